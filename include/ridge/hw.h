@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Hardware as plain structs: what the database holds and the models read.  Figures are in base units, one direction. */
+#ifndef RIDGE_HW_H
+#define RIDGE_HW_H
+
+#include "ridge/sheet.h"
+
+enum peak {
+#define PEAK(id, text, substitute, title) PEAK_##id,
+#include "ridge/dtype.def"
+#undef PEAK
+	N_PEAKS,
+	PEAK_NONE = -1,
+};
+
+enum dtype {
+#define DTYPE(id, text, elem_byte, peak, title) DTYPE_##id,
+#include "ridge/dtype.def"
+#undef DTYPE
+	N_DTYPES,
+	DTYPE_NONE = -1,
+};
+
+const char *peak_name(enum peak p);
+const char *peak_title(enum peak p);
+enum peak peak_substitute(enum peak p);
+const char *dtype_name(enum dtype t);
+double dtype_byte(enum dtype t);
+enum peak dtype_peak(enum dtype t);
+/* The dtype or peak with this name, or DTYPE_NONE / PEAK_NONE. */
+enum dtype dtype_find(const char *name);
+enum peak peak_find(const char *name);
+
+struct price {
+	struct datum usd_per_s;
+	const char *on; /* date, YYYY[-MM[-DD]] */
+	const char *per; /* `gpu` or `node` */
+	const char *source;
+};
+
+struct gpu {
+	const char *id, *name, *vendor, *architecture, *compute_capability, *launch, *notes;
+	struct datum n_sms;
+	struct datum tensor_fma_per_sm, fp32_per_sm; /* per SM and clock */
+	struct datum clock_tensor_hertz, clock_max_hertz;
+	const char *mem_type;
+	struct datum mem_label_byte, mem_usable_byte, mem_byte_per_s;
+	struct datum l2_byte, llc_byte;
+	struct datum shared_byte, shared_combined_byte; /* per SM */
+	struct datum n_registers;                        /* 32-bit, per SM */
+	struct datum peak_flop_per_s[N_PEAKS];           /* dense */
+	bool lacks[N_PEAKS];                             /* the hardware has no such rate */
+	struct datum sparsity, sparsity_fp4;
+	const char *link_kind, *link_bridge, *pcie, *c2c;
+	struct datum n_links, link_byte_per_s; /* of one link, one direction */
+	struct datum tdp_watt, msrp_usd;
+	int n_prices;
+	struct price *prices;
+};
+
+enum domain_kind { DOMAIN_NONE, DOMAIN_PCIE, DOMAIN_HYBRID_CUBE_MESH, DOMAIN_NVLINK_MESH, DOMAIN_NVSWITCH, DOMAIN_XGMI_MESH };
+
+struct link {
+	const char *id, *name, *kind, *generation, *scope, *raw, *used_by, *notes;
+	struct datum byte_per_s;      /* one unit of `scope`, one direction */
+	struct datum both_byte_per_s; /* both directions */
+	struct datum n_units, n_lanes, n_nics;
+	struct datum latency_s;
+	struct datum ring_ll_s, ring_ll128_s, ring_simple_s, tree_ll_s, tree_ll128_s, tree_simple_s; /* NCCL's hardware hops */
+	struct datum p2p_byte_per_s, allreduce_bus_byte_per_s, h2d_byte_per_s, nccl_byte_per_s, efficiency_frac;
+	struct datum read_byte_per_s, write_byte_per_s;
+	bool in_switch_reduction;
+};
+
+struct system {
+	const char *id, *name, *notes;
+	const struct gpu *gpu;
+	struct datum n_gpus; /* per node */
+	enum domain_kind domain;
+	struct datum n_domain_gpus, domain_byte_per_s; /* per GPU and direction */
+	struct datum pair_byte_per_s, pair_max_byte_per_s, n_unlinked_peers;
+	bool sharp;
+	const struct link *fabric; /* NULL when the system has no network */
+	struct datum n_nics, nic_byte_per_s, n_rails;
+	const char *host_cpu, *host_storage;
+	struct datum n_host_cores, host_mem_byte;
+	struct datum power_watt, purchase_usd;
+	struct datum accept_byte_per_s, accept_byte; /* all-reduce bus bandwidth that the operator demands, at this size */
+	int n_prices;
+	struct price *prices;
+};
+
+/* How well measurements were met by the fitted parameters, on rows that were not fitted. */
+struct residual {
+	const char *name; /* `gemm_bf16`, `all_reduce` */
+	struct datum n_points, mape_frac, bias_frac;
+	struct datum q10, q90; /* quantiles of ln(measured / predicted) */
+	int n_regimes;
+	struct {
+		const char *name; /* `decode` */
+		struct datum mape_frac;
+	} regimes[8];
+};
+
+/* GEMM tile model, KERNELS section 2 (REC8); rates are absolute: the loader has multiplied once. */
+struct gemm_calibration {
+	struct datum peak_flop_per_s, mem_byte_per_s, l2_byte_per_s; /* reachable */
+	struct datum base_s, feed_byte_per_s, tile_s, k_step_s;      /* t0, b_sm, t_pro, tau64 */
+	struct datum wave_frac, derate;                              /* th, delta */
+	struct datum quantise_s, quantise_byte_per_s;                /* dynamic fp8 / fp4 activations */
+};
+
+/* One collective inside a node: t = a0 + aN (n-2) + V / (Binf (1 - beta/n)) + c min(1, V/V0)^0.7. */
+struct collective_calibration {
+	struct datum base_s, per_rank_s, bus_byte_per_s, beta, ramp_s, ramp_byte;
+};
+
+/* Collectives over the NICs of several nodes: t = base + ramp sqrt(size / 1 MiB) + volume / (nic_frac x the node's NICs).
+ * nic_byte_per_s is nic_frac of the file's own NIC, absent where the fraction is a transferred one. */
+struct network_calibration {
+	struct datum base_s, ramp_s, nic_frac, nic_byte_per_s, n_nodes;
+};
+
+/* One- and two-shot all-reduce of the serving engines, CUDA graph, up to 32 MB. */
+struct custom_calibration {
+	const char *backend;
+	struct datum one_s, one_per_rank_s, one_byte_per_s, two_s, two_per_rank_s, two_byte_per_s;
+};
+
+/* Attention over a prompt: tiles of 128 x 128 on the SMs, then the traffic around them. */
+struct context_calibration {
+	struct datum flop_per_s, base_s, block_s, mem_byte_per_s;
+};
+
+/* Attention of one new token over the cache; flop_per_s only for multi-head latent attention. */
+struct generation_calibration {
+	struct datum mem_byte_per_s, base_s, query_byte_per_s, split_s, item_s, flop_per_s;
+};
+
+/* Grouped products of a mixture of experts with their routing and permutation kernels.  permute_byte_per_s is paid per
+ * local pair of token and expert, route_byte_per_s per global one; absent: the fit found no such cost. */
+struct moe_calibration {
+	struct datum peak_flop_per_s, mem_byte_per_s, base_s, feed_byte_per_s, tile_s, k_step_s, norm;
+	struct datum permute_byte_per_s, route_byte_per_s;
+};
+
+enum collective {
+#define COLLECTIVE(id, text, ...) COLLECTIVE_##id,
+#include "ridge/collective.def"
+#undef COLLECTIVE
+	N_COLLECTIVES,
+};
+
+struct calibration {
+	const char *id, *gpu, *fabric, *backend, *source, *date, *note; /* of a GPU or of a fabric */
+	struct datum n_points;
+	/* the reference figures that the file's fractions refer to */
+	struct datum ref_peak_flop_per_s, ref_mem_byte_per_s, ref_clock_hertz, ref_l2_byte, ref_n_sms;
+	bool has_gemm;
+	struct gemm_calibration gemm[N_DTYPES];
+	bool has_collective[N_COLLECTIVES];
+	struct collective_calibration collective[N_COLLECTIVES];
+	int n_custom;
+	struct custom_calibration custom[4];
+	/* several nodes: all-reduce by its tree volume, the others by their ring volume */
+	bool has_network[N_COLLECTIVES];
+	struct network_calibration network[N_COLLECTIVES];
+	struct gemm_calibration weight_only[N_DTYPES]; /* 16-bit activations, weights of this type */
+	bool has_context, has_generation, has_mla_context, has_mla_generation;
+	struct context_calibration context, mla_context;
+	struct generation_calibration generation, mla_generation;
+	struct moe_calibration moe[N_DTYPES]; /* base_s is absent where there is none */
+	int n_residuals;
+	struct residual *residuals;
+};
+
+#endif

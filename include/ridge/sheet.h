@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The sheet: what a model computed, row by row, in the order in which it computed it.
+ *
+ * A model is plain C over doubles.  LET computes an expression and records its text beside its value, so the formula that is
+ * explained is the formula that ran.  The unit of a row is the suffix of its name (units.h).  With a NULL sheet every macro
+ * is the bare expression.
+ *
+ * Names and texts are string literals of the program: the sheet keeps the pointers.  A name stands once in a scope; a
+ * formula finds a name in the innermost scope first.
+ */
+#ifndef RIDGE_SHEET_H
+#define RIDGE_SHEET_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where a number comes from.  Columns and lines count from 1; line 0 means that the place is the file as a whole
+ * (`command line`, `default`).  `cite` is the publication, or NULL. */
+struct source {
+	const char *file;
+	int line, column;
+	const char *cite;
+	bool unconfirmed;
+};
+
+/* A number with its origin.  An absent datum is NaN: ask datum_given() before use. */
+struct datum {
+	double value;
+	struct source from;
+};
+
+static inline struct datum
+datum_absent(void)
+{
+	return (struct datum){NAN, {NULL, 0, 0, NULL, false}};
+}
+
+static inline bool
+datum_given(struct datum d)
+{
+	return !isnan(d.value);
+}
+
+/* The value, or `otherwise` when there is none. */
+static inline double
+datum_or(struct datum d, double otherwise)
+{
+	return isnan(d.value) ? otherwise : d.value;
+}
+
+enum row_kind {
+	ROW_GIVEN, /* a parameter of the model */
+	ROW_DATUM, /* a number with a place */
+	ROW_INPUT, /* a plain number of the caller's */
+	ROW_LET,   /* a formula */
+	ROW_CALL,  /* the result of another model, whose rows lie inside */
+	ROW_SUM,   /* the sum of the items inside */
+	ROW_MOST,  /* the largest of the items inside */
+	ROW_ITEM,  /* one item of a SUM or MOST */
+	ROW_SCOPE, /* a named block */
+	ROW_WORD,  /* an answer that is a word */
+};
+
+struct row {
+	enum row_kind kind;
+	const char *name;
+	const char *text;  /* formula, call, or the word itself; NULL where there is none */
+	const char *label; /* set by SHOW: an answer for people */
+	double value;      /* NaN for scopes and words */
+	int parent;        /* index of the enclosing row, -1 at the top */
+	int item;          /* number inside its group, -1 if none */
+	bool open;         /* a scope that has not been left yet */
+	struct source from;
+};
+
+struct sheet;
+
+struct sheet *sheet_new(void);
+void sheet_free(struct sheet *sh);
+void sheet_clear(struct sheet *sh);
+
+int sheet_size(const struct sheet *sh);
+const struct row *sheet_row(const struct sheet *sh, int i);
+
+/* Write the dotted path of row i (`step.tp_s`) into buf, NUL-terminated and cut at size; returns its full length. */
+size_t sheet_path(const struct sheet *sh, int i, char *buf, size_t size);
+
+/* Index of the row with this dotted path, or of the only row whose path ends in `.path`; -1 if none, -2 if several. */
+int sheet_find(const struct sheet *sh, const char *path);
+
+/* Index of the row that `name` means inside row `at` (innermost scope first, recorded earlier), or -1. */
+int sheet_resolve(const struct sheet *sh, int at, const char *name);
+
+/* What the macros call; the models do not.  Each returns `value`. */
+double sheet_record(struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value, struct source from);
+int sheet_enter(struct sheet *sh, enum row_kind kind, const char *name, const char *text, int item);
+double sheet_leave(struct sheet *sh, double value);
+void sheet_show(struct sheet *sh, const char *name, const char *label);
+void sheet_word(struct sheet *sh, const char *name, const char *label, const char *word);
+
+static inline double
+sheet_let(struct sheet *sh, const char *name, const char *text, double value)
+{
+	return sh ? sheet_record(sh, ROW_LET, name, text, value, (struct source){0}) : value;
+}
+
+static inline double
+sheet_given(struct sheet *sh, const char *name, double value)
+{
+	return sh ? sheet_record(sh, ROW_GIVEN, name, NULL, value, (struct source){0}) : value;
+}
+
+static inline double
+sheet_take_datum(struct sheet *sh, const char *name, const char *text, struct datum d)
+{
+	return sh ? sheet_record(sh, ROW_DATUM, name, text, d.value, d.from) : d.value;
+}
+
+static inline double
+sheet_take_number(struct sheet *sh, const char *name, const char *text, double value)
+{
+	return sh ? sheet_record(sh, ROW_INPUT, name, text, value, (struct source){0}) : value;
+}
+
+static inline int
+sheet_open(struct sheet *sh, enum row_kind kind, const char *name, const char *text, int item)
+{
+	return sh ? sheet_enter(sh, kind, name, text, item) : 1;
+}
+
+static inline double
+sheet_close(struct sheet *sh, double value)
+{
+	return sh ? sheet_leave(sh, value) : value;
+}
+
+#define SHEET_CAT_(a, b) a##b
+#define SHEET_CAT(a, b) SHEET_CAT_(a, b)
+
+/* Record a parameter of the model, at its top, so that the formulas below can name it. */
+#define GIVEN(sh, name) ((void)sheet_given((sh), #name, (name)))
+
+/* Bring in a number from a struct: a struct datum with its place, or a plain number. */
+#define TAKE(sh, name, x)                                                                                             \
+	const double name =                                                                                           \
+	    _Generic((x), struct datum: sheet_take_datum, default: sheet_take_number)((sh), #name, #x, (x));          \
+	(void)(name)
+
+/* Compute and record. */
+#define LET(sh, name, ...)                                                                                            \
+	const double name = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__));                                      \
+	(void)(name)
+
+/* LET for a `double name;` declared before a branch or a scope. */
+#define SET(sh, name, ...) ((name) = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__)))
+
+/* Record the result of another model, whose rows lie inside.  The callee returns its last LET. */
+#define CALL(sh, name, ...)                                                                                           \
+	const double name =                                                                                           \
+	    (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__)));                  \
+	(void)(name)
+
+/* CALL for a `double name;` declared before a branch. */
+#define SET_CALL(sh, name, ...)                                                                                       \
+	((name) = (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__))))
+
+/* The sum of an expression over i = 0 .. n-1, each item in a scope of its own; NULL sheets just add. */
+#define SUM(sh, name, i, n, ...)                                                                                      \
+	double name = 0;                                                                                              \
+	sheet_open((sh), ROW_SUM, #name, #__VA_ARGS__, -1);                                                           \
+	for (int i = 0; i < (n); i++) {                                                                               \
+		sheet_open((sh), ROW_ITEM, #name, NULL, i);                                                           \
+		(name) += sheet_close((sh), (__VA_ARGS__));                                                           \
+	}                                                                                                             \
+	sheet_close((sh), (name))
+
+/* The largest of an expression over i = 0 .. n-1; n is at least 1. */
+#define MOST(sh, name, i, n, ...)                                                                                     \
+	double name = -INFINITY;                                                                                      \
+	sheet_open((sh), ROW_MOST, #name, #__VA_ARGS__, -1);                                                          \
+	for (int i = 0; i < (n); i++) {                                                                               \
+		sheet_open((sh), ROW_ITEM, #name, NULL, i);                                                           \
+		(name) = fmax((name), sheet_close((sh), (__VA_ARGS__)));                                              \
+	}                                                                                                             \
+	sheet_close((sh), (name))
+
+/* A block with rows of its own.  No return, break or goto out of it. */
+#define SHEET_SCOPE(sh, name, i, once)                                                                                \
+	for (int once = sheet_open((sh), ROW_SCOPE, (name), NULL, (i)); once;                                         \
+	     once = (sheet_close((sh), NAN), 0))
+#define SCOPE(sh, name) SHEET_SCOPE(sh, name, -1, SHEET_CAT(once_, __LINE__))
+/* One of several like blocks: rows that it SHOWs become a line of a table. */
+#define SCOPE_I(sh, name, i) SHEET_SCOPE(sh, name, (int)(i), SHEET_CAT(once_, __LINE__))
+
+/* Mark a row of this scope as an answer, with its label. */
+#define SHOW(sh, name, label) ((sh) ? sheet_show((sh), #name, (label)) : (void)0)
+/* An answer that is a word (`fits`, `memory-bound`); label NULL keeps it out of the text for people. */
+#define TELL(sh, name, label, word) ((sh) ? sheet_word((sh), #name, (label), (word)) : (void)0)
+
+#endif

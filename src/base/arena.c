@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 64 * 1024 };
+
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	alignas(max_align_t) unsigned char data[];
+};
+
+struct arena {
+	struct chunk *chunks;
+};
+
+static void *
+allocate(size_t size)
+{
+	void *p = malloc(size);
+
+	if (!p) {
+		fputs("ridge: out of memory\n", stderr);
+		exit(3);
+	}
+	return p;
+}
+
+struct arena *
+arena_new(void)
+{
+	struct arena *a = allocate(sizeof *a);
+
+	a->chunks = NULL;
+	return a;
+}
+
+static void
+chunks_free(struct chunk *c)
+{
+	while (c) {
+		struct chunk *next = c->next;
+		free(c);
+		c = next;
+	}
+}
+
+void
+arena_free(struct arena *a)
+{
+	if (!a)
+		return;
+	chunks_free(a->chunks);
+	free(a);
+}
+
+void
+arena_clear(struct arena *a)
+{
+	if (!a->chunks)
+		return;
+	chunks_free(a->chunks->next);
+	a->chunks->next = NULL;
+	a->chunks->used = 0;
+}
+
+void *
+arena_take(struct arena *a, size_t size)
+{
+	const size_t align = alignof(max_align_t);
+
+	if (size > SIZE_MAX / 2) {
+		fputs("ridge: out of memory\n", stderr);
+		exit(3);
+	}
+	size = (size + align - 1) / align * align;
+	if (!a->chunks || a->chunks->size - a->chunks->used < size) {
+		const size_t room = size > CHUNK ? size : CHUNK;
+		struct chunk *c = allocate(sizeof *c + room);
+
+		c->next = a->chunks;
+		c->used = 0;
+		c->size = room;
+		a->chunks = c;
+	}
+	void *p = a->chunks->data + a->chunks->used;
+	a->chunks->used += size;
+	return memset(p, 0, size);
+}
+
+char *
+arena_copy(struct arena *a, const char *text, size_t length)
+{
+	char *p = arena_take(a, length + 1);
+
+	memcpy(p, text, length);
+	return p;
+}
+
+char *
+arena_text(struct arena *a, const char *text)
+{
+	return arena_copy(a, text, strlen(text));
+}
+
+char *
+arena_printf(struct arena *a, const char *format, ...)
+{
+	va_list list, again;
+
+	va_start(list, format);
+	va_copy(again, list);
+	const int length = vsnprintf(NULL, 0, format, list);
+	va_end(list);
+	char *p = arena_take(a, (size_t)length + 1);
+	vsnprintf(p, (size_t)length + 1, format, again);
+	va_end(again);
+	return p;
+}
+
+void *
+arena_grow(struct arena *a, const void *array, size_t n, size_t more, size_t element)
+{
+	void *p = arena_take(a, more * element);
+
+	if (n)
+		memcpy(p, array, n * element);
+	return p;
+}

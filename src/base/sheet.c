@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ridge/sheet.h"
+
+#include "base/arena.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sheet {
+	struct arena *arena;
+	struct row *rows;
+	int n, room;
+	int scope; /* the open row that encloses the next one, -1 at the top */
+};
+
+struct sheet *
+sheet_new(void)
+{
+	struct arena *a = arena_new();
+	struct sheet *sh = malloc(sizeof *sh);
+
+	if (!sh)
+		abort();
+	*sh = (struct sheet){.arena = a, .scope = -1};
+	return sh;
+}
+
+void
+sheet_free(struct sheet *sh)
+{
+	if (!sh)
+		return;
+	arena_free(sh->arena);
+	free(sh);
+}
+
+void
+sheet_clear(struct sheet *sh)
+{
+	arena_clear(sh->arena);
+	*sh = (struct sheet){.arena = sh->arena, .scope = -1};
+}
+
+int
+sheet_size(const struct sheet *sh)
+{
+	return sh->n;
+}
+
+const struct row *
+sheet_row(const struct sheet *sh, int i)
+{
+	return &sh->rows[i];
+}
+
+static struct row *
+append(struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value)
+{
+	if (sh->n == sh->room) {
+		const int room = sh->room ? 2 * sh->room : 256;
+
+		sh->rows = arena_grow(sh->arena, sh->rows, (size_t)sh->n, (size_t)room, sizeof *sh->rows);
+		sh->room = room;
+	}
+	struct row *r = &sh->rows[sh->n++];
+	*r = (struct row){.kind = kind, .name = name, .text = text, .value = value, .parent = sh->scope, .item = -1};
+	return r;
+}
+
+double
+sheet_record(struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value, struct source from)
+{
+	append(sh, kind, name, text, value)->from = from;
+	return value;
+}
+
+int
+sheet_enter(struct sheet *sh, enum row_kind kind, const char *name, const char *text, int item)
+{
+	struct row *r = append(sh, kind, name, text, NAN);
+
+	r->item = item;
+	r->open = true;
+	sh->scope = sh->n - 1;
+	return 1;
+}
+
+double
+sheet_leave(struct sheet *sh, double value)
+{
+	assert(sh->scope >= 0);
+	struct row *r = &sh->rows[sh->scope];
+
+	r->value = value;
+	r->open = false;
+	sh->scope = r->parent;
+	return value;
+}
+
+void
+sheet_show(struct sheet *sh, const char *name, const char *label)
+{
+	for (int i = sh->n - 1; i > sh->scope; i--)
+		if (sh->rows[i].parent == sh->scope && strcmp(sh->rows[i].name, name) == 0) {
+			sh->rows[i].label = label;
+			return;
+		}
+	assert(!"SHOW of a row that this scope does not have");
+}
+
+void
+sheet_word(struct sheet *sh, const char *name, const char *label, const char *word)
+{
+	append(sh, ROW_WORD, name, arena_text(sh->arena, word), NAN)->label = label;
+}
+
+/* The items of a SUM are named by their number alone: the group's name stands above them. */
+static size_t
+step_text(const struct row *r, char *buf, size_t size)
+{
+	if (r->item < 0)
+		return (size_t)snprintf(buf, size, "%s", r->name);
+	if (r->kind == ROW_ITEM)
+		return (size_t)snprintf(buf, size, "%d", r->item);
+	return (size_t)snprintf(buf, size, "%s.%d", r->name, r->item);
+}
+
+size_t
+sheet_path(const struct sheet *sh, int i, char *buf, size_t size)
+{
+	const struct row *r = &sh->rows[i];
+	size_t n = 0;
+
+	if (r->parent >= 0) {
+		n = sheet_path(sh, r->parent, buf, size);
+		if (n + 1 < size)
+			snprintf(buf + n, size - n, ".");
+		n++;
+	}
+	return n + step_text(r, n < size ? buf + n : NULL, n < size ? size - n : 0);
+}
+
+int
+sheet_find(const struct sheet *sh, const char *path)
+{
+	char buf[512];
+	const size_t length = strlen(path);
+	int suffix = -1, n_suffix = 0;
+
+	for (int i = 0; i < sh->n; i++) {
+		const size_t n = sheet_path(sh, i, buf, sizeof buf);
+
+		if (n >= sizeof buf || n < length || strcmp(buf + n - length, path) != 0)
+			continue;
+		if (n == length)
+			return i;
+		if (buf[n - length - 1] == '.') {
+			/* an answer outranks a row of the same name deep inside */
+			if (n_suffix && sh->rows[suffix].label && !sh->rows[i].label)
+				continue;
+			if (n_suffix && !sh->rows[suffix].label && sh->rows[i].label)
+				n_suffix = 0;
+			suffix = i;
+			n_suffix++;
+		}
+	}
+	return n_suffix == 1 ? suffix : n_suffix ? -2 : -1;
+}
+
+/* A scope has a value once it has been left, which is after all rows inside it. */
+static bool
+has_value_for(const struct sheet *sh, int row, int at)
+{
+	for (int p = at; p >= 0; p = sh->rows[p].parent)
+		if (p == row)
+			return false;
+	return sh->rows[row].kind != ROW_SCOPE && sh->rows[row].kind != ROW_WORD && sh->rows[row].kind != ROW_ITEM;
+}
+
+int
+sheet_resolve(const struct sheet *sh, int at, const char *name)
+{
+	for (int scope = sh->rows[at].parent;; scope = sh->rows[scope].parent) {
+		for (int i = at - 1; i > scope; i--)
+			if (sh->rows[i].parent == scope && has_value_for(sh, i, at) && strcmp(sh->rows[i].name, name) == 0)
+				return i;
+		if (scope < 0)
+			return -1;
+	}
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/arguments.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+const struct global_option global_options[] = {
+#define GLOBAL_ROW(letter, member, name, metavar, complete, help) {letter, name, metavar, complete, help},
+    GLOBAL_OPTIONS(GLOBAL_ROW)
+#undef GLOBAL_ROW
+};
+const size_t n_global_options = sizeof global_options / sizeof *global_options;
+
+const struct option *
+command_option(const struct command *c, bool (*each)(const struct option *o, const void *key), const void *key)
+{
+	for (size_t g = 0; g < c->n_groups; g++)
+		for (size_t i = 0; i < c->groups[g].n; i++)
+			if (each(&c->groups[g].options[i], key))
+				return &c->groups[g].options[i];
+	return NULL;
+}
+
+static bool
+is_named(const struct option *o, const void *key)
+{
+	return o->name && strcmp(o->name, key) == 0;
+}
+
+static bool
+is_at(const struct option *o, const void *key)
+{
+	return strcmp(o->path, key) == 0;
+}
+
+static bool
+has_letter(const struct option *o, const void *key)
+{
+	return o->letter == *(const char *)key;
+}
+
+static bool
+is_layout(const struct option *o, const void *key)
+{
+	(void)key;
+	return text_begins(o->path, "layout.");
+}
+
+const struct option *
+command_option_named(const struct command *c, const char *name)
+{
+	return command_option(c, is_named, name);
+}
+
+const struct option *
+command_option_at(const struct command *c, const char *path)
+{
+	return command_option(c, is_at, path);
+}
+
+bool
+command_has_layout(const struct command *c)
+{
+	return command_option(c, is_layout, NULL) != NULL;
+}
+
+void
+settings_add(struct arena *a, struct settings *s, const char *path, const char *text, struct source at)
+{
+	if (s->n == s->room) {
+		const size_t more = s->room ? 2 * s->room : 16;
+		s->list = arena_grow(a, s->list, s->n, more, sizeof *s->list);
+		s->room = more;
+	}
+	s->list[s->n++] = (struct setting){path, text, at};
+}
+
+struct parser {
+	struct arena *arena;
+	struct diag *diag;
+	const struct command *command;
+	struct arguments *out;
+	int argc, at;
+	char **argv;
+};
+
+static struct source
+from_option(struct parser *p, const char *option)
+{
+	return (struct source){arena_text(p->arena, option), 0, 0, NULL, false};
+}
+
+/* `a=1,b=2,c`: pieces without `=` belong to the value before (`gpu=a,b`), unless nothing came before or flags may stand. */
+static void
+add_pairs(struct parser *p, struct settings *s, const char *prefix, const char *text, const char *option, bool flags)
+{
+	size_t n;
+	char **pieces = text_split(p->arena, text, ',', &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *equals = strchr(pieces[i], '=');
+		if (!equals && flags && *pieces[i]) {
+			settings_add(p->arena, s, arena_printf(p->arena, "%s%s", prefix, pieces[i]), "true",
+			    from_option(p, option));
+			continue;
+		}
+		if (!equals || equals == pieces[i]) {
+			diag_error(p->diag, from_option(p, option), "'%s' is not of the form NAME=VALUE", pieces[i]);
+			return;
+		}
+		const char *path = arena_printf(p->arena, "%s%.*s", prefix, (int)(equals - pieces[i]), pieces[i]);
+		const char *value = equals + 1;
+		while (!flags && i + 1 < n && !strchr(pieces[i + 1], '='))
+			value = arena_printf(p->arena, "%s,%s", value, pieces[++i]);
+		settings_add(p->arena, s, path, value, from_option(p, arena_printf(p->arena, "%s %s", option, path)));
+	}
+}
+
+static void
+add_once(struct parser *p, const char *path, const char *value, const char *option)
+{
+	const struct settings *s = &p->out->options;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->list[i].path, path) == 0 && strcmp(s->list[i].at.file, option) == 0) {
+			diag_error(p->diag, from_option(p, option), "is given twice");
+			return;
+		}
+	settings_add(p->arena, &p->out->options, path, value, from_option(p, option));
+}
+
+static void
+take_global(struct parser *p, const struct global_option *g, const char *value)
+{
+	struct arguments *out = p->out;
+	const char *option = arena_printf(p->arena, "--%s", g->name);
+
+	if (strcmp(g->name, "set") == 0) {
+		add_pairs(p, &out->sets, "", value, option, false);
+		return;
+	}
+	if (strcmp(g->name, "sweep") == 0) {
+		const char *equals = strchr(value, '=');
+		if (!equals || equals == value || !equals[1]) {
+			diag_error(p->diag, from_option(p, option), "'%s' is not of the form NAME=LIST", value);
+			diag_hint(p->diag, "write for example --sweep batch=1..256*2");
+			return;
+		}
+		settings_add(p->arena, &out->sweeps, arena_copy(p->arena, value, (size_t)(equals - value)), equals + 1,
+		    from_option(p, option));
+		return;
+	}
+#define GLOBAL_TAKE(letter, member, name_, metavar, complete, help)                                                    \
+	if (strcmp(g->name, name_) == 0) {                                                                             \
+		if (out->member)                                                                                       \
+			diag_error(p->diag, from_option(p, option), "is given twice");                                \
+		out->member = value;                                                                                   \
+		return;                                                                                                \
+	}
+	GLOBAL_OPTIONS(GLOBAL_TAKE)
+#undef GLOBAL_TAKE
+}
+
+/* The value of an option: after `=` or attached, or the next word. */
+static const char *
+value_of(struct parser *p, const char *attached, const char *option, const char *metavar)
+{
+	if (attached)
+		return attached;
+	if (p->at + 1 < p->argc)
+		return p->argv[++p->at];
+	diag_error(p->diag, from_option(p, option), "needs a value: %s", *metavar ? metavar : "VALUE");
+	return NULL;
+}
+
+static void
+unknown_option(struct parser *p, const char *option)
+{
+	const char *names[256];
+	size_t n = 0;
+
+	for (size_t g = 0; g < p->command->n_groups; g++)
+		for (size_t i = 0; i < p->command->groups[g].n && n < 200; i++)
+			if (p->command->groups[g].options[i].name)
+				names[n++] = p->command->groups[g].options[i].name;
+	for (size_t i = 0; i < n_global_options; i++)
+		names[n++] = global_options[i].name;
+	if (command_has_layout(p->command))
+		names[n++] = "layout";
+	diag_error(p->diag, (struct source){0}, "there is no option '%s'", option);
+	const char *near = text_nearest(option + strspn(option, "-"), names, n);
+	if (near)
+		diag_hint(p->diag, "did you mean '--%s'?", near);
+	else
+		diag_hint(p->diag, "'ridge %s --help' lists the options", p->command->name);
+}
+
+static void
+take_option(struct parser *p, const struct option *o, const char *attached, const char *option)
+{
+	if (o->kind == KIND_FLAG) {
+		add_once(p, o->path, attached ? attached : "true", option);
+		return;
+	}
+	const char *value = value_of(p, attached, option, o->metavar);
+	if (value)
+		add_once(p, o->path, value, option);
+}
+
+static void
+long_option(struct parser *p, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	const char *name = equals ? arena_copy(p->arena, word + 2, (size_t)(equals - word - 2)) : word + 2;
+	const char *attached = equals ? equals + 1 : NULL;
+	const char *option = arena_printf(p->arena, "--%s", name);
+	const struct option *o = command_option_named(p->command, name);
+
+	if (o) {
+		take_option(p, o, attached, option);
+		return;
+	}
+	if (strcmp(name, "layout") == 0 && command_has_layout(p->command)) {
+		const char *value = value_of(p, attached, option, "tp=N,pp=N,...");
+		if (value)
+			add_pairs(p, &p->out->options, "layout.", value, option, true);
+		return;
+	}
+	for (size_t i = 0; i < n_global_options; i++) {
+		const struct global_option *g = &global_options[i];
+		if (strcmp(g->name, name) != 0)
+			continue;
+		if (!*g->metavar && attached) {
+			diag_error(p->diag, from_option(p, option), "takes no value");
+			return;
+		}
+		const char *value = !*g->metavar || *g->metavar == '[' ? (attached ? attached : "") :
+									value_of(p, attached, option, g->metavar);
+		if (value)
+			take_global(p, g, value);
+		return;
+	}
+	unknown_option(p, option);
+}
+
+static void
+short_options(struct parser *p, const char *word)
+{
+	for (const char *c = word + 1; *c; c++) {
+		const char option[3] = {'-', *c, '\0'};
+		const struct option *o = command_option(p->command, has_letter, c);
+
+		if (o && o->kind != KIND_FLAG) {
+			take_option(p, o, c[1] ? c + 1 : NULL, arena_printf(p->arena, "--%s", o->name));
+			return;
+		}
+		if (o) {
+			take_option(p, o, NULL, arena_printf(p->arena, "--%s", o->name));
+			continue;
+		}
+		const struct global_option *g = NULL;
+		for (size_t i = 0; i < n_global_options && !g; i++)
+			if (global_options[i].letter == *c)
+				g = &global_options[i];
+		if (!g) {
+			unknown_option(p, option);
+			return;
+		}
+		if (*g->metavar) {
+			const char *value = value_of(p, c[1] ? c + 1 : NULL, option, g->metavar);
+			if (value)
+				take_global(p, g, value);
+			return;
+		}
+		take_global(p, g, "");
+	}
+}
+
+static void
+check_exclusive(struct parser *p)
+{
+	const struct arguments *o = p->out;
+	const struct {
+		const char *name;
+		bool given;
+	} formats[] = {{"--json", o->json}, {"--csv", o->csv}, {"--md", o->md}, {"--explain", o->explain}, {"--get", o->get}};
+	const char *first = NULL;
+
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+		if (!formats[i].given)
+			continue;
+		if (first) {
+			diag_error(p->diag, (struct source){0}, "%s and %s exclude each other", first, formats[i].name);
+			diag_hint(p->diag, "ask for one form at a time");
+			return;
+		}
+		first = formats[i].name;
+	}
+	if (!o->solve != !o->until) {
+		diag_error(p->diag, (struct source){0}, "--solve and --until go together");
+		diag_hint(p->diag, "write --solve batch --until 'peak_byte <= 80GB'");
+	}
+	if (o->solve && o->sweeps.n)
+		diag_error(p->diag, (struct source){0}, "--solve and --sweep exclude each other");
+	if (o->explain && o->sweeps.n)
+		diag_error(p->diag, (struct source){0}, "--explain and --sweep exclude each other");
+	if (o->color && strcmp(o->color, "auto") && strcmp(o->color, "always") && strcmp(o->color, "never"))
+		diag_error(p->diag, from_option(p, "--color"), "'%s' is not one of auto, always, never", o->color);
+}
+
+bool
+arguments_parse(struct arena *a, struct diag *d, const struct command *c, int argc, char **argv, struct arguments *out)
+{
+	struct parser p = {.arena = a, .diag = d, .command = c, .out = out, .argc = argc, .argv = argv};
+	const int errors = diag_errors(d);
+	bool only_operands = false;
+
+	*out = (struct arguments){0};
+	out->operands.list = ARENA_ARRAY(a, struct word, argc + 1);
+	for (p.at = 0; p.at < argc; p.at++) {
+		const char *word = argv[p.at];
+
+		if (only_operands || word[0] != '-' || !word[1])
+			out->operands.list[out->operands.n++] =
+			    (struct word){word, {"command line", 0, 0, NULL, false}};
+		else if (strcmp(word, "--") == 0)
+			only_operands = true;
+		else if (word[1] == '-')
+			long_option(&p, word);
+		else
+			short_options(&p, word);
+	}
+	check_exclusive(&p);
+	return diag_errors(d) == errors;
+}
+
+/* Operands fill the command's operand paths in order; `names...` takes all that remain. */
+void
+arguments_place(struct arena *a, struct diag *d, const struct command *c, struct arguments *out)
+{
+	size_t n;
+	const struct words *operands = &out->operands;
+	char **paths = text_split(a, c->operands ? c->operands : "", ' ', &n);
+	size_t i = 0;
+
+	if (!*paths[0])
+		n = 0;
+	for (size_t k = 0; k < n && i < operands->n; k++) {
+		const bool rest = text_ends(paths[k], "...");
+		const char *path = rest ? arena_copy(a, paths[k], strlen(paths[k]) - 3) : paths[k];
+		const char *text = operands->list[i].text;
+		const struct source at = operands->list[i++].from;
+
+		while (rest && i < operands->n)
+			text = arena_printf(a, "%s,%s", text, operands->list[i++].text);
+		settings_add(a, &out->options, path, text, at);
+	}
+	if (i < operands->n) {
+		diag_error(d, (struct source){0}, "'%s' is one operand too many", operands->list[i].text);
+		diag_hint(d, "usage: ridge %s %s [OPTIONS]", c->name, c->usage);
+	}
+}

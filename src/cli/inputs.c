@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/inputs.h"
+
+#include "base/text.h"
+#include "data/schema.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char inputs_default[] = "default";
+
+/* Database entries that --set may reach into: their own schema checks what is below. */
+static const char *const entities[] = {"gpu", "system", "model", "link", "stack"};
+
+const char *
+inputs_path(const struct command *c, const char *name)
+{
+	const struct option *o = command_option_named(c, text_begins(name, "--") ? name + 2 : name);
+
+	return o ? o->path : name;
+}
+
+const struct node *
+inputs_tree(struct arena *a, const struct node *job, const struct arguments *args)
+{
+	const struct settings *const layers[] = {&args->sets, &args->options};
+	const struct node *tree = job;
+
+	for (size_t l = 0; l < 2; l++)
+		for (size_t i = 0; i < layers[l]->n; i++) {
+			const struct setting *s = &layers[l]->list[i];
+			tree = tree_with(a, tree, s->path, tree_scalar(a, s->text, s->at));
+		}
+	return tree ? tree : tree_map(a, (struct source){"command line", 0, 0, NULL, false});
+}
+
+/* --- unknown inputs ------------------------------------------------------------------------------------------------ */
+
+static bool
+is_entity_overlay(const struct command *c, const char *path)
+{
+	for (size_t i = 0; i < sizeof entities / sizeof *entities; i++) {
+		const size_t n = strlen(entities[i]);
+		if (strncmp(path, entities[i], n) == 0 && (path[n] == '.' || path[n] == '\0'))
+			return command_option_at(c, entities[i]) != NULL;
+	}
+	return false;
+}
+
+static bool
+is_above(const struct option *o, const void *key)
+{
+	const size_t n = strlen(key);
+
+	return strncmp(o->path, key, n) == 0 && o->path[n] == '.';
+}
+
+static void
+unknown_input(struct arena *a, struct diag *d, const struct command *c, const char *path, struct source at)
+{
+	const char *names[256];
+	size_t n = 0;
+
+	(void)a;
+	for (size_t g = 0; g < c->n_groups; g++)
+		for (size_t i = 0; i < c->groups[g].n && n < 250; i++)
+			names[n++] = c->groups[g].options[i].path;
+	diag_error(d, at, "'%s' has no input '%s'", c->name, path);
+	const char *near = text_nearest(path, names, n);
+	if (near)
+		diag_hint(d, "did you mean '%s'?", near);
+	else
+		diag_hint(d, "'ridge %s --help' lists the inputs", c->name);
+}
+
+static void
+check_known(struct arena *a, struct diag *d, const struct command *c, const struct node *map, const char *prefix)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		const char *key = map->keys[i]->text;
+		const char *path = *prefix ? arena_printf(a, "%s.%s", prefix, key) : key;
+		const struct option *o = command_option_at(c, path);
+
+		if (!*prefix && (strcmp(key, "format") == 0 || strcmp(key, "command") == 0 || strcmp(key, "name") == 0 ||
+				    strcmp(key, "source") == 0 || strcmp(key, "notes") == 0))
+			continue;
+		if (*prefix && strcmp(key, "name") == 0 && command_option_at(c, prefix))
+			continue;
+		if (o && (map->items[i]->kind != NODE_MAP || o->kind == KIND_NODE))
+			continue;
+		if (is_entity_overlay(c, path))
+			continue;
+		if (map->items[i]->kind == NODE_MAP && (o || command_option(c, is_above, path)))
+			check_known(a, d, c, map->items[i], path);
+		else
+			unknown_input(a, d, c, path, map->items[i]->at);
+	}
+}
+
+/* --- values -------------------------------------------------------------------------------------------------------- */
+
+/* A map stands for its `name`: `system: {name: dgx-h100, gpus: 64}`. */
+static const struct node *
+plain_value(const struct node *n)
+{
+	const struct node *name = n && n->kind == NODE_MAP ? tree_get(n, "name") : NULL;
+
+	return name ? name : n;
+}
+
+static bool
+bind_word(struct diag *d, const struct option *o, const struct node *n, struct word *out)
+{
+	if (n->kind != NODE_SCALAR || !n->text) {
+		diag_error(d, n->at, "'%s' must be one word", o->path);
+		return false;
+	}
+	*out = (struct word){n->text, n->at};
+	return true;
+}
+
+static bool
+bind_choice(struct arena *a, struct diag *d, const struct option *o, const struct node *n, struct word *out)
+{
+	size_t n_choices;
+
+	if (!bind_word(d, o, n, out))
+		return false;
+	char **choices = text_split(a, o->complete, '|', &n_choices);
+	for (size_t i = 0; i < n_choices; i++)
+		if (strcmp(choices[i], out->text) == 0)
+			return true;
+	diag_error(d, n->at, "'%s' is not one of %s", out->text, o->complete);
+	const char *near = text_nearest(out->text, (const char *const *)choices, n_choices);
+	if (near)
+		diag_hint(d, "did you mean '%s'?", near);
+	return false;
+}
+
+static bool
+bind_words(struct arena *a, struct diag *d, const struct option *o, const struct node *n, struct words *out)
+{
+	if (n->kind == NODE_LIST) {
+		out->list = ARENA_ARRAY(a, struct word, n->n + 1);
+		for (size_t i = 0; i < n->n; i++)
+			if (!bind_word(d, o, plain_value(n->items[i]), &out->list[out->n++]))
+				return false;
+		return true;
+	}
+	struct word all;
+	if (!bind_word(d, o, n, &all))
+		return false;
+	size_t pieces;
+	char **texts = text_split(a, all.text, ',', &pieces);
+	out->list = ARENA_ARRAY(a, struct word, pieces + 1);
+	for (size_t i = 0; i < pieces; i++)
+		if (*texts[i])
+			out->list[out->n++] = (struct word){texts[i], all.from};
+	return true;
+}
+
+static bool
+bind_flag(struct diag *d, const struct option *o, const struct node *n, bool *out)
+{
+	const char *text = n->kind == NODE_SCALAR ? n->text : NULL;
+
+	if (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)) {
+		*out = strcmp(text, "true") == 0;
+		return true;
+	}
+	diag_error(d, n->at, "'%s' must be true or false", o->path);
+	return false;
+}
+
+static bool
+bind_option(struct arena *a, struct diag *d, const struct option *o, const struct node *n, char *out)
+{
+	void *member = out + o->offset;
+	struct binder b = {a, d, NULL};
+
+	if (o->kind == KIND_NODE) {
+		*(const struct node **)member = n;
+		return true;
+	}
+	n = plain_value(n);
+	switch (o->kind) {
+	case KIND_FLAG:
+		return bind_flag(d, o, n, member);
+	case KIND_WORD:
+		return bind_word(d, o, n, member);
+	case KIND_CHOICE:
+		return bind_choice(a, d, o, n, member);
+	case KIND_WORDS:
+		return bind_words(a, d, o, n, member);
+	case KIND_QUANTITY:
+		return schema_quantity(&b, n, o->quantity, 0, 0, member);
+	case KIND_NODE:
+		break;
+	}
+	return true;
+}
+
+static bool
+bind_group(struct arena *a, struct diag *d, const struct node *tree, const struct option_group *g, char *out)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct option *o = &g->options[i];
+		const struct node *n = tree_at(tree, o->path);
+
+		if (o->kind == KIND_QUANTITY)
+			*(struct datum *)(void *)(out + g->offset + o->offset) = datum_absent();
+		/* `model: {layers: 40}` without a name is an overlay alone */
+		if (n && n->kind == NODE_MAP && o->kind != KIND_NODE && !tree_get(n, "name") &&
+		    (o->kind != KIND_QUANTITY || !tree_get(n, "value")))
+			n = NULL;
+		if (!n && o->def)
+			n = tree_scalar(a, o->def, (struct source){inputs_default, 0, 0, NULL, false});
+		if (n)
+			ok = bind_option(a, d, o, n, out + g->offset) && ok;
+	}
+	return ok;
+}
+
+bool
+inputs_bind(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, void *out)
+{
+	const int errors = diag_errors(d);
+
+	memset(out, 0, c->input_size);
+	check_known(a, d, c, tree, "");
+	for (size_t g = 0; g < c->n_groups; g++)
+		bind_group(a, d, tree, &c->groups[g], out);
+	return diag_errors(d) == errors;
+}
+
+const struct node *
+inputs_overlay(struct arena *a, const struct command *c, const struct node *tree, const char *path)
+{
+	const struct node *map = tree_at(tree, path);
+	const struct node *overlay = NULL;
+
+	if (!map || map->kind != NODE_MAP)
+		return NULL;
+	for (size_t i = 0; i < map->n; i++) {
+		const char *key = map->keys[i]->text;
+		if (strcmp(key, "name") == 0 || command_option_at(c, arena_printf(a, "%s.%s", path, key)))
+			continue;
+		overlay = tree_with(a, overlay, key, map->items[i]);
+	}
+	return overlay;
+}

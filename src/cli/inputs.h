@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From a tree of inputs (options, --set, job file) to the command's struct, checked by the option rows. */
+#ifndef RIDGE_INPUTS_H
+#define RIDGE_INPUTS_H
+
+#include "cli/arguments.h"
+#include "data/tree.h"
+
+/* The tree of a command line: the job's inputs (or NULL), then --set, then options. */
+const struct node *inputs_tree(struct arena *a, const struct node *job, const struct arguments *args);
+
+/* The input path that a name on the command line means: an option's name or a path. */
+const char *inputs_path(const struct command *c, const char *name);
+
+/* Fill the command's input struct; absent paths take their defaults.  False with all faults in d. */
+bool inputs_bind(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, void *out);
+
+/* What an entity's inputs lay over its file: the map at `path` without `name` and without paths that are options. */
+const struct node *inputs_overlay(struct arena *a, const struct command *c, const struct node *tree, const char *path);
+
+/* The place of numbers that nobody gave. */
+extern const char inputs_default[];
+
+#endif

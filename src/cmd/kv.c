@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/shape.h"
+#include "ridge/capacity.h"
+
+#include <string.h>
+
+#define KV_TYPES "fp32|fp16|bf16|fp8|int8|fp4|nvfp4|mxfp4|int4"
+#define KV_OPTIONS(X)                                                                                                  \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds the cache beside the weights")            \
+	X('s', seq, "seq", "seq", COUNT, "N", "", NULL, "tokens of a sequence (default 4096)")                         \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once")                                 \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", KV_TYPES, "bf16", "type of weights and cache")                   \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", KV_TYPES, NULL, "type of the cache (default: --dtype)") \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", KV_TYPES, NULL,                          \
+	    "type of the weights (default: --dtype); embedding and head stay in 16 bits")                              \
+	X(0, weights, "weights", "weights", SIZE, "SIZE", "", NULL, "size of the weights, instead of counting them")   \
+	X(0, block, "block", "block", COUNT, "N", "", "16", "tokens of a block; 1: no paging")                         \
+	X(0, max_seq, "max-seq", "max_seq", COUNT, "N", "", NULL, "tokens that a cache without paging would reserve")  \
+	X(0, used, "used", "used", COUNT, "N", "", NULL, "tokens used of --max-seq (default: --seq)")                  \
+	X(0, headroom, "headroom", "headroom", NUMBER, "FRACTION", "", "0.2",                                          \
+	    "part of the memory kept free for activations, workspace and fragmentation")
+
+struct kv_in {
+	KV_OPTIONS(OPTION_MEMBER)
+	struct shape_in shape;
+	struct layout_in layout;
+};
+
+#define THIS struct kv_in
+static const struct option kv_options[] = {KV_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct shape_in
+static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct layout_in
+static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+/* What the models are asked about. */
+struct kv_case {
+	const struct workload *w;
+	const struct gpu *gpu;
+	enum dtype kv, weights;
+	struct layout layout;
+	struct datum seq, used;
+};
+
+static const struct datum default_seq = {4096, {"default", 0, 0, NULL, false}};
+
+static bool
+check_degrees(struct run *r, const struct kv_in *in)
+{
+	const struct {
+		const char *name;
+		struct datum given;
+	} others[] = {{"pp", in->layout.pp}, {"vp", in->layout.vp}, {"cp", in->layout.cp}, {"ep", in->layout.ep},
+	    {"etp", in->layout.etp}, {"zero", in->layout.zero}, {"shard", in->layout.shard}};
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (datum_given(others[i].given) && others[i].given.value > 1) {
+			diag_error(r->diag, others[i].given.from,
+			    "layout.%s: the cache is counted for one tensor-parallel group", others[i].name);
+			diag_hint(r->diag, "use tp alone; 'ridge memory' splits layers and sequences too");
+			return false;
+		}
+	return true;
+}
+
+static bool
+bind(struct run *r, const struct kv_in *in, struct kv_case *q)
+{
+	const bool whole = run_whole(r, "--seq", in->seq, 1) & run_whole(r, "--batch", in->batch, 0) &
+	    run_whole(r, "--block", in->block, 1) & run_whole(r, "--max-seq", in->max_seq, 1) &
+	    run_whole(r, "--used", in->used, 1);
+
+	q->w = run_shape(r, in->model, &in->shape);
+	q->gpu = in->gpu.text ? run_gpu(r, in->gpu) : NULL;
+	if (!whole || !q->w || (in->gpu.text && !q->gpu) || !check_degrees(r, in))
+		return false;
+	if (!run_layout(r, &in->layout, datum_absent(), q->w, &q->layout))
+		return false;
+	const char *dtype =
+	    in->kv_dtype.text && in->weights_dtype.text ? in->dtype.text : run_word(r, "dtype", in->dtype);
+	q->kv = dtype_find(in->kv_dtype.text ? in->kv_dtype.text : dtype);
+	q->weights = dtype_find(in->weights_dtype.text ? in->weights_dtype.text : dtype);
+	q->seq = datum_given(in->seq) ? in->seq : datum_given(in->used) ? in->used : default_seq;
+	q->used = datum_given(in->used) ? in->used : q->seq;
+	if (!datum_given(in->seq) && !datum_given(in->used))
+		run_assume(r, "seq %g", q->seq.value);
+	if (datum_given(in->max_seq) && q->used.value > in->max_seq.value) {
+		diag_error(r->diag, q->used.from, "%g used tokens are more than the %g of --max-seq", q->used.value,
+		    in->max_seq.value);
+		return false;
+	}
+	if (in->headroom.value >= 1) {
+		diag_error(r->diag, in->headroom.from, "--headroom %g leaves no memory", in->headroom.value);
+		diag_hint(r->diag, "write a part of the whole: 0.2 or 20%%");
+		return false;
+	}
+	if (q->gpu && in->shape.layers.value > 0 && !datum_given(in->weights)) {
+		diag_error(
+		    r->diag, in->gpu.from, "room on a GPU depends on the weights, which a bare shape does not tell");
+		diag_hint(r->diag, "add --weights 14GB, or --weights 0B to count the cache alone");
+		return false;
+	}
+	return true;
+}
+
+static void
+remark(struct run *r, const struct kv_case *q)
+{
+	const struct attention *a = &q->w->blocks[0].attention;
+
+	if (datum_given(q->w->context) && q->seq.value > q->w->context.value)
+		run_warn(r, "%g tokens are more than the model's context of %g", q->seq.value, q->w->context.value);
+	if (q->layout.tp > 1 && a->kind == ATTENTION_MLA)
+		run_warn(r, "the latent belongs to all heads: every GPU of the group keeps the whole cache");
+	else if (q->layout.tp > a->n_kv_heads.value)
+		run_warn(r, "tp=%g is more than the %g key/value heads: some are kept twice", q->layout.tp,
+		    a->n_kv_heads.value);
+}
+
+/* Rows that describe one sequence; returns its bytes in blocks. */
+static double
+show_sequence(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
+{
+	struct sheet *sh = r->sheet;
+
+	TAKE(sh, seq_token, q->seq);
+	TAKE(sh, block_token, in->block);
+	CALL(sh, kv_byte_per_token, kv_slope(sh, q->w, kv_elem_byte, tp));
+	CALL(sh, constant_byte, kv_constant(sh, q->w, block_token, kv_elem_byte, tp));
+	CALL(sh, sequence_byte, kv_sequence(sh, q->w, seq_token, block_token, kv_elem_byte, tp));
+	CALL(sh, recomputed_token, kv_recomputed(sh, seq_token));
+	CALL(sh, sharing, kv_sharing(sh, &q->w->blocks[0].attention));
+	SHOW(sh, kv_byte_per_token, constant_byte > 0 ? "each token, beyond all windows" : "each token");
+	if (constant_byte > 0)
+		SHOW(sh, constant_byte, "does not grow: full windows");
+	SHOW(sh, sequence_byte, arena_printf(r->arena, "one sequence of %g tokens", seq_token));
+	if (sharing > 1)
+		SHOW(sh, sharing, "times smaller than a key for each head");
+	return sequence_byte;
+}
+
+static enum answer
+show_room(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp,
+    double sequence_byte)
+{
+	struct sheet *sh = r->sheet;
+	const struct datum memory =
+	    datum_given(q->gpu->mem_usable_byte) ? q->gpu->mem_usable_byte : q->gpu->mem_label_byte;
+
+	TAKE(sh, mem_byte, memory);
+	TAKE(sh, headroom_frac, in->headroom);
+	double weight_byte;
+	if (datum_given(in->weights)) {
+		TAKE(sh, stated_weight_byte, in->weights);
+		SET(sh, weight_byte, stated_weight_byte);
+	} else {
+		const double elem_byte = dtype_byte(q->weights);
+		SET_CALL(sh, weight_byte, capacity_weights(sh, q->w, elem_byte, elem_byte > 2 ? elem_byte : 2));
+	}
+	CALL(sh, gpu_weight_byte, capacity_share(sh, weight_byte, tp));
+	CALL(sh, space_byte, kv_space(sh, mem_byte, headroom_frac, gpu_weight_byte));
+	CALL(sh, capacity_token, kv_capacity_token(sh, q->w, space_byte, q->seq.value, kv_elem_byte, tp));
+	CALL(sh, n_sequences_fit, kv_capacity_sequences(sh, space_byte, sequence_byte));
+	SHOW(sh, mem_byte, "memory");
+	SHOW(sh, gpu_weight_byte, tp > 1 ? "weights, this GPU's share" : "weights");
+	SHOW(sh, space_byte, "left for the cache");
+	SHOW(sh, capacity_token, "room for");
+	SHOW(sh, n_sequences_fit, arena_printf(r->arena, "sequences of %g tokens", q->seq.value));
+	if (datum_given(in->max_seq)) {
+		CALL(sh, reserved_byte, kv_sequence(sh, q->w, in->max_seq.value, 1, kv_elem_byte, tp));
+		CALL(sh, n_sequences_reserved, kv_capacity_sequences(sh, space_byte, reserved_byte));
+		SHOW(sh, n_sequences_reserved,
+		    arena_printf(r->arena, "without paging, %g tokens reserved", in->max_seq.value));
+	}
+	const bool fits = in->batch.value <= n_sequences_fit && space_byte > 0;
+	TELL(sh, verdict, arena_printf(r->arena, "batch of %g", in->batch.value), fits ? "fits" : "does not fit");
+	return fits ? ANSWERED : ANSWERED_NO;
+}
+
+static enum answer
+kv_run(struct run *r, const void *input)
+{
+	const struct kv_in *in = input;
+	struct sheet *sh = r->sheet;
+	struct kv_case q;
+
+	if (!bind(r, in, &q))
+		return REFUSED;
+	remark(r, &q);
+	TAKE(sh, kv_elem_byte, dtype_byte(q.kv));
+	TAKE(sh, tp, q.layout.tp);
+	TAKE(sh, n_sequences, in->batch);
+	r->title =
+	    arena_printf(r->arena, tp > 1 ? "KV cache of %s in %s%s%s, on each of %g GPUs" : "KV cache of %s in %s%s%s",
+	        q.w->name, dtype_name(q.kv), q.gpu ? " on " : "", q.gpu ? q.gpu->name : "", tp);
+	const double sequence_byte = show_sequence(r, in, &q, kv_elem_byte, tp);
+	CALL(sh, batch_byte, kv_batch(sh, n_sequences, sequence_byte));
+	if (n_sequences != 1)
+		SHOW(sh, batch_byte, arena_printf(r->arena, "%g sequences", n_sequences));
+	if (datum_given(in->max_seq)) {
+		const struct kv_page page = {q.used.value, in->max_seq.value, in->block.value};
+		CALL(sh, paging, kv_paging(sh, q.w, &page, kv_elem_byte, tp));
+		(void)paging;
+	}
+	return q.gpu ? show_room(r, in, &q, kv_elem_byte, tp, sequence_byte) : ANSWERED;
+}
+
+static const struct option_group kv_groups[] = {
+    OPTION_GROUP(kv_options, 0),
+    OPTION_GROUP(shape_rows, offsetof(struct kv_in, shape)),
+    OPTION_GROUP(layout_rows, offsetof(struct kv_in, layout)),
+};
+
+static const struct example kv_examples[] = {
+    {"ridge kv llama3-70b --seq 8192", "bytes of one sequence", 0},
+    {"ridge kv llama3-70b --gpu a100 --seq 8192 --batch 32 --layout tp=8", "room beside the weights on eight A100", 0},
+    {"ridge kv --layers 32 --kv-heads 32 --head-dim 128 --seq 500 --max-seq 8192", "what paging saves", 0},
+    {"ridge kv gpt-oss-120b --sweep seq=1024..131072*2", "a model with sliding windows", 0},
+    {"ridge kv llama2-7b --gpu a100 --batch 64 --solve seq --until 'batch_byte <= space_byte'",
+        "the longest sequences that fit", 0},
+};
+
+const struct command kv_command = {
+    .name = "kv",
+    .section = "Will it fit?",
+    .summary = "how big is the cache of keys and values; how many tokens and sequences fit",
+    .operands = "model",
+    .usage = "[MODEL|JOB]",
+    .groups = kv_groups,
+    .n_groups = sizeof kv_groups / sizeof *kv_groups,
+    .examples = kv_examples,
+    .n_examples = sizeof kv_examples / sizeof *kv_examples,
+    .input_size = sizeof(struct kv_in),
+    .run = kv_run,
+};

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "data/database.h"
+
+#include "base/text.h"
+#include "data/binders.h"
+#include "data/gpu.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_ROOTS = 8 };
+
+struct database {
+	struct arena *arena;
+	struct diag *diag;
+	const char *roots[MAX_ROOTS];
+	size_t n_roots;
+};
+
+static const struct {
+	const char *name, *folder;
+} kinds[N_ENTRY_KINDS] = {
+    [ENTRY_GPU] = {"GPU", "gpus"},
+    [ENTRY_LINK] = {"link", "links"},
+    [ENTRY_SYSTEM] = {"system", "systems"},
+    [ENTRY_CALIBRATION] = {"calibration", "calibration"},
+    [ENTRY_STACK] = {"stack", "stacks"},
+    [ENTRY_MODEL] = {"model", "models"},
+    [ENTRY_JOB] = {"job", "jobs"},
+};
+
+/* Aliases of the shipped entries, written by the Makefile from their `aliases:` lines. */
+static const struct hint {
+	const char *folder, *alias, *id;
+} hints[] = {
+#include "aliases.inc"
+    {NULL, NULL, NULL},
+};
+
+const char *
+entry_kind_name(enum entry_kind k)
+{
+	return kinds[k].name;
+}
+
+const char *
+entry_kind_folder(enum entry_kind k)
+{
+	return kinds[k].folder;
+}
+
+static void
+add_root(struct database *db, const char *path)
+{
+	if (path && *path && db->n_roots < MAX_ROOTS)
+		db->roots[db->n_roots++] = path;
+}
+
+/* Run from its build folder, the program reads the source tree beside it. */
+static const char *
+source_tree(struct arena *a)
+{
+	char self[1024];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	for (int up = 0; up < 2; up++) {
+		char *slash = strrchr(self, '/');
+		if (!slash)
+			return NULL;
+		*slash = '\0';
+	}
+	const char *marker = arena_printf(a, "%s/hwdb/gpus", self);
+	return access(marker, R_OK) == 0 ? arena_text(a, self) : NULL;
+}
+
+/* A root holds the folders themselves, or `hwdb` and `workloads` that hold them. */
+static void
+add_tree(struct database *db, const char *root)
+{
+	add_root(db, arena_printf(db->arena, "%s/hwdb", root));
+	add_root(db, arena_printf(db->arena, "%s/workloads", root));
+}
+
+struct database *
+database_new(struct arena *a, struct diag *d, const char *directory)
+{
+	struct database *db = ARENA_NEW(a, struct database);
+	const char *home = getenv("HOME"), *data = getenv("XDG_DATA_HOME");
+
+	db->arena = a;
+	db->diag = d;
+	if (directory && access(directory, R_OK) != 0)
+		diag_error(d, (struct source){0}, "--hwdb: cannot read the directory '%s'", directory);
+	add_root(db, directory);
+	add_root(db, getenv("RIDGE_HWDB"));
+	const char *user = data && *data ? arena_printf(a, "%s/ridge", data) :
+	    home && *home		 ? arena_printf(a, "%s/.local/share/ridge", home) :
+					   NULL;
+	if (user && access(user, R_OK) == 0) {
+		add_root(db, user);
+		add_tree(db, user);
+	}
+	const char *tree = source_tree(a);
+	add_tree(db, tree ? tree : RIDGE_DATA_DIRECTORY);
+	return db;
+}
+
+static const char *
+file_of(struct database *db, size_t root, enum entry_kind k, const char *id)
+{
+	return arena_printf(db->arena, "%s/%s/%s.yaml", db->roots[root], kinds[k].folder, id);
+}
+
+const char *
+database_path(struct database *db, enum entry_kind k, const char *id)
+{
+	for (size_t i = 0; i < db->n_roots; i++) {
+		const char *path = file_of(db, i, k, id);
+		if (access(path, R_OK) == 0)
+			return path;
+	}
+	return NULL;
+}
+
+static bool
+has_alias(const struct node *root, const char *name)
+{
+	const struct node *list = tree_get(root, "aliases");
+
+	if (!list || list->kind != NODE_LIST)
+		return false;
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i]->kind == NODE_SCALAR && list->items[i]->text && text_same_folded(list->items[i]->text, name))
+			return true;
+	return false;
+}
+
+static const struct node *
+read_entry(struct database *db, enum entry_kind k, const char *id)
+{
+	const char *path = database_path(db, k, id);
+	const struct node *root = path ? tree_read_file(db->arena, db->diag, path) : NULL;
+	const struct node *format = tree_get(root, "format");
+
+	if (!root)
+		return NULL;
+	if (!format || format->kind != NODE_SCALAR || !format->text || strcmp(format->text, "1") != 0) {
+		diag_error(db->diag, format ? format->at : root->at, "this program reads format 1");
+		diag_hint(db->diag, "the file must say 'format: 1'");
+		return NULL;
+	}
+	return root;
+}
+
+static int
+by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **
+database_list(struct database *db, enum entry_kind k, size_t *n)
+{
+	const char **list = NULL;
+	size_t room = 0;
+
+	*n = 0;
+	for (size_t r = 0; r < db->n_roots; r++) {
+		DIR *dir = opendir(arena_printf(db->arena, "%s/%s", db->roots[r], kinds[k].folder));
+		for (const struct dirent *e; dir && (e = readdir(dir));) {
+			if (!text_ends(e->d_name, ".yaml"))
+				continue;
+			if (*n == room) {
+				const size_t more = room ? 2 * room : 64;
+				list = arena_grow(db->arena, list, *n, more, sizeof *list);
+				room = more;
+			}
+			list[(*n)++] = arena_copy(db->arena, e->d_name, strlen(e->d_name) - 5);
+		}
+		if (dir)
+			closedir(dir);
+	}
+	if (*n == 0)
+		return list;
+	qsort(list, *n, sizeof *list, by_text);
+	size_t kept = 1;
+	for (size_t i = 1; i < *n; i++)
+		if (strcmp(list[i], list[kept - 1]) != 0)
+			list[kept++] = list[i];
+	*n = kept;
+	return list;
+}
+
+/* The id that a name means: the file of that name, a compiled-in alias that its file confirms, a folded file name, and only
+ * then the aliases of every file. */
+static const char *
+find_id(struct database *db, enum entry_kind k, const char *name)
+{
+	if (!*name || strchr(name, '/'))
+		return NULL;
+	if (database_path(db, k, name))
+		return arena_text(db->arena, name);
+	for (const struct hint *h = hints; h->folder; h++)
+		if (strcmp(h->folder, kinds[k].folder) == 0 && text_same_folded(h->alias, name) &&
+		    database_path(db, k, h->id)) {
+			const struct node *root = read_entry(db, k, h->id);
+			if (root && has_alias(root, name))
+				return h->id;
+		}
+	size_t n;
+	const char **list = database_list(db, k, &n);
+	for (size_t i = 0; i < n; i++)
+		if (text_same_folded(list[i], name))
+			return list[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct node *root = read_entry(db, k, list[i]);
+		if (root && has_alias(root, name))
+			return list[i];
+	}
+	return NULL;
+}
+
+static bool
+is_file(const char *name)
+{
+	return strcmp(name, "-") == 0 || strchr(name, '/') || text_ends(name, ".yaml") || text_ends(name, ".yml") ||
+	    text_ends(name, ".json");
+}
+
+const struct node *
+database_try(struct database *db, enum entry_kind k, const char *name, const char **id)
+{
+	if (is_file(name)) {
+		const char *base = strrchr(name, '/');
+		base = base ? base + 1 : name;
+		const char *dot = strrchr(base, '.');
+		*id = dot ? arena_copy(db->arena, base, (size_t)(dot - base)) : base;
+		return tree_read_file(db->arena, db->diag, name);
+	}
+	*id = find_id(db, k, name);
+	return *id ? read_entry(db, k, *id) : NULL;
+}
+
+static void
+no_such_entry(struct database *db, enum entry_kind k, const char *name, struct source at)
+{
+	size_t n;
+	const char **list = database_list(db, k, &n);
+	const char *candidates[2048];
+	size_t n_candidates = 0;
+
+	for (size_t i = 0; i < n && n_candidates < 2048; i++)
+		candidates[n_candidates++] = list[i];
+	for (const struct hint *h = hints; h->folder && n_candidates < 2048; h++)
+		if (strcmp(h->folder, kinds[k].folder) == 0)
+			candidates[n_candidates++] = h->alias;
+	diag_error(db->diag, at, "there is no %s '%s'", kinds[k].name, name);
+	const char *near = text_nearest(name, candidates, n_candidates);
+	if (near)
+		diag_hint(db->diag, "did you mean '%s'?", near);
+	else if (k == ENTRY_GPU || k == ENTRY_SYSTEM || k == ENTRY_LINK)
+		diag_hint(db->diag, "'ridge hw list' shows what there is; a file name with a / is read as a file");
+	else
+		diag_hint(db->diag, "'ridge model list' shows what there is; a file name with a / is read as a file");
+}
+
+const struct node *
+database_open(struct database *db, enum entry_kind k, const char *name, struct source at, const char **id,
+    const char **announce)
+{
+	const int errors = diag_errors(db->diag);
+	const struct node *root = database_try(db, k, name, id);
+
+	*announce = NULL;
+	if (!root) {
+		if (diag_errors(db->diag) == errors)
+			no_such_entry(db, k, name, at);
+		return NULL;
+	}
+	if (!is_file(name) && !text_same_folded(name, *id))
+		*announce = arena_printf(db->arena, "%s = %s", name, *id);
+	return root;
+}
+
+static struct binder
+binder_of(struct database *db, const struct node *root)
+{
+	return (struct binder){db->arena, db->diag, tree_get(root, "sources")};
+}
+
+const struct gpu *
+database_gpu(struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce)
+{
+	const char *id;
+	const struct node *root = database_open(db, ENTRY_GPU, name, at, &id, announce);
+	struct gpu *gpu = ARENA_NEW(db->arena, struct gpu);
+
+	if (!root)
+		return NULL;
+	root = tree_overlay(db->arena, root, overlay);
+	struct binder b = binder_of(db, root);
+	return gpu_bind(&b, root, id, gpu) ? gpu : NULL;
+}
+
+const struct link *
+database_link(struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce)
+{
+	const char *id;
+	const struct node *root = database_open(db, ENTRY_LINK, name, at, &id, announce);
+	struct link *link = ARENA_NEW(db->arena, struct link);
+
+	if (!root)
+		return NULL;
+	root = tree_overlay(db->arena, root, overlay);
+	struct binder b = binder_of(db, root);
+	return link_bind(&b, root, id, link) ? link : NULL;
+}
+
+const struct system *
+database_system(struct database *db, const char *name, const struct node *overlay, const struct node *gpu_overlay,
+    struct source at, const char **announce)
+{
+	const char *id, *gpu_id = NULL, *fabric_id = NULL, *ignored;
+	const struct node *root = database_open(db, ENTRY_SYSTEM, name, at, &id, announce);
+	struct system *system = ARENA_NEW(db->arena, struct system);
+
+	if (!root)
+		return NULL;
+	root = tree_overlay(db->arena, root, overlay);
+	struct binder b = binder_of(db, root);
+	if (!system_bind(&b, root, id, system, &gpu_id, &fabric_id))
+		return NULL;
+	system->gpu = database_gpu(db, gpu_id, gpu_overlay, tree_get(root, "gpu")->at, &ignored);
+	if (fabric_id) {
+		system->fabric = database_link(db, fabric_id, NULL, tree_get(root, "network")->at, &ignored);
+		if (!system->fabric)
+			return NULL;
+	}
+	return system->gpu ? system : NULL;
+}
+
+const struct workload *
+database_model(struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce)
+{
+	const char *id;
+	const struct node *root = database_open(db, ENTRY_MODEL, name, at, &id, announce);
+	struct workload *model = ARENA_NEW(db->arena, struct workload);
+
+	if (!root)
+		return NULL;
+	root = tree_overlay(db->arena, root, overlay);
+	struct binder b = binder_of(db, root);
+	return workload_bind(&b, root, id, model) ? model : NULL;
+}
+
+const struct calibration *
+database_calibration(struct database *db, const char *gpu, const char *backend)
+{
+	const char *id = backend ? arena_printf(db->arena, "%s-%s", gpu, backend) : gpu;
+	const struct node *root = database_path(db, ENTRY_CALIBRATION, id) ? read_entry(db, ENTRY_CALIBRATION, id) : NULL;
+	struct calibration *calibration = ARENA_NEW(db->arena, struct calibration);
+
+	if (!root)
+		return NULL;
+	struct binder b = binder_of(db, root);
+	return calibration_bind(&b, root, id, calibration) ? calibration : NULL;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/ridge.h"
+
+int
+main(int argc, char **argv)
+{
+	return ridge_main(argc, argv, NULL);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The cache of keys and values.  Every layer keeps one key and one value per token and key/value head (Vaswani et al.,
+ * NeurIPS 2017; fewer heads: Shazeer, arXiv:1911.02150, and Ainslie et al., EMNLP 2023), or one compressed latent and
+ * one rotary key for all heads together (DeepSeek-AI, arXiv:2405.04434, section 2.1).  A layer that looks back over a
+ * window or within a chunk never needs more tokens than that (Beltagy et al., arXiv:2004.05150), so a sequence has a
+ * part that grows and one that does not.
+ */
+#include "ridge/kv.h"
+
+/* Tensor parallelism divides the heads, but every GPU keeps at least one. */
+static double
+heads_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	/* values as wide as keys unless the file says otherwise */
+	const struct datum value_width = a->v_dim.value > 0 ? a->v_dim : a->head_dim;
+	TAKE(sh, n_kv_heads, a->n_kv_heads);
+	TAKE(sh, head_dim, a->head_dim);
+	TAKE(sh, v_dim, value_width);
+	LET(sh, n_local_kv_heads, fmax(1, n_kv_heads / tp));
+	LET(sh, layer_byte_per_token, n_local_kv_heads * (head_dim + v_dim) * kv_elem_byte);
+	return layer_byte_per_token;
+}
+
+/* The latent belongs to all heads: every GPU of a tensor-parallel group keeps the whole of it. */
+static double
+latent_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte)
+{
+	GIVEN(sh, kv_elem_byte);
+	TAKE(sh, kv_lora, a->kv_lora);
+	TAKE(sh, rope, a->rope);
+	LET(sh, layer_byte_per_token, (kv_lora + rope) * kv_elem_byte);
+	return layer_byte_per_token;
+}
+
+double
+kv_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp)
+{
+	return a->kind == ATTENTION_MLA ? latent_layer(sh, a, kv_elem_byte) : heads_layer(sh, a, kv_elem_byte, tp);
+}
+
+/* How far a layer looks back at most; absent for full attention. */
+struct datum
+kv_reach(const struct attention *a)
+{
+	const bool window = a->window.value > 0, chunk = a->chunk.value > 0;
+
+	if (window && chunk)
+		return a->window.value < a->chunk.value ? a->window : a->chunk;
+	return window ? a->window : chunk ? a->chunk : datum_absent();
+}
+
+static double
+block_slope(struct sheet *sh, const struct block *b, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	TAKE(sh, n_layers, b->count);
+	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
+	double grows_byte_per_token;
+	if (datum_given(kv_reach(&b->attention)))
+		SET(sh, grows_byte_per_token, 0);
+	else
+		SET(sh, grows_byte_per_token, n_layers * layer_byte_per_token);
+	return grows_byte_per_token;
+}
+
+double
+kv_slope(struct sheet *sh, const struct workload *w, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	SUM(sh, slope_byte_per_token, i, w->n_blocks, block_slope(sh, &w->blocks[i], kv_elem_byte, tp));
+	return slope_byte_per_token;
+}
+
+static double
+block_constant(struct sheet *sh, const struct block *b, double block_token, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, block_token);
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	const struct datum reach = kv_reach(&b->attention);
+	double constant_byte;
+	if (!datum_given(reach)) {
+		SET(sh, constant_byte, 0);
+		return constant_byte;
+	}
+	TAKE(sh, n_layers, b->count);
+	TAKE(sh, reach_token, reach);
+	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
+	LET(sh, stored_token, ceil(reach_token / block_token) * block_token);
+	SET(sh, constant_byte, n_layers * stored_token * layer_byte_per_token);
+	return constant_byte;
+}
+
+double
+kv_constant(struct sheet *sh, const struct workload *w, double block_token, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, block_token);
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	SUM(sh, window_byte, i, w->n_blocks, block_constant(sh, &w->blocks[i], block_token, kv_elem_byte, tp));
+	return window_byte;
+}
+
+static double
+block_sequence(
+    struct sheet *sh, const struct block *b, double seq_token, double block_token, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, seq_token);
+	GIVEN(sh, block_token);
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	TAKE(sh, n_layers, b->count);
+	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
+	const struct datum reach = kv_reach(&b->attention);
+	double held_token;
+	if (datum_given(reach)) {
+		TAKE(sh, reach_token, reach);
+		SET(sh, held_token, fmin(seq_token, reach_token));
+	} else
+		SET(sh, held_token, seq_token);
+	LET(sh, n_blocks, ceil(held_token / block_token));
+	LET(sh, stored_token, n_blocks * block_token);
+	LET(sh, block_kv_byte, n_layers * stored_token * layer_byte_per_token);
+	return block_kv_byte;
+}
+
+double
+kv_sequence(
+    struct sheet *sh, const struct workload *w, double seq_token, double block_token, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, seq_token);
+	GIVEN(sh, block_token);
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	SUM(sh, sequence_byte, i, w->n_blocks,
+	    block_sequence(sh, &w->blocks[i], seq_token, block_token, kv_elem_byte, tp));
+	return sequence_byte;
+}
+
+/*
+ * Paging.  A cache that reserves every sequence's longest length keeps most of it empty; blocks handed out on demand
+ * waste only the rest of the last one.  Kwon et al., SOSP 2023, sections 3 and 4.
+ */
+double
+kv_paging(struct sheet *sh, const struct workload *w, const struct kv_page *page, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	TAKE(sh, used_token, page->used_token);
+	TAKE(sh, max_seq_token, page->max_seq_token);
+	TAKE(sh, block_token, page->block_token);
+	CALL(sh, preallocated_byte, kv_sequence(sh, w, max_seq_token, 1, kv_elem_byte, tp));
+	CALL(sh, used_byte, kv_sequence(sh, w, used_token, 1, kv_elem_byte, tp));
+	LET(sh, waste_frac, 1 - used_byte / preallocated_byte);
+	CALL(sh, block_byte, kv_sequence(sh, w, block_token, block_token, kv_elem_byte, tp));
+	LET(sh, n_blocks, ceil(used_token / block_token));
+	CALL(sh, paged_byte, kv_sequence(sh, w, used_token, block_token, kv_elem_byte, tp));
+	LET(sh, last_block_waste_frac, 1 - used_byte / paged_byte);
+	LET(sh, paging_gain, preallocated_byte / paged_byte);
+	SHOW(sh, preallocated_byte, "reserved without paging");
+	SHOW(sh, used_byte, "used");
+	SHOW(sh, waste_frac, "wasted without paging");
+	SHOW(sh, block_byte, "one block, all layers");
+	SHOW(sh, n_blocks, "blocks of a sequence");
+	SHOW(sh, paged_byte, "held in blocks");
+	SHOW(sh, last_block_waste_frac, "wasted in the last block");
+	SHOW(sh, paging_gain, "more sequences by paging");
+	return paging_gain;
+}
+
+/* What is left for the cache on one GPU; never less than nothing. */
+double
+kv_space(struct sheet *sh, double mem_byte, double headroom_frac, double weight_byte)
+{
+	GIVEN(sh, mem_byte);
+	GIVEN(sh, headroom_frac);
+	GIVEN(sh, weight_byte);
+	LET(sh, usable_byte, mem_byte * (1 - headroom_frac));
+	LET(sh, kv_space_byte, fmax(0, usable_byte - weight_byte));
+	return kv_space_byte;
+}
+
+/* Tokens that the space holds when all sequences are seq_token long.  For full attention that length does not matter.
+ */
+double
+kv_capacity_token(
+    struct sheet *sh, const struct workload *w, double space_byte, double seq_token, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, space_byte);
+	GIVEN(sh, seq_token);
+	CALL(sh, dense_sequence_byte, kv_sequence(sh, w, seq_token, 1, kv_elem_byte, tp));
+	LET(sh, mean_byte_per_token, dense_sequence_byte / seq_token);
+	LET(sh, capacity_token, floor(space_byte / mean_byte_per_token));
+	return capacity_token;
+}
+
+/* How many times larger the cache would be with a key and a value for every query head. */
+double
+kv_sharing(struct sheet *sh, const struct attention *a)
+{
+	TAKE(sh, n_heads, a->n_heads);
+	if (a->kind == ATTENTION_MLA) {
+		TAKE(sh, kv_lora, a->kv_lora);
+		TAKE(sh, nope, a->nope);
+		TAKE(sh, rope, a->rope);
+		TAKE(sh, v_dim, a->v_dim);
+		LET(sh, sharing, n_heads * (nope + rope + v_dim) / (kv_lora + rope));
+		return sharing;
+	}
+	TAKE(sh, n_kv_heads, a->n_kv_heads);
+	LET(sh, sharing, n_heads / n_kv_heads);
+	return sharing;
+}
+
+/* Without a cache every new token computes the keys and values of all tokens before it again. */
+double
+kv_recomputed(struct sheet *sh, double seq_token)
+{
+	GIVEN(sh, seq_token);
+	LET(sh, recomputed_token, seq_token - 1);
+	return recomputed_token;
+}
+
+/* Sequences that are held at once. */
+double
+kv_batch(struct sheet *sh, double n_sequences, double sequence_byte)
+{
+	GIVEN(sh, n_sequences);
+	GIVEN(sh, sequence_byte);
+	LET(sh, batch_byte, n_sequences * sequence_byte);
+	return batch_byte;
+}
+
+double
+kv_capacity_sequences(struct sheet *sh, double space_byte, double sequence_byte)
+{
+	GIVEN(sh, space_byte);
+	GIVEN(sh, sequence_byte);
+	LET(sh, n_sequences, floor(space_byte / sequence_byte));
+	return n_sequences;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Model states: weights, gradients and optimizer, bytes per parameter over the ranks that share them.  Mixed precision:
+ * Micikevicius et al., ICLR 2018; ZeRO: Rajbhandari et al., SC 2020.
+ */
+#include "model/memory_parts.h"
+
+const char *
+optimizer_name(enum optimizer o)
+{
+	static const char *const names[] = {
+#define OPTIMIZER(id, text, n_moments, mixed_byte, pure_byte, title) text,
+#include "ridge/optimizer.def"
+#undef OPTIMIZER
+	};
+	return names[o];
+}
+
+static double
+optimizer_moments(enum optimizer o)
+{
+	static const double moments[] = {
+#define OPTIMIZER(id, text, n_moments, mixed_byte, pure_byte, title) n_moments,
+#include "ridge/optimizer.def"
+#undef OPTIMIZER
+	};
+	return moments[o];
+}
+
+static double
+optimizer_moment_byte(enum optimizer o, bool pure)
+{
+	static const double bytes[][2] = {
+#define OPTIMIZER(id, text, n_moments, mixed_byte, pure_byte, title) {mixed_byte, pure_byte},
+#include "ridge/optimizer.def"
+#undef OPTIMIZER
+	};
+	return bytes[o][pure];
+}
+
+struct quant_row {
+	const char *name;
+	double bits;
+	bool experts_only, bitsandbytes;
+};
+
+static const struct quant_row *
+quant_row(enum quant q)
+{
+	static const struct quant_row rows[] = {
+	    {"none", 16, false, false},
+#define QUANT(id, text, bits, experts_only, bitsandbytes, title) {text, bits, experts_only, bitsandbytes},
+#include "ridge/quant.def"
+#undef QUANT
+	};
+	return &rows[q];
+}
+
+const char *
+quant_name(enum quant q)
+{
+	return quant_row(q)->name;
+}
+
+double
+quant_bits(enum quant q)
+{
+	return quant_row(q)->bits;
+}
+
+/* --- bytes per parameter -------------------------------------------------------------------------------------------- */
+
+static double
+stored_byte(const struct memory_job *job)
+{
+	return job->scheme == STATES_FP32 ? 4.0 : job_elem_byte(job);
+}
+
+/* Quantised training keeps copies of each map beside its 16-bit parameters, one for each direction that the hardware cannot
+ * transpose, or only the copies when the parameters themselves are quantised (Transformer Engine). */
+static double
+linear_element(struct sheet *sh, const struct memory_job *job)
+{
+	TAKE(sh, stored_byte_per_param, job->quantised_parameters ? 0 : stored_byte(job));
+	double element_byte_per_param;
+	if (!job_is_quantised(job) || !job_is_megatron(job)) {
+		SET(sh, element_byte_per_param, stored_byte_per_param);
+		return element_byte_per_param;
+	}
+	TAKE(sh, n_copies, job->weight_copies);
+	TAKE(sh, copy_byte_per_param, dtype_byte(job->dtype));
+	SET(sh, element_byte_per_param, stored_byte_per_param + n_copies * copy_byte_per_param);
+	return element_byte_per_param;
+}
+
+static double
+gradient_element(struct sheet *sh, const struct memory_job *job)
+{
+	const struct datum given = datum_given(job->gradient_byte) ? job->gradient_byte : job->stack->gradient_byte;
+	double gradient_byte_per_param;
+	if (datum_given(given) && (job->scheme == STATES_MIXED || datum_given(job->gradient_byte))) {
+		TAKE(sh, element_byte_per_param, given);
+		SET(sh, gradient_byte_per_param, element_byte_per_param);
+	} else {
+		TAKE(sh, stored_byte_per_param, stored_byte(job));
+		SET(sh, gradient_byte_per_param, stored_byte_per_param);
+	}
+	return gradient_byte_per_param;
+}
+
+/* The fp32 master counts as optimizer state: it is sharded with it. */
+static double
+optimizer_element(struct sheet *sh, const struct memory_job *job)
+{
+	const bool master = job->scheme == STATES_MIXED && job_elem_byte(job) < 4;
+	const bool pure = job->scheme == STATES_PURE && job_elem_byte(job) < 4;
+	TAKE(sh, master_byte_per_param, master ? 4.0 : 0);
+	TAKE(sh, n_moments, optimizer_moments(job->optimizer));
+	TAKE(sh, moment_byte_per_param, optimizer_moment_byte(job->optimizer, pure));
+	LET(sh, optimizer_byte_per_param, master_byte_per_param + n_moments * moment_byte_per_param);
+	return optimizer_byte_per_param;
+}
+
+/* --- one state over its ranks ---------------------------------------------------------------------------------------- */
+
+/* Experts are replicated over fewer ranks than the rest: those that expert parallelism leaves. */
+static double
+expert_replicas(struct sheet *sh, const struct memory_job *job)
+{
+	TAKE(sh, n_shards, job->layout.shard);
+	TAKE(sh, tp, job->layout.tp);
+	TAKE(sh, ep, job->layout.ep);
+	TAKE(sh, etp, job->layout.etp);
+	LET(sh, n_expert_shards, fmax(1, n_shards * tp / (ep * etp)));
+	return n_expert_shards;
+}
+
+/* Divided from ZeRO stage `from_zero` on. */
+static double
+state(struct sheet *sh, const struct memory_job *job, int from_zero, double state_byte_per_param, double dense_param,
+    double expert_param)
+{
+	GIVEN(sh, state_byte_per_param);
+	GIVEN(sh, dense_param);
+	GIVEN(sh, expert_param);
+	double state_byte;
+	if (job->layout.zero < from_zero) {
+		SET(sh, state_byte, state_byte_per_param * (dense_param + expert_param));
+		return state_byte;
+	}
+	TAKE(sh, n_shards, job->layout.shard);
+	CALL(sh, n_expert_shards, expert_replicas(sh, job));
+	SET(sh, state_byte, state_byte_per_param * (dense_param / n_shards + expert_param / n_expert_shards));
+	return state_byte;
+}
+
+/* --- weights ---------------------------------------------------------------------------------------------------------- */
+
+/* A frozen or served base: maps quantised, the rest 16-bit, or fp32 where a trainer casts it before k-bit training
+ * (prepare_model_for_kbit_training of Hugging Face PEFT). */
+static double
+quantised_weights(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
+{
+	const struct quant_row *row = quant_row(job->quant);
+	const bool cast = job_is_lora(job) && job->stack->casts_for_quantised && row->bitsandbytes;
+	TAKE(sh, linear_param, params->linear);
+	TAKE(sh, expert_param, params->expert);
+	TAKE(sh, other_param, params->other);
+	TAKE(sh, bits_per_byte, 8.0);
+	TAKE(sh, n_bits, row->bits);
+	TAKE(sh, whole_byte_per_param, cast ? 4.0 : 2.0);
+	TAKE(sh, n_shards, job->use == STACK_TRAIN && job->layout.zero >= 3 ? job->layout.shard : 1.0);
+	LET(sh, bit_byte_per_param, n_bits / bits_per_byte * whole_byte_per_param / whole_byte_per_param);
+	double quantised_byte;
+	if (row->experts_only && params->expert > 0)
+		SET(sh, quantised_byte, expert_param * bit_byte_per_param + linear_param * whole_byte_per_param);
+	else
+		SET(sh, quantised_byte, (linear_param + expert_param) * bit_byte_per_param);
+	LET(sh, base_byte, (quantised_byte + other_param * whole_byte_per_param) / n_shards);
+	return base_byte;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The roofline model: Williams, Waterman and Patterson, Communications of the ACM 52(4), 2009.
+ * A kernel that moves a byte for every I FLOP runs at min(peak, I x bandwidth); the ridge point is the I where both
+ * meet.
+ */
+#include "ridge/roofline.h"
+
+#include <string.h>
+
+struct point
+roofline_place(struct sheet *sh, double intensity_flop_per_byte, double peak_flop_per_s, double mem_byte_per_s)
+{
+	LET(sh, ridge_flop_per_byte, peak_flop_per_s / mem_byte_per_s);
+	LET(sh, attainable_flop_per_s, fmin(peak_flop_per_s, intensity_flop_per_byte * mem_byte_per_s));
+	LET(sh, of_peak_frac, attainable_flop_per_s / peak_flop_per_s);
+	return (struct point){
+	    intensity_flop_per_byte, ridge_flop_per_byte, attainable_flop_per_s, of_peak_frac, NAN, NAN, NAN};
+}
+
+struct point
+roofline_point(struct sheet *sh, double work_flop, double traffic_byte, double peak_flop_per_s, double mem_byte_per_s)
+{
+	LET(sh, intensity_flop_per_byte, work_flop / traffic_byte);
+	struct point p = roofline_place(sh, intensity_flop_per_byte, peak_flop_per_s, mem_byte_per_s);
+	LET(sh, compute_s, work_flop / peak_flop_per_s);
+	LET(sh, memory_s, traffic_byte / mem_byte_per_s);
+	LET(sh, roof_s, fmax(compute_s, memory_s));
+	p.compute_s = compute_s;
+	p.memory_s = memory_s;
+	p.roof_s = roof_s;
+	return p;
+}
+
+const char *
+roofline_bound(double intensity_flop_per_byte, double ridge_flop_per_byte)
+{
+	return intensity_flop_per_byte >= ridge_flop_per_byte ? "compute-bound" : "memory-bound";
+}
+
+double
+ridge_point(struct sheet *sh, double peak_flop_per_s, double mem_byte_per_s)
+{
+	GIVEN(sh, peak_flop_per_s);
+	GIVEN(sh, mem_byte_per_s);
+	LET(sh, ridge_flop_per_byte, peak_flop_per_s / mem_byte_per_s);
+	return ridge_flop_per_byte;
+}
+
+double
+roofline_s(struct sheet *sh, double work_flop, double traffic_byte, double peak_flop_per_s, double mem_byte_per_s)
+{
+	GIVEN(sh, work_flop);
+	GIVEN(sh, traffic_byte);
+	GIVEN(sh, peak_flop_per_s);
+	GIVEN(sh, mem_byte_per_s);
+	return roofline_point(sh, work_flop, traffic_byte, peak_flop_per_s, mem_byte_per_s).roof_s;
+}
+
+double
+roofline_op(struct sheet *sh, const struct op *op, double peak_flop_per_s, double mem_byte_per_s)
+{
+	GIVEN(sh, peak_flop_per_s);
+	GIVEN(sh, mem_byte_per_s);
+	const struct cost c = op_cost(sh, op);
+	const double roof_s = roofline_point(sh, c.work_flop, c.traffic_byte, peak_flop_per_s, mem_byte_per_s).roof_s;
+	TAKE(sh, n_times, op->count);
+	LET(sh, total_s, n_times * roof_s);
+	return total_s;
+}
+
+/* --- a measured time --- */
+
+double
+roofline_measured_frac(struct sheet *sh, double roof_s, double measured_s)
+{
+	GIVEN(sh, roof_s);
+	GIVEN(sh, measured_s);
+	LET(sh, of_roof_frac, roof_s / measured_s);
+	return of_roof_frac;
+}
+
+double
+roofline_rate_frac(struct sheet *sh, double work_flop, double measured_s, double peak_flop_per_s)
+{
+	GIVEN(sh, work_flop);
+	GIVEN(sh, measured_s);
+	GIVEN(sh, peak_flop_per_s);
+	LET(sh, attained_flop_per_s, work_flop / measured_s);
+	LET(sh, attained_frac, attained_flop_per_s / peak_flop_per_s);
+	return attained_frac;
+}
+
+double
+roofline_traffic_frac(struct sheet *sh, double traffic_byte, double measured_s, double mem_byte_per_s)
+{
+	GIVEN(sh, traffic_byte);
+	GIVEN(sh, measured_s);
+	GIVEN(sh, mem_byte_per_s);
+	LET(sh, moved_byte_per_s, traffic_byte / measured_s);
+	LET(sh, moved_frac, moved_byte_per_s / mem_byte_per_s);
+	return moved_frac;
+}
+
+/* --- what if --- */
+
+double
+roofline_bandwidth_gain(struct sheet *sh, double compute_s, double memory_s)
+{
+	GIVEN(sh, compute_s);
+	GIVEN(sh, memory_s);
+	LET(sh, bandwidth_gain, fmax(compute_s, memory_s) / compute_s);
+	return bandwidth_gain;
+}
+
+double
+roofline_arithmetic_gain(struct sheet *sh, double compute_s, double memory_s)
+{
+	GIVEN(sh, compute_s);
+	GIVEN(sh, memory_s);
+	LET(sh, arithmetic_gain, fmax(compute_s, memory_s) / memory_s);
+	return arithmetic_gain;
+}
+
+/* --- rates from unit counts --- */
+
+/* A fused multiply-add is two FLOP. */
+double
+unit_peak(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz)
+{
+	GIVEN(sh, n_sms);
+	GIVEN(sh, fma_per_sm);
+	GIVEN(sh, clock_hertz);
+	LET(sh, unit_flop_per_s, 2 * n_sms * fma_per_sm * clock_hertz);
+	return unit_flop_per_s;
+}
+
+double
+shared_memory_rate(struct sheet *sh, double n_sms, double port_byte, double clock_hertz)
+{
+	GIVEN(sh, n_sms);
+	GIVEN(sh, port_byte);
+	GIVEN(sh, clock_hertz);
+	LET(sh, shared_byte_per_s, n_sms * port_byte * clock_hertz);
+	return shared_byte_per_s;
+}
+
+/* 32 banks of 4 bytes.  Turing's L1 delivers half: NVIDIA, "Ampere GA102 GPU architecture", 2020; the others: Jia et
+ * al., arXiv:1804.06826 (Volta), and AMD's CDNA 3 white paper, 2023 (local data share). */
+double
+shared_port_byte(const char *architecture)
+{
+	static const struct {
+		const char *architecture;
+		double byte;
+	} ports[] = {
+	    {"volta", 128},
+	    {"turing", 64},
+	    {"ampere", 128},
+	    {"ada", 128},
+	    {"hopper", 128},
+	    {"blackwell", 128},
+	    {"blackwell-ultra", 128},
+	    {"cdna2", 128},
+	    {"cdna3", 128},
+	};
+
+	for (size_t i = 0; architecture && i < sizeof ports / sizeof *ports; i++)
+		if (strcmp(ports[i].architecture, architecture) == 0)
+			return ports[i].byte;
+	return NAN;
+}
+
+/* Matrix units read 16 bytes at a time: 8 elements of 16 bits, 16 of 8 bits.  NVIDIA, "Matrix Multiplication Background
+ * User's Guide", section on tensor core requirements. */
+double
+alignment_left_over(struct sheet *sh, double extent, double elem_byte)
+{
+	GIVEN(sh, extent);
+	GIVEN(sh, elem_byte);
+	TAKE(sh, piece_byte, 16.0);
+	LET(sh, n_aligned, floor(piece_byte / elem_byte));
+	LET(sh, n_left_over, extent - n_aligned * floor(extent / n_aligned));
+	return n_left_over;
+}
+
+double
+encoder_sharing(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks, double head_flop)
+{
+	GIVEN(sh, encoder_flop);
+	GIVEN(sh, n_cameras);
+	GIVEN(sh, n_tasks);
+	GIVEN(sh, head_flop);
+	LET(sh, separate_flop, encoder_flop * n_cameras * n_tasks);
+	LET(sh, encoders_flop, encoder_flop * n_cameras);
+	LET(sh, heads_flop, head_flop * n_tasks);
+	LET(sh, shared_flop, encoders_flop + heads_flop);
+	LET(sh, saved_frac, 1 - shared_flop / separate_flop);
+	return saved_frac;
+}

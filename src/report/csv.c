@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Comma-separated values, RFC 4180, base units; absent cells are empty. */
+#include "report/formats.h"
+
+#include <string.h>
+
+static void
+print_field(FILE *to, const char *text)
+{
+	if (!text)
+		return;
+	if (!strpbrk(text, ",\"\n")) {
+		fputs(text, to);
+		return;
+	}
+	fputc('"', to);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', to);
+		fputc(*text, to);
+	}
+	fputc('"', to);
+}
+
+static void
+print_line(FILE *to, const char *const *fields, size_t n)
+{
+	for (size_t c = 0; c < n; c++) {
+		if (c)
+			fputc(',', to);
+		print_field(to, fields[c]);
+	}
+	fputc('\n', to);
+}
+
+bool
+report_csv(FILE *to, const struct report *r, char *why, size_t size)
+{
+	const struct grid g = r->sweep ? grid_of_points(r, FORM_BASE) : grid_of_answers(r, FORM_BASE);
+
+	(void)why;
+	(void)size;
+	print_line(to, g.names, g.n_columns);
+	for (size_t l = 0; l < g.n_lines; l++)
+		print_line(to, g.cells[l], g.n_columns);
+	return true;
+}

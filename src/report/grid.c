@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "report/grid.h"
+
+#include "ridge/units.h"
+
+#include <string.h>
+
+size_t
+text_columns(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static const char *
+cell_text(struct arena *a, const struct row *row, enum number_form form)
+{
+	char buf[80];
+
+	if (row->kind == ROW_WORD)
+		return row->text;
+	if (isnan(row->value))
+		return NULL;
+	if (form == FORM_BASE)
+		return arena_text(a, number_write(row->value, buf, sizeof buf));
+	return arena_printf(
+	    a, "%s%s", value_write(row->name, row->value, buf, sizeof buf), row->from.unconfirmed ? UNCONFIRMED_MARK : "");
+}
+
+/* The nearest enclosing scope that is one of several alike. */
+static int
+item_scope(const struct sheet *sh, int i)
+{
+	for (int p = sheet_row(sh, i)->parent; p >= 0; p = sheet_row(sh, p)->parent)
+		if (sheet_row(sh, p)->kind == ROW_SCOPE && sheet_row(sh, p)->item >= 0)
+			return p;
+	return -1;
+}
+
+/* --- one table ----------------------------------------------------------------------------------------------------- */
+
+struct table {
+	const char *name;
+	int parent;
+	struct grid grid;
+	int last_scope;
+	size_t room_columns, room_lines;
+	size_t next; /* where a new column goes: behind the one that was filled last */
+};
+
+static void
+grow_columns(struct arena *a, struct table *t)
+{
+	struct grid *g = &t->grid;
+	const size_t more = t->room_columns ? 2 * t->room_columns : 8;
+
+	g->heads = arena_grow(a, g->heads, g->n_columns, more, sizeof *g->heads);
+	g->names = arena_grow(a, g->names, g->n_columns, more, sizeof *g->names);
+	g->numeric = arena_grow(a, g->numeric, g->n_columns, more, sizeof *g->numeric);
+	for (size_t l = 0; l < g->n_lines; l++)
+		g->cells[l] = arena_grow(a, g->cells[l], g->n_columns, more, sizeof **g->cells);
+	t->room_columns = more;
+}
+
+/* A column that the first lines did not have goes where this line has it. */
+static void
+insert_column(struct table *t, size_t at)
+{
+	struct grid *g = &t->grid;
+	const size_t moved = g->n_columns - at;
+
+	memmove(g->heads + at + 1, g->heads + at, moved * sizeof *g->heads);
+	memmove(g->names + at + 1, g->names + at, moved * sizeof *g->names);
+	memmove(g->numeric + at + 1, g->numeric + at, moved * sizeof *g->numeric);
+	for (size_t l = 0; l < g->n_lines; l++) {
+		memmove(g->cells[l] + at + 1, g->cells[l] + at, moved * sizeof **g->cells);
+		g->cells[l][at] = NULL;
+	}
+	g->n_columns++;
+}
+
+static size_t
+column_of(struct arena *a, struct table *t, const struct row *row)
+{
+	struct grid *g = &t->grid;
+
+	for (size_t c = 0; c < g->n_columns; c++)
+		if (strcmp(g->names[c], row->name) == 0) {
+			t->next = c + 1;
+			return c;
+		}
+	if (g->n_columns == t->room_columns)
+		grow_columns(a, t);
+	const size_t c = t->next;
+	insert_column(t, c);
+	g->heads[c] = row->label;
+	g->names[c] = row->name;
+	g->numeric[c] = row->kind != ROW_WORD;
+	t->next = c + 1;
+	return c;
+}
+
+static void
+add_line(struct arena *a, struct table *t)
+{
+	struct grid *g = &t->grid;
+
+	if (g->n_lines == t->room_lines) {
+		const size_t more = t->room_lines ? 2 * t->room_lines : 16;
+		g->cells = arena_grow(a, g->cells, g->n_lines, more, sizeof *g->cells);
+		t->room_lines = more;
+	}
+	g->cells[g->n_lines++] = ARENA_ARRAY(a, const char *, t->room_columns + 1);
+	t->next = 0;
+}
+
+static void
+add_cell(struct arena *a, struct table *t, const struct row *row, int scope, enum number_form form)
+{
+	if (t->last_scope != scope) {
+		add_line(a, t);
+		t->last_scope = scope;
+	}
+	const size_t column = column_of(a, t, row);
+	t->grid.cells[t->grid.n_lines - 1][column] = cell_text(a, row, form);
+}
+
+/* --- all answers of a sheet ---------------------------------------------------------------------------------------- */
+
+enum { MAX_TABLES = 64 };
+
+struct answers
+answers_of(struct arena *a, const struct sheet *sh, enum number_form form)
+{
+	struct answers out = {0};
+	struct table *tables = ARENA_ARRAY(a, struct table, MAX_TABLES);
+	size_t n_tables = 0;
+
+	out.lines = ARENA_ARRAY(a, struct answer_line, sheet_size(sh) + 1);
+	for (int i = 0; i < sheet_size(sh); i++) {
+		const struct row *row = sheet_row(sh, i);
+		if (!row->label)
+			continue;
+		const int scope = item_scope(sh, i);
+		if (scope < 0) {
+			out.lines[out.n_lines++] = (struct answer_line){row->label, row->name, cell_text(a, row, form), -1};
+			continue;
+		}
+		const struct row *s = sheet_row(sh, scope);
+		size_t t = 0;
+		while (t < n_tables && (tables[t].parent != s->parent || strcmp(tables[t].name, s->name) != 0))
+			t++;
+		if (t == MAX_TABLES)
+			continue;
+		if (t == n_tables) {
+			tables[n_tables++] = (struct table){.name = s->name, .parent = s->parent, .last_scope = -1};
+			out.lines[out.n_lines++] = (struct answer_line){s->name, s->name, NULL, (int)t};
+		}
+		add_cell(a, &tables[t], row, scope, form);
+	}
+	out.grids = ARENA_ARRAY(a, struct grid, n_tables + 1);
+	for (size_t t = 0; t < n_tables; t++)
+		out.grids[out.n_grids++] = tables[t].grid;
+	return out;
+}
+
+/* --- flat grids ---------------------------------------------------------------------------------------------------- */
+
+/* Lines are given as (name, label, text) triples; columns appear when first named. */
+struct flat {
+	struct arena *arena;
+	struct table table;
+};
+
+static void
+put(struct flat *f, const char *name, const char *label, const char *text, bool numeric)
+{
+	const struct row row = {.kind = numeric ? ROW_LET : ROW_WORD, .name = name, .label = label};
+	const size_t c = column_of(f->arena, &f->table, &row);
+
+	f->table.grid.cells[f->table.grid.n_lines - 1][c] = text;
+}
+
+static bool
+is_numeric(const char *name, const struct sheet *sh)
+{
+	for (int i = 0; i < sheet_size(sh); i++)
+		if (strcmp(sheet_row(sh, i)->name, name) == 0 && sheet_row(sh, i)->label)
+			return sheet_row(sh, i)->kind != ROW_WORD;
+	return true;
+}
+
+static void
+put_singles(struct flat *f, const struct answers *answers, const struct sheet *sh)
+{
+	for (size_t i = 0; i < answers->n_lines; i++)
+		if (answers->lines[i].grid < 0)
+			put(f, answers->lines[i].name, answers->lines[i].label, answers->lines[i].text,
+			    is_numeric(answers->lines[i].name, sh));
+}
+
+struct grid
+grid_of_points(const struct report *r, enum number_form form)
+{
+	struct flat f = {.arena = r->arena, .table = {.last_scope = -1}};
+
+	for (size_t p = 0; p < r->n_points; p++) {
+		const struct point *point = &r->points[p];
+		add_line(f.arena, &f.table);
+		for (size_t s = 0; s < r->swept.n; s++)
+			put(&f, r->swept.list[s], r->swept.list[s], point->swept.list[s], true);
+		if (!point->sheet)
+			continue;
+		const struct answers answers = answers_of(r->arena, point->sheet, form);
+		put_singles(&f, &answers, point->sheet);
+	}
+	return f.table.grid;
+}
+
+struct grid
+grid_of_answers(const struct report *r, enum number_form form)
+{
+	const struct sheet *sh = r->points[0].sheet;
+	const struct answers answers = answers_of(r->arena, sh, form);
+	struct flat f = {.arena = r->arena, .table = {.last_scope = -1}};
+
+	if (answers.n_grids == 0) {
+		add_line(f.arena, &f.table);
+		put_singles(&f, &answers, sh);
+		return f.table.grid;
+	}
+	for (size_t i = 0; i < answers.n_lines; i++) {
+		if (answers.lines[i].grid < 0)
+			continue;
+		const struct grid *g = &answers.grids[answers.lines[i].grid];
+		for (size_t l = 0; l < g->n_lines; l++) {
+			add_line(f.arena, &f.table);
+			if (answers.n_grids > 1)
+				put(&f, "table", "table", answers.lines[i].name, false);
+			for (size_t c = 0; c < g->n_columns; c++)
+				put(&f, g->names[c], g->heads[c], g->cells[l][c], g->numeric[c]);
+			put_singles(&f, &answers, sh);
+		}
+	}
+	return f.table.grid;
+}

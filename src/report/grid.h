@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Answers as lines and tables: what text, CSV and Markdown have in common. */
+#ifndef RIDGE_GRID_H
+#define RIDGE_GRID_H
+
+#include "report/report.h"
+
+struct grid {
+	size_t n_columns, n_lines;
+	const char **heads;  /* labels for people */
+	const char **names;  /* row names for machines */
+	const char ***cells; /* [line][column]; NULL: absent */
+	bool *numeric;       /* column holds numbers */
+};
+
+struct answer_line {
+	const char *label, *name, *text;
+	int grid; /* index of the table that stands here, or -1 */
+};
+
+struct answers {
+	size_t n_lines;
+	struct answer_line *lines; /* in order of computation */
+	size_t n_grids;
+	struct grid *grids;
+};
+
+/* Behind figures that no source confirms. */
+#define UNCONFIRMED_MARK "*"
+
+enum number_form { FORM_PEOPLE, FORM_BASE };
+
+/* The labelled rows of one sheet. */
+struct answers answers_of(struct arena *a, const struct sheet *sh, enum number_form form);
+/* One line per point: swept inputs, then every answer. */
+struct grid grid_of_points(const struct report *r, enum number_form form);
+/* One line per item of a table with the single answers repeated, or one line of single answers. */
+struct grid grid_of_answers(const struct report *r, enum number_form form);
+
+/* Columns that a terminal needs for a text: UTF-8 continuation bytes take none. */
+size_t text_columns(const char *text);
+
+#endif

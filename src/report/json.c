@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The JSON object of ridge-json(5): every row by its dotted path, in order of computation, in base units. */
+#include "report/formats.h"
+
+#include <cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+add_number(cJSON *object, const char *path, double value)
+{
+	if (isfinite(value))
+		cJSON_AddNumberToObject(object, path, value);
+	else
+		cJSON_AddNullToObject(object, path);
+}
+
+static cJSON *
+list_of(const struct texts *list)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < list->n; i++)
+		cJSON_AddItemToArray(array, cJSON_CreateString(list->list[i]));
+	return array;
+}
+
+static cJSON *
+inputs_of(const struct point *p)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	for (size_t i = 0; i < p->n_asked; i++) {
+		if (isnan(p->asked[i].value))
+			cJSON_AddStringToObject(object, p->asked[i].path, p->asked[i].text);
+		else
+			add_number(object, p->asked[i].path, p->asked[i].value);
+	}
+	return object;
+}
+
+static void
+add_rows(cJSON *object, const struct sheet *sh)
+{
+	cJSON *rows = cJSON_AddObjectToObject(object, "rows");
+	cJSON *words = cJSON_AddObjectToObject(object, "words");
+	char path[512];
+
+	for (int i = 0; sh && i < sheet_size(sh); i++) {
+		const struct row *row = sheet_row(sh, i);
+		sheet_path(sh, i, path, sizeof path);
+		if (row->kind == ROW_WORD)
+			cJSON_AddStringToObject(words, path, row->text);
+		else if (row->kind != ROW_SCOPE && !(row->kind == ROW_ITEM && isnan(row->value)))
+			add_number(rows, path, row->value);
+	}
+	cJSON_AddObjectToObject(object, "intervals");
+}
+
+static void
+add_sources(cJSON *object, const struct sheet *sh)
+{
+	cJSON *sources = cJSON_AddArrayToObject(object, "sources");
+	char path[512];
+
+	for (int i = 0; sh && i < sheet_size(sh); i++) {
+		const struct row *row = sheet_row(sh, i);
+		if (row->kind != ROW_DATUM || !row->from.file)
+			continue;
+		cJSON *s = cJSON_CreateObject();
+		sheet_path(sh, i, path, sizeof path);
+		cJSON_AddStringToObject(s, "row", path);
+		cJSON_AddStringToObject(s, "file", row->from.file);
+		if (row->from.line) {
+			cJSON_AddNumberToObject(s, "line", row->from.line);
+			cJSON_AddNumberToObject(s, "column", row->from.column);
+		}
+		if (row->from.cite)
+			cJSON_AddStringToObject(s, "citation", row->from.cite);
+		if (row->from.unconfirmed)
+			cJSON_AddBoolToObject(s, "unconfirmed", 1);
+		cJSON_AddItemToArray(sources, s);
+	}
+}
+
+static cJSON *
+object_of(const struct report *r)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(object, "ridge", r->version);
+	cJSON_AddStringToObject(object, "command", r->command);
+	if (!r->sweep) {
+		cJSON_AddItemToObject(object, "inputs", inputs_of(&r->points[0]));
+		add_rows(object, r->points[0].sheet);
+	} else {
+		cJSON *points = cJSON_AddArrayToObject(object, "points");
+		for (size_t p = 0; p < r->n_points; p++) {
+			cJSON *point = cJSON_CreateObject();
+			cJSON_AddItemToObject(point, "inputs", inputs_of(&r->points[p]));
+			add_rows(point, r->points[p].sheet);
+			cJSON_AddItemToArray(points, point);
+		}
+	}
+	cJSON_AddItemToObject(object, "assumed", list_of(&r->assumed));
+	cJSON_AddItemToObject(object, "warnings", list_of(&r->warnings));
+	add_sources(object, r->points[0].sheet);
+	return object;
+}
+
+static void
+print_object(FILE *to, const struct report *r, bool formatted)
+{
+	cJSON *object = object_of(r);
+	char *text = formatted ? cJSON_Print(object) : cJSON_PrintUnformatted(object);
+
+	fprintf(to, "%s\n", text);
+	free(text);
+	cJSON_Delete(object);
+}
+
+bool
+report_json(FILE *to, const struct report *r, char *why, size_t size)
+{
+	(void)why;
+	(void)size;
+	print_object(to, r, true);
+	return true;
+}
+
+void
+report_json_line(FILE *to, const struct report *r)
+{
+	print_object(to, r, false);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Answers for people: aligned lines and tables, then what was assumed. */
+#include "report/formats.h"
+
+#include <string.h>
+
+static const char *
+colour_of(const char *word)
+{
+	static const struct {
+		const char *begin, *code;
+	} colours[] = {{"does not", "\033[31m"}, {"infeasible", "\033[31m"}, {"misses", "\033[31m"}, {"no", "\033[31m"},
+	    {"risky", "\033[33m"}, {"fits", "\033[32m"}, {"meets", "\033[32m"}, {"yes", "\033[32m"}};
+
+	for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
+		if (strncmp(word, colours[i].begin, strlen(colours[i].begin)) == 0 &&
+		    (word[strlen(colours[i].begin)] == '\0' || word[strlen(colours[i].begin)] == ' '))
+			return colours[i].code;
+	return NULL;
+}
+
+static void
+print_coloured(FILE *to, const struct report *r, const char *word)
+{
+	const char *code = r->colour ? colour_of(word) : NULL;
+
+	fprintf(to, "%s%s%s", code ? code : "", word, code ? "\033[0m" : "");
+}
+
+static void
+pad(FILE *to, size_t n)
+{
+	while (n-- > 0)
+		fputc(' ', to);
+}
+
+static void
+print_cell(FILE *to, const char *text, size_t width, bool right, bool last)
+{
+	const size_t n = text_columns(text);
+
+	if (right)
+		pad(to, width > n ? width - n : 0);
+	fputs(text, to);
+	if (!right && !last)
+		pad(to, width > n ? width - n : 0);
+	if (!last)
+		fputs("  ", to);
+}
+
+static void
+print_grid(FILE *to, const struct grid *g, const char *indent)
+{
+	size_t widths[256] = {0};
+	const size_t n = g->n_columns < 256 ? g->n_columns : 256;
+
+	for (size_t c = 0; c < n; c++) {
+		widths[c] = text_columns(g->heads[c]);
+		for (size_t l = 0; l < g->n_lines; l++) {
+			const size_t wide = text_columns(g->cells[l][c] ? g->cells[l][c] : "-");
+			widths[c] = wide > widths[c] ? wide : widths[c];
+		}
+	}
+	fputs(indent, to);
+	for (size_t c = 0; c < n; c++)
+		print_cell(to, g->heads[c], widths[c], g->numeric[c], c + 1 == n);
+	fputc('\n', to);
+	for (size_t l = 0; l < g->n_lines; l++) {
+		fputs(indent, to);
+		for (size_t c = 0; c < n; c++)
+			print_cell(to, g->cells[l][c] ? g->cells[l][c] : "-", widths[c], g->numeric[c], c + 1 == n);
+		fputc('\n', to);
+	}
+}
+
+/* Folded at the width of the terminal, continuation lines indented. */
+static void
+print_list(FILE *to, const struct report *r, const char *head, const struct texts *list)
+{
+	size_t column = strlen(head) + 2;
+
+	if (list->n == 0)
+		return;
+	fprintf(to, "%s: ", head);
+	for (size_t i = 0; i < list->n; i++) {
+		const size_t n = text_columns(list->list[i]) + (i + 1 < list->n ? 2 : 0);
+		if (column + n > (size_t)r->width && i > 0) {
+			fputs("\n  ", to);
+			column = 2;
+		}
+		fprintf(to, "%s%s", list->list[i], i + 1 < list->n ? ", " : "");
+		column += n;
+	}
+	fputc('\n', to);
+}
+
+static bool
+shows_unconfirmed(const struct report *r)
+{
+	for (size_t p = 0; p < r->n_points; p++)
+		for (int i = 0; r->points[p].sheet && i < sheet_size(r->points[p].sheet); i++) {
+			const struct row *row = sheet_row(r->points[p].sheet, i);
+			if (row->label && row->from.unconfirmed)
+				return true;
+		}
+	return false;
+}
+
+bool
+report_text(FILE *to, const struct report *r, char *why, size_t size)
+{
+	(void)why;
+	(void)size;
+	if (r->title)
+		fprintf(to, "%s%s%s\n", r->colour ? "\033[1m" : "", r->title, r->colour ? "\033[0m" : "");
+	if (r->sweep) {
+		const struct grid g = grid_of_points(r, FORM_PEOPLE);
+		print_grid(to, &g, "");
+	} else {
+		const struct answers answers = answers_of(r->arena, r->points[0].sheet, FORM_PEOPLE);
+		size_t width = 0;
+
+		for (size_t i = 0; i < answers.n_lines; i++)
+			if (answers.lines[i].grid < 0 && text_columns(answers.lines[i].label) > width)
+				width = text_columns(answers.lines[i].label);
+		for (size_t i = 0; i < answers.n_lines; i++) {
+			const struct answer_line *line = &answers.lines[i];
+			if (line->grid >= 0) {
+				if (i > 0)
+					fputc('\n', to);
+				print_grid(to, &answers.grids[line->grid], "");
+				if (i + 1 < answers.n_lines && answers.lines[i + 1].grid < 0)
+					fputc('\n', to);
+				continue;
+			}
+			print_cell(to, line->label, width, false, false);
+			print_coloured(to, r, line->text ? line->text : "-");
+			fputc('\n', to);
+		}
+	}
+	if (r->quiet)
+		return true;
+	print_list(to, r, "assumed", &r->assumed);
+	if (shows_unconfirmed(r))
+		fputs(UNCONFIRMED_MARK " not confirmed by a source\n", to);
+	return true;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ridge/kernel_gemm.h"
+
+#include <check.h>
+#include <string.h>
+
+struct parameters {
+	const char *id;
+	double n_sms, peak_flop_per_s, mem_byte_per_s, l2_byte, clock_hertz;
+	double compute_frac, memory_frac, base_us, feed_byte_per_clock, tile_us, k_step_clocks;
+};
+
+struct vector {
+	const char *id;
+	double m, n, k, predicted_us;
+};
+
+static const struct parameters parameters[] = {
+#define GPU(id, ...) {#id, __VA_ARGS__},
+#define VECTOR(...)
+#include "../vectors/gemm_rec6.inc"
+#undef GPU
+#undef VECTOR
+};
+
+static const struct vector vectors[] = {
+#define GPU(...)
+#define VECTOR(id, m, n, k, predicted, measured) {#id, m, n, k, predicted},
+#include "../vectors/gemm_rec6.inc"
+#undef GPU
+#undef VECTOR
+};
+
+enum { N_VECTORS = sizeof vectors / sizeof *vectors };
+
+static struct datum
+number(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+static struct calibration
+calibration_of(const struct parameters *p)
+{
+	struct calibration c = {.has_gemm = true};
+
+	c.ref_n_sms = number(p->n_sms);
+	c.ref_peak_flop_per_s = number(p->peak_flop_per_s);
+	c.ref_mem_byte_per_s = number(p->mem_byte_per_s);
+	c.ref_l2_byte = number(p->l2_byte);
+	c.ref_clock_hertz = number(p->clock_hertz);
+	c.gemm[DTYPE_BF16] = (struct gemm_calibration){
+	    .peak_flop_per_s = number(p->compute_frac * p->peak_flop_per_s),
+	    .mem_byte_per_s = number(p->memory_frac * p->mem_byte_per_s),
+	    .l2_byte_per_s = number(4 * p->mem_byte_per_s),
+	    .base_s = number(p->base_us * 1e-6),
+	    .feed_byte_per_s = number(p->feed_byte_per_clock * p->clock_hertz),
+	    .tile_s = number(p->tile_us * 1e-6),
+	    .k_step_s = number(p->k_step_clocks / p->clock_hertz),
+	    .wave_frac = number(0),
+	    .derate = number(0),
+	};
+	return c;
+}
+
+static const struct parameters *
+parameters_of(const char *id)
+{
+	for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+		if (strcmp(parameters[i].id, id) == 0)
+			return &parameters[i];
+	ck_abort_msg("no parameters for %s", id);
+	return NULL;
+}
+
+static struct gemm_shape
+benchmark(double m, double n, double k)
+{
+	return (struct gemm_shape){m, n, k, 2, 2, 2, 5, false};
+}
+
+START_TEST(test_vector)
+{
+	const struct vector *v = &vectors[_i];
+	const struct calibration c = calibration_of(parameters_of(v->id));
+	const struct gemm_shape shape = benchmark(v->m, v->n, v->k);
+	const double us = gemm_time(NULL, &shape, &c, DTYPE_BF16) * 1e6;
+
+	/* the vectors are printed with four digits */
+	ck_assert_msg(fabs(us / v->predicted_us - 1) < 1e-3, "%s %g x %g x %g: %g us, expected %g", v->id, v->m, v->n, v->k,
+	    us, v->predicted_us);
+}
+END_TEST
+
+START_TEST(test_sheet_changes_nothing)
+{
+	struct sheet *sh = sheet_new();
+
+	for (int i = 0; i < N_VECTORS; i++) {
+		struct calibration c = calibration_of(parameters_of(vectors[i].id));
+		const struct gemm_shape shape = benchmark(vectors[i].m, vectors[i].n, vectors[i].k);
+		c.gemm[DTYPE_BF16].wave_frac = number(0.3);
+		c.gemm[DTYPE_BF16].derate = number(0.11);
+		const double bare = gemm_time(NULL, &shape, &c, DTYPE_BF16);
+		sheet_clear(sh);
+		ck_assert_double_eq(bare, gemm_time(sh, &shape, &c, DTYPE_BF16));
+	}
+	sheet_free(sh);
+}
+END_TEST
+
+START_TEST(test_rules)
+{
+	struct calibration c = calibration_of(parameters_of("h100_sxm"));
+	const struct gemm_shape shape = benchmark(8192, 8192, 8192);
+	const double fluid = gemm_time(NULL, &shape, &c, DTYPE_BF16);
+
+	/* whole waves never finish earlier */
+	c.gemm[DTYPE_BF16].wave_frac = number(1);
+	ck_assert_double_ge(gemm_time(NULL, &shape, &c, DTYPE_BF16), fluid);
+	c.gemm[DTYPE_BF16].wave_frac = number(0);
+	/* 1.0995 TFLOP: 0.0412 decades above 1e12, of 11.1 % each */
+	c.gemm[DTYPE_BF16].derate = number(0.111);
+	ck_assert_double_eq_tol(
+	    gemm_time(NULL, &shape, &c, DTYPE_BF16) / fluid, 1 + 0.111 * log10(2.0 * 8192 * 8192 * 8192 / 1e12), 1e-12);
+	/* a memory-bound product is not slowed by the power limit */
+	const struct gemm_shape thin = benchmark(1, 65536, 65536);
+	const double derated = gemm_time(NULL, &thin, &c, DTYPE_BF16);
+	c.gemm[DTYPE_BF16].derate = number(0);
+	ck_assert_double_eq(derated, gemm_time(NULL, &thin, &c, DTYPE_BF16));
+	/* cold weights are never faster than warm ones */
+	struct gemm_shape small = benchmark(16, 1024, 1024);
+	const double warm = gemm_time(NULL, &small, &c, DTYPE_BF16);
+	small.n_copies = 0;
+	ck_assert_double_gt(gemm_time(NULL, &small, &c, DTYPE_BF16), warm);
+}
+END_TEST
+
+START_TEST(test_quantise)
+{
+	struct calibration c = calibration_of(parameters_of("h100_sxm"));
+	struct gemm_shape shape = {64, 4096, 4096, 1, 1, 2, 0, false};
+
+	c.gemm[DTYPE_FP8] = c.gemm[DTYPE_BF16];
+	c.gemm[DTYPE_FP8].quantise_s = number(2.6e-6);
+	c.gemm[DTYPE_FP8].quantise_byte_per_s = number(0.8e12);
+	const double without = gemm_time(NULL, &shape, &c, DTYPE_FP8);
+	shape.quantise = true;
+	/* 2 bytes in, 1 out: tq0 + m k (2 + 1) / rate */
+	ck_assert_double_eq_tol(
+	    gemm_time(NULL, &shape, &c, DTYPE_FP8) - without, 2.6e-6 + 64 * 4096 * 3 / 0.8e12, 1e-15);
+	ck_assert(gemm_calibrated(&c, DTYPE_FP8));
+	ck_assert(!gemm_calibrated(&c, DTYPE_INT8));
+	ck_assert(!gemm_calibrated(NULL, DTYPE_BF16));
+}
+END_TEST
+
+Suite *kernel_gemm_suite(void);
+
+Suite *
+kernel_gemm_suite(void)
+{
+	Suite *s = suite_create("kernel_gemm");
+	TCase *t = tcase_create("kernel_gemm");
+
+	tcase_add_loop_test(t, test_vector, 0, N_VECTORS);
+	tcase_add_test(t, test_sheet_changes_nothing);
+	tcase_add_test(t, test_rules);
+	tcase_add_test(t, test_quantise);
+	suite_add_tcase(s, t);
+	return s;
+}
