@@ -22,7 +22,6 @@ WERROR ?= $(if $(CI),-Werror,)
 OPT    ?= -O2 -g1 -flto=auto
 ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=off -fPIC -fvisibility=hidden $(OPT) $(WARN) $(WERROR) \
 	-Iinclude -Isrc -I$(BUILD)/gen $(PKG_CFLAGS) $(CFLAGS)
-PATHS = -DRIDGE_VERSION='"$(VERSION)"' -DRIDGE_DATA_DIRECTORY='"$(PREFIX)/share/ridge"' -DRIDGE_MAN_DIRECTORY='"$(PREFIX)/share/man"'
 LINK   = $(CC) $(OPT) $(LDFLAGS)
 
 # The library is everything below the command line; the program is a client of it.
@@ -33,6 +32,7 @@ CLI_OBJ  := $(CLI_SRC:src/%.c=$(BUILD)/obj/%.o)
 HEADERS  := $(wildcard include/ridge/*.h include/ridge/*.def)
 COMMANDS ?= $(sort $(patsubst src/cmd/%.c,%,$(wildcard src/cmd/*.c)))
 DATA     := $(wildcard hwdb/*/*.yaml workloads/*/*.yaml)
+GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
 MAN_SRC  := $(wildcard man/*.[157])
 MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%)
 
@@ -59,14 +59,21 @@ $(BUILD)/gen/aliases.inc: $(DATA) src/aliases.sh
 	@sh src/aliases.sh $(sort $(DATA)) >$@.new
 	$(keep)
 
+# Where the installed program finds its data and manual.
+$(BUILD)/gen/paths.h: FORCE
+	@mkdir -p $(dir $@)
+	@printf '#define RIDGE_VERSION "%s"\n#define RIDGE_DATA_DIRECTORY "%s/share/ridge"\n#define RIDGE_MAN_DIRECTORY "%s/share/man"\n' \
+		'$(VERSION)' '$(PREFIX)' '$(PREFIX)' >$@.new
+	$(keep)
+
 FORCE:
 
 # --- compiled ----------------------------------------------------------------------------------------------------------
 
-$(BUILD)/obj/%.o: src/%.c | $(BUILD)/gen/commands.h $(BUILD)/gen/aliases.inc
+$(BUILD)/obj/%.o: src/%.c | $(GENERATED)
 	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  CC      $<")
-	$(Q)$(CC) $(ALL_CFLAGS) $(PATHS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/libridge.a: $(LIB_OBJ)
 	@$(if $(Q),echo "  AR      $@")
@@ -86,5 +93,122 @@ $(BUILD)/ridge.pc: ridge.pc.in Makefile
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(BUILD)/obj/main.d
 
+# --- manual ------------------------------------------------------------------------------------------------------------
+
+# The option and example lists are spliced into the hand-written pages from the program's own tables.
+.PHONY: man
+man: $(MAN)
+
+$(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
+	@mkdir -p $(dir $@)
+	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
+
+$(BUILD)/man/ridge-models.7: man/ridge-models.7 $(BUILD)/tests/law
+	@mkdir -p $(dir $@)
+	$(Q)sed -e '/^\.\\" MODELS/,$$d' $< >$@ && $(BUILD)/tests/law --manual >>$@ && sed -e '1,/^\.\\" MODELS/d' $< >>$@
+
+# --- tests -------------------------------------------------------------------------------------------------------------
+
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_OBJ := $(UNIT_SRC:tests/%.c=$(BUILD)/tests/%.o)
+CHECK    := $(shell pkg-config --cflags check 2>/dev/null)
+CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null)
+# Tests look inside the program: they link the objects, not the installed library.
+TEST_OBJ := $(CLI_OBJ) $(LIB_OBJ)
+
+$(BUILD)/gen/suites.h: FORCE
+	@mkdir -p $(dir $@)
+	@for s in $(patsubst tests/unit/test_%.c,%,$(UNIT_SRC)); do echo "SUITE($$s)"; done >$@.new
+	$(keep)
+
+$(BUILD)/tests/%.o: tests/%.c | $(BUILD)/gen/suites.h $(GENERATED)
+	@mkdir -p $(dir $@)
+	@$(if $(Q),echo "  CC      $<")
+	$(Q)$(CC) $(ALL_CFLAGS) -Itests $(CHECK) -MMD -MP -c $< -o $@
+
+$(BUILD)/tests/unit-tests: $(UNIT_OBJ) $(BUILD)/tests/unit/main.o $(TEST_OBJ)
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) $(CHECK_LIBS) -lm
+
+$(BUILD)/tests/claims: $(BUILD)/tests/claims/main.o $(TEST_OBJ)
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) -lm
+
+$(BUILD)/tests/law: $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(wildcard tests/law/*.c)) $(TEST_OBJ)
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) -lm
+
+# The library as a user has it: installed headers, the archive, pkg-config.
+$(BUILD)/tests/example: tests/example/example.c $(BUILD)/libridge.a $(HEADERS)
+	@$(if $(Q),echo "  CC      $<")
+	$(Q)$(CC) -std=c11 $(WARN) -Iinclude $(LDFLAGS) $(OPT) $< $(BUILD)/libridge.a $(PKG_LIBS) -lm -o $@
+
+-include $(UNIT_OBJ:.o=.d) $(BUILD)/tests/claims/main.d $(BUILD)/tests/unit/main.d $(wildcard $(BUILD)/tests/law/*.d)
+
+test: deps-test
+	@$(MAKE) --no-print-directory check
+
+check: all $(BUILD)/tests/unit-tests $(BUILD)/tests/claims $(BUILD)/tests/law $(BUILD)/tests/example
+	@BUILD=$(BUILD) sh tests/run.sh
+
+# The same tests under the address, undefined-behaviour and leak sanitizers, in a build of their own.
+check-asan:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
+
+# --- checks of the source ----------------------------------------------------------------------------------------------
+
+C_FILES := $(wildcard src/*.c src/*/*.c src/*/*.h include/ridge/*.h tests/*/*.c tests/*/*.h)
+
+lint: all
+	@sh tests/lint.sh $(BUILD)
+
+format:
+	clang-format -i $(C_FILES)
+
+# --- speed -------------------------------------------------------------------------------------------------------------
+
+bench-speed: $(BUILD)/ridge
+	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -o $(BUILD)/bench-speed tests/speed/speed.c -lm && $(BUILD)/bench-speed $(BUILD)/ridge
+
+# --- packages, demonstration, installation -----------------------------------------------------------------------------
+
+.PHONY: deps deps-test
+deps:
+	@sh src/packages.sh build
+deps-test:
+	@sh src/packages.sh test
+
+demo: deps
+	@$(MAKE) --no-print-directory $(BUILD)/ridge
+	@sh src/demo.sh $(BUILD)/ridge
+
+DOC = $(DESTDIR)$(PREFIX)/share/doc/ridge
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/ridge $(DOC)
+	install -m 755 -s $(BUILD)/ridge $(DESTDIR)$(PREFIX)/bin/ridge
+	install -m 644 $(BUILD)/libridge.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(BUILD)/libridge.so $(DESTDIR)$(PREFIX)/lib/libridge.so.0
+	ln -sf libridge.so.0 $(DESTDIR)$(PREFIX)/lib/libridge.so
+	install -m 644 $(BUILD)/ridge.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/ridge/
+	install -m 644 README.md LICENSE $(DOC)
+	for d in $(sort $(dir $(DATA))); do install -d $(DESTDIR)$(PREFIX)/share/ridge/$$d && install -m 644 $$d*.yaml $(DESTDIR)$(PREFIX)/share/ridge/$$d; done
+	for s in 1 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && install -m 644 $(BUILD)/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 644 completions/ridge.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ridge
+	install -m 644 completions/_ridge $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_ridge
+	install -m 644 completions/ridge.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ridge.fish
+	install -m 644 man/ridge.schema.json $(DESTDIR)$(PREFIX)/share/ridge/
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/ridge $(DESTDIR)$(PREFIX)/lib/libridge.a $(DESTDIR)$(PREFIX)/lib/libridge.so $(DESTDIR)$(PREFIX)/lib/libridge.so.0
+	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/ridge.pc $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ridge
+	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_ridge $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ridge.fish
+	rm -f $(foreach m,$(notdir $(MAN_SRC)),$(DESTDIR)$(PREFIX)/share/man/man$(lastword $(subst ., ,$(m)))/$(m))
+	rm -rf $(DESTDIR)$(PREFIX)/include/ridge $(DESTDIR)$(PREFIX)/share/ridge $(DOC)
+
+dist:
+	git archive --format=tar.gz --prefix=ridge-$(VERSION)/ -o ridge-$(VERSION).tar.gz HEAD
+
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) $(BUILD)-asan

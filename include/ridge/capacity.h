@@ -55,6 +55,9 @@ double capacity_replicas(struct sheet *sh, const struct capacity_case *c, double
 /* Users that one replica of tp GPUs holds; less than 1: it does not fit. */
 double capacity_replica_users(struct sheet *sh, const struct capacity_case *c, double tp);
 
+/* Replicas of tp GPUs among n_gpus. */
+double capacity_count(struct sheet *sh, double n_gpus, double tp);
+
 /* What the answer hangs on: `weights`, `KV cache`, `latency`, `bandwidth`, `compute`, `measured rate`. */
 const char *capacity_binds(const struct capacity_case *c, double tp);
 const char *capacity_pool_binds(const struct capacity_case *c);

@@ -29,6 +29,9 @@ int expand_room(const struct workload *w);
 /* Write the list, a line for the layers of a block that are alike, and return its length. */
 int expand(const struct workload *w, const struct shape *x, struct op *ops);
 
+/* Tokens of one image: its patches and the class token. */
+double vision_tokens(struct sheet *sh, const struct workload *w);
+
 /* Keys that a query sees on average in a layer of this kind; `causal` false: every query sees them all. */
 double seen_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
 

@@ -36,18 +36,21 @@ struct price {
 	const char *on; /* date, YYYY[-MM[-DD]] */
 	const char *per; /* `gpu` or `node` */
 	const char *source;
+	bool unconfirmed;
 };
 
 struct gpu {
 	const char *id, *name, *vendor, *architecture, *compute_capability, *launch, *notes;
 	struct datum n_sms;
 	struct datum tensor_fma_per_sm, fp32_per_sm; /* per SM and clock */
+	struct datum step_m, step_n, step_k, step_fma; /* one matrix instruction step and its multiply-adds */
 	struct datum clock_tensor_hertz, clock_max_hertz;
 	const char *mem_type;
 	struct datum mem_label_byte, mem_usable_byte, mem_byte_per_s;
 	struct datum l2_byte, llc_byte;
 	struct datum shared_byte, shared_combined_byte; /* per SM */
 	struct datum n_registers;                        /* 32-bit, per SM */
+	struct datum register_byte_per_s;                /* all SMs */
 	struct datum peak_flop_per_s[N_PEAKS];           /* dense */
 	bool lacks[N_PEAKS];                             /* the hardware has no such rate */
 	struct datum sparsity, sparsity_fp4;

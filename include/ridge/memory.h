@@ -62,7 +62,7 @@ struct memory_job {
 	struct layout layout;
 	struct datum batch;          /* sequences of one micro-batch (training) or held at once (serving) */
 	struct datum seq;            /* tokens of a sequence */
-	struct datum n_microbatches; /* per step; infinite: enough to fill the pipeline */
+	struct datum n_microbatches; /* per step; absent: enough to fill the pipeline */
 	bool gpipe;                  /* all forward passes before the first backward one */
 	int n_stage_layers;          /* an explicit split: layers of each (virtual) stage; 0: even */
 	const int *stage_layers;
@@ -188,8 +188,8 @@ double pool_params(struct sheet *sh, double pool_byte, double byte_per_param);
 double micro_batch(struct sheet *sh, double n_global_sequences, double n_replicas, double n_accumulation_steps);
 double accumulation_steps(struct sheet *sh, double n_global_sequences, double n_replicas, double n_sequences);
 /* The score matrix of one head, and what a tiled kernel keeps instead (Dao et al., NeurIPS 2022). */
-double attention_matrix(struct sheet *sh, double seq_token, double elem_byte);
-double attention_tiled(struct sheet *sh, double seq_token, double head_dim, double elem_byte);
+double attention_matrix(struct sheet *sh, double seq_length, double elem_byte);
+double attention_tiled(struct sheet *sh, double seq_length, double head_dim, double elem_byte);
 /* The fraction saved by going from one size to another. */
 double memory_saving(struct sheet *sh, double before_byte, double after_byte);
 

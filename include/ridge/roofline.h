@@ -11,6 +11,7 @@
 struct point {
 	double intensity_flop_per_byte, ridge_flop_per_byte, attainable_flop_per_s, of_peak_frac;
 	double compute_s, memory_s, roof_s;
+	double total_s; /* of roofline_line: as often as the operator runs */
 };
 
 /* ridge, attainable and share of the peak, of an intensity that the scope holds; no times. */
@@ -19,6 +20,8 @@ struct point roofline_place(
 /* All of it, from FLOP and bytes. */
 struct point roofline_point(
     struct sheet *sh, double work_flop, double traffic_byte, double peak_flop_per_s, double mem_byte_per_s);
+/* An operator's own rows, those above, n_times and total_s; the scope holds the peak and the bandwidth. */
+struct point roofline_line(struct sheet *sh, const struct op *op, double peak_flop_per_s, double mem_byte_per_s);
 /* `compute-bound` or `memory-bound`. */
 const char *roofline_bound(double intensity_flop_per_byte, double ridge_flop_per_byte);
 
@@ -26,8 +29,9 @@ const char *roofline_bound(double intensity_flop_per_byte, double ridge_flop_per
 double ridge_point(struct sheet *sh, double peak_flop_per_s, double mem_byte_per_s);
 double roofline_s(
     struct sheet *sh, double work_flop, double traffic_byte, double peak_flop_per_s, double mem_byte_per_s);
-/* One operator as often as it runs. */
+/* One operator as often as it runs; its share of a list. */
 double roofline_op(struct sheet *sh, const struct op *op, double peak_flop_per_s, double mem_byte_per_s);
+double roofline_share(struct sheet *sh, double total_s, double list_s);
 
 /* A measured time against the roof; at most 1 when time, FLOP and bytes are right. */
 double roofline_measured_frac(struct sheet *sh, double roof_s, double measured_s);
@@ -41,6 +45,7 @@ double roofline_arithmetic_gain(struct sheet *sh, double compute_s, double memor
 /* Rates from unit counts. */
 double unit_peak(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz);
 double shared_memory_rate(struct sheet *sh, double n_sms, double port_byte, double clock_hertz);
+double register_rate(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz);
 /* Bytes that the shared memory of one SM of this architecture delivers per clock; NaN where it is not known. */
 double shared_port_byte(const char *architecture);
 

@@ -10,6 +10,8 @@
  */
 double scale_speedup_rate(struct sheet *sh, double base_sample_per_s, double rate_sample_per_s);
 double scale_speedup_time(struct sheet *sh, double base_s, double time_s);
+/* A job's time is one over its rate. */
+double scale_time_of_rate(struct sheet *sh, double rate_sample_per_s);
 double scale_efficiency(struct sheet *sh, double n_base_ranks, double n_ranks, double speedup);
 
 /* Speedup of n ranks over one. */
@@ -29,14 +31,11 @@ struct scale_estimate {
 };
 double scale_interval(struct sheet *sh, const struct scale_estimate *e);
 
-/* A data-parallel step: every rank computes compute_s, then a ring all-reduce of the gradient, partly hidden. */
-struct scale_step {
-	double compute_s, gradient_byte, link_byte_per_s, hop_s; /* the link in one direction */
-	double overlap_frac;                                     /* of the communication, hidden behind computing */
-};
+/* A data-parallel step: every rank computes, then a ring all-reduce of the gradient over links of one direction's rate;
+ * a part of that is hidden behind computing, the rest is exposed. */
 double scale_ring(struct sheet *sh, double n_ranks, double gradient_byte, double link_byte_per_s, double hop_s);
 double scale_exposed(struct sheet *sh, double compute_s, double communication_s, double overlap_frac);
-double scale_step_time(struct sheet *sh, const struct scale_step *step, double n_ranks);
+double scale_step(struct sheet *sh, double compute_s, double exposed_s);
 double scale_step_efficiency(struct sheet *sh, double compute_s, double step_s);
 double scale_step_speedup(struct sheet *sh, double n_ranks, double efficiency_frac);
 /* The overlap that keeps this efficiency, 0 when none is needed. */

@@ -58,7 +58,7 @@ struct stack {
 	bool keeps_quantised_inputs;          /* products with quantised weights keep their inputs */
 	bool keeps_fp32_inputs;               /* ... in fp32 */
 	bool flash, dropout;                  /* what is usual */
-	struct datum eager_policy_width;      /* extra hidden widths per token when the per-operator policy runs eagerly */
+	struct datum eager_policy_byte;       /* beside the per-operator policy run eagerly, per hidden element and token */
 	bool late_probabilities;              /* router weights are applied after the experts */
 	bool permute_fusion;
 

@@ -7,6 +7,7 @@
 #include "cli/points.h"
 #include "cli/question.h"
 #include "data/json_in.h"
+#include "paths.h"
 
 #include <errno.h>
 #include <signal.h>

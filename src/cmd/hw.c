@@ -9,9 +9,11 @@
 #define HW_OPTIONS(X)                                                                                                  \
 	X(0, verb, NULL, "verb", CHOICE, "VERB", "list|show|compare", NULL, "what to do")                              \
 	X(0, names, NULL, "names", WORDS, "NAME", "gpu", NULL, "entries, or gpus, systems, links for list")            \
-	X(0, architecture, "architecture", "architecture", WORD, "NAME", "", NULL, "list only GPUs of this architecture") \
-	X(0, vendor, "vendor", "vendor", WORD, "NAME", "NVIDIA|AMD", NULL, "list only GPUs of this vendor")           \
-	X(0, kind, "kind", "kind", WORD, "KIND", "", NULL, "list only links of this kind: nvlink, infiniband, storage, ...") \
+	X(0, architecture, "architecture", "architecture", WORD, "NAME", "", NULL,                                     \
+	    "list only GPUs of this architecture")                                                                     \
+	X(0, vendor, "vendor", "vendor", WORD, "NAME", "NVIDIA|AMD", NULL, "list only GPUs of this vendor")            \
+	X(0, kind, "kind", "kind", WORD, "KIND", "", NULL,                                                             \
+	    "list only links of this kind: nvlink, infiniband, storage, ...")                                          \
 	X(0, with, "with", "with", WORD, "GPU", "gpu", NULL, "list only systems with this GPU")
 
 struct hw_in {
@@ -23,7 +25,8 @@ static const struct option hw_options[] = {HW_OPTIONS(OPTION_ROW)};
 #undef THIS
 static const struct option_group hw_groups[] = {OPTION_GROUP(hw_options, 0)};
 
-/* --- rows ---------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------------------
+ */
 
 static void
 figure(struct run *r, const char *name, struct datum d, const char *label)
@@ -54,7 +57,7 @@ static void
 show_prices(struct run *r, const struct price *prices, int n)
 {
 	for (int i = 0; i < n; i++)
-		SCOPE_I(r->sheet, "prices", i) {
+		SCOPE_I (r->sheet, "prices", i) {
 			word(r, "on", "price on", prices[i].on);
 			figure(r, "price_usd_per_s", prices[i].usd_per_s, "price");
 			word(r, "per", "per", prices[i].per ? prices[i].per : "gpu");
@@ -78,7 +81,7 @@ show_calibration(struct run *r, const struct gpu *gpu)
 		figure(r, "gemm_base_s", c->gemm[DTYPE_BF16].base_s, "GEMM overhead");
 	}
 	for (int i = 0; i < c->n_residuals; i++)
-		SCOPE_I(r->sheet, "residuals", i) {
+		SCOPE_I (r->sheet, "residuals", i) {
 			word(r, "name", "fitted", c->residuals[i].name);
 			figure(r, "n_points", c->residuals[i].n_points, "points");
 			figure(r, "mape_frac", c->residuals[i].mape_frac, "mean error");
@@ -113,7 +116,8 @@ show_gpu(struct run *r, const struct gpu *gpu)
 	}
 	figure(r, "sparsity", gpu->sparsity, "sparse figures multiply by");
 	if (datum_given(gpu->peak_flop_per_s[PEAK_FP16]) && datum_given(gpu->mem_byte_per_s)) {
-		CALL(sh, ridge_flop_per_byte, ridge_point(sh, gpu->peak_flop_per_s[PEAK_FP16].value, gpu->mem_byte_per_s.value));
+		CALL(sh, ridge_flop_per_byte,
+		    ridge_point(sh, gpu->peak_flop_per_s[PEAK_FP16].value, gpu->mem_byte_per_s.value));
 		SHOW(sh, ridge_flop_per_byte, "ridge point, 16-bit");
 	}
 	word(r, "link_kind", "link", gpu->link_kind);
@@ -128,7 +132,8 @@ show_gpu(struct run *r, const struct gpu *gpu)
 	word(r, "notes", "note", gpu->notes);
 }
 
-static const char *const domain_names[] = {"none", "PCIe", "hybrid cube mesh", "direct NVLink", "NVSwitch", "xGMI mesh"};
+static const char *const domain_names[] = {
+    "none", "PCIe", "hybrid cube mesh", "direct NVLink", "NVSwitch", "xGMI mesh"};
 
 static void
 show_system(struct run *r, const struct system *s)
@@ -176,7 +181,8 @@ show_link(struct run *r, const struct link *l)
 	word(r, "notes", "note", l->notes);
 }
 
-/* --- list ---------------------------------------------------------------------------------------------------------- */
+/* --- list ----------------------------------------------------------------------------------------------------------
+ */
 
 static void
 line_gpu(struct run *r, const struct gpu *gpu)
@@ -234,7 +240,7 @@ list_gpus(struct run *r, const struct hw_in *in)
 		const struct gpu *gpu = database_gpu(r->database, ids[i], NULL, (struct source){0}, &said);
 		if (!gpu || !wanted(in->architecture, gpu->architecture) || !wanted(in->vendor, gpu->vendor))
 			continue;
-		SCOPE_I(r->sheet, "gpus", line++)
+		SCOPE_I (r->sheet, "gpus", line++)
 			line_gpu(r, gpu);
 	}
 }
@@ -254,7 +260,7 @@ list_systems(struct run *r, const struct hw_in *in)
 		const struct system *s = database_system(r->database, ids[i], NULL, NULL, (struct source){0}, &said);
 		if (!s || (with && strcmp(s->gpu->id, with->id) != 0))
 			continue;
-		SCOPE_I(r->sheet, "systems", line++)
+		SCOPE_I (r->sheet, "systems", line++)
 			line_system(r, s);
 	}
 }
@@ -271,7 +277,7 @@ list_links(struct run *r, const struct hw_in *in)
 		const struct link *l = database_link(r->database, ids[i], NULL, (struct source){0}, &said);
 		if (!l || !wanted(in->kind, l->kind))
 			continue;
-		SCOPE_I(r->sheet, "links", line++)
+		SCOPE_I (r->sheet, "links", line++)
 			line_link(r, l);
 	}
 }
@@ -279,7 +285,10 @@ list_links(struct run *r, const struct hw_in *in)
 static enum answer
 list(struct run *r, const struct hw_in *in)
 {
-	const char *what = in->names.n ? in->names.list[0].text : in->kind.text ? "links" : in->with.text ? "systems" : "gpus";
+	const char *what = in->names.n ? in->names.list[0].text
+	    : in->kind.text            ? "links"
+	    : in->with.text            ? "systems"
+	                               : "gpus";
 
 	if (strcmp(what, "gpus") == 0)
 		list_gpus(r, in);
@@ -297,7 +306,8 @@ list(struct run *r, const struct hw_in *in)
 	return diag_errors(r->diag) ? REFUSED : ANSWERED;
 }
 
-/* --- show and compare ---------------------------------------------------------------------------------------------- */
+/* --- show and compare ----------------------------------------------------------------------------------------------
+ */
 
 /* The kind of entry that a name means: GPU before system before link. */
 static enum entry_kind
@@ -345,7 +355,8 @@ compare_gpu(struct run *r, struct word name)
 		return;
 	line_gpu(r, gpu);
 	if (datum_given(gpu->peak_flop_per_s[PEAK_FP16]) && datum_given(gpu->mem_byte_per_s)) {
-		CALL(sh, ridge_flop_per_byte, ridge_point(sh, gpu->peak_flop_per_s[PEAK_FP16].value, gpu->mem_byte_per_s.value));
+		CALL(sh, ridge_flop_per_byte,
+		    ridge_point(sh, gpu->peak_flop_per_s[PEAK_FP16].value, gpu->mem_byte_per_s.value));
 		SHOW(sh, ridge_flop_per_byte, "ridge, fp16");
 	}
 	if (gpu->n_prices)
@@ -362,7 +373,7 @@ compare(struct run *r, const struct hw_in *in)
 	}
 	const enum entry_kind kind = kind_of(r, in->names.list[0].text);
 	for (size_t i = 0; i < in->names.n; i++)
-		SCOPE_I(r->sheet, "entries", (int)i) {
+		SCOPE_I (r->sheet, "entries", (int)i) {
 			if (kind == ENTRY_GPU)
 				compare_gpu(r, in->names.list[i]);
 			else

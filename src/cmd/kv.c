@@ -129,6 +129,7 @@ show_sequence(struct run *r, const struct kv_in *in, const struct kv_case *q, do
 
 	TAKE(sh, seq_token, q->seq);
 	TAKE(sh, block_token, in->block);
+	SHOW(sh, seq_token, "length of a sequence");
 	CALL(sh, kv_byte_per_token, kv_slope(sh, q->w, kv_elem_byte, tp));
 	CALL(sh, constant_byte, kv_constant(sh, q->w, block_token, kv_elem_byte, tp));
 	CALL(sh, sequence_byte, kv_sequence(sh, q->w, seq_token, block_token, kv_elem_byte, tp));
@@ -137,9 +138,11 @@ show_sequence(struct run *r, const struct kv_in *in, const struct kv_case *q, do
 	SHOW(sh, kv_byte_per_token, constant_byte > 0 ? "each token, beyond all windows" : "each token");
 	if (constant_byte > 0)
 		SHOW(sh, constant_byte, "does not grow: full windows");
-	SHOW(sh, sequence_byte, arena_printf(r->arena, "one sequence of %g tokens", seq_token));
+	SHOW(sh, sequence_byte, "one sequence");
 	if (sharing > 1)
-		SHOW(sh, sharing, "times smaller than a key for each head");
+		SHOW(sh, sharing,
+		    q->w->blocks[0].attention.kind == ATTENTION_MLA ? "saved by the latent, factor"
+		                                                    : "saved by shared heads, factor");
 	return sequence_byte;
 }
 
@@ -169,7 +172,7 @@ show_room(struct run *r, const struct kv_in *in, const struct kv_case *q, double
 	SHOW(sh, gpu_weight_byte, tp > 1 ? "weights, this GPU's share" : "weights");
 	SHOW(sh, space_byte, "left for the cache");
 	SHOW(sh, capacity_token, "room for");
-	SHOW(sh, n_sequences_fit, arena_printf(r->arena, "sequences of %g tokens", q->seq.value));
+	SHOW(sh, n_sequences_fit, "sequences that fit");
 	if (datum_given(in->max_seq)) {
 		CALL(sh, reserved_byte, kv_sequence(sh, q->w, in->max_seq.value, 1, kv_elem_byte, tp));
 		CALL(sh, n_sequences_reserved, kv_capacity_sequences(sh, space_byte, reserved_byte));
@@ -177,7 +180,7 @@ show_room(struct run *r, const struct kv_in *in, const struct kv_case *q, double
 		    arena_printf(r->arena, "without paging, %g tokens reserved", in->max_seq.value));
 	}
 	const bool fits = in->batch.value <= n_sequences_fit && space_byte > 0;
-	TELL(sh, verdict, arena_printf(r->arena, "batch of %g", in->batch.value), fits ? "fits" : "does not fit");
+	TELL(sh, verdict, "the batch", fits ? "fits" : "does not fit");
 	return fits ? ANSWERED : ANSWERED_NO;
 }
 
@@ -200,7 +203,7 @@ kv_run(struct run *r, const void *input)
 	const double sequence_byte = show_sequence(r, in, &q, kv_elem_byte, tp);
 	CALL(sh, batch_byte, kv_batch(sh, n_sequences, sequence_byte));
 	if (n_sequences != 1)
-		SHOW(sh, batch_byte, arena_printf(r->arena, "%g sequences", n_sequences));
+		SHOW(sh, batch_byte, "the whole batch");
 	if (datum_given(in->max_seq)) {
 		const struct kv_page page = {q.used.value, in->max_seq.value, in->block.value};
 		CALL(sh, paging, kv_paging(sh, q.w, &page, kv_elem_byte, tp));

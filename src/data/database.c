@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/binders.h"
 #include "data/gpu.h"
+#include "paths.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_ROOTS = 8 };
+enum { MAX_ROOTS = 12 };
 
 struct database {
 	struct arena *arena;
@@ -87,6 +88,16 @@ add_tree(struct database *db, const char *root)
 	add_root(db, arena_printf(db->arena, "%s/workloads", root));
 }
 
+static void
+add_directory(struct database *db, const char *path)
+{
+	if (!path || !*path)
+		return;
+	add_root(db, path);
+	if (access(arena_printf(db->arena, "%s/hwdb", path), R_OK) == 0)
+		add_tree(db, path);
+}
+
 struct database *
 database_new(struct arena *a, struct diag *d, const char *directory)
 {
@@ -97,18 +108,26 @@ database_new(struct arena *a, struct diag *d, const char *directory)
 	db->diag = d;
 	if (directory && access(directory, R_OK) != 0)
 		diag_error(d, (struct source){0}, "--hwdb: cannot read the directory '%s'", directory);
-	add_root(db, directory);
-	add_root(db, getenv("RIDGE_HWDB"));
+	add_directory(db, directory);
+	add_directory(db, getenv("RIDGE_HWDB"));
 	const char *user = data && *data ? arena_printf(a, "%s/ridge", data) :
 	    home && *home		 ? arena_printf(a, "%s/.local/share/ridge", home) :
 					   NULL;
-	if (user && access(user, R_OK) == 0) {
-		add_root(db, user);
-		add_tree(db, user);
-	}
+	if (user && access(user, R_OK) == 0)
+		add_directory(db, user);
 	const char *tree = source_tree(a);
 	add_tree(db, tree ? tree : RIDGE_DATA_DIRECTORY);
 	return db;
+}
+
+struct database *
+database_reporting_to(const struct database *db, struct diag *d)
+{
+	struct database *other = ARENA_NEW(db->arena, struct database);
+
+	*other = *db;
+	other->diag = d;
+	return other;
 }
 
 static const char *
@@ -255,6 +274,11 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 	const char *candidates[2048];
 	size_t n_candidates = 0;
 
+	if (n == 0) {
+		diag_error(db->diag, at, "no database of %ss was found", kinds[k].name);
+		diag_hint(db->diag, "name its directory with --hwdb or in RIDGE_HWDB; looked last in %s", db->roots[db->n_roots - 1]);
+		return;
+	}
 	for (size_t i = 0; i < n && n_candidates < 2048; i++)
 		candidates[n_candidates++] = list[i];
 	for (const struct hint *h = hints; h->folder && n_candidates < 2048; h++)

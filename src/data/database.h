@@ -31,6 +31,9 @@ struct database;
 /* `directory` (from --hwdb) comes before $RIDGE_HWDB, the user's data directory and the installed one; NULL: none. */
 struct database *database_new(struct arena *a, struct diag *d, const char *directory);
 
+/* The same database with its faults going elsewhere. */
+struct database *database_reporting_to(const struct database *db, struct diag *d);
+
 /* The root of an entry's file and its id, or NULL with an error that suggests near names.  A name with `/` or ending in
  * .yaml, or `-`, is a file.  `announce` gets `alias = id` when an alias meant a variant, else NULL. */
 const struct node *database_open(struct database *db, enum entry_kind k, const char *name, struct source at, const char **id,

@@ -10,7 +10,16 @@
 #define SUB(key_, schema, help_) {.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_}
 #define SCHEMA(var, name_, rows) static const struct schema var = {name_, sizeof(struct gpu), rows, sizeof rows / sizeof *rows}
 
+static const struct field step_fields[] = {
+    FIGURE("m", Q_COUNT, step_m, 1, 1e4, "rows"),
+    FIGURE("n", Q_COUNT, step_n, 1, 1e4, "columns"),
+    FIGURE("k", Q_COUNT, step_k, 1, 1e4, "depth"),
+    FIGURE("fma", Q_COUNT, step_fma, 1, 1e7, "multiply-adds of one step: m x n x k"),
+};
+SCHEMA(step_schema, "'step'", step_fields);
+
 static const struct field unit_fields[] = {
+    SUB("step", step_schema, "one step of a matrix unit"),
     FIGURE("tensor_fma_per_sm", Q_COUNT, tensor_fma_per_sm, 1, 1e6, "dense fp16 FMA with fp32 sums, per SM and clock"),
     FIGURE("fp32_per_sm", Q_COUNT, fp32_per_sm, 1, 1e5, "fp32 FMA per SM and clock"),
 };
@@ -39,7 +48,10 @@ static const struct field shared_fields[] = {
     FIGURE("combined", Q_SIZE, shared_combined_byte, 1e3, 1e7, "L1 and shared memory together"),
 };
 SCHEMA(shared_schema, "'shared'", shared_fields);
-static const struct field register_fields[] = {FIGURE("per_sm", Q_COUNT, n_registers, 1e3, 1e7, "32-bit registers of an SM")};
+static const struct field register_fields[] = {
+    FIGURE("per_sm", Q_COUNT, n_registers, 1e3, 1e7, "32-bit registers of an SM"),
+    FIGURE("bandwidth", Q_RATE, register_byte_per_s, 1e9, 1e18, "of all SMs together"),
+};
 SCHEMA(register_schema, "'registers'", register_fields);
 
 static const struct field peak_fields[] = {
@@ -80,6 +92,8 @@ static const struct field price_fields[] = {
     {.key = "per", .kind = FIELD_TEXT, .offset = offsetof(struct price, per), .help = "`node` or `gpu` (default)"},
     {.key = "source", .kind = FIELD_TEXT, .offset = offsetof(struct price, source), .required = true,
 	.help = "who asked this price"},
+    {.key = "unconfirmed", .kind = FIELD_FLAG, .offset = offsetof(struct price, unconfirmed),
+	.help = "true when no primary source was read"},
 };
 const struct schema price_schema = {
     "a price", sizeof(struct price), price_fields, sizeof price_fields / sizeof *price_fields};

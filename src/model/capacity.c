@@ -279,6 +279,15 @@ capacity_replicas(struct sheet *sh, const struct capacity_case *c, double tp)
 }
 
 double
+capacity_count(struct sheet *sh, double n_gpus, double tp)
+{
+	GIVEN(sh, n_gpus);
+	GIVEN(sh, tp);
+	LET(sh, n_replicas, n_gpus / tp);
+	return n_replicas;
+}
+
+double
 capacity_best(const struct capacity_case *c, const double *degrees, int n)
 {
 	double best = 0, fewest = INFINITY;

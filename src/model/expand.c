@@ -248,6 +248,16 @@ expand(const struct workload *w, const struct shape *x, struct op *ops)
 	return l.n;
 }
 
+/* Dosovitskiy et al., ICLR 2021. */
+double
+vision_tokens(struct sheet *sh, const struct workload *w)
+{
+	TAKE(sh, image_size, w->image_size);
+	TAKE(sh, patch_size, w->patch_size);
+	LET(sh, image_token, floor(image_size / patch_size) * floor(image_size / patch_size) + 1);
+	return image_token;
+}
+
 /* --- arithmetic of one token --- */
 
 /* A query at place p (from 0) sees p + 1 keys, at most the window (Beltagy et al., arXiv:2004.05150), or those of its

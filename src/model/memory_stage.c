@@ -65,22 +65,30 @@ memory_stage_layers(const struct memory_job *job, int stage, int block)
 double
 memory_in_flight(struct sheet *sh, const struct memory_job *job, int stage)
 {
-	TAKE(sh, pp, job->layout.pp);
 	double n_in_flight;
 	if (job->layout.pp < 2) {
 		SET(sh, n_in_flight, 1);
 		return n_in_flight;
 	}
-	TAKE(sh, n_microbatches, job->n_microbatches);
+	TAKE(sh, pp, job->layout.pp);
 	TAKE(sh, rank, stage);
+	double n_wanted;
 	if (job->gpipe)
-		SET(sh, n_in_flight, n_microbatches);
+		SET(sh, n_wanted, pp);
 	else if (job->layout.vp > 1) {
 		TAKE(sh, vp, job->layout.vp);
 		LET(sh, n_chunks, 2 * (pp - rank - 1) + (vp - 1) * pp + 1);
-		SET(sh, n_in_flight, fmin(n_chunks / vp, n_microbatches));
+		SET(sh, n_wanted, n_chunks / vp);
 	} else
-		SET(sh, n_in_flight, fmin(pp - rank, n_microbatches));
+		SET(sh, n_wanted, pp - rank);
+	if (datum_given(job->n_microbatches)) {
+		TAKE(sh, n_microbatches, job->n_microbatches);
+		if (job->gpipe)
+			SET(sh, n_in_flight, n_microbatches);
+		else
+			SET(sh, n_in_flight, fmin(n_wanted, n_microbatches));
+	} else
+		SET(sh, n_in_flight, n_wanted);
 	return n_in_flight;
 }
 

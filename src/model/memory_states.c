@@ -166,16 +166,117 @@ quantised_weights(struct sheet *sh, const struct memory_job *job, const struct r
 	TAKE(sh, linear_param, params->linear);
 	TAKE(sh, expert_param, params->expert);
 	TAKE(sh, other_param, params->other);
-	TAKE(sh, bits_per_byte, 8.0);
-	TAKE(sh, n_bits, row->bits);
+	TAKE(sh, quantised_byte_per_param, row->bits / 8);
 	TAKE(sh, whole_byte_per_param, cast ? 4.0 : 2.0);
 	TAKE(sh, n_shards, job->use == STACK_TRAIN && job->layout.zero >= 3 ? job->layout.shard : 1.0);
-	LET(sh, bit_byte_per_param, n_bits / bits_per_byte * whole_byte_per_param / whole_byte_per_param);
-	double quantised_byte;
-	if (row->experts_only && params->expert > 0)
-		SET(sh, quantised_byte, expert_param * bit_byte_per_param + linear_param * whole_byte_per_param);
+	double linear_byte;
+	if (row->experts_only && expert_param > 0)
+		SET(sh, linear_byte, linear_param * whole_byte_per_param);
 	else
-		SET(sh, quantised_byte, (linear_param + expert_param) * bit_byte_per_param);
-	LET(sh, base_byte, (quantised_byte + other_param * whole_byte_per_param) / n_shards);
+		SET(sh, linear_byte, linear_param * quantised_byte_per_param);
+	LET(sh, base_byte, (linear_byte + expert_param * quantised_byte_per_param + other_param * whole_byte_per_param) / n_shards);
 	return base_byte;
+}
+
+static double
+plain_weights(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
+{
+	TAKE(sh, linear_param, params->linear);
+	TAKE(sh, expert_param, params->expert);
+	TAKE(sh, other_param, params->other);
+	TAKE(sh, whole_byte_per_param, stored_byte(job));
+	CALL(sh, element_byte_per_param, linear_element(sh, job));
+	CALL(sh, maps_byte, state(sh, job, 3, element_byte_per_param, linear_param, expert_param));
+	CALL(sh, rest_byte, state(sh, job, 3, whole_byte_per_param, other_param, 0));
+	LET(sh, plain_byte, maps_byte + rest_byte);
+	return plain_byte;
+}
+
+double
+weights_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
+{
+	double base_byte, adapter_byte;
+	if (job->offload & OFFLOAD_PARAMS)
+		SET(sh, base_byte, 0);
+	else if (job->quant != QUANT_NONE)
+		SET_CALL(sh, base_byte, quantised_weights(sh, job, params));
+	else
+		SET_CALL(sh, base_byte, plain_weights(sh, job, params));
+	if (job_is_lora(job) && job->use == STACK_TRAIN) {
+		TAKE(sh, adapter_byte_per_param, job->stack->adapter_byte);
+		TAKE(sh, adapter_param, params->adapter);
+		SET_CALL(sh, adapter_byte, state(sh, job, 3, adapter_byte_per_param, adapter_param, 0));
+	} else
+		SET(sh, adapter_byte, 0);
+	LET(sh, weights_byte, base_byte + adapter_byte);
+	return weights_byte;
+}
+
+/* --- gradients and optimizer ------------------------------------------------------------------------------------------ */
+
+/* When each gradient is used as soon as it is there, one layer's are held at a time. */
+static double
+layer_gradients(struct sheet *sh, const struct memory_job *job, double gradient_byte_per_param)
+{
+	GIVEN(sh, gradient_byte_per_param);
+	TAKE(sh, tp, job->layout.tp);
+	MOST(sh, largest_param, i, job->model->n_blocks, layer_params(sh, job->model, &job->model->blocks[i]));
+	LET(sh, layer_gradient_byte, gradient_byte_per_param * largest_param / tp);
+	return layer_gradient_byte;
+}
+
+double
+gradients_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
+{
+	double gradients_byte;
+	if (job_is_lora(job)) {
+		TAKE(sh, adapter_byte_per_param, job->stack->adapter_byte);
+		TAKE(sh, adapter_param, params->adapter);
+		SET_CALL(sh, gradients_byte, state(sh, job, 2, adapter_byte_per_param, adapter_param, 0));
+		return gradients_byte;
+	}
+	CALL(sh, gradient_byte_per_param, gradient_element(sh, job));
+	if (job->optimizer_in_backward) {
+		SET_CALL(sh, gradients_byte, layer_gradients(sh, job, gradient_byte_per_param));
+		return gradients_byte;
+	}
+	TAKE(sh, linear_param, params->linear);
+	TAKE(sh, other_param, params->other);
+	TAKE(sh, expert_param, params->expert);
+	LET(sh, dense_param, linear_param + other_param);
+	SET_CALL(sh, gradients_byte, state(sh, job, 2, gradient_byte_per_param, dense_param, expert_param));
+	return gradients_byte;
+}
+
+/* Adapters' moments are kept in the adapters' own type. */
+static double
+adapter_optimizer(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
+{
+	TAKE(sh, adapter_byte_per_param, job->stack->adapter_byte);
+	TAKE(sh, adapter_param, params->adapter);
+	TAKE(sh, n_moments, optimizer_moments(job->optimizer));
+	LET(sh, moments_byte_per_param, n_moments * adapter_byte_per_param);
+	CALL(sh, optimizer_byte, state(sh, job, 1, moments_byte_per_param, adapter_param, 0));
+	return optimizer_byte;
+}
+
+double
+optimizer_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
+{
+	double optimizer_byte;
+	if (job->offload & OFFLOAD_OPTIMIZER) {
+		SET(sh, optimizer_byte, 0);
+		return optimizer_byte;
+	}
+	if (job_is_lora(job)) {
+		SET_CALL(sh, optimizer_byte, adapter_optimizer(sh, job, params));
+		return optimizer_byte;
+	}
+	CALL(sh, optimizer_byte_per_param, optimizer_element(sh, job));
+	TAKE(sh, linear_param, params->linear);
+	TAKE(sh, other_param, params->other);
+	TAKE(sh, expert_param, params->expert);
+	LET(sh, dense_param, linear_param + other_param);
+	SET_CALL(sh, optimizer_byte, state(sh, job, 1, optimizer_byte_per_param, dense_param, expert_param));
+	return optimizer_byte;
 }

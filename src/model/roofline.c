@@ -14,8 +14,10 @@ roofline_place(struct sheet *sh, double intensity_flop_per_byte, double peak_flo
 	LET(sh, ridge_flop_per_byte, peak_flop_per_s / mem_byte_per_s);
 	LET(sh, attainable_flop_per_s, fmin(peak_flop_per_s, intensity_flop_per_byte * mem_byte_per_s));
 	LET(sh, of_peak_frac, attainable_flop_per_s / peak_flop_per_s);
-	return (struct point){
-	    intensity_flop_per_byte, ridge_flop_per_byte, attainable_flop_per_s, of_peak_frac, NAN, NAN, NAN};
+	return (struct point){.intensity_flop_per_byte = intensity_flop_per_byte,
+	    .ridge_flop_per_byte = ridge_flop_per_byte,
+	    .attainable_flop_per_s = attainable_flop_per_s,
+	    .of_peak_frac = of_peak_frac};
 }
 
 struct point
@@ -57,16 +59,33 @@ roofline_s(struct sheet *sh, double work_flop, double traffic_byte, double peak_
 	return roofline_point(sh, work_flop, traffic_byte, peak_flop_per_s, mem_byte_per_s).roof_s;
 }
 
+struct point
+roofline_line(struct sheet *sh, const struct op *op, double peak_flop_per_s, double mem_byte_per_s)
+{
+	const struct cost c = op_cost(sh, op);
+	struct point p = roofline_point(sh, c.work_flop, c.traffic_byte, peak_flop_per_s, mem_byte_per_s);
+	const double roof_s = p.roof_s;
+	TAKE(sh, n_times, op->count);
+	LET(sh, total_s, n_times * roof_s);
+	p.total_s = total_s;
+	return p;
+}
+
 double
 roofline_op(struct sheet *sh, const struct op *op, double peak_flop_per_s, double mem_byte_per_s)
 {
 	GIVEN(sh, peak_flop_per_s);
 	GIVEN(sh, mem_byte_per_s);
-	const struct cost c = op_cost(sh, op);
-	const double roof_s = roofline_point(sh, c.work_flop, c.traffic_byte, peak_flop_per_s, mem_byte_per_s).roof_s;
-	TAKE(sh, n_times, op->count);
-	LET(sh, total_s, n_times * roof_s);
-	return total_s;
+	return roofline_line(sh, op, peak_flop_per_s, mem_byte_per_s).total_s;
+}
+
+double
+roofline_share(struct sheet *sh, double total_s, double list_s)
+{
+	GIVEN(sh, total_s);
+	GIVEN(sh, list_s);
+	LET(sh, share_frac, total_s / list_s);
+	return share_frac;
 }
 
 /* --- a measured time --- */
@@ -143,6 +162,18 @@ shared_memory_rate(struct sheet *sh, double n_sms, double port_byte, double cloc
 	GIVEN(sh, clock_hertz);
 	LET(sh, shared_byte_per_s, n_sms * port_byte * clock_hertz);
 	return shared_byte_per_s;
+}
+
+/* A multiply-add reads three 4-byte operands and writes one. */
+double
+register_rate(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz)
+{
+	GIVEN(sh, n_sms);
+	GIVEN(sh, fma_per_sm);
+	GIVEN(sh, clock_hertz);
+	TAKE(sh, operands_byte, 16.0);
+	LET(sh, register_byte_per_s, n_sms * fma_per_sm * operands_byte * clock_hertz);
+	return register_byte_per_s;
 }
 
 /* 32 banks of 4 bytes.  Turing's L1 delivers half: NVIDIA, "Ampere GA102 GPU architecture", 2020; the others: Jia et

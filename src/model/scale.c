@@ -22,6 +22,15 @@ scale_speedup_time(struct sheet *sh, double base_s, double time_s)
 }
 
 double
+scale_time_of_rate(struct sheet *sh, double rate_sample_per_s)
+{
+	GIVEN(sh, rate_sample_per_s);
+	TAKE(sh, n_samples, 1.0);
+	LET(sh, time_s, n_samples / rate_sample_per_s);
+	return time_s;
+}
+
+double
 scale_efficiency(struct sheet *sh, double n_base_ranks, double n_ranks, double speedup)
 {
 	GIVEN(sh, n_base_ranks);
@@ -163,12 +172,10 @@ scale_exposed(struct sheet *sh, double compute_s, double communication_s, double
 }
 
 double
-scale_step_time(struct sheet *sh, const struct scale_step *step, double n_ranks)
+scale_step(struct sheet *sh, double compute_s, double exposed_s)
 {
-	GIVEN(sh, n_ranks);
-	TAKE(sh, compute_s, step->compute_s);
-	CALL(sh, communication_s, scale_ring(sh, n_ranks, step->gradient_byte, step->link_byte_per_s, step->hop_s));
-	CALL(sh, exposed_s, scale_exposed(sh, compute_s, communication_s, step->overlap_frac));
+	GIVEN(sh, compute_s);
+	GIVEN(sh, exposed_s);
 	LET(sh, step_s, compute_s + exposed_s);
 	return step_s;
 }

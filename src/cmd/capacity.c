@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ridge/capacity.h"
+#include "base/text.h"
+#include "cli/shape.h"
+#include "ridge/params.h"
+
+#include <string.h>
+
+#define CAPACITY_TYPES "fp32|fp16|bf16|fp8|int8|fp4|nvfp4|mxfp4|int4"
+#define CAPACITY_OPTIONS(X)                                                                                            \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
+	X(0, params, "params", "parameters", COUNT, "N", "", NULL, "parameters of a model that has no name")           \
+	X(0, bits, "bits", "bits", NUMBER, "N", "", NULL, "bits per parameter, with --params")                         \
+	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidates, one line each")                         \
+	X(0, gpu_mem, "gpu-mem", "memory", SIZE, "SIZE", "", NULL, "memory of a GPU that has no name")                 \
+	X('u', users, "users", "users", COUNT, "N", "", NULL, "users served at the same time")                         \
+	X('t', tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens that each user holds, prompt and answer")     \
+	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "requests per second, instead of --users")                 \
+	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a request's prompt, with --rate")                     \
+	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of its answer")                                          \
+	X(0, throughput, "throughput", "throughput", NUMBER, "N", "", NULL,                                            \
+	    "measured tokens per second that one replica generates (default: the floor of bandwidth and arithmetic)")  \
+	X(0, utilisation, "utilisation", "utilisation", NUMBER, "FRACTION", "", "0.75",                                \
+	    "most of a replica's rate to plan with")                                                                   \
+	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "every user gets a token at least this often")                 \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", CAPACITY_TYPES, "bf16", "type of weights, cache and products")   \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", CAPACITY_TYPES, NULL,                    \
+	    "type of the weights (default: --dtype); embedding and head stay in 16 bits")                              \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", CAPACITY_TYPES, NULL,                                   \
+	    "type of the cache (default: --dtype)")                                                                    \
+	X(0, kv_rule, "kv-rule", "kv_rule", CHOICE, "RULE", "exact|doc", NULL,                                         \
+	    "exact: from the model's shape; doc: 0.5 MB per token for each 7e9 parameters")                            \
+	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a cache block (default 16)")                    \
+	X(0, paging_overhead, "paging-overhead", "paging_overhead", NUMBER, "FRACTION", "", NULL,                      \
+	    "added to the cache instead of blocks (default with --kv-rule doc: 0.3)")                                  \
+	X(0, headroom, "headroom", "headroom", NUMBER, "FRACTION", "", "0.2",                                          \
+	    "part of the memory kept free for activations, workspace and fragmentation")                               \
+	X('w', weights, "weights", "weights", CHOICE, "HOW", "replicated|shared", "replicated",                        \
+	    "a copy in every replica, or one copy spread over all GPUs")                                               \
+	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL,                                                     \
+	    "of one GPU (default: the database's, with its date)")
+
+struct capacity_in {
+	CAPACITY_OPTIONS(OPTION_MEMBER)
+	struct shape_in shape;
+	struct layout_in layout;
+};
+
+#define THIS struct capacity_in
+static const struct option capacity_options[] = {CAPACITY_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct shape_in
+static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct layout_in
+static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+enum { DEGREES_MAX = 11, NODE = 8 };
+
+struct plan {
+	const struct workload *w; /* NULL: --params alone */
+	enum dtype kv, weights, products;
+	bool load, shared, linear;
+	double tp; /* 0: choose */
+	struct capacity_case base;
+};
+
+/* --- reading -------------------------------------------------------------------------------------------------------
+ */
+
+static bool
+refuse(struct run *r, struct source at, const char *what, const char *hint)
+{
+	diag_error(r->diag, at, "%s", what);
+	diag_hint(r->diag, "%s", hint);
+	return false;
+}
+
+static bool
+check_load(struct run *r, const struct capacity_in *in)
+{
+	if (datum_given(in->rate) == datum_given(in->users))
+		return refuse(r, in->rate.from,
+		    datum_given(in->rate) ? "--users and --rate exclude each other" : "how many users?",
+		    "give --users 200 --tokens 4096 (held at once), or --rate 5 --isl 1000 --osl 200 (requests per "
+		    "second)");
+	if (datum_given(in->users) && !datum_given(in->tokens))
+		return refuse(
+		    r, in->users.from, "how many tokens does each user hold?", "add for example --tokens 4096");
+	if (datum_given(in->rate) && (!datum_given(in->isl) || !datum_given(in->osl)))
+		return refuse(
+		    r, in->rate.from, "how long are prompt and answer?", "add for example --isl 1000 --osl 200");
+	if (datum_given(in->rate) && !strcmp(in->weights.text, "shared"))
+		return refuse(r, in->weights.from,
+		    "--rate needs replicas: one copy spread over all GPUs has no known speed",
+		    "leave --weights shared out");
+	if (datum_given(in->throughput) && (in->gpu.n > 1 || !datum_given(in->rate)))
+		return refuse(r, in->throughput.from, "a measured --throughput belongs to one GPU, layout and --rate",
+		    "name one --gpu and a --rate");
+	if (datum_given(in->block) && datum_given(in->paging_overhead))
+		return refuse(
+		    r, in->block.from, "--block and --paging-overhead exclude each other", "blocks are the exact way");
+	return run_whole(r, "--users", in->users, 0) & run_whole(r, "--tokens", in->tokens, 1) &
+	    run_whole(r, "--isl", in->isl, 1) & run_whole(r, "--osl", in->osl, 1) &
+	    run_whole(r, "--block", in->block, 1) & run_whole(r, "--params", in->params, 1);
+}
+
+static bool
+check_ranges(struct run *r, const struct capacity_in *in)
+{
+	if (in->headroom.value >= 1)
+		return refuse(r, in->headroom.from, "no memory is left beside the headroom", "write 0.2 or 20%");
+	if (!(in->utilisation.value > 0 && in->utilisation.value <= 1))
+		return refuse(r, in->utilisation.from, "the utilisation lies between 0 and 1", "write 0.75 or 75%");
+	const struct datum positive[] = {in->rate, in->throughput, in->itl, in->bits, in->gpu_mem};
+	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
+		if (positive[i].value <= 0)
+			return refuse(r, positive[i].from, "must be more than 0", "leave it out, or give a value");
+	return true;
+}
+
+static bool
+check_gpu(struct run *r, const struct capacity_in *in)
+{
+	if (in->gpu.n == 0 && !datum_given(in->gpu_mem))
+		return refuse(r, (struct source){0}, "on which GPU?", "add --gpu a100,h100,h200, or --gpu-mem 80GB");
+	if (in->gpu.n > 0 && datum_given(in->gpu_mem))
+		return refuse(r, in->gpu_mem.from, "--gpu and --gpu-mem exclude each other",
+		    "change a named GPU with --set gpu.memory.usable=72GB");
+	if (in->gpu.n == 0 && (datum_given(in->rate) || datum_given(in->itl)) && !datum_given(in->throughput))
+		return refuse(r, in->gpu_mem.from, "memory alone has no speed",
+		    "name the --gpu, or give a measured --throughput");
+	return true;
+}
+
+/* The linear rule is used only when it is asked for by name; the exact one needs a shape. */
+static bool
+bind_model(struct run *r, const struct capacity_in *in, struct plan *p)
+{
+	const bool shape = shape_given(&in->shape);
+
+	p->linear = in->kv_rule.text && strcmp(in->kv_rule.text, "doc") == 0;
+	if (in->model.text && (datum_given(in->params) || datum_given(in->bits)))
+		return refuse(r, in->model.from, "a model's name and --params or --bits exclude each other",
+		    "use --weights-dtype int4 for a named model");
+	if (in->model.text || shape) {
+		p->w = run_shape(r, in->model, &in->shape);
+		if (!p->w)
+			return false;
+	}
+	if (in->model.text)
+		return true;
+	if (!datum_given(in->params))
+		return refuse(r, (struct source){0}, "which model?",
+		    "give its name ('ridge model list'), or --params 7e9 --bits 4");
+	if (!shape && !p->linear)
+		return refuse(r, in->params.from, "the size of the cache does not follow from the number of parameters",
+		    "add --layers 32 --kv-heads 32 --head-dim 128, or accept the rough rule with --kv-rule doc");
+	return true;
+}
+
+static bool
+bind_layout(struct run *r, const struct capacity_in *in, struct plan *p)
+{
+	struct layout layout;
+	const struct datum others[] = {
+	    in->layout.pp, in->layout.vp, in->layout.cp, in->layout.ep, in->layout.etp, in->layout.zero};
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (others[i].value > 1)
+			return refuse(r, others[i].from, "a replica here is one tensor-parallel group", "use tp alone");
+	if (datum_given(in->layout.dp))
+		return refuse(r, in->layout.dp.from, "the number of replicas is the answer", "leave dp out");
+	if (!run_layout(r, &in->layout, datum_absent(), p->w, &layout))
+		return false;
+	p->tp = datum_given(in->layout.tp) ? layout.tp : 0;
+	if (p->shared && p->tp)
+		return refuse(r, in->layout.tp.from,
+		    "--weights shared spreads one copy over all GPUs: tp says nothing there",
+		    "leave tp out, or use --weights replicated");
+	return true;
+}
+
+static bool
+bind_types(struct run *r, const struct capacity_in *in, struct plan *p)
+{
+	const char *weights = in->weights_dtype.text, *kv = in->kv_dtype.text;
+	const bool counted = datum_given(in->bits);
+
+	p->products = dtype_find(in->dtype.text);
+	if (!kv || (!weights && !counted))
+		run_word(r, "dtype", in->dtype);
+	p->kv = dtype_find(kv ? kv : in->dtype.text);
+	p->weights = dtype_find(weights ? weights : in->dtype.text);
+	if (counted && weights)
+		return refuse(r, in->bits.from, "--bits and --weights-dtype exclude each other", "give one of them");
+	return true;
+}
+
+static bool
+bind_plan(struct run *r, const struct capacity_in *in, struct plan *p)
+{
+	*p = (struct plan){.load = datum_given(in->rate)};
+	if (!check_load(r, in) || !check_ranges(r, in) || !check_gpu(r, in))
+		return false;
+	p->shared = strcmp(in->weights.text, "shared") == 0;
+	return bind_model(r, in, p) && bind_types(r, in, p) && bind_layout(r, in, p);
+}
+
+/* --- what all candidates share -------------------------------------------------------------------------------------
+ */
+
+static void
+show_weights(struct run *r, const struct capacity_in *in, struct plan *p)
+{
+	struct sheet *sh = r->sheet;
+	double weight_byte;
+
+	if (in->model.text) {
+		const double elem_byte = dtype_byte(p->weights);
+		SET_CALL(sh, weight_byte, capacity_weights(sh, p->w, elem_byte, elem_byte > 2 ? elem_byte : 2));
+		CALL(sh, active_param, model_active_params(sh, p->w));
+		CALL(sh, work_flop_per_token, capacity_work(sh, active_param));
+		p->base.work_flop_per_token = work_flop_per_token;
+	} else {
+		TAKE(sh, n_params, in->params);
+		TAKE(sh, bits, datum_given(in->bits) ? in->bits.value : 8 * dtype_byte(p->weights));
+		SET_CALL(sh, weight_byte, capacity_weights_bits(sh, n_params, bits));
+		CALL(sh, work_flop_per_token, capacity_work(sh, n_params));
+		p->base.work_flop_per_token = work_flop_per_token;
+	}
+	SHOW(sh, weight_byte, "weights");
+	p->base.weight_byte = weight_byte;
+}
+
+static void
+warn_linear(struct run *r, const struct capacity_in *in, const struct plan *p)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!p->w) {
+		run_warn(r, "the linear rule knows no heads: it is 15 times too high for Llama 3 70B");
+		return;
+	}
+	TAKE(sh, linear_byte_per_token, p->base.kv.linear_byte_per_token);
+	CALL(sh, linear_error, capacity_linear_error(sh, linear_byte_per_token, p->w, dtype_byte(p->kv)));
+	SHOW(sh, linear_error, "linear rule over exact");
+	run_warn(r, "the linear rule's cache is %.3g times the exact one of %s", linear_error,
+	    in->model.text ? p->w->name : "this shape");
+}
+
+/* The cache of one user, and how it is counted. */
+static void
+show_user(struct run *r, const struct capacity_in *in, struct plan *p)
+{
+	struct sheet *sh = r->sheet;
+	struct capacity_kv *kv = &p->base.kv;
+
+	*kv = (struct capacity_kv){.w = p->linear ? NULL : p->w, .kv_elem_byte = dtype_byte(p->kv), .block_token = 1};
+	if (p->linear) {
+		double n_params;
+		if (in->model.text) {
+			CALL(sh, total_param, model_params(sh, p->w));
+			n_params = total_param;
+		} else
+			n_params = in->params.value;
+		CALL(sh, rule_byte_per_token, capacity_linear_kv(sh, n_params));
+		SHOW(sh, rule_byte_per_token, "cache of a token, by the linear rule");
+		kv->linear_byte_per_token = rule_byte_per_token;
+	}
+	if (datum_given(in->paging_overhead))
+		kv->overhead_frac = in->paging_overhead.value;
+	else if (p->linear && !datum_given(in->block)) {
+		kv->overhead_frac = 0.3;
+		run_assume(r, "paging-overhead 30 %%");
+	} else {
+		kv->block_token = datum_given(in->block) ? in->block.value : 16;
+		if (!datum_given(in->block) && !p->linear)
+			run_assume(r, "block 16");
+	}
+	if (!p->load) {
+		CALL(sh, user_byte, capacity_user(sh, kv, in->tokens.value, 1));
+		SHOW(sh, user_byte, "cache of one user");
+	}
+	if (p->linear)
+		warn_linear(r, in, p);
+}
+
+/* --- one candidate -------------------------------------------------------------------------------------------------
+ */
+
+struct candidate {
+	const char *name;
+	const struct gpu *gpu; /* NULL: --gpu-mem */
+	struct datum usd_per_s;
+};
+
+static struct datum
+price_of(struct run *r, const struct capacity_in *in, const struct gpu *gpu)
+{
+	char buf[40];
+
+	if (datum_given(in->price) || !gpu)
+		return in->price;
+	for (int i = 0; i < gpu->n_prices; i++)
+		if (!gpu->prices[i].per || strcmp(gpu->prices[i].per, "gpu") == 0) {
+			const struct price *price = &gpu->prices[i];
+			value_write("x_usd_per_s", price->usd_per_s.value, buf, sizeof buf);
+			run_assume(
+			    r, "%s %s (%s, %s)", gpu->id, buf, price->source ? price->source : "no source", price->on);
+			return price->usd_per_s;
+		}
+	return datum_absent();
+}
+
+static bool
+bind_candidate(struct run *r, const struct capacity_in *in, const struct plan *p, struct word name,
+    struct candidate *out, struct capacity_case *c)
+{
+	*out = (struct candidate){.name = "GPU"};
+	*c = p->base;
+	c->headroom_frac = in->headroom.value;
+	c->mem_byte = in->gpu_mem.value;
+	c->mem_byte_per_s = c->peak_flop_per_s = NAN;
+	c->itl_s = in->itl.value;
+	c->n_users = in->users.value;
+	c->user_token = in->tokens.value;
+	c->rate_request_per_s = in->rate.value;
+	c->isl_token = in->isl.value;
+	c->osl_token = in->osl.value;
+	c->utilisation_frac = in->utilisation.value;
+	c->measured_token_per_s = in->throughput.value;
+	if (!name.text) {
+		out->usd_per_s = in->price;
+		return true;
+	}
+	out->gpu = run_gpu(r, name);
+	if (!out->gpu)
+		return false;
+	out->name = name.text;
+	out->usd_per_s = price_of(r, in, out->gpu);
+	c->mem_byte = datum_or(out->gpu->mem_usable_byte, out->gpu->mem_label_byte.value);
+	c->mem_byte_per_s = out->gpu->mem_byte_per_s.value;
+	if (p->load && !datum_given(in->throughput)) {
+		struct datum peak;
+		if (!run_peak(r, out->gpu, p->products, in->dtype, &peak))
+			return false;
+		c->peak_flop_per_s = peak.value;
+	}
+	return true;
+}
+
+/* Powers of two that divide the heads: a tensor-parallel group of at most `most` GPUs. */
+static int
+degrees_of(const struct plan *p, double most, double *degrees)
+{
+	int n = 0;
+
+	if (p->tp) {
+		degrees[n++] = p->tp;
+		return n;
+	}
+	for (double tp = 1; tp <= most && n < DEGREES_MAX; tp *= 2) {
+		bool divides = true;
+		for (int i = 0; p->w && i < p->w->n_blocks; i++)
+			divides = divides && fmod(p->w->blocks[i].attention.n_heads.value, tp) == 0;
+		if (divides)
+			degrees[n++] = tp;
+	}
+	return n;
+}
+
+static void
+show_money(struct run *r, const struct candidate *who, double n_gpus, double fleet_token_per_s)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!datum_given(who->usd_per_s))
+		return;
+	TAKE(sh, gpu_usd_per_s, who->usd_per_s);
+	CALL(sh, month_usd, capacity_month_usd(sh, n_gpus, gpu_usd_per_s));
+	SHOW(sh, month_usd, "a month");
+	if (!isnan(fleet_token_per_s)) {
+		CALL(sh, million_usd, capacity_million_usd(sh, n_gpus, gpu_usd_per_s, fleet_token_per_s));
+		SHOW(sh, million_usd, "1e6 tokens");
+	}
+}
+
+static bool
+show_pool(struct run *r, const struct candidate *who, const struct capacity_case *c)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, n_gpus, capacity_pool(sh, c));
+	SHOW(sh, n_gpus, "GPUs");
+	TELL(sh, binds, "binds", capacity_pool_binds(c));
+	show_money(r, who, n_gpus, NAN);
+	return true;
+}
+
+static bool
+show_misfit(struct run *r, const struct plan *p, const struct capacity_case *c)
+{
+	struct sheet *sh = r->sheet;
+	struct plan any = *p;
+	double degrees[DEGREES_MAX];
+
+	any.tp = 0;
+	const double fewest = capacity_fewest(c, degrees, degrees_of(&any, 1024, degrees));
+	if (fewest) {
+		TAKE(sh, n_fewest_gpus, fewest);
+		SHOW(sh, n_fewest_gpus, "fewest that hold one user");
+		TELL(sh, verdict, "verdict",
+		    arena_printf(r->arena, "does not fit in %g: needs --layout tp=%g", p->tp ? p->tp : NODE, fewest));
+	} else
+		TELL(sh, verdict, "verdict",
+		    isnan(c->itl_s) ? "does not fit in any number" : "misses --itl in any number");
+	return false;
+}
+
+static bool
+show_replicas(struct run *r, const struct plan *p, const struct candidate *who, const struct capacity_case *c)
+{
+	struct sheet *sh = r->sheet;
+	double degrees[DEGREES_MAX], n_users = c->n_users, fleet_token_per_s = NAN;
+	const double best = capacity_best(c, degrees, degrees_of(p, NODE, degrees));
+
+	if (!best)
+		return show_misfit(r, p, c);
+	TAKE(sh, tp, best);
+	CALL(sh, n_gpus, capacity_replicas(sh, c, tp));
+	CALL(sh, n_replicas, capacity_count(sh, n_gpus, tp));
+	CALL(sh, n_most, capacity_replica_users(sh, c, tp));
+	SHOW(sh, n_gpus, "GPUs");
+	SHOW(sh, n_replicas, "replicas");
+	SHOW(sh, tp, "of (tp)");
+	SHOW(sh, n_most, p->load ? "at once each" : "users each");
+	TELL(sh, binds, "binds", capacity_binds(c, tp));
+	if (p->load) {
+		SET_CALL(sh, fleet_token_per_s, capacity_load_rate(sh, c->rate_request_per_s, c->osl_token));
+	} else if (!isnan(c->mem_byte_per_s) && n_users > 0) {
+		CALL(sh, user_token_per_s, capacity_user_rate(sh, c, n_users, n_replicas, tp));
+		SHOW(sh, user_token_per_s, "each user, at best");
+		SET_CALL(sh, fleet_token_per_s, capacity_fleet_rate(sh, n_users, user_token_per_s));
+	}
+	show_money(r, who, n_gpus, fleet_token_per_s);
+	return true;
+}
+
+static bool
+show_candidate(struct run *r, const struct plan *p, const struct candidate *who, const struct capacity_case *c)
+{
+	struct sheet *sh = r->sheet;
+
+	TELL(sh, name, "GPU", who->gpu ? who->gpu->id : "GPU");
+	if (who->gpu) {
+		const struct gpu *gpu = who->gpu;
+		TAKE(sh, mem_byte, datum_given(gpu->mem_usable_byte) ? gpu->mem_usable_byte : gpu->mem_label_byte);
+		SHOW(sh, mem_byte, "memory");
+	} else {
+		TAKE(sh, mem_byte, c->mem_byte);
+		SHOW(sh, mem_byte, "memory");
+	}
+	return p->shared ? show_pool(r, who, c) : show_replicas(r, p, who, c);
+}
+
+/* --- the command ---------------------------------------------------------------------------------------------------
+ */
+
+static void
+set_title(struct run *r, const struct capacity_in *in, const struct plan *p)
+{
+	const char *model = in->model.text ? p->w->name : "a model";
+
+	if (p->load)
+		r->title = arena_printf(r->arena, "GPUs for %g requests/s of %g tokens in, %g out: %s", in->rate.value,
+		    in->isl.value, in->osl.value, model);
+	else
+		r->title = arena_printf(
+		    r->arena, "GPUs for %g users with %g tokens each: %s", in->users.value, in->tokens.value, model);
+}
+
+static enum answer
+capacity_run(struct run *r, const void *input)
+{
+	const struct capacity_in *in = input;
+	struct sheet *sh = r->sheet;
+	struct plan p;
+
+	if (!bind_plan(r, in, &p))
+		return REFUSED;
+	set_title(r, in, &p);
+	TAKE(sh, headroom_frac, in->headroom);
+	if (p.load) {
+		TAKE(sh, utilisation_frac, in->utilisation);
+		if (!datum_given(in->throughput))
+			run_warn(r,
+			    "rates are floors of bandwidth and arithmetic: real engines need more GPUs; measure "
+			    "--throughput");
+	} else
+		run_assume(r, "all users hold all tokens at once");
+	show_weights(r, in, &p);
+	show_user(r, in, &p);
+	const size_t n = in->gpu.n ? in->gpu.n : 1;
+	size_t n_fit = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct candidate who;
+		struct capacity_case c;
+		if (!bind_candidate(r, in, &p, in->gpu.n ? in->gpu.list[i] : (struct word){0}, &who, &c))
+			continue;
+		if (n == 1)
+			n_fit += show_candidate(r, &p, &who, &c);
+		else
+			SCOPE_I (sh, "candidate", i)
+				n_fit += show_candidate(r, &p, &who, &c);
+	}
+	return n_fit ? ANSWERED : ANSWERED_NO;
+}
+
+static const struct option_group capacity_groups[] = {
+    OPTION_GROUP(capacity_options, 0),
+    OPTION_GROUP(shape_rows, offsetof(struct capacity_in, shape)),
+    OPTION_GROUP(layout_rows, offsetof(struct capacity_in, layout)),
+};
+
+static const struct example capacity_examples[] = {
+    {"ridge capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --tokens 4Ki", "four candidates side by side", 0},
+    {"ridge capacity llama3-70b --gpu h100 --rate 5 --isl 1000 --osl 200 --weights-dtype fp8 --kv-dtype fp8",
+        "replicas that keep up with a load, at best", 0},
+    {"ridge capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --layout tp=1", "one GPU does not hold the weights",
+        1},
+    {"ridge capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --tokens 1000 "
+     "--gpu-mem 80GB",
+        "a model known by its numbers", 0},
+};
+
+const struct command capacity_command = {
+    .name = "capacity",
+    .section = "How many, and how much?",
+    .summary = "how many GPUs for these users or this load, and what they cost",
+    .operands = "model",
+    .usage = "[MODEL|JOB]",
+    .groups = capacity_groups,
+    .n_groups = sizeof capacity_groups / sizeof *capacity_groups,
+    .examples = capacity_examples,
+    .n_examples = sizeof capacity_examples / sizeof *capacity_examples,
+    .input_size = sizeof(struct capacity_in),
+    .run = capacity_run,
+};

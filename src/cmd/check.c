@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge check: is this database or workload file right?  Every fault with its place; form first, then physics. */
+#include "base/text.h"
+#include "cli/help.h"
+#include "cli/inputs.h"
+#include "data/binders.h"
+#include "data/database.h"
+#include "data/gpu.h"
+#include "engine/lint.h"
+#include "ridge/params.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CHECK_OPTIONS(X)                                                                                               \
+	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "files or names of entries; none: the whole database") \
+	X(0, strict, "strict", "strict", FLAG, "", "", NULL, "count warnings as faults")
+
+struct check_in {
+	CHECK_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct check_in
+static const struct option check_options[] = {CHECK_OPTIONS(OPTION_ROW)};
+#undef THIS
+static const struct option_group check_groups[] = {OPTION_GROUP(check_options, 0)};
+
+struct checker {
+	struct run *run;
+	struct arena *arena;
+	struct diag *diag;
+	struct database *database;
+	int n_files;
+};
+
+/* --- one file ------------------------------------------------------------------------------------------------------
+ */
+
+static void
+check_gpu(struct checker *c, const char *path)
+{
+	const char *said;
+	const struct gpu *gpu = database_gpu(c->database, path, NULL, (struct source){0}, &said);
+	const struct link *link = NULL;
+
+	if (!gpu)
+		return;
+	if (gpu->link_kind)
+		link =
+		    database_link(c->database, gpu->link_kind, NULL, (struct source){path, 1, 1, NULL, false}, &said);
+	lint_gpu(c->diag, gpu, link);
+}
+
+static void
+check_link(struct checker *c, const char *path)
+{
+	const char *said;
+	const struct link *link = database_link(c->database, path, NULL, (struct source){0}, &said);
+
+	if (link)
+		lint_link(c->diag, link);
+}
+
+static void
+check_system(struct checker *c, const char *path)
+{
+	const char *said;
+	const struct system *system = database_system(c->database, path, NULL, NULL, (struct source){0}, &said);
+
+	if (system)
+		lint_system(c->diag, system);
+}
+
+static void
+check_model(struct checker *c, const char *path)
+{
+	const char *said;
+	const struct workload *model = database_model(c->database, path, NULL, (struct source){0}, &said);
+
+	if (model && model->kind != MODEL_OPERATORS)
+		lint_workload(c->diag, model, model_params(NULL, model));
+}
+
+static void
+check_calibration(struct checker *c, const char *path)
+{
+	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	struct binder b = {c->arena, c->diag, tree_get(root, "sources")};
+
+	if (root)
+		calibration_bind(&b, root, path, ARENA_NEW(c->arena, struct calibration));
+}
+
+static void
+check_stack(struct checker *c, const char *path)
+{
+	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	struct binder b = {c->arena, c->diag, tree_get(root, "sources")};
+
+	if (root)
+		(void)b;
+}
+
+/* A job is the inputs of a command: its option rows are the schema. */
+static void
+check_job(struct checker *c, const char *path)
+{
+	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	const struct node *name = tree_get(root, "command");
+
+	if (!root)
+		return;
+	const struct command *command =
+	    name && name->kind == NODE_SCALAR && name->text ? command_find(name->text) : NULL;
+	if (!command) {
+		diag_error(c->diag, name ? name->at : root->at,
+		    name && name->text ? "there is no command '%s'" : "a job names its command%s",
+		    name && name->text ? name->text : "");
+		return;
+	}
+	inputs_bind(c->arena, c->diag, command, root, arena_take(c->arena, command->input_size + 1));
+}
+
+static void (*const checks[N_ENTRY_KINDS])(struct checker *c, const char *path) = {
+    [ENTRY_GPU] = check_gpu,
+    [ENTRY_LINK] = check_link,
+    [ENTRY_SYSTEM] = check_system,
+    [ENTRY_CALIBRATION] = check_calibration,
+    [ENTRY_STACK] = check_stack,
+    [ENTRY_MODEL] = check_model,
+    [ENTRY_JOB] = check_job,
+};
+
+/* --- which kind ----------------------------------------------------------------------------------------------------
+ */
+
+/* Keys that only one kind of file has. */
+static const struct {
+	const char *key;
+	enum entry_kind kind;
+} marks[] = {{"peak", ENTRY_GPU}, {"domain", ENTRY_SYSTEM}, {"relative_to", ENTRY_CALIBRATION}, {"command", ENTRY_JOB},
+    {"layers", ENTRY_MODEL}, {"operators", ENTRY_MODEL}, {"attention", ENTRY_MODEL}, {"memory", ENTRY_GPU},
+    {"network", ENTRY_SYSTEM}, {"logits", ENTRY_STACK}, {"per_direction", ENTRY_LINK}, {"read", ENTRY_LINK}};
+
+static enum entry_kind
+kind_of_file(struct checker *c, const char *path)
+{
+	for (enum entry_kind k = 0; k < N_ENTRY_KINDS; k++) {
+		const char *folder = arena_printf(c->arena, "%s/", entry_kind_folder(k));
+		const char *at = strstr(path, folder);
+		if (at && (at == path || at[-1] == '/') && !strchr(at + strlen(folder), '/'))
+			return k;
+	}
+	struct diag *quiet = diag_new(c->arena);
+	const struct node *root = tree_read_file(c->arena, quiet, path);
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (tree_get(root, marks[i].key))
+			return marks[i].kind;
+	return N_ENTRY_KINDS;
+}
+
+static void
+check_file(struct checker *c, const char *path, enum entry_kind kind)
+{
+	c->n_files++;
+	if (kind < N_ENTRY_KINDS) {
+		checks[kind](c, path);
+		return;
+	}
+	if (tree_read_file(c->arena, c->diag, path)) {
+		diag_error(
+		    c->diag, (struct source){path, 1, 1, NULL, false}, "nothing tells what kind of file this is");
+		diag_hint(
+		    c->diag, "put it in a folder called gpus, links, systems, calibration, stacks, models or jobs");
+	}
+}
+
+/* A name is looked up among all kinds of entries. */
+static void
+check_name(struct checker *c, struct word name)
+{
+	const char *id;
+
+	if (strchr(name.text, '/') || text_ends(name.text, ".yaml")) {
+		check_file(c, name.text, kind_of_file(c, name.text));
+		return;
+	}
+	for (enum entry_kind k = 0; k < N_ENTRY_KINDS; k++)
+		if (database_try(c->database, k, name.text, &id)) {
+			check_file(c, database_path(c->database, k, id), k);
+			return;
+		}
+	diag_error(c->run->diag, name.from, "there is no entry '%s'", name.text);
+	diag_hint(c->run->diag, "a file name has a / or ends in .yaml");
+}
+
+/* Two entries of one kind must not share a folded name. */
+static void
+check_names(struct checker *c, enum entry_kind k, const char **ids, size_t n)
+{
+	struct {
+		char folded[80];
+		const char *id;
+	} *names = arena_take(c->arena, 4096 * sizeof *names);
+	size_t n_names = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *path = database_path(c->database, k, ids[i]);
+		const struct node *aliases = tree_get(tree_read_file(c->arena, c->diag, path), "aliases");
+		const size_t n_aliases = aliases && aliases->kind == NODE_LIST ? aliases->n : 0;
+		for (size_t a = 0; a <= n_aliases; a++) {
+			const char *name = a ? aliases->items[a - 1]->text : ids[i];
+			char folded[80];
+			if (!name || n_names == 4096)
+				continue;
+			text_fold(name, folded, sizeof folded);
+			for (size_t s = 0; s < n_names; s++)
+				if (strcmp(names[s].folded, folded) == 0 && strcmp(names[s].id, ids[i]) != 0) {
+					diag_error(c->diag,
+					    a ? aliases->items[a - 1]->at : (struct source){path, 1, 1, NULL, false},
+					    "the name '%s' already means %s", name, names[s].id);
+					diag_hint(c->diag, "case and punctuation do not tell names apart");
+				}
+			memcpy(names[n_names].folded, folded, sizeof folded);
+			names[n_names++].id = ids[i];
+		}
+	}
+}
+
+static void
+check_all(struct checker *c)
+{
+	for (enum entry_kind k = 0; k < N_ENTRY_KINDS; k++) {
+		size_t n;
+		const char **ids = database_list(c->database, k, &n);
+		for (size_t i = 0; i < n; i++)
+			check_file(c, database_path(c->database, k, ids[i]), k);
+		if (k != ENTRY_CALIBRATION && k != ENTRY_JOB)
+			check_names(c, k, ids, n);
+	}
+}
+
+/* --- the answer ----------------------------------------------------------------------------------------------------
+ */
+
+static void
+show_faults(struct checker *c)
+{
+	struct source at;
+	const char *hint, *text;
+	enum severity severity;
+	struct arena *a = c->arena;
+
+	for (int i = 0; (text = diag_message(c->diag, i, &at, &hint, &severity)); i++) {
+		const char *place = at.line ? arena_printf(a, "%s:%d:%d", at.file, at.line, at.column)
+		    : at.file               ? at.file
+		                            : "-";
+		SCOPE_I (c->run->sheet, "faults", i) {
+			TELL(c->run->sheet, place, "place", place);
+			TELL(c->run->sheet, severity, "fault", severity == SEVERITY_ERROR ? "error" : "warning");
+			TELL(c->run->sheet, what, "what is wrong", text);
+			TELL(c->run->sheet, hint, "what to do", hint ? hint : "-");
+		}
+	}
+}
+
+static enum answer
+run(struct run *r, const void *input)
+{
+	const struct check_in *in = input;
+	struct sheet *sh = r->sheet;
+	struct checker c = {.run = r, .arena = r->arena, .diag = diag_new(r->arena)};
+
+	c.database = database_reporting_to(r->database, c.diag);
+	for (size_t i = 0; i < in->files.n; i++)
+		check_name(&c, in->files.list[i]);
+	if (in->files.n == 0)
+		check_all(&c);
+	if (diag_errors(r->diag))
+		return REFUSED;
+	show_faults(&c);
+	TAKE(sh, n_files, c.n_files);
+	SHOW(sh, n_files, "files");
+	TAKE(sh, n_errors, diag_errors(c.diag));
+	SHOW(sh, n_errors, "errors");
+	TAKE(sh, n_warnings, diag_warnings(c.diag));
+	SHOW(sh, n_warnings, "warnings");
+	return n_errors > 0 || (in->strict && n_warnings > 0) ? ANSWERED_NO : ANSWERED;
+}
+
+static const struct example examples[] = {
+    {"check", "the whole database", 0},
+    {"check h100-sxm5-80gb dgx-h100", "two entries of it", 0},
+};
+
+const struct command check_command = {
+    .name = "check",
+    .section = "The database",
+    .summary = "is this database or workload file right: form, and physics",
+    .operands = "files...",
+    .usage = "[FILE|NAME...]",
+    .groups = check_groups,
+    .n_groups = 1,
+    .examples = examples,
+    .n_examples = sizeof examples / sizeof *examples,
+    .input_size = sizeof(struct check_in),
+    .run = run,
+};

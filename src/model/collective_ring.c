@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Rings.  The alpha-beta form: every step costs the latency of a hop and the time of its bytes (Thakur, Rabenseifner
+ * and Gropp, Int. J. High Performance Computing Applications 19(1), 2005).
+ */
+#include "ridge/collective.h"
+
+/* How many times its size a collective puts on the wire of every rank: NVIDIA/nccl-tests, doc/PERFORMANCE.md. */
+double
+bus_volume(struct sheet *sh, enum collective c, double n_ranks, double size_byte)
+{
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	double bus_factor = 0;
+	switch (c) {
+	case COLLECTIVE_ALL_REDUCE:
+		SET(sh, bus_factor, 2 * (n_ranks - 1) / n_ranks);
+		break;
+	case COLLECTIVE_ALL_GATHER:
+	case COLLECTIVE_REDUCE_SCATTER:
+	case COLLECTIVE_ALL_TO_ALL:
+		SET(sh, bus_factor, (n_ranks - 1) / n_ranks);
+		break;
+	case COLLECTIVE_BROADCAST:
+	case COLLECTIVE_REDUCE:
+	case COLLECTIVE_SEND_RECV:
+		SET(sh, bus_factor, fmin(1, n_ranks - 1));
+		break;
+	case N_COLLECTIVES:
+		break;
+	}
+	LET(sh, volume_byte, bus_factor * size_byte);
+	return volume_byte;
+}
+
+double
+algorithm_bandwidth(struct sheet *sh, double size_byte, double comm_s)
+{
+	GIVEN(sh, size_byte);
+	GIVEN(sh, comm_s);
+	LET(sh, algorithm_byte_per_s, size_byte / comm_s);
+	return algorithm_byte_per_s;
+}
+
+double
+bus_bandwidth(struct sheet *sh, double volume_byte, double comm_s)
+{
+	GIVEN(sh, volume_byte);
+	GIVEN(sh, comm_s);
+	LET(sh, bus_byte_per_s, volume_byte / comm_s);
+	return bus_byte_per_s;
+}
+
+/* 2(n-1) steps of size/n: reduce-scatter, then all-gather.  Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2),
+ * 2009. */
+double
+allreduce_ring(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s)
+{
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	GIVEN(sh, link_byte_per_s);
+	GIVEN(sh, hop_s);
+	LET(sh, n_steps, 2 * (n_ranks - 1));
+	LET(sh, chunk_byte, size_byte / n_ranks);
+	LET(sh, ring_s, n_steps * (hop_s + chunk_byte / link_byte_per_s));
+	return ring_s;
+}
+
+double
+gather_ring(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s)
+{
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	GIVEN(sh, link_byte_per_s);
+	GIVEN(sh, hop_s);
+	LET(sh, n_steps, n_ranks - 1);
+	LET(sh, chunk_byte, size_byte / n_ranks);
+	LET(sh, ring_s, n_steps * (hop_s + chunk_byte / link_byte_per_s));
+	return ring_s;
+}
+
+/* A chain in which chunks follow one another: the last rank waits for n-2 others to pass the first chunk on, then
+ * receives at link rate. */
+double
+broadcast_ring(
+    struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s, double chunk_byte)
+{
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	GIVEN(sh, link_byte_per_s);
+	GIVEN(sh, hop_s);
+	GIVEN(sh, chunk_byte);
+	LET(sh, n_receivers, n_ranks - 1);
+	LET(sh, chunk_s, hop_s + fmin(chunk_byte, size_byte) / link_byte_per_s);
+	LET(sh, fill_s, fmax(0, n_receivers - 1) * chunk_s);
+	LET(sh, ring_s, fmin(1, n_receivers) * (fill_s + hop_s + size_byte / link_byte_per_s));
+	return ring_s;
+}
+
+double
+send_recv(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s)
+{
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	GIVEN(sh, link_byte_per_s);
+	GIVEN(sh, hop_s);
+	LET(sh, send_s, fmin(1, n_ranks - 1) * (hop_s + size_byte / link_byte_per_s));
+	return send_s;
+}
+
+double
+mesh_bandwidth(
+    struct sheet *sh, double n_ranks, double domain_byte_per_s, double pair_byte_per_s, double pair_max_byte_per_s)
+{
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, domain_byte_per_s);
+	GIVEN(sh, pair_byte_per_s);
+	GIVEN(sh, pair_max_byte_per_s);
+	LET(sh, better_byte_per_s, pair_max_byte_per_s - pair_byte_per_s);
+	LET(sh, links_byte_per_s, (n_ranks - 1) * pair_byte_per_s + better_byte_per_s);
+	LET(sh, mesh_byte_per_s, fmin(domain_byte_per_s, links_byte_per_s));
+	return mesh_byte_per_s;
+}
+
+double
+ring_of_groups(struct sheet *sh, double n_groups, double link_byte_per_s, double host_byte_per_s)
+{
+	GIVEN(sh, n_groups);
+	GIVEN(sh, link_byte_per_s);
+	double slowest_byte_per_s;
+	if (n_groups > 1) {
+		GIVEN(sh, host_byte_per_s);
+		SET(sh, slowest_byte_per_s, fmin(link_byte_per_s, host_byte_per_s));
+	} else
+		SET(sh, slowest_byte_per_s, link_byte_per_s);
+	return slowest_byte_per_s;
+}
+
+double
+link_total(struct sheet *sh, double n_links, double one_link_byte_per_s)
+{
+	GIVEN(sh, n_links);
+	GIVEN(sh, one_link_byte_per_s);
+	LET(sh, total_byte_per_s, n_links * one_link_byte_per_s);
+	return total_byte_per_s;
+}
+
+double
+link_both(struct sheet *sh, double byte_per_s)
+{
+	GIVEN(sh, byte_per_s);
+	LET(sh, both_byte_per_s, 2 * byte_per_s);
+	return both_byte_per_s;
+}
+
+double
+link_gbit(struct sheet *sh, double byte_per_s)
+{
+	GIVEN(sh, byte_per_s);
+	TAKE(sh, gbit_byte_per_s, 125e6); /* 1 Gbit/s */
+	LET(sh, n_gbit, byte_per_s / gbit_byte_per_s);
+	return n_gbit;
+}
+
+double
+link_ratio(struct sheet *sh, double byte_per_s, double first_byte_per_s)
+{
+	GIVEN(sh, byte_per_s);
+	GIVEN(sh, first_byte_per_s);
+	LET(sh, ratio, byte_per_s / first_byte_per_s);
+	return ratio;
+}
+
+double
+nic_share(struct sheet *sh, double n_nics, double one_nic_byte_per_s, double n_gpus)
+{
+	GIVEN(sh, n_nics);
+	GIVEN(sh, one_nic_byte_per_s);
+	GIVEN(sh, n_gpus);
+	LET(sh, share_byte_per_s, n_nics * one_nic_byte_per_s / n_gpus);
+	return share_byte_per_s;
+}
