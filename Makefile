@@ -110,7 +110,7 @@ $(BUILD)/man/ridge-models.7: man/ridge-models.7 $(BUILD)/tests/law
 # --- tests -------------------------------------------------------------------------------------------------------------
 
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
-UNIT_OBJ := $(UNIT_SRC:tests/%.c=$(BUILD)/tests/%.o)
+UNIT_OBJ := $(UNIT_SRC:tests/%.c=$(BUILD)/obj/tests/%.o)
 CHECK    := $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null)
 # Tests look inside the program: they link the objects, not the installed library.
@@ -121,29 +121,33 @@ $(BUILD)/gen/suites.h: FORCE
 	@for s in $(patsubst tests/unit/test_%.c,%,$(UNIT_SRC)); do echo "SUITE($$s)"; done >$@.new
 	$(keep)
 
-$(BUILD)/tests/%.o: tests/%.c | $(BUILD)/gen/suites.h $(GENERATED)
+$(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/gen/suites.h $(GENERATED)
 	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  CC      $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests $(CHECK) -MMD -MP -c $< -o $@
 
-$(BUILD)/tests/unit-tests: $(UNIT_OBJ) $(BUILD)/tests/unit/main.o $(TEST_OBJ)
+$(BUILD)/tests/unit-tests: $(UNIT_OBJ) $(BUILD)/obj/tests/unit/main.o $(TEST_OBJ)
+	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) $(CHECK_LIBS) -lm
 
-$(BUILD)/tests/claims: $(BUILD)/tests/claims/main.o $(TEST_OBJ)
+$(BUILD)/tests/claims: $(BUILD)/obj/tests/claims/main.o $(TEST_OBJ)
+	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) -lm
 
-$(BUILD)/tests/law: $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(wildcard tests/law/*.c)) $(TEST_OBJ)
+$(BUILD)/tests/law: $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests/law/*.c)) $(TEST_OBJ)
+	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) -lm
 
 # The library as a user has it: installed headers, the archive, pkg-config.
 $(BUILD)/tests/example: tests/example/example.c $(BUILD)/libridge.a $(HEADERS)
+	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  CC      $<")
 	$(Q)$(CC) -std=c11 $(WARN) -Iinclude $(LDFLAGS) $(OPT) $< $(BUILD)/libridge.a $(PKG_LIBS) -lm -o $@
 
--include $(UNIT_OBJ:.o=.d) $(BUILD)/tests/claims/main.d $(BUILD)/tests/unit/main.d $(wildcard $(BUILD)/tests/law/*.d)
+-include $(UNIT_OBJ:.o=.d) $(BUILD)/obj/tests/claims/main.d $(BUILD)/obj/tests/unit/main.d $(wildcard $(BUILD)/obj/tests/law/*.d)
 
 test: deps-test
 	@$(MAKE) --no-print-directory check

@@ -77,6 +77,18 @@ struct collective_ask {
 /* The textbook form of ask->algorithm, which can do ask->collective. */
 double collective_textbook(struct sheet *sh, const struct collective_ask *ask);
 
+/* How a time is worked out: by the textbook, or by what was fitted. */
+enum collective_form { FORM_TEXTBOOK, FORM_RAMP, FORM_CUSTOM, FORM_NETWORK };
+struct collective_plan {
+	enum collective_form form;
+	struct collective_ask ask; /* its size_byte is set by collective_time */
+	const struct collective_calibration *ramp;
+	const struct custom_calibration *custom;
+	const struct network_calibration *network;
+	double n_nics_per_gpu;
+};
+double collective_time(struct sheet *sh, const struct collective_plan *plan, double size_byte);
+
 /* --- links --- */
 
 /* What n ranks have of a mesh: one link to each of them, and the better pairs first. */
@@ -87,6 +99,9 @@ double ring_of_groups(struct sheet *sh, double n_groups, double link_byte_per_s,
 /* All links of one GPU; both directions; as a count of Gbit/s. */
 double link_total(struct sheet *sh, double n_links, double one_link_byte_per_s);
 double link_both(struct sheet *sh, double byte_per_s);
+/* What is reached of a line rate. */
+double link_reached(struct sheet *sh, double line_byte_per_s, double reached_frac);
+double link_share(struct sheet *sh, double bus_byte_per_s, double line_byte_per_s);
 double link_gbit(struct sheet *sh, double byte_per_s);
 double link_ratio(struct sheet *sh, double byte_per_s, double first_byte_per_s);
 /* A GPU's share of its node's NICs. */
@@ -129,6 +144,8 @@ struct nccl_choice nccl_choose(const struct nccl_ground *g, enum collective c, d
 double nccl_base(enum algorithm a, enum protocol p);
 double nccl_hop(enum algorithm a, enum protocol p, bool nvlink);
 double nccl_node_hop(enum algorithm a, enum protocol p);
+/* Share of a GPU's line rate that NVLink SHARP's reads and writes reach. */
+double nvls_reach(int generation);
 /* Share of the bandwidth that is data under this protocol. */
 double protocol_share(enum protocol p);
 

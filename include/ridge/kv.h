@@ -8,8 +8,8 @@
 /* Bytes that one more token costs beyond every window, on one of tp GPUs. */
 double kv_slope(struct sheet *sh, const struct workload *w, double kv_elem_byte, double tp);
 /* Bytes of one sequence of seq_token tokens held in blocks of block_token tokens (1: no paging). */
-double kv_sequence(struct sheet *sh, const struct workload *w, double seq_token, double block_token, double kv_elem_byte,
-    double tp);
+double kv_sequence(
+    struct sheet *sh, const struct workload *w, double seq_token, double block_token, double kv_elem_byte, double tp);
 
 /* Bytes of one token in one layer, on one of tp GPUs. */
 double kv_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp);
@@ -24,7 +24,8 @@ struct kv_page {
 };
 
 /* What pre-allocation wastes and what blocks of block_token tokens save.  Returns how many times more sequences fit. */
-double kv_paging(struct sheet *sh, const struct workload *w, const struct kv_page *page, double kv_elem_byte, double tp);
+double kv_paging(
+    struct sheet *sh, const struct workload *w, const struct kv_page *page, double kv_elem_byte, double tp);
 
 /* How many times smaller the cache is than with a key and a value per query head. */
 double kv_sharing(struct sheet *sh, const struct attention *a);

@@ -109,6 +109,9 @@ const char *target_name(enum target t);
 const char *moment_name(enum moment m);
 const char *verdict_name(enum verdict v);
 double quant_bits(enum quant q);
+/* Moments that an optimizer keeps per parameter, and bytes of one beside fp32 masters or pure 16-bit parameters. */
+double optimizer_moments(enum optimizer o);
+double optimizer_moment_byte(enum optimizer o, bool pure);
 
 /* --- the parts ------------------------------------------------------------------------------------------------------ */
 
@@ -140,6 +143,8 @@ double memory_peak(struct sheet *sh, const struct memory_job *job, struct memory
 /* The largest moment of one stage, nothing recorded. */
 double memory_stage_peak(const struct memory_job *job, int stage, struct memory_use *use);
 
+/* Usable bytes of a card that is sold with so many GB, which are GiB. */
+double memory_of_label(struct sheet *sh, double label_byte);
 /* 95 % of the measured peaks stay below this. */
 double memory_safe(struct sheet *sh, double expected_byte, struct datum safety);
 /* What is left of the card; negative when the answer is no. */
@@ -180,6 +185,8 @@ double checkpoint_saving(struct sheet *sh, enum recompute policy, double every, 
 double checkpoint_cost(struct sheet *sh, enum recompute policy, double every);
 /* ZeRO: weights, gradients and optimizer states of one rank (Rajbhandari et al., SC 2020). */
 double numbers_states(struct sheet *sh, const struct memory_numbers *in);
+/* Weights, gradients and optimizer together, bytes per parameter. */
+double numbers_byte_per_param(struct sheet *sh, const struct memory_numbers *in);
 double numbers_total(struct sheet *sh, const struct memory_numbers *in);
 /* Memory of many cards under full sharding, how many times one card, and the largest model that it holds. */
 double zero_pool(struct sheet *sh, double n_gpus, double card_byte);

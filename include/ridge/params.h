@@ -24,6 +24,13 @@ double head_params(struct sheet *sh, const struct workload *w); /* 0 when tied o
 /* The whole model: total, and used for one token. */
 double model_params(struct sheet *sh, const struct workload *w);
 double model_active_params(struct sheet *sh, const struct workload *w);
+/* A part as often as it stands, and its share of the whole. */
+double part_params(struct sheet *sh, double n_layers, double one_param);
+double part_share(struct sheet *sh, double part_param, double n_params);
+/* The norm in front of the head and the pooler. */
+double final_params(struct sheet *sh, const struct workload *w);
+/* Bytes of a checkpoint that stores every parameter alike. */
+double checkpoint_bytes(struct sheet *sh, double n_params, double stored_byte_per_param);
 /* How far the count is from what the file says was published (stated_params must be given). */
 double params_error(struct sheet *sh, const struct workload *w);
 

@@ -52,8 +52,9 @@ double shared_port_byte(const char *architecture);
 /* What is left over when `extent` elements are cut into the 16-byte pieces that matrix units read. */
 double alignment_left_over(struct sheet *sh, double extent, double elem_byte);
 
-/* One encoder per camera shared by all tasks, each with a head of its own: share of the arithmetic that is saved
- * against one encoder per camera and task. */
-double encoder_sharing(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks, double head_flop);
+/* FLOP of a frame: an encoder for each camera and task, or one per camera and a head for each task; what that saves. */
+double encoder_separate(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks);
+double encoder_shared(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks, double head_flop);
+double encoder_saving(struct sheet *sh, double shared_flop, double separate_flop);
 
 #endif

@@ -30,16 +30,11 @@ struct scale_estimate {
 	double value, error, t_80, t_95;
 };
 double scale_interval(struct sheet *sh, const struct scale_estimate *e);
+/* The same for a throughput. */
+double scale_rate_interval(struct sheet *sh, const struct scale_estimate *e);
 
-/* A data-parallel step: every rank computes, then a ring all-reduce of the gradient over links of one direction's rate;
- * a part of that is hidden behind computing, the rest is exposed. */
-double scale_ring(struct sheet *sh, double n_ranks, double gradient_byte, double link_byte_per_s, double hop_s);
-double scale_exposed(struct sheet *sh, double compute_s, double communication_s, double overlap_frac);
-double scale_step(struct sheet *sh, double compute_s, double exposed_s);
-double scale_step_efficiency(struct sheet *sh, double compute_s, double step_s);
+/* Work of a data-parallel step against one rank: what waiting leaves of n (ridge/collective.h has the waiting). */
 double scale_step_speedup(struct sheet *sh, double n_ranks, double efficiency_frac);
-/* The overlap that keeps this efficiency, 0 when none is needed. */
-double scale_overlap_needed(struct sheet *sh, double compute_s, double communication_s, double target_frac);
 
 /* Share of a pipeline step in which a stage idles. */
 double pipeline_bubble(struct sheet *sh, double n_stages, double n_microbatches, double n_interleave);

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 64 * 1024 };
+/* Chunks grow: a sheet of a few rows is small, and a sweep keeps thousands of them. */
+enum { FIRST_CHUNK = 8 * 1024, CHUNK = 64 * 1024 };
 
 struct chunk {
 	struct chunk *next;
@@ -82,7 +83,8 @@ arena_take(struct arena *a, size_t size)
 	}
 	size = (size + align - 1) / align * align;
 	if (!a->chunks || a->chunks->size - a->chunks->used < size) {
-		const size_t room = size > CHUNK ? size : CHUNK;
+		const size_t twice = a->chunks ? 2 * a->chunks->size : FIRST_CHUNK, usual = twice < CHUNK ? twice : CHUNK;
+		const size_t room = size > usual ? size : usual;
 		struct chunk *c = allocate(sizeof *c + room);
 
 		c->next = a->chunks;

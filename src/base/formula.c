@@ -186,6 +186,8 @@ number(struct reader *r)
 
 	if (end == r->at)
 		return fail(r, r->at, "not a formula at", r->at);
+	if (r->at[0] == '0' && (isdigit((unsigned char)r->at[1]) || r->at[1] == 'x' || r->at[1] == 'X'))
+		return fail(r, r->at, "C would not read this number as decimal:", r->at);
 	for (const char *p = r->at; p < end; p++)
 		if (!isdigit((unsigned char)*p))
 			v.whole = false;

@@ -13,8 +13,7 @@
 
 enum { STEPS_MAX = 200 };
 
-/* --- nonlinear least squares ---------------------------------------------------------------------------------------
- */
+/* --- nonlinear least squares ----------------------------------------------------------------------------- */
 
 static int
 curve_residuals(const gsl_vector *param, void *data, gsl_vector *out)
@@ -85,15 +84,16 @@ num_fit(const struct num_curve *c, const double *start, struct num_fit *out)
 	const gsl_vector_const_view from = gsl_vector_const_view_array(start, c->n_params);
 	const gsl_vector_const_view weight = gsl_vector_const_view_array(c->weight, c->n_points);
 	bool ok = false;
-	int why;
+	int why = 0;
 
 	if (!work || !covariance)
 		goto out;
 	if (gsl_multifit_nlinear_winit(&from.vector, &weight.vector, &fdf, work) != GSL_SUCCESS)
 		goto out;
-	/* a start that is already the answer makes no progress: that is no failure */
+	/* a start that is already the answer makes no progress: that is no failure, whatever the driver calls it */
 	const int status = gsl_multifit_nlinear_driver(STEPS_MAX, 1e-12, 1e-14, 0, NULL, NULL, &why, work);
-	ok = (status == GSL_SUCCESS || status == GSL_ENOPROG) && fit_read(c, work, covariance, out);
+	ok = (status == GSL_SUCCESS || status == GSL_ENOPROG || why == GSL_ENOPROG) &&
+	    fit_read(c, work, covariance, out);
 out:
 	gsl_matrix_free(covariance);
 	if (work)
@@ -102,8 +102,7 @@ out:
 	return ok;
 }
 
-/* --- linear least squares ------------------------------------------------------------------------------------------
- */
+/* --- linear least squares -------------------------------------------------------------------------------- */
 
 bool
 num_linear(size_t n_points, size_t n_params, const double *design, const double *y, const double *weight, double *param)
@@ -140,8 +139,7 @@ num_student(double level, double n_free)
 	return gsl_cdf_tdist_Pinv(0.5 + level / 2, n_free);
 }
 
-/* --- roots ---------------------------------------------------------------------------------------------------------
- */
+/* --- roots ----------------------------------------------------------------------------------------------- */
 
 struct bridge {
 	num_function *f;

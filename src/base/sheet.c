@@ -59,7 +59,7 @@ static struct row *
 append(struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value)
 {
 	if (sh->n == sh->room) {
-		const int room = sh->room ? 2 * sh->room : 256;
+		const int room = sh->room ? 2 * sh->room : 64;
 
 		sh->rows = arena_grow(sh->arena, sh->rows, (size_t)sh->n, (size_t)room, sizeof *sh->rows);
 		sh->room = room;

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 void
 text_fold(const char *name, char *buf, size_t size)
@@ -79,7 +80,7 @@ text_nearest(const char *word, const char *const *candidates, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		int distance = text_distance(word, candidates[i]);
 
-		if (length >= 3 && text_begins(candidates[i], word))
+		if (length >= 3 && strncasecmp(candidates[i], word, strlen(word)) == 0)
 			distance = least(distance, 1);
 		if (distance < best_distance) {
 			best_distance = distance;

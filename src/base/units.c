@@ -247,8 +247,9 @@ fault_unit(const char *text, const char *unit, enum quantity q, struct quantity_
 			snprintf(fault->hint, sizeof fault->hint, "write for example %s", quantities[q].example);
 			return false;
 		}
-	const char *near = text_nearest(unit, names, n);
-	if (near) {
+	/* one wrong letter is near to every unit of one letter */
+	const char *near = isalpha((unsigned char)*unit) ? text_nearest(unit, names, n) : NULL;
+	if (near && (unit[1] || text_same_folded(unit, near))) {
 		snprintf(fault->what, sizeof fault->what, "'%.40s' is not a unit of %s", unit, quantities[q].name);
 		snprintf(fault->hint, sizeof fault->hint, "did you mean '%s'?", near);
 		return false;
@@ -319,8 +320,10 @@ quantity_read(const char *text, enum quantity q, double *value, struct quantity_
 	*value = scaled(start, length, number, scale);
 	if (errno == ERANGE || !isfinite(*value)) {
 		snprintf(fault->what, sizeof fault->what, "'%.60s' is out of range", text);
+		snprintf(fault->hint, sizeof fault->hint, "write for example %s", quantities[q].example);
 		return false;
 	}
+	*value += 0.0; /* no negative zero: 1/x would turn infinite the wrong way */
 	return true;
 }
 

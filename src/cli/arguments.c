@@ -91,6 +91,25 @@ from_option(struct parser *p, const char *option)
 	return (struct source){arena_text(p->arena, option), 0, 0, NULL, false};
 }
 
+static bool
+path_allowed(struct parser *p, const char *path, const char *option)
+{
+	if (strlen(path) <= PATH_MAX_LENGTH)
+		return true;
+	diag_error(p->diag, from_option(p, option), "a path of %zu letters", strlen(path));
+	diag_hint(p->diag, "at most %d are read", PATH_MAX_LENGTH);
+	return false;
+}
+
+static bool
+is_set(const struct settings *s, const char *path)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->list[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 /* `a=1,b=2,c`: pieces without `=` belong to the value before (`gpu=a,b`), unless nothing came before or flags may stand. */
 static void
 add_pairs(struct parser *p, struct settings *s, const char *prefix, const char *text, const char *option, bool flags)
@@ -100,16 +119,26 @@ add_pairs(struct parser *p, struct settings *s, const char *prefix, const char *
 
 	for (size_t i = 0; i < n; i++) {
 		const char *equals = strchr(pieces[i], '=');
-		if (!equals && flags && *pieces[i]) {
-			settings_add(p->arena, s, arena_printf(p->arena, "%s%s", prefix, pieces[i]), "true",
-			    from_option(p, option));
-			continue;
-		}
-		if (!equals || equals == pieces[i]) {
+		const size_t length = equals ? (size_t)(equals - pieces[i]) : strlen(pieces[i]);
+		const char *path = arena_printf(p->arena, "%s%s", prefix, arena_copy(p->arena, pieces[i], length));
+
+		if (!length || (!equals && !flags)) {
 			diag_error(p->diag, from_option(p, option), "'%s' is not of the form NAME=VALUE", pieces[i]);
+			diag_hint(p->diag, "write for example %s", flags ? "tp=8,pp=2" : "batch=4,gpu.memory.bandwidth=3TB/s");
 			return;
 		}
-		const char *path = arena_printf(p->arena, "%s%.*s", prefix, (int)(equals - pieces[i]), pieces[i]);
+		if (!path_allowed(p, path, option))
+			return;
+		/* --set may say a thing again, the last one holds; a layout may not */
+		if (flags && is_set(s, path)) {
+			diag_error(p->diag, from_option(p, option), "'%s' is given twice", path + strlen(prefix));
+			diag_hint(p->diag, "keep one");
+			return;
+		}
+		if (!equals) {
+			settings_add(p->arena, s, path, "true", from_option(p, option));
+			continue;
+		}
 		const char *value = equals + 1;
 		while (!flags && i + 1 < n && !strchr(pieces[i + 1], '='))
 			value = arena_printf(p->arena, "%s,%s", value, pieces[++i]);
@@ -125,6 +154,7 @@ add_once(struct parser *p, const char *path, const char *value, const char *opti
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->list[i].path, path) == 0 && strcmp(s->list[i].at.file, option) == 0) {
 			diag_error(p->diag, from_option(p, option), "is given twice");
+			diag_hint(p->diag, "keep one");
 			return;
 		}
 	settings_add(p->arena, &p->out->options, path, value, from_option(p, option));
@@ -147,14 +177,20 @@ take_global(struct parser *p, const struct global_option *g, const char *value)
 			diag_hint(p->diag, "write for example --sweep batch=1..256*2");
 			return;
 		}
-		settings_add(p->arena, &out->sweeps, arena_copy(p->arena, value, (size_t)(equals - value)), equals + 1,
-		    from_option(p, option));
+		const char *path = arena_copy(p->arena, value, (size_t)(equals - value));
+		if (is_set(&out->sweeps, path)) {
+			diag_error(p->diag, from_option(p, option), "'%s' is swept twice", path);
+			diag_hint(p->diag, "write one list: %s=1,2,4", path);
+		} else if (path_allowed(p, path, option))
+			settings_add(p->arena, &out->sweeps, path, equals + 1, from_option(p, option));
 		return;
 	}
 #define GLOBAL_TAKE(letter, member, name_, metavar, complete, help)                                                    \
 	if (strcmp(g->name, name_) == 0) {                                                                             \
-		if (out->member)                                                                                       \
-			diag_error(p->diag, from_option(p, option), "is given twice");                                \
+		if (out->member) {                                                                                     \
+			diag_error(p->diag, from_option(p, option), "is given twice");                                 \
+			diag_hint(p->diag, "keep one");                                                                \
+		}                                                                                                      \
 		out->member = value;                                                                                   \
 		return;                                                                                                \
 	}
@@ -170,7 +206,8 @@ value_of(struct parser *p, const char *attached, const char *option, const char 
 		return attached;
 	if (p->at + 1 < p->argc)
 		return p->argv[++p->at];
-	diag_error(p->diag, from_option(p, option), "needs a value: %s", *metavar ? metavar : "VALUE");
+	diag_error(p->diag, from_option(p, option), "needs a value");
+	diag_hint(p->diag, "write %s %s", option, *metavar ? metavar : "VALUE");
 	return NULL;
 }
 
@@ -233,6 +270,7 @@ long_option(struct parser *p, const char *word)
 			continue;
 		if (!*g->metavar && attached) {
 			diag_error(p->diag, from_option(p, option), "takes no value");
+			diag_hint(p->diag, "write %s alone", option);
 			return;
 		}
 		const char *value = !*g->metavar || *g->metavar == '[' ? (attached ? attached : "") :
@@ -277,36 +315,51 @@ short_options(struct parser *p, const char *word)
 	}
 }
 
+/* Two of these at a time cannot both be had. */
 static void
 check_exclusive(struct parser *p)
 {
 	const struct arguments *o = p->out;
+	const bool sweep = o->sweeps.n > 0;
 	const struct {
-		const char *name;
-		bool given;
-	} formats[] = {{"--json", o->json}, {"--csv", o->csv}, {"--md", o->md}, {"--explain", o->explain}, {"--get", o->get}};
-	const char *first = NULL;
+		const char *one, *other;
+		bool both;
+	} pairs[] = {
+	    {"--json", "--csv", o->json && o->csv},
+	    {"--json", "--md", o->json && o->md},
+	    {"--json", "--explain", o->json && o->explain},
+	    {"--json", "--get", o->json && o->get},
+	    {"--csv", "--md", o->csv && o->md},
+	    {"--csv", "--explain", o->csv && o->explain},
+	    {"--csv", "--get", o->csv && o->get},
+	    {"--md", "--explain", o->md && o->explain},
+	    {"--md", "--get", o->md && o->get},
+	    {"--explain", "--get", o->explain && o->get},
+	    {"--solve", "--sweep", o->solve && sweep},
+	    {"--explain", "--sweep", o->explain && sweep},
+	    {"--jsonl", "--csv", o->jsonl && o->csv},
+	    {"--jsonl", "--md", o->jsonl && o->md},
+	    {"--jsonl", "--explain", o->jsonl && o->explain},
+	    {"--jsonl", "--get", o->jsonl && o->get},
+	    {"--jsonl", "--sweep", o->jsonl && sweep},
+	    {"--jsonl", "--solve", o->jsonl && o->solve},
+	    {"--jsonl", "--output", o->jsonl && o->output},
+	};
 
-	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-		if (!formats[i].given)
-			continue;
-		if (first) {
-			diag_error(p->diag, (struct source){0}, "%s and %s exclude each other", first, formats[i].name);
-			diag_hint(p->diag, "ask for one form at a time");
-			return;
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		if (pairs[i].both) {
+			diag_error(p->diag, (struct source){0}, "%s and %s exclude each other", pairs[i].one, pairs[i].other);
+			diag_hint(p->diag, "ask for one of them at a time");
+			break;
 		}
-		first = formats[i].name;
-	}
 	if (!o->solve != !o->until) {
 		diag_error(p->diag, (struct source){0}, "--solve and --until go together");
 		diag_hint(p->diag, "write --solve batch --until 'peak_byte <= 80GB'");
 	}
-	if (o->solve && o->sweeps.n)
-		diag_error(p->diag, (struct source){0}, "--solve and --sweep exclude each other");
-	if (o->explain && o->sweeps.n)
-		diag_error(p->diag, (struct source){0}, "--explain and --sweep exclude each other");
-	if (o->color && strcmp(o->color, "auto") && strcmp(o->color, "always") && strcmp(o->color, "never"))
+	if (o->color && strcmp(o->color, "auto") && strcmp(o->color, "always") && strcmp(o->color, "never")) {
 		diag_error(p->diag, from_option(p, "--color"), "'%s' is not one of auto, always, never", o->color);
+		diag_hint(p->diag, "auto colours terminals only");
+	}
 }
 
 bool
@@ -354,6 +407,11 @@ arguments_place(struct arena *a, struct diag *d, const struct command *c, struct
 
 		while (rest && i < operands->n)
 			text = arena_printf(a, "%s,%s", text, operands->list[i++].text);
+		if (is_set(&out->options, path)) {
+			diag_error(d, at, "'%s' is given twice: '%s', and by an option", path, text);
+			diag_hint(d, "keep one");
+			continue;
+		}
 		settings_add(a, &out->options, path, text, at);
 	}
 	if (i < operands->n) {

@@ -32,6 +32,9 @@ struct global_option {
 extern const struct global_option global_options[];
 extern const size_t n_global_options;
 
+/* Paths are walked step by step, each step on the stack. */
+enum { PATH_MAX_LENGTH = 200 };
+
 struct setting {
 	const char *path, *text;
 	struct source at;

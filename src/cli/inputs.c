@@ -20,11 +20,42 @@ inputs_path(const struct command *c, const char *name)
 	return o ? o->path : name;
 }
 
+static bool
+is_path(const char *key)
+{
+	return strchr(key, '.') && strlen(key) <= PATH_MAX_LENGTH;
+}
+
+/* `layout.tp: 8` in a file or a JSON line means what it means in --set. */
+const struct node *
+inputs_spread(struct arena *a, const struct node *map)
+{
+	struct node *plain = ARENA_NEW(a, struct node);
+	const struct node *tree = plain;
+
+	*plain = *map;
+	plain->n = 0;
+	plain->keys = ARENA_ARRAY(a, const struct node *, map->n + 1);
+	plain->items = ARENA_ARRAY(a, const struct node *, map->n + 1);
+	for (size_t i = 0; i < map->n; i++) {
+		if (is_path(map->keys[i]->text))
+			continue;
+		plain->keys[plain->n] = map->keys[i];
+		plain->items[plain->n++] = map->items[i];
+	}
+	for (size_t i = 0; i < map->n; i++) {
+		const char *key = map->keys[i]->text;
+		if (is_path(key))
+			tree = tree_with(a, tree, key, tree_overlay(a, tree_at(tree, key), map->items[i]));
+	}
+	return tree;
+}
+
 const struct node *
 inputs_tree(struct arena *a, const struct node *job, const struct arguments *args)
 {
 	const struct settings *const layers[] = {&args->sets, &args->options};
-	const struct node *tree = job;
+	const struct node *tree = job ? inputs_spread(a, job) : NULL;
 
 	for (size_t l = 0; l < 2; l++)
 		for (size_t i = 0; i < layers[l]->n; i++) {
@@ -176,7 +207,7 @@ static bool
 bind_option(struct arena *a, struct diag *d, const struct option *o, const struct node *n, char *out)
 {
 	void *member = out + o->offset;
-	struct binder b = {a, d, NULL};
+	struct binder b = {.arena = a, .diag = d};
 
 	if (o->kind == KIND_NODE) {
 		*(const struct node **)member = n;

@@ -6,6 +6,9 @@
 #include "cli/arguments.h"
 #include "data/tree.h"
 
+/* A map with its dotted keys taken apart. */
+const struct node *inputs_spread(struct arena *a, const struct node *map);
+
 /* The tree of a command line: the job's inputs (or NULL), then --set, then options. */
 const struct node *inputs_tree(struct arena *a, const struct node *job, const struct arguments *args);
 

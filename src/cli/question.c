@@ -31,7 +31,11 @@ assume_defaults(struct run *r)
 struct answered
 question_ask(const struct question *q, const struct node *inputs)
 {
-	struct run r = {.arena = q->arena, .diag = q->diag, .database = q->database, .command = q->command, .inputs = inputs,
+	struct run r = {.arena = q->arena,
+	    .diag = q->diag,
+	    .database = database_reporting_to(q->database, q->diag),
+	    .command = q->command,
+	    .inputs = inputs,
 	    .files = q->files};
 	void *in = arena_take(q->arena, q->command->input_size + 1);
 

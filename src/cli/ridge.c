@@ -54,41 +54,60 @@ terminal_width(void)
 	return 100;
 }
 
-/* The answer goes to a file as a whole or not at all: written beside it, then renamed over it. */
+/* The answer goes to a file as a whole or not at all: written beside it, then renamed over it.  Links lead to their file;
+ * a file that is there keeps its permissions. */
 static int
-write_file(struct program *p, const char *path, const char *text, size_t n)
+write_file(struct program *p, const char *name, const char *text, size_t n)
 {
+	char *const real = realpath(name, NULL);
+	const char *path = real ? real : name;
 	struct stat st;
-	const bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+	const bool there = stat(path, &st) == 0, special = there && !S_ISREG(st.st_mode);
 	const char *temporary = special ? path : arena_printf(p->arena, "%s.ridge-%ld", path, (long)getpid());
-	FILE *file = fopen(temporary, "wb");
+	FILE *file = fopen(temporary, special ? "wb" : "wbx");
+	int status = STATUS_FAILED;
 
 	if (!file) {
-		diag_failure(p->diag, "cannot write '%s': %s", path, strerror(errno));
-		return STATUS_FAILED;
+		diag_failure(p->diag, "cannot write '%s': %s", name, strerror(errno));
+		goto out;
 	}
+	if (there && !special)
+		(void)fchmod(fileno(file), st.st_mode & 0777);
 	const bool written = fwrite(text, 1, n, file) == n && fflush(file) == 0;
 	const int why = errno;
 	if (fclose(file) != 0 || !written || (!special && rename(temporary, path) != 0)) {
-		diag_failure(p->diag, "cannot write '%s': %s", path, strerror(written ? errno : why));
+		diag_failure(p->diag, "cannot write '%s': %s", name, strerror(written ? errno : why));
 		if (!special)
 			unlink(temporary);
-		return STATUS_FAILED;
+		goto out;
 	}
-	return 0;
+	status = 0;
+out:
+	if (status)
+		diag_hint(p->diag, "nothing was written");
+	free(real);
+	return status;
 }
 
-/* A reader that went away is no error; a full disk is. */
+/* A reader that went away is no error; a full disk is.  Nobody listens at a closed output: no message. */
+static int
+stdout_failed(struct diag *d, int status)
+{
+	const int why = errno;
+
+	if (why == EPIPE)
+		return status;
+	if (why != EBADF)
+		diag_failure(d, "cannot write the answer: %s", strerror(why));
+	return STATUS_FAILED;
+}
+
 static int
 write_out(struct program *p, const char *text, size_t n)
 {
 	if (p->args.output && strcmp(p->args.output, "-") != 0)
 		return write_file(p, p->args.output, text, n);
-	if (fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0)
-		return 0;
-	if (errno != EPIPE && errno != EBADF)
-		diag_failure(p->diag, "cannot write the answer: %s", strerror(errno));
-	return errno == EPIPE ? 0 : STATUS_FAILED;
+	return fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0 ? 0 : stdout_failed(p->diag, 0);
 }
 
 static struct texts
@@ -184,17 +203,22 @@ answer_once(struct program *p, const struct node *inputs)
 
 /* --- sweeps -------------------------------------------------------------------------------------------------------- */
 
+/* Points that each warn of their own number would fill the screen. */
+enum { MOST_WORDS = 20 };
+
 static void
 merge_words(struct arena *a, struct words *into, const struct words *from)
 {
+	if (!into->list)
+		into->list = ARENA_ARRAY(a, struct word, MOST_WORDS + 1);
 	for (size_t i = 0; i < from->n; i++) {
 		bool there = false;
 		for (size_t k = 0; k < into->n && !there; k++)
 			there = strcmp(into->list[k].text, from->list[i].text) == 0;
-		if (there)
+		if (there || into->n > MOST_WORDS)
 			continue;
-		into->list = arena_grow(a, into->list, into->n, into->n + 1, sizeof *into->list);
-		into->list[into->n++] = from->list[i];
+		into->list[into->n] = into->n < MOST_WORDS ? from->list[i] : (struct word){"and more of the like", {0}};
+		into->n++;
 	}
 }
 
@@ -209,6 +233,53 @@ first_error(const struct diag *d)
 		if (severity == SEVERITY_ERROR)
 			return text;
 	return "refused";
+}
+
+/* Points that were refused, by what was wrong with them. */
+struct refusals {
+	size_t n, others;
+	struct {
+		const char *point, *why;
+		size_t count;
+	} list[16];
+};
+
+static void
+add_refusal(struct arena *a, struct refusals *refusals, const struct texts *names, const struct texts *values,
+    const char *why)
+{
+	for (size_t i = 0; i < refusals->n; i++)
+		if (strcmp(refusals->list[i].why, why) == 0) {
+			refusals->list[i].count++;
+			return;
+		}
+	if (refusals->n == sizeof refusals->list / sizeof *refusals->list) {
+		refusals->others++;
+		return;
+	}
+	const char *point = "";
+	for (size_t i = 0; i < names->n; i++)
+		point = arena_printf(a, "%s%s%s=%s", point, i ? ", " : "", names->list[i], values->list[i]);
+	refusals->list[refusals->n].point = point;
+	refusals->list[refusals->n].why = why;
+	refusals->list[refusals->n++].count = 1;
+}
+
+static void
+merge_refusals(struct arena *a, struct words *warnings, const struct refusals *refusals)
+{
+	for (size_t i = 0; i <= refusals->n; i++) {
+		struct word w = {NULL, {0}};
+		if (i == refusals->n && refusals->others)
+			w.text = arena_printf(a, "%zu more points are refused", refusals->others);
+		else if (i < refusals->n && refusals->list[i].count > 1)
+			w.text = arena_printf(a, "%s and %zu more: %s", refusals->list[i].point, refusals->list[i].count - 1,
+			    refusals->list[i].why);
+		else if (i < refusals->n)
+			w.text = arena_printf(a, "%s: %s", refusals->list[i].point, refusals->list[i].why);
+		if (w.text)
+			merge_words(a, warnings, &(struct words){1, &w});
+	}
 }
 
 /* Point number i of the outer product: the last axis moves fastest. */
@@ -252,20 +323,19 @@ answer_sweep(struct program *p, const struct node *inputs)
 	}
 	r.points = ARENA_ARRAY(p->arena, struct point, n);
 	struct words assumed = {0}, warnings = {0};
-	struct diag *last = NULL;
+	struct refusals refusals = {0};
+	struct question q = p->question;
+	q.diag = diag_new(p->arena);
+	diag_program(q.diag, arena_printf(p->arena, "ridge %s", p->command->name));
 	for (size_t i = 0; i < n; i++) {
-		struct question q = p->question;
 		struct point *point = &r.points[r.n_points++];
-		q.diag = last = diag_new(p->arena);
-		diag_program(q.diag, arena_printf(p->arena, "ridge %s", p->command->name));
+		diag_clear(q.diag);
 		const struct node *at = point_inputs(p, inputs, axes, sweeps->n, i, &point->swept);
 		const struct answered a = question_ask(&q, at);
 		point->status = (int)a.status;
 		point->asked = question_inputs(&q, at, &point->n_asked);
 		if (a.status == REFUSED) {
-			struct word why = {arena_printf(p->arena, "%s=%s: %s", r.swept.list[0], point->swept.list[0], first_error(q.diag)),
-			    {0}};
-			merge_words(p->arena, &warnings, &(struct words){1, &why});
+			add_refusal(p->arena, &refusals, &r.swept, &point->swept, first_error(q.diag));
 			sheet_free(a.sheet);
 			continue;
 		}
@@ -275,9 +345,10 @@ answer_sweep(struct program *p, const struct node *inputs)
 		merge_words(p->arena, &assumed, &a.assumed);
 		merge_words(p->arena, &warnings, &a.warnings);
 	}
-	if (status == REFUSED && last)
-		diag_print(last, stderr, colour_wanted(p, STDERR_FILENO));
+	if (status == REFUSED)
+		diag_print(q.diag, stderr, colour_wanted(p, STDERR_FILENO));
 	else {
+		merge_refusals(p->arena, &warnings, &refusals);
 		r.assumed = texts_of(p->arena, &assumed);
 		r.warnings = texts_of(p->arena, &warnings);
 		status = print_report(p, &r, status);
@@ -288,24 +359,6 @@ answer_sweep(struct program *p, const struct node *inputs)
 }
 
 /* --- JSON Lines ---------------------------------------------------------------------------------------------------- */
-
-static void
-print_json_errors(const struct diag *d, const char *command)
-{
-	struct source at;
-	const char *hint, *text;
-	enum severity severity;
-
-	printf("{\"ridge\":\"%s\",\"command\":\"%s\",\"errors\":[", RIDGE_VERSION, command);
-	for (int i = 0; (text = diag_message(d, i, &at, &hint, &severity)); i++) {
-		printf("%s\"", i ? "," : "");
-		for (; *text; text++)
-			if ((unsigned char)*text >= ' ')
-				printf(*text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-		putchar('"');
-	}
-	puts("]}");
-}
 
 static int
 answer_line(struct program *p, const struct node *base, const char *name, int number, const char *text, size_t length)
@@ -323,7 +376,7 @@ answer_line(struct program *p, const struct node *base, const char *name, int nu
 	if (given && given->kind != NODE_MAP)
 		diag_error(line.diag, at, "expected an object");
 	else if (given) {
-		const struct node *inputs = tree_overlay(line.arena, base, given);
+		const struct node *inputs = tree_overlay(line.arena, base, inputs_spread(line.arena, given));
 		const struct answered a = question_ask(&line.question, inputs);
 		status = (int)a.status;
 		if (status != REFUSED) {
@@ -340,10 +393,9 @@ answer_line(struct program *p, const struct node *base, const char *name, int nu
 		sheet_free(a.sheet);
 	}
 	if (status == REFUSED) {
-		print_json_errors(line.diag, p->command->name);
+		report_json_errors(stdout, RIDGE_VERSION, p->command->name, line.diag);
 		diag_print(line.diag, stderr, false);
 	}
-	fflush(stdout);
 	arena_free(line.arena);
 	return status;
 }
@@ -361,15 +413,24 @@ answer_lines(struct program *p, const struct node *base)
 		diag_error(p->diag, (struct source){0}, "cannot read '%s': %s", p->args.jsonl, strerror(errno));
 		return REFUSED;
 	}
-	for (int number = 1; !ferror(stdout); number++) {
+	for (int number = 1;; number++) {
 		const ssize_t n = getline(&text, &room, file);
-		if (n < 0)
+		if (n < 0) {
+			if (ferror(file)) {
+				diag_error(p->diag, (struct source){0}, "cannot read '%s': %s", p->args.jsonl, strerror(errno));
+				status = REFUSED;
+			}
 			break;
+		}
 		if (strspn(text, " \t\r\n") == (size_t)n)
 			continue;
 		const int one =
 		    answer_line(p, base, standard ? "standard input" : p->args.jsonl, number, text, (size_t)n);
 		status = one > status ? one : status;
+		if (fflush(stdout) != 0) {
+			status = stdout_failed(p->diag, status);
+			break;
+		}
 	}
 	free(text);
 	if (!standard)
@@ -536,10 +597,9 @@ internal(struct arena *a, int argc, char **argv)
 	return true;
 }
 
-int
-ridge_main(int argc, char **argv, sheet_inspector *inspector)
+static int
+dispatch(struct arena *a, struct diag *d, int argc, char **argv, sheet_inspector *inspector)
 {
-	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
 		help_short(stderr, NULL);
 		return REFUSED;
@@ -558,20 +618,32 @@ ridge_main(int argc, char **argv, sheet_inspector *inspector)
 		help_overview(stdout);
 		return ANSWERED;
 	}
+	if (internal(a, argc, argv))
+		return ANSWERED;
+	const struct command *c = command_find(argv[1]);
+	if (!c)
+		return unknown_command(argv[1]);
+	struct program p = {.arena = a, .diag = d, .command = c, .inspect = inspector};
+	diag_program(d, arena_printf(a, "ridge %s", c->name));
+	const int status = run_command(&p, argc - 2, argv + 2);
+	diag_print(d, stderr, colour_wanted(&p, STDERR_FILENO));
+	return diag_failed(d) ? STATUS_FAILED : status;
+}
+
+int
+ridge_main(int argc, char **argv, sheet_inspector *inspector)
+{
 	struct arena *a = arena_new();
-	int status = ANSWERED;
-	if (!internal(a, argc, argv)) {
-		const struct command *c = command_find(argv[1]);
-		if (!c)
-			status = unknown_command(argv[1]);
-		else {
-			struct program p = {.arena = a, .diag = diag_new(a), .command = c, .inspect = inspector};
-			diag_program(p.diag, arena_printf(a, "ridge %s", c->name));
-			status = run_command(&p, argc - 2, argv + 2);
-			diag_print(p.diag, stderr, colour_wanted(&p, STDERR_FILENO));
-			if (diag_failed(p.diag))
-				status = STATUS_FAILED;
-		}
+	struct diag *d = diag_new(a);
+
+	/* what cannot be written is an error to report, not a signal to die of */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	int status = dispatch(a, d, argc, argv, inspector);
+	if (!diag_failed(d) && !ferror(stdout) && fflush(stdout) != 0) {
+		diag_clear(d);
+		status = stdout_failed(d, status);
+		diag_print(d, stderr, false);
 	}
 	arena_free(a);
 	return status;

@@ -40,8 +40,8 @@ made(struct run *r, const struct shape_in *in)
 	struct workload *w = ARENA_NEW(r->arena, struct workload);
 	struct block *b = ARENA_NEW(r->arena, struct block);
 	const struct datum absent = datum_absent();
-	const bool whole = run_whole(r, "--layers", in->layers, 1) & run_whole(r, "--heads", in->heads, 1) &
-	    run_whole(r, "--kv-heads", in->kv_heads, 1) & run_whole(r, "--head-dim", in->head_dim, 1);
+	const bool whole = run_whole(r, "layers", in->layers, 1) & run_whole(r, "heads", in->heads, 1) &
+	    run_whole(r, "kv-heads", in->kv_heads, 1) & run_whole(r, "head-dim", in->head_dim, 1);
 
 	if (!datum_given(in->layers) || !datum_given(in->kv_heads) || !datum_given(in->head_dim)) {
 		diag_error(

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKED = 9, STEPS = 100 };
+/* Whole brackets up to SCANNED values wide are tried value by value: what does not divide is refused in between. */
+enum { CHECKED = 9, STEPS = 100, SCANNED = 256 };
 
 struct condition {
 	char row[200];
@@ -23,11 +24,14 @@ struct condition {
 struct solver {
 	const struct question *q;
 	const struct node *inputs;
+	struct diag *quiet; /* of points that are refused */
 	const char *path, *unit;
 	struct source at;
 	struct condition until;
 	bool whole, failed;
 };
+
+static const struct source from_until = {"--until", 0, 0, NULL, false};
 
 static bool
 parse_condition(struct solver *s, const char *text)
@@ -35,7 +39,7 @@ parse_condition(struct solver *s, const char *text)
 	const char *op = strpbrk(text, "<>");
 
 	if (!op) {
-		diag_error(s->q->diag, (struct source){"--until", 0, 0, NULL, false}, "'%s' has no <= or >=", text);
+		diag_error(s->q->diag, from_until, "'%s' has no <= or >=", text);
 		diag_hint(s->q->diag, "write for example 'peak_byte <= 80GB'");
 		return false;
 	}
@@ -51,7 +55,11 @@ parse_condition(struct solver *s, const char *text)
 	while (isspace((unsigned char)*op))
 		op++;
 	s->until.bound = op;
-	return n > 0 && *op;
+	if (n > 0 && n < sizeof s->until.row && *op)
+		return true;
+	diag_error(s->q->diag, from_until, "'%s' is not of the form ROW <= VALUE", text);
+	diag_hint(s->q->diag, "write for example 'peak_byte <= 80GB'");
+	return false;
 }
 
 static bool
@@ -66,11 +74,12 @@ find_row(const void *context, const char *name, struct formula_value *out)
 	return true;
 }
 
-/* The bound as a quantity of the row's unit, or as a formula over rows. */
+/* The bound as a quantity of the row's unit (512KiB for bytes per token), or as a formula over rows. */
 static bool
 bound_of(struct solver *s, const struct sheet *sh, const struct row *row, double *bound)
 {
 	const struct dim dim = dim_of_name(row->name);
+	struct dim measure = dim;
 	struct quantity_fault fault;
 	struct formula_fault why;
 	struct formula_value v;
@@ -80,14 +89,20 @@ bound_of(struct solver *s, const struct sheet *sh, const struct row *row, double
 			return true;
 	if (!dim_has_no_count(dim) && quantity_read(s->until.bound, Q_COUNT, bound, &fault))
 		return true;
+	for (int i = FIRST_COUNT; i < N_AXES; i++)
+		measure.e[i] = 0;
+	for (enum quantity q = 0; q < N_QUANTITIES && !dim_is_pure(measure); q++)
+		if (dim_equal(quantity_dim(q), measure) && quantity_read(s->until.bound, q, bound, &fault))
+			return true;
 	if (formula_evaluate(s->until.bound, (struct formula_names){find_row, sh}, &v, &why) && formula_assignable(v, dim)) {
 		*bound = v.value;
 		return true;
 	}
 	char name[60];
 	dim_name(dim, name, sizeof name);
-	diag_error(s->q->diag, (struct source){"--until", 0, 0, NULL, false}, "'%s' is neither a value in %s nor a formula of rows",
-	    s->until.bound, name);
+	diag_error(
+	    s->q->diag, from_until, "'%s' is neither a value in %s nor a formula of rows", s->until.bound, name);
+	diag_hint(s->q->diag, "'%s' is in %s; --json shows all rows", row->name, name);
 	return false;
 }
 
@@ -99,133 +114,211 @@ with_value(const struct solver *s, double x)
 	return tree_with(s->q->arena, s->inputs, s->path, tree_scalar(s->q->arena, text, s->at));
 }
 
+struct probe {
+	bool answered, holds;
+	double value;
+};
+
 /* The row at x, and whether the condition holds.  Points that are refused do not hold. */
-static bool
-holds(struct solver *s, double x, double *value, bool *answered)
+static struct probe
+probe(struct solver *s, double x)
 {
 	const int errors = diag_errors(s->q->diag);
-	struct diag *quiet = diag_new(s->q->arena);
 	struct question q = *s->q;
+	struct probe p = {false, false, NAN};
 
-	q.diag = quiet;
+	diag_clear(s->quiet);
+	q.diag = s->quiet;
 	const struct answered a = question_ask(&q, with_value(s, x));
-	bool yes = false;
-	*value = NAN;
-	*answered = a.status != REFUSED;
-	if (*answered) {
+	p.answered = a.status != REFUSED;
+	if (p.answered) {
 		const int i = sheet_find(a.sheet, s->until.row);
 		double bound = 0;
 		if (i < 0) {
-			diag_error(s->q->diag, (struct source){"--until", 0, 0, NULL, false}, "there is no one row '%s'", s->until.row);
+			diag_error(s->q->diag, from_until, i == -2 ? "several rows are called '%s'" : "there is no row '%s'",
+			    s->until.row);
 			diag_hint(s->q->diag, "--json shows all rows");
 		} else if (bound_of(s, a.sheet, sheet_row(a.sheet, i), &bound)) {
-			*value = sheet_row(a.sheet, i)->value;
-			yes = s->until.below ? (s->until.strict ? *value < bound : *value <= bound) :
-					       (s->until.strict ? *value > bound : *value >= bound);
+			p.value = sheet_row(a.sheet, i)->value;
+			p.holds = s->until.below ? (s->until.strict ? p.value < bound : p.value <= bound) :
+						   (s->until.strict ? p.value > bound : p.value >= bound);
 		}
 	}
 	sheet_free(a.sheet);
 	s->failed = s->failed || diag_errors(s->q->diag) > errors;
-	return yes;
+	return p;
+}
+
+/* A bracket of counts may mix suffixes; other ends have one unit. */
+static bool
+read_ends(struct solver *s, const struct option *o, const char *from, const char *to, double *low, double *high)
+{
+	struct quantity_fault fault;
+	double ignored;
+	char *from_unit, *to_unit;
+
+	if (s->whole) {
+		if (quantity_read(from, Q_COUNT, low, &fault) && quantity_read(to, Q_COUNT, high, &fault))
+			return true;
+		diag_error(s->q->diag, s->at, "%s", fault.what);
+		diag_hint(s->q->diag, "%s", fault.hint);
+		return false;
+	}
+	*low = strtod(from, &from_unit);
+	*high = strtod(to, &to_unit);
+	s->unit = to_unit;
+	if (from_unit == from || to_unit == to || (*from_unit && strcmp(from_unit, to_unit) != 0)) {
+		diag_error(s->q->diag, s->at, "'%s..%s' is not a bracket of two values in one unit", from, to);
+		diag_hint(s->q->diag, "write --solve %s=LOW..HIGH, with units", s->path);
+		return false;
+	}
+	if (!o || quantity_read(to, o->quantity, &ignored, &fault))
+		return true;
+	diag_error(s->q->diag, s->at, "%s", fault.what);
+	diag_hint(s->q->diag, "%s", fault.hint);
+	return false;
 }
 
 static bool
 parse_bracket(struct solver *s, const char *solve, double *low, double *high)
 {
+	struct arena *a = s->q->arena;
 	const char *equals = strchr(solve, '='), *dots = equals ? strstr(equals, "..") : NULL;
-	const char *name = equals ? arena_copy(s->q->arena, solve, (size_t)(equals - solve)) : solve;
-	char *end;
+	const char *name = equals ? arena_copy(a, solve, (size_t)(equals - solve)) : solve;
 
 	s->path = inputs_path(s->q->command, name);
 	const struct option *o = command_option_at(s->q->command, s->path);
+	if (o && o->kind != KIND_QUANTITY) {
+		diag_error(s->q->diag, s->at, "'%s' is not a number", name);
+		diag_hint(s->q->diag, "look at its values with --sweep %s=...", name);
+		return false;
+	}
 	s->whole = o && o->quantity == Q_COUNT;
 	s->unit = "";
 	*low = 1;
 	*high = s->whole ? 1048576 : 0;
 	if (!equals && s->whole)
 		return true;
-	if (!equals || !dots) {
+	if (!dots) {
 		diag_error(s->q->diag, s->at, "'%s' needs a bracket here", solve);
 		diag_hint(s->q->diag, "write --solve %s=LOW..HIGH, with units", name);
 		return false;
 	}
-	*low = strtod(equals + 1, &end);
-	*high = strtod(dots + 2, &end);
-	s->unit = arena_text(s->q->arena, end);
-	if (!(*low < *high)) {
+	const char *from = arena_copy(a, equals + 1, (size_t)(dots - equals - 1)), *to = dots + 2;
+	if (!read_ends(s, o, from, to, low, high))
+		return false;
+	if (!(*low < *high) || !isfinite(*high - *low)) {
 		diag_error(s->q->diag, s->at, "the bracket of '%s' does not grow", solve);
+		diag_hint(s->q->diag, "write --solve %s=LOW..HIGH", name);
 		return false;
 	}
 	return true;
 }
 
-/* Monotone at 9 points, refused points left out; they may only lie at one end. */
-static bool
-check_monotone(struct solver *s, double low, double high)
-{
-	double before = NAN;
-	int direction = 0;
-	const bool wide = low > 0 && high / low > 100;
+/* --- monotone rows ------------------------------------------------------------------------------------------------- */
 
-	for (int i = 0; i < CHECKED; i++) {
-		const double t = (double)i / (CHECKED - 1);
-		double x = wide ? low * pow(high / low, t) : low + (high - low) * t, value;
-		bool answered;
-		if (s->whole)
-			x = floor(x + 0.5);
-		holds(s, x, &value, &answered);
-		if (s->failed)
+struct course {
+	double before;
+	int direction;
+	size_t n_answered, n_holds;
+	double first_held, last_held;
+	bool begins; /* the lowest answered value holds */
+};
+
+/* One more point, upwards.  False when the row turns. */
+static bool
+follow(struct solver *s, struct course *c, double x)
+{
+	const struct probe p = probe(s, x);
+
+	if (s->failed || !p.answered)
+		return !s->failed;
+	const int step = c->n_answered == 0 || p.value == c->before ? 0 : p.value > c->before ? 1 : -1;
+	if (step && c->direction && step != c->direction) {
+		diag_error(s->q->diag, s->at, "'%s' first %s and then %s at %s = %g%s: no single answer", s->until.row,
+		    step < 0 ? "rises" : "falls", step < 0 ? "falls" : "rises", s->path, x, s->unit);
+		diag_hint(s->q->diag, "give a narrower bracket, or look with --sweep");
+		return false;
+	}
+	c->direction = step ? step : c->direction;
+	c->before = p.value;
+	if (p.holds) {
+		c->begins = c->begins || c->n_answered == 0;
+		c->first_held = c->n_holds ? c->first_held : x;
+		c->last_held = x;
+		c->n_holds++;
+	}
+	c->n_answered++;
+	return true;
+}
+
+/* The row at 9 points of a wide bracket, at every value of a narrow whole one. */
+static bool
+survey(struct solver *s, double low, double high, bool every, struct course *c)
+{
+	const bool wide = low > 0 && high / low > 100;
+	const int n = every ? (int)(high - low) + 1 : CHECKED;
+
+	*c = (struct course){.before = NAN};
+	for (int i = 0; i < n; i++) {
+		const double t = (double)i / (n - 1);
+		double x = every ? low + i : wide ? low * pow(high / low, t) : low + (high - low) * t;
+		if (i == n - 1)
+			x = high;
+		if (!follow(s, c, s->whole ? floor(x + 0.5) : x))
 			return false;
-		if (!answered)
-			continue;
-		const int step = isnan(before) || value == before ? 0 : value > before ? 1 : -1;
-		if (step && direction && step != direction) {
-			diag_error(s->q->diag, s->at, "'%s' first %s and then %s between %g and %g: no single answer", s->until.row,
-			    direction > 0 ? "rises" : "falls", direction > 0 ? "falls" : "rises", low, high);
-			diag_hint(s->q->diag, "give a narrower bracket, or look with --sweep");
-			return false;
-		}
-		direction = step ? step : direction;
-		before = value;
 	}
 	return true;
+}
+
+static double
+bisect(struct solver *s, double good, double bad)
+{
+	for (int i = 0; i < STEPS && fabs(good - bad) > (s->whole ? 1.0 : 1e-9 * fabs(good)); i++) {
+		double middle = good + (bad - good) / 2;
+		if (s->whole)
+			middle = floor(middle);
+		if (middle == good || middle == bad)
+			break;
+		if (probe(s, middle).holds)
+			good = middle;
+		else
+			bad = middle;
+	}
+	return good;
 }
 
 const struct node *
 question_solve(const struct question *q, const struct node *inputs, const char *solve, const char *until, const char **note)
 {
-	struct solver s = {.q = q, .inputs = inputs, .at = {"--solve", 0, 0, NULL, false}};
-	double low, high, value;
-	bool answered;
+	struct solver s = {.q = q, .inputs = inputs, .quiet = diag_new(q->arena), .at = {"--solve", 0, 0, NULL, false}};
+	double low, high;
+	struct course c;
 
-	if (!parse_condition(&s, until) || !parse_bracket(&s, solve, &low, &high) || !check_monotone(&s, low, high))
+	if (!parse_condition(&s, until) || !parse_bracket(&s, solve, &low, &high))
 		return NULL;
-	/* the end of the bracket that must hold: the low one for "largest that holds" */
-	const bool at_low = holds(&s, low, &value, &answered);
-	const bool at_high = holds(&s, high, &value, &answered);
-	if (s.failed)
+	const bool every = s.whole && high - low <= SCANNED;
+	if (!survey(&s, low, high, every, &c))
 		return NULL;
-	if (!at_low && !at_high) {
+	if (c.n_answered == 0) { /* say why: the same fault at every value */
+		sheet_free(question_ask(q, with_value(&s, low)).sheet);
+		return NULL;
+	}
+	const bool at_low = probe(&s, low).holds, at_high = probe(&s, high).holds;
+	if (c.n_holds == 0 || (!every && !at_low && !at_high)) {
 		diag_error(q->diag, s.at, "'%s' holds nowhere between %g%s and %g%s", until, low, s.unit, high, s.unit);
 		diag_hint(q->diag, "give another bracket, or look with --sweep");
 		return NULL;
 	}
-	if (at_low && at_high) {
-		*note = arena_printf(q->arena, "%s holds on the whole bracket %g..%g%s", until, low, high, s.unit);
-		return with_value(&s, s.until.below ? high : low);
+	if (every ? c.n_holds == c.n_answered : at_low && at_high) {
+		const double end = every ? (s.until.below ? c.last_held : c.first_held) : s.until.below ? high : low;
+		*note = arena_printf(
+		    q->arena, "'%s' holds everywhere between %g%s and %g%s", until, low, s.unit, high, s.unit);
+		return with_value(&s, end);
 	}
-	double good = at_low ? low : high, bad = at_low ? high : low;
-	for (int i = 0; i < STEPS && fabs(good - bad) > (s.whole ? 1.0 : 1e-9 * fabs(good)); i++) {
-		double middle = good + (bad - good) / 2;
-		if (s.whole)
-			middle = floor(middle);
-		if (middle == good || middle == bad)
-			break;
-		if (holds(&s, middle, &value, &answered))
-			good = middle;
-		else
-			bad = middle;
-	}
+	const double good = every ? (c.begins ? c.last_held : c.first_held) :
+	    at_low		  ? bisect(&s, low, high) :
+				    bisect(&s, high, low);
 	*note = arena_printf(q->arena, s.whole ? "solved: %s = %.0f%s" : "solved: %s = %.6g%s", s.path, good, s.unit);
 	return with_value(&s, good);
 }

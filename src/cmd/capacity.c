@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-#define CAPACITY_TYPES "fp32|fp16|bf16|fp8|int8|fp4|nvfp4|mxfp4|int4"
+#define CAPACITY_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define CAPACITY_OPTIONS(X)                                                                                            \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
-	X(0, params, "params", "parameters", COUNT, "N", "", NULL, "parameters of a model that has no name")           \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")           \
 	X(0, bits, "bits", "bits", NUMBER, "N", "", NULL, "bits per parameter, with --params")                         \
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidates, one line each")                         \
-	X(0, gpu_mem, "gpu-mem", "memory", SIZE, "SIZE", "", NULL, "memory of a GPU that has no name")                 \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of a GPU that has no name")                 \
 	X('u', users, "users", "users", COUNT, "N", "", NULL, "users served at the same time")                         \
 	X('t', tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens that each user holds, prompt and answer")     \
 	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "requests per second, instead of --users")                 \
@@ -63,11 +63,11 @@ struct plan {
 	enum dtype kv, weights, products;
 	bool load, shared, linear;
 	double tp; /* 0: choose */
+	double weight_byte;
 	struct capacity_case base;
 };
 
-/* --- reading -------------------------------------------------------------------------------------------------------
- */
+/* --- reading --------------------------------------------------------------------------------------------- */
 
 static bool
 refuse(struct run *r, struct source at, const char *what, const char *hint)
@@ -101,9 +101,9 @@ check_load(struct run *r, const struct capacity_in *in)
 	if (datum_given(in->block) && datum_given(in->paging_overhead))
 		return refuse(
 		    r, in->block.from, "--block and --paging-overhead exclude each other", "blocks are the exact way");
-	return run_whole(r, "--users", in->users, 0) & run_whole(r, "--tokens", in->tokens, 1) &
-	    run_whole(r, "--isl", in->isl, 1) & run_whole(r, "--osl", in->osl, 1) &
-	    run_whole(r, "--block", in->block, 1) & run_whole(r, "--params", in->params, 1);
+	return run_whole(r, "users", in->users, 0) & run_whole(r, "tokens", in->tokens, 1) &
+	    run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1) & run_whole(r, "block", in->block, 1) &
+	    run_whole(r, "params", in->params, 1);
 }
 
 static bool
@@ -128,7 +128,7 @@ check_gpu(struct run *r, const struct capacity_in *in)
 	if (in->gpu.n > 0 && datum_given(in->gpu_mem))
 		return refuse(r, in->gpu_mem.from, "--gpu and --gpu-mem exclude each other",
 		    "change a named GPU with --set gpu.memory.usable=72GB");
-	if (in->gpu.n == 0 && (datum_given(in->rate) || datum_given(in->itl)) && !datum_given(in->throughput))
+	if (in->gpu.n == 0 && (datum_given(in->itl) || (datum_given(in->rate) && !datum_given(in->throughput))))
 		return refuse(r, in->gpu_mem.from, "memory alone has no speed",
 		    "name the --gpu, or give a measured --throughput");
 	return true;
@@ -208,8 +208,7 @@ bind_plan(struct run *r, const struct capacity_in *in, struct plan *p)
 	return bind_model(r, in, p) && bind_types(r, in, p) && bind_layout(r, in, p);
 }
 
-/* --- what all candidates share -------------------------------------------------------------------------------------
- */
+/* --- what all candidates share --------------------------------------------------------------------------- */
 
 static void
 show_weights(struct run *r, const struct capacity_in *in, struct plan *p)
@@ -231,7 +230,7 @@ show_weights(struct run *r, const struct capacity_in *in, struct plan *p)
 		p->base.work_flop_per_token = work_flop_per_token;
 	}
 	SHOW(sh, weight_byte, "weights");
-	p->base.weight_byte = weight_byte;
+	p->weight_byte = weight_byte;
 }
 
 static void
@@ -287,11 +286,9 @@ show_user(struct run *r, const struct capacity_in *in, struct plan *p)
 		warn_linear(r, in, p);
 }
 
-/* --- one candidate -------------------------------------------------------------------------------------------------
- */
+/* --- one candidate --------------------------------------------------------------------------------------- */
 
 struct candidate {
-	const char *name;
 	const struct gpu *gpu; /* NULL: --gpu-mem */
 	struct datum usd_per_s;
 };
@@ -307,8 +304,9 @@ price_of(struct run *r, const struct capacity_in *in, const struct gpu *gpu)
 		if (!gpu->prices[i].per || strcmp(gpu->prices[i].per, "gpu") == 0) {
 			const struct price *price = &gpu->prices[i];
 			value_write("x_usd_per_s", price->usd_per_s.value, buf, sizeof buf);
+			const char *source = price->source ? price->source : "no source";
 			run_assume(
-			    r, "%s %s (%s, %s)", gpu->id, buf, price->source ? price->source : "no source", price->on);
+			    r, "%s at %s (%.*s, %s)", gpu->id, buf, (int)strcspn(source, ","), source, price->on);
 			return price->usd_per_s;
 		}
 	return datum_absent();
@@ -318,19 +316,19 @@ static bool
 bind_candidate(struct run *r, const struct capacity_in *in, const struct plan *p, struct word name,
     struct candidate *out, struct capacity_case *c)
 {
-	*out = (struct candidate){.name = "GPU"};
+	*out = (struct candidate){.gpu = NULL};
 	*c = p->base;
-	c->headroom_frac = in->headroom.value;
-	c->mem_byte = in->gpu_mem.value;
-	c->mem_byte_per_s = c->peak_flop_per_s = NAN;
-	c->itl_s = in->itl.value;
-	c->n_users = in->users.value;
-	c->user_token = in->tokens.value;
-	c->rate_request_per_s = in->rate.value;
-	c->isl_token = in->isl.value;
-	c->osl_token = in->osl.value;
-	c->utilisation_frac = in->utilisation.value;
-	c->measured_token_per_s = in->throughput.value;
+	c->headroom = in->headroom;
+	c->mem_byte = in->gpu_mem;
+	c->mem_byte_per_s = c->peak_flop_per_s = datum_absent();
+	c->itl_s = in->itl;
+	c->n_users = in->users;
+	c->user_token = in->tokens;
+	c->rate_request_per_s = in->rate;
+	c->isl_token = in->isl;
+	c->osl_token = in->osl;
+	c->utilisation = in->utilisation;
+	c->measured_token_per_s = in->throughput;
 	if (!name.text) {
 		out->usd_per_s = in->price;
 		return true;
@@ -338,15 +336,13 @@ bind_candidate(struct run *r, const struct capacity_in *in, const struct plan *p
 	out->gpu = run_gpu(r, name);
 	if (!out->gpu)
 		return false;
-	out->name = name.text;
 	out->usd_per_s = price_of(r, in, out->gpu);
-	c->mem_byte = datum_or(out->gpu->mem_usable_byte, out->gpu->mem_label_byte.value);
-	c->mem_byte_per_s = out->gpu->mem_byte_per_s.value;
+	c->mem_byte = datum_given(out->gpu->mem_usable_byte) ? out->gpu->mem_usable_byte : out->gpu->mem_label_byte;
+	c->mem_byte_per_s = out->gpu->mem_byte_per_s;
 	if (p->load && !datum_given(in->throughput)) {
-		struct datum peak;
-		if (!run_peak(r, out->gpu, p->products, in->dtype, &peak))
+		const struct word asked = {in->dtype.text, {"--dtype", 0, 0, NULL, false}};
+		if (!run_peak(r, out->gpu, p->products, asked, &c->peak_flop_per_s))
 			return false;
-		c->peak_flop_per_s = peak.value;
 	}
 	return true;
 }
@@ -355,13 +351,10 @@ bind_candidate(struct run *r, const struct capacity_in *in, const struct plan *p
 static int
 degrees_of(const struct plan *p, double most, double *degrees)
 {
-	int n = 0;
+	int n = 1;
 
-	if (p->tp) {
-		degrees[n++] = p->tp;
-		return n;
-	}
-	for (double tp = 1; tp <= most && n < DEGREES_MAX; tp *= 2) {
+	degrees[0] = p->tp ? p->tp : 1;
+	for (double tp = 2; !p->tp && tp <= most && n < DEGREES_MAX; tp *= 2) {
 		bool divides = true;
 		for (int i = 0; p->w && i < p->w->n_blocks; i++)
 			divides = divides && fmod(p->w->blocks[i].attention.n_heads.value, tp) == 0;
@@ -388,13 +381,14 @@ show_money(struct run *r, const struct candidate *who, double n_gpus, double fle
 }
 
 static bool
-show_pool(struct run *r, const struct candidate *who, const struct capacity_case *c)
+show_pool(struct run *r, const struct plan *p, const struct candidate *who, const struct capacity_case *c)
 {
 	struct sheet *sh = r->sheet;
+	const double weight_byte = p->weight_byte;
 
-	CALL(sh, n_gpus, capacity_pool(sh, c));
+	CALL(sh, n_gpus, capacity_pool(sh, c, weight_byte));
 	SHOW(sh, n_gpus, "GPUs");
-	TELL(sh, binds, "binds", capacity_pool_binds(c));
+	TELL(sh, binds, "binds", capacity_pool_binds(c, weight_byte));
 	show_money(r, who, n_gpus, NAN);
 	return true;
 }
@@ -406,8 +400,13 @@ show_misfit(struct run *r, const struct plan *p, const struct capacity_case *c)
 	struct plan any = *p;
 	double degrees[DEGREES_MAX];
 
+	/* why not: the largest group that was tried */
+	const int n_tried = degrees_of(p, NODE, degrees);
+	const double weight_byte = p->weight_byte, most = degrees[n_tried - 1];
+	CALL(sh, n_most, capacity_replica_users(sh, c, weight_byte, most));
+	(void)n_most;
 	any.tp = 0;
-	const double fewest = capacity_fewest(c, degrees, degrees_of(&any, 1024, degrees));
+	const double fewest = capacity_fewest(c, p->weight_byte, degrees, degrees_of(&any, 1024, degrees));
 	if (fewest) {
 		TAKE(sh, n_fewest_gpus, fewest);
 		SHOW(sh, n_fewest_gpus, "fewest that hold one user");
@@ -415,7 +414,7 @@ show_misfit(struct run *r, const struct plan *p, const struct capacity_case *c)
 		    arena_printf(r->arena, "does not fit in %g: needs --layout tp=%g", p->tp ? p->tp : NODE, fewest));
 	} else
 		TELL(sh, verdict, "verdict",
-		    isnan(c->itl_s) ? "does not fit in any number" : "misses --itl in any number");
+		    !datum_given(c->itl_s) ? "does not fit in any number" : "misses --itl in any number");
 	return false;
 }
 
@@ -423,24 +422,28 @@ static bool
 show_replicas(struct run *r, const struct plan *p, const struct candidate *who, const struct capacity_case *c)
 {
 	struct sheet *sh = r->sheet;
-	double degrees[DEGREES_MAX], n_users = c->n_users, fleet_token_per_s = NAN;
-	const double best = capacity_best(c, degrees, degrees_of(p, NODE, degrees));
+	const double weight_byte = p->weight_byte;
+	double degrees[DEGREES_MAX], fleet_token_per_s = NAN;
+	const double best = capacity_best(c, weight_byte, degrees, degrees_of(p, NODE, degrees));
 
 	if (!best)
 		return show_misfit(r, p, c);
+	CALL(sh, n_gpus, capacity_replicas(sh, c, weight_byte, best));
+	CALL(sh, n_replicas, capacity_count(sh, n_gpus, best));
 	TAKE(sh, tp, best);
-	CALL(sh, n_gpus, capacity_replicas(sh, c, tp));
-	CALL(sh, n_replicas, capacity_count(sh, n_gpus, tp));
-	CALL(sh, n_most, capacity_replica_users(sh, c, tp));
+	CALL(sh, n_most, capacity_replica_users(sh, c, weight_byte, tp));
 	SHOW(sh, n_gpus, "GPUs");
 	SHOW(sh, n_replicas, "replicas");
-	SHOW(sh, tp, "of (tp)");
+	SHOW(sh, tp, "GPUs each");
 	SHOW(sh, n_most, p->load ? "at once each" : "users each");
-	TELL(sh, binds, "binds", capacity_binds(c, tp));
+	TELL(sh, binds, "binds", capacity_binds(c, weight_byte, tp));
 	if (p->load) {
-		SET_CALL(sh, fleet_token_per_s, capacity_load_rate(sh, c->rate_request_per_s, c->osl_token));
-	} else if (!isnan(c->mem_byte_per_s) && n_users > 0) {
-		CALL(sh, user_token_per_s, capacity_user_rate(sh, c, n_users, n_replicas, tp));
+		TAKE(sh, rate_request_per_s, c->rate_request_per_s);
+		TAKE(sh, osl_token, c->osl_token);
+		SET_CALL(sh, fleet_token_per_s, capacity_load_rate(sh, rate_request_per_s, osl_token));
+	} else if (datum_given(c->mem_byte_per_s) && c->n_users.value > 0) {
+		TAKE(sh, n_users, c->n_users);
+		CALL(sh, user_token_per_s, capacity_user_rate(sh, c, weight_byte, n_users, n_replicas, tp));
 		SHOW(sh, user_token_per_s, "each user, at best");
 		SET_CALL(sh, fleet_token_per_s, capacity_fleet_rate(sh, n_users, user_token_per_s));
 	}
@@ -453,25 +456,20 @@ show_candidate(struct run *r, const struct plan *p, const struct candidate *who,
 {
 	struct sheet *sh = r->sheet;
 
-	TELL(sh, name, "GPU", who->gpu ? who->gpu->id : "GPU");
-	if (who->gpu) {
-		const struct gpu *gpu = who->gpu;
-		TAKE(sh, mem_byte, datum_given(gpu->mem_usable_byte) ? gpu->mem_usable_byte : gpu->mem_label_byte);
-		SHOW(sh, mem_byte, "memory");
-	} else {
-		TAKE(sh, mem_byte, c->mem_byte);
-		SHOW(sh, mem_byte, "memory");
-	}
-	return p->shared ? show_pool(r, who, c) : show_replicas(r, p, who, c);
+	if (who->gpu)
+		TELL(sh, name, "GPU", who->gpu->id);
+	TAKE(sh, mem_byte, c->mem_byte);
+	SHOW(sh, mem_byte, "memory");
+	return p->shared ? show_pool(r, p, who, c) : show_replicas(r, p, who, c);
 }
 
-/* --- the command ---------------------------------------------------------------------------------------------------
- */
+/* --- the command ----------------------------------------------------------------------------------------- */
 
 static void
 set_title(struct run *r, const struct capacity_in *in, const struct plan *p)
 {
-	const char *model = in->model.text ? p->w->name : "a model";
+	const char *model =
+	    in->model.text ? p->w->name : arena_printf(r->arena, "%.4gB parameters", in->params.value / 1e9);
 
 	if (p->load)
 		r->title = arena_printf(r->arena, "GPUs for %g requests/s of %g tokens in, %g out: %s", in->rate.value,
@@ -491,15 +489,16 @@ capacity_run(struct run *r, const void *input)
 	if (!bind_plan(r, in, &p))
 		return REFUSED;
 	set_title(r, in, &p);
-	TAKE(sh, headroom_frac, in->headroom);
 	if (p.load) {
-		TAKE(sh, utilisation_frac, in->utilisation);
 		if (!datum_given(in->throughput))
 			run_warn(r,
 			    "rates are floors of bandwidth and arithmetic: real engines need more GPUs; measure "
 			    "--throughput");
 	} else
 		run_assume(r, "all users hold all tokens at once");
+	if (p.w && p.w->blocks[0].attention.kind == ATTENTION_MLA && !p.shared && p.tp != 1)
+		run_warn(
+		    r, "the latent belongs to all heads: every GPU of a replica keeps the whole cache of its users");
 	show_weights(r, in, &p);
 	show_user(r, in, &p);
 	const size_t n = in->gpu.n ? in->gpu.n : 1;
@@ -509,11 +508,13 @@ capacity_run(struct run *r, const void *input)
 		struct capacity_case c;
 		if (!bind_candidate(r, in, &p, in->gpu.n ? in->gpu.list[i] : (struct word){0}, &who, &c))
 			continue;
-		if (n == 1)
+		if (n == 1) {
 			n_fit += show_candidate(r, &p, &who, &c);
-		else
-			SCOPE_I (sh, "candidate", i)
-				n_fit += show_candidate(r, &p, &who, &c);
+			break;
+		}
+		SCOPE_I (sh, "candidate", i) {
+			n_fit += show_candidate(r, &p, &who, &c);
+		}
 	}
 	return n_fit ? ANSWERED : ANSWERED_NO;
 }
@@ -525,12 +526,11 @@ static const struct option_group capacity_groups[] = {
 };
 
 static const struct example capacity_examples[] = {
-    {"ridge capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --tokens 4Ki", "four candidates side by side", 0},
-    {"ridge capacity llama3-70b --gpu h100 --rate 5 --isl 1000 --osl 200 --weights-dtype fp8 --kv-dtype fp8",
+    {"capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --tokens 4Ki", "four candidates side by side", 0},
+    {"capacity llama3-70b --gpu h100 --rate 5 --isl 1000 --osl 200 --weights-dtype fp8 --kv-dtype fp8",
         "replicas that keep up with a load, at best", 0},
-    {"ridge capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --layout tp=1", "one GPU does not hold the weights",
-        1},
-    {"ridge capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --tokens 1000 "
+    {"capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --layout tp=1", "one GPU does not hold the weights", 1},
+    {"capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --tokens 1000 "
      "--gpu-mem 80GB",
         "a model known by its numbers", 0},
 };

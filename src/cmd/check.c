@@ -6,6 +6,7 @@
 #include "data/binders.h"
 #include "data/database.h"
 #include "data/gpu.h"
+#include "data/stack.h"
 #include "engine/lint.h"
 #include "ridge/params.h"
 
@@ -85,7 +86,7 @@ static void
 check_calibration(struct checker *c, const char *path)
 {
 	const struct node *root = tree_read_file(c->arena, c->diag, path);
-	struct binder b = {c->arena, c->diag, tree_get(root, "sources")};
+	struct binder b = {.arena = c->arena, .diag = c->diag, .sources = tree_get(root, "sources")};
 
 	if (root)
 		calibration_bind(&b, root, path, ARENA_NEW(c->arena, struct calibration));
@@ -95,10 +96,10 @@ static void
 check_stack(struct checker *c, const char *path)
 {
 	const struct node *root = tree_read_file(c->arena, c->diag, path);
-	struct binder b = {c->arena, c->diag, tree_get(root, "sources")};
+	struct binder b = {.arena = c->arena, .diag = c->diag, .sources = tree_get(root, "sources")};
 
 	if (root)
-		(void)b;
+		stack_bind(&b, root, path, ARENA_NEW(c->arena, struct stack));
 }
 
 /* A job is the inputs of a command: its option rows are the schema. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define KV_TYPES "fp32|fp16|bf16|fp8|int8|fp4|nvfp4|mxfp4|int4"
+#define KV_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define KV_OPTIONS(X)                                                                                                  \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds the cache beside the weights")            \
@@ -70,9 +70,9 @@ check_degrees(struct run *r, const struct kv_in *in)
 static bool
 bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 {
-	const bool whole = run_whole(r, "--seq", in->seq, 1) & run_whole(r, "--batch", in->batch, 0) &
-	    run_whole(r, "--block", in->block, 1) & run_whole(r, "--max-seq", in->max_seq, 1) &
-	    run_whole(r, "--used", in->used, 1);
+	const bool whole = run_whole(r, "seq", in->seq, 1) & run_whole(r, "batch", in->batch, 0) &
+	    run_whole(r, "block", in->block, 1) & run_whole(r, "max-seq", in->max_seq, 1) &
+	    run_whole(r, "used", in->used, 1);
 
 	q->w = run_shape(r, in->model, &in->shape);
 	q->gpu = in->gpu.text ? run_gpu(r, in->gpu) : NULL;
@@ -94,7 +94,7 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 		return false;
 	}
 	if (in->headroom.value >= 1) {
-		diag_error(r->diag, in->headroom.from, "--headroom %g leaves no memory", in->headroom.value);
+		diag_error(r->diag, in->headroom.from, "a headroom of %g leaves no memory", in->headroom.value);
 		diag_hint(r->diag, "write a part of the whole: 0.2 or 20%%");
 		return false;
 	}
@@ -219,11 +219,11 @@ static const struct option_group kv_groups[] = {
 };
 
 static const struct example kv_examples[] = {
-    {"ridge kv llama3-70b --seq 8192", "bytes of one sequence", 0},
-    {"ridge kv llama3-70b --gpu a100 --seq 8192 --batch 32 --layout tp=8", "room beside the weights on eight A100", 0},
-    {"ridge kv --layers 32 --kv-heads 32 --head-dim 128 --seq 500 --max-seq 8192", "what paging saves", 0},
-    {"ridge kv gpt-oss-120b --sweep seq=1024..131072*2", "a model with sliding windows", 0},
-    {"ridge kv llama2-7b --gpu a100 --batch 64 --solve seq --until 'batch_byte <= space_byte'",
+    {"kv llama3-70b --seq 8192", "bytes of one sequence", 0},
+    {"kv llama3-70b --gpu a100 --seq 8192 --batch 32 --layout tp=8", "room beside the weights on eight A100", 0},
+    {"kv --layers 32 --kv-heads 32 --head-dim 128 --seq 500 --max-seq 8192", "what paging saves", 0},
+    {"kv gpt-oss-120b --sweep seq=1024..131072*2", "a model with sliding windows", 0},
+    {"kv llama2-7b --gpu a100 --batch 64 --solve seq --until 'batch_byte <= space_byte'",
         "the longest sequences that fit", 0},
 };
 

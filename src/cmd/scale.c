@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "engine/fit.h"
+#include "ridge/collective.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,7 @@ static const struct option scale_options[] = {SCALE_OPTIONS(OPTION_ROW)};
 
 enum { POINTS_MAX = 256 };
 
-/* --- reading lists -------------------------------------------------------------------------------------------------
- */
+/* --- reading lists --------------------------------------------------------------------------------------- */
 
 struct measured {
 	double n_ranks, value;
@@ -156,8 +156,7 @@ percent(struct run *r, double fraction)
 	return arena_text(r->arena, value_write("x_frac", fraction, buf, sizeof buf));
 }
 
-/* --- measured points -----------------------------------------------------------------------------------------------
- */
+/* --- measured points ------------------------------------------------------------------------------------- */
 
 struct series {
 	const struct measured *points;
@@ -277,7 +276,7 @@ show_predicted(struct run *r, const struct scale_in *in, const struct series *s,
 			TAKE(sh, n_base_ranks, s->points[0].n_ranks);
 			const double base = s->times ? 1 / s->points[0].value : s->points[0].value;
 			TAKE(sh, base_sample_per_s, base);
-			CALL(sh, rate_sample_per_s, scale_interval(sh, &e));
+			CALL(sh, rate_sample_per_s, scale_rate_interval(sh, &e));
 			CALL(sh, speedup, scale_speedup_rate(sh, base_sample_per_s, rate_sample_per_s));
 			CALL(sh, efficiency_frac, scale_efficiency(sh, n_base_ranks, n_ranks, speedup));
 			if (s->times) {
@@ -361,8 +360,7 @@ measured(struct run *r, const struct scale_in *in)
 	return answer;
 }
 
-/* --- a predicted step ----------------------------------------------------------------------------------------------
- */
+/* --- a predicted step ------------------------------------------------------------------------------------ */
 
 static bool
 check_step(struct run *r, const struct scale_in *in)
@@ -386,24 +384,25 @@ check_step(struct run *r, const struct scale_in *in)
 	return !ring || need_ranks(r, in);
 }
 
-/* One line: what is exposed, what that leaves.  Returns the efficiency. */
+/* What of the communication is exposed, and what that leaves.  Returns the efficiency. */
 static double
 show_step(struct run *r, const struct scale_in *in, double compute_s, double communication_s)
 {
 	struct sheet *sh = r->sheet;
 
-	GIVEN(sh, communication_s);
 	TAKE(sh, overlap_frac, in->overlap);
-	CALL(sh, exposed_s, scale_exposed(sh, compute_s, communication_s, overlap_frac));
-	CALL(sh, step_s, scale_step(sh, compute_s, exposed_s));
-	CALL(sh, efficiency_frac, scale_step_efficiency(sh, compute_s, step_s));
+	CALL(sh, exposed_s, exposed_time(sh, communication_s, compute_s, overlap_frac, 0));
+	CALL(sh, step_s, step_time(sh, compute_s, exposed_s));
+	CALL(sh, efficiency_frac, step_efficiency(sh, compute_s, step_s));
 	SHOW(sh, communication_s, "communication");
 	SHOW(sh, exposed_s, "exposed");
 	SHOW(sh, step_s, "step");
 	SHOW(sh, efficiency_frac, "efficiency");
 	if (datum_given(in->target)) {
 		TAKE(sh, target_frac, in->target);
-		CALL(sh, needed_overlap_frac, scale_overlap_needed(sh, compute_s, communication_s, target_frac));
+		CALL(sh, allowed_s, exposed_allowed(sh, compute_s, target_frac));
+		CALL(sh, needed_overlap_frac, overlap_needed(sh, communication_s, allowed_s));
+		SHOW(sh, allowed_s, "may be exposed");
 		SHOW(sh, needed_overlap_frac, "overlap needed");
 	}
 	if (datum_given(in->price)) {
@@ -424,9 +423,10 @@ predicted(struct run *r, const struct scale_in *in)
 		return REFUSED;
 	r->title = "A step that waits for its gradients";
 	TAKE(sh, compute_s, in->compute);
-	if (datum_given(in->communication))
-		worst = show_step(r, in, compute_s, in->communication.value);
-	else
+	if (datum_given(in->communication)) {
+		TAKE(sh, communication_s, in->communication);
+		worst = show_step(r, in, compute_s, communication_s);
+	} else
 		for (size_t i = 0; i < in->ranks.n; i++)
 			SCOPE_I (sh, "ranks", i) {
 				TAKE(sh, n_ranks, ranks[i]);
@@ -434,8 +434,9 @@ predicted(struct run *r, const struct scale_in *in)
 				TAKE(sh, link_byte_per_s, in->bandwidth);
 				TAKE(sh, hop_s, in->latency);
 				SHOW(sh, n_ranks, "GPUs");
-				CALL(sh, ring_s, scale_ring(sh, n_ranks, gradient_byte, link_byte_per_s, hop_s));
-				const double efficiency_frac = show_step(r, in, compute_s, ring_s);
+				CALL(sh, communication_s,
+				    allreduce_ring(sh, n_ranks, gradient_byte, link_byte_per_s, hop_s));
+				const double efficiency_frac = show_step(r, in, compute_s, communication_s);
 				CALL(sh, speedup, scale_step_speedup(sh, n_ranks, efficiency_frac));
 				SHOW(sh, speedup, "speedup");
 				worst = fmin(worst, efficiency_frac);
@@ -448,8 +449,7 @@ predicted(struct run *r, const struct scale_in *in)
 	return worst < least.value ? ANSWERED_NO : ANSWERED;
 }
 
-/* --- pipelines -----------------------------------------------------------------------------------------------------
- */
+/* --- pipelines ------------------------------------------------------------------------------------------- */
 
 static enum answer
 bubble_verdict(struct run *r, const struct scale_in *in, double bubble_frac)
@@ -459,8 +459,8 @@ bubble_verdict(struct run *r, const struct scale_in *in, double bubble_frac)
 	if (!datum_given(in->target_bubble))
 		return ANSWERED;
 	TAKE(sh, target_frac, in->target_bubble);
-	CALL(sh, gain, pipeline_gain(sh, bubble_frac, target_frac));
-	SHOW(sh, gain, "faster at the target, times");
+	CALL(sh, bubble_gain, pipeline_gain(sh, bubble_frac, target_frac));
+	SHOW(sh, bubble_gain, "faster at the target, times");
 	const bool met = bubble_frac <= target_frac;
 	TELL(
 	    sh, verdict, "verdict", arena_printf(r->arena, "%s %s", met ? "meets" : "misses", percent(r, target_frac)));
@@ -473,8 +473,8 @@ check_pipeline(struct run *r, const struct scale_in *in)
 	const struct {
 		const char *name;
 		struct datum given;
-	} counts[] = {{"--stages", in->stages}, {"--microbatches", in->microbatches}, {"--interleave", in->interleave},
-	    {"--batch", in->batch}, {"--micro-batch", in->micro_batch}};
+	} counts[] = {{"stages", in->stages}, {"microbatches", in->microbatches}, {"interleave", in->interleave},
+	    {"batch", in->batch}, {"micro-batch", in->micro_batch}};
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		if (datum_given(counts[i].given) &&
@@ -544,8 +544,7 @@ measured_bubble(struct run *r, const struct scale_in *in)
 	return bubble_verdict(r, in, bubble_frac);
 }
 
-/* --- laws by their constants ---------------------------------------------------------------------------------------
- */
+/* --- laws by their constants ----------------------------------------------------------------------------- */
 
 static enum answer
 laws(struct run *r, const struct scale_in *in)
@@ -596,8 +595,7 @@ rule(struct run *r, const struct scale_in *in)
 	return ANSWERED;
 }
 
-/* --- the command ---------------------------------------------------------------------------------------------------
- */
+/* --- the command ----------------------------------------------------------------------------------------- */
 
 static bool
 check_fractions(struct run *r, const struct scale_in *in)
@@ -606,8 +604,8 @@ check_fractions(struct run *r, const struct scale_in *in)
 		const char *name;
 		struct datum given;
 		double least;
-	} fractions[] = {{"--warn-below", in->warn_below, 1e-6}, {"--overlap", in->overlap, 0},
-	    {"--target", in->target, 1e-6}, {"--serial", in->serial, 0}};
+	} fractions[] = {{"warn-below", in->warn_below, 1e-6}, {"overlap", in->overlap, 0},
+	    {"target", in->target, 1e-6}, {"serial", in->serial, 0}};
 
 	for (size_t i = 0; i < sizeof fractions / sizeof *fractions; i++) {
 		const struct datum d = fractions[i].given;
@@ -664,13 +662,13 @@ scale_run(struct run *r, const void *input)
 static const struct option_group scale_groups[] = {OPTION_GROUP(scale_options, 0)};
 
 static const struct example scale_examples[] = {
-    {"ridge scale --points 1:1000,2:1800,4:3200,8:4000",
-        "measured: efficiency, fitted laws, and what more GPUs would give", 0},
-    {"ridge scale --points 1:1000,2:1800,4:3200,8:4000 --warn-below 0.875", "the same as a check", 1},
-    {"ridge scale --times 14h@1,2h@8,25min@256 --price 3usd/h", "from times of a job, with its cost", 0},
-    {"ridge scale --compute 550ms --gradient 4GB --bandwidth 15.6GB/s --ranks 2,4,8,16",
+    {"scale --points 1:1000,2:1800,4:3200,8:4000", "measured: efficiency, fitted laws, and what more GPUs would give",
+        0},
+    {"scale --points 1:1000,2:1800,4:3200,8:4000 --warn-below 0.875", "the same as a check", 1},
+    {"scale --times 14h@1,2h@8,25min@256 --price 3usd/h", "from times of a job, with its cost", 0},
+    {"scale --compute 550ms --gradient 4GB --bandwidth 15.6GB/s --ranks 2,4,8,16",
         "a step that waits for its gradients", 0},
-    {"ridge scale --stages 8 --microbatches 8 --target-bubble 0.12", "the bubble, and what shrinks it", 1},
+    {"scale --stages 8 --microbatches 8 --target-bubble 0.12", "the bubble, and what shrinks it", 1},
 };
 
 const struct command scale_command = {

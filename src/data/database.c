@@ -14,11 +14,19 @@
 
 enum { MAX_ROOTS = 12 };
 
+/* A file is read once: sweeps ask for the same one many times, and standard input cannot be read again. */
+struct read_file {
+	const char *path;
+	const struct node *root;
+	struct read_file *next;
+};
+
 struct database {
 	struct arena *arena;
 	struct diag *diag;
 	const char *roots[MAX_ROOTS];
 	size_t n_roots;
+	struct read_file **files; /* shared by all that report elsewhere */
 };
 
 static const struct {
@@ -106,6 +114,7 @@ database_new(struct arena *a, struct diag *d, const char *directory)
 
 	db->arena = a;
 	db->diag = d;
+	db->files = ARENA_NEW(a, struct read_file *);
 	if (directory && access(directory, R_OK) != 0)
 		diag_error(d, (struct source){0}, "--hwdb: cannot read the directory '%s'", directory);
 	add_directory(db, directory);
@@ -161,20 +170,41 @@ has_alias(const struct node *root, const char *name)
 }
 
 static const struct node *
+read_file(struct database *db, const char *path)
+{
+	for (const struct read_file *f = *db->files; f; f = f->next)
+		if (strcmp(f->path, path) == 0)
+			return f->root;
+	const struct node *root = tree_read_file(db->arena, db->diag, path);
+	if (!root)
+		return NULL;
+	struct read_file *f = ARENA_NEW(db->arena, struct read_file);
+	*f = (struct read_file){arena_text(db->arena, path), root, *db->files};
+	*db->files = f;
+	return root;
+}
+
+/* A file that somebody names may leave its format out; it may not have another one. */
+static const struct node *
+of_this_format(struct database *db, const struct node *root, bool required)
+{
+	const struct node *format = tree_get(root, "format");
+
+	if (!root || (!format && !required))
+		return root;
+	if (format && format->kind == NODE_SCALAR && format->text && strcmp(format->text, "1") == 0)
+		return root;
+	diag_error(db->diag, format ? format->at : root->at, "this program reads format 1");
+	diag_hint(db->diag, "the file must say 'format: 1'");
+	return NULL;
+}
+
+static const struct node *
 read_entry(struct database *db, enum entry_kind k, const char *id)
 {
 	const char *path = database_path(db, k, id);
-	const struct node *root = path ? tree_read_file(db->arena, db->diag, path) : NULL;
-	const struct node *format = tree_get(root, "format");
 
-	if (!root)
-		return NULL;
-	if (!format || format->kind != NODE_SCALAR || !format->text || strcmp(format->text, "1") != 0) {
-		diag_error(db->diag, format ? format->at : root->at, "this program reads format 1");
-		diag_hint(db->diag, "the file must say 'format: 1'");
-		return NULL;
-	}
-	return root;
+	return path ? of_this_format(db, read_file(db, path), true) : NULL;
 }
 
 static int
@@ -260,7 +290,7 @@ database_try(struct database *db, enum entry_kind k, const char *name, const cha
 		base = base ? base + 1 : name;
 		const char *dot = strrchr(base, '.');
 		*id = dot ? arena_copy(db->arena, base, (size_t)(dot - base)) : base;
-		return tree_read_file(db->arena, db->diag, name);
+		return of_this_format(db, read_file(db, name), false);
 	}
 	*id = find_id(db, k, name);
 	return *id ? read_entry(db, k, *id) : NULL;
@@ -315,7 +345,10 @@ database_open(struct database *db, enum entry_kind k, const char *name, struct s
 static struct binder
 binder_of(struct database *db, const struct node *root)
 {
-	return (struct binder){db->arena, db->diag, tree_get(root, "sources")};
+	const struct node *source = tree_get(root, "source");
+
+	return (struct binder){db->arena, db->diag, tree_get(root, "sources"),
+	    source && source->kind == NODE_SCALAR ? source->text : NULL};
 }
 
 const struct gpu *

@@ -96,7 +96,7 @@ in_range(struct binder *b, const struct node *n, double min, double max, double 
 	if (value < min) {
 		snprintf(what, sizeof what, min > 0 ? "%s is too small: at least %s" : "%s is negative", n->text,
 		    number_write(min, one, sizeof one));
-		return fault(b, n, what, NULL);
+		return fault(b, n, what, min > 0 ? "check the unit" : "write a number from 0 on");
 	}
 	if (max > 0 && value > max) {
 		snprintf(what, sizeof what, "%s is absurdly large: at most %s in base units", n->text,
@@ -140,7 +140,7 @@ schema_quantity(struct binder *b, const struct node *n, enum quantity q, double 
 		out->value = NAN;
 		return fault(b, value, qf.what, qf.hint[0] ? qf.hint : NULL);
 	}
-	const char *cite = out->from.cite;
+	const char *cite = out->from.cite ? out->from.cite : b->cite;
 	const bool unconfirmed = out->from.unconfirmed;
 	out->from = value->at;
 	out->from.cite = cite;

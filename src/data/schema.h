@@ -28,6 +28,7 @@ struct binder {
 	struct arena *arena;
 	struct diag *diag;
 	const struct node *sources; /* the file's `sources` map, or NULL */
+	const char *cite;           /* of figures that name no source: the file's `source`, or NULL */
 };
 
 struct field {

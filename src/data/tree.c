@@ -7,7 +7,15 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { MAX_DEPTH = 64, MAX_BYTES = 8 << 20, MAX_NODES = 400000, MAX_WEIGHT = 2000000 };
+/* Keys and anchors are looked up one by one: their bounds keep the work of reading near the size of the file. */
+enum {
+	MAX_DEPTH = 64,
+	MAX_BYTES = 8 << 20,
+	MAX_NODES = 400000,
+	MAX_WEIGHT = 2000000,
+	MAX_KEYS = 2000,
+	MAX_ANCHORS = 250,
+};
 
 struct anchor {
 	const char *name;
@@ -21,7 +29,7 @@ struct reader {
 	const char *file;
 	yaml_parser_t parser;
 	struct anchor *anchors;
-	size_t n_nodes;
+	size_t n_nodes, n_anchors;
 	bool failed;
 };
 
@@ -81,10 +89,14 @@ new_node(struct reader *r, enum node_kind kind, yaml_mark_t mark)
 }
 
 static struct anchor *
-anchor_open(struct reader *r, const yaml_char_t *name)
+anchor_open(struct reader *r, const yaml_event_t *event, const yaml_char_t *name)
 {
 	if (!name)
 		return NULL;
+	if (++r->n_anchors > MAX_ANCHORS) {
+		fail(r, place(r, event->start_mark), "the file has too many anchors", "write the values out, or split it");
+		return NULL;
+	}
 	struct anchor *a = ARENA_NEW(r->arena, struct anchor);
 	a->name = arena_text(r->arena, (const char *)name);
 	a->next = r->anchors;
@@ -124,6 +136,8 @@ append(struct reader *r, struct node *n, size_t *room, const struct node *key, c
 		n->keys[n->n] = key;
 	n->items[n->n++] = item;
 	n->weight += item->weight;
+	if (n->kind == NODE_MAP && n->n > MAX_KEYS)
+		fail(r, item->at, "the map has too many keys", "at most 2000 keys are read");
 	if (n->weight > MAX_WEIGHT)
 		fail(r, item->at, "aliases expand to too many nodes", "an alias that repeats aliases grows without bound");
 }
@@ -262,18 +276,18 @@ value(struct reader *r, yaml_event_t *event, int depth)
 	}
 	switch ((int)event->type) {
 	case YAML_SCALAR_EVENT:
-		a = anchor_open(r, event->data.scalar.anchor);
+		a = anchor_open(r, event, event->data.scalar.anchor);
 		n = scalar(r, event);
 		break;
 	case YAML_ALIAS_EVENT:
 		n = alias(r, event);
 		break;
 	case YAML_SEQUENCE_START_EVENT:
-		a = anchor_open(r, event->data.sequence_start.anchor);
+		a = anchor_open(r, event, event->data.sequence_start.anchor);
 		n = list(r, event, depth);
 		break;
 	case YAML_MAPPING_START_EVENT:
-		a = anchor_open(r, event->data.mapping_start.anchor);
+		a = anchor_open(r, event, event->data.mapping_start.anchor);
 		n = map(r, event, depth);
 		break;
 	default:
@@ -423,31 +437,39 @@ tree_map(struct arena *a, struct source at)
 	return n;
 }
 
-/* A copy of a map or list with room for one more child. */
+/* A copy of a map or list with room for more children. */
 static struct node *
-copy(struct arena *a, const struct node *from)
+copy(struct arena *a, const struct node *from, size_t more)
 {
 	struct node *n = ARENA_NEW(a, struct node);
 
 	*n = *from;
-	n->items = arena_grow(a, from->items, from->n, from->n + 1, sizeof *n->items);
+	n->items = arena_grow(a, from->items, from->n, from->n + more, sizeof *n->items);
 	if (from->kind == NODE_MAP)
-		n->keys = arena_grow(a, from->keys, from->n, from->n + 1, sizeof *n->keys);
+		n->keys = arena_grow(a, from->keys, from->n, from->n + more, sizeof *n->keys);
 	return n;
+}
+
+/* The map has room. */
+static void
+put(struct node *map, const struct node *key, const struct node *item)
+{
+	const int i = key_index(map, key->text);
+
+	if (i >= 0) {
+		map->items[i] = item;
+		return;
+	}
+	map->keys[map->n] = key;
+	map->items[map->n++] = item;
 }
 
 static struct node *
 with_key(struct arena *a, const struct node *map, const char *key, const struct node *item)
 {
-	struct node *n = copy(a, map);
-	const int i = key_index(map, key);
+	struct node *n = copy(a, map, 1);
 
-	if (i >= 0)
-		n->items[i] = item;
-	else {
-		n->keys[n->n] = tree_scalar(a, arena_text(a, key), item->at);
-		n->items[n->n++] = item;
-	}
+	put(n, tree_scalar(a, arena_text(a, key), item->at), item);
 	return n;
 }
 
@@ -465,7 +487,7 @@ tree_with(struct arena *a, const struct node *root, const char *path, const stru
 		const unsigned long i = strtoul(key, &end, 10);
 		if (*end || i >= root->n)
 			return root;
-		struct node *n = copy(a, root);
+		struct node *n = copy(a, root, 0);
 		n->items[i] = path[length] ? tree_with(a, root->items[i], path + length + 1, item) : item;
 		return n;
 	} else if (root->kind == NODE_SCALAR)
@@ -485,9 +507,8 @@ tree_overlay(struct arena *a, const struct node *base, const struct node *over)
 {
 	if (!base || !over || base->kind != NODE_MAP || over->kind != NODE_MAP)
 		return over ? over : base;
-	for (size_t i = 0; i < over->n; i++) {
-		const char *key = over->keys[i]->text;
-		base = with_key(a, base, key, tree_overlay(a, tree_get(base, key), over->items[i]));
-	}
-	return base;
+	struct node *n = copy(a, base, over->n);
+	for (size_t i = 0; i < over->n; i++)
+		put(n, over->keys[i], tree_overlay(a, tree_get(base, over->keys[i]->text), over->items[i]));
+	return n;
 }

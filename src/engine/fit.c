@@ -62,32 +62,36 @@ start_values(const struct fit_point *points, size_t n, size_t n_params, double *
 	return true;
 }
 
+/* Rates are fitted in units of the first one, so that jobs per second and bytes per day converge alike. */
 static struct fit
 fit(const struct fit_point *points, size_t n, size_t n_params)
 {
 	double x[POINTS_MAX], y[POINTS_MAX], weight[POINTS_MAX], start[NUM_PARAMS_MAX];
+	struct fit_point scaled[POINTS_MAX];
 	struct fit out = {.n_params = n_params};
 	struct num_fit found;
 
 	assert(n <= POINTS_MAX);
-	if (n < n_params || !start_values(points, n, n_params, start))
+	if (n < n_params)
 		return out;
+	const double unit[3] = {points[0].rate, 1, 1};
 	for (size_t i = 0; i < n; i++) {
-		x[i] = points[i].n_ranks;
-		y[i] = points[i].rate;
+		scaled[i] = (struct fit_point){points[i].n_ranks, points[i].rate / unit[SINGLE]};
+		x[i] = scaled[i].n_ranks;
+		y[i] = scaled[i].rate;
 		weight[i] = 1 / (y[i] * y[i]);
 	}
 	const struct num_curve curve = {n, n_params, x, y, weight, n_params == 3 ? usl : amdahl};
-	if (!num_fit(&curve, start, &found))
+	if (!start_values(scaled, n, n_params, start) || !num_fit(&curve, start, &found))
 		return out;
 	out.given = true;
 	out.n_free = found.n_free;
-	out.single = found.param[SINGLE];
+	out.single = found.param[SINGLE] * unit[SINGLE];
 	out.contention = found.param[CONTENTION];
 	out.coherency = n_params == 3 ? found.param[COHERENCY] : 0;
 	for (size_t i = 0; i < n_params; i++)
 		for (size_t j = 0; j < n_params; j++)
-			out.covariance[i][j] = found.covariance[i][j];
+			out.covariance[i][j] = found.covariance[i][j] * unit[i] * unit[j];
 	out.scatter_frac = found.residual_sd;
 	return out;
 }
@@ -135,6 +139,7 @@ fit_rate(const struct fit *f, double n_ranks)
 	double gradient[3] = {0, 0, 0}, variance = 0;
 	const double rate = usl(n_ranks, p, gradient);
 
+	assert(f->n_params <= 3);
 	for (size_t i = 0; i < f->n_params; i++)
 		for (size_t j = 0; j < f->n_params; j++)
 			variance += gradient[i] * f->covariance[i][j] * gradient[j];

@@ -254,13 +254,6 @@ lint_gpu(struct diag *d, const struct gpu *gpu, const struct link *link)
 void
 lint_link(struct diag *d, const struct link *link)
 {
-	if (datum_given(link->byte_per_s) && datum_given(link->both_byte_per_s)) {
-		const double ratio = link->both_byte_per_s.value / link->byte_per_s.value;
-		if (ratio < 1.99 || ratio > 2.01) {
-			diag_error(d, link->both_byte_per_s.from, "both directions are %.3g times one direction", ratio);
-			diag_hint(d, "per_direction is what one side can send; both directions are twice that");
-		}
-	}
 	if (datum_given(link->efficiency_frac) && link->efficiency_frac.value > 1)
 		diag_error(d, link->efficiency_frac.from, "an efficiency of more than 1");
 }

@@ -82,13 +82,14 @@ capacity_user(struct sheet *sh, const struct capacity_kv *kv, double user_token,
 }
 
 double
-capacity_pool(struct sheet *sh, const struct capacity_case *c)
+capacity_pool(struct sheet *sh, const struct capacity_case *c, double weight_byte)
 {
+	GIVEN(sh, weight_byte);
 	TAKE(sh, n_users, c->n_users);
 	TAKE(sh, mem_byte, c->mem_byte);
-	TAKE(sh, headroom_frac, c->headroom_frac);
-	TAKE(sh, weight_byte, c->weight_byte);
-	CALL(sh, user_byte, capacity_user(sh, &c->kv, c->user_token, 1));
+	TAKE(sh, headroom_frac, c->headroom);
+	TAKE(sh, user_token, c->user_token);
+	CALL(sh, user_byte, capacity_user(sh, &c->kv, user_token, 1));
 	LET(sh, kv_byte, n_users * user_byte);
 	LET(sh, total_byte, weight_byte + kv_byte);
 	LET(sh, usable_byte, mem_byte * (1 - headroom_frac));
@@ -106,14 +107,13 @@ capacity_work(struct sheet *sh, double n_params)
 	return work_flop_per_token;
 }
 
-/* --- one replica ---------------------------------------------------------------------------------------------------
- */
+/* --- one replica ----------------------------------------------------------------------------------------- */
 
 /* Tokens that a user must be given room for: a request's prompt and its whole answer. */
 static double
 most_context(struct sheet *sh, const struct capacity_case *c)
 {
-	if (isnan(c->rate_request_per_s)) {
+	if (!datum_given(c->rate_request_per_s)) {
 		TAKE(sh, user_token, c->user_token);
 		LET(sh, held_token, user_token);
 		return held_token;
@@ -128,7 +128,7 @@ most_context(struct sheet *sh, const struct capacity_case *c)
 static double
 mean_context(struct sheet *sh, const struct capacity_case *c)
 {
-	if (isnan(c->rate_request_per_s)) {
+	if (!datum_given(c->rate_request_per_s)) {
 		TAKE(sh, user_token, c->user_token);
 		LET(sh, context_token, user_token);
 		return context_token;
@@ -166,19 +166,19 @@ users_in_time(struct sheet *sh, const struct capacity_case *c, double gpu_weight
 }
 
 double
-capacity_replica_users(struct sheet *sh, const struct capacity_case *c, double tp)
+capacity_replica_users(struct sheet *sh, const struct capacity_case *c, double weight_byte, double tp)
 {
+	GIVEN(sh, weight_byte);
 	GIVEN(sh, tp);
 	TAKE(sh, mem_byte, c->mem_byte);
-	TAKE(sh, headroom_frac, c->headroom_frac);
-	TAKE(sh, weight_byte, c->weight_byte);
+	TAKE(sh, headroom_frac, c->headroom);
 	LET(sh, gpu_weight_byte, weight_byte / tp);
 	CALL(sh, space_byte, kv_space(sh, mem_byte, headroom_frac, gpu_weight_byte));
 	CALL(sh, held_token, most_context(sh, c));
 	CALL(sh, user_byte, capacity_user(sh, &c->kv, held_token, tp));
 	LET(sh, n_held, floor(space_byte / user_byte));
 	double n_most;
-	if (isnan(c->itl_s))
+	if (!datum_given(c->itl_s))
 		SET(sh, n_most, n_held);
 	else {
 		CALL(sh, n_in_time, users_in_time(sh, c, gpu_weight_byte, tp));
@@ -187,16 +187,15 @@ capacity_replica_users(struct sheet *sh, const struct capacity_case *c, double t
 	return n_most;
 }
 
-/* --- a load --------------------------------------------------------------------------------------------------------
- */
+/* --- a load ---------------------------------------------------------------------------------------------- */
 
 /* One step for n users: all bytes once, or all products at the peak, whichever takes longer. */
 static double
-decode_step(struct sheet *sh, const struct capacity_case *c, double n_most, double tp)
+decode_step(struct sheet *sh, const struct capacity_case *c, double weight_byte, double n_most, double tp)
 {
+	GIVEN(sh, weight_byte);
 	GIVEN(sh, n_most);
 	GIVEN(sh, tp);
-	TAKE(sh, weight_byte, c->weight_byte);
 	TAKE(sh, mem_byte_per_s, c->mem_byte_per_s);
 	TAKE(sh, work_flop_per_token, c->work_flop_per_token);
 	TAKE(sh, peak_flop_per_s, c->peak_flop_per_s);
@@ -211,8 +210,9 @@ decode_step(struct sheet *sh, const struct capacity_case *c, double n_most, doub
 /* Time of a replica that one request costs: its prompt at the peak, and its share of a step for every token of the
  * answer. */
 static double
-floor_rate(struct sheet *sh, const struct capacity_case *c, double n_most, double tp)
+floor_rate(struct sheet *sh, const struct capacity_case *c, double weight_byte, double n_most, double tp)
 {
+	GIVEN(sh, weight_byte);
 	GIVEN(sh, n_most);
 	GIVEN(sh, tp);
 	TAKE(sh, isl_token, c->isl_token);
@@ -221,7 +221,7 @@ floor_rate(struct sheet *sh, const struct capacity_case *c, double n_most, doubl
 	TAKE(sh, peak_flop_per_s, c->peak_flop_per_s);
 	TAKE(sh, one_token, 1.0);
 	LET(sh, prompt_s, isl_token * work_flop_per_token / (tp * peak_flop_per_s));
-	CALL(sh, step_s, decode_step(sh, c, n_most, tp));
+	CALL(sh, step_s, decode_step(sh, c, weight_byte, n_most, tp));
 	LET(sh, answer_s, osl_token / one_token * step_s / n_most);
 	LET(sh, request_s, prompt_s + answer_s);
 	LET(sh, replica_request_per_s, 1 / request_s);
@@ -238,15 +238,16 @@ measured_rate(struct sheet *sh, const struct capacity_case *c)
 }
 
 static double
-replicas_for_load(struct sheet *sh, const struct capacity_case *c, double n_most, double tp)
+replicas_for_load(struct sheet *sh, const struct capacity_case *c, double weight_byte, double n_most, double tp)
 {
+	GIVEN(sh, weight_byte);
 	GIVEN(sh, n_most);
 	GIVEN(sh, tp);
 	TAKE(sh, rate_request_per_s, c->rate_request_per_s);
-	TAKE(sh, utilisation_frac, c->utilisation_frac);
+	TAKE(sh, utilisation_frac, c->utilisation);
 	double replica_request_per_s;
-	if (isnan(c->measured_token_per_s))
-		SET_CALL(sh, replica_request_per_s, floor_rate(sh, c, n_most, tp));
+	if (!datum_given(c->measured_token_per_s))
+		SET_CALL(sh, replica_request_per_s, floor_rate(sh, c, weight_byte, n_most, tp));
 	else
 		SET_CALL(sh, replica_request_per_s, measured_rate(sh, c));
 	LET(sh, n_replicas, fmax(1, ceil(rate_request_per_s / (replica_request_per_s * utilisation_frac))));
@@ -263,17 +264,18 @@ replicas_for_users(struct sheet *sh, const struct capacity_case *c, double n_mos
 }
 
 double
-capacity_replicas(struct sheet *sh, const struct capacity_case *c, double tp)
+capacity_replicas(struct sheet *sh, const struct capacity_case *c, double weight_byte, double tp)
 {
+	GIVEN(sh, weight_byte);
 	GIVEN(sh, tp);
-	CALL(sh, n_most, capacity_replica_users(sh, c, tp));
+	CALL(sh, n_most, capacity_replica_users(sh, c, weight_byte, tp));
 	double n_replicas;
 	if (n_most < 1)
 		SET(sh, n_replicas, 1 / n_most); /* n_most is whole: however many there are, they hold nobody */
-	else if (isnan(c->rate_request_per_s))
+	else if (!datum_given(c->rate_request_per_s))
 		SET_CALL(sh, n_replicas, replicas_for_users(sh, c, n_most));
 	else
-		SET_CALL(sh, n_replicas, replicas_for_load(sh, c, n_most, tp));
+		SET_CALL(sh, n_replicas, replicas_for_load(sh, c, weight_byte, n_most, tp));
 	LET(sh, n_gpus, n_replicas * tp);
 	return n_gpus;
 }
@@ -288,12 +290,12 @@ capacity_count(struct sheet *sh, double n_gpus, double tp)
 }
 
 double
-capacity_best(const struct capacity_case *c, const double *degrees, int n)
+capacity_best(const struct capacity_case *c, double weight_byte, const double *degrees, int n)
 {
 	double best = 0, fewest = INFINITY;
 
 	for (int i = 0; i < n; i++) {
-		const double n_gpus = capacity_replicas(NULL, c, degrees[i]);
+		const double n_gpus = capacity_replicas(NULL, c, weight_byte, degrees[i]);
 
 		if (n_gpus < fewest) {
 			fewest = n_gpus;
@@ -304,51 +306,51 @@ capacity_best(const struct capacity_case *c, const double *degrees, int n)
 }
 
 double
-capacity_fewest(const struct capacity_case *c, const double *degrees, int n)
+capacity_fewest(const struct capacity_case *c, double weight_byte, const double *degrees, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (capacity_replica_users(NULL, c, degrees[i]) >= 1)
+		if (capacity_replica_users(NULL, c, weight_byte, degrees[i]) >= 1)
 			return degrees[i];
 	return 0;
 }
 
-/* --- what binds ----------------------------------------------------------------------------------------------------
- */
+/* --- what binds ------------------------------------------------------------------------------------------ */
 
 const char *
-capacity_binds(const struct capacity_case *c, double tp)
+capacity_binds(const struct capacity_case *c, double weight_byte, double tp)
 {
 	struct capacity_case unhurried = *c;
 
-	unhurried.itl_s = NAN;
-	const double n_most = capacity_replica_users(NULL, c, tp);
-	if (n_most < capacity_replica_users(NULL, &unhurried, tp))
+	unhurried.itl_s = datum_absent();
+	const double n_most = capacity_replica_users(NULL, c, weight_byte, tp);
+	if (n_most < capacity_replica_users(NULL, &unhurried, weight_byte, tp))
 		return "latency";
-	if (isnan(c->rate_request_per_s))
-		return capacity_replicas(NULL, c, tp) > tp ? "KV cache" : "weights";
-	if (!isnan(c->measured_token_per_s))
+	if (!datum_given(c->rate_request_per_s))
+		return capacity_replicas(NULL, c, weight_byte, tp) > tp ? "KV cache" : "weights";
+	if (datum_given(c->measured_token_per_s))
 		return "measured rate";
-	const double prompt_s = c->isl_token * c->work_flop_per_token / (tp * c->peak_flop_per_s);
-	const double answer_s = 1 / floor_rate(NULL, c, n_most, tp) - prompt_s;
+	const double prompt_s = c->isl_token.value * c->work_flop_per_token / (tp * c->peak_flop_per_s.value);
+	const double answer_s = 1 / floor_rate(NULL, c, weight_byte, n_most, tp) - prompt_s;
 	return prompt_s > answer_s ? "compute" : "bandwidth";
 }
 
 const char *
-capacity_pool_binds(const struct capacity_case *c)
+capacity_pool_binds(const struct capacity_case *c, double weight_byte)
 {
-	return c->n_users * capacity_user(NULL, &c->kv, c->user_token, 1) > c->weight_byte ? "KV cache" : "weights";
+	return c->n_users.value * capacity_user(NULL, &c->kv, c->user_token.value, 1) > weight_byte ? "KV cache"
+	                                                                                            : "weights";
 }
 
-/* --- speed and money -----------------------------------------------------------------------------------------------
- */
+/* --- speed and money ------------------------------------------------------------------------------------- */
 
 double
-capacity_user_rate(struct sheet *sh, const struct capacity_case *c, double n_users, double n_replicas, double tp)
+capacity_user_rate(
+    struct sheet *sh, const struct capacity_case *c, double weight_byte, double n_users, double n_replicas, double tp)
 {
+	GIVEN(sh, weight_byte);
 	GIVEN(sh, n_users);
 	GIVEN(sh, n_replicas);
 	GIVEN(sh, tp);
-	TAKE(sh, weight_byte, c->weight_byte);
 	TAKE(sh, mem_byte_per_s, c->mem_byte_per_s);
 	CALL(sh, read_byte, read_user(sh, c, tp));
 	LET(sh, n_batch, ceil(n_users / n_replicas));

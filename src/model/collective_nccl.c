@@ -78,6 +78,14 @@ protocol_share(enum protocol p)
 	return shares[p];
 }
 
+/* 8 GPUs show 480 GB/s of bus bandwidth on H100 and H200 and 840 on B200 (stas00/ml-engineering network/README.md),
+ * which by S (1 + 1/n) / B is 308 of 450 and 540 of 900 GB/s. */
+double
+nvls_reach(int generation)
+{
+	return generation >= 3 ? 0.60 : 0.684;
+}
+
 static enum scheme
 scheme_of(enum algorithm a)
 {
@@ -122,8 +130,7 @@ nccl_node_hop(enum algorithm a, enum protocol p)
 	return latencies[scheme_of(a)].network[p];
 }
 
-/* --- bandwidth -----------------------------------------------------------------------------------------------------
- */
+/* --- bandwidth ----------------------------------------------------------------------------------------------- */
 
 static double
 n_steps(enum collective c, double n_ranks)
@@ -251,8 +258,7 @@ scheme_rate(const struct nccl_ground *g, enum scheme s, enum protocol p, enum co
 	return 0;
 }
 
-/* --- latency -------------------------------------------------------------------------------------------------------
- */
+/* --- latency ------------------------------------------------------------------------------------------------- */
 
 static double
 ring_latency(const struct nccl_ground *g, enum protocol p, enum collective c, double inside_s, double across_s)
@@ -297,8 +303,7 @@ scheme_latency(const struct nccl_ground *g, enum scheme s, enum protocol p, enum
 	return base_s;
 }
 
-/* --- the choice ----------------------------------------------------------------------------------------------------
- */
+/* --- the choice ---------------------------------------------------------------------------------------------- */
 
 static bool
 available(const struct nccl_ground *g, enum scheme s, enum protocol p, enum collective c)

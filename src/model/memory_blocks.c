@@ -24,6 +24,7 @@ latent_attention_saved(struct sheet *sh, const struct memory_job *job, const str
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	TAKE(sh, n_copies, job->layout.cp > 1 ? 2.0 : 1.0);
+	TAKE(sh, lse_elem_byte, job->flash ? 4.0 : 0);
 	TAKE(sh, output_copy_byte, job_is_quantised(job) ? job_input_byte(job) : 0);
 	LET(sh, norm_byte_per_token, ((elem_byte + input_byte) * hidden + float_byte) / norm_shards);
 	LET(sh, query_down_byte_per_token, (elem_byte + input_byte) * q_lora / norm_shards);
@@ -31,7 +32,7 @@ latent_attention_saved(struct sheet *sh, const struct memory_job *job, const str
 	TAKE(sh, n_latent_norms, a->q_lora.value > 0 ? 2.0 : 1.0);
 	LET(sh, latent_norm_byte_per_token, n_latent_norms * float_byte / norm_shards);
 	LET(sh, heads_byte_per_token, elem_byte * n_heads * (2 * (nope + rope) + v_dim) / tp);
-	LET(sh, output_byte_per_token, ((n_copies * elem_byte + output_copy_byte) * v_dim + float_byte) * n_heads / tp);
+	LET(sh, output_byte_per_token, ((n_copies * elem_byte + output_copy_byte) * v_dim + lse_elem_byte) * n_heads / tp);
 	LET(sh, latent_byte_per_token, norm_byte_per_token + query_down_byte_per_token + kv_down_byte_per_token +
 	    latent_norm_byte_per_token + heads_byte_per_token + output_byte_per_token);
 	return latent_byte_per_token;

@@ -25,6 +25,7 @@ megatron_heads_saved(struct sheet *sh, const struct memory_job *job, const struc
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	TAKE(sh, n_copies, job->layout.cp > 1 ? 2.0 : 1.0);
 	TAKE(sh, output_copy_byte, job_is_quantised(job) ? job_input_byte(job) : 0);
+	TAKE(sh, lse_elem_byte, job->flash ? 4.0 : 0);
 	LET(sh, n_local_heads, n_heads / tp);
 	LET(sh, n_local_kv_heads, fmax(1, n_kv_heads / tp));
 	LET(sh, residual_byte_per_token, elem_byte * hidden / norm_shards);
@@ -33,7 +34,7 @@ megatron_heads_saved(struct sheet *sh, const struct memory_job *job, const struc
 	LET(sh, key_byte_per_token, elem_byte * n_local_kv_heads * head_dim);
 	LET(sh, value_byte_per_token, elem_byte * n_local_kv_heads * v_dim);
 	LET(sh, output_byte_per_token, (n_copies * elem_byte + output_copy_byte) * n_local_heads * v_dim);
-	LET(sh, log_sum_exp_byte_per_token, float_byte * n_local_heads);
+	LET(sh, log_sum_exp_byte_per_token, lse_elem_byte * n_local_heads);
 	double qk_norm_byte_per_token;
 	if (a->qk_norm)
 		SET(sh, qk_norm_byte_per_token, query_byte_per_token + key_byte_per_token + float_byte * (n_local_heads + n_local_kv_heads));
@@ -81,14 +82,14 @@ attention_removed(struct sheet *sh, const struct memory_job *job, const struct b
 	const bool latent = a->kind == ATTENTION_MLA;
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	TAKE(sh, input_byte, job_input_byte(job));
-	TAKE(sh, float_byte, 4.0);
+	TAKE(sh, lse_elem_byte, job->flash ? 4.0 : 0);
 	TAKE(sh, n_heads, a->n_heads);
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	double core_byte_per_token, up_byte_per_token, norm_byte_per_token;
 	if (recomputes(job, MODULE_CORE_ATTN)) {
 		CALL(sh, scores_byte_per_token, attention_scores_saved(sh, job, block));
-		SET(sh, core_byte_per_token, float_byte * n_heads / tp + scores_byte_per_token);
+		SET(sh, core_byte_per_token, lse_elem_byte * n_heads / tp + scores_byte_per_token);
 	} else
 		SET(sh, core_byte_per_token, 0);
 	if (latent && recomputes(job, MODULE_MLA_UP_PROJ)) {

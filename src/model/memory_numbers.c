@@ -122,12 +122,29 @@ numbers_states(struct sheet *sh, const struct memory_numbers *in)
 	LET(sh, optimizer_byte, master_byte + n_moments * moment_byte);
 	LET(sh, states_byte, weights_byte + gradients_byte + optimizer_byte);
 	SHOW(sh, weights_byte, "weights");
-	SHOW(sh, gradients_byte, "gradients");
-	SHOW(sh, master_byte, "fp32 master weights");
-	SHOW(sh, moment_byte, "each moment of the optimizer");
-	SHOW(sh, optimizer_byte, "optimizer states together");
+	if (gradients_byte > 0)
+		SHOW(sh, gradients_byte, "gradients");
+	if (master_byte > 0)
+		SHOW(sh, master_byte, "fp32 master weights");
+	if (moment_byte > 0)
+		SHOW(sh, moment_byte, "each moment of the optimizer");
+	if (optimizer_byte > 0)
+		SHOW(sh, optimizer_byte, "optimizer states together");
 	SHOW(sh, states_byte, "states");
 	return states_byte;
+}
+
+double
+numbers_byte_per_param(struct sheet *sh, const struct memory_numbers *in)
+{
+	TAKE(sh, weight_byte_per_param, in->weight_byte);
+	TAKE(sh, gradient_byte_per_param, in->gradient_byte);
+	TAKE(sh, master_byte_per_param, in->master_byte);
+	TAKE(sh, moment_byte_per_param, in->moment_byte);
+	TAKE(sh, n_moments, in->n_moments);
+	LET(sh, states_byte_per_param,
+	    weight_byte_per_param + gradient_byte_per_param + master_byte_per_param + n_moments * moment_byte_per_param);
+	return states_byte_per_param;
 }
 
 /* Given activations stand for themselves; else they need layers, width and length. */
@@ -158,7 +175,8 @@ numbers_total(struct sheet *sh, const struct memory_numbers *in)
 	CALL(sh, activations_byte, numbers_activations(sh, in));
 	TAKE(sh, context_byte, datum_or(in->context_byte, 0));
 	LET(sh, need_byte, states_byte + activations_byte + context_byte);
-	SHOW(sh, activations_byte, "activations");
+	if (activations_byte > 0)
+		SHOW(sh, activations_byte, "activations");
 	return need_byte;
 }
 

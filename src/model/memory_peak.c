@@ -147,6 +147,17 @@ memory_peak(struct sheet *sh, const struct memory_job *job, struct memory_use *u
 
 /* --- the verdict --------------------------------------------------------------------------------------------------------- */
 
+/* The GB on the box are GiB, of which the driver keeps about a hundredth. */
+double
+memory_of_label(struct sheet *sh, double label_byte)
+{
+	GIVEN(sh, label_byte);
+	TAKE(sh, gib_per_gb, 1.073741824);
+	TAKE(sh, reachable_frac, 0.99);
+	LET(sh, usable_byte, reachable_frac * gib_per_gb * label_byte);
+	return usable_byte;
+}
+
 double
 memory_safe(struct sheet *sh, double expected_byte, struct datum safety)
 {

@@ -16,7 +16,7 @@ optimizer_name(enum optimizer o)
 	return names[o];
 }
 
-static double
+double
 optimizer_moments(enum optimizer o)
 {
 	static const double moments[] = {
@@ -27,7 +27,7 @@ optimizer_moments(enum optimizer o)
 	return moments[o];
 }
 
-static double
+double
 optimizer_moment_byte(enum optimizer o, bool pure)
 {
 	static const double bytes[][2] = {
@@ -70,10 +70,13 @@ quant_bits(enum quant q)
 
 /* --- bytes per parameter -------------------------------------------------------------------------------------------- */
 
+/* A frozen base and served weights are stored as they compute. */
 static double
 stored_byte(const struct memory_job *job)
 {
-	return job->scheme == STATES_FP32 ? 4.0 : job_elem_byte(job);
+	const bool trained = job->use == STACK_TRAIN && !job_is_lora(job);
+
+	return trained && job->scheme == STATES_FP32 ? 4.0 : job_elem_byte(job);
 }
 
 /* Quantised training keeps copies of each map beside its 16-bit parameters, one for each direction that the hardware cannot

@@ -249,7 +249,7 @@ head_params(struct sheet *sh, const struct workload *w)
 }
 
 /* The norm before the head and BERT's pooler. */
-static double
+double
 final_params(struct sheet *sh, const struct workload *w)
 {
 	TAKE(sh, hidden, w->hidden);
@@ -318,6 +318,33 @@ model_active_params(struct sheet *sh, const struct workload *w)
 	CALL(sh, head_param, head_params(sh, w));
 	LET(sh, model_active_param, embedding_param + layers_active_param + final_param + head_param);
 	return model_active_param;
+}
+
+double
+part_params(struct sheet *sh, double n_layers, double one_param)
+{
+	GIVEN(sh, n_layers);
+	GIVEN(sh, one_param);
+	LET(sh, part_param, n_layers * one_param);
+	return part_param;
+}
+
+double
+part_share(struct sheet *sh, double part_param, double n_params)
+{
+	GIVEN(sh, part_param);
+	GIVEN(sh, n_params);
+	LET(sh, share_frac, part_param / n_params);
+	return share_frac;
+}
+
+double
+checkpoint_bytes(struct sheet *sh, double n_params, double stored_byte_per_param)
+{
+	GIVEN(sh, n_params);
+	GIVEN(sh, stored_byte_per_param);
+	LET(sh, checkpoint_byte, n_params * stored_byte_per_param);
+	return checkpoint_byte;
 }
 
 double

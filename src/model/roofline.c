@@ -216,16 +216,33 @@ alignment_left_over(struct sheet *sh, double extent, double elem_byte)
 }
 
 double
-encoder_sharing(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks, double head_flop)
+encoder_separate(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks)
+{
+	GIVEN(sh, encoder_flop);
+	GIVEN(sh, n_cameras);
+	GIVEN(sh, n_tasks);
+	LET(sh, separate_flop, encoder_flop * n_cameras * n_tasks);
+	return separate_flop;
+}
+
+double
+encoder_shared(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks, double head_flop)
 {
 	GIVEN(sh, encoder_flop);
 	GIVEN(sh, n_cameras);
 	GIVEN(sh, n_tasks);
 	GIVEN(sh, head_flop);
-	LET(sh, separate_flop, encoder_flop * n_cameras * n_tasks);
 	LET(sh, encoders_flop, encoder_flop * n_cameras);
 	LET(sh, heads_flop, head_flop * n_tasks);
 	LET(sh, shared_flop, encoders_flop + heads_flop);
+	return shared_flop;
+}
+
+double
+encoder_saving(struct sheet *sh, double shared_flop, double separate_flop)
+{
+	GIVEN(sh, shared_flop);
+	GIVEN(sh, separate_flop);
 	LET(sh, saved_frac, 1 - shared_flop / separate_flop);
 	return saved_frac;
 }

@@ -41,8 +41,7 @@ scale_efficiency(struct sheet *sh, double n_base_ranks, double n_ranks, double s
 	return efficiency_frac;
 }
 
-/* --- laws ----------------------------------------------------------------------------------------------------------
- */
+/* --- laws ------------------------------------------------------------------------------------------------ */
 
 /* Fixed work with a part that stays serial.  Amdahl, AFIPS 1967; n / (1 + c (n - 1)) is 1 / (c + (1 - c) / n). */
 double
@@ -142,53 +141,22 @@ scale_interval(struct sheet *sh, const struct scale_estimate *e)
 	return value;
 }
 
-/* --- a step that waits for its gradients ---------------------------------------------------------------------------
- */
-
-/* 2(n - 1) steps, each of one part in n and one hop.  Patarasuk and Yuan, JPDC 69(2), 2009. */
 double
-scale_ring(struct sheet *sh, double n_ranks, double gradient_byte, double link_byte_per_s, double hop_s)
+scale_rate_interval(struct sheet *sh, const struct scale_estimate *e)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, gradient_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, hop_s);
-	LET(sh, n_steps, 2 * (n_ranks - 1));
-	LET(sh, part_byte, gradient_byte / n_ranks);
-	LET(sh, communication_s, n_steps * (part_byte / link_byte_per_s + hop_s));
-	return communication_s;
+	TAKE(sh, estimate_sample_per_s, e->value);
+	TAKE(sh, error_sample_per_s, e->error);
+	TAKE(sh, t_80, e->t_80);
+	TAKE(sh, t_95, e->t_95);
+	LET(sh, low_80_sample_per_s, estimate_sample_per_s - t_80 * error_sample_per_s);
+	LET(sh, high_80_sample_per_s, estimate_sample_per_s + t_80 * error_sample_per_s);
+	LET(sh, low_95_sample_per_s, estimate_sample_per_s - t_95 * error_sample_per_s);
+	LET(sh, high_95_sample_per_s, estimate_sample_per_s + t_95 * error_sample_per_s);
+	LET(sh, rate_sample_per_s, estimate_sample_per_s);
+	return rate_sample_per_s;
 }
 
-/* Nothing hides behind computing for longer than the computing lasts. */
-double
-scale_exposed(struct sheet *sh, double compute_s, double communication_s, double overlap_frac)
-{
-	GIVEN(sh, compute_s);
-	GIVEN(sh, communication_s);
-	GIVEN(sh, overlap_frac);
-	LET(sh, hidden_s, fmin(compute_s, overlap_frac * communication_s));
-	LET(sh, exposed_s, communication_s - hidden_s);
-	return exposed_s;
-}
-
-double
-scale_step(struct sheet *sh, double compute_s, double exposed_s)
-{
-	GIVEN(sh, compute_s);
-	GIVEN(sh, exposed_s);
-	LET(sh, step_s, compute_s + exposed_s);
-	return step_s;
-}
-
-double
-scale_step_efficiency(struct sheet *sh, double compute_s, double step_s)
-{
-	GIVEN(sh, compute_s);
-	GIVEN(sh, step_s);
-	LET(sh, efficiency_frac, compute_s / step_s);
-	return efficiency_frac;
-}
-
+/* Every rank does a rank's work in a step that is longer than one rank alone would need. */
 double
 scale_step_speedup(struct sheet *sh, double n_ranks, double efficiency_frac)
 {
@@ -198,19 +166,7 @@ scale_step_speedup(struct sheet *sh, double n_ranks, double efficiency_frac)
 	return speedup;
 }
 
-double
-scale_overlap_needed(struct sheet *sh, double compute_s, double communication_s, double target_frac)
-{
-	GIVEN(sh, compute_s);
-	GIVEN(sh, communication_s);
-	GIVEN(sh, target_frac);
-	LET(sh, allowed_s, compute_s / target_frac - compute_s);
-	LET(sh, needed_frac, fmax(0, 1 - allowed_s / communication_s));
-	return needed_frac;
-}
-
-/* --- pipelines -----------------------------------------------------------------------------------------------------
- */
+/* --- pipelines ------------------------------------------------------------------------------------------- */
 
 /*
  * p stages idle p - 1 slots of the m v + p - 1 that a step has: GPipe (Huang et al., NeurIPS 2019) and 1F1B (Narayanan
@@ -271,8 +227,7 @@ pipeline_fill(struct sheet *sh, double batch, double micro_batch)
 	return n_microbatches;
 }
 
-/* --- money ---------------------------------------------------------------------------------------------------------
- */
+/* --- money ----------------------------------------------------------------------------------------------- */
 
 double
 scale_million_usd(struct sheet *sh, double n_ranks, double gpu_usd_per_s, double rate_sample_per_s)

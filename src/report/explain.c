@@ -58,29 +58,34 @@ result_of(const struct sheet *sh, int call)
 
 /* --- what a callee was given --------------------------------------------------------------------------------------- */
 
-/* Argument k (from 0) of a call's text, past the sheet; false when there are not exactly n of them. */
+/* Argument number `k` of the last `n` in a call's text; structs come first.  False when there are fewer. */
 static bool
 argument(const char *text, int k, int n, char *buf, size_t size)
 {
-	const char *p = strchr(text, '(');
-	int depth = 0, at = -1;
-	size_t used = 0;
+	const char *open = strchr(text, '('), *start = NULL;
+	int depth = 0, commas = 0, wanted;
 
-	if (!p)
+	if (!open)
 		return false;
-	for (p++; *p; p++) {
-		if (*p == ')' && depth == 0)
-			break;
-		if (*p == ',' && depth == 0) {
-			at++;
-			continue;
-		}
+	for (const char *p = open + 1; *p && depth >= 0; p++) {
 		depth += (*p == '(') - (*p == ')');
-		if (at == k && used + 1 < size && !(used == 0 && *p == ' '))
-			buf[used++] = *p;
+		commas += *p == ',' && depth == 0;
 	}
-	buf[used] = '\0';
-	return at + 1 == n;
+	wanted = commas - n + 1 + k; /* argument 0 is the sheet */
+	if (wanted < 1)
+		return false;
+	depth = 0;
+	for (const char *p = open + 1; *p; p++) {
+		const bool ends = depth == 0 && (*p == ',' || *p == ')');
+		if (ends && wanted-- == 0 && start) {
+			snprintf(buf, size, "%.*s", (int)(p - start), start);
+			return true;
+		}
+		if (ends)
+			start = p + 1 + (p[1] == ' ');
+		depth += (*p == '(') - (*p == ')');
+	}
+	return false;
 }
 
 static int
@@ -226,7 +231,8 @@ explain_row(struct explainer *e, int i, int depth, const char *as)
 	e->done[i] = true;
 	switch (row->kind) {
 	case ROW_LET:
-		fprintf(e->to, "%s = ", row->text);
+		if (row->text[strspn(row->text, "0123456789.")]) /* a bare number is its own formula */
+			fprintf(e->to, "%s = ", row->text);
 		print_value(e, row);
 		fputc('\n', e->to);
 		explain_names(e, row->text, i, depth + 1);

@@ -110,13 +110,16 @@ object_of(const struct report *r)
 }
 
 static void
-print_object(FILE *to, const struct report *r, bool formatted)
+print_text(FILE *to, char *text)
 {
-	cJSON *object = object_of(r);
-	char *text = formatted ? cJSON_Print(object) : cJSON_PrintUnformatted(object);
-
 	fprintf(to, "%s\n", text);
 	free(text);
+}
+
+static void
+print_line(FILE *to, cJSON *object)
+{
+	print_text(to, cJSON_PrintUnformatted(object));
 	cJSON_Delete(object);
 }
 
@@ -125,12 +128,44 @@ report_json(FILE *to, const struct report *r, char *why, size_t size)
 {
 	(void)why;
 	(void)size;
-	print_object(to, r, true);
+	cJSON *object = object_of(r);
+
+	print_text(to, cJSON_Print(object));
+	cJSON_Delete(object);
 	return true;
 }
 
 void
 report_json_line(FILE *to, const struct report *r)
 {
-	print_object(to, r, false);
+	print_line(to, object_of(r));
+}
+
+void
+report_json_errors(FILE *to, const char *version, const char *command, const struct diag *d)
+{
+	cJSON *object = cJSON_CreateObject();
+	struct source at;
+	const char *hint, *message;
+	enum severity severity;
+
+	cJSON_AddStringToObject(object, "ridge", version);
+	cJSON_AddStringToObject(object, "command", command);
+	cJSON *errors = cJSON_AddArrayToObject(object, "errors");
+	for (int i = 0; (message = diag_message(d, i, &at, &hint, &severity)); i++) {
+		if (severity != SEVERITY_ERROR)
+			continue;
+		cJSON *e = cJSON_CreateObject();
+		if (at.file)
+			cJSON_AddStringToObject(e, "file", at.file);
+		if (at.line) {
+			cJSON_AddNumberToObject(e, "line", at.line);
+			cJSON_AddNumberToObject(e, "column", at.column);
+		}
+		cJSON_AddStringToObject(e, "message", message);
+		if (hint)
+			cJSON_AddStringToObject(e, "hint", hint);
+		cJSON_AddItemToArray(errors, e);
+	}
+	print_line(to, object);
 }

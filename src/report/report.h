@@ -4,6 +4,7 @@
 #define RIDGE_REPORT_H
 
 #include "base/arena.h"
+#include "base/diag.h"
 #include "ridge/sheet.h"
 
 #include <stdio.h>
@@ -46,5 +47,7 @@ bool report_print(FILE *to, const char *format, const struct report *r, char *wh
 
 /* One JSON object on one line, for JSON Lines. */
 void report_json_line(FILE *to, const struct report *r);
+/* The line of a question that was refused: every message with its place and hint. */
+void report_json_errors(FILE *to, const char *version, const char *command, const struct diag *d);
 
 #endif

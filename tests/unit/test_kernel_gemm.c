@@ -87,8 +87,8 @@ START_TEST(test_vector)
 	const double us = gemm_time(NULL, &shape, &c, DTYPE_BF16) * 1e6;
 
 	/* the vectors are printed with four digits */
-	ck_assert_msg(fabs(us / v->predicted_us - 1) < 1e-3, "%s %g x %g x %g: %g us, expected %g", v->id, v->m, v->n, v->k,
-	    us, v->predicted_us);
+	ck_assert_msg(fabs(us / v->predicted_us - 1) < 1e-3, "%s %g x %g x %g: %g us, expected %g", v->id, v->m, v->n,
+	    v->k, us, v->predicted_us);
 }
 END_TEST
 

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/roof.h"
+
+#include "ridge/kernel_gemm.h"
+
+#include <string.h>
+
+bool
+roof_refuse(struct run *r, const char *what, const char *hint)
+{
+	diag_error(r->diag, (struct source){0}, "%s", what);
+	diag_hint(r->diag, "%s", hint);
+	return false;
+}
+
+bool
+roof_machines(struct roof *q, const struct words *names)
+{
+	if (names->n == 0)
+		return roof_refuse(q->run, "which GPU?", "give --gpu; 'ridge hw list' shows them");
+	q->machines = ARENA_ARRAY(q->run->arena, struct machine, names->n);
+	for (size_t i = 0; i < names->n; i++) {
+		struct machine *m = &q->machines[i];
+		m->gpu = run_gpu(q->run, names->list[i]);
+		if (!m->gpu)
+			continue;
+		if (!datum_given(m->gpu->mem_byte_per_s)) {
+			diag_error(q->run->diag, names->list[i].from,
+			    "the memory bandwidth of %s is not in the database", m->gpu->id);
+			continue;
+		}
+		m->calibration = run_calibration(q->run, m->gpu->id, NULL);
+		q->n++;
+	}
+	return q->n == names->n;
+}
+
+static bool
+all_have(const struct roof *q, enum peak p)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (!datum_given(q->machines[i].gpu->peak_flop_per_s[p]))
+			return false;
+	return true;
+}
+
+/* Nobody asked for a type: bf16, or fp16 where a GPU lacks it. */
+bool
+roof_peaks(struct roof *q, struct word dtype)
+{
+	const bool older = !all_have(q, PEAK_BF16) && all_have(q, PEAK_FP16);
+	const struct word asked = dtype.text ? dtype : (struct word){older ? "fp16" : "bf16", {0}};
+	bool ok = true;
+
+	q->dtype = dtype_find(asked.text);
+	if (!dtype.text)
+		run_assume(q->run, older ? "dtype fp16, for want of bf16" : "dtype bf16");
+	for (size_t i = 0; i < q->n; i++)
+		ok = run_peak(q->run, q->machines[i].gpu, q->dtype, asked, &q->machines[i].peak) && ok;
+	return ok;
+}
+
+/* --- levels of the memory --- */
+
+/* One level as a line: what it delivers and the intensity that it takes to be compute-bound from there. */
+static void
+show_level(struct sheet *sh, int i, const char *level, struct datum byte_per_s, double peak_flop_per_s)
+{
+	SCOPE_I (sh, "level", i) {
+		TELL(sh, name, "from", level);
+		TAKE(sh, level_byte_per_s, byte_per_s);
+		SHOW(sh, level_byte_per_s, "delivers");
+		if (!isnan(peak_flop_per_s)) {
+			CALL(sh, level_ridge_flop_per_byte, ridge_point(sh, peak_flop_per_s, level_byte_per_s));
+			SHOW(sh, level_ridge_flop_per_byte, "compute-bound above");
+		}
+	}
+}
+
+static struct datum
+computed(double value)
+{
+	return (struct datum){value, {"unit counts", 0, 0, NULL, false}};
+}
+
+/* What no public source or calibration gives is absent. */
+void
+roof_show_levels(const struct roof *q, const struct machine *m, double peak_flop_per_s)
+{
+	struct sheet *sh = q->run->sheet;
+	const struct gpu *gpu = m->gpu;
+	const double port_byte = shared_port_byte(gpu->architecture);
+	const bool l2 = m->calibration && m->calibration->has_gemm;
+	struct datum shared = datum_absent(), registers = datum_absent();
+
+	if (datum_given(gpu->n_sms) && datum_given(gpu->clock_max_hertz)) {
+		TAKE(sh, n_sms, gpu->n_sms);
+		TAKE(sh, clock_hertz, gpu->clock_max_hertz);
+		if (!isnan(port_byte)) {
+			CALL(sh, shared_byte_per_s, shared_memory_rate(sh, n_sms, port_byte, clock_hertz));
+			shared = computed(shared_byte_per_s);
+		}
+		if (datum_given(gpu->fp32_per_sm)) {
+			TAKE(sh, fp32_per_sm, gpu->fp32_per_sm);
+			CALL(sh, register_byte_per_s, register_rate(sh, n_sms, fp32_per_sm, clock_hertz));
+			registers = computed(register_byte_per_s);
+		}
+	}
+	show_level(sh, 0, gpu->mem_type ? gpu->mem_type : "memory", gpu->mem_byte_per_s, peak_flop_per_s);
+	show_level(sh, 1, l2 ? "L2, as the GEMM fit has it" : "L2, not calibrated",
+	    l2 ? m->calibration->gemm[DTYPE_BF16].l2_byte_per_s : datum_absent(), peak_flop_per_s);
+	if (datum_given(shared))
+		show_level(sh, 2, "shared memory", shared, peak_flop_per_s);
+	if (datum_given(registers))
+		show_level(sh, 3, "registers, fp32 units", registers, peak_flop_per_s);
+}
+
+/* Peaks that follow from unit counts and the clock, to stand beside the listed ones. */
+void
+roof_show_units(const struct roof *q, const struct gpu *gpu)
+{
+	struct sheet *sh = q->run->sheet;
+	const struct datum clock =
+	    datum_given(gpu->clock_tensor_hertz) ? gpu->clock_tensor_hertz : gpu->clock_max_hertz;
+
+	if (!datum_given(gpu->n_sms) || !datum_given(clock))
+		return;
+	if (datum_given(gpu->tensor_fma_per_sm)) {
+		CALL(sh, fp16_unit_flop_per_s,
+		    unit_peak(sh, gpu->n_sms.value, gpu->tensor_fma_per_sm.value, clock.value));
+		SHOW(sh, fp16_unit_flop_per_s, "fp16 peak from unit counts");
+	}
+	if (datum_given(gpu->fp32_per_sm) && datum_given(gpu->clock_max_hertz)) {
+		CALL(sh, fp32_unit_flop_per_s,
+		    unit_peak(sh, gpu->n_sms.value, gpu->fp32_per_sm.value, gpu->clock_max_hertz.value));
+		SHOW(sh, fp32_unit_flop_per_s, "fp32 peak from unit counts");
+	}
+}
+
+/* --- a measured time --- */
+
+/* Faster than the machine: the work, the bytes or the time is wrong. */
+enum answer
+roof_show_measured(const struct roof *q, const struct machine *m, struct datum measured, double work_flop,
+    double traffic_byte, double roof_s)
+{
+	struct sheet *sh = q->run->sheet;
+
+	if (!datum_given(measured))
+		return ANSWERED;
+	TAKE(sh, measured_s, measured);
+	CALL(sh, of_roof_frac, roofline_measured_frac(sh, roof_s, measured_s));
+	CALL(sh, attained_frac, roofline_rate_frac(sh, work_flop, measured_s, m->peak.value));
+	CALL(sh, moved_frac, roofline_traffic_frac(sh, traffic_byte, measured_s, m->gpu->mem_byte_per_s.value));
+	SHOW(sh, measured_s, "measured");
+	SHOW(sh, attained_frac, "measured, of the peak");
+	SHOW(sh, moved_frac, "measured, of the bandwidth");
+	SHOW(sh, of_roof_frac, "measured, of the roof");
+	const char *verdict = attained_frac > 1 ? "infeasible: more arithmetic per second than the peak"
+	    : moved_frac > 1                    ? "infeasible: more bytes per second than the memory delivers"
+	                                        : "feasible";
+	TELL(sh, verdict, "verdict", verdict);
+	if (attained_frac <= 1 && moved_frac > 1)
+		run_warn(q->run, "bytes that come from a cache do not count as memory traffic");
+	return attained_frac > 1 || moved_frac > 1 ? ANSWERED_NO : ANSWERED;
+}
+
+void
+roof_show_place(struct sheet *sh, const struct point *p)
+{
+	SHOW(sh, ridge_flop_per_byte, "ridge point");
+	TELL(sh, bound, "bound", roofline_bound(p->intensity_flop_per_byte, p->ridge_flop_per_byte));
+	SHOW(sh, attainable_flop_per_s, "attainable");
+	SHOW(sh, of_peak_frac, "of the peak");
+}
+
+void
+roof_show_gains(struct sheet *sh, const struct point *p)
+{
+	CALL(sh, bandwidth_gain, roofline_bandwidth_gain(sh, p->compute_s, p->memory_s));
+	CALL(sh, arithmetic_gain, roofline_arithmetic_gain(sh, p->compute_s, p->memory_s));
+	if (bandwidth_gain > 1 && !isinf(bandwidth_gain))
+		SHOW(sh, bandwidth_gain, "gain from more bandwidth");
+	if (arithmetic_gain > 1)
+		SHOW(sh, arithmetic_gain, "gain from more arithmetic");
+}
+
+static const struct residual *
+residual_of(const struct calibration *c, const char *name)
+{
+	for (int i = 0; i < c->n_residuals; i++)
+		if (strcmp(c->residuals[i].name, name) == 0)
+			return &c->residuals[i];
+	return NULL;
+}
+
+/* What fitted parameters say of a matrix product, beside its roof. */
+void
+roof_show_calibrated(const struct roof *q, const struct machine *m, const struct op *op, double roof_s, bool alone)
+{
+	struct sheet *sh = q->run->sheet;
+
+	if (op->kind != OP_gemm || !gemm_calibrated(m->calibration, q->dtype))
+		return;
+	const struct gemm_shape shape = gemm_shape_of(op->dim[0], op->dim[1], op->dim[2], q->dtype);
+	CALL(sh, calibrated_s, gemm_time(sh, &shape, m->calibration, q->dtype));
+	if (!alone) {
+		SHOW(sh, calibrated_s, "calibrated");
+		return;
+	}
+	const struct residual *e =
+	    residual_of(m->calibration, arena_printf(q->run->arena, "gemm_%s", dtype_name(q->dtype)));
+	CALL(sh, calibrated_roof_frac, roofline_measured_frac(sh, roof_s, calibrated_s));
+	SHOW(sh, calibrated_s,
+	    e ? arena_printf(q->run->arena, "calibrated (mean error %.1f %%)", 100 * e->mape_frac.value)
+	      : "calibrated");
+	SHOW(sh, calibrated_roof_frac, "calibrated, of the roof");
+}
+
+/* Matrix units read 16 bytes at a time along n and k. */
+void
+roof_show_alignment(const struct roof *q, const struct op *op)
+{
+	struct sheet *sh = q->run->sheet;
+	const double elem_byte = op->elem_byte;
+
+	if (op->kind != OP_gemm)
+		return;
+	CALL(sh, n_left_over, alignment_left_over(sh, op->dim[1], elem_byte));
+	CALL(sh, k_left_over, alignment_left_over(sh, op->dim[2], elem_byte));
+	const char *which = n_left_over > 0 ? (k_left_over > 0 ? "n and k" : "n") : k_left_over > 0 ? "k" : NULL;
+	TELL(sh, alignment, "aligned to 16 bytes", which ? arena_printf(q->run->arena, "no: %s", which) : "yes");
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bandwidths as rows, and the choice between what was fitted and the textbook. */
+#include "cli/wires.h"
+
+#include <string.h>
+
+/* --- bandwidths ---------------------------------------------------------------------------------------------- */
+
+static double
+bare_rate(struct sheet *sh, const struct wires *w)
+{
+	double inside_byte_per_s;
+
+	if (datum_given(w->n_units)) {
+		TAKE(sh, n_links, w->n_units);
+		TAKE(sh, one_link_byte_per_s, w->rate);
+		SET_CALL(sh, inside_byte_per_s, link_total(sh, n_links, one_link_byte_per_s));
+	} else {
+		TAKE(sh, given_byte_per_s, w->rate);
+		SET(sh, inside_byte_per_s, given_byte_per_s);
+	}
+	if (w->n_groups > 1) {
+		TAKE(sh, n_groups, (double)w->n_groups);
+		TAKE(sh, host_byte_per_s, w->host_rate);
+		CALL(sh, ring_byte_per_s, ring_of_groups(sh, n_groups, inside_byte_per_s, host_byte_per_s));
+		return ring_byte_per_s;
+	}
+	return inside_byte_per_s;
+}
+
+static double
+gpu_rate(struct sheet *sh, const struct wires *w)
+{
+	if (w->gpu->link_kind && datum_given(w->gpu->n_links)) {
+		TAKE(sh, n_links, w->gpu->n_links);
+		TAKE(sh, one_link_byte_per_s,
+		    datum_given(w->gpu->link_byte_per_s) ? w->gpu->link_byte_per_s : w->link->byte_per_s);
+		CALL(sh, gpu_byte_per_s, link_total(sh, n_links, one_link_byte_per_s));
+		return gpu_byte_per_s;
+	}
+	TAKE(sh, slot_byte_per_s, w->link->byte_per_s);
+	double gpu_byte_per_s;
+	SET(sh, gpu_byte_per_s, slot_byte_per_s);
+	return gpu_byte_per_s;
+}
+
+static double
+system_rate(struct sheet *sh, const struct wires *w)
+{
+	const struct system *s = w->system;
+	double domain_rate_byte_per_s;
+
+	if (s->domain == DOMAIN_NONE) {
+		SET(sh, domain_rate_byte_per_s, 0);
+	} else if (datum_given(s->pair_byte_per_s)) {
+		TAKE(sh, n_local, w->n_ranks.value / w->n_nodes);
+		TAKE(sh, domain_byte_per_s, s->domain_byte_per_s);
+		TAKE(sh, pair_byte_per_s, s->pair_byte_per_s);
+		TAKE(sh, pair_max_byte_per_s,
+		    datum_given(s->pair_max_byte_per_s) ? s->pair_max_byte_per_s : s->pair_byte_per_s);
+		SET_CALL(sh, domain_rate_byte_per_s,
+		    mesh_bandwidth(sh, fmax(2, n_local), domain_byte_per_s, pair_byte_per_s, pair_max_byte_per_s));
+	} else {
+		TAKE(sh, domain_byte_per_s, s->domain_byte_per_s);
+		SET(sh, domain_rate_byte_per_s, domain_byte_per_s);
+	}
+	return domain_rate_byte_per_s;
+}
+
+static double
+wires_rate(struct sheet *sh, const struct wires *w)
+{
+	double rate_byte_per_s;
+
+	if (w->bare)
+		SET_CALL(sh, rate_byte_per_s, bare_rate(sh, w));
+	else if (w->system)
+		SET_CALL(sh, rate_byte_per_s, system_rate(sh, w));
+	else
+		SET_CALL(sh, rate_byte_per_s, gpu_rate(sh, w));
+	return rate_byte_per_s;
+}
+
+void
+wires_rates(struct run *r, struct wires *w)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, link_byte_per_s, wires_rate(sh, w));
+	if (link_byte_per_s > 0)
+		SHOW(sh, link_byte_per_s,
+		    w->n_groups > 1           ? "slowest hop, one direction"
+		        : w->bare && !w->link ? "bandwidth of a GPU, one direction"
+		                              : "links of a GPU, one direction");
+	w->link_byte_per_s = link_byte_per_s;
+	w->nic_byte_per_s = w->nic_rate.value;
+	if (w->system && w->n_nodes > 1) {
+		TAKE(sh, n_nics, w->system->n_nics);
+		TAKE(sh, one_nic_byte_per_s, w->system->nic_byte_per_s);
+		TAKE(sh, n_node_gpus, w->system->n_gpus);
+		CALL(sh, nic_byte_per_s, nic_share(sh, n_nics, one_nic_byte_per_s, n_node_gpus));
+		SHOW(sh, nic_byte_per_s, "its share of the network, one direction");
+		w->nic_byte_per_s = nic_byte_per_s;
+	} else if (w->n_nodes > 1) {
+		TAKE(sh, nic_byte_per_s, w->nic_rate);
+		SHOW(sh, nic_byte_per_s, "its share of the network, one direction");
+	}
+}
+
+/* --- what NCCL would choose ---------------------------------------------------------------------------------- */
+
+static bool
+over_pcie(const struct wires *w)
+{
+	return w->link && strcmp(w->link->kind, "pcie") == 0;
+}
+
+/* The share of its line rate that a link is counted at: NCCL's, or a measured one, or all. */
+static double
+counted_share(struct sheet *sh, const struct link *l)
+{
+	double counted_frac;
+
+	if (l && datum_given(l->nccl_byte_per_s) && datum_given(l->byte_per_s)) {
+		TAKE(sh, nccl_byte_per_s, l->nccl_byte_per_s);
+		TAKE(sh, one_byte_per_s, l->byte_per_s);
+		SET_CALL(sh, counted_frac, link_share(sh, nccl_byte_per_s, one_byte_per_s));
+	} else if (l && datum_given(l->efficiency_frac)) {
+		TAKE(sh, efficiency_frac, l->efficiency_frac);
+		SET(sh, counted_frac, efficiency_frac);
+	} else
+		SET(sh, counted_frac, 1);
+	return counted_frac;
+}
+
+static struct nccl_ground
+ground_of(const struct wires *w)
+{
+	const int generation = w->gpu ? nccl_generation(w->gpu->architecture) : -1;
+	const bool sharp = w->system ? w->system->sharp : generation >= 2 && !over_pcie(w);
+
+	return (struct nccl_ground){
+	    .generation = generation < 0 ? 1 : generation, /* RCCL was made from NCCL */
+	    .nvlink = !over_pcie(w),
+	    .switched = !w->system || w->system->domain == DOMAIN_NVSWITCH,
+	    .sharp = sharp,
+	    .network_sharp = w->system && w->system->fabric && w->system->fabric->in_switch_reduction,
+	    .amd_host = w->system && w->system->host_cpu &&
+	        (strstr(w->system->host_cpu, "AMD") || strstr(w->system->host_cpu, "EPYC")),
+	    .n_ranks = w->n_ranks.value,
+	    .n_nodes = w->n_nodes,
+	    .link_byte_per_s = link_reached(NULL, w->link_byte_per_s, counted_share(NULL, w->link)),
+	    .nic_byte_per_s = w->n_nodes > 1 ? w->nic_byte_per_s * 0.96 : 0, /* NCCL: 12 GB/s per 100 Gbit/s */
+	};
+}
+
+/* A rail ring is what NCCL calls a ring on several nodes. */
+static bool
+is_choice(const struct nccl_choice *choice, enum algorithm a)
+{
+	return a == ALGORITHM_AUTO || a == choice->algorithm ||
+	    (a == ALGORITHM_TREE && choice->algorithm == ALGORITHM_DOUBLE_TREE) ||
+	    (a == ALGORITHM_RAILS && choice->algorithm == ALGORITHM_RING);
+}
+
+/* --- plans --------------------------------------------------------------------------------------------------- */
+
+static bool
+can_do(struct run *r, const struct wires *w, enum collective c)
+{
+	const enum algorithm a = w->algorithm;
+
+	if (a == ALGORITHM_AUTO || (algorithm_does(a, c) && algorithm_spans(a, w->n_nodes)))
+		return true;
+	diag_error(r->diag, (struct source){0},
+	    algorithm_does(a, c) ? "--algo %s is not for %s" : "--algo %s does no %s", algorithm_name(a),
+	    algorithm_does(a, c) ? w->n_nodes > 1 ? "several nodes" : "one node" : collective_name(c));
+	char list[200] = "";
+	for (int i = 0; i < N_ALGORITHMS; i++)
+		if (algorithm_does((enum algorithm)i, c) && algorithm_spans((enum algorithm)i, w->n_nodes))
+			strcat(strcat(list, *list ? ", " : ""), algorithm_name((enum algorithm)i));
+	diag_hint(r->diag, "here it can be done by %s", list);
+	return false;
+}
+
+static struct collective_ask
+ask_of(const struct wires *w, enum collective c, enum algorithm a)
+{
+	return (struct collective_ask){
+	    .collective = c,
+	    .algorithm = a,
+	    .n_ranks = w->n_ranks.value,
+	    .n_nodes = w->n_nodes,
+	    /* a node of one GPU has no links inside, and needs none */
+	    .link_byte_per_s = w->link_byte_per_s > 0 ? w->link_byte_per_s
+	        : w->n_nodes > 1                      ? w->nic_byte_per_s
+	                                              : INFINITY,
+	    .nic_byte_per_s = w->nic_byte_per_s,
+	    .chunk_byte = 512 * 1024.0, /* NCCL's chunk of the Simple protocol */
+	};
+}
+
+static enum algorithm
+usual(const struct wires *w, enum collective c)
+{
+	const enum algorithm a = algorithm_usual(c);
+
+	return a == ALGORITHM_RING && w->n_nodes > 1 ? ALGORITHM_RAILS : a;
+}
+
+/* A bare rate: the formula and nothing else. */
+static void
+plan_bare(
+    struct run *r, const struct wires *w, enum collective c, struct collective_plan *plan, struct wires_words *words)
+{
+	const enum algorithm a = w->algorithm == ALGORITHM_AUTO ? usual(w, c) : w->algorithm;
+
+	plan->form = FORM_TEXTBOOK;
+	plan->ask = ask_of(w, c, a);
+	plan->ask.hop_s = plan->ask.node_hop_s = datum_or(w->latency, 0);
+	if (!datum_given(w->latency))
+		plan->ask.chunk_byte = 0; /* no latency: nothing to fill the pipeline with */
+	words->algorithm = algorithm_name(a);
+	words->model = datum_given(w->latency) ? "textbook formula" : "textbook formula without latency";
+	(void)r;
+}
+
+/* Rows of the rates that a plan by link facts goes by, in a scope of their own. */
+static void
+reached_rates(struct sheet *sh, const char *scope, const struct wires *w, const struct nccl_ground *g, enum protocol p,
+    struct collective_ask *plan)
+{
+	const bool nvls = plan->algorithm == ALGORITHM_NVLS || plan->algorithm == ALGORITHM_NVLS_TREE;
+	const bool shown = strcmp(scope, "wires") == 0; /* buckets go the same way */
+
+	SCOPE (sh, scope) {
+		TAKE(sh, protocol_frac, nvls ? 1 : protocol_share(p));
+		if (w->link && isfinite(plan->link_byte_per_s)) {
+			TAKE(sh, line_byte_per_s, plan->link_byte_per_s);
+			double counted_frac;
+			if (nvls) {
+				TAKE(sh, nvls_frac, nvls_reach(g->generation));
+				SET(sh, counted_frac, nvls_frac);
+			} else
+				SET_CALL(sh, counted_frac, counted_share(sh, w->link));
+			CALL(sh, counted_byte_per_s, link_reached(sh, line_byte_per_s, counted_frac));
+			CALL(sh, data_byte_per_s, link_reached(sh, counted_byte_per_s, protocol_frac));
+			if (w->n_nodes <= 1 && shown)
+				SHOW(sh, data_byte_per_s, "of which data get");
+			plan->link_byte_per_s = data_byte_per_s;
+		}
+		if (w->n_nodes > 1 && w->system) {
+			TAKE(sh, nic_line_byte_per_s, plan->nic_byte_per_s);
+			CALL(sh, nic_counted_frac, counted_share(sh, w->system->fabric));
+			CALL(sh, nic_counted_byte_per_s, link_reached(sh, nic_line_byte_per_s, nic_counted_frac));
+			CALL(sh, nic_data_byte_per_s, link_reached(sh, nic_counted_byte_per_s, protocol_frac));
+			if (shown)
+				SHOW(sh, nic_data_byte_per_s, "of which data get");
+			plan->nic_byte_per_s = nic_data_byte_per_s;
+		}
+	}
+}
+
+/* Link facts: what NCCL counts on of the line rate, and the latencies of its model. */
+static void
+plan_facts(struct run *r, const struct wires *w, const char *scope, enum collective c, const struct nccl_ground *g,
+    const struct nccl_choice *choice, struct collective_plan *plan, struct wires_words *words)
+{
+	const enum algorithm asked = w->algorithm == ALGORITHM_AUTO ? choice->algorithm : w->algorithm;
+	const enum algorithm a = asked == ALGORITHM_RING && w->n_nodes > 1 ? ALGORITHM_RAILS : asked;
+	const enum protocol p = choice->protocol;
+
+	plan->form = FORM_TEXTBOOK;
+	plan->ask = ask_of(w, c, a);
+	reached_rates(r->sheet, scope, w, g, p, &plan->ask);
+	plan->ask.base_s = nccl_base(a, p);
+	plan->ask.hop_s = nccl_hop(a, p, g->nvlink);
+	plan->ask.node_hop_s = w->n_nodes > 1 ? nccl_node_hop(a, p) : 0;
+	words->algorithm = algorithm_name(a);
+	words->protocol = a == ALGORITHM_DIRECT ? NULL : protocol_name(p);
+	words->model = "link facts and NCCL's latencies, not measured";
+	run_warn(r, "%s: %s; expect 25 %% error for large messages and a factor of two for small ones", words->model,
+	    w->algorithm == ALGORITHM_AUTO ? "nothing was fitted here" : "the fits are of what NCCL chooses by itself");
+}
+
+static const char *
+error_words(struct run *r, const struct calibration *c, const char *name, const char *what)
+{
+	for (int i = 0; i < c->n_residuals; i++)
+		if (strcmp(c->residuals[i].name, name) == 0)
+			return arena_printf(
+			    r->arena, "%s, mean error %.0f %%", what, 100 * c->residuals[i].mape_frac.value);
+	return what;
+}
+
+static const char *const keys[N_COLLECTIVES] = {
+#define COLLECTIVE(id, text, key, title) [COLLECTIVE_##id] = key,
+#include "ridge/collective.def"
+#undef COLLECTIVE
+};
+
+/* Fitted inside one node.  What was not measured alone goes at the pace of an all-gather: a ring too. */
+static bool
+plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_byte, struct collective_plan *plan,
+    struct wires_words *words)
+{
+	const enum collective as = w->fit->has_collective[c] ? c : COLLECTIVE_ALL_GATHER;
+
+	if (!w->fit->has_collective[as])
+		return false;
+	plan->form = FORM_RAMP;
+	plan->ramp = &w->fit->collective[as];
+	words->model = error_words(r, w->fit, keys[as], "fitted to NCCL on 2 to 8 GPUs");
+	if (as != c)
+		run_warn(
+		    r, "no measurements of %s alone: it is taken at the pace of an all-gather", collective_name(c));
+	if (w->n_ranks.value > 8)
+		run_warn(r, "the fit is of 2 to 8 GPUs: %g is an extrapolation", w->n_ranks.value);
+	if (size_byte > 2 * 512 * 1048576.0)
+		run_warn(r, "the fit ends at 512 MiB: larger all-reduces were measured up to 15 %% faster");
+	return true;
+}
+
+static bool
+plan_network(
+    struct run *r, const struct wires *w, enum collective c, struct collective_plan *plan, struct wires_words *words)
+{
+	const struct calibration *own = w->network;
+	const struct calibration *any = w->transferred_network ? own : NULL;
+
+	if (own && !own->has_network[c] && !w->transferred_network)
+		any = run_calibration(r, "network", NULL);
+	const struct calibration *fit = own && own->has_network[c] ? own : any;
+	if (!fit || !fit->has_network[c])
+		return false;
+	plan->form = FORM_NETWORK;
+	plan->network = &fit->network[c];
+	plan->n_nics_per_gpu = w->system->n_nics.value / w->system->n_gpus.value;
+	plan->ask.node_hop_s =
+	    nccl_node_hop(c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING, PROTOCOL_SIMPLE);
+	if (fit != any) {
+		words->model = arena_printf(
+		    r->arena, "fitted to NCCL over %s on %g nodes", fit->fabric, plan->network->n_nodes.value);
+		return true;
+	}
+	words->model = "shares and latencies of other networks";
+	run_warn(r,
+	    "no measurements of %s over %s: those of other networks are taken over; expect 20 %% error and more",
+	    collective_name(c), w->system->fabric->id);
+	return true;
+}
+
+static void
+plan_custom(
+    struct run *r, const struct wires *w, double size_byte, struct collective_plan *plan, struct wires_words *words)
+{
+	plan->form = FORM_CUSTOM;
+	plan->custom = &w->engine->custom[0];
+	words->algorithm = arena_printf(r->arena, "%s's own", w->engine->backend);
+	words->model = error_words(r, w->engine, "custom_all_reduce", "fitted under CUDA graphs");
+	if (size_byte > 32e6)
+		run_warn(
+		    r, "engines use their own all-reduce up to some megabytes: above 32 MB this is an extrapolation");
+}
+
+bool
+wires_plan(struct run *r, const struct wires *w, const char *scope, enum collective c, double size_byte,
+    struct collective_plan *plan, struct wires_words *words)
+{
+	*plan = (struct collective_plan){0};
+	*words = (struct wires_words){NULL, NULL, NULL};
+	if (!can_do(r, w, c))
+		return false;
+	if (w->bare) {
+		plan_bare(r, w, c, plan, words);
+		return true;
+	}
+	const struct nccl_ground ground = ground_of(w);
+	const bool direct = algorithm_usual(c) == ALGORITHM_DIRECT;
+	const struct nccl_choice choice = direct ? (struct nccl_choice){ALGORITHM_DIRECT, PROTOCOL_SIMPLE, "direct"}
+	                                         : nccl_choose(&ground, c, size_byte, w->algorithm);
+	plan->ask = ask_of(w, c, choice.algorithm);
+	if (w->engine) {
+		plan_custom(r, w, size_byte, plan, words);
+		return true;
+	}
+	const struct nccl_choice free_choice = direct ? choice : nccl_choose(&ground, c, size_byte, ALGORITHM_AUTO);
+	words->algorithm = choice.algorithm == ALGORITHM_DIRECT ? "direct" : choice.name;
+	words->protocol = direct ? NULL : protocol_name(choice.protocol);
+	if (is_choice(&free_choice, w->algorithm) &&
+	    (w->n_nodes > 1  ? plan_network(r, w, c, plan, words)
+	            : w->fit ? plan_ramp(r, w, c, size_byte, plan, words)
+	                     : false))
+		return true;
+	plan_facts(r, w, scope, c, &ground, &choice, plan, words);
+	return true;
+}

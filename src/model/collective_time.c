@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ridge/collective.h"
+
+static double
+network_time(struct sheet *sh, const struct collective_plan *plan, double size_byte)
+{
+	GIVEN(sh, size_byte);
+	TAKE(sh, n_ranks, plan->ask.n_ranks);
+	TAKE(sh, n_nodes, plan->ask.n_nodes);
+	TAKE(sh, n_nics_per_gpu, plan->n_nics_per_gpu);
+	TAKE(sh, nic_byte_per_s, plan->ask.nic_byte_per_s);
+	TAKE(sh, node_hop_s, plan->ask.node_hop_s);
+	CALL(sh, network_s,
+	    collective_network(sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, n_nics_per_gpu,
+	        nic_byte_per_s, node_hop_s));
+	return network_s;
+}
+
+double
+collective_time(struct sheet *sh, const struct collective_plan *plan, double size_byte)
+{
+	GIVEN(sh, size_byte);
+	struct collective_ask ask = plan->ask;
+	ask.size_byte = size_byte;
+	double planned_s = 0;
+	switch (plan->form) {
+	case FORM_TEXTBOOK:
+		SET_CALL(sh, planned_s, collective_textbook(sh, &ask));
+		break;
+	case FORM_RAMP:
+		SET_CALL(sh, planned_s, collective_ramp(sh, ask.collective, plan->ramp, ask.n_ranks, size_byte));
+		break;
+	case FORM_CUSTOM:
+		SET_CALL(sh, planned_s, allreduce_custom(sh, plan->custom, ask.n_ranks, size_byte));
+		break;
+	case FORM_NETWORK:
+		SET_CALL(sh, planned_s, network_time(sh, plan, size_byte));
+		break;
+	}
+	return planned_s;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The laws of a sheet, row by row.
+ *
+ *	A formula names only rows recorded before it, in its own scope or one around it; its dimensions agree; evaluating
+ *	its text again gives the recorded value bit for bit.
+ *	A sum is the sum of its items in order, a maximum their fmax; a call has the value of the last row inside it, which
+ *	is what --explain shows in its place; an argument that can be read has the unit of the parameter it is given to.
+ *	Paths are unique.
+ */
+#include "law/law.h"
+
+#include "base/formula.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct checker {
+	const struct sheet *sh;
+	struct faults *faults;
+	int at; /* row under the law */
+};
+
+bool
+same_bits(double a, double b)
+{
+	return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static void
+add_fault(struct faults *f, const char *subject, const char *format, va_list args)
+{
+	char text[1000];
+
+	f->n++;
+	for (size_t i = 0; i < f->n_list; i++)
+		if (strcmp(f->list[i].subject, subject) == 0 && strcmp(f->list[i].format, format) == 0)
+			return;
+	vsnprintf(text, sizeof text, format, args);
+	f->list = arena_grow(f->arena, f->list, f->n_list, f->n_list + 1, sizeof *f->list);
+	f->list[f->n_list++] = (struct fault){arena_text(f->arena, subject), format, arena_text(f->arena, text)};
+	if (f->to)
+		fprintf(f->to, "%s\n    %s\n    in %s\n", subject, text, f->where);
+}
+
+void
+fault_report(struct faults *f, const char *subject, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add_fault(f, subject, format, args);
+	va_end(args);
+}
+
+/* One row's fault.  Its formula says where it is, in all sheets; other rows are named by their path. */
+static void __attribute__((format(printf, 2, 3)))
+broken(struct checker *c, const char *format, ...)
+{
+	char subject[600];
+	const struct row *row = sheet_row(c->sh, c->at);
+	va_list args;
+
+	if (row->name && row->text && row->kind != ROW_WORD)
+		snprintf(subject, sizeof subject, "%s = %s", row->name, row->text);
+	else
+		sheet_path(c->sh, c->at, subject, sizeof subject);
+	va_start(args, format);
+	add_fault(c->faults, subject, format, args);
+	va_end(args);
+}
+
+/* --- formulas ------------------------------------------------------------------------------------------------------ */
+
+static bool
+find(const void *context, const char *name, struct formula_value *out)
+{
+	const struct checker *c = context;
+	const int i = sheet_resolve(c->sh, c->at, name);
+
+	if (i < 0)
+		return false;
+	*out = (struct formula_value){.value = sheet_row(c->sh, i)->value, .dim = dim_of_name(name)};
+	return true;
+}
+
+/* What C reads but the law does not allow; the formula reader would refuse it too, less clearly. */
+static const char *
+forbidden(const char *text)
+{
+	static const char *const types[] = {"(double)", "(float)", "(int)", "(long)", "(unsigned)", "(size_t)", "(bool)"};
+
+	if (strstr(text, "->"))
+		return "reaches into a struct: TAKE the number first";
+	if (strchr(text, '?'))
+		return "has a condition: SET it in each branch";
+	if (strpbrk(text, "[]&|!<>={};"))
+		return "is more than arithmetic";
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (strstr(text, types[i]))
+			return "has a cast";
+	return NULL;
+}
+
+static void
+check_formula(struct checker *c, const struct row *row)
+{
+	struct formula_value v;
+	struct formula_fault fault;
+	char is[80], must[80];
+
+	if (!row->text) {
+		broken(c, "a formula without a text");
+		return;
+	}
+	c->faults->n_formulas++;
+	if (forbidden(row->text)) {
+		broken(c, "the formula %s", forbidden(row->text));
+		return;
+	}
+	if (!formula_evaluate(row->text, (struct formula_names){find, c}, &v, &fault)) {
+		broken(c, "column %d: %s", fault.column, fault.what);
+		return;
+	}
+	if (!formula_assignable(v, dim_of_name(row->name))) {
+		dim_name(v.dim, is, sizeof is);
+		dim_name(dim_of_name(row->name), must, sizeof must);
+		broken(c, "the formula gives %s, but the name says %s", is, must);
+	}
+	if (!same_bits(v.value, row->value))
+		broken(c, "the text gives %.17g, but %.17g was recorded", v.value, row->value);
+}
+
+/* --- calls --------------------------------------------------------------------------------------------------------- */
+
+/* The last row with a value directly inside, or -1. */
+static int
+result_of(const struct sheet *sh, int scope)
+{
+	for (int i = sheet_size(sh) - 1; i > scope; i--)
+		if (sheet_row(sh, i)->parent == scope && sheet_row(sh, i)->kind != ROW_SCOPE && sheet_row(sh, i)->kind != ROW_WORD &&
+		    sheet_row(sh, i)->kind != ROW_ITEM)
+			return i;
+	return -1;
+}
+
+static void
+check_result(struct checker *c, const struct row *row)
+{
+	const int result = result_of(c->sh, c->at);
+	char is[80], must[80];
+
+	if (result < 0) {
+		broken(c, "nothing was recorded inside: is the sheet passed on?");
+		return;
+	}
+	const struct row *last = sheet_row(c->sh, result);
+	const struct formula_value v = {.value = last->value, .dim = dim_of_name(last->name)};
+	if (!same_bits(last->value, row->value))
+		broken(c, "is %.17g, but its last row, %s, is %.17g", row->value, last->name, last->value);
+	if (!formula_assignable(v, dim_of_name(row->name))) {
+		dim_name(v.dim, is, sizeof is);
+		dim_name(dim_of_name(row->name), must, sizeof must);
+		broken(c, "the callee's %s is %s, but the name says %s", last->name, is, must);
+	}
+}
+
+/* Copy the next argument of a call, and step over its comma; false when there is none. */
+static bool
+next_argument(const char **at, char *buf, size_t size)
+{
+	int depth = 0;
+	size_t n = 0;
+	const char *p = *at;
+
+	while (*p == ' ')
+		p++;
+	if (!*p || *p == ')')
+		return false;
+	for (; *p && !(depth == 0 && (*p == ',' || *p == ')')); p++) {
+		depth += (*p == '(') - (*p == ')');
+		if (n + 1 < size)
+			buf[n++] = *p;
+	}
+	buf[n] = '\0';
+	*at = *p == ',' ? p + 1 : p;
+	return true;
+}
+
+static void
+check_argument(struct checker *c, const char *argument, const struct row *given)
+{
+	struct formula_value v;
+	struct formula_fault fault;
+	char is[80], must[80];
+
+	if (forbidden(argument) || !formula_evaluate(argument, (struct formula_names){find, c}, &v, &fault))
+		return;
+	/* a name that means something else in C than in the sheet tells nothing */
+	if (v.literal || !same_bits(v.value, given->value) || formula_assignable(v, dim_of_name(given->name)))
+		return;
+	dim_name(v.dim, is, sizeof is);
+	dim_name(dim_of_name(given->name), must, sizeof must);
+	broken(c, "the argument %s is %s, but the parameter %s is %s", argument, is, given->name, must);
+}
+
+/* Arguments and the parameters that the callee recorded, when there are as many of them: all arguments are numbers then. */
+static void
+check_arguments(struct checker *c, const struct row *row)
+{
+	char argument[300];
+	int n_arguments = -1, n_given = 0;
+	const char *start = strchr(row->text, '('), *at = start ? start + 1 : "";
+
+	while (next_argument(&at, argument, sizeof argument))
+		n_arguments++;
+	for (int i = c->at + 1; i < sheet_size(c->sh); i++)
+		n_given += sheet_row(c->sh, i)->parent == c->at && sheet_row(c->sh, i)->kind == ROW_GIVEN;
+	if (n_arguments != n_given || n_given == 0)
+		return;
+	at = start + 1;
+	next_argument(&at, argument, sizeof argument); /* the sheet */
+	for (int i = c->at + 1; i < sheet_size(c->sh); i++)
+		if (sheet_row(c->sh, i)->parent == c->at && sheet_row(c->sh, i)->kind == ROW_GIVEN &&
+		    next_argument(&at, argument, sizeof argument))
+			check_argument(c, argument, sheet_row(c->sh, i));
+}
+
+/* --- sums and maxima ----------------------------------------------------------------------------------------------- */
+
+static void
+check_items(struct checker *c, const struct row *row)
+{
+	double all = row->kind == ROW_SUM ? 0 : -INFINITY;
+	int n = 0;
+
+	for (int i = c->at + 1; i < sheet_size(c->sh); i++) {
+		const struct row *item = sheet_row(c->sh, i);
+		if (item->parent != c->at)
+			continue;
+		if (item->kind != ROW_ITEM || item->item != n)
+			broken(c, "item %d is missing", n);
+		all = row->kind == ROW_SUM ? all + item->value : fmax(all, item->value);
+		n++;
+	}
+	if (row->kind == ROW_MOST && n == 0)
+		broken(c, "the largest of nothing");
+	if (!same_bits(all, row->value))
+		broken(c, "is %.17g, but its items make %.17g", row->value, all);
+}
+
+/* --- names --------------------------------------------------------------------------------------------------------- */
+
+struct path {
+	const char *text;
+	int row;
+};
+
+static int
+by_text(const void *a, const void *b)
+{
+	const struct path *x = a, *y = b;
+	const int order = strcmp(x->text, y->text);
+
+	return order ? order : x->row - y->row;
+}
+
+static void
+check_paths(struct checker *c)
+{
+	const int n = sheet_size(c->sh);
+	struct arena *a = arena_new();
+	struct path *paths = ARENA_ARRAY(a, struct path, n + 1);
+	char buf[600];
+
+	for (int i = 0; i < n; i++) {
+		sheet_path(c->sh, i, buf, sizeof buf);
+		paths[i] = (struct path){arena_text(a, buf), i};
+	}
+	qsort(paths, (size_t)n, sizeof *paths, by_text);
+	for (int i = 1; i < n; i++)
+		if (strcmp(paths[i].text, paths[i - 1].text) == 0) {
+			c->at = paths[i].row;
+			broken(c, "the name stands twice in its scope");
+		}
+	arena_free(a);
+}
+
+/* Suffixes that look like units but are none: such a name would pass for a pure number. */
+static void
+check_suffix(struct checker *c, const char *name)
+{
+	static const char *const wrong[] = {"ms", "us", "ns", "sec", "secs", "seconds", "min", "hours", "bytes", "kb", "mb", "gb",
+	    "tb", "kib", "mib", "gib", "bit", "flops", "gflop", "tflop", "hz", "mhz", "ghz", "percent", "pct", "tokens", "params",
+	    "watts", "dollars", "dollar", "eur"};
+	const char *last = strrchr(name, '_');
+
+	if (!last || text_begins(name, "n_"))
+		return;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		if (strcmp(last + 1, wrong[i]) == 0)
+			broken(c, "'_%s' is not a unit suffix", wrong[i]);
+}
+
+/* --- all ----------------------------------------------------------------------------------------------------------- */
+
+static void
+check_row(struct checker *c)
+{
+	const struct row *row = sheet_row(c->sh, c->at);
+
+	if (!row->name || !*row->name)
+		broken(c, "a row without a name");
+	if (row->open)
+		broken(c, "the scope was never left");
+	switch (row->kind) {
+	case ROW_LET:
+		check_formula(c, row);
+		break;
+	case ROW_CALL:
+		check_arguments(c, row);
+		check_result(c, row);
+		break;
+	case ROW_ITEM:
+		check_result(c, row);
+		break;
+	case ROW_SUM:
+	case ROW_MOST:
+		check_items(c, row);
+		break;
+	case ROW_WORD:
+		if (!row->text)
+			broken(c, "a word that is missing");
+		return;
+	case ROW_SCOPE:
+		return;
+	case ROW_GIVEN:
+	case ROW_DATUM:
+	case ROW_INPUT:
+		break;
+	}
+	if (row->name)
+		check_suffix(c, row->name);
+}
+
+int
+law_check(const struct sheet *sh, struct faults *f)
+{
+	const int before = f->n;
+	struct checker c = {sh, f, 0};
+
+	f->n_rows += sheet_size(sh);
+	for (c.at = 0; c.at < sheet_size(sh); c.at++)
+		check_row(&c);
+	check_paths(&c);
+	return f->n - before;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The sheets of real command lines. */
+#include "law/law.h"
+
+#include "base/text.h"
+#include "cli/help.h"
+#include "cli/ridge.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * Braces mean one line for each word in them, several braces all combinations.  Each line must be answered, unless it is
+ * marked SOME: then some may be refused (a layout that does not divide a model), but not all.  Lines of commands that this
+ * program was built without are left out.
+ */
+enum refusal { ALL, SOME };
+
+static const struct {
+	enum refusal refusal;
+	const char *line;
+} lines[] = {
+    /* the cache: shared heads, latents, windows, chunks */
+    {ALL, "kv {llama2-7b|llama3-70b|deepseek-v3|gemma2-27b|gpt-oss-120b|llama4-scout|falcon-7b} --seq {1000|200000}"},
+    {ALL, "kv {llama2-7b|mixtral-8x7b|gemma3-27b} --kv-dtype {fp8|bf16|nvfp4} --block {1|16} --batch 7"},
+    {SOME, "kv {llama3-70b|deepseek-v3|qwen3-32b} --gpu {h100|a100|mi300x} --layout tp={1|2|8} --seq 9000 --max-seq 16384"},
+    {ALL, "kv --layers 40 --kv-heads 10 --heads 40 --head-dim 96 --gpu v100 --weights 7GB --seq 3001 --batch 5"},
+    /* the roof: operators, layers, models, bare numbers */
+    {ALL, "roofline gemm --m {1|4096} --n 4096 --k 14336 --gpu {h100|a100,h100} --dtype {bf16|fp32}"},
+    {ALL, "roofline gemm --m 8192 --n 8192 --k 8192 --gpu {h100|b200} --dtype fp8"},
+    {ALL, "roofline layer --hidden 4096 --heads 32 --batch 4 --gpu a100 --seq {128|2048}"},
+    {SOME, "roofline {llama3-8b|mixtral-8x7b|deepseek-v3|bert-large|vit-h-14|resnet50} --gpu h100 --phase {prefill|decode|train}"},
+    {ALL, "roofline {llama3-8b|gemma2-9b|llama4-scout} --gpu h200 --unfused --batch 3 --seq 5000"},
+    {ALL, "roofline --flops 1.2TFLOP --bytes 3GB --time 5ms --gpu {h100|v100}"},
+    /* the database */
+    {ALL, "hw list {gpus|systems|links}"},
+    {ALL, "hw show {h100|v100|mi300x|dgx-h100|nvlink4|a100|gb200|rtx-4090}"},
+    {ALL, "hw compare {a100 h100 b200|h100 mi300x}"},
+    {ALL, "model list"},
+    {ALL, "model show {llama3-70b|deepseek-v3|gemma3-27b|bert-large|vit-h-14|resnet50|gpt3-175b|gpt-oss-20b|llama4-maverick}"},
+    /* memory: training under layouts, recompute policies and states */
+    {SOME, "memory {llama2-7b|llama3-70b|gpt3-175b} --gpu h100 --layout {dp=8,zero=3|tp=8,pp=4,dp=2,zero=1|tp=2,cp=2,dp=2,sp} "
+	  "--recompute {none|full|selective} --batch 1 --seq 4096"},
+    {SOME, "memory {mixtral-8x7b|deepseek-v3|qwen3-30b-a3b} --gpu h200 --layout {dp=64,ep=8,zero=1|tp=2,pp=4,dp=16,ep=8} --seq 4096 "
+	  "--batch 1"},
+    {SOME, "memory llama3-8b --gpu {a100|b200} --dtype {bf16|fp8|fp32} --optimizer {adam|adam8bit|lion|sgd} --batch 2 --seq 2048"},
+    {SOME, "memory llama3-8b --gpu h100 --stack {megatron-core|torchtitan|hf-deepspeed|llm-foundry|torchtune} --layout dp=8,zero={1|2|3} "
+	  "--batch 1 --seq 4096"},
+    {SOME, "memory llama3-8b --gpu rtx-4090 --lora-rank 16 --quant {nf4|none|int8} --batch 1 --seq 1024"},
+    {SOME, "memory {llama3-70b|deepseek-v3|gemma2-27b} --gpu h100 --infer --layout tp=8 --batch 16 --seq 8192"},
+    /* collectives */
+    {SOME, "comm {allreduce|allgather|reducescatter|alltoall|broadcast|reduce|sendrecv} --bytes {4KiB|64MiB|14GB} --ranks {2|8|64} --system "
+	  "{dgx-h100|dgx-a100|dgx-1v}"},
+    {SOME, "comm allreduce --bytes 1GB --ranks 16 --bandwidth 50GB/s --algorithm {ring|tree|double-tree|nvls}"},
+    {SOME, "comm allreduce --bytes 1GB --ranks 32 --system dgx-h100 --algorithm "
+	  "{ring|tree|double-tree|nvls|nvlstree|collnet|hierarchical|hierarchical-overlap|rails}"},
+    /* scaling */
+    {SOME, "scale --points 1:100,2:190,4:360,8:660,16:1150"},
+    {SOME, "scale --stages {4|8} --microbatches {8|32} --interleave {1|2} --target 0.1"},
+    /* how many */
+    {SOME, "capacity {llama3-70b|deepseek-v3|llama2-7b} --users {100|3000} --tokens 4000 --gpu {h100|a100,h100,b200}"},
+    {SOME, "capacity llama3-70b --rate 50 --isl 1000 --osl 300 --gpu h100 --itl 40ms"},
+    {SOME, "capacity --params 7e9 --bits 4 --users 1000 --tokens 1000 --gpu-mem 80GB --kv-rule doc --headroom 0.2"},
+    /* sweeps, jobs and --set go through other code than plain lines */
+    {ALL, "kv llama3-8b --sweep seq=1024..65536*4 --sweep batch=1,8"},
+    {SOME, "memory llama3-8b --gpu h100 --sweep batch=1..8*2 --set gpu.memory.bandwidth=3TB/s"},
+    {SOME, "{kv|memory|capacity|comm|roofline} workloads/jobs/{kv-llama2-7b|llama2-7b-fsdp8|memory-7b-adam|capacity-7b-1000-users|"
+	  "comm-7b-ring|roofline-gemm-4096|roofline-layer}.yaml"},
+};
+
+static struct faults *faults; /* of the line that is being asked: the inspector has no other way to know */
+
+static void
+inspect(const struct sheet *sh, const char *command)
+{
+	(void)command;
+	law_check(sh, faults);
+}
+
+/* Words as a shell splits them: blanks and quotes. */
+static int
+split(struct arena *a, const char *line, char **words, int most)
+{
+	int n = 0;
+
+	words[n++] = arena_text(a, "ridge");
+	for (const char *p = line; *p && n < most - 1;) {
+		char word[1000];
+		size_t m = 0;
+		while (*p == ' ')
+			p++;
+		if (!*p)
+			break;
+		for (char quote = '\0'; *p && (quote || *p != ' '); p++) {
+			if (!quote && (*p == '\'' || *p == '"'))
+				quote = *p;
+			else if (quote && quote == *p)
+				quote = '\0';
+			else if (m + 1 < sizeof word)
+				word[m++] = *p;
+		}
+		words[n++] = arena_copy(a, word, m);
+	}
+	words[n] = NULL;
+	return n;
+}
+
+/* Run one line with its answer thrown away; what it complained about comes back in `said`. */
+static int
+ask(const char *line, char *said, size_t size)
+{
+	struct arena *a = arena_new();
+	char *words[128];
+	const int n = split(a, line, words, 128);
+	FILE *errors = tmpfile();
+
+	if (!errors)
+		abort();
+	fflush(stdout);
+	fflush(stderr);
+	const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+	if (out < 0 || err < 0 || !freopen("/dev/null", "w", stdout) || dup2(fileno(errors), STDERR_FILENO) < 0)
+		abort();
+	const int status = ridge_main(n, words, inspect);
+	fflush(stdout);
+	fflush(stderr);
+	dup2(out, STDOUT_FILENO);
+	dup2(err, STDERR_FILENO);
+	close(out);
+	close(err);
+	rewind(errors);
+	said[fread(said, 1, size - 1, errors)] = '\0';
+	fclose(errors);
+	arena_free(a);
+	return status;
+}
+
+/* True when the line was answered. */
+static bool
+check_line(struct faults *f, const char *line, bool must)
+{
+	char said[600];
+	const int before = f->n_rows;
+
+	faults = f;
+	f->where = arena_printf(f->arena, "ridge %s", line);
+	const int status = ask(line, said, sizeof said);
+	if (status > 1 && must)
+		fault_report(f, f->where, "is refused (status %d): %s", status, said);
+	else if (status <= 1 && f->n_rows == before && !strstr(line, "--help") && !text_begins(line, "check"))
+		fault_report(f, f->where, "has no rows");
+	return status <= 1;
+}
+
+/* Every combination of the words in braces; `answered` counts. */
+static void
+each_line(struct faults *f, const char *line, bool must, int *answered)
+{
+	const char *open = strchr(line, '{'), *close = open ? strchr(open, '}') : NULL;
+
+	if (!close) {
+		*answered += check_line(f, line, must);
+		return;
+	}
+	for (const char *word = open + 1; word <= close;) {
+		const size_t n = strcspn(word, "|}");
+		each_line(f, arena_printf(f->arena, "%.*s%.*s%s", (int)(open - line), line, (int)n, word, close + 1), must, answered);
+		word += n + 1;
+	}
+}
+
+/* Whether this program has the command that the line asks; the first word may be several. */
+static bool
+has_command(struct arena *a, const char *line)
+{
+	if (*line == '{')
+		return true;
+	return command_find(arena_copy(a, line, strcspn(line, " "))) != NULL;
+}
+
+static void
+check_examples(struct faults *f)
+{
+	for (size_t i = 0; i < n_commands; i++)
+		for (size_t k = 0; k < commands[i]->n_examples; k++) {
+			const struct example *e = &commands[i]->examples[k];
+			f->where = "the examples";
+			if (strncmp(e->line, commands[i]->name, strlen(commands[i]->name)) != 0)
+				fault_report(f, e->line, "an example begins with the command's name, %s", commands[i]->name);
+			else if (!strpbrk(e->line, "|<>") && e->status < 2)
+				check_line(f, e->line, true);
+		}
+}
+
+void
+command_sheets(struct faults *f)
+{
+	check_examples(f);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		int answered = 0;
+		if (!has_command(f->arena, lines[i].line))
+			continue;
+		each_line(f, lines[i].line, lines[i].refusal == ALL, &answered);
+		if (!answered && lines[i].refusal == SOME)
+			fault_report(f, lines[i].line, "all of these are refused");
+	}
+}

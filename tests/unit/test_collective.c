@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Collectives: the forms of the papers, what must hold of any of them, and published measurements. */
+#include "ridge/collective.h"
+
+#include "data/database.h"
+
+#include <check.h>
+#include <string.h>
+
+Suite *collective_suite(void);
+
+static const double GB = 1e9, MiB = 1048576.0, GiB = 1073741824.0;
+
+static struct collective_ask
+ask(enum collective c, enum algorithm a, double n_ranks, double n_nodes, double size_byte)
+{
+	return (struct collective_ask){.collective = c,
+	    .algorithm = a,
+	    .n_ranks = n_ranks,
+	    .n_nodes = n_nodes,
+	    .size_byte = size_byte,
+	    .link_byte_per_s = 300 * GB,
+	    .nic_byte_per_s = 25 * GB,
+	    .hop_s = 2e-6,
+	    .node_hop_s = 10e-6,
+	    .base_s = 5e-6,
+	    .chunk_byte = 512 * 1024.0};
+}
+
+/* Every pair that is possible, on 8 ranks of one node or of four. */
+static bool
+each_pair(int i, struct collective_ask *out)
+{
+	const enum collective c = (enum collective)(i % N_COLLECTIVES);
+	const enum algorithm a = (enum algorithm)(i / N_COLLECTIVES % N_ALGORITHMS);
+	const double n_nodes = i / N_COLLECTIVES / N_ALGORITHMS ? 4 : 1;
+
+	*out = ask(c, a, 8, n_nodes, 64 * MiB);
+	return a != ALGORITHM_CUSTOM && algorithm_does(a, c) && algorithm_spans(a, n_nodes);
+}
+
+enum { N_PAIRS = 2 * N_COLLECTIVES * N_ALGORITHMS };
+
+/* --- volumes ------------------------------------------------------------------------------------------------------ */
+
+/* NVIDIA/nccl-tests, doc/PERFORMANCE.md. */
+START_TEST(bus_factors)
+{
+	static const struct {
+		enum collective c;
+		double n_ranks, factor;
+	} cases[] = {
+	    {COLLECTIVE_ALL_REDUCE, 8, 1.75},
+	    {COLLECTIVE_ALL_REDUCE, 2, 1},
+	    {COLLECTIVE_ALL_GATHER, 8, 0.875},
+	    {COLLECTIVE_REDUCE_SCATTER, 4, 0.75},
+	    {COLLECTIVE_ALL_TO_ALL, 16, 0.9375},
+	    {COLLECTIVE_BROADCAST, 8, 1},
+	    {COLLECTIVE_REDUCE, 8, 1},
+	    {COLLECTIVE_SEND_RECV, 2, 1},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		ck_assert_double_eq_tol(
+		    bus_volume(NULL, cases[i].c, cases[i].n_ranks, 1e6), 1e6 * cases[i].factor, 1e-6);
+}
+END_TEST
+
+/* --- textbook ----------------------------------------------------------------------------------------------------- */
+
+/* Patarasuk and Yuan 2009: 2(n-1) steps; worked examples 003: 14 GB over 8 ranks at 50 GB/s is 0.49 s. */
+START_TEST(ring)
+{
+	ck_assert_double_eq_tol(allreduce_ring(NULL, 8, 14 * GB, 50 * GB, 0), 0.49, 1e-12);
+	ck_assert_double_eq_tol(allreduce_ring(NULL, 8, 14 * GB, 50 * GB, 5e-6), 0.49 + 14 * 5e-6, 1e-12);
+	ck_assert_double_eq_tol(gather_ring(NULL, 8, 14 * GB, 50 * GB, 5e-6), 0.245 + 7 * 5e-6, 1e-12);
+	/* a ring that reduces is a reduce-scatter and an all-gather */
+	ck_assert_double_eq_tol(
+	    allreduce_ring(NULL, 6, GB, 20 * GB, 1e-6), 2 * gather_ring(NULL, 6, GB, 20 * GB, 1e-6), 1e-15);
+	/* the last of four ranks waits for two others to pass a chunk on */
+	ck_assert_double_eq_tol(broadcast_ring(NULL, 4, 1e9, 1e9, 1e-3, 1e6), 2 * (1e-3 + 1e-3) + 1e-3 + 1, 1e-12);
+	ck_assert_double_eq_tol(send_recv(NULL, 2, GB, 50 * GB, 1e-6), 0.02 + 1e-6, 1e-15);
+}
+END_TEST
+
+/* Sanders, Speck and Traeff 2009: two trees fill the bandwidth of which one uses half. */
+START_TEST(trees)
+{
+	ck_assert_double_eq_tol(allreduce_tree(NULL, 8, GB, 100 * GB, 1e-6), 6e-6 + 0.04, 1e-12);
+	ck_assert_double_eq_tol(allreduce_double_tree(NULL, 8, 1, GB, 100 * GB, 1e-6, 0), 14e-6 + 0.02, 1e-12);
+	ck_assert_double_eq_tol(
+	    allreduce_double_tree(NULL, 32, 4, GB, 100 * GB, 1e-6, 1e-5), 14e-6 + 4e-5 + 0.02, 1e-12);
+	/* no all-reduce without help of the switches beats the ring's volume */
+	ck_assert(allreduce_double_tree(NULL, 64, 8, GB, 100 * GB, 0, 0) >= allreduce_ring(NULL, 64, GB, 100 * GB, 0));
+}
+END_TEST
+
+START_TEST(switches)
+{
+	/* NVLink SHARP on 8 ranks: S (1 + 1/8) / B; 308 GB/s give the measured 480 GB/s of bus bandwidth */
+	const double nvls_s = allreduce_nvls(NULL, 8, GB, 308 * GB, 0);
+	ck_assert_double_eq_tol(1.75 * GB / nvls_s, 479.1 * GB, 0.1 * GB);
+	/* two nodes exchange S, many 2 S */
+	ck_assert_double_eq_tol(allreduce_nvls_tree(NULL, 16, 2, GB, 1e15, 50 * GB, 0, 0), GB / (400 * GB), 1e-9);
+	ck_assert_double_eq_tol(
+	    allreduce_nvls_tree(NULL, 512, 64, GB, 1e15, 50 * GB, 0, 0), 63.0 / 32 * GB / (400 * GB), 1e-9);
+	/* one trip up and one down at the same time */
+	ck_assert_double_eq_tol(allreduce_collnet(NULL, 32, 4, GB, 50 * GB, 3e-5), 3e-5 + GB / (400 * GB), 1e-12);
+}
+END_TEST
+
+START_TEST(nodes)
+{
+	const double inside_s = 2 * 7.0 / 8 * GB / (300 * GB), across_s = 2 * 3.0 / 4 * GB / 8 / (25 * GB);
+
+	ck_assert_double_eq_tol(
+	    allreduce_hierarchical(NULL, 32, 4, GB, 300 * GB, 25 * GB, 0, 0, false), inside_s + across_s, 1e-12);
+	ck_assert_double_eq_tol(
+	    allreduce_hierarchical(NULL, 32, 4, GB, 300 * GB, 25 * GB, 0, 0, true), fmax(inside_s, across_s), 1e-12);
+	ck_assert_double_eq_tol(
+	    allreduce_hierarchical(NULL, 32, 4, 0, 300 * GB, 25 * GB, 1e-6, 1e-5, false), 14e-6 + 6e-5, 1e-15);
+	/* the node's NICs carry the bus volume */
+	ck_assert_double_eq_tol(collective_rails(NULL, COLLECTIVE_ALL_REDUCE, 32, 4, GB, 25 * GB, 0, 0),
+	    2 * 31.0 / 32 * GB / (200 * GB), 1e-12);
+	ck_assert_double_eq_tol(collective_rails(NULL, COLLECTIVE_ALL_GATHER, 32, 4, GB, 25 * GB, 1e-6, 1e-5),
+	    28e-6 + 3e-5 + 31.0 / 32 * GB / (200 * GB), 1e-12);
+	/* NVIDIA/nccl-tests issue 130: bus bandwidth of an all-to-all tends to m/(m-1) of the NIC */
+	const double direct_s = alltoall_direct(NULL, 1024, 2, GB, 1e15, 50 * GB, 0);
+	ck_assert_double_eq_tol(bus_volume(NULL, COLLECTIVE_ALL_TO_ALL, 1024, GB) / direct_s, 100 * GB, 0.2 * GB);
+	ck_assert_double_eq_tol(alltoall_direct(NULL, 8, 1, GB, 300 * GB, NAN, 1e-5), 1e-5 + 0.875 / 300, 1e-12);
+}
+END_TEST
+
+START_TEST(one_rank_takes_no_time)
+{
+	struct collective_ask a;
+
+	for (int i = 0; i < N_PAIRS; i++)
+		if (each_pair(i, &a) && a.n_nodes == 1) {
+			a.n_ranks = 1;
+			ck_assert_msg(collective_textbook(NULL, &a) == 0, "%s by %s", collective_name(a.collective),
+			    algorithm_name(a.algorithm));
+		}
+}
+END_TEST
+
+/* More bandwidth is never slower, more bytes and longer steps never faster. */
+START_TEST(monotone)
+{
+	struct collective_ask a;
+	int n = 0;
+
+	for (int i = 0; i < N_PAIRS; i++) {
+		if (!each_pair(i, &a))
+			continue;
+		const double base_s = collective_textbook(NULL, &a);
+		struct collective_ask wider = a, larger = a, slower = a;
+		wider.link_byte_per_s *= 2;
+		wider.nic_byte_per_s *= 2;
+		larger.size_byte *= 2;
+		slower.hop_s *= 2;
+		slower.node_hop_s *= 2;
+		const char *name = algorithm_name(a.algorithm);
+		ck_assert_msg(base_s > 0, "%s", name);
+		ck_assert_msg(collective_textbook(NULL, &wider) < base_s, "bandwidth: %s", name);
+		ck_assert_msg(collective_textbook(NULL, &larger) > base_s, "size: %s", name);
+		ck_assert_msg(collective_textbook(NULL, &slower) > base_s, "latency: %s", name);
+		n++;
+	}
+	ck_assert_int_gt(n, 20);
+}
+END_TEST
+
+START_TEST(links)
+{
+	/* MI300X: a pair has one link of 64 GB/s, eight have seven each */
+	ck_assert_double_eq(mesh_bandwidth(NULL, 2, 448 * GB, 64 * GB, 64 * GB), 64 * GB);
+	ck_assert_double_eq(mesh_bandwidth(NULL, 8, 448 * GB, 64 * GB, 64 * GB), 448 * GB);
+	/* DGX-1: the best pair has two links, four GPUs four each, eight all six */
+	ck_assert_double_eq(mesh_bandwidth(NULL, 2, 150 * GB, 25 * GB, 50 * GB), 50 * GB);
+	ck_assert_double_eq(mesh_bandwidth(NULL, 4, 150 * GB, 25 * GB, 50 * GB), 100 * GB);
+	ck_assert_double_eq(mesh_bandwidth(NULL, 8, 150 * GB, 25 * GB, 50 * GB), 150 * GB);
+	/* a ring is as fast as its slowest hop */
+	ck_assert_double_eq(ring_of_groups(NULL, 1, 300 * GB, 12 * GB), 300 * GB);
+	ck_assert_double_eq(ring_of_groups(NULL, 2, 300 * GB, 12 * GB), 12 * GB);
+	ck_assert_double_eq(link_gbit(NULL, 12.5 * GB), 100);
+	ck_assert_double_eq(nic_share(NULL, 4, 12.5 * GB, 8), 6.25 * GB);
+}
+END_TEST
+
+/* --- NCCL's choice ------------------------------------------------------------------------------------------------ */
+
+/* stas00/ml-engineering network/README.md: 8 H200 run rings with LL up to 1 MiB and NVLS with Simple from 2 MiB; NVLS
+ * is taken from 5 H200 and from 6 B200 on. */
+START_TEST(choice)
+{
+	static const struct {
+		int generation;
+		double link, n_ranks, size_byte;
+		const char *name, *protocol;
+	} cases[] = {
+	    {2, 370.8e9, 8, 65536, "Ring", "LL"},
+	    {2, 370.8e9, 8, 1048576, "Ring", "LL"},
+	    {2, 370.8e9, 8, 4194304, "NVLS", "Simple"},
+	    {2, 370.8e9, 8, 17179869184.0, "NVLS", "Simple"},
+	    {2, 370.8e9, 5, 8589934592.0, "NVLS", "Simple"},
+	    {2, 370.8e9, 4, 8589934592.0, "Ring", "Simple"},
+	    {3, 721.8e9, 6, 8589934592.0, "NVLS", "Simple"},
+	    {3, 721.8e9, 5, 8589934592.0, "Ring", "Simple"},
+	    {1, 240e9, 8, 17179869184.0, "Ring", "Simple"},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct nccl_ground g = {.generation = cases[i].generation,
+		    .nvlink = true,
+		    .switched = true,
+		    .sharp = cases[i].generation >= 2,
+		    .n_ranks = cases[i].n_ranks,
+		    .n_nodes = 1,
+		    .link_byte_per_s = cases[i].link};
+		const struct nccl_choice c = nccl_choose(&g, COLLECTIVE_ALL_REDUCE, cases[i].size_byte, ALGORITHM_AUTO);
+		ck_assert_msg(strcmp(c.name, cases[i].name) == 0, "case %zu: %s", i, c.name);
+		ck_assert_msg(strcmp(protocol_name(c.protocol), cases[i].protocol) == 0, "case %zu: %s", i,
+		    protocol_name(c.protocol));
+	}
+}
+END_TEST
+
+/* Two nodes with NVSwitch reduction take trees with NVLS for large messages; what is asked for is kept. */
+START_TEST(choice_on_nodes)
+{
+	const struct nccl_ground g = {.generation = 2,
+	    .nvlink = true,
+	    .switched = true,
+	    .sharp = true,
+	    .n_ranks = 16,
+	    .n_nodes = 2,
+	    .link_byte_per_s = 370.8e9,
+	    .nic_byte_per_s = 48e9};
+
+	ck_assert_str_eq(nccl_choose(&g, COLLECTIVE_ALL_REDUCE, GiB, ALGORITHM_AUTO).name, "NVLSTree");
+	ck_assert_str_eq(nccl_choose(&g, COLLECTIVE_ALL_REDUCE, 1024, ALGORITHM_AUTO).name, "Tree");
+	ck_assert_str_eq(nccl_choose(&g, COLLECTIVE_ALL_GATHER, GiB, ALGORITHM_AUTO).name, "Ring");
+	ck_assert_str_eq(nccl_choose(&g, COLLECTIVE_ALL_REDUCE, GiB, ALGORITHM_RAILS).name, "Ring");
+	ck_assert_int_eq(nccl_choose(&g, COLLECTIVE_ALL_REDUCE, 1024, ALGORITHM_RING).protocol, PROTOCOL_LL);
+}
+END_TEST
+
+/* --- fitted ------------------------------------------------------------------------------------------------------- */
+
+struct opened {
+	struct arena *arena;
+	struct diag *diag;
+	struct database *database;
+};
+
+static struct opened
+open_database(void)
+{
+	struct arena *a = arena_new();
+	struct diag *d = diag_new(a);
+
+	return (struct opened){a, d, database_new(a, d, NULL)};
+}
+
+/* Bus bandwidths in GB/s that nothing was fitted to: stas00/ml-engineering network/README.md@744d01e (A100, H200,
+ * B200), GitHub NVIDIA/nccl (H100), LLMCompass (four A100). */
+START_TEST(measured)
+{
+	static const struct {
+		const char *gpu;
+		enum collective c;
+		double n_ranks, size_byte, bus, tolerance;
+	} cases[] = {
+	    {"a100-sxm4-80gb", COLLECTIVE_ALL_REDUCE, 8, 17179869184.0, 234.9, 0.10},
+	    {"a100-sxm4-80gb", COLLECTIVE_ALL_REDUCE, 4, 1073741824.0, 223.1, 0.10},
+	    {"h100-sxm5-80gb", COLLECTIVE_ALL_REDUCE, 8, 17179869184.0, 479.9, 0.15},
+	    {"h200-sxm5-141gb", COLLECTIVE_ALL_REDUCE, 8, 17179869184.0, 480.0, 0.15},
+	    {"h200-sxm5-141gb", COLLECTIVE_ALL_REDUCE, 4, 8589934592.0, 363.3, 0.10},
+	    {"h200-sxm5-141gb", COLLECTIVE_ALL_REDUCE, 5, 8589934592.0, 414.2, 0.10},
+	    {"h200-sxm5-141gb", COLLECTIVE_ALL_REDUCE, 6, 8589934592.0, 435.6, 0.10},
+	    {"h200-sxm5-141gb", COLLECTIVE_ALL_REDUCE, 7, 8589934592.0, 460.0, 0.15},
+	    {"h200-sxm5-141gb", COLLECTIVE_ALL_REDUCE, 8, 8589934592.0, 473.1, 0.15},
+	    {"h200-sxm5-141gb", COLLECTIVE_ALL_GATHER, 8, 17179869184.0, 361.4, 0.10},
+	    {"h200-sxm5-141gb", COLLECTIVE_REDUCE_SCATTER, 8, 17179869184.0, 362.9, 0.10},
+	    {"b200-sxm", COLLECTIVE_ALL_REDUCE, 8, 8589934592.0, 838, 0.15},
+	    {"rtx-pro-6000-bse", COLLECTIVE_ALL_REDUCE, 8, 1073741824.0, 24.7, 0.10},
+	};
+	struct opened o = open_database();
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct calibration *fit = database_calibration(o.database, cases[i].gpu, NULL);
+		ck_assert_msg(fit && fit->has_collective[cases[i].c], "no fit of %s", cases[i].gpu);
+		const double time_s = collective_ramp(
+		    NULL, cases[i].c, &fit->collective[cases[i].c], cases[i].n_ranks, cases[i].size_byte);
+		const double bus = bus_volume(NULL, cases[i].c, cases[i].n_ranks, cases[i].size_byte) / time_s / GB;
+		ck_assert_msg(fabs(bus / cases[i].bus - 1) < cases[i].tolerance, "case %zu: %g, measured %g", i, bus,
+		    cases[i].bus);
+	}
+	arena_free(o.arena);
+}
+END_TEST
+
+/* Times in microseconds, same sources: the floor and the middle. */
+START_TEST(measured_times)
+{
+	static const struct {
+		const char *gpu;
+		double n_ranks, size_byte, time_us;
+	} cases[] = {
+	    {"h100-sxm5-80gb", 8, 1024, 16.9},
+	    {"h100-sxm5-80gb", 8, 67108864, 324.7},
+	    {"a100-sxm4-80gb", 4, 256, 12.5},
+	};
+	struct opened o = open_database();
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct calibration *fit = database_calibration(o.database, cases[i].gpu, NULL);
+		ck_assert_ptr_nonnull(fit);
+		const double us = 1e6 *
+		    collective_ramp(NULL, COLLECTIVE_ALL_REDUCE, &fit->collective[COLLECTIVE_ALL_REDUCE],
+		        cases[i].n_ranks, cases[i].size_byte);
+		ck_assert_msg(
+		    fabs(us / cases[i].time_us - 1) < 0.15, "case %zu: %g us, measured %g", i, us, cases[i].time_us);
+	}
+	arena_free(o.arena);
+}
+END_TEST
+
+/* Several nodes: aws-samples/awsome-distributed-training, GoogleCloudPlatform/cluster-toolkit, stas00/ml-engineering.
+ */
+START_TEST(measured_on_nodes)
+{
+	static const struct {
+		const char *fabric;
+		enum collective c;
+		double n_nodes, nics_per_gpu, size_byte, bus;
+	} cases[] = {
+	    {"efa-p5", COLLECTIVE_ALL_REDUCE, 2, 4, 17179869184.0, 487.1},
+	    {"efa-p5", COLLECTIVE_ALL_REDUCE, 2, 4, 67108864, 209.2},
+	    {"efa-p4d", COLLECTIVE_ALL_REDUCE, 2, 0.5, 2147483648.0, 78.3},
+	    {"efa-p6-b200", COLLECTIVE_ALL_REDUCE, 4, 1, 17179869184.0, 381.8},
+	    {"efa-p6-b200", COLLECTIVE_ALL_REDUCE, 4, 1, 67108864, 156.7},
+	    {"gcp-rdma", COLLECTIVE_ALL_GATHER, 2, 1, 8589934592.0, 328.9},
+	    {"gcp-tcpxo", COLLECTIVE_ALL_GATHER, 2, 1, 8589934592.0, 188.7},
+	};
+	struct opened o = open_database();
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct calibration *fit = database_calibration(o.database, cases[i].fabric, NULL);
+		ck_assert_msg(fit && fit->has_network[cases[i].c], "no fit of %s", cases[i].fabric);
+		const double n_ranks = 8 * cases[i].n_nodes;
+		const double time_s = collective_network(NULL, cases[i].c, &fit->network[cases[i].c], n_ranks,
+		    cases[i].n_nodes, cases[i].size_byte, cases[i].nics_per_gpu, NAN, 14e-6);
+		const double bus = bus_volume(NULL, cases[i].c, n_ranks, cases[i].size_byte) / time_s / GB;
+		ck_assert_msg(fabs(bus / cases[i].bus - 1) < 0.10, "case %zu: %g, measured %g", i, bus, cases[i].bus);
+	}
+	arena_free(o.arena);
+}
+END_TEST
+
+/* Fractions are multiplied with the file's own references, once. */
+START_TEST(absolute_rates)
+{
+	struct opened o = open_database();
+	const struct calibration *h100 = database_calibration(o.database, "h100-sxm5-80gb", NULL);
+	const struct calibration *engine = database_calibration(o.database, "h100-sxm5-80gb", "trtllm");
+
+	ck_assert(h100 && h100->has_gemm && engine);
+	const struct gemm_calibration *bf16 = &h100->gemm[DTYPE_BF16];
+	ck_assert_double_eq_tol(bf16->peak_flop_per_s.value, 0.8289 * 989e12, 1e6);
+	ck_assert_double_eq_tol(bf16->mem_byte_per_s.value, 0.8606 * 3.35e12, 1e6);
+	ck_assert_double_eq_tol(bf16->l2_byte_per_s.value, 4 * 3.35e12, 1e6);
+	ck_assert_double_eq_tol(bf16->feed_byte_per_s.value, 229.3 * 1.83e9, 1);
+	ck_assert_double_eq_tol(bf16->k_step_s.value, 144.8 / 1.83e9, 1e-15);
+	ck_assert(isnan(bf16->quantise_s.value) && isnan(h100->gemm[DTYPE_FP8].base_s.value));
+	ck_assert_double_eq_tol(engine->gemm[DTYPE_FP8].peak_flop_per_s.value, 0.7772 * 1978e12, 1e6);
+	ck_assert_double_eq(engine->gemm[DTYPE_FP8].wave_frac.value, 0);
+	ck_assert(engine->has_context && engine->has_generation && engine->has_mla_context && engine->n_custom == 1);
+	ck_assert_double_eq_tol(engine->context.flop_per_s.value, 0.5724 * 989e12, 1e6);
+	ck_assert_double_eq_tol(engine->moe[DTYPE_BF16].base_s.value, 24.02e-6, 1e-12);
+	ck_assert(isnan(engine->moe[DTYPE_BF16].route_byte_per_s.value) && isnan(engine->moe[DTYPE_FP16].base_s.value));
+	ck_assert_double_eq_tol(h100->residuals[0].mape_frac.value, 0.051, 1e-12);
+	ck_assert_int_eq(h100->residuals[0].n_regimes, 3);
+	ck_assert_int_eq(diag_errors(o.diag), 0);
+	arena_free(o.arena);
+}
+END_TEST
+
+START_TEST(custom)
+{
+	const struct datum one_s = {2e-6, {0}}, per_rank_s = {1e-7, {0}}, one_rate = {200e9, {0}}, two_s = {8e-6, {0}},
+	                   two_rate = {300e9, {0}};
+	const struct custom_calibration fit = {"engine", one_s, per_rank_s, one_rate, two_s, per_rank_s, two_rate};
+
+	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 0), 2.6e-6, 1e-15);
+	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 1e4), 2.6e-6 + 7 * 1e4 / 200e9, 1e-15);
+	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 1e7), 8.6e-6 + 1.75 * 1e7 / 300e9, 1e-15);
+	ck_assert_double_eq(allreduce_custom(NULL, &fit, 1, 1e7), 0);
+}
+END_TEST
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+START_TEST(steps)
+{
+	ck_assert_double_eq(exposed_time(NULL, 0.4, 1, 0, 0), 0.4);
+	ck_assert_double_eq_tol(exposed_time(NULL, 0.4, 1, 0.25, 0), 0.3, 1e-15);
+	ck_assert_double_eq_tol(exposed_time(NULL, 3, 1, 1, 0), 2, 1e-15);       /* no more is hidden than there is */
+	ck_assert_double_eq_tol(exposed_time(NULL, 0.4, 1, 1, 0.1), 0.1, 1e-15); /* the last bucket */
+	/* worked examples 000: 85 % of a step with 550 ms of computation */
+	const double allowed_s = exposed_allowed(NULL, 0.55, 0.85);
+	ck_assert_double_eq_tol(allowed_s, 0.0970588235, 1e-9);
+	ck_assert_double_eq_tol(overlap_needed(NULL, 0.18, allowed_s), 0.460784314, 1e-9);
+	ck_assert_double_eq(overlap_needed(NULL, 0.05, allowed_s), 0);
+	ck_assert_double_eq_tol(bandwidth_needed(NULL, 7e9, 0.1, 0.5), 35e9, 1);
+	ck_assert_double_eq_tol(step_efficiency(NULL, 0.55, step_time(NULL, 0.55, allowed_s)), 0.85, 1e-12);
+}
+END_TEST
+
+/* Vogels, Karimireddy and Jaggi 2019; worked examples 000 and 001; Li et al. 2020. */
+START_TEST(smaller_and_rarer)
+{
+	ck_assert_double_eq(powersgd_ratio(NULL, 4096, 4096, 32), 64);
+	ck_assert_double_eq(powersgd_ratio(NULL, 12288, 12288, 4), 1536);
+	ck_assert_double_eq(bucket_count(NULL, 632e6 * 4, 25 * MiB), 97);
+	ck_assert_double_eq(bucket_count(NULL, 632e6 * 4, 100 * MiB), 25);
+	ck_assert_double_eq_tol(bucket_last(NULL, 632e6 * 4, 25 * MiB, 97), 632e6 * 4 - 96 * 25 * MiB, 1e-6);
+	ck_assert_double_eq(accumulation_share(NULL, 4), 0.25);
+}
+END_TEST
+
+Suite *
+collective_suite(void)
+{
+	Suite *s = suite_create("collective");
+	TCase *t = tcase_create("collective");
+
+	tcase_add_test(t, bus_factors);
+	tcase_add_test(t, ring);
+	tcase_add_test(t, trees);
+	tcase_add_test(t, switches);
+	tcase_add_test(t, nodes);
+	tcase_add_test(t, one_rank_takes_no_time);
+	tcase_add_test(t, monotone);
+	tcase_add_test(t, links);
+	tcase_add_test(t, choice);
+	tcase_add_test(t, choice_on_nodes);
+	tcase_add_test(t, measured);
+	tcase_add_test(t, measured_times);
+	tcase_add_test(t, measured_on_nodes);
+	tcase_add_test(t, absolute_rates);
+	tcase_add_test(t, custom);
+	tcase_add_test(t, steps);
+	tcase_add_test(t, smaller_and_rarer);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Model files: defaults, and every fault with its message. */
+#include "base/arena.h"
+#include "data/binders.h"
+#include "ridge/op.h"
+
+#include <check.h>
+#include <string.h>
+
+#define DECODER(more) "{name: n, source: s, layers: 4, hidden: 64, vocab: 100, " more "}"
+#define LIST(more) "{name: n, source: s, symbols: {size: 8}, operators: [" more "]}"
+
+static bool
+bind(struct arena *a, struct diag *d, const char *yaml, struct workload *w)
+{
+	const struct node *root = tree_read_text(a, d, "test.yaml", yaml, strlen(yaml));
+	struct binder b = {.arena = a, .diag = d};
+
+	return root && workload_bind(&b, root, "test", w);
+}
+
+START_TEST(test_defaults)
+{
+	struct arena *a = arena_new();
+	struct diag *d = diag_new(a);
+	struct workload w;
+
+	ck_assert(bind(a, d, DECODER("attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96}"), &w));
+	ck_assert_int_eq(w.kind, MODEL_DECODER);
+	ck_assert_int_eq(w.n_blocks, 1);
+	ck_assert_double_eq(w.blocks[0].count.value, 4);
+	ck_assert_double_eq(w.blocks[0].attention.n_kv_heads.value, 4);
+	ck_assert_double_eq(w.blocks[0].attention.head_dim.value, 16);
+	ck_assert_double_eq(w.norms_per_layer.value, 2);
+	ck_assert(w.final_norm && w.head && !w.tied_embeddings);
+	ck_assert(isnan(w.context.value) && isnan(w.blocks[0].attention.window.value));
+	ck_assert(!w.blocks[0].mlp.gated && w.blocks[0].mlp.given && !w.blocks[0].moe.given);
+	ck_assert_str_eq(w.blocks[0].attention.kind_name, "mha");
+	arena_free(a);
+}
+END_TEST
+
+START_TEST(test_dense_layers)
+{
+	struct arena *a = arena_new();
+	struct diag *d = diag_new(a);
+	struct workload w;
+
+	ck_assert(bind(a, d,
+	    DECODER("attention: {kind: mqa, heads: 4}, mlp: {kind: gated, width: 96}, moe: {experts: 8, top_k: 2, "
+	            "width: 32, "
+	            "dense_layers: 1}"),
+	    &w));
+	ck_assert_int_eq(w.n_blocks, 2);
+	ck_assert_double_eq(w.blocks[0].count.value, 1);
+	ck_assert_double_eq(w.blocks[1].count.value, 3);
+	ck_assert(w.blocks[0].mlp.given && !w.blocks[0].moe.given);
+	ck_assert(!w.blocks[1].mlp.given && w.blocks[1].moe.given);
+	ck_assert_double_eq(w.blocks[1].moe.n_shared.value, 0);
+	ck_assert_double_eq(w.blocks[1].attention.n_kv_heads.value, 1);
+	arena_free(a);
+}
+END_TEST
+
+static const struct {
+	const char *yaml, *message;
+} faults[] = {
+    {DECODER("attention: {kind: gqa, heads: 4}, mlp: {kind: plain, width: 96}"), "gqa needs the key 'kv_heads'"},
+    {DECODER("attention: {kind: gqa, heads: 6, kv_heads: 4, head_dim: 8}, mlp: {kind: plain, width: 96}"),
+        "6 heads cannot share 4 key and value heads evenly"},
+    {DECODER("attention: {kind: mha, heads: 4, kv_heads: 2}, mlp: {kind: plain, width: 96}"),
+        "mha has as many kv_heads as heads"},
+    {DECODER("attention: {kind: mha, heads: 7}, mlp: {kind: plain, width: 96}"), "7 heads do not divide hidden 64"},
+    {DECODER("attention: {kind: mha, heads: 4.5}, mlp: {kind: plain, width: 96}"), "counted whole"},
+    {DECODER("attention: {kind: mla, heads: 4, kv_lora: 8}, mlp: {kind: plain, width: 96}"),
+        "mla needs the key 'nope'"},
+    {DECODER("attention: {kind: mha, heads: 4, window: 8, chunk: 8}, mlp: {kind: plain, width: 96}"),
+        "a window or a chunk, not both"},
+    {DECODER("attention: {kind: mha, heads: 4}"), "layers need 'mlp' or 'moe'"},
+    {DECODER("mlp: {kind: plain, width: 96}"), "needs the key 'attention'"},
+    {DECODER("attention: {kind: mha, heads: 4}, moe: {experts: 4, top_k: 5, width: 8}"), "cannot visit 5 of 4 experts"},
+    {DECODER("attention: {kind: mha, heads: 4}, moe: {experts: 4, top_k: 1, width: 8}, mlp: {kind: plain, width: 96}"),
+        "no layer uses 'mlp'"},
+    {DECODER("attention: {kind: mha, heads: 4}, moe: {experts: 4, top_k: 1, width: 8, dense_layers: 1}"),
+        "the dense layers need 'mlp'"},
+    {DECODER("attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96}, moe: {experts: 4, top_k: 1, width: 8, "
+             "dense_layers: 4}"),
+        "'dense_layers' is not less than 'layers'"},
+    {DECODER("blocks: [{count: 3, attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96}}]"),
+        "the blocks have 3 layers together, but 'layers' is 4"},
+    {DECODER(
+         "attention: {kind: mha, heads: 4}, blocks: [{count: 4, attention: {kind: mha, heads: 4}, mlp: {kind: plain, "
+         "width: 96}}]"),
+        "'attention' stands in each of the 'blocks'"},
+    {DECODER("attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96}, positions: learned"),
+        "needs the key 'position_count'"},
+    {DECODER("attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96}, activation: sillu"),
+        "'sillu' is not one of silu|gelu"},
+    {DECODER("attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96}, hiden: 3"),
+        "a model has no key 'hiden'"},
+    {DECODER("attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96GB}"), "96GB"},
+    {"{name: n, source: s, kind: vision, layers: 1, hidden: 8, attention: {kind: mha, heads: 1}, mlp: {kind: plain, "
+     "width: 8}}",
+        "a vision model needs the key 'patch'"},
+    {"{name: n, source: s, layers: 1, hidden: 8, attention: {kind: mha, heads: 1}, mlp: {kind: plain, width: 8}}",
+        "a language model needs the key 'vocab'"},
+    {LIST(""), "at least one operator"},
+    {LIST("{op: gem, m: 1, n: 1, k: 1}"), "'gem' is not an operator"},
+    {LIST("{op: gemm, m: 1, n: 1}"), "gemm needs the key 'k'"},
+    {LIST("{op: gemm, m: 1, n: 1, k: 1, rows: 2}"), "gemm has no key 'rows'"},
+    {LIST("{op: gemm, m: batch * sise, n: 1, k: 1}"), "nothing is called 'sise'"},
+    {LIST("{op: gemm, m: batch * batch, n: 1, k: 1}"), "does not grow in proportion to the batch"},
+    {LIST("{op: gemm, m: 1 - size, n: 1, k: 1}"), "a dimension is a positive number"},
+    {LIST("{op: gemm, m: size / (batch - batch), n: 1, k: 1}"), "a dimension is a positive number"},
+    {"{name: n, source: s, layers: 3, operators: [{op: gemv, m: 1, k: 1}]}", "a list of operators has no 'layers'"},
+    {"{name: n, source: s, symbols: {batch: 3}, operators: [{op: gemv, m: 1, k: 1}]}", "'batch' is always defined"},
+};
+
+enum { N_FAULTS = sizeof faults / sizeof *faults };
+
+START_TEST(test_faults)
+{
+	struct arena *a = arena_new();
+	struct diag *d = diag_new(a);
+	struct workload w;
+
+	ck_assert_msg(!bind(a, d, faults[_i].yaml, &w), "accepted: %s", faults[_i].yaml);
+	bool found = false;
+	const char *hint, *text, *last = "nothing";
+	struct source at;
+	enum severity severity;
+	for (int i = 0; (text = diag_message(d, i, &at, &hint, &severity)); i++) {
+		found = found || strstr(text, faults[_i].message);
+		last = text;
+		ck_assert_ptr_nonnull(at.file);
+		ck_assert_int_gt(at.line, 0);
+	}
+	ck_assert_msg(found, "'%s' not said of %s, but '%s'", faults[_i].message, faults[_i].yaml, last);
+	arena_free(a);
+}
+END_TEST
+
+/* One file with several faults: all are reported. */
+START_TEST(test_all_at_once)
+{
+	struct arena *a = arena_new();
+	struct diag *d = diag_new(a);
+	struct workload w;
+
+	ck_assert(!bind(a, d, LIST("{op: gemm, m: x, n: 1, k: 1}, {op: gemv, m: 1}, {op: nothing}"), &w));
+	ck_assert_int_eq(diag_errors(d), 3);
+	arena_free(a);
+}
+END_TEST
+
+START_TEST(test_operators)
+{
+	struct arena *a = arena_new();
+	struct diag *d = diag_new(a);
+	struct workload w;
+
+	ck_assert(bind(a, d,
+	    LIST("{op: gemm, name: fc, m: 2 * batch, n: size, k: size * size, count: 3}, {op: elementwise, elements: "
+	         "batch}"),
+	    &w));
+	ck_assert_int_eq(w.kind, MODEL_OPERATORS);
+	ck_assert_int_eq(w.n_ops, 2);
+	ck_assert_str_eq(w.ops[0].name, "fc");
+	ck_assert_double_eq(w.ops[0].count, 3);
+	ck_assert_double_eq(w.ops[0].dim[0], 2);
+	ck_assert_double_eq(w.ops[0].per_batch[0], 2);
+	ck_assert_double_eq(w.ops[0].dim[2], 64);
+	ck_assert_double_eq(w.ops[0].per_batch[2], 0);
+	ck_assert_str_eq(w.ops[1].name, "elementwise");
+	ck_assert_double_eq(w.ops[1].dim[1], 1);
+	arena_free(a);
+}
+END_TEST
+
+Suite *workload_suite(void);
+
+Suite *
+workload_suite(void)
+{
+	Suite *s = suite_create("workload");
+	TCase *t = tcase_create("workload");
+
+	tcase_add_test(t, test_defaults);
+	tcase_add_test(t, test_dense_layers);
+	tcase_add_loop_test(t, test_faults, 0, N_FAULTS);
+	tcase_add_test(t, test_all_at_once);
+	tcase_add_test(t, test_operators);
+	suite_add_tcase(s, t);
+	return s;
+}
