@@ -72,7 +72,7 @@ struct stack {
 
 	int n_losses;
 	struct loss *losses;
-	const char *loss, *loss_compiled; /* the usual one */
+	const char *loss, *loss_compiled, *loss_parallel; /* the usual one; when compiled; with tensor parallelism */
 
 	enum pool_kind pool;
 	struct datum utilization;                     /* the share of the pool's kind */

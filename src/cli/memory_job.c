@@ -264,11 +264,19 @@ is_on(struct word word, bool usual)
 	return word.text ? strcmp(word.text, "on") == 0 : usual;
 }
 
+static const char *
+usual_loss(const struct stack *s, const struct memory_job *job)
+{
+	if (job->layout.tp > 1 && s->loss_parallel)
+		return s->loss_parallel;
+	return job->compiled && s->loss_compiled ? s->loss_compiled : s->loss;
+}
+
 static bool
 bind_loss(struct run *r, const struct training_in *in, struct memory_job *job)
 {
 	const struct stack *s = job->stack;
-	const char *wanted = in->loss.text ? in->loss.text : in->compile && s->loss_compiled ? s->loss_compiled : s->loss;
+	const char *wanted = in->loss.text ? in->loss.text : usual_loss(s, job);
 	const char *names[32];
 	size_t n = 0;
 

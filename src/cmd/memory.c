@@ -69,7 +69,7 @@ show_moments(struct run *r, const struct memory_job *job, const struct memory_us
 {
 	struct sheet *sh = r->sheet;
 
-	TELL(sh, peak_moment, "peak at", moment_name(peak->moment));
+	TELL(sh, peak_moment, job->use == STACK_INFER ? NULL : "peak at", moment_name(peak->moment));
 	if (job->layout.pp > 1) {
 		TAKE(sh, peak_stage, peak->stage);
 		SHOW(sh, peak_stage, "pipeline stage, from 0");
@@ -364,12 +364,12 @@ static const struct option_group memory_groups[] = {
 };
 
 static const struct example memory_examples[] = {
-    {"ridge memory llama3-8b --gpu h100 --gpus 8 --layout tp=2,zero=1,sp --seq 8192", "training: what fills each GPU", 0},
-    {"ridge memory llama3-70b --gpu h100 --layout tp=8,dp=8", "what would make it fit", 1},
-    {"ridge memory llama2-7b --gpu rtx4090 --lora-rank 8 --quant nf4 --seq 1024", "QLoRA on one card", 0},
-    {"ridge memory llama3-70b --infer --gpu h100 --layout tp=4 --batch 16 --seq 8192", "serving", 0},
-    {"ridge memory --params 7e9 --layers 32 --hidden 4096 --seq 2048", "states and activations from bare numbers", 0},
-    {"ridge memory llama3-8b --gpu a100 --gpus 8 --layout zero=3 --sweep batch=1..8*2", "one line per micro-batch", 1},
+    {"memory llama3-8b --gpu h100 --gpus 8 --layout tp=2,zero=1,sp --seq 8192", "training: what fills each GPU", 0},
+    {"memory llama3-70b --gpu h100 --layout tp=8,dp=8", "what would make it fit", 1},
+    {"memory llama2-7b --gpu rtx4090 --lora-rank 8 --quant nf4 --seq 1024", "QLoRA on one card", 0},
+    {"memory llama3-70b --infer --gpu h100 --layout tp=4 --batch 16 --seq 8192", "serving", 0},
+    {"memory --params 7e9 --layers 32 --hidden 4096 --seq 2048", "states and activations from bare numbers", 0},
+    {"memory llama3-8b --gpu a100 --gpus 8 --layout zero=3 --sweep batch=1..8*2", "one line per micro-batch", 0},
 };
 
 const struct command memory_command = {

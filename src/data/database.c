@@ -125,7 +125,12 @@ database_new(struct arena *a, struct diag *d, const char *directory)
 	if (user && access(user, R_OK) == 0)
 		add_directory(db, user);
 	const char *tree = source_tree(a);
-	add_tree(db, tree ? tree : RIDGE_DATA_DIRECTORY);
+	char here[1024];
+	if (tree && getcwd(here, sizeof here) && strcmp(here, tree) == 0) {
+		add_root(db, "hwdb"); /* places read better without the path to where one stands */
+		add_root(db, "workloads");
+	} else
+		add_tree(db, tree ? tree : RIDGE_DATA_DIRECTORY);
 	return db;
 }
 

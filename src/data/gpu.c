@@ -103,13 +103,7 @@ launch_date(struct binder *b, const struct node *n, void *out)
 {
 	const struct node *value = n->kind == NODE_MAP ? tree_get(n, "value") : n;
 
-	if (!value || value->kind != NODE_SCALAR || !value->text) {
-		diag_error(b->diag, n->at, "expected a date");
-		diag_hint(b->diag, "write YYYY-MM-DD, YYYY-MM or YYYY");
-		return false;
-	}
-	*(const char **)out = value->text;
-	return true;
+	return schema_date(b, value ? value : n, out);
 }
 
 static const struct field gpu_fields[] = {

@@ -52,7 +52,7 @@ static const char *
 citation(struct binder *b, const struct node *n, bool *ok)
 {
 	if (n->kind != NODE_SCALAR || !n->text) {
-		*ok = fault(b, n, "a source is a key of 'sources'", NULL);
+		*ok = fault(b, n, "a source is a key of 'sources'", "write [VALUE, key], and sources: {key: \"citation\"}");
 		return NULL;
 	}
 	const struct node *text = tree_get(b->sources, n->text);
@@ -128,7 +128,8 @@ schema_quantity(struct binder *b, const struct node *n, enum quantity q, double 
 			    truth(n->items[i]->text, &mark))
 				out->from.unconfirmed = mark;
 			else if (strcmp(key, "value") != 0)
-				ok = fault(b, n->keys[i], "a figure has the keys value, source and unconfirmed", NULL);
+				ok = fault(b, n->keys[i], "a figure has the keys value, source and unconfirmed",
+				    "write {value: , source: , unconfirmed: true}");
 		}
 	}
 	if (!value || value->kind != NODE_SCALAR || !value->text) {
@@ -158,14 +159,16 @@ static bool
 bind_text(struct binder *b, const struct node *n, const char **out)
 {
 	if (n->kind != NODE_SCALAR || !n->text)
-		return fault(b, n, "expected a word or a sentence", NULL);
+		return fault(b, n, "expected a word or a sentence", "quote what has ': ' or '#' in it");
 	*out = n->text;
 	return true;
 }
 
-static bool
-bind_date(struct binder *b, const struct node *n, const char **out)
+bool
+schema_date(struct binder *b, const struct node *n, const char **out)
 {
+	static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
 	if (!bind_text(b, n, out))
 		return false;
 	static const char *const form = "dddd-dd-dd";
@@ -178,7 +181,7 @@ bind_date(struct binder *b, const struct node *n, const char **out)
 		month = (n->text[5] - '0') * 10 + n->text[6] - '0';
 	if (ok && length == 10)
 		day = (n->text[8] - '0') * 10 + n->text[9] - '0';
-	if (!ok || month < 1 || month > 12 || day < 1 || day > 31) {
+	if (!ok || month < 1 || month > 12 || day < 1 || day > days[month - 1]) {
 		char what[120];
 		snprintf(what, sizeof what, "'%.40s' is not a date", n->text);
 		return fault(b, n, what, "write YYYY-MM-DD, YYYY-MM or YYYY");
@@ -191,7 +194,7 @@ bind_flag(struct binder *b, const struct node *n, bool *out)
 {
 	if (n->kind == NODE_SCALAR && n->text && truth(n->text, out))
 		return true;
-	return fault(b, n, "expected true or false", NULL);
+	return fault(b, n, "expected true or false", "leave it out for false");
 }
 
 static bool
@@ -246,7 +249,7 @@ bind_field(struct binder *b, const struct field *f, const struct node *n, char *
 	case FIELD_TEXT:
 		return bind_text(b, n, (const char **)(void *)(out + f->offset));
 	case FIELD_DATE:
-		return bind_date(b, n, (const char **)(void *)(out + f->offset));
+		return schema_date(b, n, (const char **)(void *)(out + f->offset));
 	case FIELD_FLAG:
 		return bind_flag(b, n, (bool *)(void *)(out + f->offset));
 	case FIELD_CHOICE:
@@ -295,6 +298,7 @@ schema_bind(struct binder *b, const struct schema *s, const struct node *map, vo
 	schema_clear(s, out);
 	if (map->kind != NODE_MAP) {
 		diag_error(b->diag, map->at, "expected a map: %s has named values", s->name);
+		diag_hint(b->diag, "write 'name: value' lines or {name: value, ...}");
 		return false;
 	}
 	for (size_t k = 0; k < map->n; k++) {

@@ -57,5 +57,7 @@ void schema_clear(const struct schema *s, void *out);
 bool schema_bind(struct binder *b, const struct schema *s, const struct node *map, void *out);
 /* One value as a datum, with its source resolved. */
 bool schema_quantity(struct binder *b, const struct node *n, enum quantity q, double min, double max, struct datum *out);
+/* YYYY[-MM[-DD]]. */
+bool schema_date(struct binder *b, const struct node *n, const char **out);
 
 #endif

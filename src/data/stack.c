@@ -135,6 +135,7 @@ static const struct field fields[] = {
         .help = "implementations of the loss, bytes per logit"},
     {.key = "loss", .kind = FIELD_TEXT, .offset = STACK(loss), .help = "the usual one of `logits`"},
     {.key = "loss_compiled", .kind = FIELD_TEXT, .offset = STACK(loss_compiled), .help = "the usual one when compiled"},
+    {.key = "loss_parallel", .kind = FIELD_TEXT, .offset = STACK(loss_parallel), .help = "the usual one with tp above 1"},
     SUB("serving", serving_schema, "engines: the pool of the cache"),
     {.key = "notes", .kind = FIELD_TEXT, .offset = STACK(notes), .help = "what users trip over"},
 };
@@ -162,7 +163,8 @@ static bool
 finish_training(struct binder *b, const struct node *root, const struct stack *s)
 {
 	if (s->n_losses > 0 && s->loss)
-		return check_loss(b, root, s, "loss", s->loss) & check_loss(b, root, s, "loss_compiled", s->loss_compiled);
+		return check_loss(b, root, s, "loss", s->loss) & check_loss(b, root, s, "loss_compiled", s->loss_compiled) &
+		    check_loss(b, root, s, "loss_parallel", s->loss_parallel);
 	diag_error(b->diag, root->at, "a training stack needs 'logits' and which of them is the usual 'loss'");
 	return false;
 }

@@ -182,7 +182,8 @@ merge(struct reader *r, struct node *n, size_t *room, const struct node *from)
 		return true;
 	}
 	if (from->kind != NODE_MAP) {
-		fail(r, from->at, "'<<' needs a map or a list of maps", NULL);
+		fail(r, from->at, "'<<' needs a map or a list of maps",
+		    "write '<<: *name' of a map that has an anchor '&name'");
 		return false;
 	}
 	for (size_t i = 0; i < from->n; i++)
@@ -229,7 +230,7 @@ map(struct reader *r, const yaml_event_t *start, int depth)
 		if (!key)
 			return NULL;
 		if (key->kind != NODE_SCALAR || !key->text)
-			return fail(r, key->at, "a key must be a word", NULL);
+			return fail(r, key->at, "a key must be a word", "write 'name: value'");
 		if (!next_event(r, &event))
 			return NULL;
 		const struct node *item = value(r, &event, depth + 1);
@@ -237,7 +238,7 @@ map(struct reader *r, const yaml_event_t *start, int depth)
 			return NULL;
 		if (strcmp(key->text, "<<") == 0 && !key->quoted) {
 			if (n_merged == sizeof merged / sizeof *merged)
-				return fail(r, key->at, "too many '<<' in one map", NULL);
+				return fail(r, key->at, "too many '<<' in one map", "one '<<: [*a, *b]' merges several");
 			merged[n_merged++] = item;
 		} else if (!add_pair(r, n, &room, key, item))
 			return NULL;
@@ -256,7 +257,7 @@ scalar(struct reader *r, const yaml_event_t *event)
 	n->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
 	n->text = arena_copy(r->arena, text, event->data.scalar.length);
 	if (strlen(n->text) != event->data.scalar.length)
-		return fail(r, n->at, "a value has a NUL byte in it", NULL);
+		return fail(r, n->at, "a value has a NUL byte in it", "leave it out");
 	if (!n->quoted && (strcmp(text, "") == 0 || strcmp(text, "~") == 0 || strcmp(text, "null") == 0))
 		n->text = NULL;
 	return n;
@@ -291,7 +292,7 @@ value(struct reader *r, yaml_event_t *event, int depth)
 		n = map(r, event, depth);
 		break;
 	default:
-		n = fail(r, place(r, event->start_mark), "a value is missing here", NULL);
+		n = fail(r, place(r, event->start_mark), "a value is missing here", "write 'name: value'");
 	}
 	if (a)
 		a->node = n;
@@ -311,7 +312,8 @@ document(struct reader *r)
 			return NULL;
 		if (event.type == YAML_STREAM_END_EVENT) {
 			yaml_event_delete(&event);
-			return n ? n : fail(r, (struct source){r->file, 1, 1, NULL, false}, "the file is empty", NULL);
+			return n ? n : fail(r, (struct source){r->file, 1, 1, NULL, false}, "the file is empty",
+				       "a file of ridge holds a map of names and values");
 		}
 		if (event.type == YAML_STREAM_START_EVENT || event.type == YAML_DOCUMENT_END_EVENT) {
 			yaml_event_delete(&event);
@@ -359,6 +361,7 @@ tree_read_file(struct arena *a, struct diag *d, const char *path)
 
 	if (!file) {
 		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
+		diag_hint(d, "what has a / or ends in .yaml is a file; other names are looked up in the database");
 		return NULL;
 	}
 	for (;;) {
@@ -378,6 +381,7 @@ tree_read_file(struct arena *a, struct diag *d, const char *path)
 		fclose(file);
 	if (failed) {
 		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(why));
+		diag_hint(d, "name a file");
 		return NULL;
 	}
 	return tree_read_text(a, d, name, text, length);

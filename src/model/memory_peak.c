@@ -81,10 +81,11 @@ training_memory(struct sheet *sh, const struct memory_job *job, int stage, enum 
 	LET(sh, states_byte, weights_byte + gradients_byte + optimizer_byte);
 	LET(sh, need_byte, states_byte + activations_byte + logits_byte + buffers_byte + context_byte);
 	SHOW(sh, weights_byte, "weights");
-	SHOW(sh, gradients_byte, "gradients");
-	SHOW(sh, optimizer_byte, "optimizer states");
+	SHOW(sh, gradients_byte, gradients_byte > 0 ? "gradients" : "gradients (none yet at this moment)");
+	SHOW(sh, optimizer_byte, job->offload & OFFLOAD_OPTIMIZER ? "optimizer states (on the host)" : "optimizer states");
 	SHOW(sh, activations_byte, "saved activations");
-	SHOW(sh, logits_byte, "logits and loss");
+	if (moment == MOMENT_LOSS)
+		SHOW(sh, logits_byte, "logits and loss");
 	SHOW(sh, buffers_byte, "buffers and transients");
 	SHOW(sh, context_byte, "context and libraries");
 	*use = (struct memory_use){.weights = weights_byte, .gradients = gradients_byte, .optimizer = optimizer_byte,

@@ -146,22 +146,30 @@ given_origin(struct explainer *e, int i, char *text, size_t size, int *call)
 struct children {
 	struct explainer *e;
 	int at, depth;
+	int seen[64]; /* rows that this formula has named already */
+	int n_seen;
 };
 
 static void
 explain_name(void *context, const char *name)
 {
-	const struct children *c = context;
+	struct children *c = context;
 	const int i = sheet_resolve(c->e->sh, c->at, name);
 
-	if (i >= 0)
-		explain_row(c->e, i, c->depth, NULL);
+	for (int k = 0; k < c->n_seen; k++)
+		if (c->seen[k] == i)
+			return;
+	if (i < 0)
+		return;
+	if (c->n_seen < (int)(sizeof c->seen / sizeof *c->seen))
+		c->seen[c->n_seen++] = i;
+	explain_row(c->e, i, c->depth, NULL);
 }
 
 static void
 explain_names(struct explainer *e, const char *text, int at, int depth)
 {
-	struct children c = {e, at, depth};
+	struct children c = {.e = e, .at = at, .depth = depth};
 
 	formula_each_name(text, explain_name, &c);
 }
@@ -228,6 +236,7 @@ explain_row(struct explainer *e, int i, int depth, const char *as)
 		fputs("      (above)\n", e->to);
 		return;
 	}
+	const bool repeated = e->done[i];
 	e->done[i] = true;
 	switch (row->kind) {
 	case ROW_LET:
@@ -261,7 +270,7 @@ explain_row(struct explainer *e, int i, int depth, const char *as)
 	case ROW_DATUM:
 	case ROW_INPUT:
 		print_value(e, row);
-		if (row->kind == ROW_DATUM)
+		if (row->kind == ROW_DATUM && !repeated)
 			print_source(e, &row->from);
 		fputc('\n', e->to);
 		break;

@@ -81,15 +81,14 @@ print_list(FILE *to, const struct report *r, const char *head, const struct text
 
 	if (list->n == 0)
 		return;
-	fprintf(to, "%s: ", head);
+	fprintf(to, "%s:", head);
+	column = strlen(head) + 1;
 	for (size_t i = 0; i < list->n; i++) {
-		const size_t n = text_columns(list->list[i]) + (i + 1 < list->n ? 2 : 0);
-		if (column + n > (size_t)r->width && i > 0) {
-			fputs("\n  ", to);
-			column = 2;
-		}
-		fprintf(to, "%s%s", list->list[i], i + 1 < list->n ? ", " : "");
-		column += n;
+		const char *comma = i + 1 < list->n ? "," : "";
+		const size_t n = 1 + text_columns(list->list[i]) + strlen(comma);
+		const bool fold = column + n > (size_t)r->width && i > 0;
+		fprintf(to, "%s%s%s", fold ? "\n  " : " ", list->list[i], comma);
+		column = fold ? n + 1 : column + n;
 	}
 	fputc('\n', to);
 }

@@ -30,43 +30,65 @@ static const struct {
     {ALL, "roofline gemm --m {1|4096} --n 4096 --k 14336 --gpu {h100|a100,h100} --dtype {bf16|fp32}"},
     {ALL, "roofline gemm --m 8192 --n 8192 --k 8192 --gpu {h100|b200} --dtype fp8"},
     {ALL, "roofline layer --hidden 4096 --heads 32 --batch 4 --gpu a100 --seq {128|2048}"},
-    {SOME, "roofline {llama3-8b|mixtral-8x7b|deepseek-v3|bert-large|vit-h-14|resnet50} --gpu h100 --phase {prefill|decode|train}"},
+    {SOME, "roofline {llama3-8b|mixtral-8x7b|deepseek-v3|bert-large|vit-h-14|resnet50} --gpu h100 --phase "
+           "{prefill|decode|train}"},
     {ALL, "roofline {llama3-8b|gemma2-9b|llama4-scout} --gpu h200 --unfused --batch 3 --seq 5000"},
-    {ALL, "roofline --flops 1.2TFLOP --bytes 3GB --time 5ms --gpu {h100|v100}"},
+    {ALL, "roofline --flops 1.2TFLOP --bytes 3GB --time 5ms --gpu {h100|v100} --dtype fp16"},
+    {ALL, "roofline sharing --encoder 5GFLOP --cameras 6 --tasks 4 --head 1GFLOP"},
     /* the database */
     {ALL, "hw list {gpus|systems|links}"},
     {ALL, "hw show {h100|v100|mi300x|dgx-h100|nvlink4|a100|gb200|rtx-4090}"},
     {ALL, "hw compare {a100 h100 b200|h100 mi300x}"},
     {ALL, "model list"},
-    {ALL, "model show {llama3-70b|deepseek-v3|gemma3-27b|bert-large|vit-h-14|resnet50|gpt3-175b|gpt-oss-20b|llama4-maverick}"},
-    /* memory: training under layouts, recompute policies and states */
-    {SOME, "memory {llama2-7b|llama3-70b|gpt3-175b} --gpu h100 --layout {dp=8,zero=3|tp=8,pp=4,dp=2,zero=1|tp=2,cp=2,dp=2,sp} "
-	  "--recompute {none|full|selective} --batch 1 --seq 4096"},
-    {SOME, "memory {mixtral-8x7b|deepseek-v3|qwen3-30b-a3b} --gpu h200 --layout {dp=64,ep=8,zero=1|tp=2,pp=4,dp=16,ep=8} --seq 4096 "
-	  "--batch 1"},
-    {SOME, "memory llama3-8b --gpu {a100|b200} --dtype {bf16|fp8|fp32} --optimizer {adam|adam8bit|lion|sgd} --batch 2 --seq 2048"},
-    {SOME, "memory llama3-8b --gpu h100 --stack {megatron-core|torchtitan|hf-deepspeed|llm-foundry|torchtune} --layout dp=8,zero={1|2|3} "
-	  "--batch 1 --seq 4096"},
-    {SOME, "memory llama3-8b --gpu rtx-4090 --lora-rank 16 --quant {nf4|none|int8} --batch 1 --seq 1024"},
-    {SOME, "memory {llama3-70b|deepseek-v3|gemma2-27b} --gpu h100 --infer --layout tp=8 --batch 16 --seq 8192"},
-    /* collectives */
-    {SOME, "comm {allreduce|allgather|reducescatter|alltoall|broadcast|reduce|sendrecv} --bytes {4KiB|64MiB|14GB} --ranks {2|8|64} --system "
-	  "{dgx-h100|dgx-a100|dgx-1v}"},
-    {SOME, "comm allreduce --bytes 1GB --ranks 16 --bandwidth 50GB/s --algorithm {ring|tree|double-tree|nvls}"},
-    {SOME, "comm allreduce --bytes 1GB --ranks 32 --system dgx-h100 --algorithm "
-	  "{ring|tree|double-tree|nvls|nvlstree|collnet|hierarchical|hierarchical-overlap|rails}"},
+    {ALL, "model show {llama3-70b|deepseek-v3|gemma3-27b|bert-large|vit-h-14|resnet50|gpt3-175b|gpt-oss-20b|"
+          "llama4-maverick} --seq {512|8192}"},
+    {ALL, "model compare llama3-8b {qwen3-8b|mixtral-8x7b}"},
+    {ALL, "check h100-sxm5-80gb"},
+    /* memory: training under layouts, recompute policies, states, frameworks; adapters; serving */
+    {SOME, "memory {llama2-7b|llama3-70b|gpt3-175b} --gpu h100 --layout "
+           "{dp=8,zero=3|tp=8,pp=4,dp=2,zero=1|tp=2,cp=2,dp=2,sp|tp=8,pp=8,vp=2,sp} --recompute "
+           "{none|full|selective|sqrt|every-2} --seq 4096"},
+    {SOME, "memory {mixtral-8x7b|deepseek-v3|qwen3-30b-a3b} --gpu h200 --layout {dp=64,ep=8,zero=1|tp=2,pp=4,dp=16,ep=8} "
+           "--recompute {none|selective|moe_act,layernorm|moe} --stack {megatron-core|torchtitan} --seq 4096"},
+    {SOME, "memory llama3-8b --gpu {a100|b200} --dtype {bf16|fp8|fp32} --optimizer {adam|adam8bit|lion|sgd} --batch 2"},
+    {SOME, "memory llama3-8b --gpu h100 --stack "
+           "{megatron-core|torchtitan|hf-deepspeed|llm-foundry|torchtune|litgpt|hf-peft|megatron-deepspeed} --layout "
+           "dp=8,zero={0|1|2|3} --attention {flash|unfused}"},
+    {SOME, "memory llama3-8b --gpu h100 --stack {torchtitan|torchtune} --compile --recompute {op|full} --offload "
+           "{optimizer|activations} --seq 8192"},
+    {SOME, "memory {llama2-7b|qwen2.5-7b} --gpu rtx-4090 --stack {hf-peft|litgpt|torchtune} --lora-rank 16 --lora-targets "
+           "{q,v|q,k,v,o,gate,up,down} --quant {nf4|nf4-dq|int8} --seq 1024"},
+    {SOME, "memory {llama3-70b|deepseek-v3|gemma2-27b} --gpu h100 --infer --stack {vllm|sglang|tensorrt-llm|hf-generate} "
+           "--layout tp=8 --batch 16 --seq 8192"},
+    {ALL, "memory --params 7e9 --layers 32 --hidden 4096 --heads 32 --seq 2048 --act-model {simple12|full} --gpu-mem 80GB"},
+    {SOME, "memory --params 7e9 --gpus 8 --layout dp=8,zero={1|2|3} --gpu-mem 80GB --offload optimizer --activations 4GB"},
+    /* collectives: textbook, fitted, measured */
+    {SOME, "comm {allreduce|allgather|reducescatter|alltoall|broadcast|reduce|sendrecv} --size {4KiB|64MiB|14GB} --ranks "
+           "{2|8|64} --system {dgx-h100|dgx-a100|dgx-1v|aws-p5.48xlarge}"},
+    {SOME, "comm allreduce --size 1GB --ranks 16 --bandwidth 50GB/s --latency 3us --algo {ring|tree|double-tree|nvls}"},
+    {SOME, "comm allreduce --size 1GB --ranks 32 --nodes 4 --bandwidth 450GB/s --nic-bandwidth 50GB/s --latency 5us --algo "
+           "{auto|ring|tree|double-tree|nvlstree|collnet|hierarchical|hierarchical-overlap|rails}"},
+    {SOME, "comm allreduce --size {16KiB|1MiB} --ranks {2|8} --gpu {h100|a100} --algo custom --backend {trtllm|vllm|sglang}"},
+    {ALL, "comm allreduce --params 7B --ranks 8 --bandwidth 50GB/s --compute 1s --overlap 0.4 --target-eff 90% --bucket "
+          "25MiB --accumulation 4"},
+    {SOME, "comm allreduce --params 7B --ranks 8 --bandwidth 50GB/s --compute 1s --compress-rank 4 --matrix 4096x11008"},
+    {ALL, "comm links --link nvlink3,nvlink4,pcie5-x16"},
     /* scaling */
-    {SOME, "scale --points 1:100,2:190,4:360,8:660,16:1150"},
-    {SOME, "scale --stages {4|8} --microbatches {8|32} --interleave {1|2} --target 0.1"},
+    {ALL, "scale --points 1:100,2:190,4:360,8:660,16:1150 --ranks 32,64"},
+    {SOME, "scale --times 100s@1,55s@2,31s@4,19s@8 --ranks 16 --price 3usd/h"},
+    {ALL, "scale --stages {4|8} --microbatches {8|32} --interleave {1|2} --target-bubble 0.1"},
+    {SOME, "scale --serial 0.02 --coherency 0.0001 --ranks 8,64,512"},
+    {SOME, "scale --compute 1s --gradient 14GB --bandwidth 50GB/s --latency 5us --ranks 2,8,64 --overlap 0.5 --target 0.9"},
     /* how many */
-    {SOME, "capacity {llama3-70b|deepseek-v3|llama2-7b} --users {100|3000} --tokens 4000 --gpu {h100|a100,h100,b200}"},
-    {SOME, "capacity llama3-70b --rate 50 --isl 1000 --osl 300 --gpu h100 --itl 40ms"},
-    {SOME, "capacity --params 7e9 --bits 4 --users 1000 --tokens 1000 --gpu-mem 80GB --kv-rule doc --headroom 0.2"},
-    /* sweeps, jobs and --set go through other code than plain lines */
+    {SOME, "capacity {llama3-70b|deepseek-v3|llama2-7b} --users {100|3000} --tokens 4000 --gpu {h100|a100,h100,b200} --weights "
+           "{replicated|shared}"},
+    {ALL, "capacity llama3-70b --rate {5|50} --isl 1000 --osl 300 --gpu h100 --itl 40ms --layout tp=8"},
+    {SOME, "capacity llama3-70b --rate 50 --isl 1000 --osl 300 --gpu h100 --throughput 2000 --layout tp=4"},
+    {SOME, "capacity --params 7e9 --bits 4 --users 1000 --tokens 1000 --gpu-mem 80GB --kv-rule doc"},
+    /* sweeps, solving and --set go through other code than plain lines */
     {ALL, "kv llama3-8b --sweep seq=1024..65536*4 --sweep batch=1,8"},
-    {SOME, "memory llama3-8b --gpu h100 --sweep batch=1..8*2 --set gpu.memory.bandwidth=3TB/s"},
-    {SOME, "{kv|memory|capacity|comm|roofline} workloads/jobs/{kv-llama2-7b|llama2-7b-fsdp8|memory-7b-adam|capacity-7b-1000-users|"
-	  "comm-7b-ring|roofline-gemm-4096|roofline-layer}.yaml"},
+    {ALL, "memory llama3-8b --gpu h100 --sweep batch=1..8*2 --set gpu.memory.bandwidth=3TB/s"},
+    {ALL, "kv llama2-7b --gpu a100 --batch 64 --solve seq --until 'batch_byte <= space_byte'"},
 };
 
 static struct faults *faults; /* of the line that is being asked: the inspector has no other way to know */

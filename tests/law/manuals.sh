@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Every command has a page with its lists in it, every page mentions only what exists, and mandoc has nothing to say.
+BUILD=${BUILD:-build}
+RIDGE=${RIDGE:-$PWD/$BUILD/ridge}
+status=0
+
+fault() {
+	echo "manuals: $*"
+	status=1
+}
+
+commands=$("$RIDGE" __names)
+for page in ridge.1 ridge-hwdb.5 ridge-workload.5 ridge-json.5 ridge-models.7; do
+	[ -f "man/$page" ] || fault "man/$page is missing"
+done
+for command in $commands; do
+	page=man/ridge-$command.1
+	if [ ! -f "$page" ]; then
+		fault "$page is missing"
+		continue
+	fi
+	for mark in OPTIONS EXAMPLES; do
+		grep -qx "\.\\\\\" $mark" "$page" || fault "$page has no line '.\\\" $mark'"
+	done
+	for section in NAME SYNOPSIS DESCRIPTION OPTIONS EXAMPLES 'EXIT STATUS' 'SEE ALSO'; do
+		grep -qx "\.Sh $section" "$page" || fault "$page has no section $section"
+	done
+	# every option and example of the program, and no page from before the last change
+	built=$BUILD/man/ridge-$command.1
+	if [ -f "$built" ]; then
+		"$RIDGE" "$command" --help | sed -n 's/^ *\(-[a-zA-Z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' | while read -r option; do
+			grep -q "^\.It .*Fl ..$option\( \|\$\)" "$built" || echo "$option"
+		done >"$BUILD/manuals.tmp"
+		while read -r option; do
+			fault "$built does not list --$option"
+		done <"$BUILD/manuals.tmp"
+		rm -f "$BUILD/manuals.tmp"
+	fi
+done
+
+# words of every --help
+options=$(for command in $commands; do "$RIDGE" "$command" --help; done | grep -oE -- '--[a-z0-9][a-z0-9-]*' | sort -u)
+for page in man/*.[1-9]; do
+	name=$(basename "$page")
+	case $name in
+	ridge-*.1)
+		command=${name#ridge-}
+		command=${command%.1}
+		printf '%s\n' "$commands" | grep -qx -- "$command" || fault "$page: there is no command '$command'"
+		;;
+	esac
+	# long options: .Fl \-name, .Fl -name, \-\-name, --name
+	sed -e 's/\\-/-/g' "$page" | grep -oE -- '(Fl -|--)[a-z0-9][a-z0-9-]*' | sed -e 's/^Fl -/--/' | sort -u | while read -r option; do
+		printf '%s\n' "$options" --help --version | grep -qx -- "$option" || echo "$option"
+	done >"$BUILD/manuals.tmp"
+	while read -r option; do
+		fault "$page mentions $option, which no command has"
+	done <"$BUILD/manuals.tmp"
+	rm -f "$BUILD/manuals.tmp"
+	# pages of ours that it refers to
+	sed -n 's/^\.Xr \(ridge[a-z-]*\) \([0-9]\).*/\1.\2/p' "$page" | sort -u | while read -r other; do
+		[ -f "man/$other" ] || echo "$other"
+	done >"$BUILD/manuals.tmp"
+	while read -r other; do
+		fault "$page refers to $other, which does not exist"
+	done <"$BUILD/manuals.tmp"
+	rm -f "$BUILD/manuals.tmp"
+	[ ! -d "$BUILD/man" ] || [ -f "$BUILD/man/$name" ] || fault "$BUILD/man/$name was not made"
+done
+
+if command -v mandoc >/dev/null 2>&1; then
+	pages="man"
+	[ ! -d "$BUILD/man" ] || pages=$BUILD/man
+	for page in "$pages"/*.[1-9]; do
+		# STYLE is taste; that our pages refer to one another before they are installed is no fault
+		said=$(mandoc -T lint -W warning "$page" 2>&1) || :
+		if [ -n "$said" ]; then
+			echo "$said"
+			status=1
+		fi
+	done
+else
+	echo "manuals: mandoc is not installed: the pages are not linted"
+fi
+exit $status
