@@ -19,8 +19,9 @@ PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 
 WARN    = -Wall -Wextra -Wshadow -Wpedantic -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 WERROR ?= $(if $(CI),-Werror,)
-OPT    ?= -O2 -g1 -flto=auto
-ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=off -fPIC -fvisibility=hidden $(OPT) $(WARN) $(WERROR) \
+# Link-time optimisation was measured: the same speed, a larger program, eight times the build time.
+OPT    ?= -O2 -g1
+ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=off -fPIC $(OPT) $(WARN) $(WERROR) \
 	-Iinclude -Isrc -I$(BUILD)/gen $(PKG_CFLAGS) $(CFLAGS)
 LINK   = $(CC) $(OPT) $(LDFLAGS)
 
@@ -77,11 +78,16 @@ $(BUILD)/obj/%.o: src/%.c | $(GENERATED)
 
 $(BUILD)/libridge.a: $(LIB_OBJ)
 	@$(if $(Q),echo "  AR      $@")
-	$(Q)rm -f $@ && $(if $(findstring gcc,$(shell $(CC) --version 2>/dev/null | head -n 1)),gcc-ar,ar) rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/libridge.so: $(LIB_OBJ)
+# The shared library shows what the public headers declare, and nothing else.
+$(BUILD)/gen/exports.map: $(HEADERS)
+	@mkdir -p $(dir $@)
+	@{ echo '{ global:'; grep -ohE '\b[a-z_][a-z_0-9]*\(' $(HEADERS) | tr -d '(' | sort -u | sed 's/$$/;/'; echo 'local: *; };'; } >$@
+
+$(BUILD)/libridge.so: $(LIB_OBJ) $(BUILD)/gen/exports.map
 	@$(if $(Q),echo "  LD      $@")
-	$(Q)$(LINK) -shared -Wl,-soname,libridge.so.0 -o $@ $^ $(PKG_LIBS) -lm
+	$(Q)$(LINK) -shared -Wl,-soname,libridge.so.0 -Wl,--version-script=$(BUILD)/gen/exports.map -o $@ $(LIB_OBJ) $(PKG_LIBS) -lm
 
 $(BUILD)/ridge: $(BUILD)/obj/main.o $(CLI_OBJ) $(BUILD)/libridge.a
 	@$(if $(Q),echo "  LD      $@")

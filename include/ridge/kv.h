@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* KV cache of attention layers: bytes on one GPU.  A sum over layers, never layers x one layer. */
+/*
+ * What a model keeps of a sequence from step to step: keys and values, latents, keys of indexers, compressed tokens,
+ * recurrent states.  Bytes on one GPU; a sum over layers, never layers x one layer.
+ */
 #ifndef RIDGE_KV_H
 #define RIDGE_KV_H
 
@@ -11,12 +14,40 @@ double kv_slope(struct sheet *sh, const struct workload *w, double kv_elem_byte,
 double kv_sequence(
     struct sheet *sh, const struct workload *w, double seq_token, double block_token, double kv_elem_byte, double tp);
 
-/* Bytes of one token in one layer, on one of tp GPUs. */
+/* The same for the layers of one block, and what does not grow in them. */
+double kv_block_slope(
+    struct sheet *sh, const struct workload *w, const struct block *b, double kv_elem_byte, double tp);
+double kv_block_constant(struct sheet *sh, const struct workload *w, const struct block *b, double block_token,
+    double kv_elem_byte, double tp);
+double kv_block_sequence(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token,
+    double block_token, double kv_elem_byte, double tp);
+
+/* Bytes of one token in one attention layer with its indexer's key, on one of tp GPUs. */
 double kv_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp);
 /* How many tokens back a layer sees: its window or chunk, absent for full attention. */
 struct datum kv_reach(const struct attention *a);
-/* Bytes of one sequence in the layers with a window or chunk, once that is full: the part that stops growing. */
+/* Bytes of one sequence that do not grow with it: full windows and chunks, recurrent states, compressors, and the
+ * tokens of an encoder whose number is given. */
 double kv_constant(struct sheet *sh, const struct workload *w, double block_token, double kv_elem_byte, double tp);
+
+/* A sequence of at most seq_token tokens in an engine that takes step_token tokens at a time. */
+struct kv_admission {
+	double seq_token, step_token, block_token;
+};
+
+/* What the engine sets aside for it. */
+double kv_admitted(
+    struct sheet *sh, const struct workload *w, const struct kv_admission *at, double kv_elem_byte, double tp);
+
+/* Recurrent states of one sequence, all layers; and of as many slots as an engine keeps, one for each running sequence.
+ */
+double state_sequence(struct sheet *sh, const struct workload *w, double tp);
+double state_slots(struct sheet *sh, double n_slots, double state_byte);
+/* Engines that put both in one pool have one page size: the largest state of a layer.  Tokens that an attention layer's
+ * block then holds, in whole blocks of block_token; and what its last block wastes on average. */
+double state_page(struct sheet *sh, const struct workload *w, double tp);
+double state_block(struct sheet *sh, double page_byte, double layer_byte_per_token, double block_token);
+double state_waste(struct sheet *sh, double page_token, double slope_byte_per_token);
 
 /* A sequence that was given room for max_seq_token tokens and uses used_token of them. */
 struct kv_page {

@@ -49,8 +49,8 @@ enum recompute {
 
 enum offload { OFFLOAD_OPTIMIZER = 1, OFFLOAD_PARAMS = 2, OFFLOAD_ACTIVATIONS = 4 };
 
-/* The moments at which memory peaks: all activations and the logits; the first layer of the backward pass; the end of the
- * backward pass, when the embedding's gradient appears; the optimizer's step. */
+/* The moments at which memory peaks: all activations and the logits; the first layer of the backward pass; the end of
+ * the backward pass, when the embedding's gradient appears; the optimizer's step. */
 enum moment { MOMENT_LOSS, MOMENT_BACKWARD, MOMENT_EMBEDDING, MOMENT_STEP, MOMENT_SERVING, N_MOMENTS };
 
 enum verdict { FITS, RISKY, DOES_NOT_FIT };
@@ -67,13 +67,13 @@ struct memory_job {
 	int n_stage_layers;          /* an explicit split: layers of each (virtual) stage; 0: even */
 	const int *stage_layers;
 
-	enum dtype dtype;            /* of the matrix products */
-	double weight_copies;        /* quantised copies of each weight: with and without the transposed one */
-	bool quantised_parameters;   /* the parameters themselves are stored quantised */
+	enum dtype dtype;          /* of the matrix products */
+	double weight_copies;      /* quantised copies of each weight: with and without the transposed one */
+	bool quantised_parameters; /* the parameters themselves are stored quantised */
 	enum state_scheme scheme;
 	enum optimizer optimizer;
-	bool optimizer_in_backward;  /* each gradient is used and freed at once */
-	struct datum gradient_byte;  /* per parameter, absent: the stack's */
+	bool optimizer_in_backward; /* each gradient is used and freed at once */
+	struct datum gradient_byte; /* per parameter, absent: the stack's */
 	unsigned offload;
 
 	enum recompute recompute;
@@ -86,12 +86,12 @@ struct memory_job {
 	struct datum lora_rank; /* 0: everything is trained */
 	unsigned targets;       /* bits of enum target */
 	bool adapter_dropout;
-	enum quant quant; /* of frozen or served weights */
+	enum quant quant, expert_quant; /* of frozen or served weights: maps of the layers, routed experts */
 
 	double kv_elem_byte;
 	struct datum block_token, batch_token, utilization;
 
-	struct datum context_byte; /* what the counter shows beyond live tensors */
+	struct datum context_byte;             /* what the counter shows beyond live tensors */
 	struct datum card_byte, headroom_frac; /* headroom absent: the rule of the safety factor */
 };
 
@@ -113,7 +113,8 @@ double quant_bits(enum quant q);
 double optimizer_moments(enum optimizer o);
 double optimizer_moment_byte(enum optimizer o, bool pure);
 
-/* --- the parts ------------------------------------------------------------------------------------------------------ */
+/* --- the parts ------------------------------------------------------------------------------------------------------
+ */
 
 /* Layers of block `block` on a pipeline stage, all its chunks together. */
 double memory_stage_layers(const struct memory_job *job, int stage, int block);
@@ -132,7 +133,15 @@ double memory_layer_kept(struct sheet *sh, const struct memory_job *job, const s
 /* Tokens of one micro-batch on one rank. */
 double memory_tokens(struct sheet *sh, const struct memory_job *job);
 
-/* --- the answer ----------------------------------------------------------------------------------------------------- */
+/* Frozen or served weights in this format: everywhere, or in the experts where the format is theirs alone. */
+void memory_quantise(struct memory_job *job, enum quant q);
+/* How experts are split where nobody said: over the tensor-parallel group, or whole where they are spread by ep. */
+double memory_usual_etp(const struct workload *w, const struct layout *l);
+/* Why there is no rule for this job, or NULL. */
+const char *memory_lacks_rule(const struct memory_job *job);
+
+/* --- the answer -----------------------------------------------------------------------------------------------------
+ */
 
 /* One GPU of a stage at a moment; `use` (or NULL) gets the components. */
 double memory_at(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, struct memory_use *use);
@@ -157,7 +166,8 @@ enum verdict memory_verdict(const struct memory_job *job, double expected_byte);
 double memory_kv_pool(struct sheet *sh, const struct memory_job *job);
 double memory_pool_tokens(struct sheet *sh, const struct memory_job *job, double pool_byte);
 
-/* --- arithmetic on bare numbers: a model known only by its size ------------------------------------------------------ */
+/* --- arithmetic on bare numbers: a model known only by its size ------------------------------------------------------
+ */
 
 struct memory_numbers {
 	struct datum n_params, weight_byte, gradient_byte, master_byte, moment_byte; /* bytes per parameter */

@@ -33,6 +33,12 @@ struct cost {
 
 /* Once: rows work_flop and traffic_byte, recorded in the caller's scope so that its formulas can name them. */
 struct cost op_cost(struct sheet *sh, const struct op *op);
+/* True for convolutions, matrix products and attention: what published counts of arithmetic have in them. */
+bool op_multiplies(enum op_kind kind);
+/* Parameters of its matrix or table, and those beside it, once; kinds without a matrix have only these. */
+double op_params(struct sheet *sh, const struct op *op);
+/* All of its copies. */
+double op_total_params(struct sheet *sh, const struct op *op);
 /* As often as it runs. */
 double op_total_flop(struct sheet *sh, const struct op *op);
 double op_total_byte(struct sheet *sh, const struct op *op);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Frameworks as plain structs: what a training stack or serving engine keeps in memory beside what the mathematics needs. */
+/* Frameworks as plain structs: what a training stack or serving engine keeps in memory beside what the mathematics
+ * needs. */
 #ifndef RIDGE_STACK_H
 #define RIDGE_STACK_H
 
@@ -20,10 +21,10 @@ enum held { HELD_ALWAYS, HELD_ACCUMULATING };
 enum counter { COUNTER_ALLOCATED, COUNTER_RESERVED, COUNTER_DEVICE, N_COUNTERS };
 
 enum pool_kind {
-	POOL_NONE,  /* the cache grows with the sequences */
-	POOL_CARD,  /* a share of the card, less weights and activations */
+	POOL_NONE,   /* the cache grows with the sequences */
+	POOL_CARD,   /* a share of the card, less weights and activations */
 	POOL_STATIC, /* a share of the card for weights and cache alone */
-	POOL_FREE,  /* a share of what weights and activations leave */
+	POOL_FREE,   /* a share of what weights and activations leave */
 };
 
 /* An implementation of the loss: bytes held per logit when it is largest. */
@@ -36,7 +37,7 @@ struct stack {
 	const char *id, *name, *notes;
 	enum stack_use use;
 	enum stack_rules rules;
-	struct datum safety;                    /* 95 % of measured peaks are below prediction x this */
+	struct datum safety;                   /* 95 % of measured peaks are below prediction x this */
 	struct datum counter_byte[N_COUNTERS]; /* what a counter shows beyond live tensors */
 
 	bool tensor, sequence, pipeline, context, expert; /* parallel forms it has */
@@ -46,10 +47,10 @@ struct stack {
 	enum state_scheme scheme;
 	struct datum gradient_byte; /* per parameter; absent: as the parameters */
 	enum held gradients;
-	struct datum adapter_byte;      /* per adapter parameter, as stored */
-	bool adapter_dropout;           /* adapters are trained with dropout unless told otherwise */
-	bool fused_qkv_adapters;        /* one adapter kernel for q, k and v: three copies whatever is adapted */
-	bool casts_for_quantised;       /* k-bit training casts what is not quantised to fp32 */
+	struct datum adapter_byte; /* per adapter parameter, as stored */
+	bool adapter_dropout;      /* adapters are trained with dropout unless told otherwise */
+	bool fused_qkv_adapters;   /* one adapter kernel for q, k and v: three copies whatever is adapted */
+	bool casts_for_quantised;  /* k-bit training casts what is not quantised to fp32 */
 
 	bool eager_norm, eager_norm_compiled; /* a norm that also keeps an fp32 copy */
 	bool expanded_kv;                     /* key and value heads are repeated for every query head */
@@ -58,16 +59,16 @@ struct stack {
 	bool keeps_quantised_inputs;          /* products with quantised weights keep their inputs */
 	bool keeps_fp32_inputs;               /* ... in fp32 */
 	bool flash, dropout;                  /* what is usual */
-	struct datum eager_policy_byte;       /* beside the per-operator policy run eagerly, per hidden element and token */
-	bool late_probabilities;              /* router weights are applied after the experts */
+	struct datum eager_policy_byte; /* beside the per-operator policy run eagerly, per hidden element and token */
+	bool late_probabilities;        /* router weights are applied after the experts */
 	bool permute_fusion;
 
-	struct datum step_byte;                       /* per trainable parameter of the rank, temporary */
-	struct datum subgroup_byte, subgroup_param;   /* ... at most this many parameters at once */
-	struct datum bucket_byte, bucket_param;       /* reduction buckets, bytes per parameter and most parameters */
-	struct datum live_byte;                       /* gathered and prefetched parameters of ZeRO-3, at most */
-	bool gathers_whole_model;                     /* FSDP wraps the model as one unit */
-	struct datum n_quantised_buffers;             /* dequantised copies of the largest map */
+	struct datum step_byte;                     /* per trainable parameter of the rank, temporary */
+	struct datum subgroup_byte, subgroup_param; /* ... at most this many parameters at once */
+	struct datum bucket_byte, bucket_param;     /* reduction buckets, bytes per parameter and most parameters */
+	struct datum live_byte;                     /* gathered and prefetched parameters of ZeRO-3, at most */
+	bool gathers_whole_model;                   /* FSDP wraps the model as one unit */
+	struct datum n_quantised_buffers;           /* dequantised copies of the largest map */
 	struct datum workspace_byte, expert_workspace_byte;
 
 	int n_losses;
@@ -75,11 +76,11 @@ struct stack {
 	const char *loss, *loss_compiled, *loss_parallel; /* the usual one; when compiled; with tensor parallelism */
 
 	enum pool_kind pool;
-	struct datum utilization;                     /* the share of the pool's kind */
-	struct datum other_byte;                      /* beside weights, cache and activations */
-	struct datum block_token, batch_token;        /* page size; most tokens of one prefill step */
-	struct datum sampler_rows, sampler_byte;      /* profiled sampler: sequences, bytes per vocabulary entry */
-	struct datum n_kv_copies;                     /* of a cache that grows by concatenation */
+	struct datum utilization;                /* the share of the pool's kind */
+	struct datum other_byte;                 /* beside weights, cache and activations */
+	struct datum block_token, batch_token;   /* page size; most tokens of one prefill step */
+	struct datum sampler_rows, sampler_byte; /* profiled sampler: sequences, bytes per vocabulary entry */
+	struct datum n_kv_copies;                /* of a cache that grows by concatenation */
 };
 
 #endif

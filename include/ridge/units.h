@@ -62,6 +62,7 @@ enum quantity {
 	Q_CLOCKS,   /* 145clk */
 	Q_DENSITY,  /* 2FLOP/B */
 	Q_PER_HOUR, /* 3.50usd/h, $3.50/h */
+	Q_PER_ENERGY, /* 0.12usd/kWh, $0.12/kWh */
 	N_QUANTITIES,
 };
 

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/num.h"
 
+#include "base/arena.h"
+
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
+#include <gsl/gsl_fit.h>
+#include <gsl/gsl_integration.h>
 #include <gsl/gsl_multifit.h>
 #include <gsl/gsl_multifit_nlinear.h>
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
 #include <gsl/gsl_roots.h>
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 enum { STEPS_MAX = 200 };
 
@@ -139,6 +148,85 @@ num_student(double level, double n_free)
 	return gsl_cdf_tdist_Pinv(0.5 + level / 2, n_free);
 }
 
+double
+num_normal(double level)
+{
+	return gsl_cdf_ugaussian_Pinv(0.5 + level / 2);
+}
+
+double
+num_normal_above(double z)
+{
+	return gsl_cdf_ugaussian_Q(z);
+}
+
+/* --- lines and samples ----------------------------------------------------------------------------------- */
+
+bool
+num_line(size_t n, const double *x, const double *y, struct num_line *out)
+{
+	double c00, c01, c11, residual;
+	bool varies = false;
+
+	*out = (struct num_line){.explained = NAN};
+	for (size_t i = 1; i < n; i++)
+		varies = varies || x[i] != x[0];
+	if (!varies)
+		return false;
+	gsl_fit_linear(x, 1, y, 1, n, &out->intercept, &out->slope, &c00, &c01, &c11, &residual);
+	const double total = gsl_stats_tss(y, 1, n);
+	out->n_free = n - 2;
+	if (out->n_free) { /* c11 divides by the points that are left over */
+		out->residual_sd = sqrt(residual / (double)out->n_free);
+		out->slope_error = sqrt(c11);
+	}
+	if (total > 0)
+		out->explained = 1 - residual / total;
+	return isfinite(out->slope) && isfinite(out->intercept);
+}
+
+void
+num_sort(double *values, size_t n)
+{
+	gsl_sort(values, 1, n);
+}
+
+double
+num_quantile(const double *sorted, size_t n, double q)
+{
+	return gsl_stats_quantile_from_sorted_data(sorted, 1, n, q);
+}
+
+void
+num_bootstrap(num_statistic *f, const double *a, size_t n_a, const double *b, size_t n_b, size_t n_resamples,
+    unsigned long seed, double level, double *low, double *high)
+{
+	gsl_rng *const dice = gsl_rng_alloc(gsl_rng_mt19937);
+	struct arena *const arena = arena_new();
+	double *const all = ARENA_ARRAY(arena, double, n_resamples);
+	double *const one = ARENA_ARRAY(arena, double, n_a), *const other = ARENA_ARRAY(arena, double, n_b);
+
+	*low = *high = NAN;
+	if (!dice)
+		goto out;
+	gsl_rng_set(dice, seed);
+	/* GSL takes the source as writable and does not write to it: give it copies */
+	double *const from_a = memcpy(ARENA_ARRAY(arena, double, n_a), a, n_a * sizeof *a);
+	double *const from_b = memcpy(ARENA_ARRAY(arena, double, n_b), b, n_b * sizeof *b);
+	for (size_t i = 0; i < n_resamples; i++) {
+		gsl_ran_sample(dice, one, n_a, from_a, n_a, sizeof *a);
+		gsl_ran_sample(dice, other, n_b, from_b, n_b, sizeof *b);
+		all[i] = f(one, n_a, other, n_b);
+	}
+	gsl_sort(all, 1, n_resamples);
+	*low = gsl_stats_quantile_from_sorted_data(all, 1, n_resamples, 0.5 - level / 2);
+	*high = gsl_stats_quantile_from_sorted_data(all, 1, n_resamples, 0.5 + level / 2);
+out:
+	arena_free(arena);
+	if (dice)
+		gsl_rng_free(dice);
+}
+
 /* --- roots ----------------------------------------------------------------------------------------------- */
 
 struct bridge {
@@ -190,4 +278,87 @@ bool
 num_bisect(num_function *f, const void *context, double lo, double hi, double *root)
 {
 	return root_between(gsl_root_fsolver_bisection, (struct bridge){f, context}, lo, hi, root);
+}
+
+/* --- sums of powers -------------------------------------------------------------------------------------- */
+
+enum { HEAD = 20 }; /* terms that are added one by one */
+
+static double
+add_powers(double n, double s)
+{
+	double sum = 0;
+
+	for (double k = n; k >= 1; k--)
+		sum += pow(k, -s);
+	return sum;
+}
+
+/* The sum of k^-s from HEAD to n: Euler (1736) and Maclaurin (1742); the first term left out is below rounding. */
+static double
+euler_maclaurin(double n, double s)
+{
+	/* Bernoulli numbers B2, B4 ... over (2j)! */
+	static const double weights[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
+	    -691.0 / 1307674368000, 1.0 / 74724249600};
+	const double m = HEAD, length = log(n / m), rest = 1 - s;
+	double sum = rest == 0 ? length : pow(m, rest) * expm1(rest * length) / rest;
+	double rising = s; /* s (s+1) ... (s+2j-2) */
+
+	sum += (pow(m, -s) + pow(n, -s)) / 2;
+	for (size_t j = 0; j < sizeof weights / sizeof *weights; j++) {
+		const double power = s + 1 + 2 * (double)j;
+		sum += weights[j] * rising * (pow(m, -power) - pow(n, -power));
+		rising *= power * (power + 1);
+	}
+	return sum;
+}
+
+/* GSL's zeta functions are the infinite sums, s > 1; this holds for every s and loses no digits near 1. */
+double
+num_harmonic(double n, double s)
+{
+	return n <= HEAD ? add_powers(n, s) : add_powers(HEAD - 1, s) + euler_maclaurin(n, s);
+}
+
+/* --- distributions and integrals ------------------------------------------------------------------------- */
+
+double
+num_normal_density(double x)
+{
+	return gsl_ran_ugaussian_pdf(x);
+}
+
+double
+num_normal_quantile(double share)
+{
+	return gsl_cdf_ugaussian_Pinv(share);
+}
+
+/* A Poisson variable is above n when a gamma variable of shape n + 1 is below the mean: GSL's own function takes n as
+ * an unsigned int. */
+double
+num_poisson_above(double mean, double n)
+{
+	return gsl_cdf_gamma_P(mean, n + 1, 1);
+}
+
+double
+num_integral(num_function *f, const void *context, double lo, double hi, double error)
+{
+	enum { INTERVALS = 100 };
+	gsl_error_handler_t *const handler = gsl_set_error_handler_off();
+	gsl_integration_workspace *const work = gsl_integration_workspace_alloc(INTERVALS);
+	struct bridge bridge = {f, context};
+	const gsl_function integrand = {bridge_call, &bridge};
+	double value = NAN, estimate;
+
+	/* an error estimate that rounding keeps above the bound is no failure: the value is the best there is */
+	if (work)
+		gsl_integration_qag(
+		    &integrand, lo, hi, 0, error, INTERVALS, GSL_INTEG_GAUSS21, work, &value, &estimate);
+	if (work)
+		gsl_integration_workspace_free(work);
+	gsl_set_error_handler(handler);
+	return value;
 }

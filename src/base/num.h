@@ -36,10 +36,49 @@ bool num_linear(
  * freedom. */
 double num_student(double level, double n_free);
 
+/* The same for a normal distribution, and the probability of a standard normal variable above z. */
+double num_normal(double level);
+double num_normal_above(double z);
+
+/* A straight line, y = intercept + slope x, by least squares; all points weigh the same. */
+struct num_line {
+	double intercept, slope;
+	double slope_error; /* standard error; 0 when no point is left over */
+	double residual_sd;
+	double explained; /* share of the variance, R^2; NaN when y does not vary */
+	size_t n_free;    /* points beyond the two parameters */
+};
+
+/* False when there are not two different x. */
+bool num_line(size_t n, const double *x, const double *y, struct num_line *out);
+
+void num_sort(double *values, size_t n);
+/* The value below which a share q of the sorted values lies (0.5: the median), linear between neighbours. */
+double num_quantile(const double *sorted, size_t n, double q);
+
+/* What two samples say together; it may reorder them. */
+typedef double num_statistic(double *a, size_t n_a, double *b, size_t n_b);
+/* A two-sided interval of `level` for a statistic, from n_resamples draws with replacement (Efron, Annals of Statistics
+ * 7(1), 1979: the percentile bootstrap).  The same seed gives the same interval. */
+void num_bootstrap(num_statistic *f, const double *a, size_t n_a, const double *b, size_t n_b, size_t n_resamples,
+    unsigned long seed, double level, double *low, double *high);
+
 /* A root of f between lo and hi, where f has different signs.  False when it has not. */
 typedef double num_function(double x, const void *context);
 bool num_root(num_function *f, const void *context, double lo, double hi, double *root);
 /* The same by halving: slower, and at home with functions that jump. */
 bool num_bisect(num_function *f, const void *context, double lo, double hi, double *root);
+
+/* The generalised harmonic number: the sum of k^-s for k = 1 .. n, to rounding; n a whole number, s at least 0. */
+double num_harmonic(double n, double s);
+
+/* The standard normal distribution: density at x, and the x below which a share lies. */
+double num_normal_density(double x);
+double num_normal_quantile(double share);
+/* How likely a Poisson variable of this mean is above n. */
+double num_poisson_above(double mean, double n);
+
+/* The integral of f from lo to hi, to this relative error; f is smooth between them. */
+double num_integral(num_function *f, const void *context, double lo, double hi, double error);
 
 #endif

@@ -159,6 +159,8 @@ static const struct {
     [Q_CLOCKS] = {"a number of clocks", {{0}}, "145clk"},
     [Q_DENSITY] = {"an arithmetic intensity", {{[AXIS_FLOP] = 1, [AXIS_BYTE] = -1}}, "2FLOP/B"},
     [Q_PER_HOUR] = {"a price per hour", {{[AXIS_USD] = 1, [AXIS_S] = -1}}, "3.50usd/h or $3.50/h"},
+    [Q_PER_ENERGY] = {"a price of energy", {{[AXIS_USD] = 1, [AXIS_WATT] = -1, [AXIS_S] = -1}},
+	"0.12usd/kWh or $0.12/kWh"},
 };
 
 static const struct unit {
@@ -278,7 +280,7 @@ scaled(const char *start, size_t length, double number, double scale)
 bool
 quantity_read(const char *text, enum quantity q, double *value, struct quantity_fault *fault)
 {
-	const bool dollar = text[0] == '$' && (q == Q_MONEY || q == Q_PER_HOUR);
+	const bool dollar = text[0] == '$' && (q == Q_MONEY || q == Q_PER_HOUR || q == Q_PER_ENERGY);
 	const char *start = dollar ? text + 1 : text;
 	char *end;
 	const char *first = start + (*start == '-' || *start == '+');
@@ -301,6 +303,8 @@ quantity_read(const char *text, enum quantity q, double *value, struct quantity_
 		unit = "usd";
 	else if (dollar && strcmp(unit, "/h") == 0)
 		unit = "usd/h";
+	else if (dollar && strcmp(unit, "/kWh") == 0)
+		unit = "usd/kWh";
 	double scale = 0;
 	if (*unit == '\0' && (q == Q_COUNT || q == Q_NUMBER)) {
 		scale = 1;
@@ -384,7 +388,8 @@ scaled_write(const struct prefix *ladder, double v, int digits, char *buf, size_
 	const double slack = ladder == second ? 2 : 1;
 	char number[40];
 
-	while (p[1].text && fabs(v) < p->scale * (p->scale >= 60 ? slack : 1) * (1 - 5e-4))
+	/* nothing has the unit without a prefix */
+	while (p[1].text && (v == 0 ? p->scale != 1 : fabs(v) < p->scale * (p->scale >= 60 ? slack : 1) * (1 - 5e-4)))
 		p++;
 	/* the last digits of 1023 GiB matter: never round whole IEC numbers to 1020 */
 	if (fabs(v / p->scale) >= 1000 && fabs(v / p->scale) < 1e6)
@@ -469,6 +474,10 @@ value_write_digits(const char *name, double v, int digits, char *buf, size_t siz
 		money_write(v * 3600, first, sizeof first);
 		below = (struct dim){{0}};
 		snprintf(rest, sizeof rest, "/h");
+	} else if (dim_equal(d, quantity_dim(Q_PER_ENERGY))) {
+		money_write(v * 3.6e6, first, sizeof first);
+		below = (struct dim){{0}};
+		snprintf(rest, sizeof rest, "/kWh");
 	} else if (above.e[AXIS_USD] == 1)
 		money_write(v, first, sizeof first);
 	else if (dim_equal(d, (struct dim){{[AXIS_S] = -1}}))
@@ -506,6 +515,8 @@ value_write(const char *name, double value, char *buf, size_t size)
 char *
 bytes_write_si(double byte, char *buf, size_t size)
 {
+	if (!isfinite(byte))
+		return value_write("x_byte", byte, buf, size);
 	scaled_write(si_byte, byte, 3, buf, size);
 	return buf;
 }

@@ -110,7 +110,8 @@ is_set(const struct settings *s, const char *path)
 	return false;
 }
 
-/* `a=1,b=2,c`: pieces without `=` belong to the value before (`gpu=a,b`), unless nothing came before or flags may stand. */
+/* `a=1,b=2,c`: pieces without `=` belong to the value before (`gpu=a,b`), unless nothing came before or flags may
+ * stand. */
 static void
 add_pairs(struct parser *p, struct settings *s, const char *prefix, const char *text, const char *option, bool flags)
 {
@@ -124,7 +125,8 @@ add_pairs(struct parser *p, struct settings *s, const char *prefix, const char *
 
 		if (!length || (!equals && !flags)) {
 			diag_error(p->diag, from_option(p, option), "'%s' is not of the form NAME=VALUE", pieces[i]);
-			diag_hint(p->diag, "write for example %s", flags ? "tp=8,pp=2" : "batch=4,gpu.memory.bandwidth=3TB/s");
+			diag_hint(p->diag, "write for example %s",
+			    flags ? "tp=8,pp=2" : "batch=4,gpu.memory.bandwidth=3TB/s");
 			return;
 		}
 		if (!path_allowed(p, path, option))
@@ -273,8 +275,8 @@ long_option(struct parser *p, const char *word)
 			diag_hint(p->diag, "write %s alone", option);
 			return;
 		}
-		const char *value = !*g->metavar || *g->metavar == '[' ? (attached ? attached : "") :
-									value_of(p, attached, option, g->metavar);
+		const char *value = !*g->metavar || *g->metavar == '[' ? (attached ? attached : "")
+		                                                       : value_of(p, attached, option, g->metavar);
 		if (value)
 			take_global(p, g, value);
 		return;
@@ -348,7 +350,8 @@ check_exclusive(struct parser *p)
 
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
 		if (pairs[i].both) {
-			diag_error(p->diag, (struct source){0}, "%s and %s exclude each other", pairs[i].one, pairs[i].other);
+			diag_error(
+			    p->diag, (struct source){0}, "%s and %s exclude each other", pairs[i].one, pairs[i].other);
 			diag_hint(p->diag, "ask for one of them at a time");
 			break;
 		}
@@ -356,7 +359,8 @@ check_exclusive(struct parser *p)
 		diag_error(p->diag, (struct source){0}, "--solve and --until go together");
 		diag_hint(p->diag, "write --solve batch --until 'peak_byte <= 80GB'");
 	}
-	if (o->color && strcmp(o->color, "auto") && strcmp(o->color, "always") && strcmp(o->color, "never")) {
+	if (o->color && strcmp(o->color, "auto") != 0 && strcmp(o->color, "always") != 0 &&
+	    strcmp(o->color, "never") != 0) {
 		diag_error(p->diag, from_option(p, "--color"), "'%s' is not one of auto, always, never", o->color);
 		diag_hint(p->diag, "auto colours terminals only");
 	}

@@ -17,6 +17,7 @@
  *   option    the long option, or NULL when only --set and job files reach the path
  *   KIND      FLAG, WORD, CHOICE, WORDS (comma list), NODE (a YAML subtree, for lists of points), or a quantity of units.h
  *             without its Q_: NUMBER COUNT SIZE RATE WORK PEAK TIME CLOCK MONEY PER_HOUR DENSITY
+ *             POWER PER_ENERGY
  *   complete  what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file", or `a|b|c` for a CHOICE
  *   default   as typed, or NULL; a default that a sheet TAKEs is listed under `assumed`
  */
@@ -77,6 +78,8 @@ struct option {
 #define OPTION_TYPE_MONEY struct datum
 #define OPTION_TYPE_PER_HOUR struct datum
 #define OPTION_TYPE_DENSITY struct datum
+#define OPTION_TYPE_POWER struct datum
+#define OPTION_TYPE_PER_ENERGY struct datum
 
 #define OPTION_KIND_FLAG KIND_FLAG, Q_NUMBER
 #define OPTION_KIND_WORD KIND_WORD, Q_NUMBER
@@ -94,6 +97,8 @@ struct option {
 #define OPTION_KIND_MONEY KIND_QUANTITY, Q_MONEY
 #define OPTION_KIND_PER_HOUR KIND_QUANTITY, Q_PER_HOUR
 #define OPTION_KIND_DENSITY KIND_QUANTITY, Q_DENSITY
+#define OPTION_KIND_POWER KIND_QUANTITY, Q_POWER
+#define OPTION_KIND_PER_ENERGY KIND_QUANTITY, Q_PER_ENERGY
 
 #define OPTION_MEMBER(letter, member, option, path, kind, metavar, complete, def, help) OPTION_TYPE_##kind member;
 #define OPTION_ROW(letter, member, option, path, kind, metavar, complete, def, help)                                   \
@@ -144,6 +149,7 @@ struct run {
 	struct words assumed, warnings;
 	struct words files;        /* for `check`: operands as typed */
 	const char *title;         /* heading of the text output, may stay NULL */
+	const char *document;      /* an answer that is a file: printed as it is where people would read text; may stay NULL */
 };
 
 /* Something that the answer rests on and nobody stated (`seq 4096`), or that people should know. */
@@ -179,6 +185,7 @@ struct layout_in {
 	X(0, zero, NULL, "layout.zero", COUNT, "0..3", "", NULL, "ZeRO stage; 3 shards parameters (FSDP)")             \
 	X(0, shard, NULL, "layout.shard", COUNT, "N", "", NULL, "GPUs that share one sharded copy (hybrid shard)")     \
 	X(0, sp, NULL, "layout.sp", FLAG, "", "", NULL, "sequence parallel norms and residuals")                       \
+	X(0, across, NULL, "layout.across", FLAG, "", "", NULL, "tensor parallel groups may reach beyond one node")     \
 	X(0, fsdp, NULL, "layout.fsdp", FLAG, "", "", NULL, "the same as zero=3")
 	LAYOUT_OPTIONS(OPTION_MEMBER)
 };

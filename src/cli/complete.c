@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/help.h"
 #include "data/database.h"
+#include "ridge/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ offer_values(struct completer *c, const struct command *command, const char *com
 		const char *word;
 		enum entry_kind kind;
 	} entries[] = {{"gpu", ENTRY_GPU}, {"system", ENTRY_SYSTEM}, {"link", ENTRY_LINK}, {"model", ENTRY_MODEL},
-	    {"job", ENTRY_JOB}, {"stack", ENTRY_STACK}};
+	    {"job", ENTRY_JOB}, {"stack", ENTRY_STACK}, {"reliability", ENTRY_RELIABILITY}};
 
 	for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
 		if (strcmp(complete, entries[i].word) == 0) {
@@ -61,6 +62,9 @@ offer_values(struct completer *c, const struct command *command, const char *com
 	if (strcmp(complete, "command") == 0)
 		for (size_t i = 0; i < n_commands; i++)
 			offer(c, commands[i]->name);
+	else if (strcmp(complete, "format") == 0)
+		for (size_t i = 0; i < N_FORMATS; i++)
+			offer(c, formats[i].name);
 	else if (strcmp(complete, "path") == 0 && command) {
 		for (size_t g = 0; g < command->n_groups; g++)
 			for (size_t i = 0; i < command->groups[g].n; i++)

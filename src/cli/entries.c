@@ -105,6 +105,10 @@ run_model(struct run *r, struct word name)
 	    r->database, name.text, inputs_overlay(r->arena, r->command, r->inputs, "model"), name.from, &said);
 
 	announce(r, said);
+	size_t n;
+	const char *const *assumed = database_assumed(r->database, name.text, &n);
+	for (size_t i = 0; i < n; i++)
+		run_assume(r, "%s", assumed[i]);
 	return model;
 }
 

@@ -88,7 +88,7 @@ each_shown(const struct command *c, bool own, void (*each)(void *to, const struc
 		}
 	if (own && command_has_layout(c)) {
 		const struct shown_option layout = {'\0', "layout", "tp=N,pp=N,...",
-		    "how the model is spread: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp", NULL, NULL};
+		    "how the model is spread: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp, across", NULL, NULL};
 		each(to, &layout);
 	}
 	for (size_t i = 0; !own && i < n_global_options; i++) {
@@ -208,13 +208,18 @@ void
 help_mdoc_commands(FILE *to)
 {
 	for (size_t s = 0; s < sizeof sections / sizeof *sections; s++) {
-		fprintf(to, ".Ss %s\n.Bl -tag -width roofline\n", sections[s]);
-		for (size_t i = 0; i < n_commands; i++)
-			if (strcmp(commands[i]->section, sections[s]) == 0) {
-				fprintf(to, ".It Cm %s\n\\&", commands[i]->name);
-				mdoc_text(to, commands[i]->summary);
-				fputs(".\n", to);
-			}
-		fputs(".El\n", to);
+		bool head = false;
+		for (size_t i = 0; i < n_commands; i++) {
+			if (strcmp(commands[i]->section, sections[s]) != 0)
+				continue;
+			if (!head)
+				fprintf(to, ".Ss %s\n.Bl -tag -width roofline\n", sections[s]);
+			head = true;
+			fprintf(to, ".It Cm %s\n\\&", commands[i]->name);
+			mdoc_text(to, commands[i]->summary);
+			fputs(".\n", to);
+		}
+		if (head)
+			fputs(".El\n", to);
 	}
 }

@@ -144,6 +144,7 @@ bind_word(struct diag *d, const struct option *o, const struct node *n, struct w
 {
 	if (n->kind != NODE_SCALAR || !n->text) {
 		diag_error(d, n->at, "'%s' must be one word", o->path);
+		diag_hint(d, "write '%s: %s'", o->path, *o->metavar ? o->metavar : "WORD");
 		return false;
 	}
 	*out = (struct word){n->text, n->at};
@@ -165,6 +166,8 @@ bind_choice(struct arena *a, struct diag *d, const struct option *o, const struc
 	const char *near = text_nearest(out->text, (const char *const *)choices, n_choices);
 	if (near)
 		diag_hint(d, "did you mean '%s'?", near);
+	else
+		diag_hint(d, "write one of them");
 	return false;
 }
 
@@ -200,8 +203,12 @@ bind_flag(struct diag *d, const struct option *o, const struct node *n, bool *ou
 		return true;
 	}
 	diag_error(d, n->at, "'%s' must be true or false", o->path);
+	diag_hint(d, "leave it out for false");
 	return false;
 }
+
+/* Beyond these nothing is meant, and products of a few of them would overflow. */
+static const double MOST_COUNT = 1e18, MOST_VALUE = 1e30;
 
 static bool
 bind_option(struct arena *a, struct diag *d, const struct option *o, const struct node *n, char *out)
@@ -224,7 +231,7 @@ bind_option(struct arena *a, struct diag *d, const struct option *o, const struc
 	case KIND_WORDS:
 		return bind_words(a, d, o, n, member);
 	case KIND_QUANTITY:
-		return schema_quantity(&b, n, o->quantity, 0, 0, member);
+		return schema_quantity(&b, n, o->quantity, 0, o->quantity == Q_COUNT ? MOST_COUNT : MOST_VALUE, member);
 	case KIND_NODE:
 		break;
 	}

@@ -15,7 +15,7 @@ memory_is_numbers(const struct memory_question *q)
 	return !q->memory->model.text;
 }
 
-/* --- the card ------------------------------------------------------------------------------------------------------------ */
+/* --- the card ---------------------------------------------------------------------------------------------------- */
 
 /* Where the driver's figure is not known, all but the last hundredth of the GiB on the box can be had. */
 static struct datum
@@ -55,7 +55,7 @@ run_card(struct run *r, const struct memory_in *in, struct datum *card, const st
 	return true;
 }
 
-/* --- bare numbers ------------------------------------------------------------------------------------------------------ */
+/* --- bare numbers ------------------------------------------------------------------------------------------------ */
 
 static struct datum
 plain(double value)
@@ -164,8 +164,12 @@ run_memory_numbers(struct run *r, const struct memory_question *q, struct memory
 	const struct memory_in *m = q->memory;
 	const bool infer = m->infer || strcmp(m->use.text, "infer") == 0;
 
-	*out = (struct memory_numbers){.n_params = q->numbers->params, .hidden = q->numbers->hidden, .n_layers = q->numbers->layers,
-	    .n_heads = q->numbers->heads, .head_dim = q->numbers->head_dim, .activations_byte = q->numbers->activations,
+	*out = (struct memory_numbers){.n_params = q->numbers->params,
+	    .hidden = q->numbers->hidden,
+	    .n_layers = q->numbers->layers,
+	    .n_heads = q->numbers->heads,
+	    .head_dim = q->numbers->head_dim,
+	    .activations_byte = q->numbers->activations,
 	    .context_byte = datum_absent()};
 	if (!numbers_whole(r, q) || !numbers_layout(r, q, out) || !numbers_policy(r, q, out))
 		return false;
@@ -181,7 +185,8 @@ run_memory_numbers(struct run *r, const struct memory_question *q, struct memory
 		return false;
 	out->offload_optimizer = offload & OFFLOAD_OPTIMIZER;
 	if (!out->units12 && !out->flash && !datum_given(out->n_heads) && datum_given(out->hidden)) {
-		diag_error(r->diag, q->numbers->act_model.from, "the activations of a GPT layer need --heads: it keeps the scores");
+		diag_error(r->diag, q->numbers->act_model.from,
+		    "the activations of a GPT layer need --heads: it keeps the scores");
 		diag_hint(r->diag, "or say --attention flash");
 		return false;
 	}

@@ -11,7 +11,7 @@ struct memory_in {
 #define MEMORY_OPTIONS(X)                                                                                              \
 	X('m', model, "model", "model", WORD, "NAME", "model", NULL, "model, from the database or a file")             \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, from the database")                                 \
-	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")    \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
 	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs; data parallelism takes what the layout leaves")      \
 	X(0, use, "use", "use", CHOICE, "USE", "train|infer", "train", "what the memory is for")                       \
 	X(0, infer, "infer", "infer", FLAG, "", "", NULL, "the same as --use infer")                                   \
@@ -25,7 +25,8 @@ struct memory_in {
 	    "type of the matrix products")                                                                             \
 	X(0, stack, "stack", "stack", WORD, "NAME", "stack", NULL, "framework or engine, from the database")           \
 	X(0, counter, "counter", "counter", CHOICE, "WHAT", "allocated|reserved|device", NULL,                         \
-	    "what the peak counts: live tensors, the allocator's pool, or the whole device (default: the widest known)") \
+	    "what the peak counts: live tensors, the allocator's pool, or the whole device (default: the widest "      \
+	    "known)")                                                                                                  \
 	X(0, headroom, "headroom", "headroom", NUMBER, "FRACTION", "", NULL,                                           \
 	    "part of the card kept free; instead of the stack's safety factor")
 	MEMORY_OPTIONS(OPTION_MEMBER)
@@ -35,8 +36,11 @@ struct memory_in {
 struct training_in {
 #define TRAINING_OPTIONS(X)                                                                                            \
 	X(0, recompute, "recompute", "recompute", WORDS, "POLICY",                                                     \
-	    "none|selective|full|op|sqrt|every-2|uniform-2|core_attn|mla_up_proj|moe_act|layernorm|shared_experts|mlp|moe", "none",  \
-	    "activations computed again: none, selective, full, every-N (every Nth layer), uniform-N (a checkpoint per N " \
+	    "none|selective|full|op|sqrt|every-2|uniform-2|core_attn|mla_up_proj|moe_act|layernorm|shared_experts|"    \
+	    "mlp|moe",                                                                                                 \
+	    "none",                                                                                                    \
+	    "activations computed again: none, selective, full, every-N (every Nth layer), uniform-N (a checkpoint "   \
+	    "per N "                                                                                                   \
 	    "layers), sqrt, op, or modules of a layer")                                                                \
 	X(0, optimizer, "optimizer", "optimizer", CHOICE, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",     \
 	    "adam", "optimizer")                                                                                       \
@@ -54,12 +58,15 @@ struct training_in {
 	X(0, attention, "attention", "attention", CHOICE, "HOW", "flash|unfused", NULL,                                \
 	    "one kernel, or scores in memory (default: the stack's)")                                                  \
 	X(0, dropout, "dropout", "dropout", CHOICE, "WHETHER", "on|off", NULL, "dropout (default: the stack's)")       \
-	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", "ring", "context parallelism by ring or all-to-all") \
+	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", "ring",                                         \
+	    "context parallelism by ring or all-to-all")                                                               \
 	X(0, schedule, "schedule", "schedule", CHOICE, "NAME", "1f1b|gpipe", "1f1b", "pipeline schedule")              \
 	X(0, stage_layers, "stage-layers", "stage_layers", WORDS, "LIST", "", NULL,                                    \
 	    "layers of each pipeline stage: 3,4*14,2")                                                                 \
-	X(0, imbalance, "imbalance", "imbalance", NUMBER, "X", "", "1", "routed tokens of the busiest rank over the mean") \
-	X(0, lora_rank, "lora-rank", "lora_rank", COUNT, "R", "", NULL, "train adapters of this rank, freeze the rest") \
+	X(0, imbalance, "imbalance", "imbalance", NUMBER, "X", "", "1",                                                \
+	    "routed tokens of the busiest rank over the mean")                                                         \
+	X(0, lora_rank, "lora-rank", "lora_rank", COUNT, "R", "", NULL,                                                \
+	    "train adapters of this rank, freeze the rest")                                                            \
 	X(0, lora_targets, "lora-targets", "lora_targets", WORDS, "LIST", "q|k|v|o|gate|up|down|all", "q,v",           \
 	    "maps that get an adapter")                                                                                \
 	X(0, lora_dropout, "lora-dropout", "lora_dropout", CHOICE, "WHETHER", "on|off", NULL,                          \
@@ -85,7 +92,7 @@ struct serving_in {
 /* A model known by its size alone. */
 struct numbers_in {
 #define NUMBERS_OPTIONS(X)                                                                                             \
-	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")           \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
 	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "its layers")                                           \
 	X(0, hidden, "hidden", "hidden", COUNT, "N", "", NULL, "its hidden width")                                     \
 	X(0, heads, "heads", "heads", COUNT, "N", "", NULL, "its attention heads")                                     \
@@ -108,8 +115,7 @@ struct memory_question {
 /* True when the question is about bare numbers: no model is named. */
 bool memory_is_numbers(const struct memory_question *q);
 /* The job, with everything that was left open decided and listed under `assumed`.  False with errors. */
-bool run_memory_job(
-    struct run *r, const struct memory_question *q, struct memory_job *job, const struct gpu **gpu);
+bool run_memory_job(struct run *r, const struct memory_question *q, struct memory_job *job, const struct gpu **gpu);
 bool run_memory_numbers(struct run *r, const struct memory_question *q, struct memory_numbers *out);
 /* What one GPU's memory is, absent when nobody said.  False with errors. */
 bool run_card(struct run *r, const struct memory_in *in, struct datum *card, const struct gpu **gpu);

@@ -17,7 +17,7 @@ unknown(struct run *r, struct word word, const char *what, const char *const *na
 	return false;
 }
 
-/* --- recomputation --------------------------------------------------------------------------------------------------------- */
+/* --- recomputation ----------------------------------------------------------------------------------------------- */
 
 /* The number behind `every-`; 0 when it is none. */
 static double
@@ -70,7 +70,14 @@ module_bit(const char *text, unsigned *modules)
 bool
 memory_recompute(struct run *r, const struct words *list, enum recompute *policy, double *n, unsigned *modules)
 {
-	static const char *const names[] = {"none", "full", "op", "sqrt", "selective", "every-2", "uniform-2",
+	static const char *const names[] = {
+	    "none",
+	    "full",
+	    "op",
+	    "sqrt",
+	    "selective",
+	    "every-2",
+	    "uniform-2",
 #define MODULE(id, text, title) text,
 #include "ridge/recompute.def"
 #undef MODULE
@@ -96,7 +103,7 @@ memory_recompute(struct run *r, const struct words *list, enum recompute *policy
 	return true;
 }
 
-/* --- lists ------------------------------------------------------------------------------------------------------------------ */
+/* --- lists ------------------------------------------------------------------------------------------------------- */
 
 bool
 memory_offload(struct run *r, const struct words *list, unsigned *out)
@@ -161,7 +168,9 @@ memory_stages(struct run *r, const struct words *list, const int **layers, int *
 	return true;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------------- */
+/* --- names
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 void
 memory_optimizer(const char *name, enum optimizer *out)

@@ -6,8 +6,8 @@
 #include "cli/command.h"
 #include "ridge/memory.h"
 
-/* `none`, `full`, `every-2`, `uniform-4`, `op`, `selective` or a list of modules.  `sqrt` is uniform with n = 0, which the
- * caller fills in.  False with errors. */
+/* `none`, `full`, `every-2`, `uniform-4`, `op`, `selective` or a list of modules.  `sqrt` is uniform with n = 0, which
+ * the caller fills in.  False with errors. */
 bool memory_recompute(struct run *r, const struct words *list, enum recompute *policy, double *n, unsigned *modules);
 bool memory_offload(struct run *r, const struct words *list, unsigned *out);
 bool memory_targets(struct run *r, const struct words *list, unsigned *out);

@@ -48,6 +48,7 @@ question_ask(const struct question *q, const struct node *inputs)
 		assume_defaults(&r);
 	}
 	out.title = r.title;
+	out.document = r.document;
 	out.assumed = r.assumed;
 	out.warnings = r.warnings;
 	return out;

@@ -18,7 +18,7 @@ struct question {
 struct answered {
 	enum answer status;
 	struct sheet *sheet; /* the caller frees it */
-	const char *title;
+	const char *title, *document;
 	struct words assumed, warnings;
 };
 

@@ -23,13 +23,15 @@ enum { STATUS_FAILED = 3 };
 struct program {
 	struct arena *arena;
 	struct diag *diag;
+	FILE *page; /* help: printed when the whole of it is known */
 	const struct command *command;
 	struct arguments args;
 	struct question question;
 	sheet_inspector *inspect;
 };
 
-/* --- output -------------------------------------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------------------------------------------------
+ */
 
 static bool
 colour_wanted(const struct program *p, int fd)
@@ -54,8 +56,8 @@ terminal_width(void)
 	return 100;
 }
 
-/* The answer goes to a file as a whole or not at all: written beside it, then renamed over it.  Links lead to their file;
- * a file that is there keeps its permissions. */
+/* The answer goes to a file as a whole or not at all: written beside it, then renamed over it.  Links lead to their
+ * file; a file that is there keeps its permissions. */
 static int
 write_file(struct program *p, const char *name, const char *text, size_t n)
 {
@@ -91,12 +93,13 @@ out:
 
 /* A reader that went away is no error; a full disk is.  Nobody listens at a closed output: no message. */
 static int
-stdout_failed(struct diag *d, int status)
+write_stdout(struct diag *d, const char *text, size_t n)
 {
+	if (fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0)
+		return 0;
 	const int why = errno;
-
 	if (why == EPIPE)
-		return status;
+		return 0;
 	if (why != EBADF)
 		diag_failure(d, "cannot write the answer: %s", strerror(why));
 	return STATUS_FAILED;
@@ -107,7 +110,18 @@ write_out(struct program *p, const char *text, size_t n)
 {
 	if (p->args.output && strcmp(p->args.output, "-") != 0)
 		return write_file(p, p->args.output, text, n);
-	return fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0 ? 0 : stdout_failed(p->diag, 0);
+	return write_stdout(p->diag, text, n);
+}
+
+/* Text is made whole before any of it is written. */
+static FILE *
+memory(char **text, size_t *n)
+{
+	FILE *file = open_memstream(text, n);
+
+	if (!file)
+		abort();
+	return file;
 }
 
 static struct texts
@@ -125,8 +139,12 @@ report_of(struct program *p)
 {
 	const struct arguments *args = &p->args;
 
-	return (struct report){.arena = p->arena, .command = p->command->name, .version = RIDGE_VERSION,
-	    .colour = colour_wanted(p, STDOUT_FILENO), .quiet = args->quiet != NULL, .width = terminal_width(),
+	return (struct report){.arena = p->arena,
+	    .command = p->command->name,
+	    .version = RIDGE_VERSION,
+	    .colour = colour_wanted(p, STDOUT_FILENO),
+	    .quiet = args->quiet != NULL,
+	    .width = terminal_width(),
 	    .row = args->explain ? args->explain : args->get};
 }
 
@@ -134,23 +152,23 @@ static int
 print_report(struct program *p, const struct report *r, int status)
 {
 	const struct arguments *args = &p->args;
-	const char *format = args->json ? "json" :
-	    args->csv			? "csv" :
-	    args->md			? "md" :
-	    args->explain		? "explain" :
-	    args->get			? "get" :
-					  "text";
+	const char *format = args->json ? "json"
+	    : args->csv                 ? "csv"
+	    : args->md                  ? "md"
+	    : args->explain             ? "explain"
+	    : args->get                 ? "get"
+	                                : "text";
 	char *text = NULL, why[500];
 	size_t n = 0;
-	FILE *memory = open_memstream(&text, &n);
-
-	if (!memory)
-		abort();
-	const bool ok = report_print(memory, format, r, why, sizeof why);
-	fclose(memory);
+	FILE *to = memory(&text, &n);
+	const bool ok = report_print(to, format, r, why, sizeof why);
+	fclose(to);
 	int out = status;
 	if (!ok) {
-		diag_error(p->diag, (struct source){args->explain ? "--explain" : "--get", 0, 0, NULL, false}, "%s", why);
+		const size_t length = strcspn(why, "\n");
+		diag_error(p->diag, (struct source){args->explain ? "--explain" : "--get", 0, 0, NULL, false}, "%.*s",
+		    (int)length, why);
+		diag_hint(p->diag, "%s", why[length] ? why + length + 1 : "--json shows all rows");
 		out = REFUSED;
 	} else {
 		const int written = write_out(p, text, n);
@@ -163,6 +181,13 @@ print_report(struct program *p, const struct report *r, int status)
 	return out;
 }
 
+/* An answer that is a file of its own is shown as it is, unless a format was asked for. */
+static bool
+wants_document(const struct arguments *args, const char *document)
+{
+	return document && !args->json && !args->csv && !args->md && !args->explain && !args->get;
+}
+
 static void
 inspect(const struct program *p, const struct sheet *sh)
 {
@@ -170,7 +195,8 @@ inspect(const struct program *p, const struct sheet *sh)
 		p->inspect(sh, p->command->name);
 }
 
-/* --- one question -------------------------------------------------------------------------------------------------- */
+/* --- one question --------------------------------------------------------------------------------------------------
+ */
 
 static int
 answer_once(struct program *p, const struct node *inputs)
@@ -195,13 +221,18 @@ answer_once(struct program *p, const struct node *inputs)
 		r.points = &point;
 		r.assumed = texts_of(p->arena, &a.assumed);
 		r.warnings = texts_of(p->arena, &a.warnings);
-		status = print_report(p, &r, status);
+		if (wants_document(&p->args, a.document)) {
+			const int written = write_out(p, a.document, strlen(a.document));
+			status = written ? written : status;
+		} else
+			status = print_report(p, &r, status);
 	}
 	sheet_free(a.sheet);
 	return status;
 }
 
-/* --- sweeps -------------------------------------------------------------------------------------------------------- */
+/* --- sweeps --------------------------------------------------------------------------------------------------------
+ */
 
 /* Points that each warn of their own number would fill the screen. */
 enum { MOST_WORDS = 20 };
@@ -245,8 +276,8 @@ struct refusals {
 };
 
 static void
-add_refusal(struct arena *a, struct refusals *refusals, const struct texts *names, const struct texts *values,
-    const char *why)
+add_refusal(
+    struct arena *a, struct refusals *refusals, const struct texts *names, const struct texts *values, const char *why)
 {
 	for (size_t i = 0; i < refusals->n; i++)
 		if (strcmp(refusals->list[i].why, why) == 0) {
@@ -273,8 +304,8 @@ merge_refusals(struct arena *a, struct words *warnings, const struct refusals *r
 		if (i == refusals->n && refusals->others)
 			w.text = arena_printf(a, "%zu more points are refused", refusals->others);
 		else if (i < refusals->n && refusals->list[i].count > 1)
-			w.text = arena_printf(a, "%s and %zu more: %s", refusals->list[i].point, refusals->list[i].count - 1,
-			    refusals->list[i].why);
+			w.text = arena_printf(a, "%s and %zu more: %s", refusals->list[i].point,
+			    refusals->list[i].count - 1, refusals->list[i].why);
 		else if (i < refusals->n)
 			w.text = arena_printf(a, "%s: %s", refusals->list[i].point, refusals->list[i].why);
 		if (w.text)
@@ -305,7 +336,9 @@ answer_sweep(struct program *p, const struct node *inputs)
 	int status = REFUSED;
 
 	if (sweeps->n > MAX_SWEEPS) {
-		diag_error(p->diag, (struct source){0}, "at most %d sweeps at a time", MAX_SWEEPS);
+		diag_error(
+		    p->diag, (struct source){"--sweep", 0, 0, NULL, false}, "at most %d sweeps at a time", MAX_SWEEPS);
+		diag_hint(p->diag, "set some inputs with --set");
 		return REFUSED;
 	}
 	struct report r = report_of(p);
@@ -318,10 +351,12 @@ answer_sweep(struct program *p, const struct node *inputs)
 		n *= axes[i].n;
 		if (n > MAX_POINTS) {
 			diag_error(p->diag, sweeps->list[i].at, "more than %d points", MAX_POINTS);
+			diag_hint(p->diag, "shorten the lists");
 			return REFUSED;
 		}
 	}
 	r.points = ARENA_ARRAY(p->arena, struct point, n);
+	struct sheet **sheets = ARENA_ARRAY(p->arena, struct sheet *, n);
 	struct words assumed = {0}, warnings = {0};
 	struct refusals refusals = {0};
 	struct question q = p->question;
@@ -341,7 +376,7 @@ answer_sweep(struct program *p, const struct node *inputs)
 		}
 		inspect(p, a.sheet);
 		status = status == ANSWERED || a.status == ANSWERED ? ANSWERED : ANSWERED_NO;
-		point->sheet = a.sheet;
+		point->sheet = sheets[i] = a.sheet;
 		merge_words(p->arena, &assumed, &a.assumed);
 		merge_words(p->arena, &warnings, &a.warnings);
 	}
@@ -354,14 +389,15 @@ answer_sweep(struct program *p, const struct node *inputs)
 		status = print_report(p, &r, status);
 	}
 	for (size_t i = 0; i < r.n_points; i++)
-		sheet_free((struct sheet *)(void *)(size_t)r.points[i].sheet);
+		sheet_free(sheets[i]);
 	return status;
 }
 
-/* --- JSON Lines ---------------------------------------------------------------------------------------------------- */
+/* --- JSON Lines ----------------------------------------------------------------------------------------------------
+ */
 
 static int
-answer_line(struct program *p, const struct node *base, const char *name, int number, const char *text, size_t length)
+answer_line(struct program *p, const struct node *base, struct source at, const char *text, size_t length, FILE *to)
 {
 	struct program line = *p;
 
@@ -370,12 +406,12 @@ answer_line(struct program *p, const struct node *base, const char *name, int nu
 	line.question.arena = line.arena;
 	line.question.diag = line.diag;
 	line.question.database = database_new(line.arena, line.diag, p->args.hwdb);
-	const struct source at = {name, number, 1, NULL, false};
 	const struct node *given = json_read(line.arena, line.diag, at, text, length);
 	int status = REFUSED;
-	if (given && given->kind != NODE_MAP)
+	if (given && given->kind != NODE_MAP) {
 		diag_error(line.diag, at, "expected an object");
-	else if (given) {
+		diag_hint(line.diag, "write {\"NAME\": VALUE, ...}");
+	} else if (given) {
 		const struct node *inputs = tree_overlay(line.arena, base, inputs_spread(line.arena, given));
 		const struct answered a = question_ask(&line.question, inputs);
 		status = (int)a.status;
@@ -388,12 +424,12 @@ answer_line(struct program *p, const struct node *base, const char *name, int nu
 			r.points = &point;
 			r.assumed = texts_of(line.arena, &a.assumed);
 			r.warnings = texts_of(line.arena, &a.warnings);
-			report_json_line(stdout, &r);
+			report_json_line(to, &r);
 		}
 		sheet_free(a.sheet);
 	}
 	if (status == REFUSED) {
-		report_json_errors(stdout, RIDGE_VERSION, p->command->name, line.diag);
+		report_json_errors(to, RIDGE_VERSION, p->command->name, line.diag);
 		diag_print(line.diag, stderr, false);
 	}
 	arena_free(line.arena);
@@ -410,27 +446,35 @@ answer_lines(struct program *p, const struct node *base)
 	int status = ANSWERED;
 
 	if (!file) {
-		diag_error(p->diag, (struct source){0}, "cannot read '%s': %s", p->args.jsonl, strerror(errno));
+		diag_error(p->diag, (struct source){"--jsonl", 0, 0, NULL, false}, "cannot read '%s': %s",
+		    p->args.jsonl, strerror(errno));
+		diag_hint(p->diag, "name a file, or - for standard input");
 		return REFUSED;
 	}
 	for (int number = 1;; number++) {
 		const ssize_t n = getline(&text, &room, file);
 		if (n < 0) {
 			if (ferror(file)) {
-				diag_error(p->diag, (struct source){0}, "cannot read '%s': %s", p->args.jsonl, strerror(errno));
+				diag_error(p->diag, (struct source){"--jsonl", 0, 0, NULL, false},
+				    "cannot read '%s': %s", p->args.jsonl, strerror(errno));
+				diag_hint(p->diag, "name a file, or - for standard input");
 				status = REFUSED;
 			}
 			break;
 		}
 		if (strspn(text, " \t\r\n") == (size_t)n)
 			continue;
-		const int one =
-		    answer_line(p, base, standard ? "standard input" : p->args.jsonl, number, text, (size_t)n);
-		status = one > status ? one : status;
-		if (fflush(stdout) != 0) {
-			status = stdout_failed(p->diag, status);
+		char *line = NULL;
+		size_t length = 0;
+		FILE *to = memory(&line, &length);
+		const struct source at = {standard ? "standard input" : p->args.jsonl, number, 1, NULL, false};
+		const int one = answer_line(p, base, at, text, (size_t)n, to);
+		fclose(to);
+		const int written = write_stdout(p->diag, line, length);
+		free(line);
+		status = written ? written : one > status ? one : status;
+		if (written || ferror(stdout))
 			break;
-		}
 	}
 	free(text);
 	if (!standard)
@@ -438,7 +482,8 @@ answer_lines(struct program *p, const struct node *base)
 	return status;
 }
 
-/* --- jobs ---------------------------------------------------------------------------------------------------------- */
+/* --- jobs ----------------------------------------------------------------------------------------------------------
+ */
 
 /* Keep what this command knows of a job written for another one. */
 static const struct node *
@@ -467,7 +512,7 @@ take_job(struct program *p, const struct node **job)
 	struct words *operands = &p->args.operands;
 
 	*job = NULL;
-	if (operands->n == 0 || !command_option_at(p->command, "gpu"))
+	if (operands->n == 0 || !strstr(p->command->usage, "JOB"))
 		return true;
 	const char *name = operands->list[0].text, *id;
 	const bool file = strchr(name, '/') || text_ends(name, ".yaml") || strcmp(name, "-") == 0;
@@ -486,7 +531,8 @@ take_job(struct program *p, const struct node **job)
 	return true;
 }
 
-/* --- the program --------------------------------------------------------------------------------------------------- */
+/* --- the program ---------------------------------------------------------------------------------------------------
+ */
 
 static int
 run_command(struct program *p, int argc, char **argv)
@@ -496,19 +542,24 @@ run_command(struct program *p, int argc, char **argv)
 	if (!arguments_parse(p->arena, p->diag, p->command, argc, argv, &p->args) && !p->args.help)
 		return REFUSED;
 	if (p->args.help) {
-		help_command(stdout, p->command);
+		diag_clear(p->diag);
+		help_command(p->page, p->command);
 		return ANSWERED;
 	}
 	if (p->args.version) {
-		printf("ridge %s\n", RIDGE_VERSION);
+		fprintf(p->page, "ridge %s\n", RIDGE_VERSION);
 		return ANSWERED;
 	}
-	if (argc == 0 && p->command->n_examples && p->command->operands && strchr(p->command->usage, '[') != p->command->usage) {
+	if (argc == 0 && p->command->n_examples && p->command->operands &&
+	    strchr(p->command->usage, '[') != p->command->usage) {
 		help_short(stderr, p->command);
 		return REFUSED;
 	}
-	p->question = (struct question){.arena = p->arena, .diag = p->diag,
-	    .database = database_new(p->arena, p->diag, p->args.hwdb), .command = p->command, .files = p->args.operands};
+	p->question = (struct question){.arena = p->arena,
+	    .diag = p->diag,
+	    .database = database_new(p->arena, p->diag, p->args.hwdb),
+	    .command = p->command,
+	    .files = p->args.operands};
 	if (diag_errors(p->diag) || !take_job(p, &job))
 		return REFUSED;
 	arguments_place(p->arena, p->diag, p->command, &p->args);
@@ -540,18 +591,23 @@ unknown_command(const char *name)
 
 /* `ridge help memory`: the manual, from the build folder or the installed one; without man(1), the option list. */
 static int
-open_manual(const char *name)
+open_manual(FILE *to, const char *name)
 {
-	char page[64];
+	static const struct {
+		const char *name, *page;
+	} others[] = {{"ridge", "ridge.1"}, {"hwdb", "ridge-hwdb.5"}, {"workload", "ridge-workload.5"},
+	    {"json", "ridge-json.5"}, {"models", "ridge-models.7"}, {"documents", "ridge-documents.7"},
+	    {"decisions", "ridge-decisions.7"}};
+	char page[64] = "";
 	const struct command *c = command_find(name);
 
-	if (!c && strcmp(name, "hwdb") && strcmp(name, "workload") && strcmp(name, "json") && strcmp(name, "models") &&
-	    strcmp(name, "ridge"))
+	if (c)
+		snprintf(page, sizeof page, "ridge-%s.1", name);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strcmp(others[i].name, name) == 0)
+			snprintf(page, sizeof page, "%s", others[i].page);
+	if (!*page)
 		return unknown_command(name);
-	if (c || strcmp(name, "ridge") == 0)
-		snprintf(page, sizeof page, c ? "ridge-%s.1" : "%s.1", name);
-	else
-		snprintf(page, sizeof page, "ridge-%s.%s", name, strcmp(name, "models") ? "5" : "7");
 	char path[1200], self[1024];
 	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[n > 0 ? n : 0] = '\0';
@@ -561,69 +617,71 @@ open_manual(const char *name)
 	snprintf(path, sizeof path, "%s/man/%s", self, page);
 	if (access(path, R_OK) != 0)
 		snprintf(path, sizeof path, "%s/man%c/%s", RIDGE_MAN_DIRECTORY, page[strlen(page) - 1], page);
-	fflush(stdout);
-	if (access(path, R_OK) == 0)
+	if (access(path, R_OK) == 0) {
+		signal(SIGPIPE, SIG_DFL);
 		execlp("man", "man", path, (char *)NULL);
+		signal(SIGPIPE, SIG_IGN);
+	}
 	if (!c)
-		help_overview(stdout);
+		help_overview(to);
 	else
-		help_command(stdout, c);
+		help_command(to, c);
 	return ANSWERED;
 }
 
 /* Words for the build and the shells, not for people. */
 static bool
-internal(struct arena *a, int argc, char **argv)
+internal(struct arena *a, FILE *to, int argc, char **argv)
 {
 	const struct command *c = argc > 2 ? command_find(argv[2]) : NULL;
 
 	if (strcmp(argv[1], "__complete") == 0)
-		help_complete(a, stdout, argc - 2, argv + 2);
+		help_complete(a, to, argc - 2, argv + 2);
 	else if (strcmp(argv[1], "__options") == 0 && c)
-		help_mdoc_options(stdout, c);
+		help_mdoc_options(to, c);
 	else if (strcmp(argv[1], "__examples") == 0 && c)
-		help_mdoc_examples(stdout, c);
+		help_mdoc_examples(to, c);
 	else if (strcmp(argv[1], "__commands") == 0)
-		help_mdoc_commands(stdout);
+		help_mdoc_commands(to);
 	else if (strcmp(argv[1], "__names") == 0)
 		for (size_t i = 0; i < n_commands; i++)
-			puts(commands[i]->name);
+			fprintf(to, "%s\n", commands[i]->name);
 	else if (strcmp(argv[1], "__lines") == 0)
 		for (size_t i = 0; i < n_commands; i++)
 			for (size_t k = 0; k < commands[i]->n_examples; k++)
-				printf("%d\t%s\n", commands[i]->examples[k].status, commands[i]->examples[k].line);
+				fprintf(to, "%d\t%s\n", commands[i]->examples[k].status, commands[i]->examples[k].line);
 	else
 		return false;
 	return true;
 }
 
 static int
-dispatch(struct arena *a, struct diag *d, int argc, char **argv, sheet_inspector *inspector)
+dispatch(struct arena *a, struct diag *d, FILE *page, int argc, char **argv, sheet_inspector *inspector)
 {
 	if (argc < 2) {
 		help_short(stderr, NULL);
 		return REFUSED;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		help_overview(stdout);
+		help_overview(page);
 		return ANSWERED;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		printf("ridge %s\n", RIDGE_VERSION);
+		fprintf(page, "ridge %s\n", RIDGE_VERSION);
 		return ANSWERED;
 	}
 	if (strcmp(argv[1], "help") == 0) {
 		if (argc > 2)
-			return open_manual(argv[2]);
-		help_overview(stdout);
+			return open_manual(page, argv[2]);
+		help_overview(page);
 		return ANSWERED;
 	}
-	if (internal(a, argc, argv))
+	if (internal(a, page, argc, argv))
 		return ANSWERED;
 	const struct command *c = command_find(argv[1]);
 	if (!c)
 		return unknown_command(argv[1]);
-	struct program p = {.arena = a, .diag = d, .command = c, .inspect = inspector};
+	struct program p = {.arena = a, .diag = d, .page = page, .command = c, .inspect = inspector};
 	diag_program(d, arena_printf(a, "ridge %s", c->name));
 	const int status = run_command(&p, argc - 2, argv + 2);
 	diag_print(d, stderr, colour_wanted(&p, STDERR_FILENO));
@@ -639,12 +697,16 @@ ridge_main(int argc, char **argv, sheet_inspector *inspector)
 	/* what cannot be written is an error to report, not a signal to die of */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	int status = dispatch(a, d, argc, argv, inspector);
-	if (!diag_failed(d) && !ferror(stdout) && fflush(stdout) != 0) {
-		diag_clear(d);
-		status = stdout_failed(d, status);
+	char *text = NULL;
+	size_t n = 0;
+	FILE *page = memory(&text, &n);
+	int status = dispatch(a, d, page, argc, argv, inspector);
+	fclose(page);
+	if (n && write_stdout(d, text, n)) {
+		status = STATUS_FAILED;
 		diag_print(d, stderr, false);
 	}
+	free(text);
 	arena_free(a);
 	return status;
 }

@@ -7,6 +7,7 @@ run_whole(struct run *r, const char *option, struct datum d, double least)
 	if (!datum_given(d) || (d.value >= least && d.value == floor(d.value) && d.value <= 1e15))
 		return true;
 	diag_error(r->diag, d.from, "%s must be a whole number from %g on", option, least);
+	diag_hint(r->diag, "write for example 8, 4096 or 8Ki; at most 1e15");
 	return false;
 }
 
@@ -26,7 +27,7 @@ with_cache(struct run *r, struct word name)
 	    [MODEL_OPERATORS] = "a list of operators"};
 	const struct workload *w = run_model(r, name);
 
-	if (!w || w->kind == MODEL_DECODER)
+	if (!w || w->kind == MODEL_DECODER || w->kind == MODEL_ENCODER_DECODER)
 		return w;
 	diag_error(
 	    r->diag, name.from, "%s is %s: it keeps no keys and values from step to step", w->id, others[w->kind]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/capacity.h"
 #include "base/text.h"
+#include "cli/inputs.h"
 #include "cli/shape.h"
 #include "ridge/params.h"
 
@@ -9,10 +10,10 @@
 #define CAPACITY_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define CAPACITY_OPTIONS(X)                                                                                            \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
-	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")           \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
 	X(0, bits, "bits", "bits", NUMBER, "N", "", NULL, "bits per parameter, with --params")                         \
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidates, one line each")                         \
-	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of a GPU that has no name")                 \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of a GPU that has no name")                \
 	X('u', users, "users", "users", COUNT, "N", "", NULL, "users served at the same time")                         \
 	X('t', tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens that each user holds, prompt and answer")     \
 	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "requests per second, instead of --users")                 \
@@ -61,8 +62,8 @@ enum { DEGREES_MAX = 11, NODE = 8 };
 struct plan {
 	const struct workload *w; /* NULL: --params alone */
 	enum dtype kv, weights, products;
-	bool load, shared, linear;
-	double tp; /* 0: choose */
+	bool load, shared, linear, published; /* published: weights as the checkpoint has them */
+	double tp;                            /* 0: choose */
 	double weight_byte;
 	struct capacity_case base;
 };
@@ -187,12 +188,20 @@ bind_types(struct run *r, const struct capacity_in *in, struct plan *p)
 {
 	const char *weights = in->weights_dtype.text, *kv = in->kv_dtype.text;
 	const bool counted = datum_given(in->bits);
+	const struct quantisation none = {0}, *published = p->w ? &p->w->quantisation : &none;
+	const bool silent = in->dtype.from.file == inputs_default;
+	const bool kv_published = silent && !kv && published->has_kv;
 
 	p->products = dtype_find(in->dtype.text);
-	if (!kv || (!weights && !counted))
+	p->published = silent && !weights && published->given;
+	if ((!kv && !kv_published) || (!weights && !counted && !p->published))
 		run_word(r, "dtype", in->dtype);
-	p->kv = dtype_find(kv ? kv : in->dtype.text);
+	p->kv = kv_published ? published->kv : dtype_find(kv ? kv : in->dtype.text);
 	p->weights = dtype_find(weights ? weights : in->dtype.text);
+	if (kv_published)
+		run_assume(r, "kv-dtype %s, as published", dtype_name(p->kv));
+	if (p->published)
+		run_assume(r, "weights %s, as published", dtype_name(published->weights));
 	if (counted && weights)
 		return refuse(r, in->bits.from, "--bits and --weights-dtype exclude each other", "give one of them");
 	return true;
@@ -218,7 +227,10 @@ show_weights(struct run *r, const struct capacity_in *in, struct plan *p)
 
 	if (in->model.text) {
 		const double elem_byte = dtype_byte(p->weights);
-		SET_CALL(sh, weight_byte, capacity_weights(sh, p->w, elem_byte, elem_byte > 2 ? elem_byte : 2));
+		if (p->published)
+			SET_CALL(sh, weight_byte, published_bytes(sh, p->w));
+		else
+			SET_CALL(sh, weight_byte, capacity_weights(sh, p->w, elem_byte, elem_byte > 2 ? elem_byte : 2));
 		CALL(sh, active_param, model_active_params(sh, p->w));
 		CALL(sh, work_flop_per_token, capacity_work(sh, active_param));
 		p->base.work_flop_per_token = work_flop_per_token;
@@ -357,7 +369,7 @@ degrees_of(const struct plan *p, double most, double *degrees)
 	for (double tp = 2; !p->tp && tp <= most && n < DEGREES_MAX; tp *= 2) {
 		bool divides = true;
 		for (int i = 0; p->w && i < p->w->n_blocks; i++)
-			divides = divides && fmod(p->w->blocks[i].attention.n_heads.value, tp) == 0;
+			divides = divides && fmod(datum_or(block_heads(&p->w->blocks[i]), tp), tp) == 0;
 		if (divides)
 			degrees[n++] = tp;
 	}
@@ -496,7 +508,8 @@ capacity_run(struct run *r, const void *input)
 			    "--throughput");
 	} else
 		run_assume(r, "all users hold all tokens at once");
-	if (p.w && p.w->blocks[0].attention.kind == ATTENTION_MLA && !p.shared && p.tp != 1)
+	const struct block *attending = p.w ? workload_attention(p.w) : NULL;
+	if (attending && attending->attention.kind != ATTENTION_HEADS && !p.shared && p.tp != 1)
 		run_warn(
 		    r, "the latent belongs to all heads: every GPU of a replica keeps the whole cache of its users");
 	show_weights(r, in, &p);

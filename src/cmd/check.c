@@ -5,7 +5,9 @@
 #include "cli/inputs.h"
 #include "data/binders.h"
 #include "data/database.h"
+#include "data/diagnosis.h"
 #include "data/gpu.h"
+#include "data/reliability.h"
 #include "data/stack.h"
 #include "engine/lint.h"
 #include "ridge/params.h"
@@ -102,6 +104,49 @@ check_stack(struct checker *c, const char *path)
 		stack_bind(&b, root, path, ARENA_NEW(c->arena, struct stack));
 }
 
+static void
+check_reliability(struct checker *c, const char *path)
+{
+	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	struct binder b = {.arena = c->arena, .diag = c->diag, .sources = tree_get(root, "sources")};
+
+	if (root)
+		reliability_bind(&b, root, path, ARENA_NEW(c->arena, struct reliability));
+}
+
+static const char *
+no_word(void *context, const char *name)
+{
+	(void)context;
+	(void)name;
+	return NULL;
+}
+
+static void
+no_matter(void *context, const char *name, const char *example)
+{
+	(void)context;
+	(void)name;
+	(void)example;
+}
+
+static void
+check_diagnosis(struct checker *c, const char *path)
+{
+	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	struct binder b = {.arena = c->arena, .diag = c->diag, .sources = tree_get(root, "sources")};
+	struct diagnosis *d = ARENA_NEW(c->arena, struct diagnosis);
+	const struct diagnosis_words none = {no_word, no_matter, NULL};
+	int column;
+
+	if (!root || !diagnosis_bind(&b, root, path, d))
+		return;
+	const char *line = diagnosis_command(c->arena, d->command, &none, &column);
+	const char *name = arena_copy(c->arena, line, strcspn(line, " "));
+	if (!command_find(name))
+		diag_error(c->diag, tree_get(root, "command")->at, "there is no command '%s'", name);
+}
+
 /* A job is the inputs of a command: its option rows are the schema. */
 static void
 check_job(struct checker *c, const char *path)
@@ -130,6 +175,8 @@ static void (*const checks[N_ENTRY_KINDS])(struct checker *c, const char *path) 
     [ENTRY_STACK] = check_stack,
     [ENTRY_MODEL] = check_model,
     [ENTRY_JOB] = check_job,
+    [ENTRY_RELIABILITY] = check_reliability,
+    [ENTRY_DIAGNOSIS] = check_diagnosis,
 };
 
 /* --- which kind ----------------------------------------------------------------------------------------------------
@@ -139,9 +186,10 @@ static void (*const checks[N_ENTRY_KINDS])(struct checker *c, const char *path) 
 static const struct {
 	const char *key;
 	enum entry_kind kind;
-} marks[] = {{"peak", ENTRY_GPU}, {"domain", ENTRY_SYSTEM}, {"relative_to", ENTRY_CALIBRATION}, {"command", ENTRY_JOB},
-    {"layers", ENTRY_MODEL}, {"operators", ENTRY_MODEL}, {"attention", ENTRY_MODEL}, {"memory", ENTRY_GPU},
-    {"network", ENTRY_SYSTEM}, {"logits", ENTRY_STACK}, {"per_direction", ENTRY_LINK}, {"read", ENTRY_LINK}};
+} marks[] = {{"peak", ENTRY_GPU}, {"domain", ENTRY_SYSTEM}, {"relative_to", ENTRY_CALIBRATION},
+    {"signs", ENTRY_DIAGNOSIS}, {"command", ENTRY_JOB}, {"layers", ENTRY_MODEL}, {"operators", ENTRY_MODEL},
+    {"attention", ENTRY_MODEL}, {"memory", ENTRY_GPU}, {"network", ENTRY_SYSTEM}, {"logits", ENTRY_STACK},
+    {"per_direction", ENTRY_LINK}, {"read", ENTRY_LINK}, {"unexpected", ENTRY_RELIABILITY}};
 
 static enum entry_kind
 kind_of_file(struct checker *c, const char *path)
@@ -171,8 +219,9 @@ check_file(struct checker *c, const char *path, enum entry_kind kind)
 	if (tree_read_file(c->arena, c->diag, path)) {
 		diag_error(
 		    c->diag, (struct source){path, 1, 1, NULL, false}, "nothing tells what kind of file this is");
-		diag_hint(
-		    c->diag, "put it in a folder called gpus, links, systems, calibration, stacks, models or jobs");
+		diag_hint(c->diag,
+		    "put it in a folder called gpus, links, systems, calibration, stacks, reliability, diagnoses, "
+		    "models or jobs");
 	}
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/inputs.h"
 #include "cli/shape.h"
+#include "cli/state_in.h"
 #include "ridge/capacity.h"
+#include "ridge/params.h"
 
 #include <string.h>
 
@@ -18,12 +21,15 @@
 	X(0, block, "block", "block", COUNT, "N", "", "16", "tokens of a block; 1: no paging")                         \
 	X(0, max_seq, "max-seq", "max_seq", COUNT, "N", "", NULL, "tokens that a cache without paging would reserve")  \
 	X(0, used, "used", "used", COUNT, "N", "", NULL, "tokens used of --max-seq (default: --seq)")                  \
+	X(0, batch_tokens, "batch-tokens", "batch_tokens", COUNT, "N", "", NULL,                                       \
+	    "tokens that the engine takes in a step: with it, what a sequence is admitted for")                        \
 	X(0, headroom, "headroom", "headroom", NUMBER, "FRACTION", "", "0.2",                                          \
 	    "part of the memory kept free for activations, workspace and fragmentation")
 
 struct kv_in {
 	KV_OPTIONS(OPTION_MEMBER)
 	struct shape_in shape;
+	struct state_in state;
 	struct layout_in layout;
 };
 
@@ -32,6 +38,9 @@ static const struct option kv_options[] = {KV_OPTIONS(OPTION_ROW)};
 #undef THIS
 #define THIS struct shape_in
 static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct state_in
+static const struct option state_rows[] = {STATE_OPTIONS(OPTION_ROW)};
 #undef THIS
 #define THIS struct layout_in
 static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
@@ -42,6 +51,7 @@ struct kv_case {
 	const struct workload *w;
 	const struct gpu *gpu;
 	enum dtype kv, weights;
+	bool published; /* weights as the checkpoint has them */
 	struct layout layout;
 	struct datum seq, used;
 };
@@ -67,23 +77,41 @@ check_degrees(struct run *r, const struct kv_in *in)
 	return true;
 }
 
+/* Types that nobody named are those that the checkpoint was published with. */
+static void
+bind_types(struct run *r, const struct kv_in *in, struct kv_case *q)
+{
+	const struct quantisation *published = &q->w->quantisation;
+	const bool silent = in->dtype.from.file == inputs_default;
+	const bool kv = silent && !in->kv_dtype.text && published->has_kv;
+	const bool weights = silent && !in->weights_dtype.text && published->given;
+	const bool named = (in->kv_dtype.text || kv) && (in->weights_dtype.text || weights || !q->gpu);
+	const char *dtype = named ? in->dtype.text : run_word(r, "dtype", in->dtype);
+
+	q->kv = kv ? published->kv : dtype_find(in->kv_dtype.text ? in->kv_dtype.text : dtype);
+	q->weights = dtype_find(in->weights_dtype.text ? in->weights_dtype.text : dtype);
+	q->published = weights && q->gpu && !datum_given(in->weights);
+	if (kv)
+		run_assume(r, "kv-dtype %s, as published", dtype_name(q->kv));
+	if (q->published)
+		run_assume(r, "weights %s, as published", dtype_name(published->weights));
+}
+
 static bool
 bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 {
 	const bool whole = run_whole(r, "seq", in->seq, 1) & run_whole(r, "batch", in->batch, 0) &
 	    run_whole(r, "block", in->block, 1) & run_whole(r, "max-seq", in->max_seq, 1) &
-	    run_whole(r, "used", in->used, 1);
+	    run_whole(r, "used", in->used, 1) & run_whole(r, "batch-tokens", in->batch_tokens, 1);
 
 	q->w = run_shape(r, in->model, &in->shape);
+	q->w = q->w ? run_state(r, &in->state, q->w) : NULL;
 	q->gpu = in->gpu.text ? run_gpu(r, in->gpu) : NULL;
 	if (!whole || !q->w || (in->gpu.text && !q->gpu) || !check_degrees(r, in))
 		return false;
 	if (!run_layout(r, &in->layout, datum_absent(), q->w, &q->layout))
 		return false;
-	const char *dtype =
-	    in->kv_dtype.text && in->weights_dtype.text ? in->dtype.text : run_word(r, "dtype", in->dtype);
-	q->kv = dtype_find(in->kv_dtype.text ? in->kv_dtype.text : dtype);
-	q->weights = dtype_find(in->weights_dtype.text ? in->weights_dtype.text : dtype);
+	bind_types(r, in, q);
 	q->seq = datum_given(in->seq) ? in->seq : datum_given(in->used) ? in->used : default_seq;
 	q->used = datum_given(in->used) ? in->used : q->seq;
 	if (!datum_given(in->seq) && !datum_given(in->used))
@@ -108,17 +136,133 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 }
 
 static void
-remark(struct run *r, const struct kv_case *q)
+remark_attention(struct run *r, const struct kv_case *q, const struct kv_in *in, const struct attention *a)
 {
-	const struct attention *a = &q->w->blocks[0].attention;
-
-	if (datum_given(q->w->context) && q->seq.value > q->w->context.value)
-		run_warn(r, "%g tokens are more than the model's context of %g", q->seq.value, q->w->context.value);
+	if (a->kind == ATTENTION_CSA && in->kv_dtype.text)
+		run_warn(
+		    r, "compressed tokens are packed in 8 bits with a 16-bit rotary part whatever --kv-dtype says");
 	if (q->layout.tp > 1 && a->kind == ATTENTION_MLA)
 		run_warn(r, "the latent belongs to all heads: every GPU of the group keeps the whole cache");
+	else if (q->layout.tp > 1 && a->kind == ATTENTION_CSA)
+		run_warn(r, "compressed tokens belong to all heads: every GPU of the group keeps all of them");
 	else if (q->layout.tp > a->n_kv_heads.value)
 		run_warn(r, "tp=%g is more than the %g key/value heads: some are kept twice", q->layout.tp,
 		    a->n_kv_heads.value);
+}
+
+static void
+remark(struct run *r, const struct kv_case *q, const struct kv_in *in)
+{
+	const struct block *b = workload_attention(q->w);
+
+	if (datum_given(q->w->context) && q->seq.value > q->w->context.value)
+		run_warn(r, "%g tokens are more than the model's context of %g", q->seq.value, q->w->context.value);
+	if (b)
+		remark_attention(r, q, in, &b->attention);
+	if (q->w->kind == MODEL_ENCODER_DECODER && !(q->w->source_token.value > 0))
+		run_assume(r, "a source as long as the sequence");
+}
+
+/* A line for each kind of layer that keeps something: what grows and what does not. */
+static void
+show_layers(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
+{
+	struct sheet *sh = r->sheet;
+	const struct workload *w = q->w;
+	const double seq_token = q->seq.value, block_token = in->block.value;
+
+	for (int i = 0; i < w->n_blocks && w->n_blocks > 1; i++) {
+		const struct block *b = &w->blocks[i];
+		if (b->mixer == MIXER_NONE)
+			continue;
+		SCOPE_I (sh, "layers", i) {
+			TELL(sh, kind, "layers that keep", reach_text(r->arena, b));
+			TAKE(sh, n_layers, b->count);
+			CALL(sh, grows_byte_per_token, kv_block_slope(sh, w, b, kv_elem_byte, tp));
+			CALL(sh, constant_byte, kv_block_constant(sh, w, b, block_token, kv_elem_byte, tp));
+			CALL(sh, layers_byte, kv_block_sequence(sh, w, b, seq_token, block_token, kv_elem_byte, tp));
+			SHOW(sh, n_layers, "layers");
+			SHOW(sh, grows_byte_per_token, "each token");
+			SHOW(sh, constant_byte, "does not grow");
+			SHOW(sh, layers_byte, "one sequence");
+		}
+	}
+}
+
+/* Engines that serve hybrids: a slot of states for every running sequence, and one page size for both kinds of layer.
+ */
+static void
+show_slots(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
+{
+	struct sheet *sh = r->sheet;
+	const struct block *b = workload_attention(q->w);
+
+	if (!workload_recurs(q->w))
+		return;
+	CALL(sh, state_byte, state_sequence(sh, q->w, tp));
+	TAKE(sh, n_slots, in->batch);
+	CALL(sh, slots_byte, state_slots(sh, n_slots, state_byte));
+	SHOW(sh, state_byte, "states of a running sequence, one slot");
+	if (n_slots > 1)
+		SHOW(sh, slots_byte, "slots of the batch");
+	if (!b || !datum_given(block_heads(b)) || !(kv_slope(NULL, q->w, kv_elem_byte, tp) > 0))
+		return;
+	CALL(sh, page_byte, state_page(sh, q->w, tp));
+	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
+	CALL(sh, page_token, state_block(sh, page_byte, layer_byte_per_token, in->block.value));
+	CALL(sh, grows_byte_per_token, kv_slope(sh, q->w, kv_elem_byte, tp));
+	CALL(sh, last_block_byte, state_waste(sh, page_token, grows_byte_per_token));
+	SHOW(sh, page_byte, "one page of a hybrid allocator");
+	SHOW(sh, page_token, "tokens of its attention blocks, at least");
+	SHOW(sh, last_block_byte, "wasted in the last of them, on average");
+}
+
+static void
+show_admission(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
+{
+	struct sheet *sh = r->sheet;
+	const struct kv_admission at = {q->seq.value, in->batch_tokens.value, in->block.value};
+
+	if (!datum_given(in->batch_tokens))
+		return;
+	CALL(sh, admitted_byte, kv_admitted(sh, q->w, &at, kv_elem_byte, tp));
+	SHOW(sh, admitted_byte, "set aside to admit a sequence");
+}
+
+static bool
+has_windows(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].mixer == MIXER_ATTENTION && datum_given(kv_reach(&w->blocks[i].attention)))
+			return true;
+	return false;
+}
+
+static const char *
+constant_name(const struct workload *w)
+{
+	const bool windows = has_windows(w);
+
+	if (w->kind == MODEL_ENCODER_DECODER)
+		return "does not grow: the encoder's tokens";
+	if (!workload_recurs(w))
+		return "does not grow: full windows";
+	return windows ? "does not grow: recurrent states and full windows" : "does not grow: recurrent states";
+}
+
+static void
+show_sharing(struct run *r, const struct workload *w)
+{
+	struct sheet *sh = r->sheet;
+	const struct block *b = workload_attention(w);
+
+	if (!b)
+		return;
+	CALL(sh, sharing, kv_sharing(sh, &b->attention));
+	if (sharing > 1)
+		SHOW(sh, sharing,
+		    b->attention.kind == ATTENTION_MLA ? "saved by the latent, factor"
+		                                       : "saved by shared heads, factor");
 }
 
 /* Rows that describe one sequence; returns its bytes in blocks. */
@@ -134,15 +278,15 @@ show_sequence(struct run *r, const struct kv_in *in, const struct kv_case *q, do
 	CALL(sh, constant_byte, kv_constant(sh, q->w, block_token, kv_elem_byte, tp));
 	CALL(sh, sequence_byte, kv_sequence(sh, q->w, seq_token, block_token, kv_elem_byte, tp));
 	CALL(sh, recomputed_token, kv_recomputed(sh, seq_token));
-	CALL(sh, sharing, kv_sharing(sh, &q->w->blocks[0].attention));
-	SHOW(sh, kv_byte_per_token, constant_byte > 0 ? "each token, beyond all windows" : "each token");
+	if (workload_attends(q->w))
+		SHOW(sh, kv_byte_per_token, has_windows(q->w) ? "each token, beyond all windows" : "each token");
 	if (constant_byte > 0)
-		SHOW(sh, constant_byte, "does not grow: full windows");
+		SHOW(sh, constant_byte, constant_name(q->w));
 	SHOW(sh, sequence_byte, "one sequence");
-	if (sharing > 1)
-		SHOW(sh, sharing,
-		    q->w->blocks[0].attention.kind == ATTENTION_MLA ? "saved by the latent, factor"
-		                                                    : "saved by shared heads, factor");
+	show_sharing(r, q->w);
+	show_layers(r, in, q, kv_elem_byte, tp);
+	show_slots(r, in, q, kv_elem_byte, tp);
+	show_admission(r, in, q, kv_elem_byte, tp);
 	return sequence_byte;
 }
 
@@ -160,6 +304,8 @@ show_room(struct run *r, const struct kv_in *in, const struct kv_case *q, double
 	if (datum_given(in->weights)) {
 		TAKE(sh, stated_weight_byte, in->weights);
 		SET(sh, weight_byte, stated_weight_byte);
+	} else if (q->published) {
+		SET_CALL(sh, weight_byte, published_bytes(sh, q->w));
 	} else {
 		const double elem_byte = dtype_byte(q->weights);
 		SET_CALL(sh, weight_byte, capacity_weights(sh, q->w, elem_byte, elem_byte > 2 ? elem_byte : 2));
@@ -193,13 +339,13 @@ kv_run(struct run *r, const void *input)
 
 	if (!bind(r, in, &q))
 		return REFUSED;
-	remark(r, &q);
+	remark(r, &q, in);
 	TAKE(sh, kv_elem_byte, dtype_byte(q.kv));
 	TAKE(sh, tp, q.layout.tp);
 	TAKE(sh, n_sequences, in->batch);
-	r->title =
-	    arena_printf(r->arena, tp > 1 ? "KV cache of %s in %s%s%s, on each of %g GPUs" : "KV cache of %s in %s%s%s",
-	        q.w->name, dtype_name(q.kv), q.gpu ? " on " : "", q.gpu ? q.gpu->name : "", tp);
+	r->title = arena_printf(r->arena, tp > 1 ? "%s of %s in %s%s%s, on each of %g GPUs" : "%s of %s in %s%s%s",
+	    workload_recurs(q.w) ? "KV cache and states" : "KV cache", q.w->name, dtype_name(q.kv), q.gpu ? " on " : "",
+	    q.gpu ? q.gpu->name : "", tp);
 	const double sequence_byte = show_sequence(r, in, &q, kv_elem_byte, tp);
 	CALL(sh, batch_byte, kv_batch(sh, n_sequences, sequence_byte));
 	if (n_sequences != 1)
@@ -215,6 +361,7 @@ kv_run(struct run *r, const void *input)
 static const struct option_group kv_groups[] = {
     OPTION_GROUP(kv_options, 0),
     OPTION_GROUP(shape_rows, offsetof(struct kv_in, shape)),
+    OPTION_GROUP(state_rows, offsetof(struct kv_in, state)),
     OPTION_GROUP(layout_rows, offsetof(struct kv_in, layout)),
 };
 
@@ -222,6 +369,7 @@ static const struct example kv_examples[] = {
     {"kv llama3-70b --seq 8192", "bytes of one sequence", 0},
     {"kv llama3-70b --gpu a100 --seq 8192 --batch 32 --layout tp=8", "room beside the weights on eight A100", 0},
     {"kv --layers 32 --kv-heads 32 --head-dim 128 --seq 500 --max-seq 8192", "what paging saves", 0},
+    {"kv qwen3-next-80b --batch 64 --state-dtype bf16", "a hybrid: what grows, what does not, slots and pages", 0},
     {"kv gpt-oss-120b --sweep seq=1024..131072*2", "a model with sliding windows", 0},
     {"kv llama2-7b --gpu a100 --batch 64 --solve seq --until 'batch_byte <= space_byte'",
         "the longest sequences that fit", 0},

@@ -15,7 +15,7 @@ struct memory_command_in {
 
 enum { MOST_FIXES = 6, NODE_GPUS = 8 };
 
-/* --- a job for a known model ---------------------------------------------------------------------------------------------- */
+/* --- a job for a known model ------------------------------------------------------------------------------------- */
 
 static void
 title_of(struct run *r, const struct memory_job *job, const struct gpu *gpu)
@@ -24,8 +24,8 @@ title_of(struct run *r, const struct memory_job *job, const struct gpu *gpu)
 
 	fit_layout_text(&job->layout, layout, sizeof layout);
 	r->title = arena_printf(r->arena, "%s %s%s with %s, each of %g x %s (%s)", job->model->name,
-	    job->use == STACK_INFER ? "served" : "trained", job->lora_rank.value > 0 ? " by adapters" : "", job->stack->name,
-	    fit_gpus(&job->layout), gpu ? gpu->name : "GPU", layout);
+	    job->use == STACK_INFER ? "served" : "trained", job->lora_rank.value > 0 ? " by adapters" : "",
+	    job->stack->name, fit_gpus(&job->layout), gpu ? gpu->name : "GPU", layout);
 }
 
 /* Components at the largest moment, and their sum. */
@@ -79,11 +79,10 @@ show_moments(struct run *r, const struct memory_job *job, const struct memory_us
 		if (job->use == STACK_INFER || !memory_has_moment(job, peak->stage, (enum moment)m))
 			continue;
 		memory_at(NULL, job, peak->stage, (enum moment)m, &use);
-		SCOPE_I(sh, "moment", m)
-		{
+		SCOPE_I (sh, "moment", m) {
 			TELL(sh, moment, "moment", moment_name(use.moment));
-			TAKE(sh, total_byte, use.total);
-			SHOW(sh, total_byte, "memory");
+			TAKE(sh, moment_byte, use.total);
+			SHOW(sh, moment_byte, "memory");
 		}
 	}
 }
@@ -100,25 +99,25 @@ show_stages(struct run *r, const struct memory_job *job)
 		memory_stage_peak(job, stage, &use);
 		for (int i = 0; i < job->model->n_blocks; i++)
 			n += memory_stage_layers(job, stage, i);
-		SCOPE_I(sh, "stage", stage)
-		{
+		SCOPE_I (sh, "stage", stage) {
 			TAKE(sh, stage_number, stage);
-			TAKE(sh, n_layers, n);
-			TAKE(sh, weights_byte, use.weights);
-			TAKE(sh, gradients_byte, use.gradients);
-			TAKE(sh, optimizer_byte, use.optimizer);
-			TAKE(sh, activations_byte, use.activations + use.kv);
-			TAKE(sh, rest_byte, use.logits + use.buffers + use.context);
-			TAKE(sh, total_byte, use.total);
+			TAKE(sh, n_stage_layers, n);
+			TAKE(sh, stage_weights_byte, use.weights);
+			TAKE(sh, stage_gradients_byte, use.gradients);
+			TAKE(sh, stage_optimizer_byte, use.optimizer);
+			TAKE(sh, stage_activations_byte, use.activations + use.kv);
+			TAKE(sh, stage_rest_byte, use.logits + use.buffers + use.context);
+			TAKE(sh, stage_total_byte, use.total);
 			SHOW(sh, stage_number, "stage");
-			SHOW(sh, n_layers, "layers");
-			SHOW(sh, weights_byte, "weights");
-			SHOW(sh, gradients_byte, "gradients");
-			SHOW(sh, optimizer_byte, "optimizer");
-			SHOW(sh, activations_byte, job->use == STACK_INFER ? "cache, activations" : "activations");
-			SHOW(sh, rest_byte, "rest");
-			SHOW(sh, total_byte, "peak");
-			TELL(sh, peak_moment, "peak at", moment_name(use.moment));
+			SHOW(sh, n_stage_layers, "layers");
+			SHOW(sh, stage_weights_byte, "weights");
+			SHOW(sh, stage_gradients_byte, "gradients");
+			SHOW(sh, stage_optimizer_byte, "optimizer");
+			SHOW(
+			    sh, stage_activations_byte, job->use == STACK_INFER ? "cache, activations" : "activations");
+			SHOW(sh, stage_rest_byte, "rest");
+			SHOW(sh, stage_total_byte, "peak");
+			TELL(sh, stage_moment, "peak at", moment_name(use.moment));
 		}
 	}
 }
@@ -143,7 +142,8 @@ show_limits(struct run *r, const struct memory_job *job)
 
 	TAKE(sh, n_largest_batch, fit_largest_batch(job));
 	TAKE(sh, longest_token, fit_longest_sequence(job));
-	SHOW(sh, n_largest_batch, job->use == STACK_INFER ? "most sequences that fit" : "largest micro-batch that fits");
+	SHOW(
+	    sh, n_largest_batch, job->use == STACK_INFER ? "most sequences that fit" : "largest micro-batch that fits");
 	SHOW(sh, longest_token, "longest sequence that fits");
 	if (!fit_fewest_gpus(job, NODE_GPUS, &fewest)) {
 		TELL(sh, fewest_layout, "fewest GPUs that fit", "none, however they are laid out");
@@ -162,13 +162,12 @@ show_fixes(struct run *r, const struct memory_job *job)
 	const int n = fit_fixes(job, NODE_GPUS, fixes, MOST_FIXES);
 
 	for (int i = 0; i < n; i++)
-		SCOPE_I(sh, "fix", i)
-		{
+		SCOPE_I (sh, "fix", i) {
 			TELL(sh, change, "what makes it fit", fixes[i].change);
-			TAKE(sh, n_gpus, fixes[i].n_gpus);
-			TAKE(sh, need_byte, fixes[i].need_byte);
-			SHOW(sh, n_gpus, "GPUs");
-			SHOW(sh, need_byte, "expected");
+			TAKE(sh, n_fixed_gpus, fixes[i].n_gpus);
+			TAKE(sh, fixed_byte, fixes[i].need_byte);
+			SHOW(sh, n_fixed_gpus, "GPUs");
+			SHOW(sh, fixed_byte, "expected");
 			TELL(sh, fixed_verdict, "verdict", verdict_name(fixes[i].verdict));
 		}
 }
@@ -197,7 +196,7 @@ answer_job(struct run *r, const struct memory_question *q)
 	return verdict == DOES_NOT_FIT ? ANSWERED_NO : ANSWERED;
 }
 
-/* --- bare numbers ------------------------------------------------------------------------------------------------------------ */
+/* --- bare numbers ------------------------------------------------------------------------------------------------ */
 
 static void
 show_checkpointing(struct run *r, const struct memory_numbers *in)
@@ -281,7 +280,9 @@ show_numbers_verdict(struct run *r, const struct memory_in *in, const struct mem
 	const enum verdict verdict = memory_verdict(&rule, expected_byte);
 	TELL(sh, verdict, "verdict", verdict_name(verdict));
 	if (verdict == RISKY)
-		run_warn(r, "risky: less than %g %% is left for what these numbers do not count; --headroom states your own margin",
+		run_warn(r,
+		    "risky: less than %g %% is left for what these numbers do not count; --headroom states your own "
+		    "margin",
 		    100 * (safety.value - 1));
 	TAKE(sh, n_largest_batch, numbers_largest_batch(numbers, limit_byte));
 	TAKE(sh, n_fewest_gpus, numbers_fewest_gpus(numbers, limit_byte));
@@ -304,7 +305,8 @@ answer_numbers(struct run *r, const struct memory_question *q)
 	if (!run_memory_numbers(r, q, &in) || !run_card(r, q->memory, &card, &gpu))
 		return REFUSED;
 	const bool sized = datum_given(in.n_params) || (datum_given(in.hidden) && datum_given(in.n_layers));
-	if (!sized && !datum_given(in.head_dim) && !datum_given(q->memory->global_batch) && (in.n_ranks < 2 || !datum_given(card))) {
+	if (!sized && !datum_given(in.head_dim) && !datum_given(q->memory->global_batch) &&
+	    (in.n_ranks < 2 || !datum_given(card))) {
 		diag_error(r->diag, (struct source){0}, "a model, or --params, is needed");
 		diag_hint(r->diag, "ridge memory llama3-8b --gpu h100, or --params 7e9 --layers 32 --hidden 4096");
 		return REFUSED;
@@ -323,7 +325,7 @@ answer_numbers(struct run *r, const struct memory_question *q)
 	return answer;
 }
 
-/* --- the command -------------------------------------------------------------------------------------------------------------- */
+/* --- the command ------------------------------------------------------------------------------------------------- */
 
 static enum answer
 memory_run(struct run *r, const void *input)

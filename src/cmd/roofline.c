@@ -352,7 +352,11 @@ check_shape(const struct roof *q, const struct roofline_in *in, const struct wor
 	const struct datum degrees[] = {in->layout.pp, in->layout.cp, in->layout.ep, in->layout.etp};
 	struct run *r = q->run;
 
-	if (phase == PHASE_DECODE && w->kind != MODEL_DECODER)
+	if (expand_missing(w))
+		return roof_refuse(r,
+		    arena_printf(r->arena, "the file of %s does not say %s", w->name, expand_missing(w)),
+		    "add it to the file, or --set it");
+	if (phase == PHASE_DECODE && w->kind != MODEL_DECODER && w->kind != MODEL_ENCODER_DECODER)
 		return roof_refuse(r, "only a decoder makes tokens one after the other", "leave --phase out");
 	if (phase != PHASE_PREFILL && in->cached.value > 0)
 		return roof_refuse(r, "--cached belongs to --phase prefill", "decode: --seq is what the cache holds");
@@ -390,7 +394,7 @@ workload_answer(struct roof *q, const struct roofline_in *in, const struct workl
 	    .unfused = in->unfused};
 	struct op *ops = ARENA_ARRAY(q->run->arena, struct op, expand_room(w));
 	const int n = expand(w, &shape, ops);
-	if (w->kind == MODEL_DECODER)
+	if (w->kind == MODEL_DECODER || w->kind == MODEL_ENCODER_DECODER)
 		run_word(q->run, "phase", in->phase);
 	q->run->title = arena_printf(q->run->arena, "%s in %s%s%s%s", w->name, dtype_name(q->dtype),
 	    tp > 1 ? arena_printf(q->run->arena, ", one of %g GPUs", tp) : "", q->n == 1 ? " on " : "",

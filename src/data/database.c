@@ -4,9 +4,11 @@
 #include "base/text.h"
 #include "data/binders.h"
 #include "data/gpu.h"
+#include "data/hf.h"
 #include "paths.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ enum { MAX_ROOTS = 12 };
 struct read_file {
 	const char *path;
 	const struct node *root;
+	const struct hf_notes *notes; /* of a configuration that was imported, else NULL */
 	struct read_file *next;
 };
 
@@ -39,6 +42,8 @@ static const struct {
     [ENTRY_STACK] = {"stack", "stacks"},
     [ENTRY_MODEL] = {"model", "models"},
     [ENTRY_JOB] = {"job", "jobs"},
+    [ENTRY_RELIABILITY] = {"published reliability", "reliability"},
+    [ENTRY_DIAGNOSIS] = {"diagnosis", "diagnoses"},
 };
 
 /* Aliases of the shipped entries, written by the Makefile from their `aliases:` lines. */
@@ -115,8 +120,14 @@ database_new(struct arena *a, struct diag *d, const char *directory)
 	db->arena = a;
 	db->diag = d;
 	db->files = ARENA_NEW(a, struct read_file *);
-	if (directory && access(directory, R_OK) != 0)
-		diag_error(d, (struct source){0}, "--hwdb: cannot read the directory '%s'", directory);
+	DIR *dir = directory ? opendir(directory) : NULL;
+	if (directory && !dir) {
+		diag_error(d, (struct source){"--hwdb", 0, 0, NULL, false}, "cannot read the directory '%s': %s", directory,
+		    strerror(errno));
+		diag_hint(d, "name a directory that has gpus, links, systems or models in it");
+	}
+	if (dir)
+		closedir(dir);
 	add_directory(db, directory);
 	add_directory(db, getenv("RIDGE_HWDB"));
 	const char *user = data && *data ? arena_printf(a, "%s/ridge", data) :
@@ -184,9 +195,44 @@ read_file(struct database *db, const char *path)
 	if (!root)
 		return NULL;
 	struct read_file *f = ARENA_NEW(db->arena, struct read_file);
-	*f = (struct read_file){arena_text(db->arena, path), root, *db->files};
+	*f = (struct read_file){arena_text(db->arena, path), root, NULL, *db->files};
 	*db->files = f;
 	return root;
+}
+
+static struct read_file *
+file_read(const struct database *db, const char *path)
+{
+	struct read_file *f = *db->files;
+
+	while (f && strcmp(f->path, path) != 0)
+		f = f->next;
+	return f;
+}
+
+/* A configuration of the Hugging Face hub becomes a model file of ours, once. */
+static const struct node *
+imported(struct database *db, const char *path, const struct node *root)
+{
+	if (!hf_is_config(root))
+		return root;
+	struct hf_notes *notes = ARENA_NEW(db->arena, struct hf_notes);
+	const struct node *model = hf_import(db->arena, db->diag, root, notes);
+	struct read_file *f = file_read(db, path);
+	if (model && f) {
+		f->root = model;
+		f->notes = notes;
+	}
+	return model;
+}
+
+const char *const *
+database_assumed(const struct database *db, const char *name, size_t *n)
+{
+	const struct read_file *f = file_read(db, name);
+
+	*n = f && f->notes ? f->notes->n_assumed : 0;
+	return *n ? f->notes->assumed : NULL;
 }
 
 /* A file that somebody names may leave its format out; it may not have another one. */
@@ -295,7 +341,8 @@ database_try(struct database *db, enum entry_kind k, const char *name, const cha
 		base = base ? base + 1 : name;
 		const char *dot = strrchr(base, '.');
 		*id = dot ? arena_copy(db->arena, base, (size_t)(dot - base)) : base;
-		return of_this_format(db, read_file(db, name), false);
+		const struct node *root = read_file(db, name);
+		return of_this_format(db, root && k == ENTRY_MODEL ? imported(db, name, root) : root, false);
 	}
 	*id = find_id(db, k, name);
 	return *id ? read_entry(db, k, *id) : NULL;
@@ -323,6 +370,8 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 	const char *near = text_nearest(name, candidates, n_candidates);
 	if (near)
 		diag_hint(db->diag, "did you mean '%s'?", near);
+	else if (k == ENTRY_RELIABILITY)
+		diag_hint(db->diag, "there is '%s'; a file name with a / is read as a file", list[0]);
 	else if (k == ENTRY_GPU || k == ENTRY_SYSTEM || k == ENTRY_LINK)
 		diag_hint(db->diag, "'ridge hw list' shows what there is; a file name with a / is read as a file");
 	else

@@ -20,6 +20,8 @@ enum entry_kind {
 	ENTRY_STACK,
 	ENTRY_MODEL,
 	ENTRY_JOB,
+	ENTRY_RELIABILITY,
+	ENTRY_DIAGNOSIS,
 	N_ENTRY_KINDS,
 };
 
@@ -55,6 +57,8 @@ const struct link *database_link(
     struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce);
 const struct workload *database_model(
     struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce);
+/* What was assumed when this name was read: fields that a configuration of the hub left to its family's defaults. */
+const char *const *database_assumed(const struct database *db, const char *name, size_t *n);
 const struct calibration *database_calibration(struct database *db, const char *gpu, const char *backend);
 
 #endif

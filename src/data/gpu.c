@@ -85,11 +85,23 @@ per_hour(struct binder *b, const struct node *n, void *out)
 	return true;
 }
 
+static bool
+price_per(struct binder *b, const struct node *n, void *out)
+{
+	if (n->kind == NODE_SCALAR && n->text && (strcmp(n->text, "node") == 0 || strcmp(n->text, "gpu") == 0)) {
+		*(const char **)out = n->text;
+		return true;
+	}
+	diag_error(b->diag, n->at, "a price is per node or per gpu");
+	diag_hint(b->diag, "write 'per: node', or leave it out for one GPU");
+	return false;
+}
+
 static const struct field price_fields[] = {
     {.key = "usd_per_hour", .kind = FIELD_CUSTOM, .offset = offsetof(struct price, usd_per_s), .custom = per_hour,
 	.required = true, .help = "US dollars per hour, a bare number"},
     {.key = "on", .kind = FIELD_DATE, .offset = offsetof(struct price, on), .required = true, .help = "date of the price"},
-    {.key = "per", .kind = FIELD_TEXT, .offset = offsetof(struct price, per), .help = "`node` or `gpu` (default)"},
+    {.key = "per", .kind = FIELD_CUSTOM, .offset = offsetof(struct price, per), .custom = price_per, .help = "`node` or `gpu` (default)"},
     {.key = "source", .kind = FIELD_TEXT, .offset = offsetof(struct price, source), .required = true,
 	.help = "who asked this price"},
     {.key = "unconfirmed", .kind = FIELD_FLAG, .offset = offsetof(struct price, unconfirmed),

@@ -21,6 +21,6 @@ bool hf_is_config(const struct node *root);
 const struct node *hf_import(struct arena *a, struct diag *d, const struct node *config, struct hf_notes *notes);
 
 /* All model types of the table, in its order. */
-const char *const *hf_types(size_t *n);
+const char **hf_types(struct arena *a, size_t *n);
 
 #endif

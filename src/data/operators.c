@@ -120,8 +120,8 @@ dimension_find(enum op_kind kind, const char *key)
 static bool
 unknown_dimension(struct binder *b, enum op_kind kind, const struct node *key)
 {
-	const char *names[16] = {"op", "name", "count"};
-	size_t n = 3;
+	const char *names[16] = {"op", "name", "count", "params"};
+	size_t n = 4;
 
 	for (int i = 0; op_dim_name(kind, i) && n < 16; i++)
 		names[n++] = op_dim_name(kind, i);
@@ -209,6 +209,8 @@ read_operator(struct binder *b, const struct node *map, struct symbols *s, struc
 			op->name = value->text;
 		else if (strcmp(key->text, "count") == 0)
 			ok = evaluate(b, value, s, &op->count) && ok;
+		else if (strcmp(key->text, "params") == 0)
+			ok = evaluate(b, value, s, &op->extra_params) && ok;
 		else if (strcmp(key->text, "op") != 0)
 			ok = unknown_dimension(b, kind, key) && ok;
 	}

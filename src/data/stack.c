@@ -26,7 +26,8 @@
 	static const struct schema var = {name_, sizeof(struct stack), rows, sizeof rows / sizeof *rows}
 
 static const struct field counter_fields[] = {
-    FIGURE("allocated", Q_SIZE, counter_byte[COUNTER_ALLOCATED], 0, 1e12, "beside live tensors, in the allocator's count"),
+    FIGURE(
+        "allocated", Q_SIZE, counter_byte[COUNTER_ALLOCATED], 0, 1e12, "beside live tensors, in the allocator's count"),
     FIGURE("reserved", Q_SIZE, counter_byte[COUNTER_RESERVED], 0, 1e12, "beside live tensors, in the allocator's pool"),
     FIGURE("device", Q_SIZE, counter_byte[COUNTER_DEVICE], 0, 1e12, "beside live tensors, on the whole device"),
 };
@@ -43,7 +44,8 @@ static const struct field parallel_fields[] = {
 SCHEMA(parallel_schema, "'parallel'", parallel_fields);
 
 static const struct field state_fields[] = {
-    CHOICE("scheme", scheme, "mixed|fp32|pure", "16-bit parameters with fp32 masters, fp32 parameters, or 16-bit ones alone"),
+    CHOICE("scheme", scheme, "mixed|fp32|pure",
+        "16-bit parameters with fp32 masters, fp32 parameters, or 16-bit ones alone"),
     FIGURE("gradient", Q_SIZE, gradient_byte, 0, 64, "bytes of gradient per parameter; default: as the parameters"),
     CHOICE("gradients_held", gradients, "always|accumulating", "when gradients lie beside the loss"),
 };
@@ -68,7 +70,8 @@ static const struct field saved_fields[] = {
     FLAG("fp32_inputs", keeps_fp32_inputs, "... in fp32"),
     FLAG("flash", flash, "attention is usually one kernel that keeps no scores"),
     FLAG("dropout", dropout, "models are usually trained with dropout"),
-    FIGURE("eager_policy", Q_SIZE, eager_policy_byte, 0, 100, "beside the per-operator policy, run eagerly: per hidden element"),
+    FIGURE("eager_policy", Q_SIZE, eager_policy_byte, 0, 100,
+        "beside the per-operator policy, run eagerly: per hidden element"),
     FLAG("late_probabilities", late_probabilities, "router weights are applied to the experts' output"),
     FLAG("permute_fusion", permute_fusion, "the permutation of routed tokens keeps a map"),
 };
@@ -111,7 +114,8 @@ static const struct field loss_fields[] = {
         .required = true,
         .help = "bytes held per logit when they are most"},
 };
-static const struct schema loss_schema = {"a loss", sizeof(struct loss), loss_fields, sizeof loss_fields / sizeof *loss_fields};
+static const struct schema loss_schema = {
+    "a loss", sizeof(struct loss), loss_fields, sizeof loss_fields / sizeof *loss_fields};
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
@@ -135,11 +139,14 @@ static const struct field fields[] = {
         .help = "implementations of the loss, bytes per logit"},
     {.key = "loss", .kind = FIELD_TEXT, .offset = STACK(loss), .help = "the usual one of `logits`"},
     {.key = "loss_compiled", .kind = FIELD_TEXT, .offset = STACK(loss_compiled), .help = "the usual one when compiled"},
-    {.key = "loss_parallel", .kind = FIELD_TEXT, .offset = STACK(loss_parallel), .help = "the usual one with tp above 1"},
+    {.key = "loss_parallel",
+        .kind = FIELD_TEXT,
+        .offset = STACK(loss_parallel),
+        .help = "the usual one with tp above 1"},
     SUB("serving", serving_schema, "engines: the pool of the cache"),
     {.key = "notes", .kind = FIELD_TEXT, .offset = STACK(notes), .help = "what users trip over"},
 };
-static const struct schema stack_schema = {"a stack", sizeof(struct stack), fields, sizeof fields / sizeof *fields};
+const struct schema stack_schema = {"a stack", sizeof(struct stack), fields, sizeof fields / sizeof *fields};
 
 static bool
 has_loss(const struct stack *s, const char *name)
@@ -163,7 +170,8 @@ static bool
 finish_training(struct binder *b, const struct node *root, const struct stack *s)
 {
 	if (s->n_losses > 0 && s->loss)
-		return check_loss(b, root, s, "loss", s->loss) & check_loss(b, root, s, "loss_compiled", s->loss_compiled) &
+		return check_loss(b, root, s, "loss", s->loss) &
+		    check_loss(b, root, s, "loss_compiled", s->loss_compiled) &
 		    check_loss(b, root, s, "loss_parallel", s->loss_parallel);
 	diag_error(b->diag, root->at, "a training stack needs 'logits' and which of them is the usual 'loss'");
 	return false;

@@ -7,12 +7,13 @@
 #include "data/schema.h"
 #include "ridge/stack.h"
 
+extern const struct schema stack_schema;
+
 /* Strings live in the binder's arena or in the tree.  False on faults. */
 bool stack_bind(struct binder *b, const struct node *root, const char *id, struct stack *out);
 
 /* By name, with `overlay` (or NULL) laid over the file; NULL on faults. */
-const struct stack *database_stack(
-    struct database *db, struct arena *a, struct diag *d, const char *name, const struct node *overlay, struct source at,
-    const char **announce);
+const struct stack *database_stack(struct database *db, struct arena *a, struct diag *d, const char *name,
+    const struct node *overlay, struct source at, const char **announce);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "data/tree.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +32,7 @@ struct reader {
 	yaml_parser_t parser;
 	struct anchor *anchors;
 	size_t n_nodes, n_anchors;
-	bool failed;
+	bool failed, json; /* json: to be called so where it is broken */
 };
 
 static struct source
@@ -60,16 +62,18 @@ next_event(struct reader *r, yaml_event_t *event)
 		return true;
 	const yaml_parser_t *p = &r->parser;
 	yaml_mark_t mark = p->problem_mark;
+	const bool json = r->json, binary = p->error == YAML_READER_ERROR;
 	char what[300];
-	if (p->error == YAML_READER_ERROR)
+	if (binary)
 		snprintf(what, sizeof what, "not a text file: %s at byte %zu", p->problem ? p->problem : "unreadable",
 		    p->problem_offset);
 	else
-		snprintf(what, sizeof what, "not valid YAML: %s%s%s", p->problem ? p->problem : "syntax error",
-		    p->context ? ", " : "", p->context ? p->context : "");
+		snprintf(what, sizeof what, "not valid %s: %s%s%s", json ? "JSON" : "YAML",
+		    p->problem ? p->problem : "syntax error", p->context ? ", " : "", p->context ? p->context : "");
 	fail(r, place(r, mark), what,
-	    p->error == YAML_READER_ERROR ? "this must be a YAML file in UTF-8" :
-					    "check indentation, colons and quotes near this place");
+	    binary     ? "this must be a YAML file in UTF-8"
+	        : json ? "is the file complete? check quotes, commas and brackets near this place"
+	               : "check indentation, colons and quotes near this place");
 	return false;
 }
 
@@ -94,7 +98,8 @@ anchor_open(struct reader *r, const yaml_event_t *event, const yaml_char_t *name
 	if (!name)
 		return NULL;
 	if (++r->n_anchors > MAX_ANCHORS) {
-		fail(r, place(r, event->start_mark), "the file has too many anchors", "write the values out, or split it");
+		fail(r, place(r, event->start_mark), "the file has too many anchors",
+		    "write the values out, or split it");
 		return NULL;
 	}
 	struct anchor *a = ARENA_NEW(r->arena, struct anchor);
@@ -139,7 +144,8 @@ append(struct reader *r, struct node *n, size_t *room, const struct node *key, c
 	if (n->kind == NODE_MAP && n->n > MAX_KEYS)
 		fail(r, item->at, "the map has too many keys", "at most 2000 keys are read");
 	if (n->weight > MAX_WEIGHT)
-		fail(r, item->at, "aliases expand to too many nodes", "an alias that repeats aliases grows without bound");
+		fail(r, item->at, "aliases expand to too many nodes",
+		    "an alias that repeats aliases grows without bound");
 }
 
 static const struct node *
@@ -238,7 +244,8 @@ map(struct reader *r, const yaml_event_t *start, int depth)
 			return NULL;
 		if (strcmp(key->text, "<<") == 0 && !key->quoted) {
 			if (n_merged == sizeof merged / sizeof *merged)
-				return fail(r, key->at, "too many '<<' in one map", "one '<<: [*a, *b]' merges several");
+				return fail(
+				    r, key->at, "too many '<<' in one map", "one '<<: [*a, *b]' merges several");
 			merged[n_merged++] = item;
 		} else if (!add_pair(r, n, &room, key, item))
 			return NULL;
@@ -312,8 +319,9 @@ document(struct reader *r)
 			return NULL;
 		if (event.type == YAML_STREAM_END_EVENT) {
 			yaml_event_delete(&event);
-			return n ? n : fail(r, (struct source){r->file, 1, 1, NULL, false}, "the file is empty",
-				       "a file of ridge holds a map of names and values");
+			return n ? n
+			         : fail(r, (struct source){r->file, 1, 1, NULL, false}, "the file is empty",
+			               "a file of ridge holds a map of names and values");
 		}
 		if (event.type == YAML_STREAM_START_EVENT || event.type == YAML_DOCUMENT_END_EVENT) {
 			yaml_event_delete(&event);
@@ -323,7 +331,8 @@ document(struct reader *r)
 			const yaml_mark_t mark = event.start_mark;
 			yaml_event_delete(&event);
 			if (n)
-				return fail(r, place(r, mark), "a second document begins here", "one file holds one document");
+				return fail(
+				    r, place(r, mark), "a second document begins here", "one file holds one document");
 			continue;
 		}
 		n = value(r, &event, 0);
@@ -332,10 +341,20 @@ document(struct reader *r)
 	}
 }
 
+static bool
+looks_json(const char *name, const char *text, size_t length)
+{
+	size_t i = 0;
+
+	while (i < length && strchr(" \t\r\n", text[i]) && text[i])
+		i++;
+	return text_ends(name, ".json") || (i < length && text[i] == '{');
+}
+
 const struct node *
 tree_read_text(struct arena *a, struct diag *d, const char *name, const char *text, size_t length)
 {
-	struct reader r = {.arena = a, .diag = d, .file = name};
+	struct reader r = {.arena = a, .diag = d, .file = name, .json = looks_json(name, text, length)};
 	const int errors = diag_errors(d);
 
 	if (length > MAX_BYTES)

@@ -28,15 +28,15 @@ const struct node *tree_read_file(struct arena *a, struct diag *d, const char *p
 const struct node *tree_read_text(struct arena *a, struct diag *d, const char *name, const char *text, size_t length);
 
 /* Value of a key, or NULL. */
-const struct node *tree_get(const struct node *map, const char *key);
+const struct node *tree_get(const struct node *n, const char *key);
 /* Value at a dotted path (`memory.bandwidth`, `prices.0.on`), or NULL. */
-const struct node *tree_at(const struct node *root, const char *path);
+const struct node *tree_at(const struct node *n, const char *path);
 /* A new scalar. */
 const struct node *tree_scalar(struct arena *a, const char *text, struct source at);
 const struct node *tree_map(struct arena *a, struct source at);
 /* The tree with the value at the dotted path replaced or added (root NULL: a new map).  A scalar on the way becomes a map
  * with the scalar as `name`. */
-const struct node *tree_with(struct arena *a, const struct node *root, const char *path, const struct node *value);
+const struct node *tree_with(struct arena *a, const struct node *root, const char *path, const struct node *item);
 /* `over` laid over `base`: maps are merged key by key, everything else is replaced. */
 const struct node *tree_overlay(struct arena *a, const struct node *base, const struct node *over);
 

@@ -174,9 +174,9 @@ lint_memory(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 	const struct datum fp16 = gpu->peak_flop_per_s[PEAK_FP16];
 	if (datum_given(fp16) && datum_given(gpu->mem_byte_per_s)) {
 		const double ridge = ridge_point(NULL, fp16.value, gpu->mem_byte_per_s.value);
-		if (ridge < 10 || ridge > 1500) {
+		if (ridge < 30 || ridge > 800) {
 			diag_error(d, gpu->mem_byte_per_s.from, "a 16-bit ridge point of %.3g FLOP/B is absurd", ridge);
-			diag_hint(d, "the GPUs of this database lie between 30 and 600: check units of peak and bandwidth");
+			diag_hint(d, "GPUs from V100 to B300 lie between 37 and 420: check units of peak and bandwidth");
 		}
 	}
 }

@@ -21,11 +21,11 @@ void fit_layout_text(const struct layout *l, char *buf, size_t size);
 /* The largest micro-batch, and the longest sequence in steps of the layout, that fit; 0 when none does. */
 double fit_largest_batch(const struct memory_job *job);
 double fit_longest_sequence(const struct memory_job *job);
-/* The fewest GPUs that the same job fits on, with the layout; false when no layout up to 16384 GPUs does.  Tensor parallelism
- * stays within n_node GPUs. */
+/* The fewest GPUs that the same job fits on, with the layout; false when no layout up to 16384 GPUs does.  Tensor
+ * parallelism stays within n_node GPUs. */
 bool fit_fewest_gpus(const struct memory_job *job, double n_node, struct memory_fix *out);
-/* Changes that make it fit, nearest first, single ones before pairs; those that fit on the same GPUs come before those that
- * need more.  Returns how many. */
+/* Changes that make it fit, nearest first, single ones before pairs; those that fit on the same GPUs come before those
+ * that need more.  Returns how many. */
 int fit_fixes(const struct memory_job *job, double n_node, struct memory_fix *out, int most);
 
 /* The same questions for bare numbers under a limit. */

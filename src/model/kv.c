@@ -4,9 +4,10 @@
  * NeurIPS 2017; fewer heads: Shazeer, arXiv:1911.02150, and Ainslie et al., EMNLP 2023), or one compressed latent and
  * one rotary key for all heads together (DeepSeek-AI, arXiv:2405.04434, section 2.1).  A layer that looks back over a
  * window or within a chunk never needs more tokens than that (Beltagy et al., arXiv:2004.05150), so a sequence has a
- * part that grows and one that does not.
+ * part that grows and one that does not.  Recurrent states and compressed tokens are in state_recurrent.c and
+ * state_sparse.c.
  */
-#include "ridge/kv.h"
+#include "model/state_parts.h"
 
 /* Tensor parallelism divides the heads, but every GPU keeps at least one. */
 static double
@@ -24,11 +25,14 @@ heads_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, do
 	return layer_byte_per_token;
 }
 
-/* The latent belongs to all heads: every GPU of a tensor-parallel group keeps the whole of it. */
+/* The latent belongs to all heads: every GPU of a tensor-parallel group keeps the whole of it.  An 8-bit cache of
+ * sparse attention has rows of its own. */
 static double
 latent_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte)
 {
 	GIVEN(sh, kv_elem_byte);
+	if (a->indexer.dim.value > 0 && kv_elem_byte >= 1 && kv_elem_byte < 2)
+		return packed_latent(sh, a);
 	TAKE(sh, kv_lora, a->kv_lora);
 	TAKE(sh, rope, a->rope);
 	LET(sh, layer_byte_per_token, (kv_lora + rope) * kv_elem_byte);
@@ -38,7 +42,19 @@ latent_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte)
 double
 kv_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp)
 {
-	return a->kind == ATTENTION_MLA ? latent_layer(sh, a, kv_elem_byte) : heads_layer(sh, a, kv_elem_byte, tp);
+	if (a->kind == ATTENTION_CSA)
+		return compressed_slope(sh, a);
+	if (!(a->indexer.dim.value > 0))
+		return a->kind == ATTENTION_MLA ? latent_layer(sh, a, kv_elem_byte)
+		                                : heads_layer(sh, a, kv_elem_byte, tp);
+	double kept_byte_per_token;
+	if (a->kind == ATTENTION_MLA)
+		SET_CALL(sh, kept_byte_per_token, latent_layer(sh, a, kv_elem_byte));
+	else
+		SET_CALL(sh, kept_byte_per_token, heads_layer(sh, a, kv_elem_byte, tp));
+	CALL(sh, key_byte_per_token, indexer_key(sh, a, kv_elem_byte));
+	LET(sh, layer_byte_per_token, kept_byte_per_token + key_byte_per_token);
+	return layer_byte_per_token;
 }
 
 /* How far a layer looks back at most; absent for full attention. */
@@ -52,18 +68,34 @@ kv_reach(const struct attention *a)
 	return window ? a->window : chunk ? a->chunk : datum_absent();
 }
 
-static double
-block_slope(struct sheet *sh, const struct block *b, double kv_elem_byte, double tp)
+/* Tokens of the encoder whose keys and values the layers keep; absent: as many as the decoder has. */
+static bool
+source_given(const struct workload *w)
+{
+	return w->source_token.value > 0;
+}
+
+/* Whether a layer keeps more with every token. */
+static bool
+grows(const struct block *b)
+{
+	return b->mixer == MIXER_ATTENTION &&
+	    (b->attention.kind == ATTENTION_CSA || !datum_given(kv_reach(&b->attention)));
+}
+
+double
+kv_block_slope(struct sheet *sh, const struct workload *w, const struct block *b, double kv_elem_byte, double tp)
 {
 	GIVEN(sh, kv_elem_byte);
 	GIVEN(sh, tp);
 	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
+	TAKE(sh, n_caches, grows(b) + (b->cross && !source_given(w)));
 	double grows_byte_per_token;
-	if (datum_given(kv_reach(&b->attention)))
+	if (n_caches > 0) {
+		CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
+		SET(sh, grows_byte_per_token, n_layers * n_caches * layer_byte_per_token);
+	} else
 		SET(sh, grows_byte_per_token, 0);
-	else
-		SET(sh, grows_byte_per_token, n_layers * layer_byte_per_token);
 	return grows_byte_per_token;
 }
 
@@ -72,27 +104,43 @@ kv_slope(struct sheet *sh, const struct workload *w, double kv_elem_byte, double
 {
 	GIVEN(sh, kv_elem_byte);
 	GIVEN(sh, tp);
-	SUM(sh, slope_byte_per_token, i, w->n_blocks, block_slope(sh, &w->blocks[i], kv_elem_byte, tp));
+	SUM(sh, slope_byte_per_token, i, w->n_blocks, kv_block_slope(sh, w, &w->blocks[i], kv_elem_byte, tp));
 	return slope_byte_per_token;
 }
 
+/* The full window or chunk of one layer, and the encoder's tokens. */
 static double
-block_constant(struct sheet *sh, const struct block *b, double block_token, double kv_elem_byte, double tp)
+layer_constant(struct sheet *sh, const struct workload *w, const struct block *b, double block_token,
+    double kv_elem_byte, double tp)
 {
 	GIVEN(sh, block_token);
 	GIVEN(sh, kv_elem_byte);
 	GIVEN(sh, tp);
 	const struct datum reach = kv_reach(&b->attention);
-	double constant_byte;
-	if (!datum_given(reach)) {
-		SET(sh, constant_byte, 0);
-		return constant_byte;
-	}
-	TAKE(sh, n_layers, b->count);
-	TAKE(sh, reach_token, reach);
+	TAKE(sh, reach_token, datum_or(reach, 0));
+	TAKE(sh, source_token, b->cross && source_given(w) ? w->source_token.value : 0);
 	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
-	LET(sh, stored_token, ceil(reach_token / block_token) * block_token);
-	SET(sh, constant_byte, n_layers * stored_token * layer_byte_per_token);
+	LET(sh, stored_token, (ceil(reach_token / block_token) + ceil(source_token / block_token)) * block_token);
+	LET(sh, layer_byte, stored_token * layer_byte_per_token);
+	return layer_byte;
+}
+
+double
+kv_block_constant(struct sheet *sh, const struct workload *w, const struct block *b, double block_token,
+    double kv_elem_byte, double tp)
+{
+	GIVEN(sh, block_token);
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	TAKE(sh, n_layers, b->count);
+	double layer_byte;
+	if (block_compresses(b))
+		SET_CALL(sh, layer_byte, compressed_constant(sh, &b->attention, block_token));
+	else if (b->mixer == MIXER_ATTENTION)
+		SET_CALL(sh, layer_byte, layer_constant(sh, w, b, block_token, kv_elem_byte, tp));
+	else
+		SET_CALL(sh, layer_byte, recurrent_layer(sh, w, b, tp));
+	LET(sh, constant_byte, n_layers * layer_byte);
 	return constant_byte;
 }
 
@@ -102,12 +150,13 @@ kv_constant(struct sheet *sh, const struct workload *w, double block_token, doub
 	GIVEN(sh, block_token);
 	GIVEN(sh, kv_elem_byte);
 	GIVEN(sh, tp);
-	SUM(sh, window_byte, i, w->n_blocks, block_constant(sh, &w->blocks[i], block_token, kv_elem_byte, tp));
-	return window_byte;
+	SUM(sh, constant_byte, i, w->n_blocks, kv_block_constant(sh, w, &w->blocks[i], block_token, kv_elem_byte, tp));
+	return constant_byte;
 }
 
+/* The decoder's own keys and values, in blocks. */
 static double
-block_sequence(
+own_sequence(
     struct sheet *sh, const struct block *b, double seq_token, double block_token, double kv_elem_byte, double tp)
 {
 	GIVEN(sh, seq_token);
@@ -129,6 +178,42 @@ block_sequence(
 	return block_kv_byte;
 }
 
+/* Those of the encoder's tokens beside them. */
+static double
+pair_sequence(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token, double block_token,
+    double kv_elem_byte, double tp)
+{
+	struct block source = *b;
+
+	GIVEN(sh, seq_token);
+	GIVEN(sh, block_token);
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	source.attention.window = source.attention.chunk = datum_absent();
+	TAKE(sh, source_token, source_given(w) ? w->source_token.value : seq_token);
+	CALL(sh, own_byte, own_sequence(sh, b, seq_token, block_token, kv_elem_byte, tp));
+	CALL(sh, source_byte, own_sequence(sh, &source, source_token, block_token, kv_elem_byte, tp));
+	LET(sh, block_kv_byte, own_byte + source_byte);
+	return block_kv_byte;
+}
+
+double
+kv_block_sequence(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token,
+    double block_token, double kv_elem_byte, double tp)
+{
+	if (b->mixer == MIXER_ATTENTION && !block_compresses(b))
+		return b->cross ? pair_sequence(sh, w, b, seq_token, block_token, kv_elem_byte, tp)
+		                : own_sequence(sh, b, seq_token, block_token, kv_elem_byte, tp);
+	TAKE(sh, n_layers, b->count);
+	double layer_byte;
+	if (block_compresses(b))
+		SET_CALL(sh, layer_byte, compressed_sequence(sh, &b->attention, seq_token, block_token));
+	else
+		SET_CALL(sh, layer_byte, recurrent_layer(sh, w, b, tp));
+	LET(sh, block_kv_byte, n_layers * layer_byte);
+	return block_kv_byte;
+}
+
 double
 kv_sequence(
     struct sheet *sh, const struct workload *w, double seq_token, double block_token, double kv_elem_byte, double tp)
@@ -138,8 +223,49 @@ kv_sequence(
 	GIVEN(sh, kv_elem_byte);
 	GIVEN(sh, tp);
 	SUM(sh, sequence_byte, i, w->n_blocks,
-	    block_sequence(sh, &w->blocks[i], seq_token, block_token, kv_elem_byte, tp));
+	    kv_block_sequence(sh, w, &w->blocks[i], seq_token, block_token, kv_elem_byte, tp));
 	return sequence_byte;
+}
+
+/* What an engine sets aside before it admits a sequence: a layer with a window must hold the tokens of one step and
+ * those that the first of them sees.  vLLM v1, SlidingWindowSpec and ChunkedLocalAttentionSpec. */
+static double
+block_admission(struct sheet *sh, const struct workload *w, const struct block *b, const struct kv_admission *at,
+    double kv_elem_byte, double tp)
+{
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	TAKE(sh, seq_token, at->seq_token);
+	TAKE(sh, step_token, at->step_token);
+	TAKE(sh, block_token, at->block_token);
+	TAKE(sh, window_token,
+	    b->attention.window.value > 0 ? b->attention.window.value - 1 : datum_or(b->attention.chunk, 0));
+	TAKE(sh, n_spare_blocks, b->attention.window.value > 0 ? 1.0 : 0.0);
+	TAKE(sh, n_layers, b->count);
+	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
+	LET(sh, held_token, fmin(window_token + step_token, seq_token));
+	LET(sh, n_blocks, ceil(held_token / block_token) + n_spare_blocks);
+	LET(sh, block_kv_byte, n_layers * n_blocks * block_token * layer_byte_per_token);
+	(void)w;
+	return block_kv_byte;
+}
+
+static double
+block_admitted(struct sheet *sh, const struct workload *w, const struct block *b, const struct kv_admission *at,
+    double kv_elem_byte, double tp)
+{
+	if (b->mixer == MIXER_ATTENTION && b->attention.kind != ATTENTION_CSA && datum_given(kv_reach(&b->attention)))
+		return block_admission(sh, w, b, at, kv_elem_byte, tp);
+	return kv_block_sequence(sh, w, b, at->seq_token, at->block_token, kv_elem_byte, tp);
+}
+
+double
+kv_admitted(struct sheet *sh, const struct workload *w, const struct kv_admission *at, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	SUM(sh, admitted_byte, i, w->n_blocks, block_admitted(sh, w, &w->blocks[i], at, kv_elem_byte, tp));
+	return admitted_byte;
 }
 
 /*
@@ -204,6 +330,11 @@ double
 kv_sharing(struct sheet *sh, const struct attention *a)
 {
 	TAKE(sh, n_heads, a->n_heads);
+	if (a->kind == ATTENTION_CSA) {
+		TAKE(sh, n_values, 2.0);
+		LET(sh, sharing, n_heads * n_values);
+		return sharing;
+	}
 	if (a->kind == ATTENTION_MLA) {
 		TAKE(sh, kv_lora, a->kv_lora);
 		TAKE(sh, nope, a->nope);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Saved tensors of latent attention (DeepSeek-AI, arXiv:2405.04434, section 2.1) and of a dropless mixture of experts with
- * all-to-all dispatch and grouped products: the same list in every framework.
+ * Saved tensors of latent attention (DeepSeek-AI, arXiv:2405.04434, section 2.1) and of a dropless mixture of experts
+ * with all-to-all dispatch and grouped products: the same list in every framework.
  */
 #include "model/memory_parts.h"
 
-/* The up-projections' outputs are freed: concatenation makes new queries and keys, with the rotary part expanded to every
- * head.  The down-projections are on every tensor-parallel rank; their tensors are divided only as the sequence is. */
+/* The up-projections' outputs are freed: concatenation makes new queries and keys, with the rotary part expanded to
+ * every head.  The down-projections are on every tensor-parallel rank; their tensors are divided only as the sequence
+ * is. */
 double
 latent_attention_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -32,14 +33,16 @@ latent_attention_saved(struct sheet *sh, const struct memory_job *job, const str
 	TAKE(sh, n_latent_norms, a->q_lora.value > 0 ? 2.0 : 1.0);
 	LET(sh, latent_norm_byte_per_token, n_latent_norms * float_byte / norm_shards);
 	LET(sh, heads_byte_per_token, elem_byte * n_heads * (2 * (nope + rope) + v_dim) / tp);
-	LET(sh, output_byte_per_token, ((n_copies * elem_byte + output_copy_byte) * v_dim + lse_elem_byte) * n_heads / tp);
-	LET(sh, latent_byte_per_token, norm_byte_per_token + query_down_byte_per_token + kv_down_byte_per_token +
-	    latent_norm_byte_per_token + heads_byte_per_token + output_byte_per_token);
+	LET(sh, output_byte_per_token,
+	    ((n_copies * elem_byte + output_copy_byte) * v_dim + lse_elem_byte) * n_heads / tp);
+	LET(sh, latent_byte_per_token,
+	    norm_byte_per_token + query_down_byte_per_token + kv_down_byte_per_token + latent_norm_byte_per_token +
+	        heads_byte_per_token + output_byte_per_token);
 	return latent_byte_per_token;
 }
 
-/* Copies of each local token that this rank's experts hold: top k of them, more on the busiest rank, gathered over the tensor
- * parallel group inside the experts. */
+/* Copies of each local token that this rank's experts hold: top k of them, more on the busiest rank, gathered over the
+ * tensor parallel group inside the experts. */
 double
 routed_copies(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -51,7 +54,8 @@ routed_copies(struct sheet *sh, const struct memory_job *job, const struct block
 	return n_copies;
 }
 
-/* Scores, probabilities and the auxiliary loss's scores in fp32, the routing map, indices: about 14 bytes per expert. */
+/* Scores, probabilities and the auxiliary loss's scores in fp32, the routing map, indices: about 14 bytes per expert.
+ */
 static double
 router_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -63,8 +67,8 @@ router_saved(struct sheet *sh, const struct memory_job *job, const struct block 
 	return router_byte_per_token;
 }
 
-/* The dispatched tokens, the first map's output, the activation's output and the permuted probabilities.  The copy before the
- * exchange and the experts' output are not kept, unless the probabilities are applied to the latter. */
+/* The dispatched tokens, the first map's output, the activation's output and the permuted probabilities.  The copy
+ * before the exchange and the experts' output are not kept, unless the probabilities are applied to the latter. */
 static double
 routed_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -77,7 +81,8 @@ routed_saved(struct sheet *sh, const struct memory_job *job, const struct block 
 	TAKE(sh, etp, job->layout.etp);
 	CALL(sh, n_copies, routed_copies(sh, job, block));
 	LET(sh, dispatched_byte_per_token, n_copies * (input_byte + late_byte) * hidden);
-	LET(sh, inner_byte_per_token, n_copies * (2 * elem_byte + input_byte) * expert_width / etp);
+	TAKE(sh, n_up_maps, block->moe.plain ? 1.0 : 2.0);
+	LET(sh, inner_byte_per_token, n_copies * (n_up_maps * elem_byte + input_byte) * expert_width / etp);
 	LET(sh, routed_byte_per_token, dispatched_byte_per_token + inner_byte_per_token + n_copies * float_byte);
 	return routed_byte_per_token;
 }
@@ -96,10 +101,12 @@ shared_saved(struct sheet *sh, const struct memory_job *job, const struct block 
 	TAKE(sh, input_copy_byte, job_is_quantised(job) ? job_input_byte(job) : 0);
 	TAKE(sh, hidden, job->model->hidden);
 	TAKE(sh, shared_width, block->moe.shared_width);
+	TAKE(sh, n_up_maps, block->moe.plain ? 1.0 : 2.0);
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
-	SET(sh, shared_byte_per_token, n_shared_experts * (2 * elem_byte + input_byte) * shared_width / tp +
-	    input_copy_byte * hidden / norm_shards);
+	SET(sh, shared_byte_per_token,
+	    n_shared_experts * (n_up_maps * elem_byte + input_byte) * shared_width / tp +
+	        input_copy_byte * hidden / norm_shards);
 	return shared_byte_per_token;
 }
 
@@ -115,6 +122,7 @@ experts_saved(struct sheet *sh, const struct memory_job *job, const struct block
 	CALL(sh, router_byte_per_token, router_saved(sh, job, block));
 	CALL(sh, routed_byte_per_token, routed_saved(sh, job, block));
 	CALL(sh, shared_byte_per_token, shared_saved(sh, job, block));
-	LET(sh, experts_byte_per_token, norm_byte_per_token + router_byte_per_token + routed_byte_per_token + shared_byte_per_token);
+	LET(sh, experts_byte_per_token,
+	    norm_byte_per_token + router_byte_per_token + routed_byte_per_token + shared_byte_per_token);
 	return experts_byte_per_token;
 }

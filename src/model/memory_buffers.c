@@ -52,7 +52,7 @@ loss_gather(struct sheet *sh, const struct memory_job *job)
 	return gathered_byte;
 }
 
-/* --- parameters that full sharding has gathered ----------------------------------------------------------------------- */
+/* --- parameters that full sharding has gathered ------------------------------------------------------------------ */
 
 /* The largest layer as a rank gathers it. */
 static double
@@ -91,22 +91,24 @@ gathered_quantised(struct sheet *sh, const struct memory_job *job)
 	MOST(sh, layer_param, i, job->model->n_blocks, layer_rank_params(sh, job, i));
 	CALL(sh, head_param, head_rank_params(sh, job));
 	LET(sh, map_param, hidden * mlp_width);
-	LET(sh, gathered_byte, 2 * layer_param * quantised_byte_per_param + elem_byte_per_param * (head_param + map_param));
+	LET(sh, gathered_byte,
+	    2 * layer_param * quantised_byte_per_param + elem_byte_per_param * (head_param + map_param));
 	return gathered_byte;
 }
 
 static double
 all_params(struct sheet *sh, const struct rank_params *params)
 {
-	TAKE(sh, linear_param, params->linear);
-	TAKE(sh, expert_param, params->expert);
-	TAKE(sh, other_param, params->other);
+	const double linear_param = params->linear, expert_param = params->expert, other_param = params->other;
+	GIVEN(sh, linear_param);
+	GIVEN(sh, expert_param);
+	GIVEN(sh, other_param);
 	LET(sh, rank_param, linear_param + expert_param + other_param);
 	return rank_param;
 }
 
-/* ZeRO-3 and FSDP hold the layer in use and the next one, and the head at the loss; everything where the model is wrapped as
- * one unit or a pipeline does not give back between micro-batches; DeepSpeed has a budget. */
+/* ZeRO-3 and FSDP hold the layer in use and the next one, and the head at the loss; everything where the model is
+ * wrapped as one unit or a pipeline does not give back between micro-batches; DeepSpeed has a budget. */
 static double
 gathered_params(struct sheet *sh, const struct memory_job *job, const struct rank_params *params, bool at_loss)
 {
@@ -152,7 +154,7 @@ gathered_gradients(struct sheet *sh, const struct memory_job *job, const struct 
 	return gathered_byte;
 }
 
-/* --- temporaries -------------------------------------------------------------------------------------------------------- */
+/* --- temporaries ------------------------------------------------------------------------------------------------- */
 
 /* Libraries of quantised products hold dequantised copies of the largest map. */
 static double
@@ -177,7 +179,8 @@ trainable_params(struct sheet *sh, const struct memory_job *job, const struct ra
 {
 	double trainable_param;
 	if (job_is_lora(job)) {
-		TAKE(sh, adapter_param, params->adapter);
+		const double adapter_param = params->adapter;
+		GIVEN(sh, adapter_param);
 		SET(sh, trainable_param, adapter_param);
 	} else
 		SET_CALL(sh, trainable_param, all_params(sh, params));
@@ -222,8 +225,8 @@ step_temporaries(struct sheet *sh, const struct memory_job *job, const struct ra
 	return temporary_byte;
 }
 
-/* Gradients of the first backward layer: fitted, a share of a whole layer where layers are computed again, one tensor of the
- * MLP's width otherwise; experts hold two copies of the routed tokens around the exchange. */
+/* Gradients of the first backward layer: fitted, a share of a whole layer where layers are computed again, one tensor
+ * of the MLP's width otherwise; experts hold two copies of the routed tokens around the exchange. */
 static double
 backward_gradients(struct sheet *sh, const struct memory_job *job, int i, int stage)
 {
@@ -261,7 +264,8 @@ first_backward(struct sheet *sh, const struct memory_job *job, int stage)
 }
 
 double
-general_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, const struct rank_params *params)
+general_buffers(
+    struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, const struct rank_params *params)
 {
 	CALL(sh, buckets_byte, reduction_buckets(sh, job, params));
 	CALL(sh, summed_byte, gathered_gradients(sh, job, params));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a layer saves for its backward pass in frameworks that are described by traits.  The list is that of Korthikanti et
- * al., arXiv:2205.05198, section 4.1 (34 h + 5 a s bytes per token for a GPT layer in 16 bits), widened to gated MLPs,
- * grouped queries, flash attention, frozen and adapted maps.
+ * What a layer saves for its backward pass in frameworks that are described by traits.  The list is that of Korthikanti
+ * et al., arXiv:2205.05198, section 4.1 (34 h + 5 a s bytes per token for a GPT layer in 16 bits), widened to gated
+ * MLPs, grouped queries, flash attention, frozen and adapted maps.
  */
 #include "model/memory_parts.h"
 
-/* --- which inputs a product keeps ------------------------------------------------------------------------------------- */
+/* --- which inputs a product keeps -------------------------------------------------------------------------------- */
 
-/* A product keeps its input for the weight's gradient: the weight's own or its adapter's.  Some libraries keep it for frozen
- * quantised weights too; where they keep it in fp32, that copy replaces all others. */
+/* A product keeps its input for the weight's gradient: the weight's own or its adapter's.  Some libraries keep it for
+ * frozen quantised weights too; where they keep it in fp32, that copy replaces all others. */
 static bool
 keeps_input(const struct memory_job *job, bool adapted)
 {
@@ -59,9 +59,10 @@ attention_scores_saved(struct sheet *sh, const struct memory_job *job, const str
 	return scores_byte_per_token;
 }
 
-/* --- attention ---------------------------------------------------------------------------------------------------------- */
+/* --- attention --------------------------------------------------------------------------------------------------- */
 
-/* Queries, keys and values; repeated for every query head, or a view of the fused product's whole output beside them. */
+/* Queries, keys and values; repeated for every query head, or a view of the fused product's whole output beside them.
+ */
 static double
 qkv_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -100,14 +101,15 @@ general_heads_saved(struct sheet *sh, const struct memory_job *job, const struct
 	CALL(sh, qkv_byte_per_token, qkv_saved(sh, job, block));
 	LET(sh, output_byte_per_token, (elem_byte + output_copy_byte) * n_heads * v_dim / tp);
 	LET(sh, log_sum_exp_byte_per_token, lse_elem_byte * n_heads / tp);
-	LET(sh, heads_byte_per_token, input_byte_per_token + qkv_byte_per_token + output_byte_per_token + log_sum_exp_byte_per_token);
+	LET(sh, heads_byte_per_token,
+	    input_byte_per_token + qkv_byte_per_token + output_byte_per_token + log_sum_exp_byte_per_token);
 	return heads_byte_per_token;
 }
 
-/* --- MLP ---------------------------------------------------------------------------------------------------------------- */
+/* --- MLP --------------------------------------------------------------------------------------------------------- */
 
-/* SwiGLU: gate, up and the activated gate; a fused kernel keeps gate and up.  GELU: its input.  The down map's input comes on
- * top. */
+/* SwiGLU: gate, up and the activated gate; a fused kernel keeps gate and up.  GELU: its input.  The down map's input
+ * comes on top. */
 double
 general_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -127,9 +129,10 @@ general_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct b
 	return mlp_byte_per_token;
 }
 
-/* --- adapters ------------------------------------------------------------------------------------------------------------ */
+/* --- adapters ---------------------------------------------------------------------------------------------------- */
 
-/* One adapted map: the low-rank product, its input cast to the adapter's type, and with dropout the input's masked copies. */
+/* One adapted map: the low-rank product, its input cast to the adapter's type, and with dropout the input's masked
+ * copies. */
 static double
 adapter_saved(struct sheet *sh, const struct memory_job *job, double n_maps, double input_width)
 {
@@ -159,7 +162,8 @@ adapters_saved(struct sheet *sh, const struct memory_job *job, const struct bloc
 	CALL(sh, hidden_byte_per_token, adapter_saved(sh, job, (fused ? 3.0 : n_qkv) + n_up, job->model->hidden.value));
 	CALL(sh, output_byte_per_token,
 	    adapter_saved(sh, job, job_adapts(job, TARGET_O), a->n_heads.value * value_dim(a).value));
-	CALL(sh, down_byte_per_token, adapter_saved(sh, job, job_adapts(job, TARGET_DOWN), datum_or(block->mlp.width, 0)));
+	CALL(sh, down_byte_per_token,
+	    adapter_saved(sh, job, job_adapts(job, TARGET_DOWN), datum_or(block->mlp.width, 0)));
 	LET(sh, adapters_byte_per_token, hidden_byte_per_token + (output_byte_per_token + down_byte_per_token) / tp);
 	return adapters_byte_per_token;
 }
@@ -180,7 +184,7 @@ fp32_inputs_saved(struct sheet *sh, const struct memory_job *job, const struct b
 	return inputs_byte_per_token;
 }
 
-/* --- a layer ------------------------------------------------------------------------------------------------------------- */
+/* --- a layer ----------------------------------------------------------------------------------------------------- */
 
 double
 attention_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
@@ -244,15 +248,16 @@ memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct 
 	CALL(sh, masks_byte_per_token, dropout_masks(sh, job));
 	CALL(sh, adapters_byte_per_token, adapters_saved(sh, job, block));
 	CALL(sh, inputs_byte_per_token, fp32_inputs_saved(sh, job, block));
-	LET(sh, saved_byte_per_token, attention_byte_per_token + feed_forward_byte_per_token + norms_byte_per_token +
-	    masks_byte_per_token + adapters_byte_per_token + inputs_byte_per_token);
+	LET(sh, saved_byte_per_token,
+	    attention_byte_per_token + feed_forward_byte_per_token + norms_byte_per_token + masks_byte_per_token +
+	        adapters_byte_per_token + inputs_byte_per_token);
 	return saved_byte_per_token;
 }
 
-/* --- the per-operator policy ---------------------------------------------------------------------------------------------- */
+/* --- the per-operator policy ------------------------------------------------------------------------------------- */
 
-/* torchtitan's selective activation checkpointing by operator: the layer's input, every other matrix product's output, the
- * attention's output.  Run eagerly it keeps a little more, which was fitted. */
+/* torchtitan's selective activation checkpointing by operator: the layer's input, every other matrix product's output,
+ * the attention's output.  Run eagerly it keeps a little more, which was fitted. */
 double
 general_policy_kept(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -271,6 +276,7 @@ general_policy_kept(struct sheet *sh, const struct memory_job *job, const struct
 	LET(sh, hidden_byte_per_token, 2 * elem_byte * hidden / norm_shards);
 	LET(sh, attention_byte_per_token,
 	    (elem_byte * head_dim * (2 * n_heads + fmax(tp, n_kv_heads)) + float_byte * n_heads) / tp);
-	LET(sh, kept_byte_per_token, hidden_byte_per_token + attention_byte_per_token + elem_byte * mlp_width / tp + eager_byte_per_token);
+	LET(sh, kept_byte_per_token,
+	    hidden_byte_per_token + attention_byte_per_token + elem_byte * mlp_width / tp + eager_byte_per_token);
 	return kept_byte_per_token;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the layers of Megatron-Core with Transformer Engine save for the backward pass, and what they need on top while it
- * runs.  Each line is a tensor that the autograd graph keeps, read off the operators (August 2026).  Widths are those of one
- * tensor-parallel rank; norms and the residual stream are divided too when sequence parallelism is on.
+ * What the layers of Megatron-Core with Transformer Engine save for the backward pass, and what they need on top while
+ * it runs.  Each line is a tensor that the autograd graph keeps, read off the operators (August 2026).  Widths are
+ * those of one tensor-parallel rank; norms and the residual stream are divided too when sequence parallelism is on.
  */
 #include "model/memory_parts.h"
 
 /* Queries and keys are kept after the rotary embedding, which keeps only its angles; values are copied out of the fused
- * buffer, which is then freed.  Context parallelism keeps a second copy of the output: the tensor before the all-to-all, or
- * the second cast of the ring's fp32 sum. */
+ * buffer, which is then freed.  Context parallelism keeps a second copy of the output: the tensor before the
+ * all-to-all, or the second cast of the ring's fp32 sum. */
 double
 megatron_heads_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -37,11 +37,13 @@ megatron_heads_saved(struct sheet *sh, const struct memory_job *job, const struc
 	LET(sh, log_sum_exp_byte_per_token, lse_elem_byte * n_local_heads);
 	double qk_norm_byte_per_token;
 	if (a->qk_norm)
-		SET(sh, qk_norm_byte_per_token, query_byte_per_token + key_byte_per_token + float_byte * (n_local_heads + n_local_kv_heads));
+		SET(sh, qk_norm_byte_per_token,
+		    query_byte_per_token + key_byte_per_token + float_byte * (n_local_heads + n_local_kv_heads));
 	else
 		SET(sh, qk_norm_byte_per_token, 0);
-	LET(sh, attention_byte_per_token, residual_byte_per_token + norm_byte_per_token + qk_norm_byte_per_token + query_byte_per_token +
-	    key_byte_per_token + value_byte_per_token + output_byte_per_token + log_sum_exp_byte_per_token);
+	LET(sh, attention_byte_per_token,
+	    residual_byte_per_token + norm_byte_per_token + qk_norm_byte_per_token + query_byte_per_token +
+	        key_byte_per_token + value_byte_per_token + output_byte_per_token + log_sum_exp_byte_per_token);
 	return attention_byte_per_token;
 }
 
@@ -62,11 +64,12 @@ megatron_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct 
 	LET(sh, norm_byte_per_token, (float_byte + input_byte * hidden) / norm_shards);
 	LET(sh, up_byte_per_token, (n_up_maps + n_gate_outputs) * elem_byte * mlp_width / tp);
 	LET(sh, activation_byte_per_token, input_byte * mlp_width / tp);
-	LET(sh, mlp_byte_per_token, residual_byte_per_token + norm_byte_per_token + up_byte_per_token + activation_byte_per_token);
+	LET(sh, mlp_byte_per_token,
+	    residual_byte_per_token + norm_byte_per_token + up_byte_per_token + activation_byte_per_token);
 	return mlp_byte_per_token;
 }
 
-/* --- recompute by module ---------------------------------------------------------------------------------------------- */
+/* --- recompute by module ----------------------------------------------------------------------------------------- */
 
 static bool
 recomputes(const struct memory_job *job, enum module m)
@@ -96,7 +99,8 @@ attention_removed(struct sheet *sh, const struct memory_job *job, const struct b
 		TAKE(sh, latent_width, datum_or(a->q_lora, 0) + a->kv_lora.value);
 		TAKE(sh, qk_dim, a->nope.value + a->rope.value);
 		TAKE(sh, v_dim, a->v_dim);
-		SET(sh, up_byte_per_token, elem_byte * n_heads * (2 * qk_dim + v_dim) / tp + input_byte * latent_width / norm_shards);
+		SET(sh, up_byte_per_token,
+		    elem_byte * n_heads * (2 * qk_dim + v_dim) / tp + input_byte * latent_width / norm_shards);
 	} else
 		SET(sh, up_byte_per_token, 0);
 	if (latent && recomputes(job, MODULE_LAYERNORM)) {
@@ -138,12 +142,14 @@ experts_removed(struct sheet *sh, const struct memory_job *job, const struct blo
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, etp, job->layout.etp);
 	TAKE(sh, expert_width, moe->width);
+	TAKE(sh, n_up_maps, moe->plain ? 1.0 : 2.0);
 	TAKE(sh, all_shared_width, datum_or(moe->n_shared, 0) * datum_or(moe->shared_width, 0));
 	LET(sh, norm_output_byte_per_token, elem_byte * hidden / norm_shards);
 	double removed_byte_per_token;
 	if (recomputes(job, MODULE_MOE)) {
 		CALL(sh, experts_byte_per_token, experts_saved(sh, job, block));
-		SET(sh, removed_byte_per_token, experts_byte_per_token - 2 * norm_output_byte_per_token - float_byte / norm_shards);
+		SET(sh, removed_byte_per_token,
+		    experts_byte_per_token - 2 * norm_output_byte_per_token - float_byte / norm_shards);
 		return removed_byte_per_token;
 	}
 	CALL(sh, n_copies, routed_copies(sh, job, block));
@@ -151,9 +157,10 @@ experts_removed(struct sheet *sh, const struct memory_job *job, const struct blo
 	TAKE(sh, without_norm, recomputes(job, MODULE_LAYERNORM));
 	TAKE(sh, without_shared, recomputes(job, MODULE_SHARED_EXPERTS));
 	LET(sh, activation_byte_per_token, input_byte * n_copies * expert_width / etp);
-	LET(sh, shared_byte_per_token, (2 * elem_byte + input_byte) * all_shared_width / tp);
-	SET(sh, removed_byte_per_token, without_activation * activation_byte_per_token + without_norm * norm_output_byte_per_token +
-	    without_shared * shared_byte_per_token);
+	LET(sh, shared_byte_per_token, (n_up_maps * elem_byte + input_byte) * all_shared_width / tp);
+	SET(sh, removed_byte_per_token,
+	    without_activation * activation_byte_per_token + without_norm * norm_output_byte_per_token +
+	        without_shared * shared_byte_per_token);
 	return removed_byte_per_token;
 }
 
@@ -170,7 +177,7 @@ modules_removed(struct sheet *sh, const struct memory_job *job, const struct blo
 	return removed_byte_per_token;
 }
 
-/* --- on top of the saved set in the first backward layer -------------------------------------------------------------- */
+/* --- on top of the saved set in the first backward layer --------------------------------------------------------- */
 
 /* After the second map's backward its input is freed and the gradient takes its place; then SwiGLU's backward adds both
  * halves before the saved ones go.  With sequence parallelism the output's gradient is gathered. */
@@ -187,7 +194,8 @@ mlp_transient(struct sheet *sh, const struct memory_job *job, const struct block
 	LET(sh, width_byte_per_token, elem_byte * mlp_width / tp);
 	LET(sh, gathered_byte_per_token, gathered * elem_byte * hidden);
 	LET(sh, transient_byte_per_token,
-	    fmax(n_up_maps * width_byte_per_token, width_byte_per_token + gathered_byte_per_token) + 2 * elem_byte * hidden / norm_shards);
+	    fmax(n_up_maps * width_byte_per_token, width_byte_per_token + gathered_byte_per_token) +
+	        2 * elem_byte * hidden / norm_shards);
 	return transient_byte_per_token;
 }
 
@@ -200,13 +208,15 @@ experts_transient(struct sheet *sh, const struct memory_job *job, const struct b
 	TAKE(sh, expert_width, block->moe.width);
 	TAKE(sh, etp, job->layout.etp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
+	TAKE(sh, n_up_maps, block->moe.plain ? 1.0 : 2.0);
 	CALL(sh, n_copies, routed_copies(sh, job, block));
-	LET(sh, transient_byte_per_token,
-	    2 * elem_byte * n_copies * fmax(hidden, expert_width / etp) + 2 * elem_byte * hidden / norm_shards);
+	LET(sh, routed_width, fmax(2 * hidden, n_up_maps * expert_width / etp));
+	LET(sh, transient_byte_per_token, elem_byte * n_copies * routed_width + 2 * elem_byte * hidden / norm_shards);
 	return transient_byte_per_token;
 }
 
-/* Gradients of queries, keys and values, the output's gradient, an fp32 sum for the queries', and the residual's two. */
+/* Gradients of queries, keys and values, the output's gradient, an fp32 sum for the queries', and the residual's two.
+ */
 static double
 attention_transient(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -227,7 +237,8 @@ attention_transient(struct sheet *sh, const struct memory_job *job, const struct
 	LET(sh, kv_width, fmax(1, n_kv_heads / tp) * (qk_dim + v_dim));
 	LET(sh, qkv_byte_per_token, elem_byte * (query_width + kv_width));
 	LET(sh, backward_byte_per_token,
-	    qkv_byte_per_token + elem_byte * output_width + float_byte * query_width + 2 * elem_byte * hidden / norm_shards);
+	    qkv_byte_per_token + elem_byte * output_width + float_byte * query_width +
+	        2 * elem_byte * hidden / norm_shards);
 	double transient_byte_per_token;
 	if (job->layout.cp < 2)
 		SET(sh, transient_byte_per_token, backward_byte_per_token);
@@ -235,8 +246,9 @@ attention_transient(struct sheet *sh, const struct memory_job *job, const struct
 		SET(sh, transient_byte_per_token, fmax(backward_byte_per_token, qkv_byte_per_token));
 	else
 		/* forward ring: each step holds its keys and values and a partial output, beside the fp32 sum */
-		SET(sh, transient_byte_per_token, fmax(backward_byte_per_token,
-		    cp * elem_byte * (kv_width + output_width) + float_byte * output_width));
+		SET(sh, transient_byte_per_token,
+		    fmax(backward_byte_per_token,
+		        cp * elem_byte * (kv_width + output_width) + float_byte * output_width));
 	return transient_byte_per_token;
 }
 
@@ -267,9 +279,10 @@ first_backward_layer(struct sheet *sh, const struct memory_job *job, int stage)
 	return transient_byte;
 }
 
-/* --- buffers ----------------------------------------------------------------------------------------------------------- */
+/* --- buffers ----------------------------------------------------------------------------------------------------- */
 
-/* Workspaces that live in the allocator: cuBLAS of Transformer Engine and of PyTorch, more of them for grouped products. */
+/* Workspaces that live in the allocator: cuBLAS of Transformer Engine and of PyTorch, more of them for grouped
+ * products. */
 static double
 workspaces(struct sheet *sh, const struct memory_job *job)
 {

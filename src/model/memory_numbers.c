@@ -5,7 +5,7 @@
  */
 #include "ridge/memory.h"
 
-/* --- activations --------------------------------------------------------------------------------------------------------- */
+/* --- activations ------------------------------------------------------------------------------------------------- */
 
 static double
 numbers_tokens(struct sheet *sh, const struct memory_numbers *in)
@@ -16,9 +16,9 @@ numbers_tokens(struct sheet *sh, const struct memory_numbers *in)
 	return n_tokens;
 }
 
-/* Layers' worth of tensors that a policy keeps, one tensor of the hidden width being a unit.  Full: each layer's input and one
- * layer in work.  Every n-th: those layers keep their input alone.  Segments of sqrt(L) layers: 2 sqrt(L) layers at most
- * (Chen et al., arXiv:1604.06174, section 4). */
+/* Layers' worth of tensors that a policy keeps, one tensor of the hidden width being a unit.  Full: each layer's input
+ * and one layer in work.  Every n-th: those layers keep their input alone.  Segments of sqrt(L) layers: 2 sqrt(L)
+ * layers at most (Chen et al., arXiv:1604.06174, section 4). */
 static double
 kept_units(struct sheet *sh, enum recompute policy, double every, double n_layers, double n_units)
 {
@@ -78,8 +78,8 @@ simple12_activations(struct sheet *sh, const struct memory_numbers *in)
 	return activations_byte;
 }
 
-/* Korthikanti et al., arXiv:2205.05198, equation 1: 34 h + 5 a s bytes per token and layer in 16 bits, dropout masks of one
- * byte included.  A flash kernel keeps no scores. */
+/* Korthikanti et al., arXiv:2205.05198, equation 1: 34 h + 5 a s bytes per token and layer in 16 bits, dropout masks of
+ * one byte included.  A flash kernel keeps no scores. */
 double
 gpt_activations(struct sheet *sh, const struct memory_numbers *in)
 {
@@ -94,12 +94,14 @@ gpt_activations(struct sheet *sh, const struct memory_numbers *in)
 	LET(sh, linear_byte_per_token, (16 * elem_byte + 2 * mask_byte) * hidden);
 	LET(sh, score_byte_per_token, n_scores * (2 * elem_byte + mask_byte) * n_heads * seq_length);
 	LET(sh, layer_byte_per_token, linear_byte_per_token + score_byte_per_token);
-	CALL(sh, saving, checkpoint_saving(sh, in->recompute, in->recompute_n, n_layers, layer_byte_per_token / (hidden * elem_byte)));
+	CALL(sh, saving,
+	    checkpoint_saving(
+	        sh, in->recompute, in->recompute_n, n_layers, layer_byte_per_token / (hidden * elem_byte)));
 	LET(sh, activations_byte, n_tokens * n_layers * layer_byte_per_token / saving);
 	return activations_byte;
 }
 
-/* --- states -------------------------------------------------------------------------------------------------------------- */
+/* --- states ------------------------------------------------------------------------------------------------------ */
 
 /* ZeRO stage 1 divides the optimizer's states, 2 the gradients too, 3 the weights too (Rajbhandari et al., SC 2020). */
 double
@@ -143,7 +145,8 @@ numbers_byte_per_param(struct sheet *sh, const struct memory_numbers *in)
 	TAKE(sh, moment_byte_per_param, in->moment_byte);
 	TAKE(sh, n_moments, in->n_moments);
 	LET(sh, states_byte_per_param,
-	    weight_byte_per_param + gradient_byte_per_param + master_byte_per_param + n_moments * moment_byte_per_param);
+	    weight_byte_per_param + gradient_byte_per_param + master_byte_per_param +
+	        n_moments * moment_byte_per_param);
 	return states_byte_per_param;
 }
 
@@ -180,7 +183,7 @@ numbers_total(struct sheet *sh, const struct memory_numbers *in)
 	return need_byte;
 }
 
-/* --- sharing ------------------------------------------------------------------------------------------------------------- */
+/* --- sharing ----------------------------------------------------------------------------------------------------- */
 
 double
 zero_pool(struct sheet *sh, double n_gpus, double card_byte)
@@ -220,7 +223,7 @@ accumulation_steps(struct sheet *sh, double n_global_sequences, double n_replica
 	return n_accumulation_steps;
 }
 
-/* --- attention ----------------------------------------------------------------------------------------------------------- */
+/* --- attention --------------------------------------------------------------------------------------------------- */
 
 double
 attention_matrix(struct sheet *sh, double seq_length, double elem_byte)

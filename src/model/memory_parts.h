@@ -92,8 +92,8 @@ double activations_memory(struct sheet *sh, const struct memory_job *job, int st
 double logits_memory(struct sheet *sh, const struct memory_job *job);
 double recompute_returns(struct sheet *sh, const struct memory_job *job, int stage);
 double megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment);
-double general_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment,
-    const struct rank_params *params);
+double general_buffers(
+    struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, const struct rank_params *params);
 double stage_exchange(struct sheet *sh, const struct memory_job *job);
 double loss_gather(struct sheet *sh, const struct memory_job *job);
 double routed_copies(struct sheet *sh, const struct memory_job *job, const struct block *block);

@@ -5,8 +5,8 @@
 const char *
 moment_name(enum moment m)
 {
-	static const char *const names[N_MOMENTS] = {"loss", "first backward layer", "embedding gradient", "optimizer step",
-	    "serving"};
+	static const char *const names[N_MOMENTS] = {
+	    "loss", "first backward layer", "embedding gradient", "optimizer step", "serving"};
 
 	return names[m];
 }
@@ -82,15 +82,23 @@ training_memory(struct sheet *sh, const struct memory_job *job, int stage, enum 
 	LET(sh, need_byte, states_byte + activations_byte + logits_byte + buffers_byte + context_byte);
 	SHOW(sh, weights_byte, "weights");
 	SHOW(sh, gradients_byte, gradients_byte > 0 ? "gradients" : "gradients (none yet at this moment)");
-	SHOW(sh, optimizer_byte, job->offload & OFFLOAD_OPTIMIZER ? "optimizer states (on the host)" : "optimizer states");
+	SHOW(sh, optimizer_byte,
+	    job->offload & OFFLOAD_OPTIMIZER ? "optimizer states (on the host)" : "optimizer states");
 	SHOW(sh, activations_byte, "saved activations");
 	if (moment == MOMENT_LOSS)
 		SHOW(sh, logits_byte, "logits and loss");
 	SHOW(sh, buffers_byte, "buffers and transients");
 	SHOW(sh, context_byte, "context and libraries");
-	*use = (struct memory_use){.weights = weights_byte, .gradients = gradients_byte, .optimizer = optimizer_byte,
-	    .activations = activations_byte, .logits = logits_byte, .buffers = buffers_byte, .context = context_byte,
-	    .total = need_byte, .stage = stage, .moment = moment};
+	*use = (struct memory_use){.weights = weights_byte,
+	    .gradients = gradients_byte,
+	    .optimizer = optimizer_byte,
+	    .activations = activations_byte,
+	    .logits = logits_byte,
+	    .buffers = buffers_byte,
+	    .context = context_byte,
+	    .total = need_byte,
+	    .stage = stage,
+	    .moment = moment};
 	return need_byte;
 }
 
@@ -146,7 +154,7 @@ memory_peak(struct sheet *sh, const struct memory_job *job, struct memory_use *u
 	return sh ? memory_at(sh, job, largest.stage, largest.moment, use) : largest.total;
 }
 
-/* --- the verdict --------------------------------------------------------------------------------------------------------- */
+/* --- the verdict ------------------------------------------------------------------------------------------------- */
 
 /* The GB on the box are GiB, of which the driver keeps about a hundredth. */
 double
@@ -177,8 +185,8 @@ memory_free(struct sheet *sh, double card_byte, double expected_byte)
 	return free_byte;
 }
 
-/* An engine that takes a share of the card lives in that share; a stated headroom is the user's own rule; otherwise all but
- * the last hundredth can be had. */
+/* An engine that takes a share of the card lives in that share; a stated headroom is the user's own rule; otherwise all
+ * but the last hundredth can be had. */
 double
 memory_limit(struct sheet *sh, const struct memory_job *job)
 {

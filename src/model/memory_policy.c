@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recomputation: what each layer keeps, what comes back while it is computed again (Chen et al., arXiv:1604.06174), and the
- * activations of a stage. */
+/* Recomputation: what each layer keeps, what comes back while it is computed again (Chen et al., arXiv:1604.06174), and
+ * the activations of a stage. */
 #include "model/memory_parts.h"
 
 const char *
@@ -139,8 +139,8 @@ step_activations(struct sheet *sh, const struct memory_job *job)
 	return activations_byte;
 }
 
-/* Megatron-Core: the layer that is computed again is counted at the loss too, so the peak does not hang on whether the logits
- * are gone when it comes back.  At the end of a backward pass one micro-batch less is in flight. */
+/* Megatron-Core: the layer that is computed again is counted at the loss too, so the peak does not hang on whether the
+ * logits are gone when it comes back.  At the end of a backward pass one micro-batch less is in flight. */
 double
 activations_memory(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment)
 {

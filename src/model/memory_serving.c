@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Serving: weights, the cache of keys and values, the activations of a prefill step, and what the engine keeps for itself. */
+/* Serving: weights, the cache of keys and values, the activations of a prefill step, and what the engine keeps for
+ * itself. */
 #include "model/memory_parts.h"
 #include "ridge/kv.h"
 
@@ -19,7 +20,8 @@ block_prefill(struct sheet *sh, const struct memory_job *job, int i)
 		TAKE(sh, all_shared_width, datum_or(moe->n_shared, 0) * datum_or(moe->shared_width, 0));
 		SET(sh, active_width, n_chosen * expert_width + all_shared_width);
 	} else {
-		TAKE(sh, mlp_width, block->mlp.width);
+		const struct datum none = {0, {NULL, 0, 0, NULL, false}};
+		TAKE(sh, mlp_width, block->mlp.given ? block->mlp.width : none);
 		SET(sh, active_width, mlp_width);
 	}
 	LET(sh, prefill_byte_per_token, 3 * elem_byte * (active_width / tp + hidden));
@@ -107,13 +109,18 @@ serving_memory(struct sheet *sh, const struct memory_job *job, int stage, struct
 	SHOW(sh, kv_byte, "keys and values");
 	SHOW(sh, activations_byte, "prefill activations");
 	SHOW(sh, context_byte, "engine and context");
-	*use = (struct memory_use){.weights = weights_byte, .kv = kv_byte, .activations = activations_byte,
-	    .context = context_byte, .total = need_byte, .stage = stage, .moment = MOMENT_SERVING};
+	*use = (struct memory_use){.weights = weights_byte,
+	    .kv = kv_byte,
+	    .activations = activations_byte,
+	    .context = context_byte,
+	    .total = need_byte,
+	    .stage = stage,
+	    .moment = MOMENT_SERVING};
 	return need_byte;
 }
 
-/* A share of the card less weights, activations and the engine (vLLM); for weights and cache alone (SGLang); or a share of
- * what weights and activations leave (TensorRT-LLM).  Without a pool the cache may take all that can be had. */
+/* A share of the card less weights, activations and the engine (vLLM); for weights and cache alone (SGLang); or a share
+ * of what weights and activations leave (TensorRT-LLM).  Without a pool the cache may take all that can be had. */
 double
 memory_kv_pool(struct sheet *sh, const struct memory_job *job)
 {
@@ -129,7 +136,8 @@ memory_kv_pool(struct sheet *sh, const struct memory_job *job)
 	else if (job->stack->pool == POOL_FREE) {
 		TAKE(sh, card_byte, job->card_byte);
 		TAKE(sh, utilization_frac, job->utilization);
-		SET(sh, pool_byte, fmax(0, utilization_frac * (card_byte - weights_byte - activations_byte - context_byte)));
+		SET(sh, pool_byte,
+		    fmax(0, utilization_frac * (card_byte - weights_byte - activations_byte - context_byte)));
 	} else
 		SET(sh, pool_byte, fmax(0, limit_byte - weights_byte - activations_byte - context_byte));
 	return pool_byte;

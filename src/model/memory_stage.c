@@ -4,10 +4,11 @@
 
 #include <assert.h>
 
-/* --- which layers --------------------------------------------------------------------------------------------------- */
+/* --- which layers ---------------------------------------------------------------------------------------------------
+ */
 
-/* First layer of (virtual) stage v when n_layers are spread over n_stages.  Where they do not divide, the last and the first
- * stage have fewer in turn (they also hold the head and the embedding), then the stages before the last. */
+/* First layer of (virtual) stage v when n_layers are spread over n_stages.  Where they do not divide, the last and the
+ * first stage have fewer in turn (they also hold the head and the embedding), then the stages before the last. */
 static int
 even_start(int n_layers, int n_stages, int v)
 {
@@ -92,13 +93,15 @@ memory_in_flight(struct sheet *sh, const struct memory_job *job, int stage)
 	return n_in_flight;
 }
 
-/* --- parameters of a rank -------------------------------------------------------------------------------------------- */
+/* --- parameters of a rank --------------------------------------------------------------------------------------------
+ */
 
 /* Latent attention's down-projections and their norms are on every tensor-parallel rank. */
 static double
-duplicated_params(struct sheet *sh, const struct workload *w, const struct attention *a)
+duplicated_params(struct sheet *sh, const struct workload *w, const struct block *block)
 {
-	if (a->kind != ATTENTION_MLA) {
+	const struct attention *a = &block->attention;
+	if (block->mixer != MIXER_ATTENTION || a->kind != ATTENTION_MLA) {
 		LET(sh, duplicated_param, 0);
 		return duplicated_param;
 	}
@@ -116,14 +119,16 @@ block_linear(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	const struct block *block = &job->model->blocks[i];
 	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
 	TAKE(sh, tp, job->layout.tp);
-	CALL(sh, attention_param, attention_params(sh, job->model, block));
-	CALL(sh, duplicated_param, duplicated_params(sh, job->model, &block->attention));
+	CALL(sh, mixer_param, mixer_params(sh, job->model, block));
+	CALL(sh, duplicated_param, duplicated_params(sh, job->model, block));
+	CALL(sh, latent_map_param, latent_map_params(sh, job->model, block));
 	double feed_forward_param;
 	if (block->moe.given)
 		SET_CALL(sh, feed_forward_param, shared_expert_params(sh, job->model, block));
 	else
 		SET_CALL(sh, feed_forward_param, mlp_params(sh, job->model, block));
-	LET(sh, layer_param, (attention_param - duplicated_param + feed_forward_param) / tp + duplicated_param);
+	LET(sh, divided_param, mixer_param - duplicated_param + latent_map_param + feed_forward_param);
+	LET(sh, layer_param, divided_param / tp + duplicated_param);
 	LET(sh, linear_param, n_layers * layer_param);
 	return linear_param;
 }
@@ -163,7 +168,7 @@ static double
 block_norms(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
 	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
-	CALL(sh, norm_param, norm_params(sh, job->model));
+	CALL(sh, norm_param, layer_norm_params(sh, job->model, &job->model->blocks[i]));
 	CALL(sh, router_param, router_params(sh, job->model, &job->model->blocks[i]));
 	LET(sh, whole_param, n_layers * (norm_param + router_param));
 	return whole_param;
@@ -188,20 +193,16 @@ last_stage_params(struct sheet *sh, const struct memory_job *job)
 {
 	const struct workload *w = job->model;
 	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_norm_vectors, w->final_norm ? (w->norm == NORM_LAYER ? 2.0 : 1.0) : 0);
 	CALL(sh, head_param, head_params(sh, w));
-	double copy_param, pooler_param;
+	CALL(sh, final_param, final_params(sh, w));
+	double copy_param;
 	if (w->tied_embeddings && w->head && job->layout.pp > 1) {
 		TAKE(sh, vocabulary, w->vocab);
+		TAKE(sh, hidden, w->hidden);
 		SET(sh, copy_param, vocabulary * hidden);
 	} else
 		SET(sh, copy_param, 0);
-	if (w->pooler)
-		SET(sh, pooler_param, hidden * hidden + hidden);
-	else
-		SET(sh, pooler_param, 0);
-	LET(sh, last_param, (head_param + copy_param) / tp + n_norm_vectors * hidden + pooler_param);
+	LET(sh, last_param, (head_param + copy_param) / tp + final_param);
 	return last_param;
 }
 
@@ -222,7 +223,8 @@ memory_other_params(struct sheet *sh, const struct memory_job *job, int stage)
 	return other_param;
 }
 
-/* --- adapters -------------------------------------------------------------------------------------------------------- */
+/* --- adapters --------------------------------------------------------------------------------------------------------
+ */
 
 /* Inputs + outputs of the adapted maps of one layer; each gets two thin matrices of the rank (Hu et al., ICLR 2022). */
 static double
@@ -241,7 +243,8 @@ adapted_width(struct sheet *sh, const struct memory_job *job, const struct block
 	TAKE(sh, n_o, job_adapts(job, TARGET_O));
 	TAKE(sh, n_up, job_adapts(job, TARGET_UP) + (block->mlp.gated && job_adapts(job, TARGET_GATE)));
 	TAKE(sh, n_down, job_adapts(job, TARGET_DOWN));
-	LET(sh, attention_width, n_q * (hidden + query_width) + n_k * (hidden + key_width) + n_v * (hidden + value_width));
+	LET(sh, attention_width,
+	    n_q * (hidden + query_width) + n_k * (hidden + key_width) + n_v * (hidden + value_width));
 	LET(sh, width, attention_width + n_o * (output_width + hidden) + (n_up + n_down) * (hidden + mlp_width));
 	return width;
 }

@@ -68,7 +68,19 @@ quant_bits(enum quant q)
 	return quant_row(q)->bits;
 }
 
-/* --- bytes per parameter -------------------------------------------------------------------------------------------- */
+void
+memory_quantise(struct memory_job *job, enum quant q)
+{
+	bool experts = false;
+
+	for (int i = 0; i < job->model->n_blocks; i++)
+		experts = experts || job->model->blocks[i].moe.given;
+	job->expert_quant = q;
+	job->quant = experts && quant_row(q)->experts_only ? QUANT_NONE : q;
+}
+
+/* --- bytes per parameter --------------------------------------------------------------------------------------------
+ */
 
 /* A frozen base and served weights are stored as they compute. */
 static double
@@ -79,8 +91,8 @@ stored_byte(const struct memory_job *job)
 	return trained && job->scheme == STATES_FP32 ? 4.0 : job_elem_byte(job);
 }
 
-/* Quantised training keeps copies of each map beside its 16-bit parameters, one for each direction that the hardware cannot
- * transpose, or only the copies when the parameters themselves are quantised (Transformer Engine). */
+/* Quantised training keeps copies of each map beside its 16-bit parameters, one for each direction that the hardware
+ * cannot transpose, or only the copies when the parameters themselves are quantised (Transformer Engine). */
 static double
 linear_element(struct sheet *sh, const struct memory_job *job)
 {
@@ -124,7 +136,8 @@ optimizer_element(struct sheet *sh, const struct memory_job *job)
 	return optimizer_byte_per_param;
 }
 
-/* --- one state over its ranks ---------------------------------------------------------------------------------------- */
+/* --- one state over its ranks ----------------------------------------------------------------------------------------
+ */
 
 /* Experts are replicated over fewer ranks than the rest: those that expert parallelism leaves. */
 static double
@@ -157,36 +170,34 @@ state(struct sheet *sh, const struct memory_job *job, int from_zero, double stat
 	return state_byte;
 }
 
-/* --- weights ---------------------------------------------------------------------------------------------------------- */
+/* --- weights ----------------------------------------------------------------------------------------------------- */
 
 /* A frozen or served base: maps quantised, the rest 16-bit, or fp32 where a trainer casts it before k-bit training
  * (prepare_model_for_kbit_training of Hugging Face PEFT). */
 static double
 quantised_weights(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
 {
-	const struct quant_row *row = quant_row(job->quant);
-	const bool cast = job_is_lora(job) && job->stack->casts_for_quantised && row->bitsandbytes;
-	TAKE(sh, linear_param, params->linear);
-	TAKE(sh, expert_param, params->expert);
-	TAKE(sh, other_param, params->other);
-	TAKE(sh, quantised_byte_per_param, row->bits / 8);
+	const bool cast = job_is_lora(job) && job->stack->casts_for_quantised && quant_row(job->quant)->bitsandbytes;
+	const double linear_param = params->linear, expert_param = params->expert, other_param = params->other;
+	GIVEN(sh, linear_param);
+	GIVEN(sh, expert_param);
+	GIVEN(sh, other_param);
+	TAKE(sh, linear_byte_per_param, quant_bits(job->quant) / 8);
+	TAKE(sh, expert_byte_per_param, quant_bits(job->expert_quant) / 8);
 	TAKE(sh, whole_byte_per_param, cast ? 4.0 : 2.0);
 	TAKE(sh, n_shards, job->use == STACK_TRAIN && job->layout.zero >= 3 ? job->layout.shard : 1.0);
-	double linear_byte;
-	if (row->experts_only && expert_param > 0)
-		SET(sh, linear_byte, linear_param * whole_byte_per_param);
-	else
-		SET(sh, linear_byte, linear_param * quantised_byte_per_param);
-	LET(sh, base_byte, (linear_byte + expert_param * quantised_byte_per_param + other_param * whole_byte_per_param) / n_shards);
+	LET(sh, quantised_byte, linear_param * linear_byte_per_param + expert_param * expert_byte_per_param);
+	LET(sh, base_byte, (quantised_byte + other_param * whole_byte_per_param) / n_shards);
 	return base_byte;
 }
 
 static double
 plain_weights(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
 {
-	TAKE(sh, linear_param, params->linear);
-	TAKE(sh, expert_param, params->expert);
-	TAKE(sh, other_param, params->other);
+	const double linear_param = params->linear, expert_param = params->expert, other_param = params->other;
+	GIVEN(sh, linear_param);
+	GIVEN(sh, expert_param);
+	GIVEN(sh, other_param);
 	TAKE(sh, whole_byte_per_param, stored_byte(job));
 	CALL(sh, element_byte_per_param, linear_element(sh, job));
 	CALL(sh, maps_byte, state(sh, job, 3, element_byte_per_param, linear_param, expert_param));
@@ -201,13 +212,14 @@ weights_memory(struct sheet *sh, const struct memory_job *job, const struct rank
 	double base_byte, adapter_byte;
 	if (job->offload & OFFLOAD_PARAMS)
 		SET(sh, base_byte, 0);
-	else if (job->quant != QUANT_NONE)
+	else if (job->quant != QUANT_NONE || job->expert_quant != QUANT_NONE)
 		SET_CALL(sh, base_byte, quantised_weights(sh, job, params));
 	else
 		SET_CALL(sh, base_byte, plain_weights(sh, job, params));
 	if (job_is_lora(job) && job->use == STACK_TRAIN) {
 		TAKE(sh, adapter_byte_per_param, job->stack->adapter_byte);
-		TAKE(sh, adapter_param, params->adapter);
+		const double adapter_param = params->adapter;
+		GIVEN(sh, adapter_param);
 		SET_CALL(sh, adapter_byte, state(sh, job, 3, adapter_byte_per_param, adapter_param, 0));
 	} else
 		SET(sh, adapter_byte, 0);
@@ -215,7 +227,7 @@ weights_memory(struct sheet *sh, const struct memory_job *job, const struct rank
 	return weights_byte;
 }
 
-/* --- gradients and optimizer ------------------------------------------------------------------------------------------ */
+/* --- gradients and optimizer ------------------------------------------------------------------------------------- */
 
 /* When each gradient is used as soon as it is there, one layer's are held at a time. */
 static double
@@ -234,7 +246,8 @@ gradients_memory(struct sheet *sh, const struct memory_job *job, const struct ra
 	double gradients_byte;
 	if (job_is_lora(job)) {
 		TAKE(sh, adapter_byte_per_param, job->stack->adapter_byte);
-		TAKE(sh, adapter_param, params->adapter);
+		const double adapter_param = params->adapter;
+		GIVEN(sh, adapter_param);
 		SET_CALL(sh, gradients_byte, state(sh, job, 2, adapter_byte_per_param, adapter_param, 0));
 		return gradients_byte;
 	}
@@ -243,9 +256,10 @@ gradients_memory(struct sheet *sh, const struct memory_job *job, const struct ra
 		SET_CALL(sh, gradients_byte, layer_gradients(sh, job, gradient_byte_per_param));
 		return gradients_byte;
 	}
-	TAKE(sh, linear_param, params->linear);
-	TAKE(sh, other_param, params->other);
-	TAKE(sh, expert_param, params->expert);
+	const double linear_param = params->linear, other_param = params->other, expert_param = params->expert;
+	GIVEN(sh, linear_param);
+	GIVEN(sh, other_param);
+	GIVEN(sh, expert_param);
 	LET(sh, dense_param, linear_param + other_param);
 	SET_CALL(sh, gradients_byte, state(sh, job, 2, gradient_byte_per_param, dense_param, expert_param));
 	return gradients_byte;
@@ -256,7 +270,8 @@ static double
 adapter_optimizer(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
 {
 	TAKE(sh, adapter_byte_per_param, job->stack->adapter_byte);
-	TAKE(sh, adapter_param, params->adapter);
+	const double adapter_param = params->adapter;
+	GIVEN(sh, adapter_param);
 	TAKE(sh, n_moments, optimizer_moments(job->optimizer));
 	LET(sh, moments_byte_per_param, n_moments * adapter_byte_per_param);
 	CALL(sh, optimizer_byte, state(sh, job, 1, moments_byte_per_param, adapter_param, 0));
@@ -276,9 +291,10 @@ optimizer_memory(struct sheet *sh, const struct memory_job *job, const struct ra
 		return optimizer_byte;
 	}
 	CALL(sh, optimizer_byte_per_param, optimizer_element(sh, job));
-	TAKE(sh, linear_param, params->linear);
-	TAKE(sh, other_param, params->other);
-	TAKE(sh, expert_param, params->expert);
+	const double linear_param = params->linear, other_param = params->other, expert_param = params->expert;
+	GIVEN(sh, linear_param);
+	GIVEN(sh, other_param);
+	GIVEN(sh, expert_param);
 	LET(sh, dense_param, linear_param + other_param);
 	SET_CALL(sh, optimizer_byte, state(sh, job, 1, optimizer_byte_per_param, dense_param, expert_param));
 	return optimizer_byte;

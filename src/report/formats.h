@@ -12,7 +12,7 @@ bool report_md(FILE *to, const struct report *r, char *why, size_t size);
 bool report_explain(FILE *to, const struct report *r, char *why, size_t size);
 bool report_get(FILE *to, const struct report *r, char *why, size_t size);
 
-/* Index of the row that r->row names, or -1 with `why` filled. */
+/* Index of the row that r->row names, or -1 with `why` filled (as report_print does). */
 int report_row(const struct report *r, const struct sheet *sh, char *why, size_t size);
 
 #endif

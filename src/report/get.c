@@ -16,17 +16,22 @@ say_near(const struct report *r, const struct sheet *sh, char *why, size_t size)
 		if (sheet_row(sh, i)->kind != ROW_SCOPE && sheet_row(sh, i)->kind != ROW_ITEM)
 			names[n++] = sheet_row(sh, i)->name;
 	const char *near = text_nearest(r->row, names, n);
-	snprintf(why, size, "there is no row '%s'%s%s%s", r->row, near ? "; did you mean '" : "", near ? near : "",
-	    near ? "'?" : "; --json shows all rows");
+	snprintf(why, size, "there is no row '%.80s'\n%s%s%s", r->row, near ? "did you mean '" : "", near ? near : "",
+	    near ? "'?" : "--json shows all rows");
 }
 
 int
 report_row(const struct report *r, const struct sheet *sh, char *why, size_t size)
 {
 	const int i = sheet_find(sh, r->row);
+	const struct row *row = i >= 0 ? sheet_row(sh, i) : NULL;
 
-	if (i >= 0)
+	if (row && row->kind != ROW_SCOPE && !(row->kind == ROW_ITEM && isnan(row->value)))
 		return i;
+	if (row) {
+		snprintf(why, size, "'%.80s' is a block of rows\n--json shows all rows", r->row);
+		return -1;
+	}
 	if (i == -2) {
 		char path[2][200];
 		int found = 0;
@@ -35,7 +40,7 @@ report_row(const struct report *r, const struct sheet *sh, char *why, size_t siz
 			const size_t n = strlen(path[found]), m = strlen(r->row);
 			found += n > m && strcmp(path[found] + n - m, r->row) == 0 && path[found][n - m - 1] == '.';
 		}
-		snprintf(why, size, "several rows are called '%s': say '%s' or '%s'", r->row, path[0], path[1]);
+		snprintf(why, size, "several rows are called '%.80s'\nsay '%s' or '%s'", r->row, path[0], path[1]);
 	} else
 		say_near(r, sh, why, size);
 	return -1;

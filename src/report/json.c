@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The JSON object of ridge-json(5): every row by its dotted path, in order of computation, in base units. */
 #include "report/formats.h"
+#include "ridge/units.h"
 
 #include <cJSON.h>
 #include <math.h>
@@ -10,8 +11,11 @@
 static void
 add_number(cJSON *object, const char *path, double value)
 {
+	char text[40];
+
+	/* cJSON would write 15 digits where they are near enough; these read back to the same number */
 	if (isfinite(value))
-		cJSON_AddNumberToObject(object, path, value);
+		cJSON_AddRawToObject(object, path, number_write(value, text, sizeof text));
 	else
 		cJSON_AddNullToObject(object, path);
 }
@@ -105,7 +109,10 @@ object_of(const struct report *r)
 	}
 	cJSON_AddItemToObject(object, "assumed", list_of(&r->assumed));
 	cJSON_AddItemToObject(object, "warnings", list_of(&r->warnings));
-	add_sources(object, r->points[0].sheet);
+	size_t first = 0; /* that was not refused */
+	while (first + 1 < r->n_points && !r->points[first].sheet)
+		first++;
+	add_sources(object, r->points[first].sheet);
 	return object;
 }
 

@@ -42,7 +42,8 @@ struct report {
 	const char *row; /* --explain=ROW and --get ROW; NULL or "": all answers */
 };
 
-/* Print in the named format: `text`, `json`, `csv`, `md`, `explain`, `get`.  False when r->row names no row; `why` says so. */
+/* Print in the named format: `text`, `json`, `csv`, `md`, `explain`, `get`.  False when r->row names no row: `why`
+ * gets what is wrong and, in its second line, what to do. */
 bool report_print(FILE *to, const char *format, const struct report *r, char *why, size_t size);
 
 /* One JSON object on one line, for JSON Lines. */

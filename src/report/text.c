@@ -48,6 +48,46 @@ print_cell(FILE *to, const char *text, size_t width, bool right, bool last)
 		fputs("  ", to);
 }
 
+/* Sentences do not stand in columns: such a table is printed line by line, one value below the other. */
+static void
+print_records(FILE *to, const struct grid *g)
+{
+	size_t width = 0;
+
+	for (size_t c = 0; c < g->n_columns; c++)
+		width = text_columns(g->heads[c]) > width ? text_columns(g->heads[c]) : width;
+	for (size_t l = 0; l < g->n_lines; l++) {
+		if (l > 0)
+			fputc('\n', to);
+		for (size_t c = 0; c < g->n_columns; c++) {
+			if (!g->cells[l][c])
+				continue;
+			print_cell(to, g->heads[c], width, false, false);
+			fputs(g->cells[l][c], to);
+			fputc('\n', to);
+		}
+	}
+}
+
+/* Whether a table is wider than the terminal because of its sentences. */
+static bool
+has_sentences(const struct grid *g, size_t room)
+{
+	enum { SENTENCE = 50 };
+	size_t all = 0, longest = 0;
+
+	for (size_t c = 0; c < g->n_columns; c++) {
+		size_t width = text_columns(g->heads[c]);
+		for (size_t l = 0; l < g->n_lines; l++) {
+			const size_t wide = text_columns(g->cells[l][c] ? g->cells[l][c] : "-");
+			width = wide > width ? wide : width;
+			longest = !g->numeric[c] && wide > longest ? wide : longest;
+		}
+		all += width + 2;
+	}
+	return all > room + 2 && longest > SENTENCE;
+}
+
 static void
 print_grid(FILE *to, const struct grid *g, const char *indent)
 {
@@ -77,12 +117,11 @@ print_grid(FILE *to, const struct grid *g, const char *indent)
 static void
 print_list(FILE *to, const struct report *r, const char *head, const struct texts *list)
 {
-	size_t column = strlen(head) + 2;
+	size_t column = strlen(head) + 1;
 
 	if (list->n == 0)
 		return;
 	fprintf(to, "%s:", head);
-	column = strlen(head) + 1;
 	for (size_t i = 0; i < list->n; i++) {
 		const char *comma = i + 1 < list->n ? "," : "";
 		const size_t n = 1 + text_columns(list->list[i]) + strlen(comma);
@@ -127,7 +166,11 @@ report_text(FILE *to, const struct report *r, char *why, size_t size)
 			if (line->grid >= 0) {
 				if (i > 0)
 					fputc('\n', to);
-				print_grid(to, &answers.grids[line->grid], "");
+				const struct grid *g = &answers.grids[line->grid];
+				if (has_sentences(g, (size_t)r->width))
+					print_records(to, g);
+				else
+					print_grid(to, g, "");
 				if (i + 1 < answers.n_lines && answers.lines[i + 1].grid < 0)
 					fputc('\n', to);
 				continue;

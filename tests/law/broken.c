@@ -100,7 +100,7 @@ later_name(struct sheet *sh)
 static void
 left_scope(struct sheet *sh)
 {
-	SCOPE(sh, "inside")
+	SCOPE (sh, "inside")
 		given(sh, "hop_s", 1);
 	let(sh, "twice_s", "2 * hop_s", 2);
 }

@@ -2,11 +2,10 @@
 /*
  * The laws of a sheet, row by row.
  *
- *	A formula names only rows recorded before it, in its own scope or one around it; its dimensions agree; evaluating
- *	its text again gives the recorded value bit for bit.
- *	A sum is the sum of its items in order, a maximum their fmax; a call has the value of the last row inside it, which
- *	is what --explain shows in its place; an argument that can be read has the unit of the parameter it is given to.
- *	Paths are unique.
+ *	A formula names only rows recorded before it, in its own scope or one around it; its dimensions agree;
+ *evaluating its text again gives the recorded value bit for bit. A sum is the sum of its items in order, a maximum
+ *their fmax; a call has the value of the last row inside it, which is what --explain shows in its place; an argument
+ *that can be read has the unit of the parameter it is given to. Paths are unique.
  */
 #include "law/law.h"
 
@@ -57,8 +56,7 @@ fault_report(struct faults *f, const char *subject, const char *format, ...)
 }
 
 /* One row's fault.  Its formula says where it is, in all sheets; other rows are named by their path. */
-static void __attribute__((format(printf, 2, 3)))
-broken(struct checker *c, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) broken(struct checker *c, const char *format, ...)
 {
 	char subject[600];
 	const struct row *row = sheet_row(c->sh, c->at);
@@ -73,7 +71,8 @@ broken(struct checker *c, const char *format, ...)
 	va_end(args);
 }
 
-/* --- formulas ------------------------------------------------------------------------------------------------------ */
+/* --- formulas ------------------------------------------------------------------------------------------------------
+ */
 
 static bool
 find(const void *context, const char *name, struct formula_value *out)
@@ -91,7 +90,8 @@ find(const void *context, const char *name, struct formula_value *out)
 static const char *
 forbidden(const char *text)
 {
-	static const char *const types[] = {"(double)", "(float)", "(int)", "(long)", "(unsigned)", "(size_t)", "(bool)"};
+	static const char *const types[] = {
+	    "(double)", "(float)", "(int)", "(long)", "(unsigned)", "(size_t)", "(bool)"};
 
 	if (strstr(text, "->"))
 		return "reaches into a struct: TAKE the number first";
@@ -134,15 +134,16 @@ check_formula(struct checker *c, const struct row *row)
 		broken(c, "the text gives %.17g, but %.17g was recorded", v.value, row->value);
 }
 
-/* --- calls --------------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------------------
+ */
 
 /* The last row with a value directly inside, or -1. */
 static int
 result_of(const struct sheet *sh, int scope)
 {
 	for (int i = sheet_size(sh) - 1; i > scope; i--)
-		if (sheet_row(sh, i)->parent == scope && sheet_row(sh, i)->kind != ROW_SCOPE && sheet_row(sh, i)->kind != ROW_WORD &&
-		    sheet_row(sh, i)->kind != ROW_ITEM)
+		if (sheet_row(sh, i)->parent == scope && sheet_row(sh, i)->kind != ROW_SCOPE &&
+		    sheet_row(sh, i)->kind != ROW_WORD && sheet_row(sh, i)->kind != ROW_ITEM)
 			return i;
 	return -1;
 }
@@ -207,7 +208,8 @@ check_argument(struct checker *c, const char *argument, const struct row *given)
 	broken(c, "the argument %s is %s, but the parameter %s is %s", argument, is, given->name, must);
 }
 
-/* Arguments and the parameters that the callee recorded, when there are as many of them: all arguments are numbers then. */
+/* Arguments and the parameters that the callee recorded, when there are as many of them: all arguments are numbers
+ * then. */
 static void
 check_arguments(struct checker *c, const struct row *row)
 {
@@ -229,7 +231,8 @@ check_arguments(struct checker *c, const struct row *row)
 			check_argument(c, argument, sheet_row(c->sh, i));
 }
 
-/* --- sums and maxima ----------------------------------------------------------------------------------------------- */
+/* --- sums and maxima -----------------------------------------------------------------------------------------------
+ */
 
 static void
 check_items(struct checker *c, const struct row *row)
@@ -252,7 +255,8 @@ check_items(struct checker *c, const struct row *row)
 		broken(c, "is %.17g, but its items make %.17g", row->value, all);
 }
 
-/* --- names --------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------------------
+ */
 
 struct path {
 	const char *text;
@@ -289,23 +293,34 @@ check_paths(struct checker *c)
 	arena_free(a);
 }
 
-/* Suffixes that look like units but are none: such a name would pass for a pure number. */
+/* A word that looks like a unit but is none: a name that ends in it would pass for a pure number. */
+static bool
+is_false_unit(const char *word, size_t length)
+{
+	static const char *const wrong[] = {"ms", "us", "ns", "sec", "secs", "seconds", "min", "hours", "bytes", "kb",
+	    "mb", "gb", "tb", "kib", "mib", "gib", "bit", "flops", "gflop", "tflop", "hz", "mhz", "ghz", "percent",
+	    "pct", "tokens", "params", "watts", "dollars", "dollar", "eur"};
+
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		if (strlen(wrong[i]) == length && strncmp(wrong[i], word, length) == 0)
+			return true;
+	return false;
+}
+
 static void
 check_suffix(struct checker *c, const char *name)
 {
-	static const char *const wrong[] = {"ms", "us", "ns", "sec", "secs", "seconds", "min", "hours", "bytes", "kb", "mb", "gb",
-	    "tb", "kib", "mib", "gib", "bit", "flops", "gflop", "tflop", "hz", "mhz", "ghz", "percent", "pct", "tokens", "params",
-	    "watts", "dollars", "dollar", "eur"};
-	const char *last = strrchr(name, '_');
+	const char *last = strrchr(name, '_'), *per = strstr(name, "_per_");
 
-	if (!last || text_begins(name, "n_"))
+	if (!last || text_begins(name, "n_") || !is_false_unit(last + 1, strlen(last + 1)))
 		return;
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		if (strcmp(last + 1, wrong[i]) == 0)
-			broken(c, "'_%s' is not a unit suffix", wrong[i]);
+	/* gib_per_gb is a ratio of two of them, and pure indeed */
+	if (!per || per + strlen("_per") != last || !is_false_unit(name, (size_t)(per - name)))
+		broken(c, "'%s' is not a unit suffix", last);
 }
 
-/* --- all ----------------------------------------------------------------------------------------------------------- */
+/* --- all -----------------------------------------------------------------------------------------------------------
+ */
 
 static void
 check_row(struct checker *c)

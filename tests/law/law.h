@@ -4,17 +4,31 @@
 #define RIDGE_TESTS_LAW_H
 
 #include "base/arena.h"
+#include "ridge/cache.h"
 #include "ridge/capacity.h"
 #include "ridge/collective.h"
+#include "ridge/compare.h"
+#include "ridge/convention.h"
+#include "ridge/cost.h"
+#include "ridge/data.h"
+#include "ridge/diagnosis.h"
 #include "ridge/expand.h"
+#include "ridge/format.h"
 #include "ridge/kernel_gemm.h"
 #include "ridge/kv.h"
+#include "ridge/latency.h"
+#include "ridge/launch.h"
 #include "ridge/memory.h"
 #include "ridge/op.h"
 #include "ridge/params.h"
+#include "ridge/reliability.h"
 #include "ridge/roofline.h"
 #include "ridge/scale.h"
+#include "ridge/service.h"
 #include "ridge/sheet.h"
+#include "ridge/speculate.h"
+#include "ridge/stack_gain.h"
+#include "ridge/trend.h"
 
 #include <stdio.h>
 
@@ -52,17 +66,22 @@ void model_registry(struct faults *f);
 /* The MODELS part of ridge-models(7). */
 void manual_print(FILE *to);
 
-/* --- models -------------------------------------------------------------------------------------------------------- */
+/* --- models --------------------------------------------------------------------------------------------------------
+ */
 
 /* One set of inputs: numbers by name, entries of the database, and structs made of both. */
 struct world {
 	unsigned seed;
-	const struct workload *any;     /* a model of any kind */
-	const struct workload *layers;  /* one with layers */
-	const struct block *block;      /* one of its blocks */
+	const struct workload *any;    /* a model of any kind */
+	const struct workload *layers; /* one with layers */
+	const struct block *block;     /* one of its blocks */
+	const struct workload *attends; /* one with attention, and a block of it that attends */
+	const struct block *attending;
 	const struct workload *decoder, *vision;
-	const struct workload *stated;  /* one that says how many parameters it should have */
-	const struct gemm_shape *gemm;  /* in a type that `kernel` was fitted for */
+	const struct workload *trained; /* a decoder whose activations are known */
+	enum convention convention;     /* one that fits `decoder` */
+	const struct workload *stated; /* one that says how many parameters it should have */
+	const struct gemm_shape *gemm; /* in a type that `kernel` was fitted for */
 	const struct calibration *kernel;
 	enum dtype gemm_type;
 	enum collective any_collective;
@@ -73,6 +92,7 @@ struct world {
 	const struct collective_plan *plan;
 	const struct op *op;
 	const struct kv_page *page;
+	const struct kv_admission *admission;
 	const struct capacity_case *capacity;
 	const struct scale_estimate *estimate;
 	const struct memory_job *train, *adapt, *serve; /* trained in full, with adapters, served */
@@ -101,7 +121,8 @@ double draw(unsigned seed, const char *name);
 /* From 0 to n - 1. */
 unsigned draw_choice(unsigned seed, const char *name, unsigned n);
 
-/* --- public headers ------------------------------------------------------------------------------------------------ */
+/* --- public headers ------------------------------------------------------------------------------------------------
+ */
 
 struct prototype {
 	const char *header, *name, *parameters; /* `double a, int b`, past the sheet, blanks squeezed */

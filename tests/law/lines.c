@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 /*
- * Braces mean one line for each word in them, several braces all combinations.  Each line must be answered, unless it is
- * marked SOME: then some may be refused (a layout that does not divide a model), but not all.  Lines of commands that this
- * program was built without are left out.
+ * Braces mean one line for each word in them, several braces all combinations.  Each line must be answered, unless it
+ * is marked SOME: then some may be refused (a layout that does not divide a model), but not all.  Lines of commands
+ * that this program was built without are left out.
  */
 enum refusal { ALL, SOME };
 
@@ -24,14 +24,17 @@ static const struct {
     /* the cache: shared heads, latents, windows, chunks */
     {ALL, "kv {llama2-7b|llama3-70b|deepseek-v3|gemma2-27b|gpt-oss-120b|llama4-scout|falcon-7b} --seq {1000|200000}"},
     {ALL, "kv {llama2-7b|mixtral-8x7b|gemma3-27b} --kv-dtype {fp8|bf16|nvfp4} --block {1|16} --batch 7"},
-    {SOME, "kv {llama3-70b|deepseek-v3|qwen3-32b} --gpu {h100|a100|mi300x} --layout tp={1|2|8} --seq 9000 --max-seq 16384"},
+    {ALL,
+        "kv {llama3-70b|deepseek-v3|qwen3-32b} --gpu {h100|a100|mi300x} --layout tp={1|2|8} --seq 9000 --max-seq "
+        "16384"},
     {ALL, "kv --layers 40 --kv-heads 10 --heads 40 --head-dim 96 --gpu v100 --weights 7GB --seq 3001 --batch 5"},
     /* the roof: operators, layers, models, bare numbers */
     {ALL, "roofline gemm --m {1|4096} --n 4096 --k 14336 --gpu {h100|a100,h100} --dtype {bf16|fp32}"},
     {ALL, "roofline gemm --m 8192 --n 8192 --k 8192 --gpu {h100|b200} --dtype fp8"},
     {ALL, "roofline layer --hidden 4096 --heads 32 --batch 4 --gpu a100 --seq {128|2048}"},
-    {SOME, "roofline {llama3-8b|mixtral-8x7b|deepseek-v3|bert-large|vit-h-14|resnet50} --gpu h100 --phase "
-           "{prefill|decode|train}"},
+    {SOME,
+        "roofline {llama3-8b|mixtral-8x7b|deepseek-v3|bert-large|vit-h-14|resnet50} --gpu h100 --phase "
+        "{prefill|decode|train}"},
     {ALL, "roofline {llama3-8b|gemma2-9b|llama4-scout} --gpu h200 --unfused --batch 3 --seq 5000"},
     {ALL, "roofline --flops 1.2TFLOP --bytes 3GB --time 5ms --gpu {h100|v100} --dtype fp16"},
     {ALL, "roofline sharing --encoder 5GFLOP --cameras 6 --tasks 4 --head 1GFLOP"},
@@ -40,51 +43,92 @@ static const struct {
     {ALL, "hw show {h100|v100|mi300x|dgx-h100|nvlink4|a100|gb200|rtx-4090}"},
     {ALL, "hw compare {a100 h100 b200|h100 mi300x}"},
     {ALL, "model list"},
-    {ALL, "model show {llama3-70b|deepseek-v3|gemma3-27b|bert-large|vit-h-14|resnet50|gpt3-175b|gpt-oss-20b|"
-          "llama4-maverick} --seq {512|8192}"},
+    {ALL,
+        "model show {llama3-70b|deepseek-v3|gemma3-27b|bert-large|vit-h-14|resnet50|gpt3-175b|gpt-oss-20b|"
+        "llama4-maverick} --seq {512|8192}"},
     {ALL, "model compare llama3-8b {qwen3-8b|mixtral-8x7b}"},
     {ALL, "check h100-sxm5-80gb"},
     /* memory: training under layouts, recompute policies, states, frameworks; adapters; serving */
-    {SOME, "memory {llama2-7b|llama3-70b|gpt3-175b} --gpu h100 --layout "
-           "{dp=8,zero=3|tp=8,pp=4,dp=2,zero=1|tp=2,cp=2,dp=2,sp|tp=8,pp=8,vp=2,sp} --recompute "
-           "{none|full|selective|sqrt|every-2} --seq 4096"},
-    {SOME, "memory {mixtral-8x7b|deepseek-v3|qwen3-30b-a3b} --gpu h200 --layout {dp=64,ep=8,zero=1|tp=2,pp=4,dp=16,ep=8} "
-           "--recompute {none|selective|moe_act,layernorm|moe} --stack {megatron-core|torchtitan} --seq 4096"},
+    {ALL,
+        "memory {llama2-7b|llama3-70b|gpt3-175b} --gpu h100 --layout "
+        "{dp=8,zero=3|tp=8,pp=4,dp=2,zero=1|tp=2,cp=2,dp=2,sp|tp=8,pp=8,vp=2,sp} --recompute "
+        "{none|full|selective|sqrt|every-2} --seq 4096"},
+    {SOME,
+        "memory {mixtral-8x7b|deepseek-v3|qwen3-30b-a3b} --gpu h200 --layout {dp=64,ep=8,zero=1|tp=2,pp=4,dp=16,ep=8} "
+        "--recompute {none|selective|moe_act,layernorm|moe} --stack {megatron-core|torchtitan} --seq 4096"},
     {SOME, "memory llama3-8b --gpu {a100|b200} --dtype {bf16|fp8|fp32} --optimizer {adam|adam8bit|lion|sgd} --batch 2"},
-    {SOME, "memory llama3-8b --gpu h100 --stack "
-           "{megatron-core|torchtitan|hf-deepspeed|llm-foundry|torchtune|litgpt|hf-peft|megatron-deepspeed} --layout "
-           "dp=8,zero={0|1|2|3} --attention {flash|unfused}"},
-    {SOME, "memory llama3-8b --gpu h100 --stack {torchtitan|torchtune} --compile --recompute {op|full} --offload "
-           "{optimizer|activations} --seq 8192"},
-    {SOME, "memory {llama2-7b|qwen2.5-7b} --gpu rtx-4090 --stack {hf-peft|litgpt|torchtune} --lora-rank 16 --lora-targets "
-           "{q,v|q,k,v,o,gate,up,down} --quant {nf4|nf4-dq|int8} --seq 1024"},
-    {SOME, "memory {llama3-70b|deepseek-v3|gemma2-27b} --gpu h100 --infer --stack {vllm|sglang|tensorrt-llm|hf-generate} "
-           "--layout tp=8 --batch 16 --seq 8192"},
-    {ALL, "memory --params 7e9 --layers 32 --hidden 4096 --heads 32 --seq 2048 --act-model {simple12|full} --gpu-mem 80GB"},
-    {SOME, "memory --params 7e9 --gpus 8 --layout dp=8,zero={1|2|3} --gpu-mem 80GB --offload optimizer --activations 4GB"},
+    {SOME,
+        "memory llama3-8b --gpu h100 --stack "
+        "{megatron-core|torchtitan|hf-deepspeed|llm-foundry|torchtune|litgpt|hf-peft|megatron-deepspeed} --layout "
+        "dp=8,zero={0|1|2|3} --attention {flash|unfused}"},
+    {SOME,
+        "memory llama3-8b --gpu h100 --stack {torchtitan|torchtune} --compile --recompute {op|full} --offload "
+        "{optimizer|activations} --seq 8192"},
+    {ALL,
+        "memory {llama2-7b|qwen2.5-7b} --gpu rtx-4090 --stack {hf-peft|litgpt|torchtune} --lora-rank 16 --lora-targets "
+        "{q,v|q,k,v,o,gate,up,down} --quant {nf4|nf4-dq|int8} --seq 1024"},
+    {ALL,
+        "memory {llama3-70b|deepseek-v3|gemma2-27b} --gpu h100 --infer --stack {vllm|sglang|tensorrt-llm|hf-generate} "
+        "--layout tp=8 --batch 16 --seq 8192"},
+    {ALL,
+        "memory --params 7e9 --layers 32 --hidden 4096 --heads 32 --seq 2048 --act-model {simple12|full} --gpu-mem "
+        "80GB"},
+    {ALL,
+        "memory --params 7e9 --gpus 8 --layout dp=8,zero={1|2|3} --gpu-mem 80GB --offload optimizer --activations 4GB"},
     /* collectives: textbook, fitted, measured */
-    {SOME, "comm {allreduce|allgather|reducescatter|alltoall|broadcast|reduce|sendrecv} --size {4KiB|64MiB|14GB} --ranks "
-           "{2|8|64} --system {dgx-h100|dgx-a100|dgx-1v|aws-p5.48xlarge}"},
-    {SOME, "comm allreduce --size 1GB --ranks 16 --bandwidth 50GB/s --latency 3us --algo {ring|tree|double-tree|nvls}"},
-    {SOME, "comm allreduce --size 1GB --ranks 32 --nodes 4 --bandwidth 450GB/s --nic-bandwidth 50GB/s --latency 5us --algo "
-           "{auto|ring|tree|double-tree|nvlstree|collnet|hierarchical|hierarchical-overlap|rails}"},
-    {SOME, "comm allreduce --size {16KiB|1MiB} --ranks {2|8} --gpu {h100|a100} --algo custom --backend {trtllm|vllm|sglang}"},
-    {ALL, "comm allreduce --params 7B --ranks 8 --bandwidth 50GB/s --compute 1s --overlap 0.4 --target-eff 90% --bucket "
-          "25MiB --accumulation 4"},
-    {SOME, "comm allreduce --params 7B --ranks 8 --bandwidth 50GB/s --compute 1s --compress-rank 4 --matrix 4096x11008"},
+    {ALL,
+        "comm {allreduce|allgather|reducescatter|alltoall|broadcast|reduce|sendrecv} --size {4KiB|64MiB|14GB} --ranks "
+        "{2|8|64} --system {dgx-h100|dgx-a100|dgx-1v|aws-p5.48xlarge}"},
+    {ALL, "comm allreduce --size 1GB --ranks 16 --bandwidth 50GB/s --latency 3us --algo {ring|tree|double-tree|nvls}"},
+    {ALL,
+        "comm allreduce --size 1GB --ranks 32 --nodes 4 --bandwidth 450GB/s --nic-bandwidth 50GB/s --latency 5us "
+        "--algo "
+        "{auto|ring|tree|double-tree|nvlstree|collnet|hierarchical|hierarchical-overlap|rails}"},
+    {ALL,
+        "comm allreduce --size {16KiB|1MiB} --ranks {2|8} --gpu {h100|a100} --algo custom --backend "
+        "{trtllm|vllm|sglang}"},
+    {ALL,
+        "comm allreduce --params 7B --ranks 8 --bandwidth 50GB/s --compute 1s --overlap 0.4 --target-eff 90% --bucket "
+        "25MiB --accumulation 4"},
+    {ALL, "comm allreduce --params 7B --ranks 8 --bandwidth 50GB/s --compute 1s --compress-rank 4 --matrix 4096x11008"},
     {ALL, "comm links --link nvlink3,nvlink4,pcie5-x16"},
     /* scaling */
     {ALL, "scale --points 1:100,2:190,4:360,8:660,16:1150 --ranks 32,64"},
-    {SOME, "scale --times 100s@1,55s@2,31s@4,19s@8 --ranks 16 --price 3usd/h"},
+    {ALL, "scale --times 100s@1,55s@2,31s@4,19s@8 --ranks 16 --price 3usd/h"},
     {ALL, "scale --stages {4|8} --microbatches {8|32} --interleave {1|2} --target-bubble 0.1"},
-    {SOME, "scale --serial 0.02 --coherency 0.0001 --ranks 8,64,512"},
-    {SOME, "scale --compute 1s --gradient 14GB --bandwidth 50GB/s --latency 5us --ranks 2,8,64 --overlap 0.5 --target 0.9"},
+    {ALL, "scale --serial 0.02 --coherency 0.0001 --ranks 8,64,512"},
+    {ALL,
+        "scale --compute 1s --gradient 14GB --bandwidth 50GB/s --latency 5us --ranks 2,8,64 --overlap 0.5 --target "
+        "0.9"},
     /* how many */
-    {SOME, "capacity {llama3-70b|deepseek-v3|llama2-7b} --users {100|3000} --tokens 4000 --gpu {h100|a100,h100,b200} --weights "
-           "{replicated|shared}"},
+    {ALL,
+        "capacity {llama3-70b|deepseek-v3|llama2-7b} --users {100|3000} --tokens 4000 --gpu {h100|a100,h100,b200} "
+        "--weights "
+        "{replicated|shared}"},
     {ALL, "capacity llama3-70b --rate {5|50} --isl 1000 --osl 300 --gpu h100 --itl 40ms --layout tp=8"},
-    {SOME, "capacity llama3-70b --rate 50 --isl 1000 --osl 300 --gpu h100 --throughput 2000 --layout tp=4"},
-    {SOME, "capacity --params 7e9 --bits 4 --users 1000 --tokens 1000 --gpu-mem 80GB --kv-rule doc"},
+    {ALL, "capacity llama3-70b --rate 50 --isl 1000 --osl 300 --gpu h100 --throughput 2000 --layout tp=4"},
+    {ALL, "capacity --params 7e9 --bits 4 --users 1000 --tokens 1000 --gpu-mem 80GB --kv-rule doc"},
+    /* speculation, formats, launches, deadlines, failures, floors */
+    {ALL, "spec --accept {0|0.7|1} --draft 3ms --target 30ms {--k 4|--verify 40ms|--overhead 2ms}"},
+    {ALL, "spec {--tokens 2.5 --k 4|--accepted 3|--accept 0.6 --k 3}"},
+    {ALL, "quant {fp32|tf32|fp16|bf16|fp8|e5m2|fp8-block|mxfp8|mxfp6|mxfp4|mxint8|nvfp4|int8|awq|nf4|nf4-dq} --params 7B"},
+    {ALL, "quant --bits {2|5|12} --group 64 {--zero-bits 4|--scale-bits 32} --base fp32 --params 7B"},
+    {ALL, "quant {fp16|bf16|fp8-e5m2|fp4} --value 0.7 {--update 1e-3|--loss-scale 2}"},
+    {ALL, "quant --bits {4|8} --absmax 2.5"},
+    {ALL, "launch {--kernels 900|--layers 24 --ops 30} --launch 6us {--gpu-time 4ms|--gpu-time 9ms --blocking} --graph 1us --fuse 2:1"},
+    {ALL, "launch {llama3-8b|mixtral-8x7b} --gpu h100 --phase {decode|prefill} --batch 4 --launch 5us {--graph 2us|--ops 40}"},
+    {ALL, "launch vit-h-14 --gpu a100 --phase prefill --batch 8 --launch 5us"},
+    {ALL, "launch --chain {norm,elementwise|softmax,elementwise:2,elementwise|norm_fused,elementwise:2|gemm,softmax} --rows 900 --width 700 {--gpu h100|--launch 4us}"},
+    {ALL,
+        "latency --stages a=3ms,b=5ms:2ms,c=4ms,d=6ms:1ms,e=2ms {--fps 60|--budget 30ms|--parallel b/c+d --budget 14ms} "
+        "{--tails b=7ms,e=3ms|--kmh 120 --tails a=4ms}"},
+    {ALL, "checkpoint --gpus {64|16384} {--gpu-mtbf 50000h|--mtbf-source llama3-405b} --write 90s --restart 8min {--stall 4s|--interval 1h|--run 30d}"},
+    {ALL, "checkpoint {llama3-70b|--params 7e9|--size 3TB} --gpus 512 --mtbf 20h --storage {8xnvme-gen4|3GB/s} --target 2% --repair 36h {--spares 2|--risk 0.1%}"},
+    {ALL, "serve {llama3-70b|llama2-7b} --gpu h100 --layout tp={1|8} --batch {1|64} --isl 3000 --osl 300 --ttft 1s --itl 20ms --deadline 9s"},
+    {ALL, "serve --params 7e9 --bits {4|16} --gpu a100 --isl 512 {--context 900 --layers 32 --kv-heads 8 --head-dim 128|--mfu 0.4}"},
+    {ALL, "serve --points small:40,large:90:2s,huge:95:4s {--base-rate 20|--base-p99 1s}"},
+    {ALL, "serve --ttft 1s --itl 30ms {--deadline 5s|--osl 90|--deadline 5s --osl 90}"},
+    {ALL, "serve {--static --batch 16 --osl 100 --longest 900|--p50 10ms --p99 30ms --tail-limit 2}"},
     /* sweeps, solving and --set go through other code than plain lines */
     {ALL, "kv llama3-8b --sweep seq=1024..65536*4 --sweep batch=1,8"},
     {ALL, "memory llama3-8b --gpu h100 --sweep batch=1..8*2 --set gpu.memory.bandwidth=3TB/s"},
@@ -187,17 +231,16 @@ each_line(struct faults *f, const char *line, bool must, int *answered)
 	}
 	for (const char *word = open + 1; word <= close;) {
 		const size_t n = strcspn(word, "|}");
-		each_line(f, arena_printf(f->arena, "%.*s%.*s%s", (int)(open - line), line, (int)n, word, close + 1), must, answered);
+		each_line(f, arena_printf(f->arena, "%.*s%.*s%s", (int)(open - line), line, (int)n, word, close + 1),
+		    must, answered);
 		word += n + 1;
 	}
 }
 
-/* Whether this program has the command that the line asks; the first word may be several. */
+/* Whether this program has the command that the line asks. */
 static bool
 has_command(struct arena *a, const char *line)
 {
-	if (*line == '{')
-		return true;
 	return command_find(arena_copy(a, line, strcspn(line, " "))) != NULL;
 }
 
@@ -209,7 +252,8 @@ check_examples(struct faults *f)
 			const struct example *e = &commands[i]->examples[k];
 			f->where = "the examples";
 			if (strncmp(e->line, commands[i]->name, strlen(commands[i]->name)) != 0)
-				fault_report(f, e->line, "an example begins with the command's name, %s", commands[i]->name);
+				fault_report(
+				    f, e->line, "an example begins with the command's name, %s", commands[i]->name);
 			else if (!strpbrk(e->line, "|<>") && e->status < 2)
 				check_line(f, e->line, true);
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ridge-models(7), the part that the code knows: every model with the equations that it recorded over many inputs, so that
- * every branch is seen, the units of its symbols, source and limits.
+ * ridge-models(7), the part that the code knows: every model with the equations that it recorded over many inputs, so
+ * that every branch is seen, the units of its symbols, source and limits.
  */
 #include "law/law.h"
 
@@ -28,12 +28,14 @@ static const struct model *
 model_named(const char *name, size_t length)
 {
 	for (size_t i = 0; i < n_models; i++)
-		if (!models[i].section && strlen(models[i].name) == length && strncmp(models[i].name, name, length) == 0)
+		if (!models[i].section && strlen(models[i].name) == length &&
+		    strncmp(models[i].name, name, length) == 0)
 			return &models[i];
 	return NULL;
 }
 
-/* --- collecting ---------------------------------------------------------------------------------------------------- */
+/* --- collecting ----------------------------------------------------------------------------------------------------
+ */
 
 /* The equation with this name and text in a list; a new one goes behind *last, the one that was met before it. */
 static struct equation *
@@ -70,7 +72,8 @@ is_constant(const struct row *row)
 	struct formula_value v;
 	struct formula_fault fault;
 
-	return row->kind == ROW_INPUT && row->text && formula_evaluate(row->text, (struct formula_names){no_names, NULL}, &v, &fault);
+	return row->kind == ROW_INPUT && row->text &&
+	    formula_evaluate(row->text, (struct formula_names){no_names, NULL}, &v, &fault);
 }
 
 /* The formulas of op.def stand under Operator kinds. */
@@ -78,7 +81,8 @@ static bool
 is_operator(const struct row *row)
 {
 	for (int k = 0; k < N_OP_KINDS; k++)
-		if (strcmp(row->text, op_flop_text((enum op_kind)k)) == 0 || strcmp(row->text, op_byte_text((enum op_kind)k)) == 0)
+		if (strcmp(row->text, op_flop_text((enum op_kind)k)) == 0 ||
+		    strcmp(row->text, op_byte_text((enum op_kind)k)) == 0)
 			return true;
 	return false;
 }
@@ -93,7 +97,8 @@ collect_call(struct collector *c, int i, struct equation **list, struct equation
 	const size_t n = strcspn(row->text, "(");
 	const char *what = row->kind == ROW_SUM ? "sum of " : row->kind == ROW_MOST ? "largest of " : "";
 	const bool public = model_named(row->text, n) != NULL;
-	struct equation *e = meet(c, list, last, row->name, arena_printf(c->arena, "%s%.*s(%s)", what, (int)n, row->text, public ? "..." : ""));
+	struct equation *e = meet(c, list, last, row->name,
+	    arena_printf(c->arena, "%s%.*s(%s)", what, (int)n, row->text, public ? "..." : ""));
 
 	if (public)
 		return;
@@ -139,7 +144,8 @@ collect(struct collector *c, int parent, struct equation **list)
 	}
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------------ */
+/* --- printing ------------------------------------------------------------------------------------------------------
+ */
 
 /* A word as roff takes it literally. */
 static const char *
@@ -173,7 +179,8 @@ print_words(FILE *to, struct arena *a, const char *text, bool citation)
 			fputc('\n', to);
 			column = 0;
 		}
-		column += (size_t)fprintf(to, "%s%s%s", column ? " " : "", escaped(a, words[i]), stop && inner && citation ? "\\&" : "");
+		column += (size_t)fprintf(
+		    to, "%s%s%s", column ? " " : "", escaped(a, words[i]), stop && inner && citation ? "\\&" : "");
 		if (stop && inner && !citation) {
 			fputc('\n', to);
 			column = 0;
@@ -202,7 +209,8 @@ print_equation(FILE *to, struct arena *a, const struct equation *e, int depth)
 		print_equation(to, a, inner, depth + 1);
 }
 
-/* --- units --------------------------------------------------------------------------------------------------------- */
+/* --- units ---------------------------------------------------------------------------------------------------------
+ */
 
 struct symbols {
 	struct arena *arena;
@@ -247,7 +255,8 @@ units_text(struct symbols *s)
 		if (done[i] || dim_is_pure(dim_of_name(s->names[i])) != (round >= s->n))
 			continue;
 		dim_name(dim_of_name(s->names[i]), unit, sizeof unit);
-		text = arena_printf(s->arena, "%s%s%s%s:", text, *text ? "; " : "", unit, dim_is_pure(dim_of_name(s->names[i])) ? "s" : "");
+		text = arena_printf(s->arena, "%s%s%s%s:", text, *text ? "; " : "", unit,
+		    dim_is_pure(dim_of_name(s->names[i])) ? "s" : "");
 		const char *comma = " ";
 		for (size_t k = i; k < s->n; k++) {
 			dim_name(dim_of_name(s->names[k]), other, sizeof other);
@@ -261,7 +270,8 @@ units_text(struct symbols *s)
 	return arena_printf(s->arena, "%s.", text);
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------ */
+/* --- the page ------------------------------------------------------------------------------------------------------
+ */
 
 static void
 print_part(FILE *to, struct arena *a, const char *head, const char *text, bool citation)
@@ -283,7 +293,8 @@ print_head(FILE *to, struct arena *a, const struct model *m, const struct protot
 		if (strcmp(list[i].name, m->name) != 0)
 			continue;
 		for (size_t k = 0; k < n; k++)
-			fprintf(to, " \"%s\"", text_begins(parameters[k], "double ") ? parameters[k] + strlen("double ") : parameters[k]);
+			fprintf(to, " \"%s\"",
+			    text_begins(parameters[k], "double ") ? parameters[k] + strlen("double ") : parameters[k]);
 	}
 	fputc('\n', to);
 }

@@ -58,6 +58,14 @@ for page in man/*.[1-9]; do
 		fault "$page mentions $option, which no command has"
 	done <"$BUILD/manuals.tmp"
 	rm -f "$BUILD/manuals.tmp"
+	# commands: .Ic ridge NAME, .Nm ridge NAME, $ ridge NAME
+	grep -oE '(Ic|Nm|\$) ridge [a-z]+' "$page" | sed 's/.* //' | sort -u | while read -r command; do
+		printf '%s\n' "$commands" help | grep -qx -- "$command" || echo "$command"
+	done >"$BUILD/manuals.tmp"
+	while read -r command; do
+		fault "$page mentions 'ridge $command', but there is no such command"
+	done <"$BUILD/manuals.tmp"
+	rm -f "$BUILD/manuals.tmp"
 	# pages of ours that it refers to
 	sed -n 's/^\.Xr \(ridge[a-z-]*\) \([0-9]\).*/\1.\2/p' "$page" | sort -u | while read -r other; do
 		[ -f "man/$other" ] || echo "$other"

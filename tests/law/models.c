@@ -10,6 +10,42 @@ enum { WORLDS = 300 };
 #define B(name) (draw_choice(x->seed, #name, 2) != 0)
 #define BLOCK(job) (&(job)->model->blocks[x->seed % (unsigned)(job)->model->n_blocks])
 
+/* Machines that somebody owns. */
+#define OWNED                                                                                                          \
+	((const struct cost_owned){datum(D(capital_usd)), datum(D(residual_frac)), datum(D(lifetime_s)),               \
+	    datum(D(power_watt)), datum(D(pue)), datum(D(electricity_usd_per_joule)), datum(D(hosting_usd))})
+
+/* A draft model beside the one that is served. */
+#define DRAFT                                                                                                          \
+	((const struct draft_cost){datum(D(draft_s)), datum(D(target_s)),                                              \
+	    B(verified) ? datum(D(verify_s)) : datum_absent(), B(overhead) ? datum(D(overhead_s)) : datum_absent()})
+
+/* A format, some with groups of their own; one of floating point. */
+#define ANY_FORMAT (&formats[x->seed % N_FORMATS])
+#define FLOAT_FORMAT (&formats[x->seed % (FORMAT_MXFP4 + 1)])
+
+/* One stage, two branches of which one has two, one stage. */
+#define STAGE(stage, in, beside)                                                                                       \
+	{#stage, {datum(D(stage##_s)), B(stage) ? datum(D(stage##_changed_s)) : datum_absent(), datum_absent()}, in, beside}
+#define STAGES                                                                                                         \
+	((const struct stages){5, 3,                                                                                   \
+	    (const struct stage[]){STAGE(a, 0, 0), STAGE(b, 1, 0), STAGE(c, 1, 0), STAGE(d, 1, 1), STAGE(e, 2, 0)}})
+#define STAGE_CASE ((enum stage_time)(x->seed % N_STAGE_TIMES))
+
+/* A linear layer, its norm and an activation. */
+#define FUSED_OP(kind_, ...)                                                                                           \
+	{.kind = OP_##kind_, .name = #kind_, .count = 1, .elem_byte = D(elem_byte), .dim = {__VA_ARGS__}}
+#define FUSED_OPS                                                                                                      \
+	((const struct op[]){FUSED_OP(gemm, D(m), D(n), D(k)), FUSED_OP(norm, D(m), D(n)),                             \
+	    FUSED_OP(elementwise, D(m) * D(n), D(reads), 1, 1)})
+
+#define PUBLISHED                                                                                                      \
+	((const struct reliability){                                                                                   \
+	    .n_gpus = datum(D(n_gpus)), .period_s = datum(D(period_s)), .n_failures = datum(D(n_failures))})
+#define FAILING                                                                                                        \
+	((const struct failing){                                                                                       \
+	    datum(D(mtbf_s)), datum(D(stall_s)), datum(D(stall_s) + D(behind_s)), datum(D(restart_s))})
+
 #define EACH_1(a) D(a)
 #define EACH_2(a, ...) D(a), EACH_1(__VA_ARGS__)
 #define EACH_3(a, ...) D(a), EACH_2(__VA_ARGS__)
@@ -38,6 +74,7 @@ datum(double value)
 #define SHAPED(function, arguments, title, source, limits)                                                             \
 	static double call_##function(struct sheet *sh, const struct world *x)                                         \
 	{                                                                                                              \
+		(void)x;                                                                                               \
 		return function arguments;                                                                             \
 	}
 #include "law/models.def"
@@ -46,8 +83,10 @@ datum(double value)
 #undef SHAPED
 
 #define SECTION(title) {.section = title},
-#define MODEL(function, title, source, limits, ...) {#function, #__VA_ARGS__, call_##function, title, source, limits, NULL},
-#define SHAPED(function, arguments, title, source, limits) {#function, NULL, call_##function, title, source, limits, NULL},
+#define MODEL(function, title, source, limits, ...)                                                                    \
+	{#function, #__VA_ARGS__, call_##function, title, source, limits, NULL},
+#define SHAPED(function, arguments, title, source, limits)                                                             \
+	{#function, NULL, call_##function, title, source, limits, NULL},
 const struct model models[] = {
 #include "law/models.def"
 };
@@ -73,7 +112,8 @@ check_model(struct faults *f, const struct model *m, const struct world *x, stru
 		fault_report(f, m->name, "gives %.17g with a sheet, %.17g without", with, without);
 	const struct row *last = NULL;
 	for (int i = 0; i < n; i++)
-		if (sheet_row(sh, i)->parent < 0 && sheet_row(sh, i)->kind != ROW_SCOPE && sheet_row(sh, i)->kind != ROW_WORD)
+		if (sheet_row(sh, i)->parent < 0 && sheet_row(sh, i)->kind != ROW_SCOPE &&
+		    sheet_row(sh, i)->kind != ROW_WORD)
 			last = sheet_row(sh, i);
 	if (!last || !same_bits(last->value, with))
 		fault_report(f, m->name, "does not return its last row, %s", last ? last->name : "-");

@@ -139,11 +139,13 @@ check_prototype(struct faults *f, const struct prototype *p)
 	const char *names = names_of(f->arena, p->parameters);
 
 	if (!m)
-		fault_report(f, p->name, "is missing in tests/law/models.def: add %s(%s, ...)", names ? "MODEL" : "SHAPED", p->name);
+		fault_report(f, p->name, "is missing in tests/law/models.def: add %s(%s, ...)",
+		    names ? "MODEL" : "SHAPED", p->name);
 	else if (names && !m->parameters)
 		fault_report(f, p->name, "takes numbers alone: MODEL, not SHAPED, in tests/law/models.def");
 	else if (names && strcmp(names, m->parameters) != 0)
-		fault_report(f, p->name, "has the parameters %s, but tests/law/models.def says %s", names, m->parameters);
+		fault_report(
+		    f, p->name, "has the parameters %s, but tests/law/models.def says %s", names, m->parameters);
 }
 
 void

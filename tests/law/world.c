@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Inputs for the models.  Numbers are drawn by name and seed, so that they are the same in every run; models, calibrations
- * and stacks are those of the database, in turn.
+ * Inputs for the models.  Numbers are drawn by name and seed, so that they are the same in every run; models,
+ * calibrations and stacks are those of the database, in turn.
  */
 #include "law/law.h"
 
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- numbers ------------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------------------
+ */
 
 /* FNV-1a over the name, then splitmix64: any seed and name give independent bits. */
 static double
@@ -149,7 +150,8 @@ draw_maybe(unsigned seed, const char *name)
 	return uniform(seed + 7777, name) < 0.5 ? datum_absent() : draw_datum(seed, name);
 }
 
-/* --- entries of the database ---------------------------------------------------------------------------------------- */
+/* --- entries of the database ----------------------------------------------------------------------------------------
+ */
 
 enum { LIST_MAX = 512 };
 
@@ -159,7 +161,7 @@ struct list {
 };
 
 struct worlds {
-	struct list any, layers, decoder, vision, stated, kernel, ramp, network, custom, trains, serves;
+	struct list any, layers, attends, decoder, trained, vision, stated, kernel, ramp, network, custom, trains, serves;
 };
 
 static void
@@ -177,6 +179,18 @@ pick(const struct list *l, unsigned seed)
 	return l->items[seed % l->n];
 }
 
+/* Every layer attends, to tokens as they are, and feeds forward. */
+static bool
+is_trained(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++) {
+		const struct block *b = &w->blocks[i];
+		if (b->mixer != MIXER_ATTENTION || b->attention.kind == ATTENTION_CSA || !(b->mlp.given || b->moe.given))
+			return false;
+	}
+	return true;
+}
+
 static void
 add_models(struct worlds *all, struct database *db)
 {
@@ -190,6 +204,10 @@ add_models(struct worlds *all, struct database *db)
 		add(&all->any, w);
 		if (w->n_blocks)
 			add(&all->layers, w);
+		if (workload_attends(w))
+			add(&all->attends, w);
+		if (w->kind == MODEL_DECODER && is_trained(w))
+			add(&all->trained, w);
 		if (w->kind == MODEL_DECODER)
 			add(&all->decoder, w);
 		if (w->kind == MODEL_VISION)
@@ -249,7 +267,8 @@ worlds_new(struct arena *a, FILE *to)
 	return all;
 }
 
-/* --- structs -------------------------------------------------------------------------------------------------------- */
+/* --- structs --------------------------------------------------------------------------------------------------------
+ */
 
 static enum dtype
 fitted_type(const struct calibration *c, unsigned seed)
@@ -302,7 +321,9 @@ ask_of(unsigned seed)
 static struct op
 op_of(unsigned seed)
 {
-	struct op op = {.kind = (int)(seed % N_OP_KINDS), .name = "operator", .count = draw(seed, "n_times"),
+	struct op op = {.kind = (int)(seed % N_OP_KINDS),
+	    .name = "operator",
+	    .count = draw(seed, "n_times"),
 	    .elem_byte = draw(seed, "elem_byte")};
 
 	for (int i = 0; op_dim_name((enum op_kind)op.kind, i); i++)
@@ -315,12 +336,11 @@ capacity_of(unsigned seed, const struct workload *decoder)
 {
 	const bool load = draw_bool(seed, "load");
 
-	return (struct capacity_case){
-	    .kv = {.w = draw_bool(seed, "linear rule") ? NULL : decoder,
-	        .kv_elem_byte = draw(seed, "kv_elem_byte"),
-	        .linear_byte_per_token = draw(seed, "linear_byte_per_token"),
-	        .block_token = draw_power(seed, "block", 8),
-	        .overhead_frac = draw(seed, "overhead_frac")},
+	return (struct capacity_case){.kv = {.w = draw_bool(seed, "linear rule") ? NULL : decoder,
+	                                  .kv_elem_byte = draw(seed, "kv_elem_byte"),
+	                                  .linear_byte_per_token = draw(seed, "linear_byte_per_token"),
+	                                  .block_token = draw_power(seed, "block", 8),
+	                                  .overhead_frac = draw(seed, "overhead_frac")},
 	    .mem_byte = datum_of(draw_power(seed, "memory", 4) * 40e9),
 	    .headroom = draw_datum(seed, "headroom_frac"),
 	    .mem_byte_per_s = draw_datum(seed, "mem_byte_per_s"),
@@ -336,7 +356,8 @@ capacity_of(unsigned seed, const struct workload *decoder)
 	    .measured_token_per_s = draw_maybe(seed, "measured_token_per_s")};
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
+/* --- memory ---------------------------------------------------------------------------------------------------------
+ */
 
 static struct layout
 layout_of(unsigned seed, const struct workload *w)
@@ -384,8 +405,8 @@ has_experts(const struct workload *w)
 static void
 policy_of(unsigned seed, struct memory_job *job)
 {
-	static const enum recompute policies[] = {RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_EVERY, RECOMPUTE_UNIFORM, RECOMPUTE_MODULES,
-	    RECOMPUTE_OP};
+	static const enum recompute policies[] = {
+	    RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_EVERY, RECOMPUTE_UNIFORM, RECOMPUTE_MODULES, RECOMPUTE_OP};
 	/* the per-operator policy is that of dense layers with heads of their own */
 	const bool dense = !has_experts(job->model) && job->model->blocks[0].attention.kind == ATTENTION_HEADS;
 
@@ -489,7 +510,8 @@ numbers_of(unsigned seed)
 	    .context_byte = draw_maybe(seed, "context_byte")};
 }
 
-/* --- a world -------------------------------------------------------------------------------------------------------- */
+/* --- a world --------------------------------------------------------------------------------------------------------
+ */
 
 #define MAKE(a, type, value) make((a), sizeof(type), &(const type[]){value})
 
@@ -530,8 +552,8 @@ make_memory(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
 {
 	const struct stack *trains = pick(&all->trains, seed / 3), *serves = pick(&all->serves, seed / 3);
 
-	x->train = MAKE(a, struct memory_job, job_of(a, seed, x->decoder, trains));
-	x->adapt = MAKE(a, struct memory_job, adapt_of(a, seed, x->decoder, trains));
+	x->train = MAKE(a, struct memory_job, job_of(a, seed, x->trained, trains));
+	x->adapt = MAKE(a, struct memory_job, adapt_of(a, seed, x->trained, trains));
 	x->serve = MAKE(a, struct memory_job, job_of(a, seed, x->decoder, serves));
 	x->train_stage = (int)draw_choice(seed, "stage", (unsigned)x->train->layout.pp);
 	x->adapt_stage = (int)draw_choice(seed, "stage of adapters", (unsigned)x->adapt->layout.pp);
@@ -540,21 +562,41 @@ make_memory(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
 	x->numbers = MAKE(a, struct memory_numbers, numbers_of(seed));
 }
 
+/* One of the conventions that fit a model. */
+static enum convention
+convention_of(unsigned seed, const struct workload *w)
+{
+	for (unsigned i = 0; i < N_CONVENTIONS; i++) {
+		const enum convention c = (enum convention)((seed + i) % N_CONVENTIONS);
+		if (!convention_refusal(c, w))
+			return c;
+	}
+	abort();
+}
+
 void
 world_make(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
 {
 	*x = (struct world){.seed = seed,
 	    .any = pick(&all->any, seed),
 	    .layers = pick(&all->layers, seed),
+	    .attends = pick(&all->attends, seed),
 	    .decoder = pick(&all->decoder, seed),
+	    .trained = pick(&all->trained, seed),
 	    .vision = pick(&all->vision, seed),
 	    .stated = pick(&all->stated, seed)};
 	x->block = &x->layers->blocks[seed % (unsigned)x->layers->n_blocks];
+	x->attending = workload_attention(x->attends);
+	x->convention = convention_of(seed, x->decoder);
 	make_kernels(all, a, seed, x);
 	make_collectives(all, a, seed, x);
 	make_memory(all, a, seed, x);
-	const struct kv_page page = {draw(seed, "used_token"), draw(seed, "max_seq_token"), draw_power(seed, "block", 8)};
+	const struct kv_page page = {
+	    draw(seed, "used_token"), draw(seed, "max_seq_token"), draw_power(seed, "block", 8)};
 	x->page = MAKE(a, struct kv_page, page);
+	const struct kv_admission admission = {
+	    draw(seed, "seq_token"), draw(seed, "step_token"), draw_power(seed, "block", 8)};
+	x->admission = MAKE(a, struct kv_admission, admission);
 	x->capacity = MAKE(a, struct capacity_case, capacity_of(seed, x->decoder));
 	const struct scale_estimate e = {draw(seed, "speedup"), draw(seed, "contention"), 1.4, 2.8};
 	x->estimate = MAKE(a, struct scale_estimate, e);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Check vectors of the memory model, run with the constants printed beside them: they test equations, not the database. */
+/* Check vectors of the memory model, run with the constants printed beside them: they test equations, not the database.
+ */
+#include "engine/memory_fit.h"
 #include "ridge/memory.h"
 
 #include <check.h>
@@ -14,7 +16,7 @@ number(double value)
 	return (struct datum){value, {NULL, 0, 0, NULL, false}};
 }
 
-/* --- models ------------------------------------------------------------------------------------------------------------ */
+/* --- models ------------------------------------------------------------------------------------------------------ */
 
 struct shape {
 	double layers, hidden, heads, kv_heads, head_dim, width, vocab;
@@ -27,17 +29,17 @@ static const struct shape llama2_7b = {32, 4096, 32, 32, 128, 11008, 32000, .qk_
 static const struct shape llama3_8b = {32, 4096, 32, 8, 128, 14336, 128256, .qk_norm = false};
 static const struct shape llama3_70b = {80, 8192, 64, 8, 128, 28672, 128256, .qk_norm = false};
 static const struct shape llama32_3b = {28, 3072, 24, 8, 128, 8192, 128256, .tied = true};
-static const struct shape qwen3_30b = {48, 2048, 32, 4, 128, 0, 151936, .qk_norm = true, .experts = 128, .top_k = 8,
-    .expert_width = 768};
-static const struct shape qwen3_235b = {94, 4096, 64, 4, 128, 0, 151936, .qk_norm = true, .experts = 128, .top_k = 8,
-    .expert_width = 1536};
+static const struct shape qwen3_30b = {
+    48, 2048, 32, 4, 128, 0, 151936, .qk_norm = true, .experts = 128, .top_k = 8, .expert_width = 768};
+static const struct shape qwen3_235b = {
+    94, 4096, 64, 4, 128, 0, 151936, .qk_norm = true, .experts = 128, .top_k = 8, .expert_width = 1536};
 static const struct shape mixtral = {32, 4096, 32, 8, 128, 0, 32000, .experts = 8, .top_k = 2, .expert_width = 14336};
 static const struct shape deepseek_v3 = {61, 7168, 128, 128, 192, 18432, 129280, .experts = 256, .top_k = 8,
-    .expert_width = 2048, .shared_width = 2048, .dense_layers = 3, .q_lora = 1536, .kv_lora = 512, .nope = 128, .rope = 64,
-    .v_dim = 128};
+    .expert_width = 2048, .shared_width = 2048, .dense_layers = 3, .q_lora = 1536, .kv_lora = 512, .nope = 128,
+    .rope = 64, .v_dim = 128};
 static const struct shape kimi_k2 = {61, 7168, 64, 64, 192, 18432, 163840, .experts = 384, .top_k = 8,
-    .expert_width = 2048, .shared_width = 2048, .dense_layers = 1, .q_lora = 1536, .kv_lora = 512, .nope = 128, .rope = 64,
-    .v_dim = 128};
+    .expert_width = 2048, .shared_width = 2048, .dense_layers = 1, .q_lora = 1536, .kv_lora = 512, .nope = 128,
+    .rope = 64, .v_dim = 128};
 
 struct model {
 	struct workload workload;
@@ -67,12 +69,21 @@ attention_of(const struct shape *s)
 static void
 make_model(struct model *m, const struct shape *s)
 {
-	const struct moe moe = {true, false, false, number(s->experts), number(s->top_k), number(s->expert_width),
-	    number(s->shared_width > 0), number(s->shared_width)};
-	const struct mlp mlp = {true, true, false, number(s->width)};
 	struct workload *w = &m->workload;
+	struct block dense = {.attention = attention_of(s)}, experts = {.attention = attention_of(s)};
 	int n = 0;
 
+	dense.count = number(s->experts > 0 ? s->dense_layers : s->layers);
+	dense.mlp = (struct mlp){.given = true, .gated = true, .width = number(s->width)};
+	dense.moe.n_experts = dense.moe.n_shared = dense.moe.shared_width = datum_absent();
+	experts.count = number(s->layers - s->dense_layers);
+	experts.mlp.width = datum_absent();
+	experts.moe.given = true;
+	experts.moe.n_experts = number(s->experts);
+	experts.moe.top_k = number(s->top_k);
+	experts.moe.width = number(s->expert_width);
+	experts.moe.n_shared = number(s->shared_width > 0);
+	experts.moe.shared_width = number(s->shared_width);
 	*m = (struct model){.workload = {.kind = MODEL_DECODER, .norm = NORM_RMS, .head = true, .final_norm = true}};
 	w->tied_embeddings = s->tied;
 	w->n_layers = number(s->layers);
@@ -80,27 +91,27 @@ make_model(struct model *m, const struct shape *s)
 	w->vocab = number(s->vocab);
 	w->norms_per_layer = number(2);
 	w->n_positions = w->n_token_types = w->context = w->n_classes = datum_absent();
-	if (s->dense_layers > 0 || s->experts == 0)
-		m->blocks[n++] = (struct block){number(s->experts > 0 ? s->dense_layers : s->layers), attention_of(s), mlp,
-		    {.n_experts = datum_absent(), .n_shared = datum_absent(), .shared_width = datum_absent()}};
+	if (dense.count.value > 0)
+		m->blocks[n++] = dense;
 	if (s->experts > 0)
-		m->blocks[n++] = (struct block){number(s->layers - s->dense_layers), attention_of(s), {.width = datum_absent()}, moe};
+		m->blocks[n++] = experts;
 	w->blocks = m->blocks;
 	w->n_blocks = n;
 }
 
-/* --- frameworks -------------------------------------------------------------------------------------------------------- */
+/* --- frameworks -------------------------------------------------------------------------------------------------- */
 
-static const struct loss losses[] = {{"10", {10, {0}}}, {"6", {6, {0}}}, {"14", {14, {0}}}, {"8", {8, {0}}}, {"2", {2, {0}}}};
+static const struct loss losses[] = {
+    {"10", {10, {0}}}, {"6", {6, {0}}}, {"14", {14, {0}}}, {"8", {8, {0}}}, {"2", {2, {0}}}};
 
 static struct stack
 plain_stack(void)
 {
 	struct stack s = {.use = STACK_TRAIN, .flash = true};
-	struct datum *const absent[] = {&s.gradient_byte, &s.adapter_byte, &s.eager_policy_byte, &s.step_byte, &s.subgroup_byte,
-	    &s.subgroup_param, &s.bucket_byte, &s.bucket_param, &s.live_byte, &s.n_quantised_buffers, &s.workspace_byte,
-	    &s.expert_workspace_byte, &s.utilization, &s.other_byte, &s.block_token, &s.batch_token, &s.sampler_rows,
-	    &s.sampler_byte, &s.n_kv_copies, &s.max_zero};
+	struct datum *const absent[] = {&s.gradient_byte, &s.adapter_byte, &s.eager_policy_byte, &s.step_byte,
+	    &s.subgroup_byte, &s.subgroup_param, &s.bucket_byte, &s.bucket_param, &s.live_byte, &s.n_quantised_buffers,
+	    &s.workspace_byte, &s.expert_workspace_byte, &s.utilization, &s.other_byte, &s.block_token, &s.batch_token,
+	    &s.sampler_rows, &s.sampler_byte, &s.n_kv_copies, &s.max_zero};
 
 	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
 		*absent[i] = datum_absent();
@@ -126,8 +137,15 @@ megatron_core(void)
 static struct memory_job
 job_of(const struct model *m, const struct stack *stack, double batch, double seq)
 {
-	struct memory_job job = {.use = stack->use, .model = &m->workload, .stack = stack, .scheme = stack->scheme, .flash = true,
-	    .dtype = DTYPE_BF16, .weight_copies = 2, .recompute_n = 1, .loss = &losses[0]};
+	struct memory_job job = {.use = stack->use,
+	    .model = &m->workload,
+	    .stack = stack,
+	    .scheme = stack->scheme,
+	    .flash = true,
+	    .dtype = DTYPE_BF16,
+	    .weight_copies = 2,
+	    .recompute_n = 1,
+	    .loss = &losses[0]};
 
 	job.layout = (struct layout){.dp = 1, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1, .shard = 1};
 	job.batch = number(batch);
@@ -140,7 +158,7 @@ job_of(const struct model *m, const struct stack *stack, double batch, double se
 	return job;
 }
 
-/* --- saved tensors of one layer ------------------------------------------------------------------------------------------ */
+/* --- saved tensors of one layer ---------------------------------------------------------------------------------- */
 
 /* Tensors counted by hand for the layers of Megatron-Core and Transformer Engine, bytes per local token. */
 static const struct {
@@ -306,7 +324,7 @@ START_TEST(general_layers)
 }
 END_TEST
 
-/* --- pipelines ----------------------------------------------------------------------------------------------------------- */
+/* --- pipelines --------------------------------------------------------------------------------------------------- */
 
 START_TEST(in_flight)
 {
@@ -376,7 +394,7 @@ START_TEST(stated_stage_layers)
 }
 END_TEST
 
-/* --- parameters of a rank ------------------------------------------------------------------------------------------------ */
+/* --- parameters of a rank ---------------------------------------------------------------------------------------- */
 
 START_TEST(rank_parameters)
 {
@@ -412,7 +430,7 @@ START_TEST(adapter_parameters)
 }
 END_TEST
 
-/* --- whole budgets of Megatron-Core --------------------------------------------------------------------------------------- */
+/* --- whole budgets of Megatron-Core ------------------------------------------------------------------------------ */
 
 static const struct {
 	const char *what;
@@ -420,7 +438,7 @@ static const struct {
 	double seq, dp, tp, pp, vp, cp, ep;
 	enum recompute recompute;
 	unsigned modules;
-	int loss, stage; /* stage -1: the largest */
+	int loss, stage;     /* stage -1: the largest */
 	double states, peak; /* GiB, as computed by hand */
 } budgets[] = {
     {"Llama-3-8B", &llama3_8b, 8192, 8, 1, 1, 1, 1, 1, RECOMPUTE_NONE, 0, 0, -1, 56.091, 100.097},
@@ -431,10 +449,10 @@ static const struct {
     {"Llama-3-70B, interleaved", &llama3_70b, 8192, 2, 8, 4, 5, 1, 1, RECOMPUTE_NONE, 0, 0, -1, 25.378, 49.815},
     {"Qwen3-30B", &qwen3_30b, 4096, 8, 1, 1, 1, 1, 8, RECOMPUTE_NONE, 0, 0, -1, 71.514, 98.727},
     {"DeepSeek-V3", &deepseek_v3, 4096, 64, 1, 16, 1, 1, 64, RECOMPUTE_NONE, 0, 0, 1, 17.183, 123.614},
-    {"DeepSeek-V3, up-projections again", &deepseek_v3, 4096, 64, 1, 16, 1, 1, 64, RECOMPUTE_MODULES, BIT(MLA_UP_PROJ), 0, 1,
-	17.183, 93.192},
+    {"DeepSeek-V3, up-projections again", &deepseek_v3, 4096, 64, 1, 16, 1, 1, 64, RECOMPUTE_MODULES, BIT(MLA_UP_PROJ),
+        0, 1, 17.183, 93.192},
     {"DeepSeek-V3, more again", &deepseek_v3, 4096, 64, 1, 16, 1, 1, 64, RECOMPUTE_MODULES,
-	BIT(MLA_UP_PROJ) | BIT(MOE_ACT) | BIT(LAYERNORM), 0, 1, 17.183, 79.364},
+        BIT(MLA_UP_PROJ) | BIT(MOE_ACT) | BIT(LAYERNORM), 0, 1, 17.183, 79.364},
     {"DeepSeek-V3, full", &deepseek_v3, 4096, 64, 1, 16, 1, 1, 64, RECOMPUTE_FULL, 0, 0, 1, 17.183, 23.606},
     {"Llama-3-8B, long", &llama3_8b, 131072, 1, 1, 1, 1, 8, 1, RECOMPUTE_NONE, 0, 0, -1, 56.091, 148.040},
 };
@@ -447,8 +465,15 @@ START_TEST(megatron_budgets)
 
 	make_model(&m, budgets[_i].shape);
 	struct memory_job job = job_of(&m, &stack, 1, budgets[_i].seq);
-	job.layout = (struct layout){.dp = budgets[_i].dp, .tp = budgets[_i].tp, .pp = budgets[_i].pp, .vp = budgets[_i].vp,
-	    .cp = budgets[_i].cp, .ep = budgets[_i].ep, .etp = 1, .zero = 1, .sp = budgets[_i].tp > 1};
+	job.layout = (struct layout){.dp = budgets[_i].dp,
+	    .tp = budgets[_i].tp,
+	    .pp = budgets[_i].pp,
+	    .vp = budgets[_i].vp,
+	    .cp = budgets[_i].cp,
+	    .ep = budgets[_i].ep,
+	    .etp = 1,
+	    .zero = 1,
+	    .sp = budgets[_i].tp > 1};
 	job.layout.shard = job.layout.dp * job.layout.cp;
 	job.recompute = budgets[_i].recompute;
 	job.modules = budgets[_i].modules;
@@ -457,13 +482,15 @@ START_TEST(megatron_budgets)
 		memory_peak(NULL, &job, &use);
 	else
 		memory_stage_peak(&job, budgets[_i].stage, &use);
-	ck_assert_msg(fabs((use.weights + use.gradients + use.optimizer) / GIB - budgets[_i].states) < 0.00051, "%s: states %.5f",
-	    budgets[_i].what, (use.weights + use.gradients + use.optimizer) / GIB);
-	ck_assert_msg(fabs(use.total / GIB - budgets[_i].peak) < 0.00051, "%s: peak %.5f", budgets[_i].what, use.total / GIB);
+	ck_assert_msg(fabs((use.weights + use.gradients + use.optimizer) / GIB - budgets[_i].states) < 0.00051,
+	    "%s: states %.5f", budgets[_i].what, (use.weights + use.gradients + use.optimizer) / GIB);
+	ck_assert_msg(
+	    fabs(use.total / GIB - budgets[_i].peak) < 0.00051, "%s: peak %.5f", budgets[_i].what, use.total / GIB);
 }
 END_TEST
 
-/* In the first backward layer on top of the saved set, bytes per token: the buffers of that moment without workspaces. */
+/* In the first backward layer on top of the saved set, bytes per token: the buffers of that moment without workspaces.
+ */
 static const struct {
 	const struct shape *shape;
 	double cp, per_token;
@@ -488,8 +515,8 @@ START_TEST(megatron_transients)
 }
 END_TEST
 
-/* A ring of 8 on Llama-3-8B: the attention's forward needs 12 284 bytes beyond the MLP that was freed, less than the MLP's
- * own transient; with a thin MLP it is what remains. */
+/* A ring of 8 on Llama-3-8B: the attention's forward needs 12 284 bytes beyond the MLP that was freed, less than the
+ * MLP's own transient; with a thin MLP it is what remains. */
 START_TEST(ring_transient)
 {
 	struct stack stack = megatron_core();
@@ -514,8 +541,14 @@ static const struct {
 	bool primary;
 	double expect;
 } elements[] = {
-    {DTYPE_BF16, 2, false, 2}, {DTYPE_FP8, 2, false, 4}, {DTYPE_FP8, 1, false, 3}, {DTYPE_MXFP8, 2, false, 4.0625},
-    {DTYPE_NVFP4, 2, false, 3.125}, {DTYPE_FP8, 2, true, 2}, {DTYPE_FP8, 1, true, 1}, {DTYPE_MXFP8, 2, true, 2.0625},
+    {DTYPE_BF16, 2, false, 2},
+    {DTYPE_FP8, 2, false, 4},
+    {DTYPE_FP8, 1, false, 3},
+    {DTYPE_MXFP8, 2, false, 4.0625},
+    {DTYPE_NVFP4, 2, false, 3.125},
+    {DTYPE_FP8, 2, true, 2},
+    {DTYPE_FP8, 1, true, 1},
+    {DTYPE_MXFP8, 2, true, 2.0625},
     {DTYPE_FP32, 2, false, 4},
 };
 
@@ -538,9 +571,10 @@ START_TEST(quantised_weights)
 }
 END_TEST
 
-/* --- published budgets of other frameworks --------------------------------------------------------------------------------- */
+/* --- published budgets of other frameworks ----------------------------------------------------------------------- */
 
-/* torchtitan, Llama-3-8B on 8 H100 (benchmarks/llama3_h100_202412_torchtitan.md): 77.0 GiB compiled, 82.4 eager measured. */
+/* torchtitan, Llama-3-8B on 8 H100 (benchmarks/llama3_h100_202412_torchtitan.md): 77.0 GiB compiled, 82.4 eager
+ * measured. */
 static const struct {
 	double dp, batch;
 	enum recompute recompute;
@@ -687,7 +721,7 @@ START_TEST(korthikanti)
 }
 END_TEST
 
-/* --- states ---------------------------------------------------------------------------------------------------------------- */
+/* --- states ------------------------------------------------------------------------------------------------------ */
 
 static const struct {
 	int zero;
@@ -722,10 +756,14 @@ static const struct {
 	enum optimizer optimizer;
 	double expect;
 } optimizers[] = {
-    {STATES_MIXED, DTYPE_BF16, OPTIMIZER_ADAM, 12}, {STATES_FP32, DTYPE_BF16, OPTIMIZER_ADAM, 8},
-    {STATES_PURE, DTYPE_BF16, OPTIMIZER_ADAM, 4}, {STATES_MIXED, DTYPE_FP32, OPTIMIZER_ADAM, 8},
-    {STATES_MIXED, DTYPE_BF16, OPTIMIZER_ADAM8BIT, 4 + 2 + 8 / 2048.0}, {STATES_MIXED, DTYPE_BF16, OPTIMIZER_SGD, 4},
-    {STATES_MIXED, DTYPE_BF16, OPTIMIZER_MOMENTUM, 8}, {STATES_PURE, DTYPE_BF16, OPTIMIZER_LION, 2},
+    {STATES_MIXED, DTYPE_BF16, OPTIMIZER_ADAM, 12},
+    {STATES_FP32, DTYPE_BF16, OPTIMIZER_ADAM, 8},
+    {STATES_PURE, DTYPE_BF16, OPTIMIZER_ADAM, 4},
+    {STATES_MIXED, DTYPE_FP32, OPTIMIZER_ADAM, 8},
+    {STATES_MIXED, DTYPE_BF16, OPTIMIZER_ADAM8BIT, 4 + 2 + 8 / 2048.0},
+    {STATES_MIXED, DTYPE_BF16, OPTIMIZER_SGD, 4},
+    {STATES_MIXED, DTYPE_BF16, OPTIMIZER_MOMENTUM, 8},
+    {STATES_PURE, DTYPE_BF16, OPTIMIZER_LION, 2},
 };
 
 START_TEST(optimizer_states)
@@ -744,7 +782,7 @@ START_TEST(optimizer_states)
 }
 END_TEST
 
-/* --- serving ---------------------------------------------------------------------------------------------------------------- */
+/* --- serving ----------------------------------------------------------------------------------------------------- */
 
 /* vLLM log, Llama-2-7B on an A100 80 GB: 117 616 tokens reported; 118 240 computed by hand. */
 START_TEST(vllm_pool)
@@ -773,7 +811,8 @@ END_TEST
 /* gpt-oss-120b in its own MXFP4 experts: 60.77 GiB computed from the model card, 60.8 published. */
 START_TEST(mxfp4_weights)
 {
-	static const struct shape gpt_oss = {36, 2880, 64, 8, 64, 0, 201088, .experts = 128, .top_k = 4, .expert_width = 2880};
+	static const struct shape gpt_oss = {
+	    36, 2880, 64, 8, 64, 0, 201088, .experts = 128, .top_k = 4, .expert_width = 2880};
 	struct stack stack = plain_stack();
 	struct memory_use use;
 	struct model m;
@@ -784,13 +823,13 @@ START_TEST(mxfp4_weights)
 	job.kv_elem_byte = 2;
 	job.block_token = number(1);
 	job.batch_token = datum_absent();
-	job.quant = QUANT_MXFP4;
+	memory_quantise(&job, QUANT_MXFP4);
 	memory_peak(NULL, &job, &use);
 	ck_assert_double_eq_tol(use.weights / GIB, 60.77, 0.1);
 }
 END_TEST
 
-/* --- bare numbers ------------------------------------------------------------------------------------------------------------ */
+/* --- bare numbers ------------------------------------------------------------------------------------------------ */
 
 START_TEST(checkpointing)
 {
@@ -817,7 +856,7 @@ START_TEST(sharing)
 }
 END_TEST
 
-/* --- the verdict --------------------------------------------------------------------------------------------------------------- */
+/* --- the verdict ------------------------------------------------------------------------------------------------- */
 
 START_TEST(verdicts)
 {
@@ -836,7 +875,7 @@ START_TEST(verdicts)
 }
 END_TEST
 
-/* --- the sheet changes nothing --------------------------------------------------------------------------------------------------- */
+/* --- the sheet changes nothing ----------------------------------------------------------------------------------- */
 
 START_TEST(same_with_a_sheet)
 {
@@ -891,6 +930,176 @@ START_TEST(monotone)
 }
 END_TEST
 
+/* --- searches ------------------------------------------------------------------------------------------------------
+ */
+
+/* The shortcut over stages gives what all stages give. */
+START_TEST(peak_is_over_all_stages)
+{
+	static const struct shape *const shapes[] = {&llama3_8b, &llama3_70b, &deepseek_v3, &kimi_k2};
+	const struct stack core = megatron_core(), other = megatron_2022();
+
+	for (int i = 0; i < 4; i++)
+		for (int pp = 1; pp <= 16; pp++)
+			for (int vp = 1; vp <= 2; vp++)
+				for (int s = 0; s < 2; s++) {
+					struct memory_use use;
+					struct model m;
+					double largest = 0;
+					make_model(&m, shapes[i]);
+					struct memory_job job = job_of(&m, s ? &other : &core, 1, 4096);
+					job.layout.pp = pp;
+					job.layout.vp = pp > 1 ? vp : 1;
+					for (int stage = 0; stage < pp; stage++)
+						largest = fmax(largest, memory_stage_peak(&job, stage, &use));
+					ck_assert_double_eq(memory_peak(NULL, &job, NULL), largest);
+				}
+}
+END_TEST
+
+static struct memory_job
+searched(const struct model *m, const struct stack *stack)
+{
+	struct memory_job job = job_of(m, stack, 1, 4096);
+
+	job.layout.dp = job.layout.shard = 8;
+	job.card_byte = number(79.2 * GIB);
+	return job;
+}
+
+static struct stack
+searchable(void)
+{
+	struct stack s = megatron_core();
+
+	s.tensor = s.sequence = s.pipeline = s.context = s.expert = true;
+	s.max_zero = number(1);
+	return s;
+}
+
+static enum verdict
+verdict_of(const struct memory_job *job)
+{
+	return memory_verdict(job, memory_peak(NULL, job, NULL));
+}
+
+START_TEST(largest_of_each)
+{
+	const struct stack stack = searchable();
+	struct model m;
+
+	make_model(&m, &llama3_8b);
+	struct memory_job job = searched(&m, &stack);
+	job.layout.tp = 4;
+	job.layout.sp = true;
+	job.layout.zero = 1;
+	const double batch = fit_largest_batch(&job), seq = fit_longest_sequence(&job);
+	ck_assert_double_ge(batch, 1);
+	job.batch = number(batch);
+	ck_assert_int_eq(verdict_of(&job), FITS);
+	job.batch = number(batch + 1);
+	ck_assert_int_ne(verdict_of(&job), FITS);
+	job.batch = number(1);
+	job.seq = number(seq);
+	ck_assert_int_eq(verdict_of(&job), FITS);
+	job.seq = number(seq + 128);
+	ck_assert_int_ne(verdict_of(&job), FITS);
+	job.card_byte = number(1e9);
+	ck_assert_double_eq(fit_largest_batch(&job), 0);
+	ck_assert_double_eq(fit_longest_sequence(&job), 0);
+}
+END_TEST
+
+START_TEST(fewest_gpus)
+{
+	static const struct shape *const shapes[] = {&llama3_8b, &llama3_70b, &qwen3_30b, &deepseek_v3};
+	const struct stack stack = searchable();
+	struct memory_fix fewest;
+	double last = 0;
+
+	for (int i = 0; i < 4; i++) {
+		struct model m;
+		make_model(&m, shapes[i]);
+		struct memory_job job = searched(&m, &stack);
+		job.layout.zero = 1;
+		ck_assert(fit_fewest_gpus(&job, 8, &fewest));
+		ck_assert_int_eq(verdict_of(&fewest.job), FITS);
+		ck_assert_double_eq(fit_gpus(&fewest.job.layout), fewest.n_gpus);
+		ck_assert_double_le(fewest.job.layout.tp, 8);
+		if (i != 2) {
+			ck_assert_double_gt(fewest.n_gpus, last);
+			last = fewest.n_gpus;
+		}
+	}
+	struct model m;
+	make_model(&m, &llama3_8b);
+	struct memory_job job = searched(&m, &stack);
+	job.card_byte = number(1e8);
+	ck_assert(!fit_fewest_gpus(&job, 8, &fewest));
+}
+END_TEST
+
+/* Every change that is named does make it fit, and those on fewer GPUs come first. */
+START_TEST(fixes)
+{
+	static const struct shape *const shapes[] = {&llama3_8b, &llama3_70b, &qwen3_30b};
+	const struct stack stack = searchable();
+	struct memory_fix list[8];
+
+	for (int i = 0; i < 3; i++) {
+		struct model m;
+		make_model(&m, shapes[i]);
+		struct memory_job job = searched(&m, &stack);
+		job.layout.tp = 2;
+		ck_assert_int_ne(verdict_of(&job), FITS);
+		const int n = fit_fixes(&job, 8, list, 8);
+		ck_assert_int_gt(n, 0);
+		for (int k = 0; k < n; k++) {
+			ck_assert_int_eq(verdict_of(&list[k].job), FITS);
+			ck_assert(list[k].change[0]);
+			if (k > 0)
+				ck_assert_double_ge(list[k].n_gpus, list[k - 1].n_gpus);
+		}
+	}
+}
+END_TEST
+
+START_TEST(layout_text)
+{
+	struct layout l = {.dp = 4, .tp = 8, .pp = 1, .vp = 1, .cp = 2, .ep = 1, .etp = 1, .zero = 1, .sp = true};
+	char text[80];
+
+	fit_layout_text(&l, text, sizeof text);
+	ck_assert_str_eq(text, "dp=4,tp=8,cp=2,zero=1,sp");
+	l = (struct layout){.dp = 1, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1};
+	fit_layout_text(&l, text, sizeof text);
+	ck_assert_str_eq(text, "dp=1");
+}
+END_TEST
+
+/* What has no rule is refused, not counted by something near. */
+START_TEST(rules)
+{
+	const struct stack stack = megatron_core();
+	struct model m;
+
+	make_model(&m, &llama3_8b);
+	struct memory_job job = job_of(&m, &stack, 1, 4096);
+	ck_assert(!memory_lacks_rule(&job));
+	m.blocks[0].mixer = MIXER_MAMBA;
+	ck_assert(memory_lacks_rule(&job));
+	job.use = STACK_INFER;
+	ck_assert(!memory_lacks_rule(&job));
+	m.workload.kind = MODEL_ENCODER;
+	ck_assert(memory_lacks_rule(&job));
+	make_model(&m, &mixtral);
+	job = job_of(&m, &stack, 1, 4096);
+	ck_assert(!memory_lacks_rule(&job));
+	job.lora_rank = number(8);
+	ck_assert(memory_lacks_rule(&job));
+}
+END_TEST
+
 Suite *memory_suite(void);
 
 #define LOOP(test, table) tcase_add_loop_test(c, test, 0, sizeof table / sizeof *table)
@@ -928,6 +1137,12 @@ memory_suite(void)
 	tcase_add_test(c, verdicts);
 	tcase_add_test(c, same_with_a_sheet);
 	tcase_add_test(c, monotone);
+	tcase_add_test(c, peak_is_over_all_stages);
+	tcase_add_test(c, largest_of_each);
+	tcase_add_test(c, fewest_gpus);
+	tcase_add_test(c, fixes);
+	tcase_add_test(c, layout_text);
+	tcase_add_test(c, rules);
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -285,6 +285,7 @@ static const struct {
     {SMALLEST "prices: [{usd_per_hour: $3, on: 2024, source: x}]\n", "'$3' is not a number"},
     {SMALLEST "prices: [{usd_per_hour: -3, on: 2024, source: x}]\n", "-3 is negative"},
     {SMALLEST "prices: [{usd_per_hour: 3}]\n", "a price needs the key 'source'"},
+    {SMALLEST "prices: [{usd_per_hour: 3, on: 2024, source: x, per: nod}]\n", "a price is per node or per gpu"},
     {SMALLEST "sparsity: 20\n", "20 is absurdly large: at most 4"},
 };
 

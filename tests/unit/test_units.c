@@ -69,7 +69,11 @@ unit_worth(const struct row *row)
 		const size_t n = strlen(bases[i].text), m = strlen(above);
 		if (m < n || strcmp(above + m - n, bases[i].text) != 0)
 			continue;
-		return prefix_worth(above, m - n) * bases[i].worth / (strcmp(below, "h") == 0 ? 3600 : 1);
+		const double under = strcmp(below, "h") == 0 ? 3600
+		    : strcmp(below, "kWh") == 0              ? 3.6e6
+		    : strcmp(below, "MWh") == 0              ? 3.6e9
+							     : 1;
+		return prefix_worth(above, m - n) * bases[i].worth / under;
 	}
 	ck_abort_msg("the unit '%s' is not known", row->text);
 	return NAN;
@@ -110,7 +114,7 @@ START_TEST(every_unit_is_read)
 			ck_assert_msg(fabs(value - wanted) <= 2 * DBL_EPSILON * fabs(wanted), "%s is %.17g, not %.17g", text, value,
 			    wanted);
 		}
-	if (row->quantity != Q_PER_HOUR) {
+	if (row->quantity != Q_PER_HOUR && row->quantity != Q_PER_ENERGY) {
 		const char *stroke = strchr(row->text, '/');
 		ck_assert_str_eq(stroke ? stroke : "", unit_below(row->quantity));
 	}
@@ -131,7 +135,8 @@ START_TEST(every_unit_is_written)
 	    [Q_POWER] = "x_watt",
 	    [Q_MONEY] = "x_usd",
 	    [Q_DENSITY] = "x_flop_per_byte",
-	    [Q_PER_HOUR] = "x_usd_per_s"};
+	    [Q_PER_HOUR] = "x_usd_per_s",
+	    [Q_PER_ENERGY] = "x_usd_per_joule"};
 	const struct row *row = &rows[_i];
 	const char *name = names[row->quantity];
 	const double value = 3 * unit_worth(row);
@@ -338,6 +343,7 @@ static const struct {
 } accepted[] = {
     {"$3.50/h", Q_PER_HOUR, 3.5 / 3600},
     {"3.50usd/h", Q_PER_HOUR, 3.5 / 3600},
+    {"$0.12/kWh", Q_PER_ENERGY, 0.12 / 3.6e6},
     {"$3.50", Q_MONEY, 3.5},
     {"$2kusd", Q_MONEY, 2000},
     {"20%", Q_NUMBER, 0.2},
@@ -359,7 +365,8 @@ START_TEST(quantities_are_read)
 	double value;
 
 	ck_assert_msg(quantity_read(accepted[_i].text, accepted[_i].q, &value, &fault), "%s: %s", accepted[_i].text, fault.what);
-	ck_assert_msg(value == accepted[_i].value, "%s is %.17g", accepted[_i].text, value);
+	ck_assert_msg(fabs(value - accepted[_i].value) <= 2 * DBL_EPSILON * fabs(accepted[_i].value), "%s is %.17g",
+	    accepted[_i].text, value);
 }
 END_TEST
 
@@ -383,6 +390,10 @@ static const struct {
 	const char *text;
 } written[] = {
     {"x_byte", 0, "0 B"},
+    {"x_s", 0, "0 s"},
+    {"x_flop_per_s", 0, "0 FLOP/s"},
+    {"x_byte_per_s", 0, "0 B/s"},
+    {"x_watt", 0, "0 W"},
     {"x_byte", 1023, "1023 B"},
     {"x_byte", 1024, "1 KiB"},
     {"x_byte", 85e9, "79.2 GiB"},
@@ -434,6 +445,8 @@ START_TEST(si_beside_iec)
 
 	ck_assert_str_eq(bytes_write_si(154e9, buf, sizeof buf), "154 GB");
 	ck_assert_str_eq(bytes_write_si(1500, buf, sizeof buf), "1.5 kB");
+	ck_assert_str_eq(bytes_write_si(NAN, buf, sizeof buf), "-");
+	ck_assert_str_eq(bytes_write_si(INFINITY, buf, sizeof buf), "unlimited");
 	ck_assert_str_eq(value_write_digits("x_byte", 85e9, 6, buf, sizeof buf), "79.1624 GiB");
 }
 END_TEST

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge checkpoint: how often to checkpoint, and what goodput is left. */
+#include "cli/shape.h"
+#include "cli/tiers.h"
+#include "cli/values.h"
+#include "data/reliability.h"
+#include "ridge/params.h"
+#include "ridge/reliability.h"
+
+#include <string.h>
+
+#define CHECKPOINT_OPTIONS(X)                                                                                          \
+	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs of the job")                                          \
+	X(0, mtbf, "mtbf", "mtbf", TIME, "TIME", "", NULL, "mean time between failures of the whole job")              \
+	X(0, gpu_mtbf, "gpu-mtbf", "gpu_mtbf", TIME, "TIME", "", NULL, "of one GPU with its part of the node: 50000h") \
+	X(0, mtbf_source, "mtbf-source", "mtbf_source", WORD, "NAME", "reliability", NULL,                             \
+	    "a published run, from the database or a file: llama3-405b")                                               \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model that is trained: its parameters")         \
+	X('p', params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")             \
+	X(0, bytes_per_param, "bytes-per-param", "bytes_per_param", SIZE, "SIZE", "", "14B",                           \
+	    "saved of each: 14B are 16-bit weights, fp32 masters and both moments of Adam")                            \
+	X(0, size, "size", "size", SIZE, "SIZE", "", NULL, "bytes of a checkpoint, instead of a model")                \
+	X(0, storage, "storage", "storage", WORD, "[Nx]NAME|RATE", "link", NULL,                                       \
+	    "written to: storage of the database, several of it (64xnvme-gen4), or a rate")                            \
+	X(0, write, "write", "write", TIME, "TIME", "", NULL, "time to write a checkpoint, instead of size and storage") \
+	X(0, stall, "stall", "stall", TIME, "TIME", "", NULL,                                                          \
+	    "asynchronous writes: computing stops only so long, for the copy to the host")                             \
+	X(0, restart, "restart", "restart", TIME, "TIME", "", "0s", "from a failure until computing goes on")          \
+	X(0, interval, "interval", "interval", TIME, "TIME", "", NULL, "computing between two checkpoints (default: the best)") \
+	X(0, target, "target", "target", NUMBER, "FRACTION", "", NULL,                                                 \
+	    "most that writing and lost work may cost; exit status 1 above it")                                        \
+	X(0, run, "run", "run", TIME, "TIME", "", NULL, "time of the whole run without failures")                      \
+	X(0, repair, "repair", "repair", TIME, "TIME", "", NULL, "of a failed node: how many spares are needed")       \
+	X(0, gpus_per_node, "gpus-per-node", "gpus_per_node", COUNT, "N", "", "8", "that fail and are repaired together") \
+	X(0, spares, "spares", "spares", COUNT, "N", "", NULL, "spare nodes that there are")                           \
+	X(0, risk, "risk", "risk", NUMBER, "FRACTION", "", "1%", "of the time in which spares may run out")
+
+struct checkpoint_in {
+	CHECKPOINT_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct checkpoint_in
+static const struct option checkpoint_options[] = {CHECKPOINT_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+/* --- what must be known ---------------------------------------------------------------------------------- */
+
+static bool
+check_mtbf(struct run *r, const struct checkpoint_in *in)
+{
+	const int n = datum_given(in->mtbf) + datum_given(in->gpu_mtbf) + (in->mtbf_source.text != NULL);
+
+	if (n == 0)
+		return run_refuse(r, (struct source){0}, "how often does something fail?",
+		    "there is no figure that holds everywhere: give --mtbf 12h (of the job), --gpu-mtbf 50000h, or name a "
+		    "published run: --mtbf-source llama3-405b");
+	if (n > 1)
+		return run_refuse(r, datum_given(in->mtbf) ? in->mtbf.from : in->gpu_mtbf.from,
+		    "--mtbf, --gpu-mtbf and --mtbf-source exclude each other", "give one of them");
+	if (!datum_given(in->mtbf) && !datum_given(in->gpus))
+		return run_refuse(r, (struct source){0}, "how many GPUs?", "add for example --gpus 1024");
+	if (datum_given(in->mtbf) && datum_given(in->repair) && !datum_given(in->gpus))
+		return run_refuse(r, in->repair.from, "spares for how many nodes?", "add for example --gpus 1024");
+	return true;
+}
+
+static bool
+check_write(struct run *r, const struct checkpoint_in *in)
+{
+	const bool sized = in->model.text || datum_given(in->params) || datum_given(in->size);
+
+	if ((in->model.text != NULL) + datum_given(in->params) + datum_given(in->size) > 1)
+		return run_refuse(r, datum_given(in->size) ? in->size.from : in->params.from,
+		    "a model, --params and --size exclude each other", "give one of them");
+	if (datum_given(in->write) && in->storage.text)
+		return run_refuse(r, in->write.from, "--write and --storage exclude each other", "a measured time is better");
+	if (!datum_given(in->write) && !(sized && in->storage.text))
+		return run_refuse(r, (struct source){0}, "how long does a checkpoint take to write?",
+		    "give --write 60s, or a size and where it goes: --params 7e9 --storage 2GB/s");
+	return true;
+}
+
+static bool
+check(struct run *r, const struct checkpoint_in *in)
+{
+	if (!check_mtbf(r, in) || !check_write(r, in))
+		return false;
+	if (datum_given(in->spares) && !datum_given(in->repair))
+		return run_refuse(r, in->spares.from, "how long is a node away?", "add for example --repair 24h");
+	return run_positive(r, "mtbf", in->mtbf) & run_positive(r, "gpu-mtbf", in->gpu_mtbf) &
+	    run_positive(r, "write", in->write) & run_positive(r, "stall", in->stall) &
+	    run_positive(r, "interval", in->interval) & run_positive(r, "run", in->run) &
+	    run_positive(r, "repair", in->repair) & run_positive(r, "size", in->size) &
+	    run_inside(r, "target", in->target) & run_inside(r, "risk", in->risk) & run_whole(r, "gpus", in->gpus, 1) &
+	    run_whole(r, "params", in->params, 1) & run_whole(r, "gpus-per-node", in->gpus_per_node, 1) &
+	    run_whole(r, "spares", in->spares, 0);
+}
+
+/* --- failures -------------------------------------------------------------------------------------------- */
+
+/* Of one GPU, from a published run. */
+static bool
+show_published(struct run *r, const struct checkpoint_in *in, double *gpu_mtbf)
+{
+	struct sheet *sh = r->sheet;
+	const char *said;
+	const struct reliability *published =
+	    database_reliability(r->database, r->arena, r->diag, in->mtbf_source.text, in->mtbf_source.from, &said);
+
+	if (!published)
+		return false;
+	if (said)
+		run_assume(r, "%s", said);
+	CALL(sh, gpu_mtbf_s, published_mtbf(sh, published));
+	SHOW(sh, gpu_mtbf_s, arena_printf(r->arena, "between failures of a GPU, as in %s", published->name));
+	*gpu_mtbf = gpu_mtbf_s;
+	return true;
+}
+
+static bool
+show_mtbf(struct run *r, const struct checkpoint_in *in, double *mtbf)
+{
+	struct sheet *sh = r->sheet;
+
+	if (datum_given(in->mtbf)) {
+		TAKE(sh, mtbf_s, in->mtbf);
+		SHOW(sh, mtbf_s, "between failures of the job");
+		*mtbf = mtbf_s;
+	} else {
+		double gpu_mtbf_s = in->gpu_mtbf.value;
+		if (in->mtbf_source.text && !show_published(r, in, &gpu_mtbf_s))
+			return false;
+		TAKE(sh, n_gpus, in->gpus);
+		CALL(sh, mtbf_s, job_mtbf(sh, gpu_mtbf_s, n_gpus));
+		SHOW(sh, mtbf_s, "between failures of the job");
+		*mtbf = mtbf_s;
+	}
+	const double mtbf_s = *mtbf;
+	CALL(sh, n_failures_per_day, failures_per_day(sh, mtbf_s));
+	SHOW(sh, n_failures_per_day, "failures a day");
+	return true;
+}
+
+/* --- writing --------------------------------------------------------------------------------------------- */
+
+static bool
+show_size(struct run *r, const struct checkpoint_in *in, double *size)
+{
+	struct sheet *sh = r->sheet;
+
+	*size = NAN;
+	if (datum_given(in->size)) {
+		TAKE(sh, size_byte, in->size);
+		*size = size_byte;
+	} else if (in->model.text || datum_given(in->params)) {
+		double n_params;
+		if (in->model.text) {
+			const struct workload *w = run_model(r, in->model);
+			if (!w)
+				return false;
+			SET_CALL(sh, n_params, model_params(sh, w));
+		} else {
+			TAKE(sh, stated_param, in->params);
+			SET(sh, n_params, stated_param);
+		}
+		TAKE(sh, stored_byte_per_param, in->bytes_per_param);
+		CALL(sh, size_byte, checkpoint_bytes(sh, n_params, stored_byte_per_param));
+		*size = size_byte;
+	} else
+		return true;
+	const double size_byte = *size;
+	(void)size_byte;
+	SHOW(sh, size_byte, "a checkpoint");
+	return true;
+}
+
+static bool
+show_write(struct run *r, const struct checkpoint_in *in, double size_byte, double *write)
+{
+	struct sheet *sh = r->sheet;
+	struct tier tier;
+
+	if (datum_given(in->write)) {
+		TAKE(sh, write_s, in->write);
+		SHOW(sh, write_s, "writing it");
+		*write = write_s;
+		return true;
+	}
+	if (!tier_read(r, in->storage, &tier))
+		return false;
+	if (!datum_given(tier.write)) {
+		diag_error(r->diag, in->storage.from, "the rate at which %s is written is not in the database", tier.name);
+		diag_hint(r->diag, "give what yours does: --storage 2GB/s");
+		return false;
+	}
+	TAKE(sh, unit_write_byte_per_s, tier.write);
+	SHOW(sh, unit_write_byte_per_s, tier.n_units.value > 1 ? "each writes" : "storage writes");
+	TAKE(sh, n_writers, tier.n_units);
+	CALL(sh, write_s, checkpoint_write(sh, size_byte, unit_write_byte_per_s, n_writers));
+	SHOW(sh, write_s, "writing it");
+	*write = write_s;
+	return true;
+}
+
+/* --- the best interval ----------------------------------------------------------------------------------- */
+
+static double
+show_intervals(struct run *r, const struct checkpoint_in *in, const struct failing *f)
+{
+	struct sheet *sh = r->sheet;
+	double interval_s;
+
+	TAKE(sh, stall_s, f->stall_s);
+	if (datum_given(in->stall))
+		SHOW(sh, stall_s, "computing stops for");
+	TAKE(sh, job_mtbf_s, f->mtbf_s);
+	CALL(sh, young_s, young_interval(sh, stall_s, job_mtbf_s));
+	SHOW(sh, young_s, "best interval, Young");
+	CALL(sh, daly_s, daly_interval(sh, stall_s, job_mtbf_s));
+	SHOW(sh, daly_s, "best interval, Daly");
+	CALL(sh, overhead_frac, interval_overhead(sh, stall_s, young_s, job_mtbf_s));
+	SHOW(sh, overhead_frac, "writing and lost work, at Young's");
+	if (datum_given(in->interval)) {
+		TAKE(sh, stated_s, in->interval);
+		SHOW(sh, stated_s, "the interval asked for");
+		SET(sh, interval_s, stated_s);
+	} else
+		SET(sh, interval_s, daly_s);
+	/* the next write begins when the one before it has ended */
+	if (f->durable_s.value > interval_s)
+		run_warn(r, "a checkpoint takes longer to write than the interval: storage is too slow for it");
+	return interval_s;
+}
+
+static void
+show_goodput(struct run *r, const struct checkpoint_in *in, const struct failing *f, double interval_s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, goodput_frac, goodput(sh, f, interval_s));
+	SHOW(sh, goodput_frac, datum_given(in->interval) ? "goodput at that interval" : "goodput at Daly's");
+	TAKE(sh, pause_s, f->stall_s);
+	CALL(sh, write_frac, write_share(sh, pause_s, interval_s));
+	SHOW(sh, write_frac, "  checkpoints take about");
+	CALL(sh, lost_frac, lost_share(sh, f, interval_s));
+	SHOW(sh, lost_frac, "  lost work");
+	TAKE(sh, restart_s, in->restart);
+	TAKE(sh, mean_s, f->mtbf_s);
+	CALL(sh, restart_frac, restart_share(sh, restart_s, mean_s));
+	SHOW(sh, restart_frac, "  restarts");
+	TAKE(sh, durable_s, f->durable_s);
+	CALL(sh, busy_frac, storage_busy(sh, durable_s, interval_s));
+	SHOW(sh, busy_frac, "storage is busy with it");
+	if (datum_given(in->run)) {
+		TAKE(sh, run_s, in->run);
+		CALL(sh, wall_s, run_wall(sh, run_s, goodput_frac));
+		SHOW(sh, wall_s, "the whole run takes");
+		CALL(sh, n_failures, run_failures(sh, wall_s, mean_s));
+		SHOW(sh, n_failures, "failures on the way");
+	}
+}
+
+/* What would reach the target at its best interval. */
+static enum answer
+show_target(struct run *r, const struct checkpoint_in *in, const struct failing *f, double size_byte, double interval_s)
+{
+	struct sheet *sh = r->sheet;
+	char buf[40];
+
+	if (!datum_given(in->target))
+		return ANSWERED;
+	TAKE(sh, target_frac, in->target);
+	TAKE(sh, failing_s, f->mtbf_s);
+	TAKE(sh, stop_s, f->stall_s);
+	CALL(sh, cost_frac, interval_overhead(sh, stop_s, interval_s, failing_s));
+	SHOW(sh, cost_frac, "writing and lost work cost");
+	CALL(sh, needed_s, write_for_overhead(sh, target_frac, failing_s));
+	SHOW(sh, needed_s, "stop that the target allows");
+	if (!isnan(size_byte) && !datum_given(in->stall)) {
+		CALL(sh, needed_byte_per_s, bandwidth_for_write(sh, size_byte, needed_s));
+		SHOW(sh, needed_byte_per_s, "bandwidth for it");
+	}
+	const bool met = cost_frac <= target_frac;
+	TELL(sh, verdict, "verdict",
+	    arena_printf(r->arena, "%s %s", met ? "meets" : "misses",
+	        value_write("x_frac", target_frac, buf, sizeof buf)));
+	return met ? ANSWERED : ANSWERED_NO;
+}
+
+/* --- spares ---------------------------------------------------------------------------------------------- */
+
+static enum answer
+show_spares(struct run *r, const struct checkpoint_in *in, double mtbf_s)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!datum_given(in->repair))
+		return ANSWERED;
+	TAKE(sh, n_job_gpus, in->gpus);
+	TAKE(sh, n_gpus_per_node, in->gpus_per_node);
+	CALL(sh, n_nodes, node_count(sh, n_job_gpus, n_gpus_per_node));
+	TAKE(sh, repair_s, in->repair);
+	CALL(sh, n_mean, nodes_in_repair(sh, mtbf_s, repair_s));
+	SHOW(sh, n_mean, "nodes in repair, on average");
+	TAKE(sh, risk_frac, in->risk);
+	TAKE(sh, n_spares, datum_given(in->spares) ? in->spares.value : spares_needed(n_mean, risk_frac));
+	SHOW(sh, n_spares, datum_given(in->spares) ? "spare nodes" : "spare nodes needed");
+	TAKE(sh, shortage_frac, shortage(n_mean, n_spares));
+	SHOW(sh, shortage_frac, "of the time too few");
+	CALL(sh, spare_frac, spare_share(sh, n_spares, n_nodes));
+	SHOW(sh, spare_frac, "spares over nodes");
+	const bool enough = shortage_frac <= risk_frac;
+	if (datum_given(in->spares))
+		TELL(sh, spares_verdict, "spares", enough ? "yes: enough" : "no: too few");
+	return enough ? ANSWERED : ANSWERED_NO;
+}
+
+/* --- the command ----------------------------------------------------------------------------------------- */
+
+static enum answer
+checkpoint_run(struct run *r, const void *input)
+{
+	const struct checkpoint_in *in = input;
+	double mtbf_s, size_byte, write_s;
+
+	if (!check(r, in))
+		return REFUSED;
+	r->title = datum_given(in->gpus) ? arena_printf(r->arena, "Checkpoints of %g GPUs", in->gpus.value) : "Checkpoints";
+	if (!show_mtbf(r, in, &mtbf_s) || !show_size(r, in, &size_byte) || !show_write(r, in, size_byte, &write_s))
+		return REFUSED;
+	if (datum_given(in->stall) && in->stall.value > write_s) {
+		run_refuse(r, in->stall.from, "an asynchronous write that stops longer than it writes",
+		    "--stall is the copy to the host's memory");
+		return REFUSED;
+	}
+	const struct datum written = {write_s, {NULL, 0, 0, NULL, false}};
+	const struct failing f = {.mtbf_s = {mtbf_s, {NULL, 0, 0, NULL, false}},
+	    .stall_s = datum_given(in->stall) ? in->stall : written,
+	    .durable_s = written,
+	    .restart_s = in->restart};
+	const double interval_s = show_intervals(r, in, &f);
+	show_goodput(r, in, &f, interval_s);
+	const enum answer target = show_target(r, in, &f, size_byte, interval_s);
+	const enum answer spares = show_spares(r, in, mtbf_s);
+	return target > spares ? target : spares;
+}
+
+static const struct option_group checkpoint_groups[] = {OPTION_GROUP(checkpoint_options, 0)};
+
+static const struct example checkpoint_examples[] = {
+    {"checkpoint --gpus 64 --gpu-mtbf 50000h --write 60s", "how often, and what it costs", 0},
+    {"checkpoint llama3.1-405b --gpus 16384 --mtbf-source llama3-405b --storage 2TB/s --restart 10min --run 54d",
+        "as often as a published run was interrupted", 0},
+    {"checkpoint llama3-70b --gpus 1024 --mtbf-source llama3-405b --storage 16xnvme-gen4 --stall 3s --restart 10min",
+        "asynchronous writes to the nodes' own disks", 0},
+    {"checkpoint --params 7e9 --gpus 256 --gpu-mtbf 50000h --storage 0.5GB/s --target 1%", "is the storage fast enough?", 1},
+    {"checkpoint --gpus 4096 --gpu-mtbf 50000h --write 60s --repair 48h", "how many spare nodes?", 0},
+};
+
+const struct command checkpoint_command = {
+    .name = "checkpoint",
+    .section = "How many, and how much?",
+    .summary = "how often to checkpoint, and what goodput is left",
+    .operands = "model",
+    .usage = "[MODEL|JOB]",
+    .groups = checkpoint_groups,
+    .n_groups = sizeof checkpoint_groups / sizeof *checkpoint_groups,
+    .examples = checkpoint_examples,
+    .n_examples = sizeof checkpoint_examples / sizeof *checkpoint_examples,
+    .input_size = sizeof(struct checkpoint_in),
+    .run = checkpoint_run,
+};

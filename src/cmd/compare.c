@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ridge/compare.h"
+#include "cli/measure.h"
+#include "engine/rank.h"
+
+#include <string.h>
+
+#define COMPARE_OPTIONS(X)                                                                                             \
+	X(0, baseline, "baseline", "baseline", WORDS, "VALUE,...|FILE", "file", NULL,                                  \
+	    "earlier measurement, repeated ones apart by commas, or a file of numbers")                                \
+	X(0, current, "current", "current", WORDS, "VALUE,...|FILE", "file", NULL, "the measurement to judge")         \
+	X(0, column, "column", "column", WORD, "COLUMN", "", NULL, "of the files, when they have several")             \
+	X('t', threshold, "threshold", "threshold", NUMBER, "FRACTION", "", "0.2",                                     \
+	    "change for the worse that is a regression: exit status 1 above it")                                       \
+	X(0, better, "better", "better", CHOICE, "WHICH", "higher|lower", NULL,                                        \
+	    "what is better (default: lower for times and sizes, higher for rates and plain numbers)")                 \
+	X(0, max, "max", "max", WORD, "VALUE", "", NULL, "most that --current may be: exit status 1 above it")         \
+	X(0, min, "min", "min", WORD, "VALUE", "", NULL, "least that --current may be: exit status 1 below it")        \
+	X(0, significance, "significance", "significance", NUMBER, "FRACTION", "", "0.05",                             \
+	    "chance of a false alarm that repeated measurements allow")                                                \
+	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "of the bootstrap's draws")
+
+struct compare_in {
+	COMPARE_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct compare_in
+static const struct option compare_options[] = {COMPARE_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+enum { MEASUREMENTS_MAX = 10000 };
+
+MEASURED(baseline)
+MEASURED(current)
+MEASURED(limit)
+
+struct sides {
+	struct measures baseline, current;
+	bool more; /* is better */
+};
+
+/* --- reading --------------------------------------------------------------------------------------------- */
+
+static bool
+few_enough(struct run *r, const struct measures *m, const struct words *list)
+{
+	if (m->n <= MEASUREMENTS_MAX)
+		return true;
+	diag_error(r->diag, list->list[0].from, "more than %d measurements", MEASUREMENTS_MAX);
+	diag_hint(r->diag, "thin them out: a hundred say as much");
+	return false;
+}
+
+static bool
+read_current(struct run *r, const struct compare_in *in, struct sides *s)
+{
+	s->current.kind = MEASURE_ANY;
+	if (!measures_read(r, "current", &in->current, in->column, &s->current) ||
+	    !few_enough(r, &s->current, &in->current))
+		return false;
+	s->more = in->better.text ? strcmp(in->better.text, "higher") == 0
+	                          : s->current.kind == MEASURE_NUMBER || s->current.kind == MEASURE_RATE;
+	return true;
+}
+
+static bool
+read_sides(struct run *r, const struct compare_in *in, struct sides *s)
+{
+	if (!read_current(r, in, s))
+		return false;
+	s->baseline.kind = s->current.kind;
+	if (!measures_read(r, "baseline", &in->baseline, in->column, &s->baseline) ||
+	    !few_enough(r, &s->baseline, &in->baseline))
+		return false;
+	if (rank_median(s->baseline.value, s->baseline.n) > 0)
+		return true;
+	diag_error(r->diag, in->baseline.list[0].from, "a change from nothing has no share");
+	diag_hint(r->diag, "the baseline must be more than 0");
+	return false;
+}
+
+/* --- against a limit ------------------------------------------------------------------------------------- */
+
+static enum answer
+against_limit(struct run *r, const struct compare_in *in)
+{
+	const struct word bound = in->max.text ? in->max : in->min;
+	struct sheet *sh = r->sheet;
+	struct sides s;
+	double limit_value;
+
+	if (!read_current(r, in, &s) || !measure_read(r, bound.from, bound.text, &s.current.kind, &limit_value))
+		return REFUSED;
+	if (limit_value <= 0) {
+		diag_error(r->diag, bound.from, "a limit must be more than 0");
+		return REFUSED;
+	}
+	r->title = "A measurement against its limit";
+	measure_unit(sh, s.current.kind);
+	TAKE(sh, current, rank_median(s.current.value, s.current.n));
+	TAKE(sh, limit, limit_value);
+	show_current(sh, s.current.kind, current, s.current.n > 1 ? "median" : "measured");
+	show_limit(sh, s.current.kind, limit, in->max.text ? "most allowed" : "least allowed");
+	CALL(sh, of_limit_frac, compare_of_limit(sh, current, limit));
+	SHOW(sh, of_limit_frac, "of the limit");
+	const bool met = in->max.text ? current <= limit : current >= limit;
+	TELL(sh, verdict, "verdict", met ? "ok" : in->max.text ? "above the limit" : "below the limit");
+	return met ? ANSWERED : ANSWERED_NO;
+}
+
+/* --- against a baseline ---------------------------------------------------------------------------------- */
+
+struct found {
+	double worse, least_p, p;
+	bool tested; /* repeated measurements */
+};
+
+static void
+show_change(struct run *r, const struct compare_in *in, const struct sides *s, struct found *f)
+{
+	struct sheet *sh = r->sheet;
+	const enum measure kind = s->current.kind;
+	double worse_frac, limit;
+
+	measure_unit(sh, kind);
+	TAKE(sh, baseline, rank_median(s->baseline.value, s->baseline.n));
+	TAKE(sh, current, rank_median(s->current.value, s->current.n));
+	TAKE(sh, threshold_frac, in->threshold);
+	show_baseline(sh, kind, baseline, s->baseline.n > 1 ? "baseline, median" : "baseline");
+	show_current(sh, kind, current, s->current.n > 1 ? "current, median" : "current");
+	if (s->more) {
+		SET_CALL(sh, limit, compare_least(sh, baseline, threshold_frac));
+		show_limit(sh, kind, limit, "least allowed");
+		SET_CALL(sh, worse_frac, compare_lost(sh, baseline, current));
+	} else {
+		SET_CALL(sh, limit, compare_most(sh, baseline, threshold_frac));
+		show_limit(sh, kind, limit, "most allowed");
+		SET_CALL(sh, worse_frac, compare_added(sh, baseline, current));
+	}
+	SHOW(sh, worse_frac, "worse by");
+	f->worse = worse_frac;
+}
+
+static void
+show_interval(struct run *r, const struct compare_in *in, const struct sides *s)
+{
+	struct sheet *sh = r->sheet;
+	double from, to;
+
+	rank_interval(s->baseline.value, s->baseline.n, s->current.value, s->current.n, s->more,
+	    (unsigned long)in->seed.value, 0.95, &from, &to);
+	TAKE(sh, n_seed, in->seed);
+	TAKE(sh, worse_low_frac, from);
+	TAKE(sh, worse_high_frac, to);
+	SHOW(sh, worse_low_frac, "  at least, with 95 % confidence");
+	SHOW(sh, worse_high_frac, "  at most");
+	(void)n_seed;
+}
+
+/* Are the current measurements worse, or is that chance? */
+static void
+show_test(struct run *r, const struct compare_in *in, const struct sides *s, struct found *f)
+{
+	struct sheet *sh = r->sheet;
+	const struct rank_test t = rank_test(s->baseline.value, s->baseline.n, s->current.value, s->current.n, s->more);
+
+	f->tested = true;
+	f->p = t.p;
+	f->least_p = t.least_p;
+	show_interval(r, in, s);
+	TAKE(sh, n_baseline, (double)s->baseline.n);
+	TAKE(sh, n_current, (double)s->current.n);
+	TAKE(sh, n_worse_pairs, t.n_worse_pairs);
+	CALL(sh, worse_pair_frac, compare_worse_frac(sh, n_worse_pairs, n_baseline, n_current));
+	SHOW(sh, worse_pair_frac, "pairs in which current is worse");
+	TAKE(sh, p, t.p);
+	SHOW(sh, p, t.exact ? "chance of that without a change, exact" : "chance of that without a change");
+}
+
+/* So few measurements that no order of them would be rare enough: then the threshold alone decides. */
+static bool
+can_tell(struct run *r, const struct compare_in *in, const struct found *f)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!f->tested)
+		return false;
+	TAKE(sh, significance_frac, in->significance);
+	if (f->least_p <= significance_frac)
+		return true;
+	run_warn(r, "so few measurements cannot be told from noise: the threshold alone decides; repeat each 4 times");
+	return false;
+}
+
+static enum answer
+judge(struct run *r, const struct compare_in *in, const struct found *f)
+{
+	struct sheet *sh = r->sheet;
+	const bool above = f->worse > in->threshold.value * (1 + 1e-12) + 1e-15;
+	const bool tells = can_tell(r, in, f), sure = !tells || f->p <= in->significance.value;
+	const char *word = "ok";
+
+	if (above)
+		word = sure ? "regression" : "not worse beyond noise";
+	else if (tells && sure && f->worse > 0)
+		word = "worse, within the threshold";
+	else if (f->worse < 0 && (!f->tested || f->p > 0.5))
+		word = "better";
+	TELL(sh, verdict, "verdict", word);
+	return above && sure ? ANSWERED_NO : ANSWERED;
+}
+
+static enum answer
+against_baseline(struct run *r, const struct compare_in *in)
+{
+	struct sides s;
+	struct found f = {.tested = false};
+
+	if (!measure_fraction(r, "threshold", in->threshold, 0, 1e6) ||
+	    !measure_fraction(r, "significance", in->significance, 1e-9, 0.5) || !read_sides(r, in, &s))
+		return REFUSED;
+	r->title = s.more ? "A measurement against its baseline, more is better"
+	                  : "A measurement against its baseline, less is better";
+	show_change(r, in, &s, &f);
+	if (s.baseline.n > 1 && s.current.n > 1)
+		show_test(r, in, &s, &f);
+	else if (s.baseline.n + s.current.n > 2)
+		run_warn(r, "both sides must be repeated to tell a change from noise");
+	return judge(r, in, &f);
+}
+
+static enum answer
+compare_run(struct run *r, const void *input)
+{
+	const struct compare_in *in = input;
+
+	if (in->max.text && in->min.text) {
+		diag_error(r->diag, in->max.from, "--max and --min are two questions");
+		diag_hint(r->diag, "ask one at a time");
+		return REFUSED;
+	}
+	if ((in->max.text || in->min.text) && in->baseline.n) {
+		diag_error(r->diag, in->baseline.list[0].from, "a limit and a --baseline are two questions");
+		diag_hint(r->diag, "ask one at a time");
+		return REFUSED;
+	}
+	return in->max.text || in->min.text ? against_limit(r, in) : against_baseline(r, in);
+}
+
+static const struct option_group compare_groups[] = {OPTION_GROUP(compare_options, 0)};
+
+static const struct example compare_examples[] = {
+    {"compare --baseline 1200 --current 120", "throughput lost: a regression", 1},
+    {"compare --baseline 210,205,212,208,207 --current 204,199,206,203,201 --threshold 0.01",
+        "repeated measurements: change, interval, and the chance that it is noise", 1},
+    {"compare --baseline 41.2ms,40.8ms,41.9ms,41.1ms --current 41.5ms,40.9ms,42.3ms,41.0ms --threshold 0.5%",
+        "times: less is better", 0},
+    {"compare --current 1.27h --max 2h", "a deadline", 0},
+};
+
+const struct command compare_command = {
+    .name = "compare",
+    .section = "Why is it slower?",
+    .summary = "did it regress, or is that noise",
+    .operands = "",
+    .usage = "[JOB]",
+    .groups = compare_groups,
+    .n_groups = sizeof compare_groups / sizeof *compare_groups,
+    .examples = compare_examples,
+    .n_examples = sizeof compare_examples / sizeof *compare_examples,
+    .input_size = sizeof(struct compare_in),
+    .run = compare_run,
+};

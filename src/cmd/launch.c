@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge launch: what do kernel launches cost, what do graphs and fusion buy. */
+#include "ridge/launch.h"
+#include "cli/roof.h"
+#include "cli/shape.h"
+#include "cli/values.h"
+#include "ridge/expand.h"
+#include "ridge/scale.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LAUNCH_TYPES "fp64|fp32|fp16|bf16|fp8|int8"
+#define LAUNCH_OPTIONS(X)                                                                                              \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model whose operators are launched")            \
+	X(0, launch, "launch", "launch", TIME, "TIME", "", NULL,                                                       \
+	    "of the host for one kernel; measure it: 3 to 10 us in C++, up to 20 us from Python")                      \
+	X(0, kernels, "kernels", "kernels", COUNT, "N", "", NULL, "kernels of a step")                                 \
+	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "layers, with --ops")                                   \
+	X(0, ops, "ops", "ops", COUNT, "N", "", NULL, "kernels of a layer")                                            \
+	X(0, gpu_time, "gpu-time", "gpu_time", TIME, "TIME", "", NULL,                                                 \
+	    "that the GPU computes in a step (default with a model: its roofline)")                                    \
+	X(0, blocking, "blocking", "blocking", FLAG, "", "", NULL, "the host waits for every kernel")                  \
+	X(0, graph, "graph", "graph", TIME, "TIME", "", NULL, "of the host for a kernel inside a CUDA graph")          \
+	X(0, graph_launch, "graph-launch", "graph_launch", TIME, "TIME", "", "0s", "of the host for the graph itself") \
+	X(0, fuse, "fuse", "fuse", WORD, "N:M", "", NULL, "every N kernels become M")                                  \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "the GPU, for its roofline and its bandwidth")            \
+	X(0, phase, "phase", "phase", CHOICE, "PHASE", "prefill|decode|train", "decode", "with a model: what a step is") \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "with a model: sequences, or images")                     \
+	X(0, seq, "seq", "seq", COUNT, "N", "", "2048", "with a model: tokens of a sequence")                          \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", LAUNCH_TYPES, "bf16", "type of the operands")                    \
+	X(0, chain, "chain", "chain", WORDS, "OP,...", "gemm|norm|norm_fused|softmax|elementwise|elementwise:2", NULL, \
+	    "operators to fuse, each reading what the one before it wrote; elementwise:2 reads another operand too")   \
+	X(0, rows, "rows", "rows", COUNT, "N", "", NULL, "chain: rows, or tokens")                                     \
+	X(0, width, "width", "width", COUNT, "N", "", NULL, "chain: elements of a row")                                \
+	X('k', k, "k", "k", COUNT, "N", "", NULL, "chain: the dimension that its gemm sums over (default: --width)")
+
+struct launch_in {
+	LAUNCH_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct launch_in
+static const struct option launch_options[] = {LAUNCH_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+/* What is launched, and how long the GPU takes over it. */
+struct step {
+	double n_launches, device_s; /* device_s NaN: not known */
+};
+
+static bool
+check(struct run *r, const struct launch_in *in)
+{
+	const bool counted = datum_given(in->kernels), per_layer = datum_given(in->ops);
+
+	if (counted + per_layer > 1)
+		return run_refuse(r, in->kernels.from, "--kernels and --ops exclude each other", "give one of them");
+	if (per_layer && !in->model.text && !datum_given(in->layers))
+		return run_refuse(r, in->ops.from, "how many layers?", "add --layers 32");
+	if (datum_given(in->layers) && !per_layer)
+		return run_refuse(r, in->layers.from, "how many kernels has a layer?", "add --ops 50");
+	if (!counted && !per_layer && !in->model.text)
+		return run_refuse(r, (struct source){0}, "how many kernels?",
+		    "--layers 32 --ops 50, --kernels 1600, a model's name, or a chain to fuse: --chain gemm,norm,elementwise");
+	if (!datum_given(in->launch))
+		return run_refuse(r, (struct source){0}, "how long does the host need for a launch?",
+		    "add --launch 5us: published figures are 3 to 10 us, and up to 20 us from Python; measure yours");
+	return run_positive(r, "launch", in->launch) & run_positive(r, "gpu-time", in->gpu_time) &
+	    run_positive(r, "graph", in->graph) & run_whole(r, "kernels", in->kernels, 1) &
+	    run_whole(r, "layers", in->layers, 1) & run_whole(r, "ops", in->ops, 1) &
+	    run_whole(r, "batch", in->batch, 1) & run_whole(r, "seq", in->seq, 1);
+}
+
+/* --- the operators of a model ---------------------------------------------------------------------------- */
+
+static bool
+bind_roof(struct run *r, const struct launch_in *in, struct roof *q)
+{
+	const struct words names = {in->gpu.text ? 1 : 0, (struct word *)&in->gpu};
+
+	*q = (struct roof){.run = r};
+	run_word(r, "dtype", in->dtype);
+	return roof_machines(q, &names) && roof_peaks(q, in->dtype);
+}
+
+/* Its list as launched, and the time at the roof. */
+static bool
+model_step(struct run *r, const struct launch_in *in, struct step *out)
+{
+	const struct workload *w = run_model(r, in->model);
+	struct sheet *sh = r->sheet;
+
+	if (!w)
+		return false;
+	const bool decode = strcmp(in->phase.text, "decode") == 0, train = strcmp(in->phase.text, "train") == 0;
+	if (decode && w->kind != MODEL_DECODER)
+		return run_refuse(r, in->phase.from, "only a decoder makes tokens one after the other", "add --phase prefill");
+	run_word(r, "phase", in->phase);
+	TAKE(sh, n_sequences, in->batch);
+	TAKE(sh, seq_token, in->seq);
+	const struct shape shape = {.phase = decode ? PHASE_DECODE : train ? PHASE_TRAIN : PHASE_PREFILL,
+	    .batch = n_sequences,
+	    .n_new = decode                     ? 1
+	        : w->kind == MODEL_VISION       ? vision_tokens(NULL, w)
+	                                        : seq_token,
+	    .n_cached = decode ? seq_token : 0,
+	    .tp = 1,
+	    .elem_byte = dtype_byte(dtype_find(in->dtype.text))};
+	struct op *ops = ARENA_ARRAY(r->arena, struct op, (size_t)expand_room(w));
+	const int n = expand(w, &shape, ops);
+	if (datum_given(in->ops)) {
+		TAKE(sh, n_layers, w->n_layers);
+		TAKE(sh, n_kernels_per_layer, in->ops);
+		CALL(sh, n_launches, launch_count(sh, n_layers, n_kernels_per_layer));
+		out->n_launches = n_launches;
+	} else {
+		SUM(sh, n_launches, i, n, launch_times(sh, &ops[i]));
+		out->n_launches = n_launches;
+		run_warn(r, "a kernel for each operator of the list: eager frameworks launch more (rotary embedding, residual "
+		            "additions, copies); --ops says how many a layer has");
+	}
+	out->device_s = NAN;
+	if (datum_given(in->gpu_time) || !in->gpu.text)
+		return true;
+	struct roof q;
+	if (!bind_roof(r, in, &q))
+		return false;
+	TAKE(sh, peak_flop_per_s, q.machines[0].peak);
+	TAKE(sh, mem_byte_per_s, q.machines[0].gpu->mem_byte_per_s);
+	SUM(sh, device_s, i, n, roofline_op(sh, &ops[i], peak_flop_per_s, mem_byte_per_s));
+	out->device_s = device_s;
+	run_assume(r, "the GPU works at its roofline");
+	return true;
+}
+
+static bool
+bind_step(struct run *r, const struct launch_in *in, struct step *out)
+{
+	struct sheet *sh = r->sheet;
+
+	*out = (struct step){NAN, NAN};
+	if (in->model.text && !datum_given(in->kernels)) {
+		if (!model_step(r, in, out))
+			return false;
+	} else if (datum_given(in->kernels)) {
+		TAKE(sh, n_launches, in->kernels);
+		out->n_launches = n_launches;
+	} else {
+		TAKE(sh, n_layers, in->layers);
+		TAKE(sh, n_kernels_per_layer, in->ops);
+		CALL(sh, n_launches, launch_count(sh, n_layers, n_kernels_per_layer));
+		out->n_launches = n_launches;
+	}
+	if (datum_given(in->gpu_time)) {
+		TAKE(sh, device_s, in->gpu_time);
+		out->device_s = device_s;
+	}
+	return true;
+}
+
+/* --- a way of launching ---------------------------------------------------------------------------------- */
+
+/* What it costs beside the GPU's time; returns the step, or the host's time when nothing else is known. */
+static double
+show_way(struct run *r, const struct launch_in *in, const struct step *s, double host_s)
+{
+	struct sheet *sh = r->sheet;
+	const double device_s = s->device_s;
+	double step_s = host_s;
+
+	SHOW(sh, host_s, "host launches for");
+	if (isnan(device_s))
+		return step_s;
+	if (in->blocking)
+		SET_CALL(sh, step_s, launch_step_blocking(sh, host_s, device_s));
+	else
+		SET_CALL(sh, step_s, launch_step(sh, host_s, device_s));
+	SHOW(sh, step_s, "step");
+	CALL(sh, exposed_s, launch_exposed(sh, step_s, device_s));
+	SHOW(sh, exposed_s, "GPU waits");
+	CALL(sh, idle_frac, launch_idle(sh, exposed_s, step_s));
+	SHOW(sh, idle_frac, "idle");
+	TELL(sh, bound, "bound", host_s > device_s ? "host-bound" : "device-bound");
+	return step_s;
+}
+
+static void
+show_gain(struct run *r, double base_s, double time_s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, speedup, scale_speedup_time(sh, base_s, time_s));
+	SHOW(sh, speedup, "speedup");
+}
+
+/* `3:1`. */
+static bool
+read_fusion(struct run *r, const struct launch_in *in, struct datum *before, struct datum *after)
+{
+	const char *colon = strchr(in->fuse.text, ':');
+
+	if (!colon)
+		return run_refuse(r, in->fuse.from, "--fuse takes N:M", "--fuse 3:1: every three kernels become one");
+	const char *first = arena_copy(r->arena, in->fuse.text, (size_t)(colon - in->fuse.text));
+	if (!run_value(r, in->fuse.from, first, Q_COUNT, before) || !run_value(r, in->fuse.from, colon + 1, Q_COUNT, after))
+		return false;
+	if (after->value > before->value)
+		return run_refuse(r, in->fuse.from, "fusion does not make more kernels", "--fuse 3:1");
+	return true;
+}
+
+/* One kernel after the other, in the answer's own scope; returns the step. */
+static double
+show_eager(struct run *r, const struct launch_in *in, const struct step *s)
+{
+	struct sheet *sh = r->sheet;
+
+	TAKE(sh, n_kernels, s->n_launches);
+	SHOW(sh, n_kernels, "kernels");
+	TAKE(sh, launch_s, in->launch);
+	CALL(sh, host_s, launch_host(sh, n_kernels, launch_s));
+	return show_way(r, in, s, host_s);
+}
+
+static void
+show_graph(struct run *r, const struct launch_in *in, const struct step *s, double base)
+{
+	struct sheet *sh = r->sheet;
+	struct launch_in graph = *in;
+
+	graph.blocking = false; /* the host launches the graph, not its kernels */
+	TELL(sh, name, "instead", "as a graph");
+	TAKE(sh, n_kernels, s->n_launches);
+	SHOW(sh, n_kernels, "kernels");
+	TAKE(sh, node_s, in->graph);
+	TAKE(sh, graph_s, in->graph_launch);
+	CALL(sh, host_s, launch_graph(sh, n_kernels, node_s, graph_s));
+	show_gain(r, base, show_way(r, &graph, s, host_s));
+}
+
+static void
+show_fused(struct run *r, const struct launch_in *in, const struct step *s, double base, const struct datum *fusion)
+{
+	struct sheet *sh = r->sheet;
+	const double n_launches = s->n_launches;
+
+	TELL(sh, name, "instead", arena_printf(r->arena, "fused %s", in->fuse.text));
+	TAKE(sh, n_before, fusion[0]);
+	TAKE(sh, n_after, fusion[1]);
+	CALL(sh, n_kernels, launch_fused(sh, n_launches, n_before, n_after));
+	SHOW(sh, n_kernels, "kernels");
+	TAKE(sh, launch_s, in->launch);
+	CALL(sh, host_s, launch_host(sh, n_kernels, launch_s));
+	show_gain(r, base, show_way(r, in, s, host_s));
+}
+
+/* What the figures mean, beyond the table. */
+static void
+show_limits(struct run *r, const struct launch_in *in, const struct step *s)
+{
+	struct sheet *sh = r->sheet;
+	const double n_launches = s->n_launches, device_s = s->device_s;
+	const double launch_s = in->launch.value;
+
+	if (datum_given(in->ops)) {
+		TAKE(sh, n_ops, in->ops);
+		CALL(sh, layer_s, launch_host(sh, n_ops, launch_s));
+		SHOW(sh, layer_s, "for one layer");
+	}
+	if (datum_given(in->graph)) {
+		TAKE(sh, node_s, in->graph);
+		CALL(sh, launch_gain, scale_speedup_time(sh, launch_s, node_s));
+		SHOW(sh, launch_gain, "a launch in the graph is cheaper, times");
+	}
+	if (isnan(device_s))
+		return;
+	CALL(sh, kernel_s, launch_kernel(sh, device_s, n_launches));
+	SHOW(sh, kernel_s, "a kernel runs, on average");
+	CALL(sh, n_hidden, launch_hidden(sh, device_s, launch_s));
+	SHOW(sh, n_hidden, "launches that the GPU's time hides");
+	if (s->n_launches > n_hidden && !in->blocking)
+		run_warn(r, "host-bound: a faster GPU changes nothing; larger batches, graphs or fusion do");
+}
+
+static enum answer
+launches(struct run *r, const struct launch_in *in)
+{
+	struct sheet *sh = r->sheet;
+	struct datum fusion[2];
+	struct step s;
+
+	if (!check(r, in) || (in->fuse.text && !read_fusion(r, in, &fusion[0], &fusion[1])) || !bind_step(r, in, &s))
+		return REFUSED;
+	r->title = "Launching kernels";
+	if (!isnan(s.device_s)) {
+		TAKE(sh, gpu_s, s.device_s);
+		SHOW(sh, gpu_s, "GPU time of a step");
+	}
+	const double base = show_eager(r, in, &s);
+	show_limits(r, in, &s);
+	if (datum_given(in->graph))
+		SCOPE_I (sh, "way", 0)
+			show_graph(r, in, &s, base);
+	if (in->fuse.text)
+		SCOPE_I (sh, "way", 1)
+			show_fused(r, in, &s, base, fusion);
+	return ANSWERED;
+}
+
+/* --- a chain to fuse ------------------------------------------------------------------------------------- */
+
+static bool
+bind_op(struct run *r, const struct launch_in *in, struct word w, struct op *out)
+{
+	const char *colon = strchr(w.text, ':');
+	const char *name = colon ? arena_copy(r->arena, w.text, (size_t)(colon - w.text)) : w.text;
+	const enum op_kind kind = op_kind_find(name);
+	const double rows = in->rows.value, width = in->width.value;
+	struct datum reads = {1, w.from};
+
+	if (kind == OP_NONE || !fusion_takes(kind)) {
+		diag_error(r->diag, w.from, kind == OP_NONE ? "'%s' is not an operator" : "'%s' cannot stand in a chain", name);
+		diag_hint(r->diag, "a chain has gemm, norm, norm_fused, softmax and elementwise");
+		return false;
+	}
+	if (colon && (kind != OP_elementwise || !run_value(r, w.from, colon + 1, Q_COUNT, &reads)))
+		return kind == OP_elementwise ? false
+		                              : run_refuse(r, w.from, "only elementwise reads several operands", "elementwise:2");
+	*out = (struct op){.kind = (int)kind, .name = op_kind_name(kind), .count = 1,
+	    .elem_byte = dtype_byte(dtype_find(in->dtype.text))};
+	for (int i = 0; op_dim_name(kind, i); i++)
+		out->dim[i] = NAN;
+	out->dim[0] = kind == OP_elementwise ? rows * width : rows;
+	out->dim[1] = kind == OP_elementwise ? reads.value : width;
+	if (kind == OP_gemm)
+		out->dim[2] = datum_given(in->k) ? in->k.value : width;
+	return op_fill(out) < 0;
+}
+
+static bool
+bind_chain(struct run *r, const struct launch_in *in, struct op *ops)
+{
+	if (!datum_given(in->rows) || !datum_given(in->width))
+		return run_refuse(r, in->chain.list[0].from, "how large is what passes through the chain?",
+		    "add --rows 8192 --width 4096");
+	if (!(run_whole(r, "rows", in->rows, 1) & run_whole(r, "width", in->width, 1) & run_whole(r, "k", in->k, 1)))
+		return false;
+	if (in->chain.n < 2)
+		return run_refuse(r, in->chain.list[0].from, "one operator is fused with nothing",
+		    "--chain gemm,norm,elementwise");
+	for (size_t i = 0; i < in->chain.n; i++) {
+		if (!bind_op(r, in, in->chain.list[i], &ops[i]))
+			return false;
+		if (i && ops[i].kind == OP_gemm)
+			return run_refuse(r, in->chain.list[i].from, "a gemm reads every row many times: it can only stand first",
+			    "--chain gemm,norm,elementwise");
+	}
+	return true;
+}
+
+static void
+show_chain_time(struct run *r, const struct launch_in *in, const struct gpu *gpu, double apart_byte, double together_byte,
+    double n_saved)
+{
+	struct sheet *sh = r->sheet;
+
+	if (gpu) {
+		TAKE(sh, mem_byte_per_s, gpu->mem_byte_per_s);
+		CALL(sh, apart_s, fusion_time(sh, apart_byte, mem_byte_per_s));
+		SHOW(sh, apart_s, "time of the bytes, apart");
+		CALL(sh, together_s, fusion_time(sh, together_byte, mem_byte_per_s));
+		SHOW(sh, together_s, "time of the bytes, fused");
+		CALL(sh, speedup, scale_speedup_time(sh, apart_s, together_s));
+		SHOW(sh, speedup, "speedup, if memory is the limit");
+	}
+	if (datum_given(in->launch)) {
+		TAKE(sh, launch_s, in->launch);
+		CALL(sh, saved_host_s, launch_host(sh, n_saved, launch_s));
+		SHOW(sh, saved_host_s, "host time saved");
+	}
+}
+
+static enum answer
+chain(struct run *r, const struct launch_in *in)
+{
+	struct op *ops = ARENA_ARRAY(r->arena, struct op, in->chain.n);
+	const struct chain c = {(int)in->chain.n, ops};
+	const struct gpu *gpu = NULL;
+	struct sheet *sh = r->sheet;
+
+	if (!bind_chain(r, in, ops) || (in->gpu.text && !(gpu = run_gpu(r, in->gpu))))
+		return REFUSED;
+	run_word(r, "dtype", in->dtype);
+	if (ops[0].kind == OP_gemm && !datum_given(in->k))
+		run_assume(r, "k %g", in->width.value);
+	r->title = "Fusing a chain of operators";
+	for (int i = 0; i < c.n; i++)
+		SCOPE_I (sh, "op", i) {
+			TELL(sh, name, "operator", in->chain.list[i].text);
+			CALL(sh, traffic_byte, op_total_byte(sh, &ops[i]));
+			SHOW(sh, traffic_byte, "moves");
+			CALL(sh, own_byte, fusion_own(sh, &ops[i]));
+			SHOW(sh, own_byte, "beside the stream");
+		}
+	TAKE(sh, n_kernels, c.n);
+	SHOW(sh, n_kernels, "kernels, apart");
+	TAKE(sh, n_fused, 1);
+	CALL(sh, fewer, launch_fewer(sh, n_kernels, n_fused));
+	SHOW(sh, fewer, "fewer launches, times");
+	CALL(sh, apart_byte, fusion_apart(sh, &c));
+	SHOW(sh, apart_byte, "memory traffic, apart");
+	CALL(sh, together_byte, fusion_together(sh, &c));
+	SHOW(sh, together_byte, "memory traffic, fused");
+	CALL(sh, saved_byte, fusion_saved(sh, apart_byte, together_byte));
+	SHOW(sh, saved_byte, "saved");
+	CALL(sh, saved_frac, fusion_saved_frac(sh, apart_byte, together_byte));
+	SHOW(sh, saved_frac, "of the traffic");
+	show_chain_time(r, in, gpu, apart_byte, together_byte, c.n - 1);
+	if (ops[0].kind == OP_gemm)
+		run_warn(r, "a gemm with work between its tiles and the memory must keep whole rows on the chip for a norm");
+	return ANSWERED;
+}
+
+/* --- the command ----------------------------------------------------------------------------------------- */
+
+static enum answer
+launch_run(struct run *r, const void *input)
+{
+	const struct launch_in *in = input;
+
+	if (in->chain.n == 0)
+		return launches(r, in);
+	if (in->model.text || datum_given(in->kernels) || datum_given(in->ops)) {
+		run_refuse(r, in->chain.list[0].from, "a chain and a step's kernels are two questions", "ask one at a time");
+		return REFUSED;
+	}
+	return chain(r, in);
+}
+
+static const struct option_group launch_groups[] = {OPTION_GROUP(launch_options, 0)};
+
+static const struct example launch_examples[] = {
+    {"launch --layers 32 --ops 50 --launch 5us", "what the host needs for a step", 0},
+    {"launch --layers 32 --ops 50 --launch 5us --gpu-time 6ms --graph 1us --graph-launch 10us --fuse 3:1",
+        "host-bound: what a graph and what fusion would change", 0},
+    {"launch llama3-8b --gpu h100 --batch 1 --launch 5us --ops 30 --graph 1us", "a step of decoding", 0},
+    {"launch --chain gemm,norm,elementwise --rows 8192 --width 4096 --gpu a100 --launch 5us",
+        "bytes that a fused linear layer, norm and activation would save", 0},
+    {"launch --layers 32 --ops 50 --gpu-time 12ms --sweep launch=2us,5us,10us,20us",
+        "how dear may a launch be?", 0},
+};
+
+const struct command launch_command = {
+    .name = "launch",
+    .section = "How fast can it be?",
+    .summary = "what do kernel launches cost, and what do graphs and fusion buy",
+    .operands = "model",
+    .usage = "[MODEL|JOB]",
+    .groups = launch_groups,
+    .n_groups = sizeof launch_groups / sizeof *launch_groups,
+    .examples = launch_examples,
+    .n_examples = sizeof launch_examples / sizeof *launch_examples,
+    .input_size = sizeof(struct launch_in),
+    .run = launch_run,
+};

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge quant: what does this format cost and save, what can it hold, and how does it round. */
+#include "base/text.h"
+#include "cli/shape.h"
+#include "cli/values.h"
+#include "engine/rounding.h"
+#include "ridge/capacity.h"
+#include "ridge/format.h"
+
+#include <string.h>
+
+#define QUANT_OPTIONS(X)                                                                                               \
+	X(0, formats, NULL, "formats", WORDS, "FORMAT,...", "format", NULL, "one format, or several to compare (default: all)") \
+	X('p', params, "params", "params", COUNT, "N", "", NULL, "parameters stored in it")                            \
+	X(0, base, "base", "base", WORD, "FORMAT", "format", "bf16", "what the size is compared with")                 \
+	X(0, bits, "bits", "bits", COUNT, "N", "", NULL, "integers of so many bits, instead of a format's name")       \
+	X(0, group, "group", "group", COUNT, "N", "", NULL, "weights that share a scale")                              \
+	X(0, scale_bits, "scale-bits", "scale_bits", NUMBER, "N", "", NULL, "bits of that scale (with --group: 16)")   \
+	X(0, zero_bits, "zero-bits", "zero_bits", NUMBER, "N", "", NULL, "bits of a zero point for each group")        \
+	X(0, absmax, "absmax", "absmax", NUMBER, "X", "", NULL, "largest weight of a group: the error that integers make of it") \
+	X(0, value, "value", "value", NUMBER, "X", "", NULL, "a number to store: how far apart are its neighbours?")   \
+	X(0, update, "update", "update", NUMBER, "X", "", NULL, "added to --value: does it survive rounding?")         \
+	X(0, loss_scale, "loss-scale", "loss_scale", NUMBER, "X", "", NULL, "multiplies --value before it is stored")
+
+struct quant_in {
+	QUANT_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct quant_in
+static const struct option quant_options[] = {QUANT_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+enum { ROW = 4096, TENSOR = 4096 * 4096 };
+
+/* --- formats by name ------------------------------------------------------------------------------------- */
+
+static const struct format *
+find(struct run *r, struct word name)
+{
+	static const struct {
+		const char *alias, *format;
+	} aliases[] = {{"fp8", "fp8-e4m3"}, {"e4m3", "fp8-e4m3"}, {"e5m2", "fp8-e5m2"}, {"fp4", "fp4-e2m1"},
+	    {"fp6", "fp6-e2m3"}, {"awq", "gptq"}, {"mxfp6", "mxfp6-e2m3"}};
+	const char *names[N_FORMATS + sizeof aliases / sizeof *aliases];
+	size_t n = 0;
+
+	const struct format *f = format_find(name.text);
+	for (size_t i = 0; !f && i < sizeof aliases / sizeof *aliases; i++)
+		if (strcmp(aliases[i].alias, name.text) == 0) {
+			f = format_find(aliases[i].format);
+			run_assume(r, "%s = %s", name.text, f->name);
+		}
+	if (f)
+		return f;
+	for (; n < N_FORMATS; n++)
+		names[n] = formats[n].name;
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		names[n++] = aliases[i].alias;
+	diag_error(r->diag, name.from, "'%s' is not a format", name.text);
+	const char *near = text_nearest(name.text, names, n);
+	if (near)
+		diag_hint(r->diag, "did you mean '%s'?", near);
+	else
+		diag_hint(r->diag, "'ridge quant' lists all, '--bits 3' means integers of 3 bits");
+	return NULL;
+}
+
+/* Groups, scales and zero points as asked, over what the format says. */
+static struct format
+changed(const struct quant_in *in, const struct format *f)
+{
+	struct format out = *f;
+
+	if (datum_given(in->group)) {
+		out.group = in->group.value;
+		out.outer_group = 0;
+		if (out.scale_bits == 0)
+			out.scale_bits = 16;
+	}
+	out.scale_bits = datum_or(in->scale_bits, out.scale_bits);
+	out.zero_bits = datum_or(in->zero_bits, out.zero_bits);
+	return out;
+}
+
+static bool
+check(struct run *r, const struct quant_in *in)
+{
+	const bool grouped = datum_given(in->group) || datum_given(in->scale_bits) || datum_given(in->zero_bits);
+
+	if (datum_given(in->bits) && in->formats.n)
+		return run_refuse(r, in->bits.from, "--bits and a format's name exclude each other", "give one of them");
+	if (datum_given(in->bits) && !(in->bits.value >= 2 && in->bits.value <= 16 && run_whole(r, "bits", in->bits, 2)))
+		return run_refuse(r, in->bits.from, "integers have 2 to 16 bits", "wider numbers are formats: fp32, bf16");
+	if (grouped && in->formats.n == 0 && !datum_given(in->bits))
+		return run_refuse(r, in->group.from, "groups of what?", "name a format, or give --bits 4");
+	if ((datum_given(in->scale_bits) || datum_given(in->zero_bits)) && !datum_given(in->group) && datum_given(in->bits))
+		return run_refuse(r, in->scale_bits.from, "a scale for how many weights?", "add for example --group 128");
+	if (datum_given(in->update) && !datum_given(in->value))
+		return run_refuse(r, in->update.from, "an update of what?", "add --value 1");
+	if (datum_given(in->loss_scale) && !datum_given(in->value))
+		return run_refuse(r, in->loss_scale.from, "what is scaled?", "add --value 1e-6");
+	return run_whole(r, "params", in->params, 1) & run_whole(r, "group", in->group, 2) &
+	    run_positive(r, "absmax", in->absmax) & run_positive(r, "loss-scale", in->loss_scale);
+}
+
+/* --- the error of integers ------------------------------------------------------------------------------- */
+
+static enum answer
+show_absmax(struct run *r, const struct quant_in *in, const struct format *f)
+{
+	struct sheet *sh = r->sheet;
+
+	if (f->code != CODE_INTEGER) {
+		run_refuse(r, in->absmax.from, "a step from the largest weight is that of integers", "--bits 8, or int8");
+		return REFUSED;
+	}
+	r->title = arena_printf(r->arena, "Rounding to %g bits when the largest weight is %g", f->stored_bits, in->absmax.value);
+	TAKE(sh, n_bits, f->stored_bits);
+	TAKE(sh, absmax, in->absmax);
+	CALL(sh, largest, integer_largest(sh, n_bits));
+	SHOW(sh, largest, "largest integer");
+	CALL(sh, step, integer_step(sh, absmax, largest));
+	SHOW(sh, step, "scale: the step between two values");
+	CALL(sh, mean_error, rounding_mean(sh, step));
+	SHOW(sh, mean_error, "mean error");
+	CALL(sh, rms_error, rounding_rms(sh, step));
+	SHOW(sh, rms_error, "root of the mean square");
+	CALL(sh, worst_error, rounding_worst(sh, step));
+	SHOW(sh, worst_error, "largest error");
+	return ANSWERED;
+}
+
+/* --- one number ------------------------------------------------------------------------------------------ */
+
+static const char *
+fate(double value, double largest, double smallest_normal, double smallest)
+{
+	if (value > largest)
+		return "infeasible: overflows";
+	if (value < smallest / 2)
+		return "no: underflows to zero";
+	return value < smallest_normal ? "yes, as a subnormal number with fewer digits" : "yes";
+}
+
+static enum answer
+show_update(struct run *r, const struct quant_in *in, double spacing)
+{
+	struct sheet *sh = r->sheet;
+	char buf[40];
+
+	TAKE(sh, update, in->update);
+	CALL(sh, n_spacings, format_update(sh, update, spacing));
+	SHOW(sh, n_spacings, "the update, in spacings");
+	const bool kept = fabs(n_spacings) > 0.5;
+	TELL(sh, verdict, "the update",
+	    kept ? "yes: it survives"
+	         : arena_printf(r->arena, "no: lost to rounding, less than half of %s", number_write(spacing, buf, sizeof buf)));
+	return kept ? ANSWERED : ANSWERED_NO;
+}
+
+static enum answer
+show_value(struct run *r, const struct quant_in *in, const struct format *f)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!format_is_float(f)) {
+		run_refuse(r, in->value.from, "a number by itself has a place in floating-point formats only",
+		    "bf16, fp16, fp8-e4m3; for integers --absmax");
+		return REFUSED;
+	}
+	r->title = arena_printf(r->arena, "A number in %s", f->name);
+	TAKE(sh, value, in->value);
+	double stored;
+	if (datum_given(in->loss_scale)) {
+		TAKE(sh, factor, in->loss_scale);
+		SET_CALL(sh, stored, format_scaled(sh, value, factor));
+		SHOW(sh, stored, "scaled");
+	} else
+		stored = value;
+	const double magnitude = fabs(stored);
+	CALL(sh, spacing, format_spacing(sh, f, magnitude));
+	SHOW(sh, spacing, "spacing of its neighbours");
+	CALL(sh, largest, format_largest(sh, f));
+	SHOW(sh, largest, "largest number");
+	CALL(sh, smallest_normal, format_smallest_normal(sh, f));
+	SHOW(sh, smallest_normal, "smallest normal number");
+	CALL(sh, smallest, format_smallest(sh, f));
+	SHOW(sh, smallest, "smallest number");
+	TELL(sh, stored_as, "can be stored", fate(magnitude, largest, smallest_normal, smallest));
+	if (magnitude > largest || magnitude < smallest / 2)
+		return ANSWERED_NO;
+	return datum_given(in->update) ? show_update(r, in, spacing) : ANSWERED;
+}
+
+/* --- formats --------------------------------------------------------------------------------------------- */
+
+static void
+show_size(struct run *r, const struct quant_in *in, const struct format *f, const struct format *base, bool alone)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, bits_per_weight, format_bits(sh, f));
+	SHOW(sh, bits_per_weight, "bits per weight");
+	CALL(sh, base_bits_per_weight, format_bits(sh, base));
+	CALL(sh, ratio, format_ratio(sh, base_bits_per_weight, bits_per_weight));
+	SHOW(sh, ratio, arena_printf(r->arena, "smaller than %s, times", base->name));
+	if (!datum_given(in->params))
+		return;
+	TAKE(sh, n_params, in->params);
+	CALL(sh, weight_byte, capacity_weights_bits(sh, n_params, bits_per_weight));
+	SHOW(sh, weight_byte, "size");
+	if (alone && f->group > 0) {
+		CALL(sh, scale_byte, format_scale_bytes(sh, f, n_params));
+		SHOW(sh, scale_byte, "of that, scales");
+	}
+}
+
+static void
+show_range(struct run *r, const struct format *f, bool alone)
+{
+	struct sheet *sh = r->sheet;
+
+	if (f->code == CODE_INTEGER && !(f->zero_bits > 0)) {
+		TAKE(sh, n_bits, f->stored_bits);
+		CALL(sh, largest, integer_largest(sh, n_bits));
+		SHOW(sh, largest, "largest");
+	}
+	if (!format_is_float(f))
+		return;
+	CALL(sh, largest, format_largest(sh, f));
+	SHOW(sh, largest, "largest");
+	if (!alone)
+		return;
+	CALL(sh, element_bits, format_element_bits(sh, f));
+	SHOW(sh, element_bits, "bits: sign, exponent, mantissa");
+	CALL(sh, smallest_normal, format_smallest_normal(sh, f));
+	SHOW(sh, smallest_normal, "smallest normal number");
+	CALL(sh, smallest, format_smallest(sh, f));
+	SHOW(sh, smallest, "smallest number");
+	CALL(sh, n_digits, format_digits(sh, f));
+	SHOW(sh, n_digits, "decimal digits");
+	TAKE(sh, one, 1);
+	CALL(sh, spacing, format_spacing(sh, f, one));
+	SHOW(sh, spacing, "spacing at 1");
+}
+
+static void
+show_error(struct run *r, const struct format *f, bool alone)
+{
+	struct sheet *sh = r->sheet;
+	const struct rounding e = rounding_normal(f, f->group > 0 ? f->group : ROW, TENSOR);
+
+	TAKE(sh, rms_error, e.rms);
+	TAKE(sh, mean_error, e.mean);
+	CALL(sh, snr_db, rounding_snr(sh, rms_error));
+	if (alone) {
+		SHOW(sh, mean_error, "mean error, of the standard deviation");
+		SHOW(sh, rms_error, "root of the mean square");
+		CALL(sh, mean_abs, normal_mean_abs(sh));
+		CALL(sh, relative_frac, rounding_relative(sh, mean_error, mean_abs));
+		SHOW(sh, relative_frac, "mean error over mean weight");
+		SHOW(sh, snr_db, "signal over noise, dB");
+		CALL(sh, ideal_bits, rounding_ideal_bits(sh, rms_error));
+		SHOW(sh, ideal_bits, "bits of the best possible code");
+		if (f->scaling == SCALING_POWER || f->scaling == SCALING_FP8) {
+			TAKE(sh, clipped_frac, e.clipped_frac);
+			SHOW(sh, clipped_frac, "groups whose largest is clipped");
+		}
+	} else {
+		SHOW(sh, rms_error, "rms error");
+		SHOW(sh, snr_db, "dB");
+	}
+}
+
+/* What the errors rest on. */
+static void
+assume_errors(struct run *r, const struct format *f)
+{
+	run_assume(r, "normally distributed weights");
+	if (f->scaling == SCALING_NONE)
+		run_assume(r, "of standard deviation 1 without a scale");
+	else if (!(f->group > 0))
+		run_assume(r, "a scale for each %d weights without groups", ROW);
+	if (f->scaling == SCALING_FP8)
+		run_assume(r, "a tensor of %d weights", TENSOR);
+	if (f->outer_group > 0)
+		run_assume(r, "rounding of the 8-bit scales not counted");
+}
+
+static enum answer
+show_formats(struct run *r, const struct quant_in *in, const struct format *list, size_t n, const struct format *base)
+{
+	struct sheet *sh = r->sheet;
+
+	r->title = n == 1 ? arena_printf(r->arena, "%s: %s", list[0].name, list[0].title) : "Formats of weights";
+	if (n == 1) {
+		show_size(r, in, &list[0], base, true);
+		show_range(r, &list[0], true);
+		show_error(r, &list[0], true);
+		TELL(sh, source, "defined by", list[0].source);
+		assume_errors(r, &list[0]);
+	} else
+		for (size_t i = 0; i < n; i++)
+			SCOPE_I (sh, "format", i) {
+				TELL(sh, name, "format", list[i].name);
+				show_size(r, in, &list[i], base, false);
+				show_range(r, &list[i], false);
+				show_error(r, &list[i], false);
+				assume_errors(r, &list[i]);
+			}
+	return ANSWERED;
+}
+
+/* Integers of so many bits. */
+static struct format
+integers(struct run *r, const struct quant_in *in)
+{
+	struct format f = changed(in, &formats[FORMAT_INT8]);
+
+	f.stored_bits = in->bits.value;
+	f.name = arena_printf(r->arena, "int%g", in->bits.value);
+	f.title = arena_printf(r->arena, "integers of %g bits", in->bits.value);
+	return f;
+}
+
+/* All that were named; without a name those of --bits, or every one. */
+static bool
+bind_formats(struct run *r, const struct quant_in *in, struct format *list, size_t *n)
+{
+	bool ok = true;
+
+	*n = 0;
+	for (size_t i = 0; i < in->formats.n; i++) {
+		const struct format *f = find(r, in->formats.list[i]);
+		ok = ok && f;
+		if (f)
+			list[(*n)++] = changed(in, f);
+	}
+	if (in->formats.n)
+		return ok;
+	if (datum_given(in->bits))
+		list[(*n)++] = integers(r, in);
+	for (; !datum_given(in->bits) && *n < N_FORMATS; (*n)++)
+		list[*n] = formats[*n];
+	return true;
+}
+
+static enum answer
+quant_run(struct run *r, const void *input)
+{
+	const struct quant_in *in = input;
+	struct format *list = ARENA_ARRAY(r->arena, struct format, in->formats.n + N_FORMATS);
+	size_t n;
+
+	if (!check(r, in) || !bind_formats(r, in, list, &n))
+		return REFUSED;
+	if ((datum_given(in->absmax) || datum_given(in->value)) && n > 1) {
+		run_refuse(r, datum_given(in->absmax) ? in->absmax.from : in->value.from, "of which format?",
+		    "name one: ridge quant bf16 --value 1 --update 1e-7, or --bits 8 --absmax 3.76");
+		return REFUSED;
+	}
+	if (datum_given(in->absmax))
+		return show_absmax(r, in, &list[0]);
+	if (datum_given(in->value))
+		return show_value(r, in, &list[0]);
+	const struct format *base = find(r, (struct word){run_word(r, "base", in->base), in->base.from});
+	return base ? show_formats(r, in, list, n, base) : REFUSED;
+}
+
+static const struct option_group quant_groups[] = {OPTION_GROUP(quant_options, 0)};
+
+static const struct example quant_examples[] = {
+    {"quant nvfp4 --params 70B", "size, range and rounding error of one format", 0},
+    {"quant int8 mxfp8 nf4 nvfp4 mxfp4 gptq --params 7B", "several side by side", 0},
+    {"quant --bits 4 --group 128 --scale-bits 16 --base fp32", "integers with scales of one's own", 0},
+    {"quant --bits 8 --absmax 3.76", "the error that the largest weight of a group causes", 0},
+    {"quant bf16 --value 1 --update 1e-7", "does an update of a weight survive?", 1},
+    {"quant fp16 --value 3e-6 --loss-scale 1024", "a gradient with loss scaling", 0},
+};
+
+const struct command quant_command = {
+    .name = "quant",
+    .section = "Will it fit?",
+    .summary = "what does this format of numbers cost, save, hold and round away",
+    .operands = "formats...",
+    .usage = "[FORMAT...|JOB]",
+    .groups = quant_groups,
+    .n_groups = sizeof quant_groups / sizeof *quant_groups,
+    .examples = quant_examples,
+    .n_examples = sizeof quant_examples / sizeof *quant_examples,
+    .input_size = sizeof(struct quant_in),
+    .run = quant_run,
+};

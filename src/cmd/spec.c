@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge spec: what does speculative decoding buy. */
+#include "cli/shape.h"
+#include "cli/values.h"
+#include "ridge/speculate.h"
+
+#define SPEC_OPTIONS(X)                                                                                                \
+	X(0, accept, "accept", "accept", NUMBER, "FRACTION", "", NULL,                                                 \
+	    "share of drafted tokens that the model agrees with, as long as it agreed before")                         \
+	X('k', k, "k", "k", COUNT, "N", "", NULL, "tokens drafted in a step (default: the best number)")               \
+	X(0, tokens, "tokens", "tokens", NUMBER, "N", "", NULL,                                                        \
+	    "measured tokens of a step with --k, instead of --accept: what they say of the acceptance")                \
+	X(0, accepted, "accepted", "accepted", COUNT, "N", "", NULL, "drafts accepted in one step: the tokens it yields") \
+	X(0, draft, "draft", "draft", TIME, "TIME", "", NULL, "time of one drafted token")                             \
+	X(0, target, "target", "target", TIME, "TIME", "", NULL, "time of one token of the model alone")               \
+	X(0, verify, "verify", "verify", TIME, "TIME", "", NULL,                                                       \
+	    "time of the verifying pass over k + 1 tokens (default: --target)")                                        \
+	X(0, overhead, "overhead", "overhead", TIME, "TIME", "", "0s", "of a step beside drafting and verifying")      \
+	X(0, max_k, "max-k", "max_k", COUNT, "N", "", "32", "most drafts to look at for the best number")              \
+	X(0, at, "at", "at", WORDS, "FRACTION,...", "", "0.5,0.6,0.7,0.8,0.9",                                         \
+	    "acceptances to compare with, a line each")
+
+struct spec_in {
+	SPEC_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct spec_in
+static const struct option spec_options[] = {SPEC_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+enum { LINES_MAX = 64 };
+
+static bool
+check(struct run *r, const struct spec_in *in)
+{
+	const bool costs = datum_given(in->draft) || datum_given(in->target);
+
+	if (!datum_given(in->accept) && !datum_given(in->tokens) && !datum_given(in->accepted))
+		return run_refuse(r, (struct source){0}, "how often is a draft accepted?",
+		    "add --accept 0.8, or what was measured: --tokens 3.2 --k 5");
+	if (datum_given(in->accept) + datum_given(in->tokens) + datum_given(in->accepted) > 1)
+		return run_refuse(
+		    r, in->accept.from, "--accept, --tokens and --accepted exclude each other", "give one of them");
+	if (costs && (!datum_given(in->draft) || !datum_given(in->target)))
+		return run_refuse(r, in->draft.from, "a speedup needs both times",
+		    "--draft 2ms (a token of the small model) and --target 30ms (one of the large)");
+	if (!costs && !datum_given(in->accepted) && !datum_given(in->k))
+		return run_refuse(r, in->accept.from, "how many tokens are drafted?",
+		    "add --k 5, or --draft 2ms --target 30ms for the best number");
+	if (datum_given(in->tokens) && !datum_given(in->k))
+		return run_refuse(
+		    r, in->tokens.from, "tokens of a step with how many drafts?", "add for example --k 5");
+	return run_fraction(r, "accept", in->accept) & run_whole(r, "k", in->k, 1) &
+	    run_whole(r, "max-k", in->max_k, 1) & run_whole(r, "accepted", in->accepted, 0) &
+	    run_positive(r, "draft", in->draft) & run_positive(r, "target", in->target) &
+	    run_positive(r, "verify", in->verify);
+}
+
+/* --- one step that is known ------------------------------------------------------------------------------ */
+
+static enum answer
+known(struct run *r, const struct spec_in *in)
+{
+	struct sheet *sh = r->sheet;
+
+	r->title = "Tokens of a speculative step";
+	if (datum_given(in->k) && in->accepted.value > in->k.value) {
+		run_refuse(r, in->accepted.from, "more are accepted than drafted", "--accepted is at most --k");
+		return REFUSED;
+	}
+	TAKE(sh, n_accepted, in->accepted);
+	CALL(sh, step_token, draft_tokens_accepted(sh, n_accepted));
+	SHOW(sh, step_token, "tokens of the step");
+	return ANSWERED;
+}
+
+/* --- what it buys ---------------------------------------------------------------------------------------- */
+
+/* The acceptance as given, or as the measured tokens say. */
+static bool
+acceptance(struct run *r, const struct spec_in *in, struct datum *out)
+{
+	*out = in->accept;
+	if (!datum_given(in->tokens))
+		return true;
+	*out = (struct datum){draft_acceptance(in->tokens.value, in->k.value), in->tokens.from};
+	if (datum_given(*out))
+		return true;
+	diag_error(r->diag, in->tokens.from, "a step of %g drafts yields between 1 and %g tokens, not %g", in->k.value,
+	    in->k.value + 1, in->tokens.value);
+	diag_hint(r->diag, "count the token that the verifying pass adds");
+	return false;
+}
+
+static bool
+read_lines(struct run *r, const struct words *list, double *lines)
+{
+	if (list->n > LINES_MAX)
+		return run_refuse(r, list->list[0].from, "too many acceptances to compare with", "give at most 64");
+	for (size_t i = 0; i < list->n; i++) {
+		struct datum d;
+		if (!run_value(r, list->list[i].from, list->list[i].text, Q_NUMBER, &d) || !run_fraction(r, "at", d))
+			return false;
+		lines[i] = d.value;
+	}
+	return true;
+}
+
+/* What a wrong guess of the acceptance would cost. */
+static void
+show_lines(struct run *r, const struct spec_in *in, const struct draft_cost *c, const double *lines, double k)
+{
+	struct sheet *sh = r->sheet;
+
+	for (size_t i = 0; i < in->at.n; i++)
+		SCOPE_I (sh, "at", i) {
+			TAKE(sh, accept_frac, lines[i]);
+			SHOW(sh, accept_frac, "acceptance");
+			CALL(sh, speedup, draft_speedup(sh, c, accept_frac, k));
+			SHOW(sh, speedup, arena_printf(r->arena, "speedup, k = %g", k));
+			TAKE(sh, n_best_drafts, draft_best(c, accept_frac, in->max_k.value));
+			SHOW(sh, n_best_drafts, "best k");
+			CALL(sh, best_speedup, draft_speedup(sh, c, accept_frac, n_best_drafts));
+			SHOW(sh, best_speedup, "speedup there");
+		}
+}
+
+static enum answer
+gains(struct run *r, const struct spec_in *in, struct datum accept)
+{
+	struct sheet *sh = r->sheet;
+	const struct draft_cost c = {in->draft, in->target, in->verify, in->overhead};
+	double lines[LINES_MAX];
+
+	if (!read_lines(r, &in->at, lines))
+		return REFUSED;
+	const double best = draft_best(&c, accept.value, in->max_k.value);
+	const double k = datum_given(in->k) ? in->k.value : fmax(1, best);
+	TAKE(sh, accept_frac, accept);
+	if (datum_given(in->tokens))
+		SHOW(sh, accept_frac, "acceptance that yields the measured tokens");
+	TAKE(sh, n_drafts, k);
+	SHOW(sh, n_drafts, "drafted tokens of a step");
+	CALL(sh, step_token, draft_tokens(sh, accept_frac, n_drafts));
+	SHOW(sh, step_token, "tokens that it yields");
+	CALL(sh, step_s, draft_step(sh, &c, n_drafts));
+	SHOW(sh, step_s, "time of a step");
+	CALL(sh, speedup, draft_speedup(sh, &c, accept_frac, n_drafts));
+	SHOW(sh, speedup, "speedup of decoding");
+	TAKE(sh, n_best_drafts, best);
+	SHOW(sh, n_best_drafts, "best number of drafts");
+	CALL(sh, best_speedup, draft_speedup(sh, &c, accept_frac, n_best_drafts));
+	SHOW(sh, best_speedup, "speedup there");
+	CALL(sh, most_speedup, draft_limit(sh, &c, n_drafts));
+	SHOW(sh, most_speedup, "if every draft were accepted");
+	TAKE(sh, break_even_frac, draft_break_even(&c, n_drafts));
+	SHOW(sh, break_even_frac, "acceptance that just pays");
+	if (!datum_given(in->verify))
+		run_assume(r, "verifying k + 1 tokens takes as long as one step");
+	if (best == in->max_k.value)
+		run_warn(r, "the best number may be above --max-k %g", best);
+	show_lines(r, in, &c, lines, k);
+	TELL(sh, verdict, "verdict", speedup > 1 ? "pays" : "does not pay: slower than the model alone");
+	return speedup > 1 ? ANSWERED : ANSWERED_NO;
+}
+
+static enum answer
+spec_run(struct run *r, const void *input)
+{
+	const struct spec_in *in = input;
+	struct sheet *sh = r->sheet;
+	struct datum accept;
+
+	if (!check(r, in))
+		return REFUSED;
+	if (datum_given(in->accepted))
+		return known(r, in);
+	if (!acceptance(r, in, &accept))
+		return REFUSED;
+	r->title = "Speculative decoding";
+	if (datum_given(in->draft))
+		return gains(r, in, accept);
+	TAKE(sh, accept_frac, accept);
+	if (datum_given(in->tokens))
+		SHOW(sh, accept_frac, "acceptance that yields the measured tokens");
+	TAKE(sh, n_drafts, in->k);
+	CALL(sh, step_token, draft_tokens(sh, accept_frac, n_drafts));
+	SHOW(sh, step_token, "tokens that a step yields");
+	return ANSWERED;
+}
+
+static const struct option_group spec_groups[] = {OPTION_GROUP(spec_options, 0)};
+
+static const struct example spec_examples[] = {
+    {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms", "tokens per step, speedup, and the best number of drafts", 0},
+    {"spec --accept 0.8 --draft 2ms --target 30ms --verify 38ms --overhead 1ms",
+        "a verifying pass that is dearer than a step, and the work around it", 0},
+    {"spec --tokens 3.2 --k 5 --draft 2ms --target 30ms", "the acceptance that an engine's statistics imply", 0},
+    {"spec --accept 0.3 --k 8 --draft 6ms --target 30ms", "drafts that do not pay", 1},
+    {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms --sweep accept=0.6..0.9+0.05 --sweep draft=1ms,2ms,4ms",
+        "how much a better or a cheaper draft model is worth", 0},
+};
+
+const struct command spec_command = {
+    .name = "spec",
+    .section = "How fast can it be?",
+    .summary = "what does speculative decoding buy",
+    .operands = "",
+    .usage = "[JOB]",
+    .groups = spec_groups,
+    .n_groups = sizeof spec_groups / sizeof *spec_groups,
+    .examples = spec_examples,
+    .n_examples = sizeof spec_examples / sizeof *spec_examples,
+    .input_size = sizeof(struct spec_in),
+    .run = spec_run,
+};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ridge/trend.h"
+#include "cli/measure.h"
+#include "engine/trend_fit.h"
+
+#include <string.h>
+
+#define TREND_OPTIONS(X)                                                                                               \
+	X(0, points, "points", "points", WORDS, "STEP:VALUE,...|FILE", "file", NULL,                                   \
+	    "the series: 0:8.50GB,1000:9.20GB, or a file of two columns")                                              \
+	X(0, x, "x", "x", WORD, "COLUMN", "", NULL, "column of the file that has the steps (default: the first)")      \
+	X(0, y, "y", "y", WORD, "COLUMN", "", NULL, "column that has the values (default: the second)")                \
+	X(0, per, "per", "per", WORD, "WORD", "", "step", "what a step is: step, epoch, hour")                         \
+	X(0, capacity, "capacity", "capacity", WORD, "VALUE", "", NULL,                                                \
+	    "limit of the values, 16GB: when is it reached?")                                                          \
+	X(0, steps, "steps", "steps", COUNT, "N", "", NULL,                                                            \
+	    "look ahead to step N; exit status 1 when --capacity is reached before")
+
+struct trend_in {
+	TREND_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct trend_in
+static const struct option trend_options[] = {TREND_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+MEASURED(slope)
+MEASURED(growth)
+MEASURED(value)
+MEASURED(limit)
+
+struct series {
+	struct points points;
+	struct trend fit;
+	struct datum steps;
+	const char *per;
+	bool limited, too_late; /* too_late: full before the asked step, or already */
+	double limit;
+};
+
+static bool
+read_series(struct run *r, const struct trend_in *in, struct series *s)
+{
+	const struct source from = in->points.n ? in->points.list[0].from : (struct source){0};
+
+	if (in->points.n == 0) {
+		diag_error(r->diag, from, "no series");
+		diag_hint(r->diag, "give --points 0:8.50GB,1000:9.20GB,5000:12.50GB, or a file of two columns");
+		return false;
+	}
+	if (!points_read(r, &in->points, in->x, in->y, &s->points))
+		return false;
+	if (s->points.n < 2 || !trend_fit(s->points.step, s->points.value, s->points.n, &s->fit)) {
+		diag_error(r->diag, from, "a single step has no trend");
+		diag_hint(r->diag, "give at least two points with different steps");
+		return false;
+	}
+	s->per = in->per.text;
+	s->steps = in->steps;
+	s->limited = in->capacity.text != NULL;
+	return !s->limited || measure_read(r, in->capacity.from, in->capacity.text, &s->points.kind, &s->limit);
+}
+
+/* --- lines ----------------------------------------------------------------------------------------------- */
+
+static void
+tell_interval(struct run *r, const struct series *s, double low, double high)
+{
+	const char *from = measure_text(r, s->points.kind, low), *to = measure_text(r, s->points.kind, high);
+
+	TELL(r->sheet, interval, "  with 95 % confidence", arena_printf(r->arena, "%s .. %s", from, to));
+}
+
+/* Where a line is at the asked step, and when it is full, if this line says so.  The scope has its rows `slope` and
+ * `start`. */
+static void
+show_ahead(struct run *r, struct series *s, bool fills, double slope, double start)
+{
+	struct sheet *sh = r->sheet;
+
+	if (datum_given(s->steps)) {
+		TAKE(sh, n_steps, s->steps);
+		CALL(sh, growth, trend_growth(sh, slope, n_steps));
+		CALL(sh, value, trend_value(sh, start, slope, n_steps));
+		show_growth(sh, s->points.kind, growth, arena_printf(r->arena, "  in %g of them", n_steps));
+		show_value(sh, s->points.kind, value, arena_printf(r->arena, "  value at %s %g", s->per, n_steps));
+	}
+	if (s->limited && fills && slope > 0) {
+		TAKE(sh, limit, s->limit);
+		CALL(sh, n_last_step, trend_reached(sh, start, slope, limit));
+		SHOW(sh, n_last_step, arena_printf(r->arena, "  full at %s", s->per));
+		s->too_late = s->too_late || (datum_given(s->steps) && n_last_step < s->steps.value);
+	}
+}
+
+/* Growth that is none fills nothing; what fills the card under a sawtooth are its tops. */
+static bool
+fills(const struct series *s, const struct trend_line *line)
+{
+	return s->fit.kind == TREND_CLIMBING ? line == &s->fit.crest
+	                                     : s->fit.kind == TREND_LEAK || s->fit.kind == TREND_UNKNOWN;
+}
+
+static void
+show_fitted(struct run *r, struct series *s, const char *scope, const struct trend_line *line, const char *label)
+{
+	struct sheet *sh = r->sheet;
+	const struct scale_estimate *e = &line->slope;
+
+	if (!line->given)
+		return;
+	SCOPE (sh, scope) {
+		measure_unit(sh, s->points.kind);
+		CALL(sh, slope, scale_interval(sh, e));
+		show_slope(sh, s->points.kind, slope, label);
+		if (e->t_95 > 0)
+			tell_interval(r, s, e->value - e->t_95 * e->error, e->value + e->t_95 * e->error);
+		if (line == &s->fit.all && !isnan(s->fit.explained_frac)) {
+			TAKE(sh, explained_frac, s->fit.explained_frac);
+			SHOW(sh, explained_frac, "  of the variance explained, R^2");
+		}
+		TAKE(sh, start, line->start);
+		show_ahead(r, s, fills(s, line), slope, start);
+	}
+}
+
+static void
+show_sen(struct run *r, const struct series *s)
+{
+	struct sheet *sh = r->sheet;
+
+	if (isnan(s->fit.sen))
+		return;
+	SCOPE (sh, "sen") {
+		measure_unit(sh, s->points.kind);
+		TAKE(sh, slope, s->fit.sen);
+		show_slope(sh, s->points.kind, slope, "the same by Theil and Sen");
+		if (!isnan(s->fit.sen_low))
+			tell_interval(r, s, s->fit.sen_low, s->fit.sen_high);
+	}
+}
+
+static void
+show_ends(struct run *r, struct series *s)
+{
+	struct sheet *sh = r->sheet;
+	const struct points *p = &s->points;
+
+	SCOPE (sh, "ends") {
+		measure_unit(sh, p->kind);
+		TAKE(sh, first_step, p->step[0]);
+		TAKE(sh, last_step, p->step[p->n - 1]);
+		TAKE(sh, first, p->value[0]);
+		TAKE(sh, last, p->value[p->n - 1]);
+		if (last_step > first_step) {
+			CALL(sh, slope, trend_end_slope(sh, first_step, last_step, first, last));
+			CALL(sh, start, trend_start(sh, first, slope, first_step));
+			show_slope(sh, p->kind, slope, "the same between the end points");
+			show_ahead(r, s, fills(s, NULL), slope, start);
+		}
+	}
+}
+
+/* --- the verdict ----------------------------------------------------------------------------------------- */
+
+static const char *
+advice(enum trend_kind kind)
+{
+	switch (kind) {
+	case TREND_UNKNOWN:
+		return "two points say nothing about noise: give more";
+	case TREND_STABLE:
+		return "no growth that the scatter does not explain";
+	case TREND_LEAK:
+		return "what grows is kept by somebody: compare two snapshots of the allocator";
+	case TREND_SAWTOOTH:
+		return "memory is released and taken again: normal";
+	case TREND_CLIMBING:
+		return "each release leaves more behind: compare snapshots at two lows";
+	case TREND_LEVELS:
+		return "growth has stopped: caches and pools fill once";
+	case TREND_SHRINKS:
+		return NULL;
+	}
+	return NULL;
+}
+
+static enum answer
+show_verdict(struct run *r, struct series *s)
+{
+	struct sheet *sh = r->sheet;
+	const double last = s->points.value[s->points.n - 1];
+	const bool leak = s->fit.kind == TREND_LEAK || s->fit.kind == TREND_CLIMBING;
+
+	if (s->limited) {
+		SCOPE (sh, "capacity") {
+			measure_unit(sh, s->points.kind);
+			TAKE(sh, limit, s->limit);
+			show_limit(sh, s->points.kind, limit, "capacity");
+		}
+		if (last >= s->limit) {
+			s->too_late = true;
+			run_warn(r, "the last value is above the capacity already");
+		}
+	}
+	TELL(sh, verdict, "verdict", trend_word(s->fit.kind));
+	if (advice(s->fit.kind))
+		TELL(sh, meaning, "meaning", advice(s->fit.kind));
+	return leak || s->too_late ? ANSWERED_NO : ANSWERED;
+}
+
+static enum answer
+trend_run(struct run *r, const void *input)
+{
+	const struct trend_in *in = input;
+	struct series s = {.points = {.n = 0}};
+
+	if (!read_series(r, in, &s))
+		return REFUSED;
+	const struct points *p = &s.points;
+	r->title =
+	    arena_printf(r->arena, "Trend of %zu points from %s %g to %g", p->n, s.per, p->step[0], p->step[p->n - 1]);
+	show_fitted(r, &s, "fit", &s.fit.all, arena_printf(r->arena, "growth per %s, least squares", s.per));
+	show_sen(r, &s);
+	show_ends(r, &s);
+	show_fitted(r, &s, "lows", &s.fit.floor, arena_printf(r->arena, "growth of the lows per %s", s.per));
+	show_fitted(r, &s, "tops", &s.fit.crest, arena_printf(r->arena, "growth of the tops per %s", s.per));
+	return show_verdict(r, &s);
+}
+
+static const struct option_group trend_groups[] = {OPTION_GROUP(trend_options, 0)};
+
+static const struct example trend_examples[] = {
+    {"trend --points 0:8.50GB,100:8.52GB,500:8.80GB,1000:9.20GB,5000:12.50GB --capacity 16GB --steps 50000",
+        "allocated memory over training steps: a leak, and when the card is full", 1},
+    {"trend --points 0:8.50GB,1000:8.50GB,10000:8.50GB", "after the fix", 0},
+    {"trend --points 0:4GB,100:7GB,200:10GB,210:4GB,300:7GB,400:10GB,410:4GB,500:7GB,600:10GB,610:4GB",
+        "a sawtooth is no leak", 0},
+};
+
+const struct command trend_command = {
+    .name = "trend",
+    .section = "Why is it slower?",
+    .summary = "is it leaking, and when does it run out",
+    .operands = "",
+    .usage = "[JOB]",
+    .groups = trend_groups,
+    .n_groups = sizeof trend_groups / sizeof *trend_groups,
+    .examples = trend_examples,
+    .n_examples = sizeof trend_examples / sizeof *trend_examples,
+    .input_size = sizeof(struct trend_in),
+    .run = trend_run,
+};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Deadlines.  The longest way through a pipeline of stages is the critical path of Kelley and Walker (EJCC 1959); the
+ * float of a stage is what its way is shorter than the longest one beside it.
+ */
+#include "ridge/latency.h"
+
+struct datum
+stage_takes(const struct stage *s, enum stage_time which)
+{
+	return datum_given(s->time_s[which]) ? s->time_s[which] : s->time_s[STAGE_NOW];
+}
+
+/* --- the way through ------------------------------------------------------------------------------------- */
+
+struct way {
+	const struct stages *p;
+	enum stage_time which;
+	int leg, branch;
+};
+
+static int
+first_of(const struct way *w)
+{
+	int i = 0;
+
+	while (i < w->p->n && (w->p->list[i].leg != w->leg || w->p->list[i].branch != w->branch))
+		i++;
+	return i;
+}
+
+static int
+length_of(const struct way *w)
+{
+	int n = 0;
+
+	for (int i = 0; i < w->p->n; i++)
+		n += w->p->list[i].leg == w->leg && w->p->list[i].branch == w->branch;
+	return n;
+}
+
+static int
+branches_of(const struct stages *p, int leg)
+{
+	int n = 0;
+
+	for (int i = 0; i < p->n; i++)
+		if (p->list[i].leg == leg && p->list[i].branch >= n)
+			n = p->list[i].branch + 1;
+	return n;
+}
+
+static double
+stage_time(struct sheet *sh, const struct way *w, int stage)
+{
+	TAKE(sh, stage_s, stage_takes(&w->p->list[stage], w->which));
+	return stage_s;
+}
+
+static double
+branch_time(struct sheet *sh, const struct way *w)
+{
+	const int first = first_of(w), n = length_of(w);
+
+	SUM(sh, branch_s, i, n, stage_time(sh, w, first + i));
+	return branch_s;
+}
+
+static double
+leg_time(struct sheet *sh, const struct stages *p, enum stage_time which, int leg)
+{
+	const int n = branches_of(p, leg);
+
+	MOST(sh, leg_s, i, n, branch_time(sh, &(const struct way){p, which, leg, i}));
+	return leg_s;
+}
+
+double
+latency_total(struct sheet *sh, const struct stages *p, enum stage_time which)
+{
+	SUM(sh, total_s, i, p->n_legs, leg_time(sh, p, which, i));
+	return total_s;
+}
+
+double
+latency_allowed(struct sheet *sh, const struct stages *p, enum stage_time which, int stage, double slack_s)
+{
+	const struct way own = {p, which, p->list[stage].leg, p->list[stage].branch};
+
+	GIVEN(sh, slack_s);
+	CALL(sh, stage_s, stage_time(sh, &own, stage));
+	CALL(sh, branch_s, branch_time(sh, &own));
+	CALL(sh, leg_s, leg_time(sh, p, which, own.leg));
+	LET(sh, float_s, leg_s - branch_s);
+	LET(sh, allowed_s, stage_s + float_s + slack_s);
+	return allowed_s;
+}
+
+bool
+stage_is_critical(const struct stages *p, enum stage_time which, int stage)
+{
+	const struct way own = {p, which, p->list[stage].leg, p->list[stage].branch};
+
+	return branch_time(NULL, &own) >= leg_time(NULL, p, which, own.leg);
+}
+
+/* Without it the leg takes as long as the longest of the other branches, or as the rest of its own. */
+bool
+stage_suffices(const struct stages *p, enum stage_time which, int stage, double budget_s)
+{
+	const struct way own = {p, which, p->list[stage].leg, p->list[stage].branch};
+	double leg_s = branch_time(NULL, &own) - stage_time(NULL, &own, stage);
+
+	for (int i = 0; i < branches_of(p, own.leg); i++)
+		if (i != own.branch)
+			leg_s = fmax(leg_s, branch_time(NULL, &(const struct way){p, which, own.leg, i}));
+	const double rest_s = latency_total(NULL, p, which) - leg_time(NULL, p, which, own.leg);
+	return rest_s + leg_s < budget_s * (1 - 1e-9); /* no time at all is no stage */
+}
+
+/* --- the budget ------------------------------------------------------------------------------------------ */
+
+double
+latency_budget(struct sheet *sh, double frame_hertz)
+{
+	GIVEN(sh, frame_hertz);
+	LET(sh, budget_s, 1 / frame_hertz);
+	return budget_s;
+}
+
+double
+latency_rate(struct sheet *sh, double total_s)
+{
+	GIVEN(sh, total_s);
+	LET(sh, rate_hertz, 1 / total_s);
+	return rate_hertz;
+}
+
+double
+latency_slack(struct sheet *sh, double budget_s, double total_s)
+{
+	GIVEN(sh, budget_s);
+	GIVEN(sh, total_s);
+	LET(sh, slack_s, budget_s - total_s);
+	return slack_s;
+}
+
+double
+latency_over(struct sheet *sh, double slack_s)
+{
+	GIVEN(sh, slack_s);
+	LET(sh, over_s, fmax(0, 0 - slack_s));
+	return over_s;
+}
+
+double
+latency_share(struct sheet *sh, double stage_s, double total_s)
+{
+	GIVEN(sh, stage_s);
+	GIVEN(sh, total_s);
+	LET(sh, share_frac, stage_s / total_s);
+	return share_frac;
+}
+
+double
+latency_proportional(struct sheet *sh, double stage_s, double budget_s, double total_s)
+{
+	GIVEN(sh, stage_s);
+	GIVEN(sh, budget_s);
+	GIVEN(sh, total_s);
+	LET(sh, proportional_s, stage_s * budget_s / total_s);
+	return proportional_s;
+}
+
+double
+latency_saving(struct sheet *sh, double before_s, double after_s)
+{
+	GIVEN(sh, before_s);
+	GIVEN(sh, after_s);
+	LET(sh, saved_frac, 1 - after_s / before_s);
+	return saved_frac;
+}
+
+/* --- the tail -------------------------------------------------------------------------------------------- */
+
+double
+latency_tail(struct sheet *sh, double p50_s, double p99_s)
+{
+	GIVEN(sh, p50_s);
+	GIVEN(sh, p99_s);
+	LET(sh, tail_ratio, p99_s / p50_s);
+	return tail_ratio;
+}
+
+/* The square of how far a stage's P99 lies behind its usual time, in units of the whole; nothing beside the longest way. */
+static double
+spread(struct sheet *sh, const struct stages *p, int stage, double total_s)
+{
+	const struct stage *s = &p->list[stage];
+
+	GIVEN(sh, total_s);
+	TAKE(sh, usual_s, s->time_s[STAGE_NOW]);
+	TAKE(sh, tail_s, stage_takes(s, STAGE_TAIL));
+	double spread_frac;
+	if (stage_is_critical(p, STAGE_NOW, stage))
+		SET(sh, spread_frac, (tail_s - usual_s) / total_s);
+	else
+		SET(sh, spread_frac, 0);
+	LET(sh, square, spread_frac * spread_frac);
+	return square;
+}
+
+/* Variances of independent delays add, and a normal spread keeps its percentile's distance. */
+double
+latency_tail_independent(struct sheet *sh, const struct stages *p)
+{
+	CALL(sh, usual_s, latency_total(sh, p, STAGE_NOW));
+	SUM(sh, squares, i, p->n, spread(sh, p, i, usual_s));
+	LET(sh, tail_s, usual_s * (1 + sqrt(squares)));
+	return tail_s;
+}
+
+/* A percentile is as sure as the number of samples beyond it. */
+double
+latency_runs(struct sheet *sh, double percentile_frac, double n_beyond)
+{
+	GIVEN(sh, percentile_frac);
+	GIVEN(sh, n_beyond);
+	LET(sh, beyond_frac, 1 - percentile_frac);
+	LET(sh, n_runs, ceil(n_beyond / beyond_frac - 1e-9));
+	return n_runs;
+}
+
+/* --- on the road ----------------------------------------------------------------------------------------- */
+
+double
+latency_metres_per_hour(struct sheet *sh, double n_units_per_hour, double n_metres_per_unit)
+{
+	GIVEN(sh, n_units_per_hour);
+	GIVEN(sh, n_metres_per_unit);
+	LET(sh, n_metres_per_hour, n_units_per_hour * n_metres_per_unit);
+	return n_metres_per_hour;
+}
+
+double
+latency_travelled(struct sheet *sh, double n_metres_per_hour, double time_s)
+{
+	GIVEN(sh, n_metres_per_hour);
+	GIVEN(sh, time_s);
+	TAKE(sh, hour_s, 3600);
+	LET(sh, n_metres, n_metres_per_hour * time_s / hour_s);
+	return n_metres;
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+# What the command-line tests share.  `ask` keeps standard output and standard error apart; RIDGE and RIDGE_HWDB come from
+# tests/run.sh.
+
+setup() {
+	tmp=$(mktemp -d)
+	unset NO_COLOR COLUMNS
+	TERM=xterm
+	export TERM
+}
+
+teardown() {
+	chmod -R u+rwx "$tmp"
+	rm -rf "$tmp"
+}
+
+# ask WORD...: run ridge; status, out and err hold what it said
+ask() {
+	status=0
+	"$RIDGE" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+	out=$(cat "$tmp/out")
+	err=$(cat "$tmp/err")
+	asked="ridge $(printf '%.500s' "$*")"
+}
+
+# ask_with TEXT WORD...: the same with TEXT on standard input
+ask_with() {
+	printf '%s' "$1" >"$tmp/in"
+	shift
+	status=0
+	"$RIDGE" "$@" >"$tmp/out" 2>"$tmp/err" <"$tmp/in" || status=$?
+	out=$(cat "$tmp/out")
+	err=$(cat "$tmp/err")
+	asked="ridge $(printf '%.500s' "$*")"
+}
+
+complain() {
+	printf '%s\n%s\nstatus %s\n--- out\n%s\n--- err\n%s\n' "$1" "$asked" "$status" "$out" "$err"
+	return 1
+}
+
+# answered [STATUS]: the exit status, and nothing wrong on standard error
+answered() {
+	[ "$status" -eq "${1:-0}" ] || complain "status should be ${1:-0}"
+	case $err in *error:*) complain "an error was printed" ;; esac
+}
+
+# refused: status 2, nothing on standard output, an error with its place and a way out
+refused() {
+	[ "$status" -eq 2 ] || complain "status should be 2"
+	[ ! -s "$tmp/out" ] || complain "nothing should be on standard output"
+	case $err in *error:*) ;; *) complain "no error was printed" ;; esac
+	case $err in *"hint: "*) ;; *) complain "no way out was shown" ;; esac
+}
+
+says() {
+	case $err in *"$1"*) ;; *) complain "standard error should have: $1" ;; esac
+}
+
+shows() {
+	case $out in *"$1"*) ;; *) complain "standard output should have: $1" ;; esac
+}
+
+hides() {
+	case $out$err in *"$1"*) complain "should not be printed: $1" ;; esac
+}
+
+is() {
+	[ "$out" = "$1" ] || complain "standard output should be: $1"
+}
+
+# json_is PATH VALUE: one value of the JSON on standard output, by python3 or jq; skips where neither is there
+json_is() {
+	if command -v python3 >/dev/null 2>&1; then
+		got=$(python3 -c '
+import json, sys
+value = json.load(open(sys.argv[1]))
+for step in sys.argv[2].split("/"):
+    value = value[int(step)] if isinstance(value, list) else value[step]
+print(value if isinstance(value, str) else json.dumps(value))' "$tmp/out" "$1") || complain "no JSON, or nothing at $1"
+		[ "$got" = "$2" ] || complain "$1 should be $2, is $got"
+	fi
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Fuzzers.  `make check` replays their seeds; `make fuzz` searches with clang's libFuzzer, FUZZ_TIME seconds each.
+
+FUZZERS   := yaml json formula units arguments
+FUZZ_TIME ?= 30
+FUZZ_CC   ?= clang
+REPLAYS   := $(FUZZERS:%=$(BUILD)/tests/replay-%)
+FUZZ_OPT   = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+
+$(REPLAYS): $(BUILD)/tests/replay-%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/replay.o $(TEST_OBJ)
+	@mkdir -p $(dir $@)
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) -lm
+
+$(FUZZERS:%=$(BUILD)/tests/fuzz-%): $(BUILD)/tests/fuzz-%: $(BUILD)/obj/tests/fuzz/%.o $(TEST_OBJ)
+	@mkdir -p $(dir $@)
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(CC) $(OPT) -fsanitize=fuzzer -o $@ $^ $(PKG_LIBS) -lm
+
+.PHONY: replay fuzz fuzz-run
+replay: $(REPLAYS)
+	@for f in $(FUZZERS); do $(BUILD)/tests/replay-$$f tests/fuzz/seeds/$$f/* >/dev/null || { echo "the seeds of $$f fail"; exit 1; }; done
+	@echo "the seeds of $(words $(FUZZERS)) fuzzers pass"
+
+fuzz:
+	@command -v $(FUZZ_CC) >/dev/null || { echo "make fuzz needs clang with libFuzzer"; exit 1; }
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=$(FUZZ_CC) OPT="$(FUZZ_OPT)" fuzz-run
+
+fuzz-run: $(FUZZERS:%=$(BUILD)/tests/fuzz-%)
+	@for f in $(FUZZERS); do \
+		mkdir -p $(BUILD)/corpus/$$f && echo "== $$f, $(FUZZ_TIME) s" && \
+		$(BUILD)/tests/fuzz-$$f -max_total_time=$(FUZZ_TIME) -timeout=10 -rss_limit_mb=2000 -max_len=20000 -verbosity=0 -print_final_stats=1 \
+			-artifact_prefix=$(BUILD)/corpus/ $(if $(wildcard tests/fuzz/seeds/$$f.dict),-dict=tests/fuzz/seeds/$$f.dict) \
+			$(BUILD)/corpus/$$f tests/fuzz/seeds/$$f || exit 1; done
+
+-include $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.d) $(BUILD)/obj/tests/fuzz/replay.d

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every command's JSON is what man/ridge.schema.json says. */
+#include "cli/help.h"
+#include "cli/ridge.h"
+#include "json_schema.h"
+#include "said.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct arena *a;
+static cJSON *schema;
+
+static char *
+read_whole(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	char *text = NULL;
+	size_t n = 0, got;
+	char buf[4096];
+
+	ck_assert_msg(file, "cannot read %s", path);
+	FILE *memory = open_memstream(&text, &n);
+	while ((got = fread(buf, 1, sizeof buf, file)) > 0)
+		fwrite(buf, 1, got, memory);
+	fclose(memory);
+	fclose(file);
+	return text;
+}
+
+static void
+set_up(void)
+{
+	a = arena_new();
+	char *text = read_whole("man/ridge.schema.json");
+	schema = cJSON_Parse(text);
+	ck_assert_msg(schema, "man/ridge.schema.json is not JSON");
+	free(text);
+}
+
+static void
+tear_down(void)
+{
+	cJSON_Delete(schema);
+	arena_free(a);
+}
+
+static bool
+text_valid(const char *text, struct json_fault *fault)
+{
+	cJSON *value = cJSON_ParseWithOpts(text, NULL, 1);
+
+	if (!value) {
+		snprintf(fault->text, sizeof fault->text, "not JSON");
+		return false;
+	}
+	const bool ok = json_valid(schema, schema, value, "", fault);
+	cJSON_Delete(value);
+	return ok;
+}
+
+/* --- the validator can fail ---------------------------------------------------------------------------------------- */
+
+#define HEAD "\"ridge\": \"1\", \"command\": \"kv\""
+#define TAIL "\"assumed\": [], \"warnings\": [], \"sources\": []"
+
+static const struct {
+	const char *text;
+	bool valid;
+} samples[] = {
+    {"{" HEAD ", \"inputs\": {\"seq\": 4096, \"gpu\": \"h100\"}, \"rows\": {\"a.b_s\": 1.5, \"c\": null}, "
+     "\"words\": {\"verdict\": \"fits\"}, \"intervals\": {}, " TAIL "}",
+	true},
+    {"{" HEAD ", \"points\": [{\"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}}], " TAIL "}", true},
+    {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 3, \"column\": 1, \"file\": \"f\"}]}", true},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, "
+     "\"intervals\": {\"t_s\": {\"low\": 1, \"high\": null, \"level\": 0.8, \"why\": \"w\"}}, " TAIL "}",
+	true},
+    {"[]", false},
+    {"{}", false},
+    {"{" HEAD "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"assumed\": [], \"warnings\": []}", false},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {\"a\": \"x\"}, \"words\": {}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {\"a\": 1, \"a\": 2}, \"words\": {}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {\"a\": 1}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"extra\": 1, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {\"a\": []}, \"rows\": {}, \"words\": {}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"points\": [], " TAIL "}", false},
+    {"{" HEAD ", \"points\": [{\"inputs\": {}, \"rows\": {}, \"intervals\": {}}], " TAIL "}", false},
+    {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 0}]}", false},
+    {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 1.5}]}", false},
+    {"{" HEAD ", \"errors\": [{\"message\": \"\"}]}", false},
+    {"{" HEAD ", \"errors\": []}", false},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, "
+     "\"intervals\": {\"t_s\": {\"low\": 1, \"high\": 2, \"level\": 80, \"why\": \"w\"}}, " TAIL "}",
+	false},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"assumed\": [1], \"warnings\": [], "
+     "\"sources\": []}",
+	false},
+};
+
+START_TEST(the_schema_tells_good_from_bad)
+{
+	struct json_fault fault = {""};
+
+	ck_assert_msg(text_valid(samples[_i].text, &fault) == samples[_i].valid, "%s\n%s", samples[_i].text, fault.text);
+}
+END_TEST
+
+START_TEST(an_unknown_keyword_is_a_fault)
+{
+	cJSON *other = cJSON_Parse("{\"maxLength\": 3}"), *value = cJSON_Parse("\"x\"");
+	struct json_fault fault;
+
+	ck_assert(!json_valid(other, other, value, "", &fault));
+	cJSON_Delete(other);
+	cJSON_Delete(value);
+}
+END_TEST
+
+/* --- real answers -------------------------------------------------------------------------------------------------- */
+
+/* Words as a shell splits them. */
+static int
+split(const char *line, char **words, int most)
+{
+	int n = 0;
+
+	words[n++] = arena_text(a, "ridge");
+	for (const char *p = line; *p && n < most;) {
+		char word[500];
+		size_t m = 0;
+		while (*p == ' ')
+			p++;
+		if (!*p)
+			break;
+		for (char quote = '\0'; *p && (quote || *p != ' '); p++) {
+			if (!quote && (*p == '\'' || *p == '"'))
+				quote = *p;
+			else if (quote == *p)
+				quote = '\0';
+			else if (m + 1 < sizeof word)
+				word[m++] = *p;
+		}
+		words[n++] = arena_copy(a, word, m);
+	}
+	return n;
+}
+
+/* In a process of its own, because it prints; the answer goes to a file. */
+static int
+ask(const char *line, const char *path)
+{
+	char *words[64];
+	int status;
+	int n = split(line, words, 58);
+
+	words[n++] = arena_text(a, "--json");
+	words[n++] = arena_text(a, "-o");
+	words[n++] = arena_text(a, path);
+	const pid_t child = fork();
+	if (child == 0) {
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(99);
+		_exit(ridge_main(n, words, NULL));
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static bool
+has_format(const char *line)
+{
+	static const char *const formats[] = {"--json", "--csv", "--md", "--explain", "--get", "--output", "-o "};
+
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+		if (strstr(line, formats[i]))
+			return true;
+	return false;
+}
+
+static void
+must_be_valid(const char *line, int wanted)
+{
+	char path[] = "/tmp/ridge-test-XXXXXX";
+	struct json_fault fault = {""};
+	const int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	const int status = ask(line, path);
+	ck_assert_msg(status == wanted, "ridge %s --json: status %d", line, status);
+	char *text = read_whole(path);
+	unlink(path);
+	ck_assert_msg(text_valid(text, &fault), "ridge %s --json: %s", line, fault.text);
+	/* nothing that is not a number may slip in as one */
+	ck_assert_ptr_null(strstr(text, ": nan"));
+	ck_assert_ptr_null(strstr(text, ": inf"));
+	free(text);
+}
+
+START_TEST(every_example_is_valid)
+{
+	const struct command *c = commands[_i];
+
+	for (size_t i = 0; i < c->n_examples; i++)
+		if (!has_format(c->examples[i].line))
+			must_be_valid(c->examples[i].line, c->examples[i].status);
+}
+END_TEST
+
+START_TEST(sweeps_and_solutions_are_valid)
+{
+	static const char *const lines[] = {
+	    "kv llama3-8b --sweep seq=1Ki..8Ki*2 --sweep batch=1,2",
+	    "kv llama3-8b --sweep gpu=h100,nothing",
+	    "kv llama3-8b --solve seq=1..8Ki --until 'sequence_byte <= 1GiB'",
+	    "hw show h100 -q",
+	};
+	must_be_valid(lines[_i], 0);
+}
+END_TEST
+
+Suite *json_suite(void);
+
+Suite *
+json_suite(void)
+{
+	Suite *s = suite_create("json");
+	TCase *t = tcase_create("json");
+
+	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, the_schema_tells_good_from_bad, 0, (int)(sizeof samples / sizeof *samples));
+	tcase_add_test(t, an_unknown_keyword_is_a_fault);
+	tcase_add_loop_test(t, every_example_is_valid, 0, (int)n_commands);
+	tcase_add_loop_test(t, sweeps_and_solutions_are_valid, 0, 4);
+	suite_add_tcase(s, t);
+	return s;
+}
