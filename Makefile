@@ -109,6 +109,9 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
+# Made from the claims that the tests check.
+$(BUILD)/man/ridge-documents.7: man/documents.sh man/documents.tsv $(wildcard tests/claims/*.tsv)
+
 $(BUILD)/man/ridge-models.7: man/ridge-models.7 $(BUILD)/tests/law
 	@mkdir -p $(dir $@)
 	$(Q)sed -e '/^\.\\" MODELS/,$$d' $< >$@ && $(BUILD)/tests/law --manual >>$@ && sed -e '1,/^\.\\" MODELS/d' $< >>$@

@@ -9,6 +9,7 @@ while IFS= read -r line; do
 	'.\" OPTIONS') "$ridge" __options "$command" ;;
 	'.\" EXAMPLES') "$ridge" __examples "$command" ;;
 	'.\" COMMANDS') "$ridge" __commands ;;
+	'.\" DOCUMENTS') sh man/documents.sh man/documents.tsv tests/claims/*.tsv ;;
 	*) printf '%s\n' "$line" ;;
 	esac
 done <"$page"

@@ -20,8 +20,7 @@ double cost_saved_frac(struct sheet *sh, double before_usd, double after_usd);
 
 /* Right-sizing: what one GPU of a measured fleet carries, GPUs that a load needs at most so busy, how busy they are. */
 double cost_gpu_rate(struct sheet *sh, double measured_request_per_s, double n_measured_gpus);
-double cost_gpus_needed(
-    struct sheet *sh, double load_request_per_s, double gpu_request_per_s, double utilisation_frac);
+double cost_gpus_needed(struct sheet *sh, double load_request_per_s, double gpu_request_per_s, double utilisation_frac);
 double cost_utilisation(struct sheet *sh, double load_request_per_s, double gpu_request_per_s, double n_gpus);
 
 /* Requests: served in a while, and what one costs; a thousand of them. */
@@ -41,9 +40,9 @@ double cost_output_split(struct sheet *sh, double input_million_usd, double outp
 
 /* Owning: capital over the lifetime, power at the meter, hosting; all machines together, per second. */
 struct cost_owned {
-	struct datum capital_usd, residual, lifetime_s; /* the residual a fraction of the capital */
-	struct datum power_watt, pue;                   /* average draw of the machines; facility over machines */
-	struct datum electricity_usd_per_joule, hosting_usd; /* hosting for a month */
+	struct datum capital_usd, residual, lifetime_s;  /* the residual a fraction of the capital */
+	struct datum power_watt, pue;                    /* average draw of the machines; facility over machines */
+	struct datum electricity_usd_per_joule, hosting; /* hosting for a month */
 };
 double cost_capital_rate(struct sheet *sh, const struct cost_owned *o);
 double cost_running_rate(struct sheet *sh, const struct cost_owned *o);
@@ -60,8 +59,7 @@ double cost_used_rate(struct sheet *sh, double own_usd_per_s, double n_gpus, dou
 /* The share of the hours from which owning is cheaper (above 1: never), and the time after which the capital has come
  * back (infinite or negative: never). */
 double cost_break_even_duty(struct sheet *sh, double own_usd_per_s, double n_gpus, double gpu_usd_per_s);
-double cost_break_even(
-    struct sheet *sh, double capital_usd, double rent_usd_per_s, double running_usd_per_s);
+double cost_break_even(struct sheet *sh, double capital_usd, double rent_usd_per_s, double running_usd_per_s);
 /* An amount of money for a month of 30 days. */
 double cost_month(struct sheet *sh, double all_usd_per_s);
 

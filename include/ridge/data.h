@@ -47,7 +47,6 @@ double data_rule_cores(struct sheet *sh, double n_gpus, double n_cores);
 /* --- storage --- */
 
 double data_units(struct sheet *sh, double n_units, double unit_byte_per_s);
-double data_ratio(struct sheet *sh, double read_byte_per_s, double first_byte_per_s);
 /* Share of its time that a storage is busy with a flow. */
 double data_busy(struct sheet *sh, double flow_byte_per_s, double storage_byte_per_s);
 

@@ -166,6 +166,14 @@ enum verdict memory_verdict(const struct memory_job *job, double expected_byte);
 double memory_kv_pool(struct sheet *sh, const struct memory_job *job);
 double memory_pool_tokens(struct sheet *sh, const struct memory_job *job, double pool_byte);
 
+/* --- a list of operators, run and not trained -----------------------------------------------------------------------
+ */
+
+/* Weights; inputs and outputs of the operator that has the most; both. */
+double list_weights(struct sheet *sh, const struct workload *w, double elem_byte);
+double list_operands(struct sheet *sh, const struct workload *w, double n_samples, double elem_byte);
+double list_total(struct sheet *sh, double weights_byte, double operands_byte);
+
 /* --- arithmetic on bare numbers: a model known only by its size ------------------------------------------------------
  */
 

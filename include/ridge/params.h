@@ -20,7 +20,6 @@ double latent_map_params(
 double router_params(struct sheet *sh, const struct workload *w, const struct block *block);
 /* MLP or experts; `active`: those that one token meets. */
 double feed_forward_params(struct sheet *sh, const struct workload *w, const struct block *block, bool active);
-double norm_params(struct sheet *sh, const struct workload *w); /* of a layer that says nothing else */
 double layer_norm_params(struct sheet *sh, const struct workload *w, const struct block *block); /* without QK-norm */
 double layer_params(struct sheet *sh, const struct workload *w, const struct block *block);
 double layer_active_params(struct sheet *sh, const struct workload *w, const struct block *block); /* used per token */

@@ -17,7 +17,8 @@ struct reliability {
 /* A job that any failure stops. */
 struct failing {
 	struct datum mtbf_s;
-	struct datum stall_s;   /* for which a checkpoint stops the computing: all of the write, or the copy to the host */
+	struct datum
+	    stall_s; /* for which a checkpoint stops the computing: all of the write, or the copy to the host */
 	struct datum durable_s; /* from the start of a checkpoint until a failure no longer loses it */
 	struct datum restart_s; /* from the failure to computing again */
 };

@@ -27,6 +27,9 @@ const char *roofline_bound(double intensity_flop_per_byte, double ridge_flop_per
 
 /* The same as models of their own. */
 double ridge_point(struct sheet *sh, double peak_flop_per_s, double mem_byte_per_s);
+/* Peak and ridge point against those of another machine. */
+double peak_growth(struct sheet *sh, double peak_flop_per_s, double first_flop_per_s);
+double ridge_growth(struct sheet *sh, double ridge_flop_per_byte, double first_flop_per_byte);
 double roofline_s(
     struct sheet *sh, double work_flop, double traffic_byte, double peak_flop_per_s, double mem_byte_per_s);
 /* One operator as often as it runs; its share of a list. */

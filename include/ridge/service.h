@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Serving without a model of an engine: measured sweeps, objectives that must fit each other, floors, static batches. */
+/* Serving without a model of an engine: measured sweeps, objectives that must fit each other, floors, static batches.
+ */
 #ifndef RIDGE_SERVICE_H
 #define RIDGE_SERVICE_H
 

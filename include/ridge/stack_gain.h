@@ -31,7 +31,7 @@ double gain_cost(struct sheet *sh, double base_usd, double speedup);
 double gain_before(struct sheet *sh, double after_s, double speedup);
 double gain_saved_frac(struct sheet *sh, double speedup);
 double gain_saved_time(struct sheet *sh, double before_s, double after_s);
-/* Share of the run that a step saves for each second of work on it: the larger, the earlier it should be done. */
+/* Share of the run that a step saves for each day of work on it: the larger, the earlier it should be done. */
 double gain_per_effort(struct sheet *sh, double speedup, double effort_s);
 /* Time past a deadline; below 0: to spare. */
 double gain_late(struct sheet *sh, double time_s, double deadline_s);

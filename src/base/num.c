@@ -149,12 +149,6 @@ num_student(double level, double n_free)
 }
 
 double
-num_normal(double level)
-{
-	return gsl_cdf_ugaussian_Pinv(0.5 + level / 2);
-}
-
-double
 num_normal_above(double z)
 {
 	return gsl_cdf_ugaussian_Q(z);

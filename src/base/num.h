@@ -36,8 +36,7 @@ bool num_linear(
  * freedom. */
 double num_student(double level, double n_free);
 
-/* The same for a normal distribution, and the probability of a standard normal variable above z. */
-double num_normal(double level);
+/* The probability of a standard normal variable above z. */
 double num_normal_above(double z);
 
 /* A straight line, y = intercept + slope x, by least squares; all points weigh the same. */

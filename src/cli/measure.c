@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/table.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +97,8 @@ is_file(const char *text)
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		if (text_ends(text, ends[i]))
 			return true;
-	return strchr(text, '/') || strcmp(text, "-") == 0;
+	/* 3GB/s is none */
+	return (strchr(text, '/') && !isdigit((unsigned char)*text)) || strcmp(text, "-") == 0;
 }
 
 /* The asked column, or the one at `otherwise`. */
@@ -150,28 +152,38 @@ fits(struct run *r, struct source at, size_t n)
 
 /* --- values ---------------------------------------------------------------------------------------------- */
 
+/* A file of one column needs no name for it. */
+static bool
+file_values(struct run *r, struct word file, struct word name, struct measures *out)
+{
+	struct table t;
+	size_t c;
+
+	if (!table_read_file(r->arena, r->diag, file.text, "values", &t))
+		return false;
+	const bool single = t.n_columns == 1;
+	if (single)
+		name = (struct word){0};
+	if (!find_column(r, &t, name, single ? 0 : t.n_columns, &c) || !fits(r, file.from, t.n_lines))
+		return false;
+	out->n = t.n_lines;
+	out->value = ARENA_ARRAY(r->arena, double, t.n_lines);
+	return column(r, &t, c, &out->kind, out->value);
+}
+
 bool
 measures_read(
     struct run *r, const char *name, const struct words *list, struct word name_of_column, struct measures *out)
 {
-	out->n = list->n;
-	out->value = ARENA_ARRAY(r->arena, double, list->n + 1);
-	if (list->n == 1 && is_file(list->list[0].text)) {
-		struct table t;
-		size_t c;
-		if (!table_read_file(r->arena, r->diag, list->list[0].text, "values", &t) ||
-		    !find_column(r, &t, name_of_column, t.n_columns == 1 ? 0 : t.n_columns, &c) ||
-		    !fits(r, list->list[0].from, t.n_lines))
-			return false;
-		out->n = t.n_lines;
-		out->value = ARENA_ARRAY(r->arena, double, t.n_lines);
-		return column(r, &t, c, &out->kind, out->value);
-	}
 	if (list->n == 0) {
 		diag_error(r->diag, (struct source){0}, "no --%s", name);
 		diag_hint(r->diag, "write --%s 1200, several measurements apart by commas, or a file of numbers", name);
 		return false;
 	}
+	if (list->n == 1 && is_file(list->list[0].text))
+		return file_values(r, list->list[0], name_of_column, out);
+	out->n = list->n;
+	out->value = ARENA_ARRAY(r->arena, double, list->n);
 	for (size_t i = 0; i < list->n; i++)
 		if (!measure_read(r, list->list[i].from, list->list[i].text, &out->kind, &out->value[i]))
 			return false;

@@ -45,7 +45,7 @@ bind_model(struct run *r, const struct memory_question *q, struct memory_job *jo
 	diag_error(r->diag, q->memory->model.from, "%s: %s", job->model->id, why);
 	if (job->use == STACK_INFER)
 		diag_hint(r->diag, "leave --infer out to count its training");
-	else if (job->model->kind == MODEL_DECODER)
+	else if (job->model->kind != MODEL_ENCODER && job->model->kind != MODEL_VISION)
 		diag_hint(r->diag, "--infer counts serving it");
 	else if (datum_given(job->model->stated_params))
 		diag_hint(r->diag, "count its states: ridge memory --params %g", job->model->stated_params.value);

@@ -93,6 +93,7 @@ run_op(struct run *r, enum op_kind kind, const struct op_in *in, double elem_byt
 		    strcmp(op_dim_name(kind, i), "writes") != 0 && strcmp(op_dim_name(kind, i), "flops") != 0) {
 			diag_error(r->diag, d.from, "%s of nothing: '%s' must be above 0", op_kind_name(kind),
 			    path_of(op_dim_name(kind, i)));
+			diag_hint(r->diag, "write for example 64");
 			return false;
 		}
 	}

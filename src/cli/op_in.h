@@ -22,8 +22,8 @@ struct op_in {
 	X(0, stride, "stride", "stride", COUNT, "N", "", NULL, "conv2d, pool: step in both directions (default 1)")    \
 	X(0, groups, "groups", "groups", COUNT, "N", "", NULL, "conv2d: groups of channels (default 1)")               \
 	X(0, rows, "rows", "rows", COUNT, "N", "", NULL, "norm, softmax, embedding: rows")                             \
-	X(0, width, "width", "width", COUNT, "N", "", NULL, "norm, softmax, embedding: elements of a row")             \
-	X(0, vocab, "vocab", "vocab", COUNT, "N", "", NULL, "embedding: rows of the table")                            \
+	X(0, width, "width", "width", COUNT, "N", "", NULL, "norm, softmax, embeddings: elements of a row")            \
+	X(0, vocab, "vocab", "vocab", COUNT, "N", "", NULL, "embedding, embedding_bag: rows of the table")             \
 	X(0, elements, "elements", "elements", COUNT, "N", "", NULL, "elementwise: elements of the result")            \
 	X(0, reads, "reads", "reads", NUMBER, "N", "", NULL, "elementwise: operands read per element (default 1)")     \
 	X(0, writes, "writes", "writes", NUMBER, "N", "", NULL,                                                        \
@@ -35,7 +35,16 @@ struct op_in {
 	X(0, dv, "dv", "dv", COUNT, "N", "", NULL, "attention: width of a value head (default: --d)")                  \
 	X(0, seen, "seen", "seen", NUMBER, "N", "", NULL, "attention: keys a query sees on average (default: --c)")    \
 	X(0, latent, "latent", "latent", COUNT, "N", "", NULL, "attention_latent: width of the compressed row")        \
-	X(0, rope, "rope", "rope", COUNT, "N", "", NULL, "attention_latent: width of the rotated part")
+	X(0, rope, "rope", "rope", COUNT, "N", "", NULL, "attention_latent: width of the rotated part")                \
+	X(0, p, "p", "p", COUNT, "N", "", NULL, "ssm_scan, ssm_step: width of a head")                                 \
+	X(0, g, "g", "g", COUNT, "N", "", NULL, "ssm_scan, ssm_step: groups; delta_scan, delta_step: key heads")       \
+	X(0, chunk, "chunk", "chunk", COUNT, "N", "", NULL, "ssm_scan, delta_scan: tokens taken at once")              \
+	X(0, state_byte, "state-byte", "state_byte", NUMBER, "N", "", NULL,                                            \
+	    "recurrences: bytes of one value of the state (default 4)")                                                \
+	X(0, key_byte, "key-byte", "key_byte", NUMBER, "N", "", NULL,                                                  \
+	    "index_scores: bytes of one value of a key (default 1)")                                                   \
+	X(0, bags, "bags", "bags", COUNT, "N", "", NULL, "embedding_bag: sums")                                        \
+	X(0, hot, "hot", "hot", COUNT, "N", "", NULL, "embedding_bag: rows of a sum")
 	OP_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option_group op_group; /* offset 0: copy it and set .offset */

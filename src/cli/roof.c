@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/roof.h"
 
+#include "ridge/collective.h"
 #include "ridge/kernel_gemm.h"
 
 #include <string.h>
@@ -64,12 +65,17 @@ roof_peaks(struct roof *q, struct word dtype)
 
 /* One level as a line: what it delivers and the intensity that it takes to be compute-bound from there. */
 static void
-show_level(struct sheet *sh, int i, const char *level, struct datum byte_per_s, double peak_flop_per_s)
+show_level(
+    struct sheet *sh, int i, const char *level, struct datum byte_per_s, double peak_flop_per_s, struct datum memory)
 {
 	SCOPE_I (sh, "level", i) {
 		TELL(sh, name, "from", level);
 		TAKE(sh, level_byte_per_s, byte_per_s);
 		SHOW(sh, level_byte_per_s, "delivers");
+		if (i > 0 && datum_given(byte_per_s) && datum_given(memory)) {
+			TAKE(sh, memory_byte_per_s, memory);
+			CALL(sh, memory_ratio, link_ratio(sh, level_byte_per_s, memory_byte_per_s));
+		}
 		if (!isnan(peak_flop_per_s)) {
 			CALL(sh, level_ridge_flop_per_byte, ridge_point(sh, peak_flop_per_s, level_byte_per_s));
 			SHOW(sh, level_ridge_flop_per_byte, "compute-bound above");
@@ -106,13 +112,14 @@ roof_show_levels(const struct roof *q, const struct machine *m, double peak_flop
 			registers = computed(register_byte_per_s);
 		}
 	}
-	show_level(sh, 0, gpu->mem_type ? gpu->mem_type : "memory", gpu->mem_byte_per_s, peak_flop_per_s);
+	show_level(
+	    sh, 0, gpu->mem_type ? gpu->mem_type : "memory", gpu->mem_byte_per_s, peak_flop_per_s, gpu->mem_byte_per_s);
 	show_level(sh, 1, l2 ? "L2, as the GEMM fit has it" : "L2, not calibrated",
-	    l2 ? m->calibration->gemm[DTYPE_BF16].l2_byte_per_s : datum_absent(), peak_flop_per_s);
+	    l2 ? m->calibration->gemm[DTYPE_BF16].l2_byte_per_s : datum_absent(), peak_flop_per_s, gpu->mem_byte_per_s);
 	if (datum_given(shared))
-		show_level(sh, 2, "shared memory", shared, peak_flop_per_s);
+		show_level(sh, 2, "shared memory", shared, peak_flop_per_s, gpu->mem_byte_per_s);
 	if (datum_given(registers))
-		show_level(sh, 3, "registers, fp32 units", registers, peak_flop_per_s);
+		show_level(sh, 3, "registers, fp32 units", registers, peak_flop_per_s, gpu->mem_byte_per_s);
 }
 
 /* Peaks that follow from unit counts and the clock, to stand beside the listed ones. */

@@ -198,6 +198,7 @@ read_document(struct run *r, const struct stack_in *in, struct document *d)
 		return false;
 	if (t.n_lines > LINES_MAX) {
 		diag_error(r->diag, table_cell(&t, LINES_MAX, 0)->at, "more than %d lines", LINES_MAX);
+		diag_hint(r->diag, "check the table in parts");
 		return false;
 	}
 	if (!known_columns(r, &t))
@@ -244,7 +245,7 @@ judge(struct run *r, const struct document *d, const struct printed *p, const ch
 	const bool carried = !isnan(follows) && fit_of(d, p, follows) != FIT_WRONG;
 	value_write_digits(row, right, 4, buf, sizeof buf);
 	f->text = arena_printf(r->arena, "%s%s%s %s, not %s%s", f->text ? f->text : "wrong: ", f->text ? "; " : "",
-	    name, buf, p->text, carried ? " (follows from a figure before)" : "");
+	    name, buf, p->text, carried ? " (follows)" : "");
 }
 
 static const char *const fit_words[] = {"ok", "rounded", "wrong"};
@@ -252,6 +253,7 @@ static const char *const fit_words[] = {"ok", "rounded", "wrong"};
 /* The last printed product before this line, times the factors since: what a writer who goes on from it gets. */
 struct chain {
 	double speedup, printed; /* printed NaN: nothing was printed yet */
+	double right;            /* with the factors that `from` gives */
 };
 
 static void
@@ -320,11 +322,29 @@ check_line(struct run *r, const struct document *d, size_t i, struct chain *c)
 		TELL(sh, name, "step", l->name);
 		check_speedup(r, d, l, c, &f);
 		check_figures(r, d, l, speedup, claimed, &f);
-		TELL(sh, verdict, "verdict", f.text ? f.text : fit_words[f.worst]);
+		TELL(sh, finding, "found", f.text ? f.text : fit_words[f.worst]);
 		c->speedup = speedup;
+		c->right = gain_product(NULL, c->right, l->has_claim ? step_factor(NULL, &l->claim, 0, NAN) : factor);
 		c->printed = claimed;
 	}
 	return f.worst;
+}
+
+/* What the table comes to when every factor is what it should be. */
+static void
+show_right(struct run *r, const struct document *d, const struct chain *c)
+{
+	struct sheet *sh = r->sheet;
+
+	if (c->right == c->speedup)
+		return;
+	TAKE(sh, right_speedup, c->right);
+	SHOW(sh, right_speedup, "with the right factors, times faster");
+	if (d->base_time.given) {
+		TAKE(sh, base_s, d->base_time.value);
+		CALL(sh, right_s, gain_time(sh, base_s, right_speedup));
+		SHOW(sh, right_s, "  time");
+	}
 }
 
 enum answer
@@ -332,7 +352,7 @@ stack_check(struct run *r, const struct stack_in *in)
 {
 	struct sheet *sh = r->sheet;
 	struct document d;
-	struct chain c = {1, NAN};
+	struct chain c = {1, NAN, 1};
 	const char *wrong = NULL;
 	size_t n_wrong_lines = 0;
 
@@ -351,6 +371,7 @@ stack_check(struct run *r, const struct stack_in *in)
 	SHOW(sh, n_lines, "lines");
 	SHOW(sh, n_wrong, "wrong");
 	(void)tolerance_frac;
+	show_right(r, &d, &c);
 	TELL(sh, verdict, "verdict", wrong ? arena_printf(r->arena, "wrong in line %s", wrong) : "right");
 	return wrong ? ANSWERED_NO : ANSWERED;
 }

@@ -231,6 +231,7 @@ stack_parts(struct run *r, const struct stack_in *in)
 	const double rest_s = show_whole(r, p);
 	if (!(p->whole_s > 0)) {
 		diag_error(r->diag, in->breakdown.list[0].from, "the parts take no time");
+		diag_hint(r->diag, "%s", form);
 		return REFUSED;
 	}
 	for (size_t i = 0; i < p->n; i++)

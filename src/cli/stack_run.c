@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/stack_run.h"
 
+#include "cli/values.h"
 #include "ridge/cost.h"
 #include "ridge/params.h"
 #include "ridge/scale.h"
 #include "ridge/stack_gain.h"
-
-static bool
-refuse(struct run *r, struct source at, const char *what, const char *hint)
-{
-	diag_error(r->diag, at, "%s", what);
-	diag_hint(r->diag, "%s", hint);
-	return false;
-}
 
 /* --- the run and its steps ------------------------------------------------------------------------------- */
 
@@ -28,7 +21,7 @@ read_steps(struct run *r, const struct stack_in *in, struct stack *s)
 		if (s->steps[i].scope == STEP_WHOLE)
 			run_assume(r, "factors without a fraction are of the whole run");
 		if (s->steps[i].now && isnan(s->iteration_s))
-			return refuse(r, s->steps[i].from, "how long is an iteration?",
+			return run_refuse(r, s->steps[i].from, "how long is an iteration?",
 			    "a part of the iteration as it is then needs --iteration 450ms, or --base");
 	}
 	return true;
@@ -39,9 +32,9 @@ read_money(struct run *r, const struct stack_in *in, struct stack *s)
 {
 	s->base_usd = NAN;
 	if (datum_given(in->cost) && datum_given(in->price))
-		return refuse(r, in->price.from, "--cost and --price are two price bases", "give one of them");
+		return run_refuse(r, in->price.from, "--cost and --price are two price bases", "give one of them");
 	if (datum_given(in->price) && (!datum_given(in->gpus) || isnan(s->base_s)))
-		return refuse(
+		return run_refuse(
 		    r, in->price.from, "a price per hour of how many GPUs, for how long?", "add --gpus 8 --base 48h");
 	return true;
 }
@@ -57,10 +50,10 @@ read_work(struct run *r, const struct stack_in *in, struct stack *s)
 	if (!params && !datum_given(in->tokens) && !in->gpu.text)
 		return true;
 	if (!params || !datum_given(in->tokens) || !in->gpu.text || !datum_given(in->gpus) || isnan(s->base_s))
-		return refuse(r, in->tokens.from, "the share of the peak needs model, tokens, GPUs and time",
+		return run_refuse(r, in->tokens.from, "the share of the peak needs model, tokens, GPUs and time",
 		    "give --params 175B --tokens 300B --gpus 1024 --gpu a100 --base 36d");
 	if (datum_given(in->params) && in->model.text)
-		return refuse(r, in->params.from, "--params and --model exclude each other", "give one");
+		return run_refuse(r, in->params.from, "--params and --model exclude each other", "give one");
 	const struct gpu *gpu = run_gpu(r, in->gpu);
 	struct datum peak;
 	if (!gpu || !run_peak(r, gpu, dtype_find(in->dtype.text), in->dtype, &peak))
@@ -110,27 +103,28 @@ show_base(struct run *r, struct stack *s)
 	if (isnan(s->base_s))
 		return;
 	SCOPE (sh, "base") {
-		TAKE(sh, time_s, in->base);
-		SHOW(sh, time_s, "before");
+		TAKE(sh, base_s, in->base);
+		SHOW(sh, base_s, "before");
 		if (datum_given(in->price)) {
 			TAKE(sh, n_gpus, in->gpus);
 			TAKE(sh, gpu_usd_per_s, in->price);
-			CALL(sh, cost_usd, scale_run_usd(sh, n_gpus, gpu_usd_per_s, time_s));
+			CALL(sh, base_usd, scale_run_usd(sh, n_gpus, gpu_usd_per_s, base_s));
 			SHOW(sh, gpu_usd_per_s, "price of one GPU");
-			SHOW(sh, cost_usd, "cost before");
-			s->base_usd = cost_usd;
+			SHOW(sh, base_usd, "cost before");
+			s->base_usd = base_usd;
 		}
 		if (!isnan(s->n_params)) {
 			const double n_params = s->n_params, n_tokens = s->n_tokens;
 			const double peak_flop_per_s = s->peak_flop_per_s;
 			TAKE(sh, n_fleet_gpus, in->gpus);
-			CALL(sh, mfu_frac, gain_mfu(sh, n_params, n_tokens, n_fleet_gpus, peak_flop_per_s, time_s));
-			SHOW(sh, mfu_frac, "share of the peak (MFU) before");
+			CALL(
+			    sh, base_mfu_frac, gain_mfu(sh, n_params, n_tokens, n_fleet_gpus, peak_flop_per_s, base_s));
+			SHOW(sh, base_mfu_frac, "share of the peak (MFU) before");
 			CALL(sh, floor_s, gain_floor(sh, n_params, n_tokens, n_fleet_gpus, peak_flop_per_s));
 			SHOW(sh, floor_s, "at the peak it would take");
-			CALL(sh, most, scale_speedup_time(sh, time_s, floor_s));
-			SHOW(sh, most, "no more than faster, times");
-			stack_note_peak(s, mfu_frac, "before any step");
+			CALL(sh, most_speedup, scale_speedup_time(sh, base_s, floor_s));
+			SHOW(sh, most_speedup, "  and be faster, times");
+			stack_note_peak(s, base_mfu_frac, "before any step");
 		}
 	}
 	if (datum_given(in->cost)) {
@@ -141,6 +135,31 @@ show_base(struct run *r, struct stack *s)
 }
 
 /* --- measured afterwards --------------------------------------------------------------------------------- */
+
+/* Against the base, and against what the steps make of it. */
+static void
+show_measured_gain(struct run *r, const struct stack *s, double after_s)
+{
+	struct sheet *sh = r->sheet;
+
+	TAKE(sh, base_s, s->base_s);
+	CALL(sh, after_speedup, scale_speedup_time(sh, base_s, after_s));
+	CALL(sh, after_saved_frac, gain_saved_frac(sh, after_speedup));
+	SHOW(sh, after_speedup, "times faster");
+	SHOW(sh, after_saved_frac, "time saved");
+	if (!isnan(s->base_usd)) {
+		TAKE(sh, before_usd, s->base_usd);
+		CALL(sh, after_usd, gain_cost(sh, before_usd, after_speedup));
+		CALL(sh, after_saved_usd, cost_saved(sh, before_usd, after_usd));
+		SHOW(sh, after_usd, "cost afterwards");
+		SHOW(sh, after_saved_usd, "saved");
+	}
+	if (s->n) {
+		TAKE(sh, steps_speedup, s->speedup[0]);
+		CALL(sh, unexplained, gain_remaining(sh, after_speedup, steps_speedup));
+		SHOW(sh, unexplained, "left over beside the steps, times");
+	}
+}
 
 /* What was measured or claimed, beside what the steps make. */
 static void
@@ -158,32 +177,15 @@ show_measured(struct run *r, struct stack *s)
 			TAKE(sh, speedup, s->speedup[0]);
 			CALL(sh, before_s, gain_before(sh, after_s, speedup));
 			SHOW(sh, before_s, "before");
-		} else {
-			TAKE(sh, base_s, s->base_s);
-			CALL(sh, speedup, scale_speedup_time(sh, base_s, after_s));
-			CALL(sh, saved_frac, gain_saved_frac(sh, speedup));
-			SHOW(sh, speedup, "times faster");
-			SHOW(sh, saved_frac, "time saved");
-			if (!isnan(s->base_usd)) {
-				TAKE(sh, before_usd, s->base_usd);
-				CALL(sh, cost_usd, gain_cost(sh, before_usd, speedup));
-				CALL(sh, saved_usd, cost_saved(sh, before_usd, cost_usd));
-				SHOW(sh, cost_usd, "cost afterwards");
-				SHOW(sh, saved_usd, "saved");
-			}
-			if (s->n) {
-				TAKE(sh, steps_speedup, s->speedup[0]);
-				CALL(sh, unexplained, gain_remaining(sh, speedup, steps_speedup));
-				SHOW(sh, unexplained, "left over beside the steps, times");
-			}
-			if (!isnan(s->n_params)) {
-				const double n_params = s->n_params, n_tokens = s->n_tokens;
-				const double peak_flop_per_s = s->peak_flop_per_s;
-				TAKE(sh, n_gpus, in->gpus);
-				CALL(sh, mfu_frac, gain_mfu(sh, n_params, n_tokens, n_gpus, peak_flop_per_s, after_s));
-				SHOW(sh, mfu_frac, "share of the peak (MFU) afterwards");
-				stack_note_peak(s, mfu_frac, "afterwards");
-			}
+		} else
+			show_measured_gain(r, s, after_s);
+		if (!isnan(s->n_params)) {
+			const double n_params = s->n_params, n_tokens = s->n_tokens;
+			const double peak_flop_per_s = s->peak_flop_per_s;
+			TAKE(sh, n_gpus, in->gpus);
+			CALL(sh, after_mfu_frac, gain_mfu(sh, n_params, n_tokens, n_gpus, peak_flop_per_s, after_s));
+			SHOW(sh, after_mfu_frac, "share of the peak (MFU) afterwards");
+			stack_note_peak(s, after_mfu_frac, "afterwards");
 		}
 	}
 }
@@ -210,7 +212,8 @@ show_needed(struct run *r, const struct stack *s, double *needed)
 			TAKE(sh, have, s->speedup[1]);
 			CALL(sh, time_s, gain_time(sh, base_s, have));
 			CALL(sh, late_s, gain_late(sh, time_s, deadline_s));
-			SHOW(sh, late_s, "past the deadline (below 0: to spare)");
+			SHOW(sh, late_s,
+			    s->ranged ? "past the deadline, high ends" : "past the deadline (below 0: to spare)");
 		} else {
 			TAKE(sh, target, in->target);
 			SET(sh, needed_speedup, target);
@@ -258,11 +261,12 @@ static bool
 check_question(struct run *r, const struct stack_in *in)
 {
 	if (in->steps.n == 0 && !datum_given(in->base))
-		return refuse(r, in->after.from, "no steps",
+		return run_refuse(r, in->after.from, "no steps",
 		    "give --steps amp=1.7,data=1.4 and --base, --breakdown, --check FILE, or two of --fraction, "
 		    "--local, --total");
 	if (datum_given(in->deadline) && !datum_given(in->base))
-		return refuse(r, in->deadline.from, "a deadline of what?", "add --base 48h, the time before any step");
+		return run_refuse(
+		    r, in->deadline.from, "a deadline of what?", "add --base 48h, the time before any step");
 	return true;
 }
 

@@ -11,7 +11,7 @@
 
 struct worth {
 	size_t step;
-	double saved; /* of the run, for each second of effort when there is one */
+	double saved; /* of the run, for each day of work when that is known */
 };
 
 static int
@@ -225,21 +225,21 @@ show_total(struct run *r, struct stack *s)
 
 	TAKE(sh, so_far, s->so_far[0]);
 	TAKE(sh, last_factor, s->factor[0]);
-	CALL(sh, speedup, gain_product(sh, so_far, last_factor));
-	CALL(sh, saved_frac, gain_saved_frac(sh, speedup));
-	SHOW(sh, speedup, "all steps, times faster");
-	SHOW(sh, saved_frac, "time saved");
+	CALL(sh, total_speedup, gain_product(sh, so_far, last_factor));
+	CALL(sh, total_saved_frac, gain_saved_frac(sh, total_speedup));
+	SHOW(sh, total_speedup, "all steps, times faster");
+	SHOW(sh, total_saved_frac, "time saved");
 	if (!isnan(s->base_s)) {
 		TAKE(sh, base_s, s->base_s);
-		CALL(sh, time_s, gain_time(sh, base_s, speedup));
-		SHOW(sh, time_s, "after all steps");
+		CALL(sh, total_s, gain_time(sh, base_s, total_speedup));
+		SHOW(sh, total_s, "after all steps");
 	}
 	if (!isnan(s->base_usd)) {
 		TAKE(sh, before_usd, s->base_usd);
-		CALL(sh, cost_usd, gain_cost(sh, before_usd, speedup));
-		CALL(sh, saved_usd, cost_saved(sh, before_usd, cost_usd));
-		SHOW(sh, cost_usd, "cost after all steps");
-		SHOW(sh, saved_usd, "saved");
+		CALL(sh, total_usd, gain_cost(sh, before_usd, total_speedup));
+		CALL(sh, total_saved_usd, cost_saved(sh, before_usd, total_usd));
+		SHOW(sh, total_usd, "cost after all steps");
+		SHOW(sh, total_saved_usd, "saved");
 	}
 	show_largest(r, s);
 }
@@ -268,7 +268,7 @@ show_likely(struct run *r, const struct stack *s)
 		SUM(sh, spread, k, (int)s->n,
 		    gain_spread(sh, step_factor(NULL, &s->steps[k], 0, NAN), step_factor(NULL, &s->steps[k], 1, NAN)));
 		TAKE(sh, level_frac, 0.80);
-		TAKE(sh, z, num_normal(level_frac));
+		TAKE(sh, z, num_normal_quantile(0.5 + level_frac / 2));
 		TAKE(sh, all_middle, middle);
 		CALL(sh, likely_low, gain_likely_low(sh, all_middle, spread, z));
 		CALL(sh, likely_high, gain_likely_high(sh, all_middle, spread, z));
@@ -287,22 +287,22 @@ show_total_range(struct run *r, struct stack *s)
 	TAKE(sh, high_so_far, s->so_far[1]);
 	TAKE(sh, low_factor, s->factor[0]);
 	TAKE(sh, high_factor, s->factor[1]);
-	CALL(sh, speedup_low, gain_product(sh, low_so_far, low_factor));
-	CALL(sh, speedup_high, gain_product(sh, high_so_far, high_factor));
-	SHOW(sh, speedup_low, "all low ends, times faster");
-	SHOW(sh, speedup_high, "all high ends, times faster");
+	CALL(sh, total_speedup_low, gain_product(sh, low_so_far, low_factor));
+	CALL(sh, total_speedup_high, gain_product(sh, high_so_far, high_factor));
+	SHOW(sh, total_speedup_low, "all low ends, times faster");
+	SHOW(sh, total_speedup_high, "all high ends, times faster");
 	show_likely(r, s);
 	if (!isnan(s->base_s)) {
 		TAKE(sh, base_s, s->base_s);
-		CALL(sh, longest_s, gain_time(sh, base_s, speedup_low));
-		CALL(sh, shortest_s, gain_time(sh, base_s, speedup_high));
-		SHOW(sh, longest_s, "after all steps, low ends");
-		SHOW(sh, shortest_s, "after all steps, high ends");
+		CALL(sh, total_longest_s, gain_time(sh, base_s, total_speedup_low));
+		CALL(sh, total_shortest_s, gain_time(sh, base_s, total_speedup_high));
+		SHOW(sh, total_longest_s, "after all steps, low ends");
+		SHOW(sh, total_shortest_s, "after all steps, high ends");
 	}
 	if (!isnan(s->base_usd)) {
 		TAKE(sh, before_usd, s->base_usd);
-		CALL(sh, most_usd, gain_cost(sh, before_usd, speedup_low));
-		CALL(sh, least_usd, gain_cost(sh, before_usd, speedup_high));
+		CALL(sh, most_usd, gain_cost(sh, before_usd, total_speedup_low));
+		CALL(sh, least_usd, gain_cost(sh, before_usd, total_speedup_high));
 		SHOW(sh, most_usd, "cost after all steps, low ends");
 		SHOW(sh, least_usd, "cost after all steps, high ends");
 	}

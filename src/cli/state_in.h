@@ -19,7 +19,7 @@ struct state_in {
 };
 
 /* The model as the engine runs it; NULL with errors. */
-const struct workload *run_state(struct run *r, const struct state_in *in, const struct workload *w);
+const struct workload *run_state(struct run *r, const struct state_in *in, const struct workload *model);
 
 /* How a layer looks back, for people: `window of 128`, `Mamba-2`. */
 const char *reach_text(struct arena *a, const struct block *b);

@@ -33,8 +33,7 @@ tail_verdict(struct run *r, const struct tail_in *in, double tail_ratio)
 	if (!datum_given(in->tail_limit))
 		return ANSWERED;
 	const bool met = tail_ratio <= in->tail_limit.value;
-	TELL(sh, tail_verdict, "tail",
-	    arena_printf(r->arena, "%s %g", met ? "meets" : "misses", in->tail_limit.value));
+	TELL(sh, tail_verdict, "tail", arena_printf(r->arena, "%s %g", met ? "meets" : "misses", in->tail_limit.value));
 	return met ? ANSWERED : ANSWERED_NO;
 }
 

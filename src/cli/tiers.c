@@ -14,7 +14,7 @@ static bool
 read_rate(struct run *r, struct word text, struct tier *out)
 {
 	struct quantity_fault fault;
-	double rate;
+	double rate = 1;
 
 	if (!quantity_read(text.text, Q_RATE, &rate, &fault) || rate <= 0) {
 		diag_error(r->diag, text.from, "storage: %s", rate <= 0 ? "a rate above 0 is needed" : fault.what);

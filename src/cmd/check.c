@@ -80,7 +80,7 @@ check_model(struct checker *c, const char *path)
 	const char *said;
 	const struct workload *model = database_model(c->database, path, NULL, (struct source){0}, &said);
 
-	if (model && model->kind != MODEL_OPERATORS)
+	if (model)
 		lint_workload(c->diag, model, model_params(NULL, model));
 }
 

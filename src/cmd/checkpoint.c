@@ -20,18 +20,21 @@
 	X(0, bytes_per_param, "bytes-per-param", "bytes_per_param", SIZE, "SIZE", "", "14B",                           \
 	    "saved of each: 14B are 16-bit weights, fp32 masters and both moments of Adam")                            \
 	X(0, size, "size", "size", SIZE, "SIZE", "", NULL, "bytes of a checkpoint, instead of a model")                \
-	X(0, storage, "storage", "storage", WORD, "[Nx]NAME|RATE", "link", NULL,                                       \
+	X(0, storage, "storage", "storage", WORD, "NAME|RATE", "link", NULL,                                           \
 	    "written to: storage of the database, several of it (64xnvme-gen4), or a rate")                            \
-	X(0, write, "write", "write", TIME, "TIME", "", NULL, "time to write a checkpoint, instead of size and storage") \
+	X(0, write, "write", "write", TIME, "TIME", "", NULL,                                                          \
+	    "time to write a checkpoint, instead of size and storage")                                                 \
 	X(0, stall, "stall", "stall", TIME, "TIME", "", NULL,                                                          \
 	    "asynchronous writes: computing stops only so long, for the copy to the host")                             \
 	X(0, restart, "restart", "restart", TIME, "TIME", "", "0s", "from a failure until computing goes on")          \
-	X(0, interval, "interval", "interval", TIME, "TIME", "", NULL, "computing between two checkpoints (default: the best)") \
+	X(0, interval, "interval", "interval", TIME, "TIME", "", NULL,                                                 \
+	    "computing between two checkpoints (default: the best)")                                                   \
 	X(0, target, "target", "target", NUMBER, "FRACTION", "", NULL,                                                 \
 	    "most that writing and lost work may cost; exit status 1 above it")                                        \
 	X(0, run, "run", "run", TIME, "TIME", "", NULL, "time of the whole run without failures")                      \
 	X(0, repair, "repair", "repair", TIME, "TIME", "", NULL, "of a failed node: how many spares are needed")       \
-	X(0, gpus_per_node, "gpus-per-node", "gpus_per_node", COUNT, "N", "", "8", "that fail and are repaired together") \
+	X(0, gpus_per_node, "gpus-per-node", "gpus_per_node", COUNT, "N", "", "8",                                     \
+	    "that fail and are repaired together")                                                                     \
 	X(0, spares, "spares", "spares", COUNT, "N", "", NULL, "spare nodes that there are")                           \
 	X(0, risk, "risk", "risk", NUMBER, "FRACTION", "", "1%", "of the time in which spares may run out")
 
@@ -52,7 +55,8 @@ check_mtbf(struct run *r, const struct checkpoint_in *in)
 
 	if (n == 0)
 		return run_refuse(r, (struct source){0}, "how often does something fail?",
-		    "there is no figure that holds everywhere: give --mtbf 12h (of the job), --gpu-mtbf 50000h, or name a "
+		    "there is no figure that holds everywhere: give --mtbf 12h (of the job), --gpu-mtbf 50000h, or "
+		    "name a "
 		    "published run: --mtbf-source llama3-405b");
 	if (n > 1)
 		return run_refuse(r, datum_given(in->mtbf) ? in->mtbf.from : in->gpu_mtbf.from,
@@ -73,7 +77,8 @@ check_write(struct run *r, const struct checkpoint_in *in)
 		return run_refuse(r, datum_given(in->size) ? in->size.from : in->params.from,
 		    "a model, --params and --size exclude each other", "give one of them");
 	if (datum_given(in->write) && in->storage.text)
-		return run_refuse(r, in->write.from, "--write and --storage exclude each other", "a measured time is better");
+		return run_refuse(
+		    r, in->write.from, "--write and --storage exclude each other", "a measured time is better");
 	if (!datum_given(in->write) && !(sized && in->storage.text))
 		return run_refuse(r, (struct source){0}, "how long does a checkpoint take to write?",
 		    "give --write 60s, or a size and where it goes: --params 7e9 --storage 2GB/s");
@@ -189,7 +194,8 @@ show_write(struct run *r, const struct checkpoint_in *in, double size_byte, doub
 	if (!tier_read(r, in->storage, &tier))
 		return false;
 	if (!datum_given(tier.write)) {
-		diag_error(r->diag, in->storage.from, "the rate at which %s is written is not in the database", tier.name);
+		diag_error(
+		    r->diag, in->storage.from, "the rate at which %s is written is not in the database", tier.name);
 		diag_hint(r->diag, "give what yours does: --storage 2GB/s");
 		return false;
 	}
@@ -282,8 +288,8 @@ show_target(struct run *r, const struct checkpoint_in *in, const struct failing 
 	}
 	const bool met = cost_frac <= target_frac;
 	TELL(sh, verdict, "verdict",
-	    arena_printf(r->arena, "%s %s", met ? "meets" : "misses",
-	        value_write("x_frac", target_frac, buf, sizeof buf)));
+	    arena_printf(
+	        r->arena, "%s %s", met ? "meets" : "misses", value_write("x_frac", target_frac, buf, sizeof buf)));
 	return met ? ANSWERED : ANSWERED_NO;
 }
 
@@ -325,7 +331,8 @@ checkpoint_run(struct run *r, const void *input)
 
 	if (!check(r, in))
 		return REFUSED;
-	r->title = datum_given(in->gpus) ? arena_printf(r->arena, "Checkpoints of %g GPUs", in->gpus.value) : "Checkpoints";
+	r->title =
+	    datum_given(in->gpus) ? arena_printf(r->arena, "Checkpoints of %g GPUs", in->gpus.value) : "Checkpoints";
 	if (!show_mtbf(r, in, &mtbf_s) || !show_size(r, in, &size_byte) || !show_write(r, in, size_byte, &write_s))
 		return REFUSED;
 	if (datum_given(in->stall) && in->stall.value > write_s) {
@@ -353,7 +360,8 @@ static const struct example checkpoint_examples[] = {
         "as often as a published run was interrupted", 0},
     {"checkpoint llama3-70b --gpus 1024 --mtbf-source llama3-405b --storage 16xnvme-gen4 --stall 3s --restart 10min",
         "asynchronous writes to the nodes' own disks", 0},
-    {"checkpoint --params 7e9 --gpus 256 --gpu-mtbf 50000h --storage 0.5GB/s --target 1%", "is the storage fast enough?", 1},
+    {"checkpoint --params 7e9 --gpus 256 --gpu-mtbf 50000h --storage 0.5GB/s --target 1%",
+        "is the storage fast enough?", 1},
     {"checkpoint --gpus 4096 --gpu-mtbf 50000h --write 60s --repair 48h", "how many spare nodes?", 0},
 };
 

@@ -431,7 +431,7 @@ static const struct example comm_examples[] = {
     {"comm allreduce --size 1GiB --system aws-p5.48xlarge --ranks 64", "eight nodes", 0},
     {"comm allreduce --size 256KiB --gpu h100 --ranks 8 --backend vllm", "the serving engine's own kernel", 0},
     {"comm allreduce --size 14GB --ranks 8 --bandwidth 50GB/s --compute 1500ms --overlap 0.3 --target-eff 85%",
-        "is it hidden well enough", 0},
+        "is it hidden well enough", 1},
     {"comm allreduce --size 4GB --ranks 8 --time 450ms", "what bandwidth was that", 0},
     {"comm allgather --size 1GiB --gpu h200 --ranks 8 --sweep size=1MiB..1024MiB*4", "a sweep over sizes", 0},
     {"comm allreduce --size 1GB --ranks 8 --link nvlink3 --nvlink-groups 4,4 --host-link pcie4-x16",

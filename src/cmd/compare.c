@@ -93,6 +93,7 @@ against_limit(struct run *r, const struct compare_in *in)
 		return REFUSED;
 	if (limit_value <= 0) {
 		diag_error(r->diag, bound.from, "a limit must be more than 0");
+		diag_hint(r->diag, "write --max 2h or --min 900");
 		return REFUSED;
 	}
 	r->title = "A measurement against its limit";

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/measure.h"
 #include "cli/shape.h"
+#include "cli/values.h"
 #include "ridge/capacity.h"
 #include "ridge/scale.h"
 
@@ -55,14 +56,6 @@ struct cost_in {
 static const struct option cost_options[] = {COST_OPTIONS(OPTION_ROW)};
 #undef THIS
 
-static bool
-refuse(struct run *r, struct source at, const char *what, const char *hint)
-{
-	diag_error(r->diag, at, "%s", what);
-	diag_hint(r->diag, "%s", hint);
-	return false;
-}
-
 struct fleet {
 	const struct cost_in *in;
 	const struct system *system;  /* NULL: not named */
@@ -82,13 +75,16 @@ check_inputs(struct run *r, const struct cost_in *in)
 
 	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
 		if (datum_given(positive[i]) && !(positive[i].value > 0))
-			return refuse(r, positive[i].from, "must be more than 0", "leave it out, or give a value");
+			return run_refuse(r, positive[i].from, "must be more than 0", "leave it out, or give a value");
 	if (datum_given(in->price) && datum_given(in->node_price))
-		return refuse(r, in->price.from, "--price and --node-price are two price bases", "give one of them");
+		return run_refuse(
+		    r, in->price.from, "--price and --node-price are two price bases", "give one of them");
 	if (datum_given(in->before) != datum_given(in->after))
-		return refuse(r, in->before.from, "a saving has a before and an after", "give --before and --after");
+		return run_refuse(
+		    r, in->before.from, "a saving has a before and an after", "give --before and --after");
 	if (in->pue.value < 1)
-		return refuse(r, in->pue.from, "a facility draws at least what its machines draw", "write --pue 1.2");
+		return run_refuse(
+		    r, in->pue.from, "a facility draws at least what its machines draw", "write --pue 1.2");
 	return measure_fraction(r, "utilisation", in->utilisation, 1e-6, 1) &
 	    measure_fraction(r, "residual", in->residual, 0, 1) & measure_fraction(r, "duty", in->duty, 1e-6, 1) &
 	    run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "node-gpus", in->node_gpus, 1) &
@@ -159,7 +155,7 @@ price_of_node(struct run *r, const struct cost_in *in, struct fleet *f)
 	} else
 		TELL(sh, price_base, "price base", "a node, as given");
 	if (!datum_given(in->node_gpus) && !f->system)
-		return refuse(r, in->node_price.from, "how many GPUs has a node?", "add --node-gpus 8");
+		return run_refuse(r, in->node_price.from, "how many GPUs has a node?", "add --node-gpus 8");
 	TAKE(sh, node_usd_per_s, price ? price->usd_per_s : in->node_price);
 	TAKE(sh, n_node_gpus, datum_given(in->node_gpus) ? in->node_gpus : f->system->n_gpus);
 	CALL(sh, gpu_usd_per_s, cost_gpu_price(sh, node_usd_per_s, n_node_gpus));
@@ -229,16 +225,16 @@ show_now(struct run *r, const struct fleet *f, double gpu_rate, double now_gpus)
 	struct sheet *sh = r->sheet;
 
 	SCOPE (sh, "now") {
-		TAKE(sh, load_request_per_s, f->in->load.value);
+		TAKE(sh, load_request_per_s, f->in->load);
 		TAKE(sh, gpu_request_per_s, gpu_rate);
-		TAKE(sh, n_gpus, now_gpus);
-		CALL(sh, utilisation_frac, cost_utilisation(sh, load_request_per_s, gpu_request_per_s, n_gpus));
-		SHOW(sh, n_gpus, "GPUs now");
-		SHOW(sh, utilisation_frac, "  busy on average");
+		TAKE(sh, n_now_gpus, now_gpus);
+		CALL(sh, now_utilisation_frac, cost_utilisation(sh, load_request_per_s, gpu_request_per_s, n_now_gpus));
+		SHOW(sh, n_now_gpus, "GPUs now");
+		SHOW(sh, now_utilisation_frac, "  busy on average");
 		if (!isnan(f->gpu_usd_per_s)) {
 			TAKE(sh, gpu_usd_per_s, f->gpu_usd_per_s);
-			CALL(sh, month_usd, capacity_month_usd(sh, n_gpus, gpu_usd_per_s));
-			SHOW(sh, month_usd, "  a month");
+			CALL(sh, now_month_usd, capacity_month_usd(sh, n_now_gpus, gpu_usd_per_s));
+			SHOW(sh, now_month_usd, "  a month");
 		}
 	}
 }
@@ -250,7 +246,7 @@ right_size(struct run *r, const struct cost_in *in, struct fleet *f)
 	double rate, gpus;
 
 	if (!datum_given(in->load))
-		return refuse(r, in->capacity.from, "for which load?", "add --load 50, in requests per second");
+		return run_refuse(r, in->capacity.from, "for which load?", "add --load 50, in requests per second");
 	if (!read_capacity(r, in, &rate, &gpus))
 		return false;
 	TAKE(sh, load_request_per_s, in->load);
@@ -386,7 +382,7 @@ show_token_rates(struct run *r, const struct cost_in *in, const struct fleet *f)
 	if (!datum_given(in->input_rate) && !datum_given(in->output_rate))
 		return true;
 	if (isnan(f->n_gpus) || isnan(f->gpu_usd_per_s))
-		return refuse(r, in->output_rate.from, "tokens of how many GPUs, at which price?",
+		return run_refuse(r, in->output_rate.from, "tokens of how many GPUs, at which price?",
 		    "add --gpus 8 --price 3.50usd/h, or --system");
 	SCOPE (sh, "tokens") {
 		TAKE(sh, n_gpus, f->n_gpus);
@@ -457,9 +453,9 @@ read_owned(struct run *r, const struct cost_in *in, const struct fleet *f, struc
 	    .power_watt = in->power,
 	    .pue = in->pue,
 	    .electricity_usd_per_joule = in->electricity,
-	    .hosting_usd = in->hosting};
+	    .hosting = in->hosting};
 	if (!datum_given(in->electricity))
-		return refuse(r, in->electricity.from, "what does energy cost?", "add --electricity 0.12usd/kWh");
+		return run_refuse(r, in->electricity.from, "what does energy cost?", "add --electricity 0.12usd/kWh");
 	if (f->system && !datum_given(in->capital) && datum_given(f->system->purchase_usd)) {
 		TAKE(sh, n_bought_nodes, in->nodes);
 		TAKE(sh, node_usd, f->system->purchase_usd);
@@ -474,13 +470,13 @@ read_owned(struct run *r, const struct cost_in *in, const struct fleet *f, struc
 		run_assume(r, "power at its maximum");
 	}
 	if (!datum_given(o->capital_usd))
-		return refuse(r, in->capital.from, "what do the machines cost?",
+		return run_refuse(r, in->capital.from, "what do the machines cost?",
 		    "add --capital 250000usd, or a --system whose price is known");
 	if (!datum_given(o->power_watt))
-		return refuse(
+		return run_refuse(
 		    r, in->power.from, "what do the machines draw?", "add --power 6.5kW, of all machines on average");
 	if (isnan(f->n_gpus))
-		return refuse(r, in->gpus.from, "how many GPUs are these?", "add --gpus 8");
+		return run_refuse(r, in->gpus.from, "how many GPUs are these?", "add --gpus 8");
 	TAKE(sh, n_years, in->years);
 	CALL(sh, lifetime_s, cost_lifetime(sh, n_years));
 	o->lifetime_s = (struct datum){lifetime_s, {0}};
@@ -496,7 +492,7 @@ show_rent(struct run *r, const struct cost_in *in, const struct fleet *f, const 
 	TAKE(sh, n_gpus, f->n_gpus);
 	TAKE(sh, gpu_usd_per_s, f->gpu_usd_per_s);
 	TAKE(sh, duty_frac, in->duty);
-	TAKE(sh, capital_usd, o->capital_usd);
+	TAKE(sh, paid_usd, o->capital_usd);
 	CALL(sh, rent_usd_per_s, cost_rent_rate(sh, n_gpus, gpu_usd_per_s, duty_frac));
 	CALL(sh, running_usd_per_s, cost_running_rate(sh, o));
 	CALL(sh, rent_month_usd, cost_month(sh, rent_usd_per_s));
@@ -504,10 +500,13 @@ show_rent(struct run *r, const struct cost_in *in, const struct fleet *f, const 
 	CALL(sh, break_even_frac, cost_break_even_duty(sh, own_usd_per_s, n_gpus, gpu_usd_per_s));
 	SHOW(sh, break_even_frac, "owning is cheaper from this part of the hours");
 	if (rent_usd_per_s > running_usd_per_s) {
-		CALL(sh, break_even_s, cost_break_even(sh, capital_usd, rent_usd_per_s, running_usd_per_s));
+		CALL(sh, break_even_s, cost_break_even(sh, paid_usd, rent_usd_per_s, running_usd_per_s));
 		SHOW(sh, break_even_s, "the capital has come back after");
 	}
-	TELL(sh, verdict, "verdict", own_usd_per_s < rent_usd_per_s ? "owning is cheaper" : "renting is cheaper");
+	TELL(sh, verdict, "verdict",
+	    own_usd_per_s < rent_usd_per_s ? "owning is cheaper"
+	        : break_even_frac > 1      ? "renting is cheaper at any use"
+	                                   : "renting is cheaper");
 	return ANSWERED;
 }
 
@@ -617,7 +616,7 @@ cost_run(struct run *r, const void *input)
 	else
 		show_run(r, in, &f);
 	if (isnan(f.bill_usd) && !in->capacity.text) {
-		refuse(r, (struct source){0}, "nothing to pay",
+		run_refuse(r, (struct source){0}, "nothing to pay",
 		    "give --gpus 8 with --price, --gpu or --system, or a --bill");
 		return REFUSED;
 	}

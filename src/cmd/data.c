@@ -4,6 +4,7 @@
 #include "cli/measure.h"
 #include "cli/shape.h"
 #include "cli/tiers.h"
+#include "ridge/collective.h"
 #include "ridge/latency.h"
 #include "ridge/reliability.h"
 #include "ridge/scale.h"
@@ -69,6 +70,27 @@ refuse(struct run *r, struct source at, const char *what, const char *hint)
 	diag_error(r->diag, at, "%s", what);
 	diag_hint(r->diag, "%s", hint);
 	return REFUSED;
+}
+
+/* What is divided by, or is a time that something takes. */
+static bool
+check_positive(struct run *r, const struct data_in *in)
+{
+	const struct {
+		const char *name;
+		struct datum given;
+	} all[] = {{"sample-time", in->sample_time}, {"profile", in->profile}, {"calls", in->calls}, {"step", in->step},
+	    {"load", in->load}, {"load-after", in->load_after}, {"load-share", in->load_share},
+	    {"iteration", in->iteration}, {"throughput", in->throughput}, {"expected", in->expected},
+	    {"sample-size", in->sample_size}, {"every", in->every}, {"pixels", in->pixels}, {"fps", in->fps}};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (datum_given(all[i].given) && all[i].given.value <= 0) {
+			diag_error(r->diag, all[i].given.from, "%s is more than 0", all[i].name);
+			diag_hint(r->diag, "leave it out if it is not known");
+			return false;
+		}
+	return true;
 }
 
 /* --- a loader -------------------------------------------------------------------------------------------- */
@@ -295,7 +317,7 @@ show_tier(struct run *r, const struct data_in *in, const struct tier *t, double 
 
 	if (first_byte_per_s > 0) {
 		TAKE(sh, reference_byte_per_s, first_byte_per_s);
-		CALL(sh, ratio, data_ratio(sh, read_byte_per_s, reference_byte_per_s));
+		CALL(sh, ratio, link_ratio(sh, read_byte_per_s, reference_byte_per_s));
 		SHOW(sh, ratio, "times the first");
 	}
 	if (!datum_given(in->sample_size))
@@ -342,7 +364,7 @@ show_way(struct run *r, const struct data_in *in, const struct way *w, const str
 	double read_frac = NAN;
 	if (!isnan(f.storage_sample_per_s) && !isnan(f.through_sample_per_s))
 		read_frac = show_reading(r, in, &f);
-	if (datum_given(in->checkpoint))
+	if (t && datum_given(in->checkpoint))
 		keeps_up = show_burst(r, in, w, t, &f, read_frac);
 	else
 		keeps_up = !(read_frac > 1);
@@ -463,10 +485,6 @@ change(struct run *r, const struct data_in *in)
 {
 	if (!datum_given(in->load))
 		return refuse(r, in->load_after.from, "how long does loading take now?", "add --load 75ms");
-	if (datum_given(in->load_share) && (in->load_share.value <= 0 || in->load_share.value > 1))
-		return refuse(r, in->load_share.from, "load-share lies between 0 and 1", "write 0.25 or 25%");
-	if (in->load.value <= 0 || (datum_given(in->load_after) && in->load_after.value <= 0))
-		return refuse(r, in->load.from, "loading takes some time", "write --load 75ms --load-after 15ms");
 	r->title = "A loader that changes";
 	return show_change(r, in, show_iteration(r, in)) ? ANSWERED : ANSWERED_NO;
 }
@@ -478,7 +496,7 @@ expected(struct run *r, const struct data_in *in)
 {
 	struct sheet *sh = r->sheet;
 
-	if (!datum_given(in->throughput) || in->throughput.value <= 0 || in->expected.value <= 0)
+	if (!datum_given(in->throughput))
 		return refuse(r, in->expected.from, "what is it compared with?", "add the measured --throughput 120");
 	r->title = "Measured against expected";
 	TAKE(sh, expected_sample_per_s, in->expected);
@@ -634,10 +652,11 @@ data_run(struct run *r, const void *input)
 		diag_hint(r->diag, "ask one at a time");
 		return REFUSED;
 	}
-	const bool shares = measure_fraction(r, "idle", in->idle, 0, 1) &
+	const bool good = check_positive(r, in) & measure_fraction(r, "idle", in->idle, 0, 1) &
 	    measure_fraction(r, "idle-after", in->idle_after, 0, 1) &
-	    measure_fraction(r, "max-idle", in->max_idle, 0, 1);
-	return shares ? questions[asked].answer(r, in) : REFUSED;
+	    measure_fraction(r, "max-idle", in->max_idle, 0, 1) &
+	    measure_fraction(r, "load-share", in->load_share, 0, 1);
+	return good ? questions[asked].answer(r, in) : REFUSED;
 }
 
 static const struct option_group data_groups[] = {

@@ -242,6 +242,16 @@ read_part(struct run *r, struct word w, struct breakdown *b)
 	return false;
 }
 
+/* Whether parts are all of a step: some of it must compute. */
+static bool
+computes(const struct breakdown *b)
+{
+	for (int p = 0; p < N_STEP_PARTS; p++)
+		if (!parts[p].waits && b->part[p].time_s.value > 0)
+			return true;
+	return false;
+}
+
 static bool
 read_parts(struct run *r, const struct diagnose_in *in, struct breakdown *b)
 {
@@ -251,9 +261,11 @@ read_parts(struct run *r, const struct diagnose_in *in, struct breakdown *b)
 	for (size_t i = 0; i < in->parts.n; i++)
 		if (!read_part(r, in->parts.list[i], b))
 			return false;
-	if (b->n_times == 0 || datum_given(in->step) || b->n_times == b->n)
+	if (b->n_times == 0 || datum_given(in->step) || (b->n_times == b->n && computes(b)))
 		return true;
-	diag_error(r->diag, in->parts.list[0].from, "times and shares together need the step that they are parts of");
+	diag_error(r->diag, in->parts.list[0].from,
+	    b->n_times < b->n ? "times and shares together need the step that they are parts of"
+	                      : "which step are these parts of? none of them computes");
 	diag_hint(r->diag, "add --step 1.2s");
 	return false;
 }
@@ -409,6 +421,25 @@ bind_gpu(struct run *r, const struct diagnose_in *in, struct datum *memory, stru
 		*memory = datum_given(gpu->mem_usable_byte) ? gpu->mem_usable_byte : gpu->mem_label_byte;
 	if (!datum_given(*max_clock))
 		*max_clock = gpu->clock_max_hertz;
+	return true;
+}
+
+/* What others are divided by. */
+static bool
+check_positive(struct run *r, const struct diagnose_in *in)
+{
+	const struct {
+		const char *name;
+		struct datum given;
+	} all[] = {{"step", in->step}, {"p50", in->p50}, {"baseline", in->baseline}, {"gpus", in->gpus},
+	    {"memory", in->memory}, {"max-clock", in->max_clock}, {"slowest-rank", in->slowest_rank}};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (datum_given(all[i].given) && all[i].given.value <= 0) {
+			diag_error(r->diag, all[i].given.from, "%s is more than 0", all[i].name);
+			diag_hint(r->diag, "leave it out if it is not known");
+			return false;
+		}
 	return true;
 }
 
@@ -729,7 +760,7 @@ answer(struct run *r, const struct diagnose_in *in, const struct diagnosis **all
 
 	for (int i = 0; i < N_FIGURES; i++)
 		f.value[i] = NAN;
-	if (!take_given(r, in, &f) || !read_parts(r, in, &b) || !show_derived(r, in, &f))
+	if (!check_positive(r, in) || !take_given(r, in, &f) || !read_parts(r, in, &b) || !show_derived(r, in, &f))
 		return REFUSED;
 	r->title = "What these figures mean";
 	if (!show_parts(r, &b, &f, &busy_frac))

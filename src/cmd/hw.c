@@ -106,6 +106,7 @@ show_gpu(struct run *r, const struct gpu *gpu)
 	figure(r, "l2_byte", gpu->l2_byte, "L2");
 	figure(r, "llc_byte", gpu->llc_byte, "last-level cache");
 	figure(r, "shared_byte", gpu->shared_byte, "shared memory per SM");
+	figure(r, "shared_combined_byte", gpu->shared_combined_byte, "shared memory and L1 per SM");
 	figure(r, "n_registers", gpu->n_registers, "32-bit registers per SM");
 	for (int p = 0; p < N_PEAKS; p++) {
 		const char *label = arena_printf(r->arena, "%s peak, dense", peak_rows[p].label);
@@ -345,22 +346,46 @@ show_one(struct run *r, struct word name, bool full)
 	}
 }
 
+/* Peak, bandwidth and their quotient against those of the first GPU: does arithmetic outgrow memory? */
 static void
-compare_gpu(struct run *r, struct word name)
+show_growth(struct run *r, const struct gpu *first, const struct gpu *gpu, double ridge_flop_per_byte)
+{
+	struct sheet *sh = r->sheet;
+	const double first_peak = first->peak_flop_per_s[PEAK_FP16].value,
+	             first_byte_per_s = first->mem_byte_per_s.value;
+
+	if (isnan(first_peak) || isnan(first_byte_per_s))
+		return;
+	TAKE(sh, first_flop_per_byte, ridge_point(NULL, first_peak, first_byte_per_s));
+	TAKE(sh, first_flop_per_s, first_peak);
+	TAKE(sh, fp16_flop_per_s, gpu->peak_flop_per_s[PEAK_FP16]);
+	CALL(sh, peak_ratio, peak_growth(sh, fp16_flop_per_s, first_flop_per_s));
+	CALL(sh, ridge_ratio, ridge_growth(sh, ridge_flop_per_byte, first_flop_per_byte));
+	if (gpu != first) {
+		SHOW(sh, peak_ratio, "fp16, of the first");
+		SHOW(sh, ridge_ratio, "ridge, of the first");
+	}
+}
+
+/* Returns the GPU that the others are compared with. */
+static const struct gpu *
+compare_gpu(struct run *r, struct word name, const struct gpu *first)
 {
 	struct sheet *sh = r->sheet;
 	const struct gpu *gpu = run_gpu(r, name);
 
 	if (!gpu)
-		return;
+		return first;
 	line_gpu(r, gpu);
 	if (datum_given(gpu->peak_flop_per_s[PEAK_FP16]) && datum_given(gpu->mem_byte_per_s)) {
 		CALL(sh, ridge_flop_per_byte,
 		    ridge_point(sh, gpu->peak_flop_per_s[PEAK_FP16].value, gpu->mem_byte_per_s.value));
 		SHOW(sh, ridge_flop_per_byte, "ridge, fp16");
+		show_growth(r, first ? first : gpu, gpu, ridge_flop_per_byte);
 	}
 	if (gpu->n_prices)
 		figure(r, "price_usd_per_s", gpu->prices[0].usd_per_s, "price");
+	return first ? first : gpu;
 }
 
 static enum answer
@@ -372,10 +397,11 @@ compare(struct run *r, const struct hw_in *in)
 		return REFUSED;
 	}
 	const enum entry_kind kind = kind_of(r, in->names.list[0].text);
+	const struct gpu *first = NULL;
 	for (size_t i = 0; i < in->names.n; i++)
 		SCOPE_I (r->sheet, "entries", (int)i) {
 			if (kind == ENTRY_GPU)
-				compare_gpu(r, in->names.list[i]);
+				first = compare_gpu(r, in->names.list[i], first);
 			else
 				show_one(r, in->names.list[i], false);
 		}

@@ -2,6 +2,7 @@
 #include "cli/inputs.h"
 #include "cli/shape.h"
 #include "cli/state_in.h"
+#include "cli/state_show.h"
 #include "ridge/capacity.h"
 #include "ridge/params.h"
 
@@ -11,7 +12,8 @@
 #define KV_OPTIONS(X)                                                                                                  \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds the cache beside the weights")            \
-	X('s', seq, "seq", "seq", COUNT, "N", "", NULL, "tokens of a sequence (default 4096)")                         \
+	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
+	    "tokens of a sequence (default 4096, or what the model holds)")                                            \
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once")                                 \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", KV_TYPES, "bf16", "type of weights and cache")                   \
 	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", KV_TYPES, NULL, "type of the cache (default: --dtype)") \
@@ -56,7 +58,12 @@ struct kv_case {
 	struct datum seq, used;
 };
 
-static const struct datum default_seq = {4096, {"default", 0, 0, NULL, false}};
+/* 4096 tokens, or what the model holds. */
+static struct datum
+default_seq(const struct workload *w)
+{
+	return (struct datum){fmin(4096, datum_or(w->context, 4096)), {"default", 0, 0, NULL, false}};
+}
 
 static bool
 check_degrees(struct run *r, const struct kv_in *in)
@@ -112,7 +119,7 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 	if (!run_layout(r, &in->layout, datum_absent(), q->w, &q->layout))
 		return false;
 	bind_types(r, in, q);
-	q->seq = datum_given(in->seq) ? in->seq : datum_given(in->used) ? in->used : default_seq;
+	q->seq = datum_given(in->seq) ? in->seq : datum_given(in->used) ? in->used : default_seq(q->w);
 	q->used = datum_given(in->used) ? in->used : q->seq;
 	if (!datum_given(in->seq) && !datum_given(in->used))
 		run_assume(r, "seq %g", q->seq.value);
@@ -163,108 +170,6 @@ remark(struct run *r, const struct kv_case *q, const struct kv_in *in)
 		run_assume(r, "a source as long as the sequence");
 }
 
-/* A line for each kind of layer that keeps something: what grows and what does not. */
-static void
-show_layers(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
-{
-	struct sheet *sh = r->sheet;
-	const struct workload *w = q->w;
-	const double seq_token = q->seq.value, block_token = in->block.value;
-
-	for (int i = 0; i < w->n_blocks && w->n_blocks > 1; i++) {
-		const struct block *b = &w->blocks[i];
-		if (b->mixer == MIXER_NONE)
-			continue;
-		SCOPE_I (sh, "layers", i) {
-			TELL(sh, kind, "layers that keep", reach_text(r->arena, b));
-			TAKE(sh, n_layers, b->count);
-			CALL(sh, grows_byte_per_token, kv_block_slope(sh, w, b, kv_elem_byte, tp));
-			CALL(sh, constant_byte, kv_block_constant(sh, w, b, block_token, kv_elem_byte, tp));
-			CALL(sh, layers_byte, kv_block_sequence(sh, w, b, seq_token, block_token, kv_elem_byte, tp));
-			SHOW(sh, n_layers, "layers");
-			SHOW(sh, grows_byte_per_token, "each token");
-			SHOW(sh, constant_byte, "does not grow");
-			SHOW(sh, layers_byte, "one sequence");
-		}
-	}
-}
-
-/* Engines that serve hybrids: a slot of states for every running sequence, and one page size for both kinds of layer.
- */
-static void
-show_slots(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
-{
-	struct sheet *sh = r->sheet;
-	const struct block *b = workload_attention(q->w);
-
-	if (!workload_recurs(q->w))
-		return;
-	CALL(sh, state_byte, state_sequence(sh, q->w, tp));
-	TAKE(sh, n_slots, in->batch);
-	CALL(sh, slots_byte, state_slots(sh, n_slots, state_byte));
-	SHOW(sh, state_byte, "states of a running sequence, one slot");
-	if (n_slots > 1)
-		SHOW(sh, slots_byte, "slots of the batch");
-	if (!b || !datum_given(block_heads(b)) || !(kv_slope(NULL, q->w, kv_elem_byte, tp) > 0))
-		return;
-	CALL(sh, page_byte, state_page(sh, q->w, tp));
-	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
-	CALL(sh, page_token, state_block(sh, page_byte, layer_byte_per_token, in->block.value));
-	CALL(sh, grows_byte_per_token, kv_slope(sh, q->w, kv_elem_byte, tp));
-	CALL(sh, last_block_byte, state_waste(sh, page_token, grows_byte_per_token));
-	SHOW(sh, page_byte, "one page of a hybrid allocator");
-	SHOW(sh, page_token, "tokens of its attention blocks, at least");
-	SHOW(sh, last_block_byte, "wasted in the last of them, on average");
-}
-
-static void
-show_admission(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
-{
-	struct sheet *sh = r->sheet;
-	const struct kv_admission at = {q->seq.value, in->batch_tokens.value, in->block.value};
-
-	if (!datum_given(in->batch_tokens))
-		return;
-	CALL(sh, admitted_byte, kv_admitted(sh, q->w, &at, kv_elem_byte, tp));
-	SHOW(sh, admitted_byte, "set aside to admit a sequence");
-}
-
-static bool
-has_windows(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].mixer == MIXER_ATTENTION && datum_given(kv_reach(&w->blocks[i].attention)))
-			return true;
-	return false;
-}
-
-static const char *
-constant_name(const struct workload *w)
-{
-	const bool windows = has_windows(w);
-
-	if (w->kind == MODEL_ENCODER_DECODER)
-		return "does not grow: the encoder's tokens";
-	if (!workload_recurs(w))
-		return "does not grow: full windows";
-	return windows ? "does not grow: recurrent states and full windows" : "does not grow: recurrent states";
-}
-
-static void
-show_sharing(struct run *r, const struct workload *w)
-{
-	struct sheet *sh = r->sheet;
-	const struct block *b = workload_attention(w);
-
-	if (!b)
-		return;
-	CALL(sh, sharing, kv_sharing(sh, &b->attention));
-	if (sharing > 1)
-		SHOW(sh, sharing,
-		    b->attention.kind == ATTENTION_MLA ? "saved by the latent, factor"
-		                                       : "saved by shared heads, factor");
-}
-
 /* Rows that describe one sequence; returns its bytes in blocks. */
 static double
 show_sequence(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
@@ -279,14 +184,18 @@ show_sequence(struct run *r, const struct kv_in *in, const struct kv_case *q, do
 	CALL(sh, sequence_byte, kv_sequence(sh, q->w, seq_token, block_token, kv_elem_byte, tp));
 	CALL(sh, recomputed_token, kv_recomputed(sh, seq_token));
 	if (workload_attends(q->w))
-		SHOW(sh, kv_byte_per_token, has_windows(q->w) ? "each token, beyond all windows" : "each token");
+		SHOW(sh, kv_byte_per_token, state_has_windows(q->w) ? "each token, beyond all windows" : "each token");
 	if (constant_byte > 0)
-		SHOW(sh, constant_byte, constant_name(q->w));
+		SHOW(sh, constant_byte, state_constant_name(q->w));
 	SHOW(sh, sequence_byte, "one sequence");
-	show_sharing(r, q->w);
-	show_layers(r, in, q, kv_elem_byte, tp);
-	show_slots(r, in, q, kv_elem_byte, tp);
-	show_admission(r, in, q, kv_elem_byte, tp);
+	state_show(r,
+	    &(struct state_view){.w = q->w,
+	        .seq_token = q->seq.value,
+	        .block_token = in->block.value,
+	        .batch = in->batch,
+	        .step_token = in->batch_tokens,
+	        .kv_elem_byte = kv_elem_byte,
+	        .tp = tp});
 	return sequence_byte;
 }
 

@@ -131,7 +131,8 @@ read_group(struct reader *all, struct word w)
 	int leg = -1;
 
 	if (n_branches < 2)
-		return run_refuse(all->r, w.from, "one branch has nothing beside it", "join branches by +: --parallel det+seg");
+		return run_refuse(
+		    all->r, w.from, "one branch has nothing beside it", "join branches by +: --parallel det+seg");
 	for (size_t b = 0; b < n_branches; b++) {
 		char **names = text_split(all->r->arena, branches[b], '/', &n_stages);
 		for (size_t i = 0; i < n_stages; i++) {
@@ -140,7 +141,8 @@ read_group(struct reader *all, struct word w)
 				return unknown(all, w, names[i]);
 			if (s->leg < 0)
 				return run_refuse(all->r, w.from,
-				    arena_printf(all->r->arena, "'%s' stands in two groups", names[i]), "once is enough");
+				    arena_printf(all->r->arena, "'%s' stands in two groups", names[i]),
+				    "once is enough");
 			leg = leg < 0 ? s->leg : leg;
 			/* below 0: placed; the number keeps leg and branch apart until all are read */
 			s->branch = (int)b;
@@ -261,9 +263,26 @@ show_total(struct run *r, const struct stages *p, enum stage_time which, struct 
 	return total_s <= budget_s;
 }
 
-/* A line for each stage: its share, and what it may take for its own way to be in time. */
+/* What a stage may take for its own way to be in time, and what would help when the whole is not. */
 static void
-show_stages(struct run *r, const struct stages *p, enum stage_time which, struct datum budget, double total_s, bool changed)
+show_allowed(struct run *r, const struct stages *p, enum stage_time which, int i, double budget_s, double total_s)
+{
+	struct sheet *sh = r->sheet;
+	const double slack_s = latency_slack(NULL, budget_s, total_s), stage_s = stage_takes(&p->list[i], which).value;
+
+	CALL(sh, allowed_s, latency_allowed(sh, p, which, i, slack_s));
+	SHOW(sh, allowed_s, "may take");
+	if (total_s <= budget_s)
+		return;
+	TELL(sh, alone, "enough alone", stage_suffices(p, which, i, budget_s) ? "yes" : "no");
+	CALL(sh, proportional_s, latency_proportional(sh, stage_s, budget_s, total_s));
+	SHOW(sh, proportional_s, "if all shrink");
+}
+
+/* A line for each stage. */
+static void
+show_stages(
+    struct run *r, const struct stages *p, enum stage_time which, struct datum budget, double total_s, bool changed)
 {
 	struct sheet *sh = r->sheet;
 
@@ -280,16 +299,8 @@ show_stages(struct run *r, const struct stages *p, enum stage_time which, struct
 			CALL(sh, share_frac, latency_share(sh, stage_s, total_s));
 			SHOW(sh, share_frac, "share");
 			TELL(sh, critical, "critical", stage_is_critical(p, which, i) ? "yes" : "no");
-			if (!datum_given(budget))
-				continue;
-			const double budget_s = budget.value, slack_s = latency_slack(NULL, budget_s, total_s);
-			CALL(sh, allowed_s, latency_allowed(sh, p, which, i, slack_s));
-			SHOW(sh, allowed_s, "may take");
-			if (total_s <= budget_s)
-				continue;
-			TELL(sh, alone, "enough alone", stage_suffices(p, which, i, budget_s) ? "yes" : "no");
-			CALL(sh, proportional_s, latency_proportional(sh, stage_s, budget_s, total_s));
-			SHOW(sh, proportional_s, "if all shrink");
+			if (datum_given(budget))
+				show_allowed(r, p, which, i, budget.value, total_s);
 		}
 }
 
@@ -310,7 +321,7 @@ show_tails(struct run *r, const struct latency_in *in, const struct stages *p, s
 		SHOW(sh, tail_ratio, "P99 over P50, at worst");
 		if (datum_given(budget)) {
 			TELL(sh, verdict, "verdict",
-			    p99_s <= budget.value         ? "meets the budget even at worst"
+			    p99_s <= budget.value              ? "meets the budget even at worst"
 			        : independent_s > budget.value ? "misses the budget in the tail"
 			                                       : "misses the budget when delays come together");
 			answer = p99_s <= budget.value ? ANSWERED : ANSWERED_NO;
@@ -330,7 +341,8 @@ check(struct run *r, const struct latency_in *in)
 		return run_refuse(r, in->tail.p50.from, "stages and a measured tail are two questions",
 		    "give percentiles of stages with --tails");
 	if (datum_given(in->budget) && datum_given(in->fps))
-		return run_refuse(r, in->budget.from, "--budget and --fps exclude each other", "30 frames/s leave 33.3 ms");
+		return run_refuse(
+		    r, in->budget.from, "--budget and --fps exclude each other", "30 frames/s leave 33.3 ms");
 	if (datum_given(in->mph) && datum_given(in->kmh))
 		return run_refuse(r, in->mph.from, "--mph and --kmh exclude each other", "give one of them");
 	return run_positive(r, "budget", in->budget) & run_positive(r, "fps", in->fps) &
@@ -391,7 +403,8 @@ latency_run(struct run *r, const void *input)
 	const bool travels = datum_given(in->mph) || datum_given(in->kmh);
 	if (!travels || !(datum_given(in->fps) || datum_given(in->budget))) {
 		run_refuse(r, (struct source){0}, "which stages?",
-		    "--stages pre=5ms,detect=8ms --fps 30, a measured tail (--p50 10ms --p99 12ms), or --mph 70 --fps 30");
+		    "--stages pre=5ms,detect=8ms --fps 30, a measured tail (--p50 10ms --p99 12ms), or --mph 70 --fps "
+		    "30");
 		return REFUSED;
 	}
 	r->title = "A frame on the road";
@@ -407,9 +420,10 @@ static const struct option_group latency_groups[] = {
 static const struct example latency_examples[] = {
     {"latency --fps 30 --stages pre=5ms,encode=12ms,detect=8ms,segment=5ms,track=3ms,predict=10ms,plan=5ms",
         "does a driving pipeline keep up with its cameras?", 1},
-    {"latency --fps 30 --stages pre=5ms:2ms,encode=12ms:6ms,detect=8ms:4ms,segment=5ms:3ms,track=3ms,predict=10ms:5ms,plan=5ms:4ms",
+    {"latency --fps 30 --stages "
+     "pre=5ms:2ms,encode=12ms:6ms,detect=8ms:4ms,segment=5ms:3ms,track=3ms,predict=10ms:5ms,plan=5ms:4ms",
         "the same before and after", 0},
-    {"latency --budget 40ms --stages pre=5ms,encode=12ms,detect=8ms,segment=5ms,track=3ms,predict=10ms,plan=5ms "
+    {"latency --budget 45ms --stages pre=5ms,encode=12ms,detect=8ms,segment=5ms,track=3ms,predict=10ms,plan=5ms "
      "--parallel detect/track+segment",
         "two stages beside a third", 0},
     {"latency --budget 33ms --stages encode=12ms,detect=8ms,plan=5ms --tails encode=15ms,detect=11ms --tail-limit 1.2",

@@ -25,7 +25,8 @@
 	X(0, graph_launch, "graph-launch", "graph_launch", TIME, "TIME", "", "0s", "of the host for the graph itself") \
 	X(0, fuse, "fuse", "fuse", WORD, "N:M", "", NULL, "every N kernels become M")                                  \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "the GPU, for its roofline and its bandwidth")            \
-	X(0, phase, "phase", "phase", CHOICE, "PHASE", "prefill|decode|train", "decode", "with a model: what a step is") \
+	X(0, phase, "phase", "phase", CHOICE, "PHASE", "prefill|decode|train", "decode",                               \
+	    "with a model: what a step is")                                                                            \
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "with a model: sequences, or images")                     \
 	X(0, seq, "seq", "seq", COUNT, "N", "", "2048", "with a model: tokens of a sequence")                          \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", LAUNCH_TYPES, "bf16", "type of the operands")                    \
@@ -61,7 +62,8 @@ check(struct run *r, const struct launch_in *in)
 		return run_refuse(r, in->layers.from, "how many kernels has a layer?", "add --ops 50");
 	if (!counted && !per_layer && !in->model.text)
 		return run_refuse(r, (struct source){0}, "how many kernels?",
-		    "--layers 32 --ops 50, --kernels 1600, a model's name, or a chain to fuse: --chain gemm,norm,elementwise");
+		    "--layers 32 --ops 50, --kernels 1600, a model's name, or a chain to fuse: --chain "
+		    "gemm,norm,elementwise");
 	if (!datum_given(in->launch))
 		return run_refuse(r, (struct source){0}, "how long does the host need for a launch?",
 		    "add --launch 5us: published figures are 3 to 10 us, and up to 20 us from Python; measure yours");
@@ -94,15 +96,18 @@ model_step(struct run *r, const struct launch_in *in, struct step *out)
 		return false;
 	const bool decode = strcmp(in->phase.text, "decode") == 0, train = strcmp(in->phase.text, "train") == 0;
 	if (decode && w->kind != MODEL_DECODER)
-		return run_refuse(r, in->phase.from, "only a decoder makes tokens one after the other", "add --phase prefill");
+		return run_refuse(
+		    r, in->phase.from, "only a decoder makes tokens one after the other", "add --phase prefill");
 	run_word(r, "phase", in->phase);
 	TAKE(sh, n_sequences, in->batch);
 	TAKE(sh, seq_token, in->seq);
-	const struct shape shape = {.phase = decode ? PHASE_DECODE : train ? PHASE_TRAIN : PHASE_PREFILL,
+	const struct shape shape = {.phase = decode ? PHASE_DECODE
+	        : train                             ? PHASE_TRAIN
+	                                            : PHASE_PREFILL,
 	    .batch = n_sequences,
-	    .n_new = decode                     ? 1
-	        : w->kind == MODEL_VISION       ? vision_tokens(NULL, w)
-	                                        : seq_token,
+	    .n_new = decode               ? 1
+	        : w->kind == MODEL_VISION ? vision_tokens(NULL, w)
+	                                  : seq_token,
 	    .n_cached = decode ? seq_token : 0,
 	    .tp = 1,
 	    .elem_byte = dtype_byte(dtype_find(in->dtype.text))};
@@ -116,8 +121,9 @@ model_step(struct run *r, const struct launch_in *in, struct step *out)
 	} else {
 		SUM(sh, n_launches, i, n, launch_times(sh, &ops[i]));
 		out->n_launches = n_launches;
-		run_warn(r, "a kernel for each operator of the list: eager frameworks launch more (rotary embedding, residual "
-		            "additions, copies); --ops says how many a layer has");
+		run_warn(r,
+		    "a kernel for each operator of the list: eager frameworks launch more (rotary embedding, residual "
+		    "additions, copies); --ops says how many a layer has");
 	}
 	out->device_s = NAN;
 	if (datum_given(in->gpu_time) || !in->gpu.text)
@@ -202,7 +208,8 @@ read_fusion(struct run *r, const struct launch_in *in, struct datum *before, str
 	if (!colon)
 		return run_refuse(r, in->fuse.from, "--fuse takes N:M", "--fuse 3:1: every three kernels become one");
 	const char *first = arena_copy(r->arena, in->fuse.text, (size_t)(colon - in->fuse.text));
-	if (!run_value(r, in->fuse.from, first, Q_COUNT, before) || !run_value(r, in->fuse.from, colon + 1, Q_COUNT, after))
+	if (!run_value(r, in->fuse.from, first, Q_COUNT, before) ||
+	    !run_value(r, in->fuse.from, colon + 1, Q_COUNT, after))
 		return false;
 	if (after->value > before->value)
 		return run_refuse(r, in->fuse.from, "fusion does not make more kernels", "--fuse 3:1");
@@ -319,14 +326,18 @@ bind_op(struct run *r, const struct launch_in *in, struct word w, struct op *out
 	struct datum reads = {1, w.from};
 
 	if (kind == OP_NONE || !fusion_takes(kind)) {
-		diag_error(r->diag, w.from, kind == OP_NONE ? "'%s' is not an operator" : "'%s' cannot stand in a chain", name);
+		diag_error(r->diag, w.from,
+		    kind == OP_NONE ? "'%s' is not an operator" : "'%s' cannot stand in a chain", name);
 		diag_hint(r->diag, "a chain has gemm, norm, norm_fused, softmax and elementwise");
 		return false;
 	}
 	if (colon && (kind != OP_elementwise || !run_value(r, w.from, colon + 1, Q_COUNT, &reads)))
-		return kind == OP_elementwise ? false
-		                              : run_refuse(r, w.from, "only elementwise reads several operands", "elementwise:2");
-	*out = (struct op){.kind = (int)kind, .name = op_kind_name(kind), .count = 1,
+		return kind == OP_elementwise
+		    ? false
+		    : run_refuse(r, w.from, "only elementwise reads several operands", "elementwise:2");
+	*out = (struct op){.kind = (int)kind,
+	    .name = op_kind_name(kind),
+	    .count = 1,
 	    .elem_byte = dtype_byte(dtype_find(in->dtype.text))};
 	for (int i = 0; op_dim_name(kind, i); i++)
 		out->dim[i] = NAN;
@@ -346,21 +357,22 @@ bind_chain(struct run *r, const struct launch_in *in, struct op *ops)
 	if (!(run_whole(r, "rows", in->rows, 1) & run_whole(r, "width", in->width, 1) & run_whole(r, "k", in->k, 1)))
 		return false;
 	if (in->chain.n < 2)
-		return run_refuse(r, in->chain.list[0].from, "one operator is fused with nothing",
-		    "--chain gemm,norm,elementwise");
+		return run_refuse(
+		    r, in->chain.list[0].from, "one operator is fused with nothing", "--chain gemm,norm,elementwise");
 	for (size_t i = 0; i < in->chain.n; i++) {
 		if (!bind_op(r, in, in->chain.list[i], &ops[i]))
 			return false;
 		if (i && ops[i].kind == OP_gemm)
-			return run_refuse(r, in->chain.list[i].from, "a gemm reads every row many times: it can only stand first",
+			return run_refuse(r, in->chain.list[i].from,
+			    "a gemm reads every row many times: it can only stand first",
 			    "--chain gemm,norm,elementwise");
 	}
 	return true;
 }
 
 static void
-show_chain_time(struct run *r, const struct launch_in *in, const struct gpu *gpu, double apart_byte, double together_byte,
-    double n_saved)
+show_chain_time(struct run *r, const struct launch_in *in, const struct gpu *gpu, double apart_byte,
+    double together_byte, double n_saved)
 {
 	struct sheet *sh = r->sheet;
 
@@ -417,7 +429,8 @@ chain(struct run *r, const struct launch_in *in)
 	SHOW(sh, saved_frac, "of the traffic");
 	show_chain_time(r, in, gpu, apart_byte, together_byte, c.n - 1);
 	if (ops[0].kind == OP_gemm)
-		run_warn(r, "a gemm with work between its tiles and the memory must keep whole rows on the chip for a norm");
+		run_warn(
+		    r, "a gemm with work between its tiles and the memory must keep whole rows on the chip for a norm");
 	return ANSWERED;
 }
 
@@ -431,7 +444,8 @@ launch_run(struct run *r, const void *input)
 	if (in->chain.n == 0)
 		return launches(r, in);
 	if (in->model.text || datum_given(in->kernels) || datum_given(in->ops)) {
-		run_refuse(r, in->chain.list[0].from, "a chain and a step's kernels are two questions", "ask one at a time");
+		run_refuse(
+		    r, in->chain.list[0].from, "a chain and a step's kernels are two questions", "ask one at a time");
 		return REFUSED;
 	}
 	return chain(r, in);
@@ -446,8 +460,7 @@ static const struct example launch_examples[] = {
     {"launch llama3-8b --gpu h100 --batch 1 --launch 5us --ops 30 --graph 1us", "a step of decoding", 0},
     {"launch --chain gemm,norm,elementwise --rows 8192 --width 4096 --gpu a100 --launch 5us",
         "bytes that a fused linear layer, norm and activation would save", 0},
-    {"launch --layers 32 --ops 50 --gpu-time 12ms --sweep launch=2us,5us,10us,20us",
-        "how dear may a launch be?", 0},
+    {"launch --layers 32 --ops 50 --gpu-time 12ms --sweep launch=2us,5us,10us,20us", "how dear may a launch be?", 0},
 };
 
 const struct command launch_command = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/inputs.h"
 #include "cli/memory_in.h"
+#include "cli/shape.h"
+#include "data/database.h"
 #include "engine/memory_fit.h"
 #include "ridge/params.h"
 
@@ -172,6 +175,55 @@ show_fixes(struct run *r, const struct memory_job *job)
 		}
 }
 
+/* --- a list of operators ----------------------------------------------------------------------------------------- */
+
+static bool
+is_served_list(struct run *r, const struct memory_question *q)
+{
+	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+	const struct node *overlay = inputs_overlay(r->arena, r->command, r->inputs, "model");
+	const char *said;
+
+	if (!q->memory->infer && strcmp(q->memory->use.text, "infer") != 0)
+		return false;
+	const struct workload *w = database_model(quiet, q->memory->model.text, overlay, q->memory->model.from, &said);
+	return w && w->kind == MODEL_OPERATORS;
+}
+
+/* All weights, and one operator at a time; what skip connections hold meanwhile is not in the list. */
+static enum answer
+answer_list(struct run *r, const struct memory_question *q)
+{
+	struct sheet *sh = r->sheet;
+	const struct workload *w = run_model(r, q->memory->model);
+	const struct memory_job rule = {.headroom_frac = q->memory->headroom};
+	struct memory_job job = rule;
+	const struct gpu *gpu;
+
+	if (!w || !run_whole(r, "--batch", q->memory->batch, 1) || !run_card(r, q->memory, &job.card_byte, &gpu))
+		return REFUSED;
+	const double elem = dtype_byte(dtype_find(run_word(r, "dtype", q->memory->dtype)));
+	r->title = arena_printf(r->arena, "%s run on samples%s%s", w->name, gpu ? " on " : "", gpu ? gpu->name : "");
+	TAKE(sh, n_samples, q->memory->batch);
+	TAKE(sh, elem_byte, elem);
+	CALL(sh, weights_byte, list_weights(sh, w, elem_byte));
+	CALL(sh, operands_byte, list_operands(sh, w, n_samples, elem_byte));
+	CALL(sh, expected_byte, list_total(sh, weights_byte, operands_byte));
+	SHOW(sh, weights_byte, "weights");
+	SHOW(sh, operands_byte, "largest operator, inputs and outputs");
+	SHOW(sh, expected_byte, "at least");
+	run_warn(r,
+	    "a floor: workspaces, the context and tensors that skip connections hold are not in a list of operators");
+	if (!datum_given(job.card_byte))
+		return ANSWERED;
+	TAKE(sh, card_byte, job.card_byte);
+	CALL(sh, free_byte, memory_free(sh, card_byte, expected_byte));
+	SHOW(sh, card_byte, "memory of the GPU");
+	SHOW(sh, free_byte, "free");
+	TELL(sh, verdict, "verdict", free_byte >= 0 ? "fits, by this floor" : "does not fit");
+	return free_byte >= 0 ? ANSWERED : ANSWERED_NO;
+}
+
 static enum answer
 answer_job(struct run *r, const struct memory_question *q)
 {
@@ -338,7 +390,9 @@ memory_run(struct run *r, const void *input)
 		diag_hint(r->diag, "leave it out, or leave out '%s'", in->memory.model.text);
 		return REFUSED;
 	}
-	return memory_is_numbers(&q) ? answer_numbers(r, &q) : answer_job(r, &q);
+	if (memory_is_numbers(&q))
+		return answer_numbers(r, &q);
+	return is_served_list(r, &q) ? answer_list(r, &q) : answer_job(r, &q);
 }
 
 #define THIS struct memory_in

@@ -10,14 +10,16 @@
 #include <string.h>
 
 #define QUANT_OPTIONS(X)                                                                                               \
-	X(0, formats, NULL, "formats", WORDS, "FORMAT,...", "format", NULL, "one format, or several to compare (default: all)") \
+	X(0, formats, NULL, "formats", WORDS, "FORMAT,...", "format", NULL,                                            \
+	    "one format, or several to compare (default: all)")                                                        \
 	X('p', params, "params", "params", COUNT, "N", "", NULL, "parameters stored in it")                            \
 	X(0, base, "base", "base", WORD, "FORMAT", "format", "bf16", "what the size is compared with")                 \
 	X(0, bits, "bits", "bits", COUNT, "N", "", NULL, "integers of so many bits, instead of a format's name")       \
 	X(0, group, "group", "group", COUNT, "N", "", NULL, "weights that share a scale")                              \
 	X(0, scale_bits, "scale-bits", "scale_bits", NUMBER, "N", "", NULL, "bits of that scale (with --group: 16)")   \
 	X(0, zero_bits, "zero-bits", "zero_bits", NUMBER, "N", "", NULL, "bits of a zero point for each group")        \
-	X(0, absmax, "absmax", "absmax", NUMBER, "X", "", NULL, "largest weight of a group: the error that integers make of it") \
+	X(0, absmax, "absmax", "absmax", NUMBER, "X", "", NULL,                                                        \
+	    "largest weight of a group: the error that integers make of it")                                           \
 	X(0, value, "value", "value", NUMBER, "X", "", NULL, "a number to store: how far apart are its neighbours?")   \
 	X(0, update, "update", "update", NUMBER, "X", "", NULL, "added to --value: does it survive rounding?")         \
 	X(0, loss_scale, "loss-scale", "loss_scale", NUMBER, "X", "", NULL, "multiplies --value before it is stored")
@@ -65,21 +67,28 @@ find(struct run *r, struct word name)
 	return NULL;
 }
 
-/* Groups, scales and zero points as asked, over what the format says. */
-static struct format
-changed(const struct quant_in *in, const struct format *f)
+/* Groups, scales and zero points as asked, over what the format says; false when it has none. */
+static bool
+changed(struct run *r, const struct quant_in *in, const struct format *f, struct format *out)
 {
-	struct format out = *f;
+	const bool grouped = datum_given(in->group) || datum_given(in->scale_bits) || datum_given(in->zero_bits);
+	const bool bits = datum_given(in->scale_bits) || datum_given(in->zero_bits);
 
-	if (datum_given(in->group)) {
-		out.group = in->group.value;
-		out.outer_group = 0;
-		if (out.scale_bits == 0)
-			out.scale_bits = 16;
-	}
-	out.scale_bits = datum_or(in->scale_bits, out.scale_bits);
-	out.zero_bits = datum_or(in->zero_bits, out.zero_bits);
-	return out;
+	*out = *f;
+	if (grouped && f->scaling == SCALING_NONE)
+		return run_refuse(r, in->group.from, arena_printf(r->arena, "%s has no scales", f->name),
+		    "groups belong to integers and to formats of 8 bits and less");
+	if (in->zero_bits.value > 0 && f->code != CODE_INTEGER)
+		return run_refuse(r, in->zero_bits.from, "zero points belong to integers", "leave --zero-bits out");
+	out->group = datum_or(in->group, f->group);
+	if (bits && !(out->group > 0))
+		return run_refuse(
+		    r, in->scale_bits.from, "a scale for how many weights?", "add for example --group 128");
+	if (datum_given(in->group) && out->scale_bits == 0)
+		out->scale_bits = 16;
+	out->scale_bits = datum_or(in->scale_bits, out->scale_bits);
+	out->zero_bits = datum_or(in->zero_bits, out->zero_bits);
+	return true;
 }
 
 static bool
@@ -88,13 +97,14 @@ check(struct run *r, const struct quant_in *in)
 	const bool grouped = datum_given(in->group) || datum_given(in->scale_bits) || datum_given(in->zero_bits);
 
 	if (datum_given(in->bits) && in->formats.n)
-		return run_refuse(r, in->bits.from, "--bits and a format's name exclude each other", "give one of them");
-	if (datum_given(in->bits) && !(in->bits.value >= 2 && in->bits.value <= 16 && run_whole(r, "bits", in->bits, 2)))
-		return run_refuse(r, in->bits.from, "integers have 2 to 16 bits", "wider numbers are formats: fp32, bf16");
+		return run_refuse(
+		    r, in->bits.from, "--bits and a format's name exclude each other", "give one of them");
+	if (datum_given(in->bits) &&
+	    !(in->bits.value >= 2 && in->bits.value <= 16 && run_whole(r, "bits", in->bits, 2)))
+		return run_refuse(
+		    r, in->bits.from, "integers have 2 to 16 bits", "wider numbers are formats: fp32, bf16");
 	if (grouped && in->formats.n == 0 && !datum_given(in->bits))
 		return run_refuse(r, in->group.from, "groups of what?", "name a format, or give --bits 4");
-	if ((datum_given(in->scale_bits) || datum_given(in->zero_bits)) && !datum_given(in->group) && datum_given(in->bits))
-		return run_refuse(r, in->scale_bits.from, "a scale for how many weights?", "add for example --group 128");
 	if (datum_given(in->update) && !datum_given(in->value))
 		return run_refuse(r, in->update.from, "an update of what?", "add --value 1");
 	if (datum_given(in->loss_scale) && !datum_given(in->value))
@@ -111,10 +121,12 @@ show_absmax(struct run *r, const struct quant_in *in, const struct format *f)
 	struct sheet *sh = r->sheet;
 
 	if (f->code != CODE_INTEGER) {
-		run_refuse(r, in->absmax.from, "a step from the largest weight is that of integers", "--bits 8, or int8");
+		run_refuse(
+		    r, in->absmax.from, "a step from the largest weight is that of integers", "--bits 8, or int8");
 		return REFUSED;
 	}
-	r->title = arena_printf(r->arena, "Rounding to %g bits when the largest weight is %g", f->stored_bits, in->absmax.value);
+	r->title = arena_printf(
+	    r->arena, "Rounding to %g bits when the largest weight is %g", f->stored_bits, in->absmax.value);
 	TAKE(sh, n_bits, f->stored_bits);
 	TAKE(sh, absmax, in->absmax);
 	CALL(sh, largest, integer_largest(sh, n_bits));
@@ -154,7 +166,8 @@ show_update(struct run *r, const struct quant_in *in, double spacing)
 	const bool kept = fabs(n_spacings) > 0.5;
 	TELL(sh, verdict, "the update",
 	    kept ? "yes: it survives"
-	         : arena_printf(r->arena, "no: lost to rounding, less than half of %s", number_write(spacing, buf, sizeof buf)));
+	         : arena_printf(
+	               r->arena, "no: lost to rounding, less than half of %s", number_write(spacing, buf, sizeof buf)));
 	return kept ? ANSWERED : ANSWERED_NO;
 }
 
@@ -315,7 +328,7 @@ show_formats(struct run *r, const struct quant_in *in, const struct format *list
 static struct format
 integers(struct run *r, const struct quant_in *in)
 {
-	struct format f = changed(in, &formats[FORMAT_INT8]);
+	struct format f = formats[FORMAT_INT8];
 
 	f.stored_bits = in->bits.value;
 	f.name = arena_printf(r->arena, "int%g", in->bits.value);
@@ -332,15 +345,15 @@ bind_formats(struct run *r, const struct quant_in *in, struct format *list, size
 	*n = 0;
 	for (size_t i = 0; i < in->formats.n; i++) {
 		const struct format *f = find(r, in->formats.list[i]);
-		ok = ok && f;
-		if (f)
-			list[(*n)++] = changed(in, f);
+		ok = f && changed(r, in, f, &list[(*n)++]) && ok;
 	}
 	if (in->formats.n)
 		return ok;
-	if (datum_given(in->bits))
-		list[(*n)++] = integers(r, in);
-	for (; !datum_given(in->bits) && *n < N_FORMATS; (*n)++)
+	if (datum_given(in->bits)) {
+		const struct format f = integers(r, in);
+		return changed(r, in, &f, &list[(*n)++]);
+	}
+	for (; *n < N_FORMATS; (*n)++)
 		list[*n] = formats[*n];
 	return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge serve: time to the first token, time between tokens, throughput, and what objectives allow. */
+#include "base/text.h"
 #include "cli/shape.h"
 #include "cli/tail.h"
 #include "cli/values.h"
-#include "base/text.h"
 #include "ridge/capacity.h"
 #include "ridge/expand.h"
 #include "ridge/latency.h"
@@ -15,27 +15,33 @@
 #define SERVE_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define SERVE_OPTIONS(X)                                                                                               \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
-	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")           \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
 	X(0, bits, "bits", "bits", NUMBER, "N", "", NULL, "bits per parameter, with --params")                         \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "the GPU, for floors of bandwidth and arithmetic")        \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", SERVE_TYPES, "bf16", "type of weights, cache and products")      \
 	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL,                       \
 	    "type of the weights (default: --dtype); embedding and head stay in 16 bits")                              \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL, "type of the cache (default: --dtype)") \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL,                                      \
+	    "type of the cache (default: --dtype)")                                                                    \
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences that are decoded together")                    \
-	X(0, context, "context", "context", COUNT, "N", "", NULL, "tokens that each has in the cache (default: prompt and half the answer)") \
+	X(0, context, "context", "context", COUNT, "N", "", NULL,                                                      \
+	    "tokens that each has in the cache (default: prompt and half the answer)")                                 \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a prompt")                                            \
 	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of an answer")                                           \
 	X(0, mfu, "mfu", "mfu", NUMBER, "FRACTION", "", "0.5", "share of the peak that prompts reach")                 \
 	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "objective: most to the first token")                       \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "objective: most between two tokens")                          \
-	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL, "objective: most that P99 of a whole request may take") \
+	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL,                                                 \
+	    "objective: most that P99 of a whole request may take")                                                    \
 	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
 	    "measured: a batch or setting, its requests per second, its 99th percentile")                              \
-	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL, "requests per second to compare with (default: the first point)") \
+	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL,                                               \
+	    "requests per second to compare with (default: the first point)")                                          \
 	X(0, base_p99, "base-p99", "base_p99", TIME, "TIME", "", NULL, "99th percentile to compare with")              \
-	X(0, static_batch, "static", "static", FLAG, "", "", NULL, "a static batch: all wait for the longest of --batch answers") \
-	X(0, longest, "longest", "longest", COUNT, "N", "", NULL, "static: tokens of the longest answer; --osl is the mean")
+	X(0, static_batch, "static", "static", FLAG, "", "", NULL,                                                     \
+	    "a static batch: all wait for the longest of --batch answers")                                             \
+	X(0, longest, "longest", "longest", COUNT, "N", "", NULL,                                                      \
+	    "static: tokens of the longest answer; --osl is the mean")
 
 struct serve_in {
 	SERVE_OPTIONS(OPTION_MEMBER)
@@ -99,7 +105,8 @@ read_points(struct run *r, const struct serve_in *in, struct setting *points)
 		if (!read_point(r, in->points.list[i], &points[i]))
 			return false;
 		if (datum_given(in->deadline) && !datum_given(points[i].p99_s))
-			return run_refuse(r, in->points.list[i].from, "a deadline needs the 99th percentile of every point",
+			return run_refuse(r, in->points.list[i].from,
+			    "a deadline needs the 99th percentile of every point",
 			    "write NAME:RATE:P99, such as 4:210:950ms");
 	}
 	return run_positive(r, "base-rate", in->base_rate) & run_positive(r, "base-p99", in->base_p99) &
@@ -113,7 +120,8 @@ in_time(const struct serve_in *in, const struct setting *p)
 }
 
 static void
-show_point(struct run *r, const struct serve_in *in, const struct setting *p, const struct setting *previous, struct datum base)
+show_point(struct run *r, const struct serve_in *in, const struct setting *p, const struct setting *previous,
+    struct datum base)
 {
 	struct sheet *sh = r->sheet;
 
@@ -187,9 +195,9 @@ objectives(struct run *r, const struct serve_in *in)
 {
 	struct sheet *sh = r->sheet;
 
-	if (!datum_given(in->ttft) || !datum_given(in->itl) ||
-	    (!datum_given(in->deadline) && !datum_given(in->osl))) {
-		run_refuse(r, in->ttft.from, "objectives that must fit each other are --ttft, --itl, and --deadline or --osl",
+	if (!datum_given(in->ttft) || !datum_given(in->itl) || (!datum_given(in->deadline) && !datum_given(in->osl))) {
+		run_refuse(r, in->ttft.from,
+		    "objectives that must fit each other are --ttft, --itl, and --deadline or --osl",
 		    "--ttft 500ms --itl 50ms --deadline 2s --osl 200");
 		return REFUSED;
 	}
@@ -218,7 +226,8 @@ objectives(struct run *r, const struct serve_in *in)
 		CALL(sh, needed_itl_s, answer_itl(sh, deadline_s, ttft_s, osl_token));
 		SHOW(sh, needed_itl_s, "between tokens, that it would take");
 	}
-	TELL(sh, verdict, "verdict", osl_token <= fitting_token ? "yes: they fit each other" : "no: they contradict each other");
+	TELL(sh, verdict, "verdict",
+	    osl_token <= fitting_token ? "yes: they fit each other" : "no: they contradict each other");
 	return osl_token <= fitting_token ? ANSWERED : ANSWERED_NO;
 }
 
@@ -242,11 +251,13 @@ check_floors(struct run *r, const struct serve_in *in)
 		return run_refuse(r, in->model.from, "a model's name and --params or --bits exclude each other",
 		    "use --weights-dtype int4 for a named model");
 	if (datum_given(in->bits) && in->weights_dtype.text)
-		return run_refuse(r, in->bits.from, "--bits and --weights-dtype exclude each other", "give one of them");
+		return run_refuse(
+		    r, in->bits.from, "--bits and --weights-dtype exclude each other", "give one of them");
 	return run_whole(r, "params", in->params, 1) & run_whole(r, "batch", in->batch, 1) &
-	    run_whole(r, "context", in->context, 1) & run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1) &
-	    run_positive(r, "bits", in->bits) & run_positive(r, "ttft", in->ttft) & run_positive(r, "itl", in->itl) &
-	    run_positive(r, "deadline", in->deadline) & run_positive(r, "mfu", in->mfu) & run_fraction(r, "mfu", in->mfu);
+	    run_whole(r, "context", in->context, 1) & run_whole(r, "isl", in->isl, 1) &
+	    run_whole(r, "osl", in->osl, 1) & run_positive(r, "bits", in->bits) & run_positive(r, "ttft", in->ttft) &
+	    run_positive(r, "itl", in->itl) & run_positive(r, "deadline", in->deadline) &
+	    run_positive(r, "mfu", in->mfu) & run_fraction(r, "mfu", in->mfu);
 }
 
 static bool
@@ -269,14 +280,16 @@ bind_floors(struct run *r, const struct serve_in *in, struct floors *f)
 	const struct datum others[] = {in->layout.dp, in->layout.pp, in->layout.cp, in->layout.ep, in->layout.zero};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (others[i].value > 1)
-			return run_refuse(r, others[i].from, "these floors are those of one tensor-parallel group", "use tp alone");
+			return run_refuse(
+			    r, others[i].from, "these floors are those of one tensor-parallel group", "use tp alone");
 	if (!run_layout(r, &in->layout, datum_absent(), f->w, &layout))
 		return false;
 	f->tp = layout.tp;
 	run_word(r, "dtype", in->dtype);
 	f->weights = dtype_find(in->weights_dtype.text ? in->weights_dtype.text : in->dtype.text);
 	f->kv = dtype_find(in->kv_dtype.text ? in->kv_dtype.text : in->dtype.text);
-	f->context = datum_given(in->context) ? in->context.value : datum_or(in->isl, 0) + ceil(datum_or(in->osl, 0) / 2);
+	f->context =
+	    datum_given(in->context) ? in->context.value : datum_or(in->isl, 0) + ceil(datum_or(in->osl, 0) / 2);
 	return true;
 }
 
@@ -347,7 +360,8 @@ show_cache(struct run *r, const struct serve_in *in, const struct floors *f)
 }
 
 static double
-show_step(struct run *r, const struct serve_in *in, const struct floors *f, double weight_byte, double work_flop_per_token)
+show_step(
+    struct run *r, const struct serve_in *in, const struct floors *f, double weight_byte, double work_flop_per_token)
 {
 	struct sheet *sh = r->sheet;
 	const double tp = f->tp;
@@ -390,8 +404,8 @@ show_objective(struct run *r, const char *what, struct datum objective, double f
 	if (!datum_given(objective) || isnan(floor_s))
 		return true;
 	const bool met = floor_s <= objective.value;
-	*verdict = arena_printf(r->arena, "%s%s%s %s of %s", *verdict, **verdict ? ", " : "", met ? "meets" : "misses", what,
-	    time_text(r, objective.value));
+	*verdict = arena_printf(r->arena, "%s%s%s %s of %s", *verdict, **verdict ? ", " : "", met ? "meets" : "misses",
+	    what, time_text(r, objective.value));
 	return met;
 }
 
@@ -418,7 +432,8 @@ floors(struct run *r, const struct serve_in *in)
 		whole_s = answer_s;
 	}
 	if (f.w && has_experts(f.w))
-		run_warn(r, "all experts are read in every step: a small batch visits fewer, and may be faster than this");
+		run_warn(
+		    r, "all experts are read in every step: a small batch visits fewer, and may be faster than this");
 	run_warn(r, "floors of bandwidth and arithmetic: queues, launches, communication and scheduling come on top");
 	const bool met = show_objective(r, "--ttft", in->ttft, prompt_s, &verdict) &
 	    show_objective(r, "--itl", in->itl, step_s, &verdict) &
@@ -435,7 +450,8 @@ static_batch(struct run *r, const struct serve_in *in)
 {
 	struct sheet *sh = r->sheet;
 
-	if (!(run_whole(r, "batch", in->batch, 1) & run_whole(r, "osl", in->osl, 1) & run_whole(r, "longest", in->longest, 1)))
+	if (!(run_whole(r, "batch", in->batch, 1) & run_whole(r, "osl", in->osl, 1) &
+	        run_whole(r, "longest", in->longest, 1)))
 		return REFUSED;
 	if (datum_given(in->osl) != datum_given(in->longest) || in->osl.value > in->longest.value) {
 		run_refuse(r, in->longest.from, "what waits depends on the mean and the longest answer",
@@ -500,7 +516,8 @@ serve_run(struct run *r, const void *input)
 		run_refuse(r, in->model.from, "on which GPU?", "add for example --gpu h100");
 	else
 		run_refuse(r, (struct source){0}, "nothing to serve",
-		    "a model and a GPU (floors), --points (a measured sweep), --ttft --itl --deadline --osl (objectives), "
+		    "a model and a GPU (floors), --points (a measured sweep), --ttft --itl --deadline --osl "
+		    "(objectives), "
 		    "--p50 --p99 (a tail), or --static");
 	return REFUSED;
 }

@@ -10,7 +10,8 @@
 	X('k', k, "k", "k", COUNT, "N", "", NULL, "tokens drafted in a step (default: the best number)")               \
 	X(0, tokens, "tokens", "tokens", NUMBER, "N", "", NULL,                                                        \
 	    "measured tokens of a step with --k, instead of --accept: what they say of the acceptance")                \
-	X(0, accepted, "accepted", "accepted", COUNT, "N", "", NULL, "drafts accepted in one step: the tokens it yields") \
+	X(0, accepted, "accepted", "accepted", COUNT, "N", "", NULL,                                                   \
+	    "drafts accepted in one step: the tokens it yields")                                                       \
 	X(0, draft, "draft", "draft", TIME, "TIME", "", NULL, "time of one drafted token")                             \
 	X(0, target, "target", "target", TIME, "TIME", "", NULL, "time of one token of the model alone")               \
 	X(0, verify, "verify", "verify", TIME, "TIME", "", NULL,                                                       \
@@ -120,8 +121,10 @@ show_lines(struct run *r, const struct spec_in *in, const struct draft_cost *c, 
 			SHOW(sh, speedup, arena_printf(r->arena, "speedup, k = %g", k));
 			TAKE(sh, n_best_drafts, draft_best(c, accept_frac, in->max_k.value));
 			SHOW(sh, n_best_drafts, "best k");
-			CALL(sh, best_speedup, draft_speedup(sh, c, accept_frac, n_best_drafts));
-			SHOW(sh, best_speedup, "speedup there");
+			if (n_best_drafts > 0) {
+				CALL(sh, best_speedup, draft_speedup(sh, c, accept_frac, n_best_drafts));
+				SHOW(sh, best_speedup, "speedup there");
+			}
 		}
 }
 
@@ -149,8 +152,10 @@ gains(struct run *r, const struct spec_in *in, struct datum accept)
 	SHOW(sh, speedup, "speedup of decoding");
 	TAKE(sh, n_best_drafts, best);
 	SHOW(sh, n_best_drafts, "best number of drafts");
-	CALL(sh, best_speedup, draft_speedup(sh, &c, accept_frac, n_best_drafts));
-	SHOW(sh, best_speedup, "speedup there");
+	if (best > 0) {
+		CALL(sh, best_speedup, draft_speedup(sh, &c, accept_frac, n_best_drafts));
+		SHOW(sh, best_speedup, "speedup there");
+	}
 	CALL(sh, most_speedup, draft_limit(sh, &c, n_drafts));
 	SHOW(sh, most_speedup, "if every draft were accepted");
 	TAKE(sh, break_even_frac, draft_break_even(&c, n_drafts));

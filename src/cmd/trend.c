@@ -25,6 +25,8 @@ static const struct option trend_options[] = {TREND_OPTIONS(OPTION_ROW)};
 #undef THIS
 
 MEASURED(slope)
+MEASURED(low)
+MEASURED(high)
 MEASURED(growth)
 MEASURED(value)
 MEASURED(limit)
@@ -34,8 +36,10 @@ struct series {
 	struct trend fit;
 	struct datum steps;
 	const char *per;
-	bool limited, too_late; /* too_late: full before the asked step, or already */
+	bool limited;
 	double limit;
+	double full_step; /* when the limit is reached; NaN: no line that counts says so */
+	size_t n_lines;   /* shown */
 };
 
 static bool
@@ -63,18 +67,10 @@ read_series(struct run *r, const struct trend_in *in, struct series *s)
 
 /* --- lines ----------------------------------------------------------------------------------------------- */
 
-static void
-tell_interval(struct run *r, const struct series *s, double low, double high)
-{
-	const char *from = measure_text(r, s->points.kind, low), *to = measure_text(r, s->points.kind, high);
-
-	TELL(r->sheet, interval, "  with 95 % confidence", arena_printf(r->arena, "%s .. %s", from, to));
-}
-
-/* Where a line is at the asked step, and when it is full, if this line says so.  The scope has its rows `slope` and
+/* Where a line is at the asked step, and when it is full, if it is one that counts.  The scope has its rows `slope` and
  * `start`. */
 static void
-show_ahead(struct run *r, struct series *s, bool fills, double slope, double start)
+show_ahead(struct run *r, struct series *s, bool counts, double slope, double start)
 {
 	struct sheet *sh = r->sheet;
 
@@ -82,61 +78,72 @@ show_ahead(struct run *r, struct series *s, bool fills, double slope, double sta
 		TAKE(sh, n_steps, s->steps);
 		CALL(sh, growth, trend_growth(sh, slope, n_steps));
 		CALL(sh, value, trend_value(sh, start, slope, n_steps));
-		show_growth(sh, s->points.kind, growth, arena_printf(r->arena, "  in %g of them", n_steps));
-		show_value(sh, s->points.kind, value, arena_printf(r->arena, "  value at %s %g", s->per, n_steps));
+		show_growth(sh, s->points.kind, growth, arena_printf(r->arena, "in %g", n_steps));
+		show_value(sh, s->points.kind, value, arena_printf(r->arena, "at %s %g", s->per, n_steps));
 	}
-	if (s->limited && fills && slope > 0) {
+	if (s->limited && counts && slope > 0) {
 		TAKE(sh, limit, s->limit);
 		CALL(sh, n_last_step, trend_reached(sh, start, slope, limit));
-		SHOW(sh, n_last_step, arena_printf(r->arena, "  full at %s", s->per));
-		s->too_late = s->too_late || (datum_given(s->steps) && n_last_step < s->steps.value);
+		SHOW(sh, n_last_step, arena_printf(r->arena, "full at %s", s->per));
+		if (isnan(s->full_step))
+			s->full_step = n_last_step;
 	}
 }
 
 /* Growth that is none fills nothing; what fills the card under a sawtooth are its tops. */
 static bool
-fills(const struct series *s, const struct trend_line *line)
+counts(const struct series *s, const struct trend_line *line)
 {
 	return s->fit.kind == TREND_CLIMBING ? line == &s->fit.crest
 	                                     : s->fit.kind == TREND_LEAK || s->fit.kind == TREND_UNKNOWN;
 }
 
 static void
-show_fitted(struct run *r, struct series *s, const char *scope, const struct trend_line *line, const char *label)
+show_fitted(struct run *r, struct series *s, const struct trend_line *line, const char *name)
 {
 	struct sheet *sh = r->sheet;
 	const struct scale_estimate *e = &line->slope;
 
 	if (!line->given)
 		return;
-	SCOPE (sh, scope) {
+	SCOPE_I (sh, "line", s->n_lines++) {
+		TELL(sh, by, "by", name);
 		measure_unit(sh, s->points.kind);
 		CALL(sh, slope, scale_interval(sh, e));
-		show_slope(sh, s->points.kind, slope, label);
-		if (e->t_95 > 0)
-			tell_interval(r, s, e->value - e->t_95 * e->error, e->value + e->t_95 * e->error);
+		show_slope(sh, s->points.kind, slope, arena_printf(r->arena, "growth per %s", s->per));
+		if (e->t_95 > 0) {
+			TAKE(sh, low, trend_low(line));
+			TAKE(sh, high, trend_high(line));
+			show_low(sh, s->points.kind, low, "at least (95 %)");
+			show_high(sh, s->points.kind, high, "at most");
+		}
 		if (line == &s->fit.all && !isnan(s->fit.explained_frac)) {
 			TAKE(sh, explained_frac, s->fit.explained_frac);
-			SHOW(sh, explained_frac, "  of the variance explained, R^2");
+			SHOW(sh, explained_frac, "R^2");
 		}
 		TAKE(sh, start, line->start);
-		show_ahead(r, s, fills(s, line), slope, start);
+		show_ahead(r, s, counts(s, line), slope, start);
 	}
 }
 
 static void
-show_sen(struct run *r, const struct series *s)
+show_sen(struct run *r, struct series *s)
 {
 	struct sheet *sh = r->sheet;
 
 	if (isnan(s->fit.sen))
 		return;
-	SCOPE (sh, "sen") {
+	SCOPE_I (sh, "line", s->n_lines++) {
+		TELL(sh, by, "by", "Theil and Sen");
 		measure_unit(sh, s->points.kind);
 		TAKE(sh, slope, s->fit.sen);
-		show_slope(sh, s->points.kind, slope, "the same by Theil and Sen");
-		if (!isnan(s->fit.sen_low))
-			tell_interval(r, s, s->fit.sen_low, s->fit.sen_high);
+		show_slope(sh, s->points.kind, slope, arena_printf(r->arena, "growth per %s", s->per));
+		if (!isnan(s->fit.sen_low)) {
+			TAKE(sh, low, s->fit.sen_low);
+			TAKE(sh, high, s->fit.sen_high);
+			show_low(sh, s->points.kind, low, "at least (95 %)");
+			show_high(sh, s->points.kind, high, "at most");
+		}
 	}
 }
 
@@ -146,18 +153,17 @@ show_ends(struct run *r, struct series *s)
 	struct sheet *sh = r->sheet;
 	const struct points *p = &s->points;
 
-	SCOPE (sh, "ends") {
+	SCOPE_I (sh, "line", s->n_lines++) {
+		TELL(sh, by, "by", "end points");
 		measure_unit(sh, p->kind);
 		TAKE(sh, first_step, p->step[0]);
 		TAKE(sh, last_step, p->step[p->n - 1]);
 		TAKE(sh, first, p->value[0]);
 		TAKE(sh, last, p->value[p->n - 1]);
-		if (last_step > first_step) {
-			CALL(sh, slope, trend_end_slope(sh, first_step, last_step, first, last));
-			CALL(sh, start, trend_start(sh, first, slope, first_step));
-			show_slope(sh, p->kind, slope, "the same between the end points");
-			show_ahead(r, s, fills(s, NULL), slope, start);
-		}
+		CALL(sh, slope, trend_end_slope(sh, first_step, last_step, first, last));
+		CALL(sh, start, trend_start(sh, first, slope, first_step));
+		show_slope(sh, p->kind, slope, arena_printf(r->arena, "growth per %s", s->per));
+		show_ahead(r, s, counts(s, NULL), slope, start);
 	}
 }
 
@@ -185,46 +191,58 @@ advice(enum trend_kind kind)
 	return NULL;
 }
 
-static enum answer
-show_verdict(struct run *r, struct series *s)
+/* The limit, and whether it is reached too early. */
+static bool
+show_capacity(struct run *r, const struct series *s)
 {
 	struct sheet *sh = r->sheet;
-	const double last = s->points.value[s->points.n - 1];
+	const double last_value = s->points.value[s->points.n - 1];
+
+	if (!s->limited)
+		return false;
+	measure_unit(sh, s->points.kind);
+	TAKE(sh, limit, s->limit);
+	show_limit(sh, s->points.kind, limit, "capacity");
+	if (last_value >= s->limit) {
+		run_warn(r, "the last value is above the capacity already");
+		return true;
+	}
+	if (isnan(s->full_step))
+		return false;
+	TAKE(sh, n_full_step, s->full_step);
+	SHOW(sh, n_full_step, arena_printf(r->arena, "full at %s", s->per));
+	return datum_given(s->steps) && s->full_step < s->steps.value;
+}
+
+static enum answer
+show_verdict(struct run *r, const struct series *s)
+{
+	struct sheet *sh = r->sheet;
+	const bool full = show_capacity(r, s);
 	const bool leak = s->fit.kind == TREND_LEAK || s->fit.kind == TREND_CLIMBING;
 
-	if (s->limited) {
-		SCOPE (sh, "capacity") {
-			measure_unit(sh, s->points.kind);
-			TAKE(sh, limit, s->limit);
-			show_limit(sh, s->points.kind, limit, "capacity");
-		}
-		if (last >= s->limit) {
-			s->too_late = true;
-			run_warn(r, "the last value is above the capacity already");
-		}
-	}
 	TELL(sh, verdict, "verdict", trend_word(s->fit.kind));
 	if (advice(s->fit.kind))
 		TELL(sh, meaning, "meaning", advice(s->fit.kind));
-	return leak || s->too_late ? ANSWERED_NO : ANSWERED;
+	return leak || full ? ANSWERED_NO : ANSWERED;
 }
 
 static enum answer
 trend_run(struct run *r, const void *input)
 {
 	const struct trend_in *in = input;
-	struct series s = {.points = {.n = 0}};
+	struct series s = {.full_step = NAN};
 
 	if (!read_series(r, in, &s))
 		return REFUSED;
 	const struct points *p = &s.points;
 	r->title =
 	    arena_printf(r->arena, "Trend of %zu points from %s %g to %g", p->n, s.per, p->step[0], p->step[p->n - 1]);
-	show_fitted(r, &s, "fit", &s.fit.all, arena_printf(r->arena, "growth per %s, least squares", s.per));
+	show_fitted(r, &s, &s.fit.all, "least squares");
 	show_sen(r, &s);
 	show_ends(r, &s);
-	show_fitted(r, &s, "lows", &s.fit.floor, arena_printf(r->arena, "growth of the lows per %s", s.per));
-	show_fitted(r, &s, "tops", &s.fit.crest, arena_printf(r->arena, "growth of the tops per %s", s.per));
+	show_fitted(r, &s, &s.fit.floor, "its lows");
+	show_fitted(r, &s, &s.fit.crest, "its tops");
 	return show_verdict(r, &s);
 }
 

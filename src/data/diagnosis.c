@@ -304,8 +304,8 @@ check_command(struct binder *b, const struct node *n, const char *line)
 bool
 diagnosis_bind(struct binder *b, const struct node *root, const char *id, struct diagnosis *out)
 {
+	memset(out, 0, sizeof *out);
 	bool ok = schema_bind(b, &diagnosis_schema, root, out);
-
 	out->id = id;
 	out->from = root->at;
 	ok = bind_signs(b, tree_get(root, "signs"), &out->signs, &out->n_signs) && ok;

@@ -220,7 +220,8 @@ read_operator(struct binder *b, const struct node *map, struct symbols *s, struc
 bool
 operators_bind(struct binder *b, const struct node *root, struct workload *out)
 {
-	static const char *const others[] = {"layers", "hidden", "attention", "mlp", "moe", "blocks"};
+	static const char *const others[] = {"layers", "hidden", "attention", "mamba", "delta", "kda", "mlp", "moe",
+	    "blocks", "encoder", "quantisation"};
 	const struct node *list = tree_get(root, "operators");
 	struct symbols symbols;
 

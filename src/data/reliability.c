@@ -4,13 +4,17 @@
 #define RELIABILITY(member) offsetof(struct reliability, member)
 #define FIGURE(key_, q, member, low, high, required_, help_)                                                           \
 	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = RELIABILITY(member), .min = low, .max = high, \
-		.required = required_, .help = help_                                                                   \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = RELIABILITY(member), .min = low,         \
+		.max = high, .required = required_, .help = help_                                                      \
 	}
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = RELIABILITY(name), .required = true, .help = "the name that people read"},
+    {.key = "name",
+        .kind = FIELD_TEXT,
+        .offset = RELIABILITY(name),
+        .required = true,
+        .help = "the name that people read"},
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
     {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
     {.key = "gpu", .kind = FIELD_TEXT, .offset = RELIABILITY(gpu), .help = "what the run computed on"},
@@ -37,8 +41,8 @@ reliability_bind(struct binder *b, const struct node *root, const char *id, stru
 }
 
 const struct reliability *
-database_reliability(struct database *db, struct arena *a, struct diag *d, const char *name, struct source at,
-    const char **announce)
+database_reliability(
+    struct database *db, struct arena *a, struct diag *d, const char *name, struct source at, const char **announce)
 {
 	const char *id;
 	const struct node *root = database_open(db, ENTRY_RELIABILITY, name, at, &id, announce);

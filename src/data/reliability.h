@@ -11,7 +11,7 @@
 bool reliability_bind(struct binder *b, const struct node *root, const char *id, struct reliability *out);
 
 /* By name; NULL on faults. */
-const struct reliability *database_reliability(struct database *db, struct arena *a, struct diag *d, const char *name,
-    struct source at, const char **announce);
+const struct reliability *database_reliability(
+    struct database *db, struct arena *a, struct diag *d, const char *name, struct source at, const char **announce);
 
 #endif

@@ -281,18 +281,3 @@ lint_system(struct diag *d, const struct system *s)
 	    s->nic_byte_per_s.value > 2.05 * s->fabric->byte_per_s.value)
 		diag_warning(d, s->nic_byte_per_s.from, "a NIC faster than %s", s->fabric->id);
 }
-
-/* --- workloads ----------------------------------------------------------------------------------------------------- */
-
-void
-lint_workload(struct diag *d, const struct workload *w, double counted_params)
-{
-	if (!datum_given(w->stated_params) || !(counted_params > 0))
-		return;
-	const double off = counted_params / w->stated_params.value - 1;
-	if (fabs(off) > 0.003) {
-		diag_error(d, w->stated_params.from, "the shape has %.6g parameters, %+.2f %% from the stated total", counted_params,
-		    100 * off);
-		diag_hint(d, "check width, vocabulary, biases and tied embeddings");
-	}
-}

@@ -128,7 +128,8 @@ square(struct edge a, struct edge b, double level)
 {
 	const double share = b.below - a.below;
 
-	return share - (b.x * b.density - a.x * a.density) - 2 * level * (a.density - b.density) + level * level * share;
+	return share - (b.x * b.density - a.x * a.density) - 2 * level * (a.density - b.density) +
+	    level * level * share;
 }
 
 /* The mean over weights between -m and m. */

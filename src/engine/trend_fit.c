@@ -42,14 +42,14 @@ line_through(const double *step, const double *value, size_t n, double *explaine
 	return out;
 }
 
-static double
-low_95(const struct trend_line *l)
+double
+trend_low(const struct trend_line *l)
 {
 	return l->slope.value - l->slope.t_95 * l->slope.error;
 }
 
-static double
-high_95(const struct trend_line *l)
+double
+trend_high(const struct trend_line *l)
 {
 	return l->slope.value + l->slope.t_95 * l->slope.error;
 }
@@ -86,7 +86,7 @@ static void
 sen_interval(const double *slopes, size_t k, size_t n, struct trend *out)
 {
 	const double points = (double)n, pairs = (double)k;
-	const double away = num_normal(0.95) * sqrt(points * (points - 1) * (2 * points + 5) / 18);
+	const double away = num_normal_quantile(0.975) * sqrt(points * (points - 1) * (2 * points + 5) / 18);
 	const double low = floor((pairs - away) / 2), high = ceil((pairs + away) / 2);
 
 	if (low < 0 || high >= pairs)
@@ -170,7 +170,7 @@ floor_rises(const struct turns *t, const struct trend_line *floor)
 
 	for (size_t i = 1; i < t->n_lows; i++)
 		each = each && t->low[i] > t->low[i - 1];
-	return each || (floor->given && t->n_lows >= 4 && low_95(floor) > 0);
+	return each || (floor->given && t->n_lows >= 4 && trend_low(floor) > 0);
 }
 
 /* True when the series is a sawtooth; sets its kind. */
@@ -202,7 +202,7 @@ is_sawtooth(const double *step, const double *value, size_t n, double range, str
 static bool
 levels_off(const struct trend *t)
 {
-	return t->late.given && low_95(&t->late) <= 0 && t->late.slope.value < STOPPED * t->all.slope.value;
+	return t->late.given && trend_low(&t->late) <= 0 && t->late.slope.value < STOPPED * t->all.slope.value;
 }
 
 bool
@@ -226,9 +226,9 @@ trend_fit(const double *step, const double *value, size_t n, struct trend *out)
 		out->kind = TREND_UNKNOWN;
 	else if (high > low && is_sawtooth(step, value, n, high - low, out))
 		return true;
-	else if (low_95(&out->all) > 0 && out->sen > 0)
+	else if (trend_low(&out->all) > 0 && out->sen > 0)
 		out->kind = levels_off(out) ? TREND_LEVELS : TREND_LEAK;
-	else if (high_95(&out->all) < 0 && out->sen < 0)
+	else if (trend_high(&out->all) < 0 && out->sen < 0)
 		out->kind = TREND_SHRINKS;
 	return true;
 }

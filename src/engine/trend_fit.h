@@ -35,6 +35,9 @@ struct trend {
 
 /* Steps ascend; n is at least 2, and there are two different steps. */
 bool trend_fit(const double *step, const double *value, size_t n, struct trend *out);
+/* Ends of the 95 % interval of a line's slope. */
+double trend_low(const struct trend_line *l);
+double trend_high(const struct trend_line *l);
 const char *trend_word(enum trend_kind kind);
 
 #endif

@@ -83,7 +83,8 @@ cache_zipf_of(double n_items, double n_hot, double hit_frac)
 	const struct asked a = {n_items, n_hot, hit_frac};
 	double zipf;
 
-	return num_root(too_much, &a, 0, 50, &zipf) ? zipf : NAN;
+	/* always is the limit that no exponent reaches */
+	return hit_frac < 1 && num_root(too_much, &a, 0, 50, &zipf) ? zipf : NAN;
 }
 
 double

@@ -188,7 +188,7 @@ cost_running_rate(struct sheet *sh, const struct cost_owned *o)
 	TAKE(sh, power_watt, o->power_watt);
 	TAKE(sh, pue, o->pue);
 	TAKE(sh, electricity_usd_per_joule, o->electricity_usd_per_joule);
-	TAKE(sh, hosting_usd, o->hosting_usd);
+	TAKE(sh, hosting_usd, o->hosting);
 	TAKE(sh, month_s, 30.0 * 86400.0);
 	LET(sh, energy_usd_per_s, power_watt * pue * electricity_usd_per_joule);
 	LET(sh, running_usd_per_s, energy_usd_per_s + hosting_usd / month_s);

@@ -176,15 +176,6 @@ data_units(struct sheet *sh, double n_units, double unit_byte_per_s)
 }
 
 double
-data_ratio(struct sheet *sh, double read_byte_per_s, double first_byte_per_s)
-{
-	GIVEN(sh, read_byte_per_s);
-	GIVEN(sh, first_byte_per_s);
-	LET(sh, ratio, read_byte_per_s / first_byte_per_s);
-	return ratio;
-}
-
-double
 data_busy(struct sheet *sh, double flow_byte_per_s, double storage_byte_per_s)
 {
 	GIVEN(sh, flow_byte_per_s);

@@ -192,7 +192,8 @@ latency_tail(struct sheet *sh, double p50_s, double p99_s)
 	return tail_ratio;
 }
 
-/* The square of how far a stage's P99 lies behind its usual time, in units of the whole; nothing beside the longest way. */
+/* The square of how far a stage's P99 lies behind its usual time, in units of the whole; nothing beside the longest
+ * way. */
 static double
 spread(struct sheet *sh, const struct stages *p, int stage, double total_s)
 {

@@ -92,7 +92,7 @@ launch_hidden(struct sheet *sh, double device_s, double launch_s)
 {
 	GIVEN(sh, device_s);
 	GIVEN(sh, launch_s);
-	LET(sh, n_hidden, floor(device_s / launch_s));
+	LET(sh, n_hidden, floor(device_s / launch_s + 1e-9));
 	return n_hidden;
 }
 
@@ -120,7 +120,8 @@ launch_fused(struct sheet *sh, double n_launches, double n_before, double n_afte
 bool
 fusion_takes(enum op_kind kind)
 {
-	return kind == OP_gemm || kind == OP_norm || kind == OP_norm_fused || kind == OP_softmax || kind == OP_elementwise;
+	return kind == OP_gemm || kind == OP_norm || kind == OP_norm_fused || kind == OP_softmax ||
+	    kind == OP_elementwise;
 }
 
 /* The dimensions are those of op.def, in that order. */

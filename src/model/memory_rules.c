@@ -3,13 +3,15 @@
  */
 #include "model/memory_parts.h"
 
-/* Serving needs weights and a cache; both are counted for every decoder. */
+/* Serving needs weights and a cache; both are counted for every decoder, with its encoder where it has one. */
 static const char *
 serving_lacks(const struct memory_job *job)
 {
 	if (job->model->kind == MODEL_OPERATORS)
 		return "a list of operators has no layers to serve";
-	return job->model->kind == MODEL_DECODER ? NULL : "only decoders keep a cache from step to step";
+	if (job->model->kind == MODEL_DECODER || job->model->kind == MODEL_ENCODER_DECODER)
+		return NULL;
+	return "only decoders keep a cache from step to step";
 }
 
 /* Tensors that a layer saves were listed for softmax attention with its own queries, keys and values, for latent

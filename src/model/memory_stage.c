@@ -121,13 +121,14 @@ block_linear(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	TAKE(sh, tp, job->layout.tp);
 	CALL(sh, mixer_param, mixer_params(sh, job->model, block));
 	CALL(sh, duplicated_param, duplicated_params(sh, job->model, block));
+	CALL(sh, cross_param, cross_params(sh, job->model, block));
 	CALL(sh, latent_map_param, latent_map_params(sh, job->model, block));
 	double feed_forward_param;
 	if (block->moe.given)
 		SET_CALL(sh, feed_forward_param, shared_expert_params(sh, job->model, block));
 	else
 		SET_CALL(sh, feed_forward_param, mlp_params(sh, job->model, block));
-	LET(sh, divided_param, mixer_param - duplicated_param + latent_map_param + feed_forward_param);
+	LET(sh, divided_param, mixer_param - duplicated_param + cross_param + latent_map_param + feed_forward_param);
 	LET(sh, layer_param, divided_param / tp + duplicated_param);
 	LET(sh, linear_param, n_layers * layer_param);
 	return linear_param;
@@ -136,7 +137,15 @@ block_linear(struct sheet *sh, const struct memory_job *job, int stage, int i)
 double
 memory_linear_params(struct sheet *sh, const struct memory_job *job, int stage)
 {
-	SUM(sh, linear_param, i, job->model->n_blocks, block_linear(sh, job, stage, i));
+	SUM(sh, layers_param, i, job->model->n_blocks, block_linear(sh, job, stage, i));
+	if (job->model->n_encoder_blocks == 0 || stage > 0) {
+		LET(sh, linear_param, layers_param);
+		return linear_param;
+	}
+	/* an encoder stands in front of the first stage */
+	TAKE(sh, tp, job->layout.tp);
+	CALL(sh, encoder_param, encoder_params(sh, job->model, false));
+	LET(sh, linear_param, layers_param + encoder_param / tp);
 	return linear_param;
 }
 

@@ -10,16 +10,6 @@
 #include <assert.h>
 
 double
-norm_params(struct sheet *sh, const struct workload *w)
-{
-	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_norms, w->norms_per_layer);
-	TAKE(sh, n_vectors, norm_vectors(w));
-	LET(sh, norm_param, n_norms * n_vectors * hidden);
-	return norm_param;
-}
-
-double
 layer_norm_params(struct sheet *sh, const struct workload *w, const struct block *block)
 {
 	TAKE(sh, hidden, w->hidden);

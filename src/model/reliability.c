@@ -60,7 +60,7 @@ young_interval(struct sheet *sh, double stall_s, double mtbf_s)
 	return interval_s;
 }
 
-/* Daly's equation 37; beyond twice the MTBF the best is the MTBF itself. */
+/* Daly's perturbation solution; beyond twice the MTBF the best is the MTBF itself. */
 double
 daly_interval(struct sheet *sh, double stall_s, double mtbf_s)
 {
@@ -87,7 +87,7 @@ interval_overhead(struct sheet *sh, double stall_s, double interval_s, double mt
 	return overhead_frac;
 }
 
-/* Daly's complete model, equation 13, solved time over wall time.  A checkpoint that is written beside the computing
+/* Daly's complete cost function, as solved time over wall time.  A checkpoint that is written beside the computing
  * protects nothing until it is whole: every failure loses its write time more. */
 double
 goodput(struct sheet *sh, const struct failing *f, double interval_s)

@@ -50,6 +50,24 @@ ridge_point(struct sheet *sh, double peak_flop_per_s, double mem_byte_per_s)
 }
 
 double
+peak_growth(struct sheet *sh, double peak_flop_per_s, double first_flop_per_s)
+{
+	GIVEN(sh, peak_flop_per_s);
+	GIVEN(sh, first_flop_per_s);
+	LET(sh, ratio, peak_flop_per_s / first_flop_per_s);
+	return ratio;
+}
+
+double
+ridge_growth(struct sheet *sh, double ridge_flop_per_byte, double first_flop_per_byte)
+{
+	GIVEN(sh, ridge_flop_per_byte);
+	GIVEN(sh, first_flop_per_byte);
+	LET(sh, ratio, ridge_flop_per_byte / first_flop_per_byte);
+	return ratio;
+}
+
+double
 roofline_s(struct sheet *sh, double work_flop, double traffic_byte, double peak_flop_per_s, double mem_byte_per_s)
 {
 	GIVEN(sh, work_flop);

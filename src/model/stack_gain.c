@@ -156,9 +156,11 @@ gain_per_effort(struct sheet *sh, double speedup, double effort_s)
 {
 	GIVEN(sh, speedup);
 	GIVEN(sh, effort_s);
+	TAKE(sh, day_s, 86400.0);
 	LET(sh, saved_frac, 1 - 1 / speedup);
-	LET(sh, saved_per_s, saved_frac / effort_s);
-	return saved_per_s;
+	LET(sh, effort_days, effort_s / day_s);
+	LET(sh, saved_daily, saved_frac / effort_days);
+	return saved_daily;
 }
 
 double

@@ -35,7 +35,8 @@ main(void)
 	}
 	sheet_free(sheet);
 
-	/* 2 (n - 1) / n x size / rate = 1.75 x 14 GB / 50 GB/s (Patarasuk and Yuan, JPDC 69(2), 2009); the same without a sheet */
+	/* 2 (n - 1) / n x size / rate = 1.75 x 14 GB / 50 GB/s (Patarasuk and Yuan, JPDC 69(2), 2009); the same without
+	 * a sheet */
 	const double wanted_s = 0.49;
 	const double again_s = allreduce_ring(NULL, 8, size, rate, 0);
 	return time_s == again_s && fabs(time_s - wanted_s) < 1e-12 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -22,8 +22,8 @@ write_value(const char *name, double value)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const names[] = {"x", "n_x", "x_byte", "x_byte_per_s", "x_s", "x_flop", "x_flop_per_s", "x_usd",
-	    "x_usd_per_s", "x_watt", "x_joule", "x_hertz", "x_frac", "x_token_per_s_per_watt", "n_params"};
+	static const char *const names[] = {"x", "n_x", "x_byte", "x_byte_per_s", "x_s", "x_flop", "x_flop_per_s",
+	    "x_usd", "x_usd_per_s", "x_watt", "x_joule", "x_hertz", "x_frac", "x_token_per_s_per_watt", "n_params"};
 	char *text = malloc(size + 1), buf[60];
 	double value = 0;
 

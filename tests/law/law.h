@@ -72,16 +72,17 @@ void manual_print(FILE *to);
 /* One set of inputs: numbers by name, entries of the database, and structs made of both. */
 struct world {
 	unsigned seed;
-	const struct workload *any;    /* a model of any kind */
-	const struct workload *layers; /* one with layers */
-	const struct block *block;     /* one of its blocks */
+	const struct workload *any;     /* a model of any kind */
+	const struct workload *layers;  /* one with layers */
+	const struct block *block;      /* one of its blocks */
+	const struct workload *list;    /* one of operators */
 	const struct workload *attends; /* one with attention, and a block of it that attends */
 	const struct block *attending;
 	const struct workload *decoder, *vision;
 	const struct workload *trained; /* a decoder whose activations are known */
 	enum convention convention;     /* one that fits `decoder` */
-	const struct workload *stated; /* one that says how many parameters it should have */
-	const struct gemm_shape *gemm; /* in a type that `kernel` was fitted for */
+	const struct workload *stated;  /* one that says how many parameters it should have */
+	const struct gemm_shape *gemm;  /* in a type that `kernel` was fitted for */
 	const struct calibration *kernel;
 	enum dtype gemm_type;
 	enum collective any_collective;

@@ -111,24 +111,125 @@ static const struct {
     /* speculation, formats, launches, deadlines, failures, floors */
     {ALL, "spec --accept {0|0.7|1} --draft 3ms --target 30ms {--k 4|--verify 40ms|--overhead 2ms}"},
     {ALL, "spec {--tokens 2.5 --k 4|--accepted 3|--accept 0.6 --k 3}"},
-    {ALL, "quant {fp32|tf32|fp16|bf16|fp8|e5m2|fp8-block|mxfp8|mxfp6|mxfp4|mxint8|nvfp4|int8|awq|nf4|nf4-dq} --params 7B"},
+    {ALL,
+        "quant {fp32|tf32|fp16|bf16|fp8|e5m2|fp8-block|mxfp8|mxfp6|mxfp4|mxint8|nvfp4|int8|awq|nf4|nf4-dq} --params "
+        "7B"},
     {ALL, "quant --bits {2|5|12} --group 64 {--zero-bits 4|--scale-bits 32} --base fp32 --params 7B"},
     {ALL, "quant {fp16|bf16|fp8-e5m2|fp4} --value 0.7 {--update 1e-3|--loss-scale 2}"},
     {ALL, "quant --bits {4|8} --absmax 2.5"},
-    {ALL, "launch {--kernels 900|--layers 24 --ops 30} --launch 6us {--gpu-time 4ms|--gpu-time 9ms --blocking} --graph 1us --fuse 2:1"},
-    {ALL, "launch {llama3-8b|mixtral-8x7b} --gpu h100 --phase {decode|prefill} --batch 4 --launch 5us {--graph 2us|--ops 40}"},
-    {ALL, "launch vit-h-14 --gpu a100 --phase prefill --batch 8 --launch 5us"},
-    {ALL, "launch --chain {norm,elementwise|softmax,elementwise:2,elementwise|norm_fused,elementwise:2|gemm,softmax} --rows 900 --width 700 {--gpu h100|--launch 4us}"},
     {ALL,
-        "latency --stages a=3ms,b=5ms:2ms,c=4ms,d=6ms:1ms,e=2ms {--fps 60|--budget 30ms|--parallel b/c+d --budget 14ms} "
+        "launch {--kernels 900|--layers 24 --ops 30} --launch 6us {--gpu-time 4ms|--gpu-time 9ms --blocking} --graph "
+        "1us --fuse 2:1"},
+    {ALL,
+        "launch {llama3-8b|mixtral-8x7b} --gpu h100 --phase {decode|prefill} --batch 4 --launch 5us {--graph 2us|--ops "
+        "40}"},
+    {ALL, "launch vit-h-14 --gpu a100 --phase prefill --batch 8 --launch 5us"},
+    {ALL,
+        "launch --chain {norm,elementwise|softmax,elementwise:2,elementwise|norm_fused,elementwise:2|gemm,softmax} "
+        "--rows 900 --width 700 {--gpu h100|--launch 4us}"},
+    {ALL,
+        "latency --stages a=3ms,b=5ms:2ms,c=4ms,d=6ms:1ms,e=2ms {--fps 60|--budget 30ms|--parallel b/c+d --budget "
+        "14ms} "
         "{--tails b=7ms,e=3ms|--kmh 120 --tails a=4ms}"},
-    {ALL, "checkpoint --gpus {64|16384} {--gpu-mtbf 50000h|--mtbf-source llama3-405b} --write 90s --restart 8min {--stall 4s|--interval 1h|--run 30d}"},
-    {ALL, "checkpoint {llama3-70b|--params 7e9|--size 3TB} --gpus 512 --mtbf 20h --storage {8xnvme-gen4|3GB/s} --target 2% --repair 36h {--spares 2|--risk 0.1%}"},
-    {ALL, "serve {llama3-70b|llama2-7b} --gpu h100 --layout tp={1|8} --batch {1|64} --isl 3000 --osl 300 --ttft 1s --itl 20ms --deadline 9s"},
-    {ALL, "serve --params 7e9 --bits {4|16} --gpu a100 --isl 512 {--context 900 --layers 32 --kv-heads 8 --head-dim 128|--mfu 0.4}"},
+    {ALL,
+        "checkpoint --gpus {64|16384} {--gpu-mtbf 50000h|--mtbf-source llama3-405b} --write 90s --restart 8min "
+        "{--stall 4s|--interval 1h|--run 30d}"},
+    {ALL,
+        "checkpoint {llama3-70b|--params 7e9|--size 3TB} --gpus 512 --mtbf 20h --storage {8xnvme-gen4|3GB/s} --target "
+        "2% --repair 36h {--spares 2|--risk 0.1%}"},
+    {ALL,
+        "serve {llama3-70b|llama2-7b} --gpu h100 --layout tp={1|8} --batch {1|64} --isl 3000 --osl 300 --ttft 1s --itl "
+        "20ms --deadline 9s"},
+    {ALL,
+        "serve --params 7e9 --bits {4|16} --gpu a100 --isl 512 {--context 900 --layers 32 --kv-heads 8 --head-dim "
+        "128|--mfu 0.4}"},
     {ALL, "serve --points small:40,large:90:2s,huge:95:4s {--base-rate 20|--base-p99 1s}"},
     {ALL, "serve --ttft 1s --itl 30ms {--deadline 5s|--osl 90|--deadline 5s --osl 90}"},
     {ALL, "serve {--static --batch 16 --osl 100 --longest 900|--p50 10ms --p99 30ms --tail-limit 2}"},
+    /* input, storage, caches; symptoms */
+    {ALL,
+        "data --sample-time {2ms|420ms} --workers {0|1|16} --batch 256 --step 300ms --target {10|900} --max-idle 10%"},
+    {ALL,
+        "data --profile 4.2s --calls 10 --workers 8 --batch 54 --step 450ms --storage {nvme-gen4|2xnvme-gen4,1GB/s|s3} "
+        "--sample-size {600kB|20MB}"},
+    {ALL, "data --storage 4GB/s --sample-size 1MB --throughput {100|9000} --checkpoint 98GB --every {10s|30min}"},
+    {ALL, "data --load 75ms {--load-share 25%|--iteration 300ms --load-after 15ms|--load-after 15ms --throughput 120}"},
+    {ALL, "data --load 75ms --batch 64 --serial --step {10ms|1s}"},
+    {ALL, "data --idle 0.3 {--idle-after 0.1|--max-idle 0.5}"},
+    {ALL, "data --rule {gpus|gpus-cores} --gpus 8 --cores 128"},
+    {ALL, "data --cameras 6 --pixels 2M --fps 30 --length 1h --storage {1GB/s|nvme-gen4,500MB/s}"},
+    {ALL,
+        "data --items {1000|4e9} --fraction 10% {--zipf 0|--zipf 0.9|--zipf 1|--zipf 1.7|--uniform|--hit 0.5} --table "
+        "1TB"},
+    {ALL, "data --items 40M --zipf 1.1 --hit 0.9 --lookup 180ms --hit-time 10ms {--rest 120ms|--table 120GB}"},
+    {ALL, "data --histogram 1%:40%,15%:85% --fraction {0.5%|8%|90%} --lookup 10ms"},
+    {ALL,
+        "diagnose --gpu-util {15%|70%|95%} --cpu-util 100% --gaps {large|small} --kernel-time {4us|90us} --use "
+        "{train|serve}"},
+    {ALL,
+        "diagnose --step 1s --parts {load=450ms,compute=500ms|comm=45%,sync=5%,bubble=12%,checkpoint=3%|forward=300ms,"
+        "backward=500ms,optimizer=120ms,launch=80ms} --slow --mfu 20%"},
+    {ALL,
+        "diagnose --step 1s --parts comm=450ms,compute=500ms --predicted "
+        "{comm=180ms|compute=300ms,comm=500ms|step=0.6s} "
+        "--gpus 8 --speedup 4"},
+    {ALL, "diagnose --oom --peak 70GB --memory 80GB --growth {0B|1MB} --nan --loss-spikes --accuracy-drop 8%"},
+    {ALL,
+        "diagnose --gpu h100 --clock 1.2GHz --peak 70GB --slowest-rank 1.3 --occupancy 20% --mem-bandwidth {20%|90%} "
+        "--sm-active 50% --tensor-active 10%"},
+    {ALL,
+        "diagnose --use serve --p50 10ms --p99 50ms --cache-used 95% --waiting 10 --preempted {0|3} --baseline 9 "
+        "--current 8"},
+    {ALL, "diagnose --parts forward=450ms,backward=580ms,comm=140ms --gpu-util 42%"},
+    {ALL, "diagnose {--list|--figures}"},
+    {ALL, "hw compare doc-h100 doc-h200"},
+    /* optimisations, money, trends, regressions */
+    {ALL,
+        "stack {--base 36d|--base 18h --iteration 450ms|--base 1h --cost 900usd|--base 1h --price 2usd/h --gpus 8} "
+        "--steps "
+        "{data=1.15,flash=1.63@0.2|idle:15%->2%,bubble:0.35->0.12|ddp:45ms->39ms/119ms,optimizer:8%->2%/1,apt=rate:12->"
+        "18,tokens:256->150}"},
+    {ALL,
+        "stack --base 10h --steps a=1.1..1.3,b=1.2..2@0.1..0.3,c=0.7..0.9,d=2 {--cost 90usd|--target 3|--deadline 4h|"
+        "--effort a=1d,b=2h,c=3d,d=9d}"},
+    {ALL, "stack --base 18h --iteration 450ms --steps compile=1.8,flash:120ms->85ms/now,ddp:45ms->39ms/now --after 5h"},
+    {ALL,
+        "stack {--params 175B|--model llama3-70b} --tokens 300B --gpus 1024 --gpu {doc-a100|h100} --base {36d|8d} "
+        "{--after 5d|--steps a=2,b=1.5|--steps a=1.5..2,b=1.2..1.4}"},
+    {ALL, "stack {--base 72h --after 22h --cost 47000usd|--after 19min --steps a=1.45|--target 5 --have 3.9}"},
+    {ALL,
+        "stack {--fraction 0.4 --total 1.3|--fraction 0.4 --total 1.7|--fraction 0.1 --local 3|--local 1.2 --total "
+        "1.1}"},
+    {ALL,
+        "stack --breakdown {forward=450ms,layer=4ms*32,120ms|a=3h->2h,b=1h,c=2h->0s} {--deadline 2h|--base 9h|--base "
+        "1s}"},
+    {ALL, "stack --base 8h --breakdown a=35%,b=45%->10%,c=20%"},
+    {ALL,
+        "stack --check "
+        "tests/fixtures/stack/{50k.csv|175b.csv|175b-text.csv|vit.csv|vit-scoped.csv|dlrm.csv|arr-coc.csv|"
+        "arr-coc-text.csv|arr-coc-scoped.yaml}"},
+    {ALL,
+        "cost {--gpus 8 --price 2usd/h|--gpu h100 --gpus 4 --provider lambda|--system aws-p5.48xlarge --nodes 3|"
+        "--node-price 40usd/h --node-gpus 8 --gpus 16} {--time 48h --budget 900usd|--load 50|--load 50 --isl 900 --osl "
+        "200 --output-weight 4}"},
+    {ALL,
+        "cost --load 50 --capacity 350@8 {--gpus 8|--price 2usd/h|--price 2usd/h --isl 1000 --osl 100|--bill "
+        "900usd}"},
+    {ALL, "cost --gpus 8 --bill 50000usd {--price 3.5usd/h|--time 72h --load 5|--load 5 --isl 100 --osl 10}"},
+    {ALL, "cost --gpus 8 --price 3usd/h --input-rate 60000 {--utilisation 1|--output-rate 9000 --isl 1000 --osl 200}"},
+    {ALL,
+        "cost --own {--system dgx-h100 --nodes 4|--gpus 8 --capital 200000usd --power 8kW} --electricity 0.1usd/kWh "
+        "{--price 0.1usd/h|--price 3usd/h --duty 40%|--hosting 900usd --residual 20%}"},
+    {ALL, "cost --before 1920usd --after 488usd"},
+    {ALL,
+        "trend --points {0:8.5GB,100:8.6GB,500:8.8GB|0:1,1:2|0:9,1:8,2:7.1,3:6|0:4,1:7,2:9,3:4,4:7,5:9,6:4,7:7,8:9,9:"
+        "4|0:1ms,1:1ms,2:1ms|0:1GB/s,9:2GB/s,12:3GB/s}"},
+    {ALL, "trend --points 0:4,1:7,2:9,3:5,4:8,5:10,6:6,7:9,8:11,9:7 --capacity {8|20} --steps {10|90} --per epoch"},
+    {ALL, "trend --points tests/fixtures/trend/leak.csv --y {allocated|reserved} --capacity 16GB --steps 50000"},
+    {ALL, "compare --baseline {5,6,7,8|5} --current {4,4,5,6|3} --threshold {0|20%} {--better lower|--seed 7}"},
+    {ALL, "compare --baseline {5ms,6ms,7ms|5ms} --current {4ms,4ms,5ms|9ms}"},
+    {ALL, "compare --baseline 3GB/s --current 2GB/s"},
+    {ALL, "compare --current {2h|1h,2h,3h} {--max|--min} 1h"},
     /* sweeps, solving and --set go through other code than plain lines */
     {ALL, "kv llama3-8b --sweep seq=1024..65536*4 --sweep batch=1,8"},
     {ALL, "memory llama3-8b --gpu h100 --sweep batch=1..8*2 --set gpu.memory.bandwidth=3TB/s"},

@@ -161,7 +161,8 @@ struct list {
 };
 
 struct worlds {
-	struct list any, layers, attends, decoder, trained, vision, stated, kernel, ramp, network, custom, trains, serves;
+	struct list any, layers, lists, attends, decoder, trained, vision, stated, kernel, ramp, network, custom,
+	    trains, serves;
 };
 
 static void
@@ -185,7 +186,8 @@ is_trained(const struct workload *w)
 {
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
-		if (b->mixer != MIXER_ATTENTION || b->attention.kind == ATTENTION_CSA || !(b->mlp.given || b->moe.given))
+		if (b->mixer != MIXER_ATTENTION || b->attention.kind == ATTENTION_CSA ||
+		    !(b->mlp.given || b->moe.given))
 			return false;
 	}
 	return true;
@@ -204,6 +206,8 @@ add_models(struct worlds *all, struct database *db)
 		add(&all->any, w);
 		if (w->n_blocks)
 			add(&all->layers, w);
+		if (w->kind == MODEL_OPERATORS)
+			add(&all->lists, w);
 		if (workload_attends(w))
 			add(&all->attends, w);
 		if (w->kind == MODEL_DECODER && is_trained(w))
@@ -580,6 +584,7 @@ world_make(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
 	*x = (struct world){.seed = seed,
 	    .any = pick(&all->any, seed),
 	    .layers = pick(&all->layers, seed),
+	    .list = pick(&all->lists, seed),
 	    .attends = pick(&all->attends, seed),
 	    .decoder = pick(&all->decoder, seed),
 	    .trained = pick(&all->trained, seed),

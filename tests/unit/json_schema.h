@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A validator for the part of JSON Schema (draft 2020-12) that man/ridge.schema.json uses.  A keyword that it does not know
- * is a fault of the schema: nothing in it goes unchecked.
+ * A validator for the part of JSON Schema (draft 2020-12) that man/ridge.schema.json uses.  A keyword that it does not
+ * know is a fault of the schema: nothing in it goes unchecked.
  */
 #ifndef RIDGE_TESTS_JSON_SCHEMA_H
 #define RIDGE_TESTS_JSON_SCHEMA_H
@@ -16,7 +16,8 @@ struct json_fault {
 	char text[400];
 };
 
-static bool json_valid(const cJSON *root, const cJSON *schema, const cJSON *value, const char *path, struct json_fault *fault);
+static bool json_valid(
+    const cJSON *root, const cJSON *schema, const cJSON *value, const char *path, struct json_fault *fault);
 
 static inline bool
 json_fail(struct json_fault *fault, const char *path, const char *what, const char *detail)
@@ -41,9 +42,7 @@ json_type_allowed(const cJSON *type, const cJSON *v)
 
 	if (cJSON_IsString(type))
 		return json_has_type(v, type->valuestring);
-	cJSON_ArrayForEach(one, type)
-		if (json_has_type(v, one->valuestring))
-			return true;
+	cJSON_ArrayForEach(one, type) if (json_has_type(v, one->valuestring)) return true;
 	return false;
 }
 
@@ -55,7 +54,8 @@ json_refer(const cJSON *root, const char *ref)
 
 	if (strncmp(ref, begin, sizeof begin - 1) != 0)
 		return NULL;
-	return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "$defs"), ref + sizeof begin - 1);
+	return cJSON_GetObjectItemCaseSensitive(
+	    cJSON_GetObjectItemCaseSensitive(root, "$defs"), ref + sizeof begin - 1);
 }
 
 static inline bool
@@ -66,7 +66,8 @@ json_members_valid(const cJSON *root, const cJSON *schema, const cJSON *v, const
 	const cJSON *member;
 	char below[300];
 
-	cJSON_ArrayForEach(member, v) {
+	cJSON_ArrayForEach(member, v)
+	{
 		for (const cJSON *twin = member->next; twin; twin = twin->next)
 			if (strcmp(twin->string, member->string) == 0)
 				return json_fail(fault, path, "the key stands twice:", member->string);
@@ -85,18 +86,28 @@ json_members_valid(const cJSON *root, const cJSON *schema, const cJSON *v, const
 static inline bool
 json_one_of(const cJSON *root, const cJSON *choices, const cJSON *v, const char *path, struct json_fault *fault)
 {
+	struct json_fault first = {""}, this;
 	const cJSON *one;
 	int n = 0;
 
 	cJSON_ArrayForEach(one, choices)
-		n += json_valid(root, one, v, path, fault);
+	{
+		if (json_valid(root, one, v, path, &this))
+			n++;
+		else if (!first.text[0] ||
+		    strstr(first.text, "lacks the key")) /* the form that was meant has the keys */
+			first = this;
+	}
 	if (n == 1)
 		return true;
+	if (n == 0)
+		*fault = first;
 	return n ? json_fail(fault, path, "matches more than one form", "") : false;
 }
 
 static inline bool
-json_keyword(const cJSON *root, const cJSON *schema, const cJSON *rule, const cJSON *v, const char *path, struct json_fault *fault)
+json_keyword(const cJSON *root, const cJSON *schema, const cJSON *rule, const cJSON *v, const char *path,
+    struct json_fault *fault)
 {
 	static const char *const silent[] = {"$schema", "$id", "$defs", "title", "description", "properties"};
 	const char *word = rule->string;
@@ -109,16 +120,17 @@ json_keyword(const cJSON *root, const cJSON *schema, const cJSON *rule, const cJ
 			return true;
 	if (strcmp(word, "$ref") == 0) {
 		const cJSON *to = json_refer(root, rule->valuestring);
-		return to ? json_valid(root, to, v, path, fault) : json_fail(fault, path, "the schema refers to nothing:", rule->valuestring);
+		return to ? json_valid(root, to, v, path, fault)
+		          : json_fail(fault, path, "the schema refers to nothing:", rule->valuestring);
 	}
 	if (strcmp(word, "oneOf") == 0)
 		return json_one_of(root, rule, v, path, fault);
 	if (strcmp(word, "type") == 0)
 		return json_type_allowed(rule, v) || json_fail(fault, path, "wrong type", "");
 	if (strcmp(word, "required") == 0) {
-		cJSON_ArrayForEach(one, rule)
-			if (cJSON_IsObject(v) && !cJSON_GetObjectItemCaseSensitive(v, one->valuestring))
-				return json_fail(fault, path, "lacks the key", one->valuestring);
+		cJSON_ArrayForEach(one, rule) if (cJSON_IsObject(v) &&
+		    !cJSON_GetObjectItemCaseSensitive(v, one->valuestring)) return json_fail(fault, path,
+		    "lacks the key", one->valuestring);
 		return true;
 	}
 	if (strcmp(word, "additionalProperties") == 0)
@@ -126,7 +138,8 @@ json_keyword(const cJSON *root, const cJSON *schema, const cJSON *rule, const cJ
 	if (strcmp(word, "items") == 0) {
 		if (!cJSON_IsArray(v))
 			return true;
-		cJSON_ArrayForEach(one, v) {
+		cJSON_ArrayForEach(one, v)
+		{
 			snprintf(below, sizeof below, "%.200s.%d", path, i++);
 			if (!json_valid(root, rule, one, below, fault))
 				return false;
@@ -134,13 +147,17 @@ json_keyword(const cJSON *root, const cJSON *schema, const cJSON *rule, const cJ
 		return true;
 	}
 	if (strcmp(word, "minItems") == 0)
-		return !cJSON_IsArray(v) || cJSON_GetArraySize(v) >= rule->valueint || json_fail(fault, path, "too few items", "");
+		return !cJSON_IsArray(v) || cJSON_GetArraySize(v) >= rule->valueint ||
+		    json_fail(fault, path, "too few items", "");
 	if (strcmp(word, "minLength") == 0)
-		return !cJSON_IsString(v) || (int)strlen(v->valuestring) >= rule->valueint || json_fail(fault, path, "is too short", "");
+		return !cJSON_IsString(v) || (int)strlen(v->valuestring) >= rule->valueint ||
+		    json_fail(fault, path, "is too short", "");
 	if (strcmp(word, "minimum") == 0)
-		return !cJSON_IsNumber(v) || v->valuedouble >= rule->valuedouble || json_fail(fault, path, "is too small", "");
+		return !cJSON_IsNumber(v) || v->valuedouble >= rule->valuedouble ||
+		    json_fail(fault, path, "is too small", "");
 	if (strcmp(word, "maximum") == 0)
-		return !cJSON_IsNumber(v) || v->valuedouble <= rule->valuedouble || json_fail(fault, path, "is too large", "");
+		return !cJSON_IsNumber(v) || v->valuedouble <= rule->valuedouble ||
+		    json_fail(fault, path, "is too large", "");
 	return json_fail(fault, path, "the schema has a keyword that is not checked:", word);
 }
 
@@ -149,9 +166,7 @@ json_valid(const cJSON *root, const cJSON *schema, const cJSON *value, const cha
 {
 	const cJSON *rule;
 
-	cJSON_ArrayForEach(rule, schema)
-		if (!json_keyword(root, schema, rule, value, path, fault))
-			return false;
+	cJSON_ArrayForEach(rule, schema) if (!json_keyword(root, schema, rule, value, path, fault)) return false;
 	return true;
 }
 

@@ -27,8 +27,7 @@ said(struct arena *a, const struct diag *d)
 }
 
 /* The text has this piece in it. */
-#define ck_assert_has(text, piece)                                                                                     \
-	ck_assert_msg(strstr((text), (piece)) != NULL, "'%s' is not in\n%s", (piece), (text))
+#define ck_assert_has(text, piece) ck_assert_msg(strstr((text), (piece)) != NULL, "'%s' is not in\n%s", (piece), (text))
 #define ck_assert_lacks(text, piece)                                                                                   \
 	ck_assert_msg(strstr((text), (piece)) == NULL, "'%s' should not be in\n%s", (piece), (text))
 

@@ -60,7 +60,7 @@ setting(const struct settings *s, const char *path)
 	return text;
 }
 
-/* --- spelling ------------------------------------------------------------------------------------------------------ */
+/* --- spelling ------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *line, *path, *text;
@@ -96,7 +96,8 @@ START_TEST(options_are_read)
 {
 	ck_assert_msg(parse(spellings[_i].line), "%s: %s", spellings[_i].line, said(a, d));
 	const char *text = setting(&args.options, spellings[_i].path);
-	ck_assert_msg(text && strcmp(text, spellings[_i].text) == 0, "%s: %s = %s", spellings[_i].line, spellings[_i].path, text);
+	ck_assert_msg(
+	    text && strcmp(text, spellings[_i].text) == 0, "%s: %s = %s", spellings[_i].line, spellings[_i].path, text);
 }
 END_TEST
 
@@ -226,8 +227,13 @@ END_TEST
 
 START_TEST(too_many_operands)
 {
-	static const struct command narrow = {.name = "toy", .operands = "model", .usage = "MODEL", .groups = toy_groups,
-	    .n_groups = 2, .input_size = sizeof(struct toy_in), .run = toy_run};
+	static const struct command narrow = {.name = "toy",
+	    .operands = "model",
+	    .usage = "MODEL",
+	    .groups = toy_groups,
+	    .n_groups = 2,
+	    .input_size = sizeof(struct toy_in),
+	    .run = toy_run};
 	char *words[] = {(char[]){"a"}, (char[]){"b"}};
 
 	ck_assert(arguments_parse(a, d, &narrow, 2, words, &args));
@@ -237,7 +243,7 @@ START_TEST(too_many_operands)
 }
 END_TEST
 
-/* --- to the struct ------------------------------------------------------------------------------------------------- */
+/* --- to the struct -------------------------------------------------------------------------------------- */
 
 static bool
 bind(const char *job, const char *line, struct toy_in *in)
@@ -254,9 +260,9 @@ START_TEST(every_kind_is_bound)
 	struct toy_in in;
 
 	ck_assert_msg(bind(NULL,
-			  "llama a b --gpu h100 --batch 8Ki --bandwidth 400Gbit/s --share 20% --dtype fp8 -v "
-			  "--layout tp=8,sp --set outer.deep=3",
-			  &in),
+	                  "llama a b --gpu h100 --batch 8Ki --bandwidth 400Gbit/s --share 20% --dtype fp8 -v "
+	                  "--layout tp=8,sp --set outer.deep=3",
+	                  &in),
 	    "%s", said(a, d));
 	ck_assert_str_eq(in.model.text, "llama");
 	ck_assert_str_eq(in.gpu.text, "h100");
@@ -308,10 +314,11 @@ START_TEST(a_job_says_the_same_things)
 {
 	struct toy_in in;
 
-	ck_assert_msg(bind("format: 1\ncommand: toy\nmodel: llama\nlayout: {tp: 8, sp: true}\nlayout.pp: 2\n"
-			   "names: [a, b]\npoints: [{x: 1}]\nouter: {deep: 5}\ngpu: {name: h100, memory: {bandwidth: 1TB/s}}\n"
-			   "verbose: true\nbatch: [4, \"a citation in place\"]\n",
-			  "", &in),
+	ck_assert_msg(
+	    bind("format: 1\ncommand: toy\nmodel: llama\nlayout: {tp: 8, sp: true}\nlayout.pp: 2\n"
+	         "names: [a, b]\npoints: [{x: 1}]\nouter: {deep: 5}\ngpu: {name: h100, memory: {bandwidth: 1TB/s}}\n"
+	         "verbose: true\nbatch: [4, \"a citation in place\"]\n",
+	        "", &in),
 	    "%s", said(a, d));
 	ck_assert(in.layout.tp.value == 8 && in.layout.sp && in.layout.pp.value == 2);
 	ck_assert_uint_eq(in.names.n, 2);

@@ -10,15 +10,18 @@
 #include <math.h>
 
 #define LLAMA(layers, hidden, heads, width, vocab)                                                                     \
-	MODEL("llama", "layers: " layers ", hidden: " hidden ", vocab: " vocab ", attention: {kind: gqa, heads: "      \
-	               heads ", kv_heads: 8}, mlp: {kind: gated, width: " width "}")
+	MODEL("llama",                                                                                                 \
+	    "layers: " layers ", hidden: " hidden ", vocab: " vocab ", attention: {kind: gqa, heads: " heads           \
+	    ", kv_heads: 8}, mlp: {kind: gated, width: " width "}")
 #define GPT(layers, hidden, heads, width)                                                                              \
-	MODEL("gpt", "layers: " layers ", hidden: " hidden ", vocab: 51200, tied_embeddings: true, attention: {kind: " \
-	             "mha, heads: " heads ", bias: all}, mlp: {kind: plain, width: " width ", bias: true}, norm: "     \
-	             "layer, positions: learned, position_count: 2048")
+	MODEL("gpt",                                                                                                   \
+	    "layers: " layers ", hidden: " hidden ", vocab: 51200, tied_embeddings: true, attention: {kind: "          \
+	    "mha, heads: " heads ", bias: all}, mlp: {kind: plain, width: " width ", bias: true}, norm: "              \
+	    "layer, positions: learned, position_count: 2048")
 #define QWEN_MOE(layers, hidden, heads, width)                                                                         \
-	MODEL("qwen", "layers: " layers ", hidden: " hidden ", vocab: 151936, attention: {kind: gqa, heads: " heads    \
-	              ", kv_heads: 4, head_dim: 128, qk_norm: true}, moe: {experts: 128, top_k: 8, width: " width "}")
+	MODEL("qwen",                                                                                                  \
+	    "layers: " layers ", hidden: " hidden ", vocab: 151936, attention: {kind: gqa, heads: " heads              \
+	    ", kv_heads: 4, head_dim: 128, qk_norm: true}, moe: {experts: 128, top_k: 8, width: " width "}")
 #define LLAMA_8B LLAMA("32", "4096", "32", "14336", "128256")
 #define LLAMA_70B LLAMA("80", "8192", "64", "28672", "128256")
 #define LLAMA_405B LLAMA("126", "16384", "128", "53248", "128256")
@@ -43,11 +46,13 @@ static const struct {
     {LLAMA_8B, CONVENTION_NEMO, 8192, 57.9, 0.001},
     {LLAMA_70B, CONVENTION_NEMO, 8192, 481.6, 0.001},
     /* mosaicml/llm-foundry, 6 x 6.66 B + 12 x 32 x 4096 x 2048 for MPT-7B */
-    {MODEL("mpt", "layers: 32, hidden: 4096, vocab: 50368, tied_embeddings: true, attention: {kind: mha, heads: 32}, mlp: "
-                  "{kind: plain, width: 16384}, norm: layer"),
+    {MODEL("mpt",
+         "layers: 32, hidden: 4096, vocab: 50368, tied_embeddings: true, attention: {kind: mha, heads: 32}, mlp: "
+         "{kind: plain, width: 16384}, norm: layer"),
         CONVENTION_LLM_FOUNDRY, 2048, 6 * 6.6496 + 3.2212, 0.001},
     /* SC 2021, equation 3, with h 12288, L 96, s 2048, V 51200 */
-    {GPT_175B, CONVENTION_SC21, 2048, 96e-9 * 96 * 12288.0 * 12288 * (1 + 1 / 36.0 + 51200 / (16.0 * 96 * 12288)), 1e-9},
+    {GPT_175B, CONVENTION_SC21, 2048, 96e-9 * 96 * 12288.0 * 12288 * (1 + 1 / 36.0 + 51200 / (16.0 * 96 * 12288)),
+        1e-9},
     {GPT_175B, CONVENTION_KAPLAN, 2048, 6 * 174.0, 0.001},
     {GPT_175B, CONVENTION_BIGSCIENCE, 2048, 8 * 174.6, 0.001},
     {GPT_175B, CONVENTION_BIGSCIENCE_PLAIN, 2048, 6 * 174.6, 0.001},
@@ -99,7 +104,8 @@ START_TEST(test_all)
 		ck_assert_int_eq(convention_find(convention_name(c)), c);
 		ck_assert_ptr_null(convention_refusal(c, gpt));
 		ck_assert_double_eq(convention_flop(sh, c, gpt, 2048), convention_flop(NULL, c, gpt, 2048));
-		ck_assert(strlen(convention_title(c)) && strlen(convention_source(c)) && strlen(convention_attention(c)));
+		ck_assert(
+		    strlen(convention_title(c)) && strlen(convention_source(c)) && strlen(convention_attention(c)));
 	}
 	ck_assert_int_eq(convention_find("megascale"), CONVENTION_NONE);
 	ck_assert_ptr_null(convention_refusal(CONVENTION_RIDGE_CAUSAL, mamba));
@@ -111,12 +117,13 @@ START_TEST(test_all)
 END_TEST
 
 #define STORED(name, more, storage)                                                                                    \
-	MODEL(name, "layers: 1, hidden: 64, vocab: 100, attention: {kind: mha, heads: 4}, " more                       \
-	            ", quantisation: " storage)
+	MODEL(name,                                                                                                    \
+	    "layers: 1, hidden: 64, vocab: 100, attention: {kind: mha, heads: 4}, " more ", quantisation: " storage)
 #define DENSE "mlp: {kind: plain, width: 128}"
 #define EXPERTS "moe: {experts: 4, top_k: 1, width: 32, shared_experts: 1}"
 
-/* Attention 16384, MLP 16384, norms 128 and 64, embedding and head 6400 each; experts 4 x 6144, shared 6144, router 256. */
+/* Attention 16384, MLP 16384, norms 128 and 64, embedding and head 6400 each; experts 4 x 6144, shared 6144, router
+ * 256. */
 static const struct {
 	const char *yaml;
 	double byte;

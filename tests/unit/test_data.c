@@ -53,7 +53,6 @@ START_TEST(storage_and_checkpoints)
 	ck_assert(isinf(data_burst_beside(NULL, 9.8, 1)) && isinf(data_burst_beside(NULL, 9.8, 1.3)));
 	ck_assert_double_eq_tol(data_busy_both(NULL, 0.4, 0.1), 0.5, 1e-12);
 	ck_assert_double_eq(data_burst_rate(NULL, 900), 450);
-	ck_assert_double_eq_tol(data_ratio(NULL, 500e6, 150e6), 10.0 / 3, 1e-12);
 }
 END_TEST
 

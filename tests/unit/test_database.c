@@ -16,8 +16,9 @@ static char place[40];
 static void
 set_up(void)
 {
-	static const char *const folders[] = {"one", "one/gpus", "one/links", "one/systems", "one/models", "two", "two/hwdb",
-	    "two/hwdb/gpus", "two/workloads", "two/workloads/models", "data", "data/ridge", "data/ridge/gpus"};
+	static const char *const folders[] = {"one", "one/gpus", "one/links", "one/systems", "one/models", "two",
+	    "two/hwdb", "two/hwdb/gpus", "two/workloads", "two/workloads/models", "data", "data/ridge",
+	    "data/ridge/gpus"};
 	char path[100];
 
 	a = arena_new();
@@ -62,8 +63,9 @@ write_text(const char *path, const char *text)
 static const char *
 gpu_text(const char *name, const char *aliases, const char *bandwidth)
 {
-	return arena_printf(a, "format: 1\nname: %s\naliases: [%s]\narchitecture: hopper\nmemory: {bandwidth: %s}\n"
-			       "peak: {bf16: 1TFLOP/s}\n",
+	return arena_printf(a,
+	    "format: 1\nname: %s\naliases: [%s]\narchitecture: hopper\nmemory: {bandwidth: %s}\n"
+	    "peak: {bf16: 1TFLOP/s}\n",
 	    name, aliases, bandwidth);
 }
 
@@ -79,11 +81,12 @@ find(struct database *db, const char *name, const char **announce)
 	return database_gpu(db, name, NULL, (struct source){"--gpu", 0, 0, NULL, false}, announce);
 }
 
-/* --- names --------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 START_TEST(case_and_punctuation_do_not_count)
 {
-	static const char *const spellings[] = {"my-gpu-80gb", "MY-GPU-80GB", "mygpu80gb", "My GPU 80 GB", "my_gpu.80gb"};
+	static const char *const spellings[] = {
+	    "my-gpu-80gb", "MY-GPU-80GB", "mygpu80gb", "My GPU 80 GB", "my_gpu.80gb"};
 	const char *said_of;
 
 	write_text("one/gpus/my-gpu-80gb.yaml", gpu_text("Mine", "", "1TB/s"));
@@ -160,7 +163,7 @@ START_TEST(unknown_names_get_a_suggestion)
 }
 END_TEST
 
-/* --- directories --------------------------------------------------------------------------------------------------- */
+/* --- directories ---------------------------------------------------------------------------------------- */
 
 START_TEST(the_first_directory_has_it)
 {
@@ -215,13 +218,14 @@ START_TEST(a_directory_that_is_not_there)
 }
 END_TEST
 
-/* --- files --------------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 START_TEST(a_path_is_a_file)
 {
 	const char *said_of;
 
-	write_text("mine.yaml", "name: From a file\narchitecture: hopper\nmemory: {bandwidth: 1TB/s}\npeak: {bf16: 1TFLOP/s}\n");
+	write_text("mine.yaml",
+	    "name: From a file\narchitecture: hopper\nmemory: {bandwidth: 1TB/s}\npeak: {bf16: 1TFLOP/s}\n");
 	struct database *db = open_at("one");
 	const struct gpu *gpu = find(db, in_place("mine.yaml"), &said_of);
 	ck_assert_msg(gpu, "%s", said(a, d));
@@ -293,10 +297,12 @@ START_TEST(a_system_brings_its_gpu_and_network)
 	const char *said_of;
 
 	write_text("one/gpus/mine.yaml", gpu_text("x", "", "1TB/s"));
-	write_text("one/systems/box.yaml", "format: 1\nname: Box\nsources: {x: y}\ngpu: mine\ngpus: 8\n"
-					   "domain: {kind: nvswitch, size: 8, per_direction: 450GB/s}\n");
-	write_text("one/systems/bad.yaml", "format: 1\nname: Bad\nsources: {x: y}\ngpu: minee\ngpus: 8\n"
-					   "domain: {kind: nvswitch, size: 8, per_direction: 450GB/s}\n");
+	write_text("one/systems/box.yaml",
+	    "format: 1\nname: Box\nsources: {x: y}\ngpu: mine\ngpus: 8\n"
+	    "domain: {kind: nvswitch, size: 8, per_direction: 450GB/s}\n");
+	write_text("one/systems/bad.yaml",
+	    "format: 1\nname: Bad\nsources: {x: y}\ngpu: minee\ngpus: 8\n"
+	    "domain: {kind: nvswitch, size: 8, per_direction: 450GB/s}\n");
 	struct database *db = open_at("one");
 	const struct system *s = database_system(db, "box", NULL, NULL, (struct source){0}, &said_of);
 	ck_assert_msg(s, "%s", said(a, d));
@@ -309,7 +315,7 @@ START_TEST(a_system_brings_its_gpu_and_network)
 }
 END_TEST
 
-/* --- the shipped database ------------------------------------------------------------------------------------------ */
+/* --- the shipped database ------------------------------------------------------------------------------- */
 
 START_TEST(folded_names_are_unique)
 {

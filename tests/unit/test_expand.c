@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-static const char *const texts[] = {GPT_OSS_20B, GEMMA_4_26B, LLAMA_4_SCOUT, MIMO_V2_FLASH, DEEPSEEK_V3, DEEPSEEK_V3_2, GLM_5,
-    DEEPSEEK_V4_FLASH, DEEPSEEK_V4_PRO, NEMOTRON_H_56B, NEMOTRON_3_NANO, NEMOTRON_3_SUPER, QWEN3_NEXT_80B, QWEN3_5_397B, KIMI_K3,
-    KIMI_LINEAR_48B, MINIMAX_M2, T5_BASE, T5_11B, BART_LARGE};
+static const char *const texts[] = {GPT_OSS_20B, GEMMA_4_26B, LLAMA_4_SCOUT, MIMO_V2_FLASH, DEEPSEEK_V3, DEEPSEEK_V3_2,
+    GLM_5, DEEPSEEK_V4_FLASH, DEEPSEEK_V4_PRO, NEMOTRON_H_56B, NEMOTRON_3_NANO, NEMOTRON_3_SUPER, QWEN3_NEXT_80B,
+    QWEN3_5_397B, KIMI_K3, KIMI_LINEAR_48B, MINIMAX_M2, T5_BASE, T5_11B, BART_LARGE};
 enum { N_TEXTS = sizeof texts / sizeof *texts };
 
 static struct op *
@@ -53,8 +53,8 @@ START_TEST(two_ways)
 		int n;
 		const struct op *ops = list(a, w, &x, &n);
 		const double by_list = product_flop(ops, n) / (3 * s), by_formula = forward_flop(NULL, w, s, true);
-		ck_assert_msg(fabs(by_list / by_formula - 1) < 2e-3, "%s, %g tokens: %g against %g", w->name, s, by_list,
-		    by_formula);
+		ck_assert_msg(fabs(by_list / by_formula - 1) < 2e-3, "%s, %g tokens: %g against %g", w->name, s,
+		    by_list, by_formula);
 	}
 	arena_free(a);
 }
@@ -93,8 +93,8 @@ START_TEST(tensor_parallel)
 	ck_assert_double_ge(2 * product_flop(split, n), product_flop(ops, n) * (1 - 1e-12));
 	ck_assert_double_le(2 * product_flop(split, n), product_flop(ops, n) * 1.35);
 	for (int i = 0; i < n; i++)
-		ck_assert_msg(op_total_byte(NULL, &split[i]) <= op_total_byte(NULL, &ops[i]) * (1 + 1e-12), "%s: %s", w->name,
-		    ops[i].name);
+		ck_assert_msg(op_total_byte(NULL, &split[i]) <= op_total_byte(NULL, &ops[i]) * (1 + 1e-12), "%s: %s",
+		    w->name, ops[i].name);
 	arena_free(a);
 }
 END_TEST
@@ -156,7 +156,8 @@ START_TEST(indexer)
 {
 	struct arena *a = arena_new();
 	const struct workload *w = hybrid(a, DEEPSEEK_V3_2);
-	const struct shape x = {.phase = PHASE_DECODE, .batch = 1, .n_new = 1, .n_cached = 99999, .tp = 1, .elem_byte = 2};
+	const struct shape x = {
+	    .phase = PHASE_DECODE, .batch = 1, .n_new = 1, .n_cached = 99999, .tp = 1, .elem_byte = 2};
 	int n;
 	const struct op *ops = list(a, w, &x, &n);
 
@@ -171,7 +172,8 @@ START_TEST(compressed)
 {
 	struct arena *a = arena_new();
 	const struct workload *w = hybrid(a, DEEPSEEK_V4_FLASH);
-	const struct shape x = {.phase = PHASE_DECODE, .batch = 1, .n_new = 1, .n_cached = 131071, .tp = 1, .elem_byte = 2};
+	const struct shape x = {
+	    .phase = PHASE_DECODE, .batch = 1, .n_new = 1, .n_cached = 131071, .tp = 1, .elem_byte = 2};
 	int n;
 	const struct op *ops = list(a, w, &x, &n);
 	const double key = 4.0 * 64 * 512;

@@ -11,8 +11,8 @@ static const struct {
 	const char *name;
 	double value;
 } known[] = {{"a", 0.1}, {"b", 0.7}, {"c", 1e16}, {"d", -3.3}, {"n_ranks", 8}, {"n_tokens", 4096}, {"n_params", 7e9},
-    {"size_byte", 14e9}, {"rate_byte_per_s", 50e9}, {"step_s", 0.03}, {"work_flop", 1e12}, {"peak_flop_per_s", 989.4e12},
-    {"area_byte", 9}, {"zero_byte", 0}, {"m", 4096}};
+    {"size_byte", 14e9}, {"rate_byte_per_s", 50e9}, {"step_s", 0.03}, {"work_flop", 1e12},
+    {"peak_flop_per_s", 989.4e12}, {"area_byte", 9}, {"zero_byte", 0}, {"m", 4096}};
 
 static bool
 find(const void *context, const char *name, struct formula_value *out)
@@ -29,7 +29,8 @@ find(const void *context, const char *name, struct formula_value *out)
 static const struct formula_names names = {find, NULL};
 
 /* Constants as the compiler must not fold them. */
-static volatile const double a = 0.1, b = 0.7, c = 1e16, d = -3.3, n_ranks = 8, size_byte = 14e9, rate_byte_per_s = 50e9;
+static volatile const double a = 0.1, b = 0.7, c = 1e16, d = -3.3, n_ranks = 8, size_byte = 14e9,
+                             rate_byte_per_s = 50e9;
 
 struct computed {
 	const char *text;
@@ -37,7 +38,10 @@ struct computed {
 };
 
 /* The text and what the compiler makes of it. */
-#define AS_C(expression) {#expression, expression}
+#define AS_C(expression)                                                                                               \
+	{                                                                                                              \
+#expression, expression                                                                                \
+	}
 
 START_TEST(computes_as_c_does)
 {
@@ -52,7 +56,7 @@ START_TEST(computes_as_c_does)
 	    AS_C(-a - -b),
 	    AS_C(-a * b),
 	    AS_C(a - b * c / d + a * a),
-	    AS_C(- - a),
+	    AS_C(- -a),
 	    AS_C(2 * (n_ranks - 1)),
 	    AS_C(1.0 / 3 * a),
 	    AS_C(1e-3 * a + .5 - 3.),
@@ -70,8 +74,8 @@ START_TEST(computes_as_c_does)
 		struct formula_fault fault = {"", 0};
 
 		ck_assert_msg(formula_evaluate(cases[i].text, names, &v, &fault), "%s: %s", cases[i].text, fault.what);
-		ck_assert_msg(memcmp(&v.value, &cases[i].value, sizeof v.value) == 0, "%s is %.17g, C says %.17g", cases[i].text,
-		    v.value, cases[i].value);
+		ck_assert_msg(memcmp(&v.value, &cases[i].value, sizeof v.value) == 0, "%s is %.17g, C says %.17g",
+		    cases[i].text, v.value, cases[i].value);
 	}
 }
 END_TEST
@@ -257,7 +261,8 @@ START_TEST(may_be_given_to)
 	struct formula_fault fault;
 
 	ck_assert(formula_evaluate(given[_i].text, names, &v, &fault));
-	ck_assert_msg(formula_assignable(v, dim_of_name(given[_i].to)) == given[_i].may, "%s = %s", given[_i].to, given[_i].text);
+	ck_assert_msg(
+	    formula_assignable(v, dim_of_name(given[_i].to)) == given[_i].may, "%s = %s", given[_i].to, given[_i].text);
 }
 END_TEST
 

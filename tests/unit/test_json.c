@@ -59,7 +59,7 @@ text_valid(const char *text, struct json_fault *fault)
 	return ok;
 }
 
-/* --- the validator can fail ---------------------------------------------------------------------------------------- */
+/* --- the validator can fail ----------------------------------------------------------------------------- */
 
 #define HEAD "\"ridge\": \"1\", \"command\": \"kv\""
 #define TAIL "\"assumed\": [], \"warnings\": [], \"sources\": []"
@@ -70,16 +70,17 @@ static const struct {
 } samples[] = {
     {"{" HEAD ", \"inputs\": {\"seq\": 4096, \"gpu\": \"h100\"}, \"rows\": {\"a.b_s\": 1.5, \"c\": null}, "
      "\"words\": {\"verdict\": \"fits\"}, \"intervals\": {}, " TAIL "}",
-	true},
+        true},
     {"{" HEAD ", \"points\": [{\"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}}], " TAIL "}", true},
     {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 3, \"column\": 1, \"file\": \"f\"}]}", true},
     {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, "
      "\"intervals\": {\"t_s\": {\"low\": 1, \"high\": null, \"level\": 0.8, \"why\": \"w\"}}, " TAIL "}",
-	true},
+        true},
     {"[]", false},
     {"{}", false},
     {"{" HEAD "}", false},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"assumed\": [], \"warnings\": []}", false},
+    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"assumed\": [], \"warnings\": []}",
+        false},
     {"{" HEAD ", \"inputs\": {}, \"rows\": {\"a\": \"x\"}, \"words\": {}, \"intervals\": {}, " TAIL "}", false},
     {"{" HEAD ", \"inputs\": {}, \"rows\": {\"a\": 1, \"a\": 2}, \"words\": {}, \"intervals\": {}, " TAIL "}", false},
     {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {\"a\": 1}, \"intervals\": {}, " TAIL "}", false},
@@ -93,17 +94,18 @@ static const struct {
     {"{" HEAD ", \"errors\": []}", false},
     {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, "
      "\"intervals\": {\"t_s\": {\"low\": 1, \"high\": 2, \"level\": 80, \"why\": \"w\"}}, " TAIL "}",
-	false},
+        false},
     {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"assumed\": [1], \"warnings\": [], "
      "\"sources\": []}",
-	false},
+        false},
 };
 
 START_TEST(the_schema_tells_good_from_bad)
 {
 	struct json_fault fault = {""};
 
-	ck_assert_msg(text_valid(samples[_i].text, &fault) == samples[_i].valid, "%s\n%s", samples[_i].text, fault.text);
+	ck_assert_msg(
+	    text_valid(samples[_i].text, &fault) == samples[_i].valid, "%s\n%s", samples[_i].text, fault.text);
 }
 END_TEST
 
@@ -118,7 +120,7 @@ START_TEST(an_unknown_keyword_is_a_fault)
 }
 END_TEST
 
-/* --- real answers -------------------------------------------------------------------------------------------------- */
+/* --- real answers --------------------------------------------------------------------------------------- */
 
 /* Words as a shell splits them. */
 static int

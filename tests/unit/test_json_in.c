@@ -39,9 +39,10 @@ text_at(const struct node *root, const char *path)
 
 START_TEST(values)
 {
-	static const char text[] = " {\"model\": \"llama3-70b\", \"batch\": 32, \"share\": 0.1, \"big\": 1e21, \"sp\": true, "
-				   "\"off\": false, \"none\": null, \"layout\": {\"tp\": 8}, \"list\": [1, \"x\", []], "
-				   "\"escaped\": \"a\\\"\\u00fc\\n\"}\n";
+	static const char text[] =
+	    " {\"model\": \"llama3-70b\", \"batch\": 32, \"share\": 0.1, \"big\": 1e21, \"sp\": true, "
+	    "\"off\": false, \"none\": null, \"layout\": {\"tp\": 8}, \"list\": [1, \"x\", []], "
+	    "\"escaped\": \"a\\\"\\u00fc\\n\"}\n";
 	const struct node *n = read_bytes(text, sizeof text - 1);
 
 	ck_assert_msg(n, "%s", said(a, d));

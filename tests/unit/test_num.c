@@ -120,6 +120,33 @@ START_TEST(covariance)
 }
 END_TEST
 
+static double
+bell(double x, const void *context)
+{
+	(void)context;
+	return num_normal_density(x);
+}
+
+static double
+square_root(double x, const void *context)
+{
+	(void)context;
+	return sqrt(x);
+}
+
+/* Tables of the normal and the Poisson distribution. */
+START_TEST(distributions_and_integrals)
+{
+	ck_assert_double_eq_tol(num_normal_density(0), 0.39894228040143267794, 1e-15);
+	ck_assert_double_eq_tol(num_normal_quantile(0.975), 1.95996398454005423552, 1e-9);
+	ck_assert_double_eq_tol(num_poisson_above(2, 0), 1 - exp(-2), 1e-12);
+	ck_assert_double_eq_tol(num_poisson_above(4, 9), 0.00813224279, 1e-10);
+	ck_assert_double_eq_tol(num_integral(bell, NULL, -1, 1, 1e-9), 0.68268949213708589717, 1e-9);
+	ck_assert_double_eq_tol(num_integral(square_root, NULL, 0, 4, 1e-9), 16 / 3.0, 1e-6);
+	ck_assert_double_eq(num_integral(bell, NULL, 2, 2, 1e-9), 0);
+}
+END_TEST
+
 Suite *num_suite(void);
 
 Suite *
@@ -129,6 +156,7 @@ num_suite(void)
 	TCase *c = tcase_create("num");
 
 	tcase_add_test(c, roots);
+	tcase_add_test(c, distributions_and_integrals);
 	tcase_add_test(c, quantiles);
 	tcase_add_test(c, linear);
 	tcase_add_test(c, nonlinear);

@@ -2,8 +2,10 @@
 /* The operator table, and workloads expanded into it. */
 #include "base/arena.h"
 #include "base/formula.h"
+#include "cli/op_in.h"
 #include "data/binders.h"
 #include "ridge/expand.h"
+#include "ridge/memory.h"
 #include "ridge/params.h"
 
 #include <check.h>
@@ -160,6 +162,50 @@ START_TEST(test_totals)
 }
 END_TEST
 
+/* Every dimension of every kind can be given on the command line. */
+START_TEST(test_options)
+{
+	for (int k = 0; k < N_OP_KINDS; k++)
+		for (int i = 0; op_dim_name((enum op_kind)k, i); i++) {
+			const char *name = op_dim_name((enum op_kind)k, i);
+			const char *path = strcmp(name, "flops") == 0 ? "per_element" : name;
+			bool found = false;
+			for (size_t o = 0; o < op_group.n; o++)
+				found = found || strcmp(op_group.options[o].path, path) == 0;
+			ck_assert_msg(found, "%s: no option for '%s'", op_kind_name((enum op_kind)k), name);
+		}
+}
+END_TEST
+
+/* What an operator stores: its matrix, kernels or table, and what its line says besides, as often as it stands. */
+START_TEST(test_stored)
+{
+	static const struct {
+		struct op op;
+		double params;
+	} stored[] = {
+	    {{.kind = OP_gemm, .count = 3, .dim = {7, 5, 11}, .extra_params = 5}, 3 * 60},
+	    {{.kind = OP_conv2d, .count = 1, .dim = {2, 32, 8, 8, 64, 3, 3, 1, 1}}, 64 * 32 * 9},
+	    {{.kind = OP_conv2d, .count = 2, .dim = {2, 32, 8, 8, 32, 3, 3, 1, 32}, .extra_params = 64},
+	        2 * (32 * 9 + 64)},
+	    {{.kind = OP_embedding, .count = 1, .dim = {100, 16, 1000}}, 16000},
+	    {{.kind = OP_embedding_bag, .count = 2, .dim = {10, 3, 16, 1000}}, 32000},
+	    {{.kind = OP_elementwise, .count = 4, .dim = {100, 1, 1, 1}, .extra_params = 20}, 80},
+	    /* both operands are activations */
+	    {{.kind = OP_bmm, .count = 1, .dim = {2, 3, 5, 7}}, 0},
+	    {{.kind = OP_attention, .count = 1, .dim = {1, 2, 3, 4, 5, 2, 5, 4}}, 0},
+	};
+	struct sheet *sh = sheet_new();
+
+	for (size_t i = 0; i < sizeof stored / sizeof *stored; i++) {
+		ck_assert_double_eq(op_total_params(NULL, &stored[i].op), stored[i].params);
+		ck_assert_double_eq(op_total_params(sh, &stored[i].op), stored[i].params);
+		sheet_clear(sh);
+	}
+	sheet_free(sh);
+}
+END_TEST
+
 /* --- expansion --- */
 
 static const char llama3_8b[] =
@@ -201,6 +247,25 @@ bind(struct arena *a, const char *yaml)
 	}
 	return w;
 }
+
+/* Run, not trained: weights once, and the operator with the most to read and write; tables are not read whole. */
+START_TEST(test_lists)
+{
+	struct arena *a = arena_new();
+	const struct workload *w = bind(a,
+	    "{name: n, source: s, operators: [{op: gemm, m: batch, n: 64, k: 128, params: 64}, {op: conv2d, n: batch, "
+	    "c: 8, h: 16, w: "
+	    "16, k: 8, r: 3, s: 3}, {op: embedding_bag, bags: batch, hot: 2, width: 4, vocab: 100000}]}");
+
+	ck_assert_double_eq(model_params(NULL, w), 8256 + 576 + 400000);
+	ck_assert_double_eq(list_weights(NULL, w, 2), 2 * 408832.0);
+	/* 16 x 16 pixels of 8 channels, read and written */
+	ck_assert_double_eq(list_operands(NULL, w, 1, 2), 8192);
+	ck_assert_double_eq(list_operands(NULL, w, 10, 4), 163840);
+	ck_assert_double_eq(list_total(NULL, 3, 4), 7);
+	arena_free(a);
+}
+END_TEST
 
 static struct op *
 list(struct arena *a, const struct workload *w, struct shape x, int *n)
@@ -420,6 +485,9 @@ op_suite(void)
 	tcase_add_test(t, test_all_covered);
 	tcase_add_test(t, test_fill);
 	tcase_add_test(t, test_totals);
+	tcase_add_test(t, test_options);
+	tcase_add_test(t, test_stored);
+	tcase_add_test(t, test_lists);
 	tcase_add_loop_test(t, test_two_ways, 0, N_TEXTS);
 	tcase_add_loop_test(t, test_sheet_changes_nothing, 0, N_TEXTS);
 	tcase_add_test(t, test_narayanan);

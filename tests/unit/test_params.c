@@ -155,7 +155,7 @@ START_TEST(test_parts)
 		const double experts = b->moe.given ? b->moe.n_experts.value * expert_params(NULL, w, b) : 0;
 		const double mlp = b->moe.given ? 0 : mlp_params(NULL, w, b);
 		const double layer = attention_params(NULL, w, b) + mlp + experts + shared_expert_params(NULL, w, b) +
-		    router_params(NULL, w, b) + norm_params(NULL, w);
+		    router_params(NULL, w, b) + layer_norm_params(NULL, w, b);
 		ck_assert_double_eq(layer, layer_params(NULL, w, b));
 		sum += b->count.value * layer;
 	}

@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* `total` is exact for the configuration, NaN where only a rounded one is known; `published` is the vendor's figure (model
- * cards and technical reports; text parts only, without modules that predict further tokens). */
+/* `total` is exact for the configuration, NaN where only a rounded one is known; `published` is the vendor's figure
+ * (model cards and technical reports; text parts only, without modules that predict further tokens). */
 static const struct {
 	const char *id, *yaml;
 	double total, published, tolerance;
@@ -18,7 +18,8 @@ static const struct {
     {"gemma-4-26b", GEMMA_4_26B, NAN, 25.233e9, 0.002},
     {"gemma-4-31b", GEMMA_4_31B, NAN, 30.697e9, 0.002},
     {"llama-4-scout", LLAMA_4_SCOUT, 107769861120, 107.77e9, 0.002},
-    {"mimo-v2-flash", MIMO_V2_FLASH, 308778778368 + 39 * 64, 309e9, 0.002}, /* and a sink per head of 39 window layers */
+    {"mimo-v2-flash", MIMO_V2_FLASH, 308778778368 + 39 * 64, 309e9,
+        0.002}, /* and a sink per head of 39 window layers */
     {"deepseek-v3", DEEPSEEK_V3, 671026404352, 671e9, 0.002},
     {"kimi-k2", KIMI_K2, 1026408209408, 1.03e12, 0.004}, /* published to three digits */
     {"glm-5", GLM_5, 743911218432, 744e9, 0.002},
@@ -49,7 +50,8 @@ START_TEST(test_totals)
 	const double total = model_params(NULL, w);
 
 	if (!isnan(counted[_i].total))
-		ck_assert_msg(total == counted[_i].total, "%s: %.0f, expected %.0f", counted[_i].id, total, counted[_i].total);
+		ck_assert_msg(
+		    total == counted[_i].total, "%s: %.0f, expected %.0f", counted[_i].id, total, counted[_i].total);
 	ck_assert_msg(fabs(total / counted[_i].published - 1) < counted[_i].tolerance, "%s: %.6g, published %.6g",
 	    counted[_i].id, total, counted[_i].published);
 	arena_free(a);
@@ -60,24 +62,65 @@ END_TEST
 static const struct {
 	const char *yaml;
 	double active, tolerance;
-} active[] = {
-    {GPT_OSS_120B, 5.7e9, 0.01},       /* model card: 5.13 B, without embedding and head */
-    {NEMOTRON_3_NANO, 3.6e9, 0.02},    /* model card: 3.6 B with embeddings */
-    {NEMOTRON_3_SUPER, 12.7e9, 0.03},  /* model card: 12.7 B with embeddings */
-    {DEEPSEEK_V4_FLASH, 13e9, 0.08},   /* report: 13 B */
-    {DEEPSEEK_V4_PRO, 49e9, 0.05},     /* report: 49 B */
-    {QWEN3_5_397B, 17e9, 0.06},        /* name: A17B */
-    {GLM_5, 40e9, 0.06},               /* report: 40 B */
+} activated[] = {
+    {GPT_OSS_120B, 5.7e9, 0.01},      /* model card: 5.13 B, without embedding and head */
+    {NEMOTRON_3_NANO, 3.6e9, 0.02},   /* model card: 3.6 B with embeddings */
+    {NEMOTRON_3_SUPER, 12.7e9, 0.03}, /* model card: 12.7 B with embeddings */
+    {DEEPSEEK_V4_FLASH, 13e9, 0.08},  /* report: 13 B */
+    {DEEPSEEK_V4_PRO, 49e9, 0.05},    /* report: 49 B */
+    {QWEN3_5_397B, 17e9, 0.06},       /* name: A17B */
+    {GLM_5, 40e9, 0.06},              /* report: 40 B */
 };
 
 START_TEST(test_active)
 {
 	struct arena *a = arena_new();
-	const struct workload *w = hybrid(a, active[_i].yaml);
+	const struct workload *w = hybrid(a, activated[_i].yaml);
 	const double n = model_active_params(NULL, w);
 
-	ck_assert_msg(fabs(n / active[_i].active - 1) < active[_i].tolerance, "%s: active %.6g, expected %.6g", w->name, n,
-	    active[_i].active);
+	ck_assert_msg(fabs(n / activated[_i].active - 1) < activated[_i].tolerance, "%s: active %.6g, expected %.6g",
+	    w->name, n, activated[_i].active);
+	arena_free(a);
+}
+END_TEST
+
+static double
+stack_params(const struct workload *w, const struct block *blocks, int n, bool only_active)
+{
+	double sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct block *b = &blocks[i];
+		const double experts = b->moe.given ? (only_active ? b->moe.top_k : b->moe.n_experts).value : 0;
+		const double feed = b->moe.given ? experts * expert_params(NULL, w, b) +
+		        shared_expert_params(NULL, w, b) + latent_map_params(NULL, w, b) + router_params(NULL, w, b)
+		                                 : mlp_params(NULL, w, b);
+		ck_assert_double_eq(feed, feed_forward_params(NULL, w, b, only_active));
+		sum += b->count.value *
+		    (mixer_params(NULL, w, b) + cross_params(NULL, w, b) + feed + layer_norm_params(NULL, w, b));
+	}
+	return sum;
+}
+
+/* The total is the sum of its parts, active or not; a sheet changes nothing. */
+START_TEST(test_parts)
+{
+	struct arena *a = arena_new();
+	const struct workload *w = hybrid(a, counted[_i].yaml);
+	const double outside = embedding_params(NULL, w) + final_params(NULL, w) + head_params(NULL, w);
+	struct sheet *sh = sheet_new();
+
+	for (int active = 0; active < 2; active++) {
+		const double encoder = stack_params(w, w->encoder_blocks, w->n_encoder_blocks, active);
+		const double total = active ? model_active_params(NULL, w) : model_params(NULL, w);
+		ck_assert_double_eq(encoder_params(NULL, w, active), encoder);
+		ck_assert_double_eq(outside + encoder + stack_params(w, w->blocks, w->n_blocks, active), total);
+		ck_assert_double_eq(active ? model_active_params(sh, w) : model_params(sh, w), total);
+		sheet_clear(sh);
+	}
+	ck_assert_double_eq(body_params(NULL, w), model_params(NULL, w) - embedding_params(NULL, w));
+	ck_assert_double_eq(inner_params(NULL, w), body_params(NULL, w) - head_params(NULL, w));
+	sheet_free(sh);
 	arena_free(a);
 }
 END_TEST
@@ -91,7 +134,8 @@ params_hybrid_suite(void)
 	TCase *t = tcase_create("params_hybrid");
 
 	tcase_add_loop_test(t, test_totals, 0, sizeof counted / sizeof *counted);
-	tcase_add_loop_test(t, test_active, 0, sizeof active / sizeof *active);
+	tcase_add_loop_test(t, test_parts, 0, sizeof counted / sizeof *counted);
+	tcase_add_loop_test(t, test_active, 0, sizeof activated / sizeof *activated);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -79,7 +79,8 @@ START_TEST(lists_are_read)
 	struct axis_values v;
 	char text[400] = "";
 
-	ck_assert_msg(sweep(lists[_i].path, lists[_i].text, &v), "%s=%s: %s", lists[_i].path, lists[_i].text, said(a, d));
+	ck_assert_msg(
+	    sweep(lists[_i].path, lists[_i].text, &v), "%s=%s: %s", lists[_i].path, lists[_i].text, said(a, d));
 	for (size_t i = 0; i < v.n; i++)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", v.values[i]);
 	ck_assert_str_eq(text, lists[_i].values);

@@ -43,7 +43,7 @@ set_up(void)
 	SHOW(sh, unknown_s, "not known");
 	SHOW(sh, endless_byte, "room");
 	for (int i = 0; i < 2; i++)
-		SCOPE_I(sh, "stages", i) {
+		SCOPE_I (sh, "stages", i) {
 			TELL(sh, kind, "stage", i ? "last, \"odd\"" : "first|one");
 			LET(sh, held_byte, (i + 1) * 1073741824.0);
 			SHOW(sh, held_byte, "held");
@@ -55,8 +55,14 @@ set_up(void)
 	static const char *assumed[] = {"dtype bf16", "seq 4096"};
 	static struct asked asked[] = {{"gpus", "8", 8}, {"gpu", "h100", NAN}, {"share", "20%", 0.2}};
 	point = (struct point){.sheet = sh, .n_asked = 3, .asked = asked};
-	report = (struct report){.arena = a, .command = "toy", .version = "1.2", .title = "A title", .n_points = 1,
-	    .points = &point, .assumed = {2, assumed}, .width = 80};
+	report = (struct report){.arena = a,
+	    .command = "toy",
+	    .version = "1.2",
+	    .title = "A title",
+	    .n_points = 1,
+	    .points = &point,
+	    .assumed = {2, assumed},
+	    .width = 80};
 }
 
 static void
@@ -84,19 +90,20 @@ print(const char *format)
 
 START_TEST(text_is_aligned)
 {
-	ck_assert_str_eq(print("text"), "A title\n"
-					"launch     5 us*\n"
-					"one step   490 ms\n"
-					"not known  -\n"
-					"room       unlimited\n"
-					"\n"
-					"stage         held\n"
-					"first|one    1 GiB\n"
-					"last, \"odd\"  2 GiB\n"
-					"\n"
-					"it         fits\n"
-					"assumed: dtype bf16, seq 4096\n"
-					"* not confirmed by a source\n");
+	ck_assert_str_eq(print("text"),
+	    "A title\n"
+	    "launch     5 us*\n"
+	    "one step   490 ms\n"
+	    "not known  -\n"
+	    "room       unlimited\n"
+	    "\n"
+	    "stage         held\n"
+	    "first|one    1 GiB\n"
+	    "last, \"odd\"  2 GiB\n"
+	    "\n"
+	    "it         fits\n"
+	    "assumed: dtype bf16, seq 4096\n"
+	    "* not confirmed by a source\n");
 }
 END_TEST
 
@@ -120,7 +127,8 @@ END_TEST
 
 START_TEST(long_lists_are_folded)
 {
-	static const char *many[] = {"one thing that was assumed", "another thing", "a third thing", "and the last of them"};
+	static const char *many[] = {
+	    "one thing that was assumed", "another thing", "a third thing", "and the last of them"};
 
 	report.assumed = (struct texts){4, many};
 	report.width = 50;
@@ -133,9 +141,10 @@ END_TEST
 
 START_TEST(csv_is_rfc_4180)
 {
-	ck_assert_str_eq(print("csv"), "kind,held_byte,launch_s,step_s,unknown_s,endless_byte,verdict\n"
-				       "first|one,1073741824,5e-06,0.490005,,inf,fits\n"
-				       "\"last, \"\"odd\"\"\",2147483648,5e-06,0.490005,,inf,fits\n");
+	ck_assert_str_eq(print("csv"),
+	    "kind,held_byte,launch_s,step_s,unknown_s,endless_byte,verdict\n"
+	    "first|one,1073741824,5e-06,0.490005,,inf,fits\n"
+	    "\"last, \"\"odd\"\"\",2147483648,5e-06,0.490005,,inf,fits\n");
 }
 END_TEST
 
@@ -152,7 +161,7 @@ START_TEST(markdown_tables)
 }
 END_TEST
 
-/* --- one number ---------------------------------------------------------------------------------------------------- */
+/* --- one number ----------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *row, *text;
@@ -187,7 +196,8 @@ START_TEST(a_row_that_is_not_there)
 		ck_assert_has(why, "there is no row 'setp_s'\ndid you mean 'step_s'?");
 		report.row = "held_byte";
 		ck_assert_ptr_null(print(formats[i]));
-		ck_assert_has(why, "several rows are called 'held_byte'\nsay 'stages.0.held_byte' or 'stages.1.held_byte'");
+		ck_assert_has(
+		    why, "several rows are called 'held_byte'\nsay 'stages.0.held_byte' or 'stages.1.held_byte'");
 		report.row = "qqqqqqqq";
 		ck_assert_ptr_null(print(formats[i]));
 		ck_assert_has(why, "--json shows all rows");
@@ -197,7 +207,7 @@ START_TEST(a_row_that_is_not_there)
 }
 END_TEST
 
-/* --- derivations --------------------------------------------------------------------------------------------------- */
+/* --- derivations ---------------------------------------------------------------------------------------- */
 
 START_TEST(a_row_is_derived)
 {
@@ -250,7 +260,7 @@ START_TEST(groups_are_derived)
 }
 END_TEST
 
-/* --- JSON ---------------------------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static double
 number_at(const cJSON *object, const char *member, const char *path)
@@ -278,7 +288,8 @@ START_TEST(json_has_every_row)
 	}
 	ck_assert(number_at(object, "inputs", "share") == 0.2);
 	ck_assert_str_eq(
-	    cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "inputs"), "gpu")->valuestring, "h100");
+	    cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "inputs"), "gpu")->valuestring,
+	    "h100");
 	const cJSON *words = cJSON_GetObjectItemCaseSensitive(object, "words");
 	ck_assert_str_eq(cJSON_GetObjectItemCaseSensitive(words, "stages.1.kind")->valuestring, "last, \"odd\"");
 	const cJSON *sources = cJSON_GetObjectItemCaseSensitive(object, "sources");
@@ -339,7 +350,8 @@ START_TEST(refusals_as_json)
 	cJSON *object = cJSON_ParseWithOpts(text, NULL, 1);
 	const cJSON *errors = cJSON_GetObjectItemCaseSensitive(object, "errors");
 	ck_assert_int_eq(cJSON_GetArraySize(errors), 1);
-	ck_assert_str_eq(cJSON_GetObjectItemCaseSensitive(errors->child, "message")->valuestring, "wrong\n'thing' \\ \"quoted\"");
+	ck_assert_str_eq(
+	    cJSON_GetObjectItemCaseSensitive(errors->child, "message")->valuestring, "wrong\n'thing' \\ \"quoted\"");
 	ck_assert_str_eq(cJSON_GetObjectItemCaseSensitive(errors->child, "file")->valuestring, "in \"x\"");
 	ck_assert_int_eq(cJSON_GetObjectItemCaseSensitive(errors->child, "column")->valueint, 7);
 	ck_assert_str_eq(cJSON_GetObjectItemCaseSensitive(errors->child, "hint")->valuestring, "do that");
@@ -348,7 +360,7 @@ START_TEST(refusals_as_json)
 }
 END_TEST
 
-/* --- sweeps -------------------------------------------------------------------------------------------------------- */
+/* --- sweeps --------------------------------------------------------------------------------------------- */
 
 START_TEST(points_are_lines)
 {
@@ -361,9 +373,10 @@ START_TEST(points_are_lines)
 	report.swept = (struct texts){2, names};
 	report.n_points = 2;
 	report.points = points;
-	ck_assert_str_eq(print("csv"), "gpus,gpu,launch_s,step_s,unknown_s,endless_byte,verdict\n"
-				       "8,h100,5e-06,0.490005,,inf,fits\n"
-				       "9,none,,,,,\n");
+	ck_assert_str_eq(print("csv"),
+	    "gpus,gpu,launch_s,step_s,unknown_s,endless_byte,verdict\n"
+	    "8,h100,5e-06,0.490005,,inf,fits\n"
+	    "9,none,,,,,\n");
 	ck_assert_has(print("text"), "   9  none       -         -          -          -  -\n");
 	report.row = "step_s";
 	ck_assert_str_eq(print("get"), "0.490005\n-\n");
@@ -371,8 +384,7 @@ START_TEST(points_are_lines)
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "points");
 	ck_assert_int_eq(cJSON_GetArraySize(list), 2);
 	ck_assert(number_at(list->child, "rows", "step_s") == sheet_row(sh, sheet_find(sh, "step_s"))->value);
-	ck_assert_int_eq(
-	    cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 1), "rows")), 0);
+	ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 1), "rows")), 0);
 	cJSON_Delete(object);
 }
 END_TEST

@@ -23,7 +23,7 @@ tear_down(void)
 	arena_free(a);
 }
 
-/* --- a schema with a row of every kind ----------------------------------------------------------------------------- */
+/* --- a schema with a row of every kind ------------------------------------------------------------------ */
 
 struct inner {
 	struct datum size;
@@ -51,8 +51,11 @@ custom(struct binder *b, const struct node *n, void *out)
 	return true;
 }
 
-static const struct field inner_fields[] = {
-    {.key = "size", .kind = FIELD_QUANTITY, .quantity = Q_SIZE, .offset = offsetof(struct inner, size), .required = true}};
+static const struct field inner_fields[] = {{.key = "size",
+    .kind = FIELD_QUANTITY,
+    .quantity = Q_SIZE,
+    .offset = offsetof(struct inner, size),
+    .required = true}};
 static const struct schema inner_schema = {"'inner'", sizeof(struct inner), inner_fields, 1};
 static const struct field entry_fields[] = {
     {.key = "word", .kind = FIELD_TEXT, .offset = offsetof(struct entry, word), .required = true, .help = "any word"},
@@ -92,19 +95,19 @@ START_TEST(every_kind_is_filled)
 	struct thing t;
 
 	ck_assert_msg(bind_text("sources: {ds: \"the datasheet, 2023\"}\n"
-				"size: [80GB, ds]\n"
-				"n: 8Ki\n"
-				"share: {value: 80%, source: ds, unconfirmed: true}\n"
-				"rate: [400Gbit/s, \"Author, title, 2020\"]\n"
-				"peak: 989TFLOP/s\n"
-				"text: some words\n"
-				"date: 2024-02-29\n"
-				"flag: yes\n"
-				"choice: blue\n"
-				"inner: {size: 1KiB}\n"
-				"entries:\n  - {word: one, n: 1}\n  - {word: two}\n"
-				"custom: x\n",
-			  &t),
+	                        "size: [80GB, ds]\n"
+	                        "n: 8Ki\n"
+	                        "share: {value: 80%, source: ds, unconfirmed: true}\n"
+	                        "rate: [400Gbit/s, \"Author, title, 2020\"]\n"
+	                        "peak: 989TFLOP/s\n"
+	                        "text: some words\n"
+	                        "date: 2024-02-29\n"
+	                        "flag: yes\n"
+	                        "choice: blue\n"
+	                        "inner: {size: 1KiB}\n"
+	                        "entries:\n  - {word: one, n: 1}\n  - {word: two}\n"
+	                        "custom: x\n",
+	                  &t),
 	    "%s", said(a, d));
 	ck_assert(t.size.value == 80e9);
 	ck_assert_str_eq(t.size.from.cite, "the datasheet, 2023");
@@ -170,7 +173,8 @@ static const struct {
     {"n: {source: x y}\n", "f.yaml:1:4:", "expected a count", "write VALUE"},
     {"n: [[1], in place]\n", "f.yaml:1:4:", "expected a count", "write VALUE"},
     {"n: [1, ds]\n", "f.yaml:1:8:", "the source 'ds' is not in 'sources'", "write the citation itself"},
-    {"sources: {wp: x, dsh: y}\nn: [1, ds]\n", "f.yaml:2:8:", "the source 'ds' is not in 'sources'", "did you mean 'dsh'?"},
+    {"sources: {wp: x, dsh: y}\nn: [1, ds]\n", "f.yaml:2:8:", "the source 'ds' is not in 'sources'",
+        "did you mean 'dsh'?"},
     {"n: [1, [x]]\n", "f.yaml:1:8:", "a source is a key of 'sources'", "sources: {key"},
     {"text: [a]\n", "f.yaml:1:7:", "expected a word or a sentence", "quote"},
     {"text:\n", "f.yaml:1:6:", "expected a word or a sentence", "quote"},
@@ -212,7 +216,7 @@ START_TEST(all_faults_in_one_run)
 	struct thing t;
 
 	ck_assert(!bind_text("size: 80\nn: -1\nflag: maybe\nsise: 1\nchoice: red2\ninner: {sice: 1GB}\n"
-			     "entries: [{wrod: x}, {word: y, n: z}]\ndate: never\n",
+	                     "entries: [{wrod: x}, {word: y, n: z}]\ndate: never\n",
 	    &t));
 	/* one per line; two for each map whose only key is misspelt */
 	ck_assert_msg(diag_errors(d) == 11, "%d:\n%s", diag_errors(d), said(a, d));
@@ -236,7 +240,7 @@ START_TEST(the_ends_of_a_range_are_allowed)
 }
 END_TEST
 
-/* --- the schema of a GPU ------------------------------------------------------------------------------------------- */
+/* --- the schema of a GPU -------------------------------------------------------------------------------- */
 
 static bool
 bind_gpu(const char *text, struct gpu *gpu)
@@ -255,8 +259,8 @@ START_TEST(the_smallest_gpu)
 	struct gpu gpu;
 
 	ck_assert_msg(bind_gpu(SMALLEST "launch: {value: 2022-03, source: x}\n"
-			       "prices: [{usd_per_hour: 3.6, on: 2024-05, source: me}]\n",
-			  &gpu),
+	                                "prices: [{usd_per_hour: 3.6, on: 2024-05, source: me}]\n",
+	                  &gpu),
 	    "%s", said(a, d));
 	ck_assert_str_eq(gpu.id, "mine");
 	ck_assert(gpu.peak_flop_per_s[PEAK_BF16].value == 1e12);

@@ -5,7 +5,7 @@
 #include "report/grid.h"
 #include "said.h"
 
-/* --- a model that uses every macro --------------------------------------------------------------------------------- */
+/* --- a model that uses every macro ---------------------------------------------------------------------- */
 
 struct part {
 	double m, n;
@@ -48,13 +48,13 @@ step(struct sheet *sh, const struct part *parts, int n_parts, double n_ranks, st
 	else
 		SET(sh, exchange_s, 0);
 	double state_byte = 0;
-	SCOPE(sh, "optimizer") {
+	SCOPE (sh, "optimizer") {
 		LET(sh, moments_byte, 8 * gradient_byte);
 		SET(sh, state_byte, moments_byte + gradient_byte);
 		SHOW(sh, moments_byte, "moments");
 	}
 	for (int i = 0; i < 3; i++)
-		SCOPE_I(sh, "stage", i) {
+		SCOPE_I (sh, "stage", i) {
 			LET(sh, held_byte, state_byte / 3.0);
 			TELL(sh, name, "stage", i == 1 ? "middle" : "end");
 			SHOW(sh, held_byte, "held");
@@ -155,7 +155,7 @@ START_TEST(groups_add_up)
 }
 END_TEST
 
-/* --- paths --------------------------------------------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------------------------------------- */
 
 START_TEST(every_row_is_found_by_its_path)
 {
@@ -186,18 +186,18 @@ END_TEST
 START_TEST(an_answer_outranks_rows_inside)
 {
 	struct sheet *sh = sheet_new();
-	SCOPE(sh, "deep") {
+	SCOPE (sh, "deep") {
 		LET(sh, x_s, 1.0);
 	}
-	SCOPE(sh, "shown") {
+	SCOPE (sh, "shown") {
 		LET(sh, x_s, 2.0);
 		SHOW(sh, x_s, "x");
 	}
-	SCOPE(sh, "later") {
+	SCOPE (sh, "later") {
 		LET(sh, x_s, 3.0);
 	}
 	ck_assert(row_at(sh, "x_s")->value == 2);
-	SCOPE(sh, "second") {
+	SCOPE (sh, "second") {
 		LET(sh, x_s, 4.0);
 		SHOW(sh, x_s, "x too");
 	}
@@ -209,15 +209,15 @@ START_TEST(an_answer_outranks_rows_inside)
 }
 END_TEST
 
-/* --- names --------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 START_TEST(the_innermost_name_is_meant)
 {
 	struct sheet *sh = sheet_new();
 	LET(sh, x, 1.0);
-	SCOPE(sh, "outer") {
+	SCOPE (sh, "outer") {
 		LET(sh, y, x + 1);
-		SCOPE(sh, "inner") {
+		SCOPE (sh, "inner") {
 			sheet_let(sh, "x", "10.0", 10.0); /* as LET would, without hiding the C variable */
 			sheet_let(sh, "z", "x + y", 10 + y);
 		}
@@ -230,10 +230,10 @@ START_TEST(the_innermost_name_is_meant)
 	ck_assert(sheet_row(sh, sheet_resolve(sh, z, "x"))->value == 10);
 	ck_assert(sheet_row(sh, sheet_resolve(sh, z, "y"))->value == 2);
 	ck_assert(sheet_row(sh, sheet_resolve(sh, w, "x"))->value == 1);
-	ck_assert_int_eq(sheet_resolve(sh, w, "z"), -1);    /* inside another scope */
-	ck_assert_int_eq(sheet_resolve(sh, w, "v"), -1);    /* recorded later */
+	ck_assert_int_eq(sheet_resolve(sh, w, "z"), -1);        /* inside another scope */
+	ck_assert_int_eq(sheet_resolve(sh, w, "v"), -1);        /* recorded later */
 	ck_assert_int_eq(sheet_resolve(sh, last, "outer"), -1); /* a scope has no value */
-	ck_assert_int_eq(sheet_resolve(sh, last, "v"), -1); /* not itself */
+	ck_assert_int_eq(sheet_resolve(sh, last, "v"), -1);     /* not itself */
 	sheet_free(sh);
 }
 END_TEST
@@ -254,7 +254,7 @@ START_TEST(a_call_is_seen_only_when_it_has_returned)
 }
 END_TEST
 
-/* --- life ---------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 START_TEST(a_cleared_sheet_is_new)
 {
@@ -278,7 +278,7 @@ START_TEST(many_rows)
 	struct sheet *sh = sheet_new();
 
 	for (int i = 0; i < 20000; i++)
-		SCOPE_I(sh, "line", i) {
+		SCOPE_I (sh, "line", i) {
 			LET(sh, value, (double)i);
 			(void)value;
 		}
@@ -313,7 +313,7 @@ START_TEST(data_may_be_absent)
 }
 END_TEST
 
-/* --- tables -------------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------- */
 
 START_TEST(shown_items_become_a_table)
 {
@@ -351,7 +351,7 @@ START_TEST(ragged_tables)
 	struct sheet *sh = sheet_new();
 
 	for (int i = 0; i < 3; i++)
-		SCOPE_I(sh, "gpus", i) {
+		SCOPE_I (sh, "gpus", i) {
 			TELL(sh, id, "GPU", i == 0 ? "one" : "other");
 			if (i > 0) {
 				LET(sh, mem_byte, i * 1024.0);

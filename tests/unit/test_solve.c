@@ -30,11 +30,11 @@ toy_run(struct run *r, const void *input)
 	LET(sh, each_byte_per_token, rises_byte / 10);
 	LET(sh, limit_byte, n_batch * 10 + 63000);
 	TELL(sh, verdict, NULL, "word");
-	SCOPE(sh, "one") {
+	SCOPE (sh, "one") {
 		LET(sh, twin, 1.0);
 		(void)twin;
 	}
-	SCOPE(sh, "two") {
+	SCOPE (sh, "two") {
 		LET(sh, twin, 2.0);
 		(void)twin;
 	}
@@ -111,7 +111,8 @@ START_TEST(solves)
 	const char *value = solve(cases[_i].solve, cases[_i].until);
 
 	ck_assert_msg(value, "%s until %s: %s", cases[_i].solve, cases[_i].until, said(a, d));
-	ck_assert_msg(strcmp(value, cases[_i].value) == 0, "%s until %s is %s", cases[_i].solve, cases[_i].until, value);
+	ck_assert_msg(
+	    strcmp(value, cases[_i].value) == 0, "%s until %s is %s", cases[_i].solve, cases[_i].until, value);
 	ck_assert_has(note, cases[_i].note);
 }
 END_TEST
@@ -154,7 +155,8 @@ static const struct {
 
 START_TEST(refuses)
 {
-	ck_assert_msg(!solve(refused[_i].solve, refused[_i].until), "%s until %s", refused[_i].solve, refused[_i].until);
+	ck_assert_msg(
+	    !solve(refused[_i].solve, refused[_i].until), "%s until %s", refused[_i].solve, refused[_i].until);
 	ck_assert_has(said(a, d), refused[_i].what);
 	ck_assert_has(said(a, d), "hint: ");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What published models keep of a sequence, from the shapes of their configurations: windows, chunks, latents, indexers,
- * compressed tokens, and the recurrent states of Mamba-2, gated delta nets and Kimi delta attention.
+ * What published models keep of a sequence, from the shapes of their configurations: windows, chunks, latents,
+ * indexers, compressed tokens, and the recurrent states of Mamba-2, gated delta nets and Kimi delta attention.
  */
 #include "unit/hybrids.h"
 
@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-/* 16-bit cache, fp32 states, one GPU.  Bytes of each token beyond every window, of what does not grow, of 32768 tokens (NaN:
- * the sum of the two), and GiB of 131072 tokens. */
+/* 16-bit cache, fp32 states, one GPU.  Bytes of each token beyond every window, of what does not grow, of 32768 tokens
+ * (NaN: the sum of the two), and GiB of 131072 tokens. */
 static const struct {
 	const char *id, *yaml;
 	double slope, constant, at_32768, gib_at_131072;
@@ -40,9 +40,11 @@ START_TEST(published_models)
 {
 	struct arena *a = arena_new();
 	const struct workload *w = hybrid(a, kept[_i].yaml);
-	const double at_32768 = isnan(kept[_i].at_32768) ? kept[_i].constant + 32768 * kept[_i].slope : kept[_i].at_32768;
+	const double at_32768 =
+	    isnan(kept[_i].at_32768) ? kept[_i].constant + 32768 * kept[_i].slope : kept[_i].at_32768;
 
-	ck_assert_msg(kv_slope(NULL, w, 2, 1) == kept[_i].slope, "%s: slope %.17g", kept[_i].id, kv_slope(NULL, w, 2, 1));
+	ck_assert_msg(
+	    kv_slope(NULL, w, 2, 1) == kept[_i].slope, "%s: slope %.17g", kept[_i].id, kv_slope(NULL, w, 2, 1));
 	ck_assert_msg(kv_constant(NULL, w, 1, 2, 1) == kept[_i].constant, "%s: constant %.17g", kept[_i].id,
 	    kv_constant(NULL, w, 1, 2, 1));
 	ck_assert_msg(kv_sequence(NULL, w, 32768, 16, 2, 1) == at_32768, "%s: 32768 tokens %.17g", kept[_i].id,
@@ -100,8 +102,8 @@ START_TEST(layers)
 }
 END_TEST
 
-/* vLLM gives both kinds of layer one page size: with a bf16 state a Qwen3-Next page is 1 097 728 bytes, which is 536 tokens
- * of an attention layer's 2048 bytes, and so 544 in whole blocks of 16. */
+/* vLLM gives both kinds of layer one page size: with a bf16 state a Qwen3-Next page is 1 097 728 bytes, which is 536
+ * tokens of an attention layer's 2048 bytes, and so 544 in whole blocks of 16. */
 START_TEST(pages)
 {
 	struct arena *a = arena_new();
@@ -121,7 +123,8 @@ END_TEST
 START_TEST(narrow_caches)
 {
 	struct arena *a = arena_new();
-	const struct workload *plain = hybrid(a, DEEPSEEK_V3), *sparse = hybrid(a, DEEPSEEK_V3_2), *packed = hybrid(a, DEEPSEEK_V4_PRO);
+	const struct workload *plain = hybrid(a, DEEPSEEK_V3), *sparse = hybrid(a, DEEPSEEK_V3_2),
+	                      *packed = hybrid(a, DEEPSEEK_V4_PRO);
 
 	ck_assert_double_eq(kv_slope(NULL, plain, 1, 1), 61 * 576);
 	ck_assert_double_eq(kv_slope(NULL, sparse, 1, 1), 61 * (656 + 132));

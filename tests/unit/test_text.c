@@ -26,17 +26,9 @@ static const struct {
 	const char *one, *other;
 	int distance;
 } distances[] = {
-    {"", "", 0},
-    {"memory", "memory", 0},
-    {"memory", "MEMORY", 0},
-    {"memory", "memroy", 1}, /* neighbours swapped */
-    {"memory", "memoy", 1},
-    {"memory", "memoryy", 1},
-    {"memory", "mimory", 1},
-    {"bandwidth", "bandwith", 1},
-    {"kitten", "sitting", 3},
-    {"ab", "", 2},
-    {"ca", "abc", 3}, /* the restricted form: no edit inside a swapped pair */
+    {"", "", 0}, {"memory", "memory", 0}, {"memory", "MEMORY", 0}, {"memory", "memroy", 1}, /* neighbours swapped */
+    {"memory", "memoy", 1}, {"memory", "memoryy", 1}, {"memory", "mimory", 1}, {"bandwidth", "bandwith", 1},
+    {"kitten", "sitting", 3}, {"ab", "", 2}, {"ca", "abc", 3}, /* the restricted form: no edit inside a swapped pair */
 };
 
 START_TEST(edits_are_counted)
@@ -93,7 +85,7 @@ START_TEST(texts_are_split)
 }
 END_TEST
 
-/* --- arena --------------------------------------------------------------------------------------------------------- */
+/* --- arena ---------------------------------------------------------------------------------------------- */
 
 START_TEST(arena_memory_is_zero_and_aligned)
 {
@@ -134,7 +126,7 @@ START_TEST(arena_text_is_copied)
 }
 END_TEST
 
-/* --- diagnostics --------------------------------------------------------------------------------------------------- */
+/* --- diagnostics ---------------------------------------------------------------------------------------- */
 
 START_TEST(messages_have_place_and_hint)
 {
@@ -146,10 +138,11 @@ START_TEST(messages_have_place_and_hint)
 	diag_hint(d, "write %s", "80GB");
 	diag_warning(d, (struct source){"--gpu", 0, 0, NULL, false}, "odd");
 	diag_error(d, (struct source){0}, "wrong");
-	ck_assert_str_eq(said(a, d), "gpu.yaml:20:13: error: expected a size\n"
-				     "  hint: write 80GB\n"
-				     "ridge memory: --gpu: warning: odd\n"
-				     "ridge memory: error: wrong\n");
+	ck_assert_str_eq(said(a, d),
+	    "gpu.yaml:20:13: error: expected a size\n"
+	    "  hint: write 80GB\n"
+	    "ridge memory: --gpu: warning: odd\n"
+	    "ridge memory: error: wrong\n");
 	ck_assert_int_eq(diag_errors(d), 2);
 	ck_assert_int_eq(diag_warnings(d), 1);
 	ck_assert(!diag_failed(d));

@@ -49,7 +49,7 @@ text_at(const struct node *root, const char *path)
 	return n->text;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 START_TEST(maps_lists_and_words)
 {
@@ -79,14 +79,14 @@ START_TEST(places_count_from_one)
 	static const struct {
 		const char *path;
 		int line, column;
-	} places[] = {{"", 1, 1}, {"name", 1, 7}, {"memory", 3, 9}, {"memory.label", 3, 17}, {"memory.bandwidth", 4, 14},
-	    {"memory.bandwidth.1", 4, 25}};
+	} places[] = {{"", 1, 1}, {"name", 1, 7}, {"memory", 3, 9}, {"memory.label", 3, 17},
+	    {"memory.bandwidth", 4, 14}, {"memory.bandwidth.1", 4, 25}};
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		const struct node *at = tree_at(n, places[i].path);
 		ck_assert_str_eq(at->at.file, "f.yaml");
-		ck_assert_msg(at->at.line == places[i].line && at->at.column == places[i].column, "'%s' at %d:%d", places[i].path,
-		    at->at.line, at->at.column);
+		ck_assert_msg(at->at.line == places[i].line && at->at.column == places[i].column, "'%s' at %d:%d",
+		    places[i].path, at->at.line, at->at.column);
 	}
 	ck_assert_int_eq(n->keys[1]->at.line, 3);
 	ck_assert_int_eq(n->keys[1]->at.column, 1);
@@ -122,19 +122,19 @@ END_TEST
 START_TEST(maps_are_merged)
 {
 	const struct node *n = must_read("one: &one {p: 1, q: 1}\n"
-					 "two: &two {q: 2, r: 2}\n"
-					 "alone: {<<: *one, q: 9}\n"
-					 "early: {q: 9, <<: *one}\n"
-					 "both: {<<: [*one, *two], s: 3}\n"
-					 "other: {<<: [*two, *one]}\n"
-					 "twice: {<<: *one, <<: *two}\n"
-					 "quoted: {\"<<\": 1}\n"
-					 "deep: {<<: {x: {y: 1}}}\n");
+	                                 "two: &two {q: 2, r: 2}\n"
+	                                 "alone: {<<: *one, q: 9}\n"
+	                                 "early: {q: 9, <<: *one}\n"
+	                                 "both: {<<: [*one, *two], s: 3}\n"
+	                                 "other: {<<: [*two, *one]}\n"
+	                                 "twice: {<<: *one, <<: *two}\n"
+	                                 "quoted: {\"<<\": 1}\n"
+	                                 "deep: {<<: {x: {y: 1}}}\n");
 	static const struct {
 		const char *path, *text;
-	} values[] = {{"alone.p", "1"}, {"alone.q", "9"}, {"early.q", "9"}, {"early.p", "1"}, {"both.p", "1"}, {"both.q", "1"},
-	    {"both.r", "2"}, {"both.s", "3"}, {"other.q", "2"}, {"other.p", "1"}, {"twice.q", "1"}, {"twice.r", "2"},
-	    {"quoted.<<", "1"}, {"deep.x.y", "1"}};
+	} values[] = {{"alone.p", "1"}, {"alone.q", "9"}, {"early.q", "9"}, {"early.p", "1"}, {"both.p", "1"},
+	    {"both.q", "1"}, {"both.r", "2"}, {"both.s", "3"}, {"other.q", "2"}, {"other.p", "1"}, {"twice.q", "1"},
+	    {"twice.r", "2"}, {"quoted.<<", "1"}, {"deep.x.y", "1"}};
 
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		ck_assert_msg(strcmp(text_at(n, values[i].path), values[i].text) == 0, "%s is %s", values[i].path,
@@ -148,17 +148,23 @@ END_TEST
 
 START_TEST(signs_of_a_file)
 {
-	ck_assert_str_eq(text_at(must_read("\xef\xbb\xbf" "a: 1\n"), "a"), "1"); /* byte order mark */
+	ck_assert_str_eq(text_at(must_read("\xef\xbb\xbf"
+	                                   "a: 1\n"),
+	                     "a"),
+	    "1"); /* byte order mark */
 	ck_assert_str_eq(text_at(must_read("a: 1\r\nb: 2\r\n"), "b"), "2");
 	ck_assert_str_eq(text_at(must_read("%YAML 1.1\n---\na: 1\n...\n"), "a"), "1");
 	ck_assert_str_eq(text_at(must_read("# only a comment before\na: 1"), "a"), "1");
 	ck_assert_str_eq(text_at(must_read("a: |\n  two\n  lines\n"), "a"), "two\nlines\n");
-	ck_assert_str_eq(text_at(must_read("a: gr\xc3\xbc" "n\n"), "a"), "gr\xc3\xbcn");
+	ck_assert_str_eq(text_at(must_read("a: gr\xc3\xbc"
+	                                   "n\n"),
+	                     "a"),
+	    "gr\xc3\xbcn");
 	ck_assert_str_eq(text_at(must_read("{\"json\": [1, true], \"is\": \"YAML\"}"), "json.1"), "true");
 }
 END_TEST
 
-/* --- faults -------------------------------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text, *place, *what;
@@ -188,7 +194,9 @@ static const struct {
     {"a: `x`\n", "f.yaml:1:4:", "not valid YAML"},
     {"a: \x01\n", "f.yaml:", "not a text file"},
     {"a: \xff\xfe\n", "f.yaml:", "not a text file"},
-    {"\x7f" "ELF\x02\x01\x01", "f.yaml:", "not a text file"},
+    {"\x7f"
+     "ELF\x02\x01\x01",
+        "f.yaml:", "not a text file"},
     {"a: \xc3\n", "f.yaml:", "not a text file"},
 };
 
@@ -232,7 +240,7 @@ START_TEST(a_nul_in_the_text)
 }
 END_TEST
 
-/* --- bounds -------------------------------------------------------------------------------------------------------- */
+/* --- bounds --------------------------------------------------------------------------------------------- */
 
 static char *
 repeat(const char *piece, size_t times)
@@ -275,8 +283,8 @@ START_TEST(billion_laughs)
 
 	for (char c = 'b'; c <= 'i'; c++) {
 		char line[100];
-		snprintf(line, sizeof line, "%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c, c - 1, c - 1, c - 1,
-		    c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
+		snprintf(line, sizeof line, "%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c, c - 1,
+		    c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
 		strcat(text, line);
 	}
 	refused_soon(text, "aliases expand to too many nodes");
@@ -290,8 +298,8 @@ START_TEST(billion_laughs_in_maps)
 
 	for (char c = 'b'; c <= 'z'; c++) {
 		char line[100];
-		snprintf(line, sizeof line, "%c: &%c {<<: [*%c, *%c], p: *%c, q: *%c, r: *%c}\n", c, c, c - 1, c - 1, c - 1, c - 1,
-		    c - 1);
+		snprintf(line, sizeof line, "%c: &%c {<<: [*%c, *%c], p: *%c, q: *%c, r: *%c}\n", c, c, c - 1, c - 1,
+		    c - 1, c - 1, c - 1);
 		strcat(text, line);
 	}
 	refused_soon(text, "aliases expand to too many nodes");
@@ -399,14 +407,15 @@ START_TEST(a_large_honest_file)
 }
 END_TEST
 
-/* --- files --------------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 START_TEST(files_that_cannot_be_read)
 {
 	static const struct {
 		const char *path, *what;
 	} files[] = {{"/nonexistent/x.yaml", "cannot read '/nonexistent/x.yaml': No such file or directory"},
-	    {"/", "cannot read '/': Is a directory"}, {"/dev/null", "the file is empty"}, {"/dev/zero", "larger than 8 MiB"}};
+	    {"/", "cannot read '/': Is a directory"}, {"/dev/null", "the file is empty"},
+	    {"/dev/zero", "larger than 8 MiB"}};
 
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		diag_clear(d);
@@ -450,7 +459,7 @@ START_TEST(a_file)
 }
 END_TEST
 
-/* --- editing ------------------------------------------------------------------------------------------------------- */
+/* --- editing -------------------------------------------------------------------------------------------- */
 
 static const struct node *
 put(const struct node *root, const char *path, const char *text)

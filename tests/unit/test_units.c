@@ -30,7 +30,7 @@ static const struct row ambiguous[] = {
 
 enum { N_ROWS = sizeof rows / sizeof *rows, N_AMBIGUOUS = sizeof ambiguous / sizeof *ambiguous };
 
-/* --- what a unit is worth, from its letters alone ------------------------------------------------------------------ */
+/* --- what a unit is worth, from its letters alone ------------------------------------------------------- */
 
 /* Powers of ten (SI brochure, 9th edition, table 7) and of two (IEC 80000-13). */
 static double
@@ -72,7 +72,7 @@ unit_worth(const struct row *row)
 		const double under = strcmp(below, "h") == 0 ? 3600
 		    : strcmp(below, "kWh") == 0              ? 3.6e6
 		    : strcmp(below, "MWh") == 0              ? 3.6e9
-							     : 1;
+		                                             : 1;
 		return prefix_worth(above, m - n) * bases[i].worth / under;
 	}
 	ck_abort_msg("the unit '%s' is not known", row->text);
@@ -111,8 +111,8 @@ START_TEST(every_unit_is_read)
 			snprintf(text, sizeof text, "%s%s%s", numbers[i], blank ? " " : "", row->text);
 			ck_assert_msg(quantity_read(text, row->quantity, &value, &fault), "%s: %s", text, fault.what);
 			const double wanted = strtod(numbers[i], NULL) * worth;
-			ck_assert_msg(fabs(value - wanted) <= 2 * DBL_EPSILON * fabs(wanted), "%s is %.17g, not %.17g", text, value,
-			    wanted);
+			ck_assert_msg(fabs(value - wanted) <= 2 * DBL_EPSILON * fabs(wanted), "%s is %.17g, not %.17g",
+			    text, value, wanted);
 		}
 	if (row->quantity != Q_PER_HOUR && row->quantity != Q_PER_ENERGY) {
 		const char *stroke = strchr(row->text, '/');
@@ -152,8 +152,8 @@ START_TEST(every_unit_is_written)
 		if (*p != ',') /* thousands of dollars are grouped */
 			plain[n++] = *p;
 	plain[n] = '\0';
-	ck_assert_msg(
-	    quantity_read(plain, row->quantity, &again, &fault), "%s: '%s' is written and not read: %s", row->text, text, fault.what);
+	ck_assert_msg(quantity_read(plain, row->quantity, &again, &fault), "%s: '%s' is written and not read: %s",
+	    row->text, text, fault.what);
 	ck_assert_msg(fabs(again / value - 1) < 0.006, "%s: %.17g is written as '%s'", row->text, value, text);
 
 	/* the shortest decimal is exact */
@@ -178,7 +178,8 @@ START_TEST(a_unit_belongs_to_its_quantity)
 			continue;
 		snprintf(text, sizeof text, "3%s", row->text);
 		ck_assert_msg(!quantity_read(text, q, &value, &fault), "%s was read as %s", text, quantity_name(q));
-		ck_assert_msg(fault.what[0] && fault.hint[0], "%s as %s: no message or no hint", text, quantity_name(q));
+		ck_assert_msg(
+		    fault.what[0] && fault.hint[0], "%s as %s: no message or no hint", text, quantity_name(q));
 	}
 }
 END_TEST
@@ -201,7 +202,7 @@ START_TEST(decimal_prefixes_round_once)
 }
 END_TEST
 
-/* --- what can be read two ways ------------------------------------------------------------------------------------- */
+/* --- what can be read two ways -------------------------------------------------------------------------- */
 
 /* The next word of a hint, readings stand in front of blanks. */
 static const char *
@@ -262,7 +263,7 @@ START_TEST(both_readings_are_named)
 }
 END_TEST
 
-/* --- what is no quantity ------------------------------------------------------------------------------------------- */
+/* --- what is no quantity -------------------------------------------------------------------------------- */
 
 static const struct refused {
 	const char *text;
@@ -364,7 +365,8 @@ START_TEST(quantities_are_read)
 	struct quantity_fault fault;
 	double value;
 
-	ck_assert_msg(quantity_read(accepted[_i].text, accepted[_i].q, &value, &fault), "%s: %s", accepted[_i].text, fault.what);
+	ck_assert_msg(
+	    quantity_read(accepted[_i].text, accepted[_i].q, &value, &fault), "%s: %s", accepted[_i].text, fault.what);
 	ck_assert_msg(fabs(value - accepted[_i].value) <= 2 * DBL_EPSILON * fabs(accepted[_i].value), "%s is %.17g",
 	    accepted[_i].text, value);
 }
@@ -382,7 +384,7 @@ START_TEST(there_is_no_negative_zero)
 }
 END_TEST
 
-/* --- writing ------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -453,7 +455,8 @@ END_TEST
 
 START_TEST(the_shortest_decimal_reads_back)
 {
-	static const double values[] = {0.1, 1 / 3.0, 5e-324, DBL_MAX, 1e22, 123456789012345678.0, -0.2, 3.3500000000000001e12};
+	static const double values[] = {
+	    0.1, 1 / 3.0, 5e-324, DBL_MAX, 1e22, 123456789012345678.0, -0.2, 3.3500000000000001e12};
 	char buf[60];
 
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -465,7 +468,7 @@ START_TEST(the_shortest_decimal_reads_back)
 }
 END_TEST
 
-/* --- names --------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name, *dim;
