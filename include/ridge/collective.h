@@ -31,14 +31,14 @@ bool algorithm_spans(enum algorithm a, double n_nodes);
 /* What to take when nobody says: rings, and direct sends for all-to-all and send/receive. */
 enum algorithm algorithm_usual(enum collective c);
 
-/* --- volume and bandwidth, as nccl-tests counts them --- */
+/* --- volume and bandwidth, as nccl-tests counts them ----------------------------------------------------- */
 
 /* Bytes that every rank must send: the size times 2 (n-1)/n, (n-1)/n or 1. */
 double bus_volume(struct sheet *sh, enum collective c, double n_ranks, double size_byte);
 double algorithm_bandwidth(struct sheet *sh, double size_byte, double comm_s);
 double bus_bandwidth(struct sheet *sh, double volume_byte, double comm_s);
 
-/* --- textbook forms --- */
+/* --- textbook forms -------------------------------------------------------------------------------------- */
 
 double allreduce_ring(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s);
 /* All-gather and reduce-scatter. */
@@ -89,7 +89,7 @@ struct collective_plan {
 };
 double collective_time(struct sheet *sh, const struct collective_plan *plan, double size_byte);
 
-/* --- links --- */
+/* --- links ----------------------------------------------------------------------------------------------- */
 
 /* What n ranks have of a mesh: one link to each of them, and the better pairs first. */
 double mesh_bandwidth(
@@ -107,7 +107,7 @@ double link_ratio(struct sheet *sh, double byte_per_s, double first_byte_per_s);
 /* A GPU's share of its node's NICs. */
 double nic_share(struct sheet *sh, double n_nics, double one_nic_byte_per_s, double n_gpus);
 
-/* --- fitted --- */
+/* --- fitted ---------------------------------------------------------------------------------------------- */
 
 /* One node: t = a0 + an (n-2) + V / (binf (1 - beta/n)) + c min(1, V/V0)^0.7. */
 double collective_ramp(
@@ -118,7 +118,7 @@ double allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, 
 double collective_network(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks,
     double n_nodes, double size_byte, double n_nics_per_gpu, double nic_byte_per_s, double node_hop_s);
 
-/* --- what NCCL would choose --- */
+/* --- what NCCL would choose ------------------------------------------------------------------------------ */
 
 /* A step of NCCL's model, in seconds, and what the ranks have; 0 where there is none. */
 struct nccl_ground {
@@ -149,7 +149,7 @@ double nvls_reach(int generation);
 /* Share of the bandwidth that is data under this protocol. */
 double protocol_share(enum protocol p);
 
-/* --- what it means for a step --- */
+/* --- what it means for a step ---------------------------------------------------------------------------- */
 
 /* Communication that computation does not hide.  overlap_frac is the share that runs at the same time as computation;
  * never more than there is of it, and the last bucket has nothing left to hide behind. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A measurement against an earlier one: how much worse, and the limit that a threshold sets.  Above 0 is always worse.
- */
+/* A measurement against an earlier one: how much worse, and the limit that a threshold sets.  Above 0 is worse. */
 #ifndef RIDGE_COMPARE_H
 #define RIDGE_COMPARE_H
 

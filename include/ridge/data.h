@@ -5,7 +5,7 @@
 
 #include "ridge/sheet.h"
 
-/* --- loaders --- */
+/* --- loaders --------------------------------------------------------------------------------------------- */
 
 /* Time of one sample, from a profile of many calls. */
 double data_cost(struct sheet *sh, double profile_s, double n_calls);
@@ -32,31 +32,31 @@ double data_read_need(struct sheet *sh, double rate_sample_per_s, double size_by
 /* How far a rate is from another. */
 double data_slowdown(struct sheet *sh, double expected_sample_per_s, double rate_sample_per_s);
 
-/* --- a loader that changes --- */
+/* --- a loader that changes ------------------------------------------------------------------------------- */
 
 /* A step of which loading is a share; what it gains is gain_part, stack_gain.h. */
 double data_iteration(struct sheet *sh, double load_s, double load_frac);
 /* The most samples that a loader so many times faster gives, if nothing else binds. */
 double data_most(struct sheet *sh, double rate_sample_per_s, double gain);
 
-/* --- rules of thumb for the number of workers --- */
+/* --- rules of thumb for the number of workers ------------------------------------------------------------ */
 
 double data_rule_gpus(struct sheet *sh, double n_gpus);
 double data_rule_cores(struct sheet *sh, double n_gpus, double n_cores);
 
-/* --- storage --- */
+/* --- storage --------------------------------------------------------------------------------------------- */
 
 double data_units(struct sheet *sh, double n_units, double unit_byte_per_s);
 /* Share of its time that a storage is busy with a flow. */
 double data_busy(struct sheet *sh, double flow_byte_per_s, double storage_byte_per_s);
 
-/* --- sensors --- */
+/* --- sensors --------------------------------------------------------------------------------------------- */
 
 double data_camera(struct sheet *sh, double n_pixels, double pixel_byte, double frame_hertz);
 double data_cameras(struct sheet *sh, double n_cameras, double camera_byte_per_s);
 double data_volume(struct sheet *sh, double flow_byte_per_s, double length_s);
 
-/* --- checkpoints on the same storage --- */
+/* --- checkpoints on the same storage --------------------------------------------------------------------- */
 
 /* Time of one (alone: checkpoint_write, reliability.h) beside reading that is served first. */
 double data_burst_beside(struct sheet *sh, double burst_s, double read_frac);

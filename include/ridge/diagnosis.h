@@ -57,7 +57,7 @@ struct diagnosis {
 	struct source from;
 };
 
-/* --- what figures say together --- */
+/* --- what figures say together --------------------------------------------------------------------------- */
 
 /* Idle that no part of the step accounts for: neither those that compute nor those that wait. */
 double diagnose_idle(struct sheet *sh, double gpu_busy_frac, double computing_frac, double waiting_frac);

@@ -29,14 +29,14 @@ extern const struct format formats[N_FORMATS];
 const struct format *format_find(const char *name);
 bool format_is_float(const struct format *f);
 
-/* --- what it costs --- */
+/* --- what it costs --------------------------------------------------------------------------------------- */
 
 double format_bits(struct sheet *sh, const struct format *f);
 double format_scale_bytes(struct sheet *sh, const struct format *f, double n_params);
 /* How many times smaller than a base. */
 double format_ratio(struct sheet *sh, double base_bits_per_weight, double bits_per_weight);
 
-/* --- what it can hold: a floating-point code, before scaling --- */
+/* --- what it can hold: a floating-point code, before scaling --------------------------------------------- */
 
 double format_element_bits(struct sheet *sh, const struct format *f);
 double format_largest(struct sheet *sh, const struct format *f);
@@ -58,7 +58,7 @@ double rounding_mean(struct sheet *sh, double step);
 double rounding_rms(struct sheet *sh, double step);
 double rounding_worst(struct sheet *sh, double step);
 
-/* --- how it rounds a normal distribution, in units of its standard deviation --- */
+/* --- how it rounds a normal distribution, in units of its standard deviation ----------------------------- */
 
 double normal_mean_abs(struct sheet *sh);
 double rounding_relative(struct sheet *sh, double mean_error, double mean_abs);

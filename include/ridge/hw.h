@@ -33,7 +33,7 @@ enum peak peak_find(const char *name);
 
 struct price {
 	struct datum usd_per_s;
-	const char *on; /* date, YYYY[-MM[-DD]] */
+	const char *on;  /* date, YYYY[-MM[-DD]] */
 	const char *per; /* `gpu` or `node` */
 	const char *source;
 	bool unconfirmed;
@@ -42,17 +42,17 @@ struct price {
 struct gpu {
 	const char *id, *name, *vendor, *architecture, *compute_capability, *launch, *notes;
 	struct datum n_sms;
-	struct datum tensor_fma_per_sm, fp32_per_sm; /* per SM and clock */
+	struct datum tensor_fma_per_sm, fp32_per_sm;   /* per SM and clock */
 	struct datum step_m, step_n, step_k, step_fma; /* one matrix instruction step and its multiply-adds */
 	struct datum clock_tensor_hertz, clock_max_hertz;
 	const char *mem_type;
 	struct datum mem_label_byte, mem_usable_byte, mem_byte_per_s;
 	struct datum l2_byte, llc_byte;
 	struct datum shared_byte, shared_combined_byte; /* per SM */
-	struct datum n_registers;                        /* 32-bit, per SM */
-	struct datum register_byte_per_s;                /* all SMs */
-	struct datum peak_flop_per_s[N_PEAKS];           /* dense */
-	bool lacks[N_PEAKS];                             /* the hardware has no such rate */
+	struct datum n_registers;                       /* 32-bit, per SM */
+	struct datum register_byte_per_s;               /* all SMs */
+	struct datum peak_flop_per_s[N_PEAKS];          /* dense */
+	bool lacks[N_PEAKS];                            /* the hardware has no such rate */
 	struct datum sparsity, sparsity_fp4;
 	const char *link_kind, *link_bridge, *pcie, *c2c;
 	struct datum n_links, link_byte_per_s; /* of one link, one direction */
@@ -61,7 +61,14 @@ struct gpu {
 	struct price *prices;
 };
 
-enum domain_kind { DOMAIN_NONE, DOMAIN_PCIE, DOMAIN_HYBRID_CUBE_MESH, DOMAIN_NVLINK_MESH, DOMAIN_NVSWITCH, DOMAIN_XGMI_MESH };
+enum domain_kind {
+	DOMAIN_NONE,
+	DOMAIN_PCIE,
+	DOMAIN_HYBRID_CUBE_MESH,
+	DOMAIN_NVLINK_MESH,
+	DOMAIN_NVSWITCH,
+	DOMAIN_XGMI_MESH
+};
 
 struct link {
 	const char *id, *name, *kind, *generation, *scope, *raw, *used_by, *notes;
@@ -69,7 +76,8 @@ struct link {
 	struct datum both_byte_per_s; /* both directions */
 	struct datum n_units, n_lanes, n_nics;
 	struct datum latency_s;
-	struct datum ring_ll_s, ring_ll128_s, ring_simple_s, tree_ll_s, tree_ll128_s, tree_simple_s; /* NCCL's hardware hops */
+	struct datum ring_ll_s, ring_ll128_s, ring_simple_s, tree_ll_s, tree_ll128_s,
+	    tree_simple_s; /* NCCL's hardware hops */
 	struct datum p2p_byte_per_s, allreduce_bus_byte_per_s, h2d_byte_per_s, nccl_byte_per_s, efficiency_frac;
 	struct datum read_byte_per_s, write_byte_per_s;
 	bool in_switch_reduction;
@@ -88,7 +96,8 @@ struct system {
 	const char *host_cpu, *host_storage;
 	struct datum n_host_cores, host_mem_byte;
 	struct datum power_watt, purchase_usd;
-	struct datum accept_byte_per_s, accept_byte; /* all-reduce bus bandwidth that the operator demands, at this size */
+	struct datum accept_byte_per_s,
+	    accept_byte; /* all-reduce bus bandwidth that the operator demands, at this size */
 	int n_prices;
 	struct price *prices;
 };
@@ -118,8 +127,8 @@ struct collective_calibration {
 	struct datum base_s, per_rank_s, bus_byte_per_s, beta, ramp_s, ramp_byte;
 };
 
-/* Collectives over the NICs of several nodes: t = base + ramp sqrt(size / 1 MiB) + volume / (nic_frac x the node's NICs).
- * nic_byte_per_s is nic_frac of the file's own NIC, absent where the fraction is a transferred one. */
+/* Collectives over the NICs of several nodes: t = base + ramp sqrt(size / 1 MiB) + volume / (nic_frac x the node's
+ * NICs). nic_byte_per_s is nic_frac of the file's own NIC, absent where the fraction is a transferred one. */
 struct network_calibration {
 	struct datum base_s, ramp_s, nic_frac, nic_byte_per_s, n_nodes;
 };

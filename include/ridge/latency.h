@@ -47,7 +47,7 @@ double latency_runs(struct sheet *sh, double percentile_frac, double n_beyond);
 double latency_metres_per_hour(struct sheet *sh, double n_units_per_hour, double n_metres_per_unit);
 double latency_travelled(struct sheet *sh, double n_metres_per_hour, double time_s);
 
-/* --- nothing is recorded --- */
+/* --- nothing is recorded --------------------------------------------------------------------------------- */
 
 /* Time of a stage in one case. */
 struct datum stage_takes(const struct stage *s, enum stage_time which);

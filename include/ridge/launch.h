@@ -29,7 +29,7 @@ double launch_fewer(struct sheet *sh, double n_before, double n_after);
 /* Launches when every n_before of them become n_after. */
 double launch_fused(struct sheet *sh, double n_launches, double n_before, double n_after);
 
-/* --- fusion: operators of which each reads what the one before it wrote --- */
+/* --- fusion: operators of which each reads what the one before it wrote ---------------------------------- */
 
 struct chain {
 	int n;

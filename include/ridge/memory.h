@@ -113,8 +113,7 @@ double quant_bits(enum quant q);
 double optimizer_moments(enum optimizer o);
 double optimizer_moment_byte(enum optimizer o, bool pure);
 
-/* --- the parts ------------------------------------------------------------------------------------------------------
- */
+/* --- the parts ------------------------------------------------------------------------------------------- */
 
 /* Layers of block `block` on a pipeline stage, all its chunks together. */
 double memory_stage_layers(const struct memory_job *job, int stage, int block);
@@ -140,8 +139,7 @@ double memory_usual_etp(const struct workload *w, const struct layout *l);
 /* Why there is no rule for this job, or NULL. */
 const char *memory_lacks_rule(const struct memory_job *job);
 
-/* --- the answer -----------------------------------------------------------------------------------------------------
- */
+/* --- the answer ------------------------------------------------------------------------------------------ */
 
 /* One GPU of a stage at a moment; `use` (or NULL) gets the components. */
 double memory_at(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, struct memory_use *use);
@@ -166,16 +164,14 @@ enum verdict memory_verdict(const struct memory_job *job, double expected_byte);
 double memory_kv_pool(struct sheet *sh, const struct memory_job *job);
 double memory_pool_tokens(struct sheet *sh, const struct memory_job *job, double pool_byte);
 
-/* --- a list of operators, run and not trained -----------------------------------------------------------------------
- */
+/* --- a list of operators, run and not trained ------------------------------------------------------------ */
 
 /* Weights; inputs and outputs of the operator that has the most; both. */
 double list_weights(struct sheet *sh, const struct workload *w, double elem_byte);
 double list_operands(struct sheet *sh, const struct workload *w, double n_samples, double elem_byte);
 double list_total(struct sheet *sh, double weights_byte, double operands_byte);
 
-/* --- arithmetic on bare numbers: a model known only by its size ------------------------------------------------------
- */
+/* --- arithmetic on bare numbers: a model known only by its size ------------------------------------------ */
 
 struct memory_numbers {
 	struct datum n_params, weight_byte, gradient_byte, master_byte, moment_byte; /* bytes per parameter */

@@ -58,7 +58,7 @@ double nodes_in_repair(struct sheet *sh, double mtbf_s, double repair_s);
 double node_count(struct sheet *sh, double n_gpus, double n_gpus_per_node);
 double spare_share(struct sheet *sh, double n_spares, double n_nodes);
 
-/* --- nothing is recorded --- */
+/* --- nothing is recorded --------------------------------------------------------------------------------- */
 
 /* How likely more than n_spares nodes are in repair at once. */
 double shortage(double n_mean, double n_spares);

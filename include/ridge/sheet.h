@@ -2,9 +2,9 @@
 /*
  * The sheet: what a model computed, row by row, in the order in which it computed it.
  *
- * A model is plain C over doubles.  LET computes an expression and records its text beside its value, so the formula that is
- * explained is the formula that ran.  The unit of a row is the suffix of its name (units.h).  With a NULL sheet every macro
- * is the bare expression.
+ * A model is plain C over doubles.  LET computes an expression and records its text beside its value, so the formula
+ * that is explained is the formula that ran.  The unit of a row is the suffix of its name (units.h).  With a NULL sheet
+ * every macro is the bare expression.
  *
  * Names and texts are string literals of the program: the sheet keeps the pointers.  A name stands once in a scope; a
  * formula finds a name in the innermost scope first.
@@ -94,7 +94,8 @@ int sheet_find(const struct sheet *sh, const char *path);
 int sheet_resolve(const struct sheet *sh, int at, const char *name);
 
 /* What the macros call; the models do not.  Each returns `value`. */
-double sheet_record(struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value, struct source from);
+double sheet_record(
+    struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value, struct source from);
 int sheet_enter(struct sheet *sh, enum row_kind kind, const char *name, const char *text, int item);
 double sheet_leave(struct sheet *sh, double value);
 void sheet_show(struct sheet *sh, const char *name, const char *label);
@@ -143,53 +144,52 @@ sheet_close(struct sheet *sh, double value)
 #define GIVEN(sh, name) ((void)sheet_given((sh), #name, (name)))
 
 /* Bring in a number from a struct: a struct datum with its place, or a plain number. */
-#define TAKE(sh, name, x)                                                                                             \
-	const double name =                                                                                           \
-	    _Generic((x), struct datum: sheet_take_datum, default: sheet_take_number)((sh), #name, #x, (x));          \
+#define TAKE(sh, name, x)                                                                                              \
+	const double name = _Generic((x), struct datum                                                                 \
+	                             : sheet_take_datum, default                                                       \
+	                             : sheet_take_number)((sh), #name, #x, (x));                                       \
 	(void)(name)
 
 /* Compute and record. */
-#define LET(sh, name, ...)                                                                                            \
-	const double name = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__));                                      \
+#define LET(sh, name, ...)                                                                                             \
+	const double name = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__));                                       \
 	(void)(name)
 
 /* LET for a `double name;` declared before a branch or a scope. */
 #define SET(sh, name, ...) ((name) = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__)))
 
 /* Record the result of another model, whose rows lie inside.  The callee returns its last LET. */
-#define CALL(sh, name, ...)                                                                                           \
-	const double name =                                                                                           \
-	    (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__)));                  \
+#define CALL(sh, name, ...)                                                                                            \
+	const double name = (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__)));   \
 	(void)(name)
 
 /* CALL for a `double name;` declared before a branch. */
-#define SET_CALL(sh, name, ...)                                                                                       \
+#define SET_CALL(sh, name, ...)                                                                                        \
 	((name) = (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__))))
 
 /* The sum of an expression over i = 0 .. n-1, each item in a scope of its own; NULL sheets just add. */
-#define SUM(sh, name, i, n, ...)                                                                                      \
-	double name = 0;                                                                                              \
-	sheet_open((sh), ROW_SUM, #name, #__VA_ARGS__, -1);                                                           \
-	for (int i = 0; i < (n); i++) {                                                                               \
-		sheet_open((sh), ROW_ITEM, #name, NULL, i);                                                           \
-		(name) += sheet_close((sh), (__VA_ARGS__));                                                           \
-	}                                                                                                             \
+#define SUM(sh, name, i, n, ...)                                                                                       \
+	double name = 0;                                                                                               \
+	sheet_open((sh), ROW_SUM, #name, #__VA_ARGS__, -1);                                                            \
+	for (int i = 0; i < (n); i++) {                                                                                \
+		sheet_open((sh), ROW_ITEM, #name, NULL, i);                                                            \
+		(name) += sheet_close((sh), (__VA_ARGS__));                                                            \
+	}                                                                                                              \
 	sheet_close((sh), (name))
 
 /* The largest of an expression over i = 0 .. n-1; n is at least 1. */
-#define MOST(sh, name, i, n, ...)                                                                                     \
-	double name = -INFINITY;                                                                                      \
-	sheet_open((sh), ROW_MOST, #name, #__VA_ARGS__, -1);                                                          \
-	for (int i = 0; i < (n); i++) {                                                                               \
-		sheet_open((sh), ROW_ITEM, #name, NULL, i);                                                           \
-		(name) = fmax((name), sheet_close((sh), (__VA_ARGS__)));                                              \
-	}                                                                                                             \
+#define MOST(sh, name, i, n, ...)                                                                                      \
+	double name = -INFINITY;                                                                                       \
+	sheet_open((sh), ROW_MOST, #name, #__VA_ARGS__, -1);                                                           \
+	for (int i = 0; i < (n); i++) {                                                                                \
+		sheet_open((sh), ROW_ITEM, #name, NULL, i);                                                            \
+		(name) = fmax((name), sheet_close((sh), (__VA_ARGS__)));                                               \
+	}                                                                                                              \
 	sheet_close((sh), (name))
 
 /* A block with rows of its own.  No return, break or goto out of it. */
-#define SHEET_SCOPE(sh, name, i, once)                                                                                \
-	for (int once = sheet_open((sh), ROW_SCOPE, (name), NULL, (i)); once;                                         \
-	     once = (sheet_close((sh), NAN), 0))
+#define SHEET_SCOPE(sh, name, i, once)                                                                                 \
+	for (int once = sheet_open((sh), ROW_SCOPE, (name), NULL, (i)); once; once = (sheet_close((sh), NAN), 0))
 #define SCOPE(sh, name) SHEET_SCOPE(sh, name, -1, SHEET_CAT(once_, __LINE__))
 /* One of several like blocks: rows that it SHOWs become a line of a table. */
 #define SCOPE_I(sh, name, i) SHEET_SCOPE(sh, name, (int)(i), SHEET_CAT(once_, __LINE__))

@@ -23,7 +23,7 @@ double draft_speedup(struct sheet *sh, const struct draft_cost *c, double accept
 /* The most that any acceptance can give with so many drafts: every one accepted. */
 double draft_limit(struct sheet *sh, const struct draft_cost *c, double n_drafts);
 
-/* --- searches: nothing is recorded --- */
+/* --- searches: nothing is recorded ----------------------------------------------------------------------- */
 
 /* The number of drafts, 0 to n_most, with the highest speedup: 0 when none of them gains anything. */
 double draft_best(const struct draft_cost *c, double accept_frac, double n_most);

@@ -2,8 +2,8 @@
 /*
  * Units: a closed table, read and written in one place.
  *
- * Inside the program every number is in base units: bytes, seconds, FLOP, watts, US dollars.  A name carries its unit as a
- * suffix: `mem_byte_per_s`.  SI prefixes are powers of ten and IEC prefixes are powers of two, always.
+ * Inside the program every number is in base units: bytes, seconds, FLOP, watts, US dollars.  A name carries its unit
+ * as a suffix: `mem_byte_per_s`.  SI prefixes are powers of ten and IEC prefixes are powers of two, always.
  */
 #ifndef RIDGE_UNITS_H
 #define RIDGE_UNITS_H
@@ -48,20 +48,20 @@ bool name_is_fraction(const char *name);
 
 /* What a quantity in a file or an option must be. */
 enum quantity {
-	Q_NUMBER,   /* 0.8, 20% */
-	Q_COUNT,    /* 8, 70B, 8Ki, 1e9: no unit allowed */
-	Q_SIZE,     /* 80GB, 50MiB */
-	Q_RATE,     /* 3.35TB/s, 400Gbit/s */
-	Q_WORK,     /* 1.2TFLOP */
-	Q_PEAK,     /* 989TFLOP/s */
-	Q_TIME,     /* 3us, 24h */
-	Q_CLOCK,    /* 1830MHz */
-	Q_POWER,    /* 700W */
-	Q_MONEY,    /* 3.50usd */
-	Q_PER_CLOCK, /* 229B/clk */
-	Q_CLOCKS,   /* 145clk */
-	Q_DENSITY,  /* 2FLOP/B */
-	Q_PER_HOUR, /* 3.50usd/h, $3.50/h */
+	Q_NUMBER,     /* 0.8, 20% */
+	Q_COUNT,      /* 8, 70B, 8Ki, 1e9: no unit allowed */
+	Q_SIZE,       /* 80GB, 50MiB */
+	Q_RATE,       /* 3.35TB/s, 400Gbit/s */
+	Q_WORK,       /* 1.2TFLOP */
+	Q_PEAK,       /* 989TFLOP/s */
+	Q_TIME,       /* 3us, 24h */
+	Q_CLOCK,      /* 1830MHz */
+	Q_POWER,      /* 700W */
+	Q_MONEY,      /* 3.50usd */
+	Q_PER_CLOCK,  /* 229B/clk */
+	Q_CLOCKS,     /* 145clk */
+	Q_DENSITY,    /* 2FLOP/B */
+	Q_PER_HOUR,   /* 3.50usd/h, $3.50/h */
 	Q_PER_ENERGY, /* 0.12usd/kWh, $0.12/kWh */
 	N_QUANTITIES,
 };
@@ -75,12 +75,12 @@ struct quantity_fault {
 	char hint[200];
 };
 
-/* Read `text` as quantity q in base units.  False with `fault` filled when it is not one, or when it can be read two ways.
- * NaN, infinities and overflow are refused. */
+/* Read `text` as quantity q in base units.  False with `fault` filled when it is not one, or when it can be read two
+ * ways. NaN, infinities and overflow are refused. */
 bool quantity_read(const char *text, enum quantity q, double *value, struct quantity_fault *fault);
 
-/* Write a value for people: 3 significant digits (all digits of exact counts), unit by the name's suffix; memory in IEC units.
- * Returns buf. */
+/* Write a value for people: 3 significant digits (all digits of exact counts), unit by the name's suffix; memory in IEC
+ * units. Returns buf. */
 char *value_write(const char *name, double value, char *buf, size_t size);
 /* The same, to `digits` significant digits. */
 char *value_write_digits(const char *name, double value, int digits, char *buf, size_t size);

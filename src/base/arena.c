@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/arena.h"
 
-#include <stdarg.h>
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -83,7 +83,8 @@ arena_take(struct arena *a, size_t size)
 	}
 	size = (size + align - 1) / align * align;
 	if (!a->chunks || a->chunks->size - a->chunks->used < size) {
-		const size_t twice = a->chunks ? 2 * a->chunks->size : FIRST_CHUNK, usual = twice < CHUNK ? twice : CHUNK;
+		const size_t twice = a->chunks ? 2 * a->chunks->size : FIRST_CHUNK,
+		             usual = twice < CHUNK ? twice : CHUNK;
 		const size_t room = size > usual ? size : usual;
 		struct chunk *c = allocate(sizeof *c + room);
 

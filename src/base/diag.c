@@ -152,8 +152,8 @@ diag_print(const struct diag *d, FILE *to, bool colour)
 		const bool error = m->severity == SEVERITY_ERROR;
 
 		print_place(d, to, m->at);
-		fprintf(to, "%s%s:%s %s\n", colour ? (error ? "\033[31m" : "\033[33m") : "", error ? "error" : "warning",
-		    colour ? "\033[0m" : "", m->text);
+		fprintf(to, "%s%s:%s %s\n", colour ? (error ? "\033[31m" : "\033[33m") : "",
+		    error ? "error" : "warning", colour ? "\033[0m" : "", m->text);
 		if (m->hint)
 			fprintf(to, "  hint: %s\n", m->hint);
 	}

@@ -50,7 +50,7 @@ accept(struct reader *r, char c)
 	return true;
 }
 
-/* --- functions ----------------------------------------------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------------------------------------- */
 
 static double
 fmin_(double a, double b)
@@ -176,7 +176,7 @@ call(struct reader *r, const struct function *f, const char *at)
 	return r->failed ? nothing : apply(r, f, at, a, b);
 }
 
-/* --- the grammar --------------------------------------------------------------------------------------------------- */
+/* --- the grammar ----------------------------------------------------------------------------------------- */
 
 static struct formula_value
 number(struct reader *r)
@@ -297,8 +297,8 @@ expression(struct reader *r)
 		}
 		if (r->failed)
 			return nothing;
-		a = (struct formula_value){sign == '+' ? a.value + b.value : a.value - b.value, dim, a.literal && b.literal,
-		    a.whole && b.whole};
+		a = (struct formula_value){sign == '+' ? a.value + b.value : a.value - b.value, dim,
+		    a.literal && b.literal, a.whole && b.whole};
 	}
 }
 

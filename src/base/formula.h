@@ -27,12 +27,14 @@ struct formula_fault {
 };
 
 /* Evaluate text as C would, bit for bit, and work out its dimension.  False with `fault` filled. */
-bool formula_evaluate(const char *text, struct formula_names names, struct formula_value *out, struct formula_fault *fault);
+bool formula_evaluate(
+    const char *text, struct formula_names names, struct formula_value *out, struct formula_fault *fault);
 
 /* Call `each` for every name in the text, in order; functions are not names. */
 void formula_each_name(const char *text, void (*each)(void *context, const char *name), void *context);
 
-/* True when a value of dimension `from` may be given to a name of dimension `to`: equal, or a pure number made a count. */
+/* True when a value of dimension `from` may be given to a name of dimension `to`: equal, or a pure number made a count.
+ */
 bool formula_assignable(struct formula_value from, struct dim to);
 
 #endif

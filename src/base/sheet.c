@@ -184,7 +184,8 @@ sheet_resolve(const struct sheet *sh, int at, const char *name)
 {
 	for (int scope = sh->rows[at].parent;; scope = sh->rows[scope].parent) {
 		for (int i = at - 1; i > scope; i--)
-			if (sh->rows[i].parent == scope && has_value_for(sh, i, at) && strcmp(sh->rows[i].name, name) == 0)
+			if (sh->rows[i].parent == scope && has_value_for(sh, i, at) &&
+			    strcmp(sh->rows[i].name, name) == 0)
 				return i;
 		if (scope < 0)
 			return -1;

@@ -72,7 +72,10 @@ axes_write(struct dim d, int sign, char *buf, size_t size)
 		const size_t n = strlen(buf);
 
 		if (e > 0)
-			snprintf(buf + n, size - n, "%s%s%s", n ? "*" : "", axis_names[i], e == 1 ? "" : e == 2 ? "^2" : "^n");
+			snprintf(buf + n, size - n, "%s%s%s", n ? "*" : "", axis_names[i],
+			    e == 1       ? ""
+			        : e == 2 ? "^2"
+			                 : "^n");
 	}
 }
 
@@ -138,7 +141,7 @@ name_is_fraction(const char *name)
 	return text_ends(name, "_frac");
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -160,7 +163,7 @@ static const struct {
     [Q_DENSITY] = {"an arithmetic intensity", {{[AXIS_FLOP] = 1, [AXIS_BYTE] = -1}}, "2FLOP/B"},
     [Q_PER_HOUR] = {"a price per hour", {{[AXIS_USD] = 1, [AXIS_S] = -1}}, "3.50usd/h or $3.50/h"},
     [Q_PER_ENERGY] = {"a price of energy", {{[AXIS_USD] = 1, [AXIS_WATT] = -1, [AXIS_S] = -1}},
-	"0.12usd/kWh or $0.12/kWh"},
+        "0.12usd/kWh or $0.12/kWh"},
 };
 
 static const struct unit {
@@ -185,7 +188,7 @@ static const struct ambiguous {
 	double other_scale;
 } ambiguities[] = {
 #define UNIT(...)
-#define AMBIGUOUS(text, quantity, scale, one, one_scale, other, other_scale)                                          \
+#define AMBIGUOUS(text, quantity, scale, one, one_scale, other, other_scale)                                           \
 	{text, quantity, scale, one, one_scale, other, other_scale},
 #include "base/units.def"
 #undef UNIT
@@ -309,7 +312,8 @@ quantity_read(const char *text, enum quantity q, double *value, struct quantity_
 	if (*unit == '\0' && (q == Q_COUNT || q == Q_NUMBER)) {
 		scale = 1;
 	} else if (*unit == '\0') {
-		snprintf(fault->what, sizeof fault->what, "'%.60s' has no unit, but %s is needed", text, quantities[q].name);
+		snprintf(
+		    fault->what, sizeof fault->what, "'%.60s' has no unit, but %s is needed", text, quantities[q].name);
 		snprintf(fault->hint, sizeof fault->hint, "write for example %s", quantities[q].example);
 		return false;
 	}
@@ -331,7 +335,7 @@ quantity_read(const char *text, enum quantity q, double *value, struct quantity_
 	return true;
 }
 
-/* --- writing ------------------------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------------------- */
 
 struct prefix {
 	double scale;
@@ -340,13 +344,15 @@ struct prefix {
 
 static const struct prefix iec[] = {{1125899906842624.0, "PiB"}, {1099511627776.0, "TiB"}, {1073741824.0, "GiB"},
     {1048576.0, "MiB"}, {1024.0, "KiB"}, {1, "B"}, {0, NULL}};
-static const struct prefix si_byte[] = {{1e15, "PB"}, {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}, {0, NULL}};
-static const struct prefix flop[] = {{1e24, "YFLOP"}, {1e21, "ZFLOP"}, {1e18, "EFLOP"}, {1e15, "PFLOP"}, {1e12, "TFLOP"},
-    {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}, {1, "FLOP"}, {0, NULL}};
+static const struct prefix si_byte[] = {
+    {1e15, "PB"}, {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}, {0, NULL}};
+static const struct prefix flop[] = {{1e24, "YFLOP"}, {1e21, "ZFLOP"}, {1e18, "EFLOP"}, {1e15, "PFLOP"},
+    {1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}, {1, "FLOP"}, {0, NULL}};
 static const struct prefix second[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}, {1e-6, "us"},
     {1e-9, "ns"}, {1e-12, "ps"}, {0, NULL}};
 static const struct prefix watt[] = {{1e6, "MW"}, {1e3, "kW"}, {1, "W"}, {0, NULL}};
-static const struct prefix joule[] = {{3.6e12, "GWh"}, {3.6e9, "MWh"}, {3.6e6, "kWh"}, {1e3, "kJ"}, {1, "J"}, {0, NULL}};
+static const struct prefix joule[] = {
+    {3.6e12, "GWh"}, {3.6e9, "MWh"}, {3.6e6, "kWh"}, {1e3, "kJ"}, {1, "J"}, {0, NULL}};
 static const struct prefix hertz[] = {{1e9, "GHz"}, {1e6, "MHz"}, {1e3, "kHz"}, {1, "Hz"}, {0, NULL}};
 static const struct prefix plain[] = {{1, ""}, {0, NULL}};
 
@@ -485,7 +491,8 @@ value_write_digits(const char *name, double v, int digits, char *buf, size_t siz
 	else if (dim_equal(above, (struct dim){{[AXIS_BYTE] = 1}}) && below.e[AXIS_S])
 		scaled_write(si_byte, v, digits, first, sizeof first);
 	else if (ladder_of(above))
-		scaled_write(dim_equal(above, (struct dim){{[AXIS_FLOP] = 1}}) && below.e[AXIS_BYTE] ? flop + 8 : ladder_of(above),
+		scaled_write(dim_equal(above, (struct dim){{[AXIS_FLOP] = 1}}) && below.e[AXIS_BYTE] ? flop + 8
+		                                                                                     : ladder_of(above),
 		    v, digits, first, sizeof first);
 	else {
 		char unit[40];
@@ -495,7 +502,8 @@ value_write_digits(const char *name, double v, int digits, char *buf, size_t siz
 		else
 			scaled_write(plain, v, digits, first, sizeof first);
 		const size_t n = strlen(first);
-		snprintf(first + n, sizeof first - n, " %s%s", unit, v == 1 || dim_is_pure(above) || !dim_is_pure(below) ? "" : "s");
+		snprintf(first + n, sizeof first - n, " %s%s", unit,
+		    v == 1 || dim_is_pure(above) || !dim_is_pure(below) ? "" : "s");
 	}
 	if (!dim_is_pure(below) && !isnan(v)) {
 		char unit[32];

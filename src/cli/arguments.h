@@ -12,10 +12,12 @@
 	X(0, md, "md", "", "", "print Markdown")                                                                       \
 	X(0, explain, "explain", "[=ROW]", "row", "show how every number, or one row, was computed")                   \
 	X(0, get, "get", "ROW", "row", "print one bare number in base units")                                          \
-	X(0, set, "set", "PATH=VALUE[,...]", "path", "set any input or figure: layout.tp=8, gpu.memory.bandwidth=3TB/s")   \
-	X(0, sweep, "sweep", "NAME=LIST", "path", "one row per point: batch=1,2,4 or 1..256*2 or 0..100+10; repeatable") \
+	X(0, set, "set", "PATH=VALUE[,...]", "path",                                                                   \
+	    "set any input or figure: layout.tp=8, gpu.memory.bandwidth=3TB/s")                                        \
+	X(0, sweep, "sweep", "NAME=LIST", "path",                                                                      \
+	    "one row per point: batch=1,2,4 or 1..256*2 or 0..100+10; repeatable")                                     \
 	X(0, solve, "solve", "NAME[=LO..HI]", "path", "find the NAME at which --until just holds")                     \
-	X(0, until, "until", "'ROW OP VALUE'", "row", "the condition for --solve: 'peak_byte <= 80GB'")               \
+	X(0, until, "until", "'ROW OP VALUE'", "row", "the condition for --solve: 'peak_byte <= 80GB'")                \
 	X(0, jsonl, "jsonl", "FILE", "file", "answer one JSON object per line of FILE (- is standard input)")          \
 	X(0, hwdb, "hwdb", "DIR", "file", "look into this database directory first")                                   \
 	X(0, color, "color", "WHEN", "auto|always|never", "colour: auto (default), always or never")                   \

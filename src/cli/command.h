@@ -2,24 +2,22 @@
 /*
  * A subcommand: one struct command in one file of src/cmd, found by the Makefile.
  *
- * An option row makes the struct member, the parser, the help, the manual's OPTIONS, the completion and the keys of a job
- * file.  An option is a short name of one path (`--batch` = `batch`); --set, --sweep and --solve take the paths.
+ * An option row makes the struct member, the parser, the help, the manual's OPTIONS, the completion and the keys of a
+ *job file.  An option is a short name of one path (`--batch` = `batch`); --set, --sweep and --solve take the paths.
  *
  *	#define KV_OPTIONS(X) \
  *		X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once") \
- *		X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", "fp16|bf16|fp8", "bf16", "type of the cache's elements")
- *	struct kv_in { KV_OPTIONS(OPTION_MEMBER) struct gpu_in hw; };
- *	#define THIS struct kv_in
- *	static const struct option kv_options[] = {KV_OPTIONS(OPTION_ROW)};
+ *		X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", "fp16|bf16|fp8", "bf16", "type of the cache's
+ *elements") struct kv_in { KV_OPTIONS(OPTION_MEMBER) struct gpu_in hw; }; #define THIS struct kv_in static const struct
+ *option kv_options[] = {KV_OPTIONS(OPTION_ROW)};
  *
  * X(letter, member, option, path, KIND, metavar, complete, default, help)
  *   letter    the short option, or 0
  *   option    the long option, or NULL when only --set and job files reach the path
- *   KIND      FLAG, WORD, CHOICE, WORDS (comma list), NODE (a YAML subtree, for lists of points), or a quantity of units.h
- *             without its Q_: NUMBER COUNT SIZE RATE WORK PEAK TIME CLOCK MONEY PER_HOUR DENSITY
- *             POWER PER_ENERGY
- *   complete  what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file", or `a|b|c` for a CHOICE
- *   default   as typed, or NULL; a default that a sheet TAKEs is listed under `assumed`
+ *   KIND      FLAG, WORD, CHOICE, WORDS (comma list), NODE (a YAML subtree, for lists of points), or a quantity of
+ *units.h without its Q_: NUMBER COUNT SIZE RATE WORK PEAK TIME CLOCK MONEY PER_HOUR DENSITY POWER PER_ENERGY complete
+ *what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file", or `a|b|c` for a CHOICE default
+ *as typed, or NULL; a default that a sheet TAKEs is listed under `assumed`
  */
 #ifndef RIDGE_COMMAND_H
 #define RIDGE_COMMAND_H
@@ -126,10 +124,10 @@ struct run;
 
 struct command {
 	const char *name;
-	const char *section; /* heading in the list of commands */
-	const char *summary; /* the question it answers, one line, lower case, no full stop */
+	const char *section;  /* heading in the list of commands */
+	const char *summary;  /* the question it answers, one line, lower case, no full stop */
 	const char *operands; /* paths that operands set, in order; `names...` takes all the rest as a list */
-	const char *usage;   /* the operands as people read them: `[MODEL|JOB]` */
+	const char *usage;    /* the operands as people read them: `[MODEL|JOB]` */
 	const struct option_group *groups;
 	size_t n_groups;
 	const struct example *examples;
@@ -147,9 +145,10 @@ struct run {
 	const struct command *command;
 	const struct node *inputs; /* what was asked, as a tree: options, --set, job file */
 	struct words assumed, warnings;
-	struct words files;        /* for `check`: operands as typed */
-	const char *title;         /* heading of the text output, may stay NULL */
-	const char *document;      /* an answer that is a file: printed as it is where people would read text; may stay NULL */
+	struct words files; /* for `check`: operands as typed */
+	const char *title;  /* heading of the text output, may stay NULL */
+	const char
+	    *document; /* an answer that is a file: printed as it is where people would read text; may stay NULL */
 };
 
 /* Something that the answer rests on and nobody stated (`seq 4096`), or that people should know. */
@@ -158,8 +157,8 @@ void run_warn(struct run *r, const char *format, ...) __attribute__((format(prin
 /* The text of a word; when it came from the option's default, it is listed under `assumed` as `name text`. */
 const char *run_word(struct run *r, const char *name, struct word w);
 
-/* Entries of the database, with the inputs' overlay (`--set gpu.memory.bandwidth=3TB/s`) applied.  NULL when there is none:
- * diag has the error with suggestions.  Aliases that mean a variant are announced (`h100 = h100-sxm5-80gb`). */
+/* Entries of the database, with the inputs' overlay (`--set gpu.memory.bandwidth=3TB/s`) applied.  NULL when there is
+ * none: diag has the error with suggestions.  Aliases that mean a variant are announced (`h100 = h100-sxm5-80gb`). */
 const struct gpu *run_gpu(struct run *r, struct word name);
 const struct system *run_system(struct run *r, struct word name);
 const struct link *run_link(struct run *r, struct word name);
@@ -171,12 +170,13 @@ bool run_dtype(struct run *r, const char *option, struct word name, enum dtype *
 /* The peak of this GPU for a dtype.  What the hardware lacks is an error that names the substitute. */
 bool run_peak(struct run *r, const struct gpu *gpu, enum dtype t, struct word asked, struct datum *out);
 
-/* --- groups of options that several commands share --- */
+/* --- groups of options that several commands share ------------------------------------------------------- */
 
 struct layout_in {
 #define LAYOUT_OPTIONS(X)                                                                                              \
-	X(0, dp, NULL, "layout.dp", COUNT, "N", "", NULL, "data parallel replicas (default: what remains of the GPUs)") \
-	X(0, tp, NULL, "layout.tp", COUNT, "N", "", NULL, "tensor parallel degree")                                     \
+	X(0, dp, NULL, "layout.dp", COUNT, "N", "", NULL,                                                              \
+	    "data parallel replicas (default: what remains of the GPUs)")                                              \
+	X(0, tp, NULL, "layout.tp", COUNT, "N", "", NULL, "tensor parallel degree")                                    \
 	X(0, pp, NULL, "layout.pp", COUNT, "N", "", NULL, "pipeline stages")                                           \
 	X(0, vp, NULL, "layout.vp", COUNT, "N", "", NULL, "model chunks per stage (interleaved schedule)")             \
 	X(0, cp, NULL, "layout.cp", COUNT, "N", "", NULL, "context parallel degree")                                   \
@@ -185,15 +185,15 @@ struct layout_in {
 	X(0, zero, NULL, "layout.zero", COUNT, "0..3", "", NULL, "ZeRO stage; 3 shards parameters (FSDP)")             \
 	X(0, shard, NULL, "layout.shard", COUNT, "N", "", NULL, "GPUs that share one sharded copy (hybrid shard)")     \
 	X(0, sp, NULL, "layout.sp", FLAG, "", "", NULL, "sequence parallel norms and residuals")                       \
-	X(0, across, NULL, "layout.across", FLAG, "", "", NULL, "tensor parallel groups may reach beyond one node")     \
+	X(0, across, NULL, "layout.across", FLAG, "", "", NULL, "tensor parallel groups may reach beyond one node")    \
 	X(0, fsdp, NULL, "layout.fsdp", FLAG, "", "", NULL, "the same as zero=3")
 	LAYOUT_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option_group layout_group; /* offset 0: copy it and set .offset */
 
-/* Fill a layout from its inputs; n_gpus absent: dp defaults to 1.  Checks that the degrees multiply to the GPUs and divide the
- * model's heads, layers and experts (model may be NULL); faults name the nearest layout that works. */
-bool run_layout(struct run *r, const struct layout_in *in, struct datum n_gpus, const struct workload *model,
-    struct layout *out);
+/* Fill a layout from its inputs; n_gpus absent: dp defaults to 1.  Checks that the degrees multiply to the GPUs and
+ * divide the model's heads, layers and experts (model may be NULL); faults name the nearest layout that works. */
+bool run_layout(
+    struct run *r, const struct layout_in *in, struct datum n_gpus, const struct workload *model, struct layout *out);
 
 #endif

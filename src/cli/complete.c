@@ -109,7 +109,8 @@ offer_option_value(struct completer *c, const struct command *command, const cha
 		return true;
 	}
 	for (size_t i = 0; i < n_global_options; i++)
-		if (strcmp(global_options[i].name, name) == 0 && *global_options[i].metavar && *global_options[i].metavar != '[') {
+		if (strcmp(global_options[i].name, name) == 0 && *global_options[i].metavar &&
+		    *global_options[i].metavar != '[') {
 			offer_values(c, command, global_options[i].complete);
 			return true;
 		}

@@ -80,7 +80,7 @@ run_system(struct run *r, struct word name)
 	const char *said;
 	const struct system *system =
 	    database_system(r->database, name.text, inputs_overlay(r->arena, r->command, r->inputs, "system"),
-		inputs_overlay(r->arena, r->command, r->inputs, "gpu"), name.from, &said);
+	        inputs_overlay(r->arena, r->command, r->inputs, "gpu"), name.from, &said);
 
 	announce(r, said);
 	return system;
@@ -145,7 +145,8 @@ run_peak(struct run *r, const struct gpu *gpu, enum dtype t, struct word asked, 
 	*out = gpu->peak_flop_per_s[peak];
 	if (datum_given(*out))
 		return true;
-	diag_error(r->diag, asked.from, gpu->lacks[peak] ? "%s has no %s arithmetic" : "the %s rate of %s is not in the database",
+	diag_error(r->diag, asked.from,
+	    gpu->lacks[peak] ? "%s has no %s arithmetic" : "the %s rate of %s is not in the database",
 	    gpu->lacks[peak] ? gpu->id : peak_name(peak), gpu->lacks[peak] ? peak_name(peak) : gpu->id);
 	for (enum peak p = peak_substitute(peak); p != PEAK_NONE; p = peak_substitute(p))
 		if (datum_given(gpu->peak_flop_per_s[p])) {

@@ -67,7 +67,7 @@ help_short(FILE *to, const struct command *c)
 	fprintf(to, "\n'ridge %s --help' explains the options.\n", c->name);
 }
 
-/* --- options ------------------------------------------------------------------------------------------------------- */
+/* --- options --------------------------------------------------------------------------------------------- */
 
 struct shown_option {
 	char letter;
@@ -82,18 +82,19 @@ each_shown(const struct command *c, bool own, void (*each)(void *to, const struc
 			const struct option *o = &c->groups[g].options[i];
 			if (!o->name)
 				continue;
-			const struct shown_option shown = {o->letter, o->name, o->kind == KIND_FLAG ? "" : o->metavar, o->help, o->def,
-			    o->kind == KIND_CHOICE ? o->complete : NULL};
+			const struct shown_option shown = {o->letter, o->name, o->kind == KIND_FLAG ? "" : o->metavar,
+			    o->help, o->def, o->kind == KIND_CHOICE ? o->complete : NULL};
 			each(to, &shown);
 		}
 	if (own && command_has_layout(c)) {
 		const struct shown_option layout = {'\0', "layout", "tp=N,pp=N,...",
-		    "how the model is spread: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp, across", NULL, NULL};
+		    "how the model is spread: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp, across", NULL,
+		    NULL};
 		each(to, &layout);
 	}
 	for (size_t i = 0; !own && i < n_global_options; i++) {
-		const struct shown_option shown = {global_options[i].letter, global_options[i].name, global_options[i].metavar,
-		    global_options[i].help, NULL, NULL};
+		const struct shown_option shown = {global_options[i].letter, global_options[i].name,
+		    global_options[i].metavar, global_options[i].help, NULL, NULL};
 		each(to, &shown);
 	}
 }
@@ -105,8 +106,8 @@ print_option(void *context, const struct shown_option *o)
 	char head[80];
 	const bool attached = *o->metavar == '[';
 
-	snprintf(head, sizeof head, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ', o->letter ? ", " : "  ",
-	    o->name, *o->metavar && !attached ? " " : "", o->metavar);
+	snprintf(head, sizeof head, "%s%c%s--%s%s%s", o->letter ? "-" : " ", o->letter ? o->letter : ' ',
+	    o->letter ? ", " : "  ", o->name, *o->metavar && !attached ? " " : "", o->metavar);
 	fprintf(to, strlen(head) > 30 ? "  %s\n%34s%s" : "  %-31s %s%s", head, strlen(head) > 30 ? "" : o->help,
 	    strlen(head) > 30 ? o->help : "");
 	if (o->choices)
@@ -128,12 +129,13 @@ help_command(FILE *to, const struct command *c)
 	each_shown(c, true, print_option, to);
 	fputs("\nevery command:\n", to);
 	each_shown(c, false, print_option, to);
-	fprintf(to, "\nexit status: 0 answered, 1 answered no, 2 the request was wrong, 3 the machine failed\n"
-		    "'ridge help %s' opens the manual.\n",
+	fprintf(to,
+	    "\nexit status: 0 answered, 1 answered no, 2 the request was wrong, 3 the machine failed\n"
+	    "'ridge help %s' opens the manual.\n",
 	    c->name);
 }
 
-/* --- mdoc ---------------------------------------------------------------------------------------------------------- */
+/* --- mdoc ------------------------------------------------------------------------------------------------ */
 
 static void
 mdoc_text(FILE *to, const char *text)

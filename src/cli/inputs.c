@@ -65,7 +65,7 @@ inputs_tree(struct arena *a, const struct node *job, const struct arguments *arg
 	return tree ? tree : tree_map(a, (struct source){"command line", 0, 0, NULL, false});
 }
 
-/* --- unknown inputs ------------------------------------------------------------------------------------------------ */
+/* --- unknown inputs -------------------------------------------------------------------------------------- */
 
 static bool
 is_entity_overlay(const struct command *c, const char *path)
@@ -112,8 +112,9 @@ check_known(struct arena *a, struct diag *d, const struct command *c, const stru
 		const char *path = *prefix ? arena_printf(a, "%s.%s", prefix, key) : key;
 		const struct option *o = command_option_at(c, path);
 
-		if (!*prefix && (strcmp(key, "format") == 0 || strcmp(key, "command") == 0 || strcmp(key, "name") == 0 ||
-				    strcmp(key, "source") == 0 || strcmp(key, "notes") == 0))
+		if (!*prefix &&
+		    (strcmp(key, "format") == 0 || strcmp(key, "command") == 0 || strcmp(key, "name") == 0 ||
+		        strcmp(key, "source") == 0 || strcmp(key, "notes") == 0))
 			continue;
 		if (*prefix && strcmp(key, "name") == 0 && command_option_at(c, prefix))
 			continue;
@@ -128,7 +129,7 @@ check_known(struct arena *a, struct diag *d, const struct command *c, const stru
 	}
 }
 
-/* --- values -------------------------------------------------------------------------------------------------------- */
+/* --- values ---------------------------------------------------------------------------------------------- */
 
 /* A map stands for its `name`: `system: {name: dgx-h100, gpus: 64}`. */
 static const struct node *

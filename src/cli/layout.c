@@ -109,8 +109,7 @@ fits_gpus(struct run *r, const struct layout_in *in, struct datum n_gpus, struct
 	return true;
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------
- */
+/* --- nodes ----------------------------------------------------------------------------------------------- */
 
 static const char *
 asked_name(const struct run *r, const char *path)

@@ -24,7 +24,7 @@ is_network(const struct link *l)
 	return false;
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------------------- */
 
 struct listed {
 	const char *id;
@@ -146,7 +146,7 @@ links_show(struct run *r, struct word list, struct word gpu)
 	return ANSWERED;
 }
 
-/* --- what a bandwidth fits ----------------------------------------------------------------------------------- */
+/* --- what a bandwidth fits ------------------------------------------------------------------------------- */
 
 /* The slowest listed link whose rate, times the share of it that is reached if `typical`, is enough. */
 static const struct listed *

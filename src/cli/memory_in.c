@@ -15,7 +15,7 @@ memory_is_numbers(const struct memory_question *q)
 	return !q->memory->model.text;
 }
 
-/* --- the card ---------------------------------------------------------------------------------------------------- */
+/* --- the card -------------------------------------------------------------------------------------------- */
 
 /* Where the driver's figure is not known, all but the last hundredth of the GiB on the box can be had. */
 static struct datum
@@ -55,7 +55,7 @@ run_card(struct run *r, const struct memory_in *in, struct datum *card, const st
 	return true;
 }
 
-/* --- bare numbers ------------------------------------------------------------------------------------------------ */
+/* --- bare numbers ---------------------------------------------------------------------------------------- */
 
 static struct datum
 plain(double value)

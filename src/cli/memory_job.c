@@ -24,7 +24,7 @@ memory_refuse(struct run *r, struct source at, const char *what, const char *hin
 	return false;
 }
 
-/* --- the model and its layout ------------------------------------------------------------------------------------ */
+/* --- the model and its layout ---------------------------------------------------------------------------- */
 
 static bool
 bind_model(struct run *r, const struct memory_question *q, struct memory_job *job)
@@ -134,7 +134,7 @@ bind_stages(struct run *r, const struct memory_question *q, struct memory_job *j
 	return false;
 }
 
-/* --- the stack --------------------------------------------------------------------------------------------------- */
+/* --- the stack ------------------------------------------------------------------------------------------- */
 
 /* What people run such a job with. */
 static const char *
@@ -217,7 +217,7 @@ check_parallel(struct run *r, const struct memory_question *q, const struct memo
 	return true;
 }
 
-/* --- what a peak is compared with -------------------------------------------------------------------------------- */
+/* --- what a peak is compared with ------------------------------------------------------------------------ */
 
 /* The one that was asked for, else the widest that is known: that is what must fit. */
 static int

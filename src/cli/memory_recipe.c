@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- precision --------------------------------------------------------------------------------------------------- */
+/* --- precision ------------------------------------------------------------------------------------------- */
 
 /* Blackwell reads per-tensor fp8 operands in either order; Hopper needs a transposed copy of each weight. */
 static double
@@ -126,7 +126,7 @@ bind_states(struct run *r, const struct training_in *in, struct memory_job *job)
 	return true;
 }
 
-/* --- activations ------------------------------------------------------------------------------------------------- */
+/* --- activations ----------------------------------------------------------------------------------------- */
 
 static bool
 is_on(struct word word, bool usual)
@@ -220,7 +220,7 @@ bind_activations(struct run *r, const struct training_in *in, struct memory_job 
 	return check_policy(r, in, job) && bind_loss(r, in, job);
 }
 
-/* --- adapters ---------------------------------------------------------------------------------------------------- */
+/* --- adapters -------------------------------------------------------------------------------------------- */
 
 static bool
 bind_adapters(struct run *r, const struct training_in *in, struct memory_job *job)
@@ -245,7 +245,7 @@ memory_bind_training(struct run *r, const struct training_in *in, struct memory_
 	return bind_adapters(r, in, job) && bind_activations(r, in, job) && bind_states(r, in, job);
 }
 
-/* --- serving ----------------------------------------------------------------------------------------------------- */
+/* --- serving --------------------------------------------------------------------------------------------- */
 
 bool
 memory_bind_serving(struct run *r, const struct memory_question *q, struct memory_job *job)

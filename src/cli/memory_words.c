@@ -17,7 +17,7 @@ unknown(struct run *r, struct word word, const char *what, const char *const *na
 	return false;
 }
 
-/* --- recomputation ----------------------------------------------------------------------------------------------- */
+/* --- recomputation --------------------------------------------------------------------------------------- */
 
 /* The number behind `every-`; 0 when it is none. */
 static double
@@ -103,7 +103,7 @@ memory_recompute(struct run *r, const struct words *list, enum recompute *policy
 	return true;
 }
 
-/* --- lists ------------------------------------------------------------------------------------------------------- */
+/* --- lists ----------------------------------------------------------------------------------------------- */
 
 bool
 memory_offload(struct run *r, const struct words *list, unsigned *out)

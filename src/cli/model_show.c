@@ -6,7 +6,7 @@
 #include "ridge/capacity.h"
 #include "ridge/params.h"
 
-/* --- parts --- */
+/* --- parts ----------------------------------------------------------------------------------------------- */
 
 struct part {
 	const char *name;
@@ -91,7 +91,7 @@ show_parts(struct run *r, const struct workload *w, double n_params)
 	show_part(r, &line, "head", 1, head_params(NULL, w), n_params);
 }
 
-/* --- memory --- */
+/* --- memory ---------------------------------------------------------------------------------------------- */
 
 static void
 show_cache(struct run *r, const struct workload *w)
@@ -147,7 +147,7 @@ show_checkpoints(struct run *r, const struct workload *w, double n_params)
 	}
 }
 
-/* --- shape --- */
+/* --- shape ----------------------------------------------------------------------------------------------- */
 
 static const char *
 attention_text(struct arena *a, const struct attention *t)

@@ -54,7 +54,7 @@ show_token_work(struct run *r, const struct model_in *in, const struct workload 
 	SHOW(sh, embedded_flop_per_token, "forward, embedding counted too");
 }
 
-/* --- conventions --- */
+/* --- conventions ----------------------------------------------------------------------------------------- */
 
 static void
 show_convention(struct run *r, enum convention c, const struct workload *w, double seq_token)

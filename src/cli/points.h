@@ -15,6 +15,7 @@ struct axis_values {
 enum { MAX_SWEEPS = 6, MAX_POINTS = 10000 };
 
 /* `a,b,c`, `a..b*k` or `a..b+k` -> values as typed.  False with an error. */
-bool sweep_values(struct arena *a, struct diag *d, const struct command *c, const struct setting *s, struct axis_values *out);
+bool sweep_values(
+    struct arena *a, struct diag *d, const struct command *c, const struct setting *s, struct axis_values *out);
 
 #endif

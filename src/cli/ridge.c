@@ -30,8 +30,7 @@ struct program {
 	sheet_inspector *inspect;
 };
 
-/* --- output --------------------------------------------------------------------------------------------------------
- */
+/* --- output ---------------------------------------------------------------------------------------------- */
 
 static bool
 colour_wanted(const struct program *p, int fd)
@@ -195,8 +194,7 @@ inspect(const struct program *p, const struct sheet *sh)
 		p->inspect(sh, p->command->name);
 }
 
-/* --- one question --------------------------------------------------------------------------------------------------
- */
+/* --- one question ---------------------------------------------------------------------------------------- */
 
 static int
 answer_once(struct program *p, const struct node *inputs)
@@ -231,8 +229,7 @@ answer_once(struct program *p, const struct node *inputs)
 	return status;
 }
 
-/* --- sweeps --------------------------------------------------------------------------------------------------------
- */
+/* --- sweeps ---------------------------------------------------------------------------------------------- */
 
 /* Points that each warn of their own number would fill the screen. */
 enum { MOST_WORDS = 20 };
@@ -393,8 +390,7 @@ answer_sweep(struct program *p, const struct node *inputs)
 	return status;
 }
 
-/* --- JSON Lines ----------------------------------------------------------------------------------------------------
- */
+/* --- JSON Lines ------------------------------------------------------------------------------------------ */
 
 static int
 answer_line(struct program *p, const struct node *base, struct source at, const char *text, size_t length, FILE *to)
@@ -482,8 +478,7 @@ answer_lines(struct program *p, const struct node *base)
 	return status;
 }
 
-/* --- jobs ----------------------------------------------------------------------------------------------------------
- */
+/* --- jobs ------------------------------------------------------------------------------------------------ */
 
 /* Keep what this command knows of a job written for another one. */
 static const struct node *
@@ -531,8 +526,7 @@ take_job(struct program *p, const struct node **job)
 	return true;
 }
 
-/* --- the program ---------------------------------------------------------------------------------------------------
- */
+/* --- the program ----------------------------------------------------------------------------------------- */
 
 static int
 run_command(struct program *p, int argc, char **argv)

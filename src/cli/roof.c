@@ -61,7 +61,7 @@ roof_peaks(struct roof *q, struct word dtype)
 	return ok;
 }
 
-/* --- levels of the memory --- */
+/* --- levels of the memory -------------------------------------------------------------------------------- */
 
 /* One level as a line: what it delivers and the intensity that it takes to be compute-bound from there. */
 static void
@@ -144,7 +144,7 @@ roof_show_units(const struct roof *q, const struct gpu *gpu)
 	}
 }
 
-/* --- a measured time --- */
+/* --- a measured time ------------------------------------------------------------------------------------- */
 
 /* Faster than the machine: the work, the bytes or the time is wrong. */
 enum answer

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --solve NAME[=LO..HI] --until 'ROW OP VALUE': the row must be monotone on the bracket, which is checked at 9 points.  The
- * answer is the largest NAME that holds for <= and <, the smallest for >= and >.  Counts stay whole.
+ * --solve NAME[=LO..HI] --until 'ROW OP VALUE': the row must be monotone on the bracket, which is checked at 9 points.
+ * The answer is the largest NAME that holds for <= and <, the smallest for >= and >.  Counts stay whole.
  */
 #include "base/formula.h"
 #include "base/text.h"
@@ -94,14 +94,14 @@ bound_of(struct solver *s, const struct sheet *sh, const struct row *row, double
 	for (enum quantity q = 0; q < N_QUANTITIES && !dim_is_pure(measure); q++)
 		if (dim_equal(quantity_dim(q), measure) && quantity_read(s->until.bound, q, bound, &fault))
 			return true;
-	if (formula_evaluate(s->until.bound, (struct formula_names){find_row, sh}, &v, &why) && formula_assignable(v, dim)) {
+	if (formula_evaluate(s->until.bound, (struct formula_names){find_row, sh}, &v, &why) &&
+	    formula_assignable(v, dim)) {
 		*bound = v.value;
 		return true;
 	}
 	char name[60];
 	dim_name(dim, name, sizeof name);
-	diag_error(
-	    s->q->diag, from_until, "'%s' is neither a value in %s nor a formula of rows", s->until.bound, name);
+	diag_error(s->q->diag, from_until, "'%s' is neither a value in %s nor a formula of rows", s->until.bound, name);
 	diag_hint(s->q->diag, "'%s' is in %s; --json shows all rows", row->name, name);
 	return false;
 }
@@ -135,13 +135,13 @@ probe(struct solver *s, double x)
 		const int i = sheet_find(a.sheet, s->until.row);
 		double bound = 0;
 		if (i < 0) {
-			diag_error(s->q->diag, from_until, i == -2 ? "several rows are called '%s'" : "there is no row '%s'",
-			    s->until.row);
+			diag_error(s->q->diag, from_until,
+			    i == -2 ? "several rows are called '%s'" : "there is no row '%s'", s->until.row);
 			diag_hint(s->q->diag, "--json shows all rows");
 		} else if (bound_of(s, a.sheet, sheet_row(a.sheet, i), &bound)) {
 			p.value = sheet_row(a.sheet, i)->value;
-			p.holds = s->until.below ? (s->until.strict ? p.value < bound : p.value <= bound) :
-						   (s->until.strict ? p.value > bound : p.value >= bound);
+			p.holds = s->until.below ? (s->until.strict ? p.value < bound : p.value <= bound)
+			                         : (s->until.strict ? p.value > bound : p.value >= bound);
 		}
 	}
 	sheet_free(a.sheet);
@@ -215,7 +215,7 @@ parse_bracket(struct solver *s, const char *solve, double *low, double *high)
 	return true;
 }
 
-/* --- monotone rows ------------------------------------------------------------------------------------------------- */
+/* --- monotone rows --------------------------------------------------------------------------------------- */
 
 struct course {
 	double before;
@@ -289,7 +289,8 @@ bisect(struct solver *s, double good, double bad)
 }
 
 const struct node *
-question_solve(const struct question *q, const struct node *inputs, const char *solve, const char *until, const char **note)
+question_solve(
+    const struct question *q, const struct node *inputs, const char *solve, const char *until, const char **note)
 {
 	struct solver s = {.q = q, .inputs = inputs, .quiet = diag_new(q->arena), .at = {"--solve", 0, 0, NULL, false}};
 	double low, high;
@@ -316,9 +317,9 @@ question_solve(const struct question *q, const struct node *inputs, const char *
 		    q->arena, "'%s' holds everywhere between %g%s and %g%s", until, low, s.unit, high, s.unit);
 		return with_value(&s, end);
 	}
-	const double good = every ? (c.begins ? c.last_held : c.first_held) :
-	    at_low		  ? bisect(&s, low, high) :
-				    bisect(&s, high, low);
+	const double good = every ? (c.begins ? c.last_held : c.first_held)
+	    : at_low              ? bisect(&s, low, high)
+	                          : bisect(&s, high, low);
 	*note = arena_printf(q->arena, s.whole ? "solved: %s = %.0f%s" : "solved: %s = %.6g%s", s.path, good, s.unit);
 	return with_value(&s, good);
 }

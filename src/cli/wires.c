@@ -18,7 +18,7 @@ fault(struct run *r, struct source at, const char *what, const char *hint)
 	return false;
 }
 
-/* --- links --------------------------------------------------------------------------------------------------- */
+/* --- links ----------------------------------------------------------------------------------------------- */
 
 /* `4xnvlink3` is four of them. */
 static const char *
@@ -71,7 +71,7 @@ bind_bare(struct run *r, const struct wires_in *in, struct wires *w)
 	return w->link != NULL;
 }
 
-/* --- groups joined through the host -------------------------------------------------------------------------- */
+/* --- groups joined through the host ---------------------------------------------------------------------- */
 
 static bool
 bind_groups(struct run *r, const struct wires_in *in, struct wires *w)
@@ -114,7 +114,7 @@ bind_groups(struct run *r, const struct wires_in *in, struct wires *w)
 	return true;
 }
 
-/* --- calibrations -------------------------------------------------------------------------------------------- */
+/* --- calibrations ---------------------------------------------------------------------------------------- */
 
 static bool
 any_collective(const struct calibration *c)
@@ -174,7 +174,7 @@ find_engine(struct run *r, const struct wires_in *in, struct wires *w)
 	return false;
 }
 
-/* --- systems ------------------------------------------------------------------------------------------------- */
+/* --- systems --------------------------------------------------------------------------------------------- */
 
 static bool
 bind_gpu(struct run *r, const struct wires_in *in, struct wires *w)
@@ -262,7 +262,7 @@ bind_system(struct run *r, const struct wires_in *in, struct wires *w)
 	return true;
 }
 
-/* --- together ------------------------------------------------------------------------------------------------ */
+/* --- together -------------------------------------------------------------------------------------------- */
 
 static bool
 one_of(struct run *r, const struct wires_in *in)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* --- bandwidths ---------------------------------------------------------------------------------------------- */
+/* --- bandwidths ------------------------------------------------------------------------------------------ */
 
 static double
 bare_rate(struct sheet *sh, const struct wires *w)
@@ -107,7 +107,7 @@ wires_rates(struct run *r, struct wires *w)
 	}
 }
 
-/* --- what NCCL would choose ---------------------------------------------------------------------------------- */
+/* --- what NCCL would choose ------------------------------------------------------------------------------ */
 
 static bool
 over_pcie(const struct wires *w)
@@ -163,7 +163,7 @@ is_choice(const struct nccl_choice *choice, enum algorithm a)
 	    (a == ALGORITHM_RAILS && choice->algorithm == ALGORITHM_RING);
 }
 
-/* --- plans --------------------------------------------------------------------------------------------------- */
+/* --- plans ----------------------------------------------------------------------------------------------- */
 
 static bool
 can_do(struct run *r, const struct wires *w, enum collective c)

@@ -36,8 +36,7 @@ struct checker {
 	int n_files;
 };
 
-/* --- one file ------------------------------------------------------------------------------------------------------
- */
+/* --- one file -------------------------------------------------------------------------------------------- */
 
 static void
 check_gpu(struct checker *c, const char *path)
@@ -179,8 +178,7 @@ static void (*const checks[N_ENTRY_KINDS])(struct checker *c, const char *path) 
     [ENTRY_DIAGNOSIS] = check_diagnosis,
 };
 
-/* --- which kind ----------------------------------------------------------------------------------------------------
- */
+/* --- which kind ------------------------------------------------------------------------------------------ */
 
 /* Keys that only one kind of file has. */
 static const struct {
@@ -244,36 +242,46 @@ check_name(struct checker *c, struct word name)
 	diag_hint(c->run->diag, "a file name has a / or ends in .yaml");
 }
 
-/* Two entries of one kind must not share a folded name. */
-static void
-check_names(struct checker *c, enum entry_kind k, const char **ids, size_t n)
-{
+/* Names that are taken, folded, with the entry that has them. */
+struct taken {
+	size_t n;
 	struct {
 		char folded[80];
 		const char *id;
-	} *names = arena_take(c->arena, 4096 * sizeof *names);
-	size_t n_names = 0;
+	} list[4096];
+};
+
+/* Two entries of one kind must not share a folded name. */
+static void
+take_name(struct checker *c, struct taken *taken, const char *name, struct source at, const char *id)
+{
+	char folded[80];
+
+	if (taken->n == sizeof taken->list / sizeof *taken->list)
+		return;
+	text_fold(name, folded, sizeof folded);
+	for (size_t i = 0; i < taken->n; i++)
+		if (strcmp(taken->list[i].folded, folded) == 0 && strcmp(taken->list[i].id, id) != 0) {
+			diag_error(c->diag, at, "the name '%s' already means %s", name, taken->list[i].id);
+			diag_hint(c->diag, "case and punctuation do not tell names apart");
+		}
+	memcpy(taken->list[taken->n].folded, folded, sizeof folded);
+	taken->list[taken->n++].id = id;
+}
+
+static void
+check_names(struct checker *c, enum entry_kind k, const char **ids, size_t n)
+{
+	struct taken *const taken = ARENA_NEW(c->arena, struct taken);
 
 	for (size_t i = 0; i < n; i++) {
-		const char *path = database_path(c->database, k, ids[i]);
+		const char *const path = database_path(c->database, k, ids[i]);
 		const struct node *aliases = tree_get(tree_read_file(c->arena, c->diag, path), "aliases");
-		const size_t n_aliases = aliases && aliases->kind == NODE_LIST ? aliases->n : 0;
-		for (size_t a = 0; a <= n_aliases; a++) {
-			const char *name = a ? aliases->items[a - 1]->text : ids[i];
-			char folded[80];
-			if (!name || n_names == 4096)
-				continue;
-			text_fold(name, folded, sizeof folded);
-			for (size_t s = 0; s < n_names; s++)
-				if (strcmp(names[s].folded, folded) == 0 && strcmp(names[s].id, ids[i]) != 0) {
-					diag_error(c->diag,
-					    a ? aliases->items[a - 1]->at : (struct source){path, 1, 1, NULL, false},
-					    "the name '%s' already means %s", name, names[s].id);
-					diag_hint(c->diag, "case and punctuation do not tell names apart");
-				}
-			memcpy(names[n_names].folded, folded, sizeof folded);
-			names[n_names++].id = ids[i];
-		}
+
+		take_name(c, taken, ids[i], (struct source){path, 1, 1, NULL, false}, ids[i]);
+		for (size_t a = 0; aliases && aliases->kind == NODE_LIST && a < aliases->n; a++)
+			if (aliases->items[a]->text)
+				take_name(c, taken, aliases->items[a]->text, aliases->items[a]->at, ids[i]);
 	}
 }
 
@@ -290,8 +298,7 @@ check_all(struct checker *c)
 	}
 }
 
-/* --- the answer ----------------------------------------------------------------------------------------------------
- */
+/* --- the answer ------------------------------------------------------------------------------------------ */
 
 static void
 show_faults(struct checker *c)

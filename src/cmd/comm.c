@@ -57,7 +57,7 @@ fault(struct run *r, struct source at, const char *what, const char *hint)
 	return false;
 }
 
-/* --- the request --------------------------------------------------------------------------------------------- */
+/* --- the request ----------------------------------------------------------------------------------------- */
 
 /* all-reduce, all_reduce and allreduce are one word. */
 static bool
@@ -177,7 +177,7 @@ bind(struct run *r, const struct comm_in *in, struct comm_case *q)
 	return true;
 }
 
-/* --- rows ---------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------------------ */
 
 static double
 size_of(struct run *r, const struct comm_in *in)

@@ -145,19 +145,22 @@ static bool
 price_of_node(struct run *r, const struct cost_in *in, struct fleet *f)
 {
 	struct sheet *sh = r->sheet;
-	const struct price *price = NULL;
+	struct datum price = in->node_price, gpus = in->node_gpus;
 
-	if (f->system && !datum_given(in->node_price)) {
-		price = find_price(in, f->system->prices, f->system->n_prices, "node");
-		if (!price)
+	if (f->system && !datum_given(price)) {
+		const struct price *found = find_price(in, f->system->prices, f->system->n_prices, "node");
+		if (!found)
 			return in->own ? true : no_price(r, in, in->system);
-		tell_base(r, f->system->id, price);
+		price = found->usd_per_s;
+		tell_base(r, f->system->id, found);
 	} else
 		TELL(sh, price_base, "price base", "a node, as given");
-	if (!datum_given(in->node_gpus) && !f->system)
+	if (f->system && !datum_given(gpus))
+		gpus = f->system->n_gpus;
+	if (!datum_given(gpus))
 		return run_refuse(r, in->node_price.from, "how many GPUs has a node?", "add --node-gpus 8");
-	TAKE(sh, node_usd_per_s, price ? price->usd_per_s : in->node_price);
-	TAKE(sh, n_node_gpus, datum_given(in->node_gpus) ? in->node_gpus : f->system->n_gpus);
+	TAKE(sh, node_usd_per_s, price);
+	TAKE(sh, n_node_gpus, gpus);
 	CALL(sh, gpu_usd_per_s, cost_gpu_price(sh, node_usd_per_s, n_node_gpus));
 	SHOW(sh, node_usd_per_s, "price of a node");
 	SHOW(sh, gpu_usd_per_s, "price of one GPU");

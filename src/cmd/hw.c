@@ -25,8 +25,7 @@ static const struct option hw_options[] = {HW_OPTIONS(OPTION_ROW)};
 #undef THIS
 static const struct option_group hw_groups[] = {OPTION_GROUP(hw_options, 0)};
 
-/* --- rows ----------------------------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------------------ */
 
 static void
 figure(struct run *r, const char *name, struct datum d, const char *label)
@@ -182,8 +181,7 @@ show_link(struct run *r, const struct link *l)
 	word(r, "notes", "note", l->notes);
 }
 
-/* --- list ----------------------------------------------------------------------------------------------------------
- */
+/* --- list ------------------------------------------------------------------------------------------------ */
 
 static void
 line_gpu(struct run *r, const struct gpu *gpu)
@@ -307,8 +305,7 @@ list(struct run *r, const struct hw_in *in)
 	return diag_errors(r->diag) ? REFUSED : ANSWERED;
 }
 
-/* --- show and compare ----------------------------------------------------------------------------------------------
- */
+/* --- show and compare ------------------------------------------------------------------------------------ */
 
 /* The kind of entry that a name means: GPU before system before link. */
 static enum entry_kind

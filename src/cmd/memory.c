@@ -18,7 +18,7 @@ struct memory_command_in {
 
 enum { MOST_FIXES = 6, NODE_GPUS = 8 };
 
-/* --- a job for a known model ------------------------------------------------------------------------------------- */
+/* --- a job for a known model ----------------------------------------------------------------------------- */
 
 static void
 title_of(struct run *r, const struct memory_job *job, const struct gpu *gpu)
@@ -175,7 +175,7 @@ show_fixes(struct run *r, const struct memory_job *job)
 		}
 }
 
-/* --- a list of operators ----------------------------------------------------------------------------------------- */
+/* --- a list of operators --------------------------------------------------------------------------------- */
 
 static bool
 is_served_list(struct run *r, const struct memory_question *q)
@@ -248,7 +248,7 @@ answer_job(struct run *r, const struct memory_question *q)
 	return verdict == DOES_NOT_FIT ? ANSWERED_NO : ANSWERED;
 }
 
-/* --- bare numbers ------------------------------------------------------------------------------------------------ */
+/* --- bare numbers ---------------------------------------------------------------------------------------- */
 
 static void
 show_checkpointing(struct run *r, const struct memory_numbers *in)
@@ -377,7 +377,7 @@ answer_numbers(struct run *r, const struct memory_question *q)
 	return answer;
 }
 
-/* --- the command ------------------------------------------------------------------------------------------------- */
+/* --- the command ----------------------------------------------------------------------------------------- */
 
 static enum answer
 memory_run(struct run *r, const void *input)

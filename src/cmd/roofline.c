@@ -59,7 +59,7 @@ default_number(double value)
 	return (struct datum){value, {"default", 0, 0, NULL, false}};
 }
 
-/* --- ridge points --- */
+/* --- ridge points ---------------------------------------------------------------------------------------- */
 
 /* One column per type that any of the GPUs has. */
 #define RIDGES(X)                                                                                                      \
@@ -119,7 +119,7 @@ ridge_table(struct roof *q, const struct roofline_in *in)
 	return ANSWERED;
 }
 
-/* --- one point --- */
+/* --- one point ------------------------------------------------------------------------------------------- */
 
 /* Several machines: a line each.  The scope above holds work_flop and traffic_byte. */
 static enum answer
@@ -251,7 +251,7 @@ one_operator(struct roof *q, const struct roofline_in *in, enum op_kind kind)
 	return one_point(q, in, c.work_flop, c.traffic_byte, &op);
 }
 
-/* --- lists --- */
+/* --- lists ----------------------------------------------------------------------------------------------- */
 
 static void
 show_lines(const struct roof *q, const struct machine *m, const struct op *ops, int n, double list_s)
@@ -477,7 +477,7 @@ sharing_answer(struct run *r, const struct roofline_in *in)
 	return ANSWERED;
 }
 
-/* --- what is asked --- */
+/* --- what is asked --------------------------------------------------------------------------------------- */
 
 /* Inputs that belong to another question are refused rather than ignored. */
 static bool

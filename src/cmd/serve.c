@@ -63,8 +63,6 @@ static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
 static const struct option tail_rows[] = {TAIL_OPTIONS(OPTION_ROW)};
 #undef THIS
 
-enum { POINTS_MAX = 256 };
-
 static const char *
 time_text(struct run *r, double time_s)
 {
@@ -99,8 +97,6 @@ read_point(struct run *r, struct word w, struct setting *out)
 static bool
 read_points(struct run *r, const struct serve_in *in, struct setting *points)
 {
-	if (in->points.n > POINTS_MAX)
-		return run_refuse(r, in->points.list[0].from, "too many points", "at most 256");
 	for (size_t i = 0; i < in->points.n; i++) {
 		if (!read_point(r, in->points.list[i], &points[i]))
 			return false;
@@ -153,7 +149,7 @@ static enum answer
 pick(struct run *r, const struct serve_in *in)
 {
 	struct sheet *sh = r->sheet;
-	struct setting points[POINTS_MAX];
+	struct setting *points = ARENA_ARRAY(r->arena, struct setting, in->points.n);
 	const struct setting *best = NULL;
 
 	if (!read_points(r, in, points))

@@ -29,8 +29,6 @@ struct spec_in {
 static const struct option spec_options[] = {SPEC_OPTIONS(OPTION_ROW)};
 #undef THIS
 
-enum { LINES_MAX = 64 };
-
 static bool
 check(struct run *r, const struct spec_in *in)
 {
@@ -96,8 +94,6 @@ acceptance(struct run *r, const struct spec_in *in, struct datum *out)
 static bool
 read_lines(struct run *r, const struct words *list, double *lines)
 {
-	if (list->n > LINES_MAX)
-		return run_refuse(r, list->list[0].from, "too many acceptances to compare with", "give at most 64");
 	for (size_t i = 0; i < list->n; i++) {
 		struct datum d;
 		if (!run_value(r, list->list[i].from, list->list[i].text, Q_NUMBER, &d) || !run_fraction(r, "at", d))
@@ -133,7 +129,7 @@ gains(struct run *r, const struct spec_in *in, struct datum accept)
 {
 	struct sheet *sh = r->sheet;
 	const struct draft_cost c = {in->draft, in->target, in->verify, in->overhead};
-	double lines[LINES_MAX];
+	double *lines = ARENA_ARRAY(r->arena, double, in->at.n);
 
 	if (!read_lines(r, &in->at, lines))
 		return REFUSED;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* --- the file as it is written ------------------------------------------------------------------------------- */
+/* --- the file as it is written --------------------------------------------------------------------------- */
 
 struct reference {
 	struct datum peak_flop_per_s[N_PEAKS];
@@ -243,7 +243,7 @@ static const struct field data_fields[] = {
 };
 SCHEMA(data_schema, "'data'", struct file, data_fields);
 
-/* --- residuals: maps with names of the file's own ------------------------------------------------------------ */
+/* --- residuals: maps with names of the file's own -------------------------------------------------------- */
 
 static const struct field residual_fields[] = {
     FIGURE(struct residual, "n", Q_COUNT, n_points, 1, 1e12, "points"),
@@ -337,7 +337,7 @@ static const struct field fields[] = {
 };
 static const struct schema file_schema = {"a calibration", sizeof(struct file), fields, sizeof fields / sizeof *fields};
 
-/* --- fractions into rates ------------------------------------------------------------------------------------ */
+/* --- fractions into rates -------------------------------------------------------------------------------- */
 
 /* A factor of a reference; the result keeps the place of the fraction. */
 static struct datum

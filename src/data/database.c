@@ -122,17 +122,17 @@ database_new(struct arena *a, struct diag *d, const char *directory)
 	db->files = ARENA_NEW(a, struct read_file *);
 	DIR *dir = directory ? opendir(directory) : NULL;
 	if (directory && !dir) {
-		diag_error(d, (struct source){"--hwdb", 0, 0, NULL, false}, "cannot read the directory '%s': %s", directory,
-		    strerror(errno));
+		diag_error(d, (struct source){"--hwdb", 0, 0, NULL, false}, "cannot read the directory '%s': %s",
+		    directory, strerror(errno));
 		diag_hint(d, "name a directory that has gpus, links, systems or models in it");
 	}
 	if (dir)
 		closedir(dir);
 	add_directory(db, directory);
 	add_directory(db, getenv("RIDGE_HWDB"));
-	const char *user = data && *data ? arena_printf(a, "%s/ridge", data) :
-	    home && *home		 ? arena_printf(a, "%s/.local/share/ridge", home) :
-					   NULL;
+	const char *user = data && *data ? arena_printf(a, "%s/ridge", data)
+	    : home && *home              ? arena_printf(a, "%s/.local/share/ridge", home)
+	                                 : NULL;
 	if (user && access(user, R_OK) == 0)
 		add_directory(db, user);
 	const char *tree = source_tree(a);
@@ -180,7 +180,8 @@ has_alias(const struct node *root, const char *name)
 	if (!list || list->kind != NODE_LIST)
 		return false;
 	for (size_t i = 0; i < list->n; i++)
-		if (list->items[i]->kind == NODE_SCALAR && list->items[i]->text && text_same_folded(list->items[i]->text, name))
+		if (list->items[i]->kind == NODE_SCALAR && list->items[i]->text &&
+		    text_same_folded(list->items[i]->text, name))
 			return true;
 	return false;
 }
@@ -297,8 +298,8 @@ database_list(struct database *db, enum entry_kind k, size_t *n)
 	return list;
 }
 
-/* The id that a name means: the file of that name, a compiled-in alias that its file confirms, a folded file name, and only
- * then the aliases of every file. */
+/* The id that a name means: the file of that name, a compiled-in alias that its file confirms, a folded file name, and
+ * only then the aliases of every file. */
 static const char *
 find_id(struct database *db, enum entry_kind k, const char *name)
 {
@@ -358,7 +359,8 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 
 	if (n == 0) {
 		diag_error(db->diag, at, "no database of %ss was found", kinds[k].name);
-		diag_hint(db->diag, "name its directory with --hwdb or in RIDGE_HWDB; looked last in %s", db->roots[db->n_roots - 1]);
+		diag_hint(db->diag, "name its directory with --hwdb or in RIDGE_HWDB; looked last in %s",
+		    db->roots[db->n_roots - 1]);
 		return;
 	}
 	for (size_t i = 0; i < n && n_candidates < 2048; i++)
@@ -379,8 +381,8 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 }
 
 const struct node *
-database_open(struct database *db, enum entry_kind k, const char *name, struct source at, const char **id,
-    const char **announce)
+database_open(
+    struct database *db, enum entry_kind k, const char *name, struct source at, const char **id, const char **announce)
 {
 	const int errors = diag_errors(db->diag);
 	const struct node *root = database_try(db, k, name, id);
@@ -420,7 +422,8 @@ database_gpu(struct database *db, const char *name, const struct node *overlay, 
 }
 
 const struct link *
-database_link(struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce)
+database_link(
+    struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce)
 {
 	const char *id;
 	const struct node *root = database_open(db, ENTRY_LINK, name, at, &id, announce);
@@ -457,7 +460,8 @@ database_system(struct database *db, const char *name, const struct node *overla
 }
 
 const struct workload *
-database_model(struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce)
+database_model(
+    struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce)
 {
 	const char *id;
 	const struct node *root = database_open(db, ENTRY_MODEL, name, at, &id, announce);
@@ -474,7 +478,8 @@ const struct calibration *
 database_calibration(struct database *db, const char *gpu, const char *backend)
 {
 	const char *id = backend ? arena_printf(db->arena, "%s-%s", gpu, backend) : gpu;
-	const struct node *root = database_path(db, ENTRY_CALIBRATION, id) ? read_entry(db, ENTRY_CALIBRATION, id) : NULL;
+	const struct node *root =
+	    database_path(db, ENTRY_CALIBRATION, id) ? read_entry(db, ENTRY_CALIBRATION, id) : NULL;
 	struct calibration *calibration = ARENA_NEW(db->arena, struct calibration);
 
 	if (!root)

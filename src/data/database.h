@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The database: entries are files, found by name.  Lookup ignores case and every character that is not a letter or digit;
- * `aliases:` in a file add more.  Only the files that are needed are opened: the aliases of the shipped entries are compiled
- * in as hints, and a hint is believed only when the file it names says the same.
+ * The database: entries are files, found by name.  Lookup ignores case and every character that is not a letter or
+ * digit; `aliases:` in a file add more.  Only the files that are needed are opened: the aliases of the shipped entries
+ * are compiled in as hints, and a hint is believed only when the file it names says the same.
  */
 #ifndef RIDGE_DATABASE_H
 #define RIDGE_DATABASE_H
@@ -38,8 +38,8 @@ struct database *database_reporting_to(const struct database *db, struct diag *d
 
 /* The root of an entry's file and its id, or NULL with an error that suggests near names.  A name with `/` or ending in
  * .yaml, or `-`, is a file.  `announce` gets `alias = id` when an alias meant a variant, else NULL. */
-const struct node *database_open(struct database *db, enum entry_kind k, const char *name, struct source at, const char **id,
-    const char **announce);
+const struct node *database_open(
+    struct database *db, enum entry_kind k, const char *name, struct source at, const char **id, const char **announce);
 /* The same without an error when there is no such entry. */
 const struct node *database_try(struct database *db, enum entry_kind k, const char *name, const char **id);
 

@@ -4,11 +4,21 @@
 #include <string.h>
 
 #define GPU(member) offsetof(struct gpu, member)
-#define TEXT(key_, member, help_) {.key = key_, .kind = FIELD_TEXT, .offset = GPU(member), .help = help_}
+#define TEXT(key_, member, help_)                                                                                      \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_TEXT, .offset = GPU(member), .help = help_                                  \
+	}
 #define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = GPU(member), .min = low, .max = high, .help = help_}
-#define SUB(key_, schema, help_) {.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_}
-#define SCHEMA(var, name_, rows) static const struct schema var = {name_, sizeof(struct gpu), rows, sizeof rows / sizeof *rows}
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = GPU(member), .min = low, .max = high,    \
+		.help = help_                                                                                          \
+	}
+#define SUB(key_, schema, help_)                                                                                       \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_                                          \
+	}
+#define SCHEMA(var, name_, rows)                                                                                       \
+	static const struct schema var = {name_, sizeof(struct gpu), rows, sizeof rows / sizeof *rows}
 
 static const struct field step_fields[] = {
     FIGURE("m", Q_COUNT, step_m, 1, 1e4, "rows"),
@@ -55,9 +65,15 @@ static const struct field register_fields[] = {
 SCHEMA(register_schema, "'registers'", register_fields);
 
 static const struct field peak_fields[] = {
-#define PEAK(id, text, substitute, title)                                                                             \
-	{.key = text, .kind = FIELD_PEAK, .quantity = Q_PEAK, .offset = GPU(peak_flop_per_s[PEAK_##id]),              \
-	    .extra = GPU(lacks[PEAK_##id]), .min = 1e9, .max = 1e18, .help = title},
+#define PEAK(id, text, substitute, title)                                                                              \
+	{.key = text,                                                                                                  \
+	    .kind = FIELD_PEAK,                                                                                        \
+	    .quantity = Q_PEAK,                                                                                        \
+	    .offset = GPU(peak_flop_per_s[PEAK_##id]),                                                                 \
+	    .extra = GPU(lacks[PEAK_##id]),                                                                            \
+	    .min = 1e9,                                                                                                \
+	    .max = 1e18,                                                                                               \
+	    .help = title},
 #include "ridge/dtype.def"
 #undef PEAK
 };
@@ -98,14 +114,31 @@ price_per(struct binder *b, const struct node *n, void *out)
 }
 
 static const struct field price_fields[] = {
-    {.key = "usd_per_hour", .kind = FIELD_CUSTOM, .offset = offsetof(struct price, usd_per_s), .custom = per_hour,
-	.required = true, .help = "US dollars per hour, a bare number"},
-    {.key = "on", .kind = FIELD_DATE, .offset = offsetof(struct price, on), .required = true, .help = "date of the price"},
-    {.key = "per", .kind = FIELD_CUSTOM, .offset = offsetof(struct price, per), .custom = price_per, .help = "`node` or `gpu` (default)"},
-    {.key = "source", .kind = FIELD_TEXT, .offset = offsetof(struct price, source), .required = true,
-	.help = "who asked this price"},
-    {.key = "unconfirmed", .kind = FIELD_FLAG, .offset = offsetof(struct price, unconfirmed),
-	.help = "true when no primary source was read"},
+    {.key = "usd_per_hour",
+        .kind = FIELD_CUSTOM,
+        .offset = offsetof(struct price, usd_per_s),
+        .custom = per_hour,
+        .required = true,
+        .help = "US dollars per hour, a bare number"},
+    {.key = "on",
+        .kind = FIELD_DATE,
+        .offset = offsetof(struct price, on),
+        .required = true,
+        .help = "date of the price"},
+    {.key = "per",
+        .kind = FIELD_CUSTOM,
+        .offset = offsetof(struct price, per),
+        .custom = price_per,
+        .help = "`node` or `gpu` (default)"},
+    {.key = "source",
+        .kind = FIELD_TEXT,
+        .offset = offsetof(struct price, source),
+        .required = true,
+        .help = "who asked this price"},
+    {.key = "unconfirmed",
+        .kind = FIELD_FLAG,
+        .offset = offsetof(struct price, unconfirmed),
+        .help = "true when no primary source was read"},
 };
 const struct schema price_schema = {
     "a price", sizeof(struct price), price_fields, sizeof price_fields / sizeof *price_fields};
@@ -124,8 +157,11 @@ static const struct field gpu_fields[] = {
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
     {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
     TEXT("vendor", vendor, "NVIDIA, AMD"),
-    {.key = "architecture", .kind = FIELD_TEXT, .offset = GPU(architecture), .required = true,
-	.help = "volta turing ampere ada hopper blackwell ...: gives transferred defaults"},
+    {.key = "architecture",
+        .kind = FIELD_TEXT,
+        .offset = GPU(architecture),
+        .required = true,
+        .help = "volta turing ampere ada hopper blackwell ...: gives transferred defaults"},
     TEXT("compute_capability", compute_capability, "\"9.0\", gfx942"),
     FIGURE("sms", Q_COUNT, n_sms, 1, 1e4, "streaming multiprocessors or compute units"),
     SUB("units", unit_schema, "arithmetic units, for the check against the peaks"),
@@ -135,8 +171,11 @@ static const struct field gpu_fields[] = {
     SUB("llc", llc_schema, "last-level cache beyond L2"),
     SUB("shared", shared_schema, "shared memory"),
     SUB("registers", register_schema, "register file"),
-    {.key = "peak", .kind = FIELD_MAP, .sub = &peak_schema, .required = true,
-	.help = "dense arithmetic rates; `none` where the hardware has no such unit"},
+    {.key = "peak",
+        .kind = FIELD_MAP,
+        .sub = &peak_schema,
+        .required = true,
+        .help = "dense arithmetic rates; `none` where the hardware has no such unit"},
     FIGURE("sparsity", Q_NUMBER, sparsity, 1, 4, "what the marketing figures multiply the dense ones by"),
     FIGURE("sparsity_fp4", Q_NUMBER, sparsity_fp4, 1, 4, "the same for fp4 where it differs"),
     SUB("link", link_schema_, "links to other GPUs"),
@@ -146,8 +185,12 @@ static const struct field gpu_fields[] = {
     {.key = "launch", .kind = FIELD_CUSTOM, .offset = GPU(launch), .custom = launch_date, .help = "date of launch"},
     {.key = "launch_note", .kind = FIELD_IGNORED, .help = "`announced` when parts shipped later"},
     FIGURE("msrp", Q_MONEY, msrp_usd, 1, 1e7, "list price"),
-    {.key = "prices", .kind = FIELD_LIST, .sub = &price_schema, .offset = GPU(prices), .extra = GPU(n_prices),
-	.help = "rents with date and source"},
+    {.key = "prices",
+        .kind = FIELD_LIST,
+        .sub = &price_schema,
+        .offset = GPU(prices),
+        .extra = GPU(n_prices),
+        .help = "rents with date and source"},
     TEXT("notes", notes, "what users trip over"),
 };
 const struct schema gpu_schema = {"a GPU", sizeof(struct gpu), gpu_fields, sizeof gpu_fields / sizeof *gpu_fields};

@@ -18,7 +18,7 @@ hf_is_config(const struct node *root)
 	return tree_get(root, "model_type") || tree_get(root, "architectures") || tree_get(root, "auto_map");
 }
 
-/* --- the family --- */
+/* --- the family ------------------------------------------------------------------------------------------ */
 
 /* `Qwen3MoeForCausalLM` means qwen3_moe: the class is named after the type. */
 static const char *
@@ -108,7 +108,7 @@ find_family(struct hf *h)
 	return h->family != NULL;
 }
 
-/* --- name and place --- */
+/* --- name and place -------------------------------------------------------------------------------------- */
 
 /* The part of a path that ends at `end`: what follows the slash, and the two underlines of owner__name.json. */
 static const char *
@@ -172,7 +172,7 @@ put_title(struct hf *h, struct node *out)
 	    arena_printf(h->arena, "%s, model_type %s", slash ? slash + 1 : file, h->family->type), out->at);
 }
 
-/* --- the parts --- */
+/* --- the parts ------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *word, *ours;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* --- attention --- */
+/* --- attention ------------------------------------------------------------------------------------------- */
 
 static bool
 is(const char *word, const char *what)
@@ -178,7 +178,7 @@ compressed_attention(struct hf *h, const struct hf_layer *l)
 	return out;
 }
 
-/* --- recurrent layers --- */
+/* --- recurrent layers ------------------------------------------------------------------------------------ */
 
 struct pair {
 	const char *key;
@@ -243,7 +243,7 @@ put_mixer(struct hf *h, struct node *block, const struct hf_layer *l)
 		                          : heads_attention(h, l));
 }
 
-/* --- feed-forward --- */
+/* --- feed-forward ---------------------------------------------------------------------------------------- */
 
 static struct node *
 mlp_of(struct hf *h, struct datum width)
@@ -310,7 +310,7 @@ put_feed(struct hf *h, struct node *block, const struct hf_layer *l)
 		map_put(h->arena, block, "moe", moe_of(h, l));
 }
 
-/* --- groups of like layers --- */
+/* --- groups of like layers ------------------------------------------------------------------------------- */
 
 struct group {
 	struct hf_layer layer;

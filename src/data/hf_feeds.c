@@ -129,7 +129,7 @@ rule_enumerated(struct hf *h)
 	h->feeds_said = true;
 }
 
-/* --- Nemotron-NAS: every layer by itself --- */
+/* --- Nemotron-NAS: every layer by itself ----------------------------------------------------------------- */
 
 /* A part of a layer of Nemotron-NAS; false when it is not there. */
 static bool

@@ -31,7 +31,7 @@ static const struct hf_family families[] = {
 
 enum { N_FAMILIES = sizeof families / sizeof *families, MAX_CHAIN = 12, MAX_NAME = 96 };
 
-/* --- the table --- */
+/* --- the table ------------------------------------------------------------------------------------------- */
 
 static const struct hf_family *
 row_of(const char *type)
@@ -138,7 +138,7 @@ hf_name(const struct hf *h, enum hf_field f)
 	return *buf && strcmp(buf, "-") != 0 ? arena_text(h->arena, buf) : fields[f].id;
 }
 
-/* --- messages --- */
+/* --- messages -------------------------------------------------------------------------------------------- */
 
 void
 hf_fault(struct hf *h, struct source at, const char *format, ...)
@@ -187,7 +187,7 @@ hf_remember(struct hf *h, const char *format, ...)
 	add(h->arena, &h->notes->remarks, &h->notes->n_remarks, buf);
 }
 
-/* --- the file --- */
+/* --- the file -------------------------------------------------------------------------------------------- */
 
 const char *
 hf_text(const struct node *n)
@@ -375,7 +375,7 @@ hf_word(struct hf *h, enum hf_field f)
 	return arena_text(h->arena, said);
 }
 
-/* --- what is refused --- */
+/* --- what is refused ------------------------------------------------------------------------------------- */
 
 /* The one value that is known: as the table says it, or of another field that it names. */
 static const char *

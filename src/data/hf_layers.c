@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- lists --- */
+/* --- lists ----------------------------------------------------------------------------------------------- */
 
 /* A list with one entry per layer; entries for multi-token prediction may follow.  NULL when the file has none. */
 const struct node *
@@ -37,7 +37,7 @@ hf_entry(struct hf *h, const struct node *list, size_t i, const char *name)
 	return datum_or(hf_whole(h, list->items[i], item, 0, 1e6), 0);
 }
 
-/* --- lists of words, for every family --- */
+/* --- lists of words, for every family -------------------------------------------------------------------- */
 
 static const struct {
 	const char *word;
@@ -129,7 +129,7 @@ mlp_layer_types(struct hf *h)
 	}
 }
 
-/* --- the table --- */
+/* --- the table ------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

@@ -42,7 +42,7 @@ struct hf {
 	bool feeds_said; /* a rule has said which layers have experts */
 };
 
-/* --- hf_field.c --- */
+/* --- hf_field.c ------------------------------------------------------------------------------------------ */
 
 const struct hf_family *hf_family_find(const char *type);
 /* The nearest row in the chain of `like` that has such a cell. */
@@ -73,19 +73,19 @@ void hf_check_unread(struct hf *h);
 /* Text without quotes around it, or NULL. */
 const char *hf_text(const struct node *n);
 
-/* --- hf_layers.c --- */
+/* --- hf_layers.c ----------------------------------------------------------------------------------------- */
 
 /* Fill h->layers by the family's rules. */
 void hf_layers(struct hf *h);
 
-/* --- hf_blocks.c --- */
+/* --- hf_blocks.c ----------------------------------------------------------------------------------------- */
 
 /* attention, mlp, moe or blocks of the decoder, or of the only stack. */
 void hf_blocks(struct hf *h, struct node *out);
 /* The encoder of an encoder-decoder. */
 void hf_encoder(struct hf *h, struct node *out);
 
-/* --- hf_quant.c --- */
+/* --- hf_quant.c ------------------------------------------------------------------------------------------ */
 
 /* `quantisation:` from quantization_config, or nothing. */
 void hf_quantisation(struct hf *h, struct node *out);

@@ -45,7 +45,7 @@ is(const char *text, const char *what)
 	return text && strcmp(text, what) == 0;
 }
 
-/* --- formats --- */
+/* --- formats --------------------------------------------------------------------------------------------- */
 
 /* Names that modelopt gives its recipes. */
 static const struct {
@@ -190,7 +190,7 @@ read_method(struct quant *q)
 		q->experts = (struct format){"mxfp4", 32, NULL};
 }
 
-/* --- what stays in 16 bits --- */
+/* --- what stays in 16 bits ------------------------------------------------------------------------------- */
 
 enum part {
 	PART_EMBEDDING,
@@ -397,7 +397,7 @@ kept_parts(struct quant *q, bool *experts_only)
 	return list;
 }
 
-/* --- the whole --- */
+/* --- the whole ------------------------------------------------------------------------------------------- */
 
 static const char *
 cache_type(const struct node *n)

@@ -67,7 +67,8 @@ value(struct reader *r, const cJSON *item, int depth)
 			diag_hint(r->diag, "a number has at most 308 digits before the point");
 			return NULL;
 		}
-		return tree_scalar(r->arena, arena_text(r->arena, number_write(item->valuedouble, buf, sizeof buf)), r->at);
+		return tree_scalar(
+		    r->arena, arena_text(r->arena, number_write(item->valuedouble, buf, sizeof buf)), r->at);
 	}
 	if (cJSON_IsBool(item))
 		return tree_scalar(r->arena, cJSON_IsTrue(item) ? "true" : "false", r->at);

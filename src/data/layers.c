@@ -92,7 +92,7 @@ layer_needs(struct binder *b, const struct node *map, struct datum d, const char
 	return false;
 }
 
-/* --- one block --- */
+/* --- one block ------------------------------------------------------------------------------------------- */
 
 static bool
 finish_moe(struct binder *b, const struct node *map, const struct moe_file *f, struct moe *moe)
@@ -148,7 +148,7 @@ layer_finish(struct binder *b, const struct node *map, const struct block_file *
 	return layer_whole(b, out->count, "count") && ok;
 }
 
-/* --- stacks --- */
+/* --- stacks ---------------------------------------------------------------------------------------------- */
 
 /* The map itself is one block, or two where the first layers are dense. */
 static bool

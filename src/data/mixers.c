@@ -8,7 +8,7 @@ static const char *const attention_kinds[] = {"mha", "gqa", "mqa", "mla", "csa"}
 enum { KIND_MHA, KIND_GQA, KIND_MQA, KIND_MLA, KIND_CSA };
 enum { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL };
 
-/* --- schemas --- */
+/* --- schemas --------------------------------------------------------------------------------------------- */
 
 static const struct field indexer_fields[] = {
     LAYER_FIGURE(struct indexer, "heads", n_heads, 1, 1e5, "its query heads"),
@@ -87,7 +87,7 @@ static const struct field kda_fields[] = {
 };
 const struct schema kda_schema = {"'kda'", sizeof(struct kda), kda_fields, sizeof kda_fields / sizeof *kda_fields};
 
-/* --- attention --- */
+/* --- attention ------------------------------------------------------------------------------------------- */
 
 struct need {
 	struct datum d;
@@ -245,7 +245,7 @@ finish_attention(struct binder *b, const struct node *map, const struct attentio
 	return finish_heads(b, map, f->kind, hidden, out) && ok;
 }
 
-/* --- recurrences --- */
+/* --- recurrences ----------------------------------------------------------------------------------------- */
 
 static bool
 finish_mamba(struct binder *b, const struct node *map, struct mamba *m)

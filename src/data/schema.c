@@ -37,7 +37,7 @@ schema_clear(const struct schema *s, void *out)
 		clear_field(&s->fields[i], out);
 }
 
-/* --- quantities ---------------------------------------------------------------------------------------------------- */
+/* --- quantities ------------------------------------------------------------------------------------------ */
 
 static bool
 fault(struct binder *b, const struct node *n, const char *what, const char *hint)
@@ -52,7 +52,8 @@ static const char *
 citation(struct binder *b, const struct node *n, bool *ok)
 {
 	if (n->kind != NODE_SCALAR || !n->text) {
-		*ok = fault(b, n, "a source is a key of 'sources'", "write [VALUE, key], and sources: {key: \"citation\"}");
+		*ok = fault(
+		    b, n, "a source is a key of 'sources'", "write [VALUE, key], and sources: {key: \"citation\"}");
 		return NULL;
 	}
 	const struct node *text = tree_get(b->sources, n->text);
@@ -124,8 +125,8 @@ schema_quantity(struct binder *b, const struct node *n, enum quantity q, double 
 			bool mark = false;
 			if (strcmp(key, "source") == 0)
 				out->from.cite = citation(b, n->items[i], &ok);
-			else if (strcmp(key, "unconfirmed") == 0 && n->items[i]->kind == NODE_SCALAR && n->items[i]->text &&
-			    truth(n->items[i]->text, &mark))
+			else if (strcmp(key, "unconfirmed") == 0 && n->items[i]->kind == NODE_SCALAR &&
+			    n->items[i]->text && truth(n->items[i]->text, &mark))
 				out->from.unconfirmed = mark;
 			else if (strcmp(key, "value") != 0)
 				ok = fault(b, n->keys[i], "a figure has the keys value, source and unconfirmed",
@@ -153,7 +154,7 @@ schema_quantity(struct binder *b, const struct node *n, enum quantity q, double 
 	return ok;
 }
 
-/* --- fields -------------------------------------------------------------------------------------------------------- */
+/* --- fields ---------------------------------------------------------------------------------------------- */
 
 static bool
 bind_text(struct binder *b, const struct node *n, const char **out)

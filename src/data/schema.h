@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Schema tables: what a YAML map may hold, and where each value goes in a struct.  The same rows check the file, fill the
- * struct, suggest keys and print the manual of the format.  All faults of a file are reported in one run.
+ * Schema tables: what a YAML map may hold, and where each value goes in a struct.  The same rows check the file, fill
+ * the struct, suggest keys and print the manual of the format.  All faults of a file are reported in one run.
  */
 #ifndef RIDGE_SCHEMA_H
 #define RIDGE_SCHEMA_H
@@ -56,7 +56,8 @@ void schema_clear(const struct schema *s, void *out);
 /* Fill `out` from a map.  False when there were faults (all are in diag). */
 bool schema_bind(struct binder *b, const struct schema *s, const struct node *map, void *out);
 /* One value as a datum, with its source resolved. */
-bool schema_quantity(struct binder *b, const struct node *n, enum quantity q, double min, double max, struct datum *out);
+bool schema_quantity(
+    struct binder *b, const struct node *n, enum quantity q, double min, double max, struct datum *out);
 /* YYYY[-MM[-DD]]. */
 bool schema_date(struct binder *b, const struct node *n, const char **out);
 

@@ -123,13 +123,13 @@ cell(struct reader *r, struct cell *out)
 	const char *start = r->p;
 	while (!at_end_of_line(r) && !is_separator(r))
 		step(r);
-	const char *last = r->p;
-	while (last > start && isspace((unsigned char)last[-1]))
-		last--;
-	if (memchr(start, '\0', (size_t)(last - start)))
+	size_t length = (size_t)(r->p - start);
+	while (length > 0 && isspace((unsigned char)start[length - 1]))
+		length--;
+	if (length > 0 && memchr(start, '\0', length))
 		return fault(r, out->at, "not a text file", "a table is text: CSV, or lines of numbers");
-	if (last > start)
-		out->text = arena_copy(r->arena, start, (size_t)(last - start));
+	if (length > 0)
+		out->text = arena_copy(r->arena, start, length);
 	return true;
 }
 

@@ -43,7 +43,7 @@ line(struct writer *w, size_t indent)
 		put(w, " ");
 }
 
-/* --- scalars --- */
+/* --- scalars --------------------------------------------------------------------------------------------- */
 
 /* Words that a reader of YAML would take for something else. */
 static bool
@@ -105,7 +105,7 @@ put_scalar(struct writer *w, const struct node *n, size_t indent)
 		put_quoted(w, n->text, indent);
 }
 
-/* --- flow style --- */
+/* --- flow style ------------------------------------------------------------------------------------------ */
 
 static size_t
 flow_width(const struct node *n)
@@ -161,7 +161,7 @@ put_flow(struct writer *w, const struct node *n, size_t indent)
 	put(w, n->kind == NODE_MAP ? "}" : "]");
 }
 
-/* --- the top --- */
+/* --- the top --------------------------------------------------------------------------------------------- */
 
 static bool
 has_maps(const struct node *n)

@@ -117,7 +117,7 @@ static const struct field fields[] = {
 static const struct schema model_schema = {"a model", sizeof(struct file), fields, sizeof fields / sizeof *fields};
 #undef PART
 
-/* --- the whole --- */
+/* --- the whole ------------------------------------------------------------------------------------------- */
 
 static bool
 check_activation(struct binder *b, const struct node *root)

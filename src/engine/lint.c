@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-/* What each architecture's matrix units do not have (vendor architecture whitepapers), and its largest shared memory per SM
- * and unified L1 (CUDA C++ Programming Guide, technical specifications per compute capability). */
+/* What each architecture's matrix units do not have (vendor architecture whitepapers), and its largest shared memory
+ * per SM and unified L1 (CUDA C++ Programming Guide, technical specifications per compute capability). */
 static const struct architecture {
 	const char *name;
-	const char *lacks; /* peaks, blank-separated */
+	const char *lacks;                                 /* peaks, blank-separated */
 	double shared_kib, shared_kib_small, combined_kib; /* small: parts of compute capability x.6 and up */
 } architectures[] = {
     {"volta", "bf16 tf32 fp8 fp6 fp4 int4", 96, 96, 128},
@@ -48,20 +48,21 @@ shown(const char *name, double value, char *buf, size_t size)
 	return value_write(name, value, buf, size);
 }
 
-/* --- GPUs ---------------------------------------------------------------------------------------------------------- */
+/* --- GPUs ------------------------------------------------------------------------------------------------ */
 
 static void
 lint_types(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 {
 	for (int p = 0; a && p < N_PEAKS; p++)
 		if (datum_given(gpu->peak_flop_per_s[p]) && has_word(a->lacks, peak_name((enum peak)p))) {
-			diag_error(d, gpu->peak_flop_per_s[p].from, "%s has no %s units, but a rate is given", gpu->architecture,
-			    peak_name((enum peak)p));
+			diag_error(d, gpu->peak_flop_per_s[p].from, "%s has no %s units, but a rate is given",
+			    gpu->architecture, peak_name((enum peak)p));
 			diag_hint(d, "write '%s: none'", peak_name((enum peak)p));
 		}
 }
 
-/* A rate against SMs x units x 2 x clock.  A ratio near 2 is a sparse figure; a third or more off is some other mistake. */
+/* A rate against SMs x units x 2 x clock.  A ratio near 2 is a sparse figure; a third or more off is some other
+ * mistake. */
 static void
 lint_rate(struct diag *d, struct datum rate, const char *what, double computed)
 {
@@ -74,15 +75,16 @@ lint_rate(struct diag *d, struct datum rate, const char *what, double computed)
 		shown("x_flop_per_s", rate.value, one, sizeof one);
 		shown("x_flop_per_s", computed, other, sizeof other);
 		if (ratio > 1.8 && ratio < 2.2) {
-			diag_error(d, rate.from, "the %s peak of %s is twice what units x clock give (%s): a sparse figure?", what, one,
+			diag_error(d, rate.from,
+			    "the %s peak of %s is twice what units x clock give (%s): a sparse figure?", what, one,
 			    other);
 			diag_hint(d, "peaks are dense; the sparse factor belongs in 'sparsity'");
 		} else if (ratio > 1.34 || ratio < 0.7) {
 			diag_error(d, rate.from, "the %s peak of %s is far from units x clock (%s)", what, one, other);
 			diag_hint(d, "check SMs, units per SM, clock and whether the figure is dense");
 		} else
-			diag_warning(d, rate.from, "the %s peak of %s is %+.0f %% off units x clock (%s)", what, one, 100 * (ratio - 1),
-			    other);
+			diag_warning(d, rate.from, "the %s peak of %s is %+.0f %% off units x clock (%s)", what, one,
+			    100 * (ratio - 1), other);
 	}
 }
 
@@ -124,8 +126,9 @@ lint_ratios(struct diag *d, const struct gpu *gpu)
 			wide = half;
 		if (!datum_given(narrow) || !datum_given(wide) || narrow.value <= ratios[i].most * wide.value)
 			continue;
-		diag_error(d, narrow.from, "the %s peak of %s is %.2g times the %s peak: a sparse figure?", peak_name(ratios[i].narrow),
-		    shown("x_flop_per_s", narrow.value, one, sizeof one), narrow.value / wide.value, peak_name(ratios[i].wide));
+		diag_error(d, narrow.from, "the %s peak of %s is %.2g times the %s peak: a sparse figure?",
+		    peak_name(ratios[i].narrow), shown("x_flop_per_s", narrow.value, one, sizeof one),
+		    narrow.value / wide.value, peak_name(ratios[i].wide));
 		diag_hint(d, "peaks are dense; the sparse factor belongs in 'sparsity'");
 	}
 	if (!datum_given(gpu->n_sms) && datum_given(gpu->peak_flop_per_s[PEAK_INT8]) &&
@@ -140,7 +143,8 @@ small_part(const struct gpu *gpu)
 {
 	const char *cc = gpu->compute_capability;
 
-	return cc && (strcmp(cc, "8.6") == 0 || strcmp(cc, "8.9") == 0 || strcmp(cc, "12.0") == 0 || strcmp(cc, "12.1") == 0);
+	return cc &&
+	    (strcmp(cc, "8.6") == 0 || strcmp(cc, "8.9") == 0 || strcmp(cc, "12.0") == 0 || strcmp(cc, "12.1") == 0);
 }
 
 static void
@@ -150,8 +154,8 @@ lint_size(struct diag *d, struct datum size, double kib, const char *what, const
 
 	if (!datum_given(size) || kib == 0 || size.value <= kib * 1024)
 		return;
-	diag_error(d, size.from, "%s of %s is more than the %g KiB that %s has", what, shown("x_byte", size.value, one, sizeof one),
-	    kib, architecture);
+	diag_error(d, size.from, "%s of %s is more than the %g KiB that %s has", what,
+	    shown("x_byte", size.value, one, sizeof one), kib, architecture);
 	diag_hint(d, "228 KiB is Hopper's shared memory; A100 has 164 of 192 KiB");
 }
 
@@ -159,7 +163,8 @@ static void
 lint_memory(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 {
 	if (a) {
-		lint_size(d, gpu->shared_byte, small_part(gpu) ? a->shared_kib_small : a->shared_kib, "shared memory", a->name);
+		lint_size(d, gpu->shared_byte, small_part(gpu) ? a->shared_kib_small : a->shared_kib, "shared memory",
+		    a->name);
 		if (!small_part(gpu))
 			lint_size(d, gpu->shared_combined_byte, a->combined_kib, "L1 and shared memory", a->name);
 	}
@@ -169,14 +174,16 @@ lint_memory(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 	if (datum_given(gpu->mem_usable_byte) && datum_given(gpu->mem_label_byte)) {
 		const double ratio = gpu->mem_usable_byte.value / gpu->mem_label_byte.value;
 		if (ratio < 0.88 || ratio > 1.1)
-			diag_error(d, gpu->mem_usable_byte.from, "usable memory is %.2f of the label: GB and GiB mixed up?", ratio);
+			diag_error(d, gpu->mem_usable_byte.from,
+			    "usable memory is %.2f of the label: GB and GiB mixed up?", ratio);
 	}
 	const struct datum fp16 = gpu->peak_flop_per_s[PEAK_FP16];
 	if (datum_given(fp16) && datum_given(gpu->mem_byte_per_s)) {
 		const double ridge = ridge_point(NULL, fp16.value, gpu->mem_byte_per_s.value);
 		if (ridge < 30 || ridge > 800) {
 			diag_error(d, gpu->mem_byte_per_s.from, "a 16-bit ridge point of %.3g FLOP/B is absurd", ridge);
-			diag_hint(d, "GPUs from V100 to B300 lie between 37 and 420: check units of peak and bandwidth");
+			diag_hint(
+			    d, "GPUs from V100 to B300 lie between 37 and 420: check units of peak and bandwidth");
 		}
 	}
 }
@@ -208,8 +215,8 @@ lint_step(struct diag *d, const struct gpu *gpu)
 		return;
 	const double computed = gpu->step_m.value * gpu->step_n.value * gpu->step_k.value;
 	if (fma.value != computed)
-		diag_error(d, fma.from, "a %g x %g x %g step is %g multiply-adds, not %g", gpu->step_m.value, gpu->step_n.value,
-		    gpu->step_k.value, computed, fma.value);
+		diag_error(d, fma.from, "a %g x %g x %g step is %g multiply-adds, not %g", gpu->step_m.value,
+		    gpu->step_n.value, gpu->step_k.value, computed, fma.value);
 }
 
 static void
@@ -223,11 +230,12 @@ lint_gpu_link(struct diag *d, const struct gpu *gpu, const struct link *link)
 	shown("x_byte_per_s", gpu->link_byte_per_s.value, one, sizeof one);
 	shown("x_byte_per_s", link->byte_per_s.value, other, sizeof other);
 	if (ratio > 1.9 && ratio < 2.1) {
-		diag_error(d, gpu->link_byte_per_s.from, "one link of %s per direction is twice that of %s (%s): both directions?", one,
-		    link->id, other);
+		diag_error(d, gpu->link_byte_per_s.from,
+		    "one link of %s per direction is twice that of %s (%s): both directions?", one, link->id, other);
 		diag_hint(d, "per_direction counts one direction; vendors print both");
 	} else if (ratio > 1.05 || ratio < 0.5)
-		diag_error(d, gpu->link_byte_per_s.from, "one link of %s per direction, but %s has %s", one, link->id, other);
+		diag_error(
+		    d, gpu->link_byte_per_s.from, "one link of %s per direction, but %s has %s", one, link->id, other);
 	if (datum_given(gpu->n_links) && datum_given(link->n_units) && gpu->n_links.value > link->n_units.value) {
 		diag_error(d, gpu->n_links.from, "%g links, but a GPU has at most %g %s links", gpu->n_links.value,
 		    link->n_units.value, link->id);
@@ -249,7 +257,7 @@ lint_gpu(struct diag *d, const struct gpu *gpu, const struct link *link)
 	lint_gpu_link(d, gpu, link);
 }
 
-/* --- links and systems --------------------------------------------------------------------------------------------- */
+/* --- links and systems ----------------------------------------------------------------------------------- */
 
 void
 lint_link(struct diag *d, const struct link *link)
@@ -271,7 +279,8 @@ lint_system(struct diag *d, const struct system *s)
 		shown("x_byte_per_s", s->domain_byte_per_s.value, one, sizeof one);
 		shown("x_byte_per_s", of_gpu, other, sizeof other);
 		if (ratio > 1.05) {
-			diag_error(d, s->domain_byte_per_s.from, "%s per GPU and direction, but the links of %s carry %s", one, gpu->id, other);
+			diag_error(d, s->domain_byte_per_s.from,
+			    "%s per GPU and direction, but the links of %s carry %s", one, gpu->id, other);
 			diag_hint(d, ratio > 1.9 ? "this looks like both directions" : "check link count and rate");
 		}
 	}

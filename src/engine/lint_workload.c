@@ -13,7 +13,7 @@ divides(struct datum small, struct datum large)
 	return fmod(large.value, small.value) == 0;
 }
 
-/* --- attention --- */
+/* --- attention ------------------------------------------------------------------------------------------- */
 
 static void
 lint_widths(struct diag *d, const struct workload *w, const struct attention *a)
@@ -53,7 +53,7 @@ lint_reach(struct diag *d, const struct workload *w, const struct attention *a)
 		    a->indexer.top_k.value, w->context.value);
 }
 
-/* --- recurrences --- */
+/* --- recurrences ----------------------------------------------------------------------------------------- */
 
 static void
 lint_recurrence(struct diag *d, const struct workload *w, const struct block *b)
@@ -71,7 +71,7 @@ lint_recurrence(struct diag *d, const struct workload *w, const struct block *b)
 	}
 }
 
-/* --- feed-forward --- */
+/* --- feed-forward ---------------------------------------------------------------------------------------- */
 
 static void
 lint_experts(struct diag *d, const struct workload *w, const struct moe *m)
@@ -115,7 +115,7 @@ lint_block(struct diag *d, const struct workload *w, const struct block *b)
 		lint_mlp(d, w, &b->mlp);
 }
 
-/* --- the whole --- */
+/* --- the whole ------------------------------------------------------------------------------------------- */
 
 static void
 lint_tables(struct diag *d, const struct workload *w)

@@ -38,7 +38,7 @@ fit_layout_text(const struct layout *l, char *buf, size_t size)
 		snprintf(buf, size, "dp=1");
 }
 
-/* --- the largest ------------------------------------------------------------------------------------------------- */
+/* --- the largest ----------------------------------------------------------------------------------------- */
 
 /* The largest k in 1 .. most that holds, 0 when 1 does not: what holds at k holds at less. */
 static double
@@ -94,7 +94,7 @@ fit_longest_sequence(const struct memory_job *job)
 	return sequence_step(job) * largest(sequence_fits, job, 1 << 18);
 }
 
-/* --- the fewest GPUs --------------------------------------------------------------------------------------------- */
+/* --- the fewest GPUs ------------------------------------------------------------------------------------- */
 
 bool
 fit_divides_heads(const struct workload *w, double tp)
@@ -207,7 +207,7 @@ fit_fewest_gpus(const struct memory_job *job, double n_node, struct memory_fix *
 	return false;
 }
 
-/* --- bare numbers ------------------------------------------------------------------------------------------------ */
+/* --- bare numbers ---------------------------------------------------------------------------------------- */
 
 /* Bare numbers, and what they must stay below. */
 struct bound {

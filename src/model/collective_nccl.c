@@ -130,7 +130,7 @@ nccl_node_hop(enum algorithm a, enum protocol p)
 	return latencies[scheme_of(a)].network[p];
 }
 
-/* --- bandwidth ----------------------------------------------------------------------------------------------- */
+/* --- bandwidth ------------------------------------------------------------------------------------------- */
 
 static double
 n_steps(enum collective c, double n_ranks)
@@ -258,7 +258,7 @@ scheme_rate(const struct nccl_ground *g, enum scheme s, enum protocol p, enum co
 	return 0;
 }
 
-/* --- latency ------------------------------------------------------------------------------------------------- */
+/* --- latency --------------------------------------------------------------------------------------------- */
 
 static double
 ring_latency(const struct nccl_ground *g, enum protocol p, enum collective c, double inside_s, double across_s)
@@ -303,7 +303,7 @@ scheme_latency(const struct nccl_ground *g, enum scheme s, enum protocol p, enum
 	return base_s;
 }
 
-/* --- the choice ---------------------------------------------------------------------------------------------- */
+/* --- the choice ------------------------------------------------------------------------------------------ */
 
 static bool
 available(const struct nccl_ground *g, enum scheme s, enum protocol p, enum collective c)

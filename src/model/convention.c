@@ -54,7 +54,7 @@ convention_find(const char *name)
 	return CONVENTION_NONE;
 }
 
-/* --- shapes that a closed form was written for --- */
+/* --- shapes that a closed form was written for ----------------------------------------------------------- */
 
 static bool
 all_attend(const struct workload *w)
@@ -125,7 +125,7 @@ convention_refusal(enum convention c, const struct workload *w)
 	return "it is not known";
 }
 
-/* --- counts --- */
+/* --- counts ---------------------------------------------------------------------------------------------- */
 
 static double
 ridge_flop(struct sheet *sh, const struct workload *w, double seq_token, bool causal)

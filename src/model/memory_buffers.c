@@ -52,7 +52,7 @@ loss_gather(struct sheet *sh, const struct memory_job *job)
 	return gathered_byte;
 }
 
-/* --- parameters that full sharding has gathered ------------------------------------------------------------------ */
+/* --- parameters that full sharding has gathered ---------------------------------------------------------- */
 
 /* The largest layer as a rank gathers it. */
 static double
@@ -154,7 +154,7 @@ gathered_gradients(struct sheet *sh, const struct memory_job *job, const struct 
 	return gathered_byte;
 }
 
-/* --- temporaries ------------------------------------------------------------------------------------------------- */
+/* --- temporaries ----------------------------------------------------------------------------------------- */
 
 /* Libraries of quantised products hold dequantised copies of the largest map. */
 static double

@@ -6,7 +6,7 @@
  */
 #include "model/memory_parts.h"
 
-/* --- which inputs a product keeps -------------------------------------------------------------------------------- */
+/* --- which inputs a product keeps ------------------------------------------------------------------------ */
 
 /* A product keeps its input for the weight's gradient: the weight's own or its adapter's.  Some libraries keep it for
  * frozen quantised weights too; where they keep it in fp32, that copy replaces all others. */
@@ -59,7 +59,7 @@ attention_scores_saved(struct sheet *sh, const struct memory_job *job, const str
 	return scores_byte_per_token;
 }
 
-/* --- attention --------------------------------------------------------------------------------------------------- */
+/* --- attention ------------------------------------------------------------------------------------------- */
 
 /* Queries, keys and values; repeated for every query head, or a view of the fused product's whole output beside them.
  */
@@ -106,7 +106,7 @@ general_heads_saved(struct sheet *sh, const struct memory_job *job, const struct
 	return heads_byte_per_token;
 }
 
-/* --- MLP --------------------------------------------------------------------------------------------------------- */
+/* --- MLP ------------------------------------------------------------------------------------------------- */
 
 /* SwiGLU: gate, up and the activated gate; a fused kernel keeps gate and up.  GELU: its input.  The down map's input
  * comes on top. */
@@ -129,7 +129,7 @@ general_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct b
 	return mlp_byte_per_token;
 }
 
-/* --- adapters ---------------------------------------------------------------------------------------------------- */
+/* --- adapters -------------------------------------------------------------------------------------------- */
 
 /* One adapted map: the low-rank product, its input cast to the adapter's type, and with dropout the input's masked
  * copies. */
@@ -184,7 +184,7 @@ fp32_inputs_saved(struct sheet *sh, const struct memory_job *job, const struct b
 	return inputs_byte_per_token;
 }
 
-/* --- a layer ----------------------------------------------------------------------------------------------------- */
+/* --- a layer --------------------------------------------------------------------------------------------- */
 
 double
 attention_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
@@ -254,7 +254,7 @@ memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct 
 	return saved_byte_per_token;
 }
 
-/* --- the per-operator policy ------------------------------------------------------------------------------------- */
+/* --- the per-operator policy ----------------------------------------------------------------------------- */
 
 /* torchtitan's selective activation checkpointing by operator: the layer's input, every other matrix product's output,
  * the attention's output.  Run eagerly it keeps a little more, which was fitted. */

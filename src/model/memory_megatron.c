@@ -69,7 +69,7 @@ megatron_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct 
 	return mlp_byte_per_token;
 }
 
-/* --- recompute by module ----------------------------------------------------------------------------------------- */
+/* --- recompute by module --------------------------------------------------------------------------------- */
 
 static bool
 recomputes(const struct memory_job *job, enum module m)
@@ -177,7 +177,7 @@ modules_removed(struct sheet *sh, const struct memory_job *job, const struct blo
 	return removed_byte_per_token;
 }
 
-/* --- on top of the saved set in the first backward layer --------------------------------------------------------- */
+/* --- on top of the saved set in the first backward layer ------------------------------------------------- */
 
 /* After the second map's backward its input is freed and the gradient takes its place; then SwiGLU's backward adds both
  * halves before the saved ones go.  With sequence parallelism the output's gradient is gathered. */
@@ -279,7 +279,7 @@ first_backward_layer(struct sheet *sh, const struct memory_job *job, int stage)
 	return transient_byte;
 }
 
-/* --- buffers ----------------------------------------------------------------------------------------------------- */
+/* --- buffers --------------------------------------------------------------------------------------------- */
 
 /* Workspaces that live in the allocator: cuBLAS of Transformer Engine and of PyTorch, more of them for grouped
  * products. */

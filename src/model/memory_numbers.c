@@ -5,7 +5,7 @@
  */
 #include "ridge/memory.h"
 
-/* --- activations ------------------------------------------------------------------------------------------------- */
+/* --- activations ----------------------------------------------------------------------------------------- */
 
 static double
 numbers_tokens(struct sheet *sh, const struct memory_numbers *in)
@@ -101,7 +101,7 @@ gpt_activations(struct sheet *sh, const struct memory_numbers *in)
 	return activations_byte;
 }
 
-/* --- states ------------------------------------------------------------------------------------------------------ */
+/* --- states ---------------------------------------------------------------------------------------------- */
 
 /* ZeRO stage 1 divides the optimizer's states, 2 the gradients too, 3 the weights too (Rajbhandari et al., SC 2020). */
 double
@@ -183,7 +183,7 @@ numbers_total(struct sheet *sh, const struct memory_numbers *in)
 	return need_byte;
 }
 
-/* --- sharing ----------------------------------------------------------------------------------------------------- */
+/* --- sharing --------------------------------------------------------------------------------------------- */
 
 double
 zero_pool(struct sheet *sh, double n_gpus, double card_byte)
@@ -223,7 +223,7 @@ accumulation_steps(struct sheet *sh, double n_global_sequences, double n_replica
 	return n_accumulation_steps;
 }
 
-/* --- attention --------------------------------------------------------------------------------------------------- */
+/* --- attention ------------------------------------------------------------------------------------------- */
 
 double
 attention_matrix(struct sheet *sh, double seq_length, double elem_byte)

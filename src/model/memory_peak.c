@@ -154,7 +154,7 @@ memory_peak(struct sheet *sh, const struct memory_job *job, struct memory_use *u
 	return sh ? memory_at(sh, job, largest.stage, largest.moment, use) : largest.total;
 }
 
-/* --- the verdict ------------------------------------------------------------------------------------------------- */
+/* --- the verdict ----------------------------------------------------------------------------------------- */
 
 /* The GB on the box are GiB, of which the driver keeps about a hundredth. */
 double

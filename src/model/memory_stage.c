@@ -4,8 +4,7 @@
 
 #include <assert.h>
 
-/* --- which layers ---------------------------------------------------------------------------------------------------
- */
+/* --- which layers ---------------------------------------------------------------------------------------- */
 
 /* First layer of (virtual) stage v when n_layers are spread over n_stages.  Where they do not divide, the last and the
  * first stage have fewer in turn (they also hold the head and the embedding), then the stages before the last. */
@@ -93,8 +92,7 @@ memory_in_flight(struct sheet *sh, const struct memory_job *job, int stage)
 	return n_in_flight;
 }
 
-/* --- parameters of a rank --------------------------------------------------------------------------------------------
- */
+/* --- parameters of a rank -------------------------------------------------------------------------------- */
 
 /* Latent attention's down-projections and their norms are on every tensor-parallel rank. */
 static double
@@ -232,8 +230,7 @@ memory_other_params(struct sheet *sh, const struct memory_job *job, int stage)
 	return other_param;
 }
 
-/* --- adapters --------------------------------------------------------------------------------------------------------
- */
+/* --- adapters -------------------------------------------------------------------------------------------- */
 
 /* Inputs + outputs of the adapted maps of one layer; each gets two thin matrices of the rank (Hu et al., ICLR 2022). */
 static double

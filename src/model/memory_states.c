@@ -79,8 +79,7 @@ memory_quantise(struct memory_job *job, enum quant q)
 	job->quant = experts && quant_row(q)->experts_only ? QUANT_NONE : q;
 }
 
-/* --- bytes per parameter --------------------------------------------------------------------------------------------
- */
+/* --- bytes per parameter --------------------------------------------------------------------------------- */
 
 /* A frozen base and served weights are stored as they compute. */
 static double
@@ -136,8 +135,7 @@ optimizer_element(struct sheet *sh, const struct memory_job *job)
 	return optimizer_byte_per_param;
 }
 
-/* --- one state over its ranks ----------------------------------------------------------------------------------------
- */
+/* --- one state over its ranks ---------------------------------------------------------------------------- */
 
 /* Experts are replicated over fewer ranks than the rest: those that expert parallelism leaves. */
 static double
@@ -170,7 +168,7 @@ state(struct sheet *sh, const struct memory_job *job, int from_zero, double stat
 	return state_byte;
 }
 
-/* --- weights ----------------------------------------------------------------------------------------------------- */
+/* --- weights --------------------------------------------------------------------------------------------- */
 
 /* A frozen or served base: maps quantised, the rest 16-bit, or fp32 where a trainer casts it before k-bit training
  * (prepare_model_for_kbit_training of Hugging Face PEFT). */
@@ -227,7 +225,7 @@ weights_memory(struct sheet *sh, const struct memory_job *job, const struct rank
 	return weights_byte;
 }
 
-/* --- gradients and optimizer ------------------------------------------------------------------------------------- */
+/* --- gradients and optimizer ----------------------------------------------------------------------------- */
 
 /* When each gradient is used as soon as it is there, one layer's are held at a time. */
 static double

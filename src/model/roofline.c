@@ -106,7 +106,7 @@ roofline_share(struct sheet *sh, double total_s, double list_s)
 	return share_frac;
 }
 
-/* --- a measured time --- */
+/* --- a measured time ------------------------------------------------------------------------------------- */
 
 double
 roofline_measured_frac(struct sheet *sh, double roof_s, double measured_s)
@@ -139,7 +139,7 @@ roofline_traffic_frac(struct sheet *sh, double traffic_byte, double measured_s, 
 	return moved_frac;
 }
 
-/* --- what if --- */
+/* --- what if --------------------------------------------------------------------------------------------- */
 
 double
 roofline_bandwidth_gain(struct sheet *sh, double compute_s, double memory_s)
@@ -159,7 +159,7 @@ roofline_arithmetic_gain(struct sheet *sh, double compute_s, double memory_s)
 	return arithmetic_gain;
 }
 
-/* --- rates from unit counts --- */
+/* --- rates from unit counts ------------------------------------------------------------------------------ */
 
 /* A fused multiply-add is two FLOP. */
 double

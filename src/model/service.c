@@ -67,7 +67,7 @@ answer_itl(struct sheet *sh, double deadline_s, double ttft_s, double osl_token)
 	return needed_itl_s;
 }
 
-/* --- floors: Williams, Waterman and Patterson, CACM 52(4), 2009 ------------------------------------------- */
+/* --- floors: Williams, Waterman and Patterson, CACM 52(4), 2009 ------------------------------------------ */
 
 double
 prompt_flop(struct sheet *sh, double isl_token, double work_flop_per_token)

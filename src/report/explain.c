@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The derivation of the answers as a tree: each row with the text that computed it, its value, and below it the rows that the
- * text names.  A row stands once; where it is needed again, its value alone is repeated.
+ * The derivation of the answers as a tree: each row with the text that computed it, its value, and below it the rows
+ * that the text names.  A row stands once; where it is needed again, its value alone is repeated.
  */
 #include "base/formula.h"
 #include "report/formats.h"
@@ -56,7 +56,7 @@ result_of(const struct sheet *sh, int call)
 	return -1;
 }
 
-/* --- what a callee was given --------------------------------------------------------------------------------------- */
+/* --- what a callee was given ----------------------------------------------------------------------------- */
 
 /* Argument number `k` of the last `n` in a call's text; structs come first.  False when there are fewer. */
 static bool
@@ -126,12 +126,13 @@ given_origin(struct explainer *e, int i, char *text, size_t size, int *call)
 		return false;
 	const struct row *parent = sheet_row(e->sh, row->parent);
 	if (parent->kind == ROW_CALL &&
-	    argument(parent->text, count_given(e->sh, row->parent, i), count_given(e->sh, row->parent, sheet_size(e->sh)), text,
-		size)) {
+	    argument(parent->text, count_given(e->sh, row->parent, i),
+	        count_given(e->sh, row->parent, sheet_size(e->sh)), text, size)) {
 		struct names names = {e->sh, row->parent};
 		struct formula_value v;
 		struct formula_fault fault;
-		if (formula_evaluate(text, (struct formula_names){find_name, &names}, &v, &fault) && v.value == row->value)
+		if (formula_evaluate(text, (struct formula_names){find_name, &names}, &v, &fault) &&
+		    v.value == row->value)
 			return true;
 	}
 	const int outer = sheet_resolve(e->sh, row->parent, row->name);
@@ -141,7 +142,7 @@ given_origin(struct explainer *e, int i, char *text, size_t size, int *call)
 	return true;
 }
 
-/* --- one row ------------------------------------------------------------------------------------------------------- */
+/* --- one row --------------------------------------------------------------------------------------------- */
 
 struct children {
 	struct explainer *e;
@@ -231,7 +232,8 @@ explain_row(struct explainer *e, int i, int depth, const char *as)
 		fprintf(e->to, "%s\n", row->text);
 		return;
 	}
-	if (e->done[i] && (row->kind == ROW_LET || row->kind == ROW_CALL || row->kind == ROW_SUM || row->kind == ROW_MOST)) {
+	if (e->done[i] &&
+	    (row->kind == ROW_LET || row->kind == ROW_CALL || row->kind == ROW_SUM || row->kind == ROW_MOST)) {
 		print_value(e, row);
 		fputs("      (above)\n", e->to);
 		return;

@@ -26,8 +26,8 @@ cell_text(struct arena *a, const struct row *row, enum number_form form)
 		return NULL;
 	if (form == FORM_BASE)
 		return arena_text(a, number_write(row->value, buf, sizeof buf));
-	return arena_printf(
-	    a, "%s%s", value_write(row->name, row->value, buf, sizeof buf), row->from.unconfirmed ? UNCONFIRMED_MARK : "");
+	return arena_printf(a, "%s%s", value_write(row->name, row->value, buf, sizeof buf),
+	    row->from.unconfirmed ? UNCONFIRMED_MARK : "");
 }
 
 /* The nearest enclosing scope that is one of several alike. */
@@ -40,7 +40,7 @@ item_scope(const struct sheet *sh, int i)
 	return -1;
 }
 
-/* --- one table ----------------------------------------------------------------------------------------------------- */
+/* --- one table ------------------------------------------------------------------------------------------- */
 
 struct table {
 	const char *name;
@@ -128,7 +128,7 @@ add_cell(struct arena *a, struct table *t, const struct row *row, int scope, enu
 	t->grid.cells[t->grid.n_lines - 1][column] = cell_text(a, row, form);
 }
 
-/* --- all answers of a sheet ---------------------------------------------------------------------------------------- */
+/* --- all answers of a sheet ------------------------------------------------------------------------------ */
 
 enum { MAX_TABLES = 64 };
 
@@ -146,7 +146,8 @@ answers_of(struct arena *a, const struct sheet *sh, enum number_form form)
 			continue;
 		const int scope = item_scope(sh, i);
 		if (scope < 0) {
-			out.lines[out.n_lines++] = (struct answer_line){row->label, row->name, cell_text(a, row, form), -1};
+			out.lines[out.n_lines++] =
+			    (struct answer_line){row->label, row->name, cell_text(a, row, form), -1};
 			continue;
 		}
 		const struct row *s = sheet_row(sh, scope);
@@ -167,7 +168,7 @@ answers_of(struct arena *a, const struct sheet *sh, enum number_form form)
 	return out;
 }
 
-/* --- flat grids ---------------------------------------------------------------------------------------------------- */
+/* --- flat grids ------------------------------------------------------------------------------------------ */
 
 /* Lines are given as (name, label, text) triples; columns appear when first named. */
 struct flat {

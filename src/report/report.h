@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Views of a sheet.  Every output format is one file and one row of the table in report.c; none of them knows what a GPU is. */
+/* Views of a sheet.  Every output format is one file and one row of the table in report.c; none of them knows what a
+ * GPU is. */
 #ifndef RIDGE_REPORT_H
 #define RIDGE_REPORT_H
 

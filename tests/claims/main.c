@@ -118,8 +118,8 @@ read_value(const char *text, const char *name, double *value)
 static bool
 complain(const struct claim *c, const char *what, const char *got)
 {
-	printf("%s:%d: %s\n    ridge %s\n    %s should be %s (%s), %s\n", c->file, c->number, what, c->line, c->row, c->value,
-	    c->citation, got);
+	printf("%s:%d: %s\n    ridge %s\n    %s should be %s (%s), %s\n", c->file, c->number, what, c->line, c->row,
+	    c->value, c->citation, got);
 	return false;
 }
 
@@ -134,7 +134,8 @@ holds(const struct claim *c)
 		return found.status == atoi(c->value) ? true : complain(c, "wrong exit status", got);
 	}
 	if (!found.any)
-		return complain(c, found.n_matches ? "several such rows" : "no such row", found.status == 2 ? "refused" : "-");
+		return complain(
+		    c, found.n_matches ? "several such rows" : "no such row", found.status == 2 ? "refused" : "-");
 	if (found.is_word) {
 		snprintf(got, sizeof got, "is '%.200s'", found.word);
 		return strcmp(found.word, c->value) == 0 ? true : complain(c, "wrong word", got);

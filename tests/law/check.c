@@ -71,8 +71,7 @@ static void __attribute__((format(printf, 2, 3))) broken(struct checker *c, cons
 	va_end(args);
 }
 
-/* --- formulas ------------------------------------------------------------------------------------------------------
- */
+/* --- formulas -------------------------------------------------------------------------------------------- */
 
 static bool
 find(const void *context, const char *name, struct formula_value *out)
@@ -134,8 +133,7 @@ check_formula(struct checker *c, const struct row *row)
 		broken(c, "the text gives %.17g, but %.17g was recorded", v.value, row->value);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------------
- */
+/* --- calls ----------------------------------------------------------------------------------------------- */
 
 /* The last row with a value directly inside, or -1. */
 static int
@@ -231,8 +229,7 @@ check_arguments(struct checker *c, const struct row *row)
 			check_argument(c, argument, sheet_row(c->sh, i));
 }
 
-/* --- sums and maxima -----------------------------------------------------------------------------------------------
- */
+/* --- sums and maxima ------------------------------------------------------------------------------------- */
 
 static void
 check_items(struct checker *c, const struct row *row)
@@ -255,8 +252,7 @@ check_items(struct checker *c, const struct row *row)
 		broken(c, "is %.17g, but its items make %.17g", row->value, all);
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------
- */
+/* --- names ----------------------------------------------------------------------------------------------- */
 
 struct path {
 	const char *text;
@@ -319,8 +315,7 @@ check_suffix(struct checker *c, const char *name)
 		broken(c, "'%s' is not a unit suffix", last);
 }
 
-/* --- all -----------------------------------------------------------------------------------------------------------
- */
+/* --- all ------------------------------------------------------------------------------------------------- */
 
 static void
 check_row(struct checker *c)

@@ -66,8 +66,7 @@ void model_registry(struct faults *f);
 /* The MODELS part of ridge-models(7). */
 void manual_print(FILE *to);
 
-/* --- models --------------------------------------------------------------------------------------------------------
- */
+/* --- models ---------------------------------------------------------------------------------------------- */
 
 /* One set of inputs: numbers by name, entries of the database, and structs made of both. */
 struct world {
@@ -122,8 +121,7 @@ double draw(unsigned seed, const char *name);
 /* From 0 to n - 1. */
 unsigned draw_choice(unsigned seed, const char *name, unsigned n);
 
-/* --- public headers ------------------------------------------------------------------------------------------------
- */
+/* --- public headers -------------------------------------------------------------------------------------- */
 
 struct prototype {
 	const char *header, *name, *parameters; /* `double a, int b`, past the sheet, blanks squeezed */

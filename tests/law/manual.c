@@ -34,8 +34,7 @@ model_named(const char *name, size_t length)
 	return NULL;
 }
 
-/* --- collecting ----------------------------------------------------------------------------------------------------
- */
+/* --- collecting ------------------------------------------------------------------------------------------ */
 
 /* The equation with this name and text in a list; a new one goes behind *last, the one that was met before it. */
 static struct equation *
@@ -144,8 +143,7 @@ collect(struct collector *c, int parent, struct equation **list)
 	}
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------------
- */
+/* --- printing -------------------------------------------------------------------------------------------- */
 
 /* A word as roff takes it literally. */
 static const char *
@@ -209,8 +207,7 @@ print_equation(FILE *to, struct arena *a, const struct equation *e, int depth)
 		print_equation(to, a, inner, depth + 1);
 }
 
-/* --- units ---------------------------------------------------------------------------------------------------------
- */
+/* --- units ----------------------------------------------------------------------------------------------- */
 
 struct symbols {
 	struct arena *arena;
@@ -270,8 +267,7 @@ units_text(struct symbols *s)
 	return arena_printf(s->arena, "%s.", text);
 }
 
-/* --- the page ------------------------------------------------------------------------------------------------------
- */
+/* --- the page -------------------------------------------------------------------------------------------- */
 
 static void
 print_part(FILE *to, struct arena *a, const char *head, const char *text, bool citation)

@@ -26,7 +26,11 @@ enum { WORLDS = 300 };
 
 /* One stage, two branches of which one has two, one stage. */
 #define STAGE(stage, in, beside)                                                                                       \
-	{#stage, {datum(D(stage##_s)), B(stage) ? datum(D(stage##_changed_s)) : datum_absent(), datum_absent()}, in, beside}
+	{                                                                                                              \
+#stage,                                                                                                \
+		    {datum(D(stage##_s)), B(stage) ? datum(D(stage##_changed_s)) : datum_absent(), datum_absent() },   \
+		        in, beside                                                                                     \
+	}
 #define STAGES                                                                                                         \
 	((const struct stages){5, 3,                                                                                   \
 	    (const struct stage[]){STAGE(a, 0, 0), STAGE(b, 1, 0), STAGE(c, 1, 0), STAGE(d, 1, 1), STAGE(e, 2, 0)}})
@@ -34,7 +38,9 @@ enum { WORLDS = 300 };
 
 /* A linear layer, its norm and an activation. */
 #define FUSED_OP(kind_, ...)                                                                                           \
-	{.kind = OP_##kind_, .name = #kind_, .count = 1, .elem_byte = D(elem_byte), .dim = {__VA_ARGS__}}
+	{                                                                                                              \
+		.kind = OP_##kind_, .name = #kind_, .count = 1, .elem_byte = D(elem_byte), .dim = { __VA_ARGS__ }      \
+	}
 #define FUSED_OPS                                                                                                      \
 	((const struct op[]){FUSED_OP(gemm, D(m), D(n), D(k)), FUSED_OP(norm, D(m), D(n)),                             \
 	    FUSED_OP(elementwise, D(m) * D(n), D(reads), 1, 1)})

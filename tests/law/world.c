@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- numbers -------------------------------------------------------------------------------------------------------
- */
+/* --- numbers --------------------------------------------------------------------------------------------- */
 
 /* FNV-1a over the name, then splitmix64: any seed and name give independent bits. */
 static double
@@ -150,8 +149,7 @@ draw_maybe(unsigned seed, const char *name)
 	return uniform(seed + 7777, name) < 0.5 ? datum_absent() : draw_datum(seed, name);
 }
 
-/* --- entries of the database ----------------------------------------------------------------------------------------
- */
+/* --- entries of the database ----------------------------------------------------------------------------- */
 
 enum { LIST_MAX = 512 };
 
@@ -271,8 +269,7 @@ worlds_new(struct arena *a, FILE *to)
 	return all;
 }
 
-/* --- structs --------------------------------------------------------------------------------------------------------
- */
+/* --- structs --------------------------------------------------------------------------------------------- */
 
 static enum dtype
 fitted_type(const struct calibration *c, unsigned seed)
@@ -360,8 +357,7 @@ capacity_of(unsigned seed, const struct workload *decoder)
 	    .measured_token_per_s = draw_maybe(seed, "measured_token_per_s")};
 }
 
-/* --- memory ---------------------------------------------------------------------------------------------------------
- */
+/* --- memory ---------------------------------------------------------------------------------------------- */
 
 static struct layout
 layout_of(unsigned seed, const struct workload *w)
@@ -514,8 +510,7 @@ numbers_of(unsigned seed)
 	    .context_byte = draw_maybe(seed, "context_byte")};
 }
 
-/* --- a world --------------------------------------------------------------------------------------------------------
- */
+/* --- a world --------------------------------------------------------------------------------------------- */
 
 #define MAKE(a, type, value) make((a), sizeof(type), &(const type[]){value})
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Cold start of real questions: wall time of the whole process, median of many runs, beside /bin/true run in turn with it;
- * and the largest resident memory.  A benchmark, not a test: it prints, it never fails for being slow.
+ * Cold start of real questions: wall time of the whole process, median of many runs, beside /bin/true run in turn with
+ * it; and the largest resident memory.  A benchmark, not a test: it prints, it never fails for being slow.
  */
 #include <fcntl.h>
 #include <stdio.h>

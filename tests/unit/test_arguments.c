@@ -60,7 +60,7 @@ setting(const struct settings *s, const char *path)
 	return text;
 }
 
-/* --- spelling ------------------------------------------------------------------------------------------- */
+/* --- spelling -------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *line, *path, *text;
@@ -243,7 +243,7 @@ START_TEST(too_many_operands)
 }
 END_TEST
 
-/* --- to the struct -------------------------------------------------------------------------------------- */
+/* --- to the struct --------------------------------------------------------------------------------------- */
 
 static bool
 bind(const char *job, const char *line, struct toy_in *in)

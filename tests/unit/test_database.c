@@ -81,7 +81,7 @@ find(struct database *db, const char *name, const char **announce)
 	return database_gpu(db, name, NULL, (struct source){"--gpu", 0, 0, NULL, false}, announce);
 }
 
-/* --- names ---------------------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------------------- */
 
 START_TEST(case_and_punctuation_do_not_count)
 {
@@ -163,7 +163,7 @@ START_TEST(unknown_names_get_a_suggestion)
 }
 END_TEST
 
-/* --- directories ---------------------------------------------------------------------------------------- */
+/* --- directories ----------------------------------------------------------------------------------------- */
 
 START_TEST(the_first_directory_has_it)
 {
@@ -218,7 +218,7 @@ START_TEST(a_directory_that_is_not_there)
 }
 END_TEST
 
-/* --- files ---------------------------------------------------------------------------------------------- */
+/* --- files ----------------------------------------------------------------------------------------------- */
 
 START_TEST(a_path_is_a_file)
 {
@@ -315,7 +315,7 @@ START_TEST(a_system_brings_its_gpu_and_network)
 }
 END_TEST
 
-/* --- the shipped database ------------------------------------------------------------------------------- */
+/* --- the shipped database -------------------------------------------------------------------------------- */
 
 START_TEST(folded_names_are_unique)
 {

@@ -51,7 +51,7 @@ import_file(struct arena *a, struct diag *d, const char *path, struct hf_notes *
 	return config && hf_is_config(config) ? hf_import(a, d, config, notes) : NULL;
 }
 
-/* --- one small configuration per model_type --- */
+/* --- one small configuration per model_type -------------------------------------------------------------- */
 
 START_TEST(test_fixtures)
 {
@@ -118,7 +118,7 @@ START_TEST(test_written)
 }
 END_TEST
 
-/* --- faults --- */
+/* --- faults ---------------------------------------------------------------------------------------------- */
 
 #define LLAMA(more)                                                                                                    \
 	"{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "      \
@@ -321,7 +321,7 @@ START_TEST(test_quantisation)
 }
 END_TEST
 
-/* --- published configurations --- */
+/* --- published configurations ---------------------------------------------------------------------------- */
 
 /*
  * Totals of published checkpoints that their configurations give.  Where an exact count is published (safetensors index
@@ -421,6 +421,8 @@ START_TEST(test_published)
 	arena_free(a);
 }
 END_TEST
+
+Suite *hf_suite(void);
 
 Suite *
 hf_suite(void)

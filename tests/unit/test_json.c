@@ -59,7 +59,7 @@ text_valid(const char *text, struct json_fault *fault)
 	return ok;
 }
 
-/* --- the validator can fail ----------------------------------------------------------------------------- */
+/* --- the validator can fail ------------------------------------------------------------------------------ */
 
 #define HEAD "\"ridge\": \"1\", \"command\": \"kv\""
 #define TAIL "\"assumed\": [], \"warnings\": [], \"sources\": []"
@@ -120,7 +120,7 @@ START_TEST(an_unknown_keyword_is_a_fault)
 }
 END_TEST
 
-/* --- real answers --------------------------------------------------------------------------------------- */
+/* --- real answers ---------------------------------------------------------------------------------------- */
 
 /* Words as a shell splits them. */
 static int

@@ -16,7 +16,7 @@ number(double value)
 	return (struct datum){value, {NULL, 0, 0, NULL, false}};
 }
 
-/* --- models ------------------------------------------------------------------------------------------------------ */
+/* --- models ---------------------------------------------------------------------------------------------- */
 
 struct shape {
 	double layers, hidden, heads, kv_heads, head_dim, width, vocab;
@@ -99,7 +99,7 @@ make_model(struct model *m, const struct shape *s)
 	w->n_blocks = n;
 }
 
-/* --- frameworks -------------------------------------------------------------------------------------------------- */
+/* --- frameworks ------------------------------------------------------------------------------------------ */
 
 static const struct loss losses[] = {
     {"10", {10, {0}}}, {"6", {6, {0}}}, {"14", {14, {0}}}, {"8", {8, {0}}}, {"2", {2, {0}}}};
@@ -158,7 +158,7 @@ job_of(const struct model *m, const struct stack *stack, double batch, double se
 	return job;
 }
 
-/* --- saved tensors of one layer ---------------------------------------------------------------------------------- */
+/* --- saved tensors of one layer -------------------------------------------------------------------------- */
 
 /* Tensors counted by hand for the layers of Megatron-Core and Transformer Engine, bytes per local token. */
 static const struct {
@@ -324,7 +324,7 @@ START_TEST(general_layers)
 }
 END_TEST
 
-/* --- pipelines --------------------------------------------------------------------------------------------------- */
+/* --- pipelines ------------------------------------------------------------------------------------------- */
 
 START_TEST(in_flight)
 {
@@ -394,7 +394,7 @@ START_TEST(stated_stage_layers)
 }
 END_TEST
 
-/* --- parameters of a rank ---------------------------------------------------------------------------------------- */
+/* --- parameters of a rank -------------------------------------------------------------------------------- */
 
 START_TEST(rank_parameters)
 {
@@ -430,7 +430,7 @@ START_TEST(adapter_parameters)
 }
 END_TEST
 
-/* --- whole budgets of Megatron-Core ------------------------------------------------------------------------------ */
+/* --- whole budgets of Megatron-Core ---------------------------------------------------------------------- */
 
 static const struct {
 	const char *what;
@@ -571,7 +571,7 @@ START_TEST(quantised_weights)
 }
 END_TEST
 
-/* --- published budgets of other frameworks ----------------------------------------------------------------------- */
+/* --- published budgets of other frameworks --------------------------------------------------------------- */
 
 /* torchtitan, Llama-3-8B on 8 H100 (benchmarks/llama3_h100_202412_torchtitan.md): 77.0 GiB compiled, 82.4 eager
  * measured. */
@@ -721,7 +721,7 @@ START_TEST(korthikanti)
 }
 END_TEST
 
-/* --- states ------------------------------------------------------------------------------------------------------ */
+/* --- states ---------------------------------------------------------------------------------------------- */
 
 static const struct {
 	int zero;
@@ -782,7 +782,7 @@ START_TEST(optimizer_states)
 }
 END_TEST
 
-/* --- serving ----------------------------------------------------------------------------------------------------- */
+/* --- serving --------------------------------------------------------------------------------------------- */
 
 /* vLLM log, Llama-2-7B on an A100 80 GB: 117 616 tokens reported; 118 240 computed by hand. */
 START_TEST(vllm_pool)
@@ -829,7 +829,7 @@ START_TEST(mxfp4_weights)
 }
 END_TEST
 
-/* --- bare numbers ------------------------------------------------------------------------------------------------ */
+/* --- bare numbers ---------------------------------------------------------------------------------------- */
 
 START_TEST(checkpointing)
 {
@@ -856,7 +856,7 @@ START_TEST(sharing)
 }
 END_TEST
 
-/* --- the verdict ------------------------------------------------------------------------------------------------- */
+/* --- the verdict ----------------------------------------------------------------------------------------- */
 
 START_TEST(verdicts)
 {
@@ -875,7 +875,7 @@ START_TEST(verdicts)
 }
 END_TEST
 
-/* --- the sheet changes nothing ----------------------------------------------------------------------------------- */
+/* --- the sheet changes nothing --------------------------------------------------------------------------- */
 
 START_TEST(same_with_a_sheet)
 {
@@ -930,8 +930,7 @@ START_TEST(monotone)
 }
 END_TEST
 
-/* --- searches ------------------------------------------------------------------------------------------------------
- */
+/* --- searches -------------------------------------------------------------------------------------------- */
 
 /* The shortcut over stages gives what all stages give. */
 START_TEST(peak_is_over_all_stages)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the table --- */
+/* --- the table ------------------------------------------------------------------------------------------- */
 
 struct expected {
 	enum op_kind kind;
@@ -206,7 +206,7 @@ START_TEST(test_stored)
 }
 END_TEST
 
-/* --- expansion --- */
+/* --- expansion ------------------------------------------------------------------------------------------- */
 
 static const char llama3_8b[] =
     "{name: n, source: s, layers: 32, hidden: 4096, vocab: 128256, attention: {kind: gqa, heads: 32, "

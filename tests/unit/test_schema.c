@@ -23,7 +23,7 @@ tear_down(void)
 	arena_free(a);
 }
 
-/* --- a schema with a row of every kind ------------------------------------------------------------------ */
+/* --- a schema with a row of every kind ------------------------------------------------------------------- */
 
 struct inner {
 	struct datum size;
@@ -240,7 +240,7 @@ START_TEST(the_ends_of_a_range_are_allowed)
 }
 END_TEST
 
-/* --- the schema of a GPU -------------------------------------------------------------------------------- */
+/* --- the schema of a GPU --------------------------------------------------------------------------------- */
 
 static bool
 bind_gpu(const char *text, struct gpu *gpu)

@@ -30,7 +30,7 @@ static const struct row ambiguous[] = {
 
 enum { N_ROWS = sizeof rows / sizeof *rows, N_AMBIGUOUS = sizeof ambiguous / sizeof *ambiguous };
 
-/* --- what a unit is worth, from its letters alone ------------------------------------------------------- */
+/* --- what a unit is worth, from its letters alone -------------------------------------------------------- */
 
 /* Powers of ten (SI brochure, 9th edition, table 7) and of two (IEC 80000-13). */
 static double
@@ -202,7 +202,7 @@ START_TEST(decimal_prefixes_round_once)
 }
 END_TEST
 
-/* --- what can be read two ways -------------------------------------------------------------------------- */
+/* --- what can be read two ways --------------------------------------------------------------------------- */
 
 /* The next word of a hint, readings stand in front of blanks. */
 static const char *
@@ -263,7 +263,7 @@ START_TEST(both_readings_are_named)
 }
 END_TEST
 
-/* --- what is no quantity -------------------------------------------------------------------------------- */
+/* --- what is no quantity --------------------------------------------------------------------------------- */
 
 static const struct refused {
 	const char *text;
@@ -384,7 +384,7 @@ START_TEST(there_is_no_negative_zero)
 }
 END_TEST
 
-/* --- writing -------------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -468,7 +468,7 @@ START_TEST(the_shortest_decimal_reads_back)
 }
 END_TEST
 
-/* --- names ---------------------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name, *dim;
