@@ -158,10 +158,12 @@ $(BUILD)/tests/example: tests/example/example.c $(BUILD)/libridge.a $(HEADERS)
 
 -include $(UNIT_OBJ:.o=.d) $(BUILD)/obj/tests/claims/main.d $(BUILD)/obj/tests/unit/main.d $(wildcard $(BUILD)/obj/tests/law/*.d)
 
+include tests/fuzz/fuzz.mk
+
 test: deps-test
 	@$(MAKE) --no-print-directory check
 
-check: all $(BUILD)/tests/unit-tests $(BUILD)/tests/claims $(BUILD)/tests/law $(BUILD)/tests/example
+check: all $(REPLAYS) $(BUILD)/tests/unit-tests $(BUILD)/tests/claims $(BUILD)/tests/law $(BUILD)/tests/example
 	@BUILD=$(BUILD) sh tests/run.sh
 
 # The same tests under the address, undefined-behaviour and leak sanitizers, in a build of their own.

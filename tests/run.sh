@@ -33,6 +33,12 @@ run "published numbers" "$BUILD/tests/claims" tests/claims/*.tsv
 for t in tests/law/*.sh; do
 	run "$(basename "$t" .sh)" sh "$t"
 done
+replay() {
+	"$BUILD/tests/replay-$1" tests/fuzz/seeds/"$1"/* >/dev/null
+}
+for t in "$BUILD"/tests/replay-*; do
+	run "seeds of the fuzzer of ${t##*/replay-}" replay "${t##*/replay-}"
+done
 run "library example" "$BUILD/tests/example"
 if command -v bats >/dev/null 2>&1; then
 	run "command line" bats tests/cli

@@ -161,6 +161,9 @@ const char *run_word(struct run *r, const char *name, struct word w);
  * none: diag has the error with suggestions.  Aliases that mean a variant are announced (`h100 = h100-sxm5-80gb`). */
 const struct gpu *run_gpu(struct run *r, struct word name);
 const struct system *run_system(struct run *r, struct word name);
+/* The GPU that --gpu names, or else the one of --system; text NULL when neither was given.  False when they disagree.
+ */
+bool run_gpu_name(struct run *r, struct word gpu, struct word system, struct word *out);
 const struct link *run_link(struct run *r, struct word name);
 const struct workload *run_model(struct run *r, struct word name);
 /* Fitted parameters of this GPU (backend NULL: the consensus), or NULL when there are none; that is no error. */

@@ -86,6 +86,44 @@ run_system(struct run *r, struct word name)
 	return system;
 }
 
+/* A system is sold with several GPUs: `gpu_alternatives` of its file. */
+static bool
+is_alternative(struct run *r, struct word system, const char *gpu)
+{
+	const char *id;
+	const struct node *list =
+	    tree_get(database_try(r->database, ENTRY_SYSTEM, system.text, &id), "gpu_alternatives");
+
+	for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n; i++)
+		if (list->items[i]->text && strcmp(list->items[i]->text, gpu) == 0)
+			return true;
+	return false;
+}
+
+bool
+run_gpu_name(struct run *r, struct word gpu, struct word system, struct word *out)
+{
+	const struct system *s = system.text ? run_system(r, system) : NULL;
+
+	*out = gpu;
+	if (!system.text)
+		return true;
+	if (!s)
+		return false;
+	if (!gpu.text) {
+		*out = (struct word){s->gpu->id, system.from};
+		return true;
+	}
+	const struct gpu *named = run_gpu(r, gpu);
+	if (!named)
+		return false;
+	if (strcmp(named->id, s->gpu->id) == 0 || is_alternative(r, system, named->id))
+		return true;
+	diag_error(r->diag, gpu.from, "%s has %s, not %s", s->id, s->gpu->id, named->id);
+	diag_hint(r->diag, "leave one of --gpu and --system out");
+	return false;
+}
+
 const struct link *
 run_link(struct run *r, struct word name)
 {

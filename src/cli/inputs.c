@@ -284,7 +284,9 @@ inputs_overlay(struct arena *a, const struct command *c, const struct node *tree
 		return NULL;
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
-		if (strcmp(key, "name") == 0 || command_option_at(c, arena_printf(a, "%s.%s", path, key)))
+		/* `system: {name: dgx-h100, gpus: 64}` counts the GPUs of the job, not of a node */
+		if (strcmp(key, "name") == 0 || (strcmp(path, "system") == 0 && strcmp(key, "gpus") == 0) ||
+		    command_option_at(c, arena_printf(a, "%s.%s", path, key)))
 			continue;
 		overlay = tree_with(a, overlay, key, map->items[i]);
 	}

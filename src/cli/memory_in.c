@@ -36,8 +36,11 @@ run_card(struct run *r, const struct memory_in *in, struct datum *card, const st
 {
 	*card = in->gpu_mem;
 	*gpu = NULL;
-	if (in->gpu.text) {
-		*gpu = run_gpu(r, in->gpu);
+	struct word name;
+	if (!run_gpu_name(r, in->gpu, in->system, &name))
+		return false;
+	if (name.text) {
+		*gpu = run_gpu(r, name);
 		if (!*gpu)
 			return false;
 		if (!datum_given(*card))

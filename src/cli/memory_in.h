@@ -12,7 +12,10 @@ struct memory_in {
 	X('m', model, "model", "model", WORD, "NAME", "model", NULL, "model, from the database or a file")             \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, from the database")                                 \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
-	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs; data parallelism takes what the layout leaves")      \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL,                                                 \
+	    "system, for its GPU and the size of its nodes")                                                           \
+	X('n', gpus, "gpus", "system.gpus", COUNT, "N", "", NULL,                                                      \
+	    "GPUs; data parallelism takes what the layout leaves")                                                     \
 	X(0, use, "use", "use", CHOICE, "USE", "train|infer", "train", "what the memory is for")                       \
 	X(0, infer, "infer", "infer", FLAG, "", "", NULL, "the same as --use infer")                                   \
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1",                                                           \

@@ -41,7 +41,7 @@ run_state(struct run *r, const struct state_in *in, const struct workload *model
 	struct workload *w = ARENA_NEW(r->arena, struct workload);
 
 	*w = *model;
-	if (!(run_whole(r, "--mtp", in->mtp, 0) & run_whole(r, "--source", in->source, 1)))
+	if (!(run_whole(r, "--mtp", in->mtp, 0) & run_whole(r, "--source-seq", in->source, 1)))
 		return NULL;
 	if (in->state_dtype.text)
 		w->state_byte = (struct datum){dtype_byte(dtype_find(in->state_dtype.text)), in->state_dtype.from};
@@ -49,7 +49,7 @@ run_state(struct run *r, const struct state_in *in, const struct workload *model
 		run_assume(r, "state-dtype fp32");
 	if (datum_given(in->source) && w->kind != MODEL_ENCODER_DECODER) {
 		diag_error(r->diag, in->source.from, "%s has no encoder", w->name);
-		diag_hint(r->diag, "leave --source out");
+		diag_hint(r->diag, "leave --source-seq out");
 		return NULL;
 	}
 	if (datum_given(in->source))

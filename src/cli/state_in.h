@@ -13,7 +13,7 @@ struct state_in {
 	    "type of recurrent states (default: the model's, or fp32)")                                                \
 	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL,                                                                  \
 	    "modules in use that predict further tokens: each keeps one more layer")                                   \
-	X(0, source, "source", "source", COUNT, "N", "", NULL,                                                         \
+	X(0, source, "source-seq", "source_seq", COUNT, "N", "", NULL,                                                 \
 	    "encoder-decoders: tokens of the source (default: as many as --seq)")
 	STATE_OPTIONS(OPTION_MEMBER)
 };

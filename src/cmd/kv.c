@@ -12,6 +12,7 @@
 #define KV_OPTIONS(X)                                                                                                  \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds the cache beside the weights")            \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU")                          \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
 	    "tokens of a sequence (default 4096, or what the model holds)")                                            \
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once")                                 \
@@ -74,13 +75,21 @@ check_degrees(struct run *r, const struct kv_in *in)
 	} others[] = {{"pp", in->layout.pp}, {"vp", in->layout.vp}, {"cp", in->layout.cp}, {"ep", in->layout.ep},
 	    {"etp", in->layout.etp}, {"zero", in->layout.zero}, {"shard", in->layout.shard}};
 
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		if (datum_given(others[i].given) && others[i].given.value > 1) {
-			diag_error(r->diag, others[i].given.from,
-			    "layout.%s: the cache is counted for one tensor-parallel group", others[i].name);
-			diag_hint(r->diag, "use tp alone; 'ridge memory' splits layers and sequences too");
-			return false;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		const struct datum d = others[i].given;
+		if (!datum_given(d) || !(d.value > 1))
+			continue;
+		/* a job of another command: its layout says more than is asked here */
+		if (d.from.line > 0) {
+			run_warn(r, "layout.%s is left out: the cache is counted for one tensor-parallel group",
+			    others[i].name);
+			continue;
 		}
+		diag_error(
+		    r->diag, d.from, "layout.%s: the cache is counted for one tensor-parallel group", others[i].name);
+		diag_hint(r->diag, "use tp alone; 'ridge memory' splits layers and sequences too");
+		return false;
+	}
 	return true;
 }
 
@@ -113,8 +122,11 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 
 	q->w = run_shape(r, in->model, &in->shape);
 	q->w = q->w ? run_state(r, &in->state, q->w) : NULL;
-	q->gpu = in->gpu.text ? run_gpu(r, in->gpu) : NULL;
-	if (!whole || !q->w || (in->gpu.text && !q->gpu) || !check_degrees(r, in))
+	struct word gpu;
+	if (!run_gpu_name(r, in->gpu, in->system, &gpu))
+		return false;
+	q->gpu = gpu.text ? run_gpu(r, gpu) : NULL;
+	if (!whole || !q->w || (gpu.text && !q->gpu) || !check_degrees(r, in))
 		return false;
 	if (!run_layout(r, &in->layout, datum_absent(), q->w, &q->layout))
 		return false;

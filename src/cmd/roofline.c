@@ -14,6 +14,7 @@
 #define ROOFLINE_OPTIONS(X)                                                                                            \
 	X(0, op, NULL, "op", WORD, "WHAT", "model", NULL, "an operator, layer, sharing, or a model")                   \
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "one GPU, or several to compare")                    \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU")                          \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", ROOF_TYPES, NULL,                                                \
 	    "type of the operands (default bf16, or fp16 where there is none)")                                        \
 	X(0, flops, "flops", "flops", WORK, "WORK", "", NULL, "arithmetic of a kernel: 1.2TFLOP")                      \
@@ -529,7 +530,10 @@ roofline_run(struct run *r, const void *input)
 		return REFUSED;
 	if (op && strcmp(op, "sharing") == 0)
 		return sharing_answer(r, in);
-	if (!roof_machines(&q, &in->gpu))
+	struct word gpu;
+	if (!run_gpu_name(r, in->gpu.n ? in->gpu.list[0] : (struct word){0}, in->system, &gpu))
+		return REFUSED;
+	if (!roof_machines(&q, in->gpu.n || !gpu.text ? &in->gpu : &(struct words){1, &gpu}))
 		return REFUSED;
 	if (!op && datum_given(in->intensity))
 		return bare_intensity(&q, in);

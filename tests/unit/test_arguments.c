@@ -317,7 +317,7 @@ START_TEST(a_job_says_the_same_things)
 	ck_assert_msg(
 	    bind("format: 1\ncommand: toy\nmodel: llama\nlayout: {tp: 8, sp: true}\nlayout.pp: 2\n"
 	         "names: [a, b]\npoints: [{x: 1}]\nouter: {deep: 5}\ngpu: {name: h100, memory: {bandwidth: 1TB/s}}\n"
-	         "verbose: true\nbatch: [4, \"a citation in place\"]\n",
+	         "verbose: true\nbatch: [4, \"a citation in place\"]\ndtype: {name: fp8}\n",
 	        "", &in),
 	    "%s", said(a, d));
 	ck_assert(in.layout.tp.value == 8 && in.layout.sp && in.layout.pp.value == 2);
@@ -327,6 +327,7 @@ START_TEST(a_job_says_the_same_things)
 	ck_assert_str_eq(in.gpu.text, "h100");
 	ck_assert(in.verbose);
 	ck_assert_str_eq(in.batch.from.cite, "a citation in place");
+	ck_assert_str_eq(in.dtype.text, "fp8");
 }
 END_TEST
 
@@ -401,6 +402,7 @@ arguments_suite(void)
 	Suite *s = suite_create("arguments");
 	TCase *t = tcase_create("arguments");
 
+	tcase_set_timeout(t, 60); /* sanitizers and busy machines */
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_loop_test(t, options_are_read, 0, (int)(sizeof spellings / sizeof *spellings));
 	tcase_add_loop_test(t, sets_are_read, 0, (int)(sizeof sets / sizeof *sets));

@@ -276,6 +276,7 @@ formula_suite(void)
 	Suite *s = suite_create("formula");
 	TCase *t = tcase_create("formula");
 
+	tcase_set_timeout(t, 60); /* sanitizers and busy machines */
 	tcase_add_test(t, computes_as_c_does);
 	LOOP(t, works_out_the_unit, units);
 	LOOP(t, refuses, faults);

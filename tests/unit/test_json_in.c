@@ -98,6 +98,13 @@ START_TEST(faults_have_places)
 }
 END_TEST
 
+START_TEST(a_text_without_a_place_begins_in_line_one)
+{
+	ck_assert_ptr_null(json_read(a, d, (struct source){"whole.json", 0, 0, NULL, false}, "{\n  x}", 7));
+	ck_assert_has(said(a, d), "whole.json:2:");
+}
+END_TEST
+
 START_TEST(a_nul_byte)
 {
 	static const char text[] = "{\"a\": 1}\0{\"b\": 2}";
@@ -171,6 +178,7 @@ json_in_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, values);
 	tcase_add_loop_test(t, faults_have_places, 0, (int)(sizeof faults / sizeof *faults));
+	tcase_add_test(t, a_text_without_a_place_begins_in_line_one);
 	tcase_add_test(t, a_nul_byte);
 	tcase_add_test(t, the_length_is_kept);
 	tcase_add_test(t, depth);

@@ -139,6 +139,59 @@ START_TEST(long_lists_are_folded)
 }
 END_TEST
 
+/* A table that its sentences make wider than the terminal is printed line by line. */
+START_TEST(sentences_stand_below_one_another)
+{
+	struct sheet *other = sheet_new();
+
+	for (int i = 0; i < 2; i++)
+		SCOPE_I (other, "faults", i) {
+			TELL(other, place, "place", "file.yaml:1:1");
+			TELL(other, what, "what is wrong",
+			    "a sentence that is much longer than any figure would ever be, and longer");
+			if (i == 1)
+				TELL(other, hint, "what to do", "write it so");
+		}
+	point.sheet = other;
+	report.title = NULL;
+	ck_assert_str_eq(print("text"),
+	    "place          file.yaml:1:1\n"
+	    "what is wrong  a sentence that is much longer than any figure would ever be, and longer\n"
+	    "\n"
+	    "place          file.yaml:1:1\n"
+	    "what is wrong  a sentence that is much longer than any figure would ever be, and longer\n"
+	    "what to do     write it so\n"
+	    "assumed: dtype bf16, seq 4096\n");
+	report.width = 200; /* room enough: a table */
+	ck_assert_has(print("text"), "place          what is wrong ");
+	sheet_free(other);
+}
+END_TEST
+
+START_TEST(two_tables_are_told_apart)
+{
+	struct sheet *other = sheet_new();
+
+	for (int i = 0; i < 2; i++)
+		SCOPE_I (other, "gpus", i) {
+			LET(other, mem_byte, i + 1.0);
+			SHOW(other, mem_byte, "memory");
+		}
+	SCOPE_I (other, "links", 0) {
+		LET(other, rate_byte_per_s, 3.0);
+		SHOW(other, rate_byte_per_s, "rate");
+	}
+	point.sheet = other;
+	report.title = NULL;
+	ck_assert_str_eq(print("csv"), "table,rate_byte_per_s,mem_byte\ngpus,,1\ngpus,,2\nlinks,3,\n");
+	ck_assert_str_eq(print("md"),
+	    "| memory |\n|---:|\n| 1 B |\n| 2 B |\n\n\n| rate |\n|---:|\n| 3 B/s |\n"
+	    "\nassumed: dtype bf16, seq 4096\n");
+	ck_assert_str_eq(print("text"), "memory\n   1 B\n   2 B\n\n rate\n3 B/s\nassumed: dtype bf16, seq 4096\n");
+	sheet_free(other);
+}
+END_TEST
+
 START_TEST(csv_is_rfc_4180)
 {
 	ck_assert_str_eq(print("csv"),
@@ -154,7 +207,7 @@ START_TEST(markdown_tables)
 
 	ck_assert_has(text, "**A title**\n\n| what | value |\n|---|---:|\n| launch | 5 us* |\n| one step | 490 ms |\n");
 	ck_assert_has(text, "| not known | - |\n");
-	ck_assert_has(text, "\n| stage | held |\n|---|---:|\n| first\\|one | 1 GiB |\n");
+	ck_assert_has(text, "\n| stage | held |\n|---|---:|\n| first\\|one | 1 GiB |\n| last, \"odd\" | 2 GiB |\n\n");
 	ck_assert_has(text, "assumed: dtype bf16, seq 4096\n");
 	report.quiet = true;
 	ck_assert_lacks(print("md"), "assumed");
@@ -166,6 +219,7 @@ END_TEST
 static const struct {
 	const char *row, *text;
 } got[] = {
+    {"n_gpus", "8"},
     {"step_s", "0.490005"},
     {"exchange_s.chunk_byte", "1750000000"},
     {"chunk_byte", "1750000000"},
@@ -403,11 +457,14 @@ report_suite(void)
 	Suite *s = suite_create("report");
 	TCase *t = tcase_create("report");
 
+	tcase_set_timeout(t, 60); /* sanitizers and busy machines */
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, text_is_aligned);
 	tcase_add_test(t, quiet_text_has_no_lists);
 	tcase_add_test(t, colour_marks_verdicts_only_when_asked);
 	tcase_add_test(t, long_lists_are_folded);
+	tcase_add_test(t, sentences_stand_below_one_another);
+	tcase_add_test(t, two_tables_are_told_apart);
 	tcase_add_test(t, csv_is_rfc_4180);
 	tcase_add_test(t, markdown_tables);
 	tcase_add_loop_test(t, one_number_is_got, 0, (int)(sizeof got / sizeof *got));

@@ -310,6 +310,7 @@ schema_suite(void)
 	Suite *s = suite_create("schema");
 	TCase *t = tcase_create("schema");
 
+	tcase_set_timeout(t, 60); /* sanitizers and busy machines */
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_test(t, every_kind_is_filled);
 	tcase_add_test(t, what_is_absent_is_nan);

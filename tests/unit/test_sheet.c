@@ -254,6 +254,23 @@ START_TEST(a_call_is_seen_only_when_it_has_returned)
 }
 END_TEST
 
+/* The very first row is a scope like any other. */
+START_TEST(the_first_row)
+{
+	struct sheet *sh = sheet_new();
+
+	CALL(sh, time_s, ring(sh, 2, 10.0, 5.0));
+	LET(sh, twice_s, 2 * time_s);
+	(void)twice_s;
+	const int inside = sheet_find(sh, "time_s.ring_s"), after = sheet_find(sh, "twice_s");
+	ck_assert_int_eq(sheet_find(sh, "time_s"), 0);
+	ck_assert_int_eq(sheet_resolve(sh, inside, "time_s"), -1);
+	ck_assert_int_eq(sheet_resolve(sh, after, "time_s"), 0);
+	ck_assert_int_eq(sheet_resolve(sh, 0, "time_s"), -1);
+	sheet_free(sh);
+}
+END_TEST
+
 /* --- life ------------------------------------------------------------------------------------------------ */
 
 START_TEST(a_cleared_sheet_is_new)
@@ -382,6 +399,7 @@ sheet_suite(void)
 	Suite *s = suite_create("sheet");
 	TCase *t = tcase_create("sheet");
 
+	tcase_set_timeout(t, 60); /* sanitizers and busy machines */
 	tcase_add_test(t, without_a_sheet_the_value_is_the_same);
 	tcase_add_test(t, rows_hold_text_value_and_origin);
 	tcase_add_test(t, groups_add_up);
@@ -389,6 +407,7 @@ sheet_suite(void)
 	tcase_add_test(t, an_answer_outranks_rows_inside);
 	tcase_add_test(t, the_innermost_name_is_meant);
 	tcase_add_test(t, a_call_is_seen_only_when_it_has_returned);
+	tcase_add_test(t, the_first_row);
 	tcase_add_test(t, a_cleared_sheet_is_new);
 	tcase_add_test(t, many_rows);
 	tcase_add_test(t, words_are_copied);

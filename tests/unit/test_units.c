@@ -416,6 +416,11 @@ static const struct {
     {"x_usd", 1234567, "$1,234,567"},
     {"x_usd", 3.5, "$3.50"},
     {"x_usd", -3.5, "-$3.50"},
+    {"x_usd", 0.5, "$0.50"},
+    {"x_usd", 0.0123, "$0.0123"},
+    {"x_usd", 0, "$0.00"},
+    {"x_usd", 999.5, "$999.50"},
+    {"x_usd", 1000, "$1,000"},
     {"x_usd_per_s", 3.5 / 3600, "$3.50/h"},
     {"x_usd_per_token", 2e-6, "$2e-06/token"},
     {"x_frac", 0.816, "81.6 %"},
@@ -545,6 +550,7 @@ units_suite(void)
 	Suite *s = suite_create("units");
 	TCase *t = tcase_create("units");
 
+	tcase_set_timeout(t, 60); /* sanitizers and busy machines */
 	LOOP(t, every_unit_is_read, rows);
 	LOOP(t, every_unit_is_written, rows);
 	LOOP(t, a_unit_belongs_to_its_quantity, rows);
