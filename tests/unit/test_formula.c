@@ -12,7 +12,7 @@ static const struct {
 	double value;
 } known[] = {{"a", 0.1}, {"b", 0.7}, {"c", 1e16}, {"d", -3.3}, {"n_ranks", 8}, {"n_tokens", 4096}, {"n_params", 7e9},
     {"size_byte", 14e9}, {"rate_byte_per_s", 50e9}, {"step_s", 0.03}, {"work_flop", 1e12},
-    {"peak_flop_per_s", 989.4e12}, {"area_byte", 9}, {"zero_byte", 0}, {"m", 4096}};
+    {"peak_flop_per_s", 989.4e12}, {"area_byte", 9}, {"zero_byte", 0}, {"m", 4096}, {"zero", 0}};
 
 static bool
 find(const void *context, const char *name, struct formula_value *out)
@@ -246,6 +246,9 @@ static const struct {
     {"7", "total_byte", false},
     {"0", "total_byte", true},
     {"0 * a", "total_byte", false}, /* made of a name: not a literal zero */
+    {"fmax(0, zero)", "total_byte", false},
+    {"0 + zero", "total_byte", false},
+    {"fmax(0, 0)", "total_byte", true},
     {"m * n_ranks", "rows_token", true},
     {"n_tokens", "n_params", false},
     {"n_tokens", "ratio", false},

@@ -314,6 +314,28 @@ START_TEST(groups_are_derived)
 }
 END_TEST
 
+/* What nobody can name the origin of is given. */
+START_TEST(parameters_without_an_origin_are_given)
+{
+	struct sheet *other = sheet_new();
+
+	ring(other, 8, 14e9, 50e9);
+	point.sheet = other;
+	report.row = "chunk_byte";
+	ck_assert_str_eq(print("explain"),
+	    "chunk_byte = size_byte / n_ranks = 1.63 GiB (1.75 GB)\n"
+	    "  size_byte = 13.04 GiB (14 GB)      given\n"
+	    "  n_ranks = 8      given\n");
+	sheet_clear(other);
+	/* an argument that no row explains, because it was computed on the way */
+	CALL(other, exchange_s, ring(other, 8, 14e9 / 2, 50e9));
+	(void)exchange_s;
+	report.row = "exchange_s";
+	ck_assert_has(print("explain"), "size_byte = 14e9 / 2 = 6.519 GiB (7 GB)\n");
+	sheet_free(other);
+}
+END_TEST
+
 /* --- JSON ------------------------------------------------------------------------------------------------ */
 
 static double
@@ -440,6 +462,12 @@ START_TEST(points_are_lines)
 	ck_assert(number_at(list->child, "rows", "step_s") == sheet_row(sh, sheet_find(sh, "step_s"))->value);
 	ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 1), "rows")), 0);
 	cJSON_Delete(object);
+	/* sources are those of the first point that has any */
+	points[1].sheet = sh;
+	points[0].sheet = NULL;
+	object = cJSON_Parse(print("json"));
+	ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(object, "sources")), 2);
+	cJSON_Delete(object);
 }
 END_TEST
 
@@ -472,6 +500,7 @@ report_suite(void)
 	tcase_add_test(t, a_row_is_derived);
 	tcase_add_test(t, all_answers_are_derived);
 	tcase_add_test(t, groups_are_derived);
+	tcase_add_test(t, parameters_without_an_origin_are_given);
 	tcase_add_test(t, json_has_every_row);
 	tcase_add_test(t, numbers_keep_all_their_digits);
 	tcase_add_test(t, one_line_is_one_line);

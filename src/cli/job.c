@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Job files: the inputs of a command by the names of its options. */
+#include "base/text.h"
+#include "cli/program.h"
+
+#include <string.h>
+
+/* Keep what this command knows of a job written for another one. */
+static const struct node *
+known_part(struct program *p, const struct node *job)
+{
+	const struct node *kept = tree_map(p->arena, job->at);
+
+	for (size_t i = 0; i < job->n; i++) {
+		const char *key = job->keys[i]->text;
+		bool known = command_option_at(p->command, key) != NULL;
+		for (size_t g = 0; g < p->command->n_groups && !known; g++)
+			for (size_t k = 0; k < p->command->groups[g].n && !known; k++) {
+				const char *path = p->command->groups[g].options[k].path;
+				known = text_begins(path, key) && path[strlen(key)] == '.';
+			}
+		if (known)
+			kept = tree_with(p->arena, kept, key, job->items[i]);
+	}
+	return kept;
+}
+
+/* The first operand may be a job: a file that says `command:`, or the name of one in the database. */
+bool
+program_job(struct program *p, const struct node **job)
+{
+	struct words *operands = &p->args.operands;
+
+	*job = NULL;
+	if (operands->n == 0 || !strstr(p->command->usage, "JOB"))
+		return true;
+	const char *name = operands->list[0].text, *id;
+	const bool file = strchr(name, '/') || text_ends(name, ".yaml") || strcmp(name, "-") == 0;
+	if (!file && !database_path(p->question.database, ENTRY_JOB, name))
+		return true;
+	const struct node *root = database_try(p->question.database, ENTRY_JOB, name, &id);
+	if (!root)
+		return false;
+	const struct node *command = tree_get(root, "command");
+	if (!command)
+		return true;
+	const bool ours = command->kind == NODE_SCALAR && command->text && strcmp(command->text, p->command->name) == 0;
+	*job = ours ? root : known_part(p, root);
+	operands->list++;
+	operands->n--;
+	return true;
+}
