@@ -19,5 +19,5 @@ done
 
 echo
 echo "And where does one of these numbers come from?"
-ask memory llama2-7b --gpu h100 --layout dp=8,zero=1 --batch 1 --seq 4096 --explain=gradients_byte
+ask memory llama2-7b --gpu h100 --layout dp=8,zero=1 --batch 1 --seq 4096 --explain=logits_byte
 exit 0
