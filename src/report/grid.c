@@ -248,3 +248,52 @@ grid_of_answers(const struct report *r, enum number_form form)
 	}
 	return f.table.grid;
 }
+
+/* --- parts of a grid ------------------------------------------------------------------------------------- */
+
+struct grid
+grid_columns(struct arena *a, const struct grid *g, size_t keep, const bool *pick)
+{
+	struct grid out = {.n_lines = g->n_lines};
+
+	out.heads = ARENA_ARRAY(a, const char *, g->n_columns);
+	out.names = ARENA_ARRAY(a, const char *, g->n_columns);
+	out.numeric = ARENA_ARRAY(a, bool, g->n_columns);
+	out.cells = ARENA_ARRAY(a, const char **, g->n_lines);
+	for (size_t l = 0; l < g->n_lines; l++)
+		out.cells[l] = ARENA_ARRAY(a, const char *, g->n_columns);
+	for (size_t c = 0; c < g->n_columns; c++) {
+		if (c >= keep && !pick[c])
+			continue;
+		out.heads[out.n_columns] = g->heads[c];
+		out.names[out.n_columns] = g->names[c];
+		out.numeric[out.n_columns] = g->numeric[c];
+		for (size_t l = 0; l < g->n_lines; l++)
+			out.cells[l][out.n_columns] = g->cells[l][c];
+		out.n_columns++;
+	}
+	return out;
+}
+
+bool
+grid_is_constant(const struct grid *g, size_t column)
+{
+	for (size_t l = 1; l < g->n_lines; l++) {
+		const char *one = g->cells[0][column], *other = g->cells[l][column];
+		if (!one || !other || strcmp(one, other) != 0)
+			return false;
+	}
+	return g->n_lines > 1;
+}
+
+size_t
+grid_column_width(const struct grid *g, size_t column)
+{
+	size_t width = text_columns(g->heads[column]);
+
+	for (size_t l = 0; l < g->n_lines; l++) {
+		const size_t wide = text_columns(g->cells[l][column] ? g->cells[l][column] : "-");
+		width = wide > width ? wide : width;
+	}
+	return width;
+}

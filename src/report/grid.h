@@ -37,6 +37,13 @@ struct grid grid_of_points(const struct report *r, enum number_form form);
 /* One line per item of a table with the single answers repeated, or one line of single answers. */
 struct grid grid_of_answers(const struct report *r, enum number_form form);
 
+/* The first `keep` columns of a grid and those of the others for which `pick` is true. */
+struct grid grid_columns(struct arena *a, const struct grid *g, size_t keep, const bool *pick);
+/* Whether a column says the same in every line. */
+bool grid_is_constant(const struct grid *g, size_t column);
+/* Width that a column needs, its head included. */
+size_t grid_column_width(const struct grid *g, size_t column);
+
 /* Columns that a terminal needs for a text: UTF-8 continuation bytes take none. */
 size_t text_columns(const char *text);
 

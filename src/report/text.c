@@ -69,23 +69,29 @@ print_records(FILE *to, const struct grid *g)
 	}
 }
 
+static size_t
+grid_width(const struct grid *g)
+{
+	size_t width = 0;
+
+	for (size_t c = 0; c < g->n_columns; c++)
+		width += grid_column_width(g, c) + 2;
+	return width;
+}
+
 /* Whether a table is wider than the terminal because of its sentences. */
 static bool
 has_sentences(const struct grid *g, size_t room)
 {
 	enum { SENTENCE = 50 };
-	size_t all = 0, longest = 0;
+	size_t longest = 0;
 
-	for (size_t c = 0; c < g->n_columns; c++) {
-		size_t width = text_columns(g->heads[c]);
+	for (size_t c = 0; c < g->n_columns; c++)
 		for (size_t l = 0; l < g->n_lines; l++) {
 			const size_t wide = text_columns(g->cells[l][c] ? g->cells[l][c] : "-");
-			width = wide > width ? wide : width;
 			longest = !g->numeric[c] && wide > longest ? wide : longest;
 		}
-		all += width + 2;
-	}
-	return all > room + 2 && longest > SENTENCE;
+	return grid_width(g) > room + 2 && longest > SENTENCE;
 }
 
 static void
@@ -94,13 +100,8 @@ print_grid(FILE *to, const struct grid *g, const char *indent)
 	size_t widths[256] = {0};
 	const size_t n = g->n_columns < 256 ? g->n_columns : 256;
 
-	for (size_t c = 0; c < n; c++) {
-		widths[c] = text_columns(g->heads[c]);
-		for (size_t l = 0; l < g->n_lines; l++) {
-			const size_t wide = text_columns(g->cells[l][c] ? g->cells[l][c] : "-");
-			widths[c] = wide > widths[c] ? wide : widths[c];
-		}
-	}
+	for (size_t c = 0; c < n; c++)
+		widths[c] = grid_column_width(g, c);
 	fputs(indent, to);
 	for (size_t c = 0; c < n; c++)
 		print_cell(to, g->heads[c], widths[c], g->numeric[c], c + 1 == n);
@@ -110,6 +111,57 @@ print_grid(FILE *to, const struct grid *g, const char *indent)
 		for (size_t c = 0; c < n; c++)
 			print_cell(to, g->cells[l][c] ? g->cells[l][c] : "-", widths[c], g->numeric[c], c + 1 == n);
 		fputc('\n', to);
+	}
+}
+
+/* What is the same at every point stands above the table once. */
+static struct grid
+print_constants(FILE *to, struct arena *a, const struct grid *g, size_t keep)
+{
+	bool *differs = ARENA_ARRAY(a, bool, g->n_columns + 1);
+	size_t width = 0;
+
+	for (size_t c = keep; c < g->n_columns; c++) {
+		differs[c] = !grid_is_constant(g, c);
+		if (!differs[c] && text_columns(g->heads[c]) > width)
+			width = text_columns(g->heads[c]);
+	}
+	for (size_t c = keep; c < g->n_columns; c++)
+		if (!differs[c]) {
+			print_cell(to, g->heads[c], width, false, false);
+			fprintf(to, "%s\n", g->cells[0][c]);
+		}
+	if (width)
+		fputc('\n', to);
+	return grid_columns(a, g, keep, differs);
+}
+
+/* A sweep that is wider than the terminal: constants first, then tables side by side below each other, each beginning
+ * with the swept inputs. */
+static void
+print_wide(FILE *to, const struct report *r, const struct grid *all)
+{
+	const size_t keep = r->swept.n, room = (size_t)r->width + 2;
+
+	if (grid_width(all) <= room) {
+		print_grid(to, all, "");
+		return;
+	}
+	const struct grid g = print_constants(to, r->arena, all, keep);
+	size_t kept = 0;
+	for (size_t c = 0; c < keep; c++)
+		kept += grid_column_width(&g, c) + 2;
+	for (size_t c = keep; c < g.n_columns;) {
+		bool *pick = ARENA_ARRAY(r->arena, bool, g.n_columns + 1);
+		size_t width = kept, first = c;
+		while (c < g.n_columns && (c == first || width + grid_column_width(&g, c) + 2 <= room)) {
+			width += grid_column_width(&g, c) + 2;
+			pick[c++] = true;
+		}
+		const struct grid part = grid_columns(r->arena, &g, keep, pick);
+		if (first > keep)
+			fputc('\n', to);
+		print_grid(to, &part, "");
 	}
 }
 
@@ -153,7 +205,7 @@ report_text(FILE *to, const struct report *r, char *why, size_t size)
 		fprintf(to, "%s%s%s\n", r->colour ? "\033[1m" : "", r->title, r->colour ? "\033[0m" : "");
 	if (r->sweep) {
 		const struct grid g = grid_of_points(r, FORM_PEOPLE);
-		print_grid(to, &g, "");
+		print_wide(to, r, &g);
 	} else {
 		const struct answers answers = answers_of(r->arena, r->points[0].sheet, FORM_PEOPLE);
 		size_t width = 0;
