@@ -49,6 +49,9 @@ check(struct run *r, const struct spec_in *in)
 	if (datum_given(in->tokens) && !datum_given(in->k))
 		return run_refuse(
 		    r, in->tokens.from, "tokens of a step with how many drafts?", "add for example --k 5");
+	enum { MOST_DRAFTS = 10000 };
+	if (datum_given(in->max_k) && in->max_k.value > MOST_DRAFTS)
+		return run_refuse(r, in->max_k.from, "more drafts than anyone makes", "look at 10000 at most");
 	return run_fraction(r, "accept", in->accept) & run_whole(r, "k", in->k, 1) &
 	    run_whole(r, "max-k", in->max_k, 1) & run_whole(r, "accepted", in->accepted, 0) &
 	    run_positive(r, "draft", in->draft) & run_positive(r, "target", in->target) &

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 256, MAX_LINES = 1000000, MAX_BYTES = 32 << 20 };
+enum { MAX_COLUMNS = 256, MAX_LINES = 1000000, MAX_CELLS = 1000000, MAX_BYTES = 32 << 20 };
 
 struct reader {
 	struct arena *arena;
@@ -353,6 +353,11 @@ table_of_list(struct arena *a, struct diag *d, const struct node *list, struct t
 	}
 	if (!maps)
 		out->n_columns = 1;
+	if (list->n * out->n_columns > MAX_CELLS) {
+		diag_error(d, list->at, "more than a million cells");
+		diag_hint(d, "split the table");
+		return false;
+	}
 	struct cell *cells = ARENA_ARRAY(a, struct cell, list->n * out->n_columns);
 	for (size_t i = 0; i < list->n; i++)
 		for (size_t c = 0; c < out->n_columns; c++) {

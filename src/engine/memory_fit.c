@@ -34,6 +34,9 @@ fit_layout_text(const struct layout *l, char *buf, size_t size)
 			    degrees[i].degree - (i == 7 ? 1 : 0));
 	if (l->sp && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "%ssp", n ? "," : "");
+	/* the word that more than the smallest node's GPUs need to be accepted again */
+	if (l->tp > 8 && n < size)
+		n += (size_t)snprintf(buf + n, size - n, ",across");
 	if (n == 0)
 		snprintf(buf, size, "dp=1");
 }
