@@ -12,8 +12,14 @@ unknown(struct run *r, struct word word, const char *what, const char *const *na
 	const char *near = text_nearest(word.text, names, n);
 
 	diag_error(r->diag, word.from, "'%s' is not %s", word.text, what);
-	if (near)
+	if (near) {
 		diag_hint(r->diag, "did you mean '%s'?", near);
+		return false;
+	}
+	const char *all = "";
+	for (size_t i = 0; i < n; i++)
+		all = arena_printf(r->arena, "%s%s%s", all, i ? " " : "", names[i]);
+	diag_hint(r->diag, "one of: %s", all);
 	return false;
 }
 

@@ -33,6 +33,7 @@ run_positive(struct run *r, const char *option, struct datum d)
 	if (!datum_given(d) || d.value > 0)
 		return true;
 	diag_error(r->diag, d.from, "%s must be more than 0", option);
+	diag_hint(r->diag, "leave %s out if it does not matter here", option);
 	return false;
 }
 
