@@ -138,6 +138,7 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 	if (datum_given(in->max_seq) && q->used.value > in->max_seq.value) {
 		diag_error(r->diag, q->used.from, "%g used tokens are more than the %g of --max-seq", q->used.value,
 		    in->max_seq.value);
+		diag_hint(r->diag, "--max-seq is what a sequence may reach: at least %g", q->used.value);
 		return false;
 	}
 	if (in->headroom.value >= 1) {

@@ -60,8 +60,7 @@ unknown(struct reader *all, struct word w, const char *name)
 		names[i] = all->list[i].name;
 	diag_error(all->r->diag, w.from, "there is no stage '%s'", name);
 	const char *near = text_nearest(name, names, (size_t)all->n);
-	if (near)
-		diag_hint(all->r->diag, "did you mean '%s'?", near);
+	diag_hint(all->r->diag, near ? "did you mean '%s'?" : "the first stage is called '%s'", near ? near : names[0]);
 	return false;
 }
 

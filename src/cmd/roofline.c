@@ -423,6 +423,7 @@ layer_answer(struct roof *q, const struct roofline_in *in)
 	if (fmod(in->hidden.value, heads.value) != 0 || fmod(heads.value, kv_heads.value) != 0) {
 		diag_error(r->diag, heads.from, "hidden %g, heads %g and kv_heads %g do not divide", in->hidden.value,
 		    heads.value, kv_heads.value);
+		diag_hint(r->diag, "heads divide the width, and kv-heads divide the heads");
 		return REFUSED;
 	}
 	if (!datum_given(in->heads))

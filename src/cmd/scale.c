@@ -481,10 +481,12 @@ check_pipeline(struct run *r, const struct scale_in *in)
 		    (counts[i].given.value < 1 || counts[i].given.value != floor(counts[i].given.value))) {
 			diag_error(
 			    r->diag, counts[i].given.from, "%s must be a whole number from 1 on", counts[i].name);
+			diag_hint(r->diag, "nearest: %g", fmax(1, round(counts[i].given.value)));
 			return false;
 		}
 	if (datum_given(in->target_bubble) && !(in->target_bubble.value > 0 && in->target_bubble.value < 1)) {
 		diag_error(r->diag, in->target_bubble.from, "a bubble lies between 0 and 1");
+		diag_hint(r->diag, "it is the share of the step that a stage waits: --target-bubble 10%%");
 		return false;
 	}
 	if (!datum_given(in->microbatches) && !(datum_given(in->batch) && datum_given(in->micro_batch))) {
