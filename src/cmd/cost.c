@@ -1,68 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/cost.h"
 #include "base/text.h"
+#include "cli/cost_in.h"
 #include "cli/measure.h"
 #include "cli/shape.h"
 #include "cli/values.h"
 #include "ridge/capacity.h"
 #include "ridge/scale.h"
 
-#include <ctype.h>
 #include <string.h>
-
-#define COST_OPTIONS(X)                                                                                                \
-	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs that are paid (default: those of --nodes)")             \
-	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "of one GPU")                                       \
-	X(0, node_price, "node-price", "node_price", PER_HOUR, "USD/h", "", NULL, "of one node, with --node-gpus")     \
-	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs of a node (default: those of --system)") \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "price of the database, with its date")                   \
-	X(0, system, "system", "system", WORD, "NAME", "system", NULL,                                                 \
-	    "the same for a node; with --own also what it costs to buy and its power")                                 \
-	X(0, nodes, "nodes", "nodes", COUNT, "N", "", "1", "nodes of --system")                                        \
-	X(0, provider, "provider", "provider", WORD, "TEXT", "", NULL, "part of the source of a price: aws, lambda")   \
-	X('t', time, "time", "time", TIME, "TIME", "", NULL, "of a run (default: a month of 30 days)")                 \
-	X(0, bill, "bill", "bill", MONEY, "USD", "", NULL, "what is paid for it: gives the price that it implies")     \
-	X(0, budget, "budget", "budget", MONEY, "USD", "", NULL, "most that it may cost; exit status 1 above it")      \
-	X(0, load, "load", "load", NUMBER, "N", "", NULL, "requests per second, on average")                           \
-	X(0, capacity, "capacity", "capacity", WORD, "RATE@GPUS", "", NULL,                                            \
-	    "requests per second that so many GPUs were measured to carry: 350@8 gives the fleet for --load")          \
-	X(0, utilisation, "utilisation", "utilisation", NUMBER, "FRACTION", "", "0.75",                                \
-	    "most of its capacity that a fleet is planned to use")                                                     \
-	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a request's prompt")                                  \
-	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of its answer")                                          \
-	X(0, input_rate, "input-rate", "input_rate", NUMBER, "N", "", NULL,                                            \
-	    "prompt tokens per second that the GPUs reach, doing nothing else")                                        \
-	X(0, output_rate, "output-rate", "output_rate", NUMBER, "N", "", NULL,                                         \
-	    "generated tokens per second that the GPUs reach, doing nothing else")                                     \
-	X(0, output_weight, "output-weight", "output_weight", NUMBER, "FACTOR", "", NULL,                              \
-	    "time of an output token over that of an input token, to price them apart")                                \
-	X(0, before, "before", "before", MONEY, "USD", "", NULL, "two amounts: what is saved from --before")           \
-	X(0, after, "after", "after", MONEY, "USD", "", NULL, "to --after")                                            \
-	X(0, own, "own", "own", FLAG, "", "", NULL, "own or rent: needs --electricity and --capital or --system")      \
-	X(0, capital, "capital", "capital", MONEY, "USD", "", NULL, "price of all machines")                           \
-	X(0, years, "years", "years", NUMBER, "N", "", "4", "of use")                                                  \
-	X(0, residual, "residual", "residual", NUMBER, "FRACTION", "", "0", "of the capital that is left then")        \
-	X(0, power, "power", "power", POWER, "WATT", "", NULL, "average draw of all machines")                         \
-	X(0, pue, "pue", "pue", NUMBER, "FACTOR", "", "1.56", "power of the facility over that of its machines")       \
-	X(0, electricity, "electricity", "electricity", PER_ENERGY, "USD/kWh", "", NULL, "price of energy")            \
-	X(0, hosting, "hosting", "hosting", MONEY, "USD", "", "0usd", "space, network and hands, for a month")         \
-	X(0, duty, "duty", "duty", NUMBER, "FRACTION", "", "100%", "part of the hours in which the GPUs are needed")
-
-struct cost_in {
-	COST_OPTIONS(OPTION_MEMBER)
-};
 
 #define THIS struct cost_in
 static const struct option cost_options[] = {COST_OPTIONS(OPTION_ROW)};
 #undef THIS
-
-struct fleet {
-	const struct cost_in *in;
-	const struct system *system;  /* NULL: not named */
-	double n_gpus, gpu_usd_per_s; /* NaN: not known */
-	double bill_usd, bill_s;      /* what is paid, and for how long */
-	double request_usd;           /* of one request */
-};
 
 /* --- checks ---------------------------------------------------------------------------------------------- */
 
@@ -89,118 +39,6 @@ check_inputs(struct run *r, const struct cost_in *in)
 	    measure_fraction(r, "residual", in->residual, 0, 1) & measure_fraction(r, "duty", in->duty, 1e-6, 1) &
 	    run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "node-gpus", in->node_gpus, 1) &
 	    run_whole(r, "nodes", in->nodes, 1) & run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1);
-}
-
-/* --- the price base -------------------------------------------------------------------------------------- */
-
-/* Does the text contain the word, whatever its case? */
-static bool
-mentions(const char *text, const char *word)
-{
-	const size_t n = strlen(word);
-
-	for (; text && *text; text++) {
-		size_t k = 0;
-		while (k < n && tolower((unsigned char)text[k]) == tolower((unsigned char)word[k]))
-			k++;
-		if (k == n)
-			return true;
-	}
-	return false;
-}
-
-static const struct price *
-find_price(const struct cost_in *in, const struct price *list, int n, const char *per)
-{
-	for (int i = 0; i < n; i++)
-		if (strcmp(list[i].per ? list[i].per : "gpu", per) == 0 &&
-		    (!in->provider.text || mentions(list[i].source, in->provider.text)))
-			return &list[i];
-	return NULL;
-}
-
-static void
-tell_base(struct run *r, const char *what, const struct price *p)
-{
-	char buf[40];
-	const char *source = p->source ? p->source : "no source";
-
-	value_write("x_usd_per_s", p->usd_per_s.value, buf, sizeof buf);
-	TELL(r->sheet, price_base, "price base",
-	    arena_printf(r->arena, "%s for %s: %.*s, %s", buf, what, (int)strcspn(source, ","), source, p->on));
-}
-
-static bool
-no_price(struct run *r, const struct cost_in *in, struct word name)
-{
-	diag_error(r->diag, name.from,
-	    in->provider.text ? "no price of '%s' is from '%s'" : "no price of '%s' is known", name.text,
-	    in->provider.text ? in->provider.text : "");
-	diag_hint(r->diag, "'ridge hw show %s' lists the prices; or give --price", name.text);
-	return false;
-}
-
-/* A node's price, shared by its GPUs. */
-static bool
-price_of_node(struct run *r, const struct cost_in *in, struct fleet *f)
-{
-	struct sheet *sh = r->sheet;
-	struct datum price = in->node_price, gpus = in->node_gpus;
-
-	if (f->system && !datum_given(price)) {
-		const struct price *found = find_price(in, f->system->prices, f->system->n_prices, "node");
-		if (!found)
-			return in->own ? true : no_price(r, in, in->system);
-		price = found->usd_per_s;
-		tell_base(r, f->system->id, found);
-	} else
-		TELL(sh, price_base, "price base", "a node, as given");
-	if (f->system && !datum_given(gpus))
-		gpus = f->system->n_gpus;
-	if (!datum_given(gpus))
-		return run_refuse(r, in->node_price.from, "how many GPUs has a node?", "add --node-gpus 8");
-	TAKE(sh, node_usd_per_s, price);
-	TAKE(sh, n_node_gpus, gpus);
-	CALL(sh, gpu_usd_per_s, cost_gpu_price(sh, node_usd_per_s, n_node_gpus));
-	SHOW(sh, node_usd_per_s, "price of a node");
-	SHOW(sh, gpu_usd_per_s, "price of one GPU");
-	f->gpu_usd_per_s = gpu_usd_per_s;
-	return true;
-}
-
-static bool
-price_of_gpu(struct run *r, const struct cost_in *in, struct fleet *f)
-{
-	struct sheet *sh = r->sheet;
-	struct datum price = in->price;
-
-	if (datum_given(in->price))
-		TELL(sh, price_base, "price base", "one GPU, as given");
-	else {
-		const struct gpu *gpu = run_gpu(r, in->gpu);
-		const struct price *found = gpu ? find_price(in, gpu->prices, gpu->n_prices, "gpu") : NULL;
-		if (!gpu || (!found && !no_price(r, in, in->gpu)))
-			return false;
-		tell_base(r, gpu->id, found);
-		price = found->usd_per_s;
-	}
-	TAKE(sh, gpu_usd_per_s, price);
-	SHOW(sh, gpu_usd_per_s, "price of one GPU");
-	f->gpu_usd_per_s = gpu_usd_per_s;
-	return true;
-}
-
-/* One base: what was given, else the node's entry, else the GPU's. */
-static bool
-find_base(struct run *r, const struct cost_in *in, struct fleet *f)
-{
-	if (in->system.text && !(f->system = run_system(r, in->system)))
-		return false;
-	if (datum_given(in->price))
-		return price_of_gpu(r, in, f);
-	if (datum_given(in->node_price) || (f->system && !datum_given(in->bill)))
-		return price_of_node(r, in, f);
-	return in->gpu.text && !datum_given(in->bill) ? price_of_gpu(r, in, f) : true;
 }
 
 /* --- the fleet that a load needs ------------------------------------------------------------------------- */
@@ -443,108 +281,6 @@ show_token_split(struct run *r, const struct cost_in *in, const struct fleet *f)
 	}
 }
 
-/* --- own or rent ----------------------------------------------------------------------------------------- */
-
-/* Capital and power of all machines: as given, or the system's for every node. */
-static bool
-read_owned(struct run *r, const struct cost_in *in, const struct fleet *f, struct cost_owned *o)
-{
-	struct sheet *sh = r->sheet;
-
-	*o = (struct cost_owned){.capital_usd = in->capital,
-	    .residual = in->residual,
-	    .power_watt = in->power,
-	    .pue = in->pue,
-	    .electricity_usd_per_joule = in->electricity,
-	    .hosting = in->hosting};
-	if (!datum_given(in->electricity))
-		return run_refuse(r, in->electricity.from, "what does energy cost?", "add --electricity 0.12usd/kWh");
-	if (f->system && !datum_given(in->capital) && datum_given(f->system->purchase_usd)) {
-		TAKE(sh, n_bought_nodes, in->nodes);
-		TAKE(sh, node_usd, f->system->purchase_usd);
-		CALL(sh, capital_usd, cost_nodes_capital(sh, n_bought_nodes, node_usd));
-		o->capital_usd = (struct datum){capital_usd, f->system->purchase_usd.from};
-	}
-	if (f->system && !datum_given(in->power) && datum_given(f->system->power_watt)) {
-		TAKE(sh, n_powered_nodes, in->nodes);
-		TAKE(sh, node_watt, f->system->power_watt);
-		CALL(sh, all_watt, cost_nodes_power(sh, n_powered_nodes, node_watt));
-		o->power_watt = (struct datum){all_watt, f->system->power_watt.from};
-		run_assume(r, "power at its maximum");
-	}
-	if (!datum_given(o->capital_usd))
-		return run_refuse(r, in->capital.from, "what do the machines cost?",
-		    "add --capital 250000usd, or a --system whose price is known");
-	if (!datum_given(o->power_watt))
-		return run_refuse(
-		    r, in->power.from, "what do the machines draw?", "add --power 6.5kW, of all machines on average");
-	if (isnan(f->n_gpus))
-		return run_refuse(r, in->gpus.from, "how many GPUs are these?", "add --gpus 8");
-	TAKE(sh, n_years, in->years);
-	CALL(sh, lifetime_s, cost_lifetime(sh, n_years));
-	o->lifetime_s = (struct datum){lifetime_s, {0}};
-	return true;
-}
-
-static enum answer
-show_rent(struct run *r, const struct cost_in *in, const struct fleet *f, const struct cost_owned *o, double own_rate)
-{
-	struct sheet *sh = r->sheet;
-	const double own_usd_per_s = own_rate;
-
-	TAKE(sh, n_gpus, f->n_gpus);
-	TAKE(sh, gpu_usd_per_s, f->gpu_usd_per_s);
-	TAKE(sh, duty_frac, in->duty);
-	TAKE(sh, paid_usd, o->capital_usd);
-	CALL(sh, rent_usd_per_s, cost_rent_rate(sh, n_gpus, gpu_usd_per_s, duty_frac));
-	CALL(sh, running_usd_per_s, cost_running_rate(sh, o));
-	CALL(sh, rent_month_usd, cost_month(sh, rent_usd_per_s));
-	SHOW(sh, rent_month_usd, "renting, a month");
-	CALL(sh, break_even_frac, cost_break_even_duty(sh, own_usd_per_s, n_gpus, gpu_usd_per_s));
-	SHOW(sh, break_even_frac, "owning is cheaper from this part of the hours");
-	if (rent_usd_per_s > running_usd_per_s) {
-		CALL(sh, break_even_s, cost_break_even(sh, paid_usd, rent_usd_per_s, running_usd_per_s));
-		SHOW(sh, break_even_s, "the capital has come back after");
-	}
-	TELL(sh, verdict, "verdict",
-	    own_usd_per_s < rent_usd_per_s ? "owning is cheaper"
-	        : break_even_frac > 1      ? "renting is cheaper at any use"
-	                                   : "renting is cheaper");
-	return ANSWERED;
-}
-
-static enum answer
-own_or_rent(struct run *r, const struct cost_in *in, const struct fleet *f)
-{
-	struct sheet *sh = r->sheet;
-	struct cost_owned o;
-	enum answer answer = ANSWERED;
-
-	SCOPE (sh, "own") {
-		if (!read_owned(r, in, f, &o))
-			answer = REFUSED;
-		else {
-			TAKE(sh, n_owned_gpus, f->n_gpus);
-			TAKE(sh, needed_frac, in->duty);
-			TAKE(sh, all_capital_usd, o.capital_usd);
-			CALL(sh, own_usd_per_s, cost_own_rate(sh, &o));
-			CALL(sh, own_month_usd, cost_month(sh, own_usd_per_s));
-			CALL(sh, used_usd_per_s, cost_used_rate(sh, own_usd_per_s, n_owned_gpus, needed_frac));
-			SHOW(sh, n_owned_gpus, "GPUs");
-			TAKE(sh, draw_watt, o.power_watt);
-			SHOW(sh, all_capital_usd, "capital");
-			SHOW(sh, draw_watt, "power");
-			SHOW(sh, own_month_usd, "owning, a month");
-			SHOW(sh, used_usd_per_s, "  one GPU when it is needed");
-			if (!isnan(f->gpu_usd_per_s))
-				answer = show_rent(r, in, f, &o, own_usd_per_s);
-			else
-				run_assume(r, "nothing to rent: give --price, --gpu or a system with a price");
-		}
-	}
-	return answer;
-}
-
 /* --- the command ----------------------------------------------------------------------------------------- */
 
 static enum answer
@@ -607,11 +343,11 @@ cost_run(struct run *r, const void *input)
 		return saving(r, in);
 	f.bill_s = datum_given(in->time) ? in->time.value : MONTH_S;
 	r->title = datum_given(in->time) ? "What a run costs" : in->own ? "Own or rent" : "What a fleet costs";
-	if (!find_base(r, in, &f))
+	if (!cost_find_base(r, in, &f))
 		return REFUSED;
 	count_gpus(r, in, &f);
 	if (in->own)
-		return own_or_rent(r, in, &f);
+		return cost_own_or_rent(r, in, &f);
 	if (in->capacity.text && !right_size(r, in, &f))
 		return REFUSED;
 	if (datum_given(in->bill))
