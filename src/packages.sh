@@ -40,6 +40,7 @@ need library libcjson libcjson-dev cjson-devel cjson
 if [ "$what" = test ]; then
 	need library check check check-devel check
 	need program bats bats bats bats-core
+	need program gnuplot gnuplot-nox gnuplot-minimal gnuplot
 fi
 if [ "$what" = lint ]; then
 	need program clang-format clang-format clang-tools-extra clang-format

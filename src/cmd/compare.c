@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/compare.h"
+#include "cli/compare_files.h"
 #include "cli/measure.h"
 #include "engine/rank.h"
 
@@ -7,13 +8,14 @@
 
 #define COMPARE_OPTIONS(X)                                                                                             \
 	X(0, baseline, "baseline", "baseline", WORDS, "VALUE,...|FILE", "file", NULL,                                  \
-	    "earlier measurement, repeated ones apart by commas, or a file of numbers")                                \
+	    "earlier measurement, repeated ones apart by commas, or a file of numbers, or a measurement file")         \
 	X(0, current, "current", "current", WORDS, "VALUE,...|FILE", "file", NULL, "the measurement to judge")         \
 	X(0, column, "column", "column", WORD, "COLUMN", "", NULL, "of the files, when they have several")             \
 	X('t', threshold, "threshold", "threshold", NUMBER, "FRACTION", "", "0.2",                                     \
 	    "change for the worse that is a regression: exit status 1 above it")                                       \
 	X(0, better, "better", "better", CHOICE, "WHICH", "higher|lower", NULL,                                        \
 	    "what is better (default: lower for times and sizes, higher for rates and plain numbers)")                 \
+	X(0, worst, "worst", "worst", COUNT, "N", "", "5", "shapes to list, of two measurement files")                 \
 	X(0, max, "max", "max", WORD, "VALUE", "", NULL, "most that --current may be: exit status 1 above it")         \
 	X(0, min, "min", "min", WORD, "VALUE", "", NULL, "least that --current may be: exit status 1 below it")        \
 	X(0, significance, "significance", "significance", NUMBER, "FRACTION", "", "0.05",                             \
@@ -245,7 +247,17 @@ compare_run(struct run *r, const void *input)
 		diag_hint(r->diag, "ask one at a time");
 		return REFUSED;
 	}
-	return in->max.text || in->min.text ? against_limit(r, in) : against_baseline(r, in);
+	if (in->max.text || in->min.text)
+		return against_limit(r, in);
+	if (!compare_are_files(&in->baseline, &in->current))
+		return against_baseline(r, in);
+	const struct compare_files files = {.baseline = in->baseline.list[0],
+	    .current = in->current.list[0],
+	    .threshold = in->threshold,
+	    .significance = in->significance,
+	    .seed = in->seed,
+	    .worst = in->worst};
+	return compare_files(r, &files);
 }
 
 static const struct option_group compare_groups[] = {OPTION_GROUP(compare_options, 0)};
@@ -257,14 +269,16 @@ static const struct example compare_examples[] = {
     {"compare --baseline 41.2ms,40.8ms,41.9ms,41.1ms --current 41.5ms,40.9ms,42.3ms,41.0ms --threshold 0.5%",
         "times: less is better", 0},
     {"compare --current 1.27h --max 2h", "a deadline", 0},
+    {"compare tests/fixtures/measurement/base.csv tests/fixtures/measurement/new.csv",
+        "two measurement files: which kernels became slower", 1},
 };
 
 const struct command compare_command = {
     .name = "compare",
     .section = "Why is it slower?",
     .summary = "did it regress, or is that noise",
-    .operands = "",
-    .usage = "[JOB]",
+    .operands = "baseline current",
+    .usage = "[BASE CURRENT|JOB]",
     .groups = compare_groups,
     .n_groups = sizeof compare_groups / sizeof *compare_groups,
     .examples = compare_examples,

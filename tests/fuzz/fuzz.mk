@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Fuzzers.  `make check` replays their seeds; `make fuzz` searches with clang's libFuzzer, FUZZ_TIME seconds each.
 
-FUZZERS   := yaml json formula units arguments table hub
+FUZZERS   := yaml json formula units arguments table hub measurement trace
 FUZZ_TIME ?= 30
 FUZZ_CC   ?= clang
 REPLAYS   := $(FUZZERS:%=$(BUILD)/tests/replay-%)
@@ -31,6 +31,6 @@ fuzz-run: $(FUZZERS:%=$(BUILD)/tests/fuzz-%)
 		mkdir -p $(BUILD)/corpus/$$f && echo "== $$f, $(FUZZ_TIME) s" && \
 		$(BUILD)/tests/fuzz-$$f -max_total_time=$(FUZZ_TIME) -timeout=10 -rss_limit_mb=2000 -max_len=20000 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=$(BUILD)/corpus/ $$(test -f tests/fuzz/seeds/$$f.dict && echo -dict=tests/fuzz/seeds/$$f.dict) \
-			$(BUILD)/corpus/$$f tests/fuzz/seeds/$$f $$(case $$f in hub) echo tests/fixtures/hf ;; esac) || exit 1; done
+			$(BUILD)/corpus/$$f tests/fuzz/seeds/$$f $$(case $$f in hub) echo tests/fixtures/hf ;; measurement) echo tests/fixtures/measurement ;; esac) || exit 1; done
 
 -include $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.d) $(BUILD)/obj/tests/fuzz/replay.d

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --plot FILE: the answer drawn, beside the answer itself. */
+#include "report/plot.h"
+#include "cli/program.h"
+
+#include <string.h>
+
+static struct source
+here(void)
+{
+	return (struct source){"--plot", 0, 0, NULL, false};
+}
+
+bool
+program_plot_name(struct program *p)
+{
+	if (!p->args.plot)
+		return true;
+	if (p->args.jsonl) {
+		diag_error(p->diag, here(), "the answers of --jsonl cannot be drawn");
+		diag_hint(p->diag, "draw a --sweep");
+		return false;
+	}
+	if (plot_form_of(p->args.plot) != PLOT_UNKNOWN)
+		return true;
+	diag_error(p->diag, here(), "the name '%s' does not say what to draw", p->args.plot);
+	diag_hint(p->diag, "let it end in .png, .svg, .pdf, or .gp for the script alone");
+	return false;
+}
+
+static int
+draw(struct program *p, const struct plot *plot)
+{
+	size_t n = 0;
+	const char *bytes = plot_draw(p->arena, p->diag, plot, plot_form_of(p->args.plot), &n);
+
+	return bytes ? output_file(p, p->args.plot, bytes, n) : STATUS_FAILED;
+}
+
+int
+program_plot(struct program *p, const struct plot *plot)
+{
+	if (!p->args.plot)
+		return 0;
+	if (plot)
+		return draw(p, plot);
+	diag_error(p->diag, here(), "one answer is no curve");
+	diag_hint(p->diag, "sweep an input: --sweep NAME=1..64*2; 'ridge roofline' draws its roof without");
+	return REFUSED;
+}
+
+int
+program_plot_sweep(struct program *p, const struct report *r)
+{
+	char why[500];
+
+	if (!p->args.plot)
+		return 0;
+	const struct plot *plot = plot_of_points(r, why, sizeof why);
+	if (plot)
+		return draw(p, plot);
+	diag_error(p->diag, here(), "%.*s", (int)strcspn(why, "\n"), why);
+	diag_hint(p->diag, "sweep an input that the answers depend on; --get ROW chooses one");
+	return REFUSED;
+}
