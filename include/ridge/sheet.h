@@ -73,7 +73,12 @@ struct row {
 	int item;          /* number inside its group, -1 if none */
 	bool open;         /* a scope that has not been left yet */
 	struct source from;
+	const char *why; /* of the interval: `calibrated`; NULL: the row carries none */
+	double low, high;
 };
+
+/* Share of the cases that lie in an interval. */
+#define INTERVAL_LEVEL 0.8
 
 struct sheet;
 
@@ -100,6 +105,7 @@ int sheet_enter(struct sheet *sh, enum row_kind kind, const char *name, const ch
 double sheet_leave(struct sheet *sh, double value);
 void sheet_show(struct sheet *sh, const char *name, const char *label);
 void sheet_word(struct sheet *sh, const char *name, const char *label, const char *word);
+void sheet_between(struct sheet *sh, const char *name, double low, double high, const char *why);
 
 static inline double
 sheet_let(struct sheet *sh, const char *name, const char *text, double value)
@@ -196,6 +202,10 @@ sheet_close(struct sheet *sh, double value)
 
 /* Mark a row of this scope as an answer, with its label. */
 #define SHOW(sh, name, label) ((sh) ? sheet_show((sh), #name, (label)) : (void)0)
+/* Say where the true value of a row of this scope lies in 80 % of the cases, and how that is known; low <= name <=
+ * high.
+ */
+#define BETWEEN(sh, name, low, high, why) ((sh) ? sheet_between((sh), #name, (low), (high), (why)) : (void)0)
 /* An answer that is a word (`fits`, `memory-bound`); label NULL keeps it out of the text for people. */
 #define TELL(sh, name, label, word) ((sh) ? sheet_word((sh), #name, (label), (word)) : (void)0)
 

@@ -84,6 +84,8 @@ bool quantity_read(const char *text, enum quantity q, double *value, struct quan
 char *value_write(const char *name, double value, char *buf, size_t size);
 /* The same, to `digits` significant digits. */
 char *value_write_digits(const char *name, double value, int digits, char *buf, size_t size);
+/* A value with the interval around it: `12.4 ms (11.1 .. 13.9)`, the units repeated where they differ. */
+char *interval_write(const char *name, double value, double low, double high, int digits, char *buf, size_t size);
 /* Bytes in SI units (`154 GB`), to stand beside the IEC ones. */
 char *bytes_write_si(double byte, char *buf, size_t size);
 /* The shortest decimal that reads back to the same double. */

@@ -99,15 +99,34 @@ sheet_leave(struct sheet *sh, double value)
 	return value;
 }
 
+/* The row of this name in the scope that is open. */
+static struct row *
+row_here(struct sheet *sh, const char *name)
+{
+	for (int i = sh->n - 1; i > sh->scope; i--)
+		if (sh->rows[i].parent == sh->scope && strcmp(sh->rows[i].name, name) == 0)
+			return &sh->rows[i];
+	return NULL;
+}
+
 void
 sheet_show(struct sheet *sh, const char *name, const char *label)
 {
-	for (int i = sh->n - 1; i > sh->scope; i--)
-		if (sh->rows[i].parent == sh->scope && strcmp(sh->rows[i].name, name) == 0) {
-			sh->rows[i].label = label;
-			return;
-		}
-	assert(!"SHOW of a row that this scope does not have");
+	struct row *r = row_here(sh, name);
+
+	assert(r && "SHOW of a row that this scope does not have");
+	r->label = label;
+}
+
+void
+sheet_between(struct sheet *sh, const char *name, double low, double high, const char *why)
+{
+	struct row *r = row_here(sh, name);
+
+	assert(r && "BETWEEN of a row that this scope does not have");
+	r->why = arena_text(sh->arena, why);
+	r->low = low;
+	r->high = high;
 }
 
 void

@@ -520,6 +520,32 @@ value_write(const char *name, double value, char *buf, size_t size)
 	return value_write_digits(name, value, 3, buf, size);
 }
 
+/* What stands behind the digits of a written value. */
+static const char *
+unit_of_text(const char *text)
+{
+	const char *end = text + strlen(text);
+
+	while (end > text && !(end[-1] >= '0' && end[-1] <= '9'))
+		end--;
+	return end;
+}
+
+char *
+interval_write(const char *name, double value, double low, double high, int digits, char *buf, size_t size)
+{
+	char at[80], from[80], to[80];
+
+	value_write_digits(name, value, digits, at, sizeof at);
+	value_write_digits(name, low, digits, from, sizeof from);
+	value_write_digits(name, high, digits, to, sizeof to);
+	const bool same =
+	    strcmp(unit_of_text(at), unit_of_text(from)) == 0 && strcmp(unit_of_text(at), unit_of_text(to)) == 0;
+	snprintf(buf, size, "%s (%.*s .. %.*s)", at, same ? (int)(unit_of_text(from) - from) : 80, from,
+	    same ? (int)(unit_of_text(to) - to) : 80, to);
+	return buf;
+}
+
 char *
 bytes_write_si(double byte, char *buf, size_t size)
 {

@@ -14,9 +14,21 @@ struct explainer {
 	const struct report *report;
 	const struct sheet *sh;
 	bool *done;
+	const struct row *around; /* a call whose result is printed next: the interval is the call's */
 };
 
 static void explain_row(struct explainer *e, int i, int depth, const char *as);
+
+static void
+print_interval(struct explainer *e, const struct row *row)
+{
+	char low[80], high[80];
+
+	if (row)
+		fprintf(e->to, "  [%s .. %s in %g of 100 cases: %s]",
+		    value_write_digits(row->name, row->low, 4, low, sizeof low),
+		    value_write_digits(row->name, row->high, 4, high, sizeof high), 100 * INTERVAL_LEVEL, row->why);
+}
 
 static void
 print_value(struct explainer *e, const struct row *row)
@@ -28,6 +40,8 @@ print_value(struct explainer *e, const struct row *row)
 	const struct dim d = dim_of_name(row->name);
 	if (dim_equal(d, (struct dim){{[AXIS_BYTE] = 1}}) && fabs(row->value) >= 1048576.0)
 		fprintf(e->to, " (%s)", bytes_write_si(row->value, si, sizeof si));
+	print_interval(e, row->why ? row : e->around);
+	e->around = NULL;
 }
 
 static void
@@ -250,6 +264,7 @@ explain_row(struct explainer *e, int i, int depth, const char *as)
 		break;
 	case ROW_CALL: {
 		const int result = result_of(e->sh, i);
+		e->around = row->why ? row : e->around;
 		if (result < 0) {
 			print_value(e, row);
 			fputc('\n', e->to);
@@ -288,7 +303,7 @@ bool
 report_explain(FILE *to, const struct report *r, char *why, size_t size)
 {
 	const struct sheet *sh = r->points[0].sheet;
-	struct explainer e = {to, r, sh, ARENA_ARRAY(r->arena, bool, sheet_size(sh) + 1)};
+	struct explainer e = {to, r, sh, ARENA_ARRAY(r->arena, bool, sheet_size(sh) + 1), NULL};
 
 	if (r->row && *r->row) {
 		const int i = report_row(r, sh, why, size);

@@ -18,7 +18,7 @@ text_columns(const char *text)
 static const char *
 cell_text(struct arena *a, const struct row *row, enum number_form form)
 {
-	char buf[80];
+	char buf[260];
 
 	if (row->kind == ROW_WORD)
 		return row->text;
@@ -26,8 +26,23 @@ cell_text(struct arena *a, const struct row *row, enum number_form form)
 		return NULL;
 	if (form == FORM_BASE)
 		return arena_text(a, number_write(row->value, buf, sizeof buf));
-	return arena_printf(a, "%s%s", value_write(row->name, row->value, buf, sizeof buf),
-	    row->from.unconfirmed ? UNCONFIRMED_MARK : "");
+	if (row->why)
+		interval_write(row->name, row->value, row->low, row->high, 3, buf, sizeof buf);
+	else
+		value_write(row->name, row->value, buf, sizeof buf);
+	return arena_printf(a, "%s%s", buf, row->from.unconfirmed ? UNCONFIRMED_MARK : "");
+}
+
+/* Machines read an interval as two columns of its own; people find it in the cell of its value. */
+enum { N_ENDS = 2 };
+
+static struct row
+end_of(struct arena *a, const struct row *row, int end)
+{
+	return (struct row){.kind = row->kind,
+	    .name = arena_printf(a, "%s.%s", row->name, end ? "high" : "low"),
+	    .label = row->label,
+	    .value = end ? row->high : row->low};
 }
 
 /* The nearest enclosing scope that is one of several alike. */
@@ -126,11 +141,26 @@ add_cell(struct arena *a, struct table *t, const struct row *row, int scope, enu
 	}
 	const size_t column = column_of(a, t, row);
 	t->grid.cells[t->grid.n_lines - 1][column] = cell_text(a, row, form);
+	for (int end = 0; row->why && form == FORM_BASE && end < N_ENDS; end++) {
+		const struct row r = end_of(a, row, end);
+		const size_t c = column_of(a, t, &r);
+		t->grid.cells[t->grid.n_lines - 1][c] = cell_text(a, &r, form);
+	}
 }
 
 /* --- all answers of a sheet ------------------------------------------------------------------------------ */
 
 enum { MAX_TABLES = 64 };
+
+static void
+add_single(struct arena *a, struct answers *out, const struct row *row, enum number_form form)
+{
+	out->lines[out->n_lines++] = (struct answer_line){row->label, row->name, cell_text(a, row, form), -1};
+	for (int end = 0; row->why && form == FORM_BASE && end < N_ENDS; end++) {
+		const struct row r = end_of(a, row, end);
+		out->lines[out->n_lines++] = (struct answer_line){r.label, r.name, cell_text(a, &r, form), -1};
+	}
+}
 
 struct answers
 answers_of(struct arena *a, const struct sheet *sh, enum number_form form)
@@ -139,15 +169,14 @@ answers_of(struct arena *a, const struct sheet *sh, enum number_form form)
 	struct table *tables = ARENA_ARRAY(a, struct table, MAX_TABLES);
 	size_t n_tables = 0;
 
-	out.lines = ARENA_ARRAY(a, struct answer_line, sheet_size(sh) + 1);
+	out.lines = ARENA_ARRAY(a, struct answer_line, (1 + N_ENDS) * sheet_size(sh) + 1);
 	for (int i = 0; i < sheet_size(sh); i++) {
 		const struct row *row = sheet_row(sh, i);
 		if (!row->label)
 			continue;
 		const int scope = item_scope(sh, i);
 		if (scope < 0) {
-			out.lines[out.n_lines++] =
-			    (struct answer_line){row->label, row->name, cell_text(a, row, form), -1};
+			add_single(a, &out, row, form);
 			continue;
 		}
 		const struct row *s = sheet_row(sh, scope);

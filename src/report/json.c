@@ -45,10 +45,22 @@ inputs_of(const struct point *p)
 }
 
 static void
+add_interval(cJSON *intervals, const char *path, const struct row *row)
+{
+	cJSON *interval = cJSON_AddObjectToObject(intervals, path);
+
+	add_number(interval, "low", row->low);
+	add_number(interval, "high", row->high);
+	add_number(interval, "level", INTERVAL_LEVEL);
+	cJSON_AddStringToObject(interval, "why", row->why);
+}
+
+static void
 add_rows(cJSON *object, const struct sheet *sh)
 {
 	cJSON *rows = cJSON_AddObjectToObject(object, "rows");
 	cJSON *words = cJSON_AddObjectToObject(object, "words");
+	cJSON *intervals = cJSON_AddObjectToObject(object, "intervals");
 	char path[512];
 
 	for (int i = 0; sh && i < sheet_size(sh); i++) {
@@ -58,8 +70,30 @@ add_rows(cJSON *object, const struct sheet *sh)
 			cJSON_AddStringToObject(words, path, row->text);
 		else if (row->kind != ROW_SCOPE && !(row->kind == ROW_ITEM && isnan(row->value)))
 			add_number(rows, path, row->value);
+		if (row->why)
+			add_interval(intervals, path, row);
 	}
-	cJSON_AddObjectToObject(object, "intervals");
+}
+
+/* Blocks called `score` are also given as a list of objects, which scripts read more easily. */
+static void
+add_groups(cJSON *object, const struct sheet *sh)
+{
+	cJSON *groups = NULL, *group = NULL;
+	int scope = -1;
+
+	for (int i = 0; sh && i < sheet_size(sh); i++) {
+		const struct row *row = sheet_row(sh, i);
+		if (row->kind == ROW_SCOPE && row->parent < 0 && row->item >= 0 && strcmp(row->name, "score") == 0) {
+			groups = groups ? groups : cJSON_AddArrayToObject(object, "groups");
+			group = cJSON_CreateObject();
+			cJSON_AddItemToArray(groups, group);
+			scope = i;
+		} else if (group && row->parent == scope && row->kind == ROW_WORD)
+			cJSON_AddStringToObject(group, row->name, row->text);
+		else if (group && row->parent == scope)
+			add_number(group, row->name, row->value);
+	}
 }
 
 static void
@@ -98,12 +132,14 @@ object_of(const struct report *r)
 	if (!r->sweep) {
 		cJSON_AddItemToObject(object, "inputs", inputs_of(&r->points[0]));
 		add_rows(object, r->points[0].sheet);
+		add_groups(object, r->points[0].sheet);
 	} else {
 		cJSON *points = cJSON_AddArrayToObject(object, "points");
 		for (size_t p = 0; p < r->n_points; p++) {
 			cJSON *point = cJSON_CreateObject();
 			cJSON_AddItemToObject(point, "inputs", inputs_of(&r->points[p]));
 			add_rows(point, r->points[p].sheet);
+			add_groups(point, r->points[p].sheet);
 			cJSON_AddItemToArray(points, point);
 		}
 	}

@@ -196,6 +196,24 @@ shows_unconfirmed(const struct report *r)
 	return false;
 }
 
+/* Whether an interval rests on more than a fit of its own: transferred, extrapolated. */
+static void
+print_intervals(FILE *to, const struct report *r)
+{
+	struct texts whys = {0, ARENA_ARRAY(r->arena, const char *, 17)};
+
+	for (size_t p = 0; p < r->n_points; p++)
+		for (int i = 0; r->points[p].sheet && i < sheet_size(r->points[p].sheet); i++) {
+			const struct row *row = sheet_row(r->points[p].sheet, i);
+			bool known = !row->label || !row->why || strcmp(row->why, "calibrated") == 0;
+			for (size_t k = 0; k < whys.n && !known; k++)
+				known = strcmp(whys.list[k], row->why) == 0;
+			if (!known && whys.n < 16)
+				whys.list[whys.n++] = row->why;
+		}
+	print_list(to, r, "intervals", &whys);
+}
+
 bool
 report_text(FILE *to, const struct report *r, char *why, size_t size)
 {
@@ -235,6 +253,7 @@ report_text(FILE *to, const struct report *r, char *why, size_t size)
 	if (r->quiet)
 		return true;
 	print_list(to, r, "assumed", &r->assumed);
+	print_intervals(to, r);
 	if (shows_unconfirmed(r))
 		fputs(UNCONFIRMED_MARK " not confirmed by a source\n", to);
 	return true;

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge validate: how wrong are the predictions, on measurements that somebody published or that are one's own? */
+#include "cli/validate.h"
+
+#include "base/text.h"
+#include "ridge/units.h"
+
+#include <string.h>
+
+#define VALIDATE_OPTIONS(X)                                                                                            \
+	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "files of measurements; - is standard input")          \
+	X(0, by, "by", "by", WORDS, "WHAT,...", "", NULL,                                                              \
+	    "groups to show: gpu, dtype, backend, regime, source, ... (default: all that the file tells)")             \
+	X(0, only, "only", "only", WORDS, "WHAT=NAME,...", "", NULL,                                                   \
+	    "leave out all rows but those of these groups: gpu=h100-sxm5-80gb,dtype=bf16")                             \
+	X(0, worst, "worst", "worst", COUNT, "N", "", "5", "show the N largest errors")                                \
+	X(0, max_error, "max-error", "max_error", NUMBER, "MEDIAN", "", NULL,                                          \
+	    "most that the median error over all rows may be, 0.08 or 8%: exit status 1 above it")                     \
+	X(0, predictions, "predictions", "predictions", WORD, "FILE", "file", NULL,                                    \
+	    "write each row with its prediction to FILE, as CSV")
+
+struct validate_in {
+	VALIDATE_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct validate_in
+static const struct option validate_options[] = {VALIDATE_OPTIONS(OPTION_ROW)};
+#undef THIS
+static const struct option_group validate_groups[] = {OPTION_GROUP(validate_options, 0)};
+
+static bool
+pick_dimensions(struct run *r, const struct words *by, bool *out)
+{
+	const char *names[N_SCORE_BY];
+	bool ok = true;
+
+	for (int i = 0; i < N_SCORE_BY; i++) {
+		names[i] = score_by_name((enum score_by)i);
+		out[i] = by->n == 0;
+	}
+	for (size_t i = 0; i < by->n; i++) {
+		const enum score_by found = score_by_find(by->list[i].text);
+		if (found < N_SCORE_BY) {
+			out[found] = true;
+			continue;
+		}
+		const char *near = text_nearest(by->list[i].text, names, N_SCORE_BY);
+		diag_error(r->diag, by->list[i].from, "nothing is grouped by '%s'", by->list[i].text);
+		if (near)
+			diag_hint(r->diag, "did you mean '%s'?", near);
+		else
+			diag_hint(r->diag, "gpu, dtype, backend, regime, source, precision, family, confidence, kind");
+		ok = false;
+	}
+	return ok;
+}
+
+/* Cases that are not of the wanted groups go. */
+static bool
+keep_only(struct run *r, const struct words *only, struct validation *v)
+{
+	for (size_t i = 0; i < only->n; i++) {
+		const char *text = only->list[i].text, *equals = strchr(text, '=');
+		const enum score_by by =
+		    equals ? score_by_find(arena_copy(r->arena, text, (size_t)(equals - text))) : N_SCORE_BY;
+		size_t kept = 0;
+		if (by == N_SCORE_BY) {
+			diag_error(r->diag, only->list[i].from, "'%s' is no group", text);
+			diag_hint(r->diag, "write gpu=h100-sxm5-80gb, dtype=bf16, kind=measured");
+			return false;
+		}
+		for (size_t k = 0; k < v->n; k++)
+			if (v->cases[k].label[by] && strcmp(v->cases[k].label[by], equals + 1) == 0)
+				v->cases[kept++] = v->cases[k];
+		v->n = kept;
+		if (kept > 0)
+			continue;
+		diag_error(r->diag, only->list[i].from, "no row is of the group '%s'", text);
+		diag_hint(r->diag, "without --only the answer names the groups");
+		return false;
+	}
+	return true;
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------ */
+
+/* Columns that only some kinds of files have. */
+struct columns {
+	bool intervals, warned, baseline[SCORE_BASELINES], safe, bounds;
+};
+
+static struct columns
+columns_of(const struct scores *s)
+{
+	const struct score_group *all = &s->groups[0];
+	struct columns c = {.intervals = all->n_intervals > 0,
+	    .warned = all->n_warned > 0,
+	    .safe = all->n_safe > 0,
+	    .bounds = all->n_bounds > 0};
+
+	for (int k = 0; k < SCORE_BASELINES; k++)
+		c.baseline[k] = !isnan(all->baseline_median[k]);
+	return c;
+}
+
+/* A table stays a table when a framework's name is a sentence. */
+static const char *
+short_name(struct arena *a, const char *name)
+{
+	enum { MOST = 40 };
+
+	return strlen(name) <= MOST ? name : arena_printf(a, "%.*s...", MOST - 3, name);
+}
+
+static void
+show_group(const struct validation *v, const struct columns *has, const struct score_group *g)
+{
+	struct sheet *sh = v->run->sheet;
+
+	TELL(sh, by, "by", score_by_name(g->by));
+	TELL(sh, name, NULL, g->name);
+	TELL(sh, group, "group", short_name(v->run->arena, g->name));
+	TAKE(sh, n, g->n);
+	TAKE(sh, skipped, g->n_skipped);
+	TAKE(sh, mape, g->mape);
+	TAKE(sh, median_ape, g->median_ape);
+	TAKE(sh, bias, g->bias);
+	TAKE(sh, within10, g->within10);
+	TAKE(sh, within20, g->within20);
+	TAKE(sh, within30, g->within30);
+	TAKE(sh, coverage80, g->coverage80);
+	TAKE(sh, conformal, g->conformal);
+	TAKE(sh, warned, g->n_warned);
+	SHOW(sh, n, "rows");
+	SHOW(sh, skipped, "skipped");
+	SHOW(sh, mape, "mean %");
+	SHOW(sh, median_ape, "median %");
+	SHOW(sh, bias, "bias %");
+	SHOW(sh, within10, "% within 10");
+	SHOW(sh, within20, "% within 20");
+	if (has->intervals)
+		SHOW(sh, coverage80, "% in interval");
+	if (has->warned)
+		SHOW(sh, warned, "warned");
+	if (has->safe) {
+		TAKE(sh, under10, g->under10);
+		TAKE(sh, safe_covers, g->safe_covers);
+		SHOW(sh, under10, "% short by 10");
+		SHOW(sh, safe_covers, "% below safe");
+	}
+	if (has->bounds) {
+		TAKE(sh, bounds, g->n_bounds);
+		TAKE(sh, bounds_kept, g->bounds_kept);
+		SHOW(sh, bounds, "bounds");
+		SHOW(sh, bounds_kept, "% kept");
+	}
+	if (has->baseline[0]) {
+		TAKE(sh, baseline_mape, g->baseline_mape[0]);
+		TAKE(sh, baseline_median_ape, g->baseline_median[0]);
+		SHOW(sh, baseline_median_ape, arena_printf(v->run->arena, "%s: median %%", v->baseline[0]));
+		(void)baseline_mape;
+	}
+	if (has->baseline[1]) {
+		TAKE(sh, second_mape, g->baseline_mape[1]);
+		TAKE(sh, second_median_ape, g->baseline_median[1]);
+		SHOW(sh, second_median_ape, arena_printf(v->run->arena, "%s: median %%", v->baseline[1]));
+		(void)second_mape;
+	}
+}
+
+struct reason {
+	const char *why;
+	int n, first_line;
+};
+
+static void
+show_skipped(const struct validation *v)
+{
+	struct sheet *sh = v->run->sheet;
+	struct reason reasons[64];
+	int n = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const char *why = v->cases[i].skipped;
+		int k = 0;
+		if (!why)
+			continue;
+		while (k < n && reasons[k].why != why && strcmp(reasons[k].why, why) != 0)
+			k++;
+		if (k == 64)
+			continue;
+		if (k == n)
+			reasons[n++] = (struct reason){why, 0, v->cases[i].line};
+		reasons[k].n++;
+	}
+	for (int k = 0; k < n; k++)
+		SCOPE_I (sh, "skips", k) {
+			TELL(sh, why, "skipped because", reasons[k].why);
+			TAKE(sh, n_rows, reasons[k].n);
+			TAKE(sh, first_line, reasons[k].first_line);
+			SHOW(sh, n_rows, "rows");
+			SHOW(sh, first_line, "first line");
+		}
+}
+
+static void
+show_worst(const struct validation *v, size_t most)
+{
+	struct sheet *sh = v->run->sheet;
+	struct arena *a = v->run->arena;
+	size_t *worst = ARENA_ARRAY(a, size_t, most + 1);
+	const size_t n = score_worst(v->cases, v->n, most, worst);
+	char measured[80], predicted[80];
+
+	for (size_t i = 0; i < n; i++)
+		SCOPE_I (sh, "worst", i) {
+			const struct score_case *c = &v->cases[worst[i]];
+			TELL(sh, gpu, "worst on", c->label[SCORE_BY_GPU] ? c->label[SCORE_BY_GPU] : "-");
+			TELL(sh, what, "row", c->name ? c->name : "-");
+			TAKE(sh, line, c->line);
+			TAKE(sh, error, score_error(c));
+			SHOW(sh, line, "line");
+			TELL(sh, file, NULL, c->file);
+			TELL(sh, measured, "measured", value_write(c->unit, c->measured, measured, sizeof measured));
+			TELL(sh, predicted, "predicted",
+			    value_write(c->unit, c->predicted, predicted, sizeof predicted));
+			SHOW(sh, error, "error %");
+			if (c->detail)
+				TELL(sh, detail, "made of", c->detail);
+			if (c->warning)
+				TELL(sh, warning, "warning", c->warning);
+		}
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------ */
+
+static bool
+check_inputs(struct run *r, const struct validate_in *in)
+{
+	if (in->files.n == 0) {
+		diag_error(r->diag, (struct source){0}, "which measurements?");
+		diag_hint(r->diag, "ridge validate FILE..., or zcat FILE.gz | ridge validate -");
+		return false;
+	}
+	if (in->worst.value > 1000) {
+		diag_error(r->diag, in->worst.from, "--worst shows at most 1000 rows");
+		diag_hint(r->diag, "--predictions FILE writes all of them");
+		return false;
+	}
+	if (datum_given(in->max_error) && !(in->max_error.value > 0 && in->max_error.value <= 10)) {
+		diag_error(r->diag, in->max_error.from, "a median error is a share of what was measured");
+		diag_hint(r->diag, "write 8%% or 0.08");
+		return false;
+	}
+	return true;
+}
+
+static enum answer
+validate_run(struct run *r, const void *input)
+{
+	const struct validate_in *in = input;
+	struct sheet *sh = r->sheet;
+	struct validation v = {.run = r};
+	bool dimensions[N_SCORE_BY];
+
+	if (!check_inputs(r, in) || !pick_dimensions(r, &in->by, dimensions) || !validation_read(&v, &in->files) ||
+	    !keep_only(r, &in->only, &v))
+		return REFUSED;
+	const struct scores scores = score_groups(r->arena, v.cases, v.n, dimensions);
+	if (scores.n_groups == 0 || (scores.groups[0].n == 0 && scores.groups[0].n_bounds == 0)) {
+		diag_error(r->diag, in->files.list[0].from, "no row could be predicted");
+		diag_hint(r->diag, "%s", v.n && v.cases[0].skipped ? v.cases[0].skipped : "the file has no rows");
+		return REFUSED;
+	}
+	if (in->predictions.text && !validation_write(&v, in->predictions))
+		return REFUSED;
+	r->title = "predicted against measured: errors are (predicted - measured) / measured";
+	const struct columns has = columns_of(&scores);
+	for (size_t i = 0; i < scores.n_groups; i++)
+		SCOPE_I (sh, "score", i)
+			show_group(&v, &has, &scores.groups[i]);
+	show_skipped(&v);
+	show_worst(&v, (size_t)in->worst.value);
+	if (!datum_given(in->max_error))
+		return ANSWERED;
+	TAKE(sh, max_error_frac, in->max_error);
+	SHOW(sh, max_error_frac, "most that the median may be");
+	const bool meets = scores.groups[0].median_ape <= 100 * max_error_frac;
+	TELL(sh, verdict, "verdict", meets ? "meets" : "misses");
+	return meets ? ANSWERED : ANSWERED_NO;
+}
+
+static const struct example validate_examples[] = {
+    {"validate tests/corpus/gemm.csv", "matrix products on eight GPUs", 0},
+    {"validate tests/corpus/collective.csv tests/corpus/comm.csv --by gpu,family --worst 0",
+        "collectives, measured here and published elsewhere", 0},
+    {"validate tests/corpus/memory.csv --only kind=measured --worst 10", "what published runs held in memory", 0},
+    {"validate tests/corpus/gemm.csv --by gpu --max-error 10%", "fail where the median error is larger than that", 0},
+};
+
+const struct command validate_command = {
+    .name = "validate",
+    .section = "The database",
+    .summary = "how wrong are the predictions, on measurements that were published or are your own",
+    .operands = "files...",
+    .usage = "FILE...",
+    .groups = validate_groups,
+    .n_groups = 1,
+    .examples = validate_examples,
+    .n_examples = sizeof validate_examples / sizeof *validate_examples,
+    .input_size = sizeof(struct validate_in),
+    .run = validate_run,
+};
