@@ -7,12 +7,17 @@
 
 /* (m x k) times (k x n).  Bytes per element of activations, weights and output.
  * n_copies: how many copies of the weights a benchmark visits in turn; 0: weights are never in the cache, as in a
- * model. */
+ * model.  The members after the blank line have no effect where they are 0. */
 struct gemm_shape {
 	double m, n, k;
 	double a_byte, w_byte, o_byte;
 	double n_copies;
 	bool quantise; /* activations are quantised on the way in */
+
+	double weight_byte_per_clock; /* most that one SM unpacks per clock of weights in another type */
+	double rate_frac;             /* factor on the arithmetic, where a kernel reaches less than the fitted one */
+	double limit_flop_per_s;      /* most arithmetic that the power allows */
+	double power_frac;            /* share of its speed that a card runs at below its usual power limit */
 };
 
 /* The shape of a product of dtype t in a model. */

@@ -11,6 +11,9 @@
  */
 #include "ridge/kernel_gemm.h"
 
+#include "model/kernel_parts.h"
+#include "ridge/kernel_elementwise.h"
+
 struct tile {
 	double tile_m, tile_n, n_splits;
 };
@@ -21,7 +24,13 @@ gemm_shape_of(double m, double n, double k, enum dtype t)
 	/* sums leave in 16 bits whatever came in; wider types leave as they are */
 	const double elem_byte = dtype_byte(t), o_byte = elem_byte < 2 ? 2 : elem_byte;
 
-	return (struct gemm_shape){m, n, k, elem_byte, elem_byte, o_byte, 0, elem_byte < 2};
+	return (struct gemm_shape){.m = m,
+	    .n = n,
+	    .k = k,
+	    .a_byte = elem_byte,
+	    .w_byte = elem_byte,
+	    .o_byte = o_byte,
+	    .quantise = elem_byte < 2};
 }
 
 bool
@@ -57,18 +66,51 @@ traffic_time(
 	} else
 		SET(sh, weight_miss_frac, 1);
 	LET(sh, missed_byte, w_byte * weight_miss_frac + (a_byte + o_byte) * other_miss_frac);
-	LET(sh, traffic_s, missed_byte / mem_byte_per_s + (a_byte + w_byte + o_byte - missed_byte) / l2_byte_per_s);
+	LET(sh, stream_s, missed_byte / mem_byte_per_s + (a_byte + w_byte + o_byte - missed_byte) / l2_byte_per_s);
+	double unpack_s;
+	if (g->weight_byte_per_clock > 0) {
+		TAKE(sh, n_sms, c->ref_n_sms);
+		TAKE(sh, clock_hertz, c->ref_clock_hertz);
+		TAKE(sh, unpacked_byte, g->weight_byte_per_clock);
+		/* the weights arrive no faster than the SMs unpack them */
+		LET(sh, unpack_frac, fmin(1, unpacked_byte * n_sms * clock_hertz / mem_byte_per_s));
+		SET(sh, unpack_s, w_byte * weight_miss_frac * (1 / unpack_frac - 1) / mem_byte_per_s);
+	} else
+		SET(sh, unpack_s, 0);
+	LET(sh, traffic_s, stream_s + unpack_s);
 	return traffic_s;
+}
+
+/* What the SMs' arithmetic reaches together. */
+static double
+arithmetic_rate(struct sheet *sh, const struct gemm_shape *g, const struct gemm_calibration *p)
+{
+	TAKE(sh, peak_flop_per_s, p->peak_flop_per_s);
+	TAKE(sh, rate_frac, kernel_factor(g->rate_frac));
+	double arithmetic_flop_per_s;
+	if (g->limit_flop_per_s > 0) {
+		TAKE(sh, limit_flop_per_s, g->limit_flop_per_s);
+		SET(sh, arithmetic_flop_per_s, fmin(limit_flop_per_s, rate_frac * peak_flop_per_s));
+	} else
+		SET(sh, arithmetic_flop_per_s, rate_frac * peak_flop_per_s);
+	return arithmetic_flop_per_s;
 }
 
 struct tile_times {
 	double arithmetic_s, feed_s, extra_s;
 };
 
+/* A second kernel adds the parts of a split product. */
+static double
+reduction_time(const struct gemm_calibration *p)
+{
+	return p->reduction_s.value > 0 ? p->reduction_s.value : 2.2e-6;
+}
+
 /* Waves of tiles; rows are recorded in the caller's scope. */
 static struct tile_times
 tile_times(struct sheet *sh, const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p,
-    const struct tile *t)
+    double flop_per_s, const struct tile *t)
 {
 	TAKE(sh, m, g->m);
 	TAKE(sh, n, g->n);
@@ -79,7 +121,7 @@ tile_times(struct sheet *sh, const struct gemm_shape *g, const struct calibratio
 	TAKE(sh, tile_n, t->tile_n);
 	TAKE(sh, n_splits, t->n_splits);
 	TAKE(sh, n_sms, c->ref_n_sms);
-	TAKE(sh, peak_flop_per_s, p->peak_flop_per_s);
+	TAKE(sh, reached_flop_per_s, flop_per_s);
 	TAKE(sh, feed_byte_per_s, p->feed_byte_per_s);
 	TAKE(sh, k_step_s, p->k_step_s);
 	TAKE(sh, tile_s, p->tile_s);
@@ -91,7 +133,7 @@ tile_times(struct sheet *sh, const struct gemm_shape *g, const struct calibratio
 	LET(sh, n_effective_waves, wave_frac * ceil(n_waves) + (1 - wave_frac) * fmax(1, n_waves));
 	LET(sh, depth, 32 * ceil(k / (32 * n_splits)));
 	LET(sh, tile_flop, 2 * tile_m * tile_n * depth);
-	LET(sh, sm_flop_per_s, peak_flop_per_s / n_sms);
+	LET(sh, sm_flop_per_s, reached_flop_per_s / n_sms);
 	/* small tiles lose a little: 0.02 x 32 (1/tile_m + 1/tile_n) */
 	LET(sh, tile_cost, 1 + 0.64 * (1 / tile_m + 1 / tile_n));
 	LET(sh, arithmetic_s, n_effective_waves * tile_flop / sm_flop_per_s * tile_cost);
@@ -101,8 +143,8 @@ tile_times(struct sheet *sh, const struct gemm_shape *g, const struct calibratio
 	LET(sh, feed_s, fmax(supply_s, latency_s));
 	double split_s;
 	if (t->n_splits > 1) {
-		/* a second kernel adds the parts, written and read in fp32 */
-		TAKE(sh, reduction_s, 2.2e-6);
+		/* written and read in fp32 */
+		TAKE(sh, reduction_s, reduction_time(p));
 		TAKE(sh, part_byte, 8.0);
 		SET(sh, split_s, reduction_s + part_byte * n_splits * m * n / l2_byte_per_s);
 	} else
@@ -111,44 +153,85 @@ tile_times(struct sheet *sh, const struct gemm_shape *g, const struct calibratio
 	return (struct tile_times){arithmetic_s, feed_s, extra_s};
 }
 
-/* What a library's heuristic would compare. */
-static double
-score(const struct tile_times *t, double traffic_s)
-{
-	const double longest_s = fmax(fmax(t->arithmetic_s, t->feed_s), traffic_s);
+/* What does not change while the tiles are searched. */
+struct search {
+	double n_sms, sm_flop_per_s, feed_byte_per_s, tile_s, k_step_s, wave_frac, traffic_s;
+	double m, n, k, a_byte, w_byte, part_s, reduction_s; /* part_s: of the sums of a split product, per split */
+};
 
-	return longest_s + t->extra_s + 0.05 * (t->arithmetic_s + t->feed_s);
+static struct search
+search_of(const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p, double flop_per_s,
+    double traffic_s)
+{
+	return (struct search){
+	    .n_sms = c->ref_n_sms.value,
+	    .sm_flop_per_s = flop_per_s / c->ref_n_sms.value,
+	    .feed_byte_per_s = p->feed_byte_per_s.value,
+	    .tile_s = p->tile_s.value,
+	    .k_step_s = p->k_step_s.value,
+	    .wave_frac = p->wave_frac.value,
+	    .traffic_s = traffic_s,
+	    .m = g->m,
+	    .n = g->n,
+	    .k = g->k,
+	    .a_byte = g->a_byte,
+	    .w_byte = g->w_byte,
+	    .reduction_s = reduction_time(p),
+	    .part_s = 8.0 * g->m * g->n / p->l2_byte_per_s.value,
+	};
 }
 
-static bool
-can_split(const struct gemm_shape *g, const struct calibration *c, const struct tile *t)
+/* What a library's heuristic would compare: tile_times without its rows. */
+static double
+score(const struct search *s, const struct tile *t, double n_tiles, double depth)
 {
-	const double n_tiles = ceil(g->m / t->tile_m) * ceil(g->n / t->tile_n);
+	const double n_waves = n_tiles * t->n_splits / s->n_sms;
+	const double waves = s->wave_frac * kernel_up(n_waves) + (1 - s->wave_frac) * kernel_most(1, n_waves);
+	const double tile_cost = 1 + 0.64 * (1 / t->tile_m + 1 / t->tile_n);
+	const double arithmetic_s = waves * (2 * t->tile_m * t->tile_n * depth) / s->sm_flop_per_s * tile_cost;
+	const double operand_byte =
+	    (kernel_least(t->tile_m, s->m) * s->a_byte + kernel_least(t->tile_n, s->n) * s->w_byte) * depth;
+	const double feed_s =
+	    kernel_most(waves * operand_byte / s->feed_byte_per_s, kernel_up(waves) * (depth / 64) * s->k_step_s);
+	const double split_s = t->n_splits > 1 ? s->reduction_s + t->n_splits * s->part_s : 0;
+	const double longest_s = kernel_most(kernel_most(arithmetic_s, feed_s), s->traffic_s);
 
-	return t->n_splits == 1 || (g->k / t->n_splits >= 128 && n_tiles * t->n_splits <= 4 * c->ref_n_sms.value);
+	return longest_s + (waves * s->tile_s + split_s) + 0.05 * (arithmetic_s + feed_s);
+}
+
+enum { N_SPLITS = 6 };
+
+/* Splits of the depth, as long as the parts stay deep and few. */
+static void
+best_split(const struct search *s, double tile_m, double tile_n, const double *depth, struct tile *best, double *best_s)
+{
+	const double n_tiles = kernel_up(s->m / tile_m) * kernel_up(s->n / tile_n);
+
+	for (int i = 0; i < N_SPLITS; i++) {
+		const struct tile t = {tile_m, tile_n, 1 << i};
+		if (i > 0 && (s->k / t.n_splits < 128 || n_tiles * t.n_splits > 4 * s->n_sms))
+			return;
+		const double score_s = score(s, &t, n_tiles, depth[i]);
+		if (score_s < *best_s) {
+			*best_s = score_s;
+			*best = t;
+		}
+	}
 }
 
 static struct tile
-best_tile(const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p, double traffic_s)
+best_tile(const struct search *s)
 {
-	static const double ms[] = {16, 32, 64, 128, 256}, ns[] = {32, 64, 128, 256}, splits[] = {1, 2, 4, 8, 16, 32};
-	struct tile best = {0, 0, 0};
-	double best_s = INFINITY;
+	static const double ms[] = {16, 32, 64, 128, 256}, ns[] = {32, 64, 128, 256};
+	struct tile best = {ms[0], ns[0], 1};
+	double best_s = INFINITY, depth[N_SPLITS];
 
-	for (size_t i = 0; i < sizeof ms / sizeof *ms; i++)
-		for (size_t j = 0; j < sizeof ns / sizeof *ns; j++)
-			for (size_t l = 0; l < sizeof splits / sizeof *splits; l++) {
-				const struct tile t = {ms[i], ns[j], splits[l]};
-				if ((t.tile_m == 256 && t.tile_n == 256) || (i > 0 && t.tile_m >= 2 * g->m) ||
-				    (j > 0 && t.tile_n >= 2 * g->n) || !can_split(g, c, &t))
-					continue;
-				const struct tile_times times = tile_times(NULL, g, c, p, &t);
-				const double s = score(&times, traffic_s);
-				if (s < best_s) {
-					best_s = s;
-					best = t;
-				}
-			}
+	for (int i = 0; i < N_SPLITS; i++)
+		depth[i] = 32 * kernel_up(s->k / (32 << i));
+	for (size_t i = 0; i < sizeof ms / sizeof *ms && (i == 0 || ms[i] < 2 * s->m); i++)
+		for (size_t j = 0; j < sizeof ns / sizeof *ns && (j == 0 || ns[j] < 2 * s->n); j++)
+			if (ms[i] < 256 || ns[j] < 256)
+				best_split(s, ms[i], ns[j], depth, &best, &best_s);
 	return best;
 }
 
@@ -171,22 +254,59 @@ derate_factor(
 	return derate;
 }
 
+/* A power limit below the card's usual one slows everything down. */
+static double
+limited_time(struct sheet *sh, const struct gemm_shape *g, double free_s)
+{
+	double limited_s;
+
+	GIVEN(sh, free_s);
+	if (g->power_frac > 0) {
+		TAKE(sh, power_frac, g->power_frac);
+		SET(sh, limited_s, free_s / power_frac);
+	} else
+		SET(sh, limited_s, free_s);
+	return limited_s;
+}
+
 /* Scaling and casting the activations: kernels of their own. */
 static double
-quantise_time(struct sheet *sh, const struct gemm_shape *g, const struct gemm_calibration *p)
+cast_time(struct sheet *sh, const struct gemm_shape *g, const struct gemm_calibration *p)
 {
-	if (!g->quantise || !(p->quantise_byte_per_s.value > 0)) {
-		LET(sh, cast_s, 0);
+	double cast_s;
+
+	if (!g->quantise) {
+		SET(sh, cast_s, 0);
 		return cast_s;
 	}
 	TAKE(sh, m, g->m);
 	TAKE(sh, k, g->k);
 	TAKE(sh, a_elem_byte, g->a_byte);
-	TAKE(sh, wide_byte, 2.0);
-	TAKE(sh, quantise_s, p->quantise_s);
-	TAKE(sh, quantise_byte_per_s, p->quantise_byte_per_s);
-	LET(sh, cast_s, quantise_s + m * k * (wide_byte + a_elem_byte) / quantise_byte_per_s);
+	SET_CALL(sh, cast_s, quantise_time(sh, p, m, k, a_elem_byte));
 	return cast_s;
+}
+
+/* Three limits that meet smoothly, as a norm of theirs: cubic where the fit says nothing else. */
+static double
+blend_time(struct sheet *sh, const struct gemm_calibration *p, double arithmetic_s, double feed_s, double traffic_s)
+{
+	double blend_s;
+
+	GIVEN(sh, arithmetic_s);
+	GIVEN(sh, feed_s);
+	GIVEN(sh, traffic_s);
+	if (p->norm.value > 0) {
+		TAKE(sh, norm, p->norm);
+		LET(sh, longest_s, fmax(fmax(arithmetic_s, feed_s), traffic_s));
+		LET(sh, sum_frac,
+		    pow(arithmetic_s / longest_s, norm) + pow(feed_s / longest_s, norm) +
+		        pow(traffic_s / longest_s, norm));
+		SET(sh, blend_s, longest_s * pow(sum_frac, 1 / norm));
+	} else
+		SET(sh, blend_s,
+		    cbrt(arithmetic_s * arithmetic_s * arithmetic_s + feed_s * feed_s * feed_s +
+		        traffic_s * traffic_s * traffic_s));
+	return blend_s;
 }
 
 double
@@ -195,16 +315,17 @@ gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibra
 	const struct gemm_calibration *p = &c->gemm[t];
 
 	CALL(sh, traffic_s, traffic_time(sh, shape, c, p));
-	const struct tile tile = best_tile(shape, c, p, traffic_s);
-	const struct tile_times times = tile_times(sh, shape, c, p, &tile);
+	CALL(sh, arithmetic_flop_per_s, arithmetic_rate(sh, shape, p));
+	const struct search search = search_of(shape, c, p, arithmetic_flop_per_s, traffic_s);
+	const struct tile tile = best_tile(&search);
+	const struct tile_times times = tile_times(sh, shape, c, p, arithmetic_flop_per_s, &tile);
 	const double arithmetic_s = times.arithmetic_s, feed_s = times.feed_s, extra_s = times.extra_s;
 	TAKE(sh, base_s, p->base_s);
-	/* three limits that meet smoothly */
-	LET(sh, blend_s,
-	    cbrt(arithmetic_s * arithmetic_s * arithmetic_s + feed_s * feed_s * feed_s +
-	        traffic_s * traffic_s * traffic_s));
+	CALL(sh, blend_s, blend_time(sh, p, arithmetic_s, feed_s, traffic_s));
 	CALL(sh, derate, derate_factor(sh, shape, c, p));
-	CALL(sh, cast_s, quantise_time(sh, shape, p));
-	LET(sh, gemm_s, (base_s + extra_s + blend_s) * derate + cast_s);
+	LET(sh, product_s, (base_s + extra_s + blend_s) * derate);
+	CALL(sh, limited_s, limited_time(sh, shape, product_s));
+	CALL(sh, cast_s, cast_time(sh, shape, p));
+	LET(sh, gemm_s, limited_s + cast_s);
 	return gemm_s;
 }

@@ -76,7 +76,7 @@ parameters_of(const char *id)
 static struct gemm_shape
 benchmark(double m, double n, double k)
 {
-	return (struct gemm_shape){m, n, k, 2, 2, 2, 5, false};
+	return (struct gemm_shape){.m = m, .n = n, .k = k, .a_byte = 2, .w_byte = 2, .o_byte = 2, .n_copies = 5};
 }
 
 START_TEST(test_vector)
@@ -139,7 +139,7 @@ END_TEST
 START_TEST(test_quantise)
 {
 	struct calibration c = calibration_of(parameters_of("h100_sxm"));
-	struct gemm_shape shape = {64, 4096, 4096, 1, 1, 2, 0, false};
+	struct gemm_shape shape = {.m = 64, .n = 4096, .k = 4096, .a_byte = 1, .w_byte = 1, .o_byte = 2};
 
 	c.gemm[DTYPE_FP8] = c.gemm[DTYPE_BF16];
 	c.gemm[DTYPE_FP8].quantise_s = number(2.6e-6);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Kernels without arithmetic to speak of last as long as their traffic.  What fits in L2 was left there by the kernel
+ * before: three quarters of the cache are useful, and the hits fade out between half of that and one and a half times
+ * that, as in matrix products.  0.85 of the memory's rate and three times that rate for L2 are what the element-wise
+ * kernels of serving engines reached on A100 to B200.
+ */
+#include "ridge/kernel_elementwise.h"
+
+double
+elementwise_time(struct sheet *sh, const struct elementwise_shape *shape, const struct calibration *c)
+{
+	TAKE(sh, traffic_byte, shape->traffic_byte);
+	TAKE(sh, n_launches, shape->n_launches);
+	TAKE(sh, launch_s, shape->launch_s);
+	TAKE(sh, mem_byte_per_s, c->ref_mem_byte_per_s);
+	TAKE(sh, mem_frac, shape->mem_frac > 0 ? shape->mem_frac : 0.85);
+	double miss_frac;
+	if (shape->cold) {
+		SET(sh, miss_frac, 1);
+	} else {
+		TAKE(sh, l2_byte, c->ref_l2_byte);
+		SET(sh, miss_frac, fmin(1, fmax(0, traffic_byte / (0.75 * l2_byte) - 0.5)));
+	}
+	TAKE(sh, l2_ratio, shape->l2_ratio > 0 ? shape->l2_ratio : 3);
+	LET(sh, missed_s, traffic_byte * miss_frac / (mem_frac * mem_byte_per_s));
+	LET(sh, cached_s, traffic_byte * (1 - miss_frac) / (l2_ratio * mem_byte_per_s));
+	LET(sh, elementwise_s, n_launches * launch_s + missed_s + cached_s);
+	return elementwise_s;
+}
+
+double
+quantise_time(struct sheet *sh, const struct gemm_calibration *p, double n_rows, double n_columns, double elem_byte)
+{
+	double cast_s;
+
+	if (!(p->quantise_byte_per_s.value > 0)) {
+		SET(sh, cast_s, 0);
+		return cast_s;
+	}
+	GIVEN(sh, n_rows);
+	GIVEN(sh, n_columns);
+	GIVEN(sh, elem_byte);
+	TAKE(sh, wide_byte, 2.0);
+	TAKE(sh, quantise_s, p->quantise_s);
+	TAKE(sh, quantise_byte_per_s, p->quantise_byte_per_s);
+	SET(sh, cast_s, quantise_s + n_rows * n_columns * (wide_byte + elem_byte) / quantise_byte_per_s);
+	return cast_s;
+}
