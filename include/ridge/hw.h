@@ -107,10 +107,12 @@ struct residual {
 	const char *name; /* `gemm_bf16`, `all_reduce` */
 	struct datum n_points, mape_frac, bias_frac;
 	struct datum q10, q90; /* quantiles of ln(measured / predicted) */
+	struct datum mean, sd; /* of the same; absent in files that give only the quantiles */
 	int n_regimes;
-	struct {
+	struct residual_regime {
 		const char *name; /* `decode` */
 		struct datum mape_frac;
+		struct datum n_points, bias_frac, q10, q90; /* absent in files that give only the mean error */
 	} regimes[8];
 };
 
@@ -120,6 +122,8 @@ struct gemm_calibration {
 	struct datum base_s, feed_byte_per_s, tile_s, k_step_s;      /* t0, b_sm, t_pro, tau64 */
 	struct datum wave_frac, derate;                              /* th, delta */
 	struct datum quantise_s, quantise_byte_per_s;                /* dynamic fp8 / fp4 activations */
+	/* absent or 0: 2.2 us for the sum of a split product, and an exponent of 3 that joins the limits */
+	struct datum reduction_s, norm;
 };
 
 /* One collective inside a node: t = a0 + aN (n-2) + V / (Binf (1 - beta/n)) + c min(1, V/V0)^0.7. */
@@ -142,11 +146,36 @@ struct custom_calibration {
 /* Attention over a prompt: tiles of 128 x 128 on the SMs, then the traffic around them. */
 struct context_calibration {
 	struct datum flop_per_s, base_s, block_s, mem_byte_per_s;
+	/* absent or 0: no effect */
+	struct datum tile;                      /* queries and keys of a tile; 128 */
+	struct datum kv_byte_per_s;             /* keys and values apart from queries and results */
+	struct datum l2_byte_per_s, hold, fade; /* what L2 serves: struct generation_calibration */
+	struct datum derate;                    /* slowdown per decade of FLOP above 1e12: power */
+	struct datum norm;                      /* exponent that joins the spread work and its longest row */
+	struct datum token_s;                   /* per new token of every sequence: appending to the cache */
 };
 
 /* Attention of one new token over the cache; flop_per_s only for multi-head latent attention. */
 struct generation_calibration {
 	struct datum mem_byte_per_s, base_s, query_byte_per_s, split_s, item_s, flop_per_s;
+	/* A cache of `hold` times L2 comes from there at l2_byte_per_s, one of hold + fade times L2 from memory;
+	 * absent: 4 times the memory's rate, 0.375 and 0.75. */
+	struct datum l2_byte_per_s, hold, fade;
+	struct datum norm;       /* exponent that joins the traffic and the work items; absent: one after the other */
+	struct datum own_item_s; /* item_s where no two query heads share a key head; absent: the same */
+};
+
+/* Attention of other head widths and types than the calibration's own (128 and 16 bits). */
+enum attention_fit {
+#define ATTENTION(id, ...) ATTENTION_FIT_##id,
+#include "ridge/attention.def"
+#undef ATTENTION
+	N_ATTENTION_FITS,
+};
+struct attention_calibration {
+	bool has_context, has_generation;
+	struct context_calibration context;
+	struct generation_calibration generation;
 };
 
 /* Grouped products of a mixture of experts with their routing and permutation kernels.  permute_byte_per_s is paid per
@@ -154,6 +183,24 @@ struct generation_calibration {
 struct moe_calibration {
 	struct datum peak_flop_per_s, mem_byte_per_s, base_s, feed_byte_per_s, tile_s, k_step_s, norm;
 	struct datum permute_byte_per_s, route_byte_per_s;
+	struct datum l2_byte_per_s, hold, fade; /* weights that a benchmark repeats: struct generation_calibration */
+};
+
+/* Plateaus of bandwidth and latency, the smallest level first.  The size of the last one is not looked at. */
+struct memory_level {
+	const char *name; /* `l1`, `l2`, `hbm` */
+	struct datum size_byte, byte_per_s, latency_s;
+};
+
+struct memory_calibration {
+	int n_levels;
+	struct memory_level level[6];
+};
+
+/* Starting empty kernels: once, and each; in a stream, or replayed as a graph.  submit_s: what the host spends on one.
+ */
+struct launch_calibration {
+	struct datum stream_base_s, stream_kernel_s, graph_base_s, graph_kernel_s, submit_s;
 };
 
 enum collective {
@@ -163,8 +210,22 @@ enum collective {
 	N_COLLECTIVES,
 };
 
+/* How far another GPU's dimensionless parameters miss, as the standard deviation of ln(measured / predicted): the
+ * error that the transfer adds.  0 where nothing was transferred. */
+struct transfer_sigma {
+	double gemm, context, generation, moe, collective;
+};
+
+/* The 80 % interval of a fitted figure, as factors of it; found by the figure's place in its file. */
+struct fitted_range {
+	struct source at;
+	double low, high;
+};
+
 struct calibration {
 	const char *id, *gpu, *fabric, *backend, *source, *date, *note; /* of a GPU or of a fabric */
+	const char *host;                                               /* or of a host without a GPU */
+	const char *kept;                                               /* parameters that the rows did not determine */
 	struct datum n_points;
 	/* the reference figures that the file's fractions refer to */
 	struct datum ref_peak_flop_per_s, ref_mem_byte_per_s, ref_clock_hertz, ref_l2_byte, ref_n_sms;
@@ -181,9 +242,20 @@ struct calibration {
 	bool has_context, has_generation, has_mla_context, has_mla_generation;
 	struct context_calibration context, mla_context;
 	struct generation_calibration generation, mla_generation;
+	struct attention_calibration attention_by[N_ATTENTION_FITS];
 	struct moe_calibration moe[N_DTYPES]; /* base_s is absent where there is none */
+	struct memory_calibration memory;     /* no levels: not measured */
+	bool has_launch;
+	struct launch_calibration launch;
+	struct datum fma_flop_per_s[N_PEAKS]; /* arithmetic without memory traffic, absent where it was not measured */
 	int n_residuals;
 	struct residual *residuals;
+	int n_ranges;
+	struct fitted_range *ranges;
+	/* of a calibration that another GPU's fits were made into: NULL otherwise */
+	const char *transferred_from;
+	const char *transfer_note; /* `transferred from a100-sxm4-80gb, expected error 15-20 %` */
+	struct transfer_sigma transfer_sigma;
 };
 
 #endif

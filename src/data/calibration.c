@@ -4,77 +4,9 @@
  * the two are multiplied, once, so that models see absolute rates and never mix a fitted fraction with another's
  * datasheet.
  */
-#include "data/binders.h"
+#include "data/calibration_parts.h"
 
 #include <string.h>
-
-/* --- the file as it is written --------------------------------------------------------------------------- */
-
-struct reference {
-	struct datum peak_flop_per_s[N_PEAKS];
-	struct datum mem_byte_per_s, clock_hertz, l2_byte, n_sms, nic_byte_per_s;
-};
-
-struct gemm_file {
-	struct datum eta_c, eta_m, base_s, feed, tile_s, k_step, wave, derate, quantise_s, eta_q;
-};
-
-struct custom_file {
-	struct datum one_s, one_per_rank_s, one_byte_per_s, two_s, two_per_rank_s, two_byte_per_s;
-};
-
-struct context_file {
-	struct datum eta_a, base_s, block_s, eta_x;
-};
-
-struct generation_file {
-	struct datum eta_m, base_s, eta_q, split_s, item_s, eta_c;
-};
-
-struct moe_file {
-	struct datum eta_c, eta_m, base_s, feed, tile_s, k_step, norm, permute_byte_per_s, route_byte_per_s;
-};
-
-struct network_file {
-	struct datum base_s, ramp_s, nic_frac, n_nodes;
-};
-
-struct residuals {
-	int n;
-	struct residual *list;
-};
-
-/* Nothing but datums, so that all of them can be given the file's citation in one pass. */
-struct figures {
-	struct reference reference;
-	struct gemm_file gemm, by_dtype[N_DTYPES], weight_only[N_DTYPES];
-	struct collective_calibration collective[N_COLLECTIVES];
-	struct custom_file custom;
-	struct context_file context, mla_context;
-	struct generation_file generation, mla_generation;
-	struct moe_file moe[N_DTYPES];
-	struct network_file network[N_COLLECTIVES];
-};
-
-struct file {
-	const char *gpu, *fabric, *backend, *source, *date, *note;
-	struct datum n_points;
-	struct figures fig;
-	struct residuals residuals;
-};
-
-#define FIGURE(type, key_, q, member, low, high, help_)                                                                \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = offsetof(type, member), .min = low,      \
-		.max = high, .help = help_                                                                             \
-	}
-#define NEEDED(type, key_, q, member, low, high, help_)                                                                \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = offsetof(type, member), .min = low,      \
-		.max = high, .required = true, .help = help_                                                           \
-	}
-#define SCHEMA(var, name_, type, rows)                                                                                 \
-	static const struct schema var = {name_, sizeof(type), rows, sizeof rows / sizeof *rows}
 
 /* Times are at most a second; shares may pass 1 where a fit lets one parameter make up for another. */
 #define SECONDS(type, key, member, help) NEEDED(type, key, Q_TIME, member, 0, 1, help)
@@ -102,6 +34,9 @@ static const struct field gemm_fields[] = {
     NEEDED(struct gemm_file, "tk64", Q_CLOCKS, k_step, 0, 1e6, "latency floor of one step of 64 along k"),
     FIGURE(struct gemm_file, "th", Q_NUMBER, wave, 0, 1, "how far waves are whole: 0 fluid, 1 whole"),
     FIGURE(struct gemm_file, "delta", Q_NUMBER, derate, 0, 10, "slowdown per decade of FLOP above 1e12: power"),
+    FIGURE(struct gemm_file, "l2x", Q_NUMBER, cache, 0.5, 100, "rate of the L2 cache over that of the memory: 4"),
+    FIGURE(struct gemm_file, "tsum", Q_TIME, reduction_s, 0, 1, "sum of a product that is split along k; 2.2us"),
+    FIGURE(struct gemm_file, "p", Q_NUMBER, norm, 0.5, 100, "exponent that joins compute, feed and memory; 3"),
     FIGURE(struct gemm_file, "tq0", Q_TIME, quantise_s, 0, 1, "kernels that quantise the activations: fixed part"),
     FIGURE(struct gemm_file, "eta_q", Q_NUMBER, eta_q, 0, 100, "share of the memory bandwidth that they reach"),
 };
@@ -133,6 +68,15 @@ static const struct field context_fields[] = {
     SECONDS(struct context_file, "t0", base_s, "fixed part"),
     SECONDS(struct context_file, "tblk", block_s, "per block of 128 queries"),
     SHARE(struct context_file, "eta_x", eta_x, "share of the memory bandwidth around the kernel"),
+    FIGURE(
+        struct context_file, "tile", Q_COUNT, tile, 16, 256, "queries and keys of a tile; 128 where it is not given"),
+    FIGURE(struct context_file, "eta_kv", Q_NUMBER, eta_kv, 0, 100, "eta_x of keys and values"),
+    FIGURE(struct context_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_x of what L2 holds"),
+    FIGURE(struct context_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all of it is held"),
+    FIGURE(struct context_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which the hits fade out"),
+    FIGURE(struct context_file, "ttok", Q_TIME, token_s, 0, 1, "per new token: appending it to the cache"),
+    FIGURE(struct context_file, "delta", Q_NUMBER, derate, 0, 10, "slowdown per decade of FLOP above 1e12: power"),
+    FIGURE(struct context_file, "p", Q_NUMBER, norm, 1, 100, "exponent that joins all rows of tiles and the longest"),
 };
 SCHEMA(context_schema, "'context'", struct context_file, context_fields);
 
@@ -143,6 +87,12 @@ static const struct field generation_fields[] = {
     SECONDS(struct generation_file, "tsplit", split_s, "combining a split cache"),
     SECONDS(struct generation_file, "tcta", item_s, "per work item of an SM"),
     FIGURE(struct generation_file, "eta_c", Q_NUMBER, eta_c, 0, 100, "latent attention: share of the peak"),
+    FIGURE(struct generation_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_m of what L2 holds; 4 eta_m without it"),
+    FIGURE(struct generation_file, "tmha", Q_TIME, own_item_s, 0, 1, "tcta where no query heads share a key head"),
+    FIGURE(struct generation_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all of it is held; 0.375"),
+    FIGURE(struct generation_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which the hits fade out; 0.75"),
+    FIGURE(struct generation_file, "p", Q_NUMBER, norm, 1, 100,
+        "exponent that joins traffic and work items; 1: their sum"),
 };
 SCHEMA(generation_schema, "'generation'", struct generation_file, generation_fields);
 
@@ -155,6 +105,9 @@ static const struct field moe_fields[] = {
     NEEDED(struct moe_file, "tk64", Q_CLOCKS, k_step, 0, 1e6, "latency floor of one step of 64 along k"),
     NEEDED(struct moe_file, "p", Q_NUMBER, norm, 1, 100, "exponent that joins compute, feed and memory"),
     FIGURE(struct moe_file, "permute", Q_RATE, permute_byte_per_s, 1e9, 1e17, "per local pair of token and expert"),
+    FIGURE(struct moe_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_m of weights that L2 holds, in a benchmark"),
+    FIGURE(struct moe_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all of them are held"),
+    FIGURE(struct moe_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which the hits fade out"),
     FIGURE(struct moe_file, "route", Q_RATE, route_byte_per_s, 1e9, 1e17, "per global pair of token and expert"),
 };
 SCHEMA(moe_schema, "a mixture's calibration", struct moe_file, moe_fields);
@@ -170,6 +123,9 @@ SCHEMA(network_schema, "a network's calibration", struct network_file, network_f
 /* Maps whose keys are dtypes or collectives. */
 #define BY_DTYPE(var, name, schema, type, member)                                                                      \
 	static const struct field var##_fields[] = {                                                                   \
+	    {.key = "fp64", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_FP64])},          \
+	    {.key = "fp32", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_FP32])},          \
+	    {.key = "tf32", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_TF32])},          \
 	    {.key = "fp16", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_FP16])},          \
 	    {.key = "bf16", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_BF16])},          \
 	    {.key = "fp8", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_FP8])},            \
@@ -222,6 +178,28 @@ static const struct field attention_fields[] = {
 };
 SCHEMA(attention_schema, "'attention'", struct file, attention_fields);
 
+#define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte)                                                         \
+	static const struct field attention_##id##_fields[] = {                                                        \
+	    {.key = "context",                                                                                         \
+	        .kind = FIELD_MAP,                                                                                     \
+	        .sub = &context_schema,                                                                                \
+	        .offset = offsetof(struct file, fig.context_by[ATTENTION_FIT_##id])},                                  \
+	    {.key = "generation",                                                                                      \
+	        .kind = FIELD_MAP,                                                                                     \
+	        .sub = &generation_schema,                                                                             \
+	        .offset = offsetof(struct file, fig.generation_by[ATTENTION_FIT_##id])},                               \
+	};                                                                                                             \
+	SCHEMA(attention_##id##_schema, "'attention_by'", struct file, attention_##id##_fields);
+#include "ridge/attention.def"
+#undef ATTENTION
+static const struct field attention_by_fields[] = {
+#define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte)                                                         \
+	{.key = text, .kind = FIELD_MAP, .sub = &attention_##id##_schema},
+#include "ridge/attention.def"
+#undef ATTENTION
+};
+SCHEMA(attention_by_schema, "'attention_by'", struct file, attention_by_fields);
+
 static const struct field mla_fields[] = {
     {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .offset = offsetof(struct file, fig.mla_context)},
     {.key = "generation",
@@ -230,6 +208,23 @@ static const struct field mla_fields[] = {
         .offset = offsetof(struct file, fig.mla_generation)},
 };
 SCHEMA(mla_schema, "'mla'", struct file, mla_fields);
+
+static const struct field launch_fields[] = {
+    SECONDS(struct launch_calibration, "stream", stream_base_s, "empty kernels in a stream: once"),
+    SECONDS(struct launch_calibration, "stream_kernel", stream_kernel_s, "the same: each"),
+    FIGURE(struct launch_calibration, "graph", Q_TIME, graph_base_s, 0, 1, "the same replayed as a graph: once"),
+    FIGURE(struct launch_calibration, "graph_kernel", Q_TIME, graph_kernel_s, 0, 1, "the same: each"),
+    FIGURE(struct launch_calibration, "submit", Q_TIME, submit_s, 0, 1, "what the host spends on one"),
+};
+SCHEMA(launch_schema, "'launch'", struct launch_calibration, launch_fields);
+
+static const struct field fma_fields[] = {
+#define PEAK(id, text, substitute, title)                                                                              \
+	FIGURE(struct file, text, Q_PEAK, fig.fma_flop_per_s[PEAK_##id], 1e6, 1e18, title),
+#include "ridge/dtype.def"
+#undef PEAK
+};
+SCHEMA(fma_schema, "'fma'", struct file, fma_fields);
 
 static const struct field data_fields[] = {
     {.key = "source",
@@ -240,60 +235,12 @@ static const struct field data_fields[] = {
     FIGURE(struct file, "points", Q_COUNT, n_points, 1, 1e12, "how many"),
     {.key = "date", .kind = FIELD_DATE, .offset = offsetof(struct file, date), .help = "when taken"},
     {.key = "note", .kind = FIELD_TEXT, .offset = offsetof(struct file, note), .help = "which of them, and how"},
+    {.key = "kept",
+        .kind = FIELD_TEXT,
+        .offset = offsetof(struct file, kept),
+        .help = "parameters that they do not determine: those are defaults"},
 };
 SCHEMA(data_schema, "'data'", struct file, data_fields);
-
-/* --- residuals: maps with names of the file's own -------------------------------------------------------- */
-
-static const struct field residual_fields[] = {
-    FIGURE(struct residual, "n", Q_COUNT, n_points, 1, 1e12, "points"),
-    NEEDED(struct residual, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error, as a share"),
-    FIGURE(struct residual, "bias", Q_NUMBER, bias_frac, -10, 10, "mean of (predicted - measured) / measured"),
-    FIGURE(struct residual, "q10", Q_NUMBER, q10, -10, 10, "10 % quantile of ln(measured / predicted)"),
-    FIGURE(struct residual, "q90", Q_NUMBER, q90, -10, 10, "90 % quantile of ln(measured / predicted)"),
-    {.key = "by", .kind = FIELD_IGNORED, .help = "mape by regime"},
-};
-SCHEMA(residual_schema, "a residual", struct residual, residual_fields);
-
-static bool
-bind_regimes(struct binder *b, const struct node *by, struct residual *out)
-{
-	enum { ROOM = sizeof out->regimes / sizeof *out->regimes };
-	bool ok = true;
-
-	if (!by)
-		return true;
-	if (by->kind != NODE_MAP || by->n > ROOM) {
-		diag_error(b->diag, by->at, "'by' is a map of at most %d regimes to errors", (int)ROOM);
-		return false;
-	}
-	out->n_regimes = (int)by->n;
-	for (size_t i = 0; i < by->n; i++) {
-		out->regimes[i].name = by->keys[i]->text;
-		ok = schema_quantity(b, by->items[i], Q_NUMBER, 0, 10, &out->regimes[i].mape_frac) && ok;
-	}
-	return ok;
-}
-
-static bool
-bind_residuals(struct binder *b, const struct node *n, void *out)
-{
-	struct residuals *r = out;
-	bool ok = true;
-
-	if (n->kind != NODE_MAP) {
-		diag_error(b->diag, n->at, "expected a map from what was predicted to its errors");
-		return false;
-	}
-	r->n = (int)n->n;
-	r->list = ARENA_ARRAY(b->arena, struct residual, n->n + 1);
-	for (size_t i = 0; i < n->n; i++) {
-		r->list[i].name = n->keys[i]->text;
-		ok = schema_bind(b, &residual_schema, n->items[i], &r->list[i]) && ok;
-		ok = bind_regimes(b, tree_get(n->items[i], "by"), &r->list[i]) && ok;
-	}
-	return ok;
-}
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
@@ -302,6 +249,10 @@ static const struct field fields[] = {
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, fabric),
         .help = "an entry of hwdb/links, or `any` for what is transferred to fabrics without measurements"},
+    {.key = "host",
+        .kind = FIELD_TEXT,
+        .offset = offsetof(struct file, host),
+        .help = "or a computer without a GPU, by its own name"},
     {.key = "backend",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, backend),
@@ -327,8 +278,23 @@ static const struct field fields[] = {
         .help = "the engine's own all-reduce under CUDA graphs, up to 32 MB"},
     {.key = "network", .kind = FIELD_MAP, .sub = &networks_schema, .help = "collectives over several nodes"},
     {.key = "attention", .kind = FIELD_MAP, .sub = &attention_schema, .help = "prefill and decode"},
+    {.key = "attention_by",
+        .kind = FIELD_MAP,
+        .sub = &attention_by_schema,
+        .help = "the same for other head widths, caches of 8 bits (kv8) and 8-bit products (fp8)"},
     {.key = "mla", .kind = FIELD_MAP, .sub = &mla_schema, .help = "multi-head latent attention"},
     {.key = "moe", .kind = FIELD_MAP, .sub = &moe_by_dtype_schema, .help = "mixtures of experts, balanced routing"},
+    {.key = "memory",
+        .kind = FIELD_CUSTOM,
+        .offset = offsetof(struct file, memory),
+        .custom = bind_memory,
+        .help = "plateaus of bandwidth and latency, the smallest level first"},
+    {.key = "launch",
+        .kind = FIELD_MAP,
+        .sub = &launch_schema,
+        .offset = offsetof(struct file, fig.launch),
+        .help = "starting empty kernels"},
+    {.key = "fma", .kind = FIELD_MAP, .sub = &fma_schema, .help = "arithmetic without memory traffic"},
     {.key = "residual",
         .kind = FIELD_CUSTOM,
         .offset = offsetof(struct file, residuals),
@@ -336,178 +302,6 @@ static const struct field fields[] = {
         .help = "errors on points that were not fitted"},
 };
 static const struct schema file_schema = {"a calibration", sizeof(struct file), fields, sizeof fields / sizeof *fields};
-
-/* --- fractions into rates -------------------------------------------------------------------------------- */
-
-/* A factor of a reference; the result keeps the place of the fraction. */
-static struct datum
-times(struct datum fraction, struct datum reference)
-{
-	fraction.value *= reference.value;
-	return fraction;
-}
-
-static struct datum
-over(struct datum fraction, struct datum reference)
-{
-	fraction.value /= reference.value;
-	return fraction;
-}
-
-static struct datum
-or_zero(struct datum d)
-{
-	d.value = datum_or(d, 0);
-	return d;
-}
-
-/* L2 feeds what misses the operands' reuse at four times the memory's rate: a constant of the fits. */
-static struct datum
-l2_rate(struct datum mem_byte_per_s)
-{
-	mem_byte_per_s.value *= 4;
-	return mem_byte_per_s;
-}
-
-static struct gemm_calibration
-gemm_rates(const struct gemm_file *g, const struct reference *ref, enum peak peak)
-{
-	return (struct gemm_calibration){
-	    .peak_flop_per_s = times(g->eta_c, ref->peak_flop_per_s[peak]),
-	    .mem_byte_per_s = times(g->eta_m, ref->mem_byte_per_s),
-	    .l2_byte_per_s = l2_rate(ref->mem_byte_per_s),
-	    .base_s = g->base_s,
-	    .feed_byte_per_s = times(g->feed, ref->clock_hertz),
-	    .tile_s = g->tile_s,
-	    .k_step_s = over(g->k_step, ref->clock_hertz),
-	    .wave_frac = or_zero(g->wave),
-	    .derate = or_zero(g->derate),
-	    .quantise_s = g->quantise_s,
-	    .quantise_byte_per_s = times(g->eta_q, ref->mem_byte_per_s),
-	};
-}
-
-static struct context_calibration
-context_rates(const struct context_file *c, const struct reference *ref)
-{
-	return (struct context_calibration){
-	    .flop_per_s = times(c->eta_a, ref->peak_flop_per_s[PEAK_BF16]),
-	    .base_s = c->base_s,
-	    .block_s = c->block_s,
-	    .mem_byte_per_s = times(c->eta_x, ref->mem_byte_per_s),
-	};
-}
-
-static struct generation_calibration
-generation_rates(const struct generation_file *g, const struct reference *ref)
-{
-	return (struct generation_calibration){
-	    .mem_byte_per_s = times(g->eta_m, ref->mem_byte_per_s),
-	    .base_s = g->base_s,
-	    .query_byte_per_s = times(g->eta_q, ref->mem_byte_per_s),
-	    .split_s = g->split_s,
-	    .item_s = g->item_s,
-	    .flop_per_s = times(g->eta_c, ref->peak_flop_per_s[PEAK_BF16]),
-	};
-}
-
-static struct moe_calibration
-moe_rates(const struct moe_file *m, const struct reference *ref, enum peak peak)
-{
-	return (struct moe_calibration){
-	    .peak_flop_per_s = times(m->eta_c, ref->peak_flop_per_s[peak]),
-	    .mem_byte_per_s = times(m->eta_m, ref->mem_byte_per_s),
-	    .base_s = m->base_s,
-	    .feed_byte_per_s = times(m->feed, ref->clock_hertz),
-	    .tile_s = m->tile_s,
-	    .k_step_s = over(m->k_step, ref->clock_hertz),
-	    .norm = m->norm,
-	    .permute_byte_per_s = m->permute_byte_per_s,
-	    .route_byte_per_s = m->route_byte_per_s,
-	};
-}
-
-/* The dtype's products run at this peak.  False when a fraction refers to a figure that the file does not give. */
-static bool
-has_reference(struct binder *b, const struct reference *ref, enum peak peak, struct source at)
-{
-	if (datum_given(ref->peak_flop_per_s[peak]) && datum_given(ref->mem_byte_per_s) &&
-	    datum_given(ref->clock_hertz))
-		return true;
-	diag_error(b->diag, at, "this fraction refers to a figure that 'relative_to' does not give");
-	diag_hint(b->diag, "'relative_to' needs peak_%s, hbm and clock", peak_name(peak));
-	return false;
-}
-
-static bool
-convert_kernels(struct binder *b, const struct figures *f, struct calibration *out)
-{
-	const struct reference *ref = &f->reference;
-	bool ok = true;
-
-	if (datum_given(f->gemm.eta_c)) {
-		ok = has_reference(b, ref, PEAK_BF16, f->gemm.eta_c.from);
-		out->gemm[DTYPE_BF16] = out->gemm[DTYPE_FP16] = gemm_rates(&f->gemm, ref, PEAK_BF16);
-		out->has_gemm = true;
-	}
-	for (int t = 0; t < N_DTYPES; t++) {
-		const enum peak peak = dtype_peak((enum dtype)t);
-		if (datum_given(f->by_dtype[t].eta_c)) {
-			ok = has_reference(b, ref, peak, f->by_dtype[t].eta_c.from) && ok;
-			out->gemm[t] = gemm_rates(&f->by_dtype[t], ref, peak);
-			out->has_gemm = true;
-		}
-		if (datum_given(f->weight_only[t].eta_c)) {
-			ok = has_reference(b, ref, PEAK_BF16, f->weight_only[t].eta_c.from) && ok;
-			out->weight_only[t] = gemm_rates(&f->weight_only[t], ref, PEAK_BF16);
-		}
-		if (datum_given(f->moe[t].eta_c)) {
-			ok = has_reference(b, ref, peak, f->moe[t].eta_c.from) && ok;
-			out->moe[t] = moe_rates(&f->moe[t], ref, peak);
-		}
-	}
-	return ok;
-}
-
-static bool
-convert_attention(struct binder *b, const struct figures *f, struct calibration *out)
-{
-	const struct reference *ref = &f->reference;
-	const struct datum firsts[] = {
-	    f->context.eta_a, f->generation.eta_m, f->mla_context.eta_a, f->mla_generation.eta_m};
-	bool ok = true;
-
-	for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
-		if (datum_given(firsts[i]))
-			ok = has_reference(b, ref, PEAK_BF16, firsts[i].from) && ok;
-	out->has_context = datum_given(f->context.eta_a);
-	out->context = context_rates(&f->context, ref);
-	out->has_generation = datum_given(f->generation.eta_m);
-	out->generation = generation_rates(&f->generation, ref);
-	out->has_mla_context = datum_given(f->mla_context.eta_a);
-	out->mla_context = context_rates(&f->mla_context, ref);
-	out->has_mla_generation = datum_given(f->mla_generation.eta_m);
-	out->mla_generation = generation_rates(&f->mla_generation, ref);
-	return ok;
-}
-
-static void
-convert_collectives(const struct figures *f, const char *backend, struct calibration *out)
-{
-	for (int c = 0; c < N_COLLECTIVES; c++) {
-		out->has_collective[c] = datum_given(f->collective[c].base_s);
-		out->collective[c] = f->collective[c];
-		const struct network_file *n = &f->network[c];
-		out->has_network[c] = datum_given(n->base_s);
-		out->network[c] = (struct network_calibration){
-		    n->base_s, n->ramp_s, n->nic_frac, times(n->nic_frac, f->reference.nic_byte_per_s), n->n_nodes};
-	}
-	if (!datum_given(f->custom.one_s))
-		return;
-	out->n_custom = 1;
-	out->custom[0] = (struct custom_calibration){backend, f->custom.one_s, f->custom.one_per_rank_s,
-	    f->custom.one_byte_per_s, f->custom.two_s, f->custom.two_per_rank_s, f->custom.two_byte_per_s};
-}
 
 /* Everything a model may ask for is absent until the file gives it. */
 static void
@@ -519,6 +313,8 @@ clear(struct calibration *out)
 		out->weight_only[t].base_s = out->weight_only[t].peak_flop_per_s = datum_absent();
 		out->moe[t].base_s = out->moe[t].peak_flop_per_s = datum_absent();
 	}
+	for (int i = 0; i < N_PEAKS; i++)
+		out->fma_flop_per_s[i] = datum_absent();
 }
 
 enum { N_FIGURES = sizeof(struct figures) / sizeof(struct datum) };
@@ -546,19 +342,25 @@ bool
 calibration_bind(struct binder *b, const struct node *root, const char *id, struct calibration *out)
 {
 	struct file *f = ARENA_NEW(b->arena, struct file);
+	struct fitted_ranges ranges = {0, 0, NULL};
 
 	clear(out);
 	forget(&f->fig);
-	if (!schema_bind(b, &file_schema, root, f))
+	b->ranges = &ranges;
+	const bool bound = schema_bind(b, &file_schema, root, f);
+	b->ranges = NULL;
+	if (!bound)
 		return false;
-	if (!f->gpu == !f->fabric) {
-		diag_error(b->diag, root->at, "a calibration is of a 'gpu' or of a 'fabric'");
+	if (!!f->gpu + !!f->fabric + !!f->host != 1) {
+		diag_error(b->diag, root->at, "a calibration is of a 'gpu', of a 'fabric' or of a 'host'");
 		diag_hint(b->diag, "name one of them");
 		return false;
 	}
 	out->id = id;
 	out->gpu = f->gpu;
 	out->fabric = f->fabric;
+	out->host = f->host;
+	out->kept = f->kept;
 	out->backend = f->backend;
 	out->source = f->source;
 	out->date = f->date;
@@ -569,6 +371,12 @@ calibration_bind(struct binder *b, const struct node *root, const char *id, stru
 	out->ref_clock_hertz = f->fig.reference.clock_hertz;
 	out->ref_l2_byte = f->fig.reference.l2_byte;
 	out->ref_n_sms = f->fig.reference.n_sms;
+	out->n_ranges = ranges.n;
+	out->ranges = ranges.list;
+	out->memory = f->memory;
+	out->has_launch = datum_given(f->fig.launch.stream_base_s);
+	out->launch = f->fig.launch;
+	memcpy(out->fma_flop_per_s, f->fig.fma_flop_per_s, sizeof out->fma_flop_per_s);
 	out->n_residuals = f->residuals.n;
 	out->residuals = f->residuals.list;
 	cite(&f->fig, f->source);

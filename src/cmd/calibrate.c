@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge calibrate: measured kernels become parameters, with intervals and errors on rows that were not fitted. */
+#include "cli/calibrate_in.h"
+
+#include <math.h>
+#include <string.h>
+
+#define THIS struct calibrate_in
+static const struct option calibrate_options[] = {CALIBRATE_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+static void
+plain(struct run *r, const char *name, const char *label, double value)
+{
+	if (isnan(value))
+		return;
+	sheet_take_number(r->sheet, name, NULL, value);
+	if (label)
+		sheet_show(r->sheet, name, label);
+}
+
+/* A row whose name says its unit. */
+static const char *
+row_of(const struct fitted_param *p)
+{
+	switch (p->unit) {
+	case Q_TIME:
+		return "value_s";
+	case Q_RATE:
+		return "value_byte_per_s";
+	case Q_SIZE:
+		return "value_byte";
+	case Q_PEAK:
+		return "value_flop_per_s";
+	default:
+		return strncmp(p->key, "eta", 3) == 0 ? "value_frac" : "value";
+	}
+}
+
+/* `229 B/clk (221 .. 240)` */
+static const char *
+value_text(struct run *r, const struct fitted_param *p)
+{
+	const char *unit = p->unit == Q_PER_CLOCK ? " B/clk" : p->unit == Q_CLOCKS ? " clk" : "";
+	char text[120];
+
+	if (isnan(p->low))
+		value_write(row_of(p), p->value, text, sizeof text);
+	else
+		interval_write(row_of(p), p->value, p->low, p->high, 3, text, sizeof text);
+	return arena_printf(r->arena, "%s%s", text, unit);
+}
+
+/* What an efficiency is a share of. */
+static const char *
+state_of(const struct fitted_param *p)
+{
+	if (!p->identified)
+		return "default: the rows do not tell";
+	return strcmp(p->key, "eta_c") == 0 || strcmp(p->key, "eta_a") == 0 ? "of the peak"
+	    : strncmp(p->key, "eta", 3) == 0                                ? "of the memory bandwidth"
+	                                                                    : "";
+}
+
+static void
+show_classes(struct run *r, const struct calibrate_target *t)
+{
+	for (int i = 0; i < t->fitted.n; i++) {
+		const struct fitted_class *c = &t->fitted.classes[i];
+		const struct fitted_errors *e = &c->residual.all;
+
+		if (c->refused || !e->n)
+			continue;
+		SCOPE_I (r->sheet, "classes", i) {
+			sheet_word(r->sheet, "name", "fitted", c->residual_name);
+			plain(r, "n_rows", "rows", c->n_fitted);
+			plain(r, "mape_frac", "error", e->mape);
+			plain(r, "median_ape_frac", "median", e->median_ape);
+			plain(r, "bias_frac", "bias", e->bias);
+			plain(r, "q10", "q10", e->q10);
+			plain(r, "q90", "q90", e->q90);
+			for (int j = 0; j < c->residual.n_regimes; j++)
+				SCOPE_I (r->sheet, "regimes", j) {
+					sheet_word(r->sheet, "regime", NULL, c->residual.regimes[j].name);
+					plain(r, "n_rows", NULL, c->residual.regimes[j].errors.n);
+					plain(r, "mape_frac", NULL, c->residual.regimes[j].errors.mape);
+				}
+		}
+	}
+}
+
+static void
+show_params(struct run *r, const struct calibrate_target *t)
+{
+	int row = 0;
+
+	for (int i = 0; i < t->fitted.n; i++)
+		for (int j = 0; !t->fitted.classes[i].refused && j < t->fitted.classes[i].n_params; j++) {
+			const struct fitted_class *c = &t->fitted.classes[i];
+			const struct fitted_param *p = &c->params[j];
+
+			if (p->taken)
+				continue; /* in the file, and in the rows of the 16-bit fit */
+			SCOPE_I (r->sheet, "parameters", row) {
+				sheet_word(r->sheet, "class", "class", c->path);
+				sheet_word(r->sheet, "key", "parameter", p->key);
+				sheet_word(r->sheet, "text", "value", value_text(r, p));
+				plain(r, row_of(p), NULL, p->value);
+				if (!isnan(p->low))
+					sheet_between(r->sheet, row_of(p), p->low, p->high, "bootstrap");
+				sheet_word(r->sheet, "state", "note", state_of(p));
+			}
+			row++;
+		}
+}
+
+static void
+warn(struct run *r, const struct calibrate_target *t)
+{
+	for (int i = 0; i < t->fitted.n_findings; i++)
+		run_warn(r, "%s: %s", t->id, t->fitted.findings[i]);
+	for (int i = 0; i < t->fitted.n; i++) {
+		const struct fitted_class *c = &t->fitted.classes[i];
+
+		if (c->refused)
+			run_warn(
+			    r, "%s: %s is not fitted: %s", t->id, c->path ? c->path : c->residual_name, c->refused);
+	}
+}
+
+static void
+show_one(struct run *r, const struct calibrate_target *t)
+{
+	show_classes(r, t);
+	show_params(r, t);
+}
+
+static enum answer
+calibrate_run(struct run *r, const void *input)
+{
+	const struct calibrate_in *in = input;
+	struct calibrate_targets all;
+	int n_good = 0;
+
+	if (!calibrate_read(r, in, &all))
+		return REFUSED;
+	for (int i = 0; i < all.n; i++) {
+		if (!calibrate_fit(r, in, &all.list[i]))
+			return REFUSED;
+		warn(r, &all.list[i]);
+		n_good++;
+	}
+	if (all.n == 1) {
+		r->title = arena_printf(r->arena, "%s, fitted to %d rows of %s", all.list[0].id,
+		    all.list[0].bench.n_rows, all.list[0].about.source);
+		show_one(r, &all.list[0]);
+	} else
+		for (int i = 0; i < all.n; i++)
+			SCOPE_I (r->sheet, "files", i) {
+				sheet_word(r->sheet, "id", "calibration", all.list[i].id);
+				show_one(r, &all.list[i]);
+			}
+	if (in->yaml && all.n == 1)
+		r->document = calibration_text(&all.list[0].bench, &all.list[0].fitted, &all.list[0].about);
+	return calibrate_store(r, in, &all) ? ANSWERED : REFUSED;
+}
+
+static const struct option_group calibrate_groups[] = {OPTION_GROUP(calibrate_options, 0)};
+
+static const struct example calibrate_examples[] = {
+    {"calibrate tests/fixtures/calibrate/h100.csv", "what a GPU reaches, and how well the model predicts it", 0},
+    {"calibrate tests/fixtures/calibrate/h100.csv --yaml", "the same as a file of the database", 0},
+};
+
+const struct command calibrate_command = {
+    .name = "calibrate",
+    .section = "The database",
+    .summary = "what does my machine reach: fit the models to measurements",
+    .operands = "files...",
+    .usage = "FILE...|-",
+    .groups = calibrate_groups,
+    .n_groups = sizeof calibrate_groups / sizeof *calibrate_groups,
+    .examples = calibrate_examples,
+    .n_examples = sizeof calibrate_examples / sizeof *calibrate_examples,
+    .input_size = sizeof(struct calibrate_in),
+    .run = calibrate_run,
+};
