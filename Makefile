@@ -23,7 +23,7 @@ WERROR ?= $(if $(CI),-Werror,)
 OPT    ?= -O2 -g1
 ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=off -fPIC $(OPT) $(WARN) $(WERROR) \
 	-Iinclude -Isrc -I$(BUILD)/gen $(PKG_CFLAGS) $(CFLAGS)
-LINK   = $(CC) $(OPT) $(LDFLAGS)
+LINK   = $(CC) $(OPT) -pthread $(LDFLAGS)
 
 # The library is everything below the command line; the program is a client of it.
 LIB_SRC  := $(wildcard src/base/*.c src/data/*.c src/model/*.c src/engine/*.c src/report/*.c)
@@ -38,7 +38,7 @@ MAN_SRC  := $(wildcard man/*.[157])
 MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%)
 
 .PHONY: all demo test check check-asan lint format dist install uninstall bench-speed clean deps
-all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc man
+all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc $(BUILD)/ridge-bench man
 
 # --- generated ---------------------------------------------------------------------------------------------------------
 
@@ -109,6 +109,8 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
+$(BUILD)/man/ridge-measurement.5: man/columns.sh include/ridge/measurement.def
+
 # Made from the claims that the tests check.
 $(BUILD)/man/ridge-documents.7: man/documents.sh man/documents.tsv $(wildcard tests/claims/*.tsv)
 
@@ -159,6 +161,7 @@ $(BUILD)/tests/example: tests/example/example.c $(BUILD)/libridge.a $(HEADERS)
 -include $(UNIT_OBJ:.o=.d) $(BUILD)/obj/tests/claims/main.d $(BUILD)/obj/tests/unit/main.d $(wildcard $(BUILD)/obj/tests/law/*.d)
 
 include tests/fuzz/fuzz.mk
+include src/bench/bench.mk
 
 test: deps-test
 	@$(MAKE) --no-print-directory check
@@ -172,7 +175,7 @@ check-asan:
 
 # --- checks of the source ----------------------------------------------------------------------------------------------
 
-C_FILES := $(wildcard src/*.c src/*/*.c src/*/*.h include/ridge/*.h tests/*/*.c tests/*/*.h)
+C_FILES := $(wildcard src/*.c src/*/*.c src/*/*.h src/*/*.cu include/ridge/*.h tests/*/*.c tests/*/*.h)
 
 lint: all
 	@sh tests/lint.sh $(BUILD)
@@ -184,6 +187,16 @@ format:
 
 bench-speed: $(BUILD)/ridge
 	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -o $(BUILD)/bench-speed tests/speed/speed.c -lm && $(BUILD)/bench-speed $(BUILD)/ridge
+	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -o $(BUILD)/bench-simulate tests/speed/simulate.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-simulate
+	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -o $(BUILD)/bench-train tests/speed/train.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-train
+
+# --- calibrations ------------------------------------------------------------------------------------------------------
+
+# hwdb/calibration again, from a folder with the public kernel measurements that its files name as their source.
+SILICON ?= ../shared/silicon
+.PHONY: calibrations
+calibrations: $(BUILD)/ridge
+	@RIDGE_HWDB=$(CURDIR) sh src/calibrations.sh $(BUILD)/ridge $(SILICON)
 
 # --- packages, demonstration, installation -----------------------------------------------------------------------------
 
@@ -201,6 +214,8 @@ DOC = $(DESTDIR)$(PREFIX)/share/doc/ridge
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/ridge $(DOC)
 	install -m 755 -s $(BUILD)/ridge $(DESTDIR)$(PREFIX)/bin/ridge
+	install -m 755 -s $(BUILD)/ridge-bench $(DESTDIR)$(PREFIX)/bin/ridge-bench
+	for p in $(BENCH_PLUGINS); do ! test -e $$p || { install -d $(LIBEXEC) && install -m 755 $$p $(LIBEXEC)/; }; done
 	install -m 644 $(BUILD)/libridge.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(BUILD)/libridge.so $(DESTDIR)$(PREFIX)/lib/libridge.so.0
 	ln -sf libridge.so.0 $(DESTDIR)$(PREFIX)/lib/libridge.so
@@ -216,6 +231,7 @@ install: all
 	install -m 644 man/ridge.schema.json $(DESTDIR)$(PREFIX)/share/ridge/
 
 uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/ridge-bench $(LIBEXEC)/ridge-bench-*.so && { ! test -d $(LIBEXEC) || rmdir $(LIBEXEC); }
 	rm -f $(DESTDIR)$(PREFIX)/bin/ridge $(DESTDIR)$(PREFIX)/lib/libridge.a $(DESTDIR)$(PREFIX)/lib/libridge.so $(DESTDIR)$(PREFIX)/lib/libridge.so.0
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/ridge.pc $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ridge
 	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_ridge $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ridge.fish

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# ridge-bench, a program of its own.  Its host part needs a C compiler, and takes OpenBLAS or BLIS where pkg-config
+# finds one.  `make bench` adds what runs on GPUs, where nvcc is found, and says what is missing.
+
+comma := ,
+BENCH_SRC  := $(sort $(wildcard src/bench/*.c))
+BENCH_OBJ  := $(BENCH_SRC:src/%.c=$(BUILD)/obj/%.o)
+BENCH_BLAS ?= $(firstword $(foreach p,openblas blis,$(shell pkg-config --exists $(p) 2>/dev/null && echo $(p))))
+BENCH_BLAS_CFLAGS := $(if $(BENCH_BLAS),-DBENCH_CBLAS='"$(BENCH_BLAS)"' $(shell pkg-config --cflags $(BENCH_BLAS)))
+BENCH_BLAS_LIBS   := $(if $(BENCH_BLAS),$(shell pkg-config --libs $(BENCH_BLAS)))
+# the loops of the benchmarks stay loops
+BENCH_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -O3 -g1 -ffp-contract=fast -fno-tree-loop-distribute-patterns \
+	-pthread $(WARN) $(WERROR) $(BENCH_BLAS_CFLAGS) $(BENCH_EXTRA)
+bench-host: $(BUILD)/ridge-bench
+.PHONY: bench bench-host bench-missing
+
+$(BENCH_OBJ): $(BUILD)/obj/%.o: src/%.c
+	@mkdir -p $(dir $@)
+	@$(if $(Q),echo "  CC      $<")
+	$(Q)$(CC) $(BENCH_CFLAGS) -MMD -MP -c $< -o $@
+
+# what the shared objects of GPU subjects call is exported
+$(BUILD)/ridge-bench: $(BENCH_OBJ)
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(CC) -O2 -pthread -rdynamic -Wl,--as-needed $(BENCH_EXTRA) $(LDFLAGS) -o $@ $^ $(BENCH_BLAS_LIBS) -ldl -lm
+
+-include $(BENCH_OBJ:.o=.d)
+
+# --- GPUs: shared objects that the program loads when it finds them ----------------------------------------------------
+
+NVCC      ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(NVCC))
+# found in these folders of the toolkit, or of the system
+cuda_file = $(firstword $(wildcard $(foreach d,$(CUDA_HOME)/include $(CUDA_HOME)/lib64 $(CUDA_HOME)/lib /usr/include /usr/lib/x86_64-linux-gnu \
+	/usr/lib/aarch64-linux-gnu /usr/lib64,$(d)/$(1))))
+HAS_LT   := $(and $(NVCC),$(call cuda_file,cublasLt.h),$(call cuda_file,libcublasLt.so))
+HAS_NCCL := $(and $(NVCC),$(call cuda_file,nccl.h),$(call cuda_file,libnccl.so))
+MPI_CFLAGS ?= $(shell pkg-config --cflags ompi-c 2>/dev/null || pkg-config --cflags mpich 2>/dev/null)
+MPI_LIBS   ?= $(shell pkg-config --libs ompi-c 2>/dev/null || pkg-config --libs mpich 2>/dev/null)
+HAS_MPI    := $(strip $(MPI_LIBS))
+
+NVCC_TARGETS = $(shell sh src/bench/targets.sh $(NVCC))
+NVCC_FLAGS = -std=c++17 -O2 -lineinfo $(if $(WERROR),-Werror all-warnings) -Xcompiler -Wall,-Wextra,-fPIC,-fvisibility=hidden \
+	$(NVCC_TARGETS) $(NVCC_EXTRA)
+NCCL_SRC := $(wildcard src/bench/nccl_*.cu)
+CUDA_SRC := $(filter-out $(NCCL_SRC),$(wildcard src/bench/*.cu))
+CUDA_OBJ := $(CUDA_SRC:src/%.cu=$(BUILD)/obj/%.cu.o)
+NCCL_OBJ := $(NCCL_SRC:src/%.cu=$(BUILD)/obj/%.cu.o) $(BUILD)/obj/bench/cuda_check.cu.o $(BUILD)/obj/bench/world.pic.o
+BENCH_PLUGINS := $(BUILD)/ridge-bench-cuda.so $(BUILD)/ridge-bench-nccl.so
+LIBEXEC = $(DESTDIR)$(PREFIX)/libexec/ridge
+# a library of the toolkit is found again where it was
+cuda_link = $(foreach d,$(sort $(dir $(call cuda_file,$(1)))),-L$(d) -Xlinker -rpath -Xlinker $(d))
+
+bench: $(BUILD)/ridge-bench $(if $(HAS_LT),$(BUILD)/ridge-bench-cuda.so) $(if $(HAS_NCCL),$(BUILD)/ridge-bench-nccl.so) bench-missing
+
+bench-missing:
+	@$(if $(BENCH_BLAS),,echo "ridge-bench: no OpenBLAS or BLIS: products of the host run in a loop of its own; libopenblas-dev has it")
+	@$(if $(NVCC),sh src/bench/targets.sh --said $(NVCC),echo "ridge-bench: no nvcc: nothing for GPUs was built; install the CUDA toolkit, or say make bench NVCC=/path/to/nvcc")
+	@$(if $(NVCC),$(if $(HAS_LT),,echo "ridge-bench: no cuBLASLt: nothing for GPUs was built; install libcublas-dev of the toolkit"))
+	@$(if $(NVCC),$(if $(HAS_NCCL),,echo "ridge-bench: no NCCL: no collectives; install libnccl-dev"))
+	@$(if $(HAS_NCCL),$(if $(HAS_MPI),,echo "ridge-bench: no MPI: collectives within one machine only; install libopenmpi-dev"))
+
+$(CUDA_OBJ) $(NCCL_SRC:src/%.cu=$(BUILD)/obj/%.cu.o): $(BUILD)/obj/%.cu.o: src/%.cu $(wildcard src/bench/*.h src/bench/*.def)
+	@mkdir -p $(dir $@)
+	@$(if $(Q),echo "  NVCC    $<")
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(if $(HAS_MPI),-DBENCH_MPI $(filter -I%,$(MPI_CFLAGS))) -c $< -o $@
+
+$(BUILD)/obj/bench/world.pic.o: src/bench/world.c src/bench/world.h
+	@mkdir -p $(dir $@)
+	$(Q)$(CC) $(BENCH_CFLAGS) -fPIC -fvisibility=hidden -c $< -o $@
+
+$(BUILD)/ridge-bench-cuda.so: $(CUDA_OBJ)
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(NVCC) -shared $(NVCC_TARGETS) -cudart static -o $@ $^ $(call cuda_link,libcublasLt.so) -lcublasLt -ldl
+
+$(BUILD)/ridge-bench-nccl.so: $(NCCL_OBJ)
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(NVCC) -shared $(NVCC_TARGETS) -cudart static -o $@ $^ $(call cuda_link,libnccl.so) -lnccl \
+		$(foreach f,$(MPI_LIBS),$(if $(filter -l% -L%,$(f)),$(f),-Xlinker $(patsubst -Wl$(comma)%,%,$(f))))

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subjects of a GPU share: checked calls, memory that frees itself, time by events, the clock and the power.
+ */
+#ifndef BENCH_CUDA_H
+#define BENCH_CUDA_H
+
+#include "bench.h"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstdio>
+
+/* True, or the call is named with its error on standard error. */
+bool cuda_ok(cudaError_t error, const char *call, const char *file, int line);
+
+#define CUDA_OK(call) cuda_ok((call), #call, __FILE__, __LINE__)
+#define TRY(call)                                                                                                      \
+	do {                                                                                                           \
+		if (!CUDA_OK(call))                                                                                    \
+			return BENCH_FAILED;                                                                           \
+	} while (0)
+/* After `kernel<<<...>>>(...)`. */
+#define TRY_LAUNCH() TRY(cudaGetLastError())
+#define TRY_STATUS(expression)                                                                                         \
+	do {                                                                                                           \
+		const enum bench_status try_status = (expression);                                                     \
+		if (try_status != BENCH_OK)                                                                            \
+			return try_status;                                                                             \
+	} while (0)
+
+/* How many GPUs there are; 0: none, and why. */
+int cuda_count(char *why, size_t size);
+
+/* The GPU that is measured. */
+struct cuda_gpu {
+	int index, n_sms, capability; /* 90 for 9.0 */
+	double l2_byte;
+	cudaEvent_t start, stop;
+	cudaStream_t stream; /* that is timed; NULL: the default one */
+};
+
+extern struct cuda_gpu gpu;
+
+size_t cuda_free_byte(void);
+/* Reads the clock and the power into the rows to come, at most ten times a second: while work is running. */
+void cuda_watch(void);
+void cuda_watch_begin(struct bench *b);
+
+/* --- memory ---------------------------------------------------------------------------------------------- */
+
+template <class T> struct device_array {
+	T *at = nullptr;
+	size_t n = 0;
+
+	device_array() = default;
+	device_array(const device_array &) = delete;
+	device_array &operator=(const device_array &) = delete;
+	~device_array()
+	{
+		clear();
+	}
+	void clear()
+	{
+		if (at)
+			(void)cudaFree(at);
+		at = nullptr;
+		n = 0;
+	}
+	cudaError_t make(size_t count)
+	{
+		clear();
+		const cudaError_t error = cudaMalloc(reinterpret_cast<void **>(&at), count * sizeof(T));
+		n = error == cudaSuccess ? count : 0;
+		return error;
+	}
+};
+
+/* Memory of the host that the GPU reaches by itself. */
+struct pinned_memory {
+	unsigned char *at = nullptr;
+
+	pinned_memory() = default;
+	pinned_memory(const pinned_memory &) = delete;
+	pinned_memory &operator=(const pinned_memory &) = delete;
+	~pinned_memory()
+	{
+		if (at)
+			(void)cudaFreeHost(at);
+	}
+	cudaError_t make(size_t n_byte)
+	{
+		return cudaMallocHost(reinterpret_cast<void **>(&at), n_byte);
+	}
+};
+
+/* --- time ------------------------------------------------------------------------------------------------ */
+
+/* Seconds between two events around `launch(n)`, which starts n repetitions in gpu.stream. */
+template <class Launch>
+double
+cuda_timed(void *context, long n)
+{
+	const Launch &launch = *static_cast<const Launch *>(context);
+	float ms = -1;
+
+	if (!CUDA_OK(cudaEventRecord(gpu.start, gpu.stream)) || !CUDA_OK(launch(n)) ||
+	    !CUDA_OK(cudaEventRecord(gpu.stop, gpu.stream)))
+		return -1;
+	cuda_watch();
+	if (!CUDA_OK(cudaEventSynchronize(gpu.stop)) || !CUDA_OK(cudaEventElapsedTime(&ms, gpu.start, gpu.stop)))
+		return -1;
+	return 1e-3 * static_cast<double>(ms);
+}
+
+template <class Launch>
+enum bench_status
+cuda_take(struct bench *b, const Launch &launch, double budget_s, struct bench_sample *out)
+{
+	cuda_watch_begin(b);
+	return bench_take(cuda_timed<Launch>, const_cast<Launch *>(&launch), budget_s, out);
+}
+
+/* --- subjects -------------------------------------------------------------------------------------------- */
+
+enum bench_status cuda_memory(struct bench *b);
+enum bench_status cuda_latency(struct bench *b);
+enum bench_status cuda_transfer(struct bench *b);
+enum bench_status cuda_fma(struct bench *b);
+enum bench_status cuda_tensor(struct bench *b);
+enum bench_status cuda_gemm(struct bench *b);
+enum bench_status cuda_launch(struct bench *b);
+enum bench_status cuda_p2p(struct bench *b);
+
+/* --- numbers on the device ------------------------------------------------------------------------------- */
+
+/* Uniform in [-1, 1), by the finaliser of MurmurHash3 (Austin Appleby, public domain). */
+__host__ __device__ inline float
+hashed(uint32_t seed, size_t index)
+{
+	uint32_t h =
+	    static_cast<uint32_t>(index) ^ static_cast<uint32_t>(index >> 32) * 0x9e3779b9u ^ seed * 0x85ebca6bu;
+
+	h ^= h >> 16;
+	h *= 0x85ebca6bu;
+	h ^= h >> 13;
+	h *= 0xc2b2ae35u;
+	h ^= h >> 16;
+	return static_cast<float>(static_cast<int32_t>(h >> 8) - (1 << 23)) / static_cast<float>(1 << 23);
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPU that is measured, and the list of what can be measured on it. */
+#include "cuda.h"
+#include "nvml.h"
+
+#include <cstring>
+
+struct cuda_gpu gpu;
+
+static struct {
+	struct bench *bench;
+	double last_s;
+} watched;
+
+size_t
+cuda_free_byte(void)
+{
+	size_t free_byte = 0, total_byte = 0;
+
+	return CUDA_OK(cudaMemGetInfo(&free_byte, &total_byte)) ? free_byte : 0;
+}
+
+/* The readings of one point do not stay for the next. */
+void
+cuda_watch_begin(struct bench *b)
+{
+	watched.bench = b;
+	watched.last_s = bench_now() - 0.08; /* a short point is looked at too */
+	b->clock_mhz = nvml_clock_mhz();
+	b->power_watt = nvml_power_watt();
+}
+
+void
+cuda_watch(void)
+{
+	const double now_s = bench_now();
+
+	if (!watched.bench || now_s - watched.last_s < 0.1)
+		return;
+	watched.last_s = now_s;
+	watched.bench->clock_mhz = nvml_clock_mhz();
+	watched.bench->power_watt = nvml_power_watt();
+}
+
+/* --- one GPU --------------------------------------------------------------------------------------------- */
+
+static const char *
+id_of(const char *name)
+{
+	static const struct {
+		const char *name, *id;
+	} names[] = {
+#define GPU(name, id) {name, id},
+#include "gpu_names.def"
+#undef GPU
+	};
+
+	for (const auto &known : names)
+		if (strcmp(known.name, name) == 0)
+			return known.id;
+	return nullptr;
+}
+
+static enum bench_status
+open_gpu(struct bench *b, int index)
+{
+	static cudaDeviceProp properties;
+	static char driver[96];
+	char address[32];
+	int version = 0;
+
+	TRY(cudaSetDevice(index));
+	TRY(cudaGetDeviceProperties(&properties, index));
+	TRY(cudaDeviceGetPCIBusId(address, sizeof address, index));
+	TRY(cudaDriverGetVersion(&version));
+	gpu.index = index;
+	gpu.n_sms = properties.multiProcessorCount;
+	gpu.l2_byte = static_cast<double>(properties.l2CacheSize);
+	gpu.capability = 10 * properties.major + properties.minor;
+	TRY(cudaEventCreate(&gpu.start));
+	TRY(cudaEventCreate(&gpu.stop));
+	if (!nvml_open(address))
+		bench_say(b, "the driver's management library cannot be read: rows have no clocks and no watts");
+	if (!nvml_driver(driver, sizeof driver))
+		snprintf(driver, sizeof driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+	b->driver = driver;
+	b->device = properties.name;
+	b->gpu_id = id_of(properties.name);
+	if (!b->gpu_id)
+		bench_say(b, "'%s' is not known by its name: ridge calibrate --gpu says which it is", properties.name);
+	return BENCH_OK;
+}
+
+static void
+close_gpu(void)
+{
+	watched.bench = nullptr;
+	nvml_close();
+	(void)cudaDeviceReset();
+}
+
+static const struct bench_subject subjects[] = {
+    {"memory",
+        "read, write, copy, scale and triad over footprints from 16 KiB to gigabytes, all multiprocessors; L1 and "
+        "shared memory",
+        BENCH_GPU, 8, cuda_memory},
+    {"latency", "a dependent load over footprints from 4 KiB", BENCH_GPU, 4, cuda_latency},
+    {"transfer", "host to device and back, pinned and pageable, one way and both", BENCH_GPU, 5, cuda_transfer},
+    {"fma", "multiply-add in registers: fp64, fp32, fp16, bf16", BENCH_GPU, 2, cuda_fma},
+    {"tensor", "matrix instructions on registers or shared memory, each type that the GPU has", BENCH_GPU, 3,
+        cuda_tensor},
+    {"gemm", "matrix products of layers through cuBLASLt: its first choice and the best of its candidates", BENCH_GPU,
+        30, cuda_gemm},
+    {"launch", "empty kernels: alone, in a stream, in a graph; what the host spends on each", BENCH_GPU, 2,
+        cuda_launch},
+    {"p2p", "copies between each pair of GPUs, one way and both", BENCH_GPUS, 6, cuda_p2p},
+};
+
+extern "C" __attribute__((visibility("default"))) const struct bench_plugin bench_plugin = {
+    BENCH_VERSION, subjects, sizeof subjects / sizeof *subjects, cuda_count, open_gpu, close_gpu};

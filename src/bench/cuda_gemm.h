@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The types of matrix products, their operands and their reference. */
+#ifndef BENCH_CUDA_GEMM_H
+#define BENCH_CUDA_GEMM_H
+
+#include "cuda.h"
+
+#include <cublasLt.h>
+
+struct gemm_type {
+	const char *dtype;
+	cudaDataType_t in, out, scale;
+	cublasComputeType_t compute;
+	double in_byte, out_byte;
+	double tolerance; /* of the relative norm over sampled elements */
+	int least, most;  /* compute capabilities that have it */
+	bool scaled;      /* operands have a scale factor each */
+	bool blocks;      /* of 16 elements have a scale factor each */
+};
+
+extern const struct gemm_type gemm_types[];
+extern const int n_gemm_types;
+
+/* Random numbers of a type; scale factors are ones. */
+cudaError_t gemm_fill(const struct gemm_type *type, void *array, size_t n, uint32_t seed);
+
+/*
+ * A row-major product y = x w^T with x m x k and w n x k: the relative norm of the difference at sampled elements to
+ * sums in double precision, and how many elements of y were not written (they were made not-a-number before).
+ */
+enum bench_status gemm_wrong_by(const struct gemm_type *type, const void *x, const void *w, const void *y, int m, int n,
+    int k, uint32_t seed, double *error);
+
+/* --- a product through cuBLASLt -------------------------------------------------------------------------- */
+
+bool lt_ok(cublasStatus_t status, const char *call, const char *file, int line);
+
+#define LT_OK(call) lt_ok((call), #call, __FILE__, __LINE__)
+#define TRY_LT(call)                                                                                                   \
+	do {                                                                                                           \
+		if (!LT_OK(call))                                                                                      \
+			return BENCH_FAILED;                                                                           \
+	} while (0)
+
+enum { CANDIDATES_MAX = 8, WORKSPACE_BYTE = 32 << 20 };
+
+struct product {
+	const struct gemm_type *type;
+	int m, n, k;
+	cublasLtHandle_t handle;
+	cublasLtMatmulDesc_t operation = nullptr;
+	cublasLtMatrixLayout_t w_layout = nullptr, x_layout = nullptr, y_layout = nullptr;
+	cublasLtMatmulHeuristicResult_t candidates[CANDIDATES_MAX];
+	int n_candidates = 0;
+	unsigned char *x, *w, *y, *workspace;
+	size_t w_byte; /* of one copy */
+	size_t n_copies;
+	cudaGraphExec_t graph = nullptr; /* a product with each copy, by one candidate */
+
+	product() = default;
+	product(const product &) = delete;
+	product &operator=(const product &) = delete;
+	~product()
+	{
+		if (graph)
+			(void)cudaGraphExecDestroy(graph);
+		if (y_layout)
+			(void)cublasLtMatrixLayoutDestroy(y_layout);
+		if (x_layout)
+			(void)cublasLtMatrixLayoutDestroy(x_layout);
+		if (w_layout)
+			(void)cublasLtMatrixLayoutDestroy(w_layout);
+		if (operation)
+			(void)cublasLtMatmulDescDestroy(operation);
+	}
+};
+
+enum bench_status product_describe(struct product *p, const void *scales);
+/* n_candidates 0: this type or shape is not supported here. */
+enum bench_status product_candidates(struct product *p, int n_wanted);
+/* With one copy of the weights, in gpu.stream; not every candidate can do what the heuristic thinks. */
+cublasStatus_t product_multiply(const struct product *p, int candidate, size_t copy);
+enum bench_status product_record(struct product *p, int candidate);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda_gemm.h"
+
+bool
+lt_ok(cublasStatus_t status, const char *call, const char *file, int line)
+{
+	if (status == CUBLAS_STATUS_SUCCESS)
+		return true;
+	fprintf(stderr, "ridge-bench: error: %s: %s (%s:%d)\n", call, cublasLtGetStatusString(status), file, line);
+	return false;
+}
+
+template <class T>
+static cublasStatus_t
+set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const T &value)
+{
+	return cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value);
+}
+
+/* One for each operand, or one for each 16 elements of its rows, which lie in tiles of 128 x 4: all are ones. */
+static enum bench_status
+describe_scales(struct product *p, const void *scales)
+{
+	if (!p->type->scaled && !p->type->blocks)
+		return BENCH_OK;
+	TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales));
+	TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales));
+#if CUDART_VERSION >= 12080
+	if (p->type->blocks) {
+		const cublasLtMatmulMatrixScale_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+		TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode));
+		TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode));
+	}
+#endif
+	return BENCH_OK;
+}
+
+enum bench_status
+product_describe(struct product *p, const void *scales)
+{
+	const struct gemm_type *t = p->type;
+	const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
+	const auto m = static_cast<uint64_t>(p->m), n = static_cast<uint64_t>(p->n), k = static_cast<uint64_t>(p->k);
+
+	TRY_LT(cublasLtMatmulDescCreate(&p->operation, t->compute, t->scale));
+	TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, transposed));
+	TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_TRANSB, plain));
+	TRY_STATUS(describe_scales(p, scales));
+	if (t->scaled) {
+		/* as engines do it in inference; it matters on Hopper */
+		const int8_t fast = 1;
+		TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast));
+	}
+	TRY_LT(cublasLtMatrixLayoutCreate(&p->w_layout, t->in, k, n, p->k));
+	TRY_LT(cublasLtMatrixLayoutCreate(&p->x_layout, t->in, k, m, p->k));
+	TRY_LT(cublasLtMatrixLayoutCreate(&p->y_layout, t->out, n, m, p->n));
+	return BENCH_OK;
+}
+
+enum bench_status
+product_candidates(struct product *p, int n_wanted)
+{
+	const size_t workspace_byte = WORKSPACE_BYTE;
+	cublasLtMatmulPreference_t preference;
+
+	TRY_LT(cublasLtMatmulPreferenceCreate(&preference));
+	cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
+	    preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_byte, sizeof workspace_byte);
+	p->n_candidates = 0;
+	if (status == CUBLAS_STATUS_SUCCESS)
+		status = cublasLtMatmulAlgoGetHeuristic(p->handle, p->operation, p->w_layout, p->x_layout, p->y_layout,
+		    p->y_layout, preference, n_wanted, p->candidates, &p->n_candidates);
+	TRY_LT(cublasLtMatmulPreferenceDestroy(preference));
+	if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
+		p->n_candidates = 0;
+		return BENCH_OK;
+	}
+	TRY_LT(status);
+	return BENCH_OK;
+}
+
+/* alpha and beta of the type that sums are scaled in. */
+struct factor {
+	double fp64;
+	float fp32;
+	int32_t int32;
+};
+
+static const void *
+factor_of(const struct factor *f, cudaDataType_t scale)
+{
+	return scale == CUDA_R_64F ? static_cast<const void *>(&f->fp64)
+	    : scale == CUDA_R_32I  ? static_cast<const void *>(&f->int32)
+	                           : static_cast<const void *>(&f->fp32);
+}
+
+cublasStatus_t
+product_multiply(const struct product *p, int candidate, size_t copy)
+{
+	static const struct factor one = {1, 1, 1}, zero = {0, 0, 0};
+
+	return cublasLtMatmul(p->handle, p->operation, factor_of(&one, p->type->scale), p->w + copy * p->w_byte,
+	    p->w_layout, p->x, p->x_layout, factor_of(&zero, p->type->scale), p->y, p->y_layout, p->y, p->y_layout,
+	    &p->candidates[candidate].algo, p->workspace, WORKSPACE_BYTE, gpu.stream);
+}
+
+/* Calls from the host take longer than small products do: all copies in turn are one graph. */
+enum bench_status
+product_record(struct product *p, int candidate)
+{
+	cudaGraph_t recorded;
+	cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+
+	if (p->graph)
+		TRY(cudaGraphExecDestroy(p->graph));
+	p->graph = nullptr;
+	TRY(cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal));
+	for (size_t copy = 0; copy < p->n_copies && status == CUBLAS_STATUS_SUCCESS; copy++)
+		status = product_multiply(p, candidate, copy);
+	TRY(cudaStreamEndCapture(gpu.stream, &recorded));
+	TRY_LT(status);
+	TRY(cudaGraphInstantiateWithFlags(&p->graph, recorded, 0));
+	TRY(cudaGraphDestroy(recorded));
+	return BENCH_OK;
+}

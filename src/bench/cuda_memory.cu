@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bandwidth over footprints, all multiprocessors at once.  Loads go past the first-level cache (`ld.cg`), so that the
+ * plateaus are those of L2 and of device memory; L1 and shared memory are read by kernels of their own.  A footprint is
+ * passed over many times inside one kernel, so that starting it is not measured.
+ */
+#include "cuda.h"
+
+#include <cstring>
+
+enum { THREADS = 256, BLOCKS_PER_SM = 4, UNROLL = 4 };
+
+struct arrays {
+	float4 *a;
+	const float4 *b, *c;
+	size_t n; /* of float4 in one array */
+	uint32_t *sums;
+};
+
+/* Volatile: every pass loads again. */
+__device__ static inline float4
+load(const float4 *from)
+{
+	float4 v;
+
+	asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+	             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+	             : "l"(from)
+	             : "memory");
+	return v;
+}
+
+__device__ static inline uint32_t
+bits(float4 v)
+{
+	return __float_as_uint(v.x) + __float_as_uint(v.y) + __float_as_uint(v.z) + __float_as_uint(v.w);
+}
+
+#define FACTOR 3.0f
+
+enum operation { READ, WRITE, COPY, SCALE, TRIAD };
+
+template <enum operation OP>
+__device__ static inline void
+step(const struct arrays &x, size_t i, uint32_t *sum)
+{
+	if constexpr (OP == READ) {
+		*sum += bits(load(x.a + i));
+	} else if constexpr (OP == WRITE) {
+		x.a[i] = make_float4(FACTOR, FACTOR, FACTOR, FACTOR);
+	} else {
+		float4 v = load(x.b + i);
+		if constexpr (OP == SCALE)
+			v = make_float4(FACTOR * v.x, FACTOR * v.y, FACTOR * v.z, FACTOR * v.w);
+		if constexpr (OP == TRIAD) {
+			const float4 w = load(x.c + i);
+			v = make_float4(v.x + FACTOR * w.x, v.y + FACTOR * w.y, v.z + FACTOR * w.z, v.w + FACTOR * w.w);
+		}
+		x.a[i] = v;
+	}
+}
+
+/* Several loads are under way before the first is used. */
+template <enum operation OP>
+__device__ static inline void
+four(const struct arrays &x, size_t i, size_t stride, uint32_t *sum)
+{
+	if constexpr (OP == READ || OP == WRITE) {
+#pragma unroll
+		for (size_t u = 0; u < UNROLL; u++)
+			step<OP>(x, i + u * stride, sum);
+	} else {
+		float4 v[UNROLL], w[UNROLL];
+#pragma unroll
+		for (size_t u = 0; u < UNROLL; u++) {
+			v[u] = load(x.b + i + u * stride);
+			if constexpr (OP == TRIAD)
+				w[u] = load(x.c + i + u * stride);
+			else
+				w[u] = make_float4(0, 0, 0, 0);
+		}
+#pragma unroll
+		for (size_t u = 0; u < UNROLL; u++) {
+			const float s = OP == COPY ? 1.0f : FACTOR;
+			x.a[i + u * stride] = OP == TRIAD ? make_float4(v[u].x + s * w[u].x, v[u].y + s * w[u].y,
+			                                        v[u].z + s * w[u].z, v[u].w + s * w[u].w)
+			                                  : make_float4(s * v[u].x, s * v[u].y, s * v[u].z, s * v[u].w);
+		}
+	}
+}
+
+template <enum operation OP>
+__global__ void
+__launch_bounds__(THREADS, BLOCKS_PER_SM) pass(struct arrays x, long n_passes)
+{
+	const size_t thread = blockIdx.x * static_cast<size_t>(THREADS) + threadIdx.x;
+	const size_t stride = gridDim.x * static_cast<size_t>(THREADS);
+	uint32_t sum = 0;
+
+	for (long p = 0; p < n_passes; p++) {
+		size_t i = thread;
+		for (; i + (UNROLL - 1) * stride < x.n; i += UNROLL * stride)
+			four<OP>(x, i, stride, &sum);
+		for (; i < x.n; i += stride)
+			step<OP>(x, i, &sum);
+		asm volatile("" ::: "memory");
+	}
+	x.sums[thread] = sum;
+}
+
+/* --- what results have to be ----------------------------------------------------------------------------- */
+
+/* Small whole numbers: every result is exact. */
+__host__ __device__ static inline float
+value_b(size_t i)
+{
+	return static_cast<float>(i % 61) + 1;
+}
+
+__host__ __device__ static inline float
+value_c(size_t i)
+{
+	return static_cast<float>(i % 53) - 20;
+}
+
+__global__ void
+fill(float *a, float *b, float *c, size_t n)
+{
+	const size_t stride = gridDim.x * static_cast<size_t>(blockDim.x);
+
+	for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < n; i += stride) {
+		a[i] = value_b(i);
+		b[i] = value_b(i);
+		c[i] = value_c(i);
+	}
+}
+
+/* out[0]: elements that are wrong; out[1]: the sum of the bits of what was filled in. */
+__global__ void
+check(const float *a, size_t n, enum operation op, unsigned long long *out)
+{
+	const size_t stride = gridDim.x * static_cast<size_t>(blockDim.x);
+	unsigned long long wrong = 0, sum = 0;
+
+	for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < n; i += stride) {
+		const float right = op == WRITE ? FACTOR
+		    : op == SCALE               ? FACTOR * value_b(i)
+		    : op == TRIAD               ? value_b(i) + FACTOR * value_c(i)
+		                                : value_b(i);
+		wrong += a[i] == right ? 0 : 1;
+		sum += __float_as_uint(right);
+	}
+	atomicAdd(&out[0], wrong);
+	atomicAdd(&out[1], sum);
+}
+
+__global__ void
+add_up(const uint32_t *sums, size_t n, unsigned long long *out)
+{
+	const size_t stride = gridDim.x * static_cast<size_t>(blockDim.x);
+
+	for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < n; i += stride)
+		atomicAdd(&out[2], static_cast<unsigned long long>(sums[i]));
+}
+
+/* --- points ---------------------------------------------------------------------------------------------- */
+
+typedef void (*pass_kernel)(struct arrays, long);
+
+static const struct {
+	const char *name;
+	enum operation op;
+	pass_kernel pass;
+} operations[] = {
+    {"read", READ, pass<READ>},
+    {"write", WRITE, pass<WRITE>},
+    {"copy", COPY, pass<COPY>},
+    {"scale", SCALE, pass<SCALE>},
+    {"triad", TRIAD, pass<TRIAD>},
+};
+
+enum { N_OPERATIONS = sizeof operations / sizeof *operations };
+
+struct workspace {
+	device_array<float> a, b, c;
+	device_array<uint32_t> sums;
+	device_array<unsigned long long> out;
+	unsigned n_blocks;
+};
+
+/* Elements that are wrong after one pass over results that were made not-a-number before; or a wrong sum. */
+static enum bench_status
+wrong_by(const struct workspace &w, const struct arrays &x, int k, double *wrong)
+{
+	unsigned long long out[3];
+
+	TRY(cudaMemset(w.out.at, 0, sizeof out));
+	if (operations[k].op != READ)
+		TRY(cudaMemset(x.a, 0xff, x.n * sizeof(float4)));
+	operations[k].pass<<<w.n_blocks, THREADS>>>(x, 1);
+	TRY_LAUNCH();
+	check<<<w.n_blocks, THREADS>>>(reinterpret_cast<const float *>(x.a), x.n * 4, operations[k].op, w.out.at);
+	TRY_LAUNCH();
+	add_up<<<16, THREADS>>>(w.sums.at, w.sums.n, w.out.at);
+	TRY_LAUNCH();
+	TRY(cudaMemcpy(out, w.out.at, sizeof out, cudaMemcpyDeviceToHost));
+	*wrong = static_cast<double>(out[0]);
+	if (operations[k].op == READ && static_cast<uint32_t>(out[1]) != static_cast<uint32_t>(out[2]))
+		*wrong += 1;
+	return BENCH_OK;
+}
+
+static enum bench_status
+measure(struct bench *b, const struct workspace &w, size_t size_byte, int k, double n_points_left)
+{
+	const struct arrays x = {reinterpret_cast<float4 *>(w.a.at), reinterpret_cast<const float4 *>(w.b.at),
+	    reinterpret_cast<const float4 *>(w.c.at), size_byte / sizeof(float4), w.sums.at};
+	struct bench_row row = bench_row_new("copy", operations[k].name, "fp32");
+	double wrong;
+
+	row.size_byte = static_cast<double>(size_byte);
+	bench_progress(b, "%s of %zu KiB", operations[k].name, size_byte / 1024);
+	TRY_STATUS(wrong_by(w, x, k, &wrong));
+	if (!bench_right(b, wrong, 0, "memory: %s of %zu bytes", operations[k].name, size_byte))
+		return BENCH_OK;
+	const auto launch = [&](long n) {
+		operations[k].pass<<<w.n_blocks, THREADS>>>(x, n);
+		return cudaGetLastError();
+	};
+	TRY_STATUS(cuda_take(b, launch, bench_share(b, n_points_left), &row.time));
+	bench_print(b, &row);
+	return BENCH_OK;
+}
+
+/* --- levels that belong to one multiprocessor ------------------------------------------------------------- */
+
+enum { NEAR_BYTE = 16 * 1024, NEAR_VECTORS = NEAR_BYTE / 16 };
+
+/* Every block reads 16 KiB of its own again and again, from L1 or from shared memory. */
+template <bool SHARED>
+__global__ void
+near_pass(const float4 *from, uint32_t *sums, long n_passes)
+{
+	__shared__ float4 kept[SHARED ? NEAR_VECTORS : 1];
+	const float4 *own = from + blockIdx.x * static_cast<size_t>(NEAR_VECTORS);
+	uint32_t sum = 0;
+
+	if (SHARED)
+		for (int i = static_cast<int>(threadIdx.x); i < NEAR_VECTORS; i += THREADS)
+			kept[SHARED ? i : 0] = own[i];
+	__syncthreads();
+	const unsigned base = static_cast<unsigned>(__cvta_generic_to_shared(kept));
+	for (long p = 0; p < n_passes; p++)
+#pragma unroll
+		for (int i = 0; i < NEAR_VECTORS / THREADS; i++) {
+			const int at = i * THREADS + static_cast<int>(threadIdx.x);
+			float4 v;
+			if (SHARED)
+				asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+				             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+				             : "r"(base + 16u * static_cast<unsigned>(at))
+				             : "memory");
+			else
+				asm volatile("ld.global.ca.v4.f32 {%0, %1, %2, %3}, [%4];"
+				             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+				             : "l"(own + at)
+				             : "memory");
+			sum += bits(v);
+		}
+	sums[blockIdx.x * static_cast<size_t>(THREADS) + threadIdx.x] = sum;
+}
+
+/* All blocks read the same kind of values; what they sum up is known from the first array. */
+static enum bench_status
+measure_near(struct bench *b, const struct workspace &w, bool shared, double n_points_left)
+{
+	const unsigned n_blocks = static_cast<unsigned>(2 * gpu.n_sms);
+	const auto kernel = shared ? near_pass<true> : near_pass<false>;
+	struct bench_row row = bench_row_new("copy", shared ? "read_shared" : "read_l1", "fp32");
+	unsigned long long out[3];
+	double wrong = 0;
+
+	row.size_byte = static_cast<double>(n_blocks) * NEAR_BYTE;
+	row.note = "16 KiB of each of two blocks a multiprocessor";
+	bench_progress(b, "%s", row.operation);
+	if (w.a.n * sizeof(float) < static_cast<size_t>(row.size_byte))
+		return BENCH_OK;
+	TRY(cudaMemset(w.out.at, 0, sizeof out));
+	TRY(cudaMemset(w.sums.at, 0, w.sums.n * sizeof(uint32_t)));
+	kernel<<<n_blocks, THREADS>>>(reinterpret_cast<const float4 *>(w.b.at), w.sums.at, 1);
+	TRY_LAUNCH();
+	check<<<n_blocks, THREADS>>>(w.b.at, n_blocks * static_cast<size_t>(NEAR_BYTE) / sizeof(float), READ, w.out.at);
+	TRY_LAUNCH();
+	add_up<<<16, THREADS>>>(w.sums.at, w.sums.n, w.out.at);
+	TRY_LAUNCH();
+	TRY(cudaMemcpy(out, w.out.at, sizeof out, cudaMemcpyDeviceToHost));
+	wrong = static_cast<uint32_t>(out[1]) == static_cast<uint32_t>(out[2]) ? 0 : 1;
+	if (!bench_right(b, wrong, 0, "memory: %s", row.operation))
+		return BENCH_OK;
+	const auto launch = [&](long n) {
+		kernel<<<n_blocks, THREADS>>>(reinterpret_cast<const float4 *>(w.b.at), w.sums.at, n);
+		return cudaGetLastError();
+	};
+	TRY_STATUS(cuda_take(b, launch, bench_share(b, n_points_left), &row.time));
+	bench_print(b, &row);
+	return BENCH_OK;
+}
+
+enum bench_status
+cuda_memory(struct bench *b)
+{
+	const size_t least_byte = 16 * 1024, step = b->quick ? 4 : 2;
+	size_t most_byte = static_cast<size_t>(b->quick ? 1 : 4) << 30;
+	struct workspace w;
+	double n_points = 2;
+
+	while (most_byte > least_byte && 4 * most_byte > cuda_free_byte())
+		most_byte /= 2;
+	TRY(w.a.make(most_byte / sizeof(float)));
+	TRY(w.b.make(most_byte / sizeof(float)));
+	TRY(w.c.make(most_byte / sizeof(float)));
+	w.n_blocks = static_cast<unsigned>(BLOCKS_PER_SM * gpu.n_sms);
+	TRY(w.sums.make(w.n_blocks * static_cast<size_t>(THREADS)));
+	TRY(w.out.make(3));
+	fill<<<w.n_blocks, THREADS>>>(w.a.at, w.b.at, w.c.at, w.a.n);
+	TRY_LAUNCH();
+	for (size_t size = least_byte; size <= most_byte; size *= step)
+		n_points += N_OPERATIONS;
+	TRY_STATUS(measure_near(b, w, false, n_points--));
+	TRY_STATUS(measure_near(b, w, true, n_points--));
+	/* `read` sees what `fill` left: it comes before those that write */
+	for (int k = 0; k < N_OPERATIONS; k++)
+		for (size_t size = least_byte; size <= most_byte; size *= step)
+			TRY_STATUS(measure(b, w, size, k, n_points--));
+	return BENCH_OK;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between two GPUs, for each pair: directly where they reach each other's memory, else through the host. */
+#include "cuda.h"
+
+#include <vector>
+
+struct end {
+	int index;
+	device_array<unsigned char> out, in;
+	cudaStream_t stream;
+};
+
+struct pair {
+	struct end *from, *to;
+	size_t size_byte;
+	bool both;
+};
+
+static double
+timed(void *context, long n)
+{
+	const struct pair *p = static_cast<const struct pair *>(context);
+	const double start_s = bench_now();
+
+	for (long i = 0; i < n; i++) {
+		if (!CUDA_OK(cudaMemcpyPeerAsync(
+		        p->to->in.at, p->to->index, p->from->out.at, p->from->index, p->size_byte, p->from->stream)))
+			return -1;
+		if (p->both &&
+		    !CUDA_OK(cudaMemcpyPeerAsync(
+		        p->from->in.at, p->from->index, p->to->out.at, p->to->index, p->size_byte, p->to->stream)))
+			return -1;
+	}
+	if (!CUDA_OK(cudaStreamSynchronize(p->from->stream)) || !CUDA_OK(cudaStreamSynchronize(p->to->stream)))
+		return -1;
+	return bench_now() - start_s;
+}
+
+/* What arrived is what was sent. */
+static enum bench_status
+arrived(const struct end *to, const struct end *from, size_t size_byte, double *wrong)
+{
+	std::vector<unsigned char> sent(size_byte), got(size_byte);
+
+	TRY(cudaMemcpy(sent.data(), from->out.at, size_byte, cudaMemcpyDeviceToHost));
+	TRY(cudaMemcpy(got.data(), to->in.at, size_byte, cudaMemcpyDeviceToHost));
+	*wrong += sent == got ? 0 : 1;
+	return BENCH_OK;
+}
+
+static enum bench_status
+measure(struct bench *b, struct pair *p, bool direct, double n_points_left)
+{
+	struct bench_row row = bench_row_new("p2p", p->both ? "p2p_bidir" : "p2p_unidir", nullptr);
+	char note[96];
+	double wrong = 0;
+
+	snprintf(note, sizeof note, "gpu %d %s gpu %d, %s", p->from->index, p->both ? "<->" : "->", p->to->index,
+	    direct ? "direct" : "through the host");
+	row.note = note;
+	row.size_byte = static_cast<double>(p->size_byte);
+	row.ranks = 2;
+	bench_progress(b, "%s, %zu KiB", note, p->size_byte / 1024);
+	TRY(cudaSetDevice(p->to->index));
+	TRY(cudaMemset(p->to->in.at, 0, p->size_byte));
+	TRY(cudaDeviceSynchronize());
+	TRY(cudaSetDevice(p->from->index));
+	TRY(cudaMemset(p->from->in.at, 0, p->size_byte));
+	TRY(cudaDeviceSynchronize());
+	if (timed(p, 1) < 0)
+		return BENCH_FAILED;
+	TRY_STATUS(arrived(p->to, p->from, p->size_byte, &wrong));
+	if (p->both)
+		TRY_STATUS(arrived(p->from, p->to, p->size_byte, &wrong));
+	if (!bench_right(b, wrong, 0, "p2p: %s, %zu bytes", note, p->size_byte))
+		return BENCH_OK;
+	cuda_watch_begin(b);
+	TRY_STATUS(bench_take(timed, p, bench_share(b, n_points_left), &row.time));
+	bench_print(b, &row);
+	return BENCH_OK;
+}
+
+static enum bench_status
+ready(struct end *e, int index, size_t n_byte, uint64_t seed)
+{
+	std::vector<unsigned char> data(n_byte);
+
+	e->index = index;
+	for (size_t i = 0; i < n_byte; i++)
+		data[i] = static_cast<unsigned char>(i * 131 + (i >> 8) * 29 + static_cast<size_t>(index) * 7 + seed);
+	TRY(cudaSetDevice(index));
+	TRY(e->out.make(n_byte));
+	TRY(e->in.make(n_byte));
+	TRY(cudaMemcpy(e->out.at, data.data(), n_byte, cudaMemcpyHostToDevice));
+	TRY(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
+	return BENCH_OK;
+}
+
+/* Another pair may have opened it already. */
+static enum bench_status
+reach(int from, int to, bool *direct)
+{
+	int can = 0;
+
+	TRY(cudaDeviceCanAccessPeer(&can, from, to));
+	*direct = can != 0;
+	if (!can)
+		return BENCH_OK;
+	TRY(cudaSetDevice(from));
+	const cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
+	if (error == cudaErrorPeerAccessAlreadyEnabled) {
+		(void)cudaGetLastError();
+		return BENCH_OK;
+	}
+	TRY(error);
+	return BENCH_OK;
+}
+
+enum bench_status
+cuda_p2p(struct bench *b)
+{
+	const size_t least_byte = 4 * 1024, most_byte = static_cast<size_t>(b->quick ? 64 : 256) << 20;
+	const size_t step = b->quick ? 64 : 16;
+	int n_gpus = 0;
+	double n_points = 0;
+
+	TRY(cudaGetDeviceCount(&n_gpus));
+	if (n_gpus < 2) {
+		bench_say(b, "left out: there is one GPU");
+		return BENCH_OK;
+	}
+	std::vector<struct end> ends(static_cast<size_t>(n_gpus));
+	for (int i = 0; i < n_gpus; i++)
+		TRY_STATUS(ready(&ends[static_cast<size_t>(i)], i, most_byte, b->seed));
+	for (size_t size = least_byte; size <= most_byte; size *= step)
+		n_points += 1.5 * n_gpus * (n_gpus - 1);
+	for (size_t i = 0; i < ends.size(); i++)
+		for (size_t k = 0; k < ends.size(); k++) {
+			bool there = false, back = false;
+			if (i == k)
+				continue;
+			TRY_STATUS(reach(static_cast<int>(k), static_cast<int>(i), &back));
+			TRY_STATUS(reach(static_cast<int>(i), static_cast<int>(k), &there));
+			for (size_t size = least_byte; size <= most_byte; size *= step) {
+				struct pair p = {&ends[i], &ends[k], size, false};
+				TRY_STATUS(measure(b, &p, there && back, n_points--));
+				p.both = true;
+				if (i < k)
+					TRY_STATUS(measure(b, &p, there && back, n_points--));
+			}
+		}
+	TRY(cudaSetDevice(gpu.index));
+	return BENCH_OK;
+}

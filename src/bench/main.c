@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which subjects, on which device, for how long. */
+#define _POSIX_C_SOURCE 200809L
+#include "options.h"
+#include "plugin.h"
+#include "world.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* All that a signal may touch. */
+static volatile sig_atomic_t stopped;
+
+static void
+stop(int signal_number)
+{
+	stopped = signal_number;
+}
+
+bool
+bench_stopped(void)
+{
+	return stopped != 0;
+}
+
+static void
+listen(void)
+{
+	struct sigaction action = {.sa_handler = stop};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
+/* --- subjects -------------------------------------------------------------------------------------------- */
+
+enum { SUBJECTS_MAX = 32 };
+
+struct subjects {
+	const struct bench_subject *list[SUBJECTS_MAX];
+	size_t n;
+};
+
+static void
+add_subjects(struct subjects *s, const struct bench_subject *list, size_t n)
+{
+	for (size_t i = 0; i < n && s->n < SUBJECTS_MAX; i++)
+		s->list[s->n++] = &list[i];
+}
+
+static void
+list_subjects(const char *heading, const struct bench_subject *list, size_t n)
+{
+	printf("%s\n", heading);
+	for (size_t i = 0; i < n; i++)
+		printf("  %-12s %s\n", list[i].name, list[i].what);
+}
+
+static void
+list_all(const struct plugin *plugins)
+{
+	char heading[700];
+
+	list_subjects("host (--device host):", bench_host_subjects, n_bench_host_subjects);
+	for (const struct plugin *p = plugins; p->name; p++) {
+		if (p->is)
+			snprintf(heading, sizeof heading, "%s%s%s%s:", p->title,
+			    p->n_gpus ? "" : " (cannot run here: ", p->n_gpus ? "" : p->why, p->n_gpus ? "" : ")");
+		else
+			snprintf(heading, sizeof heading, "%s: absent: %s", p->title, p->why);
+		list_subjects(heading, p->is ? p->is->subjects : NULL, p->is ? p->is->n_subjects : 0);
+	}
+	printf("absent: moe (grouped products), attention of other libraries (cuDNN, FlashAttention, TensorRT-LLM)\n");
+}
+
+/* Keeps what --only names.  A name that is not there is an error that lists those that are. */
+static bool
+choose(struct subjects *s, const struct options *o)
+{
+	struct subjects chosen = {.n = 0};
+	bool ok = true;
+
+	if (o->n_only == 0)
+		return true;
+	for (size_t i = 0; i < o->n_only; i++) {
+		const size_t before = chosen.n;
+		for (size_t k = 0; k < s->n; k++)
+			if (strcmp(s->list[k]->name, o->only[i]) == 0)
+				add_subjects(&chosen, s->list[k], 1);
+		if (chosen.n > before)
+			continue;
+		fprintf(stderr, "ridge-bench: error: --only: there is no subject '%s' on this device\n  hint: it has",
+		    o->only[i]);
+		for (size_t k = 0; k < s->n; k++)
+			fprintf(stderr, " %s", s->list[k]->name);
+		fputs("; --list says what they are\n", stderr);
+		ok = false;
+	}
+	*s = chosen;
+	return ok;
+}
+
+/* The worse of two: a failure before a wrong result. */
+static enum bench_status
+worse(enum bench_status a, enum bench_status b)
+{
+	static const int rank[] = {
+	    [BENCH_OK] = 0, [BENCH_WRONG] = 1, [BENCH_REFUSED] = 2, [BENCH_FAILED] = 3, [BENCH_STOPPED] = 4};
+
+	return rank[a] >= rank[b] ? a : b;
+}
+
+static enum bench_status
+run_subjects(struct bench *b, const struct subjects *s)
+{
+	const double total_s = b->quick ? 12 : 65; /* what starting and checking takes comes on top */
+	enum bench_status status = BENCH_OK;
+	double weights = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		weights += s->list[i]->weight;
+	for (size_t i = 0; i < s->n && status != BENCH_STOPPED; i++) {
+		b->subject = s->list[i]->name;
+		/* the time of subjects that needed less goes to those that follow; one alone needs no more than its
+		 * part */
+		const double left_s = fmax(0.2 * total_s, total_s - (bench_now() - b->started_s));
+		b->budget_s = fmin(left_s * s->list[i]->weight / weights, 0.4 * total_s);
+		b->subject_started_s = bench_now();
+		weights -= s->list[i]->weight;
+		status = worse(status, s->list[i]->run(b));
+		bench_progress(b, NULL);
+	}
+	b->subject = NULL;
+	return status;
+}
+
+/* --- devices --------------------------------------------------------------------------------------------- */
+
+static const char *
+host_name(void)
+{
+	static char name[128];
+
+	if (gethostname(name, sizeof name - 1) != 0)
+		return NULL;
+	return name;
+}
+
+static const char *
+today(void)
+{
+	static char text[16];
+	const time_t now = time(NULL);
+	struct tm day;
+
+	return gmtime_r(&now, &day) && strftime(text, sizeof text, "%Y-%m-%d", &day) ? text : NULL;
+}
+
+static const struct plugin *
+with_gpus(const struct plugin *plugins)
+{
+	return plugins->is && plugins->n_gpus > 0 ? plugins : NULL;
+}
+
+/* Without a word about the device: the first GPU, else the host, which is said. */
+static bool
+choose_device(struct bench *b, const struct options *o, const struct plugin *plugins)
+{
+	const struct plugin *const p = with_gpus(plugins);
+
+	b->gpu = o->gpu;
+	if (o->device_given && o->gpu < 0)
+		return true;
+	if (!p && o->device_given) {
+		fprintf(stderr,
+		    "ridge-bench: error: --device %d: no GPU can be measured: %s\n"
+		    "  hint: --device host measures the processor and the memory of this machine\n",
+		    o->gpu, plugins->why);
+		return false;
+	}
+	if (!p) {
+		bench_say(b, "no GPU can be measured (%s): measuring the host, as --device host does", plugins->why);
+		b->gpu = -1;
+		return true;
+	}
+	if (o->gpu >= p->n_gpus) {
+		fprintf(stderr, "ridge-bench: error: --device %d: there %s %d GPU%s\n  hint: 0", o->gpu,
+		    p->n_gpus == 1 ? "is" : "are", p->n_gpus, p->n_gpus == 1 ? "" : "s");
+		if (p->n_gpus > 1)
+			fprintf(stderr, " to %d", p->n_gpus - 1);
+		fputs(", or host\n", stderr);
+		return false;
+	}
+	b->gpu = o->device_given ? o->gpu : world_local_rank() % p->n_gpus;
+	return true;
+}
+
+/* Subjects of every shared object that has GPUs to work on. */
+static void
+gather(struct bench *b, struct subjects *s, const struct plugin *plugins)
+{
+	if (b->gpu < 0) {
+		b->device = bench_cpu_name();
+		add_subjects(s, bench_host_subjects, n_bench_host_subjects);
+		return;
+	}
+	for (const struct plugin *p = plugins; p->name; p++)
+		if (p->is && p->n_gpus > 0)
+			add_subjects(s, p->is->subjects, p->is->n_subjects);
+		else
+			bench_say(b, "%s: left out: %s", p->title, p->why);
+}
+
+static enum bench_status
+open_gpus(struct bench *b, const struct plugin *plugins)
+{
+	enum bench_status status = BENCH_OK;
+
+	for (const struct plugin *p = plugins; p->name && status == BENCH_OK && b->gpu >= 0; p++)
+		if (p->is && p->n_gpus > 0)
+			status = p->is->open(b, b->gpu);
+	return status;
+}
+
+static int
+measure(const struct options *o, const struct plugin *plugins)
+{
+	struct bench b = {.quick = o->quick,
+	    .seed = o->seed,
+	    .host = host_name(),
+	    .date = today(),
+	    .n_threads = bench_cpu_count(),
+	    .started_s = bench_now()};
+	struct subjects s = {.n = 0};
+
+	if (world_size() > 1 && (o->n_only != 1 || strcmp(o->only[0], "collective") != 0)) {
+		fprintf(stderr,
+		    "ridge-bench: error: %d processes were started together: they measure collectives\n"
+		    "  hint: say --only collective, or start one process\n",
+		    world_size());
+		return BENCH_REFUSED;
+	}
+	if (!choose_device(&b, o, plugins))
+		return o->gpu >= 0 && with_gpus(plugins) ? BENCH_REFUSED : BENCH_FAILED;
+	gather(&b, &s, plugins);
+	if (!choose(&s, o))
+		return BENCH_REFUSED;
+	enum bench_status status = open_gpus(&b, plugins);
+	if (status == BENCH_OK)
+		status = run_subjects(&b, &s);
+	bench_progress(&b, "%d points\n", b.n_rows);
+	for (const struct plugin *p = plugins; p->name; p++)
+		if (p->is && b.gpu >= 0)
+			p->is->close();
+	if (status == BENCH_STOPPED)
+		bench_say(&b, "interrupted: %d points were printed", b.n_rows);
+	return status == BENCH_OK && b.n_wrong > 0 ? BENCH_WRONG : (int)status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options o;
+
+	if (!options_read(argc, argv, &o))
+		return BENCH_REFUSED;
+	if (o.help || o.version) {
+		if (o.help)
+			options_print(stdout);
+		else
+			printf("ridge-bench %s\n", BENCH_VERSION);
+		return fflush(stdout) == 0 ? BENCH_OK : BENCH_FAILED;
+	}
+	/* the host needs no shared object, and none may disturb it */
+	const bool host_only = o.device_given && o.gpu < 0 && !o.list;
+	const struct plugin *const plugins = plugins_load(!host_only);
+	if (o.list) {
+		list_all(plugins);
+		return fflush(stdout) == 0 ? BENCH_OK : BENCH_FAILED;
+	}
+	listen();
+	const int status = measure(&o, plugins);
+	if (status == BENCH_STOPPED) {
+		/* end as a program does that was interrupted, so that a script notices */
+		const int signal_number = stopped ? stopped : SIGINT;
+		signal(signal_number, SIG_DFL);
+		raise(signal_number);
+	}
+	return status;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl_ranks.h"
+
+#include "world.h"
+
+#ifdef BENCH_MPI
+#define OMPI_SKIP_MPICXX 1 /* C alone */
+#include <mpi.h>
+#endif
+
+bool
+nccl_ok(ncclResult_t result, const char *call, const char *file, int line)
+{
+	if (result == ncclSuccess)
+		return true;
+	fprintf(stderr, "ridge-bench: error: %s: %s (%s:%d)\n", call, ncclGetErrorString(result), file, line);
+	return false;
+}
+
+bool
+ranks_can_join(void)
+{
+#ifdef BENCH_MPI
+	return true;
+#else
+	return false;
+#endif
+}
+
+static enum bench_status
+make(struct rank *rank, size_t most_byte)
+{
+	TRY(cudaSetDevice(rank->gpu));
+	TRY(rank->out.make(most_byte));
+	TRY(rank->in.make(most_byte));
+	TRY(cudaStreamCreateWithFlags(&rank->stream, cudaStreamNonBlocking));
+	return BENCH_OK;
+}
+
+/* --- one process ----------------------------------------------------------------------------------------- */
+
+static enum bench_status
+join_alone(struct ranks *r)
+{
+	int n_gpus = 0;
+
+	TRY(cudaGetDeviceCount(&n_gpus));
+	std::vector<struct rank> all(static_cast<size_t>(n_gpus));
+	std::vector<ncclComm_t> comms(all.size());
+	TRY_NCCL(ncclCommInitAll(comms.data(), n_gpus, nullptr));
+	for (int i = 0; i < n_gpus; i++) {
+		all[static_cast<size_t>(i)].index = all[static_cast<size_t>(i)].gpu = i;
+		all[static_cast<size_t>(i)].comm = comms[static_cast<size_t>(i)];
+	}
+	r->n = n_gpus;
+	r->n_nodes = 1;
+	r->first = true;
+	r->here.swap(all);
+	return BENCH_OK;
+}
+
+/* --- a process for each GPU ------------------------------------------------------------------------------ */
+
+#ifdef BENCH_MPI
+static bool
+mpi_ok(int code, const char *call)
+{
+	if (code == MPI_SUCCESS)
+		return true;
+	fprintf(stderr, "ridge-bench: error: %s: MPI error %d\n", call, code);
+	return false;
+}
+
+#define TRY_MPI(call)                                                                                                  \
+	do {                                                                                                           \
+		if (!mpi_ok((call), #call))                                                                            \
+			return BENCH_FAILED;                                                                           \
+	} while (0)
+
+/* Machines are counted by their first processes. */
+static enum bench_status
+join_many(struct ranks *r)
+{
+	std::vector<struct rank> one(1);
+	MPI_Comm node;
+	ncclUniqueId id;
+	int started = 0, n_gpus = 0, local = 0, heads = 0;
+
+	TRY_MPI(MPI_Initialized(&started));
+	if (!started)
+		TRY_MPI(MPI_Init(nullptr, nullptr));
+	TRY_MPI(MPI_Comm_size(MPI_COMM_WORLD, &r->n));
+	TRY_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &one[0].index));
+	TRY_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+	TRY_MPI(MPI_Comm_rank(node, &local));
+	TRY_MPI(MPI_Comm_free(&node));
+	const int head = local == 0 ? 1 : 0;
+	TRY_MPI(MPI_Allreduce(&head, &heads, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+	r->n_nodes = heads;
+	r->first = one[0].index == 0;
+	TRY(cudaGetDeviceCount(&n_gpus));
+	one[0].gpu = n_gpus > 0 ? local % n_gpus : 0;
+	TRY(cudaSetDevice(one[0].gpu));
+	if (r->first)
+		TRY_NCCL(ncclGetUniqueId(&id));
+	TRY_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
+	TRY_NCCL(ncclCommInitRank(&one[0].comm, r->n, id, one[0].index));
+	r->here.swap(one);
+	return BENCH_OK;
+}
+#endif
+
+/* --- both ------------------------------------------------------------------------------------------------ */
+
+enum bench_status
+ranks_join(struct ranks *r, size_t most_byte)
+{
+#ifdef BENCH_MPI
+	TRY_STATUS(world_size() > 1 ? join_many(r) : join_alone(r));
+#else
+	TRY_STATUS(join_alone(r));
+#endif
+	for (struct rank &rank : r->here)
+		TRY_STATUS(make(&rank, most_byte));
+	return BENCH_OK;
+}
+
+enum bench_status
+ranks_leave(struct ranks *r)
+{
+	for (struct rank &rank : r->here) {
+		TRY(cudaSetDevice(rank.gpu));
+		TRY_NCCL(ncclCommDestroy(rank.comm));
+		TRY(cudaStreamDestroy(rank.stream));
+	}
+#ifdef BENCH_MPI
+	if (world_size() > 1)
+		TRY_MPI(MPI_Finalize());
+#endif
+	return BENCH_OK;
+}
+
+void
+ranks_tell(const struct ranks *r, long *words, int n)
+{
+#ifdef BENCH_MPI
+	if (static_cast<int>(r->here.size()) < r->n)
+		(void)MPI_Bcast(words, n, MPI_LONG, 0, MPI_COMM_WORLD);
+#endif
+	(void)r;
+	(void)words;
+	(void)n;
+}
+
+double
+ranks_largest(const struct ranks *r, double x)
+{
+	double largest = x;
+
+#ifdef BENCH_MPI
+	if (static_cast<int>(r->here.size()) < r->n)
+		(void)MPI_Reduce(&x, &largest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+#endif
+	(void)r;
+	return largest;
+}

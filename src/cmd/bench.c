@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge bench: runs ridge-bench, a program of its own, and hands on the rows that it prints. */
+#include "cli/child.h"
+#include "cli/command.h"
+#include "ridge/sheet.h"
+
+#include <math.h>
+
+#define BENCH_OPTIONS(X)                                                                                               \
+	X(0, device, "device", "device", WORD, "host|N", "host|0|1|2|3", NULL,                                         \
+	    "the host, or a GPU by its number (default: 0, or the host where there is no GPU)")                        \
+	X(0, only, "only", "only", WORDS, "NAMES",                                                                     \
+	    "memory|latency|transfer|fma|tensor|gemm|launch|attention|p2p|collective", NULL,                           \
+	    "these subjects alone; --list has them")                                                                   \
+	X(0, quick, "quick", "quick", FLAG, "", "", NULL,                                                              \
+	    "fewer points, in less than 20 seconds (default: less than 90)")                                           \
+	X(0, seed, "seed", "seed", COUNT, "N", "", NULL, "of the random operands (default: 1)")                        \
+	X(0, list, "list", "list", FLAG, "", "", NULL, "the subjects, and what is absent")
+
+struct bench_in {
+	BENCH_OPTIONS(OPTION_MEMBER)
+};
+
+#define THIS struct bench_in
+static const struct option bench_options[] = {BENCH_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+static const char *
+joined(struct run *r, const struct words *words)
+{
+	const char *text = words->list[0].text;
+
+	for (size_t i = 1; i < words->n; i++)
+		text = arena_printf(r->arena, "%s,%s", text, words->list[i].text);
+	return text;
+}
+
+static enum answer
+bench_run(struct run *r, const void *input)
+{
+	const struct bench_in *in = input;
+	const char *words[12] = {"ridge-bench"};
+	struct child_output rows;
+	size_t n = 1;
+
+	if (in->device.text)
+		words[n++] = arena_printf(r->arena, "--device=%s", in->device.text);
+	if (in->only.n)
+		words[n++] = arena_printf(r->arena, "--only=%s", joined(r, &in->only));
+	if (datum_given(in->seed))
+		words[n++] = arena_printf(r->arena, "--seed=%.0f", in->seed.value);
+	if (in->quick)
+		words[n++] = "--quick";
+	if (in->list)
+		words[n++] = "--list";
+	words[n] = NULL;
+	const char *const path = child_find(r->arena, "ridge-bench");
+	if (!path) {
+		diag_failure(
+		    r->diag, "ridge-bench is not there: it stands beside ridge, in ../libexec/ridge, or in PATH");
+		diag_hint(r->diag,
+		    "`make` builds it; measurements of other benchmarks can be calibrated from too: "
+		    "ridge-measurement(5)");
+		return REFUSED;
+	}
+	if (!child_run(r->arena, r->diag, path, words, &rows))
+		return REFUSED;
+	TAKE(r->sheet, n_rows, (double)rows.n_lines);
+	SHOW(r->sheet, n_rows, in->list ? "lines" : "points measured");
+	r->document = rows.text;
+	if (rows.status == REFUSED)
+		return REFUSED; /* it said why */
+	if (rows.n_lines == 0 && (rows.signal != 0 || rows.status > ANSWERED_NO))
+		diag_failure(r->diag, "nothing was measured");
+	else if (rows.signal != 0)
+		run_warn(r, "interrupted: these are the rows until then");
+	else if (rows.status > ANSWERED_NO)
+		run_warn(r, "not all was measured");
+	return rows.signal == 0 && rows.status == ANSWERED ? ANSWERED : ANSWERED_NO;
+}
+
+static const struct option_group bench_groups[] = {OPTION_GROUP(bench_options, 0)};
+static const struct example bench_examples[] = {
+    {"bench --list", "what can be measured on this machine, and what is absent", 0},
+    {"bench --device host --only launch --quick", "what waking a thread costs", 0},
+};
+
+const struct command bench_command = {
+    .name = "bench",
+    .section = "The database",
+    .summary = "run the microbenchmarks on this machine",
+    .operands = "",
+    .usage = "[JOB]",
+    .groups = bench_groups,
+    .n_groups = 1,
+    .examples = bench_examples,
+    .n_examples = sizeof bench_examples / sizeof *bench_examples,
+    .input_size = sizeof(struct bench_in),
+    .run = bench_run,
+};
