@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A stack file: what a framework keeps in memory beside what the mathematics needs. */
 #include "data/stack.h"
+#include "data/stack_time.h"
 
 #include <string.h>
 
@@ -122,6 +123,7 @@ static const struct field fields[] = {
     {.key = "name", .kind = FIELD_TEXT, .offset = STACK(name), .required = true, .help = "the name that people read"},
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
     {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
+    {.key = "extends", .kind = FIELD_IGNORED, .help = "another stack whose file this one is laid over"},
     CHOICE("use", use, "train|infer", "what it is for"),
     CHOICE("rules", rules, "operators|megatron-core", "which list of saved tensors holds"),
     FIGURE("safety", Q_NUMBER, safety, 1, 10, "95 % of measured peaks are below the predicted one times this"),
@@ -143,6 +145,7 @@ static const struct field fields[] = {
         .kind = FIELD_TEXT,
         .offset = STACK(loss_parallel),
         .help = "the usual one with tp above 1"},
+    SUB("time", stack_time_schema, "what a training step costs beside the mathematics"),
     SUB("serving", serving_schema, "engines: the pool of the cache"),
     {.key = "notes", .kind = FIELD_TEXT, .offset = STACK(notes), .help = "what users trip over"},
 };
@@ -203,11 +206,37 @@ stack_bind(struct binder *b, const struct node *root, const char *id, struct sta
 		return false;
 	out->id = id;
 	out->lora = tree_get(root, "adapters") != NULL;
+	out->time.given = tree_get(root, "time") != NULL;
 	if (!has_counter(out)) {
 		diag_error(b->diag, root->at, "a stack needs one of 'counters': what its peaks are compared with");
 		return false;
 	}
 	return out->use == STACK_TRAIN ? finish_training(b, root, out) : finish_serving(b, root, out);
+}
+
+enum { MOST_EXTENSIONS = 4 };
+
+static const struct node *
+extended(struct database *db, struct arena *a, struct diag *d, const struct node *root, int depth)
+{
+	const struct node *name = tree_get(root, "extends");
+	const char *id, *said;
+
+	if (!name)
+		return root;
+	if (depth == MOST_EXTENSIONS || name->kind != NODE_SCALAR || !name->text) {
+		diag_error(d, name->at, "'extends' is the name of a stack that does not extend this one");
+		return NULL;
+	}
+	const struct node *base = database_open(db, ENTRY_STACK, name->text, name->at, &id, &said);
+	base = base ? extended(db, a, d, base, depth + 1) : NULL;
+	return base ? tree_overlay(a, base, root) : NULL;
+}
+
+const struct node *
+stack_extended(struct database *db, struct arena *a, struct diag *d, const struct node *root)
+{
+	return root ? extended(db, a, d, root, 0) : NULL;
 }
 
 const struct stack *
@@ -218,6 +247,9 @@ database_stack(struct database *db, struct arena *a, struct diag *d, const char 
 	const struct node *root = database_open(db, ENTRY_STACK, name, at, &id, announce);
 	struct stack *stack = ARENA_NEW(a, struct stack);
 
+	if (!root)
+		return NULL;
+	root = stack_extended(db, a, d, root);
 	if (!root)
 		return NULL;
 	root = tree_overlay(a, root, overlay);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Time of one training step of a transformer: kernels of one layer, what of the communication stays exposed, the
+ * pipeline, the optimizer.  Closed forms over kernels that were fitted to measurements; nothing is simulated.
+ *
+ * A time is of one rank of the fullest pipeline stage.  Every quantity below is as plain as the models take it: how a
+ * question with gaps becomes a job is in train_rules.h.
+ */
+#ifndef RIDGE_TRAIN_H
+#define RIDGE_TRAIN_H
+
+#include "ridge/collective.h"
+#include "ridge/kernel_gemm.h"
+#include "ridge/memory.h"
+#include "ridge/stack_time.h"
+
+enum { TRAIN_MOST_LINEARS = 10, TRAIN_MOST_BLOCKS = 64 };
+
+/* One matrix product of a layer on one rank: (rows x k) times (k x n). */
+struct train_linear {
+	const char *name;
+	double n, k;
+	bool attention;  /* adapters sit here */
+	bool up, shared; /* shared: of experts that every token visits; up: multi-head latent attention's maps from the
+	                    latents */
+};
+
+/* Where it runs. */
+struct train_machine {
+	const struct calibration *kernels;
+	int generation;         /* 0 Volta, 1 Ampere, 2 Hopper, 3 Blackwell */
+	double n_domain;        /* GPUs that NVLink joins, at most those of a node */
+	double nic_byte_per_s;  /* a GPU's share of its node's NICs, one direction, line rate */
+	double nic_frac;        /* what of it is reached */
+	double pair_byte_per_s; /* all-reduce of a group smaller than a node without NVSwitch; 0: NVLink as fitted */
+	double power_frac;      /* power limit over TDP; 1: none */
+};
+
+/* Time of one product, when the caller remembers shapes; see engine/train_cache.h. */
+struct train_memo;
+typedef double train_gemm_fn(struct train_memo *memo, const struct gemm_shape *shape, enum dtype t);
+
+struct train_job {
+	const struct workload *model;
+	const struct stack_time *stack;
+	struct train_machine machine;
+	struct layout layout;
+	double n_gpus; /* dp tp pp cp */
+	double n_global_sequences, n_sequences,
+	    seq_length;       /* of a step, of one micro-batch of one rank, of a sequence */
+	double packed_length; /* mean length of what is packed into a sequence; 0: nothing */
+	enum dtype dtype;     /* of the layers' products; attention, router and logits stay at 16 bits */
+	bool compiled, dropout;
+	enum attention_form attention;
+	enum recompute recompute;
+	double recompute_n;
+	unsigned modules;      /* bits of enum module */
+	bool adapters;         /* LoRA: the rest is frozen */
+	double base_byte;      /* per frozen weight that is dequantised before each product; 0: none */
+	double imbalance;      /* routed tokens of the busiest rank / mean */
+	double head_frac;      /* rows of the head that are computed: masked positions of an encoder */
+	double n_mtp;          /* extra prediction layers that are trained */
+	bool dedup;            /* the dispatcher of experts sends a token once to a node */
+	bool gathers_context;  /* context parallelism by all-gather, not by a ring */
+	bool zero_bubble;      /* weight gradients fill the pipeline's bubbles */
+	bool balanced_stages;  /* the layout was chosen so that stages are equal */
+	double optimizer_byte; /* traffic of the optimizer per parameter */
+	train_gemm_fn *gemm;   /* NULL: worked out each time */
+	struct train_memo *memo;
+};
+
+/* What a step is made of.  Of one layer and micro-batch unless said otherwise. */
+struct train_terms {
+	double n_microbatches, n_rows; /* tokens of a rank and micro-batch */
+	double forward_s, backward_s, recompute_s;
+	double linear_s, attention_s, elementwise_s, quantise_s, expert_s; /* of forward and backward */
+	double attention_forward_s, attention_backward_s;
+	double tp_s, cp_s, ep_s; /* exposed */
+	double device_s;         /* all of the above */
+	double floor_s, sync_s;  /* what the host needs, and waits that the device sees */
+	double layer_s;
+	double logits_s, p2p_s; /* of a micro-batch */
+	double stage_s;         /* of the fullest stage and a micro-batch */
+	double n_stage_layers;
+	double bubble_s, pipeline_s; /* of a step */
+	double dp_s, optimizer_s;    /* of a step */
+	double rank_params, expert_params;
+	double straggler;
+	double step_s;
+	double gather_s, scatter_s; /* of the data-parallel groups, before anything is hidden */
+};
+
+/* Shares of a step that add up to it. */
+enum train_share {
+#define TRAIN_SHARE(id, text, title) TRAIN_##id,
+#include "ridge/train_share.def"
+#undef TRAIN_SHARE
+	N_TRAIN_SHARES,
+};
+const char *train_share_name(enum train_share s);
+const char *train_share_title(enum train_share s);
+
+/* --- the parts ------------------------------------------------------------------------------------------- */
+
+/* Products of one layer on one rank, without routed experts; returns how many. */
+int train_linears(const struct train_job *job, const struct block *block, struct train_linear out[TRAIN_MOST_LINEARS]);
+/* Tokens of one micro-batch on one rank; micro-batches of a step. */
+double train_rows(struct sheet *sh, const struct train_job *job);
+double train_microbatches(struct sheet *sh, const struct train_job *job);
+/* One product of a layer; what `gemm` of a job must return.  The next: power limit included. */
+double train_product(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t);
+double train_gemm(
+    struct sheet *sh, const struct train_job *job, double m, double n, double k, enum dtype t, double output_elem_byte);
+/* The attention core of a layer, forward and backward. */
+double train_attention_forward(struct sheet *sh, const struct train_job *job, const struct block *block);
+double train_attention_backward(struct sheet *sh, const struct train_job *job, const struct block *block);
+/* A collective of n_ranks, n_local of them in one NVLink domain. */
+double train_collective(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks,
+    double n_local, double size_byte);
+/* Tokens to their experts over domains: sent once per expert, or once per domain. */
+double train_dispatch(struct sheet *sh, const struct train_job *job, const struct block *block, double size_byte);
+/* One layer of this block; `out` (or NULL) gets the terms of a layer. */
+double train_layer(struct sheet *sh, const struct train_job *job, const struct block *block, struct train_terms *out);
+/* The head and its loss, forward and backward. */
+double train_logits(struct sheet *sh, const struct train_job *job);
+/* Parameters of a rank: all but routed experts, routed experts; and those that full sharding gathers layer by layer. */
+double train_dense_params(struct sheet *sh, const struct train_job *job);
+double train_expert_params(struct sheet *sh, const struct train_job *job);
+
+/* Of a measured prefill kernel: the rate of its tiles and the time of a row of them besides. */
+void train_attention_rate(const struct calibration *c, struct datum *flop_per_s, struct datum *block_s);
+/* Those of a type of few bits, from a fit to products of this type. */
+void train_narrow_kernels(struct calibration *c, enum dtype t, const struct gemm_calibration *measured);
+/* Parameters for a type of 32 bits that has none, from those of 16 bits. */
+void train_wide_kernels(struct calibration *c, enum dtype t, struct datum peak_flop_per_s);
+
+/* --- the answer ------------------------------------------------------------------------------------------ */
+
+/* Seconds of one step; `out` gets the terms. */
+double train_step(struct sheet *sh, const struct train_job *job, struct train_terms *out);
+/* The step by share; they add up to t->step_s. */
+void train_shares(const struct train_job *job, const struct train_terms *t, double share[N_TRAIN_SHARES]);
+
+/* --- what follows from the time of a step ---------------------------------------------------------------- */
+
+double train_step_tokens(struct sheet *sh, double n_global_sequences, double seq_length);
+double train_token_rate(struct sheet *sh, double step_token, double step_s);
+double train_gpu_rate(struct sheet *sh, double rate_token_per_s, double n_gpus);
+/* Share of the arithmetic peak that FLOP by some convention reach. */
+double train_utilisation(struct sheet *sh, double work_flop_per_token, double gpu_token_per_s, double peak_flop_per_s);
+/* Model FLOP and those of recomputation. */
+double train_hardware_flop(struct sheet *sh, const struct train_job *job, double model_flop_per_token);
+double train_steps_needed(struct sheet *sh, double budget_token, double step_token);
+double train_run_time(struct sheet *sh, double n_steps, double step_s);
+double train_energy(struct sheet *sh, double n_gpus, double gpu_watt, double run_s);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/train_show.h"
+#include "engine/memory_fit.h"
+
+struct train_command_in {
+	struct memory_in memory;
+	struct training_in training;
+	struct layout_in layout;
+	struct train_in train;
+};
+
+static enum answer
+refused(struct run *r, const struct train_answer *a)
+{
+	diag_error(r->diag, (struct source){0}, "no step time: %s", train_refusal_text(a->refusal));
+	diag_hint(r->diag, "see ridge-train(1), REFUSALS");
+	return REFUSED;
+}
+
+static void
+title_of(struct run *r, const struct train_bound *b, const struct train_answer *a)
+{
+	char layout[80];
+
+	fit_layout_text(&a->job.layout, layout, sizeof layout);
+	r->title = arena_printf(r->arena, "%s trained%s with %s on %g x %s (%s)", a->job.model->name,
+	    a->job.adapters ? " by adapters" : "", b->stack->name, a->job.n_gpus, b->gpu->name, layout);
+}
+
+static enum answer
+train_run(struct run *r, const void *input)
+{
+	static const struct serving_in serving;
+	static const struct numbers_in numbers;
+	const struct train_command_in *in = input;
+	const struct train_question q = {{&in->memory, &in->training, &serving, &numbers, &in->layout}, &in->train};
+	struct train_bound b;
+	struct train_answer a;
+
+	if (!in->memory.model.text) {
+		diag_error(r->diag, (struct source){0}, "which model?");
+		diag_hint(r->diag, "ridge train llama3-8b --system dgx-h100 --layout fsdp");
+		return REFUSED;
+	}
+	if (train_is_list(r, &q))
+		return answer_train_list(r, &q);
+	if (!run_train_bind(r, &q, &b))
+		return REFUSED;
+	train_answer(&b.ask, &b.doubts, &a);
+	if (a.refusal)
+		return refused(r, &a);
+	title_of(r, &b, &a);
+	const double step_s = show_train_step(r, &q, &b, &a);
+	show_train_doubts(r, &b, &a);
+	show_train_gains(r, &a);
+	if (!show_train_run(r, &q, &b, &a, step_s))
+		return REFUSED;
+	return show_train_memory(r, &q, &b, &a);
+}
+
+#define THIS struct memory_in
+static const struct option memory_rows[] = {MEMORY_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct training_in
+static const struct option training_rows[] = {TRAINING_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct layout_in
+static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct train_in
+static const struct option own_rows[] = {TRAIN_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+static const struct option_group train_groups[] = {
+    OPTION_GROUP(memory_rows, offsetof(struct train_command_in, memory)),
+    OPTION_GROUP(layout_rows, offsetof(struct train_command_in, layout)),
+    OPTION_GROUP(training_rows, offsetof(struct train_command_in, training)),
+    OPTION_GROUP(own_rows, offsetof(struct train_command_in, train)),
+};
+
+static const struct example train_examples[] = {
+    {"train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 1 --seq 8192 --recompute "
+     "full",
+        "a step, and where its time goes", 0},
+    {"train llama3.1-405b --system dgx-h100 --gpus 16384 --layout tp=8,pp=16,zero=1,sp --global-batch 2048 --seq 8192 "
+     "--tokens 15.6e12 --gpu-mtbf 50000h --no-memory",
+        "days, GPU hours and goodput of a run", 0},
+    {"train qwen3-30b-a3b --system gb200-nvl72 --gpus 8 --layout ep=8,zero=1 --dtype mxfp8 --batch 4 --global-batch "
+     "512 "
+     "--stack megatron-bridge",
+        "a mixture of experts", 0},
+    {"train llama2-70b --system dgx-h100 --gpus 64 --layout tp=4,pp=4,zero=1,sp --global-batch 128 --sweep "
+     "system.gpus=64..1024*2",
+        "a scaling series", 0},
+};
+
+const struct command train_command = {
+    .name = "train",
+    .section = "How fast can it be?",
+    .summary = "what a training step takes and where its time goes; length, cost and energy of the run",
+    .operands = "model",
+    .usage = "[MODEL|JOB]",
+    .groups = train_groups,
+    .n_groups = sizeof train_groups / sizeof *train_groups,
+    .examples = train_examples,
+    .n_examples = sizeof train_examples / sizeof *train_examples,
+    .input_size = sizeof(struct train_command_in),
+    .run = train_run,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parts of a training step that only its models use. */
+#ifndef RIDGE_MODEL_TRAIN_PARTS_H
+#define RIDGE_MODEL_TRAIN_PARTS_H
+
+#include "ridge/train.h"
+
+#include <math.h>
+
+/* The type whose rate a product of type t has: its own, or bf16 for all types of 16 bits. */
+enum dtype train_rate_type(enum dtype t);
+/* The type of what is not quantised: attention, router, head. */
+enum dtype train_wide_type(const struct train_job *job);
+/* Bytes of an activation: quantised types keep activations at 16 bits. */
+double train_elem_byte(const struct train_job *job);
+bool train_quantises(const struct train_job *job);
+/* Bandwidth of the memory as element-wise kernels reach it. */
+struct datum train_memory(const struct train_job *job);
+/* Width of queries and keys. */
+struct datum train_key_width(const struct attention *a);
+/* Whether a block has routed experts, and any block has. */
+bool train_routes(const struct block *block);
+bool train_has_experts(const struct workload *w);
+/* GPUs of a group that one domain holds: how many ranks of a group whose neighbours are `stride` apart. */
+double train_local(struct sheet *sh, const struct train_job *job, double n_ranks, double stride);
+/* The first block with routed experts, or NULL. */
+const struct block *train_routed(const struct workload *w);
+/* Layers of the model that have experts, as a fraction. */
+double train_expert_share(const struct workload *w);
+double train_sigma(const struct train_job *job);
+/* Experts of a rank. */
+double train_local_experts(const struct train_job *job, const struct block *block);
+
+/* train_collective over n_rails of the NICs of a domain. */
+double train_over_rails(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks,
+    double n_local, double n_rails, double size_byte);
+/* What is left of a communication beside computation, when the two disturb each other. */
+double train_hide(struct sheet *sh, double comm_s, double work_s);
+
+double train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);
+double train_context_parallel(struct sheet *sh, const struct train_job *job, const struct block *block,
+    double attention_forward_s, double attention_backward_s);
+double train_expert_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);
+
+double train_experts(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
+double train_routing(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
+
+/* One micro-batch on one stage, forward and backward: what data parallelism can hide behind. */
+struct train_window {
+	double forward_s, backward_s;
+};
+double train_data_parallel(
+    struct sheet *sh, const struct train_job *job, const struct train_window *w, struct train_terms *out);
+double train_pipeline(struct sheet *sh, const struct train_job *job, struct train_terms *t);
+
+#endif

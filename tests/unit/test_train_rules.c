@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What must hold of any training step, and what becomes of questions with gaps. */
+#include "train_world.h"
+
+#include "engine/train_cache.h"
+#include "engine/train_gain.h"
+#include "ridge/train_list.h"
+#include "ridge/train_rules.h"
+
+#include <check.h>
+
+/* A world of one GPU, one model and one framework. */
+struct scene {
+	struct calibration c;
+	struct block blocks[MOST_BLOCKS];
+	struct workload w;
+	struct stack_time stack;
+	struct train_job job;
+};
+
+static struct train_job *
+scene_of(struct scene *s, const struct shape *shape, enum gpu_id gpu, enum framework f, double n_gpus)
+{
+	const int generation = calibration_of(gpu, &s->c);
+
+	workload_of(shape, s->blocks, &s->w);
+	s->stack = framework_of(f);
+	s->job = (struct train_job){.model = &s->w,
+	    .stack = &s->stack,
+	    .machine = {.kernels = &s->c,
+	        .generation = generation,
+	        .n_domain = 8,
+	        .nic_byte_per_s = 50e9,
+	        .nic_frac = 0.85,
+	        .power_frac = 1},
+	    .layout = {.dp = n_gpus, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1},
+	    .n_gpus = n_gpus,
+	    .n_global_sequences = 64 * n_gpus,
+	    .n_sequences = 1,
+	    .seq_length = 4096,
+	    .dtype = DTYPE_BF16,
+	    .attention = s->stack.attention,
+	    .recompute_n = 1,
+	    .imbalance = 1,
+	    .head_frac = 1,
+	    .optimizer_byte = 30};
+	return &s->job;
+}
+
+static struct train_terms
+terms_of(const struct train_job *job)
+{
+	struct train_terms t;
+
+	train_step(NULL, job, &t);
+	return t;
+}
+
+static void
+stages(struct train_job *job, double pp, double vp)
+{
+	job->layout.pp = pp;
+	job->layout.vp = vp;
+	job->layout.dp = job->n_gpus / (pp * job->layout.tp * job->layout.cp);
+}
+
+#define NEAR(a, b) ck_assert_double_eq_tol((a), (b), 1e-9 * fmax(fabs(a), fabs(b)))
+
+START_TEST(bubble_of_equal_stages)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
+
+	s.w.vocab = number(0);
+	stages(job, 8, 1);
+	struct train_terms t = terms_of(job);
+	NEAR(t.bubble_s / (t.n_microbatches * t.stage_s), 7 / t.n_microbatches);
+	stages(job, 8, 5);
+	t = terms_of(job);
+	NEAR(t.bubble_s / (t.n_microbatches * t.stage_s), 7 / (5 * t.n_microbatches));
+	stages(job, 1, 1);
+	ck_assert_double_eq(terms_of(job).bubble_s, 0);
+}
+END_TEST
+
+START_TEST(interleaving_halves_the_bubble)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
+
+	stages(job, 4, 2);
+	const double p2p = terms_of(job).p2p_s;
+	stages(job, 4, 4);
+	NEAR(terms_of(job).p2p_s, 2 * p2p);
+	s.stack.p2p_exposed = number(0);
+	const double four = terms_of(job).bubble_s;
+	stages(job, 4, 2);
+	NEAR(terms_of(job).bubble_s, 2 * four);
+	job->zero_bubble = true;
+	NEAR(terms_of(job).bubble_s, 2 * four / 3);
+}
+END_TEST
+
+START_TEST(full_recompute_is_a_forward_pass)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
+
+	job->layout.tp = 8;
+	job->layout.dp = 1;
+	job->layout.sp = true;
+	const struct train_terms none = terms_of(job);
+	job->recompute = RECOMPUTE_FULL;
+	const struct train_terms full = terms_of(job);
+	NEAR(full.recompute_s, none.forward_s);
+	NEAR(full.tp_s, 1.5 * none.tp_s);
+	NEAR(full.layer_s - none.layer_s, none.forward_s + none.tp_s / 2);
+	job->recompute = RECOMPUTE_EVERY;
+	job->recompute_n = 4;
+	NEAR(terms_of(job).recompute_s, none.forward_s / 4);
+}
+END_TEST
+
+START_TEST(one_gpu_talks_to_nobody)
+{
+	struct scene s;
+	const struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 1);
+	const struct train_terms t = terms_of(job);
+
+	ck_assert_double_eq(t.tp_s + t.cp_s + t.ep_s + t.dp_s + t.p2p_s + t.bubble_s, 0);
+	NEAR(t.step_s, 64 * (32 * t.layer_s + t.logits_s) + t.optimizer_s);
+}
+END_TEST
+
+START_TEST(adapters_have_no_weight_gradients)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
+
+	job->layout.zero = 1;
+	const struct train_terms all = terms_of(job);
+	job->adapters = true;
+	const struct train_terms few = terms_of(job);
+	ck_assert_double_eq(few.dp_s, 0);
+	ck_assert_double_eq(few.optimizer_s, s.stack.step_s.value);
+	ck_assert_double_lt(few.backward_s, all.backward_s);
+	ck_assert_double_gt(few.forward_s, all.forward_s);
+}
+END_TEST
+
+START_TEST(infinite_wires_leave_latency)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 64);
+
+	job->layout.zero = 1;
+	const double slow = terms_of(job).dp_s;
+	job->machine.nic_byte_per_s = 1e30;
+	for (int c = 0; c < N_COLLECTIVES; c++)
+		s.c.collective[c].bus_byte_per_s = number(1e30);
+	ck_assert_double_lt(terms_of(job).dp_s, slow / 3);
+}
+END_TEST
+
+START_TEST(host_of_experts)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_B200, EXPERTS_2026, 8);
+
+	job->dtype = DTYPE_MXFP8;
+	job->layout.ep = 8;
+	const struct train_terms sixteen = terms_of(job);
+	job->layout.ep = 4;
+	const struct train_terms more = terms_of(job);
+	NEAR(more.sync_s - sixteen.sync_s, 0.2e-3 * 16);
+	s.stack.moe_sync_s = s.stack.moe_expert_s = number(0);
+	s.stack.moe_floor_s = s.stack.moe_expert_floor_s = number(1e-12);
+	const struct train_terms free = terms_of(job);
+	NEAR(free.layer_s, free.device_s);
+}
+END_TEST
+
+START_TEST(dispatchers_agree_for_one_expert)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_H100, EXPERTS_2026, 64);
+
+	job->layout.ep = 64;
+	s.blocks[0].moe.top_k = number(1);
+	const double plain = train_dispatch(NULL, job, &s.blocks[0], 1e9);
+	job->dedup = true;
+	NEAR(train_dispatch(NULL, job, &s.blocks[0], 1e9), plain);
+	s.blocks[0].moe.top_k = number(8);
+	ck_assert_double_lt(train_dispatch(NULL, job, &s.blocks[0], 1e9), 0.7 * plain);
+}
+END_TEST
+
+START_TEST(legacy_floor_is_the_same_for_any_size)
+{
+	struct scene s;
+	double last = 0;
+
+	for (double n = 128; n <= 2048; n *= 4) {
+		struct train_job *job = scene_of(&s, &GPT3, ON_A100, DEEPSPEED_2021, n);
+		job->layout.zero = 3;
+		job->n_global_sequences = n;
+		const double gather = terms_of(job).gather_s;
+		/* the bytes do not shrink; a step of the ring more for each rank */
+		if (last > 0)
+			ck_assert_double_ge(gather, last);
+		last = gather;
+		ck_assert_double_gt(gather, 2 * 1.74e11 * (n - 1) / n / (50e9 * 0.85));
+	}
+}
+END_TEST
+
+START_TEST(shares_add_up)
+{
+	static const struct shape *const shapes[] = {&LLAMA_405B, &QWEN3_30B, &DEEPSEEK, &GPT_OSS};
+	struct scene s;
+	double share[N_TRAIN_SHARES], sum = 0;
+	struct train_job *job = scene_of(&s, shapes[_i], ON_B200, EXPERTS_2026, 256);
+
+	job->layout.zero = 1;
+	job->layout.ep = _i > 0 ? 8 : 1;
+	job->dtype = DTYPE_FP8;
+	stages(job, 4, 1);
+	const struct train_terms t = terms_of(job);
+	train_shares(job, &t, share);
+	for (int i = 0; i < N_TRAIN_SHARES; i++) {
+		ck_assert_msg(share[i] >= -1e-12, "%s is %g", train_share_name((enum train_share)i), share[i]);
+		sum += share[i];
+	}
+	NEAR(sum, t.step_s);
+}
+END_TEST
+
+START_TEST(recorded_is_computed)
+{
+	struct scene s;
+	struct sheet *sh = sheet_new();
+	struct train_job *job = scene_of(&s, &DEEPSEEK, ON_B200, EXPERTS_2026, 64);
+
+	job->layout.zero = 1;
+	job->layout.ep = 8;
+	job->dtype = DTYPE_FP8;
+	stages(job, 4, 1);
+	ck_assert(train_step(sh, job, NULL) == train_step(NULL, job, NULL));
+	sheet_free(sh);
+}
+END_TEST
+
+START_TEST(remembered_is_computed)
+{
+	struct scene s;
+	struct arena *a = arena_new();
+	struct train_job *job = scene_of(&s, &DEEPSEEK, ON_B200, EXPERTS_2026, 64);
+
+	job->layout.zero = 1;
+	job->layout.ep = 8;
+	const double plain = train_step(NULL, job, NULL);
+	train_memo_use(train_memo_new(a, &s.c), job);
+	ck_assert(train_step(NULL, job, NULL) == plain);
+	ck_assert(train_step(NULL, job, NULL) == plain);
+	arena_free(a);
+}
+END_TEST
+
+START_TEST(more_of_anything_is_not_slower)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
+
+	job->layout.zero = 1;
+	job->layout.tp = 8;
+	job->layout.sp = true;
+	stages(job, 2, 1);
+	for (int g = 0; g <= GAIN_NETWORK; g++)
+		ck_assert_double_ge(train_gain(job, (enum train_gain)g), 1 - 1e-12);
+	ck_assert_double_gt(train_gain(job, GAIN_ARITHMETIC), 1.03);
+	ck_assert_double_lt(train_gain(job, GAIN_ARITHMETIC), 1.1);
+}
+END_TEST
+
+/* --- kernels --------------------------------------------------------------------------------------------- */
+
+START_TEST(rate_of_a_prefill_kernel)
+{
+	struct scene s;
+	struct datum rate = number(0), block = number(0);
+
+	scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
+	/* the traffic around the tiles is counted by the model of training: leave none in the kernel */
+	s.c.context.base_s = number(0);
+	s.c.context.mem_byte_per_s = number(4.0 / 5 * s.c.gemm[DTYPE_BF16].mem_byte_per_s.value);
+	train_attention_rate(&s.c, &rate, &block);
+	ck_assert_double_eq_tol(rate.value / s.c.context.flop_per_s.value, 1, 0.05);
+	ck_assert_double_ge(block.value, 0);
+}
+END_TEST
+
+START_TEST(narrow_types_take_the_rate_and_keep_the_tiles)
+{
+	struct scene s;
+
+	scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
+	struct gemm_calibration fluid = s.c.gemm[DTYPE_FP8];
+	const double peak = fluid.peak_flop_per_s.value;
+	train_narrow_kernels(&s.c, DTYPE_FP8, &fluid);
+	ck_assert_double_eq_tol(s.c.gemm[DTYPE_FP8].peak_flop_per_s.value / peak, 1, 1e-9);
+	/* a fit with another base of its own: the same large product */
+	fluid.tile_s = number(0);
+	fluid.base_s = number(0);
+	train_narrow_kernels(&s.c, DTYPE_FP8, &fluid);
+	ck_assert_double_gt(s.c.gemm[DTYPE_FP8].peak_flop_per_s.value, peak);
+	ck_assert_double_eq(s.c.gemm[DTYPE_FP8].tile_s.value, s.c.gemm[DTYPE_BF16].tile_s.value);
+}
+END_TEST
+
+START_TEST(wide_types_follow_the_datasheet)
+{
+	struct scene s;
+
+	scene_of(&s, &LLAMA_8B, ON_A100, TUNED, 8);
+	train_wide_kernels(&s.c, DTYPE_TF32, number(156e12));
+	NEAR(s.c.gemm[DTYPE_TF32].peak_flop_per_s.value, 0.5 * s.c.gemm[DTYPE_BF16].peak_flop_per_s.value);
+	NEAR(s.c.gemm[DTYPE_TF32].feed_byte_per_s.value, 4 * s.c.gemm[DTYPE_BF16].feed_byte_per_s.value);
+	train_wide_kernels(&s.c, DTYPE_FP32, datum_absent());
+	ck_assert(!gemm_calibrated(&s.c, DTYPE_FP32));
+}
+END_TEST
+
+START_TEST(lists_of_operators)
+{
+	struct scene s;
+	struct op ops[] = {{.kind = OP_conv2d, .count = 3, .dim = {1, 64, 56, 56, 64, 3, 3, 1, 1}, .per_batch = {1}},
+	    {.kind = OP_elementwise, .count = 3, .dim = {64 * 56 * 56, 1, 1, 1}, .per_batch = {64 * 56 * 56}},
+	    {.kind = OP_embedding_bag, .count = 1, .dim = {1, 20, 128, 1e6}, .per_batch = {1}}};
+	const struct workload w = {.kind = MODEL_OPERATORS, .n_ops = 3, .ops = ops};
+	struct train_list_terms one, more;
+
+	scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
+	struct train_list_job job = {.model = &w,
+	    .machine = s.job.machine,
+	    .n_gpus = 1,
+	    .n_samples = 64,
+	    .dtype = DTYPE_BF16,
+	    .tables_spread = true};
+	ck_assert_ptr_null(train_list_lacks(&w));
+	train_list_step(NULL, &job, &one);
+	ck_assert_double_eq(one.exchange_s + one.reduce_s, 0);
+	job.n_samples = 128;
+	train_list_step(NULL, &job, &more);
+	ck_assert_double_gt(more.products_s, 1.8 * one.products_s);
+	ck_assert_double_lt(more.products_s, 2 * one.products_s);
+	ck_assert_double_gt(more.other_s, 1.5 * one.other_s);
+	job.n_gpus = 8;
+	train_list_step(NULL, &job, &one);
+	ck_assert_double_gt(one.exchange_s, 0);
+	ck_assert_double_gt(one.reduce_s, 0);
+	NEAR(one.step_s, one.products_s + one.other_s + one.tables_s + one.exchange_s + one.reduce_s + one.optimizer_s);
+}
+END_TEST
+
+/* --- questions ------------------------------------------------------------------------------------------- */
+
+static struct train_ask
+ask_of(const struct scene *s, struct stack *stack)
+{
+	const struct datum absent = datum_absent();
+
+	*stack =
+	    (struct stack){.id = "test", .use = STACK_TRAIN, .max_zero = number(1), .sequence = true, .time = s->stack};
+	return (struct train_ask){.model = &s->w,
+	    .stack = stack,
+	    .machine = s->job.machine,
+	    .n_gpus = number(64),
+	    .dp = absent,
+	    .tp = absent,
+	    .pp = absent,
+	    .vp = absent,
+	    .cp = absent,
+	    .ep = absent,
+	    .etp = absent,
+	    .zero = absent,
+	    .sp = -1,
+	    .n_global_sequences = number(128),
+	    .n_sequences = absent,
+	    .seq_length = number(4096),
+	    .packed_length = absent,
+	    .dtype = DTYPE_BF16,
+	    .attention = N_ATTENTION_FORMS,
+	    .dispatcher = DISPATCH_BY_MODEL,
+	    .n_mtp = number(0)};
+}
+
+static struct train_answer
+answer_to(const struct train_ask *ask)
+{
+	const struct train_doubts none = {.n_nodes = 8};
+	struct train_answer a;
+
+	train_answer(ask, &none, &a);
+	return a;
+}
+
+START_TEST(refusals)
+{
+	struct scene s;
+	struct stack stack;
+
+	scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
+	struct train_ask ask = ask_of(&s, &stack);
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_PARALLEL);
+	ask.tp = number(3);
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_LAYOUT);
+	ask.tp = number(8);
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_ANSWERED);
+	ask.n_global_sequences = number(4);
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_SMALL_BATCH);
+	ask.n_global_sequences = datum_absent();
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_BATCH);
+	ask.n_global_sequences = number(128);
+	ask.dtype = DTYPE_NVFP4;
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_KERNELS);
+	scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 64);
+	ask = ask_of(&s, &stack);
+	ask.tp = number(1);
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_EXPERTS);
+	ask.ep = number(7);
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_EXPERT_LAYOUT);
+	ask.ep = number(8);
+	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_ANSWERED);
+}
+END_TEST
+
+START_TEST(printed_batch_of_a_pipeline_is_local)
+{
+	struct scene s;
+	struct stack stack;
+
+	scene_of(&s, &LLAMA_405B, ON_H100, FSDP2_ASYNC, 512);
+	s.stack.local_batch = true;
+	struct train_ask ask = ask_of(&s, &stack);
+	ask.n_gpus = number(512);
+	ask.tp = number(8);
+	ask.pp = number(16);
+	ask.n_sequences = number(32);
+	const struct train_answer local = answer_to(&ask);
+	ask.n_sequences = number(1);
+	const struct train_answer one = answer_to(&ask);
+	ck_assert_int_eq(local.refusal, TRAIN_ANSWERED);
+	ck_assert_double_eq(local.step_s, one.step_s);
+	ck_assert(local.warned & 1U << TRAIN_WARNS_MICRO_BATCH);
+}
+END_TEST
+
+START_TEST(doubts_widen)
+{
+	struct scene s;
+	struct stack stack;
+	struct train_doubts doubts = {.n_nodes = 8};
+	struct train_answer a;
+
+	scene_of(&s, &QWEN3_30B, ON_B200, EXPERTS_2025, 64);
+	struct train_ask ask = ask_of(&s, &stack);
+	ask.ep = ask.tp = number(8);
+	s.stack.release = number(202511);
+	stack.time.release = number(202511);
+	stack.time.listed = true;
+	a = answer_to(&ask);
+	ck_assert(a.warned & 1U << TRAIN_WARNS_RELEASE);
+	ck_assert_double_ge(a.band, 1.5);
+	const double plain = a.step_s;
+	doubts.rowwise = true;
+	train_answer(&ask, &doubts, &a);
+	ck_assert_double_eq(a.step_s, 1.4 * plain);
+	ck_assert_double_ge(a.band, 2);
+}
+END_TEST
+
+Suite *train_rules_suite(void);
+
+Suite *
+train_rules_suite(void)
+{
+	Suite *s = suite_create("train_rules");
+	TCase *t = tcase_create("steps");
+
+	tcase_add_test(t, bubble_of_equal_stages);
+	tcase_add_test(t, interleaving_halves_the_bubble);
+	tcase_add_test(t, full_recompute_is_a_forward_pass);
+	tcase_add_test(t, one_gpu_talks_to_nobody);
+	tcase_add_test(t, adapters_have_no_weight_gradients);
+	tcase_add_test(t, infinite_wires_leave_latency);
+	tcase_add_test(t, host_of_experts);
+	tcase_add_test(t, dispatchers_agree_for_one_expert);
+	tcase_add_test(t, legacy_floor_is_the_same_for_any_size);
+	tcase_add_loop_test(t, shares_add_up, 0, 4);
+	tcase_add_test(t, recorded_is_computed);
+	tcase_add_test(t, remembered_is_computed);
+	tcase_add_test(t, more_of_anything_is_not_slower);
+	suite_add_tcase(s, t);
+	t = tcase_create("kernels");
+	tcase_add_test(t, rate_of_a_prefill_kernel);
+	tcase_add_test(t, narrow_types_take_the_rate_and_keep_the_tiles);
+	tcase_add_test(t, wide_types_follow_the_datasheet);
+	tcase_add_test(t, lists_of_operators);
+	suite_add_tcase(s, t);
+	t = tcase_create("questions");
+	tcase_add_test(t, refusals);
+	tcase_add_test(t, printed_batch_of_a_pipeline_is_local);
+	tcase_add_test(t, doubts_widen);
+	suite_add_tcase(s, t);
+	return s;
+}
