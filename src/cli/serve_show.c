@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rows of an answer of `ridge serve` with an engine. */
+#include "cli/interval.h"
+#include "cli/serve_in.h"
+#include "cli/values.h"
+
+#include <string.h>
+
+/* --- errors ---------------------------------------------------------------------------------------------- */
+
+/* How the engine's published runs of this kind lay around the model. */
+static const struct engine_residual *
+residual_for(const struct engine *e, enum serve_regime regime, double n_batch)
+{
+	static const char *const kinds[] = {[SERVE_OFFLINE] = "offline",
+	    [SERVE_CLOSED] = "offline",
+	    [SERVE_ONLINE] = "online",
+	    [SERVE_STATIC] = "static",
+	    [SERVE_PROMPT] = "ttft",
+	    [SERVE_ENCODE] = "encoder"};
+	const char *kind = regime == SERVE_STATIC && n_batch == 1 ? "batch1" : kinds[regime];
+
+	for (int i = 0; i < e->n_residuals; i++)
+		if (strcmp(e->residuals[i].kind, kind) == 0)
+			return &e->residuals[i];
+	return e->n_residuals > 0 ? &e->residuals[0] : NULL;
+}
+
+/* Of a normal error, the median is 0.6745 sigma and the mean 0.7979 sigma. */
+static double
+sigma_of(const struct engine_residual *e, double otherwise)
+{
+	if (!e)
+		return otherwise;
+	return datum_given(e->median_frac) ? fmax(e->median_frac.value / 0.6745, e->mape_frac.value / 1.25)
+	                                   : e->mape_frac.value / 0.7979;
+}
+
+struct spread {
+	struct error_terms terms;
+	const char *why;
+};
+
+static struct spread
+spread_of(struct run *r, const struct serve_binding *b, const struct serve_question *q, enum serve_trust trust)
+{
+	const struct uncertainty *u = run_uncertainty(r, "serve");
+	const struct engine_residual *e = residual_for(b->engine, q->regime, q->n_batch);
+	struct spread s = {.terms = {.widening = datum_or(u->conformal, 1)}};
+
+	s.terms.stack_sigma = sigma_of(e, datum_or(u->sigma, 0.2));
+	if (b->fitted && b->fitted->transferred_from)
+		s.terms.transfer_sigma = b->fitted->transfer_sigma.gemm;
+	if (trust != SERVE_TRUSTED)
+		s.terms.widening *= 1.8;
+	s.why = e ? "published runs of this engine" : "no published runs of this engine";
+	return s;
+}
+
+#define BAND(sh, name, spread)                                                                                         \
+	do {                                                                                                           \
+		const struct interval band_ = interval_of((name), &(spread)->terms, (spread)->why);                    \
+		BETWEEN(sh, name, band_.low, band_.high, band_.why);                                                   \
+	} while (0)
+
+/* --- rows ------------------------------------------------------------------------------------------------ */
+
+void
+serve_show_room(struct run *r, const struct serve_question *q)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, weight_byte, serve_weights(sh, q->setup));
+	SHOW(sh, weight_byte, "weights on each GPU");
+	if (q->regime == SERVE_ENCODE)
+		return;
+	CALL(sh, pool, serve_pool(sh, q->setup));
+	SHOW(sh, pool, "tokens that the cache holds");
+}
+
+static void
+show_answer_time(struct run *r, const struct serve_question *q, const struct spread *s, double first_s, double step_s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, answer_s, serve_answer_time(sh, first_s, step_s, q->load.osl));
+	SHOW(sh, answer_s, "a whole answer");
+	BAND(sh, answer_s, s);
+}
+
+static void
+show_saturation(struct run *r, const struct serve_question *q, const struct spread *s)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_load endless = q->load;
+
+	endless.n_requests = endless.n_concurrent = datum_absent();
+	SCOPE (sh, "saturation") {
+		CALL(sh, n_running, serve_running(sh, q->setup, &endless));
+		CALL(sh, step_s, serve_steady(sh, q->setup, &endless, n_running));
+		CALL(sh, saturation_request_per_s, serve_request_rate(sh, n_running, step_s, endless.osl));
+		SHOW(sh, saturation_request_per_s, "saturates at");
+		BAND(sh, saturation_request_per_s, s);
+	}
+}
+
+static void
+show_offline(struct run *r, const struct serve_question *q, const struct spread *s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, n_running, serve_running(sh, q->setup, &q->load));
+	SHOW(sh, n_running, "sequences that run at once");
+	CALL(sh, step_s, serve_steady(sh, q->setup, &q->load, n_running));
+	SHOW(sh, step_s, "between tokens");
+	BAND(sh, step_s, s);
+	if (datum_given(q->load.n_requests)) {
+		TAKE(sh, n_asked, q->load.n_requests.value);
+		CALL(sh, run_s, serve_waves(sh, q->setup, &q->load, n_running));
+		SHOW(sh, run_s, "the run");
+		BAND(sh, run_s, s);
+		CALL(sh, rate_token_per_s, serve_run_rate(sh, n_asked, q->load.osl, run_s));
+		SHOW(sh, rate_token_per_s, "generated");
+		BAND(sh, rate_token_per_s, s);
+	} else {
+		CALL(sh, rate_token_per_s, serve_token_rate(sh, n_running, step_s));
+		SHOW(sh, rate_token_per_s, "generated");
+		BAND(sh, rate_token_per_s, s);
+	}
+	show_saturation(r, q, s);
+}
+
+static void
+show_closed(struct run *r, const struct serve_question *q, const struct spread *s)
+{
+	struct sheet *sh = r->sheet;
+
+	TAKE(sh, n_clients, q->load.n_concurrent.value);
+	CALL(sh, n_running, serve_running(sh, q->setup, &q->load));
+	SHOW(sh, n_running, "sequences that run at once");
+	CALL(sh, step_s, serve_steady(sh, q->setup, &q->load, n_running));
+	CALL(sh, first_s, serve_closed_first(sh, q->setup, &q->load, n_clients, n_running, step_s));
+	SHOW(sh, first_s, "to the first token");
+	BAND(sh, first_s, s);
+	SHOW(sh, step_s, "between tokens");
+	BAND(sh, step_s, s);
+	CALL(sh, rate_token_per_s, serve_token_rate(sh, n_running, step_s));
+	SHOW(sh, rate_token_per_s, "generated");
+	BAND(sh, rate_token_per_s, s);
+	show_answer_time(r, q, s, first_s, step_s);
+	show_saturation(r, q, s);
+}
+
+static void
+show_online(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct spread *s)
+{
+	struct sheet *sh = r->sheet;
+
+	show_saturation(r, q, s);
+	if (m->saturated)
+		return;
+	TAKE(sh, n_running, m->n_running);
+	SHOW(sh, n_running, "sequences that run on average");
+	CALL(sh, first_s, serve_online_first(sh, q->setup, &q->load, q->rate_request_per_s, n_running));
+	SHOW(sh, first_s, "to the first token, on average");
+	BAND(sh, first_s, s);
+	CALL(sh, step_s, serve_steady(sh, q->setup, &q->load, n_running));
+	SHOW(sh, step_s, "between tokens");
+	BAND(sh, step_s, s);
+	show_answer_time(r, q, s, first_s, step_s);
+}
+
+static double
+show_first(struct run *r, const struct serve_question *q, const struct spread *s)
+{
+	struct sheet *sh = r->sheet;
+	double first_s;
+
+	if (q->setup->engine->unfused.n_kernels.value > 0) {
+		const struct unfused_gpu gpu = serve_unfused_gpu(q->setup, q->gpu);
+		SET_CALL(sh, first_s, unfused_prompt(sh, q->setup, &gpu, q->load.isl));
+	} else
+		SET_CALL(sh, first_s, serve_first(sh, q->setup, &q->load, q->n_batch));
+	SHOW(sh, first_s, "to the first token");
+	BAND(sh, first_s, s);
+	return first_s;
+}
+
+static void
+show_static(struct run *r, const struct serve_question *q, const struct spread *s)
+{
+	struct sheet *sh = r->sheet;
+	double step_s;
+
+	const double first = show_first(r, q, s);
+	CALL(sh, decode_s, serve_decode(sh, q->setup, &q->load, q->n_batch));
+	if (q->row_split) {
+		TAKE(sh, n_gpus, q->setup->layout.pp);
+		SET_CALL(sh, step_s, row_split_step(sh, q->setup, n_gpus, decode_s));
+	} else
+		SET(sh, step_s, decode_s);
+	SHOW(sh, step_s, "between tokens");
+	BAND(sh, step_s, s);
+	CALL(sh, answer_s, serve_static(sh, first, step_s, q->load.osl));
+	SHOW(sh, answer_s, "the whole batch");
+	BAND(sh, answer_s, s);
+	TAKE(sh, n_batch, q->n_batch);
+	CALL(sh, rate_token_per_s, serve_run_rate(sh, n_batch, q->load.osl, answer_s));
+	SHOW(sh, rate_token_per_s, "generated");
+	BAND(sh, rate_token_per_s, s);
+}
+
+static void
+show_prompt(struct run *r, const struct serve_question *q, const struct spread *s)
+{
+	struct sheet *sh = r->sheet;
+	const double first_s = show_first(r, q, s);
+
+	TAKE(sh, n_batch, q->n_batch);
+	CALL(sh, prompt_token_per_s, serve_run_rate(sh, n_batch, q->load.isl, first_s));
+	SHOW(sh, prompt_token_per_s, "prompts");
+	BAND(sh, prompt_token_per_s, s);
+}
+
+static void
+show_encoder(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct spread *s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, batch_s, serve_iteration(sh, q->setup, &m->batch, NULL));
+	SHOW(sh, batch_s, "the whole batch");
+	BAND(sh, batch_s, s);
+	TAKE(sh, n_batch, q->n_batch);
+	CALL(sh, prompt_token_per_s, serve_run_rate(sh, n_batch, q->load.isl, batch_s));
+	SHOW(sh, prompt_token_per_s, "tokens");
+	BAND(sh, prompt_token_per_s, s);
+}
+
+/* --- one step, term by term ------------------------------------------------------------------------------ */
+
+static void
+show_terms(struct run *r, const struct serve_question *q, const struct serve_metrics *m)
+{
+	struct sheet *sh = r->sheet;
+	const struct engine *e = q->setup->engine;
+	const double gpu = e->gpu_factor.value;
+	const struct {
+		const char *name;
+		double s;
+	} terms[] = {{"products", gpu * m->terms.gemm}, {"experts", gpu * m->terms.moe},
+	    {"attention over prompts", gpu * m->terms.prompt_attention},
+	    {"attention over caches", gpu * m->terms.cached_attention}, {"small kernels", gpu * m->terms.elementwise},
+	    {"communication", gpu * e->comm_factor.value * m->terms.comm}, {"pipeline", gpu * m->terms.pipeline},
+	    {"logits and sampling", gpu * m->terms.head}, {"host", m->terms.host}};
+	int n = 0;
+
+	if (e->unfused.n_kernels.value > 0 && q->regime == SERVE_PROMPT)
+		return; /* its prompts are not made of these */
+	CALL(sh, one_step_s, serve_iteration(sh, q->setup, &m->batch, NULL));
+	for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+		if (terms[i].s > 0)
+			SCOPE_I (sh, "term", n++) {
+				TELL(sh, name,
+				    q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE ? "in one step"
+				                                                           : "in a decoding step",
+				    terms[i].name);
+				TAKE(sh, term_s, terms[i].s);
+				SHOW(sh, term_s, "time");
+				CALL(sh, share_frac, serve_share(sh, term_s, one_step_s));
+				SHOW(sh, share_frac, "share");
+			}
+}
+
+static void
+show_gains(struct run *r, const struct serve_question *q, const struct serve_metrics *m)
+{
+	struct sheet *sh = r->sheet;
+	const struct serve_gains g = serve_elasticity(q);
+	const struct {
+		const char *name;
+		double gain;
+	} gains[] = {
+	    {"memory bandwidth", g.mem_bandwidth}, {"arithmetic", g.arithmetic}, {"links", g.links}, {"host", g.host}};
+
+	if (q->setup->engine->unfused.n_kernels.value > 0 && q->regime == SERVE_PROMPT)
+		return;
+	TELL(sh, bound, "bound by", serve_bound(q, m));
+	for (int i = 0; i < 4; i++)
+		SCOPE_I (sh, "gain", i) {
+			TELL(sh, name, "10 % faster", gains[i].name);
+			TAKE(sh, gain_frac, gains[i].gain);
+			SHOW(sh, gain_frac, "buys");
+		}
+}
+
+/* --- beyond ---------------------------------------------------------------------------------------------- */
+
+static void
+show_drafts(struct run *r, const struct serve_in *in, const struct serve_question *q, const struct serve_metrics *m)
+{
+	struct sheet *sh = r->sheet;
+	const double context = m->batch.context_token, n = m->batch.n_decode;
+
+	if (!datum_given(in->drafts) || !(n > 0))
+		return;
+	SCOPE (sh, "drafts") {
+		TAKE(sh, n_drafts, in->drafts);
+		TAKE(sh, n_accepted, in->accepted);
+		TAKE(sh, draft_s, in->draft_time);
+		CALL(sh, step_s, serve_verify(sh, q->setup, n, context, 0));
+		CALL(sh, verify_s, serve_verify(sh, q->setup, n, context, n_drafts));
+		SHOW(sh, verify_s, "verifying drafts");
+		CALL(sh, draft_gain, serve_draft_gain(sh, n_accepted, n_drafts, draft_s, verify_s, step_s));
+		SHOW(sh, draft_gain, "speculation speeds decoding up");
+	}
+}
+
+/* Pools of their own for prompts and answers. */
+bool
+serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_question *q)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_load endless = q->load;
+
+	if (!in->kv_link.text)
+		return true;
+	const struct link *link = run_link(r, in->kv_link);
+	if (!link)
+		return false;
+	if (!datum_given(in->osl) || q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE)
+		return run_refuse(r, in->kv_link.from, "pools for prompts and answers need answers", "add --osl");
+	endless.n_requests = endless.n_concurrent = datum_absent();
+	SCOPE (sh, "pools") {
+		TAKE(sh, link_byte_per_s, link->byte_per_s);
+		TAKE(sh, link_latency_s, datum_or(link->latency_s, 0));
+		TAKE(sh, osl, q->load.osl);
+		CALL(sh, n_running, serve_running(sh, q->setup, &endless));
+		CALL(sh, transfer_s, serve_transfer(sh, q->setup, &q->load, link_byte_per_s, link_latency_s));
+		SHOW(sh, transfer_s, "moving a prompt's cache");
+		CALL(sh, prefill_request_per_s, serve_prefill_rate(sh, q->setup, &q->load));
+		SHOW(sh, prefill_request_per_s, "a replica that prefills");
+		CALL(sh, decode_s, serve_decode(sh, q->setup, &q->load, n_running));
+		CALL(sh, decode_request_per_s, serve_request_rate(sh, n_running, decode_s, osl));
+		SHOW(sh, decode_request_per_s, "a replica that decodes");
+		CALL(sh, pool_ratio, serve_pool_ratio(sh, prefill_request_per_s, decode_request_per_s));
+		SHOW(sh, pool_ratio, "prefilling replicas per decoding one");
+	}
+	return true;
+}
+
+void
+serve_show(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct serve_question *q,
+    const struct serve_metrics *m)
+{
+	const struct serve_judgement j = serve_judge(q, m);
+	const struct spread s = spread_of(r, b, q, j.trust);
+
+	switch (q->regime) {
+	case SERVE_OFFLINE:
+		show_offline(r, q, &s);
+		break;
+	case SERVE_CLOSED:
+		show_closed(r, q, &s);
+		break;
+	case SERVE_ONLINE:
+		show_online(r, q, m, &s);
+		break;
+	case SERVE_STATIC:
+		show_static(r, q, &s);
+		break;
+	case SERVE_PROMPT:
+		show_prompt(r, q, &s);
+		break;
+	case SERVE_ENCODE:
+		show_encoder(r, q, m, &s);
+		break;
+	}
+	for (int i = 0; i < j.n; i++)
+		run_warn(r, "%s", j.reasons[i]);
+	if (m->saturated)
+		return;
+	show_drafts(r, in, q, m);
+	show_terms(r, q, m);
+	show_gains(r, q, m);
+}
