@@ -11,7 +11,7 @@ missing() {
 	echo "lint: $1 is not installed: skipped"
 	[ -z "${CI:-}" ] || status=1
 }
-sources=$(git ls-files '*.c' '*.h' 2>/dev/null || find src include tests -name '*.[ch]')
+sources=$(git ls-files '*.c' '*.h' '*.cu' 2>/dev/null || find src include tests -name '*.[ch]' -o -name '*.cu')
 code=$(printf '%s\n' "$sources" | grep -E '^(src|include)/.*' | grep -v '^src/bench/')
 flags="-std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude -Isrc -I$build/gen -Itests $(pkg-config --cflags gsl yaml-0.1 libcjson)"
 

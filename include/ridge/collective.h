@@ -118,6 +118,19 @@ double allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, 
 double collective_network(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks,
     double n_nodes, double size_byte, double n_nics_per_gpu, double nic_byte_per_s, double node_hop_s);
 
+/* One domain of linked GPUs, of any size; hop_s is one step of the ring beyond the eight ranks that were measured. */
+double collective_domain(struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks,
+    double size_byte, double hop_s);
+/* Several domains: n_local ranks of the group in each, every rank with its share of the NICs, of whose line rate
+ * nic_frac is reached. */
+struct domain_network {
+	double n_local, nic_byte_per_s, nic_frac;
+	double base_s, hop_s, node_hop_s;
+};
+/* A flat ring over all ranks that leaves by all rails; direct sends for all-to-all. */
+double collective_domains(struct sheet *sh, enum collective c, const struct collective_calibration *fit,
+    const struct domain_network *net, double n_ranks, double size_byte);
+
 /* --- what NCCL would choose ------------------------------------------------------------------------------ */
 
 /* A step of NCCL's model, in seconds, and what the ranks have; 0 where there is none. */

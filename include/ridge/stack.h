@@ -5,6 +5,7 @@
 #define RIDGE_STACK_H
 
 #include "ridge/sheet.h"
+#include "ridge/stack_time.h"
 
 enum stack_use { STACK_TRAIN, STACK_INFER };
 
@@ -81,6 +82,8 @@ struct stack {
 	struct datum block_token, batch_token;   /* page size; most tokens of one prefill step */
 	struct datum sampler_rows, sampler_byte; /* profiled sampler: sequences, bytes per vocabulary entry */
 	struct datum n_kv_copies;                /* of a cache that grows by concatenation */
+
+	struct stack_time time; /* of a training step */
 };
 
 #endif

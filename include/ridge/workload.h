@@ -140,6 +140,7 @@ struct workload {
 	struct datum state_byte;   /* of one element of a recurrent state; absent: 4 */
 	struct quantisation quantisation;
 	bool has_vision; /* a vision part exists that is not counted */
+	bool parallel;   /* attention and MLP read the same tokens and are added up together */
 };
 
 /* The heads that tensor parallelism divides; absent in a block that mixes no tokens. */

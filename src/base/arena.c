@@ -72,6 +72,16 @@ arena_clear(struct arena *a)
 	a->chunks->used = 0;
 }
 
+size_t
+arena_size(const struct arena *a)
+{
+	size_t n = 0;
+
+	for (const struct chunk *c = a->chunks; c; c = c->next)
+		n += sizeof *c + c->size;
+	return n;
+}
+
 void *
 arena_take(struct arena *a, size_t size)
 {

@@ -11,6 +11,8 @@ struct arena *arena_new(void);
 void arena_free(struct arena *a);
 /* Give back everything that was taken, keep the arena. */
 void arena_clear(struct arena *a);
+/* Bytes that it took from the system. */
+size_t arena_size(const struct arena *a);
 /* Zeroed, aligned for any type. */
 void *arena_take(struct arena *a, size_t size);
 char *arena_copy(struct arena *a, const char *text, size_t length);

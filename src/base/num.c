@@ -8,8 +8,10 @@
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_fit.h>
 #include <gsl/gsl_integration.h>
+#include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multifit.h>
 #include <gsl/gsl_multifit_nlinear.h>
+#include <gsl/gsl_multimin.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 #include <gsl/gsl_roots.h>
@@ -329,6 +331,26 @@ num_normal_quantile(double share)
 	return gsl_cdf_ugaussian_Pinv(share);
 }
 
+double
+num_gamma_quantile(double share, double mean, double cv)
+{
+	gsl_error_handler_t *const handler = gsl_set_error_handler_off();
+	const double shape = 1 / (cv * cv), scale = mean * cv * cv, x = gsl_cdf_gamma_Pinv(share, shape, scale);
+
+	gsl_set_error_handler(handler);
+	/* GSL's iteration gives up far below the scale, where the first term of the series, (x / scale)^shape /
+	 * Gamma(shape + 1), is exact to 1e-9 */
+	return isnan(x) ? scale * pow(share * tgamma(shape + 1), 1 / shape) : x;
+}
+
+double
+num_log_normal_quantile(double share, double mean, double cv)
+{
+	const double variance = log1p(cv * cv);
+
+	return gsl_cdf_lognormal_Pinv(share, log(mean) - variance / 2, sqrt(variance));
+}
+
 /* A Poisson variable is above n when a gamma variable of shape n + 1 is below the mean: GSL's own function takes n as
  * an unsigned int. */
 double
@@ -355,4 +377,62 @@ num_integral(num_function *f, const void *context, double lo, double hi, double 
 		gsl_integration_workspace_free(work);
 	gsl_set_error_handler(handler);
 	return value;
+}
+
+/* --- least values ---------------------------------------------------------------------------------------- */
+
+struct objective {
+	num_objective *f;
+	const void *context;
+	int n_done;
+};
+
+static double
+objective_call(const gsl_vector *x, void *data)
+{
+	struct objective *o = data;
+
+	o->n_done++;
+	return o->f(x->data, o->context);
+}
+
+double
+num_minimise(
+    num_objective *f, const void *context, size_t n, double *x, const double *step, double size, int n_max, int *n_done)
+{
+	gsl_error_handler_t *const handler = gsl_set_error_handler_off();
+	gsl_multimin_fminimizer *const simplex = gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, n);
+	const gsl_vector_const_view from = gsl_vector_const_view_array(x, n);
+	const gsl_vector_const_view steps = gsl_vector_const_view_array(step, n);
+	struct objective o = {f, context, 0};
+	gsl_multimin_function function = {objective_call, n, &o};
+	double least = NAN;
+
+	if (!simplex || gsl_multimin_fminimizer_set(simplex, &function, &from.vector, &steps.vector) != GSL_SUCCESS)
+		goto out;
+	while (o.n_done < n_max && gsl_multimin_fminimizer_iterate(simplex) == GSL_SUCCESS)
+		if (gsl_multimin_fminimizer_size(simplex) < size)
+			break;
+	least = gsl_multimin_fminimizer_minimum(simplex);
+	memcpy(x, gsl_multimin_fminimizer_x(simplex)->data, n * sizeof *x);
+out:
+	if (simplex)
+		gsl_multimin_fminimizer_free(simplex);
+	gsl_set_error_handler(handler);
+	*n_done += o.n_done;
+	return least;
+}
+
+bool
+num_solve(size_t n, double *a, const double *b, double *x)
+{
+	gsl_error_handler_t *const handler = gsl_set_error_handler_off();
+	gsl_matrix_view matrix = gsl_matrix_view_array(a, n, n);
+	const gsl_vector_const_view right = gsl_vector_const_view_array(b, n);
+	gsl_vector_view left = gsl_vector_view_array(x, n);
+	const bool ok = gsl_linalg_cholesky_decomp1(&matrix.matrix) == GSL_SUCCESS &&
+	    gsl_linalg_cholesky_solve(&matrix.matrix, &right.vector, &left.vector) == GSL_SUCCESS;
+
+	gsl_set_error_handler(handler);
+	return ok;
 }

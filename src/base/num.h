@@ -74,10 +74,25 @@ double num_harmonic(double n, double s);
 /* The standard normal distribution: density at x, and the x below which a share lies. */
 double num_normal_density(double x);
 double num_normal_quantile(double share);
+/* The value below which a share of a gamma or log-normal variable lies, from its mean and its coefficient of variation
+ * (standard deviation over mean; above 0). */
+double num_gamma_quantile(double share, double mean, double cv);
+double num_log_normal_quantile(double share, double mean, double cv);
 /* How likely a Poisson variable of this mean is above n. */
 double num_poisson_above(double mean, double n);
 
 /* The integral of f from lo to hi, to this relative error; f is smooth between them. */
 double num_integral(num_function *f, const void *context, double lo, double hi, double error);
+
+/* The least of f over n variables by the simplex of Nelder and Mead (Computer Journal 7, 1965), which needs no
+ * derivatives: from x, with a first simplex of `step`, until the simplex is smaller than `size` or f was asked n_max
+ * times.  x becomes the best point; the value there is returned. */
+typedef double num_objective(const double *x, const void *context);
+double num_minimise(num_objective *f, const void *context, size_t n, double *x, const double *step, double size,
+    int n_max, int *n_done);
+
+/* Solve the symmetric positive definite system a x = b; a (n x n, row by row) is overwritten.  False when a is not
+ * positive definite. */
+bool num_solve(size_t n, double *a, const double *b, double *x);
 
 #endif

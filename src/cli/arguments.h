@@ -18,6 +18,7 @@
 	    "one row per point: batch=1,2,4 or 1..256*2 or 0..100+10; repeatable")                                     \
 	X(0, solve, "solve", "NAME[=LO..HI]", "path", "find the NAME at which --until just holds")                     \
 	X(0, until, "until", "'ROW OP VALUE'", "row", "the condition for --solve: 'peak_byte <= 80GB'")                \
+	X(0, plot, "plot", "FILE", "file", "draw it too: .png, .svg or .pdf (by gnuplot), .gp is the script")          \
 	X(0, jsonl, "jsonl", "FILE", "file", "answer one JSON object per line of FILE (- is standard input)")          \
 	X(0, hwdb, "hwdb", "DIR", "file", "look into this database directory first")                                   \
 	X(0, color, "color", "WHEN", "auto|always|never", "colour: auto (default), always or never")                   \

@@ -52,7 +52,7 @@ offer_values(struct completer *c, const struct command *command, const char *com
 		const char *word;
 		enum entry_kind kind;
 	} entries[] = {{"gpu", ENTRY_GPU}, {"system", ENTRY_SYSTEM}, {"link", ENTRY_LINK}, {"model", ENTRY_MODEL},
-	    {"job", ENTRY_JOB}, {"stack", ENTRY_STACK}, {"reliability", ENTRY_RELIABILITY}};
+	    {"job", ENTRY_JOB}, {"stack", ENTRY_STACK}, {"engine", ENTRY_ENGINE}, {"reliability", ENTRY_RELIABILITY}};
 
 	for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
 		if (strcmp(complete, entries[i].word) == 0) {

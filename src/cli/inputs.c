@@ -10,7 +10,7 @@
 const char inputs_default[] = "default";
 
 /* Database entries that --set may reach into: their own schema checks what is below. */
-static const char *const entities[] = {"gpu", "system", "model", "link", "stack"};
+static const char *const entities[] = {"gpu", "system", "model", "link", "stack", "engine"};
 
 const char *
 inputs_path(const struct command *c, const char *name)

@@ -25,6 +25,18 @@ known_part(struct program *p, const struct node *job)
 	return kept;
 }
 
+/* Of `BASE CURRENT|JOB` a job stands in for two operands: two of them are no job. */
+static bool
+stands_for_several(const char *usage, size_t n_operands)
+{
+	const char *job = strstr(usage, "|JOB"), *start = job;
+	size_t n = 1;
+
+	while (start && start > usage && start[-1] != '|' && start[-1] != '[')
+		n += *--start == ' ';
+	return job && n > 1 && n_operands >= n;
+}
+
 /* The first operand may be a job: a file that says `command:`, or the name of one in the database. */
 bool
 program_job(struct program *p, const struct node **job)
@@ -32,7 +44,7 @@ program_job(struct program *p, const struct node **job)
 	struct words *operands = &p->args.operands;
 
 	*job = NULL;
-	if (operands->n == 0 || !strstr(p->command->usage, "JOB"))
+	if (operands->n == 0 || !strstr(p->command->usage, "JOB") || stands_for_several(p->command->usage, operands->n))
 		return true;
 	const char *name = operands->list[0].text, *id;
 	const bool file = strchr(name, '/') || text_ends(name, ".yaml") || strcmp(name, "-") == 0;

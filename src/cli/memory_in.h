@@ -120,6 +120,8 @@ bool memory_is_numbers(const struct memory_question *q);
 /* The job, with everything that was left open decided and listed under `assumed`.  False with errors. */
 bool run_memory_job(struct run *r, const struct memory_question *q, struct memory_job *job, const struct gpu **gpu);
 bool run_memory_numbers(struct run *r, const struct memory_question *q, struct memory_numbers *out);
+/* Which of hwdb/uncertainty says how wrong its peak may be. */
+const char *memory_kind(const struct memory_job *job);
 /* What one GPU's memory is, absent when nobody said.  False with errors. */
 bool run_card(struct run *r, const struct memory_in *in, struct datum *card, const struct gpu **gpu);
 

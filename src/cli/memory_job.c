@@ -271,3 +271,9 @@ run_memory_job(struct run *r, const struct memory_question *q, struct memory_job
 		return memory_bind_serving(r, q, job);
 	return memory_bind_training(r, q->training, job);
 }
+
+const char *
+memory_kind(const struct memory_job *job)
+{
+	return job->use == STACK_INFER ? "memory-infer" : "memory-train";
+}

@@ -35,8 +35,8 @@ terminal_width(void)
 
 /* The answer goes to a file as a whole or not at all: written beside it, then renamed over it.  Links lead to their
  * file; a file that is there keeps its permissions. */
-static int
-write_file(struct program *p, const char *name, const char *text, size_t n)
+int
+output_file(struct program *p, const char *name, const char *text, size_t n)
 {
 	char *const real = realpath(name, NULL);
 	const char *path = real ? real : name;
@@ -86,7 +86,7 @@ int
 output_write(struct program *p, const char *text, size_t n)
 {
 	if (p->args.output && strcmp(p->args.output, "-") != 0)
-		return write_file(p, p->args.output, text, n);
+		return output_file(p, p->args.output, text, n);
 	return output_stdout(p->diag, text, n);
 }
 

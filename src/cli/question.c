@@ -36,7 +36,8 @@ question_ask(const struct question *q, const struct node *inputs)
 	    .database = database_reporting_to(q->database, q->diag),
 	    .command = q->command,
 	    .inputs = inputs,
-	    .files = q->files};
+	    .files = q->files,
+	    .draws = q->draws};
 	void *in = arena_take(q->arena, q->command->input_size + 1);
 
 	r.sheet = sheet_new();
@@ -49,6 +50,7 @@ question_ask(const struct question *q, const struct node *inputs)
 	}
 	out.title = r.title;
 	out.document = r.document;
+	out.plot = r.plot;
 	out.assumed = r.assumed;
 	out.warnings = r.warnings;
 	return out;

@@ -13,12 +13,14 @@ struct question {
 	struct database *database;
 	const struct command *command;
 	struct words files; /* operands as typed */
+	bool draws;         /* a plot of the answer is wanted */
 };
 
 struct answered {
 	enum answer status;
 	struct sheet *sheet; /* the caller frees it */
 	const char *title, *document;
+	const struct plot *plot;
 	struct words assumed, warnings;
 };
 

@@ -39,7 +39,10 @@ answer_once(struct program *p, const struct node *inputs)
 		r.points = &point;
 		r.assumed = output_texts(p->arena, &a.assumed);
 		r.warnings = output_texts(p->arena, &a.warnings);
-		if (output_wants_document(&p->args, a.document)) {
+		const int drawn = program_plot(p, a.plot);
+		if (drawn)
+			status = drawn;
+		else if (output_wants_document(&p->args, a.document)) {
 			const int written = output_write(p, a.document, strlen(a.document));
 			status = written ? written : status;
 		} else
@@ -76,8 +79,9 @@ run_command(struct program *p, int argc, char **argv)
 	    .diag = p->diag,
 	    .database = database_new(p->arena, p->diag, p->args.hwdb),
 	    .command = p->command,
-	    .files = p->args.operands};
-	if (diag_errors(p->diag) || !program_job(p, &job))
+	    .files = p->args.operands,
+	    .draws = p->args.plot && p->args.sweeps.n == 0};
+	if (diag_errors(p->diag) || !program_plot_name(p) || !program_job(p, &job))
 		return REFUSED;
 	arguments_place(p->arena, p->diag, p->command, &p->args);
 	if (diag_errors(p->diag))
@@ -113,7 +117,7 @@ open_manual(FILE *to, const char *name)
 	static const struct {
 		const char *name, *page;
 	} others[] = {{"ridge", "ridge.1"}, {"hwdb", "ridge-hwdb.5"}, {"workload", "ridge-workload.5"},
-	    {"json", "ridge-json.5"}, {"models", "ridge-models.7"}, {"documents", "ridge-documents.7"},
+	    {"json", "ridge-json.5"}, {"measurement", "ridge-measurement.5"}, {"models", "ridge-models.7"}, {"documents", "ridge-documents.7"},
 	    {"decisions", "ridge-decisions.7"}};
 	char page[64] = "";
 	const struct command *c = command_find(name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/roof.h"
 
+#include "cli/interval.h"
 #include "ridge/collective.h"
 #include "ridge/kernel_gemm.h"
 
@@ -192,13 +193,26 @@ roof_show_gains(struct sheet *sh, const struct point *p)
 		SHOW(sh, arithmetic_gain, "gain from more arithmetic");
 }
 
-static const struct residual *
-residual_of(const struct calibration *c, const char *name)
+/* As residuals of matrix products are split. */
+static const char *
+regime_of(double m)
 {
-	for (int i = 0; i < c->n_residuals; i++)
-		if (strcmp(c->residuals[i].name, name) == 0)
-			return &c->residuals[i];
-	return NULL;
+	return m <= 64 ? "decode" : m < 1024 ? "mid" : "prefill";
+}
+
+static bool
+gemm_interval(
+    const struct roof *q, const struct machine *m, const struct gemm_shape *shape, double time_s, struct interval *out)
+{
+	const struct error_source s = {.fit = m->calibration,
+	    .kind = "gemm",
+	    .residual = arena_printf(q->run->arena, "gemm_%s", dtype_name(q->dtype)),
+	    .regime = regime_of(shape->m),
+	    .transfer_sigma = m->calibration->transfer_sigma.gemm,
+	    .n = 3,
+	    .at = {{"m", shape->m}, {"n", shape->n}, {"k", shape->k}}};
+
+	return run_interval(q->run, &s, time_s, out);
 }
 
 /* What fitted parameters say of a matrix product, beside its roof. */
@@ -206,21 +220,18 @@ void
 roof_show_calibrated(const struct roof *q, const struct machine *m, const struct op *op, double roof_s, bool alone)
 {
 	struct sheet *sh = q->run->sheet;
+	struct interval i;
 
 	if (op->kind != OP_gemm || !gemm_calibrated(m->calibration, q->dtype))
 		return;
 	const struct gemm_shape shape = gemm_shape_of(op->dim[0], op->dim[1], op->dim[2], q->dtype);
 	CALL(sh, calibrated_s, gemm_time(sh, &shape, m->calibration, q->dtype));
-	if (!alone) {
-		SHOW(sh, calibrated_s, "calibrated");
+	SHOW(sh, calibrated_s, "calibrated");
+	if (gemm_interval(q, m, &shape, calibrated_s, &i))
+		BETWEEN(sh, calibrated_s, i.low, i.high, i.why);
+	if (!alone)
 		return;
-	}
-	const struct residual *e =
-	    residual_of(m->calibration, arena_printf(q->run->arena, "gemm_%s", dtype_name(q->dtype)));
 	CALL(sh, calibrated_roof_frac, roofline_measured_frac(sh, roof_s, calibrated_s));
-	SHOW(sh, calibrated_s,
-	    e ? arena_printf(q->run->arena, "calibrated (mean error %.1f %%)", 100 * e->mape_frac.value)
-	      : "calibrated");
 	SHOW(sh, calibrated_roof_frac, "calibrated, of the roof");
 }
 

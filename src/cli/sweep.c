@@ -158,7 +158,8 @@ program_sweep(struct program *p, const struct node *inputs)
 		merge_refusals(p->arena, &warnings, &refusals);
 		r.assumed = output_texts(p->arena, &assumed);
 		r.warnings = output_texts(p->arena, &warnings);
-		status = output_report(p, &r, status);
+		const int drawn = program_plot_sweep(p, &r);
+		status = drawn ? drawn : output_report(p, &r, status);
 	}
 	for (size_t i = 0; i < r.n_points; i++)
 		sheet_free(sheets[i]);

@@ -125,34 +125,20 @@ any_collective(const struct calibration *c)
 	return false;
 }
 
-/* The GPU's own fit, or that of one with the same links: collectives run over links, not over tensor cores. */
+/* The GPU's own fit, or another's whose links are like these (hwdb/transfers). */
 static const struct calibration *
 find_fit(struct run *r, const struct gpu *gpu)
 {
 	const struct calibration *own = run_calibration(r, gpu->id, NULL);
-	size_t n;
 
 	if (any_collective(own))
 		return own;
-	if (!gpu->link_kind)
+	const struct calibration *kernels = run_kernels(r, gpu, NULL);
+	if (!any_collective(kernels))
 		return NULL;
-	const char **list = database_list(r->database, ENTRY_CALIBRATION, &n);
-	for (size_t i = 0; i < n; i++) {
-		const char *ignored;
-		if (!database_path(r->database, ENTRY_GPU, list[i]) || strcmp(list[i], gpu->id) == 0)
-			continue;
-		const struct gpu *other = database_gpu(r->database, list[i], NULL, (struct source){0}, &ignored);
-		if (!other || !other->link_kind || strcmp(other->link_kind, gpu->link_kind) != 0 ||
-		    other->n_links.value != gpu->n_links.value)
-			continue;
-		const struct calibration *fit = run_calibration(r, other->id, NULL);
-		if (any_collective(fit)) {
-			run_warn(r, "no measured collectives of %s: those of %s, which has the same links, are taken",
-			    gpu->id, other->id);
-			return fit;
-		}
-	}
-	return NULL;
+	run_warn(r, "no measured collectives of %s: those of %s are taken at the rate of its links", gpu->id,
+	    kernels->transferred_from);
+	return kernels;
 }
 
 static bool

@@ -3,7 +3,7 @@
 #ifndef RIDGE_WIRES_H
 #define RIDGE_WIRES_H
 
-#include "cli/command.h"
+#include "cli/interval.h"
 #include "ridge/collective.h"
 
 #define WIRES_ALGORITHMS                                                                                               \
@@ -56,6 +56,7 @@ struct wires {
 /* What a plan is, for people. */
 struct wires_words {
 	const char *algorithm, *protocol, *model;
+	struct error_source error; /* fit NULL: a formula, without an interval */
 };
 
 bool wires_bind(struct run *r, const struct wires_in *in, struct wires *out);

@@ -286,11 +286,9 @@ plan_facts(struct run *r, const struct wires *w, const char *scope, enum collect
 static const char *
 error_words(struct run *r, const struct calibration *c, const char *name, const char *what)
 {
-	for (int i = 0; i < c->n_residuals; i++)
-		if (strcmp(c->residuals[i].name, name) == 0)
-			return arena_printf(
-			    r->arena, "%s, mean error %.0f %%", what, 100 * c->residuals[i].mape_frac.value);
-	return what;
+	const struct residual *e = residual_of(c, name);
+
+	return e ? arena_printf(r->arena, "%s, mean error %.0f %%", what, 100 * e->mape_frac.value) : what;
 }
 
 static const char *const keys[N_COLLECTIVES] = {
@@ -311,6 +309,14 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 	plan->form = FORM_RAMP;
 	plan->ramp = &w->fit->collective[as];
 	words->model = error_words(r, w->fit, keys[as], "fitted to NCCL on 2 to 8 GPUs");
+	words->error = (struct error_source){.fit = w->fit,
+	    .kind = "collective",
+	    .residual = keys[as],
+	    .one_engine = true, /* fitted on CUDA graphs of one release: programs launch otherwise */
+	    .transferred = w->gpu && w->fit->gpu && strcmp(w->fit->gpu, w->gpu->id) != 0,
+	    .transfer_sigma = w->fit->transfer_sigma.collective,
+	    .n = 2,
+	    .at = {{"ranks", w->n_ranks.value}, {"size", size_byte}}};
 	if (as != c)
 		run_warn(
 		    r, "no measurements of %s alone: it is taken at the pace of an all-gather", collective_name(c));
@@ -322,8 +328,8 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 }
 
 static bool
-plan_network(
-    struct run *r, const struct wires *w, enum collective c, struct collective_plan *plan, struct wires_words *words)
+plan_network(struct run *r, const struct wires *w, enum collective c, double size_byte, struct collective_plan *plan,
+    struct wires_words *words)
 {
 	const struct calibration *own = w->network;
 	const struct calibration *any = w->transferred_network ? own : NULL;
@@ -338,6 +344,12 @@ plan_network(
 	plan->n_nics_per_gpu = w->system->n_nics.value / w->system->n_gpus.value;
 	plan->ask.node_hop_s =
 	    nccl_node_hop(c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING, PROTOCOL_SIMPLE);
+	words->error = (struct error_source){.fit = fit,
+	    .kind = "network",
+	    .residual = arena_printf(r->arena, "network_%s", keys[c]),
+	    .transferred = fit == any,
+	    .n = 2,
+	    .at = {{"nodes", w->n_nodes}, {"size", size_byte}}};
 	if (fit != any) {
 		words->model = arena_printf(
 		    r->arena, "fitted to NCCL over %s on %g nodes", fit->fabric, plan->network->n_nodes.value);
@@ -358,6 +370,11 @@ plan_custom(
 	plan->custom = &w->engine->custom[0];
 	words->algorithm = arena_printf(r->arena, "%s's own", w->engine->backend);
 	words->model = error_words(r, w->engine, "custom_all_reduce", "fitted under CUDA graphs");
+	words->error = (struct error_source){.fit = w->engine,
+	    .kind = "collective",
+	    .residual = "custom_all_reduce",
+	    .n = 2,
+	    .at = {{"ranks", w->n_ranks.value}, {"size", size_byte}}};
 	if (size_byte > 32e6)
 		run_warn(
 		    r, "engines use their own all-reduce up to some megabytes: above 32 MB this is an extrapolation");
@@ -368,7 +385,7 @@ wires_plan(struct run *r, const struct wires *w, const char *scope, enum collect
     struct collective_plan *plan, struct wires_words *words)
 {
 	*plan = (struct collective_plan){0};
-	*words = (struct wires_words){NULL, NULL, NULL};
+	*words = (struct wires_words){0};
 	if (!can_do(r, w, c))
 		return false;
 	if (w->bare) {
@@ -388,7 +405,7 @@ wires_plan(struct run *r, const struct wires *w, const char *scope, enum collect
 	words->algorithm = choice.algorithm == ALGORITHM_DIRECT ? "direct" : choice.name;
 	words->protocol = direct ? NULL : protocol_name(choice.protocol);
 	if (is_choice(&free_choice, w->algorithm) &&
-	    (w->n_nodes > 1  ? plan_network(r, w, c, plan, words)
+	    (w->n_nodes > 1  ? plan_network(r, w, c, size_byte, plan, words)
 	            : w->fit ? plan_ramp(r, w, c, size_byte, plan, words)
 	                     : false))
 		return true;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/capacity.h"
 #include "base/text.h"
+#include "cli/capacity_plan.h"
 #include "cli/inputs.h"
+#include "cli/price.h"
 #include "cli/shape.h"
 #include "ridge/params.h"
 
@@ -45,6 +47,7 @@ struct capacity_in {
 	CAPACITY_OPTIONS(OPTION_MEMBER)
 	struct shape_in shape;
 	struct layout_in layout;
+	struct capacity_plan_in plan;
 };
 
 #define THIS struct capacity_in
@@ -55,6 +58,9 @@ static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
 #undef THIS
 #define THIS struct layout_in
 static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct capacity_plan_in
+static const struct option plan_rows[] = {CAPACITY_PLAN_OPTIONS(OPTION_ROW)};
 #undef THIS
 
 enum { DEGREES_MAX = 11, NODE = 8 };
@@ -305,25 +311,6 @@ struct candidate {
 	struct datum usd_per_s;
 };
 
-static struct datum
-price_of(struct run *r, const struct capacity_in *in, const struct gpu *gpu)
-{
-	char buf[40];
-
-	if (datum_given(in->price) || !gpu)
-		return in->price;
-	for (int i = 0; i < gpu->n_prices; i++)
-		if (!gpu->prices[i].per || strcmp(gpu->prices[i].per, "gpu") == 0) {
-			const struct price *price = &gpu->prices[i];
-			value_write("x_usd_per_s", price->usd_per_s.value, buf, sizeof buf);
-			const char *source = price->source ? price->source : "no source";
-			run_assume(
-			    r, "%s at %s (%.*s, %s)", gpu->id, buf, (int)strcspn(source, ","), source, price->on);
-			return price->usd_per_s;
-		}
-	return datum_absent();
-}
-
 static bool
 bind_candidate(struct run *r, const struct capacity_in *in, const struct plan *p, struct word name,
     struct candidate *out, struct capacity_case *c)
@@ -348,7 +335,7 @@ bind_candidate(struct run *r, const struct capacity_in *in, const struct plan *p
 	out->gpu = run_gpu(r, name);
 	if (!out->gpu)
 		return false;
-	out->usd_per_s = price_of(r, in, out->gpu);
+	out->usd_per_s = run_gpu_price(r, in->price, out->gpu);
 	c->mem_byte = datum_given(out->gpu->mem_usable_byte) ? out->gpu->mem_usable_byte : out->gpu->mem_label_byte;
 	c->mem_byte_per_s = out->gpu->mem_byte_per_s;
 	if (p->load && !datum_given(in->throughput)) {
@@ -491,6 +478,35 @@ set_title(struct run *r, const struct capacity_in *in, const struct plan *p)
 		    r->arena, "GPUs for %g users with %g tokens each: %s", in->users.value, in->tokens.value, model);
 }
 
+/* With objectives or an engine: the model of the engine instead of floors. */
+static enum answer
+plan_run(struct run *r, const struct capacity_in *in)
+{
+	const struct capacity_plan_case c = {
+	    .model = in->model,
+	    .gpus = &in->gpu,
+	    .rate = in->rate,
+	    .users = in->users,
+	    .isl = in->isl,
+	    .osl = in->osl,
+	    .utilisation = in->utilisation,
+	    .price = in->price,
+	    .dtype = in->dtype,
+	    .kv_dtype = in->kv_dtype,
+	    .layout = &in->layout,
+	};
+	const struct datum floors[] = {in->params, in->bits, in->gpu_mem, in->tokens, in->throughput, in->itl, in->block,
+	    in->paging_overhead};
+
+	for (size_t i = 0; i < sizeof floors / sizeof *floors; i++)
+		if (datum_given(floors[i])) {
+			refuse(r, floors[i].from, "this belongs to the plan by memory and floors",
+			    "leave it out, or leave --engine and --objectives out");
+			return REFUSED;
+		}
+	return capacity_plan(r, &in->plan, &c);
+}
+
 static enum answer
 capacity_run(struct run *r, const void *input)
 {
@@ -498,6 +514,8 @@ capacity_run(struct run *r, const void *input)
 	struct sheet *sh = r->sheet;
 	struct plan p;
 
+	if (capacity_plan_asked(&in->plan))
+		return plan_run(r, in);
 	if (!bind_plan(r, in, &p))
 		return REFUSED;
 	set_title(r, in, &p);
@@ -536,6 +554,7 @@ static const struct option_group capacity_groups[] = {
     OPTION_GROUP(capacity_options, 0),
     OPTION_GROUP(shape_rows, offsetof(struct capacity_in, shape)),
     OPTION_GROUP(layout_rows, offsetof(struct capacity_in, layout)),
+    OPTION_GROUP(plan_rows, offsetof(struct capacity_in, plan)),
 };
 
 static const struct example capacity_examples[] = {
@@ -543,6 +562,9 @@ static const struct example capacity_examples[] = {
     {"capacity llama3-70b --gpu h100 --rate 5 --isl 1000 --osl 200 --weights-dtype fp8 --kv-dtype fp8",
         "replicas that keep up with a load, at best", 0},
     {"capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --layout tp=1", "one GPU does not hold the weights", 1},
+    {"capacity llama3-70b --gpu h100,h200,b200 --rate 20 --isl 1000 --osl 200 --objectives ttft.p99:1s,tpot:50ms "
+     "--spare 1",
+        "setups that meet objectives, by cost, with one replica to spare", 0},
     {"capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --tokens 1000 "
      "--gpu-mem 80GB",
         "a model known by its numbers", 0},

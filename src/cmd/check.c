@@ -6,9 +6,12 @@
 #include "data/binders.h"
 #include "data/database.h"
 #include "data/diagnosis.h"
+#include "data/engine.h"
 #include "data/gpu.h"
 #include "data/reliability.h"
 #include "data/stack.h"
+#include "data/transfer.h"
+#include "data/uncertainty.h"
 #include "engine/lint.h"
 #include "ridge/params.h"
 
@@ -96,11 +99,20 @@ check_calibration(struct checker *c, const char *path)
 static void
 check_stack(struct checker *c, const char *path)
 {
-	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	const struct node *root =
+	    stack_extended(c->database, c->arena, c->diag, tree_read_file(c->arena, c->diag, path));
 	struct binder b = {.arena = c->arena, .diag = c->diag, .sources = tree_get(root, "sources")};
 
 	if (root)
 		stack_bind(&b, root, path, ARENA_NEW(c->arena, struct stack));
+}
+
+static void
+check_engine(struct checker *c, const char *path)
+{
+	const char *said;
+
+	database_engine(c->database, c->arena, c->diag, path, NULL, (struct source){0}, &said);
 }
 
 static void
@@ -111,6 +123,35 @@ check_reliability(struct checker *c, const char *path)
 
 	if (root)
 		reliability_bind(&b, root, path, ARENA_NEW(c->arena, struct reliability));
+}
+
+static void
+check_transfer(struct checker *c, const char *path)
+{
+	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	struct binder b = {.arena = c->arena, .diag = c->diag, .sources = tree_get(root, "sources")};
+	struct transfer *t = ARENA_NEW(c->arena, struct transfer);
+
+	if (!root || !transfer_bind(&b, root, path, t))
+		return;
+	for (int i = -1; i < t->n_to; i++) {
+		const char *gpu = i < 0 ? t->from : t->to[i];
+
+		if (gpu && !database_path(c->database, ENTRY_GPU, gpu)) {
+			diag_error(c->diag, root->at, "no GPU '%s' in the database", gpu);
+			diag_hint(c->diag, "ids are the names of the files in hwdb/gpus");
+		}
+	}
+}
+
+static void
+check_uncertainty(struct checker *c, const char *path)
+{
+	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	struct binder b = {.arena = c->arena, .diag = c->diag, .sources = tree_get(root, "sources")};
+
+	if (root)
+		uncertainty_bind(&b, root, path, ARENA_NEW(c->arena, struct uncertainty));
 }
 
 static const char *
@@ -172,10 +213,13 @@ static void (*const checks[N_ENTRY_KINDS])(struct checker *c, const char *path) 
     [ENTRY_SYSTEM] = check_system,
     [ENTRY_CALIBRATION] = check_calibration,
     [ENTRY_STACK] = check_stack,
+    [ENTRY_ENGINE] = check_engine,
     [ENTRY_MODEL] = check_model,
     [ENTRY_JOB] = check_job,
     [ENTRY_RELIABILITY] = check_reliability,
     [ENTRY_DIAGNOSIS] = check_diagnosis,
+    [ENTRY_UNCERTAINTY] = check_uncertainty,
+    [ENTRY_TRANSFER] = check_transfer,
 };
 
 /* --- which kind ------------------------------------------------------------------------------------------ */
@@ -187,7 +231,8 @@ static const struct {
 } marks[] = {{"peak", ENTRY_GPU}, {"domain", ENTRY_SYSTEM}, {"relative_to", ENTRY_CALIBRATION},
     {"signs", ENTRY_DIAGNOSIS}, {"command", ENTRY_JOB}, {"layers", ENTRY_MODEL}, {"operators", ENTRY_MODEL},
     {"attention", ENTRY_MODEL}, {"memory", ENTRY_GPU}, {"network", ENTRY_SYSTEM}, {"logits", ENTRY_STACK},
-    {"per_direction", ENTRY_LINK}, {"read", ENTRY_LINK}, {"unexpected", ENTRY_RELIABILITY}};
+    {"scheduler", ENTRY_ENGINE}, {"per_direction", ENTRY_LINK}, {"read", ENTRY_LINK}, {"unexpected", ENTRY_RELIABILITY},
+    {"conformal", ENTRY_UNCERTAINTY}, {"reach_sigma", ENTRY_UNCERTAINTY}, {"expected", ENTRY_TRANSFER}};
 
 static enum entry_kind
 kind_of_file(struct checker *c, const char *path)
@@ -218,8 +263,9 @@ check_file(struct checker *c, const char *path, enum entry_kind kind)
 		diag_error(
 		    c->diag, (struct source){path, 1, 1, NULL, false}, "nothing tells what kind of file this is");
 		diag_hint(c->diag,
-		    "put it in a folder called gpus, links, systems, calibration, stacks, reliability, diagnoses, "
-		    "models or jobs");
+		    "put it in a folder called gpus, links, systems, calibration, stacks, engines, reliability, "
+		    "diagnoses, "
+		    "uncertainty, transfers, models or jobs");
 	}
 }
 

@@ -296,6 +296,9 @@ show_time(struct run *r, const struct comm_in *in, struct comm_case *q, double s
 	CALL(sh, comm_s, collective_time(sh, &plan, size_byte));
 	SHOW(sh, volume_byte, "sent by each rank");
 	SHOW(sh, comm_s, "time");
+	struct interval i;
+	if (run_interval(r, &words.error, comm_s, &i))
+		BETWEEN(sh, comm_s, i.low, i.high, i.why);
 	*t = (struct timed){comm_s, 0, volume_byte};
 	show_bandwidths(r, size_byte, t);
 	return !datum_given(in->bucket) || show_buckets(r, in, q, size_byte, t);

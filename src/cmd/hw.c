@@ -2,6 +2,8 @@
 /* ridge hw: what the database knows of GPUs, systems and links, datasheet beside calibrated, with sources. */
 #include "cli/command.h"
 #include "data/database.h"
+#include "ridge/compare.h"
+#include "ridge/kernel_gemm.h"
 #include "ridge/roofline.h"
 
 #include <string.h>
@@ -64,6 +66,55 @@ show_prices(struct run *r, const struct price *prices, int n)
 		}
 }
 
+/* A fitted figure with its interval, and what share of the datasheet's it is. */
+static void
+reached(struct run *r, const struct calibration *c, const char *name, struct datum fitted, struct datum datasheet,
+    const char *label)
+{
+	struct sheet *sh = r->sheet;
+	double low, high;
+
+	if (!(fitted.value > 0))
+		return;
+	figure(r, name, fitted, label);
+	if (calibration_interval(c, fitted, &low, &high))
+		sheet_between(sh, name, low, high, "calibrated");
+	if (datum_given(datasheet))
+		SCOPE (sh, "of_datasheet") {
+			CALL(sh, share_frac, compare_of_limit(sh, fitted.value, datasheet.value));
+			SHOW(sh, share_frac, "share of the datasheet");
+		}
+}
+
+/* Products of other types than 16 bits. */
+static void
+show_types(struct run *r, const struct calibration *c, const struct gpu *gpu)
+{
+	for (int t = 0; t < N_DTYPES; t++)
+		if (t != DTYPE_BF16 && t != DTYPE_FP16 && gemm_calibrated(c, (enum dtype)t))
+			SCOPE_I (r->sheet, "reach", t) {
+				word(r, "type", "products in", dtype_name((enum dtype)t));
+				reached(r, c, "reach_flop_per_s", c->gemm[t].peak_flop_per_s,
+				    gpu->peak_flop_per_s[dtype_peak((enum dtype)t)], "reach");
+			}
+}
+
+static void
+show_levels(struct run *r, const struct calibration *c)
+{
+	for (int i = 0; i < c->memory.n_levels; i++)
+		SCOPE_I (r->sheet, "levels", i) {
+			word(r, "level", "level", c->memory.level[i].name);
+			figure(r, "size_byte", c->memory.level[i].size_byte, "size");
+			figure(r, "level_byte_per_s", c->memory.level[i].byte_per_s, "bandwidth");
+			figure(r, "latency_s", c->memory.level[i].latency_s, "latency");
+		}
+	if (c->has_launch) {
+		figure(r, "launch_stream_s", c->launch.stream_kernel_s, "a kernel in a stream");
+		figure(r, "launch_graph_s", c->launch.graph_kernel_s, "a kernel in a graph");
+	}
+}
+
 static void
 show_calibration(struct run *r, const struct gpu *gpu)
 {
@@ -75,10 +126,17 @@ show_calibration(struct run *r, const struct gpu *gpu)
 	}
 	word(r, "calibration", "calibrated from", c->source);
 	if (c->has_gemm) {
-		figure(r, "reach_bf16_flop_per_s", c->gemm[DTYPE_BF16].peak_flop_per_s, "bf16 GEMM reaches");
-		figure(r, "reach_mem_byte_per_s", c->gemm[DTYPE_BF16].mem_byte_per_s, "GEMM memory traffic reaches");
-		figure(r, "gemm_base_s", c->gemm[DTYPE_BF16].base_s, "GEMM overhead");
+		const struct gemm_calibration *g = &c->gemm[DTYPE_BF16];
+		const struct datum peak = gpu->peak_flop_per_s[PEAK_BF16];
+		SCOPE (r->sheet, "arithmetic")
+			reached(r, c, "reach_bf16_flop_per_s", g->peak_flop_per_s, peak, "bf16 GEMM reaches");
+		SCOPE (r->sheet, "memory")
+			reached(r, c, "reach_mem_byte_per_s", g->mem_byte_per_s, gpu->mem_byte_per_s,
+			    "GEMM memory traffic reaches");
+		figure(r, "gemm_base_s", g->base_s, "GEMM overhead");
 	}
+	show_levels(r, c);
+	show_types(r, c, gpu);
 	for (int i = 0; i < c->n_residuals; i++)
 		SCOPE_I (r->sheet, "residuals", i) {
 			word(r, "name", "fitted", c->residuals[i].name);

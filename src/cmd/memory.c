@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/inputs.h"
+#include "cli/interval.h"
 #include "cli/memory_in.h"
 #include "cli/shape.h"
 #include "data/database.h"
@@ -41,6 +42,9 @@ show_peak(struct run *r, const struct memory_job *job, struct memory_use *use)
 	SHOW(sh, model_param, "parameters of the model");
 	CALL(sh, expected_byte, memory_peak(sh, job, use));
 	SHOW(sh, expected_byte, "expected peak");
+	struct interval i;
+	if (run_answer_interval(r, memory_kind(job), expected_byte, &i))
+		BETWEEN(sh, expected_byte, i.low, i.high, i.why);
 	CALL(sh, safe_byte, memory_safe(sh, expected_byte, job->stack->safety));
 	SHOW(sh, safe_byte, "safe (95 % of runs stay below)");
 	return expected_byte;

@@ -4,6 +4,8 @@
 #include "base/text.h"
 #include "cli/op_in.h"
 #include "cli/roof.h"
+#include "cli/roof_measured.h"
+#include "cli/roof_plot.h"
 #include "cli/shape.h"
 #include "ridge/expand.h"
 #include "ridge/kernel_gemm.h"
@@ -20,6 +22,8 @@
 	X(0, flops, "flops", "flops", WORK, "WORK", "", NULL, "arithmetic of a kernel: 1.2TFLOP")                      \
 	X(0, bytes, "bytes", "bytes", SIZE, "SIZE", "", NULL, "bytes it moves to and from memory")                     \
 	X(0, time, "time", "time", TIME, "TIME", "", NULL, "how long it was measured to take")                         \
+	X(0, measurements, "measurements", "measurements", WORD, "FILE", "file", NULL,                                 \
+	    "measured rows (ridge-measurement(5)) under the roof of --gpu")                                            \
 	X(0, intensity, "intensity", "intensity", DENSITY, "DENSITY", "", NULL, "FLOP for each byte: 2FLOP/B")         \
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences, or images")                                   \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
@@ -518,10 +522,20 @@ means_operator(struct run *r, struct word op)
 }
 
 static enum answer
-roofline_run(struct run *r, const void *input)
+measured_answer(struct roof *q, const struct roofline_in *in)
 {
-	const struct roofline_in *in = input;
-	struct roof q = {.run = r};
+	if (q->n > 1 || in->op.text || datum_given(in->flops) || datum_given(in->intensity)) {
+		roof_refuse(q->run, "--measurements asks about the rows of its file, on one GPU",
+		    "ridge roofline --measurements FILE --gpu h100");
+		return REFUSED;
+	}
+	return roof_measurements(q, in->measurements);
+}
+
+static enum answer
+roofline_answer(struct roof *q, const struct roofline_in *in)
+{
+	struct run *r = q->run;
 	const char *op = in->op.text;
 	const enum op_kind kind = op ? op_kind_find(op) : OP_NONE;
 
@@ -534,20 +548,33 @@ roofline_run(struct run *r, const void *input)
 	struct word gpu;
 	if (!run_gpu_name(r, in->gpu.n ? in->gpu.list[0] : (struct word){0}, in->system, &gpu))
 		return REFUSED;
-	if (!roof_machines(&q, in->gpu.n || !gpu.text ? &in->gpu : &(struct words){1, &gpu}))
+	if (!roof_machines(q, in->gpu.n || !gpu.text ? &in->gpu : &(struct words){1, &gpu}))
 		return REFUSED;
+	if (in->measurements.text)
+		return measured_answer(q, in);
 	if (!op && datum_given(in->intensity))
-		return bare_intensity(&q, in);
+		return bare_intensity(q, in);
 	if (!op && (datum_given(in->flops) || datum_given(in->bytes)))
-		return bare_point(&q, in);
+		return bare_point(q, in);
 	if (!op)
-		return ridge_table(&q, in);
+		return ridge_table(q, in);
 	if (kind != OP_NONE)
-		return one_operator(&q, in, kind);
+		return one_operator(q, in, kind);
 	if (strcmp(op, "layer") == 0)
-		return layer_answer(&q, in);
+		return layer_answer(q, in);
 	const struct workload *w = run_model(r, in->op);
-	return w ? workload_answer(&q, in, w) : REFUSED;
+	return w ? workload_answer(q, in, w) : REFUSED;
+}
+
+static enum answer
+roofline_run(struct run *r, const void *input)
+{
+	struct roof q = {.run = r};
+	const enum answer answer = roofline_answer(&q, input);
+
+	if (r->draws && answer != REFUSED && q.n && !r->plot)
+		r->plot = roof_plot_sheet(&q);
+	return answer;
 }
 
 static const struct option_group roofline_groups[] = {

@@ -40,10 +40,13 @@ static const struct {
     [ENTRY_SYSTEM] = {"system", "systems"},
     [ENTRY_CALIBRATION] = {"calibration", "calibration"},
     [ENTRY_STACK] = {"stack", "stacks"},
+    [ENTRY_ENGINE] = {"engine", "engines"},
     [ENTRY_MODEL] = {"model", "models"},
     [ENTRY_JOB] = {"job", "jobs"},
     [ENTRY_RELIABILITY] = {"published reliability", "reliability"},
     [ENTRY_DIAGNOSIS] = {"diagnosis", "diagnoses"},
+    [ENTRY_UNCERTAINTY] = {"uncertainty", "uncertainty"},
+    [ENTRY_TRANSFER] = {"transfer", "transfers"},
 };
 
 /* Aliases of the shipped entries, written by the Makefile from their `aliases:` lines. */
@@ -111,11 +114,20 @@ add_directory(struct database *db, const char *path)
 		add_tree(db, path);
 }
 
+const char *
+database_user_directory(struct arena *a)
+{
+	const char *home = getenv("HOME"), *data = getenv("XDG_DATA_HOME");
+
+	return data && *data ? arena_printf(a, "%s/ridge", data)
+	    : home && *home  ? arena_printf(a, "%s/.local/share/ridge", home)
+			     : NULL;
+}
+
 struct database *
 database_new(struct arena *a, struct diag *d, const char *directory)
 {
 	struct database *db = ARENA_NEW(a, struct database);
-	const char *home = getenv("HOME"), *data = getenv("XDG_DATA_HOME");
 
 	db->arena = a;
 	db->diag = d;
@@ -130,9 +142,7 @@ database_new(struct arena *a, struct diag *d, const char *directory)
 		closedir(dir);
 	add_directory(db, directory);
 	add_directory(db, getenv("RIDGE_HWDB"));
-	const char *user = data && *data ? arena_printf(a, "%s/ridge", data)
-	    : home && *home              ? arena_printf(a, "%s/.local/share/ridge", home)
-	                                 : NULL;
+	const char *user = database_user_directory(a);
 	if (user && access(user, R_OK) == 0)
 		add_directory(db, user);
 	const char *tree = source_tree(a);
@@ -403,8 +413,10 @@ binder_of(struct database *db, const struct node *root)
 {
 	const struct node *source = tree_get(root, "source");
 
-	return (struct binder){db->arena, db->diag, tree_get(root, "sources"),
-	    source && source->kind == NODE_SCALAR ? source->text : NULL};
+	return (struct binder){.arena = db->arena,
+	    .diag = db->diag,
+	    .sources = tree_get(root, "sources"),
+	    .cite = source && source->kind == NODE_SCALAR ? source->text : NULL};
 }
 
 const struct gpu *

@@ -18,10 +18,13 @@ enum entry_kind {
 	ENTRY_SYSTEM,
 	ENTRY_CALIBRATION,
 	ENTRY_STACK,
+	ENTRY_ENGINE,
 	ENTRY_MODEL,
 	ENTRY_JOB,
 	ENTRY_RELIABILITY,
 	ENTRY_DIAGNOSIS,
+	ENTRY_UNCERTAINTY,
+	ENTRY_TRANSFER,
 	N_ENTRY_KINDS,
 };
 
@@ -32,6 +35,9 @@ struct database;
 
 /* `directory` (from --hwdb) comes before $RIDGE_HWDB, the user's data directory and the installed one; NULL: none. */
 struct database *database_new(struct arena *a, struct diag *d, const char *directory);
+
+/* Where a user's own entries are, in folders named as those of hwdb; NULL without a home.  It may not exist. */
+const char *database_user_directory(struct arena *a);
 
 /* The same database with its faults going elsewhere. */
 struct database *database_reporting_to(const struct database *db, struct diag *d);
@@ -60,5 +66,7 @@ const struct workload *database_model(
 /* What was assumed when this name was read: fields that a configuration of the hub left to its family's defaults. */
 const char *const *database_assumed(const struct database *db, const char *name, size_t *n);
 const struct calibration *database_calibration(struct database *db, const char *gpu, const char *backend);
+/* The 80 % interval of a figure of this calibration; false when the file gives none. */
+bool calibration_interval(const struct calibration *c, struct datum figure, double *low, double *high);
 
 #endif

@@ -2,6 +2,7 @@
 #include "data/schema.h"
 
 #include "base/text.h"
+#include "ridge/hw.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -107,6 +108,45 @@ in_range(struct binder *b, const struct node *n, double min, double max, double 
 	return true;
 }
 
+/* [0.829, 0.821..0.836]: a fitted value with its interval. */
+static bool
+is_range(const struct node *n)
+{
+	return n->kind == NODE_LIST && n->n == 2 && n->items[1]->kind == NODE_SCALAR && n->items[1]->text &&
+	    strstr(n->items[1]->text, "..");
+}
+
+static void
+note_range(struct binder *b, const struct source *at, double low, double high)
+{
+	struct fitted_ranges *r = b->ranges;
+
+	if (r->n == r->n_room) {
+		const int room = r->n_room ? 2 * r->n_room : 32;
+
+		r->list = arena_grow(b->arena, r->list, (size_t)r->n, (size_t)room, sizeof *r->list);
+		r->n_room = room;
+	}
+	r->list[r->n++] = (struct fitted_range){*at, low, high};
+}
+
+static bool
+bind_range(struct binder *b, const struct node *n, enum quantity q, const struct datum *d)
+{
+	const char *text = n->text, *dots = strstr(text, "..");
+	struct quantity_fault qf;
+	double low, high;
+
+	if (!quantity_read(arena_copy(b->arena, text, (size_t)(dots - text)), q, &low, &qf) ||
+	    !quantity_read(dots + 2, q, &high, &qf))
+		return fault(b, n, qf.what, qf.hint[0] ? qf.hint : NULL);
+	if (!(low <= d->value && d->value <= high))
+		return fault(b, n, "an interval holds its value", "write [VALUE, LOW..HIGH]");
+	if (b->ranges && d->value > 0)
+		note_range(b, &d->from, low / d->value, high / d->value);
+	return true;
+}
+
 bool
 schema_quantity(struct binder *b, const struct node *n, enum quantity q, double min, double max, struct datum *out)
 {
@@ -117,7 +157,8 @@ schema_quantity(struct binder *b, const struct node *n, enum quantity q, double 
 	*out = datum_absent();
 	if (n->kind == NODE_LIST && n->n == 2) {
 		value = n->items[0];
-		out->from.cite = citation(b, n->items[1], &ok);
+		if (!is_range(n))
+			out->from.cite = citation(b, n->items[1], &ok);
 	} else if (n->kind == NODE_MAP) {
 		value = tree_get(n, "value");
 		for (size_t i = 0; i < n->n; i++) {
@@ -151,6 +192,8 @@ schema_quantity(struct binder *b, const struct node *n, enum quantity q, double 
 		out->value = NAN;
 		return false;
 	}
+	if (is_range(n))
+		ok = bind_range(b, n->items[1], q, out) && ok;
 	return ok;
 }
 

@@ -12,7 +12,8 @@
 struct schema;
 
 enum field_kind {
-	FIELD_QUANTITY, /* struct datum: value | [value, source] | {value:, source:, unconfirmed:} */
+	FIELD_QUANTITY, /* struct datum: value | [value, source] | [value, low..high] | {value:, source:, unconfirmed:}
+	                 */
 	FIELD_PEAK,     /* FIELD_QUANTITY that may be `none`; the bool lies at `extra` */
 	FIELD_TEXT,     /* const char * */
 	FIELD_DATE,     /* const char *, YYYY[-MM[-DD]] */
@@ -24,11 +25,18 @@ enum field_kind {
 	FIELD_IGNORED,  /* known, read elsewhere */
 };
 
+/* The 80 % interval of a fitted figure, as factors of its value: they hold for whatever is proportional to it. */
+struct fitted_ranges {
+	int n, n_room;
+	struct fitted_range *list;
+};
+
 struct binder {
 	struct arena *arena;
 	struct diag *diag;
-	const struct node *sources; /* the file's `sources` map, or NULL */
-	const char *cite;           /* of figures that name no source: the file's `source`, or NULL */
+	const struct node *sources;   /* the file's `sources` map, or NULL */
+	const char *cite;             /* of figures that name no source: the file's `source`, or NULL */
+	struct fitted_ranges *ranges; /* where intervals of fitted figures are noted, or NULL */
 };
 
 struct field {

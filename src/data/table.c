@@ -307,6 +307,12 @@ read_csv(struct arena *a, struct diag *d, const char *path, struct table *out)
 	return read_text(a, d, name, text, length, out);
 }
 
+bool
+table_read_text(struct arena *a, struct diag *d, const char *name, const char *text, size_t length, struct table *out)
+{
+	return read_text(a, d, name, text, length, out);
+}
+
 /* --- lists of trees -------------------------------------------------------------------------------------- */
 
 static bool

@@ -26,6 +26,9 @@ struct table {
 /* Read a file, `-` is standard input.  In YAML and JSON the table is the file's list, or the list at `key`.  False with
  * errors. */
 bool table_read_file(struct arena *a, struct diag *d, const char *path, const char *key, struct table *out);
+/* The same of CSV text that came from `name`. */
+bool table_read_text(
+    struct arena *a, struct diag *d, const char *name, const char *text, size_t length, struct table *out);
 /* A list of a tree: maps (columns by name) or scalars (one column). */
 bool table_of_list(struct arena *a, struct diag *d, const struct node *list, struct table *out);
 

@@ -102,6 +102,7 @@ static const struct field fields[] = {
     LAYER_CHOICE(struct file, "state_dtype", state_dtype, "fp32|fp16|bf16", "type of recurrent states; default fp32"),
     LAYER_MAP("mtp", 0, &mtp_schema, "modules that predict further tokens; not counted in the parameters"),
     FLAG("vision", has_vision, "the model has a vision part too, which is not counted"),
+    FLAG("parallel", parallel, "attention and MLP read the same tokens and are added up together"),
     {.key = "quantisation",
         .kind = FIELD_MAP,
         .sub = &storage_schema,
@@ -221,6 +222,9 @@ finish_transformer(struct binder *b, const struct node *root, struct file *f)
 			w->blocks[i].has_norms = true;
 			w->blocks[i].norms = layer_default(3);
 		}
+	/* with one norm in front of both, both read what it writes */
+	if (ok && w->norms_per_layer.value == 1 && w->blocks[0].mixer == MIXER_ATTENTION && w->blocks[0].mlp.given)
+		w->parallel = true;
 	ok = finish_encoder(b, root, f) && ok;
 	return storage_finish(b, tree_get(root, "quantisation"), &f->storage, &w->quantisation) && ok;
 }

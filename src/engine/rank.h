@@ -17,6 +17,9 @@ struct rank_test {
 struct rank_test rank_test(
     const double *baseline, size_t n_baseline, const double *current, size_t n_current, bool more_is_better);
 
+/* Wilcoxon's test of pairs, one-sided: the probability that changes lie as far above 0 if nothing had changed. */
+double rank_signed(const double *change, size_t n, double *least_p);
+
 double rank_median(const double *values, size_t n);
 
 /* Interval of the change of the median, above 0: worse; percentile bootstrap. */

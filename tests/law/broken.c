@@ -216,6 +216,20 @@ not_a_number(struct sheet *sh)
 	let(sh, "n_half", "n_ranks / 2", NAN);
 }
 
+static void
+outside(struct sheet *sh)
+{
+	given(sh, "step_s", 3);
+	sheet_between(sh, "step_s", 3.1, 4, "calibrated");
+}
+
+static void
+unexplained(struct sheet *sh)
+{
+	given(sh, "step_s", 3);
+	sheet_between(sh, "step_s", 2, 4, "");
+}
+
 static const struct {
 	const char *name;
 	void (*make)(struct sheet *sh);
@@ -244,6 +258,8 @@ static const struct {
     {"a scope without an end", never_left, "never left"},
     {"milliseconds", no_suffix, "not a unit suffix"},
     {"no number where there is one", not_a_number, "was recorded"},
+    {"a value outside its interval", outside, "outside its interval"},
+    {"an interval out of nowhere", unexplained, "how it is known"},
 };
 
 static bool

@@ -315,6 +315,17 @@ check_suffix(struct checker *c, const char *name)
 		broken(c, "'%s' is not a unit suffix", last);
 }
 
+/* --- intervals ------------------------------------------------------------------------------------------- */
+
+static void
+check_interval(struct checker *c, const struct row *row)
+{
+	if (!(row->low <= row->value && row->value <= row->high))
+		broken(c, "%.17g lies outside its interval, %.17g .. %.17g", row->value, row->low, row->high);
+	if (!*row->why)
+		broken(c, "an interval that does not say how it is known");
+}
+
 /* --- all ------------------------------------------------------------------------------------------------- */
 
 static void
@@ -326,6 +337,8 @@ check_row(struct checker *c)
 		broken(c, "a row without a name");
 	if (row->open)
 		broken(c, "the scope was never left");
+	if (row->why)
+		check_interval(c, row);
 	switch (row->kind) {
 	case ROW_LET:
 		check_formula(c, row);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Every key that a file of hwdb may have stands in ridge-hwdb(5).
 missing=0
-for f in gpu link system calibration stack reliability diagnosis; do
+for f in gpu link system calibration calibration_parts stack engine stack_time reliability diagnosis uncertainty transfer; do
 	keys=$(sed -n -E \
 		-e 's/.*\.key = "([a-z0-9_-]+)".*/\1/p' \
 		-e 's/^[[:space:]]*[A-Z]+\((struct [a-z_]+, )?"([a-z0-9_-]+)".*/\2/p' "src/data/$f.c" | grep -v '_$' | sort -u)

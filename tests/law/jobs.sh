@@ -18,6 +18,7 @@ for job in workloads/jobs/*.yaml; do
 	case $job in
 	*/train-* | */serve-llama*)
 		n=$((n + 1))
+		case $job in */train-*) try train "$job" ;; esac
 		for command in memory kv roofline; do
 			try "$command" "$job"
 		done

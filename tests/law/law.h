@@ -14,7 +14,11 @@
 #include "ridge/diagnosis.h"
 #include "ridge/expand.h"
 #include "ridge/format.h"
+#include "ridge/kernel_attention.h"
+#include "ridge/kernel_elementwise.h"
 #include "ridge/kernel_gemm.h"
+#include "ridge/kernel_memory.h"
+#include "ridge/kernel_moe.h"
 #include "ridge/kv.h"
 #include "ridge/latency.h"
 #include "ridge/launch.h"
@@ -24,11 +28,17 @@
 #include "ridge/reliability.h"
 #include "ridge/roofline.h"
 #include "ridge/scale.h"
+#include "ridge/serve_fleet.h"
+#include "ridge/serve_load.h"
+#include "ridge/serve_unfused.h"
 #include "ridge/service.h"
 #include "ridge/sheet.h"
 #include "ridge/speculate.h"
 #include "ridge/stack_gain.h"
+#include "ridge/train.h"
+#include "ridge/train_list.h"
 #include "ridge/trend.h"
+#include "ridge/uncertainty.h"
 
 #include <stdio.h>
 
@@ -97,6 +107,12 @@ struct world {
 	const struct scale_estimate *estimate;
 	const struct memory_job *train, *adapt, *serve; /* trained in full, with adapters, served */
 	const struct memory_numbers *numbers;
+	const struct serve_setup *serving; /* a replica of a serving engine, a layer of what it serves, a load */
+	const struct serve_setup *unfused; /* one that runs every operator by itself */
+	const struct block *served;
+	const struct serve_load *load;
+	const struct train_job *step;       /* a training step, and one of the blocks of its model */
+	const struct block *step_block, *any_routed; /* ..., and one with experts of any model */
 	int train_stage, adapt_stage;
 	enum moment train_moment, adapt_moment;
 };

@@ -52,6 +52,131 @@ enum { WORLDS = 300 };
 	((const struct failing){                                                                                       \
 	    datum(D(mtbf_s)), datum(D(stall_s)), datum(D(stall_s) + D(behind_s)), datum(D(restart_s))})
 
+/* A list of operators trained on some GPUs. */
+#define TRAINED_LIST                                                                                                   \
+	((const struct train_list_job){.model = x->list,                                                               \
+	    .machine = x->step->machine,                                                                               \
+	    .n_gpus = D(n_nodes),                                                                                      \
+	    .n_samples = D(n_samples),                                                                                 \
+	    .dtype = DTYPE_BF16,                                                                                       \
+	    .tables_spread = B(spread)})
+
+/* Two classes that share a sum, with all that widens an interval. */
+#define ERRORS                                                                                                         \
+	((const struct error_terms){.n = 2,                                                                            \
+	    .classes = {{D(first_frac), -0.1 * D(low_frac), 0.2 * D(high_frac)},                                       \
+	        {1 - D(first_frac), 0.1 * D(second_frac), 0.3 * D(second_frac)}},                                      \
+	    .stack_sigma = 0.1 * D(stack_frac),                                                                        \
+	    .transfer_sigma = 0.2 * D(transfer_frac),                                                                  \
+	    .reach = 3 * D(reach_frac),                                                                                \
+	    .reach_sigma = 0.1,                                                                                        \
+	    .widening = 1 + D(widening_frac)})
+
+/* A GPU and the fits of its kernels; options of the shapes in every other world. */
+#define SOME(name, value) (B(name) ? (value) : 0)
+#define MACHINE                                                                                                        \
+	((const struct calibration){.ref_n_sms = datum(D(n_sms)),                                                      \
+	    .ref_l2_byte = datum(D(l2_byte)),                                                                          \
+	    .ref_mem_byte_per_s = datum(D(mem_byte_per_s)),                                                            \
+	    .ref_clock_hertz = datum(D(clock_hertz))})
+#define CONTEXT                                                                                                        \
+	((const struct context_calibration){.flop_per_s = datum(D(reached_flop_per_s)),                                \
+	    .base_s = datum(D(base_s)),                                                                                \
+	    .block_s = datum(D(block_s)),                                                                              \
+	    .mem_byte_per_s = datum(D(around_byte_per_s)),                                                             \
+	    .tile = datum(B(tile) ? 64 : 128),                                                                         \
+	    .kv_byte_per_s = B(apart) ? datum(D(kv_byte_per_s)) : datum_absent(),                                      \
+	    .l2_byte_per_s = B(held) ? datum(D(l2_byte_per_s)) : datum_absent(),                                       \
+	    .hold = datum(0.3),                                                                                        \
+	    .fade = datum(0.5),                                                                                        \
+	    .derate = datum(SOME(power, 0.1)),                                                                         \
+	    .norm = datum(SOME(joined, 2)),                                                                            \
+	    .token_s = datum(SOME(append, D(token_s)))})
+#define GENERATION                                                                                                     \
+	((const struct generation_calibration){.mem_byte_per_s = datum(D(cache_byte_per_s)),                           \
+	    .base_s = datum(D(base_s)),                                                                                \
+	    .query_byte_per_s = datum(D(query_byte_per_s)),                                                            \
+	    .split_s = datum(D(split_s)),                                                                              \
+	    .item_s = datum(D(item_s)),                                                                                \
+	    .flop_per_s = datum(D(reached_flop_per_s)),                                                                \
+	    .l2_byte_per_s = B(held) ? datum(D(l2_byte_per_s)) : datum_absent(),                                       \
+	    .hold = datum(0.3),                                                                                        \
+	    .fade = datum(SOME(held, 0.5)),                                                                            \
+	    .norm = datum(SOME(joined, 2)),                                                                            \
+	    .own_item_s = datum(SOME(own, D(own_s)))})
+#define ATTENTION                                                                                                      \
+	((const struct attention_shape){.batch = D(batch),                                                             \
+	    .n_heads = 8 * D(n_groups),                                                                                \
+	    .n_kv_heads = D(n_groups),                                                                                 \
+	    .head_dim = D(head_dim),                                                                                   \
+	    .query_token = D(query_token),                                                                             \
+	    .context_token = D(context_token),                                                                         \
+	    .elem_byte = D(elem_byte),                                                                                 \
+	    .kv_elem_byte = D(kv_elem_byte),                                                                           \
+	    .cold = B(cold),                                                                                           \
+	    .unmasked = B(unmasked),                                                                                   \
+	    .window_token = SOME(window, D(window_token)),                                                             \
+	    .rate_frac = SOME(rate, 0.5),                                                                              \
+	    .stream_frac = SOME(stream, 0.5),                                                                          \
+	    .n_core_elems_per_clock = SOME(core, 13)})
+#define MIXTURE                                                                                                        \
+	((const struct moe_calibration){.peak_flop_per_s = datum(D(reached_flop_per_s)),                               \
+	    .mem_byte_per_s = datum(D(mem_byte_per_s)),                                                                \
+	    .base_s = datum(D(base_s)),                                                                                \
+	    .feed_byte_per_s = datum(D(feed_byte_per_s)),                                                              \
+	    .tile_s = datum(D(tile_s)),                                                                                \
+	    .k_step_s = datum(D(k_step_s)),                                                                            \
+	    .norm = datum(1 + 0.1 * D(norm)),                                                                          \
+	    .permute_byte_per_s = B(permute) ? datum(D(permute_byte_per_s)) : datum_absent(),                          \
+	    .route_byte_per_s = B(route) ? datum(D(route_byte_per_s)) : datum_absent(),                                \
+	    .l2_byte_per_s = B(held) ? datum(D(l2_byte_per_s)) : datum_absent(),                                       \
+	    .hold = datum(0.3),                                                                                        \
+	    .fade = datum(0.5)})
+#define EXPERTS                                                                                                        \
+	((const struct moe_shape){.n_tokens = D(n_rows),                                                               \
+	    .hidden = 64 * D(n_hidden),                                                                                \
+	    .expert_width = 64 * D(n_width),                                                                           \
+	    .top_k = D(n_chosen),                                                                                      \
+	    .n_experts = 2 * D(n_chosen) * D(n_expert_ranks),                                                          \
+	    .tp = 2,                                                                                                   \
+	    .ep = D(n_expert_ranks),                                                                                   \
+	    .a_byte = D(elem_byte),                                                                                    \
+	    .w_byte = D(elem_byte),                                                                                    \
+	    .gated = B(gated),                                                                                         \
+	    .expected = B(expected),                                                                                   \
+	    .load_frac = SOME(load, 2),                                                                                \
+	    .time_frac = SOME(time, 1.5),                                                                              \
+	    .repeated = B(repeated),                                                                                   \
+	    .weight_byte_per_clock = SOME(cap, 8)})
+#define SMALL_KERNEL                                                                                                   \
+	((const struct elementwise_shape){.traffic_byte = D(traffic_byte),                                             \
+	    .n_launches = D(n_launches),                                                                               \
+	    .launch_s = D(launch_s),                                                                                   \
+	    .cold = B(cold),                                                                                           \
+	    .mem_frac = SOME(rate, 0.7)})
+#define QUANTISE                                                                                                       \
+	((const struct gemm_calibration){                                                                              \
+	    .quantise_s = datum(D(base_s)), .quantise_byte_per_s = datum(D(mem_byte_per_s))})
+#define LEVELS                                                                                                         \
+	((const struct memory_calibration){3,                                                                          \
+	    {{"l1", datum(D(first_byte)), datum(D(l1_byte_per_s)), datum(D(l1_s))},                                    \
+	        {"l2", datum(10 * D(first_byte)), datum(D(l2_byte_per_s)), datum(D(l2_s))},                            \
+	        {"hbm", datum_absent(), datum(D(mem_byte_per_s)), datum(D(mem_s))}}})
+#define LAUNCHES                                                                                                       \
+	((const struct launch_calibration){                                                                            \
+	    datum(D(base_s)), datum(D(kernel_s)), datum(D(graph_base_s)), datum(D(graph_kernel_s)), datum(D(host_s))})
+#define DOMAINS                                                                                                        \
+	((const struct domain_network){                                                                                \
+	    SOME(several, 7) + 1, D(nic_byte_per_s), 0.85, D(base_s), D(hop_s), D(node_hop_s)})
+
+/* A step of a serving engine, with or without prompts; a card for prompts. */
+#define SERVED_BATCH                                                                                                   \
+	((const struct serve_batch){SOME(prompts, D(n_prompts)), D(n_chunk), SOME(prefix, D(n_prefix)), D(n_running),  \
+	    D(n_context), D(n_rows)})
+#define CARD                                                                                                           \
+	((const struct unfused_gpu){datum(D(peak_flop_per_s)), datum(D(mem_byte_per_s)),                               \
+	    B(power) ? datum(D(limit_flop_per_s)) : datum_absent()})
+
 #define EACH_1(a) D(a)
 #define EACH_2(a, ...) D(a), EACH_1(__VA_ARGS__)
 #define EACH_3(a, ...) D(a), EACH_2(__VA_ARGS__)

@@ -4,6 +4,8 @@
  * calibrations and stacks are those of the database, in turn.
  */
 #include "law/law.h"
+#include "law/serving.h"
+#include "law/training.h"
 
 #include "data/stack.h"
 
@@ -161,6 +163,8 @@ struct list {
 struct worlds {
 	struct list any, layers, lists, attends, decoder, trained, vision, stated, kernel, ramp, network, custom,
 	    trains, serves;
+	struct servings *servings;
+	struct trainings *trainings;
 };
 
 static void
@@ -265,6 +269,8 @@ worlds_new(struct arena *a, FILE *to)
 	add_models(all, db);
 	add_calibrations(all, db);
 	add_stacks(all, a, d, db);
+	all->servings = servings_new(a, d, db);
+	all->trainings = trainings_new(a, d, db);
 	diag_print(d, to, false);
 	return all;
 }
@@ -561,6 +567,21 @@ make_memory(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
 	x->numbers = MAKE(a, struct memory_numbers, numbers_of(seed));
 }
 
+static void
+make_serving(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
+{
+	const struct serve_load load = {.isl = 10 * draw(seed, "n_prompt"),
+	    .osl = 10 * draw(seed, "n_answer"),
+	    .cached_frac = draw_bool(seed, "prefix") ? 0.5 : 0,
+	    .n_requests = datum_of(draw_power(seed, "requests", 10)),
+	    .n_concurrent = draw_bool(seed, "clients") ? datum_of(draw_power(seed, "clients", 8)) : datum_absent()};
+
+	x->serving = serving_make(all->servings, a, seed, x->decoder, NULL);
+	x->unfused = serving_make(all->servings, a, seed, x->decoder, "llama.cpp");
+	x->served = &x->serving->model->blocks[seed % (unsigned)x->serving->model->n_blocks];
+	x->load = MAKE(a, struct serve_load, load);
+}
+
 /* One of the conventions that fit a model. */
 static enum convention
 convention_of(unsigned seed, const struct workload *w)
@@ -591,6 +612,10 @@ world_make(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
 	make_kernels(all, a, seed, x);
 	make_collectives(all, a, seed, x);
 	make_memory(all, a, seed, x);
+	make_serving(all, a, seed, x);
+	x->step = training_make(all->trainings, a, seed);
+	x->any_routed = training_routed(all->trainings, seed);
+	x->step_block = &x->step->model->blocks[seed % (unsigned)x->step->model->n_blocks];
 	const struct kv_page page = {
 	    draw(seed, "used_token"), draw(seed, "max_seq_token"), draw_power(seed, "block", 8)};
 	x->page = MAKE(a, struct kv_page, page);

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One replica with a given number of running sequences, in closed form.
+ *
+ * A step that takes k prompts in lasts t(k).  A request that arrives meets a step in proportion to its length, waits
+ * for the rest of it, and shares the next step with all others that arrived meanwhile, a Poisson number.  Step by step
+ * the number that run is Poisson too (M/G/infinity), and an answer sees its average over its own time.
+ */
+#include "engine/plan_capacity.h"
+
+#include "base/num.h"
+
+#include <math.h>
+
+enum { N_KNOTS = 5, COMPANY_MOST = 30, HALVINGS = 30 };
+static const double knots[N_KNOTS] = {0, 1, 2, 4, 8};
+static const double shares[N_PLAN_STATISTICS] = {NAN, 0.5, 0.9, 0.99};
+
+/* Steps of a replica by the prompts that they take in. */
+struct steps {
+	double time_s[N_KNOTS];
+	double most;   /* prompts that fit a step, not always whole */
+	double starts; /* steps that begin while one runs: stages */
+};
+
+static double
+groups_of(const struct serve_setup *s)
+{
+	return s->layout.attention_dp ? s->layout.tp : 1;
+}
+
+static double
+context_of(const struct plan_load *l)
+{
+	/* long answers are met more often than they are asked for */
+	return l->isl_token + (l->osl_token * (1 + l->osl_cv * l->osl_cv) + 1) / 2;
+}
+
+static void
+steps_set(struct steps *t, const struct serve_setup *s, const struct plan_load *l, double n_running)
+{
+	const double n_stage = n_running / s->layout.pp, isl = l->isl_token * (1 - l->cached_frac);
+	double limit = s->engine->max_tokens.value * groups_of(s);
+
+	if (!s->engine->chunked && l->isl_token > 4096)
+		limit = fmax(limit, (l->isl_token + s->engine->max_sequences.value) * groups_of(s));
+	for (int i = 0; i < N_KNOTS; i++) {
+		const struct serve_batch b = {.n_prefill = knots[i],
+		    .chunk_token = isl,
+		    .prefix_token = l->isl_token * l->cached_frac,
+		    .n_decode = n_stage,
+		    .context_token = context_of(l),
+		    .n_rows = knots[i] + n_stage};
+		t->time_s[i] = serve_iteration(NULL, s, &b, NULL);
+	}
+	t->most = fmax(limit - n_stage, 1) / isl;
+	if (!s->engine->chunked)
+		t->most = fmax(1, floor(t->most));
+	t->starts = s->layout.pp;
+}
+
+/* Straight between the knots, and on beyond the last. */
+static double
+knotted(const struct steps *t, double n_prompts)
+{
+	int i = 1;
+
+	while (i < N_KNOTS - 1 && n_prompts > knots[i])
+		i++;
+	const double part = (n_prompts - knots[i - 1]) / (knots[i] - knots[i - 1]);
+	return t->time_s[i - 1] + part * (t->time_s[i] - t->time_s[i - 1]);
+}
+
+/* Seconds until so many prompts are through: more than fit a step take several. */
+static double
+through(const struct steps *t, double n_prompts)
+{
+	return n_prompts <= t->most ? knotted(t, n_prompts) : n_prompts / t->most * knotted(t, t->most);
+}
+
+static double
+poisson(double mean, int n)
+{
+	return exp(n * log(fmax(mean, 1e-300)) - mean - lgamma(n + 1.0));
+}
+
+/* Beyond this a Poisson number is not looked at. */
+static int
+most_of(double mean)
+{
+	return (int)fmin(COMPANY_MOST, ceil(mean + 4 * sqrt(mean) + 2));
+}
+
+/* --- the first token ------------------------------------------------------------------------------------- */
+
+/* A case of an arrival: it waits for up to wait_s, evenly, then its own step lasts own_s. */
+struct chance {
+	double share, wait_s, own_s;
+};
+
+/* What lengths that vary come to: of one prompt, by shares that are narrow where the tail is; and of the sum of
+ * several, by three points with the right mean and variance (Gauss and Hermite). */
+enum { N_ONE = 7, N_SEVERAL = 3 };
+static const double one_share[N_ONE] = {0.4, 0.3, 0.15, 0.08, 0.04, 0.02, 0.01};
+static const double several_share[N_SEVERAL] = {1.0 / 6, 2.0 / 3, 1.0 / 6},
+                    several_at[N_SEVERAL] = {-1.7320508075688772, 0, 1.7320508075688772};
+
+enum { CHANCES_MOST = 1 + N_SEVERAL * N_SEVERAL * N_ONE * (COMPANY_MOST + 1) * (COMPANY_MOST + 1) };
+
+struct first {
+	const struct steps *steps;
+	double rate, isl_cv;
+	int n_one, n_several;
+	double one[N_ONE]; /* a prompt's length over the mean */
+	struct chance *chances;
+	size_t n;
+	double sum;
+};
+
+static void
+add(struct first *f, double share, double wait_s, double own_s)
+{
+	f->chances[f->n++] = (struct chance){share, wait_s, own_s};
+	f->sum += share;
+}
+
+/* n prompts, in units of the mean one. */
+static double
+several(const struct first *f, int n, int point)
+{
+	return f->n_several == 1 ? n : fmax(0, n + several_at[point] * f->isl_cv * sqrt(n));
+}
+
+/* The request comes in a step of some length, and shares the next one with whoever came in it. */
+static void
+add_own(struct first *f, double share, double step_s)
+{
+	const double wait_s = step_s / f->steps->starts, company = f->rate * wait_s;
+
+	for (int m = 0; m <= most_of(company); m++) {
+		const double here = share * poisson(company, m);
+		for (int k = 0; here > 1e-7 && k < (m ? f->n_several : 1); k++)
+			for (int i = 0; i < f->n_one; i++)
+				add(f,
+				    here * (m && f->n_several > 1 ? several_share[k] : 1) *
+				        (f->n_one > 1 ? one_share[i] : 1),
+				    wait_s, through(f->steps, f->one[i] + several(f, m, k)));
+	}
+}
+
+static void
+add_busy(struct first *f, double starting, double busy)
+{
+	double length_s = 0;
+
+	for (int k = 0; k <= most_of(starting); k++)
+		length_s += poisson(starting, k) * through(f->steps, k);
+	for (int k = 0; k <= most_of(starting); k++) {
+		const double share = poisson(starting, k);
+		for (int i = 0; share > 1e-7 && i < (k ? f->n_several : 1); i++) {
+			const double step_s = through(f->steps, several(f, k, i));
+			add_own(f, busy * share * (k && f->n_several > 1 ? several_share[i] : 1) * step_s / length_s,
+			    step_s);
+		}
+	}
+}
+
+static void
+add_idle(struct first *f, const struct steps *empty, double idle)
+{
+	for (int i = 0; i < f->n_one; i++)
+		add(f, idle * (f->n_one > 1 ? one_share[i] : 1), 0, through(empty, f->one[i]));
+}
+
+/* The share of requests that have their first token after at most x seconds. */
+static double
+share_within(const struct first *f, double x)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct chance *c = &f->chances[i];
+		if (x >= c->own_s + c->wait_s)
+			sum += c->share;
+		else if (x > c->own_s)
+			sum += c->share * (x - c->own_s) / c->wait_s;
+	}
+	return sum / f->sum;
+}
+
+static double
+first_quantile(const struct first *f, double share)
+{
+	double low = 0, high = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		high = fmax(high, f->chances[i].own_s + f->chances[i].wait_s);
+	for (int i = 0; i < HALVINGS; i++) {
+		const double middle = (low + high) / 2;
+		*(share_within(f, middle) < share ? &low : &high) = middle;
+	}
+	return high;
+}
+
+static void
+set_first(struct plan_point *out, const struct steps *t, const struct steps *empty, const struct plan_load *l,
+    double starting)
+{
+	struct chance chances[CHANCES_MOST];
+	struct first f = {.steps = t,
+	    .rate = out->rate_request_per_s,
+	    .isl_cv = l->isl_cv,
+	    .n_one = l->isl_cv > 0 ? N_ONE : 1,
+	    .n_several = l->isl_cv > 0 ? N_SEVERAL : 1,
+	    .one = {1},
+	    .chances = chances};
+	const double idle = exp(-out->n_running);
+	double below = 0, mean = 0;
+
+	for (int i = 0; f.n_one > 1 && i < N_ONE; below += one_share[i++])
+		f.one[i] = num_log_normal_quantile(below + one_share[i] / 2, 1, l->isl_cv);
+	add_idle(&f, empty, idle);
+	add_busy(&f, starting, 1 - idle);
+	for (size_t i = 0; i < f.n; i++)
+		mean += chances[i].share * (chances[i].own_s + chances[i].wait_s / 2);
+	out->latency_s[PLAN_TTFT][PLAN_MEAN] = mean / f.sum;
+	for (int i = PLAN_P50; i < N_PLAN_STATISTICS; i++)
+		out->latency_s[PLAN_TTFT][i] = first_quantile(&f, shares[i]);
+}
+
+/* --- tokens and answers ---------------------------------------------------------------------------------- */
+
+/* Average step: as many prompts are taken in as answers end. */
+static double
+usual_step(const struct steps *t, double starting)
+{
+	return starting <= t->most ? knotted(t, starting) : starting / t->most * knotted(t, t->most);
+}
+
+static void
+set_tokens(struct plan_point *out, const struct serve_setup *s, const struct plan_load *l, double step_s)
+{
+	double *const tpot = out->latency_s[PLAN_TPOT];
+	/* the average of an M/D/infinity number over one service time has 2/3 of its variance; of varying answers the
+	 * short ones see nearly all of it */
+	const double spread = sqrt(out->n_running * (l->osl_cv > 0 ? 1 : 2.0 / 3));
+
+	tpot[PLAN_MEAN] = tpot[PLAN_P50] = step_s;
+	for (int i = PLAN_P90; i < N_PLAN_STATISTICS; i++) {
+		const double n = out->n_running + num_normal_quantile(shares[i]) * spread;
+		struct steps t;
+		steps_set(&t, s, l, n);
+		tpot[i] = fmax(step_s, usual_step(&t, n / s->layout.pp / l->osl_token));
+	}
+}
+
+static void
+set_answers(struct plan_point *out, const struct plan_load *l)
+{
+	const double *ttft = out->latency_s[PLAN_TTFT], *tpot = out->latency_s[PLAN_TPOT];
+	double *const e2e = out->latency_s[PLAN_E2E];
+
+	e2e[PLAN_MEAN] = ttft[PLAN_MEAN] + (l->osl_token - 1) * tpot[PLAN_MEAN];
+	for (int i = PLAN_P50; i < N_PLAN_STATISTICS; i++) {
+		const double osl =
+		    l->osl_cv > 0 ? num_log_normal_quantile(shares[i], l->osl_token, l->osl_cv) : l->osl_token;
+		/* three things that vary by themselves */
+		const double length_s = (osl - l->osl_token) * tpot[PLAN_MEAN], first_s = ttft[i] - ttft[PLAN_MEAN],
+		             token_s = l->osl_token * (tpot[i] - tpot[PLAN_MEAN]);
+		e2e[i] = e2e[PLAN_MEAN] +
+		    (i == PLAN_P50 ? length_s : sqrt(length_s * length_s + first_s * first_s + token_s * token_s));
+	}
+}
+
+/* Answers per second: as many prompts begin with each step as answers end. */
+static double
+rate_of(const struct steps *t, const struct plan_load *l, double n, double n_stage)
+{
+	return n / usual_step(t, n_stage / l->osl_token) / l->osl_token;
+}
+
+double
+plan_rate(const struct serve_setup *s, const struct plan_load *l, double n_running)
+{
+	struct steps t;
+
+	steps_set(&t, s, l, fmax(n_running, 1));
+	return rate_of(&t, l, n_running, n_running / s->layout.pp);
+}
+
+void
+plan_point(const struct serve_setup *s, const struct plan_load *l, double n_running, struct plan_point *out)
+{
+	const double n = fmax(n_running, 1e-6), n_stage = n / s->layout.pp;
+	struct steps t, empty;
+
+	/* a step that decodes has at least one sequence, though it may seldom run */
+	steps_set(&t, s, l, fmax(n, 1));
+	steps_set(&empty, s, l, 0);
+	const double starting = n_stage / l->osl_token, step_s = usual_step(&t, starting);
+	*out = (struct plan_point){.n_running = n, .rate_request_per_s = rate_of(&t, l, n, n_stage)};
+	set_first(out, &t, &empty, l, starting);
+	set_tokens(out, s, l, step_s);
+	set_answers(out, l);
+	out->load = isnan(l->rate_request_per_s)
+	    ? out->rate_request_per_s * (l->think_s + out->latency_s[PLAN_E2E][PLAN_MEAN])
+	    : out->rate_request_per_s;
+}
