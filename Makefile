@@ -189,6 +189,7 @@ bench-speed: $(BUILD)/ridge
 	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -o $(BUILD)/bench-speed tests/speed/speed.c -lm && $(BUILD)/bench-speed $(BUILD)/ridge
 	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -o $(BUILD)/bench-simulate tests/speed/simulate.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-simulate
 	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -o $(BUILD)/bench-train tests/speed/train.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-train
+	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -o $(BUILD)/bench-serve tests/speed/serve.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-serve
 
 # --- calibrations ------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ done
 cut -d, -f1 "$work/gemm.csv" | sed 1d | sort -u | xargs -P "$(nproc)" -I GPU sh -c '
 	echo "  FIT     $2"
 	"$0" calibrate "$1"/gemm.csv "$1"/attention.csv "$1"/moe.csv "$1"/collective.csv --gpu "$2" --fresh --write "$1/out" \
-		--source "ai-dynamo/aiconfigurator 095f58a5 (Apache-2.0)" --date 2026-08 --note "CUDA graph replay. Latent attention (mla) is transcribed from a fit to more rows of the same source." \
+		--source "ai-dynamo/aiconfigurator 095f58a5 (Apache-2.0)" --date 2026-08 --note "CUDA graph replay." \
 		--quiet >"$1/out/$2.txt" || exit 255' "$ridge" "$work" GPU
 for f in "$work"/out/*.yaml; do
 	{ echo "# SPDX-License-Identifier: GPL-3.0-or-later"; cat "$f"; } >"hwdb/calibration/$(basename "$f")"

@@ -78,7 +78,7 @@ struct collective_ask {
 double collective_textbook(struct sheet *sh, const struct collective_ask *ask);
 
 /* How a time is worked out: by the textbook, or by what was fitted. */
-enum collective_form { FORM_TEXTBOOK, FORM_RAMP, FORM_CUSTOM, FORM_NETWORK };
+enum collective_form { FORM_TEXTBOOK, FORM_RAMP, FORM_RING_RAMP, FORM_NVLS_RAMP, FORM_CUSTOM, FORM_NETWORK };
 struct collective_plan {
 	enum collective_form form;
 	struct collective_ask ask; /* its size_byte is set by collective_time */
@@ -86,6 +86,7 @@ struct collective_plan {
 	const struct custom_calibration *custom;
 	const struct network_calibration *network;
 	double n_nics_per_gpu;
+	struct datum launch_s; /* what a call of its own adds to a ramp, which was fitted to CUDA graphs; 0: nothing */
 };
 double collective_time(struct sheet *sh, const struct collective_plan *plan, double size_byte);
 
@@ -109,7 +110,14 @@ double nic_share(struct sheet *sh, double n_nics, double one_nic_byte_per_s, dou
 
 /* --- fitted ---------------------------------------------------------------------------------------------- */
 
-/* One node: t = a0 + an (n-2) + V / (binf (1 - beta/n)) + c min(1, V/V0)^0.7. */
+/* One node, rings and direct sends: t = a0 + an (n-2) + V / (binf (1 - beta/n)) + c min(1, V/V0)^0.7. */
+double collective_ring_ramp(
+    struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte);
+/* One node, by switches that add up (NVLink SHARP); for whether they can, ask nvls_fitted. */
+double allreduce_nvls_ramp(
+    struct sheet *sh, const struct collective_calibration *fit, double n_ranks, double size_byte);
+bool nvls_fitted(enum collective c, const struct collective_calibration *fit, double n_ranks);
+/* One node: the faster of the two. */
 double collective_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte);
 /* The faster of one-shot and two-shot. */
@@ -157,8 +165,11 @@ struct nccl_choice nccl_choose(const struct nccl_ground *g, enum collective c, d
 double nccl_base(enum algorithm a, enum protocol p);
 double nccl_hop(enum algorithm a, enum protocol p, bool nvlink);
 double nccl_node_hop(enum algorithm a, enum protocol p);
-/* Share of a GPU's line rate that NVLink SHARP's reads and writes reach. */
+/* Share of a GPU's line rate that NVLink SHARP's reads and writes reach, how many ranks NCCL uses it from, and what it
+ * takes without bytes. */
 double nvls_reach(int generation);
+double nvls_min_ranks(int generation);
+double nvls_base(void);
 /* Share of the bandwidth that is data under this protocol. */
 double protocol_share(enum protocol p);
 

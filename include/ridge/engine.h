@@ -57,6 +57,14 @@ struct engine_residual {
 	struct datum n_points, mape_frac, median_frac;
 };
 
+/* What published runs call the family's software. */
+struct engine_match {
+	const char *software, *sched; /* parts of what they say; sched NULL: whatever */
+	const char *from, *to;        /* versions, as `0.15`, both inside; NULL: no limit */
+	const char *weights;          /* a part of the type of the weights; NULL: whatever */
+	const char *date;             /* ... or runs without a version whose date begins so */
+};
+
 struct engine {
 	const char *id, *name, *versions, *notes;
 	const char *backend; /* whose kernels: trtllm, vllm, sglang */
@@ -76,6 +84,7 @@ struct engine {
 	enum core_attention core_attention;
 	struct datum core_element; /* ... elements of the cache per SM and clock */
 	struct datum gddr_frac;    /* bandwidth of GDDR that is reached, at least */
+	struct datum int8_frac;    /* arithmetic that 8-bit integer products reach of what they do alone */
 
 	enum engine_reduce reduce;
 	struct datum pcie_s, pcie_rank_frac, pcie_ramp_s, pcie_ramp_byte, pcie_frac, pcie_gather_frac;
@@ -87,11 +96,14 @@ struct engine {
 
 	struct engine_unfused unfused;
 	struct datum row_sync_s; /* weights cut in rows over GPUs: per layer and GPU */
+	bool row_split;          /* ... which is how it runs on several */
 
 	struct engine_architecture architectures[N_ENGINE_ARCHITECTURES];
 	int n_architectures;
 	struct engine_residual *residuals;
 	int n_residuals;
+	struct engine_match *matches;
+	int n_matches;
 	const char *refused; /* why its answers cannot be trusted at all; NULL: they can */
 	const char *warning; /* what holds for every answer of the family */
 };

@@ -126,9 +126,14 @@ struct gemm_calibration {
 	struct datum reduction_s, norm;
 };
 
-/* One collective inside a node: t = a0 + aN (n-2) + V / (Binf (1 - beta/n)) + c min(1, V/V0)^0.7. */
+/*
+ * One collective inside a node: t = a0 + aN (n-2) + V / (Binf (1 - beta/n)) + c min(1, V/V0)^0.7.  An all-reduce of
+ * nvls_min_ranks or more over switches that add up may go by them: t = base + S (1 + 1/n) / B + c sqrt(min(S, S0)) with
+ * S in MiB in the last term.  nvls_byte_per_s is absent or 0 where it may not.
+ */
 struct collective_calibration {
 	struct datum base_s, per_rank_s, bus_byte_per_s, beta, ramp_s, ramp_byte;
+	struct datum nvls_base_s, nvls_byte_per_s, nvls_ramp_s, nvls_ramp_byte, nvls_min_ranks;
 };
 
 /* Collectives over the NICs of several nodes: t = base + ramp sqrt(size / 1 MiB) + volume / (nic_frac x the node's
@@ -247,6 +252,7 @@ struct calibration {
 	struct memory_calibration memory;     /* no levels: not measured */
 	bool has_launch;
 	struct launch_calibration launch;
+	struct datum call_s; /* what one collective called from PyTorch alone adds to its replay in a graph */
 	struct datum fma_flop_per_s[N_PEAKS]; /* arithmetic without memory traffic, absent where it was not measured */
 	int n_residuals;
 	struct residual *residuals;

@@ -73,6 +73,7 @@ struct serve_parts {
 	const struct engine *engine;
 	const struct calibration *consensus, *own; /* the GPU's kernels; those of the engine's backend, or NULL */
 	enum dtype compute, weights, kv;           /* of products, of stored weights, of the cache */
+	bool wide_attention;                       /* its products and weights stay in 16 bits */
 	double weight_byte, head_byte;             /* of a weight, of one of the head; 0: what the types say */
 	struct serve_layout layout;
 	bool linked; /* the replica's GPUs have NVLink to one another */

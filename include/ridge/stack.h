@@ -34,6 +34,13 @@ struct loss {
 	struct datum logit_byte;
 };
 
+/* What published runs call it: all that is given must hold. */
+struct stack_match {
+	const char *says, *software, *precision; /* parts of source or software, and of software; the precision */
+	struct datum from, before;               /* year and month, 202407 */
+	const char *refused;                     /* why such runs say nothing of it */
+};
+
 struct stack {
 	const char *id, *name, *notes;
 	enum stack_use use;
@@ -48,8 +55,10 @@ struct stack {
 	enum state_scheme scheme;
 	struct datum gradient_byte; /* per parameter; absent: as the parameters */
 	enum held gradients;
+	bool unties_head;           /* the head is a matrix of its own where the model ties it to the table */
 	struct datum adapter_byte; /* per adapter parameter, as stored */
 	bool adapter_dropout;      /* adapters are trained with dropout unless told otherwise */
+	bool fused_casts;          /* adapters cast their inputs inside their kernels and keep no copy */
 	bool fused_qkv_adapters;   /* one adapter kernel for q, k and v: three copies whatever is adapted */
 	bool casts_for_quantised;  /* k-bit training casts what is not quantised to fp32 */
 
@@ -84,6 +93,9 @@ struct stack {
 	struct datum n_kv_copies;                /* of a cache that grows by concatenation */
 
 	struct stack_time time; /* of a training step */
+
+	int n_matches;
+	struct stack_match *matches;
 };
 
 #endif

@@ -36,6 +36,10 @@ struct train_machine {
 	double power_frac;      /* power limit over TDP; 1: none */
 };
 
+/* Context parallelism: keys and values around a ring, gathered at once, or heads exchanged for tokens (Jacobs et al.,
+ * arXiv:2309.14509). */
+enum context_form { CONTEXT_RING, CONTEXT_GATHER, CONTEXT_HEADS };
+
 /* Time of one product, when the caller remembers shapes; see engine/train_cache.h. */
 struct train_memo;
 typedef double train_gemm_fn(struct train_memo *memo, const struct gemm_shape *shape, enum dtype t);
@@ -54,14 +58,14 @@ struct train_job {
 	enum attention_form attention;
 	enum recompute recompute;
 	double recompute_n;
-	unsigned modules;      /* bits of enum module */
-	bool adapters;         /* LoRA: the rest is frozen */
-	double base_byte;      /* per frozen weight that is dequantised before each product; 0: none */
-	double imbalance;      /* routed tokens of the busiest rank / mean */
-	double head_frac;      /* rows of the head that are computed: masked positions of an encoder */
-	double n_mtp;          /* extra prediction layers that are trained */
-	bool dedup;            /* the dispatcher of experts sends a token once to a node */
-	bool gathers_context;  /* context parallelism by all-gather, not by a ring */
+	unsigned modules; /* bits of enum module */
+	bool adapters;    /* LoRA: the rest is frozen */
+	double base_byte; /* per frozen weight that is dequantised before each product; 0: none */
+	double imbalance; /* routed tokens of the busiest rank / mean */
+	double head_frac; /* rows of the head that are computed: masked positions of an encoder */
+	double n_mtp;     /* extra prediction layers that are trained */
+	bool dedup;       /* the dispatcher of experts sends a token once to a node */
+	enum context_form context;
 	bool zero_bubble;      /* weight gradients fill the pipeline's bubbles */
 	bool balanced_stages;  /* the layout was chosen so that stages are equal */
 	double optimizer_byte; /* traffic of the optimizer per parameter */

@@ -26,7 +26,8 @@ struct train_ask {
 	enum attention_form attention; /* N_ATTENTION_FORMS: the stack's */
 	enum dispatcher dispatcher;    /* DISPATCH_BY_MODEL: not said */
 	double base_byte, optimizer_byte, imbalance;
-	bool gathers_context, zero_bubble, balanced_stages;
+	enum context_form context;
+	bool zero_bubble, balanced_stages;
 	struct datum n_mtp; /* absent: those of the model */
 	double card_byte;   /* 0: not known */
 };
@@ -80,6 +81,8 @@ const char *train_warning_text(enum train_warning w);
 bool train_warning_told(enum train_warning w);
 const char *train_assumption_text(enum train_assumption a);
 
+/* A row that names the GPUs of a node: they bound the NVLink domain, unless it joins many nodes as NVL72 does. */
+void train_machine_node(struct train_machine *m, double n_node_gpus);
 /* Fills a->job; a->refusal says what is missing. */
 void train_fill(const struct train_ask *ask, struct train_answer *a);
 /* Why no step of this job can be told, by arithmetic alone. */

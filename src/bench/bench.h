@@ -44,6 +44,7 @@ struct bench {
 	const char *driver, *host, *date;
 	int n_threads;                /* of the host that may be used */
 	double clock_mhz, power_watt; /* seen last; 0: not known */
+	double clock_before_mhz;      /* the same, before the point began */
 	const char *subject;
 	double started_s, subject_started_s;
 	int n_rows, n_wrong;
@@ -105,6 +106,8 @@ void bench_progress(const struct bench *b, const char *format, ...) __attribute_
 
 /* Uniform in [-1, 1); the same seed and index give the same number. */
 double bench_random(uint64_t seed, uint64_t index);
+/* A random order in which `next` leads from each of `n` places through all others and back. */
+void bench_cycle(uint32_t *next, size_t n, uint64_t seed);
 /*
  * Is a result what it has to be?  `error` is a norm of the difference over a norm of the reference; not a number is
  * never right.  A wrong one is said with the point that it belongs to and counted: its time must not be printed.

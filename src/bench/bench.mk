@@ -40,7 +40,8 @@ MPI_LIBS   ?= $(shell pkg-config --libs ompi-c 2>/dev/null || pkg-config --libs 
 HAS_MPI    := $(strip $(MPI_LIBS))
 
 NVCC_TARGETS = $(shell sh src/bench/targets.sh $(NVCC))
-NVCC_FLAGS = -std=c++17 -O2 -lineinfo $(if $(WERROR),-Werror all-warnings) -Xcompiler -Wall,-Wextra,-fPIC,-fvisibility=hidden \
+NVCC_FLAGS = -std=c++17 -O2 -lineinfo $(if $(WERROR),-Werror all-warnings) -Wno-deprecated-gpu-targets \
+	-Xcompiler -Wall,-Wextra,-fPIC,-fvisibility=hidden \
 	$(NVCC_TARGETS) $(NVCC_EXTRA)
 NCCL_SRC := $(wildcard src/bench/nccl_*.cu)
 CUDA_SRC := $(filter-out $(NCCL_SRC),$(wildcard src/bench/*.cu))

@@ -54,8 +54,8 @@ struct product {
 	int n_candidates = 0;
 	unsigned char *x, *w, *y, *workspace;
 	size_t w_byte; /* of one copy */
-	size_t n_copies;
-	cudaGraphExec_t graph = nullptr; /* a product with each copy, by one candidate */
+	size_t n_copies, n_recorded = 0;
+	cudaGraphExec_t graph = nullptr; /* n_recorded products, with each copy as often, by one candidate */
 
 	product() = default;
 	product(const product &) = delete;

@@ -71,7 +71,8 @@ product_candidates(struct product *p, int n_wanted)
 		status = cublasLtMatmulAlgoGetHeuristic(p->handle, p->operation, p->w_layout, p->x_layout, p->y_layout,
 		    p->y_layout, preference, n_wanted, p->candidates, &p->n_candidates);
 	TRY_LT(cublasLtMatmulPreferenceDestroy(preference));
-	if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
+	if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+	    status == CUBLAS_STATUS_ARCH_MISMATCH) {
 		p->n_candidates = 0;
 		return BENCH_OK;
 	}
@@ -104,7 +105,12 @@ product_multiply(const struct product *p, int candidate, size_t copy)
 	    &p->candidates[candidate].algo, p->workspace, WORKSPACE_BYTE, gpu.stream);
 }
 
-/* Calls from the host take longer than small products do: all copies in turn are one graph. */
+/*
+ * Calls from the host take longer than small products do: all copies in turn are one graph, and again where products
+ * are small, so that starting the graph is not seen.
+ */
+static const size_t enough_byte = 500000000;
+
 enum bench_status
 product_record(struct product *p, int candidate)
 {
@@ -115,8 +121,10 @@ product_record(struct product *p, int candidate)
 		TRY(cudaGraphExecDestroy(p->graph));
 	p->graph = nullptr;
 	TRY(cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeThreadLocal));
-	for (size_t copy = 0; copy < p->n_copies && status == CUBLAS_STATUS_SUCCESS; copy++)
-		status = product_multiply(p, candidate, copy);
+	const size_t rounds = p->m > 256 ? 1 : enough_byte / (p->n_copies * p->w_byte) + 1;
+	p->n_recorded = rounds * p->n_copies;
+	for (size_t i = 0; i < p->n_recorded && status == CUBLAS_STATUS_SUCCESS; i++)
+		status = product_multiply(p, candidate, i % p->n_copies);
 	TRY(cudaStreamEndCapture(gpu.stream, &recorded));
 	TRY_LT(status);
 	TRY(cudaGraphInstantiateWithFlags(&p->graph, recorded, 0));

@@ -10,13 +10,14 @@
 
 enum { ALL = 10000 };
 
-/* bf16 first: it is what most is fitted from.  Tolerances: the rounding of the result, and of products in tf32; Hopper
- * sums fp8 products with fewer bits than fp32 has. */
+/* bf16 first: it is what most is fitted from.  Tolerances: the rounding of the result, of the partial results that a
+ * kernel which splits the depth may round to the same type, and of products in tf32; Hopper sums fp8 products with 14
+ * bits (DeepSeek-V3 technical report, 2024, section 3.3.2: near 2 % at a depth of 4096). */
 const struct gemm_type gemm_types[] = {
-    {"bf16", CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 4e-3, 80, ALL, false, false},
-    {"fp16", CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 1e-3, 70, ALL, false, false},
+    {"bf16", CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 1e-2, 80, ALL, false, false},
+    {"fp16", CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 2e-3, 70, ALL, false, false},
 #if HAS_FP8
-    {"fp8-static", CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1, 2, 2e-2, 89, ALL, true, false},
+    {"fp8-static", CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1, 2, 6e-2, 89, ALL, true, false},
 #endif
 #if HAS_FP4
     {"nvfp4-static", CUDA_R_4F_E2M1, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0.5, 2, 1e-2, 100, ALL, false, true},

@@ -65,7 +65,15 @@ template <enum operation OP>
 __device__ static inline void
 four(const struct arrays &x, size_t i, size_t stride, uint32_t *sum)
 {
-	if constexpr (OP == READ || OP == WRITE) {
+	if constexpr (OP == READ) {
+		float4 v[UNROLL];
+#pragma unroll
+		for (size_t u = 0; u < UNROLL; u++)
+			v[u] = load(x.a + i + u * stride);
+#pragma unroll
+		for (size_t u = 0; u < UNROLL; u++)
+			*sum += bits(v[u]);
+	} else if constexpr (OP == WRITE) {
 #pragma unroll
 		for (size_t u = 0; u < UNROLL; u++)
 			step<OP>(x, i + u * stride, sum);
@@ -181,7 +189,7 @@ static const struct {
 
 enum { N_OPERATIONS = sizeof operations / sizeof *operations };
 
-struct workspace {
+struct footprints {
 	device_array<float> a, b, c;
 	device_array<uint32_t> sums;
 	device_array<unsigned long long> out;
@@ -190,7 +198,7 @@ struct workspace {
 
 /* Elements that are wrong after one pass over results that were made not-a-number before; or a wrong sum. */
 static enum bench_status
-wrong_by(const struct workspace &w, const struct arrays &x, int k, double *wrong)
+wrong_by(const struct footprints &w, const struct arrays &x, int k, double *wrong)
 {
 	unsigned long long out[3];
 
@@ -211,7 +219,7 @@ wrong_by(const struct workspace &w, const struct arrays &x, int k, double *wrong
 }
 
 static enum bench_status
-measure(struct bench *b, const struct workspace &w, size_t size_byte, int k, double n_points_left)
+measure(struct bench *b, const struct footprints &w, size_t size_byte, int k, double n_points_left)
 {
 	const struct arrays x = {reinterpret_cast<float4 *>(w.a.at), reinterpret_cast<const float4 *>(w.b.at),
 	    reinterpret_cast<const float4 *>(w.c.at), size_byte / sizeof(float4), w.sums.at};
@@ -253,12 +261,14 @@ near_pass(const float4 *from, uint32_t *sums, long n_passes)
 	for (long p = 0; p < n_passes; p++)
 #pragma unroll
 		for (int i = 0; i < NEAR_VECTORS / THREADS; i++) {
-			const int at = i * THREADS + static_cast<int>(threadIdx.x);
+			/* another place in each pass, or the compiler may load once and for all */
+			const unsigned turn = static_cast<unsigned>(i) + static_cast<unsigned>(p);
+			const unsigned at = turn % (NEAR_VECTORS / THREADS) * THREADS + threadIdx.x;
 			float4 v;
 			if (SHARED)
 				asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
 				             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-				             : "r"(base + 16u * static_cast<unsigned>(at))
+				             : "r"(base + 16u * at)
 				             : "memory");
 			else
 				asm volatile("ld.global.ca.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -272,7 +282,7 @@ near_pass(const float4 *from, uint32_t *sums, long n_passes)
 
 /* All blocks read the same kind of values; what they sum up is known from the first array. */
 static enum bench_status
-measure_near(struct bench *b, const struct workspace &w, bool shared, double n_points_left)
+measure_near(struct bench *b, const struct footprints &w, bool shared, double n_points_left)
 {
 	const unsigned n_blocks = static_cast<unsigned>(2 * gpu.n_sms);
 	const auto kernel = shared ? near_pass<true> : near_pass<false>;
@@ -311,7 +321,7 @@ cuda_memory(struct bench *b)
 {
 	const size_t least_byte = 16 * 1024, step = b->quick ? 4 : 2;
 	size_t most_byte = static_cast<size_t>(b->quick ? 1 : 4) << 30;
-	struct workspace w;
+	struct footprints w;
 	double n_points = 2;
 
 	while (most_byte > least_byte && 4 * most_byte > cuda_free_byte())

@@ -6,7 +6,9 @@
 
 struct end {
 	int index;
+	uint32_t seed;
 	device_array<unsigned char> out, in;
+	device_array<unsigned> n_wrong;
 	cudaStream_t stream;
 };
 
@@ -36,15 +38,45 @@ timed(void *context, long n)
 	return bench_now() - start_s;
 }
 
+__device__ static unsigned char
+sent(uint32_t seed, size_t i)
+{
+	return static_cast<unsigned char>(static_cast<int>((hashed(seed, i) + 1) * 128));
+}
+
+__global__ void
+fill(unsigned char *out, size_t n, uint32_t seed)
+{
+	const size_t stride = gridDim.x * static_cast<size_t>(blockDim.x);
+
+	for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < n; i += stride)
+		out[i] = sent(seed, i);
+}
+
+__global__ void
+count_wrong(const unsigned char *in, size_t n, uint32_t seed, unsigned *n_wrong)
+{
+	const size_t stride = gridDim.x * static_cast<size_t>(blockDim.x);
+	unsigned wrong = 0;
+
+	for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < n; i += stride)
+		wrong += in[i] == sent(seed, i) ? 0 : 1;
+	if (wrong)
+		atomicAdd(n_wrong, wrong);
+}
+
 /* What arrived is what was sent. */
 static enum bench_status
 arrived(const struct end *to, const struct end *from, size_t size_byte, double *wrong)
 {
-	std::vector<unsigned char> sent(size_byte), got(size_byte);
+	unsigned here = 0;
 
-	TRY(cudaMemcpy(sent.data(), from->out.at, size_byte, cudaMemcpyDeviceToHost));
-	TRY(cudaMemcpy(got.data(), to->in.at, size_byte, cudaMemcpyDeviceToHost));
-	*wrong += sent == got ? 0 : 1;
+	TRY(cudaSetDevice(to->index));
+	TRY(cudaMemset(to->n_wrong.at, 0, sizeof here));
+	count_wrong<<<256, 256>>>(to->in.at, size_byte, from->seed, to->n_wrong.at);
+	TRY_LAUNCH();
+	TRY(cudaMemcpy(&here, to->n_wrong.at, sizeof here, cudaMemcpyDeviceToHost));
+	*wrong += here;
 	return BENCH_OK;
 }
 
@@ -83,15 +115,15 @@ measure(struct bench *b, struct pair *p, bool direct, double n_points_left)
 static enum bench_status
 ready(struct end *e, int index, size_t n_byte, uint64_t seed)
 {
-	std::vector<unsigned char> data(n_byte);
-
 	e->index = index;
-	for (size_t i = 0; i < n_byte; i++)
-		data[i] = static_cast<unsigned char>(i * 131 + (i >> 8) * 29 + static_cast<size_t>(index) * 7 + seed);
+	e->seed = static_cast<uint32_t>(seed) + static_cast<uint32_t>(index);
 	TRY(cudaSetDevice(index));
 	TRY(e->out.make(n_byte));
 	TRY(e->in.make(n_byte));
-	TRY(cudaMemcpy(e->out.at, data.data(), n_byte, cudaMemcpyHostToDevice));
+	TRY(e->n_wrong.make(1));
+	fill<<<256, 256>>>(e->out.at, n_byte, e->seed);
+	TRY_LAUNCH();
+	TRY(cudaDeviceSynchronize());
 	TRY(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
 	return BENCH_OK;
 }
@@ -108,8 +140,9 @@ reach(int from, int to, bool *direct)
 		return BENCH_OK;
 	TRY(cudaSetDevice(from));
 	const cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
-	if (error == cudaErrorPeerAccessAlreadyEnabled) {
+	if (error == cudaErrorPeerAccessAlreadyEnabled || error == cudaErrorTooManyPeers) {
 		(void)cudaGetLastError();
+		*direct = error == cudaErrorPeerAccessAlreadyEnabled;
 		return BENCH_OK;
 	}
 	TRY(error);
@@ -119,8 +152,8 @@ reach(int from, int to, bool *direct)
 enum bench_status
 cuda_p2p(struct bench *b)
 {
-	const size_t least_byte = 4 * 1024, most_byte = static_cast<size_t>(b->quick ? 64 : 256) << 20;
-	const size_t step = b->quick ? 64 : 16;
+	const size_t least_byte = 4 * 1024, step = b->quick ? 64 : 16;
+	size_t most_byte = static_cast<size_t>(b->quick ? 64 : 256) << 20;
 	int n_gpus = 0;
 	double n_points = 0;
 
@@ -130,6 +163,11 @@ cuda_p2p(struct bench *b)
 		return BENCH_OK;
 	}
 	std::vector<struct end> ends(static_cast<size_t>(n_gpus));
+	for (int i = 0; i < n_gpus; i++) {
+		TRY(cudaSetDevice(i));
+		while (most_byte > least_byte && 4 * most_byte > cuda_free_byte())
+			most_byte /= 4;
+	}
 	for (int i = 0; i < n_gpus; i++)
 		TRY_STATUS(ready(&ends[static_cast<size_t>(i)], i, most_byte, b->seed));
 	for (size_t size = least_byte; size <= most_byte; size *= step)

@@ -176,7 +176,14 @@ measure(struct bench *b, double n_points_left)
 	const size_t n_threads = n_blocks * static_cast<size_t>(THREADS);
 	const int held = shape->m * shape->n / 32; /* elements of a tile in one thread */
 	device_array<C> out;
+	cudaFuncAttributes attributes;
 
+	/* code that the driver translated for this GPU is of an older target */
+	TRY(cudaFuncGetAttributes(&attributes, products<K, C, T>));
+	if (attributes.ptxVersion < shape->least) {
+		bench_say(b, "mma %s: left out: this was built for an older target", shape->dtype);
+		return BENCH_OK;
+	}
 	TRY(out.make(n_threads * TILES * 4));
 	const auto run = [&](long n, bool random) {
 		products<K, C, T><<<n_blocks, THREADS>>>(n, random, shape->ones, out.at);

@@ -126,11 +126,16 @@ make(struct bench *b, struct buffers *x, size_t most_byte)
 enum bench_status
 cuda_transfer(struct bench *b)
 {
-	const size_t least_byte = 4 * 1024, most_byte = static_cast<size_t>(b->quick ? 64 : 256) << 20;
+	const size_t least_byte = 4 * 1024;
+	size_t most_byte = static_cast<size_t>(b->quick ? 64 : 256) << 20;
 	struct buffers x;
 	enum bench_status status = BENCH_OK;
 	double n_points = 0;
 
+	/* four buffers here, one to check with, and two there */
+	while (most_byte > least_byte &&
+	    (8 * static_cast<double>(most_byte) > bench_memory_byte() || 4 * most_byte > cuda_free_byte()))
+		most_byte /= 4;
 	TRY_STATUS(make(b, &x, most_byte));
 	TRY(cudaStreamCreateWithFlags(&x.up, cudaStreamNonBlocking));
 	TRY(cudaStreamCreateWithFlags(&x.down, cudaStreamNonBlocking));

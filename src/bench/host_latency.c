@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Latency of one dependent load: a chain through the lines of a footprint in an order that no prefetcher follows.  The
- * chain is one cycle over all lines (Sattolo, "An algorithm to generate a random cyclic permutation", Information
- * Processing Letters 22, 1986).
+ * Latency of one dependent load: a chain through the lines of a footprint in an order that no prefetcher follows, one
+ * cycle over all lines.
  */
 #include "host.h"
 
@@ -31,14 +30,7 @@ lay(struct chain *c, uint64_t seed)
 
 	if (!order)
 		return false;
-	for (size_t i = 0; i < c->n_lines; i++)
-		order[i] = (uint32_t)i;
-	for (size_t i = c->n_lines - 1; i > 0; i--) {
-		const size_t k = (size_t)((bench_random(seed, i) + 1) / 2 * (double)i);
-		const uint32_t kept = order[i];
-		order[i] = order[k];
-		order[k] = kept;
-	}
+	bench_cycle(order, c->n_lines, seed);
 	for (size_t i = 0; i < c->n_lines; i++)
 		*line_of(c, i) = line_of(c, order[i]);
 	free(order);

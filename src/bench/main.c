@@ -77,7 +77,7 @@ list_all(const struct plugin *plugins)
 			snprintf(heading, sizeof heading, "%s: absent: %s", p->title, p->why);
 		list_subjects(heading, p->is ? p->is->subjects : NULL, p->is ? p->is->n_subjects : 0);
 	}
-	printf("absent: moe (grouped products), attention of other libraries (cuDNN, FlashAttention, TensorRT-LLM)\n");
+	printf("absent: attention, moe (grouped products): their kernels are those of the engines\n");
 }
 
 /* Keeps what --only names.  A name that is not there is an error that lists those that are. */

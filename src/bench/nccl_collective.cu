@@ -87,7 +87,8 @@ timed(void *context, long n)
 	long words[4] = {ORDER_RUN, n, static_cast<long>(j->operation), static_cast<long>(j->size_byte)};
 
 	ranks_tell(j->ranks, words, 4);
-	return ranks_largest(j->ranks, run(j, n));
+	const double here_s = run(j, n), longest_s = ranks_largest(j->ranks, here_s);
+	return here_s < 0 ? here_s : longest_s;
 }
 
 /* --- results --------------------------------------------------------------------------------------------- */
@@ -224,7 +225,7 @@ measure_all(struct bench *b, struct ranks *r, size_t most_byte)
 	int version = 0;
 	double n_points = 0;
 
-	b->clock_mhz = b->power_watt = 0; /* those of one GPU would not be those of all */
+	b->clock_mhz = b->clock_before_mhz = b->power_watt = 0; /* those of one GPU would not be those of all */
 	TRY_NCCL(ncclGetVersion(&version));
 	snprintf(library, sizeof library, "NCCL %d.%d.%d", version / 10000, version % 10000 / 100, version % 100);
 	for (size_t size = least_byte; size <= most_byte; size *= step)
@@ -254,6 +255,8 @@ follow(struct ranks *r)
 			TRY_STATUS(check_here(&j, &result));
 		else
 			result = run(&j, words[1]);
+		if (result < 0)
+			return BENCH_FAILED; /* what started us ends the others */
 		(void)ranks_largest(r, result);
 	}
 }
@@ -261,7 +264,7 @@ follow(struct ranks *r)
 static enum bench_status
 collective(struct bench *b)
 {
-	const size_t most_byte = static_cast<size_t>(b->quick ? 64 : 1024) << 20;
+	size_t most_byte = static_cast<size_t>(b->quick ? 64 : 1024) << 20;
 	struct ranks r = {};
 	int n_gpus = 0;
 
@@ -275,7 +278,7 @@ collective(struct bench *b)
 		bench_say(b, "left out: there is one GPU");
 		return BENCH_OK;
 	}
-	TRY_STATUS(ranks_join(&r, most_byte));
+	TRY_STATUS(ranks_join(&r, &most_byte));
 	if (!r.first) {
 		TRY_STATUS(follow(&r));
 		return ranks_leave(&r);

@@ -4,6 +4,7 @@
 #include "world.h"
 
 #ifdef BENCH_MPI
+#include <dlfcn.h>
 #define OMPI_SKIP_MPICXX 1 /* C alone */
 #include <mpi.h>
 #endif
@@ -77,6 +78,16 @@ mpi_ok(int code, const char *call)
 			return BENCH_FAILED;                                                                           \
 	} while (0)
 
+/* Parts of an MPI that it loads itself look for its names among those that all may see; we were loaded apart. */
+static void
+show_mpi_to_all(void)
+{
+	Dl_info mpi;
+
+	if (dladdr(reinterpret_cast<void *>(&MPI_Init), &mpi) && mpi.dli_fname)
+		(void)dlopen(mpi.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
 /* Machines are counted by their first processes. */
 static enum bench_status
 join_many(struct ranks *r)
@@ -86,10 +97,18 @@ join_many(struct ranks *r)
 	ncclUniqueId id;
 	int started = 0, n_gpus = 0, local = 0, heads = 0;
 
+	show_mpi_to_all();
 	TRY_MPI(MPI_Initialized(&started));
 	if (!started)
 		TRY_MPI(MPI_Init(nullptr, nullptr));
 	TRY_MPI(MPI_Comm_size(MPI_COMM_WORLD, &r->n));
+	if (r->n != world_size()) {
+		fprintf(stderr,
+		    "ridge-bench: error: %d processes were started, of which MPI has joined %d\n"
+		    "  hint: srun --mpi=pmix, or the mpirun of the MPI that this was built with\n",
+		    world_size(), r->n);
+		return BENCH_REFUSED;
+	}
 	TRY_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &one[0].index));
 	TRY_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
 	TRY_MPI(MPI_Comm_rank(node, &local));
@@ -112,16 +131,37 @@ join_many(struct ranks *r)
 
 /* --- both ------------------------------------------------------------------------------------------------ */
 
+/* Two buffers, and what NCCL takes for itself; the same everywhere. */
+static enum bench_status
+fit(const struct ranks *r, size_t *most_byte)
+{
+	for (const struct rank &rank : r->here) {
+		size_t free_byte = 0, total_byte = 0;
+		TRY(cudaSetDevice(rank.gpu));
+		TRY(cudaMemGetInfo(&free_byte, &total_byte));
+		while (*most_byte > 65536 && 4 * *most_byte > free_byte)
+			*most_byte /= 2;
+	}
+#ifdef BENCH_MPI
+	unsigned long long mine = *most_byte, least = mine;
+	if (world_size() > 1)
+		TRY_MPI(MPI_Allreduce(&mine, &least, 1, MPI_UNSIGNED_LONG_LONG, MPI_MIN, MPI_COMM_WORLD));
+	*most_byte = static_cast<size_t>(least);
+#endif
+	return BENCH_OK;
+}
+
 enum bench_status
-ranks_join(struct ranks *r, size_t most_byte)
+ranks_join(struct ranks *r, size_t *most_byte)
 {
 #ifdef BENCH_MPI
 	TRY_STATUS(world_size() > 1 ? join_many(r) : join_alone(r));
 #else
 	TRY_STATUS(join_alone(r));
 #endif
+	TRY_STATUS(fit(r, most_byte));
 	for (struct rank &rank : r->here)
-		TRY_STATUS(make(&rank, most_byte));
+		TRY_STATUS(make(&rank, *most_byte));
 	return BENCH_OK;
 }
 

@@ -35,7 +35,8 @@ struct ranks {
 
 /* Whether processes of several machines can be joined: built with MPI. */
 bool ranks_can_join(void);
-enum bench_status ranks_join(struct ranks *r, size_t most_byte);
+/* `most_byte`: of the largest buffer; less afterwards where a GPU has no room for it. */
+enum bench_status ranks_join(struct ranks *r, size_t *most_byte);
 enum bench_status ranks_leave(struct ranks *r);
 /* From the first process to all: what to do next. */
 void ranks_tell(const struct ranks *r, long *words, int n);

@@ -20,6 +20,20 @@ bench_random(uint64_t seed, uint64_t index)
 	return (double)(z >> 11) / 4503599627370496.0 - 1;
 }
 
+/* Sattolo, "An algorithm to generate a random cyclic permutation", Information Processing Letters 22, 1986. */
+void
+bench_cycle(uint32_t *next, size_t n, uint64_t seed)
+{
+	for (size_t i = 0; i < n; i++)
+		next[i] = (uint32_t)i;
+	for (size_t i = n; i-- > 1;) {
+		const size_t k = (size_t)((bench_random(seed, i) + 1) / 2 * (double)i);
+		const uint32_t kept = next[i];
+		next[i] = next[k];
+		next[k] = kept;
+	}
+}
+
 bool
 bench_right(struct bench *b, double error, double tolerance, const char *format, ...)
 {

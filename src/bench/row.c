@@ -72,6 +72,19 @@ add_count(struct line *l, const char *key, double value)
 	add(l, "%.0f", value);
 }
 
+/* A clock that changed while the point ran belongs to its row. */
+static void
+add_note(struct line *l, const struct bench *b, const char *note)
+{
+	const double before = b->clock_before_mhz;
+	char text[256];
+
+	snprintf(text, sizeof text, "%s", note ? note : "");
+	if (before > 0 && fabs(b->clock_mhz - before) > 0.03 * before)
+		snprintf(text, sizeof text, "%s%sclock before %.0f MHz", note ? note : "", note ? "; " : "", before);
+	add_text(l, "note", text);
+}
+
 struct bench_row
 bench_row_new(const char *kind, const char *operation, const char *dtype)
 {
@@ -118,7 +131,7 @@ bench_print(struct bench *b, const struct bench_row *row)
 	add_text(&l, "driver", b->driver);
 	add_text(&l, "library", row->library);
 	add_text(&l, "host", b->host);
-	add_text(&l, "note", row->note);
+	add_note(&l, b, row->note);
 	add(&l, "}\n");
 	if (fwrite(l.text, 1, l.n, stdout) != l.n || fflush(stdout) != 0) {
 		perror("ridge-bench: error: cannot write the rows");

@@ -20,7 +20,13 @@
 	    "do not begin with what the database has of this GPU: the rows alone decide")                              \
 	X(0, source, "source", "source", WORD, "TEXT", "", NULL, "who measured (default: the file's name)")            \
 	X(0, date, "date", "date", WORD, "DATE", "", NULL, "when (default: the last date of the rows)")                \
-	X(0, note, "note", "note", WORD, "TEXT", "", NULL, "more for the file's readers")
+	X(0, note, "note", "note", WORD, "TEXT", "", NULL, "more for the file's readers")                              \
+	X(0, stack, "stack", "stack", WORD, "NAME", "", NULL,                                                          \
+	    "the files are training steps that were measured: make them the training stack NAME")                      \
+	X(0, engine, "engine", "engine", WORD, "NAME", "", NULL,                                                       \
+	    "the files are serving runs that were measured: make them the serving engine NAME")                        \
+	X(0, extends, "extends", "extends", WORD, "NAME", "stack", NULL,                                               \
+	    "the stack or engine that NAME is like in all that is not fitted (default: unlisted; common)")
 
 struct calibrate_in {
 	CALIBRATE_OPTIONS(OPTION_MEMBER)
@@ -48,5 +54,7 @@ bool calibrate_read(struct run *r, const struct calibrate_in *in, struct calibra
 bool calibrate_fit(struct run *r, const struct calibrate_in *in, struct calibrate_target *t);
 /* Put the files where the options say.  False with an error. */
 bool calibrate_store(struct run *r, const struct calibrate_in *in, const struct calibrate_targets *all);
+/* One file as a whole, with its folder.  False with an error. */
+bool calibrate_write_file(struct run *r, const char *folder, const char *path, const char *text);
 
 #endif

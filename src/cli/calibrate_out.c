@@ -51,6 +51,12 @@ write_whole(struct run *r, const char *path, const char *text)
 }
 
 bool
+calibrate_write_file(struct run *r, const char *folder, const char *path, const char *text)
+{
+	return make_folder(r, folder) && write_whole(r, path, text);
+}
+
+bool
 calibrate_store(struct run *r, const struct calibrate_in *in, const struct calibrate_targets *all)
 {
 	const char *user = database_user_directory(r->arena), *folder = in->write.text;

@@ -20,6 +20,8 @@ runs(const char *path)
 const char *
 child_find(struct arena *a, const char *name)
 {
+	/* beside it, installed, and a folder above, from where the tests of a build run */
+	static const char *const places[] = {".", "../libexec/ridge", ".."};
 	char self[1024];
 	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
@@ -27,12 +29,11 @@ child_find(struct arena *a, const char *name)
 	char *const slash = strrchr(self, '/');
 	if (slash) {
 		*slash = '\0';
-		const char *const beside = arena_printf(a, "%s/%s", self, name);
-		const char *const installed = arena_printf(a, "%s/../libexec/ridge/%s", self, name);
-		if (runs(beside))
-			return beside;
-		if (runs(installed))
-			return installed;
+		for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+			const char *const path = arena_printf(a, "%s/%s/%s", self, places[i], name);
+			if (runs(path))
+				return path;
+		}
 	}
 	for (const char *from = getenv("PATH"); from && *from;) {
 		const size_t length = strcspn(from, ":");

@@ -142,8 +142,10 @@ own_kernels(struct run *r, const char *gpu, const char *backend)
 		/* what was predicted is named in one list */
 		struct residual *all =
 		    ARENA_ARRAY(r->arena, struct residual, (size_t)(base->n_residuals + engine->n_residuals + 1));
-		memcpy(all, engine->residuals, (size_t)engine->n_residuals * sizeof *all);
-		memcpy(all + engine->n_residuals, base->residuals, (size_t)base->n_residuals * sizeof *all);
+		for (int k = 0; k < engine->n_residuals; k++)
+			all[k] = engine->residuals[k];
+		for (int k = 0; k < base->n_residuals; k++)
+			all[engine->n_residuals + k] = base->residuals[k];
 		out->residuals = all;
 		out->n_residuals = base->n_residuals + engine->n_residuals;
 	}

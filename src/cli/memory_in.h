@@ -70,7 +70,7 @@ struct training_in {
 	    "routed tokens of the busiest rank over the mean")                                                         \
 	X(0, lora_rank, "lora-rank", "lora_rank", COUNT, "R", "", NULL,                                                \
 	    "train adapters of this rank, freeze the rest")                                                            \
-	X(0, lora_targets, "lora-targets", "lora_targets", WORDS, "LIST", "q|k|v|o|gate|up|down|all", "q,v",           \
+	X(0, lora_targets, "lora-targets", "lora_targets", WORDS, "LIST", "q|k|v|o|gate|up|down|all|embed|prompt|outputs", "q,v",           \
 	    "maps that get an adapter")                                                                                \
 	X(0, lora_dropout, "lora-dropout", "lora_dropout", CHOICE, "WHETHER", "on|off", NULL,                          \
 	    "dropout before the adapters (default: the stack's)")                                                      \

@@ -139,13 +139,13 @@ memory_targets(struct run *r, const struct words *list, unsigned *out)
 	for (size_t i = 0; i < list->n; i++) {
 		int t = 0;
 		if (strcmp(list->list[i].text, "all") == 0) {
-			*out |= (1u << N_TARGETS) - 1;
+			*out |= (1u << TARGET_EMBED) - 1; /* of the layers */
 			continue;
 		}
 		while (t < N_TARGETS && strcmp(list->list[i].text, names[t]) != 0)
 			t++;
 		if (t == N_TARGETS)
-			return unknown(r, list->list[i], "one of q k v o gate up down all", names, N_TARGETS);
+			return unknown(r, list->list[i], "one of q k v o gate up down all embed prompt outputs", names, N_TARGETS);
 		*out |= 1u << t;
 	}
 	return true;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/roof.h"
 
-#include "cli/interval.h"
 #include "ridge/collective.h"
-#include "ridge/kernel_gemm.h"
 
 #include <string.h>
 
@@ -16,7 +14,7 @@ roof_refuse(struct run *r, const char *what, const char *hint)
 }
 
 bool
-roof_machines(struct roof *q, const struct words *names)
+roof_machines(struct roof *q, const struct words *names, struct word backend)
 {
 	if (names->n == 0)
 		return roof_refuse(q->run, "which GPU?", "give --gpu; 'ridge hw list' shows them");
@@ -31,7 +29,7 @@ roof_machines(struct roof *q, const struct words *names)
 			    "the memory bandwidth of %s is not in the database", m->gpu->id);
 			continue;
 		}
-		m->calibration = run_calibration(q->run, m->gpu->id, NULL);
+		roof_fits(q, m, backend);
 		q->n++;
 	}
 	return q->n == names->n;
@@ -59,6 +57,9 @@ roof_peaks(struct roof *q, struct word dtype)
 		run_assume(q->run, older ? "dtype fp16, for want of bf16" : "dtype bf16");
 	for (size_t i = 0; i < q->n; i++)
 		ok = run_peak(q->run, q->machines[i].gpu, q->dtype, asked, &q->machines[i].peak) && ok;
+	for (size_t i = 0; i < q->n; i++)
+		q->machines[i].kernel = (struct kernel_machine){
+		    q->machines[i].kernels, q->dtype, q->machines[i].peak, q->machines[i].gpu->mem_byte_per_s};
 	return ok;
 }
 
@@ -193,54 +194,12 @@ roof_show_gains(struct sheet *sh, const struct point *p)
 		SHOW(sh, arithmetic_gain, "gain from more arithmetic");
 }
 
-/* As residuals of matrix products are split. */
-static const char *
-regime_of(double m)
-{
-	return m <= 64 ? "decode" : m < 1024 ? "mid" : "prefill";
-}
-
-static bool
-gemm_interval(
-    const struct roof *q, const struct machine *m, const struct gemm_shape *shape, double time_s, struct interval *out)
-{
-	const struct error_source s = {.fit = m->calibration,
-	    .kind = "gemm",
-	    .residual = arena_printf(q->run->arena, "gemm_%s", dtype_name(q->dtype)),
-	    .regime = regime_of(shape->m),
-	    .transfer_sigma = m->calibration->transfer_sigma.gemm,
-	    .n = 3,
-	    .at = {{"m", shape->m}, {"n", shape->n}, {"k", shape->k}}};
-
-	return run_interval(q->run, &s, time_s, out);
-}
-
-/* What fitted parameters say of a matrix product, beside its roof. */
-void
-roof_show_calibrated(const struct roof *q, const struct machine *m, const struct op *op, double roof_s, bool alone)
-{
-	struct sheet *sh = q->run->sheet;
-	struct interval i;
-
-	if (op->kind != OP_gemm || !gemm_calibrated(m->calibration, q->dtype))
-		return;
-	const struct gemm_shape shape = gemm_shape_of(op->dim[0], op->dim[1], op->dim[2], q->dtype);
-	CALL(sh, calibrated_s, gemm_time(sh, &shape, m->calibration, q->dtype));
-	SHOW(sh, calibrated_s, "calibrated");
-	if (gemm_interval(q, m, &shape, calibrated_s, &i))
-		BETWEEN(sh, calibrated_s, i.low, i.high, i.why);
-	if (!alone)
-		return;
-	CALL(sh, calibrated_roof_frac, roofline_measured_frac(sh, roof_s, calibrated_s));
-	SHOW(sh, calibrated_roof_frac, "calibrated, of the roof");
-}
-
 /* Matrix units read 16 bytes at a time along n and k. */
 void
 roof_show_alignment(const struct roof *q, const struct op *op)
 {
 	struct sheet *sh = q->run->sheet;
-	const double elem_byte = op->elem_byte;
+	const double elem_byte = floor(4 * op->elem_byte) / 4; /* without the scales of blocks */
 
 	if (op->kind != OP_gemm)
 		return;

@@ -7,6 +7,8 @@
 
 #define SCALE_OPTIONS(X)                                                                                               \
 	X(0, points, "points", "points", WORDS, "N:RATE,...", "", NULL, "measured throughput (per second) of N GPUs")  \
+	X(0, series, "series", "series", WORD, "FILE", "file", NULL,                                                   \
+	    "points from a table with columns of GPUs and rates; - is standard input")                                 \
 	X(0, times, "times", "times", WORDS, "TIME@N,...", "", NULL, "measured time of one job on N GPUs")             \
 	X(0, warn_below, "warn-below", "warn_below", NUMBER, "FRACTION", "", NULL,                                     \
 	    "least efficiency; exit status 1 below it")                                                                \
@@ -43,6 +45,15 @@ struct scale_in {
 };
 
 enum { POINTS_MAX = 256 };
+
+/* What was measured on so many GPUs: a rate, or the time of a job. */
+struct scale_point {
+	double n_ranks, value;
+	struct source from;
+};
+
+/* The points of a file, at most POINTS_MAX; false with an error. */
+bool scale_series(struct run *r, struct word file, struct scale_point *out, size_t *n);
 
 /* The GPUs of --ranks; false with an error. */
 bool scale_ranks(struct run *r, const struct scale_in *in, double *ranks);

@@ -11,11 +11,6 @@
 
 /* --- reading lists --------------------------------------------------------------------------------------- */
 
-struct measured {
-	double n_ranks, value;
-	struct source from;
-};
-
 static bool
 read_part(struct run *r, struct word w, const char *text, enum quantity q, double *value)
 {
@@ -37,7 +32,7 @@ read_part(struct run *r, struct word w, const char *text, enum quantity q, doubl
 
 /* `8:4000` or `4000@8`, `25min@256` or `256:25min`. */
 static bool
-read_point(struct run *r, struct word w, enum quantity q, struct measured *out)
+read_point(struct run *r, struct word w, enum quantity q, struct scale_point *out)
 {
 	const char *at = strchr(w.text, '@'), *colon = strchr(w.text, ':');
 	const char *cut = at ? at : colon;
@@ -49,7 +44,7 @@ read_point(struct run *r, struct word w, enum quantity q, struct measured *out)
 		return false;
 	}
 	const char *before = arena_copy(r->arena, w.text, (size_t)(cut - w.text));
-	*out = (struct measured){1, 1, w.from};
+	*out = (struct scale_point){1, 1, w.from};
 	return read_part(r, w, at ? cut + 1 : before, Q_COUNT, &out->n_ranks) &&
 	    read_part(r, w, at ? before : cut + 1, q, &out->value);
 }
@@ -57,28 +52,44 @@ read_point(struct run *r, struct word w, enum quantity q, struct measured *out)
 static int
 by_ranks(const void *a, const void *b)
 {
-	const struct measured *x = a, *y = b;
+	const struct scale_point *x = a, *y = b;
 
 	return (x->n_ranks > y->n_ranks) - (x->n_ranks < y->n_ranks);
 }
 
 static bool
-read_points(struct run *r, const struct words *list, enum quantity q, struct measured *out)
+read_points(struct run *r, const struct words *list, enum quantity q, struct scale_point *out)
 {
-	bool ok = list->n <= POINTS_MAX;
-
-	if (!ok)
+	if (list->n > POINTS_MAX) {
 		diag_error(r->diag, list->list[0].from, "more than %d points", POINTS_MAX);
-	for (size_t i = 0; ok && i < list->n; i++)
-		ok = read_point(r, list->list[i], q, &out[i]);
-	if (ok && list->n < 2) {
-		diag_error(r->diag, list->list[0].from, "one point says nothing about scaling");
-		diag_hint(r->diag, "give at least two, the smallest number of GPUs is the base");
-		ok = false;
+		return false;
 	}
-	if (ok)
-		qsort(out, list->n, sizeof *out, by_ranks);
-	return ok;
+	for (size_t i = 0; i < list->n; i++)
+		if (!read_point(r, list->list[i], q, &out[i]))
+			return false;
+	return true;
+}
+
+/* Of the options that give points the one that was used; sorted. */
+static bool
+bind_points(struct run *r, const struct scale_in *in, struct scale_point *out, size_t *n)
+{
+	const bool times = in->times.n > 0;
+	const struct words *list = times ? &in->times : &in->points;
+	const struct source from = in->series.text ? in->series.from : list->list[0].from;
+
+	if (in->series.text ? !scale_series(r, in->series, out, n)
+	                    : !read_points(r, list, times ? Q_TIME : Q_NUMBER, out))
+		return false;
+	if (!in->series.text)
+		*n = list->n;
+	if (*n < 2) {
+		diag_error(r->diag, from, "one point says nothing about scaling");
+		diag_hint(r->diag, "give at least two, the smallest number of GPUs is the base");
+		return false;
+	}
+	qsort(out, *n, sizeof *out, by_ranks);
+	return true;
 }
 
 bool
@@ -117,7 +128,7 @@ scale_percent(struct run *r, double fraction)
 /* --- measured points ------------------------------------------------------------------------------------- */
 
 struct series {
-	const struct measured *points;
+	const struct scale_point *points;
 	size_t n;
 	bool times;
 };
@@ -289,15 +300,15 @@ show_laws(struct run *r, const struct scale_in *in, const struct series *s)
 enum answer
 scale_measured(struct run *r, const struct scale_in *in)
 {
-	struct measured points[POINTS_MAX];
+	struct scale_point points[POINTS_MAX];
 	const bool times = in->times.n > 0;
-	const struct words *list = times ? &in->times : &in->points;
 	struct sheet *sh = r->sheet;
 	double worst = INFINITY, at = 0;
+	size_t n;
 
-	if (!read_points(r, list, times ? Q_TIME : Q_NUMBER, points))
+	if (!bind_points(r, in, points, &n))
 		return REFUSED;
-	const struct series s = {points, list->n, times};
+	const struct series s = {points, n, times};
 	r->title = arena_printf(r->arena, "Scaling from %g to %g GPUs", points[0].n_ranks, points[s.n - 1].n_ranks);
 	for (size_t i = 0; i < s.n; i++) {
 		const double efficiency = show_point(r, in, &s, i);

@@ -1,61 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rows of an answer of `ridge serve` with an engine. */
-#include "cli/interval.h"
+#include "cli/serve_errors.h"
 #include "cli/serve_in.h"
 #include "cli/values.h"
 
 #include <string.h>
-
-/* --- errors ---------------------------------------------------------------------------------------------- */
-
-/* How the engine's published runs of this kind lay around the model. */
-static const struct engine_residual *
-residual_for(const struct engine *e, enum serve_regime regime, double n_batch)
-{
-	static const char *const kinds[] = {[SERVE_OFFLINE] = "offline",
-	    [SERVE_CLOSED] = "offline",
-	    [SERVE_ONLINE] = "online",
-	    [SERVE_STATIC] = "static",
-	    [SERVE_PROMPT] = "ttft",
-	    [SERVE_ENCODE] = "encoder"};
-	const char *kind = regime == SERVE_STATIC && n_batch == 1 ? "batch1" : kinds[regime];
-
-	for (int i = 0; i < e->n_residuals; i++)
-		if (strcmp(e->residuals[i].kind, kind) == 0)
-			return &e->residuals[i];
-	return e->n_residuals > 0 ? &e->residuals[0] : NULL;
-}
-
-/* Of a normal error, the median is 0.6745 sigma and the mean 0.7979 sigma. */
-static double
-sigma_of(const struct engine_residual *e, double otherwise)
-{
-	if (!e)
-		return otherwise;
-	return datum_given(e->median_frac) ? fmax(e->median_frac.value / 0.6745, e->mape_frac.value / 1.25)
-	                                   : e->mape_frac.value / 0.7979;
-}
-
-struct spread {
-	struct error_terms terms;
-	const char *why;
-};
-
-static struct spread
-spread_of(struct run *r, const struct serve_binding *b, const struct serve_question *q, enum serve_trust trust)
-{
-	const struct uncertainty *u = run_uncertainty(r, "serve");
-	const struct engine_residual *e = residual_for(b->engine, q->regime, q->n_batch);
-	struct spread s = {.terms = {.widening = datum_or(u->conformal, 1)}};
-
-	s.terms.stack_sigma = sigma_of(e, datum_or(u->sigma, 0.2));
-	if (b->fitted && b->fitted->transferred_from)
-		s.terms.transfer_sigma = b->fitted->transfer_sigma.gemm;
-	if (trust != SERVE_TRUSTED)
-		s.terms.widening *= 1.8;
-	s.why = e ? "published runs of this engine" : "no published runs of this engine";
-	return s;
-}
 
 #define BAND(sh, name, spread)                                                                                         \
 	do {                                                                                                           \
@@ -79,7 +28,7 @@ serve_show_room(struct run *r, const struct serve_question *q)
 }
 
 static void
-show_answer_time(struct run *r, const struct serve_question *q, const struct spread *s, double first_s, double step_s)
+show_answer_time(struct run *r, const struct serve_question *q, const struct serve_errors *s, double first_s, double step_s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -89,7 +38,7 @@ show_answer_time(struct run *r, const struct serve_question *q, const struct spr
 }
 
 static void
-show_saturation(struct run *r, const struct serve_question *q, const struct spread *s)
+show_saturation(struct run *r, const struct serve_question *q, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 	struct serve_load endless = q->load;
@@ -105,7 +54,7 @@ show_saturation(struct run *r, const struct serve_question *q, const struct spre
 }
 
 static void
-show_offline(struct run *r, const struct serve_question *q, const struct spread *s)
+show_offline(struct run *r, const struct serve_question *q, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -131,7 +80,7 @@ show_offline(struct run *r, const struct serve_question *q, const struct spread 
 }
 
 static void
-show_closed(struct run *r, const struct serve_question *q, const struct spread *s)
+show_closed(struct run *r, const struct serve_question *q, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -152,7 +101,7 @@ show_closed(struct run *r, const struct serve_question *q, const struct spread *
 }
 
 static void
-show_online(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct spread *s)
+show_online(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -171,7 +120,7 @@ show_online(struct run *r, const struct serve_question *q, const struct serve_me
 }
 
 static double
-show_first(struct run *r, const struct serve_question *q, const struct spread *s)
+show_first(struct run *r, const struct serve_question *q, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 	double first_s;
@@ -187,7 +136,7 @@ show_first(struct run *r, const struct serve_question *q, const struct spread *s
 }
 
 static void
-show_static(struct run *r, const struct serve_question *q, const struct spread *s)
+show_static(struct run *r, const struct serve_question *q, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 	double step_s;
@@ -211,7 +160,7 @@ show_static(struct run *r, const struct serve_question *q, const struct spread *
 }
 
 static void
-show_prompt(struct run *r, const struct serve_question *q, const struct spread *s)
+show_prompt(struct run *r, const struct serve_question *q, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 	const double first_s = show_first(r, q, s);
@@ -223,11 +172,11 @@ show_prompt(struct run *r, const struct serve_question *q, const struct spread *
 }
 
 static void
-show_encoder(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct spread *s)
+show_encoder(struct run *r, const struct serve_question *q, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 
-	CALL(sh, batch_s, serve_iteration(sh, q->setup, &m->batch, NULL));
+	CALL(sh, batch_s, serve_encode(sh, q->setup, q->load.isl, q->n_batch));
 	SHOW(sh, batch_s, "the whole batch");
 	BAND(sh, batch_s, s);
 	TAKE(sh, n_batch, q->n_batch);
@@ -353,7 +302,7 @@ serve_show(struct run *r, const struct serve_in *in, const struct serve_binding 
     const struct serve_metrics *m)
 {
 	const struct serve_judgement j = serve_judge(q, m);
-	const struct spread s = spread_of(r, b, q, j.trust);
+	const struct serve_errors s = serve_errors_of(r, q, b->fitted, j.trust != SERVE_TRUSTED);
 
 	switch (q->regime) {
 	case SERVE_OFFLINE:
@@ -372,7 +321,7 @@ serve_show(struct run *r, const struct serve_in *in, const struct serve_binding 
 		show_prompt(r, q, &s);
 		break;
 	case SERVE_ENCODE:
-		show_encoder(r, q, m, &s);
+		show_encoder(r, q, &s);
 		break;
 	}
 	for (int i = 0; i < j.n; i++)

@@ -332,33 +332,6 @@ show_one(struct run *r, const struct simulate_in *in, const struct simulate_case
 
 /* --- a line for each rate -------------------------------------------------------------------------------- */
 
-static void
-show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, double saturation_request_per_s)
-{
-	struct sheet *sh = r->sheet;
-	const bool full = is_saturated(c, result, saturation_request_per_s);
-
-	TAKE(sh, rate_request_per_s, c->traffic.rate_request_per_s);
-	SHOW(sh, rate_request_per_s, "rate");
-	TELL(sh, verdict, "state", full ? "saturated" : "steady");
-	TAKE(sh, output_token_per_s, result->output_token_per_s);
-	SHOW(sh, output_token_per_s, "generated");
-	TAKE(sh, ttft_mean_s, full ? (double)NAN : result->ttft.mean);
-	SHOW(sh, ttft_mean_s, "TTFT mean");
-	TAKE(sh, ttft_p99_s, full ? (double)NAN : result->ttft.p99);
-	SHOW(sh, ttft_p99_s, "TTFT P99");
-	TAKE(sh, itl_mean_s, full ? (double)NAN : result->itl.mean);
-	SHOW(sh, itl_mean_s, "ITL mean");
-	TAKE(sh, itl_p99_s, full ? (double)NAN : result->itl.p99);
-	SHOW(sh, itl_p99_s, "ITL P99");
-	TAKE(sh, e2e_p99_s, full ? (double)NAN : result->e2e.p99);
-	SHOW(sh, e2e_p99_s, "answer P99");
-	if (simulate_has_objectives(&c->objectives)) {
-		TAKE(sh, within_frac, result->within_frac);
-		SHOW(sh, within_frac, "within objectives");
-	}
-}
-
 static enum answer
 curve(struct run *r, const struct simulate_in *in, const struct simulate_case *c, const struct sim_config *config)
 {
@@ -386,11 +359,25 @@ curve(struct run *r, const struct simulate_in *in, const struct simulate_case *c
 			if (answer != REFUSED && !is_saturated(&configs[i], result, saturation_request_per_s))
 				answer = ANSWERED;
 			SCOPE_I (r->sheet, "rate", i)
-				show_rate(r, &configs[i], result, saturation_request_per_s);
+				simulate_show_rate(r, &configs[i], result,
+				    is_saturated(&configs[i], result, saturation_request_per_s));
 		}
 		simulation_free(all[i]);
 	}
 	return answer;
+}
+
+static bool
+comes_and_goes(struct run *r, const struct serve_setup *s)
+{
+	if (s->model->kind != MODEL_DECODER)
+		return run_refuse(r, (struct source){0}, arena_printf(r->arena, "%s makes no answers", s->model->name),
+		    "simulate a decoder, or leave --simulate out");
+	if (s->engine->kind != ENGINE_BATCHED)
+		return run_refuse(r, (struct source){0},
+		    arena_printf(r->arena, "%s serves no requests that come and go", s->engine->name),
+		    "take an engine with in-flight batching: trtllm, vllm, sglang");
+	return true;
 }
 
 /* Whether anything is left for a cache beside the weights. */
@@ -418,6 +405,8 @@ serve_simulate(struct run *r, const struct simulate_in *in, const struct simulat
 	struct sim_config config;
 	const char *fault;
 
+	if (!comes_and_goes(r, asked->setup))
+		return REFUSED;
 	own.setup = own_setup(r, in, asked->setup);
 	own.decode = asked->decode ? own_setup(r, in, asked->decode) : own.setup;
 	if (!has_cache(r, own.setup) || !has_cache(r, own.decode))

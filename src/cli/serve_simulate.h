@@ -81,5 +81,6 @@ bool simulate_write_timeline(struct run *r, struct word file, const struct sim_r
 bool simulate_write_requests(struct run *r, struct word file, const struct sim_result *result);
 bool simulate_has_objectives(const struct sim_objectives *o);
 void simulate_show(struct run *r, const struct sim_config *c, const struct sim_result *result);
+void simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, bool full);
 
 #endif

@@ -78,3 +78,30 @@ simulate_show(struct run *r, const struct sim_config *c, const struct sim_result
 	TAKE(sh, run_s, result->end_s - result->first_arrival_s);
 	SHOW(sh, run_s, "simulated time");
 }
+
+/* One line of a series of rates; a saturated one has no latencies. */
+void
+simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, bool full)
+{
+	struct sheet *sh = r->sheet;
+
+	TAKE(sh, rate_request_per_s, c->traffic.rate_request_per_s);
+	SHOW(sh, rate_request_per_s, "rate");
+	TELL(sh, verdict, "state", full ? "saturated" : "steady");
+	TAKE(sh, output_token_per_s, result->output_token_per_s);
+	SHOW(sh, output_token_per_s, "generated");
+	TAKE(sh, ttft_mean_s, full ? (double)NAN : result->ttft.mean);
+	SHOW(sh, ttft_mean_s, "TTFT mean");
+	TAKE(sh, ttft_p99_s, full ? (double)NAN : result->ttft.p99);
+	SHOW(sh, ttft_p99_s, "TTFT P99");
+	TAKE(sh, itl_mean_s, full ? (double)NAN : result->itl.mean);
+	SHOW(sh, itl_mean_s, "ITL mean");
+	TAKE(sh, itl_p99_s, full ? (double)NAN : result->itl.p99);
+	SHOW(sh, itl_p99_s, "ITL P99");
+	TAKE(sh, e2e_p99_s, full ? (double)NAN : result->e2e.p99);
+	SHOW(sh, e2e_p99_s, "answer P99");
+	if (simulate_has_objectives(&c->objectives)) {
+		TAKE(sh, within_frac, result->within_frac);
+		SHOW(sh, within_frac, "within objectives");
+	}
+}

@@ -159,7 +159,7 @@ bind_words(struct run *r, const struct train_question *q, struct train_bound *ou
 	                                                      : DISPATCH_PLAIN;
 	ask->compiled = t->compile;
 	ask->adapters = datum_or(t->lora_rank, 0) > 0;
-	ask->gathers_context = t->cp_comm.text && strcmp(t->cp_comm.text, "a2a") == 0;
+	ask->context = t->cp_comm.text && strcmp(t->cp_comm.text, "a2a") == 0 ? CONTEXT_HEADS : CONTEXT_RING;
 	ask->imbalance = t->imbalance.value;
 	if (t->quant.text)
 		ask->base_byte = quant_bits(memory_quant(t->quant.text)) / 8;
@@ -259,8 +259,8 @@ run_train_bind(struct run *r, const struct train_question *q, struct train_bound
 		diag_hint(r->diag, "models whose layers all attend have a time");
 		return false;
 	}
-	if (!bind_stack(r, q, out) || !run_train_machine_of(r, q, out) || !bind_words(r, q, out) || !bind_layout(r, q, out) ||
-	    !bind_batch(r, q, out))
+	if (!bind_stack(r, q, out) || !run_train_machine_of(r, q, out) || !bind_words(r, q, out) ||
+	    !bind_layout(r, q, out) || !bind_batch(r, q, out))
 		return false;
 	ask->stack = out->stack;
 	ask->zero_bubble = q->train->bubbles;

@@ -23,7 +23,8 @@ train_interval(struct run *r, const struct train_bound *b, const struct train_an
 	const struct uncertainty *u = run_uncertainty(r, "train");
 	const bool narrow = dtype_byte(a->job.dtype) < 2;
 	double share[N_TRAIN_SHARES];
-	struct error_terms e = {.stack_sigma = datum_or(a->job.stack->spread, datum_or(u->sigma, 0.1) + (b->stack->time.listed ? 0 : 0.05)),
+	struct error_terms e = {
+	    .stack_sigma = datum_or(a->job.stack->spread, datum_or(u->sigma, 0.1) + (b->stack->time.listed ? 0 : 0.05)),
 	    .transfer_sigma = c->transferred_from ? fmax(c->transfer_sigma.gemm, datum_or(u->transfer_sigma, 0)) : 0,
 	    .widening = a->band * datum_or(u->conformal, 1)};
 

@@ -15,7 +15,9 @@ static const struct validate_kind *const kinds[] = {
     &validate_comm,
     &validate_memory,
     &validate_train,
+    &validate_scaling,
     &validate_serve,
+    &validate_specdec,
     &validate_measurements,
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds, MAX_BYTES = 256 << 20 };

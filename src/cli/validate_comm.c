@@ -16,6 +16,8 @@ struct known_system {
 
 struct wiring {
 	struct known_system *systems;
+	const struct network_known *networks;
+	int n_networks;
 	struct database *quiet;
 };
 
@@ -112,6 +114,27 @@ algorithm_of(const char *text)
 	return "auto";
 }
 
+/* all_reduce_bench.py times one call of PyTorch after the other; nccl-tests enqueues them. */
+static const char *
+launch_of(const char *library)
+{
+	return library && strstr(library, "all_reduce_bench") ? "torch" : "stream";
+}
+
+/* What a benchmark's own script orders, where the row does not say it: NCCL_ALGO=NVLS for more than four GPUs in
+ * Azure/AI-benchmarking-guide, Benchmarks/NVIDIA/NCCLBandwidth.py. */
+static const char *
+script_order(const struct validate_row *row, const struct gpu *gpu, double n_ranks)
+{
+	const char *source = row_text(row, "source");
+	const int generation = gpu ? nccl_generation(gpu->architecture) : -1;
+
+	if (!source || !text_begins(source, "Azure/AI-benchmarking-guide") || generation < 2 ||
+	    n_ranks < nvls_min_ranks(generation))
+		return "auto";
+	return "nvls";
+}
+
 static struct datum
 count(double value)
 {
@@ -120,13 +143,29 @@ count(double value)
 
 struct request {
 	enum collective collective;
-	const char *gpu, *system, *algorithm, *engine;
+	const char *gpu, *system, *algorithm, *engine, *launch;
 	double n_ranks, n_nodes, size_byte;
 };
 
+/* As if this fabric had not been measured. */
+static double
+predict_without(const struct wiring *known, const struct wires *w, const struct collective_plan *plan, double size_byte)
+{
+	struct collective_plan other = *plan;
+	struct network_calibration middle;
+
+	if (plan->form != FORM_NETWORK ||
+	    !network_middle(known->networks, known->n_networks, w->system->fabric->id, plan->ask.collective,
+	        w->system->n_nics.value * w->system->nic_byte_per_s.value, &middle))
+		return NAN;
+	other.network = &middle;
+	return collective_time(NULL, &other, size_byte);
+}
+
 /* A run of its own that tells nobody. */
 static bool
-predict(struct validation *v, const struct request *q, struct score_case *c, const char **why)
+predict(
+    struct validation *v, const struct wiring *known, const struct request *q, struct score_case *c, const char **why)
 {
 	struct run quiet = *v->run;
 	struct wires w;
@@ -146,6 +185,7 @@ predict(struct validation *v, const struct request *q, struct score_case *c, con
 	    .latency = absent,
 	    .host_bandwidth = absent,
 	    .algorithm = {q->algorithm, {0}},
+	    .launch = {q->launch, {0}},
 	    .backend = {q->engine, {0}}};
 	if (q->system)
 		in.system.text = q->system;
@@ -165,6 +205,7 @@ predict(struct validation *v, const struct request *q, struct score_case *c, con
 		return false;
 	}
 	c->predicted = collective_time(NULL, &plan, q->size_byte);
+	c->baseline[1] = predict_without(known, &w, &plan, q->size_byte);
 	if (run_interval(&quiet, &words.error, c->predicted, &i)) {
 		c->low = i.low;
 		c->high = i.high;
@@ -236,6 +277,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	struct request q = {.collective = what ? collective_of(what) : N_COLLECTIVES,
 	    .gpu = gpu,
 	    .algorithm = algorithm_of(row_text(row, "algo")),
+	    .launch = launch_of(library),
 	    .n_ranks = row_number(row, "ranks"),
 	    .n_nodes = isnan(nodes) ? 1 : nodes,
 	    .size_byte = row_number(row, "size_bytes")};
@@ -262,6 +304,11 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	const bool own = library && strstr(library, "mscclpp");
 	if (own && q.collective == COLLECTIVE_ALL_REDUCE && q.n_nodes == 1 && q.size_byte <= 32e6)
 		q.engine = "trtllm";
+	if (!why && q.n_nodes == 1 && q.collective == COLLECTIVE_ALL_REDUCE && strcmp(q.algorithm, "auto") == 0) {
+		const char *ignored;
+		q.algorithm =
+		    script_order(row, database_gpu(w->quiet, gpu, NULL, (struct source){0}, &ignored), q.n_ranks);
+	}
 	if (!why && isnan(measured))
 		measured = bus_volume(NULL, q.collective, q.n_ranks, q.size_byte) / bus;
 	if (!why && !(measured > 0))
@@ -271,8 +318,8 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 		why = q.system ? NULL : "no system with this GPU and network in the database";
 	}
 	struct score_case made = {0};
-	made.low = made.high = made.baseline[0] = NAN;
-	if (why || !predict(v, &q, &made, &why)) {
+	made.low = made.high = made.baseline[0] = made.baseline[1] = NAN;
+	if (why || !predict(v, w, &q, &made, &why)) {
 		set_labels(row, validation_skip(v, row_line(row), why));
 		return;
 	}
@@ -283,6 +330,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	c->low = made.low;
 	c->high = made.high;
 	c->baseline[0] = made.baseline[0];
+	c->baseline[1] = made.baseline[1];
 	c->warning = own && !made.warning ? "another library than NCCL" : made.warning;
 	c->detail = made.detail;
 	c->name = arena_printf(v->run->arena, "%s of %g bytes on %g ranks%s%s", what, q.size_byte, q.n_ranks,
@@ -300,9 +348,11 @@ recognises(const struct validate_file *f)
 static bool
 read_comm(struct validation *v, const struct validate_file *f)
 {
-	struct wiring w = {NULL, database_reporting_to(v->run->database, diag_new(v->run->arena))};
+	struct wiring w = {.quiet = database_reporting_to(v->run->database, diag_new(v->run->arena))};
 
+	w.networks = wires_networks(v->run, &w.n_networks);
 	v->baseline[0] = "line rate";
+	v->baseline[1] = "other fabrics";
 	return validation_rows(v, f, each_row, &w);
 }
 

@@ -87,7 +87,7 @@ set_interval(struct bench *b, const struct measurement *m, const struct calibrat
 	struct error_terms e;
 	struct error_source s = {.fit = fit,
 	    .kind = kind_file(m->kind),
-	    .residual = predict_residual(m, name, sizeof name),
+	    .residual = predict_is_fitted(m, fit) ? predict_residual(m, name, sizeof name) : NULL,
 	    .regime = predict_regime(m, c->predicted),
 	    .one_engine = !fit->backend && c->label[SCORE_BY_BACKEND] && fit_is_engine(m->backend),
 	    .transfer_sigma = transfer_of(m, fit)};

@@ -88,9 +88,9 @@ refusal(struct run *r)
 
 /* What the model of memory says of the job, in bytes or tokens. */
 static double
-answer(const struct memory_job *m, enum wanted wanted, struct memory_use *use)
+answer(const struct memory_job *m, enum wanted wanted, bool first_stage, struct memory_use *use)
 {
-	const double peak = memory_peak(NULL, m, use);
+	const double peak = first_stage ? memory_stage_peak(m, 0, use) : memory_peak(NULL, m, use);
 
 	switch (wanted) {
 	case WANT_WEIGHTS:
@@ -143,31 +143,62 @@ card_of(struct validation *v, const struct validate_row *row, struct database *q
 	                                         : memory_of_label(NULL, gpu->mem_label_byte.value);
 }
 
+const char *
+memory_row_bind(struct validation *v, const struct node *inputs, struct memory_bound *out)
+{
+	struct arena *a = v->run->arena;
+	struct job_in *in = ARENA_NEW(a, struct job_in);
+	struct run *r = &out->run;
+	const struct memory_question question = {&in->memory, &in->training, &in->serving, &in->numbers, &in->layout};
+
+	*r = *v->run;
+	r->diag = diag_new(a);
+	r->database = database_reporting_to(v->run->database, r->diag);
+	r->sheet = NULL;
+	r->command = &job;
+	r->warnings = r->assumed = (struct words){0};
+	r->inputs = inputs;
+	if (!inputs_bind(a, r->diag, &job, inputs, in) || !run_memory_job(r, &question, &out->job, &out->gpu))
+		return refusal(r);
+	return NULL;
+}
+
+void
+memory_row_answer(struct memory_bound *b, enum wanted wanted, bool first_stage, struct score_case *c)
+{
+	struct memory_use use;
+	struct interval i;
+
+	c->predicted = answer(&b->job, wanted, first_stage, &use);
+	c->detail = made_of(b->run.arena, &use);
+	for (size_t k = 0; k < b->run.warnings.n && !c->warning; k++)
+		if (!strstr(b->run.warnings.list[k].text, "the model's context")) /* no doubt about memory */
+			c->warning = b->run.warnings.list[k].text;
+	if (wanted != WANT_PEAK)
+		return;
+	if (run_answer_interval(&b->run, memory_kind(&b->job), c->predicted, &i)) {
+		c->low = i.low;
+		c->high = i.high;
+	}
+	c->safe = memory_safe(NULL, c->predicted, b->job.stack->safety);
+	c->baseline[0] = use.weights + use.gradients + use.optimizer;
+}
+
 static void
 each_row(struct validation *v, const struct validate_row *row, void *context)
 {
 	struct database *quiet_database = context;
-	const char *kind = row_text(row, "kind");
-	struct arena *a = v->run->arena;
-	struct memory_row q = {.arena = a, .row = row};
-	struct run quiet = *v->run;
-	struct job_in *in = ARENA_NEW(a, struct job_in);
-	struct memory_job m;
-	struct memory_use use;
-	const struct gpu *gpu;
+	const char *kind = row_text(row, "kind"), *unit = row_text(row, "unit"), *scope = row_text(row, "scope");
+	struct memory_row q = {.arena = v->run->arena, .row = row};
+	struct memory_bound b;
 	const bool bound = kind && (strcmp(kind, "oom") == 0 || strcmp(kind, "limit") == 0);
-	double measured = row_number(row, "value") * byte_of_unit(row_text(row, "unit"));
+	double measured = row_number(row, "value") * byte_of_unit(unit);
 	const char *why = NULL;
-	const char *unit = row_text(row, "unit"), *scope = row_text(row, "scope");
 
+	if (!(measured > 0))
+		measured = row_number(row, "kv_tokens");
 	if (memory_row_is_binary(row) && unit && strcmp(unit, "GB") == 0)
 		measured *= byte_of_unit("GiB") / byte_of_unit("GB");
-
-	quiet.diag = diag_new(a);
-	quiet.database = database_reporting_to(v->run->database, quiet.diag);
-	quiet.sheet = NULL;
-	quiet.command = &job;
-	quiet.warnings = quiet.assumed = (struct words){0};
 	if (!kind || (!bound && strcmp(kind, "measured") != 0))
 		why = "not a measurement (estimates and arithmetic)";
 	else if (!bound && !(measured > 0))
@@ -178,10 +209,8 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 		measured = card_of(v, row, quiet_database);
 		why = isnan(measured) ? "the size of the card is not known" : NULL;
 	}
-	quiet.inputs = q.inputs;
-	const struct memory_question question = {&in->memory, &in->training, &in->serving, &in->numbers, &in->layout};
-	if (!why && (!inputs_bind(a, quiet.diag, &job, q.inputs, in) || !run_memory_job(&quiet, &question, &m, &gpu)))
-		why = refusal(&quiet);
+	if (!why)
+		why = memory_row_bind(v, q.inputs, &b);
 	if (why) {
 		set_labels(row, validation_skip(v, row_line(row), why));
 		return;
@@ -191,24 +220,12 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	struct score_case *c = validation_add(v, row_line(row), q.wanted == WANT_TOKENS ? "x_token" : "x_byte");
 	set_labels(row, c);
 	c->measured = measured;
-	c->predicted = answer(&m, q.wanted, &use);
-	c->name = arena_printf(a, "%s, %s", row_text(row, "model"), row_text(row, "framework"));
-	c->detail = made_of(a, &use);
-	c->warning = q.warning ? q.warning : quiet.warnings.n ? quiet.warnings.list[0].text : NULL;
-	if (bound) {
+	c->name = arena_printf(q.arena, "%s, %s", row_text(row, "model"), row_text(row, "framework"));
+	memory_row_answer(&b, q.wanted, false, c);
+	if (q.warning)
+		c->warning = q.warning;
+	if (bound)
 		c->sense = strcmp(kind, "oom") == 0 ? SCORE_ABOVE : SCORE_BELOW;
-		return;
-	}
-	if (q.wanted == WANT_PEAK) {
-		const double ratio = (use.weights + use.gradients + use.optimizer) / c->predicted;
-		struct interval i;
-		if (run_answer_interval(&quiet, memory_kind(&m), c->predicted, &i)) {
-			c->low = i.low;
-			c->high = i.high;
-		}
-		c->safe = memory_safe(NULL, c->predicted, m.stack->safety);
-		c->baseline[0] = c->predicted * ratio;
-	}
 }
 
 /* --- the file -------------------------------------------------------------------------------------------- */

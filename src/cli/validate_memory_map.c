@@ -30,12 +30,20 @@ static const struct memory_framework {
     {"vLLM", "vllm", "device", true, false},
     {"SGLang", "sglang", "device", true, false},
     {"TensorRT", "tensorrt-llm", "device", true, false},
-    {"fsdp_qlora", NULL, NULL, false, false},
-    {"unsloth", NULL, NULL, false, false},
+    {"fsdp_qlora", "hf-peft", "reserved", false, true},
+    {"unsloth", "unsloth", "device", false, true},
     {"HF + ", "hf-peft", "reserved", false, true},
     {"HF", "hf-peft", "device", false, true},
+    {"TRL", "hf-peft", "device", false, false},
     {"PEFT", "hf-peft", "reserved", false, false},
-    {"TRL", "hf-peft", "device", false, true},
+    {"axolotl", "hf-peft", "device", false, true},
+    {"Axolotl", "hf-peft", "device", false, true},
+    {"LLaMA-Factory", "hf-peft", "device", false, true},
+    {"ms-swift", "hf-peft", "device", false, true},
+    {"ransformers", "hf-peft", "device", false, true},
+    {"utomodel", "torchtitan", "reserved", false, true},
+    {"FSDP", "torchtitan", "reserved", false, true},
+    {"Megatron", "megatron-core", "device", false, false},
 };
 
 static const struct memory_framework *
@@ -68,58 +76,22 @@ has(const char *text, const char *piece)
 	return text && strstr(text, piece);
 }
 
-/* A number that the note gives behind some words: `gradient accumulation 8`. */
-static double
-noted(const struct validate_row *row, const char *words)
+/* A library that generates, with a cache as long as its text. */
+static bool
+generates(const char *stack)
 {
-	const char *note = row_text(row, "note"), *at = note ? strstr(note, words) : NULL;
-	char *end;
-
-	if (!at)
-		return NAN;
-	const double value = strtod(at + strlen(words), &end);
-	return end == at + strlen(words) ? NAN : value;
+	return strstr(stack, "-generate") != NULL;
 }
 
-static const char *
-quant_of(const char *text)
+/* Transformers up to 4.47, of 2024, copied the upcast logits once more to shift them; torch is known where it is newer.
+ */
+static bool
+old_loss(const struct memory_row *q)
 {
-	static const struct {
-		const char *word, *quant;
-	} words[] = {{"nf4-dq", "nf4-dq"}, {"nf4", "nf4"}, {"nt4", "nf4"}, {"Int8", "int8"}, {"int8", "int8"},
-	    {"Int4", "int4"}, {"int4", "int4"}, {"4-bit", "nf4"}, {"AWQ", "int4"}, {"GPTQ", "int4"}, {"mxfp4", "mxfp4"},
-	    {"nvfp4", "nvfp4"}, {"fp8", "fp8"}};
+	const char *framework = row_text(q->row, "framework"),
+	           *torch = framework ? strstr(framework, "torch 2.") : NULL;
 
-	for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
-		if (strstr(text, words[i].word))
-			return words[i].quant;
-	return NULL;
-}
-
-/* `q_proj,v_proj` is q,v; what trainers call all linear maps is all. */
-static const char *
-targets_of(struct arena *a, const char *text)
-{
-	if (!text)
-		return NULL;
-	if (strstr(text, "all"))
-		return "all";
-	size_t n;
-	char **words = text_split(a, text, ',', &n);
-	const char *out = NULL;
-	for (size_t i = 0; i < n; i++) {
-		char *suffix = strstr(words[i], "_proj"), *plus = strchr(words[i], '+');
-		const bool mlp = strstr(words[i], "mlp") != NULL;
-		if (suffix)
-			*suffix = '\0';
-		if (plus) {
-			while (plus > words[i] && plus[-1] == ' ')
-				plus--;
-			*plus = '\0';
-		}
-		out = arena_printf(a, "%s%s%s%s", out ? out : "", out ? "," : "", words[i], mlp ? ",gate,up,down" : "");
-	}
-	return out;
+	return !torch || strtod(torch + strlen("torch 2."), NULL) < 6;
 }
 
 /* Precision, optimizer and what is trained. */
@@ -130,29 +102,54 @@ set_training(struct memory_row *q, const char *stack)
 	const char *peft = row_text(row, "peft"), *weights = row_text(row, "weight_dtype");
 	const char *optimizer = row_text(row, "optimizer"), *quant = row_text(row, "quant");
 	const double rank = row_number(row, "lora_rank");
-	const bool adapted = peft || !isnan(rank);
+	const bool learned = has(peft, "Adapter"),
+	           adapted = peft || !isnan(rank); /* learned: prompts, usually 10 tokens */
 
-	if (has(peft, "Adapter"))
-		return "adapters other than LoRA";
-	if (has(peft, "emb"))
-		return "embeddings trained beside adapters";
+	if (peft && !learned && !has(peft, "LoRA") && !has(peft, "lora"))
+		return "adapters of a kind without a rule";
+	if (!adapted && strstr(stack, "litgpt"))
+		q->warning =
+		    "published peaks of whole fine-tuning with this framework are not explained by its optimizer";
 	if (has(optimizer, "Muon"))
 		return "an optimizer without a rule";
-	if (has(quant, "float8") || has(quant, "fp8"))
-		set(q, "dtype", "fp8");
-	else if (quant_of(quant))
-		set(q, "quant", quant_of(quant));
+	if (memory_dtype_said(quant) && !adapted)
+		set(q, "dtype", memory_dtype_said(quant));
+	else if (memory_quant_said(quant))
+		set(q, "quant", memory_quant_said(quant));
+	if (memory_dtype_said(quant) && !adapted && row_text(row, "gpu_id"))
+		set(q, "gpu", row_text(row, "gpu_id")); /* how many copies it needs */
+	if (row_notes(row, "fp8 param") || row_notes(row, "fp8 parameter"))
+		set(q, "fp8_params", "true");
 	if (has(weights, "fp16"))
 		set(q, "dtype", "fp16");
-	else if (adapted && has(weights, "bf16") && strcmp(stack, "hf-deepspeed") == 0)
-		set(q, "loss", "autocast"); /* the base is frozen in 16 bits, and autocast upcasts the logits */
-	if (has(weights, "GPTQ"))           /* its kernels multiply in fp16, without autocast */
+	else if (old_loss(q) && (strcmp(stack, "hf-peft") == 0 || (adapted && strcmp(stack, "hf-deepspeed") == 0)))
+		set(q, "loss", "autocast");
+	if (row_notes(row, "chunk"))
+		set(q, "loss", "chunked");
+	if (row_notes(row, "optimizer in backward") || row_notes(row, "optimizer step into backward"))
+		set(q, "optimizer_in_backward", "true");
+	if (has(optimizer, "8-bit") || has(optimizer, "8bit"))
+		set(q, "optimizer", "adam8bit");
+	else if (optimizer && text_begins(optimizer, "SGD"))
+		set(q, "optimizer", "sgd");
+	if (has(weights, "GPTQ")) /* its kernels multiply in fp16, without autocast */
 		set(q, "loss", "pure");
 	if (adapted) {
-		const char *targets = targets_of(q->arena, row_text(row, "lora_targets"));
-		if (isnan(rank))
-			q->warning = "the rank of the adapters is not printed: 16 is taken";
-		set_number(q, "lora_rank", isnan(rank) ? 16 : rank);
+		const char *targets = memory_targets_said(q->arena, row_text(row, "lora_targets"));
+		if (learned) {
+			set_number(q, "lora_rank", isnan(rank) ? 10 : rank);
+			targets = has(peft, "v2") ? "prompt,outputs" : "prompt";
+		} else if (isnan(rank) && has(row_text(row, "framework"), "hub")) {
+			const struct memory_recipe *hub = memory_recipe_of_hub(row_text(row, "model"));
+			set_number(q, "lora_rank", quant ? hub->quantised_rank : hub->rank);
+			targets = hub->targets;
+		} else {
+			if (isnan(rank))
+				q->warning = "the rank of the adapters is not printed: 16 is taken";
+			set_number(q, "lora_rank", isnan(rank) ? 16 : rank);
+		}
+		if (has(peft, "emb"))
+			targets = arena_printf(q->arena, "%s,embed", targets ? targets : "all");
 		if (targets)
 			set(q, "lora_targets", targets);
 		else if (!strstr(q->framework->stack, "litgpt"))
@@ -164,23 +161,38 @@ set_training(struct memory_row *q, const char *stack)
 	return NULL;
 }
 
-/* Full fine-tuning in mixed precision on one node goes through DeepSpeed in these scripts. */
+/* Up to 0.6 prompts were prefilled whole, so the longest sequence mattered and was printed. */
+static const char *
+vllm_of(const struct memory_row *q)
+{
+	static const char *const old[] = {"v0.6", "v0.5", "v0.4", "v0.3", "v0.2"};
+	static const char *const later[] = {"v0.7", "v0.8", "v0.9", "v0.1", "0.7.", "0.8.", "0.9.", "0.10.", "0.11."};
+
+	for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+		if (row_notes(q->row, old[i]))
+			return "vllm-0.6";
+	for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+		if (row_notes(q->row, later[i]))
+			return "vllm";
+	return row_text(q->row, "seq_len") ? "vllm-0.6" : "vllm";
+}
+
+/* Full fine-tuning in mixed precision on one node goes through DeepSpeed in these scripts, and so does fp16, which GPTQ
+ * needs (the scripts of QwenLM/Qwen). */
 static const char *
 stack_of(const struct memory_row *q)
 {
-	const char *note = row_text(q->row, "note"), *sharding = row_text(q->row, "sharding");
+	const char *sharding = row_text(q->row, "sharding");
 	const bool adapted = row_text(q->row, "peft") || !isnan(row_number(q->row, "lora_rank"));
 
-	if (strcmp(q->framework->stack, "hf-peft") == 0 &&
-	    (has(sharding, "ZeRO") || (!adapted && has(row_text(q->row, "optimizer"), "mixed precision"))))
+	if (!q->infer && strcmp(q->framework->stack, "hf-peft") == 0 &&
+	    (has(sharding, "ZeRO") || has(row_text(q->row, "weight_dtype"), "GPTQ") ||
+	        (!adapted && has(row_text(q->row, "optimizer"), "mixed precision"))))
 		return "hf-deepspeed";
 	if (strcmp(q->framework->stack, "vllm") == 0)
-		/* prompts were prefilled whole, so the longest sequence mattered and was printed */
-		return has(note, "v0.6") || has(note, "v0.5") || has(note, "v0.4") || row_text(q->row, "seq_len")
-		    ? "vllm-0.6"
-		    : "vllm";
+		return vllm_of(q);
 	if (q->infer && !q->framework->infer)
-		return "hf-generate";
+		return strstr(q->framework->stack, "litgpt") ? "litgpt-generate" : "hf-generate";
 	return q->framework->stack;
 }
 
@@ -210,10 +222,14 @@ set_layout(struct memory_row *q, const char *stack)
 		set(q, "layout.zero", "2");
 	else if (has(sharding, "ZeRO-1") || has(sharding, "distributed optimizer"))
 		set(q, "layout.zero", "1");
-	else if (strcmp(stack, "hf-deepspeed") == 0 && !row_text(row, "peft"))
-		set(q, "layout.zero", "2"); /* the configuration of its fine-tuning scripts */
-	if (row_number(row, "tp") > 1 && strcmp(q->framework->stack, "torchtitan") == 0)
+	else if (strcmp(stack, "hf-deepspeed") == 0) /* the configurations of its fine-tuning scripts */
+		set(q, "layout.zero", row_text(row, "peft") ? "2" : "3");
+	if (row_number(row, "tp") > 1 &&
+	    (strcmp(stack, "torchtitan") == 0 || strcmp(stack, "megatron-core") == 0 ||
+	        has(row_text(row, "recompute"), "SP") || has(sharding, "SP")))
 		set(q, "layout.sp", "true");
+	if (isnan(row_number(row, "ep")) && row_noted(row, "EP") > 1)
+		set_number(q, "layout.ep", row_noted(row, "EP"));
 	if (has(sharding, "CPU offload"))
 		set(q, "offload", has(sharding, "FSDP") ? "params,optimizer" : "optimizer");
 }
@@ -223,12 +239,19 @@ set_policy(struct memory_row *q)
 {
 	const char *recompute = row_text(q->row, "recompute"), *flash = row_text(q->row, "flash_attn");
 
-	if (has(recompute, "full") || has(recompute, "yes") || has(recompute, "activation checkpointing"))
+	const bool titan = strcmp(q->framework->stack, "torchtitan") == 0;
+
+	if (memory_modules_said(q->arena, recompute) && strcmp(q->framework->stack, "megatron-core") == 0)
+		set(q, "recompute", memory_modules_said(q->arena, recompute));
+	else if (has(recompute, "full") || has(recompute, "yes") || has(recompute, "activation checkpointing"))
 		set(q, "recompute", "full");
-	else if (has(recompute, "per-op") || has(recompute, "op"))
-		set(q, "recompute", "op");
+	else if (titan && (has(recompute, "op") || has(recompute, "selective")))
+		set(q, "recompute", "op"); /* its usual selection */
 	else if (has(recompute, "selective"))
 		set(q, "recompute", "selective");
+	/* of late 2024: the model was compiled and the loss was not */
+	if (titan && has(row_text(q->row, "framework"), "(2024") && !(row_number(q->row, "tp") > 1))
+		set(q, "loss", "eager");
 	if (has(recompute, "CPU offload"))
 		set(q, "offload", "activations");
 	if (has(row_text(q->row, "compile"), "yes"))
@@ -240,8 +263,8 @@ set_policy(struct memory_row *q)
 static void
 set_batch(struct memory_row *q)
 {
-	const double batch = row_number(q->row, "micro_batch"), local = noted(q->row, "local batch ");
-	const double steps = noted(q->row, "gradient accumulation "), pp = row_number(q->row, "pp");
+	const double batch = row_number(q->row, "micro_batch"), local = row_noted(q->row, "local batch ");
+	const double steps = row_noted(q->row, "gradient accumulation "), pp = row_number(q->row, "pp");
 
 	set_number(q, "batch", isnan(batch) ? 1 : batch);
 	if (pp > 1 && local > 0 && isnan(batch)) {
@@ -256,15 +279,12 @@ set_batch(struct memory_row *q)
 
 /* --- serving --------------------------------------------------------------------------------------------- */
 
-/* The card as its driver reports it: `RTX 3090 (23.58 GiB)`. */
 static void
 set_card(struct memory_row *q, const char *gpu)
 {
-	const char *label = row_text(q->row, "gpu"), *open = label ? strchr(label, '(') : NULL;
-	char *end;
-	const double gib = open ? strtod(open + 1, &end) : NAN;
+	const double gib = row_card_gib(q->row);
 
-	if (open && end > open + 1 && text_begins(end, " GiB"))
+	if (gib > 0)
 		set(q, "gpu_mem", arena_printf(q->arena, "%.10gGiB", gib));
 	else if (gpu)
 		set(q, "gpu", gpu);
@@ -275,14 +295,14 @@ set_serving(struct memory_row *q, const char *stack)
 {
 	const char *framework = row_text(q->row, "framework"), *metric = row_text(q->row, "metric");
 	const char *quant = row_text(q->row, "quant");
-	const double prompt = noted(q->row, "input length "), util = row_number(q->row, "gpu_mem_util");
+	const double prompt = row_noted(q->row, "input length "), util = row_number(q->row, "gpu_mem_util");
 
 	set(q, "use", "infer");
-	if (quant_of(quant))
-		set(q, "quant", quant_of(quant));
+	if (memory_quant_said(quant))
+		set(q, "quant", memory_quant_said(quant));
 	if (has(framework, "int8=int8"))
 		set(q, "kv_dtype", "int8");
-	if (strcmp(stack, "hf-generate") == 0) {
+	if (generates(stack)) {
 		/* generating from a short prompt: nothing is prefilled at once */
 		if (!isnan(prompt) || has(metric, "generating") || !row_text(q->row, "seq_len"))
 			set_number(q, "batch_tokens", isnan(prompt) ? 1 : prompt);
@@ -326,7 +346,7 @@ counter_of(const struct memory_row *q, const char *stack)
 {
 	const char *metric = row_text(q->row, "metric"), *framework = row_text(q->row, "framework");
 
-	if (strcmp(stack, "hf-generate") == 0)
+	if (generates(stack))
 		return has(framework, "litgpt") || has(framework, "4.") ? "allocated" : "device";
 	if (has(metric, "active") || has(metric, "allocated"))
 		return strcmp(stack, "megatron-core") == 0 || strstr(stack, "torchtune") || strstr(stack, "litgpt")
@@ -344,24 +364,40 @@ memory_row_ask(struct memory_row *q)
 	double seq = row_number(q->row, "seq_len");
 
 	q->framework = framework_of(row_text(q->row, "framework"));
-	if (!q->framework || !q->framework->stack)
+	if (!q->framework)
 		return "the framework has no stack in the database";
+	if (!model)
+		return "no model is named";
 	q->infer = has(task, "inference") || has(task, "serving");
 	const char *skip = want(q, row_text(q->row, "metric"));
 	if (skip)
 		return skip;
+	if ((q->wanted == WANT_POOL || q->wanted == WANT_TOKENS) && !row_text(q->row, "gpu_id") &&
+	    !row_card_gib(q->row))
+		return "the GPU is not stated";
+	if (row_notes(q->row, "not a capacity target"))
+		return "a negative test, says its note";
+	if (q->wanted >= WANT_POOL && row_notes(q->row, "belongs to the other"))
+		q->warning = "the printed figures belong to different runs, says its note";
 	if (has(model, "-VL-") && q->wanted != WANT_WEIGHTS)
 		return "what a vision encoder holds is not counted";
 	const char *stack = stack_of(q);
 	if (isnan(seq))
-		seq = noted(q->row, "max_model_len ");
+		seq = row_noted(q->row, "max_model_len ");
+	if (isnan(seq) && !q->infer && has(row_text(q->row, "note"), "alpaca") &&
+	    has(row_text(q->row, "framework"), "torchtune")) {
+		seq = 512; /* what its recipes cut the samples at, nearly all of which are shorter */
+		q->warning = "the length of the samples is not printed: 512 is taken, what its recipes cut them at";
+	}
 	if (isnan(seq) && !q->infer)
 		return "no length of sequences";
-	set(q, "model", model);
+	const struct memory_recipe *hub =
+	    has(row_text(q->row, "framework"), "hub") ? memory_recipe_of_hub(model) : NULL;
+	set(q, "model", hub && hub->model ? hub->model : model);
 	set(q, "stack", stack);
 	if (counter_of(q, stack))
 		set(q, "counter", counter_of(q, stack));
-	if (isnan(seq) && strcmp(stack, "hf-generate") == 0)
+	if (isnan(seq) && generates(stack))
 		seq = 64; /* a question and a short answer */
 	set_number(q, "seq", seq);
 	set_layout(q, stack);

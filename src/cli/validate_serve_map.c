@@ -19,55 +19,6 @@ begins(const char *text, const char *piece)
 	return text && strncmp(text, piece, strlen(piece)) == 0;
 }
 
-/* --- engines --------------------------------------------------------------------------------------------- */
-
-/* Software, how its version begins, how it schedules (NULL: whatever), and the engine; the first that fits counts. */
-static const struct {
-	const char *software, *version, *sched, *engine;
-	bool near;
-} engines[] = {
-    {"TensorRT-LLM", NULL, "MLPerf", "trtllm-mlperf", false},
-    {"TensorRT-LLM (static", NULL, NULL, "trtllm-static", false},
-    {"TensorRT-LLM", "0.5", NULL, "trtllm-static", false}, {"TensorRT-LLM", "0.6", NULL, "trtllm-static", false},
-    {"TensorRT-LLM", "0.7", NULL, "trtllm-static", false}, {"TensorRT-LLM", "0.8", NULL, "trtllm-static", false},
-    {"TensorRT-LLM", "0.9", NULL, "trtllm-static", false}, {"TensorRT-LLM", "0.10", NULL, "trtllm-0.14", false},
-    {"TensorRT-LLM", "0.11", NULL, "trtllm-0.14", false}, {"TensorRT-LLM", "0.12", NULL, "trtllm-0.14", false},
-    {"TensorRT-LLM", "0.13", NULL, "trtllm-0.14", false}, {"Triton", "0.14", NULL, "trtllm-0.17", false},
-    {"TensorRT-LLM", "0.14", NULL, "trtllm-0.14", false}, {"TensorRT-LLM", "0.15", NULL, "trtllm-0.17", false},
-    {"TensorRT-LLM", "0.16", NULL, "trtllm-0.17", false}, {"TensorRT-LLM", "0.17", NULL, "trtllm-0.17", false},
-    {"TensorRT-LLM", "0.18", NULL, "trtllm-0.17", false}, {"TensorRT-LLM", "0.19", NULL, "trtllm-0.17", false},
-    {"TensorRT-LLM", "0.2", NULL, "trtllm-0.20", false}, {"TensorRT-LLM", NULL, NULL, "trtllm", false},
-    {"FasterTransformer", NULL, "encoder", "fastertransformer-encoder", false},
-    {"FasterTransformer", NULL, NULL, "fastertransformer", false}, {"Megatron", NULL, NULL, "megatron", false},
-    {"llama.cpp", NULL, NULL, "llama.cpp", false}, {"gpt-fast", NULL, NULL, "gpt-fast", false},
-    {"ExLlama", NULL, NULL, "exllama", false}, {"MLC", NULL, NULL, "mlc", false},
-    {"LMDeploy", NULL, NULL, "lmdeploy", false}, {"QServe", NULL, NULL, "qserve", false},
-    {"NanoFlow", NULL, NULL, "nanoflow", false}, {"DeepSpeed-FastGen", NULL, NULL, "deepspeed-fastgen", false},
-    {"vLLM", "0.5", NULL, "vllm-0.6", false}, {"vLLM", "0.6", NULL, "vllm-0.6", false},
-    {"vLLM", "0.4", NULL, "vllm-0.6", true}, {"vLLM", "0.3", NULL, "vllm-2023", true},
-    {"vLLM", "0.2", NULL, "vllm-2023", false}, {"vLLM", "0.1", NULL, "vllm-2023", false},
-    {"vLLM", NULL, NULL, "vllm", false}, {"SGLang", NULL, NULL, "sglang", false},
-};
-
-const char *
-serve_row_engine(const struct validate_row *row, bool *near)
-{
-	const char *software = row_text(row, "software"), *version = row_text(row, "sw_version");
-	const char *sched = row_text(row, "sched");
-
-	*near = false;
-	/* single streams of 2023 */
-	if (has(software, "vLLM") && has(row_text(row, "source"), "llm-perf-bench"))
-		return "vllm-2023";
-	for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
-		if (has(software, engines[i].software) && (!engines[i].version || begins(version, engines[i].version)) &&
-		    (!engines[i].sched || has(sched, engines[i].sched))) {
-			*near = engines[i].near;
-			return engines[i].engine;
-		}
-	return NULL;
-}
-
 /* --- types ----------------------------------------------------------------------------------------------- */
 
 /* Weights as sources call them: what multiplies, what is stored, bytes of a weight and of one of the head (0: by type).
@@ -107,6 +58,13 @@ format_of(const char *text)
 	return NULL;
 }
 
+/* Published checkpoints in 8 bits have a scale for each block of weights: the model's own, or those of its makers. */
+static bool
+has_block_scales(const struct workload *w)
+{
+	return w->quantisation.weights == DTYPE_FP8_BLOCK || begins(w->id, "qwen3");
+}
+
 const char *
 serve_row_types(const struct validate_row *row, struct serve_parts *out)
 {
@@ -120,6 +78,9 @@ serve_row_types(const struct validate_row *row, struct serve_parts *out)
 	out->weights = f->weights;
 	out->weight_byte = f->weight_byte;
 	out->head_byte = f->head_byte;
+	if (f->weights == DTYPE_FP8 && has_block_scales(out->model))
+		out->compute = out->weights = DTYPE_FP8_BLOCK;
+	out->wide_attention = has(weights, "bf16 attn") || has(weights, "FFN only");
 	if (begins(weights, "EXL2 "))
 		out->weight_byte = strtod(weights + 5, NULL) / 8;
 	/* integers of 8 bits whose products are in 16, and of 4 bits in 8 */
@@ -142,71 +103,127 @@ serve_row_types(const struct validate_row *row, struct serve_parts *out)
 /* --- the layout ------------------------------------------------------------------------------------------ */
 
 const char *
-serve_row_layout(const struct validate_row *row, struct serve_parts *out, double *n_replicas)
+serve_row_layout(const struct validate_row *row, struct serve_parts *out, double *n_gpus)
 {
 	const double n = row_number(row, "n_gpu"), tp = row_number(row, "tp"), pp = row_number(row, "pp");
 	const double ep = row_number(row, "ep");
-	const char *dp = row_text(row, "dp");
-	const bool split = has(row_text(row, "software"), "llama.cpp") || has(row_text(row, "software"), "ExLlama");
+	const bool apart = has(row_text(row, "dp"), "attn") || has(row_text(row, "notes"), "attention DP enabled");
 
-	*n_replicas = 1;
-	out->layout = (struct serve_layout){tp >= 1 ? tp : 1, pp >= 1 ? pp : 1, ep >= 1 ? ep : 1, has(dp, "attn")};
+	*n_gpus = n >= 1 ? n : fmax(1, tp) * fmax(1, pp);
+	out->layout = (struct serve_layout){tp >= 1 ? tp : 1, pp >= 1 ? pp : 1, ep >= 1 ? ep : 1, false};
 	if (isnan(tp) && n > 1) {
-		if (has(row_text(row, "sched"), "MLPerf"))
-			return "the layout is not given";
-		if (split)
-			out->layout.pp = n;
+		if (out->engine->kind != ENGINE_LAYER_SPLIT)
+			out->layout.tp = 0; /* to be found */
 		else
-			out->layout.tp = n / out->layout.pp;
+			out->layout.pp = n;
 	}
-	if (out->layout.attention_dp && isnan(ep))
-		out->layout.ep = out->layout.tp;
-	if (out->layout.ep > out->layout.tp)
+	if (apart && serve_has_experts(out->model) && out->layout.tp > 1) {
+		out->layout.attention_dp = true;
+		out->layout.ep = isnan(ep) ? out->layout.tp : ep;
+	}
+	if (out->layout.tp > 0 && out->layout.ep > out->layout.tp)
 		return "experts spread beyond one replica";
-	if (n > out->layout.tp * out->layout.pp)
-		*n_replicas = n / (out->layout.tp * out->layout.pp);
 	return out->layout.tp > 8 ? "a replica beyond one node" : NULL;
+}
+
+bool
+serve_has_experts(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].moe.given)
+			return true;
+	return false;
 }
 
 /* --- the load -------------------------------------------------------------------------------------------- */
 
-const char *
-serve_row_load(const struct validate_row *row, const struct serve_parts *p, struct serve_question *out)
-{
-	const double isl = row_number(row, "isl"), osl = row_number(row, "osl"), batch = row_number(row, "batch");
-	const double clients = row_number(row, "concurrency"), requests = row_number(row, "num_requests");
-	const char *kind = row_text(row, "kind"), *sched = row_text(row, "sched"), *rate = row_text(row, "request_rate_rps");
-	const struct datum absent = {NAN, {NULL, 0, 0, NULL, false}};
+/* Benchmark data sets by a part of what is said of them, and the mean lengths of their prompts and answers, as the
+ * benchmark's organisers describe them (MLCommons, Inference 4.0, 5.0 and 5.1).  Mixtures of data sets are not. */
+static const struct {
+	const char *name;
+	double isl, osl;
+} datasets[] = {
+    {"OpenORCA+", NAN, NAN},
+    {"OpenORCA", 294, 294},
+    {"CNN/DailyMail", 778, 73},
+    {"MLPerf 405B", 9400, 680},
+    {"MLPerf DSR1", 800, 3880},
+};
 
-	out->load = (struct serve_load){isl, osl, 0, absent, absent};
-	out->n_batch = batch >= 1 ? batch : 1;
-	if (row_text(row, "spec_method"))
-		return "speculative decoding";
-	if (has(row_text(row, "notes"), "prefix") || has(sched, "disaggregated"))
-		return "prefixes or pools that the row does not describe";
-	if (isnan(isl))
-		return "the lengths are not given";
-	if (p->model->kind == MODEL_ENCODER) {
-		out->regime = SERVE_ENCODE;
-		out->load.osl = 1;
-		return NULL;
-	}
-	if (!(osl > 0)) {
-		out->regime = SERVE_PROMPT;
-		out->load.osl = 1;
-		return NULL;
-	}
-	if (strcmp(kind, "latency-batch1") == 0) {
-		out->regime = SERVE_STATIC;
-		out->n_batch = 1;
-		return NULL;
-	}
-	if (has(sched, "static") || has(sched, "batching off") || p->engine->kind != ENGINE_BATCHED) {
-		out->regime = SERVE_STATIC;
-		return batch >= 1 ? NULL : "the batch is not given";
-	}
+static void
+dataset_lengths(const char *notes, double *isl, double *osl)
+{
+	size_t i = 0;
+
+	while (i < sizeof datasets / sizeof *datasets && !has(notes, datasets[i].name))
+		i++;
+	if (i == sizeof datasets / sizeof *datasets)
+		return;
+	if (isnan(*isl))
+		*isl = datasets[i].isl;
+	if (isnan(*osl))
+		*osl = datasets[i].osl;
+}
+
+/* Mean lengths of prompts and answers; what is not printed follows from rates of the same row, or is usual.  Single
+ * streams hardly depend on them. */
+static void
+lengths(const struct validate_row *row, bool stream, double *isl, double *osl, const char **warning)
+{
+	const double rate = row_number(row, "req_per_s"), out_rate = row_number(row, "out_tps_total");
+	const double all_rate = row_number(row, "total_tps");
+	const bool decodes = row_number(row, "out_tps_user") > 0 || row_number(row, "tpot_ms_mean") > 0 || out_rate > 0;
+
+	*isl = row_number(row, "isl");
+	*osl = row_number(row, "osl");
+	if (isnan(*osl) && rate > 0 && out_rate > 0)
+		*osl = out_rate / rate;
+	if (isnan(*isl) && rate > 0 && all_rate > out_rate)
+		*isl = (all_rate - out_rate) / rate;
+	if (out_rate > 0 && strcmp(row_text(row, "kind"), "offline-throughput") == 0)
+		dataset_lengths(row_text(row, "notes"), isl, osl);
+	if (stream && decodes && (isnan(*isl) || isnan(*osl)))
+		*warning = "lengths are not printed";
+	if (stream && isnan(*isl))
+		*isl = 128;
+	if (stream && decodes && isnan(*osl))
+		*osl = 200;
+}
+
+/* Conversations as they are collected have log-normal lengths about as wide as their means. */
+struct serve_spread
+serve_row_spread(const struct validate_row *row, const struct serve_load *load)
+{
+	const bool collected = isnan(row_number(row, "osl")) || fmod(load->osl, 8) != 0;
+
+	return collected ? (struct serve_spread){1.0, 0.8} : (struct serve_spread){0, 0};
+}
+
+/* Inputs whose padding is left out are half as long on average. */
+static double
+real_length(const struct validate_row *row, const struct workload *w, double isl)
+{
+	double params = 0;
+
+	for (int i = 0; i < w->n_blocks; i++)
+		params += w->blocks[i].count.value * 12 * w->hidden.value * w->hidden.value;
+	const bool unpadded = has(row_text(row, "notes"), "padding removed") || has(row_text(row, "sched"), "EFF") ||
+	    (has(row_text(row, "software"), "FasterTransformer") && params > 1e9);
+	return unpadded ? isl / 2 : isl;
+}
+
+/* Requests that come and go, or are all there. */
+static const char *
+batched_load(const struct validate_row *row, struct serve_question *out)
+{
+	const double batch = row_number(row, "batch"), clients = row_number(row, "concurrency");
+	const double requests = row_number(row, "num_requests");
+	const char *rate = row_text(row, "request_rate_rps"), *sched = row_text(row, "sched");
+
 	if (requests >= 1)
 		out->load.n_requests.value = requests;
+	if (has(sched, "offline batch") && batch >= 1 && isnan(requests))
+		out->load.n_requests.value = batch;
 	if (rate && strcmp(rate, "inf") != 0) {
 		out->regime = SERVE_ONLINE;
 		out->rate_request_per_s = strtod(rate, NULL);
@@ -218,9 +235,54 @@ serve_row_load(const struct validate_row *row, const struct serve_parts *p, stru
 		return NULL;
 	}
 	out->regime = SERVE_OFFLINE;
-	if (strcmp(kind, "online-serving") == 0 && !rate)
+	if (strcmp(row_text(row, "kind"), "online-serving") == 0 && !rate)
 		return "the load is not given";
-	if (batch >= 1)
+	if (batch >= 1 && !has(sched, "offline batch"))
 		out->load.n_concurrent.value = batch;
 	return NULL;
+}
+
+const char *
+serve_row_load(
+    const struct validate_row *row, const struct serve_parts *p, struct serve_question *out, const char **warning)
+{
+	const double batch = row_number(row, "batch");
+	const char *sched = row_text(row, "sched"), *notes = row_text(row, "notes");
+	const bool stream = strcmp(row_text(row, "kind"), "latency-batch1") == 0;
+	const struct datum absent = {NAN, {NULL, 0, 0, NULL, false}};
+
+	out->load = (struct serve_load){0, 0, 0, absent, absent};
+	out->n_batch = batch >= 1 ? batch : 1;
+	out->row_split = p->engine->row_split && p->layout.pp > 1;
+	if (row_text(row, "spec_method"))
+		return "speculative decoding";
+	if (has(notes, "shared-prefix") || has(notes, "shared prefix") || has(notes, "cache hits") ||
+	    has(sched, "disaggregated"))
+		return "prefixes or pools that the row does not describe";
+	if (has(notes, "offload"))
+		return "weights or caches outside the GPU";
+	lengths(row, stream, &out->load.isl, &out->load.osl, warning);
+	if (isnan(out->load.isl) || out->load.isl + fmax(0, out->load.osl) < 1)
+		return "the lengths are not given";
+	if (p->model->kind == MODEL_ENCODER) {
+		out->regime = SERVE_ENCODE;
+		out->load.isl = real_length(row, p->model, out->load.isl);
+		out->load.osl = 1;
+		return NULL;
+	}
+	if (!(out->load.osl > 0)) {
+		out->regime = SERVE_PROMPT;
+		out->load.osl = 1;
+		return NULL;
+	}
+	if (stream) {
+		out->regime = SERVE_STATIC;
+		out->n_batch = 1;
+		return NULL;
+	}
+	if (has(sched, "static") || has(sched, "batching off") || p->engine->kind != ENGINE_BATCHED) {
+		out->regime = SERVE_STATIC;
+		return batch >= 1 ? NULL : "the batch is not given";
+	}
+	return batched_load(row, out);
 }

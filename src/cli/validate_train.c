@@ -6,13 +6,18 @@
 #include "data/database.h"
 #include "data/stack.h"
 #include "ridge/convention.h"
+#include "ridge/params.h"
 
 #include <string.h>
 
 enum { GPUS_MAX = 64 };
+/* The one that fits 443 published steps best. */
+static const double USUAL_UTILISATION = 0.327;
 
-struct context {
-	struct run quiet; /* faults of a row are reasons to skip it, not errors */
+struct train_reader {
+	struct run quiet; /* reports nothing */
+	struct train_stacks stacks;
+	const struct stack *stack; /* of all rows; NULL: what each says */
 	int n_gpus;
 	struct {
 		const char *id;
@@ -26,7 +31,8 @@ struct context {
 static bool
 recognises(const struct validate_file *f)
 {
-	return validate_has(f, "tokens_per_s_per_gpu") && validate_has(f, "step_time_s") && validate_has(f, "gbs");
+	return validate_has(f, "gbs") &&
+	    (validate_has(f, "step_time_s") || validate_has(f, "tokens_per_s_per_gpu") || validate_has(f, "tflops_per_gpu"));
 }
 
 /* Whose count of FLOP a printed rate goes by. */
@@ -40,8 +46,7 @@ counted_by(const struct validate_row *row)
 	    {"8*N", CONVENTION_BIGSCIENCE}, {"4*2*N", CONVENTION_BIGSCIENCE}, {"3*2*N", CONVENTION_BIGSCIENCE_PLAIN},
 	    {"12*L*d*s", CONVENTION_LLM_FOUNDRY}, {"Megatron-Bridge", CONVENTION_MEGATRON_BRIDGE},
 	    {"causal-half", CONVENTION_MEGATRON_BRIDGE}, {"(NeMo)", CONVENTION_NEMO}, {"(Megatron)", CONVENTION_NEMO},
-	    {"2205.05198", CONVENTION_SEQSEL}, {"appendix A", CONVENTION_SEQSEL},
-	    {"model BF16", CONVENTION_NEMO}};
+	    {"2205.05198", CONVENTION_SEQSEL}, {"appendix A", CONVENTION_SEQSEL}, {"model BF16", CONVENTION_NEMO}};
 	const char *text = row_text(row, "tflops_kind");
 
 	for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
@@ -68,13 +73,14 @@ measured_step(const struct validate_row *row, const struct workload *w)
 		return derived;
 	const double flop_per_s = row_number(row, "tflops_per_gpu") * 1e12;
 	const enum convention c = counted_by(row);
-	if (!(flop_per_s > 0) || !(gbs > 0) || !(seq > 0) || !(gpus > 0) || c == CONVENTION_NONE || convention_refusal(c, w))
+	if (!(flop_per_s > 0) || !(gbs > 0) || !(seq > 0) || !(gpus > 0) || c == CONVENTION_NONE ||
+	    convention_refusal(c, w))
 		return NAN;
 	return gbs * seq * convention_flop(NULL, c, w, seq) / (flop_per_s * gpus);
 }
 
-static void
-label(struct score_case *c, const struct validate_row *row)
+void
+train_row_label(struct score_case *c, const struct validate_row *row, const char *kind)
 {
 	c->label[SCORE_BY_SOURCE] = row_text(row, "source");
 	c->label[SCORE_BY_GPU] = row_text(row, "gpu_id");
@@ -82,12 +88,12 @@ label(struct score_case *c, const struct validate_row *row)
 	c->label[SCORE_BY_FAMILY] = row_text(row, "family");
 	c->label[SCORE_BY_CONFIDENCE] = row_text(row, "confidence");
 	c->label[SCORE_BY_TASK] = row_text(row, "task");
-	c->label[SCORE_BY_KIND] = "step";
+	c->label[SCORE_BY_KIND] = kind;
 }
 
 /* The GPU's usual machine, looked up once; else why there is none. */
 static const char *
-find_machine(struct context *x, const char *id, struct train_bound *b)
+find_machine(struct train_reader *x, const char *id, struct train_bound *b)
 {
 	struct run *r = &x->quiet;
 	int i = 0;
@@ -103,7 +109,8 @@ find_machine(struct context *x, const char *id, struct train_bound *b)
 		if (x->gpus[i].gpu) {
 			x->gpus[i].system = run_usual_system(r, x->gpus[i].gpu);
 			x->gpus[i].known = run_train_machine(r, x->gpus[i].gpu, x->gpus[i].system, &x->gpus[i].machine,
-			    &x->gpus[i].capped) && x->gpus[i].machine.kernels;
+			                       &x->gpus[i].capped) &&
+			    x->gpus[i].machine.kernels;
 		}
 	}
 	if (!x->gpus[i].gpu)
@@ -113,54 +120,68 @@ find_machine(struct context *x, const char *id, struct train_bound *b)
 	b->gpu = x->gpus[i].gpu;
 	b->system = x->gpus[i].system;
 	b->ask.machine = x->gpus[i].machine;
+	b->ask.card_byte = datum_or(b->gpu->mem_label_byte, 0);
 	b->doubts.capped = x->gpus[i].capped;
 	return NULL;
 }
 
 /* The row as a question; else why it is none. */
 static const char *
-ask(struct context *x, const struct validate_row *row, struct train_bound *b)
+ask(struct train_reader *x, const struct validate_row *row, struct train_bound *b)
 {
 	struct run *r = &x->quiet;
 	const char *model = row_text(row, "model"), *gpu = row_text(row, "gpu_id"), *fits = row_text(row, "fits");
-	enum attention_form attention;
 
-	*b = (struct train_bound){.ask = {.optimizer_byte = 30, .imbalance = 1}};
+	*b = (struct train_bound){.ask = {.optimizer_byte = 30, .imbalance = 1, .attention = N_ATTENTION_FORMS}};
 	if (fits && strncmp(fits, "no", 2) == 0)
 		return "it ran out of memory";
-	if (row_text(row, "software") && strcmp(row_text(row, "software"), "MegaScale") == 0)
-		return "an architecture that was changed in ways the row does not give";
+	const char *refused = NULL, *stack = x->stack ? NULL : train_row_stack(&x->stacks, r, row, &refused);
+	if (refused)
+		return refused;
 	if (!gpu)
 		return "the GPU has no entry";
 	if (!model)
 		return "no model is named";
 	const struct workload *w = run_model(r, (struct word){model, {0}});
-	if (!w)
-		return "the model is not known";
-	const char *why = train_lacks(w);
+	const char *why = w ? train_lacks(w) : NULL;
 	if (why)
 		return why;
 	b->ask.model = train_row_model(r->arena, row, w);
 	if (!b->ask.model)
-		return "the row's shape is not that of the model";
+		return w ? "the row's shape is not that of the model" : "the model is not known";
 	why = find_machine(x, gpu, b);
 	if (why)
 		return why;
-	why = train_row_precision(row, &b->ask.dtype, &b->doubts.rowwise);
+	why = train_row_precision(row, b->ask.machine.generation, &b->ask.dtype, &b->doubts.rowwise);
 	if (why)
 		return why;
-	const char *stack = train_row_stack(row, &attention);
-	b->stack = run_train_stack(r, (struct word){stack ? stack : "megatron-core", {0}}, b->ask.model);
+	b->stack = x->stack ? x->stack : run_train_stack(r, (struct word){stack, {0}}, b->ask.model);
 	if (!b->stack || !b->stack->time.given)
 		return "the framework has no time traits";
 	train_row_machine(row, &b->ask.machine);
 	b->ask.stack = b->stack;
-	b->ask.attention = attention;
 	b->doubts.transferred = b->ask.machine.kernels->transferred_from != NULL;
 	b->doubts.ultra = b->gpu->architecture && strcmp(b->gpu->architecture, "blackwell-ultra") == 0;
 	b->doubts.n_nodes = row_number(row, "nodes");
-	b->doubts.precision_open = !row_text(row, "precision");
-	return train_row_ask(row, &b->ask);
+	/* a rate over all of a run, not the median step */
+	b->doubts.evaluation = row_text(row, "notes") && strstr(row_text(row, "notes"), "include periodic eval") &&
+	    !(row_number(row, "step_time_s") > 0);
+	return train_row_ask(r->arena, row, &b->ask);
+}
+
+/* The largest shares of the step. */
+static const char *
+made_of(struct arena *a, const struct train_job *job, const struct train_terms *t)
+{
+	double share[N_TRAIN_SHARES];
+	const char *out = NULL;
+
+	train_shares(job, t, share);
+	for (int i = 0; i < N_TRAIN_SHARES; i++)
+		if (share[i] >= 0.01 * t->step_s)
+			out = arena_printf(a, "%s%s%s %.0f %%", out ? out : "", out ? ", " : "",
+			    train_share_name((enum train_share)i), 100 * share[i] / t->step_s);
+	return out;
 }
 
 static const char *
@@ -175,56 +196,107 @@ warnings_of(struct run *r, const struct train_answer *a)
 	return out;
 }
 
+/* Model FLOP of the products at 33 % of the peak: what people reckon with. */
+static double
+rule_of_thumb(const struct train_row *t)
+{
+	const struct train_job *job = &t->answer.job;
+	const double peak =
+	    datum_or(t->bound.gpu->peak_flop_per_s[PEAK_BF16], datum_or(t->bound.gpu->peak_flop_per_s[PEAK_FP16], NAN));
+
+	return 6 * multiplied_params(NULL, job->model) * job->n_global_sequences * job->seq_length /
+	    (job->n_gpus * peak * USUAL_UTILISATION);
+}
+
+const char *
+train_row_predict(struct train_reader *x, const struct validate_row *row, struct train_row *out)
+{
+	const char *why = ask(x, row, &out->bound);
+
+	if (why)
+		return why;
+	out->measured_s = measured_step(row, out->bound.ask.model);
+	if (!(out->measured_s > 0))
+		return "nothing was measured";
+	train_answer(&out->bound.ask, &out->bound.doubts, &out->answer);
+	return out->answer.refusal ? train_refusal_text(out->answer.refusal) : NULL;
+}
+
+struct score_case *
+train_row_case(
+    struct validation *v, struct train_reader *x, const struct validate_row *row, int line, const struct train_row *t)
+{
+	struct score_case *c = validation_add(v, line, "x_s");
+	const struct train_terms *terms = &t->answer.terms;
+	const struct interval i = train_interval(&x->quiet, &t->bound, &t->answer);
+
+	train_row_label(c, row, "step");
+	c->name = row_text(row, "case_id");
+	c->label[SCORE_BY_FRAMEWORK] = t->bound.stack->id;
+	c->measured = t->measured_s;
+	c->predicted = t->answer.step_s;
+	c->low = i.low;
+	c->high = i.high;
+	c->warning = warnings_of(v->run, &t->answer);
+	c->baseline[0] = rule_of_thumb(t);
+	c->detail = made_of(v->run->arena, &t->answer.job, terms);
+	return c;
+}
+
 static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
-	struct context *x = context;
-	struct train_bound b;
-	struct train_answer a;
-	double measured = NAN;
+	struct train_row t;
+	const char *why = train_row_predict(context, row, &t);
 
-	const char *why = ask(x, row, &b);
-	if (!why) {
-		measured = measured_step(row, b.ask.model);
-		why = measured > 0 ? NULL : "nothing was measured";
-	}
-	if (!why) {
-		train_answer(&b.ask, &b.doubts, &a);
-		if (a.refusal)
-			why = train_refusal_text(a.refusal);
-	}
-	if (why) {
-		label(validation_skip(v, row_line(row), why), row);
-		return;
-	}
-	struct score_case *c = validation_add(v, row_line(row), "x_s");
-	label(c, row);
-	c->name = row_text(row, "case_id");
-	c->label[SCORE_BY_FRAMEWORK] = b.stack->id;
-	c->measured = measured;
-	c->predicted = a.step_s;
-	const struct interval i = train_interval(&x->quiet, &b, &a);
-	c->low = i.low;
-	c->high = i.high;
-	c->warning = warnings_of(v->run, &a);
-	c->baseline[0] = NAN;
-	c->detail =
-	    arena_printf(v->run->arena, "layer %.4g ms: forward %.4g backward %.4g recompute %.4g tp %.3g ep %.3g",
-	        1e3 * a.terms.layer_s, 1e3 * a.terms.forward_s, 1e3 * a.terms.backward_s, 1e3 * a.terms.recompute_s,
-	        1e3 * a.terms.tp_s, 1e3 * a.terms.ep_s);
+	if (why)
+		train_row_label(validation_skip(v, row_line(row), why), row, "step");
+	else
+		train_row_case(v, context, row, row_line(row), &t);
+	train_row_memory(v, row);
+}
+
+struct train_reader *
+train_reader_new(struct run *r)
+{
+	struct train_reader *x = ARENA_NEW(r->arena, struct train_reader);
+
+	x->quiet = *r;
+	x->quiet.sheet = sheet_new();
+	x->quiet.diag = diag_new(r->arena);
+	x->quiet.database = database_reporting_to(r->database, x->quiet.diag);
+	x->quiet.assumed = x->quiet.warnings = (struct words){0};
+	return x;
+}
+
+void
+train_reader_stack(struct train_reader *x, const struct stack *stack)
+{
+	x->stack = stack;
+}
+
+void
+train_reader_free(struct train_reader *x)
+{
+	sheet_free(x->quiet.sheet);
+}
+
+double
+train_reader_context(struct train_reader *x, const char *model)
+{
+	const struct workload *w = run_model(&x->quiet, (struct word){model, {0}});
+
+	return w ? datum_or(w->context, NAN) : NAN;
 }
 
 static bool
 read_train(struct validation *v, const struct validate_file *f)
 {
-	struct context x = {.quiet = *v->run};
+	struct train_reader *x = train_reader_new(v->run);
 
-	x.quiet.sheet = sheet_new();
-	x.quiet.diag = diag_new(v->run->arena);
-	x.quiet.database = database_reporting_to(v->run->database, x.quiet.diag);
-	x.quiet.assumed = x.quiet.warnings = (struct words){0};
-	const bool ok = validation_rows(v, f, each, &x);
-	sheet_free(x.quiet.sheet);
+	v->baseline[0] = "6N";
+	const bool ok = validation_rows(v, f, each, x);
+	train_reader_free(x);
 	return ok;
 }
 

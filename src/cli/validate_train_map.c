@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VOLTA = 0, AMPERE = 1 };
+
 static bool
 has(const char *text, const char *piece)
 {
@@ -21,126 +23,66 @@ number_of(const struct validate_row *row, const char *column)
 	return (struct datum){row_number(row, column), {NULL, 0, 0, NULL, false}};
 }
 
-/* --- frameworks ------------------------------------------------------------------------------------------ */
-
-/* What the source or the software is called, from which month on (201909; 0: always), and the stack that it is.  The
- * first that fits counts. */
-static const struct framework {
-	const char *word;
-	int from, before; /* 0: no bound */
-	const char *stack;
-	enum attention_form attention; /* N_ATTENTION_FORMS: the stack's */
-} frameworks[] = {
-    {"training_results_v3", 0, 0, "mlperf-v3", N_ATTENTION_FORMS},
-    {"training_results_v2", 0, 0, "mlperf-v3", N_ATTENTION_FORMS},
-    {"training_results_v4", 0, 0, "mlperf-v4", N_ATTENTION_FORMS},
-    {"training_results", 0, 0, "mlperf", N_ATTENTION_FORMS},
-    {"Megatron-Bridge", 0, 202601, "megatron-bridge-2025", N_ATTENTION_FORMS},
-    {"Megatron-Bridge", 202601, 202606, "megatron-bridge-2026.04", N_ATTENTION_FORMS},
-    {"Megatron-Bridge", 202606, 0, "megatron-bridge", N_ATTENTION_FORMS},
-    {"utomodel", 0, 0, "automodel", N_ATTENTION_FORMS},
-    {"AutoModel", 0, 0, "automodel", N_ATTENTION_FORMS},
-    {"torchtitan", 0, 0, "torchtitan", N_ATTENTION_FORMS},
-    {"llm-foundry", 0, 0, "llm-foundry", N_ATTENTION_FORMS},
-    {"Composer", 0, 0, "llm-foundry", N_ATTENTION_FORMS},
-    {"JAX", 0, 0, "jax", N_ATTENTION_FORMS},
-    {"Paxml", 0, 0, "jax", N_ATTENTION_FORMS},
-    {"MaxText", 0, 0, "jax", N_ATTENTION_FORMS},
-    {"Megatron-DeepSpeed", 0, 0, "megatron-deepspeed", N_ATTENTION_FORMS},
-    {"DeepSpeed", 0, 0, "deepspeed-2021", N_ATTENTION_FORMS},
-    {"Megatron-Core", 0, 0, "nemo", N_ATTENTION_FORMS},
-    {"NeMo", 0, 202405, "nemo", ATTENTION_FLASH2},
-    {"NeMo", 202405, 0, "nemo", N_ATTENTION_FORMS},
-    {"Megatron", 202307, 0, "nemo", N_ATTENTION_FORMS},
-    {"Megatron", 0, 202307, "megatron-lm", N_ATTENTION_FORMS},
-    {"metaseq", 0, 0, "megatron-lm", N_ATTENTION_FORMS},
-    {"tf1", 0, 0, "bert-tf1", N_ATTENTION_FORMS},
-    {"DeepLearningExamples", 0, 0, "bert-pytorch", N_ATTENTION_FORMS},
-};
-
-/* `2024-07`, `24.07b`, `2023`: 202407, 202407, 202300; 0 where there is none. */
-static int
-month_of(const char *text)
-{
-	char *end;
-
-	if (!text || !isdigit((unsigned char)*text))
-		return 0;
-	long year = strtol(text, &end, 10);
-	if (year < 100)
-		year += 2000;
-	const long month =
-	    (*end == '-' || *end == '.') && isdigit((unsigned char)end[1]) ? strtol(end + 1, NULL, 10) : 0;
-	return (int)(100 * year + month);
-}
-
-static const struct framework *
-framework_of(const struct validate_row *row)
-{
-	const char *source = row_text(row, "source"), *software = row_text(row, "software");
-	const int month = month_of(row_text(row, "date"));
-
-	for (size_t i = 0; i < sizeof frameworks / sizeof *frameworks; i++) {
-		const struct framework *f = &frameworks[i];
-		if ((has(source, f->word) || has(software, f->word)) && month >= f->from &&
-		    (!f->before || month < f->before))
-			return f;
-	}
-	return NULL;
-}
-
-const char *
-train_row_stack(const struct validate_row *row, enum attention_form *attention)
-{
-	const struct framework *f = framework_of(row);
-
-	*attention = f ? f->attention : N_ATTENTION_FORMS;
-	return f ? f->stack : NULL;
-}
-
 /* --- precision ------------------------------------------------------------------------------------------- */
 
 static const struct precision {
 	const char *text;
 	enum dtype dtype;
-	bool rowwise, mixed;
+	bool rowwise;
 } precisions[] = {
-    {"bf16-mixed", DTYPE_BF16, false, true},
-    {"bf16-pure", DTYPE_BF16, false, false},
-    {"bf16-TE", DTYPE_BF16, false, false},
-    {"bf16", DTYPE_BF16, false, false},
-    {"fp16", DTYPE_FP16, false, false},
-    {"amp-fp16", DTYPE_FP16, false, false},
-    {"fp8-rowwise", DTYPE_FP8, true, false},
-    {"fp8-tensorwise", DTYPE_FP8, false, false},
-    {"fp8-cs", DTYPE_FP8, false, false},
-    {"fp8-TE", DTYPE_FP8, false, false},
-    {"fp8-blockwise", DTYPE_FP8, false, false},
-    {"fp8", DTYPE_FP8, false, false},
-    {"mxfp8", DTYPE_MXFP8, false, false},
-    {"nvfp4", DTYPE_NVFP4, false, false},
-    {"tf32", DTYPE_TF32, false, false},
-    {"fp32", DTYPE_FP32, false, false},
-    {"amp", DTYPE_FP16, false, false},
+    {"bf16-mixed", DTYPE_BF16, false},
+    {"bf16-pure", DTYPE_BF16, false},
+    {"bf16-TE", DTYPE_BF16, false},
+    {"bf16", DTYPE_BF16, false},
+    {"fp16", DTYPE_FP16, false},
+    {"amp-fp16", DTYPE_FP16, false},
+    {"bf16-amp", DTYPE_BF16, false},
+    {"amp-bf16", DTYPE_BF16, false},
+    {"amp_bf16", DTYPE_BF16, false},
+    {"amp_fp16", DTYPE_FP16, false},
+    {"fp16-amp", DTYPE_FP16, false},
+    {"fp16-mixed", DTYPE_FP16, false},
+    {"fp8-rowwise", DTYPE_FP8, true},
+    {"fp8-row", DTYPE_FP8, true},
+    {"fp8-ds", DTYPE_FP8, false},
+    {"fp8-mx", DTYPE_MXFP8, false},
+    {"fp8-sc", DTYPE_FP8, false},
+    {"amp_fp8", DTYPE_FP8, false},
+    {"fp8-tensorwise", DTYPE_FP8, false},
+    {"fp8-cs", DTYPE_FP8, false},
+    {"fp8-TE", DTYPE_FP8, false},
+    {"fp8-blockwise", DTYPE_FP8, false},
+    {"fp8", DTYPE_FP8, false},
+    {"mxfp8", DTYPE_MXFP8, false},
+    {"nvfp4", DTYPE_NVFP4, false},
+    {"tf32", DTYPE_TF32, false},
+    {"fp32", DTYPE_FP32, false},
+    {"amp", DTYPE_FP16, false},
 };
 
+/* Where nothing is said: before Hopper there was no other type for products of language models than those of 16 bits.
+ */
+static const char *
+usual_precision(int generation, enum dtype *out)
+{
+	*out = DTYPE_BF16;
+	return generation <= AMPERE ? NULL : "the precision is not named";
+}
+
 const char *
-train_row_precision(const struct validate_row *row, enum dtype *out, bool *rowwise)
+train_row_precision(const struct validate_row *row, int generation, enum dtype *out, bool *rowwise)
 {
 	const char *text = row_text(row, "precision");
 
-	if (!text) {
-		*out = DTYPE_BF16;
-		*rowwise = false;
-		return NULL;
-	}
+	*rowwise = false;
+	if (!text)
+		return usual_precision(generation, out);
 	for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++)
 		if (strcmp(precisions[i].text, text) == 0) {
 			*out = precisions[i].dtype;
 			*rowwise = precisions[i].rowwise;
 			return NULL;
 		}
-	*rowwise = false;
 	*out = dtype_find(text);
 	return *out == DTYPE_NONE ? "a precision that is not known" : NULL;
 }
@@ -195,6 +137,8 @@ nic_of(const char *text, double n_node)
 
 	if (!text)
 		return NAN;
+	if (!compute && (strstr(text, "Storage") || strstr(text, "Management")))
+		return NAN; /* lists of networks that were cut short */
 	text = compute ? compute : text;
 	double bit_per_s = rate_in(text, &at);
 	if (!isnan(bit_per_s)) {
@@ -220,10 +164,7 @@ train_row_machine(const struct validate_row *row, struct train_machine *m)
 	const char *text = row_text(row, "interconnect");
 	const double n_node = row_number(row, "gpus_per_node");
 
-	if (has(text, "NVL72"))
-		m->n_domain = 72;
-	else if (n_node >= 1)
-		m->n_domain = n_node;
+	train_machine_node(m, n_node);
 	const double nic = nic_of(text, n_node >= 1 ? n_node : 8);
 	if (nic > 0)
 		m->nic_byte_per_s = nic;
@@ -231,45 +172,16 @@ train_row_machine(const struct validate_row *row, struct train_machine *m)
 		if (!(nic > 0))
 			m->nic_byte_per_s = 12.5e9;
 		m->nic_frac = 0.55;
-		if (m->generation == 0)
+		if (m->generation == VOLTA)
 			m->pair_byte_per_s = 6.7e9;
-	} else if (m->generation == 0 && !(nic > 0))
+	} else if (m->generation == VOLTA && !(nic > 0))
 		m->nic_byte_per_s = 6.25e9;
-}
-
-/* --- the shape ------------------------------------------------------------------------------------------- */
-
-/* Copies the model with the columns that the row has in place of its own: published runs often have fewer layers. */
-const struct workload *
-train_row_model(struct arena *a, const struct validate_row *row, const struct workload *w)
-{
-	const double layers = row_number(row, "layers"), hidden = row_number(row, "hidden");
-	const double vocab = row_number(row, "vocab");
-	struct workload *copy;
-
-	if ((isnan(layers) || layers == w->n_layers.value) && (isnan(vocab) || vocab == w->vocab.value) &&
-	    (isnan(hidden) || hidden == w->hidden.value))
-		return w;
-	if ((!isnan(hidden) && hidden != w->hidden.value) || w->n_blocks == 0)
-		return NULL;
-	copy = ARENA_NEW(a, struct workload);
-	*copy = *w;
-	if (!isnan(vocab))
-		copy->vocab.value = vocab;
-	if (isnan(layers) || layers == w->n_layers.value)
-		return copy;
-	copy->blocks = ARENA_ARRAY(a, struct block, (size_t)w->n_blocks);
-	memcpy(copy->blocks, w->blocks, (size_t)w->n_blocks * sizeof *w->blocks);
-	struct datum *last = &copy->blocks[w->n_blocks - 1].count;
-	last->value += layers - w->n_layers.value;
-	copy->n_layers.value = layers;
-	return last->value >= 1 ? copy : NULL;
 }
 
 /* --- the layout and the batch ---------------------------------------------------------------------------- */
 
 static struct datum
-zero_of(const struct validate_row *row, const struct stack *stack)
+zero_of(const struct validate_row *row)
 {
 	static const struct {
 		const char *word;
@@ -282,12 +194,11 @@ zero_of(const struct validate_row *row, const struct stack *stack)
 	for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
 		if (strstr(text, words[i].word))
 			return (struct datum){words[i].zero, {NULL, 0, 0, NULL, false}};
-	(void)stack;
 	return datum_absent();
 }
 
 static void
-map_recompute(const struct validate_row *row, const struct train_ask *shape, struct train_ask *ask)
+map_recompute(const struct validate_row *row, struct train_ask *ask)
 {
 	const char *text = row_text(row, "recompute");
 
@@ -295,43 +206,112 @@ map_recompute(const struct validate_row *row, const struct train_ask *shape, str
 	ask->recompute = RECOMPUTE_NONE;
 	if (has(text, "full"))
 		ask->recompute = RECOMPUTE_FULL;
+	else if (has(text, "selective") && ask->stack->time.selects_operators)
+		ask->recompute = RECOMPUTE_OP;
 	else if (has(text, "selective")) {
-		const bool op = shape->stack->id && strcmp(shape->stack->id, "torchtitan") == 0;
-		ask->recompute = op ? RECOMPUTE_OP : RECOMPUTE_MODULES;
-		ask->modules = op ? 0 : 1U << MODULE_CORE_ATTN;
+		ask->recompute = RECOMPUTE_MODULES;
+		ask->modules = 1U << MODULE_CORE_ATTN | 1U << MODULE_MLA_UP_PROJ;
 	}
 }
 
+/* Chunks of a stage: printed, in the notes, or one layer each where all that is said is that they interleave. */
+static struct datum
+map_chunks(const struct validate_row *row, const struct train_ask *ask)
+{
+	const char *notes = row_text(row, "notes"), *at = notes ? strstr(notes, "VP=") : NULL;
+	struct datum vp = number_of(row, "vp");
+
+	if (datum_given(vp))
+		return vp;
+	const double n = at ? strtod(at + strlen("VP="), NULL) : 0;
+	if (n >= 1)
+		vp.value = n;
+	else if (has(notes, "interleaved PP") && ask->pp.value > 1)
+		vp.value = ceil(ask->model->n_layers.value / ask->pp.value);
+	return vp;
+}
+
+/* Samples of tuning sets are short, and frameworks pack them; MLPerf packs its set to the full length and says so. */
+static struct datum
+map_packing(const struct validate_row *row, const struct train_ask *ask)
+{
+	const char *task = row_text(row, "task");
+	const bool tunes = ask->adapters || (task && (strcmp(task, "sft") == 0 || strcmp(task, "finetune") == 0));
+	struct datum length = datum_absent();
+
+	if (tunes && ask->stack->time.packs && !has(row_text(row, "notes"), "packed to"))
+		length.value = 256;
+	return length;
+}
+
+static bool
+overlaps_tensor(const struct validate_row *row)
+{
+	const char *notes = row_text(row, "notes");
+
+	return has(notes, "async TP") || has(notes, "AsyncTP") || has(notes, "async-TP");
+}
+
+/* The stack as the row ran it. */
+static const struct stack *
+as_run(struct arena *a, const struct validate_row *row, const struct stack *stack)
+{
+	if (!overlaps_tensor(row) || stack->time.tp_overlap)
+		return stack;
+	struct stack *copy = ARENA_NEW(a, struct stack);
+	*copy = *stack;
+	copy->time.tp_overlap = true;
+	return copy;
+}
+
+/* Whether anything is said of how the GPUs share the work. */
+static bool
+is_spread(const struct validate_row *row)
+{
+	static const char *const columns[] = {"tp", "pp", "cp", "dp", "ep", "sharding"};
+
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+		if (row_text(row, columns[i]))
+			return true;
+	return row_number(row, "num_gpus") <= 1;
+}
+
 const char *
-train_row_ask(const struct validate_row *row, struct train_ask *ask)
+train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask *ask)
 {
 	const char *sp = row_text(row, "sp"), *task = row_text(row, "task"), *notes = row_text(row, "notes");
 	const char *software = row_text(row, "software");
 
+	if (!is_spread(row))
+		return "how the model is spread over the GPUs";
+	ask->stack = as_run(a, row, ask->stack);
 	ask->n_gpus = number_of(row, "num_gpus");
 	ask->dp = datum_absent();
 	ask->tp = number_of(row, "tp");
 	ask->pp = number_of(row, "pp");
-	ask->vp = number_of(row, "vp");
+	ask->vp = map_chunks(row, ask);
 	ask->cp = number_of(row, "cp");
 	ask->ep = number_of(row, "ep");
 	ask->etp = datum_absent();
-	ask->zero = zero_of(row, ask->stack);
+	ask->zero = zero_of(row);
 	ask->sp = !sp ? -1 : strcmp(sp, "yes") == 0;
 	ask->n_global_sequences = number_of(row, "gbs");
 	ask->n_sequences = number_of(row, "mbs");
 	ask->seq_length = number_of(row, "seq");
-	ask->packed_length = datum_absent();
-	ask->compiled = has(notes, "torch.compile") || has(software, "compile");
+	/* asynchronous tensor parallelism is a pass of the compiler */
+	ask->compiled = has(notes, "compile") || has(software, "compile") || overlaps_tensor(row);
 	ask->adapters = task && strcmp(task, "lora") == 0;
+	ask->packed_length = map_packing(row, ask);
 	ask->dispatcher = has(software, "DeepEP") || has(software, "DualPipe") ? DISPATCH_DEDUP : DISPATCH_BY_MODEL;
-	ask->n_mtp = has(notes, "w/o MTP") ? (struct datum){0, {NULL, 0, 0, NULL, false}} : datum_absent();
-	if (task && (strcmp(task, "sft") == 0 || strcmp(task, "finetune") == 0 || ask->adapters) &&
-	    !has(row_text(row, "source"), "training_results") && has(row_text(row, "software"), "NeMo 24"))
-		ask->packed_length.value = 256;
-	map_recompute(row, ask, ask);
+	ask->n_mtp = datum_absent();
+	if (has(notes, "w/o MTP"))
+		ask->n_mtp.value = 0;
+	map_recompute(row, ask);
 	const double accumulation = row_number(row, "grad_accum"), dp = row_number(row, "dp");
 	if (!datum_given(ask->n_global_sequences) && accumulation > 0 && dp > 0 && datum_given(ask->n_sequences))
 		ask->n_global_sequences.value = accumulation * dp * ask->n_sequences.value;
+	if (ask->model->kind == MODEL_ENCODER && ask->stack->time.skips_padding && ask->seq_length.value > 256 &&
+	    task && strcmp(task, "pretrain") == 0)
+		return "sequences of an encoder that are mostly padding, which runs skip";
 	return NULL;
 }

@@ -160,6 +160,24 @@ find_engine(struct run *r, const struct wires_in *in, struct wires *w)
 	return false;
 }
 
+/* What a call adds, by how it is made: measured against graphs (hwdb/calibration/network.yaml).  Formulas and the
+ * engines' kernels are of graphs. */
+static bool
+find_launch(struct run *r, const struct wires_in *in, struct wires *w)
+{
+	const struct calibration *any;
+
+	w->launch_s = (struct datum){0, in->launch.from};
+	if (!in->launch.text || strcmp(in->launch.text, "torch") != 0)
+		return true;
+	if (w->bare || !w->gpu)
+		return fault(r, in->launch.from, "--launch is about calibrated GPUs", "name a --gpu or a --system");
+	any = run_calibration(r, "network", NULL);
+	if (any && datum_given(any->call_s))
+		w->launch_s = any->call_s;
+	return true;
+}
+
 /* --- systems --------------------------------------------------------------------------------------------- */
 
 static bool
@@ -225,6 +243,48 @@ domain_link(const struct system *s)
 	return s->domain == DOMAIN_PCIE || !s->gpu->link_kind ? s->gpu->pcie : s->gpu->link_kind;
 }
 
+const struct network_known *
+wires_networks(struct run *r, int *n)
+{
+	size_t n_ids;
+	const char *ignored;
+	const char **ids = database_list(r->database, ENTRY_SYSTEM, &n_ids);
+	struct network_known *list = ARENA_ARRAY(r->arena, struct network_known, n_ids + 1);
+	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+
+	*n = 0;
+	for (size_t i = 0; i < n_ids; i++) {
+		const struct system *s = database_system(quiet, ids[i], NULL, NULL, (struct source){0}, &ignored);
+		int k = 0;
+
+		while (s && s->fabric && k < *n && strcmp(list[k].fabric, s->fabric->id) != 0)
+			k++;
+		if (!s || !s->fabric || k < *n)
+			continue;
+		const struct calibration *fit = run_calibration(r, s->fabric->id, NULL);
+		if (fit)
+			list[(*n)++] =
+			    (struct network_known){s->fabric->id, fit, s->n_nics.value * s->nic_byte_per_s.value};
+	}
+	return list;
+}
+
+/* What was not measured on this network goes by the others.  Direct sends keep the share that only they reach. */
+static void
+find_middle(struct run *r, struct wires *w)
+{
+	int n;
+	const struct network_known *known = wires_networks(r, &n);
+	const struct calibration *any = run_calibration(r, "network", NULL);
+
+	for (int i = 0; i < N_COLLECTIVES; i++) {
+		w->has_middle[i] = network_middle(known, n, NULL, (enum collective)i,
+		    w->system->n_nics.value * w->system->nic_byte_per_s.value, &w->middle[i]);
+		if (w->has_middle[i] && i == COLLECTIVE_ALL_TO_ALL && any && any->has_network[i])
+			w->middle[i].nic_frac = any->network[i].nic_frac;
+	}
+}
+
 static bool
 bind_system(struct run *r, const struct wires_in *in, struct wires *w)
 {
@@ -244,6 +304,7 @@ bind_system(struct run *r, const struct wires_in *in, struct wires *w)
 		w->transferred_network = w->network == NULL;
 		if (!w->network)
 			w->network = run_calibration(r, "network", NULL);
+		find_middle(r, w);
 	}
 	return true;
 }
@@ -318,7 +379,7 @@ wires_bind(struct run *r, const struct wires_in *in, struct wires *w)
 		ok = bind_gpu(r, in, w);
 	else
 		ok = bind_bare(r, in, w);
-	if (!ok || !bind_groups(r, in, w) || !find_engine(r, in, w))
+	if (!ok || !bind_groups(r, in, w) || !find_engine(r, in, w) || !find_launch(r, in, w))
 		return false;
 	if (!datum_given(w->n_ranks))
 		return fault(r, datum_given(w->rate) ? w->rate.from : in->link.from, "how many GPUs take part?",

@@ -4,10 +4,12 @@
 #define RIDGE_WIRES_H
 
 #include "cli/interval.h"
+#include "engine/network_middle.h"
 #include "ridge/collective.h"
 
 #define WIRES_ALGORITHMS                                                                                               \
 	"auto|ring|tree|double-tree|nvls|nvlstree|collnet|hierarchical|hierarchical-overlap|rails|direct|custom"
+#define WIRES_LAUNCHES "graph|stream|torch"
 #define WIRES_OPTIONS(X)                                                                                               \
 	X('n', ranks, "ranks", "ranks", COUNT, "N", "", NULL, "GPUs that take part")                                   \
 	X(0, nodes, "nodes", "nodes", COUNT, "N", "", NULL, "nodes that they are spread over, evenly")                 \
@@ -23,6 +25,8 @@
 	    "how it is carried out; auto is what NCCL would choose")                                                   \
 	X(0, backend, "backend", "backend", CHOICE, "NAME", "trtllm|vllm|sglang", NULL,                                \
 	    "engine whose own all-reduce is meant (--algo custom)")                                                    \
+	X(0, launch, "launch", "launch", CHOICE, "HOW", WIRES_LAUNCHES, "graph",                                       \
+	    "CUDA graph, back to back in a stream, or one call of PyTorch at a time")                                  \
 	X(0, latency, "latency", "latency", TIME, "TIME", "", NULL, "of one step; with --bandwidth or --link")         \
 	X(0, groups, "nvlink-groups", "nvlink_groups", WORDS, "N,N", "", NULL,                                         \
 	    "sizes of groups of linked GPUs: between groups a ring goes through the host")                             \
@@ -48,7 +52,10 @@ struct wires {
 	size_t n_groups;         /* 1 without --nvlink-groups */
 	struct datum host_rate;  /* between groups */
 	const struct calibration *fit, *engine, *network;
+	struct datum launch_s;    /* of one call; 0 where the call is hidden behind the one before */
 	bool transferred_network; /* of other fabrics */
+	bool has_middle[N_COLLECTIVES];
+	struct network_calibration middle[N_COLLECTIVES]; /* for this network, of the fabrics that were measured */
 	/* filled by wires_rates */
 	double link_byte_per_s, nic_byte_per_s;
 };
@@ -65,6 +72,8 @@ void wires_rates(struct run *r, struct wires *w);
 /* How to work out this collective at this size; false with errors.  Rows that this takes lie in `scope`. */
 bool wires_plan(struct run *r, const struct wires *w, const char *scope, enum collective c, double size_byte,
     struct collective_plan *plan, struct wires_words *words);
+/* The fabrics that were measured, with what a node of theirs has. */
+const struct network_known *wires_networks(struct run *r, int *n);
 /* One link of `[Nx]NAME`; *n is N, or the number that a GPU has, or 1. */
 const struct link *wires_link(struct run *r, struct word text, struct datum *n);
 

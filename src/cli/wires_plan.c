@@ -297,6 +297,25 @@ static const char *const keys[N_COLLECTIVES] = {
 #undef COLLECTIVE
 };
 
+/* NCCL's choice, or the one that was asked for, where they were fitted apart. */
+static enum collective_form
+ramp_form(const struct wires *w, enum collective c)
+{
+	if (!nvls_fitted(c, &w->fit->collective[c], w->n_ranks.value))
+		return FORM_RAMP;
+	if (w->algorithm == ALGORITHM_RING || !ground_of(w).sharp)
+		return FORM_RING_RAMP;
+	return w->algorithm == ALGORITHM_NVLS ? FORM_NVLS_RAMP : FORM_RAMP;
+}
+
+/* Ring and switches were fitted apart, so that either can be asked for. */
+static bool
+fits_order(const struct wires *w, enum collective c)
+{
+	return (w->algorithm == ALGORITHM_RING || w->algorithm == ALGORITHM_NVLS) && w->n_nodes <= 1 && w->fit &&
+	    w->fit->has_collective[c] && ground_of(w).sharp && nvls_fitted(c, &w->fit->collective[c], w->n_ranks.value);
+}
+
 /* Fitted inside one node.  What was not measured alone goes at the pace of an all-gather: a ring too. */
 static bool
 plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_byte, struct collective_plan *plan,
@@ -306,13 +325,16 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 
 	if (!w->fit->has_collective[as])
 		return false;
-	plan->form = FORM_RAMP;
+	plan->form = ramp_form(w, c);
 	plan->ramp = &w->fit->collective[as];
+	plan->launch_s = w->launch_s;
 	words->model = error_words(r, w->fit, keys[as], "fitted to NCCL on 2 to 8 GPUs");
+	if (w->launch_s.value > 0)
+		words->model =
+		    arena_printf(r->arena, "%s; and %.0f us for the call", words->model, w->launch_s.value * 1e6);
 	words->error = (struct error_source){.fit = w->fit,
 	    .kind = "collective",
 	    .residual = keys[as],
-	    .one_engine = true, /* fitted on CUDA graphs of one release: programs launch otherwise */
 	    .transferred = w->gpu && w->fit->gpu && strcmp(w->fit->gpu, w->gpu->id) != 0,
 	    .transfer_sigma = w->fit->transfer_sigma.collective,
 	    .n = 2,
@@ -322,8 +344,9 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 		    r, "no measurements of %s alone: it is taken at the pace of an all-gather", collective_name(c));
 	if (w->n_ranks.value > 8)
 		run_warn(r, "the fit is of 2 to 8 GPUs: %g is an extrapolation", w->n_ranks.value);
-	if (size_byte > 2 * 512 * 1048576.0)
-		run_warn(r, "the fit ends at 512 MiB: larger all-reduces were measured up to 15 %% faster");
+	/* published runs up to 16 GiB are met within 5 % */
+	if (size_byte > 32 * 536870912.0)
+		run_warn(r, "the fit was checked up to 16 GiB: %g GiB is an extrapolation", size_byte / 1073741824);
 	return true;
 }
 
@@ -340,7 +363,7 @@ plan_network(struct run *r, const struct wires *w, enum collective c, double siz
 	if (!fit || !fit->has_network[c])
 		return false;
 	plan->form = FORM_NETWORK;
-	plan->network = &fit->network[c];
+	plan->network = fit == any && w->has_middle[c] ? &w->middle[c] : &fit->network[c];
 	plan->n_nics_per_gpu = w->system->n_nics.value / w->system->n_gpus.value;
 	plan->ask.node_hop_s =
 	    nccl_node_hop(c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING, PROTOCOL_SIMPLE);
@@ -404,7 +427,7 @@ wires_plan(struct run *r, const struct wires *w, const char *scope, enum collect
 	const struct nccl_choice free_choice = direct ? choice : nccl_choose(&ground, c, size_byte, ALGORITHM_AUTO);
 	words->algorithm = choice.algorithm == ALGORITHM_DIRECT ? "direct" : choice.name;
 	words->protocol = direct ? NULL : protocol_name(choice.protocol);
-	if (is_choice(&free_choice, w->algorithm) &&
+	if ((is_choice(&free_choice, w->algorithm) || fits_order(w, c)) &&
 	    (w->n_nodes > 1  ? plan_network(r, w, c, size_byte, plan, words)
 	            : w->fit ? plan_ramp(r, w, c, size_byte, plan, words)
 	                     : false))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge calibrate: measured kernels become parameters, with intervals and errors on rows that were not fitted. */
-#include "cli/calibrate_in.h"
+#include "cli/calibrate_own.h"
 
 #include <math.h>
 #include <string.h>
@@ -142,6 +142,20 @@ calibrate_run(struct run *r, const void *input)
 	struct calibrate_targets all;
 	int n_good = 0;
 
+	if (in->stack.text && in->engine.text) {
+		diag_error(r->diag, in->engine.from, "--stack is of training steps, --engine of serving runs");
+		diag_hint(r->diag, "one file is of one of them");
+		return REFUSED;
+	}
+	if (in->extends.text && !in->stack.text && !in->engine.text) {
+		diag_error(r->diag, in->extends.from, "--extends goes with --stack or --engine");
+		diag_hint(r->diag, "--stack NAME for training steps, --engine NAME for serving runs");
+		return REFUSED;
+	}
+	if (in->stack.text)
+		return calibrate_stack(r, in);
+	if (in->engine.text)
+		return calibrate_engine(r, in);
 	if (!calibrate_read(r, in, &all))
 		return REFUSED;
 	for (int i = 0; i < all.n; i++) {
@@ -170,6 +184,10 @@ static const struct option_group calibrate_groups[] = {OPTION_GROUP(calibrate_op
 static const struct example calibrate_examples[] = {
     {"calibrate tests/fixtures/calibrate/h100.csv", "what a GPU reaches, and how well the model predicts it", 0},
     {"calibrate tests/fixtures/calibrate/h100.csv --yaml", "the same as a file of the database", 0},
+    {"calibrate tests/fixtures/calibrate/steps.csv --stack ours --extends torchtitan",
+        "a training framework of your own, from steps that you measured", 0},
+    {"calibrate tests/fixtures/calibrate/serving.csv --engine ours --extends vllm --yaml",
+        "a serving engine of your own, as a file of the database", 0},
 };
 
 const struct command calibrate_command = {

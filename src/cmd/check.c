@@ -232,7 +232,8 @@ static const struct {
     {"signs", ENTRY_DIAGNOSIS}, {"command", ENTRY_JOB}, {"layers", ENTRY_MODEL}, {"operators", ENTRY_MODEL},
     {"attention", ENTRY_MODEL}, {"memory", ENTRY_GPU}, {"network", ENTRY_SYSTEM}, {"logits", ENTRY_STACK},
     {"scheduler", ENTRY_ENGINE}, {"per_direction", ENTRY_LINK}, {"read", ENTRY_LINK}, {"unexpected", ENTRY_RELIABILITY},
-    {"conformal", ENTRY_UNCERTAINTY}, {"reach_sigma", ENTRY_UNCERTAINTY}, {"expected", ENTRY_TRANSFER}};
+    {"conformal", ENTRY_UNCERTAINTY}, {"reach_sigma", ENTRY_UNCERTAINTY}, {"expected", ENTRY_TRANSFER},
+    {"time", ENTRY_STACK}, {"step", ENTRY_ENGINE}};
 
 static enum entry_kind
 kind_of_file(struct checker *c, const char *path)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge hw: what the database knows of GPUs, systems and links, datasheet beside calibrated, with sources. */
-#include "cli/command.h"
+#include "cli/hw_show.h"
 #include "data/database.h"
-#include "ridge/compare.h"
-#include "ridge/kernel_gemm.h"
 #include "ridge/roofline.h"
 
 #include <string.h>
@@ -29,22 +27,6 @@ static const struct option_group hw_groups[] = {OPTION_GROUP(hw_options, 0)};
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
-static void
-figure(struct run *r, const char *name, struct datum d, const char *label)
-{
-	if (!datum_given(d))
-		return;
-	sheet_take_datum(r->sheet, name, NULL, d);
-	sheet_show(r->sheet, name, label);
-}
-
-static void
-word(struct run *r, const char *name, const char *label, const char *text)
-{
-	if (text)
-		sheet_word(r->sheet, name, label, text);
-}
-
 /* Row names of the peaks: peak_bf16_flop_per_s. */
 static const struct {
 	const char *row, *word_row, *label;
@@ -59,90 +41,10 @@ show_prices(struct run *r, const struct price *prices, int n)
 {
 	for (int i = 0; i < n; i++)
 		SCOPE_I (r->sheet, "prices", i) {
-			word(r, "on", "price on", prices[i].on);
-			figure(r, "price_usd_per_s", prices[i].usd_per_s, "price");
-			word(r, "per", "per", prices[i].per ? prices[i].per : "gpu");
-			word(r, "from", "source", prices[i].source);
-		}
-}
-
-/* A fitted figure with its interval, and what share of the datasheet's it is. */
-static void
-reached(struct run *r, const struct calibration *c, const char *name, struct datum fitted, struct datum datasheet,
-    const char *label)
-{
-	struct sheet *sh = r->sheet;
-	double low, high;
-
-	if (!(fitted.value > 0))
-		return;
-	figure(r, name, fitted, label);
-	if (calibration_interval(c, fitted, &low, &high))
-		sheet_between(sh, name, low, high, "calibrated");
-	if (datum_given(datasheet))
-		SCOPE (sh, "of_datasheet") {
-			CALL(sh, share_frac, compare_of_limit(sh, fitted.value, datasheet.value));
-			SHOW(sh, share_frac, "share of the datasheet");
-		}
-}
-
-/* Products of other types than 16 bits. */
-static void
-show_types(struct run *r, const struct calibration *c, const struct gpu *gpu)
-{
-	for (int t = 0; t < N_DTYPES; t++)
-		if (t != DTYPE_BF16 && t != DTYPE_FP16 && gemm_calibrated(c, (enum dtype)t))
-			SCOPE_I (r->sheet, "reach", t) {
-				word(r, "type", "products in", dtype_name((enum dtype)t));
-				reached(r, c, "reach_flop_per_s", c->gemm[t].peak_flop_per_s,
-				    gpu->peak_flop_per_s[dtype_peak((enum dtype)t)], "reach");
-			}
-}
-
-static void
-show_levels(struct run *r, const struct calibration *c)
-{
-	for (int i = 0; i < c->memory.n_levels; i++)
-		SCOPE_I (r->sheet, "levels", i) {
-			word(r, "level", "level", c->memory.level[i].name);
-			figure(r, "size_byte", c->memory.level[i].size_byte, "size");
-			figure(r, "level_byte_per_s", c->memory.level[i].byte_per_s, "bandwidth");
-			figure(r, "latency_s", c->memory.level[i].latency_s, "latency");
-		}
-	if (c->has_launch) {
-		figure(r, "launch_stream_s", c->launch.stream_kernel_s, "a kernel in a stream");
-		figure(r, "launch_graph_s", c->launch.graph_kernel_s, "a kernel in a graph");
-	}
-}
-
-static void
-show_calibration(struct run *r, const struct gpu *gpu)
-{
-	const struct calibration *c = run_calibration(r, gpu->id, NULL);
-
-	if (!c) {
-		word(r, "calibration", "calibration", "none");
-		return;
-	}
-	word(r, "calibration", "calibrated from", c->source);
-	if (c->has_gemm) {
-		const struct gemm_calibration *g = &c->gemm[DTYPE_BF16];
-		const struct datum peak = gpu->peak_flop_per_s[PEAK_BF16];
-		SCOPE (r->sheet, "arithmetic")
-			reached(r, c, "reach_bf16_flop_per_s", g->peak_flop_per_s, peak, "bf16 GEMM reaches");
-		SCOPE (r->sheet, "memory")
-			reached(r, c, "reach_mem_byte_per_s", g->mem_byte_per_s, gpu->mem_byte_per_s,
-			    "GEMM memory traffic reaches");
-		figure(r, "gemm_base_s", g->base_s, "GEMM overhead");
-	}
-	show_levels(r, c);
-	show_types(r, c, gpu);
-	for (int i = 0; i < c->n_residuals; i++)
-		SCOPE_I (r->sheet, "residuals", i) {
-			word(r, "name", "fitted", c->residuals[i].name);
-			figure(r, "n_points", c->residuals[i].n_points, "points");
-			figure(r, "mape_frac", c->residuals[i].mape_frac, "mean error");
-			figure(r, "bias_frac", c->residuals[i].bias_frac, "bias");
+			hw_word(r, "on", "price on", prices[i].on);
+			hw_figure(r, "price_usd_per_s", prices[i].usd_per_s, "price");
+			hw_word(r, "per", "per", prices[i].per ? prices[i].per : "gpu");
+			hw_word(r, "from", "source", prices[i].source);
 		}
 }
 
@@ -151,43 +53,43 @@ show_gpu(struct run *r, const struct gpu *gpu)
 {
 	struct sheet *sh = r->sheet;
 
-	word(r, "name", "GPU", gpu->name);
-	word(r, "architecture", "architecture", gpu->architecture);
-	word(r, "compute_capability", "compute capability", gpu->compute_capability);
-	figure(r, "n_sms", gpu->n_sms, "SMs");
-	figure(r, "clock_tensor_hertz", gpu->clock_tensor_hertz, "clock of the tensor peaks");
-	figure(r, "clock_max_hertz", gpu->clock_max_hertz, "highest clock");
-	word(r, "mem_type", "memory", gpu->mem_type);
-	figure(r, "mem_usable_byte", gpu->mem_usable_byte, "usable memory");
-	figure(r, "mem_byte_per_s", gpu->mem_byte_per_s, "memory bandwidth");
-	figure(r, "l2_byte", gpu->l2_byte, "L2");
-	figure(r, "llc_byte", gpu->llc_byte, "last-level cache");
-	figure(r, "shared_byte", gpu->shared_byte, "shared memory per SM");
-	figure(r, "shared_combined_byte", gpu->shared_combined_byte, "shared memory and L1 per SM");
-	figure(r, "n_registers", gpu->n_registers, "32-bit registers per SM");
+	hw_word(r, "name", "GPU", gpu->name);
+	hw_word(r, "architecture", "architecture", gpu->architecture);
+	hw_word(r, "compute_capability", "compute capability", gpu->compute_capability);
+	hw_figure(r, "n_sms", gpu->n_sms, "SMs");
+	hw_figure(r, "clock_tensor_hertz", gpu->clock_tensor_hertz, "clock of the tensor peaks");
+	hw_figure(r, "clock_max_hertz", gpu->clock_max_hertz, "highest clock");
+	hw_word(r, "mem_type", "memory", gpu->mem_type);
+	hw_figure(r, "mem_usable_byte", gpu->mem_usable_byte, "usable memory");
+	hw_figure(r, "mem_byte_per_s", gpu->mem_byte_per_s, "memory bandwidth");
+	hw_figure(r, "l2_byte", gpu->l2_byte, "L2");
+	hw_figure(r, "llc_byte", gpu->llc_byte, "last-level cache");
+	hw_figure(r, "shared_byte", gpu->shared_byte, "shared memory per SM");
+	hw_figure(r, "shared_combined_byte", gpu->shared_combined_byte, "shared memory and L1 per SM");
+	hw_figure(r, "n_registers", gpu->n_registers, "32-bit registers per SM");
 	for (int p = 0; p < N_PEAKS; p++) {
 		const char *label = arena_printf(r->arena, "%s peak, dense", peak_rows[p].label);
 		if (gpu->lacks[p])
-			word(r, peak_rows[p].word_row, label, "none");
+			hw_word(r, peak_rows[p].word_row, label, "none");
 		else
-			figure(r, peak_rows[p].row, gpu->peak_flop_per_s[p], label);
+			hw_figure(r, peak_rows[p].row, gpu->peak_flop_per_s[p], label);
 	}
-	figure(r, "sparsity", gpu->sparsity, "sparse figures multiply by");
+	hw_figure(r, "sparsity", gpu->sparsity, "sparse figures multiply by");
 	if (datum_given(gpu->peak_flop_per_s[PEAK_FP16]) && datum_given(gpu->mem_byte_per_s)) {
 		CALL(sh, ridge_flop_per_byte,
 		    ridge_point(sh, gpu->peak_flop_per_s[PEAK_FP16].value, gpu->mem_byte_per_s.value));
 		SHOW(sh, ridge_flop_per_byte, "ridge point, 16-bit");
 	}
-	word(r, "link_kind", "link", gpu->link_kind);
-	figure(r, "n_links", gpu->n_links, "links");
-	figure(r, "link_byte_per_s", gpu->link_byte_per_s, "one link, one direction");
-	word(r, "pcie", "PCIe", gpu->pcie);
-	figure(r, "tdp_watt", gpu->tdp_watt, "board power");
-	word(r, "launch", "launched", gpu->launch);
-	figure(r, "msrp_usd", gpu->msrp_usd, "list price");
+	hw_word(r, "link_kind", "link", gpu->link_kind);
+	hw_figure(r, "n_links", gpu->n_links, "links");
+	hw_figure(r, "link_byte_per_s", gpu->link_byte_per_s, "one link, one direction");
+	hw_word(r, "pcie", "PCIe", gpu->pcie);
+	hw_figure(r, "tdp_watt", gpu->tdp_watt, "board power");
+	hw_word(r, "launch", "launched", gpu->launch);
+	hw_figure(r, "msrp_usd", gpu->msrp_usd, "list price");
 	show_prices(r, gpu->prices, gpu->n_prices);
-	show_calibration(r, gpu);
-	word(r, "notes", "note", gpu->notes);
+	hw_show_calibration(r, gpu);
+	hw_word(r, "notes", "note", gpu->notes);
 }
 
 static const char *const domain_names[] = {
@@ -196,47 +98,47 @@ static const char *const domain_names[] = {
 static void
 show_system(struct run *r, const struct system *s)
 {
-	word(r, "name", "system", s->name);
-	word(r, "gpu", "GPU", s->gpu->id);
-	figure(r, "n_gpus", s->n_gpus, "GPUs per node");
-	word(r, "domain", "inside a node", domain_names[s->domain]);
-	figure(r, "n_domain_gpus", s->n_domain_gpus, "GPUs in one domain");
-	figure(r, "domain_byte_per_s", s->domain_byte_per_s, "per GPU, one direction");
-	figure(r, "pair_byte_per_s", s->pair_byte_per_s, "one pair, one direction");
-	word(r, "sharp", "in-switch reduction", s->sharp ? "yes" : "no");
-	word(r, "fabric", "network", s->fabric ? s->fabric->id : "none");
-	figure(r, "n_nics", s->n_nics, "NICs per node");
-	figure(r, "nic_byte_per_s", s->nic_byte_per_s, "one NIC, one direction");
-	figure(r, "n_rails", s->n_rails, "rails");
-	word(r, "host_cpu", "host", s->host_cpu);
-	figure(r, "n_host_cores", s->n_host_cores, "host cores");
-	figure(r, "host_mem_byte", s->host_mem_byte, "host memory");
-	word(r, "host_storage", "local storage", s->host_storage);
-	figure(r, "power_watt", s->power_watt, "power");
-	figure(r, "purchase_usd", s->purchase_usd, "purchase price");
+	hw_word(r, "name", "system", s->name);
+	hw_word(r, "gpu", "GPU", s->gpu->id);
+	hw_figure(r, "n_gpus", s->n_gpus, "GPUs per node");
+	hw_word(r, "domain", "inside a node", domain_names[s->domain]);
+	hw_figure(r, "n_domain_gpus", s->n_domain_gpus, "GPUs in one domain");
+	hw_figure(r, "domain_byte_per_s", s->domain_byte_per_s, "per GPU, one direction");
+	hw_figure(r, "pair_byte_per_s", s->pair_byte_per_s, "one pair, one direction");
+	hw_word(r, "sharp", "in-switch reduction", s->sharp ? "yes" : "no");
+	hw_word(r, "fabric", "network", s->fabric ? s->fabric->id : "none");
+	hw_figure(r, "n_nics", s->n_nics, "NICs per node");
+	hw_figure(r, "nic_byte_per_s", s->nic_byte_per_s, "one NIC, one direction");
+	hw_figure(r, "n_rails", s->n_rails, "rails");
+	hw_word(r, "host_cpu", "host", s->host_cpu);
+	hw_figure(r, "n_host_cores", s->n_host_cores, "host cores");
+	hw_figure(r, "host_mem_byte", s->host_mem_byte, "host memory");
+	hw_word(r, "host_storage", "local storage", s->host_storage);
+	hw_figure(r, "power_watt", s->power_watt, "power");
+	hw_figure(r, "purchase_usd", s->purchase_usd, "purchase price");
 	show_prices(r, s->prices, s->n_prices);
-	word(r, "notes", "note", s->notes);
+	hw_word(r, "notes", "note", s->notes);
 }
 
 static void
 show_link(struct run *r, const struct link *l)
 {
-	word(r, "name", "link", l->name);
-	word(r, "kind", "kind", l->kind);
-	word(r, "scope", "figures are of one", l->scope);
-	figure(r, "link_byte_per_s", l->byte_per_s, "one direction");
-	figure(r, "both_byte_per_s", l->both_byte_per_s, "both directions");
-	figure(r, "n_units", l->n_units, "links");
-	figure(r, "n_nics", l->n_nics, "NICs per node");
-	figure(r, "n_lanes", l->n_lanes, "lanes");
-	word(r, "raw", "signalling", l->raw);
-	figure(r, "latency_s", l->latency_s, "latency");
-	figure(r, "p2p_byte_per_s", l->p2p_byte_per_s, "copy between two GPUs reaches");
-	figure(r, "allreduce_bus_byte_per_s", l->allreduce_bus_byte_per_s, "ring all-reduce reaches (busbw)");
-	figure(r, "read_byte_per_s", l->read_byte_per_s, "read");
-	figure(r, "write_byte_per_s", l->write_byte_per_s, "write");
-	word(r, "used_by", "used by", l->used_by);
-	word(r, "notes", "note", l->notes);
+	hw_word(r, "name", "link", l->name);
+	hw_word(r, "kind", "kind", l->kind);
+	hw_word(r, "scope", "figures are of one", l->scope);
+	hw_figure(r, "link_byte_per_s", l->byte_per_s, "one direction");
+	hw_figure(r, "both_byte_per_s", l->both_byte_per_s, "both directions");
+	hw_figure(r, "n_units", l->n_units, "links");
+	hw_figure(r, "n_nics", l->n_nics, "NICs per node");
+	hw_figure(r, "n_lanes", l->n_lanes, "lanes");
+	hw_word(r, "raw", "signalling", l->raw);
+	hw_figure(r, "latency_s", l->latency_s, "latency");
+	hw_figure(r, "p2p_byte_per_s", l->p2p_byte_per_s, "copy between two GPUs reaches");
+	hw_figure(r, "allreduce_bus_byte_per_s", l->allreduce_bus_byte_per_s, "ring all-reduce reaches (busbw)");
+	hw_figure(r, "read_byte_per_s", l->read_byte_per_s, "read");
+	hw_figure(r, "write_byte_per_s", l->write_byte_per_s, "write");
+	hw_word(r, "used_by", "used by", l->used_by);
+	hw_word(r, "notes", "note", l->notes);
 }
 
 /* --- list ------------------------------------------------------------------------------------------------ */
@@ -244,39 +146,40 @@ show_link(struct run *r, const struct link *l)
 static void
 line_gpu(struct run *r, const struct gpu *gpu)
 {
-	word(r, "id", "GPU", gpu->id);
-	word(r, "architecture", "architecture", gpu->architecture);
-	figure(r, "mem_usable_byte", gpu->mem_usable_byte, "usable");
-	figure(r, "mem_byte_per_s", gpu->mem_byte_per_s, "bandwidth");
-	figure(r, "peak_fp16_flop_per_s", gpu->peak_flop_per_s[PEAK_FP16], "fp16 dense");
-	figure(r, "peak_fp8_flop_per_s", gpu->peak_flop_per_s[PEAK_FP8], "fp8 dense");
-	word(r, "link_kind", "link", gpu->link_kind ? gpu->link_kind : "-");
-	figure(r, "tdp_watt", gpu->tdp_watt, "power");
-	word(r, "launch", "launched", gpu->launch ? gpu->launch : "-");
+	hw_word(r, "id", "GPU", gpu->id);
+	hw_word(r, "architecture", "architecture", gpu->architecture);
+	hw_figure(r, "mem_usable_byte", gpu->mem_usable_byte, "usable");
+	hw_figure(r, "mem_byte_per_s", gpu->mem_byte_per_s, "bandwidth");
+	hw_figure(r, "peak_fp16_flop_per_s", gpu->peak_flop_per_s[PEAK_FP16], "fp16 dense");
+	hw_figure(r, "peak_fp8_flop_per_s", gpu->peak_flop_per_s[PEAK_FP8], "fp8 dense");
+	hw_word(r, "link_kind", "link", gpu->link_kind ? gpu->link_kind : "-");
+	hw_figure(r, "tdp_watt", gpu->tdp_watt, "power");
+	hw_word(r, "launch", "launched", gpu->launch ? gpu->launch : "-");
+	hw_word(r, "calibrated", "kernels", hw_calibrated(r, gpu));
 }
 
 static void
 line_system(struct run *r, const struct system *s)
 {
-	word(r, "id", "system", s->id);
-	word(r, "gpu", "GPU", s->gpu->id);
-	figure(r, "n_gpus", s->n_gpus, "GPUs");
-	word(r, "domain", "inside", domain_names[s->domain]);
-	figure(r, "domain_byte_per_s", s->domain_byte_per_s, "per GPU and direction");
-	word(r, "fabric", "network", s->fabric ? s->fabric->id : "-");
-	figure(r, "n_nics", s->n_nics, "NICs");
-	figure(r, "nic_byte_per_s", s->nic_byte_per_s, "per NIC and direction");
+	hw_word(r, "id", "system", s->id);
+	hw_word(r, "gpu", "GPU", s->gpu->id);
+	hw_figure(r, "n_gpus", s->n_gpus, "GPUs");
+	hw_word(r, "domain", "inside", domain_names[s->domain]);
+	hw_figure(r, "domain_byte_per_s", s->domain_byte_per_s, "per GPU and direction");
+	hw_word(r, "fabric", "network", s->fabric ? s->fabric->id : "-");
+	hw_figure(r, "n_nics", s->n_nics, "NICs");
+	hw_figure(r, "nic_byte_per_s", s->nic_byte_per_s, "per NIC and direction");
 }
 
 static void
 line_link(struct run *r, const struct link *l)
 {
-	word(r, "id", "link", l->id);
-	word(r, "kind", "kind", l->kind);
-	word(r, "scope", "of one", l->scope ? l->scope : "-");
-	figure(r, "link_byte_per_s", l->byte_per_s, "one direction");
-	figure(r, "read_byte_per_s", l->read_byte_per_s, "read");
-	word(r, "used_by", "used by", l->used_by ? l->used_by : "-");
+	hw_word(r, "id", "link", l->id);
+	hw_word(r, "kind", "kind", l->kind);
+	hw_word(r, "scope", "of one", l->scope ? l->scope : "-");
+	hw_figure(r, "link_byte_per_s", l->byte_per_s, "one direction");
+	hw_figure(r, "read_byte_per_s", l->read_byte_per_s, "read");
+	hw_word(r, "used_by", "used by", l->used_by ? l->used_by : "-");
 }
 
 static bool
@@ -359,20 +262,20 @@ list(struct run *r, const struct hw_in *in)
 		return REFUSED;
 	}
 	if (!diag_errors(r->diag) && sheet_size(r->sheet) == 0)
-		word(r, "none", "entries", "none");
+		hw_word(r, "none", "entries", "none");
 	return diag_errors(r->diag) ? REFUSED : ANSWERED;
 }
 
 /* --- show and compare ------------------------------------------------------------------------------------ */
 
-/* The kind of entry that a name means: GPU before system before link. */
+/* The kind of entry that a name means: GPU before system before link before what was fitted to a host. */
 static enum entry_kind
 kind_of(struct run *r, const char *name)
 {
-	static const enum entry_kind order[] = {ENTRY_GPU, ENTRY_SYSTEM, ENTRY_LINK};
+	static const enum entry_kind order[] = {ENTRY_GPU, ENTRY_SYSTEM, ENTRY_LINK, ENTRY_CALIBRATION};
 	const char *id;
 
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
 		if (database_try(r->database, order[i], name, &id))
 			return order[i];
 	return ENTRY_GPU;
@@ -384,6 +287,7 @@ show_one(struct run *r, struct word name, bool full)
 	const struct gpu *gpu;
 	const struct system *system;
 	const struct link *link;
+	const struct calibration *fit;
 
 	switch ((int)kind_of(r, name.text)) {
 	case ENTRY_SYSTEM:
@@ -394,6 +298,10 @@ show_one(struct run *r, struct word name, bool full)
 		if ((link = run_link(r, name)))
 			(full ? show_link : line_link)(r, link);
 		return link != NULL;
+	case ENTRY_CALIBRATION:
+		if ((fit = run_calibration(r, name.text, NULL)))
+			hw_show_fit(r, fit);
+		return fit != NULL;
 	default:
 		if ((gpu = run_gpu(r, name)))
 			(full ? show_gpu : line_gpu)(r, gpu);
@@ -439,7 +347,7 @@ compare_gpu(struct run *r, struct word name, const struct gpu *first)
 		show_growth(r, first ? first : gpu, gpu, ridge_flop_per_byte);
 	}
 	if (gpu->n_prices)
-		figure(r, "price_usd_per_s", gpu->prices[0].usd_per_s, "price");
+		hw_figure(r, "price_usd_per_s", gpu->prices[0].usd_per_s, "price");
 	return first ? first : gpu;
 }
 

@@ -280,6 +280,7 @@ scale_run(struct run *r, const void *input)
 		enum answer (*answer)(struct run *r, const struct scale_in *in);
 	} questions[] = {
 	    {"--points", in->points.n > 0, scale_measured},
+	    {"--series", in->series.text != NULL, scale_measured},
 	    {"--times", in->times.n > 0, scale_measured},
 	    {"--compute", datum_given(in->compute), predicted},
 	    {"--stages", datum_given(in->stages), pipeline},
@@ -298,7 +299,8 @@ scale_run(struct run *r, const void *input)
 	if (n == 0) {
 		diag_error(r->diag, (struct source){0}, "nothing to scale");
 		diag_hint(r->diag,
-		    "give --points or --times (measured), --compute (a step), --stages (a pipeline) or --serial (a "
+		    "give --points, --series or --times (measured), --compute (a step), --stages (a pipeline) or "
+		    "--serial (a "
 		    "law)");
 		return REFUSED;
 	}

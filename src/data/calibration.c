@@ -50,6 +50,14 @@ static const struct field collective_fields[] = {
         struct collective_calibration, "beta", Q_NUMBER, beta, 0, 1.9, "bandwidth at n ranks is binf (1 - beta / n)"),
     SECONDS(struct collective_calibration, "c", ramp_s, "what the protocols cost until they are at full rate"),
     NEEDED(struct collective_calibration, "v0", Q_SIZE, ramp_byte, 1, 1e13, "volume at which they are"),
+    FIGURE(struct collective_calibration, "nvls_n", Q_COUNT, nvls_min_ranks, 2, 1e5,
+        "ranks from which the switches add up, where they can"),
+    FIGURE(struct collective_calibration, "nvls_a", Q_TIME, nvls_base_s, 0, 1, "through the switches: no bytes"),
+    FIGURE(struct collective_calibration, "nvls_b", Q_RATE, nvls_byte_per_s, 1e6, 1e14,
+        "through the switches: bandwidth of size (1 + 1/n)"),
+    FIGURE(struct collective_calibration, "nvls_c", Q_TIME, nvls_ramp_s, 0, 1,
+        "the ramp through the switches: at 1 MiB, growing as the root"),
+    FIGURE(struct collective_calibration, "nvls_v0", Q_SIZE, nvls_ramp_byte, 1, 1e13, "size up to which it grows"),
 };
 SCHEMA(collective_schema, "a collective's calibration", struct collective_calibration, collective_fields);
 
@@ -201,6 +209,7 @@ static const struct field attention_by_fields[] = {
 SCHEMA(attention_by_schema, "'attention_by'", struct file, attention_by_fields);
 
 static const struct field mla_fields[] = {
+    {.key = "note", .kind = FIELD_IGNORED, .help = "where these come from, when not from the rows of `data`"},
     {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .offset = offsetof(struct file, fig.mla_context)},
     {.key = "generation",
         .kind = FIELD_MAP,
@@ -241,6 +250,11 @@ static const struct field data_fields[] = {
         .help = "parameters that they do not determine: those are defaults"},
 };
 SCHEMA(data_schema, "'data'", struct file, data_fields);
+
+static const struct field call_fields[] = {
+    FIGURE(struct file, "torch", Q_TIME, fig.call_s, 0, 1, "PyTorch, one call at a time"),
+};
+SCHEMA(call_schema, "'call'", struct file, call_fields);
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
@@ -294,6 +308,10 @@ static const struct field fields[] = {
         .sub = &launch_schema,
         .offset = offsetof(struct file, fig.launch),
         .help = "starting empty kernels"},
+    {.key = "call",
+        .kind = FIELD_MAP,
+        .sub = &call_schema,
+        .help = "what calling a collective adds to its replay in a CUDA graph"},
     {.key = "fma", .kind = FIELD_MAP, .sub = &fma_schema, .help = "arithmetic without memory traffic"},
     {.key = "residual",
         .kind = FIELD_CUSTOM,
@@ -376,6 +394,7 @@ calibration_bind(struct binder *b, const struct node *root, const char *id, stru
 	out->memory = f->memory;
 	out->has_launch = datum_given(f->fig.launch.stream_base_s);
 	out->launch = f->fig.launch;
+	out->call_s = f->fig.call_s;
 	memcpy(out->fma_flop_per_s, f->fig.fma_flop_per_s, sizeof out->fma_flop_per_s);
 	out->n_residuals = f->residuals.n;
 	out->residuals = f->residuals.list;

@@ -62,6 +62,7 @@ struct figures {
 	struct moe_file moe[N_DTYPES];
 	struct network_file network[N_COLLECTIVES];
 	struct launch_calibration launch;
+	struct datum call_s;
 	struct datum fma_flop_per_s[N_PEAKS];
 };
 

@@ -121,7 +121,7 @@ database_user_directory(struct arena *a)
 
 	return data && *data ? arena_printf(a, "%s/ridge", data)
 	    : home && *home  ? arena_printf(a, "%s/.local/share/ridge", home)
-			     : NULL;
+	                     : NULL;
 }
 
 struct database *

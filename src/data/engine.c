@@ -49,6 +49,7 @@ static const struct field step_fields[] = {
     FIGURE("launch", Q_TIME, ENGINE(launch_s), 0, 1, "eager engines: a launch"),
     FIGURE("launches", Q_COUNT, ENGINE(n_layer_launches), 0, 1e4, "... launches of a layer"),
     FIGURE("row_sync", Q_TIME, ENGINE(row_sync_s), 0, 1, "matrices cut in rows: per layer and GPU"),
+    FLAG("row_split", ENGINE(row_split), "... on several GPUs they always are"),
 };
 SCHEMA(step_schema, "'step'", struct engine, step_fields);
 
@@ -61,6 +62,7 @@ static const struct field kernel_fields[] = {
         "decode attention on the CUDA cores: never, with head ratios that are no power of two, in layers with chunks, "
         "with 4-bit caches"),
     FIGURE("core_elements", Q_NUMBER, ENGINE(core_element), 0, 1e4, "... elements of the cache per SM and clock"),
+    FIGURE("int8", Q_NUMBER, ENGINE(int8_frac), 0, 2, "arithmetic of 8-bit integer products, of what they reach alone"),
     FIGURE("gddr", Q_NUMBER, ENGINE(gddr_frac), 0, 1, "share of GDDR's bandwidth that is reached, at least"),
 };
 SCHEMA(kernel_schema, "'kernels'", struct engine, kernel_fields);
@@ -136,6 +138,20 @@ static const struct field residual_fields[] = {
 };
 SCHEMA(residual_schema, "a residual", struct engine_residual, residual_fields);
 
+static const struct field match_fields[] = {
+    {.key = "software",
+        .kind = FIELD_TEXT,
+        .offset = offsetof(struct engine_match, software),
+        .required = true,
+        .help = "a part of its name"},
+    TEXT("sched", offsetof(struct engine_match, sched), "a part of what is said of its scheduling"),
+    TEXT("from", offsetof(struct engine_match, from), "the first version"),
+    TEXT("to", offsetof(struct engine_match, to), "the last version"),
+    TEXT("weights", offsetof(struct engine_match, weights), "a part of the type of the weights"),
+    TEXT("date", offsetof(struct engine_match, date), "how the dates of runs without a version begin"),
+};
+SCHEMA(match_schema, "a match", struct engine_match, match_fields);
+
 static bool
 bind_architectures(struct binder *b, const struct node *n, void *out)
 {
@@ -183,6 +199,12 @@ static const struct field fields[] = {
         .offset = ENGINE(residuals),
         .extra = ENGINE(n_residuals),
         .help = "errors on published runs"},
+    {.key = "match",
+        .kind = FIELD_LIST,
+        .sub = &match_schema,
+        .offset = ENGINE(matches),
+        .extra = ENGINE(n_matches),
+        .help = "what published runs call the software, and the versions that are meant"},
     TEXT("refused", ENGINE(refused), "why its answers are not to be relied on"),
     TEXT("warning", ENGINE(warning), "what holds for all of its answers"),
     TEXT("notes", ENGINE(notes), "what users trip over"),
@@ -247,7 +269,8 @@ engine_bind(struct binder *b, const struct node *root, const char *id, struct en
 static const struct node *
 without_identity(struct arena *a, const struct node *base)
 {
-	static const char *const own[] = {"name", "aliases", "versions", "residual", "notes", "refused", "warning"};
+	static const char *const own[] = {
+	    "name", "aliases", "versions", "residual", "match", "notes", "refused", "warning"};
 	struct node *const copy = ARENA_NEW(a, struct node);
 	const struct node **keys = ARENA_ARRAY(a, const struct node *, base->n + 1);
 	const struct node **items = ARENA_ARRAY(a, const struct node *, base->n + 1);

@@ -49,6 +49,7 @@ static const struct field state_fields[] = {
         "16-bit parameters with fp32 masters, fp32 parameters, or 16-bit ones alone"),
     FIGURE("gradient", Q_SIZE, gradient_byte, 0, 64, "bytes of gradient per parameter; default: as the parameters"),
     CHOICE("gradients_held", gradients, "always|accumulating", "when gradients lie beside the loss"),
+    FLAG("untied_head", unties_head, "the head is a matrix of its own where the model ties it to the token table"),
 };
 SCHEMA(state_schema, "'states'", state_fields);
 
@@ -57,6 +58,7 @@ static const struct field adapter_fields[] = {
     FLAG("dropout", adapter_dropout, "adapters are usually trained with dropout"),
     FLAG("fused_qkv", fused_qkv_adapters, "one adapter kernel for q, k and v: three copies whatever is adapted"),
     FLAG("quantised_base", quantised_base, "the frozen base may be quantised"),
+    FLAG("fused_casts", fused_casts, "inputs are cast inside the adapters' kernels: no copy is kept"),
     FLAG("casts_rest", casts_for_quantised, "k-bit training casts what is not quantised to fp32"),
 };
 SCHEMA(adapter_schema, "'adapters'", adapter_fields);
@@ -118,6 +120,23 @@ static const struct field loss_fields[] = {
 static const struct schema loss_schema = {
     "a loss", sizeof(struct loss), loss_fields, sizeof loss_fields / sizeof *loss_fields};
 
+#define MATCH(member) offsetof(struct stack_match, member)
+#define MONTH(key_, member, help_)                                                                                     \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = Q_NUMBER, .offset = MATCH(member), .min = 201001,     \
+		.max = 210012, .help = help_                                                                           \
+	}
+static const struct field match_fields[] = {
+    {.key = "says", .kind = FIELD_TEXT, .offset = MATCH(says), .required = true, .help = "a part of source or software"},
+    {.key = "software", .kind = FIELD_TEXT, .offset = MATCH(software), .help = "a part of the software's name beside"},
+    {.key = "precision", .kind = FIELD_TEXT, .offset = MATCH(precision), .help = "what is said of the precision"},
+    MONTH("from", from, "the first year and month, 202407"),
+    MONTH("before", before, "the year and month after the last"),
+    {.key = "refused", .kind = FIELD_TEXT, .offset = MATCH(refused), .help = "why such runs say nothing of it"},
+};
+static const struct schema match_schema = {
+    "a match", sizeof(struct stack_match), match_fields, sizeof match_fields / sizeof *match_fields};
+
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
     {.key = "name", .kind = FIELD_TEXT, .offset = STACK(name), .required = true, .help = "the name that people read"},
@@ -147,6 +166,12 @@ static const struct field fields[] = {
         .help = "the usual one with tp above 1"},
     SUB("time", stack_time_schema, "what a training step costs beside the mathematics"),
     SUB("serving", serving_schema, "engines: the pool of the cache"),
+    {.key = "match",
+        .kind = FIELD_LIST,
+        .sub = &match_schema,
+        .offset = STACK(matches),
+        .extra = STACK(n_matches),
+        .help = "what published runs call it"},
     {.key = "notes", .kind = FIELD_TEXT, .offset = STACK(notes), .help = "what users trip over"},
 };
 const struct schema stack_schema = {"a stack", sizeof(struct stack), fields, sizeof fields / sizeof *fields};
@@ -207,11 +232,34 @@ stack_bind(struct binder *b, const struct node *root, const char *id, struct sta
 	out->id = id;
 	out->lora = tree_get(root, "adapters") != NULL;
 	out->time.given = tree_get(root, "time") != NULL;
+	if (out->time.given && !stack_time_whole(b, tree_get(root, "time"), &out->time))
+		return false;
 	if (!has_counter(out)) {
 		diag_error(b->diag, root->at, "a stack needs one of 'counters': what its peaks are compared with");
 		return false;
 	}
 	return out->use == STACK_TRAIN ? finish_training(b, root, out) : finish_serving(b, root, out);
+}
+
+/* What published runs call a stack does not hold for those that extend it. */
+static const struct node *
+without_match(struct arena *a, const struct node *base)
+{
+	struct node *const copy = ARENA_NEW(a, struct node);
+	const struct node **keys = ARENA_ARRAY(a, const struct node *, base->n + 1);
+	const struct node **items = ARENA_ARRAY(a, const struct node *, base->n + 1);
+
+	*copy = *base;
+	copy->n = 0;
+	copy->keys = keys;
+	copy->items = items;
+	for (size_t i = 0; i < base->n; i++) {
+		if (base->keys[i]->text && strcmp(base->keys[i]->text, "match") == 0)
+			continue;
+		keys[copy->n] = base->keys[i];
+		items[copy->n++] = base->items[i];
+	}
+	return copy;
 }
 
 enum { MOST_EXTENSIONS = 4 };
@@ -230,7 +278,7 @@ extended(struct database *db, struct arena *a, struct diag *d, const struct node
 	}
 	const struct node *base = database_open(db, ENTRY_STACK, name->text, name->at, &id, &said);
 	base = base ? extended(db, a, d, base, depth + 1) : NULL;
-	return base ? tree_overlay(a, base, root) : NULL;
+	return base ? tree_overlay(a, without_match(a, base), root) : NULL;
 }
 
 const struct node *

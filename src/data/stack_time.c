@@ -48,6 +48,11 @@ static const struct field fields[] = {
         "rows go to other domains once per expert, once per domain, or as the model's recipe has it"),
     FIGURE("p2p_exposed", Q_NUMBER, p2p_exposed, 0, 1, "share of the traffic between stages that is waited for"),
     FLAG("full_p2p", full_p2p, "whole tensors go between stages, not a slice per tensor-parallel rank"),
+    FIGURE("chunk_layers", Q_COUNT, chunk_layers, 1, 1000, "stages are interleaved, in chunks of so many layers"),
+    FLAG("packs", packs, "tuning packs short samples into whole sequences"),
+    FLAG("stops_early", stops_early, "full recomputation ends before a layer's last product: nothing needs its output"),
+    FLAG("skips_padding", skips_padding, "encoders leave out the padding of long sequences, which may be half"),
+    FLAG("selects_operators", selects_operators, "selective recomputation is by operator, not of attention's core"),
     FLAG("local_batch", local_batch, "with pipelines the batch that people name is the local one"),
     {.key = "except",
         .kind = FIELD_TEXT,
@@ -57,3 +62,21 @@ static const struct field fields[] = {
     FIGURE("release", Q_NUMBER, release, 201001, 210012, "year and month of the release, 202604"),
 };
 const struct schema stack_time_schema = {"'time'", sizeof(struct stack), fields, sizeof fields / sizeof *fields};
+
+bool
+stack_time_whole(struct binder *b, const struct node *map, const struct stack_time *t)
+{
+	const struct {
+		const char *key;
+		struct datum d;
+	} needed[] = {{"sigma", t->sigma}, {"reduce", t->reduce_byte}, {"elementwise", t->elementwise},
+	    {"logit", t->logit_byte}, {"host", t->host_frac}, {"step", t->step_s}, {"p2p_exposed", t->p2p_exposed}};
+
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+		if (!datum_given(needed[i].d)) {
+			diag_error(b->diag, map->at, "'time' needs '%s'", needed[i].key);
+			diag_hint(b->diag, "'extends: megatron-core' takes what the file leaves out from there");
+			return false;
+		}
+	return true;
+}

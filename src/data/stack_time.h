@@ -4,8 +4,11 @@
 #define RIDGE_DATA_STACK_TIME_H
 
 #include "data/schema.h"
+#include "ridge/stack_time.h"
 
 /* Its rows lie in struct stack, member `time`. */
 extern const struct schema stack_time_schema;
+/* What every step needs is there; else an error at the map. */
+bool stack_time_whole(struct binder *b, const struct node *map, const struct stack_time *t);
 
 #endif

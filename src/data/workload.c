@@ -99,6 +99,7 @@ static const struct field fields[] = {
     FLAG("tied_embeddings", tied_embeddings, "the head shares the embedding"),
     FLAG("head", head, "there is an output projection; default true"),
     FLAG("head_bias", head_bias, "the output projection has a bias"),
+    FLAG("softcap", softcap, "attention scores and logits are bounded by a tanh"),
     LAYER_CHOICE(struct file, "state_dtype", state_dtype, "fp32|fp16|bf16", "type of recurrent states; default fp32"),
     LAYER_MAP("mtp", 0, &mtp_schema, "modules that predict further tokens; not counted in the parameters"),
     FLAG("vision", has_vision, "the model has a vision part too, which is not counted"),

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { N_KNOTS = 5, COMPANY_MOST = 30, HALVINGS = 30 };
+enum { N_KNOTS = 5, N_COMPANY = 12, HALVINGS = 30 };
 static const double knots[N_KNOTS] = {0, 1, 2, 4, 8};
 static const double shares[N_PLAN_STATISTICS] = {NAN, 0.5, 0.9, 0.99};
 
@@ -84,11 +84,19 @@ poisson(double mean, int n)
 	return exp(n * log(fmax(mean, 1e-300)) - mean - lgamma(n + 1.0));
 }
 
-/* Beyond this a Poisson number is not looked at. */
-static int
-most_of(double mean)
+/* Where a Poisson number lies, in up to N_COMPANY places. */
+struct places {
+	int n, first, stride;
+};
+
+static struct places
+places_of(double mean)
 {
-	return (int)fmin(COMPANY_MOST, ceil(mean + 4 * sqrt(mean) + 2));
+	const double reach = 4 * sqrt(mean) + 2;
+	const int first = (int)fmax(0, floor(mean - reach)), last = (int)ceil(mean + reach);
+	const int stride = (last - first) / N_COMPANY + 1;
+
+	return (struct places){(last - first) / stride + 1, first + (stride - 1) / 2, stride};
 }
 
 /* --- the first token ------------------------------------------------------------------------------------- */
@@ -105,7 +113,7 @@ static const double one_share[N_ONE] = {0.4, 0.3, 0.15, 0.08, 0.04, 0.02, 0.01};
 static const double several_share[N_SEVERAL] = {1.0 / 6, 2.0 / 3, 1.0 / 6},
                     several_at[N_SEVERAL] = {-1.7320508075688772, 0, 1.7320508075688772};
 
-enum { CHANCES_MOST = 1 + N_SEVERAL * N_SEVERAL * N_ONE * (COMPANY_MOST + 1) * (COMPANY_MOST + 1) };
+enum { CHANCES_MOST = N_ONE + N_SEVERAL * N_SEVERAL * N_ONE * N_COMPANY * N_COMPANY };
 
 struct first {
 	const struct steps *steps;
@@ -136,9 +144,11 @@ static void
 add_own(struct first *f, double share, double step_s)
 {
 	const double wait_s = step_s / f->steps->starts, company = f->rate * wait_s;
+	const struct places at = places_of(company);
 
-	for (int m = 0; m <= most_of(company); m++) {
-		const double here = share * poisson(company, m);
+	for (int j = 0; j < at.n; j++) {
+		const int m = at.first + j * at.stride;
+		const double here = share * poisson(company, m) * at.stride;
 		for (int k = 0; here > 1e-7 && k < (m ? f->n_several : 1); k++)
 			for (int i = 0; i < f->n_one; i++)
 				add(f,
@@ -151,16 +161,19 @@ add_own(struct first *f, double share, double step_s)
 static void
 add_busy(struct first *f, double starting, double busy)
 {
+	const struct places at = places_of(starting);
 	double length_s = 0;
 
-	for (int k = 0; k <= most_of(starting); k++)
-		length_s += poisson(starting, k) * through(f->steps, k);
-	for (int k = 0; k <= most_of(starting); k++) {
-		const double share = poisson(starting, k);
+	for (int j = 0; j < at.n; j++)
+		length_s += poisson(starting, at.first + j * at.stride) * at.stride *
+		    through(f->steps, at.first + j * at.stride);
+	for (int j = 0; j < at.n; j++) {
+		const int k = at.first + j * at.stride;
+		const double share = poisson(starting, k) * at.stride;
 		for (int i = 0; share > 1e-7 && i < (k ? f->n_several : 1); i++) {
-			const double step_s = through(f->steps, several(f, k, i));
-			add_own(f, busy * share * (k && f->n_several > 1 ? several_share[i] : 1) * step_s / length_s,
-			    step_s);
+			const double step_s = through(f->steps, several(f, k, i)),
+			             part = k && f->n_several > 1 ? several_share[i] : 1;
+			add_own(f, busy * share * part * step_s / length_s, step_s);
 		}
 	}
 }
@@ -206,7 +219,7 @@ static void
 set_first(struct plan_point *out, const struct steps *t, const struct steps *empty, const struct plan_load *l,
     double starting)
 {
-	struct chance chances[CHANCES_MOST];
+	struct chance chances[CHANCES_MOST] = {{0, 0, 0}};
 	struct first f = {.steps = t,
 	    .rate = out->rate_request_per_s,
 	    .isl_cv = l->isl_cv,

@@ -178,23 +178,41 @@ predict_row(const struct measurement *m, const struct calibration *c, const char
 	return NAN;
 }
 
+enum { GROUP_MAX = 16 }; /* query heads of a key head that were fitted */
+
+static bool
+has_own_attention(const struct measurement *m, const struct calibration *c)
+{
+	const struct attention_shape shape = attention_of(m);
+	const enum attention_fit fit = attention_fit_of(&shape);
+
+	if (fit == N_ATTENTION_FITS)
+		return shape.head_dim == 128 && shape.elem_byte == 2;
+	return is_prefill(m) ? c->attention_by[fit].has_context : c->attention_by[fit].has_generation;
+}
+
+static bool
+is_wide_group(const struct measurement *m)
+{
+	return !is_prefill(m) && m->heads > GROUP_MAX * m->kv_heads;
+}
+
+bool
+predict_is_fitted(const struct measurement *m, const struct calibration *c)
+{
+	return m->kind != MEASUREMENT_ATTENTION || (has_own_attention(m, c) && !is_wide_group(m) && !(m->window > 0));
+}
+
 const char *
 predict_warning(const struct measurement *m, const struct calibration *c)
 {
-	enum { GROUP_MAX = 16 }; /* query heads of a key head that were fitted */
-
 	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0)
 		return "predicted as if all experts were asked alike";
 	if (m->kind != MEASUREMENT_ATTENTION)
 		return NULL;
-	const struct attention_shape shape = attention_of(m);
-	const enum attention_fit fit = attention_fit_of(&shape);
-	const bool own = fit == N_ATTENTION_FITS ? shape.head_dim == 128 && shape.elem_byte == 2
-	    : is_prefill(m)                      ? c->attention_by[fit].has_context
-	                                         : c->attention_by[fit].has_generation;
-	if (!own)
+	if (!has_own_attention(m, c))
 		return "no fit of this head width and type: that of 128 in 16 bits stands in";
-	if (!is_prefill(m) && m->heads > GROUP_MAX * m->kv_heads)
+	if (is_wide_group(m))
 		return "more than 16 query heads a key head run in other kernels than those that were fitted";
 	return NULL;
 }

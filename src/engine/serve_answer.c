@@ -130,9 +130,11 @@ answer_prompt(const struct serve_question *q, struct serve_metrics *m)
 static void
 answer_encode(const struct serve_question *q, struct serve_metrics *m)
 {
-	keep_step(q, m, (struct serve_batch){q->n_batch, q->load.isl, 0, 0, 0, 0});
+	const double n_part = q->n_batch / serve_encode_parts(NULL, q->setup, q->n_batch);
+
+	keep_step(q, m, (struct serve_batch){n_part, q->load.isl, 0, 0, 0, 0});
 	m->n_running = q->n_batch;
-	m->answer_s = m->first_s = m->terms.total;
+	m->answer_s = m->first_s = serve_encode(NULL, q->setup, q->load.isl, q->n_batch);
 	m->prompt_token_per_s = q->n_batch * q->load.isl / m->answer_s;
 	m->request_per_s = q->n_batch / m->answer_s;
 }

@@ -148,6 +148,20 @@ many_heads_first(const struct judged *j)
 }
 
 static bool
+few_latent(const struct judged *j)
+{
+	return first_attention(j)->kind == ATTENTION_MLA && j->m->n_running <= 8 && j->q->regime != SERVE_PROMPT;
+}
+
+/* What the engine sets aside follows from a trial step as long as the longest request that is allowed. */
+static bool
+unknown_reserve(const struct judged *j)
+{
+	return (is_engine(j, "vllm-0.6") || is_engine(j, "vllm-2023")) && is_batched(j) &&
+	    j->m->weight_byte >= 0.6 * j->s->mem_byte.value;
+}
+
+static bool
 many_nodes(const struct judged *j)
 {
 	return j->s->layout.tp > 8;
@@ -170,6 +184,8 @@ static const struct {
 	const char *reason; /* NULL: the engine's own words */
 } predicates[] = {
     {SERVE_REFUSED, refused_engine, NULL},
+    {SERVE_REFUSED, unknown_reserve,
+        "weights fill 60 % of the memory: this release left the cache 2 to 3 times less room than is free"},
     {SERVE_WARNED, warned_engine, NULL},
     {SERVE_WARNED, starved, "weights fill 80 % of the memory: how many sequences run hangs on every reserve"},
     {SERVE_WARNED, hbm_over_pcie, "tp 2 or 8 over PCIe: hosts differ by up to 1.8 times"},
@@ -185,6 +201,8 @@ static const struct {
         "encoder of more than 1e9 parameters: published runs do not say how long their inputs were"},
     {SERVE_WARNED, unfused_on_many, "prompts over several GPUs, or on A40: published rates scatter"},
     {SERVE_WARNED, many_heads_first, "more than 16 query heads per key head: prompts were up to 20 % off"},
+    {SERVE_WARNED, few_latent,
+        "latent attention at small batch: gaps between its many small kernels cost another 20 to 40 %"},
     {SERVE_WARNED, many_nodes, "more than 8 GPUs share every layer: collectives across nodes are not modelled here"},
     {SERVE_WARNED, windowed, "layers with windows are counted in the cache as if they held everything"},
 };

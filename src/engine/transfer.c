@@ -133,6 +133,7 @@ scale_collectives(struct calibration *c, const struct ratios *r, const struct tr
 	for (int i = 0; i < N_COLLECTIVES; i++) {
 		c->has_collective[i] = c->has_collective[i] && rate > 0;
 		c->collective[i].bus_byte_per_s = times(c->collective[i].bus_byte_per_s, rate);
+		c->collective[i].nvls_byte_per_s = times(c->collective[i].nvls_byte_per_s, rate);
 		c->collective[i].base_s = instead(rule->collective_base_s, 1, c->collective[i].base_s);
 	}
 	if (!(rate > 0))

@@ -20,7 +20,13 @@ collective_domain(struct sheet *sh, enum collective c, const struct collective_c
 	LET(sh, reached_byte_per_s, many_byte_per_s * (1 - beta / n_ranks));
 	LET(sh, latency_s, base_s + per_rank_s * (fmin(n_ranks, 8) - 2) + fmax(0, n_ranks - 8) * hop_s);
 	LET(sh, protocol_s, ramp_s * pow(fmin(1, volume_byte / ramp_byte), 0.7));
-	LET(sh, domain_s, fmin(1, n_ranks - 1) * (latency_s + volume_byte / reached_byte_per_s + protocol_s));
+	LET(sh, ring_s, fmin(1, n_ranks - 1) * (latency_s + volume_byte / reached_byte_per_s + protocol_s));
+	double domain_s;
+	if (nvls_fitted(c, fit, n_ranks)) {
+		CALL(sh, nvls_s, allreduce_nvls_ramp(sh, fit, n_ranks, size_byte));
+		SET(sh, domain_s, fmin(ring_s, nvls_s));
+	} else
+		SET(sh, domain_s, ring_s);
 	return domain_s;
 }
 

@@ -7,7 +7,7 @@
  * only at several megabytes: the last term is that ramp, at its full cost from ramp_byte on.
  */
 double
-collective_ramp(
+collective_ring_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte)
 {
 	GIVEN(sh, n_ranks);
@@ -23,6 +23,47 @@ collective_ramp(
 	LET(sh, latency_s, base_s + per_rank_s * (n_ranks - 2));
 	LET(sh, protocol_s, ramp_s * pow(fmin(1, volume_byte / ramp_byte), 0.7));
 	LET(sh, fitted_s, fmin(1, n_ranks - 1) * (latency_s + volume_byte / reached_byte_per_s + protocol_s));
+	return fitted_s;
+}
+
+bool
+nvls_fitted(enum collective c, const struct collective_calibration *fit, double n_ranks)
+{
+	return c == COLLECTIVE_ALL_REDUCE && fit->nvls_byte_per_s.value > 0 && n_ranks >= fit->nvls_min_ranks.value;
+}
+
+/* Through the switches each rank sends what they add up, and gets its share of the sums for the multicast, whatever
+ * the number of ranks; volumes as allreduce_nvls. */
+double
+allreduce_nvls_ramp(struct sheet *sh, const struct collective_calibration *fit, double n_ranks, double size_byte)
+{
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	TAKE(sh, switch_s, fit->nvls_base_s);
+	TAKE(sh, switch_byte_per_s, fit->nvls_byte_per_s);
+	TAKE(sh, ramp_s, fit->nvls_ramp_s);
+	TAKE(sh, ramp_byte, fit->nvls_ramp_byte);
+	TAKE(sh, mebi_byte, 1048576.0); /* the size that the ramp is given at */
+	LET(sh, protocol_s, ramp_s * sqrt(fmin(size_byte, ramp_byte) / mebi_byte));
+	LET(sh, switched_s,
+	    fmin(1, n_ranks - 1) * (switch_s + size_byte * (1 + 1 / n_ranks) / switch_byte_per_s + protocol_s));
+	return switched_s;
+}
+
+/* NCCL goes by what it takes to be the faster one. */
+double
+collective_ramp(
+    struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte)
+{
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	CALL(sh, ring_s, collective_ring_ramp(sh, c, fit, n_ranks, size_byte));
+	double fitted_s;
+	if (nvls_fitted(c, fit, n_ranks)) {
+		CALL(sh, nvls_s, allreduce_nvls_ramp(sh, fit, n_ranks, size_byte));
+		SET(sh, fitted_s, fmin(ring_s, nvls_s));
+	} else
+		SET(sh, fitted_s, ring_s);
 	return fitted_s;
 }
 

@@ -86,6 +86,20 @@ nvls_reach(int generation)
 	return generation >= 3 ? 0.60 : 0.684;
 }
 
+/* At 8 GiB: from 5 GPUs on H200, from 6 on B200 (stas00/ml-engineering network/README.md). */
+double
+nvls_min_ranks(int generation)
+{
+	return generation >= 3 ? 6 : 5;
+}
+
+/* 1 KiB to 512 KiB on 8 H200 with NCCL_ALGO=NVLS: 29.9 to 31.2 us (Azure/AI-benchmarking-guide, ND_H200_v5). */
+double
+nvls_base(void)
+{
+	return 30.5e-6;
+}
+
 static enum scheme
 scheme_of(enum algorithm a)
 {
@@ -319,11 +333,9 @@ available(const struct nccl_ground *g, enum scheme s, enum protocol p, enum coll
 		return sum;
 	case SCHEME_COLLNET:
 		return sum && g->network_sharp && g->n_nodes > 1;
-	case SCHEME_NVLS: {
-		/* observed, 8 GiB: from 5 GPUs on H200, from 6 on B200 (stas00/ml-engineering network/README.md) */
-		const int fewest = g->generation >= 3 ? 6 : 5;
-		return sum && g->sharp && g->n_nodes <= 1 && g->generation >= 2 && g->n_ranks >= fewest;
-	}
+	case SCHEME_NVLS:
+		return sum && g->sharp && g->n_nodes <= 1 && g->generation >= 2 &&
+		    g->n_ranks >= nvls_min_ranks(g->generation);
 	case SCHEME_NVLS_TREE:
 		return sum && g->sharp && g->n_nodes > 1 && g->generation >= 2;
 	case SCHEME_PAT:

@@ -16,6 +16,24 @@ network_time(struct sheet *sh, const struct collective_plan *plan, double size_b
 	return network_s;
 }
 
+/* What was fitted under CUDA graphs inside a node. */
+static double
+ramp_time(struct sheet *sh, const struct collective_plan *plan, double size_byte)
+{
+	const enum collective c = plan->ask.collective;
+
+	GIVEN(sh, size_byte);
+	TAKE(sh, n_ranks, plan->ask.n_ranks);
+	double ramp_s;
+	if (plan->form == FORM_NVLS_RAMP)
+		SET_CALL(sh, ramp_s, allreduce_nvls_ramp(sh, plan->ramp, n_ranks, size_byte));
+	else if (plan->form == FORM_RING_RAMP)
+		SET_CALL(sh, ramp_s, collective_ring_ramp(sh, c, plan->ramp, n_ranks, size_byte));
+	else
+		SET_CALL(sh, ramp_s, collective_ramp(sh, c, plan->ramp, n_ranks, size_byte));
+	return ramp_s;
+}
+
 double
 collective_time(struct sheet *sh, const struct collective_plan *plan, double size_byte)
 {
@@ -28,7 +46,14 @@ collective_time(struct sheet *sh, const struct collective_plan *plan, double siz
 		SET_CALL(sh, planned_s, collective_textbook(sh, &ask));
 		break;
 	case FORM_RAMP:
-		SET_CALL(sh, planned_s, collective_ramp(sh, ask.collective, plan->ramp, ask.n_ranks, size_byte));
+	case FORM_RING_RAMP:
+	case FORM_NVLS_RAMP:
+		if (plan->launch_s.value > 0) {
+			TAKE(sh, call_s, plan->launch_s);
+			CALL(sh, replayed_s, ramp_time(sh, plan, size_byte));
+			SET(sh, planned_s, replayed_s + call_s);
+		} else
+			SET_CALL(sh, planned_s, ramp_time(sh, plan, size_byte));
 		break;
 	case FORM_CUSTOM:
 		SET_CALL(sh, planned_s, allreduce_custom(sh, plan->custom, ask.n_ranks, size_byte));

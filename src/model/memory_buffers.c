@@ -10,7 +10,9 @@ logits_memory(struct sheet *sh, const struct memory_job *job)
 		LET(sh, logits_byte, 0);
 		return logits_byte;
 	}
-	TAKE(sh, logit_byte, job->loss->logit_byte);
+	TAKE(sh, loss_byte, job->loss->logit_byte);
+	TAKE(sh, tanh_byte, job_is_capped(job) && job->loss->logit_byte.value > 0 ? job_elem_byte(job) : 0);
+	LET(sh, logit_byte, loss_byte + tanh_byte);
 	TAKE(sh, vocabulary, job->model->vocab);
 	TAKE(sh, tp, job->layout.tp);
 	CALL(sh, n_tokens, memory_tokens(sh, job));
@@ -140,7 +142,8 @@ gathered_params(struct sheet *sh, const struct memory_job *job, const struct ran
 	return gathered_byte;
 }
 
-/* A sharded pipeline sums fp32 gradients of all its parameters before it divides them. */
+/* A sharded pipeline sums fp32 gradients of all its parameters before it divides them, layer by layer from flat copies,
+ * of which there are two: one is being filled while the other is sent. */
 static double
 gathered_gradients(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
 {
@@ -150,14 +153,15 @@ gathered_gradients(struct sheet *sh, const struct memory_job *job, const struct 
 	}
 	TAKE(sh, float_byte_per_param, 4.0);
 	CALL(sh, rank_param, all_params(sh, params));
-	LET(sh, gathered_byte, float_byte_per_param * rank_param);
+	MOST(sh, layer_param, i, job->model->n_blocks, layer_rank_params(sh, job, i));
+	LET(sh, gathered_byte, float_byte_per_param * (rank_param + 2 * layer_param));
 	return gathered_byte;
 }
 
 /* --- temporaries ----------------------------------------------------------------------------------------- */
 
 /* Libraries of quantised products hold dequantised copies of the largest map. */
-static double
+double
 quantised_workspace(struct sheet *sh, const struct memory_job *job)
 {
 	const double copies = datum_or(job->stack->n_quantised_buffers, 0);
@@ -179,9 +183,10 @@ trainable_params(struct sheet *sh, const struct memory_job *job, const struct ra
 {
 	double trainable_param;
 	if (job_is_lora(job)) {
-		const double adapter_param = params->adapter;
+		const double adapter_param = params->adapter, whole_param = params->whole;
 		GIVEN(sh, adapter_param);
-		SET(sh, trainable_param, adapter_param);
+		GIVEN(sh, whole_param);
+		SET(sh, trainable_param, adapter_param + whole_param);
 	} else
 		SET_CALL(sh, trainable_param, all_params(sh, params));
 	return trainable_param;
@@ -253,13 +258,33 @@ backward_gradients(struct sheet *sh, const struct memory_job *job, int i, int st
 	return present_byte_per_token;
 }
 
+/* Context parallelism gathers the keys and values of the whole sequence for one layer, and makes their gradients. */
+static double
+gathered_keys(struct sheet *sh, const struct memory_job *job, int i, int stage)
+{
+	const struct block *block = &job->model->blocks[i];
+	const struct attention *a = &block->attention;
+	TAKE(sh, present,
+	    job->layout.cp > 1 && block->mixer == MIXER_ATTENTION && memory_stage_layers(job, stage, i) > 0);
+	TAKE(sh, elem_byte, job_elem_byte(job));
+	TAKE(sh, cp, job->layout.cp);
+	TAKE(sh, tp, job->layout.tp);
+	TAKE(sh, n_kv_heads, job->stack->expanded_kv ? a->n_heads : a->n_kv_heads);
+	TAKE(sh, head_dim, datum_or(a->head_dim, 0));
+	TAKE(sh, v_dim, datum_or(value_dim(a), 0));
+	LET(sh, keys_byte_per_token, elem_byte * fmax(1, n_kv_heads / tp) * (head_dim + v_dim));
+	LET(sh, gathered_byte_per_token, present * 2 * cp * keys_byte_per_token);
+	return gathered_byte_per_token;
+}
+
 static double
 first_backward(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	CALL(sh, n_tokens, memory_tokens(sh, job));
 	CALL(sh, returned_byte, recompute_returns(sh, job, stage));
 	MOST(sh, gradient_byte_per_token, i, job->model->n_blocks, backward_gradients(sh, job, i, stage));
-	LET(sh, transient_byte, returned_byte + n_tokens * gradient_byte_per_token);
+	MOST(sh, keys_byte_per_token, i, job->model->n_blocks, gathered_keys(sh, job, i, stage));
+	LET(sh, transient_byte, returned_byte + n_tokens * (gradient_byte_per_token + keys_byte_per_token));
 	return transient_byte;
 }
 

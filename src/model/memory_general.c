@@ -9,7 +9,8 @@
 /* --- which inputs a product keeps ------------------------------------------------------------------------ */
 
 /* A product keeps its input for the weight's gradient: the weight's own or its adapter's.  Some libraries keep it for
- * frozen quantised weights too; where they keep it in fp32, that copy replaces all others. */
+ * frozen quantised weights too; where they keep it in fp32, that copy replaces all others.  An adapter behind dropout
+ * keeps what dropout left of it, which is counted with the adapter. */
 static bool
 keeps_input(const struct memory_job *job, bool adapted)
 {
@@ -37,25 +38,29 @@ norms_saved(struct sheet *sh, const struct memory_job *job)
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	TAKE(sh, n_norms, job->model->norms_per_layer);
 	TAKE(sh, n_copies, eager ? 2.0 : 1.0);
-	TAKE(sh, n_trained, eager && !job_is_lora(job) ? 1.0 : 0);
+	TAKE(sh, n_trained, eager && (!job_is_lora(job) || job_adapts(job, TARGET_OUTPUTS)) ? 1.0 : 0);
 	LET(sh, norms_byte_per_token, n_norms * (n_copies + n_trained) * elem_byte * hidden / norm_shards);
 	return norms_byte_per_token;
 }
 
-/* The scores and their softmax (and its dropout) of an attention that is not one kernel. */
+/* The scores and their softmax (and its dropout) of an attention that is not one kernel; the tanh that bounds scores,
+ * where there is one. */
 double
 attention_scores_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
-	if (job->flash) {
+	const bool capped = job_is_capped(job);
+
+	if (job->flash && !capped) {
 		LET(sh, scores_byte_per_token, 0);
 		return scores_byte_per_token;
 	}
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	TAKE(sh, mask_byte, job->dropout ? 1.0 : 0);
+	TAKE(sh, n_copies, capped ? 3.0 : 2.0);
 	TAKE(sh, n_heads, block->attention.n_heads);
 	TAKE(sh, seq_length, job->seq);
 	TAKE(sh, tp, job->layout.tp);
-	LET(sh, scores_byte_per_token, (2 * elem_byte + mask_byte) * n_heads * seq_length / tp);
+	LET(sh, scores_byte_per_token, (n_copies * elem_byte + mask_byte) * n_heads * seq_length / tp);
 	return scores_byte_per_token;
 }
 
@@ -87,6 +92,7 @@ general_heads_saved(struct sheet *sh, const struct memory_job *job, const struct
 {
 	const struct attention *a = &block->attention;
 	const bool adapted = job_adapts(job, TARGET_Q) || job_adapts(job, TARGET_K) || job_adapts(job, TARGET_V);
+	const bool fused = job->stack->fused_qkv_adapters; /* its list was fitted with the input */
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	TAKE(sh, input_byte, job_input_byte(job));
 	TAKE(sh, output_copy_byte, job_is_quantised(job) ? job_input_byte(job) : 0);
@@ -96,7 +102,7 @@ general_heads_saved(struct sheet *sh, const struct memory_job *job, const struct
 	TAKE(sh, v_dim, value_dim(a));
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
-	TAKE(sh, n_kept_inputs, keeps_input(job, adapted));
+	TAKE(sh, n_kept_inputs, keeps_input(job, adapted && (fused || !job->adapter_dropout)));
 	LET(sh, input_byte_per_token, n_kept_inputs * input_byte * hidden / norm_shards);
 	CALL(sh, qkv_byte_per_token, qkv_saved(sh, job, block));
 	LET(sh, output_byte_per_token, (elem_byte + output_copy_byte) * n_heads * v_dim / tp);
@@ -121,8 +127,8 @@ general_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct b
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	TAKE(sh, n_inner, !block->mlp.gated ? 1.0 : job->stack->fused_activation ? 2.0 : 3.0);
-	TAKE(sh, n_up_inputs, keeps_input(job, up));
-	TAKE(sh, n_down_inputs, keeps_input(job, down));
+	TAKE(sh, n_up_inputs, keeps_input(job, up && !job->adapter_dropout));
+	TAKE(sh, n_down_inputs, keeps_input(job, down && !job->adapter_dropout));
 	LET(sh, input_byte_per_token, n_up_inputs * input_byte * hidden / norm_shards);
 	LET(sh, inner_byte_per_token, (n_inner * elem_byte + n_down_inputs * input_byte) * mlp_width / tp);
 	LET(sh, mlp_byte_per_token, input_byte_per_token + inner_byte_per_token);
@@ -139,13 +145,15 @@ adapter_saved(struct sheet *sh, const struct memory_job *job, double n_maps, dou
 	GIVEN(sh, n_maps);
 	GIVEN(sh, input_width);
 	TAKE(sh, adapter_byte, job->stack->adapter_byte);
-	TAKE(sh, cast_byte, job->stack->adapter_byte.value > 2 ? 4.0 : 0);
+	TAKE(sh, cast_byte, job->stack->adapter_byte.value > 2 && !job->stack->fused_casts ? 4.0 : 0);
 	TAKE(sh, dropout_byte, job->adapter_dropout ? 3.0 : 0);
 	TAKE(sh, lora_rank, job->lora_rank);
 	LET(sh, adapter_byte_per_token, n_maps * (adapter_byte * lora_rank + (cast_byte + dropout_byte) * input_width));
 	return adapter_byte_per_token;
 }
 
+/* Beside the low-rank ones: the attention's result over a learned prompt, which is gated, and outputs that are scaled.
+ */
 double
 adapters_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -164,7 +172,12 @@ adapters_saved(struct sheet *sh, const struct memory_job *job, const struct bloc
 	    adapter_saved(sh, job, job_adapts(job, TARGET_O), a->n_heads.value * value_dim(a).value));
 	CALL(sh, down_byte_per_token,
 	    adapter_saved(sh, job, job_adapts(job, TARGET_DOWN), datum_or(block->mlp.width, 0)));
-	LET(sh, adapters_byte_per_token, hidden_byte_per_token + (output_byte_per_token + down_byte_per_token) / tp);
+	TAKE(sh, elem_byte, job_elem_byte(job));
+	TAKE(sh, prompt_width, job_adapts(job, TARGET_PROMPT) ? a->n_heads.value * value_dim(a).value : 0);
+	TAKE(sh, n_scaled, job_adapts(job, TARGET_OUTPUTS));
+	CALL(sh, width, scaled_width(sh, job, block));
+	LET(sh, low_rank_byte_per_token, hidden_byte_per_token + (output_byte_per_token + down_byte_per_token) / tp);
+	LET(sh, adapters_byte_per_token, low_rank_byte_per_token + elem_byte * (prompt_width + n_scaled * width) / tp);
 	return adapters_byte_per_token;
 }
 

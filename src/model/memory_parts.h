@@ -8,7 +8,7 @@
 
 /* Parameters of a rank by how they are stored. */
 struct rank_params {
-	double linear, expert, other, adapter;
+	double linear, expert, other, adapter, whole; /* whole: trained beside adapters */
 };
 
 static inline bool
@@ -40,6 +40,13 @@ static inline double
 job_norm_shards(const struct memory_job *job)
 {
 	return job->layout.sp ? job->layout.tp : 1.0;
+}
+
+/* Scores and logits are bounded by a tanh whose results are saved: kernels that are fused or compiled save none. */
+static inline bool
+job_is_capped(const struct memory_job *job)
+{
+	return job->model->softcap && !job->compiled && !job_is_megatron(job);
 }
 
 /* Bytes of an activation that is not a quantised product's input. */
@@ -96,6 +103,9 @@ double general_buffers(
     struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, const struct rank_params *params);
 double stage_exchange(struct sheet *sh, const struct memory_job *job);
 double loss_gather(struct sheet *sh, const struct memory_job *job);
+double quantised_workspace(struct sheet *sh, const struct memory_job *job);
+double scaled_width(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double whole_params(struct sheet *sh, const struct memory_job *job, int stage);
 double routed_copies(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double serving_memory(struct sheet *sh, const struct memory_job *job, int stage, struct memory_use *use);
 

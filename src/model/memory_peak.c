@@ -56,10 +56,12 @@ training_memory(struct sheet *sh, const struct memory_job *job, int stage, enum 
 	CALL(sh, linear_param, memory_linear_params(sh, job, stage));
 	CALL(sh, expert_param, memory_expert_params(sh, job, stage));
 	CALL(sh, other_param, memory_other_params(sh, job, stage));
-	struct rank_params params = {linear_param, expert_param, other_param, 0};
+	struct rank_params params = {linear_param, expert_param, other_param, 0, 0};
 	if (job_is_lora(job)) {
 		CALL(sh, adapter_param, memory_adapter_params(sh, job, stage));
+		CALL(sh, whole_param, whole_params(sh, job, stage));
 		params.adapter = adapter_param;
+		params.whole = whole_param;
 	}
 	CALL(sh, weights_byte, weights_memory(sh, job, &params));
 	double gradients_byte, logits_byte, buffers_byte;

@@ -69,7 +69,7 @@ serving_weights(struct sheet *sh, const struct memory_job *job, int stage)
 	CALL(sh, linear_param, memory_linear_params(sh, job, stage));
 	CALL(sh, expert_param, memory_expert_params(sh, job, stage));
 	CALL(sh, other_param, memory_other_params(sh, job, stage));
-	const struct rank_params params = {linear_param, expert_param, other_param, 0};
+	const struct rank_params params = {linear_param, expert_param, other_param, 0, 0};
 	CALL(sh, weights_byte, weights_memory(sh, job, &params));
 	return weights_byte;
 }
@@ -103,15 +103,19 @@ serving_memory(struct sheet *sh, const struct memory_job *job, int stage, struct
 	CALL(sh, weights_byte, serving_weights(sh, job, stage));
 	CALL(sh, kv_byte, serving_cache(sh, job, stage));
 	CALL(sh, activations_byte, serving_activations(sh, job));
+	CALL(sh, workspace_byte, quantised_workspace(sh, job));
 	TAKE(sh, context_byte, job->context_byte);
-	LET(sh, need_byte, weights_byte + kv_byte + activations_byte + context_byte);
+	LET(sh, need_byte, weights_byte + kv_byte + activations_byte + workspace_byte + context_byte);
 	SHOW(sh, weights_byte, "weights");
 	SHOW(sh, kv_byte, "keys and values");
 	SHOW(sh, activations_byte, "prefill activations");
+	if (workspace_byte > 0)
+		SHOW(sh, workspace_byte, "dequantised maps");
 	SHOW(sh, context_byte, "engine and context");
 	*use = (struct memory_use){.weights = weights_byte,
 	    .kv = kv_byte,
 	    .activations = activations_byte,
+	    .buffers = workspace_byte,
 	    .context = context_byte,
 	    .total = need_byte,
 	    .stage = stage,
@@ -128,7 +132,7 @@ memory_kv_pool(struct sheet *sh, const struct memory_job *job)
 	memory_peak(NULL, job, &use);
 	TAKE(sh, weights_byte, use.weights);
 	TAKE(sh, activations_byte, use.activations);
-	TAKE(sh, context_byte, use.context);
+	TAKE(sh, context_byte, use.context + use.buffers);
 	CALL(sh, limit_byte, memory_limit(sh, job));
 	double pool_byte;
 	if (job->stack->pool == POOL_STATIC)

@@ -194,7 +194,7 @@ first_stage_params(struct sheet *sh, const struct memory_job *job)
 	return first_param;
 }
 
-/* A tied head needs a copy of the table when first and last stage are different GPUs. */
+/* A tied head needs a copy of the table when first and last stage are different GPUs; some frameworks tie nothing. */
 static double
 last_stage_params(struct sheet *sh, const struct memory_job *job)
 {
@@ -203,7 +203,7 @@ last_stage_params(struct sheet *sh, const struct memory_job *job)
 	CALL(sh, head_param, head_params(sh, w));
 	CALL(sh, final_param, final_params(sh, w));
 	double copy_param;
-	if (w->tied_embeddings && w->head && job->layout.pp > 1) {
+	if (w->tied_embeddings && w->head && (job->layout.pp > 1 || job->stack->unties_head)) {
 		TAKE(sh, vocabulary, w->vocab);
 		TAKE(sh, hidden, w->hidden);
 		SET(sh, copy_param, vocabulary * hidden);
@@ -251,7 +251,25 @@ adapted_width(struct sheet *sh, const struct memory_job *job, const struct block
 	TAKE(sh, n_down, job_adapts(job, TARGET_DOWN));
 	LET(sh, attention_width,
 	    n_q * (hidden + query_width) + n_k * (hidden + key_width) + n_v * (hidden + value_width));
-	LET(sh, width, attention_width + n_o * (output_width + hidden) + (n_up + n_down) * (hidden + mlp_width));
+	TAKE(sh, n_prompts, job_adapts(job, TARGET_PROMPT));
+	LET(sh, width,
+	    attention_width + n_o * (output_width + hidden) + (n_up + n_down) * (hidden + mlp_width) +
+	        n_prompts * hidden);
+	return width;
+}
+
+/* Outputs of all maps of a layer. */
+double
+scaled_width(struct sheet *sh, const struct memory_job *job, const struct block *block)
+{
+	const struct attention *a = &block->attention;
+	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, query_width, a->n_heads.value * a->head_dim.value);
+	TAKE(sh, key_width, a->n_kv_heads.value * a->head_dim.value);
+	TAKE(sh, value_width, a->n_kv_heads.value * value_dim(a).value);
+	TAKE(sh, mlp_width, datum_or(block->mlp.width, 0));
+	TAKE(sh, n_up, block->mlp.gated ? 2.0 : 1.0);
+	LET(sh, width, query_width + key_width + value_width + 2 * hidden + n_up * mlp_width);
 	return width;
 }
 
@@ -262,7 +280,9 @@ block_adapters(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	TAKE(sh, lora_rank, job->lora_rank);
 	TAKE(sh, tp, job->layout.tp);
 	CALL(sh, width, adapted_width(sh, job, &job->model->blocks[i]));
-	LET(sh, adapter_param, n_layers * lora_rank * width / tp);
+	TAKE(sh, n_scaled, job_adapts(job, TARGET_OUTPUTS) ? 2.0 : 0); /* a scale and a shift */
+	CALL(sh, output_width, scaled_width(sh, job, &job->model->blocks[i]));
+	LET(sh, adapter_param, n_layers * (lora_rank * width + n_scaled * output_width) / tp);
 	return adapter_param;
 }
 
@@ -272,4 +292,20 @@ memory_adapter_params(struct sheet *sh, const struct memory_job *job, int stage)
 	assert(job_is_lora(job));
 	SUM(sh, adapter_param, i, job->model->n_blocks, block_adapters(sh, job, stage, i));
 	return adapter_param;
+}
+
+/* Token table and head that are trained beside adapters: copies of both, or of the one that they share. */
+double
+whole_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	const struct workload *w = job->model;
+	const bool last = w->head && job_is_last(job, stage);
+	const bool shared = w->tied_embeddings && !job->stack->unties_head && stage == 0;
+	TAKE(sh, n_tables, job_adapts(job, TARGET_EMBED) ? (double)(stage == 0) + (last && !shared) : 0);
+	TAKE(sh, vocabulary, datum_or(w->vocab, 0));
+	TAKE(sh, hidden, w->hidden);
+	TAKE(sh, tp, job->layout.tp);
+	LET(sh, table_param, vocabulary * hidden / tp);
+	LET(sh, whole_param, n_tables * table_param);
+	return whole_param;
 }

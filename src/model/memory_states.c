@@ -168,6 +168,20 @@ state(struct sheet *sh, const struct memory_job *job, int from_zero, double stat
 	return state_byte;
 }
 
+/* What is trained whole beside adapters has copies, gradients and moments in the type of the base. */
+static double
+whole_state(
+    struct sheet *sh, const struct memory_job *job, int from_zero, double n_copies, const struct rank_params *params)
+{
+	const double whole_param = params->whole;
+	GIVEN(sh, n_copies);
+	GIVEN(sh, whole_param);
+	TAKE(sh, elem_byte_per_param, job_elem_byte(job));
+	LET(sh, copies_byte_per_param, n_copies * elem_byte_per_param);
+	CALL(sh, whole_byte, state(sh, job, from_zero, copies_byte_per_param, whole_param, 0));
+	return whole_byte;
+}
+
 /* --- weights --------------------------------------------------------------------------------------------- */
 
 /* A frozen or served base: maps quantised, the rest 16-bit, or fp32 where a trainer casts it before k-bit training
@@ -218,7 +232,9 @@ weights_memory(struct sheet *sh, const struct memory_job *job, const struct rank
 		TAKE(sh, adapter_byte_per_param, job->stack->adapter_byte);
 		const double adapter_param = params->adapter;
 		GIVEN(sh, adapter_param);
-		SET_CALL(sh, adapter_byte, state(sh, job, 3, adapter_byte_per_param, adapter_param, 0));
+		CALL(sh, low_rank_byte, state(sh, job, 3, adapter_byte_per_param, adapter_param, 0));
+		CALL(sh, whole_byte, whole_state(sh, job, 3, 1, params));
+		SET(sh, adapter_byte, low_rank_byte + whole_byte);
 	} else
 		SET(sh, adapter_byte, 0);
 	LET(sh, weights_byte, base_byte + adapter_byte);
@@ -246,7 +262,9 @@ gradients_memory(struct sheet *sh, const struct memory_job *job, const struct ra
 		TAKE(sh, adapter_byte_per_param, job->stack->adapter_byte);
 		const double adapter_param = params->adapter;
 		GIVEN(sh, adapter_param);
-		SET_CALL(sh, gradients_byte, state(sh, job, 2, adapter_byte_per_param, adapter_param, 0));
+		CALL(sh, low_rank_byte, state(sh, job, 2, adapter_byte_per_param, adapter_param, 0));
+		CALL(sh, whole_byte, whole_state(sh, job, 2, 1, params));
+		SET(sh, gradients_byte, low_rank_byte + whole_byte);
 		return gradients_byte;
 	}
 	CALL(sh, gradient_byte_per_param, gradient_element(sh, job));
@@ -263,7 +281,8 @@ gradients_memory(struct sheet *sh, const struct memory_job *job, const struct ra
 	return gradients_byte;
 }
 
-/* Adapters' moments are kept in the adapters' own type. */
+/* Adapters' moments are kept in the adapters' own type; beside 16-bit adapters in mixed precision there are fp32
+ * masters and moments. */
 static double
 adapter_optimizer(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
 {
@@ -271,8 +290,15 @@ adapter_optimizer(struct sheet *sh, const struct memory_job *job, const struct r
 	const double adapter_param = params->adapter;
 	GIVEN(sh, adapter_param);
 	TAKE(sh, n_moments, optimizer_moments(job->optimizer));
-	LET(sh, moments_byte_per_param, n_moments * adapter_byte_per_param);
-	CALL(sh, optimizer_byte, state(sh, job, 1, moments_byte_per_param, adapter_param, 0));
+	double moments_byte_per_param;
+	if (job->scheme == STATES_MIXED && adapter_byte_per_param < 4) {
+		TAKE(sh, float_byte_per_param, 4.0);
+		SET(sh, moments_byte_per_param, float_byte_per_param + n_moments * float_byte_per_param);
+	} else
+		SET(sh, moments_byte_per_param, n_moments * adapter_byte_per_param);
+	CALL(sh, low_rank_byte, state(sh, job, 1, moments_byte_per_param, adapter_param, 0));
+	CALL(sh, whole_byte, whole_state(sh, job, 1, n_moments, params));
+	LET(sh, optimizer_byte, low_rank_byte + whole_byte);
 	return optimizer_byte;
 }
 

@@ -47,12 +47,18 @@ serve_layer_prompt(
 	shape.batch = n_full;
 	shape.query_token = chunk;
 	shape.context_token = prefix;
-	shape.rate_frac = s->precision.fast_prompts && e ? datum_or(e->fp8_attention, 1) : 1;
+	shape.elem_byte = s->precision.fast_prompts ? 1 : 2;
+	const enum attention_fit fit = attention_fit_of(&shape);
+	if (s->precision.fast_prompts && !(fit < N_ATTENTION_FITS && s->kernels->attention_by[fit].has_context)) {
+		/* not measured in 8 bits: so many times faster than in 16 */
+		shape.elem_byte = 2;
+		shape.rate_frac = e ? datum_or(e->fp8_attention, 1) : 1;
+	}
 	double full_s;
 	if (b->attention.kind == ATTENTION_MLA)
 		SET_CALL(sh, full_s, mla_context(sh, &shape, &s->kernels->mla_context, s->kernels));
 	else
-		SET_CALL(sh, full_s, attention_context(sh, &shape, &s->kernels->context, s->kernels));
+		SET_CALL(sh, full_s, attention_context(sh, &shape, context_calibrated(s->kernels, &shape), s->kernels));
 	LET(sh, layer_s, full_s * (n_each / n_full));
 	return layer_s;
 }
@@ -75,7 +81,8 @@ serve_layer_cached(
 	if (b->attention.kind == ATTENTION_MLA)
 		SET_CALL(sh, layer_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
 	else
-		SET_CALL(sh, layer_s, attention_generation(sh, &shape, &s->kernels->generation, s->kernels));
+		SET_CALL(sh, layer_s,
+		    attention_generation(sh, &shape, generation_calibrated(s->kernels, &shape), s->kernels));
 	return layer_s;
 }
 

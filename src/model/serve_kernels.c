@@ -35,6 +35,16 @@ take_own(struct calibration *out, const struct calibration *own)
 		out->has_generation = true;
 		out->generation = own->generation;
 	}
+	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+		if (own->attention_by[i].has_context) {
+			out->attention_by[i].has_context = true;
+			out->attention_by[i].context = own->attention_by[i].context;
+		}
+		if (own->attention_by[i].has_generation) {
+			out->attention_by[i].has_generation = true;
+			out->attention_by[i].generation = own->attention_by[i].generation;
+		}
+	}
 	if (own->has_mla_context) {
 		out->has_mla_context = true;
 		out->mla_context = own->mla_context;
@@ -61,6 +71,47 @@ clock_of(const struct gpu *gpu)
 	    : gpu->clock_max_hertz;
 }
 
+static void
+rebase_context(struct context_calibration *c, double mem, double peak)
+{
+	scale(&c->mem_byte_per_s, mem);
+	scale(&c->kv_byte_per_s, mem);
+	scale(&c->l2_byte_per_s, mem);
+	scale(&c->flop_per_s, peak);
+}
+
+/* Fits to a cache that a benchmark repeats may tell memory from L2 badly.  Weights and caches come from the same
+ * memory: no kernel reads a cache faster than products read weights that nobody else has touched, nor above this share
+ * of the datasheet's bandwidth.  Fits that know of no L2 have nothing to confuse. */
+static const double stream_most_frac = 0.95;
+
+static void
+limit_stream(struct generation_calibration *p, const struct calibration *c)
+{
+	const double most = stream_most_frac * c->ref_mem_byte_per_s.value;
+
+	if (p->l2_byte_per_s.value > 0)
+		p->mem_byte_per_s.value =
+		    fmin(p->mem_byte_per_s.value, fmin(most, c->gemm[DTYPE_BF16].mem_byte_per_s.value));
+}
+
+static void
+limit_streams(struct calibration *c)
+{
+	limit_stream(&c->generation, c);
+	for (int i = 0; i < N_ATTENTION_FITS; i++)
+		limit_stream(&c->attention_by[i].generation, c);
+}
+
+static void
+rebase_generation(struct generation_calibration *c, double mem, double peak)
+{
+	scale(&c->mem_byte_per_s, mem);
+	scale(&c->query_byte_per_s, mem);
+	scale(&c->l2_byte_per_s, mem);
+	scale(&c->flop_per_s, peak);
+}
+
 /* Everything that moves bytes, computes or counts clocks at the GPU's own rates. */
 static void
 rebase(struct calibration *c, const struct gpu *gpu)
@@ -79,15 +130,14 @@ rebase(struct calibration *c, const struct gpu *gpu)
 		scale(&c->gemm[t].quantise_byte_per_s, mem);
 		scale(&c->gemm[t].peak_flop_per_s, peak);
 	}
-	scale(&c->context.mem_byte_per_s, mem);
-	scale(&c->context.flop_per_s, peak);
-	scale(&c->generation.mem_byte_per_s, mem);
-	scale(&c->generation.query_byte_per_s, mem);
-	scale(&c->mla_context.mem_byte_per_s, mem);
-	scale(&c->mla_context.flop_per_s, peak);
-	scale(&c->mla_generation.mem_byte_per_s, mem);
-	scale(&c->mla_generation.query_byte_per_s, mem);
-	scale(&c->mla_generation.flop_per_s, peak);
+	rebase_context(&c->context, mem, peak);
+	rebase_context(&c->mla_context, mem, peak);
+	rebase_generation(&c->generation, mem, peak);
+	rebase_generation(&c->mla_generation, mem, peak);
+	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+		rebase_context(&c->attention_by[i].context, mem, peak);
+		rebase_generation(&c->attention_by[i].generation, mem, peak);
+	}
 	scale(&c->ref_mem_byte_per_s, mem);
 	scale(&c->ref_peak_flop_per_s, peak);
 	scale(&c->ref_clock_hertz, clock);
@@ -106,6 +156,10 @@ scale_bases(struct calibration *c, const struct serve_setup *s)
 	scale(&c->generation.base_s, attention);
 	scale(&c->mla_context.base_s, attention);
 	scale(&c->mla_generation.base_s, attention);
+	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+		scale(&c->attention_by[i].context.base_s, attention);
+		scale(&c->attention_by[i].generation.base_s, attention);
+	}
 }
 
 static bool
@@ -206,6 +260,7 @@ serve_kernels(struct calibration *out, const struct serve_setup *s, const struct
 		take_own(out, own);
 	if (gpu)
 		rebase(out, gpu);
+	limit_streams(out);
 	const bool gddr = gpu && gpu->mem_type && strncmp(gpu->mem_type, "GDDR", 4) == 0;
 	struct datum *mem = &out->gemm[DTYPE_BF16].mem_byte_per_s;
 	if (gddr && datum_given(s->engine->gddr_frac))

@@ -142,22 +142,40 @@ feed_products(struct sheet *sh, const struct serve_setup *s, double m, double wi
 }
 
 double
-serve_layer_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
+serve_attention_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
 {
 	GIVEN(sh, n_new);
 	TAKE(sh, n_groups, serve_groups(s));
 	LET(sh, m, n_new / n_groups);
-	double attention_s, feed_s;
+	double attention_s;
 	if (b->mixer != MIXER_ATTENTION)
 		SET(sh, attention_s, 0);
 	else if (b->attention.kind == ATTENTION_MLA)
 		SET_CALL(sh, attention_s, latent_products(sh, s, &b->attention, m));
 	else
 		SET_CALL(sh, attention_s, heads_products(sh, s, &b->attention, m));
+	return attention_s;
+}
+
+double
+serve_feed_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
+{
+	GIVEN(sh, n_new);
+	TAKE(sh, n_groups, serve_groups(s));
+	LET(sh, m, n_new / n_groups);
+	double feed_s;
 	if (b->mlp.given && !b->moe.given)
 		SET_CALL(sh, feed_s, feed_products(sh, s, m, b->mlp.width.value, b->mlp.gated));
 	else
 		SET(sh, feed_s, 0);
+	return feed_s;
+}
+
+double
+serve_layer_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
+{
+	CALL(sh, attention_s, serve_attention_products(sh, s, b, n_new));
+	CALL(sh, feed_s, serve_feed_products(sh, s, b, n_new));
 	LET(sh, products_s, attention_s + feed_s);
 	return products_s;
 }

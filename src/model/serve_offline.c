@@ -198,3 +198,34 @@ serve_static(struct sheet *sh, double first_s, double decode_s, double osl)
 	LET(sh, static_s, first_s + (osl - 1) * decode_s);
 	return static_s;
 }
+
+/* --- encoders -------------------------------------------------------------------------------------------- */
+
+/* Parts of fewer sequences are slower than the whole batch, one stage after the other. */
+double
+serve_encode_parts(struct sheet *sh, const struct serve_setup *s, double n_batch)
+{
+	GIVEN(sh, n_batch);
+	TAKE(sh, pp, s->layout.pp);
+	TAKE(sh, n_least, 8);
+	double n_parts;
+	if (n_batch >= n_least * pp)
+		SET(sh, n_parts, pp);
+	else
+		SET(sh, n_parts, 1);
+	return n_parts;
+}
+
+double
+serve_encode(struct sheet *sh, const struct serve_setup *s, double isl, double n_batch)
+{
+	GIVEN(sh, isl);
+	GIVEN(sh, n_batch);
+	TAKE(sh, pp, s->layout.pp);
+	CALL(sh, n_parts, serve_encode_parts(sh, s, n_batch));
+	LET(sh, n_part, n_batch / n_parts);
+	const struct serve_batch batch = {.n_prefill = n_part, .chunk_token = isl};
+	CALL(sh, part_s, serve_iteration(sh, s, &batch, NULL));
+	LET(sh, batch_s, part_s * ((pp + n_parts - 1) / pp));
+	return batch_s;
+}

@@ -30,4 +30,8 @@ serve_wide(const struct serve_setup *s)
 double serve_product(
     struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n, double k);
 
+/* The two halves of serve_layer_products. */
+double serve_attention_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new);
+double serve_feed_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new);
+
 #endif

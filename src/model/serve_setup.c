@@ -65,6 +65,8 @@ format_of(const struct serve_parts *in, const struct engine_architecture *a)
 		rate = t == DTYPE_BF16 ? in->engine->weight_only_frac.value : 0;
 	} else if (is_wide(t) && w_byte < 2)
 		rate = in->engine->weight_only_frac.value;
+	if (t == DTYPE_INT8)
+		rate = datum_or(in->engine->int8_frac, 0);
 	t = t == DTYPE_FP16 ? DTYPE_BF16 : t;
 	const double a_byte = t == DTYPE_NVFP4 ? dtype_byte(t) : is_wide(t) ? dtype_byte(t) : 1;
 	return (struct serve_format){
@@ -91,7 +93,7 @@ precision_of(const struct serve_parts *in, const struct engine_architecture *a)
 	    .limit_flop_per_s = limit};
 	struct serve_precision p = {.attention = main, .mlp = main, .experts = main, .head = wide};
 
-	if (in->compute == DTYPE_MXFP4 || in->weights == DTYPE_MXFP4)
+	if (in->compute == DTYPE_MXFP4 || in->weights == DTYPE_MXFP4 || in->wide_attention)
 		p.attention = wide; /* the published checkpoints keep attention in 16 bits */
 	p.head.w_byte = head_byte;
 	p.head.cap_byte = stream_cap(in->engine, head_byte);

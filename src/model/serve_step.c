@@ -11,41 +11,108 @@ serve_step(double n_prefill, double isl, double n_decode, double context)
 	return (struct serve_batch){n_prefill, isl, 0, n_decode, context, n_prefill + n_decode};
 }
 
-static double
-block_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
+/* --- parts that blocks have in common -------------------------------------------------------------------- */
+
+/* Blocks often differ in their windows alone, or in their feed-forward parts.  Where nothing is recorded, a part that
+ * an earlier block had is not worked out again. */
+enum { MOST_KEPT = 64 };
+struct kept {
+	double attention[MOST_KEPT], feed[MOST_KEPT], experts[MOST_KEPT], small[MOST_KEPT], comm[MOST_KEPT];
+};
+
+static bool
+same(struct datum a, struct datum b)
 {
-	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_s, serve_layer_products(sh, s, b, n_new));
+	return a.value == b.value || (!datum_given(a) && !datum_given(b));
+}
+
+static bool
+same_attention(const struct block *x, const struct block *y)
+{
+	const struct attention *a = &x->attention, *b = &y->attention;
+
+	return x->mixer == y->mixer && a->kind == b->kind && a->gate == b->gate && same(a->n_heads, b->n_heads) &&
+	    same(a->n_kv_heads, b->n_kv_heads) && same(a->head_dim, b->head_dim) && same(a->q_lora, b->q_lora) &&
+	    same(a->kv_lora, b->kv_lora) && same(a->nope, b->nope) && same(a->rope, b->rope) &&
+	    same(a->v_dim, b->v_dim);
+}
+
+static bool
+same_feed(const struct block *x, const struct block *y)
+{
+	const struct mlp *a = &x->mlp, *b = &y->mlp;
+	const struct moe *c = &x->moe, *d = &y->moe;
+
+	return a->given == b->given && a->gated == b->gated && same(a->width, b->width) && c->given == d->given &&
+	    c->plain == d->plain && same(c->n_experts, d->n_experts) && same(c->top_k, d->top_k) &&
+	    same(c->width, d->width) && same(c->n_shared, d->n_shared) && same(c->shared_width, d->shared_width) &&
+	    same(c->latent, d->latent);
+}
+
+static int
+first_like(const struct workload *w, int i, bool (*alike)(const struct block *x, const struct block *y))
+{
+	int j = 0;
+
+	while (j < i && !alike(&w->blocks[j], &w->blocks[i]))
+		j++;
+	return j;
+}
+
+/* A part of block i, or what an earlier block like it had. */
+static double
+part_of(struct sheet *sh, const struct serve_setup *s, int i, double n_new, double *kept,
+    bool (*alike)(const struct block *x, const struct block *y),
+    double (*part)(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new))
+{
+	const int j = sh || i >= MOST_KEPT ? i : first_like(s->model, i, alike);
+
+	if (j < i)
+		return kept[j];
+	const double part_s = part(sh, s, &s->model->blocks[i], n_new);
+	if (i < MOST_KEPT)
+		kept[i] = part_s;
+	return part_s;
+}
+
+static double
+block_products(struct sheet *sh, const struct serve_setup *s, int i, double n_new, struct kept *k)
+{
+	TAKE(sh, n_layers, s->model->blocks[i].count);
+	CALL(sh, attention_s, part_of(sh, s, i, n_new, k->attention, same_attention, serve_attention_products));
+	CALL(sh, feed_s, part_of(sh, s, i, n_new, k->feed, same_feed, serve_feed_products));
+	LET(sh, block_s, n_layers * (attention_s + feed_s));
+	return block_s;
+}
+
+static double
+block_experts(struct sheet *sh, const struct serve_setup *s, int i, double n_new, struct kept *k)
+{
+	TAKE(sh, n_layers, s->model->blocks[i].count);
+	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->experts, same_feed, serve_layer_experts));
 	LET(sh, block_s, n_layers * layer_s);
 	return block_s;
 }
 
 static double
-block_experts(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
+block_small(struct sheet *sh, const struct serve_setup *s, int i, double n_new, struct kept *k)
 {
-	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_s, serve_layer_experts(sh, s, b, n_new));
+	TAKE(sh, n_layers, s->model->blocks[i].count);
+	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->small, same_feed, serve_layer_small));
 	LET(sh, block_s, n_layers * layer_s);
 	return block_s;
 }
 
 static double
-block_small(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
+block_comm(struct sheet *sh, const struct serve_setup *s, int i, double n_new, struct kept *k)
 {
-	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_s, serve_layer_small(sh, s, b, n_new));
+	TAKE(sh, n_layers, s->model->blocks[i].count);
+	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->comm, same_feed, serve_layer_comm));
 	LET(sh, block_s, n_layers * layer_s);
 	return block_s;
 }
 
-static double
-block_comm(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
-{
-	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_s, serve_layer_comm(sh, s, b, n_new));
-	LET(sh, block_s, n_layers * layer_s);
-	return block_s;
-}
+/* --- all layers ------------------------------------------------------------------------------------------ */
 
 /* Activations from stage to stage. */
 static double
@@ -89,16 +156,17 @@ double
 serve_linear(struct sheet *sh, const struct serve_setup *s, double n_new, struct serve_terms *out)
 {
 	const struct workload *w = s->model;
+	struct kept kept;
 
 	GIVEN(sh, n_new);
 	if (!(n_new > 0)) {
 		LET(sh, nothing_s, 0);
 		return nothing_s;
 	}
-	SUM(sh, products_s, i, w->n_blocks, block_products(sh, s, &w->blocks[i], n_new));
-	SUM(sh, experts_s, i, w->n_blocks, block_experts(sh, s, &w->blocks[i], n_new));
-	SUM(sh, small_s, i, w->n_blocks, block_small(sh, s, &w->blocks[i], n_new));
-	SUM(sh, comm_s, i, w->n_blocks, block_comm(sh, s, &w->blocks[i], n_new));
+	SUM(sh, products_s, i, w->n_blocks, block_products(sh, s, i, n_new, &kept));
+	SUM(sh, experts_s, i, w->n_blocks, block_experts(sh, s, i, n_new, &kept));
+	SUM(sh, small_s, i, w->n_blocks, block_small(sh, s, i, n_new, &kept));
+	SUM(sh, comm_s, i, w->n_blocks, block_comm(sh, s, i, n_new, &kept));
 	CALL(sh, pipeline_s, pipeline_time(sh, s, n_new));
 	CALL(sh, floor_s, launch_floor(sh, s));
 	TAKE(sh, comm_factor, s->engine->comm_factor);

@@ -78,7 +78,8 @@ window_share(struct sheet *sh, const struct train_job *job, const struct attenti
 	}
 	TAKE(sh, window_length, window);
 	TAKE(sh, seq_length, job->seq_length);
-	LET(sh, seen_frac, fmin(1, 2 * window_length / seq_length));
+	LET(sh, window_frac, fmin(1, window_length / seq_length));
+	LET(sh, seen_frac, window_frac * (2 - window_frac));
 	return seen_frac;
 }
 

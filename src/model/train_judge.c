@@ -66,7 +66,8 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	    {TRAIN_WARNS_RELEASE_OPEN, moe && !datum_given(s->release)},
 	    {TRAIN_WARNS_ROWWISE, d->rowwise},
 	    {TRAIN_WARNS_LONG,
-	        job->seq_length >= 65536 || (l->cp >= 4 && !job->gathers_context && s->elementwise.value > 1)},
+	        s->elementwise.value > 1 && l->cp > 1 && job->context == CONTEXT_RING &&
+	            (job->seq_length >= 65536 || l->cp >= 4)},
 	    {TRAIN_WARNS_POWER, d->capped || job->machine.power_frac < 1},
 	    {TRAIN_WARNS_FP4, train_rate_type(job->dtype) == DTYPE_NVFP4},
 	    {TRAIN_WARNS_BUBBLE, t->bubble_s > 0.15 * t->step_s},
@@ -81,7 +82,8 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	    {TRAIN_WARNS_MICRO_BATCH, l->pp > 1 && (d->micro_batch_open || t->n_microbatches < 2 * l->pp)},
 	    {TRAIN_WARNS_EXPOSED, exposed_much(job, t)},
 	    {TRAIN_WARNS_PADDING,
-	        job->model->kind == MODEL_ENCODER && job->seq_length > 256 && !(job->packed_length > 0)},
+	        s->skips_padding && job->model->kind == MODEL_ENCODER && job->seq_length > 384 &&
+	            !(job->packed_length > 0)},
 	    {TRAIN_WARNS_PRECISION, d->precision_open || d->evaluation},
 	    {TRAIN_WARNS_STACK, !s->listed},
 	    {TRAIN_WARNS_WAITS, t->n_microbatches < l->pp},

@@ -191,6 +191,23 @@ recompute_modules(struct sheet *sh, const struct train_job *job, const struct bl
 	return recompute_s;
 }
 
+/* Nobody needs a layer's output again: PyTorch's checkpoints stop once the last kept tensor is there (since 2.1). */
+static double
+last_product(struct sheet *sh, const struct train_job *job, const struct block *block)
+{
+	struct train_linear list[TRAIN_MOST_LINEARS];
+	const int n = train_linears(job, block, list);
+
+	if (!job->stack->stops_early || train_routes(block) || n == 0) {
+		LET(sh, last_s, 0);
+		return last_s;
+	}
+	TAKE(sh, sigma, train_sigma(job));
+	CALL(sh, product_s, linear_pass(sh, job, &list[n - 1], FORWARD));
+	LET(sh, last_s, sigma * product_s);
+	return last_s;
+}
+
 static double
 recompute(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
 {
@@ -198,9 +215,11 @@ recompute(struct sheet *sh, const struct train_job *job, const struct block *blo
 	double recompute_s;
 	switch (job->recompute) {
 	case RECOMPUTE_FULL:
-	case RECOMPUTE_UNIFORM:
-		SET(sh, recompute_s, layer_forward_s);
+	case RECOMPUTE_UNIFORM: {
+		CALL(sh, last_product_s, last_product(sh, job, block));
+		SET(sh, recompute_s, layer_forward_s - last_product_s);
 		break;
+	}
 	case RECOMPUTE_EVERY: {
 		TAKE(sh, every, job->recompute_n);
 		SET(sh, recompute_s, layer_forward_s / every);

@@ -50,6 +50,18 @@ tensor_unit(struct sheet *sh, const struct train_job *job)
 	return unit_s;
 }
 
+/* Forward, backward, and forward again where all is recomputed, but for the last scatter where that stops early.
+ * Policies by operator keep what was scattered and gather again. */
+static double
+tensor_passes(const struct train_job *job)
+{
+	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
+
+	if (full)
+		return job->stack->stops_early ? 2.75 : 3;
+	return job->recompute == RECOMPUTE_OP && job->layout.sp ? 2.5 : 2;
+}
+
 /* Attention and MLP, forward and backward (Shoeybi et al., arXiv:1909.08053); experts that are whole have none. */
 double
 train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block)
@@ -62,10 +74,41 @@ train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struc
 	}
 	CALL(sh, unit_s, tensor_unit(sh, job));
 	TAKE(sh, n_parts, whole ? 1.0 : 2.0);
-	TAKE(sh, n_passes, job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM ? 3.0 : 2.0);
+	TAKE(sh, n_passes, tensor_passes(job));
 	TAKE(sh, exposed_frac, job->stack->tp_overlap && job->layout.sp ? TENSOR_EXPOSED : 1);
 	LET(sh, tensor_s, n_parts * n_passes * unit_s * exposed_frac);
 	return tensor_s;
+}
+
+/* All keys and values of the group on every rank, their gradients back; or all tokens of some heads on each rank, and
+ * the output back, both ways. */
+static double
+exchanged_context(struct sheet *sh, const struct train_job *job, const struct block *block, double part_byte)
+{
+	const struct layout *l = &job->layout;
+	const struct train_machine *m = &job->machine;
+	const double n_local = fmax(1, fmin(l->cp, m->n_domain / l->tp));
+
+	GIVEN(sh, part_byte);
+	double exchanged_s;
+	if (job->context == CONTEXT_GATHER) {
+		TAKE(sh, cp, l->cp);
+		LET(sh, whole_byte, part_byte * cp);
+		CALL(sh, gather_s, train_collective(sh, m, COLLECTIVE_ALL_GATHER, l->cp, n_local, whole_byte));
+		CALL(sh, scatter_s, train_collective(sh, m, COLLECTIVE_REDUCE_SCATTER, l->cp, n_local, whole_byte));
+		SET(sh, exchanged_s, 2 * gather_s + scatter_s);
+		return exchanged_s;
+	}
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, tp, l->tp);
+	TAKE(sh, n_heads, block->attention.n_heads);
+	TAKE(sh, head_dim, train_key_width(&block->attention));
+	TAKE(sh, elem_byte, train_elem_byte(job));
+	LET(sh, heads_byte, n_rows * (n_heads / tp) * head_dim * elem_byte);
+	CALL(sh, there_s, train_collective(sh, m, COLLECTIVE_ALL_TO_ALL, l->cp, n_local, heads_byte + part_byte));
+	CALL(sh, back_s, train_collective(sh, m, COLLECTIVE_ALL_TO_ALL, l->cp, n_local, heads_byte));
+	SET(sh, exchanged_s, 2 * (there_s + back_s));
+	return exchanged_s;
 }
 
 /* Keys and values of one rank to its neighbour (Liu et al., arXiv:2310.01889), or of all ranks to all. */
@@ -92,14 +135,8 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	TAKE(sh, elem_byte, train_elem_byte(job));
 	LET(sh, part_byte, 2 * n_rows * kv_width * elem_byte);
 	double context_s;
-	if (job->gathers_context) {
-		const double n_local = fmax(1, fmin(l->cp, job->machine.n_domain / l->tp));
-		LET(sh, whole_byte, part_byte * cp);
-		CALL(sh, gather_s,
-		    train_collective(sh, &job->machine, COLLECTIVE_ALL_GATHER, l->cp, n_local, whole_byte));
-		CALL(sh, scatter_s,
-		    train_collective(sh, &job->machine, COLLECTIVE_REDUCE_SCATTER, l->cp, n_local, whole_byte));
-		SET(sh, context_s, 2 * gather_s + scatter_s);
+	if (job->context != CONTEXT_RING) {
+		SET_CALL(sh, context_s, exchanged_context(sh, job, block, part_byte));
 		return context_s;
 	}
 	TAKE(sh, ring_step_s, RING_STEP_S);

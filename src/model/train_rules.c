@@ -51,6 +51,18 @@ train_lacks(const struct workload *w)
 	return NULL;
 }
 
+void
+train_machine_node(struct train_machine *m, double n_node_gpus)
+{
+	enum { LARGEST_NODE = 16 };
+
+	if (n_node_gpus >= 1 && m->n_domain <= LARGEST_NODE)
+		m->n_domain = fmin(m->n_domain, n_node_gpus);
+}
+
+/* What of a card people fill, by a rough count; and where the card is not known: one of 80 GB. */
+static const double FILLED = 0.85, USUAL_ROOM_BYTE = 72e9;
+
 /* --- defaults -------------------------------------------------------------------------------------------- */
 
 double
@@ -137,7 +149,7 @@ fill_pipeline(const struct train_ask *ask, struct train_answer *a)
 	}
 	double b = 1;
 	while (2 * b <= job->n_sequences && fills(job, 2 * b) &&
-	    (!(ask->card_byte > 0) || rough_memory(job, 2 * b) <= 0.85 * ask->card_byte))
+	    (!(ask->card_byte > 0) || rough_memory(job, 2 * b) <= FILLED * ask->card_byte))
 		b *= 2;
 	job->n_sequences = b;
 	assume(a, TRAIN_ASSUMES_FEWER);
@@ -184,7 +196,8 @@ fill_recompute(const struct train_ask *ask, struct train_answer *a)
 	if (ask->recompute_given)
 		return;
 	job->recompute = RECOMPUTE_NONE;
-	if (is_fsdp(ask->stack) && rough_memory(job, job->n_sequences) > 75e9) {
+	if (is_fsdp(ask->stack) &&
+	    rough_memory(job, job->n_sequences) > (ask->card_byte > 0 ? FILLED * ask->card_byte : USUAL_ROOM_BYTE)) {
 		job->recompute = RECOMPUTE_FULL;
 		assume(a, TRAIN_ASSUMES_FULL_RECOMPUTE);
 	} else
@@ -205,6 +218,16 @@ usual_dedup(const struct train_ask *ask)
 	return false;
 }
 
+/* Chunks of each stage where nobody said; embedding and head may count as a layer each. */
+static double
+usual_chunks(const struct train_ask *ask, double pp)
+{
+	const double layers = datum_or(ask->stack->time.chunk_layers, 0);
+	const double stage = ceil(ask->model->n_layers.value / pp);
+
+	return pp > 1 && layers >= 1 ? fmax(1, floor(stage / layers)) : 1;
+}
+
 static bool
 fill_layout(const struct train_ask *ask, struct train_answer *a)
 {
@@ -214,10 +237,12 @@ fill_layout(const struct train_ask *ask, struct train_answer *a)
 
 	*l = (struct layout){.tp = datum_or(ask->tp, 1),
 	    .pp = datum_or(ask->pp, 1),
-	    .vp = datum_or(ask->vp, 1),
+	    .vp = datum_or(ask->vp, usual_chunks(ask, datum_or(ask->pp, 1))),
 	    .cp = datum_or(ask->cp, 1),
 	    .ep = datum_or(ask->ep, 1)};
 	const double model = l->tp * l->pp * l->cp;
+	if (!datum_given(ask->vp) && l->vp > 1)
+		assume(a, TRAIN_ASSUMES_CHUNKS);
 	if (!datum_given(ask->n_gpus) && !datum_given(ask->dp)) {
 		a->refusal = TRAIN_REFUSES_GPUS;
 		return false;
@@ -258,7 +283,7 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 	    .imbalance = ask->imbalance > 0 ? ask->imbalance : 1,
 	    .head_frac = ask->model->kind == MODEL_ENCODER ? 0.16 : 1,
 	    .n_mtp = datum_or(ask->n_mtp, datum_or(ask->model->n_mtp, 0)),
-	    .gathers_context = ask->gathers_context,
+	    .context = ask->context,
 	    .zero_bubble = ask->zero_bubble,
 	    .balanced_stages = ask->balanced_stages || (moe && !is_fsdp(ask->stack)),
 	    .optimizer_byte = ask->optimizer_byte > 0 ? ask->optimizer_byte : 30};
@@ -294,7 +319,8 @@ train_impossible(const struct train_job *job)
 		return TRAIN_REFUSES_LAYOUT;
 	if (l->dp * job->n_sequences > job->n_global_sequences)
 		return TRAIN_REFUSES_SMALL_BATCH;
-	if (l->pp * l->vp > w->n_layers.value)
+	/* embedding and head may count as a layer each */
+	if (l->pp * l->vp > w->n_layers.value + 2)
 		return TRAIN_REFUSES_STAGES;
 	for (int i = 0; i < w->n_blocks; i++) {
 		if (fmod(w->blocks[i].attention.n_heads.value, l->tp) != 0)
@@ -304,7 +330,7 @@ train_impossible(const struct train_job *job)
 		        fmod(job->n_gpus / l->pp, l->ep * l->etp) != 0))
 			return TRAIN_REFUSES_EXPERT_LAYOUT;
 	}
-	if (l->cp > 1 && !job->gathers_context && job->seq_length / l->cp < 128)
+	if (l->cp > 1 && job->context == CONTEXT_RING && job->seq_length / l->cp < 128)
 		return TRAIN_REFUSES_RING;
 	if (!c || !gemm_calibrated(c, DTYPE_BF16) || !gemm_calibrated(c, train_rate_type(job->dtype)) ||
 	    !c->has_context)

@@ -86,7 +86,7 @@ host_floor(struct sheet *sh, const struct train_job *job)
 	const struct stack_time *s = job->stack;
 	const struct workload *w = job->model;
 	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
-	const bool ring = job->layout.cp > 1 && !job->gathers_context && !s->graphs;
+	const bool ring = job->layout.cp > 1 && job->context == CONTEXT_RING && !s->graphs;
 
 	TAKE(sh, dense_host_s, train_quantises(job) && !train_has_experts(w) ? HOST_LAYER_QUANTISED_S : HOST_LAYER_S);
 	if (!train_has_experts(w)) {
@@ -257,6 +257,9 @@ train_shares(const struct train_job *job, const struct train_terms *t, double sh
 	for (int i = 0; i <= TRAIN_PP; i++)
 		sum += share[i];
 	share[TRAIN_BUBBLE] = t->pipeline_s - sum - share[TRAIN_HOST];
+	/* what is left of rounding */
+	if (fabs(share[TRAIN_BUBBLE]) < 1e-9 * t->pipeline_s)
+		share[TRAIN_BUBBLE] = 0;
 	share[TRAIN_DP] = t->dp_s;
 	share[TRAIN_OPTIMIZER] = t->optimizer_s;
 	share[TRAIN_STRAGGLERS] = t->step_s - (t->pipeline_s + t->dp_s + t->optimizer_s);

@@ -45,6 +45,11 @@ PYTHON
 	bench --device host --quick
 	answered
 	rows_are_whole copy latency fma gemm launch
+	cp "$tmp/out" "$tmp/rows"
+	ask calibrate "$tmp/rows"
+	answered
+	shows "memory"
+	shows "fma"
 }
 
 @test "--only measures what it names" {

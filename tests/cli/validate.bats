@@ -114,6 +114,45 @@ gates() {
 	gates memory.csv 5 3
 }
 
+@test "published training steps: median error, bias, interval" {
+	gates train.csv 7 3.5
+	ask validate tests/corpus/train.csv --get score.0.n
+	answered
+	between 82 100
+	ask validate tests/corpus/train.csv --get score.0.coverage80
+	answered
+	between 72 95
+}
+
+@test "a run of an unknown framework and model is predicted from its shape, and warned of; what is not said is not guessed" {
+	head='gpu_id,case_id,source,software,family,task,model,layers,hidden,heads,ffn,vocab,seq,num_gpus,precision,tp,pp,sharding,mbs,gbs,step_time_s'
+	printf '%s\n' "$head" \
+		'h100-sxm5-80gb,a,nobody,thing 1.0,dense-llm,pretrain,own-7b,32,4096,32,16384,50368,2048,8,bf16,1,1,FSDP-ZeRO3,4,64,1.3' \
+		'h100-sxm5-80gb,b,nobody,thing 1.0,dense-llm,pretrain,own-7b,32,4096,32,16384,50368,2048,8,,1,1,FSDP-ZeRO3,4,64,1.3' \
+		'h100-sxm5-80gb,c,nobody,thing 1.0,dense-llm,pretrain,own-7b,32,4096,32,16384,50368,2048,8,bf16,,,,4,64,1.3' \
+		>"$tmp/t.csv"
+	ask validate "$tmp/t.csv" --by framework --json
+	answered
+	json_is groups/0/n 1
+	json_is groups/0/skipped 2
+	json_is groups/0/warned 1
+	json_is groups/1/name unlisted-fsdp
+}
+
+@test "a scaling series is scored by step and by efficiency" {
+	cat >"$tmp/s.csv" <<-'END'
+	gpu_id,series,source,model,gpu,num_gpus,nodes,interconnect,precision,scaling,batch,parallelism,throughput,unit,confidence,notes
+	h100-sxm5-96gb,titan-8b-fsdp-compile,pytorch/torchtitan,llama3-8b,H100,8,1,,bf16,weak,16,FSDP,53336,tokens/s,exact,
+	h100-sxm5-96gb,titan-8b-fsdp-compile,pytorch/torchtitan,llama3-8b,H100,128,16,,bf16,weak,256,FSDP,833792,tokens/s,exact,
+	END
+	ask validate "$tmp/s.csv" --by kind --json
+	answered
+	json_is groups/0/n 3
+	json_is groups/1/name efficiency
+	json_is groups/1/n 1
+	json_is groups/2/n 2
+}
+
 @test "intervals hold about four of five published rows" {
 	for f in gemm attention collective; do
 		ask validate "tests/corpus/$f.csv" --get score.0.coverage80

@@ -19,6 +19,7 @@
 #include "ridge/kernel_gemm.h"
 #include "ridge/kernel_memory.h"
 #include "ridge/kernel_moe.h"
+#include "ridge/kernel_op.h"
 #include "ridge/kv.h"
 #include "ridge/latency.h"
 #include "ridge/launch.h"

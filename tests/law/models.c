@@ -154,6 +154,11 @@ enum { WORLDS = 300 };
 	    .launch_s = D(launch_s),                                                                                   \
 	    .cold = B(cold),                                                                                           \
 	    .mem_frac = SOME(rate, 0.7)})
+#define FITTED_MACHINE                                                                                                 \
+	((const struct kernel_machine){.fit = x->kernel,                                                               \
+	    .dtype = x->gemm_type,                                                                                     \
+	    .peak_flop_per_s = datum(D(peak_flop_per_s)),                                                              \
+	    .mem_byte_per_s = datum(D(mem_byte_per_s))})
 #define QUANTISE                                                                                                       \
 	((const struct gemm_calibration){                                                                              \
 	    .quantise_s = datum(D(base_s)), .quantise_byte_per_s = datum(D(mem_byte_per_s))})
@@ -165,6 +170,11 @@ enum { WORLDS = 300 };
 #define LAUNCHES                                                                                                       \
 	((const struct launch_calibration){                                                                            \
 	    datum(D(base_s)), datum(D(kernel_s)), datum(D(graph_base_s)), datum(D(graph_kernel_s)), datum(D(host_s))})
+#define SWITCHED                                                                                                       \
+	((const struct collective_calibration){.nvls_base_s = datum(D(base_s)),                                        \
+	    .nvls_byte_per_s = datum(D(link_byte_per_s)),                                                              \
+	    .nvls_ramp_s = datum(D(hop_s)),                                                                            \
+	    .nvls_ramp_byte = datum(D(size_byte))})
 #define DOMAINS                                                                                                        \
 	((const struct domain_network){                                                                                \
 	    SOME(several, 7) + 1, D(nic_byte_per_s), 0.85, D(base_s), D(hop_s), D(node_hop_s)})

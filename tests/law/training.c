@@ -113,7 +113,7 @@ training_make(const struct trainings *t, struct arena *a, unsigned seed)
 	    .head_frac = 1,
 	    .n_mtp = seed % 7 == 0,
 	    .dedup = draw_choice(seed, "dedup", 2),
-	    .gathers_context = draw_choice(seed, "gathers", 2),
+	    .context = (enum context_form)draw_choice(seed, "context", 3),
 	    .zero_bubble = draw_choice(seed, "bubbles", 2),
 	    .balanced_stages = draw_choice(seed, "balanced", 2),
 	    .optimizer_byte = 30};

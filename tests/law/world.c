@@ -535,6 +535,9 @@ make_kernels(struct worlds *all, struct arena *a, unsigned seed, struct world *x
 	x->op = MAKE(a, struct op, op_of(seed));
 }
 
+/* Each by itself where a ramp has no switches. */
+static const enum collective_form forms[] = {FORM_TEXTBOOK, FORM_RAMP, FORM_CUSTOM, FORM_NETWORK};
+
 static void
 make_collectives(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
 {
@@ -543,7 +546,7 @@ make_collectives(struct worlds *all, struct arena *a, unsigned seed, struct worl
 	x->network = pick(&all->network, seed);
 	x->custom = pick(&all->custom, seed);
 	x->ask = MAKE(a, struct collective_ask, ask_of(seed));
-	struct collective_plan plan = {.form = (enum collective_form)(seed % 4),
+	struct collective_plan plan = {.form = forms[seed % 4],
 	    .ask = *x->ask,
 	    .ramp = x->ramp,
 	    .network = x->network,

@@ -119,8 +119,7 @@ main(void)
 	struct database *db = database_new(a, d, ".");
 	const char *said;
 	const struct workload *w = database_model(db, "llama3.1-70b", NULL, (struct source){0}, &said);
-	const struct stack *s =
-	    database_stack(db, a, d, "megatron-core", NULL, (struct source){0}, &said);
+	const struct stack *s = database_stack(db, a, d, "megatron-core", NULL, (struct source){0}, &said);
 	const struct calibration *base = database_calibration(db, "h100-sxm5-80gb", NULL);
 	const struct calibration *engine = database_calibration(db, "h100-sxm5-80gb", "vllm");
 	struct calibration *c = ARENA_NEW(a, struct calibration);

@@ -63,8 +63,12 @@ fill_latent(struct calibration *c, const struct gpu_row *g, const double *x)
 static inline struct collective_calibration
 ramp_of(const double *x)
 {
-	return (struct collective_calibration){
-	    num(x[0] * 1e-6), num(x[1] * 1e-6), num(x[2] * 1e9), num(x[3]), num(x[4] * 1e-6), num(x[5] * 1e6)};
+	return (struct collective_calibration){.base_s = num(x[0] * 1e-6),
+	    .per_rank_s = num(x[1] * 1e-6),
+	    .bus_byte_per_s = num(x[2] * 1e9),
+	    .beta = num(x[3]),
+	    .ramp_s = num(x[4] * 1e-6),
+	    .ramp_byte = num(x[5] * 1e6)};
 }
 
 static inline struct calibration

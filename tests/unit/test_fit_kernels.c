@@ -52,6 +52,7 @@ set_up(void)
 	for (int i = 0; i < N_PEAKS; i++)
 		made.peak_flop_per_s[i] = datum_absent();
 	made.peak_flop_per_s[PEAK_BF16] = number(989e12);
+	made.architecture = "hopper";
 	made.mem_byte_per_s = number(3.35e12);
 	made.clock_tensor_hertz = number(1.83e9);
 	made.clock_max_hertz = number(1.98e9);
@@ -277,8 +278,17 @@ END_TEST
 static void
 make_ring(const char *operation, enum collective collective, double base_s)
 {
-	const struct collective_calibration p = {
-	    number(base_s), number(1e-6), number(370e9), number(0.6), number(18e-6), number(7e6)};
+	const struct collective_calibration p = {.base_s = number(base_s),
+	    .per_rank_s = number(1e-6),
+	    .bus_byte_per_s = number(370e9),
+	    .beta = number(0.6),
+	    .ramp_s = number(18e-6),
+	    .ramp_byte = number(7e6),
+	    .nvls_min_ranks = number(5),
+	    .nvls_base_s = number(nvls_base()),
+	    .nvls_byte_per_s = number(0.684 * 450e9),
+	    .nvls_ramp_s = number(7e-6),
+	    .nvls_ramp_byte = number(60e6)};
 
 	for (double ranks = 2; ranks <= 8; ranks *= 2)
 		for (double size = 512; size < 1e9; size *= 4) {
@@ -301,6 +311,11 @@ START_TEST(test_collective)
 	const struct fitted_class *scatter = class_of(&f, "collective.reduce_scatter");
 	expect(sum, "a0", 6e-6, 0.05);
 	expect(sum, "binf", 370e9, 0.08);
+	/* eight ranks over switches that add up: what they reach in the end is known, and three sizes in the rows tell
+	 * of their ramp */
+	expect(sum, "nvls_b", 0.684 * 450e9, 1e-9);
+	expect(sum, "nvls_c", 7e-6, 0.25);
+	expect(sum, "nvls_v0", 60e6, 0.5);
 	expect(gather, "a0", 5e-6, 0.05);
 	expect(scatter, "a0", 8e-6, 0.05);
 	/* one ring, one bandwidth */

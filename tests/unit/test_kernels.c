@@ -470,8 +470,12 @@ START_TEST(test_collective)
 	while (next_line(f, &v)) {
 		const struct line l = find("op_ramps", v.word[0], v.word[1]);
 		const double *x = l.number;
-		const struct collective_calibration fit = {number(x[3] * 1e-6), number(x[4] * 1e-6), number(x[5] * 1e9),
-		    number(x[6]), number(x[7] * 1e-6), number(x[8] * 1e6)};
+		const struct collective_calibration fit = {.base_s = number(x[3] * 1e-6),
+		    .per_rank_s = number(x[4] * 1e-6),
+		    .bus_byte_per_s = number(x[5] * 1e9),
+		    .beta = number(x[6]),
+		    .ramp_s = number(x[7] * 1e-6),
+		    .ramp_byte = number(x[8] * 1e6)};
 		const struct domain_network net = {v.number[3], x[2] * 1e9, 0.85, 20e-6, 1e-6, 5e-6};
 		const enum collective c = collective_of(v.word[1]);
 		const double n_ranks = v.number[2], size_byte = v.number[4];
@@ -491,8 +495,12 @@ END_TEST
 /* All-to-all over domains: what leaves the domain and what stays go at the same time. */
 START_TEST(test_direct)
 {
-	const struct collective_calibration fit = {
-	    number(5e-6), number(1e-6), number(400e9), number(0), number(0), number(1e6)};
+	const struct collective_calibration fit = {.base_s = number(5e-6),
+	    .per_rank_s = number(1e-6),
+	    .bus_byte_per_s = number(400e9),
+	    .beta = number(0),
+	    .ramp_s = number(0),
+	    .ramp_byte = number(1e6)};
 	struct domain_network net = {8, 50e9, 0.8, 20e-6, 1e-6, 5e-6};
 
 	ck_assert_double_eq_tol(

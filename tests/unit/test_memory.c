@@ -430,6 +430,89 @@ START_TEST(adapter_parameters)
 }
 END_TEST
 
+/* What is trained beside low-rank adapters: learned prompts, a scale and a shift of each output, token table and head.
+ */
+START_TEST(trained_beside)
+{
+	struct stack stack = plain_stack();
+	struct memory_use with, without;
+	struct model m;
+
+	make_model(&m, &llama2_7b);
+	stack.adapter_byte = number(2);
+	stack.scheme = STATES_PURE;
+	struct memory_job job = job_of(&m, &stack, 1, 2048);
+	job.lora_rank = number(10);
+	job.targets = 1u << TARGET_PROMPT;
+	const double prompt_byte = memory_layer_saved(NULL, &job, &m.blocks[0]);
+	ck_assert_double_eq(memory_adapter_params(NULL, &job, 0), 10.0 * 4096 * 32);
+	job.targets |= 1u << TARGET_OUTPUTS;
+	const double outputs = 5.0 * 4096 + 2 * 11008;
+	ck_assert_double_eq(memory_adapter_params(NULL, &job, 0), 10.0 * 4096 * 32 + 2 * 32 * outputs);
+	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]) - prompt_byte, 2 * outputs);
+	job.targets = 1u << TARGET_Q;
+	memory_stage_peak(&job, 0, &without);
+	job.targets |= 1u << TARGET_EMBED;
+	memory_stage_peak(&job, 0, &with);
+	/* two matrices: copies of 2 bytes, two moments of 2 bytes */
+	ck_assert_double_eq(with.weights - without.weights, 2 * 2 * 32000.0 * 4096);
+	ck_assert_double_eq(with.optimizer - without.optimizer, 2 * 4 * 32000.0 * 4096);
+}
+END_TEST
+
+/* Behind dropout an adapter keeps what dropout left of its input, not the input. */
+START_TEST(adapters_behind_dropout)
+{
+	struct stack stack = plain_stack();
+	struct model m;
+
+	make_model(&m, &llama2_7b);
+	stack.adapter_byte = number(2);
+	struct memory_job job = job_of(&m, &stack, 1, 2048);
+	job.lora_rank = number(8);
+	job.targets = 1u << TARGET_DOWN;
+	const double plain_byte = memory_layer_saved(NULL, &job, &m.blocks[0]);
+	job.adapter_dropout = true;
+	/* 2 bytes of the input less; 2 of the copy and 1 of the mask more */
+	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]) - plain_byte, 11008);
+}
+END_TEST
+
+/* The tanh that bounds scores and logits saves its results, unless it is compiled into what follows. */
+START_TEST(bounded_scores)
+{
+	const struct stack stack = plain_stack();
+	struct memory_use plain, bounded;
+	struct model m;
+
+	make_model(&m, &llama2_7b);
+	struct memory_job job = job_of(&m, &stack, 1, 2048);
+	const double saved_byte = memory_layer_saved(NULL, &job, &m.blocks[0]);
+	memory_at(NULL, &job, 0, MOMENT_LOSS, &plain);
+	m.workload.softcap = true;
+	/* scores, tanh and softmax in 16 bits */
+	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]) - saved_byte, 3 * 2 * 32 * 2048.0);
+	memory_at(NULL, &job, 0, MOMENT_LOSS, &bounded);
+	ck_assert_double_eq(bounded.logits - plain.logits, 2 * 32000 * 2048.0);
+	job.compiled = true;
+	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]), saved_byte);
+}
+END_TEST
+
+START_TEST(untied_head)
+{
+	struct stack stack = plain_stack();
+	struct model m;
+
+	make_model(&m, &llama2_7b);
+	m.workload.tied_embeddings = true;
+	struct memory_job job = job_of(&m, &stack, 1, 2048);
+	const double tied_param = memory_other_params(NULL, &job, 0);
+	stack.unties_head = true;
+	ck_assert_double_eq(memory_other_params(NULL, &job, 0) - tied_param, 32000.0 * 4096);
+}
+END_TEST
+
 /* --- whole budgets of Megatron-Core ---------------------------------------------------------------------- */
 
 static const struct {
@@ -1119,6 +1202,10 @@ memory_suite(void)
 	tcase_add_test(c, stated_stage_layers);
 	tcase_add_test(c, rank_parameters);
 	tcase_add_test(c, adapter_parameters);
+	tcase_add_test(c, trained_beside);
+	tcase_add_test(c, adapters_behind_dropout);
+	tcase_add_test(c, untied_head);
+	tcase_add_test(c, bounded_scores);
 	LOOP(megatron_budgets, budgets);
 	LOOP(megatron_transients, transients);
 	tcase_add_test(c, ring_transient);

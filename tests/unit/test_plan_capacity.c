@@ -2,6 +2,7 @@
 /* Replicas for objectives: the closed form against the simulator, and how answers must hang together. */
 #include "engine/plan_capacity.h"
 #include "engine/simulate_serve.h"
+#include "ridge/serve_fleet.h"
 
 #include <check.h>
 #include <math.h>
@@ -94,6 +95,55 @@ START_TEST(closed_form_against_simulation)
 	set_70b();
 	check_points(0, 0.05, 0.08);
 	check_points(0.8, 0.12, 0.2);
+}
+END_TEST
+
+/* Answers of a few tokens: many prompts begin with every step. */
+START_TEST(short_answers)
+{
+	struct plan_load l = load_of(1, 0);
+	struct plan_point p;
+	const char *fault;
+
+	set_8b();
+	l.osl_token = 4;
+	l.isl_token = 60;
+	plan_point(&x.setup, &l, 22, &p);
+	const struct sim_config c = {.traffic = {.n_requests = 40000,
+	                                 .rate_request_per_s = p.rate_request_per_s,
+	                                 .gap_cv = 1,
+	                                 .isl = {.mean_token = 60},
+	                                 .osl = {.mean_token = 4},
+	                                 .seed = 1},
+	    .engine = simulate_setup(&x.setup, 60),
+	    .n_replicas = 1,
+	    .objectives = {NAN, NAN, NAN}};
+	struct simulation *s = simulate(&c, &fault);
+	ck_assert_ptr_nonnull(s);
+	const struct sim_result *r = simulation_result(s);
+	check_near("mean first token", 22, p.latency_s[PLAN_TTFT][PLAN_MEAN], r->ttft.mean, 0.1);
+	check_near("P99 first token", 22, p.latency_s[PLAN_TTFT][PLAN_P99], r->ttft.p99, 0.15);
+	check_near("mean per token", 22, p.latency_s[PLAN_TPOT][PLAN_MEAN], r->tpot.mean, 0.1);
+	simulation_free(s);
+}
+END_TEST
+
+START_TEST(fleets)
+{
+	ck_assert_double_eq(serve_fleet_rate(NULL, 2.5, 4), 10);
+	/* 20 a second and half as many again, 5 each: exactly 6 */
+	ck_assert_double_eq(serve_fleet_needed(NULL, 20, 0.5, 5), 6);
+	ck_assert_double_eq(serve_fleet_needed(NULL, 20.01, 0.5, 5), 7);
+	ck_assert_double_eq(serve_fleet_needed(NULL, 0.1, 0, 5), 1);
+	ck_assert_double_eq(serve_fleet_all(NULL, 6, 1, 2), 9);
+	/* 100 users, 5 s for an answer, 15 s of thought: 5 a second */
+	ck_assert_double_eq(serve_user_rate(NULL, 100, 5, 15), 5);
+	ck_assert_double_eq(serve_day_rate(NULL, 86400e3, 200), 5);
+	ck_assert_double_eq(serve_fleet_gpus(NULL, 9, 4), 36);
+	ck_assert_double_eq(serve_fleet_power(NULL, 36, 700), 25200);
+	ck_assert_double_eq(serve_request_usd(NULL, 36, 0.001, 18), 0.002);
+	/* 20 ms for 50 tokens against 40 ms for 1000 */
+	ck_assert_double_eq_tol(serve_token_weight(NULL, 0.02, 50, 0.04, 1000), 10, 1e-12);
 }
 END_TEST
 
@@ -293,6 +343,8 @@ plan_capacity_suite(void)
 
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, closed_form_against_simulation);
+	tcase_add_test(t, short_answers);
+	tcase_add_test(t, fleets);
 	tcase_add_test(t, limits_bind);
 	tcase_add_test(t, tighter_needs_more);
 	tcase_add_test(t, replicas_follow_the_load);

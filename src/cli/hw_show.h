@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows of `ridge hw`. */
+#ifndef RIDGE_HW_SHOW_H
+#define RIDGE_HW_SHOW_H
+
+#include "cli/command.h"
+
+/* A figure or a word that the database has; nothing where it has none. */
+void hw_figure(struct run *r, const char *name, struct datum d, const char *label);
+void hw_word(struct run *r, const char *name, const char *label, const char *text);
+
+/* What the kernels of a GPU reach of its datasheet: its own fits, or transferred ones. */
+void hw_show_calibration(struct run *r, const struct gpu *gpu);
+/* A calibration of a host, of a network or of one engine. */
+void hw_show_fit(struct run *r, const struct calibration *c);
+/* `measured`, `from h100-sxm5-80gb`, or `-`. */
+const char *hw_calibrated(struct run *r, const struct gpu *gpu);
+
+#endif

@@ -1,0 +1,135 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Measured runs become a framework or an engine of one's own.
+
+load helper
+
+steps=tests/fixtures/calibrate/steps.csv
+serving=tests/fixtures/calibrate/serving.csv
+
+# near PATH VALUE SHARE: a row of the JSON within this share of the value
+near() {
+	got=$(sed -n "s/^.*\"$1\":[[:space:]]*\([-0-9.e]*\),*\$/\1/p" "$tmp/out" | head -n 1)
+	awk -v got="${got:-0}" -v want="$2" -v share="$3" \
+		'BEGIN { exit !(got > want * (1 - share) && got < want * (1 + share)) }' || complain "$1 is $got, not $2"
+}
+
+# lines FILE N: the head of a file of runs and its first N rows
+lines() {
+	grep -v '^#' "$1" | head -n $(($2 + 1))
+}
+
+@test "a factor that is known is found again" {
+	mkdir -p "$tmp/db/stacks"
+	sed 's/sigma: \[[0-9.]*, steps\]/sigma: [1.6, steps]/' "$RIDGE_HWDB/hwdb/stacks/torchtitan.yaml" \
+		>"$tmp/db/stacks/torchtitan.yaml"
+	lines "$steps" 99 | awk -F, -v OFS=, 'NR == 1 { print $0, "software", "tokens_per_s_per_gpu"; next } { print $0, "torchtitan", "" }' \
+		>"$tmp/ask.csv"
+	"$RIDGE" validate "$tmp/ask.csv" --hwdb "$tmp/db" --predictions "$tmp/p.csv" >/dev/null
+	# the predictions of the altered framework, with 2 % of noise, are what was measured
+	awk -F, -v OFS=, '
+		FNR == NR && FNR == 1 { for (i = 1; i <= NF; i++) { if ($i == "predicted") p = i; if ($i == "kind") k = i } }
+		FNR == NR { if ($k == "step") at[$2] = $p; next }
+		FNR == 1 { for (i = 1; i <= NF; i++) if ($i == "step_time_s") t = i }
+		FNR > 1 { $t = at[FNR] * (1 + 0.02 * sin(12.9898 * FNR)) }
+		{ print }' "$tmp/p.csv" "$tmp/ask.csv" >"$tmp/steps.csv"
+	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan --json
+	answered
+	near 'parameters\.0\.value' 1.6 0.03
+	near 'errors\.1\.n_rows' 8 0.01
+	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan --json
+	first=$out
+	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan --json
+	is "$first"
+}
+
+@test "three steps suffice, two do not" {
+	lines "$steps" 3 >"$tmp/three.csv"
+	ask calibrate "$tmp/three.csv" --stack ours --extends torchtitan
+	answered
+	shows "3 rows"
+	shows "what frameworks usually stray"
+	lines "$steps" 2 >"$tmp/two.csv"
+	ask calibrate "$tmp/two.csv" --stack ours --extends torchtitan
+	refused
+	says "2 usable rows, 3 are needed"
+}
+
+@test "rows that are left out are named" {
+	lines "$steps" 8 | sed '3s/h100-sxm5-80gb/h1000/; 5s/llama3-8b/llama-nobody/' >"$tmp/steps.csv"
+	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan
+	answered
+	says "line 3 left out: the GPU has no entry (h1000)"
+	says "line 5 left out: the model is not known (llama-nobody)"
+	shows "6 of 8 steps"
+	lines "$steps" 8 | sed 's/h100-sxm5-80gb/h1000/' >"$tmp/steps.csv"
+	ask calibrate "$tmp/steps.csv" --stack ours
+	refused
+	says "h1000"
+}
+
+@test "the stack is checked, installed and used" {
+	ask calibrate "$steps" --stack ours --extends torchtitan --yaml -o "$tmp/ours.yaml"
+	answered
+	ask check "$tmp/ours.yaml"
+	answered
+	question="train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --batch 1 --seq 8192 --recompute full --json"
+	# shellcheck disable=SC2086
+	ask $question --stack torchtitan
+	usual=$out
+	# shellcheck disable=SC2086
+	ask $question --stack "$tmp/ours.yaml"
+	answered
+	[ "$out" != "$usual" ]
+	XDG_DATA_HOME=$tmp/data
+	export XDG_DATA_HOME
+	ask calibrate "$steps" --stack ours --extends torchtitan --install
+	answered
+	[ -f "$tmp/data/ridge/stacks/ours.yaml" ]
+	# shellcheck disable=SC2086
+	ask $question --stack ours
+	answered
+	[ "$out" != "$usual" ]
+}
+
+@test "constants of an engine are found again" {
+	ask calibrate "$serving" --engine ours --extends vllm --json
+	answered
+	near 'parameters\.0\.value_s' 3e-3 0.15
+	near 'parameters\.2\.value' 2.5 0.1
+	near 'parameters\.3\.value_s' 30e-6 0.15
+	ask calibrate "$serving" --engine ours --extends vllm --write "$tmp/db"
+	answered
+	ask check "$tmp/db/ours.yaml"
+	answered
+	ask serve llama3-8b --gpu h100 --isl 512 --osl 256 --concurrency 8 --engine "$tmp/db/ours.yaml"
+	answered
+}
+
+@test "what the rows of an engine do not vary is said" {
+	grep -v '^#' "$serving" | awk -F, 'NR == 1 || $7 == 1' >"$tmp/one.csv"
+	ask calibrate "$tmp/one.csv" --engine ours --extends vllm
+	answered
+	shows "no row has tensor parallelism"
+	lines "$serving" 2 >"$tmp/two.csv"
+	ask calibrate "$tmp/two.csv" --engine ours --extends vllm
+	refused
+	says "2 usable rows, 3 are needed"
+}
+
+@test "requests that make no sense" {
+	ask calibrate "$steps" --stack ours --engine ours
+	refused
+	ask calibrate "$steps" --stack torchtitan --extends torchtitan
+	refused
+	says "cannot extend itself"
+	ask calibrate "$steps" --stack ../ours
+	refused
+	ask calibrate "$serving" --stack ours
+	refused
+	says "lacks the columns"
+	ask calibrate "$steps" --stack ours --extends nobody
+	refused
+	ask calibrate "$steps" --extends torchtitan
+	refused
+}

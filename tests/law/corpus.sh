@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Published runs are predicted as well as they were: a line for each file of tests/corpus with what holds at most of the
+# median error and of the bias, and at least of the number of rows that are predicted, in percent and rows; and how many of
+# 100 may lie inside their 80 % intervals.  The rows were drawn before anybody looked at their errors; the limits leave
+# some room over what was reached.
+RIDGE=${RIDGE:-$PWD/${BUILD:-build}/ridge}
+status=0
+
+# file         only                 rows   median   bias  inside
+table='
+serve.csv      -                      80      6.7      2   72..90
+serve.csv      regime=throughput      50      6.7      4   -
+'
+
+get() {
+	"$RIDGE" validate "tests/corpus/$1" $2 --worst 0 -q --get "score.0.$3"
+}
+
+while read -r file only rows median bias inside; do
+	[ -n "$file" ] || continue
+	if [ "$only" = - ]; then only=; else only="--only $only"; fi
+	n=$(get "$file" "$only" n) && e=$(get "$file" "$only" median_ape) && b=$(get "$file" "$only" bias) || {
+		echo "corpus: $file $only: no scores"
+		status=1
+		continue
+	}
+	awk -v n="$n" -v e="$e" -v b="$b" -v rows="$rows" -v median="$median" -v bias="$bias" \
+		'BEGIN { exit !(n >= rows && e <= median && b <= bias && -b <= bias) }' || {
+		echo "corpus: $file $only: $n rows, median error $e %, bias $b % (limits: $rows, $median, $bias)"
+		status=1
+	}
+	[ "$inside" = - ] || awk -v c="$(get "$file" "$only" coverage80)" -v low="${inside%..*}" -v high="${inside#*..}" \
+		'BEGIN { exit !(c >= low && c <= high) }' || {
+		echo "corpus: $file $only: not $inside % inside their intervals"
+		status=1
+	}
+done <<EOF
+$table
+EOF
+exit $status

@@ -1,0 +1,138 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Intervals hold what they say: 80 % of the rows that nobody fitted lie inside.  Parameters and residuals come from one
+# half of the shapes, the other half is predicted, and 75 to 85 % must lie in their intervals; with intervals of half the
+# width too few do, which shows that the test can fail.  The rows that ship are products on one GPU; where ../shared/silicon
+# is, the kernels of $COVERAGE_GPUS follow (two by default, all: all eight).
+RIDGE=${RIDGE:-$PWD/${BUILD:-build}/ridge}
+: "${RIDGE_HWDB:=$PWD}"
+export RIDGE_HWDB
+GPUS=${COVERAGE_GPUS:-h100-sxm5-80gb b200-sxm}
+[ "$GPUS" != all ] || GPUS="a100-sxm4-80gb h100-sxm5-80gb h200-sxm5-141gb b200-sxm b300-sxm gb200 l40s rtx-pro-6000-bse"
+silicon=../shared/silicon
+status=0
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir -p "$dir/db/hwdb/calibration" "$dir/half/hwdb/calibration"
+
+# Rows of standard input whose column 4 is $1 (empty: all) into $dir/fit.csv and $dir/rest.csv, by a hash of their shape:
+# all engines' rows of a shape are in the same half.
+split() {
+	awk -F, -v fit="$dir/fit.csv" -v rest="$dir/rest.csv" -v type="$1" -v gpu="$2" '
+	/^#/ { next }
+	!seen++ {
+		for (i = 1; i <= NF; i++)
+			skip[i] = $i ~ /^(gpu_id|backend|library|version|time_us)$/
+		print >fit
+		print >rest
+		next
+	}
+	(type == "" || $4 == type) && (gpu == "" || $1 == gpu) {
+		h = 7
+		for (i = 1; i <= NF; i++)
+			for (j = 1; !skip[i] && j <= length($i); j++)
+				h = (h * 31 + index("0123456789abcdefghijklmnopqrstuvwxyz_.-", substr($i, j, 1))) % 1000003
+		print >(int(h / 7) % 2 ? fit : rest)
+	}'
+}
+
+# rows and share of them in their interval, with the calibrations of a directory
+inside() {
+	"$RIDGE" validate "$dir/rest.csv" --hwdb "$1" --worst 0 --json -q |
+		awk '/"by":/ { all = /"all"/ } all && /"n":/ && !n { gsub(/[^0-9]/, ""); n = $0 }
+		     all && /"coverage80":/ { gsub(/[^0-9.]/, "", $2); print n, $2; exit }'
+}
+
+# half the width: quantiles and spreads of all residuals
+halve() {
+	for f in "$dir"/db/hwdb/calibration/*.yaml; do
+		awk '{
+			out = ""
+			while (match($0, /(q10|q90|sd|mean): -?[0-9.]+/)) {
+				split(substr($0, RSTART, RLENGTH), p, ": ")
+				out = out substr($0, 1, RSTART - 1) p[1] ": " p[2] / 2
+				$0 = substr($0, RSTART + RLENGTH)
+			}
+			print out $0
+		}' "$f" >"$dir/half/hwdb/calibration/${f##*/}"
+	done
+}
+
+# The median of the engines, or, where their kernels differ, each of them.
+fit() {
+	what=$1
+	shift
+	rm -f "$dir"/db/hwdb/calibration/*
+	[ $# -gt 0 ] || set -- ""
+	for engine in "$@"; do
+		"$RIDGE" calibrate "$dir/fit.csv" --fresh ${engine:+--backend "$engine"} \
+			--write "$dir/db/hwdb/calibration" -q >"$dir/said" 2>&1 || cat "$dir/said" >>"$dir/failed"
+	done
+	ls "$dir"/db/hwdb/calibration/*.yaml >/dev/null 2>&1 || {
+		echo "coverage: $what: nothing was fitted"
+		cat "$dir/failed"
+		status=1
+	}
+}
+
+engines_of() {
+	case $1 in
+	attention | moe) awk -F, '!/^#/ && seen++ { print $2 }' "$dir/fit.csv" | sort -u ;;
+	esac
+}
+
+# the pooled share of several GPUs: lines `rows share`
+judge() {
+	awk -v what="$1" -v low="$2" -v high="$3" '
+	{ n += $1; inside += $1 * $2 }
+	END {
+		share = n ? inside / n : 0
+		printf "coverage: %s: %.1f %% of %d rows\n", what, share, n
+		if (share < low || share > high) {
+			printf "coverage: %s: %g to %g %% were expected\n", what, low, high
+			exit 1
+		}
+	}' "$dir/shares" || status=1
+}
+
+# shipped: products on one GPU, and the same with intervals that are too narrow
+: >"$dir/wide"
+: >"$dir/narrow"
+for turn in 1 2; do
+	split bf16 "" <tests/fixtures/calibrate/h100.csv
+	[ $turn = 1 ] || {
+		mv "$dir/fit.csv" "$dir/other"
+		mv "$dir/rest.csv" "$dir/fit.csv"
+		mv "$dir/other" "$dir/rest.csv"
+	}
+	fit "products"
+	inside "$dir/db" >>"$dir/wide"
+	halve
+	inside "$dir/half" >>"$dir/narrow"
+done
+mv "$dir/wide" "$dir/shares"
+judge "products, shipped" 75 85
+mv "$dir/narrow" "$dir/shares"
+judge "products, shipped, with intervals of half the width" 35 65
+
+if [ ! -r $silicon/gemm.csv.gz ]; then
+	echo "coverage: $silicon is not there: attention, experts and collectives are skipped"
+	exit "$status"
+fi
+for kind in gemm attention moe collective; do
+	: >"$dir/all"
+	for gpu in $GPUS; do
+		type=
+		[ $kind != gemm ] || type=bf16
+		zcat $silicon/$kind.csv.gz | split "$type" "$gpu"
+		[ "$(wc -l <"$dir/rest.csv")" -gt 20 ] || continue
+		# shellcheck disable=SC2046
+		fit "$kind of $gpu" $(engines_of $kind)
+		inside "$dir/db" >"$dir/shares"
+		sed "s/^/coverage: $kind of $gpu: /" "$dir/shares"
+		cat "$dir/shares" >>"$dir/all"
+	done
+	mv "$dir/all" "$dir/shares"
+	judge "$kind of $GPUS" 75 85
+done
+exit "$status"
