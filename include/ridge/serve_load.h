@@ -43,7 +43,8 @@ double serve_run_rate(struct sheet *sh, double n_requests, double osl, double ru
 double serve_first(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_batch);
 double serve_decode(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_batch);
 double serve_static(struct sheet *sh, double first_s, double decode_s, double osl);
-/* A batch through an encoder: with pipeline stages in so many parts, where the batch is large enough; and its seconds. */
+/* A batch through an encoder: with pipeline stages in so many parts, where the batch is large enough; and its seconds.
+ */
 double serve_encode_parts(struct sheet *sh, const struct serve_setup *s, double n_batch);
 double serve_encode(struct sheet *sh, const struct serve_setup *s, double isl, double n_batch);
 

@@ -37,7 +37,8 @@ roof_fits(const struct roof *q, struct machine *m, struct word backend)
 	if (backend.text && m->calibration && !m->engine)
 		run_warn(r, "no kernels of %s were fitted on %s: what is known of others stands in", backend.text,
 		    m->gpu->id);
-	if (m->kernels && m->kernels->transferred_from)
+	if (m->kernels && m->kernels->transferred_from &&
+	    (gemm_calibrated(m->kernels, DTYPE_BF16) || gemm_calibrated(m->kernels, DTYPE_FP16)))
 		run_assume(r, "kernels of %s %s", m->gpu->id, m->kernels->transfer_note);
 }
 

@@ -28,7 +28,8 @@ serve_show_room(struct run *r, const struct serve_question *q)
 }
 
 static void
-show_answer_time(struct run *r, const struct serve_question *q, const struct serve_errors *s, double first_s, double step_s)
+show_answer_time(
+    struct run *r, const struct serve_question *q, const struct serve_errors *s, double first_s, double step_s)
 {
 	struct sheet *sh = r->sheet;
 

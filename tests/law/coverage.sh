@@ -62,16 +62,16 @@ halve() {
 fit() {
 	what=$1
 	shift
-	rm -f "$dir"/db/hwdb/calibration/*
+	rm -f "$dir"/db/hwdb/calibration/* "$dir/failed"
 	[ $# -gt 0 ] || set -- ""
 	for engine in "$@"; do
 		"$RIDGE" calibrate "$dir/fit.csv" --fresh ${engine:+--backend "$engine"} \
 			--write "$dir/db/hwdb/calibration" -q >"$dir/said" 2>&1 || cat "$dir/said" >>"$dir/failed"
 	done
 	ls "$dir"/db/hwdb/calibration/*.yaml >/dev/null 2>&1 || {
-		echo "coverage: $what: nothing was fitted"
+		echo "coverage: $what: nothing was fitted, and nothing is judged"
 		cat "$dir/failed"
-		status=1
+		return 1
 	}
 }
 
@@ -105,7 +105,7 @@ for turn in 1 2; do
 		mv "$dir/rest.csv" "$dir/fit.csv"
 		mv "$dir/other" "$dir/rest.csv"
 	}
-	fit "products"
+	fit "products" || status=1
 	inside "$dir/db" >>"$dir/wide"
 	halve
 	inside "$dir/half" >>"$dir/narrow"
@@ -127,7 +127,7 @@ for kind in gemm attention moe collective; do
 		zcat $silicon/$kind.csv.gz | split "$type" "$gpu"
 		[ "$(wc -l <"$dir/rest.csv")" -gt 20 ] || continue
 		# shellcheck disable=SC2046
-		fit "$kind of $gpu" $(engines_of $kind)
+		fit "$kind of $gpu" $(engines_of $kind) || continue
 		inside "$dir/db" >"$dir/shares"
 		sed "s/^/coverage: $kind of $gpu: /" "$dir/shares"
 		cat "$dir/shares" >>"$dir/all"

@@ -161,6 +161,8 @@ START_TEST(failures_and_interrupts_are_passed_on)
 }
 END_TEST
 
+Suite *bench_suite(void);
+
 Suite *
 bench_suite(void)
 {

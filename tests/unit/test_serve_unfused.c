@@ -2,6 +2,8 @@
 /* llama.cpp's prompts and encoders against a reference implementation; published figures beside them. */
 #include "ridge/serve_unfused.h"
 
+#include "ridge/serve_load.h"
+
 #include <check.h>
 #include <math.h>
 
@@ -126,6 +128,26 @@ START_TEST(encoders)
 }
 END_TEST
 
+/* Stages: a large batch goes through two of them in halves, a small one whole. */
+START_TEST(encoders_in_stages)
+{
+	static const struct shape bert = {12, 768, 12, 12, 64, 3072, 30522, .plain = true};
+	const struct serve_batch half = {16, 128, 0, 0, 0, 0}, small = {8, 128, 0, 0, 0, 0};
+
+	x.engine = engine_base();
+	x.architecture = architecture_none();
+	scene_set(&x, gpu_a100, &bert, bf16(), (struct serve_layout){1, 2, 1, false});
+	x.model.w.kind = MODEL_ENCODER;
+	x.model.w.head = false;
+	ck_assert_double_eq(serve_encode_parts(NULL, &x.setup, 32), 2);
+	ck_assert_double_eq(serve_encode_parts(NULL, &x.setup, 8), 1);
+	ck_assert_double_eq_tol(
+	    serve_encode(NULL, &x.setup, 128, 32), 1.5 * serve_iteration(NULL, &x.setup, &half, NULL), 1e-12);
+	ck_assert_double_eq_tol(
+	    serve_encode(NULL, &x.setup, 128, 8), serve_iteration(NULL, &x.setup, &small, NULL), 1e-12);
+}
+END_TEST
+
 Suite *serve_unfused_suite(void);
 
 Suite *
@@ -137,6 +159,7 @@ serve_unfused_suite(void)
 	tcase_add_test(c, prompts);
 	tcase_add_test(c, rows_over_cards);
 	tcase_add_test(c, encoders);
+	tcase_add_test(c, encoders_in_stages);
 	suite_add_tcase(s, c);
 	return s;
 }
