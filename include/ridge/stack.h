@@ -55,7 +55,7 @@ struct stack {
 	enum state_scheme scheme;
 	struct datum gradient_byte; /* per parameter; absent: as the parameters */
 	enum held gradients;
-	bool unties_head;           /* the head is a matrix of its own where the model ties it to the table */
+	bool unties_head;          /* the head is a matrix of its own where the model ties it to the table */
 	struct datum adapter_byte; /* per adapter parameter, as stored */
 	bool adapter_dropout;      /* adapters are trained with dropout unless told otherwise */
 	bool fused_casts;          /* adapters cast their inputs inside their kernels and keep no copy */

@@ -32,15 +32,15 @@ struct stack_time {
 	    moe_expert_floor_s;                /* host floor of an expert layer, and per quantised local expert */
 	struct datum moe_sync_s, moe_expert_s; /* waits of the device: for routed counts, and per quantised expert */
 	enum dispatcher dispatcher;
-	struct datum p2p_exposed;     /* share of traffic between stages that is waited for */
-	bool full_p2p;                /* whole tensors between stages, not a slice per tensor-parallel rank */
-	bool packs;                   /* tuning packs short samples into whole sequences */
-	bool stops_early;             /* full recomputation ends before a layer's last product and its scatter */
-	bool skips_padding;           /* encoders leave out the padding of long sequences, by an amount that nobody says */
-	bool selects_operators;       /* `selective` recomputation is by operator, not of attention's core */
-	bool local_batch;             /* with pipelines the batch that is named is the local one */
-	struct datum chunk_layers;    /* of a pipeline that is interleaved unless told otherwise; absent: it is not */
-	struct datum release;         /* year and month, 202604; absent: unknown or not versioned */
+	struct datum p2p_exposed;  /* share of traffic between stages that is waited for */
+	bool full_p2p;             /* whole tensors between stages, not a slice per tensor-parallel rank */
+	bool packs;                /* tuning packs short samples into whole sequences */
+	bool stops_early;          /* full recomputation ends before a layer's last product and its scatter */
+	bool skips_padding;        /* encoders leave out the padding of long sequences, by an amount that nobody says */
+	bool selects_operators;    /* `selective` recomputation is by operator, not of attention's core */
+	bool local_batch;          /* with pipelines the batch that is named is the local one */
+	struct datum chunk_layers; /* of a pipeline that is interleaved unless told otherwise; absent: it is not */
+	struct datum release;      /* year and month, 202604; absent: unknown or not versioned */
 	const char *except, *instead; /* ids of models whose recipes are those of another stack, and its id */
 	struct datum spread;          /* standard deviation of ln(measured / predicted) over runs of this framework */
 	struct datum n_runs;

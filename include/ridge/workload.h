@@ -133,7 +133,7 @@ struct workload {
 	int n_ops; /* kind MODEL_OPERATORS */
 	struct op *ops;
 	bool head_bias;
-	bool softcap; /* attention scores and logits are bounded by a tanh */
+	bool softcap;         /* attention scores and logits are bounded by a tanh */
 	int n_encoder_blocks; /* kind MODEL_ENCODER_DECODER: `blocks` are the decoder */
 	struct block *encoder_blocks;
 	struct datum n_encoder_layers, relative_buckets, n_mtp;

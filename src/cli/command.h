@@ -150,7 +150,7 @@ struct run {
 	const char *title;  /* heading of the text output, may stay NULL */
 	const char
 	    *document; /* an answer that is a file: printed as it is where people would read text; may stay NULL */
-	bool draws;              /* --plot was asked for, and there is no sweep */
+	bool draws;    /* --plot was asked for, and there is no sweep */
 	const struct plot *plot; /* for --plot; NULL: a sweep is drawn from its rows, one answer is not drawn */
 };
 
@@ -171,8 +171,8 @@ const struct link *run_link(struct run *r, struct word name);
 const struct workload *run_model(struct run *r, struct word name);
 /* Fitted parameters of this GPU (backend NULL: the consensus), or NULL when there are none; that is no error. */
 const struct calibration *run_calibration(struct run *r, const char *gpu, const char *backend);
-/* All kernels of a GPU under an engine (NULL: any): its own fits, and by the rules of hwdb/transfers those of another GPU
- * for what nobody measured; transferred_from says whose.  NULL for GPUs that no rule is for. */
+/* All kernels of a GPU under an engine (NULL: any): its own fits, and by the rules of hwdb/transfers those of another
+ * GPU for what nobody measured; transferred_from says whose.  NULL for GPUs that no rule is for. */
 const struct calibration *run_kernels(struct run *r, const struct gpu *gpu, const char *backend);
 /* An enum by its text; an unknown one is an error with a suggestion. */
 bool run_dtype(struct run *r, const char *option, struct word name, enum dtype *out);

@@ -126,10 +126,12 @@ own_kernels(struct run *r, const char *gpu, const char *backend)
 	const char *first = backend ? backend : engines[middle_engine(r, gpu)];
 	const struct calibration *engine = run_calibration(r, gpu, first);
 
-	if (!base && !engine)
+	const struct calibration *start = engine ? engine : base;
+
+	if (!start)
 		return NULL;
 	struct calibration *out = ARENA_NEW(r->arena, struct calibration);
-	*out = *(engine ? engine : base);
+	*out = *start;
 	out->backend = backend;
 	add(out, base);
 	for (int i = 0; i < N_ENGINES && !backend; i++)

@@ -70,8 +70,8 @@ struct training_in {
 	    "routed tokens of the busiest rank over the mean")                                                         \
 	X(0, lora_rank, "lora-rank", "lora_rank", COUNT, "R", "", NULL,                                                \
 	    "train adapters of this rank, freeze the rest")                                                            \
-	X(0, lora_targets, "lora-targets", "lora_targets", WORDS, "LIST", "q|k|v|o|gate|up|down|all|embed|prompt|outputs", "q,v",           \
-	    "maps that get an adapter")                                                                                \
+	X(0, lora_targets, "lora-targets", "lora_targets", WORDS, "LIST",                                              \
+	    "q|k|v|o|gate|up|down|all|embed|prompt|outputs", "q,v", "maps that get an adapter")                        \
 	X(0, lora_dropout, "lora-dropout", "lora_dropout", CHOICE, "WHETHER", "on|off", NULL,                          \
 	    "dropout before the adapters (default: the stack's)")                                                      \
 	X(0, quant, "quant", "quant", CHOICE, "FORMAT", "nf4|nf4-dq|int4|int8|fp8|mxfp4|nvfp4", NULL,                  \

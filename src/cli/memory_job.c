@@ -208,7 +208,8 @@ check_parallel(struct run *r, const struct memory_question *q, const struct memo
 		    "published peaks of fully sharded pipelines lie 10 to 20 %% above these rules, more with context "
 		    "parallelism");
 	if (train && l->zero == 3 && datum_given(s->live_byte) && job->lora_rank.value > 0)
-		run_warn(r, "published peaks of adapters on weights that DeepSpeed shards lie up to 20 %% above these rules");
+		run_warn(r,
+		    "published peaks of adapters on weights that DeepSpeed shards lie up to 20 %% above these rules");
 	if (train && l->zero > (int)datum_or(s->max_zero, 0)) {
 		diag_error(r->diag, q->layout->zero.from, "the stack %s has no rule for ZeRO stage %d, only up to %g",
 		    s->id, l->zero, datum_or(s->max_zero, 0));

@@ -145,7 +145,8 @@ memory_targets(struct run *r, const struct words *list, unsigned *out)
 		while (t < N_TARGETS && strcmp(list->list[i].text, names[t]) != 0)
 			t++;
 		if (t == N_TARGETS)
-			return unknown(r, list->list[i], "one of q k v o gate up down all embed prompt outputs", names, N_TARGETS);
+			return unknown(
+			    r, list->list[i], "one of q k v o gate up down all embed prompt outputs", names, N_TARGETS);
 		*out |= 1u << t;
 	}
 	return true;

@@ -5,7 +5,8 @@
 
 #include "cli/command.h"
 
-/* `given`, or the database's price of one GPU, which is listed under `assumed` with its date; absent if there is none. */
+/* `given`, or the database's price of one GPU, which is listed under `assumed` with its date; absent if there is none.
+ */
 struct datum run_gpu_price(struct run *r, struct datum given, const struct gpu *gpu);
 
 #endif

@@ -101,7 +101,7 @@ add_copy(struct groups *g, const struct measurement *row)
 static void
 add_row(struct groups *g, const struct measurement *row)
 {
-	struct cost c;
+	struct cost c = {0, 0};
 
 	if (row->gpu && strcmp(row->gpu, g->gpu->id) != 0) {
 		g->n_elsewhere++;

@@ -70,7 +70,7 @@ by_peak(const void *a, const void *b)
 static bool
 narrow_products(struct run *r, const struct gpu *gpu, struct calibration *c, enum dtype t)
 {
-	struct gemm_calibration found[N_ENGINES];
+	struct gemm_calibration found[N_ENGINES] = {0};
 	size_t n = 0;
 
 	for (size_t i = 0; i < N_ENGINES && (t != DTYPE_FP8 || n == 0); i++) {

@@ -69,7 +69,7 @@ bool validation_read(struct validation *v, const struct words *files);
 /* One row per case as CSV.  False with errors. */
 bool validation_write(const struct validation *v, struct word file);
 
-extern const struct validate_kind validate_measurements, validate_comm, validate_memory, validate_train, validate_scaling, validate_serve,
-    validate_specdec;
+extern const struct validate_kind validate_measurements, validate_comm, validate_memory, validate_train,
+    validate_scaling, validate_serve, validate_specdec;
 
 #endif

@@ -32,7 +32,8 @@ static bool
 recognises(const struct validate_file *f)
 {
 	return validate_has(f, "gbs") &&
-	    (validate_has(f, "step_time_s") || validate_has(f, "tokens_per_s_per_gpu") || validate_has(f, "tflops_per_gpu"));
+	    (validate_has(f, "step_time_s") || validate_has(f, "tokens_per_s_per_gpu") ||
+	        validate_has(f, "tflops_per_gpu"));
 }
 
 /* Whose count of FLOP a printed rate goes by. */

@@ -495,8 +495,8 @@ plan_run(struct run *r, const struct capacity_in *in)
 	    .kv_dtype = in->kv_dtype,
 	    .layout = &in->layout,
 	};
-	const struct datum floors[] = {in->params, in->bits, in->gpu_mem, in->tokens, in->throughput, in->itl, in->block,
-	    in->paging_overhead};
+	const struct datum floors[] = {
+	    in->params, in->bits, in->gpu_mem, in->tokens, in->throughput, in->itl, in->block, in->paging_overhead};
 
 	for (size_t i = 0; i < sizeof floors / sizeof *floors; i++)
 		if (datum_given(floors[i])) {

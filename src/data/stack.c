@@ -127,7 +127,11 @@ static const struct schema loss_schema = {
 		.max = 210012, .help = help_                                                                           \
 	}
 static const struct field match_fields[] = {
-    {.key = "says", .kind = FIELD_TEXT, .offset = MATCH(says), .required = true, .help = "a part of source or software"},
+    {.key = "says",
+        .kind = FIELD_TEXT,
+        .offset = MATCH(says),
+        .required = true,
+        .help = "a part of source or software"},
     {.key = "software", .kind = FIELD_TEXT, .offset = MATCH(software), .help = "a part of the software's name beside"},
     {.key = "precision", .kind = FIELD_TEXT, .offset = MATCH(precision), .help = "what is said of the precision"},
     MONTH("from", from, "the first year and month, 202407"),

@@ -321,7 +321,7 @@ fit_nccl(const struct fit_bench *b, struct fitted *out)
 	struct fit_bench library = *b;
 	struct table tables[N_CLASSES];
 	struct rings rings = {{NULL}, 0};
-	double shared[N_SHARED];
+	double shared[N_SHARED] = {0};
 	int n;
 
 	library.backend = "nccl";

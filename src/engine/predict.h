@@ -9,8 +9,8 @@
 double predict_row(const struct measurement *m, const struct calibration *c, const char **why);
 /* What makes the prediction doubtful: a kernel that nobody measured, for which another one stands in; NULL: nothing. */
 const char *predict_warning(const struct measurement *m, const struct calibration *c);
-/* Whether errors of the fit are those of this row: false where another kernel's fit stands in, which errs as the file of its
- * kind in hwdb/uncertainty says. */
+/* Whether errors of the fit are those of this row: false where another kernel's fit stands in, which errs as the file
+ * of its kind in hwdb/uncertainty says. */
 bool predict_is_fitted(const struct measurement *m, const struct calibration *c);
 /* The name below `residual` in calibration files: `gemm_fp8_block`, `attention_context`. */
 const char *predict_residual(const struct measurement *m, char *buf, size_t size);

@@ -112,7 +112,7 @@ struct world {
 	const struct serve_setup *unfused; /* one that runs every operator by itself */
 	const struct block *served;
 	const struct serve_load *load;
-	const struct train_job *step;       /* a training step, and one of the blocks of its model */
+	const struct train_job *step;                /* a training step, and one of the blocks of its model */
 	const struct block *step_block, *any_routed; /* ..., and one with experts of any model */
 	int train_stage, adapt_stage;
 	enum moment train_moment, adapt_moment;

@@ -142,21 +142,26 @@ static const struct {
         "--ttft 1s --itl 20ms --deadline 9s"},
     {ALL,
         "serve {llama3.1-8b|mixtral-8x7b|gemma2-9b|llama4-scout} --gpu {a100|h100|b200} --layout tp={1|4} --isl 1000 "
-        "{--osl 300|--osl 300 --rate 2|--osl 200 --concurrency 8|--osl 100 --batch 4|--batch 2|--osl 200 --requests 900}"},
+        "{--osl 300|--osl 300 --rate 2|--osl 200 --concurrency 8|--osl 100 --batch 4|--batch 2|--osl 200 --requests "
+        "900}"},
     {ALL,
         "serve deepseek-v3 --gpu {h200|b200} --layout tp=8,ep={1|8} {--attention-dp|--engine trtllm} --dtype "
         "fp8-block --isl 2000 --osl 200 {--rate 3|--cached 0.5}"},
     {ALL,
         "serve {llama3.1-8b|llama2-7b} --gpu {h100|l40s} --isl 500 --osl 100 --engine "
         "{trtllm-0.17|trtllm-0.20|vllm|vllm-0.6|sglang} {--batch 8|--requests 64}"},
-    {ALL, "serve {llama3.1-8b|llama2-7b} --gpu {h100|l40s} --isl 500 --osl 100 --batch 8 --engine "
-          "{trtllm-static|gpt-fast|llama.cpp|qserve}"},
+    {ALL,
+        "serve {llama3.1-8b|llama2-7b} --gpu {h100|l40s} --isl 500 --osl 100 --batch 8 --engine "
+        "{trtllm-static|gpt-fast|llama.cpp|qserve}"},
     {ALL,
         "serve llama3.1-8b --gpu h100 --isl 800 --osl 200 {--rate 5|--batch 4} {--drafts 3 --accepted 1.7|--kv-link "
         "ib-ndr|--weights-dtype int4|--dtype fp8}"},
-    {ALL, "serve {bert-base|bert-large} --gpu {t4|v100|a100} --dtype fp16 --engine fastertransformer-encoder --batch {1|8} --isl 128"},
-    {ALL, "serve llama3-70b --gpu a100 --layout pp=4 --engine llama.cpp --weights-dtype int4 --isl 1000 {--batch 1|--osl "
-          "100|--osl 100 --row-split}"},
+    {ALL,
+        "serve {bert-base|bert-large} --gpu {t4|v100|a100} --dtype fp16 --engine fastertransformer-encoder --batch "
+        "{1|8} --isl 128"},
+    {ALL,
+        "serve llama3-70b --gpu a100 --layout pp=4 --engine llama.cpp --weights-dtype int4 --isl 1000 {--batch 1|--osl "
+        "100|--osl 100 --row-split}"},
     {ALL,
         "serve --params 7e9 --bits {4|16} --gpu a100 --isl 512 {--context 900 --layers 32 --kv-heads 8 --head-dim "
         "128|--mfu 0.4}"},

@@ -357,6 +357,8 @@ START_TEST(test_memory)
 }
 END_TEST
 
+Suite *fit_kernels_suite(void);
+
 Suite *
 fit_kernels_suite(void)
 {

@@ -235,6 +235,8 @@ START_TEST(experts_hold_their_routing)
 }
 END_TEST
 
+Suite *kernel_op_suite(void);
+
 Suite *
 kernel_op_suite(void)
 {

@@ -511,6 +511,8 @@ START_TEST(test_direct)
 }
 END_TEST
 
+Suite *kernels_suite(void);
+
 Suite *
 kernels_suite(void)
 {

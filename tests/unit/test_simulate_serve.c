@@ -115,8 +115,8 @@ START_TEST(over_the_rate)
 		             want[] = {rows[i].ttft_ms, rows[i].p99_ms, rows[i].itl_ms, rows[i].token_per_s},
 		             tolerance[] = {0.03, 0.08, 0.03, 0.03};
 		for (int k = 0; k < 4; k++)
-			ck_assert_msg(fabs(got[k] / want[k] - 1) <= (isfinite(rows[i].rate) ? tolerance[k] : 1e-3), "rate %g, %s: %g, not %g",
-			    rows[i].rate, what[k], got[k], want[k]);
+			ck_assert_msg(fabs(got[k] / want[k] - 1) <= (isfinite(rows[i].rate) ? tolerance[k] : 1e-3),
+			    "rate %g, %s: %g, not %g", rows[i].rate, what[k], got[k], want[k]);
 	}
 }
 END_TEST

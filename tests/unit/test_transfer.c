@@ -155,6 +155,8 @@ START_TEST(test_median)
 }
 END_TEST
 
+Suite *transfer_suite(void);
+
 Suite *
 transfer_suite(void)
 {
