@@ -266,15 +266,18 @@ fault_unit(const char *text, const char *unit, enum quantity q, struct quantity_
 static double
 scaled(const char *start, size_t length, double number, double scale)
 {
+	static const double powers[] = {1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0,
+	    1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+	    1e20, 1e21, 1e22, 1e23, 1e24};
 	char text[80];
 
-	for (int e = -12; e <= 24; e++) {
-		char power[16];
-		snprintf(power, sizeof power, "1e%d", e);
-		if (strtod(power, NULL) != scale || memchr(start, 'e', length) || memchr(start, 'E', length) ||
+	if (scale == 1)
+		return number;
+	for (int i = 0; i < (int)(sizeof powers / sizeof *powers); i++) {
+		if (powers[i] != scale || memchr(start, 'e', length) || memchr(start, 'E', length) ||
 		    length + 8 > sizeof text)
 			continue;
-		snprintf(text, sizeof text, "%.*se%d", (int)length, start, e);
+		snprintf(text, sizeof text, "%.*se%d", (int)length, start, i - 12);
 		return strtod(text, NULL);
 	}
 	return number * scale;
