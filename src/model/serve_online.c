@@ -22,8 +22,12 @@ serve_online_running(const struct serve_setup *s, const struct serve_load *load,
 
 	if (!(most >= 1))
 		return NAN;
-	for (int i = 0; i < N_ROUNDS; i++)
+	for (int i = 0; i < N_ROUNDS; i++) {
+		const double before = running;
 		running = (running + fmin(most, arriving * serve_steady(NULL, s, &endless, running))) / 2;
+		if (fabs(running - before) <= 1e-9 * running)
+			break;
+	}
 	/* at the cap: more arrive than leave */
 	return arriving * serve_steady(NULL, s, &endless, most) >= most && running > 0.999 * most ? NAN : running;
 }
