@@ -180,7 +180,7 @@ END_TEST
 START_TEST(many_groups)
 {
 	static struct score_case cases[1000];
-	static char names[100][8];
+	static char names[100][16];
 	int n = 0;
 
 	for (int i = 0; i < 100; i++)
