@@ -213,7 +213,7 @@ add_targets(struct run *r, const struct calibrate_in *in, const char *gpu, const
 		}
 		if (out->n == *room) {
 			out->list =
-			    arena_grow(r->arena, out->list, (size_t)out->n, (size_t)(2 * *room + 4), sizeof *out->list);
+			    arena_grow(r->arena, out->list, (size_t)out->n, 2 * (size_t)*room + 4, sizeof *out->list);
 			*room = 2 * *room + 4;
 		}
 		if (!set_target(r, in, m, gpu, host, backend, &out->list[out->n]))
@@ -281,8 +281,8 @@ read_files(struct run *r, const struct calibrate_in *in, struct measurements *al
 			*all = one;
 			continue;
 		}
-		all->rows = arena_grow(
-		    r->arena, all->rows, (size_t)all->n_rows, (size_t)(all->n_rows + one.n_rows), sizeof *all->rows);
+		all->rows = arena_grow(r->arena, all->rows, (size_t)all->n_rows,
+		    (size_t)all->n_rows + (size_t)one.n_rows, sizeof *all->rows);
 		memcpy(all->rows + all->n_rows, one.rows, (size_t)one.n_rows * sizeof *one.rows);
 		all->n_rows += one.n_rows;
 	}

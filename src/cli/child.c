@@ -88,6 +88,8 @@ collect(struct arena *a, int from, pid_t child, const sigset_t *unblocked, struc
 static void
 become(const char *path, const char *const *words, const int ends[2], const sigset_t *mask)
 {
+	char *const *unchanged;
+
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
@@ -97,7 +99,9 @@ become(const char *path, const char *const *words, const int ends[2], const sigs
 	dup2(ends[1], STDOUT_FILENO);
 	close(ends[0]);
 	close(ends[1]);
-	execv(path, (char *const *)(uintptr_t)words);
+	/* POSIX promises not to change them, but its prototype cannot say so */
+	memcpy(&unchanged, &words, sizeof unchanged);
+	execv(path, unchanged);
 	_exit(127);
 }
 

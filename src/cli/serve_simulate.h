@@ -65,7 +65,7 @@ struct simulate_case {
 
 /* Whether an option of the simulation was given without --simulate: an error. */
 bool simulate_check(struct run *r, const struct simulate_in *in);
-enum answer serve_simulate(struct run *r, const struct simulate_in *in, const struct simulate_case *c);
+enum answer serve_simulate(struct run *r, const struct simulate_in *in, const struct simulate_case *asked);
 
 /* --- between its own files ------------------------------------------------------------------------------- */
 

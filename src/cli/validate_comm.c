@@ -256,7 +256,7 @@ each_transfer(struct validation *v, const struct validate_row *row, struct wirin
 	    : host || link_id == gpu->pcie ? link->h2d_byte_per_s.value
 	                                   : link->p2p_byte_per_s.value;
 
-	if (isnan(rate) || !(measured > 0)) {
+	if (!link || isnan(rate) || !(measured > 0)) {
 		set_labels(row, validation_skip(v, row_line(row), "a transfer over a link whose rate is not known"));
 		return;
 	}

@@ -133,7 +133,7 @@ rate_in(const char *text, const char **at)
 static double
 nic_of(const char *text, double n_node)
 {
-	const char *compute = text ? strstr(text, "Compute:") : NULL, *at;
+	const char *compute = text ? strstr(text, "Compute:") : NULL, *at = text;
 
 	if (!text)
 		return NAN;

@@ -61,7 +61,7 @@ nccl_rank(struct measurement_reader *r, struct nccl_ranks *ranks, const char *ho
 		return;
 	if ((ranks->n_hosts & (ranks->n_hosts - 1)) == 0)
 		ranks->hosts = arena_grow(r->arena, ranks->hosts, (size_t)ranks->n_hosts,
-		    (size_t)(2 * ranks->n_hosts + 1), sizeof *ranks->hosts);
+		    2 * (size_t)ranks->n_hosts + 1, sizeof *ranks->hosts);
 	ranks->hosts[ranks->n_hosts++] = word;
 }
 

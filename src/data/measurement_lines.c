@@ -149,7 +149,7 @@ csv_time(struct measurement_reader *r, const struct csv *c, char **heads)
 {
 	if (has(c, "time_us") || (has(c, "gb_per_s") && c->has_kind))
 		return true;
-	for (int i = 0; i < c->n; i++)
+	for (int i = 0; i < c->n && heads[i]; i++)
 		if (strncasecmp(heads[i], "time", 4) == 0 || strncasecmp(heads[i], "latency", 7) == 0)
 			return measurement_refuse(r, 1, "give the median time in microseconds in a column time_us",
 			    "the column '%.40s' is not 'time_us'", heads[i]);
@@ -225,7 +225,7 @@ bool
 measurement_read_csv(struct measurement_reader *r)
 {
 	struct csv c = {.kind = MEASUREMENT_GEMM};
-	char *text = r->text, *cells[MAX_CELLS];
+	char *text = r->text, *cells[MAX_CELLS] = {NULL};
 	int line = 1, n_lines = 1, n = 0;
 
 	while (*text && n == 0) {

@@ -152,7 +152,7 @@ label_of(struct measurement_reader *r, const char *label, bool device)
 		}
 	if ((r->n_labels & (r->n_labels - 1)) == 0)
 		r->labels = arena_grow(
-		    r->arena, r->labels, (size_t)r->n_labels, (size_t)(2 * r->n_labels + 1), sizeof *r->labels);
+		    r->arena, r->labels, (size_t)r->n_labels, 2 * (size_t)r->n_labels + 1, sizeof *r->labels);
 	struct gpu_label *l = &r->labels[r->n_labels++];
 	*l = (struct gpu_label){label, id ? measurement_word(r, id, strlen(id)) : NULL, fastest(r, id)};
 	return l;

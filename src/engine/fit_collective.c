@@ -172,7 +172,7 @@ predict_rings(const void *context, const double *x, int row)
 		row -= r->of[i]->n;
 	const double *own = x + N_SHARED + (ptrdiff_t)N_OWN * i;
 	const double beta = r->of[i]->collective == COLLECTIVE_ALL_REDUCE ? x[1] : x[2];
-	return predict_ramp(r->of[i], (const double[]){own[0], own[1], x[0], beta, own[2], own[3]}, row);
+	return predict_ramp(r->of[i], (const double[10]){own[0], own[1], x[0], beta, own[2], own[3]}, row);
 }
 
 /* --- the fits -------------------------------------------------------------------------------------------- */

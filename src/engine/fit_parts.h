@@ -20,7 +20,7 @@ void fit_place(const struct search *s, const double *z, double *param);
 double fit_log_error(const struct search *s, const double *param, int row);
 double fit_weight(const struct fit_problem *p, int row);
 /* The objective at a point of the cube, over the rows of the stride. */
-double fit_objective(const double *z, const void *search);
+double fit_objective(const double *z, const void *context);
 /* A point of the cube for a point outside of it. */
 double fit_fold(double z);
 

@@ -188,6 +188,8 @@ make_groups(struct arena *a, struct match *out)
 	double *ratios = ARENA_ARRAY(a, double, out->n + 1);
 	int room = 0;
 
+	out->n_groups = 0;
+	out->groups = NULL;
 	for (int i = 0; i < out->n; i++) {
 		struct key k = {.n = 0};
 		group_key(&k, out->pairs[i].row);

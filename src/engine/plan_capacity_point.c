@@ -136,7 +136,7 @@ add(struct first *f, double share, double wait_s, double own_s)
 static double
 several(const struct first *f, int n, int point)
 {
-	return f->n_several == 1 ? n : fmax(0, n + several_at[point] * f->isl_cv * sqrt(n));
+	return f->n_several == 1 || point >= N_SEVERAL ? n : fmax(0, n + several_at[point] * f->isl_cv * sqrt(n));
 }
 
 /* The request comes in a step of some length, and shares the next one with whoever came in it. */
@@ -170,7 +170,7 @@ add_busy(struct first *f, double starting, double busy)
 	for (int j = 0; j < at.n; j++) {
 		const int k = at.first + j * at.stride;
 		const double share = poisson(starting, k) * at.stride;
-		for (int i = 0; share > 1e-7 && i < (k ? f->n_several : 1); i++) {
+		for (int i = 0; share > 1e-7 && i < (k ? f->n_several : 1) && i < N_SEVERAL; i++) {
 			const double step_s = through(f->steps, several(f, k, i)),
 			             part = k && f->n_several > 1 ? several_share[i] : 1;
 			add_own(f, busy * share * part * step_s / length_s, step_s);

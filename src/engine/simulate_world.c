@@ -60,7 +60,7 @@ route(struct world *w, bool decode)
 	const enum sim_routing routing = w->config->routing;
 	struct replica *best = from;
 
-	if (routing == SIM_ROUND_ROBIN)
+	if (routing == SIM_ROUND_ROBIN && n > 0)
 		return &from[w->n_dealt[decode]++ % n];
 	for (struct replica *p = from + 1; p < from + n; p++)
 		if (rank_of(p, routing) < rank_of(best, routing))

@@ -156,7 +156,7 @@ double
 serve_linear(struct sheet *sh, const struct serve_setup *s, double n_new, struct serve_terms *out)
 {
 	const struct workload *w = s->model;
-	struct kept kept;
+	struct kept kept = {{0}, {0}, {0}, {0}, {0}};
 
 	GIVEN(sh, n_new);
 	if (!(n_new > 0)) {

@@ -13,6 +13,7 @@ serve.csv      -                      80      6.7      2   72..90
 serve.csv      regime=throughput      50      6.7      4   -
 '
 
+# shellcheck disable=SC2086 # no words, or an option and its value
 get() {
 	"$RIDGE" validate "tests/corpus/$1" $2 --worst 0 -q --get "score.0.$3"
 }
@@ -20,6 +21,7 @@ get() {
 while read -r file only rows median bias inside; do
 	[ -n "$file" ] || continue
 	if [ "$only" = - ]; then only=; else only="--only $only"; fi
+	# shellcheck disable=SC2015
 	n=$(get "$file" "$only" n) && e=$(get "$file" "$only" median_ape) && b=$(get "$file" "$only" bias) || {
 		echo "corpus: $file $only: no scores"
 		status=1
