@@ -21,13 +21,29 @@ WARN    = -Wall -Wextra -Wshadow -Wpedantic -Wconversion -Wstrict-prototypes -Wm
 WERROR ?= $(if $(CI),-Werror,)
 # Link-time optimisation was measured: the same speed, a larger program, eight times the build time.
 OPT    ?= -O2 -g1
-ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=off -fPIC $(OPT) $(WARN) $(WERROR) \
+
+# Hardening; tests/law/hardened.sh looks for it in what was built.  FORTIFY needs optimised code without sanitizers, and
+# yields to a compiler or CFLAGS that set it.  CET: start files of some C libraries (Debian 12) carry no note, and the
+# linker drops it for the whole program then, unless it is told.
+comma    := ,
+TARGET   := $(shell $(CC) -dumpmachine 2>/dev/null)
+OPTIMISED = $(filter-out -O0,$(lastword $(filter -O%,$(OPT) $(CFLAGS))))
+FORTIFY   = $(if $(findstring -fsanitize,$(OPT) $(CFLAGS))$(findstring _FORTIFY_SOURCE,$(CFLAGS))$(FORTIFIED),,$(if $(OPTIMISED),-D_FORTIFY_SOURCE=2))
+FORTIFIED := $(filter-out _FORTIFY_SOURCE,$(shell echo _FORTIFY_SOURCE | $(CC) -O2 -E -P -x c - 2>/dev/null))
+CET       = $(filter x86_64-% i686-%,$(TARGET))
+HARDEN   ?= -fstack-protector-strong $(if $(CET),-fcf-protection) $(FORTIFY)
+ifeq ($(findstring darwin,$(TARGET)),)
+HARDEN_LINK ?= -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack $(if $(CET),-Wl$(comma)-z$(comma)ibt -Wl$(comma)-z$(comma)shstk)
+PIE ?= -pie
+endif
+
+ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=off -fPIC $(OPT) $(HARDEN) $(WARN) $(WERROR) \
 	-Iinclude -Isrc -I$(BUILD)/gen $(PKG_CFLAGS) $(CFLAGS)
-LINK   = $(CC) $(OPT) -pthread $(LDFLAGS)
+LINK   = $(CC) $(OPT) -pthread $(HARDEN_LINK) $(LDFLAGS)
 
 # The library is everything below the command line; the program is a client of it.
-LIB_SRC  := $(wildcard src/base/*.c src/data/*.c src/model/*.c src/engine/*.c src/report/*.c)
-CLI_SRC  := $(wildcard src/cli/*.c src/cmd/*.c)
+LIB_SRC  := $(wildcard $(addsuffix /*.c,src/base src/db src/db/lint src/import src/model/* src/search/* src/report))
+CLI_SRC  := $(wildcard $(addsuffix /*.c,src/ask src/ask/* src/cli src/cmd))
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/obj/%.o)
 CLI_OBJ  := $(CLI_SRC:src/%.c=$(BUILD)/obj/%.o)
 HEADERS  := $(wildcard include/ridge/*.h include/ridge/*.def)
@@ -37,7 +53,7 @@ GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
 MAN_SRC  := $(wildcard man/*.[157])
 MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%)
 
-.PHONY: all demo test check check-asan lint format dist install uninstall bench-speed clean deps
+.PHONY: all demo test check quick check-asan lint format dist install uninstall bench-speed clean deps
 all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc $(BUILD)/ridge-bench man
 
 # --- generated ---------------------------------------------------------------------------------------------------------
@@ -76,9 +92,10 @@ $(BUILD)/obj/%.o: src/%.c | $(GENERATED)
 	@$(if $(Q),echo "  CC      $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
+# Appended, not replaced: files of different folders may have one name.
 $(BUILD)/libridge.a: $(LIB_OBJ)
 	@$(if $(Q),echo "  AR      $@")
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar qcs $@ $^
 
 # The shared library shows what the public headers declare, and nothing else.
 $(BUILD)/gen/exports.map: $(HEADERS)
@@ -91,7 +108,7 @@ $(BUILD)/libridge.so: $(LIB_OBJ) $(BUILD)/gen/exports.map
 
 $(BUILD)/ridge: $(BUILD)/obj/main.o $(CLI_OBJ) $(BUILD)/libridge.a
 	@$(if $(Q),echo "  LD      $@")
-	$(Q)$(LINK) -Wl,--as-needed -o $@ $^ $(PKG_LIBS) -lm
+	$(Q)$(LINK) $(PIE) -Wl,--as-needed -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/ridge.pc: ridge.pc.in Makefile
 	@mkdir -p $(dir $@)
@@ -109,6 +126,7 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
+$(BUILD)/man/ridge-glossary.7: man/glossary.sh include/ridge/answers.def
 $(BUILD)/man/ridge-measurement.5: man/columns.sh include/ridge/measurement.def
 
 # Made from the claims that the tests check.
@@ -152,6 +170,12 @@ $(BUILD)/tests/law: $(patsubst tests/%.c,$(BUILD)/obj/tests/%.o,$(wildcard tests
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) -lm
 
+# What the shell tests need and a bare machine lacks.
+$(BUILD)/tests/json: tests/tools/json.c
+	@mkdir -p $(dir $@)
+	@$(if $(Q),echo "  CC      $<")
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $< $(PKG_LIBS) -o $@
+
 # The library as a user has it: installed headers, the archive, pkg-config.
 $(BUILD)/tests/example: tests/example/example.c $(BUILD)/libridge.a $(HEADERS)
 	@mkdir -p $(dir $@)
@@ -163,19 +187,26 @@ $(BUILD)/tests/example: tests/example/example.c $(BUILD)/libridge.a $(HEADERS)
 include tests/fuzz/fuzz.mk
 include src/bench/bench.mk
 
-test: deps-test
-	@$(MAKE) --no-print-directory check
+# As many jobs as processors, where make was not told how many.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 
-check: all $(REPLAYS) $(BUILD)/tests/unit-tests $(BUILD)/tests/claims $(BUILD)/tests/law $(BUILD)/tests/example
+test: deps-test
+	@$(MAKE) --no-print-directory $(PARALLEL) check
+
+check: all $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit-tests $(BUILD)/tests/claims $(BUILD)/tests/law $(BUILD)/tests/example $(BUILD)/tests/json
 	@BUILD=$(BUILD) sh tests/run.sh
+
+# What tells most in half a minute: unit tests, laws of the models on a few inputs, some random questions.
+quick: $(BUILD)/ridge $(BUILD)/tests/unit-tests $(BUILD)/tests/law
+	@BUILD=$(BUILD) sh tests/run.sh --quick
 
 # The same tests under the address, undefined-behaviour and leak sanitizers, in a build of their own.
 check-asan:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
+	@QUESTIONS=$${QUESTIONS:-3000} $(MAKE) --no-print-directory $(PARALLEL) BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
 
 # --- checks of the source ----------------------------------------------------------------------------------------------
 
-C_FILES := $(wildcard src/*.c src/*/*.c src/*/*.h src/*/*.cu include/ridge/*.h tests/*/*.c tests/*/*.h)
+C_FILES := $(wildcard src/*.c src/*/*.c src/*/*.h src/*/*.cu src/*/*/*.c src/*/*/*.h include/ridge/*.h tests/*/*.c tests/*/*.h)
 
 lint: all
 	@sh tests/lint.sh $(BUILD)
@@ -208,7 +239,7 @@ deps-test:
 	@sh src/packages.sh test
 
 demo: deps
-	@$(MAKE) --no-print-directory $(BUILD)/ridge
+	@$(MAKE) --no-print-directory $(PARALLEL) $(BUILD)/ridge
 	@sh src/demo.sh $(BUILD)/ridge
 
 DOC = $(DESTDIR)$(PREFIX)/share/doc/ridge

@@ -13,6 +13,7 @@ while IFS= read -r line; do
 	'.\" DIMENSIONS') sh man/columns.sh DIMENSION <include/ridge/measurement.def ;;
 	'.\" FIGURES') sh man/columns.sh FIGURE <include/ridge/measurement.def ;;
 	'.\" LABELS') sh man/columns.sh LABEL <include/ridge/measurement.def ;;
+	'.\" ANSWERS') sh man/glossary.sh <include/ridge/answers.def ;;
 	'.\" DOCUMENTS') sh man/documents.sh man/documents.tsv tests/claims/*.tsv ;;
 	*) printf '%s\n' "$line" ;;
 	esac

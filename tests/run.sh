@@ -1,49 +1,125 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every kind of test, one after the other; all run even when one fails.
-BUILD=${BUILD:-build}
-export BUILD
-RIDGE=$(cd "$BUILD" && pwd)/ridge
-export RIDGE
-LC_ALL=C
-export LC_ALL
-# a loaded machine under sanitizers is slow, not wrong
-CK_DEFAULT_TIMEOUT=120
-export CK_DEFAULT_TIMEOUT
-RIDGE_HWDB=$(pwd)
-export RIDGE_HWDB
-passed=0
-failed=0
-
-run() {
-	name=$1
-	shift
-	echo "== $name"
-	if "$@"; then
-		passed=$((passed + 1))
+# run.sh [--quick | PATTERN]: every kind of test (or a first few of each; or those whose name has PATTERN in it), as many
+# at a time as there are processors (JOBS); all run even when one fails.  A tool that is missing is a failure that says how to install it; with
+# SKIP_MISSING=1 the last line names what was skipped for it.  REFERENCE=DIR adds what compares with reference material
+# that is not part of the tree: worked examples, measured kernels, published configurations.
+if [ "${1:-}" = --one ]; then
+	name=${2%%|*}
+	start=$(date +%s)
+	if eval "${2#*|}" >"$WORK/$name.log" 2>&1 </dev/null; then
+		verdict=ok
 	else
-		failed=$((failed + 1))
-		echo "== $name FAILED"
+		verdict=FAILED
+		: >"$WORK/$name.failed"
+	fi
+	: >"$WORK/$name.run"
+	printf '%-6s %3d s  %-28s %s\n' $verdict $(($(date +%s) - start)) "$name" "$(tail -n 1 "$WORK/$name.log" | cut -c 1-100)"
+	exit 0
+fi
+
+BUILD=${BUILD:-build}
+RIDGE=$(cd "$BUILD" && pwd)/ridge
+LC_ALL=C
+# a loaded machine under sanitizers is slow, not wrong
+CK_DEFAULT_TIMEOUT=300
+RIDGE_HWDB=$(pwd)
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+export BUILD RIDGE LC_ALL CK_DEFAULT_TIMEOUT RIDGE_HWDB WORK
+JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
+quick=
+pattern=${1:-}
+[ "$pattern" != --quick ] || quick=1 pattern=
+# random questions: 15000 take a minute
+QUESTIONS=${QUESTIONS:-30000}
+skipped=
+
+# have TOOL: it is installed
+have() {
+	command -v "$1" >/dev/null 2>&1 && return
+	[ "${SKIP_MISSING:-}" = 1 ] || {
+		echo "run.sh: $1 is not installed: 'sh src/packages.sh test' installs it; SKIP_MISSING=1 goes without"
+		echo "0 passed, 1 failed"
+		exit 1
+	}
+	return 1
+}
+
+# kind NAME COMMAND [TOOL]: one kind of test, with the tool that it cannot do without
+kind() {
+	case $1 in
+	*"$pattern"*) ;;
+	*) return ;;
+	esac
+	if have "${3:-sh}"; then
+		echo "$1|$2" >>"$WORK/kinds"
+	else
+		skipped="$skipped, $1 ($3)"
 	fi
 }
 
-run "unit tests" "$BUILD/tests/unit-tests"
-run "laws of the models" "$BUILD/tests/law"
-run "published numbers" "$BUILD/tests/claims" tests/claims/*.tsv
-for t in tests/law/*.sh; do
-	run "$(basename "$t" .sh)" sh "$t"
-done
-replay() {
-	"$BUILD/tests/replay-$1" tests/fuzz/seeds/"$1"/* >/dev/null
-}
-for t in "$BUILD"/tests/replay-*; do
-	run "seeds of the fuzzer of ${t##*/replay-}" replay "${t##*/replay-}"
-done
-run "library example" "$BUILD/tests/example"
-if command -v bats >/dev/null 2>&1; then
-	run "command line" bats tests/cli
-else
-	echo "bats is not installed: the command-line tests are skipped"
+# the longest first, so that all processors are busy to the end
+if [ -n "$quick" ]; then
+	kind "unit tests, one half" "CK_FORK=no $BUILD/tests/unit-tests 0 2"
+	kind "unit tests, other half" "CK_FORK=no $BUILD/tests/unit-tests 1 2"
+	kind "random questions" "$BUILD/tests/law --random 1500"
+	kind "laws of the models" "$BUILD/tests/law --quick"
 fi
-echo "$passed passed, $failed failed"
-test "$failed" -eq 0
+everything() {
+	have gnuplot || skipped="$skipped, plots (gnuplot)"
+	kind "random questions, one half" "$BUILD/tests/law --random $((QUESTIONS / 2)) 1 0 2"
+	kind "random questions, other half" "$BUILD/tests/law --random $((QUESTIONS / 2)) 1 1 2"
+	kind "unit tests, one half" "$BUILD/tests/unit-tests 0 2"
+	kind "unit tests, other half" "$BUILD/tests/unit-tests 1 2"
+	kind "command line: bench" "bats tests/cli/bench.bats" bats
+	kind "laws of the models" "$BUILD/tests/law"
+	for t in tests/cli/*.bats; do
+		name=${t##*/}
+		[ "$name" = bench.bats ] || kind "command line: ${name%.bats}" "bats $t" bats
+	done
+	kind "bad input" "bash tests/robust/bad_input.sh" bash
+	kind "published numbers" "$BUILD/tests/claims tests/claims/*.tsv"
+	for t in tests/law/*.sh; do
+		tool=
+		case $t in
+		*/globals.sh) tool=objdump ;;
+		*/hardened.sh) tool=readelf ;;
+		*/golden.sh)
+			[ -z "${REFERENCE:-}" ] || kind golden "sh $t $REFERENCE/facts/worked-examples"
+			continue
+			;;
+		esac
+		name=${t##*/}
+		kind "${name%.sh}" "sh $t" "$tool"
+	done
+	for t in "$BUILD"/tests/replay-*; do
+		name=${t##*/replay-}
+		seeds="tests/fuzz/seeds/$name/*"
+		for folder in $(sh tests/fuzz/seeds.sh "$name" "$BUILD"); do
+			seeds="$seeds $folder/*"
+		done
+		kind "fuzz seeds: $name" "$t $seeds"
+	done
+	kind "library example" "$BUILD/tests/example"
+}
+[ -n "$quick" ] || everything
+
+[ -s "$WORK/kinds" ] || {
+	echo "run.sh: no kind of test has '$pattern' in its name"
+	exit 1
+}
+tr '\n' '\0' <"$WORK/kinds" | xargs -0 -n 1 -P "$JOBS" sh "$0" --one
+for f in "$WORK"/*.failed; do
+	[ -e "$f" ] || continue
+	name=${f##*/}
+	echo "== ${name%.failed} FAILED"
+	cat "${f%.failed}.log"
+done
+wanted=$(wc -l <"$WORK/kinds")
+run=$(find "$WORK" -name '*.run' | wc -l)
+failed=$(find "$WORK" -name '*.failed' | wc -l)
+[ "$run" -eq "$wanted" ] || echo "run.sh: only $run of $wanted kinds came to their end"
+[ -z "$skipped" ] || skipped=", skipped: ${skipped#, }"
+echo "$((run - failed)) passed, $((failed + wanted - run)) failed$skipped"
+[ "$failed" -eq 0 ] && [ "$run" -eq "$wanted" ]

@@ -51,31 +51,37 @@ double capacity_user(struct sheet *sh, const struct capacity_kv *kv, double user
 
 /* One copy of the weights, spread with the cache over all GPUs: returns the GPUs. */
 double capacity_pool(struct sheet *sh, const struct capacity_case *c, double weight_byte);
-/* Replicas of tp GPUs, each with its own copy: returns the GPUs, infinite when one replica does not fit. */
-double capacity_replicas(struct sheet *sh, const struct capacity_case *c, double weight_byte, double tp);
-/* Users that one replica of tp GPUs holds; less than 1: it does not fit. */
-double capacity_replica_users(struct sheet *sh, const struct capacity_case *c, double weight_byte, double tp);
+/* One way to lay a replica out: its GPUs, how many of them have users of their own (attention data parallel; else 1),
+ * and of one GPU the weights and the space that they leave to caches. */
+struct capacity_replica {
+	double tp, n_groups, weight_byte, space_byte;
+	double n_rented_gpus, gpu_usd_per_s; /* GPUs are rented so many together; NaN: no price */
+};
+
+/* Replicas, each with its own copy: returns the GPUs, infinite when one replica does not fit. */
+double capacity_replicas(struct sheet *sh, const struct capacity_case *c, const struct capacity_replica *a);
+/* Users that one replica holds; less than 1: it does not fit. */
+double capacity_replica_users(struct sheet *sh, const struct capacity_case *c, const struct capacity_replica *a);
 
 /* Replicas of tp GPUs among n_gpus. */
 double capacity_count(struct sheet *sh, double n_gpus, double tp);
 
 /* What the answer hangs on: `weights`, `KV cache`, `latency`, `bandwidth`, `compute`, `measured rate`. */
-const char *capacity_binds(const struct capacity_case *c, double weight_byte, double tp);
+const char *capacity_binds(const struct capacity_case *c, const struct capacity_replica *a);
 const char *capacity_pool_binds(const struct capacity_case *c, double weight_byte);
 
-/* The tp among `degrees` that needs the fewest GPUs (the smallest of equals); 0 when none fits. */
-double capacity_best(const struct capacity_case *c, double weight_byte, const double *degrees, int n);
-
-/* The first of `degrees` whose replica holds anybody; 0 when none does. */
-double capacity_fewest(const struct capacity_case *c, double weight_byte, const double *degrees, int n);
+/* Among n replicas the one that costs least (where all have a price), then that needs the fewest GPUs, the first of
+ * equals; and the first that holds anybody.  -1 when none does. */
+int capacity_best(const struct capacity_case *c, const struct capacity_replica *all, int n);
+int capacity_fewest(const struct capacity_case *c, const struct capacity_replica *all, int n);
 
 /* Tokens per second of every user while all of them generate: reading weights and caches once per token, at best. */
-double capacity_user_rate(
-    struct sheet *sh, const struct capacity_case *c, double weight_byte, double n_users, double n_replicas, double tp);
+double capacity_user_rate(struct sheet *sh, const struct capacity_case *c, const struct capacity_replica *a,
+    double n_users, double n_replicas);
 double capacity_fleet_rate(struct sheet *sh, double n_users, double user_token_per_s);
 double capacity_load_rate(struct sheet *sh, double rate_request_per_s, double osl_token);
 
-/* Money: GPUs for a month of 30 days, and a million generated tokens. */
+/* Money: GPUs for a month of 730 hours, and a million generated tokens. */
 double capacity_month_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s);
 double capacity_million_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double fleet_token_per_s);
 

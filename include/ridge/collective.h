@@ -87,7 +87,12 @@ struct collective_plan {
 	const struct network_calibration *network;
 	double n_nics_per_gpu;
 	struct datum launch_s; /* what a call of its own adds to a ramp, which was fitted to CUDA graphs; 0: nothing */
+	/* the same among the ranks of one node, which several nodes take no less than; NULL: one node, or one rank in
+	 * each. `rings` go through all nodes, so that links inside carry the volume of all ranks */
+	const struct collective_plan *inside;
+	bool rings;
 };
+/* The plan's form, and over several nodes no less than what the links inside a node take. */
 double collective_time(struct sheet *sh, const struct collective_plan *plan, double size_byte);
 
 /* --- links ----------------------------------------------------------------------------------------------- */
@@ -170,8 +175,9 @@ double nccl_node_hop(enum algorithm a, enum protocol p);
 double nvls_reach(int generation);
 double nvls_min_ranks(int generation);
 double nvls_base(void);
-/* Share of the bandwidth that is data under this protocol. */
+/* Share of the bandwidth that is data under this protocol, and what the protocol carries at most. */
 double protocol_share(enum protocol p);
+double nccl_protocol_most(const struct nccl_ground *g, enum algorithm a, enum protocol p);
 
 /* --- what it means for a step ---------------------------------------------------------------------------- */
 

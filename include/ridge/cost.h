@@ -6,6 +6,12 @@
 
 #include "ridge/sheet.h"
 
+/* A month as clouds bill it: a twelfth of 365 days. */
+#define MONTH_S (730.0 * 3600.0)
+
+/* GPUs that are paid for n_replicas when GPUs are rented by instances of n_unit_gpus: whole instances, each with whole
+ * replicas; larger replicas get as many instances as they need. */
+double cost_rented(struct sheet *sh, double n_replicas, double n_replica_gpus, double n_unit_gpus);
 /* One GPU's part of the price of a node. */
 double cost_gpu_price(struct sheet *sh, double node_usd_per_s, double n_node_gpus);
 /* The price of a GPU that a bill implies. */
@@ -60,7 +66,7 @@ double cost_used_rate(struct sheet *sh, double own_usd_per_s, double n_gpus, dou
  * back (infinite or negative: never). */
 double cost_break_even_duty(struct sheet *sh, double own_usd_per_s, double n_gpus, double gpu_usd_per_s);
 double cost_break_even(struct sheet *sh, double capital_usd, double rent_usd_per_s, double running_usd_per_s);
-/* An amount of money for a month of 30 days. */
+/* An amount of money for a month of 730 hours. */
 double cost_month(struct sheet *sh, double all_usd_per_s);
 
 #endif

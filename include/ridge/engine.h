@@ -7,6 +7,7 @@
 #define RIDGE_ENGINE_H
 
 #include "ridge/hw.h"
+#include "ridge/stack.h"
 
 /* What a family's kernels do on one architecture.  Absent: nothing special. */
 struct engine_architecture {
@@ -34,9 +35,6 @@ enum core_attention {
 };
 
 enum engine_reduce { REDUCE_BEST, REDUCE_NCCL };
-
-/* What the cache is given: a share of what is left beside weights and reserve, or of the card, less both. */
-enum engine_pool { ENGINE_POOL_FREE, ENGINE_POOL_CARD };
 
 enum engine_kind { ENGINE_BATCHED, ENGINE_STATIC, ENGINE_ENCODER, ENGINE_LAYER_SPLIT };
 
@@ -89,8 +87,8 @@ struct engine {
 	enum engine_reduce reduce;
 	struct datum pcie_s, pcie_rank_frac, pcie_ramp_s, pcie_ramp_byte, pcie_frac, pcie_gather_frac;
 
-	enum engine_pool pool;
-	struct datum pool_frac, reserve_byte, block_token;
+	struct stack memory; /* what it keeps beside weights and cache, and the share of the card that it takes */
+	bool narrow_kv;      /* caches in 8 bits beside weights in 8 or 4 bits where a checkpoint says nothing */
 	struct datum max_sequences, max_tokens;
 	bool chunked, evicts, prefill_first;
 

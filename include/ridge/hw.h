@@ -33,8 +33,9 @@ enum peak peak_find(const char *name);
 
 struct price {
 	struct datum usd_per_s;
-	const char *on;  /* date, YYYY[-MM[-DD]] */
-	const char *per; /* `gpu` or `node` */
+	const char *on;      /* date, YYYY[-MM[-DD]] */
+	const char *per;     /* `gpu` or `node` */
+	struct datum n_gpus; /* of a GPU that is sold only with others: all of them; absent: one */
 	const char *source;
 	bool unconfirmed;
 };
@@ -59,6 +60,7 @@ struct gpu {
 	struct datum tdp_watt, msrp_usd;
 	int n_prices;
 	struct price *prices;
+	const struct gpu *filed; /* the entry before --set; NULL: nothing was set */
 };
 
 enum domain_kind {
@@ -81,6 +83,7 @@ struct link {
 	struct datum p2p_byte_per_s, allreduce_bus_byte_per_s, h2d_byte_per_s, nccl_byte_per_s, efficiency_frac;
 	struct datum read_byte_per_s, write_byte_per_s;
 	bool in_switch_reduction;
+	const struct link *filed; /* as of a GPU */
 };
 
 struct system {
@@ -100,6 +103,7 @@ struct system {
 	    accept_byte; /* all-reduce bus bandwidth that the operator demands, at this size */
 	int n_prices;
 	struct price *prices;
+	const struct system *filed; /* as of a GPU, also where only the GPU's figures were set */
 };
 
 /* How well measurements were met by the fitted parameters, on rows that were not fitted. */
@@ -234,6 +238,7 @@ struct calibration {
 	struct datum n_points;
 	/* the reference figures that the file's fractions refer to */
 	struct datum ref_peak_flop_per_s, ref_mem_byte_per_s, ref_clock_hertz, ref_l2_byte, ref_n_sms;
+	struct datum ref_peaks_flop_per_s[N_PEAKS]; /* by type; ref_peak_flop_per_s is that of 16 bits */
 	bool has_gemm;
 	struct gemm_calibration gemm[N_DTYPES];
 	bool has_collective[N_COLLECTIVES];

@@ -38,5 +38,7 @@ bool kernel_inside_experts(const struct kernel_machine *m, const struct op *ops,
 double kernel_op_time(struct sheet *sh, const struct kernel_machine *m, const struct op *op);
 /* As often as it runs. */
 double kernel_op_total(struct sheet *sh, const struct kernel_machine *m, const struct op *op);
+/* The same of operator i of n; 0 where the experts beside it have its time. */
+double kernel_list_time(struct sheet *sh, const struct kernel_machine *m, const struct op *ops, int n, int i);
 
 #endif

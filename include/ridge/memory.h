@@ -6,6 +6,7 @@
 #ifndef RIDGE_MEMORY_H
 #define RIDGE_MEMORY_H
 
+#include "ridge/layout.h"
 #include "ridge/stack.h"
 #include "ridge/workload.h"
 
@@ -63,6 +64,8 @@ struct memory_job {
 	struct datum batch;          /* sequences of one micro-batch (training) or held at once (serving) */
 	struct datum seq;            /* tokens of a sequence */
 	struct datum n_microbatches; /* per step; absent: enough to fill the pipeline */
+	struct batch_said said;      /* of batch and micro-batches: what a change of the layout must keep */
+	bool no_sp;                  /* sequence parallelism is not wanted */
 	bool gpipe;                  /* all forward passes before the first backward one */
 	int n_stage_layers;          /* an explicit split: layers of each (virtual) stage; 0: even */
 	const int *stage_layers;
@@ -82,12 +85,15 @@ struct memory_job {
 	bool flash, dropout, compiled, cp_all_to_all;
 	struct datum imbalance; /* routed tokens of the busiest rank / mean */
 	const struct loss *loss;
+	bool loss_said; /* else that of the framework, which may follow the layout */
 
 	struct datum lora_rank; /* 0: everything is trained */
 	unsigned targets;       /* bits of enum target */
 	bool adapter_dropout;
 	enum quant quant, expert_quant; /* of frozen or served weights: maps of the layers, routed experts */
 
+	double part_byte[N_PARTS];         /* served: of a stored weight, by part; 0: what quant or dtype say */
+	const struct datum *stated_weight; /* served: of the whole model, instead of its count; or NULL */
 	double kv_elem_byte;
 	struct datum block_token, batch_token, utilization;
 
@@ -134,8 +140,8 @@ double memory_tokens(struct sheet *sh, const struct memory_job *job);
 
 /* Frozen or served weights in this format: everywhere, or in the experts where the format is theirs alone. */
 void memory_quantise(struct memory_job *job, enum quant q);
-/* How experts are split where nobody said: over the tensor-parallel group, or whole where they are spread by ep. */
-double memory_usual_etp(const struct workload *w, const struct layout *l);
+/* The loss that the framework computes such a job with; NULL where its file names none. */
+const struct loss *memory_usual_loss(const struct memory_job *job);
 /* Why there is no rule for this job, or NULL. */
 const char *memory_lacks_rule(const struct memory_job *job);
 
@@ -152,6 +158,8 @@ double memory_stage_peak(const struct memory_job *job, int stage, struct memory_
 
 /* Usable bytes of a card that is sold with so many GB, which are GiB. */
 double memory_of_label(struct sheet *sh, double label_byte);
+/* What the driver reports; else what follows from the label, marked unconfirmed. */
+struct datum memory_of_gpu(const struct gpu *gpu);
 /* 95 % of the measured peaks stay below this. */
 double memory_safe(struct sheet *sh, double expected_byte, struct datum safety);
 /* What is left of the card; negative when the answer is no. */
@@ -160,9 +168,14 @@ double memory_free(struct sheet *sh, double card_byte, double expected_byte);
 double memory_limit(struct sheet *sh, const struct memory_job *job);
 enum verdict memory_verdict(const struct memory_job *job, double expected_byte);
 
+/* Serving: stored weights of one GPU of a stage. */
+double memory_weights(struct sheet *sh, const struct memory_job *job, int stage);
 /* Serving: space that the engine gives the cache, and the tokens and sequences that it holds. */
 double memory_kv_pool(struct sheet *sh, const struct memory_job *job);
 double memory_pool_tokens(struct sheet *sh, const struct memory_job *job, double pool_byte);
+double memory_pool_sequences(struct sheet *sh, const struct memory_job *job, double pool_byte);
+/* What one sequence lacks of room on a GPU; 0 when it fits. */
+double memory_missing(struct sheet *sh, const struct memory_job *job);
 
 /* --- a list of operators, run and not trained ------------------------------------------------------------ */
 

@@ -44,6 +44,8 @@ double part_share(struct sheet *sh, double part_param, double n_params);
 /* The norm in front of the head and the pooler. */
 double final_params(struct sheet *sh, const struct workload *w);
 /* Bytes per parameter of a part as it was published, scales included; and of the whole, part by part. */
+/* Bytes of a stored weight of this type, scales included (integers of 4 bits: in groups of 128). */
+double stored_byte(enum dtype t);
 double part_stored_byte(const struct quantisation *q, enum model_part part);
 double published_bytes(struct sheet *sh, const struct workload *w);
 /* Bytes of a checkpoint that stores every parameter alike. */

@@ -50,6 +50,7 @@ struct serve_setup {
 	struct serve_layout layout;
 	struct serve_wires wires;
 	struct datum mem_byte; /* of one GPU, usable */
+	double card_frac;      /* of it, for weights and cache; 0: the engine's rule */
 	bool core_attention;   /* decode attention runs once per query head */
 };
 
@@ -59,6 +60,7 @@ struct serve_batch {
 	double n_prefill, chunk_token, prefix_token;
 	double n_decode, context_token;
 	double n_rows;
+	double n_drafts; /* verified with each sequence that decodes */
 };
 
 /* Seconds of one step by what spends them.  comm is without the engine's factor; total is the step. */
@@ -70,9 +72,12 @@ struct serve_terms {
 struct serve_parts {
 	const struct workload *model;
 	const struct gpu *gpu;
+	struct datum mem_byte; /* of one GPU, usable; 0: what the GPU has */
+	double card_frac;      /* of it, for weights and cache; 0: the engine's rule */
 	const struct engine *engine;
 	const struct calibration *consensus, *own; /* the GPU's kernels; those of the engine's backend, or NULL */
 	enum dtype compute, weights, kv;           /* of products, of stored weights, of the cache */
+	const struct quantisation *published;      /* ... unless each part is in the format that it was published in */
 	bool wide_attention;                       /* its products and weights stay in 16 bits */
 	double weight_byte, head_byte;             /* of a weight, of one of the head; 0: what the types say */
 	struct serve_layout layout;
@@ -81,8 +86,12 @@ struct serve_parts {
 
 /* Put a setup together.  Returns why that cannot be done, or NULL.  `kernels` must live as long as `out`. */
 const char *serve_assemble(struct serve_setup *out, struct calibration *kernels, const struct serve_parts *in);
-/* The usual type of the cache beside products of this type. */
-enum dtype serve_usual_kv(enum dtype compute);
+/* Bytes of a stored weight of this type with its scales, beside products of type `compute`. */
+double serve_stored_byte(enum dtype weights, enum dtype compute);
+/* The usual type of this engine's cache beside weights of this type. */
+enum dtype serve_usual_kv(const struct engine *e, enum dtype weights);
+/* The type of products of weights of this type on this GPU: their own, or 16 bits. */
+enum dtype serve_products(const struct gpu *gpu, enum dtype weights);
 /* Why no step of this model can be worked out, or NULL. */
 const char *serve_lacks_model(const struct workload *w);
 

@@ -7,6 +7,7 @@
 #ifndef RIDGE_SERVE_LOAD_H
 #define RIDGE_SERVE_LOAD_H
 
+#include "ridge/memory.h"
 #include "ridge/serve.h"
 
 struct serve_load {
@@ -14,14 +15,19 @@ struct serve_load {
 	double cached_frac;        /* of each prompt: its keys and values are there already */
 	struct datum n_requests;   /* of a finite run; absent: requests never end */
 	struct datum n_concurrent; /* at most this many at once */
+	/* speculative decoding: drafted for each sequence in a step, accepted of them, seconds of one; 0: none */
+	double n_drafts, n_accepted, draft_s;
+	double isl_cv, osl_cv; /* coefficients of variation of the lengths; 0: all alike */
 };
 
 /* --- room ------------------------------------------------------------------------------------------------ */
 
+/* The replica as the memory model knows it, with one sequence of the load. */
+struct memory_job serve_memory(const struct serve_setup *s, const struct serve_load *load);
 /* Weights on one GPU; keys and values of one token on it; and tokens that the replica's caches hold. */
 double serve_weights(struct sheet *sh, const struct serve_setup *s);
 double serve_kv_byte(struct sheet *sh, const struct serve_setup *s);
-double serve_pool(struct sheet *sh, const struct serve_setup *s);
+double serve_pool(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);
 /* Sequences of this load that run at once; below 1: not even one fits. */
 double serve_running(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);
 
@@ -30,14 +36,28 @@ double serve_missing(struct sheet *sh, const struct serve_setup *s, const struct
 /* A part of a step, as a share of it. */
 double serve_share(struct sheet *sh, double term_s, double step_s);
 
+/* --- steps ----------------------------------------------------------------------------------------------- */
+
+/* A step of the whole replica with n_prompts prompts and n_running sequences that decode; with drafts, those too. */
+double serve_mixed_step(
+    struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_prompts, double n_running);
+/* Tokens of a step, at most. */
+double serve_token_limit(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);
+/* Steps of an answer after the one that ends its prompt; a token's time, from a step's. */
+double serve_decode_steps(struct sheet *sh, const struct serve_load *load);
+double serve_token_time(struct sheet *sh, const struct serve_load *load, double step_s);
+
 /* --- everything is there from the start ------------------------------------------------------------------ */
 
-/* Average seconds between two tokens of a sequence while n_running run and as many start as end. */
-double serve_steady(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running);
+/* Prompts that begin with each step while n_running sequences have a place and as many start as end; fewer where steps
+ * do not take that many. */
+double serve_starting(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running);
+/* The mean step then; requests and tokens per second. */
+double serve_steady(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting);
+double serve_request_rate(struct sheet *sh, double n_starting, double step_s);
+double serve_token_rate(struct sheet *sh, double rate_request_per_s, double osl_token);
 /* Seconds of a finite run of equal requests: they move in waves. */
 double serve_waves(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running);
-double serve_token_rate(struct sheet *sh, double n_running, double step_s);
-double serve_request_rate(struct sheet *sh, double n_running, double step_s, double osl);
 double serve_run_rate(struct sheet *sh, double n_requests, double osl, double run_s);
 /* A static batch: all prompts in one step, then all tokens together; seconds to the first tokens, and per token. */
 double serve_first(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_batch);
@@ -48,31 +68,42 @@ double serve_static(struct sheet *sh, double first_s, double decode_s, double os
 double serve_encode_parts(struct sheet *sh, const struct serve_setup *s, double n_batch);
 double serve_encode(struct sheet *sh, const struct serve_setup *s, double isl, double n_batch);
 
-/* A closed loop of n_clients, each with its next request as soon as the last is answered: seconds to the first token in
- * a step that it shares, behind the clients that wait for a place. */
-double serve_closed_first(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load,
-    double n_clients, double n_running, double step_s);
+/* --- requests that come and go --------------------------------------------------------------------------- */
 
-/* --- arrivals at random ---------------------------------------------------------------------------------- */
+/* What a request meets, on average. */
+struct serve_flow {
+	double rate_request_per_s, n_places; /* places: sequences that cache and engine allow at once */
+	double n_running;                    /* places that are taken */
+	double n_decoding;                   /* sequences that decode in a step, as one of them meets it */
+	double n_few, n_many;                /* ... for so much of the time, as their number varies */
+	double few_frac, many_frac;
+	double prompt_frac, n_together; /* of its steps, those with prompts; prompts in one of them */
+	double idle_frac;               /* requests that find nobody */
+	double n_beside, n_own;         /* the others: sequences that decode and prompts in their own last step */
+	double wait_s, place_s;         /* until that step begins; for a place before that */
+};
 
-/* Sequences that run on average when requests arrive at this rate; NaN when they would be more than fit: saturated.
- * A search, nothing is recorded. */
-double serve_online_running(const struct serve_setup *s, const struct serve_load *load, double rate_request_per_s);
-/* Seconds to the first token: what is left of the step that runs, and a step shared with whoever else arrived. */
-double serve_online_first(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load,
-    double rate_request_per_s, double n_running);
+/* Requests that arrive at random at this rate, or of n_clients clients that think for an exponential time between an
+ * answer and the next request.  A search, nothing is recorded.  False: more come than leave; no request fits. */
+bool serve_flow_open(
+    const struct serve_setup *s, const struct serve_load *load, double rate_request_per_s, struct serve_flow *out);
+bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *load, double n_clients, double think_s,
+    struct serve_flow *out);
+/* Seconds to the first token, and of each of the others. */
+double serve_flow_first(
+    struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f);
+double serve_flow_step(
+    struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f);
 double serve_answer_time(struct sheet *sh, double first_s, double step_s, double osl);
 
 /* --- beyond ---------------------------------------------------------------------------------------------- */
 
-/* A step that verifies n_drafts drafted tokens of each sequence: more tokens, the same caches. */
-double serve_verify(struct sheet *sh, const struct serve_setup *s, double n_running, double context, double n_drafts);
 /* Tokens per second with drafts over those without. */
-double serve_draft_gain(
-    struct sheet *sh, double n_accepted, double n_drafts, double draft_s, double verify_s, double step_s);
+double serve_draft_gain(struct sheet *sh, double plain_s, double token_s);
 /* Disaggregated pools: prompts per second of a prefill replica, moving one prompt's cache over a link, and prefill
  * replicas per decode replica so that neither waits. */
 double serve_prefill_rate(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);
+double serve_decode_rate(struct sheet *sh, const struct serve_load *load, double n_running, double step_s);
 double serve_transfer(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load,
     double link_byte_per_s, double link_latency_s);
 double serve_pool_ratio(struct sheet *sh, double prefill_request_per_s, double decode_request_per_s);

@@ -12,6 +12,8 @@
 #ifndef RIDGE_SHEET_H
 #define RIDGE_SHEET_H
 
+#include "ridge/answer.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,7 +69,8 @@ struct row {
 	enum row_kind kind;
 	const char *name;
 	const char *text;  /* formula, call, or the word itself; NULL where there is none */
-	const char *label; /* set by SHOW: an answer for people */
+	const char *id;    /* set by SHOW and TELL: the public name of an answer; NULL: the row is none */
+	const char *label; /* of an answer that people see too; NULL: scripts only */
 	double value;      /* NaN for scopes and words */
 	int parent;        /* index of the enclosing row, -1 at the top */
 	int item;          /* number inside its group, -1 if none */
@@ -103,8 +106,10 @@ double sheet_record(
     struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value, struct source from);
 int sheet_enter(struct sheet *sh, enum row_kind kind, const char *name, const char *text, int item);
 double sheet_leave(struct sheet *sh, double value);
-void sheet_show(struct sheet *sh, const char *name, const char *label);
-void sheet_word(struct sheet *sh, const char *name, const char *label, const char *word);
+void sheet_show(struct sheet *sh, const char *name, const struct answer_entry *answer);
+void sheet_word(struct sheet *sh, const struct answer_entry *answer, const char *word);
+void sheet_hidden_number(struct sheet *sh, const char *name, const struct answer_entry *answer);
+void sheet_hidden_word(struct sheet *sh, const struct answer_entry *answer, const char *word);
 void sheet_between(struct sheet *sh, const char *name, double low, double high, const char *why);
 
 static inline double
@@ -200,13 +205,17 @@ sheet_close(struct sheet *sh, double value)
 /* One of several like blocks: rows that it SHOWs become a line of a table. */
 #define SCOPE_I(sh, name, i) SHEET_SCOPE(sh, name, (int)(i), SHEET_CAT(once_, __LINE__))
 
-/* Mark a row of this scope as an answer, with its label. */
-#define SHOW(sh, name, label) ((sh) ? sheet_show((sh), #name, (label)) : (void)0)
+/* Mark a row of this scope as the answer of this id (answers.def), which has the row's unit. */
+#define SHOW(sh, name, id) ((sh) ? sheet_show((sh), #name, &answer_table[ID_##id]) : (void)0)
+/* The same for scripts only. */
+#define HIDE(sh, name, id) ((sh) ? sheet_hidden_number((sh), #name, &answer_table[ID_##id]) : (void)0)
 /* Say where the true value of a row of this scope lies in 80 % of the cases, and how that is known; low <= name <=
  * high.
  */
 #define BETWEEN(sh, name, low, high, why) ((sh) ? sheet_between((sh), #name, (low), (high), (why)) : (void)0)
-/* An answer that is a word (`fits`, `memory-bound`); label NULL keeps it out of the text for people. */
-#define TELL(sh, name, label, word) ((sh) ? sheet_word((sh), #name, (label), (word)) : (void)0)
+/* An answer that is a word (`fits`, `memory-bound`). */
+#define TELL(sh, id, word) ((sh) ? sheet_word((sh), &answer_table[ID_##id], (word)) : (void)0)
+/* One for scripts only: the text for people says it otherwise. */
+#define TELL_HIDDEN(sh, id, word) ((sh) ? sheet_hidden_word((sh), &answer_table[ID_##id], (word)) : (void)0)
 
 #endif

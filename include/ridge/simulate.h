@@ -20,11 +20,13 @@ struct sim_batch {
 	double n_decode;      /* sequences that get their next token */
 	double context_token; /* mean of what each of these holds: prompt and the tokens that were made so far */
 	double n_rows;        /* sequences that need logits: those that decode and the prompts that end here */
+	double n_new_token;   /* that go through all layers, and those that get logits: drafts too */
+	double n_logit;
 };
 
-/* Seconds of a step: the sum of the three.  `linear` and `head` depend on one whole number each, and are asked once for
- * each value; `step` is asked every time.  Any of them may be NULL.  With several replicas they are called from several
- * threads, so they must not write to the context. */
+/* Seconds of a step: the sum of the three.  `linear` and `head` depend on one whole number each, n_new_token and
+ * n_logit, and are asked once for each value; `step` is asked every time.  Any of them may be NULL.  With several
+ * replicas they are called from several threads, so they must not write to the context. */
 struct sim_cost {
 	const void *context;
 	double (*step)(const void *context, const struct sim_batch *batch);
@@ -41,6 +43,9 @@ struct sim_engine {
 	bool evict;                   /* reserve the prompt alone and preempt; else reserve prompt and answer */
 	bool chunked;                 /* a long prompt is prefilled over several steps */
 	bool prefill_first;           /* nobody decodes in a step that prefills */
+	size_t n_parts;               /* of a batch, that go through stages one after the other; 0: 1 */
+	/* speculative decoding: drafted for each sequence in a step, tokens that the step makes of it, seconds more */
+	double n_drafts, n_accepted, draft_s;
 };
 
 enum sim_routing { SIM_ROUND_ROBIN, SIM_LEAST_LOADED, SIM_SHORTEST_QUEUE };
@@ -68,7 +73,9 @@ struct sim_traffic {
 	double rate_request_per_s; /* infinite: all of them at the start */
 	double gap_cv;             /* of the gaps, which are gamma: 1 is Poisson, 0 a metronome */
 	size_t n_clients; /* above 0: a closed loop; each sends its next request when the last one is answered */
-	double think_s;   /* and this much later */
+	double think_s;   /* and this much later, on average */
+	double think_cv;  /* coefficient of variation of the pauses, which are gamma: 1 is exponential, 0 constant */
+	double ramp_s;    /* clients begin at random moments within this time; 0: all at once */
 	struct sim_lengths isl, osl;
 	bool paired;        /* both empirical: prompt and answer are drawn together */
 	double cached_frac; /* of a drawn prompt, that needs no prefill */
@@ -91,7 +98,9 @@ struct sim_config {
 	size_t n_decode_replicas;
 	double transfer_s, transfer_s_per_token;
 	struct sim_objectives objectives;
-	double warmup_frac;   /* the first requests, left out of the latencies */
+	/* The first requests, left out of all averages; what comes after the last arrival is then left out of rates and
+	 * occupancy too.  0: the whole run counts, from its empty beginning to its empty end. */
+	double warmup_frac;
 	bool every_step;      /* no fast-forward through steps that only decode */
 	size_t timeline_rows; /* at most, per replica; 0: none */
 	size_t n_threads;     /* 0: as many as there are cores */
@@ -123,11 +132,12 @@ struct sim_result {
 	size_t n_finished, n_refused; /* refused: larger than the cache */
 	size_t n_preempted, n_steps;
 	double first_arrival_s, last_arrival_s, end_s;
-	double request_per_s, output_token_per_s, total_token_per_s; /* from the first arrival to the end */
+	size_t n_counted;                                            /* requests after the warm-up */
+	double request_per_s, output_token_per_s, total_token_per_s; /* while it counts */
 	/* First token minus arrival; (last - first) / (tokens - 1); last minus arrival; each gap between two tokens of
 	 * a request, in a histogram with classes of 0.1 %. */
 	struct sim_spread ttft, tpot, e2e, itl;
-	double within_frac;           /* of all requests: finished and within every objective */
+	double within_frac;           /* of the requests that count: finished and within every objective */
 	double goodput_request_per_s; /* those, per second */
 	double mean_running, mean_waiting, mean_cache_frac, most_cache_frac;
 	size_t most_running, most_waiting;

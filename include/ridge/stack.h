@@ -49,6 +49,7 @@ struct stack {
 	struct datum counter_byte[N_COUNTERS]; /* what a counter shows beyond live tensors */
 
 	bool tensor, sequence, pipeline, context, expert; /* parallel forms it has */
+	bool zero_bubble;                                 /* a schedule whose weight gradients fill the bubbles */
 	struct datum max_zero;
 	bool lora, quantised_base;
 
@@ -77,8 +78,8 @@ struct stack {
 	struct datum subgroup_byte, subgroup_param; /* ... at most this many parameters at once */
 	struct datum bucket_byte, bucket_param;     /* reduction buckets, bytes per parameter and most parameters */
 	struct datum live_byte;                     /* gathered and prefetched parameters of ZeRO-3, at most */
-	bool gathers_whole_model;                   /* FSDP wraps the model as one unit */
-	struct datum n_quantised_buffers;           /* dequantised copies of the largest map */
+	bool gathers_frozen_base;         /* FSDP keeps a frozen base gathered to the end of the backward pass */
+	struct datum n_quantised_buffers; /* dequantised copies of the largest map */
 	struct datum workspace_byte, expert_workspace_byte;
 
 	int n_losses;
@@ -87,7 +88,6 @@ struct stack {
 
 	enum pool_kind pool;
 	struct datum utilization;                /* the share of the pool's kind */
-	struct datum other_byte;                 /* beside weights, cache and activations */
 	struct datum block_token, batch_token;   /* page size; most tokens of one prefill step */
 	struct datum sampler_rows, sampler_byte; /* profiled sampler: sequences, bytes per vocabulary entry */
 	struct datum n_kv_copies;                /* of a cache that grows by concatenation */

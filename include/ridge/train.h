@@ -40,7 +40,7 @@ struct train_machine {
  * arXiv:2309.14509). */
 enum context_form { CONTEXT_RING, CONTEXT_GATHER, CONTEXT_HEADS };
 
-/* Time of one product, when the caller remembers shapes; see engine/train_cache.h. */
+/* Time of one product, when the caller remembers shapes; see search/plan/train_cache.h. */
 struct train_memo;
 typedef double train_gemm_fn(struct train_memo *memo, const struct gemm_shape *shape, enum dtype t);
 
@@ -49,6 +49,8 @@ struct train_job {
 	const struct stack_time *stack;
 	struct train_machine machine;
 	struct layout layout;
+	int n_stage_layers; /* an explicit split: layers of each (virtual) stage; 0: even */
+	const int *stage_layers;
 	double n_gpus; /* dp tp pp cp */
 	double n_global_sequences, n_sequences,
 	    seq_length;       /* of a step, of one micro-batch of one rank, of a sequence */

@@ -13,18 +13,22 @@ struct train_ask {
 	const struct workload *model;
 	const struct stack *stack;
 	struct train_machine machine;
+	bool settled; /* layout, batch and recomputation are decided: what published rows leave open is not guessed */
 	struct datum n_gpus, dp, tp, pp, vp, cp, ep, etp;
-	struct datum zero; /* 0..3; absent: what the stack does */
-	int sp;            /* 1 yes, 0 no, -1 not said */
+	struct datum zero;  /* 0..3; absent: what the stack does */
+	struct datum shard; /* GPUs that share one sharded copy; absent: all replicas */
+	int sp;             /* 1 yes, 0 no, -1 not said */
+	int n_stage_layers; /* layers of each (virtual) stage; 0: an even split */
+	const int *stage_layers;
 	struct datum n_global_sequences, n_sequences, seq_length, packed_length;
 	enum dtype dtype;
 	bool recompute_given;
 	enum recompute recompute;
 	double recompute_n;
 	unsigned modules;
-	bool compiled, adapters;
-	enum attention_form attention; /* N_ATTENTION_FORMS: the stack's */
-	enum dispatcher dispatcher;    /* DISPATCH_BY_MODEL: not said */
+	bool compiled, adapters, dropout; /* dropout: of a settled question; else that of the stack */
+	enum attention_form attention;    /* N_ATTENTION_FORMS: the stack's */
+	enum dispatcher dispatcher;       /* DISPATCH_BY_MODEL: not said */
 	double base_byte, optimizer_byte, imbalance;
 	enum context_form context;
 	bool zero_bubble, balanced_stages;

@@ -27,4 +27,20 @@ struct transfer {
 void transfer_calibration(const struct transfer *rule, const struct calibration *donor, const struct gpu *donor_gpu,
     const struct gpu *target, struct calibration *out);
 
+/* --- the same GPU with other figures --------------------------------------------------------------------- */
+
+/* The figures that the rates of kernels are shares of. */
+struct kernel_reference {
+	struct datum peak_flop_per_s[N_PEAKS], mem_byte_per_s, clock_hertz, l2_byte, n_sms;
+};
+/* Of a datasheet, with the clock of the tensor peaks, and those that a calibration file states. */
+struct kernel_reference reference_of_gpu(const struct gpu *gpu);
+struct kernel_reference reference_of_fit(const struct calibration *c);
+/* True when kernels of `a` need nothing to be those of `b`. */
+bool reference_same(const struct kernel_reference *a, const struct kernel_reference *b);
+/* Rates go with the figure that they are a share of; fixed times stay.  Figures that either lacks change nothing. */
+void rebase_kernels(struct calibration *c, const struct kernel_reference *from, const struct kernel_reference *to);
+/* Collectives inside a node, over links of so many times the bandwidth. */
+void rebase_links(struct calibration *c, double factor);
+
 #endif

@@ -48,7 +48,8 @@ bool name_is_fraction(const char *name);
 
 /* What a quantity in a file or an option must be. */
 enum quantity {
-	Q_NUMBER,     /* 0.8, 20% */
+	Q_NUMBER,     /* 0.8 */
+	Q_FRACTION,   /* 0.8, 80% */
 	Q_COUNT,      /* 8, 70B, 8Ki, 1e9: no unit allowed */
 	Q_SIZE,       /* 80GB, 50MiB */
 	Q_RATE,       /* 3.35TB/s, 400Gbit/s */

@@ -149,6 +149,8 @@ struct datum block_heads(const struct block *block);
 /* Whether any layer keeps a recurrent state, and whether any attends. */
 bool workload_recurs(const struct workload *w);
 bool workload_attends(const struct workload *w);
+/* Whether any layer routes tokens to experts. */
+bool workload_has_experts(const struct workload *w);
 /* The first block that attends, or NULL. */
 const struct block *workload_attention(const struct workload *w);
 
@@ -158,6 +160,7 @@ struct layout {
 	int zero;     /* 0..3; FSDP is 3 */
 	bool sp;      /* sequence parallel: norms and residuals divided by tp */
 	double shard; /* GPUs over which ZeRO/FSDP shards; dp*cp unless a hybrid shard says less */
+	bool adp;     /* serving: each of the tp GPUs attends for sequences of its own, with whole attention weights */
 };
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/arena.h"
 
+#include <fcntl.h>
 #include <stdalign.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Chunks grow: a sheet of a few rows is small, and a sweep keeps thousands of them. */
 enum { FIRST_CHUNK = 8 * 1024, CHUNK = 64 * 1024 };
@@ -22,15 +25,30 @@ struct arena {
 	struct chunk *chunks;
 };
 
+/* Nothing more can be allocated: what the program was asked is read from the system, a word at most. */
+static void
+out_of_memory(void)
+{
+	char words[512] = "";
+	const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	const ssize_t n = file >= 0 ? read(file, words, sizeof words - 1) : 0;
+	const char *command = n > 0 && strlen(words) + 1 < (size_t)n ? words + strlen(words) + 1 : "";
+	const bool plain = command[strspn(command, "abcdefghijklmnopqrstuvwxyz")] == '\0';
+
+	if (file >= 0)
+		close(file);
+	fprintf(stderr, "ridge%s%s: error: out of memory\n", plain && *command ? " " : "", plain ? command : "");
+	fputs("  hint: ask for less at once: fewer points, requests or rows; or lift the limit (ulimit -v)\n", stderr);
+	exit(3);
+}
+
 static void *
 allocate(size_t size)
 {
 	void *p = malloc(size);
 
-	if (!p) {
-		fputs("ridge: out of memory\n", stderr);
-		exit(3);
-	}
+	if (!p)
+		out_of_memory();
 	return p;
 }
 
@@ -87,10 +105,8 @@ arena_take(struct arena *a, size_t size)
 {
 	const size_t align = alignof(max_align_t);
 
-	if (size > SIZE_MAX / 2) {
-		fputs("ridge: out of memory\n", stderr);
-		exit(3);
-	}
+	if (size > SIZE_MAX / 2)
+		out_of_memory();
 	size = (size + align - 1) / align * align;
 	if (!a->chunks || a->chunks->size - a->chunks->used < size) {
 		const size_t twice = a->chunks ? 2 * a->chunks->size : FIRST_CHUNK,
@@ -141,6 +157,8 @@ arena_printf(struct arena *a, const char *format, ...)
 void *
 arena_grow(struct arena *a, const void *array, size_t n, size_t more, size_t element)
 {
+	if (element && more > SIZE_MAX / 2 / element)
+		out_of_memory();
 	void *p = arena_take(a, more * element);
 
 	if (n)

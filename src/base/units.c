@@ -5,6 +5,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +143,34 @@ name_is_fraction(const char *name)
 	return text_ends(name, "_frac");
 }
 
+/* --- numbers in any locale -------------------------------------------------------------------------------- */
+
+/* A program that uses this library may have set a locale whose numbers have a comma; ours have a point. */
+struct numbers {
+	locale_t before, ours; /* 0: nothing was changed */
+};
+
+static struct numbers
+numbers_begin(void)
+{
+	struct numbers n = {(locale_t)0, (locale_t)0};
+
+	if (strcmp(nl_langinfo(RADIXCHAR), ".") == 0)
+		return n;
+	n.ours = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	n.before = n.ours ? uselocale(n.ours) : (locale_t)0;
+	return n;
+}
+
+static void
+numbers_end(struct numbers n)
+{
+	if (!n.ours)
+		return;
+	uselocale(n.before);
+	freelocale(n.ours);
+}
+
 /* --- reading --------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -148,7 +178,8 @@ static const struct {
 	struct dim dim;
 	const char *example;
 } quantities[N_QUANTITIES] = {
-    [Q_NUMBER] = {"a number", {{0}}, "0.8 or 80%"},
+    [Q_NUMBER] = {"a number without a unit", {{0}}, "0.8"},
+    [Q_FRACTION] = {"a number or percentage", {{0}}, "0.8 or 80%"},
     [Q_COUNT] = {"a count without a unit", {{0}}, "8, 70B (70e9) or 8Ki (8192)"},
     [Q_SIZE] = {"a size in bytes", {{[AXIS_BYTE] = 1}}, "80GB or 80GiB"},
     [Q_RATE] = {"a rate in bytes per second", {{[AXIS_BYTE] = 1, [AXIS_S] = -1}}, "3.35TB/s or 400Gbit/s"},
@@ -283,8 +314,8 @@ scaled(const char *start, size_t length, double number, double scale)
 	return number * scale;
 }
 
-bool
-quantity_read(const char *text, enum quantity q, double *value, struct quantity_fault *fault)
+static bool
+read_quantity(const char *text, enum quantity q, double *value, struct quantity_fault *fault)
 {
 	const bool dollar = text[0] == '$' && (q == Q_MONEY || q == Q_PER_HOUR || q == Q_PER_ENERGY);
 	const char *start = dollar ? text + 1 : text;
@@ -312,7 +343,7 @@ quantity_read(const char *text, enum quantity q, double *value, struct quantity_
 	else if (dollar && strcmp(unit, "/kWh") == 0)
 		unit = "usd/kWh";
 	double scale = 0;
-	if (*unit == '\0' && (q == Q_COUNT || q == Q_NUMBER)) {
+	if (*unit == '\0' && (q == Q_COUNT || q == Q_NUMBER || q == Q_FRACTION)) {
 		scale = 1;
 	} else if (*unit == '\0') {
 		snprintf(
@@ -336,6 +367,16 @@ quantity_read(const char *text, enum quantity q, double *value, struct quantity_
 	}
 	*value += 0.0; /* no negative zero: 1/x would turn infinite the wrong way */
 	return true;
+}
+
+bool
+quantity_read(const char *text, enum quantity q, double *value, struct quantity_fault *fault)
+{
+	const struct numbers n = numbers_begin();
+	const bool ok = read_quantity(text, q, value, fault);
+
+	numbers_end(n);
+	return ok;
 }
 
 /* --- writing --------------------------------------------------------------------------------------------- */
@@ -414,8 +455,8 @@ money_write(double v, char *buf, size_t size)
 	char digits[40], out[60];
 	size_t n = 0;
 
-	if (fabs(v) < 0.1 && v != 0) {
-		snprintf(buf, size, "$%.3g", v);
+	if ((fabs(v) < 0.1 && v != 0) || fabs(v) >= 1e15) {
+		snprintf(buf, size, "%s$%.3g", v < 0 ? "-" : "", fabs(v));
 		return;
 	}
 	snprintf(digits, sizeof digits, fabs(v) < 1000 ? "%.2f" : "%.0f", fabs(v));
@@ -462,8 +503,8 @@ ladder_of(struct dim d)
 	return NULL;
 }
 
-char *
-value_write_digits(const char *name, double v, int digits, char *buf, size_t size)
+static char *
+write_value(const char *name, double v, int digits, char *buf, size_t size)
 {
 	const struct dim d = dim_of_name(name);
 	struct dim above = {{0}}, below = {{0}};
@@ -518,6 +559,16 @@ value_write_digits(const char *name, double v, int digits, char *buf, size_t siz
 }
 
 char *
+value_write_digits(const char *name, double value, int digits, char *buf, size_t size)
+{
+	const struct numbers n = numbers_begin();
+
+	write_value(name, value, digits, buf, size);
+	numbers_end(n);
+	return buf;
+}
+
+char *
 value_write(const char *name, double value, char *buf, size_t size)
 {
 	return value_write_digits(name, value, 3, buf, size);
@@ -552,19 +603,47 @@ interval_write(const char *name, double value, double low, double high, int digi
 char *
 bytes_write_si(double byte, char *buf, size_t size)
 {
-	if (!isfinite(byte))
-		return value_write("x_byte", byte, buf, size);
-	scaled_write(si_byte, byte, 3, buf, size);
+	const struct numbers n = numbers_begin();
+
+	if (isfinite(byte))
+		scaled_write(si_byte, byte, 3, buf, size);
+	else
+		write_value("x_byte", byte, 3, buf, size);
+	numbers_end(n);
 	return buf;
+}
+
+/* Counts and bytes are whole, and most numbers are: their digits without the search below. */
+static void
+whole_write(double value, char *buf)
+{
+	char digits[20] = "";
+	int n = 0;
+
+	if (value < 0)
+		*buf++ = '-';
+	for (unsigned long long rest = (unsigned long long)fabs(value); rest || n == 0; rest /= 10)
+		digits[n++] = (char)('0' + rest % 10);
+	while (n)
+		*buf++ = digits[--n];
+	*buf = '\0';
 }
 
 char *
 number_write(double value, char *buf, size_t size)
 {
+	enum { WHOLE = 20 };
+
+	if (value == floor(value) && fabs(value) < 1e15 && !(value == 0 && signbit(value)) && size >= WHOLE) {
+		whole_write(value, buf);
+		return buf;
+	}
+	const struct numbers n = numbers_begin();
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(buf, size, "%.*g", digits, value);
 		if (strtod(buf, NULL) == value)
 			break;
 	}
+	numbers_end(n);
 	return buf;
 }

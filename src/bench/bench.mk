@@ -2,7 +2,6 @@
 # ridge-bench, a program of its own.  Its host part needs a C compiler, and takes OpenBLAS or BLIS where pkg-config
 # finds one.  `make bench` adds what runs on GPUs, where nvcc is found, and says what is missing.
 
-comma := ,
 BENCH_SRC  := $(sort $(wildcard src/bench/*.c))
 BENCH_OBJ  := $(BENCH_SRC:src/%.c=$(BUILD)/obj/%.o)
 BENCH_BLAS ?= $(firstword $(foreach p,openblas blis,$(shell pkg-config --exists $(p) 2>/dev/null && echo $(p))))

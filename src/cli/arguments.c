@@ -110,10 +110,38 @@ is_set(const struct settings *s, const char *path)
 	return false;
 }
 
-/* `a=1,b=2,c`: pieces without `=` belong to the value before (`gpu=a,b`), unless nothing came before or flags may
- * stand. */
-static void
-add_pairs(struct parser *p, struct settings *s, const char *prefix, const char *text, const char *option, bool flags)
+/* `a=1,b=2,c` and where it stands. */
+struct pairs {
+	struct arena *arena;
+	struct diag *diag;
+	struct settings *to;
+	const char *prefix;
+	struct source at;
+	bool layout; /* flags may stand, and nothing twice: --set may say a thing again, and the last one holds */
+};
+
+static bool
+bad_pair(const struct pairs *p, const char *what, const char *hint)
+{
+	diag_error(p->diag, p->at, "%s", what);
+	diag_hint(p->diag, "%s", hint);
+	return false;
+}
+
+static bool
+good_path(const struct pairs *p, const char *path)
+{
+	if (strlen(path) > PATH_MAX_LENGTH)
+		return bad_pair(p, arena_printf(p->arena, "a path of %zu letters", strlen(path)),
+		    arena_printf(p->arena, "at most %d are read", PATH_MAX_LENGTH));
+	if (p->layout && is_set(p->to, path))
+		return bad_pair(p, arena_printf(p->arena, "'%s' is given twice", path + strlen(p->prefix)), "keep one");
+	return true;
+}
+
+/* Pieces without `=` belong to the value before (`gpu=a,b`), unless nothing came before or flags may stand. */
+static bool
+add_pairs(const struct pairs *p, const char *text)
 {
 	size_t n;
 	char **pieces = text_split(p->arena, text, ',', &n);
@@ -121,31 +149,31 @@ add_pairs(struct parser *p, struct settings *s, const char *prefix, const char *
 	for (size_t i = 0; i < n; i++) {
 		const char *equals = strchr(pieces[i], '=');
 		const size_t length = equals ? (size_t)(equals - pieces[i]) : strlen(pieces[i]);
-		const char *path = arena_printf(p->arena, "%s%s", prefix, arena_copy(p->arena, pieces[i], length));
+		const char *path = arena_printf(p->arena, "%s%s", p->prefix, arena_copy(p->arena, pieces[i], length));
 
-		if (!length || (!equals && !flags)) {
-			diag_error(p->diag, from_option(p, option), "'%s' is not of the form NAME=VALUE", pieces[i]);
-			diag_hint(p->diag, "write for example %s",
-			    flags ? "tp=8,pp=2" : "batch=4,gpu.memory.bandwidth=3TB/s");
-			return;
-		}
-		if (!path_allowed(p, path, option))
-			return;
-		/* --set may say a thing again, the last one holds; a layout may not */
-		if (flags && is_set(s, path)) {
-			diag_error(p->diag, from_option(p, option), "'%s' is given twice", path + strlen(prefix));
-			diag_hint(p->diag, "keep one");
-			return;
-		}
-		if (!equals) {
-			settings_add(p->arena, s, path, "true", from_option(p, option));
-			continue;
-		}
-		const char *value = equals + 1;
-		while (!flags && i + 1 < n && !strchr(pieces[i + 1], '='))
+		if (!length || (!equals && !p->layout))
+			return bad_pair(p, arena_printf(p->arena, "'%s' is not of the form NAME=VALUE", pieces[i]),
+			    p->layout ? "write for example tp=8,pp=2"
+			              : "write for example batch=4,gpu.memory.bandwidth=3TB/s");
+		if (!good_path(p, path))
+			return false;
+		const char *value = equals ? equals + 1 : "true";
+		while (!p->layout && i + 1 < n && !strchr(pieces[i + 1], '='))
 			value = arena_printf(p->arena, "%s,%s", value, pieces[++i]);
-		settings_add(p->arena, s, path, value, from_option(p, arena_printf(p->arena, "%s %s", option, path)));
+		struct source at = p->at;
+		if (at.line == 0) /* of an option: say which of its paths */
+			at.file = arena_printf(p->arena, "%s %s", at.file, path);
+		settings_add(p->arena, p->to, path, value, at);
 	}
+	return true;
+}
+
+bool
+arguments_layout(struct arena *a, struct diag *d, const char *text, struct source at, struct settings *out)
+{
+	const struct pairs p = {a, d, out, "layout.", at, true};
+
+	return add_pairs(&p, text);
 }
 
 static void
@@ -169,7 +197,7 @@ take_global(struct parser *p, const struct global_option *g, const char *value)
 	const char *option = arena_printf(p->arena, "--%s", g->name);
 
 	if (strcmp(g->name, "set") == 0) {
-		add_pairs(p, &out->sets, "", value, option, false);
+		add_pairs(&(struct pairs){p->arena, p->diag, &out->sets, "", from_option(p, option), false}, value);
 		return;
 	}
 	if (strcmp(g->name, "sweep") == 0) {
@@ -263,7 +291,7 @@ long_option(struct parser *p, const char *word)
 	if (strcmp(name, "layout") == 0 && command_has_layout(p->command)) {
 		const char *value = value_of(p, attached, option, "tp=N,pp=N,...");
 		if (value)
-			add_pairs(p, &p->out->options, "layout.", value, option, true);
+			arguments_layout(p->arena, p->diag, value, from_option(p, option), &p->out->options);
 		return;
 	}
 	for (size_t i = 0; i < n_global_options; i++) {
@@ -329,7 +357,7 @@ check_exclusive(struct parser *p)
 	} pairs[] = {
 	    {"--json", "--csv", o->json && o->csv},
 	    {"--json", "--md", o->json && o->md},
-	    {"--json", "--explain", o->json && o->explain},
+	    {"--json", "--explain=ROW", o->json && o->explain && *o->explain},
 	    {"--json", "--get", o->json && o->get},
 	    {"--csv", "--md", o->csv && o->md},
 	    {"--csv", "--explain", o->csv && o->explain},
@@ -338,11 +366,9 @@ check_exclusive(struct parser *p)
 	    {"--md", "--get", o->md && o->get},
 	    {"--explain", "--get", o->explain && o->get},
 	    {"--solve", "--sweep", o->solve && sweep},
-	    {"--explain", "--sweep", o->explain && sweep},
-	    {"--jsonl", "--csv", o->jsonl && o->csv},
+	    {"--explain", "--sweep", o->explain && sweep && !o->json},
 	    {"--jsonl", "--md", o->jsonl && o->md},
-	    {"--jsonl", "--explain", o->jsonl && o->explain},
-	    {"--jsonl", "--get", o->jsonl && o->get},
+	    {"--jsonl", "--explain=ROW", o->jsonl && o->explain && *o->explain},
 	    {"--jsonl", "--sweep", o->jsonl && sweep},
 	    {"--jsonl", "--solve", o->jsonl && o->solve},
 	    {"--jsonl", "--output", o->jsonl && o->output},
@@ -358,6 +384,10 @@ check_exclusive(struct parser *p)
 	if (!o->solve != !o->until) {
 		diag_error(p->diag, (struct source){0}, "--solve and --until go together");
 		diag_hint(p->diag, "write --solve batch --until 'peak_byte <= 80GB'");
+	}
+	if (o->output && !*o->output) {
+		diag_error(p->diag, from_option(p, "--output"), "the name of the file is empty");
+		diag_hint(p->diag, "write --output FILE; - is standard output");
 	}
 	if (o->color && strcmp(o->color, "auto") != 0 && strcmp(o->color, "always") != 0 &&
 	    strcmp(o->color, "never") != 0) {
@@ -379,8 +409,7 @@ arguments_parse(struct arena *a, struct diag *d, const struct command *c, int ar
 		const char *word = argv[p.at];
 
 		if (only_operands || word[0] != '-' || !word[1])
-			out->operands.list[out->operands.n++] =
-			    (struct word){word, {"command line", 0, 0, NULL, false}};
+			out->operands.list[out->operands.n++] = (struct word){word, from_option(&p, "command line")};
 		else if (strcmp(word, "--") == 0)
 			only_operands = true;
 		else if (word[1] == '-')

@@ -11,7 +11,7 @@
 	X(0, csv, "csv", "", "", "print comma-separated values, base units")                                           \
 	X(0, md, "md", "", "", "print Markdown")                                                                       \
 	X(0, explain, "explain", "[=ROW]", "row", "show how every number, or one row, was computed")                   \
-	X(0, get, "get", "ROW", "row", "print one bare number in base units")                                          \
+	X(0, get, "get", "ROW", "row", "print bare numbers in base units: ttft_s,tpot_s")                              \
 	X(0, set, "set", "PATH=VALUE[,...]", "path",                                                                   \
 	    "set any input or figure: layout.tp=8, gpu.memory.bandwidth=3TB/s")                                        \
 	X(0, sweep, "sweep", "NAME=LIST", "path",                                                                      \
@@ -63,6 +63,9 @@ bool arguments_parse(
 
 /* Operands fill the command's operand paths in order; `names...` takes all that remain. */
 void arguments_place(struct arena *a, struct diag *d, const struct command *c, struct arguments *out);
+
+/* `tp=8,pp=2,sp` as settings of layout.tp and so on.  False with an error. */
+bool arguments_layout(struct arena *a, struct diag *d, const char *text, struct source at, struct settings *out);
 
 /* Visit every option of a command; stops when `each` returns true and returns that option. */
 const struct option *command_option(

@@ -15,9 +15,9 @@
  *   letter    the short option, or 0
  *   option    the long option, or NULL when only --set and job files reach the path
  *   KIND      FLAG, WORD, CHOICE, WORDS (comma list), NODE (a YAML subtree, for lists of points), or a quantity of
- *units.h without its Q_: NUMBER COUNT SIZE RATE WORK PEAK TIME CLOCK MONEY PER_HOUR DENSITY POWER PER_ENERGY complete
- *what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file", or `a|b|c` for a CHOICE default
- *as typed, or NULL; a default that a sheet TAKEs is listed under `assumed`
+ *units.h without its Q_: NUMBER FRACTION COUNT SIZE RATE WORK PEAK TIME CLOCK MONEY PER_HOUR DENSITY POWER PER_ENERGY
+ *complete what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file", or `a|b|c` for a CHOICE
+ *default as typed, or NULL; a default that a sheet TAKEs is listed under `assumed`
  */
 #ifndef RIDGE_COMMAND_H
 #define RIDGE_COMMAND_H
@@ -31,7 +31,9 @@
 
 struct node;
 struct database;
+struct outputs;
 struct plot;
+struct reads;
 
 enum answer {
 	ANSWERED = 0,    /* answered */
@@ -67,6 +69,7 @@ struct option {
 #define OPTION_TYPE_WORDS struct words
 #define OPTION_TYPE_NODE const struct node *
 #define OPTION_TYPE_NUMBER struct datum
+#define OPTION_TYPE_FRACTION struct datum
 #define OPTION_TYPE_COUNT struct datum
 #define OPTION_TYPE_SIZE struct datum
 #define OPTION_TYPE_RATE struct datum
@@ -86,6 +89,7 @@ struct option {
 #define OPTION_KIND_WORDS KIND_WORDS, Q_NUMBER
 #define OPTION_KIND_NODE KIND_NODE, Q_NUMBER
 #define OPTION_KIND_NUMBER KIND_QUANTITY, Q_NUMBER
+#define OPTION_KIND_FRACTION KIND_QUANTITY, Q_FRACTION
 #define OPTION_KIND_COUNT KIND_QUANTITY, Q_COUNT
 #define OPTION_KIND_SIZE KIND_QUANTITY, Q_SIZE
 #define OPTION_KIND_RATE KIND_QUANTITY, Q_RATE
@@ -123,6 +127,12 @@ struct example {
 
 struct run;
 
+/* An input that some forms of a question do not read, and what to add where it is read, or why it is not:
+ * `--tail-limit judges P99 over P50: add --p50 and --p99`. */
+struct input_needs {
+	const char *path, *what;
+};
+
 struct command {
 	const char *name;
 	const char *section;  /* heading in the list of commands */
@@ -133,6 +143,8 @@ struct command {
 	size_t n_groups;
 	const struct example *examples;
 	size_t n_examples;
+	const struct input_needs *needs;
+	size_t n_needs;
 	size_t input_size;
 	enum answer (*run)(struct run *r, const void *in);
 };
@@ -145,9 +157,11 @@ struct run {
 	struct database *database;
 	const struct command *command;
 	const struct node *inputs; /* what was asked, as a tree: options, --set, job file */
+	struct reads *reads;       /* which of them were read; NULL: nobody asks */
 	struct words assumed, warnings;
-	struct words files; /* for `check`: operands as typed */
-	const char *title;  /* heading of the text output, may stay NULL */
+	struct words files;      /* for `check`: operands as typed */
+	struct outputs *outputs; /* files that the answer leaves behind */
+	const char *title;       /* heading of the text output, may stay NULL */
 	const char
 	    *document; /* an answer that is a file: printed as it is where people would read text; may stay NULL */
 	bool draws;    /* --plot was asked for, and there is no sweep */
@@ -157,9 +171,17 @@ struct run {
 /* Something that the answer rests on and nobody stated (`seq 4096`), or that people should know. */
 void run_assume(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void run_warn(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* These inputs were read: addresses of members of the command's struct, NULL at the end.  Needed for what no sheet
+ * TAKEs: flags, words that no function below reads, numbers that are used without a row. */
+void run_reads(struct run *r, const void *member, ...) __attribute__((sentinel));
+/* The same for the input that a word or a number came from. */
+void run_read_from(struct run *r, struct source from);
 /* The text of a word; when it came from the option's default, it is listed under `assumed` as `name text`. */
 const char *run_word(struct run *r, const char *name, struct word w);
 
+/* What the inputs lay over an entry of the database (`gpu`, `stack`), to be laid over it; NULL: nothing.  It is read by
+ * that. */
+const struct node *run_overlay(struct run *r, const char *entity);
 /* Entries of the database, with the inputs' overlay (`--set gpu.memory.bandwidth=3TB/s`) applied.  NULL when there is
  * none: diag has the error with suggestions.  Aliases that mean a variant are announced (`h100 = h100-sxm5-80gb`). */
 const struct gpu *run_gpu(struct run *r, struct word name);
@@ -171,9 +193,6 @@ const struct link *run_link(struct run *r, struct word name);
 const struct workload *run_model(struct run *r, struct word name);
 /* Fitted parameters of this GPU (backend NULL: the consensus), or NULL when there are none; that is no error. */
 const struct calibration *run_calibration(struct run *r, const char *gpu, const char *backend);
-/* All kernels of a GPU under an engine (NULL: any): its own fits, and by the rules of hwdb/transfers those of another
- * GPU for what nobody measured; transferred_from says whose.  NULL for GPUs that no rule is for. */
-const struct calibration *run_kernels(struct run *r, const struct gpu *gpu, const char *backend);
 /* An enum by its text; an unknown one is an error with a suggestion. */
 bool run_dtype(struct run *r, const char *option, struct word name, enum dtype *out);
 /* The peak of this GPU for a dtype.  What the hardware lacks is an error that names the substitute. */
@@ -195,7 +214,9 @@ struct layout_in {
 	X(0, shard, NULL, "layout.shard", COUNT, "N", "", NULL, "GPUs that share one sharded copy (hybrid shard)")     \
 	X(0, sp, NULL, "layout.sp", FLAG, "", "", NULL, "sequence parallel norms and residuals")                       \
 	X(0, across, NULL, "layout.across", FLAG, "", "", NULL, "tensor parallel groups may reach beyond one node")    \
-	X(0, fsdp, NULL, "layout.fsdp", FLAG, "", "", NULL, "the same as zero=3")
+	X(0, fsdp, NULL, "layout.fsdp", FLAG, "", "", NULL, "the same as zero=3")                                      \
+	X(0, adp, NULL, "layout.adp", FLAG, "", "", NULL, "serving: attention data parallel over the tp GPUs")         \
+	X(0, attention_dp, NULL, "layout.attention-dp", FLAG, "", "", NULL, "the same as adp")
 	LAYOUT_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option_group layout_group; /* offset 0: copy it and set .offset */

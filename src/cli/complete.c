@@ -2,7 +2,7 @@
 /* Completion: the shells ask `ridge __complete WORD...`; the last word is the one being typed. */
 #include "base/text.h"
 #include "cli/help.h"
-#include "data/database.h"
+#include "db/database.h"
 #include "ridge/format.h"
 
 #include <stdlib.h>

@@ -18,7 +18,7 @@ const struct command *const commands[] = {
 const size_t n_commands = sizeof commands / sizeof *commands;
 
 static const char *const sections[] = {
-    "Will it fit?", "How fast can it be?", "How many, and how much?", "Why is it slower?", "The database"};
+    "Memory", "Performance", "Capacity and cost", "Diagnosis", "Database and measurements"};
 
 const struct command *
 command_find(const char *name)
@@ -88,8 +88,8 @@ each_shown(const struct command *c, bool own, void (*each)(void *to, const struc
 		}
 	if (own && command_has_layout(c)) {
 		const struct shown_option layout = {'\0', "layout", "tp=N,pp=N,...",
-		    "how the model is spread: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp, across", NULL,
-		    NULL};
+		    "how the model is spread: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp, across, adp",
+		    NULL, NULL};
 		each(to, &layout);
 	}
 	for (size_t i = 0; !own && i < n_global_options; i++) {

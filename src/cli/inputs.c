@@ -2,7 +2,8 @@
 #include "cli/inputs.h"
 
 #include "base/text.h"
-#include "data/schema.h"
+#include "cli/bounds.h"
+#include "db/schema.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 const char inputs_default[] = "default";
 
 /* Database entries that --set may reach into: their own schema checks what is below. */
-static const char *const entities[] = {"gpu", "system", "model", "link", "stack", "engine"};
+const char *const input_entities[] = {"gpu", "system", "model", "link", "stack", "engine"};
+const size_t n_input_entities = sizeof input_entities / sizeof *input_entities;
 
 const char *
 inputs_path(const struct command *c, const char *name)
@@ -26,9 +28,27 @@ is_path(const char *key)
 	return strchr(key, '.') && strlen(key) <= PATH_MAX_LENGTH;
 }
 
+/* `layout: tp=8,pp=2` in a file or a JSON line means what it means on the command line. */
+static bool
+is_layout(const struct command *c, const char *key, const struct node *item)
+{
+	return strcmp(key, "layout") == 0 && item->kind == NODE_SCALAR && item->text && command_has_layout(c);
+}
+
+static const struct node *
+with_layout(struct arena *a, struct diag *d, const struct node *tree, const struct node *item)
+{
+	struct settings list = {0};
+
+	arguments_layout(a, d, item->text, item->at, &list);
+	for (size_t i = 0; i < list.n; i++)
+		tree = tree_with(a, tree, list.list[i].path, tree_scalar(a, list.list[i].text, list.list[i].at));
+	return tree;
+}
+
 /* `layout.tp: 8` in a file or a JSON line means what it means in --set. */
 const struct node *
-inputs_spread(struct arena *a, const struct node *map)
+inputs_spread(struct arena *a, struct diag *d, const struct command *c, const struct node *map)
 {
 	struct node *plain = ARENA_NEW(a, struct node);
 	const struct node *tree = plain;
@@ -38,24 +58,27 @@ inputs_spread(struct arena *a, const struct node *map)
 	plain->keys = ARENA_ARRAY(a, const struct node *, map->n + 1);
 	plain->items = ARENA_ARRAY(a, const struct node *, map->n + 1);
 	for (size_t i = 0; i < map->n; i++) {
-		if (is_path(map->keys[i]->text))
+		if (is_path(map->keys[i]->text) || is_layout(c, map->keys[i]->text, map->items[i]))
 			continue;
 		plain->keys[plain->n] = map->keys[i];
 		plain->items[plain->n++] = map->items[i];
 	}
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
-		if (is_path(key))
+		if (is_layout(c, key, map->items[i]))
+			tree = with_layout(a, d, tree, map->items[i]);
+		else if (is_path(key))
 			tree = tree_with(a, tree, key, tree_overlay(a, tree_at(tree, key), map->items[i]));
 	}
 	return tree;
 }
 
 const struct node *
-inputs_tree(struct arena *a, const struct node *job, const struct arguments *args)
+inputs_tree(
+    struct arena *a, struct diag *d, const struct command *c, const struct node *job, const struct arguments *args)
 {
 	const struct settings *const layers[] = {&args->sets, &args->options};
-	const struct node *tree = job ? inputs_spread(a, job) : NULL;
+	const struct node *tree = job ? inputs_spread(a, d, c, job) : NULL;
 
 	for (size_t l = 0; l < 2; l++)
 		for (size_t i = 0; i < layers[l]->n; i++) {
@@ -70,10 +93,10 @@ inputs_tree(struct arena *a, const struct node *job, const struct arguments *arg
 static bool
 is_entity_overlay(const struct command *c, const char *path)
 {
-	for (size_t i = 0; i < sizeof entities / sizeof *entities; i++) {
-		const size_t n = strlen(entities[i]);
-		if (strncmp(path, entities[i], n) == 0 && (path[n] == '.' || path[n] == '\0'))
-			return command_option_at(c, entities[i]) != NULL;
+	for (size_t i = 0; i < n_input_entities; i++) {
+		const size_t n = strlen(input_entities[i]);
+		if (strncmp(path, input_entities[i], n) == 0 && (path[n] == '.' || path[n] == '\0'))
+			return command_option_at(c, input_entities[i]) != NULL;
 	}
 	return false;
 }
@@ -104,28 +127,43 @@ unknown_input(struct arena *a, struct diag *d, const struct command *c, const ch
 		diag_hint(d, "'ridge %s --help' lists the inputs", c->name);
 }
 
+enum input_place
+inputs_place(const struct command *c, const char *path, const struct node *item)
+{
+	static const char *const about[] = {"format", "command", "name", "source", "notes"};
+	const struct option *o = command_option_at(c, path);
+	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; !dot && i < sizeof about / sizeof *about; i++)
+		if (strcmp(path, about[i]) == 0)
+			return INPUT_ABOUT;
+	if (o && (item->kind != NODE_MAP || o->kind == KIND_NODE))
+		return INPUT_HERE;
+	if (is_entity_overlay(c, path))
+		return INPUT_HERE;
+	return item->kind == NODE_MAP && (o || command_option(c, is_above, path)) ? INPUT_ABOVE : INPUT_UNKNOWN;
+}
+
 static void
 check_known(struct arena *a, struct diag *d, const struct command *c, const struct node *map, const char *prefix)
 {
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
 		const char *path = *prefix ? arena_printf(a, "%s.%s", prefix, key) : key;
-		const struct option *o = command_option_at(c, path);
 
-		if (!*prefix &&
-		    (strcmp(key, "format") == 0 || strcmp(key, "command") == 0 || strcmp(key, "name") == 0 ||
-		        strcmp(key, "source") == 0 || strcmp(key, "notes") == 0))
-			continue;
 		if (*prefix && strcmp(key, "name") == 0 && command_option_at(c, prefix))
 			continue;
-		if (o && (map->items[i]->kind != NODE_MAP || o->kind == KIND_NODE))
-			continue;
-		if (is_entity_overlay(c, path))
-			continue;
-		if (map->items[i]->kind == NODE_MAP && (o || command_option(c, is_above, path)))
+		switch (inputs_place(c, path, map->items[i])) {
+		case INPUT_ABOVE:
 			check_known(a, d, c, map->items[i], path);
-		else
+			break;
+		case INPUT_UNKNOWN:
 			unknown_input(a, d, c, path, map->items[i]->at);
+			break;
+		case INPUT_ABOUT:
+		case INPUT_HERE:
+			break;
+		}
 	}
 }
 
@@ -140,6 +178,18 @@ plain_value(const struct node *n)
 	return name ? name : n;
 }
 
+/* What an unset variable of a shell leaves: it would be another question. */
+static bool
+empty(struct diag *d, const struct option *o, const struct node *n, const char *what)
+{
+	if (n->at.line)
+		diag_error(d, n->at, "'%s': %s", o->path, what);
+	else
+		diag_error(d, n->at, "%s", what);
+	diag_hint(d, "write %s, or leave it out", *o->metavar ? o->metavar : "a value");
+	return false;
+}
+
 static bool
 bind_word(struct diag *d, const struct option *o, const struct node *n, struct word *out)
 {
@@ -148,6 +198,8 @@ bind_word(struct diag *d, const struct option *o, const struct node *n, struct w
 		diag_hint(d, "write '%s: %s'", o->path, *o->metavar ? o->metavar : "WORD");
 		return false;
 	}
+	if (!*n->text)
+		return empty(d, o, n, "the value is empty");
 	*out = (struct word){n->text, n->at};
 	return true;
 }
@@ -175,6 +227,8 @@ bind_choice(struct arena *a, struct diag *d, const struct option *o, const struc
 static bool
 bind_words(struct arena *a, struct diag *d, const struct option *o, const struct node *n, struct words *out)
 {
+	if (n->kind == NODE_LIST && n->n == 0)
+		return empty(d, o, n, "the list is empty");
 	if (n->kind == NODE_LIST) {
 		out->list = ARENA_ARRAY(a, struct word, n->n + 1);
 		for (size_t i = 0; i < n->n; i++)
@@ -188,9 +242,11 @@ bind_words(struct arena *a, struct diag *d, const struct option *o, const struct
 	size_t pieces;
 	char **texts = text_split(a, all.text, ',', &pieces);
 	out->list = ARENA_ARRAY(a, struct word, pieces + 1);
-	for (size_t i = 0; i < pieces; i++)
-		if (*texts[i])
-			out->list[out->n++] = (struct word){texts[i], all.from};
+	for (size_t i = 0; i < pieces; i++) {
+		if (!*texts[i])
+			return empty(d, o, n, "an item of the list is empty");
+		out->list[out->n++] = (struct word){texts[i], all.from};
+	}
 	return true;
 }
 
@@ -208,14 +264,24 @@ bind_flag(struct diag *d, const struct option *o, const struct node *n, bool *ou
 	return false;
 }
 
-/* Beyond these nothing is meant, and products of a few of them would overflow. */
-static const double MOST_COUNT = 1e18, MOST_VALUE = 1e30;
+/* A number, with the option that an assumed one belongs to. */
+static bool
+bind_quantity(struct arena *a, struct diag *d, const struct option *o, const struct node *n, struct datum *out)
+{
+	struct binder b = {.arena = a, .diag = d};
+
+	if (!schema_quantity(&b, n, o->quantity, -INFINITY, 0, out) ||
+	    !bounds_check(d, out->from, o->path, o->quantity, out->value))
+		return false;
+	if (n->at.file == inputs_default)
+		out->from.cite = n->at.cite;
+	return true;
+}
 
 static bool
 bind_option(struct arena *a, struct diag *d, const struct option *o, const struct node *n, char *out)
 {
 	void *member = out + o->offset;
-	struct binder b = {.arena = a, .diag = d};
 
 	if (o->kind == KIND_NODE) {
 		*(const struct node **)member = n;
@@ -232,11 +298,19 @@ bind_option(struct arena *a, struct diag *d, const struct option *o, const struc
 	case KIND_WORDS:
 		return bind_words(a, d, o, n, member);
 	case KIND_QUANTITY:
-		return schema_quantity(&b, n, o->quantity, 0, o->quantity == Q_COUNT ? MOST_COUNT : MOST_VALUE, member);
+		return bind_quantity(a, d, o, n, member);
 	case KIND_NODE:
 		break;
 	}
 	return true;
+}
+
+/* `model: {layers: 40}` without a name is an overlay alone; an empty map is a value that is missing. */
+static bool
+is_overlay(const struct option *o, const struct node *n)
+{
+	return n->kind == NODE_MAP && n->n > 0 && o->kind != KIND_NODE && !tree_get(n, "name") &&
+	    (o->kind != KIND_QUANTITY || !tree_get(n, "value"));
 }
 
 static bool
@@ -250,12 +324,12 @@ bind_group(struct arena *a, struct diag *d, const struct node *tree, const struc
 
 		if (o->kind == KIND_QUANTITY)
 			*(struct datum *)(void *)(out + g->offset + o->offset) = datum_absent();
-		/* `model: {layers: 40}` without a name is an overlay alone */
-		if (n && n->kind == NODE_MAP && o->kind != KIND_NODE && !tree_get(n, "name") &&
-		    (o->kind != KIND_QUANTITY || !tree_get(n, "value")))
+		if (n && is_overlay(o, n))
 			n = NULL;
 		if (!n && o->def)
-			n = tree_scalar(a, o->def, (struct source){inputs_default, 0, 0, NULL, false});
+			n = tree_scalar(a, o->def,
+			    (struct source){
+			        inputs_default, 0, 0, o->name ? arena_printf(a, "--%s", o->name) : o->path, false});
 		if (n)
 			ok = bind_option(a, d, o, n, out + g->offset) && ok;
 	}
@@ -272,6 +346,17 @@ inputs_bind(struct arena *a, struct diag *d, const struct command *c, const stru
 	for (size_t g = 0; g < c->n_groups; g++)
 		bind_group(a, d, tree, &c->groups[g], out);
 	return diag_errors(d) == errors;
+}
+
+bool
+inputs_check(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, const char *path)
+{
+	const struct option *o = command_option_at(c, path);
+	const struct node *n = o ? tree_at(tree, path) : NULL;
+
+	if (!n || is_overlay(o, n))
+		return true;
+	return bind_option(a, d, o, n, (char *)arena_take(a, c->input_size + 1));
 }
 
 const struct node *

@@ -5,24 +5,35 @@
 
 #include <string.h>
 
-/* Keep what this command knows of a job written for another one. */
+/* Keep what this command knows of a job written for another one, and the names of the rest. */
 static const struct node *
-known_part(struct program *p, const struct node *job)
+known_part(struct program *p, const struct node *job, const char *prefix, struct words *left)
 {
 	const struct node *kept = tree_map(p->arena, job->at);
 
 	for (size_t i = 0; i < job->n; i++) {
 		const char *key = job->keys[i]->text;
-		bool known = command_option_at(p->command, key) != NULL;
-		for (size_t g = 0; g < p->command->n_groups && !known; g++)
-			for (size_t k = 0; k < p->command->groups[g].n && !known; k++) {
-				const char *path = p->command->groups[g].options[k].path;
-				known = text_begins(path, key) && path[strlen(key)] == '.';
-			}
-		if (known)
-			kept = tree_with(p->arena, kept, key, job->items[i]);
+		const char *path = *prefix ? arena_printf(p->arena, "%s.%s", prefix, key) : key;
+		const bool name = *prefix && strcmp(key, "name") == 0 && command_option_at(p->command, prefix);
+		const enum input_place place = name ? INPUT_HERE : inputs_place(p->command, path, job->items[i]);
+		if (place == INPUT_UNKNOWN) {
+			left->list = arena_grow(p->arena, left->list, left->n, left->n + 1, sizeof *left->list);
+			left->list[left->n++] = (struct word){path, job->keys[i]->at};
+		} else if (place != INPUT_ABOUT)
+			kept = tree_with(p->arena, kept, key,
+			    place == INPUT_ABOVE ? known_part(p, job->items[i], path, left) : job->items[i]);
 	}
 	return kept;
+}
+
+static const struct node *
+foreign_part(struct program *p, const struct node *root, const char *command)
+{
+	struct foreign_job *foreign = ARENA_NEW(p->arena, struct foreign_job);
+
+	*foreign = (struct foreign_job){.job = root, .command = command};
+	p->question.foreign = foreign;
+	return known_part(p, inputs_spread(p->arena, p->diag, p->command, root), "", &foreign->left);
 }
 
 /* Of `BASE CURRENT|JOB` a job stands in for two operands: two of them are no job. */
@@ -57,7 +68,7 @@ program_job(struct program *p, const struct node **job)
 	if (!command)
 		return true;
 	const bool ours = command->kind == NODE_SCALAR && command->text && strcmp(command->text, p->command->name) == 0;
-	*job = ours ? root : known_part(p, root);
+	*job = ours ? root : foreign_part(p, root, command->text ? command->text : "?");
 	operands->list++;
 	operands->n--;
 	return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where answers go: whole, to a file or to standard output, in the form that was asked for. */
+#include "base/text.h"
 #include "cli/program.h"
 #include "paths.h"
 
@@ -7,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 bool
@@ -23,49 +23,16 @@ output_colour(const struct program *p, int fd)
 static int
 terminal_width(void)
 {
+	enum { WIDEST = 10000 };
 	struct winsize size;
 	const char *columns = getenv("COLUMNS");
+	const long wide = columns ? strtol(columns, NULL, 10) : 0;
 
-	if (columns && atoi(columns) > 20)
-		return atoi(columns);
+	if (wide > 20)
+		return wide < WIDEST ? (int)wide : WIDEST;
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
 		return size.ws_col;
 	return 100;
-}
-
-/* The answer goes to a file as a whole or not at all: written beside it, then renamed over it.  Links lead to their
- * file; a file that is there keeps its permissions. */
-int
-output_file(struct program *p, const char *name, const char *text, size_t n)
-{
-	char *const real = realpath(name, NULL);
-	const char *path = real ? real : name;
-	struct stat st;
-	const bool there = stat(path, &st) == 0, special = there && !S_ISREG(st.st_mode);
-	const char *temporary = special ? path : arena_printf(p->arena, "%s.ridge-%ld", path, (long)getpid());
-	FILE *file = fopen(temporary, special ? "wb" : "wbx");
-	int status = STATUS_FAILED;
-
-	if (!file) {
-		diag_failure(p->diag, "cannot write '%s': %s", name, strerror(errno));
-		goto out;
-	}
-	if (there && !special)
-		(void)fchmod(fileno(file), st.st_mode & 0777);
-	const bool written = fwrite(text, 1, n, file) == n && fflush(file) == 0;
-	const int why = errno;
-	if (fclose(file) != 0 || !written || (!special && rename(temporary, path) != 0)) {
-		diag_failure(p->diag, "cannot write '%s': %s", name, strerror(written ? errno : why));
-		if (!special)
-			unlink(temporary);
-		goto out;
-	}
-	status = 0;
-out:
-	if (status)
-		diag_hint(p->diag, "nothing was written");
-	free(real);
-	return status;
 }
 
 /* A reader that went away is no error; a full disk is.  Nobody listens at a closed output: no message. */
@@ -79,15 +46,37 @@ output_stdout(struct diag *d, const char *text, size_t n)
 		return 0;
 	if (why != EBADF)
 		diag_failure(d, "cannot write the answer: %s", strerror(why));
+	if (why != EBADF)
+		diag_hint(d, "is there room where standard output goes? --output FILE writes elsewhere");
 	return STATUS_FAILED;
 }
 
-int
-output_write(struct program *p, const char *text, size_t n)
+bool
+output_to_file(const struct arguments *args)
 {
-	if (p->args.output && strcmp(p->args.output, "-") != 0)
-		return output_file(p, p->args.output, text, n);
-	return output_stdout(p->diag, text, n);
+	return args->output && strcmp(args->output, "-") != 0;
+}
+
+FILE *
+output_open(struct program *p)
+{
+	return outputs_open(p->outputs, p->diag, (struct source){"--output", 0, 0, NULL, false}, p->args.output);
+}
+
+int
+output_deliver(struct program *p, const char *text, size_t n)
+{
+	if (output_to_file(&p->args)) {
+		FILE *to = output_open(p);
+		if (!to) {
+			outputs_drop(p->outputs);
+			return REFUSED;
+		}
+		fwrite(text, 1, n, to);
+	}
+	if (!outputs_commit(p->outputs, p->diag))
+		return STATUS_FAILED;
+	return output_to_file(&p->args) ? 0 : output_stdout(p->diag, text, n);
 }
 
 /* Text is made whole before any of it is written. */
@@ -122,40 +111,53 @@ output_report_of(struct program *p)
 	    .colour = output_colour(p, STDOUT_FILENO),
 	    .quiet = args->quiet != NULL,
 	    .width = terminal_width(),
+	    .trace = args->explain && (args->json || args->jsonl),
+	    .one_line = args->jsonl != NULL,
 	    .row = args->explain ? args->explain : args->get};
 }
 
-int
-output_report(struct program *p, const struct report *r, int status)
+const char *
+output_format(const struct arguments *args)
 {
-	const struct arguments *args = &p->args;
-	const char *format = args->json ? "json"
-	    : args->csv                 ? "csv"
-	    : args->md                  ? "md"
-	    : args->explain             ? "explain"
-	    : args->get                 ? "get"
-	                                : "text";
+	return args->json   ? "json"
+	    : args->csv     ? "csv"
+	    : args->md      ? "md"
+	    : args->explain ? "explain"
+	    : args->get     ? "get"
+	                    : "text";
+}
+
+void
+output_no_row(struct program *p, const char *why)
+{
+	const size_t length = strcspn(why, "\n");
+
+	diag_error(p->diag, (struct source){p->args.explain ? "--explain" : "--get", 0, 0, NULL, false}, "%.*s",
+	    (int)length, why);
+	diag_hint(p->diag, "%s", why[length] ? why + length + 1 : "--json shows all answers");
+}
+
+char *
+output_text(struct program *p, const struct report *r, size_t *n)
+{
 	char *text = NULL, why[500];
-	size_t n = 0;
-	FILE *to = output_memory(&text, &n);
-	const bool ok = report_print(to, format, r, why, sizeof why);
+	FILE *to = output_memory(&text, n);
+	const bool ok = report_print(to, output_format(&p->args), r, why, sizeof why);
+
 	fclose(to);
-	int out = status;
-	if (!ok) {
-		const size_t length = strcspn(why, "\n");
-		diag_error(p->diag, (struct source){args->explain ? "--explain" : "--get", 0, 0, NULL, false}, "%.*s",
-		    (int)length, why);
-		diag_hint(p->diag, "%s", why[length] ? why + length + 1 : "--json shows all rows");
-		out = REFUSED;
-	} else {
-		const int written = output_write(p, text, n);
-		out = written ? written : status;
-	}
+	if (ok)
+		return text;
+	output_no_row(p, why);
 	free(text);
-	if (ok && !r->quiet)
-		for (size_t i = 0; i < r->warnings.n; i++)
-			fprintf(stderr, "ridge %s: warning: %s\n", p->command->name, r->warnings.list[i]);
-	return out;
+	return NULL;
+}
+
+void
+output_warnings(const struct program *p, const struct report *r)
+{
+	for (size_t i = 0; i < r->warnings.n && !r->quiet; i++)
+		fprintf(
+		    stderr, "ridge %s: warning: %s\n", p->command->name, text_visible(r->arena, r->warnings.list[i]));
 }
 
 /* An answer that is a file of its own is shown as it is, unless a format was asked for. */

@@ -28,38 +28,26 @@ program_plot_name(struct program *p)
 	return false;
 }
 
-static int
-draw(struct program *p, const struct plot *plot)
+int
+program_plot(struct program *p, const struct plot *plot, const char *why)
 {
 	size_t n = 0;
+
+	if (!p->args.plot)
+		return 0;
+	if (!plot) {
+		diag_error(p->diag, here(), "%.*s", (int)strcspn(why, "\n"), why);
+		diag_hint(p->diag,
+		    p->args.sweeps.n ? "sweep an input that the answers depend on; --get ROW chooses one"
+		                     : "sweep an input: --sweep NAME=1..64*2; 'ridge roofline' draws its roof without");
+		return REFUSED;
+	}
 	const char *bytes = plot_draw(p->arena, p->diag, plot, plot_form_of(p->args.plot), &n);
-
-	return bytes ? output_file(p, p->args.plot, bytes, n) : STATUS_FAILED;
-}
-
-int
-program_plot(struct program *p, const struct plot *plot)
-{
-	if (!p->args.plot)
-		return 0;
-	if (plot)
-		return draw(p, plot);
-	diag_error(p->diag, here(), "one answer is no curve");
-	diag_hint(p->diag, "sweep an input: --sweep NAME=1..64*2; 'ridge roofline' draws its roof without");
-	return REFUSED;
-}
-
-int
-program_plot_sweep(struct program *p, const struct report *r)
-{
-	char why[500];
-
-	if (!p->args.plot)
-		return 0;
-	const struct plot *plot = plot_of_points(r, why, sizeof why);
-	if (plot)
-		return draw(p, plot);
-	diag_error(p->diag, here(), "%.*s", (int)strcspn(why, "\n"), why);
-	diag_hint(p->diag, "sweep an input that the answers depend on; --get ROW chooses one");
-	return REFUSED;
+	if (!bytes)
+		return STATUS_FAILED;
+	FILE *to = outputs_open(p->outputs, p->diag, here(), p->args.plot);
+	if (!to)
+		return REFUSED;
+	fwrite(bytes, 1, n, to);
+	return 0;
 }

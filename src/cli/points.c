@@ -135,7 +135,7 @@ range(struct arena *a, struct diag *d, const struct setting *s, const struct opt
 			return false;
 		add(a, out, &room, value);
 	}
-	return fail(d, s, "more than 10000 points");
+	return fail(d, s, arena_printf(a, "more than %d points", MAX_POINTS));
 }
 
 bool

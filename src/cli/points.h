@@ -12,7 +12,7 @@ struct axis_values {
 	const char **values;
 };
 
-enum { MAX_SWEEPS = 6, MAX_POINTS = 10000 };
+enum { MAX_SWEEPS = 6, MAX_POINTS = 100000 };
 
 /* `a,b,c`, `a..b*k` or `a..b+k` -> values as typed.  False with an error. */
 bool sweep_values(

@@ -3,6 +3,7 @@
 #ifndef RIDGE_PROGRAM_H
 #define RIDGE_PROGRAM_H
 
+#include "cli/outputs.h"
 #include "cli/question.h"
 #include "cli/ridge.h"
 
@@ -15,27 +16,36 @@ struct program {
 	const struct command *command;
 	struct arguments args;
 	struct question question;
+	struct outputs *outputs;
 	sheet_inspector *inspect;
 };
 
 bool output_colour(const struct program *p, int fd);
-/* Write the answer as a whole; returns the exit status that this leaves: 0, or STATUS_FAILED. */
-/* To the -o file if there is one, else to standard output. */
-int output_write(struct program *p, const char *text, size_t n);
-int output_file(struct program *p, const char *name, const char *text, size_t n);
-int output_stdout(struct diag *d, const char *text, size_t n);
 /* A stream into memory; never NULL. */
 FILE *output_memory(char **text, size_t *n);
+int output_stdout(struct diag *d, const char *text, size_t n);
 struct texts output_texts(struct arena *a, const struct words *words);
-/* A report without points, as the options want it. */
+/* A report without an answer, as the options want it, and the name of its format. */
 struct report output_report_of(struct program *p);
-/* Print in the form that was asked for; returns the exit status, `status` when all went well. */
-int output_report(struct program *p, const struct report *r, int status);
+const char *output_format(const struct arguments *args);
 bool output_wants_document(const struct arguments *args, const char *document);
 
-/* --plot: the plot of one answer (NULL: it has none), or of a sweep; 0, or the exit status that this leaves. */
-int program_plot(struct program *p, const struct plot *plot);
-int program_plot_sweep(struct program *p, const struct report *r);
+/* The answer in the form that was asked for, as text that the caller frees; NULL with an error when it has not the row
+ * that was asked for. */
+char *output_text(struct program *p, const struct report *r, size_t *n);
+/* The error of a row that is not there: what is wrong, and in the second line what to do. */
+void output_no_row(struct program *p, const char *why);
+/* Put the files of the answer in place, then the answer itself where it goes: the -o file or standard output.  Returns
+ * the exit status that this leaves: 0, REFUSED or STATUS_FAILED. */
+int output_deliver(struct program *p, const char *text, size_t n);
+/* The -o file, or NULL with an error; only where output_to_file says that there is one. */
+FILE *output_open(struct program *p);
+bool output_to_file(const struct arguments *args);
+void output_warnings(const struct program *p, const struct report *r);
+
+/* --plot: the drawing, kept to be delivered with the answer.  0, or the exit status that this leaves; a NULL plot is
+ * none (`why`: of a sweep). */
+int program_plot(struct program *p, const struct plot *plot, const char *why);
 /* Is the file's name one that can be drawn to? */
 bool program_plot_name(struct program *p);
 

@@ -6,6 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What a default is called: the option whose it is, else the member that was taken. */
+static void
+default_name(const struct row *row, char *name, size_t size)
+{
+	const char *text = row->from.cite ? row->from.cite : row->text;
+	size_t n = 0;
+
+	for (const char *p = text; *p && !row->from.cite; p++)
+		if (*p == '.' || (p[0] == '>' && p > row->text && p[-1] == '-'))
+			text = p + 1;
+	for (text += strspn(text, "-"); *text && n + 1 < size; text++)
+		name[n++] = *text == '_' ? '-' : *text;
+	name[n] = '\0';
+}
+
 /* Numbers that came from an option's default and were used: `batch 1`. */
 static void
 assume_defaults(struct run *r)
@@ -16,16 +31,53 @@ assume_defaults(struct run *r)
 		const struct row *row = sheet_row(r->sheet, i);
 		if (row->kind != ROW_DATUM || row->from.file != inputs_default || !row->text)
 			continue;
-		const char *member = row->text;
-		for (const char *p = row->text; *p; p++)
-			if (*p == '.' || (p[0] == '>' && p > row->text && p[-1] == '-'))
-				member = p + 1;
-		size_t n = 0;
-		for (; *member && n + 1 < sizeof name; member++)
-			name[n++] = *member == '_' ? '-' : *member;
-		name[n] = '\0';
+		default_name(row, name, sizeof name);
 		run_assume(r, "%s %s", name, value_write(row->name, row->value, value, sizeof value));
 	}
+}
+
+/* Nothing that is shown may be infinite: what lies beyond the numbers is no answer. */
+static void
+refuse_infinite(struct run *r)
+{
+	char path[200];
+
+	for (int i = 0; i < sheet_size(r->sheet); i++) {
+		const struct row *row = sheet_row(r->sheet, i);
+		if (!row->label || row->kind == ROW_WORD || !isinf(row->value))
+			continue;
+		sheet_path(r->sheet, i, path, sizeof path);
+		diag_error(r->diag, (struct source){0}, "'%s' (%s) is beyond what can be computed", row->label, path);
+		diag_hint(r->diag, "an input is too large or too small: check the units");
+		return;
+	}
+}
+
+struct question
+question_apart(const struct question *q, struct arena *a, struct diag *d, struct outputs *o)
+{
+	struct question apart = *q;
+
+	apart.arena = a;
+	apart.diag = d;
+	apart.outputs = o;
+	return apart;
+}
+
+/* What this answer leaves out of a job that was written for another command. */
+static void
+warn_left_out(struct run *r, const struct foreign_job *foreign)
+{
+	const char *list = NULL;
+
+	for (size_t i = 0; i < foreign->left.n; i++)
+		list = arena_printf(r->arena, "%s%s%s", list ? list : "", list ? ", " : "", foreign->left.list[i].text);
+	for (size_t i = 0; r->reads && i < r->reads->n; i++)
+		if (r->reads->list[i].elsewhere && !r->reads->list[i].read)
+			list = arena_printf(
+			    r->arena, "%s%s%s", list ? list : "", list ? ", " : "", r->reads->list[i].path);
+	if (list)
+		run_warn(r, "the job is one of '%s': left out: %s", foreign->command, list);
 }
 
 struct answered
@@ -33,27 +85,48 @@ question_ask(const struct question *q, const struct node *inputs)
 {
 	struct run r = {.arena = q->arena,
 	    .diag = q->diag,
-	    .database = database_reporting_to(q->database, q->diag),
+	    .database = database_for(q->database, q->arena, q->diag),
 	    .command = q->command,
 	    .inputs = inputs,
 	    .files = q->files,
+	    .outputs = q->outputs,
 	    .draws = q->draws};
 	void *in = arena_take(q->arena, q->command->input_size + 1);
 
 	r.sheet = sheet_new();
+	outputs_guard(q->outputs, inputs, &q->files);
 	struct answered out = {.status = REFUSED, .sheet = r.sheet};
 	if (inputs_bind(q->arena, q->diag, q->command, inputs, in)) {
+		r.reads = reads_new(q->arena, q->command, inputs, q->foreign ? q->foreign->job : NULL, in);
 		out.status = q->command->run(&r, in);
+		if (out.status != REFUSED)
+			refuse_infinite(&r);
 		if (diag_errors(q->diag))
 			out.status = REFUSED;
+		if (r.reads)
+			reads_sheet(r.reads, r.sheet);
+		if (q->foreign)
+			warn_left_out(&r, q->foreign);
 		assume_defaults(&r);
 	}
+	out.reads = r.reads;
 	out.title = r.title;
 	out.document = r.document;
 	out.plot = r.plot;
 	out.assumed = r.assumed;
 	out.warnings = r.warnings;
 	return out;
+}
+
+bool
+question_accepts(const struct question *q, const struct answered *a)
+{
+	struct unread unread = {0};
+
+	if (!a->reads)
+		return true;
+	unread_note(q->arena, &unread, a->reads);
+	return unread_report(q->diag, q->command, &unread);
 }
 
 struct asked *
@@ -82,4 +155,22 @@ question_inputs(const struct question *q, const struct node *inputs, size_t *n)
 			list[(*n)++] = (struct asked){o->path, text, value};
 		}
 	return list;
+}
+
+void
+question_merge(struct arena *a, struct words *into, const struct words *from)
+{
+	enum { MOST_WORDS = 20 };
+
+	if (!into->list)
+		into->list = ARENA_ARRAY(a, struct word, MOST_WORDS + 1);
+	for (size_t i = 0; i < from->n; i++) {
+		bool there = false;
+		for (size_t k = 0; k < into->n && !there; k++)
+			there = strcmp(into->list[k].text, from->list[i].text) == 0;
+		if (there || into->n > MOST_WORDS)
+			continue;
+		const char *text = into->n < MOST_WORDS ? arena_text(a, from->list[i].text) : "and more of the like";
+		into->list[into->n++] = (struct word){text, {0}};
+	}
 }

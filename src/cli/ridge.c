@@ -17,37 +17,54 @@
 /* --- one question ---------------------------------------------------------------------------------------- */
 
 static int
+print_answer(struct program *p, const struct answered *a, const struct node *inputs, const char *note)
+{
+	struct report r = output_report_of(p);
+	struct point point = {.sheet = a->sheet};
+	size_t n = 0;
+
+	point.asked = question_inputs(&p->question, inputs, &point.n_asked);
+	r.title = !note ? a->title : a->title ? arena_printf(p->arena, "%s (%s)", a->title, note) : note;
+	r.point = &point;
+	r.assumed = output_texts(p->arena, &a->assumed);
+	r.warnings = output_texts(p->arena, &a->warnings);
+	const bool document = output_wants_document(&p->args, a->document);
+	char *text = document ? NULL : output_text(p, &r, &n);
+	if (!text && !document)
+		return REFUSED;
+	int status = program_plot(p, a->plot, "one answer is no curve");
+	if (!status)
+		status = document ? output_deliver(p, a->document, strlen(a->document)) : output_deliver(p, text, n);
+	free(text);
+	if (status != REFUSED)
+		output_warnings(p, &r);
+	return status ? status : (int)a->status;
+}
+
+static int
 answer_once(struct program *p, const struct node *inputs)
 {
-	const char *note = NULL;
+	struct solution solved = {.inputs = inputs};
 
-	if (p->args.solve) {
-		inputs = question_solve(&p->question, inputs, p->args.solve, p->args.until, &note);
-		if (!inputs)
-			return REFUSED;
-	}
-	const struct answered a = question_ask(&p->question, inputs);
-	int status = (int)a.status;
-	if (status != REFUSED) {
-		struct report r = output_report_of(p);
-		struct point point = {.sheet = a.sheet, .status = status};
-
+	if (p->args.solve)
+		solved = question_solve(&p->question, inputs, p->args.solve, p->args.until);
+	if (!solved.inputs)
+		return REFUSED;
+	struct answered a = question_ask(&p->question, solved.inputs);
+	int status = REFUSED;
+	if (a.reads)
+		unread_note(p->arena, &solved.unread, a.reads);
+	if (a.status != REFUSED && unread_report(p->diag, p->command, &solved.unread)) {
 		program_inspect(p, a.sheet);
-		point.asked = question_inputs(&p->question, inputs, &point.n_asked);
-		r.title = note ? (a.title ? arena_printf(p->arena, "%s (%s)", a.title, note) : note) : a.title;
-		r.n_points = 1;
-		r.points = &point;
-		r.assumed = output_texts(p->arena, &a.assumed);
-		r.warnings = output_texts(p->arena, &a.warnings);
-		const int drawn = program_plot(p, a.plot);
-		if (drawn)
-			status = drawn;
-		else if (output_wants_document(&p->args, a.document)) {
-			const int written = output_write(p, a.document, strlen(a.document));
-			status = written ? written : status;
-		} else
-			status = output_report(p, &r, status);
+		if (solved.none) {
+			a.warnings.list = arena_grow(
+			    p->arena, a.warnings.list, a.warnings.n, a.warnings.n + 1, sizeof *a.warnings.list);
+			a.warnings.list[a.warnings.n++] = (struct word){solved.note, {0}};
+			a.status = ANSWERED_NO;
+		}
+		status = print_answer(p, &a, solved.inputs, solved.note);
 	}
+	outputs_drop(p->outputs);
 	sheet_free(a.sheet);
 	return status;
 }
@@ -80,13 +97,16 @@ run_command(struct program *p, int argc, char **argv)
 	    .database = database_new(p->arena, p->diag, p->args.hwdb),
 	    .command = p->command,
 	    .files = p->args.operands,
+	    .outputs = p->outputs = outputs_new(p->arena),
 	    .draws = p->args.plot && p->args.sweeps.n == 0};
 	if (diag_errors(p->diag) || !program_plot_name(p) || !program_job(p, &job))
 		return REFUSED;
 	arguments_place(p->arena, p->diag, p->command, &p->args);
 	if (diag_errors(p->diag))
 		return REFUSED;
-	const struct node *inputs = inputs_tree(p->arena, job, &p->args);
+	const struct node *inputs = inputs_tree(p->arena, p->diag, p->command, job, &p->args);
+	if (diag_errors(p->diag))
+		return REFUSED;
 	if (p->args.jsonl)
 		return program_lines(p, inputs);
 	return p->args.sweeps.n ? program_sweep(p, inputs) : answer_once(p, inputs);
@@ -101,13 +121,24 @@ unknown_command(const char *name)
 	for (; n < n_commands; n++)
 		names[n] = commands[n]->name;
 	names[n++] = "help";
-	fprintf(stderr, "ridge: error: there is no command '%s'\n", name);
+	struct arena *a = arena_new();
+	fprintf(stderr, "ridge: error: there is no command '%s'\n", text_visible(a, name));
+	arena_free(a);
 	const char *near = text_nearest(name, names, n);
 	if (near)
 		fprintf(stderr, "  hint: did you mean '%s'?\n", near);
 	else
 		fputs("  hint: 'ridge --help' lists the commands\n", stderr);
 	return REFUSED;
+}
+
+/* `ridge help answers --old`: command, row of 0.1.0 and id, for scripts that are to follow. */
+static void
+print_old_answers(FILE *to)
+{
+#define OLD(command, row, now) fprintf(to, "%s\t%s\t%s\n", command, row, answer_table[ID_##now].id);
+#include "cli/answers_old.def"
+#undef OLD
 }
 
 /* `ridge help memory`: the manual, from the build folder or the installed one; without man(1), the option list. */
@@ -118,7 +149,8 @@ open_manual(FILE *to, const char *name)
 		const char *name, *page;
 	} others[] = {{"ridge", "ridge.1"}, {"hwdb", "ridge-hwdb.5"}, {"workload", "ridge-workload.5"},
 	    {"json", "ridge-json.5"}, {"measurement", "ridge-measurement.5"}, {"models", "ridge-models.7"},
-	    {"documents", "ridge-documents.7"}, {"decisions", "ridge-decisions.7"}};
+	    {"documents", "ridge-documents.7"}, {"decisions", "ridge-decisions.7"}, {"internals", "ridge-internals.7"},
+	    {"answers", "ridge-glossary.7"}, {"glossary", "ridge-glossary.7"}};
 	char page[64] = "";
 	const struct command *c = command_find(name);
 
@@ -147,6 +179,23 @@ open_manual(FILE *to, const char *name)
 		help_overview(to);
 	else
 		help_command(to, c);
+	return ANSWERED;
+}
+
+static int
+help(FILE *to, int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[0], "answers") == 0 && strcmp(argv[1], "--old") == 0) {
+		print_old_answers(to);
+		return ANSWERED;
+	}
+	if (argc > 1) {
+		fprintf(stderr, "ridge: error: help takes one topic\n  hint: type 'ridge help %s'\n", argv[0]);
+		return REFUSED;
+	}
+	if (argc == 1)
+		return open_manual(to, argv[0]);
+	help_overview(to);
 	return ANSWERED;
 }
 
@@ -191,12 +240,8 @@ dispatch(struct arena *a, struct diag *d, FILE *page, int argc, char **argv, she
 		fprintf(page, "ridge %s\n", RIDGE_VERSION);
 		return ANSWERED;
 	}
-	if (strcmp(argv[1], "help") == 0) {
-		if (argc > 2)
-			return open_manual(page, argv[2]);
-		help_overview(page);
-		return ANSWERED;
-	}
+	if (strcmp(argv[1], "help") == 0)
+		return help(page, argc - 2, argv + 2);
 	if (internal(a, page, argc, argv))
 		return ANSWERED;
 	const struct command *c = command_find(argv[1]);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --solve NAME[=LO..HI] --until 'ROW OP VALUE': the row must be monotone on the bracket, which is checked at 9 points.
- * The answer is the largest NAME that holds for <= and <, the smallest for >= and >.  Counts stay whole.
+ * --solve NAME[=LO..HI] --until 'ROW OP VALUE': the least or the most of the valid values at which the condition holds.
+ *
+ * A value that is refused says nothing.  Whole numbers are tried one by one where that is possible: all of the bracket,
+ * or the multiples of what the first valid ones have in common (GPUs that a layout takes); so neither rows that go up
+ * and down with what divides nor the ends of the bracket change the answer.  Longer brackets and other quantities are
+ * searched by halves, and the row must then rise or fall over the whole of it.
  */
 #include "base/formula.h"
 #include "base/text.h"
@@ -12,23 +16,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whole brackets up to SCANNED values wide are tried value by value: what does not divide is refused in between. */
-enum { CHECKED = 9, STEPS = 100, SCANNED = 256 };
+enum {
+	MOST_TRIED = 1024, /* values one by one */
+	LOOKED = 512,      /* of the first ones, for what the valid ones have in common */
+	WALKED = 64,       /* from a refused value to the next valid one, and around an answer found by halves */
+	SAMPLES = 17,      /* of a long bracket */
+	STEPS = 100,
+};
 
 struct condition {
 	char row[200];
+	const char *path; /* of the row, once one answer had just one of that name */
 	bool below, strict;
 	const char *bound;
+};
+
+struct probe {
+	double x;
+	bool answered, holds;
+	double value, bound;
 };
 
 struct solver {
 	const struct question *q;
 	const struct node *inputs;
-	struct diag *quiet; /* of points that are refused */
+	struct arena *passing; /* of one probe */
 	const char *path, *unit;
 	struct source at;
 	struct condition until;
 	bool whole, failed;
+	char no_row[500]; /* why the row was not there; empty: it was */
+	size_t n_probes, room, n_refused;
+	struct probe *probes; /* every value is asked once */
+	struct unread unread;
 };
 
 static const struct source from_until = {"--until", 0, 0, NULL, false};
@@ -66,7 +86,8 @@ static bool
 find_row(const void *context, const char *name, struct formula_value *out)
 {
 	const struct sheet *sh = context;
-	const int i = sheet_find(sh, name);
+	char why[500];
+	const int i = report_find(sh, name, why, sizeof why);
 
 	if (i < 0 || sheet_row(sh, i)->kind == ROW_WORD)
 		return false;
@@ -102,52 +123,84 @@ bound_of(struct solver *s, const struct sheet *sh, const struct row *row, double
 	char name[60];
 	dim_name(dim, name, sizeof name);
 	diag_error(s->q->diag, from_until, "'%s' is neither a value in %s nor a formula of rows", s->until.bound, name);
-	diag_hint(s->q->diag, "'%s' is in %s; --json shows all rows", row->name, name);
+	diag_hint(s->q->diag, "'%s' is in %s; --json shows all answers", row->id ? row->id : row->name, name);
 	return false;
 }
 
 static const struct node *
-with_value(const struct solver *s, double x)
+with_value(const struct solver *s, struct arena *a, double x)
 {
-	const char *text = arena_printf(s->q->arena, s->whole ? "%.0f%s" : "%.9g%s", x, s->unit);
+	const char *text = arena_printf(a, s->whole ? "%.0f%s" : "%.9g%s", x, s->unit);
 
-	return tree_with(s->q->arena, s->inputs, s->path, tree_scalar(s->q->arena, text, s->at));
+	return tree_with(a, s->inputs, s->path, tree_scalar(a, text, s->at));
 }
 
-struct probe {
-	bool answered, holds;
-	double value;
-};
+/* --- probes ---------------------------------------------------------------------------------------------- */
 
-/* The row at x, and whether the condition holds.  Points that are refused do not hold. */
+/* The row that the condition means: of several with its name the one that another answer had alone. */
+static int
+row_of(struct solver *s, const struct sheet *sh)
+{
+	char path[512];
+
+	if (s->until.path)
+		return sheet_find(sh, s->until.path);
+	const int i = report_find(sh, s->until.row, s->no_row, sizeof s->no_row);
+	if (i >= 0 && sheet_path(sh, i, path, sizeof path) < sizeof path) {
+		s->until.path = arena_text(s->q->arena, path);
+		s->no_row[0] = '\0';
+	}
+	return i;
+}
+
+static void
+judge(struct solver *s, const struct sheet *sh, struct probe *p)
+{
+	const int i = row_of(s, sh);
+
+	if (i < 0)
+		return;
+	p->value = sheet_row(sh, i)->value;
+	if (!bound_of(s, sh, sheet_row(sh, i), &p->bound)) {
+		s->failed = true;
+		return;
+	}
+	p->answered = !isnan(p->value) && !isnan(p->bound);
+	p->holds = p->answered &&
+	    (s->until.below ? (s->until.strict ? p->value < p->bound : p->value <= p->bound)
+	                    : (s->until.strict ? p->value > p->bound : p->value >= p->bound));
+}
+
+/* The row at x, and whether the condition holds. */
 static struct probe
 probe(struct solver *s, double x)
 {
-	const int errors = diag_errors(s->q->diag);
-	struct question q = *s->q;
-	struct probe p = {false, false, NAN};
-
-	diag_clear(s->quiet);
-	q.diag = s->quiet;
-	const struct answered a = question_ask(&q, with_value(s, x));
-	p.answered = a.status != REFUSED;
-	if (p.answered) {
-		const int i = sheet_find(a.sheet, s->until.row);
-		double bound = 0;
-		if (i < 0) {
-			diag_error(s->q->diag, from_until,
-			    i == -2 ? "several rows are called '%s'" : "there is no row '%s'", s->until.row);
-			diag_hint(s->q->diag, "--json shows all rows");
-		} else if (bound_of(s, a.sheet, sheet_row(a.sheet, i), &bound)) {
-			p.value = sheet_row(a.sheet, i)->value;
-			p.holds = s->until.below ? (s->until.strict ? p.value < bound : p.value <= bound)
-			                         : (s->until.strict ? p.value > bound : p.value >= bound);
-		}
+	for (size_t i = 0; i < s->n_probes; i++)
+		if (s->probes[i].x == x)
+			return s->probes[i];
+	arena_clear(s->passing);
+	struct outputs *files = outputs_new(s->passing);
+	const struct question q = question_apart(s->q, s->passing, diag_new(s->passing), files);
+	struct probe p = {x, false, false, NAN, NAN};
+	const struct answered a = question_ask(&q, with_value(s, s->passing, x));
+	if (a.status == REFUSED)
+		s->n_refused++;
+	else {
+		judge(s, a.sheet, &p);
+		if (a.reads)
+			unread_note(s->q->arena, &s->unread, a.reads);
 	}
 	sheet_free(a.sheet);
-	s->failed = s->failed || diag_errors(s->q->diag) > errors;
-	return p;
+	outputs_drop(files);
+	if (s->n_probes == s->room) {
+		const size_t more = s->room ? 2 * s->room : 64;
+		s->probes = arena_grow(s->q->arena, s->probes, s->n_probes, more, sizeof *s->probes);
+		s->room = more;
+	}
+	return s->probes[s->n_probes++] = p;
 }
+
+/* --- the bracket ----------------------------------------------------------------------------------------- */
 
 /* A bracket of counts may mix suffixes; other ends have one unit. */
 static bool
@@ -215,111 +268,401 @@ parse_bracket(struct solver *s, const char *solve, double *low, double *high)
 	return true;
 }
 
-/* --- monotone rows --------------------------------------------------------------------------------------- */
+/* --- values to try --------------------------------------------------------------------------------------- */
 
-struct course {
-	double before;
-	int direction;
-	size_t n_answered, n_holds;
-	double first_held, last_held;
-	bool begins; /* the lowest answered value holds */
+/* A list of values, rising: multiples of a step, or others. */
+struct values {
+	double first, step;
+	size_t n;
+	const double *list; /* NULL: first + i * step */
 };
 
-/* One more point, upwards.  False when the row turns. */
-static bool
-follow(struct solver *s, struct course *c, double x)
+static double
+value_at(const struct values *v, size_t i)
 {
-	const struct probe p = probe(s, x);
-
-	if (s->failed || !p.answered)
-		return !s->failed;
-	const int step = c->n_answered == 0 || p.value == c->before ? 0 : p.value > c->before ? 1 : -1;
-	if (step && c->direction && step != c->direction) {
-		diag_error(s->q->diag, s->at, "'%s' first %s and then %s at %s = %g%s: no single answer", s->until.row,
-		    step < 0 ? "rises" : "falls", step < 0 ? "falls" : "rises", s->path, x, s->unit);
-		diag_hint(s->q->diag, "give a narrower bracket, or look with --sweep");
-		return false;
-	}
-	c->direction = step ? step : c->direction;
-	c->before = p.value;
-	if (p.holds) {
-		c->begins = c->begins || c->n_answered == 0;
-		c->first_held = c->n_holds ? c->first_held : x;
-		c->last_held = x;
-		c->n_holds++;
-	}
-	c->n_answered++;
-	return true;
-}
-
-/* The row at 9 points of a wide bracket, at every value of a narrow whole one. */
-static bool
-survey(struct solver *s, double low, double high, bool every, struct course *c)
-{
-	const bool wide = low > 0 && high / low > 100;
-	const int n = every ? (int)(high - low) + 1 : CHECKED;
-
-	*c = (struct course){.before = NAN};
-	for (int i = 0; i < n; i++) {
-		const double t = (double)i / (n - 1);
-		double x = every ? low + i : wide ? low * pow(high / low, t) : low + (high - low) * t;
-		if (i == n - 1)
-			x = high;
-		if (!follow(s, c, s->whole ? floor(x + 0.5) : x))
-			return false;
-	}
-	return true;
+	return v->list ? v->list[i] : v->first + (double)i * v->step;
 }
 
 static double
-bisect(struct solver *s, double good, double bad)
+common_divisor(double a, double b)
 {
-	for (int i = 0; i < STEPS && fabs(good - bad) > (s->whole ? 1.0 : 1e-9 * fabs(good)); i++) {
-		double middle = good + (bad - good) / 2;
-		if (s->whole)
-			middle = floor(middle);
-		if (middle == good || middle == bad)
-			break;
-		if (probe(s, middle).holds)
-			good = middle;
-		else
-			bad = middle;
+	while (b > 0) {
+		const double rest = fmod(a, b);
+		a = b;
+		b = rest;
 	}
+	return a;
+}
+
+/* What the first valid values from `low` on have in common: 8 where a layout takes multiples of 8. */
+static double
+common_step(struct solver *s, double low, double high)
+{
+	enum { ENOUGH = 6 };
+	double step = 0;
+	int n = 0;
+
+	for (int i = 0; i < LOOKED && low + i <= high && n < ENOUGH && step != 1 && !s->failed; i++)
+		if (probe(s, low + i).answered) {
+			step = common_divisor(low + i, step);
+			n++;
+		}
+	return n >= 2 ? step : 1;
+}
+
+static struct values
+multiples(double low, double high, double step)
+{
+	const double first = ceil(low / step) * step;
+
+	return (struct values){first, step, first > high ? 0 : (size_t)floor((high - first) / step) + 1, NULL};
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Multiples of the step by 2, 3, 5 and 7 alone: where valid values are few, they are of such factors. */
+static struct values
+round_numbers(struct arena *a, double low, double high, double step)
+{
+	enum { MOST = 4 * MOST_TRIED };
+	double *list = ARENA_ARRAY(a, double, MOST);
+	size_t n = 0;
+
+	for (double two = step; two <= high; two *= 2)
+		for (double three = two; three <= high; three *= 3)
+			for (double five = three; five <= high; five *= 5)
+				for (double seven = five; seven <= high && n < MOST; seven *= 7)
+					if (seven >= low)
+						list[n++] = seven;
+	qsort(list, n, sizeof *list, by_size);
+	return (struct values){.n = n, .list = list};
+}
+
+/* --- one by one ------------------------------------------------------------------------------------------ */
+
+struct found {
+	bool some; /* there was an answer at all */
+	bool everywhere, nowhere, turns;
+	double x;          /* the value that is asked for; of `nowhere` the one nearest to it */
+	double from, to;   /* turns: where it holds */
+	bool least, exact; /* it holds above x, not below; all values were tried */
+};
+
+/* The condition holds at both ends, or at none: then everywhere, nowhere, or in the middle alone. */
+static void
+try_middle(struct solver *s, const struct values *v, struct found *f)
+{
+	size_t n = 0, n_holds = 0;
+	double least_off = INFINITY;
+
+	for (size_t i = 0; i < v->n && !s->failed; i++) {
+		const struct probe p = probe(s, value_at(v, i));
+		if (!p.answered)
+			continue;
+		n++;
+		if (p.holds) {
+			f->from = n_holds++ ? f->from : p.x;
+			f->to = p.x;
+		}
+		if (fabs(p.value - p.bound) < least_off) {
+			least_off = fabs(p.value - p.bound);
+			f->x = p.x;
+		}
+	}
+	f->everywhere = n_holds == n;
+	f->nowhere = n_holds == 0;
+	f->turns = !f->everywhere && !f->nowhere;
+	if (f->everywhere)
+		f->x = s->until.below ? f->to : f->from;
+}
+
+static struct found
+try_all(struct solver *s, const struct values *v)
+{
+	struct found f = {.exact = true};
+	size_t first = 0, last = v->n;
+
+	while (first < v->n && !probe(s, value_at(v, first)).answered && !s->failed)
+		first++;
+	while (last > first && !probe(s, value_at(v, last - 1)).answered && !s->failed)
+		last--;
+	if (first == last)
+		return f;
+	f.some = true;
+	const bool at_first = probe(s, value_at(v, first)).holds, at_last = probe(s, value_at(v, last - 1)).holds;
+	if (at_first == at_last) {
+		try_middle(s, v, &f);
+		return f;
+	}
+	/* the least from below, or the most from above */
+	while (!s->failed && first < last && !probe(s, value_at(v, at_last ? first : last - 1)).holds) {
+		first += at_last;
+		last -= at_first;
+	}
+	f.x = value_at(v, at_last ? first : last - 1);
+	f.least = at_last;
+	return f;
+}
+
+/* --- by halves ------------------------------------------------------------------------------------------- */
+
+/* A place of a long list, or of a continuous bracket, that has an answer: at or near i, if any. */
+static bool
+near(struct solver *s, const struct values *v, double i, double low, double high, double *at)
+{
+	for (int k = 0; k <= 2 * WALKED && !s->failed; k++) {
+		const int away = (k + 1) / 2;
+		const double j = k % 2 ? i + away : i - away;
+		if (j < low || j > high)
+			continue;
+		*at = j;
+		if (probe(s, value_at(v, (size_t)j)).answered)
+			return true;
+	}
+	return false;
+}
+
+/* The rows of a few places; false when they turn, which is an error. */
+struct course {
+	int n, direction;
+	double at[SAMPLES];
+	struct probe probes[SAMPLES];
+};
+
+static bool
+add_sample(struct solver *s, struct course *c, double at, struct probe p)
+{
+	if (c->n && at <= c->at[c->n - 1])
+		return true;
+	const double before = c->n ? c->probes[c->n - 1].value : p.value;
+	const int step = p.value == before ? 0 : p.value > before ? 1 : -1;
+	if (step && c->direction && step != c->direction) {
+		diag_error(s->q->diag, s->at, "'%s' first %s and then %s at %s = %g%s: no single answer", s->until.row,
+		    step < 0 ? "rises" : "falls", step < 0 ? "falls" : "rises", s->path, p.x, s->unit);
+		diag_hint(s->q->diag, "give a narrower bracket, or look with --sweep");
+		s->failed = true;
+		return false;
+	}
+	c->direction = step ? step : c->direction;
+	c->at[c->n] = at;
+	c->probes[c->n++] = p;
+	return true;
+}
+
+/* Places from 0 to n: evenly, or by factors where the values span several powers of ten. */
+static double
+sample_place(double low, double high, double n, int i)
+{
+	const double t = (double)i / (SAMPLES - 1);
+
+	if (i == 0 || i == SAMPLES - 1)
+		return i ? n : 0;
+	return low > 0 && high / low > 100 ? (low * pow(high / low, t) - low) / (high - low) * n : t * n;
+}
+
+/* What is known from the samples; `switches` is the first that differs from those before it, or 0. */
+static int
+read_course(const struct solver *s, const struct course *c, struct found *f)
+{
+	int switches = 0;
+
+	f->some = c->n > 0;
+	for (int i = 1; i < c->n && !switches; i++)
+		switches = c->probes[i].holds != c->probes[i - 1].holds ? i : 0;
+	if (!f->some || switches)
+		return switches;
+	f->everywhere = c->probes[0].holds;
+	f->nowhere = !f->everywhere;
+	const struct probe first = c->probes[0], last = c->probes[c->n - 1];
+	f->x = f->nowhere ? (fabs(first.value - first.bound) < fabs(last.value - last.bound) ? first.x : last.x)
+	                  : (s->until.below ? last.x : first.x);
+	return 0;
+}
+
+/* Around an answer that was found by halves: rows that go up and down with what divides may hold a little before. */
+static double
+look_around(struct solver *s, const struct values *v, double good, double toward, double last)
+{
+	for (double i = good + toward, looked = 0; looked < WALKED && i >= 0 && i <= last && !s->failed;
+	     i += toward, looked++)
+		if (probe(s, value_at(v, (size_t)i)).holds) {
+			good = i;
+			looked = 0;
+		}
 	return good;
 }
 
-const struct node *
-question_solve(
-    const struct question *q, const struct node *inputs, const char *solve, const char *until, const char **note)
+static struct found
+halve_whole(struct solver *s, const struct values *v)
 {
-	struct solver s = {.q = q, .inputs = inputs, .quiet = diag_new(q->arena), .at = {"--solve", 0, 0, NULL, false}};
-	double low, high;
-	struct course c;
+	const double last = (double)v->n - 1;
+	struct course c = {0};
+	struct found f = {.exact = false};
+	double at;
 
-	if (!parse_condition(&s, until) || !parse_bracket(&s, solve, &low, &high))
-		return NULL;
-	const bool every = s.whole && high - low <= SCANNED;
-	if (!survey(&s, low, high, every, &c))
-		return NULL;
-	if (c.n_answered == 0) { /* say why: the same fault at every value */
-		sheet_free(question_ask(q, with_value(&s, low)).sheet);
-		return NULL;
+	for (int i = 0; i < SAMPLES && !s->failed; i++)
+		if (near(s, v, floor(sample_place(v->first, value_at(v, v->n - 1), last, i) + 0.5), 0, last, &at))
+			add_sample(s, &c, at, probe(s, value_at(v, (size_t)at)));
+	const int k = s->failed ? 0 : read_course(s, &c, &f);
+	if (!k)
+		return f;
+	double good = c.at[c.probes[k].holds ? k : k - 1], bad = c.at[c.probes[k].holds ? k - 1 : k];
+	while (fabs(good - bad) > 1 && !s->failed) {
+		const double middle = floor((good + bad) / 2);
+		if (!near(s, v, middle, fmin(good, bad) + 1, fmax(good, bad) - 1, &at))
+			break; /* nothing valid in between */
+		if (probe(s, value_at(v, (size_t)at)).holds)
+			good = at;
+		else
+			bad = at;
 	}
-	const bool at_low = probe(&s, low).holds, at_high = probe(&s, high).holds;
-	if (c.n_holds == 0 || (!every && !at_low && !at_high)) {
-		diag_error(q->diag, s.at, "'%s' holds nowhere between %g%s and %g%s", until, low, s.unit, high, s.unit);
-		diag_hint(q->diag, "give another bracket, or look with --sweep");
-		return NULL;
+	good = look_around(s, v, good, bad > good ? 1 : -1, last);
+	f.x = value_at(v, (size_t)good);
+	f.least = bad < good;
+	return f;
+}
+
+/* A refused middle says nothing: its neighbours are asked, and where none answers that side of it is left. */
+static bool
+answered_between(struct solver *s, double good, double bad, struct probe *out)
+{
+	static const double parts[] = {0.5, 0.375, 0.625, 0.25, 0.75, 0.125};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts && !s->failed; i++) {
+		*out = probe(s, good + (bad - good) * parts[i]);
+		if (out->answered)
+			return true;
 	}
-	if (every ? c.n_holds == c.n_answered : at_low && at_high) {
-		const double end = every ? (s.until.below ? c.last_held : c.first_held) : s.until.below ? high : low;
-		*note = arena_printf(
-		    q->arena, "'%s' holds everywhere between %g%s and %g%s", until, low, s.unit, high, s.unit);
-		return with_value(&s, end);
+	return false;
+}
+
+static struct found
+halve(struct solver *s, double low, double high)
+{
+	struct course c = {0};
+	struct found f = {.exact = false};
+	double refused_above = NAN;
+
+	for (int i = 0; i < SAMPLES && !s->failed; i++) {
+		const double x = low + sample_place(low, high, high - low, i);
+		const struct probe p = probe(s, x);
+		if (p.answered)
+			add_sample(s, &c, x, p);
+		else if (c.n && c.at[c.n - 1] < x && isnan(refused_above))
+			refused_above = x;
 	}
-	const double good = every ? (c.begins ? c.last_held : c.first_held)
-	    : at_low              ? bisect(&s, low, high)
-	                          : bisect(&s, high, low);
-	*note = arena_printf(q->arena, s.whole ? "solved: %s = %.0f%s" : "solved: %s = %.6g%s", s.path, good, s.unit);
-	return with_value(&s, good);
+	const int k = s->failed ? 0 : read_course(s, &c, &f);
+	double good, bad;
+	if (k) {
+		good = c.at[c.probes[k].holds ? k : k - 1];
+		bad = c.at[c.probes[k].holds ? k - 1 : k];
+	} else if (f.everywhere && s->until.below && refused_above > c.at[c.n - 1]) {
+		good = c.at[c.n - 1]; /* up to where there is no answer any more */
+		bad = refused_above;
+		f.everywhere = false;
+	} else
+		return f;
+	for (int i = 0; i < STEPS && fabs(good - bad) > 1e-9 * fabs(good) && !s->failed; i++) {
+		struct probe p;
+		if (!answered_between(s, good, bad, &p))
+			bad = good + (bad - good) * 0.125;
+		else if (p.holds)
+			good = p.x;
+		else
+			bad = p.x;
+	}
+	f.x = good;
+	return f;
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------ */
+
+static struct found
+search(struct solver *s, double low, double high)
+{
+	if (!s->whole)
+		return halve(s, low, high);
+	const struct values all = multiples(low, high, 1);
+	if (all.n <= MOST_TRIED)
+		return try_all(s, &all);
+	const double step = common_step(s, low, high);
+	const struct values some = multiples(low, high, step);
+	if (some.n <= MOST_TRIED)
+		return try_all(s, &some);
+	struct found f = halve_whole(s, &some);
+	if (f.some || s->failed)
+		return f;
+	const struct values few = round_numbers(s->q->arena, low, high, step);
+	f = try_all(s, &few);
+	f.exact = false;
+	return f;
+}
+
+/* Nothing was answered: the same fault at every value, or a row that is not there or not alone. */
+static void
+say_why(struct solver *s, double low)
+{
+	if (!s->no_row[0]) {
+		sheet_free(question_ask(s->q, with_value(s, s->q->arena, low)).sheet);
+		return;
+	}
+	const size_t n = strcspn(s->no_row, "\n");
+	diag_error(s->q->diag, from_until, "%.*s", (int)n, s->no_row);
+	diag_hint(s->q->diag, "%s", s->no_row[n] ? s->no_row + n + 1 : "--json shows all answers");
+}
+
+static const char *
+note_of(const struct solver *s, const struct found *f, const char *until, double low, double high)
+{
+	const char *valid = s->n_refused ? " of the valid values" : "";
+	struct arena *a = s->q->arena;
+
+	if (f->everywhere || f->nowhere)
+		return arena_printf(a, "'%s' holds %s%s between %.10g%s and %.10g%s", until,
+		    f->everywhere ? "everywhere" : "nowhere", valid, low, s->unit, high, s->unit);
+	const char *value =
+	    arena_printf(a, s->whole ? "solved: %s = %.0f%s" : "solved: %s = %.6g%s", s->path, f->x, s->unit);
+	if (!s->n_refused || !s->whole)
+		return value;
+	return arena_printf(
+	    a, "%s, %s of the valid values%s", value, f->least ? "least" : "most", f->exact ? "" : " that were tried");
+}
+
+struct solution
+question_solve(const struct question *q, const struct node *inputs, const char *solve, const char *until)
+{
+	struct solver s = {.q = q, .inputs = inputs, .passing = arena_new(), .at = {"--solve", 0, 0, NULL, false}};
+	struct solution out = {.inputs = NULL};
+	double low, high;
+
+	if (!parse_condition(&s, until) || !parse_bracket(&s, solve, &low, &high) ||
+	    !inputs_check(q->arena, q->diag, q->command, inputs, s.path))
+		goto out;
+	const struct found f = search(&s, low, high);
+	if (s.failed)
+		goto out;
+	if (!f.some) {
+		say_why(&s, low);
+		goto out;
+	}
+	if (f.turns) {
+		diag_error(q->diag, s.at,
+		    "'%s' holds between %.10g%s and %.10g%s, and not at the ends: no single answer", until, f.from,
+		    s.unit, f.to, s.unit);
+		diag_hint(q->diag, "give a narrower bracket, or look with --sweep");
+		goto out;
+	}
+	out.inputs = with_value(&s, q->arena, f.x);
+	out.note = note_of(&s, &f, until, low, high);
+	out.none = f.nowhere;
+	out.unread = s.unread;
+out:
+	arena_free(s.passing);
+	return out;
 }

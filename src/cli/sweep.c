@@ -3,27 +3,9 @@
 #include "cli/points.h"
 #include "cli/program.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Points that each warn of their own number would fill the screen. */
-enum { MOST_WORDS = 20 };
-
-static void
-merge_words(struct arena *a, struct words *into, const struct words *from)
-{
-	if (!into->list)
-		into->list = ARENA_ARRAY(a, struct word, MOST_WORDS + 1);
-	for (size_t i = 0; i < from->n; i++) {
-		bool there = false;
-		for (size_t k = 0; k < into->n && !there; k++)
-			there = strcmp(into->list[k].text, from->list[i].text) == 0;
-		if (there || into->n > MOST_WORDS)
-			continue;
-		into->list[into->n] = into->n < MOST_WORDS ? from->list[i] : (struct word){"and more of the like", {0}};
-		into->n++;
-	}
-}
 
 static const char *
 first_error(const struct diag *d)
@@ -64,7 +46,7 @@ add_refusal(
 	for (size_t i = 0; i < names->n; i++)
 		point = arena_printf(a, "%s%s%s=%s", point, i ? ", " : "", names->list[i], values->list[i]);
 	refusals->list[refusals->n].point = point;
-	refusals->list[refusals->n].why = why;
+	refusals->list[refusals->n].why = arena_text(a, why);
 	refusals->list[refusals->n++].count = 1;
 }
 
@@ -81,87 +63,234 @@ merge_refusals(struct arena *a, struct words *warnings, const struct refusals *r
 		else if (i < refusals->n)
 			w.text = arena_printf(a, "%s: %s", refusals->list[i].point, refusals->list[i].why);
 		if (w.text)
-			merge_words(a, warnings, &(struct words){1, &w});
+			question_merge(a, warnings, &(struct words){1, &w});
 	}
+}
+
+/* --- points ---------------------------------------------------------------------------------------------- */
+
+struct axes {
+	size_t n, n_points;
+	struct axis_values list[MAX_SWEEPS];
+};
+
+static bool
+read_axes(struct program *p, const struct node *inputs, struct axes *out)
+{
+	const struct settings *sweeps = &p->args.sweeps;
+
+	*out = (struct axes){.n_points = 1};
+	if (sweeps->n > MAX_SWEEPS) {
+		diag_error(
+		    p->diag, (struct source){"--sweep", 0, 0, NULL, false}, "at most %d sweeps at a time", MAX_SWEEPS);
+		diag_hint(p->diag, "set some inputs with --set");
+		return false;
+	}
+	for (; out->n < sweeps->n; out->n++) {
+		struct axis_values *axis = &out->list[out->n];
+		if (!sweep_values(p->arena, p->diag, p->command, &sweeps->list[out->n], axis) ||
+		    !inputs_check(p->arena, p->diag, p->command, inputs, axis->path))
+			return false;
+		out->n_points *= axis->n;
+		if (out->n_points > MAX_POINTS) {
+			diag_error(p->diag, sweeps->list[out->n].at, "more than %d points", MAX_POINTS);
+			diag_hint(p->diag, "shorten the lists");
+			return false;
+		}
+	}
+	return true;
 }
 
 /* Point number i of the outer product: the last axis moves fastest. */
 static const struct node *
-point_inputs(struct program *p, const struct node *inputs, const struct axis_values *axes, size_t n_axes, size_t i,
-    struct texts *swept)
+point_inputs(struct arena *a, const struct node *inputs, const struct axes *axes, size_t i, struct texts *swept)
 {
-	*swept = (struct texts){n_axes, ARENA_ARRAY(p->arena, const char *, n_axes + 1)};
-	for (size_t k = n_axes; k-- > 0; i /= axes[k].n) {
-		const char *value = axes[k].values[i % axes[k].n];
+	*swept = (struct texts){axes->n, ARENA_ARRAY(a, const char *, axes->n + 1)};
+	for (size_t k = axes->n; k-- > 0; i /= axes->list[k].n) {
+		const char *value = axes->list[k].values[i % axes->list[k].n];
 		swept->list[k] = value;
-		inputs = tree_with(p->arena, inputs, axes[k].path, tree_scalar(p->arena, value, axes[k].at));
+		inputs = tree_with(a, inputs, axes->list[k].path, tree_scalar(a, value, axes->list[k].at));
 	}
 	return inputs;
+}
+
+/* --- where the answer goes -------------------------------------------------------------------------------- */
+
+/* What is printed goes out as it comes, once nothing can refuse the request any more; until then it is held. */
+struct sink {
+	struct program *p;
+	FILE *to; /* into text */
+	char *text;
+	size_t n;
+	FILE *file; /* of -o, or NULL */
+	bool flows;
+	int status; /* of what was written */
+};
+
+static bool
+sink_open(struct program *p, struct sink *s)
+{
+	*s = (struct sink){.p = p, .flows = false};
+	if (output_to_file(&p->args) && !(s->file = output_open(p)))
+		return false;
+	s->to = output_memory(&s->text, &s->n);
+	return true;
+}
+
+/* False when nobody takes it any more. */
+static bool
+sink_pass(struct sink *s)
+{
+	fflush(s->to);
+	if (s->n == 0 || (!s->file && !s->flows))
+		return true;
+	if (s->file)
+		fwrite(s->text, 1, s->n, s->file);
+	else
+		s->status = output_stdout(s->p->diag, s->text, s->n);
+	rewind(s->to);
+	return s->status == 0 && !ferror(stdout);
+}
+
+static void
+sink_close(struct sink *s)
+{
+	if (s->to)
+		fclose(s->to);
+	free(s->text);
+}
+
+/* --- the sweep -------------------------------------------------------------------------------------------- */
+
+struct sweeper {
+	struct program *p;
+	const struct node *inputs;
+	struct axes axes;
+	struct report head;
+	struct points_report *report;
+	struct words assumed, warnings;
+	struct refusals refusals;
+	struct unread unread; /* inputs that no point has read so far */
+	struct sink sink;
+	int status;
+};
+
+/* A file that an option names would be written again at every point. */
+static bool
+writes_files(struct sweeper *s, size_t n_before)
+{
+	struct program *p = s->p;
+
+	if (outputs_count(p->outputs) == n_before || s->axes.n_points == 1)
+		return false;
+	diag_error(p->diag, (struct source){"--sweep", 0, 0, NULL, false}, "'%s' would be written at every point",
+	    outputs_name(p->outputs, n_before));
+	diag_hint(p->diag, "ask for the file of one point at a time");
+	return true;
+}
+
+/* One point, with memory of its own.  False when the sweep cannot go on; `last` then gets its faults. */
+static bool
+answer_point(struct sweeper *s, struct arena *passing, size_t i)
+{
+	struct program *p = s->p;
+	struct diag *d = diag_new(passing);
+	const struct question q = question_apart(&p->question, passing, d, p->outputs);
+	const size_t n_files = outputs_count(p->outputs);
+	struct point point = {0};
+
+	diag_program(d, arena_printf(passing, "ridge %s", p->command->name));
+	const struct node *at = point_inputs(passing, s->inputs, &s->axes, i, &point.swept);
+	const struct answered a = question_ask(&q, at);
+	point.asked = question_inputs(&q, at, &point.n_asked);
+	if (a.status == REFUSED) {
+		add_refusal(p->arena, &s->refusals, &s->head.swept, &point.swept, first_error(d));
+		if (s->status == REFUSED && i + 1 == s->axes.n_points)
+			diag_print(d, stderr, output_colour(p, STDERR_FILENO));
+	} else {
+		program_inspect(p, a.sheet);
+		if (a.reads)
+			unread_note(p->arena, &s->unread, a.reads);
+		s->status = s->status == ANSWERED || a.status == ANSWERED ? ANSWERED : ANSWERED_NO;
+		point.sheet = a.sheet;
+		question_merge(p->arena, &s->assumed, &a.assumed);
+		question_merge(p->arena, &s->warnings, &a.warnings);
+	}
+	points_report_add(s->report, s->sink.to, &point);
+	sheet_free(a.sheet);
+	return !writes_files(s, n_files);
+}
+
+static bool
+answer_points(struct sweeper *s)
+{
+	struct arena *passing = arena_new();
+	bool ok = true;
+
+	for (size_t i = 0; i < s->axes.n_points && ok; i++) {
+		arena_clear(passing);
+		ok = answer_point(s, passing, i);
+		s->sink.flows =
+		    s->status != REFUSED && s->unread.n == 0 && !s->p->args.plot && points_report_found(s->report);
+		if (ok && !sink_pass(&s->sink))
+			break;
+	}
+	arena_free(passing);
+	return ok;
+}
+
+static int
+finish(struct sweeper *s)
+{
+	struct program *p = s->p;
+	char why[500];
+
+	merge_refusals(p->arena, &s->warnings, &s->refusals);
+	s->head.assumed = output_texts(p->arena, &s->assumed);
+	s->head.warnings = output_texts(p->arena, &s->warnings);
+	if (!unread_report(p->diag, p->command, &s->unread))
+		return REFUSED;
+	if (!points_report_end(s->report, s->sink.to, why, sizeof why)) {
+		output_no_row(p, why);
+		return REFUSED;
+	}
+	const struct plot *plot = p->args.plot ? points_report_plot(s->report, why, sizeof why) : NULL;
+	const int drawn = program_plot(p, plot, why);
+	if (drawn)
+		return drawn;
+	s->sink.flows = true;
+	if (s->sink.file)
+		sink_pass(&s->sink);
+	if (!outputs_commit(p->outputs, p->diag))
+		return STATUS_FAILED;
+	sink_pass(&s->sink);
+	output_warnings(p, &s->head);
+	return s->sink.status ? s->sink.status : s->status;
 }
 
 int
 program_sweep(struct program *p, const struct node *inputs)
 {
-	const struct settings *sweeps = &p->args.sweeps;
-	struct axis_values axes[MAX_SWEEPS];
-	size_t n = 1;
+	struct sweeper s = {.p = p, .inputs = inputs, .head = output_report_of(p), .status = REFUSED};
 	int status = REFUSED;
 
-	if (sweeps->n > MAX_SWEEPS) {
-		diag_error(
-		    p->diag, (struct source){"--sweep", 0, 0, NULL, false}, "at most %d sweeps at a time", MAX_SWEEPS);
-		diag_hint(p->diag, "set some inputs with --set");
+	if (!read_axes(p, inputs, &s.axes))
 		return REFUSED;
-	}
-	struct report r = output_report_of(p);
-	r.sweep = true;
-	r.swept.list = ARENA_ARRAY(p->arena, const char *, sweeps->n);
-	for (size_t i = 0; i < sweeps->n; i++) {
-		if (!sweep_values(p->arena, p->diag, p->command, &sweeps->list[i], &axes[i]))
-			return REFUSED;
-		r.swept.list[r.swept.n++] = sweeps->list[i].path;
-		n *= axes[i].n;
-		if (n > MAX_POINTS) {
-			diag_error(p->diag, sweeps->list[i].at, "more than %d points", MAX_POINTS);
-			diag_hint(p->diag, "shorten the lists");
-			return REFUSED;
-		}
-	}
-	r.points = ARENA_ARRAY(p->arena, struct point, n);
-	struct sheet **sheets = ARENA_ARRAY(p->arena, struct sheet *, n);
-	struct words assumed = {0}, warnings = {0};
-	struct refusals refusals = {0};
-	struct question q = p->question;
-	q.diag = diag_new(p->arena);
-	diag_program(q.diag, arena_printf(p->arena, "ridge %s", p->command->name));
-	for (size_t i = 0; i < n; i++) {
-		struct point *point = &r.points[r.n_points++];
-		diag_clear(q.diag);
-		const struct node *at = point_inputs(p, inputs, axes, sweeps->n, i, &point->swept);
-		const struct answered a = question_ask(&q, at);
-		point->status = (int)a.status;
-		point->asked = question_inputs(&q, at, &point->n_asked);
-		if (a.status == REFUSED) {
-			add_refusal(p->arena, &refusals, &r.swept, &point->swept, first_error(q.diag));
-			sheet_free(a.sheet);
-			continue;
-		}
-		program_inspect(p, a.sheet);
-		status = status == ANSWERED || a.status == ANSWERED ? ANSWERED : ANSWERED_NO;
-		point->sheet = sheets[i] = a.sheet;
-		merge_words(p->arena, &assumed, &a.assumed);
-		merge_words(p->arena, &warnings, &a.warnings);
-	}
-	if (status == REFUSED)
-		diag_print(q.diag, stderr, output_colour(p, STDERR_FILENO));
-	else {
-		merge_refusals(p->arena, &warnings, &refusals);
-		r.assumed = output_texts(p->arena, &assumed);
-		r.warnings = output_texts(p->arena, &warnings);
-		const int drawn = program_plot_sweep(p, &r);
-		status = drawn ? drawn : output_report(p, &r, status);
-	}
-	for (size_t i = 0; i < r.n_points; i++)
-		sheet_free(sheets[i]);
+	outputs_guard(p->outputs, inputs, &p->question.files);
+	for (size_t i = 0; i < p->args.sweeps.n; i++)
+		outputs_guard_word(p->outputs, p->args.sweeps.list[i].text);
+	if (!sink_open(p, &s.sink))
+		return REFUSED;
+	s.head.swept.list = ARENA_ARRAY(p->arena, const char *, s.axes.n);
+	for (; s.head.swept.n < s.axes.n; s.head.swept.n++)
+		s.head.swept.list[s.head.swept.n] = p->args.sweeps.list[s.head.swept.n].path;
+	s.report = points_report_new(output_format(&p->args), &s.head, p->args.plot != NULL);
+	points_report_begin(s.report, s.sink.to);
+	if (!answer_points(&s) || s.status == REFUSED)
+		goto out;
+	status = s.sink.status || ferror(stdout) ? s.sink.status : finish(&s);
+out:
+	outputs_drop(p->outputs);
+	sink_close(&s.sink);
 	return status;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/values.h"
 
+#include "cli/bounds.h"
+
 bool
 run_refuse(struct run *r, struct source at, const char *what, const char *hint)
 {
@@ -15,10 +17,12 @@ run_value(struct run *r, struct source at, const char *text, enum quantity q, st
 	struct quantity_fault fault;
 
 	*out = (struct datum){NAN, at};
+	run_read_from(r, at);
 	if (quantity_read(text, q, &out->value, &fault)) {
 		if (out->value > 0)
-			return true;
+			return bounds_check(r->diag, at, text, q, out->value);
 		diag_error(r->diag, at, "'%s' must be more than 0", text);
+		diag_hint(r->diag, "leave it out, or give a value");
 		return false;
 	}
 	diag_error(r->diag, at, "%s", fault.what);

@@ -43,6 +43,9 @@ bench_run(struct run *r, const void *input)
 	struct child_output rows;
 	size_t n = 1;
 
+	run_reads(r, &in->device, &in->list, NULL);
+	if (!in->list)
+		run_reads(r, &in->only, &in->quick, &in->seed, NULL);
 	if (in->device.text)
 		words[n++] = arena_printf(r->arena, "--device=%s", in->device.text);
 	if (in->only.n)
@@ -66,7 +69,10 @@ bench_run(struct run *r, const void *input)
 	if (!child_run(r->arena, r->diag, path, words, &rows))
 		return REFUSED;
 	TAKE(r->sheet, n_rows, (double)rows.n_lines);
-	SHOW(r->sheet, n_rows, in->list ? "lines" : "points measured");
+	if (in->list)
+		SHOW(r->sheet, n_rows, n_lines);
+	else
+		SHOW(r->sheet, n_rows, n_points);
 	r->document = rows.text;
 	if (rows.status == REFUSED)
 		return REFUSED; /* it said why */
@@ -87,8 +93,8 @@ static const struct example bench_examples[] = {
 
 const struct command bench_command = {
     .name = "bench",
-    .section = "The database",
-    .summary = "run the microbenchmarks on this machine",
+    .section = "Database and measurements",
+    .summary = "Run the microbenchmarks on this machine",
     .operands = "",
     .usage = "[JOB]",
     .groups = bench_groups,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge calibrate: measured kernels become parameters, with intervals and errors on rows that were not fitted. */
-#include "cli/calibrate_own.h"
+#include "ask/calibrate/own.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,13 +10,13 @@ static const struct option calibrate_options[] = {CALIBRATE_OPTIONS(OPTION_ROW)}
 #undef THIS
 
 static void
-plain(struct run *r, const char *name, const char *label, double value)
+plain(struct run *r, const char *name, const struct answer_entry *answer, double value)
 {
 	if (isnan(value))
 		return;
 	sheet_take_number(r->sheet, name, NULL, value);
-	if (label)
-		sheet_show(r->sheet, name, label);
+	if (answer)
+		sheet_show(r->sheet, name, answer);
 }
 
 /* A row whose name says its unit. */
@@ -33,7 +33,7 @@ row_of(const struct fitted_param *p)
 	case Q_PEAK:
 		return "value_flop_per_s";
 	default:
-		return strncmp(p->key, "eta", 3) == 0 ? "value_frac" : "value";
+		return strncmp(p->key, "eta", 3) == 0 ? "value_frac" : "value_number";
 	}
 }
 
@@ -72,16 +72,16 @@ show_classes(struct run *r, const struct calibrate_target *t)
 		if (c->refused || !e->n)
 			continue;
 		SCOPE_I (r->sheet, "classes", i) {
-			sheet_word(r->sheet, "name", "fitted", c->residual_name);
-			plain(r, "n_rows", "rows", c->n_fitted);
-			plain(r, "mape_frac", "error", e->mape);
-			plain(r, "median_ape_frac", "median", e->median_ape);
-			plain(r, "bias_frac", "bias", e->bias);
-			plain(r, "q10", "q10", e->q10);
-			plain(r, "q90", "q90", e->q90);
+			TELL(r->sheet, class, c->residual_name);
+			plain(r, "n_rows", &answer_table[ID_n_rows], c->n_fitted);
+			plain(r, "mape_frac", &answer_table[ID_mape_frac], e->mape);
+			plain(r, "median_ape_frac", &answer_table[ID_median_ape_frac], e->median_ape);
+			plain(r, "bias_frac", &answer_table[ID_bias_frac], e->bias);
+			plain(r, "q10", &answer_table[ID_log_error_p10], e->q10);
+			plain(r, "q90", &answer_table[ID_log_error_p90], e->q90);
 			for (int j = 0; j < c->residual.n_regimes; j++)
 				SCOPE_I (r->sheet, "regimes", j) {
-					sheet_word(r->sheet, "regime", NULL, c->residual.regimes[j].name);
+					TELL_HIDDEN(r->sheet, regime, c->residual.regimes[j].name);
 					plain(r, "n_rows", NULL, c->residual.regimes[j].errors.n);
 					plain(r, "mape_frac", NULL, c->residual.regimes[j].errors.mape);
 				}
@@ -102,13 +102,14 @@ show_params(struct run *r, const struct calibrate_target *t)
 			if (p->taken)
 				continue; /* in the file, and in the rows of the 16-bit fit */
 			SCOPE_I (r->sheet, "parameters", row) {
-				sheet_word(r->sheet, "class", "class", c->path);
-				sheet_word(r->sheet, "key", "parameter", p->key);
-				sheet_word(r->sheet, "text", "value", value_text(r, p));
+				TELL(r->sheet, section, c->path);
+				TELL(r->sheet, name, p->key);
+				TELL(r->sheet, value, value_text(r, p));
 				plain(r, row_of(p), NULL, p->value);
+				sheet_hidden_number(r->sheet, row_of(p), answer_find(row_of(p)));
 				if (!isnan(p->low))
 					sheet_between(r->sheet, row_of(p), p->low, p->high, "bootstrap");
-				sheet_word(r->sheet, "state", "note", state_of(p));
+				TELL(r->sheet, note, state_of(p));
 			}
 			row++;
 		}
@@ -142,6 +143,8 @@ calibrate_run(struct run *r, const void *input)
 	struct calibrate_targets all;
 	int n_good = 0;
 
+	run_reads(r, &in->files, &in->write, &in->install, NULL);
+
 	if (in->stack.text && in->engine.text) {
 		diag_error(r->diag, in->engine.from, "--stack is of training steps, --engine of serving runs");
 		diag_hint(r->diag, "one file is of one of them");
@@ -156,6 +159,9 @@ calibrate_run(struct run *r, const void *input)
 		return calibrate_stack(r, in);
 	if (in->engine.text)
 		return calibrate_engine(r, in);
+	run_reads(r, &in->backend, &in->fresh, &in->source, NULL);
+	if (in->yaml || in->write.text || in->install)
+		run_reads(r, &in->date, &in->note, NULL);
 	if (!calibrate_read(r, in, &all))
 		return REFUSED;
 	for (int i = 0; i < all.n; i++) {
@@ -171,9 +177,11 @@ calibrate_run(struct run *r, const void *input)
 	} else
 		for (int i = 0; i < all.n; i++)
 			SCOPE_I (r->sheet, "files", i) {
-				sheet_word(r->sheet, "id", "calibration", all.list[i].id);
+				TELL(r->sheet, calibration, all.list[i].id);
 				show_one(r, &all.list[i]);
 			}
+	if (all.n == 1)
+		run_reads(r, &in->yaml, NULL);
 	if (in->yaml && all.n == 1)
 		r->document = calibration_text(&all.list[0].bench, &all.list[0].fitted, &all.list[0].about);
 	return calibrate_store(r, in, &all) ? ANSWERED : REFUSED;
@@ -190,16 +198,24 @@ static const struct example calibrate_examples[] = {
         "a serving engine of your own, as a file of the database", 0},
 };
 
+static const struct input_needs calibrate_needs[] = {
+    {"gpu", "it belongs to kernels: an own stack or engine is of the GPUs of its rows"},
+    {"backend", "it belongs to kernels, not to an own stack or engine"},
+    {"fresh", "it belongs to --write or --install"},
+};
+
 const struct command calibrate_command = {
     .name = "calibrate",
-    .section = "The database",
-    .summary = "what does my machine reach: fit the models to measurements",
+    .section = "Database and measurements",
+    .summary = "Fit the models to your own measurements",
     .operands = "files...",
     .usage = "FILE...|-",
     .groups = calibrate_groups,
     .n_groups = sizeof calibrate_groups / sizeof *calibrate_groups,
     .examples = calibrate_examples,
     .n_examples = sizeof calibrate_examples / sizeof *calibrate_examples,
+    .needs = calibrate_needs,
+    .n_needs = sizeof calibrate_needs / sizeof *calibrate_needs,
     .input_size = sizeof(struct calibrate_in),
     .run = calibrate_run,
 };

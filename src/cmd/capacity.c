@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/capacity.h"
+#include "ask/bind/bind.h"
+#include "ask/bind/shape.h"
+#include "ask/capacity/plan.h"
 #include "base/text.h"
-#include "cli/capacity_plan.h"
 #include "cli/inputs.h"
-#include "cli/price.h"
-#include "cli/shape.h"
+#include "ridge/cost.h"
 #include "ridge/params.h"
+#include "search/plan/memory_fit.h"
 
 #include <string.h>
 
@@ -23,25 +25,27 @@
 	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of its answer")                                          \
 	X(0, throughput, "throughput", "throughput", NUMBER, "N", "", NULL,                                            \
 	    "measured tokens per second that one replica generates (default: the floor of bandwidth and arithmetic)")  \
-	X(0, utilisation, "utilisation", "utilisation", NUMBER, "FRACTION", "", "0.75",                                \
+	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
 	    "most of a replica's rate to plan with")                                                                   \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "every user gets a token at least this often")                 \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", CAPACITY_TYPES, "bf16", "type of weights, cache and products")   \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", CAPACITY_TYPES, "bf16", "type of weights and products")          \
 	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", CAPACITY_TYPES, NULL,                    \
-	    "type of the weights (default: --dtype); embedding and head stay in 16 bits")                              \
+	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
 	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", CAPACITY_TYPES, NULL,                                   \
-	    "type of the cache (default: --dtype)")                                                                    \
+	    "type of the cache (default: as published, or the engine's rule)")                                         \
 	X(0, kv_rule, "kv-rule", "kv_rule", CHOICE, "RULE", "exact|doc", NULL,                                         \
 	    "exact: from the model's shape; doc: 0.5 MB per token for each 7e9 parameters")                            \
-	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a cache block (default 16)")                    \
-	X(0, paging_overhead, "paging-overhead", "paging_overhead", NUMBER, "FRACTION", "", NULL,                      \
+	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a cache block (default: the engine's)")         \
+	X(0, paging_overhead, "paging-overhead", "paging_overhead", FRACTION, "FRACTION", "", NULL,                    \
 	    "added to the cache instead of blocks (default with --kv-rule doc: 0.3)")                                  \
-	X(0, headroom, "headroom", "headroom", NUMBER, "FRACTION", "", "0.2",                                          \
-	    "part of the memory kept free for activations, workspace and fragmentation")                               \
+	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
+	    "part of the memory kept free beside weights and cache (default: the engine's rule; of numbers 0.2)")      \
 	X('w', weights, "weights", "weights", CHOICE, "HOW", "replicated|shared", "replicated",                        \
 	    "a copy in every replica, or one copy spread over all GPUs")                                               \
-	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL,                                                     \
-	    "of one GPU (default: the database's, with its date)")
+	X(0, price, "price", "price", WORDS, "USD/h,...", "", NULL,                                                    \
+	    "of one GPU, of all (2.5) or by name (h100=2.5,h200=3.2); default: of whole instances in the database")    \
+	X(0, provider, "provider", "provider", WORD, "TEXT", "", NULL,                                                 \
+	    "part of the name or source of a price in the database: aws, lambda, spot")
 
 struct capacity_in {
 	CAPACITY_OPTIONS(OPTION_MEMBER)
@@ -63,15 +67,16 @@ static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
 static const struct option plan_rows[] = {CAPACITY_PLAN_OPTIONS(OPTION_ROW)};
 #undef THIS
 
-enum { DEGREES_MAX = 11, NODE = 8 };
+enum { WAYS_MAX = 22, NODE = 8, TP_MOST = 1024 };
+static const double usual_headroom_frac = 0.2;
 
 struct plan {
 	const struct workload *w; /* NULL: --params alone */
-	enum dtype kv, weights, products;
-	bool load, shared, linear, published; /* published: weights as the checkpoint has them */
-	double tp;                            /* 0: choose */
-	double weight_byte;
-	struct capacity_case base;
+	bool load, shared, linear;
+	struct layout layout; /* tp 0: choose */
+	bool named;           /* a model whose weights are known part by part */
+	bool adp;             /* asked for, or tried where every GPU would keep a whole copy of the cache */
+	double weight_byte;   /* of numbers */
 };
 
 /* --- reading --------------------------------------------------------------------------------------------- */
@@ -147,6 +152,7 @@ bind_model(struct run *r, const struct capacity_in *in, struct plan *p)
 {
 	const bool shape = shape_given(&in->shape);
 
+	p->named = in->model.text != NULL;
 	p->linear = in->kv_rule.text && strcmp(in->kv_rule.text, "doc") == 0;
 	if (in->model.text && (datum_given(in->params) || datum_given(in->bits)))
 		return refuse(r, in->model.from, "a model's name and --params or --bits exclude each other",
@@ -168,21 +174,35 @@ bind_model(struct run *r, const struct capacity_in *in, struct plan *p)
 }
 
 static bool
-bind_layout(struct run *r, const struct capacity_in *in, struct plan *p)
+has_latent(const struct workload *w)
 {
-	struct layout layout;
-	const struct datum others[] = {
-	    in->layout.pp, in->layout.vp, in->layout.cp, in->layout.ep, in->layout.etp, in->layout.zero};
+	const struct block *attending = w ? workload_attention(w) : NULL;
+
+	return attending && attending->attention.kind != ATTENTION_HEADS;
+}
+
+static bool
+read_layout(struct run *r, const struct capacity_in *in, struct plan *p)
+{
+	const struct datum others[] = {in->layout.pp, in->layout.vp, in->layout.cp, in->layout.etp, in->layout.zero};
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (others[i].value > 1)
-			return refuse(r, others[i].from, "a replica here is one tensor-parallel group", "use tp alone");
+			return refuse(r, others[i].from, "a replica here is one tensor-parallel group",
+			    "use tp, ep and adp alone");
 	if (datum_given(in->layout.dp))
 		return refuse(r, in->layout.dp.from, "the number of replicas is the answer", "leave dp out");
-	if (!run_layout(r, &in->layout, datum_absent(), p->w, &layout))
+	if (!run_layout(r, &in->layout, datum_absent(), p->w, &p->layout))
 		return false;
-	p->tp = datum_given(in->layout.tp) ? layout.tp : 0;
-	if (p->shared && p->tp)
+	if (datum_given(in->layout.ep) && fmod(p->layout.tp, p->layout.ep) != 0)
+		return refuse(r, in->layout.ep.from,
+		    "experts are spread over the tp GPUs of a replica: ep must divide tp",
+		    "write for example --layout tp=8,ep=8");
+	bind_served_degrees(r, &in->layout);
+	if (!datum_given(in->layout.tp))
+		p->layout.tp = 0;
+	p->adp = p->layout.adp || (has_latent(p->w) && !datum_given(in->layout.tp));
+	if (p->shared && p->layout.tp)
 		return refuse(r, in->layout.tp.from,
 		    "--weights shared spreads one copy over all GPUs: tp says nothing there",
 		    "leave tp out, or use --weights replicated");
@@ -190,69 +210,152 @@ bind_layout(struct run *r, const struct capacity_in *in, struct plan *p)
 }
 
 static bool
-bind_types(struct run *r, const struct capacity_in *in, struct plan *p)
-{
-	const char *weights = in->weights_dtype.text, *kv = in->kv_dtype.text;
-	const bool counted = datum_given(in->bits);
-	const struct quantisation none = {0}, *published = p->w ? &p->w->quantisation : &none;
-	const bool silent = in->dtype.from.file == inputs_default;
-	const bool kv_published = silent && !kv && published->has_kv;
-
-	p->products = dtype_find(in->dtype.text);
-	p->published = silent && !weights && published->given;
-	if ((!kv && !kv_published) || (!weights && !counted && !p->published))
-		run_word(r, "dtype", in->dtype);
-	p->kv = kv_published ? published->kv : dtype_find(kv ? kv : in->dtype.text);
-	p->weights = dtype_find(weights ? weights : in->dtype.text);
-	if (kv_published)
-		run_assume(r, "kv-dtype %s, as published", dtype_name(p->kv));
-	if (p->published)
-		run_assume(r, "weights %s, as published", dtype_name(published->weights));
-	if (counted && weights)
-		return refuse(r, in->bits.from, "--bits and --weights-dtype exclude each other", "give one of them");
-	return true;
-}
-
-static bool
 bind_plan(struct run *r, const struct capacity_in *in, struct plan *p)
 {
 	*p = (struct plan){.load = datum_given(in->rate)};
+	run_reads(r, &in->users, &in->rate, &in->gpu_mem, &in->weights, &in->kv_rule, &in->params, &in->paging_overhead,
+	    NULL);
+	if (p->load)
+		run_reads(r, &in->isl, &in->osl, &in->utilisation, &in->throughput, NULL);
+	else
+		run_reads(r, &in->tokens, NULL);
 	if (!check_load(r, in) || !check_ranges(r, in) || !check_gpu(r, in))
 		return false;
 	p->shared = strcmp(in->weights.text, "shared") == 0;
-	return bind_model(r, in, p) && bind_types(r, in, p) && bind_layout(r, in, p);
+	return bind_model(r, in, p) && read_layout(r, in, p);
+}
+
+/* --- one candidate --------------------------------------------------------------------------------------- */
+
+struct candidate {
+	const struct gpu *gpu; /* NULL: --gpu-mem */
+	struct formats formats;
+	struct memory_job job; /* one user on one replica, but for its layout */
+	struct capacity_case c;
+};
+
+/* A way to lay a replica out, and what it is rented in. */
+struct way {
+	struct layout layout;
+	struct rental rental;
+};
+
+static struct datum
+user_tokens(const struct capacity_in *in)
+{
+	struct datum tokens = in->tokens;
+
+	if (datum_given(in->rate))
+		tokens = (struct datum){in->isl.value + in->osl.value, in->isl.from};
+	return tokens;
+}
+
+static bool
+bind_memory(
+    struct run *r, const struct capacity_in *in, const struct plan *p, const struct engine *e, struct candidate *out)
+{
+	const struct room_in room = {in->headroom, datum_absent(), in->block, datum_absent()};
+	const struct datum one = {1, {0}};
+
+	out->job = (struct memory_job){.model = p->w,
+	    .layout = {.dp = 1, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1, .shard = 1},
+	    .batch = one,
+	    .seq = user_tokens(in)};
+	return bind_room(r, &room, &e->memory, &out->formats, out->c.mem_byte, &out->job);
+}
+
+/* What nothing is known of keeps a part of the memory free. */
+static void
+bind_headroom(struct run *r, const struct capacity_in *in, const struct plan *p, struct capacity_case *c)
+{
+	c->headroom = in->headroom;
+	if (datum_given(in->headroom) || (in->model.text && !p->shared))
+		return;
+	c->headroom = (struct datum){usual_headroom_frac, {0}};
+	run_assume(r, "headroom %g%%", 100 * usual_headroom_frac);
+}
+
+/* How the cache of a user is counted. */
+static void
+bind_cache(struct run *r, const struct capacity_in *in, const struct plan *p, struct candidate *who)
+{
+	struct capacity_kv *kv = &who->c.kv;
+
+	*kv =
+	    (struct capacity_kv){.w = p->linear ? NULL : p->w, .kv_elem_byte = who->job.kv_elem_byte, .block_token = 1};
+	if (p->linear)
+		kv->linear_byte_per_token =
+		    capacity_linear_kv(NULL, in->model.text ? model_params(NULL, p->w) : in->params.value);
+	if (datum_given(in->paging_overhead))
+		kv->overhead_frac = in->paging_overhead.value;
+	else if (p->linear && !datum_given(in->block)) {
+		kv->overhead_frac = 0.3;
+		run_assume(r, "paging-overhead 30%%");
+	} else {
+		kv->block_token = who->job.block_token.value;
+		if (!datum_given(in->block))
+			run_assume(r, "block %g", kv->block_token);
+	}
+}
+
+static bool
+bind_candidate(
+    struct run *r, const struct capacity_in *in, const struct plan *p, struct word name, struct candidate *out)
+{
+	const struct formats_in types = {in->dtype, in->weights_dtype, in->kv_dtype, in->bits, datum_absent()};
+	struct capacity_case *c = &out->c;
+
+	*out = (struct candidate){.gpu = name.text ? run_gpu(r, name) : NULL};
+	if (name.text && !out->gpu)
+		return false;
+	const struct engine *e = bind_engine(r, (struct word){0}, out->gpu);
+	if (!e || !bind_formats(r, &types, p->w, out->gpu, e, &out->formats))
+		return false;
+	*c = (struct capacity_case){.mem_byte = bind_card(r, out->gpu, in->gpu_mem),
+	    .mem_byte_per_s = out->gpu ? out->gpu->mem_byte_per_s : datum_absent(),
+	    .peak_flop_per_s = datum_absent(),
+	    .itl_s = in->itl,
+	    .n_users = in->users,
+	    .user_token = in->tokens,
+	    .rate_request_per_s = in->rate,
+	    .isl_token = in->isl,
+	    .osl_token = in->osl,
+	    .utilisation = in->utilisation,
+	    .measured_token_per_s = in->throughput};
+	run_reads(r, &in->itl, NULL);
+	c->work_flop_per_token =
+	    capacity_work(NULL, in->model.text ? model_active_params(NULL, p->w) : in->params.value);
+	bind_headroom(r, in, p, c);
+	if (!bind_memory(r, in, p, e, out))
+		return false;
+	bind_cache(r, in, p, out);
+	if (!out->gpu || !p->load || datum_given(in->throughput))
+		return true;
+	const struct word asked = {dtype_name(out->formats.compute), {"--dtype", 0, 0, NULL, false}};
+	return run_peak(r, out->gpu, out->formats.compute, asked, &c->peak_flop_per_s);
 }
 
 /* --- what all candidates share --------------------------------------------------------------------------- */
 
 static void
-show_weights(struct run *r, const struct capacity_in *in, struct plan *p)
+show_weights(struct run *r, const struct capacity_in *in, struct plan *p, const struct candidate *first)
 {
 	struct sheet *sh = r->sheet;
 	double weight_byte;
 
-	if (in->model.text) {
-		const double elem_byte = dtype_byte(p->weights);
-		if (p->published)
-			SET_CALL(sh, weight_byte, published_bytes(sh, p->w));
-		else
-			SET_CALL(sh, weight_byte, capacity_weights(sh, p->w, elem_byte, elem_byte > 2 ? elem_byte : 2));
-		CALL(sh, active_param, model_active_params(sh, p->w));
-		CALL(sh, work_flop_per_token, capacity_work(sh, active_param));
-		p->base.work_flop_per_token = work_flop_per_token;
-	} else {
+	if (in->model.text)
+		SET_CALL(sh, weight_byte, memory_weights(sh, &first->job, 0));
+	else {
 		TAKE(sh, n_params, in->params);
-		TAKE(sh, bits, datum_given(in->bits) ? in->bits.value : 8 * dtype_byte(p->weights));
+		TAKE(sh, bits, 8 * first->formats.part_byte[PART_MLP]);
 		SET_CALL(sh, weight_byte, capacity_weights_bits(sh, n_params, bits));
-		CALL(sh, work_flop_per_token, capacity_work(sh, n_params));
-		p->base.work_flop_per_token = work_flop_per_token;
 	}
-	SHOW(sh, weight_byte, "weights");
+	SHOW(sh, weight_byte, weight_byte);
 	p->weight_byte = weight_byte;
 }
 
 static void
-warn_linear(struct run *r, const struct capacity_in *in, const struct plan *p)
+warn_linear(struct run *r, const struct capacity_in *in, const struct plan *p, const struct capacity_kv *kv)
 {
 	struct sheet *sh = r->sheet;
 
@@ -260,206 +363,310 @@ warn_linear(struct run *r, const struct capacity_in *in, const struct plan *p)
 		run_warn(r, "the linear rule knows no heads: it is 15 times too high for Llama 3 70B");
 		return;
 	}
-	TAKE(sh, linear_byte_per_token, p->base.kv.linear_byte_per_token);
-	CALL(sh, linear_error, capacity_linear_error(sh, linear_byte_per_token, p->w, dtype_byte(p->kv)));
-	SHOW(sh, linear_error, "linear rule over exact");
+	TAKE(sh, linear_byte_per_token, kv->linear_byte_per_token);
+	CALL(sh, linear_error, capacity_linear_error(sh, linear_byte_per_token, p->w, kv->kv_elem_byte));
+	SHOW(sh, linear_error, rule_error);
 	run_warn(r, "the linear rule's cache is %.3g times the exact one of %s", linear_error,
 	    in->model.text ? p->w->name : "this shape");
 }
 
 /* The cache of one user, and how it is counted. */
 static void
-show_user(struct run *r, const struct capacity_in *in, struct plan *p)
+show_user(struct run *r, const struct capacity_in *in, const struct plan *p, const struct capacity_kv *kv)
 {
 	struct sheet *sh = r->sheet;
-	struct capacity_kv *kv = &p->base.kv;
 
-	*kv = (struct capacity_kv){.w = p->linear ? NULL : p->w, .kv_elem_byte = dtype_byte(p->kv), .block_token = 1};
 	if (p->linear) {
-		double n_params;
-		if (in->model.text) {
-			CALL(sh, total_param, model_params(sh, p->w));
-			n_params = total_param;
-		} else
-			n_params = in->params.value;
-		CALL(sh, rule_byte_per_token, capacity_linear_kv(sh, n_params));
-		SHOW(sh, rule_byte_per_token, "cache of a token, by the linear rule");
-		kv->linear_byte_per_token = rule_byte_per_token;
-	}
-	if (datum_given(in->paging_overhead))
-		kv->overhead_frac = in->paging_overhead.value;
-	else if (p->linear && !datum_given(in->block)) {
-		kv->overhead_frac = 0.3;
-		run_assume(r, "paging-overhead 30 %%");
-	} else {
-		kv->block_token = datum_given(in->block) ? in->block.value : 16;
-		if (!datum_given(in->block) && !p->linear)
-			run_assume(r, "block 16");
+		TAKE(sh, n_rule_params, in->model.text ? model_params(NULL, p->w) : in->params.value);
+		CALL(sh, rule_byte_per_token, capacity_linear_kv(sh, n_rule_params));
+		SHOW(sh, rule_byte_per_token, rule_byte_per_token);
 	}
 	if (!p->load) {
 		CALL(sh, user_byte, capacity_user(sh, kv, in->tokens.value, 1));
-		SHOW(sh, user_byte, "cache of one user");
+		SHOW(sh, user_byte, kv_sequence_byte);
 	}
 	if (p->linear)
-		warn_linear(r, in, p);
+		warn_linear(r, in, p, kv);
 }
 
-/* --- one candidate --------------------------------------------------------------------------------------- */
-
-struct candidate {
-	const struct gpu *gpu; /* NULL: --gpu-mem */
-	struct datum usd_per_s;
-};
+/* --- ways to lay a replica out ---------------------------------------------------------------------------- */
 
 static bool
-bind_candidate(struct run *r, const struct capacity_in *in, const struct plan *p, struct word name,
-    struct candidate *out, struct capacity_case *c)
+divides(const struct workload *w, double tp)
 {
-	*out = (struct candidate){.gpu = NULL};
-	*c = p->base;
-	c->headroom = in->headroom;
-	c->mem_byte = in->gpu_mem;
-	c->mem_byte_per_s = c->peak_flop_per_s = datum_absent();
-	c->itl_s = in->itl;
-	c->n_users = in->users;
-	c->user_token = in->tokens;
-	c->rate_request_per_s = in->rate;
-	c->isl_token = in->isl;
-	c->osl_token = in->osl;
-	c->utilisation = in->utilisation;
-	c->measured_token_per_s = in->throughput;
-	if (!name.text) {
-		out->usd_per_s = in->price;
-		return true;
-	}
-	out->gpu = run_gpu(r, name);
-	if (!out->gpu)
-		return false;
-	out->usd_per_s = run_gpu_price(r, in->price, out->gpu);
-	c->mem_byte = datum_given(out->gpu->mem_usable_byte) ? out->gpu->mem_usable_byte : out->gpu->mem_label_byte;
-	c->mem_byte_per_s = out->gpu->mem_byte_per_s;
-	if (p->load && !datum_given(in->throughput)) {
-		const struct word asked = {in->dtype.text, {"--dtype", 0, 0, NULL, false}};
-		if (!run_peak(r, out->gpu, p->products, asked, &c->peak_flop_per_s))
+	for (int i = 0; w && i < w->n_blocks; i++)
+		if (fmod(datum_or(block_heads(&w->blocks[i]), tp), tp) != 0)
 			return false;
-	}
 	return true;
 }
 
-/* Powers of two that divide the heads: a tensor-parallel group of at most `most` GPUs. */
-static int
-degrees_of(const struct plan *p, double most, double *degrees)
+/* Experts are spread over all GPUs that attend apart, where they divide. */
+static double
+spread_of(const struct workload *w, double tp)
 {
-	int n = 1;
+	double ep = 1;
 
-	degrees[0] = p->tp ? p->tp : 1;
-	for (double tp = 2; !p->tp && tp <= most && n < DEGREES_MAX; tp *= 2) {
-		bool divides = true;
-		for (int i = 0; p->w && i < p->w->n_blocks; i++)
-			divides = divides && fmod(datum_or(block_heads(&p->w->blocks[i]), tp), tp) == 0;
-		if (divides)
-			degrees[n++] = tp;
+	for (int i = 0; w && i < w->n_blocks; i++)
+		if (w->blocks[i].moe.given) {
+			if (fmod(w->blocks[i].moe.n_experts.value, tp) != 0)
+				return 1;
+			ep = tp;
+		}
+	return ep;
+}
+
+static struct layout
+layout_of(const struct plan *p, double tp, bool adp)
+{
+	struct layout l = {.dp = 1, .tp = tp, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .shard = 1, .adp = adp && tp > 1};
+
+	l.ep = p->layout.ep > 1 ? p->layout.ep : l.adp ? spread_of(p->w, tp) : 1;
+	l.etp = tp / l.ep;
+	return l;
+}
+
+/* Powers of two that divide the heads: groups of at most `most` GPUs, each as one and attending apart. */
+static int
+ways_of(const struct plan *p, double most, struct way *ways)
+{
+	int n = 0;
+
+	for (double tp = p->layout.tp ? p->layout.tp : 1; tp <= fmax(most, p->layout.tp); tp *= 2) {
+		if (!p->layout.tp && tp > 1 && !divides(p->w, tp))
+			continue;
+		if (!p->layout.adp || tp == 1)
+			ways[n++] = (struct way){.layout = layout_of(p, tp, false)};
+		if (p->adp && tp > 1)
+			ways[n++] = (struct way){.layout = layout_of(p, tp, true)};
+		if (p->layout.tp)
+			break;
 	}
 	return n;
 }
 
+static struct memory_job
+job_of(const struct candidate *who, const struct layout *l)
+{
+	struct memory_job job = who->job;
+
+	job.layout = *l;
+	return job;
+}
+
+/* As --layout takes it. */
+static const char *
+layout_text(struct run *r, const struct candidate *who, const struct layout *l)
+{
+	const struct memory_job job = job_of(who, l);
+	char buf[80];
+
+	fit_layout_text(&job, buf, sizeof buf);
+	return arena_printf(r->arena, "%s", buf);
+}
+
+/* What one GPU of the replica holds. */
+static struct capacity_replica
+replica_of(struct sheet *sh, const struct plan *p, const struct candidate *who, const struct way *way)
+{
+	const struct memory_job job = job_of(who, &way->layout);
+	const double tp = way->layout.tp;
+	struct capacity_replica a = {.tp = tp,
+	    .n_groups = way->layout.adp ? tp : 1,
+	    .n_rented_gpus = way->rental.n_gpus,
+	    .gpu_usd_per_s = way->rental.gpu_usd_per_s.value};
+
+	if (p->named) {
+		CALL(sh, gpu_weight_byte, memory_weights(sh, &job, 0));
+		CALL(sh, space_byte, memory_kv_pool(sh, &job));
+		a.weight_byte = gpu_weight_byte;
+		a.space_byte = space_byte;
+		return a;
+	}
+	/* bare numbers: what the headroom leaves */
+	TAKE(sh, card_byte, who->c.mem_byte);
+	TAKE(sh, headroom_frac, who->c.headroom);
+	CALL(sh, gpu_weight_byte, capacity_share(sh, p->weight_byte, tp));
+	CALL(sh, space_byte, kv_space(sh, card_byte, headroom_frac, gpu_weight_byte));
+	a.weight_byte = gpu_weight_byte;
+	a.space_byte = fmax(0, space_byte);
+	return a;
+}
+
+static struct price_in
+price_of(const struct capacity_in *in)
+{
+	return (struct price_in){&in->price, in->provider};
+}
+
+/* Every way with its price, which nobody is told. */
+static bool
+price_ways(struct run *r, const struct capacity_in *in, const struct plan *p, const struct candidate *who,
+    struct way *ways, int n, struct capacity_replica *all)
+{
+	const struct price_in price = price_of(in);
+	struct run quiet = *r;
+
+	for (int i = 0; i < n; i++) {
+		if (!bind_price(&quiet, &price, who->gpu, ways[i].layout.tp, &ways[i].rental))
+			return false;
+		all[i] = replica_of(NULL, p, who, &ways[i]);
+	}
+	return true;
+}
+
+/* --- rows of one candidate -------------------------------------------------------------------------------- */
+
 static void
-show_money(struct run *r, const struct candidate *who, double n_gpus, double fleet_token_per_s)
+show_money(struct run *r, const struct rental *rental, double n_paid, double fleet_token_per_s)
 {
 	struct sheet *sh = r->sheet;
 
-	if (!datum_given(who->usd_per_s))
+	if (!datum_given(rental->gpu_usd_per_s))
 		return;
-	TAKE(sh, gpu_usd_per_s, who->usd_per_s);
-	CALL(sh, month_usd, capacity_month_usd(sh, n_gpus, gpu_usd_per_s));
-	SHOW(sh, month_usd, "a month");
+	const double n_paid_gpus = n_paid;
+	TAKE(sh, gpu_usd_per_s, rental->gpu_usd_per_s);
+	CALL(sh, month_usd, capacity_month_usd(sh, n_paid_gpus, gpu_usd_per_s));
+	SHOW(sh, month_usd, month_usd);
 	if (!isnan(fleet_token_per_s)) {
-		CALL(sh, million_usd, capacity_million_usd(sh, n_gpus, gpu_usd_per_s, fleet_token_per_s));
-		SHOW(sh, million_usd, "1e6 tokens");
+		CALL(sh, million_usd, capacity_million_usd(sh, n_paid_gpus, gpu_usd_per_s, fleet_token_per_s));
+		SHOW(sh, million_usd, million_usd);
 	}
 }
 
-static bool
-show_pool(struct run *r, const struct plan *p, const struct candidate *who, const struct capacity_case *c)
+/* Whole instances are paid, with what stays idle in them. */
+static double
+show_rented(struct run *r, const struct candidate *who, const struct rental *rental, double n_replicas, double tp)
 {
 	struct sheet *sh = r->sheet;
-	const double weight_byte = p->weight_byte;
 
-	CALL(sh, n_gpus, capacity_pool(sh, c, weight_byte));
-	SHOW(sh, n_gpus, "GPUs");
-	TELL(sh, binds, "binds", capacity_pool_binds(c, weight_byte));
-	show_money(r, who, n_gpus, NAN);
+	CALL(sh, n_rented_gpus, cost_rented(sh, n_replicas, tp, rental->n_gpus));
+	SHOW(sh, n_rented_gpus, n_rented_gpus);
+	if (n_rented_gpus > n_replicas * tp && rental->name && who->gpu)
+		run_warn(r, "%s: %s has %g GPUs; %g of the %g that are paid stay idle", who->gpu->id, rental->name,
+		    rental->n_gpus, n_rented_gpus - n_replicas * tp, n_rented_gpus);
+	return n_rented_gpus;
+}
+
+static bool
+show_pool(struct run *r, const struct capacity_in *in, const struct plan *p, const struct candidate *who)
+{
+	struct sheet *sh = r->sheet;
+	const struct price_in price = price_of(in);
+	struct rental rental;
+
+	CALL(sh, n_gpus, capacity_pool(sh, &who->c, p->weight_byte));
+	if (!bind_price(r, &price, who->gpu, n_gpus, &rental))
+		return false;
+	SHOW(sh, n_gpus, n_gpus);
+	TELL(sh, bottleneck, capacity_pool_binds(&who->c, p->weight_byte));
+	double n_paid = n_gpus;
+	if (rental.n_gpus > 1)
+		n_paid = show_rented(r, who, &rental, 1, n_gpus);
+	show_money(r, &rental, n_paid, NAN);
 	return true;
 }
 
 static bool
-show_misfit(struct run *r, const struct plan *p, const struct capacity_case *c)
+show_misfit(struct run *r, const struct plan *p, const struct candidate *who, const struct way *last)
 {
 	struct sheet *sh = r->sheet;
 	struct plan any = *p;
-	double degrees[DEGREES_MAX];
+	struct way ways[WAYS_MAX] = {{.layout = {.dp = 1}}};
+	struct capacity_replica all[WAYS_MAX];
 
 	/* why not: the largest group that was tried */
-	const int n_tried = degrees_of(p, NODE, degrees);
-	const double weight_byte = p->weight_byte, most = degrees[n_tried - 1];
-	CALL(sh, n_most, capacity_replica_users(sh, c, weight_byte, most));
+	const struct capacity_replica most = replica_of(sh, p, who, last);
+	CALL(sh, n_most, capacity_replica_users(sh, &who->c, &most));
 	(void)n_most;
-	any.tp = 0;
-	const double fewest = capacity_fewest(c, p->weight_byte, degrees, degrees_of(&any, 1024, degrees));
-	if (fewest) {
-		TAKE(sh, n_fewest_gpus, fewest);
-		SHOW(sh, n_fewest_gpus, "fewest that hold one user");
-		TELL(sh, verdict, "verdict",
-		    arena_printf(r->arena, "does not fit in %g: needs --layout tp=%g", p->tp ? p->tp : NODE, fewest));
-	} else
-		TELL(sh, verdict, "verdict",
-		    !datum_given(c->itl_s) ? "does not fit in any number" : "misses --itl in any number");
+	any.layout.tp = 0;
+	const int n = ways_of(&any, TP_MOST, ways);
+	for (int i = 0; i < n; i++)
+		all[i] = replica_of(NULL, p, who, &ways[i]);
+	const int fewest = capacity_fewest(&who->c, all, n);
+	if (fewest < 0) {
+		TELL(sh, verdict,
+		    !datum_given(who->c.itl_s) ? "does not fit in any number" : "misses --itl in any number");
+		return false;
+	}
+	TAKE(sh, n_fewest_gpus, all[fewest].tp);
+	SHOW(sh, n_fewest_gpus, n_min_gpus);
+	TELL(sh, verdict,
+	    arena_printf(r->arena, "does not fit in %g: needs --layout %s", last->layout.tp,
+	        layout_text(r, who, &ways[fewest].layout)));
 	return false;
 }
 
-static bool
-show_replicas(struct run *r, const struct plan *p, const struct candidate *who, const struct capacity_case *c)
+static void
+show_speed(struct run *r, const struct plan *p, const struct candidate *who, const struct capacity_replica *a,
+    double n_replicas, double *out)
 {
 	struct sheet *sh = r->sheet;
-	const double weight_byte = p->weight_byte;
-	double degrees[DEGREES_MAX], fleet_token_per_s = NAN;
-	const double best = capacity_best(c, weight_byte, degrees, degrees_of(p, NODE, degrees));
+	const struct capacity_case *c = &who->c;
 
-	if (!best)
-		return show_misfit(r, p, c);
-	CALL(sh, n_gpus, capacity_replicas(sh, c, weight_byte, best));
-	CALL(sh, n_replicas, capacity_count(sh, n_gpus, best));
-	TAKE(sh, tp, best);
-	CALL(sh, n_most, capacity_replica_users(sh, c, weight_byte, tp));
-	SHOW(sh, n_gpus, "GPUs");
-	SHOW(sh, n_replicas, "replicas");
-	SHOW(sh, tp, "GPUs each");
-	SHOW(sh, n_most, p->load ? "at once each" : "users each");
-	TELL(sh, binds, "binds", capacity_binds(c, weight_byte, tp));
 	if (p->load) {
 		TAKE(sh, rate_request_per_s, c->rate_request_per_s);
 		TAKE(sh, osl_token, c->osl_token);
-		SET_CALL(sh, fleet_token_per_s, capacity_load_rate(sh, rate_request_per_s, osl_token));
+		CALL(sh, fleet_token_per_s, capacity_load_rate(sh, rate_request_per_s, osl_token));
+		*out = fleet_token_per_s;
 	} else if (datum_given(c->mem_byte_per_s) && c->n_users.value > 0) {
 		TAKE(sh, n_users, c->n_users);
-		CALL(sh, user_token_per_s, capacity_user_rate(sh, c, weight_byte, n_users, n_replicas, tp));
-		SHOW(sh, user_token_per_s, "each user, at best");
-		SET_CALL(sh, fleet_token_per_s, capacity_fleet_rate(sh, n_users, user_token_per_s));
+		CALL(sh, user_token_per_s, capacity_user_rate(sh, c, a, n_users, n_replicas));
+		SHOW(sh, user_token_per_s, user_token_per_s);
+		CALL(sh, fleet_token_per_s, capacity_fleet_rate(sh, n_users, user_token_per_s));
+		*out = fleet_token_per_s;
 	}
-	show_money(r, who, n_gpus, fleet_token_per_s);
+}
+
+static bool
+show_replicas(struct run *r, const struct capacity_in *in, const struct plan *p, const struct candidate *who)
+{
+	struct sheet *sh = r->sheet;
+	const struct price_in price = price_of(in);
+	struct way ways[WAYS_MAX] = {{.layout = {.dp = 1}}};
+	struct capacity_replica all[WAYS_MAX];
+	const int n = ways_of(p, NODE, ways);
+	double fleet_token_per_s = NAN;
+
+	if (!price_ways(r, in, p, who, ways, n, all))
+		return false;
+	const int best = capacity_best(&who->c, all, n);
+	if (best < 0)
+		return show_misfit(r, p, who, &ways[n - 1]);
+	struct way *way = &ways[best];
+	if (!bind_price(r, &price, who->gpu, way->layout.tp, &way->rental))
+		return false;
+	const struct capacity_replica a = replica_of(sh, p, who, way);
+	CALL(sh, n_gpus, capacity_replicas(sh, &who->c, &a));
+	CALL(sh, n_replicas, capacity_count(sh, n_gpus, a.tp));
+	TAKE(sh, tp, a.tp);
+	CALL(sh, n_most, capacity_replica_users(sh, &who->c, &a));
+	SHOW(sh, n_gpus, n_gpus);
+	SHOW(sh, n_replicas, n_replicas);
+	SHOW(sh, tp, n_replica_gpus);
+	SHOW(sh, n_most, n_replica_users);
+	if (way->layout.adp)
+		TELL(sh, layout, layout_text(r, who, &way->layout));
+	else
+		TELL_HIDDEN(sh, layout, layout_text(r, who, &way->layout));
+	TELL(sh, bottleneck, capacity_binds(&who->c, &a));
+	show_speed(r, p, who, &a, n_replicas, &fleet_token_per_s);
+	double n_paid = n_gpus;
+	if (way->rental.n_gpus > 1)
+		n_paid = show_rented(r, who, &way->rental, n_replicas, tp);
+	show_money(r, &way->rental, n_paid, fleet_token_per_s);
 	return true;
 }
 
 static bool
-show_candidate(struct run *r, const struct plan *p, const struct candidate *who, const struct capacity_case *c)
+show_candidate(struct run *r, const struct capacity_in *in, const struct plan *p, const struct candidate *who)
 {
 	struct sheet *sh = r->sheet;
 
 	if (who->gpu)
-		TELL(sh, name, "GPU", who->gpu->id);
-	TAKE(sh, mem_byte, c->mem_byte);
-	SHOW(sh, mem_byte, "memory");
-	return p->shared ? show_pool(r, p, who, c) : show_replicas(r, p, who, c);
+		TELL(sh, gpu, who->gpu->id);
+	TAKE(sh, mem_byte, who->c.mem_byte);
+	SHOW(sh, mem_byte, gpu_mem_byte);
+	return p->shared ? show_pool(r, in, p, who) : show_replicas(r, in, p, who);
 }
 
 /* --- the command ----------------------------------------------------------------------------------------- */
@@ -490,8 +697,10 @@ plan_run(struct run *r, const struct capacity_in *in)
 	    .isl = in->isl,
 	    .osl = in->osl,
 	    .utilisation = in->utilisation,
-	    .price = in->price,
+	    .price = {&in->price, in->provider},
+	    .headroom = in->headroom,
 	    .dtype = in->dtype,
+	    .weights_dtype = in->weights_dtype,
 	    .kv_dtype = in->kv_dtype,
 	    .layout = &in->layout,
 	};
@@ -504,6 +713,12 @@ plan_run(struct run *r, const struct capacity_in *in)
 			    "leave it out, or leave --engine and --objectives out");
 			return REFUSED;
 		}
+	if (strcmp(in->weights.text, "shared") == 0 || in->kv_rule.text) {
+		refuse(r, in->kv_rule.text ? in->kv_rule.from : in->weights.from,
+		    "this belongs to the plan by memory and floors",
+		    "leave it out, or leave --engine and --objectives out");
+		return REFUSED;
+	}
 	return capacity_plan(r, &in->plan, &c);
 }
 
@@ -526,27 +741,22 @@ capacity_run(struct run *r, const void *input)
 			    "--throughput");
 	} else
 		run_assume(r, "all users hold all tokens at once");
-	const struct block *attending = p.w ? workload_attention(p.w) : NULL;
-	if (attending && attending->attention.kind != ATTENTION_HEADS && !p.shared && p.tp != 1)
-		run_warn(
-		    r, "the latent belongs to all heads: every GPU of a replica keeps the whole cache of its users");
-	show_weights(r, in, &p);
-	show_user(r, in, &p);
 	const size_t n = in->gpu.n ? in->gpu.n : 1;
+	struct candidate *list = ARENA_ARRAY(r->arena, struct candidate, n);
 	size_t n_fit = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct candidate who;
-		struct capacity_case c;
-		if (!bind_candidate(r, in, &p, in->gpu.n ? in->gpu.list[i] : (struct word){0}, &who, &c))
-			continue;
-		if (n == 1) {
-			n_fit += show_candidate(r, &p, &who, &c);
-			break;
+	for (size_t i = 0; i < n; i++)
+		if (!bind_candidate(r, in, &p, in->gpu.n ? in->gpu.list[i] : (struct word){0}, &list[i]))
+			return REFUSED;
+	show_weights(r, in, &p, &list[0]);
+	show_user(r, in, &p, &list[0].c.kv);
+	for (size_t i = 0; i < n && n > 1; i++)
+		SCOPE_I (sh, "candidates", i) {
+			n_fit += show_candidate(r, in, &p, &list[i]);
 		}
-		SCOPE_I (sh, "candidate", i) {
-			n_fit += show_candidate(r, &p, &who, &c);
-		}
-	}
+	if (n == 1)
+		n_fit = show_candidate(r, in, &p, &list[0]);
+	if (diag_failed(r->diag))
+		return REFUSED;
 	return n_fit ? ANSWERED : ANSWERED_NO;
 }
 
@@ -572,8 +782,8 @@ static const struct example capacity_examples[] = {
 
 const struct command capacity_command = {
     .name = "capacity",
-    .section = "How many, and how much?",
-    .summary = "how many GPUs for these users or this load, and what they cost",
+    .section = "Capacity and cost",
+    .summary = "GPUs needed for users or a load, and their cost",
     .operands = "model",
     .usage = "[MODEL|JOB]",
     .groups = capacity_groups,

@@ -3,16 +3,16 @@
 #include "base/text.h"
 #include "cli/help.h"
 #include "cli/inputs.h"
-#include "data/binders.h"
-#include "data/database.h"
-#include "data/diagnosis.h"
-#include "data/engine.h"
-#include "data/gpu.h"
-#include "data/reliability.h"
-#include "data/stack.h"
-#include "data/transfer.h"
-#include "data/uncertainty.h"
-#include "engine/lint.h"
+#include "db/binders.h"
+#include "db/database.h"
+#include "db/diagnosis.h"
+#include "db/engine.h"
+#include "db/gpu.h"
+#include "db/lint/lint.h"
+#include "db/reliability.h"
+#include "db/stack.h"
+#include "db/transfer.h"
+#include "db/uncertainty.h"
 #include "ridge/params.h"
 
 #include <stdio.h>
@@ -360,10 +360,10 @@ show_faults(struct checker *c)
 		    : at.file               ? at.file
 		                            : "-";
 		SCOPE_I (c->run->sheet, "faults", i) {
-			TELL(c->run->sheet, place, "place", place);
-			TELL(c->run->sheet, severity, "fault", severity == SEVERITY_ERROR ? "error" : "warning");
-			TELL(c->run->sheet, what, "what is wrong", text);
-			TELL(c->run->sheet, hint, "what to do", hint ? hint : "-");
+			TELL(c->run->sheet, place, place);
+			TELL(c->run->sheet, severity, severity == SEVERITY_ERROR ? "error" : "warning");
+			TELL(c->run->sheet, message, text);
+			TELL(c->run->sheet, hint, hint ? hint : "-");
 		}
 	}
 }
@@ -375,6 +375,7 @@ run(struct run *r, const void *input)
 	struct sheet *sh = r->sheet;
 	struct checker c = {.run = r, .arena = r->arena, .diag = diag_new(r->arena)};
 
+	run_reads(r, &in->files, &in->strict, NULL);
 	c.database = database_reporting_to(r->database, c.diag);
 	for (size_t i = 0; i < in->files.n; i++)
 		check_name(&c, in->files.list[i]);
@@ -384,11 +385,11 @@ run(struct run *r, const void *input)
 		return REFUSED;
 	show_faults(&c);
 	TAKE(sh, n_files, c.n_files);
-	SHOW(sh, n_files, "files");
+	SHOW(sh, n_files, n_files);
 	TAKE(sh, n_errors, diag_errors(c.diag));
-	SHOW(sh, n_errors, "errors");
+	SHOW(sh, n_errors, n_errors);
 	TAKE(sh, n_warnings, diag_warnings(c.diag));
-	SHOW(sh, n_warnings, "warnings");
+	SHOW(sh, n_warnings, n_warnings);
 	return n_errors > 0 || (in->strict && n_warnings > 0) ? ANSWERED_NO : ANSWERED;
 }
 
@@ -399,8 +400,8 @@ static const struct example examples[] = {
 
 const struct command check_command = {
     .name = "check",
-    .section = "The database",
-    .summary = "is this database or workload file right: form, and physics",
+    .section = "Database and measurements",
+    .summary = "Check a database or workload file: form and physics",
     .operands = "files...",
     .usage = "[FILE|NAME...]",
     .groups = check_groups,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge checkpoint: how often to checkpoint, and what goodput is left. */
-#include "cli/shape.h"
-#include "cli/tiers.h"
+#include "ask/bind/shape.h"
+#include "ask/data/tiers.h"
 #include "cli/values.h"
-#include "data/reliability.h"
+#include "db/reliability.h"
 #include "ridge/params.h"
 #include "ridge/reliability.h"
 
@@ -29,14 +29,14 @@
 	X(0, restart, "restart", "restart", TIME, "TIME", "", "0s", "from a failure until computing goes on")          \
 	X(0, interval, "interval", "interval", TIME, "TIME", "", NULL,                                                 \
 	    "computing between two checkpoints (default: the best)")                                                   \
-	X(0, target, "target", "target", NUMBER, "FRACTION", "", NULL,                                                 \
+	X(0, target, "target", "target", FRACTION, "FRACTION", "", NULL,                                               \
 	    "most that writing and lost work may cost; exit status 1 above it")                                        \
 	X(0, run, "run", "run", TIME, "TIME", "", NULL, "time of the whole run without failures")                      \
 	X(0, repair, "repair", "repair", TIME, "TIME", "", NULL, "of a failed node: how many spares are needed")       \
 	X(0, gpus_per_node, "gpus-per-node", "gpus_per_node", COUNT, "N", "", "8",                                     \
 	    "that fail and are repaired together")                                                                     \
 	X(0, spares, "spares", "spares", COUNT, "N", "", NULL, "spare nodes that there are")                           \
-	X(0, risk, "risk", "risk", NUMBER, "FRACTION", "", "1%", "of the time in which spares may run out")
+	X(0, risk, "risk", "risk", FRACTION, "FRACTION", "", "1%", "of the time in which spares may run out")
 
 struct checkpoint_in {
 	CHECKPOINT_OPTIONS(OPTION_MEMBER)
@@ -109,6 +109,7 @@ show_published(struct run *r, const struct checkpoint_in *in, double *gpu_mtbf)
 {
 	struct sheet *sh = r->sheet;
 	const char *said;
+	run_reads(r, &in->mtbf_source, NULL);
 	const struct reliability *published =
 	    database_reliability(r->database, r->arena, r->diag, in->mtbf_source.text, in->mtbf_source.from, &said);
 
@@ -117,7 +118,7 @@ show_published(struct run *r, const struct checkpoint_in *in, double *gpu_mtbf)
 	if (said)
 		run_assume(r, "%s", said);
 	CALL(sh, gpu_mtbf_s, published_mtbf(sh, published));
-	SHOW(sh, gpu_mtbf_s, arena_printf(r->arena, "between failures of a GPU, as in %s", published->name));
+	SHOW(sh, gpu_mtbf_s, gpu_mtbf_s);
 	*gpu_mtbf = gpu_mtbf_s;
 	return true;
 }
@@ -129,20 +130,21 @@ show_mtbf(struct run *r, const struct checkpoint_in *in, double *mtbf)
 
 	if (datum_given(in->mtbf)) {
 		TAKE(sh, mtbf_s, in->mtbf);
-		SHOW(sh, mtbf_s, "between failures of the job");
+		SHOW(sh, mtbf_s, mtbf_s);
 		*mtbf = mtbf_s;
 	} else {
+		run_reads(r, &in->gpu_mtbf, NULL);
 		double gpu_mtbf_s = in->gpu_mtbf.value;
 		if (in->mtbf_source.text && !show_published(r, in, &gpu_mtbf_s))
 			return false;
 		TAKE(sh, n_gpus, in->gpus);
 		CALL(sh, mtbf_s, job_mtbf(sh, gpu_mtbf_s, n_gpus));
-		SHOW(sh, mtbf_s, "between failures of the job");
+		SHOW(sh, mtbf_s, mtbf_s);
 		*mtbf = mtbf_s;
 	}
 	const double mtbf_s = *mtbf;
 	CALL(sh, n_failures_per_day, failures_per_day(sh, mtbf_s));
-	SHOW(sh, n_failures_per_day, "failures a day");
+	SHOW(sh, n_failures_per_day, failures_per_day);
 	return true;
 }
 
@@ -175,7 +177,7 @@ show_size(struct run *r, const struct checkpoint_in *in, double *size)
 		return true;
 	const double size_byte = *size;
 	(void)size_byte;
-	SHOW(sh, size_byte, "a checkpoint");
+	SHOW(sh, size_byte, size_byte);
 	return true;
 }
 
@@ -187,7 +189,7 @@ show_write(struct run *r, const struct checkpoint_in *in, double size_byte, doub
 
 	if (datum_given(in->write)) {
 		TAKE(sh, write_s, in->write);
-		SHOW(sh, write_s, "writing it");
+		SHOW(sh, write_s, write_s);
 		*write = write_s;
 		return true;
 	}
@@ -200,10 +202,10 @@ show_write(struct run *r, const struct checkpoint_in *in, double size_byte, doub
 		return false;
 	}
 	TAKE(sh, unit_write_byte_per_s, tier.write);
-	SHOW(sh, unit_write_byte_per_s, tier.n_units.value > 1 ? "each writes" : "storage writes");
+	SHOW(sh, unit_write_byte_per_s, write_byte_per_s);
 	TAKE(sh, n_writers, tier.n_units);
 	CALL(sh, write_s, checkpoint_write(sh, size_byte, unit_write_byte_per_s, n_writers));
-	SHOW(sh, write_s, "writing it");
+	SHOW(sh, write_s, write_s);
 	*write = write_s;
 	return true;
 }
@@ -218,17 +220,17 @@ show_intervals(struct run *r, const struct checkpoint_in *in, const struct faili
 
 	TAKE(sh, stall_s, f->stall_s);
 	if (datum_given(in->stall))
-		SHOW(sh, stall_s, "computing stops for");
+		SHOW(sh, stall_s, stall_s);
 	TAKE(sh, job_mtbf_s, f->mtbf_s);
 	CALL(sh, young_s, young_interval(sh, stall_s, job_mtbf_s));
-	SHOW(sh, young_s, "best interval, Young");
+	SHOW(sh, young_s, young_s);
 	CALL(sh, daly_s, daly_interval(sh, stall_s, job_mtbf_s));
-	SHOW(sh, daly_s, "best interval, Daly");
+	SHOW(sh, daly_s, daly_s);
 	CALL(sh, overhead_frac, interval_overhead(sh, stall_s, young_s, job_mtbf_s));
-	SHOW(sh, overhead_frac, "writing and lost work, at Young's");
+	SHOW(sh, overhead_frac, overhead_frac);
 	if (datum_given(in->interval)) {
 		TAKE(sh, stated_s, in->interval);
-		SHOW(sh, stated_s, "the interval asked for");
+		SHOW(sh, stated_s, interval_s);
 		SET(sh, interval_s, stated_s);
 	} else
 		SET(sh, interval_s, daly_s);
@@ -244,25 +246,25 @@ show_goodput(struct run *r, const struct checkpoint_in *in, const struct failing
 	struct sheet *sh = r->sheet;
 
 	CALL(sh, goodput_frac, goodput(sh, f, interval_s));
-	SHOW(sh, goodput_frac, datum_given(in->interval) ? "goodput at that interval" : "goodput at Daly's");
+	SHOW(sh, goodput_frac, goodput_frac);
 	TAKE(sh, pause_s, f->stall_s);
 	CALL(sh, write_frac, write_share(sh, pause_s, interval_s));
-	SHOW(sh, write_frac, "  checkpoints take about");
+	SHOW(sh, write_frac, write_overhead_frac);
 	CALL(sh, lost_frac, lost_share(sh, f, interval_s));
-	SHOW(sh, lost_frac, "  lost work");
+	SHOW(sh, lost_frac, lost_work_frac);
 	TAKE(sh, restart_s, in->restart);
 	TAKE(sh, mean_s, f->mtbf_s);
 	CALL(sh, restart_frac, restart_share(sh, restart_s, mean_s));
-	SHOW(sh, restart_frac, "  restarts");
+	SHOW(sh, restart_frac, restart_frac);
 	TAKE(sh, durable_s, f->durable_s);
 	CALL(sh, busy_frac, storage_busy(sh, durable_s, interval_s));
-	SHOW(sh, busy_frac, "storage is busy with it");
+	SHOW(sh, busy_frac, busy_frac);
 	if (datum_given(in->run)) {
 		TAKE(sh, run_s, in->run);
 		CALL(sh, wall_s, run_wall(sh, run_s, goodput_frac));
-		SHOW(sh, wall_s, "the whole run takes");
+		SHOW(sh, wall_s, wall_s);
 		CALL(sh, n_failures, run_failures(sh, wall_s, mean_s));
-		SHOW(sh, n_failures, "failures on the way");
+		SHOW(sh, n_failures, n_failures);
 	}
 }
 
@@ -279,15 +281,15 @@ show_target(struct run *r, const struct checkpoint_in *in, const struct failing 
 	TAKE(sh, failing_s, f->mtbf_s);
 	TAKE(sh, stop_s, f->stall_s);
 	CALL(sh, cost_frac, interval_overhead(sh, stop_s, interval_s, failing_s));
-	SHOW(sh, cost_frac, "writing and lost work cost");
+	SHOW(sh, cost_frac, cost_frac);
 	CALL(sh, needed_s, write_for_overhead(sh, target_frac, failing_s));
-	SHOW(sh, needed_s, "stop that the target allows");
+	SHOW(sh, needed_s, needed_s);
 	if (!isnan(size_byte) && !datum_given(in->stall)) {
 		CALL(sh, needed_byte_per_s, bandwidth_for_write(sh, size_byte, needed_s));
-		SHOW(sh, needed_byte_per_s, "bandwidth for it");
+		SHOW(sh, needed_byte_per_s, needed_write_byte_per_s);
 	}
 	const bool met = cost_frac <= target_frac;
-	TELL(sh, verdict, "verdict",
+	TELL(sh, verdict,
 	    arena_printf(
 	        r->arena, "%s %s", met ? "meets" : "misses", value_write("x_frac", target_frac, buf, sizeof buf)));
 	return met ? ANSWERED : ANSWERED_NO;
@@ -307,17 +309,20 @@ show_spares(struct run *r, const struct checkpoint_in *in, double mtbf_s)
 	CALL(sh, n_nodes, node_count(sh, n_job_gpus, n_gpus_per_node));
 	TAKE(sh, repair_s, in->repair);
 	CALL(sh, n_mean, nodes_in_repair(sh, mtbf_s, repair_s));
-	SHOW(sh, n_mean, "nodes in repair, on average");
+	SHOW(sh, n_mean, n_repair);
+	if (n_mean > n_nodes)
+		run_warn(r, "more nodes are in repair than the job has: a repair takes longer than nodes last");
 	TAKE(sh, risk_frac, in->risk);
+	run_reads(r, &in->spares, NULL);
 	TAKE(sh, n_spares, datum_given(in->spares) ? in->spares.value : spares_needed(n_mean, risk_frac));
-	SHOW(sh, n_spares, datum_given(in->spares) ? "spare nodes" : "spare nodes needed");
+	SHOW(sh, n_spares, n_spares);
 	TAKE(sh, shortage_frac, shortage(n_mean, n_spares));
-	SHOW(sh, shortage_frac, "of the time too few");
+	SHOW(sh, shortage_frac, shortage_frac);
 	CALL(sh, spare_frac, spare_share(sh, n_spares, n_nodes));
-	SHOW(sh, spare_frac, "spares over nodes");
+	SHOW(sh, spare_frac, spare_frac);
 	const bool enough = shortage_frac <= risk_frac;
 	if (datum_given(in->spares))
-		TELL(sh, spares_verdict, "spares", enough ? "yes: enough" : "no: too few");
+		TELL(sh, spares_verdict, enough ? "yes: enough" : "no: too few");
 	return enough ? ANSWERED : ANSWERED_NO;
 }
 
@@ -331,6 +336,7 @@ checkpoint_run(struct run *r, const void *input)
 
 	if (!check(r, in))
 		return REFUSED;
+	run_reads(r, &in->gpus, NULL);
 	r->title =
 	    datum_given(in->gpus) ? arena_printf(r->arena, "Checkpoints of %g GPUs", in->gpus.value) : "Checkpoints";
 	if (!show_mtbf(r, in, &mtbf_s) || !show_size(r, in, &size_byte) || !show_write(r, in, size_byte, &write_s))
@@ -365,16 +371,25 @@ static const struct example checkpoint_examples[] = {
     {"checkpoint --gpus 4096 --gpu-mtbf 50000h --write 60s --repair 48h", "how many spare nodes?", 0},
 };
 
+static const struct input_needs checkpoint_needs[] = {
+    {"bytes_per_param", "it sizes the checkpoint of a model: name one, or give --params, with --storage"},
+    {"risk", "spares run out: add --repair 48h"},
+    {"gpus_per_node", "nodes are repaired: add --repair 48h"},
+    {"spares", "nodes are repaired: add --repair 48h"},
+};
+
 const struct command checkpoint_command = {
     .name = "checkpoint",
-    .section = "How many, and how much?",
-    .summary = "how often to checkpoint, and what goodput is left",
+    .section = "Capacity and cost",
+    .summary = "Checkpoint interval, goodput and spares of a training run",
     .operands = "model",
     .usage = "[MODEL|JOB]",
     .groups = checkpoint_groups,
     .n_groups = sizeof checkpoint_groups / sizeof *checkpoint_groups,
     .examples = checkpoint_examples,
     .n_examples = sizeof checkpoint_examples / sizeof *checkpoint_examples,
+    .needs = checkpoint_needs,
+    .n_needs = sizeof checkpoint_needs / sizeof *checkpoint_needs,
     .input_size = sizeof(struct checkpoint_in),
     .run = checkpoint_run,
 };

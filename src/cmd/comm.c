@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ask/bind/shape.h"
+#include "ask/collective/links.h"
+#include "ask/collective/wires.h"
 #include "base/text.h"
-#include "cli/links.h"
-#include "cli/shape.h"
-#include "cli/wires.h"
+#include "cli/bounds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,11 @@
 	X(0, time, "time", "time", TIME, "TIME", "", NULL,                                                             \
 	    "measured time instead of wires: what bandwidth is that, and of which link")                               \
 	X('c', compute, "compute", "compute", TIME, "TIME", "", NULL, "computation of the step that this belongs to")  \
-	X(0, overlap, "overlap", "overlap", NUMBER, "FRACTION", "", "0",                                               \
+	X(0, overlap, "overlap", "overlap", FRACTION, "FRACTION", "", "0",                                             \
 	    "share of the communication behind computation")                                                           \
-	X(0, target_eff, "target-eff", "target_eff", NUMBER, "FRACTION", "", NULL,                                     \
+	X(0, target_eff, "target-eff", "target_eff", FRACTION, "FRACTION", "", NULL,                                   \
 	    "computation's share of the step that is wanted: what does it take")                                       \
-	X(0, measured_eff, "measured-eff", "measured_eff", NUMBER, "FRACTION", "", NULL,                               \
+	X(0, measured_eff, "measured-eff", "measured_eff", FRACTION, "FRACTION", "", NULL,                             \
 	    "scaling efficiency seen in throughput, to compare with that of the times")                                \
 	X(0, bucket, "bucket", "bucket", SIZE, "SIZE", "", NULL,                                                       \
 	    "gradients go in buckets of this size (PyTorch: 25MiB)")                                                   \
@@ -65,6 +66,7 @@ find_collective(struct run *r, struct word name, enum collective *out)
 {
 	const char *names[N_COLLECTIVES + 1];
 
+	run_read_from(r, name.from);
 	for (int i = 0; i < N_COLLECTIVES; i++) {
 		names[i] = collective_name((enum collective)i);
 		if (text_same_folded(names[i], name.text)) {
@@ -90,9 +92,11 @@ read_matrix(struct run *r, struct word text, double *n_rows, double *n_columns)
 	struct quantity_fault qf;
 	char **sides = text_split(r->arena, text.text, 'x', &n);
 
+	run_read_from(r, text.from);
 	if (n == 2 && quantity_read(sides[0], Q_COUNT, n_rows, &qf) &&
 	    quantity_read(sides[1], Q_COUNT, n_columns, &qf) && *n_rows >= 1 && *n_columns >= 1)
-		return true;
+		return bounds_check(r->diag, text.from, "side of a matrix", Q_COUNT, *n_rows) &&
+		    bounds_check(r->diag, text.from, "side of a matrix", Q_COUNT, *n_columns);
 	return fault(
 	    r, text.from, "expected rows and columns, such as 4096x4096", "both are whole numbers, without a unit");
 }
@@ -205,7 +209,7 @@ sent_size(struct run *r, const struct comm_in *in, const struct comm_case *q)
 
 	if (has_size(in)) {
 		CALL(sh, size_byte, size_of(r, in));
-		SHOW(sh, size_byte, "buffer");
+		SHOW(sh, size_byte, message_byte);
 		sent_byte = size_byte;
 	}
 	if (q->n_rows > 0) {
@@ -213,10 +217,10 @@ sent_size(struct run *r, const struct comm_in *in, const struct comm_case *q)
 		TAKE(sh, n_columns, q->n_columns);
 		TAKE(sh, n_rank, in->compress_rank);
 		CALL(sh, compression, powersgd_ratio(sh, n_rows, n_columns, n_rank));
-		SHOW(sh, compression, "smaller by PowerSGD, factor");
+		SHOW(sh, compression, compression_ratio);
 		if (has_size(in)) {
 			CALL(sh, compressed_byte, compressed_size(sh, sent_byte, compression));
-			SHOW(sh, compressed_byte, "factors sent instead");
+			SHOW(sh, compressed_byte, compressed_byte);
 			run_warn(r,
 			    "compression: all gradients are taken to be matrices of %s; encoding is not counted",
 			    in->matrix.text);
@@ -240,7 +244,7 @@ show_buckets(struct run *r, const struct comm_in *in, const struct comm_case *q,
 
 	TAKE(sh, bucket_byte, in->bucket);
 	CALL(sh, n_buckets, bucket_count(sh, size_byte, bucket_byte));
-	SHOW(sh, n_buckets, "buckets");
+	SHOW(sh, n_buckets, n_buckets);
 	if (!q->wires.any)
 		return true;
 	CALL(sh, last_byte, bucket_last(sh, size_byte, bucket_byte, n_buckets));
@@ -250,8 +254,8 @@ show_buckets(struct run *r, const struct comm_in *in, const struct comm_case *q,
 	CALL(sh, bucket_s, collective_time(sh, &plan, bucket_byte));
 	CALL(sh, last_bucket_s, collective_time(sh, &last_plan, last_byte));
 	CALL(sh, bucketed_s, bucketed_time(sh, n_buckets, bucket_s, last_bucket_s));
-	SHOW(sh, bucket_s, "one bucket");
-	SHOW(sh, bucketed_s, "all buckets, one after the other");
+	SHOW(sh, bucket_s, bucket_s);
+	SHOW(sh, bucketed_s, bucketed_s);
 	t->comm_s = bucketed_s;
 	t->last_bucket_s = last_bucket_s;
 	return true;
@@ -269,8 +273,8 @@ show_bandwidths(struct run *r, double size_byte, const struct timed *t)
 		return;
 	CALL(sh, algbw_byte_per_s, algorithm_bandwidth(sh, exchanged_byte, exchanged_s));
 	CALL(sh, busbw_byte_per_s, bus_bandwidth(sh, sent_byte, exchanged_s));
-	SHOW(sh, algbw_byte_per_s, "algorithm bandwidth");
-	SHOW(sh, busbw_byte_per_s, "bus bandwidth");
+	SHOW(sh, algbw_byte_per_s, algbw_byte_per_s);
+	SHOW(sh, busbw_byte_per_s, busbw_byte_per_s);
 }
 
 static bool
@@ -282,20 +286,20 @@ show_time(struct run *r, const struct comm_in *in, struct comm_case *q, double s
 
 	TAKE(sh, n_ranks, q->wires.n_ranks);
 	TAKE(sh, n_nodes, q->wires.n_nodes);
-	SHOW(sh, n_ranks, "ranks");
+	SHOW(sh, n_ranks, n_ranks);
 	if (n_nodes > 1)
-		SHOW(sh, n_nodes, "nodes");
+		SHOW(sh, n_nodes, n_nodes);
 	wires_rates(r, &q->wires);
 	if (!wires_plan(r, &q->wires, "wires", q->collective, size_byte, &plan, &words))
 		return false;
-	TELL(sh, algorithm, "algorithm", words.algorithm);
+	TELL(sh, algorithm, words.algorithm);
 	if (words.protocol)
-		TELL(sh, protocol, "protocol", words.protocol);
-	TELL(sh, model, "by", words.model);
+		TELL(sh, protocol, words.protocol);
+	TELL(sh, method, words.model);
 	CALL(sh, volume_byte, bus_volume(sh, q->collective, n_ranks, size_byte));
 	CALL(sh, comm_s, collective_time(sh, &plan, size_byte));
-	SHOW(sh, volume_byte, "sent by each rank");
-	SHOW(sh, comm_s, "time");
+	SHOW(sh, volume_byte, volume_byte);
+	SHOW(sh, comm_s, comm_s);
 	struct interval i;
 	if (run_interval(r, &words.error, comm_s, &i))
 		BETWEEN(sh, comm_s, i.low, i.high, i.why);
@@ -312,13 +316,13 @@ show_measured(struct run *r, const struct comm_in *in, struct comm_case *q, doub
 
 	TAKE(sh, comm_s, in->time);
 	*t = (struct timed){comm_s, 0, NAN};
-	SHOW(sh, comm_s, "measured time");
+	SHOW(sh, comm_s, comm_s);
 	if (!has_size(in))
 		return true;
 	TAKE(sh, n_ranks, q->wires.n_ranks);
-	SHOW(sh, n_ranks, "ranks");
+	SHOW(sh, n_ranks, n_ranks);
 	CALL(sh, volume_byte, bus_volume(sh, q->collective, n_ranks, size_byte));
-	SHOW(sh, volume_byte, "sent by each rank");
+	SHOW(sh, volume_byte, volume_byte);
 	t->volume_byte = volume_byte;
 	show_bandwidths(r, size_byte, t);
 	if (volume_byte > 0)
@@ -336,16 +340,16 @@ show_target(struct run *r, const struct comm_in *in, const struct timed *t, doub
 
 	CALL(sh, allowed_s, exposed_allowed(sh, target_compute_s, target_frac));
 	CALL(sh, needed_overlap_frac, overlap_needed(sh, target_comm_s, allowed_s));
-	SHOW(sh, allowed_s, "may stay exposed for the target");
-	SHOW(sh, needed_overlap_frac, "overlap needed");
+	SHOW(sh, allowed_s, allowed_s);
+	SHOW(sh, needed_overlap_frac, needed_overlap_frac);
 	if (t->volume_byte > 0 && allowed_s > 0 && in->overlap.value < 1) {
 		TAKE(sh, target_volume_byte, t->volume_byte);
 		TAKE(sh, target_overlap_frac, in->overlap);
 		CALL(sh, needed_byte_per_s, bandwidth_needed(sh, target_volume_byte, allowed_s, target_overlap_frac));
-		SHOW(sh, needed_byte_per_s, "or bus bandwidth needed at this overlap");
+		SHOW(sh, needed_byte_per_s, needed_byte_per_s);
 	}
 	const bool meets = exposed_s <= allowed_s * (1 + 1e-9);
-	TELL(sh, verdict, "the target", meets ? "meets" : "misses");
+	TELL(sh, verdict, meets ? "meets" : "misses");
 	return meets ? ANSWERED : ANSWERED_NO;
 }
 
@@ -354,12 +358,13 @@ show_step(struct run *r, const struct comm_in *in, const struct timed *t)
 {
 	struct sheet *sh = r->sheet;
 
+	run_reads(r, &in->accumulation, NULL);
 	if (in->accumulation.value == 1 && !datum_given(in->compute))
 		return ANSWERED;
 	TAKE(sh, n_accumulation, in->accumulation);
 	if (n_accumulation > 1) {
 		CALL(sh, frequency_frac, accumulation_share(sh, n_accumulation));
-		SHOW(sh, frequency_frac, "exchanges per micro-batch");
+		SHOW(sh, frequency_frac, exchange_frac);
 	}
 	if (!datum_given(in->compute))
 		return ANSWERED;
@@ -373,12 +378,16 @@ show_step(struct run *r, const struct comm_in *in, const struct timed *t)
 	CALL(sh, share_of_step_frac, step_share(sh, exposed_s, step_s));
 	CALL(sh, share_of_compute_frac, compute_share(sh, exposed_s, compute_s));
 	CALL(sh, efficiency_frac, step_efficiency(sh, compute_s, step_s));
-	SHOW(sh, compute_s, "computation");
-	SHOW(sh, exposed_s, "exposed communication");
-	SHOW(sh, step_s, "step");
-	SHOW(sh, share_of_step_frac, "exposed share of the step");
-	SHOW(sh, share_of_compute_frac, "exposed, of the computation");
-	SHOW(sh, efficiency_frac, "efficiency: computation in the step");
+	SHOW(sh, compute_s, compute_s);
+	SHOW(sh, exposed_s, exposed_s);
+	SHOW(sh, step_s, step_s);
+	SHOW(sh, share_of_step_frac, exposed_step_frac);
+	SHOW(sh, share_of_compute_frac, exposed_compute_frac);
+	SHOW(sh, efficiency_frac, compute_frac);
+	if (datum_given(in->measured_eff)) {
+		TAKE(sh, throughput_efficiency_frac, in->measured_eff);
+		SHOW(sh, throughput_efficiency_frac, throughput_efficiency_frac);
+	}
 	if (datum_given(in->measured_eff) && fabs(in->measured_eff.value - efficiency_frac) > 0.02)
 		run_warn(r,
 		    "throughput says %.0f %%, the times say %.0f %%: they disagree, so one of the measurements misses "
@@ -399,6 +408,7 @@ comm_run(struct run *r, const void *input)
 		    "ridge comm allreduce --size 14GB --ranks 8 --system dgx-h100");
 		return REFUSED;
 	}
+	run_reads(r, &in->collective, NULL);
 	if (strcmp(in->collective.text, "links") == 0)
 		return links_show(r, in->wires.link, in->wires.gpu);
 	if (!bind(r, in, &q))
@@ -418,7 +428,7 @@ comm_run(struct run *r, const void *input)
 		struct sheet *sh = r->sheet;
 		TAKE(sh, n_ranks, in->wires.ranks);
 		CALL(sh, volume_byte, bus_volume(sh, q.collective, n_ranks, size_byte));
-		SHOW(sh, volume_byte, "sent by each rank");
+		SHOW(sh, volume_byte, volume_byte);
 	}
 	return ok ? show_step(r, in, &t) : REFUSED;
 }
@@ -442,16 +452,30 @@ static const struct example comm_examples[] = {
     {"comm links --link pcie4-x16,nvlink3", "links in both units and both directions", 0},
 };
 
+static const struct input_needs comm_needs[] = {
+    {"target_eff", "it belongs to a step: add --compute 1500ms and what joins the GPUs"},
+    {"measured_eff", "it belongs to a step: add --compute 1500ms and what joins the GPUs"},
+    {"overlap", "it belongs to a step: add --compute 1500ms"},
+    {"compute", "it belongs to a step that exchanges: add what joins the GPUs, or --time"},
+    {"dtype", "it is the type of --params"},
+    {"launch", "fits of one node know it; those over a network and of engines have it in them"},
+    {"host_link", "it joins groups: add --nvlink-groups 4,4"},
+    {"host_bandwidth", "it joins groups: add --nvlink-groups 4,4"},
+    {"nic_bandwidth", "it joins nodes: add --nodes 2 --bandwidth 300GB/s"},
+};
+
 const struct command comm_command = {
     .name = "comm",
-    .section = "How fast can it be?",
-    .summary = "how long does this collective take here, by which algorithm, and is it hidden",
+    .section = "Performance",
+    .summary = "Time and bandwidth of a collective; overlap with compute",
     .operands = "collective",
     .usage = "COLLECTIVE|links|[JOB]",
     .groups = comm_groups,
     .n_groups = sizeof comm_groups / sizeof *comm_groups,
     .examples = comm_examples,
     .n_examples = sizeof comm_examples / sizeof *comm_examples,
+    .needs = comm_needs,
+    .n_needs = sizeof comm_needs / sizeof *comm_needs,
     .input_size = sizeof(struct comm_in),
     .run = comm_run,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/compare.h"
-#include "cli/compare_files.h"
-#include "cli/measure.h"
-#include "engine/rank.h"
+#include "ask/compare/files.h"
+#include "ask/measure.h"
+#include "search/stats/rank.h"
 
 #include <string.h>
 
@@ -11,14 +11,14 @@
 	    "earlier measurement, repeated ones apart by commas, or a file of numbers, or a measurement file")         \
 	X(0, current, "current", "current", WORDS, "VALUE,...|FILE", "file", NULL, "the measurement to judge")         \
 	X(0, column, "column", "column", WORD, "COLUMN", "", NULL, "of the files, when they have several")             \
-	X('t', threshold, "threshold", "threshold", NUMBER, "FRACTION", "", "0.2",                                     \
+	X('t', threshold, "threshold", "threshold", FRACTION, "FRACTION", "", "0.2",                                   \
 	    "change for the worse that is a regression: exit status 1 above it")                                       \
 	X(0, better, "better", "better", CHOICE, "WHICH", "higher|lower", NULL,                                        \
 	    "what is better (default: lower for times and sizes, higher for rates and plain numbers)")                 \
 	X(0, worst, "worst", "worst", COUNT, "N", "", "5", "shapes to list, of two measurement files")                 \
 	X(0, max, "max", "max", WORD, "VALUE", "", NULL, "most that --current may be: exit status 1 above it")         \
 	X(0, min, "min", "min", WORD, "VALUE", "", NULL, "least that --current may be: exit status 1 below it")        \
-	X(0, significance, "significance", "significance", NUMBER, "FRACTION", "", "0.05",                             \
+	X(0, significance, "significance", "significance", FRACTION, "FRACTION", "", "0.05",                           \
 	    "chance of a false alarm that repeated measurements allow")                                                \
 	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "of the bootstrap's draws")
 
@@ -32,9 +32,9 @@ static const struct option compare_options[] = {COMPARE_OPTIONS(OPTION_ROW)};
 
 enum { MEASUREMENTS_MAX = 10000 };
 
-MEASURED(baseline)
-MEASURED(current)
-MEASURED(limit)
+MEASURED(baseline, baseline)
+MEASURED(current, current)
+MEASURED(limit, allowed)
 
 struct sides {
 	struct measures baseline, current;
@@ -68,17 +68,21 @@ read_current(struct run *r, const struct compare_in *in, struct sides *s)
 static bool
 read_sides(struct run *r, const struct compare_in *in, struct sides *s)
 {
+	run_reads(r, &in->better, NULL);
 	if (!read_current(r, in, s))
 		return false;
 	s->baseline.kind = s->current.kind;
 	if (!measures_read(r, "baseline", &in->baseline, in->column, &s->baseline) ||
 	    !few_enough(r, &s->baseline, &in->baseline))
 		return false;
-	if (rank_median(s->baseline.value, s->baseline.n) > 0)
-		return true;
-	diag_error(r->diag, in->baseline.list[0].from, "a change from nothing has no share");
-	diag_hint(r->diag, "the baseline must be more than 0");
-	return false;
+	for (size_t i = 0; i < s->baseline.n; i++)
+		if (!(s->baseline.value[i] > 0)) {
+			diag_error(r->diag, in->baseline.list[0].from, "a change from nothing has no share");
+			diag_hint(
+			    r->diag, "every measurement of the baseline must be more than 0; write 1000, not 1,000");
+			return false;
+		}
+	return true;
 }
 
 /* --- against a limit ------------------------------------------------------------------------------------- */
@@ -91,6 +95,8 @@ against_limit(struct run *r, const struct compare_in *in)
 	struct sides s;
 	double limit_value;
 
+	run_reads(r, &in->max, &in->min, NULL);
+
 	if (!read_current(r, in, &s) || !measure_read(r, bound.from, bound.text, &s.current.kind, &limit_value))
 		return REFUSED;
 	if (limit_value <= 0) {
@@ -102,12 +108,12 @@ against_limit(struct run *r, const struct compare_in *in)
 	measure_unit(sh, s.current.kind);
 	TAKE(sh, current, rank_median(s.current.value, s.current.n));
 	TAKE(sh, limit, limit_value);
-	show_current(sh, s.current.kind, current, s.current.n > 1 ? "median" : "measured");
-	show_limit(sh, s.current.kind, limit, in->max.text ? "most allowed" : "least allowed");
+	show_current(sh, s.current.kind, current);
+	show_limit(sh, s.current.kind, limit);
 	CALL(sh, of_limit_frac, compare_of_limit(sh, current, limit));
-	SHOW(sh, of_limit_frac, "of the limit");
+	SHOW(sh, of_limit_frac, limit_frac);
 	const bool met = in->max.text ? current <= limit : current >= limit;
-	TELL(sh, verdict, "verdict", met ? "ok" : in->max.text ? "above the limit" : "below the limit");
+	TELL(sh, verdict, met ? "ok" : in->max.text ? "above the limit" : "below the limit");
 	return met ? ANSWERED : ANSWERED_NO;
 }
 
@@ -129,18 +135,18 @@ show_change(struct run *r, const struct compare_in *in, const struct sides *s, s
 	TAKE(sh, baseline, rank_median(s->baseline.value, s->baseline.n));
 	TAKE(sh, current, rank_median(s->current.value, s->current.n));
 	TAKE(sh, threshold_frac, in->threshold);
-	show_baseline(sh, kind, baseline, s->baseline.n > 1 ? "baseline, median" : "baseline");
-	show_current(sh, kind, current, s->current.n > 1 ? "current, median" : "current");
+	show_baseline(sh, kind, baseline);
+	show_current(sh, kind, current);
 	if (s->more) {
 		SET_CALL(sh, limit, compare_least(sh, baseline, threshold_frac));
-		show_limit(sh, kind, limit, "least allowed");
+		show_limit(sh, kind, limit);
 		SET_CALL(sh, worse_frac, compare_lost(sh, baseline, current));
 	} else {
 		SET_CALL(sh, limit, compare_most(sh, baseline, threshold_frac));
-		show_limit(sh, kind, limit, "most allowed");
+		show_limit(sh, kind, limit);
 		SET_CALL(sh, worse_frac, compare_added(sh, baseline, current));
 	}
-	SHOW(sh, worse_frac, "worse by");
+	SHOW(sh, worse_frac, change_frac);
 	f->worse = worse_frac;
 }
 
@@ -155,8 +161,8 @@ show_interval(struct run *r, const struct compare_in *in, const struct sides *s)
 	TAKE(sh, n_seed, in->seed);
 	TAKE(sh, worse_low_frac, from);
 	TAKE(sh, worse_high_frac, to);
-	SHOW(sh, worse_low_frac, "  at least, with 95 % confidence");
-	SHOW(sh, worse_high_frac, "  at most");
+	SHOW(sh, worse_low_frac, change_low_frac);
+	SHOW(sh, worse_high_frac, change_high_frac);
 	(void)n_seed;
 }
 
@@ -175,9 +181,9 @@ show_test(struct run *r, const struct compare_in *in, const struct sides *s, str
 	TAKE(sh, n_current, (double)s->current.n);
 	TAKE(sh, n_worse_pairs, t.n_worse_pairs);
 	CALL(sh, worse_pair_frac, compare_worse_frac(sh, n_worse_pairs, n_baseline, n_current));
-	SHOW(sh, worse_pair_frac, "pairs in which current is worse");
+	SHOW(sh, worse_pair_frac, pairs_frac);
 	TAKE(sh, p, t.p);
-	SHOW(sh, p, t.exact ? "chance of that without a change, exact" : "chance of that without a change");
+	SHOW(sh, p, p);
 }
 
 /* So few measurements that no order of them would be rare enough: then the threshold alone decides. */
@@ -209,7 +215,7 @@ judge(struct run *r, const struct compare_in *in, const struct found *f)
 		word = "worse, within the threshold";
 	else if (f->worse < 0 && (!f->tested || f->p > 0.5))
 		word = "better";
-	TELL(sh, verdict, "verdict", word);
+	TELL(sh, verdict, word);
 	return above && sure ? ANSWERED_NO : ANSWERED;
 }
 
@@ -257,6 +263,7 @@ compare_run(struct run *r, const void *input)
 	    .significance = in->significance,
 	    .seed = in->seed,
 	    .worst = in->worst};
+	run_reads(r, &in->baseline, &in->current, &in->threshold, &in->significance, &in->worst, NULL);
 	return compare_files(r, &files);
 }
 
@@ -273,16 +280,27 @@ static const struct example compare_examples[] = {
         "two measurement files: which kernels became slower", 1},
 };
 
+static const struct input_needs compare_needs[] = {
+    {"threshold", "a change is held against it: add --baseline, without --max and --min"},
+    {"better", "a change is judged by it: add --baseline, without --max and --min"},
+    {"significance", "it judges repeated measurements: give several on both sides"},
+    {"seed", "intervals are drawn: give several measurements on both sides"},
+    {"worst", "it lists shapes of two measurement files: ridge compare BASE.csv CURRENT.csv"},
+    {"column", "it names a column of a file: --baseline FILE --current FILE"},
+};
+
 const struct command compare_command = {
     .name = "compare",
-    .section = "Why is it slower?",
-    .summary = "did it regress, or is that noise",
+    .section = "Diagnosis",
+    .summary = "Performance regression between two measurements",
     .operands = "baseline current",
     .usage = "[BASE CURRENT|JOB]",
     .groups = compare_groups,
     .n_groups = sizeof compare_groups / sizeof *compare_groups,
     .examples = compare_examples,
     .n_examples = sizeof compare_examples / sizeof *compare_examples,
+    .needs = compare_needs,
+    .n_needs = sizeof compare_needs / sizeof *compare_needs,
     .input_size = sizeof(struct compare_in),
     .run = compare_run,
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/cost.h"
+#include "ask/bind/shape.h"
+#include "ask/cost/in.h"
+#include "ask/measure.h"
 #include "base/text.h"
-#include "cli/cost_in.h"
-#include "cli/measure.h"
-#include "cli/shape.h"
+#include "cli/bounds.h"
 #include "cli/values.h"
 #include "ridge/capacity.h"
 #include "ridge/scale.h"
@@ -53,7 +54,8 @@ read_capacity(struct run *r, const struct cost_in *in, double *rate, double *gpu
 	    quantity_read(
 	        arena_copy(r->arena, in->capacity.text, (size_t)(at - in->capacity.text)), Q_NUMBER, rate, &why) &&
 	    quantity_read(at + 1, Q_COUNT, gpus, &why) && *rate > 0 && *gpus >= 1)
-		return true;
+		return bounds_check(r->diag, in->capacity.from, "load", Q_NUMBER, *rate) &&
+		    bounds_check(r->diag, in->capacity.from, "gpus", Q_COUNT, *gpus);
 	diag_error(r->diag, in->capacity.from, "'%s' is not of the form RATE@GPUS", in->capacity.text);
 	diag_hint(r->diag, "write 350@8: 350 requests per second were measured on 8 GPUs");
 	return false;
@@ -70,12 +72,12 @@ show_now(struct run *r, const struct fleet *f, double gpu_rate, double now_gpus)
 		TAKE(sh, gpu_request_per_s, gpu_rate);
 		TAKE(sh, n_now_gpus, now_gpus);
 		CALL(sh, now_utilisation_frac, cost_utilisation(sh, load_request_per_s, gpu_request_per_s, n_now_gpus));
-		SHOW(sh, n_now_gpus, "GPUs now");
-		SHOW(sh, now_utilisation_frac, "  busy on average");
+		SHOW(sh, n_now_gpus, n_now_gpus);
+		SHOW(sh, now_utilisation_frac, now_utilization_frac);
 		if (!isnan(f->gpu_usd_per_s)) {
 			TAKE(sh, gpu_usd_per_s, f->gpu_usd_per_s);
 			CALL(sh, now_month_usd, capacity_month_usd(sh, n_now_gpus, gpu_usd_per_s));
-			SHOW(sh, now_month_usd, "  a month");
+			SHOW(sh, now_month_usd, now_month_usd);
 		}
 	}
 }
@@ -86,6 +88,7 @@ right_size(struct run *r, const struct cost_in *in, struct fleet *f)
 	struct sheet *sh = r->sheet;
 	double rate, gpus;
 
+	run_reads(r, &in->capacity, &in->gpus, NULL);
 	if (!datum_given(in->load))
 		return run_refuse(r, in->capacity.from, "for which load?", "add --load 50, in requests per second");
 	if (!read_capacity(r, in, &rate, &gpus))
@@ -95,16 +98,16 @@ right_size(struct run *r, const struct cost_in *in, struct fleet *f)
 	TAKE(sh, n_measured_gpus, gpus);
 	TAKE(sh, utilisation_target_frac, in->utilisation);
 	CALL(sh, gpu_request_per_s, cost_gpu_rate(sh, measured_request_per_s, n_measured_gpus));
-	SHOW(sh, load_request_per_s, "load");
-	SHOW(sh, gpu_request_per_s, "one GPU carries");
+	SHOW(sh, load_request_per_s, load_request_per_s);
+	SHOW(sh, gpu_request_per_s, gpu_request_per_s);
 	const double now = datum_given(in->gpus) ? in->gpus.value : gpus;
 	if (!datum_given(in->gpus))
 		run_assume(r, "GPUs now: those of --capacity");
 	show_now(r, f, gpu_request_per_s, now);
 	CALL(sh, n_gpus, cost_gpus_needed(sh, load_request_per_s, gpu_request_per_s, utilisation_target_frac));
 	CALL(sh, utilisation_frac, cost_utilisation(sh, load_request_per_s, gpu_request_per_s, n_gpus));
-	SHOW(sh, n_gpus, "GPUs needed");
-	SHOW(sh, utilisation_frac, "  busy on average");
+	SHOW(sh, n_gpus, n_gpus);
+	SHOW(sh, utilisation_frac, utilization_frac);
 	if (!isnan(f->gpu_usd_per_s)) {
 		TAKE(sh, now_gpus, now);
 		TAKE(sh, at_usd_per_s, f->gpu_usd_per_s);
@@ -112,16 +115,14 @@ right_size(struct run *r, const struct cost_in *in, struct fleet *f)
 		CALL(sh, needed_usd, capacity_month_usd(sh, n_gpus, at_usd_per_s));
 		CALL(sh, saved_usd, cost_saved(sh, now_usd, needed_usd));
 		CALL(sh, saved_frac, cost_saved_frac(sh, now_usd, needed_usd));
-		SHOW(sh, saved_usd, "  saved in a month");
-		SHOW(sh, saved_frac, "  saved, at one price");
+		SHOW(sh, saved_usd, saved_usd);
+		SHOW(sh, saved_frac, saved_frac);
 	}
 	f->n_gpus = n_gpus;
 	return true;
 }
 
 /* --- what is paid ---------------------------------------------------------------------------------------- */
-
-static const double MONTH_S = 30.0 * 86400.0;
 
 /* The price that a bill implies, and whether it is the one that was given beside it. */
 static enum answer
@@ -133,17 +134,17 @@ show_implied(struct run *r, const struct fleet *f)
 	TAKE(sh, n_gpus, f->n_gpus);
 	TAKE(sh, bill_s, f->bill_s);
 	CALL(sh, implied_usd_per_s, cost_implied_price(sh, bill_usd, n_gpus, bill_s));
-	SHOW(sh, implied_usd_per_s, "that is, for one GPU");
+	SHOW(sh, implied_usd_per_s, implied_usd_per_s);
 	if (isnan(f->gpu_usd_per_s))
 		return ANSWERED;
 	TAKE(sh, at_usd_per_s, f->gpu_usd_per_s);
 	CALL(sh, computed_usd, scale_run_usd(sh, n_gpus, at_usd_per_s, bill_s));
 	CALL(sh, base_ratio, cost_base_ratio(sh, bill_usd, computed_usd));
-	SHOW(sh, computed_usd, "at the given price");
-	SHOW(sh, base_ratio, "paid over computed");
+	SHOW(sh, computed_usd, computed_usd);
+	SHOW(sh, base_ratio, overhead);
 	if (fabs(base_ratio - 1) <= 0.005)
 		return ANSWERED;
-	TELL(sh, verdict, "verdict", "two price bases: the bill is not these GPUs at this price");
+	TELL(sh, verdict, "two price bases: the bill is not these GPUs at this price");
 	return ANSWERED_NO;
 }
 
@@ -153,8 +154,9 @@ show_stated_bill(struct run *r, const struct cost_in *in, struct fleet *f)
 	struct sheet *sh = r->sheet;
 	enum answer answer = ANSWERED;
 
+	run_reads(r, &in->time, NULL);
 	TAKE(sh, bill_usd, in->bill);
-	SHOW(sh, bill_usd, datum_given(in->time) ? "paid for the run" : "paid for a month");
+	SHOW(sh, bill_usd, bill_usd);
 	f->bill_usd = bill_usd;
 	if (!isnan(f->n_gpus))
 		SCOPE (sh, "implied") {
@@ -174,18 +176,18 @@ show_run(struct run *r, const struct cost_in *in, struct fleet *f)
 		TAKE(sh, n_gpus, f->n_gpus);
 		TAKE(sh, gpu_usd_per_s, f->gpu_usd_per_s);
 		if (!in->capacity.text)
-			SHOW(sh, n_gpus, "GPUs");
+			SHOW(sh, n_gpus, n_gpus);
 		if (datum_given(in->time)) {
 			TAKE(sh, time_s, in->time);
 			CALL(sh, gpu_s, cost_gpu_time(sh, n_gpus, time_s));
 			CALL(sh, run_usd, scale_run_usd(sh, n_gpus, gpu_usd_per_s, time_s));
-			SHOW(sh, time_s, "time");
-			SHOW(sh, gpu_s, "GPU time");
-			SHOW(sh, run_usd, "the run");
+			SHOW(sh, time_s, time_s);
+			SHOW(sh, gpu_s, gpu_s);
+			SHOW(sh, run_usd, run_usd);
 			f->bill_usd = run_usd;
 		} else {
 			CALL(sh, month_usd, capacity_month_usd(sh, n_gpus, gpu_usd_per_s));
-			SHOW(sh, month_usd, in->capacity.text ? "a month, GPUs needed" : "a month");
+			SHOW(sh, month_usd, month_usd);
 			f->bill_usd = month_usd;
 		}
 	}
@@ -207,8 +209,8 @@ show_requests(struct run *r, const struct cost_in *in, struct fleet *f)
 		CALL(sh, served_request, cost_served(sh, load_request_per_s, bill_s));
 		CALL(sh, bill_usd_per_request, cost_request(sh, bill_usd, served_request));
 		CALL(sh, thousand_usd, cost_thousand(sh, bill_usd_per_request));
-		SHOW(sh, bill_usd_per_request, "one request");
-		SHOW(sh, thousand_usd, "1000 requests");
+		SHOW(sh, bill_usd_per_request, bill_usd_per_request);
+		SHOW(sh, thousand_usd, thousand_usd);
 		f->request_usd = bill_usd_per_request;
 	}
 }
@@ -234,7 +236,7 @@ show_token_rates(struct run *r, const struct cost_in *in, const struct fleet *f)
 			CALL(sh, busy_input_token_per_s, cost_busy_rate(sh, input_token_per_s, utilisation_frac));
 			CALL(sh, input_million_usd,
 			    capacity_million_usd(sh, n_gpus, gpu_usd_per_s, busy_input_token_per_s));
-			SHOW(sh, input_million_usd, "1e6 input tokens");
+			SHOW(sh, input_million_usd, input_million_usd);
 			input = input_million_usd;
 		}
 		if (datum_given(in->output_rate)) {
@@ -242,14 +244,14 @@ show_token_rates(struct run *r, const struct cost_in *in, const struct fleet *f)
 			CALL(sh, busy_output_token_per_s, cost_busy_rate(sh, output_token_per_s, utilisation_frac));
 			CALL(sh, output_million_usd,
 			    capacity_million_usd(sh, n_gpus, gpu_usd_per_s, busy_output_token_per_s));
-			SHOW(sh, output_million_usd, "1e6 output tokens");
+			SHOW(sh, output_million_usd, output_million_usd);
 			output = output_million_usd;
 		}
 		if (!isnan(input) && !isnan(output) && datum_given(in->isl) && datum_given(in->osl)) {
 			TAKE(sh, isl_token, in->isl);
 			TAKE(sh, osl_token, in->osl);
 			CALL(sh, request_usd, cost_request_tokens(sh, input, output, isl_token, osl_token));
-			SHOW(sh, request_usd, "a request of these tokens");
+			SHOW(sh, request_usd, request_usd);
 		}
 	}
 	return true;
@@ -269,14 +271,14 @@ show_token_split(struct run *r, const struct cost_in *in, const struct fleet *f)
 		TAKE(sh, isl_token, in->isl);
 		TAKE(sh, osl_token, in->osl);
 		CALL(sh, million_usd, cost_input_split(sh, bill_usd_per_request, isl_token, osl_token, 1));
-		SHOW(sh, million_usd, "1e6 tokens, all alike");
+		SHOW(sh, million_usd, million_usd);
 		if (datum_given(in->output_weight)) {
 			TAKE(sh, output_weight, in->output_weight);
 			CALL(sh, input_million_usd,
 			    cost_input_split(sh, bill_usd_per_request, isl_token, osl_token, output_weight));
 			CALL(sh, output_million_usd, cost_output_split(sh, input_million_usd, output_weight));
-			SHOW(sh, input_million_usd, "1e6 input tokens");
-			SHOW(sh, output_million_usd, "1e6 output tokens");
+			SHOW(sh, input_million_usd, input_million_usd);
+			SHOW(sh, output_million_usd, output_million_usd);
 		}
 	}
 }
@@ -293,8 +295,8 @@ saving(struct run *r, const struct cost_in *in)
 	TAKE(sh, after_usd, in->after);
 	CALL(sh, saved_usd, cost_saved(sh, before_usd, after_usd));
 	CALL(sh, saved_frac, cost_saved_frac(sh, before_usd, after_usd));
-	SHOW(sh, saved_usd, "saved");
-	SHOW(sh, saved_frac, "saved, of the money before");
+	SHOW(sh, saved_usd, saved_usd);
+	SHOW(sh, saved_frac, saved_frac);
 	run_assume(r, "both amounts are at one price base");
 	return ANSWERED;
 }
@@ -304,13 +306,13 @@ show_budget(struct run *r, const struct cost_in *in, const struct fleet *f, enum
 {
 	struct sheet *sh = r->sheet;
 
-	if (!datum_given(in->budget) || isnan(f->bill_usd) || answer != ANSWERED)
+	if (!datum_given(in->budget) || isnan(f->bill_usd))
 		return answer;
 	TAKE(sh, budget_usd, in->budget);
-	SHOW(sh, budget_usd, "budget");
+	SHOW(sh, budget_usd, budget_usd);
 	const bool met = f->bill_usd <= budget_usd;
-	TELL(sh, verdict, "verdict", met ? "meets the budget" : "misses the budget");
-	return met ? ANSWERED : ANSWERED_NO;
+	TELL(sh, verdict, met ? "meets the budget" : "misses the budget");
+	return met ? answer : ANSWERED_NO;
 }
 
 /* GPUs as given, or those of the nodes. */
@@ -319,6 +321,7 @@ count_gpus(struct run *r, const struct cost_in *in, struct fleet *f)
 {
 	struct sheet *sh = r->sheet;
 
+	run_reads(r, &in->gpus, NULL);
 	f->n_gpus = in->gpus.value;
 	if (!isnan(f->n_gpus) || !f->system)
 		return;
@@ -342,10 +345,12 @@ cost_run(struct run *r, const void *input)
 	if (datum_given(in->before))
 		return saving(r, in);
 	f.bill_s = datum_given(in->time) ? in->time.value : MONTH_S;
-	r->title = datum_given(in->time) ? "What a run costs" : in->own ? "Own or rent" : "What a fleet costs";
+	r->title = in->own ? "Own or rent" : datum_given(in->time) ? "What a run costs" : "What a fleet costs";
 	if (!cost_find_base(r, in, &f))
 		return REFUSED;
-	count_gpus(r, in, &f);
+	run_reads(r, &in->own, NULL);
+	if (in->own || !in->capacity.text)
+		count_gpus(r, in, &f);
 	if (in->own)
 		return cost_own_or_rent(r, in, &f);
 	if (in->capacity.text && !right_size(r, in, &f))
@@ -381,16 +386,41 @@ static const struct example cost_examples[] = {
         "own or rent", 0},
 };
 
+static const struct input_needs cost_needs[] = {
+    {"budget", "a sum is held against it: add --gpus and --price, or --bill"},
+    {"time", "a run takes it: add --gpus and --price, or --bill; owning is counted by the month"},
+    {"provider", "it chooses among prices of the database: name a --gpu or a --system, without --price"},
+    {"system", "its GPUs or its price are not needed beside those that were given"},
+    {"gpu", "its price is not needed beside the one that was given"},
+    {"nodes", "they are nodes of a --system, without --gpus"},
+    {"node_gpus", "they share the price of a node: add --node-price"},
+    {"load", "requests share a bill: add --gpus and --price, or --capacity"},
+    {"utilisation", "a fleet is planned with it: add --capacity 350@8 --load 50, or --output-rate"},
+    {"output_weight", "it splits the price of a request: add --load, --isl and --osl"},
+    {"isl", "a request has tokens: add --load, or --input-rate and --output-rate, and --osl"},
+    {"osl", "a request has tokens: add --load, or --input-rate and --output-rate, and --isl"},
+    {"electricity", "it belongs to owning: add --own"},
+    {"capital", "it belongs to owning: add --own"},
+    {"years", "it belongs to owning: add --own"},
+    {"residual", "it belongs to owning: add --own"},
+    {"power", "it belongs to owning: add --own"},
+    {"pue", "it belongs to owning: add --own"},
+    {"hosting", "it belongs to owning: add --own"},
+    {"duty", "it belongs to owning: add --own"},
+};
+
 const struct command cost_command = {
     .name = "cost",
-    .section = "How many, and how much?",
-    .summary = "what does it cost, and what fleet is right-sized",
+    .section = "Capacity and cost",
+    .summary = "Cost of a run, a fleet or a request; fleet sizing",
     .operands = "",
     .usage = "[JOB]",
     .groups = cost_groups,
     .n_groups = sizeof cost_groups / sizeof *cost_groups,
     .examples = cost_examples,
     .n_examples = sizeof cost_examples / sizeof *cost_examples,
+    .needs = cost_needs,
+    .n_needs = sizeof cost_needs / sizeof *cost_needs,
     .input_size = sizeof(struct cost_in),
     .run = cost_run,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/data.h"
-#include "cli/data_in.h"
-#include "cli/measure.h"
-#include "cli/shape.h"
-#include "cli/tiers.h"
+#include "ask/bind/shape.h"
+#include "ask/data/in.h"
+#include "ask/data/tiers.h"
+#include "ask/measure.h"
 #include "cli/values.h"
 #include "ridge/collective.h"
 #include "ridge/latency.h"
@@ -70,7 +70,7 @@ show_iteration(struct run *r, const struct data_in *in)
 		SET_CALL(sh, iteration_s, data_step_time(sh, batch_sample, rate_sample_per_s));
 	} else
 		return NAN;
-	SHOW(sh, iteration_s, "a step that loads, then computes");
+	SHOW(sh, iteration_s, step_s);
 	return iteration_s;
 }
 
@@ -80,11 +80,12 @@ show_change(struct run *r, const struct data_in *in, double iteration_s)
 	struct sheet *sh = r->sheet;
 
 	TAKE(sh, now_s, in->load);
+	run_reads(r, &in->load_after, NULL);
 	if (!isnan(iteration_s)) {
 		CALL(sh, share_frac, latency_share(sh, now_s, iteration_s));
-		SHOW(sh, share_frac, "loading's part of it");
+		SHOW(sh, share_frac, load_frac);
 		if (share_frac > 1) {
-			TELL(sh, verdict, "verdict", "infeasible: loading is longer than the step that it is part of");
+			TELL(sh, verdict, "infeasible: loading is longer than the step that it is part of");
 			return false;
 		}
 	}
@@ -92,17 +93,17 @@ show_change(struct run *r, const struct data_in *in, double iteration_s)
 		return true;
 	TAKE(sh, after_s, in->load_after);
 	CALL(sh, load_gain, scale_speedup_time(sh, now_s, after_s));
-	SHOW(sh, load_gain, "loading is faster by");
+	SHOW(sh, load_gain, load_speedup);
 	if (!isnan(iteration_s)) {
 		CALL(sh, gain, gain_part(sh, iteration_s, now_s, after_s));
 		CALL(sh, after_iteration_s, gain_time(sh, iteration_s, gain));
-		SHOW(sh, after_iteration_s, "the step after the change");
-		SHOW(sh, gain, "steps are faster by");
+		SHOW(sh, after_iteration_s, after_step_s);
+		SHOW(sh, gain, speedup);
 	}
 	if (datum_given(in->throughput) && isnan(iteration_s)) {
 		TAKE(sh, now_sample_per_s, in->throughput);
 		CALL(sh, most_sample_per_s, data_most(sh, now_sample_per_s, load_gain));
-		SHOW(sh, most_sample_per_s, "never more than");
+		SHOW(sh, most_sample_per_s, max_sample_per_s);
 	}
 	return true;
 }
@@ -114,6 +115,19 @@ change(struct run *r, const struct data_in *in)
 		return refuse(r, in->load_after.from, "how long does loading take now?", "add --load 75ms");
 	r->title = "A loader that changes";
 	return show_change(r, in, show_iteration(r, in)) ? ANSWERED : ANSWERED_NO;
+}
+
+/* The part of the time that computing waits, against the most that it may. */
+static enum answer
+judge_idle(struct run *r, const struct data_in *in, double idle_frac)
+{
+	const bool met = !(idle_frac > in->max_idle.value + 1e-9);
+
+	if (!datum_given(in->max_idle))
+		return ANSWERED;
+	run_reads(r, &in->max_idle, NULL);
+	TELL(r->sheet, verdict, met ? "meets the target" : "computing waits too long");
+	return met ? ANSWERED : ANSWERED_NO;
 }
 
 /* --- measured figures ------------------------------------------------------------------------------------ */
@@ -130,9 +144,9 @@ expected(struct run *r, const struct data_in *in)
 	TAKE(sh, through_sample_per_s, in->throughput);
 	CALL(sh, slowdown, data_slowdown(sh, expected_sample_per_s, through_sample_per_s));
 	CALL(sh, idle_frac, data_idle(sh, through_sample_per_s, expected_sample_per_s));
-	SHOW(sh, slowdown, "slower by");
-	SHOW(sh, idle_frac, "computing waits, if nothing else is slow");
-	return ANSWERED;
+	SHOW(sh, slowdown, slowdown);
+	SHOW(sh, idle_frac, gpu_idle_frac);
+	return judge_idle(r, in, idle_frac);
 }
 
 static enum answer
@@ -144,15 +158,19 @@ idle(struct run *r, const struct data_in *in)
 	if (in->idle.value >= 1 || after > in->idle.value)
 		return refuse(r, in->idle.from, "computing waits for a part of the time, and less after the change",
 		    "write --idle 0.15 --idle-after 0.02");
+	run_reads(r, &in->idle_after, NULL);
 	r->title = "What waiting costs";
 	TAKE(sh, idle_frac, in->idle);
-	SHOW(sh, idle_frac, "computing waits");
+	SHOW(sh, idle_frac, gpu_idle_frac);
 	TAKE(sh, after_frac, after);
 	if (datum_given(in->idle_after))
-		SHOW(sh, after_frac, "after the change");
+		SHOW(sh, after_frac, after_frac);
 	CALL(sh, gain, pipeline_gain(sh, idle_frac, after_frac));
-	SHOW(sh, gain, datum_given(in->idle_after) ? "steps are faster by" : "never faster by more than");
-	return ANSWERED;
+	if (datum_given(in->idle_after))
+		SHOW(sh, gain, speedup);
+	else
+		SHOW(sh, gain, max_speedup);
+	return judge_idle(r, in, datum_given(in->idle_after) ? after_frac : idle_frac);
 }
 
 static enum answer
@@ -166,6 +184,7 @@ rule(struct run *r, const struct data_in *in)
 		return refuse(r, in->rule.from, "workers for how many GPUs?", "add --gpus 8");
 	if (cores && !datum_given(in->cores))
 		return refuse(r, in->rule.from, "this rule counts cores", "add --cores 128, those of the node");
+	run_reads(r, &in->rule, NULL);
 	r->title = "Workers by rule of thumb";
 	TAKE(sh, n_gpus, in->gpus);
 	if (cores) {
@@ -173,8 +192,11 @@ rule(struct run *r, const struct data_in *in)
 		SET_CALL(sh, n_workers, data_rule_cores(sh, n_gpus, n_cores));
 	} else
 		SET_CALL(sh, n_workers, data_rule_gpus(sh, n_gpus));
-	SHOW(sh, n_workers, "workers of the node");
+	SHOW(sh, n_workers, n_workers);
 	run_warn(r, "a rule of thumb: give --sample-time, --batch and --step for the number that it takes");
+	if (datum_given(in->cores) && !cores) {
+		TAKE(sh, n_node_cores, in->cores);
+	}
 	if (datum_given(in->cores) && n_workers > in->cores.value)
 		run_warn(r, "%g workers do not run at the same time on %g cores", n_workers, in->cores.value);
 	return ANSWERED;
@@ -188,11 +210,11 @@ show_recording(struct run *r, const struct tier *t, double flow_byte_per_s)
 {
 	struct sheet *sh = r->sheet;
 
-	TELL(sh, name, "storage", t->name);
+	TELL(sh, tier, t->name);
 	const double write_byte_per_s = tier_write(r, t);
 	CALL(sh, write_frac, data_busy(sh, flow_byte_per_s, write_byte_per_s));
-	SHOW(sh, write_frac, "busy with writing");
-	TELL(sh, keeps_up, "the storage", write_frac <= 1 ? "keeps up" : "does not keep up");
+	SHOW(sh, write_frac, write_frac);
+	TELL(sh, keeps_up, write_frac <= 1 ? "keeps up" : "does not keep up");
 	return write_frac <= 1;
 }
 
@@ -218,17 +240,17 @@ sensors(struct run *r, const struct data_in *in)
 	TAKE(sh, frame_hertz, in->fps);
 	CALL(sh, camera_byte_per_s, data_camera(sh, n_pixels, pixel_byte, frame_hertz));
 	CALL(sh, flow_byte_per_s, data_cameras(sh, n_cameras, camera_byte_per_s));
-	SHOW(sh, camera_byte_per_s, "one camera");
-	SHOW(sh, flow_byte_per_s, "all cameras");
+	SHOW(sh, camera_byte_per_s, camera_byte_per_s);
+	SHOW(sh, flow_byte_per_s, flow_byte_per_s);
 	if (datum_given(in->length)) {
 		TAKE(sh, length_s, in->length);
 		CALL(sh, volume_byte, data_volume(sh, flow_byte_per_s, length_s));
-		SHOW(sh, volume_byte, "the recording");
+		SHOW(sh, volume_byte, recording_byte);
 	}
 	if (w.n_tiers == 1)
 		return show_recording(r, &w.tiers[0], flow_byte_per_s) ? ANSWERED : ANSWERED_NO;
 	for (size_t i = 0; i < w.n_tiers; i++)
-		SCOPE_I (sh, "tier", i) {
+		SCOPE_I (sh, "storage", i) {
 			n_good += show_recording(r, &w.tiers[i], flow_byte_per_s);
 		}
 	return n_good || w.n_tiers == 0 ? ANSWERED : ANSWERED_NO;
@@ -308,16 +330,38 @@ static const struct example data_examples[] = {
     {"data --cameras 8 --pixels 2M --fps 30 --length 1h --storage nvme-gen4", "what sensors write", 0},
 };
 
+static const struct input_needs data_needs[] = {
+    {"target",
+        "a rate is held against it: say what prepares samples (--sample-time, --load, --throughput) or stores them"},
+    {"max_idle",
+        "waiting needs to be known: add --idle, or --expected with --throughput, or --step with what prepares samples"},
+    {"workers", "they share the work on samples: add --sample-time or --profile"},
+    {"step", "it waits for samples: add --sample-time, --load, --throughput or --storage with --sample-size"},
+    {"batch", "a step takes so many samples: add --step, or --load with --iteration"},
+    {"every", "it spreads a checkpoint over time: add --checkpoint 98GB"},
+    {"checkpoint", "it is written to storage: add --storage nvme-gen4"},
+    {"calls", "a profile saw so many samples: add --profile"},
+    {"cores", "workers run on them: add --sample-time and --target, or --rule gpus-cores"},
+    {"gpus", "it belongs to a rule of thumb: add --rule gpus"},
+    {"sample_size", "storage delivers samples of this size: add --storage nvme-gen4"},
+    {"table", "a part of it is cached: add --items 40M --fraction 15% --zipf 1"},
+    {"fraction", "a cache holds part of the rows of a table: add --items 40M"},
+    {"zipf", "rows of a table are asked for so: add --items 40M"},
+    {"uniform", "rows of a table are asked for so: add --items 40M"},
+};
+
 const struct command data_command = {
     .name = "data",
-    .section = "How fast can it be?",
-    .summary = "does input starve the GPU: loaders, storage, sensors; what a cache of hot rows gives",
+    .section = "Performance",
+    .summary = "Data loading: loaders, storage and caches against the step",
     .operands = "",
     .usage = "[JOB]",
     .groups = data_groups,
     .n_groups = sizeof data_groups / sizeof *data_groups,
     .examples = data_examples,
     .n_examples = sizeof data_examples / sizeof *data_examples,
+    .needs = data_needs,
+    .n_needs = sizeof data_needs / sizeof *data_needs,
     .input_size = sizeof(struct data_in),
     .run = data_run,
 };

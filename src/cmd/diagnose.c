@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/diagnose_in.h"
-#include "cli/measure.h"
-#include "cli/shape.h"
+#include "ask/bind/bind.h"
+#include "ask/bind/shape.h"
+#include "ask/diagnose/in.h"
+#include "ask/measure.h"
 #include "ridge/compare.h"
 #include "ridge/latency.h"
 #include "ridge/scale.h"
@@ -55,6 +56,7 @@ take_given(struct run *r, const struct diagnose_in *in, struct figures *f)
 	    {FIGURE_small_gaps, in->gaps.text && strcmp(in->gaps.text, "small") == 0}};
 	bool ok = true;
 
+	run_reads(r, &in->slow, &in->oom, &in->nan, &in->loss_spikes, &in->gaps, NULL);
 	for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
 		const struct datum *d = (const void *)((const char *)in + given[i].offset);
 		const char *name = figure_name(given[i].figure);
@@ -82,8 +84,7 @@ bind_gpu(struct run *r, const struct diagnose_in *in, struct datum *memory, stru
 	const struct gpu *gpu = run_gpu(r, in->gpu);
 	if (!gpu)
 		return false;
-	if (!datum_given(*memory))
-		*memory = datum_given(gpu->mem_usable_byte) ? gpu->mem_usable_byte : gpu->mem_label_byte;
+	*memory = bind_card(r, gpu, in->memory);
 	if (!datum_given(*max_clock))
 		*max_clock = gpu->clock_max_hertz;
 	return true;
@@ -134,26 +135,58 @@ check_pairs(struct run *r, const struct diagnose_in *in, struct datum memory, st
 	return true;
 }
 
+/* Figures that cannot both be right: of two of a pair the first is the larger one. */
+static bool
+check_order(struct run *r, const struct diagnose_in *in, struct datum max_clock)
+{
+	/* shares are read off at slightly different times */
+	const double slack_frac = 0.05;
+	const struct {
+		struct datum more, less;
+		double slack;
+		const char *what, *hint;
+	} pairs[] = {
+	    {in->p99, in->p50, 0, "P99 is below the median", "percentiles rise"},
+	    {max_clock, in->clock, 0, "the clock is above the highest one", "give the highest with --max-clock"},
+	    {in->gpu_util, in->sm_active, slack_frac, "SMs have work for longer than the GPU runs kernels",
+	        "both are shares of the same time: measure them together"},
+	    {in->sm_active, in->tensor_active, slack_frac, "tensor cores are in use for longer than SMs have work",
+	        "both are shares of the same time: measure them together"},
+	    {in->gpu_util, in->tensor_active, slack_frac,
+	        "tensor cores are in use for longer than the GPU runs kernels",
+	        "both are shares of the same time: measure them together"},
+	};
+
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		if (pairs[i].less.value > pairs[i].more.value + pairs[i].slack) {
+			diag_error(r->diag, pairs[i].less.from, "%s", pairs[i].what);
+			diag_hint(r->diag, "%s", pairs[i].hint);
+			return false;
+		}
+	return true;
+}
+
 static bool
 show_derived(struct run *r, const struct diagnose_in *in, struct figures *f)
 {
 	struct sheet *sh = r->sheet;
 	struct datum memory, max_clock;
 
-	if (!bind_gpu(r, in, &memory, &max_clock) || !check_pairs(r, in, memory, max_clock))
+	if (!bind_gpu(r, in, &memory, &max_clock) || !check_pairs(r, in, memory, max_clock) ||
+	    !check_order(r, in, max_clock))
 		return false;
 	if (datum_given(in->speedup)) {
 		TAKE(sh, n_base_gpus, 1.0);
 		TAKE(sh, speedup, in->speedup);
 		const double n_gpus = in->gpus.value;
 		CALL(sh, efficiency_frac, scale_efficiency(sh, n_base_gpus, n_gpus, speedup));
-		SHOW(sh, efficiency_frac, "scaling efficiency");
+		SHOW(sh, efficiency_frac, efficiency_frac);
 		f->value[FIGURE_efficiency_frac] = efficiency_frac;
 	}
 	if (datum_given(in->p50)) {
 		const double p50_s = in->p50.value, p99_s = in->p99.value;
 		CALL(sh, tail, latency_tail(sh, p50_s, p99_s));
-		SHOW(sh, tail, "P99 over P50");
+		SHOW(sh, tail, tail_ratio);
 		f->value[FIGURE_tail] = tail;
 	}
 	if (datum_given(memory) && (datum_given(in->peak) || in->oom)) {
@@ -162,7 +195,7 @@ show_derived(struct run *r, const struct diagnose_in *in, struct figures *f)
 		if (datum_given(in->peak)) {
 			const double peak_byte = in->peak.value;
 			CALL(sh, memory_frac, diagnose_memory(sh, peak_byte, memory_byte));
-			SHOW(sh, memory_frac, "memory in use at the peak");
+			SHOW(sh, memory_frac, memory_frac);
 			f->value[FIGURE_memory_frac] = memory_frac;
 		}
 	}
@@ -170,16 +203,59 @@ show_derived(struct run *r, const struct diagnose_in *in, struct figures *f)
 		TAKE(sh, clock_hertz, in->clock);
 		TAKE(sh, max_hertz, max_clock);
 		CALL(sh, clock_frac, diagnose_clock(sh, clock_hertz, max_hertz));
-		SHOW(sh, clock_frac, "clock, of the highest");
+		SHOW(sh, clock_frac, clock_frac);
 		f->value[FIGURE_clock_frac] = clock_frac;
 	}
 	if (datum_given(in->baseline)) {
 		const double baseline = in->baseline.value, current = in->current.value;
 		CALL(sh, lost_frac, compare_lost(sh, baseline, current));
-		SHOW(sh, lost_frac, "throughput lost");
+		SHOW(sh, lost_frac, lost_frac);
 		f->value[FIGURE_lost_frac] = lost_frac;
 	}
 	return true;
+}
+
+/* --- what was given for nothing --------------------------------------------------------------------------- */
+
+/* Figures that other rows were computed from. */
+static void
+weigh_derived(const struct diagnose_in *in, struct weighed *w)
+{
+	const struct {
+		enum figure figure;
+		bool shown;
+	} all[] = {{FIGURE_n_gpus, datum_given(in->speedup)}, {FIGURE_step_s, in->parts.n > 0}, {FIGURE_p50_s, true},
+	    {FIGURE_p99_s, true}, {FIGURE_peak_byte, true}, {FIGURE_baseline, true}, {FIGURE_current, true}};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		w->figure[all[i].figure] = w->figure[all[i].figure] || all[i].shown;
+	if ((!datum_given(in->memory) && datum_given(in->peak)) ||
+	    (!datum_given(in->max_clock) && datum_given(in->clock)))
+		w->gpu = true;
+}
+
+/* What the causes that are shown do not rest on: it was looked at, and changes nothing. */
+static void
+show_unweighed(struct run *r, const struct diagnose_in *in, const struct figures *f, struct weighed *w)
+{
+	static const enum figure seen[] = {
+	    FIGURE_slow, FIGURE_oom, FIGURE_nan_loss, FIGURE_loss_spikes, FIGURE_large_gaps, FIGURE_small_gaps};
+	const char *list = "";
+
+	weigh_derived(in, w);
+	for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+		if (!w->figure[given[i].figure] &&
+		    datum_given(*(const struct datum *)((const char *)in + given[i].offset)))
+			list = arena_printf(r->arena, "%s, %s", list, figure_option(given[i].figure));
+	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+		if (!w->figure[seen[i]] && !isnan(f->value[seen[i]]))
+			list = arena_printf(r->arena, "%s, %s", list, figure_option(seen[i]));
+	if (in->model.text && !w->model)
+		list = arena_printf(r->arena, "%s, --model", list);
+	if (in->gpu.text && !w->gpu)
+		list = arena_printf(r->arena, "%s, --gpu", list);
+	if (*list)
+		TELL(r->sheet, unused, list + 2);
 }
 
 /* --- lists ----------------------------------------------------------------------------------------------- */
@@ -191,10 +267,10 @@ list_figures(struct run *r)
 
 	r->title = "Figures that speak for causes";
 	for (int f = 0; f < N_FIGURES; f++)
-		SCOPE_I (sh, "figure", f) {
-			TELL(sh, name, "figure", figure_name((enum figure)f));
-			TELL(sh, title, "what it is", figure_title((enum figure)f));
-			TELL(sh, option, "given by", figure_option((enum figure)f));
+		SCOPE_I (sh, "list", f) {
+			TELL(sh, figure, figure_name((enum figure)f));
+			TELL(sh, description, figure_title((enum figure)f));
+			TELL(sh, option, figure_option((enum figure)f));
 		}
 	return ANSWERED;
 }
@@ -207,11 +283,11 @@ list_causes(struct run *r, const struct diagnosis **all, size_t n)
 
 	r->title = "Causes that are known";
 	for (size_t i = 0; i < n; i++)
-		SCOPE_I (sh, "cause", i) {
-			TELL(sh, id, "id", all[i]->id);
-			TELL(sh, harm, "harm", harms[all[i]->harm]);
-			TELL(sh, use, "use", uses[all[i]->use]);
-			TELL(sh, name, "cause", all[i]->name);
+		SCOPE_I (sh, "causes", i) {
+			TELL(sh, id, all[i]->id);
+			TELL(sh, impact, harms[all[i]->harm]);
+			TELL(sh, use, uses[all[i]->use]);
+			TELL(sh, cause, all[i]->name);
 		}
 	return ANSWERED;
 }
@@ -220,9 +296,10 @@ list_causes(struct run *r, const struct diagnosis **all, size_t n)
 
 /* Nothing is more than all of it. */
 static enum answer
-infeasible(struct run *r, const char *what)
+infeasible(struct run *r, const struct diagnose_in *in, const struct figures *f, const char *what)
 {
-	TELL(r->sheet, verdict, "verdict", arena_printf(r->arena, "infeasible: %s", what));
+	show_unweighed(r, in, f, &(struct weighed){.figure = {[FIGURE_gpu_busy_frac] = false}});
+	TELL(r->sheet, verdict, arena_printf(r->arena, "infeasible: %s", what));
 	return ANSWERED_NO;
 }
 
@@ -230,22 +307,27 @@ static enum answer
 answer(struct run *r, const struct diagnose_in *in, const struct diagnosis **all, size_t n)
 {
 	struct figures f;
+	struct weighed w = {.model = false};
 	struct breakdown b;
 	double busy_frac;
 
 	for (int i = 0; i < N_FIGURES; i++)
 		f.value[i] = NAN;
-	if (!check_positive(r, in) || !take_given(r, in, &f) || !diagnose_read_parts(r, in, &b) ||
-	    !show_derived(r, in, &f))
+	run_reads(r, &in->use, NULL);
+	if ((in->model.text && !run_model(r, in->model)) || !check_positive(r, in) || !take_given(r, in, &f) ||
+	    !diagnose_read_parts(r, in, &b) || !show_derived(r, in, &f))
 		return REFUSED;
-	r->title = "What these figures mean";
+	r->title = !in->use.text                 ? "What these figures mean"
+	    : strcmp(in->use.text, "serve") == 0 ? "What these figures of serving mean"
+	                                         : "What these figures of training mean";
 	if (!diagnose_show_parts(r, &b, &f, &busy_frac))
-		return infeasible(r, "the parts are longer than the step");
+		return infeasible(r, in, &f, "the parts are longer than the step");
 	diagnose_join_passes(r, &b, &f);
 	if (f.value[FIGURE_memory_frac] > 1)
-		return infeasible(r, "more memory was in use than the GPU has");
+		return infeasible(r, in, &f, "more memory was in use than the GPU has");
 	if (busy_frac > f.value[FIGURE_gpu_busy_frac] + 0.05) {
 		char parts_text[40], util[40];
+		w.figure[FIGURE_gpu_busy_frac] = true;
 		value_write("x_frac", busy_frac, parts_text, sizeof parts_text);
 		value_write("x_frac", f.value[FIGURE_gpu_busy_frac], util, sizeof util);
 		run_warn(r,
@@ -264,7 +346,8 @@ answer(struct run *r, const struct diagnose_in *in, const struct diagnosis **all
 		    r->diag, "give what you know: --gpu-util 15%%, --parts comm=45%%, --oom, --p50 10ms --p99 50ms");
 		return REFUSED;
 	}
-	diagnose_show_causes(r, in, &f, all, n);
+	diagnose_show_causes(r, in, &f, all, n, &w);
+	show_unweighed(r, in, &f, &w);
 	return ANSWERED;
 }
 
@@ -274,16 +357,18 @@ diagnose_run(struct run *r, const void *input)
 	const struct diagnose_in *in = input;
 	size_t n;
 
+	run_reads(r, &in->figures, NULL);
 	if (in->figures)
 		return list_figures(r);
 	const struct diagnosis **all = database_diagnoses(r->database, r->arena, r->diag, &n);
-	if (!all || !run_whole(r, "top", in->top, 1) || (in->model.text && !run_model(r, in->model)))
+	if (!all)
 		return REFUSED;
 	if (n == 0) {
 		diag_error(r->diag, (struct source){0}, "no database of causes was found");
 		diag_hint(r->diag, "name its directory with --hwdb or in RIDGE_HWDB");
 		return REFUSED;
 	}
+	run_reads(r, &in->list, NULL);
 	return in->list ? list_causes(r, all, n) : answer(r, in, all, n);
 }
 
@@ -302,8 +387,8 @@ static const struct example diagnose_examples[] = {
 
 const struct command diagnose_command = {
     .name = "diagnose",
-    .section = "Why is it slower?",
-    .summary = "what do these symptoms mean, and what to do first",
+    .section = "Diagnosis",
+    .summary = "Likely causes of a slow step, and what to do first",
     .operands = "",
     .usage = "[JOB]",
     .groups = diagnose_groups,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge hw: what the database knows of GPUs, systems and links, datasheet beside calibrated, with sources. */
-#include "cli/hw_show.h"
-#include "data/database.h"
+#include "ask/hw/show.h"
+#include "db/database.h"
+#include "ridge/memory.h"
 #include "ridge/roofline.h"
 
 #include <string.h>
@@ -27,11 +28,11 @@ static const struct option_group hw_groups[] = {OPTION_GROUP(hw_options, 0)};
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
-/* Row names of the peaks: peak_bf16_flop_per_s. */
+/* Answers of the peaks: a rate, or the word `none`. */
 static const struct {
-	const char *row, *word_row, *label;
+	const char *rate, *word;
 } peak_rows[] = {
-#define PEAK(id, text, substitute, title) {"peak_" text "_flop_per_s", "peak_" text, text},
+#define PEAK(id, text, substitute, title) {"peak_" text "_flop_per_s", "peak_" text},
 #include "ridge/dtype.def"
 #undef PEAK
 };
@@ -41,10 +42,10 @@ show_prices(struct run *r, const struct price *prices, int n)
 {
 	for (int i = 0; i < n; i++)
 		SCOPE_I (r->sheet, "prices", i) {
-			hw_word(r, "on", "price on", prices[i].on);
-			hw_figure(r, "price_usd_per_s", prices[i].usd_per_s, "price");
-			hw_word(r, "per", "per", prices[i].per ? prices[i].per : "gpu");
-			hw_word(r, "from", "source", prices[i].source);
+			HW_WORD(r, price_date, prices[i].on);
+			HW_FIGURE(r, price_usd_per_s, prices[i].usd_per_s);
+			HW_WORD(r, price_unit, prices[i].per ? prices[i].per : "gpu");
+			HW_WORD(r, source, prices[i].source);
 		}
 }
 
@@ -53,43 +54,42 @@ show_gpu(struct run *r, const struct gpu *gpu)
 {
 	struct sheet *sh = r->sheet;
 
-	hw_word(r, "name", "GPU", gpu->name);
-	hw_word(r, "architecture", "architecture", gpu->architecture);
-	hw_word(r, "compute_capability", "compute capability", gpu->compute_capability);
-	hw_figure(r, "n_sms", gpu->n_sms, "SMs");
-	hw_figure(r, "clock_tensor_hertz", gpu->clock_tensor_hertz, "clock of the tensor peaks");
-	hw_figure(r, "clock_max_hertz", gpu->clock_max_hertz, "highest clock");
-	hw_word(r, "mem_type", "memory", gpu->mem_type);
-	hw_figure(r, "mem_usable_byte", gpu->mem_usable_byte, "usable memory");
-	hw_figure(r, "mem_byte_per_s", gpu->mem_byte_per_s, "memory bandwidth");
-	hw_figure(r, "l2_byte", gpu->l2_byte, "L2");
-	hw_figure(r, "llc_byte", gpu->llc_byte, "last-level cache");
-	hw_figure(r, "shared_byte", gpu->shared_byte, "shared memory per SM");
-	hw_figure(r, "shared_combined_byte", gpu->shared_combined_byte, "shared memory and L1 per SM");
-	hw_figure(r, "n_registers", gpu->n_registers, "32-bit registers per SM");
+	HW_WORD(r, name, gpu->name);
+	HW_WORD(r, architecture, gpu->architecture);
+	HW_WORD(r, compute_capability, gpu->compute_capability);
+	HW_FIGURE(r, n_sms, gpu->n_sms);
+	HW_FIGURE(r, clock_tensor_hertz, gpu->clock_tensor_hertz);
+	HW_FIGURE(r, clock_max_hertz, gpu->clock_max_hertz);
+	HW_WORD(r, mem_type, gpu->mem_type);
+	HW_FIGURE(r, gpu_mem_byte, memory_of_gpu(gpu));
+	HW_FIGURE(r, mem_byte_per_s, gpu->mem_byte_per_s);
+	HW_FIGURE(r, l2_byte, gpu->l2_byte);
+	HW_FIGURE(r, llc_byte, gpu->llc_byte);
+	HW_FIGURE(r, shared_byte, gpu->shared_byte);
+	HW_FIGURE(r, shared_combined_byte, gpu->shared_combined_byte);
+	HW_FIGURE(r, n_registers, gpu->n_registers);
 	for (int p = 0; p < N_PEAKS; p++) {
-		const char *label = arena_printf(r->arena, "%s peak, dense", peak_rows[p].label);
 		if (gpu->lacks[p])
-			hw_word(r, peak_rows[p].word_row, label, "none");
+			hw_word(r, answer_find(peak_rows[p].word), "none");
 		else
-			hw_figure(r, peak_rows[p].row, gpu->peak_flop_per_s[p], label);
+			hw_figure(r, answer_find(peak_rows[p].rate), gpu->peak_flop_per_s[p]);
 	}
-	hw_figure(r, "sparsity", gpu->sparsity, "sparse figures multiply by");
+	HW_FIGURE(r, sparsity, gpu->sparsity);
 	if (datum_given(gpu->peak_flop_per_s[PEAK_FP16]) && datum_given(gpu->mem_byte_per_s)) {
 		CALL(sh, ridge_flop_per_byte,
 		    ridge_point(sh, gpu->peak_flop_per_s[PEAK_FP16].value, gpu->mem_byte_per_s.value));
-		SHOW(sh, ridge_flop_per_byte, "ridge point, 16-bit");
+		SHOW(sh, ridge_flop_per_byte, ridge_flop_per_byte);
 	}
-	hw_word(r, "link_kind", "link", gpu->link_kind);
-	hw_figure(r, "n_links", gpu->n_links, "links");
-	hw_figure(r, "link_byte_per_s", gpu->link_byte_per_s, "one link, one direction");
-	hw_word(r, "pcie", "PCIe", gpu->pcie);
-	hw_figure(r, "tdp_watt", gpu->tdp_watt, "board power");
-	hw_word(r, "launch", "launched", gpu->launch);
-	hw_figure(r, "msrp_usd", gpu->msrp_usd, "list price");
+	HW_WORD(r, link_kind, gpu->link_kind);
+	HW_FIGURE(r, n_links, gpu->n_links);
+	HW_FIGURE(r, per_link_byte_per_s, gpu->link_byte_per_s);
+	HW_WORD(r, pcie, gpu->pcie);
+	HW_FIGURE(r, tdp_watt, gpu->tdp_watt);
+	HW_WORD(r, launch, gpu->launch);
+	HW_FIGURE(r, msrp_usd, gpu->msrp_usd);
 	show_prices(r, gpu->prices, gpu->n_prices);
 	hw_show_calibration(r, gpu);
-	hw_word(r, "notes", "note", gpu->notes);
+	HW_WORD(r, notes, gpu->notes);
 }
 
 static const char *const domain_names[] = {
@@ -98,47 +98,47 @@ static const char *const domain_names[] = {
 static void
 show_system(struct run *r, const struct system *s)
 {
-	hw_word(r, "name", "system", s->name);
-	hw_word(r, "gpu", "GPU", s->gpu->id);
-	hw_figure(r, "n_gpus", s->n_gpus, "GPUs per node");
-	hw_word(r, "domain", "inside a node", domain_names[s->domain]);
-	hw_figure(r, "n_domain_gpus", s->n_domain_gpus, "GPUs in one domain");
-	hw_figure(r, "domain_byte_per_s", s->domain_byte_per_s, "per GPU, one direction");
-	hw_figure(r, "pair_byte_per_s", s->pair_byte_per_s, "one pair, one direction");
-	hw_word(r, "sharp", "in-switch reduction", s->sharp ? "yes" : "no");
-	hw_word(r, "fabric", "network", s->fabric ? s->fabric->id : "none");
-	hw_figure(r, "n_nics", s->n_nics, "NICs per node");
-	hw_figure(r, "nic_byte_per_s", s->nic_byte_per_s, "one NIC, one direction");
-	hw_figure(r, "n_rails", s->n_rails, "rails");
-	hw_word(r, "host_cpu", "host", s->host_cpu);
-	hw_figure(r, "n_host_cores", s->n_host_cores, "host cores");
-	hw_figure(r, "host_mem_byte", s->host_mem_byte, "host memory");
-	hw_word(r, "host_storage", "local storage", s->host_storage);
-	hw_figure(r, "power_watt", s->power_watt, "power");
-	hw_figure(r, "purchase_usd", s->purchase_usd, "purchase price");
+	HW_WORD(r, name, s->name);
+	HW_WORD(r, gpu, s->gpu->id);
+	HW_FIGURE(r, n_node_gpus, s->n_gpus);
+	HW_WORD(r, domain, domain_names[s->domain]);
+	HW_FIGURE(r, n_domain_gpus, s->n_domain_gpus);
+	HW_FIGURE(r, domain_byte_per_s, s->domain_byte_per_s);
+	HW_FIGURE(r, pair_byte_per_s, s->pair_byte_per_s);
+	HW_WORD(r, sharp, s->sharp ? "yes" : "no");
+	HW_WORD(r, fabric, s->fabric ? s->fabric->id : "none");
+	HW_FIGURE(r, n_nics, s->n_nics);
+	HW_FIGURE(r, nic_byte_per_s, s->nic_byte_per_s);
+	HW_FIGURE(r, n_rails, s->n_rails);
+	HW_WORD(r, host_cpu, s->host_cpu);
+	HW_FIGURE(r, n_host_cores, s->n_host_cores);
+	HW_FIGURE(r, host_mem_byte, s->host_mem_byte);
+	HW_WORD(r, host_storage, s->host_storage);
+	HW_FIGURE(r, power_watt, s->power_watt);
+	HW_FIGURE(r, purchase_usd, s->purchase_usd);
 	show_prices(r, s->prices, s->n_prices);
-	hw_word(r, "notes", "note", s->notes);
+	HW_WORD(r, notes, s->notes);
 }
 
 static void
 show_link(struct run *r, const struct link *l)
 {
-	hw_word(r, "name", "link", l->name);
-	hw_word(r, "kind", "kind", l->kind);
-	hw_word(r, "scope", "figures are of one", l->scope);
-	hw_figure(r, "link_byte_per_s", l->byte_per_s, "one direction");
-	hw_figure(r, "both_byte_per_s", l->both_byte_per_s, "both directions");
-	hw_figure(r, "n_units", l->n_units, "links");
-	hw_figure(r, "n_nics", l->n_nics, "NICs per node");
-	hw_figure(r, "n_lanes", l->n_lanes, "lanes");
-	hw_word(r, "raw", "signalling", l->raw);
-	hw_figure(r, "latency_s", l->latency_s, "latency");
-	hw_figure(r, "p2p_byte_per_s", l->p2p_byte_per_s, "copy between two GPUs reaches");
-	hw_figure(r, "allreduce_bus_byte_per_s", l->allreduce_bus_byte_per_s, "ring all-reduce reaches (busbw)");
-	hw_figure(r, "read_byte_per_s", l->read_byte_per_s, "read");
-	hw_figure(r, "write_byte_per_s", l->write_byte_per_s, "write");
-	hw_word(r, "used_by", "used by", l->used_by);
-	hw_word(r, "notes", "note", l->notes);
+	HW_WORD(r, name, l->name);
+	HW_WORD(r, kind, l->kind);
+	HW_WORD(r, scope, l->scope);
+	HW_FIGURE(r, per_link_byte_per_s, l->byte_per_s);
+	HW_FIGURE(r, both_byte_per_s, l->both_byte_per_s);
+	HW_FIGURE(r, n_units, l->n_units);
+	HW_FIGURE(r, n_nics, l->n_nics);
+	HW_FIGURE(r, n_lanes, l->n_lanes);
+	HW_WORD(r, raw, l->raw);
+	HW_FIGURE(r, latency_s, l->latency_s);
+	HW_FIGURE(r, p2p_byte_per_s, l->p2p_byte_per_s);
+	HW_FIGURE(r, allreduce_bus_byte_per_s, l->allreduce_bus_byte_per_s);
+	HW_FIGURE(r, read_byte_per_s, l->read_byte_per_s);
+	HW_FIGURE(r, write_byte_per_s, l->write_byte_per_s);
+	HW_WORD(r, used_by, l->used_by);
+	HW_WORD(r, notes, l->notes);
 }
 
 /* --- list ------------------------------------------------------------------------------------------------ */
@@ -146,40 +146,40 @@ show_link(struct run *r, const struct link *l)
 static void
 line_gpu(struct run *r, const struct gpu *gpu)
 {
-	hw_word(r, "id", "GPU", gpu->id);
-	hw_word(r, "architecture", "architecture", gpu->architecture);
-	hw_figure(r, "mem_usable_byte", gpu->mem_usable_byte, "usable");
-	hw_figure(r, "mem_byte_per_s", gpu->mem_byte_per_s, "bandwidth");
-	hw_figure(r, "peak_fp16_flop_per_s", gpu->peak_flop_per_s[PEAK_FP16], "fp16 dense");
-	hw_figure(r, "peak_fp8_flop_per_s", gpu->peak_flop_per_s[PEAK_FP8], "fp8 dense");
-	hw_word(r, "link_kind", "link", gpu->link_kind ? gpu->link_kind : "-");
-	hw_figure(r, "tdp_watt", gpu->tdp_watt, "power");
-	hw_word(r, "launch", "launched", gpu->launch ? gpu->launch : "-");
-	hw_word(r, "calibrated", "kernels", hw_calibrated(r, gpu));
+	HW_WORD(r, gpu, gpu->id);
+	HW_WORD(r, architecture, gpu->architecture);
+	HW_FIGURE(r, gpu_mem_byte, memory_of_gpu(gpu));
+	HW_FIGURE(r, mem_byte_per_s, gpu->mem_byte_per_s);
+	HW_FIGURE(r, peak_fp16_flop_per_s, gpu->peak_flop_per_s[PEAK_FP16]);
+	HW_FIGURE(r, peak_fp8_flop_per_s, gpu->peak_flop_per_s[PEAK_FP8]);
+	HW_WORD(r, link_kind, gpu->link_kind ? gpu->link_kind : "-");
+	HW_FIGURE(r, tdp_watt, gpu->tdp_watt);
+	HW_WORD(r, launch, gpu->launch ? gpu->launch : "-");
+	HW_WORD(r, calibrated, hw_calibrated(r, gpu));
 }
 
 static void
 line_system(struct run *r, const struct system *s)
 {
-	hw_word(r, "id", "system", s->id);
-	hw_word(r, "gpu", "GPU", s->gpu->id);
-	hw_figure(r, "n_gpus", s->n_gpus, "GPUs");
-	hw_word(r, "domain", "inside", domain_names[s->domain]);
-	hw_figure(r, "domain_byte_per_s", s->domain_byte_per_s, "per GPU and direction");
-	hw_word(r, "fabric", "network", s->fabric ? s->fabric->id : "-");
-	hw_figure(r, "n_nics", s->n_nics, "NICs");
-	hw_figure(r, "nic_byte_per_s", s->nic_byte_per_s, "per NIC and direction");
+	HW_WORD(r, system, s->id);
+	HW_WORD(r, gpu, s->gpu->id);
+	HW_FIGURE(r, n_node_gpus, s->n_gpus);
+	HW_WORD(r, domain, domain_names[s->domain]);
+	HW_FIGURE(r, domain_byte_per_s, s->domain_byte_per_s);
+	HW_WORD(r, fabric, s->fabric ? s->fabric->id : "-");
+	HW_FIGURE(r, n_nics, s->n_nics);
+	HW_FIGURE(r, nic_byte_per_s, s->nic_byte_per_s);
 }
 
 static void
 line_link(struct run *r, const struct link *l)
 {
-	hw_word(r, "id", "link", l->id);
-	hw_word(r, "kind", "kind", l->kind);
-	hw_word(r, "scope", "of one", l->scope ? l->scope : "-");
-	hw_figure(r, "link_byte_per_s", l->byte_per_s, "one direction");
-	hw_figure(r, "read_byte_per_s", l->read_byte_per_s, "read");
-	hw_word(r, "used_by", "used by", l->used_by ? l->used_by : "-");
+	HW_WORD(r, link, l->id);
+	HW_WORD(r, kind, l->kind);
+	HW_WORD(r, scope, l->scope ? l->scope : "-");
+	HW_FIGURE(r, per_link_byte_per_s, l->byte_per_s);
+	HW_FIGURE(r, read_byte_per_s, l->read_byte_per_s);
+	HW_WORD(r, used_by, l->used_by ? l->used_by : "-");
 }
 
 static bool
@@ -196,6 +196,7 @@ list_gpus(struct run *r, const struct hw_in *in)
 	const char *said;
 	int line = 0;
 
+	run_reads(r, &in->architecture, &in->vendor, NULL);
 	for (size_t i = 0; i < n; i++) {
 		const struct gpu *gpu = database_gpu(r->database, ids[i], NULL, (struct source){0}, &said);
 		if (!gpu || !wanted(in->architecture, gpu->architecture) || !wanted(in->vendor, gpu->vendor))
@@ -233,6 +234,7 @@ list_links(struct run *r, const struct hw_in *in)
 	const char *said;
 	int line = 0;
 
+	run_reads(r, &in->kind, NULL);
 	for (size_t i = 0; i < n; i++) {
 		const struct link *l = database_link(r->database, ids[i], NULL, (struct source){0}, &said);
 		if (!l || !wanted(in->kind, l->kind))
@@ -242,14 +244,35 @@ list_links(struct run *r, const struct hw_in *in)
 	}
 }
 
+/* A filter that nothing passes is misspelt, except that systems with a GPU may not be known. */
+static enum answer
+nothing_listed(struct run *r, const struct hw_in *in, const char *what)
+{
+	const struct word filter = in->vendor.text ? in->vendor : in->architecture.text ? in->architecture : in->kind;
+
+	if (!filter.text) {
+		HW_WORD(r, entries, "none");
+		return ANSWERED;
+	}
+	diag_error(r->diag, filter.from, "no %s are of '%s'", what, filter.text);
+	diag_hint(r->diag, "'ridge hw list %s' shows all, with what can be asked for", what);
+	return REFUSED;
+}
+
 static enum answer
 list(struct run *r, const struct hw_in *in)
 {
+	run_reads(r, &in->names, NULL);
 	const char *what = in->names.n ? in->names.list[0].text
 	    : in->kind.text            ? "links"
 	    : in->with.text            ? "systems"
 	                               : "gpus";
 
+	if (in->names.n > 1) {
+		diag_error(r->diag, in->names.list[1].from, "one list at a time");
+		diag_hint(r->diag, "list gpus, systems or links");
+		return REFUSED;
+	}
 	if (strcmp(what, "gpus") == 0)
 		list_gpus(r, in);
 	else if (strcmp(what, "systems") == 0)
@@ -262,7 +285,7 @@ list(struct run *r, const struct hw_in *in)
 		return REFUSED;
 	}
 	if (!diag_errors(r->diag) && sheet_size(r->sheet) == 0)
-		hw_word(r, "none", "entries", "none");
+		return nothing_listed(r, in, what);
 	return diag_errors(r->diag) ? REFUSED : ANSWERED;
 }
 
@@ -299,6 +322,7 @@ show_one(struct run *r, struct word name, bool full)
 			(full ? show_link : line_link)(r, link);
 		return link != NULL;
 	case ENTRY_CALIBRATION:
+		run_read_from(r, name.from);
 		if ((fit = run_calibration(r, name.text, NULL)))
 			hw_show_fit(r, fit);
 		return fit != NULL;
@@ -325,8 +349,8 @@ show_growth(struct run *r, const struct gpu *first, const struct gpu *gpu, doubl
 	CALL(sh, peak_ratio, peak_growth(sh, fp16_flop_per_s, first_flop_per_s));
 	CALL(sh, ridge_ratio, ridge_growth(sh, ridge_flop_per_byte, first_flop_per_byte));
 	if (gpu != first) {
-		SHOW(sh, peak_ratio, "fp16, of the first");
-		SHOW(sh, ridge_ratio, "ridge, of the first");
+		SHOW(sh, peak_ratio, peak_ratio);
+		SHOW(sh, ridge_ratio, ridge_ratio);
 	}
 }
 
@@ -343,11 +367,11 @@ compare_gpu(struct run *r, struct word name, const struct gpu *first)
 	if (datum_given(gpu->peak_flop_per_s[PEAK_FP16]) && datum_given(gpu->mem_byte_per_s)) {
 		CALL(sh, ridge_flop_per_byte,
 		    ridge_point(sh, gpu->peak_flop_per_s[PEAK_FP16].value, gpu->mem_byte_per_s.value));
-		SHOW(sh, ridge_flop_per_byte, "ridge, fp16");
+		SHOW(sh, ridge_flop_per_byte, ridge_flop_per_byte);
 		show_growth(r, first ? first : gpu, gpu, ridge_flop_per_byte);
 	}
 	if (gpu->n_prices)
-		hw_figure(r, "price_usd_per_s", gpu->prices[0].usd_per_s, "price");
+		HW_FIGURE(r, price_usd_per_s, gpu->prices[0].usd_per_s);
 	return first ? first : gpu;
 }
 
@@ -376,6 +400,7 @@ run(struct run *r, const void *input)
 {
 	const struct hw_in *in = input;
 
+	run_reads(r, &in->verb, NULL);
 	if (!in->verb.text || strcmp(in->verb.text, "list") == 0)
 		return list(r, in);
 	if (strcmp(in->verb.text, "compare") == 0)
@@ -397,16 +422,25 @@ static const struct example examples[] = {
     {"hw list links --kind storage --csv", "storage tiers for a spreadsheet", 0},
 };
 
+static const struct input_needs hw_needs[] = {
+    {"architecture", "it filters a list: ridge hw list --architecture hopper"},
+    {"vendor", "it filters a list: ridge hw list --vendor AMD"},
+    {"kind", "it filters a list: ridge hw list links --kind storage"},
+    {"with", "it filters a list: ridge hw list systems --with h100"},
+};
+
 const struct command hw_command = {
     .name = "hw",
-    .section = "The database",
-    .summary = "list, show and compare GPUs, systems and links, with sources",
+    .section = "Database and measurements",
+    .summary = "List, show and compare GPUs, systems and links, with sources",
     .operands = "verb names...",
     .usage = "[list|show|compare] [NAME...]",
     .groups = hw_groups,
     .n_groups = 1,
     .examples = examples,
     .n_examples = sizeof examples / sizeof *examples,
+    .needs = hw_needs,
+    .n_needs = sizeof hw_needs / sizeof *hw_needs,
     .input_size = sizeof(struct hw_in),
     .run = run,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ask/bind/bind.h"
+#include "ask/bind/shape.h"
+#include "ask/model/state_in.h"
+#include "ask/model/state_show.h"
 #include "cli/inputs.h"
-#include "cli/shape.h"
-#include "cli/state_in.h"
-#include "cli/state_show.h"
 #include "ridge/capacity.h"
 #include "ridge/params.h"
 
@@ -13,21 +14,25 @@
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds the cache beside the weights")            \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU")                          \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
 	    "tokens of a sequence (default 4096, or what the model holds)")                                            \
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once")                                 \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", KV_TYPES, "bf16", "type of weights and cache")                   \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", KV_TYPES, NULL, "type of the cache (default: --dtype)") \
+	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
+	    "the serving engine, for its blocks and its share of the memory (default: trtllm; vllm on AMD)")           \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", KV_TYPES, "bf16", "type of weights and products")                \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", KV_TYPES, NULL,                                         \
+	    "type of the cache (default: as published, or the engine's rule)")                                         \
 	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", KV_TYPES, NULL,                          \
-	    "type of the weights (default: --dtype); embedding and head stay in 16 bits")                              \
+	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
 	X(0, weights, "weights", "weights", SIZE, "SIZE", "", NULL, "size of the weights, instead of counting them")   \
-	X(0, block, "block", "block", COUNT, "N", "", "16", "tokens of a block; 1: no paging")                         \
+	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a block; 1: no paging (default: the engine's)") \
 	X(0, max_seq, "max-seq", "max_seq", COUNT, "N", "", NULL, "tokens that a cache without paging would reserve")  \
 	X(0, used, "used", "used", COUNT, "N", "", NULL, "tokens used of --max-seq (default: --seq)")                  \
 	X(0, batch_tokens, "batch-tokens", "batch_tokens", COUNT, "N", "", NULL,                                       \
 	    "tokens that the engine takes in a step: with it, what a sequence is admitted for")                        \
-	X(0, headroom, "headroom", "headroom", NUMBER, "FRACTION", "", "0.2",                                          \
-	    "part of the memory kept free for activations, workspace and fragmentation")
+	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
+	    "part of the memory kept free for activations, workspace and fragmentation, instead of the engine's rule")
 
 struct kv_in {
 	KV_OPTIONS(OPTION_MEMBER)
@@ -53,8 +58,9 @@ static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
 struct kv_case {
 	const struct workload *w;
 	const struct gpu *gpu;
-	enum dtype kv, weights;
-	bool published; /* weights as the checkpoint has them */
+	const struct engine *engine;
+	struct formats formats;
+	struct memory_job job; /* one sequence, served */
 	struct layout layout;
 	struct datum seq, used;
 };
@@ -72,8 +78,8 @@ check_degrees(struct run *r, const struct kv_in *in)
 	const struct {
 		const char *name;
 		struct datum given;
-	} others[] = {{"pp", in->layout.pp}, {"vp", in->layout.vp}, {"cp", in->layout.cp}, {"ep", in->layout.ep},
-	    {"etp", in->layout.etp}, {"zero", in->layout.zero}, {"shard", in->layout.shard}};
+	} others[] = {{"pp", in->layout.pp}, {"vp", in->layout.vp}, {"cp", in->layout.cp}, {"etp", in->layout.etp},
+	    {"zero", in->layout.zero}, {"shard", in->layout.shard}};
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		const struct datum d = others[i].given;
@@ -93,24 +99,35 @@ check_degrees(struct run *r, const struct kv_in *in)
 	return true;
 }
 
-/* Types that nobody named are those that the checkpoint was published with. */
-static void
-bind_types(struct run *r, const struct kv_in *in, struct kv_case *q)
+/* What an engine would make of it: its blocks and, on a GPU, its room. */
+static bool
+bind_serving(struct run *r, const struct kv_in *in, struct kv_case *q)
 {
-	const struct quantisation *published = &q->w->quantisation;
-	const bool silent = in->dtype.from.file == inputs_default;
-	const bool kv = silent && !in->kv_dtype.text && published->has_kv;
-	const bool weights = silent && !in->weights_dtype.text && published->given;
-	const bool named = (in->kv_dtype.text || kv) && (in->weights_dtype.text || weights || !q->gpu);
-	const char *dtype = named ? in->dtype.text : run_word(r, "dtype", in->dtype);
+	const bool placed = q->gpu || datum_given(in->gpu_mem);
+	/* without a card nobody asks for weights */
+	const struct formats_in types = {
+	    in->dtype, placed ? in->weights_dtype : (struct word){0}, in->kv_dtype, datum_absent(), datum_absent()};
+	struct room_in room = {in->headroom, datum_absent(), in->block, in->batch_tokens};
+	const struct datum one = {1, {0}}, usual = {0.2, {0}};
 
-	q->kv = kv ? published->kv : dtype_find(in->kv_dtype.text ? in->kv_dtype.text : dtype);
-	q->weights = dtype_find(in->weights_dtype.text ? in->weights_dtype.text : dtype);
-	q->published = weights && q->gpu && !datum_given(in->weights);
-	if (kv)
-		run_assume(r, "kv-dtype %s, as published", dtype_name(q->kv));
-	if (q->published)
-		run_assume(r, "weights %s, as published", dtype_name(published->weights));
+	/* the cache by itself, with no engine named: the blocks of most engines */
+	if (!placed && !in->engine.text && !datum_given(in->block))
+		room.block = (struct datum){16, {inputs_default, 0, 0, NULL, false}};
+	q->engine = bind_engine(r, in->engine, q->gpu);
+	if (!q->engine || !bind_formats(r, &types, q->w, q->gpu, q->engine, &q->formats))
+		return false;
+	/* the activations of a bare shape are not known */
+	if (!in->model.text && datum_given(in->weights) && !datum_given(in->headroom)) {
+		room.headroom = usual;
+		run_assume(r, "headroom %g%%", 100 * usual.value);
+	}
+	q->job = (struct memory_job){.model = q->w,
+	    .layout = q->layout,
+	    .batch = one,
+	    .seq = q->seq,
+	    .stated_weight = datum_given(in->weights) ? &in->weights : NULL};
+	q->job.layout.etp = q->layout.tp / q->layout.ep;
+	return bind_room(r, &room, &q->engine->memory, &q->formats, bind_card(r, q->gpu, in->gpu_mem), &q->job);
 }
 
 static bool
@@ -130,7 +147,12 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 		return false;
 	if (!run_layout(r, &in->layout, datum_absent(), q->w, &q->layout))
 		return false;
-	bind_types(r, in, q);
+	bind_served_degrees(r, &in->layout);
+	run_reads(r, &in->seq, &in->max_seq, &in->batch, &in->batch_tokens, NULL);
+	if (q->gpu || datum_given(in->gpu_mem))
+		run_reads(r, &in->weights, &in->gpu_mem, NULL);
+	if (datum_given(in->max_seq))
+		run_reads(r, &in->used, NULL);
 	q->seq = datum_given(in->seq) ? in->seq : datum_given(in->used) ? in->used : default_seq(q->w);
 	q->used = datum_given(in->used) ? in->used : q->seq;
 	if (!datum_given(in->seq) && !datum_given(in->used))
@@ -141,18 +163,13 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 		diag_hint(r->diag, "--max-seq is what a sequence may reach: at least %g", q->used.value);
 		return false;
 	}
-	if (in->headroom.value >= 1) {
-		diag_error(r->diag, in->headroom.from, "a headroom of %g leaves no memory", in->headroom.value);
-		diag_hint(r->diag, "write a part of the whole: 0.2 or 20%%");
-		return false;
-	}
-	if (q->gpu && in->shape.layers.value > 0 && !datum_given(in->weights)) {
+	if ((q->gpu || datum_given(in->gpu_mem)) && in->shape.layers.value > 0 && !datum_given(in->weights)) {
 		diag_error(
 		    r->diag, in->gpu.from, "room on a GPU depends on the weights, which a bare shape does not tell");
 		diag_hint(r->diag, "add --weights 14GB, or --weights 0B to count the cache alone");
 		return false;
 	}
-	return true;
+	return bind_serving(r, in, q);
 }
 
 static void
@@ -190,21 +207,21 @@ show_sequence(struct run *r, const struct kv_in *in, const struct kv_case *q, do
 	struct sheet *sh = r->sheet;
 
 	TAKE(sh, seq_token, q->seq);
-	TAKE(sh, block_token, in->block);
-	SHOW(sh, seq_token, "length of a sequence");
+	TAKE(sh, block_token, q->job.block_token);
+	SHOW(sh, seq_token, seq_token);
 	CALL(sh, kv_byte_per_token, kv_slope(sh, q->w, kv_elem_byte, tp));
 	CALL(sh, constant_byte, kv_constant(sh, q->w, block_token, kv_elem_byte, tp));
 	CALL(sh, sequence_byte, kv_sequence(sh, q->w, seq_token, block_token, kv_elem_byte, tp));
 	CALL(sh, recomputed_token, kv_recomputed(sh, seq_token));
 	if (workload_attends(q->w))
-		SHOW(sh, kv_byte_per_token, state_has_windows(q->w) ? "each token, beyond all windows" : "each token");
+		SHOW(sh, kv_byte_per_token, kv_byte_per_token);
 	if (constant_byte > 0)
-		SHOW(sh, constant_byte, state_constant_name(q->w));
-	SHOW(sh, sequence_byte, "one sequence");
+		SHOW(sh, constant_byte, kv_constant_byte);
+	SHOW(sh, sequence_byte, kv_sequence_byte);
 	state_show(r,
 	    &(struct state_view){.w = q->w,
 	        .seq_token = q->seq.value,
-	        .block_token = in->block.value,
+	        .block_token = q->job.block_token.value,
 	        .batch = in->batch,
 	        .step_token = in->batch_tokens,
 	        .kv_elem_byte = kv_elem_byte,
@@ -212,43 +229,46 @@ show_sequence(struct run *r, const struct kv_in *in, const struct kv_case *q, do
 	return sequence_byte;
 }
 
-static enum answer
-show_room(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp,
-    double sequence_byte)
+/* A bare shape: what the headroom leaves. */
+static double
+plain_room(struct run *r, const struct kv_case *q)
 {
 	struct sheet *sh = r->sheet;
-	const struct datum memory =
-	    datum_given(q->gpu->mem_usable_byte) ? q->gpu->mem_usable_byte : q->gpu->mem_label_byte;
 
-	TAKE(sh, mem_byte, memory);
-	TAKE(sh, headroom_frac, in->headroom);
-	double weight_byte;
-	if (datum_given(in->weights)) {
-		TAKE(sh, stated_weight_byte, in->weights);
-		SET(sh, weight_byte, stated_weight_byte);
-	} else if (q->published) {
-		SET_CALL(sh, weight_byte, published_bytes(sh, q->w));
-	} else {
-		const double elem_byte = dtype_byte(q->weights);
-		SET_CALL(sh, weight_byte, capacity_weights(sh, q->w, elem_byte, elem_byte > 2 ? elem_byte : 2));
-	}
-	CALL(sh, gpu_weight_byte, capacity_share(sh, weight_byte, tp));
+	TAKE(sh, mem_byte, q->job.card_byte);
+	TAKE(sh, headroom_frac, q->job.headroom_frac);
+	TAKE(sh, weight_byte, *q->job.stated_weight);
+	CALL(sh, gpu_weight_byte, capacity_share(sh, weight_byte, q->layout.tp));
 	CALL(sh, space_byte, kv_space(sh, mem_byte, headroom_frac, gpu_weight_byte));
-	CALL(sh, capacity_token, kv_capacity_token(sh, q->w, space_byte, q->seq.value, kv_elem_byte, tp));
-	CALL(sh, n_sequences_fit, kv_capacity_sequences(sh, space_byte, sequence_byte));
-	SHOW(sh, mem_byte, "memory");
-	SHOW(sh, gpu_weight_byte, tp > 1 ? "weights, this GPU's share" : "weights");
-	SHOW(sh, space_byte, "left for the cache");
-	SHOW(sh, capacity_token, "room for");
-	SHOW(sh, n_sequences_fit, "sequences that fit");
+	return space_byte;
+}
+
+static enum answer
+show_room(struct run *r, const struct kv_in *in, const struct kv_case *q, double kv_elem_byte, double tp)
+{
+	struct sheet *sh = r->sheet;
+	double space_byte;
+
+	TAKE(sh, mem_byte, q->job.card_byte);
+	CALL(sh, weight_byte, memory_weights(sh, &q->job, 0));
+	if (in->model.text)
+		SET_CALL(sh, space_byte, memory_kv_pool(sh, &q->job));
+	else
+		SET_CALL(sh, space_byte, plain_room(r, q));
+	CALL(sh, capacity_token, memory_pool_tokens(sh, &q->job, space_byte));
+	CALL(sh, n_sequences_fit, memory_pool_sequences(sh, &q->job, space_byte));
+	SHOW(sh, mem_byte, gpu_mem_byte);
+	SHOW(sh, weight_byte, weight_byte);
+	SHOW(sh, space_byte, kv_room_byte);
+	SHOW(sh, capacity_token, kv_capacity_token);
+	SHOW(sh, n_sequences_fit, n_max_sequences);
 	if (datum_given(in->max_seq)) {
 		CALL(sh, reserved_byte, kv_sequence(sh, q->w, in->max_seq.value, 1, kv_elem_byte, tp));
 		CALL(sh, n_sequences_reserved, kv_capacity_sequences(sh, space_byte, reserved_byte));
-		SHOW(sh, n_sequences_reserved,
-		    arena_printf(r->arena, "without paging, %g tokens reserved", in->max_seq.value));
+		SHOW(sh, n_sequences_reserved, n_prealloc_sequences);
 	}
 	const bool fits = in->batch.value <= n_sequences_fit && space_byte > 0;
-	TELL(sh, verdict, "the batch", fits ? "fits" : "does not fit");
+	TELL(sh, verdict, fits ? "fits" : "does not fit");
 	return fits ? ANSWERED : ANSWERED_NO;
 }
 
@@ -262,22 +282,23 @@ kv_run(struct run *r, const void *input)
 	if (!bind(r, in, &q))
 		return REFUSED;
 	remark(r, &q, in);
-	TAKE(sh, kv_elem_byte, dtype_byte(q.kv));
-	TAKE(sh, tp, q.layout.tp);
+	TAKE(sh, kv_elem_byte, q.job.kv_elem_byte);
+	TAKE(sh, tp, q.layout.adp ? 1 : q.layout.tp);
 	TAKE(sh, n_sequences, in->batch);
-	r->title = arena_printf(r->arena, tp > 1 ? "%s of %s in %s%s%s, on each of %g GPUs" : "%s of %s in %s%s%s",
-	    workload_recurs(q.w) ? "KV cache and states" : "KV cache", q.w->name, dtype_name(q.kv), q.gpu ? " on " : "",
-	    q.gpu ? q.gpu->name : "", tp);
+	r->title =
+	    arena_printf(r->arena, q.layout.tp > 1 ? "%s of %s in %s%s%s, on each of %g GPUs" : "%s of %s in %s%s%s",
+	        workload_recurs(q.w) ? "KV cache and states" : "KV cache", q.w->name, dtype_name(q.formats.kv),
+	        q.gpu ? " on " : "", q.gpu ? q.gpu->name : "", q.layout.tp);
 	const double sequence_byte = show_sequence(r, in, &q, kv_elem_byte, tp);
 	CALL(sh, batch_byte, kv_batch(sh, n_sequences, sequence_byte));
 	if (n_sequences != 1)
-		SHOW(sh, batch_byte, "the whole batch");
+		SHOW(sh, batch_byte, batch_byte);
 	if (datum_given(in->max_seq)) {
-		const struct kv_page page = {q.used.value, in->max_seq.value, in->block.value};
+		const struct kv_page page = {q.used.value, in->max_seq.value, q.job.block_token.value};
 		CALL(sh, paging, kv_paging(sh, q.w, &page, kv_elem_byte, tp));
 		(void)paging;
 	}
-	return q.gpu ? show_room(r, in, &q, kv_elem_byte, tp, sequence_byte) : ANSWERED;
+	return datum_given(q.job.card_byte) ? show_room(r, in, &q, kv_elem_byte, tp) : ANSWERED;
 }
 
 static const struct option_group kv_groups[] = {
@@ -299,8 +320,8 @@ static const struct example kv_examples[] = {
 
 const struct command kv_command = {
     .name = "kv",
-    .section = "Will it fit?",
-    .summary = "how big is the cache of keys and values; how many tokens and sequences fit",
+    .section = "Memory",
+    .summary = "KV cache size, and how many tokens and sequences fit",
     .operands = "model",
     .usage = "[MODEL|JOB]",
     .groups = kv_groups,

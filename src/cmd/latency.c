@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge latency: does the pipeline meet its deadline, and what would each stage have to reach. */
 #include "ridge/latency.h"
+#include "ask/serve/tail.h"
 #include "base/text.h"
-#include "cli/tail.h"
 #include "cli/values.h"
 #include "ridge/scale.h"
 
@@ -186,6 +186,7 @@ read_stages(struct run *r, const struct latency_in *in, struct reader *all)
 		ok = read_stage(all, in->stages.list[i]) && ok;
 	for (size_t i = 0; ok && i < in->tails.n; i++)
 		ok = read_tail(all, in->tails.list[i]) && ok;
+	run_reads(r, &in->parallel, NULL);
 	for (size_t i = 0; ok && i < in->parallel.n; i++)
 		ok = read_group(all, in->parallel.list[i]) && ok;
 	return ok;
@@ -202,12 +203,12 @@ show_budget(struct run *r, const struct latency_in *in)
 	if (datum_given(in->fps)) {
 		TAKE(sh, frame_hertz, in->fps);
 		CALL(sh, budget_s, latency_budget(sh, frame_hertz));
-		SHOW(sh, budget_s, "budget");
+		SHOW(sh, budget_s, budget_s);
 		return (struct datum){budget_s, in->fps.from};
 	}
 	if (datum_given(in->budget)) {
 		TAKE(sh, budget_s, in->budget);
-		SHOW(sh, budget_s, "budget");
+		SHOW(sh, budget_s, budget_s);
 	}
 	return in->budget;
 }
@@ -224,7 +225,7 @@ show_travelled(struct run *r, const struct latency_in *in, double frame_s)
 	TAKE(sh, n_metres_per_unit, miles ? 1609.344 : 1000.0);
 	CALL(sh, n_metres_per_hour, latency_metres_per_hour(sh, n_units_per_hour, n_metres_per_unit));
 	CALL(sh, n_metres, latency_travelled(sh, n_metres_per_hour, frame_s));
-	SHOW(sh, n_metres, "metres travelled meanwhile");
+	SHOW(sh, n_metres, distance_metre);
 }
 
 /* --- one case -------------------------------------------------------------------------------------------- */
@@ -247,18 +248,18 @@ show_total(struct run *r, const struct stages *p, enum stage_time which, struct 
 	struct sheet *sh = r->sheet;
 
 	CALL(sh, total_s, latency_total(sh, p, which));
-	SHOW(sh, total_s, "total");
+	SHOW(sh, total_s, total_s);
 	CALL(sh, rate_hertz, latency_rate(sh, total_s));
-	SHOW(sh, rate_hertz, "rate");
+	SHOW(sh, rate_hertz, rate_hertz);
 	*total = total_s;
 	if (!datum_given(budget))
 		return true;
 	const double budget_s = budget.value;
 	CALL(sh, slack_s, latency_slack(sh, budget_s, total_s));
-	SHOW(sh, slack_s, "slack");
+	SHOW(sh, slack_s, slack_s);
 	CALL(sh, over_s, latency_over(sh, slack_s));
-	SHOW(sh, over_s, "to shave off");
-	TELL(sh, verdict, "verdict", total_s <= budget_s ? "meets the budget" : "misses the budget");
+	SHOW(sh, over_s, over_s);
+	TELL(sh, verdict, total_s <= budget_s ? "meets the budget" : "misses the budget");
 	return total_s <= budget_s;
 }
 
@@ -270,12 +271,12 @@ show_allowed(struct run *r, const struct stages *p, enum stage_time which, int i
 	const double slack_s = latency_slack(NULL, budget_s, total_s), stage_s = stage_takes(&p->list[i], which).value;
 
 	CALL(sh, allowed_s, latency_allowed(sh, p, which, i, slack_s));
-	SHOW(sh, allowed_s, "may take");
+	SHOW(sh, allowed_s, stage_budget_s);
 	if (total_s <= budget_s)
 		return;
-	TELL(sh, alone, "enough alone", stage_suffices(p, which, i, budget_s) ? "yes" : "no");
+	TELL(sh, alone, stage_suffices(p, which, i, budget_s) ? "yes" : "no");
 	CALL(sh, proportional_s, latency_proportional(sh, stage_s, budget_s, total_s));
-	SHOW(sh, proportional_s, "if all shrink");
+	SHOW(sh, proportional_s, proportional_s);
 }
 
 /* A line for each stage. */
@@ -286,18 +287,18 @@ show_stages(
 	struct sheet *sh = r->sheet;
 
 	for (int i = 0; i < p->n; i++)
-		SCOPE_I (sh, "stage", i) {
+		SCOPE_I (sh, "stages", i) {
 			const struct stage *s = &p->list[i];
-			TELL(sh, name, "stage", s->name);
+			TELL(sh, stage, s->name);
 			if (changed) {
 				TAKE(sh, before_s, s->time_s[STAGE_NOW]);
-				SHOW(sh, before_s, "before");
+				SHOW(sh, before_s, before_s);
 			}
 			TAKE(sh, stage_s, stage_takes(s, which));
-			SHOW(sh, stage_s, changed ? "after" : "time");
+			SHOW(sh, stage_s, time_s);
 			CALL(sh, share_frac, latency_share(sh, stage_s, total_s));
-			SHOW(sh, share_frac, "share");
-			TELL(sh, critical, "critical", stage_is_critical(p, which, i) ? "yes" : "no");
+			SHOW(sh, share_frac, share_frac);
+			TELL(sh, critical, stage_is_critical(p, which, i) ? "yes" : "no");
 			if (datum_given(budget))
 				show_allowed(r, p, which, i, budget.value, total_s);
 		}
@@ -313,13 +314,13 @@ show_tails(struct run *r, const struct latency_in *in, const struct stages *p, s
 
 	SCOPE (sh, "tail") {
 		CALL(sh, independent_s, latency_tail_independent(sh, p));
-		SHOW(sh, independent_s, "P99, if the stages' delays are independent");
+		SHOW(sh, independent_s, p99_independent_s);
 		CALL(sh, p99_s, latency_total(sh, p, STAGE_TAIL));
-		SHOW(sh, p99_s, "P99, if they come together");
+		SHOW(sh, p99_s, p99_s);
 		CALL(sh, tail_ratio, latency_tail(sh, p50_s, p99_s));
-		SHOW(sh, tail_ratio, "P99 over P50, at worst");
+		SHOW(sh, tail_ratio, tail_ratio);
 		if (datum_given(budget)) {
-			TELL(sh, verdict, "verdict",
+			TELL(sh, p99_verdict,
 			    p99_s <= budget.value              ? "meets the budget even at worst"
 			        : independent_s > budget.value ? "misses the budget in the tail"
 			                                       : "misses the budget when delays come together");
@@ -364,22 +365,22 @@ pipeline(struct run *r, const struct latency_in *in)
 	r->title = arena_printf(r->arena, "A pipeline of %d stages", p.n);
 	const struct datum budget = show_budget(r, in);
 	if (all.changed) {
-		SCOPE_I (sh, "case", 0) {
-			TELL(sh, name, "case", "before");
+		SCOPE_I (sh, "cases", 0) {
+			TELL(sh, case, "before");
 			show_total(r, &p, STAGE_NOW, budget, &before_s);
 		}
-		SCOPE_I (sh, "case", 1) {
-			TELL(sh, name, "case", "after");
+		SCOPE_I (sh, "cases", 1) {
+			TELL(sh, case, "after");
 			met = show_total(r, &p, STAGE_CHANGED, budget, &after_s);
 		}
 		CALL(sh, saved_frac, latency_saving(sh, before_s, after_s));
-		SHOW(sh, saved_frac, "less time");
+		SHOW(sh, saved_frac, saved_frac);
 		CALL(sh, speedup, scale_speedup_time(sh, before_s, after_s));
-		SHOW(sh, speedup, "speedup");
+		SHOW(sh, speedup, speedup);
 	} else
 		met = show_total(r, &p, STAGE_NOW, budget, &after_s);
 	if (in->parallel.n)
-		TELL(sh, critical_path, "longest way", critical_names(r, &p, which));
+		TELL(sh, critical_path, critical_names(r, &p, which));
 	show_travelled(r, in, datum_or(budget, after_s));
 	show_stages(r, &p, which, budget, after_s, all.changed);
 	const enum answer tail = all.tails ? show_tails(r, in, &p, budget, all.changed ? before_s : after_s) : ANSWERED;
@@ -430,16 +431,29 @@ static const struct example latency_examples[] = {
     {"latency --p50 10ms --p99 12ms --tail-limit 1.2 --runs 100", "is the measured tail short enough, and known?", 0},
 };
 
+static const struct input_needs latency_needs[] = {
+    {"budget", "stages are held against it: add --stages pre=5ms,infer=12ms"},
+    {"fps", "stages are held against it: add --stages pre=5ms,infer=12ms"},
+    {"tails", "99th percentiles are of stages: add --stages pre=5ms,infer=12ms"},
+    {"parallel", "it is about stages: add --stages pre=5ms,infer=12ms"},
+    {"mph", "a vehicle moves during a frame: add --stages, and --fps or --budget"},
+    {"kmh", "a vehicle moves during a frame: add --stages, and --fps or --budget"},
+    {"tail_limit", "it limits P99 over P50: add --p50 and --p99, or tails to the stages: encode=15ms:20ms"},
+    {"runs", "a percentile is of so many measurements: add --p50 and --p99"},
+};
+
 const struct command latency_command = {
     .name = "latency",
-    .section = "How fast can it be?",
-    .summary = "does the pipeline meet its deadline, and what must each stage reach",
+    .section = "Performance",
+    .summary = "Latency budget of a pipeline, stage by stage",
     .operands = "",
     .usage = "[JOB]",
     .groups = latency_groups,
     .n_groups = sizeof latency_groups / sizeof *latency_groups,
     .examples = latency_examples,
     .n_examples = sizeof latency_examples / sizeof *latency_examples,
+    .needs = latency_needs,
+    .n_needs = sizeof latency_needs / sizeof *latency_needs,
     .input_size = sizeof(struct latency_in),
     .run = latency_run,
 };

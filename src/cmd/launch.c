@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge launch: what do kernel launches cost, what do graphs and fusion buy. */
 #include "ridge/launch.h"
-#include "cli/launch_in.h"
-#include "cli/roof.h"
-#include "cli/shape.h"
+#include "ask/bind/shape.h"
+#include "ask/launch/in.h"
+#include "ask/roofline/roof.h"
+#include "cli/bounds.h"
 #include "cli/values.h"
 #include "ridge/expand.h"
 #include "ridge/scale.h"
@@ -14,6 +15,8 @@
 #define THIS struct launch_in
 static const struct option launch_options[] = {LAUNCH_OPTIONS(OPTION_ROW)};
 #undef THIS
+
+#define SET_DATUM(sh, name, d) ((name) = sheet_take_datum((sh), #name, #d, (d)))
 
 /* What is launched, and how long the GPU takes over it. */
 struct step {
@@ -67,8 +70,13 @@ model_step(struct run *r, const struct launch_in *in, struct step *out)
 		return run_refuse(
 		    r, in->phase.from, "only a decoder makes tokens one after the other", "add --phase prefill");
 	run_word(r, "phase", in->phase);
-	TAKE(sh, n_sequences, in->batch);
-	TAKE(sh, seq_token, in->seq);
+	/* how many kernels there are does not depend on what they work on */
+	const bool timed = !datum_given(in->gpu_time) && in->gpu.text;
+	double n_sequences = in->batch.value, seq_token = in->seq.value;
+	if (timed) {
+		SET_DATUM(sh, n_sequences, in->batch);
+		SET_DATUM(sh, seq_token, in->seq);
+	}
 	const struct shape shape = {.phase = decode ? PHASE_DECODE
 	        : train                             ? PHASE_TRAIN
 	                                            : PHASE_PREFILL,
@@ -94,7 +102,7 @@ model_step(struct run *r, const struct launch_in *in, struct step *out)
 		    "additions, copies); --ops says how many a layer has");
 	}
 	out->device_s = NAN;
-	if (datum_given(in->gpu_time) || !in->gpu.text)
+	if (!timed)
 		return true;
 	struct roof q;
 	if (!bind_roof(r, in, &q))
@@ -142,19 +150,19 @@ show_way(struct run *r, const struct launch_in *in, const struct step *s, double
 	const double device_s = s->device_s;
 	double step_s = host_s;
 
-	SHOW(sh, host_s, "host launches for");
+	SHOW(sh, host_s, host_s);
 	if (isnan(device_s))
 		return step_s;
 	if (in->blocking)
 		SET_CALL(sh, step_s, launch_step_blocking(sh, host_s, device_s));
 	else
 		SET_CALL(sh, step_s, launch_step(sh, host_s, device_s));
-	SHOW(sh, step_s, "step");
+	SHOW(sh, step_s, step_s);
 	CALL(sh, exposed_s, launch_exposed(sh, step_s, device_s));
-	SHOW(sh, exposed_s, "GPU waits");
+	SHOW(sh, exposed_s, gpu_idle_s);
 	CALL(sh, idle_frac, launch_idle(sh, exposed_s, step_s));
-	SHOW(sh, idle_frac, "idle");
-	TELL(sh, bound, "bound", host_s > device_s ? "host-bound" : "device-bound");
+	SHOW(sh, idle_frac, gpu_idle_frac);
+	TELL(sh, bottleneck, host_s > device_s ? "host-bound" : "device-bound");
 	return step_s;
 }
 
@@ -164,7 +172,7 @@ show_gain(struct run *r, double base_s, double time_s)
 	struct sheet *sh = r->sheet;
 
 	CALL(sh, speedup, scale_speedup_time(sh, base_s, time_s));
-	SHOW(sh, speedup, "speedup");
+	SHOW(sh, speedup, speedup);
 }
 
 /* `3:1`. */
@@ -177,7 +185,9 @@ read_fusion(struct run *r, const struct launch_in *in, struct datum *before, str
 		return run_refuse(r, in->fuse.from, "--fuse takes N:M", "--fuse 3:1: every three kernels become one");
 	const char *first = arena_copy(r->arena, in->fuse.text, (size_t)(colon - in->fuse.text));
 	if (!run_value(r, in->fuse.from, first, Q_COUNT, before) ||
-	    !run_value(r, in->fuse.from, colon + 1, Q_COUNT, after))
+	    !run_value(r, in->fuse.from, colon + 1, Q_COUNT, after) ||
+	    !bounds_check(r->diag, in->fuse.from, "fuse", Q_COUNT, before->value) ||
+	    !bounds_check(r->diag, in->fuse.from, "fuse", Q_COUNT, after->value))
 		return false;
 	if (after->value > before->value)
 		return run_refuse(r, in->fuse.from, "fusion does not make more kernels", "--fuse 3:1");
@@ -191,7 +201,7 @@ show_eager(struct run *r, const struct launch_in *in, const struct step *s)
 	struct sheet *sh = r->sheet;
 
 	TAKE(sh, n_kernels, s->n_launches);
-	SHOW(sh, n_kernels, "kernels");
+	SHOW(sh, n_kernels, n_kernels);
 	TAKE(sh, launch_s, in->launch);
 	CALL(sh, host_s, launch_host(sh, n_kernels, launch_s));
 	return show_way(r, in, s, host_s);
@@ -204,9 +214,9 @@ show_graph(struct run *r, const struct launch_in *in, const struct step *s, doub
 	struct launch_in graph = *in;
 
 	graph.blocking = false; /* the host launches the graph, not its kernels */
-	TELL(sh, name, "instead", "as a graph");
+	TELL(sh, variant, "as a graph");
 	TAKE(sh, n_kernels, s->n_launches);
-	SHOW(sh, n_kernels, "kernels");
+	SHOW(sh, n_kernels, n_kernels);
 	TAKE(sh, node_s, in->graph);
 	TAKE(sh, graph_s, in->graph_launch);
 	CALL(sh, host_s, launch_graph(sh, n_kernels, node_s, graph_s));
@@ -219,11 +229,11 @@ show_fused(struct run *r, const struct launch_in *in, const struct step *s, doub
 	struct sheet *sh = r->sheet;
 	const double n_launches = s->n_launches;
 
-	TELL(sh, name, "instead", arena_printf(r->arena, "fused %s", in->fuse.text));
+	TELL(sh, variant, arena_printf(r->arena, "fused %s", in->fuse.text));
 	TAKE(sh, n_before, fusion[0]);
 	TAKE(sh, n_after, fusion[1]);
 	CALL(sh, n_kernels, launch_fused(sh, n_launches, n_before, n_after));
-	SHOW(sh, n_kernels, "kernels");
+	SHOW(sh, n_kernels, n_kernels);
 	TAKE(sh, launch_s, in->launch);
 	CALL(sh, host_s, launch_host(sh, n_kernels, launch_s));
 	show_gain(r, base, show_way(r, in, s, host_s));
@@ -240,19 +250,19 @@ show_limits(struct run *r, const struct launch_in *in, const struct step *s)
 	if (datum_given(in->ops)) {
 		TAKE(sh, n_ops, in->ops);
 		CALL(sh, layer_s, launch_host(sh, n_ops, launch_s));
-		SHOW(sh, layer_s, "for one layer");
+		SHOW(sh, layer_s, layer_s);
 	}
 	if (datum_given(in->graph)) {
 		TAKE(sh, node_s, in->graph);
 		CALL(sh, launch_gain, scale_speedup_time(sh, launch_s, node_s));
-		SHOW(sh, launch_gain, "a launch in the graph is cheaper, times");
+		SHOW(sh, launch_gain, launch_gain);
 	}
 	if (isnan(device_s))
 		return;
 	CALL(sh, kernel_s, launch_kernel(sh, device_s, n_launches));
-	SHOW(sh, kernel_s, "a kernel runs, on average");
+	SHOW(sh, kernel_s, mean_kernel_s);
 	CALL(sh, n_hidden, launch_hidden(sh, device_s, launch_s));
-	SHOW(sh, n_hidden, "launches that the GPU's time hides");
+	SHOW(sh, n_hidden, n_hidden);
 	if (s->n_launches > n_hidden && !in->blocking)
 		run_warn(r, "host-bound: a faster GPU changes nothing; larger batches, graphs or fusion do");
 }
@@ -261,13 +271,18 @@ show_limits(struct run *r, const struct launch_in *in, const struct step *s)
 static bool
 add_measured(struct run *r, struct launch_in *in)
 {
-	const struct gpu *gpu = in->gpu.text ? run_gpu(r, in->gpu) : NULL;
+	struct run aside = *r; /* the GPU counts as read where something of it is taken */
+
+	aside.reads = NULL;
+	const struct gpu *gpu = in->gpu.text ? run_gpu(&aside, in->gpu) : NULL;
 	const struct calibration *c = gpu ? run_calibration(r, gpu->id, NULL) : NULL;
 
 	if (in->gpu.text && !gpu)
 		return false;
 	if (c && c->has_launch) {
 		const struct launch_calibration *l = &c->launch;
+		if (!datum_given(in->launch) || (!datum_given(in->graph) && datum_given(l->graph_kernel_s)))
+			(void)run_gpu(r, in->gpu);
 		if (!datum_given(in->launch))
 			in->launch = datum_given(l->submit_s) ? l->submit_s : l->stream_kernel_s;
 		if (!datum_given(in->graph) && datum_given(l->graph_kernel_s)) {
@@ -277,6 +292,8 @@ add_measured(struct run *r, struct launch_in *in)
 		}
 	}
 	if (!datum_given(in->launch)) {
+		if (in->gpu.text && run_gpu(r, in->gpu))
+			run_warn(r, "no launches were measured on %s: what is usual is taken", gpu->id);
 		in->launch = (struct datum){5e-6, {"default", 0, 0, NULL, false}};
 		run_assume(r, "launch 5 us: published figures are 3 to 10 us, and up to 20 us from Python");
 	}
@@ -297,16 +314,17 @@ launches(struct run *r, const struct launch_in *asked)
 		return REFUSED;
 	r->title = "Launching kernels";
 	if (!isnan(s.device_s)) {
+		run_reads(r, &asked->blocking, NULL);
 		TAKE(sh, gpu_s, s.device_s);
-		SHOW(sh, gpu_s, "GPU time of a step");
+		SHOW(sh, gpu_s, device_s);
 	}
 	const double base = show_eager(r, in, &s);
 	show_limits(r, in, &s);
 	if (datum_given(in->graph))
-		SCOPE_I (sh, "way", 0)
+		SCOPE_I (sh, "variants", 0)
 			show_graph(r, in, &s, base);
 	if (in->fuse.text)
-		SCOPE_I (sh, "way", 1)
+		SCOPE_I (sh, "variants", 1)
 			show_fused(r, in, &s, base, fusion);
 	return ANSWERED;
 }
@@ -340,16 +358,33 @@ static const struct example launch_examples[] = {
     {"launch --layers 32 --ops 50 --gpu-time 12ms --sweep launch=2us,5us,10us,20us", "how dear may a launch be?", 0},
 };
 
+static const struct input_needs launch_needs[] = {
+    {"gpu",
+        "it gives the time of a model, or what a launch takes where it was measured: name a model, or leave out "
+        "--launch"},
+    {"batch", "it is what a model works on: name one, with --gpu and without --gpu-time"},
+    {"seq", "it is what a model works on: name one, with --gpu and without --gpu-time"},
+    {"dtype", "it is what a model or a chain works on: name one, with --gpu"},
+    {"phase", "it is what a model does: name one"},
+    {"blocking", "a host that waits needs to know for how long: add --gpu-time 6ms"},
+    {"graph_launch", "it belongs to a graph: add --graph 1us"},
+    {"rows", "it belongs to a chain: add --chain gemm,norm"},
+    {"width", "it belongs to a chain: add --chain gemm,norm"},
+    {"k", "it belongs to a chain: add --chain gemm,norm"},
+};
+
 const struct command launch_command = {
     .name = "launch",
-    .section = "How fast can it be?",
-    .summary = "what do kernel launches cost, and what do graphs and fusion buy",
+    .section = "Performance",
+    .summary = "Kernel launch overhead; gain from CUDA graphs and fusion",
     .operands = "model",
     .usage = "[MODEL|JOB]",
     .groups = launch_groups,
     .n_groups = sizeof launch_groups / sizeof *launch_groups,
     .examples = launch_examples,
     .n_examples = sizeof launch_examples / sizeof *launch_examples,
+    .needs = launch_needs,
+    .n_needs = sizeof launch_needs / sizeof *launch_needs,
     .input_size = sizeof(struct launch_in),
     .run = launch_run,
 };

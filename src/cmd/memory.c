@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ask/bind/bind.h"
+#include "ask/bind/interval.h"
+#include "ask/bind/shape.h"
+#include "ask/memory/in.h"
 #include "cli/inputs.h"
-#include "cli/interval.h"
-#include "cli/memory_in.h"
-#include "cli/shape.h"
-#include "data/database.h"
-#include "engine/memory_fit.h"
+#include "db/database.h"
 #include "ridge/params.h"
+#include "search/plan/memory_fit.h"
 
 #include <string.h>
 
@@ -17,7 +18,7 @@ struct memory_command_in {
 	struct layout_in layout;
 };
 
-enum { MOST_FIXES = 6, NODE_GPUS = 8 };
+enum { MOST_FIXES = 6 };
 
 /* --- a job for a known model ----------------------------------------------------------------------------- */
 
@@ -26,7 +27,7 @@ title_of(struct run *r, const struct memory_job *job, const struct gpu *gpu)
 {
 	char layout[80];
 
-	fit_layout_text(&job->layout, layout, sizeof layout);
+	fit_layout_text(job, layout, sizeof layout);
 	r->title = arena_printf(r->arena, "%s %s%s with %s, each of %g x %s (%s)", job->model->name,
 	    job->use == STACK_INFER ? "served" : "trained", job->lora_rank.value > 0 ? " by adapters" : "",
 	    job->stack->name, fit_gpus(&job->layout), gpu ? gpu->name : "GPU", layout);
@@ -39,14 +40,16 @@ show_peak(struct run *r, const struct memory_job *job, struct memory_use *use)
 	struct sheet *sh = r->sheet;
 
 	CALL(sh, model_param, model_params(sh, job->model));
-	SHOW(sh, model_param, "parameters of the model");
+	SHOW(sh, model_param, n_params);
 	CALL(sh, expected_byte, memory_peak(sh, job, use));
-	SHOW(sh, expected_byte, "expected peak");
+	SHOW(sh, expected_byte, peak_byte);
 	struct interval i;
 	if (run_answer_interval(r, memory_kind(job), expected_byte, &i))
 		BETWEEN(sh, expected_byte, i.low, i.high, i.why);
+	if (!datum_given(job->stack->safety))
+		return expected_byte; /* an engine keeps within the share that it takes */
 	CALL(sh, safe_byte, memory_safe(sh, expected_byte, job->stack->safety));
-	SHOW(sh, safe_byte, "safe (95 % of runs stay below)");
+	SHOW(sh, safe_byte, peak_p95_byte);
 	return expected_byte;
 }
 
@@ -60,11 +63,11 @@ show_verdict(struct run *r, const struct memory_job *job, double expected_byte)
 	TAKE(sh, card_byte, job->card_byte);
 	CALL(sh, limit_byte, memory_limit(sh, job));
 	CALL(sh, free_byte, memory_free(sh, card_byte, expected_byte));
-	SHOW(sh, card_byte, "memory of the GPU");
-	SHOW(sh, free_byte, "free");
+	SHOW(sh, card_byte, gpu_mem_byte);
+	SHOW(sh, free_byte, free_byte);
 	(void)limit_byte;
 	const enum verdict verdict = memory_verdict(job, expected_byte);
-	TELL(sh, verdict, "verdict", verdict_name(verdict));
+	TELL(sh, verdict, verdict_name(verdict));
 	if (verdict == RISKY)
 		run_warn(r, "risky: the expected peak fits, but 1 run in 20 needs more than %.2f times the prediction",
 		    job->stack->safety.value);
@@ -76,20 +79,23 @@ show_moments(struct run *r, const struct memory_job *job, const struct memory_us
 {
 	struct sheet *sh = r->sheet;
 
-	TELL(sh, peak_moment, job->use == STACK_INFER ? NULL : "peak at", moment_name(peak->moment));
+	if (job->use == STACK_INFER)
+		TELL_HIDDEN(sh, peak_moment, moment_name(peak->moment));
+	else
+		TELL(sh, peak_moment, moment_name(peak->moment));
 	if (job->layout.pp > 1) {
 		TAKE(sh, peak_stage, peak->stage);
-		SHOW(sh, peak_stage, "pipeline stage, from 0");
+		SHOW(sh, peak_stage, peak_stage);
 	}
 	for (int m = 0; m < MOMENT_SERVING; m++) {
 		struct memory_use use;
 		if (job->use == STACK_INFER || !memory_has_moment(job, peak->stage, (enum moment)m))
 			continue;
 		memory_at(NULL, job, peak->stage, (enum moment)m, &use);
-		SCOPE_I (sh, "moment", m) {
-			TELL(sh, moment, "moment", moment_name(use.moment));
+		SCOPE_I (sh, "moments", m) {
+			TELL(sh, moment, moment_name(use.moment));
 			TAKE(sh, moment_byte, use.total);
-			SHOW(sh, moment_byte, "memory");
+			SHOW(sh, moment_byte, peak_byte);
 		}
 	}
 }
@@ -106,7 +112,7 @@ show_stages(struct run *r, const struct memory_job *job)
 		memory_stage_peak(job, stage, &use);
 		for (int i = 0; i < job->model->n_blocks; i++)
 			n += memory_stage_layers(job, stage, i);
-		SCOPE_I (sh, "stage", stage) {
+		SCOPE_I (sh, "stages", stage) {
 			TAKE(sh, stage_number, stage);
 			TAKE(sh, n_stage_layers, n);
 			TAKE(sh, stage_weights_byte, use.weights);
@@ -115,16 +121,18 @@ show_stages(struct run *r, const struct memory_job *job)
 			TAKE(sh, stage_activations_byte, use.activations + use.kv);
 			TAKE(sh, stage_rest_byte, use.logits + use.buffers + use.context);
 			TAKE(sh, stage_total_byte, use.total);
-			SHOW(sh, stage_number, "stage");
-			SHOW(sh, n_stage_layers, "layers");
-			SHOW(sh, stage_weights_byte, "weights");
-			SHOW(sh, stage_gradients_byte, "gradients");
-			SHOW(sh, stage_optimizer_byte, "optimizer");
-			SHOW(
-			    sh, stage_activations_byte, job->use == STACK_INFER ? "cache, activations" : "activations");
-			SHOW(sh, stage_rest_byte, "rest");
-			SHOW(sh, stage_total_byte, "peak");
-			TELL(sh, stage_moment, "peak at", moment_name(use.moment));
+			SHOW(sh, stage_number, stage);
+			SHOW(sh, n_stage_layers, n_layers);
+			SHOW(sh, stage_weights_byte, weight_byte);
+			SHOW(sh, stage_gradients_byte, gradient_byte);
+			SHOW(sh, stage_optimizer_byte, optimizer_byte);
+			if (job->use == STACK_INFER)
+				SHOW(sh, stage_activations_byte, kv_activation_byte);
+			else
+				SHOW(sh, stage_activations_byte, activation_byte);
+			SHOW(sh, stage_rest_byte, other_byte);
+			SHOW(sh, stage_total_byte, peak_byte);
+			TELL(sh, moment, moment_name(use.moment));
 		}
 	}
 }
@@ -136,46 +144,45 @@ show_pool(struct run *r, const struct memory_job *job)
 
 	CALL(sh, pool_byte, memory_kv_pool(sh, job));
 	CALL(sh, pool_token, memory_pool_tokens(sh, job, pool_byte));
-	SHOW(sh, pool_byte, "room for keys and values");
-	SHOW(sh, pool_token, "tokens that it holds");
+	SHOW(sh, pool_byte, kv_room_byte);
+	SHOW(sh, pool_token, kv_capacity_token);
 }
 
 /* What else would fit: the largest of one input with the others as they are. */
 static void
-show_limits(struct run *r, const struct memory_job *job)
+show_limits(struct run *r, const struct memory_job *job, double n_node)
 {
 	struct sheet *sh = r->sheet;
 	struct memory_fix fewest;
 
 	TAKE(sh, n_largest_batch, fit_largest_batch(job));
 	TAKE(sh, longest_token, fit_longest_sequence(job));
-	SHOW(
-	    sh, n_largest_batch, job->use == STACK_INFER ? "most sequences that fit" : "largest micro-batch that fits");
-	SHOW(sh, longest_token, "longest sequence that fits");
-	if (!fit_fewest_gpus(job, NODE_GPUS, &fewest)) {
-		TELL(sh, fewest_layout, "fewest GPUs that fit", "none, however they are laid out");
+	SHOW(sh, n_largest_batch, n_max_batch);
+	SHOW(sh, longest_token, max_seq_token);
+	if (!fit_fewest_gpus(job, n_node, &fewest)) {
+		TELL(sh, min_layout, "none, however they are laid out");
 		return;
 	}
 	TAKE(sh, n_fewest_gpus, fewest.n_gpus);
-	SHOW(sh, n_fewest_gpus, "fewest GPUs that fit");
-	TELL(sh, fewest_layout, "their layout", fewest.change);
+	SHOW(sh, n_fewest_gpus, n_min_gpus);
+	TELL(sh, min_layout, fewest.change);
 }
 
 static void
-show_fixes(struct run *r, const struct memory_job *job)
+show_fixes(struct run *r, const struct memory_job *job, double n_node)
 {
 	struct sheet *sh = r->sheet;
 	struct memory_fix *fixes = ARENA_ARRAY(r->arena, struct memory_fix, MOST_FIXES);
-	const int n = fit_fixes(job, NODE_GPUS, fixes, MOST_FIXES);
+	const int n = fit_fixes(job, n_node, fixes, MOST_FIXES);
 
 	for (int i = 0; i < n; i++)
-		SCOPE_I (sh, "fix", i) {
-			TELL(sh, change, "what makes it fit", fixes[i].change);
+		SCOPE_I (sh, "fixes", i) {
+			TELL(sh, change, fixes[i].change);
 			TAKE(sh, n_fixed_gpus, fixes[i].n_gpus);
 			TAKE(sh, fixed_byte, fixes[i].need_byte);
-			SHOW(sh, n_fixed_gpus, "GPUs");
-			SHOW(sh, fixed_byte, "expected");
-			TELL(sh, fixed_verdict, "verdict", verdict_name(fixes[i].verdict));
+			SHOW(sh, n_fixed_gpus, n_gpus);
+			SHOW(sh, fixed_byte, peak_byte);
+			TELL(sh, verdict, verdict_name(fixes[i].verdict));
 		}
 }
 
@@ -206,6 +213,7 @@ answer_list(struct run *r, const struct memory_question *q)
 
 	if (!w || !run_whole(r, "--batch", q->memory->batch, 1) || !run_card(r, q->memory, &job.card_byte, &gpu))
 		return REFUSED;
+	run_reads(r, &q->memory->infer, &q->memory->use, NULL);
 	const double elem = dtype_byte(dtype_find(run_word(r, "dtype", q->memory->dtype)));
 	r->title = arena_printf(r->arena, "%s run on samples%s%s", w->name, gpu ? " on " : "", gpu ? gpu->name : "");
 	TAKE(sh, n_samples, q->memory->batch);
@@ -213,18 +221,19 @@ answer_list(struct run *r, const struct memory_question *q)
 	CALL(sh, weights_byte, list_weights(sh, w, elem_byte));
 	CALL(sh, operands_byte, list_operands(sh, w, n_samples, elem_byte));
 	CALL(sh, expected_byte, list_total(sh, weights_byte, operands_byte));
-	SHOW(sh, weights_byte, "weights");
-	SHOW(sh, operands_byte, "largest operator, inputs and outputs");
-	SHOW(sh, expected_byte, "at least");
+	SHOW(sh, weights_byte, weight_byte);
+	SHOW(sh, operands_byte, operand_byte);
+	SHOW(sh, expected_byte, peak_byte);
 	run_warn(r,
 	    "a floor: workspaces, the context and tensors that skip connections hold are not in a list of operators");
 	if (!datum_given(job.card_byte))
 		return ANSWERED;
+	run_reads(r, &q->memory->gpu_mem, NULL);
 	TAKE(sh, card_byte, job.card_byte);
 	CALL(sh, free_byte, memory_free(sh, card_byte, expected_byte));
-	SHOW(sh, card_byte, "memory of the GPU");
-	SHOW(sh, free_byte, "free");
-	TELL(sh, verdict, "verdict", free_byte >= 0 ? "fits, by this floor" : "does not fit");
+	SHOW(sh, card_byte, gpu_mem_byte);
+	SHOW(sh, free_byte, free_byte);
+	TELL(sh, verdict, free_byte >= 0 ? "fits, by this floor" : "does not fit");
 	return free_byte >= 0 ? ANSWERED : ANSWERED_NO;
 }
 
@@ -238,6 +247,7 @@ answer_job(struct run *r, const struct memory_question *q)
 	if (!run_memory_job(r, q, &job, &gpu))
 		return REFUSED;
 	title_of(r, &job, gpu);
+	memory_reads(r, q, &job);
 	const double expected_byte = show_peak(r, &job, &use);
 	const enum verdict verdict = show_verdict(r, &job, expected_byte);
 	show_moments(r, &job, &use);
@@ -246,9 +256,10 @@ answer_job(struct run *r, const struct memory_question *q)
 		return ANSWERED;
 	if (job.use == STACK_INFER)
 		show_pool(r, &job);
-	show_limits(r, &job);
+	const double n_node = bind_node_gpus(r, q->memory);
+	show_limits(r, &job, n_node);
 	if (verdict != FITS)
-		show_fixes(r, &job);
+		show_fixes(r, &job, n_node);
 	return verdict == DOES_NOT_FIT ? ANSWERED_NO : ANSWERED;
 }
 
@@ -265,8 +276,8 @@ show_checkpointing(struct run *r, const struct memory_numbers *in)
 	TAKE(sh, n_units, 12.0);
 	CALL(sh, saving, checkpoint_saving(sh, in->recompute, in->recompute_n, n_layers, n_units));
 	CALL(sh, extra_compute_frac, checkpoint_cost(sh, in->recompute, in->recompute_n));
-	SHOW(sh, saving, "activations smaller by, factor");
-	SHOW(sh, extra_compute_frac, "extra compute of a step");
+	SHOW(sh, saving, reduction);
+	SHOW(sh, extra_compute_frac, extra_compute_frac);
 }
 
 static void
@@ -280,10 +291,11 @@ show_batches(struct run *r, const struct memory_in *in, const struct memory_numb
 	TAKE(sh, n_replicas, numbers->n_ranks);
 	if (datum_given(in->microbatches)) {
 		CALL(sh, n_micro_sequences, micro_batch(sh, n_global_sequences, n_replicas, in->microbatches.value));
-		SHOW(sh, n_micro_sequences, "sequences per GPU and micro-batch");
+		SHOW(sh, n_micro_sequences, n_micro_sequences);
 	} else {
-		CALL(sh, n_accumulation_steps, accumulation_steps(sh, n_global_sequences, n_replicas, in->batch.value));
-		SHOW(sh, n_accumulation_steps, "micro-batches of a step");
+		CALL(sh, n_accumulation_steps,
+		    accumulation_steps(sh, n_global_sequences, n_replicas, numbers->batch.value));
+		SHOW(sh, n_accumulation_steps, n_accumulation_steps);
 	}
 }
 
@@ -299,23 +311,24 @@ show_attention(struct run *r, const struct memory_numbers *in)
 	TAKE(sh, elem_byte, in->elem_byte);
 	CALL(sh, matrix_byte, attention_matrix(sh, seq_length, elem_byte));
 	CALL(sh, tiled_byte, attention_tiled(sh, seq_length, head_dim, elem_byte));
-	SHOW(sh, matrix_byte, "score matrix of one head");
-	SHOW(sh, tiled_byte, "output of one head, all that flash keeps");
+	SHOW(sh, matrix_byte, score_byte);
+	SHOW(sh, tiled_byte, flash_byte);
 }
 
 static void
-show_cards(struct run *r, const struct memory_numbers *in, struct datum card)
+show_cards(struct run *r, const struct memory_in *m, const struct memory_numbers *in, struct datum card)
 {
 	struct sheet *sh = r->sheet;
 
 	if (in->n_ranks < 2 || !datum_given(card))
 		return;
+	run_reads(r, &m->gpus, &m->gpu_mem, NULL);
 	TAKE(sh, n_gpus, in->n_ranks);
 	TAKE(sh, card_byte, card);
 	CALL(sh, pool_byte, zero_pool(sh, n_gpus, card_byte));
 	CALL(sh, pool_param, pool_params(sh, pool_byte, numbers_byte_per_param(sh, in)));
-	SHOW(sh, pool_byte, "memory of all GPUs");
-	SHOW(sh, pool_param, "largest states that it holds, fully sharded");
+	SHOW(sh, pool_byte, pool_byte);
+	SHOW(sh, pool_param, n_max_params);
 }
 
 static enum answer
@@ -328,13 +341,14 @@ show_numbers_verdict(struct run *r, const struct memory_in *in, const struct mem
 
 	if (!datum_given(card))
 		return ANSWERED;
+	run_reads(r, &in->gpu_mem, &in->headroom, NULL);
 	TAKE(sh, card_byte, card);
 	CALL(sh, limit_byte, memory_limit(sh, &rule));
 	CALL(sh, free_byte, memory_free(sh, card_byte, expected_byte));
-	SHOW(sh, card_byte, "memory of the GPU");
-	SHOW(sh, free_byte, "free");
+	SHOW(sh, card_byte, gpu_mem_byte);
+	SHOW(sh, free_byte, free_byte);
 	const enum verdict verdict = memory_verdict(&rule, expected_byte);
-	TELL(sh, verdict, "verdict", verdict_name(verdict));
+	TELL(sh, verdict, verdict_name(verdict));
 	if (verdict == RISKY)
 		run_warn(r,
 		    "risky: less than %g %% is left for what these numbers do not count; --headroom states your own "
@@ -343,9 +357,9 @@ show_numbers_verdict(struct run *r, const struct memory_in *in, const struct mem
 	TAKE(sh, n_largest_batch, numbers_largest_batch(numbers, limit_byte));
 	TAKE(sh, n_fewest_gpus, numbers_fewest_gpus(numbers, limit_byte));
 	if (datum_given(numbers->hidden) && datum_given(numbers->n_layers))
-		SHOW(sh, n_largest_batch, "largest batch per GPU that fits");
+		SHOW(sh, n_largest_batch, n_max_batch);
 	if (numbers->zero > 0 && n_fewest_gpus > 0)
-		SHOW(sh, n_fewest_gpus, "fewest GPUs that fit");
+		SHOW(sh, n_fewest_gpus, n_min_gpus);
 	return verdict == DOES_NOT_FIT ? ANSWERED_NO : ANSWERED;
 }
 
@@ -371,10 +385,10 @@ answer_numbers(struct run *r, const struct memory_question *q)
 	show_batches(r, q->memory, &in);
 	show_attention(r, &in);
 	if (!sized)
-		show_cards(r, &in, card);
+		show_cards(r, q->memory, &in, card);
 	else {
 		CALL(sh, expected_byte, numbers_total(sh, &in));
-		SHOW(sh, expected_byte, "total");
+		SHOW(sh, expected_byte, peak_byte);
 		answer = show_numbers_verdict(r, q->memory, &in, card, expected_byte);
 	}
 	show_checkpointing(r, &in);
@@ -387,7 +401,7 @@ static enum answer
 memory_run(struct run *r, const void *input)
 {
 	const struct memory_command_in *in = input;
-	const struct memory_question q = {&in->memory, &in->training, &in->serving, &in->numbers, &in->layout};
+	const struct memory_question q = {&in->memory, &in->training, &in->serving, &in->numbers, &in->layout, NULL};
 
 	if (!memory_is_numbers(&q) && datum_given(in->numbers.params)) {
 		diag_error(r->diag, in->numbers.params.from, "--params is for a model without a name");
@@ -425,23 +439,45 @@ static const struct option_group memory_groups[] = {
 
 static const struct example memory_examples[] = {
     {"memory llama3-8b --gpu h100 --gpus 8 --layout tp=2,zero=1,sp --seq 8192", "training: what fills each GPU", 0},
-    {"memory llama3-70b --gpu h100 --layout tp=8,dp=8", "what would make it fit", 1},
+    {"memory llama3-70b --gpu h100 --layout tp=8,dp=2", "what would make it fit", 1},
     {"memory llama2-7b --gpu rtx4090 --lora-rank 8 --quant nf4 --seq 1024", "QLoRA on one card", 0},
     {"memory llama3-70b --infer --gpu h100 --layout tp=4 --batch 16 --seq 8192", "serving", 0},
     {"memory --params 7e9 --layers 32 --hidden 4096 --seq 2048", "states and activations from bare numbers", 0},
     {"memory llama3-8b --gpu a100 --gpus 8 --layout zero=3 --sweep batch=1..8*2", "one line per micro-batch", 0},
 };
 
+static const struct input_needs memory_needs[] = {
+    {"imbalance", "it belongs to training a mixture of experts: leave it out"},
+    {"cp_comm", "it belongs to context parallelism: add --layout cp=2, or leave it out"},
+    {"schedule", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
+    {"stage_layers", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
+    {"layout.no_sp", "it belongs to tensor parallelism: add --layout tp=2, or leave it out"},
+    {"lora_targets", "it belongs to adapters: add --lora-rank 16, or leave it out"},
+    {"lora_dropout", "it belongs to adapters: add --lora-rank 16, or leave it out"},
+    {"grad_dtype", "gradients of adapters have the type of the adapters: leave it out"},
+    {"kv_dtype", "it belongs to serving: add --infer, or leave it out"},
+    {"block", "it belongs to serving: add --infer, or leave it out"},
+    {"batch_tokens", "it belongs to serving: add --infer, or leave it out"},
+    {"utilization", "it belongs to serving: add --infer, or leave it out"},
+    {"headroom", "it needs the memory of a GPU: add --gpu h100, or --gpu-mem 80GiB"},
+    {"layers", "it describes a model without a name; --set model.layers=40 changes one that has a name"},
+    {"hidden", "it describes a model without a name; --set model.hidden=4096 changes one that has a name"},
+    {"heads", "it sizes the scores of a model without a name: add --act-model full, or leave it out"},
+    {"head_dim", "it describes a model without a name: leave it out"},
+};
+
 const struct command memory_command = {
     .name = "memory",
-    .section = "Will it fit?",
-    .summary = "what fills the GPU when this model trains, is fine-tuned or serves; what would make it fit",
+    .section = "Memory",
+    .summary = "GPU memory for training, fine-tuning and inference",
     .operands = "model",
     .usage = "[MODEL|JOB]",
     .groups = memory_groups,
     .n_groups = sizeof memory_groups / sizeof *memory_groups,
     .examples = memory_examples,
     .n_examples = sizeof memory_examples / sizeof *memory_examples,
+    .needs = memory_needs,
+    .n_needs = sizeof memory_needs / sizeof *memory_needs,
     .input_size = sizeof(struct memory_command_in),
     .run = memory_run,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge model: parameters by part, FLOP per token, cache and checkpoint of a model. */
+#include "ask/model/show.h"
 #include "base/text.h"
-#include "cli/model_show.h"
-#include "data/database.h"
-#include "data/tree_write.h"
+#include "db/database.h"
+#include "db/tree_write.h"
 #include "ridge/kv.h"
 #include "ridge/params.h"
 
@@ -22,15 +22,15 @@ show_line_shape(struct run *r, const struct workload *w)
 
 	TAKE(sh, n_layers, w->n_layers);
 	TAKE(sh, hidden, w->hidden);
-	SHOW(sh, n_layers, "layers");
-	SHOW(sh, hidden, "hidden");
+	SHOW(sh, n_layers, n_layers);
+	SHOW(sh, hidden, hidden);
 	if (!attending)
 		return;
 	TAKE(sh, n_heads, attending->attention.n_heads);
 	TAKE(sh, n_kv_heads, attending->attention.n_kv_heads);
-	SHOW(sh, n_heads, "heads");
-	SHOW(sh, n_kv_heads, "KV heads");
-	TELL(sh, attention, "attention", attending->attention.kind_name);
+	SHOW(sh, n_heads, n_heads);
+	SHOW(sh, n_kv_heads, n_kv_heads);
+	TELL(sh, attention_kind, attending->attention.kind_name);
 }
 
 static void
@@ -38,20 +38,20 @@ show_line(struct run *r, int i, const struct workload *w)
 {
 	struct sheet *sh = r->sheet;
 
-	SCOPE_I (sh, "model", i) {
-		TELL(sh, name, "model", w->id);
+	SCOPE_I (sh, "models", i) {
+		TELL(sh, model, w->id);
 		CALL(sh, n_params, model_params(sh, w));
 		CALL(sh, active_param, model_active_params(sh, w));
-		SHOW(sh, n_params, "parameters");
-		SHOW(sh, active_param, "active");
+		SHOW(sh, n_params, n_params);
+		SHOW(sh, active_param, n_active_params);
 		if (w->kind != MODEL_OPERATORS)
 			show_line_shape(r, w);
 		if (model_is_causal(w)) {
 			CALL(sh, kv_byte_per_token, kv_slope(sh, w, 2, 1));
-			SHOW(sh, kv_byte_per_token, "16-bit cache");
+			SHOW(sh, kv_byte_per_token, kv_byte_per_token);
 			if (workload_recurs(w)) {
 				CALL(sh, state_byte, state_sequence(sh, w, 1));
-				SHOW(sh, state_byte, "states");
+				SHOW(sh, state_byte, state_byte);
 			}
 		}
 	}
@@ -78,6 +78,7 @@ list_models(struct run *r, const struct model_in *in)
 	const char **ids = database_list(r->database, ENTRY_MODEL, &n);
 	int line = 0;
 
+	run_reads(r, &in->names, NULL);
 	for (size_t i = 0; i < n; i++) {
 		if (!is_wanted(&in->names, ids[i]))
 			continue;
@@ -127,9 +128,9 @@ import_model(struct run *r, const struct model_in *in)
 	const struct workload *w = root ? run_model(r, name) : NULL;
 	if (!w)
 		return REFUSED;
-	TELL(r->sheet, name, "model", w->name);
+	TELL(r->sheet, model, w->name);
 	CALL(r->sheet, n_params, model_params(r->sheet, w));
-	SHOW(r->sheet, n_params, "parameters");
+	SHOW(r->sheet, n_params, n_params);
 	r->document = tree_write(r->arena, root);
 	return ANSWERED;
 }
@@ -140,6 +141,7 @@ model_run(struct run *r, const void *input)
 	const struct model_in *in = input;
 	const char *verb = in->verb.text;
 
+	run_reads(r, &in->verb, NULL);
 	if (!verb || strcmp(verb, "list") == 0)
 		return list_models(r, in);
 	if (strcmp(verb, "compare") == 0)
@@ -167,16 +169,24 @@ static const struct example model_examples[] = {
     {"model gpt3-175b --seq 2048 --get n_params", "one number, for a script", 0},
 };
 
+static const struct input_needs model_needs[] = {
+    {"seq", "it belongs to one model that reads tokens: ridge model show llama3-8b --seq 4096"},
+    {"batch", "it belongs to one model: ridge model show llama3-8b --seq 4096 --batch 8"},
+    {"flops_convention", "it belongs to one model: ridge model show llama3-8b --seq 4096"},
+};
+
 const struct command model_command = {
     .name = "model",
-    .section = "The database",
-    .summary = "what a model is made of: parameters by part, FLOP per token, cache and checkpoint sizes",
+    .section = "Database and measurements",
+    .summary = "Parameters, FLOPs per token, KV cache and checkpoint size of a model",
     .operands = "verb names...",
     .usage = "[list|show|compare|import] [MODEL...]",
     .groups = model_groups,
     .n_groups = sizeof model_groups / sizeof *model_groups,
     .examples = model_examples,
     .n_examples = sizeof model_examples / sizeof *model_examples,
+    .needs = model_needs,
+    .n_needs = sizeof model_needs / sizeof *model_needs,
     .input_size = sizeof(struct model_in),
     .run = model_run,
 };

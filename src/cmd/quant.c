@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge quant: what does this format cost and save, what can it hold, and how does it round. */
+#include "ask/bind/shape.h"
 #include "base/text.h"
-#include "cli/shape.h"
 #include "cli/values.h"
-#include "engine/rounding.h"
 #include "ridge/capacity.h"
 #include "ridge/format.h"
+#include "search/stats/rounding.h"
 
 #include <string.h>
 
@@ -46,6 +46,7 @@ find(struct run *r, struct word name)
 	const char *names[N_FORMATS + sizeof aliases / sizeof *aliases];
 	size_t n = 0;
 
+	run_read_from(r, name.from);
 	const struct format *f = format_find(name.text);
 	for (size_t i = 0; !f && i < sizeof aliases / sizeof *aliases; i++)
 		if (strcmp(aliases[i].alias, name.text) == 0) {
@@ -74,6 +75,8 @@ changed(struct run *r, const struct quant_in *in, const struct format *f, struct
 	const bool grouped = datum_given(in->group) || datum_given(in->scale_bits) || datum_given(in->zero_bits);
 	const bool bits = datum_given(in->scale_bits) || datum_given(in->zero_bits);
 
+	if (!datum_given(in->absmax))
+		run_reads(r, &in->group, &in->scale_bits, &in->zero_bits, NULL);
 	*out = *f;
 	if (grouped && f->scaling == SCALING_NONE)
 		return run_refuse(r, in->group.from, arena_printf(r->arena, "%s has no scales", f->name),
@@ -130,15 +133,15 @@ show_absmax(struct run *r, const struct quant_in *in, const struct format *f)
 	TAKE(sh, n_bits, f->stored_bits);
 	TAKE(sh, absmax, in->absmax);
 	CALL(sh, largest, integer_largest(sh, n_bits));
-	SHOW(sh, largest, "largest integer");
+	SHOW(sh, largest, largest);
 	CALL(sh, step, integer_step(sh, absmax, largest));
-	SHOW(sh, step, "scale: the step between two values");
+	SHOW(sh, step, quant_step);
 	CALL(sh, mean_error, rounding_mean(sh, step));
-	SHOW(sh, mean_error, "mean error");
+	SHOW(sh, mean_error, mean_error);
 	CALL(sh, rms_error, rounding_rms(sh, step));
-	SHOW(sh, rms_error, "root of the mean square");
+	SHOW(sh, rms_error, rms_error);
 	CALL(sh, worst_error, rounding_worst(sh, step));
-	SHOW(sh, worst_error, "largest error");
+	SHOW(sh, worst_error, max_error);
 	return ANSWERED;
 }
 
@@ -162,9 +165,9 @@ show_update(struct run *r, const struct quant_in *in, double spacing)
 
 	TAKE(sh, update, in->update);
 	CALL(sh, n_spacings, format_update(sh, update, spacing));
-	SHOW(sh, n_spacings, "the update, in spacings");
+	SHOW(sh, n_spacings, n_spacings);
 	const bool kept = fabs(n_spacings) > 0.5;
-	TELL(sh, verdict, "the update",
+	TELL(sh, verdict,
 	    kept ? "yes: it survives"
 	         : arena_printf(
 	               r->arena, "no: lost to rounding, less than half of %s", number_write(spacing, buf, sizeof buf)));
@@ -187,19 +190,19 @@ show_value(struct run *r, const struct quant_in *in, const struct format *f)
 	if (datum_given(in->loss_scale)) {
 		TAKE(sh, factor, in->loss_scale);
 		SET_CALL(sh, stored, format_scaled(sh, value, factor));
-		SHOW(sh, stored, "scaled");
+		SHOW(sh, stored, stored);
 	} else
 		stored = value;
 	const double magnitude = fabs(stored);
 	CALL(sh, spacing, format_spacing(sh, f, magnitude));
-	SHOW(sh, spacing, "spacing of its neighbours");
+	SHOW(sh, spacing, spacing);
 	CALL(sh, largest, format_largest(sh, f));
-	SHOW(sh, largest, "largest number");
+	SHOW(sh, largest, largest);
 	CALL(sh, smallest_normal, format_smallest_normal(sh, f));
-	SHOW(sh, smallest_normal, "smallest normal number");
+	SHOW(sh, smallest_normal, smallest_normal);
 	CALL(sh, smallest, format_smallest(sh, f));
-	SHOW(sh, smallest, "smallest number");
-	TELL(sh, stored_as, "can be stored", fate(magnitude, largest, smallest_normal, smallest));
+	SHOW(sh, smallest, smallest);
+	TELL(sh, stored_as, fate(magnitude, largest, smallest_normal, smallest));
 	if (magnitude > largest || magnitude < smallest / 2)
 		return ANSWERED_NO;
 	return datum_given(in->update) ? show_update(r, in, spacing) : ANSWERED;
@@ -213,18 +216,18 @@ show_size(struct run *r, const struct quant_in *in, const struct format *f, cons
 	struct sheet *sh = r->sheet;
 
 	CALL(sh, bits_per_weight, format_bits(sh, f));
-	SHOW(sh, bits_per_weight, "bits per weight");
+	SHOW(sh, bits_per_weight, bits_per_weight);
 	CALL(sh, base_bits_per_weight, format_bits(sh, base));
 	CALL(sh, ratio, format_ratio(sh, base_bits_per_weight, bits_per_weight));
-	SHOW(sh, ratio, arena_printf(r->arena, "smaller than %s, times", base->name));
+	SHOW(sh, ratio, compression_ratio);
 	if (!datum_given(in->params))
 		return;
 	TAKE(sh, n_params, in->params);
 	CALL(sh, weight_byte, capacity_weights_bits(sh, n_params, bits_per_weight));
-	SHOW(sh, weight_byte, "size");
+	SHOW(sh, weight_byte, size_byte);
 	if (alone && f->group > 0) {
 		CALL(sh, scale_byte, format_scale_bytes(sh, f, n_params));
-		SHOW(sh, scale_byte, "of that, scales");
+		SHOW(sh, scale_byte, scale_byte);
 	}
 }
 
@@ -236,25 +239,25 @@ show_range(struct run *r, const struct format *f, bool alone)
 	if (f->code == CODE_INTEGER && !(f->zero_bits > 0)) {
 		TAKE(sh, n_bits, f->stored_bits);
 		CALL(sh, largest, integer_largest(sh, n_bits));
-		SHOW(sh, largest, "largest");
+		SHOW(sh, largest, largest);
 	}
 	if (!format_is_float(f))
 		return;
 	CALL(sh, largest, format_largest(sh, f));
-	SHOW(sh, largest, "largest");
+	SHOW(sh, largest, largest);
 	if (!alone)
 		return;
 	CALL(sh, element_bits, format_element_bits(sh, f));
-	SHOW(sh, element_bits, "bits: sign, exponent, mantissa");
+	SHOW(sh, element_bits, element_bits);
 	CALL(sh, smallest_normal, format_smallest_normal(sh, f));
-	SHOW(sh, smallest_normal, "smallest normal number");
+	SHOW(sh, smallest_normal, smallest_normal);
 	CALL(sh, smallest, format_smallest(sh, f));
-	SHOW(sh, smallest, "smallest number");
+	SHOW(sh, smallest, smallest);
 	CALL(sh, n_digits, format_digits(sh, f));
-	SHOW(sh, n_digits, "decimal digits");
+	SHOW(sh, n_digits, n_digits);
 	TAKE(sh, one, 1);
 	CALL(sh, spacing, format_spacing(sh, f, one));
-	SHOW(sh, spacing, "spacing at 1");
+	SHOW(sh, spacing, spacing);
 }
 
 static void
@@ -267,21 +270,21 @@ show_error(struct run *r, const struct format *f, bool alone)
 	TAKE(sh, mean_error, e.mean);
 	CALL(sh, snr_db, rounding_snr(sh, rms_error));
 	if (alone) {
-		SHOW(sh, mean_error, "mean error, of the standard deviation");
-		SHOW(sh, rms_error, "root of the mean square");
+		SHOW(sh, mean_error, mean_error);
+		SHOW(sh, rms_error, rms_error);
 		CALL(sh, mean_abs, normal_mean_abs(sh));
 		CALL(sh, relative_frac, rounding_relative(sh, mean_error, mean_abs));
-		SHOW(sh, relative_frac, "mean error over mean weight");
-		SHOW(sh, snr_db, "signal over noise, dB");
+		SHOW(sh, relative_frac, relative_frac);
+		SHOW(sh, snr_db, snr_db);
 		CALL(sh, ideal_bits, rounding_ideal_bits(sh, rms_error));
-		SHOW(sh, ideal_bits, "bits of the best possible code");
+		SHOW(sh, ideal_bits, ideal_bits);
 		if (f->scaling == SCALING_POWER || f->scaling == SCALING_FP8) {
 			TAKE(sh, clipped_frac, e.clipped_frac);
-			SHOW(sh, clipped_frac, "groups whose largest is clipped");
+			SHOW(sh, clipped_frac, clipped_frac);
 		}
 	} else {
-		SHOW(sh, rms_error, "rms error");
-		SHOW(sh, snr_db, "dB");
+		SHOW(sh, rms_error, rms_error);
+		SHOW(sh, snr_db, snr_db);
 	}
 }
 
@@ -310,12 +313,12 @@ show_formats(struct run *r, const struct quant_in *in, const struct format *list
 		show_size(r, in, &list[0], base, true);
 		show_range(r, &list[0], true);
 		show_error(r, &list[0], true);
-		TELL(sh, source, "defined by", list[0].source);
+		TELL(sh, source, list[0].source);
 		assume_errors(r, &list[0]);
 	} else
 		for (size_t i = 0; i < n; i++)
-			SCOPE_I (sh, "format", i) {
-				TELL(sh, name, "format", list[i].name);
+			SCOPE_I (sh, "formats", i) {
+				TELL(sh, name, list[i].name);
 				show_size(r, in, &list[i], base, false);
 				show_range(r, &list[i], false);
 				show_error(r, &list[i], false);
@@ -329,6 +332,8 @@ static struct format
 integers(struct run *r, const struct quant_in *in)
 {
 	struct format f = formats[FORMAT_INT8];
+
+	run_reads(r, &in->bits, NULL);
 
 	f.stored_bits = in->bits.value;
 	f.name = arena_printf(r->arena, "int%g", in->bits.value);
@@ -391,16 +396,25 @@ static const struct example quant_examples[] = {
     {"quant fp16 --value 3e-6 --loss-scale 1024", "a gradient with loss scaling", 0},
 };
 
+static const struct input_needs quant_needs[] = {
+    {"update", "it is added to a number: add --value 1"},
+    {"loss_scale", "it multiplies a number: add --value 3e-6"},
+    {"params", "sizes are of formats, not of one number or weight"},
+    {"base", "sizes are of formats, not of one number or weight"},
+};
+
 const struct command quant_command = {
     .name = "quant",
-    .section = "Will it fit?",
-    .summary = "what does this format of numbers cost, save, hold and round away",
+    .section = "Memory",
+    .summary = "Size, range and error of a number format",
     .operands = "formats...",
     .usage = "[FORMAT...|JOB]",
     .groups = quant_groups,
     .n_groups = sizeof quant_groups / sizeof *quant_groups,
     .examples = quant_examples,
     .n_examples = sizeof quant_examples / sizeof *quant_examples,
+    .needs = quant_needs,
+    .n_needs = sizeof quant_needs / sizeof *quant_needs,
     .input_size = sizeof(struct quant_in),
     .run = quant_run,
 };

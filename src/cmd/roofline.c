@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge roofline: compute- or memory-bound, how far from the roof, and what more bandwidth or arithmetic would buy. */
 #include "ridge/roofline.h"
+#include "ask/roofline/in.h"
+#include "ask/roofline/measured.h"
+#include "ask/roofline/plot.h"
 #include "base/text.h"
-#include "cli/roof_in.h"
-#include "cli/roof_measured.h"
-#include "cli/roof_plot.h"
 
 #include <string.h>
 
@@ -37,9 +37,9 @@ sharing_answer(struct run *r, const struct roofline_in *in)
 	CALL(sh, separate_flop, encoder_separate(sh, encoder_flop, n_cameras, n_tasks));
 	CALL(sh, shared_flop, encoder_shared(sh, encoder_flop, n_cameras, n_tasks, head_flop));
 	CALL(sh, saved_frac, encoder_saving(sh, shared_flop, separate_flop));
-	SHOW(sh, separate_flop, "an encoder for each task");
-	SHOW(sh, shared_flop, "one encoder and heads");
-	SHOW(sh, saved_frac, "saved");
+	SHOW(sh, separate_flop, separate_flop);
+	SHOW(sh, shared_flop, shared_flop);
+	SHOW(sh, saved_frac, saved_frac);
 	return ANSWERED;
 }
 
@@ -89,6 +89,7 @@ measured_answer(struct roof *q, const struct roofline_in *in)
 		    "ridge roofline --measurements FILE --gpu h100");
 		return REFUSED;
 	}
+	run_reads(q->run, &in->measurements, NULL);
 	return roof_measurements(q, in->measurements);
 }
 
@@ -99,6 +100,7 @@ roofline_answer(struct roof *q, const struct roofline_in *in)
 	const char *op = in->op.text;
 	const enum op_kind kind = op ? op_kind_find(op) : OP_NONE;
 
+	run_reads(r, &in->op, NULL);
 	if (op && kind == OP_NONE && means_operator(r, in->op))
 		return REFUSED;
 	if (!check_strangers(r, in, kind != OP_NONE, op && kind == OP_NONE))
@@ -118,8 +120,12 @@ roofline_answer(struct roof *q, const struct roofline_in *in)
 		return roof_bare_point(q, in);
 	if (!op)
 		return roof_ridges(q, in);
+	if (q->n)
+		run_reads(r, &in->backend, NULL);
+	if (kind == OP_norm)
+		run_reads(r, &in->unfused, NULL);
 	if (kind != OP_NONE)
-		return roof_operator(q, in, kind);
+		return roof_operator(q, in, kind == OP_norm && in->unfused ? OP_norm_unfused : kind);
 	if (strcmp(op, "layer") == 0)
 		return roof_layer(q, in);
 	const struct workload *w = run_model(r, in->op);
@@ -155,16 +161,32 @@ static const struct example roofline_examples[] = {
         0},
 };
 
+static const struct input_needs roofline_needs[] = {
+    {"backend", "it chooses kernels that are estimated: name an operator or a model"},
+    {"cached", "it belongs to a model's prefill"},
+    {"batch", "it belongs to a model or a layer; an operator has --m, --b or --n"},
+    {"seq", "it belongs to a model or a layer; attention has --s and --c"},
+    {"phase", "it belongs to a model that makes tokens"},
+    {"unfused", "it belongs to attention of a model or a layer, and to norm"},
+    {"hidden", "it describes a layer: ridge roofline layer"},
+    {"heads", "it describes a layer: ridge roofline layer"},
+    {"kv_heads", "it describes a layer: ridge roofline layer"},
+    {"mlp_width", "it describes a layer: ridge roofline layer"},
+    {"gated", "it describes a layer: ridge roofline layer"},
+};
+
 const struct command roofline_command = {
     .name = "roofline",
-    .section = "How fast can it be?",
-    .summary = "compute- or memory-bound, how far from the roof, what would more bandwidth or FLOPs buy",
+    .section = "Performance",
+    .summary = "Roofline position of a kernel, a layer or a model",
     .operands = "op",
     .usage = "[OPERATOR|layer|sharing|MODEL|JOB]",
     .groups = roofline_groups,
     .n_groups = sizeof roofline_groups / sizeof *roofline_groups,
     .examples = roofline_examples,
     .n_examples = sizeof roofline_examples / sizeof *roofline_examples,
+    .needs = roofline_needs,
+    .n_needs = sizeof roofline_needs / sizeof *roofline_needs,
     .input_size = sizeof(struct roofline_in),
     .run = roofline_run,
 };

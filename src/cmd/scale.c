@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/scale.h"
+#include "ask/scale/in.h"
 #include "base/text.h"
-#include "cli/scale_in.h"
 #include "ridge/collective.h"
 
 #include <string.h>
@@ -25,10 +25,12 @@ check_step(struct run *r, const struct scale_in *in)
 	}
 	if (ring && datum_given(in->communication)) {
 		diag_error(r->diag, in->communication.from, "--communication and --gradient exclude each other");
+		diag_hint(r->diag, "a measured time is better than the ring's formula: leave --gradient out");
 		return false;
 	}
 	if (in->compute.value <= 0 || (ring && in->bandwidth.value <= 0)) {
 		diag_error(r->diag, in->compute.from, "--compute and --bandwidth must be more than 0");
+		diag_hint(r->diag, "write for example --compute 550ms");
 		return false;
 	}
 	return !ring || scale_need_ranks(r, in);
@@ -44,21 +46,21 @@ show_step(struct run *r, const struct scale_in *in, double compute_s, double com
 	CALL(sh, exposed_s, exposed_time(sh, communication_s, compute_s, overlap_frac, 0));
 	CALL(sh, step_s, step_time(sh, compute_s, exposed_s));
 	CALL(sh, efficiency_frac, step_efficiency(sh, compute_s, step_s));
-	SHOW(sh, communication_s, "communication");
-	SHOW(sh, exposed_s, "exposed");
-	SHOW(sh, step_s, "step");
-	SHOW(sh, efficiency_frac, "efficiency");
+	SHOW(sh, communication_s, communication_s);
+	SHOW(sh, exposed_s, exposed_s);
+	SHOW(sh, step_s, step_s);
+	SHOW(sh, efficiency_frac, efficiency_frac);
 	if (datum_given(in->target)) {
 		TAKE(sh, target_frac, in->target);
 		CALL(sh, allowed_s, exposed_allowed(sh, compute_s, target_frac));
 		CALL(sh, needed_overlap_frac, overlap_needed(sh, communication_s, allowed_s));
-		SHOW(sh, allowed_s, "may be exposed");
-		SHOW(sh, needed_overlap_frac, "overlap needed");
+		SHOW(sh, allowed_s, allowed_s);
+		SHOW(sh, needed_overlap_frac, needed_overlap_frac);
 	}
 	if (datum_given(in->price)) {
 		TAKE(sh, gpu_usd_per_s, in->price);
 		CALL(sh, work_usd, scale_run_usd(sh, 1000, gpu_usd_per_s, step_s));
-		SHOW(sh, work_usd, "1000 GPU steps");
+		SHOW(sh, work_usd, work_usd);
 	}
 	return efficiency_frac;
 }
@@ -83,20 +85,21 @@ predicted(struct run *r, const struct scale_in *in)
 				TAKE(sh, gradient_byte, in->gradient);
 				TAKE(sh, link_byte_per_s, in->bandwidth);
 				TAKE(sh, hop_s, in->latency);
-				SHOW(sh, n_ranks, "GPUs");
+				SHOW(sh, n_ranks, n_gpus);
 				CALL(sh, communication_s,
 				    allreduce_ring(sh, n_ranks, gradient_byte, link_byte_per_s, hop_s));
 				const double efficiency_frac = show_step(r, in, compute_s, communication_s);
 				CALL(sh, speedup, scale_step_speedup(sh, n_ranks, efficiency_frac));
-				SHOW(sh, speedup, "speedup");
+				SHOW(sh, speedup, speedup);
 				worst = fmin(worst, efficiency_frac);
 			}
-	const struct datum least = datum_given(in->target) ? in->target : in->warn_below;
-	if (!datum_given(least))
+	/* of two gates the higher one decides */
+	run_reads(r, &in->target, &in->warn_below, NULL);
+	const double least = fmax(datum_or(in->target, 0), datum_or(in->warn_below, 0));
+	if (!(least > 0))
 		return ANSWERED;
-	TELL(sh, verdict, "verdict",
-	    arena_printf(r->arena, "%s %s", worst < least.value ? "misses" : "meets", scale_percent(r, least.value)));
-	return worst < least.value ? ANSWERED_NO : ANSWERED;
+	TELL(sh, verdict, arena_printf(r->arena, "%s %s", worst < least ? "misses" : "meets", scale_percent(r, least)));
+	return worst < least ? ANSWERED_NO : ANSWERED;
 }
 
 /* --- pipelines ------------------------------------------------------------------------------------------- */
@@ -110,10 +113,9 @@ bubble_verdict(struct run *r, const struct scale_in *in, double bubble_frac)
 		return ANSWERED;
 	TAKE(sh, target_frac, in->target_bubble);
 	CALL(sh, bubble_gain, pipeline_gain(sh, bubble_frac, target_frac));
-	SHOW(sh, bubble_gain, "faster at the target, times");
+	SHOW(sh, bubble_gain, bubble_gain);
 	const bool met = bubble_frac <= target_frac;
-	TELL(sh, verdict, "verdict",
-	    arena_printf(r->arena, "%s %s", met ? "meets" : "misses", scale_percent(r, target_frac)));
+	TELL(sh, verdict, arena_printf(r->arena, "%s %s", met ? "meets" : "misses", scale_percent(r, target_frac)));
 	return met ? ANSWERED : ANSWERED_NO;
 }
 
@@ -166,16 +168,16 @@ pipeline(struct run *r, const struct scale_in *in)
 		TAKE(sh, micro_batch, in->micro_batch);
 		SET_CALL(sh, n_microbatches, pipeline_fill(sh, batch, micro_batch));
 	}
-	SHOW(sh, n_stages, "stages");
-	SHOW(sh, n_microbatches, "micro-batches");
+	SHOW(sh, n_stages, n_stages);
+	SHOW(sh, n_microbatches, n_microbatches);
 	CALL(sh, bubble_frac, pipeline_bubble(sh, n_stages, n_microbatches, n_interleave));
-	SHOW(sh, bubble_frac, "idle: the bubble");
+	SHOW(sh, bubble_frac, bubble_frac);
 	if (datum_given(in->target_bubble)) {
 		TAKE(sh, wanted_frac, in->target_bubble);
 		CALL(sh, n_microbatches_needed, pipeline_microbatches(sh, n_stages, n_interleave, wanted_frac));
 		CALL(sh, n_interleave_needed, pipeline_interleave(sh, n_stages, n_microbatches, wanted_frac));
-		SHOW(sh, n_microbatches_needed, "micro-batches that reach the target");
-		SHOW(sh, n_interleave_needed, "or chunks per stage");
+		SHOW(sh, n_microbatches_needed, n_microbatches_needed);
+		SHOW(sh, n_interleave_needed, n_interleave_needed);
 	}
 	if (n_interleave > 1 && fmod(n_microbatches, n_stages) != 0)
 		run_warn(r, "an interleaved schedule takes micro-batches in multiples of the %g stages", n_stages);
@@ -187,12 +189,13 @@ measured_bubble(struct run *r, const struct scale_in *in)
 {
 	if (!datum_given(in->target_bubble) || in->bubble.value >= 1 || in->target_bubble.value >= 1) {
 		diag_error(r->diag, in->bubble.from, "a measured bubble needs a --target-bubble, both below 1");
+		diag_hint(r->diag, "add for example --target-bubble 10%%");
 		return REFUSED;
 	}
 	struct sheet *sh = r->sheet;
 	r->title = "The bubble of a pipeline";
 	TAKE(sh, bubble_frac, in->bubble);
-	SHOW(sh, bubble_frac, "idle: the bubble");
+	SHOW(sh, bubble_frac, bubble_frac);
 	return bubble_verdict(r, in, bubble_frac);
 }
 
@@ -211,16 +214,16 @@ laws(struct run *r, const struct scale_in *in)
 	for (size_t i = 0; i < in->ranks.n; i++)
 		SCOPE_I (sh, "ranks", i) {
 			TAKE(sh, n_ranks, ranks[i]);
-			SHOW(sh, n_ranks, "GPUs");
+			SHOW(sh, n_ranks, n_gpus);
 			CALL(sh, amdahl_speedup, scale_amdahl(sh, n_ranks, contention));
 			CALL(sh, gustafson_speedup, scale_gustafson(sh, n_ranks, contention));
-			SHOW(sh, amdahl_speedup, "Amdahl: same work");
+			SHOW(sh, amdahl_speedup, amdahl_speedup);
 			if (datum_given(in->coherency)) {
 				TAKE(sh, coherency, in->coherency);
 				CALL(sh, usl_speedup, scale_usl(sh, n_ranks, contention, coherency));
-				SHOW(sh, usl_speedup, "universal law");
+				SHOW(sh, usl_speedup, usl_speedup);
 			}
-			SHOW(sh, gustafson_speedup, "Gustafson: work grows");
+			SHOW(sh, gustafson_speedup, gustafson_speedup);
 		}
 	return ANSWERED;
 }
@@ -233,16 +236,17 @@ rule(struct run *r, const struct scale_in *in)
 
 	if (!scale_need_ranks(r, in) || !scale_ranks(r, in, ranks))
 		return REFUSED;
+	run_reads(r, &in->law, NULL);
 	r->title = "Efficiency by rule of thumb";
 	run_warn(r, "a rule of thumb, not a measurement: yours may scale twice as well or as badly");
 	for (size_t i = 0; i < in->ranks.n; i++)
 		SCOPE_I (sh, "ranks", i) {
 			TAKE(sh, n_ranks, ranks[i]);
-			SHOW(sh, n_ranks, "GPUs");
+			SHOW(sh, n_ranks, n_gpus);
 			CALL(sh, efficiency_frac, scale_rule(sh, n_ranks));
 			CALL(sh, speedup, scale_step_speedup(sh, n_ranks, efficiency_frac));
-			SHOW(sh, efficiency_frac, "efficiency");
-			SHOW(sh, speedup, "speedup");
+			SHOW(sh, efficiency_frac, efficiency_frac);
+			SHOW(sh, speedup, speedup);
 		}
 	return ANSWERED;
 }
@@ -325,16 +329,31 @@ static const struct example scale_examples[] = {
     {"scale --stages 8 --microbatches 8 --target-bubble 0.12", "the bubble, and what shrinks it", 1},
 };
 
+static const struct input_needs scale_needs[] = {
+    {"warn_below", "efficiencies are held against it: add --points 1:1000,8:6400, --times or --compute with --ranks"},
+    {"target",
+        "it is reached by hiding communication: add --compute, and --gradient with --bandwidth, or --communication"},
+    {"target_bubble", "a pipeline has a bubble: add --stages 8 --microbatches 32, or --bubble"},
+    {"overlap", "communication is hidden: add --compute, and --gradient with --bandwidth, or --communication"},
+    {"price", "points have a price: add --points or --times, or --compute with --ranks"},
+    {"batch", "it is cut into micro-batches of a pipeline: add --stages and --micro-batch"},
+    {"micro_batch", "a batch of a pipeline is cut into them: add --stages and --batch"},
+    {"interleave", "it belongs to a pipeline: add --stages 8 --microbatches 32"},
+    {"coherency", "it goes with a serial part: add --serial 0.05"},
+};
+
 const struct command scale_command = {
     .name = "scale",
-    .section = "How many, and how much?",
-    .summary = "how well does it scale over GPUs, and where to stop",
+    .section = "Capacity and cost",
+    .summary = "Scaling efficiency over GPUs, and where to stop",
     .operands = "",
     .usage = "[JOB]",
     .groups = scale_groups,
     .n_groups = sizeof scale_groups / sizeof *scale_groups,
     .examples = scale_examples,
     .n_examples = sizeof scale_examples / sizeof *scale_examples,
+    .needs = scale_needs,
+    .n_needs = sizeof scale_needs / sizeof *scale_needs,
     .input_size = sizeof(struct scale_in),
     .run = scale_run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge serve: time to the first token, time between tokens, throughput, and what objectives allow. */
-#include "cli/serve_in.h"
+#include "ask/serve/in.h"
 #include "cli/values.h"
 
 #define THIS struct serve_in
@@ -97,8 +97,8 @@ static const struct example serve_examples[] = {
 
 const struct command serve_command = {
     .name = "serve",
-    .section = "How fast can it be?",
-    .summary = "time to the first token, between tokens, throughput, and what objectives allow",
+    .section = "Performance",
+    .summary = "TTFT, TPOT, throughput and limits of a serving setup",
     .operands = "model",
     .usage = "[MODEL|JOB]",
     .groups = serve_groups,

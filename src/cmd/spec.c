@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge spec: what does speculative decoding buy. */
-#include "cli/shape.h"
+#include "ask/bind/shape.h"
 #include "cli/values.h"
 #include "ridge/speculate.h"
 
 #define SPEC_OPTIONS(X)                                                                                                \
-	X(0, accept, "accept", "accept", NUMBER, "FRACTION", "", NULL,                                                 \
+	X(0, accept, "accept", "accept", FRACTION, "FRACTION", "", NULL,                                               \
 	    "share of drafted tokens that the model agrees with, as long as it agreed before")                         \
 	X('k', k, "k", "k", COUNT, "N", "", NULL, "tokens drafted in a step (default: the best number)")               \
 	X(0, tokens, "tokens", "tokens", NUMBER, "N", "", NULL,                                                        \
@@ -49,9 +49,9 @@ check(struct run *r, const struct spec_in *in)
 	if (datum_given(in->tokens) && !datum_given(in->k))
 		return run_refuse(
 		    r, in->tokens.from, "tokens of a step with how many drafts?", "add for example --k 5");
-	enum { MOST_DRAFTS = 10000 };
-	if (datum_given(in->max_k) && in->max_k.value > MOST_DRAFTS)
-		return run_refuse(r, in->max_k.from, "more drafts than anyone makes", "look at 10000 at most");
+	if (in->verify.value < in->target.value)
+		return run_refuse(r, in->verify.from, "verifying k + 1 tokens is faster than one token alone",
+		    "--verify is the time of one pass of the model over all of them: at least --target");
 	return run_fraction(r, "accept", in->accept) & run_whole(r, "k", in->k, 1) &
 	    run_whole(r, "max-k", in->max_k, 1) & run_whole(r, "accepted", in->accepted, 0) &
 	    run_positive(r, "draft", in->draft) & run_positive(r, "target", in->target) &
@@ -70,9 +70,13 @@ known(struct run *r, const struct spec_in *in)
 		run_refuse(r, in->accepted.from, "more are accepted than drafted", "--accepted is at most --k");
 		return REFUSED;
 	}
+	if (datum_given(in->k)) {
+		TAKE(sh, n_drafts, in->k);
+		SHOW(sh, n_drafts, n_draft_tokens);
+	}
 	TAKE(sh, n_accepted, in->accepted);
 	CALL(sh, step_token, draft_tokens_accepted(sh, n_accepted));
-	SHOW(sh, step_token, "tokens of the step");
+	SHOW(sh, step_token, verify_token);
 	return ANSWERED;
 }
 
@@ -99,7 +103,7 @@ read_lines(struct run *r, const struct words *list, double *lines)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		struct datum d;
-		if (!run_value(r, list->list[i].from, list->list[i].text, Q_NUMBER, &d) || !run_fraction(r, "at", d))
+		if (!run_value(r, list->list[i].from, list->list[i].text, Q_FRACTION, &d) || !run_fraction(r, "at", d))
 			return false;
 		lines[i] = d.value;
 	}
@@ -115,14 +119,14 @@ show_lines(struct run *r, const struct spec_in *in, const struct draft_cost *c, 
 	for (size_t i = 0; i < in->at.n; i++)
 		SCOPE_I (sh, "at", i) {
 			TAKE(sh, accept_frac, lines[i]);
-			SHOW(sh, accept_frac, "acceptance");
+			SHOW(sh, accept_frac, accept_frac);
 			CALL(sh, speedup, draft_speedup(sh, c, accept_frac, k));
-			SHOW(sh, speedup, arena_printf(r->arena, "speedup, k = %g", k));
+			SHOW(sh, speedup, speedup);
 			TAKE(sh, n_best_drafts, draft_best(c, accept_frac, in->max_k.value));
-			SHOW(sh, n_best_drafts, "best k");
+			SHOW(sh, n_best_drafts, n_best_draft_tokens);
 			if (n_best_drafts > 0) {
 				CALL(sh, best_speedup, draft_speedup(sh, c, accept_frac, n_best_drafts));
-				SHOW(sh, best_speedup, "speedup there");
+				SHOW(sh, best_speedup, best_speedup);
 			}
 		}
 }
@@ -136,35 +140,36 @@ gains(struct run *r, const struct spec_in *in, struct datum accept)
 
 	if (!read_lines(r, &in->at, lines))
 		return REFUSED;
+	run_reads(r, &in->k, &in->max_k, &in->verify, &in->overhead, NULL);
 	const double best = draft_best(&c, accept.value, in->max_k.value);
 	const double k = datum_given(in->k) ? in->k.value : fmax(1, best);
 	TAKE(sh, accept_frac, accept);
 	if (datum_given(in->tokens))
-		SHOW(sh, accept_frac, "acceptance that yields the measured tokens");
+		SHOW(sh, accept_frac, accept_frac);
 	TAKE(sh, n_drafts, k);
-	SHOW(sh, n_drafts, "drafted tokens of a step");
+	SHOW(sh, n_drafts, n_draft_tokens);
 	CALL(sh, step_token, draft_tokens(sh, accept_frac, n_drafts));
-	SHOW(sh, step_token, "tokens that it yields");
+	SHOW(sh, step_token, verify_token);
 	CALL(sh, step_s, draft_step(sh, &c, n_drafts));
-	SHOW(sh, step_s, "time of a step");
+	SHOW(sh, step_s, step_s);
 	CALL(sh, speedup, draft_speedup(sh, &c, accept_frac, n_drafts));
-	SHOW(sh, speedup, "speedup of decoding");
+	SHOW(sh, speedup, speedup);
 	TAKE(sh, n_best_drafts, best);
-	SHOW(sh, n_best_drafts, "best number of drafts");
+	SHOW(sh, n_best_drafts, n_best_draft_tokens);
 	if (best > 0) {
 		CALL(sh, best_speedup, draft_speedup(sh, &c, accept_frac, n_best_drafts));
-		SHOW(sh, best_speedup, "speedup there");
+		SHOW(sh, best_speedup, best_speedup);
 	}
 	CALL(sh, most_speedup, draft_limit(sh, &c, n_drafts));
-	SHOW(sh, most_speedup, "if every draft were accepted");
+	SHOW(sh, most_speedup, max_speedup);
 	TAKE(sh, break_even_frac, draft_break_even(&c, n_drafts));
-	SHOW(sh, break_even_frac, "acceptance that just pays");
+	SHOW(sh, break_even_frac, break_even_accept_frac);
 	if (!datum_given(in->verify))
 		run_assume(r, "verifying k + 1 tokens takes as long as one step");
 	if (best == in->max_k.value)
 		run_warn(r, "the best number may be above --max-k %g", best);
 	show_lines(r, in, &c, lines, k);
-	TELL(sh, verdict, "verdict", speedup > 1 ? "pays" : "does not pay: slower than the model alone");
+	TELL(sh, verdict, speedup > 1 ? "pays" : "does not pay: slower than the model alone");
 	return speedup > 1 ? ANSWERED : ANSWERED_NO;
 }
 
@@ -182,14 +187,15 @@ spec_run(struct run *r, const void *input)
 	if (!acceptance(r, in, &accept))
 		return REFUSED;
 	r->title = "Speculative decoding";
+	run_reads(r, &in->tokens, NULL);
 	if (datum_given(in->draft))
 		return gains(r, in, accept);
 	TAKE(sh, accept_frac, accept);
 	if (datum_given(in->tokens))
-		SHOW(sh, accept_frac, "acceptance that yields the measured tokens");
+		SHOW(sh, accept_frac, accept_frac);
 	TAKE(sh, n_drafts, in->k);
 	CALL(sh, step_token, draft_tokens(sh, accept_frac, n_drafts));
-	SHOW(sh, step_token, "tokens that a step yields");
+	SHOW(sh, step_token, verify_token);
 	return ANSWERED;
 }
 
@@ -207,8 +213,8 @@ static const struct example spec_examples[] = {
 
 const struct command spec_command = {
     .name = "spec",
-    .section = "How fast can it be?",
-    .summary = "what does speculative decoding buy",
+    .section = "Performance",
+    .summary = "Speedup from speculative decoding",
     .operands = "",
     .usage = "[JOB]",
     .groups = spec_groups,

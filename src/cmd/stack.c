@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/measure.h"
-#include "cli/shape.h"
-#include "cli/stack_in.h"
+#include "ask/bind/shape.h"
+#include "ask/measure.h"
+#include "ask/stack/in.h"
 #include "ridge/stack_gain.h"
 
 #define THIS struct stack_in
@@ -47,31 +47,31 @@ amdahl_question(struct run *r, const struct stack_in *in)
 		TAKE(sh, local, in->local);
 		TAKE(sh, total, in->total);
 		CALL(sh, share_frac, gain_share(sh, local, total));
-		SHOW(sh, local, "the part runs faster, times");
-		SHOW(sh, total, "the whole runs faster, times");
-		SHOW(sh, share_frac, "part of the time that it takes");
+		SHOW(sh, local, part_speedup);
+		SHOW(sh, total, speedup);
+		SHOW(sh, share_frac, share_frac);
 		const bool can = share_frac <= 1 && share_frac >= 0;
-		TELL(sh, verdict, "verdict", can ? "possible" : "infeasible: no part of the run is enough");
+		TELL(sh, verdict, can ? "possible" : "infeasible: no part of the run is enough");
 		return can ? ANSWERED : ANSWERED_NO;
 	}
 	TAKE(sh, share_frac, in->fraction);
 	CALL(sh, limit, gain_limit(sh, share_frac));
-	SHOW(sh, share_frac, "part of the time");
+	SHOW(sh, share_frac, share_frac);
 	if (datum_given(in->local)) {
 		TAKE(sh, local, in->local);
 		CALL(sh, total, gain_amdahl(sh, share_frac, local));
-		SHOW(sh, local, "it runs faster, times");
-		SHOW(sh, total, "the whole runs faster, times");
-		SHOW(sh, limit, "  and never more than");
+		SHOW(sh, local, part_speedup);
+		SHOW(sh, total, speedup);
+		SHOW(sh, limit, max_part_speedup);
 		return ANSWERED;
 	}
 	TAKE(sh, total, in->total);
 	CALL(sh, local, gain_local(sh, share_frac, total));
-	SHOW(sh, total, "the whole shall run faster, times");
-	SHOW(sh, local, "the part must run faster, times");
-	SHOW(sh, limit, "the whole never runs faster than, times");
+	SHOW(sh, total, speedup);
+	SHOW(sh, local, part_speedup);
+	SHOW(sh, limit, max_part_speedup);
 	const bool can = total < limit;
-	TELL(sh, verdict, "verdict", can ? "possible" : "infeasible: the rest alone takes too long");
+	TELL(sh, verdict, can ? "possible" : "infeasible: the rest alone takes too long");
 	return can ? ANSWERED : ANSWERED_NO;
 }
 
@@ -88,11 +88,11 @@ need_question(struct run *r, const struct stack_in *in)
 	TAKE(sh, target, in->target);
 	TAKE(sh, have, in->have);
 	CALL(sh, remaining, gain_remaining(sh, target, have));
-	SHOW(sh, target, "needed, times faster");
-	SHOW(sh, have, "reached, times faster");
-	SHOW(sh, remaining, "still missing, times");
+	SHOW(sh, target, needed_speedup);
+	SHOW(sh, have, speedup);
+	SHOW(sh, remaining, remaining_speedup);
 	const bool met = stack_reaches(have, target);
-	TELL(sh, verdict, "verdict", met ? "meets the goal" : "misses the goal");
+	TELL(sh, verdict, met ? "meets the goal" : "misses the goal");
 	return met ? ANSWERED : ANSWERED_NO;
 }
 
@@ -151,16 +151,33 @@ static const struct example stack_examples[] = {
     {"stack stack-table", "check the table of a document line by line", 0},
 };
 
+static const struct input_needs stack_needs[] = {
+    {"deadline", "a time is held against it: add --base 36h and --steps"},
+    {"target", "a speedup is held against it: add --steps, or --have"},
+    {"tolerance", "it belongs to --check FILE"},
+    {"cost", "steps make it smaller: add --steps"},
+    {"price", "a run has a price: add --gpus, --base and --steps"},
+    {"effort", "it is work on the steps: add --steps"},
+    {"gpus", "GPUs have a price or a peak: add --price, or --params with --tokens and --gpu"},
+    {"gpu", "the fastest that it can be: add --params or --model, --tokens and --gpus"},
+    {"params", "the fastest that it can be: add --tokens, --gpus and --gpu"},
+    {"model", "the fastest that it can be: add --tokens, --gpus and --gpu"},
+    {"tokens", "the fastest that it can be: add --params or --model, --gpus and --gpu"},
+    {"dtype", "the fastest that it can be: add --params or --model, --tokens, --gpus and --gpu"},
+};
+
 const struct command stack_command = {
     .name = "stack",
-    .section = "How many, and how much?",
-    .summary = "what do these optimisations multiply to, and is the claim possible",
+    .section = "Capacity and cost",
+    .summary = "Combined speedup of optimizations; sanity check of claims",
     .operands = "",
     .usage = "[JOB]",
     .groups = stack_groups,
     .n_groups = sizeof stack_groups / sizeof *stack_groups,
     .examples = stack_examples,
     .n_examples = sizeof stack_examples / sizeof *stack_examples,
+    .needs = stack_needs,
+    .n_needs = sizeof stack_needs / sizeof *stack_needs,
     .input_size = sizeof(struct stack_in),
     .run = stack_answer,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/train_show.h"
-#include "engine/memory_fit.h"
+#include "ask/train/show.h"
+#include "search/plan/memory_fit.h"
 
 struct train_command_in {
 	struct memory_in memory;
@@ -22,7 +22,7 @@ title_of(struct run *r, const struct train_bound *b, const struct train_answer *
 {
 	char layout[80];
 
-	fit_layout_text(&a->job.layout, layout, sizeof layout);
+	fit_layout_text(&b->memory, layout, sizeof layout);
 	r->title = arena_printf(r->arena, "%s trained%s with %s on %g x %s (%s)", a->job.model->name,
 	    a->job.adapters ? " by adapters" : "", b->stack->name, a->job.n_gpus, b->gpu->name, layout);
 }
@@ -33,7 +33,8 @@ train_run(struct run *r, const void *input)
 	static const struct serving_in serving;
 	static const struct numbers_in numbers;
 	const struct train_command_in *in = input;
-	const struct train_question q = {{&in->memory, &in->training, &serving, &numbers, &in->layout}, &in->train};
+	const struct train_question q = {
+	    {&in->memory, &in->training, &serving, &numbers, &in->layout, NULL}, &in->train};
 	struct train_bound b;
 	struct train_answer a;
 
@@ -44,7 +45,7 @@ train_run(struct run *r, const void *input)
 	}
 	if (train_is_list(r, &q))
 		return answer_train_list(r, &q);
-	if (!run_train_bind(r, &q, &b))
+	if (!run_train_bind(r, &q, &b) || !train_run_is_whole(r, &in->train, b.ask.n_gpus.value))
 		return REFUSED;
 	train_answer(&b.ask, &b.doubts, &a);
 	if (a.refusal)
@@ -53,9 +54,9 @@ train_run(struct run *r, const void *input)
 	const double step_s = show_train_step(r, &q, &b, &a);
 	show_train_doubts(r, &b, &a);
 	show_train_gains(r, &a);
-	if (!show_train_run(r, &q, &b, &a, step_s))
-		return REFUSED;
-	return show_train_memory(r, &q, &b, &a);
+	show_train_schedules(r, &q, &b, &a);
+	show_train_run(r, &q, &b, &a, step_s);
+	return show_train_memory(r, &q, &b);
 }
 
 #define THIS struct memory_in
@@ -94,16 +95,40 @@ static const struct example train_examples[] = {
         "a scaling series", 0},
 };
 
+static const struct input_needs train_needs[] = {
+    {"imbalance", "it belongs to a mixture of experts: leave it out"},
+    {"cp_comm", "it belongs to context parallelism: add --layout cp=2, or leave it out"},
+    {"schedule", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
+    {"stage_layers", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
+    {"zero_bubble", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
+    {"balanced_stages", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
+    {"layout.no_sp", "it belongs to tensor parallelism: add --layout tp=2, or leave it out"},
+    {"dispatcher", "it acts where expert parallelism reaches beyond a node: leave it out"},
+    {"nic_bandwidth", "it acts between nodes: add --gpus, or leave it out"},
+    {"nic_efficiency", "it acts between nodes: add --gpus, or leave it out"},
+    {"lora_targets", "it belongs to adapters: add --lora-rank 16, or leave it out"},
+    {"lora_dropout", "it belongs to adapters: add --lora-rank 16, or leave it out"},
+    {"mtp", "the model has no layers of multi-token prediction: leave it out"},
+    {"gpu_mem", "it acts on memory: leave it or --no-memory out"},
+    {"headroom", "it acts on memory: leave it or --no-memory out"},
+    {"counter", "it acts on memory: leave it or --no-memory out"},
+    {"states", "it acts on memory: leave it or --no-memory out"},
+    {"fp8_params", "it acts on memory: leave it or --no-memory out"},
+    {"loss", "it acts on memory: leave it or --no-memory out"},
+};
+
 const struct command train_command = {
     .name = "train",
-    .section = "How fast can it be?",
-    .summary = "what a training step takes and where its time goes; length, cost and energy of the run",
+    .section = "Performance",
+    .summary = "Training step time, MFU, run length and cost",
     .operands = "model",
     .usage = "[MODEL|JOB]",
     .groups = train_groups,
     .n_groups = sizeof train_groups / sizeof *train_groups,
     .examples = train_examples,
     .n_examples = sizeof train_examples / sizeof *train_examples,
+    .needs = train_needs,
+    .n_needs = sizeof train_needs / sizeof *train_needs,
     .input_size = sizeof(struct train_command_in),
     .run = train_run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/trend.h"
-#include "cli/measure.h"
-#include "engine/trend_fit.h"
+#include "ask/measure.h"
+#include "search/stats/trend_fit.h"
 
 #include <string.h>
 
@@ -24,12 +24,12 @@ struct trend_in {
 static const struct option trend_options[] = {TREND_OPTIONS(OPTION_ROW)};
 #undef THIS
 
-MEASURED(slope)
-MEASURED(low)
-MEASURED(high)
-MEASURED(growth)
-MEASURED(value)
-MEASURED(limit)
+MEASURED(slope, slope)
+MEASURED(low, low)
+MEASURED(high, high)
+MEASURED(growth, growth)
+MEASURED(value, forecast)
+MEASURED(limit, capacity)
 
 struct series {
 	struct points points;
@@ -59,6 +59,7 @@ read_series(struct run *r, const struct trend_in *in, struct series *s)
 		diag_hint(r->diag, "give at least two points with different steps");
 		return false;
 	}
+	run_reads(r, &in->per, &in->capacity, NULL);
 	s->per = in->per.text;
 	s->steps = in->steps;
 	s->limited = in->capacity.text != NULL;
@@ -78,13 +79,13 @@ show_ahead(struct run *r, struct series *s, bool counts, double slope, double st
 		TAKE(sh, n_steps, s->steps);
 		CALL(sh, growth, trend_growth(sh, slope, n_steps));
 		CALL(sh, value, trend_value(sh, start, slope, n_steps));
-		show_growth(sh, s->points.kind, growth, arena_printf(r->arena, "in %g", n_steps));
-		show_value(sh, s->points.kind, value, arena_printf(r->arena, "at %s %g", s->per, n_steps));
+		show_growth(sh, s->points.kind, growth);
+		show_value(sh, s->points.kind, value);
 	}
 	if (s->limited && counts && slope > 0) {
 		TAKE(sh, limit, s->limit);
 		CALL(sh, n_last_step, trend_reached(sh, start, slope, limit));
-		SHOW(sh, n_last_step, arena_printf(r->arena, "full at %s", s->per));
+		SHOW(sh, n_last_step, full_step);
 		if (isnan(s->full_step))
 			s->full_step = n_last_step;
 	}
@@ -106,20 +107,20 @@ show_fitted(struct run *r, struct series *s, const struct trend_line *line, cons
 
 	if (!line->given)
 		return;
-	SCOPE_I (sh, "line", s->n_lines++) {
-		TELL(sh, by, "by", name);
+	SCOPE_I (sh, "fits", s->n_lines++) {
+		TELL(sh, method, name);
 		measure_unit(sh, s->points.kind);
 		CALL(sh, slope, scale_interval(sh, e));
-		show_slope(sh, s->points.kind, slope, arena_printf(r->arena, "growth per %s", s->per));
+		show_slope(sh, s->points.kind, slope);
 		if (e->t_95 > 0) {
 			TAKE(sh, low, trend_low(line));
 			TAKE(sh, high, trend_high(line));
-			show_low(sh, s->points.kind, low, "at least (95 %)");
-			show_high(sh, s->points.kind, high, "at most");
+			show_low(sh, s->points.kind, low);
+			show_high(sh, s->points.kind, high);
 		}
 		if (line == &s->fit.all && !isnan(s->fit.explained_frac)) {
 			TAKE(sh, explained_frac, s->fit.explained_frac);
-			SHOW(sh, explained_frac, "R^2");
+			SHOW(sh, explained_frac, r2_frac);
 		}
 		TAKE(sh, start, line->start);
 		show_ahead(r, s, counts(s, line), slope, start);
@@ -133,16 +134,16 @@ show_sen(struct run *r, struct series *s)
 
 	if (isnan(s->fit.sen))
 		return;
-	SCOPE_I (sh, "line", s->n_lines++) {
-		TELL(sh, by, "by", "Theil and Sen");
+	SCOPE_I (sh, "fits", s->n_lines++) {
+		TELL(sh, method, "Theil and Sen");
 		measure_unit(sh, s->points.kind);
 		TAKE(sh, slope, s->fit.sen);
-		show_slope(sh, s->points.kind, slope, arena_printf(r->arena, "growth per %s", s->per));
+		show_slope(sh, s->points.kind, slope);
 		if (!isnan(s->fit.sen_low)) {
 			TAKE(sh, low, s->fit.sen_low);
 			TAKE(sh, high, s->fit.sen_high);
-			show_low(sh, s->points.kind, low, "at least (95 %)");
-			show_high(sh, s->points.kind, high, "at most");
+			show_low(sh, s->points.kind, low);
+			show_high(sh, s->points.kind, high);
 		}
 	}
 }
@@ -153,8 +154,8 @@ show_ends(struct run *r, struct series *s)
 	struct sheet *sh = r->sheet;
 	const struct points *p = &s->points;
 
-	SCOPE_I (sh, "line", s->n_lines++) {
-		TELL(sh, by, "by", "end points");
+	SCOPE_I (sh, "fits", s->n_lines++) {
+		TELL(sh, method, "end points");
 		measure_unit(sh, p->kind);
 		TAKE(sh, first_step, p->step[0]);
 		TAKE(sh, last_step, p->step[p->n - 1]);
@@ -162,7 +163,7 @@ show_ends(struct run *r, struct series *s)
 		TAKE(sh, last, p->value[p->n - 1]);
 		CALL(sh, slope, trend_end_slope(sh, first_step, last_step, first, last));
 		CALL(sh, start, trend_start(sh, first, slope, first_step));
-		show_slope(sh, p->kind, slope, arena_printf(r->arena, "growth per %s", s->per));
+		show_slope(sh, p->kind, slope);
 		show_ahead(r, s, counts(s, NULL), slope, start);
 	}
 }
@@ -202,7 +203,7 @@ show_capacity(struct run *r, const struct series *s)
 		return false;
 	measure_unit(sh, s->points.kind);
 	TAKE(sh, limit, s->limit);
-	show_limit(sh, s->points.kind, limit, "capacity");
+	show_limit(sh, s->points.kind, limit);
 	if (last_value >= s->limit) {
 		run_warn(r, "the last value is above the capacity already");
 		return true;
@@ -210,7 +211,7 @@ show_capacity(struct run *r, const struct series *s)
 	if (isnan(s->full_step))
 		return false;
 	TAKE(sh, n_full_step, s->full_step);
-	SHOW(sh, n_full_step, arena_printf(r->arena, "full at %s", s->per));
+	SHOW(sh, n_full_step, full_step);
 	return datum_given(s->steps) && s->full_step < s->steps.value;
 }
 
@@ -221,9 +222,9 @@ show_verdict(struct run *r, const struct series *s)
 	const bool full = show_capacity(r, s);
 	const bool leak = s->fit.kind == TREND_LEAK || s->fit.kind == TREND_CLIMBING;
 
-	TELL(sh, verdict, "verdict", trend_word(s->fit.kind));
+	TELL(sh, verdict, trend_word(s->fit.kind));
 	if (advice(s->fit.kind))
-		TELL(sh, meaning, "meaning", advice(s->fit.kind));
+		TELL(sh, meaning, advice(s->fit.kind));
 	return leak || full ? ANSWERED_NO : ANSWERED;
 }
 
@@ -256,16 +257,23 @@ static const struct example trend_examples[] = {
         "a sawtooth is no leak", 0},
 };
 
+static const struct input_needs trend_needs[] = {
+    {"x", "it names a column of a file: --points FILE"},
+    {"y", "it names a column of a file: --points FILE"},
+};
+
 const struct command trend_command = {
     .name = "trend",
-    .section = "Why is it slower?",
-    .summary = "is it leaking, and when does it run out",
+    .section = "Diagnosis",
+    .summary = "Memory leaks and growth: when a limit is reached",
     .operands = "",
     .usage = "[JOB]",
     .groups = trend_groups,
     .n_groups = sizeof trend_groups / sizeof *trend_groups,
     .examples = trend_examples,
     .n_examples = sizeof trend_examples / sizeof *trend_examples,
+    .needs = trend_needs,
+    .n_needs = sizeof trend_needs / sizeof *trend_needs,
     .input_size = sizeof(struct trend_in),
     .run = trend_run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge validate: how wrong are the predictions, on measurements that somebody published or that are one's own? */
-#include "cli/validate.h"
+#include "ask/validate/validate.h"
 
 #include "base/text.h"
 #include "ridge/units.h"
@@ -14,7 +14,7 @@
 	X(0, only, "only", "only", WORDS, "WHAT=NAME,...", "", NULL,                                                   \
 	    "leave out all rows but those of these groups: gpu=h100-sxm5-80gb,dtype=bf16")                             \
 	X(0, worst, "worst", "worst", COUNT, "N", "", "5", "show the N largest errors")                                \
-	X(0, max_error, "max-error", "max_error", NUMBER, "MEDIAN", "", NULL,                                          \
+	X(0, max_error, "max-error", "max_error", FRACTION, "MEDIAN", "", NULL,                                        \
 	    "most that the median error over all rows may be, 0.08 or 8%: exit status 1 above it")                     \
 	X(0, predictions, "predictions", "predictions", WORD, "FILE", "file", NULL,                                    \
 	    "write each row with its prediction to FILE, as CSV")
@@ -117,54 +117,54 @@ show_group(const struct validation *v, const struct columns *has, const struct s
 {
 	struct sheet *sh = v->run->sheet;
 
-	TELL(sh, by, "by", score_by_name(g->by));
-	TELL(sh, name, NULL, g->name);
-	TELL(sh, group, "group", short_name(v->run->arena, g->name));
+	TELL(sh, by, score_by_name(g->by));
+	TELL_HIDDEN(sh, name, g->name);
+	TELL(sh, group, short_name(v->run->arena, g->name));
 	TAKE(sh, n, g->n);
 	TAKE(sh, skipped, g->n_skipped);
-	TAKE(sh, mape, g->mape);
-	TAKE(sh, median_ape, g->median_ape);
-	TAKE(sh, bias, g->bias);
-	TAKE(sh, within10, g->within10);
-	TAKE(sh, within20, g->within20);
-	TAKE(sh, within30, g->within30);
-	TAKE(sh, coverage80, g->coverage80);
+	TAKE(sh, mape_frac, g->mape / 100);
+	TAKE(sh, median_ape_frac, g->median_ape / 100);
+	TAKE(sh, bias_frac, g->bias / 100);
+	TAKE(sh, within10_frac, g->within10 / 100);
+	TAKE(sh, within20_frac, g->within20 / 100);
+	TAKE(sh, within30_frac, g->within30 / 100);
 	TAKE(sh, conformal, g->conformal);
+	TAKE(sh, coverage_frac, g->coverage80 / 100);
 	TAKE(sh, warned, g->n_warned);
-	SHOW(sh, n, "rows");
-	SHOW(sh, skipped, "skipped");
-	SHOW(sh, mape, "mean %");
-	SHOW(sh, median_ape, "median %");
-	SHOW(sh, bias, "bias %");
-	SHOW(sh, within10, "% within 10");
-	SHOW(sh, within20, "% within 20");
+	SHOW(sh, n, n);
+	SHOW(sh, skipped, n_skipped);
+	SHOW(sh, mape_frac, mape_frac);
+	SHOW(sh, median_ape_frac, median_ape_frac);
+	SHOW(sh, bias_frac, bias_frac);
+	SHOW(sh, within10_frac, within10_frac);
+	SHOW(sh, within20_frac, within20_frac);
+	HIDE(sh, within30_frac, within30_frac);
+	HIDE(sh, conformal, conformal);
 	if (has->intervals)
-		SHOW(sh, coverage80, "% in interval");
+		SHOW(sh, coverage_frac, coverage_frac);
 	if (has->warned)
-		SHOW(sh, warned, "warned");
+		SHOW(sh, warned, n_warned);
+	else
+		HIDE(sh, warned, n_warned);
 	if (has->safe) {
-		TAKE(sh, under10, g->under10);
-		TAKE(sh, safe_covers, g->safe_covers);
-		SHOW(sh, under10, "% short by 10");
-		SHOW(sh, safe_covers, "% below safe");
+		TAKE(sh, under10_frac, g->under10 / 100);
+		TAKE(sh, p95_coverage_frac, g->safe_covers / 100);
+		SHOW(sh, under10_frac, under10_frac);
+		SHOW(sh, p95_coverage_frac, p95_coverage_frac);
 	}
 	if (has->bounds) {
 		TAKE(sh, bounds, g->n_bounds);
-		TAKE(sh, bounds_kept, g->bounds_kept);
-		SHOW(sh, bounds, "bounds");
-		SHOW(sh, bounds_kept, "% kept");
+		TAKE(sh, bounds_kept_frac, g->bounds_kept / 100);
+		SHOW(sh, bounds, n_bounds);
+		SHOW(sh, bounds_kept_frac, bounds_kept_frac);
 	}
 	if (has->baseline[0]) {
-		TAKE(sh, baseline_mape, g->baseline_mape[0]);
-		TAKE(sh, baseline_median_ape, g->baseline_median[0]);
-		SHOW(sh, baseline_median_ape, arena_printf(v->run->arena, "%s: median %%", v->baseline[0]));
-		(void)baseline_mape;
+		TAKE(sh, baseline_median_ape_frac, g->baseline_median[0] / 100);
+		SHOW(sh, baseline_median_ape_frac, baseline_median_ape_frac);
 	}
 	if (has->baseline[1]) {
-		TAKE(sh, second_mape, g->baseline_mape[1]);
-		TAKE(sh, second_median_ape, g->baseline_median[1]);
-		SHOW(sh, second_median_ape, arena_printf(v->run->arena, "%s: median %%", v->baseline[1]));
-		(void)second_mape;
+		TAKE(sh, second_median_ape_frac, g->baseline_median[1] / 100);
+		SHOW(sh, second_median_ape_frac, second_median_ape_frac);
 	}
 }
 
@@ -194,12 +194,12 @@ show_skipped(const struct validation *v)
 		reasons[k].n++;
 	}
 	for (int k = 0; k < n; k++)
-		SCOPE_I (sh, "skips", k) {
-			TELL(sh, why, "skipped because", reasons[k].why);
+		SCOPE_I (sh, "skipped", k) {
+			TELL(sh, reason, reasons[k].why);
 			TAKE(sh, n_rows, reasons[k].n);
 			TAKE(sh, first_line, reasons[k].first_line);
-			SHOW(sh, n_rows, "rows");
-			SHOW(sh, first_line, "first line");
+			SHOW(sh, n_rows, n);
+			SHOW(sh, first_line, first_line);
 		}
 }
 
@@ -215,20 +215,19 @@ show_worst(const struct validation *v, size_t most)
 	for (size_t i = 0; i < n; i++)
 		SCOPE_I (sh, "worst", i) {
 			const struct score_case *c = &v->cases[worst[i]];
-			TELL(sh, gpu, "worst on", c->label[SCORE_BY_GPU] ? c->label[SCORE_BY_GPU] : "-");
-			TELL(sh, what, "row", c->name ? c->name : "-");
+			TELL(sh, gpu, c->label[SCORE_BY_GPU] ? c->label[SCORE_BY_GPU] : "-");
+			TELL(sh, what, c->name ? c->name : "-");
 			TAKE(sh, line, c->line);
-			TAKE(sh, error, score_error(c));
-			SHOW(sh, line, "line");
-			TELL(sh, file, NULL, c->file);
-			TELL(sh, measured, "measured", value_write(c->unit, c->measured, measured, sizeof measured));
-			TELL(sh, predicted, "predicted",
-			    value_write(c->unit, c->predicted, predicted, sizeof predicted));
-			SHOW(sh, error, "error %");
+			TAKE(sh, error_frac, score_error(c) / 100);
+			SHOW(sh, line, line);
+			TELL_HIDDEN(sh, file, c->file);
+			TELL(sh, measured, value_write(c->unit, c->measured, measured, sizeof measured));
+			TELL(sh, predicted, value_write(c->unit, c->predicted, predicted, sizeof predicted));
+			SHOW(sh, error_frac, error_frac);
 			if (c->detail)
-				TELL(sh, detail, "made of", c->detail);
+				TELL(sh, detail, c->detail);
 			if (c->warning)
-				TELL(sh, warning, "warning", c->warning);
+				TELL(sh, warning, c->warning);
 		}
 }
 
@@ -263,6 +262,7 @@ validate_run(struct run *r, const void *input)
 	struct validation v = {.run = r};
 	bool dimensions[N_SCORE_BY];
 
+	run_reads(r, &in->files, &in->by, &in->only, &in->worst, &in->predictions, NULL);
 	if (!check_inputs(r, in) || !pick_dimensions(r, &in->by, dimensions) || !validation_read(&v, &in->files) ||
 	    !keep_only(r, &in->only, &v))
 		return REFUSED;
@@ -277,16 +277,16 @@ validate_run(struct run *r, const void *input)
 	r->title = "predicted against measured: errors are (predicted - measured) / measured";
 	const struct columns has = columns_of(&scores);
 	for (size_t i = 0; i < scores.n_groups; i++)
-		SCOPE_I (sh, "score", i)
+		SCOPE_I (sh, "groups", i)
 			show_group(&v, &has, &scores.groups[i]);
 	show_skipped(&v);
 	show_worst(&v, (size_t)in->worst.value);
 	if (!datum_given(in->max_error))
 		return ANSWERED;
 	TAKE(sh, max_error_frac, in->max_error);
-	SHOW(sh, max_error_frac, "most that the median may be");
+	SHOW(sh, max_error_frac, max_error_frac);
 	const bool meets = scores.groups[0].median_ape <= 100 * max_error_frac;
-	TELL(sh, verdict, "verdict", meets ? "meets" : "misses");
+	TELL(sh, verdict, meets ? "meets" : "misses");
 	return meets ? ANSWERED : ANSWERED_NO;
 }
 
@@ -300,8 +300,8 @@ static const struct example validate_examples[] = {
 
 const struct command validate_command = {
     .name = "validate",
-    .section = "The database",
-    .summary = "how wrong are the predictions, on measurements that were published or are your own",
+    .section = "Database and measurements",
+    .summary = "Prediction error against published or your own measurements",
     .operands = "files...",
     .usage = "FILE...",
     .groups = validate_groups,

@@ -33,15 +33,21 @@ print_line(FILE *to, const char *const *fields, size_t n)
 	fputc('\n', to);
 }
 
+void
+csv_grid(FILE *to, const struct grid *g)
+{
+	print_line(to, g->names, g->n_columns);
+	for (size_t l = 0; l < g->n_lines; l++)
+		print_line(to, g->cells[l], g->n_columns);
+}
+
 bool
 report_csv(FILE *to, const struct report *r, char *why, size_t size)
 {
-	const struct grid g = r->sweep ? grid_of_points(r, FORM_BASE) : grid_of_answers(r, FORM_BASE);
+	const struct grid g = grid_of_answers(r, FORM_BASE);
 
 	(void)why;
 	(void)size;
-	print_line(to, g.names, g.n_columns);
-	for (size_t l = 0; l < g.n_lines; l++)
-		print_line(to, g.cells[l], g.n_columns);
+	csv_grid(to, &g);
 	return true;
 }

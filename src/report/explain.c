@@ -4,6 +4,7 @@
  * that the text names.  A row stands once; where it is needed again, its value alone is repeated.
  */
 #include "base/formula.h"
+#include "base/text.h"
 #include "report/formats.h"
 #include "ridge/units.h"
 
@@ -49,11 +50,11 @@ print_source(struct explainer *e, const struct source *s)
 {
 	if (!s->file)
 		return;
-	fprintf(e->to, "      %s", s->file);
+	fprintf(e->to, "      %s", text_visible(e->report->arena, s->file));
 	if (s->line)
 		fprintf(e->to, ":%d:%d", s->line, s->column);
 	if (s->cite)
-		fprintf(e->to, "  [%s]", s->cite);
+		fprintf(e->to, "  [%s]", text_visible(e->report->arena, s->cite));
 	if (s->unconfirmed)
 		fputs("  unconfirmed", e->to);
 }
@@ -241,9 +242,9 @@ explain_row(struct explainer *e, int i, int depth, const char *as)
 	if (begun)
 		depth = -depth - 1;
 	else
-		fprintf(e->to, "%*s%s = ", 2 * depth, "", as ? as : row->name);
+		fprintf(e->to, "%*s%s = ", 2 * depth, "", text_visible(e->report->arena, as ? as : row->name));
 	if (row->kind == ROW_WORD) {
-		fprintf(e->to, "%s\n", row->text);
+		fprintf(e->to, "%s\n", text_visible(e->report->arena, row->text));
 		return;
 	}
 	if (e->done[i] &&
@@ -302,7 +303,7 @@ explain_row(struct explainer *e, int i, int depth, const char *as)
 bool
 report_explain(FILE *to, const struct report *r, char *why, size_t size)
 {
-	const struct sheet *sh = r->points[0].sheet;
+	const struct sheet *sh = r->point->sheet;
 	struct explainer e = {to, r, sh, ARENA_ARRAY(r->arena, bool, sheet_size(sh) + 1), NULL};
 
 	if (r->row && *r->row) {

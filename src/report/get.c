@@ -1,70 +1,229 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One bare number (or word) per point, for shell arithmetic. */
+/* Bare numbers and words for shell arithmetic, and the names that find them. */
 #include "base/text.h"
+#include "report/answers.h"
 #include "report/formats.h"
 #include "ridge/units.h"
 
 #include <string.h>
 
+/* --- names ----------------------------------------------------------------------------------------------- */
+
 static void
-say_near(const struct report *r, const struct sheet *sh, char *why, size_t size)
+say_near(const struct sheet *sh, const char *name, char *why, size_t size)
 {
 	const char *names[512];
 	size_t n = 0;
 
 	for (int i = 0; i < sheet_size(sh) && n < 512; i++)
+		if (sheet_row(sh, i)->id)
+			names[n++] = sheet_row(sh, i)->id;
+	for (int i = 0; i < sheet_size(sh) && n < 512; i++)
 		if (sheet_row(sh, i)->kind != ROW_SCOPE && sheet_row(sh, i)->kind != ROW_ITEM)
 			names[n++] = sheet_row(sh, i)->name;
-	const char *near = text_nearest(r->row, names, n);
-	snprintf(why, size, "there is no row '%.80s'\n%s%s%s", r->row, near ? "did you mean '" : "", near ? near : "",
-	    near ? "'?" : "--json shows all rows");
+	const char *near = text_nearest(name, names, n);
+	snprintf(why, size, "there is no answer '%.80s'\n%s%s%s", name, near ? "did you mean '" : "", near ? near : "",
+	    near ? "'?" : "--json shows all answers");
+}
+
+/* Two rows of the trace whose paths end in this name. */
+static void
+say_several(const struct sheet *sh, const char *name, char *why, size_t size)
+{
+	char path[2][200];
+	int found = 0;
+
+	for (int k = 0; k < sheet_size(sh) && found < 2; k++) {
+		sheet_path(sh, k, path[found], sizeof path[found]);
+		const size_t n = strlen(path[found]), m = strlen(name);
+		found += n > m && strcmp(path[found] + n - m, name) == 0 && path[found][n - m - 1] == '.';
+	}
+	snprintf(why, size, "several rows are called '%.80s'\nsay '%s' or '%s'", name, path[0], path[1]);
+}
+
+static int
+find_answer(const struct sheet *sh, const char *name)
+{
+	struct arena *a = arena_new();
+	const struct places all = places_of(a, sh);
+	const int i = places_find(&all, sh, name);
+
+	arena_free(a);
+	return i;
+}
+
+static bool
+is_in(const char *name, const char *table)
+{
+	const size_t n = strlen(table);
+
+	return strncmp(name, table, n) == 0 && name[n] == '.';
+}
+
+/* Whether the name is that of a column without its table, or of a cell that its table does not have. */
+static bool
+say_column(const struct sheet *sh, const char *name, char *why, size_t size)
+{
+	struct arena *a = arena_new();
+	const struct places all = places_of(a, sh);
+	bool found = false;
+
+	for (size_t i = 0; i < all.n && !found; i++) {
+		const struct place *p = &all.list[i];
+		const char *cell = p->table ? place_name(a, sh, p) : NULL;
+		if (cell && (found = strcmp(sheet_row(sh, p->row)->id, name) == 0))
+			snprintf(why, size, "'%.80s' is a column of the table '%.80s'\nsay its line: '%.200s'", name,
+			    p->table, cell);
+		else if (cell && (found = is_in(name, p->table)))
+			snprintf(why, size,
+			    "the table '%.80s' has no cell '%.80s'\na cell is named like this: '%.200s'", p->table,
+			    name, cell);
+	}
+	arena_free(a);
+	return found;
+}
+
+int
+report_find(const struct sheet *sh, const char *name, char *why, size_t size)
+{
+	const int answer = find_answer(sh, name);
+
+	if (!*name) {
+		snprintf(why, size, "an id is empty\nwrite for example 'peak_byte,verdict'");
+		return -1;
+	}
+	if (answer >= 0)
+		return answer;
+	const char *path = strncmp(name, "trace.", 6) == 0 ? name + 6 : name;
+	const int i = sheet_find(sh, path);
+
+	if (i < 0 && say_column(sh, name, why, size))
+		return -1;
+	const struct row *row = i >= 0 ? sheet_row(sh, i) : NULL;
+
+	if (row && row->kind != ROW_SCOPE && !(row->kind == ROW_ITEM && isnan(row->value)))
+		return i;
+	if (row)
+		snprintf(why, size, "'%.80s' is a block of rows\n--json --explain shows all rows", name);
+	else if (i == -2)
+		say_several(sh, path, why, size);
+	else
+		say_near(sh, path, why, size);
+	return -1;
 }
 
 int
 report_row(const struct report *r, const struct sheet *sh, char *why, size_t size)
 {
-	const int i = sheet_find(sh, r->row);
-	const struct row *row = i >= 0 ? sheet_row(sh, i) : NULL;
+	return report_find(sh, r->row, why, size);
+}
 
-	if (row && row->kind != ROW_SCOPE && !(row->kind == ROW_ITEM && isnan(row->value)))
-		return i;
-	if (row) {
-		snprintf(why, size, "'%.80s' is a block of rows\n--json shows all rows", r->row);
-		return -1;
+/* --- lists of names -------------------------------------------------------------------------------------- */
+
+enum end { END_NONE, END_LOW, END_HIGH };
+
+/* One name of --get: where it was found first, it stays that row. */
+struct wanted {
+	const char *name, *path; /* of the answer; of its row in the trace, once found */
+	enum end end;
+};
+
+struct getter {
+	struct arena *arena;
+	size_t n;
+	struct wanted *list;
+	const char *between;
+	char why[500];
+};
+
+static enum end
+end_of(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return !dot ? END_NONE : strcmp(dot, ".low") == 0 ? END_LOW : strcmp(dot, ".high") == 0 ? END_HIGH : END_NONE;
+}
+
+struct getter *
+getter_new(struct arena *a, const char *names, const char *between)
+{
+	struct getter *g = ARENA_NEW(a, struct getter);
+
+	*g = (struct getter){.arena = a, .between = between};
+	g->list = ARENA_ARRAY(a, struct wanted, strlen(names) + 1);
+	for (const char *p = names;; p++) {
+		const size_t n = strcspn(p, ",");
+		const char *name = arena_copy(a, p, n);
+		const enum end end = end_of(name);
+		g->list[g->n++] = (struct wanted){
+		    .name = end ? arena_copy(a, name, (size_t)(strrchr(name, '.') - name)) : name, .end = end};
+		if (!*(p += n))
+			return g;
 	}
-	if (i == -2) {
-		char path[2][200];
-		int found = 0;
-		for (int k = 0; k < sheet_size(sh) && found < 2; k++) {
-			sheet_path(sh, k, path[found], sizeof path[found]);
-			const size_t n = strlen(path[found]), m = strlen(r->row);
-			found += n > m && strcmp(path[found] + n - m, r->row) == 0 && path[found][n - m - 1] == '.';
-		}
-		snprintf(why, size, "several rows are called '%.80s'\nsay '%s' or '%s'", r->row, path[0], path[1]);
-	} else
-		say_near(r, sh, why, size);
-	return -1;
+}
+
+static const struct row *
+row_of(struct getter *g, struct wanted *w, const struct sheet *sh)
+{
+	char path[512];
+	int i = -1;
+
+	if (sh && w->path)
+		i = sheet_find(sh, w->path);
+	else if (sh && (i = report_find(sh, w->name, g->why, sizeof g->why)) >= 0 &&
+	    sheet_path(sh, i, path, sizeof path) < sizeof path)
+		w->path = arena_text(g->arena, path);
+	return i >= 0 ? sheet_row(sh, i) : NULL;
+}
+
+static void
+print_value(FILE *to, struct arena *a, const struct row *row, enum end end)
+{
+	char buf[40];
+	const double value = !row ? NAN
+	    : end == END_NONE     ? row->value
+	    : !row->why           ? NAN
+	    : end == END_LOW      ? row->low
+	                          : row->high;
+
+	if (row && row->kind == ROW_WORD && end == END_NONE)
+		fputs(text_visible(a, row->text), to);
+	else
+		fputs(isnan(value) ? "-" : number_write(value, buf, sizeof buf), to);
+}
+
+void
+getter_print(struct getter *g, FILE *to, const struct sheet *sh)
+{
+	struct arena *a = arena_new();
+
+	for (size_t i = 0; i < g->n; i++) {
+		fputs(i ? g->between : "", to);
+		print_value(to, a, row_of(g, &g->list[i], sh), g->list[i].end);
+	}
+	fputc('\n', to);
+	arena_free(a);
+}
+
+const char *
+getter_missing(const struct getter *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (!g->list[i].path)
+			return g->why;
+	return NULL;
 }
 
 bool
 report_get(FILE *to, const struct report *r, char *why, size_t size)
 {
-	char buf[40];
+	struct getter *g = getter_new(r->arena, r->row, r->one_line ? "\t" : "\n");
 
-	for (size_t p = 0; p < r->n_points; p++) {
-		const struct sheet *sh = r->points[p].sheet;
-		if (!sh) {
-			fputs("-\n", to);
-			continue;
-		}
-		const int i = report_row(r, sh, why, size);
-		if (i < 0)
+	for (size_t i = 0; i < g->n; i++)
+		if (!row_of(g, &g->list[i], r->point->sheet)) {
+			snprintf(why, size, "%s", g->why);
 			return false;
-		const struct row *row = sheet_row(sh, i);
-		if (row->kind == ROW_WORD)
-			fprintf(to, "%s\n", row->text);
-		else
-			fprintf(to, "%s\n", isnan(row->value) ? "-" : number_write(row->value, buf, sizeof buf));
-	}
+		}
+	getter_print(g, to, r->point->sheet);
 	return true;
 }

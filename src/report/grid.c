@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/grid.h"
 
+#include "base/text.h"
+#include "report/answers.h"
 #include "ridge/units.h"
 
 #include <string.h>
@@ -21,7 +23,7 @@ cell_text(struct arena *a, const struct row *row, enum number_form form)
 	char buf[260];
 
 	if (row->kind == ROW_WORD)
-		return row->text;
+		return text_visible(a, row->text);
 	if (isnan(row->value))
 		return NULL;
 	if (form == FORM_BASE)
@@ -40,19 +42,10 @@ static struct row
 end_of(struct arena *a, const struct row *row, int end)
 {
 	return (struct row){.kind = row->kind,
-	    .name = arena_printf(a, "%s.%s", row->name, end ? "high" : "low"),
+	    .name = row->name,
+	    .id = arena_printf(a, "%s.%s", row->id, end ? "high" : "low"),
 	    .label = row->label,
 	    .value = end ? row->high : row->low};
-}
-
-/* The nearest enclosing scope that is one of several alike. */
-static int
-item_scope(const struct sheet *sh, int i)
-{
-	for (int p = sheet_row(sh, i)->parent; p >= 0; p = sheet_row(sh, p)->parent)
-		if (sheet_row(sh, p)->kind == ROW_SCOPE && sheet_row(sh, p)->item >= 0)
-			return p;
-	return -1;
 }
 
 /* --- one table ------------------------------------------------------------------------------------------- */
@@ -103,7 +96,7 @@ column_of(struct arena *a, struct table *t, const struct row *row)
 	struct grid *g = &t->grid;
 
 	for (size_t c = 0; c < g->n_columns; c++)
-		if (strcmp(g->names[c], row->name) == 0) {
+		if (strcmp(g->names[c], row->id) == 0) {
 			t->next = c + 1;
 			return c;
 		}
@@ -111,8 +104,8 @@ column_of(struct arena *a, struct table *t, const struct row *row)
 		grow_columns(a, t);
 	const size_t c = t->next;
 	insert_column(t, c);
-	g->heads[c] = row->label;
-	g->names[c] = row->name;
+	g->heads[c] = arena_text(a, text_visible(a, row->label));
+	g->names[c] = arena_text(a, row->id);
 	g->numeric[c] = row->kind != ROW_WORD;
 	t->next = c + 1;
 	return c;
@@ -155,10 +148,11 @@ enum { MAX_TABLES = 64 };
 static void
 add_single(struct arena *a, struct answers *out, const struct row *row, enum number_form form)
 {
-	out->lines[out->n_lines++] = (struct answer_line){row->label, row->name, cell_text(a, row, form), -1};
+	out->lines[out->n_lines++] =
+	    (struct answer_line){text_visible(a, row->label), row->id, cell_text(a, row, form), -1};
 	for (int end = 0; row->why && form == FORM_BASE && end < N_ENDS; end++) {
 		const struct row r = end_of(a, row, end);
-		out->lines[out->n_lines++] = (struct answer_line){r.label, r.name, cell_text(a, &r, form), -1};
+		out->lines[out->n_lines++] = (struct answer_line){r.label, r.id, cell_text(a, &r, form), -1};
 	}
 }
 
@@ -174,7 +168,7 @@ answers_of(struct arena *a, const struct sheet *sh, enum number_form form)
 		const struct row *row = sheet_row(sh, i);
 		if (!row->label)
 			continue;
-		const int scope = item_scope(sh, i);
+		const int scope = answer_scope(sh, i);
 		if (scope < 0) {
 			add_single(a, &out, row, form);
 			continue;
@@ -199,26 +193,36 @@ answers_of(struct arena *a, const struct sheet *sh, enum number_form form)
 
 /* --- flat grids ------------------------------------------------------------------------------------------ */
 
-/* Lines are given as (name, label, text) triples; columns appear when first named. */
+/* Lines are given as (name, label, text) triples; columns appear when first named.  What a line repeats of the line
+ * above is kept once. */
 struct flat {
 	struct arena *arena;
 	struct table table;
 };
 
+static const char *
+kept_text(struct flat *f, size_t column, const char *text)
+{
+	const struct grid *g = &f->table.grid;
+	const char *above = g->n_lines > 1 ? g->cells[g->n_lines - 2][column] : NULL;
+
+	return !text ? NULL : above && strcmp(above, text) == 0 ? above : arena_text(f->arena, text);
+}
+
 static void
 put(struct flat *f, const char *name, const char *label, const char *text, bool numeric)
 {
-	const struct row row = {.kind = numeric ? ROW_LET : ROW_WORD, .name = name, .label = label};
+	const struct row row = {.kind = numeric ? ROW_LET : ROW_WORD, .id = name, .label = label};
 	const size_t c = column_of(f->arena, &f->table, &row);
 
-	f->table.grid.cells[f->table.grid.n_lines - 1][c] = text;
+	f->table.grid.cells[f->table.grid.n_lines - 1][c] = kept_text(f, c, text);
 }
 
 static bool
 is_numeric(const char *name, const struct sheet *sh)
 {
 	for (int i = 0; i < sheet_size(sh); i++)
-		if (strcmp(sheet_row(sh, i)->name, name) == 0 && sheet_row(sh, i)->label)
+		if (sheet_row(sh, i)->label && strcmp(sheet_row(sh, i)->id, name) == 0)
 			return sheet_row(sh, i)->kind != ROW_WORD;
 	return true;
 }
@@ -232,28 +236,45 @@ put_singles(struct flat *f, const struct answers *answers, const struct sheet *s
 			    is_numeric(answers->lines[i].name, sh));
 }
 
-struct grid
-grid_of_points(const struct report *r, enum number_form form)
-{
-	struct flat f = {.arena = r->arena, .table = {.last_scope = -1}};
+struct points_grid {
+	struct flat flat;
+	struct texts swept;
+	enum number_form form;
+};
 
-	for (size_t p = 0; p < r->n_points; p++) {
-		const struct point *point = &r->points[p];
-		add_line(f.arena, &f.table);
-		for (size_t s = 0; s < r->swept.n; s++)
-			put(&f, r->swept.list[s], r->swept.list[s], point->swept.list[s], true);
-		if (!point->sheet)
-			continue;
-		const struct answers answers = answers_of(r->arena, point->sheet, form);
-		put_singles(&f, &answers, point->sheet);
-	}
-	return f.table.grid;
+struct points_grid *
+points_grid_new(struct arena *a, const struct texts *swept, enum number_form form)
+{
+	struct points_grid *g = ARENA_NEW(a, struct points_grid);
+
+	*g = (struct points_grid){.flat = {.arena = a, .table = {.last_scope = -1}}, .swept = *swept, .form = form};
+	return g;
+}
+
+void
+points_grid_add(struct points_grid *g, const struct point *p)
+{
+	add_line(g->flat.arena, &g->flat.table);
+	for (size_t s = 0; s < g->swept.n; s++)
+		put(&g->flat, g->swept.list[s], g->swept.list[s], p->swept.list[s], true);
+	if (!p->sheet)
+		return;
+	struct arena *passing = arena_new();
+	const struct answers answers = answers_of(passing, p->sheet, g->form);
+	put_singles(&g->flat, &answers, p->sheet);
+	arena_free(passing);
+}
+
+const struct grid *
+points_grid(const struct points_grid *g)
+{
+	return &g->flat.table.grid;
 }
 
 struct grid
 grid_of_answers(const struct report *r, enum number_form form)
 {
-	const struct sheet *sh = r->points[0].sheet;
+	const struct sheet *sh = r->point->sheet;
 	const struct answers answers = answers_of(r->arena, sh, form);
 	struct flat f = {.arena = r->arena, .table = {.last_scope = -1}};
 

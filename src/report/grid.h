@@ -32,8 +32,11 @@ enum number_form { FORM_PEOPLE, FORM_BASE };
 
 /* The labelled rows of one sheet. */
 struct answers answers_of(struct arena *a, const struct sheet *sh, enum number_form form);
-/* One line per point: swept inputs, then every answer. */
-struct grid grid_of_points(const struct report *r, enum number_form form);
+/* One line per point: swept inputs, then every answer.  Points are added one by one and need not stay. */
+struct points_grid;
+struct points_grid *points_grid_new(struct arena *a, const struct texts *swept, enum number_form form);
+void points_grid_add(struct points_grid *g, const struct point *p);
+const struct grid *points_grid(const struct points_grid *g);
 /* One line per item of a table with the single answers repeated, or one line of single answers. */
 struct grid grid_of_answers(const struct report *r, enum number_form form);
 

@@ -1,214 +1,471 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The JSON object of ridge-json(5): every row by its dotted path, in order of computation, in base units. */
+/* The JSON object of ridge-json(5): answers, tables and intervals by their public ids, in base units; all rows by their
+ * dotted paths only where a trace is asked for. */
+#include "base/text.h"
+#include "report/answers.h"
 #include "report/formats.h"
 #include "ridge/units.h"
 
-#include <cJSON.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
+/* --- writing --------------------------------------------------------------------------------------------- */
+
+struct json {
+	FILE *to;
+	bool lines; /* indented, for people; else all on one line */
+	int depth;
+	bool begun; /* something stands in this object or list */
+};
+
 static void
-add_number(cJSON *object, const char *path, double value)
+write_plain(const struct json *j, const char *text, size_t n)
+{
+	fwrite_unlocked(text, 1, n, j->to);
+}
+
+static void
+write_word(const struct json *j, const char *text)
+{
+	write_plain(j, text, strlen(text));
+}
+
+static void
+indent(const struct json *j, int depth)
+{
+	for (int i = 0; i < depth; i++)
+		putc_unlocked('\t', j->to);
+}
+
+/* Letters that stand as they are. */
+static size_t
+plain_length(const char *p)
+{
+	size_t n = 0;
+
+	while ((unsigned char)p[n] >= 0x20 && (unsigned char)p[n] < 0x80 && p[n] != '"' && p[n] != '\\')
+		n++;
+	return n;
+}
+
+static void
+write_escaped(const struct json *j, unsigned char byte)
+{
+	static const char *const escapes[0x20] = {
+	    ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
+
+	if (byte >= 0x20)
+		fprintf(j->to, "\\%c", byte);
+	else if (escapes[byte])
+		write_word(j, escapes[byte]);
+	else
+		fprintf(j->to, "\\u%04x", byte);
+}
+
+static void
+write_text(const struct json *j, const char *text)
+{
+	putc_unlocked('"', j->to);
+	while (*text) {
+		const size_t plain = plain_length(text), n = plain ? plain : text_sequence(text);
+
+		if (n == 0)
+			write_word(j, "\\ufffd"); /* no UTF-8 */
+		else if (plain || n > 1)
+			write_plain(j, text, n);
+		else
+			write_escaped(j, (unsigned char)*text);
+		text += n ? n : 1;
+	}
+	putc_unlocked('"', j->to);
+}
+
+/* What stands before a value: a comma, and the key in an object. */
+static void
+lead(struct json *j, const char *key)
+{
+	if (j->begun)
+		write_word(j, !j->lines ? "," : key ? ",\n" : ", ");
+	j->begun = true;
+	if (!key)
+		return;
+	if (j->lines)
+		indent(j, j->depth);
+	write_text(j, key);
+	write_word(j, j->lines ? ":\t" : ":");
+}
+
+static void
+open_object(struct json *j, const char *key)
+{
+	if (key || j->depth)
+		lead(j, key);
+	write_word(j, j->lines ? "{\n" : "{");
+	j->depth++;
+	j->begun = false;
+}
+
+static void
+close_object(struct json *j)
+{
+	j->depth--;
+	if (j->lines && j->begun)
+		putc_unlocked('\n', j->to);
+	if (j->lines)
+		indent(j, j->depth);
+	putc_unlocked('}', j->to);
+	j->begun = true;
+}
+
+static void
+open_list(struct json *j, const char *key)
+{
+	lead(j, key);
+	putc_unlocked('[', j->to);
+	j->depth++;
+	j->begun = false;
+}
+
+static void
+close_list(struct json *j)
+{
+	j->depth--;
+	putc_unlocked(']', j->to);
+	j->begun = true;
+}
+
+static void
+add_text(struct json *j, const char *key, const char *text)
+{
+	lead(j, key);
+	write_text(j, text);
+}
+
+/* Read back, it is the same number. */
+static void
+add_number(struct json *j, const char *key, double value)
 {
 	char text[40];
 
-	/* cJSON would write 15 digits where they are near enough; these read back to the same number */
-	if (isfinite(value))
-		cJSON_AddRawToObject(object, path, number_write(value, text, sizeof text));
-	else
-		cJSON_AddNullToObject(object, path);
+	lead(j, key);
+	write_word(j, isfinite(value) ? number_write(value, text, sizeof text) : "null");
 }
 
-static cJSON *
-list_of(const struct texts *list)
-{
-	cJSON *array = cJSON_CreateArray();
+/* --- parts of an answer ---------------------------------------------------------------------------------- */
 
+static void
+add_list(struct json *j, const char *key, const struct texts *list)
+{
+	open_list(j, key);
 	for (size_t i = 0; i < list->n; i++)
-		cJSON_AddItemToArray(array, cJSON_CreateString(list->list[i]));
-	return array;
+		add_text(j, NULL, list->list[i]);
+	close_list(j);
 }
 
-static cJSON *
-inputs_of(const struct point *p)
+static void
+add_inputs(struct json *j, const struct point *p)
 {
-	cJSON *object = cJSON_CreateObject();
-
+	open_object(j, "inputs");
 	for (size_t i = 0; i < p->n_asked; i++) {
 		if (isnan(p->asked[i].value))
-			cJSON_AddStringToObject(object, p->asked[i].path, p->asked[i].text);
+			add_text(j, p->asked[i].path, p->asked[i].text);
 		else
-			add_number(object, p->asked[i].path, p->asked[i].value);
+			add_number(j, p->asked[i].path, p->asked[i].value);
 	}
-	return object;
+	close_object(j);
 }
 
 static void
-add_interval(cJSON *intervals, const char *path, const struct row *row)
+add_interval(struct json *j, const char *path, const struct row *row)
 {
-	cJSON *interval = cJSON_AddObjectToObject(intervals, path);
-
-	add_number(interval, "low", row->low);
-	add_number(interval, "high", row->high);
-	add_number(interval, "level", INTERVAL_LEVEL);
-	cJSON_AddStringToObject(interval, "why", row->why);
+	open_object(j, path);
+	add_number(j, "low", row->low);
+	add_number(j, "high", row->high);
+	add_number(j, "level", INTERVAL_LEVEL);
+	add_text(j, "why", row->why);
+	close_object(j);
 }
 
 static void
-add_rows(cJSON *object, const struct sheet *sh)
+add_value(struct json *j, const char *key, const struct row *row)
 {
-	cJSON *rows = cJSON_AddObjectToObject(object, "rows");
-	cJSON *words = cJSON_AddObjectToObject(object, "words");
-	cJSON *intervals = cJSON_AddObjectToObject(object, "intervals");
-	char path[512];
+	if (row->kind == ROW_WORD)
+		add_text(j, key, row->text);
+	else
+		add_number(j, key, row->value);
+}
 
-	for (int i = 0; sh && i < sheet_size(sh); i++) {
-		const struct row *row = sheet_row(sh, i);
-		sheet_path(sh, i, path, sizeof path);
-		if (row->kind == ROW_WORD)
-			cJSON_AddStringToObject(words, path, row->text);
-		else if (row->kind != ROW_SCOPE && !(row->kind == ROW_ITEM && isnan(row->value)))
-			add_number(rows, path, row->value);
+static void
+add_answers(struct json *j, const struct sheet *sh, const struct places *all)
+{
+	open_object(j, "answers");
+	for (size_t i = 0; i < all->n; i++)
+		if (!all->list[i].table)
+			add_value(j, sheet_row(sh, all->list[i].row)->id, sheet_row(sh, all->list[i].row));
+	close_object(j);
+}
+
+/* The lines of the table that stands first at `first`. */
+static void
+add_table(struct json *j, const struct sheet *sh, const struct places *all, size_t first)
+{
+	const char *name = all->list[first].table;
+	size_t line = SIZE_MAX;
+
+	open_list(j, name);
+	for (size_t i = first; i < all->n; i++) {
+		const struct place *p = &all->list[i];
+		if (!p->table || strcmp(p->table, name) != 0)
+			continue;
+		if (p->line != line) {
+			if (line != SIZE_MAX)
+				close_object(j);
+			open_object(j, NULL);
+			line = p->line;
+		}
+		add_value(j, sheet_row(sh, p->row)->id, sheet_row(sh, p->row));
+	}
+	close_object(j);
+	close_list(j);
+}
+
+static bool
+is_first(const struct places *all, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (all->list[i].table && strcmp(all->list[i].table, all->list[at].table) == 0)
+			return false;
+	return true;
+}
+
+static void
+add_tables(struct json *j, const struct sheet *sh, const struct places *all)
+{
+	open_object(j, "tables");
+	for (size_t i = 0; i < all->n; i++)
+		if (all->list[i].table && all->list[i].line == 0 && is_first(all, i))
+			add_table(j, sh, all, i);
+	close_object(j);
+}
+
+static void
+add_intervals(struct json *j, struct arena *a, const struct sheet *sh, const struct places *all)
+{
+	open_object(j, "intervals");
+	for (size_t i = 0; i < all->n; i++) {
+		const struct place *p = &all->list[i];
+		const struct row *row = sheet_row(sh, p->row);
 		if (row->why)
-			add_interval(intervals, path, row);
+			add_interval(j, place_name(a, sh, p), row);
 	}
+	close_object(j);
 }
 
-/* Blocks called `score` are also given as a list of objects, which scripts read more easily. */
+/* Every number and word that was computed, by its dotted path, in order of computation. */
 static void
-add_groups(cJSON *object, const struct sheet *sh)
+add_trace(struct json *j, const struct sheet *sh)
 {
-	cJSON *groups = NULL, *group = NULL;
-	int scope = -1;
-
-	for (int i = 0; sh && i < sheet_size(sh); i++) {
-		const struct row *row = sheet_row(sh, i);
-		if (row->kind == ROW_SCOPE && row->parent < 0 && row->item >= 0 && strcmp(row->name, "score") == 0) {
-			groups = groups ? groups : cJSON_AddArrayToObject(object, "groups");
-			group = cJSON_CreateObject();
-			cJSON_AddItemToArray(groups, group);
-			scope = i;
-		} else if (group && row->parent == scope && row->kind == ROW_WORD)
-			cJSON_AddStringToObject(group, row->name, row->text);
-		else if (group && row->parent == scope)
-			add_number(group, row->name, row->value);
-	}
-}
-
-static void
-add_sources(cJSON *object, const struct sheet *sh)
-{
-	cJSON *sources = cJSON_AddArrayToObject(object, "sources");
 	char path[512];
 
+	open_object(j, "trace");
+	for (int i = 0; sh && i < sheet_size(sh); i++) {
+		const struct row *row = sheet_row(sh, i);
+		if (row->kind == ROW_SCOPE || (row->kind == ROW_ITEM && isnan(row->value)))
+			continue;
+		sheet_path(sh, i, path, sizeof path);
+		add_value(j, path, row);
+	}
+	close_object(j);
+}
+
+static void
+add_point(struct json *j, const struct report *r, const struct point *p)
+{
+	struct arena *a = arena_new();
+	const struct places all = p->sheet ? places_of(a, p->sheet) : (struct places){0};
+
+	add_inputs(j, p);
+	add_answers(j, p->sheet, &all);
+	add_tables(j, p->sheet, &all);
+	add_intervals(j, a, p->sheet, &all);
+	if (r->trace)
+		add_trace(j, p->sheet);
+	arena_free(a);
+}
+
+static void
+add_sources(struct json *j, const struct sheet *sh)
+{
+	char path[512];
+
+	open_list(j, "sources");
 	for (int i = 0; sh && i < sheet_size(sh); i++) {
 		const struct row *row = sheet_row(sh, i);
 		if (row->kind != ROW_DATUM || !row->from.file)
 			continue;
-		cJSON *s = cJSON_CreateObject();
 		sheet_path(sh, i, path, sizeof path);
-		cJSON_AddStringToObject(s, "row", path);
-		cJSON_AddStringToObject(s, "file", row->from.file);
+		open_object(j, NULL);
+		add_text(j, "row", path);
+		add_text(j, "file", row->from.file);
 		if (row->from.line) {
-			cJSON_AddNumberToObject(s, "line", row->from.line);
-			cJSON_AddNumberToObject(s, "column", row->from.column);
+			add_number(j, "line", row->from.line);
+			add_number(j, "column", row->from.column);
 		}
 		if (row->from.cite)
-			cJSON_AddStringToObject(s, "citation", row->from.cite);
-		if (row->from.unconfirmed)
-			cJSON_AddBoolToObject(s, "unconfirmed", 1);
-		cJSON_AddItemToArray(sources, s);
-	}
-}
-
-static cJSON *
-object_of(const struct report *r)
-{
-	cJSON *object = cJSON_CreateObject();
-
-	cJSON_AddStringToObject(object, "ridge", r->version);
-	cJSON_AddStringToObject(object, "command", r->command);
-	if (!r->sweep) {
-		cJSON_AddItemToObject(object, "inputs", inputs_of(&r->points[0]));
-		add_rows(object, r->points[0].sheet);
-		add_groups(object, r->points[0].sheet);
-	} else {
-		cJSON *points = cJSON_AddArrayToObject(object, "points");
-		for (size_t p = 0; p < r->n_points; p++) {
-			cJSON *point = cJSON_CreateObject();
-			cJSON_AddItemToObject(point, "inputs", inputs_of(&r->points[p]));
-			add_rows(point, r->points[p].sheet);
-			add_groups(point, r->points[p].sheet);
-			cJSON_AddItemToArray(points, point);
+			add_text(j, "citation", row->from.cite);
+		if (row->from.unconfirmed) {
+			lead(j, "unconfirmed");
+			write_word(j, "true");
 		}
+		close_object(j);
 	}
-	cJSON_AddItemToObject(object, "assumed", list_of(&r->assumed));
-	cJSON_AddItemToObject(object, "warnings", list_of(&r->warnings));
-	size_t first = 0; /* that was not refused */
-	while (first + 1 < r->n_points && !r->points[first].sheet)
-		first++;
-	add_sources(object, r->points[first].sheet);
-	return object;
+	close_list(j);
+}
+
+/* --- answers --------------------------------------------------------------------------------------------- */
+
+/* Ids and keys go, or change their meaning, only with another number. */
+enum { JSON_VERSION = 2 };
+
+static void
+begin_answer(struct json *j, const char *version, const char *command)
+{
+	open_object(j, NULL);
+	add_number(j, "ridge", JSON_VERSION);
+	add_text(j, "version", version);
+	add_text(j, "command", command);
 }
 
 static void
-print_text(FILE *to, char *text)
+end_answer(struct json *j)
 {
-	fprintf(to, "%s\n", text);
-	free(text);
+	close_object(j);
+	putc_unlocked('\n', j->to);
+}
+
+/* The groups of `ridge validate`, where scripts look for them since the first form. */
+static void
+add_groups(struct json *j, const struct report *r)
+{
+	struct arena *a = arena_new();
+	const struct places all = places_of(a, r->point->sheet);
+
+	for (size_t i = 0; i < all.n; i++)
+		if (all.list[i].table && strcmp(all.list[i].table, "groups") == 0) {
+			add_table(j, r->point->sheet, &all, i);
+			break;
+		}
+	arena_free(a);
 }
 
 static void
-print_line(FILE *to, cJSON *object)
+print_answer(struct json *j, const struct report *r)
 {
-	print_text(to, cJSON_PrintUnformatted(object));
-	cJSON_Delete(object);
+	begin_answer(j, r->version, r->command);
+	add_point(j, r, r->point);
+	if (strcmp(r->command, "validate") == 0)
+		add_groups(j, r);
+	add_list(j, "assumed", &r->assumed);
+	add_list(j, "warnings", &r->warnings);
+	add_sources(j, r->point->sheet);
+	end_answer(j);
 }
 
 bool
 report_json(FILE *to, const struct report *r, char *why, size_t size)
 {
+	struct json j = {.to = to, .lines = true};
+
 	(void)why;
 	(void)size;
-	cJSON *object = object_of(r);
-
-	print_text(to, cJSON_Print(object));
-	cJSON_Delete(object);
+	print_answer(&j, r);
 	return true;
 }
 
 void
 report_json_line(FILE *to, const struct report *r)
 {
-	print_line(to, object_of(r));
+	struct json j = {.to = to};
+
+	print_answer(&j, r);
 }
+
+/* --- sweeps ---------------------------------------------------------------------------------------------- */
+
+/* Inside the list of points. */
+static struct json
+among_points(FILE *to, size_t n_before)
+{
+	return (struct json){.to = to, .lines = true, .depth = 2, .begun = n_before > 0};
+}
+
+void
+json_begin_points(FILE *to, const struct report *r)
+{
+	struct json j = {.to = to, .lines = true};
+
+	begin_answer(&j, r->version, r->command);
+	open_list(&j, "points");
+}
+
+void
+json_point(FILE *to, const struct report *r, const struct point *p, size_t n_before)
+{
+	struct json j = among_points(to, n_before);
+
+	open_object(&j, NULL);
+	add_point(&j, r, p);
+	close_object(&j);
+}
+
+void
+json_sources(FILE *to, const struct sheet *sh)
+{
+	struct json j = {.to = to, .lines = true, .depth = 1, .begun = true};
+
+	add_sources(&j, sh);
+}
+
+void
+json_end_points(FILE *to, const struct report *r, const char *sources)
+{
+	struct json j = among_points(to, 1);
+
+	close_list(&j);
+	add_list(&j, "assumed", &r->assumed);
+	add_list(&j, "warnings", &r->warnings);
+	fputs(sources, to);
+	end_answer(&j);
+}
+
+/* --- refusals -------------------------------------------------------------------------------------------- */
 
 void
 report_json_errors(FILE *to, const char *version, const char *command, const struct diag *d)
 {
-	cJSON *object = cJSON_CreateObject();
+	struct json j = {.to = to};
 	struct source at;
 	const char *hint, *message;
 	enum severity severity;
 
-	cJSON_AddStringToObject(object, "ridge", version);
-	cJSON_AddStringToObject(object, "command", command);
-	cJSON *errors = cJSON_AddArrayToObject(object, "errors");
+	begin_answer(&j, version, command);
+	open_list(&j, "errors");
 	for (int i = 0; (message = diag_message(d, i, &at, &hint, &severity)); i++) {
 		if (severity != SEVERITY_ERROR)
 			continue;
-		cJSON *e = cJSON_CreateObject();
+		open_object(&j, NULL);
 		if (at.file)
-			cJSON_AddStringToObject(e, "file", at.file);
+			add_text(&j, "file", at.file);
 		if (at.line) {
-			cJSON_AddNumberToObject(e, "line", at.line);
-			cJSON_AddNumberToObject(e, "column", at.column);
+			add_number(&j, "line", at.line);
+			add_number(&j, "column", at.column);
 		}
-		cJSON_AddStringToObject(e, "message", message);
+		add_text(&j, "message", message);
 		if (hint)
-			cJSON_AddStringToObject(e, "hint", hint);
-		cJSON_AddItemToArray(errors, e);
+			add_text(&j, "hint", hint);
+		close_object(&j);
 	}
-	print_line(to, object);
+	close_list(&j);
+	end_answer(&j);
 }

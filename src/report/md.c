@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Markdown: one table for the single answers, one for each list. */
+#include "base/text.h"
 #include "report/formats.h"
 
 #include <string.h>
@@ -55,25 +56,41 @@ print_answers(FILE *to, const struct answers *answers)
 	}
 }
 
+static void
+print_assumed(FILE *to, const struct report *r)
+{
+	if (!r->assumed.n || r->quiet)
+		return;
+	fputs("\nassumed: ", to);
+	for (size_t i = 0; i < r->assumed.n; i++)
+		fprintf(to, "%s%s", i ? ", " : "", text_visible(r->arena, r->assumed.list[i]));
+	fputc('\n', to);
+}
+
+static void
+print_title(FILE *to, const struct report *r)
+{
+	if (r->title)
+		fprintf(to, "**%s**\n\n", text_visible(r->arena, r->title));
+}
+
+void
+md_points(FILE *to, const struct report *r, const struct grid *g)
+{
+	print_title(to, r);
+	print_grid(to, g);
+	print_assumed(to, r);
+}
+
 bool
 report_md(FILE *to, const struct report *r, char *why, size_t size)
 {
+	const struct answers answers = answers_of(r->arena, r->point->sheet, FORM_PEOPLE);
+
 	(void)why;
 	(void)size;
-	if (r->title)
-		fprintf(to, "**%s**\n\n", r->title);
-	if (r->sweep) {
-		const struct grid g = grid_of_points(r, FORM_PEOPLE);
-		print_grid(to, &g);
-	} else {
-		const struct answers answers = answers_of(r->arena, r->points[0].sheet, FORM_PEOPLE);
-		print_answers(to, &answers);
-	}
-	if (r->assumed.n && !r->quiet) {
-		fputs("\nassumed: ", to);
-		for (size_t i = 0; i < r->assumed.n; i++)
-			fprintf(to, "%s%s", i ? ", " : "", r->assumed.list[i]);
-		fputc('\n', to);
-	}
+	print_title(to, r);
+	print_answers(to, &answers);
+	print_assumed(to, r);
 	return true;
 }

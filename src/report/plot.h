@@ -15,8 +15,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-struct report;
-
 struct plot_series {
 	const char *title;
 	bool line, marks;
@@ -40,11 +38,6 @@ struct plot {
 	size_t n_panels;
 	struct plot_panel *panels;
 };
-
-/* The rows of a sweep that people see, over the input that is swept; of several sweeps the last one is the axis, and
- * the others tell the curves apart.  Only `row`, where it is given.  NULL when there is nothing to draw: `why` says so.
- */
-const struct plot *plot_of_points(const struct report *r, char *why, size_t size);
 
 /* The script; it opens a window, or draws on the terminal that is set. */
 void plot_script(FILE *to, const struct plot *p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Answers for people: aligned lines and tables, then what was assumed. */
+#include "base/text.h"
 #include "report/formats.h"
 
 #include <string.h>
@@ -175,86 +176,102 @@ print_list(FILE *to, const struct report *r, const char *head, const struct text
 		return;
 	fprintf(to, "%s:", head);
 	for (size_t i = 0; i < list->n; i++) {
-		const char *comma = i + 1 < list->n ? "," : "";
-		const size_t n = 1 + text_columns(list->list[i]) + strlen(comma);
+		const char *comma = i + 1 < list->n ? "," : "", *text = text_visible(r->arena, list->list[i]);
+		const size_t n = 1 + text_columns(text) + strlen(comma);
 		const bool fold = column + n > (size_t)r->width && i > 0;
-		fprintf(to, "%s%s%s", fold ? "\n  " : " ", list->list[i], comma);
+		fprintf(to, "%s%s%s", fold ? "\n  " : " ", text, comma);
 		column = fold ? n + 1 : column + n;
 	}
 	fputc('\n', to);
 }
 
-static bool
-shows_unconfirmed(const struct report *r)
+void
+text_note(struct arena *a, struct text_notes *notes, const struct sheet *sh)
 {
-	for (size_t p = 0; p < r->n_points; p++)
-		for (int i = 0; r->points[p].sheet && i < sheet_size(r->points[p].sheet); i++) {
-			const struct row *row = sheet_row(r->points[p].sheet, i);
-			if (row->label && row->from.unconfirmed)
-				return true;
-		}
-	return false;
+	enum { MOST = 16 };
+
+	if (!notes->whys.list)
+		notes->whys.list = ARENA_ARRAY(a, const char *, MOST);
+	for (int i = 0; i < sheet_size(sh); i++) {
+		const struct row *row = sheet_row(sh, i);
+		if (!row->label)
+			continue;
+		notes->unconfirmed = notes->unconfirmed || row->from.unconfirmed;
+		/* an interval that rests on more than a fit of its own: transferred, extrapolated */
+		bool known = !row->why || strcmp(row->why, "calibrated") == 0;
+		for (size_t k = 0; k < notes->whys.n && !known; k++)
+			known = strcmp(notes->whys.list[k], row->why) == 0;
+		if (!known && notes->whys.n < MOST)
+			notes->whys.list[notes->whys.n++] = arena_text(a, row->why);
+	}
 }
 
-/* Whether an interval rests on more than a fit of its own: transferred, extrapolated. */
 static void
-print_intervals(FILE *to, const struct report *r)
+print_title(FILE *to, const struct report *r)
 {
-	struct texts whys = {0, ARENA_ARRAY(r->arena, const char *, 17)};
+	if (r->title)
+		fprintf(to, "%s%s%s\n", r->colour ? "\033[1m" : "", text_visible(r->arena, r->title),
+		    r->colour ? "\033[0m" : "");
+}
 
-	for (size_t p = 0; p < r->n_points; p++)
-		for (int i = 0; r->points[p].sheet && i < sheet_size(r->points[p].sheet); i++) {
-			const struct row *row = sheet_row(r->points[p].sheet, i);
-			bool known = !row->label || !row->why || strcmp(row->why, "calibrated") == 0;
-			for (size_t k = 0; k < whys.n && !known; k++)
-				known = strcmp(whys.list[k], row->why) == 0;
-			if (!known && whys.n < 16)
-				whys.list[whys.n++] = row->why;
+static void
+print_notes(FILE *to, const struct report *r, const struct text_notes *notes)
+{
+	if (r->quiet)
+		return;
+	print_list(to, r, "assumed", &r->assumed);
+	print_list(to, r, "intervals", &notes->whys);
+	if (notes->unconfirmed)
+		fputs(UNCONFIRMED_MARK " not confirmed by a source\n", to);
+}
+
+void
+text_points(FILE *to, const struct report *r, const struct grid *g, const struct text_notes *notes)
+{
+	print_title(to, r);
+	print_wide(to, r, g);
+	print_notes(to, r, notes);
+}
+
+static void
+print_answers(FILE *to, const struct report *r, const struct answers *answers)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < answers->n_lines; i++)
+		if (answers->lines[i].grid < 0 && text_columns(answers->lines[i].label) > width)
+			width = text_columns(answers->lines[i].label);
+	for (size_t i = 0; i < answers->n_lines; i++) {
+		const struct answer_line *line = &answers->lines[i];
+		if (line->grid >= 0) {
+			if (i > 0)
+				fputc('\n', to);
+			const struct grid *g = &answers->grids[line->grid];
+			if (has_sentences(g, (size_t)r->width))
+				print_records(to, g);
+			else
+				print_grid(to, g, "");
+			if (i + 1 < answers->n_lines && answers->lines[i + 1].grid < 0)
+				fputc('\n', to);
+			continue;
 		}
-	print_list(to, r, "intervals", &whys);
+		print_cell(to, line->label, width, false, false);
+		print_coloured(to, r, line->text ? line->text : "-");
+		fputc('\n', to);
+	}
 }
 
 bool
 report_text(FILE *to, const struct report *r, char *why, size_t size)
 {
+	const struct answers answers = answers_of(r->arena, r->point->sheet, FORM_PEOPLE);
+	struct text_notes notes = {0};
+
 	(void)why;
 	(void)size;
-	if (r->title)
-		fprintf(to, "%s%s%s\n", r->colour ? "\033[1m" : "", r->title, r->colour ? "\033[0m" : "");
-	if (r->sweep) {
-		const struct grid g = grid_of_points(r, FORM_PEOPLE);
-		print_wide(to, r, &g);
-	} else {
-		const struct answers answers = answers_of(r->arena, r->points[0].sheet, FORM_PEOPLE);
-		size_t width = 0;
-
-		for (size_t i = 0; i < answers.n_lines; i++)
-			if (answers.lines[i].grid < 0 && text_columns(answers.lines[i].label) > width)
-				width = text_columns(answers.lines[i].label);
-		for (size_t i = 0; i < answers.n_lines; i++) {
-			const struct answer_line *line = &answers.lines[i];
-			if (line->grid >= 0) {
-				if (i > 0)
-					fputc('\n', to);
-				const struct grid *g = &answers.grids[line->grid];
-				if (has_sentences(g, (size_t)r->width))
-					print_records(to, g);
-				else
-					print_grid(to, g, "");
-				if (i + 1 < answers.n_lines && answers.lines[i + 1].grid < 0)
-					fputc('\n', to);
-				continue;
-			}
-			print_cell(to, line->label, width, false, false);
-			print_coloured(to, r, line->text ? line->text : "-");
-			fputc('\n', to);
-		}
-	}
-	if (r->quiet)
-		return true;
-	print_list(to, r, "assumed", &r->assumed);
-	print_intervals(to, r);
-	if (shows_unconfirmed(r))
-		fputs(UNCONFIRMED_MARK " not confirmed by a source\n", to);
+	text_note(r->arena, &notes, r->point->sheet);
+	print_title(to, r);
+	print_answers(to, r, &answers);
+	print_notes(to, r, &notes);
 	return true;
 }

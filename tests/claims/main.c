@@ -4,12 +4,14 @@
  *
  *	command line TAB row TAB value TAB tolerance TAB citation
  *
- * The row is a dotted path or its unique end; `=STATUS` checks the exit status.  The value has its unit, or is a word.
+ * The row is the public name of an answer (`ttft_s`, `stages.2.peak_byte`) or a row of the trace by its dotted path or
+ * its unique end; `=STATUS` checks the exit status.  The value has its unit, or is a word.
  * The tolerance is `exact`, a share (`0.5%`, `1e-6`), or absolute with a leading `+-`.
  */
 #include "base/arena.h"
 #include "base/text.h"
 #include "cli/ridge.h"
+#include "report/report.h"
 #include "ridge/units.h"
 
 #include <stdio.h>
@@ -38,8 +40,9 @@ static void
 inspect(const struct sheet *sh, const char *command)
 {
 	(void)command;
-	const int i = sheet_find(sh, wanted_row);
-	found.n_matches = i == -2 ? 2 : i >= 0;
+	char why[500];
+	const int i = report_find(sh, wanted_row, why, sizeof why);
+	found.n_matches = i >= 0 ? 1 : 2 * text_begins(why, "several");
 	if (i < 0)
 		return;
 	const struct row *row = sheet_row(sh, i);
@@ -112,7 +115,7 @@ read_value(const char *text, const char *name, double *value)
 		if (dim_equal(quantity_dim(q), dim) && quantity_read(text, q, value, &fault))
 			return true;
 	/* counts and products of units: a bare number in base units */
-	return quantity_read(text, Q_NUMBER, value, &fault) || quantity_read(text, Q_COUNT, value, &fault);
+	return quantity_read(text, Q_FRACTION, value, &fault) || quantity_read(text, Q_COUNT, value, &fault);
 }
 
 static bool
@@ -151,7 +154,7 @@ holds(const struct claim *c)
 			return complain(c, "the claim's tolerance cannot be read", c->tolerance);
 	} else {
 		struct quantity_fault fault;
-		if (!quantity_read(c->tolerance, Q_NUMBER, &allowed, &fault))
+		if (!quantity_read(c->tolerance, Q_FRACTION, &allowed, &fault))
 			return complain(c, "the claim's tolerance cannot be read", c->tolerance);
 		allowed *= fabs(value);
 	}

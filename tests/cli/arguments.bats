@@ -5,18 +5,18 @@
 load helper
 
 @test "one option, three spellings" {
-	ask kv llama2-7b --gpu h100 --get mem_byte
+	ask kv llama2-7b --gpu h100 --get gpu_mem_byte
 	answered
 	long=$out
-	ask kv llama2-7b --gpu=h100 --get mem_byte
+	ask kv llama2-7b --gpu=h100 --get gpu_mem_byte
 	is "$long"
-	ask kv llama2-7b -gh100 --get mem_byte
+	ask kv llama2-7b -gh100 --get gpu_mem_byte
 	is "$long"
-	ask kv llama2-7b -g h100 --get mem_byte
+	ask kv llama2-7b -g h100 --get gpu_mem_byte
 	is "$long"
-	ask kv -g h100 --get mem_byte llama2-7b
+	ask kv -g h100 --get gpu_mem_byte llama2-7b
 	is "$long"
-	ask kv --get=mem_byte -g h100 -- llama2-7b
+	ask kv --get=gpu_mem_byte -g h100 -- llama2-7b
 	is "$long"
 }
 
@@ -112,7 +112,7 @@ load helper
 	says "tp must be a whole number from 1 on"
 	ask memory llama3-8b --gpu h100 --layout zero=4
 	refused
-	says "there is no ZeRO stage 4"
+	says "layout.zero must be at most 3"
 }
 
 @test "without anything to do: two examples on standard error, status 2" {

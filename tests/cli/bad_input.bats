@@ -141,19 +141,19 @@ layers: 3"
 @test "a negative number" {
 	ask kv llama2-7b --seq -5
 	refused
-	says "--seq: error: -5 is negative"
+	says "--seq: error: seq must be a whole number from 1 on"
 	ask comm allreduce --size -1GB --ranks 8 --bandwidth 50GB/s
 	refused
-	says "--size: error: -1GB is negative"
+	says "--size: error: size must be at least 0 B"
 }
 
 @test "an absurd number" {
 	ask kv llama2-7b --seq 1e20
 	refused
-	says "--seq: error: 1e20 is absurdly large"
+	says "--seq: error: seq must be at most 1000000000"
 	ask roofline gemm --m 1e300 --n 1e300 --k 1e300 --gpu h100
 	refused
-	says "--m: error: 1e300 is absurdly large"
+	says "--m: error: m must be at most 1e+12"
 	ask hw show h100 --set gpu.memory.bandwidth=3e30TB/s
 	refused
 }
@@ -334,7 +334,7 @@ layers: 3"
 @test "a row that is not there" {
 	ask kv llama2-7b --get sequence_bite
 	refused
-	says "--get: error: there is no row 'sequence_bite'"
+	says "--get: error: there is no answer 'sequence_bite'"
 	says "did you mean 'sequence_byte'?"
 	ask kv llama2-7b --explain=sequence_bite
 	refused

@@ -16,7 +16,7 @@ rows() {
 	ask validate "$tmp/rows.csv" --json
 	answered
 	json_is groups/0/n 1
-	json_is groups/0/skipped 3
+	json_is groups/0/n_skipped 3
 	ask validate "$tmp/rows.csv"
 	shows "the time is negative"
 	ask calibrate "$tmp/rows.csv"

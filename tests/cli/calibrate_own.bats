@@ -7,9 +7,9 @@ load helper
 steps=tests/fixtures/calibrate/steps.csv
 serving=tests/fixtures/calibrate/serving.csv
 
-# near PATH VALUE SHARE: a row of the JSON within this share of the value
+# near PATH VALUE SHARE: one number of the JSON within this share of the value
 near() {
-	got=$(sed -n "s/^.*\"$1\":[[:space:]]*\([-0-9.e]*\),*\$/\1/p" "$tmp/out" | head -n 1)
+	got=$(leaves | awk -F '\t' -v path="$1" '$1 == path { print $2 }')
 	awk -v got="${got:-0}" -v want="$2" -v share="$3" \
 		'BEGIN { exit !(got > want * (1 - share) && got < want * (1 + share)) }' || complain "$1 is $got, not $2"
 }
@@ -35,8 +35,8 @@ lines() {
 		{ print }' "$tmp/p.csv" "$tmp/ask.csv" >"$tmp/steps.csv"
 	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan --json
 	answered
-	near 'parameters\.0\.value' 1.6 0.03
-	near 'errors\.1\.n_rows' 8 0.01
+	near tables/parameters/0/value_number 1.6 0.03
+	near tables/errors/1/n 8 0.01
 	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan --json
 	first=$out
 	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan --json
@@ -95,9 +95,9 @@ lines() {
 @test "constants of an engine are found again" {
 	ask calibrate "$serving" --engine ours --extends vllm --json
 	answered
-	near 'parameters\.0\.value_s' 3e-3 0.15
-	near 'parameters\.2\.value' 2.5 0.1
-	near 'parameters\.3\.value_s' 30e-6 0.15
+	near tables/parameters/0/value_s 3e-3 0.15
+	near tables/parameters/2/value_number 2.5 0.1
+	near tables/parameters/3/value_s 30e-6 0.15
 	ask calibrate "$serving" --engine ours --extends vllm --write "$tmp/db"
 	answered
 	ask check "$tmp/db/ours.yaml"

@@ -10,10 +10,10 @@ load helper
 	ask memory llama3-8b --gpu h100 --gpus 8 --layout tp=2,zero=1,sp --seq 8192 --get verdict
 	answered
 	is fits
-	ask memory llama3-70b --gpu h100 --layout tp=8,dp=8
+	ask memory llama3-70b --gpu h100 --layout tp=8,dp=2
 	answered 1
 	shows "does not fit"
-	shows "what makes it fit"
+	shows "change  "
 }
 
 @test "memory: bare numbers, 16 bytes per parameter" {
@@ -155,7 +155,7 @@ load helper
 	says "there is no GPU 'foo'"
 	ask capacity llama3-70b --gpu h100 --users -5 --tokens 100
 	refused
-	says "-5 is negative"
+	says "users must be a whole number from 1 on"
 }
 
 # --- model, hw, check
@@ -192,20 +192,20 @@ load helper
 	ask hw show dgx-h100
 	answered
 	shows "NVSwitch"
-	ask hw show nvlink4 --get link_byte_per_s
+	ask hw show nvlink4 --get per_link_byte_per_s
 	is 25000000000
 	ask hw compare a100 h100 --csv
 	answered
 	[ "$(printf '%s\n' "$out" | wc -l)" -eq 3 ]
 	ask hw list --vendor Nobody
-	answered
-	shows none
+	refused
+	says "no gpus are of 'Nobody'"
 }
 
 @test "hw: a peak that the hardware lacks is the word none, never a number" {
 	ask hw show v100 --json
 	answered
-	json_is words/peak_bf16 none
+	json_is answers/peak_bf16 none
 	ask hw show v100 --get peak_bf16_flop_per_s
 	refused
 }
@@ -238,7 +238,7 @@ load helper
 	shows "$tmp/g.yaml:4:21"
 	ask check "$tmp/g.yaml" --json
 	answered 1
-	json_is rows/n_errors 1
+	json_is answers/n_errors 1
 	ask check nosuchentry
 	refused
 }

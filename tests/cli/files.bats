@@ -46,8 +46,88 @@ out" ]
 	[ "$(cat "$tmp/answer")" = old ]
 }
 
+@test "-o and others: a name, and not one of the inputs" {
+	ask kv llama2-7b -o ""
+	refused
+	says "--output: error: the name of the file is empty"
+	cp "$RIDGE_HWDB/workloads/models/llama2-7b.yaml" "$tmp/mine.yaml"
+	ln -s mine.yaml "$tmp/link.yaml"
+	ln "$tmp/mine.yaml" "$tmp/same.yaml"
+	for name in mine.yaml link.yaml same.yaml; do
+		ask kv "$tmp/mine.yaml" -o "$tmp/$name"
+		refused
+		says "is one of the inputs"
+	done
+	ask kv "$tmp/mine.yaml" --sweep seq=1,2 -o "$tmp/mine.yaml"
+	refused
+	ask kv --sweep model=llama2-7b,"$tmp/mine.yaml" -o "$tmp/mine.yaml"
+	refused
+	ask compare "$RIDGE_HWDB/tests/fixtures/measurement/base.csv" "$tmp/new.csv" -o "$tmp/new.csv"
+	[ "$status" -ne 0 ]
+	cmp -s "$tmp/mine.yaml" "$RIDGE_HWDB/workloads/models/llama2-7b.yaml" || complain "the input was written to"
+	echo '{"model": "llama2-7b"}' >"$tmp/lines"
+	ask kv --jsonl "$tmp/lines" --get seq_token -o "$tmp/lines"
+	refused
+	[ "$(cat "$tmp/lines")" = '{"model": "llama2-7b"}' ]
+}
+
+@test "two outputs are two files" {
+	echo old >"$tmp/x.gp"
+	ask kv llama2-7b --sweep seq=1Ki,2Ki --plot "$tmp/x.gp" -o "$tmp/x.gp"
+	refused
+	ln -s x.gp "$tmp/y.gp"
+	ask kv llama2-7b --sweep seq=1Ki,2Ki --plot "$tmp/x.gp" -o "$tmp/y.gp"
+	refused
+	[ "$(cat "$tmp/x.gp")" = old ]
+	ask kv llama2-7b --sweep seq=1Ki,2Ki --plot "$tmp/x.gp" -o "$tmp/x.txt"
+	answered
+	grep -q plot "$tmp/x.gp"
+}
+
+@test "files of an answer: all of them, or none" {
+	echo old >"$tmp/x.gp"
+	ask kv llama2-7b --sweep seq=1Ki,2Ki --plot "$tmp/x.gp" -o "$tmp/nowhere/x.txt"
+	[ "$status" -eq 3 ]
+	[ "$(cat "$tmp/x.gp")" = old ] || complain "the drawing was put in place without the answer"
+	ask validate "$RIDGE_HWDB/tests/corpus/gemm.csv" --only kind=nothing --predictions "$tmp/p.csv"
+	refused
+	[ ! -e "$tmp/p.csv" ] || complain "a file of an answer that was refused"
+	ask validate "$RIDGE_HWDB/tests/corpus/gemm.csv" --predictions "$tmp/p.csv" -o "$tmp/nowhere/x"
+	[ "$status" -eq 3 ]
+	[ ! -e "$tmp/p.csv" ] || complain "a file without its answer"
+	[ -z "$(find "$tmp" -name '.ridge-*')" ] || complain "something was left behind"
+}
+
+@test "several calibrations: all of them, or none" {
+	cp "$RIDGE_HWDB/tests/fixtures/calibrate/h100.csv" "$tmp/in.csv"
+	ask calibrate "$tmp/in.csv" --write "$tmp/db"
+	answered
+	find "$tmp/db" -type f >"$tmp/list"
+	[ -s "$tmp/list" ] || complain "no file was written"
+	[ -z "$(find "$tmp" -name '.ridge-*')" ] || complain "something was left behind"
+	find "$tmp/db" -type f -exec rm {} \;
+	# the last of them cannot be put in place
+	last=$(sed -n '$p' "$tmp/list")
+	mkdir -p "$last/in-the-way"
+	ask calibrate "$tmp/in.csv" --write "$tmp/db"
+	[ "$status" -eq 3 ]
+	[ -z "$(find "$tmp/db" -type f)" ] || complain "some of the files were written"
+}
+
+@test "an interrupted answer leaves nothing behind" {
+	echo old >"$tmp/answer"
+	for signal in TERM HUP; do # a shell that runs no jobs of its own ignores INT for them
+		"$RIDGE" train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --batch 1 --sweep seq=1024..8192+1 --csv -o "$tmp/answer" >/dev/null 2>&1 &
+		sleep 0.3
+		kill -s $signal $! || complain "it was done too soon"
+		wait $! || true
+		[ "$(cat "$tmp/answer")" = old ] || complain "a part of the answer was written"
+		[ -z "$(find "$tmp" -name '.ridge-*')" ] || complain "something was left behind"
+	done
+}
+
 @test "a full disk: status 3, a message" {
-	[ -e /dev/full ] || skip "no /dev/full"
+	needs /dev/full "only Linux has it" test -e /dev/full
 	ask kv llama2-7b -o /dev/full
 	[ "$status" -eq 3 ]
 	says "cannot write '/dev/full': No space left on device"
@@ -116,7 +196,7 @@ out" ]
 }
 
 @test "help into a full disk" {
-	[ -e /dev/full ] || skip "no /dev/full"
+	needs /dev/full "only Linux has it" test -e /dev/full
 	status=0
 	"$RIDGE" --help >/dev/full 2>"$tmp/err" || status=$?
 	[ "$status" -eq 3 ]
@@ -152,12 +232,12 @@ out" ]
 
 @test "jobs" {
 	printf 'format: 1\ncommand: kv\nmodel: llama2-7b\nseq: 2048\nlayout: {tp: 2}\n' >"$tmp/job.yaml"
-	ask kv "$tmp/job.yaml" --get sequence_byte
+	ask kv "$tmp/job.yaml" --get kv_sequence_byte
 	answered
 	is 536870912
-	ask kv "$tmp/job.yaml" --set layout.tp=1 --get sequence_byte
+	ask kv "$tmp/job.yaml" --set layout.tp=1 --get kv_sequence_byte
 	is 1073741824
-	ask_with "$(cat "$tmp/job.yaml")" kv - --get sequence_byte
+	ask_with "$(cat "$tmp/job.yaml")" kv - --get kv_sequence_byte
 	is 536870912
 	printf 'format: 1\ncommand: kv\nmodel: llama2-7b\nseqq: 2048\n' >"$tmp/job.yaml"
 	ask kv "$tmp/job.yaml"
@@ -168,7 +248,7 @@ out" ]
 
 @test "dotted keys in a job" {
 	printf 'command: kv\nmodel: llama2-7b\nseq: 2048\nlayout.tp: 2\n' >"$tmp/job.yaml"
-	ask kv "$tmp/job.yaml" --get sequence_byte
+	ask kv "$tmp/job.yaml" --get kv_sequence_byte
 	answered
 	is 536870912
 	printf 'command: kv\nmodel: llama2-7b\nlayout.tq: 2\n' >"$tmp/job.yaml"
@@ -178,9 +258,41 @@ out" ]
 
 @test "a job for another command lends what both know" {
 	printf 'command: memory\nmodel: llama2-7b\nseq: 2048\noptimizer: adam\n' >"$tmp/job.yaml"
-	ask kv "$tmp/job.yaml" --get sequence_byte
+	ask kv "$tmp/job.yaml" --get kv_sequence_byte
 	answered
 	is 1073741824
+	says "the job is one of 'memory': left out: optimizer"
+	ask kv "$tmp/job.yaml" --json
+	answered
+	shows "left out: optimizer"
+	# what is added on the command line is not lent
+	ask kv "$tmp/job.yaml" --optimizer adam
+	refused
+}
+
+@test "a database that is not there" {
+	RIDGE_HWDB=$tmp/nowhere ask hw list
+	refused
+	says "RIDGE_HWDB: error: cannot read the directory '$tmp/nowhere'"
+	ask hw list --hwdb "$tmp/nowhere"
+	refused
+}
+
+@test "names with control characters are shown as they are written, not obeyed" {
+	bad=$(printf 'h\033[31m')
+	ask hw show "$bad"
+	refused
+	says "there is no GPU 'h\\x1b[31m'"
+	printf 'command: kv\nmodel: llama2-7b\nbell: "\\a"\n' >"$tmp/$bad.yaml"
+	ask kv "$tmp/$bad.yaml"
+	refused
+	sed -e 's/^name:.*/name: "Red \\e[31m"/' "$RIDGE_HWDB/workloads/models/llama2-7b.yaml" >"$tmp/m.yaml"
+	for form in '' --md --csv; do
+		# shellcheck disable=SC2086 # no word, or one
+		ask model show "$tmp/m.yaml" $form
+		answered
+		case $out$err in *"$(printf '\033')"*) complain "an escape was printed" ;; esac
+	done
 }
 
 @test "every job that is shipped is answered" {

@@ -54,18 +54,6 @@ load helper
 	says "there is no command 'nosuchcommand'"
 }
 
-@test "every example is a line that the program answers" {
-	"$RIDGE" __lines | while IFS='	' read -r wanted line; do
-		status=0
-		eval "\"\$RIDGE\" $line" >/dev/null 2>"$tmp/err" || status=$?
-		[ "$status" -eq "$wanted" ] || {
-			echo "ridge $line: status $status, should be $wanted"
-			cat "$tmp/err"
-			exit 1
-		}
-	done
-}
-
 # --- completion
 
 @test "commands complete" {
@@ -152,4 +140,13 @@ h100-sxm5-96gb'
 	COMP_WORDS=(ridge memory --layout tp = 8,z) COMP_CWORD=5 COMPREPLY=()
 	_ridge
 	[ "${COMPREPLY[*]}" = "8,zero=" ]
+}
+
+@test "help: ids of the rows of 0.1.0" {
+	ask help answers --old
+	answered
+	printf '%s\n' "$out" | grep -qx "serve	first_s	ttft_s" || complain "serve's TTFT"
+	ask help memory train
+	refused
+	says "help takes one topic"
 }

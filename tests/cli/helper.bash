@@ -70,15 +70,29 @@ is() {
 	[ "$out" = "$1" ] || complain "standard output should be: $1"
 }
 
-# json_is PATH VALUE: one value of the JSON on standard output, by python3 or jq; skips where neither is there
+# leaves [-l]: standard output as lines `PATH<tab>VALUE`, one for each value of the JSON (-l: of each line) that it must be
+leaves() {
+	"$(dirname "$RIDGE")/tests/json" "$@" "$tmp/out" || complain "no JSON"
+}
+
+# json_is PATH VALUE: one value of the JSON on standard output
 json_is() {
-	if command -v python3 >/dev/null 2>&1; then
-		got=$(python3 -c '
-import json, sys
-value = json.load(open(sys.argv[1]))
-for step in sys.argv[2].split("/"):
-    value = value[int(step)] if isinstance(value, list) else value[step]
-print(value if isinstance(value, str) else json.dumps(value))' "$tmp/out" "$1") || complain "no JSON, or nothing at $1"
-		[ "$got" = "$2" ] || complain "$1 should be $2, is $got"
-	fi
+	got=$(leaves | awk -F '\t' -v path="$1" '$1 == path { print $2; n++ } END { exit !n }') || complain "nothing at $1"
+	[ "$got" = "$2" ] || complain "$1 should be $2, is $got"
+}
+
+# needs WHAT HOW COMMAND...: COMMAND must succeed; where it does not, WHAT is missing, and HOW says what to do.
+# With SKIP_MISSING=1 the test is skipped instead.
+needs() {
+	what=$1 how=$2
+	shift 2
+	"$@" >/dev/null 2>&1 && return
+	[ "${SKIP_MISSING:-}" != 1 ] || skip "$what is missing"
+	echo "$what is missing: $how"
+	return 1
+}
+
+# A limit of the address space means nothing to a program whose sanitizer reserves terabytes of it.
+spares_memory() {
+	! grep -q __asan_init "$RIDGE" || skip "the address sanitizer reserves the address space"
 }

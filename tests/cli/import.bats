@@ -48,8 +48,8 @@ llama='{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 3, "num_a
 @test "import answers in JSON too" {
 	ask_with "$llama}" model import - --json
 	answered
-	json_is words/name llama
-	json_is rows/n_params 123840
+	json_is answers/model llama
+	json_is answers/n_params 123840
 	json_is assumed/0 "tie_word_embeddings false"
 }
 

@@ -10,7 +10,7 @@ files=tests/fixtures/measurement
 	answered 1
 	shows 'gemm fp8       12'
 	shows 'gemm bf16 m=128 n=4096 k=14336'
-	shows 'only in the baseline                1'
+	shows 'shapes only in baseline  1'
 	ask compare $files/base.csv $files/base.csv
 	answered 0
 	ask compare --baseline $files/base.csv --current $files/new.csv --get n_regressions
@@ -19,7 +19,7 @@ files=tests/fixtures/measurement
 }
 
 @test "a measurement file on standard input" {
-	ask_with "$(cat $files/new.csv)" compare $files/base.csv - --get groups.1.worse_frac
+	ask_with "$(cat $files/new.csv)" compare $files/base.csv - --get groups.1.change_frac
 	answered 1
 }
 
@@ -27,7 +27,7 @@ files=tests/fixtures/measurement
 	ask compare $files/rows.jsonl $files/rows.jsonl
 	answered 0
 	says "1 row left out: the GPU 'x999' is not in the database (it is line 7)"
-	shows 'rows left out'
+	shows 'skipped rows             16'
 }
 
 @test "files without a shape in common are refused" {
@@ -37,7 +37,7 @@ files=tests/fixtures/measurement
 }
 
 @test "numbers are still compared as numbers" {
-	ask compare 1200 120 --get worse_frac
+	ask compare 1200 120 --get change_frac
 	answered 1
 	is 0.9
 	ask compare --baseline tests/fixtures/compare/base.txt --current tests/fixtures/compare/base.txt
@@ -86,8 +86,8 @@ files=tests/fixtures/measurement
 	[ ! -s "$tmp/out" ] && [ ! -e "$tmp/a.png" ]
 }
 
-@test "plots: pictures, where gnuplot is" {
-	command -v gnuplot >/dev/null || skip "gnuplot is not installed"
+@test "plots: pictures" {
+	needs gnuplot "sh src/packages.sh test installs it" command -v gnuplot
 	for form in png svg pdf; do
 		ask kv llama3-8b --sweep batch=1..8*2 --plot "$tmp/it's \"a\" \`b\`.$form"
 		answered 0

@@ -7,9 +7,9 @@ load helper
 @test "text: aligned, with what was assumed" {
 	ask kv llama2-7b --gpu h100
 	answered
-	shows "each token            512 KiB/token"
-	shows "one sequence          2 GiB"
-	shows "assumed: h100 = h100-sxm5-80gb, dtype bf16, seq 4096"
+	shows "KV cache per token        512 KiB/token"
+	shows "KV cache per sequence     2 GiB"
+	shows "assumed: h100 = h100-sxm5-80gb, seq 4096, engine trtllm, dtype bf16"
 	[ -z "$err" ]
 }
 
@@ -26,9 +26,9 @@ load helper
 	json_is command kv
 	json_is inputs/seq 4096
 	json_is inputs/gpu h100
-	json_is rows/sequence_byte 2147483648
-	json_is rows/mem_byte 85027979264
-	json_is words/verdict fits
+	json_is answers/kv_sequence_byte 2147483648
+	json_is answers/gpu_mem_byte 85027979264
+	json_is answers/verdict fits
 	json_is intervals '{}'
 	json_is assumed/0 "h100 = h100-sxm5-80gb"
 	json_is warnings '[]'
@@ -54,14 +54,14 @@ load helper
 @test "CSV: a head and base units" {
 	ask kv llama2-7b --seq 4096 --csv
 	answered
-	is 'seq_token,kv_byte_per_token,sequence_byte
+	is 'seq_token,kv_byte_per_token,kv_sequence_byte
 4096,524288,2147483648'
 }
 
 @test "CSV: one line per entry, absent cells empty" {
 	ask hw list links --csv
 	answered
-	[ "$(printf '%s\n' "$out" | head -n 1 | cut -d, -f1)" = id ]
+	[ "$(printf '%s\n' "$out" | head -n 1 | cut -d, -f1)" = link ]
 	lines=$(printf '%s\n' "$out" | wc -l)
 	files=$(find "$RIDGE_HWDB/hwdb/links" -name '*.yaml' | wc -l)
 	[ "$lines" -eq $((files + 1)) ]
@@ -71,7 +71,7 @@ load helper
 	ask kv llama2-7b --seq 4096 --md
 	answered
 	shows '| what | value |'
-	shows '| one sequence | 2 GiB |'
+	shows '| KV cache per sequence | 2 GiB |'
 	ask hw list --architecture volta --md
 	answered
 	shows '|---|'
@@ -79,18 +79,18 @@ load helper
 }
 
 @test "--get: one bare number" {
-	ask kv llama2-7b --seq 4096 --get sequence_byte
+	ask kv llama2-7b --seq 4096 --get kv_sequence_byte
 	answered
 	is 2147483648
 	ask kv llama2-7b --gpu h100 --get verdict
 	is fits
-	[ $(($("$RIDGE" kv llama2-7b --seq 4096 --get sequence_byte) / 1048576)) -eq 2048 ]
+	[ $(($("$RIDGE" kv llama2-7b --seq 4096 --get kv_sequence_byte) / 1048576)) -eq 2048 ]
 }
 
-@test "--get: several rows of one name" {
+@test "--get: a column of a table" {
 	ask model compare llama3-8b llama2-7b --get n_params
 	refused
-	says "several rows are called 'n_params'"
+	says "'n_params' is a column of the table 'models'"
 }
 
 @test "--explain: the derivation, with sources" {
@@ -152,8 +152,8 @@ esc=$(printf '\033')
 
 # A terminal, where script(1) can make one.
 on_terminal() {
-	command -v script >/dev/null 2>&1 || skip "no script(1)"
-	script -qec "$*" /dev/null </dev/null >"$tmp/out" 2>/dev/null || skip "script(1) is another one here"
+	needs "the script(1) of util-linux" "make deps-test" script -qec true /dev/null
+	script -qec "$*" /dev/null </dev/null >"$tmp/out" 2>/dev/null
 	out=$(cat "$tmp/out")
 }
 
@@ -180,7 +180,7 @@ on_terminal() {
 	shows "does not fit"
 	ask kv llama2-7b --gpu h100 --batch 10000 --json
 	answered 1
-	json_is words/verdict "does not fit"
+	json_is answers/verdict "does not fit"
 }
 
 @test "the same question has the same answer" {

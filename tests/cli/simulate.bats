@@ -15,11 +15,11 @@ trace() {
 	answered
 	shows "time to the first token"
 	shows "gap between two tokens"
-	shows "requests within the objectives    100 %"
+	shows "requests within SLO         100 %"
 	ask $served --isl 467 --osl 256 --rate 8 --requests 500 --json
 	answered
-	json_is rows/n_finished 500
-	json_is rows/n_preempted 0
+	json_is answers/n_finished 500
+	json_is answers/n_preempted 0
 }
 
 @test "the same seed gives the same bytes" {
@@ -35,14 +35,14 @@ trace() {
 	ask $served --isl 467 --osl 256 --rate 500
 	answered 1
 	shows "saturated"
-	shows "saturates at"
+	shows "max request rate"
 	hides "time to the first token"
 }
 
 @test "a line for each rate" {
 	ask $served --isl 467 --osl 256 --rates 2,8,500 --requests 1000
 	answered
-	shows "TTFT P99"
+	shows "TTFT (P99)"
 	shows "saturated"
 	ask $served --isl 467 --osl 256 --rates 2,8 --rate 3
 	refused
@@ -54,7 +54,7 @@ trace() {
 2023-11-16 18:15:50.9951690,396,109'
 	ask $served --trace "$tmp/trace" --json
 	answered
-	json_is rows/n_finished 2
+	json_is answers/n_finished 2
 	trace '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]}
 {"timestamp": 30535, "input_length": 6472, "output_length": 26, "hash_ids": [46, 47]}'
 	ask $served --trace "$tmp/trace" --prefix-block 512 --dump "$tmp/dump"
@@ -122,7 +122,7 @@ trace() {
 @test "a plan meets objectives, by cost" {
 	ask capacity llama3-70b --gpu h100,h200 --rate 20 --isl 1000 --osl 200 --objectives ttft.p99:1s,tpot:50ms --spare 1
 	answered
-	shows "simulated"
+	shows "confirmed"
 	ask capacity llama3-70b --gpu h100 --rate 20 --isl 1000 --osl 200 --objectives ttft.p99:1ms
 	answered 1
 	shows "too slow alone"

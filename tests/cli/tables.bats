@@ -15,7 +15,7 @@ one,2,2,5h
 two,1.25x,2.5x,4h'
 	ask stack --check "$tmp/t.csv"
 	answered
-	shows "verdict  right"
+	shows "verdict      right"
 }
 
 @test "a wrong line is named, and what follows from it" {
@@ -83,7 +83,7 @@ one,2,5'
 
 @test "steps in a job" {
 	printf 'format: 1\ncommand: stack\nbase: 10h\nsteps: [data=2, "idle:0.5->0.25"]\n' >"$tmp/j.yaml"
-	ask stack "$tmp/j.yaml" --get total_speedup
+	ask stack "$tmp/j.yaml" --get speedup
 	answered
 	is 3
 }
@@ -102,7 +102,7 @@ one,2,5'
 
 @test "a series from a file, its columns by name and unit" {
 	printf 'when,used [GB],free [GB]\n0,1,9\n10,2,8\n20,3,7\n' >"$tmp/s.csv"
-	ask trend --points "$tmp/s.csv" --y free --get line.0.slope_byte
+	ask trend --points "$tmp/s.csv" --y free --get fits.0.slope_byte
 	answered
 	is -100000000
 	ask trend --points "$tmp/s.csv" --y frei
@@ -130,7 +130,7 @@ one,2,5'
 
 @test "the same draws every time" {
 	for i in 1 2; do
-		ask compare --baseline 5,6,7,8,9 --current 4,5,7,7,8 --seed 42 --get worse_high_frac
+		ask compare --baseline 5,6,7,8,9 --current 4,5,7,7,8 --seed 42 --get change_high_frac
 		answered
 		printf '%s\n' "$out" >"$tmp/$i"
 	done

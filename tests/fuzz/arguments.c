@@ -23,7 +23,7 @@ ask(struct arena *a, const struct command *c, int n, char **words)
 	if (!ok)
 		return;
 	arguments_place(a, d, c, &args);
-	const struct node *tree = inputs_tree(a, NULL, &args);
+	const struct node *tree = inputs_tree(a, d, c, NULL, &args);
 	inputs_bind(a, d, c, tree, arena_take(a, c->input_size + 1));
 	inputs_overlay(a, c, tree, "gpu");
 	for (size_t i = 0; i < args.sweeps.n; i++)

@@ -2,8 +2,9 @@
 /* Any bytes as one line of --jsonl. */
 #include "fuzz.h"
 
+#include "cli/help.h"
 #include "cli/inputs.h"
-#include "data/json_in.h"
+#include "import/json_in.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -15,7 +16,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	FUZZ_EXPECT((n == NULL) == (diag_errors(d) > 0));
 	if (n && n->kind == NODE_MAP)
-		inputs_spread(a, n);
+		inputs_spread(a, d, command_find("train"), n);
 	arena_free(a);
 	return 0;
 }

@@ -2,9 +2,9 @@
 /* Any bytes as a YAML file: the tree, and what reads trees. */
 #include "fuzz.h"
 
-#include "data/binders.h"
-#include "data/gpu.h"
-#include "data/tree.h"
+#include "db/binders.h"
+#include "db/gpu.h"
+#include "db/tree.h"
 
 #include <stdio.h>
 #include <string.h>

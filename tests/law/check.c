@@ -8,6 +8,7 @@
  *that can be read has the unit of the parameter it is given to. Paths are unique.
  */
 #include "law/law.h"
+#include "report/answers.h"
 
 #include "base/formula.h"
 #include "base/text.h"
@@ -289,6 +290,34 @@ check_paths(struct checker *c)
 	arena_free(a);
 }
 
+/* An answer has one name and one unit: of a list of answers, or of a line of a table, none has the id of another one.
+ */
+static void
+check_answers(struct checker *c)
+{
+	struct arena *a = arena_new();
+	const struct places all = places_of(a, c->sh);
+	struct path *names = ARENA_ARRAY(a, struct path, (int)all.n + 1);
+
+	for (size_t i = 0; i < all.n; i++) {
+		const struct place *p = &all.list[i];
+		const struct row *row = sheet_row(c->sh, p->row);
+		names[i] = (struct path){place_name(a, c->sh, p), p->row};
+		c->at = p->row;
+		const struct dim own = dim_of_name(row->name), said = dim_of_name(row->id);
+		if (row->kind != ROW_WORD && !dim_equal(own, said) && !text_begins(row->id, "n_") &&
+		    !text_begins(row->name, "n_"))
+			broken(c, "its answer '%s' has another unit", row->id);
+	}
+	qsort(names, all.n, sizeof *names, by_text);
+	for (size_t i = 1; i < all.n; i++)
+		if (strcmp(names[i].text, names[i - 1].text) == 0) {
+			c->at = names[i].row;
+			broken(c, "the answer '%s' is given twice", names[i].text);
+		}
+	arena_free(a);
+}
+
 /* A word that looks like a unit but is none: a name that ends in it would pass for a pure number. */
 static bool
 is_false_unit(const char *word, size_t length)
@@ -379,5 +408,6 @@ law_check(const struct sheet *sh, struct faults *f)
 	for (c.at = 0; c.at < sheet_size(sh); c.at++)
 		check_row(&c);
 	check_paths(&c);
+	check_answers(&c);
 	return f->n - before;
 }

@@ -15,14 +15,15 @@ serve.csv      regime=throughput      50      6.7      4   -
 
 # shellcheck disable=SC2086 # no words, or an option and its value
 get() {
-	"$RIDGE" validate "tests/corpus/$1" $2 --worst 0 -q --get "score.0.$3"
+	"$RIDGE" validate "tests/corpus/$1" $2 --worst 0 -q --get "groups.0.$3" |
+		awk -v id="$3" '{ print /[0-9]/ && id ~ /_frac$/ ? 100 * $1 : $1 }'
 }
 
 while read -r file only rows median bias inside; do
 	[ -n "$file" ] || continue
 	if [ "$only" = - ]; then only=; else only="--only $only"; fi
 	# shellcheck disable=SC2015
-	n=$(get "$file" "$only" n) && e=$(get "$file" "$only" median_ape) && b=$(get "$file" "$only" bias) || {
+	n=$(get "$file" "$only" n) && e=$(get "$file" "$only" median_ape_frac) && b=$(get "$file" "$only" bias_frac) || {
 		echo "corpus: $file $only: no scores"
 		status=1
 		continue
@@ -32,7 +33,7 @@ while read -r file only rows median bias inside; do
 		echo "corpus: $file $only: $n rows, median error $e %, bias $b % (limits: $rows, $median, $bias)"
 		status=1
 	}
-	[ "$inside" = - ] || awk -v c="$(get "$file" "$only" coverage80)" -v low="${inside%..*}" -v high="${inside#*..}" \
+	[ "$inside" = - ] || awk -v c="$(get "$file" "$only" coverage_frac)" -v low="${inside%..*}" -v high="${inside#*..}" \
 		'BEGIN { exit !(c >= low && c <= high) }' || {
 		echo "corpus: $file $only: not $inside % inside their intervals"
 		status=1

@@ -21,7 +21,7 @@ for file in hwdb/diagnoses/*.yaml; do
 	fi
 done
 # what a program prints is what can be typed: the first cause's line, with the figures of a question
-line=$("$RIDGE" diagnose --gpu-util 42% --step 1s --parts comm=450ms --get cause.0.command) || exit 1
+line=$("$RIDGE" diagnose --gpu-util 42% --step 1s --parts comm=450ms --get causes.0.command) || exit 1
 sh -c "'$RIDGE' ${line#ridge }" >/dev/null || [ $? -eq 1 ] || {
 	echo "diagnoses: '$line' is refused"
 	status=1

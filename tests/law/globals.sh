@@ -4,8 +4,8 @@
 RIDGE=${RIDGE:-$PWD/${BUILD:-build}/ridge}
 
 if ! command -v objdump >/dev/null 2>&1; then
-	echo "globals: objdump is not installed: skipped"
-	exit 0
+	echo "globals: objdump is not installed: it comes with binutils"
+	exit 1
 fi
 if objdump -t "$RIDGE" | grep -q __asan_init; then
 	exit 0 # sanitizers add their own

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# golden.sh [TABLES]: every row of the recomputed worked examples (golden.csv, golden_derived.csv) is a claim, or is argued
+# golden.sh TABLES: every row of the recomputed worked examples (golden.csv, golden_derived.csv) is a claim, or is argued
 # away in tests/claims/argued.tsv; and whatever the documents got wrong is told in ridge-documents(7), and nothing else.
-tables=${1:-../shared/facts/worked-examples}
-if [ ! -r "$tables/golden.csv" ]; then
-	echo "golden: $tables is not here: the list of worked examples is not compared"
-	exit 0
-fi
+tables=${1:?golden.sh TABLES}
+[ -r "$tables/golden.csv" ] || {
+	echo "golden: no $tables/golden.csv"
+	exit 1
+}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0

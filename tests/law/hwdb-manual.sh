@@ -5,10 +5,10 @@ missing=0
 for f in gpu link system calibration calibration_parts stack engine stack_time reliability diagnosis uncertainty transfer; do
 	keys=$(sed -n -E \
 		-e 's/.*\.key = "([a-z0-9_-]+)".*/\1/p' \
-		-e 's/^[[:space:]]*[A-Z]+\((struct [a-z_]+, )?"([a-z0-9_-]+)".*/\2/p' "src/data/$f.c" | grep -v '_$' | sort -u)
-	[ -n "$keys" ] || { echo "src/data/$f.c: no keys found"; missing=1; }
+		-e 's/^[[:space:]]*[A-Z]+\((struct [a-z_]+, )?"([a-z0-9_-]+)".*/\2/p' "src/db/$f.c" | grep -v '_$' | sort -u)
+	[ -n "$keys" ] || { echo "src/db/$f.c: no keys found"; missing=1; }
 	for k in $keys; do
-		grep -q -w -e "$k" man/ridge-hwdb.5 || { echo "man/ridge-hwdb.5: says nothing of '$k' (src/data/$f.c)"; missing=1; }
+		grep -q -w -e "$k" man/ridge-hwdb.5 || { echo "man/ridge-hwdb.5: says nothing of '$k' (src/db/$f.c)"; missing=1; }
 	done
 done
 exit $missing

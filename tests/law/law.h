@@ -53,6 +53,7 @@ struct faults {
 	struct arena *arena;
 	FILE *to;          /* NULL: just collect */
 	const char *where; /* command line or model that is being looked at */
+	bool quick;        /* a few inputs only */
 	int n, n_rows, n_formulas;
 	struct fault *list;
 	size_t n_list;
@@ -105,6 +106,7 @@ struct world {
 	const struct kv_page *page;
 	const struct kv_admission *admission;
 	const struct capacity_case *capacity;
+	const struct capacity_replica *replica;
 	const struct scale_estimate *estimate;
 	const struct memory_job *train, *adapt, *serve; /* trained in full, with adapters, served */
 	const struct memory_numbers *numbers;
@@ -112,6 +114,7 @@ struct world {
 	const struct serve_setup *unfused; /* one that runs every operator by itself */
 	const struct block *served;
 	const struct serve_load *load;
+	const struct serve_flow *flow;
 	const struct train_job *step;                /* a training step, and one of the blocks of its model */
 	const struct block *step_block, *any_routed; /* ..., and one with experts of any model */
 	int train_stage, adapt_stage;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sheets of real command lines. */
+#include "law/ask.h"
 #include "law/law.h"
 
 #include "base/text.h"
@@ -44,8 +45,9 @@ static const struct {
     {ALL, "hw compare {a100 h100 b200|h100 mi300x}"},
     {ALL, "model list"},
     {ALL,
-        "model show {llama3-70b|deepseek-v3|gemma3-27b|bert-large|vit-h-14|resnet50|gpt3-175b|gpt-oss-20b|"
-        "llama4-maverick} --seq {512|8192}"},
+        "model show {llama3-70b|deepseek-v3|gemma3-27b|bert-large|gpt3-175b|gpt-oss-20b|llama4-maverick} --seq "
+        "{512|8192}"},
+    {ALL, "model show {vit-h-14|resnet50}"},
     {ALL, "model compare llama3-8b {qwen3-8b|mixtral-8x7b}"},
     {ALL, "check h100-sxm5-80gb"},
     /* memory: training under layouts, recompute policies, states, frameworks; adapters; serving */
@@ -71,7 +73,8 @@ static const struct {
         "memory {llama3-70b|deepseek-v3|gemma2-27b} --gpu h100 --infer --stack {vllm|sglang|tensorrt-llm|hf-generate} "
         "--layout tp=8 --batch 16 --seq 8192"},
     {ALL,
-        "memory --params 7e9 --layers 32 --hidden 4096 --heads 32 --seq 2048 --act-model {simple12|full} --gpu-mem "
+        "memory --params 7e9 --layers 32 --hidden 4096 --seq 2048 {--act-model simple12|--act-model full --heads 32} "
+        "--gpu-mem "
         "80GB"},
     {ALL,
         "memory --params 7e9 --gpus 8 --layout dp=8,zero={1|2|3} --gpu-mem 80GB --offload optimizer --activations 4GB"},
@@ -125,7 +128,7 @@ static const struct {
         "40}"},
     {ALL, "launch vit-h-14 --gpu a100 --phase prefill --batch 8 --launch 5us"},
     {ALL,
-        "launch --chain {norm,elementwise|softmax,elementwise:2,elementwise|norm_fused,elementwise:2|gemm,softmax} "
+        "launch --chain {norm,elementwise|softmax,elementwise:2,elementwise|norm_unfused,elementwise:2|gemm,softmax} "
         "--rows 900 --width 700 {--gpu h100|--launch 4us}"},
     {ALL,
         "latency --stages a=3ms,b=5ms:2ms,c=4ms,d=6ms:1ms,e=2ms {--fps 60|--budget 30ms|--parallel b/c+d --budget "
@@ -207,7 +210,7 @@ static const struct {
     {ALL, "hw compare doc-h100 doc-h200"},
     /* optimisations, money, trends, regressions */
     {ALL,
-        "stack {--base 36d|--base 18h --iteration 450ms|--base 1h --cost 900usd|--base 1h --price 2usd/h --gpus 8} "
+        "stack {--base 36d|--base 1h --cost 900usd|--base 1h --price 2usd/h --gpus 8} "
         "--steps "
         "{data=1.15,flash=1.63@0.2|idle:15%->2%,bubble:0.35->0.12|ddp:45ms->39ms/119ms,optimizer:8%->2%/1,apt=rate:12->"
         "18,tokens:256->150}"},
@@ -267,41 +270,13 @@ inspect(const struct sheet *sh, const char *command)
 	law_check(sh, faults);
 }
 
-/* Words as a shell splits them: blanks and quotes. */
-static int
-split(struct arena *a, const char *line, char **words, int most)
-{
-	int n = 0;
-
-	words[n++] = arena_text(a, "ridge");
-	for (const char *p = line; *p && n < most - 1;) {
-		char word[1000];
-		size_t m = 0;
-		while (*p == ' ')
-			p++;
-		if (!*p)
-			break;
-		for (char quote = '\0'; *p && (quote || *p != ' '); p++) {
-			if (!quote && (*p == '\'' || *p == '"'))
-				quote = *p;
-			else if (quote && quote == *p)
-				quote = '\0';
-			else if (m + 1 < sizeof word)
-				word[m++] = *p;
-		}
-		words[n++] = arena_copy(a, word, m);
-	}
-	words[n] = NULL;
-	return n;
-}
-
 /* Run one line with its answer thrown away; what it complained about comes back in `said`. */
 static int
 ask(const char *line, char *said, size_t size)
 {
 	struct arena *a = arena_new();
 	char *words[128];
-	const int n = split(a, line, words, 128);
+	const int n = line_words(a, line, words, 128);
 	FILE *errors = tmpfile();
 
 	if (!errors)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { WORLDS = 300 };
+enum { WORLDS = 300, QUICK_WORLDS = 30 };
 
 #define D(name) draw(x->seed, #name)
 #define B(name) (draw_choice(x->seed, #name, 2) != 0)
@@ -182,7 +182,7 @@ enum { WORLDS = 300 };
 /* A step of a serving engine, with or without prompts; a card for prompts. */
 #define SERVED_BATCH                                                                                                   \
 	((const struct serve_batch){SOME(prompts, D(n_prompts)), D(n_chunk), SOME(prefix, D(n_prefix)), D(n_running),  \
-	    D(n_context), D(n_rows)})
+	    D(n_context), D(n_rows), SOME(drafts, D(n_drafts))})
 #define CARD                                                                                                           \
 	((const struct unfused_gpu){datum(D(peak_flop_per_s)), datum(D(mem_byte_per_s)),                               \
 	    B(power) ? datum(D(limit_flop_per_s)) : datum_absent()})
@@ -266,7 +266,7 @@ model_sheets(struct faults *f)
 	struct worlds *all = worlds_new(f->arena, f->to);
 	struct sheet *sh = sheet_new();
 
-	for (unsigned seed = 0; seed < WORLDS; seed++) {
+	for (unsigned seed = 0; seed < (f->quick ? QUICK_WORLDS : WORLDS); seed++) {
 		struct arena *a = arena_new();
 		struct world x;
 		world_make(all, a, seed, &x);

@@ -19,12 +19,12 @@ fastertransformer-int8-v1       1        0       0
 '
 
 get() {
-	"$RIDGE" validate tests/fixtures/serve-rows.csv --only "framework=$1" --worst 0 -q --get "score.0.$2"
+	"$RIDGE" validate tests/fixtures/serve-rows.csv --only "framework=$1" --worst 0 -q --get "groups.0.$2"
 }
 
 while read -r family rows skipped warned; do
 	[ -n "$family" ] || continue
-	got="$(get "$family" n) $(get "$family" skipped) $(get "$family" warned)"
+	got="$(get "$family" n) $(get "$family" n_skipped) $(get "$family" n_warned)"
 	[ "$got" = "$rows $skipped $warned" ] || {
 		echo "serve-rows: $family: rows, skipped, warned are $got, not $rows $skipped $warned"
 		status=1

@@ -3,8 +3,8 @@
  */
 #include "law/law.h"
 
-#include "data/database.h"
-#include "data/engine.h"
+#include "db/database.h"
+#include "db/engine.h"
 #include "law/serving.h"
 
 #include <stdlib.h>

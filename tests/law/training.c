@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "law/training.h"
 
-#include "data/stack.h"
+#include "db/stack.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 
 #include "law/law.h"
 
-#include "data/database.h"
+#include "db/database.h"
 #include "ridge/train_rules.h"
 
 struct trainings;

@@ -14,8 +14,8 @@ fault() {
 # rows of the schema tables: .key = "name", MACRO("name", ...) and MACRO(struct type, "name", ...)
 sources=
 for f in workload layers mixers storage; do
-	[ ! -f "src/data/$f.c" ] || sources="$sources src/data/$f.c"
-	[ ! -f "src/data/$f.h" ] || sources="$sources src/data/$f.h"
+	[ ! -f "src/db/$f.c" ] || sources="$sources src/db/$f.c"
+	[ ! -f "src/db/$f.h" ] || sources="$sources src/db/$f.h"
 done
 # shellcheck disable=SC2086 # several names
 keys=$(cat $sources | tr '\n' ' ' | grep -oE '(\.key = |[A-Z_]+\( *(struct [a-z_]+, *)?)"[a-z0-9_]+"' | sed 's/.*"\(.*\)"/\1/' | sort -u)

@@ -7,7 +7,7 @@
 #include "law/serving.h"
 #include "law/training.h"
 
-#include "data/stack.h"
+#include "db/stack.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -363,6 +363,19 @@ capacity_of(unsigned seed, const struct workload *decoder)
 	    .measured_token_per_s = draw_maybe(seed, "measured_token_per_s")};
 }
 
+static struct capacity_replica
+replica_of(unsigned seed)
+{
+	const double tp = draw_power(seed, "tp", 4);
+
+	return (struct capacity_replica){.tp = tp,
+	    .n_groups = draw_bool(seed, "apart") ? tp : 1,
+	    .weight_byte = draw(seed, "weight_byte"),
+	    .space_byte = draw(seed, "space_byte"),
+	    .n_rented_gpus = draw_power(seed, "rented", 4),
+	    .gpu_usd_per_s = draw(seed, "gpu_usd_per_s")};
+}
+
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
 static struct layout
@@ -583,6 +596,21 @@ make_serving(struct worlds *all, struct arena *a, unsigned seed, struct world *x
 	x->unfused = serving_make(all->servings, a, seed, x->decoder, "llama.cpp");
 	x->served = &x->serving->model->blocks[seed % (unsigned)x->serving->model->n_blocks];
 	x->load = MAKE(a, struct serve_load, load);
+	const struct serve_flow flow = {.n_places = 1 + draw(seed, "n_places"),
+	    .n_running = draw(seed, "n_running"),
+	    .n_decoding = 1 + draw(seed, "n_beside"),
+	    .n_few = draw(seed, "n_beside"),
+	    .n_many = 2 + 2 * draw(seed, "n_beside"),
+	    .few_frac = draw_bool(seed, "varies") ? 0.2 : 0,
+	    .many_frac = draw_bool(seed, "varies") ? 0.2 : 0,
+	    .prompt_frac = fmin(0.99, draw(seed, "prompt_frac")),
+	    .n_together = 1 + draw(seed, "n_together"),
+	    .idle_frac = draw(seed, "idle_frac"),
+	    .n_beside = draw(seed, "n_beside"),
+	    .n_own = 1 + draw(seed, "n_together"),
+	    .wait_s = draw(seed, "wait_s"),
+	    .place_s = draw(seed, "place_s")};
+	x->flow = MAKE(a, struct serve_flow, flow);
 }
 
 /* One of the conventions that fit a model. */
@@ -626,6 +654,7 @@ world_make(struct worlds *all, struct arena *a, unsigned seed, struct world *x)
 	    draw(seed, "seq_token"), draw(seed, "step_token"), draw_power(seed, "block", 8)};
 	x->admission = MAKE(a, struct kv_admission, admission);
 	x->capacity = MAKE(a, struct capacity_case, capacity_of(seed, x->decoder));
+	x->replica = MAKE(a, struct capacity_replica, replica_of(seed));
 	const struct scale_estimate e = {draw(seed, "speedup"), draw(seed, "contention"), 1.4, 2.8};
 	x->estimate = MAKE(a, struct scale_estimate, e);
 }

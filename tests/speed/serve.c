@@ -3,7 +3,7 @@
 #include "ridge/serve.h"
 #include "base/arena.h"
 #include "base/diag.h"
-#include "data/engine.h"
+#include "db/engine.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -62,7 +62,7 @@ main(void)
 		    .own = database_calibration(db, cases[i].gpu, e->backend),
 		    .compute = cases[i].type,
 		    .weights = cases[i].type,
-		    .kv = serve_usual_kv(cases[i].type),
+		    .kv = serve_usual_kv(e, cases[i].type),
 		    .layout = cases[i].layout,
 		    .linked = true,
 		};

@@ -48,7 +48,7 @@ int
 main(int argc, char **argv)
 {
 	static const char *const lines[] = {
-	    "memory llama3-70b --gpu h100 --layout tp=8,dp=8 --json",
+	    "memory llama3-70b --gpu h100 --layout tp=8,dp=2 --json",
 	    "roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100 --dtype bf16",
 	    "comm allreduce --size 1GiB --system dgx-h100 --ranks 8",
 	    "kv llama3-70b --gpu h100 --seq 8192",

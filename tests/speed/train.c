@@ -2,10 +2,10 @@
 /* Training steps a second on one core: what a search over layouts costs.  A benchmark, not a test. */
 #include "base/arena.h"
 #include "base/diag.h"
-#include "data/database.h"
-#include "data/stack.h"
-#include "engine/train_cache.h"
+#include "db/database.h"
+#include "db/stack.h"
 #include "ridge/memory.h"
+#include "search/plan/train_cache.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -149,9 +149,16 @@ engine_base(void)
 	e.pcie_ramp_byte = num(10e6);
 	e.pcie_frac = num(1.1117996448596756);
 	e.pcie_gather_frac = num(.703);
-	e.pool_frac = num(.95);
-	e.reserve_byte = num(1.5e9);
-	e.block_token = num(64);
+	e.memory = (struct stack){.use = STACK_INFER,
+	    .pool = POOL_FREE,
+	    .utilization = num(.95),
+	    .block_token = num(64),
+	    .batch_token = num(0), /* the reference has activations in its reserve */
+	    .sampler_rows = datum_absent(),
+	    .sampler_byte = datum_absent(),
+	    .n_kv_copies = datum_absent(),
+	    .safety = datum_absent()};
+	e.memory.counter_byte[COUNTER_DEVICE] = num(1.5e9);
 	e.max_sequences = num(2048);
 	e.max_tokens = num(8192);
 	return e;
@@ -356,7 +363,7 @@ engine_pytorch(void)
 	e.prefill_s = num(.0033);
 	e.quantise_s = num(2e-6);
 	e.quantise_frac = num(.5);
-	e.pool_frac = num(.9);
+	e.memory.utilization = num(.9);
 	return e;
 }
 

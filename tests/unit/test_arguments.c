@@ -175,7 +175,7 @@ static const struct {
     {"--color blue", "'blue' is not one of auto, always, never"},
     {"--json --csv", "--json and --csv exclude each other"},
     {"--json --md", "--json and --md exclude each other"},
-    {"--json --explain", "--json and --explain exclude each other"},
+    {"--json --explain=x", "--json and --explain=ROW exclude each other"},
     {"--json --get x", "--json and --get exclude each other"},
     {"--csv --md", "--csv and --md exclude each other"},
     {"--csv --explain", "--csv and --explain exclude each other"},
@@ -189,8 +189,7 @@ static const struct {
     {"--explain --sweep seq=1,2", "--explain and --sweep exclude each other"},
     {"--jsonl - --sweep seq=1,2", "--jsonl and --sweep exclude each other"},
     {"--jsonl - --solve batch --until x<=5", "--jsonl and --solve exclude each other"},
-    {"--jsonl - --csv", "--jsonl and --csv exclude each other"},
-    {"--jsonl - --get x", "--jsonl and --get exclude each other"},
+    {"--jsonl - --md", "--jsonl and --md exclude each other"},
     {"--jsonl - -o f", "--jsonl and --output exclude each other"},
 };
 
@@ -252,7 +251,7 @@ bind(const char *job, const char *line, struct toy_in *in)
 
 	ck_assert_msg(!job || tree, "%s", said(a, d));
 	ck_assert_msg(parse(line), "%s", said(a, d));
-	return inputs_bind(a, d, &toy, inputs_tree(a, tree, &args), in);
+	return inputs_bind(a, d, &toy, inputs_tree(a, d, &toy, tree, &args), in);
 }
 
 START_TEST(every_kind_is_bound)
@@ -336,7 +335,7 @@ START_TEST(what_is_laid_over_an_entry)
 	struct toy_in in;
 
 	ck_assert(bind(NULL, "--gpu h100 --set gpu.memory.bandwidth=1TB/s", &in));
-	const struct node *tree = inputs_tree(a, NULL, &args);
+	const struct node *tree = inputs_tree(a, d, &toy, NULL, &args);
 	ck_assert_str_eq(in.gpu.text, "h100");
 	ck_assert_str_eq(tree_at(inputs_overlay(a, &toy, tree, "gpu"), "memory.bandwidth")->text, "1TB/s");
 	ck_assert_ptr_null(tree_get(inputs_overlay(a, &toy, tree, "gpu"), "name"));
@@ -349,7 +348,7 @@ static const struct {
 } unbound[] = {
     {NULL, "--batch many", "ridge toy: --batch: error: 'many' is not a count"},
     {NULL, "--batch 128k", "can be read two ways"},
-    {NULL, "--batch -5", "-5 is negative"},
+    {NULL, "--batch -5", "batch must be a whole number from 1 on"},
     {NULL, "--batch nan", "'nan' is not a count"},
     {NULL, "--batch 1e999", "out of range"},
     {NULL, "--bandwidth 50", "has no unit"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/num.h"
 #include "base/random.h"
-#include "engine/arrivals.h"
+#include "search/simulate/arrivals.h"
 
 #include <check.h>
 #include <math.h>

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/binders.h"
-#include "data/database.h"
-#include "data/measurement.h"
-#include "engine/calibrate.h"
+#include "db/binders.h"
+#include "db/database.h"
+#include "import/measurement.h"
 #include "ridge/kernel_gemm.h"
+#include "search/fit/calibrate.h"
 
 enum { ROWS = 450, SOME_ROWS = 120, DTYPES = 2 };
 
@@ -167,7 +167,7 @@ START_TEST(test_says_what_is_open)
 	struct fitted f = {0};
 	int n = 0;
 
-	measure(&l, ROWS, 0.03, "cublaslt");
+	measure(&l, ROWS, 0.02, "cublaslt");
 	for (int i = 0; i < l.n_rows; i++)
 		if (l.rows[i].m <= 3 && l.rows[i].dtype == DTYPE_BF16)
 			l.rows[n++] = l.rows[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/capacity.h"
+#include "ridge/cost.h"
 
 #include <check.h>
 #include <string.h>
@@ -61,6 +62,50 @@ load(const struct workload *w, double rate)
 	return c;
 }
 
+/* A replica of tp GPUs that share the weights; the headroom leaves the rest to caches. */
+static struct capacity_replica
+shared(const struct capacity_case *c, double weight_byte, double tp)
+{
+	return (struct capacity_replica){.tp = tp,
+	    .n_groups = 1,
+	    .weight_byte = weight_byte / tp,
+	    .space_byte = fmax(0, c->mem_byte.value * (1 - c->headroom.value) - weight_byte / tp),
+	    .n_rented_gpus = 1,
+	    .gpu_usd_per_s = NAN};
+}
+
+static double
+replicas(const struct capacity_case *c, double weight_byte, double tp)
+{
+	const struct capacity_replica a = shared(c, weight_byte, tp);
+
+	return capacity_replicas(NULL, c, &a);
+}
+
+static double
+replica_users(const struct capacity_case *c, double weight_byte, double tp)
+{
+	const struct capacity_replica a = shared(c, weight_byte, tp);
+
+	return capacity_replica_users(NULL, c, &a);
+}
+
+static const char *
+binds(const struct capacity_case *c, double weight_byte)
+{
+	const struct capacity_replica a = shared(c, weight_byte, 1);
+
+	return capacity_binds(c, &a);
+}
+
+static double
+user_rate(const struct capacity_case *c, double weight_byte, double n_users, double n_replicas, double tp)
+{
+	const struct capacity_replica a = shared(c, weight_byte, tp);
+
+	return capacity_user_rate(NULL, c, &a, n_users, n_replicas);
+}
+
 START_TEST(worked_examples)
 {
 	struct block b[] = {heads(32, 32, 32)};
@@ -69,12 +114,12 @@ START_TEST(worked_examples)
 
 	ck_assert_double_eq_tol(capacity_user(NULL, &c.kv, 1000, 1), 681574400, 1e-6);
 	ck_assert_double_eq(capacity_pool(NULL, &c, 3.5e9), 11);
-	ck_assert_double_eq(capacity_replicas(NULL, &c, 3.5e9, 1), 12);
+	ck_assert_double_eq(replicas(&c, 3.5e9, 1), 12);
 	c.kv.block_token = 16;
 	c.kv.overhead_frac = 0;
 	ck_assert_double_eq(capacity_user(NULL, &c.kv, 1000, 1), 63 * 16 * 524288.0);
 	ck_assert_double_eq(capacity_pool(NULL, &c, 3.5e9), 9);
-	ck_assert_double_eq(capacity_replicas(NULL, &c, 3.5e9, 1), 9);
+	ck_assert_double_eq(replicas(&c, 3.5e9, 1), 9);
 	/* the linear rule, named */
 	c.kv = (struct capacity_kv){NULL, 2, capacity_linear_kv(NULL, 7e9), 1, 0.3};
 	ck_assert_double_eq_tol(1000 * capacity_user(NULL, &c.kv, 1000, 1), 650e9, 1e-3);
@@ -101,14 +146,14 @@ START_TEST(replicas_hold_whole_users)
 	struct block b[] = {heads(32, 32, 32)};
 	const struct workload w = {.n_blocks = 1, .blocks = b};
 	struct capacity_case c = users(&w);
-	const double most = capacity_replica_users(NULL, &c, 3.5e9, 1);
+	const double most = replica_users(&c, 3.5e9, 1);
 
 	ck_assert_double_eq(most, 88);
 	for (int n = 1; n < 600; n++) {
 		c.n_users = given(n);
-		ck_assert_double_eq(capacity_replicas(NULL, &c, 3.5e9, 1), ceil(n / most));
+		ck_assert_double_eq(replicas(&c, 3.5e9, 1), ceil(n / most));
 		/* one copy for all never needs more GPUs */
-		ck_assert(capacity_pool(NULL, &c, 3.5e9) <= capacity_replicas(NULL, &c, 3.5e9, 1));
+		ck_assert(capacity_pool(NULL, &c, 3.5e9) <= replicas(&c, 3.5e9, 1));
 	}
 }
 END_TEST
@@ -117,20 +162,67 @@ START_TEST(a_replica_that_does_not_fit)
 {
 	struct block b[] = {heads(80, 64, 8)};
 	const struct workload w = {.n_blocks = 1, .blocks = b};
-	const double degrees[] = {1, 2, 4, 8, 16};
+	struct capacity_replica ways[5];
 	struct capacity_case c = users(&w);
 
 	c.n_users = given(200);
 	c.user_token = given(4096);
 	c.kv.overhead_frac = 0;
 	/* 141 GB over 64 GB each: 2 GPUs do not hold them, 4 do; with room for 85 users each, 8 GPUs for all 200 */
-	ck_assert(capacity_replica_users(NULL, &c, 141e9, 2) < 1);
-	ck_assert(isinf(capacity_replicas(NULL, &c, 141e9, 2)));
-	ck_assert_double_eq(capacity_fewest(&c, 141e9, degrees, 5), 4);
-	ck_assert_double_eq(capacity_fewest(&c, 141e9, degrees, 2), 0);
-	ck_assert_double_eq(capacity_best(&c, 141e9, degrees, 4), 8);
-	ck_assert_double_eq(capacity_replicas(NULL, &c, 141e9, 4), 12);
-	ck_assert_double_eq(capacity_best(&c, 141e9, degrees, 2), 0);
+	ck_assert(replica_users(&c, 141e9, 2) < 1);
+	ck_assert(isinf(replicas(&c, 141e9, 2)));
+	for (int i = 0; i < 5; i++)
+		ways[i] = shared(&c, 141e9, 1 << i);
+	ck_assert_int_eq(capacity_fewest(&c, ways, 5), 2);
+	ck_assert_int_eq(capacity_fewest(&c, ways, 2), -1);
+	ck_assert_int_eq(capacity_best(&c, ways, 4), 3);
+	ck_assert_double_eq(replicas(&c, 141e9, 4), 12);
+	ck_assert_int_eq(capacity_best(&c, ways, 2), -1);
+}
+END_TEST
+
+/* 12 GPUs by the GPU against 8 of which half stay idle: money decides where all have a price. */
+START_TEST(whole_instances_are_paid)
+{
+	struct block b[] = {heads(80, 64, 8)};
+	const struct workload w = {.n_blocks = 1, .blocks = b};
+	struct capacity_case c = users(&w);
+	struct capacity_replica ways[2];
+
+	c.n_users = given(200);
+	c.user_token = given(4096);
+	c.kv.overhead_frac = 0;
+	ways[0] = shared(&c, 141e9, 4);
+	ways[1] = shared(&c, 141e9, 8);
+	ck_assert_int_eq(capacity_best(&c, ways, 2), 1);
+	ways[0].gpu_usd_per_s = 1;
+	ck_assert_int_eq(capacity_best(&c, ways, 2), 1);
+	ways[1].gpu_usd_per_s = 1.4;
+	ck_assert_int_eq(capacity_best(&c, ways, 2), 1);
+	ways[1].gpu_usd_per_s = 1.6;
+	ck_assert_int_eq(capacity_best(&c, ways, 2), 0);
+	/* the second half of the second instance of 8 is paid too */
+	ways[0].n_rented_gpus = 8;
+	ck_assert_int_eq(capacity_best(&c, ways, 2), 1);
+	ck_assert_double_eq(cost_rented(NULL, 3, 4, 8), 16);
+	ck_assert_double_eq(cost_rented(NULL, 3, 4, 1), 12);
+	ck_assert_double_eq(cost_rented(NULL, 2, 16, 8), 32);
+	ck_assert_double_eq(cost_rented(NULL, 5, 3, 8), 24);
+}
+END_TEST
+
+/* Where every GPU attends for users of its own, a cache that all heads share is kept once instead of tp times. */
+START_TEST(attention_apart_holds_more_latents)
+{
+	struct block b[] = {heads(61, 128, 1)};
+	const struct workload w = {.n_blocks = 1, .blocks = b};
+	struct capacity_case c = users(&w);
+	struct capacity_replica together = shared(&c, 320e9, 8), apart = together;
+
+	apart.n_groups = 8;
+	const double n = capacity_replica_users(NULL, &c, &together);
+	ck_assert(n >= 1);
+	ck_assert_double_eq(capacity_replica_users(NULL, &c, &apart), 8 * n);
 }
 END_TEST
 
@@ -140,19 +232,19 @@ START_TEST(what_binds)
 	const struct workload w = {.n_blocks = 1, .blocks = b};
 	struct capacity_case c = users(&w), l = load(&w, 20);
 
-	ck_assert_str_eq(capacity_binds(&c, 3.5e9, 1), "KV cache");
+	ck_assert_str_eq(binds(&c, 3.5e9), "KV cache");
 	ck_assert_str_eq(capacity_pool_binds(&c, 3.5e9), "KV cache");
 	c.itl_s = given(0.010);
-	ck_assert_str_eq(capacity_binds(&c, 3.5e9, 1), "latency");
+	ck_assert_str_eq(binds(&c, 3.5e9), "latency");
 	c.itl_s = datum_absent();
 	c.n_users = given(1);
-	ck_assert_str_eq(capacity_binds(&c, 3.5e9, 1), "weights");
+	ck_assert_str_eq(binds(&c, 3.5e9), "weights");
 	ck_assert_str_eq(capacity_pool_binds(&c, 3.5e9), "weights");
-	ck_assert_str_eq(capacity_binds(&l, 14e9, 1), "bandwidth");
+	ck_assert_str_eq(binds(&l, 14e9), "bandwidth");
 	l.osl_token = given(1);
-	ck_assert_str_eq(capacity_binds(&l, 14e9, 1), "compute");
+	ck_assert_str_eq(binds(&l, 14e9), "compute");
 	l.measured_token_per_s = given(1000);
-	ck_assert_str_eq(capacity_binds(&l, 14e9, 1), "measured rate");
+	ck_assert_str_eq(binds(&l, 14e9), "measured rate");
 }
 END_TEST
 
@@ -164,9 +256,9 @@ START_TEST(speed_is_bytes_over_bandwidth)
 	const struct workload w = {.n_blocks = 1, .blocks = b};
 	const struct capacity_case c = users(&w);
 
-	ck_assert_double_eq_tol(capacity_user_rate(NULL, &c, 14e9, 1, 1, 1), 2e12 / (14e9 + 524288e3), 1e-9);
-	ck_assert_double_eq_tol(capacity_user_rate(NULL, &c, 14e9, 88, 11, 1), 2e12 / (14e9 + 8 * 524288e3), 1e-9);
-	ck_assert_double_eq_tol(capacity_user_rate(NULL, &c, 14e9, 8, 1, 2), 2e12 / (7e9 + 4 * 524288e3), 1e-9);
+	ck_assert_double_eq_tol(user_rate(&c, 14e9, 1, 1, 1), 2e12 / (14e9 + 524288e3), 1e-9);
+	ck_assert_double_eq_tol(user_rate(&c, 14e9, 88, 11, 1), 2e12 / (14e9 + 8 * 524288e3), 1e-9);
+	ck_assert_double_eq_tol(user_rate(&c, 14e9, 8, 1, 2), 2e12 / (7e9 + 4 * 524288e3), 1e-9);
 	ck_assert_double_eq_tol(capacity_fleet_rate(NULL, 8, 100), 800, 1e-12);
 	ck_assert_double_eq_tol(capacity_load_rate(NULL, 5, 200), 1000, 1e-12);
 }
@@ -180,12 +272,12 @@ START_TEST(latency_limits_the_batch)
 	struct capacity_case c = users(&w);
 
 	c.itl_s = given(0.015);
-	const double n = capacity_replica_users(NULL, &c, 14e9, 1);
+	const double n = replica_users(&c, 14e9, 1);
 	ck_assert(n >= 1);
-	ck_assert(1 / capacity_user_rate(NULL, &c, 14e9, n, 1, 1) <= 0.015);
-	ck_assert(1 / capacity_user_rate(NULL, &c, 14e9, n + 1, 1, 1) > 0.015);
+	ck_assert(1 / user_rate(&c, 14e9, n, 1, 1) <= 0.015);
+	ck_assert(1 / user_rate(&c, 14e9, n + 1, 1, 1) > 0.015);
 	c.itl_s = given(0.001);
-	ck_assert_double_eq(capacity_replica_users(NULL, &c, 14e9, 1), 0);
+	ck_assert_double_eq(replica_users(&c, 14e9, 1), 0);
 }
 END_TEST
 
@@ -197,28 +289,28 @@ START_TEST(load_at_a_utilisation)
 	struct capacity_case c = load(&w, 50);
 
 	c.measured_token_per_s = given(43.75 * 200);
-	ck_assert_double_eq(capacity_replicas(NULL, &c, 14e9, 1), 2);
+	ck_assert_double_eq(replicas(&c, 14e9, 1), 2);
 	c.rate_request_per_s = given(43.75 * 0.75 * 3);
-	ck_assert_double_eq(capacity_replicas(NULL, &c, 14e9, 1), 3);
+	ck_assert_double_eq(replicas(&c, 14e9, 1), 3);
 	/* the floor: more load never needs fewer, more bandwidth never more */
 	c.measured_token_per_s = datum_absent();
 	double before = 0;
 	for (double rate = 1; rate < 500; rate *= 1.5) {
 		c.rate_request_per_s = given(rate);
-		const double n = capacity_replicas(NULL, &c, 14e9, 1);
+		const double n = replicas(&c, 14e9, 1);
 		ck_assert(n >= before);
 		before = n;
 		struct capacity_case fast = c;
 		fast.mem_byte_per_s = given(4e12);
-		ck_assert(capacity_replicas(NULL, &fast, 14e9, 1) <= n);
+		ck_assert(replicas(&fast, 14e9, 1) <= n);
 	}
 }
 END_TEST
 
 START_TEST(money)
 {
-	/* 8 x $3.50 x 720 h: worked examples 000 */
-	ck_assert_double_eq_tol(capacity_month_usd(NULL, 8, 3.5 / 3600), 20160, 1e-9);
+	/* 8 x $3.50 x 730 h */
+	ck_assert_double_eq_tol(capacity_month_usd(NULL, 8, 3.5 / 3600), 20440, 1e-9);
 	ck_assert_double_eq_tol(capacity_million_usd(NULL, 8, 3.6 / 3600, 4000), 2, 1e-12);
 	ck_assert_double_eq(capacity_weights_bits(NULL, 7e9, 4), 3.5e9);
 	ck_assert_double_eq(capacity_share(NULL, 141e9, 4), 35.25e9);
@@ -265,6 +357,8 @@ capacity_suite(void)
 	tcase_add_test(c, linear_rule_is_wrong_for_shared_heads);
 	tcase_add_test(c, replicas_hold_whole_users);
 	tcase_add_test(c, a_replica_that_does_not_fit);
+	tcase_add_test(c, whole_instances_are_paid);
+	tcase_add_test(c, attention_apart_holds_more_latents);
 	tcase_add_test(c, what_binds);
 	tcase_add_test(c, speed_is_bytes_over_bandwidth);
 	tcase_add_test(c, latency_limits_the_batch);

@@ -2,9 +2,9 @@
 /* Collectives: the forms of the papers, what must hold of any of them, and published measurements. */
 #include "ridge/collective.h"
 
-#include "data/database.h"
-#include "engine/network_middle.h"
+#include "db/database.h"
 #include "ridge/units.h"
+#include "search/fit/network_middle.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ridge/compare.h"
 
-#include "engine/rank.h"
+#include "search/stats/rank.h"
 
 #include <check.h>
 #include <math.h>

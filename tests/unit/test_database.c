@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Entries are found by name, in the first directory that has them. */
-#include "data/database.h"
+#include "db/database.h"
 
 #include "base/text.h"
 #include "said.h"
+#include "unit/environment.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 static struct arena *a;
 static struct diag *d;
 static char place[40];
+static struct environment before;
 
 /* Two databases, a user's data directory, nothing from outside. */
 static void
@@ -21,6 +23,7 @@ set_up(void)
 	    "data/ridge/gpus"};
 	char path[100];
 
+	before = environment_keep();
 	a = arena_new();
 	d = diag_new(a);
 	strcpy(place, "/tmp/ridge-test-XXXXXX");
@@ -40,6 +43,7 @@ tear_down(void)
 	char command[80];
 
 	snprintf(command, sizeof command, "rm -rf %s", place);
+	environment_put_back(&before);
 	ck_assert_int_eq(system(command), 0);
 	arena_free(a);
 }
@@ -285,6 +289,10 @@ START_TEST(an_overlay_is_laid_over_the_file)
 	ck_assert_str_eq(gpu->mem_byte_per_s.from.file, "over");
 	ck_assert(gpu->peak_flop_per_s[PEAK_BF16].value == 1e12);
 	ck_assert(find(db, "mine", &said_of)->mem_byte_per_s.value == 1e12);
+	/* the entry itself is bound once, and the overlay names it */
+	ck_assert_ptr_eq(find(db, "mine", &said_of), find(db, "mine", &said_of));
+	ck_assert_ptr_eq(gpu->filed, find(db, "mine", &said_of));
+	ck_assert_ptr_null(gpu->filed->filed);
 	text = "memory: {bandwith: 9TB/s}\n";
 	overlay = tree_read_text(a, d, "over", text, strlen(text));
 	ck_assert_ptr_null(database_gpu(db, "mine", overlay, (struct source){0}, &said_of));
@@ -308,6 +316,20 @@ START_TEST(a_system_brings_its_gpu_and_network)
 	ck_assert_msg(s, "%s", said(a, d));
 	ck_assert_str_eq(s->gpu->id, "mine");
 	ck_assert_ptr_null(s->fabric);
+	/* links that are set half as fast take the domain along, unless it is set itself */
+	const char *text = "link: {kind: nvlink4, count: 18, per_direction: 25GB/s}\n";
+	write_text("one/gpus/mine.yaml", arena_printf(a, "%s%s", gpu_text("x", "", "1TB/s"), text));
+	db = open_at("one");
+	text = "link: {per_direction: 12.5GB/s}\n";
+	const struct node *slow = tree_read_text(a, d, "over", text, strlen(text));
+	text = "domain: {per_direction: 300GB/s}\n";
+	const struct node *domain = tree_read_text(a, d, "over", text, strlen(text));
+	const struct system *set = database_system(db, "box", NULL, slow, (struct source){0}, &said_of);
+	ck_assert_msg(set, "%s", said(a, d));
+	ck_assert_double_eq(set->domain_byte_per_s.value, 225e9);
+	ck_assert_double_eq(set->filed->domain_byte_per_s.value, 450e9);
+	set = database_system(db, "box", domain, slow, (struct source){0}, &said_of);
+	ck_assert_double_eq(set->domain_byte_per_s.value, 300e9);
 	ck_assert_ptr_null(database_system(db, "bad", NULL, NULL, (struct source){0}, &said_of));
 	/* the place is in the system's file */
 	ck_assert_has(said(a, d), "bad.yaml:4:6: error: there is no GPU 'minee'");

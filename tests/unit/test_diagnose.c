@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/diagnose.h"
+#include "search/plan/diagnose.h"
 
-#include "data/diagnosis.h"
+#include "db/diagnosis.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Engine files: what they need, what they inherit, which GPU means which of their architectures. */
-#include "data/engine.h"
+#include "db/engine.h"
 #include "ridge/serve.h"
 
 #include <check.h>
@@ -38,8 +38,9 @@ START_TEST(inherits)
 
 	ck_assert_ptr_nonnull(e);
 	ck_assert_ptr_nonnull(of);
-	ck_assert_double_eq_tol(e->reserve_byte.value, 6.41e9, 1);
-	ck_assert_double_eq_tol(of->reserve_byte.value, 1.5e9, 1);
+	ck_assert_double_eq_tol(e->memory.counter_byte[COUNTER_DEVICE].value, 5.4e9, 1);
+	ck_assert_double_eq_tol(of->memory.counter_byte[COUNTER_DEVICE].value, 0.4 * 1024 * 1024 * 1024, 1);
+	ck_assert_double_eq(e->memory.utilization.value, of->memory.utilization.value);
 	ck_assert_double_eq(e->prefill_s.value, of->prefill_s.value);
 	ck_assert_double_eq_tol(e->sampling_s.value, 20e-6, 1e-12);
 	ck_assert_str_ne(e->name, of->name);

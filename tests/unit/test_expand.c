@@ -27,7 +27,8 @@ list(struct arena *a, const struct workload *w, const struct shape *x, int *n)
 static bool
 is_product(const struct op *op)
 {
-	return op->kind != OP_elementwise && op->kind != OP_norm && op->kind != OP_norm_fused && op->kind != OP_softmax;
+	return op->kind != OP_elementwise && op->kind != OP_norm && op->kind != OP_norm_unfused &&
+	    op->kind != OP_softmax;
 }
 
 static double

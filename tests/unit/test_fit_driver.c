@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/fit_driver.h"
+#include "search/fit/driver.h"
 
 enum { ROWS = 240 };
 

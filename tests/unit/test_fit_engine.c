@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "engine/fit_engine.h"
+#include "search/fit/engine.h"
 
 enum { ROWS = 24 };
 

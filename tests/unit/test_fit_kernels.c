@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fits of kernels: rows made by the models from known parameters, with noise, give the parameters back. */
-#include "engine/calibrate.h"
 #include "ridge/collective.h"
 #include "ridge/kernel_attention.h"
 #include "ridge/kernel_memory.h"
 #include "ridge/kernel_moe.h"
+#include "search/fit/calibrate.h"
 
 #include <check.h>
 #include <math.h>

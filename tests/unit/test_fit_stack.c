@@ -5,7 +5,7 @@
 #include <check.h>
 
 #include "base/arena.h"
-#include "engine/fit_stack.h"
+#include "search/fit/stack.h"
 
 enum { ROWS = 12 };
 

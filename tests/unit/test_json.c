@@ -4,6 +4,7 @@
 #include "cli/ridge.h"
 #include "json_schema.h"
 #include "said.h"
+#include "split.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,41 +62,44 @@ text_valid(const char *text, struct json_fault *fault)
 
 /* --- the validator can fail ------------------------------------------------------------------------------ */
 
-#define HEAD "\"ridge\": \"1\", \"command\": \"kv\""
+#define HEAD "\"ridge\": 2, \"version\": \"1\", \"command\": \"kv\""
 #define TAIL "\"assumed\": [], \"warnings\": [], \"sources\": []"
 
 static const struct {
 	const char *text;
 	bool valid;
 } samples[] = {
-    {"{" HEAD ", \"inputs\": {\"seq\": 4096, \"gpu\": \"h100\"}, \"rows\": {\"a.b_s\": 1.5, \"c\": null}, "
-     "\"words\": {\"verdict\": \"fits\"}, \"intervals\": {}, " TAIL "}",
+    {"{" HEAD ", \"inputs\": {\"seq\": 4096, \"gpu\": \"h100\"}, \"answers\": {\"a_s\": 1.5, \"c\": null, "
+     "\"verdict\": \"fits\"}, \"tables\": {\"t\": [{\"a\": 1}]}, \"intervals\": {}, " TAIL "}",
         true},
-    {"{" HEAD ", \"points\": [{\"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}}], " TAIL "}", true},
+    {"{" HEAD ", \"points\": [{\"inputs\": {}, \"answers\": {}, \"tables\": {}, \"intervals\": {}}], " TAIL "}", true},
     {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 3, \"column\": 1, \"file\": \"f\"}]}", true},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, "
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, "
      "\"intervals\": {\"t_s\": {\"low\": 1, \"high\": null, \"level\": 0.8, \"why\": \"w\"}}, " TAIL "}",
         true},
     {"[]", false},
     {"{}", false},
     {"{" HEAD "}", false},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"assumed\": [], \"warnings\": []}",
+    {"{" HEAD
+     ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, \"intervals\": {}, \"assumed\": [], \"warnings\": []}",
         false},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {\"a\": \"x\"}, \"words\": {}, \"intervals\": {}, " TAIL "}", false},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {\"a\": 1, \"a\": 2}, \"words\": {}, \"intervals\": {}, " TAIL "}", false},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {\"a\": 1}, \"intervals\": {}, " TAIL "}", false},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"extra\": 1, " TAIL "}", false},
-    {"{" HEAD ", \"inputs\": {\"a\": []}, \"rows\": {}, \"words\": {}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {\"a\": []}, \"tables\": {}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {\"a\": 1, \"a\": 2}, \"tables\": {}, \"intervals\": {}, " TAIL "}",
+        false},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {\"a\": 1}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, \"intervals\": {}, \"extra\": 1, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {\"a\": []}, \"answers\": {}, \"tables\": {}, \"intervals\": {}, " TAIL "}", false},
     {"{" HEAD ", \"points\": [], " TAIL "}", false},
-    {"{" HEAD ", \"points\": [{\"inputs\": {}, \"rows\": {}, \"intervals\": {}}], " TAIL "}", false},
+    {"{" HEAD ", \"points\": [{\"inputs\": {}, \"answers\": {}, \"intervals\": {}}], " TAIL "}", false},
     {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 0}]}", false},
     {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 1.5}]}", false},
     {"{" HEAD ", \"errors\": [{\"message\": \"\"}]}", false},
     {"{" HEAD ", \"errors\": []}", false},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, "
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, "
      "\"intervals\": {\"t_s\": {\"low\": 1, \"high\": 2, \"level\": 80, \"why\": \"w\"}}, " TAIL "}",
         false},
-    {"{" HEAD ", \"inputs\": {}, \"rows\": {}, \"words\": {}, \"intervals\": {}, \"assumed\": [1], \"warnings\": [], "
+    {"{" HEAD
+     ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, \"intervals\": {}, \"assumed\": [1], \"warnings\": [], "
      "\"sources\": []}",
         false},
 };
@@ -122,40 +126,13 @@ END_TEST
 
 /* --- real answers ---------------------------------------------------------------------------------------- */
 
-/* Words as a shell splits them. */
-static int
-split(const char *line, char **words, int most)
-{
-	int n = 0;
-
-	words[n++] = arena_text(a, "ridge");
-	for (const char *p = line; *p && n < most;) {
-		char word[500];
-		size_t m = 0;
-		while (*p == ' ')
-			p++;
-		if (!*p)
-			break;
-		for (char quote = '\0'; *p && (quote || *p != ' '); p++) {
-			if (!quote && (*p == '\'' || *p == '"'))
-				quote = *p;
-			else if (quote == *p)
-				quote = '\0';
-			else if (m + 1 < sizeof word)
-				word[m++] = *p;
-		}
-		words[n++] = arena_copy(a, word, m);
-	}
-	return n;
-}
-
 /* In a process of its own, because it prints; the answer goes to a file. */
 static int
 ask(const char *line, const char *path)
 {
 	char *words[64];
 	int status;
-	int n = split(line, words, 58);
+	int n = split_line(a, line, words, 58);
 
 	words[n++] = arena_text(a, "--json");
 	words[n++] = arena_text(a, "-o");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* JSON as the same tree that YAML gives. */
-#include "data/json_in.h"
+#include "import/json_in.h"
 
 #include "said.h"
 
@@ -60,6 +60,9 @@ START_TEST(values)
 	ck_assert_str_eq(text_at(n, "escaped"), "a\"\xc3\xbc\n");
 	ck_assert_str_eq(tree_at(n, "layout.tp")->at.file, "in.json");
 	ck_assert_int_eq(tree_at(n, "layout.tp")->at.line, 3);
+	ck_assert_int_eq(tree_at(n, "layout.tp")->at.column, 1 + (int)(strstr(text, "8}") - text));
+	ck_assert_int_eq(tree_at(n, "none")->at.column, 1 + (int)(strstr(text, "null") - text));
+	ck_assert_int_eq(tree_at(n, "escaped")->at.column, 1 + (int)(strstr(text, "\"a\\") - text));
 }
 END_TEST
 
@@ -79,10 +82,15 @@ static const struct {
     {"{\"a\": NaN}", "in.json:3:7:", "not valid JSON"},
     {"{\"a\": 1} x", "in.json:3:10:", "something follows the JSON value"},
     {"{} {}", "in.json:3:4:", "something follows the JSON value"},
-    {"{\"a\": 1e999}", "in.json:3:1:", "a number is out of range"},
-    {"{\"a\": -1e999}", "in.json:3:1:", "a number is out of range"},
-    {"{\"a\": 1, \"b\": 2, \"a\": 3}", "in.json:3:1:", "the key 'a' stands twice"},
-    {"{\"x\": {\"a\": 1, \"a\": 3}}", "in.json:3:1:", "the key 'a' stands twice"},
+    {"{\"a\": 1e999}", "in.json:3:7:", "a number is out of range"},
+    {"{\"a\": -1e999}", "in.json:3:7:", "a number is out of range"},
+    {"{\"a\": 1, \"b\": 2, \"a\": 3}", "in.json:3:18:", "the key 'a' stands twice"},
+    {"{\"x\": {\"a\": 1, \"a\": 3}}", "in.json:3:16:", "the key 'a' stands twice"},
+    {"{\"a\": 01}", "in.json:3:7:", "a number is written as"},
+    {"{\"a\": 1.}", "in.json:3:7:", "a number is written as"},
+    {"[1, -.5]", "in.json:3:5:", "a number is written as"},
+    {"[1,\n 2e]", "in.json:4:3:", "not valid JSON"},
+    {"{\"a\": \"x\ty\"}", "in.json:3:9:", "a control character"},
     {"{\"a\": \"x\\u0000y\"}", "in.json:3:9:", "a NUL"},
     {"{\"a\\u0000b\": 1}", "in.json:3:4:", "a NUL"},
     {"{\"a\": \"\\ud800\"}", "in.json:3:", "not valid JSON"},

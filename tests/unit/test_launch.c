@@ -56,7 +56,7 @@ END_TEST
 START_TEST(other_operands_stay)
 {
 	/* a residual addition reads another operand, fused or not */
-	const struct op ops[] = {op(OP_norm_fused, 10, 10, NAN), op(OP_elementwise, 100, 2, NAN)};
+	const struct op ops[] = {op(OP_norm, 10, 10, NAN), op(OP_elementwise, 100, 2, NAN)};
 	const struct chain c = {2, ops};
 
 	ck_assert_double_eq(fusion_apart(NULL, &c), 400 + 600);
@@ -68,7 +68,8 @@ END_TEST
 START_TEST(linear_norm_activation)
 {
 	const double m = 64, n = 32, k = 16;
-	const struct op ops[] = {op(OP_gemm, m, n, k), op(OP_norm, m, n, NAN), op(OP_elementwise, m * n, NAN, NAN)};
+	const struct op ops[] = {
+	    op(OP_gemm, m, n, k), op(OP_norm_unfused, m, n, NAN), op(OP_elementwise, m * n, NAN, NAN)};
 	const struct chain c = {3, ops};
 
 	ck_assert_double_eq(fusion_apart(NULL, &c), (m * k + k * n + m * n) * 2 + 3 * m * n * 4 + 2 * m * n * 2);

@@ -3,7 +3,7 @@
 #include "unit/hybrids.h"
 
 #include "base/arena.h"
-#include "engine/lint.h"
+#include "db/lint/lint.h"
 #include "ridge/params.h"
 
 #define TINY(attention, feed, more)                                                                                    \

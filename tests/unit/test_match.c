@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of two measurement files beside each other, and the test of their changes. */
-#include "data/measurement.h"
-#include "engine/match.h"
-#include "engine/rank.h"
+#include "import/measurement.h"
+#include "search/stats/match.h"
+#include "search/stats/rank.h"
 
 #include "unit/said.h"
 

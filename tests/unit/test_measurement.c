@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measurement files: rows of our own, published tables, and what other benchmarks print. */
-#include "data/measurement.h"
+#include "import/measurement.h"
 
 #include "unit/said.h"
 

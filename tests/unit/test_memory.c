@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Check vectors of the memory model, run with the constants printed beside them: they test equations, not the database.
  */
-#include "engine/memory_fit.h"
 #include "ridge/memory.h"
+#include "search/plan/memory_fit.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ plain_stack(void)
 	struct stack s = {.use = STACK_TRAIN, .flash = true};
 	struct datum *const absent[] = {&s.gradient_byte, &s.adapter_byte, &s.eager_policy_byte, &s.step_byte,
 	    &s.subgroup_byte, &s.subgroup_param, &s.bucket_byte, &s.bucket_param, &s.live_byte, &s.n_quantised_buffers,
-	    &s.workspace_byte, &s.expert_workspace_byte, &s.utilization, &s.other_byte, &s.block_token, &s.batch_token,
+	    &s.workspace_byte, &s.expert_workspace_byte, &s.utilization, &s.block_token, &s.batch_token,
 	    &s.sampler_rows, &s.sampler_byte, &s.n_kv_copies, &s.max_zero};
 
 	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
@@ -1148,13 +1148,28 @@ END_TEST
 
 START_TEST(layout_text)
 {
-	struct layout l = {.dp = 4, .tp = 8, .pp = 1, .vp = 1, .cp = 2, .ep = 1, .etp = 1, .zero = 1, .sp = true};
+	const struct stack stack = searchable();
+	struct model m;
 	char text[80];
 
-	fit_layout_text(&l, text, sizeof text);
+	make_model(&m, &llama3_8b);
+	struct memory_job job = searched(&m, &stack);
+	struct layout *l = &job.layout;
+	*l = (struct layout){.dp = 4, .tp = 8, .pp = 1, .vp = 1, .cp = 2, .ep = 1, .etp = 1, .zero = 1, .sp = true};
+	fit_layout_text(&job, text, sizeof text);
 	ck_assert_str_eq(text, "dp=4,tp=8,cp=2,zero=1,sp");
-	l = (struct layout){.dp = 1, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1};
-	fit_layout_text(&l, text, sizeof text);
+	/* what its framework would do otherwise is said, so that the text means the same layout when it is read */
+	l->sp = false;
+	l->zero = 0;
+	fit_layout_text(&job, text, sizeof text);
+	ck_assert_str_eq(text, "dp=4,tp=8,cp=2,zero=0,no_sp");
+	l->zero = 3;
+	l->shard = 2;
+	l->sp = true;
+	fit_layout_text(&job, text, sizeof text);
+	ck_assert_str_eq(text, "dp=4,tp=8,cp=2,zero=3,shard=2,sp");
+	*l = (struct layout){.dp = 1, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1};
+	fit_layout_text(&job, text, sizeof text);
 	ck_assert_str_eq(text, "dp=1");
 }
 END_TEST

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The operator table, and workloads expanded into it. */
+#include "ask/roofline/op_in.h"
 #include "base/arena.h"
 #include "base/formula.h"
-#include "cli/op_in.h"
-#include "data/binders.h"
+#include "db/binders.h"
 #include "ridge/expand.h"
 #include "ridge/memory.h"
 #include "ridge/params.h"
@@ -31,8 +31,8 @@ static const struct expected table[] = {
     /* depthwise: every channel has its own kernel */
     {OP_conv2d, {1, 32, 112, 112, 32, 3, 3, 1, 32}, 2, 2.0 * 3612672, (401408 + 288 + 401408) * 2.0},
     /* worked examples 003: 4 N FLOP, 12 N bytes */
-    {OP_norm, {1, 4096}, 2, 4.0 * 4096, 12.0 * 4096},
-    {OP_norm_fused, {1, 4096}, 2, 4.0 * 4096, 4.0 * 4096},
+    {OP_norm_unfused, {1, 4096}, 2, 4.0 * 4096, 12.0 * 4096},
+    {OP_norm, {1, 4096}, 2, 4.0 * 4096, 4.0 * 4096},
     {OP_softmax, {10, 100}, 2, 5000, 4000},
     {OP_elementwise, {1000, 2, 1, 3}, 2, 3000, 6000},
     {OP_scores, {4, 32, 2048, 2048, 128, 32}, 2, 2.0 * 4 * 2048 * 2048 * 4096,
@@ -286,7 +286,7 @@ product_flop(const struct op *ops, int n)
 		switch ((enum op_kind)ops[i].kind) {
 		case OP_elementwise:
 		case OP_norm:
-		case OP_norm_fused:
+		case OP_norm_unfused:
 		case OP_softmax:
 			break;
 		default:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parameter counts against those of the published weights, from the architecture numbers of their configurations. */
 #include "base/arena.h"
-#include "data/binders.h"
+#include "db/binders.h"
 #include "ridge/params.h"
 
 #include <check.h>

@@ -139,6 +139,21 @@ START_TEST(spare_nodes)
 }
 END_TEST
 
+/* The least number that is enough, however many fail. */
+START_TEST(spares_are_the_least)
+{
+	static const double means[] = {1e-6, 0.3, 1, 7, 300, 41234, 5e6}, risks[] = {0.5, 0.01, 1e-6};
+
+	for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+		for (size_t k = 0; k < sizeof risks / sizeof *risks; k++) {
+			const double n = spares_needed(means[i], risks[k]);
+			ck_assert_double_le(shortage(means[i], n), risks[k]);
+			ck_assert_msg(
+			    n == 0 || shortage(means[i], n - 1) > risks[k], "%g of %g at %g", n, means[i], risks[k]);
+		}
+}
+END_TEST
+
 START_TEST(writing)
 {
 	ck_assert_double_eq_tol(checkpoint_write(NULL, 98e9, 2e9, 7), 7, 1e-12);
@@ -161,6 +176,7 @@ reliability_suite(void)
 	tcase_add_test(t, goodput_and_its_parts);
 	tcase_add_test(t, goodput_as_simulated);
 	tcase_add_test(t, spare_nodes);
+	tcase_add_test(t, spares_are_the_least);
 	tcase_add_test(t, writing);
 	suite_add_tcase(s, t);
 	return s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Views of one sheet: text, CSV, Markdown, JSON, derivations, one number. */
 #include "report/report.h"
+#include "toy_answers.h"
 
 #include "json_schema.h"
 #include "said.h"
@@ -38,18 +39,18 @@ set_up(void)
 	LET(sh, again_s, exchange_s + step_s);
 	LET(sh, unknown_s, NAN * n_gpus);
 	LET(sh, endless_byte, INFINITY * n_gpus);
-	SHOW(sh, launch_s, "launch");
-	SHOW(sh, step_s, "one step");
-	SHOW(sh, unknown_s, "not known");
-	SHOW(sh, endless_byte, "room");
+	TOY_SHOW(sh, launch_s, "launch");
+	TOY_SHOW(sh, step_s, "one step");
+	TOY_SHOW(sh, unknown_s, "not known");
+	TOY_SHOW(sh, endless_byte, "room");
 	for (int i = 0; i < 2; i++)
 		SCOPE_I (sh, "stages", i) {
-			TELL(sh, kind, "stage", i ? "last, \"odd\"" : "first|one");
+			TOY_TELL(sh, kind, "stage", i ? "last, \"odd\"" : "first|one");
 			LET(sh, held_byte, (i + 1) * 1073741824.0);
-			SHOW(sh, held_byte, "held");
+			TOY_SHOW(sh, held_byte, "held");
 		}
-	TELL(sh, verdict, "it", "fits");
-	TELL(sh, hidden, NULL, "inside");
+	TOY_TELL(sh, verdict, "it", "fits");
+	TOY_TELL(sh, hidden, NULL, "inside");
 	(void)again_s;
 
 	static const char *assumed[] = {"dtype bf16", "seq 4096"};
@@ -59,8 +60,7 @@ set_up(void)
 	    .command = "toy",
 	    .version = "1.2",
 	    .title = "A title",
-	    .n_points = 1,
-	    .points = &point,
+	    .point = &point,
 	    .assumed = {2, assumed},
 	    .width = 80};
 }
@@ -146,11 +146,11 @@ START_TEST(sentences_stand_below_one_another)
 
 	for (int i = 0; i < 2; i++)
 		SCOPE_I (other, "faults", i) {
-			TELL(other, place, "place", "file.yaml:1:1");
-			TELL(other, what, "what is wrong",
+			TOY_TELL(other, place, "place", "file.yaml:1:1");
+			TOY_TELL(other, what, "what is wrong",
 			    "a sentence that is much longer than any figure would ever be, and longer");
 			if (i == 1)
-				TELL(other, hint, "what to do", "write it so");
+				TOY_TELL(other, hint, "what to do", "write it so");
 		}
 	point.sheet = other;
 	report.title = NULL;
@@ -175,11 +175,11 @@ START_TEST(two_tables_are_told_apart)
 	for (int i = 0; i < 2; i++)
 		SCOPE_I (other, "gpus", i) {
 			LET(other, mem_byte, i + 1.0);
-			SHOW(other, mem_byte, "memory");
+			TOY_SHOW(other, mem_byte, "memory");
 		}
 	SCOPE_I (other, "links", 0) {
 		LET(other, rate_byte_per_s, 3.0);
-		SHOW(other, rate_byte_per_s, "rate");
+		TOY_SHOW(other, rate_byte_per_s, "rate");
 	}
 	point.sheet = other;
 	report.title = NULL;
@@ -247,14 +247,13 @@ START_TEST(a_row_that_is_not_there)
 	for (size_t i = 0; i < 2; i++) {
 		report.row = "setp_s";
 		ck_assert_ptr_null(print(formats[i]));
-		ck_assert_has(why, "there is no row 'setp_s'\ndid you mean 'step_s'?");
+		ck_assert_has(why, "there is no answer 'setp_s'\ndid you mean 'step_s'?");
 		report.row = "held_byte";
 		ck_assert_ptr_null(print(formats[i]));
-		ck_assert_has(
-		    why, "several rows are called 'held_byte'\nsay 'stages.0.held_byte' or 'stages.1.held_byte'");
+		ck_assert_has(why, "'held_byte' is a column of the table 'stages'\nsay its line: 'stages.0.held_byte'");
 		report.row = "qqqqqqqq";
 		ck_assert_ptr_null(print(formats[i]));
-		ck_assert_has(why, "--json shows all rows");
+		ck_assert_has(why, "--json shows all answers");
 		report.row = "stages.1"; /* a block, not a number */
 		ck_assert_ptr_null(print(formats[i]));
 	}
@@ -349,8 +348,9 @@ number_at(const cJSON *object, const char *member, const char *path)
 
 START_TEST(json_has_every_row)
 {
+	report.trace = true;
 	cJSON *object = cJSON_Parse(print("json"));
-	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(object, "rows");
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(object, "trace");
 	char path[200];
 
 	ck_assert_ptr_nonnull(rows);
@@ -359,15 +359,14 @@ START_TEST(json_has_every_row)
 		if (row->kind == ROW_SCOPE || row->kind == ROW_WORD)
 			continue;
 		sheet_path(sh, i, path, sizeof path);
-		const double value = number_at(object, "rows", path);
+		const double value = number_at(object, "trace", path);
 		ck_assert_msg(isfinite(row->value) ? value == row->value : isnan(value), "%s is %.17g", path, value);
 	}
 	ck_assert(number_at(object, "inputs", "share") == 0.2);
 	ck_assert_str_eq(
 	    cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "inputs"), "gpu")->valuestring,
 	    "h100");
-	const cJSON *words = cJSON_GetObjectItemCaseSensitive(object, "words");
-	ck_assert_str_eq(cJSON_GetObjectItemCaseSensitive(words, "stages.1.kind")->valuestring, "last, \"odd\"");
+	ck_assert_str_eq(cJSON_GetObjectItemCaseSensitive(rows, "stages.1.kind")->valuestring, "last, \"odd\"");
 	const cJSON *sources = cJSON_GetObjectItemCaseSensitive(object, "sources");
 	ck_assert_int_eq(cJSON_GetArraySize(sources), 2);
 	const cJSON *first = cJSON_GetArrayItem(sources, 0);
@@ -380,8 +379,51 @@ START_TEST(json_has_every_row)
 }
 END_TEST
 
+START_TEST(json_has_answers_and_tables)
+{
+	cJSON *object = cJSON_Parse(print("json"));
+	const cJSON *answers = cJSON_GetObjectItemCaseSensitive(object, "answers"),
+	            *stages =
+	                cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "tables"), "stages");
+
+	ck_assert_ptr_null(cJSON_GetObjectItemCaseSensitive(object, "trace"));
+	ck_assert_int_eq(cJSON_GetObjectItemCaseSensitive(object, "ridge")->valueint, 2);
+	ck_assert(number_at(object, "answers", "step_s") == sheet_row(sh, sheet_find(sh, "step_s"))->value);
+	ck_assert_str_eq(cJSON_GetObjectItemCaseSensitive(answers, "verdict")->valuestring, "fits");
+	ck_assert_str_eq(cJSON_GetObjectItemCaseSensitive(answers, "hidden")->valuestring, "inside");
+	ck_assert_ptr_null(cJSON_GetObjectItemCaseSensitive(answers, "held_byte"));
+	ck_assert_int_eq(cJSON_GetArraySize(stages), 2);
+	ck_assert_str_eq(
+	    cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(stages, 1), "kind")->valuestring, "last, \"odd\"");
+	cJSON_Delete(object);
+}
+END_TEST
+
+START_TEST(names_of_answers)
+{
+	report.row = "stages.1.kind";
+	ck_assert_str_eq(print("get"), "last, \"odd\"\n");
+	report.row = "stages.first|one.kind,verdict";
+	ck_assert_str_eq(print("get"), "first|one\nfits\n");
+	report.row = "step_s.low";
+	ck_assert_str_eq(print("get"), "-\n");
+	report.row = "trace.step_s,step_s";
+	ck_assert_str_eq(print("get"), "0.490005\n0.490005\n");
+	report.one_line = true;
+	ck_assert_str_eq(print("get"), "0.490005\t0.490005\n");
+	report.row = "stages.7.kind";
+	ck_assert_ptr_null(print("get"));
+	ck_assert_has(
+	    why, "the table 'stages' has no cell 'stages.7.kind'\na cell is named like this: 'stages.0.kind'");
+	report.row = "step_s,";
+	ck_assert_ptr_null(print("get"));
+	ck_assert_has(why, "an id is empty");
+}
+END_TEST
+
 START_TEST(numbers_keep_all_their_digits)
 {
+	report.trace = true;
 	struct sheet *other = sheet_new();
 	const double values[] = {1 / 3.0, 0.1, 1e22, 5e-324, 1.7976931348623157e308, 123456789.0625};
 	static const char *const names[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
@@ -391,8 +433,8 @@ START_TEST(numbers_keep_all_their_digits)
 	point.sheet = other;
 	cJSON *object = cJSON_Parse(print("json"));
 	for (size_t i = 0; i < 6; i++)
-		ck_assert_msg(number_at(object, "rows", names[i]) == values[i], "%.17g is %.17g", values[i],
-		    number_at(object, "rows", names[i]));
+		ck_assert_msg(number_at(object, "trace", names[i]) == values[i], "%.17g is %.17g", values[i],
+		    number_at(object, "trace", names[i]));
 	cJSON_Delete(object);
 	sheet_free(other);
 }
@@ -438,36 +480,96 @@ END_TEST
 
 /* --- sweeps ---------------------------------------------------------------------------------------------- */
 
+/* All points of a sweep in one format. */
+static const char *
+sweep(const char *format, const struct point *points, size_t n)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *memory = open_memstream(&text, &length);
+	struct points_report *p = points_report_new(format, &report, false);
+
+	points_report_begin(p, memory);
+	for (size_t i = 0; i < n; i++)
+		points_report_add(p, memory, &points[i]);
+	const bool ok = points_report_end(p, memory, why, sizeof why);
+	fclose(memory);
+	const char *copy = ok ? arena_copy(a, text, length) : NULL;
+	free(text);
+	return copy;
+}
+
 START_TEST(points_are_lines)
 {
 	static const char *names[] = {"gpus", "gpu"}, *one[] = {"8", "h100"}, *other[] = {"9", "none"};
-	struct point points[] = {point, {.status = 2}};
+	struct point points[] = {point, {0}};
 
 	points[0].swept = (struct texts){2, one};
 	points[1].swept = (struct texts){2, other};
-	report.sweep = true;
 	report.swept = (struct texts){2, names};
-	report.n_points = 2;
-	report.points = points;
-	ck_assert_str_eq(print("csv"),
+	ck_assert_str_eq(sweep("csv", points, 2),
 	    "gpus,gpu,launch_s,step_s,unknown_s,endless_byte,verdict\n"
 	    "8,h100,5e-06,0.490005,,inf,fits\n"
 	    "9,none,,,,,\n");
-	ck_assert_has(print("text"), "   9  none       -         -          -          -  -\n");
+	ck_assert_has(sweep("text", points, 2), "   9  none       -         -          -          -  -\n");
 	report.row = "step_s";
-	ck_assert_str_eq(print("get"), "0.490005\n-\n");
-	cJSON *object = cJSON_Parse(print("json"));
+	ck_assert_str_eq(sweep("get", points, 2), "0.490005\n-\n");
+	report.row = "nosuch";
+	ck_assert_ptr_null(sweep("get", points, 2));
+	ck_assert_has(why, "no answer 'nosuch'");
+	report.row = NULL;
+	cJSON *object = cJSON_Parse(sweep("json", points, 2));
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "points");
 	ck_assert_int_eq(cJSON_GetArraySize(list), 2);
-	ck_assert(number_at(list->child, "rows", "step_s") == sheet_row(sh, sheet_find(sh, "step_s"))->value);
-	ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 1), "rows")), 0);
+	ck_assert(number_at(list->child, "answers", "step_s") == sheet_row(sh, sheet_find(sh, "step_s"))->value);
+	ck_assert_int_eq(
+	    cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 1), "answers")), 0);
 	cJSON_Delete(object);
 	/* sources are those of the first point that has any */
 	points[1].sheet = sh;
 	points[0].sheet = NULL;
-	object = cJSON_Parse(print("json"));
+	object = cJSON_Parse(sweep("json", points, 2));
 	ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(object, "sources")), 2);
 	cJSON_Delete(object);
+	points[1].sheet = NULL;
+	object = cJSON_Parse(sweep("json", points, 2));
+	ck_assert_ptr_nonnull(object);
+	cJSON_Delete(object);
+}
+END_TEST
+
+/* A row that one point has twice and another once is the one of the same path at both. */
+START_TEST(a_row_is_the_same_at_every_point)
+{
+	static const char *names[] = {"n"}, *values[][1] = {{"1"}, {"2"}};
+	struct sheet *other = sheet_new();
+	struct point points[] = {{.sheet = sh, .swept = {1, values[0]}}, {.sheet = other, .swept = {1, values[1]}}};
+
+	LET(other, step_s, 7.0 * 1);
+	SCOPE (other, "more") {
+		LET(other, exchange_s, 1.0 * 1);
+		sheet_let(other, "step_s", "8 * 1", 8.0);
+		(void)exchange_s;
+	}
+	report.swept = (struct texts){1, names};
+	report.row = "step_s";
+	ck_assert_str_eq(sweep("get", points, 2), "0.490005\n7\n");
+	sheet_free(other);
+}
+END_TEST
+
+START_TEST(control_characters_are_shown)
+{
+	TOY_TELL(sh, bad, "bad", "\x1b[31mred\a\xc2\x9b\xff fine \xc3\xa9");
+	report.title = "a\ntitle";
+	ck_assert_has(print("text"), "a\\x0atitle\n");
+	ck_assert_has(print("text"), "\\x1b[31mred\\x07\\xc2\\x9b\\xff fine \xc3\xa9");
+	ck_assert_has(print("md"), "\\x1b[31mred");
+	ck_assert_has(print("csv"), "\\x1b[31mred");
+	ck_assert_has(print("json"), "\\u001b[31mred\\u0007");
+	cJSON *parsed = cJSON_Parse(print("json"));
+	ck_assert_ptr_nonnull(parsed);
+	cJSON_Delete(parsed);
 }
 END_TEST
 
@@ -502,10 +604,14 @@ report_suite(void)
 	tcase_add_test(t, groups_are_derived);
 	tcase_add_test(t, parameters_without_an_origin_are_given);
 	tcase_add_test(t, json_has_every_row);
+	tcase_add_test(t, json_has_answers_and_tables);
+	tcase_add_test(t, names_of_answers);
 	tcase_add_test(t, numbers_keep_all_their_digits);
 	tcase_add_test(t, one_line_is_one_line);
 	tcase_add_test(t, refusals_as_json);
 	tcase_add_test(t, points_are_lines);
+	tcase_add_test(t, a_row_is_the_same_at_every_point);
+	tcase_add_test(t, control_characters_are_shown);
 	tcase_add_test(t, an_unknown_format);
 	suite_add_tcase(s, t);
 	return s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Maps become structs; whatever is wrong with a file is said in one run. */
-#include "data/schema.h"
+#include "db/schema.h"
 
-#include "data/gpu.h"
+#include "db/gpu.h"
 #include "said.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scores worked out by hand. */
-#include "engine/predict.h"
-#include "engine/score.h"
+#include "search/fit/predict.h"
+#include "search/stats/score.h"
 
 #include <check.h>
 #include <math.h>

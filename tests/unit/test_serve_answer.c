@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole answers of the serving model: what fits, what saturates, what limits, what is not to be believed. */
-#include "engine/serve_answer.h"
+#include "search/plan/serve_answer.h"
 
 #include <check.h>
 #include <math.h>
@@ -16,7 +16,7 @@ ask(enum serve_regime regime, double isl, double osl)
 	return (struct serve_question){.setup = &x.setup,
 	    .gpu = &card,
 	    .regime = regime,
-	    .load = {isl, osl, 0, datum_absent(), datum_absent()},
+	    .load = {.isl = isl, .osl = osl, .n_requests = datum_absent(), .n_concurrent = datum_absent()},
 	    .n_batch = 1};
 }
 
@@ -38,7 +38,7 @@ START_TEST(offline)
 	serve_answer(&q, &m);
 	ck_assert(m.fits && !m.saturated);
 	ck_assert_double_eq(m.n_running, 526);
-	ck_assert_double_eq_tol(m.output_token_per_s, 13916, 14);
+	ck_assert_double_eq_tol(m.output_token_per_s, 13916, 280);
 	ck_assert_double_eq_tol(m.saturation_request_per_s, m.request_per_s, 1e-9);
 	q.load.n_requests = num(3000);
 	serve_answer(&q, &m);
@@ -74,11 +74,18 @@ START_TEST(closed_loop)
 	struct serve_question q = ask(SERVE_CLOSED, 1000, 1000);
 	q.load.n_concurrent = num(8);
 	serve_answer(&q, &m);
-	ck_assert_double_eq(m.n_running, 8);
+	ck_assert_double_eq_tol(m.n_running, 8, 0.05);
+	ck_assert_double_eq_tol(m.answer_s, 8 / m.request_per_s, 1e-9);
 	q.load.n_concurrent = num(2000);
 	serve_answer(&q, &m);
-	ck_assert_double_eq(m.n_running, 526);
-	ck_assert_double_eq_tol(m.answer_s, 2000 / m.request_per_s, 0.01 * m.answer_s);
+	ck_assert_double_eq_tol(m.n_running, 526, 1);
+	ck_assert_double_eq_tol(m.answer_s, 2000 / m.request_per_s, 1e-9);
+	ck_assert_double_eq_tol(m.request_per_s, m.saturation_request_per_s, 0.02 * m.request_per_s);
+	/* a pause lets others in: N = X (R + Z) */
+	q.load.n_concurrent = num(200);
+	q.think_s = 30;
+	serve_answer(&q, &m);
+	ck_assert_double_eq_tol(m.request_per_s, 200 / (m.answer_s + 30), 1e-9);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sheet records what a model computed, and changes nothing of it. */
 #include "ridge/sheet.h"
+#include "toy_answers.h"
 
 #include "report/grid.h"
 #include "said.h"
@@ -51,18 +52,18 @@ step(struct sheet *sh, const struct part *parts, int n_parts, double n_ranks, st
 	SCOPE (sh, "optimizer") {
 		LET(sh, moments_byte, 8 * gradient_byte);
 		SET(sh, state_byte, moments_byte + gradient_byte);
-		SHOW(sh, moments_byte, "moments");
+		TOY_SHOW(sh, moments_byte, "moments");
 	}
 	for (int i = 0; i < 3; i++)
 		SCOPE_I (sh, "stage", i) {
 			LET(sh, held_byte, state_byte / 3.0);
-			TELL(sh, name, "stage", i == 1 ? "middle" : "end");
-			SHOW(sh, held_byte, "held");
+			TOY_TELL(sh, name, "stage", i == 1 ? "middle" : "end");
+			TOY_SHOW(sh, held_byte, "held");
 		}
 	CALL(sh, again_s, ring(sh, n_replicas, state_byte, link_byte_per_s));
 	LET(sh, step_s, compute_s + fmax(exchange_s, again_s) + longest_s);
-	SHOW(sh, step_s, "one step");
-	TELL(sh, verdict, "it", step_s > 1 ? "is slow" : "is fast");
+	TOY_SHOW(sh, step_s, "one step");
+	TOY_TELL(sh, verdict, "it", step_s > 1 ? "is slow" : "is fast");
 	return step_s;
 }
 
@@ -191,7 +192,7 @@ START_TEST(an_answer_outranks_rows_inside)
 	}
 	SCOPE (sh, "shown") {
 		LET(sh, x_s, 2.0);
-		SHOW(sh, x_s, "x");
+		TOY_SHOW(sh, x_s, "x");
 	}
 	SCOPE (sh, "later") {
 		LET(sh, x_s, 3.0);
@@ -199,7 +200,7 @@ START_TEST(an_answer_outranks_rows_inside)
 	ck_assert(row_at(sh, "x_s")->value == 2);
 	SCOPE (sh, "second") {
 		LET(sh, x_s, 4.0);
-		SHOW(sh, x_s, "x too");
+		TOY_SHOW(sh, x_s, "x too");
 	}
 	ck_assert_int_eq(sheet_find(sh, "x_s"), -2);
 	/* a full path is always meant as it stands */
@@ -310,11 +311,11 @@ START_TEST(words_are_copied)
 	struct sheet *sh = sheet_new();
 	char word[] = "fits";
 
-	TELL(sh, verdict, NULL, word);
+	TOY_TELL(sh, verdict, NULL, word);
 	word[0] = 'x';
 	ck_assert_str_eq(row_at(sh, "verdict")->text, "fits");
 	ck_assert_ptr_null(row_at(sh, "verdict")->label);
-	TELL((struct sheet *)NULL, verdict, NULL, word);
+	TOY_TELL((struct sheet *)NULL, verdict, NULL, word);
 	sheet_free(sh);
 }
 END_TEST
@@ -369,13 +370,13 @@ START_TEST(ragged_tables)
 
 	for (int i = 0; i < 3; i++)
 		SCOPE_I (sh, "gpus", i) {
-			TELL(sh, id, "GPU", i == 0 ? "one" : "other");
+			TOY_TELL(sh, id, "GPU", i == 0 ? "one" : "other");
 			if (i > 0) {
 				LET(sh, mem_byte, i * 1024.0);
-				SHOW(sh, mem_byte, "memory");
+				TOY_SHOW(sh, mem_byte, "memory");
 			}
 			LET(sh, x_s, i == 2 ? NAN : 1.0);
-			SHOW(sh, x_s, "time");
+			TOY_SHOW(sh, x_s, "time");
 		}
 	const struct grid g = answers_of(a, sh, FORM_PEOPLE).grids[0];
 	ck_assert_uint_eq(g.n_columns, 3);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --solve finds the value at which a condition just holds, or says why there is none. */
 #include "cli/question.h"
+#include "toy_answers.h"
 
 #include "said.h"
 #include "toy.h"
@@ -27,9 +28,11 @@ toy_run(struct run *r, const void *input)
 	LET(sh, steps, ceil(n_batch / 16));
 	LET(sh, part_byte, 48000 / tp);
 	LET(sh, square, share_frac * share_frac);
+	LET(sh, hump, share_frac * (1 - share_frac));
+	LET(sh, wiggles_s, (100 + 10 * (n_batch - 8 * floor(n_batch / 8))) / n_batch);
 	LET(sh, each_byte_per_token, rises_byte / 10);
 	LET(sh, limit_byte, n_batch * 10 + 63000);
-	TELL(sh, verdict, NULL, "word");
+	TOY_TELL(sh, verdict, NULL, "word");
 	SCOPE (sh, "one") {
 		LET(sh, twin, 1.0);
 		(void)twin;
@@ -44,6 +47,7 @@ toy_run(struct run *r, const void *input)
 static struct arena *a;
 static struct diag *d;
 static const char *note;
+static bool nowhere;
 
 static void
 set_up(void)
@@ -63,15 +67,18 @@ tear_down(void)
 static const char *
 solve(const char *what, const char *until)
 {
-	const struct question q = {.arena = a, .diag = d, .database = database_new(a, d, NULL), .command = &toy};
+	const struct question q = {
+	    .arena = a, .diag = d, .database = database_new(a, d, NULL), .command = &toy, .outputs = outputs_new(a)};
 	const struct node *none = tree_map(a, (struct source){0});
-	const struct node *inputs = question_solve(&q, none, what, until, &note);
+	const struct solution s = question_solve(&q, none, what, until);
 	const size_t length = strcspn(what, "=");
 
-	if (!inputs)
+	if (!s.inputs)
 		return NULL;
 	ck_assert_msg(diag_errors(d) == 0, "%s", said(a, d));
-	return tree_at(inputs, arena_copy(a, what, length))->text;
+	note = s.note;
+	nowhere = s.none;
+	return tree_at(s.inputs, arena_copy(a, what, length))->text;
 }
 
 static const struct {
@@ -120,11 +127,11 @@ END_TEST
 static const struct {
 	const char *solve, *until, *what;
 } refused[] = {
-    {"batch=1..1000", "turns <= 100", "first falls and then rises"},
-    {"batch=1..100", "turns <= 100", "first falls and then rises"},
-    {"batch=1..1000", "rises_byte <= 10B", "holds nowhere between 1 and 1000"},
-    {"batch=1..1000", "falls_s >= 1000s", "holds nowhere"},
-    {"batch=1..1000", "nothing <= 5", "there is no row 'nothing'"},
+    {"batch=1..1000", "turns <= 100", "holds between 40 and 60, and not at the ends"},
+    {"batch=1..100", "turns <= 100", "holds between 40 and 60, and not at the ends"},
+    {"batch=1..100000", "turns <= 100", "first falls and then rises"},
+    {"share=0..1", "hump <= 0.1", "first rises and then falls"},
+    {"batch=1..1000", "nothing <= 5", "there is no answer 'nothing'"},
     {"batch=1..1000", "twin <= 5", "several rows are called 'twin'"},
     {"batch=1..1000", "rises_byte <= 5s", "'5s' is neither a value in B nor a formula"},
     {"batch=1..1000", "rises_byte <= 5", "'5' is neither a value in B nor a formula"},
@@ -162,6 +169,37 @@ START_TEST(refuses)
 }
 END_TEST
 
+/* An answer, and it is no: the value that comes nearest is given all the same. */
+START_TEST(holds_nowhere)
+{
+	ck_assert_str_eq(solve("batch=1..1000", "rises_byte <= 10B"), "1");
+	ck_assert(nowhere);
+	ck_assert_has(note, "holds nowhere between 1 and 1000");
+	ck_assert_str_eq(solve("batch=1..100000", "rises_byte >= 1TB"), "100000");
+	ck_assert(nowhere);
+	ck_assert_str_eq(solve("share=0..0.4", "square >= 0.5"), "0.4");
+	ck_assert(nowhere);
+	ck_assert_str_eq(solve("share=0..1", "square >= 0.5"), "0.707106782");
+	ck_assert(!nowhere);
+}
+END_TEST
+
+/* The least is the least whatever the bracket, for rows that go up and down with what divides too. */
+START_TEST(the_bracket_does_not_matter)
+{
+	static const char *const ends[] = {"1..40", "2..1000", "9..900", "16..64", "1..100000"};
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		ck_assert_str_eq(solve(arena_printf(a, "batch=%s", ends[i]), "wiggles_s <= 4.5s"), "24");
+	ck_assert_str_eq(solve("layout.tp=1..48", "part_byte <= 5kB"), "12");
+	ck_assert_has(note, "least of the valid values");
+	ck_assert_str_eq(solve("layout.tp=5..47", "part_byte <= 5kB"), "12");
+	ck_assert_str_eq(solve("layout.tp=1..5000", "part_byte <= 5kB"), "12");
+	ck_assert_str_eq(solve("layout.tp=1..900", "part_byte >= 5kB"), "8");
+	ck_assert_has(note, "most of the valid values");
+}
+END_TEST
+
 Suite *solve_suite(void);
 
 Suite *
@@ -173,6 +211,8 @@ solve_suite(void)
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, solves, 0, (int)(sizeof cases / sizeof *cases));
+	tcase_add_test(t, holds_nowhere);
+	tcase_add_test(t, the_bracket_does_not_matter);
 	tcase_add_loop_test(t, refuses, 0, (int)(sizeof refused / sizeof *refused));
 	suite_add_tcase(s, t);
 	return s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "data/trace.h"
+#include "import/trace.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -2,11 +2,19 @@
 /* What must hold of any training step, and what becomes of questions with gaps. */
 #include "train_scene.h"
 
-#include "engine/train_cache.h"
-#include "engine/train_gain.h"
 #include "ridge/train_rules.h"
+#include "search/plan/train_cache.h"
+#include "search/plan/train_gain.h"
 
 #include <check.h>
+
+/* Bytes of gradients of this many parameters, summed over the nodes by one GPU of each. */
+static double
+train_over_nodes(const struct train_job *job, double n_params)
+{
+	return train_collective(NULL, &job->machine, COLLECTIVE_ALL_REDUCE, job->n_gpus / job->machine.n_domain, 1,
+	    n_params * job->stack->reduce_byte.value);
+}
 
 START_TEST(bubble_of_equal_stages)
 {
@@ -101,6 +109,60 @@ START_TEST(infinite_wires_leave_latency)
 	for (int c = 0; c < N_COLLECTIVES; c++)
 		s.c.collective[c].bus_byte_per_s = number(1e30);
 	ck_assert_double_lt(terms_of(job).dp_s, slow / 3);
+}
+END_TEST
+
+/* A hybrid shard gathers inside its copy and sums its parts over the copies; one copy is full sharding, and copies of
+ * one GPU are plain replicas. */
+START_TEST(hybrid_shards)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 64);
+
+	for (job->layout.zero = 1; job->layout.zero <= 3; job->layout.zero += 2) {
+		job->layout.shard = 0;
+		const struct train_terms all = terms_of(job);
+		job->layout.shard = 64;
+		NEAR(terms_of(job).step_s, all.step_s);
+		job->layout.shard = 8;
+		const struct train_terms node = terms_of(job);
+		ck_assert_double_lt(node.gather_s, all.gather_s);
+		ck_assert_double_gt(node.optimizer_s, all.optimizer_s);
+		/* parts of an eighth are summed over eight nodes, each through a rail of its own, bucket by bucket */
+		job->n_gpus = job->layout.dp = job->layout.shard = 8;
+		const double inside = terms_of(job).scatter_s;
+		job->n_gpus = job->layout.dp = 64;
+		job->layout.shard = 8;
+		const double across = train_over_nodes(job, 8.03e9 / 8);
+		ck_assert_double_ge(node.scatter_s, 0.95 * (inside + across));
+		ck_assert_double_le(node.scatter_s, 1.25 * (inside + across));
+	}
+	job->layout.zero = 0;
+	const double replicated = terms_of(job).scatter_s;
+	job->layout.zero = 1;
+	job->layout.shard = 1;
+	/* the same bytes, in buckets */
+	ck_assert_double_ge(terms_of(job).scatter_s, replicated);
+	ck_assert_double_le(terms_of(job).scatter_s, 1.6 * replicated);
+}
+END_TEST
+
+START_TEST(experts_of_a_hybrid_shard)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_H100, EXPERTS_2026, 64);
+
+	job->layout.zero = 1;
+	job->layout.ep = 8;
+	job->layout.shard = 64;
+	const double all = terms_of(job).step_s;
+	job->layout.shard = 0;
+	NEAR(terms_of(job).step_s, all);
+	/* an expert has 64 / 8 replicas: in a shard of 8 GPUs one, and eight copies to sum over */
+	job->layout.shard = 8;
+	ck_assert_double_gt(terms_of(job).scatter_s, 0);
+	ck_assert_double_eq(layout_expert_shard_ranks(&job->layout, 8), 1);
+	ck_assert_double_eq(layout_expert_shard_ranks(&job->layout, 64), 8);
 }
 END_TEST
 
@@ -355,6 +417,8 @@ train_rules_suite(void)
 	tcase_add_test(t, one_gpu_talks_to_nobody);
 	tcase_add_test(t, adapters_have_no_weight_gradients);
 	tcase_add_test(t, infinite_wires_leave_latency);
+	tcase_add_test(t, hybrid_shards);
+	tcase_add_test(t, experts_of_a_hybrid_shard);
 	tcase_add_test(t, host_of_experts);
 	tcase_add_test(t, dispatchers_agree_for_one_expert);
 	tcase_add_test(t, legacy_floor_is_the_same_for_any_size);

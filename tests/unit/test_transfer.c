@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "data/transfer.h"
+#include "db/transfer.h"
 
 #include "base/diag.h"
 #include "ridge/kernel_gemm.h"
@@ -155,6 +155,56 @@ START_TEST(test_median)
 }
 END_TEST
 
+/* Rates are shares of a figure and go with it; fixed times stay; the types have their own peaks. */
+START_TEST(test_rebase)
+{
+	const struct calibration *file = database_calibration(db, "h100-sxm5-80gb", NULL);
+	struct calibration c = *file;
+	const struct kernel_reference from = reference_of_fit(file);
+	struct kernel_reference to = reference_of_gpu(gpu("h100-sxm5-80gb"));
+
+	ck_assert(reference_same(&from, &to));
+	rebase_kernels(&c, &from, &to);
+	ck_assert_mem_eq(c.gemm, file->gemm, sizeof c.gemm);
+	ck_assert_mem_eq(c.moe, file->moe, sizeof c.moe);
+	ck_assert_mem_eq(c.attention_by, file->attention_by, sizeof c.attention_by);
+	to.mem_byte_per_s.value *= 2;
+	to.peak_flop_per_s[PEAK_FP8].value /= 4;
+	ck_assert(!reference_same(&from, &to));
+	rebase_kernels(&c, &from, &to);
+	const struct gemm_calibration *wide = &c.gemm[DTYPE_BF16], *fp8 = &c.gemm[DTYPE_FP8];
+	ck_assert_double_eq(wide->mem_byte_per_s.value, 2 * file->gemm[DTYPE_BF16].mem_byte_per_s.value);
+	ck_assert_double_eq(wide->peak_flop_per_s.value, file->gemm[DTYPE_BF16].peak_flop_per_s.value);
+	ck_assert_double_eq(fp8->peak_flop_per_s.value, file->gemm[DTYPE_FP8].peak_flop_per_s.value / 4);
+	ck_assert_double_eq(wide->base_s.value, file->gemm[DTYPE_BF16].base_s.value);
+	ck_assert_double_eq(wide->feed_byte_per_s.value, file->gemm[DTYPE_BF16].feed_byte_per_s.value);
+	ck_assert_double_eq(c.ref_mem_byte_per_s.value, to.mem_byte_per_s.value);
+	ck_assert_double_eq(c.collective[COLLECTIVE_ALL_GATHER].bus_byte_per_s.value,
+	    file->collective[COLLECTIVE_ALL_GATHER].bus_byte_per_s.value);
+	rebase_links(&c, 0.5);
+	ck_assert_double_eq(c.collective[COLLECTIVE_ALL_GATHER].bus_byte_per_s.value,
+	    0.5 * file->collective[COLLECTIVE_ALL_GATHER].bus_byte_per_s.value);
+}
+END_TEST
+
+/* What every shipped file refers to is what its GPU's entry says: nothing moves before something is set. */
+START_TEST(test_references)
+{
+	static const char *const engines[] = {NULL, "trtllm", "vllm", "sglang"};
+	size_t n;
+	const char **ids = database_list(db, ENTRY_GPU, &n);
+
+	for (size_t i = 0; i < n; i++)
+		for (int e = 0; e < 4; e++) {
+			const struct calibration *c = database_calibration(db, ids[i], engines[e]);
+			if (!c)
+				continue;
+			const struct kernel_reference from = reference_of_fit(c), to = reference_of_gpu(gpu(ids[i]));
+			ck_assert_msg(reference_same(&from, &to), "%s refers to other figures than %s", c->id, ids[i]);
+		}
+}
+END_TEST
+
 Suite *transfer_suite(void);
 
 Suite *
@@ -169,6 +219,8 @@ transfer_suite(void)
 	tcase_add_test(t, test_cards);
 	tcase_add_test(t, test_everybody);
 	tcase_add_test(t, test_median);
+	tcase_add_test(t, test_rebase);
+	tcase_add_test(t, test_references);
 	suite_add_tcase(s, t);
 	return s;
 }

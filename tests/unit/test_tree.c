@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* YAML as a tree with places, and everything that a hostile or a careless file can hold. */
-#include "data/tree.h"
+#include "db/tree.h"
 
 #include "said.h"
 

@@ -2,7 +2,7 @@
 #include "ridge/trend.h"
 
 #include "base/num.h"
-#include "engine/trend_fit.h"
+#include "search/stats/trend_fit.h"
 
 #include <check.h>
 #include <stdlib.h>

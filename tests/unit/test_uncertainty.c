@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Intervals: how they are put together, and how they are shown. */
-#include "data/uncertainty.h"
+#include "db/uncertainty.h"
 #include "json_schema.h"
 #include "report/report.h"
 #include "ridge/uncertainty.h"
 #include "ridge/units.h"
 #include "said.h"
+#include "toy_answers.h"
 
 #define NORMAL_Q90 1.2815515655446004
 
@@ -166,13 +167,13 @@ answer(double size_byte)
 
 	CALL(sh, send_s, work(sh, size_byte));
 	LET(sh, twice_s, 2 * send_s);
-	SHOW(sh, send_s, "one");
-	SHOW(sh, twice_s, "two");
+	TOY_SHOW(sh, send_s, "one");
+	TOY_SHOW(sh, twice_s, "two");
 	BETWEEN(sh, send_s, 0.5 * send_s, 2 * send_s, why);
 	why[0] = '\0';
 	SCOPE_I (sh, "op", 0) {
 		LET(sh, part_s, 3 * twice_s);
-		SHOW(sh, part_s, "part");
+		TOY_SHOW(sh, part_s, "part");
 		BETWEEN(sh, part_s, part_s, 2 * part_s, "calibrated");
 	}
 	return sh;
@@ -186,17 +187,21 @@ print(struct arena *a, const char *format, struct sheet *sh, bool sweep)
 	const struct report r = {.arena = a,
 	    .command = "toy",
 	    .version = "1",
-	    .sweep = sweep,
 	    .swept = {sweep ? 1 : 0, names},
-	    .n_points = 1,
-	    .points = &point,
+	    .point = &point,
 	    .width = 80,
 	    .row = strcmp(format, "get") == 0 ? "send_s" : NULL};
 	char *text = NULL, why[200];
 	size_t n = 0;
 	FILE *to = open_memstream(&text, &n);
 
-	ck_assert(report_print(to, format, &r, why, sizeof why));
+	if (sweep) {
+		struct points_report *points = points_report_new(format, &r, false);
+		points_report_begin(points, to);
+		points_report_add(points, to, &point);
+		ck_assert(points_report_end(points, to, why, sizeof why));
+	} else
+		ck_assert(report_print(to, format, &r, why, sizeof why));
 	fclose(to);
 	char *copy = arena_text(a, text);
 	free(text);

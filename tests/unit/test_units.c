@@ -4,10 +4,13 @@
 
 #include <check.h>
 #include <float.h>
+#include <locale.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct row {
 	const char *text;
@@ -193,7 +196,7 @@ START_TEST(decimal_prefixes_round_once)
 		double value;
 	} cases[] = {{"2.039TB/s", Q_RATE, 2.039e12}, {"0.3GB", Q_SIZE, 0.3e9}, {"1.1us", Q_TIME, 1.1e-6},
 	    {"989.4TFLOP/s", Q_PEAK, 989.4e12}, {"4.7ns", Q_TIME, 4.7e-9}, {"3.35TB/s", Q_RATE, 3.35e12},
-	    {"1.83GHz", Q_CLOCK, 1.83e9}, {"0.1%", Q_NUMBER, 0.1e-2}};
+	    {"1.83GHz", Q_CLOCK, 1.83e9}, {"0.1%", Q_FRACTION, 0.1e-2}};
 	struct quantity_fault fault;
 	double value;
 
@@ -302,7 +305,8 @@ static const struct refused {
     {"3s", Q_SIZE, "is a time, but a size in bytes"},
     {"80GiBB", Q_SIZE, "is not a unit of a size"},
     {"80 gib", Q_SIZE, "is not a unit of a size"},
-    {"20%", Q_COUNT, "is a number, but a count"},
+    {"20%", Q_COUNT, "is a number or percentage, but a count"},
+    {"20%", Q_NUMBER, "is a number or percentage, but a number without a unit"},
     {"$3.50", Q_PER_HOUR, "is an amount of money, but a price per hour"},
     {"$3.50", Q_SIZE, "is not a size"},
     {"$", Q_MONEY, "is not an amount of money"},
@@ -347,7 +351,7 @@ static const struct {
     {"$0.12/kWh", Q_PER_ENERGY, 0.12 / 3.6e6},
     {"$3.50", Q_MONEY, 3.5},
     {"$2kusd", Q_MONEY, 2000},
-    {"20%", Q_NUMBER, 0.2},
+    {"20%", Q_FRACTION, 0.2},
     {"0.8", Q_NUMBER, 0.8},
     {"-3", Q_NUMBER, -3},
     {"+3", Q_NUMBER, 3},
@@ -542,6 +546,69 @@ END_TEST
 
 #define LOOP(tcase, test, table) tcase_add_loop_test(tcase, test, 0, (int)(sizeof(table) / sizeof *(table)))
 
+/* --- locales --------------------------------------------------------------------------------------------- */
+
+/* The numbers of a locale with a comma, as localedef(1) compiles them: no machine need have one installed. */
+static void
+make_comma_locale(char *folder)
+{
+	const uint32_t head[] = {0x20031114, 6, 0x20, 0x22, 0x24, 0x28, 0x2c, 0x30};
+	static const char text[] = ",\0.\0\3\3\0\0,\0\0\0.\0\0\0ANSI_X3.4-1968";
+	char path[200];
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/xx_XX", folder);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof path, "%s/xx_XX/LC_NUMERIC", folder);
+	FILE *file = fopen(path, "wb");
+	ck_assert_ptr_nonnull(file);
+	fwrite(head, sizeof head, 1, file);
+	fwrite(text, sizeof text, 1, file);
+	fclose(file);
+}
+
+/* A program that uses the library may have set the user's locale. */
+START_TEST(a_locale_changes_nothing)
+{
+	char folder[] = "/tmp/ridge-locale-XXXXXX", command[100], buf[80];
+	struct quantity_fault why;
+	double value;
+
+	make_comma_locale(folder);
+	setenv("LOCPATH", folder, 1);
+	const char *set = setlocale(LC_NUMERIC, "xx_XX");
+	snprintf(command, sizeof command, "rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
+	ck_assert_ptr_nonnull(set);
+	snprintf(buf, sizeof buf, "%.1f", 1.5);
+	ck_assert_str_eq(buf, "1,5");
+
+	ck_assert(quantity_read("3.35TB/s", Q_RATE, &value, &why));
+	ck_assert(value == 3.35e12);
+	ck_assert(quantity_read("2.5e-3", Q_NUMBER, &value, &why) && value == 2.5e-3);
+	ck_assert(!quantity_read("3,35TB/s", Q_RATE, &value, &why));
+	ck_assert_str_eq(value_write("x_s", 1.5, buf, sizeof buf), "1.5 s");
+	ck_assert_str_eq(value_write("x_usd", 12345.5, buf, sizeof buf), "$12,346");
+	ck_assert_str_eq(interval_write("x_s", 1.5, 1.25, 2.5, 3, buf, sizeof buf), "1.5 s (1.25 .. 2.5)");
+	ck_assert_str_eq(bytes_write_si(1.5e9, buf, sizeof buf), "1.5 GB");
+	ck_assert_str_eq(number_write(0.1, buf, sizeof buf), "0.1");
+	/* and the caller keeps its locale */
+	snprintf(buf, sizeof buf, "%.1f", 1.5);
+	ck_assert_str_eq(buf, "1,5");
+}
+END_TEST
+
+START_TEST(large_money_is_not_cut_off)
+{
+	char buf[80];
+
+	ck_assert_str_eq(value_write("x_usd", 2.16e46, buf, sizeof buf), "$2.16e+46");
+	ck_assert_str_eq(value_write("x_usd", -3e20, buf, sizeof buf), "-$3e+20");
+	ck_assert_str_eq(value_write("x_usd", 999999999999999.0, buf, sizeof buf), "$999,999,999,999,999");
+	ck_assert_str_eq(value_write("x_usd_per_s", 1e300, buf, sizeof buf), "$3.6e+303/h");
+}
+END_TEST
+
 Suite *units_suite(void);
 
 Suite *
@@ -566,6 +633,8 @@ units_suite(void)
 	tcase_add_test(t, the_shortest_decimal_reads_back);
 	LOOP(t, names_carry_their_unit, named);
 	tcase_add_test(t, dimensions);
+	tcase_add_test(t, a_locale_changes_nothing);
+	tcase_add_test(t, large_money_is_not_cut_off);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Model files: defaults, and every fault with its message. */
 #include "base/arena.h"
-#include "data/binders.h"
+#include "db/binders.h"
 #include "ridge/op.h"
 
 #include <check.h>

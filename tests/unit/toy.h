@@ -11,7 +11,7 @@
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "a count with a default")                                 \
 	X(0, seq, "seq", "seq", COUNT, "N", "", NULL, "a count without")                                               \
 	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL, "a rate")                                    \
-	X(0, share, "share", "share", NUMBER, "X", "", "0.5", "a number")                                              \
+	X(0, share, "share", "share", FRACTION, "X", "", "0.5", "a number")                                            \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", "fp16|bf16|fp8", "bf16", "one of three")                         \
 	X(0, names, "names", "names", WORDS, "LIST", "", NULL, "several words")                                        \
 	X('v', verbose, "verbose", "verbose", FLAG, "", "", NULL, "a flag")                                            \

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Bindings: one function for each thing that a question needs (which kernels, which memory, which layout, which price),
+ * so that two commands that are asked the same thing cannot answer differently.  Commands call these and read none of
+ * these inputs themselves.
+ */
+#ifndef RIDGE_BIND_H
+#define RIDGE_BIND_H
+
+#include "cli/command.h"
+#include "ridge/layout.h"
+#include "ridge/memory.h"
+#include "ridge/serve_load.h"
+#include "search/fit/network_middle.h"
+
+struct memory_in;
+
+/* --- kernels and networks: rates of the GPU in hand ------------------------------------------------------- */
+
+enum kernel_purpose {
+	KERNELS_ROOFLINE,   /* one kernel: products are those of all engines together, unless an engine is named */
+	KERNELS_TRAIN,      /* a training library's; with an engine, that engine's */
+	KERNELS_SERVE,      /* a serving engine's */
+	KERNELS_COLLECTIVE, /* NCCL inside one node; with an engine, what that engine's own file has */
+};
+
+/* What was fitted to the kernels of this GPU, by the rules of hwdb/transfers another GPU's for what nobody measured
+ * (transferred_from says whose), at the figures of the GPU and of the links of `system` (or NULL: the GPU's own) as
+ * they were set.  `engine` NULL: no one engine's.  NULL without an error when nothing is known. */
+const struct calibration *bind_kernels(
+    struct run *r, const struct gpu *gpu, const struct system *system, enum kernel_purpose purpose, const char *engine);
+
+/* Kernels of the GPU and engine of a setup, and whether its GPUs are linked; a transfer is listed. */
+void bind_serve_kernels(struct run *r, const struct system *system, struct serve_parts *p);
+
+/* Collectives over the nodes of a system. */
+struct network_fit {
+	const struct calibration *fit; /* the file that it rests on */
+	bool transferred;              /* other fabrics' */
+	struct network_calibration rates;
+};
+/* False when nothing is known of this collective over any network. */
+bool bind_network(struct run *r, const struct system *s, enum collective c, struct network_fit *out);
+/* The fabrics that were measured, with what a node of theirs has. */
+const struct network_known *bind_known_networks(struct run *r, int *n);
+
+/* --- card: usable memory of a GPU ------------------------------------------------------------------------- */
+
+/* What was given (--gpu-mem); else what the driver reports; else 99 % of the GiB on the label, said and marked. */
+struct datum bind_card(struct run *r, const struct gpu *gpu, struct datum given);
+
+/* --- formats: the types of weights, products and cache ---------------------------------------------------- */
+
+struct formats_in {
+	struct word dtype, weights_dtype, kv_dtype;
+	struct datum bits, head_bits; /* of a weight; absent: what the types say */
+};
+
+struct formats {
+	enum dtype compute, weights, kv; /* of products, of most weights as stored, of the cache */
+	const struct quantisation
+	    *published;                /* each part is stored as the checkpoint has it; NULL: as `weights` says */
+	double weight_byte, head_byte; /* of a weight, of one of the head; 0: what the types say */
+	double part_byte[N_PARTS];     /* of a stored weight, by part */
+};
+
+/* ... as parts of a setup of the serving model. */
+void serve_formats(struct serve_parts *p, const struct formats *f);
+/* What options say; else what the model was published in, listed as such; else bf16.  The cache: option, checkpoint, or
+ * the engine's rule.  False with errors. */
+bool bind_formats(struct run *r, const struct formats_in *in, const struct workload *w, const struct gpu *gpu,
+    const struct engine *e, struct formats *out);
+
+/* --- room: memory left for the cache of a serving engine --------------------------------------------------- */
+
+struct room_in {
+	struct datum headroom, utilization, block, step_token; /* absent: what the engine does */
+};
+
+/* The headroom (absent: none) of a setup of the serving model.  False with errors. */
+bool serve_headroom(struct run *r, struct datum headroom, struct serve_parts *p);
+/* Fills all of a serving job but its model, layout, batch and sequence.  False with errors. */
+bool bind_room(struct run *r, const struct room_in *in, const struct stack *engine, const struct formats *f,
+    struct datum card, struct memory_job *job);
+
+/* --- load: requests, clients and think times --------------------------------------------------------------- */
+
+/* What a command's options say; absent: nothing, or it has no such option. */
+struct load_in {
+	struct datum isl, osl, cached, isl_cv, osl_cv;
+	struct datum rate, clients; /* one of them, or neither */
+	struct datum think, think_cv;
+	struct datum requests, drafts, accepted, draft_time;
+	double usual_think_s; /* of clients where nobody says */
+	const char *clients_option;
+};
+
+/* Requests, and who sends them: at a rate, clients, or (both NaN) nobody in particular. */
+struct load {
+	struct serve_load each;
+	double rate_request_per_s, n_clients;
+	double think_s, think_cv;
+};
+
+/* False with errors. */
+bool bind_load(struct run *r, const struct load_in *in, struct load *out);
+
+/* --- price: what a replica costs to rent ------------------------------------------------------------------- */
+
+/* `--price 2.5` or `--price h100=2.5,h200=3.2` in USD per hour of a GPU, and a part of the name or source of what is
+ * rented (`--provider lambda`). */
+struct price_in {
+	const struct words *price;
+	struct word provider;
+};
+
+/* What GPUs are rented in: alone, or so many together. */
+struct rental {
+	double n_gpus;
+	struct datum gpu_usd_per_s; /* absent: not known */
+	const char *name;           /* of the instance; NULL: a price by the GPU */
+};
+
+/* For a replica of so many GPUs that are linked.  A price that was given is paid by the GPU; one of the database for a
+ * whole instance, the smallest that holds the replica, listed with its date.  False with errors. */
+bool bind_price(struct run *r, const struct price_in *in, const struct gpu *gpu, double n_linked, struct rental *out);
+
+/* --- software: the stack or engine of a job ---------------------------------------------------------------- */
+
+/* What decides which framework or engine people use. */
+struct software_ask {
+	enum stack_use use;
+	struct word name; /* --stack; no text: chosen by the rest */
+	const struct workload *model;
+	const struct layout_in *layout;
+	bool adapters;
+};
+
+/* The framework or engine; a choice is listed under `assumed`.  NULL with errors. */
+const struct stack *bind_software(struct run *r, const struct software_ask *ask);
+/* The stack of this name, or the one that its file names for this model. */
+const struct stack *bind_stack(struct run *r, struct word name, const struct workload *model);
+/* The engine of this name, or the usual one on this GPU (NULL: any), which is listed.  NULL with errors. */
+const struct engine *bind_engine(struct run *r, struct word name, const struct gpu *gpu);
+
+/* Degrees that a served replica has: they count as read. */
+void bind_served_degrees(struct run *r, const struct layout_in *in);
+
+/* --- layout: degrees of parallelism and what goes with them ------------------------------------------------ */
+
+struct layout_ask {
+	const struct layout_in *in;
+	struct datum n_gpus;
+	const struct workload *model;
+	const struct stack *stack;
+	bool no_sp; /* --no-sp */
+	bool adapters;
+};
+
+/* A layout: what was said, and what the framework or engine does where nothing was, which is listed under `assumed`.
+ * What it lacks is refused.  False with errors. */
+bool bind_layout(struct run *r, const struct layout_ask *ask, struct layout *out);
+/* GPUs that reach each other without a network: of the system that was named, or of a usual node. */
+double bind_node_gpus(struct run *r, const struct memory_in *in);
+
+/* --- batch: sequences, micro-batches, tokens --------------------------------------------------------------- */
+
+struct batch {
+	struct datum seq_length;
+	struct datum n_sequences, n_microbatches, n_global_sequences; /* as in struct batch_said */
+	struct batch_said said;
+};
+
+/* The batch of a training step.  Contradictions and fractions are refused with the nearest numbers that work. */
+bool bind_batch(
+    struct run *r, const struct memory_in *in, const struct workload *w, const struct layout *l, struct batch *out);
+/* The same with the length of a sequence in `out`. */
+bool bind_microbatches(struct run *r, const struct memory_in *in, const struct layout *l, struct batch *out);
+/* Tokens of a sequence: those that were asked for, else what the model usually takes; divided over cp. */
+bool bind_sequence(struct run *r, struct datum asked, const struct workload *w, double cp, struct datum *out);
+
+#endif

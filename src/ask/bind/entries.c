@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What commands ask of the database and of the reader's attention. */
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/reads.h"
+#include "db/database.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void
+add_word(struct run *r, struct words *list, const char *text)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->list[i].text, text) == 0)
+			return;
+	list->list = arena_grow(r->arena, list->list, list->n, list->n + 1, sizeof *list->list);
+	list->list[list->n++] = (struct word){text, {0}};
+}
+
+static const char *
+format_text(struct run *r, const char *format, va_list list)
+{
+	char buf[600];
+
+	vsnprintf(buf, sizeof buf, format, list);
+	return arena_text(r->arena, buf);
+}
+
+void
+run_assume(struct run *r, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	add_word(r, &r->assumed, format_text(r, format, list));
+	va_end(list);
+}
+
+void
+run_warn(struct run *r, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	add_word(r, &r->warnings, format_text(r, format, list));
+	va_end(list);
+}
+
+const char *
+run_word(struct run *r, const char *name, struct word w)
+{
+	run_read_from(r, w.from);
+	if (w.text && w.from.file == inputs_default)
+		run_assume(r, "%s %s", name, w.text);
+	return w.text;
+}
+
+const struct node *
+run_overlay(struct run *r, const char *entity)
+{
+	reads_path(r->reads, entity);
+	return inputs_overlay(r->arena, r->command, r->inputs, entity);
+}
+
+static void
+announce(struct run *r, const char *text)
+{
+	if (text)
+		run_assume(r, "%s", text);
+}
+
+const struct gpu *
+run_gpu(struct run *r, struct word name)
+{
+	const char *said;
+	run_read_from(r, name.from);
+	const struct gpu *gpu = database_gpu(r->database, name.text, run_overlay(r, "gpu"), name.from, &said);
+
+	announce(r, said);
+	return gpu;
+}
+
+const struct system *
+run_system(struct run *r, struct word name)
+{
+	const char *said;
+	run_read_from(r, name.from);
+	const struct system *system =
+	    database_system(r->database, name.text, run_overlay(r, "system"), run_overlay(r, "gpu"), name.from, &said);
+
+	announce(r, said);
+	return system;
+}
+
+/* A system is sold with several GPUs: `gpu_alternatives` of its file. */
+static bool
+is_alternative(struct run *r, struct word system, const char *gpu)
+{
+	const char *id;
+	const struct node *list =
+	    tree_get(database_try(r->database, ENTRY_SYSTEM, system.text, &id), "gpu_alternatives");
+
+	for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n; i++)
+		if (list->items[i]->text && strcmp(list->items[i]->text, gpu) == 0)
+			return true;
+	return false;
+}
+
+bool
+run_gpu_name(struct run *r, struct word gpu, struct word system, struct word *out)
+{
+	const struct system *s = system.text ? run_system(r, system) : NULL;
+
+	*out = gpu;
+	if (!system.text)
+		return true;
+	if (!s)
+		return false;
+	if (!gpu.text) {
+		*out = (struct word){s->gpu->id, system.from};
+		return true;
+	}
+	const struct gpu *named = run_gpu(r, gpu);
+	if (!named)
+		return false;
+	if (strcmp(named->id, s->gpu->id) == 0 || is_alternative(r, system, named->id))
+		return true;
+	diag_error(r->diag, gpu.from, "%s has %s, not %s", s->id, s->gpu->id, named->id);
+	diag_hint(r->diag, "leave one of --gpu and --system out");
+	return false;
+}
+
+const struct link *
+run_link(struct run *r, struct word name)
+{
+	const char *said;
+	run_read_from(r, name.from);
+	const struct link *link = database_link(r->database, name.text, run_overlay(r, "link"), name.from, &said);
+
+	announce(r, said);
+	return link;
+}
+
+const struct workload *
+run_model(struct run *r, struct word name)
+{
+	const char *said;
+	run_read_from(r, name.from);
+	const struct workload *model =
+	    database_model(r->database, name.text, run_overlay(r, "model"), name.from, &said);
+
+	announce(r, said);
+	size_t n;
+	const char *const *assumed = database_assumed(r->database, name.text, &n);
+	for (size_t i = 0; i < n; i++)
+		run_assume(r, "%s", assumed[i]);
+	return model;
+}
+
+const struct calibration *
+run_calibration(struct run *r, const char *gpu, const char *backend)
+{
+	return database_calibration(r->database, gpu, backend);
+}
+
+bool
+run_dtype(struct run *r, const char *option, struct word name, enum dtype *out)
+{
+	const char *names[N_DTYPES];
+
+	run_read_from(r, name.from);
+	*out = dtype_find(name.text);
+	if (*out != DTYPE_NONE)
+		return true;
+	for (int i = 0; i < N_DTYPES; i++)
+		names[i] = dtype_name((enum dtype)i);
+	diag_error(r->diag, name.from, "'%s' is not a type that %s knows", name.text, option);
+	const char *near = text_nearest(name.text, names, N_DTYPES);
+	if (near)
+		diag_hint(r->diag, "did you mean '%s'?", near);
+	else
+		diag_hint(r->diag, "one of fp64 fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 int8 fp6 fp4 mxfp4 nvfp4 int4");
+	return false;
+}
+
+bool
+run_peak(struct run *r, const struct gpu *gpu, enum dtype t, struct word asked, struct datum *out)
+{
+	const enum peak peak = dtype_peak(t);
+
+	*out = gpu->peak_flop_per_s[peak];
+	if (datum_given(*out))
+		return true;
+	diag_error(r->diag, asked.from,
+	    gpu->lacks[peak] ? "%s has no %s arithmetic" : "the %s rate of %s is not in the database",
+	    gpu->lacks[peak] ? gpu->id : peak_name(peak), gpu->lacks[peak] ? peak_name(peak) : gpu->id);
+	for (enum peak p = peak_substitute(peak); p != PEAK_NONE; p = peak_substitute(p))
+		if (datum_given(gpu->peak_flop_per_s[p])) {
+			char rate[40];
+			value_write("x_flop_per_s", gpu->peak_flop_per_s[p].value, rate, sizeof rate);
+			diag_hint(r->diag, "the nearest it has is --dtype %s at %s", peak_name(p), rate);
+			return false;
+		}
+	for (int p = 0; p < N_PEAKS; p++)
+		if (datum_given(gpu->peak_flop_per_s[p])) {
+			diag_hint(r->diag, "it has --dtype %s", peak_name((enum peak)p));
+			return false;
+		}
+	return false;
+}

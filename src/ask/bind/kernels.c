@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The kernels of a GPU in one struct, at the rates of the GPU in hand: the fits of the GPU and of the engine laid over
+ * each other, and for what nobody measured another GPU's, by the rules of hwdb/transfers.
+ *
+ * A file's fractions become rates of the figures that the file refers to.  They are put at those of the GPU's entry
+ * once, kept beside the entry, and at those that were set where any was.
+ */
+#include "ask/bind/bind.h"
+
+#include "ask/bind/parts.h"
+#include "db/database.h"
+#include "db/transfer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const engines[] = {"trtllm", "vllm", "sglang"};
+enum { N_ENGINES = sizeof engines / sizeof *engines };
+
+/* --- one file -------------------------------------------------------------------------------------------- */
+
+/* A copy where the figures differ. */
+static const struct calibration *
+rebased(struct arena *a, const struct calibration *c, const struct kernel_reference *from,
+    const struct kernel_reference *to)
+{
+	if (reference_same(from, to))
+		return c;
+	struct calibration *out = ARENA_NEW(a, struct calibration);
+	*out = *c;
+	rebase_kernels(out, from, to);
+	return out;
+}
+
+const struct calibration *
+filed_fit(struct run *r, const struct gpu *gpu, const char *backend)
+{
+	const struct calibration *file = run_calibration(r, gpu->id, backend);
+	char key[80];
+	const void *kept;
+
+	if (!file)
+		return NULL;
+	snprintf(key, sizeof key, "fit %s", backend ? backend : "");
+	if (database_kept(r->database, gpu, key, &kept))
+		return kept;
+	const struct kernel_reference from = reference_of_fit(file), to = reference_of_gpu(gpu);
+	const struct calibration *out = rebased(database_arena(r->database), file, &from, &to);
+	database_keep(r->database, gpu, key, out);
+	return out;
+}
+
+/* --- what one GPU has ------------------------------------------------------------------------------------ */
+
+/* Types that `to` has no fit for. */
+static void
+add_types(struct calibration *to, const struct calibration *from)
+{
+	for (int t = 0; t < N_DTYPES; t++) {
+		if (!(to->gemm[t].peak_flop_per_s.value > 0))
+			to->gemm[t] = from->gemm[t];
+		if (!(to->weight_only[t].peak_flop_per_s.value > 0))
+			to->weight_only[t] = from->weight_only[t];
+		if (!(to->moe[t].peak_flop_per_s.value > 0))
+			to->moe[t] = from->moe[t];
+	}
+	to->has_gemm = to->has_gemm || from->has_gemm;
+}
+
+static void
+add_attention(struct calibration *to, const struct calibration *from)
+{
+	if (!to->has_context) {
+		to->has_context = from->has_context;
+		to->context = from->context;
+	}
+	if (!to->has_generation) {
+		to->has_generation = from->has_generation;
+		to->generation = from->generation;
+	}
+	if (!to->has_mla_context) {
+		to->has_mla_context = from->has_mla_context;
+		to->mla_context = from->mla_context;
+	}
+	if (!to->has_mla_generation) {
+		to->has_mla_generation = from->has_mla_generation;
+		to->mla_generation = from->mla_generation;
+	}
+	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+		struct attention_calibration *a = &to->attention_by[i];
+		const struct attention_calibration *b = &from->attention_by[i];
+
+		if (!a->has_context) {
+			a->has_context = b->has_context;
+			a->context = b->context;
+		}
+		if (!a->has_generation) {
+			a->has_generation = b->has_generation;
+			a->generation = b->generation;
+		}
+	}
+}
+
+static void
+add_links(struct calibration *to, const struct calibration *from)
+{
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		if (!to->has_collective[i]) {
+			to->has_collective[i] = from->has_collective[i];
+			to->collective[i] = from->collective[i];
+		}
+	if (to->n_custom == 0) {
+		to->n_custom = from->n_custom;
+		memcpy(to->custom, from->custom, sizeof to->custom);
+	}
+}
+
+/* Everything that `to` lacks and `from` has; the two must be of the same reference figures. */
+static void
+add(struct calibration *to, const struct calibration *from)
+{
+	if (!from)
+		return;
+	add_types(to, from);
+	add_attention(to, from);
+	add_links(to, from);
+	if (to->memory.n_levels == 0)
+		to->memory = from->memory;
+	if (!to->has_launch) {
+		to->has_launch = from->has_launch;
+		to->launch = from->launch;
+	}
+}
+
+static double
+prefill_rate(struct run *r, const struct gpu *gpu, int engine)
+{
+	const struct calibration *c = filed_fit(r, gpu, engines[engine]);
+
+	return c && c->has_context ? c->context.flop_per_s.value : 0;
+}
+
+/* The engine whose prefill is neither the fastest nor the slowest: where nobody names one. */
+static int
+middle_engine(struct run *r, const struct gpu *gpu)
+{
+	const double rate[N_ENGINES] = {prefill_rate(r, gpu, 0), prefill_rate(r, gpu, 1), prefill_rate(r, gpu, 2)};
+
+	for (int i = 0; i < N_ENGINES; i++) {
+		const double a = rate[(i + 1) % N_ENGINES], b = rate[(i + 2) % N_ENGINES];
+
+		if (rate[i] > 0 && (rate[i] - a) * (rate[i] - b) <= 0)
+			return i;
+	}
+	return 0;
+}
+
+/* What was predicted is named in one list. */
+static void
+join_residuals(
+    struct arena *a, struct calibration *out, const struct calibration *base, const struct calibration *engine)
+{
+	struct residual *all = ARENA_ARRAY(a, struct residual, (size_t)(base->n_residuals + engine->n_residuals + 1));
+
+	for (int k = 0; k < engine->n_residuals; k++)
+		all[k] = engine->residuals[k];
+	for (int k = 0; k < base->n_residuals; k++)
+		all[engine->n_residuals + k] = base->residuals[k];
+	out->residuals = all;
+	out->n_residuals = base->n_residuals + engine->n_residuals;
+}
+
+/* The GPU's own fits under this engine; of the others what only they have.  `pooled`: products are those of all engines
+ * together, where no engine is named. */
+static struct calibration *
+own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pooled)
+{
+	const struct calibration *base = filed_fit(r, gpu, NULL);
+	const char *first = backend ? backend : engines[middle_engine(r, gpu)];
+	const struct calibration *engine = filed_fit(r, gpu, first);
+	const struct calibration *start = engine ? engine : base;
+	struct arena *a = database_arena(r->database);
+
+	if (!start)
+		return NULL;
+	struct calibration *out = ARENA_NEW(a, struct calibration);
+	*out = *start;
+	out->backend = backend;
+	add(out, base);
+	for (int i = 0; i < N_ENGINES && !backend; i++)
+		add(out, filed_fit(r, gpu, engines[i]));
+	for (int t = 0; t < N_DTYPES && pooled && !backend && base; t++)
+		if (base->gemm[t].peak_flop_per_s.value > 0)
+			out->gemm[t] = base->gemm[t];
+	if (base) {
+		out->n_residuals = base->n_residuals;
+		out->residuals = base->residuals;
+	}
+	if (base && engine)
+		join_residuals(a, out, base, engine);
+	return out;
+}
+
+/* --- transfer -------------------------------------------------------------------------------------------- */
+
+static struct calibration *
+transferred(struct run *r, const struct gpu *gpu, const char *backend, bool pooled)
+{
+	struct arena *a = database_arena(r->database);
+	const struct transfer *rule = database_transfer(r->database, a, r->diag, gpu);
+	const struct calibration *donor = NULL;
+	const struct gpu *donor_gpu = NULL;
+	const char *ignored;
+
+	if (!rule)
+		return NULL;
+	if (rule->from) {
+		donor_gpu = database_gpu(r->database, rule->from, NULL, (struct source){0}, &ignored);
+		donor = donor_gpu ? own_kernels(r, donor_gpu, backend, pooled) : NULL;
+		if (!donor)
+			return NULL;
+	}
+	struct calibration *out = ARENA_NEW(a, struct calibration);
+	transfer_calibration(rule, donor, donor_gpu, gpu, out);
+	out->backend = backend;
+	out->transfer_note =
+	    arena_printf(a, "transferred from %s, expected error %s", out->transferred_from, rule->expected);
+	return out;
+}
+
+/* Every kind of kernel that a model may ask for. */
+static bool
+is_whole(const struct calibration *c)
+{
+	return c->has_gemm && c->has_context && c->has_generation;
+}
+
+static const struct calibration *
+all_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pooled)
+{
+	struct calibration *own = own_kernels(r, gpu, backend, pooled);
+
+	if (own && is_whole(own))
+		return own;
+	struct calibration *donated = transferred(r, gpu, backend, pooled);
+	if (own && donated) {
+		/* the fits that there are come first, and what they lack is another GPU's */
+		add(own, donated);
+		own->transferred_from = donated->transferred_from;
+		own->transfer_note = donated->transfer_note;
+		own->transfer_sigma = donated->transfer_sigma;
+		return own;
+	}
+	return own ? own : donated;
+}
+
+const struct calibration *
+middle_kernels(struct run *r, const struct gpu *gpu)
+{
+	return all_kernels(r, gpu, NULL, false);
+}
+
+/* --- by purpose ------------------------------------------------------------------------------------------ */
+
+static bool
+any_collective(const struct calibration *c)
+{
+	for (int i = 0; c && i < N_COLLECTIVES; i++)
+		if (c->has_collective[i])
+			return true;
+	return false;
+}
+
+/* The GPU's own fit, or another's whose links are like these. */
+static const struct calibration *
+collective_kernels(struct run *r, const struct gpu *gpu)
+{
+	const struct calibration *own = filed_fit(r, gpu, NULL);
+	const struct calibration *all = any_collective(own) ? own : filed_kernels(r, gpu, KERNELS_ROOFLINE, NULL);
+
+	return any_collective(all) ? all : NULL;
+}
+
+/* The clock that an engine's products run at: fits of serving were made with it. */
+static struct datum
+serving_clock(const struct gpu *gpu)
+{
+	return datum_given(gpu->clock_tensor_hertz) && !gpu->clock_tensor_hertz.from.unconfirmed
+	    ? gpu->clock_tensor_hertz
+	    : gpu->clock_max_hertz;
+}
+
+static struct kernel_reference
+reference_for(const struct gpu *gpu, enum kernel_purpose purpose)
+{
+	struct kernel_reference out = reference_of_gpu(gpu);
+
+	if (purpose == KERNELS_SERVE)
+		out.clock_hertz = serving_clock(gpu);
+	return out;
+}
+
+static const struct calibration *
+serving_kernels(struct run *r, const struct gpu *gpu, const char *engine)
+{
+	const struct calibration *all = all_kernels(r, gpu, engine, false);
+
+	if (!all)
+		return NULL;
+	const struct kernel_reference from = reference_of_fit(all), to = reference_for(gpu, KERNELS_SERVE);
+	return rebased(database_arena(r->database), all, &from, &to);
+}
+
+static const struct calibration *
+make_kernels(struct run *r, const struct gpu *gpu, enum kernel_purpose purpose, const char *engine)
+{
+	switch (purpose) {
+	case KERNELS_ROOFLINE:
+		return all_kernels(r, gpu, engine, true);
+	case KERNELS_TRAIN:
+		return engine ? all_kernels(r, gpu, engine, false) : train_kernels(r, gpu);
+	case KERNELS_SERVE:
+		return serving_kernels(r, gpu, engine);
+	case KERNELS_COLLECTIVE:
+		return engine ? filed_fit(r, gpu, engine) : collective_kernels(r, gpu);
+	}
+	return NULL;
+}
+
+const struct calibration *
+filed_kernels(struct run *r, const struct gpu *gpu, enum kernel_purpose purpose, const char *engine)
+{
+	char key[80];
+	const void *kept;
+
+	snprintf(key, sizeof key, "kernels %d %s", (int)purpose, engine ? engine : "");
+	if (database_kept(r->database, gpu, key, &kept))
+		return kept;
+	const struct calibration *made =
+	    make_kernels(r, gpu, purpose, engine ? arena_text(database_arena(r->database), engine) : NULL);
+	database_keep(r->database, gpu, key, made);
+	return made;
+}
+
+/* --- the GPU in hand ------------------------------------------------------------------------------------- */
+
+/* Bandwidth of the links inside a node over that of the entry. */
+static double
+link_factor(const struct gpu *gpu, const struct system *system)
+{
+	const struct gpu *filed = gpu->filed;
+	double factor = 1;
+
+	if (system && system->filed)
+		factor = system->domain_byte_per_s.value / system->filed->domain_byte_per_s.value;
+	else if (filed)
+		factor = gpu->n_links.value * gpu->link_byte_per_s.value /
+		    (filed->n_links.value * filed->link_byte_per_s.value);
+	return factor > 0 && isfinite(factor) ? factor : 1;
+}
+
+const struct calibration *
+bind_kernels(
+    struct run *r, const struct gpu *gpu, const struct system *system, enum kernel_purpose purpose, const char *engine)
+{
+	const struct gpu *filed = gpu->filed ? gpu->filed : gpu;
+	const struct calibration *kernels = filed_kernels(r, filed, purpose, engine);
+	const double links = link_factor(gpu, system);
+
+	if (!kernels || (filed == gpu && links == 1))
+		return kernels;
+	const struct kernel_reference from = reference_for(filed, purpose), to = reference_for(gpu, purpose);
+	struct calibration *out = ARENA_NEW(r->arena, struct calibration);
+	*out = *kernels;
+	rebase_kernels(out, &from, &to);
+	rebase_links(out, links);
+	return out;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Measured serving runs as an engine of one's own. */
+#include "ask/calibrate/own.h"
+
+#include "ask/validate/serve.h"
+#include "db/engine.h"
+#include "search/fit/engine.h"
+
+#include <string.h>
+
+struct point {
+	struct serve_reading *reading;
+	const char *column;
+};
+
+struct runs {
+	struct run *run;
+	const struct engine *base;
+	struct serve_reader *reader;
+	int n, room, n_rows;
+	bool parallel;
+	struct point *points;
+	double *measured_s;
+	int *row;
+	const char **kind;
+};
+
+static void
+add_point(struct runs *x, struct serve_reading *reading, const struct serve_time *t)
+{
+	struct arena *a = x->run->arena;
+
+	if (x->n == x->room) {
+		const size_t had = (size_t)x->room, more = 2 * had + 16;
+		x->points = arena_grow(a, x->points, had, more, sizeof *x->points);
+		x->measured_s = arena_grow(a, x->measured_s, had, more, sizeof *x->measured_s);
+		x->row = arena_grow(a, x->row, had, more, sizeof *x->row);
+		x->kind = arena_grow(a, x->kind, had, more, sizeof *x->kind);
+		x->room = (int)more;
+	}
+	x->points[x->n] = (struct point){reading, t->column};
+	x->measured_s[x->n] = t->measured_s;
+	x->row[x->n] = x->n_rows;
+	x->kind[x->n++] = t->kind;
+}
+
+static const char *
+read_run(void *context, const struct validate_row *row)
+{
+	struct runs *x = context;
+	struct serve_reading *reading;
+	struct serve_time times[SERVE_READING_MOST];
+	const char *why = serve_reader_ask(x->reader, row, &reading);
+
+	if (why)
+		return why;
+	const int n = serve_reading_times(reading, x->base, times);
+	for (int i = 0; i < n; i++)
+		add_point(x, reading, &times[i]);
+	x->parallel = x->parallel || serve_reading_ranks(reading) > 1;
+	x->n_rows++;
+	return NULL;
+}
+
+/* Points of a run follow one another: the run is asked once for all of them. */
+struct last {
+	const struct runs *runs;
+	struct serve_reading *reading;
+	struct engine engine;
+	int n;
+	struct serve_time times[SERVE_READING_MOST];
+};
+
+static bool
+same_constants(const struct engine *a, const struct engine *b)
+{
+	for (int p = 0; p < N_ENGINE_PARAMS; p++)
+		if (engine_param_value(a, (enum engine_param)p) != engine_param_value(b, (enum engine_param)p))
+			return false;
+	return true;
+}
+
+static double
+predict(void *context, const struct engine *e, int i)
+{
+	struct last *last = context;
+	const struct point *p = &last->runs->points[i];
+
+	if (last->reading != p->reading || !same_constants(&last->engine, e)) {
+		last->reading = p->reading;
+		last->engine = *e;
+		last->n = serve_reading_times(p->reading, &last->engine, last->times);
+	}
+	for (int k = 0; k < last->n; k++)
+		if (strcmp(last->times[k].column, p->column) == 0)
+			return last->times[k].predicted_s;
+	return NAN;
+}
+
+static const struct engine *
+find_base(struct run *r, struct word name)
+{
+	const char *said;
+	const struct engine *base = database_engine(r->database, r->arena, r->diag, name.text, NULL, name.from, &said);
+
+	if (base && said)
+		run_assume(r, "%s", said);
+	if (base && base->refused) {
+		diag_error(r->diag, name.from, "%s cannot be extended: %s", base->id, base->refused);
+		return NULL;
+	}
+	return base;
+}
+
+static const struct node *
+residuals(struct arena *a, const struct fit_engine *fit)
+{
+	const struct node *items[FIT_ENGINE_RESIDUALS];
+
+	for (int i = 0; i < fit->n_kinds; i++) {
+		const struct fitted_errors *e = &fit->kinds[i].unseen;
+
+		items[i] = tree_with(a, NULL, "kind", own_word(a, fit->kinds[i].kind));
+		items[i] = tree_with(a, items[i], "n", own_word(a, arena_printf(a, "%d", e->n)));
+		items[i] = tree_with(a, items[i], "mape", own_word(a, arena_printf(a, "%.1f%%", 100 * e->mape)));
+		items[i] =
+		    tree_with(a, items[i], "median", own_word(a, arena_printf(a, "%.1f%%", 100 * e->median_ape)));
+	}
+	return own_list(a, items, (size_t)fit->n_kinds);
+}
+
+static const struct node *
+file_of(struct run *r, const struct calibrate_in *in, const struct engine *base, const struct own_rows *rows,
+    const struct fit_engine *fit)
+{
+	struct arena *a = r->arena;
+	const struct node *n = own_file(r, in, in->engine.text, base->id, rows);
+
+	for (int p = 0; p < N_ENGINE_PARAMS; p++)
+		if (fit->param[p].fitted)
+			n = tree_with(a, n, arena_printf(a, "step.%s", engine_param_key((enum engine_param)p)),
+			    own_figure(a, engine_param_unit((enum engine_param)p), fit->param[p].value,
+			        fit->param[p].low, fit->param[p].high));
+	return tree_with(a, n, "residual", residuals(a, fit));
+}
+
+static void
+show(struct run *r, const struct fit_engine *fit, const struct engine *base)
+{
+	for (int p = 0; p < N_ENGINE_PARAMS; p++)
+		own_show_figure(r, p, engine_param_key((enum engine_param)p),
+		    engine_param_unit((enum engine_param)p) == Q_TIME ? "value_s" : "value_number", fit->param[p].value,
+		    fit->param[p].low, fit->param[p].high,
+		    fit->param[p].fitted ? "fitted" : arena_printf(r->arena, "of %s: %s", base->id, fit->param[p].why));
+	own_show_errors(r, 0, arena_printf(r->arena, "as %s", base->id), &fit->before);
+	own_show_errors(r, 1, "fitted", &fit->after);
+	own_show_errors(r, 2, "each row by the others", &fit->unseen);
+}
+
+static bool
+refuse(struct run *r, const struct calibrate_in *in, const struct fit_engine *fit)
+{
+	const char *why = "";
+
+	for (int p = 0; p < N_ENGINE_PARAMS; p++)
+		if (fit->param[p].why)
+			why = arena_printf(r->arena, "%s%s%s: %s", why, *why ? "; " : "",
+			    engine_param_key((enum engine_param)p), fit->param[p].why);
+	diag_error(r->diag, in->engine.from, "the rows tell nothing of the engine: %s", why);
+	diag_hint(r->diag, "measure small and large batches, one GPU and several");
+	return false;
+}
+
+enum answer
+calibrate_engine(struct run *r, const struct calibrate_in *in)
+{
+	static const char *const columns[] = {"gpu_id", "kind", "model", "weight_dtype", "isl", "osl", NULL};
+	const struct word extends = in->extends.text ? in->extends : (struct word){"common", in->engine.from};
+	const struct engine *base = find_base(r, extends);
+	struct own_rows rows;
+	struct fit_engine fit;
+	enum answer answer = REFUSED;
+
+	if (!base || !own_name(r, in->engine, ENTRY_ENGINE, base->id))
+		return REFUSED;
+	struct runs x = {.run = r, .base = base, .reader = serve_reader_new(r, base)};
+	struct last last = {.runs = &x};
+	if (!own_read(r, in, columns, &rows, read_run, &x) || !own_enough(r, in->engine, &rows, FIT_ENGINE_ROWS))
+		goto out;
+	const struct fit_engine_points points = {x.n, predict, &last, x.measured_s, x.row, x.kind, x.parallel};
+	if (!fit_engine(r->arena, base, &points, &fit)) {
+		refuse(r, in, &fit);
+		goto out;
+	}
+	own_warn(r, &rows);
+	if (fit.after.n < fit.before.n)
+		run_warn(r, "%d measurements count no longer: with the fitted constants those runs are saturated",
+		    fit.before.n - fit.after.n);
+	r->title = arena_printf(r->arena, "%s, fitted to %d of %d runs; all else as %s", in->engine.text, rows.n_used,
+	    rows.n_read, base->id);
+	show(r, &fit, base);
+	if (own_store(r, in, ENTRY_ENGINE, in->engine.text, file_of(r, in, base, &rows, &fit)))
+		answer = ANSWERED;
+out:
+	serve_reader_free(x.reader);
+	return answer;
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ask/capacity/plan.h"
+
+#include "ask/bind/bind.h"
+#include "ask/bind/shape.h"
+#include "base/text.h"
+#include "cli/inputs.h"
+#include "cli/values.h"
+#include "ridge/serve_fleet.h"
+#include "search/plan/capacity.h"
+#include "search/plan/memory_fit.h"
+
+#include <string.h>
+
+enum { CANDIDATES_MOST = 4096, OBJECTIVES_MOST = 12, CONFIRMED_MOST = 4 };
+static const double think_default_s = 30;
+
+bool
+capacity_plan_asked(const struct capacity_plan_in *in)
+{
+	return in->engine.n > 0 || in->objectives.n > 0 || in->dtypes.n > 0 || datum_given(in->day_tokens) ||
+	    datum_given(in->think) || in->growth.value > 0 || in->spare.value > 0 || in->every_layout;
+}
+
+/* --- the load -------------------------------------------------------------------------------------------- */
+
+static bool
+check(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c)
+{
+	const int loads = datum_given(c->rate) + datum_given(c->users) + datum_given(in->day_tokens);
+	const struct datum shares[] = {in->isl_cv, in->osl_cv, in->growth};
+
+	if (!c->model.text)
+		return run_refuse(
+		    r, c->model.from, "which model?", "objectives need a model by name: 'ridge model list'");
+	if (c->gpus->n == 0)
+		return run_refuse(r, c->model.from, "on which GPUs?", "add --gpu a100,h100,h200");
+	if (loads != 1)
+		return run_refuse(r, c->rate.from, loads ? "there are several loads" : "for which load?",
+		    "give one of --rate 5 (requests per second), --users 200, --day-tokens 1e9");
+	if (!datum_given(c->isl) || !datum_given(c->osl))
+		return run_refuse(
+		    r, c->isl.from, "how long are prompt and answer?", "add for example --isl 1000 --osl 200");
+	if (datum_given(in->think) && !datum_given(c->users))
+		return run_refuse(r, in->think.from, "only --users think", "leave --think out");
+	if (in->cached.value >= 1)
+		return run_refuse(r, in->cached.from, "the last token of a prompt is never cached", "--cached 0.9");
+	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+		if (!(shares[i].value >= 0 && shares[i].value <= 100))
+			return run_refuse(r, shares[i].from, "must lie between 0 and 100", "write 0.5 or 50%");
+	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
+	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
+	    run_fraction(r, "cached", in->cached) & run_whole(r, "spare", in->spare, 0) &
+	    run_whole(r, "replica-gpus", in->replica_gpus, 1) & run_whole(r, "seed", in->seed, 0);
+}
+
+static bool
+read_objective(struct run *r, struct word w, struct plan_objective *out)
+{
+	static const char *const measures[N_PLAN_MEASURES] = {"ttft", "tpot", "answer"},
+	                         *const statistics[N_PLAN_STATISTICS] = {
+#define STATISTIC(id, name, share) [PLAN_##id] = name,
+#include "search/plan/statistic.def"
+#undef STATISTIC
+	                         };
+	size_t n, n_name;
+	char **parts = text_split(r->arena, w.text, ':', &n), **name = text_split(r->arena, parts[0], '.', &n_name);
+	struct datum limit;
+	int measure = 0, statistic = 0;
+
+	while (measure < N_PLAN_MEASURES && strcmp(name[0], measures[measure]) != 0)
+		measure++;
+	while (n_name == 2 && statistic < N_PLAN_STATISTICS && strcmp(name[1], statistics[statistic]) != 0)
+		statistic++;
+	if (n != 2 || n_name > 2 || measure == N_PLAN_MEASURES || statistic == N_PLAN_STATISTICS)
+		return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is no objective", w.text),
+		    "write ttft, tpot or answer, perhaps .p50, .p90, .p95 or .p99, and a time: ttft.p99:500ms");
+	if (!run_value(r, w.from, parts[1], Q_TIME, &limit))
+		return false;
+	*out = (struct plan_objective){(enum plan_measure)measure, (enum plan_statistic)statistic, limit.value};
+	return true;
+}
+
+static bool
+read_load(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c, struct plan_load *l)
+{
+	struct plan_objective *objectives = ARENA_ARRAY(r->arena, struct plan_objective, in->objectives.n + 1);
+
+	const struct datum read[] = {c->rate, c->users, c->isl, c->osl, c->utilisation};
+
+	if (!check(r, in, c))
+		return false;
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+		run_read_from(r, read[i].from);
+	bind_served_degrees(r, c->layout);
+	run_reads(r, &in->objectives, &in->think, &in->day_tokens, &in->isl_cv, &in->osl_cv, &in->cached, &in->growth,
+	    &in->spare, &in->replica_gpus, &in->every_layout, &in->unconfirmed, NULL);
+	if (!in->unconfirmed)
+		run_reads(r, &in->seed, NULL);
+	for (size_t i = 0; i < in->objectives.n; i++)
+		if (!read_objective(r, in->objectives.list[i], &objectives[i]))
+			return false;
+	*l = (struct plan_load){.rate_request_per_s = c->rate.value,
+	    .n_users = c->users.value,
+	    .think_s = datum_or(in->think, think_default_s),
+	    .isl_token = c->isl.value,
+	    .osl_token = c->osl.value,
+	    .isl_cv = in->isl_cv.value,
+	    .osl_cv = in->osl_cv.value,
+	    .cached_frac = in->cached.value,
+	    .growth_frac = in->growth.value,
+	    .utilisation_frac = c->utilisation.value,
+	    .n_spare = in->spare.value,
+	    .objectives = objectives,
+	    .n_objectives = in->objectives.n};
+	if (datum_given(c->users) && !datum_given(in->think))
+		run_assume(r, "think %g s", think_default_s);
+	if (datum_given(in->day_tokens)) {
+		CALL(r->sheet, load_request_per_s, serve_day_rate(r->sheet, in->day_tokens.value, l->osl_token));
+		SHOW(r->sheet, load_request_per_s, load_request_per_s);
+		l->rate_request_per_s = load_request_per_s;
+	}
+	return true;
+}
+
+/* --- candidates ------------------------------------------------------------------------------------------ */
+
+struct search {
+	struct run *run;
+	const struct capacity_plan_in *in;
+	const struct capacity_plan_case *c;
+	const struct workload *model;
+	struct plan_candidate *list;
+	size_t n;
+	int n_groups;
+	const char *fault; /* why the last setup could not be put together */
+};
+
+/* As --layout takes it. */
+static const char *
+layout_text(struct arena *a, const struct serve_setup *setup)
+{
+	const struct serve_load none = {.isl = 1, .n_requests = datum_absent(), .n_concurrent = datum_absent()};
+	const struct memory_job job = serve_memory(setup, &none);
+	char buf[80];
+
+	fit_layout_text(&job, buf, sizeof buf);
+	return arena_printf(a, "%s", buf);
+}
+
+/* What a layout is rented in: said of those that are shown. */
+static bool
+quiet_price(const struct search *s, struct plan_setup *about)
+{
+	struct run quiet = *s->run;
+
+	return bind_price(&quiet, &s->c->price, about->gpu, about->n_linked, &about->rental);
+}
+
+/* One layout; what cannot be put together is left out, and remembered. */
+static void
+add_layout(struct search *s, struct serve_parts *p, struct plan_setup about, struct serve_layout layout)
+{
+	struct arena *a = s->run->arena;
+	struct serve_setup *setup = ARENA_NEW(a, struct serve_setup);
+	struct calibration *kernels = ARENA_NEW(a, struct calibration);
+	struct plan_setup *kept = ARENA_NEW(a, struct plan_setup);
+
+	p->layout = layout;
+	const char *fault = serve_assemble(setup, kernels, p);
+	if (fault) {
+		s->fault = fault;
+		return;
+	}
+	if (s->n == CANDIDATES_MOST)
+		return;
+	*kept = about;
+	kept->n_linked = layout.tp * layout.pp;
+	kept->layout = layout_text(a, setup);
+	if (!quiet_price(s, kept))
+		return;
+	s->list[s->n++] = (struct plan_candidate){.setup = setup,
+	    .about = kept,
+	    .n_replica_gpus = kept->n_linked,
+	    .n_unit_gpus = kept->rental.n_gpus,
+	    .gpu_usd_per_s = kept->rental.gpu_usd_per_s.value,
+	    .gpu_watt = about.gpu->tdp_watt.value};
+}
+
+static bool
+divides(const struct workload *w, double tp)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (fmod(datum_or(block_heads(&w->blocks[i]), tp), tp) != 0)
+			return false;
+	return true;
+}
+
+static bool
+has_experts(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].moe.given)
+			return true;
+	return false;
+}
+
+static bool
+wanted(struct datum asked, double degree)
+{
+	return !datum_given(asked) || asked.value == degree;
+}
+
+static void
+add_layouts(struct search *s, struct serve_parts *p, const struct plan_setup *about)
+{
+	const struct layout_in *asked = s->c->layout;
+	const double most = s->in->replica_gpus.value;
+	const bool experts = has_experts(s->model);
+
+	for (double tp = 1; tp <= most; tp *= 2)
+		for (double pp = 1; tp * pp <= most; pp *= 2) {
+			if (!wanted(asked->tp, tp) || !wanted(asked->pp, pp) || !divides(s->model, tp) ||
+			    pp > s->model->n_layers.value)
+				continue;
+			for (int way = 0; way < (experts && tp > 1 ? 3 : 1); way++) {
+				const double ep = way ? tp : 1;
+				if (wanted(asked->ep, ep))
+					add_layout(s, p, *about, (struct serve_layout){tp, pp, ep, way == 2});
+			}
+		}
+}
+
+/* GPU, engine and type: all layouts. */
+static bool
+add_type(struct search *s, const struct gpu *gpu, const struct engine *e, struct word type)
+{
+	struct run *r = s->run;
+	struct formats f;
+	struct serve_parts p = {
+	    .model = s->model, .gpu = gpu, .mem_byte = bind_card(r, gpu, datum_absent()), .engine = e};
+	struct plan_setup about = {.gpu = gpu, .engine = e, .group = s->n_groups++};
+	const size_t before = s->n;
+
+	const struct formats_in asked = {type, s->c->weights_dtype, s->c->kv_dtype, datum_absent(), datum_absent()};
+	enum dtype named;
+
+	if (!run_dtype(r, "dtypes", type, &named) || !bind_formats(r, &asked, s->model, gpu, e, &f))
+		return false;
+	serve_formats(&p, &f);
+	if (!serve_headroom(r, s->c->headroom, &p))
+		return false;
+	about.type = p.weights;
+	bind_serve_kernels(r, NULL, &p);
+	add_layouts(s, &p, &about);
+	if (s->n == before)
+		run_warn(r, "%s, %s, %s: %s", gpu->id, e->id, dtype_name(about.type),
+		    s->fault ? s->fault : "no layout divides the model");
+	return true;
+}
+
+static const struct engine *
+batched_engine(struct run *r, struct word name, const struct gpu *gpu)
+{
+	const struct engine *e = bind_engine(r, name, gpu);
+
+	if (e && e->kind != ENGINE_BATCHED) {
+		run_refuse(r, name.from, arena_printf(r->arena, "%s serves no requests that come and go", e->id),
+		    "take an engine with in-flight batching: trtllm, vllm, sglang");
+		return NULL;
+	}
+	return e;
+}
+
+static bool
+add_gpu(struct search *s, struct word name, const struct words *engines, const struct words *types)
+{
+	const struct gpu *gpu = run_gpu(s->run, name);
+
+	if (!gpu)
+		return false;
+	for (size_t i = 0; i < engines->n; i++) {
+		const struct engine *e = batched_engine(s->run, engines->list[i], gpu);
+		if (!e)
+			return false;
+		for (size_t k = 0; k < types->n; k++)
+			if (!add_type(s, gpu, e, types->list[k]))
+				return false;
+	}
+	return true;
+}
+
+static bool
+bind_candidates(struct search *s)
+{
+	struct word engine = {NULL, {0}}, type = s->c->dtype;
+	const struct words usual_engine = {.n = 1, .list = &engine}, usual_type = {.n = 1, .list = &type};
+	const struct words *engines = s->in->engine.n ? &s->in->engine : &usual_engine,
+	                   *types = s->in->dtypes.n ? &s->in->dtypes : &usual_type;
+
+	s->model = run_model(s->run, s->c->model);
+	if (!s->model)
+		return false;
+	s->list = ARENA_ARRAY(s->run->arena, struct plan_candidate, CANDIDATES_MOST);
+	for (size_t i = 0; i < s->c->gpus->n; i++)
+		if (!add_gpu(s, s->c->gpus->list[i], engines, types))
+			return false;
+	return true;
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------ */
+
+static bool
+feasible(const struct plan_candidate *c)
+{
+	return isfinite(c->n_gpus) && c->bound != PLAN_SIMULATED_OUT;
+}
+
+/* The cheapest, and what is faster for more money, step by step; what the simulation says may change the order. */
+static void
+confirm(struct search *s, const struct plan_load *l)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < s->n && n < CONFIRMED_MOST; i++) {
+		if (!s->list[i].front)
+			continue;
+		plan_confirm(&s->list[i], l, (uint64_t)s->in->seed.value);
+		n++;
+	}
+	plan_sort(s->run->arena, s->list, s->n);
+}
+
+/* How far a setup got. */
+static int
+rank_of(const struct plan_candidate *c)
+{
+	if (feasible(c))
+		return 3;
+	return c->bound == PLAN_SIMULATED_OUT ? 2 : c->bound == PLAN_MISSES;
+}
+
+/* Of two that do not fit the larger says more, of two that are too slow the faster; of others the first. */
+static bool
+stands_for(const struct plan_candidate *a, size_t a_place, const struct plan_candidate *b, size_t b_place)
+{
+	if (rank_of(a) != rank_of(b))
+		return rank_of(a) > rank_of(b);
+	if (rank_of(a) == 0 && a->n_replica_gpus != b->n_replica_gpus)
+		return a->n_replica_gpus > b->n_replica_gpus;
+	const double a_s = a->most.latency_s[PLAN_E2E][PLAN_MEAN], b_s = b->most.latency_s[PLAN_E2E][PLAN_MEAN];
+	if (rank_of(a) == 1 && a_s != b_s)
+		return a_s < b_s;
+	return a_place < b_place;
+}
+
+/* The front, and of each group the cheapest that meets the objectives, or else one that shows why none does. */
+static bool
+is_shown(const struct search *s, size_t i)
+{
+	const struct plan_candidate *c = &s->list[i];
+	const int group = ((const struct plan_setup *)c->about)->group;
+
+	if (s->in->every_layout || c->front)
+		return true;
+	for (size_t k = 0; k < s->n; k++)
+		if (k != i && ((const struct plan_setup *)s->list[k].about)->group == group &&
+		    stands_for(&s->list[k], k, c, i))
+			return false;
+	return true;
+}
+
+static void
+warn(struct run *r, const struct search *s)
+{
+	bool fits = false;
+
+	for (size_t i = 0; i < s->n; i++)
+		fits = fits || s->list[i].bound != PLAN_DOES_NOT_FIT;
+	if (!fits)
+		run_warn(r,
+		    "no replica of up to %g GPUs holds the model and one request: raise --replica-gpus, or take "
+		    "a smaller type",
+		    s->in->replica_gpus.value);
+	if (datum_given(s->c->users) && s->n_groups > 1)
+		run_warn(
+		    r, "users who wait less ask again sooner: faster GPUs are asked more, and may need more replicas");
+	if (s->in->unconfirmed)
+		run_warn(r, "closed form: no simulation has confirmed these");
+	else if (feasible(&s->list[0]))
+		run_warn(r,
+		    "up to %d setups on the front of cost and latency were simulated at the planned load without "
+		    "the spare replicas; the others are the closed form's",
+		    CONFIRMED_MOST);
+}
+
+/* Where the price of a row comes from. */
+static void
+tell_price(const struct search *s, const struct plan_candidate *c)
+{
+	const struct plan_setup *about = c->about;
+	struct rental rental;
+
+	if (isfinite(c->n_gpus))
+		bind_price(s->run, &s->c->price, about->gpu, about->n_linked, &rental);
+}
+
+enum answer
+capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c)
+{
+	struct search s = {.run = r, .in = in, .c = c};
+	struct plan_load load;
+
+	if (!read_load(r, in, c, &load) || !bind_candidates(&s))
+		return REFUSED;
+	if (s.n == 0) {
+		run_refuse(r, c->gpus->list[0].from, "none of these setups can be worked out",
+		    "the warnings say why; without --engine and --objectives floors are printed");
+		return REFUSED;
+	}
+	r->title = datum_given(c->users)
+	    ? arena_printf(r->arena, "GPUs for %g users of %s", load.n_users, s.model->name)
+	    : arena_printf(r->arena, "GPUs for %.4g requests/s of %g tokens in, %g out: %s", load.rate_request_per_s,
+	          load.isl_token, load.osl_token, s.model->name);
+	plan_all(r->arena, s.list, s.n, &load);
+	if (!in->unconfirmed)
+		confirm(&s, &load);
+	for (size_t i = 0; i < s.n; i++)
+		if (is_shown(&s, i))
+			SCOPE_I (r->sheet, "candidates", i) {
+				tell_price(&s, &s.list[i]);
+				capacity_plan_show(r, &s.list[i], &load);
+			}
+	warn(r, &s);
+	return feasible(&s.list[0]) ? ANSWERED : ANSWERED_NO;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How a job computes and what it saves: precision, states, activations, adapters, the engine. */
+#include "ask/bind/bind.h"
+#include "ask/bind/shape.h"
+#include "ask/memory/bind.h"
+#include "ask/memory/words.h"
+#include "base/text.h"
+#include "cli/inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- precision ------------------------------------------------------------------------------------------- */
+
+/* Blackwell reads per-tensor fp8 operands in either order; Hopper needs a transposed copy of each weight. */
+static double
+copies_of(const struct gpu *gpu, enum dtype dtype)
+{
+	const double capability = gpu && gpu->compute_capability ? strtod(gpu->compute_capability, NULL) : 9;
+
+	return dtype == DTYPE_FP8 && capability >= 10 ? 1 : 2;
+}
+
+bool
+memory_bind_precision(struct run *r, const struct memory_question *q, const struct gpu *gpu, struct memory_job *job)
+{
+	const struct word asked = q->memory->dtype;
+	struct datum ignored;
+
+	job->dtype = dtype_find(run_word(r, "dtype", asked));
+	if (gpu && gpu->lacks[dtype_peak(job->dtype)])
+		return run_peak(r, gpu, job->dtype, asked, &ignored);
+	job->weight_copies = copies_of(gpu, job->dtype);
+	memory_quantise(job, memory_quant(q->training->quant.text));
+	run_reads(r, &q->training->quant, NULL);
+	job->quantised_parameters = q->training->fp8_params;
+	if (job->quantised_parameters && (dtype_byte(job->dtype) >= 2 || job->dtype == DTYPE_NVFP4))
+		return memory_refuse(
+		    r, asked.from, "quantised parameters need --dtype fp8 or mxfp8", "leave --fp8-params out");
+	if (job->quant != QUANT_NONE && !(job->lora_rank.value > 0))
+		return memory_refuse(
+		    r, q->training->quant.from, "quantised weights cannot be trained", "freeze them: --lora-rank 16");
+	if (job->quant != QUANT_NONE && job->stack->lora && !job->stack->quantised_base)
+		return memory_refuse(r, q->training->quant.from, "this stack trains no adapters on a quantised base",
+		    "use --stack hf-peft, torchtune or litgpt");
+	return true;
+}
+
+static bool
+bind_states(struct run *r, const struct memory_question *q, struct memory_job *job)
+{
+	const struct training_in *in = q->training;
+
+	if (in->states.text)
+		job->scheme = memory_scheme(in->states.text);
+	else
+		job->scheme = job->stack->scheme;
+	if (in->grad_dtype.text) {
+		job->gradient_byte = memory_default(dtype_byte(dtype_find(in->grad_dtype.text)));
+		job->gradient_byte.from = in->grad_dtype.from;
+	}
+	memory_optimizer(run_word(r, "optimizer", in->optimizer), &job->optimizer);
+	job->optimizer_in_backward = in->optimizer_in_backward;
+	if (!memory_offload(r, &in->offload, &job->offload))
+		return false;
+	if (job->offload & OFFLOAD_ACTIVATIONS && job->recompute != RECOMPUTE_FULL &&
+	    job->recompute != RECOMPUTE_UNIFORM)
+		return memory_refuse(
+		    r, in->offload.list[0].from, "only checkpoints are moved to the host", "add --recompute full");
+	if (!job->optimizer_in_backward || (job->layout.zero == 0 && job->layout.pp == 1))
+		return true;
+	return memory_no_rule(r, q, (struct source){0},
+	    "an optimizer inside the backward pass has no rule with ZeRO or a pipeline",
+	    "leave --optimizer-in-backward out");
+}
+
+/* --- activations ----------------------------------------------------------------------------------------- */
+
+static bool
+is_on(struct word word, bool usual)
+{
+	return word.text ? strcmp(word.text, "on") == 0 : usual;
+}
+
+static bool
+bind_loss(struct run *r, const struct training_in *in, struct memory_job *job)
+{
+	const struct stack *s = job->stack;
+	const char *names[32];
+	size_t n = 0;
+
+	if (!in->loss.text) {
+		job->loss = memory_usual_loss(job);
+		if (s->n_losses > 1)
+			run_assume(r, "loss %s", job->loss->name);
+		return true;
+	}
+	for (int i = 0; i < s->n_losses; i++) {
+		if (strcmp(s->losses[i].name, in->loss.text) == 0)
+			job->loss = &s->losses[i];
+		if (n < 32)
+			names[n++] = s->losses[i].name;
+	}
+	job->loss_said = true;
+	if (job->loss)
+		return true;
+	diag_error(r->diag, in->loss.from, "the stack %s has no loss '%s'", s->id, in->loss.text);
+	const char *near = text_nearest(in->loss.text, names, n);
+	char list[200] = "";
+	for (size_t i = 0; i < n && strlen(list) + strlen(names[i]) + 2 < sizeof list; i++)
+		strcat(strcat(list, " "), names[i]);
+	diag_hint(r->diag, near ? "did you mean '%s'?" : "it has%s", near ? near : list);
+	return false;
+}
+
+static bool
+check_policy(struct run *r, const struct memory_question *q, const struct memory_job *job)
+{
+	const struct training_in *in = q->training;
+	const struct source at = in->recompute.n ? in->recompute.list[0].from : (struct source){0};
+	const bool megatron = job->stack->rules == RULES_MEGATRON_CORE;
+
+	if (job->recompute == RECOMPUTE_MODULES && !megatron && job->modules != 1u << MODULE_CORE_ATTN)
+		return memory_refuse(r, at, "only Megatron-Core computes single modules of a layer again",
+		    "use --stack megatron-core, or --recompute selective or full");
+	if (job->recompute == RECOMPUTE_OP && strcmp(job->stack->id, "torchtitan") != 0 &&
+	    !datum_given(job->stack->eager_policy_byte))
+		return memory_refuse(
+		    r, at, "the per-operator policy is torchtitan's", "use --stack torchtitan, or --recompute full");
+	const char *why = memory_lacks_rule(job);
+	return memory_interval(r, &in->recompute, job->recompute_n, job->model->n_layers) &&
+	    (!why || memory_no_rule(r, q, at, why, "use --recompute full"));
+}
+
+/* Whether compiling the model changes its bytes or its time. */
+static bool
+compiling_acts(const struct memory_job *job)
+{
+	const struct stack *s = job->stack;
+
+	return datum_given(s->time.elementwise_compiled) || datum_given(s->time.logit_byte_compiled) ||
+	    s->eager_norm != s->eager_norm_compiled || datum_given(s->eager_policy_byte) || s->loss_compiled ||
+	    (job->model->softcap && s->rules != RULES_MEGATRON_CORE);
+}
+
+static bool
+bind_activations(struct run *r, const struct memory_question *q, struct memory_job *job)
+{
+	const struct training_in *in = q->training;
+	const struct stack *s = job->stack;
+	const bool says_steps = job->said.n_microbatches > 0 || job->said.n_global_sequences > 0;
+
+	if (!memory_recompute(r, &in->recompute, &job->recompute, &job->recompute_n, &job->modules))
+		return false;
+	if (job->recompute == RECOMPUTE_UNIFORM && job->recompute_n == 0)
+		job->recompute_n = floor(sqrt(job->model->n_layers.value) + 0.5);
+	job->flash = in->attention.text ? strcmp(in->attention.text, "flash") == 0 : s->flash;
+	job->dropout = is_on(in->dropout, s->dropout);
+	job->compiled = in->compile;
+	job->imbalance = in->imbalance;
+	run_reads(r, &in->recompute, &in->attention, &in->dropout, NULL);
+	if (compiling_acts(job))
+		run_reads(r, &in->compile, NULL);
+	if (workload_has_experts(job->model))
+		run_reads(r, &in->imbalance, NULL);
+	if (job->layout.cp > 1)
+		run_reads(r, &in->cp_comm, NULL);
+	if (job->layout.pp > 1)
+		run_reads(r, &in->schedule, NULL);
+	job->cp_all_to_all = strcmp(in->cp_comm.text, "a2a") == 0;
+	job->gpipe = job->layout.pp > 1 && strcmp(in->schedule.text, "gpipe") == 0;
+	if (job->imbalance.value < 1)
+		return memory_refuse(
+		    r, in->imbalance.from, "the busiest rank has at least the mean", "--imbalance is 1 or more");
+	if (job->gpipe && !says_steps)
+		return memory_refuse(
+		    r, in->schedule.from, "GPipe keeps every micro-batch: how many are there?", "add --microbatches");
+	if (job->gpipe && job->layout.vp > 1)
+		return memory_refuse(
+		    r, in->schedule.from, "GPipe has no chunks", "leave vp out, or use --schedule 1f1b");
+	if (job->dropout && s->rules == RULES_MEGATRON_CORE &&
+	    !memory_no_rule(r, q, in->dropout.from, "the tensors of Megatron-Core were listed without dropout",
+	        "use --stack megatron-lm"))
+		return false;
+	if (!job->flash && job->layout.cp > 1)
+		return memory_refuse(
+		    r, in->attention.from, "context parallelism needs a flash kernel", "leave --attention unfused out");
+	return check_policy(r, q, job) && bind_loss(r, in, job);
+}
+
+/* --- adapters -------------------------------------------------------------------------------------------- */
+
+static bool
+bind_adapters(struct run *r, const struct memory_question *q, struct memory_job *job)
+{
+	const struct training_in *in = q->training;
+	const struct source at = in->lora_rank.from;
+
+	if (!memory_targets(r, &in->lora_targets, &job->targets))
+		return false;
+	if (!(job->lora_rank.value > 0)) {
+		job->targets = 0;
+		return true;
+	}
+	if (!job->stack->lora &&
+	    !memory_no_rule(
+	        r, q, at, "this stack has no rule for adapters", "use --stack hf-peft, torchtune or litgpt"))
+		return false;
+	const char *why = memory_lacks_rule(job);
+	if (why && !memory_no_rule(r, q, at, why, "count the full training of this model, or adapters of a dense one"))
+		return false;
+	run_reads(r, &in->lora_targets, NULL);
+	job->adapter_dropout = is_on(in->lora_dropout, job->stack->adapter_dropout);
+	return true;
+}
+
+/* What bytes alone depend on. */
+void
+memory_reads(struct run *r, const struct memory_question *q, const struct memory_job *job)
+{
+	const struct memory_in *in = q->memory;
+	const struct training_in *t = q->training;
+
+	run_reads(r, &in->counter, NULL);
+	if (datum_given(job->card_byte))
+		run_reads(r, &in->gpu_mem, &in->headroom, NULL);
+	if (job->use == STACK_INFER)
+		return;
+	run_reads(r, &t->fp8_params, &t->offload, &t->loss, NULL);
+	if (!(job->lora_rank.value > 0))
+		run_reads(r, &t->states, &t->grad_dtype, &t->optimizer_in_backward, NULL);
+	else {
+		run_reads(r, &t->lora_dropout, NULL);
+		if (datum_or(job->stack->adapter_byte, 4) < 4)
+			run_reads(r, &t->states, NULL);
+	}
+}
+
+bool
+memory_bind_training(struct run *r, const struct memory_question *q, struct memory_job *job)
+{
+	return bind_adapters(r, q, job) && bind_activations(r, q, job) && bind_states(r, q, job);
+}
+
+/* --- serving --------------------------------------------------------------------------------------------- */
+
+/* What --quant names as a type; else so many bits. */
+static void
+read_quant(struct word quant, struct formats_in *asked)
+{
+	const enum quant q = memory_quant(quant.text);
+
+	if (q == QUANT_NONE)
+		return;
+	/* integers have scales in groups, as quantisers write them */
+	const enum dtype t = dtype_find(quant.text);
+	if (t != DTYPE_NONE && t != DTYPE_INT8 && t != DTYPE_INT4)
+		asked->weights_dtype = quant;
+	else
+		asked->bits = (struct datum){quant_bits(q), quant.from};
+}
+
+bool
+memory_bind_serving(struct run *r, const struct memory_question *q, const struct gpu *gpu, const struct engine *engine,
+    struct memory_job *job)
+{
+	const struct serving_in *in = q->serving;
+	const struct room_in room = {q->memory->headroom, in->utilization, in->block, in->batch_tokens};
+	struct formats_in asked = {q->memory->dtype, in->weights_dtype, in->kv_dtype, datum_absent(), datum_absent()};
+	struct formats f;
+	struct datum ignored;
+
+	if (!(run_whole(r, "--block", in->block, 1) & run_whole(r, "--batch-tokens", in->batch_tokens, 1)))
+		return false;
+	run_reads(r, &q->training->quant, &in->batch_tokens, &in->engine, NULL);
+	if (q->training->quant.text && in->weights_dtype.text)
+		return memory_refuse(
+		    r, in->weights_dtype.from, "--quant and --weights-dtype are one thing", "give --weights-dtype");
+	read_quant(q->training->quant, &asked);
+	memory_quantise(job, memory_quant(q->training->quant.text)); /* for its workspace */
+	if (!bind_formats(r, &asked, job->model, gpu, engine, &f))
+		return false;
+	if (gpu && gpu->lacks[dtype_peak(f.compute)])
+		return run_peak(r, gpu, f.compute, q->memory->dtype, &ignored);
+	job->weight_copies = copies_of(gpu, f.compute);
+	return bind_room(r, &room, job->stack, &f, job->card_byte, job);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The shape of a model, its parameters by part, its cache and its checkpoints. */
+#include "ask/model/show.h"
+#include "ask/bind/shape.h"
+#include "ask/model/state_in.h"
+#include "ridge/capacity.h"
+#include "ridge/params.h"
+
+/* --- parts ----------------------------------------------------------------------------------------------- */
+
+struct part {
+	const char *name;
+	double (*params)(struct sheet *sh, const struct workload *w, const struct block *b);
+	bool experts; /* as many as there are experts */
+};
+
+static const struct part parts[] = {
+    {NULL, mixer_params, false}, /* named by the block's mixer */
+    {"cross attention", cross_params, false},
+    {"mlp", mlp_params, false},
+    {"routed experts", expert_params, true},
+    {"shared experts", shared_expert_params, false},
+    {"maps of the experts' latent", latent_map_params, false},
+    {"router", router_params, false},
+    {"norms", layer_norm_params, false},
+};
+
+static const char *
+mixer_name(const struct block *b)
+{
+	static const char *const names[] = {[MIXER_ATTENTION] = "attention",
+	    [MIXER_MAMBA] = "Mamba-2",
+	    [MIXER_DELTA] = "gated delta net",
+	    [MIXER_KDA] = "Kimi delta attention",
+	    [MIXER_NONE] = "no mixer"};
+
+	return names[b->mixer];
+}
+
+/* A line of the table: what one is and how many there are. */
+static void
+show_part(struct run *r, int *line, const char *name, double n_layers, double one_param, double n_params)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!(one_param > 0))
+		return;
+	SCOPE_I (sh, "parts", (*line)++) {
+		TELL(sh, part, name);
+		GIVEN(sh, n_layers);
+		GIVEN(sh, one_param);
+		CALL(sh, part_param, part_params(sh, n_layers, one_param));
+		CALL(sh, share_frac, part_share(sh, part_param, n_params));
+		SHOW(sh, n_layers, count);
+		SHOW(sh, one_param, one_param);
+		SHOW(sh, part_param, n_params);
+		SHOW(sh, share_frac, share_frac);
+	}
+}
+
+static bool
+has_part(const struct part *p, const struct block *b)
+{
+	return p->params == mlp_params ? b->mlp.given && !b->moe.given : true;
+}
+
+static void
+show_block_parts(
+    struct run *r, int *line, const struct workload *w, const struct block *b, bool encoder, double n_params)
+{
+	for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+		const double copies = parts[p].experts ? b->moe.n_experts.value : 1;
+		const char *name = parts[p].name ? parts[p].name : mixer_name(b);
+		if (has_part(&parts[p], b))
+			show_part(r, line, encoder ? arena_printf(r->arena, "encoder: %s", name) : name,
+			    b->count.value * copies, parts[p].params(NULL, w, b), n_params);
+	}
+}
+
+static void
+show_parts(struct run *r, const struct workload *w, double n_params)
+{
+	int line = 0;
+
+	show_part(r, &line, "embedding", 1, embedding_params(NULL, w), n_params);
+	for (int i = 0; i < w->n_encoder_blocks; i++)
+		show_block_parts(r, &line, w, &w->encoder_blocks[i], true, n_params);
+	for (int i = 0; i < w->n_blocks; i++)
+		show_block_parts(r, &line, w, &w->blocks[i], false, n_params);
+	show_part(r, &line, w->pooler ? "pooler" : "final norm", 1, final_params(NULL, w), n_params);
+	show_part(r, &line, "head", 1, head_params(NULL, w), n_params);
+}
+
+/* --- memory ---------------------------------------------------------------------------------------------- */
+
+static void
+show_cache(struct run *r, const struct workload *w)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!model_is_causal(w))
+		return;
+	CALL(sh, kv_byte_per_token, kv_slope(sh, w, 2, 1));
+	CALL(sh, constant_byte, kv_constant(sh, w, 1, 2, 1));
+	CALL(sh, state_byte, state_sequence(sh, w, 1));
+	if (workload_attends(w))
+		SHOW(sh, kv_byte_per_token, kv_byte_per_token);
+	if (constant_byte > 0)
+		SHOW(sh, constant_byte, kv_constant_byte);
+}
+
+/* Embedding and head stay in 16 bits where the rest is narrower, as quantisers leave them. */
+static void
+show_checkpoints(struct run *r, const struct workload *w, double n_params)
+{
+	static const enum dtype types[] = {DTYPE_FP32, DTYPE_BF16, DTYPE_FP8, DTYPE_INT4};
+	struct sheet *sh = r->sheet;
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		SCOPE_I (sh, "checkpoints", i) {
+			const double byte = dtype_byte(types[i]);
+			TELL(sh, format, dtype_name(types[i]));
+			if (w->kind == MODEL_OPERATORS) {
+				CALL(sh, checkpoint_byte, checkpoint_bytes(sh, n_params, byte));
+			} else {
+				CALL(sh, checkpoint_byte, capacity_weights(sh, w, byte, byte > 2 ? byte : 2));
+			}
+			SHOW(sh, checkpoint_byte, size_byte);
+		}
+	if (w->quantisation.given)
+		SCOPE_I (sh, "checkpoints", sizeof types / sizeof *types + 1) {
+			TELL(sh, format, "as published");
+			CALL(sh, checkpoint_byte, published_bytes(sh, w));
+			SHOW(sh, checkpoint_byte, size_byte);
+		}
+	SCOPE_I (sh, "checkpoints", sizeof types / sizeof *types) {
+		/* 16-bit weights, fp32 weights and two moments: Rajbhandari et al., arXiv:1910.02054, section 3.1 */
+		TELL(sh, format, "training, Adam");
+		TAKE(sh, stored_byte_per_param, 14.0);
+		CALL(sh, checkpoint_byte, checkpoint_bytes(sh, n_params, stored_byte_per_param));
+		SHOW(sh, checkpoint_byte, size_byte);
+	}
+}
+
+/* --- shape ----------------------------------------------------------------------------------------------- */
+
+static const char *
+attention_text(struct arena *a, const struct attention *t)
+{
+	if (t->kind == ATTENTION_MLA)
+		return arena_printf(a, "%s, %g heads, latent %g + %g for all of them", t->kind_name, t->n_heads.value,
+		    t->kv_lora.value, t->rope.value);
+	if (t->kind == ATTENTION_CSA)
+		return arena_printf(a, "%s, %g heads of %g, one row for all of them, tokens compressed", t->kind_name,
+		    t->n_heads.value, t->head_dim.value);
+	return arena_printf(a, "%s, %g heads of %g, %g for keys and values", t->kind_name, t->n_heads.value,
+	    t->head_dim.value, t->n_kv_heads.value);
+}
+
+static void
+show_shape(struct run *r, const struct workload *w)
+{
+	static const char *const kinds[] = {
+	    "decoder", "encoder", "vision encoder", "list of operators", "encoder-decoder"};
+	struct sheet *sh = r->sheet;
+
+	TELL(sh, model_kind, kinds[w->kind]);
+	TELL(sh, source, w->source);
+	if (w->kind == MODEL_OPERATORS)
+		return;
+	TAKE(sh, n_layers, w->n_layers);
+	TAKE(sh, hidden, w->hidden);
+	SHOW(sh, n_layers, n_layers);
+	SHOW(sh, hidden, hidden);
+	const struct block *attending = workload_attention(w);
+	if (attending)
+		TELL(sh, attention_kind, attention_text(r->arena, &attending->attention));
+	if (w->n_encoder_blocks) {
+		TAKE(sh, n_encoder_layers, w->n_encoder_layers);
+		SHOW(sh, n_encoder_layers, n_encoder_layers);
+	}
+	if (datum_given(w->vocab)) {
+		TAKE(sh, n_vocabulary, w->vocab);
+		SHOW(sh, n_vocabulary, vocab_token);
+	}
+	if (datum_given(w->context)) {
+		TAKE(sh, context_token, w->context);
+		SHOW(sh, context_token, context_token);
+	}
+}
+
+/* What is left of the count without tables and head: "non-embedding" means either. */
+static void
+show_bodies(struct run *r, const struct workload *w)
+{
+	struct sheet *sh = r->sheet;
+
+	if (w->kind == MODEL_OPERATORS)
+		return;
+	CALL(sh, body_param, body_params(sh, w));
+	CALL(sh, inner_param, inner_params(sh, w));
+	SHOW(sh, body_param, n_body_params);
+	if (inner_param < body_param)
+		SHOW(sh, inner_param, n_inner_params);
+}
+
+static const char *
+feed_text(struct arena *a, const struct block *b)
+{
+	if (b->moe.given)
+		return arena_printf(a, "%g of %g experts", b->moe.top_k.value, b->moe.n_experts.value);
+	return b->mlp.given ? arena_printf(a, "%s mlp of %g", b->mlp.gated ? "gated" : "plain", b->mlp.width.value)
+	                    : "-";
+}
+
+/* A line for each kind of layer. */
+static void
+show_layers(struct run *r, const struct workload *w)
+{
+	struct sheet *sh = r->sheet;
+
+	for (int i = 0; i < w->n_blocks && w->n_blocks > 1; i++) {
+		const struct block *b = &w->blocks[i];
+		SCOPE_I (sh, "layers", i) {
+			TELL(sh, mixer, reach_text(r->arena, b));
+			TAKE(sh, n_layers, b->count);
+			SHOW(sh, n_layers, n_layers);
+			TELL(sh, feed, feed_text(r->arena, b));
+		}
+	}
+}
+
+enum answer
+model_show(struct run *r, const struct model_in *in, struct word name)
+{
+	struct sheet *sh = r->sheet;
+	const struct workload *w = run_model(r, name);
+
+	if (!w || !run_whole(r, "seq", in->seq, 1) || !run_whole(r, "batch", in->batch, 1))
+		return REFUSED;
+	r->title = w->name;
+	show_shape(r, w);
+	CALL(sh, n_params, model_params(sh, w));
+	CALL(sh, active_param, model_active_params(sh, w));
+	SHOW(sh, n_params, n_params);
+	if (active_param < n_params)
+		SHOW(sh, active_param, n_active_params);
+	show_bodies(r, w);
+	if (datum_given(w->stated_params)) {
+		CALL(sh, stated_error_frac, params_error(sh, w));
+		if (stated_error_frac > 0.002)
+			run_warn(r, "%s: counted %.0f parameters, its file states %.0f", w->id, n_params,
+			    w->stated_params.value);
+	}
+	if (!model_show_work(r, in, w))
+		return REFUSED;
+	show_cache(r, w);
+	if (w->kind != MODEL_OPERATORS)
+		show_layers(r, w);
+	if (w->kind != MODEL_OPERATORS)
+		show_parts(r, w, n_params);
+	show_checkpoints(r, w, n_params);
+	if (w->notes)
+		TELL(sh, notes, w->notes);
+	return ANSWERED;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What fitted kernels say beside the roof: the time of an operator and of a list, and how wrong it may be. */
+#include "ask/roofline/roof.h"
+
+#include "ask/bind/bind.h"
+#include "ask/bind/interval.h"
+#include "ridge/kernel_gemm.h"
+#include "search/fit/predict.h"
+
+#include <string.h>
+
+/* --- what was fitted ------------------------------------------------------------------------------------- */
+
+void
+roof_fits(const struct roof *q, struct machine *m, struct word backend)
+{
+	struct run *r = q->run;
+
+	m->one_engine = backend.text;
+	m->calibration = run_calibration(r, m->gpu->id, NULL);
+	m->engine = backend.text ? run_calibration(r, m->gpu->id, backend.text) : NULL;
+	m->kernels = bind_kernels(r, m->gpu, NULL, KERNELS_ROOFLINE, backend.text);
+	if (backend.text && m->calibration && !m->engine)
+		run_warn(r, "no kernels of %s were fitted on %s: what is known of others stands in", backend.text,
+		    m->gpu->id);
+	if (m->kernels && m->kernels->transferred_from &&
+	    (gemm_calibrated(m->kernels, DTYPE_BF16) || gemm_calibrated(m->kernels, DTYPE_FP16)))
+		run_assume(r, "kernels of %s %s", m->gpu->id, m->kernels->transfer_note);
+}
+
+/* Whose fit of this product it is: the engine's own, the median, or another GPU's. */
+static const struct calibration *
+product_fit(const struct machine *m, enum dtype t)
+{
+	if (gemm_calibrated(m->engine, t))
+		return m->engine;
+	return gemm_calibrated(m->calibration, t) ? m->calibration : m->kernels;
+}
+
+/* --- errors ---------------------------------------------------------------------------------------------- */
+
+/* The row that a benchmark of this operator would write. */
+static struct measurement
+as_measured(const struct machine *m, enum kernel_kind kind, const struct op *op)
+{
+	const enum dtype t = m->kernel.dtype == DTYPE_FP16 ? DTYPE_BF16 : m->kernel.dtype; /* files say bf16 */
+	struct measurement out = {.dtype = t, .kv_dtype = t, .weight_dtype = t, .window = NAN, .tp = NAN, .ep = NAN};
+
+	if (kind == KERNEL_PRODUCT) {
+		out.kind = MEASUREMENT_GEMM;
+		out.m = op->kind == OP_gemv ? 1
+		    : op->kind == OP_conv2d ? op->dim[0] * op->dim[2] * op->dim[3]
+		                            : op->dim[0];
+		out.n = op->kind == OP_gemv ? op->dim[0] : op->kind == OP_conv2d ? op->dim[4] : op->dim[1];
+		out.k = op->kind == OP_gemv || op->kind == OP_conv2d ? op->dim[1] : op->dim[2];
+	} else if (kind == KERNEL_EXPERTS)
+		out.kind = MEASUREMENT_MOE;
+	else {
+		const struct attention_shape a = kernel_attention_shape(op);
+		out.kind = MEASUREMENT_ATTENTION;
+		out.operation = kind == KERNEL_CONTEXT ? "prefill" : "decode";
+		out.batch = a.batch;
+		out.heads = a.n_heads;
+		out.kv_heads = a.n_kv_heads;
+		out.head_dim = a.head_dim;
+		out.query_len = a.query_token;
+		out.context_len = a.context_token;
+		out.window = a.window_token;
+	}
+	return out;
+}
+
+static void
+attention_errors(const struct roof *q, const struct machine *m, enum kernel_kind kind, const struct op *op,
+    double time_s, struct error_source *s)
+{
+	const struct measurement like = as_measured(m, kind, op);
+	char name[64];
+
+	s->kind = "attention";
+	/* an encoder sees more tiles than those that were fitted */
+	if (predict_is_fitted(&like, m->kernels) && !kernel_attention_shape(op).unmasked &&
+	    !kernel_is_latent(&m->kernel, op)) {
+		s->residual = arena_text(q->run->arena, predict_residual(&like, name, sizeof name));
+		s->regime = predict_regime(&like, time_s);
+	}
+	s->transfer_sigma =
+	    kind == KERNEL_CONTEXT ? m->kernels->transfer_sigma.context : m->kernels->transfer_sigma.generation;
+	s->n = 3;
+	s->at[0].dim = "batch", s->at[0].value = like.batch;
+	s->at[1].dim = "context", s->at[1].value = fmax(1, like.context_len);
+	s->at[2].dim = "query", s->at[2].value = like.query_len;
+}
+
+static void
+product_errors(const struct roof *q, const struct machine *m, const struct op *op, struct error_source *s)
+{
+	const struct measurement like = as_measured(m, KERNEL_PRODUCT, op);
+	char name[64];
+
+	s->fit = product_fit(m, m->kernel.dtype);
+	s->kind = "gemm";
+	s->residual = arena_text(q->run->arena, predict_residual(&like, name, sizeof name));
+	s->regime = predict_regime(&like, NAN);
+	s->one_engine = m->one_engine && s->fit == m->calibration;
+	s->transfer_sigma = m->kernels->transfer_sigma.gemm;
+	s->n = 3;
+	s->at[0].dim = "m", s->at[0].value = like.m;
+	s->at[1].dim = "n", s->at[1].value = like.n;
+	s->at[2].dim = "k", s->at[2].value = like.k;
+}
+
+static bool
+errors_of(const struct roof *q, const struct machine *m, const struct op *op, double time_s, struct error_terms *out,
+    const char **why)
+{
+	const enum kernel_kind kind = kernel_of(&m->kernel, op);
+	struct error_source s = {.fit = m->kernels};
+	char name[64];
+
+	switch (kind) {
+	case KERNEL_PRODUCT:
+		product_errors(q, m, op, &s);
+		break;
+	case KERNEL_EXPERTS: {
+		const struct measurement like = as_measured(m, kind, op);
+		s.residual = arena_text(q->run->arena, predict_residual(&like, name, sizeof name));
+	} /* fall through */
+	case KERNEL_BATCHED:
+		s.kind = "moe";
+		s.transfer_sigma = m->kernels->transfer_sigma.moe;
+		break;
+	case KERNEL_CONTEXT:
+	case KERNEL_GENERATION:
+		attention_errors(q, m, kind, op, time_s, &s);
+		break;
+	case KERNEL_STREAM:
+		s.kind = "elementwise";
+		break;
+	default:
+		return false;
+	}
+	return run_errors(q->run, &s, out, why);
+}
+
+/* --- one operator ---------------------------------------------------------------------------------------- */
+
+/* A narrow product that the fit makes slower than the same in 16 bits. */
+static void
+warn_narrow(const struct roof *q, const struct machine *m, const struct op *op, double calibrated_s)
+{
+	const struct kernel_machine wide = {
+	    m->kernels, DTYPE_BF16, m->gpu->peak_flop_per_s[PEAK_BF16], m->gpu->mem_byte_per_s};
+	struct op half = *op;
+
+	half.elem_byte = dtype_byte(DTYPE_BF16);
+	if (op->elem_byte < half.elem_byte && kernel_of(&m->kernel, op) == KERNEL_PRODUCT &&
+	    gemm_calibrated(m->kernels, DTYPE_BF16) && kernel_op_time(NULL, &wide, &half) < calibrated_s)
+		run_warn(q->run, "as measured on %s, this product is slower in %s than in bf16",
+		    m->kernels->transferred_from ? m->kernels->transferred_from : m->gpu->id,
+		    dtype_name(m->kernel.dtype));
+}
+
+void
+roof_show_calibrated(const struct roof *q, const struct machine *m, const struct op *op, double roof_s, bool alone)
+{
+	struct sheet *sh = q->run->sheet;
+	struct error_terms e;
+	const char *why;
+
+	if (kernel_of(&m->kernel, op) == KERNEL_NONE) {
+		if (alone)
+			TELL(sh, kernel,
+			    m->kernels ? "no kernel of this kind and type was fitted"
+			               : "nothing was fitted to this GPU");
+		return;
+	}
+	CALL(sh, calibrated_s, kernel_op_time(sh, &m->kernel, op));
+	SHOW(sh, calibrated_s, kernel_s);
+	if (errors_of(q, m, op, calibrated_s, &e, &why)) {
+		const struct interval i = interval_of(calibrated_s, &e, why);
+		BETWEEN(sh, calibrated_s, i.low, i.high, i.why);
+	}
+	if (!alone)
+		return;
+	CALL(sh, calibrated_roof_frac, roofline_measured_frac(sh, roof_s, calibrated_s));
+	SHOW(sh, calibrated_roof_frac, roof_frac);
+	TELL_HIDDEN(sh, kernel, kernel_kind_name(kernel_of(&m->kernel, op)));
+	warn_narrow(q, m, op, calibrated_s);
+}
+
+/* --- a list ---------------------------------------------------------------------------------------------- */
+
+struct sum {
+	struct error_terms errors; /* a class for each kind of kernel */
+	const char *why;
+	const char *without; /* names of what stands at its roof */
+};
+
+static const char *
+joined(struct run *r, const char *list, const char *word, const char *between)
+{
+	if (list && strstr(list, word))
+		return list;
+	return list ? arena_printf(r->arena, "%s%s%s", list, between, word) : word;
+}
+
+/* Each part of `transferred from ...; extrapolated: ...` once. */
+static const char *
+joined_why(struct run *r, const char *list, const char *why)
+{
+	const char *cut = strstr(why, "; ");
+
+	if (!cut)
+		return joined(r, list, why, "; ");
+	return joined(r, joined(r, list, arena_copy(r->arena, why, (size_t)(cut - why)), "; "), cut + 2, "; ");
+}
+
+/* Errors of one kind of kernel are the same ones: they add.  Those of transfer and reach are taken so too. */
+static void
+add_errors(const struct roof *q, struct sum *s, enum kernel_kind kind, const struct error_terms *e, const char *why,
+    double share_frac)
+{
+	struct error_class *c = &s->errors.classes[kind];
+
+	c->share_frac = 1;
+	c->q10 += share_frac * e->classes[0].q10;
+	c->q90 += share_frac * e->classes[0].q90;
+	s->errors.stack_sigma += share_frac * e->stack_sigma;
+	s->errors.transfer_sigma += share_frac * e->transfer_sigma;
+	s->errors.reach += share_frac * e->reach * e->reach_sigma;
+	if (strcmp(why, "calibrated") != 0)
+		s->why = joined_why(q->run, s->why, why);
+}
+
+static void
+sum_errors(const struct roof *q, const struct machine *m, const struct op *ops, int n, double whole_s, struct sum *s)
+{
+	*s = (struct sum){.errors = {.n = N_KERNEL_KINDS, .reach_sigma = 1, .widening = 1}};
+	for (int i = 0; i < n; i++) {
+		const enum kernel_kind kind = kernel_of(&m->kernel, &ops[i]);
+		const double once_s = kernel_op_time(NULL, &m->kernel, &ops[i]);
+		struct error_terms e;
+		const char *why;
+		if (kernel_inside_experts(&m->kernel, ops, n, i))
+			continue;
+		if (kind == KERNEL_NONE)
+			s->without = joined(q->run, s->without, ops[i].name, ", ");
+		else if (errors_of(q, m, &ops[i], once_s, &e, &why))
+			add_errors(q, s, kind, &e, why, roofline_share(NULL, ops[i].count * once_s, whole_s));
+	}
+}
+
+void
+roof_show_calibrated_list(const struct roof *q, const struct machine *m, const struct op *ops, int n, double list_s)
+{
+	struct sheet *sh = q->run->sheet;
+	struct sum s;
+	int n_fitted = 0;
+
+	for (int i = 0; i < n; i++)
+		n_fitted += kernel_of(&m->kernel, &ops[i]) != KERNEL_NONE;
+	if (n_fitted == 0)
+		return;
+	SUM(sh, calibrated_list_s, i, n, kernel_list_time(sh, &m->kernel, ops, n, i));
+	SHOW(sh, calibrated_list_s, list_kernel_s);
+	sum_errors(q, m, ops, n, calibrated_list_s, &s);
+	const struct interval i = interval_of(calibrated_list_s, &s.errors, s.why ? s.why : "calibrated");
+	BETWEEN(sh, calibrated_list_s, i.low, i.high, i.why);
+	CALL(sh, calibrated_roof_frac, roofline_measured_frac(sh, list_s, calibrated_list_s));
+	SHOW(sh, calibrated_roof_frac, roof_frac);
+	if (s.without)
+		run_warn(q->run, "nobody fitted a kernel on %s for: %s; they stand at their roof in the calibrated sum",
+		    m->gpu->id, s.without);
+}

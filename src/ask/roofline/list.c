@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A layer or a model under the roof, operator by operator. */
+#include "ask/roofline/in.h"
+
+#include "ask/bind/shape.h"
+#include "ridge/expand.h"
+
+#include <string.h>
+
+static struct datum
+default_number(double value)
+{
+	return (struct datum){value, {"default", 0, 0, NULL, false}};
+}
+
+/* --- lists ----------------------------------------------------------------------------------------------- */
+
+static void
+show_lines(const struct roof *q, const struct machine *m, const struct op *ops, int n, double list_s)
+{
+	struct sheet *sh = q->run->sheet;
+
+	for (int i = 0; i < n; i++)
+		SCOPE_I (sh, "operators", i) {
+			TELL(sh, operator, ops[i].name);
+			const struct point p = roofline_line(sh, &ops[i], m->peak.value, m->gpu->mem_byte_per_s.value);
+			CALL(sh, share_frac, roofline_share(sh, p.total_s, list_s));
+			SHOW(sh, n_times, count);
+			SHOW(sh, work_flop, work_flop);
+			SHOW(sh, traffic_byte, traffic_byte);
+			SHOW(sh, intensity_flop_per_byte, intensity_flop_per_byte);
+			TELL(sh, bottleneck, roofline_bound(p.intensity_flop_per_byte, p.ridge_flop_per_byte));
+			SHOW(sh, roof_s, roof_s);
+			SHOW(sh, share_frac, share_frac);
+			if (!kernel_inside_experts(&m->kernel, ops, n, i))
+				roof_show_calibrated(q, m, &ops[i], p.roof_s, false);
+		}
+}
+
+static void
+compare_list(const struct roof *q, const struct op *ops, int n, double list_flop)
+{
+	struct sheet *sh = q->run->sheet;
+
+	for (size_t i = 0; i < q->n; i++)
+		SCOPE_I (sh, "gpus", i) {
+			const struct machine *m = &q->machines[i];
+			TELL(sh, gpu, m->gpu->id);
+			TAKE(sh, peak_flop_per_s, m->peak);
+			TAKE(sh, mem_byte_per_s, m->gpu->mem_byte_per_s);
+			CALL(sh, ridge_flop_per_byte, ridge_point(sh, peak_flop_per_s, mem_byte_per_s));
+			SUM(sh, list_s, j, n, roofline_op(sh, &ops[j], peak_flop_per_s, mem_byte_per_s));
+			CALL(sh, list_peak_frac, roofline_rate_frac(sh, list_flop, list_s, peak_flop_per_s));
+			SHOW(sh, ridge_flop_per_byte, ridge_flop_per_byte);
+			SHOW(sh, list_s, list_roof_s);
+			SHOW(sh, list_peak_frac, list_frac);
+			roof_show_calibrated_list(q, m, ops, n, list_s);
+		}
+}
+
+static enum answer
+list_answer(const struct roof *q, const struct roofline_in *in, const struct op *ops, int n)
+{
+	struct sheet *sh = q->run->sheet;
+	const struct machine *m = &q->machines[0];
+
+	SUM(sh, list_flop, i, n, op_total_flop(sh, &ops[i]));
+	SUM(sh, list_byte, i, n, op_total_byte(sh, &ops[i]));
+	SHOW(sh, list_flop, list_flop);
+	SHOW(sh, list_byte, list_byte);
+	if (q->n > 1) {
+		compare_list(q, ops, n, list_flop);
+		return ANSWERED;
+	}
+	TAKE(sh, peak_flop_per_s, m->peak);
+	TAKE(sh, mem_byte_per_s, m->gpu->mem_byte_per_s);
+	CALL(sh, ridge_flop_per_byte, ridge_point(sh, peak_flop_per_s, mem_byte_per_s));
+	SUM(sh, list_s, i, n, roofline_op(sh, &ops[i], peak_flop_per_s, mem_byte_per_s));
+	CALL(sh, list_peak_frac, roofline_rate_frac(sh, list_flop, list_s, peak_flop_per_s));
+	SHOW(sh, ridge_flop_per_byte, ridge_flop_per_byte);
+	SHOW(sh, list_s, list_roof_s);
+	SHOW(sh, list_peak_frac, list_frac);
+	roof_show_calibrated_list(q, m, ops, n, list_s);
+	roof_warn_alignment(q, m, ops, n, list_s);
+	const enum answer answer = roof_show_measured(q, m, in->time, list_flop, list_byte, list_s);
+	show_lines(q, m, ops, n, list_s);
+	return answer;
+}
+
+static enum phase
+phase_of(const char *text)
+{
+	return strcmp(text, "decode") == 0 ? PHASE_DECODE : strcmp(text, "train") == 0 ? PHASE_TRAIN : PHASE_PREFILL;
+}
+
+/* Tokens of a sequence: as asked, else what the model can hold of 2048. */
+static double
+tokens_of(const struct roof *q, const struct roofline_in *in, const struct workload *w)
+{
+	const double held = datum_or(w->context, INFINITY);
+
+	if (w->kind == MODEL_VISION)
+		return vision_tokens(q->run->sheet, w);
+	if (datum_given(in->seq)) {
+		if (in->seq.value > held)
+			run_warn(q->run, "%g tokens are more than the model's context of %g", in->seq.value, held);
+		return in->seq.value;
+	}
+	if (w->kind != MODEL_OPERATORS)
+		run_assume(q->run, "seq %g", fmin(2048, held));
+	return fmin(2048, held);
+}
+
+static bool
+check_shape(const struct roof *q, const struct roofline_in *in, const struct workload *w, enum phase phase,
+    const struct layout *layout)
+{
+	const struct datum degrees[] = {in->layout.pp, in->layout.cp, in->layout.ep, in->layout.etp};
+	struct run *r = q->run;
+
+	if (expand_missing(w))
+		return roof_refuse(r,
+		    arena_printf(r->arena, "the file of %s does not say %s", w->name, expand_missing(w)),
+		    "add it to the file, or --set it");
+	if (phase == PHASE_DECODE && w->kind != MODEL_DECODER && w->kind != MODEL_ENCODER_DECODER)
+		return roof_refuse(r, "only a decoder makes tokens one after the other", "leave --phase out");
+	if (phase != PHASE_PREFILL && in->cached.value > 0)
+		return roof_refuse(r, "--cached belongs to --phase prefill", "decode: --seq is what the cache holds");
+	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+		if (datum_given(degrees[i]) && degrees[i].value > 1)
+			return roof_refuse(
+			    r, "the list is that of one GPU of a tensor-parallel group", "give layout.tp alone");
+	if (w->kind == MODEL_OPERATORS && layout->tp > 1)
+		return roof_refuse(r, "a list of operators cannot be split", "leave --layout out");
+	return true;
+}
+
+enum answer
+roof_workload(struct roof *q, const struct roofline_in *in, const struct workload *w)
+{
+	struct layout layout;
+	const bool whole = run_whole(q->run, "--batch", in->batch, 1) & run_whole(q->run, "--seq", in->seq, 1) &
+	    run_whole(q->run, "--cached", in->cached, 0);
+
+	if (!roof_peaks(q, in->dtype) || !whole || !run_layout(q->run, &in->layout, datum_absent(), w, &layout))
+		return REFUSED;
+	if (w->kind != MODEL_OPERATORS && w->kind != MODEL_VISION)
+		run_reads(q->run, &in->seq, &in->phase, &in->unfused, NULL);
+	const enum phase phase = phase_of(in->phase.text);
+	if (phase == PHASE_PREFILL && w->kind == MODEL_DECODER)
+		run_reads(q->run, &in->cached, NULL);
+	if (!check_shape(q, in, w, phase, &layout))
+		return REFUSED;
+	struct sheet *sh = q->run->sheet;
+	TAKE(sh, n_sequences, in->batch);
+	TAKE(sh, seq_token, tokens_of(q, in, w));
+	TAKE(sh, tp, layout.tp);
+	const struct shape shape = {.phase = phase,
+	    .batch = n_sequences,
+	    .n_new = phase == PHASE_DECODE ? 1 : seq_token,
+	    .n_cached = phase == PHASE_DECODE ? seq_token : in->cached.value,
+	    .tp = tp,
+	    .elem_byte = dtype_byte(q->dtype),
+	    .unfused = in->unfused};
+	struct op *ops = ARENA_ARRAY(q->run->arena, struct op, expand_room(w));
+	const int n = expand(w, &shape, ops);
+	if (w->kind == MODEL_DECODER || w->kind == MODEL_ENCODER_DECODER)
+		run_word(q->run, "phase", in->phase);
+	q->run->title = arena_printf(q->run->arena, "%s in %s%s%s%s", w->name, dtype_name(q->dtype),
+	    tp > 1 ? arena_printf(q->run->arena, ", one of %g GPUs", tp) : "", q->n == 1 ? " on " : "",
+	    q->n == 1 ? q->machines[0].gpu->name : "");
+	return list_answer(q, in, ops, n);
+}
+
+/* A bare transformer layer: without heads it has one as wide as itself, as simple accounts do. */
+enum answer
+roof_layer(struct roof *q, const struct roofline_in *in)
+{
+	struct run *r = q->run;
+
+	if (!datum_given(in->hidden) || !datum_given(in->seq)) {
+		roof_refuse(r, "a layer needs --hidden and --seq",
+		    "ridge roofline layer --batch 4 --seq 2048 --hidden 4096 --heads 32 --gpu a100");
+		return REFUSED;
+	}
+	if (!(run_whole(r, "hidden", in->hidden, 1) & run_whole(r, "heads", in->heads, 1) &
+	        run_whole(r, "kv-heads", in->kv_heads, 1) & run_whole(r, "mlp-width", in->mlp_width, 1)))
+		return REFUSED;
+	const struct datum one = default_number(1), absent = datum_absent();
+	run_reads(r, &in->hidden, &in->heads, &in->kv_heads, &in->mlp_width, &in->gated, NULL);
+	const struct datum heads = datum_given(in->heads) ? in->heads : one;
+	const struct datum kv_heads = datum_given(in->kv_heads) ? in->kv_heads : heads;
+	if (fmod(in->hidden.value, heads.value) != 0 || fmod(heads.value, kv_heads.value) != 0) {
+		diag_error(r->diag, heads.from, "hidden %g, heads %g and kv_heads %g do not divide", in->hidden.value,
+		    heads.value, kv_heads.value);
+		diag_hint(r->diag, "heads divide the width, and kv-heads divide the heads");
+		return REFUSED;
+	}
+	if (!datum_given(in->heads))
+		run_assume(r, "heads ignored: one as wide as the layer");
+	if (!datum_given(in->mlp_width))
+		run_assume(r, "mlp-width %g", 4 * in->hidden.value);
+	struct block block = {.count = one,
+	    .attention = {.kind_name = "gqa",
+	        .n_heads = heads,
+	        .n_kv_heads = kv_heads,
+	        .head_dim = default_number(in->hidden.value / heads.value),
+	        .v_dim = absent,
+	        .window = absent,
+	        .chunk = absent},
+	    .mlp = {.given = true,
+	        .gated = in->gated,
+	        .width = datum_given(in->mlp_width) ? in->mlp_width : default_number(4 * in->hidden.value)}};
+	const struct workload layer = {.id = "layer",
+	    .name = "one transformer layer",
+	    .kind = MODEL_DECODER,
+	    .n_layers = one,
+	    .hidden = in->hidden,
+	    .vocab = absent,
+	    .context = absent,
+	    .norms_per_layer = default_number(2),
+	    .n_blocks = 1,
+	    .blocks = &block};
+	return roof_workload(q, in, &layer);
+}

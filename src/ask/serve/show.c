@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rows of an answer of `ridge serve` with an engine. */
+#include "ask/serve/errors.h"
+#include "ask/serve/in.h"
+#include "cli/values.h"
+#include "ridge/serve_fleet.h"
+
+#include <string.h>
+
+#define BAND(sh, name, spread)                                                                                         \
+	do {                                                                                                           \
+		const struct interval band_ = interval_of((name), &(spread)->terms, (spread)->why);                    \
+		BETWEEN(sh, name, band_.low, band_.high, band_.why);                                                   \
+	} while (0)
+
+/* --- rows ------------------------------------------------------------------------------------------------ */
+
+void
+serve_show_room(struct run *r, const struct serve_question *q)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, weight_byte, serve_weights(sh, q->setup));
+	SHOW(sh, weight_byte, weight_byte);
+	if (q->regime == SERVE_ENCODE)
+		return;
+	CALL(sh, pool_token, serve_pool(sh, q->setup, &q->load));
+	SHOW(sh, pool_token, kv_capacity_token);
+}
+
+static double
+show_answer_time(
+    struct run *r, const struct serve_question *q, const struct serve_errors *s, double first_s, double step_s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, answer_s, serve_answer_time(sh, first_s, step_s, q->load.osl));
+	SHOW(sh, answer_s, e2e_s);
+	BAND(sh, answer_s, s);
+	return answer_s;
+}
+
+static void
+show_saturation(struct run *r, const struct serve_question *q, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_load endless = q->load;
+
+	endless.n_requests = endless.n_concurrent = datum_absent();
+	SCOPE (sh, "saturation") {
+		CALL(sh, n_running, serve_running(sh, q->setup, &endless));
+		CALL(sh, n_starting, serve_starting(sh, q->setup, &endless, n_running));
+		CALL(sh, step_s, serve_steady(sh, q->setup, &endless, n_starting));
+		CALL(sh, saturation_request_per_s, serve_request_rate(sh, n_starting, step_s));
+		SHOW(sh, saturation_request_per_s, max_request_per_s);
+		BAND(sh, saturation_request_per_s, s);
+	}
+}
+
+static void
+show_rate(struct run *r, const struct serve_question *q, const struct serve_errors *s, double rate_request_per_s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, rate_token_per_s, serve_token_rate(sh, rate_request_per_s, q->load.osl));
+	SHOW(sh, rate_token_per_s, output_token_per_s);
+	BAND(sh, rate_token_per_s, s);
+}
+
+static void
+show_offline(struct run *r, const struct serve_question *q, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, n_running, serve_running(sh, q->setup, &q->load));
+	SHOW(sh, n_running, n_running);
+	CALL(sh, n_starting, serve_starting(sh, q->setup, &q->load, n_running));
+	CALL(sh, steady_s, serve_steady(sh, q->setup, &q->load, n_starting));
+	CALL(sh, step_s, serve_token_time(sh, &q->load, steady_s));
+	SHOW(sh, step_s, tpot_s);
+	BAND(sh, step_s, s);
+	if (datum_given(q->load.n_requests)) {
+		TAKE(sh, n_asked, q->load.n_requests.value);
+		CALL(sh, run_s, serve_waves(sh, q->setup, &q->load, n_running));
+		SHOW(sh, run_s, makespan_s);
+		BAND(sh, run_s, s);
+		CALL(sh, rate_token_per_s, serve_run_rate(sh, n_asked, q->load.osl, run_s));
+		SHOW(sh, rate_token_per_s, output_token_per_s);
+		BAND(sh, rate_token_per_s, s);
+	} else {
+		CALL(sh, rate_request_per_s, serve_request_rate(sh, n_starting, steady_s));
+		show_rate(r, q, s, rate_request_per_s);
+	}
+	show_saturation(r, q, s);
+}
+
+/* What a request of those that come and go meets; returns the seconds of its answer. */
+static double
+show_flow(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+
+	TAKE(sh, n_running, m->flow.n_running);
+	SHOW(sh, n_running, n_running);
+	CALL(sh, first_s, serve_flow_first(sh, q->setup, &q->load, &m->flow));
+	SHOW(sh, first_s, ttft_s);
+	BAND(sh, first_s, s);
+	CALL(sh, step_s, serve_flow_step(sh, q->setup, &q->load, &m->flow));
+	SHOW(sh, step_s, tpot_s);
+	BAND(sh, step_s, s);
+	return show_answer_time(r, q, s, first_s, step_s);
+}
+
+static void
+show_closed(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+	const double answer = show_flow(r, q, m, s);
+
+	CALL(sh, rate_request_per_s, serve_user_rate(sh, q->load.n_concurrent.value, answer, q->think_s));
+	SHOW(sh, rate_request_per_s, request_per_s);
+	BAND(sh, rate_request_per_s, s);
+	show_rate(r, q, s, rate_request_per_s);
+	show_saturation(r, q, s);
+}
+
+static void
+show_online(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+
+	show_saturation(r, q, s);
+	if (m->saturated)
+		return;
+	show_flow(r, q, m, s);
+	TAKE(sh, rate_request_per_s, q->rate_request_per_s);
+	show_rate(r, q, s, rate_request_per_s);
+}
+
+static double
+show_first(struct run *r, const struct serve_question *q, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+	double first_s;
+
+	if (q->setup->engine->unfused.n_kernels.value > 0) {
+		const struct unfused_gpu gpu = serve_unfused_gpu(q->setup, q->gpu);
+		SET_CALL(sh, first_s, unfused_prompt(sh, q->setup, &gpu, q->load.isl));
+	} else
+		SET_CALL(sh, first_s, serve_first(sh, q->setup, &q->load, q->n_batch));
+	SHOW(sh, first_s, ttft_s);
+	BAND(sh, first_s, s);
+	return first_s;
+}
+
+static void
+show_static(struct run *r, const struct serve_question *q, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+	double step_s;
+
+	const double first = show_first(r, q, s);
+	CALL(sh, decode_step_s, serve_decode(sh, q->setup, &q->load, q->n_batch));
+	CALL(sh, decode_s, serve_token_time(sh, &q->load, decode_step_s));
+	if (q->row_split) {
+		TAKE(sh, n_gpus, q->setup->layout.pp);
+		SET_CALL(sh, step_s, row_split_step(sh, q->setup, n_gpus, decode_s));
+	} else
+		SET(sh, step_s, decode_s);
+	SHOW(sh, step_s, tpot_s);
+	BAND(sh, step_s, s);
+	CALL(sh, answer_s, serve_static(sh, first, step_s, q->load.osl));
+	SHOW(sh, answer_s, batch_s);
+	BAND(sh, answer_s, s);
+	TAKE(sh, n_batch, q->n_batch);
+	CALL(sh, rate_token_per_s, serve_run_rate(sh, n_batch, q->load.osl, answer_s));
+	SHOW(sh, rate_token_per_s, output_token_per_s);
+	BAND(sh, rate_token_per_s, s);
+}
+
+static void
+show_prompt(struct run *r, const struct serve_question *q, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+	const double first_s = show_first(r, q, s);
+
+	TAKE(sh, n_batch, q->n_batch);
+	CALL(sh, prompt_token_per_s, serve_run_rate(sh, n_batch, q->load.isl, first_s));
+	SHOW(sh, prompt_token_per_s, input_token_per_s);
+	BAND(sh, prompt_token_per_s, s);
+}
+
+static void
+show_encoder(struct run *r, const struct serve_question *q, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, batch_s, serve_encode(sh, q->setup, q->load.isl, q->n_batch));
+	SHOW(sh, batch_s, batch_s);
+	BAND(sh, batch_s, s);
+	TAKE(sh, n_batch, q->n_batch);
+	CALL(sh, prompt_token_per_s, serve_run_rate(sh, n_batch, q->load.isl, batch_s));
+	SHOW(sh, prompt_token_per_s, input_token_per_s);
+	BAND(sh, prompt_token_per_s, s);
+}
+
+/* --- one step, term by term ------------------------------------------------------------------------------ */
+
+static void
+show_terms(struct run *r, const struct serve_question *q, const struct serve_metrics *m)
+{
+	struct sheet *sh = r->sheet;
+	const struct engine *e = q->setup->engine;
+	const double gpu = e->gpu_factor.value;
+	const struct {
+		const char *part, *title;
+		double s;
+	} terms[] = {{"gemm", "GEMMs", gpu * m->terms.gemm}, {"moe", "MoE experts", gpu * m->terms.moe},
+	    {"prefill_attention", "prefill attention", gpu * m->terms.prompt_attention},
+	    {"attention", "decode attention", gpu * m->terms.cached_attention},
+	    {"elementwise", "elementwise kernels", gpu * m->terms.elementwise},
+	    {"comm", "communication", gpu * e->comm_factor.value * m->terms.comm},
+	    {"pp", "pipeline transfers", gpu * m->terms.pipeline},
+	    {"lm_head", "LM head + sampling", gpu * m->terms.head}, {"host", "host", m->terms.host}};
+	int n = 0;
+
+	if (e->unfused.n_kernels.value > 0 && q->regime == SERVE_PROMPT)
+		return; /* its prompts are not made of these */
+	CALL(sh, one_step_s, serve_iteration(sh, q->setup, &m->batch, NULL));
+	for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+		if (terms[i].s > 0)
+			SCOPE_I (sh, "breakdown", n++) {
+				TELL_HIDDEN(sh, part, terms[i].part);
+				TELL(sh, title, terms[i].title);
+				TAKE(sh, term_s, terms[i].s);
+				SHOW(sh, term_s, time_s);
+				CALL(sh, share_frac, serve_share(sh, term_s, one_step_s));
+				SHOW(sh, share_frac, share_frac);
+			}
+}
+
+static void
+show_gains(struct run *r, const struct serve_question *q, const struct serve_metrics *m)
+{
+	struct sheet *sh = r->sheet;
+	const struct serve_gains g = serve_elasticity(q);
+	const struct {
+		const char *name;
+		double gain;
+	} gains[] = {
+	    {"memory bandwidth", g.mem_bandwidth}, {"arithmetic", g.arithmetic}, {"links", g.links}, {"host", g.host}};
+
+	if (q->setup->engine->unfused.n_kernels.value > 0 && q->regime == SERVE_PROMPT)
+		return;
+	TELL(sh, bottleneck, serve_bound(q, m));
+	for (int i = 0; i < 4; i++)
+		SCOPE_I (sh, "sensitivity", i) {
+			TELL(sh, change, gains[i].name);
+			TAKE(sh, gain_frac, gains[i].gain);
+			SHOW(sh, gain_frac, gain_frac);
+		}
+}
+
+/* --- beyond ---------------------------------------------------------------------------------------------- */
+
+/* What the answer would be without drafts. */
+static void
+show_drafts(struct run *r, const struct serve_question *q, const struct serve_metrics *m)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_question plain = *q;
+	struct serve_metrics without;
+
+	if (!(q->load.n_drafts > 0) || isnan(m->step_s))
+		return;
+	plain.load.n_drafts = plain.load.n_accepted = plain.load.draft_s = 0;
+	serve_answer(&plain, &without);
+	if (!(without.step_s > 0))
+		return;
+	SCOPE (sh, "drafts") {
+		CALL(sh, verify_s, serve_iteration(sh, q->setup, &m->batch, NULL));
+		SHOW(sh, verify_s, verify_s);
+		TAKE(sh, plain_s, without.step_s);
+		SHOW(sh, plain_s, plain_tpot_s);
+		TAKE(sh, token_s, m->step_s);
+		CALL(sh, draft_gain, serve_draft_gain(sh, plain_s, token_s));
+		SHOW(sh, draft_gain, draft_gain);
+	}
+}
+
+/* Pools of their own for prompts and answers. */
+bool
+serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_question *q)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_load endless = q->load;
+
+	if (!in->kv_link.text)
+		return true;
+	const struct link *link = run_link(r, in->kv_link);
+	if (!link)
+		return false;
+	if (!datum_given(in->osl) || q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE)
+		return run_refuse(r, in->kv_link.from, "pools for prompts and answers need answers", "add --osl");
+	endless.n_requests = endless.n_concurrent = datum_absent();
+	SCOPE (sh, "pools") {
+		TAKE(sh, link_byte_per_s, link->byte_per_s);
+		TAKE(sh, link_latency_s, datum_or(link->latency_s, 0));
+		CALL(sh, n_running, serve_running(sh, q->setup, &endless));
+		CALL(sh, transfer_s, serve_transfer(sh, q->setup, &q->load, link_byte_per_s, link_latency_s));
+		SHOW(sh, transfer_s, transfer_s);
+		CALL(sh, prefill_request_per_s, serve_prefill_rate(sh, q->setup, &q->load));
+		SHOW(sh, prefill_request_per_s, prefill_request_per_s);
+		CALL(sh, decode_s, serve_decode(sh, q->setup, &q->load, n_running));
+		CALL(sh, decode_request_per_s, serve_decode_rate(sh, &q->load, n_running, decode_s));
+		SHOW(sh, decode_request_per_s, decode_request_per_s);
+		CALL(sh, pool_ratio, serve_pool_ratio(sh, prefill_request_per_s, decode_request_per_s));
+		SHOW(sh, pool_ratio, pd_ratio);
+	}
+	return true;
+}
+
+void
+serve_show(struct run *r, const struct serve_binding *b, const struct serve_question *q, const struct serve_metrics *m)
+{
+	const struct serve_judgement j = serve_judge(q, m);
+	const struct serve_errors s = serve_errors_of(r, q, b->fitted, j.trust != SERVE_TRUSTED);
+
+	switch (q->regime) {
+	case SERVE_OFFLINE:
+		show_offline(r, q, &s);
+		break;
+	case SERVE_CLOSED:
+		show_closed(r, q, m, &s);
+		break;
+	case SERVE_ONLINE:
+		show_online(r, q, m, &s);
+		break;
+	case SERVE_STATIC:
+		show_static(r, q, &s);
+		break;
+	case SERVE_PROMPT:
+		show_prompt(r, q, &s);
+		break;
+	case SERVE_ENCODE:
+		show_encoder(r, q, &s);
+		break;
+	}
+	for (int i = 0; i < j.n; i++)
+		run_warn(r, "%s", j.reasons[i]);
+	if (m->saturated)
+		return;
+	show_drafts(r, q, m);
+	show_terms(r, q, m);
+	show_gains(r, q, m);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From options to a question of train_rules.h. */
+#include "ask/bind/shape.h"
+#include "ask/train/in.h"
+#include "cli/inputs.h"
+#include "cli/values.h"
+
+#include <string.h>
+
+static bool
+refuse(struct run *r, struct source at, const char *what, const char *hint)
+{
+	diag_error(r->diag, at, "%s", what);
+	diag_hint(r->diag, "%s", hint);
+	return false;
+}
+
+/* --- where ----------------------------------------------------------------------------------------------- */
+
+static bool
+bind_system(struct run *r, const struct train_question *q, struct train_bound *out)
+{
+	const struct memory_in *in = q->memory.memory;
+	struct word name;
+
+	if (!run_gpu_name(r, in->gpu, in->system, &name))
+		return false;
+	if (!name.text)
+		return refuse(r, (struct source){0}, "on which GPUs?", "add --system dgx-h100, or --gpu h100");
+	out->gpu = run_gpu(r, name);
+	if (!out->gpu)
+		return false;
+	if (in->system.text) {
+		out->system = run_system(r, in->system);
+		return out->system != NULL;
+	}
+	out->system = run_usual_system(r, out->gpu);
+	if (out->system)
+		run_assume(r, "system %s", out->system->id);
+	return true;
+}
+
+/* Fewer GPUs of a node than it has. */
+static bool
+bind_node(struct run *r, const struct train_in *in, struct train_machine *m)
+{
+	if (!run_whole(r, "--node-gpus", in->node_gpus, 1))
+		return false;
+	if (!datum_given(in->node_gpus))
+		return true;
+	if (in->node_gpus.value > m->n_domain) {
+		diag_error(r->diag, in->node_gpus.from, "--node-gpus %g: a node has %g GPUs", in->node_gpus.value,
+		    m->n_domain);
+		diag_hint(r->diag, "use at most %g, or another --system", m->n_domain);
+		return false;
+	}
+	run_reads(r, &in->node_gpus, NULL);
+	m->n_domain = in->node_gpus.value;
+	return true;
+}
+
+static bool
+bind_network(struct run *r, const struct train_in *in, struct train_machine *m)
+{
+	if (!run_positive(r, "--nic-bandwidth", in->nic) || !run_positive(r, "--nic-efficiency", in->nic_reach) ||
+	    !run_fraction(r, "--nic-efficiency", in->nic_reach))
+		return false;
+	if (datum_given(in->nic))
+		m->nic_byte_per_s = in->nic.value;
+	if (in->nic_reach.from.file != inputs_default)
+		m->nic_frac = in->nic_reach.value;
+	return true;
+}
+
+/* Idle GPUs draw about a tenth of their limit (60 to 75 W of 700 W as nvidia-smi shows it on H100 SXM5): no limit goes
+ * below that, and none above it acts. */
+static bool
+bind_power(struct run *r, const struct train_in *in, struct train_bound *out)
+{
+	static const double IDLE = 0.1;
+	const struct datum tdp = out->gpu->tdp_watt, limit = in->power_limit;
+
+	out->tdp_watt = tdp;
+	if (!datum_given(limit))
+		return true;
+	if (!datum_given(tdp))
+		return refuse(r, limit.from, "--power-limit: the power of this GPU is not known", "leave it out");
+	if (limit.value < IDLE * tdp.value || limit.value > tdp.value) {
+		diag_error(r->diag, limit.from, "--power-limit %g W is not between %g W (idle) and %g W (TDP)",
+		    limit.value, IDLE * tdp.value, tdp.value);
+		diag_hint(r->diag, "without it the GPU has its TDP");
+		return false;
+	}
+	run_reads(r, &in->power_limit, NULL);
+	out->ask.machine.power_frac *= sqrt(limit.value / tdp.value);
+	out->tdp_watt = limit;
+	return true;
+}
+
+bool
+run_train_machine_of(struct run *r, const struct train_question *q, struct train_bound *out)
+{
+	const struct train_in *in = q->train;
+	struct train_machine *m = &out->ask.machine;
+
+	if (!bind_system(r, q, out) || !run_train_machine(r, out->gpu, out->system, m, &out->doubts.capped))
+		return false;
+	if (!m->kernels) {
+		diag_error(r->diag, q->memory.memory->gpu.from, "nothing was measured on %s", out->gpu->id);
+		diag_hint(r->diag, "'ridge hw list' says which GPUs have kernels; 'ridge roofline' needs none");
+		return false;
+	}
+	if (!out->system)
+		run_assume(r, "%g GPUs to a node, %g GB/s of network each", m->n_domain, m->nic_byte_per_s / 1e9);
+	if (!bind_node(r, in, m) || !bind_network(r, in, m) || !bind_power(r, in, out))
+		return false;
+	if (m->kernels->transfer_note)
+		run_assume(r, "kernels of %s %s", out->gpu->id, m->kernels->transfer_note);
+	out->doubts.transferred = m->kernels->transferred_from != NULL;
+	out->doubts.ultra = out->gpu->architecture && strcmp(out->gpu->architecture, "blackwell-ultra") == 0;
+	return true;
+}
+
+/* --- the job --------------------------------------------------------------------------------------------- */
+
+bool
+train_is_training(struct run *r, const struct memory_in *in)
+{
+	const struct source nowhere = {0};
+
+	run_reads(r, &in->use, NULL);
+	if (!in->infer && strcmp(in->use.text, "infer") != 0)
+		return true;
+	return refuse(r, in->infer ? nowhere : in->use.from, "inference is no training step",
+	    "use 'ridge memory --infer' for its memory, 'ridge serve' for its time");
+}
+
+/* The job of `ridge memory` with the same words: both commands answer for one job. */
+static bool
+bind_memory(struct run *r, const struct train_question *q, struct train_bound *out)
+{
+	const struct memory_in *in = q->memory.memory;
+	struct memory_question memory = q->memory;
+	const struct gpu *gpu;
+
+	if (!train_is_training(r, in))
+		return false;
+	memory.no_rule = &out->no_memory;
+	if (!run_memory_job(r, &memory, &out->memory, &gpu))
+		return false;
+	if (out->memory.stack->time.given)
+		return true;
+	diag_error(r->diag, in->stack.from, "it is not known what a training step costs in %s", out->memory.stack->id);
+	diag_hint(r->diag, "use --stack megatron-core or torchtitan, or add 'time' to its file");
+	return false;
+}
+
+static struct datum
+derived(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+/* Everything that the memory model has decided too. */
+static void
+as_in_memory(const struct memory_job *job, struct train_ask *ask)
+{
+	const struct layout *l = &job->layout;
+
+	ask->model = job->model;
+	ask->stack = job->stack;
+	ask->settled = true;
+	ask->n_gpus = derived(l->dp * l->tp * l->pp * l->cp);
+	ask->dp = derived(l->dp);
+	ask->tp = derived(l->tp);
+	ask->pp = derived(l->pp);
+	ask->vp = derived(l->vp);
+	ask->cp = derived(l->cp);
+	ask->ep = derived(l->ep);
+	ask->etp = derived(l->etp);
+	ask->zero = derived(l->zero);
+	ask->shard = derived(l->shard);
+	ask->sp = l->sp;
+	ask->n_stage_layers = job->n_stage_layers;
+	ask->stage_layers = job->stage_layers;
+	ask->n_sequences = job->batch;
+	ask->n_global_sequences = derived(job->batch.value * job->n_microbatches.value * l->dp);
+	ask->seq_length = job->seq;
+	ask->dtype = job->dtype;
+	ask->recompute_given = true;
+	ask->recompute = job->recompute;
+	ask->recompute_n = job->recompute_n;
+	ask->modules = job->modules;
+	ask->compiled = job->compiled;
+	ask->dropout = job->dropout;
+	ask->adapters = job->lora_rank.value > 0;
+	ask->imbalance = job->imbalance.value;
+	if (job->quant != QUANT_NONE)
+		ask->base_byte = quant_bits(job->quant) / 8;
+}
+
+/* Another framework's words for the optimizer's traffic: states are read and written, the gradient is read, and where
+ * there are fp32 masters 16-bit parameters are written. */
+static double
+optimizer_traffic(enum optimizer o)
+{
+	return 8 + 4 + 2 + 2 * optimizer_moments(o) * optimizer_moment_byte(o, false);
+}
+
+static bool
+bind_packing(struct run *r, const struct train_question *q, struct train_ask *ask)
+{
+	ask->packed_length = q->train->packed;
+	if (!run_whole(r, "--packed", ask->packed_length, 1))
+		return false;
+	if (!(datum_or(ask->packed_length, 0) > ask->seq_length.value))
+		return true;
+	diag_error(r->diag, ask->packed_length.from, "samples of %g tokens cannot be packed into sequences of %g",
+	    ask->packed_length.value, ask->seq_length.value);
+	diag_hint(r->diag, "at most %g, or a longer --seq", ask->seq_length.value);
+	return false;
+}
+
+/* No more prediction layers than the model has. */
+static bool
+bind_prediction(struct run *r, const struct train_ask *ask)
+{
+	const double most = datum_or(ask->model->n_mtp, 0);
+
+	if (!run_whole(r, "--mtp", ask->n_mtp, 0))
+		return false;
+	if (!(datum_or(ask->n_mtp, 0) > most))
+		return true;
+	diag_error(r->diag, ask->n_mtp.from, "--mtp %g: %s has %g layers of multi-token prediction", ask->n_mtp.value,
+	    ask->model->id, most);
+	diag_hint(r->diag, "use at most %g", most);
+	return false;
+}
+
+/* What time alone depends on. */
+static bool
+bind_schedule(struct run *r, const struct train_question *q, struct train_bound *out)
+{
+	const struct training_in *t = q->memory.training;
+	struct train_ask *ask = &out->ask;
+
+	if (ask->ep.value * ask->etp.value > ask->machine.n_domain)
+		run_reads(r, &q->train->dispatcher, NULL);
+	if (ask->pp.value > 1)
+		run_reads(r, &q->train->bubbles, &q->train->balanced, NULL);
+	if (datum_or(ask->model->n_mtp, 0) > 0)
+		run_reads(r, &q->train->mtp, NULL);
+	run_reads(r, &t->optimizer, &t->offload, &q->train->packed, NULL);
+	ask->attention = !t->attention.text                   ? N_ATTENTION_FORMS
+	    : strcmp(t->attention.text, "unfused") == 0       ? ATTENTION_UNFUSED
+	    : out->stack->time.attention == ATTENTION_UNFUSED ? ATTENTION_FLASH2
+	                                                      : out->stack->time.attention;
+	ask->dispatcher = !q->train->dispatcher.text          ? DISPATCH_BY_MODEL
+	    : strcmp(q->train->dispatcher.text, "dedup") == 0 ? DISPATCH_DEDUP
+	                                                      : DISPATCH_PLAIN;
+	ask->context = t->cp_comm.text && strcmp(t->cp_comm.text, "a2a") == 0 ? CONTEXT_HEADS : CONTEXT_RING;
+	ask->zero_bubble = q->train->bubbles;
+	if (ask->zero_bubble && ask->pp.value > 1 && !out->stack->zero_bubble)
+		run_warn(r, "the stack %s has no schedule that fills the bubbles", out->stack->id);
+	ask->balanced_stages = q->train->balanced;
+	if (out->memory.offload)
+		run_warn(r, "the time of moving tensors to the host and back (--offload) is not counted");
+	ask->optimizer_byte = optimizer_traffic(out->memory.optimizer);
+	if (!datum_given(ask->n_mtp) && datum_or(ask->model->n_mtp, 0) > 0)
+		run_assume(r, "mtp %g", ask->model->n_mtp.value);
+	return bind_prediction(r, ask) && bind_packing(r, q, ask);
+}
+
+bool
+run_train_bind(struct run *r, const struct train_question *q, struct train_bound *out)
+{
+	struct train_ask *ask = &out->ask;
+
+	*out = (struct train_bound){.ask = {.n_mtp = q->train->mtp}};
+	const struct workload *w = run_model(r, q->memory.memory->model);
+	if (!w)
+		return false;
+	const char *why = train_lacks(w);
+	if (why) {
+		diag_error(r->diag, q->memory.memory->model.from, "%s: %s", w->id, why);
+		diag_hint(r->diag, "models whose layers all attend have a time");
+		return false;
+	}
+	if (!bind_memory(r, q, out) || !run_train_machine_of(r, q, out))
+		return false;
+	out->stack = out->memory.stack;
+	as_in_memory(&out->memory, ask);
+	if (!bind_schedule(r, q, out))
+		return false;
+	if (ask->n_gpus.value > ask->machine.n_domain)
+		run_reads(r, &q->train->nic, &q->train->nic_reach, NULL);
+	out->doubts.n_nodes = ceil(ask->n_gpus.value / ask->machine.n_domain);
+	return true;
+}

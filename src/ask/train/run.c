@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The whole run, and the memory of the same layout. */
+#include "ask/train/show.h"
+
+#include "ask/bind/bind.h"
+#include "cli/inputs.h"
+#include "cli/values.h"
+#include "ridge/cost.h"
+#include "ridge/reliability.h"
+#include "search/plan/memory_fit.h"
+
+#include <string.h>
+
+enum { MOST_FIXES = 3 };
+
+/* --- the run --------------------------------------------------------------------------------------------- */
+
+/* What a GPU costs: as stated, the system's price, the GPU's; NaN when none is known. */
+static struct datum
+price_of(struct run *r, const struct train_question *q, const struct train_bound *b)
+{
+	const struct system *s = q->memory.memory->system.text ? b->system : NULL;
+
+	if (datum_given(q->train->price))
+		return q->train->price;
+	for (int i = 0; s && i < s->n_prices; i++)
+		if (s->prices[i].per && strcmp(s->prices[i].per, "node") == 0) {
+			struct datum d = s->prices[i].usd_per_s;
+			d.value /= s->n_gpus.value;
+			run_assume(r, "price of %s, %s", s->id, s->prices[i].on);
+			return d;
+		}
+	if (b->gpu->n_prices > 0) {
+		run_assume(r, "price of %s, %s", b->gpu->id, b->gpu->prices[0].on);
+		return b->gpu->prices[0].usd_per_s;
+	}
+	return datum_absent();
+}
+
+/* Failures: what of the time trains; NaN where nothing was said of them. */
+static double
+show_goodput(struct run *r, const struct train_in *in, const struct train_answer *a)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!datum_given(in->mtbf) && !datum_given(in->gpu_mtbf))
+		return NAN;
+	double mtbf_s;
+	if (datum_given(in->mtbf)) {
+		TAKE(sh, stated_s, in->mtbf);
+		SET(sh, mtbf_s, stated_s);
+	} else {
+		TAKE(sh, gpu_mtbf_s, in->gpu_mtbf);
+		TAKE(sh, n_failing_gpus, a->job.n_gpus);
+		SET_CALL(sh, mtbf_s, job_mtbf(sh, gpu_mtbf_s, n_failing_gpus));
+	}
+	const struct datum mean = {mtbf_s, {NULL, 0, 0, NULL, false}};
+	const struct failing f = {mean, in->write, in->write, in->restart};
+	TAKE(sh, stall_s, in->write);
+	CALL(sh, interval_s, daly_interval(sh, stall_s, mtbf_s));
+	CALL(sh, goodput_frac, goodput(sh, &f, interval_s));
+	SHOW(sh, mtbf_s, mtbf_s);
+	SHOW(sh, interval_s, checkpoint_interval_s);
+	SHOW(sh, goodput_frac, goodput_frac);
+	return goodput_frac;
+}
+
+/* A job that fails before its checkpoint is written never gets on. */
+static bool
+check_failures(struct run *r, const struct train_in *in, double n_gpus)
+{
+	const struct datum given = datum_given(in->mtbf) ? in->mtbf : in->gpu_mtbf;
+	const double mtbf_s = datum_given(in->mtbf) ? given.value : given.value / n_gpus;
+
+	if (!datum_given(given) || mtbf_s > in->write.value)
+		return true;
+	diag_error(
+	    r->diag, given.from, "the job fails every %.3g s, and a checkpoint takes %.3g s", mtbf_s, in->write.value);
+	diag_hint(r->diag, "use a longer time between failures, or a shorter --checkpoint-time");
+	return false;
+}
+
+bool
+train_run_is_whole(struct run *r, const struct train_in *in, double n_gpus)
+{
+	const bool fails = datum_given(in->mtbf) || datum_given(in->gpu_mtbf);
+	const struct {
+		bool said, belongs;
+		struct source at;
+		const char *what, *hint;
+	} rows[] = {
+	    {datum_given(in->price), datum_given(in->tokens), in->price.from, "--price needs the length of the run",
+	        "add --tokens 1T"},
+	    {in->write.from.file != inputs_default, fails, in->write.from, "--checkpoint-time needs a rate of failures",
+	        "add --gpu-mtbf 50000h"},
+	    {in->restart.from.file != inputs_default, fails, in->restart.from, "--restart needs a rate of failures",
+	        "add --gpu-mtbf 50000h"},
+	    {datum_given(in->mtbf) && datum_given(in->gpu_mtbf), false, in->mtbf.from,
+	        "--mtbf and --gpu-mtbf exclude each other", "keep one"},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].said && !rows[i].belongs) {
+			diag_error(r->diag, rows[i].at, "%s", rows[i].what);
+			diag_hint(r->diag, "%s", rows[i].hint);
+			return false;
+		}
+	return run_positive(r, "--tokens", in->tokens) && run_positive(r, "--mtbf", in->mtbf) &&
+	    run_positive(r, "--gpu-mtbf", in->gpu_mtbf) && run_positive(r, "--checkpoint-time", in->write) &&
+	    check_failures(r, in, n_gpus);
+}
+
+static void
+show_cost(struct run *r, const struct train_question *q, const struct train_bound *b, const struct train_answer *a,
+    double wall_s)
+{
+	struct sheet *sh = r->sheet;
+
+	TAKE(sh, paid_s, wall_s);
+	TAKE(sh, n_paid_gpus, a->job.n_gpus);
+	CALL(sh, gpu_time_s, cost_gpu_time(sh, n_paid_gpus, paid_s));
+	SHOW(sh, gpu_time_s, gpu_s);
+	const struct datum price = price_of(r, q, b);
+	if (datum_given(price)) {
+		TAKE(sh, gpu_usd_per_s, price);
+		LET(sh, run_usd, gpu_time_s * gpu_usd_per_s);
+		SHOW(sh, gpu_usd_per_s, gpu_usd_per_s);
+		SHOW(sh, run_usd, run_usd);
+	} else
+		run_warn(r, "no price of %s is known: --price gives one", b->gpu->id);
+	if (datum_given(b->tdp_watt)) {
+		TAKE(sh, gpu_watt, b->tdp_watt);
+		CALL(sh, energy_joule, train_energy(sh, n_paid_gpus, gpu_watt, paid_s));
+		SHOW(sh, energy_joule, energy_joule);
+	}
+}
+
+void
+show_train_run(struct run *r, const struct train_question *q, const struct train_bound *b, const struct train_answer *a,
+    double step_s)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!datum_given(q->train->tokens)) {
+		show_goodput(r, q->train, a);
+		return;
+	}
+	TAKE(sh, budget_token, q->train->tokens);
+	const double per_step_token = train_step_tokens(NULL, a->job.n_global_sequences, a->job.seq_length);
+	TAKE(sh, each_step_token, per_step_token);
+	CALL(sh, n_steps, train_steps_needed(sh, budget_token, each_step_token));
+	CALL(sh, run_s, train_run_time(sh, n_steps, step_s));
+	SHOW(sh, n_steps, n_steps);
+	SHOW(sh, run_s, run_s);
+	const double goodput_frac = show_goodput(r, q->train, a);
+	if (isnan(goodput_frac)) {
+		show_cost(r, q, b, a, run_s);
+		return;
+	}
+	CALL(sh, wall_s, run_wall(sh, run_s, goodput_frac));
+	SHOW(sh, wall_s, wall_s);
+	show_cost(r, q, b, a, wall_s);
+}
+
+/* --- memory ---------------------------------------------------------------------------------------------- */
+
+static void
+show_fixes(struct run *r, const struct memory_job *job, double n_node)
+{
+	struct sheet *sh = r->sheet;
+	struct memory_fix *fixes = ARENA_ARRAY(r->arena, struct memory_fix, MOST_FIXES);
+	const int n = fit_fixes(job, n_node, fixes, MOST_FIXES);
+
+	for (int i = 0; i < n; i++)
+		SCOPE_I (sh, "fixes", i) {
+			TELL(sh, change, fixes[i].change);
+			TAKE(sh, n_fixed_gpus, fixes[i].n_gpus);
+			TAKE(sh, fixed_byte, fixes[i].need_byte);
+			SHOW(sh, n_fixed_gpus, n_gpus);
+			SHOW(sh, fixed_byte, peak_byte);
+		}
+}
+
+enum answer
+show_train_memory(struct run *r, const struct train_question *q, const struct train_bound *b)
+{
+	struct sheet *sh = r->sheet;
+	const struct memory_job *job = &b->memory;
+
+	run_reads(r, &q->train->no_memory, NULL);
+	if (q->train->no_memory)
+		return ANSWERED;
+	if (b->no_memory) {
+		run_reads(r, &q->memory.training->optimizer_in_backward, NULL);
+		run_warn(r, "memory was not counted: %s", b->no_memory);
+		TELL(sh, verdict, "memory not modelled");
+		return ANSWERED;
+	}
+	struct memory_use use;
+	memory_reads(r, &q->memory, job);
+	CALL(sh, expected_byte, memory_peak(sh, job, &use));
+	SHOW(sh, expected_byte, peak_byte);
+	if (!datum_given(job->card_byte))
+		return ANSWERED;
+	TAKE(sh, card_byte, job->card_byte);
+	CALL(sh, free_byte, memory_free(sh, card_byte, expected_byte));
+	SHOW(sh, free_byte, free_byte);
+	const enum verdict verdict = memory_verdict(job, expected_byte);
+	TELL(sh, verdict, verdict_name(verdict));
+	if (verdict == DOES_NOT_FIT)
+		show_fixes(r, job, bind_node_gpus(r, q->memory.memory));
+	return verdict == DOES_NOT_FIT ? ANSWERED_NO : ANSWERED;
+}

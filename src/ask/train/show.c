@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ask/train/show.h"
+
+#include "ask/bind/interval.h"
+#include "ridge/convention.h"
+#include "ridge/roofline.h"
+#include "search/plan/train_gain.h"
+#include "search/plan/train_schedule.h"
+
+/* --- the interval ---------------------------------------------------------------------------------------- */
+
+/* Classes of kernels: their shares of the step, and how their measurements lay around their predictions. */
+static void
+add_class(struct error_terms *e, const struct calibration *c, const char *residual, double share_frac, double sigma)
+{
+	if (share_frac > 0 && e->n < ERROR_CLASSES_MAX)
+		e->classes[e->n++] = error_class_of(share_frac, residual ? residual_of(c, residual) : NULL, sigma);
+}
+
+struct interval
+train_interval(struct run *r, const struct train_bound *b, const struct train_answer *a)
+{
+	const struct calibration *c = a->job.machine.kernels;
+	const struct uncertainty *u = run_uncertainty(r, "train");
+	const bool narrow = dtype_byte(a->job.dtype) < 2;
+	double share[N_TRAIN_SHARES];
+	struct error_terms e = {
+	    .stack_sigma = datum_or(a->job.stack->spread, datum_or(u->sigma, 0.1) + (b->stack->time.listed ? 0 : 0.05)),
+	    .transfer_sigma = c->transferred_from ? fmax(c->transfer_sigma.gemm, datum_or(u->transfer_sigma, 0)) : 0,
+	    .widening = a->band * datum_or(u->conformal, 1)};
+
+	train_shares(&a->job, &a->terms, share);
+	const double t = a->terms.step_s;
+	add_class(&e, c, narrow ? NULL : "gemm_bf16",
+	    (share[TRAIN_LINEAR] + share[TRAIN_EXPERTS] + share[TRAIN_LOGITS] + share[TRAIN_RECOMPUTE]) / t,
+	    narrow ? 0.08 : 0.06);
+	add_class(&e, c, NULL, share[TRAIN_ATTENTION] / t, 0.10);
+	add_class(&e, c, NULL,
+	    (share[TRAIN_TP] + share[TRAIN_CP] + share[TRAIN_EP] + share[TRAIN_PP] + share[TRAIN_DP]) / t, 0.15);
+	add_class(&e, c, NULL, (share[TRAIN_ELEMENTWISE] + share[TRAIN_QUANTISE] + share[TRAIN_OPTIMIZER]) / t, 0.15);
+	add_class(&e, c, NULL, share[TRAIN_HOST] / t, 0.4);
+	struct interval i = interval_of(a->step_s, &e,
+	    c->transferred_from         ? arena_printf(r->arena, "transferred from %s", c->transferred_from)
+	        : b->stack->time.listed ? "calibrated"
+	                                : "calibrated kernels, a framework that is not");
+	i.low = fmin(i.low, a->low * a->step_s);
+	i.high = fmax(i.high, a->high * a->step_s);
+	return i;
+}
+
+/* --- the step -------------------------------------------------------------------------------------------- */
+
+static void
+show_shares(struct run *r, const struct train_answer *a)
+{
+	struct sheet *sh = r->sheet;
+	double share[N_TRAIN_SHARES];
+
+	train_shares(&a->job, &a->terms, share);
+	for (int i = 0; i < N_TRAIN_SHARES; i++) {
+		if (!(share[i] > 0) && !(share[i] < 0))
+			continue;
+		SCOPE_I (sh, "breakdown", i) {
+			TELL_HIDDEN(sh, part, train_share_name((enum train_share)i));
+			TELL(sh, title, train_share_title((enum train_share)i));
+			TAKE(sh, part_s, share[i]);
+			TAKE(sh, whole_s, a->terms.step_s);
+			CALL(sh, part_frac, roofline_share(sh, part_s, whole_s));
+			SHOW(sh, part_s, time_s);
+			SHOW(sh, part_frac, share_frac);
+		}
+	}
+}
+
+static void
+show_utilisation(struct run *r, const struct train_question *q, const struct train_bound *b,
+    const struct train_answer *a, double rate)
+{
+	struct sheet *sh = r->sheet;
+	const enum convention c = convention_find(run_word(r, "flops-convention", q->train->convention));
+	const char *why = convention_refusal(c, a->job.model);
+	const enum peak own = dtype_peak(a->job.dtype), half = b->gpu->lacks[PEAK_BF16] ? PEAK_FP16 : PEAK_BF16;
+
+	if (why) {
+		run_warn(r, "no utilisation: %s", why);
+		return;
+	}
+	TAKE(sh, reached_token_per_s, rate);
+	CALL(sh, model_flop_per_token, convention_flop(sh, c, a->job.model, a->job.seq_length));
+	TAKE(sh, peak_flop_per_s, b->gpu->peak_flop_per_s[own]);
+	CALL(sh, mfu_frac, train_utilisation(sh, model_flop_per_token, reached_token_per_s, peak_flop_per_s));
+	SHOW(sh, model_flop_per_token, flop_per_token);
+	if (convention_is_hardware(c))
+		SHOW(sh, mfu_frac, hfu_frac);
+	else
+		SHOW(sh, mfu_frac, mfu_frac);
+	if (own != half && datum_given(b->gpu->peak_flop_per_s[half]) && dtype_byte(a->job.dtype) < 2) {
+		TAKE(sh, half_flop_per_s, b->gpu->peak_flop_per_s[half]);
+		CALL(sh, mfu_bf16_frac,
+		    train_utilisation(sh, model_flop_per_token, reached_token_per_s, half_flop_per_s));
+		SHOW(sh, mfu_bf16_frac, mfu_bf16_frac);
+	}
+	if (convention_is_hardware(c) || a->terms.recompute_s <= 0)
+		return;
+	CALL(sh, hardware_flop_per_token, train_hardware_flop(sh, &a->job, model_flop_per_token));
+	CALL(sh, hfu_frac, train_utilisation(sh, hardware_flop_per_token, reached_token_per_s, peak_flop_per_s));
+	SHOW(sh, hfu_frac, hfu_frac);
+}
+
+double
+show_train_step(struct run *r, const struct train_question *q, const struct train_bound *b, struct train_answer *a)
+{
+	struct sheet *sh = r->sheet;
+
+	CALL(sh, step_s, train_step(sh, &a->job, &a->terms));
+	const struct interval i = train_interval(r, b, a);
+	SHOW(sh, step_s, step_s);
+	BETWEEN(sh, step_s, i.low, i.high, i.why);
+	TAKE(sh, n_global_sequences, a->job.n_global_sequences);
+	TAKE(sh, seq_length, a->job.seq_length);
+	CALL(sh, step_token, train_step_tokens(sh, n_global_sequences, seq_length));
+	CALL(sh, rate_token_per_s, train_token_rate(sh, step_token, step_s));
+	TAKE(sh, n_gpus, a->job.n_gpus);
+	CALL(sh, gpu_token_per_s, train_gpu_rate(sh, rate_token_per_s, n_gpus));
+	TAKE(sh, n_microbatches, a->terms.n_microbatches);
+	SHOW(sh, step_token, step_token);
+	SHOW(sh, n_microbatches, n_accumulation_steps);
+	SHOW(sh, rate_token_per_s, token_per_s);
+	SHOW(sh, gpu_token_per_s, gpu_token_per_s);
+	BETWEEN(sh, gpu_token_per_s, gpu_token_per_s * step_s / i.high, gpu_token_per_s * step_s / i.low, i.why);
+	show_utilisation(r, q, b, a, gpu_token_per_s);
+	show_shares(r, a);
+	return step_s;
+}
+
+void
+show_train_gains(struct run *r, const struct train_answer *a)
+{
+	struct sheet *sh = r->sheet;
+
+	for (int i = 0; i < N_GAINS; i++) {
+		const double gain = train_gain(&a->job, (enum train_gain)i);
+		if (isnan(gain))
+			continue;
+		SCOPE_I (sh, "sensitivity", i) {
+			TELL(sh, change, train_gain_text((enum train_gain)i));
+			TAKE(sh, rate_ratio, gain);
+			LET(sh, more_frac, rate_ratio - 1);
+			SHOW(sh, more_frac, gain_frac);
+		}
+	}
+}
+
+void
+show_train_schedules(
+    struct run *r, const struct train_question *q, const struct train_bound *b, const struct train_answer *a)
+{
+	struct sheet *sh = r->sheet;
+	struct train_schedule list[MOST_SCHEDULES];
+
+	if (!(a->warned & 1U << TRAIN_WARNS_BUBBLE))
+		return;
+	const int n = train_schedules(&a->job, &b->memory, !b->no_memory && !q->train->no_memory, list);
+	for (int i = 0; i < n; i++)
+		SCOPE_I (sh, "schedule", i) {
+			TELL(sh, change, list[i].change);
+			TAKE(sh, scheduled_s, list[i].step_s);
+			SHOW(sh, scheduled_s, step_s);
+			if (isnan(list[i].need_byte))
+				continue;
+			TAKE(sh, scheduled_byte, list[i].need_byte);
+			SHOW(sh, scheduled_byte, peak_byte);
+			TELL(sh, verdict, verdict_name(list[i].verdict));
+		}
+}
+
+/* --- doubts ---------------------------------------------------------------------------------------------- */
+
+static void
+show_dispatchers(struct run *r, const struct train_answer *a)
+{
+	struct sheet *sh = r->sheet;
+	struct train_job other = a->job;
+	struct train_terms t;
+
+	other.dedup = !a->job.dedup;
+	train_step(NULL, &other, &t);
+	TAKE(sh, other_step_s, t.step_s);
+	SHOW(sh, other_step_s, other_step_s);
+}
+
+void
+show_train_doubts(struct run *r, const struct train_bound *b, const struct train_answer *a)
+{
+	(void)b;
+	for (int i = 0; i < N_TRAIN_ASSUMPTIONS; i++)
+		if (a->assumed & 1U << i)
+			run_assume(r, "%s", train_assumption_text((enum train_assumption)i));
+	for (int i = 0; i < N_TRAIN_WARNINGS; i++)
+		if (a->warned & 1U << i && train_warning_told((enum train_warning)i))
+			run_warn(r, "%s", train_warning_text((enum train_warning)i));
+	if (a->warned & 1U << TRAIN_WARNS_DISPATCHER)
+		show_dispatchers(r, a);
+}

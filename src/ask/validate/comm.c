@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Published collectives and transfers, with the link and the network that they went over in words. */
+#include "ask/bind/bind.h"
+#include "ask/collective/wires.h"
+#include "ask/validate/validate.h"
+#include "base/text.h"
+#include "db/database.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A system by its GPU and network is looked for once. */
+struct known_system {
+	const char *gpu, *network, *id;
+	struct known_system *next;
+};
+
+struct wiring {
+	struct known_system *systems;
+	const struct network_known *networks;
+	int n_networks;
+	struct database *quiet;
+};
+
+/* --- the system ------------------------------------------------------------------------------------------ */
+
+/* `IB NDR 8x400Gb/s per node`: bytes per second of a node, one direction; NaN when nothing is said. */
+static double
+node_rate(const char *text)
+{
+	for (const char *x = text; (x = strchr(x, 'x')); x++) {
+		char *end;
+		const char *p = x;
+		while (p > text && p[-1] >= '0' && p[-1] <= '9')
+			p--;
+		const double rate = strtod(x + 1, &end);
+		end += strspn(end, " ");
+		if (p < x && strncmp(end, "Gb/s", 4) == 0)
+			return strtod(p, NULL) * rate * 1e9 / 8;
+	}
+	return NAN;
+}
+
+/* Which kind of network its words mean; NULL: any. */
+static const char *
+network_kind(const char *text)
+{
+	static const struct {
+		const char *word, *kind;
+	} words[] = {{"EFA", "efa"}, {"IB", "infiniband"}, {"InfiniBand", "infiniband"}, {"TCPX", "gcp"},
+	    {"RoCE", "gcp"}, {"Slingshot", "slingshot"}};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strstr(text, words[i].word))
+			return words[i].kind;
+	return NULL;
+}
+
+static bool
+is_system_of(const struct system *s, const char *gpu, const char *network, double n_local)
+{
+	const double rate = node_rate(network), own = s->n_nics.value * s->nic_byte_per_s.value;
+	const char *kind = network_kind(network);
+
+	if (!s->fabric || strcmp(s->gpu->id, gpu) != 0 || s->n_gpus.value < n_local)
+		return false;
+	return fabs(own / rate - 1) < 0.01 && (!kind || strcmp(s->fabric->kind, kind) == 0);
+}
+
+static const char *
+system_of(struct validation *v, struct wiring *w, const char *gpu, const char *network, double n_local)
+{
+	struct arena *a = v->run->arena;
+	const char *ignored;
+	size_t n;
+
+	for (const struct known_system *k = w->systems; k; k = k->next)
+		if (strcmp(k->gpu, gpu) == 0 && strcmp(k->network, network) == 0)
+			return k->id;
+	struct known_system *k = ARENA_NEW(a, struct known_system);
+	*k = (struct known_system){gpu, network, NULL, w->systems};
+	w->systems = k;
+	const char **ids = database_list(w->quiet, ENTRY_SYSTEM, &n);
+	for (size_t i = 0; i < n && !k->id; i++) {
+		const struct system *s = database_system(w->quiet, ids[i], NULL, NULL, (struct source){0}, &ignored);
+		if (s && is_system_of(s, gpu, network, n_local))
+			k->id = ids[i];
+	}
+	return k->id;
+}
+
+/* --- one collective -------------------------------------------------------------------------------------- */
+
+static enum collective
+collective_of(const char *text)
+{
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		if (text_same_folded(collective_name((enum collective)i), text))
+			return (enum collective)i;
+	return N_COLLECTIVES;
+}
+
+/* What NCCL was told to use: `Ring`, `Tree Simple`; several for several sizes is no order. */
+static const char *
+algorithm_of(const char *text)
+{
+	static const char *const forced[] = {"ring", "tree", "nvls"};
+	char folded[40];
+
+	if (!text || strchr(text, ';'))
+		return "auto";
+	text_fold(text, folded, sizeof folded);
+	for (size_t i = 0; i < sizeof forced / sizeof *forced; i++)
+		if (text_begins(folded, forced[i]))
+			return forced[i];
+	return "auto";
+}
+
+/* all_reduce_bench.py times one call of PyTorch after the other; nccl-tests enqueues them. */
+static const char *
+launch_of(const char *library)
+{
+	return library && strstr(library, "all_reduce_bench") ? "torch" : "stream";
+}
+
+/* What a benchmark's own script orders, where the row does not say it: NCCL_ALGO=NVLS for more than four GPUs in
+ * Azure/AI-benchmarking-guide, Benchmarks/NVIDIA/NCCLBandwidth.py. */
+static const char *
+script_order(const struct validate_row *row, const struct gpu *gpu, double n_ranks)
+{
+	const char *source = row_text(row, "source");
+	const int generation = gpu ? nccl_generation(gpu->architecture) : -1;
+
+	if (!source || !text_begins(source, "Azure/AI-benchmarking-guide") || generation < 2 ||
+	    n_ranks < nvls_min_ranks(generation))
+		return "auto";
+	return "nvls";
+}
+
+static struct datum
+count(double value)
+{
+	return (struct datum){value, {"file", 0, 0, NULL, false}};
+}
+
+struct request {
+	enum collective collective;
+	const char *gpu, *system, *algorithm, *engine, *launch;
+	double n_ranks, n_nodes, size_byte;
+};
+
+/* As if this fabric had not been measured. */
+static double
+predict_without(const struct wiring *known, const struct wires *w, const struct collective_plan *plan, double size_byte)
+{
+	struct collective_plan other = *plan;
+	struct network_calibration middle;
+
+	if (plan->form != FORM_NETWORK ||
+	    !network_middle(known->networks, known->n_networks, w->system->fabric->id, plan->ask.collective,
+	        w->system->n_nics.value * w->system->nic_byte_per_s.value, &middle))
+		return NAN;
+	other.network = &middle;
+	return collective_time(NULL, &other, size_byte);
+}
+
+/* A run of its own that tells nobody. */
+static bool
+predict(
+    struct validation *v, const struct wiring *known, const struct request *q, struct score_case *c, const char **why)
+{
+	struct run quiet = *v->run;
+	struct wires w;
+	struct collective_plan plan;
+	struct wires_words words;
+	struct interval i;
+
+	quiet.diag = diag_new(v->run->arena);
+	quiet.database = database_reporting_to(v->run->database, quiet.diag);
+	quiet.sheet = NULL;
+	quiet.warnings = quiet.assumed = (struct words){0};
+	const struct datum absent = datum_absent();
+	struct wires_in in = {.ranks = count(q->n_ranks),
+	    .nodes = count(q->n_nodes),
+	    .bandwidth = absent,
+	    .nic_bandwidth = absent,
+	    .latency = absent,
+	    .host_bandwidth = absent,
+	    .algorithm = {q->algorithm, {0}},
+	    .launch = {q->launch, {0}},
+	    .backend = {q->engine, {0}}};
+	if (q->system)
+		in.system.text = q->system;
+	else
+		in.gpu.text = q->gpu;
+	if (!wires_bind(&quiet, &in, &w)) {
+		struct source at;
+		const char *hint;
+		enum severity severity;
+		const char *said = diag_message(quiet.diag, 0, &at, &hint, &severity);
+		*why = said ? arena_text(v->run->arena, said) : "the wires are not known";
+		return false;
+	}
+	wires_rates(&quiet, &w);
+	if (!wires_plan(&quiet, &w, "wires", q->collective, q->size_byte, &plan, &words)) {
+		*why = "the algorithm does not do this collective";
+		return false;
+	}
+	c->predicted = collective_time(NULL, &plan, q->size_byte);
+	c->baseline[1] = predict_without(known, &w, &plan, q->size_byte);
+	if (run_interval(&quiet, &words.error, c->predicted, &i)) {
+		c->low = i.low;
+		c->high = i.high;
+	}
+	c->detail = words.model;
+	if (quiet.warnings.n)
+		c->warning = quiet.warnings.list[0].text;
+	/* the line rate of what is slowest: no latency, no efficiency */
+	const double volume = bus_volume(NULL, q->collective, q->n_ranks, q->size_byte);
+	const double nics = q->n_nodes > 1 ? w.nic_byte_per_s * (q->n_ranks / q->n_nodes) : INFINITY;
+	c->baseline[0] = volume / fmin(w.link_byte_per_s > 0 ? w.link_byte_per_s : INFINITY, nics);
+	return true;
+}
+
+/* --- one row --------------------------------------------------------------------------------------------- */
+
+static void
+set_labels(const struct validate_row *row, struct score_case *c)
+{
+	const double nodes = row_number(row, "nodes"), size = row_number(row, "size_bytes");
+	const char *gpu = row_text(row, "gpu_id");
+
+	c->label[SCORE_BY_SOURCE] = row_text(row, "source");
+	c->label[SCORE_BY_GPU] = gpu ? gpu : row_text(row, "gpu");
+	c->label[SCORE_BY_KIND] = row_text(row, "kind");
+	c->label[SCORE_BY_CONFIDENCE] = row_text(row, "confidence");
+	c->label[SCORE_BY_TASK] = row_text(row, "collective");
+	c->label[SCORE_BY_FAMILY] = nodes > 1 ? "several nodes" : "one node";
+	c->label[SCORE_BY_PRECISION] = row_text(row, "dtype");
+	c->label[SCORE_BY_BACKEND] = row_text(row, "library");
+	c->label[SCORE_BY_REGIME] = isnan(size) ? NULL
+	    : size <= 65536                     ? "up to 64 KiB"
+	    : size <= 4194304                   ? "up to 4 MiB"
+	                                        : "above 4 MiB";
+}
+
+/* Transfers between two devices, by what a link is known to carry. */
+static void
+each_transfer(struct validation *v, const struct validate_row *row, struct wiring *w, const char *what)
+{
+	const double measured = row_number(row, "busbw_GBs") * 1e9;
+	const char *id = row_text(row, "gpu_id"), *links = row_text(row, "intra_link"), *ignored;
+	const struct gpu *gpu = id ? database_gpu(w->quiet, id, NULL, (struct source){0}, &ignored) : NULL;
+	const bool host = strcmp(what, "h2d") == 0 || strcmp(what, "d2h") == 0;
+	const char *link_id = !gpu ? NULL : host || (links && strstr(links, "PCIe")) ? gpu->pcie : gpu->link_kind;
+	const struct link *link = link_id ? database_link(w->quiet, link_id, NULL, (struct source){0}, &ignored) : NULL;
+	const double rate = !link          ? NAN
+	    : host || link_id == gpu->pcie ? link->h2d_byte_per_s.value
+	                                   : link->p2p_byte_per_s.value;
+
+	if (!link || isnan(rate) || !(measured > 0)) {
+		set_labels(row, validation_skip(v, row_line(row), "a transfer over a link whose rate is not known"));
+		return;
+	}
+	struct score_case *c = validation_add(v, row_line(row), "x_byte_per_s");
+	set_labels(row, c);
+	c->measured = measured;
+	c->predicted = rate;
+	c->name = arena_printf(v->run->arena, "%s over %s", what, link->name);
+}
+
+static void
+each_row(struct validation *v, const struct validate_row *row, void *context)
+{
+	struct wiring *w = context;
+	const char *kind = row_text(row, "kind"), *what = row_text(row, "collective"), *gpu = row_text(row, "gpu_id");
+	const char *network = row_text(row, "inter_link"), *library = row_text(row, "library");
+	const double nodes = row_number(row, "nodes");
+	struct request q = {.collective = what ? collective_of(what) : N_COLLECTIVES,
+	    .gpu = gpu,
+	    .algorithm = algorithm_of(row_text(row, "algo")),
+	    .launch = launch_of(library),
+	    .n_ranks = row_number(row, "ranks"),
+	    .n_nodes = isnan(nodes) ? 1 : nodes,
+	    .size_byte = row_number(row, "size_bytes")};
+	double measured = row_number(row, "time_us") * 1e-6;
+	const double bus = row_number(row, "busbw_GBs") * 1e9;
+	const char *why = NULL;
+
+	if (!kind || (strcmp(kind, "measured") != 0 && strcmp(kind, "ci_baseline") != 0))
+		why = "not a measurement (thresholds and inputs of models)";
+	else if (what && (strcmp(what, "h2d") == 0 || strcmp(what, "d2h") == 0 || strcmp(what, "p2p_unidir") == 0)) {
+		each_transfer(v, row, w, what);
+		return;
+	} else if (q.collective == N_COLLECTIVES)
+		why = "no collective of NCCL";
+	else if (!gpu)
+		why = "the GPU is not in the database";
+	else if (isnan(q.size_byte))
+		why = "no size";
+	else if (isnan(q.n_ranks))
+		why = "no number of ranks";
+	else if (library && strstr(library, "DeepEP"))
+		why = "another library than NCCL";
+	/* MSCCL++ does small all-reduces as engines do: each rank reads what it needs from all others */
+	const bool own = library && strstr(library, "mscclpp");
+	if (own && q.collective == COLLECTIVE_ALL_REDUCE && q.n_nodes == 1 && q.size_byte <= 32e6)
+		q.engine = "trtllm";
+	if (!why && q.n_nodes == 1 && q.collective == COLLECTIVE_ALL_REDUCE && strcmp(q.algorithm, "auto") == 0) {
+		const char *ignored;
+		q.algorithm =
+		    script_order(row, database_gpu(w->quiet, gpu, NULL, (struct source){0}, &ignored), q.n_ranks);
+	}
+	if (!why && isnan(measured))
+		measured = bus_volume(NULL, q.collective, q.n_ranks, q.size_byte) / bus;
+	if (!why && !(measured > 0))
+		why = "no time and no bandwidth";
+	if (!why && q.n_nodes > 1) {
+		q.system = network ? system_of(v, w, gpu, network, q.n_ranks / q.n_nodes) : NULL;
+		why = q.system ? NULL : "no system with this GPU and network in the database";
+	}
+	struct score_case made = {0};
+	made.low = made.high = made.baseline[0] = made.baseline[1] = NAN;
+	if (why || !predict(v, w, &q, &made, &why)) {
+		set_labels(row, validation_skip(v, row_line(row), why));
+		return;
+	}
+	struct score_case *c = validation_add(v, row_line(row), "x_s");
+	set_labels(row, c);
+	c->measured = measured;
+	c->predicted = made.predicted;
+	c->low = made.low;
+	c->high = made.high;
+	c->baseline[0] = made.baseline[0];
+	c->baseline[1] = made.baseline[1];
+	c->warning = own && !made.warning ? "another library than NCCL" : made.warning;
+	c->detail = made.detail;
+	c->name = arena_printf(v->run->arena, "%s of %g bytes on %g ranks%s%s", what, q.size_byte, q.n_ranks,
+	    q.system ? ", " : "", q.system ? q.system : "");
+}
+
+/* --- the file -------------------------------------------------------------------------------------------- */
+
+static bool
+recognises(const struct validate_file *f)
+{
+	return validate_has(f, "collective") && validate_has(f, "inter_link") && validate_has(f, "busbw_GBs");
+}
+
+static bool
+read_comm(struct validation *v, const struct validate_file *f)
+{
+	struct wiring w = {.quiet = database_reporting_to(v->run->database, diag_new(v->run->arena))};
+
+	w.networks = bind_known_networks(v->run, &w.n_networks);
+	v->baseline[0] = "line rate";
+	v->baseline[1] = "other fabrics";
+	return validation_rows(v, f, each_row, &w);
+}
+
+const struct validate_kind validate_comm = {
+    "comm", "published collectives (collective, inter_link, busbw_GBs)", recognises, read_comm};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Published gains of speculative decoding, from the tokens that a step yields.  What a step costs beside one without
+ * drafts is the method's: it is known for classes of methods only, from the same kind of publications.
+ */
+#include "ask/validate/validate.h"
+#include "ridge/speculate.h"
+
+#include <string.h>
+
+/*
+ * Steps with drafts beside plain ones at batch 1, by how drafts are made.  Mean cost of a step and what a draft more
+ * adds: lookups are nearly free; heads, retrieval and small models cost a third; heads that draft one token after the
+ * other, with a tree of candidates, two thirds (Xia et al., arXiv:2401.07851, Spec-Bench: Vicuna on A100, eager).  A
+ * chain of prediction layers costs 8 % a draft (TensorRT-LLM on DeepSeek-R1).  The first that fits counts.
+ */
+static const struct method {
+	const char *name, *class;
+	double step_ratio, draft_ratio;
+	double sigma; /* of ln: tasks and implementations differ */
+} methods[] = {
+    {"P-EAGLE", NULL, 0, 0, 0},
+    {"EAGLE", "trees of heads", 1.75, 0, 0.15},
+    {"Hydra", "trees of heads", 1.55, 0, 0.15},
+    {"MTP", "chain of layers", 1, 0.08, 0.06},
+    {"PLD", "lookup", 1.07, 0, 0.25},
+    {"n-gram", "lookup", 1.07, 0, 0.25},
+    {"lookup", "lookup", 1.07, 0, 0.25},
+    {"Recycling", "one pass", 1.34, 0, 0.15},
+    {"Medusa", "one pass", 1.34, 0, 0.15},
+    {"Lookahead", "one pass", 1.34, 0, 0.15},
+    {"REST", "one pass", 1.34, 0, 0.15},
+    {"SpS", "small model", 1.34, 0, 0.2},
+    {"draft model", "small model", 1.34, 0, 0.25},
+};
+
+static bool
+recognises(const struct validate_file *f)
+{
+	return validate_has(f, "speedup") && validate_has(f, "gamma") && validate_has(f, "mean_accepted_len");
+}
+
+static const struct method *
+method_of(const char *text)
+{
+	for (size_t i = 0; text && i < sizeof methods / sizeof *methods; i++)
+		if (strstr(text, methods[i].name))
+			return &methods[i];
+	return NULL;
+}
+
+/* Tokens of a step with the one that comes for free; NaN: not known. */
+static double
+tokens_of(const struct validate_row *row)
+{
+	const double mean = row_number(row, "mean_accepted_len"), alpha = row_number(row, "acceptance_rate_alpha");
+	const double n_drafts = row_number(row, "gamma");
+
+	if (mean >= 1)
+		return mean;
+	return alpha >= 0 && n_drafts >= 1 ? draft_tokens(NULL, alpha, n_drafts) : NAN;
+}
+
+static bool
+against_another(const struct validate_row *row)
+{
+	const char *notes = row_text(row, "notes");
+
+	return notes && strstr(notes, "relative to");
+}
+
+static void
+label(struct score_case *c, const struct validate_row *row, const struct method *m)
+{
+	c->label[SCORE_BY_SOURCE] = row_text(row, "source");
+	c->label[SCORE_BY_GPU] = row_text(row, "gpu_id");
+	c->label[SCORE_BY_CONFIDENCE] = row_text(row, "confidence");
+	c->label[SCORE_BY_TASK] = row_text(row, "task");
+	c->label[SCORE_BY_REGIME] = m ? m->class : NULL;
+	c->label[SCORE_BY_FRAMEWORK] = row_text(row, "method");
+}
+
+static void
+each(struct validation *v, const struct validate_row *row, void *context)
+{
+	const struct method *m = method_of(row_text(row, "method"));
+	const double tokens = tokens_of(row), measured = row_number(row, "speedup"), batch = row_number(row, "batch");
+	const double n_drafts = row_number(row, "gamma");
+
+	(void)context;
+	const char *why = !m                        ? "the method is not known"
+	    : !m->class || against_another(row)     ? "against another method, not against none"
+	    : !(measured > 0)                       ? "nothing was measured"
+	    : isnan(tokens)                         ? "how many drafts were accepted is not given"
+	    : m->draft_ratio > 0 && isnan(n_drafts) ? "the number of drafts is not given"
+	    : !row_text(row, "gpu_id")              ? "the GPU has no entry"
+	    : batch > 1                             ? "more than one sequence: what a draft costs depends on the load"
+	                                            : NULL;
+	if (why) {
+		label(validation_skip(v, row_line(row), why), row, m);
+		return;
+	}
+	struct score_case *c = validation_add(v, row_line(row), "speedup");
+	const struct error_terms errors = {.stack_sigma = m->sigma, .widening = 1};
+	label(c, row, m);
+	c->name = row_text(row, "case_id");
+	c->measured = measured;
+	const struct draft_cost cost = {.draft_s = {.value = m->draft_ratio},
+	    .target_s = {.value = 1},
+	    .verify_s = {.value = m->step_ratio},
+	    .overhead_s = {.value = 0}};
+	c->predicted = tokens / draft_step(NULL, &cost, n_drafts > 0 ? n_drafts : 0);
+	const struct interval band = interval_of(c->predicted, &errors, "published gains of this class of methods");
+	c->low = band.low;
+	c->high = band.high;
+}
+
+static bool
+read_specdec(struct validation *v, const struct validate_file *f)
+{
+	return validation_rows(v, f, each, NULL);
+}
+
+const struct validate_kind validate_specdec = {"specdec", "speculative decoding", recognises, read_specdec};

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ask/validate/validate.h"
+
+#include "base/text.h"
+#include "cli/outputs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* In this order: what knows its columns best comes first. */
+static const struct validate_kind *const kinds[] = {
+    &validate_comm,
+    &validate_memory,
+    &validate_train,
+    &validate_scaling,
+    &validate_serve,
+    &validate_specdec,
+    &validate_measurements,
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds, MAX_BYTES = 256 << 20 };
+
+/* --- cases ----------------------------------------------------------------------------------------------- */
+
+struct score_case *
+validation_add(struct validation *v, int line, const char *unit)
+{
+	if (v->n == v->room) {
+		const size_t more = v->room ? 2 * v->room : 1024;
+		v->cases = arena_grow(v->run->arena, v->cases, v->n, more, sizeof *v->cases);
+		v->room = more;
+	}
+	struct score_case *c = &v->cases[v->n++];
+	*c = (struct score_case){.file = v->file,
+	    .line = line,
+	    .unit = unit,
+	    .label = {[SCORE_BY_ALL] = "all"},
+	    .predicted = NAN,
+	    .measured = NAN,
+	    .low = NAN,
+	    .high = NAN,
+	    .safe = NAN};
+	for (int k = 0; k < SCORE_BASELINES; k++)
+		c->baseline[k] = NAN;
+	return c;
+}
+
+struct score_case *
+validation_skip(struct validation *v, int line, const char *why)
+{
+	struct score_case *c = validation_add(v, line, NULL);
+
+	c->skipped = why;
+	return c;
+}
+
+static double
+now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void
+validation_progress(const struct validation *v, size_t done, size_t all)
+{
+	enum { EVERY = 512 };
+
+	if (!v->progress || (done % EVERY != 0 && done != all) || now_s() - v->began_s < 1)
+		return;
+	fprintf(stderr, "\r%3.0f %% of %zu rows\033[K%s", 100.0 * (double)done / (double)all, all,
+	    done == all ? "\r\033[K" : "");
+}
+
+/* --- rows of tables -------------------------------------------------------------------------------------- */
+
+bool
+validate_has(const struct validate_file *f, const char *column)
+{
+	for (size_t i = 0; i < f->n_heads; i++)
+		if (strcmp(f->heads[i], column) == 0)
+			return true;
+	return false;
+}
+
+const char *
+row_text(const struct validate_row *row, const char *column)
+{
+	const size_t c = table_column(row->table, column);
+
+	return c < row->table->n_columns ? table_cell(row->table, row->line, c)->text : NULL;
+}
+
+double
+row_number(const struct validate_row *row, const char *column)
+{
+	const char *text = row_text(row, column);
+	char *end;
+
+	if (!text)
+		return NAN;
+	const double value = strtod(text, &end);
+	return end != text && *end == '\0' && isfinite(value) ? value : NAN;
+}
+
+int
+row_line(const struct validate_row *row)
+{
+	return table_cell(row->table, row->line, 0)->at.line;
+}
+
+bool
+validation_rows(struct validation *v, const struct validate_file *f,
+    void (*each)(struct validation *v, const struct validate_row *row, void *context), void *context)
+{
+	struct table t;
+
+	if (!table_read_text(v->run->arena, v->run->diag, f->name, f->text, f->length, &t))
+		return false;
+	for (size_t i = 0; i < t.n_lines; i++) {
+		const struct validate_row row = {f, &t, i};
+		each(v, &row, context);
+		validation_progress(v, i + 1, t.n_lines);
+	}
+	return true;
+}
+
+/* --- files ----------------------------------------------------------------------------------------------- */
+
+static bool
+read_whole(struct run *r, struct word name, struct validate_file *out)
+{
+	const bool standard = strcmp(name.text, "-") == 0;
+	FILE *file = standard ? stdin : fopen(name.text, "rb");
+	char *text = NULL;
+	size_t length = 0, room = 0;
+
+	*out = (struct validate_file){.name = standard ? "standard input" : name.text};
+	if (!file) {
+		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text, strerror(errno));
+		diag_hint(r->diag, "name files of measurements; - is standard input");
+		return false;
+	}
+	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
+		if (room - length < 2) {
+			room = room ? 2 * room : 1 << 16;
+			text = arena_grow(r->arena, text, length, room, 1);
+		}
+		got = fread(text + length, 1, room - length - 1, file);
+	}
+	const bool failed = ferror(file) != 0;
+	if (!standard)
+		fclose(file);
+	if (failed || length > MAX_BYTES) {
+		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text,
+		    failed ? "input error" : "larger than 256 MiB");
+		diag_hint(r->diag, "name files of measurements; - is standard input");
+		return false;
+	}
+	text[length] = '\0';
+	out->text = text;
+	out->length = length;
+	return true;
+}
+
+/* The columns of a CSV file: its first line, when that begins with a letter. */
+static void
+find_heads(struct run *r, struct validate_file *f)
+{
+	const char *p = f->text;
+
+	if (strncmp(p, "\xef\xbb\xbf", 3) == 0)
+		p += 3;
+	while (*p == '#' || *p == '\n' || *p == '\r')
+		p += strcspn(p, "\n") + (p[strcspn(p, "\n")] != '\0');
+	char *line = arena_copy(r->arena, p, strcspn(p, "\r\n"));
+	if (!strchr(line, ',') || strchr(line, '{'))
+		return;
+	f->heads = text_split(r->arena, line, ',', &f->n_heads);
+}
+
+static bool
+read_file(struct validation *v, struct word name)
+{
+	struct validate_file f;
+
+	if (!read_whole(v->run, name, &f))
+		return false;
+	if (f.length >= 2 && (unsigned char)f.text[0] == 0x1f && (unsigned char)f.text[1] == 0x8b) {
+		diag_error(v->run->diag, name.from, "'%s' is compressed", f.name);
+		diag_hint(v->run->diag, "zcat %s | ridge validate -", f.name);
+		return false;
+	}
+	find_heads(v->run, &f);
+	v->file = f.name;
+	for (int k = 0; k < N_KINDS; k++)
+		if (kinds[k]->recognises(&f))
+			return kinds[k]->read(v, &f);
+	diag_error(v->run->diag, name.from, "nothing tells what '%s' has measured", f.name);
+	char *known = arena_text(v->run->arena, "");
+	for (int k = 0; k < N_KINDS; k++)
+		known = arena_printf(v->run->arena, "%s%s%s", known, k ? "; " : "", kinds[k]->title);
+	diag_hint(v->run->diag, "the first line names the columns of %s", known);
+	return false;
+}
+
+bool
+validation_read(struct validation *v, const struct words *files)
+{
+	bool ok = true;
+
+	v->progress = isatty(STDERR_FILENO);
+	v->began_s = now_s();
+	for (size_t i = 0; i < files->n; i++)
+		ok = read_file(v, files->list[i]) && ok;
+	return ok;
+}
+
+/* --- one row per case ------------------------------------------------------------------------------------ */
+
+static void
+write_text(FILE *to, const char *text)
+{
+	if (!text)
+		return;
+	if (!strpbrk(text, ",\"\r\n")) {
+		fputs(text, to);
+		return;
+	}
+	fputc('"', to);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', to);
+		fputc(*text, to);
+	}
+	fputc('"', to);
+}
+
+static void
+write_number(FILE *to, double value)
+{
+	char buf[40];
+
+	fputc(',', to);
+	if (!isnan(value))
+		fputs(number_write(value, buf, sizeof buf), to);
+}
+
+static void
+write_case(FILE *to, const struct validation *v, const struct score_case *c)
+{
+	write_text(to, c->file);
+	fprintf(to, ",%d,", c->line);
+	write_text(to, c->name);
+	for (int by = SCORE_BY_ALL + 1; by < N_SCORE_BY; by++) {
+		fputc(',', to);
+		write_text(to, c->label[by]);
+	}
+	write_number(to, c->measured);
+	write_number(to, c->skipped ? NAN : c->predicted);
+	write_number(to, c->low);
+	write_number(to, c->high);
+	write_number(to, c->skipped ? NAN : score_error(c));
+	for (int k = 0; k < SCORE_BASELINES; k++)
+		if (v->baseline[k])
+			write_number(to, c->baseline[k]);
+	fputc(',', to);
+	fputs(c->sense == SCORE_VALUE ? "value" : c->sense == SCORE_ABOVE ? "at least" : "at most", to);
+	fputc(',', to);
+	write_text(to, c->warning);
+	fputc(',', to);
+	write_text(to, c->skipped);
+	fputc('\n', to);
+}
+
+bool
+validation_write(const struct validation *v, struct word file)
+{
+	struct run *r = v->run;
+	FILE *to = outputs_open(r->outputs, r->diag, file.from, file.text);
+
+	if (!to)
+		return false;
+	fputs("file,line,case", to);
+	for (int by = SCORE_BY_ALL + 1; by < N_SCORE_BY; by++)
+		fprintf(to, ",%s", score_by_name((enum score_by)by));
+	fputs(",measured,predicted,low,high,error_percent", to);
+	for (int k = 0; k < SCORE_BASELINES; k++)
+		if (v->baseline[k]) {
+			fputc(',', to);
+			write_text(to, v->baseline[k]);
+		}
+	fputs(",sense,warning,skipped\n", to);
+	for (size_t i = 0; i < v->n; i++)
+		if (v->cases[i].label[SCORE_BY_ALL]) /* a median of rows is no row */
+			write_case(to, v, &v->cases[i]);
+	return true;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ridge/answer.h"
+
+#include <string.h>
+
+const struct answer_entry answer_table[N_ANSWERS] = {
+#define ANSWER(id, label, meaning) {#id, label, meaning},
+#include "ridge/answers.def"
+#undef ANSWER
+};
+
+const struct answer_entry *
+answer_find(const char *id)
+{
+	for (size_t i = 0; i < N_ANSWERS; i++)
+		if (strcmp(answer_table[i].id, id) == 0)
+			return &answer_table[i];
+	return NULL;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An engine file: what a serving engine spends beside kernels, and how it admits requests.  Families that differ little
+ * extend another one's file. */
+#include "db/engine.h"
+#include "db/stack.h"
+
+#include <string.h>
+
+#define ENGINE(member) offsetof(struct engine, member)
+#define ARCH(member) offsetof(struct engine_architecture, member)
+#define FIGURE(key_, q, at, low, high, help_)                                                                          \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = at, .min = low, .max = high,             \
+		.help = help_                                                                                          \
+	}
+#define FLAG(key_, at, help_)                                                                                          \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_FLAG, .offset = at, .help = help_                                           \
+	}
+#define TEXT(key_, at, help_)                                                                                          \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_TEXT, .offset = at, .help = help_                                           \
+	}
+#define CHOICE(key_, at, choices_, help_)                                                                              \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_CHOICE, .offset = at, .choices = choices_, .help = help_                    \
+	}
+#define SUB(key_, schema, help_)                                                                                       \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_                                          \
+	}
+#define SCHEMA(var, name_, type, rows)                                                                                 \
+	static const struct schema var = {name_, sizeof(type), rows, sizeof rows / sizeof *rows}
+
+static const struct field step_fields[] = {
+    FIGURE("host", Q_TIME, ENGINE(host_s), 0, 10, "exposed CPU time of every step"),
+    FIGURE("prefill", Q_TIME, ENGINE(prefill_s), 0, 10, "more in a step that has prompts"),
+    FIGURE("sequence", Q_TIME, ENGINE(sequence_s), 0, 1, "more per sequence that gets a token"),
+    FIGURE("first", Q_TIME, ENGINE(first_s), 0, 10, "more for a lone first token"),
+    FIGURE("gpu", Q_NUMBER, ENGINE(gpu_factor), 0.1, 10, "factor on all GPU time"),
+    FIGURE("comm", Q_NUMBER, ENGINE(comm_factor), 0.1, 10, "factor on collectives: ranks do not start together"),
+    FIGURE("small", Q_TIME, ENGINE(elementwise_s), 0, 1, "fixed part of a small kernel"),
+    FIGURE("small_bytes", Q_NUMBER, ENGINE(elementwise_frac), 0, 10, "share of their traffic that is not fused away"),
+    FIGURE("sampling", Q_TIME, ENGINE(sampling_s), 0, 1, "sampling, once per step"),
+    FIGURE("agreement", Q_TIME, ENGINE(sampling_link_s), 0, 1, "... and its exchange between GPUs"),
+    FIGURE("gemm_base", Q_NUMBER, ENGINE(gemm_base), 0, 10, "factor on the fixed part of products"),
+    FIGURE("attention_base", Q_NUMBER, ENGINE(attention_base), 0, 10, "factor on the fixed part of attention"),
+    FIGURE("quantise", Q_TIME, ENGINE(quantise_s), 0, 1, "a kernel that quantises activations; absent: fused"),
+    FIGURE("quantise_rate", Q_NUMBER, ENGINE(quantise_frac), 0, 10, "... share of the bandwidth that it reaches"),
+    FIGURE("launch", Q_TIME, ENGINE(launch_s), 0, 1, "eager engines: a launch"),
+    FIGURE("launches", Q_COUNT, ENGINE(n_layer_launches), 0, 1e4, "... launches of a layer"),
+    FIGURE("row_sync", Q_TIME, ENGINE(row_sync_s), 0, 1, "matrices cut in rows: per layer and GPU"),
+    FLAG("row_split", ENGINE(row_split), "... on several GPUs they always are"),
+};
+SCHEMA(step_schema, "'step'", struct engine, step_fields);
+
+static const struct field kernel_fields[] = {
+    FIGURE("weight_only", Q_NUMBER, ENGINE(weight_only_frac), 0, 2, "arithmetic of products with packed weights"),
+    FIGURE("cap16", Q_PER_CLOCK, ENGINE(cap16_byte), 0, 1e4, "16-bit weights streamed per SM and clock, at most"),
+    FIGURE("cap8", Q_PER_CLOCK, ENGINE(cap8_byte), 0, 1e4, "the same of 8-bit weights"),
+    FIGURE("cap4", Q_PER_CLOCK, ENGINE(cap4_byte), 0, 1e4, "the same of 4-bit weights"),
+    CHOICE("core_attention", ENGINE(core_attention), "never|uneven|chunked|int4",
+        "decode attention on the CUDA cores: never, with head ratios that are no power of two, in layers with chunks, "
+        "with 4-bit caches"),
+    FIGURE("core_elements", Q_NUMBER, ENGINE(core_element), 0, 1e4, "... elements of the cache per SM and clock"),
+    FIGURE("int8", Q_NUMBER, ENGINE(int8_frac), 0, 2, "arithmetic of 8-bit integer products, of what they reach alone"),
+    FIGURE("gddr", Q_NUMBER, ENGINE(gddr_frac), 0, 1, "share of GDDR's bandwidth that is reached, at least"),
+};
+SCHEMA(kernel_schema, "'kernels'", struct engine, kernel_fields);
+
+static const struct field pcie_fields[] = {
+    CHOICE(
+        "reduce", ENGINE(reduce), "best|nccl", "all-reduce over NVLink: the engine's own where it is faster, or NCCL"),
+    FIGURE("pcie_base", Q_TIME, ENGINE(pcie_s), 0, 1, "over PCIe: two GPUs, no bytes"),
+    FIGURE("pcie_rank", Q_NUMBER, ENGINE(pcie_rank_frac), 0, 10, "... share of that more per further GPU"),
+    FIGURE("pcie_ramp", Q_TIME, ENGINE(pcie_ramp_s), 0, 1, "... what the protocols cost until they are at full rate"),
+    FIGURE("pcie_full", Q_SIZE, ENGINE(pcie_ramp_byte), 1, 1e12, "... volume at which they are"),
+    FIGURE("pcie_rate", Q_NUMBER, ENGINE(pcie_frac), 0, 10, "... all-reduce: share of the slot's rate"),
+    FIGURE("pcie_gather", Q_NUMBER, ENGINE(pcie_gather_frac), 0, 10, "... gathers: share of the slot's rate"),
+};
+SCHEMA(pcie_schema, "'links'", struct engine, pcie_fields);
+
+static const struct field pool_fields[] = {
+    CHOICE("of", ENGINE(memory.pool), "none|card|static|free",
+        "none: the cache grows; card: a share of the card; static: for weights and cache; free: of what is left"),
+    FIGURE("share", Q_NUMBER, ENGINE(memory.utilization), 0, 1, "the share"),
+    FIGURE("context", Q_SIZE, ENGINE(memory.counter_byte[COUNTER_DEVICE]), 0, 1e12,
+        "driver, libraries and graphs: beside weights, cache and the activations of the largest step"),
+    FIGURE("step", Q_COUNT, ENGINE(memory.batch_token), 1, 1e9, "tokens of that step; default: scheduler.max_tokens"),
+    FIGURE("sampler_rows", Q_COUNT, ENGINE(memory.sampler_rows), 1, 1e6, "sequences that it profiles its sampler with"),
+    FIGURE("sampler", Q_SIZE, ENGINE(memory.sampler_byte), 0, 1e3, "... bytes of each per vocabulary entry"),
+    FIGURE("block", Q_COUNT, ENGINE(memory.block_token), 1, 1e6, "tokens of a block of the cache"),
+    FLAG("narrow", ENGINE(narrow_kv), "8-bit caches beside weights in 8 or 4 bits, where the checkpoint says nothing"),
+};
+SCHEMA(pool_schema, "'pool'", struct engine, pool_fields);
+
+static const struct field scheduler_fields[] = {
+    FIGURE("max_sequences", Q_COUNT, ENGINE(max_sequences), 1, 1e7, "that run at once"),
+    FIGURE("max_tokens", Q_COUNT, ENGINE(max_tokens), 1, 1e9, "of one step"),
+    FLAG("chunked", ENGINE(chunked), "prompts are cut to fill steps"),
+    FLAG("evicts", ENGINE(evicts), "admits requests whose answers may not fit, and puts them back"),
+    FLAG("prefill_first", ENGINE(prefill_first), "steps with prompts do not decode"),
+};
+SCHEMA(scheduler_schema, "'scheduler'", struct engine, scheduler_fields);
+
+static const struct field unfused_fields[] = {
+    FIGURE("peak", Q_NUMBER, ENGINE(unfused.peak_frac), 0, 1, "share of the peak with fp16 accumulation"),
+    FIGURE("memory", Q_NUMBER, ENGINE(unfused.mem_frac), 0, 1, "share of the bandwidth"),
+    FIGURE("stream_passes", Q_NUMBER, ENGINE(unfused.n_stream_passes), 0, 1e4, "of fp32 activations through memory"),
+    FIGURE("score_passes", Q_NUMBER, ENGINE(unfused.n_score_passes), 0, 1e4, "of the scores of attention"),
+    FIGURE("launch", Q_TIME, ENGINE(unfused.launch_s), 0, 1, "of one kernel"),
+    FIGURE("kernels", Q_NUMBER, ENGINE(unfused.n_kernels), 0, 1e4, "of a layer, 16-bit weights"),
+    FIGURE("packed_kernels", Q_NUMBER, ENGINE(unfused.n_packed_kernels), 0, 1e4, "of a layer, packed weights"),
+    FIGURE("queue", Q_COUNT, ENGINE(unfused.queue), 1, 1e7, "launches that wait before the CPU does"),
+    FIGURE("batch", Q_COUNT, ENGINE(unfused.batch_token), 1, 1e7, "tokens of a part of the prompt"),
+};
+SCHEMA(unfused_schema, "'prompt'", struct engine, unfused_fields);
+
+static const struct field architecture_fields[] = {
+    FIGURE("fp8_attention", Q_NUMBER, ARCH(fp8_attention), 0.1, 10, "prompts with 8-bit caches: times faster"),
+    FIGURE("kv_rate", Q_NUMBER, ARCH(kv_reuse_frac), 0, 1, "grouped decode attention: share of its bandwidth"),
+    FIGURE("imbalance", Q_NUMBER, ARCH(imbalance), 0, 100, "unevenness of the experts' loads"),
+    FLAG("imbalance_is_tokens", ARCH(imbalance_is_tokens), "uneven loads bring tokens to a rank, not weights"),
+    FIGURE("moe_time", Q_NUMBER, ARCH(moe_time), 0.1, 10, "factor on grouped products inside the engine"),
+    FIGURE("moe_peak", Q_NUMBER, ARCH(moe_peak_frac), 0, 10, "share of the peak of grouped products in 16 bits"),
+    FIGURE("moe_feed", Q_RATE, ARCH(moe_feed_byte_per_s), 0, 1e14, "operands of grouped products to one SM"),
+    FIGURE("fp4", Q_NUMBER, ARCH(fp4_frac), 0, 1, "share of the 4-bit peak inside the engine"),
+    FIGURE("tf32", Q_NUMBER, ARCH(tf32_frac), 0, 1, "share of the TensorFloat-32 peak"),
+    FIGURE("fp32", Q_NUMBER, ARCH(fp32_frac), 0, 1, "share of the fp32 peak"),
+    FIGURE("base", Q_NUMBER, ARCH(base_factor), 0, 10, "factor on the fixed parts of kernels"),
+    FIGURE("host", Q_NUMBER, ARCH(host_factor), 0, 100, "factor on the CPU time"),
+    FIGURE("flop_per_joule", Q_NUMBER, ARCH(watt_flop), 0, 1e15, "products per energy: the power limit"),
+};
+SCHEMA(architecture_schema, "an architecture", struct engine_architecture, architecture_fields);
+
+static const struct field residual_fields[] = {
+    {.key = "kind",
+        .kind = FIELD_TEXT,
+        .offset = offsetof(struct engine_residual, kind),
+        .required = true,
+        .help = "offline, static, batch1, ttft, prompt, encoder"},
+    FIGURE("n", Q_COUNT, offsetof(struct engine_residual, n_points), 1, 1e9, "rows"),
+    FIGURE("mape", Q_NUMBER, offsetof(struct engine_residual, mape_frac), 0, 10, "mean absolute error"),
+    FIGURE("median", Q_NUMBER, offsetof(struct engine_residual, median_frac), 0, 10, "median absolute error"),
+};
+SCHEMA(residual_schema, "a residual", struct engine_residual, residual_fields);
+
+static const struct field match_fields[] = {
+    {.key = "software",
+        .kind = FIELD_TEXT,
+        .offset = offsetof(struct engine_match, software),
+        .required = true,
+        .help = "a part of its name"},
+    TEXT("sched", offsetof(struct engine_match, sched), "a part of what is said of its scheduling"),
+    TEXT("from", offsetof(struct engine_match, from), "the first version"),
+    TEXT("to", offsetof(struct engine_match, to), "the last version"),
+    TEXT("weights", offsetof(struct engine_match, weights), "a part of the type of the weights"),
+    TEXT("date", offsetof(struct engine_match, date), "how the dates of runs without a version begin"),
+};
+SCHEMA(match_schema, "a match", struct engine_match, match_fields);
+
+static bool
+bind_architectures(struct binder *b, const struct node *n, void *out)
+{
+	struct engine *e = out;
+	bool ok = true;
+
+	if (n->kind != NODE_MAP || n->n > N_ENGINE_ARCHITECTURES) {
+		diag_error(b->diag, n->at, "'architectures' is a map of at most %d architectures",
+		    (int)N_ENGINE_ARCHITECTURES);
+		return false;
+	}
+	e->n_architectures = (int)n->n;
+	for (size_t i = 0; i < n->n; i++) {
+		schema_clear(&architecture_schema, &e->architectures[i]);
+		ok = schema_bind(b, &architecture_schema, n->items[i], &e->architectures[i]) && ok;
+		e->architectures[i].architecture = n->keys[i]->text;
+	}
+	return ok;
+}
+
+static const struct field fields[] = {
+    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = ENGINE(name), .required = true, .help = "the name that people read"},
+    {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
+    {.key = "extends", .kind = FIELD_IGNORED, .help = "an engine whose keys hold where this file has none"},
+    TEXT("versions", ENGINE(versions), "of the software that was measured"),
+    TEXT("backend", ENGINE(backend), "whose kernels: trtllm, vllm, sglang"),
+    CHOICE("kind", ENGINE(kind), "batched|static|encoder|layer-split",
+        "in-flight batching, one batch at a time, one pass over the tokens, or GPUs that each have some layers"),
+    SUB("step", step_schema, "what a step costs beside kernels"),
+    SUB("kernels", kernel_schema, "what its kernels reach"),
+    SUB("links", pcie_schema, "collectives"),
+    SUB("pool", pool_schema, "the cache's pool"),
+    SUB("scheduler", scheduler_schema, "admission"),
+    SUB("prompt", unfused_schema, "engines that run every operator by itself: prompts"),
+    {.key = "architectures",
+        .kind = FIELD_CUSTOM,
+        .offset = 0,
+        .custom = bind_architectures,
+        .help = "what differs from GPU to GPU, by architecture; `-gddr` for cards without HBM"},
+    {.key = "residual",
+        .kind = FIELD_LIST,
+        .sub = &residual_schema,
+        .offset = ENGINE(residuals),
+        .extra = ENGINE(n_residuals),
+        .help = "errors on published runs"},
+    {.key = "match",
+        .kind = FIELD_LIST,
+        .sub = &match_schema,
+        .offset = ENGINE(matches),
+        .extra = ENGINE(n_matches),
+        .help = "what published runs call the software, and the versions that are meant"},
+    TEXT("refused", ENGINE(refused), "why its answers are not to be relied on"),
+    TEXT("warning", ENGINE(warning), "what holds for all of its answers"),
+    TEXT("notes", ENGINE(notes), "what users trip over"),
+};
+const struct schema engine_schema = {"an engine", sizeof(struct engine), fields, sizeof fields / sizeof *fields};
+
+/* Without these no step can be worked out. */
+static bool
+check_given(struct binder *b, const struct node *root, const struct engine *e)
+{
+	const struct {
+		const char *key;
+		struct datum value;
+	} needed[] = {
+	    {"step.host", e->host_s},
+	    {"step.gpu", e->gpu_factor},
+	    {"step.comm", e->comm_factor},
+	    {"step.small", e->elementwise_s},
+	    {"step.sampling", e->sampling_s},
+	    {"step.agreement", e->sampling_link_s},
+	    {"step.prefill", e->prefill_s},
+	    {"step.sequence", e->sequence_s},
+	    {"links.pcie_base", e->pcie_s},
+	    {"links.pcie_rank", e->pcie_rank_frac},
+	    {"links.pcie_ramp", e->pcie_ramp_s},
+	    {"links.pcie_full", e->pcie_ramp_byte},
+	    {"links.pcie_rate", e->pcie_frac},
+	    {"links.pcie_gather", e->pcie_gather_frac},
+	    {"pool.share", e->memory.utilization},
+	    {"pool.context", e->memory.counter_byte[COUNTER_DEVICE]},
+	    {"pool.block", e->memory.block_token},
+	    {"scheduler.max_sequences", e->max_sequences},
+	    {"scheduler.max_tokens", e->max_tokens},
+	};
+	bool ok = e->backend != NULL;
+
+	if (!ok)
+		diag_error(b->diag, root->at, "an engine needs its 'backend'");
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+		if (!datum_given(needed[i].value)) {
+			diag_error(b->diag, root->at, "an engine needs %s, here or in the file that it extends",
+			    needed[i].key);
+			ok = false;
+		}
+	if (e->core_attention != CORE_NEVER && !datum_given(e->core_element)) {
+		diag_error(b->diag, root->at, "kernels.core_attention needs kernels.core_elements");
+		ok = false;
+	}
+	return ok;
+}
+
+/* The engine as the memory model knows it: what its file says, and nothing of training. */
+static void
+set_memory(struct engine *e)
+{
+	const struct stack read = e->memory;
+
+	e->memory = (struct stack){.id = e->id,
+	    .name = e->name,
+	    .use = STACK_INFER,
+	    .tensor = true,
+	    .pipeline = true,
+	    .expert = true,
+	    .pool = read.pool};
+	schema_clear(&stack_schema, &e->memory);
+	e->memory.utilization = read.utilization;
+	e->memory.counter_byte[COUNTER_DEVICE] = read.counter_byte[COUNTER_DEVICE];
+	e->memory.block_token = read.block_token;
+	e->memory.batch_token = datum_given(read.batch_token) ? read.batch_token : e->max_tokens;
+	e->memory.sampler_rows = read.sampler_rows;
+	e->memory.sampler_byte = read.sampler_byte;
+}
+
+bool
+engine_bind(struct binder *b, const struct node *root, const char *id, struct engine *out)
+{
+	if (!schema_bind(b, &engine_schema, root, out))
+		return false;
+	out->id = id;
+	set_memory(out);
+	return check_given(b, root, out);
+}
+
+/* Keys that say what an entry is, not what it does, are not inherited. */
+static const struct node *
+without_identity(struct arena *a, const struct node *base)
+{
+	static const char *const own[] = {
+	    "name", "aliases", "versions", "residual", "match", "notes", "refused", "warning"};
+	struct node *const copy = ARENA_NEW(a, struct node);
+	const struct node **keys = ARENA_ARRAY(a, const struct node *, base->n + 1);
+	const struct node **items = ARENA_ARRAY(a, const struct node *, base->n + 1);
+
+	*copy = *base;
+	copy->n = 0;
+	copy->keys = keys;
+	copy->items = items;
+	for (size_t i = 0; i < base->n; i++) {
+		bool skip = false;
+		for (size_t j = 0; j < sizeof own / sizeof *own; j++)
+			skip = skip || (base->keys[i]->text && strcmp(base->keys[i]->text, own[j]) == 0);
+		if (skip)
+			continue;
+		keys[copy->n] = base->keys[i];
+		items[copy->n++] = base->items[i];
+	}
+	return copy;
+}
+
+enum { MOST_EXTENDED = 4 };
+
+static const struct node *
+extended(struct database *db, struct arena *a, struct diag *d, const struct node *root, int depth)
+{
+	const struct node *name = tree_get(root, "extends");
+	const char *id, *said;
+
+	if (!name)
+		return root;
+	if (name->kind != NODE_SCALAR || !name->text || depth >= MOST_EXTENDED) {
+		diag_error(d, name->at, "'extends' names an engine; at most %d extend one another", (int)MOST_EXTENDED);
+		return NULL;
+	}
+	const struct node *base = database_open(db, ENTRY_ENGINE, name->text, name->at, &id, &said);
+	base = base ? extended(db, a, d, base, depth + 1) : NULL;
+	return base ? tree_overlay(a, without_identity(a, base), root) : NULL;
+}
+
+const struct node *
+engine_tree(struct database *db, struct arena *a, struct diag *d, const struct node *root)
+{
+	return extended(db, a, d, root, 0);
+}
+
+struct engine *
+database_engine(struct database *db, struct arena *a, struct diag *d, const char *name, const struct node *overlay,
+    struct source at, const char **announce)
+{
+	const char *id;
+	const struct node *root = database_open(db, ENTRY_ENGINE, name, at, &id, announce);
+	struct engine *engine = ARENA_NEW(a, struct engine);
+
+	root = root ? engine_tree(db, a, d, root) : NULL;
+	if (!root)
+		return NULL;
+	root = tree_overlay(a, root, overlay);
+	struct binder b = {.arena = a, .diag = d, .sources = tree_get(root, "sources")};
+	return engine_bind(&b, root, id, engine) ? engine : NULL;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One stack of layers: blocks of like ones, each a mixer of tokens and a feed-forward part.  mixers.c reads the mixers.
+ */
+#include "db/layers.h"
+
+#include "db/mixers.h"
+
+#include <string.h>
+
+static const struct field mlp_fields[] = {
+    {.key = "kind",
+        .kind = FIELD_CHOICE,
+        .offset = offsetof(struct mlp_file, kind),
+        .choices = "plain|gated",
+        .required = true,
+        .help = "gated (3 matrices) or plain (2)"},
+    {.key = "width",
+        .kind = FIELD_QUANTITY,
+        .quantity = Q_COUNT,
+        .offset = offsetof(struct mlp_file, mlp.width),
+        .min = 1,
+        .max = 1e7,
+        .required = true,
+        .help = "inner width"},
+    LAYER_FLAG(struct mlp_file, "bias", mlp.bias, "the maps have biases"),
+};
+const struct schema mlp_schema = {"'mlp'", sizeof(struct mlp_file), mlp_fields, sizeof mlp_fields / sizeof *mlp_fields};
+
+#define EXPERTS(key, member, low, high, help) LAYER_FIGURE(struct moe_file, key, moe.member, low, high, help)
+static const struct field moe_fields[] = {
+    EXPERTS("experts", n_experts, 1, 1e6, "routed experts of a layer"),
+    EXPERTS("top_k", top_k, 1, 1e6, "experts that a token visits"),
+    EXPERTS("width", width, 1, 1e7, "inner width of one expert"),
+    EXPERTS("shared_experts", n_shared, 0, 1e4, "experts that every token visits"),
+    EXPERTS("shared_width", shared_width, 1, 1e7, "inner width of one shared expert; default width"),
+    LAYER_FIGURE(struct moe_file, "dense_layers", n_dense, 0, 1e4, "the first layers have `mlp` instead"),
+    LAYER_FLAG(struct moe_file, "router_bias", moe.router_bias, "one value per expert in the router"),
+    LAYER_FLAG(struct moe_file, "expert_bias", moe.expert_bias, "the maps of the experts have biases"),
+    LAYER_CHOICE(struct moe_file, "gated", gated, "true|false", "true (default): experts of 3 matrices; false: of 2"),
+    EXPERTS("latent", latent, 1, 1e6, "experts work on a latent of this width, with a map into it and one out of it"),
+    LAYER_FLAG(struct moe_file, "shared_gate", moe.shared_gate, "one vector gates the shared experts"),
+};
+const struct schema moe_schema = {"'moe'", sizeof(struct moe_file), moe_fields, sizeof moe_fields / sizeof *moe_fields};
+
+#define PART(member) offsetof(struct block_file, member)
+static const struct field block_fields[] = {
+    {.key = "count",
+        .kind = FIELD_QUANTITY,
+        .quantity = Q_COUNT,
+        .offset = PART(count),
+        .min = 1,
+        .max = 1e4,
+        .required = true,
+        .help = "layers that are alike"},
+    LAYER_FIGURE(struct block_file, "norms", norms, 0, 16, "norms of one of these layers; default norms_per_layer"),
+    LAYER_PARTS,
+};
+#undef PART
+const struct schema block_schema = {
+    "a block", sizeof(struct block_file), block_fields, sizeof block_fields / sizeof *block_fields};
+
+bool
+layer_fault(struct binder *b, struct source at, const char *what, const char *hint)
+{
+	diag_error(b->diag, at, "%s", what);
+	if (hint)
+		diag_hint(b->diag, "%s", hint);
+	return false;
+}
+
+struct datum
+layer_default(double value)
+{
+	return (struct datum){value, {"default", 0, 0, NULL, false}};
+}
+
+bool
+layer_whole(struct binder *b, struct datum d, const char *key)
+{
+	if (!datum_given(d) || d.value == floor(d.value))
+		return true;
+	diag_error(b->diag, d.from, "'%s' is %g, but things are counted whole", key, d.value);
+	return false;
+}
+
+bool
+layer_needs(struct binder *b, const struct node *map, struct datum d, const char *what, const char *key)
+{
+	if (datum_given(d) || tree_get(map, key))
+		return true;
+	diag_error(b->diag, map->at, "%s needs the key '%s'", what, key);
+	return false;
+}
+
+/* --- one block ------------------------------------------------------------------------------------------- */
+
+static bool
+finish_moe(struct binder *b, const struct node *map, const struct moe_file *f, struct moe *moe)
+{
+	*moe = f->moe;
+	moe->given = true;
+	moe->plain = f->gated == 1;
+	bool ok = layer_needs(b, map, moe->n_experts, "'moe'", "experts");
+	ok = layer_needs(b, map, moe->top_k, "'moe'", "top_k") && ok;
+	ok = layer_needs(b, map, moe->width, "'moe'", "width") && ok;
+	ok = layer_whole(b, moe->n_experts, "experts") && layer_whole(b, moe->top_k, "top_k") && ok;
+	if (!datum_given(moe->n_shared))
+		moe->n_shared = layer_default(0);
+	if (!datum_given(moe->shared_width))
+		moe->shared_width = moe->width;
+	if (moe->shared_gate && !(moe->n_shared.value > 0))
+		ok = layer_fault(b, tree_get(map, "shared_gate")->at, "a gate of shared experts, but there are none",
+		    "say 'shared_experts: 1'");
+	if (ok && moe->top_k.value > moe->n_experts.value) {
+		diag_error(b->diag, moe->top_k.from, "a token cannot visit %g of %g experts", moe->top_k.value,
+		    moe->n_experts.value);
+		return false;
+	}
+	return ok;
+}
+
+static bool
+no_mixer(struct binder *b, const struct node *map)
+{
+	return layer_fault(b, map->at, "a transformer needs the key 'attention'",
+	    "or mamba, delta or kda in its place; a model that is none is a list: 'operators'");
+}
+
+bool
+layer_finish(struct binder *b, const struct node *map, const struct block_file *f, const struct layer_frame *frame,
+    struct block *out)
+{
+	const struct node *moe = tree_get(map, "moe"), *mlp = tree_get(map, "mlp");
+
+	out->count = f->count;
+	out->norms = f->norms;
+	out->has_norms = datum_given(f->norms);
+	out->mlp = f->mlp.mlp;
+	out->mlp.gated = f->mlp.kind == 1;
+	out->mlp.given = mlp != NULL;
+	out->moe = f->moe.moe;
+	bool ok = mixer_finish(b, map, f, frame->hidden, out);
+	out->cross = frame->cross && out->mixer == MIXER_ATTENTION;
+	if (moe)
+		ok = finish_moe(b, moe, &f->moe, &out->moe) && ok;
+	if (out->mixer == MIXER_NONE && !moe && !mlp)
+		ok = no_mixer(b, map);
+	return layer_whole(b, out->count, "count") && ok;
+}
+
+/* --- stacks ---------------------------------------------------------------------------------------------- */
+
+/* The map itself is one block, or two where the first layers are dense. */
+static bool
+from_top(struct binder *b, const struct node *map, struct block_file *top, struct datum n_layers,
+    const struct layer_frame *frame, struct block *blocks, int *n_blocks)
+{
+	const struct datum dense = top->moe.n_dense;
+	struct block one;
+
+	memset(&one, 0, sizeof one);
+	top->count = n_layers;
+	top->norms = datum_absent();
+	if (!layer_finish(b, map, top, frame, &one))
+		return false;
+	if (one.mixer == MIXER_NONE)
+		return no_mixer(b, map);
+	if (!one.moe.given && !one.mlp.given)
+		return layer_fault(b, map->at, "layers need 'mlp' or 'moe'", "where some have neither, list 'blocks'");
+	if (!one.moe.given || !(dense.value > 0)) {
+		if (one.moe.given && one.mlp.given)
+			return layer_fault(b, tree_get(map, "mlp")->at, "no layer uses 'mlp': all have experts",
+			    "say 'dense_layers' in 'moe', or leave 'mlp' out");
+		blocks[(*n_blocks)++] = one;
+		return true;
+	}
+	if (!one.mlp.given)
+		return layer_fault(b, dense.from, "the dense layers need 'mlp'", NULL);
+	if (dense.value >= n_layers.value || dense.value != floor(dense.value))
+		return layer_fault(b, dense.from, "'dense_layers' is not less than 'layers'", NULL);
+	blocks[0] = blocks[1] = one;
+	blocks[0].count = dense;
+	memset(&blocks[0].moe, 0, sizeof blocks[0].moe);
+	blocks[1].count = n_layers;
+	blocks[1].count.value -= dense.value;
+	blocks[1].mlp = (struct mlp){.width = datum_absent()};
+	*n_blocks = 2;
+	return true;
+}
+
+static bool
+from_list(struct binder *b, const struct node *map, const struct block_file *files, int n_files, struct datum n_layers,
+    const struct layer_frame *frame, struct block *blocks, int *n_blocks)
+{
+	static const char *const twice[] = {"attention", "mamba", "delta", "kda", "mlp", "moe"};
+	const struct node *list = tree_get(map, "blocks");
+	bool ok = true;
+	double sum = 0;
+
+	for (size_t i = 0; i < sizeof twice / sizeof *twice; i++)
+		if (tree_get(map, twice[i])) {
+			diag_error(
+			    b->diag, tree_get(map, twice[i])->at, "'%s' stands in each of the 'blocks'", twice[i]);
+			ok = false;
+		}
+	*n_blocks = n_files;
+	for (int i = 0; i < n_files; i++) {
+		ok = layer_finish(b, list->items[i], &files[i], frame, &blocks[i]) && ok;
+		if (tree_get(list->items[i], "mlp") && tree_get(list->items[i], "moe"))
+			ok = layer_fault(
+			    b, list->items[i]->at, "a block has 'mlp' or 'moe', not both", "make two blocks of it");
+		sum += blocks[i].count.value;
+	}
+	if (ok && sum != n_layers.value) {
+		diag_error(
+		    b->diag, list->at, "the blocks have %g layers together, but 'layers' is %g", sum, n_layers.value);
+		ok = false;
+	}
+	return ok;
+}
+
+bool
+layers_finish(struct binder *b, const struct node *map, struct block_file *top, const struct block_file *list,
+    int n_list, struct datum n_layers, const struct layer_frame *frame, struct block **blocks, int *n_blocks)
+{
+	const int room = n_list > 2 ? n_list : 2;
+
+	*blocks = ARENA_ARRAY(b->arena, struct block, room);
+	if (tree_get(map, "blocks"))
+		return from_list(b, map, list, n_list, n_layers, frame, *blocks, n_blocks);
+	return from_top(b, map, top, n_layers, frame, *blocks, n_blocks);
+}

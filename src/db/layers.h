@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The layers of a model file: what mixes tokens, and the feed-forward part.  workload.c reads the rest. */
+#ifndef RIDGE_LAYERS_H
+#define RIDGE_LAYERS_H
+
+#include "db/schema.h"
+#include "ridge/workload.h"
+
+/* What a file says, before defaults are filled in. */
+struct attention_file {
+	struct attention attention;
+	int kind, bias, qk_norm;
+};
+
+struct mlp_file {
+	struct mlp mlp;
+	int kind;
+};
+
+struct moe_file {
+	struct moe moe;
+	struct datum n_dense;
+	int gated;
+};
+
+struct block_file {
+	struct datum count, norms;
+	struct attention_file attention;
+	struct mamba mamba;
+	struct delta delta;
+	struct kda kda;
+	struct mlp_file mlp;
+	struct moe_file moe;
+};
+
+extern const struct schema attention_schema, mamba_schema, delta_schema, kda_schema, mlp_schema, moe_schema,
+    block_schema;
+
+#define LAYER_FIGURE(type, key_, member, low, high, help_)                                                             \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = Q_COUNT, .offset = offsetof(type, member),            \
+		.min = low, .max = high, .help = help_                                                                 \
+	}
+#define LAYER_FLAG(type, key_, member, help_)                                                                          \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_FLAG, .offset = offsetof(type, member), .help = help_                       \
+	}
+#define LAYER_CHOICE(type, key_, member, choices_, help_)                                                              \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_CHOICE, .offset = offsetof(type, member), .choices = choices_,              \
+		.help = help_                                                                                          \
+	}
+#define LAYER_MAP(key_, member, schema_, help_)                                                                        \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_MAP, .offset = member, .sub = schema_, .help = help_                        \
+	}
+
+/* The rows of a block's parts, wherever its struct lies; PART(member) is the offset there. */
+#define LAYER_PARTS                                                                                                    \
+	LAYER_MAP("attention", PART(attention), &attention_schema, "heads and their widths"),                          \
+	    LAYER_MAP("mamba", PART(mamba), &mamba_schema, "Mamba-2 instead of attention"),                            \
+	    LAYER_MAP("delta", PART(delta), &delta_schema, "a gated delta net instead of attention"),                  \
+	    LAYER_MAP("kda", PART(kda), &kda_schema, "Kimi delta attention instead of attention"),                     \
+	    LAYER_MAP("mlp", PART(mlp), &mlp_schema, "the feed-forward part"),                                         \
+	    LAYER_MAP("moe", PART(moe), &moe_schema, "experts instead of it")
+
+/* What the layers of a stack take from the model around them. */
+struct layer_frame {
+	struct datum hidden;
+	bool cross; /* layers attend to the encoder too */
+};
+
+/* A block as the models see it; `map` is where its keys stand. */
+bool layer_finish(struct binder *b, const struct node *map, const struct block_file *f, const struct layer_frame *frame,
+    struct block *out);
+/* The blocks of one stack: from `blocks`, or from the parts on the map itself, with dense layers first. */
+bool layers_finish(struct binder *b, const struct node *map, struct block_file *top, const struct block_file *list,
+    int n_list, struct datum n_layers, const struct layer_frame *frame, struct block **blocks, int *n_blocks);
+
+/* Faults with a place, shared with workload.c; all return false. */
+bool layer_fault(struct binder *b, struct source at, const char *what, const char *hint);
+bool layer_whole(struct binder *b, struct datum d, const char *key);
+bool layer_needs(struct binder *b, const struct node *map, struct datum d, const char *what, const char *key);
+struct datum layer_default(double value);
+
+#endif

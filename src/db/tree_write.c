@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "db/tree_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 138, LONG = 60 }; /* a longer text is quoted, so that it can go on in the next line */
+
+struct writer {
+	struct arena *arena;
+	char *text;
+	size_t length, room, column;
+};
+
+static void
+put_bytes(struct writer *w, const char *bytes, size_t n)
+{
+	if (w->length + n + 1 > w->room) {
+		const size_t more = 2 * (w->length + n) + 256;
+		w->text = arena_grow(w->arena, w->text, w->length, more, 1);
+		w->room = more;
+	}
+	memcpy(w->text + w->length, bytes, n);
+	w->length += n;
+	w->column += n;
+}
+
+static void
+put(struct writer *w, const char *text)
+{
+	put_bytes(w, text, strlen(text));
+}
+
+static void
+line(struct writer *w, size_t indent)
+{
+	while (w->length && w->text[w->length - 1] == ' ')
+		w->length--;
+	put(w, "\n");
+	w->column = 0;
+	for (size_t i = 0; i < indent; i++)
+		put(w, " ");
+}
+
+/* --- scalars --------------------------------------------------------------------------------------------- */
+
+/* Words that a reader of YAML would take for something else. */
+static bool
+is_reserved(const char *text)
+{
+	static const char *const words[] = {
+	    "null", "Null", "NULL", "~", "yes", "no", "on", "off", "Yes", "No", "true", "false"};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(words[i], text) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is_plain(const struct node *n)
+{
+	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+- ";
+
+	const size_t length = strlen(n->text);
+	if (!length || length > LONG || strspn(n->text, safe) != length || strchr("-+. ", *n->text) ||
+	    n->text[length - 1] == ' ')
+		return false;
+	return !(n->quoted && (is_reserved(n->text) || (*n->text >= '0' && *n->text <= '9')));
+}
+
+/* A long text goes on in the next line at a blank, which reads back as that blank. */
+static void
+put_quoted(struct writer *w, const char *text, size_t indent)
+{
+	char escape[8];
+
+	put(w, "\"");
+	for (const char *p = text; *p; p++) {
+		const unsigned char c = (unsigned char)*p;
+		const size_t ahead = *p == ' ' ? strcspn(p + 1, " ") : 0;
+		if (c == '"' || c == '\\') {
+			snprintf(escape, sizeof escape, "\\%c", c);
+			put(w, escape);
+		} else if (c < ' ' || c == 127) {
+			snprintf(escape, sizeof escape, "\\x%02x", c);
+			put(w, escape);
+		} else if (c == ' ' && w->column + ahead + 1 > WIDTH && p[1] && p[1] != ' ' && p > text && p[-1] != ' ')
+			line(w, indent);
+		else
+			put_bytes(w, p, 1);
+	}
+	put(w, "\"");
+}
+
+static void
+put_scalar(struct writer *w, const struct node *n, size_t indent)
+{
+	if (!n->text)
+		put(w, "null");
+	else if (is_plain(n) || (!n->quoted && is_reserved(n->text)))
+		put(w, n->text);
+	else
+		put_quoted(w, n->text, indent);
+}
+
+/* --- flow style ------------------------------------------------------------------------------------------ */
+
+static size_t
+flow_width(const struct node *n)
+{
+	size_t width = 2;
+
+	if (n->kind == NODE_SCALAR)
+		return n->text ? strlen(n->text) : 4;
+	for (size_t i = 0; i < n->n; i++)
+		width += (n->kind == NODE_MAP ? strlen(n->keys[i]->text) + 2 : 0) + flow_width(n->items[i]) + 2;
+	return width;
+}
+
+static void put_flow(struct writer *w, const struct node *n, size_t indent);
+
+static void
+put_key(struct writer *w, const struct node *key, size_t indent)
+{
+	put_scalar(w, key, indent);
+	put(w, ":");
+}
+
+/* An item that fits into a line of its own goes there whole. */
+static void
+put_items(struct writer *w, const struct node *n, size_t indent)
+{
+	for (size_t i = 0; i < n->n; i++) {
+		const size_t key = n->kind == NODE_MAP ? strlen(n->keys[i]->text) + 2 : 0,
+		             item = flow_width(n->items[i]);
+		const size_t width = key + (indent + 1 + key + item + 2 > WIDTH ? 8 : item) + 2;
+		if (i) {
+			put(w, ", ");
+			if (w->column + width > WIDTH)
+				line(w, indent + 1);
+		}
+		if (n->kind == NODE_MAP) {
+			put_key(w, n->keys[i], indent);
+			put(w, " ");
+		}
+		put_flow(w, n->items[i], w->column);
+	}
+}
+
+static void
+put_flow(struct writer *w, const struct node *n, size_t indent)
+{
+	if (n->kind == NODE_SCALAR) {
+		put_scalar(w, n, indent);
+		return;
+	}
+	put(w, n->kind == NODE_MAP ? "{" : "[");
+	put_items(w, n, indent);
+	put(w, n->kind == NODE_MAP ? "}" : "]");
+}
+
+/* --- the top --------------------------------------------------------------------------------------------- */
+
+static bool
+has_maps(const struct node *n)
+{
+	return n->kind == NODE_LIST && n->n && n->items[0]->kind == NODE_MAP;
+}
+
+char *
+tree_write(struct arena *a, const struct node *root)
+{
+	struct writer w = {.arena = a};
+
+	for (size_t i = 0; i < root->n; i++) {
+		const struct node *n = root->items[i];
+		put_key(&w, root->keys[i], 0);
+		if (has_maps(n))
+			for (size_t k = 0; k < n->n; k++) {
+				line(&w, 2);
+				put(&w, "- ");
+				put_flow(&w, n->items[k], 4);
+			}
+		else {
+			put(&w, " ");
+			put_flow(&w, n, n->kind == NODE_SCALAR ? 2 : w.column);
+		}
+		line(&w, 0);
+	}
+	put_bytes(&w, "", 1);
+	return w.text ? w.text : arena_text(a, "");
+}

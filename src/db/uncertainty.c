@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "db/uncertainty.h"
+
+#define UNCERTAINTY(member) offsetof(struct uncertainty, member)
+#define FIGURE(key_, q, member, low, high, help_)                                                                      \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = UNCERTAINTY(member), .min = low,         \
+		.max = high, .help = help_                                                                             \
+	}
+#define TEXT(key_, member, help_)                                                                                      \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_TEXT, .offset = UNCERTAINTY(member), .help = help_                          \
+	}
+
+static bool
+bind_ranges(struct binder *b, const struct node *n, void *out)
+{
+	struct uncertainty *u = out;
+	bool ok = true;
+
+	if (n->kind != NODE_MAP || n->n > UNCERTAINTY_RANGES) {
+		diag_error(b->diag, n->at, "'range' is a map of at most %d dimensions", UNCERTAINTY_RANGES);
+		diag_hint(b->diag, "m: [1, 32768]");
+		return false;
+	}
+	for (size_t i = 0; i < n->n; i++) {
+		struct error_range *range = &u->ranges[u->n_ranges++];
+		const struct node *ends = n->items[i];
+		range->dim = n->keys[i]->text;
+		if (ends->kind != NODE_LIST || ends->n != 2) {
+			diag_error(b->diag, ends->at, "expected the least and the largest that was measured");
+			diag_hint(b->diag, "%s: [1, 32768]", range->dim);
+			ok = false;
+			continue;
+		}
+		ok = schema_quantity(b, ends->items[0], Q_COUNT, 0, 1e18, &range->from) && ok;
+		ok = schema_quantity(b, ends->items[1], Q_COUNT, 0, 1e18, &range->to) && ok;
+	}
+	return ok;
+}
+
+static const struct field fields[] = {
+    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
+    {.key = "name",
+        .kind = FIELD_TEXT,
+        .offset = UNCERTAINTY(name),
+        .required = true,
+        .help = "the name that people read"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
+    TEXT("source", source, "what was predicted and measured"),
+    {.key = "date", .kind = FIELD_DATE, .offset = UNCERTAINTY(date), .help = "when"},
+    FIGURE("n", Q_COUNT, n_points, 1, 1e12, "cases"),
+    FIGURE("sigma", Q_NUMBER, sigma, 0, 10, "of ln(measured / predicted) where a calibration has no residual"),
+    FIGURE("q10", Q_NUMBER, q10, -10, 10, "10 % quantile of the same, where it is not normal"),
+    FIGURE("q90", Q_NUMBER, q90, -10, 10, "90 % quantile"),
+    FIGURE("transfer_sigma", Q_NUMBER, transfer_sigma, 0, 10, "added where the parameters are another machine's"),
+    FIGURE("engine_sigma", Q_NUMBER, engine_sigma, 0, 10,
+        "added where they are the median of several engines', and one of them is meant"),
+    FIGURE("conformal", Q_NUMBER, conformal, 0.01, 100, "factor on the half-width that makes 80 % fall inside"),
+    FIGURE("reach_sigma", Q_NUMBER, reach_sigma, 0, 10, "added for each factor of e beyond the range"),
+    {.key = "range",
+        .kind = FIELD_CUSTOM,
+        .offset = 0,
+        .custom = bind_ranges,
+        .help = "least and largest value of each dimension that was measured"},
+    TEXT("notes", notes, "what it does not cover"),
+};
+static const struct schema uncertainty_schema = {
+    "an uncertainty", sizeof(struct uncertainty), fields, sizeof fields / sizeof *fields};
+
+bool
+uncertainty_bind(struct binder *b, const struct node *root, const char *id, struct uncertainty *out)
+{
+	out->id = id;
+	if (!schema_bind(b, &uncertainty_schema, root, out))
+		return false;
+	out->id = id;
+	for (int i = 0; i < out->n_ranges; i++)
+		if (!(out->ranges[i].from.value <= out->ranges[i].to.value)) {
+			diag_error(b->diag, out->ranges[i].to.from, "the range of %s ends before it begins",
+			    out->ranges[i].dim);
+			return false;
+		}
+	return true;
+}
+
+const struct uncertainty *
+database_uncertainty(struct database *db, struct arena *a, struct diag *d, const char *name)
+{
+	const char *id;
+	const struct node *root = database_try(db, ENTRY_UNCERTAINTY, name, &id);
+	struct uncertainty *out = ARENA_NEW(a, struct uncertainty);
+
+	if (!root)
+		return NULL;
+	struct binder b = {.arena = a, .diag = d, .sources = tree_get(root, "sources")};
+	return uncertainty_bind(&b, root, id, out) ? out : NULL;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "import/measurement.h"
+
+#include "base/text.h"
+#include "import/json_in.h"
+#include "import/measurement_parts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_BYTES = 512 << 20 };
+
+bool
+measurement_refuse(struct measurement_reader *r, int line, const char *hint, const char *format, ...)
+{
+	char what[240];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(what, sizeof what, format, list);
+	va_end(list);
+	diag_error(r->diag, (struct source){r->out->file, line, line ? 1 : 0, NULL, false}, "%s", what);
+	diag_hint(r->diag, "%s", hint);
+	return false;
+}
+
+/* --- which kind of file ---------------------------------------------------------------------------------- */
+
+static bool
+line_has(const char *text, size_t length, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (const char *p = text; length >= n && (p = memchr(p, *word, length - (size_t)(p - text) - n + 1)); p++) {
+		if (memcmp(p, word, n) == 0)
+			return true;
+		if ((size_t)(p + 1 - text) + n > length)
+			return false;
+	}
+	return false;
+}
+
+/* Length of the first line that says something; *start moves to it. */
+static size_t
+first_line(const char **start, const char *end)
+{
+	const char *p = *start;
+
+	if (end - p >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+		p += 3;
+	while (p < end && (isspace((unsigned char)*p) || *p == '#')) {
+		if (*p == '#')
+			while (p < end && *p != '\n')
+				p++;
+		else
+			p++;
+	}
+	const char *stop = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+	*start = p;
+	return (size_t)((stop ? stop : end) - p);
+}
+
+static bool
+is_csv(const char *line, size_t n)
+{
+	static const char *const telling[] = {"time_us", "time", "m", "kind", "query_len", "size_bytes", "expert_ffn"};
+	int found = 0;
+
+	for (const char *p = line; p < line + n;) {
+		size_t length = 0;
+		while (p + length < line + n && !strchr(",;\t\r", p[length]))
+			length++;
+		for (size_t i = 0; i < sizeof telling / sizeof *telling; i++)
+			found += strlen(telling[i]) == length && memcmp(telling[i], p, length) == 0;
+		p += length + 1;
+	}
+	return found > 0 && (line_has(line, n, ",") || line_has(line, n, ";") || line_has(line, n, "\t"));
+}
+
+static bool
+is_published(const char *line, size_t n)
+{
+	return line_has(line, n, "busbw_GBs") && line_has(line, n, "collective") && line_has(line, n, ",kind,");
+}
+
+/* Text formats, by words that stand in no other; the first that fits. */
+static const struct {
+	const char *word;
+	bool (*read)(struct measurement_reader *r);
+} texts[] = {
+    {"\"Metric Name\"", import_ncu},
+    {"gpu__time_duration", import_ncu},
+    {"CPU(row)", import_nvbandwidth_text},
+    {"GPU(row)", import_nvbandwidth_text},
+    {"GPU(column)", import_nvbandwidth_text},
+    {"redop", import_nccl_text},
+    {"algbw", import_nccl_text},
+};
+
+static bool (*text_reader(const char *text, size_t length))(struct measurement_reader *r)
+{
+	const size_t looked = length < 4 << 20 ? length : 4 << 20;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (line_has(text, looked, texts[i].word))
+			return texts[i].read;
+	return NULL;
+}
+
+/* One JSON document, or one object a line. */
+static bool
+read_json(struct measurement_reader *r)
+{
+	const char *start = r->text;
+	const size_t first = first_line(&start, r->text + r->length);
+	struct diag *quiet = diag_new(r->scratch);
+	const struct source at = {r->out->file, 0, 0, NULL, false};
+	const struct node *root = json_read(r->scratch, quiet, at, start, first);
+
+	if (!root && r->length - (size_t)(start - r->text) <= 8 << 20)
+		root = json_read(r->scratch, diag_new(r->scratch), at, start, r->length - (size_t)(start - r->text));
+	if (root && tree_get(root, "nvbandwidth"))
+		return import_nvbandwidth_json(r, tree_get(root, "nvbandwidth"));
+	if (root && tree_get(root, "results") && !tree_get(root, "kind"))
+		return import_nccl_json(r, root);
+	return measurement_read_json_lines(r);
+}
+
+static bool
+read_kind(struct measurement_reader *r)
+{
+	const char *start = r->text;
+	const size_t n = first_line(&start, r->text + r->length);
+	bool (*read)(struct measurement_reader *);
+
+	if (n == 0)
+		return measurement_refuse(r, 0, "ridge-measurement(5) says what may stand in it", "the file is empty");
+	if (*start == '{')
+		return read_json(r);
+	if (is_published(start, n))
+		return import_published(r);
+	if (is_csv(start, n))
+		return measurement_read_csv(r);
+	read = text_reader(r->text, r->length);
+	if (read)
+		return read(r);
+	return measurement_refuse(r, 0,
+	    "JSON Lines or CSV of ridge-measurement(5), or what nccl-tests, nvbandwidth or Nsight Compute print",
+	    "not a measurement file");
+}
+
+bool
+measurements_are_in(const char *text, size_t length)
+{
+	const char *start = text;
+	const size_t n = first_line(&start, text + length);
+
+	if (n == 0)
+		return false;
+	if (*start == '{') /* rows of ours; or the documents of two benchmarks */
+		return (line_has(start, n, "\"kind\"") && line_has(start, n, "_us\"")) ||
+		    line_has(text, length, "\"nvbandwidth\"") || line_has(text, length, "\"bus_bw\"");
+	return is_published(start, n) || (is_csv(start, n) && line_has(start, n, "time_us")) ||
+	    text_reader(text, length);
+}
+
+/* --- reading --------------------------------------------------------------------------------------------- */
+
+/* Nothing usable is no answer: the reasons are the faults. */
+static bool
+any_row(struct measurement_reader *r)
+{
+	const struct measurements *m = r->out;
+
+	if (m->n_rows > 0 && 2 * r->n_too_fast <= m->n_rows + r->n_too_fast)
+		return true;
+	if (r->n_too_fast > 0)
+		return measurement_refuse(r, 0, "times are in microseconds: multiply milliseconds by 1000",
+		    "%d of %d rows are faster than the device can be", r->n_too_fast, m->n_rows + m->n_skipped);
+	measurement_refuse(r, 0, "ridge-measurement(5) says what a row needs", "no row can be used");
+	for (int i = 0; i < m->n_skips && i < 8; i++)
+		measurement_refuse(r, m->skips[i].first_line, "correct it, or leave the row out", "%s (%d %s)",
+		    m->skips[i].why, m->skips[i].n, m->skips[i].n == 1 ? "row" : "rows");
+	return false;
+}
+
+static bool
+read_taken(struct arena *a, struct diag *d, const char *name, char *text, size_t length, struct database *db,
+    const struct measurement_hints *hints, struct measurements *out)
+{
+	struct measurement_reader *r = ARENA_NEW(a, struct measurement_reader);
+
+	*out = (struct measurements){.file = name};
+	*r = (struct measurement_reader){
+	    .arena = a, .diag = d, .database = db, .text = text, .length = length, .out = out};
+	if (hints)
+		r->hints = *hints;
+	if (memchr(text, '\0', length))
+		return measurement_refuse(r, 0, "decompress it first: zcat FILE | ridge ... -", "not a text file");
+	if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		r->text += 3;
+		r->length -= 3;
+	}
+	for (const char *p = r->text; (p = memchr(p, '\n', r->length - (size_t)(p - r->text))); p++)
+		r->n_lines++;
+	r->scratch = arena_new();
+	const bool ok = read_kind(r) && any_row(r);
+	arena_free(r->scratch);
+	return ok;
+}
+
+bool
+measurements_read_text(struct arena *a, struct diag *d, const char *name, const char *text, size_t length,
+    struct database *db, const struct measurement_hints *hints, struct measurements *out)
+{
+	return read_taken(a, d, name, arena_copy(a, text, length), length, db, hints, out);
+}
+
+bool
+measurements_read_with(struct arena *a, struct diag *d, const char *path, struct database *db,
+    const struct measurement_hints *hints, struct measurements *out)
+{
+	const bool standard = strcmp(path, "-") == 0;
+	FILE *file = standard ? stdin : fopen(path, "rb");
+	char *text = NULL;
+	size_t length = 0, room = 0;
+
+	*out = (struct measurements){.file = standard ? "standard input" : arena_text(a, path)};
+	if (!file) {
+		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
+		diag_hint(d, "name a measurement file, or - for standard input");
+		return false;
+	}
+	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
+		if (room - length < 2) {
+			room = room ? 4 * room : 65536;
+			text = arena_grow(a, text, length, room, 1);
+		}
+		got = fread(text + length, 1, room - length - 1, file);
+	}
+	const bool failed = ferror(file) != 0;
+	const int why = errno;
+	if (!standard)
+		fclose(file);
+	if (failed || length > MAX_BYTES) {
+		diag_error(d, (struct source){0}, "cannot read '%s': %s", path,
+		    failed ? strerror(why) : "larger than 512 MiB");
+		diag_hint(d, "name a measurement file, or - for standard input");
+		return false;
+	}
+	text[length] = '\0';
+	return read_taken(a, d, out->file, text, length, db, hints, out);
+}
+
+bool
+measurements_read(struct arena *a, struct diag *d, const char *path, struct database *db, struct measurements *out)
+{
+	return measurements_read_with(a, d, path, db, NULL, out);
+}
+
+const char *
+measurements_skip_text(struct arena *a, const struct measurements *m, int i)
+{
+	return arena_printf(a, "%d %s left out: %s (%s line %d)", m->skips[i].n, m->skips[i].n == 1 ? "row" : "rows",
+	    m->skips[i].why, m->skips[i].n == 1 ? "it is" : "the first is", m->skips[i].first_line);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows of the project's own columns: CSV, and JSON Lines. */
+#include "import/json_in.h"
+#include "import/measurement_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_CELLS = 256 };
+
+char *
+measurement_line(char **text)
+{
+	char *line = *text, *end;
+
+	if (!*line)
+		return NULL;
+	end = strchr(line, '\n');
+	*text = end ? end + 1 : line + strlen(line);
+	if (end)
+		*end = '\0';
+	else
+		end = *text;
+	while (end > line && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t'))
+		*--end = '\0';
+	return line;
+}
+
+/* --- cells ----------------------------------------------------------------------------------------------- */
+
+/* A quoted value loses its quotes; `*p` moves behind the closing one. */
+static char *
+quoted(char **p, int *n_lines)
+{
+	char *to = *p, *from = *p + 1, *start = *p;
+
+	for (; *from; from++) {
+		if (*from == '\n')
+			++*n_lines;
+		if (*from == '"') {
+			if (from[1] != '"')
+				break;
+			from++;
+		}
+		*to++ = *from;
+	}
+	*p = *from ? from + 1 : from;
+	*to = '\0';
+	return start;
+}
+
+int
+measurement_cells(char **text, char separator, char **cells, int room, int *n_lines)
+{
+	char *p = *text;
+	int n = 0;
+
+	*n_lines = 1;
+	for (bool more = true; more;) {
+		while (*p == ' ')
+			p++;
+		char *start = p, *close = p;
+		if (*p == '"') {
+			start = quoted(&p, n_lines);
+			close = NULL;
+		}
+		while (*p && *p != separator && *p != '\n')
+			p++;
+		char *end = p;
+		while (close && end > start && (end[-1] == ' ' || end[-1] == '\r'))
+			end--;
+		more = *p == separator && separator;
+		if (n < room)
+			cells[n] = start;
+		n++;
+		if (*p)
+			p++;
+		if (close)
+			*end = '\0';
+	}
+	*text = p;
+	return n == 1 && (!cells[0][0] || cells[0][0] == '#') ? 0 : n;
+}
+
+/* --- CSV ------------------------------------------------------------------------------------------------- */
+
+struct csv {
+	char separator;
+	int n;
+	int column[MAX_CELLS]; /* of the file's columns; -1: not ours */
+	bool has_kind;
+	enum measurement_kind kind; /* of all rows of a file that does not say it in each */
+};
+
+/* Other names of columns that stand in published files. */
+static const struct {
+	const char *name, *column;
+} synonyms[] = {{"phase", "operation"}, {"collective", "operation"}, {"gpu", "device"}};
+
+static int
+csv_column(const char *name, bool library_is_backend)
+{
+	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+		if (strcasecmp(synonyms[i].name, name) == 0)
+			name = synonyms[i].column;
+	if (library_is_backend && strcasecmp(name, "library") == 0)
+		name = "backend";
+	return measurement_column(name);
+}
+
+static bool
+has(const struct csv *c, const char *name)
+{
+	const int column = measurement_column(name);
+
+	for (int i = 0; i < c->n; i++)
+		if (c->column[i] == column)
+			return true;
+	return false;
+}
+
+/* Without a column `kind` the columns tell what the rows are about. */
+static bool
+csv_kind(struct measurement_reader *r, struct csv *c)
+{
+	static const struct {
+		const char *column;
+		enum measurement_kind kind;
+	} telling[] = {{"expert_ffn", MEASUREMENT_MOE}, {"experts", MEASUREMENT_MOE},
+	    {"head_dim", MEASUREMENT_ATTENTION}, {"query_len", MEASUREMENT_ATTENTION}, {"k", MEASUREMENT_GEMM},
+	    {"m", MEASUREMENT_GEMM}, {"ranks", MEASUREMENT_COLLECTIVE}};
+
+	c->has_kind = has(c, "kind");
+	if (c->has_kind)
+		return true;
+	for (size_t i = 0; i < sizeof telling / sizeof *telling; i++)
+		if (has(c, telling[i].column)) {
+			c->kind = telling[i].kind;
+			return true;
+		}
+	return measurement_refuse(r, 1, "a column 'kind' says what each row is: copy, gemm, attention, ...",
+	    "the columns do not say what was measured");
+}
+
+/* A time in another unit must not be read as microseconds. */
+static bool
+csv_time(struct measurement_reader *r, const struct csv *c, char **heads)
+{
+	if (has(c, "time_us") || (has(c, "gb_per_s") && c->has_kind))
+		return true;
+	for (int i = 0; i < c->n && heads[i]; i++)
+		if (strncasecmp(heads[i], "time", 4) == 0 || strncasecmp(heads[i], "latency", 7) == 0)
+			return measurement_refuse(r, 1, "give the median time in microseconds in a column time_us",
+			    "the column '%.40s' is not 'time_us'", heads[i]);
+	return measurement_refuse(r, 1, "it holds the median time in microseconds", "there is no column 'time_us'");
+}
+
+static bool
+csv_head(struct measurement_reader *r, struct csv *c, char **heads, int n)
+{
+	bool backend = false, ok = true;
+
+	if (n > MAX_CELLS)
+		return measurement_refuse(r, 1, "split the file", "more than %d columns", MAX_CELLS);
+	c->n = n;
+	for (int i = 0; i < n; i++)
+		backend = backend || strcasecmp(heads[i], "backend") == 0;
+	for (int i = 0; i < n; i++) {
+		c->column[i] = csv_column(heads[i], !backend);
+		for (int j = 0; j < i; j++)
+			if (c->column[i] >= 0 && c->column[j] == c->column[i])
+				return measurement_refuse(
+				    r, 1, "keep one", "two columns are '%s'", measurement_column_name(c->column[i]));
+	}
+	if (!csv_kind(r, c) || !csv_time(r, c, heads))
+		return false;
+	for (const size_t *member = measurement_needs(c->kind); *member && !c->has_kind; member++) {
+		const char *name = measurement_column_name(measurement_column_of(*member));
+		if (!has(c, name))
+			ok = measurement_refuse(
+			    r, 1, "ridge-measurement(5) lists the columns", "there is no column '%s'", name);
+	}
+	return ok;
+}
+
+static void
+csv_row(
+    struct measurement_reader *r, const struct csv *c, const struct measurement *blank, int line, char **cells, int n)
+{
+	struct measurement row = *blank;
+	char why[120];
+	bool has_kind = !c->has_kind;
+
+	row.line = line;
+	if (n > c->n) {
+		measurement_skip(r, line, "more cells than columns");
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		if (c->column[i] < 0)
+			continue;
+		if (c->column[i] == 0 && cells[i][0])
+			has_kind = true;
+		if (!measurement_set(r, &row, c->column[i], cells[i], why, sizeof why)) {
+			measurement_skip(r, line, "%s", why);
+			return;
+		}
+	}
+	if (!has_kind)
+		measurement_skip(r, line, "no kind");
+	else
+		measurement_add(r, &row);
+}
+
+static char
+separator_of(const char *line)
+{
+	const size_t n = strcspn(line, "\n");
+
+	return memchr(line, ',', n) ? ',' : memchr(line, ';', n) ? ';' : memchr(line, '\t', n) ? '\t' : ',';
+}
+
+bool
+measurement_read_csv(struct measurement_reader *r)
+{
+	struct csv c = {.kind = MEASUREMENT_GEMM};
+	char *text = r->text, *cells[MAX_CELLS] = {NULL};
+	int line = 1, n_lines = 1, n = 0;
+
+	while (*text && n == 0) {
+		c.separator = separator_of(text);
+		n = measurement_cells(&text, c.separator, cells, MAX_CELLS, &n_lines);
+		line += n_lines;
+	}
+	if (!csv_head(r, &c, cells, n))
+		return false;
+	const struct measurement blank = measurement_blank(c.kind, 0);
+	while (*text) {
+		n = measurement_cells(&text, c.separator, cells, MAX_CELLS, &n_lines);
+		if (n > 0)
+			csv_row(r, &c, &blank, line, cells, n);
+		line += n_lines;
+	}
+	return true;
+}
+
+/* --- JSON Lines ------------------------------------------------------------------------------------------ */
+
+static bool
+json_row(struct measurement_reader *r, const struct node *root, struct measurement *row, char *why, size_t size)
+{
+	bool has_kind = false;
+	const char *odd = NULL;
+
+	if (root->kind != NODE_MAP) {
+		snprintf(why, size, "not an object");
+		return false;
+	}
+	for (size_t i = 0; i < root->n; i++) {
+		const struct node *item = root->items[i];
+		const int column = measurement_column(root->keys[i]->text);
+		if (column < 0) {
+			if (strncmp(root->keys[i]->text, "time", 4) == 0)
+				odd = root->keys[i]->text;
+			continue;
+		}
+		if (item->kind != NODE_SCALAR) {
+			snprintf(why, size, "%s must be one value", measurement_column_name(column));
+			return false;
+		}
+		if (!item->text)
+			continue;
+		has_kind = has_kind || column == 0;
+		if (!measurement_set(r, row, column, item->text, why, size))
+			return false;
+	}
+	if (!has_kind)
+		snprintf(why, size, "no kind");
+	else if (odd && !(row->time_s > 0))
+		snprintf(why, size, "'%.40s' is no key: the time is in microseconds, in time_us", odd);
+	else
+		return true;
+	return false;
+}
+
+bool
+measurement_read_json_lines(struct measurement_reader *r)
+{
+	char *text = r->text, *start;
+	char why[120];
+
+	for (int line = 1; (start = measurement_line(&text)); line++) {
+		struct measurement row = measurement_blank(MEASUREMENT_GEMM, line);
+		if (!*start || *start == '#')
+			continue;
+		arena_clear(r->scratch);
+		struct diag *quiet = diag_new(r->scratch);
+		const struct node *root = json_read(
+		    r->scratch, quiet, (struct source){r->out->file, line, 0, NULL, false}, start, strlen(start));
+		if (!root)
+			measurement_skip(r, line, "not a JSON object");
+		else if (!json_row(r, root, &row, why, sizeof why))
+			measurement_skip(r, line, "%s", why);
+		else
+			measurement_add(r, &row);
+	}
+	return true;
+}

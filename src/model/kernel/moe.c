@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A mixture of experts: tokens are sorted by expert, one launch multiplies the rows of all experts with their weights,
+ * twice, and the results go back to their tokens.  The grouped product is tiled like a plain one (gemm.c), with
+ * the tiles of all experts in the same waves; weights always stream from memory.
+ *
+ * Grouped products: Gale et al., "MegaBlocks", MLSys 2023.  Form and constants were fitted to the measurements of
+ * ai-dynamo/aiconfigurator@095f58a5 (Apache-2.0): hwdb/calibration.
+ */
+#include "ridge/kernel_moe.h"
+
+#include "model/kernel/parts.h"
+
+struct group {
+	double n_groups, n_rows, n_columns, n_depth;
+};
+
+struct group_tile {
+	double tile_m, tile_n;
+};
+
+struct group_times {
+	double arithmetic_s, feed_s, extra_s;
+};
+
+bool
+moe_calibrated(const struct calibration *c, enum dtype t)
+{
+	return c && c->moe[t].peak_flop_per_s.value > 0;
+}
+
+static double
+stream_rate(struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c)
+{
+	TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
+	double weight_byte_per_s;
+	if (s->weight_byte_per_clock > 0) {
+		TAKE(sh, unpacked_byte, s->weight_byte_per_clock);
+		TAKE(sh, n_sms, c->ref_n_sms);
+		TAKE(sh, clock_hertz, c->ref_clock_hertz);
+		SET(sh, weight_byte_per_s, fmin(mem_byte_per_s, unpacked_byte * n_sms * clock_hertz));
+	} else
+		SET(sh, weight_byte_per_s, mem_byte_per_s);
+	return weight_byte_per_s;
+}
+
+static double
+group_traffic(struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c,
+    const struct group *g)
+{
+	TAKE(sh, n_groups, g->n_groups);
+	TAKE(sh, n_rows, g->n_rows);
+	TAKE(sh, n_columns, g->n_columns);
+	TAKE(sh, n_depth, g->n_depth);
+	TAKE(sh, a_elem_byte, s->a_byte);
+	TAKE(sh, w_elem_byte, s->w_byte);
+	TAKE(sh, o_elem_byte, 2.0);
+	TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
+	CALL(sh, weight_byte_per_s, stream_rate(sh, s, p, c));
+	LET(sh, w_byte, n_groups * n_columns * n_depth * w_elem_byte);
+	LET(sh, ao_byte, n_groups * n_rows * (n_depth * a_elem_byte + n_columns * o_elem_byte));
+	double weights_s;
+	if (s->hit_frac > 0) {
+		TAKE(sh, hit_frac, s->hit_frac);
+		TAKE(sh, l2_byte_per_s, p->l2_byte_per_s);
+		SET(sh, weights_s, w_byte * (1 - hit_frac) / weight_byte_per_s + w_byte * hit_frac / l2_byte_per_s);
+	} else
+		SET(sh, weights_s, w_byte / weight_byte_per_s);
+	LET(sh, traffic_s, weights_s + ao_byte / mem_byte_per_s);
+	return traffic_s;
+}
+
+/* Rows are recorded in the caller's scope. */
+static struct group_times
+group_times(struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c,
+    const struct group *g, const struct group_tile *t)
+{
+	TAKE(sh, n_groups, g->n_groups);
+	TAKE(sh, n_rows, g->n_rows);
+	TAKE(sh, n_columns, g->n_columns);
+	TAKE(sh, n_depth, g->n_depth);
+	TAKE(sh, a_elem_byte, s->a_byte);
+	TAKE(sh, w_elem_byte, s->w_byte);
+	TAKE(sh, tile_m, t->tile_m);
+	TAKE(sh, tile_n, t->tile_n);
+	TAKE(sh, n_sms, c->ref_n_sms);
+	TAKE(sh, reached_flop_per_s, p->peak_flop_per_s);
+	TAKE(sh, feed_byte_per_s, p->feed_byte_per_s);
+	TAKE(sh, k_step_s, p->k_step_s);
+	TAKE(sh, tile_s, p->tile_s);
+	LET(sh, n_tiles, n_groups * ceil(n_rows / tile_m) * ceil(n_columns / tile_n));
+	LET(sh, n_waves, fmax(1, n_tiles / n_sms));
+	LET(sh, tile_flop, 2 * tile_m * tile_n * n_depth);
+	LET(sh, tile_cost, 1 + 0.64 * (1 / tile_m + 1 / tile_n));
+	LET(sh, arithmetic_s, n_waves * tile_flop / (reached_flop_per_s / n_sms) * tile_cost);
+	LET(sh, operand_byte, (fmin(tile_m, n_rows) * a_elem_byte + tile_n * w_elem_byte) * n_depth);
+	LET(sh, supply_s, n_waves * operand_byte / feed_byte_per_s);
+	LET(sh, latency_s, n_waves * (n_depth / 64) * k_step_s);
+	LET(sh, feed_s, fmax(supply_s, latency_s));
+	LET(sh, extra_s, n_waves * tile_s);
+	return (struct group_times){arithmetic_s, feed_s, extra_s};
+}
+
+/* group_times without a sheet, for the search: the same expressions. */
+static double
+score(const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c, const struct group *g,
+    const struct group_tile *t, double traffic_s, double best_s)
+{
+	const double n_sms = c->ref_n_sms.value;
+	const double n_tiles = g->n_groups * kernel_up(g->n_rows / t->tile_m) * kernel_up(g->n_columns / t->tile_n);
+	const double n_waves = kernel_most(1, n_tiles / n_sms);
+	const double tile_cost = 1 + 0.64 * (1 / t->tile_m + 1 / t->tile_n);
+	const double arithmetic_s =
+	    n_waves * (2 * t->tile_m * t->tile_n * g->n_depth) / (p->peak_flop_per_s.value / n_sms) * tile_cost;
+	const double operand_byte =
+	    (kernel_least(t->tile_m, g->n_rows) * s->a_byte + t->tile_n * s->w_byte) * g->n_depth;
+	const double feed_s = kernel_most(
+	    n_waves * operand_byte / p->feed_byte_per_s.value, n_waves * (g->n_depth / 64) * p->k_step_s.value);
+	const double longest_s = kernel_most(kernel_most(arithmetic_s, feed_s), traffic_s);
+	const double extra_s = n_waves * p->tile_s.value, norm = p->norm.value;
+
+	if (extra_s + longest_s >= best_s)
+		return INFINITY;
+	return extra_s +
+	    longest_s *
+	    pow(pow(arithmetic_s / longest_s, norm) + pow(feed_s / longest_s, norm) + pow(traffic_s / longest_s, norm),
+	        1 / norm);
+}
+
+static struct group_tile
+best_tile(const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c,
+    const struct group *g, double traffic_s)
+{
+	static const double ms[] = {16, 32, 64, 128}, ns[] = {64, 128, 256};
+	struct group_tile best = {ms[0], ns[0]};
+	double best_s = INFINITY;
+
+	for (size_t i = 0; i < sizeof ms / sizeof *ms; i++)
+		for (size_t j = 0; j < sizeof ns / sizeof *ns; j++) {
+			const struct group_tile t = {ms[i], ns[j]};
+			if ((i > 0 && t.tile_m >= 2 * g->n_rows) || (j > 0 && t.tile_n >= 2 * g->n_columns))
+				continue;
+			const double score_s = score(s, p, c, g, &t, traffic_s, best_s);
+			if (score_s < best_s) {
+				best_s = score_s;
+				best = t;
+			}
+		}
+	return best;
+}
+
+double
+grouped_gemm_time(struct sheet *sh, const struct moe_shape *shape, const struct moe_calibration *p,
+    const struct calibration *c, double n_groups, double n_rows, double n_columns, double n_depth)
+{
+	const struct group g = {n_groups, n_rows, n_columns, n_depth};
+
+	CALL(sh, traffic_s, group_traffic(sh, shape, p, c, &g));
+	const struct group_tile tile = best_tile(shape, p, c, &g, traffic_s);
+	const struct group_times times = group_times(sh, shape, p, c, &g, &tile);
+	const double arithmetic_s = times.arithmetic_s, feed_s = times.feed_s, extra_s = times.extra_s;
+	TAKE(sh, norm, p->norm);
+	/* three limits that meet smoothly */
+	LET(sh, longest_s, fmax(arithmetic_s, fmax(feed_s, traffic_s)));
+	LET(sh, blend_frac,
+	    pow(arithmetic_s / longest_s, norm) + pow(feed_s / longest_s, norm) + pow(traffic_s / longest_s, norm));
+	LET(sh, grouped_s, extra_s + longest_s * pow(blend_frac, 1 / norm));
+	return grouped_s;
+}
+
+/* Experts of this GPU that get any row. */
+static double
+active_count(struct sheet *sh, const struct moe_shape *s, double n_local_pairs)
+{
+	GIVEN(sh, n_local_pairs);
+	TAKE(sh, n_experts, s->n_experts);
+	TAKE(sh, n_expert_ranks, s->ep);
+	double n_active;
+	if (s->expected) {
+		TAKE(sh, n_chosen, s->top_k);
+		TAKE(sh, n_rows, s->n_tokens);
+		SET(sh, n_active, fmax(1, n_experts / n_expert_ranks * (1 - pow(1 - n_chosen / n_experts, n_rows))));
+	} else
+		SET(sh, n_active, fmin(n_experts / n_expert_ranks, ceil(n_local_pairs)));
+	return n_active;
+}
+
+/* Sorting rows to their experts and back, and the activation: per pair of token and expert that this GPU holds, per
+ * token, and per pair of any GPU. */
+static double
+permute_time(
+    struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, double n_local_pairs, double n_width)
+{
+	GIVEN(sh, n_local_pairs);
+	GIVEN(sh, n_width);
+	TAKE(sh, n_hidden, s->hidden);
+	TAKE(sh, n_rows, s->n_tokens);
+	TAKE(sh, n_chosen, s->top_k);
+	TAKE(sh, word_byte, 1.0);
+	LET(sh, pair_byte, (4 * n_hidden + 6 * n_width) * word_byte);
+	double local_s, global_s;
+	if (p->permute_byte_per_s.value > 0) {
+		TAKE(sh, permute_byte_per_s, p->permute_byte_per_s);
+		SET(sh, local_s, (n_local_pairs * pair_byte + 4 * n_rows * n_hidden * word_byte) / permute_byte_per_s);
+	} else
+		SET(sh, local_s, 0);
+	if (p->route_byte_per_s.value > 0) {
+		TAKE(sh, route_byte_per_s, p->route_byte_per_s);
+		SET(sh, global_s, n_rows * n_chosen * pair_byte / route_byte_per_s);
+	} else
+		SET(sh, global_s, 0);
+	LET(sh, permute_s, local_s + global_s);
+	return permute_s;
+}
+
+/* All weights of the active experts against L2. */
+static double
+hit_share(struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c,
+    double n_active, double n_width)
+{
+	double hit_frac;
+
+	if (!s->repeated || !(p->l2_byte_per_s.value > 0)) {
+		SET(sh, hit_frac, 0);
+		return hit_frac;
+	}
+	GIVEN(sh, n_active);
+	GIVEN(sh, n_width);
+	TAKE(sh, n_hidden, s->hidden);
+	TAKE(sh, n_matrices, s->gated ? 3.0 : 2.0);
+	TAKE(sh, w_elem_byte, s->w_byte);
+	TAKE(sh, l2_byte, c->ref_l2_byte);
+	TAKE(sh, hold, p->hold);
+	TAKE(sh, fade, p->fade);
+	LET(sh, all_byte, n_active * n_matrices * n_hidden * n_width * w_elem_byte);
+	SET(sh, hit_frac, 1 - fmin(1, fmax(0, (all_byte / l2_byte - hold) / fade)));
+	return hit_frac;
+}
+
+double
+moe_time(struct sheet *sh, const struct moe_shape *shape, const struct moe_calibration *p, const struct calibration *c)
+{
+	TAKE(sh, n_rows, shape->n_tokens);
+	TAKE(sh, n_hidden, shape->hidden);
+	TAKE(sh, n_chosen, shape->top_k);
+	TAKE(sh, n_expert_ranks, shape->ep);
+	TAKE(sh, n_width_ranks, shape->tp);
+	TAKE(sh, n_expert_width, shape->expert_width);
+	TAKE(sh, load_frac, kernel_factor(shape->load_frac));
+	TAKE(sh, time_frac, kernel_factor(shape->time_frac));
+	TAKE(sh, n_matrices, shape->gated ? 2.0 : 1.0);
+	TAKE(sh, base_s, p->base_s);
+	LET(sh, n_width, n_expert_width / n_width_ranks);
+	LET(sh, n_mean_pairs, n_rows * n_chosen / n_expert_ranks);
+	CALL(sh, n_active, active_count(sh, shape, n_mean_pairs));
+	/* an expert cannot get more rows than there are tokens */
+	LET(sh, n_expert_rows, fmin(load_frac * (n_mean_pairs / n_active), fmax(n_rows, n_mean_pairs / n_active)));
+	struct moe_shape cached = *shape;
+	CALL(sh, hit_frac, hit_share(sh, shape, p, c, n_active, n_width));
+	cached.hit_frac = hit_frac;
+	CALL(sh, up_s, grouped_gemm_time(sh, &cached, p, c, n_active, n_expert_rows, n_matrices * n_width, n_hidden));
+	CALL(sh, down_s, grouped_gemm_time(sh, &cached, p, c, n_active, n_expert_rows, n_hidden, n_width));
+	CALL(sh, permute_s, permute_time(sh, shape, p, load_frac * n_mean_pairs, n_width));
+	LET(sh, moe_s, base_s + time_frac * (up_s + down_s) + permute_s);
+	return moe_s;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Room for caches: paging, what is left beside the weights, and what sharing of heads saves. */
+#include "ridge/kv.h"
+
+/*
+ * Paging.  A cache that reserves every sequence's longest length keeps most of it empty; blocks handed out on demand
+ * waste only the rest of the last one.  Kwon et al., SOSP 2023, sections 3 and 4.
+ */
+double
+kv_paging(struct sheet *sh, const struct workload *w, const struct kv_page *page, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, kv_elem_byte);
+	GIVEN(sh, tp);
+	TAKE(sh, used_token, page->used_token);
+	TAKE(sh, max_seq_token, page->max_seq_token);
+	TAKE(sh, block_token, page->block_token);
+	CALL(sh, preallocated_byte, kv_sequence(sh, w, max_seq_token, 1, kv_elem_byte, tp));
+	CALL(sh, used_byte, kv_sequence(sh, w, used_token, 1, kv_elem_byte, tp));
+	LET(sh, waste_frac, 1 - used_byte / preallocated_byte);
+	CALL(sh, block_byte, kv_sequence(sh, w, block_token, block_token, kv_elem_byte, tp));
+	LET(sh, n_blocks, ceil(used_token / block_token));
+	CALL(sh, paged_byte, kv_sequence(sh, w, used_token, block_token, kv_elem_byte, tp));
+	LET(sh, last_block_waste_frac, 1 - used_byte / paged_byte);
+	LET(sh, paging_gain, preallocated_byte / paged_byte);
+	SHOW(sh, preallocated_byte, prealloc_byte);
+	SHOW(sh, used_byte, used_byte);
+	SHOW(sh, waste_frac, prealloc_waste_frac);
+	SHOW(sh, block_byte, block_byte);
+	SHOW(sh, n_blocks, n_blocks);
+	SHOW(sh, paged_byte, paged_byte);
+	SHOW(sh, last_block_waste_frac, block_waste_frac);
+	SHOW(sh, paging_gain, paging_gain);
+	return paging_gain;
+}
+
+/* What is left for the cache on one GPU; never less than nothing. */
+double
+kv_space(struct sheet *sh, double mem_byte, double headroom_frac, double weight_byte)
+{
+	GIVEN(sh, mem_byte);
+	GIVEN(sh, headroom_frac);
+	GIVEN(sh, weight_byte);
+	LET(sh, usable_byte, mem_byte * (1 - headroom_frac));
+	LET(sh, kv_space_byte, fmax(0, usable_byte - weight_byte));
+	return kv_space_byte;
+}
+
+/* Tokens that the space holds when all sequences are seq_token long.  For full attention that length does not matter.
+ */
+double
+kv_capacity_token(
+    struct sheet *sh, const struct workload *w, double space_byte, double seq_token, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, space_byte);
+	GIVEN(sh, seq_token);
+	CALL(sh, dense_sequence_byte, kv_sequence(sh, w, seq_token, 1, kv_elem_byte, tp));
+	LET(sh, mean_byte_per_token, dense_sequence_byte / seq_token);
+	LET(sh, capacity_token, floor(space_byte / mean_byte_per_token));
+	return capacity_token;
+}
+
+/* How many times larger the cache would be with a key and a value for every query head. */
+double
+kv_sharing(struct sheet *sh, const struct attention *a)
+{
+	TAKE(sh, n_heads, a->n_heads);
+	if (a->kind == ATTENTION_CSA) {
+		TAKE(sh, n_values, 2.0);
+		LET(sh, sharing, n_heads * n_values);
+		return sharing;
+	}
+	if (a->kind == ATTENTION_MLA) {
+		TAKE(sh, kv_lora, a->kv_lora);
+		TAKE(sh, nope, a->nope);
+		TAKE(sh, rope, a->rope);
+		TAKE(sh, v_dim, a->v_dim);
+		LET(sh, sharing, n_heads * (nope + rope + v_dim) / (kv_lora + rope));
+		return sharing;
+	}
+	TAKE(sh, n_kv_heads, a->n_kv_heads);
+	LET(sh, sharing, n_heads / n_kv_heads);
+	return sharing;
+}
+
+/* Without a cache every new token computes the keys and values of all tokens before it again. */
+double
+kv_recomputed(struct sheet *sh, double seq_token)
+{
+	GIVEN(sh, seq_token);
+	LET(sh, recomputed_token, seq_token - 1);
+	return recomputed_token;
+}
+
+/* Sequences that are held at once. */
+double
+kv_batch(struct sheet *sh, double n_sequences, double sequence_byte)
+{
+	GIVEN(sh, n_sequences);
+	GIVEN(sh, sequence_byte);
+	LET(sh, batch_byte, n_sequences * sequence_byte);
+	return batch_byte;
+}
+
+double
+kv_capacity_sequences(struct sheet *sh, double space_byte, double sequence_byte)
+{
+	GIVEN(sh, space_byte);
+	GIVEN(sh, sequence_byte);
+	LET(sh, n_sequences, floor(space_byte / sequence_byte));
+	return n_sequences;
+}

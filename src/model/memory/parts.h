@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the memory model share. */
+#ifndef RIDGE_MEMORY_PARTS_H
+#define RIDGE_MEMORY_PARTS_H
+
+#include "ridge/memory.h"
+#include "ridge/params.h"
+
+/* Parameters of a rank by how they are stored. */
+struct rank_params {
+	double linear, expert, other, adapter, whole; /* whole: trained beside adapters */
+};
+
+static inline bool
+job_is_megatron(const struct memory_job *job)
+{
+	return job->stack->rules == RULES_MEGATRON_CORE;
+}
+
+static inline bool
+job_is_lora(const struct memory_job *job)
+{
+	return job->lora_rank.value > 0;
+}
+
+static inline bool
+job_is_last(const struct memory_job *job, int stage)
+{
+	return stage == (int)job->layout.pp - 1;
+}
+
+static inline bool
+job_adapts(const struct memory_job *job, enum target t)
+{
+	return job_is_lora(job) && (job->targets & 1u << t);
+}
+
+/* Over how many ranks attention, dense feed-forward parts and the token tables are divided. */
+static inline double
+job_shards(const struct memory_job *job)
+{
+	return job->layout.adp ? 1 : job->layout.tp;
+}
+
+/* Ranks of a replica that hold sequences of their own. */
+static inline double
+job_groups(const struct memory_job *job)
+{
+	return job->layout.adp ? job->layout.tp : 1;
+}
+
+/* The stage of ZeRO as it acts: FSDP in a pipeline gives no parameters back between micro-batches and sums whole
+ * gradients, whether it is told to shard parameters or not (torchtitan, fsdp_reshard_after_forward: default). */
+static inline int
+job_zero(const struct memory_job *job)
+{
+	const bool fsdp = datum_or(job->stack->max_zero, 0) >= 3 && !datum_given(job->stack->live_byte);
+
+	return job->layout.zero == 2 && job->layout.pp > 1 && fsdp ? 3 : job->layout.zero;
+}
+
+/* Over how many ranks the norms and the residual stream are divided. */
+static inline double
+job_norm_shards(const struct memory_job *job)
+{
+	return job->layout.sp ? job->layout.tp : 1.0;
+}
+
+/* Scores and logits are bounded by a tanh whose results are saved: kernels that are fused or compiled save none. */
+static inline bool
+job_is_capped(const struct memory_job *job)
+{
+	return job->model->softcap && !job->compiled && !job_is_megatron(job);
+}
+
+/* Bytes of an activation that is not a quantised product's input. */
+static inline double
+job_elem_byte(const struct memory_job *job)
+{
+	return job->dtype == DTYPE_FP32 || job->dtype == DTYPE_TF32 ? 4.0 : 2.0;
+}
+
+static inline bool
+job_is_quantised(const struct memory_job *job)
+{
+	return dtype_byte(job->dtype) < 2;
+}
+
+/* Bytes of a matrix product's input as it is saved, scales included. */
+static inline double
+job_input_byte(const struct memory_job *job)
+{
+	return job_is_quantised(job) ? dtype_byte(job->dtype) : job_elem_byte(job);
+}
+
+/* The bytes of values and attention output per head: as wide as keys unless the model says otherwise. */
+static inline struct datum
+value_dim(const struct attention *a)
+{
+	return a->v_dim.value > 0 ? a->v_dim : a->head_dim;
+}
+
+/* Saved tensors of one layer, bytes per token: attention and what follows it. */
+double general_heads_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double general_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double general_policy_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double megatron_heads_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double megatron_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double latent_attention_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double experts_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double attention_scores_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double adapters_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double attention_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double feed_forward_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double modules_removed(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double checkpoint_byte_per_token(struct sheet *sh, const struct memory_job *job);
+
+/* One stage's share of each component. */
+double weights_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params);
+double gradients_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params);
+double optimizer_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params);
+double activations_memory(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment);
+double logits_memory(struct sheet *sh, const struct memory_job *job);
+double recompute_returns(struct sheet *sh, const struct memory_job *job, int stage);
+double megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment);
+double general_buffers(
+    struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, const struct rank_params *params);
+double stage_exchange(struct sheet *sh, const struct memory_job *job);
+double loss_gather(struct sheet *sh, const struct memory_job *job);
+double quantised_workspace(struct sheet *sh, const struct memory_job *job);
+double scaled_width(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double whole_params(struct sheet *sh, const struct memory_job *job, int stage);
+double routed_copies(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double duplicated_params(struct sheet *sh, const struct workload *w, const struct block *block);
+double serving_memory(struct sheet *sh, const struct memory_job *job, int stage, struct memory_use *use);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which jobs the lists of saved tensors cover.  What they do not is refused by name, never counted by something near.
+ */
+#include "model/memory/parts.h"
+
+#include <string.h>
+
+/* Serving needs weights and a cache; both are counted for every decoder, with its encoder where it has one. */
+static const char *
+serving_lacks(const struct memory_job *job)
+{
+	if (job->model->kind == MODEL_OPERATORS)
+		return "a list of operators has no layers to serve";
+	if (job->model->kind == MODEL_DECODER || job->model->kind == MODEL_ENCODER_DECODER)
+		return NULL;
+	return "only decoders keep a cache from step to step";
+}
+
+/* Tensors that a layer saves were listed for softmax attention with its own queries, keys and values, for latent
+ * attention, and for MLPs and experts behind them. */
+static const char *
+layer_lacks(const struct block *block)
+{
+	const struct attention *a = &block->attention;
+
+	if (block->mixer == MIXER_NONE)
+		return "layers that only mix channels have no rule in training";
+	if (block->mixer != MIXER_ATTENTION)
+		return "what recurrent layers save in training has no rule";
+	if (a->kind == ATTENTION_CSA)
+		return "what compressed sparse attention saves in training has no rule";
+	if (a->indexer.dim.value > 0)
+		return "what the indexer of sparse attention saves in training has no rule";
+	if (a->gate)
+		return "what gated attention saves in training has no rule";
+	if (a->kind == ATTENTION_HEADS && a->q_lora.value > 0)
+		return "what compressed queries save in training has no rule";
+	if (block->cross)
+		return "attention to an encoder has no rule in training";
+	if (!block->mlp.given && !block->moe.given)
+		return "layers without a feed-forward part have no rule in training";
+	return block->moe.latent.value > 0 ? "experts on a latent have no rule in training" : NULL;
+}
+
+/* Adapters and the per-operator policy were listed for plain layers alone. */
+static const char *
+plain_layers_lack(const struct memory_job *job)
+{
+	for (int i = 0; i < job->model->n_blocks; i++) {
+		const struct block *block = &job->model->blocks[i];
+		if (!block->moe.given && block->attention.kind == ATTENTION_HEADS)
+			continue;
+		if (job_is_lora(job))
+			return "adapters have no rule for experts or latent attention";
+		if (job->recompute == RECOMPUTE_OP)
+			return "the per-operator policy has no rule for experts or latent attention";
+	}
+	return NULL;
+}
+
+const char *
+memory_lacks_rule(const struct memory_job *job)
+{
+	if (job->use == STACK_INFER)
+		return serving_lacks(job);
+	if (job->model->kind == MODEL_OPERATORS)
+		return "a list of operators has no layers to train: states alone can be counted, by --params";
+	if (job->model->kind == MODEL_ENCODER_DECODER)
+		return "encoder-decoders have no rule in training";
+	for (int i = 0; i < job->model->n_blocks; i++) {
+		const char *why = layer_lacks(&job->model->blocks[i]);
+		if (why)
+			return why;
+	}
+	return plain_layers_lack(job);
+}
+
+const struct loss *
+memory_usual_loss(const struct memory_job *job)
+{
+	const struct stack *s = job->stack;
+	const char *usual = job->layout.tp > 1 && s->loss_parallel ? s->loss_parallel
+	    : job->compiled && s->loss_compiled                    ? s->loss_compiled
+	                                                           : s->loss;
+
+	for (int i = 0; usual && i < s->n_losses; i++)
+		if (strcmp(s->losses[i].name, usual) == 0)
+			return &s->losses[i];
+	return NULL;
+}

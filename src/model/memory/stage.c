@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Pipeline stages: which layers lie where, how many micro-batches are in flight, and the parameters of a rank. */
+#include "model/memory/parts.h"
+
+#include <assert.h>
+
+/* --- which layers ---------------------------------------------------------------------------------------- */
+
+/* First layer of (virtual) stage v when n_layers are spread over n_stages.  Where they do not divide, the last and the
+ * first stage have fewer in turn (they also hold the head and the embedding), then the stages before the last.  With
+ * more stages than layers those two have none: the embedding and the loss are stages by themselves. */
+static int
+even_start(int n_layers, int n_stages, int v)
+{
+	const int most = (n_layers + n_stages - 1) / n_stages, spare = n_stages * most - n_layers;
+	const int fewer = n_stages > n_layers ? most : most - 1; /* that an end may have */
+	const int last = spare / 2 + spare % 2 < fewer ? spare / 2 + spare % 2 : fewer;
+	const int first = spare / 2 < fewer ? spare / 2 : fewer;
+	const int rest = spare - first - last, whole = n_stages - 1 - rest;
+
+	if (v == 0)
+		return 0;
+	if (v == n_stages)
+		return n_layers;
+	return v * most - first - (v > whole ? v - whole : 0);
+}
+
+static int
+stage_start(const struct memory_job *job, int v)
+{
+	if (!job->n_stage_layers)
+		return even_start((int)job->model->n_layers.value, (int)(job->layout.pp * job->layout.vp), v);
+	int start = 0;
+	for (int i = 0; i < v; i++)
+		start += job->stage_layers[i];
+	return start;
+}
+
+static int
+overlap(int a_start, int a_end, int b_start, int b_end)
+{
+	const int start = a_start > b_start ? a_start : b_start, end = a_end < b_end ? a_end : b_end;
+
+	return end > start ? end - start : 0;
+}
+
+/* Chunk c of stage r is virtual stage c p + r (Narayanan et al., SC 2021, section 2.2). */
+double
+memory_stage_layers(const struct memory_job *job, int stage, int block)
+{
+	const int n_stages = (int)job->layout.pp, n_chunks = (int)job->layout.vp;
+	int start = 0, n = 0;
+
+	for (int i = 0; i < block; i++)
+		start += (int)job->model->blocks[i].count.value;
+	const int end = start + (int)job->model->blocks[block].count.value;
+	for (int c = 0; c < n_chunks; c++) {
+		const int v = c * n_stages + stage;
+		n += overlap(start, end, stage_start(job, v), stage_start(job, v + 1));
+	}
+	return n;
+}
+
+/* 1F1B: stage r has p - r micro-batches in flight, never more than there are.  Interleaved: the warm-up of
+ * 2 (p-r-1) + (v-1) p chunks and the one in work (Narayanan et al., SC 2021); for r = 0 this is p (1 + (p-1)/(p v)) of
+ * Korthikanti et al., arXiv:2205.05198, section 4.2.3.  GPipe: all of them (Huang et al., NeurIPS 2019). */
+double
+memory_in_flight(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	double n_in_flight;
+	if (job->layout.pp < 2) {
+		SET(sh, n_in_flight, 1);
+		return n_in_flight;
+	}
+	TAKE(sh, pp, job->layout.pp);
+	TAKE(sh, rank, stage);
+	double n_wanted;
+	if (job->gpipe)
+		SET(sh, n_wanted, pp);
+	else if (job->layout.vp > 1) {
+		TAKE(sh, vp, job->layout.vp);
+		LET(sh, n_chunks, 2 * (pp - rank - 1) + (vp - 1) * pp + 1);
+		SET(sh, n_wanted, n_chunks / vp);
+	} else
+		SET(sh, n_wanted, pp - rank);
+	if (datum_given(job->n_microbatches)) {
+		TAKE(sh, n_microbatches, job->n_microbatches);
+		if (job->gpipe)
+			SET(sh, n_in_flight, n_microbatches);
+		else
+			SET(sh, n_in_flight, fmin(n_wanted, n_microbatches));
+	} else
+		SET(sh, n_in_flight, n_wanted);
+	return n_in_flight;
+}
+
+/* --- parameters of a rank -------------------------------------------------------------------------------- */
+
+/* Latent attention's down-projections and their norms are on every tensor-parallel rank. */
+double
+duplicated_params(struct sheet *sh, const struct workload *w, const struct block *block)
+{
+	const struct attention *a = &block->attention;
+	if (block->mixer != MIXER_ATTENTION || a->kind != ATTENTION_MLA) {
+		LET(sh, duplicated_param, 0);
+		return duplicated_param;
+	}
+	TAKE(sh, hidden, w->hidden);
+	TAKE(sh, q_lora, datum_or(a->q_lora, 0));
+	TAKE(sh, kv_lora, a->kv_lora);
+	TAKE(sh, rope, a->rope);
+	LET(sh, duplicated_param, hidden * (q_lora + kv_lora + rope) + q_lora + kv_lora);
+	return duplicated_param;
+}
+
+static double
+block_linear(struct sheet *sh, const struct memory_job *job, int stage, int i)
+{
+	const struct block *block = &job->model->blocks[i];
+	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
+	TAKE(sh, tp, job->layout.tp);
+	CALL(sh, mixer_param, mixer_params(sh, job->model, block));
+	CALL(sh, duplicated_param, duplicated_params(sh, job->model, block));
+	CALL(sh, cross_param, cross_params(sh, job->model, block));
+	CALL(sh, latent_map_param, latent_map_params(sh, job->model, block));
+	double feed_forward_param;
+	if (block->moe.given)
+		SET_CALL(sh, feed_forward_param, shared_expert_params(sh, job->model, block));
+	else
+		SET_CALL(sh, feed_forward_param, mlp_params(sh, job->model, block));
+	LET(sh, divided_param, mixer_param - duplicated_param + cross_param + latent_map_param + feed_forward_param);
+	LET(sh, layer_param, divided_param / tp + duplicated_param);
+	LET(sh, linear_param, n_layers * layer_param);
+	return linear_param;
+}
+
+double
+memory_linear_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	SUM(sh, layers_param, i, job->model->n_blocks, block_linear(sh, job, stage, i));
+	if (job->model->n_encoder_blocks == 0 || stage > 0) {
+		LET(sh, linear_param, layers_param);
+		return linear_param;
+	}
+	/* an encoder stands in front of the first stage */
+	TAKE(sh, tp, job->layout.tp);
+	CALL(sh, encoder_param, encoder_params(sh, job->model, false));
+	LET(sh, linear_param, layers_param + encoder_param / tp);
+	return linear_param;
+}
+
+static double
+block_experts(struct sheet *sh, const struct memory_job *job, int stage, int i)
+{
+	const struct block *block = &job->model->blocks[i];
+	if (!block->moe.given) {
+		LET(sh, routed_param, 0);
+		return routed_param;
+	}
+	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
+	TAKE(sh, n_experts, block->moe.n_experts);
+	TAKE(sh, ep, job->layout.ep);
+	TAKE(sh, etp, job->layout.etp);
+	CALL(sh, expert_param, expert_params(sh, job->model, block));
+	LET(sh, routed_param, n_layers * n_experts * expert_param / (ep * etp));
+	return routed_param;
+}
+
+double
+memory_expert_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	SUM(sh, expert_param, i, job->model->n_blocks, block_experts(sh, job, stage, i));
+	return expert_param;
+}
+
+static double
+block_norms(struct sheet *sh, const struct memory_job *job, int stage, int i)
+{
+	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
+	CALL(sh, norm_param, layer_norm_params(sh, job->model, &job->model->blocks[i]));
+	CALL(sh, router_param, router_params(sh, job->model, &job->model->blocks[i]));
+	LET(sh, whole_param, n_layers * (norm_param + router_param));
+	return whole_param;
+}
+
+/* The token table is divided over the vocabulary; positions and the like are not. */
+static double
+first_stage_params(struct sheet *sh, const struct memory_job *job)
+{
+	TAKE(sh, n_shards, job_shards(job));
+	TAKE(sh, vocabulary, datum_or(job->model->vocab, 0));
+	TAKE(sh, hidden, job->model->hidden);
+	CALL(sh, embedding_param, embedding_params(sh, job->model));
+	LET(sh, table_param, vocabulary * hidden);
+	LET(sh, first_param, table_param / n_shards + (embedding_param - table_param));
+	return first_param;
+}
+
+/* A tied head needs a copy of the table when first and last stage are different GPUs; some frameworks tie nothing. */
+static double
+last_stage_params(struct sheet *sh, const struct memory_job *job)
+{
+	const struct workload *w = job->model;
+	TAKE(sh, n_shards, job_shards(job));
+	CALL(sh, head_param, head_params(sh, w));
+	CALL(sh, final_param, final_params(sh, w));
+	double copy_param;
+	if (w->tied_embeddings && w->head && (job->layout.pp > 1 || job->stack->unties_head)) {
+		TAKE(sh, vocabulary, w->vocab);
+		TAKE(sh, hidden, w->hidden);
+		SET(sh, copy_param, vocabulary * hidden);
+	} else
+		SET(sh, copy_param, 0);
+	LET(sh, last_param, (head_param + copy_param) / n_shards + final_param);
+	return last_param;
+}
+
+double
+memory_other_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	SUM(sh, norm_param, i, job->model->n_blocks, block_norms(sh, job, stage, i));
+	double first_param, last_param;
+	if (stage == 0)
+		SET_CALL(sh, first_param, first_stage_params(sh, job));
+	else
+		SET(sh, first_param, 0);
+	if (job_is_last(job, stage))
+		SET_CALL(sh, last_param, last_stage_params(sh, job));
+	else
+		SET(sh, last_param, 0);
+	LET(sh, other_param, norm_param + first_param + last_param);
+	return other_param;
+}
+
+/* --- adapters -------------------------------------------------------------------------------------------- */
+
+/* Inputs + outputs of the adapted maps of one layer; each gets two thin matrices of the rank (Hu et al., ICLR 2022). */
+static double
+adapted_width(struct sheet *sh, const struct memory_job *job, const struct block *block)
+{
+	const struct attention *a = &block->attention;
+	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, query_width, a->n_heads.value * a->head_dim.value);
+	TAKE(sh, key_width, a->n_kv_heads.value * a->head_dim.value);
+	TAKE(sh, value_width, a->n_kv_heads.value * value_dim(a).value);
+	TAKE(sh, output_width, a->n_heads.value * value_dim(a).value);
+	TAKE(sh, mlp_width, datum_or(block->mlp.width, 0));
+	TAKE(sh, n_q, job_adapts(job, TARGET_Q));
+	TAKE(sh, n_k, job_adapts(job, TARGET_K));
+	TAKE(sh, n_v, job_adapts(job, TARGET_V));
+	TAKE(sh, n_o, job_adapts(job, TARGET_O));
+	TAKE(sh, n_up, job_adapts(job, TARGET_UP) + (block->mlp.gated && job_adapts(job, TARGET_GATE)));
+	TAKE(sh, n_down, job_adapts(job, TARGET_DOWN));
+	LET(sh, attention_width,
+	    n_q * (hidden + query_width) + n_k * (hidden + key_width) + n_v * (hidden + value_width));
+	TAKE(sh, n_prompts, job_adapts(job, TARGET_PROMPT));
+	LET(sh, width,
+	    attention_width + n_o * (output_width + hidden) + (n_up + n_down) * (hidden + mlp_width) +
+	        n_prompts * hidden);
+	return width;
+}
+
+/* Outputs of all maps of a layer. */
+double
+scaled_width(struct sheet *sh, const struct memory_job *job, const struct block *block)
+{
+	const struct attention *a = &block->attention;
+	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, query_width, a->n_heads.value * a->head_dim.value);
+	TAKE(sh, key_width, a->n_kv_heads.value * a->head_dim.value);
+	TAKE(sh, value_width, a->n_kv_heads.value * value_dim(a).value);
+	TAKE(sh, mlp_width, datum_or(block->mlp.width, 0));
+	TAKE(sh, n_up, block->mlp.gated ? 2.0 : 1.0);
+	LET(sh, width, query_width + key_width + value_width + 2 * hidden + n_up * mlp_width);
+	return width;
+}
+
+static double
+block_adapters(struct sheet *sh, const struct memory_job *job, int stage, int i)
+{
+	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
+	TAKE(sh, lora_rank, job->lora_rank);
+	TAKE(sh, tp, job->layout.tp);
+	CALL(sh, width, adapted_width(sh, job, &job->model->blocks[i]));
+	TAKE(sh, n_scaled, job_adapts(job, TARGET_OUTPUTS) ? 2.0 : 0); /* a scale and a shift */
+	CALL(sh, output_width, scaled_width(sh, job, &job->model->blocks[i]));
+	LET(sh, adapter_param, n_layers * (lora_rank * width + n_scaled * output_width) / tp);
+	return adapter_param;
+}
+
+double
+memory_adapter_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	assert(job_is_lora(job));
+	SUM(sh, adapter_param, i, job->model->n_blocks, block_adapters(sh, job, stage, i));
+	return adapter_param;
+}
+
+/* Token table and head that are trained beside adapters: copies of both, or of the one that they share. */
+double
+whole_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	const struct workload *w = job->model;
+	const bool last = w->head && job_is_last(job, stage);
+	const bool shared = w->tied_embeddings && !job->stack->unties_head && stage == 0;
+	TAKE(sh, n_tables, job_adapts(job, TARGET_EMBED) ? (double)(stage == 0) + (last && !shared) : 0);
+	TAKE(sh, vocabulary, datum_or(w->vocab, 0));
+	TAKE(sh, hidden, w->hidden);
+	TAKE(sh, tp, job->layout.tp);
+	LET(sh, table_param, vocabulary * hidden / tp);
+	LET(sh, whole_param, n_tables * table_param);
+	return whole_param;
+}

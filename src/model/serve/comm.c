@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Collectives inside a replica.  With NVLink the faster of NCCL and the engine's own all-reduce; over PCIe a latency,
+ * the volume at a share of the slot's rate, and what the protocols cost until they are at full rate.
+ */
+#include "model/serve/parts.h"
+
+#include "ridge/collective.h"
+
+#include <string.h>
+
+enum { CUSTOM_MOST_RANKS = 8 };
+static const double custom_most_byte = 32.0 * 1048576;
+
+static double
+allreduce_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, double size_byte)
+{
+	const struct engine *e = s->engine;
+
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	TAKE(sh, base_s, e->pcie_s);
+	TAKE(sh, per_rank_frac, e->pcie_rank_frac);
+	TAKE(sh, reached_frac, e->pcie_frac);
+	TAKE(sh, ramp_s, e->pcie_ramp_s);
+	TAKE(sh, ramp_byte, e->pcie_ramp_byte);
+	TAKE(sh, pcie_byte_per_s, s->wires.pcie_byte_per_s);
+	LET(sh, volume_byte, 2 * (n_ranks - 1) / n_ranks * size_byte);
+	LET(sh, reduce_s,
+	    base_s * (1 + per_rank_frac * (n_ranks - 2)) + volume_byte / (reached_frac * pcie_byte_per_s) +
+	        ramp_s * pow(fmin(1, volume_byte / ramp_byte), 0.7));
+	return reduce_s;
+}
+
+static double
+gather_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, double size_byte)
+{
+	const struct engine *e = s->engine;
+
+	GIVEN(sh, n_ranks);
+	GIVEN(sh, size_byte);
+	TAKE(sh, base_s, e->pcie_s);
+	TAKE(sh, per_rank_frac, e->pcie_rank_frac);
+	TAKE(sh, reached_frac, e->pcie_gather_frac);
+	TAKE(sh, pcie_byte_per_s, s->wires.pcie_byte_per_s);
+	LET(sh, volume_byte, (n_ranks - 1) / n_ranks * size_byte);
+	LET(sh, gather_s,
+	    base_s * (1 + per_rank_frac * (n_ranks - 2)) + volume_byte / (reached_frac * pcie_byte_per_s));
+	return gather_s;
+}
+
+static bool
+has_custom(const struct serve_setup *s, double size_byte)
+{
+	return s->engine->reduce == REDUCE_BEST && s->kernels->n_custom > 0 && s->layout.tp <= CUSTOM_MOST_RANKS &&
+	    size_byte <= custom_most_byte;
+}
+
+double
+serve_allreduce(struct sheet *sh, const struct serve_setup *s, double size_byte)
+{
+	const double n_ranks = s->layout.tp;
+	double reduce_s;
+
+	GIVEN(sh, size_byte);
+	if (!s->wires.linked) {
+		SET_CALL(sh, reduce_s, allreduce_pcie(sh, s, n_ranks, size_byte));
+		return reduce_s;
+	}
+	const struct collective_calibration *fit = &s->kernels->collective[COLLECTIVE_ALL_REDUCE];
+	CALL(sh, nccl_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, fit, n_ranks, size_byte));
+	if (has_custom(s, size_byte)) {
+		CALL(sh, custom_s, allreduce_custom(sh, &s->kernels->custom[0], n_ranks, size_byte));
+		SET(sh, reduce_s, fmin(nccl_s, custom_s));
+	} else
+		SET(sh, reduce_s, nccl_s);
+	return reduce_s;
+}
+
+double
+serve_gather(struct sheet *sh, const struct serve_setup *s, double size_byte)
+{
+	const double n_ranks = s->layout.tp;
+	double gather_s;
+
+	if (s->wires.linked)
+		SET_CALL(sh, gather_s,
+		    collective_ramp(
+		        sh, COLLECTIVE_ALL_GATHER, &s->kernels->collective[COLLECTIVE_ALL_GATHER], n_ranks, size_byte));
+	else
+		SET_CALL(sh, gather_s, gather_pcie(sh, s, n_ranks, size_byte));
+	return gather_s;
+}
+
+/* Data-parallel attention: every rank gets all tokens in front of the experts, and its own back, summed. */
+static double
+exchange_time(struct sheet *sh, const struct serve_setup *s, double n_new)
+{
+	GIVEN(sh, n_new);
+	TAKE(sh, hidden, s->model->hidden);
+	TAKE(sh, a_elem_byte, s->precision.experts.a_byte);
+	TAKE(sh, wide_byte, 2.0);
+	LET(sh, out_byte, n_new * hidden * a_elem_byte);
+	LET(sh, back_byte, n_new * hidden * wide_byte);
+	CALL(sh, gather_s, serve_gather(sh, s, out_byte));
+	CALL(sh, scatter_s, serve_gather(sh, s, back_byte));
+	LET(sh, exchange_s, gather_s + scatter_s);
+	return exchange_s;
+}
+
+double
+serve_layer_comm(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
+{
+	double comm_s;
+
+	if (s->layout.tp <= 1 || (s->layout.attention_dp && !b->moe.given)) {
+		SET(sh, comm_s, 0);
+		return comm_s;
+	}
+	GIVEN(sh, n_new);
+	if (s->layout.attention_dp) {
+		SET_CALL(sh, comm_s, exchange_time(sh, s, n_new));
+		return comm_s;
+	}
+	TAKE(sh, hidden, s->model->hidden);
+	TAKE(sh, wide_byte, 2.0);
+	TAKE(sh, n_reductions, s->model->parallel ? 1.0 : 2.0);
+	LET(sh, size_byte, n_new * hidden * wide_byte);
+	CALL(sh, reduce_s, serve_allreduce(sh, s, size_byte));
+	SET(sh, comm_s, n_reductions * reduce_s);
+	return comm_s;
+}
+
+/* Rates that engines reach: 12.5, 25 and 50 GB/s of PCIe 3, 4 and 5 with 16 lanes. */
+struct datum
+serve_pcie(const char *slot)
+{
+	static const struct {
+		const char *slot;
+		double byte_per_s;
+	} slots[] = {{"pcie3", 12.5e9}, {"pcie4", 25e9}, {"pcie5", 50e9}, {"pcie6", 100e9}};
+	struct datum rate = datum_absent();
+
+	for (size_t i = 0; slot && i < sizeof slots / sizeof *slots; i++)
+		if (strncmp(slot, slots[i].slot, strlen(slots[i].slot)) == 0)
+			rate.value = slots[i].byte_per_s;
+	return rate;
+}

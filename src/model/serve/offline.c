@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Requests that are all there from the start, under in-flight batching (Yu et al., OSDI 2022): in the steady state as
+ * many begin as end, some in this step and none in the next; a finite run moves in waves.  Static batches.
+ */
+#include "model/serve/parts.h"
+
+#include "ridge/serve_load.h"
+
+/* A part of the batch that goes through the stages: n_prompts prompts, what is cached of them left out, and n_running
+ * sequences. */
+static double
+part_step(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_prompts,
+    double n_running, double context)
+{
+	const struct serve_batch batch = {
+	    .n_prefill = n_prompts,
+	    .chunk_token = load->isl * (1 - load->cached_frac),
+	    .prefix_token = load->isl * load->cached_frac,
+	    .n_decode = n_running,
+	    .context_token = context,
+	    .n_rows = n_prompts + n_running,
+	    .n_drafts = load->n_drafts,
+	};
+
+	CALL(sh, step_s, serve_iteration(sh, s, &batch, NULL));
+	if (!(load->draft_s > 0) || !(n_running > 0))
+		return step_s;
+	TAKE(sh, n_drafts, load->n_drafts);
+	TAKE(sh, draft_s, load->draft_s);
+	LET(sh, drafted_step_s, step_s + n_drafts * draft_s);
+	return drafted_step_s;
+}
+
+/* The parts of the batch follow one another through the stages and are as slow as the slowest of them: whoever goes
+ * with a prompt. */
+double
+serve_mixed_step(
+    struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_prompts, double n_running)
+{
+	GIVEN(sh, n_prompts);
+	GIVEN(sh, n_running);
+	TAKE(sh, isl, load->isl);
+	/* long answers are met more often than they are asked for */
+	TAKE(sh, osl, load->osl * (1 + load->osl_cv * load->osl_cv));
+	TAKE(sh, pp, s->layout.pp);
+	LET(sh, context, isl + (osl + 1) / 2);
+	LET(sh, n_part_prompts, fmax(n_prompts / pp, fmin(n_prompts, 1)));
+	double n_part_running;
+	if (s->engine->prefill_first && n_prompts > 0)
+		SET(sh, n_part_running, 0);
+	else
+		SET(sh, n_part_running, n_running / pp);
+	CALL(sh, step_s, part_step(sh, s, load, n_part_prompts, n_part_running, context));
+	return step_s;
+}
+
+/* Tokens that one step may carry.  Prompts that are never cut must fit. */
+double
+serve_token_limit(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load)
+{
+	TAKE(sh, step_limit, s->engine->max_tokens);
+	TAKE(sh, n_groups, serve_groups(s));
+	TAKE(sh, pp, s->layout.pp);
+	double limit;
+	if (!s->engine->chunked && load->isl > 4096) {
+		TAKE(sh, isl, load->isl);
+		TAKE(sh, max_sequences, s->engine->max_sequences);
+		SET(sh, limit, n_groups * pp * fmax(step_limit, isl + max_sequences));
+	} else
+		SET(sh, limit, n_groups * pp * step_limit);
+	return limit;
+}
+
+/* Tokens that a step yields of each sequence: one, and the drafts that are accepted. */
+static double
+step_tokens(struct sheet *sh, const struct serve_load *load)
+{
+	TAKE(sh, n_accepted, load->n_accepted);
+	LET(sh, n_step_tokens, 1 + n_accepted);
+	return n_step_tokens;
+}
+
+/* Steps of an answer after the one that ends its prompt. */
+double
+serve_decode_steps(struct sheet *sh, const struct serve_load *load)
+{
+	TAKE(sh, osl, load->osl);
+	CALL(sh, n_step_tokens, step_tokens(sh, load));
+	LET(sh, n_decode_steps, (osl - 1) / n_step_tokens);
+	return n_decode_steps;
+}
+
+double
+serve_starting(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running)
+{
+	GIVEN(sh, n_running);
+	TAKE(sh, isl, load->isl * (1 - load->cached_frac));
+	TAKE(sh, n_drafts, load->n_drafts);
+	CALL(sh, limit, serve_token_limit(sh, s, load));
+	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
+	/* a step's prompts and the sequences that so many of them keep decoding share its tokens */
+	LET(sh, fitting, limit / (isl + n_decode_steps * (1 + n_drafts)));
+	double n_fitting;
+	if (s->engine->chunked)
+		SET(sh, n_fitting, fitting);
+	else
+		SET(sh, n_fitting, fmax(1, floor(fitting)));
+	LET(sh, n_starting, fmin(n_fitting, n_running / (1 + n_decode_steps)));
+	return n_starting;
+}
+
+/* A prompt in several steps: all steps with prompts are full. */
+static double
+steady_cut(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting,
+    double n_decoding, double n_fit)
+{
+	GIVEN(sh, n_starting);
+	GIVEN(sh, n_fit);
+	CALL(sh, decode_step_s, serve_mixed_step(sh, s, load, 0, n_decoding));
+	CALL(sh, full_step_s, serve_mixed_step(sh, s, load, n_fit, n_decoding));
+	LET(sh, full_frac, fmin(1, n_starting / n_fit));
+	LET(sh, steady_s, (1 - full_frac) * decode_step_s + full_frac * full_step_s);
+	return steady_s;
+}
+
+/* The mean of a step's time over a Poisson number of prompts.  Few of them: none, one, and straight from there on. */
+static double
+steady_few(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting,
+    double n_decoding, double n_fit)
+{
+	GIVEN(sh, n_starting);
+	GIVEN(sh, n_fit);
+	CALL(sh, decode_step_s, serve_mixed_step(sh, s, load, 0, n_decoding));
+	CALL(sh, one_step_s, serve_mixed_step(sh, s, load, 1, n_decoding));
+	LET(sh, n_several, fmin(n_fit, 1 + ceil(n_starting)));
+	double more_s;
+	if (n_several > 1) {
+		CALL(sh, several_step_s, serve_mixed_step(sh, s, load, n_several, n_decoding));
+		SET(sh, more_s, (several_step_s - one_step_s) / (n_several - 1));
+	} else
+		SET(sh, more_s, one_step_s);
+	LET(sh, without_frac, exp(-n_starting));
+	LET(sh, steady_s,
+	    without_frac * decode_step_s + (1 - without_frac) * one_step_s + (n_starting - 1 + without_frac) * more_s);
+	return steady_s;
+}
+
+/* Many: three points with their mean and variance, by the nodes of Gauss and Hermite. */
+static double
+steady_many(
+    struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting, double n_decoding)
+{
+	GIVEN(sh, n_starting);
+	LET(sh, reach, sqrt(3 * n_starting));
+	CALL(sh, few_step_s, serve_mixed_step(sh, s, load, n_starting - reach, n_decoding));
+	CALL(sh, usual_step_s, serve_mixed_step(sh, s, load, n_starting, n_decoding));
+	CALL(sh, many_step_s, serve_mixed_step(sh, s, load, n_starting + reach, n_decoding));
+	LET(sh, steady_s, (few_step_s + 4 * usual_step_s + many_step_s) / 6);
+	return steady_s;
+}
+
+double
+serve_steady(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting)
+{
+	GIVEN(sh, n_starting);
+	TAKE(sh, isl, load->isl * (1 - load->cached_frac));
+	TAKE(sh, n_drafts, load->n_drafts);
+	CALL(sh, limit, serve_token_limit(sh, s, load));
+	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
+	LET(sh, n_decoding, n_starting * n_decode_steps);
+	LET(sh, fit, fmax(limit - n_decoding * (1 + n_drafts), 1) / isl);
+	double n_fit, steady_s;
+	if (s->engine->chunked)
+		SET(sh, n_fit, fit);
+	else
+		SET(sh, n_fit, fmax(1, floor(fit)));
+	if (n_starting > 0.999999 * n_fit)
+		SET_CALL(sh, steady_s, serve_mixed_step(sh, s, load, n_starting, n_decoding));
+	else if (n_fit < 1)
+		SET_CALL(sh, steady_s, steady_cut(sh, s, load, n_starting, n_decoding, n_fit));
+	else if (n_starting > 3)
+		SET_CALL(sh, steady_s, steady_many(sh, s, load, n_starting, n_decoding));
+	else
+		SET_CALL(sh, steady_s, steady_few(sh, s, load, n_starting, n_decoding, n_fit));
+	return steady_s;
+}
+
+double
+serve_request_rate(struct sheet *sh, double n_starting, double step_s)
+{
+	GIVEN(sh, n_starting);
+	GIVEN(sh, step_s);
+	LET(sh, rate_request_per_s, n_starting / step_s);
+	return rate_request_per_s;
+}
+
+double
+serve_token_rate(struct sheet *sh, double rate_request_per_s, double osl_token)
+{
+	GIVEN(sh, rate_request_per_s);
+	GIVEN(sh, osl_token);
+	TAKE(sh, one_request, 1.0);
+	LET(sh, rate_token_per_s, rate_request_per_s / one_request * osl_token);
+	return rate_token_per_s;
+}
+
+/* Seconds of a token, from those of a step. */
+double
+serve_token_time(struct sheet *sh, const struct serve_load *load, double step_s)
+{
+	GIVEN(sh, step_s);
+	CALL(sh, n_step_tokens, step_tokens(sh, load));
+	LET(sh, token_s, step_s / n_step_tokens);
+	return token_s;
+}
+
+/* Decoding of a wave, n_wave sequences. */
+static double
+wave_decode(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_wave)
+{
+	double decode_s;
+
+	GIVEN(sh, n_wave);
+	if (!(n_wave > 0)) {
+		SET(sh, decode_s, 0);
+		return decode_s;
+	}
+	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
+	CALL(sh, step_s, serve_mixed_step(sh, s, load, 0, n_wave));
+	SET(sh, decode_s, n_decode_steps * step_s);
+	return decode_s;
+}
+
+double
+serve_waves(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running)
+{
+	GIVEN(sh, n_running);
+	TAKE(sh, n_asked, load->n_requests.value);
+	TAKE(sh, isl, load->isl * (1 - load->cached_frac));
+	CALL(sh, limit, serve_token_limit(sh, s, load));
+	LET(sh, n_together, fmax(1, fmin(floor(limit / isl), n_running)));
+	CALL(sh, prompts_s, serve_mixed_step(sh, s, load, n_together, 0));
+	LET(sh, prompt_s, prompts_s / n_together);
+	LET(sh, n_waves, floor(n_asked / n_running));
+	LET(sh, n_left, n_asked - n_waves * n_running);
+	CALL(sh, wave_s, wave_decode(sh, s, load, n_running));
+	CALL(sh, left_s, wave_decode(sh, s, load, n_left));
+	LET(sh, run_s, n_waves * (n_running * prompt_s + wave_s) + n_left * prompt_s + left_s);
+	return run_s;
+}
+
+double
+serve_run_rate(struct sheet *sh, double n_requests, double osl, double run_s)
+{
+	TAKE(sh, n_asked, n_requests);
+	GIVEN(sh, osl);
+	GIVEN(sh, run_s);
+	LET(sh, rate_token_per_s, n_asked * osl / run_s);
+	return rate_token_per_s;
+}
+
+/* --- static batches -------------------------------------------------------------------------------------- */
+
+/* With pipeline stages the batch goes through in pp parts, which follow one another. */
+double
+serve_first(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_batch)
+{
+	GIVEN(sh, n_batch);
+	TAKE(sh, pp, s->layout.pp);
+	TAKE(sh, alone_s, datum_or(s->engine->first_s, 0));
+	LET(sh, n_parts, fmin(pp, n_batch));
+	LET(sh, n_part, n_batch / n_parts);
+	CALL(sh, part_s, part_step(sh, s, load, n_part, 0, 0));
+	LET(sh, first_s, part_s * ((pp + n_parts - 1) / pp) + alone_s);
+	return first_s;
+}
+
+/* The mean over the contexts of an answer, by Simpson's rule. */
+double
+serve_decode(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_batch)
+{
+	GIVEN(sh, n_batch);
+	TAKE(sh, isl, load->isl);
+	TAKE(sh, osl, load->osl);
+	TAKE(sh, pp, s->layout.pp);
+	LET(sh, n_part, n_batch / fmin(pp, n_batch));
+	LET(sh, least_context, isl + 1);
+	LET(sh, most_context, fmax(least_context, isl + osl - 1));
+	LET(sh, middle_context, (least_context + most_context) / 2);
+	CALL(sh, least_s, part_step(sh, s, load, 0, n_part, least_context));
+	CALL(sh, middle_s, part_step(sh, s, load, 0, n_part, middle_context));
+	CALL(sh, most_s, part_step(sh, s, load, 0, n_part, most_context));
+	LET(sh, decode_s, (least_s + 4 * middle_s + most_s) / 6);
+	return decode_s;
+}
+
+double
+serve_static(struct sheet *sh, double first_s, double decode_s, double osl)
+{
+	GIVEN(sh, first_s);
+	GIVEN(sh, decode_s);
+	GIVEN(sh, osl);
+	LET(sh, static_s, first_s + (osl - 1) * decode_s);
+	return static_s;
+}
+
+/* --- encoders -------------------------------------------------------------------------------------------- */
+
+/* Parts of fewer sequences are slower than the whole batch, one stage after the other. */
+double
+serve_encode_parts(struct sheet *sh, const struct serve_setup *s, double n_batch)
+{
+	GIVEN(sh, n_batch);
+	TAKE(sh, pp, s->layout.pp);
+	TAKE(sh, n_least, 8);
+	double n_parts;
+	if (n_batch >= n_least * pp)
+		SET(sh, n_parts, pp);
+	else
+		SET(sh, n_parts, 1);
+	return n_parts;
+}
+
+double
+serve_encode(struct sheet *sh, const struct serve_setup *s, double isl, double n_batch)
+{
+	GIVEN(sh, isl);
+	GIVEN(sh, n_batch);
+	TAKE(sh, pp, s->layout.pp);
+	CALL(sh, n_parts, serve_encode_parts(sh, s, n_batch));
+	LET(sh, n_part, n_batch / n_parts);
+	const struct serve_batch batch = {.n_prefill = n_part, .chunk_token = isl};
+	CALL(sh, part_s, serve_iteration(sh, s, &batch, NULL));
+	LET(sh, batch_s, part_s * ((pp + n_parts - 1) / pp));
+	return batch_s;
+}

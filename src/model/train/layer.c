@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One layer: products, attention, element-wise kernels, quantisation, what is computed again, what is sent. */
+#include "model/train/parts.h"
+
+/* --- products -------------------------------------------------------------------------------------------- */
+
+enum pass { FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT };
+
+static double
+linear_pass(struct sheet *sh, const struct train_job *job, const struct train_linear *l, enum pass pass)
+{
+	const double rows = train_rows(NULL, job);
+
+	switch (pass) {
+	case FORWARD:
+		return train_gemm(sh, job, rows, l->n, l->k, job->dtype, 2);
+	case INPUT_GRADIENT:
+		return train_gemm(sh, job, rows, l->k, l->n, job->dtype, 2);
+	default:
+		/* weight gradients add up in fp32 */
+		return train_gemm(sh, job, l->n, l->k, rows, job->dtype, 4);
+	}
+}
+
+static double
+linears(struct sheet *sh, const struct train_job *job, const struct block *block, enum pass pass)
+{
+	struct train_linear list[TRAIN_MOST_LINEARS];
+	const int n = train_linears(job, block, list);
+
+	SUM(sh, linears_s, i, n, linear_pass(sh, job, &list[i], pass));
+	return linears_s;
+}
+
+/* The maps from the latents, which some stacks compute again. */
+static double
+up_maps(struct sheet *sh, const struct train_job *job, const struct block *block)
+{
+	struct train_linear list[TRAIN_MOST_LINEARS];
+	const int n = train_linears(job, block, list);
+	int n_up = 0;
+
+	for (int i = 0; i < n; i++)
+		if (list[i].up)
+			list[n_up++] = list[i];
+	SUM(sh, up_s, i, n_up, linear_pass(sh, job, &list[i], FORWARD));
+	return up_s;
+}
+
+/* Low-rank adapters (Hu et al., arXiv:2106.09685) beside the attention's maps: small products, so traffic and launches.
+ */
+static double
+adapter_time(struct sheet *sh, const struct train_job *job, const struct train_linear *l)
+{
+	if (!l->attention) {
+		LET(sh, adapter_s, 0);
+		return adapter_s;
+	}
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, map_n, l->n);
+	TAKE(sh, map_k, l->k);
+	TAKE(sh, half_byte, 2.0);
+	TAKE(sh, base_s, job->machine.kernels->gemm[DTYPE_BF16].base_s);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	LET(sh, adapter_s, half_byte * n_rows * (map_k + 4 * map_n) / mem_byte_per_s + 4 * base_s);
+	return adapter_s;
+}
+
+static double
+adapters(struct sheet *sh, const struct train_job *job, const struct block *block)
+{
+	struct train_linear list[TRAIN_MOST_LINEARS];
+	const int n = train_linears(job, block, list);
+
+	if (!job->adapters) {
+		LET(sh, adapters_s, 0);
+		return adapters_s;
+	}
+	SUM(sh, adapters_s, i, n, adapter_time(sh, job, &list[i]));
+	return adapters_s;
+}
+
+/* Frozen weights that are stored in few bits are written out in 16 before each product (Dettmers et al.,
+ * arXiv:2305.14314). */
+static double
+dequantise(struct sheet *sh, const struct train_job *job, const struct block *block)
+{
+	struct train_linear list[TRAIN_MOST_LINEARS];
+	const int n = train_linears(job, block, list);
+	double total = 0;
+
+	if (!(job->base_byte > 0)) {
+		LET(sh, dequantise_s, 0);
+		return dequantise_s;
+	}
+	for (int i = 0; i < n; i++)
+		total += list[i].n * list[i].k;
+	TAKE(sh, n_weights, total);
+	TAKE(sh, stored_byte, job->base_byte);
+	TAKE(sh, wide_byte, 2.0);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	LET(sh, dequantise_s, n_weights * (stored_byte + wide_byte) / mem_byte_per_s);
+	return dequantise_s;
+}
+
+/* --- element-wise kernels and quantisation --------------------------------------------------------------- */
+
+/*
+ * Norms, residuals and dropout on the hidden width, rotary embedding and biases on the heads, the activation on the
+ * feed-forward width, in tensors read or written; `norms_only` leaves the feed-forward part out.
+ */
+static double
+elementwise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward, bool norms_only)
+{
+	const struct stack_time *s = job->stack;
+	const struct attention *a = &block->attention;
+	const bool compiled = job->compiled && datum_given(s->elementwise_compiled);
+	const bool mla = a->kind == ATTENTION_MLA, gated = block->mlp.gated;
+	const double width = block->mlp.given ? block->mlp.width.value : 0;
+
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, traffic_factor, compiled ? s->elementwise_compiled : s->elementwise);
+	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, n_heads, a->n_heads);
+	TAKE(sh, n_kv_heads, mla ? a->n_heads : a->n_kv_heads);
+	TAKE(sh, head_dim, train_key_width(a));
+	TAKE(sh, ffn_width, norms_only ? 0 : width);
+	TAKE(sh, ffn_passes, backward ? (gated ? 10.0 : 6.0) : (gated ? 6.0 : 4.0));
+	TAKE(sh, n_kernels, backward ? 14.0 : 10.0);
+	TAKE(sh, tp, job->layout.tp);
+	TAKE(sh, norm_ranks, job->layout.sp ? job->layout.tp : 1);
+	TAKE(sh, elem_byte, train_elem_byte(job));
+	TAKE(sh, base_s, job->machine.kernels->gemm[DTYPE_BF16].base_s);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	LET(sh, n_passes,
+	    10 * hidden / norm_ranks + 2 * (n_heads + n_kv_heads) * head_dim / tp + ffn_passes / 2 * ffn_width / tp);
+	LET(sh, elementwise_s, traffic_factor * n_passes * elem_byte * n_rows / mem_byte_per_s + n_kernels * base_s);
+	return elementwise_s;
+}
+
+/* A quantised product reads its activations in 16 bits and writes them twice in 8: by rows and by columns.
+ * Shared experts take what was quantised for the routed ones. */
+static double
+quantise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
+{
+	struct train_linear list[TRAIN_MOST_LINEARS];
+	const int n = train_linears(job, block, list);
+	double width = 0;
+
+	if (!train_quantises(job)) {
+		LET(sh, quantise_s, 0);
+		return quantise_s;
+	}
+	for (int i = 0; i < n; i++)
+		if (!list[i].shared)
+			width += backward ? list[i].n : list[i].k;
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, all_widths, width);
+	TAKE(sh, pass_byte, 4.0);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	LET(sh, quantise_s, pass_byte * n_rows * all_widths / mem_byte_per_s);
+	return quantise_s;
+}
+
+/* --- what is computed again ------------------------------------------------------------------------------ */
+
+/* Of a layer, before the factor of the stack. */
+struct kernels {
+	double forward_s, linear_s, attention_s, elementwise_s, experts_s, routing_s;
+};
+
+static double
+recompute_modules(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
+{
+	const bool unfused = job->attention == ATTENTION_UNFUSED;
+	const unsigned m = job->modules;
+
+	TAKE(sh, sigma, train_sigma(job));
+	/* a fused kernel keeps no scores: there is nothing that computing it again would save, and stacks do not */
+	TAKE(sh, again_attention_s, (m & 1U << MODULE_CORE_ATTN) && unfused ? k->attention_s : 0);
+	TAKE(sh, again_mlp_s, m & 1U << MODULE_MLP ? k->linear_s * 2 / 3 : 0);
+	TAKE(sh, again_experts_s, m & 1U << MODULE_MOE ? k->experts_s + k->routing_s : 0);
+	double again_up_s;
+	if (m & 1U << MODULE_MLA_UP_PROJ && block->attention.kind == ATTENTION_MLA) {
+		CALL(sh, up_maps_s, up_maps(sh, job, block));
+		CALL(sh, norms_s, elementwise(sh, job, block, false, true));
+		SET(sh, again_up_s, up_maps_s + norms_s);
+	} else
+		SET(sh, again_up_s, 0);
+	LET(sh, recompute_s, sigma * (again_attention_s + again_mlp_s + again_experts_s + again_up_s));
+	return recompute_s;
+}
+
+/* Nobody needs a layer's output again: PyTorch's checkpoints stop once the last kept tensor is there (since 2.1). */
+static double
+last_product(struct sheet *sh, const struct train_job *job, const struct block *block)
+{
+	struct train_linear list[TRAIN_MOST_LINEARS];
+	const int n = train_linears(job, block, list);
+
+	if (!job->stack->stops_early || train_routes(block) || n == 0) {
+		LET(sh, last_s, 0);
+		return last_s;
+	}
+	TAKE(sh, sigma, train_sigma(job));
+	CALL(sh, product_s, linear_pass(sh, job, &list[n - 1], FORWARD));
+	LET(sh, last_s, sigma * product_s);
+	return last_s;
+}
+
+static double
+recompute(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
+{
+	TAKE(sh, layer_forward_s, k->forward_s);
+	double recompute_s;
+	switch (job->recompute) {
+	case RECOMPUTE_FULL:
+	case RECOMPUTE_UNIFORM: {
+		CALL(sh, last_product_s, last_product(sh, job, block));
+		SET(sh, recompute_s, layer_forward_s - last_product_s);
+		break;
+	}
+	case RECOMPUTE_EVERY: {
+		TAKE(sh, every, job->recompute_n);
+		SET(sh, recompute_s, layer_forward_s / every);
+		break;
+	}
+	case RECOMPUTE_OP: {
+		TAKE(sh, sigma, train_sigma(job));
+		TAKE(sh, linear_forward_s, k->linear_s);
+		TAKE(sh, elementwise_forward_s, k->elementwise_s);
+		SET(sh, recompute_s, sigma * (0.5 * linear_forward_s + elementwise_forward_s));
+		break;
+	}
+	case RECOMPUTE_MODULES:
+		SET_CALL(sh, recompute_s, recompute_modules(sh, job, block, k));
+		break;
+	default:
+		SET(sh, recompute_s, 0);
+	}
+	return recompute_s;
+}
+
+/* --- the layer ------------------------------------------------------------------------------------------- */
+
+/* Kernels of routed experts; zero in other layers. */
+static double
+expert_part(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward, bool routing)
+{
+	if (!train_routes(block)) {
+		LET(sh, routed_s, 0);
+		return routed_s;
+	}
+	return routing ? train_routing(sh, job, block, backward) : train_experts(sh, job, block, backward);
+}
+
+double
+train_layer(struct sheet *sh, const struct train_job *job, const struct block *block, struct train_terms *out)
+{
+	TAKE(sh, sigma, train_sigma(job));
+	CALL(sh, linear_forward_s, linears(sh, job, block, FORWARD));
+	CALL(sh, linear_dgrad_s, linears(sh, job, block, INPUT_GRADIENT));
+	double linear_wgrad_s;
+	if (job->adapters)
+		SET(sh, linear_wgrad_s, 0);
+	else
+		SET_CALL(sh, linear_wgrad_s, linears(sh, job, block, WEIGHT_GRADIENT));
+	CALL(sh, adapters_s, adapters(sh, job, block));
+	CALL(sh, dequantise_s, dequantise(sh, job, block));
+	CALL(sh, attention_forward_s, train_attention_forward(sh, job, block));
+	CALL(sh, attention_backward_s, train_attention_backward(sh, job, block));
+	CALL(sh, elementwise_forward_s, elementwise(sh, job, block, false, false));
+	CALL(sh, elementwise_backward_s, elementwise(sh, job, block, true, false));
+	CALL(sh, quantise_forward_s, quantise(sh, job, block, false));
+	CALL(sh, quantise_backward_s, quantise(sh, job, block, true));
+	CALL(sh, experts_forward_s, expert_part(sh, job, block, false, false));
+	CALL(sh, experts_backward_s, expert_part(sh, job, block, true, false));
+	CALL(sh, routing_forward_s, expert_part(sh, job, block, false, true));
+	CALL(sh, routing_backward_s, expert_part(sh, job, block, true, true));
+	CALL(sh, ep_s, train_expert_parallel(sh, job, block));
+	LET(sh, forward_s,
+	    sigma *
+	            (linear_forward_s + adapters_s + dequantise_s + attention_forward_s + elementwise_forward_s +
+	                quantise_forward_s + experts_forward_s + routing_forward_s) +
+	        ep_s / 2);
+	LET(sh, backward_s,
+	    sigma *
+	            (linear_dgrad_s + linear_wgrad_s + 2 * adapters_s + dequantise_s + attention_backward_s +
+	                elementwise_backward_s + quantise_backward_s + experts_backward_s + routing_backward_s) +
+	        ep_s / 2);
+	const struct kernels kernels = {forward_s, linear_forward_s, attention_forward_s, elementwise_forward_s,
+	    experts_forward_s, routing_forward_s};
+	CALL(sh, recompute_s, recompute(sh, job, block, &kernels));
+	CALL(sh, tp_s, train_tensor_parallel(sh, job, block));
+	CALL(sh, cp_s,
+	    train_context_parallel(sh, job, block, sigma * attention_forward_s, sigma * attention_backward_s));
+	LET(sh, device_s, forward_s + backward_s + recompute_s + tp_s + cp_s);
+	if (out)
+		*out = (struct train_terms){.forward_s = forward_s,
+		    .backward_s = backward_s,
+		    .recompute_s = recompute_s,
+		    .linear_s = sigma *
+		        (linear_forward_s + linear_dgrad_s + linear_wgrad_s + 3 * adapters_s + 2 * dequantise_s),
+		    .attention_s = sigma * (attention_forward_s + attention_backward_s),
+		    .elementwise_s = sigma * (elementwise_forward_s + elementwise_backward_s),
+		    .quantise_s = sigma * (quantise_forward_s + quantise_backward_s),
+		    .expert_s =
+		        sigma * (experts_forward_s + experts_backward_s + routing_forward_s + routing_backward_s),
+		    .attention_forward_s = sigma * attention_forward_s,
+		    .attention_backward_s = sigma * attention_backward_s,
+		    .tp_s = tp_s,
+		    .cp_s = cp_s,
+		    .ep_s = ep_s,
+		    .device_s = device_s};
+	return device_s;
+}

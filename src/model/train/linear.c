@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Matrix products of a layer on one rank, and their time. */
+#include "model/train/parts.h"
+
+#include "ridge/expand.h"
+
+/* --- what all parts ask ---------------------------------------------------------------------------------- */
+
+enum dtype
+train_rate_type(enum dtype t)
+{
+	switch (t) {
+	case DTYPE_FP16:
+		return DTYPE_BF16;
+	case DTYPE_MXFP8:
+	case DTYPE_FP8_BLOCK:
+		return DTYPE_FP8;
+	case DTYPE_MXFP4:
+	case DTYPE_FP4:
+		return DTYPE_NVFP4;
+	default:
+		return t;
+	}
+}
+
+enum dtype
+train_wide_type(const struct train_job *job)
+{
+	return dtype_byte(job->dtype) > 2 ? job->dtype : DTYPE_BF16;
+}
+
+bool
+train_quantises(const struct train_job *job)
+{
+	return dtype_byte(job->dtype) < 2;
+}
+
+double
+train_elem_byte(const struct train_job *job)
+{
+	return fmax(2, dtype_byte(job->dtype));
+}
+
+struct datum
+train_memory(const struct train_job *job)
+{
+	return job->machine.kernels->gemm[DTYPE_BF16].mem_byte_per_s;
+}
+
+bool
+train_routes(const struct block *block)
+{
+	return block->moe.given;
+}
+
+const struct block *
+train_routed(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (train_routes(&w->blocks[i]))
+			return &w->blocks[i];
+	return NULL;
+}
+
+double
+train_expert_share(const struct workload *w)
+{
+	double n = 0;
+
+	for (int i = 0; i < w->n_blocks; i++)
+		if (train_routes(&w->blocks[i]))
+			n += w->blocks[i].count.value;
+	return n / w->n_layers.value;
+}
+
+bool
+train_has_experts(const struct workload *w)
+{
+	return train_expert_share(w) > 0;
+}
+
+double
+train_sigma(const struct train_job *job)
+{
+	const struct stack_time *s = job->stack;
+
+	return train_has_experts(job->model) && datum_given(s->moe_sigma) ? s->moe_sigma.value : s->sigma.value;
+}
+
+double
+train_local_experts(const struct train_job *job, const struct block *block)
+{
+	return block->moe.n_experts.value / job->layout.ep;
+}
+
+/* --- the list -------------------------------------------------------------------------------------------- */
+
+struct list {
+	struct train_linear *out;
+	int n;
+};
+
+static void
+add(struct list *l, const char *name, double n, double k, bool attention, bool up)
+{
+	l->out[l->n++] = (struct train_linear){name, n, k, attention, up, false};
+}
+
+static void
+add_heads(struct list *l, const struct attention *a, double hidden, double tp)
+{
+	const double heads = a->n_heads.value / tp, kv = fmax(1, a->n_kv_heads.value / tp), d = a->head_dim.value;
+
+	add(l, "queries, keys and values", (heads * (a->gate ? 2 : 1) + (a->k_is_v ? 1 : 2) * kv) * d, hidden, true,
+	    false);
+	add(l, "attention output", hidden, heads * d, true, false);
+}
+
+/* DeepSeek-AI, arXiv:2405.04434, section 2.1: queries and keys are as wide as nope + rope, values v_dim. */
+static void
+add_mla(struct list *l, const struct attention *a, double hidden, double tp)
+{
+	const double heads = a->n_heads.value / tp, wide = a->nope.value + a->rope.value;
+
+	if (a->q_lora.value > 0) {
+		add(l, "query latent", a->q_lora.value, hidden, true, false);
+		add(l, "queries", heads * wide, a->q_lora.value, true, true);
+	} else
+		add(l, "queries", heads * wide, hidden, true, false);
+	add(l, "key and value latent", a->kv_lora.value + a->rope.value, hidden, true, false);
+	add(l, "keys and values", heads * (a->nope.value + a->v_dim.value), a->kv_lora.value, true, true);
+	add(l, "attention output", hidden, heads * a->v_dim.value, true, false);
+}
+
+static void
+add_mlp(struct list *l, double hidden, double width, double n_up)
+{
+	add(l, "up and gate", n_up * width, hidden, false, false);
+	add(l, "down", hidden, width, false, false);
+}
+
+int
+train_linears(const struct train_job *job, const struct block *block, struct train_linear out[TRAIN_MOST_LINEARS])
+{
+	struct list l = {out, 0};
+	const double tp = job->layout.tp, hidden = job->model->hidden.value;
+	const struct moe *moe = &block->moe;
+
+	if (block->attention.kind == ATTENTION_MLA)
+		add_mla(&l, &block->attention, hidden, tp);
+	else
+		add_heads(&l, &block->attention, hidden, tp);
+	if (block->mlp.given)
+		add_mlp(&l, hidden, block->mlp.width.value / tp, block->mlp.gated ? 2 : 1);
+	if (moe->given && moe->n_shared.value > 0) {
+		add_mlp(&l, hidden, moe->n_shared.value * moe->shared_width.value / tp, moe->plain ? 1 : 2);
+		out[l.n - 1].shared = out[l.n - 2].shared = true;
+	}
+	return l.n;
+}
+
+/* --- time ------------------------------------------------------------------------------------------------ */
+
+/*
+ * Large products lower the clock of the arithmetic, those that memory limits do not: sums that leave in fp32 can be
+ * among these although the calibrated kernel, which writes 16 bits, is not.
+ */
+static bool
+memory_bound(const struct gemm_shape *g, const struct gemm_calibration *p)
+{
+	const double byte = g->m * g->k * g->a_byte + g->k * g->n * g->w_byte + g->m * g->n * g->o_byte;
+
+	return 2 * g->m * g->n * g->k / p->peak_flop_per_s.value <= byte / p->mem_byte_per_s.value;
+}
+
+static bool
+derates(const struct gemm_shape *g, const struct calibration *c)
+{
+	const double byte = 2 * (g->m * g->k + g->k * g->n + g->m * g->n), flop = 2 * g->m * g->n * g->k;
+
+	return flop > 1e12 && flop / c->ref_peak_flop_per_s.value > byte / c->ref_mem_byte_per_s.value;
+}
+
+double
+train_product(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t)
+{
+	CALL(sh, kernel_s, gemm_time(sh, shape, c, t));
+	TAKE(sh, m, shape->m);
+	TAKE(sh, n, shape->n);
+	TAKE(sh, k, shape->k);
+	double derate;
+	if (derates(shape, c) && memory_bound(shape, &c->gemm[t])) {
+		TAKE(sh, derate_per_decade, c->gemm[t].derate);
+		SET(sh, derate, 1 + derate_per_decade * log10(2 * m * n * k / 1e12));
+	} else
+		SET(sh, derate, 1);
+	LET(sh, steady_s, kernel_s / derate);
+	return steady_s;
+}
+
+double
+train_gemm(
+    struct sheet *sh, const struct train_job *job, double m, double n, double k, enum dtype t, double output_elem_byte)
+{
+	const enum dtype rate = train_rate_type(t);
+	struct gemm_shape shape = gemm_shape_of(m, n, k, rate);
+
+	shape.o_byte = fmax(output_elem_byte, dtype_byte(rate));
+	shape.quantise = false;
+	if (!sh && job->gemm)
+		return job->gemm(job->memo, &shape, rate) / job->machine.power_frac;
+	CALL(sh, kernel_s, train_product(sh, &shape, job->machine.kernels, rate));
+	/* a power limit lowers the clock; the voltage goes down with it, so the rate falls more slowly than the power
+	 */
+	TAKE(sh, power_rate_frac, job->machine.power_frac);
+	LET(sh, product_s, kernel_s / power_rate_frac);
+	return product_s;
+}
+
+double
+train_rows(struct sheet *sh, const struct train_job *job)
+{
+	TAKE(sh, n_sequences, job->n_sequences);
+	TAKE(sh, seq_length, job->seq_length);
+	TAKE(sh, cp, job->layout.cp);
+	LET(sh, n_rows, n_sequences * seq_length / cp);
+	return n_rows;
+}
+
+double
+train_microbatches(struct sheet *sh, const struct train_job *job)
+{
+	TAKE(sh, n_global_sequences, job->n_global_sequences);
+	TAKE(sh, n_sequences, job->n_sequences);
+	TAKE(sh, dp, job->layout.dp);
+	LET(sh, n_microbatches, fmax(1, n_global_sequences / (n_sequences * dp)));
+	return n_microbatches;
+}
+
+/* --- the head -------------------------------------------------------------------------------------------- */
+
+/*
+ * Three products with the vocabulary's table and the traffic of the loss over the logits.  An encoder that is trained
+ * on masked tokens computes the head for those alone (Devlin et al., NAACL 2019: 15 %, padded to 16).
+ */
+double
+train_logits(struct sheet *sh, const struct train_job *job)
+{
+	const double tp = job->layout.tp, hidden = job->model->hidden.value;
+	const double whole = train_rows(NULL, job), vocab = job->model->vocab.value / tp;
+	const struct stack_time *s = job->stack;
+	const enum dtype wide = train_wide_type(job);
+
+	if (!(job->model->vocab.value > 0)) {
+		LET(sh, head_s, 0);
+		return head_s;
+	}
+	CALL(sh, head_forward_s, train_gemm(sh, job, whole, vocab, hidden, wide, 2));
+	CALL(sh, head_dgrad_s, train_gemm(sh, job, whole, hidden, vocab, wide, 2));
+	double head_wgrad_s;
+	if (job->adapters)
+		SET(sh, head_wgrad_s, 0);
+	else
+		SET_CALL(sh, head_wgrad_s, train_gemm(sh, job, vocab, hidden, whole, wide, 4));
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, tp_ranks, tp);
+	TAKE(sh, vocabulary, job->model->vocab);
+	TAKE(sh, logit_byte,
+	    job->compiled && datum_given(s->logit_byte_compiled) ? s->logit_byte_compiled : s->logit_byte);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	LET(sh, loss_s, n_rows * (vocabulary / tp_ranks) * logit_byte / mem_byte_per_s);
+	TAKE(sh, sigma, train_sigma(job));
+	TAKE(sh, head_rows_frac, job->head_frac);
+	LET(sh, head_s, sigma * head_rows_frac * (head_forward_s + head_dgrad_s + head_wgrad_s + loss_s));
+	return head_s;
+}

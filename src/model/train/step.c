@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A step: layers of every kind, the host beside them, the pipeline, data parallelism, the optimizer, stragglers. */
+#include "model/train/parts.h"
+
+/* Host time of a dense layer, forward and backward, in an eager framework: launches, and quantisation's in 8 bits.  A
+ * prior: no published run is bound by it. */
+static const double HOST_LAYER_S = 0.9e-3, HOST_LAYER_QUANTISED_S = 1.5e-3;
+static const double HOST_ADAPTERS = 1.6, HOST_RECOMPUTE = 4.0 / 3.0;
+/* Posting of sends, stream waits and merges of one ring-attention step and pass. */
+static const double HOST_RING_S = 150e-6;
+/* Growth of the step per doubling of the GPUs beyond eight, from 37 published scaling series. */
+static const double STRAGGLING = 0.003;
+
+static const char *const share_names[N_TRAIN_SHARES] = {
+#define TRAIN_SHARE(id, text, title) text,
+#include "ridge/train_share.def"
+#undef TRAIN_SHARE
+};
+static const char *const share_titles[N_TRAIN_SHARES] = {
+#define TRAIN_SHARE(id, text, title) title,
+#include "ridge/train_share.def"
+#undef TRAIN_SHARE
+};
+
+const char *
+train_share_name(enum train_share s)
+{
+	return share_names[s];
+}
+
+const char *
+train_share_title(enum train_share s)
+{
+	return share_titles[s];
+}
+
+/* --- the mean layer -------------------------------------------------------------------------------------- */
+
+/* What layers of one kind contribute to the mean over all. */
+static double
+part_of_mean(struct sheet *sh, double time_s, struct datum count, struct datum n)
+{
+	GIVEN(sh, time_s);
+	TAKE(sh, n_kind_layers, count);
+	TAKE(sh, n_layers, n);
+	LET(sh, part_s, time_s * n_kind_layers / n_layers);
+	return part_s;
+}
+
+static void
+add_terms(struct train_terms *sum, const struct train_terms *t, double share)
+{
+	sum->forward_s += share * t->forward_s;
+	sum->backward_s += share * t->backward_s;
+	sum->recompute_s += share * t->recompute_s;
+	sum->linear_s += share * t->linear_s;
+	sum->attention_s += share * t->attention_s;
+	sum->elementwise_s += share * t->elementwise_s;
+	sum->quantise_s += share * t->quantise_s;
+	sum->expert_s += share * t->expert_s;
+	sum->attention_forward_s += share * t->attention_forward_s;
+	sum->attention_backward_s += share * t->attention_backward_s;
+	sum->tp_s += share * t->tp_s;
+	sum->cp_s += share * t->cp_s;
+	sum->ep_s += share * t->ep_s;
+}
+
+static double
+kind_of_layer(struct sheet *sh, const struct train_job *job, int i, struct train_terms *sum)
+{
+	const struct block *block = &job->model->blocks[i];
+	struct train_terms terms;
+
+	CALL(sh, layer_s, train_layer(sh, job, block, &terms));
+	add_terms(sum, &terms, block->count.value / job->model->n_layers.value);
+	CALL(sh, share_s, part_of_mean(sh, layer_s, block->count, job->model->n_layers));
+	return share_s;
+}
+
+/* --- the host -------------------------------------------------------------------------------------------- */
+
+/* Host time of a layer: what it costs when the device is faster. */
+static double
+host_floor(struct sheet *sh, const struct train_job *job)
+{
+	const struct stack_time *s = job->stack;
+	const struct workload *w = job->model;
+	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
+	const bool ring = job->layout.cp > 1 && job->context == CONTEXT_RING && !s->graphs;
+
+	TAKE(sh, dense_host_s, train_quantises(job) && !train_has_experts(w) ? HOST_LAYER_QUANTISED_S : HOST_LAYER_S);
+	if (!train_has_experts(w)) {
+		TAKE(sh, host_frac, s->host_frac);
+		TAKE(sh, adapter_factor, job->adapters ? HOST_ADAPTERS : 1);
+		TAKE(sh, recompute_factor, full ? HOST_RECOMPUTE : 1);
+		TAKE(sh, ring_step_s, ring ? HOST_RING_S : 0);
+		TAKE(sh, cp, job->layout.cp);
+		LET(sh, floor_s, dense_host_s * host_frac * adapter_factor * recompute_factor + 3 * cp * ring_step_s);
+		return floor_s;
+	}
+	TAKE(sh, expert_layers_frac, train_expert_share(w));
+	TAKE(sh, moe_host_s, datum_or(s->moe_floor_s, 0));
+	TAKE(
+	    sh, per_expert_s, train_quantises(job) && job->dtype != DTYPE_FP8 ? datum_or(s->moe_expert_floor_s, 0) : 0);
+	TAKE(sh, n_local_experts, train_local_experts(job, train_routed(w)));
+	LET(sh, floor_s,
+	    expert_layers_frac * (moe_host_s + per_expert_s * n_local_experts) +
+	        (1 - expert_layers_frac) * dense_host_s);
+	return floor_s;
+}
+
+/* Waits of the device in an expert layer: the counts of routed rows must reach the host before the experts' kernels can
+ * be launched, and quantised experts are launched one by one. */
+static double
+host_sync(struct sheet *sh, const struct train_job *job)
+{
+	const struct stack_time *s = job->stack;
+	const struct workload *w = job->model;
+
+	TAKE(sh, expert_layers_frac, train_expert_share(w));
+	TAKE(sh, count_sync_s, datum_or(s->moe_sync_s, 0));
+	TAKE(sh, per_expert_s, train_quantises(job) ? datum_or(s->moe_expert_s, 0) : 0);
+	TAKE(sh, n_local_experts, train_local_experts(job, train_routed(w)));
+	LET(sh, sync_s, expert_layers_frac * (count_sync_s + per_expert_s * n_local_experts));
+	return sync_s;
+}
+
+/* A slow device hides the host but for the waits; a fast one waits for the host, and the waits are inside that. */
+static double
+layer_time(struct sheet *sh, const struct train_job *job, struct train_terms *t)
+{
+	TAKE(sh, device_s, t->device_s);
+	CALL(sh, floor_s, host_floor(sh, job));
+	t->floor_s = floor_s;
+	t->sync_s = 0;
+	double layer_s;
+	if (train_has_experts(job->model) && floor_s > 0) {
+		CALL(sh, sync_s, host_sync(sh, job));
+		t->sync_s = sync_s;
+		SET(sh, layer_s, fmax(device_s + sync_s * fmin(1, device_s / floor_s), floor_s));
+	} else
+		SET(sh, layer_s, fmax(device_s, floor_s));
+	return layer_s;
+}
+
+/* --- the step -------------------------------------------------------------------------------------------- */
+
+/* States of the optimizer pass through memory once; the rest is what a step costs outside layers. */
+static double
+optimizer_time(struct sheet *sh, const struct train_job *job, const struct train_terms *t)
+{
+	const struct layout *l = &job->layout;
+	const double shard = l->zero > 0 ? layout_shard_ranks(l) : 1;
+	const double expert_shard = l->zero > 0 ? layout_expert_shard_ranks(l, shard) : 1;
+
+	TAKE(sh, rank_param, job->adapters ? 0 : t->rank_params);
+	TAKE(sh, expert_param, job->adapters ? 0 : t->expert_params);
+	TAKE(sh, n_shards, shard);
+	TAKE(sh, n_expert_shards, expert_shard);
+	TAKE(sh, state_byte_per_param, job->optimizer_byte);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	TAKE(sh, step_overhead_s, job->stack->step_s);
+	LET(sh, optimizer_s,
+	    state_byte_per_param * (rank_param / n_shards + expert_param / n_expert_shards) / mem_byte_per_s +
+	        step_overhead_s);
+	return optimizer_s;
+}
+
+/* Forward and backward of one micro-batch on one stage; a host that holds layers up holds both up alike. */
+static struct train_window
+window_of(struct sheet *sh, const struct train_job *job, const struct train_terms *t)
+{
+	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
+
+	TAKE(sh, n_layers, job->model->n_layers);
+	TAKE(sh, layer_s, t->layer_s);
+	TAKE(sh, device_s, t->device_s);
+	TAKE(sh, layer_forward_s, t->forward_s);
+	TAKE(sh, tp_forward_s, t->tp_s / (full ? 3 : 2));
+	TAKE(sh, head_s, t->logits_s);
+	TAKE(sh, pp, job->layout.pp);
+	TAKE(sh, whole_head, job->layout.pp > 1 ? 0.0 : 1.0);
+	LET(sh, forward_frac, (layer_forward_s + tp_forward_s) / device_s);
+	LET(sh, window_forward_s, (n_layers * layer_s * forward_frac + head_s / 3) / pp);
+	LET(sh, window_backward_s, (n_layers * layer_s + whole_head * head_s) / pp - window_forward_s);
+	return (struct train_window){window_forward_s, window_backward_s};
+}
+
+/* The head, and with multi-token prediction (DeepSeek-AI, arXiv:2412.19437, section 2.2) a layer and a head more. */
+static double
+head_time(struct sheet *sh, const struct train_job *job, const struct train_terms *t)
+{
+	CALL(sh, logits_s, train_logits(sh, job));
+	TAKE(sh, n_mtp_layers, job->n_mtp);
+	TAKE(sh, layer_forward_s, t->forward_s);
+	TAKE(sh, layer_backward_s, t->backward_s);
+	LET(sh, head_s, logits_s + n_mtp_layers * (logits_s + layer_forward_s + layer_backward_s));
+	return head_s;
+}
+
+double
+train_step(struct sheet *sh, const struct train_job *job, struct train_terms *out)
+{
+	struct train_terms t = {0};
+
+	CALL(sh, n_rows, train_rows(sh, job));
+	CALL(sh, n_microbatches, train_microbatches(sh, job));
+	t.n_rows = n_rows;
+	t.n_microbatches = n_microbatches;
+	SUM(sh, device_s, i, job->model->n_blocks, kind_of_layer(sh, job, i, &t));
+	t.device_s = device_s;
+	CALL(sh, layer_s, layer_time(sh, job, &t));
+	t.layer_s = layer_s;
+	CALL(sh, head_s, head_time(sh, job, &t));
+	t.logits_s = head_s;
+	CALL(sh, rank_param, train_dense_params(sh, job));
+	CALL(sh, expert_param, train_expert_params(sh, job));
+	t.rank_params = rank_param;
+	t.expert_params = expert_param;
+	CALL(sh, pipeline_s, train_pipeline(sh, job, &t));
+	struct train_window window = {0, 0};
+	SCOPE (sh, "window")
+		window = window_of(sh, job, &t);
+	CALL(sh, data_parallel_s, train_data_parallel(sh, job, &window, &t));
+	t.dp_s = data_parallel_s;
+	CALL(sh, optimizer_s, optimizer_time(sh, job, &t));
+	t.optimizer_s = optimizer_s;
+	TAKE(sh, n_gpus, job->n_gpus);
+	TAKE(sh, straggling, STRAGGLING);
+	LET(sh, straggler, 1 + straggling * log2(fmax(1, n_gpus / 8)));
+	t.straggler = straggler;
+	LET(sh, step_s, (pipeline_s + data_parallel_s + optimizer_s) * straggler);
+	t.step_s = step_s;
+	if (out)
+		*out = t;
+	return step_s;
+}
+
+/* The mean stage does the layers; what the fullest stage does beyond that counts as bubble. */
+void
+train_shares(const struct train_job *job, const struct train_terms *t, double share[N_TRAIN_SHARES])
+{
+	const double n = t->n_microbatches * job->model->n_layers.value / job->layout.pp;
+	double sum = 0;
+
+	share[TRAIN_LINEAR] = n * t->linear_s;
+	share[TRAIN_ATTENTION] = n * t->attention_s;
+	share[TRAIN_EXPERTS] = n * t->expert_s;
+	share[TRAIN_ELEMENTWISE] = n * t->elementwise_s;
+	share[TRAIN_QUANTISE] = n * t->quantise_s;
+	share[TRAIN_LOGITS] = t->n_microbatches * t->logits_s / job->layout.pp;
+	share[TRAIN_RECOMPUTE] = n * t->recompute_s;
+	share[TRAIN_TP] = n * t->tp_s;
+	share[TRAIN_CP] = n * t->cp_s;
+	share[TRAIN_EP] = n * t->ep_s;
+	share[TRAIN_HOST] = n * (t->layer_s - t->device_s);
+	share[TRAIN_PP] = t->n_microbatches * t->p2p_s;
+	share[TRAIN_BUBBLE] = 0;
+	for (int i = 0; i <= TRAIN_PP; i++)
+		sum += share[i];
+	share[TRAIN_BUBBLE] = t->pipeline_s - sum - share[TRAIN_HOST];
+	/* what is left of rounding */
+	if (fabs(share[TRAIN_BUBBLE]) < 1e-9 * t->pipeline_s)
+		share[TRAIN_BUBBLE] = 0;
+	share[TRAIN_DP] = t->dp_s;
+	share[TRAIN_OPTIMIZER] = t->optimizer_s;
+	share[TRAIN_STRAGGLERS] = t->step_s - (t->pipeline_s + t->dp_s + t->optimizer_s);
+}

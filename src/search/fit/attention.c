@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Attention over a prompt and of one new token, per engine: kernels differ more between engines than between GPUs, so
+ * that there is no median of them.  Head widths and types are classes of their own (attention.def); a window is not:
+ * it only takes tiles and cached tokens away.  Rows with one are fitted where there are too few without.
+ *
+ * Decoding with more than 16 query heads per key head leaves the kernels that the model describes; those rows are not
+ * fitted.
+ */
+#include "search/fit/calibrate.h"
+
+#include "ridge/kernel_attention.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CONTEXT_PARAMS = 11, GENERATION_PARAMS = 10, CONTEXT_NEEDED = 40, GENERATION_NEEDED = 30, GROUP_MAX = 16 };
+
+enum {
+	ETA_A,
+	CONTEXT_BASE,
+	BLOCK,
+	ETA_X,
+	ETA_KV,
+	CONTEXT_L2,
+	CONTEXT_HOLD,
+	CONTEXT_FADE,
+	DERATE,
+	CONTEXT_NORM,
+	APPEND
+};
+enum { ETA_M, BASE, ETA_Q, SPLIT, ITEM, ETA_L2, HOLD, FADE, NORM, OWN_ITEM };
+
+struct spec {
+	const char *key;
+	enum quantity unit;
+	double start, low, high;
+};
+
+static const struct spec context_specs[] = {
+    {"eta_a", Q_NUMBER, 0.6, 0.05, 2.5},
+    {"t0", Q_TIME, 10e-6, 0.5e-6, 60e-6},
+    {"tblk", Q_TIME, 0.5e-6, 0.01e-6, 20e-6},
+    {"eta_x", Q_NUMBER, 0.7, 0.05, 8},
+    {"eta_kv", Q_NUMBER, 0.6, 0.02, 8},
+    {"eta_l2", Q_NUMBER, 2, 0.1, 30},
+    {"hold", Q_NUMBER, 0.4, 0.05, 2},
+    {"fade", Q_NUMBER, 0.7, 0.05, 2},
+    {"delta", Q_NUMBER, 0.05, 0, 0.3},
+    {"p", Q_NUMBER, 2, 1, 20},
+    {"ttok", Q_TIME, 0.5e-9, 0.01e-9, 20e-9},
+};
+
+static const struct spec generation_specs[] = {
+    {"eta_m", Q_NUMBER, 0.9, 0.2, 0.94},
+    {"t0", Q_TIME, 8e-6, 0.5e-6, 60e-6},
+    {"eta_q", Q_NUMBER, 0.3, 0.01, 10},
+    {"tsplit", Q_TIME, 3e-6, 0.01e-6, 30e-6},
+    {"tcta", Q_TIME, 2e-6, 0.01e-6, 20e-6},
+    {"eta_l2", Q_NUMBER, 2, 0.3, 12},
+    {"hold", Q_NUMBER, 0.4, 0.05, 1.2},
+    {"fade", Q_NUMBER, 0.7, 0.05, 1.5},
+    {"p", Q_NUMBER, 2, 1.01, 8},
+    {"tmha", Q_TIME, 2e-6, 0.01e-6, 20e-6},
+};
+
+/* --- rows ------------------------------------------------------------------------------------------------ */
+
+struct table {
+	const struct fit_bench *bench;
+	int n;
+	struct attention_shape *shape;
+	double *measured_s;
+	unsigned *hash;
+	const char **regime;
+	double *weight; /* NULL: all alike */
+	double tile;    /* of the trial */
+};
+
+static bool
+is_prefill(const struct measurement *m)
+{
+	return m->operation && strcmp(m->operation, "prefill") == 0;
+}
+
+static double
+bytes_of(enum dtype t, enum dtype otherwise)
+{
+	return t != DTYPE_NONE ? dtype_byte(t) : otherwise != DTYPE_NONE ? dtype_byte(otherwise) : 2;
+}
+
+static struct attention_shape
+shape_of(const struct measurement *m)
+{
+	return (struct attention_shape){
+	    .batch = m->batch,
+	    .n_heads = m->heads,
+	    .n_kv_heads = m->kv_heads,
+	    .head_dim = m->head_dim,
+	    .query_token = isnan(m->query_len) ? 1 : m->query_len,
+	    .context_token = isnan(m->context_len) ? 0 : m->context_len,
+	    .elem_byte = bytes_of(m->dtype, DTYPE_NONE),
+	    .kv_elem_byte = bytes_of(m->kv_dtype, m->dtype),
+	    .window_token = isnan(m->window) ? 0 : m->window,
+	};
+}
+
+static bool
+is_plain(const struct attention_shape *s)
+{
+	return s->head_dim == 128 && s->elem_byte == 2 && s->kv_elem_byte == 2;
+}
+
+/* The rows of one class: attention.def's, or the calibration's own for N_ATTENTION_FITS. */
+static bool
+belongs(const struct attention_shape *s, bool prefill, enum attention_fit which)
+{
+	if (!prefill && s->n_heads > GROUP_MAX * s->n_kv_heads)
+		return false;
+	return which == N_ATTENTION_FITS ? is_plain(s) : attention_fit_of(s) == which;
+}
+
+static const char *
+regime_of(double seconds)
+{
+	return seconds < 20e-6 ? "below_20us" : seconds < 100e-6 ? "to_100us" : seconds < 1e-3 ? "to_1ms" : "above_1ms";
+}
+
+/* Faster than memory delivers a cache that L2 cannot hold: the benchmark read less than it says. */
+static bool
+impossible(const struct fit_bench *b, const struct attention_shape *s, double time_s)
+{
+	const double seen = s->window_token > 0 ? fmin(s->window_token, s->context_token) : s->context_token;
+	const double cache_byte = 2 * s->batch * seen * s->n_kv_heads * s->head_dim * s->kv_elem_byte;
+
+	return cache_byte > 2 * b->reference->ref_l2_byte.value &&
+	    cache_byte / time_s > b->reference->ref_mem_byte_per_s.value;
+}
+
+/* Each range of times counts alike: engines spend their time where few benchmarks are, in long reads. */
+static void
+balance(const struct fit_bench *b, struct table *t)
+{
+	t->weight = ARENA_ARRAY(b->arena, double, t->n + 1);
+	for (int i = 0; i < t->n; i++) {
+		int n = 0;
+		for (int j = 0; j < t->n; j++)
+			n += strcmp(t->regime[i], t->regime[j]) == 0;
+		t->weight[i] = fmin(1.0 / n, 20.0 / t->n);
+	}
+}
+
+static struct table
+gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, bool prefill, enum attention_fit which,
+    bool windows)
+{
+	struct table t = {.bench = b};
+
+	t.shape = ARENA_ARRAY(b->arena, struct attention_shape, n_rows + 1);
+	t.measured_s = ARENA_ARRAY(b->arena, double, n_rows + 1);
+	t.hash = ARENA_ARRAY(b->arena, unsigned, n_rows + 1);
+	t.regime = ARENA_ARRAY(b->arena, const char *, n_rows + 1);
+	for (int i = 0; i < n_rows; i++) {
+		const struct attention_shape s = shape_of(rows[i]);
+
+		if (is_prefill(rows[i]) != prefill || !belongs(&s, prefill, which) ||
+		    (!windows && s.window_token > 0) || (!prefill && impossible(b, &s, rows[i]->time_s)))
+			continue;
+		t.shape[t.n] = s;
+		t.measured_s[t.n] = rows[i]->time_s;
+		/* whole pairs of head counts are kept out together: the next model brings its own */
+		t.hash[t.n] = fit_hash((const double[]){s.n_heads, s.n_kv_heads}, 2);
+		t.regime[t.n++] = regime_of(rows[i]->time_s);
+	}
+	return t;
+}
+
+/* --- models ---------------------------------------------------------------------------------------------- */
+
+static struct datum
+plain(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+static double
+predict_context(const void *context, const double *x, int row)
+{
+	const struct table *t = context;
+	const struct calibration *ref = t->bench->reference;
+	const double peak = ref->ref_peak_flop_per_s.value, mem = ref->ref_mem_byte_per_s.value;
+	const struct context_calibration p = {
+	    .flop_per_s = plain(x[ETA_A] * peak),
+	    .base_s = plain(x[CONTEXT_BASE]),
+	    .block_s = plain(x[BLOCK]),
+	    .mem_byte_per_s = plain(x[ETA_X] * mem),
+	    .tile = plain(t->tile),
+	    .kv_byte_per_s = plain(x[ETA_KV] * mem),
+	    .l2_byte_per_s = plain(x[CONTEXT_L2] * mem),
+	    .hold = plain(x[CONTEXT_HOLD]),
+	    .fade = plain(x[CONTEXT_FADE]),
+	    .derate = plain(x[DERATE]),
+	    .norm = plain(x[CONTEXT_NORM]),
+	    .token_s = plain(x[APPEND]),
+	};
+
+	return attention_context(NULL, &t->shape[row], &p, ref);
+}
+
+static double
+predict_generation(const void *context, const double *x, int row)
+{
+	const struct table *t = context;
+	const struct calibration *ref = t->bench->reference;
+	const double mem = ref->ref_mem_byte_per_s.value;
+	const struct generation_calibration p = {
+	    .mem_byte_per_s = plain(x[ETA_M] * mem),
+	    .base_s = plain(x[BASE]),
+	    .query_byte_per_s = plain(x[ETA_Q] * mem),
+	    .split_s = plain(x[SPLIT]),
+	    .item_s = plain(x[ITEM]),
+	    .l2_byte_per_s = plain(x[ETA_L2] * mem),
+	    .hold = plain(x[HOLD]),
+	    .fade = plain(x[FADE]),
+	    .norm = plain(x[NORM]),
+	    .own_item_s = plain(x[OWN_ITEM]),
+	};
+
+	return attention_generation(NULL, &t->shape[row], &p, ref);
+}
+
+/* --- the fits -------------------------------------------------------------------------------------------- */
+
+static struct fit_problem
+problem_of(const struct table *t, const struct spec *specs, int n,
+    double (*predict)(const void *context, const double *params, int row))
+{
+	struct fit_problem p = {.n_params = n,
+	    .n_rows = t->n,
+	    .predict = predict,
+	    .context = t,
+	    .measured_s = t->measured_s,
+	    .weight = t->weight};
+
+	for (int i = 0; i < n; i++)
+		p.params[i] = (struct fit_param){specs[i].key, specs[i].start, specs[i].low, specs[i].high, false};
+	return p;
+}
+
+static void
+units_of(const struct spec *specs, int n, enum quantity *units)
+{
+	for (int i = 0; i < n; i++)
+		units[i] = specs[i].unit;
+}
+
+/* Kernels have tiles of 128 or, where shared memory is short, of 64: the rows tell which. */
+static double
+better_tile(struct table *t, const struct fit_problem *p)
+{
+	static const double tiles[] = {128, 64};
+	double best = tiles[0], least = INFINITY;
+
+	for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+		struct fit_result found;
+
+		t->tile = tiles[i];
+		if (fit_run(p, 0, &found) && found.mean_abs_log < least) {
+			least = found.mean_abs_log;
+			best = tiles[i];
+		}
+	}
+	return best;
+}
+
+static void
+fit_context(const struct fit_bench *b, struct table *t, const char *path, const char *residual, struct fitted *out)
+{
+	/* kernels with cheap rows of tiles and with dear ones */
+	static const double starts[][CONTEXT_PARAMS] = {
+	    {0.70, 12e-6, 0.05e-6, 0.7, 0.6, 2.0, 0.2, 0.7, 0.12, 3, 0.8e-9},
+	    {0.62, 6e-6, 3.0e-6, 2.5, 0.6, 6.0, 0.7, 0.8, 0.15, 1.3, 0.3e-9},
+	};
+	struct fit_problem p = problem_of(t, context_specs, CONTEXT_PARAMS, predict_context);
+	struct fitted_class *c = fitted_add(b, out, path, residual);
+	enum quantity units[CONTEXT_PARAMS];
+
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+		p.start[i] = starts[i];
+	units_of(context_specs, CONTEXT_PARAMS, units);
+	t->tile = t->n < CONTEXT_NEEDED ? 128 : better_tile(t, &p);
+	if (fitted_run(b, &p, units, t->hash, t->regime, CONTEXT_NEEDED, c))
+		c->params[c->n_params++] = (struct fitted_param){
+		    .key = "tile", .unit = Q_COUNT, .value = t->tile, .low = NAN, .high = NAN, .identified = true};
+}
+
+static void
+fit_generation(const struct fit_bench *b, struct table *t, const char *path, const char *residual, struct fitted *out)
+{
+	static const double starts[][GENERATION_PARAMS] = {
+	    {0.88, 8.7e-6, 0.24, 2.0e-6, 3.4e-6, 1.2, 0.6, 0.5, 1.3, 3.4e-6},
+	    {0.85, 8.0e-6, 0.12, 2.5e-6, 2.0e-6, 0.9, 0.5, 0.5, 6, 1.5e-6},
+	    {0.82, 6.0e-6, 0.50, 3.0e-6, 2.0e-6, 3.3, 0.9, 0.4, 2, 1.5e-6},
+	};
+
+	balance(b, t);
+	struct fit_problem p = problem_of(t, generation_specs, GENERATION_PARAMS, predict_generation);
+	struct fitted_class *c = fitted_add(b, out, path, residual);
+	enum quantity units[GENERATION_PARAMS];
+
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+		p.start[i] = starts[i];
+	units_of(generation_specs, GENERATION_PARAMS, units);
+	if (!fitted_run(b, &p, units, t->hash, t->regime, GENERATION_NEEDED, c))
+		return;
+	/* without such rows it is the other one */
+	if (!c->params[OWN_ITEM].identified)
+		c->n_params = OWN_ITEM;
+}
+
+static const char *
+underscored(struct arena *a, const char *prefix, const char *name)
+{
+	char *text = arena_printf(a, "%s%s", prefix, name);
+
+	for (char *p = text; *p; p++)
+		*p = *p == '-' ? '_' : *p;
+	return text;
+}
+
+static void
+fit_kernels(const struct fit_bench *b, const struct measurement **rows, int n_rows, bool prefill,
+    enum attention_fit which, struct fitted *out)
+{
+	const bool own = which == N_ATTENTION_FITS;
+	const char *phase = prefill ? "context" : "generation";
+	struct table t = gather(b, rows, n_rows, prefill, which, false);
+
+	if (t.n < CONTEXT_NEEDED)
+		t = gather(b, rows, n_rows, prefill, which, true);
+
+	/* nobody measured it, or too little for a class that has a substitute */
+	if (t.n == 0 || (!own && t.n < CONTEXT_NEEDED))
+		return;
+	const char *path = own ? arena_printf(b->arena, "attention.%s", phase)
+	                       : arena_printf(b->arena, "attention_by.%s.%s", attention_fit_name(which), phase);
+	const char *residual = arena_printf(
+	    b->arena, "attention_%s%s", phase, own ? "" : underscored(b->arena, "_", attention_fit_name(which)));
+	(prefill ? fit_context : fit_generation)(b, &t, path, residual, out);
+}
+
+void
+fit_attention(const struct fit_bench *b, struct fitted *out)
+{
+	int n;
+	const struct measurement **rows = fit_rows(b, MEASUREMENT_ATTENTION, &n);
+
+	if (!b->gpu || !b->backend)
+		return;
+	for (int which = N_ATTENTION_FITS; which >= 0; which--)
+		for (int prefill = 1; prefill >= 0; prefill--)
+			fit_kernels(b, rows, n, prefill, (enum attention_fit)which, out);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Private to calibrate*.c. */
+#ifndef RIDGE_CALIBRATE_PARTS_H
+#define RIDGE_CALIBRATE_PARTS_H
+
+#include "db/tree.h"
+#include "search/fit/calibrate.h"
+
+/* A file with its fractions referring to these figures in place of its own `relative_to`: the rates stay the same. */
+const struct node *calibration_rebase(struct arena *a, const struct node *file, const struct node *relative_to);
+/* The text of a file's tree. */
+char *calibration_layout(struct arena *a, const struct node *root);
+
+#endif

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Matrix products.  16-bit ones give all the parameters of the tile model.  Products of other types run on the same
+ * SMs, caches and memory: they keep those and get their own share of the peak and the cost of quantising their
+ * activations; more only where that predicts rows better that it was not fitted to.
+ *
+ * Sizes are weighted equally from decoding to prefill: seven bins of m, each with the same weight.
+ */
+#include "search/fit/calibrate.h"
+
+#include "ridge/kernel_gemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double hosted_s = 40e-6; /* no kernels take that long to start in a replayed graph */
+
+enum { NARROW = 512, ROWS_NEEDED = 48, N_PARAMS = 13, ENGINE_COPIES = 5 };
+
+enum { ETA_C, ETA_M, BASE, FEED, TILE, STEP, WAVE, DERATE, CACHE, SUM, NORM, QUANTISE, ETA_Q };
+
+static const struct {
+	const char *key;
+	enum quantity unit;
+	double start, low, high;
+} specs[N_PARAMS] = {
+    {"eta_c", Q_NUMBER, 0.8, 0.1, 1},
+    {"eta_m", Q_NUMBER, 0.8, 0.2, 1},
+    {"t0", Q_TIME, 2.3e-6, 0.2e-6, 30e-6},
+    {"bsm", Q_PER_CLOCK, 116, 8, 800},
+    {"tpro", Q_TIME, 0.7e-6, 0.01e-6, 8e-6},
+    {"tk64", Q_CLOCKS, 138, 15, 1500},
+    {"th", Q_NUMBER, 0.1, 0, 1},
+    {"delta", Q_NUMBER, 0.1, 0, 0.5},
+    {"l2x", Q_NUMBER, 4, 1, 16},
+    {"tsum", Q_TIME, 2.2e-6, 0.3e-6, 10e-6},
+    {"p", Q_NUMBER, 3, 1.2, 8},
+    {"tq0", Q_TIME, 4e-6, 0.05e-6, 60e-6},
+    {"eta_q", Q_NUMBER, 0.4, 0.03, 3},
+};
+
+/* --- rows ------------------------------------------------------------------------------------------------ */
+
+struct point {
+	double m, n, k, time_s;
+	bool fixed_scale;
+	int copies;
+};
+
+struct table {
+	struct arena *arena;
+	int n;
+	struct point *points;
+	double *measured_s, *weight;
+	unsigned *hash;
+	int *group; /* products with the same weights */
+	const char **regime;
+	enum dtype dtype;
+	bool weight_only;
+	double peak_flop_per_s;
+	struct calibration *work; /* with the trial's parameters */
+	const struct calibration *reference;
+};
+
+static int
+by_shape(const void *x, const void *y)
+{
+	const struct point *a = x, *b = y;
+	const double differences[] = {a->m - b->m, a->n - b->n, a->k - b->k, (double)a->fixed_scale - b->fixed_scale,
+	    a->copies - b->copies, a->time_s - b->time_s};
+
+	for (size_t i = 0; i < sizeof differences / sizeof *differences; i++)
+		if (differences[i] != 0)
+			return differences[i] > 0 ? 1 : -1;
+	return 0;
+}
+
+static bool
+same_shape(const struct point *a, const struct point *b)
+{
+	return a->m == b->m && a->n == b->n && a->k == b->k && a->fixed_scale == b->fixed_scale &&
+	    a->copies == b->copies;
+}
+
+/* The median of the backends at each shape. */
+static void
+join(struct table *t)
+{
+	int n = 0;
+
+	qsort(t->points, (size_t)t->n, sizeof *t->points, by_shape);
+	for (int i = 0, end; i < t->n; i = end) {
+		for (end = i + 1; end < t->n && same_shape(&t->points[i], &t->points[end]);)
+			end++;
+		const int low = (i + end - 1) / 2, high = (i + end) / 2;
+		const double time_s = (t->points[low].time_s + t->points[high].time_s) / 2;
+		t->points[n] = t->points[i];
+		t->points[n++].time_s = time_s;
+	}
+	t->n = n;
+}
+
+static int
+bin_of(double m)
+{
+	static const double ends[] = {4, 16, 64, 256, 1024, 4096};
+	int bin = 0;
+
+	while (bin < 6 && m > ends[bin])
+		bin++;
+	return bin;
+}
+
+static void
+describe(struct table *t)
+{
+	double in_bin[7] = {0};
+
+	t->measured_s = ARENA_ARRAY(t->arena, double, t->n + 1);
+	t->weight = ARENA_ARRAY(t->arena, double, t->n + 1);
+	t->hash = ARENA_ARRAY(t->arena, unsigned, t->n + 1);
+	t->group = ARENA_ARRAY(t->arena, int, t->n + 1);
+	t->regime = ARENA_ARRAY(t->arena, const char *, t->n + 1);
+	for (int i = 0; i < t->n; i++)
+		in_bin[bin_of(t->points[i].m)]++;
+	for (int i = 0; i < t->n; i++) {
+		const struct point *p = &t->points[i];
+
+		t->measured_s[i] = p->time_s;
+		t->weight[i] = t->n / in_bin[bin_of(p->m)];
+		t->hash[i] = fit_hash((const double[]){p->m, p->n, p->k}, 3);
+		t->group[i] = (int)(fit_hash((const double[]){p->n, p->k}, 2) & 0x7fffffff);
+		t->regime[i] = p->m <= 64 ? "decode" : p->m < 1024 ? "mid" : "prefill";
+	}
+}
+
+/* How 16-bit activations with smaller weights are called. */
+static bool
+is_weight_only(const struct measurement *m)
+{
+	return m->dtype_text && strstr(m->dtype_text, "a16");
+}
+
+static enum dtype
+weight_type(const struct measurement *m)
+{
+	return strncmp(m->dtype_text, "w4", 2) == 0 ? DTYPE_INT4 : DTYPE_INT8;
+}
+
+/* The engines' collectors visit five copies of the weights in turn; other benchmarks leave nothing of them in cache. */
+static struct table
+gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum dtype dtype, bool weight_only)
+{
+	struct table t = {.arena = b->arena, .dtype = dtype, .weight_only = weight_only, .reference = b->reference};
+	const enum peak peak = dtype_peak(weight_only ? DTYPE_BF16 : dtype);
+	bool any_wide = false;
+
+	t.points = ARENA_ARRAY(b->arena, struct point, n_rows + 1);
+	t.peak_flop_per_s = datum_or(b->gpu->peak_flop_per_s[peak], NAN);
+	if (isnan(t.peak_flop_per_s) && peak == PEAK_BF16)
+		t.peak_flop_per_s = datum_or(b->gpu->peak_flop_per_s[PEAK_FP16], NAN);
+	for (int i = 0; i < n_rows; i++)
+		any_wide = any_wide || (rows[i]->n >= NARROW && rows[i]->k >= NARROW);
+	for (int i = 0; i < n_rows; i++) {
+		const struct measurement *m = rows[i];
+
+		if (is_weight_only(m) != weight_only || (weight_only ? weight_type(m) : m->dtype) != dtype ||
+		    (any_wide && (m->n < NARROW || m->k < NARROW)))
+			continue;
+		t.points[t.n++] = (struct point){
+		    m->m, m->n, m->k, m->time_s, m->static_scale, fit_is_engine(m->backend) ? ENGINE_COPIES : 0};
+	}
+	t.work = ARENA_NEW(b->arena, struct calibration);
+	*t.work = *b->reference;
+	join(&t);
+	describe(&t);
+	return t;
+}
+
+/* --- the model ------------------------------------------------------------------------------------------- */
+
+static struct datum
+plain(double value)
+{
+	struct datum d = datum_absent();
+
+	d.value = value;
+	return d;
+}
+
+static struct gemm_calibration
+rates(const struct table *t, const double *p)
+{
+	const double mem = t->reference->ref_mem_byte_per_s.value, clock = t->reference->ref_clock_hertz.value;
+
+	return (struct gemm_calibration){
+	    .peak_flop_per_s = plain(p[ETA_C] * t->peak_flop_per_s),
+	    .mem_byte_per_s = plain(p[ETA_M] * mem),
+	    .l2_byte_per_s = plain(p[CACHE] * mem),
+	    .base_s = plain(p[BASE]),
+	    .feed_byte_per_s = plain(p[FEED] * clock),
+	    .tile_s = plain(p[TILE]),
+	    .k_step_s = plain(p[STEP] / clock),
+	    .wave_frac = plain(p[WAVE]),
+	    .derate = plain(p[DERATE]),
+	    .reduction_s = plain(p[SUM]),
+	    .norm = plain(p[NORM]),
+	    .quantise_s = plain(p[QUANTISE]),
+	    .quantise_byte_per_s = plain(p[ETA_Q] * mem),
+	};
+}
+
+static double
+predict(const void *context, const double *params, int row)
+{
+	const struct table *t = context;
+	const struct point *p = &t->points[row];
+	struct gemm_shape shape = gemm_shape_of(p->m, p->n, p->k, t->dtype);
+
+	if (t->weight_only) {
+		shape.a_byte = shape.o_byte = dtype_byte(DTYPE_BF16);
+		shape.quantise = false;
+	}
+	shape.quantise = shape.quantise && !p->fixed_scale;
+	shape.n_copies = p->copies;
+	t->work->gemm[t->dtype] = rates(t, params);
+	return gemm_time(NULL, &shape, t->work, t->dtype);
+}
+
+/* --- the fits -------------------------------------------------------------------------------------------- */
+
+/* Bounds are those of the table; a known value outside them does not come in. */
+static void
+start_at(struct fit_problem *p, int i, double value)
+{
+	if (value >= p->params[i].low && value <= p->params[i].high)
+		p->params[i].start = value;
+}
+
+/* Fractions of the reference from a calibration's rates. */
+static void
+start_from(struct fit_problem *p, const struct table *t, const struct gemm_calibration *g)
+{
+	const double mem = t->reference->ref_mem_byte_per_s.value, clock = t->reference->ref_clock_hertz.value;
+
+	if (!(g->peak_flop_per_s.value > 0))
+		return;
+	start_at(p, ETA_C, g->peak_flop_per_s.value / t->peak_flop_per_s);
+	start_at(p, ETA_M, g->mem_byte_per_s.value / mem);
+	start_at(p, BASE, g->base_s.value);
+	start_at(p, FEED, g->feed_byte_per_s.value / clock);
+	start_at(p, TILE, g->tile_s.value);
+	start_at(p, STEP, g->k_step_s.value * clock);
+	start_at(p, WAVE, g->wave_frac.value);
+	start_at(p, DERATE, g->derate.value);
+	start_at(p, CACHE, g->l2_byte_per_s.value / mem);
+	start_at(p, SUM, g->reduction_s.value);
+	start_at(p, NORM, g->norm.value);
+	start_at(p, QUANTISE, g->quantise_s.value);
+	start_at(p, ETA_Q, g->quantise_byte_per_s.value / mem);
+}
+
+static struct fit_problem
+problem_of(const struct table *t)
+{
+	struct fit_problem p = {.n_params = N_PARAMS,
+	    .n_rows = t->n,
+	    .predict = predict,
+	    .context = t,
+	    .measured_s = t->measured_s,
+	    .weight = t->weight,
+	    .group = t->group};
+
+	for (int i = 0; i < N_PARAMS; i++)
+		p.params[i] = (struct fit_param){specs[i].key, specs[i].start, specs[i].low, specs[i].high, false};
+	p.params[QUANTISE].fixed = p.params[ETA_Q].fixed = true;
+	return p;
+}
+
+/* Ampere, Hopper, Blackwell and Ada as they came out once: where a search may begin. */
+static const double starts[][N_PARAMS] = {
+    {0.85, 0.76, 2.0e-6, 60, 3.0e-6, 200, 0.45, 0.04, 4, 2.2e-6, 3, 4e-6, 0.4},
+    {0.83, 0.86, 2.1e-6, 240, 1.1e-6, 145, 0.03, 0.11, 4, 2.2e-6, 3, 4e-6, 0.4},
+    {0.79, 0.79, 2.2e-6, 110, 0.4e-6, 140, 0.06, 0.11, 3, 2.2e-6, 3, 4e-6, 0.4},
+    {0.60, 0.81, 1.3e-6, 35, 0.9e-6, 520, 0.20, 0.11, 4, 2.2e-6, 3, 4e-6, 0.4},
+};
+
+static void
+drop(struct fitted_class *c, int first)
+{
+	if (c->n_params > first)
+		c->n_params = first;
+}
+
+/* Errors of products whose weights have a form that no fitted product had. */
+static void
+unseen_weights(const struct fit_bench *b, const struct fit_problem *p, const struct table *t, struct fitted *out)
+{
+	unsigned *hash = ARENA_ARRAY(b->arena, unsigned, t->n + 1);
+	double *predicted_s = ARENA_ARRAY(b->arena, double, t->n + 1), last[FIT_PARAMS_MAX];
+
+	for (int i = 0; i < t->n; i++)
+		hash[i] = (unsigned)t->group[i];
+	if (!fitted_cross(b, p, hash, predicted_s, last))
+		return;
+	struct fitted_class *c = fitted_add(b, out, NULL, "gemm_bf16_unseen_weights");
+	c->n_fitted = t->n;
+	c->residual.all = fitted_errors_of(b->arena, t->n, predicted_s, t->measured_s, t->weight);
+}
+
+/* 16-bit products: everything but the quantisation.  Returns the fitted values. */
+static bool
+fit_wide(const struct fit_bench *b, const struct table *t, struct fitted *out, double *values)
+{
+	struct fit_problem p = problem_of(t);
+
+	if (b->known)
+		start_from(&p, t, &b->known->gemm[t->dtype]);
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+		p.start[i] = starts[i];
+	struct fitted_class *c = fitted_add(b, out, "gemm", "gemm_bf16");
+	enum quantity units[N_PARAMS];
+	for (int i = 0; i < N_PARAMS; i++) {
+		units[i] = specs[i].unit;
+		values[i] = p.params[i].start;
+	}
+	if (!fitted_run(b, &p, units, t->hash, t->regime, ROWS_NEEDED, c))
+		return false;
+	for (int i = 0; i < N_PARAMS; i++)
+		values[i] = c->params[i].value;
+	drop(c, QUANTISE);
+	if (!b->backend)
+		unseen_weights(b, &p, t, out);
+	return true;
+}
+
+/* Other types: from the 16-bit values; `more` frees what the type may change of the rest. */
+static struct fitted_class
+fit_narrow(const struct fit_bench *b, const struct table *t, const double *wide, bool more)
+{
+	struct fit_problem p = problem_of(t);
+	struct fitted_class c = {.path = NULL};
+	enum quantity units[N_PARAMS];
+	bool dynamic = false;
+
+	for (int i = 0; i < t->n; i++)
+		dynamic = dynamic || !t->points[i].fixed_scale;
+	for (int i = 0; i < N_PARAMS; i++) {
+		/* a fixed part of the quantising kernels cannot be told from one of the product */
+		const bool always = i == ETA_C, quantised = !t->weight_only && dynamic && dtype_byte(t->dtype) < 2;
+		const bool extra = i == ETA_M || (i == BASE && !quantised) || i == FEED || i == TILE || i == STEP;
+
+		units[i] = specs[i].unit;
+		p.params[i].start = fmin(specs[i].high, fmax(specs[i].low, wide[i]));
+		p.params[i].fixed = !(always || (more && extra));
+	}
+	p.params[QUANTISE].start = specs[QUANTISE].start;
+	p.params[ETA_Q].start = specs[ETA_Q].start;
+	if (!t->weight_only && dynamic && dtype_byte(t->dtype) < 2)
+		p.params[QUANTISE].fixed = p.params[ETA_Q].fixed = false;
+	fitted_run(b, &p, units, t->hash, t->regime, ROWS_NEEDED, &c);
+	if (p.params[QUANTISE].fixed)
+		drop(&c, QUANTISE);
+	return c;
+}
+
+static void
+refuse_hosted(const struct fit_bench *b, struct fitted_class *c)
+{
+	double fixed_s = 0;
+
+	for (int i = 0; i < c->n_params; i++)
+		if (strcmp(c->params[i].key, "t0") == 0 || strcmp(c->params[i].key, "tq0") == 0)
+			fixed_s += c->params[i].value;
+	if (!c->refused && fixed_s > hosted_s)
+		c->refused = arena_printf(
+		    b->arena, "%.0f us before the first byte: the host's launches are in these times", fixed_s * 1e6);
+}
+
+static const char *
+residual_name_of(struct arena *a, const struct table *t)
+{
+	const char *type = !t->weight_only ? dtype_name(t->dtype) : t->dtype == DTYPE_INT4 ? "w4a16" : "w8a16";
+	char *text = arena_printf(a, "gemm_%s", type);
+
+	for (char *p = text; *p; p++)
+		*p = *p == '-' ? '_' : *p;
+	return text;
+}
+
+/* More parameters where they lower the error on rows that were not fitted by 3 % of it. */
+static void
+fit_type(const struct fit_bench *b, const struct table *t, const double *wide, struct fitted *out)
+{
+	const char *name = dtype_name(t->dtype);
+	struct fitted_class few = fit_narrow(b, t, wide, false), many = {.refused = ""};
+
+	if (!few.refused)
+		many = fit_narrow(b, t, wide, true);
+	struct fitted_class *c =
+	    fitted_add(b, out, arena_printf(b->arena, "%s.%s", t->weight_only ? "weight_only" : "gemm_by_dtype", name),
+	        residual_name_of(b->arena, t));
+	const char *path = c->path, *residual_name = c->residual_name;
+	*c = !many.refused && many.residual.all.mape < 0.97 * few.residual.all.mape ? many : few;
+	c->path = path;
+	c->residual_name = residual_name;
+	refuse_hosted(b, c);
+}
+
+void
+fit_gemm(const struct fit_bench *b, struct fitted *out)
+{
+	double wide[N_PARAMS];
+	int n = 0;
+	const struct measurement **rows = fit_rows(b, MEASUREMENT_GEMM, &n);
+
+	if (!b->gpu || !n)
+		return;
+	struct table bf16 = gather(b, rows, n, DTYPE_BF16, false);
+	if (!bf16.n)
+		bf16 = gather(b, rows, n, DTYPE_FP16, false);
+	for (int i = 0; i < N_PARAMS; i++)
+		wide[i] = specs[i].start;
+	if (bf16.n && !isnan(bf16.peak_flop_per_s))
+		fit_wide(b, &bf16, out, wide);
+	for (int narrow = 0; narrow < 2; narrow++)
+		for (int t = 0; t < N_DTYPES; t++) {
+			if (!narrow && (t == (int)bf16.dtype || t == DTYPE_BF16))
+				continue;
+			const struct table table = gather(b, rows, n, (enum dtype)t, narrow == 1);
+			if (table.n && !isnan(table.peak_flop_per_s))
+				fit_type(b, &table, wide, out);
+		}
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Mixtures of experts, per engine and type: routing, permutation and two grouped products, fitted to balanced routing.
+ * What skewed routing costs on top depends on how it is skewed, which a measurement's name only hints at: those rows
+ * are not fitted, their error with the balanced fit is a regime of the residual.
+ *
+ * Errors have heavy tails, since engines choose among kernels by the case; the fit is of the median.
+ */
+#include "search/fit/calibrate.h"
+
+#include "ridge/kernel_moe.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N_PARAMS = 12, ROWS_NEEDED = 60 };
+enum { ETA_C, ETA_M, BASE, FEED, TILE, STEP, NORM, PERMUTE, ROUTE, ETA_L2, HOLD, FADE };
+
+static const struct {
+	const char *key;
+	enum quantity unit;
+	double start, low, high;
+} specs[N_PARAMS] = {
+    {"eta_c", Q_NUMBER, 0.7, 0.1, 1.2},
+    {"eta_m", Q_NUMBER, 0.85, 0.2, 1.1},
+    {"t0", Q_TIME, 25e-6, 2e-6, 200e-6},
+    {"bsm", Q_PER_CLOCK, 100, 5, 2000},
+    {"tpro", Q_TIME, 1e-6, 0.01e-6, 20e-6},
+    {"tk64", Q_CLOCKS, 100, 1, 2000},
+    {"p", Q_NUMBER, 3, 1.2, 20},
+    {"permute", Q_RATE, 0.6, 0.05, 200}, /* while it is searched: shares of the memory's rate */
+    {"route", Q_RATE, 1, 0.05, 2000},
+    {"eta_l2", Q_NUMBER, 3, 0.3, 30},
+    {"hold", Q_NUMBER, 0.5, 0.05, 2},
+    {"fade", Q_NUMBER, 0.7, 0.05, 2},
+};
+
+struct table {
+	const struct fit_bench *bench;
+	int n;
+	struct moe_shape *shape;
+	double *measured_s, peak_flop_per_s;
+	unsigned *hash;
+};
+
+/* --- rows ------------------------------------------------------------------------------------------------ */
+
+static double
+or_one(double x)
+{
+	return isnan(x) ? 1 : x;
+}
+
+static bool
+is_balanced(const struct measurement *m)
+{
+	return !m->routing || strcmp(m->routing, "balanced") == 0;
+}
+
+/* 16-bit activations with smaller weights run other kernels. */
+static bool
+is_of(const struct measurement *m, enum dtype t)
+{
+	return m->dtype == t && (!m->dtype_text || strcmp(m->dtype_text, dtype_name(t)) == 0);
+}
+
+static struct moe_shape
+shape_of(const struct measurement *m)
+{
+	return (struct moe_shape){
+	    .n_tokens = m->tokens,
+	    .hidden = m->hidden,
+	    .expert_width = m->expert_ffn,
+	    .top_k = m->top_k,
+	    .n_experts = m->experts,
+	    .tp = or_one(m->tp),
+	    .ep = or_one(m->ep),
+	    .a_byte = dtype_byte(m->dtype),
+	    .w_byte = dtype_byte(m->dtype),
+	    .gated = true,
+	    .repeated = true,
+	};
+}
+
+static struct table
+gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum dtype dtype, bool balanced)
+{
+	struct table t = {.bench = b, .peak_flop_per_s = datum_or(b->gpu->peak_flop_per_s[dtype_peak(dtype)], NAN)};
+
+	if (isnan(t.peak_flop_per_s) && dtype_peak(dtype) == PEAK_BF16)
+		t.peak_flop_per_s = b->reference->ref_peak_flop_per_s.value;
+	t.shape = ARENA_ARRAY(b->arena, struct moe_shape, n_rows + 1);
+	t.measured_s = ARENA_ARRAY(b->arena, double, n_rows + 1);
+	t.hash = ARENA_ARRAY(b->arena, unsigned, n_rows + 1);
+	for (int i = 0; i < n_rows; i++) {
+		const struct measurement *m = rows[i];
+
+		if (!is_of(m, dtype) || is_balanced(m) != balanced)
+			continue;
+		t.shape[t.n] = shape_of(m);
+		t.measured_s[t.n] = m->time_s;
+		/* whole models are kept out together: the next one brings its own sizes */
+		t.hash[t.n++] = fit_hash((const double[]){m->hidden, m->expert_ffn, m->top_k, m->experts}, 4);
+	}
+	return t;
+}
+
+/* --- the fit --------------------------------------------------------------------------------------------- */
+
+static struct datum
+plain(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+static double
+predict(const void *context, const double *x, int row)
+{
+	const struct table *t = context;
+	const struct calibration *ref = t->bench->reference;
+	const double mem = ref->ref_mem_byte_per_s.value, clock = ref->ref_clock_hertz.value;
+	const struct moe_calibration p = {
+	    .peak_flop_per_s = plain(x[ETA_C] * t->peak_flop_per_s),
+	    .mem_byte_per_s = plain(x[ETA_M] * mem),
+	    .base_s = plain(x[BASE]),
+	    .feed_byte_per_s = plain(x[FEED] * clock),
+	    .tile_s = plain(x[TILE]),
+	    .k_step_s = plain(x[STEP] / clock),
+	    .norm = plain(x[NORM]),
+	    .permute_byte_per_s = plain(x[PERMUTE] * mem),
+	    .route_byte_per_s = plain(x[ROUTE] * mem),
+	    .l2_byte_per_s = plain(x[ETA_L2] * mem),
+	    .hold = plain(x[HOLD]),
+	    .fade = plain(x[FADE]),
+	};
+
+	return moe_time(NULL, &t->shape[row], &p, ref);
+}
+
+/* The balanced fit on rows that are routed otherwise. */
+static void
+add_skewed(const struct fit_bench *b, const struct table *t, const double *values, struct fitted_class *c)
+{
+	double *predicted_s = ARENA_ARRAY(b->arena, double, t->n + 1);
+	struct fitted_residual *r = &c->residual;
+
+	if (t->n == 0 || r->n_regimes == FITTED_REGIMES_MAX)
+		return;
+	for (int i = 0; i < t->n; i++)
+		predicted_s[i] = predict(t, values, i);
+	r->regimes[r->n_regimes].name = "skewed";
+	r->regimes[r->n_regimes++].errors = fitted_errors_of(b->arena, t->n, predicted_s, t->measured_s, NULL);
+}
+
+static void
+fit_type(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum dtype dtype, struct fitted *out)
+{
+	/* fluid kernels of Hopper and Blackwell; older ones with a floor per step and a large L2 */
+	static const double starts[][N_PARAMS] = {
+	    {0.9, 0.93, 25e-6, 150, 1.0e-6, 50, 2.5, 0.6, 5, 3, 0.5, 0.7},
+	    {0.6, 0.80, 12e-6, 90, 0.5e-6, 600, 3.5, 1.0, 5, 6, 0.9, 0.3},
+	    {0.5, 0.90, 30e-6, 60, 0.1e-6, 20, 3.0, 50, 0.6, 3, 0.5, 0.7},
+	};
+	const struct table t = gather(b, rows, n_rows, dtype, true), skewed = gather(b, rows, n_rows, dtype, false);
+	struct fit_problem p = {
+	    .n_params = N_PARAMS, .n_rows = t.n, .predict = predict, .context = &t, .measured_s = t.measured_s};
+	enum quantity units[N_PARAMS];
+	double values[N_PARAMS];
+
+	if (t.n < ROWS_NEEDED || isnan(t.peak_flop_per_s))
+		return;
+	for (int i = 0; i < N_PARAMS; i++) {
+		p.params[i] = (struct fit_param){specs[i].key, specs[i].start, specs[i].low, specs[i].high, false};
+		units[i] = specs[i].unit;
+	}
+	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+		p.start[i] = starts[i];
+	char *residual = arena_printf(b->arena, "moe_%s", dtype_name(dtype));
+	for (char *c = residual; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	struct fitted_class *c = fitted_add(b, out, arena_printf(b->arena, "moe.%s", dtype_name(dtype)), residual);
+	if (!fitted_run(b, &p, units, t.hash, NULL, ROWS_NEEDED, c))
+		return;
+	for (int i = 0; i < N_PARAMS; i++)
+		values[i] = c->params[i].value;
+	add_skewed(b, &skewed, values, c);
+	for (int i = PERMUTE; i <= ROUTE; i++) {
+		const double mem = b->reference->ref_mem_byte_per_s.value;
+
+		c->params[i].value *= mem;
+		c->params[i].low *= mem;
+		c->params[i].high *= mem;
+	}
+}
+
+void
+fit_moe(const struct fit_bench *b, struct fitted *out)
+{
+	static const enum dtype types[] = {
+	    DTYPE_BF16, DTYPE_FP8, DTYPE_FP8_BLOCK, DTYPE_MXFP8, DTYPE_INT8, DTYPE_NVFP4, DTYPE_MXFP4};
+	int n;
+
+	if (!b->gpu || !b->backend)
+		return;
+	const struct measurement **rows = fit_rows(b, MEASUREMENT_MOE, &n);
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		fit_type(b, rows, n, types[i], out);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "search/fit/predict.h"
+
+#include "base/text.h"
+#include "ridge/collective.h"
+#include "ridge/kernel_attention.h"
+#include "ridge/kernel_gemm.h"
+#include "ridge/kernel_moe.h"
+#include "ridge/roofline.h"
+#include "search/fit/calibrate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The engines' collectors visit this many copies of the weights in turn. */
+enum { ENGINE_COPIES = 5 };
+
+enum dtype
+predict_weight_only(const struct measurement *m)
+{
+	if (!m->dtype_text || !strstr(m->dtype_text, "a16"))
+		return DTYPE_NONE;
+	return strncmp(m->dtype_text, "w4", 2) == 0 ? DTYPE_INT4 : DTYPE_INT8;
+}
+
+static bool
+is_prefill(const struct measurement *m)
+{
+	return m->operation && strcmp(m->operation, "prefill") == 0;
+}
+
+static enum collective
+collective_of(const struct measurement *m)
+{
+	static const char *const keys[N_COLLECTIVES] = {
+#define COLLECTIVE(id, text, key, title) [COLLECTIVE_##id] = key,
+#include "ridge/collective.def"
+#undef COLLECTIVE
+	};
+
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		if (m->operation && text_same_folded(keys[i], m->operation))
+			return (enum collective)i;
+	return N_COLLECTIVES;
+}
+
+static bool
+is_custom(const struct measurement *m)
+{
+	return m->backend && strncmp(m->backend, "custom-", 7) == 0;
+}
+
+/* --- shapes ---------------------------------------------------------------------------------------------- */
+
+static struct gemm_shape
+gemm_of(const struct measurement *m)
+{
+	const enum dtype weights = predict_weight_only(m);
+	struct gemm_shape shape = gemm_shape_of(m->m, m->n, m->k, weights == DTYPE_NONE ? m->dtype : weights);
+
+	if (weights != DTYPE_NONE) {
+		shape.a_byte = shape.o_byte = dtype_byte(DTYPE_BF16);
+		shape.quantise = false;
+	}
+	shape.quantise = shape.quantise && !m->static_scale;
+	shape.n_copies = fit_is_engine(m->backend) ? ENGINE_COPIES : 0;
+	return shape;
+}
+
+static double
+predict_gemm(const struct measurement *m, const struct calibration *c, const char **why)
+{
+	const enum dtype weights = predict_weight_only(m);
+	const struct gemm_shape shape = gemm_of(m);
+
+	if (weights != DTYPE_NONE && c->weight_only[weights].peak_flop_per_s.value > 0) {
+		/* the model reads the parameters of a type from one place */
+		struct calibration other = *c;
+		other.gemm[weights] = c->weight_only[weights];
+		return gemm_time(NULL, &shape, &other, weights);
+	}
+	if (weights != DTYPE_NONE || m->dtype == DTYPE_NONE || !gemm_calibrated(c, m->dtype)) {
+		*why = "the calibration has no products of this type";
+		return NAN;
+	}
+	return gemm_time(NULL, &shape, c, m->dtype);
+}
+
+static struct attention_shape
+attention_of(const struct measurement *m)
+{
+	return (struct attention_shape){.batch = m->batch,
+	    .n_heads = m->heads,
+	    .n_kv_heads = m->kv_heads,
+	    .head_dim = m->head_dim,
+	    .query_token = isnan(m->query_len) ? 1 : m->query_len,
+	    .context_token = isnan(m->context_len) ? 0 : m->context_len,
+	    .elem_byte = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype),
+	    .kv_elem_byte = m->kv_dtype != DTYPE_NONE ? dtype_byte(m->kv_dtype)
+	        : m->dtype != DTYPE_NONE              ? dtype_byte(m->dtype)
+	                                              : 2,
+	    .window_token = isnan(m->window) ? 0 : m->window};
+}
+
+static double
+predict_attention(const struct measurement *m, const struct calibration *c, const char **why)
+{
+	const struct attention_shape shape = attention_of(m);
+	const struct context_calibration *context = context_calibrated(c, &shape);
+	const struct generation_calibration *generation = generation_calibrated(c, &shape);
+
+	if (is_prefill(m) ? !context : !generation) {
+		*why = "the calibration has no attention";
+		return NAN;
+	}
+	return is_prefill(m) ? attention_context(NULL, &shape, context, c)
+	                     : attention_generation(NULL, &shape, generation, c);
+}
+
+static double
+predict_moe(const struct measurement *m, const struct calibration *c, const char **why)
+{
+	const struct moe_shape shape = {.n_tokens = m->tokens,
+	    .hidden = m->hidden,
+	    .expert_width = m->expert_ffn,
+	    .top_k = m->top_k,
+	    .n_experts = m->experts,
+	    .tp = isnan(m->tp) ? 1 : m->tp,
+	    .ep = isnan(m->ep) ? 1 : m->ep,
+	    .a_byte = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype),
+	    .w_byte = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype),
+	    .gated = true,
+	    .repeated = true};
+
+	if (m->dtype == DTYPE_NONE || predict_weight_only(m) != DTYPE_NONE || !moe_calibrated(c, m->dtype)) {
+		*why = "the calibration has no experts of this type";
+		return NAN;
+	}
+	return moe_time(NULL, &shape, &c->moe[m->dtype], c);
+}
+
+static double
+predict_collective(const struct measurement *m, const struct calibration *c, const char **why)
+{
+	const enum collective operation = collective_of(m);
+
+	if (!isnan(m->nodes) && m->nodes > 1) {
+		*why = "several nodes: the calibration of a GPU knows one";
+		return NAN;
+	}
+	if (is_custom(m)) {
+		if (operation == COLLECTIVE_ALL_REDUCE && c->n_custom > 0)
+			return allreduce_custom(NULL, &c->custom[0], m->ranks, m->size_byte);
+		*why = "the calibration has no all-reduce of this engine";
+		return NAN;
+	}
+	if (operation == N_COLLECTIVES || !c->has_collective[operation]) {
+		*why = "the calibration has no such collective";
+		return NAN;
+	}
+	return collective_ramp(NULL, operation, &c->collective[operation], m->ranks, m->size_byte);
+}
+
+double
+predict_row(const struct measurement *m, const struct calibration *c, const char **why)
+{
+	static double (*const predictors[N_MEASUREMENT_KINDS])(
+	    const struct measurement *m, const struct calibration *c, const char **why) = {
+	    [MEASUREMENT_GEMM] = predict_gemm,
+	    [MEASUREMENT_ATTENTION] = predict_attention,
+	    [MEASUREMENT_MOE] = predict_moe,
+	    [MEASUREMENT_COLLECTIVE] = predict_collective,
+	};
+
+	if (predictors[m->kind])
+		return predictors[m->kind](m, c, why);
+	*why = "a parameter rather than a prediction: see ridge calibrate";
+	return NAN;
+}
+
+enum { GROUP_MAX = 16 }; /* query heads of a key head that were fitted */
+
+static bool
+has_own_attention(const struct measurement *m, const struct calibration *c)
+{
+	const struct attention_shape shape = attention_of(m);
+	const enum attention_fit fit = attention_fit_of(&shape);
+
+	if (fit == N_ATTENTION_FITS)
+		return shape.head_dim == 128 && shape.elem_byte == 2;
+	return is_prefill(m) ? c->attention_by[fit].has_context : c->attention_by[fit].has_generation;
+}
+
+static bool
+is_wide_group(const struct measurement *m)
+{
+	return !is_prefill(m) && m->heads > GROUP_MAX * m->kv_heads;
+}
+
+bool
+predict_is_fitted(const struct measurement *m, const struct calibration *c)
+{
+	return m->kind != MEASUREMENT_ATTENTION || (has_own_attention(m, c) && !is_wide_group(m) && !(m->window > 0));
+}
+
+const char *
+predict_warning(const struct measurement *m, const struct calibration *c)
+{
+	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0)
+		return "predicted as if all experts were asked alike";
+	if (m->kind != MEASUREMENT_ATTENTION)
+		return NULL;
+	if (!has_own_attention(m, c))
+		return "no fit of this head width and type: that of 128 in 16 bits stands in";
+	if (is_wide_group(m))
+		return "more than 16 query heads a key head run in other kernels than those that were fitted";
+	return NULL;
+}
+
+/* --- errors ---------------------------------------------------------------------------------------------- */
+
+/* File keys have underscores where types have dashes. */
+static const char *
+underscored(const char *prefix, const char *type, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s", prefix, type);
+	for (char *p = buf; *p; p++)
+		*p = *p == '-' ? '_' : *p;
+	return buf;
+}
+
+const char *
+predict_residual(const struct measurement *m, char *buf, size_t size)
+{
+	const enum dtype weights = predict_weight_only(m);
+	const char *type = weights == DTYPE_INT4 ? "w4a16"
+	    : weights == DTYPE_INT8              ? "w8a16"
+	    : m->dtype != DTYPE_NONE             ? dtype_name(m->dtype)
+	                                         : "bf16";
+
+	if (m->kind == MEASUREMENT_GEMM)
+		return underscored("gemm_", type, buf, size);
+	if (m->kind == MEASUREMENT_MOE)
+		return underscored("moe_", type, buf, size);
+	if (m->kind == MEASUREMENT_ATTENTION) {
+		const struct attention_shape shape = attention_of(m);
+		const enum attention_fit fit = attention_fit_of(&shape);
+		if (fit == N_ATTENTION_FITS)
+			return is_prefill(m) ? "attention_context" : "attention_generation";
+		return underscored(
+		    is_prefill(m) ? "attention_context_" : "attention_generation_", attention_fit_name(fit), buf, size);
+	}
+	if (m->kind == MEASUREMENT_COLLECTIVE)
+		return is_custom(m) ? "custom_all_reduce" : m->operation;
+	return NULL;
+}
+
+const char *
+predict_regime(const struct measurement *m, double time_s)
+{
+	if (m->kind == MEASUREMENT_GEMM)
+		return m->m <= 64 ? "decode" : m->m < 1024 ? "mid" : "prefill";
+	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0)
+		return "skewed";
+	if (m->kind == MEASUREMENT_ATTENTION)
+		return time_s < 20e-6 ? "below_20us"
+		    : time_s < 100e-6 ? "to_100us"
+		    : time_s < 1e-3   ? "to_1ms"
+		                      : "above_1ms";
+	return NULL;
+}
+
+/* --- the roof -------------------------------------------------------------------------------------------- */
+
+/* A query of a prompt sees the cached tokens and those before it; of generation, the whole cache. */
+static void
+attention_work(const struct measurement *m, double *flop, double *byte)
+{
+	const struct attention_shape s = attention_of(m);
+	const double queries = is_prefill(m) ? s.query_token : 1, fresh = is_prefill(m) ? (queries + 1) / 2 : 0;
+	const double window = s.window_token > 0 ? s.window_token : INFINITY;
+	const double seen = fmin(window, s.context_token + fresh);
+	const double keys = fmin(window + queries, s.context_token + (is_prefill(m) ? queries : 0));
+
+	*flop = 4 * s.batch * s.n_heads * s.head_dim * queries * seen;
+	*byte =
+	    s.batch * s.head_dim * (2 * s.n_heads * queries * s.elem_byte + 2 * s.n_kv_heads * keys * s.kv_elem_byte);
+}
+
+static void
+moe_work(const struct measurement *m, double *flop, double *byte)
+{
+	const double local = m->experts / (isnan(m->ep) ? 1 : m->ep),
+	             width = m->expert_ffn / (isnan(m->tp) ? 1 : m->tp);
+	const double pairs = m->tokens * m->top_k / (isnan(m->ep) ? 1 : m->ep);
+	const double elem = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype);
+
+	*flop = 6 * pairs * m->hidden * width;
+	*byte = 3 * fmin(local, ceil(pairs)) * m->hidden * width * elem + 4 * m->tokens * m->hidden;
+}
+
+double
+predict_roof(const struct measurement *m, const struct gpu *gpu)
+{
+	const enum dtype weights = predict_weight_only(m);
+	const enum peak p = dtype_peak(weights != DTYPE_NONE || m->dtype == DTYPE_NONE ? DTYPE_BF16 : m->dtype);
+	const double peak = gpu->peak_flop_per_s[p].value, rate = gpu->mem_byte_per_s.value;
+	double flop = NAN, byte = NAN;
+
+	if (m->kind == MEASUREMENT_GEMM) {
+		const struct gemm_shape g = gemm_of(m);
+		flop = 2 * g.m * g.n * g.k;
+		byte = g.m * g.k * g.a_byte + g.k * g.n * g.w_byte + g.m * g.n * g.o_byte;
+	} else if (m->kind == MEASUREMENT_ATTENTION)
+		attention_work(m, &flop, &byte);
+	else if (m->kind == MEASUREMENT_MOE)
+		moe_work(m, &flop, &byte);
+	else if (m->kind == MEASUREMENT_COLLECTIVE && collective_of(m) < N_COLLECTIVES) {
+		const double volume = bus_volume(NULL, collective_of(m), m->ranks, m->size_byte);
+		return volume / (gpu->link_byte_per_s.value * gpu->n_links.value);
+	}
+	return roofline_s(NULL, flop, byte, peak, rate);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From what one replica takes to how many are needed, and which setup is the best. */
+#include "search/plan/capacity.h"
+
+#include "ridge/cost.h"
+#include "search/simulate/serve.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { POINT_HALVINGS = 12, RETREATS = 20 };
+static const double least_part = 1e-4; /* of a replica's rate: as good as alone */
+static const double idle_frac = 0.05;  /* chosen: below this part of its rate a replica is bought in vain */
+
+const char *
+plan_bound_text(enum plan_bound b)
+{
+	switch (b) {
+	case PLAN_BY_TTFT:
+		return "first token";
+	case PLAN_BY_TPOT:
+		return "time per token";
+	case PLAN_BY_E2E:
+		return "whole answer";
+	case PLAN_BY_CACHE:
+		return "KV cache";
+	case PLAN_BY_SEQUENCES:
+		return "sequences at once";
+	case PLAN_BY_THROUGHPUT:
+		return "throughput";
+	case PLAN_BY_NOTHING:
+		return "nothing";
+	case PLAN_DOES_NOT_FIT:
+		return "does not fit";
+	case PLAN_MISSES:
+		return "too slow alone";
+	case PLAN_SIMULATED_OUT:
+		return "misses in the simulation";
+	}
+	return "";
+}
+
+bool
+plan_meets(const struct plan_load *load, const struct plan_point *p, enum plan_measure *missed)
+{
+	for (size_t i = 0; i < load->n_objectives; i++) {
+		const struct plan_objective *o = &load->objectives[i];
+		if (!(p->latency_s[o->measure][o->statistic] <= o->limit_s)) {
+			*missed = o->measure;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* --- the most that a replica takes ----------------------------------------------------------------------- */
+
+/* The rate with every place taken, and what keeps it from being more. */
+static double
+most_rate(const struct serve_setup *s, const struct plan_load *l, enum plan_bound *bound)
+{
+	const struct serve_load load = plan_serve_load(l);
+	const double n = serve_running(NULL, s, &load),
+	             allowed =
+	                 s->engine->max_sequences.value * s->layout.pp * (s->layout.attention_dp ? s->layout.tp : 1);
+
+	*bound = PLAN_DOES_NOT_FIT;
+	if (!(n >= 1))
+		return 0;
+	const double starting = serve_starting(NULL, s, &load, n), wanted = n / (1 + serve_decode_steps(NULL, &load));
+	*bound = starting < 0.999 * wanted ? PLAN_BY_THROUGHPUT : n < allowed ? PLAN_BY_CACHE : PLAN_BY_SEQUENCES;
+	return serve_request_rate(NULL, starting, serve_steady(NULL, s, &load, starting));
+}
+
+static enum plan_bound
+bound_of(enum plan_measure missed)
+{
+	return missed == PLAN_TTFT ? PLAN_BY_TTFT : missed == PLAN_TPOT ? PLAN_BY_TPOT : PLAN_BY_E2E;
+}
+
+/* Between a rate at which the objectives are met and one at which they are not. */
+static void
+search(const struct serve_setup *s, const struct plan_load *l, double low, double high, struct plan_point *out,
+    enum plan_bound *bound)
+{
+	enum plan_measure missed = PLAN_TTFT;
+	struct plan_point p;
+
+	for (int i = 0; i < POINT_HALVINGS; i++) {
+		const double rate = sqrt(low * high);
+		if (plan_point(s, l, rate, &p) && plan_meets(l, &p, &missed)) {
+			low = rate;
+			*out = p;
+		} else {
+			high = rate;
+			*bound = bound_of(missed);
+		}
+	}
+}
+
+bool
+plan_most(const struct serve_setup *s, const struct plan_load *l, struct plan_point *out, enum plan_bound *bound)
+{
+	double high = l->utilisation_frac * most_rate(s, l, bound), low = least_part * high;
+	const double full = high;
+	enum plan_measure missed = PLAN_TTFT;
+
+	if (*bound == PLAN_DOES_NOT_FIT)
+		return false;
+	for (int i = 0; i < RETREATS && !plan_point(s, l, high, out); i++)
+		high *= 0.97;
+	if (!plan_meets(l, out, &missed)) {
+		*bound = bound_of(missed);
+		if (!plan_point(s, l, low, out) || !plan_meets(l, out, &missed)) {
+			*bound = PLAN_MISSES;
+			return false;
+		}
+		search(s, l, low, high, out, bound);
+	}
+	out->full_frac = out->rate_request_per_s / full;
+	return true;
+}
+
+/* --- replicas -------------------------------------------------------------------------------------------- */
+
+static double
+demand(const struct plan_load *l)
+{
+	return isnan(l->rate_request_per_s) ? l->n_users : l->rate_request_per_s;
+}
+
+static void
+count(struct plan_candidate *c, const struct plan_load *l)
+{
+	c->n_all = c->n_needed + l->n_spare;
+	const double load = demand(l) / c->n_all;
+	const bool known = isnan(l->rate_request_per_s) ? plan_point_users(c->setup, l, load, &c->usual)
+	                                                : plan_point(c->setup, l, load, &c->usual);
+	if (!known)
+		c->usual = c->most;
+	c->n_gpus = c->n_all * c->n_replica_gpus;
+	c->n_rented_gpus = cost_rented(NULL, c->n_all, c->n_replica_gpus, c->n_unit_gpus);
+	c->all_usd_per_s = c->n_rented_gpus * c->gpu_usd_per_s;
+	c->all_watt = c->n_gpus * c->gpu_watt;
+}
+
+void
+plan_size(struct plan_candidate *c, const struct plan_load *l)
+{
+	c->n_needed = c->n_all = c->n_gpus = INFINITY;
+	c->all_usd_per_s = c->all_watt = INFINITY;
+	c->confirmed = c->front = c->idle = false;
+	c->n_added = 0;
+	if (!plan_most(c->setup, l, &c->most, &c->bound))
+		return;
+	const double n = demand(l) * (1 + l->growth_frac) / c->most.load;
+	c->n_needed = fmax(1, ceil(n - 1e-9));
+	c->idle = c->n_needed > 1 && c->most.full_frac < idle_frac;
+	if (n < 0.5)
+		c->bound = PLAN_BY_NOTHING;
+	count(c, l);
+}
+
+static double
+cost_of_candidate(const struct plan_candidate *c)
+{
+	return isnan(c->all_usd_per_s) ? c->n_gpus : c->all_usd_per_s;
+}
+
+/* Cheapest first; what has no price after what has one; then the faster, then the order in which they came. */
+static int
+by_cost(const void *x, const void *y)
+{
+	const struct plan_candidate *a = *(struct plan_candidate *const *)x, *b = *(struct plan_candidate *const *)y;
+	const bool a_priced = !isnan(a->all_usd_per_s), b_priced = !isnan(b->all_usd_per_s);
+	const double a_cost = cost_of_candidate(a), b_cost = cost_of_candidate(b);
+
+	if (isinf(a_cost) != isinf(b_cost))
+		return isinf(a_cost) ? 1 : -1;
+	if (a_priced != b_priced)
+		return a_priced ? -1 : 1;
+	if (a_cost != b_cost)
+		return a_cost < b_cost ? -1 : 1;
+	const double a_s = a->usual.latency_s[PLAN_E2E][PLAN_MEAN], b_s = b->usual.latency_s[PLAN_E2E][PLAN_MEAN];
+	if (isfinite(a_cost) && a_s != b_s)
+		return a_s < b_s ? -1 : 1;
+	return (a > b) - (a < b);
+}
+
+void
+plan_sort(struct arena *a, struct plan_candidate *list, size_t n)
+{
+	struct plan_candidate **order = ARENA_ARRAY(a, struct plan_candidate *, n),
+	                      *sorted = ARENA_ARRAY(a, struct plan_candidate, n);
+	double fastest_s[2] = {INFINITY, INFINITY};
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = &list[i];
+	qsort(order, n, sizeof *order, by_cost);
+	for (size_t i = 0; i < n; i++) {
+		sorted[i] = *order[i];
+		double *const fastest = &fastest_s[isnan(sorted[i].all_usd_per_s)];
+		const double e2e_s = sorted[i].usual.latency_s[PLAN_E2E][PLAN_MEAN];
+		sorted[i].front = isfinite(sorted[i].n_gpus) && sorted[i].bound != PLAN_SIMULATED_OUT &&
+		    !sorted[i].idle && e2e_s < *fastest;
+		if (sorted[i].front)
+			*fastest = e2e_s;
+	}
+	for (size_t i = 0; i < n; i++)
+		list[i] = sorted[i];
+}
+
+void
+plan_all(struct arena *a, struct plan_candidate *list, size_t n, const struct plan_load *l)
+{
+	for (size_t i = 0; i < n; i++)
+		plan_size(&list[i], l);
+	plan_sort(a, list, n);
+}
+
+/* --- simulation ------------------------------------------------------------------------------------------ */
+
+enum { REPLICAS_MOST = 4, ROUNDS = 8 };
+
+static struct sim_lengths
+lengths(double mean_token, double cv)
+{
+	return (struct sim_lengths){cv > 0 ? SIM_LOG_NORMAL : SIM_CONSTANT, mean_token, cv, NULL, 0};
+}
+
+/* The highest percentile that is asked for. */
+static double
+highest_share(const struct plan_load *l)
+{
+	double share = NAN;
+
+	for (size_t i = 0; i < l->n_objectives; i++)
+		share = fmax(share, plan_share(l->objectives[i].statistic));
+	return share;
+}
+
+/* A few of the replicas that must do without the spares, at their part of the planned load. */
+static struct simulation *
+rehearse(const struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
+{
+	const double n_replicas = fmin(c->n_needed, REPLICAS_MOST),
+	             load = demand(l) * (1 + l->growth_frac) * n_replicas / c->n_needed;
+	const bool users = isnan(l->rate_request_per_s);
+	const struct serve_load usual = plan_serve_load(l);
+	struct sim_config config = {.traffic = {.gap_cv = 1,
+	                                .isl = lengths(l->isl_token, l->isl_cv),
+	                                .osl = lengths(l->osl_token, l->osl_cv),
+	                                .cached_frac = l->cached_frac,
+	                                .seed = seed},
+	    .engine = simulate_setup(c->setup, &usual),
+	    .n_replicas = (size_t)n_replicas,
+	    .routing = SIM_SHORTEST_QUEUE,
+	    .objectives = {NAN, NAN, NAN},
+	    .warmup_frac = SIMULATE_WARMUP};
+	const char *fault;
+
+	config.traffic.n_requests = (size_t)simulate_enough(
+	    highest_share(l), fmax(n_replicas * c->most.n_running, users ? load : 0), SIMULATE_WARMUP);
+	if (users) {
+		config.traffic.n_clients = (size_t)fmax(1, round(load));
+		config.traffic.think_s = l->think_s;
+		config.traffic.think_cv = 1;
+		config.traffic.ramp_s = l->think_s + c->most.latency_s[PLAN_E2E][PLAN_MEAN];
+	} else
+		config.traffic.rate_request_per_s = load;
+	return simulate(&config, &fault);
+}
+
+static void
+read_spread(double *out, const struct sim_spread *s)
+{
+	out[PLAN_MEAN] = s->mean;
+	out[PLAN_P50] = s->p50;
+	out[PLAN_P90] = s->p90;
+	out[PLAN_P95] = s->p95;
+	out[PLAN_P99] = s->p99;
+}
+
+static bool
+holds(struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
+{
+	struct simulation *s = rehearse(c, l, seed);
+	enum plan_measure missed;
+
+	if (!s)
+		return false;
+	const struct sim_result *r = simulation_result(s);
+	const double n_replicas = fmin(c->n_needed, REPLICAS_MOST);
+	struct plan_point *p = &c->proven;
+	*p = (struct plan_point){
+	    .n_running = r->mean_running / n_replicas, .rate_request_per_s = r->request_per_s / n_replicas};
+	read_spread(p->latency_s[PLAN_TTFT], &r->ttft);
+	read_spread(p->latency_s[PLAN_TPOT], &r->tpot);
+	read_spread(p->latency_s[PLAN_E2E], &r->e2e);
+	if (l->osl_token == 1)
+		for (int i = 0; i < N_PLAN_STATISTICS; i++)
+			p->latency_s[PLAN_TPOT][i] = 0;
+	const bool open = !isnan(l->rate_request_per_s), growing = open && simulation_backlog(r) > 0.1;
+	simulation_free(s);
+	return !growing && plan_meets(l, p, &missed);
+}
+
+void
+plan_confirm(struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
+{
+	if (!isfinite(c->n_needed))
+		return;
+	for (int i = 0; i < ROUNDS; i++) {
+		c->confirmed = holds(c, l, seed);
+		if (c->confirmed) {
+			count(c, l);
+			return;
+		}
+		const double more = ceil(0.05 * c->n_needed);
+		c->n_needed += more;
+		c->n_added += more;
+	}
+	c->bound = PLAN_SIMULATED_OUT;
+	count(c, l);
+}

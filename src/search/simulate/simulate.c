@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Simulations from end to end, and side by side on all cores. */
+#include "search/simulate/arrivals.h"
+#include "search/simulate/parts.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+struct simulation {
+	struct arena *arena;
+	struct sim_config config;
+	struct world *worlds;
+	size_t n_worlds;
+	atomic_size_t n_done;
+	struct sim_result result;
+};
+
+/* --- work for several threads ---------------------------------------------------------------------------- */
+
+struct crew {
+	void (*job)(void *context, size_t i);
+	void *context;
+	size_t n;
+	atomic_size_t next;
+};
+
+static void *
+work(void *argument)
+{
+	struct crew *c = argument;
+
+	for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;)
+		c->job(c->context, i);
+	return NULL;
+}
+
+/* job(context, i) for i = 0 .. n-1, in any order; a thread that cannot be started is done without. */
+static void
+share_out(void (*job)(void *context, size_t i), void *context, size_t n, size_t n_threads)
+{
+	enum { THREADS_MOST = 256 };
+	struct crew crew = {.job = job, .context = context, .n = n};
+	pthread_t threads[THREADS_MOST];
+	size_t n_started = 0;
+
+	if (n_threads == 0) {
+		const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+		n_threads = n_cores > 0 ? (size_t)n_cores : 1;
+	}
+	if (n_threads > n)
+		n_threads = n;
+	while (n_started + 1 < n_threads && n_started < THREADS_MOST &&
+	    pthread_create(&threads[n_started], NULL, work, &crew) == 0)
+		n_started++;
+	work(&crew);
+	for (size_t i = 0; i < n_started; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* --- one simulation -------------------------------------------------------------------------------------- */
+
+static const char *
+engine_fault(const struct sim_engine *e)
+{
+	if (!e->cost.step && !e->cost.linear && !e->cost.head)
+		return "an engine needs the cost of a step";
+	if (e->n_blocks < 1 || e->block_token < 1 || (double)e->n_blocks * (double)e->block_token > INT32_MAX / 2)
+		return "a cache holds between 1 and 1073741823 tokens";
+	if (e->max_sequences < 1 || e->max_sequences > 1 << 20)
+		return "between 1 and 1048576 sequences run at once";
+	if (e->max_step_token < 1)
+		return "a step has at least one token";
+	return NULL;
+}
+
+static const char *
+config_fault(const struct sim_config *c)
+{
+	const char *fault;
+
+	if ((fault = traffic_fault(&c->traffic)) || (fault = engine_fault(&c->engine)) ||
+	    (c->n_decode_replicas && (fault = engine_fault(&c->decode))))
+		return fault;
+	if (c->n_replicas < 1 || c->n_replicas + c->n_decode_replicas > UINT16_MAX)
+		return "the number of replicas lies between 1 and 65535";
+	if (!(c->warmup_frac >= 0 && c->warmup_frac < 1))
+		return "the share that warms up is at least 0 and less than 1";
+	if (!(c->transfer_s >= 0) || !(c->transfer_s_per_token >= 0))
+		return "a transfer takes no negative time";
+	return NULL;
+}
+
+/* Replicas that are dealt requests in turn do not see each other: each is a world of its own. */
+static size_t
+count_worlds(const struct sim_config *c)
+{
+	const struct sim_traffic *t = &c->traffic;
+	size_t n = c->n_replicas;
+
+	if (c->n_decode_replicas || c->routing != SIM_ROUND_ROBIN)
+		return 1;
+	if (t->n_clients && t->n_clients < n)
+		n = t->n_clients;
+	return t->n_requests < n ? t->n_requests : n;
+}
+
+static void
+set_replica(struct world *w, size_t i, size_t number)
+{
+	const struct sim_config *c = w->config;
+	const bool decode = i >= w->n_front;
+	const struct sim_engine *e = decode ? &c->decode : &c->engine;
+	struct replica *p = &w->replicas[i];
+
+	*p = (struct replica){.engine = e,
+	    .world = w,
+	    .cache = decode ? &w->decode_cache : &w->cache,
+	    .number = (uint16_t)number,
+	    .only_prefills = !decode && c->n_decode_replicas,
+	    .only_decodes = decode,
+	    .slots = ARENA_ARRAY(w->arena, struct slot, e->max_sequences),
+	    .head = NOBODY,
+	    .tail = NOBODY,
+	    .free_blocks = e->n_blocks,
+	    .next_end = NEVER,
+	    .next_grow = NEVER};
+	watch_init(&p->watch, w->arena, c->timeline_rows);
+}
+
+static void
+set_world(struct world *w, size_t i, size_t n_worlds, struct sim_request *requests, atomic_size_t *n_done)
+{
+	const struct sim_config *c = w->config;
+	const uint32_t n = (uint32_t)c->traffic.n_requests, stride = (uint32_t)n_worlds;
+
+	w->requests = requests;
+	w->n_requests = n;
+	w->first = (uint32_t)i;
+	w->stride = stride;
+	w->arena = arena_new();
+	w->cache = (struct cost_cache){.cost = &c->engine.cost, .arena = w->arena};
+	w->decode_cache = (struct cost_cache){.cost = &c->decode.cost, .arena = w->arena};
+	w->n_front = n_worlds > 1 ? 1 : c->n_replicas;
+	w->n_replicas = w->n_front + c->n_decode_replicas;
+	w->replicas = ARENA_ARRAY(w->arena, struct replica, w->n_replicas);
+	w->mark_s[0] = w->mark_s[1] = NAN;
+	w->n_own = (n - i + stride - 1) / stride;
+	w->n_half = (w->n_own + 1) / 2;
+	w->n_warm = (size_t)(c->warmup_frac * (double)w->n_own);
+	w->n_done = n_done;
+	w->reports = i == 0;
+	gaps_init(&w->gaps, w->arena);
+	for (size_t k = 0; k < w->n_replicas; k++)
+		set_replica(w, k, n_worlds > 1 ? i : k);
+}
+
+/* All that is drawn is drawn here, before any thread is started. */
+static struct simulation *
+prepare(const struct sim_config *config, const char **fault)
+{
+	*fault = config_fault(config);
+	if (*fault)
+		return NULL;
+	struct arena *const a = arena_new();
+	struct simulation *s = ARENA_NEW(a, struct simulation);
+	struct sim_request *requests = ARENA_ARRAY(a, struct sim_request, config->traffic.n_requests);
+
+	s->arena = a;
+	s->config = *config;
+	s->n_worlds = count_worlds(config);
+	s->worlds = ARENA_ARRAY(a, struct world, s->n_worlds);
+	s->result.requests = requests;
+	s->result.n_requests = config->traffic.n_requests;
+	traffic_draw(&config->traffic, requests);
+	for (size_t i = 0; i < s->n_worlds; i++) {
+		s->worlds[i].config = &s->config;
+		set_world(&s->worlds[i], i, s->n_worlds, requests, &s->n_done);
+	}
+	return s;
+}
+
+static void
+conclude(struct simulation *s)
+{
+	simulation_summarise(&s->config, s->worlds, s->n_worlds, s->arena, &s->result);
+	for (size_t i = 0; i < s->n_worlds; i++) {
+		s->result.state_byte += arena_size(s->worlds[i].arena);
+		arena_free(s->worlds[i].arena);
+	}
+	s->result.state_byte += arena_size(s->arena);
+}
+
+static void
+run_world(void *context, size_t i)
+{
+	world_run(((struct world **)context)[i]);
+}
+
+void
+simulate_many(
+    const struct sim_config *configs, size_t n, size_t n_threads, struct simulation **out, const char **faults)
+{
+	struct arena *const a = arena_new();
+	size_t n_worlds = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if ((out[i] = prepare(&configs[i], &faults[i])))
+			n_worlds += out[i]->n_worlds;
+	struct world **worlds = ARENA_ARRAY(a, struct world *, n_worlds);
+	n_worlds = 0;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; out[i] && k < out[i]->n_worlds; k++)
+			worlds[n_worlds++] = &out[i]->worlds[k];
+	share_out(run_world, worlds, n_worlds, n_threads);
+	for (size_t i = 0; i < n; i++)
+		if (out[i])
+			conclude(out[i]);
+	arena_free(a);
+}
+
+struct simulation *
+simulate(const struct sim_config *config, const char **fault)
+{
+	struct simulation *s;
+
+	simulate_many(config, 1, config->n_threads, &s, fault);
+	return s;
+}
+
+const struct sim_result *
+simulation_result(const struct simulation *s)
+{
+	return &s->result;
+}
+
+void
+simulation_free(struct simulation *s)
+{
+	if (s)
+		arena_free(s->arena);
+}

@@ -1,0 +1,178 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-3.0-or-later
+# One question, several commands: formats, cards, room and prices are the same in all of them.
+load helper
+
+# value ROW COMMAND...: one number
+value() {
+	local row=$1
+	shift
+	ask "$@" --get "$row"
+	printf '%s\n' "$out"
+}
+
+# same A B: equal to the last digit
+same() {
+	[ -n "$1" ] && [ "$1" = "$2" ] || complain "'$1' and '$2'"
+}
+
+@test "what an engine's cache holds: memory, kv, serve and the simulator agree" {
+	local model gpu layout engine seq=1200
+	while read -r model gpu layout engine; do
+		local at="$model --gpu $gpu --layout $layout --engine $engine"
+		# shellcheck disable=SC2086 # the words of a command line
+		{
+			local memory kv serve weights
+			memory=$(value kv_capacity_token memory $at --infer --seq $seq)
+			kv=$(value kv_capacity_token kv $at --seq $seq)
+			serve=$(value kv_capacity_token serve $at --isl 1000 --osl 200 --rate 0.1)
+			weights=$(value weight_byte memory $at --infer --seq $seq)
+			same "$memory" "$kv"
+			same "$memory" "$serve"
+			same "$weights" "$(value weight_byte serve $at --isl 1000 --osl 200 --rate 0.1)"
+			same "$weights" "$(value weight_byte kv $at --seq $seq)"
+		}
+	done <<-'END'
+	llama3-70b h100 tp=4 trtllm
+	llama3-70b h100 tp=4 vllm
+	llama3-70b h100 tp=4 sglang
+	qwen3-235b-a22b h200 tp=8,ep=8 vllm
+	deepseek-r1 h200 tp=8 trtllm
+	deepseek-r1 h200 tp=8,ep=8,adp trtllm
+	deepseek-r1 b200 tp=8,ep=8,attention-dp sglang
+	llama3-8b a100 tp=1 vllm-0.6
+	END
+}
+
+@test "users of capacity are sequences of kv and memory" {
+	local model gpu layout
+	while read -r model gpu layout; do
+		# shellcheck disable=SC2086
+		{
+			local at="$model --gpu $gpu --layout $layout"
+			local users
+			users=$(value n_replica_users capacity $at --users 10 --tokens 4096)
+			same "$users" "$(value n_max_sequences kv $at --seq 4096)"
+			same "$users" "$(value n_max_batch memory $at --infer --seq 4096)"
+		}
+	done <<-'END'
+	llama3-70b h100 tp=4
+	gpt-oss-120b h100 tp=1
+	deepseek-r1 h200 tp=8
+	deepseek-r1 h200 tp=8,ep=8,adp
+	END
+}
+
+@test "models are planned as they were published, and the answer says so" {
+	for command in "serve gpt-oss-120b --gpu h100 --isl 1000 --osl 200 --rate 1" "memory gpt-oss-120b --infer --gpu h100" \
+		"kv gpt-oss-120b --gpu h100" "capacity gpt-oss-120b --gpu h100 --users 1 --tokens 4096" \
+		"capacity gpt-oss-120b --gpu h100 --rate 1 --isl 1000 --osl 200 --objectives ttft:1s --unconfirmed"; do
+		# shellcheck disable=SC2086
+		ask $command
+		answered
+		shows "weights of experts mxfp4, as published"
+	done
+	ask serve deepseek-r1 --gpu a100 --layout tp=8,pp=2 --isl 1000 --osl 200 --rate 0.1
+	shows "weights fp8-block, as published"
+	shows "products in 16 bits: weights are unpacked in front of them"
+	ask serve deepseek-r1 --gpu h200 --dtype bf16 --layout tp=8 --isl 1000 --osl 200
+	[ "$status" = 1 ] || complain "it does not fit in 16 bits"
+}
+
+# plan COMMAND...: the first setup of a plan, pasted into serve at its share of the load
+pasted() {
+	local layout engine n rate
+	layout=$(value candidates.0.layout "$@" --unconfirmed)
+	engine=$(value candidates.0.engine "$@" --unconfirmed)
+	n=$(value candidates.0.n_replicas "$@" --unconfirmed)
+	rate=$(awk -v n="$n" 'BEGIN { printf "%.17g", 10 / n }')
+	for row in ttft_s tpot_s; do
+		same "$(value candidates.0.$row "$@" --unconfirmed)" \
+			"$(value $row serve "$2" --gpu "$4" --engine "$engine" --layout "$layout" --isl 2000 --osl 300 --rate "$rate")"
+	done
+}
+
+@test "a plan that is pasted into serve gives the same times" {
+	for model in llama3-70b gpt-oss-120b deepseek-r1 qwen3-235b-a22b; do
+		pasted capacity $model --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms
+	done
+	pasted capacity kimi-k2 --gpu b200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms
+}
+
+@test "latent caches are held once where that is what fits" {
+	ask capacity kimi-k2 --gpu b200 --users 100 --tokens 32Ki
+	answered
+	shows "tp=8,ep=8,adp"
+	ask train llama3-8b --gpu h100 --gpus 8 --layout tp=8,adp
+	refused
+	says "layout of serving"
+}
+
+@test "types and headroom act in every form of capacity" {
+	local plan="capacity llama3-70b --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s --unconfirmed"
+	local usual option
+	# shellcheck disable=SC2086
+	usual=$(ask $plan --json && printf '%s' "$out")
+	for option in "--weights-dtype int4" "--headroom 0.6" "--kv-dtype fp8" "--dtype fp8"; do
+		# shellcheck disable=SC2086
+		ask $plan $option --json
+		answered
+		[ "$out" != "$usual" ] || complain "$option changes nothing"
+	done
+	for option in "--weights shared" "--kv-rule doc" "--block 32"; do
+		# shellcheck disable=SC2086
+		ask $plan $option
+		refused
+	done
+}
+
+@test "prices by name, and of whole instances" {
+	ask capacity llama3-70b --gpu h100,h200 --users 200 --tokens 4Ki --price h100=2.5,h200=3.2 --get candidates.1.gpu_usd_per_s
+	answered
+	awk -v x="$out" 'BEGIN { exit !(x * 3600 > 3.1999 && x * 3600 < 3.2001) }' || complain "not 3.2 an hour"
+	ask capacity llama3-70b --gpu b200 --users 200 --tokens 4Ki
+	answered
+	says "4 of the 8 that are paid stay idle"
+	ask capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --price h100=nothing
+	refused
+	ask cost --own --system dgx-h100 --electricity 0.12usd/kWh --price 3.29usd/h
+	shows "capital not confirmed"
+}
+
+@test "memory of a server: what it has no rule for is refused" {
+	ask memory llama3-70b --infer --gpu h200 --offload optimizer
+	refused
+	ask memory llama3-70b --infer --gpu h200 --lora-rank 64
+	refused
+	ask memory llama3-70b --infer --gpu h200 --stack vllm --engine trtllm
+	refused
+	ask memory llama3-70b --infer --gpu-mem 0B
+	refused
+	says "--gpu-mem"
+}
+
+@test "longer answers never let a replica take more requests" {
+	local before=1e9 now osl
+	for osl in 128 510 1020 2040 4080; do
+		now=$(value max_request_per_s serve mpt-1b --gpu b300-sxm --layout tp=8 --isl 6879 --osl $osl --rate 0.01)
+		awk -v a="$before" -v b="$now" 'BEGIN { exit !(b > 0 && b <= a * 1.005) }' || complain "osl $osl: $now after $before"
+		before=$now
+	done
+}
+
+@test "speculation changes times, rates and the simulation" {
+	local at="serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 1000 --concurrency 8"
+	local plain drafted
+	for row in tpot_s output_token_per_s; do
+		# shellcheck disable=SC2086
+		plain=$(value $row $at)
+		# shellcheck disable=SC2086
+		drafted=$(value $row $at --drafts 3 --accepted 2.2)
+		[ "$plain" != "$drafted" ] || complain "$row"
+	done
+	# shellcheck disable=SC2086
+	plain=$(value latencies.1.mean_s $at --simulate --requests 64)
+	# shellcheck disable=SC2086
+	drafted=$(value latencies.1.mean_s $at --simulate --requests 64 --drafts 3 --accepted 2.2)
+	awk -v a="$plain" -v b="$drafted" 'BEGIN { exit !(b < 0.5 * a) }' || complain "simulated: $plain and $drafted"
+}

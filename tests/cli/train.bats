@@ -1,0 +1,261 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Training and its memory: impossible batches, layouts and machines are refused by both commands, and what is asked acts.
+
+load helper
+
+# both WORD...: `ridge memory` and `ridge train` with the same words must refuse
+both() {
+	ask memory "$@"
+	refused
+	ask train "$@"
+	refused
+}
+
+# row NAME: a number of the answer, by --get
+row() {
+	"$RIDGE" "${@:2}" --get "$1" 2>/dev/null || [ $? -eq 1 ]
+}
+
+@test "batches that are no whole micro-batches are refused with the nearest" {
+	ask train gpt3-175b --system dgx-h100 --gpus 3584 --layout tp=8,pp=8 --global-batch 3072
+	refused
+	says "3072 is not a multiple of dp 56"
+	says "the nearest are 3080 and 3024"
+	ask memory gpt3-175b --system dgx-h100 --gpus 3584 --layout tp=8,pp=8 --global-batch 3072
+	refused
+	says "the nearest are 3080 and 3024"
+	both llama3-8b --gpu h100 --gpus 100 --global-batch 256
+	says "the nearest are 300 and 200"
+	both llama3-8b --gpu h100 --gpus 3 --global-batch 8
+	both llama3-8b --gpu h100 --microbatches 3 --global-batch 5
+	says "the nearest are 6 and 3"
+	both llama3-8b --gpu h100 --microbatches 3 --batch 2 --global-batch 5
+	says "the nearest is 6"
+	both llama3-8b --gpu h100 --gpus 8 --global-batch 4
+	says "the nearest is 8"
+	both llama3-8b --system dgx-h100 --gpus 20 --layout tp=8
+	says "the nearest that is: 24 GPUs"
+}
+
+@test "the third of batch, micro-batches and global batch follows from two" {
+	[ "$(row n_accumulation_steps train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --batch 2 --no-memory)" = 4 ]
+	[ "$(row n_global_sequences train llama3-8b --gpu h100 --gpus 8 --microbatches 4 --batch 2 --no-memory)" = 64 ]
+	[ "$(row n_global_sequences train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --microbatches 4)" = 64 ]
+	# short sequences come several to a micro-batch, and never a fraction of one
+	ask memory llama3-8b --gpu h100 --gpus 8 --global-batch 48 --seq 512 --recompute full
+	shows "batch 3"
+	ask train llama3-8b --gpu h100 --gpus 8 --global-batch 48 --seq 512 --recompute full
+	shows "batch 3"
+}
+
+@test "inference is no training step" {
+	ask train llama3-8b --gpu h100 --infer
+	refused
+	says "ridge memory --infer"
+	ask train llama3-8b --gpu h100 --use infer --no-memory
+	refused
+	ask train resnet50 --gpu h100 --infer
+	refused
+}
+
+@test "what the memory side refuses, train refuses too, with --no-memory as well" {
+	for no in "" --no-memory; do
+		for words in "--stage-layers garbage" "--loss nosuch" "--offload nosuch" "--lora-targets zzz" "--headroom 7" \
+			"--recompute every-1000" "--lora-rank 100000" "--imbalance 0.1" "--quant nf4" "--fp8-params"; do
+			# shellcheck disable=SC2086 # options are words
+			ask train llama3-8b --gpu h100 $words $no
+			refused
+		done
+		# shellcheck disable=SC2086
+		ask train llama3-8b --gpu h100 --gpu-mem 0B $no
+		[ "$status" -eq 2 ]
+	done
+}
+
+@test "only a memory that has no model is a warning, and the verdict says so" {
+	ask train llama3-8b --gpu h100 --gpus 8 --stack megatron-core --layout zero=3
+	answered
+	shows "memory not modelled"
+	says "no rule for ZeRO stage 3"
+	ask memory llama3-8b --gpu h100 --gpus 8 --stack megatron-core --layout zero=3
+	refused
+	ask train llama3-8b --gpu h100 --gpus 8 --lora-rank 16 --layout tp=2
+	answered
+	shows "memory not modelled"
+}
+
+@test "adapters have one framework in both commands" {
+	ask memory llama3-8b --gpu h100 --lora-rank 16
+	shows "stack hf-peft"
+	ask train llama3-8b --gpu h100 --lora-rank 16
+	shows "stack hf-peft"
+	shows "verdict"
+}
+
+@test "experts behind tensor parallelism need sequence parallelism under Megatron" {
+	both qwen3-30b-a3b --gpu h100 --gpus 8 --layout tp=2 --no-sp
+	says "add sp"
+	both qwen3-30b-a3b --gpu h100 --gpus 8 --layout tp=2,sp --no-sp
+	says "exclude each other"
+	# more tensor parallelism never holds more
+	last=
+	for tp in 1 2 4; do
+		byte=$(row peak_byte memory qwen3-30b-a3b --gpu h100 --gpus 8 --seq 4096 --layout tp=$tp,zero=1)
+		[ -z "$last" ] || awk -v a="$last" -v b="$byte" 'BEGIN { exit !(b < a) }' || complain "tp=$tp needs $byte, less $last"
+		last=$byte
+	done
+}
+
+@test "sp: false in a job is --no-sp" {
+	printf 'format: 1\ncommand: memory\nmodel: llama3-8b\ngpu: h100\nlayout: {tp: 8, sp: false}\n' >"$tmp/job.yaml"
+	ask memory "$tmp/job.yaml"
+	shows "tp=8,no_sp"
+	hides "layout sp"
+	[ "$(row peak_byte memory "$tmp/job.yaml")" = "$(row peak_byte memory llama3-8b --gpu h100 --layout tp=8 --no-sp)" ]
+	[ "$(row peak_byte memory "$tmp/job.yaml")" != "$(row peak_byte memory llama3-8b --gpu h100 --layout tp=8)" ]
+}
+
+@test "chunks of a pipeline: a layer each, embedding and loss may stand alone" {
+	for command in memory train; do
+		ask $command llama3.1-405b --system dgx-h100 --gpus 1024 --layout tp=8,pp=16,vp=8 --global-batch 128 --seq 8192
+		[ "$status" -le 1 ] || complain "128 chunks of 126 layers, the embedding and the loss are refused"
+	done
+	both llama3.1-405b --system dgx-h100 --gpus 1024 --layout tp=8,pp=16,vp=9 --global-batch 128
+	says "vp=8"
+	both llama3-8b --gpu h100 --layout vp=2
+	says "leave vp out"
+	both llama3-8b --gpu h100 --gpus 8 --layout pp=8,vp=1 --stage-layers 4*7
+}
+
+@test "query groups are dealt to ranks whole" {
+	both qwen2.5-7b --set model.attention.kv_heads=4,model.attention.heads=24 --gpu h100 --layout tp=3
+	says "key and value heads"
+}
+
+@test "an explicit split acts on the time" {
+	even=$(row step_s train llama3-8b --gpu h100 --gpus 4 --layout pp=4 --microbatches 8 --no-memory)
+	skewed=$(row step_s train llama3-8b --gpu h100 --gpus 4 --layout pp=4 --microbatches 8 --no-memory --stage-layers 20,4*3)
+	awk -v a="$even" -v b="$skewed" 'BEGIN { exit !(b > 1.5 * a) }'
+}
+
+@test "the machine has bounds" {
+	ask train llama3-8b --gpu h100 --node-gpus 1000
+	refused
+	says "at most 8"
+	ask train llama3-8b --system dgx-h100 --gpus 64 --layout tp=8 --nic-efficiency 5
+	refused
+	ask train llama3-8b --system dgx-h100 --gpus 64 --layout tp=8 --nic-efficiency 0
+	refused
+	ask train llama3-8b --gpu h100 --power-limit 60W
+	refused
+	says "between 70 W (idle) and 700 W (TDP)"
+	ask train llama3-8b --gpu h100 --power-limit 5000W
+	refused
+	ask train llama3-8b --gpu h100 --packed 100000 --seq 4096
+	refused
+	says "at most 4096"
+}
+
+@test "prediction layers are those of the model" {
+	ask train llama3-8b --gpu h100 --mtp 5
+	refused
+	says "at most 0"
+	ask train deepseek-v3 --system dgx-h100 --gpus 256 --layout pp=8,ep=16 --mtp 2
+	refused
+	ask train deepseek-v3 --system dgx-h100 --gpus 256 --layout pp=8,ep=16 --mtp 0 --no-memory
+	answered
+}
+
+@test "options of a run that is not asked about" {
+	ask train llama3-8b --gpu h100 --price 3usd/h
+	refused
+	says "--tokens"
+	ask train llama3-8b --gpu h100 --restart 1s
+	refused
+	ask train llama3-8b --gpu h100 --checkpoint-time 1s
+	refused
+	ask train llama3-8b --gpu h100 --mtbf 1s
+	refused
+	ask train llama3-8b --gpu h100 --mtbf 10h --gpu-mtbf 10h
+	refused
+	# goodput needs no tokens
+	ask train llama3-8b --gpu h100 --gpus 8 --gpu-mtbf 50000h --restart 5min --no-memory
+	answered
+	shows "goodput"
+}
+
+@test "a list of operators is divided by dp alone" {
+	ask train resnet50 --gpu h100 --layout tp=2
+	refused
+	says "dp alone"
+	ask train resnet50 --gpu h100 --gpus 3 --global-batch 8
+	refused
+	[ "$(row step_s train resnet50 --gpu h100 --gpus 4 --batch 64)" = "$(row step_s train resnet50 --gpu h100 --layout dp=4 --batch 64)" ]
+}
+
+@test "hybrid sharding acts" {
+	full="llama3-8b --system dgx-h100 --gpus 64 --stack torchtitan --layout fsdp --seq 8192 --recompute full"
+	part="llama3-8b --system dgx-h100 --gpus 64 --stack torchtitan --layout fsdp,shard=8 --seq 8192 --recompute full"
+	# shellcheck disable=SC2086 # options are words
+	{
+		[ "$(row step_s train $full)" != "$(row step_s train $part)" ]
+		awk -v a="$(row peak_byte train $full)" -v b="$(row peak_byte train $part)" 'BEGIN { exit !(b > a) }'
+		[ "$(row peak_byte memory $part)" = "$(row peak_byte train $part)" ]
+	}
+	both llama3-8b --gpu h100 --gpus 8 --layout zero=0,shard=2
+	says "add zero=1"
+}
+
+@test "where the bubble decides, a finer interleaving is offered" {
+	ask train llama3.1-405b --system dgx-h100 --gpus 16384 --layout tp=8,pp=16 --global-batch 2048 --seq 8192
+	shows "step time  peak memory  verdict"
+	shows "vp=8"
+	hides "--zero-bubble"
+	ask train llama3-70b --system dgx-h100 --gpus 64 --layout tp=8,pp=8,zero=1 --global-batch 8 --seq 8192 --stack torchtitan --recompute full
+	shows "--zero-bubble"
+	ask train llama3-70b --system dgx-h100 --gpus 64 --layout tp=8,pp=4 --global-batch 512 --seq 8192
+	answered
+	hides "step time  peak memory  verdict"
+	hides "--layout"
+}
+
+@test "--set of a stack's figures acts in both commands alike" {
+	for figure in states.gradient=2B states.scheme=fp32 counters.device=10GiB buffers.workspace=4GiB safety=2 saved.flash=false; do
+		for row in peak_byte verdict; do
+			m=$(row $row memory llama3-8b --gpu h100 --gpus 8 --layout tp=2 --set "stack.$figure")
+			t=$(row $row train llama3-8b --gpu h100 --gpus 8 --layout tp=2 --set "stack.$figure")
+			[ "$m" = "$t" ] || complain "$figure: $row $m and $t"
+		done
+		[ "$figure" = safety=2 ] ||
+			[ "$(row peak_byte memory llama3-8b --gpu h100 --gpus 8 --layout tp=2)" != \
+				"$(row peak_byte memory llama3-8b --gpu h100 --gpus 8 --layout tp=2 --set "stack.$figure")" ] ||
+			complain "$figure does nothing"
+	done
+}
+
+@test "assumptions are called as the options are" {
+	ask checkpoint --gpus 1000 --gpu-mtbf 50000h --write 60s
+	shows "restart 0 s"
+	hides "restart-s"
+	ask train llama3-8b --gpu h100 --gpus 8 --gpu-mtbf 50000h
+	hides "stall-s"
+	hides "durable-s"
+	hides "flops_convention"
+	shows "checkpoint-time 60 s"
+}
+
+@test "bare numbers have bounds" {
+	ask memory --params 7e9 --layers 32 --hidden 4096 --recompute every-1000
+	refused
+	says "at most 32"
+	ask memory --params 7 --layers 100000 --hidden 100000
+	refused
+	ask memory --params 7e9 --layers 32 --hidden 4096 --global-batch 64 --microbatches 3 --gpus 8
+	refused
+	says "the nearest are 72 and 48"
+	# micro-batches and their activations are of one size
+	[ "$(row n_accumulation_steps memory --params 7e9 --layers 32 --hidden 4096 --global-batch 64 --gpus 8)" = 8 ]
+	[ "$(row activation_byte memory --params 7e9 --layers 32 --hidden 4096 --global-batch 64 --gpus 8)" = \
+		"$(row activation_byte memory --params 7e9 --layers 32 --hidden 4096)" ]
+}
