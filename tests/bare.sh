@@ -49,6 +49,8 @@ inside() {
 		${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
 		unshare --mount --pid --fork --kill-child sh -c '
 			mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/dev/shm" 2>/dev/null
+			mkdir -p "$1/dev/pts" && mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts "$1/dev/pts" &&
+				rm -f "$1/dev/ptmx" && ln -s pts/ptmx "$1/dev/ptmx"
 			exec chroot "$1" sh -c "$2"' sh "$1" "$2"
 }
 
