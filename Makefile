@@ -41,12 +41,11 @@ ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=
 	-Iinclude -Isrc -I$(BUILD)/gen $(PKG_CFLAGS) $(CFLAGS)
 LINK   = $(CC) $(OPT) -pthread $(HARDEN_LINK) $(LDFLAGS)
 
-# The library is everything below the command line; the program is a client of it.
-LIB_SRC  := $(wildcard $(addsuffix /*.c,src/base src/db src/db/lint src/import src/model/* src/search/* src/report))
-CLI_SRC  := $(wildcard $(addsuffix /*.c,src/ask src/ask/* src/cli src/cmd))
+# The library is all of src but the program's main and the benchmarks; the program is a client of it.
+LIB_SRC  := $(wildcard $(addsuffix /*.c,src/base src/db src/db/lint src/import src/model/* src/search/* src/report \
+	src/ask src/ask/* src/cli src/cmd))
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/obj/%.o)
-CLI_OBJ  := $(CLI_SRC:src/%.c=$(BUILD)/obj/%.o)
-HEADERS  := $(wildcard include/ridge/*.h include/ridge/*.def)
+HEADERS  := $(wildcard include/ridge/*.h)
 COMMANDS ?= $(sort $(patsubst src/cmd/%.c,%,$(wildcard src/cmd/*.c)))
 DATA     := $(wildcard hwdb/*/*.yaml workloads/*/*.yaml)
 GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
@@ -100,13 +99,13 @@ $(BUILD)/libridge.a: $(LIB_OBJ)
 # The shared library shows what the public headers declare, and nothing else.
 $(BUILD)/gen/exports.map: $(HEADERS)
 	@mkdir -p $(dir $@)
-	@{ echo '{ global:'; grep -ohE '\b[a-z_][a-z_0-9]*\(' $(HEADERS) | tr -d '(' | sort -u | sed 's/$$/;/'; echo 'local: *; };'; } >$@
+	@{ echo '{ global:'; grep -ohE '\bridge_[a-z_]+\(' $(HEADERS) | tr -d '(' | sort -u | sed 's/$$/;/'; echo 'local: *; };'; } >$@
 
 $(BUILD)/libridge.so: $(LIB_OBJ) $(BUILD)/gen/exports.map
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(LINK) -shared -Wl,-soname,libridge.so.0 -Wl,--version-script=$(BUILD)/gen/exports.map -o $@ $(LIB_OBJ) $(PKG_LIBS) -lm
 
-$(BUILD)/ridge: $(BUILD)/obj/main.o $(CLI_OBJ) $(BUILD)/libridge.a
+$(BUILD)/ridge: $(BUILD)/obj/main.o $(BUILD)/libridge.a
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(LINK) $(PIE) -Wl,--as-needed -o $@ $^ $(PKG_LIBS) -lm
 
@@ -114,7 +113,7 @@ $(BUILD)/ridge.pc: ridge.pc.in Makefile
 	@mkdir -p $(dir $@)
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(PKGS)|' $< >$@
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(BUILD)/obj/main.d
+-include $(LIB_OBJ:.o=.d) $(BUILD)/obj/main.d
 
 # --- manual ------------------------------------------------------------------------------------------------------------
 
@@ -126,8 +125,8 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
-$(BUILD)/man/ridge-glossary.7: man/glossary.sh include/ridge/answers.def
-$(BUILD)/man/ridge-measurement.5: man/columns.sh include/ridge/measurement.def
+$(BUILD)/man/ridge-glossary.7: man/glossary.sh src/base/answers.def
+$(BUILD)/man/ridge-measurement.5: man/columns.sh src/model/hw/measurement.def
 
 # Made from the claims that the tests check.
 $(BUILD)/man/ridge-documents.7: man/documents.sh man/documents.tsv $(wildcard tests/claims/*.tsv)
@@ -143,7 +142,7 @@ UNIT_OBJ := $(UNIT_SRC:tests/%.c=$(BUILD)/obj/tests/%.o)
 CHECK    := $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null)
 # Tests look inside the program: they link the objects, not the installed library.
-TEST_OBJ := $(CLI_OBJ) $(LIB_OBJ)
+TEST_OBJ := $(LIB_OBJ)
 
 $(BUILD)/gen/suites.h: FORCE
 	@mkdir -p $(dir $@)

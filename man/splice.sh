@@ -9,11 +9,11 @@ while IFS= read -r line; do
 	'.\" OPTIONS') "$ridge" __options "$command" ;;
 	'.\" EXAMPLES') "$ridge" __examples "$command" ;;
 	'.\" COMMANDS') "$ridge" __commands ;;
-	'.\" KINDS') sh man/columns.sh MEASUREMENT <include/ridge/measurement.def ;;
-	'.\" DIMENSIONS') sh man/columns.sh DIMENSION <include/ridge/measurement.def ;;
-	'.\" FIGURES') sh man/columns.sh FIGURE <include/ridge/measurement.def ;;
-	'.\" LABELS') sh man/columns.sh LABEL <include/ridge/measurement.def ;;
-	'.\" ANSWERS') sh man/glossary.sh <include/ridge/answers.def ;;
+	'.\" KINDS') sh man/columns.sh MEASUREMENT <src/model/hw/measurement.def ;;
+	'.\" DIMENSIONS') sh man/columns.sh DIMENSION <src/model/hw/measurement.def ;;
+	'.\" FIGURES') sh man/columns.sh FIGURE <src/model/hw/measurement.def ;;
+	'.\" LABELS') sh man/columns.sh LABEL <src/model/hw/measurement.def ;;
+	'.\" ANSWERS') sh man/glossary.sh <src/base/answers.def ;;
 	'.\" DOCUMENTS') sh man/documents.sh man/documents.tsv tests/claims/*.tsv ;;
 	*) printf '%s\n' "$line" ;;
 	esac

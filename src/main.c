@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/ridge.h"
+#include "cli/cli.h"
 
 int
 main(int argc, char **argv)

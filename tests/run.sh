@@ -101,7 +101,7 @@ everything() {
 		done
 		kind "fuzz seeds: $name" "$t $seeds"
 	done
-	kind "library example" "$BUILD/tests/example"
+	kind "library example" "RIDGE_HWDB=$PWD $BUILD/tests/example"
 }
 [ -n "$quick" ] || everything
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ask/measure.h"
 
-#include "base/text.h"
-#include "cli/bounds.h"
-#include "import/table.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "import/import.h"
 
 #include <ctype.h>
 #include <stdlib.h>

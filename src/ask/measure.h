@@ -4,8 +4,8 @@
 #ifndef RIDGE_MEASURE_H
 #define RIDGE_MEASURE_H
 
-#include "cli/command.h"
-#include "ridge/trend.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 enum measure {
 	MEASURE_ANY = -1, /* the first one says */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/answer.h"
+#include "base/sheet.h"
 
 #include <string.h>
 
 const struct answer_entry answer_table[N_ANSWERS] = {
 #define ANSWER(id, label, meaning) {#id, label, meaning},
-#include "ridge/answers.def"
+#include "base/answers.def"
 #undef ANSWER
 };
 

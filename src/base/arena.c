@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/arena.h"
+#include "base/base.h"
 
 #include <fcntl.h>
 #include <stdalign.h>

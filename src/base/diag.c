@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/diag.h"
-
-#include "base/arena.h"
-#include "base/text.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/num.h"
-
-#include "base/arena.h"
+#include "base/base.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_cdf.h>

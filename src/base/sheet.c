@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/sheet.h"
+#include "base/sheet.h"
 
-#include "base/arena.h"
+#include "base/base.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/text.h"
-
-#include "base/arena.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/units.h"
+#include "base/sheet.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/bounds.h"
+#include "cli/cli.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/child.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Completion: the shells ask `ridge __complete WORD...`; the last word is the one being typed. */
-#include "base/text.h"
-#include "cli/help.h"
-#include "db/database.h"
-#include "ridge/format.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "db/db.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/inputs.h"
+#include "cli/cli.h"
 
-#include "base/text.h"
-#include "cli/bounds.h"
-#include "db/schema.h"
+#include "base/base.h"
+#include "db/tree.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Job files: the inputs of a command by the names of its options. */
-#include "base/text.h"
-#include "cli/program.h"
+#include "base/base.h"
+#include "cli/parts.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --jsonl: one question per line, one JSON object per answer. */
-#include "cli/program.h"
-#include "import/json_in.h"
+#include "cli/parts.h"
+#include "import/import.h"
 #include "paths.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct lines {
 };
 
 static struct report
-report_of(const struct lines *l, struct program *line, const struct answered *a, const struct point *point)
+report_of(const struct lines *l, struct program *line, const struct answered *a, const struct answer_point *point)
 {
 	struct report r = l->head;
 
@@ -33,7 +33,7 @@ report_of(const struct lines *l, struct program *line, const struct answered *a,
 
 /* What this line prints; false when the row that --get names is not there. */
 static bool
-print_line(struct lines *l, struct program *line, const struct answered *a, struct point *point, FILE *to)
+print_line(struct lines *l, struct program *line, const struct answered *a, struct answer_point *point, FILE *to)
 {
 	struct report r = report_of(l, line, a, point);
 	char why[500];
@@ -51,7 +51,7 @@ print_line(struct lines *l, struct program *line, const struct answered *a, stru
 }
 
 static int
-ask_line(struct lines *l, struct program *line, const struct node *given, struct point *point, FILE *to)
+ask_line(struct lines *l, struct program *line, const struct node *given, struct answer_point *point, FILE *to)
 {
 	const struct node *inputs =
 	    tree_overlay(line->arena, l->base, inputs_spread(line->arena, line->diag, line->command, given));
@@ -76,9 +76,9 @@ ask_line(struct lines *l, struct program *line, const struct node *given, struct
 
 /* The line of a question that was refused; what it printed so far is forgotten. */
 static void
-print_refusal(struct lines *l, struct program *line, const struct point *point, FILE *to)
+print_refusal(struct lines *l, struct program *line, const struct answer_point *point, FILE *to)
 {
-	const struct point none = {.swept = point->swept};
+	const struct answer_point none = {.swept = point->swept};
 
 	rewind(to);
 	if (l->table)
@@ -102,7 +102,7 @@ answer_line(struct lines *l, int number, const char *text, size_t length, FILE *
 	outputs_guard_file(line.outputs, l->file);
 	line.question = question_apart(&l->p->question, line.arena, line.diag, line.outputs);
 	const char *numbers[] = {arena_printf(line.arena, "%d", number)};
-	struct point point = {.swept = {1, numbers}};
+	struct answer_point point = {.swept = {1, numbers}};
 	const struct node *given = json_read(line.arena, line.diag, at, text, length);
 	int status = REFUSED;
 	if (given && given->kind != NODE_MAP) {

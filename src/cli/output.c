@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where answers go: whole, to a file or to standard output, in the form that was asked for. */
-#include "base/text.h"
-#include "cli/program.h"
+#include "base/base.h"
+#include "cli/parts.h"
 #include "paths.h"
 
 #include <errno.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/outputs.h"
+#include "cli/cli.h"
 
-#include "base/text.h"
-#include "cli/command.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

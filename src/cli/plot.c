@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --plot FILE: the answer drawn, beside the answer itself. */
-#include "report/plot.h"
-#include "cli/program.h"
+#include "cli/parts.h"
+#include "report/report.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/points.h"
+#include "cli/cli.h"
 
-#include "base/text.h"
-#include "cli/inputs.h"
-#include "ridge/units.h"
+#include "base/base.h"
+#include "base/sheet.h"
 
 #include <ctype.h>
 #include <math.h>

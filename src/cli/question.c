@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/question.h"
+#include "cli/parts.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/reads.h"
+#include "cli/cli.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Find the command, read the line, ask, print, and say what went wrong. */
-#include "cli/ridge.h"
+#include "cli/cli.h"
 
-#include "base/text.h"
-#include "cli/help.h"
-#include "cli/program.h"
+#include "base/base.h"
+#include "cli/parts.h"
 #include "paths.h"
 
 #include <errno.h>
@@ -20,7 +19,7 @@ static int
 print_answer(struct program *p, const struct answered *a, const struct node *inputs, const char *note)
 {
 	struct report r = output_report_of(p);
-	struct point point = {.sheet = a->sheet};
+	struct answer_point point = {.sheet = a->sheet};
 	size_t n = 0;
 
 	point.asked = question_inputs(&p->question, inputs, &point.n_asked);

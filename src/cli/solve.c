@@ -7,9 +7,8 @@
  * and down with what divides nor the ends of the bracket change the answer.  Longer brackets and other quantities are
  * searched by halves, and the row must then rise or fall over the whole of it.
  */
-#include "base/formula.h"
-#include "base/text.h"
-#include "cli/question.h"
+#include "base/base.h"
+#include "cli/parts.h"
 
 #include <ctype.h>
 #include <stdio.h>

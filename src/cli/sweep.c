@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --sweep: one question per point, one table. */
-#include "cli/points.h"
-#include "cli/program.h"
+#include "cli/cli.h"
+#include "cli/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -197,7 +197,7 @@ answer_point(struct sweeper *s, struct arena *passing, size_t i)
 	struct diag *d = diag_new(passing);
 	const struct question q = question_apart(&p->question, passing, d, p->outputs);
 	const size_t n_files = outputs_count(p->outputs);
-	struct point point = {0};
+	struct answer_point point = {0};
 
 	diag_program(d, arena_printf(passing, "ridge %s", p->command->name));
 	const struct node *at = point_inputs(passing, s->inputs, &s->axes, i, &point.swept);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/values.h"
-
-#include "cli/bounds.h"
+#include "cli/cli.h"
 
 bool
 run_refuse(struct run *r, struct source at, const char *what, const char *hint)

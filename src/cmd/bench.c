@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge bench: runs ridge-bench, a program of its own, and hands on the rows that it prints. */
-#include "cli/child.h"
-#include "cli/command.h"
-#include "ridge/sheet.h"
+#include "base/sheet.h"
+#include "cli/cli.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge calibrate: measured kernels become parameters, with intervals and errors on rows that were not fitted. */
-#include "ask/calibrate/own.h"
+#include "ask/calibrate/calibrate.h"
 
 #include <math.h>
 #include <string.h>

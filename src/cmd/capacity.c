@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/capacity.h"
+#include "ask/capacity/capacity.h"
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "ask/capacity/plan.h"
-#include "base/text.h"
-#include "cli/inputs.h"
-#include "ridge/cost.h"
-#include "ridge/params.h"
-#include "search/plan/memory_fit.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
+#include "search/plan/plan.h"
 
 #include <string.h>
 

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge check: is this database or workload file right?  Every fault with its place; form first, then physics. */
-#include "base/text.h"
-#include "cli/help.h"
-#include "cli/inputs.h"
-#include "db/binders.h"
-#include "db/database.h"
-#include "db/diagnosis.h"
-#include "db/engine.h"
-#include "db/gpu.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "db/db.h"
 #include "db/lint/lint.h"
-#include "db/reliability.h"
-#include "db/stack.h"
-#include "db/transfer.h"
-#include "db/uncertainty.h"
-#include "ridge/params.h"
+#include "model/layer/layer.h"
 
 #include <stdio.h>
 #include <string.h>

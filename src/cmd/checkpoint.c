@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge checkpoint: how often to checkpoint, and what goodput is left. */
-#include "ask/bind/shape.h"
-#include "ask/data/tiers.h"
-#include "cli/values.h"
-#include "db/reliability.h"
-#include "ridge/params.h"
-#include "ridge/reliability.h"
+#include "ask/bind/bind.h"
+#include "ask/data/data.h"
+#include "cli/cli.h"
+#include "db/db.h"
+#include "model/calc/calc.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/bind/shape.h"
-#include "ask/collective/links.h"
-#include "ask/collective/wires.h"
-#include "base/text.h"
-#include "cli/bounds.h"
+#include "ask/bind/bind.h"
+#include "ask/collective/collective.h"
+#include "base/base.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/compare.h"
-#include "ask/compare/files.h"
+#include "ask/compare/compare.h"
 #include "ask/measure.h"
-#include "search/stats/rank.h"
+#include "model/calc/calc.h"
+#include "search/stats/stats.h"
 
 #include <string.h>
 

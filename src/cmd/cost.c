@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/cost.h"
-#include "ask/bind/shape.h"
-#include "ask/cost/in.h"
+#include "ask/cost/cost.h"
+#include "ask/bind/bind.h"
 #include "ask/measure.h"
-#include "base/text.h"
-#include "cli/bounds.h"
-#include "cli/values.h"
-#include "ridge/capacity.h"
-#include "ridge/scale.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/memory/memory.h"
 
 #include <string.h>
 

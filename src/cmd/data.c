@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/data.h"
-#include "ask/bind/shape.h"
-#include "ask/data/in.h"
-#include "ask/data/tiers.h"
+#include "ask/data/data.h"
+#include "ask/bind/bind.h"
 #include "ask/measure.h"
-#include "cli/values.h"
-#include "ridge/collective.h"
-#include "ridge/latency.h"
-#include "ridge/reliability.h"
-#include "ridge/scale.h"
-#include "ridge/stack_gain.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/collective/collective.h"
 
 #include <string.h>
 

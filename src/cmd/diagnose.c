@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ask/diagnose/diagnose.h"
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "ask/diagnose/in.h"
 #include "ask/measure.h"
-#include "ridge/compare.h"
-#include "ridge/latency.h"
-#include "ridge/scale.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 

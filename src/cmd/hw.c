@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge hw: what the database knows of GPUs, systems and links, datasheet beside calibrated, with sources. */
-#include "ask/hw/show.h"
-#include "db/database.h"
-#include "ridge/memory.h"
-#include "ridge/roofline.h"
+#include "ask/hw/hw.h"
+#include "db/db.h"
+#include "model/kernel/kernel.h"
+#include "model/memory/memory.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ static const struct {
 	const char *rate, *word;
 } peak_rows[] = {
 #define PEAK(id, text, substitute, title) {"peak_" text "_flop_per_s", "peak_" text},
-#include "ridge/dtype.def"
+#include "model/hw/dtype.def"
 #undef PEAK
 };
 

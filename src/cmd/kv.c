@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "ask/model/state_in.h"
-#include "ask/model/state_show.h"
-#include "cli/inputs.h"
-#include "ridge/capacity.h"
-#include "ridge/params.h"
+#include "ask/model/model.h"
+#include "cli/cli.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge latency: does the pipeline meet its deadline, and what would each stage have to reach. */
-#include "ridge/latency.h"
-#include "ask/serve/tail.h"
-#include "base/text.h"
-#include "cli/values.h"
-#include "ridge/scale.h"
+#include "ask/serve/serve.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge launch: what do kernel launches cost, what do graphs and fusion buy. */
-#include "ridge/launch.h"
-#include "ask/bind/shape.h"
-#include "ask/launch/in.h"
-#include "ask/roofline/roof.h"
-#include "cli/bounds.h"
-#include "cli/values.h"
-#include "ridge/expand.h"
-#include "ridge/scale.h"
+#include "ask/launch/launch.h"
+#include "ask/bind/bind.h"
+#include "ask/roofline/roofline.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/layer/layer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ask/memory/memory.h"
 #include "ask/bind/bind.h"
-#include "ask/bind/interval.h"
-#include "ask/bind/shape.h"
-#include "ask/memory/in.h"
-#include "cli/inputs.h"
-#include "db/database.h"
-#include "ridge/params.h"
-#include "search/plan/memory_fit.h"
+#include "cli/cli.h"
+#include "db/db.h"
+#include "model/layer/layer.h"
+#include "search/plan/plan.h"
 
 #include <string.h>
 

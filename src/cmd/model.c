@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge model: parameters by part, FLOP per token, cache and checkpoint of a model. */
-#include "ask/model/show.h"
-#include "base/text.h"
-#include "db/database.h"
-#include "db/tree_write.h"
-#include "ridge/kv.h"
-#include "ridge/params.h"
+#include "ask/model/model.h"
+#include "base/base.h"
+#include "db/db.h"
+#include "db/tree.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge quant: what does this format cost and save, what can it hold, and how does it round. */
-#include "ask/bind/shape.h"
-#include "base/text.h"
-#include "cli/values.h"
-#include "ridge/capacity.h"
-#include "ridge/format.h"
-#include "search/stats/rounding.h"
+#include "ask/bind/bind.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/memory/memory.h"
+#include "search/stats/stats.h"
 
 #include <string.h>
 
@@ -343,7 +343,7 @@ integers(struct run *r, const struct quant_in *in)
 
 /* All that were named; without a name those of --bits, or every one. */
 static bool
-bind_formats(struct run *r, const struct quant_in *in, struct format *list, size_t *n)
+bind_quant_formats(struct run *r, const struct quant_in *in, struct format *list, size_t *n)
 {
 	bool ok = true;
 
@@ -370,7 +370,7 @@ quant_run(struct run *r, const void *input)
 	struct format *list = ARENA_ARRAY(r->arena, struct format, in->formats.n + N_FORMATS);
 	size_t n;
 
-	if (!check(r, in) || !bind_formats(r, in, list, &n))
+	if (!check(r, in) || !bind_quant_formats(r, in, list, &n))
 		return REFUSED;
 	if ((datum_given(in->absmax) || datum_given(in->value)) && n > 1) {
 		run_refuse(r, datum_given(in->absmax) ? in->absmax.from : in->value.from, "of which format?",

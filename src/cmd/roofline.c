@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge roofline: compute- or memory-bound, how far from the roof, and what more bandwidth or arithmetic would buy. */
-#include "ridge/roofline.h"
-#include "ask/roofline/in.h"
-#include "ask/roofline/measured.h"
-#include "ask/roofline/plot.h"
-#include "base/text.h"
+#include "ask/roofline/roofline.h"
+#include "base/base.h"
+#include "model/kernel/kernel.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/scale.h"
-#include "ask/scale/in.h"
-#include "base/text.h"
-#include "ridge/collective.h"
+#include "ask/scale/scale.h"
+#include "base/base.h"
+#include "model/calc/calc.h"
+#include "model/collective/collective.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge serve: time to the first token, time between tokens, throughput, and what objectives allow. */
-#include "ask/serve/in.h"
-#include "cli/values.h"
+#include "ask/serve/serve.h"
+#include "cli/cli.h"
 
 #define THIS struct serve_in
 static const struct option serve_options[] = {SERVE_OPTIONS(OPTION_ROW)};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge spec: what does speculative decoding buy. */
-#include "ask/bind/shape.h"
-#include "cli/values.h"
-#include "ridge/speculate.h"
+#include "ask/bind/bind.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 #define SPEC_OPTIONS(X)                                                                                                \
 	X(0, accept, "accept", "accept", FRACTION, "FRACTION", "", NULL,                                               \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/bind/shape.h"
+#include "ask/stack/stack.h"
+#include "ask/bind/bind.h"
 #include "ask/measure.h"
-#include "ask/stack/in.h"
-#include "ridge/stack_gain.h"
+#include "model/calc/calc.h"
 
 #define THIS struct stack_in
 static const struct option stack_options[] = {STACK_OPTIONS(OPTION_ROW)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/train/show.h"
-#include "search/plan/memory_fit.h"
+#include "ask/train/train.h"
+#include "search/plan/plan.h"
 
 struct train_command_in {
 	struct memory_in memory;

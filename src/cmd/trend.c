@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/trend.h"
 #include "ask/measure.h"
-#include "search/stats/trend_fit.h"
+#include "model/calc/calc.h"
+#include "search/stats/stats.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* ridge validate: how wrong are the predictions, on measurements that somebody published or that are one's own? */
 #include "ask/validate/validate.h"
 
-#include "base/text.h"
-#include "ridge/units.h"
+#include "base/base.h"
+#include "base/sheet.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * the two are multiplied, once, so that models see absolute rates and never mix a fitted fraction with another's
  * datasheet.
  */
-#include "db/calibration_parts.h"
+#include "db/calibration.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@
 static const struct field reference_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \
 	FIGURE(struct reference, "peak_" text, Q_PEAK, peak_flop_per_s[PEAK_##id], 1e9, 1e18, title),
-#include "ridge/dtype.def"
+#include "model/hw/dtype.def"
 #undef PEAK
     FIGURE(struct reference, "hbm", Q_RATE, mem_byte_per_s, 1e10, 1e15, "memory bandwidth"),
     FIGURE(struct reference, "clock", Q_CLOCK, clock_hertz, 1e8, 1e10, "SM clock"),
@@ -118,7 +118,7 @@ static const struct field moe_fields[] = {
     FIGURE(struct moe_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which the hits fade out"),
     FIGURE(struct moe_file, "route", Q_RATE, route_byte_per_s, 1e9, 1e17, "per global pair of token and expert"),
 };
-SCHEMA(moe_schema, "a mixture's calibration", struct moe_file, moe_fields);
+SCHEMA(moe_kernel_schema, "a mixture's calibration", struct moe_file, moe_fields);
 
 static const struct field network_fields[] = {
     SECONDS(struct network_file, "base", base_s, "no bytes"),
@@ -151,7 +151,7 @@ SCHEMA(network_schema, "a network's calibration", struct network_file, network_f
 
 BY_DTYPE(by_dtype_schema, "'gemm_by_dtype'", gemm_schema, struct file, fig.by_dtype);
 BY_DTYPE(weight_only_schema, "'weight_only'", gemm_schema, struct file, fig.weight_only);
-BY_DTYPE(moe_by_dtype_schema, "'moe'", moe_schema, struct file, fig.moe);
+BY_DTYPE(moe_by_dtype_schema, "'moe'", moe_kernel_schema, struct file, fig.moe);
 
 static const struct field collectives_fields[] = {
 #define COLLECTIVE(id, text, key_, title)                                                                              \
@@ -160,7 +160,7 @@ static const struct field collectives_fields[] = {
 	    .sub = &collective_schema,                                                                                 \
 	    .offset = offsetof(struct file, fig.collective[COLLECTIVE_##id]),                                          \
 	    .help = title},
-#include "ridge/collective.def"
+#include "model/hw/collective.def"
 #undef COLLECTIVE
 };
 SCHEMA(collectives_schema, "'collective'", struct file, collectives_fields);
@@ -172,7 +172,7 @@ static const struct field networks_fields[] = {
 	    .sub = &network_schema,                                                                                    \
 	    .offset = offsetof(struct file, fig.network[COLLECTIVE_##id]),                                             \
 	    .help = title},
-#include "ridge/collective.def"
+#include "model/hw/collective.def"
 #undef COLLECTIVE
 };
 SCHEMA(networks_schema, "'network'", struct file, networks_fields);
@@ -198,12 +198,12 @@ SCHEMA(attention_schema, "'attention'", struct file, attention_fields);
 	        .offset = offsetof(struct file, fig.generation_by[ATTENTION_FIT_##id])},                               \
 	};                                                                                                             \
 	SCHEMA(attention_##id##_schema, "'attention_by'", struct file, attention_##id##_fields);
-#include "ridge/attention.def"
+#include "model/hw/attention.def"
 #undef ATTENTION
 static const struct field attention_by_fields[] = {
 #define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte)                                                         \
 	{.key = text, .kind = FIELD_MAP, .sub = &attention_##id##_schema},
-#include "ridge/attention.def"
+#include "model/hw/attention.def"
 #undef ATTENTION
 };
 SCHEMA(attention_by_schema, "'attention_by'", struct file, attention_by_fields);
@@ -230,7 +230,7 @@ SCHEMA(launch_schema, "'launch'", struct launch_calibration, launch_fields);
 static const struct field fma_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \
 	FIGURE(struct file, text, Q_PEAK, fig.fma_flop_per_s[PEAK_##id], 1e6, 1e18, title),
-#include "ridge/dtype.def"
+#include "model/hw/dtype.def"
 #undef PEAK
 };
 SCHEMA(fma_schema, "'fma'", struct file, fma_fields);
@@ -335,24 +335,24 @@ clear(struct calibration *out)
 		out->fma_flop_per_s[i] = datum_absent();
 }
 
-enum { N_FIGURES = sizeof(struct figures) / sizeof(struct datum) };
+enum { N_FILE_FIGURES = sizeof(struct file_figures) / sizeof(struct datum) };
 
 /* Types that no row above reads stay absent. */
 static void
-forget(struct figures *f)
+forget(struct file_figures *f)
 {
 	struct datum *d = (struct datum *)f;
 
-	for (size_t i = 0; i < N_FIGURES; i++)
+	for (size_t i = 0; i < N_FILE_FIGURES; i++)
 		d[i] = datum_absent();
 }
 
 static void
-cite(struct figures *f, const char *source)
+cite(struct file_figures *f, const char *source)
 {
 	struct datum *d = (struct datum *)f;
 
-	for (size_t i = 0; i < N_FIGURES; i++)
+	for (size_t i = 0; i < N_FILE_FIGURES; i++)
 		d[i].from.cite = source;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Residuals and levels of memory: sections of a calibration whose keys are not known beforehand. */
-#include "db/calibration_parts.h"
+#include "db/calibration.h"
 
 /* --- residuals: maps with names of the file's own -------------------------------------------------------- */
 

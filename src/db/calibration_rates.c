@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fractions of the reference figures become rates, once, as a calibration is read. */
-#include "db/calibration_parts.h"
-#include "db/database.h"
+#include "db/calibration.h"
+#include "db/db.h"
 
 /* A factor of a reference; the result keeps the place of the fraction. */
 static struct datum
@@ -124,7 +124,7 @@ has_reference(struct binder *b, const struct reference *ref, enum peak peak, str
 }
 
 bool
-convert_kernels(struct binder *b, const struct figures *f, struct calibration *out)
+convert_kernels(struct binder *b, const struct file_figures *f, struct calibration *out)
 {
 	const struct reference *ref = &f->reference;
 	bool ok = true;
@@ -154,7 +154,7 @@ convert_kernels(struct binder *b, const struct figures *f, struct calibration *o
 }
 
 bool
-convert_attention(struct binder *b, const struct figures *f, struct calibration *out)
+convert_attention(struct binder *b, const struct file_figures *f, struct calibration *out)
 {
 	const struct reference *ref = &f->reference;
 	const struct datum firsts[] = {
@@ -189,7 +189,7 @@ convert_attention(struct binder *b, const struct figures *f, struct calibration 
 }
 
 void
-convert_collectives(const struct figures *f, const char *backend, struct calibration *out)
+convert_collectives(const struct file_figures *f, const char *backend, struct calibration *out)
 {
 	for (int c = 0; c < N_COLLECTIVES; c++) {
 		out->has_collective[c] = datum_given(f->collective[c].base_s);

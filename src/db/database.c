@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/database.h"
+#include "db/db.h"
 
-#include "base/text.h"
-#include "db/binders.h"
-#include "db/gpu.h"
-#include "import/hf.h"
+#include "base/base.h"
+#include "import/import.h"
 #include "paths.h"
 
 #include <dirent.h>

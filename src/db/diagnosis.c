@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/diagnosis.h"
+#include "db/db.h"
 
-#include "base/formula.h"
-#include "base/text.h"
+#include "base/base.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An engine file: what a serving engine spends beside kernels, and how it admits requests.  Families that differ little
  * extend another one's file. */
-#include "db/engine.h"
-#include "db/stack.h"
+#include "db/db.h"
 
 #include <string.h>
 

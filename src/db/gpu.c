@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/gpu.h"
+#include "db/db.h"
 
 #include <string.h>
 
@@ -74,7 +74,7 @@ static const struct field peak_fields[] = {
 	    .min = 1e9,                                                                                                \
 	    .max = 1e18,                                                                                               \
 	    .help = title},
-#include "ridge/dtype.def"
+#include "model/hw/dtype.def"
 #undef PEAK
 };
 SCHEMA(peak_schema, "'peak'", peak_fields);

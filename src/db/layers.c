@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One stack of layers: blocks of like ones, each a mixer of tokens and a feed-forward part.  mixers.c reads the mixers.
  */
-#include "db/layers.h"
-
-#include "db/mixers.h"
+#include "db/parts.h"
 
 #include <string.h>
 

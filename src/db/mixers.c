@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/mixers.h"
+#include "db/parts.h"
 
 #include <string.h>
 

@@ -3,11 +3,10 @@
  * A list of operators with arithmetic over named numbers.  The list holds for one sample; what it is for more is a
  * straight line in `batch`, found by evaluating each dimension for 1, 2 and 3 samples.
  */
-#include "db/operators.h"
+#include "db/parts.h"
 
-#include "base/formula.h"
-#include "base/text.h"
-#include "ridge/op.h"
+#include "base/base.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/reliability.h"
+#include "db/db.h"
 
 #define RELIABILITY(member) offsetof(struct reliability, member)
 #define FIGURE(key_, q, member, low, high, required_, help_)                                                           \

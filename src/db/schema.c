@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/schema.h"
+#include "db/tree.h"
 
-#include "base/text.h"
-#include "ridge/hw.h"
+#include "base/base.h"
+#include "model/hw/hw.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A stack file: what a framework keeps in memory beside what the mathematics needs. */
-#include "db/stack.h"
-#include "db/stack_time.h"
+#include "db/db.h"
+#include "db/parts.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a framework's training step costs in time, as its file says it. */
-#include "db/stack_time.h"
+#include "db/parts.h"
 
-#include "ridge/stack.h"
+#include "model/memory/memory.h"
 
 #define TIME(member) offsetof(struct stack, time.member)
 #define FIGURE(key_, q, member, low, high, help_)                                                                      \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/storage.h"
+#include "db/parts.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <string.h>
 

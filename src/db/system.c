@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/binders.h"
-#include "db/gpu.h"
+#include "db/db.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "db/tree.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <stdio.h>

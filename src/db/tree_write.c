@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/tree_write.h"
+#include "db/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>

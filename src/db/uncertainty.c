@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/uncertainty.h"
+#include "db/db.h"
 
 #define UNCERTAINTY(member) offsetof(struct uncertainty, member)
 #define FIGURE(key_, q, member, low, high, help_)                                                                      \

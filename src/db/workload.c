@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A model file: a transformer as a dozen architecture numbers.  Its layers are read in layers.c, lists of operators in
  * operators.c. */
-#include "db/binders.h"
-#include "db/layers.h"
-#include "db/operators.h"
-#include "db/storage.h"
+#include "db/db.h"
+#include "db/parts.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <string.h>
 
@@ -18,7 +16,7 @@ struct stack_file {
 	struct block_file *blocks;
 };
 
-struct file {
+struct workload_file {
 	struct workload workload;
 	struct stack_file layers, encoder;
 	struct storage_file storage;
@@ -26,33 +24,34 @@ struct file {
 	int kind, norm, positions, state_dtype;
 };
 
-#define LAYERS_KEY(member) LAYER_FIGURE(struct file, "layers", member.n_layers, 1, 1e4, "layers")
+#define LAYERS_KEY(member) LAYER_FIGURE(struct workload_file, "layers", member.n_layers, 1, 1e4, "layers")
 #define BLOCKS_KEY(member)                                                                                             \
 	{                                                                                                              \
 		.key = "blocks", .kind = FIELD_LIST, .sub = &block_schema,                                             \
-		.offset = offsetof(struct file, member.blocks), .extra = offsetof(struct file, member.n_blocks),       \
+		.offset = offsetof(struct workload_file, member.blocks),                                               \
+		.extra = offsetof(struct workload_file, member.n_blocks),                                              \
 		.help = "layers that differ: a list of counts with their parts"                                        \
 	}
 
-#define PART(part) offsetof(struct file, encoder.top.part)
+#define PART(part) offsetof(struct workload_file, encoder.top.part)
 static const struct field encoder_fields[] = {LAYERS_KEY(encoder), LAYER_PARTS, BLOCKS_KEY(encoder)};
 static const struct schema encoder_schema = {
-    "'encoder'", sizeof(struct file), encoder_fields, sizeof encoder_fields / sizeof *encoder_fields};
+    "'encoder'", sizeof(struct workload_file), encoder_fields, sizeof encoder_fields / sizeof *encoder_fields};
 #undef PART
 
 static const struct field mtp_fields[] = {
-    LAYER_FIGURE(struct file, "layers", workload.n_mtp, 0, 100, "modules that predict further tokens"),
+    LAYER_FIGURE(struct workload_file, "layers", workload.n_mtp, 0, 100, "modules that predict further tokens"),
 };
 static const struct schema mtp_schema = {
-    "'mtp'", sizeof(struct file), mtp_fields, sizeof mtp_fields / sizeof *mtp_fields};
+    "'mtp'", sizeof(struct workload_file), mtp_fields, sizeof mtp_fields / sizeof *mtp_fields};
 
-#define AT(member) offsetof(struct file, workload.member)
+#define AT(member) offsetof(struct workload_file, workload.member)
 #define TEXT(key_, member, help_)                                                                                      \
 	{                                                                                                              \
 		.key = key_, .kind = FIELD_TEXT, .offset = AT(member), .help = help_                                   \
 	}
-#define FIGURE(key, member, low, high, help) LAYER_FIGURE(struct file, key, workload.member, low, high, help)
-#define FLAG(key, member, help) LAYER_FLAG(struct file, key, workload.member, help)
+#define FIGURE(key, member, low, high, help) LAYER_FIGURE(struct workload_file, key, workload.member, low, high, help)
+#define FLAG(key, member, help) LAYER_FLAG(struct workload_file, key, workload.member, help)
 
 static const struct field patch_fields[] = {
     FIGURE("size", patch_size, 1, 1e5, "pixels along one side of a patch"),
@@ -61,16 +60,16 @@ static const struct field patch_fields[] = {
     FIGURE("classes", n_classes, 1, 1e7, "outputs of the head"),
 };
 static const struct schema patch_schema = {
-    "'patch'", sizeof(struct file), patch_fields, sizeof patch_fields / sizeof *patch_fields};
+    "'patch'", sizeof(struct workload_file), patch_fields, sizeof patch_fields / sizeof *patch_fields};
 
-#define PART(part) offsetof(struct file, layers.top.part)
+#define PART(part) offsetof(struct workload_file, layers.top.part)
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
     {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "the name that people read"},
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
     {.key = "source", .kind = FIELD_TEXT, .offset = AT(source), .required = true, .help = "where the numbers are from"},
     {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
-    LAYER_CHOICE(struct file, "kind", kind, "decoder|encoder|vision|encoder-decoder",
+    LAYER_CHOICE(struct workload_file, "kind", kind, "decoder|encoder|vision|encoder-decoder",
         "decoder (default), encoder, vision or encoder-decoder"),
     LAYERS_KEY(layers),
     FIGURE("hidden", hidden, 1, 1e6, "width of the residual stream"),
@@ -80,15 +79,15 @@ static const struct field fields[] = {
         .kind = FIELD_MAP,
         .sub = &encoder_schema,
         .help = "encoder-decoder: the encoder's layers; the top level has the decoder's"},
-    LAYER_FLAG(
-        struct file, "cross_attention", cross_attention, "each decoder layer attends to the encoder's tokens too"),
-    LAYER_CHOICE(struct file, "positions", positions, "rope|learned|alibi|relative",
+    LAYER_FLAG(struct workload_file, "cross_attention", cross_attention,
+        "each decoder layer attends to the encoder's tokens too"),
+    LAYER_CHOICE(struct workload_file, "positions", positions, "rope|learned|alibi|relative",
         "rope (default), learned, alibi or relative"),
     FIGURE("position_count", n_positions, 1, 1e9, "rows of the learned table of positions, one for each stack"),
     FIGURE(
         "relative_buckets", relative_buckets, 1, 1e6, "rows of the table of relative positions, one column per head"),
     TEXT("activation", activation, "silu gelu relu relu2 geglu"),
-    LAYER_CHOICE(struct file, "norm", norm, "rms|layer", "rms (one vector, default) or layer (two)"),
+    LAYER_CHOICE(struct workload_file, "norm", norm, "rms|layer", "rms (one vector, default) or layer (two)"),
     FIGURE("norms_per_layer", norms_per_layer, 0, 16,
         "2 (default), 3 with cross attention, 4 with norms behind the parts too, 1 in parallel blocks"),
     FLAG("final_norm", final_norm, "a norm behind the layers; default true"),
@@ -100,14 +99,15 @@ static const struct field fields[] = {
     FLAG("head", head, "there is an output projection; default true"),
     FLAG("head_bias", head_bias, "the output projection has a bias"),
     FLAG("softcap", softcap, "attention scores and logits are bounded by a tanh"),
-    LAYER_CHOICE(struct file, "state_dtype", state_dtype, "fp32|fp16|bf16", "type of recurrent states; default fp32"),
+    LAYER_CHOICE(
+        struct workload_file, "state_dtype", state_dtype, "fp32|fp16|bf16", "type of recurrent states; default fp32"),
     LAYER_MAP("mtp", 0, &mtp_schema, "modules that predict further tokens; not counted in the parameters"),
     FLAG("vision", has_vision, "the model has a vision part too, which is not counted"),
     FLAG("parallel", parallel, "attention and MLP read the same tokens and are added up together"),
     {.key = "quantisation",
         .kind = FIELD_MAP,
         .sub = &storage_schema,
-        .offset = offsetof(struct file, storage),
+        .offset = offsetof(struct workload_file, storage),
         .help = "how the published checkpoint is stored"},
     FIGURE("context", context, 1, 1e9, "longest sequence in tokens"),
     {.key = "patch", .kind = FIELD_MAP, .sub = &patch_schema, .help = "vision: how the image becomes tokens"},
@@ -116,7 +116,8 @@ static const struct field fields[] = {
     {.key = "operators", .kind = FIELD_IGNORED, .help = "a list of operators instead of an architecture"},
     TEXT("notes", notes, "what users trip over"),
 };
-static const struct schema model_schema = {"a model", sizeof(struct file), fields, sizeof fields / sizeof *fields};
+static const struct schema model_schema = {
+    "a model", sizeof(struct workload_file), fields, sizeof fields / sizeof *fields};
 #undef PART
 
 /* --- the whole ------------------------------------------------------------------------------------------- */
@@ -141,7 +142,7 @@ check_activation(struct binder *b, const struct node *root)
 
 /* The encoder of an encoder-decoder. */
 static bool
-finish_encoder(struct binder *b, const struct node *root, struct file *f)
+finish_encoder(struct binder *b, const struct node *root, struct workload_file *f)
 {
 	struct workload *w = &f->workload;
 	const struct node *map = tree_get(root, "encoder");
@@ -187,7 +188,7 @@ finish_positions(struct binder *b, const struct node *root, const struct workloa
 }
 
 static void
-finish_state(const struct node *root, struct file *f)
+finish_state(const struct node *root, struct workload_file *f)
 {
 	const struct node *n = tree_get(root, "state_dtype");
 
@@ -195,7 +196,7 @@ finish_state(const struct node *root, struct file *f)
 }
 
 static bool
-finish_transformer(struct binder *b, const struct node *root, struct file *f)
+finish_transformer(struct binder *b, const struct node *root, struct workload_file *f)
 {
 	struct workload *w = &f->workload;
 	bool ok = layer_needs(b, root, w->n_layers, "a transformer", "layers");
@@ -237,7 +238,7 @@ workload_bind(struct binder *b, const struct node *root, const char *id, struct 
 	static const enum norm_kind norms[] = {NORM_RMS, NORM_LAYER};
 	static const enum position_kind positions[] = {
 	    POSITIONS_ROPE, POSITIONS_LEARNED, POSITIONS_ALIBI, POSITIONS_RELATIVE};
-	struct file f;
+	struct workload_file f;
 
 	memset(&f, 0, sizeof f);
 	f.workload.final_norm = f.workload.head = true;

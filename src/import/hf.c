@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A configuration of the hub as a model file of ours: find its family, let the family's rules speak, put the parts
  * together. */
-#include "import/hf_parts.h"
+#include "import/parts.h"
 
-#include "base/text.h"
-#include "import/map.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <stdio.h>

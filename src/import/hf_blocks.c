@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The layers of a configuration in our own form: like layers together, each with its mixer and its feed-forward part.
  */
-#include "import/hf_parts.h"
-#include "import/map.h"
+#include "import/parts.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which layers have an MLP and which have experts. */
-#include "import/hf_rules.h"
+#include "import/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fields of a configuration: what the file says, else what its family says. */
-#include "import/hf_parts.h"
+#include "import/parts.h"
 
-#include "base/text.h"
-#include "ridge/units.h"
+#include "base/base.h"
+#include "base/sheet.h"
 
 #include <stdarg.h>
 #include <stdio.h>

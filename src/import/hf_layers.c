@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which layer is of which kind: one small rule per way in which configurations say it. */
-#include "import/hf_rules.h"
+#include "import/parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which layers attend to everything, to a window or a chunk, or recur. */
-#include "import/hf_rules.h"
+#include "import/parts.h"
 
 #include <string.h>
 

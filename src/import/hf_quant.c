@@ -3,25 +3,24 @@
  * quantization_config: which format the published weights have, and which modules stay in 16 bits.  Embedding, head and
  * routers always do: no tool touches them unless it is told to.
  */
-#include "import/hf_parts.h"
+#include "import/parts.h"
 
-#include "base/text.h"
-#include "import/map.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct format {
+struct quant_format {
 	const char *weights; /* NULL: unknown */
 	double group;        /* 0: none */
 	const char *activations;
 };
 
-struct quant {
+struct quant_reader {
 	struct hf *h;
 	const struct node *config;
-	struct format base, experts; /* experts.weights NULL: like the base */
+	struct quant_format base, experts; /* experts.weights NULL: like the base */
 	bool experts_only, symmetric;
 };
 
@@ -58,7 +57,7 @@ is(const char *text, const char *what)
 /* Names that modelopt gives its recipes. */
 static const struct {
 	const char *name;
-	struct format format;
+	struct quant_format format;
 } algorithms[] = {
     {"FP8", {"fp8", 0, "fp8"}},
     {"FP8_PER_CHANNEL_PER_TOKEN", {"fp8", 0, "fp8"}},
@@ -73,20 +72,20 @@ static const struct {
     {"MXFP8", {"mxfp8", 32, "mxfp8"}},
 };
 
-static struct format
+static struct quant_format
 algorithm(const char *name)
 {
 	for (size_t i = 0; name && i < sizeof algorithms / sizeof *algorithms; i++)
 		if (strcmp(algorithms[i].name, name) == 0)
 			return algorithms[i].format;
-	return (struct format){0};
+	return (struct quant_format){0};
 }
 
 /* Of the experts alone: an unknown one must not count as that of the others. */
-static struct format
+static struct quant_format
 expert_algorithm(struct hf *h, const struct node *n)
 {
-	const struct format f = algorithm(word(n, "moe_quant_algo"));
+	const struct quant_format f = algorithm(word(n, "moe_quant_algo"));
 
 	if (word(n, "moe_quant_algo") && !f.weights) {
 		hf_fault(h, tree_get(n, "moe_quant_algo")->at, "'moe_quant_algo' is '%.60s', which ridge does not know",
@@ -113,7 +112,7 @@ block_side(struct hf *h, const struct node *n)
 }
 
 /* `{num_bits: 4, type: float, group_size: 16}` of compressed-tensors and modelopt. */
-static struct format
+static struct quant_format
 scheme(struct hf *h, const struct node *n)
 {
 	const bool grouped = is(word(n, "strategy"), "group") || is(word(n, "strategy"), "tensor_group");
@@ -123,17 +122,17 @@ scheme(struct hf *h, const struct node *n)
 	if (!hf_one_of(h, tree_get(n, "type"), "type", "int float") ||
 	    !hf_one_of(
 	        h, tree_get(n, "strategy"), "strategy", "tensor channel token group block tensor_group attn_head"))
-		return (struct format){0};
+		return (struct quant_format){0};
 
 	if (is(type, "int") && (bits == 4 || bits == 8))
-		return (struct format){bits == 4 ? "int4" : "int8", group > 0 ? group : 0, NULL};
+		return (struct quant_format){bits == 4 ? "int4" : "int8", group > 0 ? group : 0, NULL};
 	if (bits == 8 && is(word(n, "strategy"), "block"))
-		return (struct format){"fp8-block", block_side(h, tree_get(n, "block_structure")), NULL};
+		return (struct quant_format){"fp8-block", block_side(h, tree_get(n, "block_structure")), NULL};
 	if (bits == 8)
-		return (struct format){"fp8", 0, NULL};
+		return (struct quant_format){"fp8", 0, NULL};
 	if (bits == 4)
-		return (struct format){group == 32 ? "mxfp4" : "nvfp4", group, NULL};
-	return (struct format){0};
+		return (struct quant_format){group == 32 ? "mxfp4" : "nvfp4", group, NULL};
+	return (struct quant_format){0};
 }
 
 static const char *
@@ -161,13 +160,13 @@ aims_at_experts(const struct node *group)
 }
 
 static void
-read_groups(struct quant *q)
+read_groups(struct quant_reader *q)
 {
 	const struct node *groups = tree_get(q->config, "config_groups");
 
 	for (size_t i = 0; groups && groups->kind == NODE_MAP && i < groups->n; i++) {
 		const struct node *group = groups->items[i], *in = tree_get(group, "input_activations");
-		struct format f = scheme(q->h, tree_get(group, "weights"));
+		struct quant_format f = scheme(q->h, tree_get(group, "weights"));
 		if (in && in->kind == NODE_MAP)
 			f.activations = activation_type(scheme(q->h, in).weights);
 		q->symmetric = truth(q->h, tree_get(group, "weights"), "symmetric") || q->symmetric;
@@ -195,7 +194,7 @@ group_of(struct hf *h, const struct node *n, const char *key)
 	return group;
 }
 
-static struct format
+static struct quant_format
 of_bits(struct hf *h, const struct node *n)
 {
 	double bits = whole(h, n, "bits", 1, 16), group = group_of(h, n, "group_size");
@@ -204,22 +203,22 @@ of_bits(struct hf *h, const struct node *n)
 	bits = bits > 0 ? bits : 4;
 	group = group != 0 ? group : group_of(h, n, "q_group_size");
 	if (bits != 4 && bits != 8)
-		return (struct format){0};
-	return (struct format){bits == 4 ? "int4" : "int8", group > 0 ? group : 0, NULL};
+		return (struct quant_format){0};
+	return (struct quant_format){bits == 4 ? "int4" : "int8", group > 0 ? group : 0, NULL};
 }
 
-static struct format
+static struct quant_format
 of_fp8(struct hf *h, const struct node *n)
 {
 	const struct node *block = tree_get(n, "weight_block_size");
 
 	if (block && (block->kind != NODE_SCALAR || block->text))
-		return (struct format){"fp8-block", block_side(h, block), "fp8"};
-	return (struct format){"fp8", 0, "fp8"};
+		return (struct quant_format){"fp8-block", block_side(h, block), "fp8"};
+	return (struct quant_format){"fp8", 0, "fp8"};
 }
 
 static void
-read_method(struct quant *q)
+read_method(struct quant_reader *q)
 {
 	const struct node *n = q->config;
 	const char *method = word(n, "quant_method"), *algo = word(n, "quant_algo");
@@ -227,13 +226,13 @@ read_method(struct quant *q)
 	if (is(method, "fp8") || is(method, "fbgemm_fp8") || is(method, "finegrained_fp8"))
 		q->base = of_fp8(q->h, n);
 	else if (is(method, "mxfp4")) {
-		q->base = (struct format){"mxfp4", 32, NULL};
+		q->base = (struct quant_format){"mxfp4", 32, NULL};
 		q->experts_only = true;
 	} else if (is(method, "gptq") || is(method, "awq") || is(method, "auto-round") || is(method, "hqq"))
 		q->base = of_bits(q->h, n);
 	else if (is(method, "bitsandbytes") &&
 	    hf_one_of(q->h, tree_get(n, "load_in_4bit"), "load_in_4bit", "true false"))
-		q->base = (struct format){truth(q->h, n, "load_in_8bit") ? "int8" : "int4", 0, NULL};
+		q->base = (struct quant_format){truth(q->h, n, "load_in_8bit") ? "int8" : "int4", 0, NULL};
 	else {
 		read_groups(q);
 		if (!q->base.weights)
@@ -247,71 +246,71 @@ read_method(struct quant *q)
 		q->experts = expert_algorithm(q->h, n);
 	hf_one_of(q->h, tree_get(q->h->config, "expert_dtype"), "expert_dtype", "fp4 fp8 bf16 bfloat16");
 	if (is(word(q->h->config, "expert_dtype"), "fp4") && !q->experts.weights)
-		q->experts = (struct format){"mxfp4", 32, NULL};
+		q->experts = (struct quant_format){"mxfp4", 32, NULL};
 }
 
 /* --- what stays in 16 bits ------------------------------------------------------------------------------- */
 
-enum part {
-	PART_EMBEDDING,
-	PART_HEAD,
-	PART_ROUTER,
-	PART_ATTENTION,
-	PART_SHARED,
-	PART_MLP,
-	PART_EXPERTS,
-	N_PARTS,
-	PART_RECURRENT,
-	PART_ALL,
-	PART_SKIP,
-	PART_UNKNOWN
+enum import_part {
+	IMPORT_PART_EMBEDDING,
+	IMPORT_PART_HEAD,
+	IMPORT_PART_ROUTER,
+	IMPORT_PART_ATTENTION,
+	IMPORT_PART_SHARED,
+	IMPORT_PART_MLP,
+	IMPORT_PART_EXPERTS,
+	N_IMPORT_PARTS,
+	IMPORT_PART_RECURRENT,
+	IMPORT_PART_ALL,
+	IMPORT_PART_SKIP,
+	IMPORT_PART_UNKNOWN
 };
 
 /* The first text that stands in a module's name says what it is. */
 static const struct {
 	const char *text;
-	enum part part;
+	enum import_part part;
 } modules[] = {
-    {"vision", PART_SKIP},
-    {"visual", PART_SKIP},
-    {"projector", PART_SKIP},
-    {"audio", PART_SKIP},
-    {"norm", PART_SKIP},
-    {"e_score_correction", PART_SKIP},
-    {"conv1d", PART_SKIP},
-    {"in_proj_a", PART_SKIP},
-    {"in_proj_b", PART_SKIP},
-    {"mtp", PART_SKIP},
-    {"eh_proj", PART_SKIP},
-    {"shared_head", PART_SKIP},
-    {"indexer", PART_SKIP},
-    {"lm_head", PART_HEAD},
-    {"embed", PART_EMBEDDING},
-    {"wte", PART_EMBEDDING},
-    {"shared_expert_gate", PART_SKIP},
-    {"shared_expert", PART_SHARED},
-    {"shared_mlp", PART_SHARED},
-    {"router", PART_ROUTER},
-    {"linear_attn", PART_RECURRENT},
-    {"mamba", PART_RECURRENT},
-    {"attn", PART_ATTENTION},
-    {"attention", PART_ATTENTION},
-    {"experts", PART_EXPERTS},
+    {"vision", IMPORT_PART_SKIP},
+    {"visual", IMPORT_PART_SKIP},
+    {"projector", IMPORT_PART_SKIP},
+    {"audio", IMPORT_PART_SKIP},
+    {"norm", IMPORT_PART_SKIP},
+    {"e_score_correction", IMPORT_PART_SKIP},
+    {"conv1d", IMPORT_PART_SKIP},
+    {"in_proj_a", IMPORT_PART_SKIP},
+    {"in_proj_b", IMPORT_PART_SKIP},
+    {"mtp", IMPORT_PART_SKIP},
+    {"eh_proj", IMPORT_PART_SKIP},
+    {"shared_head", IMPORT_PART_SKIP},
+    {"indexer", IMPORT_PART_SKIP},
+    {"lm_head", IMPORT_PART_HEAD},
+    {"embed", IMPORT_PART_EMBEDDING},
+    {"wte", IMPORT_PART_EMBEDDING},
+    {"shared_expert_gate", IMPORT_PART_SKIP},
+    {"shared_expert", IMPORT_PART_SHARED},
+    {"shared_mlp", IMPORT_PART_SHARED},
+    {"router", IMPORT_PART_ROUTER},
+    {"linear_attn", IMPORT_PART_RECURRENT},
+    {"mamba", IMPORT_PART_RECURRENT},
+    {"attn", IMPORT_PART_ATTENTION},
+    {"attention", IMPORT_PART_ATTENTION},
+    {"experts", IMPORT_PART_EXPERTS},
 };
 
-static enum part
+static enum import_part
 part_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
 		if (strstr(name, modules[i].text))
 			return modules[i].part;
 	if (strcmp(name, "head") == 0)
-		return PART_HEAD;
+		return IMPORT_PART_HEAD;
 	if (strcmp(name, "gate") == 0 || text_ends(name, ".gate"))
-		return PART_ROUTER;
+		return IMPORT_PART_ROUTER;
 	if (strstr(name, "mlp") || strstr(name, "feed_forward") || strstr(name, "ffn"))
-		return PART_MLP;
-	return PART_UNKNOWN;
+		return IMPORT_PART_MLP;
+	return IMPORT_PART_UNKNOWN;
 }
 
 /* `model.layers.12.self_attn*` is of layer 12; -1: of all.  `rest` is what follows the number. */
@@ -330,19 +329,19 @@ layer_in(const char *name, const char **rest)
 }
 
 static bool
-has_part(struct hf *h, const struct hf_layer *l, enum part p)
+has_part(struct hf *h, const struct hf_layer *l, enum import_part p)
 {
 	const bool experts = l->feed == FEED_MOE || l->feed == FEED_BOTH;
 
 	switch (p) {
-	case PART_ROUTER:
-	case PART_EXPERTS:
+	case IMPORT_PART_ROUTER:
+	case IMPORT_PART_EXPERTS:
 		return experts;
-	case PART_ATTENTION:
+	case IMPORT_PART_ATTENTION:
 		return l->mixer != MIX_NONE;
-	case PART_SHARED:
+	case IMPORT_PART_SHARED:
 		return l->feed == FEED_BOTH || (l->feed == FEED_MOE && hf_number(h, HF_shared).value > 0);
-	case PART_MLP:
+	case IMPORT_PART_MLP:
 		return l->feed == FEED_MLP;
 	default:
 		return false;
@@ -350,18 +349,18 @@ has_part(struct hf *h, const struct hf_layer *l, enum part p)
 }
 
 struct kept {
-	bool *layer[N_PARTS]; /* by layer */
+	bool *layer[N_IMPORT_PARTS]; /* by layer */
 };
 
 static void
-keep_part(struct hf *h, struct kept *k, enum part p, long layer)
+keep_part(struct hf *h, struct kept *k, enum import_part p, long layer)
 {
 	/* in our form the MLP beside experts is their shared expert, and attention is whatever mixes tokens */
-	const bool attends = p == PART_ATTENTION, recurs = p == PART_RECURRENT;
-	if (p == PART_MLP && h->n_layers && h->layers[0].feed == FEED_BOTH)
-		p = PART_SHARED;
+	const bool attends = p == IMPORT_PART_ATTENTION, recurs = p == IMPORT_PART_RECURRENT;
+	if (p == IMPORT_PART_MLP && h->n_layers && h->layers[0].feed == FEED_BOTH)
+		p = IMPORT_PART_SHARED;
 	if (recurs)
-		p = PART_ATTENTION;
+		p = IMPORT_PART_ATTENTION;
 	/* Kimi calls both kinds of layers self_attn */
 	const bool both = is(hf_word(h, HF_linear), "kda");
 	for (size_t i = 0; i < h->n_layers; i++) {
@@ -372,7 +371,7 @@ keep_part(struct hf *h, struct kept *k, enum part p, long layer)
 }
 
 static void
-read_exclusions(struct quant *q, struct kept *k)
+read_exclusions(struct quant_reader *q, struct kept *k)
 {
 	static const char *const keys[] = {"ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers"};
 	struct hf *h = q->h;
@@ -384,16 +383,17 @@ read_exclusions(struct quant *q, struct kept *k)
 			if (!name)
 				continue;
 			const long layer = layer_in(name, &rest);
-			enum part p = part_of(name);
+			enum import_part p = part_of(name);
 			/* nothing behind the number: the whole layer */
-			if (p == PART_UNKNOWN && layer >= 0 && strspn(rest, ".*") == strlen(rest))
-				p = PART_ALL;
-			else if (p == PART_UNKNOWN)
+			if (p == IMPORT_PART_UNKNOWN && layer >= 0 && strspn(rest, ".*") == strlen(rest))
+				p = IMPORT_PART_ALL;
+			else if (p == IMPORT_PART_UNKNOWN)
 				hf_remember(h, "the exclusion %s of the quantisation is not understood", name);
-			for (int each = PART_ATTENTION; p == PART_ALL && each <= PART_RECURRENT; each++)
-				if (each != N_PARTS)
-					keep_part(h, k, (enum part)each, layer);
-			if (p < N_PARTS || p == PART_RECURRENT)
+			for (int each = IMPORT_PART_ATTENTION; p == IMPORT_PART_ALL && each <= IMPORT_PART_RECURRENT;
+			     each++)
+				if (each != N_IMPORT_PARTS)
+					keep_part(h, k, (enum import_part)each, layer);
+			if (p < N_IMPORT_PARTS || p == IMPORT_PART_RECURRENT)
 				keep_part(h, k, p, layer);
 		}
 	}
@@ -401,7 +401,7 @@ read_exclusions(struct quant *q, struct kept *k)
 
 /* How many of the layers that have the part keep it. */
 static void
-count_kept(struct hf *h, const struct kept *k, enum part p, size_t *kept, size_t *all)
+count_kept(struct hf *h, const struct kept *k, enum import_part p, size_t *kept, size_t *all)
 {
 	*kept = *all = 0;
 	for (size_t i = 0; i < h->n_layers; i++) {
@@ -411,47 +411,47 @@ count_kept(struct hf *h, const struct kept *k, enum part p, size_t *kept, size_t
 }
 
 static const char *
-part_name(enum part p)
+part_name(enum import_part p)
 {
-	static const char *const names[N_PARTS] = {[PART_EMBEDDING] = "embedding",
-	    [PART_HEAD] = "lm_head",
-	    [PART_ROUTER] = "router",
-	    [PART_ATTENTION] = "attention",
-	    [PART_SHARED] = "shared_experts",
-	    [PART_MLP] = "mlp",
-	    [PART_EXPERTS] = "experts"};
+	static const char *const names[N_IMPORT_PARTS] = {[IMPORT_PART_EMBEDDING] = "embedding",
+	    [IMPORT_PART_HEAD] = "lm_head",
+	    [IMPORT_PART_ROUTER] = "router",
+	    [IMPORT_PART_ATTENTION] = "attention",
+	    [IMPORT_PART_SHARED] = "shared_experts",
+	    [IMPORT_PART_MLP] = "mlp",
+	    [IMPORT_PART_EXPERTS] = "experts"};
 
 	return names[p];
 }
 
 /* The list of parts, and whether all but the experts is in it. */
 static const struct node *
-kept_parts(struct quant *q, bool *experts_only)
+kept_parts(struct quant_reader *q, bool *experts_only)
 {
 	struct hf *h = q->h;
 	struct kept k = {0};
 	struct node *list = list_new(h->arena, q->config->at);
 	bool others = false, experts = false;
 
-	for (int p = 0; p < N_PARTS; p++)
+	for (int p = 0; p < N_IMPORT_PARTS; p++)
 		k.layer[p] = ARENA_ARRAY(h->arena, bool, h->n_layers + 1);
-	keep_part(h, &k, PART_EMBEDDING, -1);
-	keep_part(h, &k, PART_HEAD, -1);
-	keep_part(h, &k, PART_ROUTER, -1);
+	keep_part(h, &k, IMPORT_PART_EMBEDDING, -1);
+	keep_part(h, &k, IMPORT_PART_HEAD, -1);
+	keep_part(h, &k, IMPORT_PART_ROUTER, -1);
 	/* where the experts have a format of their own, the exclusions are from that one only */
 	if (!q->experts.weights)
 		read_exclusions(q, &k);
-	for (int p = 0; p < N_PARTS; p++) {
+	for (int p = 0; p < N_IMPORT_PARTS; p++) {
 		size_t kept, all;
-		count_kept(h, &k, (enum part)p, &kept, &all);
-		const bool end = p == PART_EMBEDDING || p == PART_HEAD;
+		count_kept(h, &k, (enum import_part)p, &kept, &all);
+		const bool end = p == IMPORT_PART_EMBEDDING || p == IMPORT_PART_HEAD;
 		const bool whole = end || (all && kept == all);
 		if (whole)
-			list_put(h->arena, list, tree_scalar(h->arena, part_name((enum part)p), list->at));
+			list_put(h->arena, list, tree_scalar(h->arena, part_name((enum import_part)p), list->at));
 		else if (kept)
-			hf_remember(h, "%s: 16 bits in %zu of %zu layers", part_name((enum part)p), kept, all);
-		experts = experts || (p == PART_EXPERTS && all && !whole);
-		others = others || (p != PART_EXPERTS && !end && all && !whole);
+			hf_remember(h, "%s: 16 bits in %zu of %zu layers", part_name((enum import_part)p), kept, all);
+		experts = experts || (p == IMPORT_PART_EXPERTS && all && !whole);
+		others = others || (p != IMPORT_PART_EXPERTS && !end && all && !whole);
 	}
 	*experts_only = experts && !others;
 	return list;
@@ -491,7 +491,7 @@ hf_quantisation(struct hf *h, struct node *out)
 		diag_hint(h->diag, "{\"quant_method\": \"fp8\", ...}; without it the weights count in 16 bits");
 		return;
 	}
-	struct quant q = {.h = h, .config = n};
+	struct quant_reader q = {.h = h, .config = n};
 	read_method(&q);
 	if (h->failed)
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "import/json_in.h"
+#include "import/import.h"
 
-#include "ridge/units.h"
+#include "base/sheet.h"
 
 #include <cJSON.h>
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "import/map.h"
+#include "import/parts.h"
 
-#include "ridge/units.h"
+#include "base/sheet.h"
 
 enum { FIRST_ROOM = 8 };
 

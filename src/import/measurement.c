@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "import/measurement.h"
+#include "import/import.h"
 
-#include "base/text.h"
-#include "import/json_in.h"
-#include "import/measurement_parts.h"
+#include "base/base.h"
+#include "import/parts.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "import/measurement_parts.h"
+#include "import/parts.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -20,19 +20,13 @@ static const struct column {
 #define DIMENSION(member, text, title) {text, HOLDS_COUNT, offsetof(struct measurement, member), 1},
 #define FIGURE(member, text, unit, title) {text, HOLDS_FIGURE, offsetof(struct measurement, member), unit},
 #define LABEL(member, text, title) {text, HOLDS_WORD, offsetof(struct measurement, member), 1},
-#include "ridge/measurement.def"
+#include "model/hw/measurement.def"
 #undef DIMENSION
 #undef FIGURE
 #undef LABEL
 };
 
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
-
-static const char *const kinds[] = {
-#define MEASUREMENT(id, text, title) text,
-#include "ridge/measurement.def"
-#undef MEASUREMENT
-};
 
 #define AT(member) offsetof(struct measurement, member)
 
@@ -45,21 +39,6 @@ static const size_t needs_of[N_MEASUREMENT_KINDS][8] = {
     [MEASUREMENT_COPY] = {AT(size_byte)},
     [MEASUREMENT_P2P] = {AT(size_byte)},
 };
-
-const char *
-measurement_kind_name(enum measurement_kind k)
-{
-	return kinds[k];
-}
-
-int
-measurement_kind_find(const char *name)
-{
-	for (int i = 0; i < N_MEASUREMENT_KINDS; i++)
-		if (strcmp(kinds[i], name) == 0)
-			return i;
-	return -1;
-}
 
 int
 measurement_column(const char *name)

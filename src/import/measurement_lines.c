@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of the project's own columns: CSV, and JSON Lines. */
-#include "import/json_in.h"
-#include "import/measurement_parts.h"
+#include "import/import.h"
+#include "import/parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One row: what it must have, and what no device can have done. */
-#include "import/measurement_parts.h"
+#include "import/parts.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ measurement_blank(enum measurement_kind kind, int line)
 	row.dtype = row.kv_dtype = row.weight_dtype = DTYPE_NONE;
 #define DIMENSION(member, text, title) row.member = NAN;
 #define FIGURE(member, text, unit, title) row.member = NAN;
-#include "ridge/measurement.def"
+#include "model/hw/measurement.def"
 #undef DIMENSION
 #undef FIGURE
 	return row;

@@ -4,9 +4,9 @@
  * prose.  A row is known by its shape: two whole numbers, a type's name, then times.  Times are microseconds, sizes
  * bytes of the full buffer; bandwidths are only used to tell ranks and collective where nothing else does.
  */
-#include "import/nccl.h"
+#include "import/parts.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <math.h>

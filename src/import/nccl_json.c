@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What `-J FILE` of nccl-tests writes.  `time` is in microseconds there, whatever its documentation says. */
-#include "import/nccl.h"
+#include "import/parts.h"
 
 #include "db/tree.h"
 

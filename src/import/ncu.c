@@ -5,9 +5,9 @@
  * floating-point operations, counted as NVIDIA's roofline charts count them: an FMA is two operations, and matrix
  * instructions count what the metric of their operations says.
  */
-#include "import/measurement_parts.h"
+#include "import/parts.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  * nvbandwidth: matrices of bandwidths in 1e9 bytes per second (latencies in nanoseconds), one row for each filled
  * place.  No sizes and no times are printed, so a row has its bandwidth alone.
  */
-#include "import/measurement_parts.h"
+#include "import/parts.h"
 
-#include "base/text.h"
+#include "base/base.h"
 #include "db/tree.h"
 
 #include <ctype.h>

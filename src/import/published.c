@@ -3,15 +3,15 @@
  * Collected figures of collectives, transfers and copies: CSV with a column `kind` (measured, ci_baseline; limits and
  * inputs of other models are left out), sizes in bytes, times in microseconds, bandwidths in 1e9 bytes per second.
  */
-#include "import/measurement_parts.h"
+#include "import/parts.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum field {
+enum published_field {
 	GPU_ID,
 	CASE_ID,
 	SOURCE,
@@ -48,14 +48,14 @@ struct published {
 };
 
 static const char *
-text_of(const struct published *p, enum field f)
+text_of(const struct published *p, enum published_field f)
 {
 	return p->cell[f] >= 0 && p->cell[f] < p->n ? p->cells[p->cell[f]] : "";
 }
 
 /* NaN where nothing stands; false when that is no number. */
 static bool
-number_of(const struct published *p, enum field f, double *value)
+number_of(const struct published *p, enum published_field f, double *value)
 {
 	*value = NAN;
 	return !*text_of(p, f) || measurement_number(text_of(p, f), value);

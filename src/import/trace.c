@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "import/trace.h"
+#include "import/import.h"
 
-#include "base/text.h"
-#include "import/json_in.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <errno.h>

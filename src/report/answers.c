@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "report/answers.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Comma-separated values, RFC 4180, base units; absent cells are empty. */
-#include "report/formats.h"
+#include "report/parts.h"
 
 #include <string.h>
 

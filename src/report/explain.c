@@ -3,10 +3,9 @@
  * The derivation of the answers as a tree: each row with the text that computed it, its value, and below it the rows
  * that the text names.  A row stands once; where it is needed again, its value alone is repeated.
  */
-#include "base/formula.h"
-#include "base/text.h"
-#include "report/formats.h"
-#include "ridge/units.h"
+#include "base/base.h"
+#include "base/sheet.h"
+#include "report/parts.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bare numbers and words for shell arithmetic, and the names that find them. */
-#include "base/text.h"
-#include "report/answers.h"
-#include "report/formats.h"
-#include "ridge/units.h"
+#include "base/base.h"
+#include "base/sheet.h"
+#include "report/parts.h"
+#include "report/report.h"
 
 #include <string.h>
 

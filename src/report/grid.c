@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "report/grid.h"
+#include "report/parts.h"
 
-#include "base/text.h"
-#include "report/answers.h"
-#include "ridge/units.h"
+#include "base/base.h"
+#include "base/sheet.h"
+#include "report/report.h"
 
 #include <string.h>
 
@@ -252,7 +252,7 @@ points_grid_new(struct arena *a, const struct texts *swept, enum number_form for
 }
 
 void
-points_grid_add(struct points_grid *g, const struct point *p)
+points_grid_add(struct points_grid *g, const struct answer_point *p)
 {
 	add_line(g->flat.arena, &g->flat.table);
 	for (size_t s = 0; s < g->swept.n; s++)

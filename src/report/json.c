@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The JSON object of ridge-json(5): answers, tables and intervals by their public ids, in base units; all rows by their
  * dotted paths only where a trace is asked for. */
-#include "base/text.h"
-#include "report/answers.h"
-#include "report/formats.h"
-#include "ridge/units.h"
+#include "base/base.h"
+#include "base/sheet.h"
+#include "report/parts.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -164,7 +164,7 @@ add_list(struct json *j, const char *key, const struct texts *list)
 }
 
 static void
-add_inputs(struct json *j, const struct point *p)
+add_inputs(struct json *j, const struct answer_point *p)
 {
 	open_object(j, "inputs");
 	for (size_t i = 0; i < p->n_asked; i++) {
@@ -280,7 +280,7 @@ add_trace(struct json *j, const struct sheet *sh)
 }
 
 static void
-add_point(struct json *j, const struct report *r, const struct point *p)
+add_point(struct json *j, const struct report *r, const struct answer_point *p)
 {
 	struct arena *a = arena_new();
 	const struct places all = p->sheet ? places_of(a, p->sheet) : (struct places){0};
@@ -410,7 +410,7 @@ json_begin_points(FILE *to, const struct report *r)
 }
 
 void
-json_point(FILE *to, const struct report *r, const struct point *p, size_t n_before)
+json_point(FILE *to, const struct report *r, const struct answer_point *p, size_t n_before)
 {
 	struct json j = among_points(to, n_before);
 

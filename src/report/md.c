@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Markdown: one table for the single answers, one for each list. */
-#include "base/text.h"
-#include "report/formats.h"
+#include "base/base.h"
+#include "report/parts.h"
 
 #include <string.h>
 

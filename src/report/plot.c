@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "report/plot.h"
+#include "report/report.h"
 
-#include "base/text.h"
-#include "ridge/units.h"
+#include "base/base.h"
+#include "base/sheet.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A sweep as a plot: a panel for each unit, a curve for each row and for each value of the outer sweeps. */
-#include "report/plot.h"
+#include "report/report.h"
 
-#include "report/formats.h"
-#include "ridge/units.h"
+#include "base/sheet.h"
+#include "report/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -137,7 +137,7 @@ note_rows(struct curves *c, const struct sheet *sh)
 }
 
 static double
-asked_at(const struct point *p, const char *path)
+asked_at(const struct answer_point *p, const char *path)
 {
 	for (size_t i = 0; i < p->n_asked; i++)
 		if (strcmp(p->asked[i].path, path) == 0)
@@ -146,7 +146,7 @@ asked_at(const struct point *p, const char *path)
 }
 
 void
-curves_add(struct curves *c, const struct point *p)
+curves_add(struct curves *c, const struct answer_point *p)
 {
 	const size_t n = c->head->swept.n;
 

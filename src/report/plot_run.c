@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pictures: gnuplot as a child process, without a shell.  It reads the script from a file without a name and writes the
  * picture to another, so no name of ours ever stands in a script. */
-#include "report/plot.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/report.h"
 
-#include "report/formats.h"
+#include "report/parts.h"
 
 #include <string.h>
 

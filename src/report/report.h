@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_REPORT_REPORT_H
+#define RIDGE_REPORT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/sheet.h"
+
 /* Views of a sheet.  Every output format is one file and one row of the table in report.c; none of them knows what a
  * GPU is. */
-#ifndef RIDGE_REPORT_H
-#define RIDGE_REPORT_H
-
-#include "base/arena.h"
-#include "base/diag.h"
-#include "ridge/sheet.h"
-
-#include <stdio.h>
 
 /* An input as asked: a number in base units, or a word. */
 struct asked {
@@ -22,7 +24,7 @@ struct texts {
 };
 
 /* One answered question; a sweep has one per point. */
-struct point {
+struct answer_point {
 	const struct sheet *sheet; /* NULL when the point was refused */
 	struct texts swept;        /* values of the swept inputs, as typed */
 	size_t n_asked;
@@ -32,8 +34,8 @@ struct point {
 struct report {
 	struct arena *arena;
 	const char *command, *version, *title;
-	struct texts swept;        /* names of the swept inputs */
-	const struct point *point; /* the answer; of a sweep NULL */
+	struct texts swept;               /* names of the swept inputs */
+	const struct answer_point *point; /* the answer; of a sweep NULL */
 	struct texts assumed, warnings;
 	bool colour, quiet;
 	bool trace;    /* JSON has all rows too */
@@ -66,7 +68,7 @@ struct points_report;
 struct points_report *points_report_new(const char *format, const struct report *head, bool plot);
 /* What comes before the first point. */
 void points_report_begin(struct points_report *p, FILE *to);
-void points_report_add(struct points_report *p, FILE *to, const struct point *point);
+void points_report_add(struct points_report *p, FILE *to, const struct answer_point *point);
 /* Whether a row that head->row names has been found, or none was asked for. */
 bool points_report_found(const struct points_report *p);
 /* What comes behind the last point, with what head says now of assumptions and warnings.  False as report_print. */
@@ -76,5 +78,78 @@ struct plot;
 /* The rows that people see, over the input that is swept; of several sweeps the last one is the axis, and the others
  * tell the curves apart.  Only head->row, where it is given.  NULL when there is nothing to draw: `why` says so. */
 const struct plot *points_report_plot(const struct points_report *p, char *why, size_t size);
+
+/* Public names of the answers on a sheet: `ttft_s` for one that stands alone, `stages.2.peak_byte` for one in a table.
+ */
+
+/* One answer.  `table` is NULL for one that stands alone; a table inside the line of another one is called
+ * `gpus.0.operators`. */
+struct place {
+	int row;
+	const char *table;
+	size_t line; /* from 0, without gaps */
+};
+
+struct places {
+	size_t n;
+	struct place *list;
+};
+
+/* The answers of a sheet in order of computation. */
+struct places places_of(struct arena *a, const struct sheet *sh);
+
+/* Its public name. */
+const char *place_name(struct arena *a, const struct sheet *sh, const struct place *p);
+
+/* Row of an answer by its public name.  A line of a table is a number or its first word (`breakdown.gemm.time_s`).
+ * -1: there is none. */
+int places_find(const struct places *all, const struct sheet *sh, const char *name);
+
+/* The nearest scope around row i that is a line of a table, or -1. */
+int answer_scope(const struct sheet *sh, int i);
+
+/*
+ * A plot: series of points and lines over one axis, in panels one above the other.  It knows nothing of what it shows,
+ * and becomes a script of gnuplot, or a picture that gnuplot draws from the script.
+ *
+ * Texts may be anything: in the script they stand in single quotes or data blocks alone, where gnuplot expands nothing.
+ */
+
+struct plot_series {
+	const char *title;
+	bool line, marks;
+	size_t n;
+	const double *x, *y;      /* NaN: a gap */
+	const char *const *names; /* beside the points; NULL: none */
+};
+
+struct plot_panel {
+	const char *y_title;
+	bool y_log;
+	size_t n_series;
+	struct plot_series *series;
+};
+
+struct plot {
+	const char *title, *x_title;
+	bool x_log, x_powers; /* x_powers: ticks at powers of two */
+	size_t n_words;       /* x is 0, 1, ... and these stand below */
+	const char *const *words;
+	size_t n_panels;
+	struct plot_panel *panels;
+};
+
+/* The script; it opens a window, or draws on the terminal that is set. */
+void plot_script(FILE *to, const struct plot *p);
+
+/* Panels that have something to show. */
+size_t plot_panels(const struct plot *p);
+
+/* What the name of a file asks for. */
+enum plot_form { PLOT_UNKNOWN, PLOT_SCRIPT, PLOT_PNG, PLOT_SVG, PLOT_PDF };
+enum plot_form plot_form_of(const char *path);
+
+/* The script or the picture, as bytes of the arena; NULL with an error. */
+const char *plot_draw(struct arena *a, struct diag *d, const struct plot *p, enum plot_form form, size_t *n);
 
 #endif

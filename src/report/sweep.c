@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A sweep in each format, point by point: what is printed at once goes out, what needs all points is kept as cells. */
-#include "report/formats.h"
-#include "report/plot.h"
+#include "report/parts.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ keep_sources(struct points_report *p, const struct sheet *sh)
 }
 
 void
-points_report_add(struct points_report *p, FILE *to, const struct point *point)
+points_report_add(struct points_report *p, FILE *to, const struct answer_point *point)
 {
 	switch (p->format) {
 	case SWEEP_JSON:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Answers for people: aligned lines and tables, then what was assumed. */
-#include "base/text.h"
-#include "report/formats.h"
+#include "base/base.h"
+#include "report/parts.h"
 
 #include <string.h>
 

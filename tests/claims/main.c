@@ -8,11 +8,10 @@
  * its unique end; `=STATUS` checks the exit status.  The value has its unit, or is a word.
  * The tolerance is `exact`, a share (`0.5%`, `1e-6`), or absolute with a leading `+-`.
  */
-#include "base/arena.h"
-#include "base/text.h"
-#include "cli/ridge.h"
+#include "base/base.h"
+#include "base/sheet.h"
+#include "cli/cli.h"
 #include "report/report.h"
-#include "ridge/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>

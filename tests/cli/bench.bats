@@ -19,7 +19,7 @@ bench() {
 # rows_are_whole KIND...: every line is an object of known keys with a kind, a positive time between the shortest and the
 # longest run, and a day; these kinds are there, and no other
 rows_are_whole() {
-	sed -n 's/^\(DIMENSION\|FIGURE\|LABEL\)([a-z_0-9]*, "\([a-z_0-9]*\)".*/\2/p' include/ridge/measurement.def >"$tmp/keys"
+	sed -n 's/^\(DIMENSION\|FIGURE\|LABEL\)([a-z_0-9]*, "\([a-z_0-9]*\)".*/\2/p' src/model/hw/measurement.def >"$tmp/keys"
 	leaves -l | awk -F '\t' -v wanted="$*" '
 	function fault(what) { print "row " row ": " what; bad = 1 }
 	function judge(    rate) {

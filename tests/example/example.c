@@ -1,43 +1,50 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long does a ring of 8 need for the gradients of 7 billion parameters, and why?  A program that uses libridge. */
-#include <ridge/collective.h>
-#include <ridge/sheet.h>
-#include <ridge/units.h>
+/* Which of three GPUs can serve a model, how fast, and how sure is that?  A program that uses libridge. */
+#include <ridge/ridge.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static double
-read_or_exit(const char *text, enum quantity quantity)
+static void
+print_messages(const struct ridge_answer *a)
 {
-	struct quantity_fault fault;
-	double value;
+	struct ridge_message m;
 
-	if (quantity_read(text, quantity, &value, &fault))
-		return value;
-	fprintf(stderr, "example: %s\n  hint: %s\n", fault.what, fault.hint);
-	exit(EXIT_FAILURE);
+	for (size_t i = 0; ridge_message(a, i, &m); i++)
+		if (m.severity == RIDGE_ERROR)
+			printf("  error: %s%s%s\n", m.text, m.hint ? "\n  hint: " : "", m.hint ? m.hint : "");
+}
+
+/* Ask for one GPU; false when it was not answered as it must be. */
+static bool
+try_gpu(struct ridge *r, const char *gpu, enum ridge_status expected)
+{
+	char inputs[200];
+	double tpot_s, low_s, high_s;
+
+	snprintf(
+	    inputs, sizeof inputs, "{model: llama3-70b, gpu: %s, layout.tp: 8, batch: 16, isl: 1024, osl: 256}", gpu);
+	struct ridge_answer *a = ridge_ask(r, "serve", inputs);
+	printf("%s: ", gpu);
+	if (ridge_number(a, "tpot_s", &tpot_s) && ridge_number(a, "tpot_s.low", &low_s) &&
+	    ridge_number(a, "tpot_s.high", &high_s))
+		printf("%s %.1f ms (%.1f .. %.1f), %s\n", ridge_label("tpot_s"), tpot_s * 1e3, low_s * 1e3,
+		    high_s * 1e3, ridge_word(a, "bottleneck"));
+	else
+		puts("no answer");
+	print_messages(a);
+	const bool ok = ridge_status(a) == expected;
+	ridge_answer_free(a);
+	return ok;
 }
 
 int
 main(void)
 {
-	const double size = read_or_exit("14GB", Q_SIZE), rate = read_or_exit("50GB/s", Q_RATE);
-	struct sheet *sheet = sheet_new();
-	const double time_s = allreduce_ring(sheet, 8, size, rate, 0);
-	char value[40];
+	struct ridge *r = ridge_open(NULL);
+	const bool ok = try_gpu(r, "h100", RIDGE_ANSWERED) && try_gpu(r, "b200", RIDGE_ANSWERED) &&
+	    try_gpu(r, "h1000", RIDGE_REFUSED);
 
-	/* every row that the model computed: its name, the text that computed it, its value */
-	for (int i = 0; i < sheet_size(sheet); i++) {
-		const struct row *row = sheet_row(sheet, i);
-		printf("%s = %s%s%s\n", row->name, row->text ? row->text : "", row->text ? " = " : "",
-		    value_write(row->name, row->value, value, sizeof value));
-	}
-	sheet_free(sheet);
-
-	/* 2 (n - 1) / n x size / rate = 1.75 x 14 GB / 50 GB/s (Patarasuk and Yuan, JPDC 69(2), 2009); the same without
-	 * a sheet */
-	const double wanted_s = 0.49;
-	const double again_s = allreduce_ring(NULL, 8, size, rate, 0);
-	return time_s == again_s && fabs(time_s - wanted_s) < 1e-12 ? EXIT_SUCCESS : EXIT_FAILURE;
+	ridge_close(r);
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,9 +2,7 @@
 /* Any words as a command line: one per line of the input, the first chooses the command. */
 #include "fuzz.h"
 
-#include "cli/help.h"
-#include "cli/inputs.h"
-#include "cli/points.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

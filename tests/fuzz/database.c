@@ -2,14 +2,8 @@
 /* Any bytes as a file of hwdb: every binder that the fuzzer `yaml` does not call complains exactly when it refuses. */
 #include "fuzz.h"
 
-#include "db/binders.h"
-#include "db/diagnosis.h"
-#include "db/engine.h"
-#include "db/reliability.h"
-#include "db/stack.h"
-#include "db/transfer.h"
+#include "db/db.h"
 #include "db/tree.h"
-#include "db/uncertainty.h"
 
 static bool
 bind_system(struct binder *b, const struct node *root, const char *id, struct system *out)

@@ -2,7 +2,7 @@
 /* Any text as a formula. */
 #include "fuzz.h"
 
-#include "base/formula.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

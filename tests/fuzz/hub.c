@@ -2,9 +2,9 @@
 /* Any bytes as a model configuration of the Hugging Face hub; what comes out can be written and read again. */
 #include "fuzz.h"
 
-#include "db/binders.h"
-#include "db/tree_write.h"
-#include "import/hf.h"
+#include "db/db.h"
+#include "db/tree.h"
+#include "import/import.h"
 
 #include <string.h>
 

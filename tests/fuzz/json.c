@@ -2,9 +2,8 @@
 /* Any bytes as one line of --jsonl. */
 #include "fuzz.h"
 
-#include "cli/help.h"
-#include "cli/inputs.h"
-#include "import/json_in.h"
+#include "cli/cli.h"
+#include "import/import.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 /* Any bytes as a measurement file: every row that is let through has what its kind needs. */
 #include "fuzz.h"
 
-#include "import/measurement.h"
+#include "import/import.h"
 
 #include <math.h>
 

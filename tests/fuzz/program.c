@@ -3,9 +3,8 @@
  * standard input or start other programs are left out. */
 #include "fuzz.h"
 
-#include "base/arena.h"
-#include "base/text.h"
-#include "cli/ridge.h"
+#include "base/base.h"
+#include "cli/cli.h"
 
 #include <fcntl.h>
 #include <stdio.h>

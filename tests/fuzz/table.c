@@ -4,7 +4,7 @@
 #include "file.h"
 #include "fuzz.h"
 
-#include "import/table.h"
+#include "import/import.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "file.h"
 #include "fuzz.h"
 
-#include "import/trace.h"
+#include "import/import.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

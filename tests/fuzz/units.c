@@ -2,7 +2,7 @@
 /* Any text as a quantity of every kind, any name as a unit, any number written. */
 #include "fuzz.h"
 
-#include "ridge/units.h"
+#include "base/sheet.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,7 @@
 /* Any bytes as a YAML file: the tree, and what reads trees. */
 #include "fuzz.h"
 
-#include "db/binders.h"
-#include "db/gpu.h"
+#include "db/db.h"
 #include "db/tree.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE /* memfd_create */
 #include "law/ask.h"
-#include "report/answers.h"
+#include "report/report.h"
 
-#include "cli/ridge.h"
+#include "cli/cli.h"
 
 #include <math.h>
 #include <signal.h>

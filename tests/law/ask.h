@@ -3,7 +3,7 @@
 #ifndef RIDGE_TESTS_ASK_H
 #define RIDGE_TESTS_ASK_H
 
-#include "base/arena.h"
+#include "base/base.h"
 
 #include <stdbool.h>
 #include <stdio.h>

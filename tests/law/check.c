@@ -8,10 +8,9 @@
  *that can be read has the unit of the parameter it is given to. Paths are unique.
  */
 #include "law/law.h"
-#include "report/answers.h"
+#include "report/report.h"
 
-#include "base/formula.h"
-#include "base/text.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <stdarg.h>

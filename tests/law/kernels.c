@@ -5,9 +5,8 @@
  */
 #include "law/physics.h"
 
-#include "ask/roofline/roof.h"
-#include "db/database.h"
-#include "db/transfer.h"
+#include "ask/roofline/roofline.h"
+#include "db/db.h"
 
 #include <string.h>
 
@@ -133,7 +132,7 @@ times_of(struct lab *w, const struct card *c, enum dtype t, const char *where, d
 
 /* --- what is set ----------------------------------------------------------------------------------------- */
 
-struct setting {
+struct kernel_setting {
 	const char *path, *unit;
 	struct datum value;
 };
@@ -160,7 +159,7 @@ bound_by(const struct card *c, const struct op *op, bool memory)
 }
 
 static void
-check_set(struct lab *w, const char *gpu, enum dtype t, const struct setting *f)
+check_set(struct lab *w, const char *gpu, enum dtype t, const struct kernel_setting *f)
 {
 	static const double factors[] = {0.25, 0.5, 1, 2, 4};
 	double times[5][N_OPS], bound[N_OPS];
@@ -195,7 +194,7 @@ check_set(struct lab *w, const char *gpu, enum dtype t, const struct setting *f)
 static void
 check_figures(struct lab *w, const struct gpu *g, enum dtype t)
 {
-	const struct setting figures[] = {
+	const struct kernel_setting figures[] = {
 	    {"gpu.memory.bandwidth", "B/s", g->mem_byte_per_s},
 	    {arena_printf(w->arena, "gpu.peak.%s", peak_name(dtype_peak(t))), "FLOP/s",
 	        g->peak_flop_per_s[dtype_peak(t)]},

@@ -3,9 +3,8 @@
 #include "law/ask.h"
 #include "law/law.h"
 
-#include "base/text.h"
-#include "cli/help.h"
-#include "cli/ridge.h"
+#include "base/base.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  */
 #include "law/physics.h"
 
-#include "ask/collective/wires.h"
-#include "ask/train/in.h"
-#include "db/database.h"
+#include "ask/collective/collective.h"
+#include "ask/train/train.h"
+#include "db/db.h"
 
 #include <string.h>
 

@@ -5,8 +5,7 @@
  */
 #include "law/law.h"
 
-#include "base/formula.h"
-#include "base/text.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

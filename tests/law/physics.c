@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "law/physics.h"
 
-#include "db/database.h"
+#include "db/db.h"
 #include "db/tree.h"
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "law/random.h"
 
-#include "db/database.h"
+#include "db/db.h"
 #include "law/law.h"
 
 #include <stdarg.h>

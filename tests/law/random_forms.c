@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "law/random_forms.h"
 
-#include "base/text.h"
-#include "cli/arguments.h"
-#include "cli/help.h"
+#include "base/base.h"
+#include "cli/cli.h"
 #include "law/law.h"
 #include "law/random.h"
 

@@ -2,8 +2,8 @@
 /* What holds whatever the numbers are, how answers change with their inputs, and what commands must say alike. */
 #include "law/random.h"
 
-#include "base/text.h"
-#include "db/database.h"
+#include "base/base.h"
+#include "db/db.h"
 #include "law/random_forms.h"
 
 #include <math.h>

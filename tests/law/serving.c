@@ -3,8 +3,7 @@
  */
 #include "law/law.h"
 
-#include "db/database.h"
-#include "db/engine.h"
+#include "db/db.h"
 #include "law/serving.h"
 
 #include <stdlib.h>

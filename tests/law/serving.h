@@ -2,9 +2,8 @@
 #ifndef RIDGE_TESTS_LAW_SERVING_H
 #define RIDGE_TESTS_LAW_SERVING_H
 
-#include "base/arena.h"
-#include "base/diag.h"
-#include "ridge/serve.h"
+#include "base/base.h"
+#include "model/serve/serve.h"
 
 struct database;
 struct servings;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "law/training.h"
 
-#include "db/stack.h"
+#include "db/db.h"
 
 #include <stdlib.h>
 

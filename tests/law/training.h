@@ -5,8 +5,8 @@
 
 #include "law/law.h"
 
-#include "db/database.h"
-#include "ridge/train_rules.h"
+#include "db/db.h"
+#include "model/train/train.h"
 
 struct trainings;
 struct trainings *trainings_new(struct arena *a, struct diag *d, struct database *db);

@@ -25,9 +25,9 @@ for key in $keys; do
 done
 
 # one line for each operator, continued lines joined
-operators=$(sed -e '/^\/\*/,/\*\/$/d' -e '/^\/\*.*\*\/$/d' include/ridge/op.def | tr '\n' ' ' | sed 's/OP(/\
+operators=$(sed -e '/^\/\*/,/\*\/$/d' -e '/^\/\*.*\*\/$/d' src/model/layer/op.def | tr '\n' ' ' | sed 's/OP(/\
 /g' | sed -n 's/^\([a-z0-9_]*\), .*/&/p')
-[ -n "$operators" ] || fault "include/ridge/op.def: no operators found"
+[ -n "$operators" ] || fault "src/model/layer/op.def: no operators found"
 printf '%s\n' "$operators" | while IFS= read -r operator; do
 	kind=${operator%%,*}
 	entry=$(sed -n "/^\.It Cm .*$kind/,/^\.\(It\|El\)/p" "$page" | tr '\n' ' ')

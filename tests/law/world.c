@@ -7,7 +7,7 @@
 #include "law/serving.h"
 #include "law/training.h"
 
-#include "db/stack.h"
+#include "db/db.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Microseconds of one step of the serving model, nothing cached.  A benchmark, not a test. */
-#include "ridge/serve.h"
-#include "base/arena.h"
-#include "base/diag.h"
-#include "db/engine.h"
+#include "model/serve/serve.h"
+#include "base/base.h"
+#include "db/db.h"
 
 #include <stdio.h>
 #include <time.h>

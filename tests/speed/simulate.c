@@ -3,7 +3,7 @@
  * Speed of the serving simulator alone: the cost of a step is a formula of a few operations, so that what is timed is
  * the scheduler.  A benchmark, not a test: it prints, it never fails for being slow.
  */
-#include "ridge/simulate.h"
+#include "search/simulate/simulate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Training steps a second on one core: what a search over layouts costs.  A benchmark, not a test. */
-#include "base/arena.h"
-#include "base/diag.h"
-#include "db/database.h"
-#include "db/stack.h"
-#include "ridge/memory.h"
-#include "search/plan/train_cache.h"
+#include "base/base.h"
+#include "db/db.h"
+#include "model/memory/memory.h"
+#include "search/plan/plan.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -7,7 +7,7 @@
 #ifndef RIDGE_TESTS_HYBRIDS_H
 #define RIDGE_TESTS_HYBRIDS_H
 
-#include "db/binders.h"
+#include "db/db.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -3,8 +3,7 @@
 #ifndef RIDGE_TESTS_SAID_H
 #define RIDGE_TESTS_SAID_H
 
-#include "base/arena.h"
-#include "base/diag.h"
+#include "base/base.h"
 
 #include <check.h>
 #include <stdio.h>

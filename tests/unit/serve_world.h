@@ -4,7 +4,7 @@
 #ifndef RIDGE_TESTS_SERVE_WORLD_H
 #define RIDGE_TESTS_SERVE_WORLD_H
 
-#include "ridge/serve.h"
+#include "model/serve/serve.h"
 
 #include <string.h>
 
@@ -205,14 +205,14 @@ struct model {
 	struct block blocks[2];
 };
 
-struct shape {
+struct test_shape {
 	double layers, hidden, heads, kv_heads, head_dim, width, vocab;
 	bool plain, parallel, tied;
 	double experts, top_k, expert_width, shared_width;
 };
 
 static inline struct block
-block_of(const struct shape *s)
+block_of(const struct test_shape *s)
 {
 	struct block b = {.count = num(s->layers), .mixer = MIXER_ATTENTION};
 	struct attention *a = &b.attention;
@@ -234,7 +234,7 @@ block_of(const struct shape *s)
 
 /* `m` must stay where it is. */
 static inline void
-model_of(struct model *m, const struct shape *s)
+model_of(struct model *m, const struct test_shape *s)
 {
 	*m = (struct model){.w = {.kind = MODEL_DECODER, .head = true, .parallel = s->parallel, .n_blocks = 1}};
 	m->w.n_layers = num(s->layers);
@@ -245,17 +245,17 @@ model_of(struct model *m, const struct shape *s)
 	m->w.blocks = m->blocks;
 }
 
-static const struct shape llama31_8b = {32, 4096, 32, 8, 128, 14336, 128256, .plain = false};
-static const struct shape llama2_7b = {32, 4096, 32, 32, 128, 11008, 32000, .plain = false};
-static const struct shape llama31_70b = {80, 8192, 64, 8, 128, 28672, 128256, .plain = false};
-static const struct shape llama2_70b = {80, 8192, 64, 8, 128, 28672, 32000, .plain = false};
-static const struct shape gpt_20b = {44, 6144, 48, 48, 128, 24576, 51200, .plain = true};
-static const struct shape falcon_180b = {80, 14848, 232, 8, 64, 59392, 65024, .plain = true, .parallel = true};
-static const struct shape mixtral_8x7b = {
+static const struct test_shape llama31_8b = {32, 4096, 32, 8, 128, 14336, 128256, .plain = false};
+static const struct test_shape llama2_7b = {32, 4096, 32, 32, 128, 11008, 32000, .plain = false};
+static const struct test_shape llama31_70b = {80, 8192, 64, 8, 128, 28672, 128256, .plain = false};
+static const struct test_shape llama2_70b = {80, 8192, 64, 8, 128, 28672, 32000, .plain = false};
+static const struct test_shape gpt_20b = {44, 6144, 48, 48, 128, 24576, 51200, .plain = true};
+static const struct test_shape falcon_180b = {80, 14848, 232, 8, 64, 59392, 65024, .plain = true, .parallel = true};
+static const struct test_shape mixtral_8x7b = {
     32, 4096, 32, 8, 128, 0, 32000, .experts = 8, .top_k = 2, .expert_width = 14336};
-static const struct shape qwen3_235b = {
+static const struct test_shape qwen3_235b = {
     94, 4096, 64, 4, 128, 0, 151936, .experts = 128, .top_k = 8, .expert_width = 1536};
-static const struct shape qwen3_30b = {
+static const struct test_shape qwen3_30b = {
     48, 2048, 32, 4, 128, 0, 151936, .experts = 128, .top_k = 8, .expert_width = 768};
 
 /* --- precisions ------------------------------------------------------------------------------------------ */
@@ -287,7 +287,7 @@ struct scene {
 
 /* Engine and architecture have been set. */
 static inline void
-scene_set(struct scene *x, enum vector_gpu gpu, const struct shape *shape, struct serve_precision p,
+scene_set(struct scene *x, enum vector_gpu gpu, const struct test_shape *shape, struct serve_precision p,
     struct serve_layout layout)
 {
 	const bool linked = gpu != gpu_l40s && gpu != gpu_rtx;
@@ -315,9 +315,9 @@ static const struct serve_layout alone = {1, 1, 1, false};
 static inline void
 scene_deepseek(struct scene *x, enum vector_gpu gpu, struct serve_precision p, struct serve_layout layout)
 {
-	static const struct shape experts = {
+	static const struct test_shape experts = {
 	    58, 7168, 128, 128, 192, 0, 129280, .experts = 256, .top_k = 8, .expert_width = 2048, .shared_width = 2048};
-	static const struct shape dense = {3, 7168, 128, 128, 192, 18432, 129280, .plain = false};
+	static const struct test_shape dense = {3, 7168, 128, 128, 192, 18432, 129280, .plain = false};
 
 	scene_set(x, gpu, &experts, p, layout);
 	x->model.blocks[1] = block_of(&dense);
@@ -338,8 +338,8 @@ scene_deepseek(struct scene *x, enum vector_gpu gpu, struct serve_precision p, s
 static inline void
 scene_maverick(struct scene *x, enum vector_gpu gpu, struct serve_precision p, struct serve_layout layout)
 {
-	static const struct shape dense = {24, 5120, 40, 8, 128, 16384, 202048, .plain = false};
-	static const struct shape experts = {
+	static const struct test_shape dense = {24, 5120, 40, 8, 128, 16384, 202048, .plain = false};
+	static const struct test_shape experts = {
 	    24, 5120, 40, 8, 128, 0, 202048, .experts = 128, .top_k = 1, .expert_width = 8192, .shared_width = 8192};
 
 	scene_set(x, gpu, &dense, p, layout);

@@ -3,7 +3,7 @@
 #ifndef RIDGE_TESTS_SPLIT_H
 #define RIDGE_TESTS_SPLIT_H
 
-#include "base/arena.h"
+#include "base/base.h"
 
 /* Words as a shell splits them. */
 static inline int

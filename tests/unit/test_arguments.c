@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The command line as data, and from data to a command's struct. */
-#include "cli/arguments.h"
+#include "cli/cli.h"
 
-#include "cli/inputs.h"
 #include "said.h"
 #include "toy.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/num.h"
-#include "base/random.h"
-#include "search/simulate/arrivals.h"
+#include "base/base.h"
+#include "search/simulate/simulate.h"
 
 #include <check.h>
 #include <math.h>

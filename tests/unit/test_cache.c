@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/cache.h"
+#include "model/calc/calc.h"
 
-#include "base/num.h"
+#include "base/base.h"
 
 #include <check.h>
 #include <math.h>

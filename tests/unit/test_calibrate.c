@@ -6,11 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "db/binders.h"
-#include "db/database.h"
-#include "import/measurement.h"
-#include "ridge/kernel_gemm.h"
-#include "search/fit/calibrate.h"
+#include "db/db.h"
+#include "import/import.h"
+#include "model/kernel/kernel.h"
+#include "search/fit/fit.h"
 
 enum { ROWS = 450, SOME_ROWS = 120, DTYPES = 2 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/capacity.h"
-#include "ridge/cost.h"
+#include "model/calc/calc.h"
+#include "model/memory/memory.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Collectives: the forms of the papers, what must hold of any of them, and published measurements. */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
-#include "db/database.h"
-#include "ridge/units.h"
-#include "search/fit/network_middle.h"
+#include "base/sheet.h"
+#include "db/db.h"
+#include "search/fit/fit.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/compare.h"
+#include "model/calc/calc.h"
 
-#include "search/stats/rank.h"
+#include "search/stats/stats.h"
 
 #include <check.h>
 #include <math.h>

@@ -2,10 +2,8 @@
 /* FLOP of a trained token as publications count it, against what they print; and checkpoints as they were published. */
 #include "unit/hybrids.h"
 
-#include "base/arena.h"
-#include "ridge/convention.h"
-#include "ridge/expand.h"
-#include "ridge/params.h"
+#include "base/base.h"
+#include "model/layer/layer.h"
 
 #include <math.h>
 

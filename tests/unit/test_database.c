@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Entries are found by name, in the first directory that has them. */
-#include "db/database.h"
+#include "db/db.h"
 
-#include "base/text.h"
+#include "base/base.h"
 #include "said.h"
 #include "unit/environment.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/plan/diagnose.h"
+#include "search/plan/plan.h"
 
-#include "db/diagnosis.h"
+#include "db/db.h"
 
 #include <check.h>
 #include <string.h>

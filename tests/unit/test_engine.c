@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Engine files: what they need, what they inherit, which GPU means which of their architectures. */
-#include "db/engine.h"
-#include "ridge/serve.h"
+#include "db/db.h"
+#include "model/serve/serve.h"
 
 #include <check.h>
 #include <string.h>

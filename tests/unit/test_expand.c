@@ -2,9 +2,8 @@
 /* Models whose layers differ, as lists of operators: against the formula, against their parameters, by hand. */
 #include "unit/hybrids.h"
 
-#include "base/arena.h"
-#include "ridge/expand.h"
-#include "ridge/params.h"
+#include "base/base.h"
+#include "model/layer/layer.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/fit/driver.h"
+#include "search/fit/fit.h"
 
 enum { ROWS = 240 };
 

@@ -3,8 +3,8 @@
 #include <check.h>
 #include <math.h>
 
-#include "base/arena.h"
-#include "search/fit/engine.h"
+#include "base/base.h"
+#include "search/fit/fit.h"
 
 enum { ROWS = 24 };
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fits of kernels: rows made by the models from known parameters, with noise, give the parameters back. */
-#include "ridge/collective.h"
-#include "ridge/kernel_attention.h"
-#include "ridge/kernel_memory.h"
-#include "ridge/kernel_moe.h"
-#include "search/fit/calibrate.h"
+#include "model/collective/collective.h"
+#include "model/kernel/kernel.h"
+#include "search/fit/fit.h"
 
 #include <check.h>
 #include <math.h>

@@ -4,8 +4,8 @@
 
 #include <check.h>
 
-#include "base/arena.h"
-#include "search/fit/stack.h"
+#include "base/base.h"
+#include "search/fit/fit.h"
 
 enum { ROWS = 12 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/format.h"
+#include "model/calc/calc.h"
 
-#include "ridge/memory.h"
-#include "search/stats/rounding.h"
+#include "model/memory/memory.h"
+#include "search/stats/stats.h"
 
 #include <check.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The formula reader computes what C computes, bit for bit, and works out the unit. */
-#include "base/formula.h"
+#include "base/base.h"
 
 #include "said.h"
 

@@ -4,11 +4,11 @@
  * the model file that must come out), every fault by its message, and the published configurations in the folder
  * hf-configs of REFERENCE.
  */
-#include "base/arena.h"
-#include "db/binders.h"
-#include "db/tree_write.h"
-#include "import/hf.h"
-#include "ridge/params.h"
+#include "base/base.h"
+#include "db/db.h"
+#include "db/tree.h"
+#include "import/import.h"
+#include "model/layer/layer.h"
 
 #include <check.h>
 #include <dirent.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every command's JSON is what man/ridge.schema.json says. */
-#include "cli/help.h"
-#include "cli/ridge.h"
+#include "cli/cli.h"
 #include "json_schema.h"
 #include "said.h"
 #include "split.h"

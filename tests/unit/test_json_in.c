@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* JSON as the same tree that YAML gives. */
-#include "import/json_in.h"
+#include "import/import.h"
 
 #include "said.h"
 

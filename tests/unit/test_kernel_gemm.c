@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/kernel_gemm.h"
+#include "model/kernel/kernel.h"
 
 #include <check.h>
 #include <string.h>

@@ -3,10 +3,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "ridge/kernel_gemm.h"
-#include "ridge/kernel_moe.h"
-#include "ridge/kernel_op.h"
-#include "ridge/roofline.h"
+#include "model/kernel/kernel.h"
 
 struct lab {
 	struct calibration fit;

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Kernel models against check vectors: tables of constants and of the times that they give (tests/vectors). */
-#include "ridge/collective.h"
-#include "ridge/kernel_attention.h"
-#include "ridge/kernel_elementwise.h"
-#include "ridge/kernel_gemm.h"
-#include "ridge/kernel_memory.h"
-#include "ridge/kernel_moe.h"
+#include "model/collective/collective.h"
+#include "model/kernel/kernel.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bytes of caches from published configurations (config.json of each model), and the worked examples of paging. */
-#include "ridge/kv.h"
+#include "model/layer/layer.h"
 
 #include <check.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/launch.h"
+#include "model/calc/calc.h"
 
 #include <check.h>
 

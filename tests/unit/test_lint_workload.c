@@ -2,9 +2,9 @@
 /* Shapes that contradict themselves are found, shapes of published models are not complained about. */
 #include "unit/hybrids.h"
 
-#include "base/arena.h"
+#include "base/base.h"
 #include "db/lint/lint.h"
-#include "ridge/params.h"
+#include "model/layer/layer.h"
 
 #define TINY(attention, feed, more)                                                                                    \
 	MODEL("tiny", "layers: 2, hidden: 64, vocab: 1000, attention: " attention ", " feed more)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of two measurement files beside each other, and the test of their changes. */
-#include "import/measurement.h"
-#include "search/stats/match.h"
-#include "search/stats/rank.h"
+#include "import/import.h"
+#include "search/stats/stats.h"
 
 #include "unit/said.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measurement files: rows of our own, published tables, and what other benchmarks print. */
-#include "import/measurement.h"
+#include "import/import.h"
 
 #include "unit/said.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Check vectors of the memory model, run with the constants printed beside them: they test equations, not the database.
  */
-#include "ridge/memory.h"
-#include "search/plan/memory_fit.h"
+#include "model/memory/memory.h"
+#include "search/plan/plan.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -18,26 +18,27 @@ number(double value)
 
 /* --- models ---------------------------------------------------------------------------------------------- */
 
-struct shape {
+struct test_shape {
 	double layers, hidden, heads, kv_heads, head_dim, width, vocab;
 	bool qk_norm, tied;
 	double experts, top_k, expert_width, shared_width, dense_layers;
 	double q_lora, kv_lora, nope, rope, v_dim;
 };
 
-static const struct shape llama2_7b = {32, 4096, 32, 32, 128, 11008, 32000, .qk_norm = false};
-static const struct shape llama3_8b = {32, 4096, 32, 8, 128, 14336, 128256, .qk_norm = false};
-static const struct shape llama3_70b = {80, 8192, 64, 8, 128, 28672, 128256, .qk_norm = false};
-static const struct shape llama32_3b = {28, 3072, 24, 8, 128, 8192, 128256, .tied = true};
-static const struct shape qwen3_30b = {
+static const struct test_shape llama2_7b = {32, 4096, 32, 32, 128, 11008, 32000, .qk_norm = false};
+static const struct test_shape llama3_8b = {32, 4096, 32, 8, 128, 14336, 128256, .qk_norm = false};
+static const struct test_shape llama3_70b = {80, 8192, 64, 8, 128, 28672, 128256, .qk_norm = false};
+static const struct test_shape llama32_3b = {28, 3072, 24, 8, 128, 8192, 128256, .tied = true};
+static const struct test_shape qwen3_30b = {
     48, 2048, 32, 4, 128, 0, 151936, .qk_norm = true, .experts = 128, .top_k = 8, .expert_width = 768};
-static const struct shape qwen3_235b = {
+static const struct test_shape qwen3_235b = {
     94, 4096, 64, 4, 128, 0, 151936, .qk_norm = true, .experts = 128, .top_k = 8, .expert_width = 1536};
-static const struct shape mixtral = {32, 4096, 32, 8, 128, 0, 32000, .experts = 8, .top_k = 2, .expert_width = 14336};
-static const struct shape deepseek_v3 = {61, 7168, 128, 128, 192, 18432, 129280, .experts = 256, .top_k = 8,
+static const struct test_shape mixtral = {
+    32, 4096, 32, 8, 128, 0, 32000, .experts = 8, .top_k = 2, .expert_width = 14336};
+static const struct test_shape deepseek_v3 = {61, 7168, 128, 128, 192, 18432, 129280, .experts = 256, .top_k = 8,
     .expert_width = 2048, .shared_width = 2048, .dense_layers = 3, .q_lora = 1536, .kv_lora = 512, .nope = 128,
     .rope = 64, .v_dim = 128};
-static const struct shape kimi_k2 = {61, 7168, 64, 64, 192, 18432, 163840, .experts = 384, .top_k = 8,
+static const struct test_shape kimi_k2 = {61, 7168, 64, 64, 192, 18432, 163840, .experts = 384, .top_k = 8,
     .expert_width = 2048, .shared_width = 2048, .dense_layers = 1, .q_lora = 1536, .kv_lora = 512, .nope = 128,
     .rope = 64, .v_dim = 128};
 
@@ -47,7 +48,7 @@ struct model {
 };
 
 static struct attention
-attention_of(const struct shape *s)
+attention_of(const struct test_shape *s)
 {
 	struct attention a = {.kind = s->kv_lora > 0 ? ATTENTION_MLA : ATTENTION_HEADS, .qk_norm = s->qk_norm};
 
@@ -67,7 +68,7 @@ attention_of(const struct shape *s)
 }
 
 static void
-make_model(struct model *m, const struct shape *s)
+make_model(struct model *m, const struct test_shape *s)
 {
 	struct workload *w = &m->workload;
 	struct block dense = {.attention = attention_of(s)}, experts = {.attention = attention_of(s)};
@@ -163,7 +164,7 @@ job_of(const struct model *m, const struct stack *stack, double batch, double se
 /* Tensors counted by hand for the layers of Megatron-Core and Transformer Engine, bytes per local token. */
 static const struct {
 	const char *what;
-	const struct shape *shape;
+	const struct test_shape *shape;
 	int block;
 	double tp, cp;
 	enum dtype dtype;
@@ -259,7 +260,7 @@ END_TEST
 static void
 make_gpt(struct model *m, double layers_, double hidden, double heads)
 {
-	const struct shape gpt = {layers_, hidden, heads, heads, hidden / heads, 4 * hidden, 0, .qk_norm = false};
+	const struct test_shape gpt = {layers_, hidden, heads, heads, hidden / heads, 4 * hidden, 0, .qk_norm = false};
 
 	make_model(m, &gpt);
 	m->blocks[0].mlp.gated = false;
@@ -517,7 +518,7 @@ END_TEST
 
 static const struct {
 	const char *what;
-	const struct shape *shape;
+	const struct test_shape *shape;
 	double seq, dp, tp, pp, vp, cp, ep;
 	enum recompute recompute;
 	unsigned modules;
@@ -575,7 +576,7 @@ END_TEST
 /* In the first backward layer on top of the saved set, bytes per token: the buffers of that moment without workspaces.
  */
 static const struct {
-	const struct shape *shape;
+	const struct test_shape *shape;
 	double cp, per_token;
 } transients[] = {
     {&llama3_8b, 1, 73728},
@@ -894,7 +895,7 @@ END_TEST
 /* gpt-oss-120b in its own MXFP4 experts: 60.77 GiB computed from the model card, 60.8 published. */
 START_TEST(mxfp4_weights)
 {
-	static const struct shape gpt_oss = {
+	static const struct test_shape gpt_oss = {
 	    36, 2880, 64, 8, 64, 0, 201088, .experts = 128, .top_k = 4, .expert_width = 2880};
 	struct stack stack = plain_stack();
 	struct memory_use use;
@@ -962,7 +963,7 @@ END_TEST
 
 START_TEST(same_with_a_sheet)
 {
-	static const struct shape *const shapes[] = {&llama3_8b, &qwen3_30b, &deepseek_v3};
+	static const struct test_shape *const shapes[] = {&llama3_8b, &qwen3_30b, &deepseek_v3};
 	const struct stack core = megatron_core(), other = litgpt_2023();
 	struct sheet *sh = sheet_new();
 
@@ -1018,7 +1019,7 @@ END_TEST
 /* The shortcut over stages gives what all stages give. */
 START_TEST(peak_is_over_all_stages)
 {
-	static const struct shape *const shapes[] = {&llama3_8b, &llama3_70b, &deepseek_v3, &kimi_k2};
+	static const struct test_shape *const shapes[] = {&llama3_8b, &llama3_70b, &deepseek_v3, &kimi_k2};
 	const struct stack core = megatron_core(), other = megatron_2022();
 
 	for (int i = 0; i < 4; i++)
@@ -1094,7 +1095,7 @@ END_TEST
 
 START_TEST(fewest_gpus)
 {
-	static const struct shape *const shapes[] = {&llama3_8b, &llama3_70b, &qwen3_30b, &deepseek_v3};
+	static const struct test_shape *const shapes[] = {&llama3_8b, &llama3_70b, &qwen3_30b, &deepseek_v3};
 	const struct stack stack = searchable();
 	struct memory_fix fewest;
 	double last = 0;
@@ -1124,7 +1125,7 @@ END_TEST
 /* Every change that is named does make it fit, and those on fewer GPUs come first. */
 START_TEST(fixes)
 {
-	static const struct shape *const shapes[] = {&llama3_8b, &llama3_70b, &qwen3_30b};
+	static const struct test_shape *const shapes[] = {&llama3_8b, &llama3_70b, &qwen3_30b};
 	const struct stack stack = searchable();
 	struct memory_fix list[8];
 

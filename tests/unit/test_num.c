@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/num.h"
+#include "base/base.h"
 
 #include <check.h>
 #include <math.h>

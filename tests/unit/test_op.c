@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The operator table, and workloads expanded into it. */
-#include "ask/roofline/op_in.h"
-#include "base/arena.h"
-#include "base/formula.h"
-#include "db/binders.h"
-#include "ridge/expand.h"
-#include "ridge/memory.h"
-#include "ridge/params.h"
+#include "ask/roofline/roofline.h"
+#include "base/base.h"
+#include "db/db.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 #include <check.h>
 #include <stdlib.h>

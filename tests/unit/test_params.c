@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parameter counts against those of the published weights, from the architecture numbers of their configurations. */
-#include "base/arena.h"
-#include "db/binders.h"
-#include "ridge/params.h"
+#include "base/base.h"
+#include "db/db.h"
+#include "model/layer/layer.h"
 
 #include <check.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Parameter counts of models whose layers differ, against the published checkpoints and totals. */
 #include "unit/hybrids.h"
 
-#include "base/arena.h"
-#include "ridge/params.h"
+#include "base/base.h"
+#include "model/layer/layer.h"
 
 #include <math.h>
 

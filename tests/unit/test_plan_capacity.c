@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Replicas for objectives: the closed form against the simulator, and how answers must hang together. */
-#include "ridge/serve_fleet.h"
-#include "search/plan/capacity.h"
-#include "search/simulate/serve.h"
+#include "model/serve/serve.h"
+#include "search/plan/plan.h"
+#include "search/simulate/simulate.h"
 
 #include <check.h>
 #include <math.h>

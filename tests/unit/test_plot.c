@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scripts of plots, byte by byte; what gnuplot makes of them. */
-#include "report/plot.h"
+#include "report/report.h"
 
 #include "unit/environment.h"
 #include "unit/said.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --sweep: what its lists mean. */
-#include "cli/points.h"
+#include "cli/cli.h"
 
 #include "said.h"
 #include "toy.h"

@@ -4,8 +4,8 @@
  * several values.  What it would have answered is looked at where it refuses, too: an input that does change the answer
  * cannot be refused as one without effect.
  */
-#include "cli/help.h"
-#include "cli/program.h"
+#include "cli/cli.h"
+#include "cli/parts.h"
 
 #include "said.h"
 #include "split.h"

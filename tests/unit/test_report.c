@@ -8,7 +8,7 @@
 
 static struct arena *a;
 static struct sheet *sh;
-static struct point point;
+static struct answer_point point;
 static struct report report;
 
 static double
@@ -55,7 +55,7 @@ set_up(void)
 
 	static const char *assumed[] = {"dtype bf16", "seq 4096"};
 	static struct asked asked[] = {{"gpus", "8", 8}, {"gpu", "h100", NAN}, {"share", "20%", 0.2}};
-	point = (struct point){.sheet = sh, .n_asked = 3, .asked = asked};
+	point = (struct answer_point){.sheet = sh, .n_asked = 3, .asked = asked};
 	report = (struct report){.arena = a,
 	    .command = "toy",
 	    .version = "1.2",
@@ -482,7 +482,7 @@ END_TEST
 
 /* All points of a sweep in one format. */
 static const char *
-sweep(const char *format, const struct point *points, size_t n)
+sweep(const char *format, const struct answer_point *points, size_t n)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -502,7 +502,7 @@ sweep(const char *format, const struct point *points, size_t n)
 START_TEST(points_are_lines)
 {
 	static const char *names[] = {"gpus", "gpu"}, *one[] = {"8", "h100"}, *other[] = {"9", "none"};
-	struct point points[] = {point, {0}};
+	struct answer_point points[] = {point, {0}};
 
 	points[0].swept = (struct texts){2, one};
 	points[1].swept = (struct texts){2, other};
@@ -543,7 +543,8 @@ START_TEST(a_row_is_the_same_at_every_point)
 {
 	static const char *names[] = {"n"}, *values[][1] = {{"1"}, {"2"}};
 	struct sheet *other = sheet_new();
-	struct point points[] = {{.sheet = sh, .swept = {1, values[0]}}, {.sheet = other, .swept = {1, values[1]}}};
+	struct answer_point points[] = {
+	    {.sheet = sh, .swept = {1, values[0]}}, {.sheet = other, .swept = {1, values[1]}}};
 
 	LET(other, step_s, 7.0 * 1);
 	SCOPE (other, "more") {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/scale.h"
+#include "model/calc/calc.h"
 
-#include "search/stats/scaling_fit.h"
+#include "search/stats/stats.h"
 
 #include <check.h>
 #include <stdint.h>

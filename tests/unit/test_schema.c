@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Maps become structs; whatever is wrong with a file is said in one run. */
-#include "db/schema.h"
+#include "db/tree.h"
 
-#include "db/gpu.h"
+#include "db/db.h"
 #include "said.h"
 
 #include <math.h>

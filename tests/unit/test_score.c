@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scores worked out by hand. */
-#include "search/fit/predict.h"
-#include "search/stats/score.h"
+#include "search/fit/fit.h"
+#include "search/stats/stats.h"
 
 #include <check.h>
 #include <math.h>
@@ -205,7 +205,7 @@ row_of(enum measurement_kind kind)
 	struct measurement m = {.kind = kind, .dtype = DTYPE_BF16, .kv_dtype = DTYPE_NONE};
 
 #define DIMENSION(member, text, title) m.member = NAN;
-#include "ridge/measurement.def"
+#include "model/hw/measurement.def"
 #undef DIMENSION
 	return m;
 }

@@ -3,12 +3,11 @@
  * The closed form and the simulation answer one question: over models, GPUs, engines, layouts and loads that are drawn
  * from a seed, they agree.  Both obey Little's law, and nothing is faster than the printed maximum.
  */
-#include "db/database.h"
-#include "db/engine.h"
-#include "search/plan/serve_answer.h"
-#include "search/simulate/serve.h"
+#include "db/db.h"
+#include "search/plan/plan.h"
+#include "search/simulate/simulate.h"
 
-#include "base/random.h"
+#include "base/base.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Whole answers of the serving model: what fits, what saturates, what limits, what is not to be believed. */
-#include "search/plan/serve_answer.h"
+#include "search/plan/plan.h"
 
 #include <check.h>
 #include <math.h>
@@ -21,7 +21,7 @@ ask(enum serve_regime regime, double isl, double osl)
 }
 
 static void
-set(enum vector_gpu gpu, const struct shape *shape, struct serve_precision p, struct serve_layout layout)
+set(enum vector_gpu gpu, const struct test_shape *shape, struct serve_precision p, struct serve_layout layout)
 {
 	x.engine = engine_base();
 	x.architecture = hopper();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Serving loads in closed form, against a reference implementation; published rates beside them. */
-#include "ridge/serve_load.h"
+#include "model/serve/serve.h"
 
 #include <check.h>
 #include <math.h>
@@ -58,7 +58,7 @@ START_TEST(pools)
 {
 	static const struct {
 		enum vector_gpu gpu;
-		const struct shape *shape;
+		const struct test_shape *shape;
 		double elem_byte, tp, weight_gb, kv_byte, pool;
 	} rows[] = {
 	    {gpu_h100, &llama31_8b, 1, 1, 9.0807, 65536, 1079168},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The serving step against a reference implementation of the same equations, term by term. */
-#include "ridge/kernel_gemm.h"
+#include "model/kernel/kernel.h"
 
 #include <check.h>
 #include <math.h>
@@ -46,7 +46,7 @@ START_TEST(attention_of_a_layer)
 {
 	static const struct {
 		enum vector_gpu gpu;
-		const struct shape *shape;
+		const struct test_shape *shape;
 		double tp, prompt_us[4], cached_us[3];
 	} rows[] = {
 	    {gpu_h100, &llama31_8b, 1, {27.083, 109.492, 146.593, 53.612}, {17.858, 55.721, 563.652}},

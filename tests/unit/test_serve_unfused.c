@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* llama.cpp's prompts and encoders against a reference implementation; published figures beside them. */
-#include "ridge/serve_unfused.h"
-
-#include "ridge/serve_load.h"
+#include "model/serve/serve.h"
 
 #include <check.h>
 #include <math.h>
@@ -34,14 +32,14 @@ card(double peak, double mem, double per_watt, double watt)
 
 START_TEST(prompts)
 {
-	static const struct shape llama3_70b = {80, 8192, 64, 8, 128, 28672, 128256, .plain = false};
+	static const struct test_shape llama3_70b = {80, 8192, 64, 8, 128, 28672, 128256, .plain = false};
 	const struct serve_precision f16 = bf16(), q4 = precision(DTYPE_INT4, 2, .60625, 2);
 	const struct unfused_gpu a100 = card(312, 1.935, .401, 300), h100 = card(756, 2.0, .577, 350),
 	                         ada = card(364.2, .96, .496, 300), rtx4090 = card(330.3, 1.008, .496, 450),
 	                         rtx3090 = card(142, .936, .292, 350);
 	/* ms of 512 tokens that end at 512 and at 4096; tokens/s of a prompt of 1024 (published) */
 	const struct {
-		const struct shape *shape;
+		const struct test_shape *shape;
 		const struct serve_precision *p;
 		const struct unfused_gpu *gpu;
 		double pp, near_ms, far_ms, rate, frac;
@@ -76,7 +74,7 @@ END_TEST
 /* Rows over many cards lose to waiting for one another: 70B in 4 bits is slower on 8 than on 2. */
 START_TEST(rows_over_cards)
 {
-	static const struct shape llama2 = {80, 8192, 64, 8, 128, 28672, 32000, .plain = false};
+	static const struct test_shape llama2 = {80, 8192, 64, 8, 128, 28672, 32000, .plain = false};
 
 	x.engine = llamacpp();
 	x.engine.host_s = num(2.25e-3);
@@ -89,7 +87,7 @@ END_TEST
 
 START_TEST(encoders)
 {
-	static const struct shape bert = {12, 768, 12, 12, 64, 3072, 30522, .plain = true};
+	static const struct test_shape bert = {12, 768, 12, 12, 64, 3072, 30522, .plain = true};
 	static const double batches[3][2] = {{1, 128}, {8, 128}, {32, 384}};
 	/* ms; TFLOP/s that the power allows */
 	static const struct {
@@ -131,7 +129,7 @@ END_TEST
 /* Stages: a large batch goes through two of them in halves, a small one whole. */
 START_TEST(encoders_in_stages)
 {
-	static const struct shape bert = {12, 768, 12, 12, 64, 3072, 30522, .plain = true};
+	static const struct test_shape bert = {12, 768, 12, 12, 64, 3072, 30522, .plain = true};
 	const struct serve_batch half = {16, 128, 0, 0, 0, 0, 0}, small = {8, 128, 0, 0, 0, 0, 0};
 
 	x.engine = engine_base();

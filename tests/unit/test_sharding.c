@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Laws of sharding, over every framework and every model of the database that has a rule. */
-#include "db/database.h"
-#include "db/stack.h"
-#include "ridge/memory.h"
+#include "db/db.h"
+#include "model/memory/memory.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sheet records what a model computed, and changes nothing of it. */
-#include "ridge/sheet.h"
+#include "base/sheet.h"
 #include "toy_answers.h"
 
-#include "report/grid.h"
+#include "report/parts.h"
 #include "said.h"
 
 /* --- a model that uses every macro ----------------------------------------------------------------------- */

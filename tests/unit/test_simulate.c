@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The scheduler against steps worked out by hand, and what holds for every simulation. */
-#include "ridge/simulate.h"
+#include "search/simulate/simulate.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The simulator over the model of an engine's step, against a reference implementation of both. */
-#include "ridge/serve_load.h"
-#include "search/simulate/serve.h"
+#include "model/serve/serve.h"
+#include "search/simulate/simulate.h"
 
 #include <check.h>
 #include <math.h>

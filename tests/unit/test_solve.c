@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --solve finds the value at which a condition just holds, or says why there is none. */
-#include "cli/question.h"
+#include "cli/parts.h"
 #include "toy_answers.h"
 
 #include "said.h"

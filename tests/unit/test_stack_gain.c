@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/stack_gain.h"
+#include "model/calc/calc.h"
 
-#include "ask/stack/steps.h"
+#include "ask/stack/stack.h"
 #include "unit/said.h"
 
 /* --- Amdahl's law ---------------------------------------------------------------------------------------- */

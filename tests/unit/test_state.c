@@ -5,8 +5,8 @@
  */
 #include "unit/hybrids.h"
 
-#include "base/arena.h"
-#include "ridge/kv.h"
+#include "base/base.h"
+#include "model/layer/layer.h"
 
 #include <math.h>
 

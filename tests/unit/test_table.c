@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tables of CSV, lines of numbers, YAML and JSON; what is no table. */
-#include "import/table.h"
+#include "import/import.h"
 
 #include "unit/said.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Folded names, suggestions, arenas and diagnostics. */
-#include "base/text.h"
+#include "base/base.h"
 
 #include "said.h"
 

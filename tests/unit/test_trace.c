@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "import/trace.h"
+#include "import/import.h"
 
 #include <check.h>
 #include <stdio.h>

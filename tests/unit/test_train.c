@@ -84,7 +84,7 @@ static const struct {
 
 /* A row of the table below: what differs from case to case. */
 struct question {
-	const struct shape *shape;
+	const struct test_shape *shape;
 	enum gpu_id gpu;
 	double n_gpus, tp, pp, vp, cp, ep;
 	int zero;

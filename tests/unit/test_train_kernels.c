@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Kernels of training out of those that were measured, and lists of operators. */
-#include "ridge/train_list.h"
+#include "model/train/train.h"
 #include "train_scene.h"
 
 #include <check.h>

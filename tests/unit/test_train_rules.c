@@ -2,9 +2,8 @@
 /* What must hold of any training step, and what becomes of questions with gaps. */
 #include "train_scene.h"
 
-#include "ridge/train_rules.h"
-#include "search/plan/train_cache.h"
-#include "search/plan/train_gain.h"
+#include "model/train/train.h"
+#include "search/plan/plan.h"
 
 #include <check.h>
 
@@ -220,7 +219,7 @@ END_TEST
 
 START_TEST(shares_add_up)
 {
-	static const struct shape *const shapes[] = {&LLAMA_405B, &QWEN3_30B, &DEEPSEEK, &GPT_OSS};
+	static const struct test_shape *const shapes[] = {&LLAMA_405B, &QWEN3_30B, &DEEPSEEK, &GPT_OSS};
 	struct scene s;
 	double share[N_TRAIN_SHARES], sum = 0;
 	struct train_job *job = scene_of(&s, shapes[_i], ON_B200, EXPERTS_2026, 256);

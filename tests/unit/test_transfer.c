@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/transfer.h"
+#include "db/db.h"
 
-#include "base/diag.h"
-#include "ridge/kernel_gemm.h"
+#include "base/base.h"
+#include "model/kernel/kernel.h"
+#include "search/fit/fit.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/trend.h"
+#include "model/calc/calc.h"
 
-#include "base/num.h"
-#include "search/stats/trend_fit.h"
+#include "base/base.h"
+#include "search/stats/stats.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Intervals: how they are put together, and how they are shown. */
-#include "db/uncertainty.h"
+#include "base/sheet.h"
+#include "db/db.h"
 #include "json_schema.h"
+#include "model/calc/calc.h"
 #include "report/report.h"
-#include "ridge/uncertainty.h"
-#include "ridge/units.h"
 #include "said.h"
 #include "toy_answers.h"
 
@@ -183,7 +183,7 @@ static char *
 print(struct arena *a, const char *format, struct sheet *sh, bool sweep)
 {
 	static const char *names[] = {"size"}, *values[] = {"1GB"};
-	struct point point = {.sheet = sh, .swept = {sweep ? 1 : 0, values}};
+	struct answer_point point = {.sheet = sh, .swept = {sweep ? 1 : 0, values}};
 	const struct report r = {.arena = a,
 	    .command = "toy",
 	    .version = "1",

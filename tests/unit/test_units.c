@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every row of the table of units, read and written; what must be refused. */
-#include "ridge/units.h"
+#include "base/sheet.h"
 
 #include <check.h>
 #include <float.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct row {
+static const struct unit_row {
 	const char *text;
 	enum quantity quantity;
 } rows[] = {
@@ -23,7 +23,7 @@ static const struct row {
 #undef AMBIGUOUS
 };
 
-static const struct row ambiguous[] = {
+static const struct unit_row ambiguous[] = {
 #define UNIT(...)
 #define AMBIGUOUS(text, quantity, ...) {text, quantity},
 #include "base/units.def"
@@ -54,7 +54,7 @@ prefix_worth(const char *prefix, size_t length)
 }
 
 static double
-unit_worth(const struct row *row)
+unit_worth(const struct unit_row *row)
 {
 	static const struct {
 		const char *text;
@@ -102,7 +102,7 @@ unit_below(enum quantity q)
 START_TEST(every_unit_is_read)
 {
 	static const char *const numbers[] = {"1", "3", "0.125", "2.039", "1979", "4e3", ".5", "7."};
-	const struct row *row = &rows[_i];
+	const struct unit_row *row = &rows[_i];
 	const double worth = unit_worth(row);
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -140,7 +140,7 @@ START_TEST(every_unit_is_written)
 	    [Q_DENSITY] = "x_flop_per_byte",
 	    [Q_PER_HOUR] = "x_usd_per_s",
 	    [Q_PER_ENERGY] = "x_usd_per_joule"};
-	const struct row *row = &rows[_i];
+	const struct unit_row *row = &rows[_i];
 	const char *name = names[row->quantity];
 	const double value = 3 * unit_worth(row);
 	struct quantity_fault fault;
@@ -167,7 +167,7 @@ END_TEST
 
 START_TEST(a_unit_belongs_to_its_quantity)
 {
-	const struct row *row = &rows[_i];
+	const struct unit_row *row = &rows[_i];
 
 	for (enum quantity q = 0; q < N_QUANTITIES; q++) {
 		struct quantity_fault fault = {"", ""};
@@ -219,7 +219,7 @@ word(const char *text, char *buf, size_t size)
 
 START_TEST(ambiguous_units_are_refused)
 {
-	const struct row *row = &ambiguous[_i];
+	const struct unit_row *row = &ambiguous[_i];
 	struct quantity_fault fault;
 	char text[40], one[60], other[60];
 	double value = 0, first = 0, second = 0;

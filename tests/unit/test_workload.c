@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Model files: defaults, and every fault with its message. */
-#include "base/arena.h"
-#include "db/binders.h"
-#include "ridge/op.h"
+#include "base/base.h"
+#include "db/db.h"
+#include "model/layer/layer.h"
 
 #include <check.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef RIDGE_TESTS_TOY_H
 #define RIDGE_TESTS_TOY_H
 
-#include "cli/command.h"
+#include "cli/cli.h"
 
 #define TOY_OPTIONS(X)                                                                                                 \
 	X(0, model, "model", "model", WORD, "NAME", "model", NULL, "what the operand sets")                            \

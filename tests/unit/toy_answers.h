@@ -3,7 +3,7 @@
 #ifndef RIDGE_TOY_ANSWERS_H
 #define RIDGE_TOY_ANSWERS_H
 
-#include "ridge/sheet.h"
+#include "base/sheet.h"
 
 #define TOY_SHOW(sh, name, label)                                                                                      \
 	((sh) ? sheet_show((sh), #name, &(const struct answer_entry){#name, (label), ""}) : (void)0)

@@ -15,7 +15,7 @@ struct scene {
 };
 
 static inline struct train_job *
-scene_of(struct scene *s, const struct shape *shape, enum gpu_id gpu, enum framework f, double n_gpus)
+scene_of(struct scene *s, const struct test_shape *shape, enum gpu_id gpu, enum framework f, double n_gpus)
 {
 	const int generation = calibration_of(gpu, &s->c);
 

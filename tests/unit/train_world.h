@@ -3,7 +3,7 @@
 #ifndef RIDGE_TESTS_TRAIN_WORLD_H
 #define RIDGE_TESTS_TRAIN_WORLD_H
 
-#include "ridge/train.h"
+#include "model/train/train.h"
 
 #include <string.h>
 
@@ -93,7 +93,7 @@ calibration_of(enum gpu_id gpu, struct calibration *c)
 
 enum { MOST_BLOCKS = 2 };
 
-struct shape {
+struct test_shape {
 	double n_layers, hidden, n_heads, n_kv_heads, head_dim, width, vocab;
 	bool gated, untied;
 	double n_experts, top_k, expert_width, n_dense, n_shared, window;
@@ -101,7 +101,7 @@ struct shape {
 };
 
 static inline struct attention
-attention_of(const struct shape *s)
+attention_of(const struct test_shape *s)
 {
 	struct attention a = {.kind = s->mla ? ATTENTION_MLA : ATTENTION_HEADS,
 	    .n_heads = number(s->n_heads),
@@ -122,7 +122,7 @@ attention_of(const struct shape *s)
 }
 
 static inline struct block
-block_of(const struct shape *s, double count, bool moe, double window)
+block_of(const struct test_shape *s, double count, bool moe, double window)
 {
 	struct block b = {.count = number(count), .attention = attention_of(s), .mixer = MIXER_ATTENTION};
 
@@ -145,7 +145,7 @@ block_of(const struct shape *s, double count, bool moe, double window)
 }
 
 static inline void
-workload_of(const struct shape *s, struct block blocks[MOST_BLOCKS], struct workload *w)
+workload_of(const struct test_shape *s, struct block blocks[MOST_BLOCKS], struct workload *w)
 {
 	int n = 0;
 
@@ -165,20 +165,20 @@ workload_of(const struct shape *s, struct block blocks[MOST_BLOCKS], struct work
 	w->n_blocks = n;
 }
 
-static const struct shape GPT3 = {96, 12288, 96, .vocab = 51200},
-                          LLAMA_8B = {32, 4096, 32, 8, 128, 14336, 128256, true, true, .window = 0},
-                          LLAMA_70B = {80, 8192, 64, 8, 128, 28672, 128256, true, true, .window = 0},
-                          LLAMA2_70B = {80, 8192, 64, 8, 128, 28672, 32000, true, .window = 0},
-                          LLAMA_405B = {126, 16384, 128, 8, 128, 53248, 128256, true, true, .window = 0},
-                          MPT_7B = {32, 4096, 32, .vocab = 50368}, GPT_4B = {36, 3072, 24, .vocab = 51200},
-                          GPT_1B3 = {24, 2048, 16, .vocab = 50257, .untied = true},
-                          GPT_39B = {48, 8192, 32, .vocab = 50257}, GPT_126M = {12, 768, 12, .vocab = 50304},
-                          QWEN3_30B = {48, 2048, 32, 4, 128, 0, 151936, true, true, 128, 8, 768, .window = 0},
-                          QWEN3_235B = {94, 4096, 64, 4, 128, 0, 151936, true, true, 128, 8, 1536, .window = 0},
-                          GPT_OSS = {36, 2880, 64, 8, 64, 0, 201088, true, true, 128, 4, 2880, .window = 128,
-                              .sinks = true},
-                          DEEPSEEK = {
-                              61, 7168, 128, 128, 0, 18432, 129280, true, true, 256, 8, 2048, 3, 1, .mla = true};
+static const struct test_shape GPT3 = {96, 12288, 96, .vocab = 51200},
+                               LLAMA_8B = {32, 4096, 32, 8, 128, 14336, 128256, true, true, .window = 0},
+                               LLAMA_70B = {80, 8192, 64, 8, 128, 28672, 128256, true, true, .window = 0},
+                               LLAMA2_70B = {80, 8192, 64, 8, 128, 28672, 32000, true, .window = 0},
+                               LLAMA_405B = {126, 16384, 128, 8, 128, 53248, 128256, true, true, .window = 0},
+                               MPT_7B = {32, 4096, 32, .vocab = 50368}, GPT_4B = {36, 3072, 24, .vocab = 51200},
+                               GPT_1B3 = {24, 2048, 16, .vocab = 50257, .untied = true},
+                               GPT_39B = {48, 8192, 32, .vocab = 50257}, GPT_126M = {12, 768, 12, .vocab = 50304},
+                               QWEN3_30B = {48, 2048, 32, 4, 128, 0, 151936, true, true, 128, 8, 768, .window = 0},
+                               QWEN3_235B = {94, 4096, 64, 4, 128, 0, 151936, true, true, 128, 8, 1536, .window = 0},
+                               GPT_OSS = {36, 2880, 64, 8, 64, 0, 201088, true, true, 128, 4, 2880, .window = 128,
+                                   .sinks = true},
+                               DEEPSEEK = {
+                                   61, 7168, 128, 128, 0, 18432, 129280, true, true, 256, 8, 2048, 3, 1, .mla = true};
 
 /* --- frameworks ------------------------------------------------------------------------------------------ */
 

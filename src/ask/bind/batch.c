@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sequences of a training step.  What does not come out in whole micro-batches is refused: no framework runs it. */
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "ask/memory/in.h"
-#include "cli/inputs.h"
-#include "ridge/expand.h"
+#include "ask/memory/memory.h"
+#include "cli/cli.h"
+#include "model/layer/layer.h"
 
 static struct datum
 derived(double value)

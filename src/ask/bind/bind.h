@@ -1,17 +1,67 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_ASK_BIND_BIND_H
+#define RIDGE_ASK_BIND_BIND_H
+
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/memory/memory.h"
+#include "model/serve/serve.h"
+#include "search/fit/fit.h"
+
+/* A model by name, or as the few numbers that a cache of keys and values depends on. */
+
+struct shape_in {
+#define SHAPE_OPTIONS(X)                                                                                               \
+	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "attention layers of a model that has no name")         \
+	X(0, heads, "heads", "heads", COUNT, "N", "", NULL,                                                            \
+	    "query heads of such a model (default: as many as key/value heads)")                                       \
+	X(0, kv_heads, "kv-heads", "kv_heads", COUNT, "N", "", NULL, "key/value heads of such a model")                \
+	X(0, head_dim, "head-dim", "head_dim", COUNT, "N", "", NULL, "width of a head of such a model")
+	SHAPE_OPTIONS(OPTION_MEMBER)
+};
+
+bool shape_given(const struct shape_in *in);
+/* The model with this name, or one made of the shape; it keeps a cache.  NULL with errors. */
+const struct workload *run_shape(struct run *r, struct word model, const struct shape_in *in);
+/* A whole number from `least` on; an absent one is all right. */
+bool run_whole(struct run *r, const char *option, struct datum d, double least);
+
+/* The interval around a time that fitted parameters gave. */
+
+/* What a predicted time rests on. */
+struct error_source {
+	const struct calibration *fit; /* NULL: nothing was fitted, and there is no interval */
+	const char *kind;              /* a file of hwdb/uncertainty: `gemm` */
+	const char *residual;          /* of the calibration: `gemm_bf16`; NULL: the file's own */
+	const char *regime;            /* `decode`, where residuals differ; NULL: all */
+	bool transferred;              /* the fit is of another machine, and does not say so itself */
+	bool one_engine;       /* the fit is of several engines, or of one way to run, and another one is meant */
+	double transfer_sigma; /* what that adds; 0: as the file says */
+	int n;
+	struct {
+		const char *dim;
+		double value;
+	} at[UNCERTAINTY_RANGES];
+};
+
+/* What is known of this kind of answer; an empty one when there is no file.  Read once for each run. */
+const struct uncertainty *run_uncertainty(struct run *r, const char *kind);
+/* The terms of the error, for answers that put several together; false when there is nothing to go by.  *why says
+ * `calibrated`, `transferred from ...` and `extrapolated: m above 32768`; `why` NULL: nobody asks. */
+bool run_errors(struct run *r, const struct error_source *s, struct error_terms *out, const char **why);
+/* The same with what run_uncertainty said, for many. */
+bool run_errors_with(struct run *r, const struct error_source *s, const struct uncertainty *u, struct error_terms *out,
+    const char **why);
+/* The interval of an answer that rests on no calibration, such as memory; false when its kind has no file. */
+bool run_answer_interval(struct run *r, const char *kind, double value, struct interval *out);
+/* The interval of one time; false when there is none. */
+bool run_interval(struct run *r, const struct error_source *s, double value, struct interval *out);
+
 /*
  * Bindings: one function for each thing that a question needs (which kernels, which memory, which layout, which price),
  * so that two commands that are asked the same thing cannot answer differently.  Commands call these and read none of
  * these inputs themselves.
  */
-#ifndef RIDGE_BIND_H
-#define RIDGE_BIND_H
-
-#include "cli/command.h"
-#include "ridge/layout.h"
-#include "ridge/memory.h"
-#include "ridge/serve_load.h"
-#include "search/fit/network_middle.h"
 
 struct memory_in;
 
@@ -178,5 +228,19 @@ bool bind_batch(
 bool bind_microbatches(struct run *r, const struct memory_in *in, const struct layout *l, struct batch *out);
 /* Tokens of a sequence: those that were asked for, else what the model usually takes; divided over cp. */
 bool bind_sequence(struct run *r, struct datum asked, const struct workload *w, double cp, struct datum *out);
+
+/* Kernels of a GPU at the figures of its entry, before anything is set; private to kernels.c and ask/train/kernels.c.
+ */
+
+/* One calibration file, NULL without. */
+const struct calibration *filed_fit(struct run *r, const struct gpu *gpu, const char *backend);
+/* As bind_kernels; made once and kept with the entry. */
+const struct calibration *filed_kernels(
+    struct run *r, const struct gpu *gpu, enum kernel_purpose purpose, const char *engine);
+/* All engines' kernels, products of the engine whose prefill is the middle one. */
+const struct calibration *middle_kernels(struct run *r, const struct gpu *gpu);
+/* The consensus of the measured products, the middle one of the engines' attention kernels, the 8-bit products of the
+ * engine that has the fastest. */
+const struct calibration *train_kernels(struct run *r, const struct gpu *gpu);
 
 #endif

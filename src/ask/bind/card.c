@@ -2,7 +2,7 @@
 /* The memory that a job gets of a GPU. */
 #include "ask/bind/bind.h"
 
-#include "ridge/memory.h"
+#include "model/memory/memory.h"
 
 struct datum
 bind_card(struct run *r, const struct gpu *gpu, struct datum given)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* --layout: the degrees of parallelism, checked against the GPUs and the model.  What does not divide is refused with
  * the nearest that does. */
-#include "cli/command.h"
-#include "db/database.h"
-#include "ridge/layout.h"
+#include "cli/cli.h"
+#include "db/db.h"
+#include "model/memory/memory.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* The serving engine: of its database, by name, or what people run on the GPU. */
 #include "ask/bind/bind.h"
 
-#include "cli/inputs.h"
-#include "db/engine.h"
+#include "cli/cli.h"
+#include "db/db.h"
 
 #include <string.h>
 

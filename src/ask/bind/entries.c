@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What commands ask of the database and of the reader's attention. */
-#include "base/text.h"
-#include "cli/command.h"
-#include "cli/reads.h"
-#include "db/database.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "db/db.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,9 +3,8 @@
  * part, unless an option says otherwise. */
 #include "ask/bind/bind.h"
 
-#include "cli/inputs.h"
-#include "cli/values.h"
-#include "ridge/params.h"
+#include "cli/cli.h"
+#include "model/layer/layer.h"
 
 static bool
 has_experts(const struct workload *w)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/bind/interval.h"
+#include "ask/bind/bind.h"
 
-#include "db/uncertainty.h"
+#include "db/db.h"
 
 #include <string.h>
 

@@ -8,9 +8,7 @@
  */
 #include "ask/bind/bind.h"
 
-#include "ask/bind/parts.h"
-#include "db/database.h"
-#include "db/transfer.h"
+#include "db/db.h"
 
 #include <math.h>
 #include <stdio.h>

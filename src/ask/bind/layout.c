@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The layout of a job: degrees that were said, and what the framework does where none was. */
 #include "ask/bind/bind.h"
-#include "ask/memory/in.h"
-#include "ask/train/in.h"
-#include "db/database.h"
+#include "ask/memory/memory.h"
+#include "ask/train/train.h"
+#include "db/db.h"
 #include "db/tree.h"
-#include "search/plan/memory_fit.h"
+#include "search/plan/plan.h"
 
 #include <string.h>
 

@@ -2,8 +2,7 @@
 /* Requests, how long they are, and who sends them: a rate, or clients that think between an answer and the next. */
 #include "ask/bind/bind.h"
 
-#include "ask/bind/shape.h"
-#include "cli/values.h"
+#include "cli/cli.h"
 
 static bool
 check_numbers(struct run *r, const struct load_in *in)

@@ -5,7 +5,7 @@
  */
 #include "ask/bind/bind.h"
 
-#include "db/database.h"
+#include "db/db.h"
 
 #include <math.h>
 #include <string.h>

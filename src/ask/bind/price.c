@@ -2,10 +2,9 @@
 /* What GPUs cost to rent.  Clouds rent instances: a replica of linked GPUs needs one that has as many. */
 #include "ask/bind/bind.h"
 
-#include "base/text.h"
-#include "cli/inputs.h"
-#include "cli/values.h"
-#include "db/database.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "db/db.h"
 
 #include <stdlib.h>
 #include <string.h>

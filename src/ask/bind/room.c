@@ -3,7 +3,7 @@
  * largest step and its context, in blocks.  A headroom that is asked for takes the place of the engine's own rule. */
 #include "ask/bind/bind.h"
 
-#include "cli/values.h"
+#include "cli/cli.h"
 
 static bool
 check(struct run *r, const struct room_in *in, const struct stack *engine)

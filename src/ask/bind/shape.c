@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/bind/shape.h"
+#include "ask/bind/bind.h"
 
 bool
 run_whole(struct run *r, const char *option, struct datum d, double least)

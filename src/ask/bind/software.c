@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which framework or engine a job runs on. */
 #include "ask/bind/bind.h"
-#include "cli/inputs.h"
-#include "db/stack.h"
+#include "cli/cli.h"
+#include "db/db.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured serving runs as an engine of one's own. */
-#include "ask/calibrate/own.h"
+#include "ask/calibrate/calibrate.h"
 
-#include "ask/validate/serve.h"
-#include "db/engine.h"
-#include "search/fit/engine.h"
+#include "ask/validate/validate.h"
+#include "db/db.h"
+#include "search/fit/fit.h"
 
 #include <string.h>
 
-struct point {
+struct engine_point {
 	struct serve_reading *reading;
 	const char *column;
 };
@@ -19,7 +19,7 @@ struct runs {
 	struct serve_reader *reader;
 	int n, room, n_rows;
 	bool parallel;
-	struct point *points;
+	struct engine_point *points;
 	double *measured_s;
 	int *row;
 	const char **kind;
@@ -38,7 +38,7 @@ add_point(struct runs *x, struct serve_reading *reading, const struct serve_time
 		x->kind = arena_grow(a, x->kind, had, more, sizeof *x->kind);
 		x->room = (int)more;
 	}
-	x->points[x->n] = (struct point){reading, t->column};
+	x->points[x->n] = (struct engine_point){reading, t->column};
 	x->measured_s[x->n] = t->measured_s;
 	x->row[x->n] = x->n_rows;
 	x->kind[x->n++] = t->kind;
@@ -84,7 +84,7 @@ static double
 predict(void *context, const struct engine *e, int i)
 {
 	struct last *last = context;
-	const struct point *p = &last->runs->points[i];
+	const struct engine_point *p = &last->runs->points[i];
 
 	if (last->reading != p->reading || !same_constants(&last->engine, e)) {
 		last->reading = p->reading;

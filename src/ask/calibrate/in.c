@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/calibrate/in.h"
+#include "ask/calibrate/calibrate.h"
 
-#include "base/text.h"
-#include "db/database.h"
-#include "import/measurement.h"
+#include "base/base.h"
+#include "db/db.h"
+#include "import/import.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calibration files go to a folder as a whole or not at all. */
-#include "ask/calibrate/in.h"
+#include "ask/calibrate/calibrate.h"
 
-#include "cli/outputs.h"
-#include "db/database.h"
+#include "cli/cli.h"
+#include "db/db.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/calibrate/own.h"
+#include "ask/calibrate/calibrate.h"
 
-#include "base/text.h"
-#include "db/tree_write.h"
+#include "base/base.h"
+#include "db/tree.h"
 
 #include <ctype.h>
 #include <stdio.h>

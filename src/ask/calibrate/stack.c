@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured training steps as a stack of one's own. */
-#include "ask/calibrate/own.h"
+#include "ask/calibrate/calibrate.h"
 
-#include "ask/validate/train.h"
-#include "db/stack.h"
-#include "search/fit/stack.h"
+#include "ask/validate/validate.h"
+#include "db/db.h"
+#include "search/fit/fit.h"
 
 #include <string.h>
 

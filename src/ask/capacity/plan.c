@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/capacity/plan.h"
+#include "ask/capacity/capacity.h"
 
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "base/text.h"
-#include "cli/inputs.h"
-#include "cli/values.h"
-#include "ridge/serve_fleet.h"
-#include "search/plan/capacity.h"
-#include "search/plan/memory_fit.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/serve/serve.h"
+#include "search/plan/plan.h"
 
 #include <string.h>
 

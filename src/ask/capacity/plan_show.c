@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One setup of the plan as rows. */
-#include "ask/capacity/plan.h"
-#include "ridge/capacity.h"
-#include "ridge/cost.h"
-#include "ridge/serve_fleet.h"
-#include "search/plan/capacity.h"
+#include "ask/capacity/capacity.h"
+#include "model/calc/calc.h"
+#include "model/memory/memory.h"
+#include "model/serve/serve.h"
+#include "search/plan/plan.h"
 
 /* Requests per second that the fleet answers today. */
 static double

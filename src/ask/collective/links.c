@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/collective/links.h"
+#include "ask/collective/collective.h"
 
-#include "ask/collective/wires.h"
-#include "base/text.h"
-#include "db/database.h"
+#include "base/base.h"
+#include "db/db.h"
 
 #include <string.h>
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From the options to what is known of the wires. */
-#include "ask/collective/wires.h"
+#include "ask/collective/collective.h"
 
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "base/text.h"
-#include "cli/bounds.h"
-#include "db/database.h"
-#include "ridge/transfer.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "db/db.h"
+#include "model/hw/hw.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bandwidths as rows, and the choice between what was fitted and the textbook. */
 #include "ask/bind/bind.h"
-#include "ask/collective/wires.h"
+#include "ask/collective/collective.h"
 
 #include <string.h>
 
@@ -296,7 +296,7 @@ error_words(struct run *r, const struct calibration *c, const char *name, const 
 
 static const char *const keys[N_COLLECTIVES] = {
 #define COLLECTIVE(id, text, key, title) [COLLECTIVE_##id] = key,
-#include "ridge/collective.def"
+#include "model/hw/collective.def"
 #undef COLLECTIVE
 };
 

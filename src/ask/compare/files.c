@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/compare/files.h"
+#include "ask/compare/compare.h"
 
 #include "ask/measure.h"
-#include "import/measurement.h"
-#include "ridge/compare.h"
-#include "search/stats/match.h"
-#include "search/stats/rank.h"
+#include "import/import.h"
+#include "model/calc/calc.h"
+#include "search/stats/stats.h"
 
 #include <math.h>
 #include <stdio.h>

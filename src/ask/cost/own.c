@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/cost/in.h"
+#include "ask/cost/cost.h"
 
-#include "cli/values.h"
-#include "ridge/cost.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 /* Capital and power of all machines: as given, or the system's for every node. */
 static bool

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The price base: which of the prices that are known is paid. */
-#include "ask/cost/in.h"
+#include "ask/cost/cost.h"
 
-#include "base/text.h"
-#include "cli/values.h"
-#include "ridge/cost.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 

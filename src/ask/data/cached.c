@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/data/cached.h"
+#include "ask/data/data.h"
 
-#include "ask/bind/shape.h"
+#include "ask/bind/bind.h"
 #include "ask/measure.h"
-#include "base/text.h"
-#include "ridge/cache.h"
-#include "ridge/scale.h"
+#include "base/base.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/data/tiers.h"
+#include "ask/data/data.h"
 
-#include "cli/bounds.h"
+#include "cli/cli.h"
 
-#include "ridge/data.h"
+#include "model/calc/calc.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Causes as people read them: what speaks for each, what it costs, what to do, and the command that sizes it. */
-#include "ask/diagnose/in.h"
+#include "ask/diagnose/diagnose.h"
 
-#include "ridge/stack_gain.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parts of a measured step: their times and shares, and how far they exceed what was predicted. */
-#include "ask/diagnose/in.h"
+#include "ask/diagnose/diagnose.h"
 
-#include "base/text.h"
-#include "cli/bounds.h"
-#include "cli/values.h"
-#include "ridge/latency.h"
-#include "ridge/scale.h"
-#include "ridge/stack_gain.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What was fitted to a GPU or a host, beside its datasheet. */
-#include "ask/hw/show.h"
+#include "ask/hw/hw.h"
 
 #include "ask/bind/bind.h"
-#include "db/database.h"
-#include "db/transfer.h"
-#include "ridge/compare.h"
-#include "ridge/kernel_gemm.h"
-#include "ridge/kernel_op.h"
+#include "db/db.h"
+#include "model/calc/calc.h"
+#include "model/kernel/kernel.h"
 
 void
 hw_figure(struct run *r, const struct answer_entry *answer, struct datum d)

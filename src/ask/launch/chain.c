@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A chain of operators that one kernel could do. */
-#include "ask/launch/in.h"
+#include "ask/launch/launch.h"
 
-#include "ask/bind/shape.h"
-#include "cli/values.h"
-#include "ridge/launch.h"
-#include "ridge/scale.h"
+#include "ask/bind/bind.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The card, and bare numbers. */
-#include "ask/memory/in.h"
+#include "ask/memory/memory.h"
 
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "ask/memory/bind.h"
-#include "ask/memory/words.h"
-#include "base/text.h"
-#include "cli/inputs.h"
+#include "base/base.h"
+#include "cli/cli.h"
 
 #include <string.h>
 

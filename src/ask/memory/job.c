@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From options to a job for the memory model: what was left open is decided and listed, what has no rule is refused. */
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "ask/memory/bind.h"
-#include "ask/memory/words.h"
-#include "base/text.h"
-#include "cli/inputs.h"
-#include "db/database.h"
-#include "db/stack.h"
+#include "ask/memory/memory.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "db/db.h"
 
 #include <stdlib.h>
 #include <string.h>

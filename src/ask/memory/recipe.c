@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How a job computes and what it saves: precision, states, activations, adapters, the engine. */
 #include "ask/bind/bind.h"
-#include "ask/bind/shape.h"
-#include "ask/memory/bind.h"
-#include "ask/memory/words.h"
-#include "base/text.h"
-#include "cli/inputs.h"
+#include "ask/memory/memory.h"
+#include "base/base.h"
+#include "cli/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/memory/words.h"
+#include "ask/memory/memory.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ memory_recompute(struct run *r, const struct words *list, enum recompute *policy
 	    "every-2",
 	    "uniform-2",
 #define MODULE(id, text, title) text,
-#include "ridge/recompute.def"
+#include "model/memory/recompute.def"
 #undef MODULE
 	};
 	unsigned found = 0;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The shape of a model, its parameters by part, its cache and its checkpoints. */
-#include "ask/model/show.h"
-#include "ask/bind/shape.h"
-#include "ask/model/state_in.h"
-#include "ridge/capacity.h"
-#include "ridge/params.h"
+#include "ask/bind/bind.h"
+#include "ask/model/model.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 /* --- parts ----------------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/model/state_in.h"
+#include "ask/model/model.h"
 
-#include "ask/bind/shape.h"
-#include "ridge/kv.h"
+#include "ask/bind/bind.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 

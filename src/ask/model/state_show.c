@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/model/state_show.h"
+#include "ask/model/model.h"
 
-#include "ask/model/state_in.h"
-#include "ridge/kv.h"
+#include "model/layer/layer.h"
 
 /* A line for each kind of layer that keeps something: what grows and what does not. */
 static void

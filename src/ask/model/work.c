@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The arithmetic of a model: of a token, of a sample, and as publications count it. */
-#include "ask/model/show.h"
-#include "ridge/convention.h"
-#include "ridge/expand.h"
-#include "ridge/op.h"
+#include "ask/model/model.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 

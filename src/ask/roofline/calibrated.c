@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What fitted kernels say beside the roof: the time of an operator and of a list, and how wrong it may be. */
-#include "ask/roofline/roof.h"
+#include "ask/roofline/roofline.h"
 
 #include "ask/bind/bind.h"
-#include "ask/bind/interval.h"
-#include "ridge/kernel_gemm.h"
-#include "search/fit/predict.h"
+#include "model/kernel/kernel.h"
+#include "search/fit/fit.h"
 
 #include <string.h>
 

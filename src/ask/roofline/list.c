@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A layer or a model under the roof, operator by operator. */
-#include "ask/roofline/in.h"
+#include "ask/roofline/roofline.h"
 
-#include "ask/bind/shape.h"
-#include "ridge/expand.h"
+#include "ask/bind/bind.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 

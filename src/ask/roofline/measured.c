@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/roofline/measured.h"
+#include "ask/roofline/roofline.h"
 
-#include "ask/roofline/plot.h"
-#include "import/measurement.h"
-#include "ridge/op.h"
-#include "search/stats/rank.h"
+#include "import/import.h"
+#include "model/layer/layer.h"
+#include "search/stats/stats.h"
 
 #include <math.h>
 #include <string.h>

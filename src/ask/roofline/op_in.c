@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/roofline/op_in.h"
+#include "ask/roofline/roofline.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/roofline/plot.h"
+#include "ask/roofline/roofline.h"
 
 #include <math.h>
 #include <string.h>

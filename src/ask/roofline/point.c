@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ridge points, and one kernel under the roof. */
-#include "ask/roofline/in.h"
+#include "ask/roofline/roofline.h"
 
 /* --- ridge points ---------------------------------------------------------------------------------------- */
 

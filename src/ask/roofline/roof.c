@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/roofline/roof.h"
+#include "ask/roofline/roofline.h"
 
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 #include <string.h>
 

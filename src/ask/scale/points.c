@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured points of a scaling series: efficiency, fitted laws, what they predict. */
-#include "ask/scale/in.h"
+#include "ask/scale/scale.h"
 
-#include "base/text.h"
-#include "cli/bounds.h"
-#include "ridge/scale.h"
-#include "search/stats/scaling_fit.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "search/stats/stats.h"
 
 #include <stdlib.h>
 #include <string.h>

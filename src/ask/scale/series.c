@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A scaling series from a file of numbers, such as a sweep of ridge train prints. */
-#include "ask/scale/in.h"
+#include "ask/scale/scale.h"
 
-#include "import/table.h"
-#include "ridge/units.h"
+#include "base/sheet.h"
+#include "import/import.h"
 
 /* Names that tables give to how many GPUs took part, and to what they did in a second; the first that is there counts.
  */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From the options of `ridge serve` to a setup of the serving model, and to the question that is asked of it. */
 #include "ask/bind/bind.h"
-#include "ask/serve/in.h"
-#include "cli/inputs.h"
-#include "cli/values.h"
+#include "ask/serve/serve.h"
+#include "cli/cli.h"
 
 #include <string.h>
 

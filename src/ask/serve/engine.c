@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `ridge serve` with an engine: what fits, how long tokens take, what limits, and whether to believe it. */
-#include "ask/serve/in.h"
-#include "cli/values.h"
+#include "ask/serve/serve.h"
+#include "cli/cli.h"
 
 bool
 serve_has_engine(const struct serve_in *in)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/serve/errors.h"
+#include "ask/serve/serve.h"
 
 #include <string.h>
 

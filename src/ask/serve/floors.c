@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `ridge serve`: what bandwidth and arithmetic allow at best, where no engine is asked about. */
-#include "ask/serve/in.h"
-#include "cli/inputs.h"
-#include "cli/values.h"
-#include "ridge/capacity.h"
-#include "ridge/expand.h"
-#include "ridge/params.h"
-#include "ridge/service.h"
+#include "ask/serve/serve.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 /* --- floors ---------------------------------------------------------------------------------------------- */
 

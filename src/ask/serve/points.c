@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `ridge serve` without a model of an engine: measured sweeps, objectives that must fit each other, static batches. */
-#include "ask/serve/in.h"
-#include "base/text.h"
-#include "cli/values.h"
-#include "ridge/latency.h"
-#include "ridge/service.h"
+#include "ask/serve/serve.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +18,18 @@ serve_time_text(struct run *r, double time_s)
 
 /* --- a measured sweep ------------------------------------------------------------------------------------ */
 
-struct setting {
+struct point_setting {
 	const char *name;
 	struct datum rate_request_per_s, p99_s;
 };
 
 static bool
-read_point(struct run *r, struct word w, struct setting *out)
+read_point(struct run *r, struct word w, struct point_setting *out)
 {
 	size_t n;
 	char **parts = text_split(r->arena, w.text, ':', &n);
 
-	*out = (struct setting){parts[0], datum_absent(), datum_absent()};
+	*out = (struct point_setting){parts[0], datum_absent(), datum_absent()};
 	if (n < 2 || n > 3) {
 		diag_error(r->diag, w.from, "'%s' is not of the form NAME:RATE[:P99]", w.text);
 		diag_hint(r->diag, "write for example --points 1:85:750ms,2:140:850ms,4:210:950ms");
@@ -42,7 +41,7 @@ read_point(struct run *r, struct word w, struct setting *out)
 
 /* A batch or setting: a number that is one, and not twice. */
 static bool
-check_name(struct run *r, struct word w, const struct setting *points, size_t i)
+check_name(struct run *r, struct word w, const struct point_setting *points, size_t i)
 {
 	char *end;
 	const double number = strtod(points[i].name, &end);
@@ -59,7 +58,7 @@ check_name(struct run *r, struct word w, const struct setting *points, size_t i)
 }
 
 static bool
-read_points(struct run *r, const struct serve_in *in, struct setting *points)
+read_points(struct run *r, const struct serve_in *in, struct point_setting *points)
 {
 	for (size_t i = 0; i < in->points.n; i++) {
 		if (!read_point(r, in->points.list[i], &points[i]) || !check_name(r, in->points.list[i], points, i))
@@ -74,14 +73,14 @@ read_points(struct run *r, const struct serve_in *in, struct setting *points)
 }
 
 static bool
-in_time(const struct serve_in *in, const struct setting *p)
+in_time(const struct serve_in *in, const struct point_setting *p)
 {
 	return !datum_given(in->deadline) || p->p99_s.value <= in->deadline.value;
 }
 
 static void
-show_point(struct run *r, const struct serve_in *in, const struct setting *p, const struct setting *previous,
-    struct datum base)
+show_point(struct run *r, const struct serve_in *in, const struct point_setting *p,
+    const struct point_setting *previous, struct datum base)
 {
 	struct sheet *sh = r->sheet;
 
@@ -114,8 +113,8 @@ enum answer
 serve_points(struct run *r, const struct serve_in *in)
 {
 	struct sheet *sh = r->sheet;
-	struct setting *points = ARENA_ARRAY(r->arena, struct setting, in->points.n);
-	const struct setting *best = NULL;
+	struct point_setting *points = ARENA_ARRAY(r->arena, struct point_setting, in->points.n);
+	const struct point_setting *best = NULL;
 
 	if (!read_points(r, in, points))
 		return REFUSED;
@@ -124,7 +123,7 @@ serve_points(struct run *r, const struct serve_in *in)
 	    : "The most throughput";
 	const struct datum base = datum_given(in->base_rate) ? in->base_rate : points[0].rate_request_per_s;
 	for (size_t i = 0; i < in->points.n; i++) {
-		const struct setting *p = &points[i];
+		const struct point_setting *p = &points[i];
 		if (in_time(in, p) && (!best || p->rate_request_per_s.value > best->rate_request_per_s.value))
 			best = p;
 		SCOPE_I (sh, "points", i)

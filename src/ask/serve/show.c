@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rows of an answer of `ridge serve` with an engine. */
-#include "ask/serve/errors.h"
-#include "ask/serve/in.h"
-#include "cli/values.h"
-#include "ridge/serve_fleet.h"
+#include "ask/serve/serve.h"
+#include "cli/cli.h"
+#include "model/serve/serve.h"
 
 #include <string.h>
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/serve/simulate.h"
+#include "ask/serve/serve.h"
 
-#include "ask/bind/shape.h"
-#include "cli/inputs.h"
-#include "cli/values.h"
-#include "import/trace.h"
-#include "ridge/serve_fleet.h"
-#include "search/simulate/serve.h"
+#include "ask/bind/bind.h"
+#include "cli/cli.h"
+#include "import/import.h"
+#include "model/serve/serve.h"
+#include "search/simulate/simulate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A simulation's answer as rows. */
-#include "ask/serve/simulate.h"
+#include "ask/serve/serve.h"
 
 static void
 show_spread(struct run *r, int i, const char *what, const struct sim_spread *s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a simulation leaves in files, and what it says while it runs. */
-#include "ask/serve/simulate.h"
+#include "ask/serve/serve.h"
 
-#include "cli/outputs.h"
+#include "cli/cli.h"
 
 #include <string.h>
 #include <time.h>

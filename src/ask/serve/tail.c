@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/serve/tail.h"
+#include "ask/serve/serve.h"
 
-#include "ask/bind/shape.h"
-#include "cli/values.h"
-#include "ridge/latency.h"
+#include "ask/bind/bind.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 /* Samples beyond a percentile that make it more than a guess. */
 enum { BEYOND = 10 };

@@ -3,11 +3,10 @@
  * The table of a document, computed again from its own factors.  A printed figure is `ok` when the right one rounds to
  * its digits, `rounded` within a tolerance, else `wrong`; what follows from an earlier wrong figure is said to.
  */
-#include "ask/stack/in.h"
-#include "ask/stack/steps.h"
-#include "base/text.h"
-#include "import/table.h"
-#include "ridge/stack_gain.h"
+#include "ask/stack/stack.h"
+#include "base/base.h"
+#include "import/import.h"
+#include "model/calc/calc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -259,13 +258,14 @@ judge(struct run *r, const struct document *d, const struct printed *p, const ch
 static const char *const fit_words[] = {"ok", "rounded", "wrong"};
 
 /* The last printed product before this line, times the factors since: what a writer who goes on from it gets. */
-struct chain {
+struct step_chain {
 	double speedup, printed; /* printed NaN: nothing was printed yet */
 	double right;            /* with the factors that `from` gives */
 };
 
 static void
-check_speedup(struct run *r, const struct document *d, const struct line *l, const struct chain *c, struct finding *f)
+check_speedup(
+    struct run *r, const struct document *d, const struct line *l, const struct step_chain *c, struct finding *f)
 {
 	struct sheet *sh = r->sheet;
 
@@ -315,7 +315,7 @@ check_figures(
 }
 
 static enum fit
-check_line(struct run *r, const struct document *d, size_t i, struct chain *c)
+check_line(struct run *r, const struct document *d, size_t i, struct step_chain *c)
 {
 	const struct line *l = &d->lines[i];
 	struct sheet *sh = r->sheet;
@@ -340,7 +340,7 @@ check_line(struct run *r, const struct document *d, size_t i, struct chain *c)
 
 /* What the table comes to when every factor is what it should be. */
 static void
-show_right(struct run *r, const struct document *d, const struct chain *c)
+show_right(struct run *r, const struct document *d, const struct step_chain *c)
 {
 	struct sheet *sh = r->sheet;
 
@@ -360,7 +360,7 @@ stack_check(struct run *r, const struct stack_in *in)
 {
 	struct sheet *sh = r->sheet;
 	struct document d;
-	struct chain c = {1, NAN, 1};
+	struct step_chain c = {1, NAN, 1};
 	const char *wrong = NULL;
 	size_t n_wrong_lines = 0;
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parts of a run: what each takes, what it could give at most, and what a change of some of them makes of the whole. */
-#include "ask/stack/in.h"
-#include "cli/bounds.h"
-#include "ridge/roofline.h"
-#include "ridge/scale.h"
-#include "ridge/stack_gain.h"
+#include "ask/stack/stack.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/kernel/kernel.h"
 
 #include <string.h>
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/stack/run.h"
+#include "ask/stack/stack.h"
 
-#include "cli/values.h"
-#include "ridge/cost.h"
-#include "ridge/params.h"
-#include "ridge/scale.h"
-#include "ridge/stack_gain.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "model/layer/layer.h"
 
 /* --- the run and its steps ------------------------------------------------------------------------------- */
 
 static bool
-read_steps(struct run *r, const struct stack_in *in, struct stack *s)
+read_steps(struct run *r, const struct stack_in *in, struct gain_stack *s)
 {
 	run_reads(r, &in->steps, &in->effort, NULL);
 	s->steps = steps_read(r, &in->steps);
@@ -31,7 +29,7 @@ read_steps(struct run *r, const struct stack_in *in, struct stack *s)
 }
 
 static bool
-read_money(struct run *r, const struct stack_in *in, struct stack *s)
+read_money(struct run *r, const struct stack_in *in, struct gain_stack *s)
 {
 	s->base_usd = NAN;
 	if (datum_given(in->cost) && datum_given(in->price))
@@ -44,7 +42,7 @@ read_money(struct run *r, const struct stack_in *in, struct stack *s)
 
 /* Feasibility needs all of it or nothing. */
 static bool
-read_work(struct run *r, const struct stack_in *in, struct stack *s)
+read_work(struct run *r, const struct stack_in *in, struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 	const bool params = datum_given(in->params) || in->model.text;
@@ -89,7 +87,7 @@ is_above_peak(double mfu_frac)
 }
 
 void
-stack_note_peak(struct stack *s, double mfu_frac, const char *when)
+stack_note_peak(struct gain_stack *s, double mfu_frac, const char *when)
 {
 	if (s->infeasible_when || !is_above_peak(mfu_frac))
 		return;
@@ -98,7 +96,7 @@ stack_note_peak(struct stack *s, double mfu_frac, const char *when)
 }
 
 static void
-show_base_time(struct run *r, struct stack *s)
+show_base_time(struct run *r, struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 	const struct stack_in *in = s->in;
@@ -131,7 +129,7 @@ show_base_time(struct run *r, struct stack *s)
 }
 
 static void
-show_base(struct run *r, struct stack *s)
+show_base(struct run *r, struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -148,7 +146,7 @@ show_base(struct run *r, struct stack *s)
 
 /* Against the base, and against what the steps make of it. */
 static void
-show_measured_gain(struct run *r, const struct stack *s, double after_s)
+show_measured_gain(struct run *r, const struct gain_stack *s, double after_s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -173,7 +171,7 @@ show_measured_gain(struct run *r, const struct stack *s, double after_s)
 
 /* What was measured or claimed, beside what the steps make. */
 static void
-show_measured(struct run *r, struct stack *s)
+show_measured(struct run *r, struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 	const struct stack_in *in = s->in;
@@ -204,7 +202,7 @@ show_measured(struct run *r, struct stack *s)
 
 /* The speedup that a goal asks for, and what is missing of it. */
 static void
-show_needed(struct run *r, const struct stack *s, double *needed)
+show_needed(struct run *r, const struct gain_stack *s, double *needed)
 {
 	struct sheet *sh = r->sheet;
 	const struct stack_in *in = s->in;
@@ -243,7 +241,7 @@ stack_reaches(double speedup, double needed)
 }
 
 static enum answer
-show_verdict(struct run *r, const struct stack *s)
+show_verdict(struct run *r, const struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 	char buf[40];
@@ -283,7 +281,8 @@ check_question(struct run *r, const struct stack_in *in)
 enum answer
 stack_run(struct run *r, const struct stack_in *in)
 {
-	struct stack s = {.in = in, .base_s = in->base.value, .speedup = {1, 1}, .so_far = {1, 1}, .factor = {1, 1}};
+	struct gain_stack s = {
+	    .in = in, .base_s = in->base.value, .speedup = {1, 1}, .so_far = {1, 1}, .factor = {1, 1}};
 
 	s.iteration_s = datum_given(in->iteration) ? in->iteration.value : s.base_s;
 	if (!check_question(r, in) || !read_steps(r, in, &s) || !read_money(r, in, &s) || !read_work(r, in, &s))

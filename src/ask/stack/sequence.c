@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Steps one after the other: factors, what is left of time and money, and which of them pays first. */
-#include "ask/stack/run.h"
-#include "base/num.h"
-#include "ridge/cost.h"
-#include "ridge/stack_gain.h"
+#include "ask/stack/stack.h"
+#include "base/base.h"
+#include "model/calc/calc.h"
 
 #include <stdlib.h>
 
@@ -26,7 +25,7 @@ by_worth(const void *a, const void *b)
 
 /* Factors as they stand in the given order; what pays is known to the middle of a range. */
 static void
-rank_steps(struct run *r, struct stack *s)
+rank_steps(struct run *r, struct gain_stack *s)
 {
 	struct worth *all = ARENA_ARRAY(r->arena, struct worth, s->n + 1);
 	double so_far = 1;
@@ -48,7 +47,7 @@ rank_steps(struct run *r, struct stack *s)
 /* --- steps ----------------------------------------------------------------------------------------------- */
 
 static void
-show_rank(struct run *r, const struct stack *s, size_t i)
+show_rank(struct run *r, const struct gain_stack *s, size_t i)
 {
 	struct sheet *sh = r->sheet;
 
@@ -63,7 +62,7 @@ show_rank(struct run *r, const struct stack *s, size_t i)
 }
 
 static void
-show_mfu(struct run *r, struct stack *s, size_t i, double time_s)
+show_mfu(struct run *r, struct gain_stack *s, size_t i, double time_s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -78,7 +77,7 @@ show_mfu(struct run *r, struct stack *s, size_t i, double time_s)
 
 /* Time, money and what this step saves of them. */
 static void
-show_after(struct run *r, struct stack *s, size_t i, double so_far, double speedup)
+show_after(struct run *r, struct gain_stack *s, size_t i, double so_far, double speedup)
 {
 	struct sheet *sh = r->sheet;
 
@@ -102,7 +101,7 @@ show_after(struct run *r, struct stack *s, size_t i, double so_far, double speed
 }
 
 static void
-show_exact(struct run *r, struct stack *s, size_t i)
+show_exact(struct run *r, struct gain_stack *s, size_t i)
 {
 	struct sheet *sh = r->sheet;
 	const double iteration_s = gain_time(NULL, s->iteration_s, s->speedup[0]);
@@ -122,7 +121,7 @@ show_exact(struct run *r, struct stack *s, size_t i)
 
 /* Both ends of the ranges. */
 static void
-show_range(struct run *r, struct stack *s, size_t i)
+show_range(struct run *r, struct gain_stack *s, size_t i)
 {
 	struct sheet *sh = r->sheet;
 	const double slow_s = gain_time(NULL, s->iteration_s, s->speedup[0]);
@@ -156,7 +155,7 @@ show_range(struct run *r, struct stack *s, size_t i)
 
 /* False when a part does not fit into the iteration that is left. */
 static bool
-fits_now(struct run *r, const struct stack *s, size_t i)
+fits_now(struct run *r, const struct gain_stack *s, size_t i)
 {
 	const struct step *step = &s->steps[i];
 	const double now = gain_time(NULL, s->iteration_s, s->speedup[1]);
@@ -173,7 +172,7 @@ fits_now(struct run *r, const struct stack *s, size_t i)
 }
 
 static bool
-show_table(struct run *r, struct stack *s)
+show_table(struct run *r, struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 	bool ok = true;
@@ -198,7 +197,7 @@ show_table(struct run *r, struct stack *s)
 
 /* The step that saves most where it stands. */
 static void
-show_largest(struct run *r, const struct stack *s)
+show_largest(struct run *r, const struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 	double so_far = 1, most = 0;
@@ -219,7 +218,7 @@ show_largest(struct run *r, const struct stack *s)
 }
 
 static void
-show_total(struct run *r, struct stack *s)
+show_total(struct run *r, struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -246,7 +245,7 @@ show_total(struct run *r, struct stack *s)
 
 /* Where the product lies if each factor may be anywhere in its range, whatever the others are. */
 static void
-show_likely(struct run *r, const struct stack *s)
+show_likely(struct run *r, const struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 	enum { FEW = 3 };
@@ -279,7 +278,7 @@ show_likely(struct run *r, const struct stack *s)
 }
 
 static void
-show_total_range(struct run *r, struct stack *s)
+show_total_range(struct run *r, struct gain_stack *s)
 {
 	struct sheet *sh = r->sheet;
 
@@ -309,7 +308,7 @@ show_total_range(struct run *r, struct stack *s)
 }
 
 bool
-stack_show_steps(struct run *r, struct stack *s)
+stack_show_steps(struct run *r, struct gain_stack *s)
 {
 	if (s->n == 0)
 		return true;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/stack/steps.h"
+#include "ask/stack/stack.h"
 
-#include "base/text.h"
-#include "cli/bounds.h"
-#include "ridge/scale.h"
-#include "ridge/stack_gain.h"
+#include "base/base.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From options to a question of train_rules.h. */
-#include "ask/bind/shape.h"
-#include "ask/train/in.h"
-#include "cli/inputs.h"
-#include "cli/values.h"
+#include "ask/bind/bind.h"
+#include "ask/train/train.h"
+#include "cli/cli.h"
 
 #include <string.h>
 
@@ -60,7 +59,7 @@ bind_node(struct run *r, const struct train_in *in, struct train_machine *m)
 }
 
 static bool
-bind_network(struct run *r, const struct train_in *in, struct train_machine *m)
+bind_train_network(struct run *r, const struct train_in *in, struct train_machine *m)
 {
 	if (!run_positive(r, "--nic-bandwidth", in->nic) || !run_positive(r, "--nic-efficiency", in->nic_reach) ||
 	    !run_fraction(r, "--nic-efficiency", in->nic_reach))
@@ -112,7 +111,7 @@ run_train_machine_of(struct run *r, const struct train_question *q, struct train
 	}
 	if (!out->system)
 		run_assume(r, "%g GPUs to a node, %g GB/s of network each", m->n_domain, m->nic_byte_per_s / 1e9);
-	if (!bind_node(r, in, m) || !bind_network(r, in, m) || !bind_power(r, in, out))
+	if (!bind_node(r, in, m) || !bind_train_network(r, in, m) || !bind_power(r, in, out))
 		return false;
 	if (m->kernels->transfer_note)
 		run_assume(r, "kernels of %s %s", out->gpu->id, m->kernels->transfer_note);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Kernels and machine of a training job, from the database. */
-#include "ask/bind/parts.h"
-#include "ask/train/in.h"
+#include "ask/bind/bind.h"
+#include "ask/train/train.h"
 
-#include "db/database.h"
+#include "db/db.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Training of a list of operators. */
-#include "ask/bind/shape.h"
-#include "ask/train/show.h"
-#include "cli/inputs.h"
-#include "db/database.h"
-#include "ridge/roofline.h"
-#include "ridge/train_list.h"
+#include "ask/bind/bind.h"
+#include "ask/train/train.h"
+#include "cli/cli.h"
+#include "db/db.h"
+#include "model/kernel/kernel.h"
+#include "model/train/train.h"
 
 #include <string.h>
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The whole run, and the memory of the same layout. */
-#include "ask/train/show.h"
+#include "ask/train/train.h"
 
 #include "ask/bind/bind.h"
-#include "cli/inputs.h"
-#include "cli/values.h"
-#include "ridge/cost.h"
-#include "ridge/reliability.h"
-#include "search/plan/memory_fit.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+#include "search/plan/plan.h"
 
 #include <string.h>
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/train/show.h"
+#include "ask/train/train.h"
 
-#include "ask/bind/interval.h"
-#include "ridge/convention.h"
-#include "ridge/roofline.h"
-#include "search/plan/train_gain.h"
-#include "search/plan/train_schedule.h"
+#include "ask/bind/bind.h"
+#include "model/kernel/kernel.h"
+#include "model/layer/layer.h"
+#include "search/plan/plan.h"
 
 /* --- the interval ---------------------------------------------------------------------------------------- */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Published collectives and transfers, with the link and the network that they went over in words. */
 #include "ask/bind/bind.h"
-#include "ask/collective/wires.h"
+#include "ask/collective/collective.h"
 #include "ask/validate/validate.h"
-#include "base/text.h"
-#include "db/database.h"
+#include "base/base.h"
+#include "db/db.h"
 
 #include <stdlib.h>
 #include <string.h>

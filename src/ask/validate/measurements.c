@@ -6,9 +6,8 @@
  */
 #include "ask/bind/bind.h"
 #include "ask/validate/validate.h"
-#include "import/measurement.h"
-#include "search/fit/calibrate.h"
-#include "search/fit/predict.h"
+#include "import/import.h"
+#include "search/fit/fit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,11 +3,11 @@
  * Published peaks of GPU memory.  A row becomes the inputs of `ridge memory`; what it does not say takes the same
  * defaults.  Runs that ran out of memory and the longest contexts that fitted are bounds.
  */
-#include "ask/validate/memory.h"
-#include "ask/memory/in.h"
-#include "cli/inputs.h"
-#include "db/database.h"
-#include "ridge/units.h"
+#include "ask/memory/memory.h"
+#include "ask/validate/validate.h"
+#include "base/sheet.h"
+#include "cli/cli.h"
+#include "db/db.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a published table says in words, as inputs; what it leaves out takes the defaults of `ridge memory`. */
-#include "ask/validate/memory.h"
-#include "base/text.h"
+#include "ask/validate/validate.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recipes that published tables name and do not print. */
-#include "ask/validate/memory.h"
+#include "ask/validate/validate.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 /* Lightning-AI/litgpt, config_hub/finetune: adapters on every map of the small models, on queries and values of the
  * others.  The first whose model fits counts. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Words of published tables of memory as what the inputs call it. */
-#include "ask/validate/memory.h"
+#include "ask/validate/validate.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Published scaling series: throughput of one model on growing numbers of GPUs.  Each point is read as a training run,
  * and its efficiency is that of its throughput per GPU over the first point's, predicted and measured alike.
  */
-#include "ask/validate/train.h"
+#include "ask/validate/validate.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct first {
 	double n_gpus, measured_token_per_s, predicted_token_per_s;
 };
 
-struct scaling {
+struct scaling_run {
 	struct train_reader *reader;
 	struct arena *arena;
 	struct first series[SERIES_MAX];
@@ -59,7 +59,7 @@ figure(struct arena *a, double value)
 
 /* `-s512-` of a series' name, `8192 tok` of its unit; else what the row has, else what the model was made for. */
 static double
-length_of(struct scaling *x, const struct validate_row *row)
+length_of(struct scaling_run *x, const struct validate_row *row)
 {
 	const char *series = row_text(row, "series"), *unit = row_text(row, "unit"), *model = row_text(row, "model");
 	const double named = number_after(series, "s"), printed = row_number(row, "seq");
@@ -161,7 +161,7 @@ quoted(struct arena *a, const char *text)
 }
 
 static const char *
-as_run(struct scaling *x, const struct validate_row *row)
+as_run(struct scaling_run *x, const struct validate_row *row)
 {
 	struct arena *a = x->arena;
 	const char *series = row_text(row, "series"), *parallel = row_text(row, "parallelism"),
@@ -197,7 +197,7 @@ as_run(struct scaling *x, const struct validate_row *row)
 /* --- efficiency ------------------------------------------------------------------------------------------ */
 
 static struct first *
-first_of(struct scaling *x, const char *series)
+first_of(struct scaling_run *x, const char *series)
 {
 	for (int i = 0; i < x->n; i++)
 		if (strcmp(x->series[i].series, series) == 0)
@@ -207,7 +207,7 @@ first_of(struct scaling *x, const char *series)
 
 /* Series whose model grows have no efficiency. */
 static void
-add_efficiency(struct validation *v, struct scaling *x, const struct validate_row *row, const struct train_row *t)
+add_efficiency(struct validation *v, struct scaling_run *x, const struct validate_row *row, const struct train_row *t)
 {
 	const char *series = row_text(row, "series"), *scaling = row_text(row, "scaling");
 	const struct train_job *job = &t->answer.job;
@@ -236,7 +236,7 @@ add_efficiency(struct validation *v, struct scaling *x, const struct validate_ro
 static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
-	struct scaling *x = context;
+	struct scaling_run *x = context;
 	struct table table;
 	struct train_row t;
 	const char *text = as_run(x, row), *why = "its columns cannot be read";
@@ -258,7 +258,7 @@ each(struct validation *v, const struct validate_row *row, void *context)
 static bool
 read_scaling(struct validation *v, const struct validate_file *f)
 {
-	struct scaling *x = ARENA_NEW(v->run->arena, struct scaling);
+	struct scaling_run *x = ARENA_NEW(v->run->arena, struct scaling_run);
 
 	x->reader = train_reader_new(v->run);
 	x->arena = v->run->arena;

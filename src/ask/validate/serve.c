@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Published serving runs: throughput and latency, from what a row says of model, engine, layout and load. */
-#include "ask/validate/serve.h"
+#include "ask/validate/validate.h"
 
 #include "ask/bind/bind.h"
-#include "ask/serve/errors.h"
-#include "db/database.h"
+#include "ask/serve/serve.h"
+#include "db/db.h"
 
 #include <string.h>
 

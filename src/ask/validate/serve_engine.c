@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which family of engines a published run belongs to: the files of the engines say what their software is called. */
-#include "ask/validate/serve.h"
+#include "ask/validate/validate.h"
 
-#include "db/engine.h"
+#include "db/db.h"
 
 #include <ctype.h>
 #include <stdlib.h>

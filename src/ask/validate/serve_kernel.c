@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of single kernels among published serving runs: matrix products, by their shape. */
-#include "ask/validate/serve.h"
+#include "ask/validate/validate.h"
 
 #include "ask/bind/bind.h"
-#include "ridge/kernel_gemm.h"
+#include "model/kernel/kernel.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a published row of a serving run says, as a question. */
-#include "ask/validate/serve.h"
+#include "ask/validate/validate.h"
 
-#include "base/text.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +23,11 @@ begins(const char *text, const char *piece)
 
 /* Weights as sources call them: what multiplies, what is stored, bytes of a weight and of one of the head (0: by type).
  */
-static const struct format {
+static const struct column_format {
 	const char *text;
 	enum dtype compute, weights;
 	double weight_byte, head_byte;
-} formats[] = {
+} column_formats[] = {
     {"fp16", DTYPE_FP16, DTYPE_FP16, 0, 0},
     {"F16", DTYPE_FP16, DTYPE_FP16, 0, 0},
     {"bf16", DTYPE_BF16, DTYPE_BF16, 0, 0},
@@ -49,12 +49,12 @@ static const struct format {
     {"int8", DTYPE_INT8, DTYPE_INT8, 0, 0},
 };
 
-static const struct format *
+static const struct column_format *
 format_of(const char *text)
 {
-	for (size_t i = 0; text && i < sizeof formats / sizeof *formats; i++)
-		if (begins(text, formats[i].text))
-			return &formats[i];
+	for (size_t i = 0; text && i < sizeof column_formats / sizeof *column_formats; i++)
+		if (begins(text, column_formats[i].text))
+			return &column_formats[i];
 	return NULL;
 }
 
@@ -70,7 +70,7 @@ serve_row_types(const struct validate_row *row, struct serve_parts *out)
 {
 	const char *weights = row_text(row, "weight_dtype"), *acts = row_text(row, "act_dtype");
 	const char *kv = row_text(row, "kv_dtype"), *version = row_text(row, "sw_version");
-	const struct format *f = format_of(weights), *a = format_of(acts);
+	const struct column_format *f = format_of(weights), *a = format_of(acts);
 
 	if (!f)
 		return "a format of weights that is not known";
@@ -90,7 +90,7 @@ serve_row_types(const struct validate_row *row, struct serve_parts *out)
 		else if (dtype_byte(a->compute) >= 2 && f->compute == DTYPE_INT8)
 			out->compute = a->compute;
 	}
-	const struct format *k = format_of(kv);
+	const struct column_format *k = format_of(kv);
 	if (k)
 		out->kv = k->weights;
 	else if (out->compute == DTYPE_FP8 && has(row_text(row, "software"), "TensorRT-LLM") && begins(version, "0."))

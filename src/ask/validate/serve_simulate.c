@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Published runs of some hundred requests that come at random or in a loop: they begin empty and end with whoever is
  * left, which a simulation of as many requests does too. */
-#include "ask/validate/serve.h"
+#include "ask/validate/validate.h"
 
-#include "search/simulate/serve.h"
+#include "search/simulate/simulate.h"
 
 enum { SEEDS = 8, MOST_REQUESTS = 20000 };
 

@@ -4,7 +4,7 @@
  * drafts is the method's: it is known for classes of methods only, from the same kind of publications.
  */
 #include "ask/validate/validate.h"
-#include "ridge/speculate.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 

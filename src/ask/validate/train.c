@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Published training runs: time of a step, from what a row says of model, layout, batch and framework. */
-#include "ask/validate/train.h"
+#include "ask/validate/validate.h"
 
 #include "ask/bind/bind.h"
-#include "ask/train/show.h"
-#include "db/database.h"
-#include "db/stack.h"
-#include "ridge/convention.h"
-#include "ridge/memory.h"
-#include "ridge/params.h"
+#include "ask/train/train.h"
+#include "db/db.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a published row of a training run says, as a question about a step. */
-#include "ask/validate/train.h"
+#include "ask/validate/validate.h"
 
-#include "db/database.h"
-#include "db/stack.h"
+#include "db/db.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What published training runs held in memory, or that they did not fit: a second case of their rows. */
-#include "ask/validate/memory.h"
-#include "ask/validate/train.h"
-#include "base/text.h"
-#include "db/database.h"
+#include "ask/validate/validate.h"
+#include "base/base.h"
+#include "db/db.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The model of a published run: the database's with what the row says of its shape, or the row's shape alone. */
-#include "ask/validate/train.h"
+#include "ask/validate/validate.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which stack a published run belongs to: the stacks' files say what it is called. */
-#include "ask/validate/train.h"
+#include "ask/validate/validate.h"
 
-#include "db/stack.h"
+#include "db/db.h"
 
 #include <ctype.h>
 #include <stdlib.h>

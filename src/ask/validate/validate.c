@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ask/validate/validate.h"
 
-#include "base/text.h"
-#include "cli/outputs.h"
+#include "base/base.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdio.h>

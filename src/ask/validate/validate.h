@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_ASK_VALIDATE_VALIDATE_H
+#define RIDGE_ASK_VALIDATE_VALIDATE_H
+
+#include "ask/bind/bind.h"
+#include "ask/train/train.h"
+#include "import/import.h"
+#include "model/memory/memory.h"
+#include "search/plan/plan.h"
+#include "search/stats/stats.h"
+
 /*
  * Published or own measurements against predictions.  A kind of file is one struct validate_kind in a file of its own,
  * src/ask/validate/KIND.c, and one row of the table in validate.c: it knows its files by their columns, and makes a
  * case of each row.
  */
-#ifndef RIDGE_VALIDATE_H
-#define RIDGE_VALIDATE_H
-
-#include "ask/bind/interval.h"
-#include "import/table.h"
-#include "search/stats/score.h"
 
 /* What was read and predicted so far. */
 struct validation {
@@ -71,5 +75,166 @@ bool validation_write(const struct validation *v, struct word file);
 
 extern const struct validate_kind validate_measurements, validate_comm, validate_memory, validate_train,
     validate_scaling, validate_serve, validate_specdec;
+
+/* From a row of published memory to the inputs of `ridge memory`. */
+
+/* What a row asks of the model of memory. */
+enum wanted { WANT_PEAK, WANT_WEIGHTS, WANT_ACTIVATIONS, WANT_POOL, WANT_TOKENS };
+
+struct memory_framework;
+
+struct memory_row {
+	struct arena *arena;
+	const struct validate_row *row;
+	const struct memory_framework *framework;
+	const struct node *inputs;
+	enum wanted wanted;
+	bool infer;
+	const char *warning; /* what had to be guessed */
+};
+
+/* Rank of the adapters on 16-bit and on quantised weights, and the maps that have them. */
+struct memory_recipe {
+	const char *folder, *model; /* its folder begins like this; the model where that is called otherwise */
+	double rank, quantised_rank;
+	const char *targets;
+};
+
+const struct memory_recipe *memory_recipe_of_hub(const char *model);
+/* Fill the inputs of q->row; else why there are none. */
+const char *memory_row_ask(struct memory_row *q);
+/* A job of the memory model, and the run that read it: its warnings are the row's. */
+struct memory_bound {
+	struct run run;
+	struct memory_job job;
+	const struct gpu *gpu;
+};
+/* Inputs of `ridge memory` as a job; else why they are none. */
+const char *memory_row_bind(struct validation *v, const struct node *inputs, struct memory_bound *out);
+/* The prediction of a case, with its parts, interval and safe value; of the first stage alone, or the largest. */
+void memory_row_answer(struct memory_bound *b, enum wanted wanted, bool first_stage, struct score_case *c);
+/* A number that the note gives behind some words: `gradient accumulation 8`; NaN: none. */
+double row_noted(const struct validate_row *row, const char *words);
+/* Whether the note has these words, which are written small. */
+bool row_notes(const struct validate_row *row, const char *words);
+/* The card as its driver reports it: `RTX 3090 (23.58 GiB)`; 0 where it is not printed. */
+double row_card_gib(const struct validate_row *row);
+/* Inputs of what a text says; NULL: nothing that is known.  A format of frozen weights; a type of quantised training;
+ * maps with adapters; modules of a layer. */
+const char *memory_quant_said(const char *text);
+const char *memory_dtype_said(const char *text);
+const char *memory_targets_said(struct arena *a, const char *text);
+const char *memory_modules_said(struct arena *a, const char *text);
+/* Whether the tables of a row's framework print GB and mean GiB. */
+bool memory_row_is_binary(const struct validate_row *row);
+
+/* Rows of published serving runs, in parts. */
+
+/* All engines, read when the first row asks. */
+struct serve_engines {
+	const struct engine **engines;
+	size_t n;
+};
+
+/* The engine of a row's software, version, way of scheduling and date; the one that nobody measured for software that
+ * is not known.  `near` is set when only a neighbouring version is known. */
+const struct engine *serve_row_engine(
+    struct serve_engines *all, struct run *r, const struct validate_row *row, bool *near);
+/* Types and bytes of weights, products and cache; else why they are not known. */
+const char *serve_row_types(const struct validate_row *row, struct serve_parts *out);
+/* The layout of a replica, and all GPUs; tp 0 where only their number is printed.  Else why not. */
+const char *serve_row_layout(const struct validate_row *row, struct serve_parts *out, double *n_gpus);
+bool serve_has_experts(const struct workload *w);
+/* How lengths vary: coefficients of variation. */
+struct serve_spread {
+	double isl_cv, osl_cv;
+};
+/* What people see of a run of so many requests. */
+struct serve_run {
+	double first_mean_s, first_p50_s, step_mean_s, step_p50_s, answer_s;
+	double output_token_per_s, total_token_per_s, request_per_s;
+};
+/* Whether the run is short enough to be simulated; its means over some seeds; false when not all is answered. */
+bool serve_row_simulates(const struct serve_question *q);
+bool serve_row_simulate(const struct serve_question *q, const struct serve_spread *spread, struct serve_run *out);
+/* Means of a data set vary, lengths that somebody chose do not. */
+struct serve_spread serve_row_spread(const struct validate_row *row, const struct serve_load *load);
+/* Regime and load; else why there is none.  *warning is set where lengths were assumed. */
+const char *serve_row_load(
+    const struct validate_row *row, const struct serve_parts *p, struct serve_question *out, const char **warning);
+
+/* A row of a single kernel; else why it is none that is predicted. */
+struct serve_kernel {
+	double predicted_s, measured_s;
+	struct interval band;
+	const char *warning;
+};
+const char *serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_kernel *out);
+
+/* --- rows for fits --------------------------------------------------------------------------------------- */
+
+/* Rows that are asked again and again, all of one engine, whatever software they name. */
+struct serve_reader;
+struct serve_reader *serve_reader_new(struct run *r, const struct engine *engine);
+void serve_reader_free(struct serve_reader *x);
+/* One row as a question; else why it is none.  The row's table must live as long. */
+struct serve_reading;
+const char *serve_reader_ask(struct serve_reader *x, const struct validate_row *row, struct serve_reading **out);
+/* What it has measured and what the engine's constants predict, as times: a rate is the time of one.  Of `engine` only
+ * what a step costs beside kernels may differ from the reader's.  Returns how many, at most SERVE_READING_MOST. */
+enum { SERVE_READING_MOST = 16 };
+struct serve_time {
+	const char *column, *kind; /* of the residual: offline, online, batch1 */
+	double measured_s, predicted_s;
+};
+int serve_reading_times(struct serve_reading *s, const struct engine *engine, struct serve_time *out);
+/* Its tensor-parallel GPUs. */
+double serve_reading_ranks(const struct serve_reading *s);
+
+/* Rows of published training runs, in parts. */
+
+/* All stacks, read once. */
+struct train_stacks {
+	size_t n;
+	const struct stack **stacks;
+};
+/* The stack of a row's source, software, precision and date; `refused`: why the row says nothing of it, or NULL. */
+const char *train_row_stack(
+    struct train_stacks *all, struct run *r, const struct validate_row *row, const char **refused);
+/* Its precision; else why there is none. */
+const char *train_row_precision(const struct validate_row *row, int generation, enum dtype *out, bool *rowwise);
+/* What the row says of nodes and their network, over what is usual. */
+void train_row_machine(const struct validate_row *row, struct train_machine *m);
+/* The model (NULL: the database has none of its name) with what the row says of its shape; NULL where that does not
+ * suffice. */
+const struct workload *train_row_model(struct arena *a, const struct validate_row *row, const struct workload *w);
+/* Layout, batch and policies; else why the row cannot be asked. */
+const char *train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask *ask);
+
+/* What is looked up once for all rows.  Faults of a row are reasons to skip it, not errors. */
+struct train_reader;
+struct train_reader *train_reader_new(struct run *r);
+void train_reader_free(struct train_reader *x);
+/* Tokens that a model of this name was made for; NaN: not known. */
+double train_reader_context(struct train_reader *x, const char *model);
+
+/* One row, in the columns of training runs. */
+struct train_row {
+	struct train_bound bound;
+	struct train_answer answer;
+	double measured_s;
+};
+/* Why there is no prediction, or NULL. */
+const char *train_row_predict(struct train_reader *x, const struct validate_row *row, struct train_row *out);
+/* What the row is grouped by; a case of the step. */
+void train_row_label(struct score_case *c, const struct validate_row *row, const char *kind);
+struct score_case *train_row_case(
+    struct validation *v, struct train_reader *x, const struct validate_row *row, int line, const struct train_row *t);
+
+/* What the row says of memory, as one more case; none where it says nothing. */
+void train_row_memory(struct validation *v, const struct validate_row *row);
+
+/* From now on every row is of this stack, whatever framework it names: for fits. */
+void train_reader_stack(struct train_reader *x, const struct stack *stack);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "db/lint/lint.h"
 
-#include "ridge/roofline.h"
-#include "ridge/units.h"
+#include "base/sheet.h"
+#include "model/kernel/kernel.h"
 
 #include <string.h>
 

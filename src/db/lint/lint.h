@@ -7,9 +7,9 @@
 #ifndef RIDGE_LINT_H
 #define RIDGE_LINT_H
 
-#include "base/diag.h"
-#include "ridge/hw.h"
-#include "ridge/workload.h"
+#include "base/base.h"
+#include "model/hw/hw.h"
+#include "model/layer/layer.h"
 
 /* `link` is the entry that the GPU's link names, or NULL. */
 void lint_gpu(struct diag *d, const struct gpu *gpu, const struct link *link);

@@ -5,7 +5,7 @@
  */
 #include "db/lint/lint.h"
 
-#include "ridge/op.h"
+#include "model/layer/layer.h"
 
 static bool
 divides(struct datum small, struct datum large)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/compare.h"
+#include "model/calc/calc.h"
 
 double
 compare_lost(struct sheet *sh, double baseline, double current)

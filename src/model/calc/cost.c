@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/cost.h"
+#include "model/calc/calc.h"
 
 /* --- prices ---------------------------------------------------------------------------------------------- */
 

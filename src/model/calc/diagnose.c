@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/diagnosis.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@ static const struct {
 	const char *name, *title, *option;
 } figures[N_FIGURES] = {
 #define FIGURE(name, title, option) [FIGURE_##name] = {#name, title, option},
-#include "ridge/figure.def"
+#include "model/calc/figure.def"
 #undef FIGURE
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Formats of numbers.  Floating point as IEEE 754-2019, section 3; small codes as OCP Microscaling Formats 1.0. */
-#include "ridge/format.h"
+#include "model/calc/calc.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ const struct format formats[N_FORMATS] = {
 	    .zero_bits = zero,                                                                                         \
 	    .outer_bits = outer,                                                                                       \
 	    .outer_group = outer_size},
-#include "ridge/format.def"
+#include "model/calc/format.def"
 #undef FORMAT
 };
 

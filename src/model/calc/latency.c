@@ -3,7 +3,7 @@
  * Deadlines.  The longest way through a pipeline of stages is the critical path of Kelley and Walker (EJCC 1959); the
  * float of a stage is what its way is shorter than the longest one beside it.
  */
-#include "ridge/latency.h"
+#include "model/calc/calc.h"
 
 struct datum
 stage_takes(const struct stage *s, enum stage_time which)

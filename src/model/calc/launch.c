@@ -3,7 +3,7 @@
  * A host that launches kernels asynchronously and a GPU that runs them are a pipeline of two: the slower one sets the
  * pace.  CUDA graphs: NVIDIA, CUDA C++ Programming Guide, chapter CUDA Graphs.
  */
-#include "ridge/launch.h"
+#include "model/calc/calc.h"
 
 double
 launch_count(struct sheet *sh, double n_layers, double n_kernels_per_layer)

@@ -3,9 +3,9 @@
  * Checkpoints against failures that come at random with a constant rate (exponential times between them): Young,
  * Communications of the ACM 17(9), 1974, and Daly, Future Generation Computer Systems 22(3), 2006.
  */
-#include "ridge/reliability.h"
+#include "model/calc/calc.h"
 
-#include "base/num.h"
+#include "base/base.h"
 
 /* --- how often ------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Arithmetic about a service that needs no model of its engine. */
-#include "ridge/service.h"
+#include "model/calc/calc.h"
 
 double
 service_gain(struct sheet *sh, double base_request_per_s, double rate_request_per_s)

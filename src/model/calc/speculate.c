@@ -3,9 +3,9 @@
  * Speculative decoding after Leviathan, Kalman and Matias, ICML 2023 (arXiv:2211.17192), and Chen et al.,
  * arXiv:2302.01318.  Acceptances are taken to be independent and equally likely at every place.
  */
-#include "ridge/speculate.h"
+#include "model/calc/calc.h"
 
-#include "base/num.h"
+#include "base/base.h"
 
 /* Equation 1 of Leviathan et al.: a geometric series, cut after the token that the verifying pass adds. */
 double

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/stack_gain.h"
+#include "model/calc/calc.h"
 
 /* --- a part of the time ---------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/trend.h"
+#include "model/calc/calc.h"
 
 double
 trend_end_slope(struct sheet *sh, double first_step, double last_step, double first, double last)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Collectives of a training step: inside a domain of linked GPUs whatever its size, and over several domains. */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 /* Measured on up to eight ranks; each rank beyond them costs one more hop of the ring. */
 static double

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Forms whose parameters were fitted to measurements (hwdb/calibration). */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 /*
  * Inside one node.  NCCL passes from LL through LL128 to Simple as messages grow, and half of the bandwidth is reached

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What links and NICs add up to, always of one GPU and one direction unless a name says both. */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 double
 mesh_bandwidth(

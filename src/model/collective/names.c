@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@ static const struct {
 	const char *name, *title;
 } collectives[N_COLLECTIVES] = {
 #define COLLECTIVE(id, text, key, title) [COLLECTIVE_##id] = {text, title},
-#include "ridge/collective.def"
+#include "model/hw/collective.def"
 #undef COLLECTIVE
 };
 
@@ -27,7 +27,7 @@ static const struct {
 	const char *title;
 } algorithms[N_ALGORITHMS] = {
 #define ALGORITHM(id, text, collectives, nodes, title) [ALGORITHM_##id] = {text, collectives, nodes, title},
-#include "ridge/algorithm.def"
+#include "model/collective/algorithm.def"
 #undef ALGORITHM
 };
 

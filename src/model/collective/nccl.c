@@ -4,7 +4,7 @@
  * (2.30.7, commit 5067397).  NCCL takes the pair of smallest modelled time.  The constants serve that choice and
  * nothing else: their authors do not claim that they predict times, and against measurements they are 20 to 40 % off.
  */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Several nodes: g ranks in each of m nodes, every rank with its share of the node's NICs. */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 double
 allreduce_hierarchical(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,

@@ -3,7 +3,7 @@
  * Rings.  The alpha-beta form: every step costs the latency of a hop and the time of its bytes (Thakur, Rabenseifner
  * and Gropp, Int. J. High Performance Computing Applications 19(1), 2005).
  */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 /* How many times its size a collective puts on the wire of every rank: NVIDIA/nccl-tests, doc/PERFORMANCE.md. */
 double

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What communication costs a training step, and what to change about it. */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 double
 exposed_time(struct sheet *sh, double comm_s, double compute_s, double overlap_frac, double last_bucket_s)

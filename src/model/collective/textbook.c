@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 /* A ring inside one node, by what it carries. */
 static double

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 static double
 network_time(struct sheet *sh, const struct collective_plan *plan, double size_byte)

@@ -5,7 +5,7 @@
  * other half (Sanders, Speck and Traeff, Parallel Computing 35(12), 2009; NCCL charges them half of the ring's bus
  * bandwidth, the same).
  */
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 double
 allreduce_tree(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s)

@@ -8,7 +8,7 @@
  * The equation was fitted to the attention measurements of ai-dynamo/aiconfigurator@095f58a5 (Apache-2.0); each GPU's
  * parameters and errors are in hwdb/calibration.
  */
-#include "ridge/kernel_attention.h"
+#include "model/kernel/kernel.h"
 
 #include "model/kernel/parts.h"
 
@@ -25,7 +25,7 @@ static const struct {
 	double head_dim, elem_byte, kv_elem_byte;
 } attentions[] = {
 #define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte) {text, head_dim, elem_byte, kv_elem_byte},
-#include "ridge/attention.def"
+#include "model/hw/attention.def"
 #undef ATTENTION
 };
 

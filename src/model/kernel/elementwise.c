@@ -5,7 +5,7 @@
  * that, as in matrix products.  0.85 of the memory's rate and three times that rate for L2 are what the element-wise
  * kernels of serving engines reached on A100 to B200.
  */
-#include "ridge/kernel_elementwise.h"
+#include "model/kernel/kernel.h"
 
 double
 elementwise_time(struct sheet *sh, const struct elementwise_shape *shape, const struct calibration *c)

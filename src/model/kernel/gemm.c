@@ -9,10 +9,9 @@
  * (Apache-2.0), eight GPUs; each GPU's parameters and their error on shapes that were not fitted are in
  * hwdb/calibration.
  */
-#include "ridge/kernel_gemm.h"
+#include "model/kernel/kernel.h"
 
 #include "model/kernel/parts.h"
-#include "ridge/kernel_elementwise.h"
 
 struct tile {
 	double tile_m, tile_n, n_splits;

@@ -6,8 +6,8 @@
  *
  * Fitted to the attention measurements of ai-dynamo/aiconfigurator@095f58a5 (Apache-2.0): hwdb/calibration.
  */
+#include "model/kernel/kernel.h"
 #include "model/kernel/parts.h"
-#include "ridge/kernel_attention.h"
 
 /* Tokens of the cache that are looked at. */
 static double

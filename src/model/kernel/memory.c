@@ -6,7 +6,7 @@
  * Plateaus and pointer chases: McVoy and Staelin, "lmbench", USENIX 1996; Mei and Chu, "Dissecting GPU memory hierarchy
  * through microbenchmarking", IEEE TPDS 2017.
  */
-#include "ridge/kernel_memory.h"
+#include "model/kernel/kernel.h"
 
 /* The share of the accesses that level i does not serve.  The last level serves all that reach it. */
 static double

@@ -7,7 +7,7 @@
  * Grouped products: Gale et al., "MegaBlocks", MLSys 2023.  Form and constants were fitted to the measurements of
  * ai-dynamo/aiconfigurator@095f58a5 (Apache-2.0): hwdb/calibration.
  */
-#include "ridge/kernel_moe.h"
+#include "model/kernel/kernel.h"
 
 #include "model/kernel/parts.h"
 

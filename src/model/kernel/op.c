@@ -5,12 +5,7 @@
  * (Osama et al., PPoPP 2023).  Experts were measured as a whole layer, with two grouped products, so one of them has
  * half of the fixed cost, and its own rows of what is permuted.  All other operators last as long as their traffic.
  */
-#include "ridge/kernel_op.h"
-
-#include "ridge/kernel_elementwise.h"
-#include "ridge/kernel_gemm.h"
-#include "ridge/kernel_moe.h"
-#include "ridge/roofline.h"
+#include "model/kernel/kernel.h"
 
 #include <math.h>
 

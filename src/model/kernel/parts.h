@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the kernel models share. */
-#ifndef RIDGE_KERNEL_PARTS_H
-#define RIDGE_KERNEL_PARTS_H
+#ifndef RIDGE_MODEL_KERNEL_PARTS_H
+#define RIDGE_MODEL_KERNEL_PARTS_H
 
-#include "ridge/hw.h"
+#include "model/hw/hw.h"
 
 /* An option of a shape that is not used is 0, and a factor of 1. */
 static inline double

@@ -4,7 +4,7 @@
  * A kernel that moves a byte for every I FLOP runs at min(peak, I x bandwidth); the ridge point is the I where both
  * meet.
  */
-#include "ridge/roofline.h"
+#include "model/kernel/kernel.h"
 
 #include <string.h>
 

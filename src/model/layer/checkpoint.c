@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Bytes of checkpoints: one type for all, or the types that each part was published in. */
-#include "model/layer/params_parts.h"
+#include "model/layer/parts.h"
 
 /* Integers have a 16-bit scale per group, and a zero point of their own width unless they are symmetric; the scales of
  * the other types are in their bytes. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/convention.h"
-
-#include "ridge/expand.h"
-#include "ridge/params.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 
@@ -11,7 +8,7 @@ static const struct {
 	bool hardware;
 } conventions[N_CONVENTIONS] = {
 #define CONVENTION(id, text, attention, hardware, title, source) {text, attention, title, source, hardware},
-#include "ridge/convention.def"
+#include "model/layer/convention.def"
 #undef CONVENTION
 };
 

@@ -4,7 +4,7 @@
  * al., arXiv:1909.08053): columns of the first map and rows of the second, heads of attention, columns of the head.
  * Rotary embeddings, residual additions and biases are not listed: engines fuse them into their neighbours.
  */
-#include "model/layer/expand_parts.h"
+#include "model/layer/parts.h"
 
 #include <assert.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attention as operators: heads, a latent for all of them, compressed tokens, and the tokens of an encoder. */
-#include "model/layer/expand_parts.h"
+#include "model/layer/parts.h"
 
 /* Keys that must be read: those that any new query can see. */
 static double

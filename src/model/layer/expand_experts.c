@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Feed-forward parts as operators: one for all tokens, or experts with a router. */
-#include "model/layer/expand_parts.h"
+#include "model/layer/parts.h"
 
 struct feed_forward {
 	const char *up, *activation, *down;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Recurrences as operators: maps in, a short convolution, the recurrence in chunks or token by token, a gated norm, a
  * map out. */
-#include "model/layer/expand_parts.h"
+#include "model/layer/parts.h"
 
 static double
 state_elem_byte(const struct workload *w)

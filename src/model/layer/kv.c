@@ -7,7 +7,7 @@
  * part that grows and one that does not.  Recurrent states and compressed tokens are in state_recurrent.c and
  * state_sparse.c.
  */
-#include "model/layer/state_parts.h"
+#include "model/layer/parts.h"
 
 /* Tensor parallelism divides the heads, but every GPU keeps at least one. */
 static double

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Room for caches: paging, what is left beside the weights, and what sharing of heads saves. */
-#include "ridge/kv.h"
+#include "model/layer/layer.h"
 
 /*
  * Paging.  A cache that reserves every sequence's longest length keeps most of it empty; blocks handed out on demand

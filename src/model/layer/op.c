@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What operators compute and move: one function for each line of op.def. */
-#include "ridge/op.h"
+#include "model/layer/layer.h"
 
 #define DIM(x)                                                                                                         \
 	const double x = *at++;                                                                                        \
@@ -16,7 +16,7 @@
 		LET(sh, traffic_byte, bytes);                                                                          \
 		return (struct cost){work_flop, traffic_byte};                                                         \
 	}
-#include "ridge/op.def"
+#include "model/layer/op.def"
 #undef DIM
 #undef DIM_OR
 #undef CONSTANT
@@ -24,7 +24,7 @@
 
 #define OP(kind, title, dims, flop, bytes) kind##_cost,
 static struct cost (*const costs[N_OP_KINDS])(struct sheet *, const struct op *) = {
-#include "ridge/op.def"
+#include "model/layer/op.def"
 };
 #undef OP
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What operators store: the matrix of a product, the kernels of a convolution, the rows of a table. */
-#include "ridge/op.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * Parameter counts, exact: what the published weights hold, read off the architecture.
  * Every linear map counts inputs x outputs, every bias and every norm vector its width.
  */
-#include "model/layer/params_parts.h"
+#include "model/layer/parts.h"
 
-#include "ridge/op.h"
+#include "model/layer/layer.h"
 
 #include <assert.h>
 

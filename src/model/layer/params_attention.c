@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parameters of attention: heads, a latent for all heads, or compressed tokens; and of the indexers that choose for
  * them. */
-#include "model/layer/params_parts.h"
+#include "model/layer/parts.h"
 
 /* An indexer has its own queries, one key with a norm, and a weight per head.  DeepSeek-AI, DeepSeek-V3.2, 2025,
  * section 2.1: queries start from the compressed ones of latent attention; elsewhere from the residual stream, without

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parameters of feed-forward parts: one for all tokens, or experts with a router. */
-#include "model/layer/params_parts.h"
+#include "model/layer/parts.h"
 
 double
 mlp_params(struct sheet *sh, const struct workload *w, const struct block *block)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parameters of recurrences that stand where attention would. */
-#include "model/layer/params_parts.h"
+#include "model/layer/parts.h"
 
 /* Mamba-2: one input map for gate, values, the state's input and output maps and the steps; a short convolution with a
  * bias over all but the gate; decay, skip and step bias of each head; a gated norm; the output map.  Dao and Gu,

@@ -4,7 +4,7 @@
  * kept in fp32 unless the model or the engine says otherwise, the convolution's tokens in the 16 bits of the
  * activations.
  */
-#include "model/layer/state_parts.h"
+#include "model/layer/parts.h"
 
 static double
 state_elem_byte(const struct workload *w)

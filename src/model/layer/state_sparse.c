@@ -3,7 +3,7 @@
  * Sparse attention: the keys of indexers, and tokens compressed to one of several.  All heads share these, so every GPU
  * of a tensor-parallel group keeps the whole of them.
  */
-#include "model/layer/state_parts.h"
+#include "model/layer/parts.h"
 
 /* DeepSeek-AI, DeepSeek-V3.2, 2025: 8-bit keys with one fp32 scale per 128 values.  Indexers of other attention cache a
  * key of the cache's own type. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Questions about a workload's form. */
-#include "ridge/workload.h"
+#include "model/layer/layer.h"
 
 struct datum
 block_heads(const struct block *block)

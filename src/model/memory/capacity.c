@@ -4,10 +4,10 @@
  * split over replicas.  Speeds are floors of time: all weights and caches are read once per step, or all products run
  * at the peak (Williams et al., CACM 52(4), 2009), so rates are at best.
  */
-#include "ridge/capacity.h"
+#include "model/calc/calc.h"
+#include "model/memory/memory.h"
 
-#include "ridge/cost.h"
-#include "ridge/params.h"
+#include "model/layer/layer.h"
 
 double
 capacity_weights(struct sheet *sh, const struct workload *w, double elem_byte_per_param, double rest_byte_per_param)
@@ -226,7 +226,7 @@ floor_rate(struct sheet *sh, const struct capacity_case *c, const struct capacit
 }
 
 static double
-measured_rate(struct sheet *sh, const struct capacity_case *c)
+measured_capacity_rate(struct sheet *sh, const struct capacity_case *c)
 {
 	TAKE(sh, measured_token_per_s, c->measured_token_per_s);
 	TAKE(sh, osl_token, c->osl_token);
@@ -244,7 +244,7 @@ replicas_for_load(struct sheet *sh, const struct capacity_case *c, const struct 
 	if (!datum_given(c->measured_token_per_s))
 		SET_CALL(sh, replica_request_per_s, floor_rate(sh, c, a, n_most));
 	else
-		SET_CALL(sh, replica_request_per_s, measured_rate(sh, c));
+		SET_CALL(sh, replica_request_per_s, measured_capacity_rate(sh, c));
 	LET(sh, n_replicas, fmax(1, ceil(rate_request_per_s / (replica_request_per_s * utilisation_frac))));
 	return n_replicas;
 }

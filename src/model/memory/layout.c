@@ -4,7 +4,7 @@
  * megatron/core/transformer/transformer_config.py) and torchtitan (distributed/pipeline_parallel.py): a stage may hold
  * any number of layers, also none beside the embedding or the loss.
  */
-#include "ridge/layout.h"
+#include "model/memory/memory.h"
 
 #include <math.h>
 

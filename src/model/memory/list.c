@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A list of operators that is run, not trained: all weights are there at once, operands one operator after the other.
  */
-#include "ridge/memory.h"
+#include "model/memory/memory.h"
 
-#include "ridge/op.h"
-#include "ridge/params.h"
+#include "model/layer/layer.h"
 
 /* A table is looked up in: what is read of it is in the traffic already. */
 static bool

@@ -3,7 +3,7 @@
  * Memory arithmetic on bare numbers, for a model that is known only by its size: bytes per parameter, ZeRO's divisions,
  * rules of thumb for activations, the price of checkpointing, the algebra of batches.
  */
-#include "ridge/memory.h"
+#include "model/memory/memory.h"
 
 /* --- activations ----------------------------------------------------------------------------------------- */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the files of the memory model share. */
-#ifndef RIDGE_MEMORY_PARTS_H
-#define RIDGE_MEMORY_PARTS_H
+#ifndef RIDGE_MODEL_MEMORY_PARTS_H
+#define RIDGE_MODEL_MEMORY_PARTS_H
 
-#include "ridge/memory.h"
-#include "ridge/params.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 /* Parameters of a rank by how they are stored. */
 struct rank_params {

@@ -8,7 +8,7 @@ module_name(enum module m)
 {
 	static const char *const names[] = {
 #define MODULE(id, text, title) text,
-#include "ridge/recompute.def"
+#include "model/memory/recompute.def"
 #undef MODULE
 	};
 	return names[m];
@@ -19,7 +19,7 @@ target_name(enum target t)
 {
 	static const char *const names[] = {
 #define TARGET(id, text, title) text,
-#include "ridge/recompute.def"
+#include "model/memory/recompute.def"
 #undef TARGET
 	};
 	return names[t];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Serving: weights, the cache of keys and values, the activations of a prefill step, and what the engine keeps for
  * itself. */
+#include "model/layer/layer.h"
 #include "model/memory/parts.h"
-#include "ridge/kv.h"
 
 /* The widest layer while a prompt is read: three tensors of the MLP's width and three of the hidden width. */
 static double

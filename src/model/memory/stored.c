@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Served weights of one GPU: each part in the format that it is stored in. */
-#include "model/layer/params_parts.h"
 #include "model/memory/parts.h"
 
 /* What was bound for this part; else what the format of the whole says. */

@@ -2,7 +2,7 @@
 /* Attention of one layer and of all layers, as a step of a serving engine runs it: caches always stream from memory. */
 #include "model/serve/parts.h"
 
-#include "ridge/kernel_attention.h"
+#include "model/kernel/kernel.h"
 
 /* Tokens that a layer looks back; 0: all of them.  An engine without a rule for chunks reads everything. */
 static double

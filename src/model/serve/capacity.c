@@ -2,8 +2,8 @@
 /* What a replica's memory holds: weights, then a pool of cache blocks (Kwon et al., SOSP 2023), then sequences. */
 #include "model/serve/parts.h"
 
-#include "ridge/memory.h"
-#include "ridge/serve_load.h"
+#include "model/memory/memory.h"
+#include "model/serve/serve.h"
 
 /* The replica as the memory model knows it, with one sequence of the load. */
 struct memory_job

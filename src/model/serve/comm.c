@@ -5,7 +5,7 @@
  */
 #include "model/serve/parts.h"
 
-#include "ridge/collective.h"
+#include "model/collective/collective.h"
 
 #include <string.h>
 

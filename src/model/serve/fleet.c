@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fleets: how many replicas, and what the tokens of a mixed load cost. */
-#include "ridge/serve_fleet.h"
+#include "model/serve/serve.h"
 
 double
 serve_fleet_rate(struct sheet *sh, double replica_request_per_s, double n_replicas)

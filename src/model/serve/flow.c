@@ -16,7 +16,7 @@
  */
 #include "model/serve/parts.h"
 
-#include "ridge/serve_load.h"
+#include "model/serve/serve.h"
 
 enum {
 	POINTS = 3,

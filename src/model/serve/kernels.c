@@ -7,7 +7,7 @@
  */
 #include "model/serve/parts.h"
 
-#include "ridge/kernel_gemm.h"
+#include "model/kernel/kernel.h"
 
 #include <string.h>
 

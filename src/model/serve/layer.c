@@ -6,8 +6,7 @@
  */
 #include "model/serve/parts.h"
 
-#include "ridge/kernel_gemm.h"
-#include "ridge/kernel_moe.h"
+#include "model/kernel/kernel.h"
 
 double
 serve_product(struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n, double k)
@@ -30,7 +29,8 @@ serve_product(struct sheet *sh, const struct serve_setup *s, const struct serve_
 
 /* Activations that are quantised by a kernel of their own, in front of n_products products of this width. */
 static double
-quantise_time(struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n_width)
+layer_quantise_time(
+    struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n_width)
 {
 	if (!(s->engine->quantise_frac.value > 0) || f->a_byte >= 2) {
 		LET(sh, quantise_s, 0);
@@ -55,7 +55,7 @@ projection(struct sheet *sh, const struct serve_setup *s, const struct serve_for
 	GIVEN(sh, n);
 	GIVEN(sh, k);
 	CALL(sh, product_s, serve_product(sh, s, f, m, n, k));
-	CALL(sh, quantise_s, quantise_time(sh, s, f, m, s->model->hidden.value));
+	CALL(sh, quantise_s, layer_quantise_time(sh, s, f, m, s->model->hidden.value));
 	LET(sh, projection_s, product_s + quantise_s);
 	return projection_s;
 }
@@ -217,7 +217,7 @@ shared_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 	TAKE(sh, hidden, s->model->hidden);
 	TAKE(sh, n_experts, b->moe.n_experts);
 	CALL(sh, router_s, serve_product(sh, s, &wide, m, n_experts, hidden));
-	CALL(sh, quantise_s, quantise_time(sh, s, &s->precision.experts, m, hidden));
+	CALL(sh, quantise_s, layer_quantise_time(sh, s, &s->precision.experts, m, hidden));
 	double shared_s;
 	if (b->moe.n_shared.value > 0) {
 		TAKE(sh, n_shared, b->moe.n_shared);

@@ -5,7 +5,7 @@
  */
 #include "model/serve/parts.h"
 
-#include "ridge/serve_load.h"
+#include "model/serve/serve.h"
 
 /* A part of the batch that goes through the stages: n_prompts prompts, what is cached of them left out, and n_running
  * sequences. */

@@ -5,7 +5,7 @@
  */
 #include "model/serve/parts.h"
 
-#include "ridge/serve_load.h"
+#include "model/serve/serve.h"
 
 /* A step with prompts, on average over the number that decodes. */
 static double

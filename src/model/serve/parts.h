@@ -3,7 +3,7 @@
 #ifndef RIDGE_MODEL_SERVE_PARTS_H
 #define RIDGE_MODEL_SERVE_PARTS_H
 
-#include "ridge/serve.h"
+#include "model/serve/serve.h"
 
 /* GPUs that share a layer's attention, and those that each attend for their own sequences. */
 static inline double

@@ -2,8 +2,8 @@
 /* From a model, a GPU, an engine and types of numbers to what the serving model works with. */
 #include "model/serve/parts.h"
 
-#include "ridge/memory.h"
-#include "ridge/params.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * each take some layers; parts of the prompt follow one another through them until the launch queue of 1024 entries is
  * full. The equation and its constants were fitted to published prompt speeds: hwdb/engines.
  */
-#include "ridge/serve_unfused.h"
+#include "model/serve/serve.h"
 
 static bool
 is_packed(const struct serve_setup *s)

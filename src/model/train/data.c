@@ -10,7 +10,7 @@ static const double RAIL_CONTENTION = 0.2;
 /* --- parameters of a rank -------------------------------------------------------------------------------- */
 
 static double
-layer_params(const struct train_job *job, const struct block *block)
+train_layer_params(const struct train_job *job, const struct block *block)
 {
 	struct train_linear list[TRAIN_MOST_LINEARS];
 	const int n = train_linears(job, block, list);
@@ -25,7 +25,7 @@ static double
 block_params(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
 	TAKE(sh, n_block_layers, block->count);
-	TAKE(sh, layer_param, layer_params(job, block));
+	TAKE(sh, layer_param, train_layer_params(job, block));
 	TAKE(sh, pp, job->layout.pp);
 	LET(sh, block_param, n_block_layers * layer_param / pp);
 	return block_param;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which predictions are less sure than others: predicates over a job and its terms, each with what it did to published
  * steps. */
-#include "ridge/train_rules.h"
+#include "model/train/train.h"
 
 #include "model/train/parts.h"
 
@@ -11,7 +11,7 @@ static const struct {
 	const char *text;
 } warnings[N_TRAIN_WARNINGS] = {
 #define TRAIN_WARNING(id, factor, low, high, told, text) [TRAIN_WARNS_##id] = {factor, low, high, told, text},
-#include "ridge/train_rules.def"
+#include "model/train/train_rules.def"
 #undef TRAIN_WARNING
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernels of training out of those that were measured: engines' prefill kernels, and types without a fit. */
-#include "ridge/kernel_attention.h"
-#include "ridge/train.h"
+#include "model/kernel/kernel.h"
+#include "model/train/train.h"
 
 #include <math.h>
 

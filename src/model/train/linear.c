@@ -2,7 +2,7 @@
 /* Matrix products of a layer on one rank, and their time. */
 #include "model/train/parts.h"
 
-#include "ridge/expand.h"
+#include "model/layer/layer.h"
 
 /* --- what all parts ask ---------------------------------------------------------------------------------- */
 

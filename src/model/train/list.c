@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ridge/train_list.h"
+#include "model/train/train.h"
 
 #include "model/train/parts.h"
 
-#include "ridge/params.h"
+#include "model/layer/layer.h"
 
 /* Convolutions reach less of the matrix units than products of the same size: implicit products gather their operands,
  * and narrow channels leave parts of a tile idle.  From published single-GPU rates of ResNet-50 on V100 and A100

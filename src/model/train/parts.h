@@ -3,9 +3,9 @@
 #ifndef RIDGE_MODEL_TRAIN_PARTS_H
 #define RIDGE_MODEL_TRAIN_PARTS_H
 
-#include "ridge/train.h"
-
 #include <math.h>
+
+#include "model/train/train.h"
 
 /* The type whose rate a product of type t has: its own, or bf16 for all types of 16 bits. */
 enum dtype train_rate_type(enum dtype t);

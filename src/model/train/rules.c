@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a question leaves open, and what has no answer. */
-#include "ridge/train_rules.h"
+#include "model/train/train.h"
 
 #include "model/train/parts.h"
 
 static const char *const refusals[N_TRAIN_REFUSALS] = {
     [TRAIN_ANSWERED] = "",
 #define TRAIN_REFUSAL(id, text) [TRAIN_REFUSES_##id] = text,
-#include "ridge/train_rules.def"
+#include "model/train/train_rules.def"
 #undef TRAIN_REFUSAL
 };
 static const char *const assumptions[N_TRAIN_ASSUMPTIONS] = {
 #define TRAIN_ASSUMPTION(id, text) text,
-#include "ridge/train_rules.def"
+#include "model/train/train_rules.def"
 #undef TRAIN_ASSUMPTION
 };
 

@@ -2,7 +2,7 @@
 /* What follows from the time of a step: rates, utilisation, length and energy of a run. */
 #include "model/train/parts.h"
 
-#include "ridge/expand.h"
+#include "model/layer/layer.h"
 
 double
 train_step_tokens(struct sheet *sh, double n_global_sequences, double seq_length)

@@ -13,12 +13,12 @@ static const double STRAGGLING = 0.003;
 
 static const char *const share_names[N_TRAIN_SHARES] = {
 #define TRAIN_SHARE(id, text, title) text,
-#include "ridge/train_share.def"
+#include "model/train/train_share.def"
 #undef TRAIN_SHARE
 };
 static const char *const share_titles[N_TRAIN_SHARES] = {
 #define TRAIN_SHARE(id, text, title) title,
-#include "ridge/train_share.def"
+#include "model/train/train_share.def"
 #undef TRAIN_SHARE
 };
 

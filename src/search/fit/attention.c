@@ -7,9 +7,9 @@
  * Decoding with more than 16 query heads per key head leaves the kernels that the model describes; those rows are not
  * fitted.
  */
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
-#include "ridge/kernel_attention.h"
+#include "model/kernel/kernel.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All fits of one GPU, and what looks wrong in them. */
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * A calibration as YAML in the form that people read it in: sections in blocks, each entry a flow map that goes on in
  * lines of its own.
  */
-#include "search/fit/calibrate_parts.h"
+#include "search/fit/parts.h"
 
 #include <ctype.h>
 #include <string.h>

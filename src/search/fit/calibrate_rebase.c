@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sections that stay in a file whose reference figures change: fraction times reference is kept. */
-#include "search/fit/calibrate_parts.h"
+#include "search/fit/parts.h"
 
 #include <math.h>
 #include <stdio.h>

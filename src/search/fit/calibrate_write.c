@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A calibration file from fitted classes: values in the units that people write, each with its interval. */
-#include "search/fit/calibrate_parts.h"
+#include "search/fit/parts.h"
 
 #include <math.h>
 #include <stdio.h>

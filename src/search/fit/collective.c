@@ -5,10 +5,10 @@
  * A ramp with few rows is easily bent, so a fit that misses rows it did not see by more than a third is not kept: such
  * a node has a path between its GPUs that changes with their number, which the model does not know.
  */
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
-#include "base/text.h"
-#include "ridge/collective.h"
+#include "base/base.h"
+#include "model/collective/collective.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ collective_of(const struct measurement *m)
 {
 	static const char *const keys[] = {
 #define COLLECTIVE(id, text, key, title) key,
-#include "ridge/collective.def"
+#include "model/hw/collective.def"
 #undef COLLECTIVE
 	};
 	int i = 0;

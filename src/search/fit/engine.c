@@ -7,10 +7,9 @@
  * of the linear problem, with errors of 5 % a row.  One that would be known worse than people can guess keeps its
  * value.
  */
-#include "search/fit/engine.h"
+#include "search/fit/fit.h"
 
-#include "base/num.h"
-#include "search/fit/driver.h"
+#include "base/base.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What all fits share: folds, errors on rows that a fit did not see, and the list of classes. */
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -6,9 +6,9 @@
  *
  * Sizes are weighted equally from decoding to prefill: seven bins of m, each with the same weight.
  */
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
-#include "ridge/kernel_gemm.h"
+#include "model/kernel/kernel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static const struct {
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
-struct point {
+struct gemm_point {
 	double m, n, k, time_s;
 	bool fixed_scale;
 	int copies;
@@ -51,7 +51,7 @@ struct point {
 struct table {
 	struct arena *arena;
 	int n;
-	struct point *points;
+	struct gemm_point *points;
 	double *measured_s, *weight;
 	unsigned *hash;
 	int *group; /* products with the same weights */
@@ -66,7 +66,7 @@ struct table {
 static int
 by_shape(const void *x, const void *y)
 {
-	const struct point *a = x, *b = y;
+	const struct gemm_point *a = x, *b = y;
 	const double differences[] = {a->m - b->m, a->n - b->n, a->k - b->k, (double)a->fixed_scale - b->fixed_scale,
 	    a->copies - b->copies, a->time_s - b->time_s};
 
@@ -77,7 +77,7 @@ by_shape(const void *x, const void *y)
 }
 
 static bool
-same_shape(const struct point *a, const struct point *b)
+same_shape(const struct gemm_point *a, const struct gemm_point *b)
 {
 	return a->m == b->m && a->n == b->n && a->k == b->k && a->fixed_scale == b->fixed_scale &&
 	    a->copies == b->copies;
@@ -125,7 +125,7 @@ describe(struct table *t)
 	for (int i = 0; i < t->n; i++)
 		in_bin[bin_of(t->points[i].m)]++;
 	for (int i = 0; i < t->n; i++) {
-		const struct point *p = &t->points[i];
+		const struct gemm_point *p = &t->points[i];
 
 		t->measured_s[i] = p->time_s;
 		t->weight[i] = t->n / in_bin[bin_of(p->m)];
@@ -156,7 +156,7 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 	const enum peak peak = dtype_peak(weight_only ? DTYPE_BF16 : dtype);
 	bool any_wide = false;
 
-	t.points = ARENA_ARRAY(b->arena, struct point, n_rows + 1);
+	t.points = ARENA_ARRAY(b->arena, struct gemm_point, n_rows + 1);
 	t.peak_flop_per_s = datum_or(b->gpu->peak_flop_per_s[peak], NAN);
 	if (isnan(t.peak_flop_per_s) && peak == PEAK_BF16)
 		t.peak_flop_per_s = datum_or(b->gpu->peak_flop_per_s[PEAK_FP16], NAN);
@@ -168,7 +168,7 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 		if (is_weight_only(m) != weight_only || (weight_only ? weight_type(m) : m->dtype) != dtype ||
 		    (any_wide && (m->n < NARROW || m->k < NARROW)))
 			continue;
-		t.points[t.n++] = (struct point){
+		t.points[t.n++] = (struct gemm_point){
 		    m->m, m->n, m->k, m->time_s, m->static_scale, fit_is_engine(m->backend) ? ENGINE_COPIES : 0};
 	}
 	t.work = ARENA_NEW(b->arena, struct calibration);
@@ -215,7 +215,7 @@ static double
 predict(const void *context, const double *params, int row)
 {
 	const struct table *t = context;
-	const struct point *p = &t->points[row];
+	const struct gemm_point *p = &t->points[row];
 	struct gemm_shape shape = gemm_shape_of(p->m, p->n, p->k, t->dtype);
 
 	if (t->weight_only) {

@@ -7,8 +7,7 @@
  */
 #include "search/fit/parts.h"
 
-#include "base/arena.h"
-#include "base/num.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdint.h>

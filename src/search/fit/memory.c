@@ -5,9 +5,9 @@
  * How many levels there are is found: one more is believed when it explains a quarter of what is left.  Bandwidth and
  * latency are fitted apart, since a pointer chase sees the L1 of one multiprocessor and a stream does not.
  */
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
-#include "ridge/kernel_memory.h"
+#include "model/kernel/kernel.h"
 
 #include <math.h>
 #include <string.h>

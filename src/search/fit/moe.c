@@ -6,9 +6,9 @@
  *
  * Errors have heavy tails, since engines choose among kernels by the case; the fit is of the median.
  */
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
-#include "ridge/kernel_moe.h"
+#include "model/kernel/kernel.h"
 
 #include <math.h>
 #include <string.h>

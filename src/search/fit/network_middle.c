@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/fit/network_middle.h"
+#include "search/fit/fit.h"
 
 #include <math.h>
 #include <string.h>

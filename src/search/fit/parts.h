@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parts of a search; private to driver.c and linear.c. */
-#ifndef RIDGE_FIT_PARTS_H
-#define RIDGE_FIT_PARTS_H
+#ifndef RIDGE_SEARCH_FIT_PARTS_H
+#define RIDGE_SEARCH_FIT_PARTS_H
 
-#include "search/fit/driver.h"
+#include "db/tree.h"
+#include "search/fit/fit.h"
+
+/* The parts of a search; private to driver.c and linear.c. */
 
 struct search {
 	const struct fit_problem *problem;
@@ -28,5 +30,12 @@ double fit_fold(double z);
 double fit_polish(struct search *s, double *z, double least);
 /* 80 % of the values that resamples of the rows give, in the cube. */
 void fit_bootstrap(struct search *s, const double *z, int n_draws, double *low, double *high);
+
+/* Private to calibrate*.c. */
+
+/* A file with its fractions referring to these figures in place of its own `relative_to`: the rates stay the same. */
+const struct node *calibration_rebase(struct arena *a, const struct node *file, const struct node *relative_to);
+/* The text of a file's tree. */
+char *calibration_layout(struct arena *a, const struct node *root);
 
 #endif

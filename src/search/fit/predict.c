@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/fit/predict.h"
+#include "search/fit/fit.h"
 
-#include "base/text.h"
-#include "ridge/collective.h"
-#include "ridge/kernel_attention.h"
-#include "ridge/kernel_gemm.h"
-#include "ridge/kernel_moe.h"
-#include "ridge/roofline.h"
-#include "search/fit/calibrate.h"
+#include "base/base.h"
+#include "model/collective/collective.h"
+#include "model/kernel/kernel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +30,7 @@ collective_of(const struct measurement *m)
 {
 	static const char *const keys[N_COLLECTIVES] = {
 #define COLLECTIVE(id, text, key, title) [COLLECTIVE_##id] = key,
-#include "ridge/collective.def"
+#include "model/hw/collective.def"
 #undef COLLECTIVE
 	};
 

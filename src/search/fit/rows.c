@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which rows a fit uses. */
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -4,11 +4,10 @@
  * with the factor as the weight, makes the sum of |ln(predicted / measured)| least to first order, and a wild row does
  * not pull it.
  */
-#include "search/fit/stack.h"
+#include "search/fit/fit.h"
 
-#include "base/num.h"
-#include "base/random.h"
-#include "ridge/stack.h"
+#include "base/base.h"
+#include "model/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,7 @@
  * Fits of one GPU for another: shares of peak and bandwidth, bytes and steps per clock, and times stay; peak,
  * bandwidth, clock, SMs, caches and links are the target's own.  The same holds for a GPU whose figures were set.
  */
-#include "ridge/transfer.h"
-
-#include "search/fit/calibrate.h"
+#include "search/fit/fit.h"
 
 #include <math.h>
 #include <string.h>
@@ -116,7 +114,7 @@ scale_generation(struct generation_calibration *g, const struct ratios *r, doubl
 /* Bytes per element of the queries. */
 static const double query_bytes[N_ATTENTION_FITS] = {
 #define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte) elem_byte,
-#include "ridge/attention.def"
+#include "model/hw/attention.def"
 #undef ATTENTION
 };
 

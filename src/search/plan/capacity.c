@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From what one replica takes to how many are needed, and which setup is the best. */
-#include "search/plan/capacity.h"
+#include "search/plan/plan.h"
 
-#include "ridge/cost.h"
-#include "search/simulate/serve.h"
+#include "model/calc/calc.h"
+#include "search/simulate/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
  * for the rest of it, and shares the next step with all others that arrived meanwhile, a Poisson number.  Step by step
  * the number that run is Poisson too (M/G/infinity), and an answer sees its average over its own time.
  */
-#include "search/plan/capacity.h"
+#include "search/plan/plan.h"
 
-#include "base/num.h"
+#include "base/base.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/plan/diagnose.h"
+#include "search/plan/plan.h"
 
-#include "base/formula.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/plan/memory_search.h"
+#include "search/plan/plan.h"
 
 #include <stdio.h>
 #include <string.h>

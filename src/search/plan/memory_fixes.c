@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Changes to a job that make it fit. */
-#include "search/plan/memory_search.h"
+#include "search/plan/plan.h"
 
-#include "ridge/params.h"
+#include "model/layer/layer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/plan/serve_answer.h"
+#include "search/plan/plan.h"
 
-#include "ridge/serve_fleet.h"
+#include "model/serve/serve.h"
 
 #include <string.h>
 

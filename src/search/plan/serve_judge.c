@@ -4,7 +4,7 @@
  * than elsewhere; where none holds, 98 % of 1264 published rows were within 20 %, where one of the warnings does, 78 %
  * of 537.
  */
-#include "search/plan/serve_answer.h"
+#include "search/plan/plan.h"
 
 #include <string.h>
 
@@ -120,7 +120,7 @@ old_on_many(const struct judged *j)
 }
 
 static double
-encoder_params(const struct judged *j)
+judged_encoder_params(const struct judged *j)
 {
 	return j->m->weight_byte / j->s->precision.mlp.w_byte;
 }
@@ -128,7 +128,7 @@ encoder_params(const struct judged *j)
 static bool
 large_encoder(const struct judged *j)
 {
-	return j->q->regime == SERVE_ENCODE && encoder_params(j) > 1e9;
+	return j->q->regime == SERVE_ENCODE && judged_encoder_params(j) > 1e9;
 }
 
 static bool

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/plan/train_gain.h"
+#include "search/plan/plan.h"
 
 #include <math.h>
 

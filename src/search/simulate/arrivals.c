@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/simulate/arrivals.h"
+#include "search/simulate/simulate.h"
 
-#include "base/num.h"
-#include "base/random.h"
+#include "base/base.h"
 
 #include <math.h>
 

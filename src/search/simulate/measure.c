@@ -2,7 +2,7 @@
 /* What the simulator counts, and what it says of it. */
 #include "search/simulate/parts.h"
 
-#include "base/num.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <string.h>

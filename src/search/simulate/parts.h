@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parts of the simulator, between its own files. */
-#ifndef RIDGE_ENGINE_SIMULATE_PARTS_H
-#define RIDGE_ENGINE_SIMULATE_PARTS_H
-
-#include "ridge/simulate.h"
-
-#include "base/arena.h"
+#ifndef RIDGE_SEARCH_SIMULATE_PARTS_H
+#define RIDGE_SEARCH_SIMULATE_PARTS_H
 
 #include <stdatomic.h>
+
+#include "base/base.h"
+#include "search/simulate/simulate.h"
 
 enum { NOBODY = UINT32_MAX, NEVER = INT32_MAX };
 

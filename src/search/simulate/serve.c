@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/simulate/serve.h"
+#include "search/simulate/simulate.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Simulations from end to end, and side by side on all cores. */
-#include "search/simulate/arrivals.h"
+#include "search/simulate/simulate.h"
 #include "search/simulate/parts.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The clock of replicas that see each other: arrivals, routing, deliveries between pools, ends of steps. */
-#include "search/simulate/arrivals.h"
 #include "search/simulate/parts.h"
+#include "search/simulate/simulate.h"
 
 #include <math.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/stats/match.h"
-
-#include "search/stats/rank.h"
+#include "search/stats/stats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,7 +77,7 @@ shape_key(struct key *k, const struct measurement *row)
 	add(k, "kv=", row->kind == MEASUREMENT_ATTENTION ? row->kv_text : NULL);
 	add(k, "", row->routing);
 #define DIMENSION(member, text, title) add_number(k, text, row->member);
-#include "ridge/measurement.def"
+#include "model/hw/measurement.def"
 #undef DIMENSION
 }
 

@@ -4,11 +4,10 @@
  * distribution of U is counted by their recurrence; otherwise it is the normal one with the variance corrected for ties
  * (Lehmann, Nonparametrics, 1975, section 1.4) and half a step for continuity.
  */
-#include "search/stats/rank.h"
+#include "search/stats/stats.h"
 
-#include "base/arena.h"
-#include "base/num.h"
-#include "ridge/compare.h"
+#include "base/base.h"
+#include "model/calc/calc.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,10 +5,9 @@
  * up to EXACT pairs; otherwise normal with the variance corrected for ties (Lehmann, Nonparametrics, 1975,
  * section 3.2).
  */
-#include "search/stats/rank.h"
+#include "search/stats/stats.h"
 
-#include "base/arena.h"
-#include "base/num.h"
+#include "base/base.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * that of the largest of n, and the others are normal between -m and m.  Given m, the error of a cell of the code is an
  * integral with a closed form (Max, IRE Transactions on Information Theory 6(1), 1960); the mean over m is GSL's.
  */
-#include "search/stats/rounding.h"
+#include "search/stats/stats.h"
 
-#include "base/num.h"
+#include "base/base.h"
 
 static double
 below(double x)
@@ -134,7 +134,7 @@ square(struct edge a, struct edge b, double level)
 
 /* The mean over weights between -m and m. */
 static double
-error_below(const struct rounder *r, double m)
+rounder_error_below(const struct rounder *r, double m)
 {
 	const double unit = unit_of(r, m), inside = 1 - 2 * below(-m);
 	struct edge a = edge_at(r->symmetric ? 0 : -m);
@@ -192,7 +192,7 @@ of_others(double m, const void *context)
 {
 	const struct rounder *r = context;
 
-	return density(m, r->n) * (r->n - 1) / r->n * error_below(r, m);
+	return density(m, r->n) * (r->n - 1) / r->n * rounder_error_below(r, m);
 }
 
 static double

@@ -5,9 +5,9 @@
  * that gives the start, Levenberg-Marquardt the answer.  Intervals are the usual ones of least squares: covariance s^2
  * (J'J)^-1, Student's t with the points that are left over.
  */
-#include "search/stats/scaling_fit.h"
+#include "search/stats/stats.h"
 
-#include "base/num.h"
+#include "base/base.h"
 
 #include <assert.h>
 

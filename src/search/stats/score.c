@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/stats/score.h"
+#include "search/stats/stats.h"
 
-#include "base/num.h"
-#include "ridge/uncertainty.h"
+#include "base/base.h"
+#include "model/calc/calc.h"
 
 #include <math.h>
 #include <stdlib.h>

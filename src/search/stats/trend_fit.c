@@ -4,10 +4,9 @@
  * Wetenschappen 53, 1950; Sen, Journal of the American Statistical Association 63, 1968) says the same without being
  * led astray by single points.  Allocators make sawteeth: what leaks is the floor, not the tooth.
  */
-#include "search/stats/trend_fit.h"
+#include "search/stats/stats.h"
 
-#include "base/arena.h"
-#include "base/num.h"
+#include "base/base.h"
 
 #include <assert.h>
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_ASK_COLLECTIVE_COLLECTIVE_H
+#define RIDGE_ASK_COLLECTIVE_COLLECTIVE_H
+
+#include "ask/bind/bind.h"
+#include "cli/cli.h"
+#include "model/collective/collective.h"
+
+/* What joins the ranks of a collective: a bare bandwidth, a link, the GPUs of one node, or a system. */
+
+#define WIRES_ALGORITHMS                                                                                               \
+	"auto|ring|tree|double-tree|nvls|nvlstree|collnet|hierarchical|hierarchical-overlap|rails|direct|custom"
+#define WIRES_LAUNCHES "graph|stream|torch"
+#define WIRES_OPTIONS(X)                                                                                               \
+	X('n', ranks, "ranks", "ranks", COUNT, "N", "", NULL, "GPUs that take part")                                   \
+	X(0, nodes, "nodes", "nodes", COUNT, "N", "", NULL, "nodes that they are spread over, evenly")                 \
+	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL,                                              \
+	    "what one GPU can send, one direction: the textbook formula at that rate")                                 \
+	X(0, nic_bandwidth, "nic-bandwidth", "nic_bandwidth", RATE, "RATE", "", NULL,                                  \
+	    "with --bandwidth and --nodes: a GPU's share of the network, one direction")                               \
+	X(0, link, "link", "link", WORD, "LINK", "link", NULL,                                                         \
+	    "the line rate of all such links of a GPU, or with 4xLINK of four; a list for 'links'")                    \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPUs of one node, by what is known of their links")      \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "nodes of this system")                         \
+	X(0, algorithm, "algo", "algo", CHOICE, "NAME", WIRES_ALGORITHMS, "auto",                                      \
+	    "how it is carried out; auto is what NCCL would choose")                                                   \
+	X(0, backend, "backend", "backend", CHOICE, "NAME", "trtllm|vllm|sglang", NULL,                                \
+	    "engine whose own all-reduce is meant (--algo custom)")                                                    \
+	X(0, launch, "launch", "launch", CHOICE, "HOW", WIRES_LAUNCHES, "graph",                                       \
+	    "CUDA graph, back to back in a stream, or one call of PyTorch at a time")                                  \
+	X(0, latency, "latency", "latency", TIME, "TIME", "", NULL, "of one step; with --bandwidth or --link")         \
+	X(0, groups, "nvlink-groups", "nvlink_groups", WORDS, "N,N", "", NULL,                                         \
+	    "sizes of groups of linked GPUs: between groups a ring goes through the host")                             \
+	X(0, host_link, "host-link", "host_link", WORD, "LINK", "link", NULL, "the path between such groups")          \
+	X(0, host_bandwidth, "host-bandwidth", "host_bandwidth", RATE, "RATE", "", NULL, "the same as a bare rate")
+
+struct wires_in {
+	WIRES_OPTIONS(OPTION_MEMBER)
+};
+
+/* Options of the request, bound. */
+struct wires {
+	bool any;                 /* anything was named */
+	bool bare;                /* a bandwidth or a link: textbook */
+	enum algorithm algorithm; /* as asked, or ALGORITHM_AUTO */
+	struct datum n_ranks;
+	double n_nodes;
+	struct datum rate, nic_rate, latency; /* bare: one unit, share of the network, one step */
+	struct datum n_units;                 /* of the link that was named */
+	const struct gpu *gpu;
+	const struct system *system;
+	const struct link *link; /* between GPUs; NULL for a bare bandwidth */
+	size_t n_groups;         /* 1 without --nvlink-groups */
+	struct datum host_rate;  /* between groups */
+	const struct calibration *fit, *engine;
+	struct word launch;    /* how calls are made, as asked */
+	struct datum launch_s; /* of one call; 0 where the call is hidden behind the one before */
+	/* filled by wires_rates */
+	double link_byte_per_s, nic_byte_per_s;
+};
+
+/* What a plan is, for people. */
+struct wires_words {
+	const char *algorithm, *protocol, *model;
+	struct error_source error; /* fit NULL: a formula, without an interval */
+};
+
+bool wires_bind(struct run *r, const struct wires_in *in, struct wires *out);
+/* Rows of the bandwidths, shown. */
+void wires_rates(struct run *r, struct wires *w);
+/* How to work out this collective at this size; false with errors.  Rows that this takes lie in `scope`. */
+bool wires_plan(struct run *r, const struct wires *w, const char *scope, enum collective c, double size_byte,
+    struct collective_plan *plan, struct wires_words *words);
+/* One link of `[Nx]NAME`; *n is N, or the number that a GPU has, or 1. */
+const struct link *wires_link(struct run *r, struct word text, struct datum *n);
+
+/* The links of the database as a table, and the link that a bandwidth fits. */
+
+/* Links named in `list` (all when it has no text) and those of a GPU: both units, both directions. */
+enum answer links_show(struct run *r, struct word list, struct word gpu);
+/* The slowest links that carry a volume in this time: between GPUs, and between nodes. */
+void links_fitting(struct run *r, double volume_byte, double comm_s);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The inputs of `ridge diagnose`, and its parts that have files of their own. */
+#ifndef RIDGE_ASK_DIAGNOSE_DIAGNOSE_H
+#define RIDGE_ASK_DIAGNOSE_DIAGNOSE_H
+
+#include "cli/cli.h"
+#include "db/db.h"
+#include "search/plan/plan.h"
+
+#define DIAGNOSE_OPTIONS(X)                                                                                            \
+	X(0, use, "use", "use", CHOICE, "USE", "train|serve", NULL,                                                    \
+	    "what the run is for: leaves out what does not apply")                                                     \
+	X(0, gpu_util, "gpu-util", "gpu_util", FRACTION, "FRACTION", "", NULL,                                         \
+	    "part of the time in which some kernel runs (nvidia-smi)")                                                 \
+	X(0, sm_active, "sm-active", "sm_active", FRACTION, "FRACTION", "", NULL,                                      \
+	    "SMs that have work (DCGM sm_active)")                                                                     \
+	X(0, occupancy, "occupancy", "occupancy", FRACTION, "FRACTION", "", NULL,                                      \
+	    "warps resident, of the most (DCGM)")                                                                      \
+	X(0, tensor_active, "tensor-active", "tensor_active", FRACTION, "FRACTION", "", NULL,                          \
+	    "tensor cores in use (DCGM tensor_active)")                                                                \
+	X(0, mem_bandwidth, "mem-bandwidth", "mem_bandwidth", FRACTION, "FRACTION", "", NULL,                          \
+	    "memory interface in use (DCGM dram_active)")                                                              \
+	X(0, cpu_util, "cpu-util", "cpu_util", FRACTION, "FRACTION", "", NULL, "of the cores that feed the GPU")       \
+	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", NULL, "model FLOP utilisation")                              \
+	X(0, clock, "clock", "clock", CLOCK, "CLOCK", "", NULL, "SM clock under load")                                 \
+	X(0, max_clock, "max-clock", "max_clock", CLOCK, "CLOCK", "", NULL, "the highest (default: that of --gpu)")    \
+	X(0, kernel_time, "kernel-time", "kernel_time", TIME, "TIME", "", NULL, "mean length of a kernel")             \
+	X(0, gaps, "gaps", "gaps", CHOICE, "SIZE", "large|small", NULL,                                                \
+	    "idle gaps of a trace: large, between batches; small, many between kernels")                               \
+	X(0, slow, "slow", "slow", FLAG, "", "", NULL, "it is slower than it should be, by whatever measure")          \
+	X('s', step, "step", "step", TIME, "TIME", "", NULL, "time of a step")                                         \
+	X(0, parts, "parts", "parts", WORDS, "PART=TIME|SHARE,...", "", NULL,                                          \
+	    "what a step is made of: load compute forward backward optimizer comm launch sync bubble checkpoint "      \
+	    "other")                                                                                                   \
+	X(0, predicted, "predicted", "predicted", WORDS, "PART=TIME,...", "", NULL,                                    \
+	    "what was predicted: load compute comm step")                                                              \
+	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs of the run")                                            \
+	X(0, speedup, "speedup", "speedup", NUMBER, "X", "", NULL, "over one GPU")                                     \
+	X(0, slowest_rank, "slowest-rank", "slowest_rank", NUMBER, "X", "", NULL,                                      \
+	    "its step over the mean of all ranks")                                                                     \
+	X(0, p50, "p50", "p50", TIME, "TIME", "", NULL, "median latency")                                              \
+	X(0, p99, "p99", "p99", TIME, "TIME", "", NULL, "latency of the slowest hundredth")                            \
+	X(0, oom, "oom", "oom", FLAG, "", "", NULL, "it runs out of memory")                                           \
+	X(0, peak, "peak", "peak", SIZE, "SIZE", "", NULL, "most memory in use")                                       \
+	X(0, memory, "memory", "memory", SIZE, "SIZE", "", NULL, "of the GPU (default: that of --gpu)")                \
+	X(0, growth, "growth", "growth", SIZE, "SIZE", "", NULL, "of allocated memory, for each step")                 \
+	X(0, baseline, "baseline", "baseline", NUMBER, "RATE", "", NULL, "throughput before, whatever it counts")      \
+	X(0, current, "current", "current", NUMBER, "RATE", "", NULL, "throughput now")                                \
+	X(0, nan, "nan", "nan", FLAG, "", "", NULL, "the loss became NaN")                                             \
+	X(0, loss_spikes, "loss-spikes", "loss_spikes", FLAG, "", "", NULL, "the loss jumps at regular steps")         \
+	X(0, accuracy_drop, "accuracy-drop", "accuracy_drop", FRACTION, "FRACTION", "", NULL, "lost by quantising")    \
+	X(0, cache_used, "cache-used", "cache_used", FRACTION, "FRACTION", "", NULL, "of the KV cache")                \
+	X(0, waiting, "waiting", "waiting", COUNT, "N", "", NULL, "requests in the queue")                             \
+	X(0, preempted, "preempted", "preempted", COUNT, "N", "", NULL, "requests that were evicted")                  \
+	X('b', batch, "batch", "batch", COUNT, "N", "", NULL, "samples or sequences at once")                          \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, for the command lines")                  \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU: its memory and clock, and the command lines")       \
+	X(0, top, "top", "top", COUNT, "N", "", "5", "causes to print")                                                \
+	X(0, list, "list", "list", FLAG, "", "", NULL, "print the causes that are known")                              \
+	X(0, figures, "figures", "figures", FLAG, "", "", NULL, "print the figures that speak for them")
+
+struct diagnose_in {
+	DIAGNOSE_OPTIONS(OPTION_MEMBER)
+};
+
+/* X(name, title, the GPU waits meanwhile) */
+#define PARTS(X)                                                                                                       \
+	X(load, "loading", true)                                                                                       \
+	X(compute, "computing", false)                                                                                 \
+	X(forward, "forward pass", false)                                                                              \
+	X(backward, "backward pass", false)                                                                            \
+	X(optimizer, "optimizer", false)                                                                               \
+	X(comm, "exposed communication", true)                                                                         \
+	X(launch, "waiting for launches", true)                                                                        \
+	X(sync, "synchronising with the host", true)                                                                   \
+	X(bubble, "pipeline bubble", true)                                                                             \
+	X(checkpoint, "writing checkpoints", true)                                                                     \
+	X(other, "other", false)
+
+enum part {
+#define PART(name, title, waits) PART_##name,
+	PARTS(PART)
+#undef PART
+	    N_STEP_PARTS,
+};
+
+struct part_value {
+	struct datum time_s, share_frac; /* one of them, or none */
+};
+
+struct breakdown {
+	struct part_value part[N_STEP_PARTS];
+	size_t n, n_times;
+};
+
+/* What was said of the parts; false with an error. */
+bool diagnose_read_parts(struct run *r, const struct diagnose_in *in, struct breakdown *b);
+/* Rows of all parts; false when they are more than the step.  *busy_frac is how long the GPU computes. */
+bool diagnose_show_parts(struct run *r, const struct breakdown *b, struct figures *f, double *busy_frac);
+/* The passes are the computing of a step where nobody gave that. */
+void diagnose_join_passes(struct run *r, const struct breakdown *b, struct figures *f);
+/* A part's measured time against `PART=TIME`, its prediction. */
+bool diagnose_show_predicted(struct run *r, struct word w, struct figures *f);
+/* Which of the things that were given bear on what is shown. */
+struct weighed {
+	bool figure[N_FIGURES], model, gpu;
+};
+
+/* The causes that the figures speak for, ranked. */
+void diagnose_show_causes(struct run *r, const struct diagnose_in *in, const struct figures *f,
+    const struct diagnosis **all, size_t n, struct weighed *w);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_ASK_MEMORY_MEMORY_H
+#define RIDGE_ASK_MEMORY_MEMORY_H
+
+#include "cli/cli.h"
+#include "model/memory/memory.h"
+#include "model/serve/serve.h"
+
+/* Inputs of questions about memory: a job for a known model, or bare numbers. */
+
+/* What is trained or served, and where. */
+struct memory_in {
+#define MEMORY_OPTIONS(X)                                                                                              \
+	X('m', model, "model", "model", WORD, "NAME", "model", NULL, "model, from the database or a file")             \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, from the database")                                 \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL,                                                 \
+	    "system, for its GPU and the size of its nodes")                                                           \
+	X('n', gpus, "gpus", "system.gpus", COUNT, "N", "", NULL,                                                      \
+	    "GPUs; data parallelism takes what the layout leaves")                                                     \
+	X(0, use, "use", "use", CHOICE, "USE", "train|infer", "train", "what the memory is for")                       \
+	X(0, infer, "infer", "infer", FLAG, "", "", NULL, "the same as --use infer")                                   \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1",                                                           \
+	    "sequences of one micro-batch on one replica; serving: held at once")                                      \
+	X(0, global_batch, "global-batch", "global_batch", COUNT, "N", "", NULL, "sequences of a step, all replicas")  \
+	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL,                                       \
+	    "micro-batches of a step on one replica (gradient accumulation)")                                          \
+	X('s', seq, "seq", "seq", COUNT, "N", "", NULL, "tokens of a sequence (default 4096, or the model's context)") \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", "bf16|fp16|fp32|tf32|fp8|mxfp8|nvfp4", "bf16",                   \
+	    "type of the matrix products")                                                                             \
+	X(0, stack, "stack", "stack", WORD, "NAME", "stack", NULL, "framework or engine, from the database")           \
+	X(0, counter, "counter", "counter", CHOICE, "WHAT", "allocated|reserved|device", NULL,                         \
+	    "what the peak counts: live tensors, the allocator's pool, or the whole device (default: the widest "      \
+	    "known)")                                                                                                  \
+	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
+	    "part of the card kept free; instead of the stack's safety factor")
+	MEMORY_OPTIONS(OPTION_MEMBER)
+};
+
+/* How it is trained. */
+struct training_in {
+#define TRAINING_OPTIONS(X)                                                                                            \
+	X(0, recompute, "recompute", "recompute", WORDS, "POLICY",                                                     \
+	    "none|selective|full|op|sqrt|every-2|uniform-2|core_attn|mla_up_proj|moe_act|layernorm|shared_experts|"    \
+	    "mlp|moe",                                                                                                 \
+	    "none",                                                                                                    \
+	    "activations computed again: none, selective, full, every-N (every Nth layer), uniform-N (a checkpoint "   \
+	    "per N "                                                                                                   \
+	    "layers), sqrt, op, or modules of a layer")                                                                \
+	X(0, optimizer, "optimizer", "optimizer", CHOICE, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",     \
+	    "adam", "optimizer")                                                                                       \
+	X(0, states, "states", "states", CHOICE, "HOW", "mixed|fp32|pure", NULL,                                       \
+	    "16-bit parameters with fp32 masters, fp32 parameters, or 16-bit ones alone (default: the stack's)")       \
+	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", "fp32|bf16|fp16", NULL,                           \
+	    "type of the gradients (default: the stack's)")                                                            \
+	X(0, fp8_params, "fp8-params", "fp8_params", FLAG, "", "", NULL, "store the parameters themselves quantised")  \
+	X(0, optimizer_in_backward, "optimizer-in-backward", "optimizer_in_backward", FLAG, "", "", NULL,              \
+	    "use and free each gradient at once")                                                                      \
+	X(0, offload, "offload", "offload", WORDS, "WHAT", "optimizer|params|activations", NULL,                       \
+	    "kept in host memory")                                                                                     \
+	X(0, loss, "loss", "loss", WORD, "NAME", "", NULL, "implementation of the loss, one of the stack's")           \
+	X(0, compile, "compile", "compile", FLAG, "", "", NULL, "the model and its loss are compiled")                 \
+	X(0, attention, "attention", "attention", CHOICE, "HOW", "flash|unfused", NULL,                                \
+	    "one kernel, or scores in memory (default: the stack's)")                                                  \
+	X(0, dropout, "dropout", "dropout", CHOICE, "WHETHER", "on|off", NULL, "dropout (default: the stack's)")       \
+	X(0, no_sp, "no-sp", "layout.no_sp", FLAG, "", "", NULL, "no sequence parallelism beside tensor parallelism")  \
+	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", "ring",                                         \
+	    "context parallelism by ring or all-to-all")                                                               \
+	X(0, schedule, "schedule", "schedule", CHOICE, "NAME", "1f1b|gpipe", "1f1b", "pipeline schedule")              \
+	X(0, stage_layers, "stage-layers", "stage_layers", WORDS, "LIST", "", NULL,                                    \
+	    "layers of each pipeline stage: 3,4*14,2")                                                                 \
+	X(0, imbalance, "imbalance", "imbalance", NUMBER, "X", "", "1",                                                \
+	    "routed tokens of the busiest rank over the mean")                                                         \
+	X(0, lora_rank, "lora-rank", "lora_rank", COUNT, "R", "", NULL,                                                \
+	    "train adapters of this rank, freeze the rest")                                                            \
+	X(0, lora_targets, "lora-targets", "lora_targets", WORDS, "LIST",                                              \
+	    "q|k|v|o|gate|up|down|all|embed|prompt|outputs", "q,v", "maps that get an adapter")                        \
+	X(0, lora_dropout, "lora-dropout", "lora_dropout", CHOICE, "WHETHER", "on|off", NULL,                          \
+	    "dropout before the adapters (default: the stack's)")                                                      \
+	X(0, quant, "quant", "quant", CHOICE, "FORMAT", "nf4|nf4-dq|int4|int8|fp8|mxfp4|nvfp4", NULL,                  \
+	    "format of a frozen base, or of served weights")
+	TRAINING_OPTIONS(OPTION_MEMBER)
+};
+
+/* How it is served. */
+struct serving_in {
+#define SERVING_OPTIONS(X)                                                                                             \
+	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
+	    "the serving engine (default: trtllm; vllm on AMD)")                                                       \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE",                                          \
+	    "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4", NULL,                                      \
+	    "type of served weights (default: as published, or --dtype)")                                              \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", "fp32|bf16|fp16|fp8|int8", NULL,                        \
+	    "type of the cache (default: as published, or the engine's rule)")                                         \
+	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a block of the cache (default: the engine's)")  \
+	X(0, batch_tokens, "batch-tokens", "batch_tokens", COUNT, "N", "", NULL,                                       \
+	    "tokens of a prefill step at most (default: the engine's)")                                                \
+	X(0, utilization, "utilization", "utilization", FRACTION, "FRACTION", "", NULL,                                \
+	    "share of the card that the engine takes (default: the engine's)")
+	SERVING_OPTIONS(OPTION_MEMBER)
+};
+
+/* A model known by its size alone. */
+struct numbers_in {
+#define NUMBERS_OPTIONS(X)                                                                                             \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
+	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "its layers")                                           \
+	X(0, hidden, "hidden", "hidden", COUNT, "N", "", NULL, "its hidden width")                                     \
+	X(0, heads, "heads", "heads", COUNT, "N", "", NULL, "its attention heads")                                     \
+	X(0, head_dim, "head-dim", "head_dim", COUNT, "N", "", NULL, "width of a head")                                \
+	X(0, act_model, "act-model", "act_model", CHOICE, "RULE", "simple12|full", "simple12",                         \
+	    "its activations: 12 tensors per layer, or those of a GPT layer")                                          \
+	X(0, activations, "activations", "activations", SIZE, "SIZE", "", NULL, "its activations, instead of a rule")
+	NUMBERS_OPTIONS(OPTION_MEMBER)
+};
+
+/* All of them, and the layout. */
+struct memory_question {
+	const struct memory_in *memory;
+	const struct training_in *training;
+	const struct serving_in *serving;
+	const struct numbers_in *numbers;
+	const struct layout_in *layout;
+	/* Where not NULL, a job that the memory model has no rule for is no error: why goes here, and all that does not
+	 * depend on the rule is bound and checked. */
+	const char **no_rule;
+};
+
+/* True when the question is about bare numbers: no model is named. */
+bool memory_is_numbers(const struct memory_question *q);
+/* The job, with everything that was left open decided and listed under `assumed`.  False with errors. */
+bool run_memory_job(struct run *r, const struct memory_question *q, struct memory_job *job, const struct gpu **gpu);
+bool run_memory_numbers(struct run *r, const struct memory_question *q, struct memory_numbers *out);
+/* The options that bytes alone depend on were read: memory is part of the answer. */
+void memory_reads(struct run *r, const struct memory_question *q, const struct memory_job *job);
+/* Which of hwdb/uncertainty says how wrong its peak may be. */
+const char *memory_kind(const struct memory_job *job);
+/* What one GPU's memory is, absent when nobody said.  False with errors. */
+bool run_card(struct run *r, const struct memory_in *in, struct datum *card, const struct gpu **gpu);
+
+/* The two halves of binding a memory job. */
+
+/* A value that nobody gave: it is listed under `assumed` when it is used. */
+struct datum memory_default(double value);
+/* An error with its way out; always false. */
+bool memory_refuse(struct run *r, struct source at, const char *what, const char *hint);
+/* No rule for this job: such an error, or the reason where the question takes it; true there. */
+bool memory_no_rule(
+    struct run *r, const struct memory_question *q, struct source at, const char *what, const char *hint);
+
+/* False with an error when --infer and --use train are both said. */
+bool memory_says_use(struct run *r, const struct memory_in *in);
+
+bool memory_bind_precision(
+    struct run *r, const struct memory_question *q, const struct gpu *gpu, struct memory_job *job);
+bool memory_bind_training(struct run *r, const struct memory_question *q, struct memory_job *job);
+bool memory_bind_serving(struct run *r, const struct memory_question *q, const struct gpu *gpu,
+    const struct engine *engine, struct memory_job *job);
+
+/* Words of the options about memory as what the models take. */
+
+/* `none`, `full`, `every-2`, `uniform-4`, `op`, `selective` or a list of modules.  `sqrt` is uniform with n = 0, which
+ * the caller fills in.  False with errors. */
+bool memory_recompute(struct run *r, const struct words *list, enum recompute *policy, double *n, unsigned *modules);
+/* Whether a model has so many layers between two checkpoints; false with an error. */
+bool memory_interval(struct run *r, const struct words *list, double n, struct datum n_layers);
+bool memory_offload(struct run *r, const struct words *list, unsigned *out);
+bool memory_targets(struct run *r, const struct words *list, unsigned *out);
+/* `3,4*14,2`: layers of each stage. */
+bool memory_stages(struct run *r, const struct words *list, const int **layers, int *n);
+/* The optimizer, state scheme or format with this name; the option's choices have been checked. */
+void memory_optimizer(const char *name, enum optimizer *out);
+enum state_scheme memory_scheme(const char *name);
+enum quant memory_quant(const char *name);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_ASK_SERVE_SERVE_H
+#define RIDGE_ASK_SERVE_SERVE_H
+
+#include "ask/bind/bind.h"
+#include "cli/cli.h"
+#include "model/serve/serve.h"
+#include "search/plan/plan.h"
+#include "search/simulate/simulate.h"
+
+/* How long a tail is: P99 over P50, and whether enough was measured to know it. */
+
+struct tail_in {
+#define TAIL_OPTIONS(X)                                                                                                \
+	X(0, p50, "p50", "p50", TIME, "TIME", "", NULL, "measured median")                                             \
+	X(0, p99, "p99", "p99", TIME, "TIME", "", NULL, "measured 99th percentile")                                    \
+	X(0, tail_limit, "tail-limit", "tail_limit", NUMBER, "RATIO", "", NULL,                                        \
+	    "most that P99 over P50 may be: 1.2 for driving, 2 for people; exit status 1 above it")                    \
+	X(0, runs, "runs", "runs", COUNT, "N", "", NULL, "measurements that the percentile is of")
+	TAIL_OPTIONS(OPTION_MEMBER)
+};
+
+/* Whether a percentile or what it is held against was asked for. */
+bool tail_given(const struct tail_in *in);
+/* Rows of the measured tail, in this scope. */
+enum answer tail_show(struct run *r, const struct tail_in *in);
+/* The verdict on a ratio. */
+enum answer tail_verdict(struct run *r, const struct tail_in *in, double tail_ratio);
+
+/* `ridge serve --simulate`: from options and a bound setup to a simulation and its answer. */
+
+struct simulate_in {
+#define SIMULATE_OPTIONS(X)                                                                                            \
+	X(0, simulate, "simulate", "simulate", FLAG, "", "", NULL,                                                     \
+	    "simulate requests step by step: percentiles, queues, preemption")                                         \
+	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "simulation: start of the random numbers")                     \
+	X(0, gap_cv, "gap-cv", "gap_cv", NUMBER, "N", "", "1",                                                         \
+	    "simulation: coefficient of variation of the gaps between arrivals: 1 is Poisson, more comes in bursts")   \
+	X(0, isl_cv, "isl-cv", "isl_cv", NUMBER, "N", "", "0",                                                         \
+	    "simulation: prompts vary, log-normal with this coefficient of variation")                                 \
+	X(0, osl_cv, "osl-cv", "osl_cv", NUMBER, "N", "", "0", "simulation: the same for answers")                     \
+	X(0, lengths, "lengths", "lengths", WORD, "FILE", "file", NULL,                                                \
+	    "simulation: draw pairs of prompt and answer from a trace, instead of --isl and --osl")                    \
+	X(0, trace, "trace", "trace", WORD, "FILE", "file", NULL,                                                      \
+	    "simulation: replay a trace (CSV or JSON Lines of arrival, input, output), instead of --rate")             \
+	X(0, trace_speed, "trace-speed", "trace_speed", NUMBER, "N", "", "1",                                          \
+	    "simulation: replay the trace so many times faster")                                                       \
+	X(0, prefix_block, "prefix-block", "prefix_block", COUNT, "N", "", NULL,                                       \
+	    "simulation: prompts find hashed blocks of N tokens of the trace in the cache")                            \
+	X(0, think, "think", "think", TIME, "TIME", "", "0s",                                                          \
+	    "pause of a client between answer and next request, on average, with --concurrency")                       \
+	X(0, think_cv, "think-cv", "think_cv", NUMBER, "N", "", "1",                                                   \
+	    "simulation: coefficient of variation of the pauses: 1 is exponential, 0 constant")                        \
+	X(0, replicas, "replicas", "replicas", COUNT, "N", "", "1", "simulation: replicas that share the load")        \
+	X(0, routing, "routing", "routing", CHOICE, "HOW", "round-robin|least-loaded|shortest-queue", "round-robin",   \
+	    "simulation: the replica of a request: the next one, the one with the fewest tokens, or the fewest "       \
+	    "requests")                                                                                                \
+	X(0, decode_replicas, "decode-replicas", "decode_replicas", COUNT, "N", "", "0",                               \
+	    "simulation: replicas of a second pool that decodes what the others prefill")                              \
+	X(0, admission, "admission", "admission", CHOICE, "HOW", "reserve|evict", NULL,                                \
+	    "simulation: room for the whole answer, or preemption when the cache is full (default: the engine's)")     \
+	X(0, prefill, "prefill", "prefill", CHOICE, "HOW", "whole|chunked|first", NULL,                                \
+	    "simulation: prompts in one step, cut, or before everything else (default: the engine's)")                 \
+	X(0, max_sequences, "max-sequences", "max_sequences", COUNT, "N", "", NULL,                                    \
+	    "simulation: sequences that run at once (default: the engine's)")                                          \
+	X(0, max_step_tokens, "max-step-tokens", "max_step_tokens", COUNT, "N", "", NULL,                              \
+	    "simulation: tokens of a step (default: the engine's)")                                                    \
+	X(0, warmup, "warmup", "warmup", FRACTION, "FRACTION", "", NULL,                                               \
+	    "simulation: first requests that are left out (default: 20 %; a trace: none)")                             \
+	X(0, rates, "rates", "rates", WORDS, "N,...", "", NULL, "simulation: a line for each of these rates")          \
+	X(0, timeline, "timeline", "timeline", WORD, "FILE", "file", NULL,                                             \
+	    "simulation: write queue, batch and cache over time as CSV")                                               \
+	X(0, timeline_rows, "timeline-rows", "timeline_rows", COUNT, "N", "", "1000",                                  \
+	    "simulation: lines of the timeline, at most, for each replica")                                            \
+	X(0, dump, "dump", "dump", WORD, "FILE", "file", NULL, "simulation: write every request as CSV")
+	SIMULATE_OPTIONS(OPTION_MEMBER)
+};
+
+/* What the rest of the command has bound. */
+struct simulate_case {
+	const struct serve_setup *setup;  /* of a replica */
+	const struct serve_setup *decode; /* of a replica of the decode pool; NULL: the same */
+	const struct load *load;          /* what is known of the requests, and who sends them */
+	struct datum isl, osl;            /* absent with a trace or lengths */
+	struct datum rate_request_per_s, n_concurrent, n_requests;
+	struct sim_objectives objectives; /* NaN: none */
+	double transfer_s, transfer_s_per_token;
+};
+
+/* Whether an option of the simulation was given without --simulate: an error. */
+bool simulate_check(struct run *r, const struct simulate_in *in);
+enum answer serve_simulate(struct run *r, const struct simulate_in *in, const struct simulate_case *asked);
+
+/* --- between its own files ------------------------------------------------------------------------------- */
+
+struct simulate_progress {
+	double began_s;
+	bool on, shown;
+};
+
+void simulate_progress(void *context, double done_frac);
+void simulate_progress_end(struct simulate_progress *p);
+struct simulate_progress simulate_progress_begin(void);
+bool simulate_write_timeline(struct run *r, struct word file, const struct sim_result *result);
+bool simulate_write_requests(struct run *r, struct word file, const struct sim_result *result);
+bool simulate_has_objectives(const struct sim_objectives *o);
+void simulate_show(struct run *r, const struct sim_config *c, const struct sim_result *result);
+void simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, bool full);
+
+/* How far answers of the serving model lie from published runs. */
+
+struct serve_errors {
+	struct error_terms terms;
+	const char *why;
+};
+
+/* What an answer's interval rests on: the engine's published runs of this kind, whose kernels they are (`fitted`, or
+ * NULL), and whether there is a reason for doubt. */
+struct serve_errors serve_errors_of(
+    struct run *r, const struct serve_question *q, const struct calibration *fitted, bool doubted);
+
+/* What an engine's file calls residuals of such runs: offline, online, static, batch1, ttft, prompt, encoder. */
+const char *serve_error_kind(const struct serve_question *q);
+
+/* What `ridge serve` is asked, and the files that answer it. */
+
+#define SERVE_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
+#define SERVE_OPTIONS(X)                                                                                               \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
+	X(0, bits, "bits", "bits", NUMBER, "N", "", NULL,                                                              \
+	    "bits per weight with its scales: of --params, or of packed formats such as Q4_K_M (4.85)")                \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "the GPU, for floors of bandwidth and arithmetic")        \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", SERVE_TYPES, "bf16", "type of weights, cache and products")      \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL,                       \
+	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL,                                      \
+	    "type of the cache (default: as published, or the engine's rule)")                                         \
+	X('b', batch, "batch", "batch", COUNT, "N", "", NULL,                                                          \
+	    "sequences that go together from the first token to the last (floors: 1)")                                 \
+	X(0, context, "context", "context", COUNT, "N", "", NULL,                                                      \
+	    "tokens that each has in the cache (default: prompt and half the answer)")                                 \
+	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a prompt")                                            \
+	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of an answer")                                           \
+	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", "0.5", "share of the peak that prompts reach")               \
+	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "objective: most to the first token")                       \
+	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "objective: most between two tokens")                          \
+	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL,                                                 \
+	    "objective: most that P99 of a whole request may take")                                                    \
+	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
+	    "measured: a batch or setting, its requests per second, its 99th percentile")                              \
+	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL,                                               \
+	    "requests per second to compare with (default: the first point)")                                          \
+	X(0, base_p99, "base-p99", "base_p99", TIME, "TIME", "", NULL, "99th percentile to compare with")              \
+	X(0, static_batch, "static", "static", FLAG, "", "", NULL,                                                     \
+	    "a static batch: all wait for the longest of --batch answers")                                             \
+	X(0, longest, "longest", "longest", COUNT, "N", "", NULL,                                                      \
+	    "static: tokens of the longest answer; --osl is the mean")                                                 \
+	X('s', system, "system", "system", WORD, "NAME", "system", NULL, "the system, instead of --gpu")               \
+	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
+	    "the serving engine (default: trtllm; vllm on AMD)")                                                       \
+	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
+	    "part of the memory kept free beside weights and cache (default: the engine's rule)")                      \
+	X(0, rate, "rate", "rate", NUMBER, "N", "", NULL, "requests per second that arrive at random, at one replica") \
+	X(0, concurrency, "concurrency", "concurrency", COUNT, "N", "", NULL,                                          \
+	    "clients, each with a new request as soon as the last is answered")                                        \
+	X(0, requests, "requests", "requests", COUNT, "N", "", NULL, "requests of a finite run")                       \
+	X(0, cached, "cached", "cached", FRACTION, "FRACTION", "", NULL,                                               \
+	    "share of every prompt whose cache is there already (prefix caching)")                                     \
+	X(0, attention_dp, "attention-dp", "attention_dp", FLAG, "", "", NULL,                                         \
+	    "each of the tp GPUs attends for sequences of its own; experts stay spread")                               \
+	X(0, row_split, "row-split", "row_split", FLAG, "", "", NULL,                                                  \
+	    "pp GPUs share every matrix by rows instead of layers (llama.cpp)")                                        \
+	X(0, head_bits, "head-bits", "head_bits", NUMBER, "N", "", NULL,                                               \
+	    "bits per weight of the output map, where a format stores it otherwise")                                   \
+	X(0, drafts, "drafts", "drafts", COUNT, "N", "", NULL, "speculative decoding: tokens drafted per step")        \
+	X(0, accepted, "accepted", "accepted", NUMBER, "N", "", NULL,                                                  \
+	    "... of them accepted on average; the verifying pass adds one more")                                       \
+	X(0, draft_time, "draft-time", "draft_time", TIME, "TIME", "", "0s", "... one drafted token takes")            \
+	X(0, kv_link, "kv-link", "kv_link", WORD, "NAME", "link", NULL,                                                \
+	    "pools of their own for prompts and for answers; caches move over this link")
+
+struct serve_in {
+	SERVE_OPTIONS(OPTION_MEMBER)
+	struct shape_in shape;
+	struct layout_in layout;
+	struct tail_in tail;
+	struct simulate_in simulation;
+};
+
+/* One question each. */
+enum answer serve_points(struct run *r, const struct serve_in *in);
+enum answer serve_objectives(struct run *r, const struct serve_in *in);
+enum answer serve_waiting(struct run *r, const struct serve_in *in);
+enum answer serve_floors(struct run *r, const struct serve_in *in);
+enum answer serve_engine(struct run *r, const struct serve_in *in);
+
+/* Whether an engine can be asked: a model by name and what it is to do.  Otherwise bandwidth and arithmetic give
+ * floors. */
+bool serve_has_engine(const struct serve_in *in);
+
+/* --- between the files ----------------------------------------------------------------------------------- */
+
+/* What was bound: the structs that the setup points to lie in the arena. */
+struct serve_binding {
+	const struct workload *model;
+	const struct gpu *gpu;
+	const struct engine *engine;
+	const struct calibration *fitted; /* the consensus, for what the intervals say */
+	struct layout layout;
+	struct serve_setup setup;
+};
+
+/* False with errors. */
+bool serve_bind(struct run *r, const struct serve_in *in, struct serve_binding *out);
+/* What is asked of it: requests and who sends them (false with errors), and the question's regime. */
+bool serve_load(struct run *r, const struct serve_in *in, const struct serve_binding *b, struct load *out);
+void serve_ask(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
+    struct serve_question *out);
+/* A time as people read it; how an objective is met, added to a verdict. */
+const char *serve_time_text(struct run *r, double time_s);
+bool serve_objective(struct run *r, const char *what, struct datum objective, double time_s, const char **verdict);
+/* Rows of the answer: what the memory holds, then all the rest, then pools of their own where they were asked for. */
+void serve_show_room(struct run *r, const struct serve_question *q);
+void serve_show(
+    struct run *r, const struct serve_binding *b, const struct serve_question *q, const struct serve_metrics *m);
+bool serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_question *q);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_ASK_STACK_STACK_H
+#define RIDGE_ASK_STACK_STACK_H
+
+#include "cli/cli.h"
+
+/* The inputs of `ridge stack`, and the questions that have files of their own. */
+
+#define STACK_TYPES "fp32|tf32|fp16|bf16|fp8|int8|fp4"
+#define STACK_OPTIONS(X)                                                                                               \
+	X('s', steps, "steps", "steps", WORDS, "NAME=FACTOR,...", "", NULL,                                            \
+	    "what was or could be done: amp=1.7, flash=1.63@0.20 (of a fraction of the time), data=1.1..1.3, "         \
+	    "'ddp:45ms->39ms/119ms', 'idle:0.15->0.02', 'bubble:0.35->0.12', 'apt=rate:1200->1800'")                   \
+	X('b', base, "base", "base", TIME, "TIME", "", NULL, "of the run, or of one step, before any of them")         \
+	X(0, after, "after", "after", TIME, "TIME", "", NULL,                                                          \
+	    "of the run afterwards, as measured or claimed; without --base: what the run took before")                 \
+	X(0, iteration, "iteration", "iteration", TIME, "TIME", "", NULL,                                              \
+	    "of one iteration before any step, for parts written as /now (default: --base)")                           \
+	X(0, cost, "cost", "cost", MONEY, "USD", "", NULL, "money for the run before any step")                        \
+	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "of one GPU, with --gpus: instead of --cost")       \
+	X(0, effort, "effort", "effort", WORDS, "NAME=TIME,...", "", NULL,                                             \
+	    "work on each step: what pays first is ranked by what is saved for it")                                    \
+	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL,                                                 \
+	    "time to reach; exit status 1 when it is missed")                                                          \
+	X(0, target, "target", "target", NUMBER, "FACTOR", "", NULL, "speedup to reach; exit status 1 when missed")    \
+	X(0, have, "have", "have", NUMBER, "FACTOR", "", NULL, "speedup so far, without --steps")                      \
+	X(0, fraction, "fraction", "fraction", FRACTION, "FRACTION", "", NULL,                                         \
+	    "Amdahl's law: part of the time that runs --local times faster; two of the three give the third")          \
+	X(0, local, "local", "local", NUMBER, "FACTOR", "", NULL, "speedup of that part")                              \
+	X(0, total, "total", "total", NUMBER, "FACTOR", "", NULL, "speedup of the whole")                              \
+	X(0, breakdown, "breakdown", "breakdown", WORDS, "NAME=TIME,...", "", NULL,                                    \
+	    "parts of a run: forward=450ms, eval=35% of --base, layer=4ms*32, or 'prep=2.8h->0.2h'")                   \
+	X(0, check, "check", "check", WORD, "FILE", "file", NULL,                                                      \
+	    "table of a document, CSV or YAML: step, factor, cumulative, time, cost; exit status 1 when it is wrong")  \
+	X(0, table, NULL, "table", NODE, "TABLE", "", NULL, "the same inside a job file")                              \
+	X(0, tolerance, "tolerance", "tolerance", FRACTION, "FRACTION", "", "0.02",                                    \
+	    "how far --check lets a printed figure be off and calls it rounded")                                       \
+	X(0, params, "params", "params", COUNT, "N", "", NULL,                                                         \
+	    "parameters of the model: can the hardware be so fast?")                                                   \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "the same by the model's name")                  \
+	X(0, tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens of the run")                                    \
+	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs")                                                       \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "which GPU")                                              \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", STACK_TYPES, "bf16", "type of the products, for the peak")
+
+struct stack_in {
+	STACK_OPTIONS(OPTION_MEMBER)
+};
+
+/* A run, its steps, and whether it can be so fast. */
+enum answer stack_run(struct run *r, const struct stack_in *in);
+/* Is this speedup what was asked for, but for rounding? */
+bool stack_reaches(double speedup, double needed);
+/* A document's table, line by line. */
+enum answer stack_check(struct run *r, const struct stack_in *in);
+/* Parts of a run, their shares, and what they become. */
+enum answer stack_parts(struct run *r, const struct stack_in *in);
+
+/* Steps of an optimisation stack: what each applies to, and the factor that the whole run gains. */
+
+enum step_scope {
+	STEP_WHOLE,      /* amp=1.7: the whole run */
+	STEP_SHARE,      /* flash=1.63@0.20: a fraction of the time */
+	STEP_TIMES,      /* compile:450ms->250ms: a whole time */
+	STEP_PART,       /* ddp:45ms->39ms/119ms: part of a time; /now: of the iteration as it is then */
+	STEP_PART_SHARE, /* optimizer:8%->2%/1: a share of the old time */
+	STEP_IDLE,       /* idle:0.15->0.02, bubble:0.35->0.12: time in which nothing is done */
+	STEP_RATE,       /* apt=rate:1200->1800: more is faster */
+	STEP_AMOUNT,     /* tokens:256->150: less is faster */
+};
+
+struct step {
+	const char *name, *applies; /* `20 % of the time`, for people */
+	struct source from;
+	enum step_scope scope;
+	bool ranged, now;
+	double factor[2], share[2]; /* lowest and highest */
+	double before, after, whole;
+	double effort_s; /* NaN: not said */
+};
+
+/* One step as typed. */
+bool step_read(struct run *r, struct word w, struct step *out);
+/* A list of them; NULL with errors. */
+struct step *steps_read(struct run *r, const struct words *list);
+/* `name=2d,...`: work on each step. */
+bool steps_effort(struct run *r, const struct words *list, struct step *steps, size_t n);
+
+/* The factor for the whole run: its low (0) or high (1) end; iteration_s is what an iteration takes at that point. */
+double step_factor(struct sheet *sh, const struct step *s, int end, double iteration_s);
+
+/* A run and the steps that make it faster: what the files of this question share. */
+
+/* What goes along the steps: the low and the high end of the ranges. */
+struct gain_stack {
+	const struct stack_in *in;
+	struct step *steps;
+	size_t n;
+	bool ranged;                                /* some step is known within a range only */
+	double base_s, base_usd;                    /* NaN: not given */
+	double iteration_s;                         /* before any step */
+	double speedup[2];                          /* so far */
+	double so_far[2], factor[2];                /* before the last step, and its factor */
+	double n_params, n_tokens, peak_flop_per_s; /* n_params NaN: no question of feasibility */
+	const char *infeasible_when;                /* the step that passes the peak */
+	double over_frac;                           /* utilisation there */
+	size_t *rank;                               /* place of each step in the order that pays */
+};
+
+/* Note the first point at which more than the hardware's peak would be needed. */
+void stack_note_peak(struct gain_stack *s, double mfu_frac, const char *when);
+
+/* The table of the steps, and all of them together.  False with errors. */
+bool stack_show_steps(struct run *r, struct gain_stack *s);
+
+#endif

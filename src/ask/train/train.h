@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_ASK_TRAIN_TRAIN_H
+#define RIDGE_ASK_TRAIN_TRAIN_H
+
+#include "ask/bind/bind.h"
+#include "ask/memory/memory.h"
+#include "model/layer/layer.h"
+#include "model/train/train.h"
+
+/* Questions about training: what is trained where, bound to a job of train_rules.h. */
+
+struct train_in {
+#define TRAIN_OPTIONS(X)                                                                                               \
+	X(0, tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens of the whole run: its days, GPU hours, cost")   \
+	X(0, convention, "flops-convention", "flops_convention", CHOICE, "NAME",                                       \
+	    "ridge-causal|ridge-full|palm|kaplan|llm-foundry|megatron-bridge|nemo|sc21|sc21-model|bigscience|"         \
+	    "bigscience-no-recompute|seqsel|seqsel-hardware",                                                          \
+	    "ridge-causal", "whose count of FLOP the utilisation goes by")                                             \
+	X(0, packed, "packed", "packed", COUNT, "N", "", NULL,                                                         \
+	    "mean tokens of the samples that are packed into a sequence and do not see each other")                    \
+	X(0, dispatcher, "dispatcher", "dispatcher", CHOICE, "HOW", "plain|dedup", NULL,                               \
+	    "tokens for experts of another domain: once per expert, or once per domain (DeepEP)")                      \
+	X(0, bubbles, "zero-bubble", "zero_bubble", FLAG, "", "", NULL,                                                \
+	    "weight gradients fill the pipeline's bubbles")                                                            \
+	X(0, balanced, "balanced-stages", "balanced_stages", FLAG, "", "", NULL,                                       \
+	    "stages take equally long, head and embedding included")                                                   \
+	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL,                                                                  \
+	    "multi-token prediction layers that are trained too (default: the model's)")                               \
+	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL,                                                \
+	    "GPUs of a node, when there are fewer than in the system's")                                               \
+	X(0, nic, "nic-bandwidth", "nic_bandwidth", RATE, "RATE", "", NULL,                                            \
+	    "a GPU's share of the network, one direction (default: the system's)")                                     \
+	X(0, nic_reach, "nic-efficiency", "nic_efficiency", FRACTION, "FRACTION", "", "0.85",                          \
+	    "what collectives reach of that")                                                                          \
+	X(0, power_limit, "power-limit", "power_limit", POWER, "WATT", "", NULL, "of each GPU, if below its TDP")      \
+	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "of one GPU (default: the database's)")             \
+	X(0, mtbf, "mtbf", "mtbf", TIME, "TIME", "", NULL, "between failures of the whole job: goodput")               \
+	X(0, gpu_mtbf, "gpu-mtbf", "gpu_mtbf", TIME, "TIME", "", NULL, "between failures of one GPU")                  \
+	X(0, write, "checkpoint-time", "checkpoint_time", TIME, "TIME", "", "60s", "for which a checkpoint stops it")  \
+	X(0, restart, "restart", "restart", TIME, "TIME", "", "10min", "from a failure to training again")             \
+	X(0, no_memory, "no-memory", "no_memory", FLAG, "", "", NULL, "time alone, whether it fits or not")
+	TRAIN_OPTIONS(OPTION_MEMBER)
+};
+
+struct train_question {
+	struct memory_question memory;
+	const struct train_in *train;
+};
+
+/* What the question came to. */
+struct train_bound {
+	struct train_ask ask;
+	struct train_doubts doubts;
+	const struct gpu *gpu;
+	const struct system *system; /* NULL: not named, and none is known */
+	const struct stack *stack;
+	struct datum tdp_watt;
+	struct memory_job memory; /* the same job as `ridge memory` has it */
+	const char *no_memory;    /* why no rule of memory holds for it, or NULL */
+};
+
+/* The domain, network and generation of a GPU's system (`system` NULL: the usual one); what was assumed is listed. */
+bool run_train_machine(
+    struct run *r, const struct gpu *gpu, const struct system *system, struct train_machine *out, bool *capped);
+/* The largest system of the database with this GPU, the vendor's own before others; or NULL. */
+const struct system *run_usual_system(struct run *r, const struct gpu *gpu);
+/* GPUs that a system joins without a network; where no system is known (NULL): those of a usual node. */
+double run_domain_gpus(const struct system *system);
+/* Refuses --infer and --use infer. */
+bool train_is_training(struct run *r, const struct memory_in *in);
+/* GPU, system and machine of the question; false with errors. */
+bool run_train_machine_of(struct run *r, const struct train_question *q, struct train_bound *out);
+/* Everything; false with errors. */
+bool run_train_bind(struct run *r, const struct train_question *q, struct train_bound *out);
+
+/* What a training step comes to, row by row. */
+
+/* The step, its parts, rates and utilisation; returns seconds. */
+double show_train_step(
+    struct run *r, const struct train_question *q, const struct train_bound *b, struct train_answer *a);
+/* The 80 % interval of its seconds. */
+struct interval train_interval(struct run *r, const struct train_bound *b, const struct train_answer *a);
+/* What the next 10 % of each would give. */
+void show_train_gains(struct run *r, const struct train_answer *a);
+/* Schedules with a smaller bubble, where the bubble is a good part of the step. */
+void show_train_schedules(
+    struct run *r, const struct train_question *q, const struct train_bound *b, const struct train_answer *a);
+/* Whether what is said of a whole run is whole; false with errors. */
+bool train_run_is_whole(struct run *r, const struct train_in *in, double n_gpus);
+/* Days, GPU hours, money, energy, goodput. */
+void show_train_run(struct run *r, const struct train_question *q, const struct train_bound *b,
+    const struct train_answer *a, double step_s);
+/* Memory of the same layout; ANSWERED_NO when it does not fit. */
+enum answer show_train_memory(struct run *r, const struct train_question *q, const struct train_bound *b);
+/* Convolutional networks and recommenders: lists of operators. */
+bool train_is_list(struct run *r, const struct train_question *q);
+enum answer answer_train_list(struct run *r, const struct train_question *q);
+/* Warnings of train_rules.h, and what was assumed. */
+void show_train_doubts(struct run *r, const struct train_bound *b, const struct train_answer *a);
+
+#endif

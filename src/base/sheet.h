@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_BASE_SHEET_H
+#define RIDGE_BASE_SHEET_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Units: a closed table, read and written in one place.
+ *
+ * Inside the program every number is in base units: bytes, seconds, FLOP, watts, US dollars.  A name carries its unit
+ * as a suffix: `mem_byte_per_s`.  SI prefixes are powers of ten and IEC prefixes are powers of two, always.
+ */
+
+/* Exponents: first what is measured, then what is counted.  Pure numbers have none. */
+enum axis {
+	AXIS_S,
+	AXIS_BYTE,
+	AXIS_WATT,
+	AXIS_KELVIN,
+	AXIS_USD,
+	AXIS_FLOP,
+	AXIS_TOKEN,
+	AXIS_SAMPLE,
+	AXIS_REQUEST,
+	AXIS_PARAM,
+	N_AXES,
+	FIRST_COUNT = AXIS_FLOP,
+};
+
+struct dim {
+	signed char e[N_AXES];
+};
+
+bool dim_equal(struct dim a, struct dim b);
+/* True when nothing is measured or counted: a pure number. */
+bool dim_is_pure(struct dim a);
+/* True when nothing is counted. */
+bool dim_has_no_count(struct dim a);
+struct dim dim_times(struct dim a, struct dim b, int sign);
+/* `byte/s`, `FLOP`, `pure number`, into buf. */
+void dim_name(struct dim d, char *buf, size_t size);
+
+/* The dimension that a name's suffix says: `mem_byte_per_s` -> byte/s; a name without one is a pure number.
+ * `n_tokens` counts tokens, every other `n_...` is a pure number. */
+struct dim dim_of_name(const char *name);
+/* True for names ending in `_frac`: shown as a percentage. */
+bool name_is_fraction(const char *name);
+
+/* What a quantity in a file or an option must be. */
+enum quantity {
+	Q_NUMBER,     /* 0.8 */
+	Q_FRACTION,   /* 0.8, 80% */
+	Q_COUNT,      /* 8, 70B, 8Ki, 1e9: no unit allowed */
+	Q_SIZE,       /* 80GB, 50MiB */
+	Q_RATE,       /* 3.35TB/s, 400Gbit/s */
+	Q_WORK,       /* 1.2TFLOP */
+	Q_PEAK,       /* 989TFLOP/s */
+	Q_TIME,       /* 3us, 24h */
+	Q_CLOCK,      /* 1830MHz */
+	Q_POWER,      /* 700W */
+	Q_MONEY,      /* 3.50usd */
+	Q_PER_CLOCK,  /* 229B/clk */
+	Q_CLOCKS,     /* 145clk */
+	Q_DENSITY,    /* 2FLOP/B */
+	Q_PER_HOUR,   /* 3.50usd/h, $3.50/h */
+	Q_PER_ENERGY, /* 0.12usd/kWh, $0.12/kWh */
+	N_QUANTITIES,
+};
+
+/* `a size in bytes`, for messages. */
+const char *quantity_name(enum quantity q);
+struct dim quantity_dim(enum quantity q);
+
+struct quantity_fault {
+	char what[160];
+	char hint[200];
+};
+
+/* Read `text` as quantity q in base units.  False with `fault` filled when it is not one, or when it can be read two
+ * ways. NaN, infinities and overflow are refused. */
+bool quantity_read(const char *text, enum quantity q, double *value, struct quantity_fault *fault);
+
+/* Write a value for people: 3 significant digits (all digits of exact counts), unit by the name's suffix; memory in IEC
+ * units. Returns buf. */
+char *value_write(const char *name, double value, char *buf, size_t size);
+/* The same, to `digits` significant digits. */
+char *value_write_digits(const char *name, double value, int digits, char *buf, size_t size);
+/* A value with the interval around it: `12.4 ms (11.1 .. 13.9)`, the units repeated where they differ. */
+char *interval_write(const char *name, double value, double low, double high, int digits, char *buf, size_t size);
+/* Bytes in SI units (`154 GB`), to stand beside the IEC ones. */
+char *bytes_write_si(double byte, char *buf, size_t size);
+/* The shortest decimal that reads back to the same double. */
+char *number_write(double value, char *buf, size_t size);
+
+/*
+ * Public answers: a stable id, a label for people and a meaning for the glossary, each stated once, in answers.def. The
+ * unit is the suffix of the id (units.h).  What is not in the table does not compile.
+ */
+
+struct answer_entry {
+	const char *id, *label, *meaning;
+};
+
+enum answer_id {
+#define ANSWER(id, label, meaning) ID_##id,
+#include "base/answers.def"
+#undef ANSWER
+	N_ANSWERS
+};
+
+extern const struct answer_entry answer_table[N_ANSWERS];
+
+/* The answer of this id, or NULL. */
+const struct answer_entry *answer_find(const char *id);
+
+/*
+ * The sheet: what a model computed, row by row, in the order in which it computed it.
+ *
+ * A model is plain C over doubles.  LET computes an expression and records its text beside its value, so the formula
+ * that is explained is the formula that ran.  The unit of a row is the suffix of its name (units.h).  With a NULL sheet
+ * every macro is the bare expression.
+ *
+ * Names and texts are string literals of the program: the sheet keeps the pointers.  A name stands once in a scope; a
+ * formula finds a name in the innermost scope first.
+ */
+
+/* Where a number comes from.  Columns and lines count from 1; line 0 means that the place is the file as a whole
+ * (`command line`, `default`).  `cite` is the publication, or NULL. */
+struct source {
+	const char *file;
+	int line, column;
+	const char *cite;
+	bool unconfirmed;
+};
+
+/* A number with its origin.  An absent datum is NaN: ask datum_given() before use. */
+struct datum {
+	double value;
+	struct source from;
+};
+
+static inline struct datum
+datum_absent(void)
+{
+	return (struct datum){NAN, {NULL, 0, 0, NULL, false}};
+}
+
+static inline bool
+datum_given(struct datum d)
+{
+	return !isnan(d.value);
+}
+
+/* The value, or `otherwise` when there is none. */
+static inline double
+datum_or(struct datum d, double otherwise)
+{
+	return isnan(d.value) ? otherwise : d.value;
+}
+
+enum row_kind {
+	ROW_GIVEN, /* a parameter of the model */
+	ROW_DATUM, /* a number with a place */
+	ROW_INPUT, /* a plain number of the caller's */
+	ROW_LET,   /* a formula */
+	ROW_CALL,  /* the result of another model, whose rows lie inside */
+	ROW_SUM,   /* the sum of the items inside */
+	ROW_MOST,  /* the largest of the items inside */
+	ROW_ITEM,  /* one item of a SUM or MOST */
+	ROW_SCOPE, /* a named block */
+	ROW_WORD,  /* an answer that is a word */
+};
+
+struct row {
+	enum row_kind kind;
+	const char *name;
+	const char *text;  /* formula, call, or the word itself; NULL where there is none */
+	const char *id;    /* set by SHOW and TELL: the public name of an answer; NULL: the row is none */
+	const char *label; /* of an answer that people see too; NULL: scripts only */
+	double value;      /* NaN for scopes and words */
+	int parent;        /* index of the enclosing row, -1 at the top */
+	int item;          /* number inside its group, -1 if none */
+	bool open;         /* a scope that has not been left yet */
+	struct source from;
+	const char *why; /* of the interval: `calibrated`; NULL: the row carries none */
+	double low, high;
+};
+
+/* Share of the cases that lie in an interval. */
+#define INTERVAL_LEVEL 0.8
+
+struct sheet;
+
+struct sheet *sheet_new(void);
+void sheet_free(struct sheet *sh);
+void sheet_clear(struct sheet *sh);
+
+int sheet_size(const struct sheet *sh);
+const struct row *sheet_row(const struct sheet *sh, int i);
+
+/* Write the dotted path of row i (`step.tp_s`) into buf, NUL-terminated and cut at size; returns its full length. */
+size_t sheet_path(const struct sheet *sh, int i, char *buf, size_t size);
+
+/* Index of the row with this dotted path, or of the only row whose path ends in `.path`; -1 if none, -2 if several. */
+int sheet_find(const struct sheet *sh, const char *path);
+
+/* Index of the row that `name` means inside row `at` (innermost scope first, recorded earlier), or -1. */
+int sheet_resolve(const struct sheet *sh, int at, const char *name);
+
+/* What the macros call; the models do not.  Each returns `value`. */
+double sheet_record(
+    struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value, struct source from);
+int sheet_enter(struct sheet *sh, enum row_kind kind, const char *name, const char *text, int item);
+double sheet_leave(struct sheet *sh, double value);
+void sheet_show(struct sheet *sh, const char *name, const struct answer_entry *answer);
+void sheet_word(struct sheet *sh, const struct answer_entry *answer, const char *word);
+void sheet_hidden_number(struct sheet *sh, const char *name, const struct answer_entry *answer);
+void sheet_hidden_word(struct sheet *sh, const struct answer_entry *answer, const char *word);
+void sheet_between(struct sheet *sh, const char *name, double low, double high, const char *why);
+
+static inline double
+sheet_let(struct sheet *sh, const char *name, const char *text, double value)
+{
+	return sh ? sheet_record(sh, ROW_LET, name, text, value, (struct source){0}) : value;
+}
+
+static inline double
+sheet_given(struct sheet *sh, const char *name, double value)
+{
+	return sh ? sheet_record(sh, ROW_GIVEN, name, NULL, value, (struct source){0}) : value;
+}
+
+static inline double
+sheet_take_datum(struct sheet *sh, const char *name, const char *text, struct datum d)
+{
+	return sh ? sheet_record(sh, ROW_DATUM, name, text, d.value, d.from) : d.value;
+}
+
+static inline double
+sheet_take_number(struct sheet *sh, const char *name, const char *text, double value)
+{
+	return sh ? sheet_record(sh, ROW_INPUT, name, text, value, (struct source){0}) : value;
+}
+
+static inline int
+sheet_open(struct sheet *sh, enum row_kind kind, const char *name, const char *text, int item)
+{
+	return sh ? sheet_enter(sh, kind, name, text, item) : 1;
+}
+
+static inline double
+sheet_close(struct sheet *sh, double value)
+{
+	return sh ? sheet_leave(sh, value) : value;
+}
+
+#define SHEET_CAT_(a, b) a##b
+#define SHEET_CAT(a, b) SHEET_CAT_(a, b)
+
+/* Record a parameter of the model, at its top, so that the formulas below can name it. */
+#define GIVEN(sh, name) ((void)sheet_given((sh), #name, (name)))
+
+/* Bring in a number from a struct: a struct datum with its place, or a plain number. */
+#define TAKE(sh, name, x)                                                                                              \
+	const double name = _Generic((x), struct datum                                                                 \
+	                             : sheet_take_datum, default                                                       \
+	                             : sheet_take_number)((sh), #name, #x, (x));                                       \
+	(void)(name)
+
+/* Compute and record. */
+#define LET(sh, name, ...)                                                                                             \
+	const double name = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__));                                       \
+	(void)(name)
+
+/* LET for a `double name;` declared before a branch or a scope. */
+#define SET(sh, name, ...) ((name) = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__)))
+
+/* Record the result of another model, whose rows lie inside.  The callee returns its last LET. */
+#define CALL(sh, name, ...)                                                                                            \
+	const double name = (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__)));   \
+	(void)(name)
+
+/* CALL for a `double name;` declared before a branch. */
+#define SET_CALL(sh, name, ...)                                                                                        \
+	((name) = (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__))))
+
+/* The sum of an expression over i = 0 .. n-1, each item in a scope of its own; NULL sheets just add. */
+#define SUM(sh, name, i, n, ...)                                                                                       \
+	double name = 0;                                                                                               \
+	sheet_open((sh), ROW_SUM, #name, #__VA_ARGS__, -1);                                                            \
+	for (int i = 0; i < (n); i++) {                                                                                \
+		sheet_open((sh), ROW_ITEM, #name, NULL, i);                                                            \
+		(name) += sheet_close((sh), (__VA_ARGS__));                                                            \
+	}                                                                                                              \
+	sheet_close((sh), (name))
+
+/* The largest of an expression over i = 0 .. n-1; n is at least 1. */
+#define MOST(sh, name, i, n, ...)                                                                                      \
+	double name = -INFINITY;                                                                                       \
+	sheet_open((sh), ROW_MOST, #name, #__VA_ARGS__, -1);                                                           \
+	for (int i = 0; i < (n); i++) {                                                                                \
+		sheet_open((sh), ROW_ITEM, #name, NULL, i);                                                            \
+		(name) = fmax((name), sheet_close((sh), (__VA_ARGS__)));                                               \
+	}                                                                                                              \
+	sheet_close((sh), (name))
+
+/* A block with rows of its own.  No return, break or goto out of it. */
+#define SHEET_SCOPE(sh, name, i, once)                                                                                 \
+	for (int once = sheet_open((sh), ROW_SCOPE, (name), NULL, (i)); once; once = (sheet_close((sh), NAN), 0))
+#define SCOPE(sh, name) SHEET_SCOPE(sh, name, -1, SHEET_CAT(once_, __LINE__))
+/* One of several like blocks: rows that it SHOWs become a line of a table. */
+#define SCOPE_I(sh, name, i) SHEET_SCOPE(sh, name, (int)(i), SHEET_CAT(once_, __LINE__))
+
+/* Mark a row of this scope as the answer of this id (answers.def), which has the row's unit. */
+#define SHOW(sh, name, id) ((sh) ? sheet_show((sh), #name, &answer_table[ID_##id]) : (void)0)
+/* The same for scripts only. */
+#define HIDE(sh, name, id) ((sh) ? sheet_hidden_number((sh), #name, &answer_table[ID_##id]) : (void)0)
+/* Say where the true value of a row of this scope lies in 80 % of the cases, and how that is known; low <= name <=
+ * high.
+ */
+#define BETWEEN(sh, name, low, high, why) ((sh) ? sheet_between((sh), #name, (low), (high), (why)) : (void)0)
+/* An answer that is a word (`fits`, `memory-bound`). */
+#define TELL(sh, id, word) ((sh) ? sheet_word((sh), &answer_table[ID_##id], (word)) : (void)0)
+/* One for scripts only: the text for people says it otherwise. */
+#define TELL_HIDDEN(sh, id, word) ((sh) ? sheet_hidden_word((sh), &answer_table[ID_##id], (word)) : (void)0)
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_DB_DB_H
+#define RIDGE_DB_DB_H
+
+#include "db/tree.h"
+#include "model/calc/calc.h"
+#include "model/hw/hw.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
+#include "model/serve/serve.h"
+
+/*
+ * The database: entries are files, found by name.  Lookup ignores case and every character that is not a letter or
+ * digit; `aliases:` in a file add more.  Only the files that are needed are opened: the aliases of the shipped entries
+ * are compiled in as hints, and a hint is believed only when the file it names says the same.
+ */
+
+/* The folders of a database, in the order of this table. */
+enum entry_kind {
+	ENTRY_GPU,
+	ENTRY_LINK,
+	ENTRY_SYSTEM,
+	ENTRY_CALIBRATION,
+	ENTRY_STACK,
+	ENTRY_ENGINE,
+	ENTRY_MODEL,
+	ENTRY_JOB,
+	ENTRY_RELIABILITY,
+	ENTRY_DIAGNOSIS,
+	ENTRY_UNCERTAINTY,
+	ENTRY_TRANSFER,
+	N_ENTRY_KINDS,
+};
+
+const char *entry_kind_name(enum entry_kind k);   /* `GPU` */
+const char *entry_kind_folder(enum entry_kind k); /* `gpus` */
+
+struct database;
+
+/* `directory` (from --hwdb) comes before $RIDGE_HWDB, the user's data directory and the installed one; NULL: none. */
+struct database *database_new(struct arena *a, struct diag *d, const char *directory);
+
+/* Where a user's own entries are, in folders named as those of hwdb; NULL without a home.  It may not exist. */
+const char *database_user_directory(struct arena *a);
+
+/* The same database for one question: what it binds lies in `passing`, its faults go to d; files stay read. */
+struct database *database_for(const struct database *db, struct arena *passing, struct diag *d);
+/* The same database with its faults going elsewhere. */
+struct database *database_reporting_to(const struct database *db, struct diag *d);
+
+/* Where the database's own things live, for as long as it does. */
+struct arena *database_arena(const struct database *db);
+/* Things made of the database once, found again by what they were made of and a word.  False when there is none; what
+ * was kept may be NULL. */
+bool database_kept(const struct database *db, const void *of, const char *key, const void **what);
+void database_keep(struct database *db, const void *of, const char *key, const void *what);
+
+/* The root of an entry's file and its id, or NULL with an error that suggests near names.  A name with `/` or ending in
+ * .yaml, or `-`, is a file.  `announce` gets `alias = id` when an alias meant a variant, else NULL. */
+const struct node *database_open(
+    struct database *db, enum entry_kind k, const char *name, struct source at, const char **id, const char **announce);
+/* The same without an error when there is no such entry. */
+const struct node *database_try(struct database *db, enum entry_kind k, const char *name, const char **id);
+
+/* All ids of a kind, sorted; an entry of an earlier directory hides a later one. */
+const char **database_list(struct database *db, enum entry_kind k, size_t *n);
+/* The file of an id. */
+const char *database_path(struct database *db, enum entry_kind k, const char *id);
+
+/* Bound structs; `overlay` (or NULL) is laid over the file first.  NULL on faults.  Without an overlay the same entry
+ * is always the same struct; with one, `filed` is that struct. */
+const struct gpu *database_gpu(
+    struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce);
+const struct system *database_system(struct database *db, const char *name, const struct node *overlay,
+    const struct node *gpu_overlay, struct source at, const char **announce);
+const struct link *database_link(
+    struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce);
+const struct workload *database_model(
+    struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce);
+/* What was assumed when this name was read: fields that a configuration of the hub left to its family's defaults. */
+const char *const *database_assumed(const struct database *db, const char *name, size_t *n);
+const struct calibration *database_calibration(struct database *db, const char *gpu, const char *backend);
+/* The 80 % interval of a figure of this calibration; false when the file gives none. */
+bool calibration_interval(const struct calibration *c, struct datum figure, double *low, double *high);
+
+/* One binder per kind of file: a YAML tree becomes a struct.  Strings live in the binder's arena or in the tree. */
+
+bool link_bind(struct binder *b, const struct node *root, const char *id, struct link *out);
+bool system_bind(struct binder *b, const struct node *root, const char *id, struct system *out, const char **gpu_id,
+    const char **fabric_id);
+bool calibration_bind(struct binder *b, const struct node *root, const char *id, struct calibration *out);
+bool workload_bind(struct binder *b, const struct node *root, const char *id, struct workload *out);
+
+/* A GPU file of the database as struct gpu. */
+
+extern const struct schema gpu_schema, price_schema;
+
+/* Strings live in the binder's arena or in the tree.  False on faults. */
+bool gpu_bind(struct binder *b, const struct node *root, const char *id, struct gpu *out);
+
+/* Transfers of fitted kernels between GPUs: hwdb/transfers. */
+
+bool transfer_bind(struct binder *b, const struct node *root, const char *id, struct transfer *out);
+/* The rule for this GPU, or NULL. */
+const struct transfer *database_transfer(struct database *db, struct arena *a, struct diag *d, const struct gpu *gpu);
+
+/* An uncertainty file of the database: how wrong a kind of answer may be, beyond the residuals of a calibration. */
+
+/* Strings live in the binder's arena or in the tree.  False on faults. */
+bool uncertainty_bind(struct binder *b, const struct node *root, const char *id, struct uncertainty *out);
+
+/* Of a kind of answer (`gemm`, `train`); NULL when there is no such file, which is no error, or on faults. */
+const struct uncertainty *database_uncertainty(struct database *db, struct arena *a, struct diag *d, const char *name);
+
+/* A reliability file of the database: what was published about the interruptions of a run. */
+
+/* Strings live in the binder's arena or in the tree.  False on faults. */
+bool reliability_bind(struct binder *b, const struct node *root, const char *id, struct reliability *out);
+
+/* By name; NULL on faults. */
+const struct reliability *database_reliability(
+    struct database *db, struct arena *a, struct diag *d, const char *name, struct source at, const char **announce);
+
+/* A stack file of the database as struct stack. */
+
+extern const struct schema stack_schema;
+
+/* Strings live in the binder's arena or in the tree.  False on faults. */
+bool stack_bind(struct binder *b, const struct node *root, const char *id, struct stack *out);
+
+/* The file laid over those that its `extends` names; NULL on faults. */
+const struct node *stack_extended(struct database *db, struct arena *a, struct diag *d, const struct node *root);
+/* By name, with `overlay` (or NULL) laid over the file; NULL on faults. */
+const struct stack *database_stack(struct database *db, struct arena *a, struct diag *d, const char *name,
+    const struct node *overlay, struct source at, const char **announce);
+
+/* An engine file of the database as struct engine. */
+
+extern const struct schema engine_schema;
+
+/* The file with everything that it `extends` beneath it, or NULL on faults. */
+const struct node *engine_tree(struct database *db, struct arena *a, struct diag *d, const struct node *root);
+/* Strings live in the binder's arena or in the tree.  False on faults. */
+bool engine_bind(struct binder *b, const struct node *root, const char *id, struct engine *out);
+
+/* By name, with `overlay` (or NULL) laid over the file; NULL on faults. */
+struct engine *database_engine(struct database *db, struct arena *a, struct diag *d, const char *name,
+    const struct node *overlay, struct source at, const char **announce);
+
+/* A cause of trouble, from a file of hwdb/diagnoses. */
+
+/* Strings live in the binder's arena or in the tree.  False on faults. */
+bool diagnosis_bind(struct binder *b, const struct node *root, const char *id, struct diagnosis *out);
+
+/* All of the database, sorted by id; NULL on faults. */
+const struct diagnosis **database_diagnoses(struct database *db, struct arena *a, struct diag *d, size_t *n);
+
+/* The command line of a cause: {figure|example} and {word|example} replaced.  `known` returns the text of a name, or
+ * NULL for the example, which `missing` is told of. */
+struct diagnosis_words {
+	const char *(*known)(void *context, const char *name);
+	void (*missing)(void *context, const char *name, const char *example);
+	void *context;
+};
+/* NULL when the line cannot be read: *column says where. */
+const char *diagnosis_command(struct arena *a, const char *line, const struct diagnosis_words *words, int *column);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_DB_PARTS_H
+#define RIDGE_DB_PARTS_H
+
+#include "db/db.h"
+#include "db/tree.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
+
+/* The layers of a model file: what mixes tokens, and the feed-forward part.  workload.c reads the rest. */
+
+/* What a file says, before defaults are filled in. */
+struct attention_file {
+	struct attention attention;
+	int kind, bias, qk_norm;
+};
+
+struct mlp_file {
+	struct mlp mlp;
+	int kind;
+};
+
+struct moe_file {
+	struct moe moe;
+	struct datum n_dense;
+	int gated;
+};
+
+struct block_file {
+	struct datum count, norms;
+	struct attention_file attention;
+	struct mamba mamba;
+	struct delta delta;
+	struct kda kda;
+	struct mlp_file mlp;
+	struct moe_file moe;
+};
+
+extern const struct schema attention_schema, mamba_schema, delta_schema, kda_schema, mlp_schema, moe_schema,
+    block_schema;
+
+#define LAYER_FIGURE(type, key_, member, low, high, help_)                                                             \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = Q_COUNT, .offset = offsetof(type, member),            \
+		.min = low, .max = high, .help = help_                                                                 \
+	}
+#define LAYER_FLAG(type, key_, member, help_)                                                                          \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_FLAG, .offset = offsetof(type, member), .help = help_                       \
+	}
+#define LAYER_CHOICE(type, key_, member, choices_, help_)                                                              \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_CHOICE, .offset = offsetof(type, member), .choices = choices_,              \
+		.help = help_                                                                                          \
+	}
+#define LAYER_MAP(key_, member, schema_, help_)                                                                        \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_MAP, .offset = member, .sub = schema_, .help = help_                        \
+	}
+
+/* The rows of a block's parts, wherever its struct lies; PART(member) is the offset there. */
+#define LAYER_PARTS                                                                                                    \
+	LAYER_MAP("attention", PART(attention), &attention_schema, "heads and their widths"),                          \
+	    LAYER_MAP("mamba", PART(mamba), &mamba_schema, "Mamba-2 instead of attention"),                            \
+	    LAYER_MAP("delta", PART(delta), &delta_schema, "a gated delta net instead of attention"),                  \
+	    LAYER_MAP("kda", PART(kda), &kda_schema, "Kimi delta attention instead of attention"),                     \
+	    LAYER_MAP("mlp", PART(mlp), &mlp_schema, "the feed-forward part"),                                         \
+	    LAYER_MAP("moe", PART(moe), &moe_schema, "experts instead of it")
+
+/* What the layers of a stack take from the model around them. */
+struct layer_frame {
+	struct datum hidden;
+	bool cross; /* layers attend to the encoder too */
+};
+
+/* A block as the models see it; `map` is where its keys stand. */
+bool layer_finish(struct binder *b, const struct node *map, const struct block_file *f, const struct layer_frame *frame,
+    struct block *out);
+/* The blocks of one stack: from `blocks`, or from the parts on the map itself, with dense layers first. */
+bool layers_finish(struct binder *b, const struct node *map, struct block_file *top, const struct block_file *list,
+    int n_list, struct datum n_layers, const struct layer_frame *frame, struct block **blocks, int *n_blocks);
+
+/* Faults with a place, shared with workload.c; all return false. */
+bool layer_fault(struct binder *b, struct source at, const char *what, const char *hint);
+bool layer_whole(struct binder *b, struct datum d, const char *key);
+bool layer_needs(struct binder *b, const struct node *map, struct datum d, const char *what, const char *key);
+struct datum layer_default(double value);
+
+/* What mixes the tokens of a layer: attention of three forms, or a recurrence. */
+
+/* Fills out->mixer and the struct that belongs to it. */
+bool mixer_finish(
+    struct binder *b, const struct node *map, const struct block_file *f, struct datum hidden, struct block *out);
+
+/* `operators:` of a model file: any workload as an explicit list. */
+
+bool operators_bind(struct binder *b, const struct node *root, struct workload *out);
+
+/* The part `time` of a stack file. */
+
+/* Its rows lie in struct stack, member `time`. */
+extern const struct schema stack_time_schema;
+/* What every step needs is there; else an error at the map. */
+bool stack_time_whole(struct binder *b, const struct node *map, const struct stack_time *t);
+
+/* `quantisation:` of a model file: in what types the published checkpoint is stored. */
+
+struct storage_file {
+	int weights, experts, kv, activations, only;
+	struct datum group;
+	bool symmetric;
+};
+
+extern const struct schema storage_schema;
+
+/* `map` NULL: it is not quantised. */
+bool storage_finish(struct binder *b, const struct node *map, const struct storage_file *f, struct quantisation *out);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_MODEL_HW_HW_H
+#define RIDGE_MODEL_HW_HW_H
+
+#include "base/sheet.h"
+
+/* Hardware as plain structs: what the database holds and the models read.  Figures are in base units, one direction. */
+
+enum peak {
+#define PEAK(id, text, substitute, title) PEAK_##id,
+#include "model/hw/dtype.def"
+#undef PEAK
+	N_PEAKS,
+	PEAK_NONE = -1,
+};
+
+enum dtype {
+#define DTYPE(id, text, elem_byte, peak, title) DTYPE_##id,
+#include "model/hw/dtype.def"
+#undef DTYPE
+	N_DTYPES,
+	DTYPE_NONE = -1,
+};
+
+const char *peak_name(enum peak p);
+const char *peak_title(enum peak p);
+enum peak peak_substitute(enum peak p);
+const char *dtype_name(enum dtype t);
+double dtype_byte(enum dtype t);
+enum peak dtype_peak(enum dtype t);
+/* The dtype or peak with this name, or DTYPE_NONE / PEAK_NONE. */
+enum dtype dtype_find(const char *name);
+enum peak peak_find(const char *name);
+
+struct price {
+	struct datum usd_per_s;
+	const char *on;      /* date, YYYY[-MM[-DD]] */
+	const char *per;     /* `gpu` or `node` */
+	struct datum n_gpus; /* of a GPU that is sold only with others: all of them; absent: one */
+	const char *source;
+	bool unconfirmed;
+};
+
+struct gpu {
+	const char *id, *name, *vendor, *architecture, *compute_capability, *launch, *notes;
+	struct datum n_sms;
+	struct datum tensor_fma_per_sm, fp32_per_sm;   /* per SM and clock */
+	struct datum step_m, step_n, step_k, step_fma; /* one matrix instruction step and its multiply-adds */
+	struct datum clock_tensor_hertz, clock_max_hertz;
+	const char *mem_type;
+	struct datum mem_label_byte, mem_usable_byte, mem_byte_per_s;
+	struct datum l2_byte, llc_byte;
+	struct datum shared_byte, shared_combined_byte; /* per SM */
+	struct datum n_registers;                       /* 32-bit, per SM */
+	struct datum register_byte_per_s;               /* all SMs */
+	struct datum peak_flop_per_s[N_PEAKS];          /* dense */
+	bool lacks[N_PEAKS];                            /* the hardware has no such rate */
+	struct datum sparsity, sparsity_fp4;
+	const char *link_kind, *link_bridge, *pcie, *c2c;
+	struct datum n_links, link_byte_per_s; /* of one link, one direction */
+	struct datum tdp_watt, msrp_usd;
+	int n_prices;
+	struct price *prices;
+	const struct gpu *filed; /* the entry before --set; NULL: nothing was set */
+};
+
+enum domain_kind {
+	DOMAIN_NONE,
+	DOMAIN_PCIE,
+	DOMAIN_HYBRID_CUBE_MESH,
+	DOMAIN_NVLINK_MESH,
+	DOMAIN_NVSWITCH,
+	DOMAIN_XGMI_MESH
+};
+
+struct link {
+	const char *id, *name, *kind, *generation, *scope, *raw, *used_by, *notes;
+	struct datum byte_per_s;      /* one unit of `scope`, one direction */
+	struct datum both_byte_per_s; /* both directions */
+	struct datum n_units, n_lanes, n_nics;
+	struct datum latency_s;
+	struct datum ring_ll_s, ring_ll128_s, ring_simple_s, tree_ll_s, tree_ll128_s,
+	    tree_simple_s; /* NCCL's hardware hops */
+	struct datum p2p_byte_per_s, allreduce_bus_byte_per_s, h2d_byte_per_s, nccl_byte_per_s, efficiency_frac;
+	struct datum read_byte_per_s, write_byte_per_s;
+	bool in_switch_reduction;
+	const struct link *filed; /* as of a GPU */
+};
+
+struct system {
+	const char *id, *name, *notes;
+	const struct gpu *gpu;
+	struct datum n_gpus; /* per node */
+	enum domain_kind domain;
+	struct datum n_domain_gpus, domain_byte_per_s; /* per GPU and direction */
+	struct datum pair_byte_per_s, pair_max_byte_per_s, n_unlinked_peers;
+	bool sharp;
+	const struct link *fabric; /* NULL when the system has no network */
+	struct datum n_nics, nic_byte_per_s, n_rails;
+	const char *host_cpu, *host_storage;
+	struct datum n_host_cores, host_mem_byte;
+	struct datum power_watt, purchase_usd;
+	struct datum accept_byte_per_s,
+	    accept_byte; /* all-reduce bus bandwidth that the operator demands, at this size */
+	int n_prices;
+	struct price *prices;
+	const struct system *filed; /* as of a GPU, also where only the GPU's figures were set */
+};
+
+/* How well measurements were met by the fitted parameters, on rows that were not fitted. */
+struct residual {
+	const char *name; /* `gemm_bf16`, `all_reduce` */
+	struct datum n_points, mape_frac, bias_frac;
+	struct datum q10, q90; /* quantiles of ln(measured / predicted) */
+	struct datum mean, sd; /* of the same; absent in files that give only the quantiles */
+	int n_regimes;
+	struct residual_regime {
+		const char *name; /* `decode` */
+		struct datum mape_frac;
+		struct datum n_points, bias_frac, q10, q90; /* absent in files that give only the mean error */
+	} regimes[8];
+};
+
+/* GEMM tile model, KERNELS section 2 (REC8); rates are absolute: the loader has multiplied once. */
+struct gemm_calibration {
+	struct datum peak_flop_per_s, mem_byte_per_s, l2_byte_per_s; /* reachable */
+	struct datum base_s, feed_byte_per_s, tile_s, k_step_s;      /* t0, b_sm, t_pro, tau64 */
+	struct datum wave_frac, derate;                              /* th, delta */
+	struct datum quantise_s, quantise_byte_per_s;                /* dynamic fp8 / fp4 activations */
+	/* absent or 0: 2.2 us for the sum of a split product, and an exponent of 3 that joins the limits */
+	struct datum reduction_s, norm;
+};
+
+/*
+ * One collective inside a node: t = a0 + aN (n-2) + V / (Binf (1 - beta/n)) + c min(1, V/V0)^0.7.  An all-reduce of
+ * nvls_min_ranks or more over switches that add up may go by them: t = base + S (1 + 1/n) / B + c sqrt(min(S, S0)) with
+ * S in MiB in the last term.  nvls_byte_per_s is absent or 0 where it may not.
+ */
+struct collective_calibration {
+	struct datum base_s, per_rank_s, bus_byte_per_s, beta, ramp_s, ramp_byte;
+	struct datum nvls_base_s, nvls_byte_per_s, nvls_ramp_s, nvls_ramp_byte, nvls_min_ranks;
+};
+
+/* Collectives over the NICs of several nodes: t = base + ramp sqrt(size / 1 MiB) + volume / (nic_frac x the node's
+ * NICs). nic_byte_per_s is nic_frac of the file's own NIC, absent where the fraction is a transferred one. */
+struct network_calibration {
+	struct datum base_s, ramp_s, nic_frac, nic_byte_per_s, n_nodes;
+};
+
+/* One- and two-shot all-reduce of the serving engines, CUDA graph, up to 32 MB. */
+struct custom_calibration {
+	const char *backend;
+	struct datum one_s, one_per_rank_s, one_byte_per_s, two_s, two_per_rank_s, two_byte_per_s;
+};
+
+/* Attention over a prompt: tiles of 128 x 128 on the SMs, then the traffic around them. */
+struct context_calibration {
+	struct datum flop_per_s, base_s, block_s, mem_byte_per_s;
+	/* absent or 0: no effect */
+	struct datum tile;                      /* queries and keys of a tile; 128 */
+	struct datum kv_byte_per_s;             /* keys and values apart from queries and results */
+	struct datum l2_byte_per_s, hold, fade; /* what L2 serves: struct generation_calibration */
+	struct datum derate;                    /* slowdown per decade of FLOP above 1e12: power */
+	struct datum norm;                      /* exponent that joins the spread work and its longest row */
+	struct datum token_s;                   /* per new token of every sequence: appending to the cache */
+};
+
+/* Attention of one new token over the cache; flop_per_s only for multi-head latent attention. */
+struct generation_calibration {
+	struct datum mem_byte_per_s, base_s, query_byte_per_s, split_s, item_s, flop_per_s;
+	/* A cache of `hold` times L2 comes from there at l2_byte_per_s, one of hold + fade times L2 from memory;
+	 * absent: 4 times the memory's rate, 0.375 and 0.75. */
+	struct datum l2_byte_per_s, hold, fade;
+	struct datum norm;       /* exponent that joins the traffic and the work items; absent: one after the other */
+	struct datum own_item_s; /* item_s where no two query heads share a key head; absent: the same */
+};
+
+/* Attention of other head widths and types than the calibration's own (128 and 16 bits). */
+enum attention_fit {
+#define ATTENTION(id, ...) ATTENTION_FIT_##id,
+#include "model/hw/attention.def"
+#undef ATTENTION
+	N_ATTENTION_FITS,
+};
+struct attention_calibration {
+	bool has_context, has_generation;
+	struct context_calibration context;
+	struct generation_calibration generation;
+};
+
+/* Grouped products of a mixture of experts with their routing and permutation kernels.  permute_byte_per_s is paid per
+ * local pair of token and expert, route_byte_per_s per global one; absent: the fit found no such cost. */
+struct moe_calibration {
+	struct datum peak_flop_per_s, mem_byte_per_s, base_s, feed_byte_per_s, tile_s, k_step_s, norm;
+	struct datum permute_byte_per_s, route_byte_per_s;
+	struct datum l2_byte_per_s, hold, fade; /* weights that a benchmark repeats: struct generation_calibration */
+};
+
+/* Plateaus of bandwidth and latency, the smallest level first.  The size of the last one is not looked at. */
+struct memory_level {
+	const char *name; /* `l1`, `l2`, `hbm` */
+	struct datum size_byte, byte_per_s, latency_s;
+};
+
+struct memory_calibration {
+	int n_levels;
+	struct memory_level level[6];
+};
+
+/* Starting empty kernels: once, and each; in a stream, or replayed as a graph.  submit_s: what the host spends on one.
+ */
+struct launch_calibration {
+	struct datum stream_base_s, stream_kernel_s, graph_base_s, graph_kernel_s, submit_s;
+};
+
+enum collective {
+#define COLLECTIVE(id, text, ...) COLLECTIVE_##id,
+#include "model/hw/collective.def"
+#undef COLLECTIVE
+	N_COLLECTIVES,
+};
+
+/* How far another GPU's dimensionless parameters miss, as the standard deviation of ln(measured / predicted): the
+ * error that the transfer adds.  0 where nothing was transferred. */
+struct transfer_sigma {
+	double gemm, context, generation, moe, collective;
+};
+
+/* The 80 % interval of a fitted figure, as factors of it; found by the figure's place in its file. */
+struct fitted_range {
+	struct source at;
+	double low, high;
+};
+
+struct calibration {
+	const char *id, *gpu, *fabric, *backend, *source, *date, *note; /* of a GPU or of a fabric */
+	const char *host;                                               /* or of a host without a GPU */
+	const char *kept;                                               /* parameters that the rows did not determine */
+	struct datum n_points;
+	/* the reference figures that the file's fractions refer to */
+	struct datum ref_peak_flop_per_s, ref_mem_byte_per_s, ref_clock_hertz, ref_l2_byte, ref_n_sms;
+	struct datum ref_peaks_flop_per_s[N_PEAKS]; /* by type; ref_peak_flop_per_s is that of 16 bits */
+	bool has_gemm;
+	struct gemm_calibration gemm[N_DTYPES];
+	bool has_collective[N_COLLECTIVES];
+	struct collective_calibration collective[N_COLLECTIVES];
+	int n_custom;
+	struct custom_calibration custom[4];
+	/* several nodes: all-reduce by its tree volume, the others by their ring volume */
+	bool has_network[N_COLLECTIVES];
+	struct network_calibration network[N_COLLECTIVES];
+	struct gemm_calibration weight_only[N_DTYPES]; /* 16-bit activations, weights of this type */
+	bool has_context, has_generation, has_mla_context, has_mla_generation;
+	struct context_calibration context, mla_context;
+	struct generation_calibration generation, mla_generation;
+	struct attention_calibration attention_by[N_ATTENTION_FITS];
+	struct moe_calibration moe[N_DTYPES]; /* base_s is absent where there is none */
+	struct memory_calibration memory;     /* no levels: not measured */
+	bool has_launch;
+	struct launch_calibration launch;
+	struct datum call_s; /* what one collective called from PyTorch alone adds to its replay in a graph */
+	struct datum fma_flop_per_s[N_PEAKS]; /* arithmetic without memory traffic, absent where it was not measured */
+	int n_residuals;
+	struct residual *residuals;
+	int n_ranges;
+	struct fitted_range *ranges;
+	/* of a calibration that another GPU's fits were made into: NULL otherwise */
+	const char *transferred_from;
+	const char *transfer_note; /* `transferred from a100-sxm4-80gb, expected error 15-20 %` */
+	struct transfer_sigma transfer_sigma;
+};
+
+/* Kernels of a GPU that nobody measured: whose fits stand in for them, and how far those miss. */
+
+struct transfer {
+	const char *id, *name, *source, *notes;
+	const char *from; /* the donor's id; NULL: the parameters below are all there is */
+	int n_to;
+	const char **to;      /* ids of GPUs; none: of any NVIDIA GPU that no other transfer names */
+	const char *expected; /* error of matrix products, for people: `15-20 %` */
+	struct {
+		struct datum gemm, context, generation, moe, collective; /* mean errors that the transfer adds */
+	} error;
+	/* Parameters that replace the donor's.  Shares are of the target's datasheet. */
+	struct datum eta_c, eta_m, base_s, feed, tile_s, k_step, wave, derate;
+	struct datum eta_a, context_base_s, block_s, eta_x;
+	struct datum decode_eta_m, decode_base_s, eta_q, split_s, item_s;
+	struct datum collective_base_s;
+	struct datum ring_frac; /* factor on the bandwidth of collectives beyond that of the links */
+};
+
+#endif

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_MODEL_LAYER_LAYER_H
+#define RIDGE_MODEL_LAYER_LAYER_H
+
+#include "model/hw/hw.h"
+
+/*
+ * Workloads as plain structs.  A transformer is a list of blocks of like layers; anything else is a list of operators.
+ * Symbols follow the field: hidden h, heads a, key/value heads k, head dimension d, feed-forward width f, vocabulary V.
+ */
+
+enum attention_kind {
+	ATTENTION_HEADS, /* MHA, GQA and MQA differ only in n_kv_heads */
+	ATTENTION_MLA,   /* a latent for all heads (DeepSeek-V2) */
+	ATTENTION_CSA,   /* one shared head over compressed tokens and a window (DeepSeek-V4) */
+};
+enum mixer_kind { MIXER_ATTENTION, MIXER_MAMBA, MIXER_DELTA, MIXER_KDA, MIXER_NONE }; /* what mixes tokens in a layer */
+enum bias_kind { BIAS_NONE, BIAS_QKV, BIAS_ALL, BIAS_OUT };
+enum norm_kind { NORM_RMS, NORM_LAYER };
+enum position_kind { POSITIONS_ROPE, POSITIONS_LEARNED, POSITIONS_ALIBI, POSITIONS_RELATIVE };
+enum model_kind { MODEL_DECODER, MODEL_ENCODER, MODEL_VISION, MODEL_OPERATORS, MODEL_ENCODER_DECODER };
+
+/* Chooses the tokens that attention reads: few narrow heads of its own, one cached key. */
+struct indexer {
+	struct datum n_heads, dim, top_k; /* dim absent or 0: there is none */
+};
+
+struct attention {
+	enum attention_kind kind;
+	const char *kind_name; /* as the file says: mha, gqa, mqa, mla, csa */
+	struct datum n_heads, n_kv_heads, head_dim;
+	struct datum q_lora, kv_lora, nope, rope, v_dim; /* MLA; q_lora is absent where queries are not compressed */
+	struct datum window, chunk;                      /* tokens; absent: full attention */
+	enum bias_kind bias;
+	bool qk_norm;
+	bool sinks;        /* one learned logit per head */
+	bool qk_norm_full; /* with qk_norm: gains for the whole width of queries and keys, not for one head */
+	bool gate;         /* the output is gated by one more projection of its width */
+	bool k_is_v;       /* keys and values share a projection; the cache keeps both */
+	struct indexer indexer;
+	struct datum ratio, o_lora,
+	    o_groups; /* CSA: tokens of a compressed one (0: window alone), grouped output map */
+};
+
+/* Mamba-2. */
+struct mamba {
+	struct datum n_heads, head_dim, n_groups, state, conv, chunk; /* chunk: tokens that the scan takes at once */
+};
+
+/* Gated delta net. */
+struct delta {
+	struct datum n_key_heads, n_value_heads, key_dim, value_dim, conv, chunk;
+};
+
+/* Kimi delta attention. */
+struct kda {
+	struct datum n_heads, head_dim, conv, chunk;
+	bool full_gate; /* the output gate has full rank; else it goes through one head's width */
+};
+
+struct mlp {
+	bool given, gated, bias;
+	struct datum width;
+};
+
+struct moe {
+	bool given, router_bias, expert_bias;
+	struct datum n_experts, top_k, width, n_shared, shared_width; /* n_shared is 0 without shared experts */
+	bool plain;                                                   /* experts of two maps, not gated */
+	bool shared_gate;                                             /* one vector gates the shared experts */
+	struct datum latent; /* experts work on a latent of this width; absent or 0: on the residual stream */
+};
+
+/* `count` layers that are alike: a mixer of tokens, then an MLP or a mixture of experts; each may be missing. */
+struct block {
+	struct datum count;
+	struct attention attention;
+	struct mlp mlp;
+	struct moe moe;
+	enum mixer_kind mixer;
+	struct mamba mamba;
+	struct delta delta;
+	struct kda kda;
+	bool has_norms; /* `norms` says how many; else norms_per_layer of the model */
+	struct datum norms;
+	bool cross; /* a second attention, over the encoder's tokens, of the same shape */
+};
+
+/* The parts of a checkpoint that can be stored in different types. */
+enum model_part {
+	PART_EMBEDDING,
+	PART_HEAD,
+	PART_MIXER,
+	PART_MLP,
+	PART_EXPERTS,
+	PART_SHARED,
+	PART_ROUTER,
+	PART_NORMS,
+	N_PARTS,
+};
+
+/* How the published checkpoint is stored. */
+struct quantisation {
+	bool given, symmetric; /* symmetric: integers without zero points */
+	bool has_kv;
+	enum dtype weights, experts, kv;
+	struct datum group; /* integers: weights that share a scale */
+	unsigned quantised; /* bits of enum model_part: the parts that are; the others have 16 bits */
+};
+
+/* One operator.  Dimensions are those of its row in op.def, in that order; those of a file's list hold for batch 1 and
+ * grow by per_batch with each sample more. */
+struct op {
+	int kind; /* enum op_kind */
+	const char *name;
+	double count;
+	double dim[10], per_batch[10];
+	double elem_byte;
+	double extra_params; /* once: biases and gains beside the matrix that the kind itself has */
+	struct source from;
+};
+
+struct workload {
+	const char *id, *name, *source, *activation, *notes;
+	enum model_kind kind;
+	struct datum n_layers, hidden, vocab, n_positions, n_token_types, context, norms_per_layer;
+	struct datum patch_size, n_channels, image_size, n_classes;
+	enum norm_kind norm;
+	enum position_kind positions;
+	bool tied_embeddings, head, final_norm, embedding_norm, pooler;
+	struct datum stated_params;
+	int n_blocks;
+	struct block *blocks;
+	int n_ops; /* kind MODEL_OPERATORS */
+	struct op *ops;
+	bool head_bias;
+	bool softcap;         /* attention scores and logits are bounded by a tanh */
+	int n_encoder_blocks; /* kind MODEL_ENCODER_DECODER: `blocks` are the decoder */
+	struct block *encoder_blocks;
+	struct datum n_encoder_layers, relative_buckets, n_mtp;
+	struct datum source_token; /* of the encoder; absent: as many as the decoder has */
+	struct datum state_byte;   /* of one element of a recurrent state; absent: 4 */
+	struct quantisation quantisation;
+	bool has_vision; /* a vision part exists that is not counted */
+	bool parallel;   /* attention and MLP read the same tokens and are added up together */
+};
+
+/* The heads that tensor parallelism divides; absent in a block that mixes no tokens. */
+struct datum block_heads(const struct block *block);
+/* Whether any layer keeps a recurrent state, and whether any attends. */
+bool workload_recurs(const struct workload *w);
+bool workload_attends(const struct workload *w);
+/* Whether any layer routes tokens to experts. */
+bool workload_has_experts(const struct workload *w);
+/* The first block that attends, or NULL. */
+const struct block *workload_attention(const struct workload *w);
+
+/* How a model is spread over GPUs.  Every degree is at least 1. */
+struct layout {
+	double dp, tp, pp, vp, cp, ep, etp;
+	int zero;     /* 0..3; FSDP is 3 */
+	bool sp;      /* sequence parallel: norms and residuals divided by tp */
+	double shard; /* GPUs over which ZeRO/FSDP shards; dp*cp unless a hybrid shard says less */
+	bool adp;     /* serving: each of the tp GPUs attends for sequences of its own, with whole attention weights */
+};
+
+/* Operators: what one computes and what it moves.  The table is op.def. */
+
+enum op_kind {
+#define OP(kind, title, dims, flop, bytes) OP_##kind,
+#include "model/layer/op.def"
+#undef OP
+	N_OP_KINDS,
+	OP_NONE = -1,
+};
+
+const char *op_kind_name(enum op_kind kind);
+const char *op_kind_title(enum op_kind kind);
+enum op_kind op_kind_find(const char *name);
+/* The formulas, as text. */
+const char *op_flop_text(enum op_kind kind);
+const char *op_byte_text(enum op_kind kind);
+
+/* Dimension i of a kind, or NULL past the last. */
+const char *op_dim_name(enum op_kind kind, int i);
+/* What it is when it is left out: a number or the name of an earlier dimension; NULL: it must be given. */
+const char *op_dim_default(enum op_kind kind, int i);
+/* Give absent dimensions (NaN) their defaults; returns the index of the first that must be given and is not, or -1. */
+int op_fill(struct op *op);
+
+struct cost {
+	double work_flop, traffic_byte;
+};
+
+/* Once: rows work_flop and traffic_byte, recorded in the caller's scope so that its formulas can name them. */
+struct cost op_cost(struct sheet *sh, const struct op *op);
+/* True for convolutions, matrix products and attention: what published counts of arithmetic have in them. */
+bool op_multiplies(enum op_kind kind);
+/* Parameters of its matrix or table, and those beside it, once; kinds without a matrix have only these. */
+double op_params(struct sheet *sh, const struct op *op);
+/* All of its copies. */
+double op_total_params(struct sheet *sh, const struct op *op);
+/* As often as it runs. */
+double op_total_flop(struct sheet *sh, const struct op *op);
+double op_total_byte(struct sheet *sh, const struct op *op);
+
+/* A workload as one list of operators, and the arithmetic of one token. */
+
+enum phase {
+	PHASE_PREFILL, /* all new tokens at once; the head sees the last one of each sequence */
+	PHASE_DECODE,  /* one new token a sequence */
+	PHASE_TRAIN,   /* the forward pass of training: the head sees every token */
+};
+
+/* What a model is asked to do, on one of tp GPUs. */
+struct shape {
+	enum phase phase;
+	double batch;    /* sequences, or images */
+	double n_new;    /* new tokens of each sequence */
+	double n_cached; /* tokens whose keys and values are there already */
+	double tp;
+	double elem_byte;
+	bool unfused; /* scores and fp32 norms go to memory, as in eager frameworks */
+};
+
+enum { EXPAND_PER_BLOCK = 40, EXPAND_OUTSIDE = 12 };
+
+/* How many operators expand() may write. */
+int expand_room(const struct workload *w);
+/* Write the list, a line for the layers of a block that are alike, and return its length. */
+int expand(const struct workload *w, const struct shape *x, struct op *ops);
+
+/* What the list needs and the model does not say, or NULL. */
+const char *expand_missing(const struct workload *w);
+
+/* Tokens of one image: its patches and the class token. */
+double vision_tokens(struct sheet *sh, const struct workload *w);
+
+/* Keys that a query sees on average in a layer of this kind; `causal` false: every query sees them all. */
+double seen_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
+
+/* FLOP of one token in a sequence of n_tokens, forward: 2 for each parameter that it multiplies, and its share of
+ * attention. Causal attention counts the keys that a token may see, full attention counts them all, as many
+ * publications do. Windows, chunks and indexers count with `causal`; recurrences and compressed tokens always as their
+ * kernels compute them.  Of an encoder-decoder it is one token of the source and one of the target. */
+double forward_flop(struct sheet *sh, const struct workload *w, double seq_token, bool causal);
+/* The same with a product for the tables that tokens are looked up in, as some accounts have it. */
+double embedded_flop(struct sheet *sh, const struct workload *w, double seq_token, bool causal);
+/* Backward: twice the forward pass. */
+double backward_flop(struct sheet *sh, const struct workload *w, double seq_token, bool causal);
+/* Parameters that a token is multiplied with: all active ones but the tables it is looked up in. */
+double multiplied_params(struct sheet *sh, const struct workload *w);
+
+/* Parameter counts, exact.  Shapes are those of workload.h; results are counts of parameters. */
+
+/* One layer of a block, by part: what mixes its tokens (attention or what stands in its place), attention to an
+ * encoder, and the feed-forward part. */
+double mixer_params(struct sheet *sh, const struct workload *w, const struct block *block);
+double attention_params(
+    struct sheet *sh, const struct workload *w, const struct block *block); /* of one that attends */
+double cross_params(struct sheet *sh, const struct workload *w, const struct block *block);
+double mlp_params(struct sheet *sh, const struct workload *w, const struct block *block);
+double expert_params(struct sheet *sh, const struct workload *w, const struct block *block); /* ONE routed expert */
+double shared_expert_params(
+    struct sheet *sh, const struct workload *w, const struct block *block); /* all shared ones */
+double latent_map_params(
+    struct sheet *sh, const struct workload *w, const struct block *block); /* into and out of the experts' latent */
+double router_params(struct sheet *sh, const struct workload *w, const struct block *block);
+/* MLP or experts; `active`: those that one token meets. */
+double feed_forward_params(struct sheet *sh, const struct workload *w, const struct block *block, bool active);
+double layer_norm_params(struct sheet *sh, const struct workload *w, const struct block *block); /* without QK-norm */
+double layer_params(struct sheet *sh, const struct workload *w, const struct block *block);
+double layer_active_params(struct sheet *sh, const struct workload *w, const struct block *block); /* used per token */
+
+/* Outside the layers. */
+double embedding_params(
+    struct sheet *sh, const struct workload *w); /* tokens, positions, token types, patches, their norm */
+double head_params(struct sheet *sh, const struct workload *w); /* 0 when tied or absent */
+
+/* All layers of an encoder-decoder's encoder. */
+double encoder_params(struct sheet *sh, const struct workload *w, bool active);
+
+/* The whole model: total, and used for one token. */
+double model_params(struct sheet *sh, const struct workload *w);
+double model_active_params(struct sheet *sh, const struct workload *w);
+/* Without the tables that tokens are looked up in; and without the head too. */
+double body_params(struct sheet *sh, const struct workload *w);
+double inner_params(struct sheet *sh, const struct workload *w);
+/* A part as often as it stands, and its share of the whole. */
+double part_params(struct sheet *sh, double n_layers, double one_param);
+double part_share(struct sheet *sh, double part_param, double n_params);
+/* The norm in front of the head and the pooler. */
+double final_params(struct sheet *sh, const struct workload *w);
+/* Bytes per parameter of a part as it was published, scales included; and of the whole, part by part. */
+/* Bytes of a stored weight of this type, scales included (integers of 4 bits: in groups of 128). */
+double stored_byte(enum dtype t);
+double part_stored_byte(const struct quantisation *q, enum model_part part);
+double published_bytes(struct sheet *sh, const struct workload *w);
+/* Bytes of a checkpoint that stores every parameter alike. */
+double checkpoint_bytes(struct sheet *sh, double n_params, double stored_byte_per_param);
+/* How far the count is from what the file says was published (stated_params must be given). */
+double params_error(struct sheet *sh, const struct workload *w);
+
+/*
+ * What a model keeps of a sequence from step to step: keys and values, latents, keys of indexers, compressed tokens,
+ * recurrent states.  Bytes on one GPU; a sum over layers, never layers x one layer.
+ */
+
+/* Bytes that one more token costs beyond every window, on one of tp GPUs. */
+double kv_slope(struct sheet *sh, const struct workload *w, double kv_elem_byte, double tp);
+/* Bytes of one sequence of seq_token tokens held in blocks of block_token tokens (1: no paging). */
+double kv_sequence(
+    struct sheet *sh, const struct workload *w, double seq_token, double block_token, double kv_elem_byte, double tp);
+
+/* The same for the layers of one block, and what does not grow in them. */
+double kv_block_slope(
+    struct sheet *sh, const struct workload *w, const struct block *b, double kv_elem_byte, double tp);
+double kv_block_constant(struct sheet *sh, const struct workload *w, const struct block *b, double block_token,
+    double kv_elem_byte, double tp);
+double kv_block_sequence(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token,
+    double block_token, double kv_elem_byte, double tp);
+
+/* Bytes of one token in one attention layer with its indexer's key, on one of tp GPUs. */
+double kv_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp);
+/* How many tokens back a layer sees: its window or chunk, absent for full attention. */
+struct datum kv_reach(const struct attention *a);
+/* Bytes of one sequence that do not grow with it: full windows and chunks, recurrent states, compressors, and the
+ * tokens of an encoder whose number is given. */
+double kv_constant(struct sheet *sh, const struct workload *w, double block_token, double kv_elem_byte, double tp);
+
+/* A sequence of at most seq_token tokens in an engine that takes step_token tokens at a time. */
+struct kv_admission {
+	double seq_token, step_token, block_token;
+};
+
+/* What the engine sets aside for it. */
+double kv_admitted(
+    struct sheet *sh, const struct workload *w, const struct kv_admission *at, double kv_elem_byte, double tp);
+
+/* Recurrent states of one sequence, all layers; and of as many slots as an engine keeps, one for each running sequence.
+ */
+double state_sequence(struct sheet *sh, const struct workload *w, double tp);
+double state_slots(struct sheet *sh, double n_slots, double state_byte);
+/* Engines that put both in one pool have one page size: the largest state of a layer.  Tokens that an attention layer's
+ * block then holds, in whole blocks of block_token; and what its last block wastes on average. */
+double state_page(struct sheet *sh, const struct workload *w, double tp);
+double state_block(struct sheet *sh, double page_byte, double layer_byte_per_token, double block_token);
+double state_waste(struct sheet *sh, double page_token, double slope_byte_per_token);
+
+/* A sequence that was given room for max_seq_token tokens and uses used_token of them. */
+struct kv_page {
+	double used_token, max_seq_token, block_token;
+};
+
+/* What pre-allocation wastes and what blocks of block_token tokens save.  Returns how many times more sequences fit. */
+double kv_paging(
+    struct sheet *sh, const struct workload *w, const struct kv_page *page, double kv_elem_byte, double tp);
+
+/* How many times smaller the cache is than with a key and a value per query head. */
+double kv_sharing(struct sheet *sh, const struct attention *a);
+/* Tokens whose keys and values a step would compute again without a cache. */
+double kv_recomputed(struct sheet *sh, double seq_token);
+double kv_batch(struct sheet *sh, double n_sequences, double sequence_byte);
+
+/* Bytes left for the cache on one GPU after its share of the weights. */
+double kv_space(struct sheet *sh, double mem_byte, double headroom_frac, double weight_byte);
+/* Tokens that fit in the space, in sequences of seq_token tokens. */
+double kv_capacity_token(
+    struct sheet *sh, const struct workload *w, double space_byte, double seq_token, double kv_elem_byte, double tp);
+/* Whole sequences of sequence_byte bytes that fit in the space. */
+double kv_capacity_sequences(struct sheet *sh, double space_byte, double sequence_byte);
+
+/* Conventions of publications for the FLOP of a trained token: a utilisation means nothing without its convention. */
+
+enum convention {
+#define CONVENTION(id, text, attention, hardware, title, source) CONVENTION_##id,
+#include "model/layer/convention.def"
+#undef CONVENTION
+	N_CONVENTIONS,
+	CONVENTION_NONE = -1,
+};
+
+const char *convention_name(enum convention c);
+const char *convention_title(enum convention c);
+const char *convention_source(enum convention c);
+/* Which keys of attention it counts. */
+const char *convention_attention(enum convention c);
+/* Hardware FLOP count what is computed again; model FLOP do not. */
+bool convention_is_hardware(enum convention c);
+enum convention convention_find(const char *name);
+/* Why this model cannot be counted this way, or NULL. */
+const char *convention_refusal(enum convention c, const struct workload *w);
+
+/* FLOP of one token of a sequence of seq_token tokens, forward and backward. */
+double convention_flop(struct sheet *sh, enum convention c, const struct workload *w, double seq_token);
+/* How many times more than another count says. */
+double convention_ratio(struct sheet *sh, double flop_per_token, double other_flop_per_token);
+
+/* Of one expert. */
+double expert_bias_params(struct sheet *sh, const struct workload *w, const struct block *block);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef RIDGE_SEARCH_PLAN_PLAN_H
+#define RIDGE_SEARCH_PLAN_PLAN_H
+
+#include "base/base.h"
+#include "model/calc/calc.h"
+#include "model/memory/memory.h"
+#include "model/serve/serve.h"
+#include "model/train/train.h"
+#include "search/simulate/simulate.h"
+
+/* The memory model asked many times: what fits, and which change would make it fit. */
+
+/* A change to a job, as the options that make it, and what it comes to. */
+struct memory_fix {
+	char change[160];
+	struct memory_job job;
+	double need_byte, n_gpus;
+	enum verdict verdict;
+};
+
+/* GPUs of a layout. */
+double fit_gpus(const struct layout *l);
+/* `tp=8,dp=4,zero=1,sp`: as --layout takes it, with all that its framework would do otherwise where it is left out. */
+void fit_layout_text(const struct memory_job *job, char *buf, size_t size);
+
+/* The largest micro-batch, and the longest sequence in steps of the layout, that fit; 0 when none does. */
+double fit_largest_batch(const struct memory_job *job);
+double fit_longest_sequence(const struct memory_job *job);
+/* The fewest GPUs that the same job fits on, with the layout; false when no layout up to 16384 GPUs does.  Tensor
+ * parallelism stays within n_node GPUs. */
+bool fit_fewest_gpus(const struct memory_job *job, double n_node, struct memory_fix *out);
+/* Changes that make it fit, nearest first, single ones before pairs; those that fit on the same GPUs come before those
+ * that need more.  Returns how many. */
+int fit_fixes(const struct memory_job *job, double n_node, struct memory_fix *out, int most);
+
+/* The same questions for bare numbers under a limit. */
+double numbers_largest_batch(const struct memory_numbers *in, double limit_byte);
+double numbers_fewest_gpus(const struct memory_numbers *in, double limit_byte);
+
+/* What the searches over memory jobs share. */
+
+/* True when tp divides the heads of every block, and its key and value heads can be dealt to the ranks. */
+bool fit_divides_heads(const struct workload *w, double tp);
+/* Routed experts of a layer, 0 when there are none. */
+double fit_experts(const struct workload *w);
+
+/* After a change of layout or batch: micro-batches and loss as the commands have them.  False when no whole numbers of
+ * micro-batches do. */
+bool fit_settle(struct memory_job *job);
+/* False for experts that tensor parallelism would feed twice: no Megatron trains them without sequence parallelism. */
+bool fit_may_train(const struct memory_job *job);
+
+/*
+ * How many replicas of which setup meet objectives under a load, and what stands in the way.
+ *
+ * A replica is looked at by the rate of requests that it gets; a search over the rate finds the most that it can take
+ * within the objectives.  Users are a rate that depends on how long their answers take.
+ */
+
+enum plan_measure { PLAN_TTFT, PLAN_TPOT, PLAN_E2E, N_PLAN_MEASURES };
+enum plan_statistic {
+#define STATISTIC(id, name, share) PLAN_##id,
+#include "search/plan/statistic.def"
+#undef STATISTIC
+	N_PLAN_STATISTICS,
+};
+
+struct plan_objective {
+	enum plan_measure measure;
+	enum plan_statistic statistic;
+	double limit_s;
+};
+
+/* Requests per second, or else users who think between an answer and their next request. */
+struct plan_load {
+	double rate_request_per_s; /* NaN: users */
+	double n_users, think_s;
+	double isl_token, osl_token, isl_cv, osl_cv;
+	double cached_frac;
+	double growth_frac;      /* planned for on top */
+	double utilisation_frac; /* of a replica's saturation, at most */
+	double n_spare;          /* replicas that may fail */
+	const struct plan_objective *objectives;
+	size_t n_objectives;
+};
+
+/* One replica at one load. */
+struct plan_point {
+	double n_running, rate_request_per_s;
+	double latency_s[N_PLAN_MEASURES][N_PLAN_STATISTICS];
+	double load;      /* requests per second, or users */
+	double full_frac; /* of the rate that it would take without objectives; set by plan_most */
+};
+
+enum plan_bound {
+	PLAN_BY_TTFT,
+	PLAN_BY_TPOT,
+	PLAN_BY_E2E,
+	PLAN_BY_CACHE,
+	PLAN_BY_SEQUENCES,
+	PLAN_BY_THROUGHPUT, /* more sequences would not make more tokens */
+	PLAN_BY_NOTHING,    /* fewer than one replica would do */
+	PLAN_DOES_NOT_FIT,  /* no request fits */
+	PLAN_MISSES,        /* an objective is missed by a request that is alone */
+	PLAN_SIMULATED_OUT, /* no number of replicas that was tried meets them in the simulation */
+};
+
+const char *plan_bound_text(enum plan_bound b);
+
+/* A setup to look at, and what came of it. */
+struct plan_candidate {
+	const struct serve_setup *setup;
+	const void *about; /* the caller's */
+	double n_replica_gpus;
+	double n_unit_gpus;             /* GPUs are rented so many together */
+	double gpu_usd_per_s, gpu_watt; /* NaN: unknown */
+
+	enum plan_bound bound;
+	struct plan_point most;  /* that a replica takes */
+	double n_needed, n_all;  /* replicas; with spares */
+	struct plan_point usual; /* the load of today spread over all of them */
+	double n_gpus, n_rented_gpus, all_usd_per_s, all_watt;
+	bool idle;  /* objectives leave a replica so little to do that nobody would buy it */
+	bool front; /* nothing else that is bought is both cheaper and faster */
+	bool confirmed;
+	double n_added;           /* replicas that the simulation asked for */
+	struct plan_point proven; /* simulated: planned load, spares missing */
+};
+
+/* The share of the requests that a percentile stands for; NaN: the mean. */
+double plan_share(enum plan_statistic s);
+/* What all requests of the load are like. */
+struct serve_load plan_serve_load(const struct plan_load *l);
+/* The closed form at this rate, or with so many users; false when the replica does not take them. */
+bool plan_point(
+    const struct serve_setup *s, const struct plan_load *load, double rate_request_per_s, struct plan_point *out);
+bool plan_point_users(
+    const struct serve_setup *s, const struct plan_load *load, double n_users, struct plan_point *out);
+/* The most that one replica takes; false when it takes nothing: bound says why. */
+bool plan_most(
+    const struct serve_setup *s, const struct plan_load *load, struct plan_point *out, enum plan_bound *bound);
+/* Replicas, money and power of one candidate. */
+void plan_size(struct plan_candidate *c, const struct plan_load *load);
+/* Sized candidates in order of cost (of GPUs where there is no price), the front marked. */
+void plan_sort(struct arena *a, struct plan_candidate *list, size_t n);
+/* All candidates, sized and sorted. */
+void plan_all(struct arena *a, struct plan_candidate *list, size_t n, const struct plan_load *load);
+/* Simulate a candidate at the planned load without its spares, and add replicas until it meets the objectives. */
+void plan_confirm(struct plan_candidate *c, const struct plan_load *load, uint64_t seed);
+
+bool plan_meets(const struct plan_load *load, const struct plan_point *p, enum plan_measure *missed);
+
+/* A serving question answered whole, without a sheet: what fits, how fast it goes, and whether to believe it. */
+
+enum serve_regime {
+	SERVE_OFFLINE, /* all requests are there; n_requests of the load, or without end */
+	SERVE_CLOSED,  /* n_concurrent clients, each with its next request when it has the answer and has thought */
+	SERVE_ONLINE,  /* requests arrive at random */
+	SERVE_STATIC,  /* one batch from beginning to end */
+	SERVE_PROMPT,  /* prompts alone: time to the first token of a batch */
+	SERVE_ENCODE,  /* one pass of an encoder over a batch */
+};
+
+struct serve_question {
+	const struct serve_setup *setup;
+	const struct gpu *gpu;
+	enum serve_regime regime;
+	struct serve_load load;
+	double n_batch;            /* static batches, prompts, encoders */
+	double rate_request_per_s; /* online */
+	double think_s;            /* closed: between an answer and the client's next request, on average */
+	bool row_split;            /* GPUs share every matrix by rows, as llama.cpp did in 2023 */
+};
+
+/* Seconds, tokens and rates of one replica; NaN: does not apply. */
+struct serve_metrics {
+	bool fits, saturated;
+	double weight_byte, pool_token; /* one GPU; the replica */
+	double n_running;
+	double first_s;  /* to the first token */
+	double step_s;   /* between tokens */
+	double answer_s; /* a whole request */
+	double output_token_per_s, prompt_token_per_s, request_per_s;
+	double saturation_request_per_s;
+	struct serve_flow flow;   /* of requests that come and go */
+	struct serve_batch batch; /* the step that most of the time is spent in */
+	struct serve_terms terms; /* its parts */
+};
+
+/* What limits: `memory bandwidth`, `compute`, `communication`, `host`, `KV capacity`. */
+const char *serve_bound(const struct serve_question *q, const struct serve_metrics *m);
+void serve_answer(const struct serve_question *q, struct serve_metrics *out);
+/* What prompts of an engine run on that runs every operator by itself. */
+struct unfused_gpu serve_unfused_gpu(const struct serve_setup *s, const struct gpu *gpu);
+
+/* --- whether to believe it ------------------------------------------------------------------------------- */
+
+enum serve_trust { SERVE_TRUSTED, SERVE_WARNED, SERVE_REFUSED };
+enum { SERVE_MOST_REASONS = 12 };
+
+struct serve_judgement {
+	enum serve_trust trust; /* the worst of the reasons */
+	int n;
+	const char *reasons[SERVE_MOST_REASONS];
+};
+
+struct serve_judgement serve_judge(const struct serve_question *q, const struct serve_metrics *m);
+
+/* What a tenth more of each would gain: output tokens per second (or prompts) over what there is, minus one. */
+struct serve_gains {
+	double mem_bandwidth, arithmetic, links, host;
+};
+struct serve_gains serve_elasticity(const struct serve_question *q);
+
+/* Which causes a run's figures speak for, and what to do first. */
+
+struct finding {
+	const struct diagnosis *cause;
+	int n_for, n_against; /* signs that hold; signs that are known and do not */
+	const char *stake;    /* formula of the share of the time that it costs, or NULL */
+	double stake_frac;    /* NaN when no formula can be worked out */
+};
+
+/* Findings, most urgent first: what ends a run, what spoils it, then by the time at stake, then by the signs.  `out`
+ * has room for n.  Causes that cost nothing by these figures are left out. */
+size_t diagnose_rank(
+    const struct diagnosis *const *all, size_t n, const struct figures *f, enum use use, struct finding *out);
+
+/*
+ * Times of matrix products by shape: layouts that a search tries share most of theirs.  One cache belongs to one set of
+ * kernel parameters and one thread.
+ */
+
+struct train_memo *train_memo_new(struct arena *a, const struct calibration *kernels);
+/* For struct train_job, members `gemm` and `memo`. */
+double train_memo_gemm(struct train_memo *memo, const struct gemm_shape *shape, enum dtype t);
+/* The job's products from this cache. */
+void train_memo_use(struct train_memo *memo, struct train_job *job);
+
+/* Rejection by arithmetic and rough memory, then time: for searches.  True when `t` was filled. */
+bool train_predict(const struct train_job *job, double card_byte, struct train_terms *t);
+/* A floor of the memory of one GPU: states and the activations that no policy drops. */
+double train_memory_floor(const struct train_job *job);
+
+/* Where the next 10 % would pay: the step with one figure of machine or question changed. */
+
+enum train_gain {
+	GAIN_MEMORY,
+	GAIN_ARITHMETIC,
+	GAIN_LINK,
+	GAIN_NETWORK,
+	GAIN_MICRO_BATCH,
+	GAIN_BATCH,
+	GAIN_SEQUENCE,
+	N_GAINS,
+};
+const char *train_gain_text(enum train_gain g);
+/* Tokens per second over those of the job as it is; NaN where the change makes no sense. */
+double train_gain(const struct train_job *job, enum train_gain g);
+
+/* Pipeline schedules with a smaller bubble, for a job that waits for its pipeline. */
+
+enum { MOST_SCHEDULES = 3 };
+
+/* A change of the schedule, as the options that make it, with the step and the memory that it gives. */
+struct train_schedule {
+	char change[160];
+	double step_s, need_byte; /* need_byte: NaN without a rule of memory */
+	enum verdict verdict;
+};
+
+/* The finest interleaving that divides the layers equally; the finest that fits where that does not; weight gradients
+ * in the bubbles where the framework has such a schedule.  Only what makes the step shorter; returns how many.
+ * `memory`: the same job, `modelled` when there is a rule for it. */
+int train_schedules(const struct train_job *job, const struct memory_job *memory, bool modelled,
+    struct train_schedule out[MOST_SCHEDULES]);
+
+#endif
