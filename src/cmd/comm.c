@@ -8,13 +8,12 @@
 #include <string.h>
 
 #define COMM_COLLECTIVES "allreduce|allgather|reducescatter|alltoall|broadcast|reduce|sendrecv|links"
-#define COMM_TYPES "fp64|fp32|tf32|fp16|bf16|fp8|int8"
 #define COMM_OPTIONS(X)                                                                                                \
 	X(0, collective, NULL, "collective", WORD, "COLLECTIVE", COMM_COLLECTIVES, NULL, "what is exchanged")          \
 	X('s', size, "size", "size", SIZE, "SIZE", "", NULL,                                                           \
 	    "of the full buffer: what is summed, what an all-gather returns")                                          \
 	X(0, params, "params", "params", COUNT, "N", "", NULL, "gradients of so many parameters instead")              \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", COMM_TYPES, "bf16", "their type")                                \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "their type")                           \
 	X(0, time, "time", "time", TIME, "TIME", "", NULL,                                                             \
 	    "measured time instead of wires: what bandwidth is that, and of which link")                               \
 	X('c', compute, "compute", "compute", TIME, "TIME", "", NULL, "computation of the step that this belongs to")  \

@@ -41,7 +41,7 @@ grouped(struct sheet *sh, const struct train_job *job, const struct block *block
 	TAKE(sh, group_rows, group);
 	TAKE(sh, map_n, n);
 	TAKE(sh, map_k, k);
-	TAKE(sh, weight_elem_byte, dtype_byte(train_rate_type(job->dtype)));
+	TAKE(sh, weight_elem_byte, dtype_byte(dtype_fits(job->dtype)));
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	double padding;
 	if (group < 2048)

@@ -7,23 +7,6 @@
 /* --- what all parts ask ---------------------------------------------------------------------------------- */
 
 enum dtype
-train_rate_type(enum dtype t)
-{
-	switch (t) {
-	case DTYPE_FP16:
-		return DTYPE_BF16;
-	case DTYPE_MXFP8:
-	case DTYPE_FP8_BLOCK:
-		return DTYPE_FP8;
-	case DTYPE_MXFP4:
-	case DTYPE_FP4:
-		return DTYPE_NVFP4;
-	default:
-		return t;
-	}
-}
-
-enum dtype
 train_wide_type(const struct train_job *job)
 {
 	return dtype_byte(job->dtype) > 2 ? job->dtype : DTYPE_BF16;
@@ -202,7 +185,7 @@ double
 train_gemm(
     struct sheet *sh, const struct train_job *job, double m, double n, double k, enum dtype t, double output_elem_byte)
 {
-	const enum dtype rate = train_rate_type(t);
+	const enum dtype rate = dtype_fits(t);
 	struct gemm_shape shape = gemm_shape_of(m, n, k, rate);
 
 	shape.o_byte = fmax(output_elem_byte, dtype_byte(rate));

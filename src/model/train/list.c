@@ -49,7 +49,7 @@ for_samples(const struct train_list_job *job, const struct op *one)
 static double
 product_time(struct sheet *sh, const struct train_list_job *job, const struct op *op)
 {
-	const enum dtype t = train_rate_type(job->dtype);
+	const enum dtype t = dtype_fits(job->dtype);
 
 	CALL(sh, forward_flop, op_total_flop(sh, op));
 	CALL(sh, forward_byte, op_total_byte(sh, op));
