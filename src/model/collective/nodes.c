@@ -3,16 +3,16 @@
 #include "model/collective/collective.h"
 
 double
-allreduce_hierarchical(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
-    double nic_byte_per_s, double hop_s, double node_hop_s, bool overlapped)
+allreduce_hierarchical(struct sheet *sh, const struct collective_ask *ask)
 {
-	GIVEN(sh, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, latency_s, 2 * (n_local - 1) * hop_s + 2 * (n_nodes - 1) * node_hop_s);
 	/* reduce-scatter, and all-gather of the sums */
 	LET(sh, inside_s, 2 * ((n_local - 1) / n_local * size_byte / link_byte_per_s));
 	LET(sh, across_s, 2 * (n_nodes - 1) / n_nodes * (size_byte / n_local) / nic_byte_per_s);
-	EITHER(sh, hierarchical_s, overlapped, latency_s + fmax(inside_s, across_s), latency_s + inside_s + across_s);
+	EITHER(sh, hierarchical_s, ask->algorithm == ALGORITHM_HIERARCHICAL_OVERLAP,
+	    latency_s + fmax(inside_s, across_s), latency_s + inside_s + across_s);
 	return hierarchical_s;
 }
 

@@ -91,3 +91,54 @@ send_recv(struct sheet *sh, double n_ranks, double size_byte, double link_byte_p
 	LET(sh, send_s, fmin(1, n_ranks - 1) * (hop_s + size_byte / link_byte_per_s));
 	return send_s;
 }
+
+/* A ring inside one node, by what it carries. */
+static double
+ring(struct sheet *sh, enum collective c, double n_ranks, double size_byte, double link_byte_per_s, double hop_s,
+    double chunk_byte)
+{
+	GIVEN(sh, n_ranks, size_byte, link_byte_per_s, hop_s, chunk_byte);
+	double carried_s;
+	if (c == COLLECTIVE_ALL_REDUCE)
+		SET_CALL(sh, carried_s, allreduce_ring(sh, n_ranks, size_byte, link_byte_per_s, hop_s));
+	else if (c == COLLECTIVE_BROADCAST || c == COLLECTIVE_REDUCE)
+		SET_CALL(sh, carried_s, broadcast_ring(sh, n_ranks, size_byte, link_byte_per_s, hop_s, chunk_byte));
+	else
+		SET_CALL(sh, carried_s, gather_ring(sh, n_ranks, size_byte, link_byte_per_s, hop_s));
+	return carried_s;
+}
+
+double
+collective_ring(struct sheet *sh, const struct collective_ask *ask)
+{
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, hop_s);
+	double ring_s;
+	if (n_nodes > 1) {
+		FROM(sh, ask, nic_byte_per_s, node_hop_s);
+		/* the node's NICs together, or one GPU's links: the ring leaves no faster than it goes round inside */
+		LET(sh, rail_byte_per_s, fmin(nic_byte_per_s, link_byte_per_s * n_nodes / n_ranks));
+		SET_CALL(sh, ring_s,
+		    collective_rails(
+		        sh, ask->collective, n_ranks, n_nodes, size_byte, rail_byte_per_s, hop_s, node_hop_s));
+	} else {
+		TAKE(sh, chunk_byte, ask->chunk_byte);
+		SET_CALL(sh, ring_s, ring(sh, ask->collective, n_ranks, size_byte, link_byte_per_s, hop_s, chunk_byte));
+	}
+	return ring_s;
+}
+
+double
+collective_direct(struct sheet *sh, const struct collective_ask *ask)
+{
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
+	double direct_s;
+	if (ask->collective == COLLECTIVE_ALL_TO_ALL)
+		SET_CALL(sh, direct_s,
+		    alltoall_direct(
+		        sh, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, fmax(hop_s, node_hop_s)));
+	else if (n_nodes > 1)
+		SET_CALL(sh, direct_s, send_recv(sh, n_ranks, size_byte, nic_byte_per_s, node_hop_s));
+	else
+		SET_CALL(sh, direct_s, send_recv(sh, n_ranks, size_byte, link_byte_per_s, hop_s));
+	return direct_s;
+}
