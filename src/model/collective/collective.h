@@ -22,9 +22,7 @@ enum algorithm {
 enum protocol { PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE, N_PROTOCOLS };
 
 const char *collective_name(enum collective c);
-const char *collective_title(enum collective c);
 const char *algorithm_name(enum algorithm a);
-const char *algorithm_title(enum algorithm a);
 /* False when this algorithm cannot do that collective, or not on so many nodes. */
 bool algorithm_does(enum algorithm a, enum collective c);
 bool algorithm_spans(enum algorithm a, double n_nodes);

@@ -23,14 +23,12 @@ enum dtype {
 };
 
 const char *peak_name(enum peak p);
-const char *peak_title(enum peak p);
 enum peak peak_substitute(enum peak p);
 const char *dtype_name(enum dtype t);
 double dtype_byte(enum dtype t);
 enum peak dtype_peak(enum dtype t);
 /* The dtype or peak with this name, or DTYPE_NONE / PEAK_NONE. */
 enum dtype dtype_find(const char *name);
-enum peak peak_find(const char *name);
 
 struct price {
 	struct datum usd_per_s;
