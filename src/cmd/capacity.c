@@ -603,8 +603,7 @@ show_speed(struct run *r, const struct plan *p, const struct candidate *who, con
 	const struct capacity_case *c = &who->c;
 
 	if (p->load) {
-		TAKE(sh, rate_request_per_s, c->rate_request_per_s);
-		TAKE(sh, osl_token, c->osl_token);
+		FROM(sh, c, rate_request_per_s, osl_token);
 		CALL(sh, fleet_token_per_s, capacity_load_rate(sh, rate_request_per_s, osl_token));
 		*out = fleet_token_per_s;
 	} else if (datum_given(c->mem_byte_per_s) && c->n_users.value > 0) {

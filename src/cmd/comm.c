@@ -212,8 +212,7 @@ sent_size(struct run *r, const struct comm_in *in, const struct comm_case *q)
 		sent_byte = size_byte;
 	}
 	if (q->n_rows > 0) {
-		TAKE(sh, n_rows, q->n_rows);
-		TAKE(sh, n_columns, q->n_columns);
+		FROM(sh, q, n_rows, n_columns);
 		TAKE(sh, n_rank, in->compress_rank);
 		CALL(sh, compression, powersgd_ratio(sh, n_rows, n_columns, n_rank));
 		SHOW(sh, compression, compression_ratio);
@@ -283,8 +282,7 @@ show_time(struct run *r, const struct comm_in *in, struct comm_case *q, double s
 	struct collective_plan plan;
 	struct wires_words words;
 
-	TAKE(sh, n_ranks, q->wires.n_ranks);
-	TAKE(sh, n_nodes, q->wires.n_nodes);
+	FROM_STRUCT(sh, q->wires, n_ranks, n_nodes);
 	SHOW(sh, n_ranks, n_ranks);
 	if (n_nodes > 1)
 		SHOW(sh, n_nodes, n_nodes);

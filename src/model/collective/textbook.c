@@ -6,11 +6,7 @@ static double
 ring(struct sheet *sh, enum collective c, double n_ranks, double size_byte, double link_byte_per_s, double hop_s,
     double chunk_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, hop_s);
-	GIVEN(sh, chunk_byte);
+	GIVEN(sh, n_ranks, size_byte, link_byte_per_s, hop_s, chunk_byte);
 	double carried_s;
 	if (c == COLLECTIVE_ALL_REDUCE)
 		SET_CALL(sh, carried_s, allreduce_ring(sh, n_ranks, size_byte, link_byte_per_s, hop_s));
@@ -24,19 +20,10 @@ ring(struct sheet *sh, enum collective c, double n_ranks, double size_byte, doub
 static double
 trees(struct sheet *sh, const struct collective_ask *ask)
 {
-	TAKE(sh, n_ranks, ask->n_ranks);
-	TAKE(sh, n_nodes, ask->n_nodes);
-	TAKE(sh, size_byte, ask->size_byte);
-	TAKE(sh, link_byte_per_s, ask->link_byte_per_s);
-	TAKE(sh, nic_byte_per_s, ask->nic_byte_per_s);
-	TAKE(sh, hop_s, ask->hop_s);
-	TAKE(sh, node_hop_s, ask->node_hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
 	/* across nodes the slower of the two carries the tree */
-	double edge_byte_per_s;
-	if (n_nodes > 1)
-		SET(sh, edge_byte_per_s, fmin(link_byte_per_s, n_ranks / n_nodes * nic_byte_per_s));
-	else
-		SET(sh, edge_byte_per_s, link_byte_per_s);
+	EITHER(sh, edge_byte_per_s, n_nodes > 1, fmin(link_byte_per_s, n_ranks / n_nodes * nic_byte_per_s),
+	    link_byte_per_s);
 	double tree_s;
 	if (ask->algorithm == ALGORITHM_TREE)
 		SET_CALL(sh, tree_s, allreduce_tree(sh, n_ranks, size_byte, edge_byte_per_s, fmax(hop_s, node_hop_s)));
@@ -57,15 +44,10 @@ trees(struct sheet *sh, const struct collective_ask *ask)
 static double
 rings(struct sheet *sh, const struct collective_ask *ask)
 {
-	TAKE(sh, n_ranks, ask->n_ranks);
-	TAKE(sh, n_nodes, ask->n_nodes);
-	TAKE(sh, size_byte, ask->size_byte);
-	TAKE(sh, link_byte_per_s, ask->link_byte_per_s);
-	TAKE(sh, hop_s, ask->hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, hop_s);
 	double ring_s;
 	if (n_nodes > 1) {
-		TAKE(sh, nic_byte_per_s, ask->nic_byte_per_s);
-		TAKE(sh, node_hop_s, ask->node_hop_s);
+		FROM(sh, ask, nic_byte_per_s, node_hop_s);
 		/* the node's NICs together, or one GPU's links: the ring leaves no faster than it goes round inside */
 		LET(sh, rail_byte_per_s, fmin(nic_byte_per_s, link_byte_per_s * n_nodes / n_ranks));
 		SET_CALL(sh, ring_s,
@@ -81,13 +63,7 @@ rings(struct sheet *sh, const struct collective_ask *ask)
 static double
 direct(struct sheet *sh, const struct collective_ask *ask)
 {
-	TAKE(sh, n_ranks, ask->n_ranks);
-	TAKE(sh, n_nodes, ask->n_nodes);
-	TAKE(sh, size_byte, ask->size_byte);
-	TAKE(sh, link_byte_per_s, ask->link_byte_per_s);
-	TAKE(sh, nic_byte_per_s, ask->nic_byte_per_s);
-	TAKE(sh, hop_s, ask->hop_s);
-	TAKE(sh, node_hop_s, ask->node_hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
 	double direct_s;
 	if (ask->collective == COLLECTIVE_ALL_TO_ALL)
 		SET_CALL(sh, direct_s,
@@ -103,13 +79,7 @@ direct(struct sheet *sh, const struct collective_ask *ask)
 static double
 hierarchical(struct sheet *sh, const struct collective_ask *ask)
 {
-	TAKE(sh, n_ranks, ask->n_ranks);
-	TAKE(sh, n_nodes, ask->n_nodes);
-	TAKE(sh, size_byte, ask->size_byte);
-	TAKE(sh, link_byte_per_s, ask->link_byte_per_s);
-	TAKE(sh, nic_byte_per_s, ask->nic_byte_per_s);
-	TAKE(sh, hop_s, ask->hop_s);
-	TAKE(sh, node_hop_s, ask->node_hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
 	CALL(sh, hierarchical_s,
 	    allreduce_hierarchical(sh, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s,
 	        ask->algorithm == ALGORITHM_HIERARCHICAL_OVERLAP));

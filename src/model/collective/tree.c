@@ -10,10 +10,7 @@
 double
 allreduce_tree(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, hop_s);
+	GIVEN(sh, n_ranks, size_byte, link_byte_per_s, hop_s);
 	LET(sh, n_levels, ceil(log2(n_ranks)));
 	LET(sh, edge_byte_per_s, link_byte_per_s / fmin(2, fmax(1, n_ranks - 1))); /* two ranks: one child */
 	LET(sh, tree_s, 2 * n_levels * hop_s + fmin(1, n_ranks - 1) * (2 * size_byte / edge_byte_per_s));
@@ -25,12 +22,7 @@ double
 allreduce_double_tree(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
     double hop_s, double node_hop_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, hop_s);
-	GIVEN(sh, node_hop_s);
+	GIVEN(sh, n_ranks, n_nodes, size_byte, link_byte_per_s, hop_s, node_hop_s);
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, latency_s, 2 * ((n_local - 1) * hop_s + ceil(log2(n_nodes)) * node_hop_s));
 	LET(sh, edge_byte_per_s, link_byte_per_s / 2);
@@ -44,10 +36,7 @@ allreduce_double_tree(struct sheet *sh, double n_ranks, double n_nodes, double s
 double
 allreduce_nvls(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double switch_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, switch_s);
+	GIVEN(sh, n_ranks, size_byte, link_byte_per_s, switch_s);
 	LET(sh, volume_byte, size_byte * (1 + 1 / n_ranks));
 	LET(sh, nvls_s, fmin(1, n_ranks - 1) * (switch_s + volume_byte / link_byte_per_s));
 	return nvls_s;
@@ -58,13 +47,7 @@ double
 allreduce_nvls_tree(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
     double nic_byte_per_s, double switch_s, double node_hop_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, nic_byte_per_s);
-	GIVEN(sh, switch_s);
-	GIVEN(sh, node_hop_s);
+	GIVEN(sh, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, switch_s, node_hop_s);
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, latency_s, fmin(1, n_ranks - 1) * switch_s + 2 * ceil(log2(n_nodes)) * node_hop_s);
 	LET(sh, inside_s, fmin(1, n_local - 1) * size_byte * (1 + 1 / n_local) / link_byte_per_s);
@@ -79,11 +62,7 @@ double
 allreduce_collnet(
     struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double nic_byte_per_s, double switch_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, nic_byte_per_s);
-	GIVEN(sh, switch_s);
+	GIVEN(sh, n_ranks, n_nodes, size_byte, nic_byte_per_s, switch_s);
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, collnet_s, fmin(1, n_nodes - 1) * (switch_s + size_byte / (n_local * nic_byte_per_s)));
 	return collnet_s;

@@ -185,9 +185,7 @@ double
 train_product(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t)
 {
 	CALL(sh, kernel_s, gemm_time(sh, shape, c, t));
-	TAKE(sh, m, shape->m);
-	TAKE(sh, n, shape->n);
-	TAKE(sh, k, shape->k);
+	FROM(sh, shape, m, n, k);
 	double derate;
 	if (derates(shape, c) && memory_bound(shape, &c->gemm[t])) {
 		TAKE(sh, derate_per_decade, c->gemm[t].derate);
@@ -220,8 +218,7 @@ train_gemm(
 double
 train_rows(struct sheet *sh, const struct train_job *job)
 {
-	TAKE(sh, n_sequences, job->n_sequences);
-	TAKE(sh, seq_length, job->seq_length);
+	FROM(sh, job, n_sequences, seq_length);
 	TAKE(sh, cp, job->layout.cp);
 	LET(sh, n_rows, n_sequences * seq_length / cp);
 	return n_rows;
@@ -230,8 +227,7 @@ train_rows(struct sheet *sh, const struct train_job *job)
 double
 train_microbatches(struct sheet *sh, const struct train_job *job)
 {
-	TAKE(sh, n_global_sequences, job->n_global_sequences);
-	TAKE(sh, n_sequences, job->n_sequences);
+	FROM(sh, job, n_global_sequences, n_sequences);
 	TAKE(sh, dp, job->layout.dp);
 	LET(sh, n_microbatches, fmax(1, n_global_sequences / (n_sequences * dp)));
 	return n_microbatches;
