@@ -287,6 +287,7 @@ static const struct {
 	const char *line, *path, *why;
 } stays[] = {
     {"calibrate tests/fixtures/calibrate/h100.csv", "gpu", "the file is of this GPU"},
+    {"calibrate tests/fixtures/calibrate/h100.csv", "fresh", "copies begin with nothing"},
     {"memory llama3-8b", "system", "its nodes are of the usual size"},
     {"memory llama3-70b", "system", "its nodes are of the usual size"},
     {"memory", "use", "the one that is meant"},
@@ -368,6 +369,22 @@ try_option(const struct asking *q, const struct option *o)
 		fault(q, o, accepted, "is accepted and changes nothing", "");
 }
 
+/* Files whose answer takes seconds, and shorter ones that take the same options. */
+static const struct {
+	const char *of_example, *taken;
+} shorter[] = {
+    {"tests/fixtures/calibrate/h100.csv", "tests/fixtures/calibrate/copies.csv"},
+};
+
+static void
+take_shorter(char **words, int n)
+{
+	for (int i = 0; i < n; i++)
+		for (size_t k = 0; k < sizeof shorter / sizeof *shorter; k++)
+			if (strcmp(words[i], shorter[k].of_example) == 0)
+				words[i] = arena_text(a, shorter[k].taken);
+}
+
 static void
 try_example(const struct command *c, const struct example *e)
 {
@@ -375,6 +392,7 @@ try_example(const struct command *c, const struct example *e)
 	struct asking q = {.command = c, .line = e->line};
 	const int n = split_line(a, e->line, words, 64);
 
+	take_shorter(words, n);
 	if (!arguments_parse(a, kept, c, n - 2, words + 2, &q.args))
 		ck_abort_msg("%s: %s", e->line, said(a, kept));
 	if (q.args.sweeps.n || q.args.solve)
