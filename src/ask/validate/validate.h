@@ -180,7 +180,7 @@ int serve_reading_times(struct serve_reading *s, const struct engine *engine, st
 /* Its tensor-parallel GPUs. */
 double serve_reading_ranks(const struct serve_reading *s);
 
-/* Rows of published training runs, in parts. */
+/* Rows of published training runs. */
 
 /* All stacks, read once. */
 struct train_stacks {
@@ -204,8 +204,6 @@ const char *train_row_ask(struct arena *a, const struct validate_row *row, struc
 struct train_reader;
 struct train_reader *train_reader_new(struct run *r);
 void train_reader_free(struct train_reader *x);
-/* Tokens that a model of this name was made for; NaN: not known. */
-double train_reader_context(struct train_reader *x, const char *model);
 
 /* One row, in the columns of training runs. */
 struct train_row {
@@ -215,11 +213,6 @@ struct train_row {
 };
 /* Why there is no prediction, or NULL. */
 const char *train_row_predict(struct train_reader *x, const struct validate_row *row, struct train_row *out);
-/* What the row is grouped by; a case of the step. */
-void train_row_label(struct score_case *c, const struct validate_row *row, const char *kind);
-struct score_case *train_row_case(
-    struct validation *v, struct train_reader *x, const struct validate_row *row, int line, const struct train_row *t);
-
 /* From now on every row is of this stack, whatever framework it names: for fits. */
 void train_reader_stack(struct train_reader *x, const struct stack *stack);
 
