@@ -260,11 +260,8 @@ train_reader_new(struct run *r)
 {
 	struct train_reader *x = ARENA_NEW(r->arena, struct train_reader);
 
-	x->quiet = *r;
+	x->quiet = run_quiet(r);
 	x->quiet.sheet = sheet_new();
-	x->quiet.diag = diag_new(r->arena);
-	x->quiet.database = database_reporting_to(r->database, x->quiet.diag);
-	x->quiet.assumed = x->quiet.warnings = (struct words){0};
 	return x;
 }
 
