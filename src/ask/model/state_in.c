@@ -26,6 +26,7 @@ add_drafts(struct run *r, struct datum n, struct workload *w)
 			struct block *draft = &blocks[n_blocks];
 			*draft = blocks[i];
 			draft->count = n;
+			draft->layer = NULL;
 			if (draft->attention.kind == ATTENTION_CSA)
 				draft->attention.ratio.value = 0;
 			w->n_blocks++;

@@ -189,9 +189,8 @@ static double
 block_uncounted(struct sheet *sh, const struct workload *w, const struct block *b)
 {
 	TAKE(sh, n_layers, b->count);
-	CALL(sh, router_param, router_params(sh, w, b));
-	CALL(sh, norm_param, layer_norm_params(sh, w, b));
-	LET(sh, uncounted_param, n_layers * (router_param + norm_param));
+	CALL(sh, layer_param, layer_params(sh, w, b, IN_ROUTER | IN_NORMS, COUNT_ALL));
+	LET(sh, uncounted_param, n_layers * layer_param);
 	return uncounted_param;
 }
 

@@ -3,52 +3,6 @@
  * map out. */
 #include "model/layer/parts.h"
 
-static double
-state_elem_byte(const struct workload *w)
-{
-	return w->state_byte.value > 0 ? w->state_byte.value : 4;
-}
-
-static struct op
-mamba_op(const struct workload *w, const struct mamba *m, double batch, double n_new, double tp)
-{
-	const double h = m->n_heads.value / tp, p = m->head_dim.value, n = m->state.value;
-	const double g = share_of(m->n_groups.value, tp), byte = state_elem_byte(w);
-
-	if (n_new > 1)
-		return (struct op){.kind = OP_ssm_scan,
-		    .name = "state-space scan",
-		    .dim = {batch, n_new, h, p, n, g, m->chunk.value, byte}};
-	return (struct op){.kind = OP_ssm_step, .name = "state-space step", .dim = {batch, h, p, n, g, byte}};
-}
-
-static struct op
-delta_op(const struct workload *w, const struct block *b, double batch, double n_new, double tp)
-{
-	const bool kimi = b->mixer == MIXER_KDA;
-	const double h = (kimi ? b->kda.n_heads.value : b->delta.n_value_heads.value) / tp;
-	const double d = kimi ? b->kda.head_dim.value : b->delta.key_dim.value;
-	const double dv = kimi ? d : b->delta.value_dim.value;
-	const double g = kimi ? h : share_of(b->delta.n_key_heads.value, tp);
-	const double chunk = kimi ? b->kda.chunk.value : b->delta.chunk.value, byte = state_elem_byte(w);
-
-	if (n_new > 1)
-		return (struct op){
-		    .kind = OP_delta_scan, .name = "delta rule", .dim = {batch, n_new, h, d, dv, g, chunk, byte}};
-	return (struct op){.kind = OP_delta_step, .name = "delta rule", .dim = {batch, h, d, dv, g, byte}};
-}
-
-struct op
-recurrence_op(const struct workload *w, const struct block *b, double batch, double n_new, double tp)
-{
-	struct op op =
-	    b->mixer == MIXER_MAMBA ? mamba_op(w, &b->mamba, batch, n_new, tp) : delta_op(w, b, batch, n_new, tp);
-
-	op.count = 1;
-	op.elem_byte = 2;
-	return op;
-}
-
 static void
 add_recurrence(struct list *l, const struct block *b)
 {

@@ -4,6 +4,72 @@
 
 #include "model/layer/layer.h"
 
+/* --- describing a layer ---------------------------------------------------------------------------------- */
+
+/* A number of no file. */
+static inline struct datum
+figure(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+/* `n` of them; the place of one stays where n is 1. */
+static inline struct datum
+times(struct datum d, double n)
+{
+	return n == 1 ? d : figure(n * d.value);
+}
+
+static inline struct width
+wide(struct datum units, double size)
+{
+	return (struct width){units, size, false};
+}
+
+static inline struct width
+columns(struct datum n)
+{
+	return wide(n, 1);
+}
+
+static inline struct width
+whole(struct datum n)
+{
+	return (struct width){n, 1, true};
+}
+
+struct layer_op *row_add(
+    struct layer *l, enum layer_part part, enum op_runs runs, const char *title, struct width n, struct width k);
+/* A map, in a product of this name. */
+struct layer_op *row_map(
+    struct layer *l, enum layer_part part, const char *title, const char *product, struct width n, struct width k);
+/* What is stored and does not run by itself. */
+struct layer_op *row_vector(struct layer *l, enum layer_part part, const char *title, struct width n);
+struct layer_state *state_add(
+    struct layer *l, const char *title, enum state_span span, enum state_type type, struct width width);
+/* Only the window or chunk of this attention is held. */
+struct layer_state *state_reaches(struct layer_state *s, const struct attention *a);
+
+void describe_heads(struct layer *l, const struct workload *w, enum layer_part part);
+void describe_latent(struct layer *l, const struct workload *w);
+void describe_compressed(struct layer *l, const struct workload *w);
+void describe_indexer(struct layer *l, const struct workload *w, enum layer_part part);
+void describe_recurrence(struct layer *l, const struct workload *w);
+void describe_feed(struct layer *l, const struct workload *w);
+/* The map and the norm; returns the norm. */
+struct layer_op *add_query_compression(struct layer *l, const struct workload *w, enum layer_part part);
+
+/* --- folds ----------------------------------------------------------------------------------------------- */
+
+/* The rows of a block, as they were bound or described into `own`. */
+const struct layer *layer_of(const struct workload *w, const struct block *b, struct layer *own);
+
+static inline double
+state_elem_byte(const struct workload *w)
+{
+	return w->state_byte.value > 0 ? w->state_byte.value : 4;
+}
+
 /* A list of operators while it is being written. */
 
 struct list {
@@ -62,19 +128,6 @@ struct op recurrence_op(const struct workload *w, const struct block *b, double 
 
 /* What the files that count parameters share. */
 
-/* Values as wide as keys unless the file says otherwise. */
-static inline struct datum
-value_width(const struct attention *a)
-{
-	return a->v_dim.value > 0 ? a->v_dim : a->head_dim;
-}
-
-static inline bool
-has_indexer(const struct attention *a)
-{
-	return a->indexer.dim.value > 0;
-}
-
 /* RMSNorm has a gain, LayerNorm a gain and a bias.  Zhang and Sennrich, NeurIPS 2019; Ba et al., arXiv:1607.06450. */
 static inline double
 norm_vectors(const struct workload *w)
@@ -88,10 +141,6 @@ n_stacks(const struct workload *w)
 {
 	return w->kind == MODEL_ENCODER_DECODER ? 2.0 : 1.0;
 }
-
-double mamba_params(struct sheet *sh, const struct workload *w, const struct mamba *m);
-double delta_params(struct sheet *sh, const struct workload *w, const struct delta *d);
-double kda_params(struct sheet *sh, const struct workload *w, const struct kda *k);
 
 /* What a layer keeps of a sequence besides keys and values of heads; kv.c adds it all up.  Bytes on one of tp GPUs. */
 

@@ -6,12 +6,6 @@
  */
 #include "model/layer/parts.h"
 
-static double
-state_elem_byte(const struct workload *w)
-{
-	return w->state_byte.value > 0 ? w->state_byte.value : 4;
-}
-
 /* Mamba-2: a matrix of head_dim x state per head (Dao and Gu, arXiv:2405.21060).  Groups that tensor parallelism does
  * not divide are kept by every GPU. */
 static double
