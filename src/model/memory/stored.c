@@ -58,8 +58,7 @@ static double
 stated_share(struct sheet *sh, const struct memory_job *job)
 {
 	TAKE(sh, stated_weight_byte, *job->stated_weight);
-	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, pp, job->layout.pp);
+	FROM_STRUCT(sh, job->layout, tp, pp);
 	LET(sh, weights_byte, stated_weight_byte / (tp * pp));
 	return weights_byte;
 }

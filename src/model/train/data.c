@@ -197,8 +197,7 @@ fully_sharded(struct sheet *sh, const struct train_job *job, const struct group 
 static double
 rail_hide(struct sheet *sh, double comm_s, double work_s)
 {
-	GIVEN(sh, comm_s);
-	GIVEN(sh, work_s);
+	GIVEN(sh, comm_s, work_s);
 	TAKE(sh, contention_frac, RAIL_CONTENTION);
 	LET(sh, hidden_s, fmax(0, comm_s - work_s) + contention_frac * fmin(comm_s, work_s));
 	return hidden_s;
