@@ -46,13 +46,8 @@ state_add(struct layer *l, const char *title, enum state_span span, enum state_t
 	struct layer_state *s = &l->state[l->n_states++];
 
 	assert(l->n_states <= LAYER_STATES);
-	*s = (struct layer_state){.title = title,
-	    .span = span,
-	    .type = type,
-	    .width = width,
-	    .rows = 1,
-	    .reach = datum_absent(),
-	    .token_per_row = 1};
+	*s = (struct layer_state){
+	    .title = title, .span = span, .type = type, .width = width, .rows = 1, .reach = datum_absent(), .ratio = 1};
 	return s;
 }
 
@@ -100,4 +95,37 @@ layer_of(const struct workload *w, const struct block *b, struct layer *own)
 		return b->layer;
 	layer_describe(w, b, own);
 	return own;
+}
+
+enum form
+layer_form(const struct block *b, bool decode)
+{
+	return decode || indexed(&b->attention) ? FORM_ABSORBED : FORM_EXPANDED;
+}
+
+bool
+is_core(const struct layer_op *op)
+{
+	return op->runs == RUNS_ATTENTION || op->runs == RUNS_LATENT || op->runs == RUNS_SCORES ||
+	    op->runs == RUNS_RECURRENCE;
+}
+
+int
+layer_cores(const struct layer *l, enum form form, const struct layer_op *cores[LAYER_OPS])
+{
+	int n = 0;
+
+	for (int i = 0; i < l->n_ops; i++)
+		if (is_core(&l->op[i]) && l->op[i].forms & form)
+			cores[n++] = &l->op[i];
+	return n;
+}
+
+const struct layer_op *
+layer_attention(const struct layer *l)
+{
+	for (int i = 0; i < l->n_ops; i++)
+		if ((l->op[i].runs == RUNS_ATTENTION || l->op[i].runs == RUNS_LATENT) && l->op[i].forms & FORM_EXPANDED)
+			return &l->op[i];
+	return NULL;
 }

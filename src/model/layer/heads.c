@@ -84,6 +84,7 @@ describe_heads(struct layer *l, const struct workload *w, enum layer_part part)
 	const struct width hidden = whole(w->hidden), key = wide(a->n_kv_heads, a->head_dim.value),
 	                   value = wide(a->n_kv_heads, value_dim_of(a)), output = wide(a->n_heads, value_dim_of(a));
 
+	add_cache(l, part);
 	add_queries(l, w, part, names);
 	row_map(l, part, "keys", product, key, hidden)->source = part == IN_CROSS;
 	if (!a->k_is_v)
@@ -96,5 +97,4 @@ describe_heads(struct layer *l, const struct workload *w, enum layer_part part)
 	if (a->gate)
 		row_add(l, part, RUNS_GATE, "attention gate", output, hidden)->inputs = 2;
 	row_map(l, part, "output", names->output, hidden, output);
-	add_cache(l, part);
 }

@@ -69,6 +69,7 @@ describe_latent(struct layer *l, const struct workload *w)
 	const struct width hidden = whole(w->hidden), value = wide(a->n_heads, a->v_dim.value),
 	                   row = whole(figure(a->kv_lora.value + a->rope.value));
 
+	add_cache(l);
 	add_queries(l, w);
 	row_map(l, IN_MIXER, "latent", "key and value compression", row, hidden)->doubled = true;
 	row_add(l, IN_MIXER, RUNS_NORM, "latent norm", whole(a->kv_lora), columns(figure(1)))->doubled = true;
@@ -80,5 +81,4 @@ describe_latent(struct layer *l, const struct workload *w)
 		row_add(l, IN_MIXER, RUNS_GATE, "attention gate", value, hidden)->inputs = 2;
 	}
 	row_map(l, IN_MIXER, "output", "output projection", hidden, value);
-	add_cache(l);
 }

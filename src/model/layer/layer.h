@@ -244,7 +244,7 @@ struct layer_state {
 	struct width width;           /* of a row, or of the whole */
 	double rows;                  /* of the whole that are alike; taps, overlapping stretches */
 	struct datum reach;
-	double token_per_row; /* 1, or tokens that are compressed to one */
+	double ratio; /* 1, or tokens that are compressed to one row */
 };
 
 enum { LAYER_OPS = 44, LAYER_STATES = 6 };
@@ -326,7 +326,7 @@ struct shape {
 	bool unfused; /* scores and fp32 norms go to memory, as in eager frameworks */
 };
 
-enum { EXPAND_PER_BLOCK = 40, EXPAND_OUTSIDE = 12 };
+enum { EXPAND_PER_BLOCK = LAYER_OPS + 4, EXPAND_OUTSIDE = 12 };
 
 /* How many operators expand() may write. */
 int expand_room(const struct workload *w);
@@ -414,8 +414,8 @@ double kv_block_constant(struct sheet *sh, const struct workload *w, const struc
 double kv_block_sequence(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token,
     double block_token, double kv_elem_byte, double tp);
 
-/* Bytes of one token in one attention layer with its indexer's key, on one of tp GPUs. */
-double kv_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp);
+/* Bytes of one token in one layer of a block, on one of tp GPUs. */
+double kv_layer(struct sheet *sh, const struct workload *w, const struct block *b, double kv_elem_byte, double tp);
 /* How many tokens back a layer sees: its window or chunk, absent for full attention. */
 struct datum kv_reach(const struct attention *a);
 /* Bytes of one sequence that do not grow with it: full windows and chunks, recurrent states, compressors, and the
@@ -451,7 +451,7 @@ double kv_paging(
     struct sheet *sh, const struct workload *w, const struct kv_page *page, double kv_elem_byte, double tp);
 
 /* How many times smaller the cache is than with a key and a value per query head. */
-double kv_sharing(struct sheet *sh, const struct attention *a);
+double kv_sharing(struct sheet *sh, const struct workload *w, const struct block *b);
 /* Tokens whose keys and values a step would compute again without a cache. */
 double kv_recomputed(struct sheet *sh, double seq_token);
 double kv_batch(struct sheet *sh, double n_sequences, double sequence_byte);

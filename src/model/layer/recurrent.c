@@ -17,11 +17,10 @@ add_convolution(struct layer *l, const char *title, struct width channels, doubl
 	state_add(l, title, SPAN_SEQUENCE, STATE_HALF, channels)->rows = taps - 1;
 }
 
-/* The recurrence, and its output normalized with gains of one head's width or of all, gated and mapped. */
+/* The output is normalized with gains of one head's width or of all, gated and mapped. */
 static void
 add_output(struct layer *l, const struct workload *w, struct width inner, struct width gains)
 {
-	row_add(l, IN_MIXER, RUNS_RECURRENCE, "recurrence", inner, inner);
 	row_vector(l, IN_MIXER, "output gains", gains);
 	row_add(l, IN_MIXER, RUNS_NORM, "output norm", inner, whole(figure(0)));
 	row_add(l, IN_MIXER, RUNS_GATE, "output gate", inner, inner)->inputs = 2;
@@ -50,6 +49,7 @@ describe_mamba(struct layer *l, const struct workload *w)
 	add_convolution(l, "taps of values", inner, m->conv.value, 1);
 	add_convolution(l, "taps of the maps", maps, m->conv.value, 1);
 	state_add(l, "states", SPAN_SEQUENCE, STATE_MATRIX, wide(m->n_heads, m->head_dim.value * m->state.value));
+	row_add(l, IN_MIXER, RUNS_RECURRENCE, "recurrence", inner, inner);
 	add_output(l, w, inner, inner);
 }
 
@@ -71,6 +71,7 @@ describe_delta(struct layer *l, const struct workload *w)
 	add_convolution(l, "taps of values", values, d->conv.value, 0);
 	state_add(
 	    l, "states", SPAN_SEQUENCE, STATE_MATRIX, wide(d->n_value_heads, d->value_dim.value * d->key_dim.value));
+	row_add(l, IN_MIXER, RUNS_RECURRENCE, "recurrence", values, values);
 	add_output(l, w, values, whole(d->value_dim));
 }
 
@@ -91,6 +92,7 @@ describe_kda(struct layer *l, const struct workload *w)
 	row_vector(l, IN_MIXER, "decay biases", inner);
 	row_vector(l, IN_MIXER, "decays", columns(k->n_heads));
 	state_add(l, "states", SPAN_SEQUENCE, STATE_MATRIX, wide(k->n_heads, k->head_dim.value * k->head_dim.value));
+	row_add(l, IN_MIXER, RUNS_RECURRENCE, "recurrence", inner, inner);
 	if (!k->full_gate)
 		row_map(l, IN_MIXER, "gate compression", "gate compression", low, hidden);
 	row_map(l, IN_MIXER, "gate", "gate projection", inner, k->full_gate ? hidden : low);

@@ -106,7 +106,7 @@ add_chooser(struct layer *l, const struct workload *w)
 	row_add(l, IN_MIXER, RUNS_SCORES, "index scores", heads, whole(a->indexer.dim));
 	struct layer_state *s = state_add(l, "index keys", SPAN_TOKENS, STATE_CACHE, whole(a->indexer.dim));
 	pack_key(s, a);
-	s->token_per_row = a->ratio.value;
+	s->ratio = a->ratio.value;
 }
 
 /* One shared row of head_dim for keys and values: near tokens as they are, far ones compressed; an output map in
@@ -126,11 +126,106 @@ describe_compressed(struct layer *l, const struct workload *w)
 	add_rows(l, "near tokens", SPAN_RING)->reach = a->window;
 	if (a->ratio.value > 0) {
 		add_compressor(l, w, "compression", "compressed tokens", a->head_dim);
-		add_rows(l, "compressed rows", SPAN_TOKENS)->token_per_row = a->ratio.value;
+		add_rows(l, "compressed rows", SPAN_TOKENS)->ratio = a->ratio.value;
 		if (a->ratio.value == 4)
 			add_chooser(l, w);
 	}
 	row_add(l, IN_MIXER, RUNS_LATENT, "attention", query, whole(figure(0)));
 	row_add(l, IN_MIXER, RUNS_BATCHED, "output groups", whole(a->o_lora), query)->inputs = a->o_groups.value;
 	row_map(l, IN_MIXER, "output", "output projection", hidden, wide(a->o_groups, a->o_lora.value));
+}
+
+/* --- keys of a query ------------------------------------------------------------------------------------- */
+
+/* An indexer lets top_k of the visible keys through: a window of that many has as many. */
+static double
+chosen_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal)
+{
+	if (!indexed(a))
+		return seen_keys(sh, a, n_new, n_cached, causal);
+	struct attention narrow = *a;
+	narrow.window = a->indexer.top_k;
+	GIVEN(sh, n_new, n_cached);
+	TAKE(sh, n_allowed, a->indexer.top_k);
+	CALL(sh, n_visible, seen_keys(sh, &narrow, n_new, n_cached, causal));
+	LET(sh, n_seen, fmin(n_visible, n_allowed));
+	return n_seen;
+}
+
+static double
+compressed_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached)
+{
+	const struct attention full = {.window = datum_absent(), .chunk = datum_absent()};
+
+	GIVEN(sh, n_new, n_cached);
+	TAKE(sh, ratio, a->ratio);
+	CALL(sh, n_visible, seen_keys(sh, &full, n_new, n_cached, true));
+	LET(sh, n_seen, n_visible / ratio);
+	return n_seen;
+}
+
+/* Only tokens compressed 4 to 1 are so many that an indexer chooses among them. */
+static double
+compressed_chosen(struct sheet *sh, const struct attention *a, double n_new, double n_cached)
+{
+	struct attention narrow = {.window = datum_absent(), .chunk = datum_absent()};
+
+	GIVEN(sh, n_new, n_cached);
+	TAKE(sh, ratio, a->ratio);
+	if (a->ratio.value == 4) {
+		narrow.window = a->indexer.top_k;
+		narrow.window.value *= a->ratio.value;
+	}
+	CALL(sh, n_visible, seen_keys(sh, &narrow, n_new, n_cached, true));
+	LET(sh, n_seen, n_visible / ratio);
+	return n_seen;
+}
+
+/* Near tokens as they are, and compressed ones beyond them. */
+static double
+near_and_far(struct sheet *sh, const struct attention *a, double n_new, double n_cached)
+{
+	GIVEN(sh, n_new, n_cached);
+	CALL(sh, n_near, seen_keys(sh, a, n_new, n_cached, true));
+	if (!(a->ratio.value > 0)) {
+		LET(sh, n_seen, n_near);
+		return n_seen;
+	}
+	CALL(sh, n_far, compressed_chosen(sh, a, n_new, n_cached));
+	LET(sh, n_seen, n_near + n_far);
+	return n_seen;
+}
+
+double
+attended_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal)
+{
+	if (a->kind == ATTENTION_CSA)
+		return near_and_far(sh, a, n_new, n_cached);
+	return chosen_keys(sh, a, n_new, n_cached, causal);
+}
+
+double
+scored_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal)
+{
+	if (a->kind == ATTENTION_CSA)
+		return compressed_keys(sh, a, n_new, n_cached);
+	return seen_keys(sh, a, n_new, n_cached, causal);
+}
+
+/* Those that any new query can see; of one query, those that it chooses. */
+double
+read_keys(const struct attention *a, double n_new, double n_cached)
+{
+	const double n_all = n_cached + n_new, far = floor(n_all / a->ratio.value);
+	double n = n_all;
+
+	if (a->window.value > 0)
+		n = fmin(n, a->window.value + n_new - 1);
+	if (a->chunk.value > 0)
+		n = fmin(n, a->chunk.value + n_new - 1);
+	if (a->kind != ATTENTION_CSA)
+		return indexed(a) && n_new == 1 ? fmin(n, a->indexer.top_k.value) : n;
+	if (!(a->ratio.value > 0))
+		return n;
+	return n + (n_new == 1 ? fmin(far, ceil(compressed_chosen(NULL, a, n_new, n_cached))) : far);
 }
