@@ -52,7 +52,7 @@ GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
 MAN_SRC  := $(wildcard man/*.[157])
 MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%)
 
-.PHONY: all demo test check quick check-asan lint format dist install uninstall bench-speed clean deps
+.PHONY: all demo test check quick check-long check-asan lint format dist install uninstall bench-speed clean deps
 all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc $(BUILD)/ridge-bench man
 
 # --- generated ---------------------------------------------------------------------------------------------------------
@@ -199,9 +199,13 @@ check: all $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit-tests $(BUILD)
 quick: $(BUILD)/ridge $(BUILD)/tests/unit-tests $(BUILD)/tests/law
 	@BUILD=$(BUILD) sh tests/run.sh --quick
 
+# Three times the random questions.
+check-long: $(BUILD)/ridge $(BUILD)/tests/law
+	@BUILD=$(BUILD) QUESTIONS=30000 sh tests/run.sh "random questions"
+
 # The same tests under the address, undefined-behaviour and leak sanitizers, in a build of their own.
 check-asan:
-	@QUESTIONS=$${QUESTIONS:-3000} $(MAKE) --no-print-directory $(PARALLEL) BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
+	@QUESTIONS=$${QUESTIONS:-2000} $(MAKE) --no-print-directory $(PARALLEL) BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
 
 # --- checks of the source ----------------------------------------------------------------------------------------------
 
