@@ -78,7 +78,7 @@ evaluate(struct binder *b, const struct node *n, const struct symbols *s, double
 		return false;
 	}
 	if (!isfinite(v.value) || v.value < 0) {
-		diag_error(b->diag, n->at, "'%s' is %g: a dimension is a positive number", n->text, v.value);
+		diag_error(b->diag, n->at, "'%s' is %g: a dimension must be positive", n->text, v.value);
 		return false;
 	}
 	*out = v.value;
@@ -102,7 +102,7 @@ read_dimension(struct binder *b, const struct node *n, struct symbols *s, double
 	*more = at[1] - at[0];
 	if (fabs(at[2] - at[1] - *more) <= 1e-9 * fmax(fabs(at[2]), 1))
 		return true;
-	diag_error(b->diag, n->at, "'%s' does not grow in proportion to the batch", n->text);
+	diag_error(b->diag, n->at, "'%s' is not linear in the batch", n->text);
 	diag_hint(b->diag, "a dimension is a constant, or a constant times 'batch', or their sum");
 	return false;
 }
@@ -134,7 +134,7 @@ unknown_dimension(struct binder *b, enum op_kind kind, const struct node *key)
 			strcat(list, names[i]);
 			strcat(list, i + 1 < n ? " " : "");
 		}
-		diag_hint(b->diag, "it has: %s", list);
+		diag_hint(b->diag, "its keys: %s", list);
 	}
 	return false;
 }
@@ -190,7 +190,7 @@ read_operator(struct binder *b, const struct node *map, struct symbols *s, struc
 
 	*op = (struct op){.count = 1, .elem_byte = 2, .from = map->at};
 	if (map->kind != NODE_MAP) {
-		diag_error(b->diag, map->at, "an operator is a map: {op: gemm, m: , n: , k: }");
+		diag_error(b->diag, map->at, "write an operator as {op: gemm, m: , n: , k: }");
 		return false;
 	}
 	if (!read_kind(b, map, op))
@@ -225,14 +225,14 @@ operators_bind(struct binder *b, const struct node *root, struct workload *out)
 	struct symbols symbols;
 
 	if (list->kind != NODE_LIST || list->n == 0) {
-		diag_error(b->diag, list->at, "'operators' is a list with at least one operator");
+		diag_error(b->diag, list->at, "'operators' needs at least one operator");
 		return false;
 	}
 	bool ok = read_symbols(b, tree_get(root, "symbols"), &symbols);
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (tree_get(root, others[i])) {
-			diag_error(
-			    b->diag, tree_get(root, others[i])->at, "a list of operators has no '%s'", others[i]);
+			diag_error(b->diag, tree_get(root, others[i])->at, "'%s' does not apply to a list of operators",
+			    others[i]);
 			ok = false;
 		}
 	out->kind = MODEL_OPERATORS;

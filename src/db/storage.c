@@ -21,23 +21,23 @@ static const struct field fields[] = {
         .offset = offsetof(struct storage_file, weights),
         .choices = TYPES,
         .required = true,
-        .help = "type of the quantised weights: " TYPES},
-    CHOICE("experts", experts, TYPES, "type of the routed experts, where it is another one"),
+        .help = "dtype of the quantized weights: " TYPES},
+    CHOICE("experts", experts, TYPES, "dtype of the routed experts, where different"),
     {.key = "group",
         .kind = FIELD_QUANTITY,
         .quantity = Q_COUNT,
         .offset = offsetof(struct storage_file, group),
         .min = 1,
         .max = 1e6,
-        .help = "weights that share a scale; default 128 for integers, the format's own otherwise"},
+        .help = "weights per scale; default 128 for integers, else the format's"},
     {.key = "symmetric",
         .kind = FIELD_FLAG,
         .offset = offsetof(struct storage_file, symmetric),
         .help = "integers without zero points"},
-    CHOICE("kv", kv, "fp8|int8|nvfp4|bf16", "type of the cache that the checkpoint asks for"),
-    CHOICE("activations", activations, "fp8|int8|nvfp4|mxfp4|mxfp8|bf16", "type of the products' inputs"),
-    CHOICE("only", only, "linear|experts", "linear (default): all maps of the layers; experts: the routed ones alone"),
-    {.key = "keep", .kind = FIELD_IGNORED, .help = "parts that stay in 16 bits"},
+    CHOICE("kv", kv, "fp8|int8|nvfp4|bf16", "KV cache dtype of the checkpoint"),
+    CHOICE("activations", activations, "fp8|int8|nvfp4|mxfp4|mxfp8|bf16", "activation dtype of GEMMs"),
+    CHOICE("only", only, "linear|experts", "linear (default): all linear layers; experts: only the routed ones"),
+    {.key = "keep", .kind = FIELD_IGNORED, .help = "parts left in 16 bits"},
 };
 const struct schema storage_schema = {
     "'quantisation'", sizeof(struct storage_file), fields, sizeof fields / sizeof *fields};
@@ -64,7 +64,7 @@ keep_part(struct binder *b, const struct node *n, unsigned *quantised)
 	}
 	const char *text = n->kind == NODE_SCALAR && n->text ? n->text : "this";
 	const char *near = text_nearest(text, names, N_NAMES);
-	diag_error(b->diag, n->at, "'%s' is no part of a model", text);
+	diag_error(b->diag, n->at, "'%s' is not a part of a model", text);
 	if (near)
 		diag_hint(b->diag, "did you mean '%s'?", near);
 	else

@@ -35,9 +35,9 @@ bind_targets(struct binder *b, const struct node *n, void *out)
 }
 
 static const struct field error_fields[] = {
-    FIGURE("gemm", Q_NUMBER, error.gemm, 0, 2, "matrix products"),
-    FIGURE("context", Q_NUMBER, error.context, 0, 2, "attention over a prompt"),
-    FIGURE("generation", Q_NUMBER, error.generation, 0, 2, "attention of one new token"),
+    FIGURE("gemm", Q_NUMBER, error.gemm, 0, 2, "GEMMs"),
+    FIGURE("context", Q_NUMBER, error.context, 0, 2, "prefill attention"),
+    FIGURE("generation", Q_NUMBER, error.generation, 0, 2, "decode attention"),
     FIGURE("moe", Q_NUMBER, error.moe, 0, 2, "mixtures of experts"),
     FIGURE("collective", Q_NUMBER, error.collective, 0, 2, "collectives inside a node"),
 };
@@ -45,61 +45,61 @@ static const struct schema error_schema = {
     "'error'", sizeof(struct transfer), error_fields, sizeof error_fields / sizeof *error_fields};
 
 static const struct field gemm_fields[] = {
-    FIGURE("eta_c", Q_NUMBER, eta_c, 0.05, 1.2, "share of the peak that a long product reaches"),
-    FIGURE("eta_m", Q_NUMBER, eta_m, 0.05, 1.2, "share of the memory bandwidth"),
-    FIGURE("t0", Q_TIME, base_s, 0, 1, "before the first tile and after the last"),
-    FIGURE("bsm", Q_PER_CLOCK, feed, 1, 1e6, "operands fed to one SM per clock"),
-    FIGURE("tpro", Q_TIME, tile_s, 0, 1, "start and end of one tile"),
+    FIGURE("eta_c", Q_NUMBER, eta_c, 0.05, 1.2, "share of peak of a long GEMM"),
+    FIGURE("eta_m", Q_NUMBER, eta_m, 0.05, 1.2, "share of memory bandwidth"),
+    FIGURE("t0", Q_TIME, base_s, 0, 1, "time before the first and after the last tile"),
+    FIGURE("bsm", Q_PER_CLOCK, feed, 1, 1e6, "operand bytes fed to one SM per clock"),
+    FIGURE("tpro", Q_TIME, tile_s, 0, 1, "prologue and epilogue of one tile"),
     FIGURE("tk64", Q_CLOCKS, k_step, 0, 1e6, "latency floor of one step of 64 along k"),
-    FIGURE("th", Q_NUMBER, wave, 0, 1, "how far waves are whole"),
+    FIGURE("th", Q_NUMBER, wave, 0, 1, "wave quantization: 0 fluid, 1 whole"),
     FIGURE("delta", Q_NUMBER, derate, 0, 10, "slowdown per decade of FLOP above 1e12"),
 };
 static const struct schema gemm_schema = {
     "'gemm'", sizeof(struct transfer), gemm_fields, sizeof gemm_fields / sizeof *gemm_fields};
 
 static const struct field context_fields[] = {
-    FIGURE("eta_a", Q_NUMBER, eta_a, 0.01, 1.2, "share of the peak inside the tiles"),
-    FIGURE("t0", Q_TIME, context_base_s, 0, 1, "fixed part"),
-    FIGURE("tblk", Q_TIME, block_s, 0, 1, "per block of queries"),
-    FIGURE("eta_x", Q_NUMBER, eta_x, 0.01, 100, "share of the memory bandwidth around the kernel"),
+    FIGURE("eta_a", Q_NUMBER, eta_a, 0.01, 1.2, "share of peak inside the tiles"),
+    FIGURE("t0", Q_TIME, context_base_s, 0, 1, "fixed time"),
+    FIGURE("tblk", Q_TIME, block_s, 0, 1, "time per block of queries"),
+    FIGURE("eta_x", Q_NUMBER, eta_x, 0.01, 100, "share of memory bandwidth around the kernel"),
 };
 static const struct schema context_schema = {
     "'context'", sizeof(struct transfer), context_fields, sizeof context_fields / sizeof *context_fields};
 
 static const struct field generation_fields[] = {
-    FIGURE("eta_m", Q_NUMBER, decode_eta_m, 0.01, 1.2, "share of the memory bandwidth while the cache is read"),
-    FIGURE("t0", Q_TIME, decode_base_s, 0, 1, "fixed part"),
-    FIGURE("eta_q", Q_NUMBER, eta_q, 0.01, 100, "the same for queries and results"),
-    FIGURE("tsplit", Q_TIME, split_s, 0, 1, "combining a split cache"),
-    FIGURE("tcta", Q_TIME, item_s, 0, 1, "per work item of an SM"),
+    FIGURE("eta_m", Q_NUMBER, decode_eta_m, 0.01, 1.2, "share of memory bandwidth for KV cache reads"),
+    FIGURE("t0", Q_TIME, decode_base_s, 0, 1, "fixed time"),
+    FIGURE("eta_q", Q_NUMBER, eta_q, 0.01, 100, "share of memory bandwidth for queries and outputs"),
+    FIGURE("tsplit", Q_TIME, split_s, 0, 1, "combining partial results of split KV"),
+    FIGURE("tcta", Q_TIME, item_s, 0, 1, "time per work item of an SM"),
 };
 static const struct schema generation_schema = {
     "'generation'", sizeof(struct transfer), generation_fields, sizeof generation_fields / sizeof *generation_fields};
 
 static const struct field collective_fields[] = {
-    FIGURE("a0", Q_TIME, collective_base_s, 0, 1, "two ranks, no bytes"),
+    FIGURE("a0", Q_TIME, collective_base_s, 0, 1, "latency, two ranks"),
     FIGURE("rate", Q_NUMBER, ring_frac, 0.01, 10, "factor on the bandwidth, beyond that of the links"),
 };
 static const struct schema collective_schema = {
     "'collective'", sizeof(struct transfer), collective_fields, sizeof collective_fields / sizeof *collective_fields};
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    TEXT("name", name, true, "the name that people read"),
-    TEXT("from", from, false, "the GPU whose fits are taken; without it the parameters here are all there is"),
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    TEXT("name", name, true, "display name"),
+    TEXT("from", from, false, "donor GPU; without it, only the parameters here count"),
     {.key = "to",
         .kind = FIELD_CUSTOM,
         .offset = 0,
         .custom = bind_targets,
-        .help = "the GPUs that they are taken for; without it any NVIDIA GPU that no other file names"},
-    TEXT("source", source, true, "where the errors are from"),
-    TEXT("expected", expected, true, "error of matrix products, as people read it"),
+        .help = "target GPUs; default: NVIDIA GPUs without another file"},
+    TEXT("source", source, true, "source of the errors"),
+    TEXT("expected", expected, true, "GEMM error, as text"),
     {.key = "error", .kind = FIELD_MAP, .sub = &error_schema, .required = true, .help = "mean errors, by kernel"},
     {.key = "gemm", .kind = FIELD_MAP, .sub = &gemm_schema, .help = "parameters that replace the donor's"},
-    {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .help = "the same of attention over a prompt"},
-    {.key = "generation", .kind = FIELD_MAP, .sub = &generation_schema, .help = "the same of one new token"},
-    {.key = "collective", .kind = FIELD_MAP, .sub = &collective_schema, .help = "the same of collectives"},
-    TEXT("notes", notes, false, "what users trip over"),
+    {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .help = "the same for prefill attention"},
+    {.key = "generation", .kind = FIELD_MAP, .sub = &generation_schema, .help = "the same for decode attention"},
+    {.key = "collective", .kind = FIELD_MAP, .sub = &collective_schema, .help = "the same for collectives"},
+    TEXT("notes", notes, false, "caveats"),
 };
 static const struct schema transfer_schema = {
     "a transfer", sizeof(struct transfer), fields, sizeof fields / sizeof *fields};
@@ -119,7 +119,7 @@ transfer_bind(struct binder *b, const struct node *root, const char *id, struct 
 	out->id = id;
 	if (out->from || (datum_given(out->eta_c) && datum_given(out->eta_m)))
 		return true;
-	diag_error(b->diag, root->at, "a transfer is 'from' a GPU or has the parameters of 'gemm' itself");
+	diag_error(b->diag, root->at, "a transfer needs 'from' or its own 'gemm' parameters");
 	return false;
 }
 

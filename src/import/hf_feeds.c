@@ -28,8 +28,8 @@ rule_gemma_moe(struct hf *h)
 
 	if (ple.value > 0) {
 		hf_fault(h, h->config->at,
-		    "'hidden_size_per_layer_input' is %g: embeddings of their own in every layer", ple.value);
-		diag_hint(h->diag, "ridge does not know that form; state 0 where the model has none");
+		    "'hidden_size_per_layer_input' is %g: per-layer embeddings are not supported", ple.value);
+		diag_hint(h->diag, "write 0 if the model has none");
 	}
 	if (hf_flag(h, HF_use_moe))
 		all_feed(h, FEED_BOTH);
@@ -107,8 +107,8 @@ rule_enumerated(struct hf *h)
 	if (h->feeds_said || (!text && strstr(hf_layer_rules(h->family), "first_dense")))
 		return;
 	if (!text) {
-		hf_fault(h, n ? n->at : h->config->at, "'moe_layers_enum' is missing, and it decides the layers");
-		diag_hint(h->diag, "\"4,5,6\" names the layers with experts, counted from 0");
+		hf_fault(h, n ? n->at : h->config->at, "'moe_layers_enum' is missing");
+		diag_hint(h->diag, "write for example \"4,5,6\", the layers with experts, counted from 0");
 		return;
 	}
 	for (const char *p = text; *p; p += strspn(p, ", ")) {
@@ -125,7 +125,7 @@ rule_enumerated(struct hf *h)
 		p = end;
 	}
 	if (beyond)
-		hf_remember(h, "layers of moe_layers_enum that are not there: %zu", beyond);
+		hf_remember(h, "layers of moe_layers_enum beyond the model: %zu", beyond);
 	h->feeds_said = true;
 }
 
@@ -142,12 +142,12 @@ nas_part(struct hf *h, const struct node *block, const char *part, const char *k
 	if (!map || map->kind != NODE_MAP)
 		hf_fault(h, block->at, "a layer of 'block_configs' has no '%s'", part);
 	else if (linear && strcmp(linear, "true") == 0) {
-		hf_fault(h, map->at, "'replace_with_linear': a layer whose %s is one linear map", part);
-		diag_hint(h->diag, "ridge does not know that form; write a model file by hand");
+		hf_fault(h, map->at, "'replace_with_linear': a layer with a linear %s is not supported", part);
+		diag_hint(h->diag, "write a model file by hand");
 	} else if (off && strcmp(off, "true") == 0)
 		return false;
 	else if (!hf_text(*value))
-		hf_fault(h, map->at, "'%s' is missing, and it decides the size", key);
+		hf_fault(h, map->at, "'%s' is missing", key);
 	return !h->failed;
 }
 
@@ -179,7 +179,7 @@ rule_block_configs(struct hf *h)
 	const double heads = datum_or(hf_need(h, HF_heads), 0), hidden = datum_or(hf_need(h, HF_hidden), 0);
 
 	if (!list && !h->failed)
-		hf_fault(h, h->config->at, "'block_configs' is missing, and it decides the layers");
+		hf_fault(h, h->config->at, "'block_configs' is missing");
 	for (size_t i = 0; list && !h->failed && i < h->n_layers; i++) {
 		struct hf_layer *l = &h->layers[i];
 		l->mixer = MIX_NONE;

@@ -72,8 +72,7 @@ rule_letters(struct hf *h)
 
 	hf_node(h, HF_experts);
 	if (!text) {
-		hf_fault(
-		    h, n ? n->at : h->config->at, "'hybrid_override_pattern' is missing, and it decides the layers");
+		hf_fault(h, n ? n->at : h->config->at, "'hybrid_override_pattern' is missing");
 		diag_hint(h->diag, "one letter per layer: M Mamba, * attention, - MLP, E experts");
 		return;
 	}
@@ -88,7 +87,7 @@ rule_letters(struct hf *h)
 		l->mixer = text[i] == 'M' ? MIX_LINEAR : text[i] == '*' ? MIX_FULL : MIX_NONE;
 		l->feed = text[i] == 'E' ? FEED_MOE : text[i] == '-' ? FEED_MLP : FEED_NONE;
 		if (!strchr("M*-E", text[i])) {
-			hf_fault(h, n->at, "'%c' in 'hybrid_override_pattern' is no layer that ridge knows", text[i]);
+			hf_fault(h, n->at, "unknown layer '%c' in 'hybrid_override_pattern'", text[i]);
 			diag_hint(h->diag, "M Mamba, * attention, - MLP, E experts");
 			return;
 		}
@@ -137,7 +136,7 @@ rule_kda(struct hf *h)
 	for (size_t k = 0; k < 2; k++) {
 		const struct node *n = tree_at(h->config, lists[k]);
 		if (!n || n->kind != NODE_LIST) {
-			hf_fault(h, n ? n->at : h->config->at, "'%s' is missing, and it decides the layers", lists[k]);
+			hf_fault(h, n ? n->at : h->config->at, "'%s' is missing", lists[k]);
 			diag_hint(h->diag, "a list of the layers of that kind, counted from 1");
 			return;
 		}
@@ -160,7 +159,7 @@ rule_compressed(struct hf *h)
 	const struct node *list = hf_per_layer(h, "compress_ratios");
 
 	if (!list && !h->failed && !tree_get(h->config, "compress_ratios")) {
-		hf_fault(h, h->config->at, "'compress_ratios' is missing, and it decides the layers");
+		hf_fault(h, h->config->at, "'compress_ratios' is missing");
 		diag_hint(h->diag, "one entry per layer: 0, 4 or 128; or layer_types");
 	}
 	for (size_t i = 0; list && i < h->n_layers; i++) {
@@ -168,7 +167,7 @@ rule_compressed(struct hf *h)
 		h->layers[i].ratio = hf_entry(h, list, i, "compress_ratios");
 		if (h->layers[i].ratio != 0 && h->layers[i].ratio != 4 && h->layers[i].ratio != 128) {
 			hf_fault(h, list->items[i]->at, "'compress_ratios[%zu]' is %g", i, h->layers[i].ratio);
-			diag_hint(h->diag, "0, 4 and 128 are known");
+			diag_hint(h->diag, "use 0, 4 or 128");
 			return;
 		}
 	}
@@ -224,7 +223,7 @@ rule_attention_flags(struct hf *h)
 	for (size_t i = 0; list && i < h->n_layers; i++)
 		if (hf_entry(h, list, i, "attn_type_list") != 1) {
 			hf_fault(h, list->items[i]->at, "'attn_type_list' has layers with lightning attention");
-			diag_hint(h->diag, "ridge knows MiniMax-M2 and M3, whose layers all are 1");
+			diag_hint(h->diag, "only MiniMax-M2 and M3 are supported, where all entries are 1");
 			return;
 		}
 }

@@ -249,12 +249,12 @@ end_table(struct nccl_table *t)
 	if (!collective)
 		return measurement_refuse(t->reader, first,
 		    "keep the lines that name the program, or write '# all_gather_perf' in a line above the table",
-		    "the table does not say which collective was run");
+		    "the table does not name the collective");
 	const double n_ranks = ranks_of(t, collective, ratio);
 	if (isnan(n_ranks))
 		return measurement_refuse(t->reader, first,
 		    "keep the '# Rank' lines, or write '# ranks 16' in a line above the table",
-		    "the table does not say how many GPUs took part");
+		    "the table does not give the number of ranks");
 	for (int i = 0; i < t->n; i++)
 		add_table_row(t, &t->rows[i], collective, n_ranks);
 	t->n = 0;

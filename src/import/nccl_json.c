@@ -149,8 +149,8 @@ import_nccl_json(struct measurement_reader *r, const struct node *root)
 	common.ranks = ranks.n > 0 ? ranks.n : r->hints.n_ranks > 0 ? r->hints.n_ranks : NAN;
 	common.nodes = ranks.n_hosts > 0 ? ranks.n_hosts : r->hints.n_nodes > 0 ? r->hints.n_nodes : NAN;
 	if (isnan(common.ranks))
-		return measurement_refuse(r, 0, "the run is to be repeated, or the list of devices written",
-		    "'config.devices' does not say how many GPUs took part");
+		return measurement_refuse(r, 0, "repeat the run, or add the list of devices",
+		    "'config.devices' does not give the number of ranks");
 	common.device = ranks.device;
 	common.backend = "nccl";
 	common.version = version_of(r, root);

@@ -33,11 +33,11 @@ bind_sequence(struct run *r, struct datum asked, const struct workload *w, doubl
 		run_assume(r, "seq %g", out->value);
 	}
 	if (datum_given(w->context) && out->value > w->context.value)
-		run_warn(r, "%g tokens are more than the model's context of %g", out->value, w->context.value);
+		run_warn(r, "sequence length %g exceeds the model's context length %g", out->value, w->context.value);
 	if (fmod(out->value, cp) == 0)
 		return true;
-	diag_error(r->diag, out->from, "%g tokens cannot be divided over cp=%g", out->value, cp);
-	diag_hint(r->diag, "the nearest that can be: %g tokens", cp * fmax(1, floor(out->value / cp + 0.5)));
+	diag_error(r->diag, out->from, "%g tokens are not divisible over cp=%g", out->value, cp);
+	diag_hint(r->diag, "nearest: %g tokens", cp * fmax(1, floor(out->value / cp + 0.5)));
 	return false;
 }
 
@@ -60,9 +60,9 @@ refuse(struct run *r, const struct memory_in *in, const struct batch_said *said,
 		diag_error(r->diag, in->global_batch.from,
 		    "a global batch of %g is not a multiple of dp %g x micro-batch %g", global, dp, n_sequences);
 	if (both || !(below > 0))
-		diag_hint(r->diag, "the nearest is %g", unit);
+		diag_hint(r->diag, "nearest: %g", unit);
 	else
-		diag_hint(r->diag, "the nearest are %g and %g", above, below);
+		diag_hint(r->diag, "nearest: %g and %g", above, below);
 	return false;
 }
 

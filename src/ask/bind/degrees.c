@@ -19,7 +19,7 @@ whole(struct run *r, struct datum d, const char *name, double least, double *out
 	if (!datum_given(d))
 		return true;
 	if (d.value != floor(d.value) || d.value < least || d.value > 1e6) {
-		diag_error(r->diag, d.from, "%s must be a whole number from %g on", name, least);
+		diag_error(r->diag, d.from, "%s must be a whole number of at least %g", name, least);
 		diag_hint(r->diag, "write for example --layout %s=%g", name, least + 1);
 		return false;
 	}
@@ -44,7 +44,7 @@ must_divide(struct run *r, struct datum from, const char *name, double value, do
 	if (fmod(of, value) == 0)
 		return true;
 	diag_error(r->diag, from.from, "%s=%g does not divide the model's %g %s", name, value, of, what);
-	diag_hint(r->diag, "the nearest that does is %s=%g", name, nearest_divisor(of, value));
+	diag_hint(r->diag, "nearest: %s=%g", name, nearest_divisor(of, value));
 	return false;
 }
 
@@ -54,8 +54,7 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 	bool ok = true;
 
 	if (l->pp > w->n_layers.value) {
-		diag_error(
-		    r->diag, in->pp.from, "pp=%g is more stages than the model's %g layers", l->pp, w->n_layers.value);
+		diag_error(r->diag, in->pp.from, "pp=%g exceeds the model's %g layers", l->pp, w->n_layers.value);
 		diag_hint(r->diag, "use at most pp=%g", w->n_layers.value);
 		ok = false;
 	}
@@ -64,11 +63,11 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 		const struct datum heads = block_heads(b);
 		if (l->tp > 1 && datum_given(heads))
 			ok = must_divide(r, in->tp, "tp", l->tp, heads.value,
-			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of a recurrence") &&
+			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of recurrent layers") &&
 			    ok;
 		if (ok && l->tp > 1 && !layout_deals_heads(&b->attention, l->tp)) {
 			diag_error(r->diag, in->tp.from,
-			    "the model's %g key and value heads are neither a multiple nor a divisor of tp=%g",
+			    "the model's %g KV heads are neither a multiple nor a divisor of tp=%g",
 			    b->attention.n_kv_heads.value, l->tp);
 			diag_hint(r->diag, "use tp=%g", nearest_divisor(b->attention.n_kv_heads.value, l->tp));
 			ok = false;
@@ -100,18 +99,17 @@ fits_gpus(struct run *r, const struct layout_in *in, struct datum n_gpus, struct
 		if (fmod(n_gpus.value, copy) != 0) {
 			diag_error(r->diag, n_gpus.from, "%g GPUs are not a multiple of tp x pp x cp = %g",
 			    n_gpus.value, copy);
-			diag_hint(r->diag, "the nearest that is: %g GPUs",
-			    fmax(copy, copy * floor(n_gpus.value / copy + 0.5)));
+			diag_hint(r->diag, "nearest: %g GPUs", fmax(copy, copy * floor(n_gpus.value / copy + 0.5)));
 			return false;
 		}
 		l->dp = n_gpus.value / copy;
 	} else if (copy * l->dp != n_gpus.value) {
-		diag_error(r->diag, n_gpus.from, "the layout takes %g GPUs (dp %g x tp %g x pp %g x cp %g), not %g",
+		diag_error(r->diag, n_gpus.from, "the layout needs %g GPUs (dp %g x tp %g x pp %g x cp %g), not %g",
 		    copy * l->dp, l->dp, l->tp, l->pp, l->cp, n_gpus.value);
 		if (fmod(n_gpus.value, copy) == 0)
-			diag_hint(r->diag, "with dp=%g it does, and dp may be left out", n_gpus.value / copy);
+			diag_hint(r->diag, "write dp=%g, or leave dp out", n_gpus.value / copy);
 		else
-			diag_hint(r->diag, "leave the number of GPUs out, or choose %g", copy * l->dp);
+			diag_hint(r->diag, "leave the number of GPUs out, or use %g", copy * l->dp);
 		return false;
 	}
 	return true;
@@ -176,9 +174,8 @@ stays_in_node(struct run *r, const struct layout_in *in, const struct layout *l)
 	const double node = node_size(r);
 	if (node == 0 || l->tp <= node)
 		return true;
-	diag_error(r->diag, in->tp.from, "tp=%g is more than the %g GPUs that reach each other without a network",
-	    l->tp, node);
-	diag_hint(r->diag, "write tp=%g, or tp=%g,across when that is meant", nearest_divisor(node, l->tp), l->tp);
+	diag_error(r->diag, in->tp.from, "tp=%g exceeds the %g GPUs of one NVLink domain", l->tp, node);
+	diag_hint(r->diag, "write tp=%g, or tp=%g,across to cross the network", nearest_divisor(node, l->tp), l->tp);
 	return false;
 }
 
@@ -193,7 +190,7 @@ may_attend_apart(struct run *r, const struct layout_in *in)
 	for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
 		if (strcmp(r->command->name, serving[i]) == 0)
 			return true;
-	diag_error(r->diag, (struct source){0}, "attention data parallelism (adp) is a layout of serving");
+	diag_error(r->diag, (struct source){0}, "attention data parallelism (adp) applies to serving");
 	diag_hint(r->diag, "leave adp out");
 	return false;
 }
@@ -219,12 +216,12 @@ run_layout(
 	run_reads(r, &in->dp, &in->tp, &in->pp, &in->cp, &in->ep, &in->etp, &in->across, NULL);
 	if (ok && zero > 3) {
 		diag_error(r->diag, in->zero.from, "there is no ZeRO stage %g", zero);
-		diag_hint(r->diag, "0 shards nothing, 1 the optimizer, 2 gradients too, 3 parameters too");
+		diag_hint(r->diag, "0 shards nothing, 1 optimizer states, 2 also gradients, 3 also parameters");
 		ok = false;
 	}
 	if (ok && in->fsdp && datum_given(in->zero) && in->zero.value != 3) {
 		diag_error(r->diag, in->zero.from, "fsdp and zero=%g exclude each other", in->zero.value);
-		diag_hint(r->diag, "fsdp is zero=3");
+		diag_hint(r->diag, "keep one; fsdp is zero=3");
 		ok = false;
 	}
 	if (!ok)
@@ -234,13 +231,13 @@ run_layout(
 	    !stays_in_node(r, in, l))
 		return false;
 	if (l->sp && l->tp == 1)
-		run_warn(r, "sequence parallelism does nothing with tp=1");
+		run_warn(r, "sequence parallelism has no effect with tp=1");
 	if (l->adp && l->tp == 1)
-		run_warn(r, "attention data parallelism does nothing with tp=1");
+		run_warn(r, "attention data parallelism has no effect with tp=1");
 	const double most = l->dp * l->cp;
 	if (datum_given(in->shard) && fmod(most, l->shard) != 0) {
 		diag_error(r->diag, in->shard.from, "shard=%g does not divide dp x cp = %g", l->shard, most);
-		diag_hint(r->diag, "the nearest that does is shard=%g", nearest_divisor(most, l->shard));
+		diag_hint(r->diag, "nearest: shard=%g", nearest_divisor(most, l->shard));
 		return false;
 	}
 	if (!datum_given(in->shard))
@@ -249,7 +246,7 @@ run_layout(
 	if (l->ep * l->etp > rank_experts || fmod(rank_experts, l->ep * l->etp) != 0) {
 		diag_error(r->diag, in->ep.from, "ep x etp = %g does not divide dp x cp x tp = %g", l->ep * l->etp,
 		    rank_experts);
-		diag_hint(r->diag, "the nearest that does is ep=%g", nearest_divisor(rank_experts / l->etp, l->ep));
+		diag_hint(r->diag, "nearest: ep=%g", nearest_divisor(rank_experts / l->etp, l->ep));
 		return false;
 	}
 	return true;

@@ -127,7 +127,7 @@ run_gpu_name(struct run *r, struct word gpu, struct word system, struct word *ou
 	if (strcmp(named->id, s->gpu->id) == 0 || is_alternative(r, system, named->id))
 		return true;
 	diag_error(r->diag, gpu.from, "%s has %s, not %s", s->id, s->gpu->id, named->id);
-	diag_hint(r->diag, "leave one of --gpu and --system out");
+	diag_hint(r->diag, "keep one of --gpu and --system");
 	return false;
 }
 
@@ -175,7 +175,7 @@ run_dtype(struct run *r, const char *option, struct word name, enum dtype *out)
 		return true;
 	for (int i = 0; i < N_DTYPES; i++)
 		names[i] = dtype_name((enum dtype)i);
-	diag_error(r->diag, name.from, "'%s' is not a type that %s knows", name.text, option);
+	diag_error(r->diag, name.from, "'%s' is not a dtype of %s", name.text, option);
 	const char *near = text_nearest(name.text, names, N_DTYPES);
 	if (near)
 		diag_hint(r->diag, "did you mean '%s'?", near);
@@ -193,18 +193,18 @@ run_peak(struct run *r, const struct gpu *gpu, enum dtype t, struct word asked, 
 	if (datum_given(*out))
 		return true;
 	diag_error(r->diag, asked.from,
-	    gpu->lacks[peak] ? "%s has no %s arithmetic" : "the %s rate of %s is not in the database",
+	    gpu->lacks[peak] ? "%s has no %s support" : "the %s peak of %s is not in the database",
 	    gpu->lacks[peak] ? gpu->id : peak_name(peak), gpu->lacks[peak] ? peak_name(peak) : gpu->id);
 	for (enum peak p = peak_substitute(peak); p != PEAK_NONE; p = peak_substitute(p))
 		if (datum_given(gpu->peak_flop_per_s[p])) {
 			char rate[40];
 			value_write("x_flop_per_s", gpu->peak_flop_per_s[p].value, rate, sizeof rate);
-			diag_hint(r->diag, "the nearest it has is --dtype %s at %s", peak_name(p), rate);
+			diag_hint(r->diag, "nearest: --dtype %s at %s", peak_name(p), rate);
 			return false;
 		}
 	for (int p = 0; p < N_PEAKS; p++)
 		if (datum_given(gpu->peak_flop_per_s[p])) {
-			diag_hint(r->diag, "it has --dtype %s", peak_name((enum peak)p));
+			diag_hint(r->diag, "use --dtype %s", peak_name((enum peak)p));
 			return false;
 		}
 	return false;

@@ -50,7 +50,7 @@ say_published(struct run *r, const struct workload *w, const struct gpu *gpu, st
 {
 	const enum dtype products = gpu ? serve_products(gpu, f->weights) : f->weights;
 	const bool all = !has_experts(w) || (w->quantisation.quantised & 1u << PART_MIXER);
-	const char *part = all ? "weights" : "weights of experts";
+	const char *part = all ? "weights" : "expert weights";
 
 	if (w->quantisation.weights != f->weights && all)
 		run_assume(r, "weights %s, experts %s, as published", dtype_name(w->quantisation.weights),
@@ -58,7 +58,7 @@ say_published(struct run *r, const struct workload *w, const struct gpu *gpu, st
 	else
 		run_assume(r, "%s %s, as published", part, dtype_name(f->weights));
 	if (dtype_byte(products) >= 2)
-		run_assume(r, "products in 16 bits: weights are unpacked in front of them");
+		run_assume(r, "GEMMs in 16 bits: weights dequantized before them");
 }
 
 static void
@@ -99,7 +99,7 @@ bind_formats(struct run *r, const struct formats_in *in, const struct workload *
 	*out = (struct formats){.head_byte = datum_or(in->head_bits, 0) / 8};
 	if (datum_given(in->bits) && in->weights_dtype.text)
 		return run_refuse(
-		    r, in->bits.from, "--bits and --weights-dtype exclude each other", "give one of them");
+		    r, in->bits.from, "--bits and --weights-dtype exclude each other", "keep one of them");
 	bind_weights(r, in, w, gpu, out);
 	set_bytes(in, out);
 	if (in->kv_dtype.text) {

@@ -88,11 +88,11 @@ check_forms(struct run *r, const struct layout_ask *ask, const struct layout *l)
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
 		if (forms[i].wanted && !forms[i].has) {
-			diag_error(r->diag, forms[i].given.from, "the stack %s has no %s", s->id, forms[i].name);
+			diag_error(r->diag, forms[i].given.from, "stack %s has no %s", s->id, forms[i].name);
 			if (forms[i].instead)
 				diag_hint(r->diag, "use --stack %s", forms[i].instead);
 			else
-				diag_hint(r->diag, "engines divide models by tp, pp and ep");
+				diag_hint(r->diag, "engines support only tp, pp and ep");
 			return false;
 		}
 	return true;
@@ -104,14 +104,12 @@ check_pipeline(struct run *r, const struct layout_ask *ask, const struct layout 
 	const double most = layout_most_chunks(ask->model);
 
 	if (l->vp > 1 && l->pp < 2)
-		return refuse(r, ask->in->vp.from, "without pipeline stages (pp) there are no chunks (vp) of them",
-		    "leave vp out, or say pp=2");
+		return refuse(r, ask->in->vp.from, "vp needs pipeline stages (pp)", "leave vp out, or add pp=2");
 	if (l->pp * l->vp <= most)
 		return true;
 	diag_error(r->diag, ask->in->vp.from,
-	    "pp x vp = %g chunks are more than the model's %g layers, embedding and loss among them", l->pp * l->vp,
-	    most);
-	diag_hint(r->diag, "the most that it can be divided into is vp=%g", fmax(1, floor(most / l->pp)));
+	    "pp x vp = %g chunks exceed the model's %g layers, with embedding and loss", l->pp * l->vp, most);
+	diag_hint(r->diag, "use at most vp=%g", fmax(1, floor(most / l->pp)));
 	return false;
 }
 
@@ -124,8 +122,7 @@ check_experts(struct run *r, const struct layout_ask *ask, const struct layout *
 
 	if (s->rules != RULES_MEGATRON_CORE || !s->sequence || l->tp < 2 || l->sp || !workload_has_experts(ask->model))
 		return true;
-	return refuse(r, ask->in->tp.from,
-	    "Megatron trains experts with tensor parallelism only beside sequence parallelism",
+	return refuse(r, ask->in->tp.from, "Megatron needs sequence parallelism for experts with tensor parallelism",
 	    "add sp, as in --layout tp=2,sp, and leave --no-sp out");
 }
 
@@ -134,7 +131,7 @@ check_sharding(struct run *r, const struct layout_ask *ask, const struct layout 
 {
 	if (!datum_given(ask->in->shard) || l->zero > 0)
 		return true;
-	return refuse(r, ask->in->shard.from, "a hybrid shard divides nothing without ZeRO", "add zero=1, 2 or 3");
+	return refuse(r, ask->in->shard.from, "shard has no effect without ZeRO", "add zero=1, 2 or 3");
 }
 
 /* `sp: false` of a job file says what --no-sp says. */

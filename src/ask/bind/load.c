@@ -15,7 +15,8 @@ check_numbers(struct run *r, const struct load_in *in)
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (datum_given(shares[i].value) && !(shares[i].value.value >= 0 && isfinite(shares[i].value.value)))
 			return run_refuse(r, shares[i].value.from,
-			    arena_printf(r->arena, "--%s is not negative", shares[i].name), "write 0, 1 or 2.5");
+			    arena_printf(r->arena, "--%s must not be negative", shares[i].name),
+			    "write for example 0, 1 or 2.5");
 	return run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1) &
 	    run_whole(r, in->clients_option + 2, in->clients, 1) & run_whole(r, "requests", in->requests, 1) &
 	    run_whole(r, "drafts", in->drafts, 1) & run_positive(r, "rate", in->rate) &
@@ -28,19 +29,19 @@ check_together(struct run *r, const struct load_in *in)
 	if (datum_given(in->rate) && datum_given(in->clients))
 		return run_refuse(r, in->rate.from,
 		    arena_printf(r->arena, "--rate and %s exclude each other", in->clients_option),
-		    arena_printf(r->arena, "--rate: requests come when they come; %s: each client waits for its answer",
-		        in->clients_option));
+		    arena_printf(r->arena, "--rate is an open load, %s a closed one; keep one", in->clients_option));
 	if (datum_given(in->cached) && in->cached.value >= 1)
-		return run_refuse(r, in->cached.from, "the last token of a prompt is never cached", "--cached 0.9");
+		return run_refuse(r, in->cached.from, "--cached must be below 1: the last prompt token is never cached",
+		    "write for example --cached 0.9");
 	if (in->think.value > 0 && !datum_given(in->clients))
-		return run_refuse(r, in->think.from, "only clients think",
+		return run_refuse(r, in->think.from, "--think needs concurrent clients",
 		    arena_printf(r->arena, "add %s, or leave --think out", in->clients_option));
 	if (datum_given(in->drafts) != datum_given(in->accepted))
 		return run_refuse(r, datum_given(in->drafts) ? in->drafts.from : in->accepted.from,
-		    "speculative decoding needs --drafts and --accepted", "--drafts 4 --accepted 2.3");
+		    "--drafts and --accepted need each other", "write for example --drafts 4 --accepted 2.3");
 	if (datum_given(in->accepted) && in->accepted.value > in->drafts.value)
 		return run_refuse(
-		    r, in->accepted.from, "more tokens are accepted than drafted", "--drafts 4 --accepted 2.3");
+		    r, in->accepted.from, "--accepted exceeds --drafts", "write for example --drafts 4 --accepted 2.3");
 	return true;
 }
 

@@ -11,16 +11,15 @@ check(struct run *r, const struct room_in *in, const struct stack *engine)
 	const struct datum share = in->utilization;
 
 	if (in->headroom.value >= 1)
-		return run_refuse(r, in->headroom.from, "no memory is left beside the headroom", "write 0.2 or 20%");
+		return run_refuse(r, in->headroom.from, "--headroom must be below 1", "write 0.2 or 20%");
 	if (!datum_given(share))
 		return true;
 	if (share.value > 1 || !(share.value > 0))
-		return run_refuse(r, share.from, "--utilization is a part of the card", "write 0.9 or 90%");
+		return run_refuse(r, share.from, "--utilization must be above 0 and at most 1", "write 0.9 or 90%");
 	if (engine->pool == POOL_NONE)
-		return run_refuse(r, share.from, "this engine takes no share of the card", "use --headroom");
+		return run_refuse(r, share.from, "this engine has no memory utilization setting", "use --headroom");
 	if (datum_given(in->headroom))
-		return run_refuse(r, share.from, "--headroom stands for the engine's share of the card",
-		    "give --utilization or --headroom");
+		return run_refuse(r, share.from, "--headroom and --utilization exclude each other", "keep one");
 	return true;
 }
 

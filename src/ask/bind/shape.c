@@ -6,7 +6,7 @@ run_whole(struct run *r, const char *option, struct datum d, double least)
 {
 	if (!datum_given(d) || (d.value >= least && d.value == floor(d.value) && d.value <= 1e15))
 		return true;
-	diag_error(r->diag, d.from, "%s must be a whole number from %g on", option, least);
+	diag_error(r->diag, d.from, "%s must be a whole number of at least %g", option, least);
 	diag_hint(r->diag, "write for example 8, 4096 or 8Ki; at most 1e15");
 	return false;
 }
@@ -29,9 +29,8 @@ with_cache(struct run *r, struct word name)
 
 	if (!w || w->kind == MODEL_DECODER || w->kind == MODEL_ENCODER_DECODER)
 		return w;
-	diag_error(
-	    r->diag, name.from, "%s is %s: it keeps no keys and values from step to step", w->id, others[w->kind]);
-	diag_hint(r->diag, "a cache needs layers, kv_heads and head_dim, or kv_lora and rope (MLA), of a decoder");
+	diag_error(r->diag, name.from, "%s is %s, which has no KV cache", w->id, others[w->kind]);
+	diag_hint(r->diag, "use a decoder with layers, kv_heads and head_dim, or kv_lora and rope (MLA)");
 	return NULL;
 }
 
@@ -46,17 +45,17 @@ made(struct run *r, const struct shape_in *in)
 
 	if (!datum_given(in->layers) || !datum_given(in->kv_heads) || !datum_given(in->head_dim)) {
 		diag_error(
-		    r->diag, (struct source){0}, "a model without a name needs --layers, --kv-heads and --head-dim");
-		diag_hint(r->diag, "Llama 2 7B has --layers 32 --kv-heads 32 --head-dim 128");
+		    r->diag, (struct source){0}, "without a model, --layers, --kv-heads and --head-dim are needed");
+		diag_hint(r->diag, "write for example --layers 32 --kv-heads 32 --head-dim 128 (Llama 2 7B)");
 		return NULL;
 	}
 	if (!whole)
 		return NULL;
 	const struct datum heads = datum_given(in->heads) ? in->heads : in->kv_heads;
 	if (fmod(heads.value, in->kv_heads.value) != 0) {
-		diag_error(r->diag, heads.from, "%g heads are not a multiple of %g key/value heads", heads.value,
-		    in->kv_heads.value);
-		diag_hint(r->diag, "every key/value head serves the same number of query heads: 32 and 8, for example");
+		diag_error(
+		    r->diag, heads.from, "%g heads are not a multiple of %g KV heads", heads.value, in->kv_heads.value);
+		diag_hint(r->diag, "use for example 32 heads and 8 KV heads");
 		return NULL;
 	}
 	*b = (struct block){.count = in->layers,
@@ -89,8 +88,7 @@ const struct workload *
 run_shape(struct run *r, struct word model, const struct shape_in *in)
 {
 	if (model.text && shape_given(in)) {
-		diag_error(r->diag, model.from,
-		    "a model's name and --layers, --heads, --kv-heads, --head-dim exclude each other");
+		diag_error(r->diag, model.from, "a model excludes --layers, --heads, --kv-heads and --head-dim");
 		diag_hint(r->diag, "change a named model with --set model.layers=40");
 		return NULL;
 	}
@@ -98,7 +96,7 @@ run_shape(struct run *r, struct word model, const struct shape_in *in)
 		return with_cache(r, model);
 	if (shape_given(in))
 		return made(r, in);
-	diag_error(r->diag, (struct source){0}, "which model?");
-	diag_hint(r->diag, "give its name ('ridge model list'), or --layers, --kv-heads and --head-dim");
+	diag_error(r->diag, (struct source){0}, "no model given");
+	diag_hint(r->diag, "give a model ('ridge model list'), or --layers, --kv-heads and --head-dim");
 	return NULL;
 }

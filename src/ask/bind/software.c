@@ -30,7 +30,7 @@ bind_stack(struct run *r, struct word name, const struct workload *model)
 		run_assume(r, "%s", said);
 	if (!s || !s->time.except || !s->time.instead || !model->id || !lists(s->time.except, model->id))
 		return s;
-	run_assume(r, "stack %s: the recipes of %s are still those", s->time.instead, model->id);
+	run_assume(r, "stack %s: recipes of %s still use it", s->time.instead, model->id);
 	return database_stack(r->database, r->arena, r->diag, s->time.instead, overlay, name.from, &said);
 }
 
@@ -79,7 +79,7 @@ bind_software(struct run *r, const struct software_ask *ask)
 		return s;
 	diag_error(r->diag, name.from, "%s is for %s", s->id, ask->use == STACK_TRAIN ? "serving" : "training");
 	diag_hint(r->diag,
-	    ask->use == STACK_TRAIN ? "say --infer, or --stack %s" : "leave --infer out, or say --stack %s",
+	    ask->use == STACK_TRAIN ? "use --infer, or --stack %s" : "leave --infer out, or use --stack %s",
 	    usual_stack(ask));
 	return NULL;
 }

@@ -166,7 +166,7 @@ refuse(struct run *r, const struct calibrate_in *in, const struct fit_engine *fi
 		if (fit->param[p].why)
 			why = arena_printf(r->arena, "%s%s%s: %s", why, *why ? "; " : "",
 			    engine_param_key((enum engine_param)p), fit->param[p].why);
-	diag_error(r->diag, in->engine.from, "the rows tell nothing of the engine: %s", why);
+	diag_error(r->diag, in->engine.from, "not enough data to fit the engine: %s", why);
 	diag_hint(r->diag, "measure small and large batches, one GPU and several");
 	return false;
 }
@@ -194,9 +194,9 @@ calibrate_engine(struct run *r, const struct calibrate_in *in)
 	}
 	own_warn(r, &rows);
 	if (fit.after.n < fit.before.n)
-		run_warn(r, "%d measurements count no longer: with the fitted constants those runs are saturated",
+		run_warn(r, "%d measurements dropped: these runs are saturated with the fitted constants",
 		    fit.before.n - fit.after.n);
-	r->title = arena_printf(r->arena, "%s, fitted to %d of %d runs; all else as %s", in->engine.text, rows.n_used,
+	r->title = arena_printf(r->arena, "%s, fitted to %d of %d runs; the rest from %s", in->engine.text, rows.n_used,
 	    rows.n_read, base->id);
 	show(r, &fit, base);
 	if (own_store(r, in, ENTRY_ENGINE, in->engine.text, file_of(r, in, base, &rows, &fit)))

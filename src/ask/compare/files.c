@@ -88,7 +88,7 @@ show_group(struct run *r, const struct compare_files *in, const struct match_gro
 	out.regression = above && sure;
 	TELL(sh, verdict,
 	    out.regression                                              ? "regression"
-	        : above                                                 ? "not worse beyond noise"
+	        : above                                                 ? "no significant regression"
 	        : worse_frac > 0 && out.tells && sure                   ? "worse, within the threshold"
 	        : worse_frac < 0 && chance > 1 - in->significance.value ? "better"
 	                                                                : "ok");
@@ -109,7 +109,7 @@ show_groups(struct run *r, const struct compare_files *in, const struct match *m
 		n_mute += !j.tells;
 	}
 	if (n_mute)
-		run_warn(r, "%d %s too few shapes to be told from noise: the threshold alone decides there", n_mute,
+		run_warn(r, "%d %s too few shapes for a significance test: only the threshold decides there", n_mute,
 		    n_mute == 1 ? "group has" : "groups have");
 	return n_regressions;
 }
@@ -195,10 +195,10 @@ compare_files(struct run *r, const struct compare_files *in)
 	match_rows(r->arena, &base, &now, &m);
 	if (m.n == 0) {
 		diag_error(r->diag, in->current.from, "the two files have no shape in common");
-		diag_hint(r->diag, "measure the same shapes, types and operations on both sides");
+		diag_hint(r->diag, "measure the same shapes, dtypes and operations on both sides");
 		return REFUSED;
 	}
-	r->title = "Measurements against earlier ones, less time is better";
+	r->title = "Measurements against a baseline, lower time is better";
 	TAKE(sh, n_matched, (double)m.n);
 	SHOW(sh, n_matched, n_matched);
 	TAKE(sh, n_baseline_alone, (double)m.n_baseline_alone);

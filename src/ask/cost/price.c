@@ -33,9 +33,9 @@ static bool
 no_price(struct run *r, const struct cost_in *in, struct word name)
 {
 	diag_error(r->diag, name.from,
-	    in->provider.text ? "no price of '%s' is from '%s'" : "no price of '%s' is known", name.text,
+	    in->provider.text ? "no price of '%s' from '%s'" : "no price of '%s' in the database", name.text,
 	    in->provider.text ? in->provider.text : "");
-	diag_hint(r->diag, "'ridge hw show %s' lists the prices; or give --price", name.text);
+	diag_hint(r->diag, "'ridge hw show %s' lists prices; or give --price", name.text);
 	return false;
 }
 
@@ -58,7 +58,7 @@ price_of_node(struct run *r, const struct cost_in *in, struct fleet *f)
 	if (f->system && !datum_given(gpus))
 		gpus = f->system->n_gpus;
 	if (!datum_given(gpus))
-		return run_refuse(r, in->node_price.from, "how many GPUs has a node?", "add --node-gpus 8");
+		return run_refuse(r, in->node_price.from, "GPUs per node missing", "add --node-gpus 8");
 	TAKE(sh, node_usd_per_s, price);
 	TAKE(sh, n_node_gpus, gpus);
 	CALL(sh, gpu_usd_per_s, cost_gpu_price(sh, node_usd_per_s, n_node_gpus));

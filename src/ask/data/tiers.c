@@ -19,8 +19,9 @@ read_rate(struct run *r, struct word text, struct tier *out)
 	double rate = 1;
 
 	if (!quantity_read(text.text, Q_RATE, &rate, &fault) || rate <= 0) {
-		diag_error(r->diag, text.from, "storage: %s", rate <= 0 ? "a rate above 0 is needed" : fault.what);
-		diag_hint(r->diag, "write 3GB/s, or a name of the database: nvme-gen4, 4xnvme-gen4");
+		diag_error(
+		    r->diag, text.from, "storage: %s", rate <= 0 ? "the rate must be greater than 0" : fault.what);
+		diag_hint(r->diag, "write 3GB/s, or a database name: nvme-gen4, 4xnvme-gen4");
 		return false;
 	}
 	if (!bounds_check(r->diag, text.from, "storage", Q_RATE, rate))
@@ -59,8 +60,8 @@ tier_read(struct run *r, struct word text, struct tier *out)
 	if (!link)
 		return false;
 	if (!datum_given(link->read_byte_per_s)) {
-		diag_error(r->diag, text.from, "%s is no storage", link->name);
-		diag_hint(r->diag, "name one of the kind storage, such as nvme-gen4, or write its rate: 3GB/s");
+		diag_error(r->diag, text.from, "%s is not a storage link", link->name);
+		diag_hint(r->diag, "use a link of kind storage, such as nvme-gen4, or a rate: 3GB/s");
 		return false;
 	}
 	*out = (struct tier){text.text, n, link->read_byte_per_s, link->write_byte_per_s};

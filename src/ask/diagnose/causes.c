@@ -189,7 +189,7 @@ diagnose_show_causes(struct run *r, const struct diagnose_in *in, const struct f
 	struct filling filling = {r, in, f, w, ""};
 	TAKE(sh, n_causes, (double)n_found);
 	(void)n_causes;
-	TELL(sh, first, n_found ? found[0].cause->id : "none that is known");
+	TELL(sh, first, n_found ? found[0].cause->id : "no known cause");
 	for (size_t i = 0; i < most; i++)
 		SCOPE_I (sh, "causes", i) {
 			show_cause(r, &filling, &found[i]);
@@ -197,7 +197,7 @@ diagnose_show_causes(struct run *r, const struct diagnose_in *in, const struct f
 	if (n_found)
 		show_unknown(r, found[0].cause, f);
 	if (*filling.examples)
-		run_assume(r, "for example in command lines: %s", filling.examples);
+		run_assume(r, "example values in commands: %s", filling.examples);
 	if (most < n_found)
-		run_warn(r, "%zu more causes: --top %zu prints them", n_found - most, n_found);
+		run_warn(r, "%zu more causes: show them with --top %zu", n_found - most, n_found);
 }

@@ -19,14 +19,14 @@ bind_op(struct run *r, const struct launch_in *in, struct word w, struct op *out
 
 	if (kind == OP_NONE || !fusion_takes(kind)) {
 		diag_error(r->diag, w.from,
-		    kind == OP_NONE ? "'%s' is not an operator" : "'%s' cannot stand in a chain", name);
-		diag_hint(r->diag, "a chain has gemm, norm, norm_unfused, softmax and elementwise");
+		    kind == OP_NONE ? "'%s' is not an operator" : "'%s' cannot be fused in a chain", name);
+		diag_hint(r->diag, "use gemm, norm, norm_unfused, softmax and elementwise");
 		return false;
 	}
 	if (colon && (kind != OP_elementwise || !run_value(r, w.from, colon + 1, Q_COUNT, &reads)))
 		return kind == OP_elementwise
 		    ? false
-		    : run_refuse(r, w.from, "only elementwise reads several operands", "elementwise:2");
+		    : run_refuse(r, w.from, "only elementwise takes several operands", "elementwise:2");
 	*out = (struct op){.kind = (int)kind,
 	    .name = op_kind_name(kind),
 	    .count = 1,
@@ -46,21 +46,20 @@ static bool
 bind_chain(struct run *r, const struct launch_in *in, struct op *ops)
 {
 	if (!datum_given(in->rows) || !datum_given(in->width))
-		return run_refuse(r, in->chain.list[0].from, "how large is what passes through the chain?",
-		    "add --rows 8192 --width 4096");
+		return run_refuse(
+		    r, in->chain.list[0].from, "--chain needs the tensor size", "add --rows 8192 --width 4096");
 	if (!(run_whole(r, "rows", in->rows, 1) & run_whole(r, "width", in->width, 1) & run_whole(r, "k", in->k, 1)))
 		return false;
 	run_reads(r, &in->chain, &in->rows, &in->width, NULL);
 	if (in->chain.n < 2)
-		return run_refuse(
-		    r, in->chain.list[0].from, "one operator is fused with nothing", "--chain gemm,norm,elementwise");
+		return run_refuse(r, in->chain.list[0].from, "a chain needs two operators or more",
+		    "write for example --chain gemm,norm,elementwise");
 	for (size_t i = 0; i < in->chain.n; i++) {
 		if (!bind_op(r, in, in->chain.list[i], &ops[i]))
 			return false;
 		if (i && ops[i].kind == OP_gemm)
-			return run_refuse(r, in->chain.list[i].from,
-			    "a gemm reads every row many times: it can only stand first",
-			    "--chain gemm,norm,elementwise");
+			return run_refuse(r, in->chain.list[i].from, "a gemm can only be the first operator of a chain",
+			    "write for example --chain gemm,norm,elementwise");
 	}
 	return true;
 }
@@ -100,7 +99,7 @@ launch_chain(struct run *r, const struct launch_in *in)
 	run_word(r, "dtype", in->dtype);
 	if (ops[0].kind == OP_gemm && !datum_given(in->k))
 		run_assume(r, "k %g", in->width.value);
-	r->title = "Fusing a chain of operators";
+	r->title = "Operator fusion";
 	for (int i = 0; i < c.n; i++)
 		SCOPE_I (sh, "chain", i) {
 			TELL(sh, operator, in->chain.list[i].text);
@@ -124,7 +123,6 @@ launch_chain(struct run *r, const struct launch_in *in)
 	SHOW(sh, saved_frac, saved_frac);
 	show_chain_time(r, in, gpu, apart_byte, together_byte, c.n - 1);
 	if (ops[0].kind == OP_gemm)
-		run_warn(
-		    r, "a gemm with work between its tiles and the memory must keep whole rows on the chip for a norm");
+		run_warn(r, "fusing a norm after a gemm needs whole rows on chip");
 	return ANSWERED;
 }

@@ -32,11 +32,11 @@ run_card(struct run *r, const struct memory_in *in, struct datum *card, const st
 	}
 	if (datum_given(in->headroom) && in->headroom.value >= 1) {
 		diag_error(r->diag, in->headroom.from, "--headroom %g leaves no memory", in->headroom.value);
-		diag_hint(r->diag, "write a part of the whole: 0.2 or 20%%");
+		diag_hint(r->diag, "write for example 0.2 or 20%%");
 		return false;
 	}
 	if (datum_given(*card) && !(card->value > 0)) {
-		diag_error(r->diag, card->from, "a GPU without memory holds nothing");
+		diag_error(r->diag, card->from, "the GPU memory must be greater than 0");
 		return false;
 	}
 	return true;
@@ -104,8 +104,8 @@ numbers_layout(struct run *r, const struct memory_question *q, struct memory_num
 	if (!run_layout(r, q->layout, q->memory->gpus, NULL, &layout))
 		return false;
 	if (layout.tp * layout.pp * layout.cp * layout.vp * layout.ep > 1) {
-		diag_error(r->diag, q->memory->gpus.from, "bare numbers can be divided by dp and zero alone");
-		diag_hint(r->diag, "name a model: then tp, pp, cp and ep divide its layers");
+		diag_error(r->diag, q->memory->gpus.from, "--params supports only dp and zero");
+		diag_hint(r->diag, "name a model to use tp, pp, cp and ep");
 		return false;
 	}
 	out->n_ranks = layout.shard;
@@ -114,7 +114,7 @@ numbers_layout(struct run *r, const struct memory_question *q, struct memory_num
 	run_reads(r, &q->layout->zero, &q->layout->fsdp, &q->layout->shard, NULL);
 	out->zero = layout.zero;
 	if (layout.zero > 0 && layout.shard < 2)
-		run_warn(r, "zero=%d divides nothing on one GPU: give --gpus", layout.zero);
+		run_warn(r, "zero=%d shards nothing on one GPU: add --gpus", layout.zero);
 	return true;
 }
 
@@ -125,9 +125,9 @@ numbers_size(struct run *r, const struct numbers_in *in)
 	if (!datum_given(in->params) || !datum_given(in->layers) || !datum_given(in->hidden) ||
 	    in->params.value >= in->layers.value * in->hidden.value)
 		return true;
-	diag_error(r->diag, in->params.from, "%g parameters do not make %g layers of a hidden width of %g",
-	    in->params.value, in->layers.value, in->hidden.value);
-	diag_hint(r->diag, "a transformer of that shape has about %.2g",
+	diag_error(r->diag, in->params.from, "%g parameters do not match %g layers of hidden size %g", in->params.value,
+	    in->layers.value, in->hidden.value);
+	diag_hint(r->diag, "a transformer of this shape has about %.2g",
 	    12 * in->layers.value * in->hidden.value * in->hidden.value);
 	return false;
 }
@@ -144,7 +144,7 @@ numbers_policy(struct run *r, const struct memory_question *q, struct memory_num
 	if (out->recompute != RECOMPUTE_MODULES && out->recompute != RECOMPUTE_OP &&
 	    (out->recompute != RECOMPUTE_UNIFORM || out->recompute_n == 0))
 		return true;
-	diag_error(r->diag, q->training->recompute.list[0].from, "bare numbers have no layers to take apart");
+	diag_error(r->diag, q->training->recompute.list[0].from, "--params supports no recomputation by module");
 	diag_hint(r->diag, "use none, full, every-2 or sqrt, or name a model");
 	return false;
 }
@@ -202,9 +202,9 @@ run_memory_numbers(struct run *r, const struct memory_question *q, struct memory
 		run_reads(r, &q->numbers->act_model, NULL);
 	out->offload_optimizer = offload & OFFLOAD_OPTIMIZER;
 	if (!out->units12 && !out->flash && !datum_given(out->n_heads) && datum_given(out->hidden)) {
-		diag_error(r->diag, q->numbers->act_model.from,
-		    "the activations of a GPT layer need --heads: it keeps the scores");
-		diag_hint(r->diag, "or say --attention flash");
+		diag_error(
+		    r->diag, q->numbers->act_model.from, "--act-model full needs --heads for the attention scores");
+		diag_hint(r->diag, "add --heads, or --attention flash");
 		return false;
 	}
 	return true;

@@ -99,8 +99,8 @@ memory_recompute(struct run *r, const struct words *list, enum recompute *policy
 			continue;
 		if (!whole_policy(list->list[i].text, policy, &ignored_n, &ignored))
 			return unknown(r, list->list[i], "a policy or a module", names, sizeof names / sizeof *names);
-		diag_error(r->diag, list->list[i].from, "'%s' stands alone", list->list[i].text);
-		diag_hint(r->diag, "only modules can be combined: core_attn,moe_act");
+		diag_error(r->diag, list->list[i].from, "'%s' cannot be combined", list->list[i].text);
+		diag_hint(r->diag, "combine only modules: core_attn,moe_act");
 		return false;
 	}
 	*policy = found ? RECOMPUTE_MODULES : RECOMPUTE_NONE;
@@ -114,8 +114,8 @@ memory_interval(struct run *r, const struct words *list, double n, struct datum 
 {
 	if (!datum_given(n_layers) || n <= n_layers.value)
 		return true;
-	diag_error(
-	    r->diag, list->list[0].from, "%g layers between checkpoints, and the model has %g", n, n_layers.value);
+	diag_error(r->diag, list->list[0].from, "checkpoint interval of %g layers exceeds the model's %g layers", n,
+	    n_layers.value);
 	diag_hint(r->diag, "use at most %g: every-%g", n_layers.value, n_layers.value);
 	return false;
 }

@@ -19,7 +19,7 @@ static const struct part parts[] = {
     {"mlp", mlp_params, false},
     {"routed experts", expert_params, true},
     {"shared experts", shared_expert_params, false},
-    {"maps of the experts' latent", latent_map_params, false},
+    {"expert latent projections", latent_map_params, false},
     {"router", router_params, false},
     {"norms", layer_norm_params, false},
 };
@@ -31,7 +31,7 @@ mixer_name(const struct block *b)
 	    [MIXER_MAMBA] = "Mamba-2",
 	    [MIXER_DELTA] = "gated delta net",
 	    [MIXER_KDA] = "Kimi delta attention",
-	    [MIXER_NONE] = "no mixer"};
+	    [MIXER_NONE] = "none"};
 
 	return names[b->mixer];
 }
@@ -147,13 +147,13 @@ static const char *
 attention_text(struct arena *a, const struct attention *t)
 {
 	if (t->kind == ATTENTION_MLA)
-		return arena_printf(a, "%s, %g heads, latent %g + %g for all of them", t->kind_name, t->n_heads.value,
-		    t->kv_lora.value, t->rope.value);
+		return arena_printf(
+		    a, "%s, %g heads, latent %g + %g", t->kind_name, t->n_heads.value, t->kv_lora.value, t->rope.value);
 	if (t->kind == ATTENTION_CSA)
-		return arena_printf(a, "%s, %g heads of %g, one row for all of them, tokens compressed", t->kind_name,
+		return arena_printf(a, "%s, %g heads of %g, one shared KV head, compressed tokens", t->kind_name,
 		    t->n_heads.value, t->head_dim.value);
-	return arena_printf(a, "%s, %g heads of %g, %g for keys and values", t->kind_name, t->n_heads.value,
-	    t->head_dim.value, t->n_kv_heads.value);
+	return arena_printf(a, "%s, %g heads of %g, %g KV heads", t->kind_name, t->n_heads.value, t->head_dim.value,
+	    t->n_kv_heads.value);
 }
 
 static void
@@ -248,7 +248,7 @@ model_show(struct run *r, const struct model_in *in, struct word name)
 	if (datum_given(w->stated_params)) {
 		CALL(sh, stated_error_frac, params_error(sh, w));
 		if (stated_error_frac > 0.002)
-			run_warn(r, "%s: counted %.0f parameters, its file states %.0f", w->id, n_params,
+			run_warn(r, "%s: counted %.0f parameters, but its file states %.0f", w->id, n_params,
 			    w->stated_params.value);
 	}
 	if (!model_show_work(r, in, w))

@@ -85,10 +85,10 @@ state_constant_name(const struct workload *w)
 	const bool windows = state_has_windows(w);
 
 	if (w->kind == MODEL_ENCODER_DECODER)
-		return "does not grow: the encoder's tokens";
+		return "constant: encoder tokens";
 	if (!workload_recurs(w))
-		return "does not grow: full windows";
-	return windows ? "does not grow: recurrent states and full windows" : "does not grow: recurrent states";
+		return "constant: full windows";
+	return windows ? "constant: recurrent states and full windows" : "constant: recurrent states";
 }
 
 static void

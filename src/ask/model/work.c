@@ -13,7 +13,7 @@ tokens_of(struct run *r, const struct model_in *in, const struct workload *w)
 	run_reads(r, &in->seq, NULL);
 	if (datum_given(in->seq)) {
 		if (in->seq.value > held)
-			run_warn(r, "%g tokens are more than the model's context of %g", in->seq.value, held);
+			run_warn(r, "sequence length %g exceeds the model's context length %g", in->seq.value, held);
 		return in->seq.value;
 	}
 	run_assume(r, "seq %g", fmin(4096, held));
@@ -33,7 +33,7 @@ show_token_work(struct run *r, const struct model_in *in, const struct workload 
 	const char *missing = expand_missing(w);
 
 	if (missing) {
-		run_warn(r, "FLOP are not counted: the file does not say %s", missing);
+		run_warn(r, "FLOPs not counted: the file does not give %s", missing);
 		return;
 	}
 	TAKE(sh, seq_token, tokens_of(r, in, w));
@@ -85,7 +85,7 @@ static bool
 show_conventions(struct run *r, const struct model_in *in, const struct workload *w)
 {
 	const struct word name = in->convention;
-	const char *const megascale = "its table counts attention over windows of a width that it does not print";
+	const char *const megascale = "its table uses attention windows of unpublished width";
 
 	if (!name.text)
 		return true;
@@ -93,7 +93,7 @@ show_conventions(struct run *r, const struct model_in *in, const struct workload
 	const bool all = strcmp(name.text, "all") == 0;
 	const enum convention c = convention_find(name.text);
 	if (!all && c == CONVENTION_NONE)
-		return refuse_convention(r, name, strcmp(name.text, "megascale") == 0 ? megascale : "it is not known");
+		return refuse_convention(r, name, strcmp(name.text, "megascale") == 0 ? megascale : "unknown");
 	const char *why = all ? NULL : convention_refusal(c, w);
 	if (why)
 		return refuse_convention(r, name, why);

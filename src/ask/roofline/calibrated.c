@@ -20,8 +20,7 @@ roof_fits(const struct roof *q, struct machine *m, struct word backend)
 	m->engine = backend.text ? run_calibration(r, m->gpu->id, backend.text) : NULL;
 	m->kernels = bind_kernels(r, m->gpu, NULL, KERNELS_ROOFLINE, backend.text);
 	if (backend.text && m->calibration && !m->engine)
-		run_warn(r, "no kernels of %s were fitted on %s: what is known of others stands in", backend.text,
-		    m->gpu->id);
+		run_warn(r, "no %s calibration for %s; using other backends", backend.text, m->gpu->id);
 	if (m->kernels && m->kernels->transferred_from &&
 	    (gemm_calibrated(m->kernels, DTYPE_BF16) || gemm_calibrated(m->kernels, DTYPE_FP16)))
 		run_assume(r, "kernels of %s %s", m->gpu->id, m->kernels->transfer_note);
@@ -155,7 +154,7 @@ warn_narrow(const struct roof *q, const struct machine *m, const struct op *op, 
 	half.elem_byte = dtype_byte(DTYPE_BF16);
 	if (op->elem_byte < half.elem_byte && kernel_of(&m->kernel, op) == KERNEL_PRODUCT &&
 	    gemm_calibrated(m->kernels, DTYPE_BF16) && kernel_op_time(NULL, &wide, &half) < calibrated_s)
-		run_warn(q->run, "as measured on %s, this product is slower in %s than in bf16",
+		run_warn(q->run, "on %s, this GEMM is measured slower in %s than in bf16",
 		    m->kernels->transferred_from ? m->kernels->transferred_from : m->gpu->id,
 		    dtype_name(m->kernel.dtype));
 }
@@ -170,8 +169,7 @@ roof_show_calibrated(const struct roof *q, const struct machine *m, const struct
 	if (kernel_of(&m->kernel, op) == KERNEL_NONE) {
 		if (alone)
 			TELL(sh, kernel,
-			    m->kernels ? "no kernel of this kind and type was fitted"
-			               : "nothing was fitted to this GPU");
+			    m->kernels ? "no calibration of this kernel and dtype" : "no calibration of this GPU");
 		return;
 	}
 	CALL(sh, calibrated_s, kernel_op_time(sh, &m->kernel, op));
@@ -269,6 +267,6 @@ roof_show_calibrated_list(const struct roof *q, const struct machine *m, const s
 	CALL(sh, calibrated_roof_frac, roofline_measured_frac(sh, list_s, calibrated_list_s));
 	SHOW(sh, calibrated_roof_frac, roof_frac);
 	if (s.without)
-		run_warn(q->run, "nobody fitted a kernel on %s for: %s; they stand at their roof in the calibrated sum",
+		run_warn(q->run, "no calibration on %s for: %s; they count at roofline time in the calibrated sum",
 		    m->gpu->id, s.without);
 }

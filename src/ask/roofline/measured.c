@@ -194,7 +194,7 @@ plot_of(const struct groups *g)
 	if (n_lines == 0)
 		lines[n_lines++] = (struct roof_line){g->gpu->id, most, g->gpu->mem_byte_per_s.value};
 	if (copy_byte_per_s > 0)
-		lines[n_lines++] = (struct roof_line){"with the bandwidth of copies", most, copy_byte_per_s};
+		lines[n_lines++] = (struct roof_line){"with copy bandwidth", most, copy_byte_per_s};
 	return isnan(most) ? NULL : roof_plot(a, g->run->title, lines, n_lines, marks, n_marks);
 }
 
@@ -215,16 +215,16 @@ roof_measurements(struct roof *q, struct word file)
 	for (int i = 0; i < m.n_rows; i++)
 		add_row(g, &m.rows[i]);
 	if (g->n == 0) {
-		diag_error(r->diag, file.from, "no row of %s has a place under the roof of %s", m.file, g->gpu->id);
-		diag_hint(r->diag, "rows of matrix products, copies and profiled kernels have, of this GPU");
+		diag_error(
+		    r->diag, file.from, "no row of %s can be compared with the roofline of %s", m.file, g->gpu->id);
+		diag_hint(r->diag, "give rows of GEMMs, copies or profiled kernels on this GPU");
 		return REFUSED;
 	}
 	if (g->n_elsewhere)
-		run_warn(r, "%d rows are of other GPUs", g->n_elsewhere);
+		run_warn(r, "%d rows are from other GPUs", g->n_elsewhere);
 	if (g->n_other)
-		run_warn(
-		    r, "%d rows have no place under a roof: no matrix product, copy or profiled kernel", g->n_other);
-	r->title = arena_printf(r->arena, "measured on %s, against its roof", g->gpu->name);
+		run_warn(r, "%d rows skipped: no GEMM, copy or profiled kernel", g->n_other);
+	r->title = arena_printf(r->arena, "measured on %s, against its roofline", g->gpu->name);
 	for (int i = 0; i < g->n; i++)
 		SCOPE_I (r->sheet, "measured", i)
 			show_group(r->sheet, &g->list[i]);

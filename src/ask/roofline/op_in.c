@@ -65,7 +65,7 @@ check_strangers(struct run *r, enum op_kind kind, const struct op_in *in)
 		char list[200];
 		dimensions_of(kind, list, sizeof list);
 		diag_error(r->diag, d.from, "%s has no dimension '%s'", op_kind_name(kind), op_options[i].path);
-		diag_hint(r->diag, "it has %s", list);
+		diag_hint(r->diag, "use %s", list);
 		ok = false;
 	}
 	return ok;
@@ -117,7 +117,7 @@ check_shape(struct run *r, const struct op_in *in, const struct op *op)
 		diag_error(r->diag, given(in, rules[i].small).from,
 		    rules[i].divides ? "%s: --%s %g does not divide --%s %g" : "%s: --%s %g is more than --%s %g",
 		    op->name, rules[i].small, small, rules[i].large, large);
-		diag_hint(r->diag, "change one of the two");
+		diag_hint(r->diag, "change one of them");
 		return false;
 	}
 	return true;
@@ -136,7 +136,7 @@ run_op(struct run *r, enum op_kind kind, const struct op_in *in, double elem_byt
 		/* operands may be none, everything else is at least one */
 		if (datum_given(d) && !(d.value > 0) && strcmp(op_dim_name(kind, i), "reads") != 0 &&
 		    strcmp(op_dim_name(kind, i), "writes") != 0 && strcmp(op_dim_name(kind, i), "flops") != 0) {
-			diag_error(r->diag, d.from, "%s of nothing: '%s' must be above 0", op_kind_name(kind),
+			diag_error(r->diag, d.from, "%s: '%s' must be greater than 0", op_kind_name(kind),
 			    path_of(op_dim_name(kind, i)));
 			diag_hint(r->diag, "write for example 64");
 			return false;
@@ -149,6 +149,6 @@ run_op(struct run *r, enum op_kind kind, const struct op_in *in, double elem_byt
 	dimensions_of(kind, list, sizeof list);
 	diag_error(
 	    r->diag, (struct source){0}, "%s needs --%s", op_kind_name(kind), path_of(op_dim_name(kind, missing)));
-	diag_hint(r->diag, "its dimensions: %s", list);
+	diag_hint(r->diag, "its dimensions are %s", list);
 	return false;
 }

@@ -98,7 +98,7 @@ value_beside(const struct sheet *sh, int i, const char *name)
 /* Points at the roof, as calibrated and as measured: from the times that stand beside an intensity. */
 static const struct {
 	const char *row, *name;
-} timed[] = {{"roof_s", "at the roof"}, {"calibrated_s", "calibrated"}, {"measured_s", "measured"}};
+} timed[] = {{"roof_s", "roofline"}, {"calibrated_s", "calibrated"}, {"measured_s", "measured"}};
 
 enum { N_TIMED = sizeof timed / sizeof *timed, N_MARKS_MOST = 500 };
 

@@ -8,35 +8,37 @@
 #define SCALE_OPTIONS(X)                                                                                               \
 	X(0, points, "points", "points", WORDS, "N:RATE,...", "", NULL, "measured throughput (per second) of N GPUs")  \
 	X(0, series, "series", "series", WORD, "FILE", "file", NULL,                                                   \
-	    "points from a table with columns of GPUs and rates; - is standard input")                                 \
+	    "table with columns of GPU counts and rates; - is standard input")                                         \
 	X(0, times, "times", "times", WORDS, "TIME@N,...", "", NULL, "measured time of one job on N GPUs")             \
 	X(0, warn_below, "warn-below", "warn_below", FRACTION, "FRACTION", "", NULL,                                   \
-	    "least efficiency; exit status 1 below it")                                                                \
-	X(0, ranks, "ranks", "ranks", WORDS, "N,...", "", NULL, "numbers of GPUs to predict")                          \
+	    "minimum scaling efficiency; exit status 1 below it")                                                      \
+	X(0, ranks, "ranks", "ranks", WORDS, "N,...", "", NULL, "GPU counts to predict")                               \
 	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU")                                 \
-	X(0, compute, "compute", "compute", TIME, "TIME", "", NULL,                                                    \
-	    "time of a step on one GPU, without communication")                                                        \
-	X(0, gradient, "gradient", "gradient", SIZE, "SIZE", "", NULL, "bytes that a ring all-reduces every step")     \
+	X(0, compute, "compute", "compute", TIME, "TIME", "", NULL, "compute time of a step on one GPU")               \
+	X(0, gradient, "gradient", "gradient", SIZE, "SIZE", "", NULL, "gradient bytes all-reduced per step (ring)")   \
 	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL,                                              \
-	    "of the slowest link of the ring, one direction")                                                          \
-	X(0, latency, "latency", "latency", TIME, "TIME", "", "0s", "of one hop of the ring")                          \
+	    "bandwidth of the ring's slowest link, one direction")                                                     \
+	X(0, latency, "latency", "latency", TIME, "TIME", "", "0s", "latency of one ring hop")                         \
 	X(0, communication, "communication", "communication", TIME, "TIME", "", NULL,                                  \
 	    "measured time of the all-reduce, instead of --gradient and --bandwidth")                                  \
 	X(0, overlap, "overlap", "overlap", FRACTION, "FRACTION", "", "0",                                             \
-	    "part of the communication hidden behind computing")                                                       \
+	    "share of communication overlapped with compute")                                                          \
 	X(0, target, "target", "target", FRACTION, "FRACTION", "", NULL,                                               \
-	    "efficiency to reach: prints the overlap it needs")                                                        \
+	    "target efficiency; prints the overlap needed")                                                            \
 	X(0, stages, "stages", "stages", COUNT, "N", "", NULL, "pipeline stages")                                      \
-	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL, "micro-batches of a step")            \
-	X(0, batch, "batch", "batch", COUNT, "N", "", NULL, "samples of a step and replica, with --micro-batch")       \
-	X(0, micro_batch, "micro-batch", "micro_batch", COUNT, "N", "", NULL, "samples of a micro-batch")              \
-	X(0, interleave, "interleave", "interleave", COUNT, "N", "", "1", "model chunks per stage")                    \
-	X(0, bubble, "bubble", "bubble", FRACTION, "FRACTION", "", NULL, "measured bubble, instead of --stages")       \
-	X(0, target_bubble, "target-bubble", "target_bubble", FRACTION, "FRACTION", "", NULL, "bubble to reach")       \
+	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL, "micro-batches per step")             \
+	X(0, batch, "batch", "batch", COUNT, "N", "", NULL, "samples per step and replica, with --micro-batch")        \
+	X(0, micro_batch, "micro-batch", "micro_batch", COUNT, "N", "", NULL, "micro-batch size in samples")           \
+	X(0, interleave, "interleave", "interleave", COUNT, "N", "", "1",                                              \
+	    "model chunks per stage (interleaved schedule)")                                                           \
+	X(0, bubble, "bubble", "bubble", FRACTION, "FRACTION", "", NULL,                                               \
+	    "measured bubble fraction, instead of --stages")                                                           \
+	X(0, target_bubble, "target-bubble", "target_bubble", FRACTION, "FRACTION", "", NULL,                          \
+	    "target bubble fraction")                                                                                  \
 	X(0, serial, "serial", "serial", FRACTION, "FRACTION", "", NULL,                                               \
-	    "serial part: Amdahl's and Gustafson's laws at --ranks")                                                   \
+	    "serial fraction, for Amdahl's and Gustafson's laws at --ranks")                                           \
 	X(0, coherency, "coherency", "coherency", NUMBER, "COST", "", NULL,                                            \
-	    "cost of waiting for each other, with --serial")                                                           \
+	    "coherency coefficient of the USL, with --serial")                                                         \
 	X(0, law, "law", "law", CHOICE, "LAW", "doc", NULL,                                                            \
 	    "rule of thumb at --ranks: doc, 85 % at 8, 70 % at 64, 50 % from 256")
 

@@ -54,12 +54,12 @@ scale_series(struct run *r, struct word file, struct scale_point *out, size_t *n
 		diag_error(r->diag, file.from, "%s has no column of %s", file.text,
 		    t.heads && count < t.n_columns ? "rates" : "numbers of GPUs");
 		diag_hint(r->diag,
-		    "columns gpus and rate, or what 'ridge train ... --sweep system.gpus=8..64*2 --csv' prints");
+		    "use columns gpus and rate, or the output of 'ridge train ... --sweep system.gpus=8..64*2 --csv'");
 		return false;
 	}
 	if (t.n_lines > POINTS_MAX) {
 		diag_error(r->diag, file.from, "more than %d points", POINTS_MAX);
-		diag_hint(r->diag, "leave some lines out");
+		diag_hint(r->diag, "give fewer lines");
 		return false;
 	}
 	for (size_t i = 0; i < t.n_lines; i++) {

@@ -48,7 +48,7 @@ does_not_fit(struct run *r, const struct serve_binding *b, const struct serve_qu
 	CALL(sh, missing_byte, serve_missing(sh, q->setup, &q->load));
 	SHOW(sh, missing_byte, missing_byte);
 	TELL(sh, verdict,
-	    layout ? arena_printf(r->arena, "does not fit; the nearest layout that does is %s", layout)
+	    layout ? arena_printf(r->arena, "does not fit; nearest layout that fits: %s", layout)
 	           : "does not fit on 128 of these GPUs");
 	return ANSWERED_NO;
 }
@@ -64,7 +64,7 @@ verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics 
 	if (m->saturated) {
 		TELL(sh, verdict,
 		    arena_printf(
-		        r->arena, "saturated: %.3g requests/s would not be", 0.9 * m->saturation_request_per_s));
+		        r->arena, "saturated: the maximum is %.3g requests/s", 0.9 * m->saturation_request_per_s));
 		return ANSWERED_NO;
 	}
 	const bool met = serve_objective(r, "--ttft", in->ttft, m->first_s, &verdict) &

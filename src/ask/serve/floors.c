@@ -21,9 +21,9 @@ static bool
 check_floors(struct run *r, const struct serve_in *in)
 {
 	if (!in->model.text && !datum_given(in->params))
-		return run_refuse(r, (struct source){0}, "which model?", "give its name, or --params 7e9 --bits 16");
+		return run_refuse(r, (struct source){0}, "no model given", "give a model, or --params 7e9 --bits 16");
 	if (in->model.text && (datum_given(in->params) || datum_given(in->bits)))
-		return run_refuse(r, in->model.from, "a model's name and --params or --bits exclude each other",
+		return run_refuse(r, in->model.from, "a model and --params or --bits exclude each other",
 		    "use --weights-dtype int4 for a named model");
 	return run_whole(r, "params", in->params, 1) & run_whole(r, "batch", in->batch, 1) &
 	    run_whole(r, "context", in->context, 1) & run_whole(r, "isl", in->isl, 1) &
@@ -58,8 +58,7 @@ bind_floors(struct run *r, const struct serve_in *in, struct floors *f)
 	const struct datum others[] = {in->layout.dp, in->layout.pp, in->layout.cp, in->layout.ep, in->layout.zero};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (others[i].value > 1)
-			return run_refuse(
-			    r, others[i].from, "these floors are those of one tensor-parallel group", "use tp alone");
+			return run_refuse(r, others[i].from, "floors cover one tensor-parallel group", "use only tp");
 	if (!run_layout(r, &in->layout, datum_absent(), f->w, &layout))
 		return false;
 	f->tp = layout.tp;
@@ -135,7 +134,7 @@ show_cache(struct run *r, const struct serve_in *in, const struct floors *f)
 
 	if (!f->w || !(f->context > 0)) {
 		TAKE(sh, no_cache_byte, 0.0);
-		run_assume(r, "no cache is read");
+		run_assume(r, "no KV cache read");
 		return no_cache_byte;
 	}
 	TAKE(sh, context_token, f->context);
@@ -161,7 +160,7 @@ show_step(
 	SHOW(sh, read_byte, read_byte);
 	run_reads(r, &in->gpu_mem, NULL);
 	if (read_byte > bind_card(r, f->gpu, in->gpu_mem).value)
-		run_warn(r, "weights and cache do not fit the GPU: 'ridge memory' and 'ridge capacity' say what does");
+		run_warn(r, "weights and KV cache do not fit the GPU: see 'ridge memory' and 'ridge capacity'");
 	TAKE(sh, n_sequences, batch_of(in));
 	CALL(sh, all_step_flop, decode_work(sh, n_sequences, work_flop_per_token));
 	CALL(sh, step_flop, gpu_share(sh, all_step_flop, tp));
@@ -221,9 +220,8 @@ serve_floors(struct run *r, const struct serve_in *in)
 		whole_s = answer_s;
 	}
 	if (f.w && has_experts(f.w))
-		run_warn(
-		    r, "all experts are read in every step: a small batch visits fewer, and may be faster than this");
-	run_warn(r, "floors of bandwidth and arithmetic: queues, launches, communication and scheduling come on top");
+		run_warn(r, "all experts read in every step: a small batch reads fewer and may be faster");
+	run_warn(r, "roofline floors: queueing, launches, communication and scheduling come on top");
 	const bool met = serve_objective(r, "--ttft", in->ttft, prompt_s, &verdict) &
 	    serve_objective(r, "--itl", in->itl, step_s, &verdict) &
 	    serve_objective(r, "--deadline", in->deadline, whole_s, &verdict);

@@ -47,13 +47,14 @@ check_name(struct run *r, struct word w, const struct point_setting *points, siz
 	const double number = strtod(points[i].name, &end);
 
 	if (*points[i].name == '\0' || (*end == '\0' && !isfinite(number)))
-		return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is no batch or setting", points[i].name),
+		return run_refuse(r, w.from,
+		    arena_printf(r->arena, "'%s' is not a batch size or setting", points[i].name),
 		    "write for example --points 1:85:750ms,2:140:850ms");
 	for (size_t k = 0; k < i; k++)
 		if (strcmp(points[k].name, points[i].name) == 0)
 			return run_refuse(r, w.from,
-			    arena_printf(r->arena, "there are two points '%s'", points[i].name),
-			    "keep one of them, or name them apart: 4a:210,4b:220");
+			    arena_printf(r->arena, "point '%s' is given twice", points[i].name),
+			    "keep one, or use different names: 4a:210,4b:220");
 	return true;
 }
 
@@ -64,8 +65,7 @@ read_points(struct run *r, const struct serve_in *in, struct point_setting *poin
 		if (!read_point(r, in->points.list[i], &points[i]) || !check_name(r, in->points.list[i], points, i))
 			return false;
 		if (datum_given(in->deadline) && !datum_given(points[i].p99_s))
-			return run_refuse(r, in->points.list[i].from,
-			    "a deadline needs the 99th percentile of every point",
+			return run_refuse(r, in->points.list[i].from, "--deadline needs the P99 of every point",
 			    "write NAME:RATE:P99, such as 4:210:950ms");
 	}
 	return run_positive(r, "base-rate", in->base_rate) & run_positive(r, "base-p99", in->base_p99) &
@@ -119,8 +119,8 @@ serve_points(struct run *r, const struct serve_in *in)
 	if (!read_points(r, in, points))
 		return REFUSED;
 	r->title = datum_given(in->deadline)
-	    ? arena_printf(r->arena, "The most throughput with P99 up to %s", serve_time_text(r, in->deadline.value))
-	    : "The most throughput";
+	    ? arena_printf(r->arena, "Maximum throughput with P99 up to %s", serve_time_text(r, in->deadline.value))
+	    : "Maximum throughput";
 	const struct datum base = datum_given(in->base_rate) ? in->base_rate : points[0].rate_request_per_s;
 	for (size_t i = 0; i < in->points.n; i++) {
 		const struct point_setting *p = &points[i];
@@ -129,7 +129,7 @@ serve_points(struct run *r, const struct serve_in *in)
 		SCOPE_I (sh, "points", i)
 			show_point(r, in, p, i ? p - 1 : NULL, base);
 	}
-	TELL(sh, pick, best ? best->name : "none is in time");
+	TELL(sh, pick, best ? best->name : "none meets the deadline");
 	if (!best)
 		return ANSWERED_NO;
 	TAKE(sh, base_request_per_s, base);
@@ -143,7 +143,7 @@ serve_points(struct run *r, const struct serve_in *in)
 		CALL(sh, slack_s, latency_slack(sh, deadline_s, p99_s));
 		SHOW(sh, slack_s, slack_s);
 		if (best == &points[in->points.n - 1])
-			run_warn(r, "the last point is still in time: a larger one may be better");
+			run_warn(r, "the last point still meets the deadline: a larger one may be better");
 	}
 	return ANSWERED;
 }
@@ -156,15 +156,14 @@ serve_objectives(struct run *r, const struct serve_in *in)
 	struct sheet *sh = r->sheet;
 
 	if (!datum_given(in->ttft) || !datum_given(in->itl) || (!datum_given(in->deadline) && !datum_given(in->osl))) {
-		run_refuse(r, in->ttft.from,
-		    "objectives that must fit each other are --ttft, --itl, and --deadline or --osl",
-		    "--ttft 500ms --itl 50ms --deadline 2s --osl 200");
+		run_refuse(r, in->ttft.from, "SLO consistency needs --ttft, --itl, and --deadline or --osl",
+		    "write for example --ttft 500ms --itl 50ms --deadline 2s --osl 200");
 		return REFUSED;
 	}
 	if (!(run_positive(r, "ttft", in->ttft) & run_positive(r, "itl", in->itl) &
 	        run_positive(r, "deadline", in->deadline) & run_whole(r, "osl", in->osl, 1)))
 		return REFUSED;
-	r->title = "Objectives of a service";
+	r->title = "SLO consistency";
 	TAKE(sh, ttft_s, in->ttft);
 	TAKE(sh, itl_s, in->itl);
 	if (datum_given(in->osl)) {
@@ -178,7 +177,7 @@ serve_objectives(struct run *r, const struct serve_in *in)
 	CALL(sh, fitting_token, answer_fitting(sh, deadline_s, ttft_s, itl_s));
 	SHOW(sh, fitting_token, max_osl_token);
 	if (!datum_given(in->osl)) {
-		run_warn(r, "a deadline for a whole answer means nothing without the answer's length");
+		run_warn(r, "an end-to-end SLO needs --osl");
 		return ANSWERED;
 	}
 	const double osl_token = in->osl.value;
@@ -186,7 +185,7 @@ serve_objectives(struct run *r, const struct serve_in *in)
 		CALL(sh, needed_itl_s, answer_itl(sh, deadline_s, ttft_s, osl_token));
 		SHOW(sh, needed_itl_s, needed_itl_s);
 	}
-	TELL(sh, verdict, osl_token <= fitting_token ? "yes: they fit each other" : "no: they contradict each other");
+	TELL(sh, verdict, osl_token <= fitting_token ? "yes: consistent" : "no: contradictory");
 	return osl_token <= fitting_token ? ANSWERED : ANSWERED_NO;
 }
 
@@ -201,11 +200,11 @@ serve_waiting(struct run *r, const struct serve_in *in)
 	        run_whole(r, "longest", in->longest, 1)))
 		return REFUSED;
 	if (datum_given(in->osl) != datum_given(in->longest) || in->osl.value > in->longest.value) {
-		run_refuse(r, in->longest.from, "what waits depends on the mean and the longest answer",
-		    "give both: --osl 200 --longest 1000");
+		run_refuse(r, in->longest.from, "--static needs the mean and the longest OSL",
+		    "add for example --osl 200 --longest 1000");
 		return REFUSED;
 	}
-	r->title = "A static batch";
+	r->title = "Static batching";
 	run_reads(r, &in->static_batch, NULL);
 	TAKE(sh, n_sequences, in->batch);
 	CALL(sh, n_waiting, static_waiting(sh, n_sequences));

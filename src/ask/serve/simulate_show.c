@@ -37,10 +37,10 @@ simulate_show(struct run *r, const struct sim_config *c, const struct sim_result
 {
 	struct sheet *sh = r->sheet;
 
-	show_spread(r, 0, "time to the first token", &result->ttft);
-	show_spread(r, 1, "time per token of an answer", &result->tpot);
-	show_spread(r, 2, "gap between two tokens", &result->itl);
-	show_spread(r, 3, "whole answer", &result->e2e);
+	show_spread(r, 0, "TTFT", &result->ttft);
+	show_spread(r, 1, "TPOT", &result->tpot);
+	show_spread(r, 2, "ITL", &result->itl);
+	show_spread(r, 3, "end-to-end latency", &result->e2e);
 	TAKE(sh, answered_request_per_s, result->request_per_s);
 	SHOW(sh, answered_request_per_s, request_per_s);
 	TAKE(sh, output_token_per_s, result->output_token_per_s);

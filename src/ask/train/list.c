@@ -49,8 +49,8 @@ bind_replicas(struct run *r, const struct train_question *q, struct train_list_j
 		return false;
 	if (l.tp * l.pp * l.vp * l.cp * l.ep * l.etp > 1 || l.zero > 0 || l.sp ||
 	    datum_given(q->memory.layout->shard)) {
-		diag_error(r->diag, (struct source){0}, "a list of operators can be divided by dp alone");
-		diag_hint(r->diag, "leave --layout out: --gpus says how many replicas there are");
+		diag_error(r->diag, (struct source){0}, "an operator list supports only data parallelism");
+		diag_hint(r->diag, "leave --layout out; --gpus is the number of replicas");
 		return false;
 	}
 	job->n_gpus = l.dp;
@@ -62,7 +62,7 @@ bind_replicas(struct run *r, const struct train_question *q, struct train_list_j
 	if (both ? global != unit : fmod(global, unit) != 0) {
 		diag_error(r->diag, in->global_batch.from, "a global batch of %g is not %s%g GPUs%s", global,
 		    both ? "" : "a multiple of ", job->n_gpus, both ? " x --batch" : "");
-		diag_hint(r->diag, "the nearest is %g", both ? unit : fmax(unit, unit * floor(global / unit + 0.5)));
+		diag_hint(r->diag, "nearest: %g", both ? unit : fmax(unit, unit * floor(global / unit + 0.5)));
 		return false;
 	}
 	job->n_samples = global / job->n_gpus;
@@ -91,24 +91,23 @@ answer_train_list(struct run *r, const struct train_question *q)
 		return REFUSED;
 	}
 	if (!gemm_calibrated(job.machine.kernels, job.dtype == DTYPE_FP16 ? DTYPE_BF16 : job.dtype)) {
-		diag_error(r->diag, in->dtype.from, "no products of %s were measured", dtype_name(job.dtype));
+		diag_error(r->diag, in->dtype.from, "no GEMM measurements in %s", dtype_name(job.dtype));
 		return REFUSED;
 	}
 	r->title = arena_printf(r->arena, "%s trained on %g x %s, %g samples each", job.model->name, job.n_gpus,
 	    b.gpu->name, job.n_samples);
 	CALL(sh, step_s, train_list_step(sh, &job, &t));
 	SHOW(sh, step_s, step_s);
-	BETWEEN(sh, step_s, step_s / 1.5, step_s * 1.5, "an order of magnitude: operators by themselves");
+	BETWEEN(sh, step_s, step_s / 1.5, step_s * 1.5, "order of magnitude: operators one by one");
 	TAKE(sh, n_global_samples, job.n_gpus * job.n_samples);
 	CALL(sh, rate_sample_per_s, train_sample_rate(sh, n_global_samples, step_s));
 	SHOW(sh, rate_sample_per_s, sample_per_s);
-	show_part(r, 0, "convolutions and products", t.products_s, step_s);
-	show_part(r, 1, "element-wise, norms, pooling", t.other_s, step_s);
+	show_part(r, 0, "convolutions and GEMMs", t.products_s, step_s);
+	show_part(r, 1, "elementwise, norms, pooling", t.other_s, step_s);
 	show_part(r, 2, "embedding tables", t.tables_s, step_s);
-	show_part(r, 3, "rows to their samples", t.exchange_s, step_s);
-	show_part(r, 4, "gradients, exposed", t.reduce_s, step_s);
+	show_part(r, 3, "embedding exchange", t.exchange_s, step_s);
+	show_part(r, 4, "gradient communication (exposed)", t.reduce_s, step_s);
 	show_part(r, 5, "optimizer and step overhead", t.optimizer_s, step_s);
-	run_warn(
-	    r, "an order of magnitude: convolutions and lookups are not calibrated, the input pipeline is left out");
+	run_warn(r, "order of magnitude: convolutions and lookups not calibrated, input pipeline not counted");
 	return ANSWERED;
 }

@@ -72,9 +72,9 @@ check_failures(struct run *r, const struct train_in *in, double n_gpus)
 
 	if (!datum_given(given) || mtbf_s > in->write.value)
 		return true;
-	diag_error(
-	    r->diag, given.from, "the job fails every %.3g s, and a checkpoint takes %.3g s", mtbf_s, in->write.value);
-	diag_hint(r->diag, "use a longer time between failures, or a shorter --checkpoint-time");
+	diag_error(r->diag, given.from, "the MTBF of the job, %.3g s, is below the checkpoint time, %.3g s", mtbf_s,
+	    in->write.value);
+	diag_hint(r->diag, "use a longer MTBF, or a shorter --checkpoint-time");
 	return false;
 }
 
@@ -87,11 +87,11 @@ train_run_is_whole(struct run *r, const struct train_in *in, double n_gpus)
 		struct source at;
 		const char *what, *hint;
 	} rows[] = {
-	    {datum_given(in->price), datum_given(in->tokens), in->price.from, "--price needs the length of the run",
+	    {datum_given(in->price), datum_given(in->tokens), in->price.from, "--price needs the training tokens",
 	        "add --tokens 1T"},
-	    {in->write.from.file != inputs_default, fails, in->write.from, "--checkpoint-time needs a rate of failures",
+	    {in->write.from.file != inputs_default, fails, in->write.from, "--checkpoint-time needs a failure rate",
 	        "add --gpu-mtbf 50000h"},
-	    {in->restart.from.file != inputs_default, fails, in->restart.from, "--restart needs a rate of failures",
+	    {in->restart.from.file != inputs_default, fails, in->restart.from, "--restart needs a failure rate",
 	        "add --gpu-mtbf 50000h"},
 	    {datum_given(in->mtbf) && datum_given(in->gpu_mtbf), false, in->mtbf.from,
 	        "--mtbf and --gpu-mtbf exclude each other", "keep one"},
@@ -125,7 +125,7 @@ show_cost(struct run *r, const struct train_question *q, const struct train_boun
 		SHOW(sh, gpu_usd_per_s, gpu_usd_per_s);
 		SHOW(sh, run_usd, run_usd);
 	} else
-		run_warn(r, "no price of %s is known: --price gives one", b->gpu->id);
+		run_warn(r, "no price of %s in the database: add --price", b->gpu->id);
 	if (datum_given(b->tdp_watt)) {
 		TAKE(sh, gpu_watt, b->tdp_watt);
 		CALL(sh, energy_joule, train_energy(sh, n_paid_gpus, gpu_watt, paid_s));
@@ -190,7 +190,7 @@ show_train_memory(struct run *r, const struct train_question *q, const struct tr
 		return ANSWERED;
 	if (b->no_memory) {
 		run_reads(r, &q->memory.training->optimizer_in_backward, NULL);
-		run_warn(r, "memory was not counted: %s", b->no_memory);
+		run_warn(r, "memory not counted: %s", b->no_memory);
 		TELL(sh, verdict, "memory not modelled");
 		return ANSWERED;
 	}

@@ -83,7 +83,7 @@ refusal(struct run *r)
 	enum severity severity;
 	const char *said = diag_message(r->diag, 0, &at, &hint, &severity);
 
-	return said ? arena_text(r->arena, said) : "the inputs are refused";
+	return said ? arena_text(r->arena, said) : "inputs rejected";
 }
 
 /* What the model of memory says of the job, in bytes or tokens. */
@@ -207,7 +207,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 		why = memory_row_ask(&q);
 	if (bound && !why) {
 		measured = card_of(v, row, quiet_database);
-		why = isnan(measured) ? "the size of the card is not known" : NULL;
+		why = isnan(measured) ? "unknown GPU memory" : NULL;
 	}
 	if (!why)
 		why = memory_row_bind(v, q.inputs, &b);
@@ -240,7 +240,7 @@ recognises(const struct validate_file *f)
 static bool
 read_memory(struct validation *v, const struct validate_file *f)
 {
-	v->baseline[0] = "states alone";
+	v->baseline[0] = "states only";
 	return validation_rows(v, f, each_row, database_reporting_to(v->run->database, diag_new(v->run->arena)));
 }
 

@@ -106,12 +106,12 @@ set_training(struct memory_row *q, const char *stack)
 	           adapted = peft || !isnan(rank); /* learned: prompts, usually 10 tokens */
 
 	if (peft && !learned && !has(peft, "LoRA") && !has(peft, "lora"))
-		return "adapters of a kind without a rule";
+		return "kind of adapter not modelled";
 	if (!adapted && strstr(stack, "litgpt"))
 		q->warning =
-		    "published peaks of whole fine-tuning with this framework are not explained by its optimizer";
+		    "published peaks of full fine-tuning with this framework are not explained by its optimizer";
 	if (has(optimizer, "Muon"))
-		return "an optimizer without a rule";
+		return "optimizer not modelled";
 	if (memory_dtype_said(quant) && !adapted)
 		set(q, "dtype", memory_dtype_said(quant));
 	else if (memory_quant_said(quant))
@@ -145,7 +145,7 @@ set_training(struct memory_row *q, const char *stack)
 			targets = hub->targets;
 		} else {
 			if (isnan(rank))
-				q->warning = "the rank of the adapters is not printed: 16 is taken";
+				q->warning = "LoRA rank not published: 16 assumed";
 			set_number(q, "lora_rank", isnan(rank) ? 16 : rank);
 		}
 		if (has(peft, "emb"))
@@ -326,9 +326,9 @@ want(struct memory_row *q, const char *metric)
 	static const struct {
 		const char *word, *skip;
 		enum wanted wanted;
-	} metrics[] = {{"total GPU memory seen", "the size of the card", WANT_PEAK},
-	    {"non-torch", "what other processes hold", WANT_PEAK},
-	    {"mean reserved", "a mean over a run of varying lengths", WANT_PEAK},
+	} metrics[] = {{"total GPU memory seen", "GPU memory size", WANT_PEAK},
+	    {"non-torch", "memory of other processes", WANT_PEAK},
+	    {"mean reserved", "mean over a run of varying lengths", WANT_PEAK},
 	    {"at model init", "before the first step", WANT_PEAK}, {"model weights", NULL, WANT_WEIGHTS},
 	    {"activation peak", NULL, WANT_ACTIVATIONS}, {"KV cache memory", NULL, WANT_POOL},
 	    {"KV cache capacity", NULL, WANT_TOKENS}};
@@ -365,32 +365,32 @@ memory_row_ask(struct memory_row *q)
 
 	q->framework = framework_of(row_text(q->row, "framework"));
 	if (!q->framework)
-		return "the framework has no stack in the database";
+		return "framework not in the database";
 	if (!model)
-		return "no model is named";
+		return "model not given";
 	q->infer = has(task, "inference") || has(task, "serving");
 	const char *skip = want(q, row_text(q->row, "metric"));
 	if (skip)
 		return skip;
 	if ((q->wanted == WANT_POOL || q->wanted == WANT_TOKENS) && !row_text(q->row, "gpu_id") &&
 	    !row_card_gib(q->row))
-		return "the GPU is not stated";
+		return "GPU not given";
 	if (row_notes(q->row, "not a capacity target"))
-		return "a negative test, says its note";
+		return "negative test (note)";
 	if (q->wanted >= WANT_POOL && row_notes(q->row, "belongs to the other"))
-		q->warning = "the printed figures belong to different runs, says its note";
+		q->warning = "figures of different runs (note)";
 	if (has(model, "-VL-") && q->wanted != WANT_WEIGHTS)
-		return "what a vision encoder holds is not counted";
+		return "vision encoder not counted";
 	const char *stack = stack_of(q);
 	if (isnan(seq))
 		seq = row_noted(q->row, "max_model_len ");
 	if (isnan(seq) && !q->infer && has(row_text(q->row, "note"), "alpaca") &&
 	    has(row_text(q->row, "framework"), "torchtune")) {
 		seq = 512; /* what its recipes cut the samples at, nearly all of which are shorter */
-		q->warning = "the length of the samples is not printed: 512 is taken, what its recipes cut them at";
+		q->warning = "sample length not published: 512 assumed, the recipes' limit";
 	}
 	if (isnan(seq) && !q->infer)
-		return "no length of sequences";
+		return "sequence length not given";
 	const struct memory_recipe *hub =
 	    has(row_text(q->row, "framework"), "hub") ? memory_recipe_of_hub(model) : NULL;
 	set(q, "model", hub && hub->model ? hub->model : model);

@@ -239,7 +239,7 @@ each(struct validation *v, const struct validate_row *row, void *context)
 	struct scaling_run *x = context;
 	struct table table;
 	struct train_row t;
-	const char *text = as_run(x, row), *why = "its columns cannot be read";
+	const char *text = as_run(x, row), *why = "unreadable columns";
 	const struct validate_row run = {row->file, &table, 0};
 
 	if (table_read_text(x->arena, v->run->diag, row->file->name, text, strlen(text), &table) && table.n_lines == 1)

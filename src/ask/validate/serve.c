@@ -60,19 +60,19 @@ ask_parts(struct context *x, const struct validate_row *row, struct asked *a)
 	if (!row_text(row, "kind") || strcmp(row_text(row, "kind"), "kernel") == 0)
 		return "a kernel";
 	if (!gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	model = model ? model : row_text(row, "model");
 	p->model = model ? run_model(r, (struct word){model, {0}}) : NULL;
 	if (!p->model)
-		return "the model is not known";
+		return "unknown model";
 	p->gpu = run_gpu(r, (struct word){gpu, {0}});
 	if (!p->gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	p->engine = x->engine ? x->engine : serve_row_engine(&x->engines, r, row, &near);
 	if (!p->engine)
-		return "the software is not known";
+		return "unknown software";
 	if (near)
-		a->warning = "a neighbouring version of the software";
+		a->warning = "neighboring software version";
 	p->linked = datum_given(p->gpu->link_byte_per_s) && !p->gpu->link_bridge;
 	p->consensus = bind_kernels(r, p->gpu, NULL, KERNELS_SERVE, p->engine->backend);
 	return serve_row_types(row, p);
@@ -135,8 +135,8 @@ best_layout(struct context *x, struct asked *a)
 			best = a->parts.layout;
 		}
 	if (!(most > 0))
-		return "no layout was found that holds it";
-	a->warning = "the layout is not printed: the fastest was taken";
+		return "no layout fits";
+	a->warning = "layout not published: the fastest assumed";
 	a->parts.layout = best;
 	return assemble(x, a);
 }
@@ -154,7 +154,7 @@ ask(struct context *x, const struct validate_row *row, struct asked *a)
 	if (why)
 		return why;
 	if (a->parts.layout.tp == 0)
-		why = a->question.regime == SERVE_ONLINE ? "the layout is not given" : best_layout(x, a);
+		why = a->question.regime == SERVE_ONLINE ? "layout not given" : best_layout(x, a);
 	else
 		why = assemble(x, a);
 	if (!why)
@@ -275,8 +275,8 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		judged = serve_judge(&a.question, &m);
 		n = outcomes(&a, &m, &run, row, found);
 		why = judged.trust == SERVE_REFUSED ? judged.reasons[0]
-		    : !m.fits                       ? "it does not fit by our count"
-		    : n == 0                        ? "nothing that is predicted was measured"
+		    : !m.fits                       ? "it does not fit by the memory model"
+		    : n == 0                        ? "no predicted quantity was measured"
 		                                    : NULL;
 	}
 	if (why) {
@@ -376,9 +376,9 @@ serve_reader_ask(struct serve_reader *x, const struct validate_row *row, struct 
 	if (judged.trust == SERVE_REFUSED)
 		return judged.reasons[0];
 	if (!m.fits)
-		return "it does not fit by our count";
+		return "it does not fit by the memory model";
 	*out = s;
-	return read_again(s, x->context.engine, found) ? NULL : "nothing that is predicted was measured";
+	return read_again(s, x->context.engine, found) ? NULL : "no predicted quantity was measured";
 }
 
 int

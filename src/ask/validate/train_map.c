@@ -65,7 +65,7 @@ static const char *
 usual_precision(int generation, enum dtype *out)
 {
 	*out = DTYPE_BF16;
-	return generation <= AMPERE ? NULL : "the precision is not named";
+	return generation <= AMPERE ? NULL : "precision not given";
 }
 
 const char *
@@ -83,7 +83,7 @@ train_row_precision(const struct validate_row *row, int generation, enum dtype *
 			return NULL;
 		}
 	*out = dtype_find(text);
-	return *out == DTYPE_NONE ? "a precision that is not known" : NULL;
+	return *out == DTYPE_NONE ? "unknown precision" : NULL;
 }
 
 /* --- the network ----------------------------------------------------------------------------------------- */
@@ -283,7 +283,7 @@ train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask 
 	const char *software = row_text(row, "software");
 
 	if (!is_spread(row))
-		return "how the model is spread over the GPUs";
+		return "layout not given";
 	ask->stack = as_run(a, row, ask->stack);
 	ask->n_gpus = number_of(row, "num_gpus");
 	ask->dp = datum_absent();
@@ -312,6 +312,6 @@ train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask 
 		ask->n_global_sequences.value = accumulation * dp * ask->n_sequences.value;
 	if (ask->model->kind == MODEL_ENCODER && ask->stack->time.skips_padding && ask->seq_length.value > 256 &&
 	    task && strcmp(task, "pretrain") == 0)
-		return "sequences of an encoder that are mostly padding, which runs skip";
+		return "encoder sequences mostly padding, which runs skip";
 	return NULL;
 }

@@ -111,14 +111,14 @@ ask(struct asked *q, const struct software *s)
 	const double steps = all / (batch * (dp > 0 ? dp : 1));
 
 	if (!row_text(q->row, "model"))
-		return "no model is named";
+		return "model not given";
 	if (!(batch > 0))
-		return "no micro-batch";
+		return "micro-batch not given";
 	if (row_number(q->row, "tp") > 0 && row_number(q->row, "num_gpus") > 0 && dp > 0) {
 		const double pp = row_number(q->row, "pp"), cp = row_number(q->row, "cp");
 		if (row_number(q->row, "tp") * (pp > 0 ? pp : 1) * (cp > 0 ? cp : 1) * dp !=
 		    row_number(q->row, "num_gpus"))
-			return "the layout is not the number of GPUs";
+			return "layout does not match the number of GPUs";
 	}
 	set(q, "model", row_text(q->row, "model"));
 	set(q, "stack", s->stack);
@@ -154,15 +154,15 @@ train_row_memory(struct validation *v, const struct validate_row *row)
 
 	if (!bound && !(printed > 0))
 		return;
-	const char *why = !s ? "the framework has no stack in the database" : NULL;
-	if (!why && !bound && says(&q, "notes", "not an allocator"))
+	const char *why = !s ? "framework not in the database" : NULL;
+	if (!why && !bound && says(&q, "notes", "not an allocator counter"))
 		why = "not a measurement (estimates and arithmetic)";
 	if (!why)
 		why = ask(&q, s);
 	if (!why)
 		why = memory_row_bind(v, q.inputs, &b);
 	if (!why && bound && !datum_given(b.job.card_byte))
-		why = "the size of the card is not known";
+		why = "unknown GPU memory";
 	if (why) {
 		label(validation_skip(v, row_line(row), why), row);
 		return;

@@ -55,7 +55,7 @@ lint_types(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 {
 	for (int p = 0; a && p < N_PEAKS; p++)
 		if (datum_given(gpu->peak_flop_per_s[p]) && has_word(a->lacks, peak_name((enum peak)p))) {
-			diag_error(d, gpu->peak_flop_per_s[p].from, "%s has no %s units, but a rate is given",
+			diag_error(d, gpu->peak_flop_per_s[p].from, "%s has no %s units, but a peak is given",
 			    gpu->architecture, peak_name((enum peak)p));
 			diag_hint(d, "write '%s: none'", peak_name((enum peak)p));
 		}
@@ -78,7 +78,7 @@ lint_rate(struct diag *d, struct datum rate, const char *what, double computed)
 			diag_error(d, rate.from,
 			    "the %s peak of %s is twice what units x clock give (%s): a sparse figure?", what, one,
 			    other);
-			diag_hint(d, "peaks are dense; the sparse factor belongs in 'sparsity'");
+			diag_hint(d, "give dense peaks; put the sparse factor in 'sparsity'");
 		} else if (ratio > 1.34 || ratio < 0.7) {
 			diag_error(d, rate.from, "the %s peak of %s is far from units x clock (%s)", what, one, other);
 			diag_hint(d, "check SMs, units per SM, clock and whether the figure is dense");
@@ -129,12 +129,12 @@ lint_ratios(struct diag *d, const struct gpu *gpu)
 		diag_error(d, narrow.from, "the %s peak of %s is %.2g times the %s peak: a sparse figure?",
 		    peak_name(ratios[i].narrow), shown("x_flop_per_s", narrow.value, one, sizeof one),
 		    narrow.value / wide.value, peak_name(ratios[i].wide));
-		diag_hint(d, "peaks are dense; the sparse factor belongs in 'sparsity'");
+		diag_hint(d, "give dense peaks; put the sparse factor in 'sparsity'");
 	}
 	if (!datum_given(gpu->n_sms) && datum_given(gpu->peak_flop_per_s[PEAK_INT8]) &&
 	    !datum_given(gpu->peak_flop_per_s[PEAK_FP16])) {
 		diag_warning(d, gpu->peak_flop_per_s[PEAK_INT8].from,
-		    "nothing here tells whether the int8 peak is dense: add sms, units and clock");
+		    "cannot check that the int8 peak is dense: add sms, units and clock");
 	}
 }
 
@@ -154,7 +154,7 @@ lint_size(struct diag *d, struct datum size, double kib, const char *what, const
 
 	if (!datum_given(size) || kib == 0 || size.value <= kib * 1024)
 		return;
-	diag_error(d, size.from, "%s of %s is more than the %g KiB that %s has", what,
+	diag_error(d, size.from, "%s of %s exceeds the %g KiB of %s", what,
 	    shown("x_byte", size.value, one, sizeof one), kib, architecture);
 	diag_hint(d, "228 KiB is Hopper's shared memory; A100 has 164 of 192 KiB");
 }
@@ -175,15 +175,15 @@ lint_memory(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 		const double ratio = gpu->mem_usable_byte.value / gpu->mem_label_byte.value;
 		if (ratio < 0.88 || ratio > 1.1)
 			diag_error(d, gpu->mem_usable_byte.from,
-			    "usable memory is %.2f of the label: GB and GiB mixed up?", ratio);
+			    "usable memory is %.2f of the label: check GB versus GiB", ratio);
 	}
 	const struct datum fp16 = gpu->peak_flop_per_s[PEAK_FP16];
 	if (datum_given(fp16) && datum_given(gpu->mem_byte_per_s)) {
 		const double ridge = ridge_point(NULL, fp16.value, gpu->mem_byte_per_s.value);
 		if (ridge < 30 || ridge > 800) {
-			diag_error(d, gpu->mem_byte_per_s.from, "a 16-bit ridge point of %.3g FLOP/B is absurd", ridge);
-			diag_hint(
-			    d, "GPUs from V100 to B300 lie between 37 and 420: check units of peak and bandwidth");
+			diag_error(
+			    d, gpu->mem_byte_per_s.from, "a 16-bit ridge point of %.3g FLOP/B is implausible", ridge);
+			diag_hint(d, "V100 to B300 are between 37 and 420: check units of peak and bandwidth");
 		}
 	}
 }

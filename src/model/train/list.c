@@ -23,7 +23,7 @@ is_table(const struct op *op)
 const char *
 train_list_lacks(const struct workload *w)
 {
-	return w->kind == MODEL_OPERATORS && w->n_ops > 0 ? NULL : "it is no list of operators";
+	return w->kind == MODEL_OPERATORS && w->n_ops > 0 ? NULL : "it is not a list of operators";
 }
 
 static double

@@ -259,7 +259,7 @@ fit_form(const struct fit_bench *b, const struct table *t, const struct spec *sp
 	in_rates(c, t->link_byte_per_s);
 	if (c->residual.all.mape > worst_mape)
 		c->refused = arena_printf(b->arena,
-		    "%.0f %% off on rows that were not fitted: the path between the GPUs changes with their number",
+		    "%.0f %% error on held-out rows: the path between GPUs changes with their number",
 		    100 * c->residual.all.mape);
 }
 

@@ -10,7 +10,7 @@ static const double mebi_byte = 1048576;
 static struct datum
 middle_of(double value)
 {
-	return (struct datum){value, {NULL, 0, 0, "the middle of the fabrics in hwdb/calibration", false}};
+	return (struct datum){value, {NULL, 0, 0, "median of the fabrics in hwdb/calibration", false}};
 }
 
 /* What a chunk's latency and its bytes make together. */
