@@ -42,7 +42,7 @@ ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=
 LINK   = $(CC) $(OPT) -pthread $(HARDEN_LINK) $(LDFLAGS)
 
 # The library is all of src but the program's main and the benchmarks; the program is a client of it.
-LIB_SRC  := $(wildcard $(addsuffix /*.c,src/base src/db src/db/lint src/import src/model/* src/search/* src/report \
+LIB_SRC  := $(wildcard $(addsuffix /*.c,src/base src/db src/import src/model/* src/search/* src/report \
 	src/ask src/ask/* src/cli src/cmd))
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/obj/%.o)
 HEADERS  := $(wildcard include/ridge/*.h)
@@ -52,7 +52,7 @@ GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
 MAN_SRC  := $(wildcard man/*.[157])
 MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%)
 
-.PHONY: all demo test check quick check-asan lint format dist install uninstall bench-speed clean deps
+.PHONY: all demo test check quick check-long check-asan lint format dist install uninstall bench-speed clean deps
 all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc $(BUILD)/ridge-bench man
 
 # --- generated ---------------------------------------------------------------------------------------------------------
@@ -199,9 +199,13 @@ check: all $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit-tests $(BUILD)
 quick: $(BUILD)/ridge $(BUILD)/tests/unit-tests $(BUILD)/tests/law
 	@BUILD=$(BUILD) sh tests/run.sh --quick
 
+# Three times the random questions.
+check-long: $(BUILD)/ridge $(BUILD)/tests/law
+	@BUILD=$(BUILD) QUESTIONS=30000 sh tests/run.sh "random questions"
+
 # The same tests under the address, undefined-behaviour and leak sanitizers, in a build of their own.
 check-asan:
-	@QUESTIONS=$${QUESTIONS:-3000} $(MAKE) --no-print-directory $(PARALLEL) BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
+	@QUESTIONS=$${QUESTIONS:-2000} $(MAKE) --no-print-directory $(PARALLEL) BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
 
 # --- checks of the source ----------------------------------------------------------------------------------------------
 

@@ -15,6 +15,9 @@ typedef void sheet_inspector(const struct sheet *sh, const char *command);
 
 /* Returns the exit status. */
 int ridge_main(int argc, char **argv, sheet_inspector *inspect);
+/* The same with a database that stays open from one line to the next; --hwdb opens another. */
+struct database;
+int ridge_main_with(struct database *open, int argc, char **argv, sheet_inspector *inspect);
 
 /*
  * A subcommand: one struct command in one file of src/cmd, found by the Makefile.
@@ -24,7 +27,7 @@ int ridge_main(int argc, char **argv, sheet_inspector *inspect);
  *
  *	#define KV_OPTIONS(X) \
  *		X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once") \
- *		X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", "fp16|bf16|fp8", "bf16", "type of the cache's
+ *		X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of the cache's
  *elements") struct kv_in { KV_OPTIONS(OPTION_MEMBER) struct gpu_in hw; }; #define THIS struct kv_in static const struct
  *option kv_options[] = {KV_OPTIONS(OPTION_ROW)};
  *
@@ -401,7 +404,6 @@ struct reads {
 struct reads *reads_new(
     struct arena *a, const struct command *c, const struct node *tree, const struct node *job, const void *in);
 /* What stands at this place was read. */
-void reads_from(struct reads *r, struct source from);
 void reads_path(struct reads *r, const char *path);
 /* The numbers that a sheet took. */
 void reads_sheet(struct reads *r, const struct sheet *sh);
@@ -431,8 +433,6 @@ struct bounds {
 	bool above; /* more than `least` */
 };
 
-/* Those of an input, by its path; a path that no row names has those of its quantity. */
-struct bounds bounds_of(const char *path, enum quantity q);
 /* An error at this place when the value is outside; counts must be whole. */
 bool bounds_check(struct diag *d, struct source at, const char *path, enum quantity q, double value);
 

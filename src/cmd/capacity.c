@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#define CAPACITY_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define CAPACITY_OPTIONS(X)                                                                                            \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
 	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameter count, when no model is given")              \
@@ -27,10 +26,10 @@
 	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
 	    "target utilization of a replica's rate")                                                                  \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL) per user")             \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", CAPACITY_TYPES, "bf16", "dtype of weights and GEMMs")            \
-	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", CAPACITY_TYPES, NULL,                    \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights and GEMMs")           \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
 	    "weight dtype (default: as published, or --dtype); embedding and LM head stay in 16 bits")                 \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", CAPACITY_TYPES, NULL,                                   \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
 	    "KV cache dtype (default: as published, or the engine's default)")                                         \
 	X(0, kv_rule, "kv-rule", "kv_rule", CHOICE, "RULE", "exact|doc", NULL,                                         \
 	    "KV cache size: exact, from the model's shape; doc, 0.5 MB per token per 7e9 parameters")                  \
@@ -125,7 +124,8 @@ check_ranges(struct run *r, const struct capacity_in *in)
 	if (in->headroom.value >= 1)
 		return refuse(r, in->headroom.from, "--headroom must be below 1", "write 0.2 or 20%");
 	if (!(in->utilisation.value > 0 && in->utilisation.value <= 1))
-		return refuse(r, in->utilisation.from, "the target utilization must be between 0 and 1", "write 0.75 or 75%");
+		return refuse(
+		    r, in->utilisation.from, "the target utilization must be between 0 and 1", "write 0.75 or 75%");
 	const struct datum positive[] = {in->rate, in->throughput, in->itl, in->bits, in->gpu_mem};
 	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
 		if (positive[i].value <= 0)
@@ -607,8 +607,7 @@ show_speed(struct run *r, const struct plan *p, const struct candidate *who, con
 	const struct capacity_case *c = &who->c;
 
 	if (p->load) {
-		TAKE(sh, rate_request_per_s, c->rate_request_per_s);
-		TAKE(sh, osl_token, c->osl_token);
+		FROM(sh, c, rate_request_per_s, osl_token);
 		CALL(sh, fleet_token_per_s, capacity_load_rate(sh, rate_request_per_s, osl_token));
 		*out = fleet_token_per_s;
 	} else if (datum_given(c->mem_byte_per_s) && c->n_users.value > 0) {

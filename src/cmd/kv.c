@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define KV_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define KV_OPTIONS(X)                                                                                                  \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds weights and KV cache")                    \
@@ -18,10 +17,10 @@
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "concurrent sequences")                                   \
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
 	    "serving engine, for its block size and memory share (default: trtllm; vllm on AMD)")                      \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", KV_TYPES, "bf16", "dtype of weights and GEMMs")                  \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", KV_TYPES, NULL,                                         \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights and GEMMs")           \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
 	    "KV cache dtype (default: as published, or the engine's default)")                                         \
-	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", KV_TYPES, NULL,                          \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
 	    "weight dtype (default: as published, or --dtype); embedding and LM head stay in 16 bits")                 \
 	X(0, weights, "weights", "weights", SIZE, "SIZE", "", NULL, "weight memory, instead of the model's")           \
 	X(0, block, "block", "block", COUNT, "N", "", NULL,                                                            \

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge launch: what do kernel launches cost, what do graphs and fusion buy. */
-#include "ask/launch/launch.h"
 #include "ask/bind/bind.h"
 #include "ask/roofline/roofline.h"
 #include "cli/cli.h"
@@ -9,6 +8,157 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#define LAUNCH_OPTIONS(X)                                                                                              \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model whose operators are counted")             \
+	X(0, launch, "launch", "launch", TIME, "TIME", "", NULL,                                                       \
+	    "launch time per kernel (default: as measured for --gpu, else 5 us; up to 20 us from Python)")             \
+	X(0, kernels, "kernels", "kernels", COUNT, "N", "", NULL, "kernels per step")                                  \
+	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "number of layers, with --ops")                         \
+	X(0, ops, "ops", "ops", COUNT, "N", "", NULL, "kernels per layer")                                             \
+	X(0, gpu_time, "gpu-time", "gpu_time", TIME, "TIME", "", NULL,                                                 \
+	    "GPU time per step (default with a model: its roofline time)")                                             \
+	X(0, blocking, "blocking", "blocking", FLAG, "", "", NULL, "synchronize after every kernel")                   \
+	X(0, graph, "graph", "graph", TIME, "TIME", "", NULL, "launch time per kernel inside a CUDA graph")            \
+	X(0, graph_launch, "graph-launch", "graph_launch", TIME, "TIME", "", "0s", "launch time of the graph itself")  \
+	X(0, fuse, "fuse", "fuse", WORD, "N:M", "", NULL, "fusion ratio: N kernels become M")                          \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, for roofline time and memory bandwidth")            \
+	X(0, phase, "phase", "phase", CHOICE, "PHASE", "prefill|decode|train", "decode", "phase of the model's step")  \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "batch size: sequences or images of the model's step")    \
+	X(0, seq, "seq", "seq", COUNT, "N", "", "2048", "sequence length of the model's step")                         \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "operand dtype")                        \
+	X(0, chain, "chain", "chain", WORDS, "OP,...", "gemm|norm|norm_unfused|softmax|elementwise|elementwise:2",     \
+	    NULL,                                                                                                      \
+	    "operators to fuse, each reading the result of the previous one; elementwise:2 reads a second operand")    \
+	X(0, rows, "rows", "rows", COUNT, "N", "", NULL, "chain: rows (tokens)")                                       \
+	X(0, width, "width", "width", COUNT, "N", "", NULL, "chain: elements per row")                                 \
+	X('k', k, "k", "k", COUNT, "N", "", NULL, "chain: k dimension of its GEMM (default: --width)")
+
+struct launch_in {
+	LAUNCH_OPTIONS(OPTION_MEMBER)
+};
+
+/* What fusing the operators of --chain saves. */
+enum answer launch_chain(struct run *r, const struct launch_in *in);
+
+static bool
+bind_op(struct run *r, const struct launch_in *in, struct word w, struct op *out)
+{
+	const char *colon = strchr(w.text, ':');
+	const char *name = colon ? arena_copy(r->arena, w.text, (size_t)(colon - w.text)) : w.text;
+	const enum op_kind kind = op_kind_find(name);
+	const double rows = in->rows.value, width = in->width.value;
+	struct datum reads = {1, w.from};
+
+	if (kind == OP_NONE || !fusion_takes(kind)) {
+		diag_error(r->diag, w.from,
+		    kind == OP_NONE ? "'%s' is not an operator" : "'%s' cannot be fused in a chain", name);
+		diag_hint(r->diag, "use gemm, norm, norm_unfused, softmax and elementwise");
+		return false;
+	}
+	if (colon && (kind != OP_elementwise || !run_value(r, w.from, colon + 1, Q_COUNT, &reads)))
+		return kind == OP_elementwise
+		    ? false
+		    : run_refuse(r, w.from, "only elementwise takes several operands", "elementwise:2");
+	*out = (struct op){.kind = (int)kind,
+	    .name = op_kind_name(kind),
+	    .count = 1,
+	    .elem_byte = dtype_byte(dtype_find(in->dtype.text))};
+	for (int i = 0; op_dim_name(kind, i); i++)
+		out->dim[i] = NAN;
+	out->dim[0] = kind == OP_elementwise ? rows * width : rows;
+	out->dim[1] = kind == OP_elementwise ? reads.value : width;
+	if (kind == OP_gemm)
+		run_reads(r, &in->k, NULL);
+	if (kind == OP_gemm)
+		out->dim[2] = datum_given(in->k) ? in->k.value : width;
+	return op_fill(out) < 0;
+}
+
+static bool
+bind_chain(struct run *r, const struct launch_in *in, struct op *ops)
+{
+	if (!datum_given(in->rows) || !datum_given(in->width))
+		return run_refuse(
+		    r, in->chain.list[0].from, "--chain needs the tensor size", "add --rows 8192 --width 4096");
+	if (!(run_whole(r, "rows", in->rows, 1) & run_whole(r, "width", in->width, 1) & run_whole(r, "k", in->k, 1)))
+		return false;
+	run_reads(r, &in->chain, &in->rows, &in->width, NULL);
+	if (in->chain.n < 2)
+		return run_refuse(r, in->chain.list[0].from, "a chain needs two operators or more",
+		    "write for example --chain gemm,norm,elementwise");
+	for (size_t i = 0; i < in->chain.n; i++) {
+		if (!bind_op(r, in, in->chain.list[i], &ops[i]))
+			return false;
+		if (i && ops[i].kind == OP_gemm)
+			return run_refuse(r, in->chain.list[i].from, "a gemm can only be the first operator of a chain",
+			    "write for example --chain gemm,norm,elementwise");
+	}
+	return true;
+}
+
+static void
+show_chain_time(struct run *r, const struct launch_in *in, const struct gpu *gpu, double apart_byte,
+    double together_byte, double n_saved)
+{
+	struct sheet *sh = r->sheet;
+
+	if (gpu) {
+		TAKE(sh, mem_byte_per_s, gpu->mem_byte_per_s);
+		CALL(sh, apart_s, fusion_time(sh, apart_byte, mem_byte_per_s));
+		SHOW(sh, apart_s, unfused_s);
+		CALL(sh, together_s, fusion_time(sh, together_byte, mem_byte_per_s));
+		SHOW(sh, together_s, fused_s);
+		CALL(sh, speedup, scale_speedup_time(sh, apart_s, together_s));
+		SHOW(sh, speedup, speedup);
+	}
+	if (datum_given(in->launch)) {
+		TAKE(sh, launch_s, in->launch);
+		CALL(sh, saved_host_s, launch_host(sh, n_saved, launch_s));
+		SHOW(sh, saved_host_s, saved_host_s);
+	}
+}
+
+enum answer
+launch_chain(struct run *r, const struct launch_in *in)
+{
+	struct op *ops = ARENA_ARRAY(r->arena, struct op, in->chain.n);
+	const struct chain c = {(int)in->chain.n, ops};
+	const struct gpu *gpu = NULL;
+	struct sheet *sh = r->sheet;
+
+	if (!bind_chain(r, in, ops) || (in->gpu.text && !(gpu = run_gpu(r, in->gpu))))
+		return REFUSED;
+	run_word(r, "dtype", in->dtype);
+	if (ops[0].kind == OP_gemm && !datum_given(in->k))
+		run_assume(r, "k %g", in->width.value);
+	r->title = "Operator fusion";
+	for (int i = 0; i < c.n; i++)
+		SCOPE_I (sh, "chain", i) {
+			TELL(sh, operator, in->chain.list[i].text);
+			CALL(sh, traffic_byte, op_total_byte(sh, &ops[i]));
+			SHOW(sh, traffic_byte, traffic_byte);
+			CALL(sh, own_byte, fusion_own(sh, &ops[i]));
+			SHOW(sh, own_byte, own_byte);
+		}
+	TAKE(sh, n_kernels, c.n);
+	SHOW(sh, n_kernels, n_kernels);
+	TAKE(sh, n_fused, 1);
+	CALL(sh, fewer, launch_fewer(sh, n_kernels, n_fused));
+	SHOW(sh, fewer, fewer);
+	CALL(sh, apart_byte, fusion_apart(sh, &c));
+	SHOW(sh, apart_byte, unfused_byte);
+	CALL(sh, together_byte, fusion_together(sh, &c));
+	SHOW(sh, together_byte, fused_byte);
+	CALL(sh, saved_byte, fusion_saved(sh, apart_byte, together_byte));
+	SHOW(sh, saved_byte, saved_byte);
+	CALL(sh, saved_frac, fusion_saved_frac(sh, apart_byte, together_byte));
+	SHOW(sh, saved_frac, saved_frac);
+	show_chain_time(r, in, gpu, apart_byte, together_byte, c.n - 1);
+	if (ops[0].kind == OP_gemm)
+		run_warn(r, "fusing a norm after a gemm needs whole rows on chip");
+	return ANSWERED;
+}
 
 #define THIS struct launch_in
 static const struct option launch_options[] = {LAUNCH_OPTIONS(OPTION_ROW)};

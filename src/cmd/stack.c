@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ask/stack/stack.h"
+#include "ask/ask.h"
 #include "ask/bind/bind.h"
-#include "ask/measure.h"
 #include "model/calc/calc.h"
 
 #define THIS struct stack_in
@@ -44,8 +44,7 @@ amdahl_question(struct run *r, const struct stack_in *in)
 		    "give --fraction 0.4 --total 1.3, or --fraction 0.4 --local 2");
 	r->title = "Amdahl's law";
 	if (!datum_given(in->fraction)) {
-		TAKE(sh, local, in->local);
-		TAKE(sh, total, in->total);
+		FROM(sh, in, local, total);
 		CALL(sh, share_frac, gain_share(sh, local, total));
 		SHOW(sh, local, part_speedup);
 		SHOW(sh, total, speedup);
@@ -85,8 +84,7 @@ need_question(struct run *r, const struct stack_in *in)
 	if (!datum_given(in->target))
 		return refuse(r, in->have.from, "--have needs a target", "add --target 5");
 	r->title = "Remaining speedup";
-	TAKE(sh, target, in->target);
-	TAKE(sh, have, in->have);
+	FROM(sh, in, target, have);
 	CALL(sh, remaining, gain_remaining(sh, target, have));
 	SHOW(sh, target, needed_speedup);
 	SHOW(sh, have, speedup);

@@ -428,6 +428,7 @@ calibrate_suite(void)
 {
 	Suite *s = suite_create("calibrate");
 	TCase *t = tcase_create("calibrate");
+	tcase_set_tags(t, "slow");
 
 	tcase_set_timeout(t, 300); /* on a busy machine */
 	tcase_add_test(t, test_recovers);

@@ -362,6 +362,7 @@ fit_kernels_suite(void)
 {
 	Suite *s = suite_create("fit_kernels");
 	TCase *t = tcase_create("known parameters");
+	tcase_set_tags(t, "slow");
 
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, set_up, tear_down);

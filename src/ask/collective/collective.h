@@ -8,8 +8,6 @@
 
 /* What joins the ranks of a collective: a bare bandwidth, a link, the GPUs of one node, or a system. */
 
-#define WIRES_ALGORITHMS                                                                                               \
-	"auto|ring|tree|double-tree|nvls|nvlstree|collnet|hierarchical|hierarchical-overlap|rails|direct|custom"
 #define WIRES_LAUNCHES "graph|stream|torch"
 #define WIRES_OPTIONS(X)                                                                                               \
 	X('n', ranks, "ranks", "ranks", COUNT, "N", "", NULL, "GPUs (ranks) in the collective")                        \
@@ -22,7 +20,7 @@
 	    "link type at line rate: all such links of a GPU, or 4xLINK for four; a list for 'links'")                 \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, for the links inside one node")                     \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system: node and network")                     \
-	X(0, algorithm, "algo", "algo", CHOICE, "NAME", WIRES_ALGORITHMS, "auto", "algorithm; auto is NCCL's choice")  \
+	X(0, algorithm, "algo", "algo", CHOICE, "NAME", algorithm_choices, "auto", "algorithm; auto is NCCL's choice") \
 	X(0, backend, "backend", "backend", CHOICE, "NAME", "trtllm|vllm|sglang", NULL,                                \
 	    "engine whose custom all-reduce is used (--algo custom)")                                                  \
 	X(0, launch, "launch", "launch", CHOICE, "HOW", WIRES_LAUNCHES, "graph",                                       \

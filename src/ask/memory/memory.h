@@ -25,7 +25,7 @@ struct memory_in {
 	    "micro-batches per step and replica (gradient accumulation steps)")                                        \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
 	    "sequence length in tokens (default 4096, or the model's context length)")                                 \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", "bf16|fp16|fp32|tf32|fp8|mxfp8|nvfp4", "bf16", "GEMM dtype")     \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(T), "bf16", "GEMM dtype")                           \
 	X(0, stack, "stack", "stack", WORD, "NAME", "stack", NULL, "training framework or engine, from the database")  \
 	X(0, counter, "counter", "counter", CHOICE, "WHAT", "allocated|reserved|device", NULL,                         \
 	    "what the peak counts: live tensors (allocated), allocator pool (reserved), or whole device (default: "    \
@@ -49,7 +49,7 @@ struct training_in {
 	X(0, states, "states", "states", CHOICE, "HOW", "mixed|fp32|pure", NULL,                                       \
 	    "16-bit parameters with fp32 master weights (mixed), all fp32, or all 16-bit (pure) (default: the "        \
 	    "stack's)")                                                                                                \
-	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", "fp32|bf16|fp16", NULL,                           \
+	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                            \
 	    "gradient dtype (default: the stack's)")                                                                   \
 	X(0, fp8_params, "fp8-params", "fp8_params", FLAG, "", "", NULL, "store parameters in FP8")                    \
 	X(0, optimizer_in_backward, "optimizer-in-backward", "optimizer_in_backward", FLAG, "", "", NULL,              \
@@ -84,10 +84,9 @@ struct serving_in {
 #define SERVING_OPTIONS(X)                                                                                             \
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
 	    "serving engine (default: trtllm; vllm on AMD)")                                                           \
-	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE",                                          \
-	    "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4", NULL,                                      \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
 	    "dtype of served weights (default: as published, or --dtype)")                                             \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", "fp32|bf16|fp16|fp8|int8", NULL,                        \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
 	    "KV cache dtype (default: as published, or the engine's default)")                                         \
 	X(0, block, "block", "block", COUNT, "N", "", NULL, "KV cache block size in tokens (default: the engine's)")   \
 	X(0, batch_tokens, "batch-tokens", "batch_tokens", COUNT, "N", "", NULL,                                       \

@@ -104,7 +104,6 @@ void simulate_progress_end(struct simulate_progress *p);
 struct simulate_progress simulate_progress_begin(void);
 bool simulate_write_timeline(struct run *r, struct word file, const struct sim_result *result);
 bool simulate_write_requests(struct run *r, struct word file, const struct sim_result *result);
-bool simulate_has_objectives(const struct sim_objectives *o);
 void simulate_show(struct run *r, const struct sim_config *c, const struct sim_result *result);
 void simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, bool full);
 
@@ -125,7 +124,6 @@ const char *serve_error_kind(const struct serve_question *q);
 
 /* What `ridge serve` is asked, and the files that answer it. */
 
-#define SERVE_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define SERVE_OPTIONS(X)                                                                                               \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
 	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameter count, when no model is given")              \
@@ -133,10 +131,10 @@ const char *serve_error_kind(const struct serve_question *q);
 	    "bits per weight with scales: for --params, or packed formats such as Q4_K_M (4.85)")                      \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU; alone, it gives roofline floors")                   \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, instead of the database's figure")    \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", SERVE_TYPES, "bf16", "dtype of weights, KV cache and GEMMs")     \
-	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL,                       \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights, KV cache and GEMMs") \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
 	    "weight dtype (default: as published, or --dtype); embedding and LM head stay in 16 bits")                 \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL,                                      \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
 	    "KV cache dtype (default: as published, or the engine's default)")                                         \
 	X('b', batch, "batch", "batch", COUNT, "N", "", NULL, "static batch size (floors: 1)")                         \
 	X(0, context, "context", "context", COUNT, "N", "", NULL,                                                      \
@@ -212,14 +210,7 @@ struct serve_binding {
 	struct serve_setup setup;
 };
 
-/* False with errors. */
-bool serve_bind(struct run *r, const struct serve_in *in, struct serve_binding *out);
-/* What is asked of it: requests and who sends them (false with errors), and the question's regime. */
-bool serve_load(struct run *r, const struct serve_in *in, const struct serve_binding *b, struct load *out);
-void serve_ask(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
-    struct serve_question *out);
 /* A time as people read it; how an objective is met, added to a verdict. */
-const char *serve_time_text(struct run *r, double time_s);
 bool serve_objective(struct run *r, const char *what, struct datum objective, double time_s, const char **verdict);
 /* Rows of the answer: what the memory holds, then all the rest, then pools of their own where they were asked for. */
 void serve_show_room(struct run *r, const struct serve_question *q);

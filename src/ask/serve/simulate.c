@@ -31,7 +31,8 @@ simulate_check(struct run *r, const struct simulate_in *in)
 		return true;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		if (typed(places[i]))
-			return run_refuse(r, places[i], "only a simulation uses this option", "add --simulate, or leave it out");
+			return run_refuse(
+			    r, places[i], "only a simulation uses this option", "add --simulate, or leave it out");
 	return in->rates.n == 0 || run_refuse(r, in->rates.list[0].from, "--rates needs --simulate", "add --simulate");
 }
 

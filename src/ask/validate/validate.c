@@ -108,6 +108,49 @@ row_number(const struct validate_row *row, const char *column)
 	return end != text && *end == '\0' && isfinite(value) ? value : NAN;
 }
 
+struct datum
+row_datum(const struct validate_row *row, const char *column)
+{
+	return (struct datum){row_number(row, column), {NULL, 0, 0, NULL, false}};
+}
+
+bool
+row_has(const struct validate_row *row, const char *column, const char *piece)
+{
+	const char *text = row_text(row, column);
+
+	return text && strstr(text, piece);
+}
+
+bool
+row_is(const struct validate_row *row, const char *column, const char *text)
+{
+	const char *said = row_text(row, column);
+
+	return said && strcmp(said, text) == 0;
+}
+
+const void *
+row_find(const struct validate_row *row, const char *column, const void *table, size_t n, size_t size)
+{
+	const char *text = row_text(row, column);
+
+	for (size_t i = 0; text && i < n; i++) {
+		const void *entry = (const char *)table + i * size;
+		if (strstr(text, *(const char *const *)entry))
+			return entry;
+	}
+	return NULL;
+}
+
+void
+row_labels(struct score_case *c, const struct validate_row *row, const struct row_label *labels, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!c->label[labels[i].by])
+			c->label[labels[i].by] = row_text(row, labels[i].column);
+}
+
 int
 row_line(const struct validate_row *row)
 {

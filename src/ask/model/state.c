@@ -1,7 +1,90 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ask/model/model.h"
 
+#include "ask/bind/bind.h"
 #include "model/layer/layer.h"
+
+#include <string.h>
+
+/* Draft modules keep a layer each, of the kind of the last one that attends; compressed attention drafts from its
+ * window. */
+static bool
+add_drafts(struct run *r, struct datum n, struct workload *w)
+{
+	const int n_blocks = w->n_blocks;
+
+	if (!(w->n_mtp.value > 0) || n.value > w->n_mtp.value) {
+		diag_error(r->diag, n.from, "%s has %g MTP modules", w->name, datum_or(w->n_mtp, 0));
+		diag_hint(r->diag, "count a module that runs several times once");
+		return false;
+	}
+	struct block *blocks = ARENA_ARRAY(r->arena, struct block, n_blocks + 1);
+	memcpy(blocks, w->blocks, (size_t)n_blocks * sizeof *blocks);
+	for (int i = n_blocks - 1; i >= 0; i--)
+		if (blocks[i].mixer == MIXER_ATTENTION) {
+			struct block *draft = &blocks[n_blocks];
+			*draft = blocks[i];
+			draft->count = n;
+			if (draft->attention.kind == ATTENTION_CSA)
+				draft->attention.ratio.value = 0;
+			w->n_blocks++;
+			break;
+		}
+	w->blocks = blocks;
+	return true;
+}
+
+const struct workload *
+run_state(struct run *r, const struct state_in *in, const struct workload *model)
+{
+	struct workload *w = ARENA_NEW(r->arena, struct workload);
+
+	*w = *model;
+	if (!(run_whole(r, "--mtp", in->mtp, 0) & run_whole(r, "--source-seq", in->source, 1)))
+		return NULL;
+	run_reads(r, &in->mtp, &in->source, NULL);
+	if (in->state_dtype.text && workload_recurs(w))
+		run_reads(r, &in->state_dtype, NULL);
+	if (in->state_dtype.text)
+		w->state_byte = (struct datum){dtype_byte(dtype_find(in->state_dtype.text)), in->state_dtype.from};
+	else if (workload_recurs(w) && !(w->state_byte.value > 0))
+		run_assume(r, "state-dtype fp32");
+	if (datum_given(in->source) && w->kind != MODEL_ENCODER_DECODER) {
+		diag_error(r->diag, in->source.from, "%s has no encoder", w->name);
+		diag_hint(r->diag, "leave --source-seq out");
+		return NULL;
+	}
+	if (datum_given(in->source))
+		w->source_token = in->source;
+	if (in->mtp.value > 0 && !add_drafts(r, in->mtp, w))
+		return NULL;
+	return w;
+}
+
+const char *
+reach_text(struct arena *a, const struct block *b)
+{
+	static const char *const names[] = {[MIXER_ATTENTION] = NULL,
+	    [MIXER_MAMBA] = "Mamba-2",
+	    [MIXER_DELTA] = "gated delta net",
+	    [MIXER_KDA] = "Kimi delta attention",
+	    [MIXER_NONE] = "no other tokens"};
+	const struct attention *t = &b->attention;
+
+	if (names[b->mixer])
+		return names[b->mixer];
+	if (t->kind == ATTENTION_CSA && t->ratio.value > 0)
+		return arena_printf(a, "window of %g, compressed %g:1", t->window.value, t->ratio.value);
+	if (datum_given(kv_reach(t)))
+		return arena_printf(a, t->window.value > 0 ? "window of %g" : "chunks of %g", kv_reach(t).value);
+	if (t->indexer.dim.value > 0)
+		return t->kind == ATTENTION_MLA ? "latents, top-k" : "all tokens, top-k";
+	if (t->kind == ATTENTION_MLA)
+		return "latents of all tokens";
+	return b->cross ? "all tokens, encoder included" : "all tokens";
+}
+
+/* --- state show ---------------------------------------------------------------------------------------------- */
 
 /* A line for each kind of layer that keeps something: what grows and what does not. */
 static void
@@ -68,27 +151,6 @@ show_admission(struct run *r, const struct state_view *v)
 		return;
 	CALL(sh, admitted_byte, kv_admitted(sh, v->w, &at, v->kv_elem_byte, v->tp));
 	SHOW(sh, admitted_byte, admit_byte);
-}
-
-bool
-state_has_windows(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].mixer == MIXER_ATTENTION && datum_given(kv_reach(&w->blocks[i].attention)))
-			return true;
-	return false;
-}
-
-const char *
-state_constant_name(const struct workload *w)
-{
-	const bool windows = state_has_windows(w);
-
-	if (w->kind == MODEL_ENCODER_DECODER)
-		return "constant: encoder tokens";
-	if (!workload_recurs(w))
-		return "constant: full windows";
-	return windows ? "constant: recurrent states and full windows" : "constant: recurrent states";
 }
 
 static void
