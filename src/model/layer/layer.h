@@ -166,8 +166,7 @@ const struct block *workload_attention(const struct workload *w);
 /* `units` things of `size` elements: heads and their width, columns of one.  Tensor parallelism deals out the units;
  * those that are fewer than the GPUs, and whole widths, are kept by every GPU. */
 struct width {
-	struct datum units;
-	double size;
+	struct datum units, size;
 	bool whole;
 };
 
@@ -269,7 +268,7 @@ const struct layer_op *layer_attention(const struct layer *l);
 static inline double
 width_local(struct width w, double n_gpus)
 {
-	return (w.whole ? w.units.value : fmax(1, w.units.value / n_gpus)) * w.size;
+	return (w.whole ? w.units.value : fmax(1, w.units.value / n_gpus)) * w.size.value;
 }
 
 /* How a model is spread over GPUs.  Every degree is at least 1. */
