@@ -5,7 +5,9 @@
 
 const struct answer_entry answer_table[N_ANSWERS] = {
 #define ANSWER(id, label, meaning) {#id, label, meaning},
+#define WORD ANSWER
 #include "base/answers.def"
+#undef WORD
 #undef ANSWER
 };
 

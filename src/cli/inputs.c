@@ -21,6 +21,18 @@ inputs_path(const struct command *c, const char *name)
 	return o ? o->path : name;
 }
 
+struct asked_input
+inputs_asked(const struct command *c, const char *path, const char *text)
+{
+	const struct option *o = command_option_at(c, path);
+	struct quantity_fault fault;
+	double value = NAN;
+
+	if (!o || o->kind != KIND_QUANTITY || !quantity_read(text, o->quantity, &value, &fault))
+		value = NAN;
+	return (struct asked_input){path, text, value};
+}
+
 static bool
 is_path(const char *key)
 {

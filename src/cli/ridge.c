@@ -25,7 +25,7 @@ print_answer(struct program *p, const struct answered *a, const struct node *inp
 	point.asked = question_inputs(&p->question, inputs, &point.n_asked);
 	r.title = !note ? a->title : a->title ? arena_printf(p->arena, "%s (%s)", a->title, note) : note;
 	r.point = &point;
-	r.assumed = output_texts(p->arena, &a->assumed);
+	r.assumed = point.assumed = a->assumed;
 	r.warnings = output_texts(p->arena, &a->warnings);
 	const bool document = output_wants_document(&p->args, a->document);
 	char *text = document ? NULL : output_text(p, &r, &n);

@@ -271,7 +271,7 @@ bind_headroom(struct run *r, const struct capacity_in *in, const struct plan *p,
 	if (datum_given(in->headroom) || (in->model.text && !p->shared))
 		return;
 	c->headroom = (struct datum){usual_headroom_frac, {0}};
-	run_assume(r, "headroom %g%%", 100 * usual_headroom_frac);
+	run_assume_value(r, "headroom", "%g%%", 100 * usual_headroom_frac);
 }
 
 /* How the cache of a user is counted. */
@@ -289,11 +289,11 @@ bind_cache(struct run *r, const struct capacity_in *in, const struct plan *p, st
 		kv->overhead_frac = in->paging_overhead.value;
 	else if (p->linear && !datum_given(in->block)) {
 		kv->overhead_frac = 0.3;
-		run_assume(r, "paging-overhead 30%%");
+		run_assume_value(r, "paging-overhead", "30%%");
 	} else {
 		kv->block_token = who->job.block_token.value;
 		if (!datum_given(in->block))
-			run_assume(r, "block %g", kv->block_token);
+			run_assume_value(r, "block", "%g", kv->block_token);
 	}
 }
 

@@ -116,7 +116,7 @@ show_published(struct run *r, const struct checkpoint_in *in, double *gpu_mtbf)
 	if (!published)
 		return false;
 	if (said)
-		run_assume(r, "%s", said);
+		run_assume_as(r, "mtbf-source", published->id, "%s", said);
 	CALL(sh, gpu_mtbf_s, published_mtbf(sh, published));
 	SHOW(sh, gpu_mtbf_s, gpu_mtbf_s);
 	*gpu_mtbf = gpu_mtbf_s;

@@ -293,7 +293,8 @@ add_measured(struct run *r, struct launch_in *in)
 		if (in->gpu.text && run_gpu(r, in->gpu))
 			run_warn(r, "no launches were measured on %s: what is usual is taken", gpu->id);
 		in->launch = (struct datum){5e-6, {"default", 0, 0, NULL, false}};
-		run_assume(r, "launch 5 us: published figures are 3 to 10 us, and up to 20 us from Python");
+		run_assume_as(
+		    r, "launch", "5us", "launch 5 us: published figures are 3 to 10 us, and up to 20 us from Python");
 	}
 	return true;
 }

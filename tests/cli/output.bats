@@ -30,7 +30,8 @@ load helper
 	json_is answers/gpu_mem_byte 85027979264
 	json_is answers/verdict fits
 	json_is intervals '{}'
-	json_is assumed/0 "h100 = h100-sxm5-80gb"
+	json_is assumed/0/value h100-sxm5-80gb
+	json_is assumed/0/text "h100 = h100-sxm5-80gb"
 	json_is warnings '[]'
 	[ "${out:0:1}" = "{" ]
 	[ "${out: -1}" = "}" ]

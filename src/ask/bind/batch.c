@@ -30,7 +30,7 @@ bind_sequence(struct run *r, struct datum asked, const struct workload *w, doubl
 	*out = asked;
 	if (!datum_given(asked)) {
 		*out = derived(usual_sequence(w));
-		run_assume(r, "seq %g", out->value);
+		run_assume_value(r, "seq", "%g", out->value);
 	}
 	if (datum_given(w->context) && out->value > w->context.value)
 		run_warn(r, "%g tokens are more than the model's context of %g", out->value, w->context.value);
@@ -93,8 +93,8 @@ bind_microbatches(struct run *r, const struct memory_in *in, const struct layout
 	    datum_given(in->global_batch) ? in->global_batch : derived(settled.n_global_sequences);
 	/* the third of the three follows from two that are said */
 	if (!says_batch && !(out->said.n_microbatches > 0 && out->said.n_global_sequences > 0))
-		run_assume(r, "batch %g", settled.n_sequences);
+		run_assume_value(r, "batch", "%g", settled.n_sequences);
 	if (!datum_given(in->microbatches) && !datum_given(in->global_batch))
-		run_assume(r, "microbatches %g", settled.n_microbatches);
+		run_assume_value(r, "microbatches", "%g", settled.n_microbatches);
 	return true;
 }

@@ -53,10 +53,11 @@ say_published(struct run *r, const struct workload *w, const struct gpu *gpu, st
 	const char *part = all ? "weights" : "weights of experts";
 
 	if (w->quantisation.weights != f->weights && all)
-		run_assume(r, "weights %s, experts %s, as published", dtype_name(w->quantisation.weights),
-		    dtype_name(f->weights));
+		run_assume_as(r, "weights-dtype", dtype_name(f->weights), "weights %s, experts %s, as published",
+		    dtype_name(w->quantisation.weights), dtype_name(f->weights));
 	else
-		run_assume(r, "%s %s, as published", part, dtype_name(f->weights));
+		run_assume_as(
+		    r, "weights-dtype", dtype_name(f->weights), "%s %s, as published", part, dtype_name(f->weights));
 	if (dtype_byte(products) >= 2)
 		run_assume(r, "products in 16 bits: weights are unpacked in front of them");
 }
@@ -108,12 +109,12 @@ bind_formats(struct run *r, const struct formats_in *in, const struct workload *
 	}
 	if (w && w->quantisation.has_kv && out->published) {
 		out->kv = w->quantisation.kv;
-		run_assume(r, "kv-dtype %s, as published", dtype_name(out->kv));
+		run_assume_as(r, "kv-dtype", dtype_name(out->kv), "kv-dtype %s, as published", dtype_name(out->kv));
 		return true;
 	}
 	out->kv = serve_usual_kv(e, out->published ? out->weights : out->compute);
 	if (out->kv != out->compute || out->published)
-		run_assume(r, "kv-dtype %s", dtype_name(out->kv));
+		run_assume_value(r, "kv-dtype", "%s", dtype_name(out->kv));
 	return true;
 }
 

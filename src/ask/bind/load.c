@@ -70,6 +70,6 @@ bind_load(struct run *r, const struct load_in *in, struct load *out)
 	    .think_cv = datum_or(in->think_cv, 1),
 	};
 	if (datum_given(in->clients) && !datum_given(in->think) && in->usual_think_s > 0)
-		run_assume(r, "think %g s", in->usual_think_s);
+		run_assume_value(r, "think", "%g s", in->usual_think_s);
 	return true;
 }

@@ -27,10 +27,11 @@ bind_stack(struct run *r, struct word name, const struct workload *model)
 
 	run_read_from(r, name.from);
 	if (s && said)
-		run_assume(r, "%s", said);
+		run_assume_as(r, "stack", s->id, "%s", said);
 	if (!s || !s->time.except || !s->time.instead || !model->id || !lists(s->time.except, model->id))
 		return s;
-	run_assume(r, "stack %s: the recipes of %s are still those", s->time.instead, model->id);
+	run_assume_as(
+	    r, "stack", s->time.instead, "stack %s: the recipes of %s are still those", s->time.instead, model->id);
 	return database_stack(r->database, r->arena, r->diag, s->time.instead, overlay, name.from, &said);
 }
 
@@ -72,7 +73,7 @@ bind_software(struct run *r, const struct software_ask *ask)
 
 	if (!name.text) {
 		name = (struct word){usual_stack(ask), {inputs_default, 0, 0, NULL, false}};
-		run_assume(r, "stack %s", name.text);
+		run_assume_value(r, "stack", "%s", name.text);
 	}
 	const struct stack *s = bind_stack(r, name, ask->model);
 	if (!s || s->use == ask->use)

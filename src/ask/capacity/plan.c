@@ -111,7 +111,7 @@ read_load(struct run *r, const struct capacity_plan_in *in, const struct capacit
 	    .objectives = objectives,
 	    .n_objectives = in->objectives.n};
 	if (datum_given(c->users) && !datum_given(in->think))
-		run_assume(r, "think %g s", think_default_s);
+		run_assume_value(r, "think", "%g s", think_default_s);
 	if (datum_given(in->day_tokens)) {
 		CALL(r->sheet, load_request_per_s, serve_day_rate(r->sheet, in->day_tokens.value, l->osl_token));
 		SHOW(r->sheet, load_request_per_s, load_request_per_s);

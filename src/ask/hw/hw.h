@@ -8,8 +8,8 @@
 /* A figure or a word that the database has; nothing where it has none. */
 void hw_figure(struct run *r, const struct answer_entry *answer, struct datum d);
 void hw_word(struct run *r, const struct answer_entry *answer, const char *text);
-#define HW_FIGURE(r, id, d) hw_figure((r), &answer_table[ID_##id], (d))
-#define HW_WORD(r, id, text) hw_word((r), &answer_table[ID_##id], (text))
+#define HW_FIGURE(r, id, d) hw_figure((r), &answer_table[NUMBER_##id], (d))
+#define HW_WORD(r, id, text) hw_word((r), &answer_table[WORD_##id], (text))
 
 /* What the kernels of a GPU reach of its datasheet: its own fits, or transferred ones. */
 void hw_show_calibration(struct run *r, const struct gpu *gpu);

@@ -99,7 +99,7 @@ launch_chain(struct run *r, const struct launch_in *in)
 		return REFUSED;
 	run_word(r, "dtype", in->dtype);
 	if (ops[0].kind == OP_gemm && !datum_given(in->k))
-		run_assume(r, "k %g", in->width.value);
+		run_assume_value(r, "k", "%g", in->width.value);
 	r->title = "Fusing a chain of operators";
 	for (int i = 0; i < c.n; i++)
 		SCOPE_I (sh, "chain", i) {

@@ -16,7 +16,7 @@ tokens_of(struct run *r, const struct model_in *in, const struct workload *w)
 			run_warn(r, "%g tokens are more than the model's context of %g", in->seq.value, held);
 		return in->seq.value;
 	}
-	run_assume(r, "seq %g", fmin(4096, held));
+	run_assume_value(r, "seq", "%g", fmin(4096, held));
 	return fmin(4096, held);
 }
 

@@ -178,5 +178,5 @@ serve_ask(struct run *r, const struct serve_in *in, const struct serve_binding *
 		run_reads(r, &in->row_split, NULL);
 	if (!datum_given(in->batch) &&
 	    (out->regime == SERVE_STATIC || out->regime == SERVE_PROMPT || out->regime == SERVE_ENCODE))
-		run_assume(r, "batch 1");
+		run_assume_value(r, "batch", "1");
 }

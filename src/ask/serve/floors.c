@@ -140,7 +140,7 @@ show_cache(struct run *r, const struct serve_in *in, const struct floors *f)
 	}
 	TAKE(sh, context_token, f->context);
 	if (!datum_given(in->context))
-		run_assume(r, "context %g", f->context);
+		run_assume_value(r, "context", "%g", f->context);
 	CALL(sh, sequence_byte, kv_sequence(sh, f->w, context_token, 1, dtype_byte(f->formats.kv), f->tp));
 	TAKE(sh, n_cached_sequences, batch_of(in));
 	CALL(sh, cache_byte, kv_batch(sh, n_cached_sequences, sequence_byte));

@@ -178,7 +178,8 @@ predict(
 	quiet.diag = diag_new(v->run->arena);
 	quiet.database = database_reporting_to(v->run->database, quiet.diag);
 	quiet.sheet = NULL;
-	quiet.warnings = quiet.assumed = (struct words){0};
+	quiet.warnings = (struct words){0};
+	quiet.assumed = (struct assumptions){0};
 	const struct datum absent = datum_absent();
 	struct wires_in in = {.ranks = count(q->n_ranks),
 	    .nodes = count(q->n_nodes),

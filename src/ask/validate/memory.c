@@ -156,7 +156,8 @@ memory_row_bind(struct validation *v, const struct node *inputs, struct memory_b
 	r->database = database_reporting_to(v->run->database, r->diag);
 	r->sheet = NULL;
 	r->command = &job;
-	r->warnings = r->assumed = (struct words){0};
+	r->warnings = (struct words){0};
+	r->assumed = (struct assumptions){0};
 	r->inputs = inputs;
 	if (!inputs_bind(a, r->diag, &job, inputs, in) || !run_memory_job(r, &question, &out->job, &out->gpu))
 		return refusal(r);

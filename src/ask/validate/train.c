@@ -267,7 +267,8 @@ train_reader_new(struct run *r)
 	x->quiet.sheet = sheet_new();
 	x->quiet.diag = diag_new(r->arena);
 	x->quiet.database = database_reporting_to(r->database, x->quiet.diag);
-	x->quiet.assumed = x->quiet.warnings = (struct words){0};
+	x->quiet.warnings = (struct words){0};
+	x->quiet.assumed = (struct assumptions){0};
 	return x;
 }
 
