@@ -270,8 +270,31 @@ sheet_close(struct sheet *sh, double value)
 #define SHEET_CAT_(a, b) a##b
 #define SHEET_CAT(a, b) SHEET_CAT_(a, b)
 
-/* Record a parameter of the model, at its top, so that the formulas below can name it. */
-#define GIVEN(sh, name) ((void)sheet_given((sh), #name, (name)))
+/* clang-format off */
+/* DO(a, b, name) for each of up to 16 names. */
+#define NAMES_1(DO, a, b, x) DO(a, b, x)
+#define NAMES_2(DO, a, b, x, ...) DO(a, b, x); NAMES_1(DO, a, b, __VA_ARGS__)
+#define NAMES_3(DO, a, b, x, ...) DO(a, b, x); NAMES_2(DO, a, b, __VA_ARGS__)
+#define NAMES_4(DO, a, b, x, ...) DO(a, b, x); NAMES_3(DO, a, b, __VA_ARGS__)
+#define NAMES_5(DO, a, b, x, ...) DO(a, b, x); NAMES_4(DO, a, b, __VA_ARGS__)
+#define NAMES_6(DO, a, b, x, ...) DO(a, b, x); NAMES_5(DO, a, b, __VA_ARGS__)
+#define NAMES_7(DO, a, b, x, ...) DO(a, b, x); NAMES_6(DO, a, b, __VA_ARGS__)
+#define NAMES_8(DO, a, b, x, ...) DO(a, b, x); NAMES_7(DO, a, b, __VA_ARGS__)
+#define NAMES_9(DO, a, b, x, ...) DO(a, b, x); NAMES_8(DO, a, b, __VA_ARGS__)
+#define NAMES_10(DO, a, b, x, ...) DO(a, b, x); NAMES_9(DO, a, b, __VA_ARGS__)
+#define NAMES_11(DO, a, b, x, ...) DO(a, b, x); NAMES_10(DO, a, b, __VA_ARGS__)
+#define NAMES_12(DO, a, b, x, ...) DO(a, b, x); NAMES_11(DO, a, b, __VA_ARGS__)
+#define NAMES_13(DO, a, b, x, ...) DO(a, b, x); NAMES_12(DO, a, b, __VA_ARGS__)
+#define NAMES_14(DO, a, b, x, ...) DO(a, b, x); NAMES_13(DO, a, b, __VA_ARGS__)
+#define NAMES_15(DO, a, b, x, ...) DO(a, b, x); NAMES_14(DO, a, b, __VA_ARGS__)
+#define NAMES_16(DO, a, b, x, ...) DO(a, b, x); NAMES_15(DO, a, b, __VA_ARGS__)
+#define NAMES_OF(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, which, ...) which
+#define NAMES(DO, a, b, ...) NAMES_OF(__VA_ARGS__, NAMES_16, NAMES_15, NAMES_14, NAMES_13, NAMES_12, NAMES_11, NAMES_10, NAMES_9, NAMES_8, NAMES_7, NAMES_6, NAMES_5, NAMES_4, NAMES_3, NAMES_2, NAMES_1, 0)(DO, a, b, __VA_ARGS__)
+/* clang-format on */
+
+/* Record parameters of the model, at its top, so that the formulas below can name them. */
+#define GIVEN(sh, ...) NAMES(GIVEN_ONE, sh, , __VA_ARGS__)
+#define GIVEN_ONE(sh, none, name) ((void)sheet_given((sh), #name, (name)))
 
 /* Bring in a number from a struct: a struct datum with its place, or a plain number. */
 #define TAKE(sh, name, x)                                                                                              \
@@ -280,6 +303,13 @@ sheet_close(struct sheet *sh, double value)
 	                             : sheet_take_number)((sh), #name, #x, (x));                                       \
 	(void)(name)
 
+/* TAKE members under their own names: FROM(sh, w, hidden, n_layers). */
+#define FROM(sh, from, ...) NAMES(FROM_ONE, sh, from, __VA_ARGS__)
+#define FROM_ONE(sh, from, name) TAKE(sh, name, from->name)
+/* The same of a struct that is no pointer: FROM_STRUCT(sh, job->layout, tp, pp). */
+#define FROM_STRUCT(sh, from, ...) NAMES(FROM_MEMBER, sh, from, __VA_ARGS__)
+#define FROM_MEMBER(sh, from, name) TAKE(sh, name, from.name)
+
 /* Compute and record. */
 #define LET(sh, name, ...)                                                                                             \
 	const double name = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__));                                       \
@@ -287,6 +317,12 @@ sheet_close(struct sheet *sh, double value)
 
 /* LET for a `double name;` declared before a branch or a scope. */
 #define SET(sh, name, ...) ((name) = sheet_let((sh), #name, #__VA_ARGS__, (__VA_ARGS__)))
+
+/* One of two expressions, as the condition says; WHEN: one, or 0. */
+#define EITHER(sh, name, condition, yes, no)                                                                           \
+	const double name = (condition) ? sheet_let((sh), #name, #yes, (yes)) : sheet_let((sh), #name, #no, (no));     \
+	(void)(name)
+#define WHEN(sh, name, condition, yes) EITHER(sh, name, condition, yes, 0)
 
 /* Record the result of another model, whose rows lie inside.  The callee returns its last LET. */
 #define CALL(sh, name, ...)                                                                                            \

@@ -25,7 +25,7 @@ int ridge_main(int argc, char **argv, sheet_inspector *inspect);
  *
  *	#define KV_OPTIONS(X) \
  *		X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once") \
- *		X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", "fp16|bf16|fp8", "bf16", "type of the cache's
+ *		X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of the cache's
  *elements") struct kv_in { KV_OPTIONS(OPTION_MEMBER) struct gpu_in hw; }; #define THIS struct kv_in static const struct
  *option kv_options[] = {KV_OPTIONS(OPTION_ROW)};
  *

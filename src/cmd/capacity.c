@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#define CAPACITY_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define CAPACITY_OPTIONS(X)                                                                                            \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
 	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
@@ -27,10 +26,10 @@
 	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
 	    "most of a replica's rate to plan with")                                                                   \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "every user gets a token at least this often")                 \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", CAPACITY_TYPES, "bf16", "type of weights and products")          \
-	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", CAPACITY_TYPES, NULL,                    \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of weights and products")         \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
 	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", CAPACITY_TYPES, NULL,                                   \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
 	    "type of the cache (default: as published, or the engine's rule)")                                         \
 	X(0, kv_rule, "kv-rule", "kv_rule", CHOICE, "RULE", "exact|doc", NULL,                                         \
 	    "exact: from the model's shape; doc: 0.5 MB per token for each 7e9 parameters")                            \
@@ -603,8 +602,7 @@ show_speed(struct run *r, const struct plan *p, const struct candidate *who, con
 	const struct capacity_case *c = &who->c;
 
 	if (p->load) {
-		TAKE(sh, rate_request_per_s, c->rate_request_per_s);
-		TAKE(sh, osl_token, c->osl_token);
+		FROM(sh, c, rate_request_per_s, osl_token);
 		CALL(sh, fleet_token_per_s, capacity_load_rate(sh, rate_request_per_s, osl_token));
 		*out = fleet_token_per_s;
 	} else if (datum_given(c->mem_byte_per_s) && c->n_users.value > 0) {

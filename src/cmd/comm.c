@@ -8,13 +8,12 @@
 #include <string.h>
 
 #define COMM_COLLECTIVES "allreduce|allgather|reducescatter|alltoall|broadcast|reduce|sendrecv|links"
-#define COMM_TYPES "fp64|fp32|tf32|fp16|bf16|fp8|int8"
 #define COMM_OPTIONS(X)                                                                                                \
 	X(0, collective, NULL, "collective", WORD, "COLLECTIVE", COMM_COLLECTIVES, NULL, "what is exchanged")          \
 	X('s', size, "size", "size", SIZE, "SIZE", "", NULL,                                                           \
 	    "of the full buffer: what is summed, what an all-gather returns")                                          \
 	X(0, params, "params", "params", COUNT, "N", "", NULL, "gradients of so many parameters instead")              \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", COMM_TYPES, "bf16", "their type")                                \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "their type")                           \
 	X(0, time, "time", "time", TIME, "TIME", "", NULL,                                                             \
 	    "measured time instead of wires: what bandwidth is that, and of which link")                               \
 	X('c', compute, "compute", "compute", TIME, "TIME", "", NULL, "computation of the step that this belongs to")  \
@@ -212,8 +211,7 @@ sent_size(struct run *r, const struct comm_in *in, const struct comm_case *q)
 		sent_byte = size_byte;
 	}
 	if (q->n_rows > 0) {
-		TAKE(sh, n_rows, q->n_rows);
-		TAKE(sh, n_columns, q->n_columns);
+		FROM(sh, q, n_rows, n_columns);
 		TAKE(sh, n_rank, in->compress_rank);
 		CALL(sh, compression, powersgd_ratio(sh, n_rows, n_columns, n_rank));
 		SHOW(sh, compression, compression_ratio);
@@ -283,8 +281,7 @@ show_time(struct run *r, const struct comm_in *in, struct comm_case *q, double s
 	struct collective_plan plan;
 	struct wires_words words;
 
-	TAKE(sh, n_ranks, q->wires.n_ranks);
-	TAKE(sh, n_nodes, q->wires.n_nodes);
+	FROM_STRUCT(sh, q->wires, n_ranks, n_nodes);
 	SHOW(sh, n_ranks, n_ranks);
 	if (n_nodes > 1)
 		SHOW(sh, n_nodes, n_nodes);

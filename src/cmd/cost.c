@@ -128,9 +128,7 @@ show_implied(struct run *r, const struct fleet *f)
 {
 	struct sheet *sh = r->sheet;
 
-	TAKE(sh, bill_usd, f->bill_usd);
-	TAKE(sh, n_gpus, f->n_gpus);
-	TAKE(sh, bill_s, f->bill_s);
+	FROM(sh, f, bill_usd, n_gpus, bill_s);
 	CALL(sh, implied_usd_per_s, cost_implied_price(sh, bill_usd, n_gpus, bill_s));
 	SHOW(sh, implied_usd_per_s, implied_usd_per_s);
 	if (isnan(f->gpu_usd_per_s))
@@ -171,8 +169,7 @@ show_run(struct run *r, const struct cost_in *in, struct fleet *f)
 	if (isnan(f->n_gpus) || isnan(f->gpu_usd_per_s))
 		return;
 	SCOPE (sh, "paid") {
-		TAKE(sh, n_gpus, f->n_gpus);
-		TAKE(sh, gpu_usd_per_s, f->gpu_usd_per_s);
+		FROM(sh, f, n_gpus, gpu_usd_per_s);
 		if (!in->capacity.text)
 			SHOW(sh, n_gpus, n_gpus);
 		if (datum_given(in->time)) {
@@ -202,8 +199,7 @@ show_requests(struct run *r, const struct cost_in *in, struct fleet *f)
 		return;
 	SCOPE (sh, "requests") {
 		TAKE(sh, load_request_per_s, in->load);
-		TAKE(sh, bill_s, f->bill_s);
-		TAKE(sh, bill_usd, f->bill_usd);
+		FROM(sh, f, bill_s, bill_usd);
 		CALL(sh, served_request, cost_served(sh, load_request_per_s, bill_s));
 		CALL(sh, bill_usd_per_request, cost_request(sh, bill_usd, served_request));
 		CALL(sh, thousand_usd, cost_thousand(sh, bill_usd_per_request));
@@ -226,8 +222,7 @@ show_token_rates(struct run *r, const struct cost_in *in, const struct fleet *f)
 		return run_refuse(r, in->output_rate.from, "tokens of how many GPUs, at which price?",
 		    "add --gpus 8 --price 3.50usd/h, or --system");
 	SCOPE (sh, "tokens") {
-		TAKE(sh, n_gpus, f->n_gpus);
-		TAKE(sh, gpu_usd_per_s, f->gpu_usd_per_s);
+		FROM(sh, f, n_gpus, gpu_usd_per_s);
 		TAKE(sh, utilisation_frac, in->utilisation);
 		if (datum_given(in->input_rate)) {
 			TAKE(sh, input_token_per_s, in->input_rate);

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define KV_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define KV_OPTIONS(X)                                                                                                  \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds the cache beside the weights")            \
@@ -18,10 +17,10 @@
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once")                                 \
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
 	    "the serving engine, for its blocks and its share of the memory (default: trtllm; vllm on AMD)")           \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", KV_TYPES, "bf16", "type of weights and products")                \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", KV_TYPES, NULL,                                         \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of weights and products")         \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
 	    "type of the cache (default: as published, or the engine's rule)")                                         \
-	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", KV_TYPES, NULL,                          \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
 	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
 	X(0, weights, "weights", "weights", SIZE, "SIZE", "", NULL, "size of the weights, instead of counting them")   \
 	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a block; 1: no paging (default: the engine's)") \

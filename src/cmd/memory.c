@@ -305,8 +305,7 @@ show_attention(struct run *r, const struct memory_numbers *in)
 	if (!datum_given(in->head_dim))
 		return;
 	TAKE(sh, seq_length, in->seq);
-	TAKE(sh, head_dim, in->head_dim);
-	TAKE(sh, elem_byte, in->elem_byte);
+	FROM(sh, in, head_dim, elem_byte);
 	CALL(sh, matrix_byte, attention_matrix(sh, seq_length, elem_byte));
 	CALL(sh, tiled_byte, attention_tiled(sh, seq_length, head_dim, elem_byte));
 	SHOW(sh, matrix_byte, score_byte);

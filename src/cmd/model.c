@@ -19,14 +19,12 @@ show_line_shape(struct run *r, const struct workload *w)
 	struct sheet *sh = r->sheet;
 	const struct block *attending = workload_attention(w);
 
-	TAKE(sh, n_layers, w->n_layers);
-	TAKE(sh, hidden, w->hidden);
+	FROM(sh, w, n_layers, hidden);
 	SHOW(sh, n_layers, n_layers);
 	SHOW(sh, hidden, hidden);
 	if (!attending)
 		return;
-	TAKE(sh, n_heads, attending->attention.n_heads);
-	TAKE(sh, n_kv_heads, attending->attention.n_kv_heads);
+	FROM_STRUCT(sh, attending->attention, n_heads, n_kv_heads);
 	SHOW(sh, n_heads, n_heads);
 	SHOW(sh, n_kv_heads, n_kv_heads);
 	TELL(sh, attention_kind, attending->attention.kind_name);

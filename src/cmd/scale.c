@@ -164,8 +164,7 @@ pipeline(struct run *r, const struct scale_in *in)
 		TAKE(sh, stated_microbatches, in->microbatches);
 		SET(sh, n_microbatches, stated_microbatches);
 	} else {
-		TAKE(sh, batch, in->batch);
-		TAKE(sh, micro_batch, in->micro_batch);
+		FROM(sh, in, batch, micro_batch);
 		SET_CALL(sh, n_microbatches, pipeline_fill(sh, batch, micro_batch));
 	}
 	SHOW(sh, n_stages, n_stages);

@@ -44,8 +44,7 @@ amdahl_question(struct run *r, const struct stack_in *in)
 		    "give --fraction 0.4 --total 1.3, or --fraction 0.4 --local 2");
 	r->title = "Amdahl's law: a part of the time";
 	if (!datum_given(in->fraction)) {
-		TAKE(sh, local, in->local);
-		TAKE(sh, total, in->total);
+		FROM(sh, in, local, total);
 		CALL(sh, share_frac, gain_share(sh, local, total));
 		SHOW(sh, local, part_speedup);
 		SHOW(sh, total, speedup);
@@ -85,8 +84,7 @@ need_question(struct run *r, const struct stack_in *in)
 	if (!datum_given(in->target))
 		return refuse(r, in->have.from, "what is the goal?", "add --target 5");
 	r->title = "What is still missing";
-	TAKE(sh, target, in->target);
-	TAKE(sh, have, in->have);
+	FROM(sh, in, target, have);
 	CALL(sh, remaining, gain_remaining(sh, target, have));
 	SHOW(sh, target, needed_speedup);
 	SHOW(sh, have, speedup);

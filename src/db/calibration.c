@@ -129,29 +129,35 @@ static const struct field network_fields[] = {
 SCHEMA(network_schema, "a network's calibration", struct network_file, network_fields);
 
 /* Maps whose keys are dtypes or collectives. */
-#define BY_DTYPE(var, name, schema, type, member)                                                                      \
-	static const struct field var##_fields[] = {                                                                   \
-	    {.key = "fp64", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_FP64])},          \
-	    {.key = "fp32", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_FP32])},          \
-	    {.key = "tf32", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_TF32])},          \
-	    {.key = "fp16", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_FP16])},          \
-	    {.key = "bf16", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_BF16])},          \
-	    {.key = "fp8", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_FP8])},            \
-	    {.key = "fp8-block",                                                                                       \
-	        .kind = FIELD_MAP,                                                                                     \
-	        .sub = &schema,                                                                                        \
-	        .offset = offsetof(type, member[DTYPE_FP8_BLOCK])},                                                    \
-	    {.key = "mxfp8", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_MXFP8])},        \
-	    {.key = "int8", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_INT8])},          \
-	    {.key = "mxfp4", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_MXFP4])},        \
-	    {.key = "nvfp4", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_NVFP4])},        \
-	    {.key = "int4", .kind = FIELD_MAP, .sub = &schema, .offset = offsetof(type, member[DTYPE_INT4])},          \
-	};                                                                                                             \
-	SCHEMA(var, name, type, var##_fields)
+#define DTYPE(id, text, ...)                                                                                           \
+	{.key = text, .kind = FIELD_MAP, .sub = &SUB, .offset = offsetof(struct file, MEMBER[DTYPE_##id])},
+#define SUB gemm_schema
+#define MEMBER fig.by_dtype
+static const struct field by_dtype_fields[] = {
+#include "model/hw/dtype.def"
+};
+#undef SUB
+#undef MEMBER
+SCHEMA(by_dtype_schema, "'gemm_by_dtype'", struct file, by_dtype_fields);
 
-BY_DTYPE(by_dtype_schema, "'gemm_by_dtype'", gemm_schema, struct file, fig.by_dtype);
-BY_DTYPE(weight_only_schema, "'weight_only'", gemm_schema, struct file, fig.weight_only);
-BY_DTYPE(moe_by_dtype_schema, "'moe'", moe_kernel_schema, struct file, fig.moe);
+#define SUB gemm_schema
+#define MEMBER fig.weight_only
+static const struct field weight_only_fields[] = {
+#include "model/hw/dtype.def"
+};
+#undef SUB
+#undef MEMBER
+SCHEMA(weight_only_schema, "'weight_only'", struct file, weight_only_fields);
+
+#define SUB moe_kernel_schema
+#define MEMBER fig.moe
+static const struct field moe_by_dtype_fields[] = {
+#include "model/hw/dtype.def"
+};
+#undef SUB
+#undef MEMBER
+SCHEMA(moe_by_dtype_schema, "'moe'", struct file, moe_by_dtype_fields);
+#undef DTYPE
 
 static const struct field collectives_fields[] = {
 #define COLLECTIVE(id, text, key_, title)                                                                              \

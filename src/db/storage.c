@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-#define TYPES "fp8-block|fp8|mxfp8|nvfp4|mxfp4|int4|int8"
-static const enum dtype types[] = {
-    DTYPE_FP8_BLOCK, DTYPE_FP8, DTYPE_MXFP8, DTYPE_NVFP4, DTYPE_MXFP4, DTYPE_INT4, DTYPE_INT8};
-static const enum dtype kv_types[] = {DTYPE_FP8, DTYPE_INT8, DTYPE_NVFP4, DTYPE_BF16};
-
 #define CHOICE(key_, member, choices_, help_)                                                                          \
 	{                                                                                                              \
 		.key = key_, .kind = FIELD_CHOICE, .offset = offsetof(struct storage_file, member),                    \
@@ -19,10 +14,10 @@ static const struct field fields[] = {
     {.key = "weights",
         .kind = FIELD_CHOICE,
         .offset = offsetof(struct storage_file, weights),
-        .choices = TYPES,
+        .choices = DTYPE_CHOICE(Q),
         .required = true,
-        .help = "type of the quantised weights: " TYPES},
-    CHOICE("experts", experts, TYPES, "type of the routed experts, where it is another one"),
+        .help = "type of the quantised weights"},
+    CHOICE("experts", experts, DTYPE_CHOICE(Q), "type of the routed experts, where it is another one"),
     {.key = "group",
         .kind = FIELD_QUANTITY,
         .quantity = Q_COUNT,
@@ -34,8 +29,8 @@ static const struct field fields[] = {
         .kind = FIELD_FLAG,
         .offset = offsetof(struct storage_file, symmetric),
         .help = "integers without zero points"},
-    CHOICE("kv", kv, "fp8|int8|nvfp4|bf16", "type of the cache that the checkpoint asks for"),
-    CHOICE("activations", activations, "fp8|int8|nvfp4|mxfp4|mxfp8|bf16", "type of the products' inputs"),
+    CHOICE("kv", kv, DTYPE_CHOICE(A), "type of the cache that the checkpoint asks for"),
+    CHOICE("activations", activations, DTYPE_CHOICE(A), "type of the products' inputs"),
     CHOICE("only", only, "linear|experts", "linear (default): all maps of the layers; experts: the routed ones alone"),
     {.key = "keep", .kind = FIELD_IGNORED, .help = "parts that stay in 16 bits"},
 };
@@ -83,10 +78,10 @@ storage_finish(struct binder *b, const struct node *map, const struct storage_fi
 		return true;
 	*out = (struct quantisation){.given = true,
 	    .symmetric = f->symmetric,
-	    .weights = types[f->weights],
-	    .experts = types[tree_get(map, "experts") ? f->experts : f->weights],
+	    .weights = dtype_chosen(DTYPE_CHOICE(Q), f->weights),
+	    .experts = dtype_chosen(DTYPE_CHOICE(Q), tree_get(map, "experts") ? f->experts : f->weights),
 	    .has_kv = tree_get(map, "kv") != NULL,
-	    .kv = kv_types[f->kv],
+	    .kv = dtype_chosen(DTYPE_CHOICE(A), f->kv),
 	    .group = f->group};
 	out->quantised = f->only == 1 ? 1u << PART_EXPERTS
 	                              : 1u << PART_MIXER | 1u << PART_MLP | 1u << PART_EXPERTS | 1u << PART_SHARED;

@@ -100,7 +100,7 @@ static const struct field fields[] = {
     FLAG("head_bias", head_bias, "the output projection has a bias"),
     FLAG("softcap", softcap, "attention scores and logits are bounded by a tanh"),
     LAYER_CHOICE(
-        struct workload_file, "state_dtype", state_dtype, "fp32|fp16|bf16", "type of recurrent states; default fp32"),
+        struct workload_file, "state_dtype", state_dtype, DTYPE_CHOICE(S), "type of recurrent states; default fp32"),
     LAYER_MAP("mtp", 0, &mtp_schema, "modules that predict further tokens; not counted in the parameters"),
     FLAG("vision", has_vision, "the model has a vision part too, which is not counted"),
     FLAG("parallel", parallel, "attention and MLP read the same tokens and are added up together"),
@@ -192,7 +192,8 @@ finish_state(const struct node *root, struct workload_file *f)
 {
 	const struct node *n = tree_get(root, "state_dtype");
 
-	f->workload.state_byte = n ? (struct datum){f->state_dtype ? 2 : 4, n->at} : datum_absent();
+	f->workload.state_byte =
+	    n ? (struct datum){dtype_byte(dtype_chosen(DTYPE_CHOICE(S), f->state_dtype)), n->at} : datum_absent();
 }
 
 static bool

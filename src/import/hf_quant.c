@@ -138,14 +138,9 @@ scheme(struct hf *h, const struct node *n)
 static const char *
 activation_type(const char *type)
 {
-	static const char *const types[] = {"fp8", "int8", "nvfp4", "mxfp4", "mxfp8"};
-
 	if (is(type, "fp8-block"))
 		return "fp8";
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		if (is(type, types[i]))
-			return types[i];
-	return NULL;
+	return type && strcmp(type, "int4") != 0 ? type : NULL;
 }
 
 static bool

@@ -85,29 +85,49 @@ START_TEST(ring)
 }
 END_TEST
 
+/* An all-reduce by an algorithm. */
+static double
+sum_by(enum algorithm a, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
+    double nic_byte_per_s, double hop_s, double node_hop_s)
+{
+	const struct collective_ask ask = {.collective = COLLECTIVE_ALL_REDUCE,
+	    .algorithm = a,
+	    .n_ranks = n_ranks,
+	    .n_nodes = n_nodes,
+	    .size_byte = size_byte,
+	    .link_byte_per_s = link_byte_per_s,
+	    .nic_byte_per_s = nic_byte_per_s,
+	    .hop_s = hop_s,
+	    .node_hop_s = node_hop_s};
+
+	return collective_textbook(NULL, &ask);
+}
+
 /* Sanders, Speck and Traeff 2009: two trees fill the bandwidth of which one uses half. */
 START_TEST(trees)
 {
-	ck_assert_double_eq_tol(allreduce_tree(NULL, 8, GB, 100 * GB, 1e-6), 6e-6 + 0.04, 1e-12);
-	ck_assert_double_eq_tol(allreduce_double_tree(NULL, 8, 1, GB, 100 * GB, 1e-6, 0), 14e-6 + 0.02, 1e-12);
+	ck_assert_double_eq_tol(sum_by(ALGORITHM_TREE, 8, 1, GB, 100 * GB, 0, 1e-6, 0), 6e-6 + 0.04, 1e-12);
+	ck_assert_double_eq_tol(sum_by(ALGORITHM_DOUBLE_TREE, 8, 1, GB, 100 * GB, 0, 1e-6, 0), 14e-6 + 0.02, 1e-12);
 	ck_assert_double_eq_tol(
-	    allreduce_double_tree(NULL, 32, 4, GB, 100 * GB, 1e-6, 1e-5), 14e-6 + 4e-5 + 0.02, 1e-12);
+	    sum_by(ALGORITHM_DOUBLE_TREE, 32, 4, GB, 100 * GB, 100 * GB, 1e-6, 1e-5), 14e-6 + 4e-5 + 0.02, 1e-12);
 	/* no all-reduce without help of the switches beats the ring's volume */
-	ck_assert(allreduce_double_tree(NULL, 64, 8, GB, 100 * GB, 0, 0) >= allreduce_ring(NULL, 64, GB, 100 * GB, 0));
+	ck_assert(sum_by(ALGORITHM_DOUBLE_TREE, 64, 8, GB, 100 * GB, 100 * GB, 0, 0) >=
+	    allreduce_ring(NULL, 64, GB, 100 * GB, 0));
 }
 END_TEST
 
 START_TEST(switches)
 {
 	/* NVLink SHARP on 8 ranks: S (1 + 1/8) / B; 308 GB/s give the measured 480 GB/s of bus bandwidth */
-	const double nvls_s = allreduce_nvls(NULL, 8, GB, 308 * GB, 0);
+	const double nvls_s = sum_by(ALGORITHM_NVLS, 8, 1, GB, 308 * GB, 0, 0, 0);
 	ck_assert_double_eq_tol(1.75 * GB / nvls_s, 479.1 * GB, 0.1 * GB);
 	/* two nodes exchange S, many 2 S */
-	ck_assert_double_eq_tol(allreduce_nvls_tree(NULL, 16, 2, GB, 1e15, 50 * GB, 0, 0), GB / (400 * GB), 1e-9);
+	ck_assert_double_eq_tol(sum_by(ALGORITHM_NVLS_TREE, 16, 2, GB, 1e15, 50 * GB, 0, 0), GB / (400 * GB), 1e-9);
 	ck_assert_double_eq_tol(
-	    allreduce_nvls_tree(NULL, 512, 64, GB, 1e15, 50 * GB, 0, 0), 63.0 / 32 * GB / (400 * GB), 1e-9);
+	    sum_by(ALGORITHM_NVLS_TREE, 512, 64, GB, 1e15, 50 * GB, 0, 0), 63.0 / 32 * GB / (400 * GB), 1e-9);
 	/* one trip up and one down at the same time */
-	ck_assert_double_eq_tol(allreduce_collnet(NULL, 32, 4, GB, 50 * GB, 3e-5), 3e-5 + GB / (400 * GB), 1e-12);
+	ck_assert_double_eq_tol(
+	    sum_by(ALGORITHM_COLLNET, 32, 4, GB, 0, 50 * GB, 0, 3e-5), 3e-5 + GB / (400 * GB), 1e-12);
 }
 END_TEST
 
@@ -116,11 +136,11 @@ START_TEST(nodes)
 	const double inside_s = 2 * 7.0 / 8 * GB / (300 * GB), across_s = 2 * 3.0 / 4 * GB / 8 / (25 * GB);
 
 	ck_assert_double_eq_tol(
-	    allreduce_hierarchical(NULL, 32, 4, GB, 300 * GB, 25 * GB, 0, 0, false), inside_s + across_s, 1e-12);
+	    sum_by(ALGORITHM_HIERARCHICAL, 32, 4, GB, 300 * GB, 25 * GB, 0, 0), inside_s + across_s, 1e-12);
+	ck_assert_double_eq_tol(sum_by(ALGORITHM_HIERARCHICAL_OVERLAP, 32, 4, GB, 300 * GB, 25 * GB, 0, 0),
+	    fmax(inside_s, across_s), 1e-12);
 	ck_assert_double_eq_tol(
-	    allreduce_hierarchical(NULL, 32, 4, GB, 300 * GB, 25 * GB, 0, 0, true), fmax(inside_s, across_s), 1e-12);
-	ck_assert_double_eq_tol(
-	    allreduce_hierarchical(NULL, 32, 4, 0, 300 * GB, 25 * GB, 1e-6, 1e-5, false), 14e-6 + 6e-5, 1e-15);
+	    sum_by(ALGORITHM_HIERARCHICAL, 32, 4, 0, 300 * GB, 25 * GB, 1e-6, 1e-5), 14e-6 + 6e-5, 1e-15);
 	/* the node's NICs carry the bus volume */
 	ck_assert_double_eq_tol(collective_rails(NULL, COLLECTIVE_ALL_REDUCE, 32, 4, GB, 25 * GB, 0, 0),
 	    2 * 31.0 / 32 * GB / (200 * GB), 1e-12);

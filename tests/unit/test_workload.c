@@ -146,7 +146,7 @@ static const struct {
              "[lm_heat]}"),
         "'lm_heat' is no part of a model"},
     {DECODER("attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96}, quantisation: {weights: fp9}"),
-        "'fp9' is not one of fp8-block"},
+        "'fp9' is not one of fp8|fp8-block|mxfp8|"},
     {DECODER("attention: {kind: mha, heads: 4}, mlp: {kind: plain, width: 96}, quantisation: {kv: fp8}"),
         "needs the key 'weights'"},
     {LIST(""), "at least one operator"},

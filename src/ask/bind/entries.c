@@ -219,7 +219,7 @@ run_dtype(struct run *r, const char *option, struct word name, enum dtype *out)
 	if (near)
 		diag_hint(r->diag, "did you mean '%s'?", near);
 	else
-		diag_hint(r->diag, "one of fp64 fp32 tf32 fp16 bf16 fp8 fp8-block mxfp8 int8 fp6 fp4 mxfp4 nvfp4 int4");
+		diag_hint(r->diag, "one of %s", DTYPE_CHOICE(P));
 	return false;
 }
 

@@ -8,8 +8,6 @@
 
 /* What joins the ranks of a collective: a bare bandwidth, a link, the GPUs of one node, or a system. */
 
-#define WIRES_ALGORITHMS                                                                                               \
-	"auto|ring|tree|double-tree|nvls|nvlstree|collnet|hierarchical|hierarchical-overlap|rails|direct|custom"
 #define WIRES_LAUNCHES "graph|stream|torch"
 #define WIRES_OPTIONS(X)                                                                                               \
 	X('n', ranks, "ranks", "ranks", COUNT, "N", "", NULL, "GPUs that take part")                                   \
@@ -22,7 +20,7 @@
 	    "the line rate of all such links of a GPU, or with 4xLINK of four; a list for 'links'")                    \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPUs of one node, by what is known of their links")      \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "nodes of this system")                         \
-	X(0, algorithm, "algo", "algo", CHOICE, "NAME", WIRES_ALGORITHMS, "auto",                                      \
+	X(0, algorithm, "algo", "algo", CHOICE, "NAME", algorithm_choices, "auto",                                     \
 	    "how it is carried out; auto is what NCCL would choose")                                                   \
 	X(0, backend, "backend", "backend", CHOICE, "NAME", "trtllm|vllm|sglang", NULL,                                \
 	    "engine whose own all-reduce is meant (--algo custom)")                                                    \

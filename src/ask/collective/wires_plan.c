@@ -55,8 +55,7 @@ system_rate(struct sheet *sh, const struct wires *w)
 		SET(sh, domain_rate_byte_per_s, 0);
 	} else if (datum_given(s->pair_byte_per_s)) {
 		TAKE(sh, n_local, w->n_ranks.value / w->n_nodes);
-		TAKE(sh, domain_byte_per_s, s->domain_byte_per_s);
-		TAKE(sh, pair_byte_per_s, s->pair_byte_per_s);
+		FROM(sh, s, domain_byte_per_s, pair_byte_per_s);
 		TAKE(sh, pair_max_byte_per_s,
 		    datum_given(s->pair_max_byte_per_s) ? s->pair_max_byte_per_s : s->pair_byte_per_s);
 		SET_CALL(sh, domain_rate_byte_per_s,

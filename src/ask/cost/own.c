@@ -55,8 +55,7 @@ show_rent(struct run *r, const struct cost_in *in, const struct fleet *f, const 
 	struct sheet *sh = r->sheet;
 	const double own_usd_per_s = own_rate;
 
-	TAKE(sh, n_gpus, f->n_gpus);
-	TAKE(sh, gpu_usd_per_s, f->gpu_usd_per_s);
+	FROM(sh, f, n_gpus, gpu_usd_per_s);
 	TAKE(sh, duty_frac, in->duty);
 	TAKE(sh, paid_usd, o->capital_usd);
 	CALL(sh, rent_usd_per_s, cost_rent_rate(sh, n_gpus, gpu_usd_per_s, duty_frac));

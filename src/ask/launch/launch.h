@@ -5,7 +5,6 @@
 
 #include "cli/cli.h"
 
-#define LAUNCH_TYPES "fp64|fp32|fp16|bf16|fp8|int8"
 #define LAUNCH_OPTIONS(X)                                                                                              \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model whose operators are launched")            \
 	X(0, launch, "launch", "launch", TIME, "TIME", "", NULL,                                                       \
@@ -24,7 +23,7 @@
 	    "with a model: what a step is")                                                                            \
 	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "with a model: sequences, or images")                     \
 	X(0, seq, "seq", "seq", COUNT, "N", "", "2048", "with a model: tokens of a sequence")                          \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", LAUNCH_TYPES, "bf16", "type of the operands")                    \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "type of the operands")                 \
 	X(0, chain, "chain", "chain", WORDS, "OP,...", "gemm|norm|norm_unfused|softmax|elementwise|elementwise:2",     \
 	    NULL,                                                                                                      \
 	    "operators to fuse, each reading what the one before it wrote; elementwise:2 reads another operand too")   \

@@ -26,8 +26,7 @@ struct memory_in {
 	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL,                                       \
 	    "micro-batches of a step on one replica (gradient accumulation)")                                          \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL, "tokens of a sequence (default 4096, or the model's context)") \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", "bf16|fp16|fp32|tf32|fp8|mxfp8|nvfp4", "bf16",                   \
-	    "type of the matrix products")                                                                             \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(T), "bf16", "type of the matrix products")          \
 	X(0, stack, "stack", "stack", WORD, "NAME", "stack", NULL, "framework or engine, from the database")           \
 	X(0, counter, "counter", "counter", CHOICE, "WHAT", "allocated|reserved|device", NULL,                         \
 	    "what the peak counts: live tensors, the allocator's pool, or the whole device (default: the widest "      \
@@ -51,7 +50,7 @@ struct training_in {
 	    "adam", "optimizer")                                                                                       \
 	X(0, states, "states", "states", CHOICE, "HOW", "mixed|fp32|pure", NULL,                                       \
 	    "16-bit parameters with fp32 masters, fp32 parameters, or 16-bit ones alone (default: the stack's)")       \
-	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", "fp32|bf16|fp16", NULL,                           \
+	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                            \
 	    "type of the gradients (default: the stack's)")                                                            \
 	X(0, fp8_params, "fp8-params", "fp8_params", FLAG, "", "", NULL, "store the parameters themselves quantised")  \
 	X(0, optimizer_in_backward, "optimizer-in-backward", "optimizer_in_backward", FLAG, "", "", NULL,              \
@@ -87,10 +86,9 @@ struct serving_in {
 #define SERVING_OPTIONS(X)                                                                                             \
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
 	    "the serving engine (default: trtllm; vllm on AMD)")                                                       \
-	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE",                                          \
-	    "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4", NULL,                                      \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
 	    "type of served weights (default: as published, or --dtype)")                                              \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", "fp32|bf16|fp16|fp8|int8", NULL,                        \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
 	    "type of the cache (default: as published, or the engine's rule)")                                         \
 	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a block of the cache (default: the engine's)")  \
 	X(0, batch_tokens, "batch-tokens", "batch_tokens", COUNT, "N", "", NULL,                                       \

@@ -35,9 +35,8 @@ enum answer model_show(struct run *r, const struct model_in *in, struct word nam
  * encoder. */
 
 struct state_in {
-#define STATE_TYPES "fp32|fp16|bf16"
 #define STATE_OPTIONS(X)                                                                                               \
-	X(0, state_dtype, "state-dtype", "state_dtype", CHOICE, "TYPE", STATE_TYPES, NULL,                             \
+	X(0, state_dtype, "state-dtype", "state_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                         \
 	    "type of recurrent states (default: the model's, or fp32)")                                                \
 	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL,                                                                  \
 	    "modules in use that predict further tokens: each keeps one more layer")                                   \

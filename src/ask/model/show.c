@@ -46,8 +46,7 @@ show_part(struct run *r, int *line, const char *name, double n_layers, double on
 		return;
 	SCOPE_I (sh, "parts", (*line)++) {
 		TELL(sh, part, name);
-		GIVEN(sh, n_layers);
-		GIVEN(sh, one_param);
+		GIVEN(sh, n_layers, one_param);
 		CALL(sh, part_param, part_params(sh, n_layers, one_param));
 		CALL(sh, share_frac, part_share(sh, part_param, n_params));
 		SHOW(sh, n_layers, count);
@@ -167,8 +166,7 @@ show_shape(struct run *r, const struct workload *w)
 	TELL(sh, source, w->source);
 	if (w->kind == MODEL_OPERATORS)
 		return;
-	TAKE(sh, n_layers, w->n_layers);
-	TAKE(sh, hidden, w->hidden);
+	FROM(sh, w, n_layers, hidden);
 	SHOW(sh, n_layers, n_layers);
 	SHOW(sh, hidden, hidden);
 	const struct block *attending = workload_attention(w);

@@ -105,14 +105,13 @@ void roof_show_units(const struct roof *q, const struct gpu *gpu);
 
 /* The inputs of `ridge roofline`, and its answers. */
 
-#define ROOF_TYPES "fp64|fp32|tf32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp6|fp4|mxfp4|nvfp4|int4"
 #define ROOFLINE_OPTIONS(X)                                                                                            \
 	X(0, op, NULL, "op", WORD, "WHAT", "model", NULL, "an operator, layer, sharing, or a model")                   \
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "one GPU, or several to compare")                    \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU")                          \
 	X(0, backend, "backend", "backend", CHOICE, "ENGINE", "trtllm|vllm|sglang", NULL,                              \
 	    "whose kernels are estimated (default: the median of the three where they were measured together)")        \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", ROOF_TYPES, NULL,                                                \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), NULL,                                           \
 	    "type of the operands (default bf16, or fp16 where there is none)")                                        \
 	X(0, flops, "flops", "flops", WORK, "WORK", "", NULL, "arithmetic of a kernel: 1.2TFLOP")                      \
 	X(0, bytes, "bytes", "bytes", SIZE, "SIZE", "", NULL, "bytes it moves to and from memory")                     \

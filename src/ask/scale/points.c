@@ -299,8 +299,7 @@ show_laws(struct run *r, const struct scale_in *in, const struct series *s)
 	if (amdahl.contention < 0)
 		run_warn(r, "faster than linear: look for a slow base, caches or a smaller share per GPU");
 	TELL(sh, law, law.n_params == 3 ? "universal: its coherency is above 0 with 80 % confidence" : "Amdahl's");
-	TAKE(sh, contention, law.contention);
-	TAKE(sh, coherency, law.coherency);
+	FROM_STRUCT(sh, law, contention, coherency);
 	if (law.coherency > 0) {
 		CALL(sh, n_peak_ranks, scale_peak(sh, contention, coherency));
 		SHOW(sh, n_peak_ranks, n_peak_gpus);

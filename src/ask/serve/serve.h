@@ -124,7 +124,6 @@ const char *serve_error_kind(const struct serve_question *q);
 
 /* What `ridge serve` is asked, and the files that answer it. */
 
-#define SERVE_TYPES "fp32|fp16|bf16|fp8|fp8-block|mxfp8|int8|fp4|nvfp4|mxfp4|int4"
 #define SERVE_OPTIONS(X)                                                                                               \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
 	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
@@ -132,10 +131,10 @@ const char *serve_error_kind(const struct serve_question *q);
 	    "bits per weight with its scales: of --params, or of packed formats such as Q4_K_M (4.85)")                \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "the GPU, for floors of bandwidth and arithmetic")        \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", SERVE_TYPES, "bf16", "type of weights, cache and products")      \
-	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL,                       \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of weights, cache and products")  \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
 	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
-	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", SERVE_TYPES, NULL,                                      \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
 	    "type of the cache (default: as published, or the engine's rule)")                                         \
 	X('b', batch, "batch", "batch", COUNT, "N", "", NULL,                                                          \
 	    "sequences that go together from the first token to the last (floors: 1)")                                 \

@@ -6,7 +6,6 @@
 
 /* The inputs of `ridge stack`, and the questions that have files of their own. */
 
-#define STACK_TYPES "fp32|tf32|fp16|bf16|fp8|int8|fp4"
 #define STACK_OPTIONS(X)                                                                                               \
 	X('s', steps, "steps", "steps", WORDS, "NAME=FACTOR,...", "", NULL,                                            \
 	    "what was or could be done: amp=1.7, flash=1.63@0.20 (of a fraction of the time), data=1.1..1.3, "         \
@@ -41,7 +40,7 @@
 	X(0, tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens of the run")                                    \
 	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs")                                                       \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "which GPU")                                              \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", STACK_TYPES, "bf16", "type of the products, for the peak")
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "type of the products, for the peak")
 
 struct stack_in {
 	STACK_OPTIONS(OPTION_MEMBER)

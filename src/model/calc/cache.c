@@ -6,8 +6,7 @@
 double
 cache_hot(struct sheet *sh, double n_items, double cached_frac)
 {
-	GIVEN(sh, n_items);
-	GIVEN(sh, cached_frac);
+	GIVEN(sh, n_items, cached_frac);
 	LET(sh, n_hot, floor(n_items * cached_frac + 0.5));
 	return n_hot;
 }
@@ -15,8 +14,7 @@ cache_hot(struct sheet *sh, double n_items, double cached_frac)
 double
 cache_share(struct sheet *sh, double n_items, double n_hot)
 {
-	GIVEN(sh, n_items);
-	GIVEN(sh, n_hot);
+	GIVEN(sh, n_items, n_hot);
 	LET(sh, cached_frac, n_hot / n_items);
 	return cached_frac;
 }
@@ -28,9 +26,7 @@ cache_share(struct sheet *sh, double n_items, double n_hot)
 double
 cache_zipf(struct sheet *sh, double n_items, double n_hot, double zipf)
 {
-	GIVEN(sh, n_items);
-	GIVEN(sh, n_hot);
-	GIVEN(sh, zipf);
+	GIVEN(sh, n_items, n_hot, zipf);
 	TAKE(sh, hot_sum, num_harmonic(n_hot, zipf));
 	TAKE(sh, all_sum, num_harmonic(n_items, zipf));
 	LET(sh, hit_frac, hot_sum / all_sum);
@@ -40,8 +36,7 @@ cache_zipf(struct sheet *sh, double n_items, double n_hot, double zipf)
 double
 cache_uniform(struct sheet *sh, double n_items, double n_hot)
 {
-	GIVEN(sh, n_items);
-	GIVEN(sh, n_hot);
+	GIVEN(sh, n_items, n_hot);
 	LET(sh, hit_frac, n_hot / n_items);
 	return hit_frac;
 }
@@ -107,8 +102,7 @@ cache_hot_of(double n_items, double zipf, double hit_frac)
 double
 cache_size(struct sheet *sh, double table_byte, double cached_frac)
 {
-	GIVEN(sh, table_byte);
-	GIVEN(sh, cached_frac);
+	GIVEN(sh, table_byte, cached_frac);
 	LET(sh, cache_byte, table_byte * cached_frac);
 	return cache_byte;
 }
@@ -116,8 +110,7 @@ cache_size(struct sheet *sh, double table_byte, double cached_frac)
 double
 cache_miss_time(struct sheet *sh, double lookup_s, double hit_frac)
 {
-	GIVEN(sh, lookup_s);
-	GIVEN(sh, hit_frac);
+	GIVEN(sh, lookup_s, hit_frac);
 	LET(sh, misses_s, lookup_s * (1 - hit_frac));
 	return misses_s;
 }
@@ -125,8 +118,7 @@ cache_miss_time(struct sheet *sh, double lookup_s, double hit_frac)
 double
 cache_hit_time(struct sheet *sh, double hit_s, double hit_frac)
 {
-	GIVEN(sh, hit_s);
-	GIVEN(sh, hit_frac);
+	GIVEN(sh, hit_s, hit_frac);
 	LET(sh, hits_s, hit_s * hit_frac);
 	return hits_s;
 }
@@ -134,8 +126,7 @@ cache_hit_time(struct sheet *sh, double hit_s, double hit_frac)
 double
 cache_lookup(struct sheet *sh, double misses_s, double hits_s)
 {
-	GIVEN(sh, misses_s);
-	GIVEN(sh, hits_s);
+	GIVEN(sh, misses_s, hits_s);
 	LET(sh, cached_lookup_s, misses_s + hits_s);
 	return cached_lookup_s;
 }
@@ -143,8 +134,7 @@ cache_lookup(struct sheet *sh, double misses_s, double hits_s)
 double
 cache_step(struct sheet *sh, double lookup_s, double rest_s)
 {
-	GIVEN(sh, lookup_s);
-	GIVEN(sh, rest_s);
+	GIVEN(sh, lookup_s, rest_s);
 	LET(sh, step_s, lookup_s + rest_s);
 	return step_s;
 }

@@ -4,8 +4,7 @@
 double
 compare_lost(struct sheet *sh, double baseline, double current)
 {
-	GIVEN(sh, baseline);
-	GIVEN(sh, current);
+	GIVEN(sh, baseline, current);
 	LET(sh, worse_frac, (baseline - current) / baseline);
 	return worse_frac;
 }
@@ -13,8 +12,7 @@ compare_lost(struct sheet *sh, double baseline, double current)
 double
 compare_least(struct sheet *sh, double baseline, double threshold_frac)
 {
-	GIVEN(sh, baseline);
-	GIVEN(sh, threshold_frac);
+	GIVEN(sh, baseline, threshold_frac);
 	LET(sh, limit, baseline * (1 - threshold_frac));
 	return limit;
 }
@@ -22,8 +20,7 @@ compare_least(struct sheet *sh, double baseline, double threshold_frac)
 double
 compare_added(struct sheet *sh, double baseline, double current)
 {
-	GIVEN(sh, baseline);
-	GIVEN(sh, current);
+	GIVEN(sh, baseline, current);
 	LET(sh, worse_frac, (current - baseline) / baseline);
 	return worse_frac;
 }
@@ -31,8 +28,7 @@ compare_added(struct sheet *sh, double baseline, double current)
 double
 compare_most(struct sheet *sh, double baseline, double threshold_frac)
 {
-	GIVEN(sh, baseline);
-	GIVEN(sh, threshold_frac);
+	GIVEN(sh, baseline, threshold_frac);
 	LET(sh, limit, baseline * (1 + threshold_frac));
 	return limit;
 }
@@ -40,8 +36,7 @@ compare_most(struct sheet *sh, double baseline, double threshold_frac)
 double
 compare_of_limit(struct sheet *sh, double current, double limit)
 {
-	GIVEN(sh, current);
-	GIVEN(sh, limit);
+	GIVEN(sh, current, limit);
 	LET(sh, of_limit_frac, current / limit);
 	return of_limit_frac;
 }
@@ -50,9 +45,7 @@ compare_of_limit(struct sheet *sh, double current, double limit)
 double
 compare_worse_frac(struct sheet *sh, double n_worse_pairs, double n_baseline, double n_current)
 {
-	GIVEN(sh, n_worse_pairs);
-	GIVEN(sh, n_baseline);
-	GIVEN(sh, n_current);
+	GIVEN(sh, n_worse_pairs, n_baseline, n_current);
 	LET(sh, n_pairs, n_baseline * n_current);
 	LET(sh, worse_pair_frac, n_worse_pairs / n_pairs);
 	return worse_pair_frac;

@@ -6,9 +6,7 @@
 double
 cost_rented(struct sheet *sh, double n_replicas, double n_replica_gpus, double n_unit_gpus)
 {
-	GIVEN(sh, n_replicas);
-	GIVEN(sh, n_replica_gpus);
-	GIVEN(sh, n_unit_gpus);
+	GIVEN(sh, n_replicas, n_replica_gpus, n_unit_gpus);
 	double n_units;
 	if (n_replica_gpus > n_unit_gpus)
 		SET(sh, n_units, n_replicas * ceil(n_replica_gpus / n_unit_gpus));
@@ -23,8 +21,7 @@ cost_rented(struct sheet *sh, double n_replicas, double n_replica_gpus, double n
 double
 cost_gpu_price(struct sheet *sh, double node_usd_per_s, double n_node_gpus)
 {
-	GIVEN(sh, node_usd_per_s);
-	GIVEN(sh, n_node_gpus);
+	GIVEN(sh, node_usd_per_s, n_node_gpus);
 	LET(sh, gpu_usd_per_s, node_usd_per_s / n_node_gpus);
 	return gpu_usd_per_s;
 }
@@ -32,8 +29,7 @@ cost_gpu_price(struct sheet *sh, double node_usd_per_s, double n_node_gpus)
 double
 cost_gpu_time(struct sheet *sh, double n_gpus, double time_s)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, time_s);
+	GIVEN(sh, n_gpus, time_s);
 	LET(sh, gpu_s, n_gpus * time_s);
 	return gpu_s;
 }
@@ -41,9 +37,7 @@ cost_gpu_time(struct sheet *sh, double n_gpus, double time_s)
 double
 cost_implied_price(struct sheet *sh, double bill_usd, double n_gpus, double time_s)
 {
-	GIVEN(sh, bill_usd);
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, time_s);
+	GIVEN(sh, bill_usd, n_gpus, time_s);
 	LET(sh, gpu_s, n_gpus * time_s);
 	LET(sh, gpu_usd_per_s, bill_usd / gpu_s);
 	return gpu_usd_per_s;
@@ -52,8 +46,7 @@ cost_implied_price(struct sheet *sh, double bill_usd, double n_gpus, double time
 double
 cost_base_ratio(struct sheet *sh, double bill_usd, double computed_usd)
 {
-	GIVEN(sh, bill_usd);
-	GIVEN(sh, computed_usd);
+	GIVEN(sh, bill_usd, computed_usd);
 	LET(sh, ratio, bill_usd / computed_usd);
 	return ratio;
 }
@@ -61,8 +54,7 @@ cost_base_ratio(struct sheet *sh, double bill_usd, double computed_usd)
 double
 cost_saved(struct sheet *sh, double before_usd, double after_usd)
 {
-	GIVEN(sh, before_usd);
-	GIVEN(sh, after_usd);
+	GIVEN(sh, before_usd, after_usd);
 	LET(sh, saved_usd, before_usd - after_usd);
 	return saved_usd;
 }
@@ -70,8 +62,7 @@ cost_saved(struct sheet *sh, double before_usd, double after_usd)
 double
 cost_saved_frac(struct sheet *sh, double before_usd, double after_usd)
 {
-	GIVEN(sh, before_usd);
-	GIVEN(sh, after_usd);
+	GIVEN(sh, before_usd, after_usd);
 	LET(sh, saved_frac, 1 - after_usd / before_usd);
 	return saved_frac;
 }
@@ -81,8 +72,7 @@ cost_saved_frac(struct sheet *sh, double before_usd, double after_usd)
 double
 cost_gpu_rate(struct sheet *sh, double measured_request_per_s, double n_measured_gpus)
 {
-	GIVEN(sh, measured_request_per_s);
-	GIVEN(sh, n_measured_gpus);
+	GIVEN(sh, measured_request_per_s, n_measured_gpus);
 	LET(sh, gpu_request_per_s, measured_request_per_s / n_measured_gpus);
 	return gpu_request_per_s;
 }
@@ -91,9 +81,7 @@ cost_gpu_rate(struct sheet *sh, double measured_request_per_s, double n_measured
 double
 cost_gpus_needed(struct sheet *sh, double load_request_per_s, double gpu_request_per_s, double utilisation_frac)
 {
-	GIVEN(sh, load_request_per_s);
-	GIVEN(sh, gpu_request_per_s);
-	GIVEN(sh, utilisation_frac);
+	GIVEN(sh, load_request_per_s, gpu_request_per_s, utilisation_frac);
 	LET(sh, n_exact, load_request_per_s / (gpu_request_per_s * utilisation_frac));
 	LET(sh, n_needed, fmax(1, ceil(n_exact - 1e-9)));
 	return n_needed;
@@ -102,9 +90,7 @@ cost_gpus_needed(struct sheet *sh, double load_request_per_s, double gpu_request
 double
 cost_utilisation(struct sheet *sh, double load_request_per_s, double gpu_request_per_s, double n_gpus)
 {
-	GIVEN(sh, load_request_per_s);
-	GIVEN(sh, gpu_request_per_s);
-	GIVEN(sh, n_gpus);
+	GIVEN(sh, load_request_per_s, gpu_request_per_s, n_gpus);
 	LET(sh, capacity_request_per_s, gpu_request_per_s * n_gpus);
 	LET(sh, utilisation_frac, load_request_per_s / capacity_request_per_s);
 	return utilisation_frac;
@@ -115,8 +101,7 @@ cost_utilisation(struct sheet *sh, double load_request_per_s, double gpu_request
 double
 cost_served(struct sheet *sh, double load_request_per_s, double time_s)
 {
-	GIVEN(sh, load_request_per_s);
-	GIVEN(sh, time_s);
+	GIVEN(sh, load_request_per_s, time_s);
 	LET(sh, served_request, load_request_per_s * time_s);
 	return served_request;
 }
@@ -124,8 +109,7 @@ cost_served(struct sheet *sh, double load_request_per_s, double time_s)
 double
 cost_request(struct sheet *sh, double bill_usd, double served_request)
 {
-	GIVEN(sh, bill_usd);
-	GIVEN(sh, served_request);
+	GIVEN(sh, bill_usd, served_request);
 	LET(sh, bill_usd_per_request, bill_usd / served_request);
 	return bill_usd_per_request;
 }
@@ -142,8 +126,7 @@ cost_thousand(struct sheet *sh, double bill_usd_per_request)
 double
 cost_busy_rate(struct sheet *sh, double fleet_token_per_s, double utilisation_frac)
 {
-	GIVEN(sh, fleet_token_per_s);
-	GIVEN(sh, utilisation_frac);
+	GIVEN(sh, fleet_token_per_s, utilisation_frac);
 	LET(sh, busy_token_per_s, fleet_token_per_s * utilisation_frac);
 	return busy_token_per_s;
 }
@@ -152,10 +135,7 @@ double
 cost_request_tokens(
     struct sheet *sh, double input_million_usd, double output_million_usd, double isl_token, double osl_token)
 {
-	GIVEN(sh, input_million_usd);
-	GIVEN(sh, output_million_usd);
-	GIVEN(sh, isl_token);
-	GIVEN(sh, osl_token);
+	GIVEN(sh, input_million_usd, output_million_usd, isl_token, osl_token);
 	TAKE(sh, n_tokens, 1e6);
 	LET(sh, request_usd, (isl_token * input_million_usd + osl_token * output_million_usd) / n_tokens);
 	return request_usd;
@@ -165,10 +145,7 @@ double
 cost_input_split(
     struct sheet *sh, double bill_usd_per_request, double isl_token, double osl_token, double output_weight)
 {
-	GIVEN(sh, bill_usd_per_request);
-	GIVEN(sh, isl_token);
-	GIVEN(sh, osl_token);
-	GIVEN(sh, output_weight);
+	GIVEN(sh, bill_usd_per_request, isl_token, osl_token, output_weight);
 	TAKE(sh, n_tokens, 1e6);
 	TAKE(sh, one_request, 1.0);
 	LET(sh, weighed_token, isl_token + output_weight * osl_token);
@@ -179,8 +156,7 @@ cost_input_split(
 double
 cost_output_split(struct sheet *sh, double input_million_usd, double output_weight)
 {
-	GIVEN(sh, input_million_usd);
-	GIVEN(sh, output_weight);
+	GIVEN(sh, input_million_usd, output_weight);
 	LET(sh, output_million_usd, input_million_usd * output_weight);
 	return output_million_usd;
 }
@@ -202,9 +178,7 @@ cost_capital_rate(struct sheet *sh, const struct cost_owned *o)
 double
 cost_running_rate(struct sheet *sh, const struct cost_owned *o)
 {
-	TAKE(sh, power_watt, o->power_watt);
-	TAKE(sh, pue, o->pue);
-	TAKE(sh, electricity_usd_per_joule, o->electricity_usd_per_joule);
+	FROM(sh, o, power_watt, pue, electricity_usd_per_joule);
 	TAKE(sh, hosting_usd, o->hosting);
 	TAKE(sh, month_s, MONTH_S);
 	LET(sh, energy_usd_per_s, power_watt * pue * electricity_usd_per_joule);
@@ -233,8 +207,7 @@ cost_lifetime(struct sheet *sh, double n_years)
 double
 cost_nodes_gpus(struct sheet *sh, double n_nodes, double n_node_gpus)
 {
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, n_node_gpus);
+	GIVEN(sh, n_nodes, n_node_gpus);
 	LET(sh, n_gpus, n_nodes * n_node_gpus);
 	return n_gpus;
 }
@@ -242,8 +215,7 @@ cost_nodes_gpus(struct sheet *sh, double n_nodes, double n_node_gpus)
 double
 cost_nodes_capital(struct sheet *sh, double n_nodes, double node_usd)
 {
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, node_usd);
+	GIVEN(sh, n_nodes, node_usd);
 	LET(sh, capital_usd, n_nodes * node_usd);
 	return capital_usd;
 }
@@ -251,8 +223,7 @@ cost_nodes_capital(struct sheet *sh, double n_nodes, double node_usd)
 double
 cost_nodes_power(struct sheet *sh, double n_nodes, double node_watt)
 {
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, node_watt);
+	GIVEN(sh, n_nodes, node_watt);
 	LET(sh, power_watt, n_nodes * node_watt);
 	return power_watt;
 }
@@ -260,9 +231,7 @@ cost_nodes_power(struct sheet *sh, double n_nodes, double node_watt)
 double
 cost_rent_rate(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double duty_frac)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, gpu_usd_per_s);
-	GIVEN(sh, duty_frac);
+	GIVEN(sh, n_gpus, gpu_usd_per_s, duty_frac);
 	LET(sh, rent_usd_per_s, n_gpus * gpu_usd_per_s * duty_frac);
 	return rent_usd_per_s;
 }
@@ -270,9 +239,7 @@ cost_rent_rate(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double dut
 double
 cost_used_rate(struct sheet *sh, double own_usd_per_s, double n_gpus, double duty_frac)
 {
-	GIVEN(sh, own_usd_per_s);
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, duty_frac);
+	GIVEN(sh, own_usd_per_s, n_gpus, duty_frac);
 	LET(sh, used_usd_per_s, own_usd_per_s / (n_gpus * duty_frac));
 	return used_usd_per_s;
 }
@@ -280,9 +247,7 @@ cost_used_rate(struct sheet *sh, double own_usd_per_s, double n_gpus, double dut
 double
 cost_break_even_duty(struct sheet *sh, double own_usd_per_s, double n_gpus, double gpu_usd_per_s)
 {
-	GIVEN(sh, own_usd_per_s);
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, gpu_usd_per_s);
+	GIVEN(sh, own_usd_per_s, n_gpus, gpu_usd_per_s);
 	LET(sh, duty_frac, own_usd_per_s / (n_gpus * gpu_usd_per_s));
 	return duty_frac;
 }
@@ -290,9 +255,7 @@ cost_break_even_duty(struct sheet *sh, double own_usd_per_s, double n_gpus, doub
 double
 cost_break_even(struct sheet *sh, double capital_usd, double rent_usd_per_s, double running_usd_per_s)
 {
-	GIVEN(sh, capital_usd);
-	GIVEN(sh, rent_usd_per_s);
-	GIVEN(sh, running_usd_per_s);
+	GIVEN(sh, capital_usd, rent_usd_per_s, running_usd_per_s);
 	LET(sh, saved_usd_per_s, rent_usd_per_s - running_usd_per_s);
 	LET(sh, break_even_s, capital_usd / saved_usd_per_s);
 	return break_even_s;

@@ -6,8 +6,7 @@
 double
 data_cost(struct sheet *sh, double profile_s, double n_calls)
 {
-	GIVEN(sh, profile_s);
-	GIVEN(sh, n_calls);
+	GIVEN(sh, profile_s, n_calls);
 	LET(sh, cost_s_per_sample, profile_s / n_calls);
 	return cost_s_per_sample;
 }
@@ -23,8 +22,7 @@ data_worker_rate(struct sheet *sh, double cost_s_per_sample)
 double
 data_loader_rate(struct sheet *sh, double n_workers, double cost_s_per_sample)
 {
-	GIVEN(sh, n_workers);
-	GIVEN(sh, cost_s_per_sample);
+	GIVEN(sh, n_workers, cost_s_per_sample);
 	LET(sh, loader_sample_per_s, n_workers / cost_s_per_sample);
 	return loader_sample_per_s;
 }
@@ -32,8 +30,7 @@ data_loader_rate(struct sheet *sh, double n_workers, double cost_s_per_sample)
 double
 data_batch_rate(struct sheet *sh, double batch_sample, double batch_s)
 {
-	GIVEN(sh, batch_sample);
-	GIVEN(sh, batch_s);
+	GIVEN(sh, batch_sample, batch_s);
 	LET(sh, rate_sample_per_s, batch_sample / batch_s);
 	return rate_sample_per_s;
 }
@@ -41,8 +38,7 @@ data_batch_rate(struct sheet *sh, double batch_sample, double batch_s)
 double
 data_storage_rate(struct sheet *sh, double read_byte_per_s, double size_byte_per_sample)
 {
-	GIVEN(sh, read_byte_per_s);
-	GIVEN(sh, size_byte_per_sample);
+	GIVEN(sh, read_byte_per_s, size_byte_per_sample);
 	LET(sh, storage_sample_per_s, read_byte_per_s / size_byte_per_sample);
 	return storage_sample_per_s;
 }
@@ -50,8 +46,7 @@ data_storage_rate(struct sheet *sh, double read_byte_per_s, double size_byte_per
 double
 data_slower(struct sheet *sh, double loader_sample_per_s, double storage_sample_per_s)
 {
-	GIVEN(sh, loader_sample_per_s);
-	GIVEN(sh, storage_sample_per_s);
+	GIVEN(sh, loader_sample_per_s, storage_sample_per_s);
 	LET(sh, input_sample_per_s, fmin(loader_sample_per_s, storage_sample_per_s));
 	return input_sample_per_s;
 }
@@ -59,8 +54,7 @@ data_slower(struct sheet *sh, double loader_sample_per_s, double storage_sample_
 double
 data_step_time(struct sheet *sh, double batch_sample, double rate_sample_per_s)
 {
-	GIVEN(sh, batch_sample);
-	GIVEN(sh, rate_sample_per_s);
+	GIVEN(sh, batch_sample, rate_sample_per_s);
 	LET(sh, iteration_s, batch_sample / rate_sample_per_s);
 	return iteration_s;
 }
@@ -70,8 +64,7 @@ data_step_time(struct sheet *sh, double batch_sample, double rate_sample_per_s)
 double
 data_overlapped(struct sheet *sh, double input_sample_per_s, double step_sample_per_s)
 {
-	GIVEN(sh, input_sample_per_s);
-	GIVEN(sh, step_sample_per_s);
+	GIVEN(sh, input_sample_per_s, step_sample_per_s);
 	LET(sh, through_sample_per_s, fmin(input_sample_per_s, step_sample_per_s));
 	return through_sample_per_s;
 }
@@ -79,8 +72,7 @@ data_overlapped(struct sheet *sh, double input_sample_per_s, double step_sample_
 double
 data_serial(struct sheet *sh, double input_sample_per_s, double step_sample_per_s)
 {
-	GIVEN(sh, input_sample_per_s);
-	GIVEN(sh, step_sample_per_s);
+	GIVEN(sh, input_sample_per_s, step_sample_per_s);
 	LET(sh, through_sample_per_s, 1 / (1 / input_sample_per_s + 1 / step_sample_per_s));
 	return through_sample_per_s;
 }
@@ -89,8 +81,7 @@ data_serial(struct sheet *sh, double input_sample_per_s, double step_sample_per_
 double
 data_idle(struct sheet *sh, double through_sample_per_s, double step_sample_per_s)
 {
-	GIVEN(sh, through_sample_per_s);
-	GIVEN(sh, step_sample_per_s);
+	GIVEN(sh, through_sample_per_s, step_sample_per_s);
 	LET(sh, idle_frac, 1 - through_sample_per_s / step_sample_per_s);
 	return idle_frac;
 }
@@ -99,8 +90,7 @@ data_idle(struct sheet *sh, double through_sample_per_s, double step_sample_per_
 double
 data_workers(struct sheet *sh, double rate_sample_per_s, double cost_s_per_sample)
 {
-	GIVEN(sh, rate_sample_per_s);
-	GIVEN(sh, cost_s_per_sample);
+	GIVEN(sh, rate_sample_per_s, cost_s_per_sample);
 	LET(sh, n_exact, rate_sample_per_s * cost_s_per_sample);
 	LET(sh, n_workers_needed, ceil(n_exact - 1e-9));
 	return n_workers_needed;
@@ -109,8 +99,7 @@ data_workers(struct sheet *sh, double rate_sample_per_s, double cost_s_per_sampl
 double
 data_read_need(struct sheet *sh, double rate_sample_per_s, double size_byte_per_sample)
 {
-	GIVEN(sh, rate_sample_per_s);
-	GIVEN(sh, size_byte_per_sample);
+	GIVEN(sh, rate_sample_per_s, size_byte_per_sample);
 	LET(sh, flow_byte_per_s, rate_sample_per_s * size_byte_per_sample);
 	return flow_byte_per_s;
 }
@@ -118,8 +107,7 @@ data_read_need(struct sheet *sh, double rate_sample_per_s, double size_byte_per_
 double
 data_slowdown(struct sheet *sh, double expected_sample_per_s, double rate_sample_per_s)
 {
-	GIVEN(sh, expected_sample_per_s);
-	GIVEN(sh, rate_sample_per_s);
+	GIVEN(sh, expected_sample_per_s, rate_sample_per_s);
 	LET(sh, slowdown, expected_sample_per_s / rate_sample_per_s);
 	return slowdown;
 }
@@ -129,8 +117,7 @@ data_slowdown(struct sheet *sh, double expected_sample_per_s, double rate_sample
 double
 data_iteration(struct sheet *sh, double load_s, double load_frac)
 {
-	GIVEN(sh, load_s);
-	GIVEN(sh, load_frac);
+	GIVEN(sh, load_s, load_frac);
 	LET(sh, iteration_s, load_s / load_frac);
 	return iteration_s;
 }
@@ -138,8 +125,7 @@ data_iteration(struct sheet *sh, double load_s, double load_frac)
 double
 data_most(struct sheet *sh, double rate_sample_per_s, double gain)
 {
-	GIVEN(sh, rate_sample_per_s);
-	GIVEN(sh, gain);
+	GIVEN(sh, rate_sample_per_s, gain);
 	LET(sh, most_sample_per_s, rate_sample_per_s * gain);
 	return most_sample_per_s;
 }
@@ -157,8 +143,7 @@ data_rule_gpus(struct sheet *sh, double n_gpus)
 double
 data_rule_cores(struct sheet *sh, double n_gpus, double n_cores)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, n_cores);
+	GIVEN(sh, n_gpus, n_cores);
 	LET(sh, n_cores_per_gpu, n_cores / n_gpus);
 	LET(sh, n_workers, 2 * n_gpus * n_cores_per_gpu);
 	return n_workers;
@@ -169,8 +154,7 @@ data_rule_cores(struct sheet *sh, double n_gpus, double n_cores)
 double
 data_units(struct sheet *sh, double n_units, double unit_byte_per_s)
 {
-	GIVEN(sh, n_units);
-	GIVEN(sh, unit_byte_per_s);
+	GIVEN(sh, n_units, unit_byte_per_s);
 	LET(sh, storage_byte_per_s, n_units * unit_byte_per_s);
 	return storage_byte_per_s;
 }
@@ -178,8 +162,7 @@ data_units(struct sheet *sh, double n_units, double unit_byte_per_s)
 double
 data_busy(struct sheet *sh, double flow_byte_per_s, double storage_byte_per_s)
 {
-	GIVEN(sh, flow_byte_per_s);
-	GIVEN(sh, storage_byte_per_s);
+	GIVEN(sh, flow_byte_per_s, storage_byte_per_s);
 	LET(sh, busy_frac, flow_byte_per_s / storage_byte_per_s);
 	return busy_frac;
 }
@@ -189,9 +172,7 @@ data_busy(struct sheet *sh, double flow_byte_per_s, double storage_byte_per_s)
 double
 data_camera(struct sheet *sh, double n_pixels, double pixel_byte, double frame_hertz)
 {
-	GIVEN(sh, n_pixels);
-	GIVEN(sh, pixel_byte);
-	GIVEN(sh, frame_hertz);
+	GIVEN(sh, n_pixels, pixel_byte, frame_hertz);
 	LET(sh, frame_byte, n_pixels * pixel_byte);
 	LET(sh, camera_byte_per_s, frame_byte * frame_hertz);
 	return camera_byte_per_s;
@@ -200,8 +181,7 @@ data_camera(struct sheet *sh, double n_pixels, double pixel_byte, double frame_h
 double
 data_cameras(struct sheet *sh, double n_cameras, double camera_byte_per_s)
 {
-	GIVEN(sh, n_cameras);
-	GIVEN(sh, camera_byte_per_s);
+	GIVEN(sh, n_cameras, camera_byte_per_s);
 	LET(sh, flow_byte_per_s, n_cameras * camera_byte_per_s);
 	return flow_byte_per_s;
 }
@@ -209,8 +189,7 @@ data_cameras(struct sheet *sh, double n_cameras, double camera_byte_per_s)
 double
 data_volume(struct sheet *sh, double flow_byte_per_s, double length_s)
 {
-	GIVEN(sh, flow_byte_per_s);
-	GIVEN(sh, length_s);
+	GIVEN(sh, flow_byte_per_s, length_s);
 	LET(sh, volume_byte, flow_byte_per_s * length_s);
 	return volume_byte;
 }
@@ -221,8 +200,7 @@ data_volume(struct sheet *sh, double flow_byte_per_s, double length_s)
 double
 data_burst_beside(struct sheet *sh, double burst_s, double read_frac)
 {
-	GIVEN(sh, burst_s);
-	GIVEN(sh, read_frac);
+	GIVEN(sh, burst_s, read_frac);
 	LET(sh, beside_s, burst_s / fmax(0, 1 - read_frac));
 	return beside_s;
 }
@@ -230,8 +208,7 @@ data_burst_beside(struct sheet *sh, double burst_s, double read_frac)
 double
 data_busy_both(struct sheet *sh, double read_frac, double write_frac)
 {
-	GIVEN(sh, read_frac);
-	GIVEN(sh, write_frac);
+	GIVEN(sh, read_frac, write_frac);
 	LET(sh, busy_frac, read_frac + write_frac);
 	return busy_frac;
 }

@@ -58,9 +58,7 @@ sign_holds(const struct sign *s, const struct figures *f)
 double
 diagnose_idle(struct sheet *sh, double gpu_busy_frac, double computing_frac, double waiting_frac)
 {
-	GIVEN(sh, gpu_busy_frac);
-	GIVEN(sh, computing_frac);
-	GIVEN(sh, waiting_frac);
+	GIVEN(sh, gpu_busy_frac, computing_frac, waiting_frac);
 	LET(sh, idle_frac, fmax(0, 1 - fmax(gpu_busy_frac, computing_frac) - waiting_frac));
 	return idle_frac;
 }
@@ -98,9 +96,7 @@ diagnose_step(struct sheet *sh, const double *part_s, int n_parts)
 double
 diagnose_excess(struct sheet *sh, double measured_s, double predicted_s, double step_s)
 {
-	GIVEN(sh, measured_s);
-	GIVEN(sh, predicted_s);
-	GIVEN(sh, step_s);
+	GIVEN(sh, measured_s, predicted_s, step_s);
 	LET(sh, excess_frac, fmax(0, measured_s - predicted_s) / step_s);
 	return excess_frac;
 }
@@ -108,8 +104,7 @@ diagnose_excess(struct sheet *sh, double measured_s, double predicted_s, double 
 double
 diagnose_clock(struct sheet *sh, double clock_hertz, double max_hertz)
 {
-	GIVEN(sh, clock_hertz);
-	GIVEN(sh, max_hertz);
+	GIVEN(sh, clock_hertz, max_hertz);
 	LET(sh, clock_frac, clock_hertz / max_hertz);
 	return clock_frac;
 }
@@ -117,8 +112,7 @@ diagnose_clock(struct sheet *sh, double clock_hertz, double max_hertz)
 double
 diagnose_memory(struct sheet *sh, double peak_byte, double memory_byte)
 {
-	GIVEN(sh, peak_byte);
-	GIVEN(sh, memory_byte);
+	GIVEN(sh, peak_byte, memory_byte);
 	LET(sh, memory_frac, peak_byte / memory_byte);
 	return memory_frac;
 }

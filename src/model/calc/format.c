@@ -48,8 +48,7 @@ format_bits(struct sheet *sh, const struct format *f)
 		LET(sh, bits_per_weight, stored_bits);
 		return bits_per_weight;
 	}
-	TAKE(sh, scale_bits, f->scale_bits);
-	TAKE(sh, zero_bits, f->zero_bits);
+	FROM(sh, f, scale_bits, zero_bits);
 	TAKE(sh, n_group, f->group);
 	double outer_bits_per_weight;
 	if (f->outer_group > 0) {
@@ -76,8 +75,7 @@ format_scale_bytes(struct sheet *sh, const struct format *f, double n_params)
 double
 format_ratio(struct sheet *sh, double base_bits_per_weight, double bits_per_weight)
 {
-	GIVEN(sh, base_bits_per_weight);
-	GIVEN(sh, bits_per_weight);
+	GIVEN(sh, base_bits_per_weight, bits_per_weight);
 	LET(sh, ratio, base_bits_per_weight / bits_per_weight);
 	return ratio;
 }
@@ -88,8 +86,7 @@ format_ratio(struct sheet *sh, double base_bits_per_weight, double bits_per_weig
 double
 format_element_bits(struct sheet *sh, const struct format *f)
 {
-	TAKE(sh, exponent_bits, f->exponent_bits);
-	TAKE(sh, mantissa_bits, f->mantissa_bits);
+	FROM(sh, f, exponent_bits, mantissa_bits);
 	LET(sh, element_bits, 1 + exponent_bits + mantissa_bits);
 	return element_bits;
 }
@@ -98,8 +95,7 @@ format_element_bits(struct sheet *sh, const struct format *f)
 double
 format_largest(struct sheet *sh, const struct format *f)
 {
-	TAKE(sh, exponent_bits, f->exponent_bits);
-	TAKE(sh, mantissa_bits, f->mantissa_bits);
+	FROM(sh, f, exponent_bits, mantissa_bits);
 	TAKE(sh, n_reserved_exponents, f->code == CODE_IEEE ? 1 : 0);
 	TAKE(sh, n_lost_steps, f->code == CODE_E4M3 ? 2 : 1);
 	LET(sh, bias, pow(2, exponent_bits - 1) - 1);
@@ -148,8 +144,7 @@ format_spacing(struct sheet *sh, const struct format *f, double magnitude)
 double
 format_scaled(struct sheet *sh, double value, double factor)
 {
-	GIVEN(sh, value);
-	GIVEN(sh, factor);
+	GIVEN(sh, value, factor);
 	LET(sh, scaled, value * factor);
 	return scaled;
 }
@@ -157,8 +152,7 @@ format_scaled(struct sheet *sh, double value, double factor)
 double
 format_update(struct sheet *sh, double update, double spacing)
 {
-	GIVEN(sh, update);
-	GIVEN(sh, spacing);
+	GIVEN(sh, update, spacing);
 	LET(sh, n_spacings, update / spacing);
 	return n_spacings;
 }
@@ -177,8 +171,7 @@ integer_largest(struct sheet *sh, double n_bits)
 double
 integer_step(struct sheet *sh, double absmax, double largest)
 {
-	GIVEN(sh, absmax);
-	GIVEN(sh, largest);
+	GIVEN(sh, absmax, largest);
 	LET(sh, step, absmax / largest);
 	return step;
 }
@@ -221,8 +214,7 @@ normal_mean_abs(struct sheet *sh)
 double
 rounding_relative(struct sheet *sh, double mean_error, double mean_abs)
 {
-	GIVEN(sh, mean_error);
-	GIVEN(sh, mean_abs);
+	GIVEN(sh, mean_error, mean_abs);
 	LET(sh, relative_frac, mean_error / mean_abs);
 	return relative_frac;
 }

@@ -139,8 +139,7 @@ latency_rate(struct sheet *sh, double total_s)
 double
 latency_slack(struct sheet *sh, double budget_s, double total_s)
 {
-	GIVEN(sh, budget_s);
-	GIVEN(sh, total_s);
+	GIVEN(sh, budget_s, total_s);
 	LET(sh, slack_s, budget_s - total_s);
 	return slack_s;
 }
@@ -156,8 +155,7 @@ latency_over(struct sheet *sh, double slack_s)
 double
 latency_share(struct sheet *sh, double stage_s, double total_s)
 {
-	GIVEN(sh, stage_s);
-	GIVEN(sh, total_s);
+	GIVEN(sh, stage_s, total_s);
 	LET(sh, share_frac, stage_s / total_s);
 	return share_frac;
 }
@@ -165,9 +163,7 @@ latency_share(struct sheet *sh, double stage_s, double total_s)
 double
 latency_proportional(struct sheet *sh, double stage_s, double budget_s, double total_s)
 {
-	GIVEN(sh, stage_s);
-	GIVEN(sh, budget_s);
-	GIVEN(sh, total_s);
+	GIVEN(sh, stage_s, budget_s, total_s);
 	LET(sh, proportional_s, stage_s * budget_s / total_s);
 	return proportional_s;
 }
@@ -175,8 +171,7 @@ latency_proportional(struct sheet *sh, double stage_s, double budget_s, double t
 double
 latency_saving(struct sheet *sh, double before_s, double after_s)
 {
-	GIVEN(sh, before_s);
-	GIVEN(sh, after_s);
+	GIVEN(sh, before_s, after_s);
 	LET(sh, saved_frac, 1 - after_s / before_s);
 	return saved_frac;
 }
@@ -186,8 +181,7 @@ latency_saving(struct sheet *sh, double before_s, double after_s)
 double
 latency_tail(struct sheet *sh, double p50_s, double p99_s)
 {
-	GIVEN(sh, p50_s);
-	GIVEN(sh, p99_s);
+	GIVEN(sh, p50_s, p99_s);
 	LET(sh, tail_ratio, p99_s / p50_s);
 	return tail_ratio;
 }
@@ -202,11 +196,7 @@ spread(struct sheet *sh, const struct stages *p, int stage, double total_s)
 	GIVEN(sh, total_s);
 	TAKE(sh, usual_s, s->time_s[STAGE_NOW]);
 	TAKE(sh, tail_s, stage_takes(s, STAGE_TAIL));
-	double spread_frac;
-	if (stage_is_critical(p, STAGE_NOW, stage))
-		SET(sh, spread_frac, (tail_s - usual_s) / total_s);
-	else
-		SET(sh, spread_frac, 0);
+	WHEN(sh, spread_frac, stage_is_critical(p, STAGE_NOW, stage), (tail_s - usual_s) / total_s);
 	LET(sh, square, spread_frac * spread_frac);
 	return square;
 }
@@ -225,8 +215,7 @@ latency_tail_independent(struct sheet *sh, const struct stages *p)
 double
 latency_runs(struct sheet *sh, double percentile_frac, double n_beyond)
 {
-	GIVEN(sh, percentile_frac);
-	GIVEN(sh, n_beyond);
+	GIVEN(sh, percentile_frac, n_beyond);
 	LET(sh, beyond_frac, 1 - percentile_frac);
 	LET(sh, n_runs, ceil(n_beyond / beyond_frac - 1e-9));
 	return n_runs;
@@ -237,8 +226,7 @@ latency_runs(struct sheet *sh, double percentile_frac, double n_beyond)
 double
 latency_metres_per_hour(struct sheet *sh, double n_units_per_hour, double n_metres_per_unit)
 {
-	GIVEN(sh, n_units_per_hour);
-	GIVEN(sh, n_metres_per_unit);
+	GIVEN(sh, n_units_per_hour, n_metres_per_unit);
 	LET(sh, n_metres_per_hour, n_units_per_hour * n_metres_per_unit);
 	return n_metres_per_hour;
 }
@@ -246,8 +234,7 @@ latency_metres_per_hour(struct sheet *sh, double n_units_per_hour, double n_metr
 double
 latency_travelled(struct sheet *sh, double n_metres_per_hour, double time_s)
 {
-	GIVEN(sh, n_metres_per_hour);
-	GIVEN(sh, time_s);
+	GIVEN(sh, n_metres_per_hour, time_s);
 	TAKE(sh, hour_s, 3600);
 	LET(sh, n_metres, n_metres_per_hour * time_s / hour_s);
 	return n_metres;

@@ -8,8 +8,7 @@
 double
 launch_count(struct sheet *sh, double n_layers, double n_kernels_per_layer)
 {
-	GIVEN(sh, n_layers);
-	GIVEN(sh, n_kernels_per_layer);
+	GIVEN(sh, n_layers, n_kernels_per_layer);
 	LET(sh, n_launches, n_layers * n_kernels_per_layer);
 	return n_launches;
 }
@@ -24,8 +23,7 @@ launch_times(struct sheet *sh, const struct op *op)
 double
 launch_host(struct sheet *sh, double n_launches, double launch_s)
 {
-	GIVEN(sh, n_launches);
-	GIVEN(sh, launch_s);
+	GIVEN(sh, n_launches, launch_s);
 	LET(sh, host_s, n_launches * launch_s);
 	return host_s;
 }
@@ -33,9 +31,7 @@ launch_host(struct sheet *sh, double n_launches, double launch_s)
 double
 launch_graph(struct sheet *sh, double n_launches, double node_s, double graph_s)
 {
-	GIVEN(sh, n_launches);
-	GIVEN(sh, node_s);
-	GIVEN(sh, graph_s);
+	GIVEN(sh, n_launches, node_s, graph_s);
 	LET(sh, host_s, n_launches * node_s + graph_s);
 	return host_s;
 }
@@ -45,8 +41,7 @@ launch_graph(struct sheet *sh, double n_launches, double node_s, double graph_s)
 double
 launch_step(struct sheet *sh, double host_s, double device_s)
 {
-	GIVEN(sh, host_s);
-	GIVEN(sh, device_s);
+	GIVEN(sh, host_s, device_s);
 	LET(sh, step_s, fmax(host_s, device_s));
 	return step_s;
 }
@@ -54,8 +49,7 @@ launch_step(struct sheet *sh, double host_s, double device_s)
 double
 launch_step_blocking(struct sheet *sh, double host_s, double device_s)
 {
-	GIVEN(sh, host_s);
-	GIVEN(sh, device_s);
+	GIVEN(sh, host_s, device_s);
 	LET(sh, step_s, host_s + device_s);
 	return step_s;
 }
@@ -63,8 +57,7 @@ launch_step_blocking(struct sheet *sh, double host_s, double device_s)
 double
 launch_exposed(struct sheet *sh, double step_s, double device_s)
 {
-	GIVEN(sh, step_s);
-	GIVEN(sh, device_s);
+	GIVEN(sh, step_s, device_s);
 	LET(sh, exposed_s, step_s - device_s);
 	return exposed_s;
 }
@@ -72,8 +65,7 @@ launch_exposed(struct sheet *sh, double step_s, double device_s)
 double
 launch_idle(struct sheet *sh, double exposed_s, double step_s)
 {
-	GIVEN(sh, exposed_s);
-	GIVEN(sh, step_s);
+	GIVEN(sh, exposed_s, step_s);
 	LET(sh, idle_frac, exposed_s / step_s);
 	return idle_frac;
 }
@@ -81,8 +73,7 @@ launch_idle(struct sheet *sh, double exposed_s, double step_s)
 double
 launch_kernel(struct sheet *sh, double device_s, double n_launches)
 {
-	GIVEN(sh, device_s);
-	GIVEN(sh, n_launches);
+	GIVEN(sh, device_s, n_launches);
 	LET(sh, kernel_s, device_s / n_launches);
 	return kernel_s;
 }
@@ -90,8 +81,7 @@ launch_kernel(struct sheet *sh, double device_s, double n_launches)
 double
 launch_hidden(struct sheet *sh, double device_s, double launch_s)
 {
-	GIVEN(sh, device_s);
-	GIVEN(sh, launch_s);
+	GIVEN(sh, device_s, launch_s);
 	LET(sh, n_hidden, floor(device_s / launch_s + 1e-9));
 	return n_hidden;
 }
@@ -99,8 +89,7 @@ launch_hidden(struct sheet *sh, double device_s, double launch_s)
 double
 launch_fewer(struct sheet *sh, double n_before, double n_after)
 {
-	GIVEN(sh, n_before);
-	GIVEN(sh, n_after);
+	GIVEN(sh, n_before, n_after);
 	LET(sh, fewer, n_before / n_after);
 	return fewer;
 }
@@ -108,9 +97,7 @@ launch_fewer(struct sheet *sh, double n_before, double n_after)
 double
 launch_fused(struct sheet *sh, double n_launches, double n_before, double n_after)
 {
-	GIVEN(sh, n_launches);
-	GIVEN(sh, n_before);
-	GIVEN(sh, n_after);
+	GIVEN(sh, n_launches, n_before, n_after);
 	LET(sh, n_fused, n_launches * n_after / n_before);
 	return n_fused;
 }
@@ -201,8 +188,7 @@ fusion_together(struct sheet *sh, const struct chain *c)
 double
 fusion_saved(struct sheet *sh, double apart_byte, double together_byte)
 {
-	GIVEN(sh, apart_byte);
-	GIVEN(sh, together_byte);
+	GIVEN(sh, apart_byte, together_byte);
 	LET(sh, saved_byte, apart_byte - together_byte);
 	return saved_byte;
 }
@@ -210,8 +196,7 @@ fusion_saved(struct sheet *sh, double apart_byte, double together_byte)
 double
 fusion_saved_frac(struct sheet *sh, double apart_byte, double together_byte)
 {
-	GIVEN(sh, apart_byte);
-	GIVEN(sh, together_byte);
+	GIVEN(sh, apart_byte, together_byte);
 	LET(sh, saved_frac, 1 - together_byte / apart_byte);
 	return saved_frac;
 }
@@ -219,8 +204,7 @@ fusion_saved_frac(struct sheet *sh, double apart_byte, double together_byte)
 double
 fusion_time(struct sheet *sh, double size_byte, double mem_byte_per_s)
 {
-	GIVEN(sh, size_byte);
-	GIVEN(sh, mem_byte_per_s);
+	GIVEN(sh, size_byte, mem_byte_per_s);
 	LET(sh, time_s, size_byte / mem_byte_per_s);
 	return time_s;
 }

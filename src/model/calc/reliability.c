@@ -12,9 +12,7 @@
 double
 published_mtbf(struct sheet *sh, const struct reliability *r)
 {
-	TAKE(sh, n_gpus, r->n_gpus);
-	TAKE(sh, period_s, r->period_s);
-	TAKE(sh, n_failures, r->n_failures);
+	FROM(sh, r, n_gpus, period_s, n_failures);
 	LET(sh, gpu_mtbf_s, n_gpus * period_s / n_failures);
 	return gpu_mtbf_s;
 }
@@ -23,8 +21,7 @@ published_mtbf(struct sheet *sh, const struct reliability *r)
 double
 job_mtbf(struct sheet *sh, double gpu_mtbf_s, double n_gpus)
 {
-	GIVEN(sh, gpu_mtbf_s);
-	GIVEN(sh, n_gpus);
+	GIVEN(sh, gpu_mtbf_s, n_gpus);
 	LET(sh, mtbf_s, gpu_mtbf_s / n_gpus);
 	return mtbf_s;
 }
@@ -43,9 +40,7 @@ failures_per_day(struct sheet *sh, double mtbf_s)
 double
 checkpoint_write(struct sheet *sh, double size_byte, double write_byte_per_s, double n_writers)
 {
-	GIVEN(sh, size_byte);
-	GIVEN(sh, write_byte_per_s);
-	GIVEN(sh, n_writers);
+	GIVEN(sh, size_byte, write_byte_per_s, n_writers);
 	LET(sh, write_s, size_byte / (write_byte_per_s * n_writers));
 	return write_s;
 }
@@ -54,8 +49,7 @@ checkpoint_write(struct sheet *sh, double size_byte, double write_byte_per_s, do
 double
 young_interval(struct sheet *sh, double stall_s, double mtbf_s)
 {
-	GIVEN(sh, stall_s);
-	GIVEN(sh, mtbf_s);
+	GIVEN(sh, stall_s, mtbf_s);
 	LET(sh, interval_s, sqrt(2 * stall_s * mtbf_s));
 	return interval_s;
 }
@@ -64,8 +58,7 @@ young_interval(struct sheet *sh, double stall_s, double mtbf_s)
 double
 daly_interval(struct sheet *sh, double stall_s, double mtbf_s)
 {
-	GIVEN(sh, stall_s);
-	GIVEN(sh, mtbf_s);
+	GIVEN(sh, stall_s, mtbf_s);
 	double interval_s;
 	if (stall_s < 2 * mtbf_s) {
 		LET(sh, ratio, stall_s / (2 * mtbf_s));
@@ -80,9 +73,7 @@ daly_interval(struct sheet *sh, double stall_s, double mtbf_s)
 double
 interval_overhead(struct sheet *sh, double stall_s, double interval_s, double mtbf_s)
 {
-	GIVEN(sh, stall_s);
-	GIVEN(sh, interval_s);
-	GIVEN(sh, mtbf_s);
+	GIVEN(sh, stall_s, interval_s, mtbf_s);
 	LET(sh, overhead_frac, stall_s / interval_s + interval_s / (2 * mtbf_s));
 	return overhead_frac;
 }
@@ -93,10 +84,7 @@ double
 goodput(struct sheet *sh, const struct failing *f, double interval_s)
 {
 	GIVEN(sh, interval_s);
-	TAKE(sh, mtbf_s, f->mtbf_s);
-	TAKE(sh, stall_s, f->stall_s);
-	TAKE(sh, durable_s, f->durable_s);
-	TAKE(sh, restart_s, f->restart_s);
+	FROM(sh, f, mtbf_s, stall_s, durable_s, restart_s);
 	LET(sh, behind_s, durable_s - stall_s);
 	LET(sh, segment_s, interval_s + stall_s);
 	LET(sh, wall_s, mtbf_s * exp((restart_s + behind_s) / mtbf_s) * (exp(segment_s / mtbf_s) - 1));
@@ -107,8 +95,7 @@ goodput(struct sheet *sh, const struct failing *f, double interval_s)
 double
 write_share(struct sheet *sh, double stall_s, double interval_s)
 {
-	GIVEN(sh, stall_s);
-	GIVEN(sh, interval_s);
+	GIVEN(sh, stall_s, interval_s);
 	LET(sh, write_frac, stall_s / (interval_s + stall_s));
 	return write_frac;
 }
@@ -117,9 +104,7 @@ double
 lost_share(struct sheet *sh, const struct failing *f, double interval_s)
 {
 	GIVEN(sh, interval_s);
-	TAKE(sh, mtbf_s, f->mtbf_s);
-	TAKE(sh, stall_s, f->stall_s);
-	TAKE(sh, durable_s, f->durable_s);
+	FROM(sh, f, mtbf_s, stall_s, durable_s);
 	LET(sh, lost_s, (interval_s + stall_s) / 2 + durable_s - stall_s);
 	LET(sh, lost_frac, lost_s / mtbf_s);
 	return lost_frac;
@@ -128,8 +113,7 @@ lost_share(struct sheet *sh, const struct failing *f, double interval_s)
 double
 restart_share(struct sheet *sh, double restart_s, double mtbf_s)
 {
-	GIVEN(sh, restart_s);
-	GIVEN(sh, mtbf_s);
+	GIVEN(sh, restart_s, mtbf_s);
 	LET(sh, restart_frac, restart_s / mtbf_s);
 	return restart_frac;
 }
@@ -137,8 +121,7 @@ restart_share(struct sheet *sh, double restart_s, double mtbf_s)
 double
 storage_busy(struct sheet *sh, double durable_s, double interval_s)
 {
-	GIVEN(sh, durable_s);
-	GIVEN(sh, interval_s);
+	GIVEN(sh, durable_s, interval_s);
 	LET(sh, busy_frac, durable_s / interval_s);
 	return busy_frac;
 }
@@ -149,8 +132,7 @@ storage_busy(struct sheet *sh, double durable_s, double interval_s)
 double
 write_for_overhead(struct sheet *sh, double target_frac, double mtbf_s)
 {
-	GIVEN(sh, target_frac);
-	GIVEN(sh, mtbf_s);
+	GIVEN(sh, target_frac, mtbf_s);
 	LET(sh, needed_s, target_frac * target_frac * mtbf_s / 2);
 	return needed_s;
 }
@@ -158,8 +140,7 @@ write_for_overhead(struct sheet *sh, double target_frac, double mtbf_s)
 double
 bandwidth_for_write(struct sheet *sh, double size_byte, double write_s)
 {
-	GIVEN(sh, size_byte);
-	GIVEN(sh, write_s);
+	GIVEN(sh, size_byte, write_s);
 	LET(sh, needed_byte_per_s, size_byte / write_s);
 	return needed_byte_per_s;
 }
@@ -167,8 +148,7 @@ bandwidth_for_write(struct sheet *sh, double size_byte, double write_s)
 double
 run_wall(struct sheet *sh, double run_s, double goodput_frac)
 {
-	GIVEN(sh, run_s);
-	GIVEN(sh, goodput_frac);
+	GIVEN(sh, run_s, goodput_frac);
 	LET(sh, wall_s, run_s / goodput_frac);
 	return wall_s;
 }
@@ -176,8 +156,7 @@ run_wall(struct sheet *sh, double run_s, double goodput_frac)
 double
 run_failures(struct sheet *sh, double wall_s, double mtbf_s)
 {
-	GIVEN(sh, wall_s);
-	GIVEN(sh, mtbf_s);
+	GIVEN(sh, wall_s, mtbf_s);
 	LET(sh, n_failures, wall_s / mtbf_s);
 	return n_failures;
 }
@@ -187,8 +166,7 @@ run_failures(struct sheet *sh, double wall_s, double mtbf_s)
 double
 node_count(struct sheet *sh, double n_gpus, double n_gpus_per_node)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, n_gpus_per_node);
+	GIVEN(sh, n_gpus, n_gpus_per_node);
 	LET(sh, n_nodes, ceil(n_gpus / n_gpus_per_node));
 	return n_nodes;
 }
@@ -198,8 +176,7 @@ node_count(struct sheet *sh, double n_gpus, double n_gpus_per_node)
 double
 nodes_in_repair(struct sheet *sh, double mtbf_s, double repair_s)
 {
-	GIVEN(sh, mtbf_s);
-	GIVEN(sh, repair_s);
+	GIVEN(sh, mtbf_s, repair_s);
 	LET(sh, n_mean, repair_s / mtbf_s);
 	return n_mean;
 }
@@ -207,8 +184,7 @@ nodes_in_repair(struct sheet *sh, double mtbf_s, double repair_s)
 double
 spare_share(struct sheet *sh, double n_spares, double n_nodes)
 {
-	GIVEN(sh, n_spares);
-	GIVEN(sh, n_nodes);
+	GIVEN(sh, n_spares, n_nodes);
 	LET(sh, spare_frac, n_spares / n_nodes);
 	return spare_frac;
 }

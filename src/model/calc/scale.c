@@ -6,8 +6,7 @@
 double
 scale_speedup_rate(struct sheet *sh, double base_sample_per_s, double rate_sample_per_s)
 {
-	GIVEN(sh, base_sample_per_s);
-	GIVEN(sh, rate_sample_per_s);
+	GIVEN(sh, base_sample_per_s, rate_sample_per_s);
 	LET(sh, speedup, rate_sample_per_s / base_sample_per_s);
 	return speedup;
 }
@@ -15,8 +14,7 @@ scale_speedup_rate(struct sheet *sh, double base_sample_per_s, double rate_sampl
 double
 scale_speedup_time(struct sheet *sh, double base_s, double time_s)
 {
-	GIVEN(sh, base_s);
-	GIVEN(sh, time_s);
+	GIVEN(sh, base_s, time_s);
 	LET(sh, speedup, base_s / time_s);
 	return speedup;
 }
@@ -33,9 +31,7 @@ scale_time_of_rate(struct sheet *sh, double rate_sample_per_s)
 double
 scale_efficiency(struct sheet *sh, double n_base_ranks, double n_ranks, double speedup)
 {
-	GIVEN(sh, n_base_ranks);
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, speedup);
+	GIVEN(sh, n_base_ranks, n_ranks, speedup);
 	LET(sh, growth, n_ranks / n_base_ranks);
 	LET(sh, efficiency_frac, speedup / growth);
 	return efficiency_frac;
@@ -47,8 +43,7 @@ scale_efficiency(struct sheet *sh, double n_base_ranks, double n_ranks, double s
 double
 scale_amdahl(struct sheet *sh, double n_ranks, double contention)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, contention);
+	GIVEN(sh, n_ranks, contention);
 	LET(sh, speedup, n_ranks / (1 + contention * (n_ranks - 1)));
 	return speedup;
 }
@@ -57,8 +52,7 @@ scale_amdahl(struct sheet *sh, double n_ranks, double contention)
 double
 scale_gustafson(struct sheet *sh, double n_ranks, double contention)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, contention);
+	GIVEN(sh, n_ranks, contention);
 	LET(sh, speedup, n_ranks - contention * (n_ranks - 1));
 	return speedup;
 }
@@ -68,9 +62,7 @@ scale_gustafson(struct sheet *sh, double n_ranks, double contention)
 double
 scale_usl(struct sheet *sh, double n_ranks, double contention, double coherency)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, contention);
-	GIVEN(sh, coherency);
+	GIVEN(sh, n_ranks, contention, coherency);
 	LET(sh, speedup, n_ranks / (1 + contention * (n_ranks - 1) + coherency * n_ranks * (n_ranks - 1)));
 	return speedup;
 }
@@ -79,8 +71,7 @@ scale_usl(struct sheet *sh, double n_ranks, double contention, double coherency)
 double
 scale_peak(struct sheet *sh, double contention, double coherency)
 {
-	GIVEN(sh, contention);
-	GIVEN(sh, coherency);
+	GIVEN(sh, contention, coherency);
 	LET(sh, n_peak_ranks, sqrt((1 - contention) / coherency));
 	return n_peak_ranks;
 }
@@ -89,9 +80,7 @@ scale_peak(struct sheet *sh, double contention, double coherency)
 double
 scale_stop(struct sheet *sh, double contention, double coherency, double least_frac)
 {
-	GIVEN(sh, contention);
-	GIVEN(sh, coherency);
-	GIVEN(sh, least_frac);
+	GIVEN(sh, contention, coherency, least_frac);
 	LET(sh, loss, 1 / least_frac - 1);
 	double n_ranks_exact;
 	if (coherency > 0) {
@@ -131,8 +120,7 @@ scale_interval(struct sheet *sh, const struct scale_estimate *e)
 {
 	TAKE(sh, estimate, e->value);
 	TAKE(sh, standard_error, e->error);
-	TAKE(sh, t_80, e->t_80);
-	TAKE(sh, t_95, e->t_95);
+	FROM(sh, e, t_80, t_95);
 	LET(sh, low_80, estimate - t_80 * standard_error);
 	LET(sh, high_80, estimate + t_80 * standard_error);
 	LET(sh, low_95, estimate - t_95 * standard_error);
@@ -146,8 +134,7 @@ scale_rate_interval(struct sheet *sh, const struct scale_estimate *e)
 {
 	TAKE(sh, estimate_sample_per_s, e->value);
 	TAKE(sh, error_sample_per_s, e->error);
-	TAKE(sh, t_80, e->t_80);
-	TAKE(sh, t_95, e->t_95);
+	FROM(sh, e, t_80, t_95);
 	LET(sh, low_80_sample_per_s, estimate_sample_per_s - t_80 * error_sample_per_s);
 	LET(sh, high_80_sample_per_s, estimate_sample_per_s + t_80 * error_sample_per_s);
 	LET(sh, low_95_sample_per_s, estimate_sample_per_s - t_95 * error_sample_per_s);
@@ -160,8 +147,7 @@ scale_rate_interval(struct sheet *sh, const struct scale_estimate *e)
 double
 scale_step_speedup(struct sheet *sh, double n_ranks, double efficiency_frac)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, efficiency_frac);
+	GIVEN(sh, n_ranks, efficiency_frac);
 	LET(sh, speedup, n_ranks * efficiency_frac);
 	return speedup;
 }
@@ -176,9 +162,7 @@ scale_step_speedup(struct sheet *sh, double n_ranks, double efficiency_frac)
 double
 pipeline_bubble(struct sheet *sh, double n_stages, double n_microbatches, double n_interleave)
 {
-	GIVEN(sh, n_stages);
-	GIVEN(sh, n_microbatches);
-	GIVEN(sh, n_interleave);
+	GIVEN(sh, n_stages, n_microbatches, n_interleave);
 	LET(sh, n_idle_slots, n_stages - 1);
 	LET(sh, n_slots, n_microbatches * n_interleave + n_idle_slots);
 	LET(sh, bubble_frac, n_idle_slots / n_slots);
@@ -189,9 +173,7 @@ pipeline_bubble(struct sheet *sh, double n_stages, double n_microbatches, double
 double
 pipeline_microbatches(struct sheet *sh, double n_stages, double n_interleave, double target_frac)
 {
-	GIVEN(sh, n_stages);
-	GIVEN(sh, n_interleave);
-	GIVEN(sh, target_frac);
+	GIVEN(sh, n_stages, n_interleave, target_frac);
 	LET(sh, n_exact, (n_stages - 1) * (1 - target_frac) / (target_frac * n_interleave));
 	LET(sh, n_needed, ceil(n_exact - 1e-9));
 	return n_needed;
@@ -200,9 +182,7 @@ pipeline_microbatches(struct sheet *sh, double n_stages, double n_interleave, do
 double
 pipeline_interleave(struct sheet *sh, double n_stages, double n_microbatches, double target_frac)
 {
-	GIVEN(sh, n_stages);
-	GIVEN(sh, n_microbatches);
-	GIVEN(sh, target_frac);
+	GIVEN(sh, n_stages, n_microbatches, target_frac);
 	LET(sh, n_exact, (n_stages - 1) * (1 - target_frac) / (target_frac * n_microbatches));
 	LET(sh, n_needed, fmax(1, ceil(n_exact - 1e-9)));
 	return n_needed;
@@ -212,8 +192,7 @@ pipeline_interleave(struct sheet *sh, double n_stages, double n_microbatches, do
 double
 pipeline_gain(struct sheet *sh, double bubble_frac, double target_frac)
 {
-	GIVEN(sh, bubble_frac);
-	GIVEN(sh, target_frac);
+	GIVEN(sh, bubble_frac, target_frac);
 	LET(sh, gain, (1 - target_frac) / (1 - bubble_frac));
 	return gain;
 }
@@ -221,8 +200,7 @@ pipeline_gain(struct sheet *sh, double bubble_frac, double target_frac)
 double
 pipeline_fill(struct sheet *sh, double batch, double micro_batch)
 {
-	GIVEN(sh, batch);
-	GIVEN(sh, micro_batch);
+	GIVEN(sh, batch, micro_batch);
 	LET(sh, n_microbatches, ceil(batch / micro_batch));
 	return n_microbatches;
 }
@@ -232,9 +210,7 @@ pipeline_fill(struct sheet *sh, double batch, double micro_batch)
 double
 scale_million_usd(struct sheet *sh, double n_ranks, double gpu_usd_per_s, double rate_sample_per_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, gpu_usd_per_s);
-	GIVEN(sh, rate_sample_per_s);
+	GIVEN(sh, n_ranks, gpu_usd_per_s, rate_sample_per_s);
 	TAKE(sh, n_samples, 1e6);
 	LET(sh, million_usd, n_ranks * gpu_usd_per_s * n_samples / rate_sample_per_s);
 	return million_usd;
@@ -243,9 +219,7 @@ scale_million_usd(struct sheet *sh, double n_ranks, double gpu_usd_per_s, double
 double
 scale_run_usd(struct sheet *sh, double n_ranks, double gpu_usd_per_s, double time_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, gpu_usd_per_s);
-	GIVEN(sh, time_s);
+	GIVEN(sh, n_ranks, gpu_usd_per_s, time_s);
 	LET(sh, run_usd, n_ranks * gpu_usd_per_s * time_s);
 	return run_usd;
 }

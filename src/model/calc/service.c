@@ -5,8 +5,7 @@
 double
 service_gain(struct sheet *sh, double base_request_per_s, double rate_request_per_s)
 {
-	GIVEN(sh, base_request_per_s);
-	GIVEN(sh, rate_request_per_s);
+	GIVEN(sh, base_request_per_s, rate_request_per_s);
 	LET(sh, gain, rate_request_per_s / base_request_per_s);
 	return gain;
 }
@@ -14,8 +13,7 @@ service_gain(struct sheet *sh, double base_request_per_s, double rate_request_pe
 double
 service_rate_change(struct sheet *sh, double base_request_per_s, double rate_request_per_s)
 {
-	GIVEN(sh, base_request_per_s);
-	GIVEN(sh, rate_request_per_s);
+	GIVEN(sh, base_request_per_s, rate_request_per_s);
 	LET(sh, change_frac, rate_request_per_s / base_request_per_s - 1);
 	return change_frac;
 }
@@ -23,8 +21,7 @@ service_rate_change(struct sheet *sh, double base_request_per_s, double rate_req
 double
 service_time_change(struct sheet *sh, double base_s, double time_s)
 {
-	GIVEN(sh, base_s);
-	GIVEN(sh, time_s);
+	GIVEN(sh, base_s, time_s);
 	LET(sh, change_frac, time_s / base_s - 1);
 	return change_frac;
 }
@@ -35,9 +32,7 @@ service_time_change(struct sheet *sh, double base_s, double time_s)
 double
 answer_fitting(struct sheet *sh, double deadline_s, double ttft_s, double itl_s)
 {
-	GIVEN(sh, deadline_s);
-	GIVEN(sh, ttft_s);
-	GIVEN(sh, itl_s);
+	GIVEN(sh, deadline_s, ttft_s, itl_s);
 	LET(sh, n_more, floor((deadline_s - ttft_s) / itl_s + 1e-9));
 	LET(sh, fitting_token, fmax(0, n_more + 1));
 	return fitting_token;
@@ -46,9 +41,7 @@ answer_fitting(struct sheet *sh, double deadline_s, double ttft_s, double itl_s)
 double
 answer_time(struct sheet *sh, double ttft_s, double itl_s, double osl_token)
 {
-	GIVEN(sh, ttft_s);
-	GIVEN(sh, itl_s);
-	GIVEN(sh, osl_token);
+	GIVEN(sh, ttft_s, itl_s, osl_token);
 	TAKE(sh, first_token, 1);
 	LET(sh, n_more, (osl_token - first_token) / first_token);
 	LET(sh, answer_s, ttft_s + n_more * itl_s);
@@ -58,9 +51,7 @@ answer_time(struct sheet *sh, double ttft_s, double itl_s, double osl_token)
 double
 answer_itl(struct sheet *sh, double deadline_s, double ttft_s, double osl_token)
 {
-	GIVEN(sh, deadline_s);
-	GIVEN(sh, ttft_s);
-	GIVEN(sh, osl_token);
+	GIVEN(sh, deadline_s, ttft_s, osl_token);
 	TAKE(sh, first_token, 1);
 	LET(sh, n_more, (osl_token - first_token) / first_token);
 	LET(sh, needed_itl_s, (deadline_s - ttft_s) / n_more);
@@ -72,8 +63,7 @@ answer_itl(struct sheet *sh, double deadline_s, double ttft_s, double osl_token)
 double
 prompt_flop(struct sheet *sh, double isl_token, double work_flop_per_token)
 {
-	GIVEN(sh, isl_token);
-	GIVEN(sh, work_flop_per_token);
+	GIVEN(sh, isl_token, work_flop_per_token);
 	LET(sh, prompt_work_flop, isl_token * work_flop_per_token);
 	return prompt_work_flop;
 }
@@ -81,9 +71,7 @@ prompt_flop(struct sheet *sh, double isl_token, double work_flop_per_token)
 double
 prompt_floor(struct sheet *sh, double prompt_work_flop, double peak_flop_per_s, double mfu_frac)
 {
-	GIVEN(sh, prompt_work_flop);
-	GIVEN(sh, peak_flop_per_s);
-	GIVEN(sh, mfu_frac);
+	GIVEN(sh, prompt_work_flop, peak_flop_per_s, mfu_frac);
 	LET(sh, prompt_s, prompt_work_flop / (peak_flop_per_s * mfu_frac));
 	return prompt_s;
 }
@@ -91,8 +79,7 @@ prompt_floor(struct sheet *sh, double prompt_work_flop, double peak_flop_per_s, 
 double
 decode_read(struct sheet *sh, double weight_byte, double cache_byte)
 {
-	GIVEN(sh, weight_byte);
-	GIVEN(sh, cache_byte);
+	GIVEN(sh, weight_byte, cache_byte);
 	LET(sh, read_byte, weight_byte + cache_byte);
 	return read_byte;
 }
@@ -100,8 +87,7 @@ decode_read(struct sheet *sh, double weight_byte, double cache_byte)
 double
 decode_work(struct sheet *sh, double n_sequences, double work_flop_per_token)
 {
-	GIVEN(sh, n_sequences);
-	GIVEN(sh, work_flop_per_token);
+	GIVEN(sh, n_sequences, work_flop_per_token);
 	TAKE(sh, new_token, 1);
 	LET(sh, step_flop, n_sequences * new_token * work_flop_per_token);
 	return step_flop;
@@ -110,10 +96,7 @@ decode_work(struct sheet *sh, double n_sequences, double work_flop_per_token)
 double
 decode_floor(struct sheet *sh, double read_byte, double step_flop, double mem_byte_per_s, double peak_flop_per_s)
 {
-	GIVEN(sh, read_byte);
-	GIVEN(sh, step_flop);
-	GIVEN(sh, mem_byte_per_s);
-	GIVEN(sh, peak_flop_per_s);
+	GIVEN(sh, read_byte, step_flop, mem_byte_per_s, peak_flop_per_s);
 	LET(sh, memory_s, read_byte / mem_byte_per_s);
 	LET(sh, compute_s, step_flop / peak_flop_per_s);
 	LET(sh, step_s, fmax(memory_s, compute_s));
@@ -123,8 +106,7 @@ decode_floor(struct sheet *sh, double read_byte, double step_flop, double mem_by
 double
 decode_rate(struct sheet *sh, double n_sequences, double step_s)
 {
-	GIVEN(sh, n_sequences);
-	GIVEN(sh, step_s);
+	GIVEN(sh, n_sequences, step_s);
 	LET(sh, rate_token_per_s, n_sequences / step_s);
 	return rate_token_per_s;
 }
@@ -132,8 +114,7 @@ decode_rate(struct sheet *sh, double n_sequences, double step_s)
 double
 gpu_share(struct sheet *sh, double all_flop, double n_gpus)
 {
-	GIVEN(sh, all_flop);
-	GIVEN(sh, n_gpus);
+	GIVEN(sh, all_flop, n_gpus);
 	LET(sh, gpu_flop, all_flop / n_gpus);
 	return gpu_flop;
 }
@@ -151,8 +132,7 @@ static_waiting(struct sheet *sh, double n_sequences)
 double
 static_idle(struct sheet *sh, double mean_token, double longest_token)
 {
-	GIVEN(sh, mean_token);
-	GIVEN(sh, longest_token);
+	GIVEN(sh, mean_token, longest_token);
 	LET(sh, idle_frac, 1 - mean_token / longest_token);
 	return idle_frac;
 }
@@ -161,8 +141,7 @@ static_idle(struct sheet *sh, double mean_token, double longest_token)
 double
 static_gain(struct sheet *sh, double mean_token, double longest_token)
 {
-	GIVEN(sh, mean_token);
-	GIVEN(sh, longest_token);
+	GIVEN(sh, mean_token, longest_token);
 	LET(sh, gain, longest_token / mean_token);
 	return gain;
 }

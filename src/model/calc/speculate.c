@@ -11,13 +11,8 @@
 double
 draft_tokens(struct sheet *sh, double accept_frac, double n_drafts)
 {
-	GIVEN(sh, accept_frac);
-	GIVEN(sh, n_drafts);
-	double step_token;
-	if (accept_frac < 1)
-		SET(sh, step_token, (1 - pow(accept_frac, n_drafts + 1)) / (1 - accept_frac));
-	else
-		SET(sh, step_token, n_drafts + 1);
+	GIVEN(sh, accept_frac, n_drafts);
+	EITHER(sh, step_token, accept_frac < 1, (1 - pow(accept_frac, n_drafts + 1)) / (1 - accept_frac), n_drafts + 1);
 	return step_token;
 }
 
@@ -45,8 +40,7 @@ draft_step(struct sheet *sh, const struct draft_cost *c, double n_drafts)
 double
 draft_speedup(struct sheet *sh, const struct draft_cost *c, double accept_frac, double n_drafts)
 {
-	GIVEN(sh, accept_frac);
-	GIVEN(sh, n_drafts);
+	GIVEN(sh, accept_frac, n_drafts);
 	TAKE(sh, target_s, c->target_s);
 	CALL(sh, step_token, draft_tokens(sh, accept_frac, n_drafts));
 	CALL(sh, step_s, draft_step(sh, c, n_drafts));

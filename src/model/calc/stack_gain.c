@@ -7,8 +7,7 @@
 double
 gain_amdahl(struct sheet *sh, double share_frac, double local)
 {
-	GIVEN(sh, share_frac);
-	GIVEN(sh, local);
+	GIVEN(sh, share_frac, local);
 	LET(sh, speedup, 1 / (1 - share_frac + share_frac / local));
 	return speedup;
 }
@@ -16,8 +15,7 @@ gain_amdahl(struct sheet *sh, double share_frac, double local)
 double
 gain_local(struct sheet *sh, double share_frac, double total)
 {
-	GIVEN(sh, share_frac);
-	GIVEN(sh, total);
+	GIVEN(sh, share_frac, total);
 	LET(sh, left_frac, 1 / total - (1 - share_frac));
 	LET(sh, local, share_frac / left_frac);
 	return local;
@@ -26,8 +24,7 @@ gain_local(struct sheet *sh, double share_frac, double total)
 double
 gain_share(struct sheet *sh, double local, double total)
 {
-	GIVEN(sh, local);
-	GIVEN(sh, total);
+	GIVEN(sh, local, total);
 	LET(sh, share_frac, (1 - 1 / total) / (1 - 1 / local));
 	return share_frac;
 }
@@ -54,9 +51,7 @@ gain_factor(struct sheet *sh, double stated)
 double
 gain_part(struct sheet *sh, double whole_s, double before_s, double after_s)
 {
-	GIVEN(sh, whole_s);
-	GIVEN(sh, before_s);
-	GIVEN(sh, after_s);
+	GIVEN(sh, whole_s, before_s, after_s);
 	LET(sh, left_s, whole_s - before_s + after_s);
 	LET(sh, factor, whole_s / left_s);
 	return factor;
@@ -66,8 +61,7 @@ gain_part(struct sheet *sh, double whole_s, double before_s, double after_s)
 double
 gain_part_share(struct sheet *sh, double before_frac, double after_frac)
 {
-	GIVEN(sh, before_frac);
-	GIVEN(sh, after_frac);
+	GIVEN(sh, before_frac, after_frac);
 	LET(sh, left_frac, 1 - before_frac + after_frac);
 	LET(sh, factor, 1 / left_frac);
 	return factor;
@@ -76,8 +70,7 @@ gain_part_share(struct sheet *sh, double before_frac, double after_frac)
 double
 gain_amount(struct sheet *sh, double before, double after)
 {
-	GIVEN(sh, before);
-	GIVEN(sh, after);
+	GIVEN(sh, before, after);
 	LET(sh, factor, before / after);
 	return factor;
 }
@@ -87,8 +80,7 @@ gain_amount(struct sheet *sh, double before, double after)
 double
 gain_product(struct sheet *sh, double so_far, double factor)
 {
-	GIVEN(sh, so_far);
-	GIVEN(sh, factor);
+	GIVEN(sh, so_far, factor);
 	LET(sh, speedup, so_far * factor);
 	return speedup;
 }
@@ -96,8 +88,7 @@ gain_product(struct sheet *sh, double so_far, double factor)
 double
 gain_remaining(struct sheet *sh, double target, double have)
 {
-	GIVEN(sh, target);
-	GIVEN(sh, have);
+	GIVEN(sh, target, have);
 	LET(sh, remaining, target / have);
 	return remaining;
 }
@@ -105,8 +96,7 @@ gain_remaining(struct sheet *sh, double target, double have)
 double
 gain_time(struct sheet *sh, double base_s, double speedup)
 {
-	GIVEN(sh, base_s);
-	GIVEN(sh, speedup);
+	GIVEN(sh, base_s, speedup);
 	LET(sh, time_s, base_s / speedup);
 	return time_s;
 }
@@ -114,8 +104,7 @@ gain_time(struct sheet *sh, double base_s, double speedup)
 double
 gain_cost(struct sheet *sh, double base_usd, double speedup)
 {
-	GIVEN(sh, base_usd);
-	GIVEN(sh, speedup);
+	GIVEN(sh, base_usd, speedup);
 	LET(sh, cost_usd, base_usd / speedup);
 	return cost_usd;
 }
@@ -123,8 +112,7 @@ gain_cost(struct sheet *sh, double base_usd, double speedup)
 double
 gain_before(struct sheet *sh, double after_s, double speedup)
 {
-	GIVEN(sh, after_s);
-	GIVEN(sh, speedup);
+	GIVEN(sh, after_s, speedup);
 	LET(sh, before_s, after_s * speedup);
 	return before_s;
 }
@@ -140,8 +128,7 @@ gain_saved_frac(struct sheet *sh, double speedup)
 double
 gain_saved_time(struct sheet *sh, double before_s, double after_s)
 {
-	GIVEN(sh, before_s);
-	GIVEN(sh, after_s);
+	GIVEN(sh, before_s, after_s);
 	LET(sh, saved_s, before_s - after_s);
 	return saved_s;
 }
@@ -154,8 +141,7 @@ gain_saved_time(struct sheet *sh, double before_s, double after_s)
 double
 gain_per_effort(struct sheet *sh, double speedup, double effort_s)
 {
-	GIVEN(sh, speedup);
-	GIVEN(sh, effort_s);
+	GIVEN(sh, speedup, effort_s);
 	TAKE(sh, day_s, 86400.0);
 	LET(sh, saved_frac, 1 - 1 / speedup);
 	LET(sh, effort_days, effort_s / day_s);
@@ -166,8 +152,7 @@ gain_per_effort(struct sheet *sh, double speedup, double effort_s)
 double
 gain_late(struct sheet *sh, double time_s, double deadline_s)
 {
-	GIVEN(sh, time_s);
-	GIVEN(sh, deadline_s);
+	GIVEN(sh, time_s, deadline_s);
 	LET(sh, late_s, time_s - deadline_s);
 	return late_s;
 }
@@ -177,8 +162,7 @@ gain_late(struct sheet *sh, double time_s, double deadline_s)
 double
 gain_middle(struct sheet *sh, double low, double high)
 {
-	GIVEN(sh, low);
-	GIVEN(sh, high);
+	GIVEN(sh, low, high);
 	LET(sh, middle, sqrt(low * high));
 	return middle;
 }
@@ -187,8 +171,7 @@ gain_middle(struct sheet *sh, double low, double high)
 double
 gain_spread(struct sheet *sh, double low, double high)
 {
-	GIVEN(sh, low);
-	GIVEN(sh, high);
+	GIVEN(sh, low, high);
 	LET(sh, half_width, log(high / low) / 2);
 	LET(sh, spread, half_width * half_width / 3);
 	return spread;
@@ -198,9 +181,7 @@ gain_spread(struct sheet *sh, double low, double high)
 double
 gain_likely_low(struct sheet *sh, double middle, double spread, double z)
 {
-	GIVEN(sh, middle);
-	GIVEN(sh, spread);
-	GIVEN(sh, z);
+	GIVEN(sh, middle, spread, z);
 	LET(sh, speedup, middle * exp(-z * sqrt(spread)));
 	return speedup;
 }
@@ -208,9 +189,7 @@ gain_likely_low(struct sheet *sh, double middle, double spread, double z)
 double
 gain_likely_high(struct sheet *sh, double middle, double spread, double z)
 {
-	GIVEN(sh, middle);
-	GIVEN(sh, spread);
-	GIVEN(sh, z);
+	GIVEN(sh, middle, spread, z);
 	LET(sh, speedup, middle * exp(z * sqrt(spread)));
 	return speedup;
 }
@@ -220,8 +199,7 @@ gain_likely_high(struct sheet *sh, double middle, double spread, double z)
 double
 gain_parts(struct sheet *sh, double one_s, double n_alike)
 {
-	GIVEN(sh, one_s);
-	GIVEN(sh, n_alike);
+	GIVEN(sh, one_s, n_alike);
 	LET(sh, part_s, one_s * n_alike);
 	return part_s;
 }
@@ -229,8 +207,7 @@ gain_parts(struct sheet *sh, double one_s, double n_alike)
 double
 gain_share_time(struct sheet *sh, double whole_s, double share_frac)
 {
-	GIVEN(sh, whole_s);
-	GIVEN(sh, share_frac);
+	GIVEN(sh, whole_s, share_frac);
 	LET(sh, part_s, whole_s * share_frac);
 	return part_s;
 }
@@ -238,8 +215,7 @@ gain_share_time(struct sheet *sh, double whole_s, double share_frac)
 double
 gain_sum(struct sheet *sh, double one_s, double other_s)
 {
-	GIVEN(sh, one_s);
-	GIVEN(sh, other_s);
+	GIVEN(sh, one_s, other_s);
 	LET(sh, sum_s, one_s + other_s);
 	return sum_s;
 }
@@ -247,8 +223,7 @@ gain_sum(struct sheet *sh, double one_s, double other_s)
 double
 gain_rest(struct sheet *sh, double whole_s, double parts_s)
 {
-	GIVEN(sh, whole_s);
-	GIVEN(sh, parts_s);
+	GIVEN(sh, whole_s, parts_s);
 	LET(sh, rest_s, whole_s - parts_s);
 	return rest_s;
 }
@@ -256,8 +231,7 @@ gain_rest(struct sheet *sh, double whole_s, double parts_s)
 double
 gain_ahead(struct sheet *sh, double one_frac, double other_frac)
 {
-	GIVEN(sh, one_frac);
-	GIVEN(sh, other_frac);
+	GIVEN(sh, one_frac, other_frac);
 	LET(sh, ahead_frac, one_frac - other_frac);
 	return ahead_frac;
 }
@@ -269,11 +243,7 @@ gain_ahead(struct sheet *sh, double one_frac, double other_frac)
 double
 gain_mfu(struct sheet *sh, double n_params, double n_tokens, double n_gpus, double peak_flop_per_s, double time_s)
 {
-	GIVEN(sh, n_params);
-	GIVEN(sh, n_tokens);
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, peak_flop_per_s);
-	GIVEN(sh, time_s);
+	GIVEN(sh, n_params, n_tokens, n_gpus, peak_flop_per_s, time_s);
 	TAKE(sh, step_flop_per_param_per_token, 6.0);
 	LET(sh, work_flop, step_flop_per_param_per_token * n_params * n_tokens);
 	LET(sh, fleet_flop_per_s, n_gpus * peak_flop_per_s);
@@ -284,10 +254,7 @@ gain_mfu(struct sheet *sh, double n_params, double n_tokens, double n_gpus, doub
 double
 gain_floor(struct sheet *sh, double n_params, double n_tokens, double n_gpus, double peak_flop_per_s)
 {
-	GIVEN(sh, n_params);
-	GIVEN(sh, n_tokens);
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, peak_flop_per_s);
+	GIVEN(sh, n_params, n_tokens, n_gpus, peak_flop_per_s);
 	TAKE(sh, step_flop_per_param_per_token, 6.0);
 	LET(sh, work_flop, step_flop_per_param_per_token * n_params * n_tokens);
 	LET(sh, floor_s, work_flop / (n_gpus * peak_flop_per_s));

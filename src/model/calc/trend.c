@@ -4,10 +4,7 @@
 double
 trend_end_slope(struct sheet *sh, double first_step, double last_step, double first, double last)
 {
-	GIVEN(sh, first_step);
-	GIVEN(sh, last_step);
-	GIVEN(sh, first);
-	GIVEN(sh, last);
+	GIVEN(sh, first_step, last_step, first, last);
 	LET(sh, slope, (last - first) / (last_step - first_step));
 	return slope;
 }
@@ -15,9 +12,7 @@ trend_end_slope(struct sheet *sh, double first_step, double last_step, double fi
 double
 trend_start(struct sheet *sh, double first, double slope, double first_step)
 {
-	GIVEN(sh, first);
-	GIVEN(sh, slope);
-	GIVEN(sh, first_step);
+	GIVEN(sh, first, slope, first_step);
 	LET(sh, start, first - slope * first_step);
 	return start;
 }
@@ -25,9 +20,7 @@ trend_start(struct sheet *sh, double first, double slope, double first_step)
 double
 trend_value(struct sheet *sh, double start, double slope, double n_steps)
 {
-	GIVEN(sh, start);
-	GIVEN(sh, slope);
-	GIVEN(sh, n_steps);
+	GIVEN(sh, start, slope, n_steps);
 	LET(sh, value, start + slope * n_steps);
 	return value;
 }
@@ -35,8 +28,7 @@ trend_value(struct sheet *sh, double start, double slope, double n_steps)
 double
 trend_growth(struct sheet *sh, double slope, double n_steps)
 {
-	GIVEN(sh, slope);
-	GIVEN(sh, n_steps);
+	GIVEN(sh, slope, n_steps);
 	LET(sh, growth, slope * n_steps);
 	return growth;
 }
@@ -45,9 +37,7 @@ trend_growth(struct sheet *sh, double slope, double n_steps)
 double
 trend_reached(struct sheet *sh, double start, double slope, double limit)
 {
-	GIVEN(sh, start);
-	GIVEN(sh, slope);
-	GIVEN(sh, limit);
+	GIVEN(sh, start, slope, limit);
 	LET(sh, n_exact, (limit - start) / slope);
 	LET(sh, n_last_step, floor(n_exact + 1e-9));
 	return n_last_step;
@@ -58,8 +48,7 @@ trend_reached(struct sheet *sh, double start, double slope, double limit)
 double
 measured_size(struct sheet *sh, double number, double unit_byte)
 {
-	GIVEN(sh, number);
-	GIVEN(sh, unit_byte);
+	GIVEN(sh, number, unit_byte);
 	LET(sh, size_byte, number * unit_byte);
 	return size_byte;
 }
@@ -67,8 +56,7 @@ measured_size(struct sheet *sh, double number, double unit_byte)
 double
 measured_time(struct sheet *sh, double number, double unit_s)
 {
-	GIVEN(sh, number);
-	GIVEN(sh, unit_s);
+	GIVEN(sh, number, unit_s);
 	LET(sh, time_s, number * unit_s);
 	return time_s;
 }
@@ -76,8 +64,7 @@ measured_time(struct sheet *sh, double number, double unit_s)
 double
 measured_rate(struct sheet *sh, double number, double unit_byte_per_s)
 {
-	GIVEN(sh, number);
-	GIVEN(sh, unit_byte_per_s);
+	GIVEN(sh, number, unit_byte_per_s);
 	LET(sh, rate_byte_per_s, number * unit_byte_per_s);
 	return rate_byte_per_s;
 }

@@ -9,9 +9,7 @@
 double
 error_reach(struct sheet *sh, double value, double from, double to)
 {
-	GIVEN(sh, value);
-	GIVEN(sh, from);
-	GIVEN(sh, to);
+	GIVEN(sh, value, from, to);
 	LET(sh, under, log(from / fmax(value, 1e-300)));
 	LET(sh, over, log(fmax(value, 1e-300) / to));
 	LET(sh, reach, fmax(0, fmax(under, over)));
@@ -22,8 +20,7 @@ error_reach(struct sheet *sh, double value, double from, double to)
 static double
 square_of_share(struct sheet *sh, double share_frac, double quantile)
 {
-	GIVEN(sh, share_frac);
-	GIVEN(sh, quantile);
+	GIVEN(sh, share_frac, quantile);
 	LET(sh, part, share_frac * fmax(0, quantile));
 	LET(sh, part_squared, part * part);
 	return part_squared;
@@ -33,10 +30,7 @@ square_of_share(struct sheet *sh, double share_frac, double quantile)
 static double
 common_variance(struct sheet *sh, const struct error_terms *e)
 {
-	TAKE(sh, stack_sigma, e->stack_sigma);
-	TAKE(sh, transfer_sigma, e->transfer_sigma);
-	TAKE(sh, reach, e->reach);
-	TAKE(sh, reach_sigma, e->reach_sigma);
+	FROM(sh, e, stack_sigma, transfer_sigma, reach, reach_sigma);
 	LET(sh, outside_sigma, reach_sigma * reach);
 	LET(sh, common_variance,
 	    stack_sigma * stack_sigma + transfer_sigma * transfer_sigma + outside_sigma * outside_sigma);

@@ -12,7 +12,7 @@
 #include "model/hw/hw.h"
 
 enum algorithm {
-#define ALGORITHM(id, text, collectives, nodes, title) ALGORITHM_##id,
+#define ALGORITHM(id, ...) ALGORITHM_##id,
 #include "model/collective/algorithm.def"
 #undef ALGORITHM
 	N_ALGORITHMS,
@@ -24,7 +24,8 @@ enum protocol { PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE, N_PROTOCOLS };
 const char *collective_name(enum collective c);
 const char *collective_title(enum collective c);
 const char *algorithm_name(enum algorithm a);
-const char *algorithm_title(enum algorithm a);
+/* The choices of an option: `auto|ring|tree`. */
+extern const char algorithm_choices[];
 /* False when this algorithm cannot do that collective, or not on so many nodes. */
 bool algorithm_does(enum algorithm a, enum collective c);
 bool algorithm_spans(enum algorithm a, double n_nodes);
@@ -46,18 +47,6 @@ double gather_ring(struct sheet *sh, double n_ranks, double size_byte, double li
 /* Broadcast and reduce, in chunks that follow one another along the ring. */
 double broadcast_ring(
     struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s, double chunk_byte);
-double allreduce_tree(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s);
-double allreduce_double_tree(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
-    double hop_s, double node_hop_s);
-double allreduce_nvls(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double switch_s);
-double allreduce_nvls_tree(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
-    double nic_byte_per_s, double switch_s, double node_hop_s);
-double allreduce_collnet(
-    struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double nic_byte_per_s, double switch_s);
-/* Reduce-scatter inside, all-reduce across the rails, all-gather inside; `overlapped`: the parts run at the same time.
- */
-double allreduce_hierarchical(struct sheet *sh, double n_ranks, double n_nodes, double size_byte,
-    double link_byte_per_s, double nic_byte_per_s, double hop_s, double node_hop_s, bool overlapped);
 /* A flat ring over all ranks that leaves its nodes by all NICs: the NICs carry the whole bus volume. */
 double collective_rails(struct sheet *sh, enum collective c, double n_ranks, double n_nodes, double size_byte,
     double nic_byte_per_s, double hop_s, double node_hop_s);
@@ -74,6 +63,16 @@ struct collective_ask {
 	double hop_s, node_hop_s, base_s; /* one step inside, one across, and once */
 	double chunk_byte;                /* of a pipelined broadcast */
 };
+/* The forms of algorithm.def: each knows which of its collectives and of its algorithms is asked for. */
+double collective_ring(struct sheet *sh, const struct collective_ask *ask);
+double allreduce_tree(struct sheet *sh, const struct collective_ask *ask);
+double allreduce_double_tree(struct sheet *sh, const struct collective_ask *ask);
+double allreduce_nvls(struct sheet *sh, const struct collective_ask *ask);
+double allreduce_nvls_tree(struct sheet *sh, const struct collective_ask *ask);
+double allreduce_collnet(struct sheet *sh, const struct collective_ask *ask);
+/* Reduce-scatter inside, all-reduce across the rails, all-gather inside, at the same time where it is overlapped. */
+double allreduce_hierarchical(struct sheet *sh, const struct collective_ask *ask);
+double collective_direct(struct sheet *sh, const struct collective_ask *ask);
 /* The textbook form of ask->algorithm, which can do ask->collective. */
 double collective_textbook(struct sheet *sh, const struct collective_ask *ask);
 

@@ -6,10 +6,8 @@
 static double
 domain_latency(struct sheet *sh, const struct collective_calibration *fit, double n_ranks, double hop_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, hop_s);
-	TAKE(sh, base_s, fit->base_s);
-	TAKE(sh, per_rank_s, fit->per_rank_s);
+	GIVEN(sh, n_ranks, hop_s);
+	FROM(sh, fit, base_s, per_rank_s);
 	LET(sh, latency_s, base_s + per_rank_s * (fmin(n_ranks, 8) - 2) + fmax(0, n_ranks - 8) * hop_s);
 	return latency_s;
 }
@@ -19,8 +17,7 @@ static double
 protocol_ramp(struct sheet *sh, const struct collective_calibration *fit, double volume_byte)
 {
 	GIVEN(sh, volume_byte);
-	TAKE(sh, ramp_s, fit->ramp_s);
-	TAKE(sh, ramp_byte, fit->ramp_byte);
+	FROM(sh, fit, ramp_s, ramp_byte);
 	LET(sh, protocol_s, ramp_s * pow(fmin(1, volume_byte / ramp_byte), 0.7));
 	return protocol_s;
 }
@@ -30,9 +27,7 @@ double
 collective_domain(struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks,
     double size_byte, double hop_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, hop_s);
+	GIVEN(sh, n_ranks, size_byte, hop_s);
 	TAKE(sh, many_byte_per_s, fit->bus_byte_per_s);
 	TAKE(sh, beta, fit->beta);
 	CALL(sh, volume_byte, bus_volume(sh, c, n_ranks, size_byte));
@@ -53,9 +48,7 @@ collective_domain(struct sheet *sh, enum collective c, const struct collective_c
 static double
 rail_rate(struct sheet *sh, const struct collective_calibration *fit, const struct domain_network *net)
 {
-	TAKE(sh, n_local, net->n_local);
-	TAKE(sh, nic_byte_per_s, net->nic_byte_per_s);
-	TAKE(sh, nic_frac, net->nic_frac);
+	FROM(sh, net, n_local, nic_byte_per_s, nic_frac);
 	double rail_byte_per_s;
 	if (n_local > 1) {
 		TAKE(sh, many_byte_per_s, fit->bus_byte_per_s);
@@ -72,11 +65,8 @@ static double
 direct_time(struct sheet *sh, const struct collective_calibration *fit, const struct domain_network *net,
     double n_ranks, double size_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
-	TAKE(sh, n_local, net->n_local);
-	TAKE(sh, nic_byte_per_s, net->nic_byte_per_s);
-	TAKE(sh, nic_frac, net->nic_frac);
+	GIVEN(sh, n_ranks, size_byte);
+	FROM(sh, net, n_local, nic_byte_per_s, nic_frac);
 	TAKE(sh, many_byte_per_s, fit->bus_byte_per_s);
 	TAKE(sh, beta, fit->beta);
 	LET(sh, inside_s, (n_local - 1) / n_ranks * size_byte / (many_byte_per_s * (1 - beta / fmax(2, n_local))));
@@ -90,11 +80,8 @@ static double
 rails_time(struct sheet *sh, enum collective c, const struct collective_calibration *fit,
     const struct domain_network *net, double n_ranks, double volume_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, volume_byte);
-	TAKE(sh, n_local, net->n_local);
-	TAKE(sh, hop_s, net->hop_s);
-	TAKE(sh, node_hop_s, net->node_hop_s);
+	GIVEN(sh, n_ranks, volume_byte);
+	FROM(sh, net, n_local, hop_s, node_hop_s);
 	LET(sh, n_domains, ceil(n_ranks / n_local));
 	CALL(sh, rail_byte_per_s, rail_rate(sh, fit, net));
 	/* a sum that everybody gets goes around twice */
@@ -110,8 +97,7 @@ fixed_time(
     struct sheet *sh, const struct collective_calibration *fit, const struct domain_network *net, double volume_byte)
 {
 	GIVEN(sh, volume_byte);
-	TAKE(sh, n_local, net->n_local);
-	TAKE(sh, hop_s, net->hop_s);
+	FROM(sh, net, n_local, hop_s);
 	double fixed_s;
 	if (n_local > 1) {
 		CALL(sh, latency_s, domain_latency(sh, fit, n_local, hop_s));
@@ -126,16 +112,14 @@ double
 collective_domains(struct sheet *sh, enum collective c, const struct collective_calibration *fit,
     const struct domain_network *net, double n_ranks, double size_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
+	GIVEN(sh, n_ranks, size_byte);
 	TAKE(sh, base_s, net->base_s);
 	CALL(sh, volume_byte, bus_volume(sh, c, n_ranks, size_byte));
 	CALL(sh, fixed_s, fixed_time(sh, fit, net, volume_byte));
 	double domains_s;
 	if (c == COLLECTIVE_ALL_TO_ALL) {
 		CALL(sh, direct_s, direct_time(sh, fit, net, n_ranks, size_byte));
-		TAKE(sh, n_local, net->n_local);
-		TAKE(sh, hop_s, net->hop_s);
+		FROM(sh, net, n_local, hop_s);
 		/* NICs faster than the links inside do not make it shorter than in one domain */
 		CALL(sh, domain_s, collective_domain(sh, c, fit, n_local, size_byte, hop_s));
 		SET(sh, domains_s, fmax(base_s + fixed_s + direct_s, domain_s));

@@ -10,14 +10,10 @@ double
 collective_ring_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
-	TAKE(sh, base_s, fit->base_s);
-	TAKE(sh, per_rank_s, fit->per_rank_s);
+	GIVEN(sh, n_ranks, size_byte);
+	FROM(sh, fit, base_s, per_rank_s);
 	TAKE(sh, many_byte_per_s, fit->bus_byte_per_s);
-	TAKE(sh, beta, fit->beta);
-	TAKE(sh, ramp_s, fit->ramp_s);
-	TAKE(sh, ramp_byte, fit->ramp_byte);
+	FROM(sh, fit, beta, ramp_s, ramp_byte);
 	CALL(sh, volume_byte, bus_volume(sh, c, n_ranks, size_byte));
 	LET(sh, reached_byte_per_s, many_byte_per_s * (1 - beta / n_ranks));
 	LET(sh, latency_s, base_s + per_rank_s * (n_ranks - 2));
@@ -37,8 +33,7 @@ nvls_fitted(enum collective c, const struct collective_calibration *fit, double 
 double
 allreduce_nvls_ramp(struct sheet *sh, const struct collective_calibration *fit, double n_ranks, double size_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
+	GIVEN(sh, n_ranks, size_byte);
 	TAKE(sh, switch_s, fit->nvls_base_s);
 	TAKE(sh, switch_byte_per_s, fit->nvls_byte_per_s);
 	TAKE(sh, ramp_s, fit->nvls_ramp_s);
@@ -55,8 +50,7 @@ double
 collective_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
+	GIVEN(sh, n_ranks, size_byte);
 	CALL(sh, ring_s, collective_ring_ramp(sh, c, fit, n_ranks, size_byte));
 	double fitted_s;
 	if (nvls_fitted(c, fit, n_ranks)) {
@@ -72,14 +66,11 @@ collective_ramp(
 double
 allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double n_ranks, double size_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
+	GIVEN(sh, n_ranks, size_byte);
 	TAKE(sh, one_base_s, fit->one_s);
-	TAKE(sh, one_per_rank_s, fit->one_per_rank_s);
-	TAKE(sh, one_byte_per_s, fit->one_byte_per_s);
+	FROM(sh, fit, one_per_rank_s, one_byte_per_s);
 	TAKE(sh, two_base_s, fit->two_s);
-	TAKE(sh, two_per_rank_s, fit->two_per_rank_s);
-	TAKE(sh, two_byte_per_s, fit->two_byte_per_s);
+	FROM(sh, fit, two_per_rank_s, two_byte_per_s);
 	LET(sh, n_peers, n_ranks - 1);
 	LET(sh, one_shot_s, one_base_s + one_per_rank_s * (n_ranks - 2) + n_peers * size_byte / one_byte_per_s);
 	LET(sh, two_shot_s,
@@ -93,9 +84,7 @@ allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double 
 static double
 node_volume(struct sheet *sh, enum collective c, double n_ranks, double n_nodes, double size_byte)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
+	GIVEN(sh, n_ranks, n_nodes, size_byte);
 	double node_byte;
 	if (c == COLLECTIVE_ALL_REDUCE)
 		SET(sh, node_byte, 2 * (n_nodes - 1) / n_nodes * size_byte);
@@ -127,12 +116,8 @@ double
 collective_network(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks,
     double n_nodes, double size_byte, double n_nics_per_gpu, double nic_byte_per_s, double node_hop_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, node_hop_s);
-	TAKE(sh, base_s, fit->base_s);
-	TAKE(sh, ramp_s, fit->ramp_s);
+	GIVEN(sh, n_ranks, n_nodes, size_byte, node_hop_s);
+	FROM(sh, fit, base_s, ramp_s);
 	TAKE(sh, n_fitted_nodes, fit->n_nodes);
 	TAKE(sh, mebi_byte, 1048576.0); /* the size that the ramp is given at */
 	double reached_byte_per_s;

@@ -6,10 +6,7 @@ double
 mesh_bandwidth(
     struct sheet *sh, double n_ranks, double domain_byte_per_s, double pair_byte_per_s, double pair_max_byte_per_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, domain_byte_per_s);
-	GIVEN(sh, pair_byte_per_s);
-	GIVEN(sh, pair_max_byte_per_s);
+	GIVEN(sh, n_ranks, domain_byte_per_s, pair_byte_per_s, pair_max_byte_per_s);
 	LET(sh, better_byte_per_s, pair_max_byte_per_s - pair_byte_per_s);
 	LET(sh, links_byte_per_s, (n_ranks - 1) * pair_byte_per_s + better_byte_per_s);
 	LET(sh, mesh_byte_per_s, fmin(domain_byte_per_s, links_byte_per_s));
@@ -19,8 +16,7 @@ mesh_bandwidth(
 double
 ring_of_groups(struct sheet *sh, double n_groups, double link_byte_per_s, double host_byte_per_s)
 {
-	GIVEN(sh, n_groups);
-	GIVEN(sh, link_byte_per_s);
+	GIVEN(sh, n_groups, link_byte_per_s);
 	double slowest_byte_per_s;
 	if (n_groups > 1) {
 		GIVEN(sh, host_byte_per_s);
@@ -33,8 +29,7 @@ ring_of_groups(struct sheet *sh, double n_groups, double link_byte_per_s, double
 double
 link_total(struct sheet *sh, double n_links, double one_link_byte_per_s)
 {
-	GIVEN(sh, n_links);
-	GIVEN(sh, one_link_byte_per_s);
+	GIVEN(sh, n_links, one_link_byte_per_s);
 	LET(sh, total_byte_per_s, n_links * one_link_byte_per_s);
 	return total_byte_per_s;
 }
@@ -50,8 +45,7 @@ link_both(struct sheet *sh, double byte_per_s)
 double
 link_reached(struct sheet *sh, double line_byte_per_s, double reached_frac)
 {
-	GIVEN(sh, line_byte_per_s);
-	GIVEN(sh, reached_frac);
+	GIVEN(sh, line_byte_per_s, reached_frac);
 	LET(sh, reached_byte_per_s, line_byte_per_s * reached_frac);
 	return reached_byte_per_s;
 }
@@ -59,8 +53,7 @@ link_reached(struct sheet *sh, double line_byte_per_s, double reached_frac)
 double
 link_share(struct sheet *sh, double bus_byte_per_s, double line_byte_per_s)
 {
-	GIVEN(sh, bus_byte_per_s);
-	GIVEN(sh, line_byte_per_s);
+	GIVEN(sh, bus_byte_per_s, line_byte_per_s);
 	LET(sh, of_line_frac, bus_byte_per_s / line_byte_per_s);
 	return of_line_frac;
 }
@@ -77,8 +70,7 @@ link_gbit(struct sheet *sh, double byte_per_s)
 double
 link_ratio(struct sheet *sh, double byte_per_s, double first_byte_per_s)
 {
-	GIVEN(sh, byte_per_s);
-	GIVEN(sh, first_byte_per_s);
+	GIVEN(sh, byte_per_s, first_byte_per_s);
 	LET(sh, ratio, byte_per_s / first_byte_per_s);
 	return ratio;
 }
@@ -86,9 +78,7 @@ link_ratio(struct sheet *sh, double byte_per_s, double first_byte_per_s)
 double
 nic_share(struct sheet *sh, double n_nics, double one_nic_byte_per_s, double n_gpus)
 {
-	GIVEN(sh, n_nics);
-	GIVEN(sh, one_nic_byte_per_s);
-	GIVEN(sh, n_gpus);
+	GIVEN(sh, n_nics, one_nic_byte_per_s, n_gpus);
 	LET(sh, share_byte_per_s, n_nics * one_nic_byte_per_s / n_gpus);
 	return share_byte_per_s;
 }

@@ -24,12 +24,17 @@ static const char letters[N_COLLECTIVES + 1] = {
 static const struct {
 	const char *name, *collectives;
 	int nodes;
-	const char *title;
 } algorithms[N_ALGORITHMS] = {
-#define ALGORITHM(id, text, collectives, nodes, title) [ALGORITHM_##id] = {text, collectives, nodes, title},
+#define ALGORITHM(id, text, collectives, nodes, ...) [ALGORITHM_##id] = {text, collectives, nodes},
 #include "model/collective/algorithm.def"
 #undef ALGORITHM
 };
+
+const char algorithm_choices[] = "auto"
+#define ALGORITHM(id, text, ...) "|" text
+#include "model/collective/algorithm.def"
+#undef ALGORITHM
+    ;
 
 const char *
 collective_name(enum collective c)
@@ -47,12 +52,6 @@ const char *
 algorithm_name(enum algorithm a)
 {
 	return a == ALGORITHM_AUTO ? "auto" : algorithms[a].name;
-}
-
-const char *
-algorithm_title(enum algorithm a)
-{
-	return algorithms[a].title;
 }
 
 bool

@@ -103,27 +103,13 @@ nvls_base(void)
 static enum scheme
 scheme_of(enum algorithm a)
 {
-	switch (a) {
-	case ALGORITHM_TREE:
-	case ALGORITHM_DOUBLE_TREE:
-		return SCHEME_TREE;
-	case ALGORITHM_NVLS:
-		return SCHEME_NVLS;
-	case ALGORITHM_NVLS_TREE:
-		return SCHEME_NVLS_TREE;
-	case ALGORITHM_COLLNET:
-		return SCHEME_COLLNET;
-	case ALGORITHM_RING:
-	case ALGORITHM_RAILS:
-	case ALGORITHM_HIERARCHICAL:
-	case ALGORITHM_HIERARCHICAL_OVERLAP:
-	case ALGORITHM_DIRECT:
-	case ALGORITHM_CUSTOM:
-	case ALGORITHM_AUTO:
-	case N_ALGORITHMS:
-		break;
-	}
-	return SCHEME_RING;
+	static const enum scheme of[N_ALGORITHMS] = {
+#define ALGORITHM(id, text, collectives, nodes, form, scheme, title) [ALGORITHM_##id] = SCHEME_##scheme,
+#include "model/collective/algorithm.def"
+#undef ALGORITHM
+	};
+
+	return a == ALGORITHM_AUTO ? SCHEME_RING : of[a];
 }
 
 double

@@ -3,26 +3,16 @@
 #include "model/collective/collective.h"
 
 double
-allreduce_hierarchical(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
-    double nic_byte_per_s, double hop_s, double node_hop_s, bool overlapped)
+allreduce_hierarchical(struct sheet *sh, const struct collective_ask *ask)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, nic_byte_per_s);
-	GIVEN(sh, hop_s);
-	GIVEN(sh, node_hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, latency_s, 2 * (n_local - 1) * hop_s + 2 * (n_nodes - 1) * node_hop_s);
 	/* reduce-scatter, and all-gather of the sums */
 	LET(sh, inside_s, 2 * ((n_local - 1) / n_local * size_byte / link_byte_per_s));
 	LET(sh, across_s, 2 * (n_nodes - 1) / n_nodes * (size_byte / n_local) / nic_byte_per_s);
-	double hierarchical_s;
-	if (overlapped)
-		SET(sh, hierarchical_s, latency_s + fmax(inside_s, across_s));
-	else
-		SET(sh, hierarchical_s, latency_s + inside_s + across_s);
+	EITHER(sh, hierarchical_s, ask->algorithm == ALGORITHM_HIERARCHICAL_OVERLAP,
+	    latency_s + fmax(inside_s, across_s), latency_s + inside_s + across_s);
 	return hierarchical_s;
 }
 
@@ -30,20 +20,11 @@ double
 collective_rails(struct sheet *sh, enum collective c, double n_ranks, double n_nodes, double size_byte,
     double nic_byte_per_s, double hop_s, double node_hop_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, nic_byte_per_s);
-	GIVEN(sh, hop_s);
-	GIVEN(sh, node_hop_s);
+	GIVEN(sh, n_ranks, n_nodes, size_byte, nic_byte_per_s, hop_s, node_hop_s);
 	CALL(sh, volume_byte, bus_volume(sh, c, n_ranks, size_byte));
 	LET(sh, n_local, n_ranks / n_nodes);
 	/* an all-reduce goes round twice */
-	double n_rounds;
-	if (c == COLLECTIVE_ALL_REDUCE)
-		SET(sh, n_rounds, 2);
-	else
-		SET(sh, n_rounds, 1);
+	EITHER(sh, n_rounds, c == COLLECTIVE_ALL_REDUCE, 2, 1);
 	LET(sh, latency_s, n_rounds * ((n_ranks - n_nodes) * hop_s + (n_nodes - 1) * node_hop_s));
 	LET(sh, node_nic_byte_per_s, n_local * nic_byte_per_s);
 	LET(sh, rails_s, latency_s + volume_byte / node_nic_byte_per_s);
@@ -56,11 +37,7 @@ double
 alltoall_direct(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
     double nic_byte_per_s, double base_s)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, base_s);
+	GIVEN(sh, n_ranks, n_nodes, size_byte, link_byte_per_s, base_s);
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, inside_s, (n_local - 1) / n_ranks * size_byte / link_byte_per_s);
 	double across_s;

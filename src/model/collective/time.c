@@ -5,11 +5,9 @@ static double
 network_time(struct sheet *sh, const struct collective_plan *plan, double size_byte)
 {
 	GIVEN(sh, size_byte);
-	TAKE(sh, n_ranks, plan->ask.n_ranks);
-	TAKE(sh, n_nodes, plan->ask.n_nodes);
+	FROM_STRUCT(sh, plan->ask, n_ranks, n_nodes);
 	TAKE(sh, n_nics_per_gpu, plan->n_nics_per_gpu);
-	TAKE(sh, nic_byte_per_s, plan->ask.nic_byte_per_s);
-	TAKE(sh, node_hop_s, plan->ask.node_hop_s);
+	FROM_STRUCT(sh, plan->ask, nic_byte_per_s, node_hop_s);
 	CALL(sh, network_s,
 	    collective_network(sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, n_nics_per_gpu,
 	        nic_byte_per_s, node_hop_s));

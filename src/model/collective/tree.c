@@ -8,32 +8,29 @@
 #include "model/collective/collective.h"
 
 double
-allreduce_tree(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double hop_s)
+allreduce_tree(struct sheet *sh, const struct collective_ask *ask)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
+	/* across nodes the slower of the two carries the tree */
+	EITHER(sh, port_byte_per_s, n_nodes > 1, fmin(link_byte_per_s, n_ranks / n_nodes * nic_byte_per_s),
+	    link_byte_per_s);
 	LET(sh, n_levels, ceil(log2(n_ranks)));
-	LET(sh, edge_byte_per_s, link_byte_per_s / fmin(2, fmax(1, n_ranks - 1))); /* two ranks: one child */
-	LET(sh, tree_s, 2 * n_levels * hop_s + fmin(1, n_ranks - 1) * (2 * size_byte / edge_byte_per_s));
+	LET(sh, edge_byte_per_s, port_byte_per_s / fmin(2, fmax(1, n_ranks - 1))); /* two ranks: one child */
+	LET(sh, tree_s,
+	    2 * n_levels * fmax(hop_s, node_hop_s) + fmin(1, n_ranks - 1) * (2 * size_byte / edge_byte_per_s));
 	return tree_s;
 }
 
 /* Inside a node NCCL's trees are chains; across nodes they are binary. */
 double
-allreduce_double_tree(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
-    double hop_s, double node_hop_s)
+allreduce_double_tree(struct sheet *sh, const struct collective_ask *ask)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, hop_s);
-	GIVEN(sh, node_hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
+	EITHER(sh, port_byte_per_s, n_nodes > 1, fmin(link_byte_per_s, n_ranks / n_nodes * nic_byte_per_s),
+	    link_byte_per_s);
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, latency_s, 2 * ((n_local - 1) * hop_s + ceil(log2(n_nodes)) * node_hop_s));
-	LET(sh, edge_byte_per_s, link_byte_per_s / 2);
+	LET(sh, edge_byte_per_s, port_byte_per_s / 2);
 	LET(sh, both_trees_byte_per_s, 2 * edge_byte_per_s);
 	LET(sh, tree_s, latency_s + fmin(1, n_ranks - 1) * (2 * size_byte / both_trees_byte_per_s));
 	return tree_s;
@@ -42,31 +39,21 @@ allreduce_double_tree(struct sheet *sh, double n_ranks, double n_nodes, double s
 /* The switch reads every rank's part reduced and multicasts the sum: S reads and S/n writes per rank instead of
  * 2 (n-1)/n S both ways.  Klenk et al., ISCA 2020 (in-network reduction of shared-memory multi-GPU systems). */
 double
-allreduce_nvls(struct sheet *sh, double n_ranks, double size_byte, double link_byte_per_s, double switch_s)
+allreduce_nvls(struct sheet *sh, const struct collective_ask *ask)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, switch_s);
+	FROM(sh, ask, n_ranks, size_byte, link_byte_per_s, hop_s);
 	LET(sh, volume_byte, size_byte * (1 + 1 / n_ranks));
-	LET(sh, nvls_s, fmin(1, n_ranks - 1) * (switch_s + volume_byte / link_byte_per_s));
+	LET(sh, nvls_s, fmin(1, n_ranks - 1) * (hop_s + volume_byte / link_byte_per_s));
 	return nvls_s;
 }
 
 /* A node sends 2 (m-1)/m of the data over its NICs: S for two nodes, 2 S for many, whichever tree carries it. */
 double
-allreduce_nvls_tree(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
-    double nic_byte_per_s, double switch_s, double node_hop_s)
+allreduce_nvls_tree(struct sheet *sh, const struct collective_ask *ask)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, nic_byte_per_s);
-	GIVEN(sh, switch_s);
-	GIVEN(sh, node_hop_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, link_byte_per_s, nic_byte_per_s, hop_s, node_hop_s);
 	LET(sh, n_local, n_ranks / n_nodes);
-	LET(sh, latency_s, fmin(1, n_ranks - 1) * switch_s + 2 * ceil(log2(n_nodes)) * node_hop_s);
+	LET(sh, latency_s, fmin(1, n_ranks - 1) * hop_s + 2 * ceil(log2(n_nodes)) * node_hop_s);
 	LET(sh, inside_s, fmin(1, n_local - 1) * size_byte * (1 + 1 / n_local) / link_byte_per_s);
 	LET(sh, across_byte, 2 * (n_nodes - 1) / n_nodes * size_byte);
 	LET(sh, across_s, across_byte / (n_local * nic_byte_per_s));
@@ -76,15 +63,10 @@ allreduce_nvls_tree(struct sheet *sh, double n_ranks, double n_nodes, double siz
 
 /* One trip up to the reducing switch, one down, both at once.  Graham et al., COMHPC 2016 (SHARP). */
 double
-allreduce_collnet(
-    struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double nic_byte_per_s, double switch_s)
+allreduce_collnet(struct sheet *sh, const struct collective_ask *ask)
 {
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_nodes);
-	GIVEN(sh, size_byte);
-	GIVEN(sh, nic_byte_per_s);
-	GIVEN(sh, switch_s);
+	FROM(sh, ask, n_ranks, n_nodes, size_byte, nic_byte_per_s, node_hop_s);
 	LET(sh, n_local, n_ranks / n_nodes);
-	LET(sh, collnet_s, fmin(1, n_nodes - 1) * (switch_s + size_byte / (n_local * nic_byte_per_s)));
+	LET(sh, collnet_s, fmin(1, n_nodes - 1) * (node_hop_s + size_byte / (n_local * nic_byte_per_s)));
 	return collnet_s;
 }

@@ -16,11 +16,51 @@ static const struct {
 	const char *name;
 	double elem_byte;
 	enum peak peak;
+	enum dtype fits, wide_kv, narrow_kv;
 } dtypes[] = {
-#define DTYPE(id, text, elem_byte, peak, title) {text, elem_byte, PEAK_##peak},
+#define DTYPE(id, text, elem_byte, peak, fits, wide_kv, narrow_kv, ...)                                                \
+	{text, elem_byte, PEAK_##peak, DTYPE_##fits, DTYPE_##wide_kv, DTYPE_##narrow_kv},
 #include "model/hw/dtype.def"
 #undef DTYPE
 };
+
+/* `|fp16|bf16`: a cell of the table is `_` or its column's letter. */
+#define CHOICE__(text)
+#define CHOICE_W(text) "|" text
+#define CHOICE_T(text) "|" text
+#define CHOICE_S(text) "|" text
+#define CHOICE_Q(text) "|" text
+#define CHOICE_A(text) "|" text
+const char dtype_choices_P[] =
+#define DTYPE(id, text, ...) "|" text
+#include "model/hw/dtype.def"
+#undef DTYPE
+    ;
+const char dtype_choices_W[] = ""
+#define DTYPE(id, text, elem_byte, peak, fits, wide_kv, narrow_kv, W, T, S, Q, A, title) CHOICE_##W(text)
+#include "model/hw/dtype.def"
+#undef DTYPE
+    ;
+const char dtype_choices_T[] = ""
+#define DTYPE(id, text, elem_byte, peak, fits, wide_kv, narrow_kv, W, T, S, Q, A, title) CHOICE_##T(text)
+#include "model/hw/dtype.def"
+#undef DTYPE
+    ;
+const char dtype_choices_S[] = ""
+#define DTYPE(id, text, elem_byte, peak, fits, wide_kv, narrow_kv, W, T, S, Q, A, title) CHOICE_##S(text)
+#include "model/hw/dtype.def"
+#undef DTYPE
+    ;
+const char dtype_choices_Q[] = ""
+#define DTYPE(id, text, elem_byte, peak, fits, wide_kv, narrow_kv, W, T, S, Q, A, title) CHOICE_##Q(text)
+#include "model/hw/dtype.def"
+#undef DTYPE
+    ;
+const char dtype_choices_A[] = ""
+#define DTYPE(id, text, elem_byte, peak, fits, wide_kv, narrow_kv, W, T, S, Q, A, title) CHOICE_##A(text)
+#include "model/hw/dtype.def"
+#undef DTYPE
+    ;
 
 const char *
 peak_name(enum peak p)
@@ -56,6 +96,30 @@ enum peak
 dtype_peak(enum dtype t)
 {
 	return dtypes[t].peak;
+}
+
+enum dtype
+dtype_fits(enum dtype t)
+{
+	return dtypes[t].fits;
+}
+
+enum dtype
+dtype_usual_kv(enum dtype weights, bool narrow)
+{
+	return narrow ? dtypes[weights].narrow_kv : dtypes[weights].wide_kv;
+}
+
+enum dtype
+dtype_chosen(const char *choices, int index)
+{
+	while (index-- > 0)
+		choices = strchr(choices, '|') + 1;
+	const size_t length = strcspn(choices, "|");
+	for (int i = 0; i < N_DTYPES; i++)
+		if (strlen(dtypes[i].name) == length && memcmp(dtypes[i].name, choices, length) == 0)
+			return (enum dtype)i;
+	return DTYPE_NONE;
 }
 
 enum dtype

@@ -15,7 +15,7 @@ enum peak {
 };
 
 enum dtype {
-#define DTYPE(id, text, elem_byte, peak, title) DTYPE_##id,
+#define DTYPE(id, ...) DTYPE_##id,
 #include "model/hw/dtype.def"
 #undef DTYPE
 	N_DTYPES,
@@ -30,6 +30,17 @@ double dtype_byte(enum dtype t);
 enum peak dtype_peak(enum dtype t);
 /* The dtype or peak with this name, or DTYPE_NONE / PEAK_NONE. */
 enum dtype dtype_find(const char *name);
+/* The type whose kernel fits a training step takes for this one. */
+enum dtype dtype_fits(enum dtype t);
+/* The usual cache of such weights; narrow: in an engine that narrows it with them. */
+enum dtype dtype_usual_kv(enum dtype weights, bool narrow);
+
+/* The choices of an option, `fp16|bf16`, by the letters of dtype.def: DTYPE_CHOICE(W). */
+extern const char dtype_choices_P[], dtype_choices_W[], dtype_choices_T[], dtype_choices_S[], dtype_choices_Q[],
+    dtype_choices_A[];
+#define DTYPE_CHOICE(letter) (dtype_choices_##letter + 1)
+/* One of them. */
+enum dtype dtype_chosen(const char *choices, int index);
 enum peak peak_find(const char *name);
 
 struct price {

@@ -83,11 +83,8 @@ tile_count(struct sheet *sh, const struct attention_shape *a, double n_tile)
 	TAKE(sh, n_prefix, a->context_token);
 	LET(sh, n_blocks, ceil(n_queries / n_tile));
 	LET(sh, n_prefix_blocks, ceil(n_prefix / n_tile));
-	double n_seen;
-	if (a->unmasked)
-		SET(sh, n_seen, n_blocks * (n_blocks + n_prefix_blocks));
-	else
-		SET(sh, n_seen, n_blocks * (n_blocks + 1) / 2 + n_blocks * n_prefix_blocks);
+	EITHER(sh, n_seen, a->unmasked, n_blocks * (n_blocks + n_prefix_blocks),
+	    n_blocks * (n_blocks + 1) / 2 + n_blocks * n_prefix_blocks);
 	double n_tiles;
 	if (a->window_token > 0) {
 		TAKE(sh, n_window, a->window_token);
@@ -119,8 +116,7 @@ static double
 tiles_time(struct sheet *sh, const struct attention_shape *a, const struct widths *w,
     const struct context_calibration *p, const struct calibration *c)
 {
-	TAKE(sh, batch, a->batch);
-	TAKE(sh, n_heads, a->n_heads);
+	FROM(sh, a, batch, n_heads);
 	TAKE(sh, n_queries, a->query_token);
 	TAKE(sh, n_flop_per_pair, w->n_flop_per_pair);
 	TAKE(sh, n_sms, c->ref_n_sms);
@@ -162,9 +158,7 @@ around_time(struct sheet *sh, const struct attention_shape *a, const struct widt
 	TAKE(sh, batch, a->batch);
 	TAKE(sh, n_queries, a->query_token);
 	TAKE(sh, n_prefix, a->context_token);
-	TAKE(sh, query_byte, w->query_byte);
-	TAKE(sh, new_byte, w->new_byte);
-	TAKE(sh, seen_byte, w->seen_byte);
+	FROM(sh, w, query_byte, new_byte, seen_byte);
 	TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
 	TAKE(sh, kv_byte_per_s, p->kv_byte_per_s.value > 0 ? p->kv_byte_per_s : p->mem_byte_per_s);
 	LET(sh, queries_byte, batch * n_queries * query_byte);
@@ -174,8 +168,7 @@ around_time(struct sheet *sh, const struct attention_shape *a, const struct widt
 	if (p->l2_byte_per_s.value > 0 && !a->cold) {
 		TAKE(sh, l2_byte_per_s, p->l2_byte_per_s);
 		TAKE(sh, l2_byte, c->ref_l2_byte);
-		TAKE(sh, hold, p->hold);
-		TAKE(sh, fade, p->fade);
+		FROM(sh, p, hold, fade);
 		LET(sh, miss_frac, fmin(1, fmax(0, ((queries_byte + kv_byte) / l2_byte - hold) / fade)));
 		LET(sh, faster, l2_byte_per_s / mem_byte_per_s);
 		SET(sh, around_s, stream_s * miss_frac + stream_s * (1 - miss_frac) / faster);

@@ -10,9 +10,7 @@
 double
 elementwise_time(struct sheet *sh, const struct elementwise_shape *shape, const struct calibration *c)
 {
-	TAKE(sh, traffic_byte, shape->traffic_byte);
-	TAKE(sh, n_launches, shape->n_launches);
-	TAKE(sh, launch_s, shape->launch_s);
+	FROM(sh, shape, traffic_byte, n_launches, launch_s);
 	TAKE(sh, mem_byte_per_s, c->ref_mem_byte_per_s);
 	TAKE(sh, mem_frac, shape->mem_frac > 0 ? shape->mem_frac : 0.85);
 	double miss_frac;
@@ -38,12 +36,9 @@ quantise_time(struct sheet *sh, const struct gemm_calibration *p, double n_rows,
 		SET(sh, cast_s, 0);
 		return cast_s;
 	}
-	GIVEN(sh, n_rows);
-	GIVEN(sh, n_columns);
-	GIVEN(sh, elem_byte);
+	GIVEN(sh, n_rows, n_columns, elem_byte);
 	TAKE(sh, wide_byte, 2.0);
-	TAKE(sh, quantise_s, p->quantise_s);
-	TAKE(sh, quantise_byte_per_s, p->quantise_byte_per_s);
+	FROM(sh, p, quantise_s, quantise_byte_per_s);
 	SET(sh, cast_s, quantise_s + n_rows * n_columns * (wide_byte + elem_byte) / quantise_byte_per_s);
 	return cast_s;
 }

@@ -44,15 +44,12 @@ static double
 traffic_time(
     struct sheet *sh, const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p)
 {
-	TAKE(sh, m, g->m);
-	TAKE(sh, n, g->n);
-	TAKE(sh, k, g->k);
+	FROM(sh, g, m, n, k);
 	TAKE(sh, a_elem_byte, g->a_byte);
 	TAKE(sh, w_elem_byte, g->w_byte);
 	TAKE(sh, o_elem_byte, g->o_byte);
 	TAKE(sh, l2_byte, c->ref_l2_byte);
-	TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
-	TAKE(sh, l2_byte_per_s, p->l2_byte_per_s);
+	FROM(sh, p, mem_byte_per_s, l2_byte_per_s);
 	LET(sh, a_byte, m * k * a_elem_byte);
 	LET(sh, w_byte, k * n * w_elem_byte);
 	LET(sh, o_byte, m * n * o_elem_byte);
@@ -111,21 +108,13 @@ static struct tile_times
 tile_times(struct sheet *sh, const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p,
     double flop_per_s, const struct tile *t)
 {
-	TAKE(sh, m, g->m);
-	TAKE(sh, n, g->n);
-	TAKE(sh, k, g->k);
+	FROM(sh, g, m, n, k);
 	TAKE(sh, a_elem_byte, g->a_byte);
 	TAKE(sh, w_elem_byte, g->w_byte);
-	TAKE(sh, tile_m, t->tile_m);
-	TAKE(sh, tile_n, t->tile_n);
-	TAKE(sh, n_splits, t->n_splits);
+	FROM(sh, t, tile_m, tile_n, n_splits);
 	TAKE(sh, n_sms, c->ref_n_sms);
 	TAKE(sh, reached_flop_per_s, flop_per_s);
-	TAKE(sh, feed_byte_per_s, p->feed_byte_per_s);
-	TAKE(sh, k_step_s, p->k_step_s);
-	TAKE(sh, tile_s, p->tile_s);
-	TAKE(sh, wave_frac, p->wave_frac);
-	TAKE(sh, l2_byte_per_s, p->l2_byte_per_s);
+	FROM(sh, p, feed_byte_per_s, k_step_s, tile_s, wave_frac, l2_byte_per_s);
 	LET(sh, n_tiles, ceil(m / tile_m) * ceil(n / tile_n));
 	LET(sh, n_waves, n_tiles * n_splits / n_sms);
 	/* between whole waves and a fluid of work: modern kernels hand out the rest of a wave in smaller pieces */
@@ -296,9 +285,7 @@ derate_factor(
 		LET(sh, derate, 1);
 		return derate;
 	}
-	TAKE(sh, m, g->m);
-	TAKE(sh, n, g->n);
-	TAKE(sh, k, g->k);
+	FROM(sh, g, m, n, k);
 	TAKE(sh, derate_per_decade, p->derate);
 	LET(sh, derate, 1 + derate_per_decade * fmax(0, log10(2 * m * n * k / 1e12)));
 	return derate;
@@ -329,8 +316,7 @@ cast_time(struct sheet *sh, const struct gemm_shape *g, const struct gemm_calibr
 		SET(sh, cast_s, 0);
 		return cast_s;
 	}
-	TAKE(sh, m, g->m);
-	TAKE(sh, k, g->k);
+	FROM(sh, g, m, k);
 	TAKE(sh, a_elem_byte, g->a_byte);
 	SET_CALL(sh, cast_s, quantise_time(sh, p, m, k, a_elem_byte));
 	return cast_s;
@@ -342,9 +328,7 @@ blend_time(struct sheet *sh, const struct gemm_calibration *p, double arithmetic
 {
 	double blend_s;
 
-	GIVEN(sh, arithmetic_s);
-	GIVEN(sh, feed_s);
-	GIVEN(sh, traffic_s);
+	GIVEN(sh, arithmetic_s, feed_s, traffic_s);
 	if (p->norm.value > 0) {
 		TAKE(sh, norm, p->norm);
 		LET(sh, longest_s, fmax(fmax(arithmetic_s, feed_s), traffic_s));

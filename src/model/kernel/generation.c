@@ -37,8 +37,7 @@ miss_share(
 	GIVEN(sh, cache_byte);
 	TAKE(sh, l2_byte, c->ref_l2_byte);
 	if (p->fade.value > 0) {
-		TAKE(sh, hold, p->hold);
-		TAKE(sh, fade, p->fade);
+		FROM(sh, p, hold, fade);
 		SET(sh, miss_frac, fmin(1, fmax(0, (cache_byte / l2_byte - hold) / fade)));
 	} else
 		SET(sh, miss_frac, fmin(1, fmax(0, cache_byte / (0.75 * l2_byte) - 0.5)));
@@ -64,8 +63,7 @@ l2_rate(struct sheet *sh, const struct generation_calibration *p)
 static double
 join_times(struct sheet *sh, const struct generation_calibration *p, double cache_s, double items_s)
 {
-	GIVEN(sh, cache_s);
-	GIVEN(sh, items_s);
+	GIVEN(sh, cache_s, items_s);
 	double joint_s;
 	if (p->norm.value > 1) {
 		TAKE(sh, norm, p->norm);
@@ -81,8 +79,7 @@ join_times(struct sheet *sh, const struct generation_calibration *p, double cach
 static double
 split_count(struct sheet *sh, double n_items, double n_seen, const struct calibration *c)
 {
-	GIVEN(sh, n_items);
-	GIVEN(sh, n_seen);
+	GIVEN(sh, n_items, n_seen);
 	TAKE(sh, n_sms, c->ref_n_sms);
 	LET(sh, n_splits, fmin(fmax(1, floor(n_sms / n_items)), ceil(n_seen / 128)));
 	return n_splits;
@@ -99,8 +96,7 @@ split_cost(struct sheet *sh, double n_items, double n_splits, double read_s, con
 	double cost_s;
 
 	if (n_splits > 1) {
-		GIVEN(sh, n_items);
-		GIVEN(sh, read_s);
+		GIVEN(sh, n_items, read_s);
 		TAKE(sh, n_sms, c->ref_n_sms);
 		TAKE(sh, split_s, p->split_s);
 		SET(sh, cost_s, fmin(split_s, read_s * ((floor(n_sms / 2) + 1) / n_items - 1)));
@@ -114,8 +110,7 @@ static double
 item_time(struct sheet *sh, double n_items, double n_splits, bool shared, const struct generation_calibration *p,
     const struct calibration *c)
 {
-	GIVEN(sh, n_items);
-	GIVEN(sh, n_splits);
+	GIVEN(sh, n_items, n_splits);
 	TAKE(sh, n_sms, c->ref_n_sms);
 	TAKE(sh, item_s, !shared && p->own_item_s.value > 0 ? p->own_item_s : p->item_s);
 	LET(sh, n_waves, fmax(1, n_items * n_splits / n_sms));
@@ -129,10 +124,7 @@ cache_time(struct sheet *sh, const struct attention_shape *a, double n_seen, con
     const struct calibration *c)
 {
 	GIVEN(sh, n_seen);
-	TAKE(sh, batch, a->batch);
-	TAKE(sh, n_kv_heads, a->n_kv_heads);
-	TAKE(sh, head_dim, a->head_dim);
-	TAKE(sh, kv_elem_byte, a->kv_elem_byte);
+	FROM(sh, a, batch, n_kv_heads, head_dim, kv_elem_byte);
 	TAKE(sh, stream_frac, kernel_factor(a->stream_frac));
 	TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
 	LET(sh, cache_byte, 2 * batch * n_seen * n_kv_heads * head_dim * kv_elem_byte);
@@ -158,12 +150,8 @@ double
 attention_generation(struct sheet *sh, const struct attention_shape *shape, const struct generation_calibration *p,
     const struct calibration *c)
 {
-	TAKE(sh, batch, shape->batch);
-	TAKE(sh, n_heads, shape->n_heads);
-	TAKE(sh, n_kv_heads, shape->n_kv_heads);
-	TAKE(sh, head_dim, shape->head_dim);
-	TAKE(sh, base_s, p->base_s);
-	TAKE(sh, query_byte_per_s, p->query_byte_per_s);
+	FROM(sh, shape, batch, n_heads, n_kv_heads, head_dim);
+	FROM(sh, p, base_s, query_byte_per_s);
 	CALL(sh, n_seen, seen_count(sh, shape));
 	CALL(sh, cache_s, cache_time(sh, shape, n_seen, p, c));
 	/* queries and results, in 16 bits */
@@ -184,14 +172,10 @@ double
 mla_generation(struct sheet *sh, const struct attention_shape *shape, const struct generation_calibration *p,
     const struct calibration *c)
 {
-	TAKE(sh, batch, shape->batch);
-	TAKE(sh, n_heads, shape->n_heads);
-	TAKE(sh, kv_elem_byte, shape->kv_elem_byte);
+	FROM(sh, shape, batch, n_heads, kv_elem_byte);
 	TAKE(sh, rate_frac, kernel_factor(shape->rate_frac));
 	TAKE(sh, stream_frac, kernel_factor(shape->stream_frac));
-	TAKE(sh, base_s, p->base_s);
-	TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
-	TAKE(sh, query_byte_per_s, p->query_byte_per_s);
+	FROM(sh, p, base_s, mem_byte_per_s, query_byte_per_s);
 	TAKE(sh, reached_flop_per_s, p->flop_per_s);
 	CALL(sh, n_seen, seen_count(sh, shape));
 	LET(sh, cache_byte, 576 * batch * n_seen * kv_elem_byte);

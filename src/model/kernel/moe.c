@@ -48,10 +48,7 @@ static double
 group_traffic(struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c,
     const struct group *g)
 {
-	TAKE(sh, n_groups, g->n_groups);
-	TAKE(sh, n_rows, g->n_rows);
-	TAKE(sh, n_columns, g->n_columns);
-	TAKE(sh, n_depth, g->n_depth);
+	FROM(sh, g, n_groups, n_rows, n_columns, n_depth);
 	TAKE(sh, a_elem_byte, s->a_byte);
 	TAKE(sh, w_elem_byte, s->w_byte);
 	TAKE(sh, o_elem_byte, 2.0);
@@ -75,19 +72,13 @@ static struct group_times
 group_times(struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c,
     const struct group *g, const struct group_tile *t)
 {
-	TAKE(sh, n_groups, g->n_groups);
-	TAKE(sh, n_rows, g->n_rows);
-	TAKE(sh, n_columns, g->n_columns);
-	TAKE(sh, n_depth, g->n_depth);
+	FROM(sh, g, n_groups, n_rows, n_columns, n_depth);
 	TAKE(sh, a_elem_byte, s->a_byte);
 	TAKE(sh, w_elem_byte, s->w_byte);
-	TAKE(sh, tile_m, t->tile_m);
-	TAKE(sh, tile_n, t->tile_n);
+	FROM(sh, t, tile_m, tile_n);
 	TAKE(sh, n_sms, c->ref_n_sms);
 	TAKE(sh, reached_flop_per_s, p->peak_flop_per_s);
-	TAKE(sh, feed_byte_per_s, p->feed_byte_per_s);
-	TAKE(sh, k_step_s, p->k_step_s);
-	TAKE(sh, tile_s, p->tile_s);
+	FROM(sh, p, feed_byte_per_s, k_step_s, tile_s);
 	LET(sh, n_tiles, n_groups * ceil(n_rows / tile_m) * ceil(n_columns / tile_n));
 	LET(sh, n_waves, fmax(1, n_tiles / n_sms));
 	LET(sh, tile_flop, 2 * tile_m * tile_n * n_depth);
@@ -191,8 +182,7 @@ static double
 permute_time(
     struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, double n_local_pairs, double n_width)
 {
-	GIVEN(sh, n_local_pairs);
-	GIVEN(sh, n_width);
+	GIVEN(sh, n_local_pairs, n_width);
 	TAKE(sh, n_hidden, s->hidden);
 	TAKE(sh, n_rows, s->n_tokens);
 	TAKE(sh, n_chosen, s->top_k);
@@ -224,14 +214,12 @@ hit_share(struct sheet *sh, const struct moe_shape *s, const struct moe_calibrat
 		SET(sh, hit_frac, 0);
 		return hit_frac;
 	}
-	GIVEN(sh, n_active);
-	GIVEN(sh, n_width);
+	GIVEN(sh, n_active, n_width);
 	TAKE(sh, n_hidden, s->hidden);
 	TAKE(sh, n_matrices, s->gated ? 3.0 : 2.0);
 	TAKE(sh, w_elem_byte, s->w_byte);
 	TAKE(sh, l2_byte, c->ref_l2_byte);
-	TAKE(sh, hold, p->hold);
-	TAKE(sh, fade, p->fade);
+	FROM(sh, p, hold, fade);
 	LET(sh, all_byte, n_active * n_matrices * n_hidden * n_width * w_elem_byte);
 	SET(sh, hit_frac, 1 - fmin(1, fmax(0, (all_byte / l2_byte - hold) / fade)));
 	return hit_frac;

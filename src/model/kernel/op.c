@@ -207,9 +207,7 @@ moved_rows(struct sheet *sh, const struct moe_calibration *p, double n_rows, dou
 {
 	double local_s, global_s;
 
-	GIVEN(sh, n_rows);
-	GIVEN(sh, n_depth);
-	GIVEN(sh, n_columns);
+	GIVEN(sh, n_rows, n_depth, n_columns);
 	TAKE(sh, word_byte, 2.0);
 	LET(sh, moved_byte, n_rows * (n_depth + n_columns) * word_byte);
 	if (p->permute_byte_per_s.value > 0) {

@@ -43,8 +43,7 @@ roofline_bound(double intensity_flop_per_byte, double ridge_flop_per_byte)
 double
 ridge_point(struct sheet *sh, double peak_flop_per_s, double mem_byte_per_s)
 {
-	GIVEN(sh, peak_flop_per_s);
-	GIVEN(sh, mem_byte_per_s);
+	GIVEN(sh, peak_flop_per_s, mem_byte_per_s);
 	LET(sh, ridge_flop_per_byte, peak_flop_per_s / mem_byte_per_s);
 	return ridge_flop_per_byte;
 }
@@ -52,8 +51,7 @@ ridge_point(struct sheet *sh, double peak_flop_per_s, double mem_byte_per_s)
 double
 peak_growth(struct sheet *sh, double peak_flop_per_s, double first_flop_per_s)
 {
-	GIVEN(sh, peak_flop_per_s);
-	GIVEN(sh, first_flop_per_s);
+	GIVEN(sh, peak_flop_per_s, first_flop_per_s);
 	LET(sh, ratio, peak_flop_per_s / first_flop_per_s);
 	return ratio;
 }
@@ -61,8 +59,7 @@ peak_growth(struct sheet *sh, double peak_flop_per_s, double first_flop_per_s)
 double
 ridge_growth(struct sheet *sh, double ridge_flop_per_byte, double first_flop_per_byte)
 {
-	GIVEN(sh, ridge_flop_per_byte);
-	GIVEN(sh, first_flop_per_byte);
+	GIVEN(sh, ridge_flop_per_byte, first_flop_per_byte);
 	LET(sh, ratio, ridge_flop_per_byte / first_flop_per_byte);
 	return ratio;
 }
@@ -70,10 +67,7 @@ ridge_growth(struct sheet *sh, double ridge_flop_per_byte, double first_flop_per
 double
 roofline_s(struct sheet *sh, double work_flop, double traffic_byte, double peak_flop_per_s, double mem_byte_per_s)
 {
-	GIVEN(sh, work_flop);
-	GIVEN(sh, traffic_byte);
-	GIVEN(sh, peak_flop_per_s);
-	GIVEN(sh, mem_byte_per_s);
+	GIVEN(sh, work_flop, traffic_byte, peak_flop_per_s, mem_byte_per_s);
 	return roofline_point(sh, work_flop, traffic_byte, peak_flop_per_s, mem_byte_per_s).roof_s;
 }
 
@@ -92,16 +86,14 @@ roofline_line(struct sheet *sh, const struct op *op, double peak_flop_per_s, dou
 double
 roofline_op(struct sheet *sh, const struct op *op, double peak_flop_per_s, double mem_byte_per_s)
 {
-	GIVEN(sh, peak_flop_per_s);
-	GIVEN(sh, mem_byte_per_s);
+	GIVEN(sh, peak_flop_per_s, mem_byte_per_s);
 	return roofline_line(sh, op, peak_flop_per_s, mem_byte_per_s).total_s;
 }
 
 double
 roofline_share(struct sheet *sh, double total_s, double list_s)
 {
-	GIVEN(sh, total_s);
-	GIVEN(sh, list_s);
+	GIVEN(sh, total_s, list_s);
 	LET(sh, share_frac, total_s / list_s);
 	return share_frac;
 }
@@ -111,8 +103,7 @@ roofline_share(struct sheet *sh, double total_s, double list_s)
 double
 roofline_measured_frac(struct sheet *sh, double roof_s, double measured_s)
 {
-	GIVEN(sh, roof_s);
-	GIVEN(sh, measured_s);
+	GIVEN(sh, roof_s, measured_s);
 	LET(sh, of_roof_frac, roof_s / measured_s);
 	return of_roof_frac;
 }
@@ -120,9 +111,7 @@ roofline_measured_frac(struct sheet *sh, double roof_s, double measured_s)
 double
 roofline_rate_frac(struct sheet *sh, double work_flop, double measured_s, double peak_flop_per_s)
 {
-	GIVEN(sh, work_flop);
-	GIVEN(sh, measured_s);
-	GIVEN(sh, peak_flop_per_s);
+	GIVEN(sh, work_flop, measured_s, peak_flop_per_s);
 	LET(sh, attained_flop_per_s, work_flop / measured_s);
 	LET(sh, attained_frac, attained_flop_per_s / peak_flop_per_s);
 	return attained_frac;
@@ -131,9 +120,7 @@ roofline_rate_frac(struct sheet *sh, double work_flop, double measured_s, double
 double
 roofline_traffic_frac(struct sheet *sh, double traffic_byte, double measured_s, double mem_byte_per_s)
 {
-	GIVEN(sh, traffic_byte);
-	GIVEN(sh, measured_s);
-	GIVEN(sh, mem_byte_per_s);
+	GIVEN(sh, traffic_byte, measured_s, mem_byte_per_s);
 	LET(sh, moved_byte_per_s, traffic_byte / measured_s);
 	LET(sh, moved_frac, moved_byte_per_s / mem_byte_per_s);
 	return moved_frac;
@@ -144,8 +131,7 @@ roofline_traffic_frac(struct sheet *sh, double traffic_byte, double measured_s, 
 double
 roofline_bandwidth_gain(struct sheet *sh, double compute_s, double memory_s)
 {
-	GIVEN(sh, compute_s);
-	GIVEN(sh, memory_s);
+	GIVEN(sh, compute_s, memory_s);
 	LET(sh, bandwidth_gain, fmax(compute_s, memory_s) / compute_s);
 	return bandwidth_gain;
 }
@@ -153,8 +139,7 @@ roofline_bandwidth_gain(struct sheet *sh, double compute_s, double memory_s)
 double
 roofline_arithmetic_gain(struct sheet *sh, double compute_s, double memory_s)
 {
-	GIVEN(sh, compute_s);
-	GIVEN(sh, memory_s);
+	GIVEN(sh, compute_s, memory_s);
 	LET(sh, arithmetic_gain, fmax(compute_s, memory_s) / memory_s);
 	return arithmetic_gain;
 }
@@ -165,9 +150,7 @@ roofline_arithmetic_gain(struct sheet *sh, double compute_s, double memory_s)
 double
 unit_peak(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz)
 {
-	GIVEN(sh, n_sms);
-	GIVEN(sh, fma_per_sm);
-	GIVEN(sh, clock_hertz);
+	GIVEN(sh, n_sms, fma_per_sm, clock_hertz);
 	LET(sh, unit_flop_per_s, 2 * n_sms * fma_per_sm * clock_hertz);
 	return unit_flop_per_s;
 }
@@ -175,9 +158,7 @@ unit_peak(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz)
 double
 shared_memory_rate(struct sheet *sh, double n_sms, double port_byte, double clock_hertz)
 {
-	GIVEN(sh, n_sms);
-	GIVEN(sh, port_byte);
-	GIVEN(sh, clock_hertz);
+	GIVEN(sh, n_sms, port_byte, clock_hertz);
 	LET(sh, shared_byte_per_s, n_sms * port_byte * clock_hertz);
 	return shared_byte_per_s;
 }
@@ -186,9 +167,7 @@ shared_memory_rate(struct sheet *sh, double n_sms, double port_byte, double cloc
 double
 register_rate(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz)
 {
-	GIVEN(sh, n_sms);
-	GIVEN(sh, fma_per_sm);
-	GIVEN(sh, clock_hertz);
+	GIVEN(sh, n_sms, fma_per_sm, clock_hertz);
 	TAKE(sh, operands_byte, 16.0);
 	LET(sh, register_byte_per_s, n_sms * fma_per_sm * operands_byte * clock_hertz);
 	return register_byte_per_s;
@@ -225,8 +204,7 @@ shared_port_byte(const char *architecture)
 double
 alignment_left_over(struct sheet *sh, double extent, double elem_byte)
 {
-	GIVEN(sh, extent);
-	GIVEN(sh, elem_byte);
+	GIVEN(sh, extent, elem_byte);
 	TAKE(sh, piece_byte, 16.0);
 	LET(sh, n_aligned, floor(piece_byte / elem_byte));
 	LET(sh, n_left_over, extent - n_aligned * floor(extent / n_aligned));
@@ -236,9 +214,7 @@ alignment_left_over(struct sheet *sh, double extent, double elem_byte)
 double
 encoder_separate(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks)
 {
-	GIVEN(sh, encoder_flop);
-	GIVEN(sh, n_cameras);
-	GIVEN(sh, n_tasks);
+	GIVEN(sh, encoder_flop, n_cameras, n_tasks);
 	LET(sh, separate_flop, encoder_flop * n_cameras * n_tasks);
 	return separate_flop;
 }
@@ -246,10 +222,7 @@ encoder_separate(struct sheet *sh, double encoder_flop, double n_cameras, double
 double
 encoder_shared(struct sheet *sh, double encoder_flop, double n_cameras, double n_tasks, double head_flop)
 {
-	GIVEN(sh, encoder_flop);
-	GIVEN(sh, n_cameras);
-	GIVEN(sh, n_tasks);
-	GIVEN(sh, head_flop);
+	GIVEN(sh, encoder_flop, n_cameras, n_tasks, head_flop);
 	LET(sh, encoders_flop, encoder_flop * n_cameras);
 	LET(sh, heads_flop, head_flop * n_tasks);
 	LET(sh, shared_flop, encoders_flop + heads_flop);
@@ -259,8 +232,7 @@ encoder_shared(struct sheet *sh, double encoder_flop, double n_cameras, double n
 double
 encoder_saving(struct sheet *sh, double shared_flop, double separate_flop)
 {
-	GIVEN(sh, shared_flop);
-	GIVEN(sh, separate_flop);
+	GIVEN(sh, shared_flop, separate_flop);
 	LET(sh, saved_frac, 1 - shared_flop / separate_flop);
 	return saved_frac;
 }

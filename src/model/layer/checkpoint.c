@@ -82,8 +82,7 @@ published_bytes(struct sheet *sh, const struct workload *w)
 double
 checkpoint_bytes(struct sheet *sh, double n_params, double stored_byte_per_param)
 {
-	GIVEN(sh, n_params);
-	GIVEN(sh, stored_byte_per_param);
+	GIVEN(sh, n_params, stored_byte_per_param);
 	LET(sh, checkpoint_byte, n_params * stored_byte_per_param);
 	return checkpoint_byte;
 }

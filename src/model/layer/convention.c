@@ -145,9 +145,7 @@ layer_width(struct sheet *sh, const struct block *b)
 	TAKE(sh, n_heads, a->n_heads);
 	double pair_width;
 	if (a->kind == ATTENTION_MLA) {
-		TAKE(sh, nope, a->nope);
-		TAKE(sh, rope, a->rope);
-		TAKE(sh, v_dim, a->v_dim);
+		FROM(sh, a, nope, rope, v_dim);
 		SET(sh, pair_width, (nope + rope + v_dim) / 2);
 	} else {
 		TAKE(sh, head_dim, a->head_dim);
@@ -163,8 +161,7 @@ static double
 product_flop(struct sheet *sh, const struct workload *w, double n_params, double multiple, double attention_multiple,
     double seq_token)
 {
-	GIVEN(sh, n_params);
-	GIVEN(sh, attention_multiple);
+	GIVEN(sh, n_params, attention_multiple);
 	TAKE(sh, n_places, seq_token);
 	TAKE(sh, flop_per_token_per_param, multiple);
 	SUM(sh, attended_width, i, w->n_blocks, layer_width(sh, &w->blocks[i]));
@@ -212,8 +209,7 @@ foundry_flop(struct sheet *sh, const struct workload *w, double seq_token)
 {
 	TAKE(sh, n_places, seq_token);
 	TAKE(sh, flop_per_token_per_param, 6.0);
-	TAKE(sh, n_layers, w->n_layers);
-	TAKE(sh, hidden, w->hidden);
+	FROM(sh, w, n_layers, hidden);
 	CALL(sh, active_param, model_active_params(sh, w));
 	LET(sh, trained_flop_per_token, flop_per_token_per_param * active_param + 12 * n_layers * hidden * n_places);
 	return trained_flop_per_token;
@@ -223,12 +219,9 @@ foundry_flop(struct sheet *sh, const struct workload *w, double seq_token)
 static double
 gpt_flop(struct sheet *sh, const struct workload *w, double seq_token, double multiple, double near, double far)
 {
-	GIVEN(sh, multiple);
-	GIVEN(sh, near);
-	GIVEN(sh, far);
+	GIVEN(sh, multiple, near, far);
 	TAKE(sh, n_places, seq_token);
-	TAKE(sh, n_layers, w->n_layers);
-	TAKE(sh, hidden, w->hidden);
+	FROM(sh, w, n_layers, hidden);
 	TAKE(sh, vocabulary, w->vocab);
 	LET(sh, attention_share, n_places / (near * hidden));
 	LET(sh, head_share, vocabulary / (far * n_layers * hidden));
@@ -306,8 +299,7 @@ convention_flop(struct sheet *sh, enum convention c, const struct workload *w, d
 double
 convention_ratio(struct sheet *sh, double flop_per_token, double other_flop_per_token)
 {
-	GIVEN(sh, flop_per_token);
-	GIVEN(sh, other_flop_per_token);
+	GIVEN(sh, flop_per_token, other_flop_per_token);
 	LET(sh, ratio, flop_per_token / other_flop_per_token);
 	return ratio;
 }

@@ -180,8 +180,7 @@ expand(const struct workload *w, const struct shape *x, struct op *ops)
 double
 vision_tokens(struct sheet *sh, const struct workload *w)
 {
-	TAKE(sh, image_size, w->image_size);
-	TAKE(sh, patch_size, w->patch_size);
+	FROM(sh, w, image_size, patch_size);
 	LET(sh, image_token, floor(image_size / patch_size) * floor(image_size / patch_size) + 1);
 	return image_token;
 }

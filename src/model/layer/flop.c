@@ -8,8 +8,7 @@
 double
 seen_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal)
 {
-	GIVEN(sh, n_new);
-	GIVEN(sh, n_cached);
+	GIVEN(sh, n_new, n_cached);
 	LET(sh, n_keys, n_cached + n_new);
 	if (!causal) {
 		LET(sh, n_seen, n_keys);
@@ -47,8 +46,7 @@ chosen_keys(struct sheet *sh, const struct attention *a, double n_new, double n_
 		return seen_keys(sh, a, n_new, n_cached, causal);
 	struct attention narrow = *a;
 	narrow.window = a->indexer.top_k;
-	GIVEN(sh, n_new);
-	GIVEN(sh, n_cached);
+	GIVEN(sh, n_new, n_cached);
 	TAKE(sh, n_allowed, a->indexer.top_k);
 	CALL(sh, n_visible, seen_keys(sh, &narrow, n_new, n_cached, causal));
 	LET(sh, n_seen, fmin(n_visible, n_allowed));
@@ -60,8 +58,7 @@ compressed_keys(struct sheet *sh, const struct attention *a, double n_new, doubl
 {
 	const struct attention full = {.window = datum_absent(), .chunk = datum_absent()};
 
-	GIVEN(sh, n_new);
-	GIVEN(sh, n_cached);
+	GIVEN(sh, n_new, n_cached);
 	TAKE(sh, ratio, a->ratio);
 	CALL(sh, n_visible, seen_keys(sh, &full, n_new, n_cached, true));
 	LET(sh, n_seen, n_visible / ratio);
@@ -74,8 +71,7 @@ compressed_chosen(struct sheet *sh, const struct attention *a, double n_new, dou
 {
 	struct attention narrow = {.window = datum_absent(), .chunk = datum_absent()};
 
-	GIVEN(sh, n_new);
-	GIVEN(sh, n_cached);
+	GIVEN(sh, n_new, n_cached);
 	TAKE(sh, ratio, a->ratio);
 	if (a->ratio.value == 4) {
 		narrow.window = a->indexer.top_k;
@@ -127,14 +123,11 @@ heads_flop(struct sheet *sh, const struct attention *a, double n_places, bool ca
 	double key_width, value_width;
 	if (a->kind == ATTENTION_MLA && indexed(a)) {
 		/* sparse latent attention is defined over the latent itself: DeepSeek-V3.2, section 2.1 */
-		TAKE(sh, kv_lora, a->kv_lora);
-		TAKE(sh, rope, a->rope);
+		FROM(sh, a, kv_lora, rope);
 		SET(sh, key_width, kv_lora + rope);
 		SET(sh, value_width, kv_lora);
 	} else if (a->kind == ATTENTION_MLA) {
-		TAKE(sh, nope, a->nope);
-		TAKE(sh, rope, a->rope);
-		TAKE(sh, v_dim, a->v_dim);
+		FROM(sh, a, nope, rope, v_dim);
 		SET(sh, key_width, nope + rope);
 		SET(sh, value_width, v_dim);
 	} else {
@@ -155,8 +148,7 @@ static double
 compressed_flop(struct sheet *sh, const struct attention *a, double n_places)
 {
 	GIVEN(sh, n_places);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, head_dim, a->head_dim);
+	FROM(sh, a, n_heads, head_dim);
 	CALL(sh, n_near, seen_keys(sh, a, n_places, 0, true));
 	double n_far, index_flop_per_token;
 	if (a->ratio.value > 0)

@@ -13,12 +13,10 @@
 static double
 heads_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, kv_elem_byte, tp);
 	/* values as wide as keys unless the file says otherwise */
 	const struct datum value_width = a->v_dim.value > 0 ? a->v_dim : a->head_dim;
-	TAKE(sh, n_kv_heads, a->n_kv_heads);
-	TAKE(sh, head_dim, a->head_dim);
+	FROM(sh, a, n_kv_heads, head_dim);
 	TAKE(sh, v_dim, value_width);
 	LET(sh, n_local_kv_heads, fmax(1, n_kv_heads / tp));
 	LET(sh, layer_byte_per_token, n_local_kv_heads * (head_dim + v_dim) * kv_elem_byte);
@@ -33,8 +31,7 @@ latent_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte)
 	GIVEN(sh, kv_elem_byte);
 	if (a->indexer.dim.value > 0 && kv_elem_byte >= 1 && kv_elem_byte < 2)
 		return packed_latent(sh, a);
-	TAKE(sh, kv_lora, a->kv_lora);
-	TAKE(sh, rope, a->rope);
+	FROM(sh, a, kv_lora, rope);
 	LET(sh, layer_byte_per_token, (kv_lora + rope) * kv_elem_byte);
 	return layer_byte_per_token;
 }
@@ -86,8 +83,7 @@ grows(const struct block *b)
 double
 kv_block_slope(struct sheet *sh, const struct workload *w, const struct block *b, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, kv_elem_byte, tp);
 	TAKE(sh, n_layers, b->count);
 	TAKE(sh, n_caches, grows(b) + (b->cross && !source_given(w)));
 	double grows_byte_per_token;
@@ -102,8 +98,7 @@ kv_block_slope(struct sheet *sh, const struct workload *w, const struct block *b
 double
 kv_slope(struct sheet *sh, const struct workload *w, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, kv_elem_byte, tp);
 	SUM(sh, slope_byte_per_token, i, w->n_blocks, kv_block_slope(sh, w, &w->blocks[i], kv_elem_byte, tp));
 	return slope_byte_per_token;
 }
@@ -113,9 +108,7 @@ static double
 layer_constant(struct sheet *sh, const struct workload *w, const struct block *b, double block_token,
     double kv_elem_byte, double tp)
 {
-	GIVEN(sh, block_token);
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, block_token, kv_elem_byte, tp);
 	const struct datum reach = kv_reach(&b->attention);
 	TAKE(sh, reach_token, datum_or(reach, 0));
 	TAKE(sh, source_token, b->cross && source_given(w) ? w->source_token.value : 0);
@@ -129,9 +122,7 @@ double
 kv_block_constant(struct sheet *sh, const struct workload *w, const struct block *b, double block_token,
     double kv_elem_byte, double tp)
 {
-	GIVEN(sh, block_token);
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, block_token, kv_elem_byte, tp);
 	TAKE(sh, n_layers, b->count);
 	double layer_byte;
 	if (block_compresses(b))
@@ -147,9 +138,7 @@ kv_block_constant(struct sheet *sh, const struct workload *w, const struct block
 double
 kv_constant(struct sheet *sh, const struct workload *w, double block_token, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, block_token);
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, block_token, kv_elem_byte, tp);
 	SUM(sh, constant_byte, i, w->n_blocks, kv_block_constant(sh, w, &w->blocks[i], block_token, kv_elem_byte, tp));
 	return constant_byte;
 }
@@ -159,10 +148,7 @@ static double
 own_sequence(
     struct sheet *sh, const struct block *b, double seq_token, double block_token, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, seq_token);
-	GIVEN(sh, block_token);
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, seq_token, block_token, kv_elem_byte, tp);
 	TAKE(sh, n_layers, b->count);
 	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
 	const struct datum reach = kv_reach(&b->attention);
@@ -185,10 +171,7 @@ pair_sequence(struct sheet *sh, const struct workload *w, const struct block *b,
 {
 	struct block source = *b;
 
-	GIVEN(sh, seq_token);
-	GIVEN(sh, block_token);
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, seq_token, block_token, kv_elem_byte, tp);
 	source.attention.window = source.attention.chunk = datum_absent();
 	TAKE(sh, source_token, source_given(w) ? w->source_token.value : seq_token);
 	CALL(sh, own_byte, own_sequence(sh, b, seq_token, block_token, kv_elem_byte, tp));
@@ -218,10 +201,7 @@ double
 kv_sequence(
     struct sheet *sh, const struct workload *w, double seq_token, double block_token, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, seq_token);
-	GIVEN(sh, block_token);
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, seq_token, block_token, kv_elem_byte, tp);
 	SUM(sh, sequence_byte, i, w->n_blocks,
 	    kv_block_sequence(sh, w, &w->blocks[i], seq_token, block_token, kv_elem_byte, tp));
 	return sequence_byte;
@@ -233,11 +213,8 @@ static double
 block_admission(struct sheet *sh, const struct workload *w, const struct block *b, const struct kv_admission *at,
     double kv_elem_byte, double tp)
 {
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
-	TAKE(sh, seq_token, at->seq_token);
-	TAKE(sh, step_token, at->step_token);
-	TAKE(sh, block_token, at->block_token);
+	GIVEN(sh, kv_elem_byte, tp);
+	FROM(sh, at, seq_token, step_token, block_token);
 	TAKE(sh, window_token,
 	    b->attention.window.value > 0 ? b->attention.window.value - 1 : datum_or(b->attention.chunk, 0));
 	TAKE(sh, n_spare_blocks, b->attention.window.value > 0 ? 1.0 : 0.0);
@@ -262,8 +239,7 @@ block_admitted(struct sheet *sh, const struct workload *w, const struct block *b
 double
 kv_admitted(struct sheet *sh, const struct workload *w, const struct kv_admission *at, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, kv_elem_byte, tp);
 	SUM(sh, admitted_byte, i, w->n_blocks, block_admitted(sh, w, &w->blocks[i], at, kv_elem_byte, tp));
 	return admitted_byte;
 }

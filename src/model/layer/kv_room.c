@@ -9,11 +9,8 @@
 double
 kv_paging(struct sheet *sh, const struct workload *w, const struct kv_page *page, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, kv_elem_byte);
-	GIVEN(sh, tp);
-	TAKE(sh, used_token, page->used_token);
-	TAKE(sh, max_seq_token, page->max_seq_token);
-	TAKE(sh, block_token, page->block_token);
+	GIVEN(sh, kv_elem_byte, tp);
+	FROM(sh, page, used_token, max_seq_token, block_token);
 	CALL(sh, preallocated_byte, kv_sequence(sh, w, max_seq_token, 1, kv_elem_byte, tp));
 	CALL(sh, used_byte, kv_sequence(sh, w, used_token, 1, kv_elem_byte, tp));
 	LET(sh, waste_frac, 1 - used_byte / preallocated_byte);
@@ -37,9 +34,7 @@ kv_paging(struct sheet *sh, const struct workload *w, const struct kv_page *page
 double
 kv_space(struct sheet *sh, double mem_byte, double headroom_frac, double weight_byte)
 {
-	GIVEN(sh, mem_byte);
-	GIVEN(sh, headroom_frac);
-	GIVEN(sh, weight_byte);
+	GIVEN(sh, mem_byte, headroom_frac, weight_byte);
 	LET(sh, usable_byte, mem_byte * (1 - headroom_frac));
 	LET(sh, kv_space_byte, fmax(0, usable_byte - weight_byte));
 	return kv_space_byte;
@@ -51,8 +46,7 @@ double
 kv_capacity_token(
     struct sheet *sh, const struct workload *w, double space_byte, double seq_token, double kv_elem_byte, double tp)
 {
-	GIVEN(sh, space_byte);
-	GIVEN(sh, seq_token);
+	GIVEN(sh, space_byte, seq_token);
 	CALL(sh, dense_sequence_byte, kv_sequence(sh, w, seq_token, 1, kv_elem_byte, tp));
 	LET(sh, mean_byte_per_token, dense_sequence_byte / seq_token);
 	LET(sh, capacity_token, floor(space_byte / mean_byte_per_token));
@@ -70,10 +64,7 @@ kv_sharing(struct sheet *sh, const struct attention *a)
 		return sharing;
 	}
 	if (a->kind == ATTENTION_MLA) {
-		TAKE(sh, kv_lora, a->kv_lora);
-		TAKE(sh, nope, a->nope);
-		TAKE(sh, rope, a->rope);
-		TAKE(sh, v_dim, a->v_dim);
+		FROM(sh, a, kv_lora, nope, rope, v_dim);
 		LET(sh, sharing, n_heads * (nope + rope + v_dim) / (kv_lora + rope));
 		return sharing;
 	}
@@ -95,8 +86,7 @@ kv_recomputed(struct sheet *sh, double seq_token)
 double
 kv_batch(struct sheet *sh, double n_sequences, double sequence_byte)
 {
-	GIVEN(sh, n_sequences);
-	GIVEN(sh, sequence_byte);
+	GIVEN(sh, n_sequences, sequence_byte);
 	LET(sh, batch_byte, n_sequences * sequence_byte);
 	return batch_byte;
 }
@@ -104,8 +94,7 @@ kv_batch(struct sheet *sh, double n_sequences, double sequence_byte)
 double
 kv_capacity_sequences(struct sheet *sh, double space_byte, double sequence_byte)
 {
-	GIVEN(sh, space_byte);
-	GIVEN(sh, sequence_byte);
+	GIVEN(sh, space_byte, sequence_byte);
 	LET(sh, n_sequences, floor(space_byte / sequence_byte));
 	return n_sequences;
 }

@@ -47,10 +47,7 @@ layer_active_params(struct sheet *sh, const struct workload *w, const struct blo
 static double
 patch_params(struct sheet *sh, const struct workload *w)
 {
-	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, patch_size, w->patch_size);
-	TAKE(sh, n_channels, w->n_channels);
-	TAKE(sh, image_size, w->image_size);
+	FROM(sh, w, hidden, patch_size, n_channels, image_size);
 	LET(sh, n_patches, floor(image_size / patch_size) * floor(image_size / patch_size));
 	LET(sh, patch_param, patch_size * patch_size * n_channels * hidden + hidden);
 	LET(sh, position_param, (n_patches + 1) * hidden);
@@ -91,8 +88,7 @@ double
 head_params(struct sheet *sh, const struct workload *w)
 {
 	if (w->kind == MODEL_VISION && w->n_classes.value > 0) {
-		TAKE(sh, hidden, w->hidden);
-		TAKE(sh, n_classes, w->n_classes);
+		FROM(sh, w, hidden, n_classes);
 		LET(sh, head_param, n_classes * hidden + n_classes);
 		return head_param;
 	}
@@ -115,11 +111,7 @@ final_params(struct sheet *sh, const struct workload *w)
 	TAKE(sh, hidden, w->hidden);
 	TAKE(sh, n_norm_vectors, w->final_norm ? norm_vectors(w) : 0);
 	TAKE(sh, n_of_stacks, n_stacks(w));
-	double pooler_param;
-	if (w->pooler)
-		SET(sh, pooler_param, hidden * hidden + hidden);
-	else
-		SET(sh, pooler_param, 0);
+	WHEN(sh, pooler_param, w->pooler, hidden * hidden + hidden);
 	LET(sh, final_param, n_of_stacks * n_norm_vectors * hidden + pooler_param);
 	return final_param;
 }
@@ -223,8 +215,7 @@ inner_params(struct sheet *sh, const struct workload *w)
 double
 part_params(struct sheet *sh, double n_layers, double one_param)
 {
-	GIVEN(sh, n_layers);
-	GIVEN(sh, one_param);
+	GIVEN(sh, n_layers, one_param);
 	LET(sh, part_param, n_layers * one_param);
 	return part_param;
 }
@@ -232,8 +223,7 @@ part_params(struct sheet *sh, double n_layers, double one_param)
 double
 part_share(struct sheet *sh, double part_param, double n_params)
 {
-	GIVEN(sh, part_param);
-	GIVEN(sh, n_params);
+	GIVEN(sh, part_param, n_params);
 	LET(sh, share_frac, part_param / n_params);
 	return share_frac;
 }

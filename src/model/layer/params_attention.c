@@ -46,8 +46,7 @@ query_params(struct sheet *sh, const struct workload *w, const struct attention 
 static double
 bias_params(struct sheet *sh, const struct workload *w, const struct attention *a, double query_width, double kv_width)
 {
-	GIVEN(sh, query_width);
-	GIVEN(sh, kv_width);
+	GIVEN(sh, query_width, kv_width);
 	TAKE(sh, hidden, w->hidden);
 	TAKE(sh, n_query_maps, a->gate ? 2.0 : 1.0);
 	double bias_param;
@@ -70,8 +69,7 @@ qk_norm_params(struct sheet *sh, const struct attention *a)
 
 	TAKE(sh, head_dim, a->head_dim);
 	if (a->qk_norm && a->qk_norm_full) {
-		TAKE(sh, n_heads, a->n_heads);
-		TAKE(sh, n_kv_heads, a->n_kv_heads);
+		FROM(sh, a, n_heads, n_kv_heads);
 		SET(sh, qk_norm_param, (n_heads + n_kv_heads) * head_dim);
 	} else if (a->qk_norm)
 		SET(sh, qk_norm_param, 2 * head_dim);
@@ -85,26 +83,16 @@ static double
 heads_params(struct sheet *sh, const struct workload *w, const struct attention *a)
 {
 	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, n_kv_heads, a->n_kv_heads);
-	TAKE(sh, head_dim, a->head_dim);
+	FROM(sh, a, n_heads, n_kv_heads, head_dim);
 	TAKE(sh, v_dim, value_width(a));
 	LET(sh, query_width, n_heads * head_dim);
-	double kv_width;
-	if (a->k_is_v)
-		SET(sh, kv_width, n_kv_heads * head_dim);
-	else
-		SET(sh, kv_width, n_kv_heads * (head_dim + v_dim));
+	EITHER(sh, kv_width, a->k_is_v, n_kv_heads * head_dim, n_kv_heads * (head_dim + v_dim));
 	LET(sh, output_width, n_heads * v_dim);
 	CALL(sh, query_param, query_params(sh, w, a, query_width));
 	CALL(sh, bias_param, bias_params(sh, w, a, query_width, kv_width));
 	CALL(sh, qk_norm_param, qk_norm_params(sh, a));
 	CALL(sh, indexer_param, indexer_params(sh, w, a));
-	double sink_param;
-	if (a->sinks)
-		SET(sh, sink_param, n_heads);
-	else
-		SET(sh, sink_param, 0);
+	WHEN(sh, sink_param, a->sinks, n_heads);
 	LET(sh, map_param, query_param + hidden * (kv_width + output_width));
 	LET(sh, attention_param, map_param + bias_param + qk_norm_param + sink_param + indexer_param);
 	return attention_param;
@@ -116,11 +104,7 @@ static double
 latent_params(struct sheet *sh, const struct workload *w, const struct attention *a)
 {
 	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, kv_lora, a->kv_lora);
-	TAKE(sh, nope, a->nope);
-	TAKE(sh, rope, a->rope);
-	TAKE(sh, v_dim, a->v_dim);
+	FROM(sh, a, n_heads, kv_lora, nope, rope, v_dim);
 	TAKE(sh, n_gates, a->gate ? 1.0 : 0.0);
 	LET(sh, query_width, n_heads * (nope + rope));
 	double query_param;
@@ -168,10 +152,7 @@ static double
 compressed_params(struct sheet *sh, const struct workload *w, const struct attention *a)
 {
 	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, head_dim, a->head_dim);
-	TAKE(sh, q_lora, a->q_lora);
-	TAKE(sh, o_lora, a->o_lora);
+	FROM(sh, a, n_heads, head_dim, q_lora, o_lora);
 	TAKE(sh, n_groups, a->o_groups);
 	LET(sh, query_param, hidden * q_lora + q_lora + q_lora * n_heads * head_dim);
 	LET(sh, key_param, hidden * head_dim + head_dim);

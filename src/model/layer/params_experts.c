@@ -12,11 +12,7 @@ mlp_params(struct sheet *sh, const struct workload *w, const struct block *block
 	TAKE(sh, hidden, w->hidden);
 	TAKE(sh, width, block->mlp.width);
 	TAKE(sh, n_up_maps, block->mlp.gated ? 2.0 : 1.0);
-	double bias_param;
-	if (block->mlp.bias)
-		SET(sh, bias_param, n_up_maps * width + hidden);
-	else
-		SET(sh, bias_param, 0);
+	WHEN(sh, bias_param, block->mlp.bias, n_up_maps * width + hidden);
 	LET(sh, mlp_param, (n_up_maps + 1) * hidden * width + bias_param);
 	return mlp_param;
 }
@@ -96,11 +92,7 @@ router_params(struct sheet *sh, const struct workload *w, const struct block *bl
 	}
 	TAKE(sh, hidden, w->hidden);
 	TAKE(sh, n_experts, block->moe.n_experts);
-	double bias_param;
-	if (block->moe.router_bias)
-		SET(sh, bias_param, n_experts);
-	else
-		SET(sh, bias_param, 0);
+	WHEN(sh, bias_param, block->moe.router_bias, n_experts);
 	LET(sh, router_param, hidden * n_experts + bias_param);
 	return router_param;
 }

@@ -9,9 +9,7 @@ double
 mamba_params(struct sheet *sh, const struct workload *w, const struct mamba *m)
 {
 	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_heads, m->n_heads);
-	TAKE(sh, head_dim, m->head_dim);
-	TAKE(sh, n_groups, m->n_groups);
+	FROM(sh, m, n_heads, head_dim, n_groups);
 	TAKE(sh, state_width, m->state);
 	TAKE(sh, n_taps, m->conv);
 	LET(sh, inner_width, n_heads * head_dim);
@@ -30,10 +28,7 @@ double
 delta_params(struct sheet *sh, const struct workload *w, const struct delta *d)
 {
 	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_key_heads, d->n_key_heads);
-	TAKE(sh, n_value_heads, d->n_value_heads);
-	TAKE(sh, key_dim, d->key_dim);
-	TAKE(sh, value_dim, d->value_dim);
+	FROM(sh, d, n_key_heads, n_value_heads, key_dim, value_dim);
 	TAKE(sh, n_taps, d->conv);
 	LET(sh, key_width, n_key_heads * key_dim);
 	LET(sh, value_width, n_value_heads * value_dim);
@@ -51,18 +46,13 @@ double
 kda_params(struct sheet *sh, const struct workload *w, const struct kda *k)
 {
 	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_heads, k->n_heads);
-	TAKE(sh, head_dim, k->head_dim);
+	FROM(sh, k, n_heads, head_dim);
 	TAKE(sh, n_taps, k->conv);
 	LET(sh, inner_width, n_heads * head_dim);
 	LET(sh, map_param, 4 * hidden * inner_width);
 	LET(sh, convolution_param, 3 * inner_width * n_taps);
 	LET(sh, decay_param, hidden * head_dim + head_dim * inner_width + inner_width + n_heads);
-	double gate_param;
-	if (k->full_gate)
-		SET(sh, gate_param, hidden * inner_width);
-	else
-		SET(sh, gate_param, hidden * head_dim + head_dim * inner_width);
+	EITHER(sh, gate_param, k->full_gate, hidden * inner_width, hidden * head_dim + head_dim * inner_width);
 	LET(sh, step_param, hidden * n_heads);
 	LET(sh, kda_param, map_param + convolution_param + decay_param + gate_param + step_param + head_dim);
 	return kda_param;

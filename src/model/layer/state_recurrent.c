@@ -18,18 +18,12 @@ static double
 mamba_layer(struct sheet *sh, const struct workload *w, const struct mamba *m, double tp)
 {
 	GIVEN(sh, tp);
-	TAKE(sh, n_heads, m->n_heads);
-	TAKE(sh, head_dim, m->head_dim);
-	TAKE(sh, n_groups, m->n_groups);
+	FROM(sh, m, n_heads, head_dim, n_groups);
 	TAKE(sh, state_width, m->state);
 	TAKE(sh, n_taps, m->conv);
 	TAKE(sh, tap_byte, 2.0);
 	TAKE(sh, state_byte, state_elem_byte(w));
-	double n_local_groups;
-	if (fmod(m->n_groups.value, tp) == 0)
-		SET(sh, n_local_groups, n_groups / tp);
-	else
-		SET(sh, n_local_groups, 1);
+	EITHER(sh, n_local_groups, fmod(m->n_groups.value, tp) == 0, n_groups / tp, 1);
 	LET(sh, inner_width, n_heads * head_dim / tp);
 	LET(sh, convolution_byte, (inner_width + 2 * n_local_groups * state_width) * (n_taps - 1) * tap_byte);
 	LET(sh, matrix_byte, inner_width * state_width * state_byte);
@@ -42,10 +36,7 @@ static double
 delta_layer(struct sheet *sh, const struct workload *w, const struct delta *d, double tp)
 {
 	GIVEN(sh, tp);
-	TAKE(sh, n_key_heads, d->n_key_heads);
-	TAKE(sh, n_value_heads, d->n_value_heads);
-	TAKE(sh, key_dim, d->key_dim);
-	TAKE(sh, value_dim, d->value_dim);
+	FROM(sh, d, n_key_heads, n_value_heads, key_dim, value_dim);
 	TAKE(sh, n_taps, d->conv);
 	TAKE(sh, tap_byte, 2.0);
 	TAKE(sh, state_byte, state_elem_byte(w));
@@ -63,8 +54,7 @@ static double
 kda_layer(struct sheet *sh, const struct workload *w, const struct kda *k, double tp)
 {
 	GIVEN(sh, tp);
-	TAKE(sh, n_heads, k->n_heads);
-	TAKE(sh, head_dim, k->head_dim);
+	FROM(sh, k, n_heads, head_dim);
 	TAKE(sh, n_taps, k->conv);
 	TAKE(sh, tap_byte, 2.0);
 	TAKE(sh, state_byte, state_elem_byte(w));
@@ -114,8 +104,7 @@ state_sequence(struct sheet *sh, const struct workload *w, double tp)
 double
 state_slots(struct sheet *sh, double n_slots, double state_byte)
 {
-	GIVEN(sh, n_slots);
-	GIVEN(sh, state_byte);
+	GIVEN(sh, n_slots, state_byte);
 	LET(sh, slots_byte, n_slots * state_byte);
 	return slots_byte;
 }
@@ -131,9 +120,7 @@ state_page(struct sheet *sh, const struct workload *w, double tp)
 double
 state_block(struct sheet *sh, double page_byte, double layer_byte_per_token, double block_token)
 {
-	GIVEN(sh, page_byte);
-	GIVEN(sh, layer_byte_per_token);
-	GIVEN(sh, block_token);
+	GIVEN(sh, page_byte, layer_byte_per_token, block_token);
 	LET(sh, least_token, ceil(page_byte / layer_byte_per_token));
 	LET(sh, page_token, ceil(least_token / block_token) * block_token);
 	return page_token;
@@ -142,8 +129,7 @@ state_block(struct sheet *sh, double page_byte, double layer_byte_per_token, dou
 double
 state_waste(struct sheet *sh, double page_token, double slope_byte_per_token)
 {
-	GIVEN(sh, page_token);
-	GIVEN(sh, slope_byte_per_token);
+	GIVEN(sh, page_token, slope_byte_per_token);
 	LET(sh, last_block_byte, page_token / 2 * slope_byte_per_token);
 	return last_block_byte;
 }

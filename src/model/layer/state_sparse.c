@@ -31,8 +31,7 @@ indexer_key(struct sheet *sh, const struct attention *a, double kv_elem_byte)
 double
 packed_latent(struct sheet *sh, const struct attention *a)
 {
-	TAKE(sh, kv_lora, a->kv_lora);
-	TAKE(sh, rope, a->rope);
+	FROM(sh, a, kv_lora, rope);
 	TAKE(sh, narrow_byte, 1.0);
 	TAKE(sh, scale_byte, 4.0);
 	TAKE(sh, rope_byte, 2.0);
@@ -46,8 +45,7 @@ packed_latent(struct sheet *sh, const struct attention *a)
 static double
 compressed_row(struct sheet *sh, const struct attention *a)
 {
-	TAKE(sh, head_dim, a->head_dim);
-	TAKE(sh, rope, a->rope);
+	FROM(sh, a, head_dim, rope);
 	TAKE(sh, narrow_byte, 1.0);
 	TAKE(sh, rope_byte, 2.0);
 	TAKE(sh, scales_byte, 8.0);
@@ -127,8 +125,7 @@ compressed_constant(struct sheet *sh, const struct attention *a, double block_to
 double
 compressed_sequence(struct sheet *sh, const struct attention *a, double seq_token, double block_token)
 {
-	GIVEN(sh, seq_token);
-	GIVEN(sh, block_token);
+	GIVEN(sh, seq_token, block_token);
 	TAKE(sh, window_token, a->window);
 	CALL(sh, row_byte_per_token, compressed_row(sh, a));
 	CALL(sh, compressors_byte, compressor_states(sh, a));

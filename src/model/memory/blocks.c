@@ -18,10 +18,7 @@ latent_attention_saved(struct sheet *sh, const struct memory_job *job, const str
 	TAKE(sh, hidden, job->model->hidden);
 	TAKE(sh, n_heads, a->n_heads);
 	TAKE(sh, q_lora, datum_or(a->q_lora, 0));
-	TAKE(sh, kv_lora, a->kv_lora);
-	TAKE(sh, nope, a->nope);
-	TAKE(sh, rope, a->rope);
-	TAKE(sh, v_dim, a->v_dim);
+	FROM(sh, a, kv_lora, nope, rope, v_dim);
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	TAKE(sh, n_copies, job->layout.cp > 1 ? 2.0 : 1.0);

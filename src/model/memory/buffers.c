@@ -61,9 +61,7 @@ static double
 layer_rank_params(struct sheet *sh, const struct memory_job *job, int i)
 {
 	const struct block *block = &job->model->blocks[i];
-	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, ep, job->layout.ep);
-	TAKE(sh, etp, job->layout.etp);
+	FROM_STRUCT(sh, job->layout, tp, ep, etp);
 	TAKE(sh, n_experts, datum_or(block->moe.n_experts, 0));
 	CALL(sh, layer_param, layer_params(sh, job->model, block));
 	CALL(sh, expert_param, expert_params(sh, job->model, block));
@@ -102,9 +100,7 @@ static double
 all_params(struct sheet *sh, const struct rank_params *params)
 {
 	const double linear_param = params->linear, expert_param = params->expert, other_param = params->other;
-	GIVEN(sh, linear_param);
-	GIVEN(sh, expert_param);
-	GIVEN(sh, other_param);
+	GIVEN(sh, linear_param, expert_param, other_param);
 	LET(sh, rank_param, linear_param + expert_param + other_param);
 	return rank_param;
 }
@@ -197,8 +193,7 @@ trainable_params(struct sheet *sh, const struct memory_job *job, const struct ra
 	double trainable_param;
 	if (job_is_lora(job)) {
 		const double adapter_param = params->adapter, whole_param = params->whole;
-		GIVEN(sh, adapter_param);
-		GIVEN(sh, whole_param);
+		GIVEN(sh, adapter_param, whole_param);
 		SET(sh, trainable_param, adapter_param + whole_param);
 	} else
 		SET_CALL(sh, trainable_param, all_params(sh, params));
@@ -280,8 +275,7 @@ gathered_keys(struct sheet *sh, const struct memory_job *job, int i, int stage)
 	TAKE(sh, present,
 	    job->layout.cp > 1 && block->mixer == MIXER_ATTENTION && memory_stage_layers(job, stage, i) > 0);
 	TAKE(sh, elem_byte, job_elem_byte(job));
-	TAKE(sh, cp, job->layout.cp);
-	TAKE(sh, tp, job->layout.tp);
+	FROM_STRUCT(sh, job->layout, cp, tp);
 	TAKE(sh, n_kv_heads, job->stack->expanded_kv ? a->n_heads : a->n_kv_heads);
 	TAKE(sh, head_dim, datum_or(a->head_dim, 0));
 	TAKE(sh, v_dim, datum_or(value_dim(a), 0));

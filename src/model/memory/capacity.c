@@ -12,8 +12,7 @@
 double
 capacity_weights(struct sheet *sh, const struct workload *w, double elem_byte_per_param, double rest_byte_per_param)
 {
-	GIVEN(sh, elem_byte_per_param);
-	GIVEN(sh, rest_byte_per_param);
+	GIVEN(sh, elem_byte_per_param, rest_byte_per_param);
 	CALL(sh, total_param, model_params(sh, w));
 	CALL(sh, embedding_param, embedding_params(sh, w));
 	CALL(sh, head_param, head_params(sh, w));
@@ -25,8 +24,7 @@ capacity_weights(struct sheet *sh, const struct workload *w, double elem_byte_pe
 double
 capacity_weights_bits(struct sheet *sh, double n_params, double bits)
 {
-	GIVEN(sh, n_params);
-	GIVEN(sh, bits);
+	GIVEN(sh, n_params, bits);
 	TAKE(sh, bit_byte, 0.125);
 	LET(sh, stored_byte_per_param, bits * bit_byte);
 	LET(sh, weight_byte, n_params * stored_byte_per_param);
@@ -36,8 +34,7 @@ capacity_weights_bits(struct sheet *sh, double n_params, double bits)
 double
 capacity_share(struct sheet *sh, double weight_byte, double tp)
 {
-	GIVEN(sh, weight_byte);
-	GIVEN(sh, tp);
+	GIVEN(sh, weight_byte, tp);
 	LET(sh, gpu_weight_byte, weight_byte / tp);
 	return gpu_weight_byte;
 }
@@ -66,13 +63,11 @@ capacity_linear_error(struct sheet *sh, double linear_byte_per_token, const stru
 double
 capacity_user(struct sheet *sh, const struct capacity_kv *kv, double user_token, double tp)
 {
-	GIVEN(sh, user_token);
-	GIVEN(sh, tp);
+	GIVEN(sh, user_token, tp);
 	TAKE(sh, overhead_frac, kv->overhead_frac);
 	double held_byte;
 	if (kv->w) {
-		TAKE(sh, block_token, kv->block_token);
-		TAKE(sh, kv_elem_byte, kv->kv_elem_byte);
+		FROM(sh, kv, block_token, kv_elem_byte);
 		SET_CALL(sh, held_byte, kv_sequence(sh, kv->w, user_token, block_token, kv_elem_byte, tp));
 	} else {
 		TAKE(sh, linear_byte_per_token, kv->linear_byte_per_token);
@@ -86,8 +81,7 @@ double
 capacity_pool(struct sheet *sh, const struct capacity_case *c, double weight_byte)
 {
 	GIVEN(sh, weight_byte);
-	TAKE(sh, n_users, c->n_users);
-	TAKE(sh, mem_byte, c->mem_byte);
+	FROM(sh, c, n_users, mem_byte);
 	TAKE(sh, headroom_frac, c->headroom);
 	TAKE(sh, user_token, c->user_token);
 	CALL(sh, user_byte, capacity_user(sh, &c->kv, user_token, 1));
@@ -119,8 +113,7 @@ most_context(struct sheet *sh, const struct capacity_case *c)
 		LET(sh, held_token, user_token);
 		return held_token;
 	}
-	TAKE(sh, isl_token, c->isl_token);
-	TAKE(sh, osl_token, c->osl_token);
+	FROM(sh, c, isl_token, osl_token);
 	LET(sh, held_token, isl_token + osl_token);
 	return held_token;
 }
@@ -134,8 +127,7 @@ mean_context(struct sheet *sh, const struct capacity_case *c)
 		LET(sh, context_token, user_token);
 		return context_token;
 	}
-	TAKE(sh, isl_token, c->isl_token);
-	TAKE(sh, osl_token, c->osl_token);
+	FROM(sh, c, isl_token, osl_token);
 	LET(sh, context_token, isl_token + (osl_token + 1) / 2);
 	return context_token;
 }
@@ -159,8 +151,7 @@ static double
 users_in_time(struct sheet *sh, const struct capacity_case *c, const struct capacity_replica *a)
 {
 	TAKE(sh, gpu_weight_byte, a->weight_byte);
-	TAKE(sh, itl_s, c->itl_s);
-	TAKE(sh, mem_byte_per_s, c->mem_byte_per_s);
+	FROM(sh, c, itl_s, mem_byte_per_s);
 	CALL(sh, read_byte, read_user(sh, c, a->tp / a->n_groups));
 	LET(sh, n_in_time, floor(fmax(0, itl_s * mem_byte_per_s - gpu_weight_byte) / read_byte));
 	return n_in_time;
@@ -169,8 +160,7 @@ users_in_time(struct sheet *sh, const struct capacity_case *c, const struct capa
 double
 capacity_replica_users(struct sheet *sh, const struct capacity_case *c, const struct capacity_replica *a)
 {
-	TAKE(sh, space_byte, a->space_byte);
-	TAKE(sh, n_groups, a->n_groups);
+	FROM(sh, a, space_byte, n_groups);
 	CALL(sh, held_token, most_context(sh, c));
 	CALL(sh, user_byte, capacity_user(sh, &c->kv, held_token, a->tp / a->n_groups));
 	LET(sh, n_held, floor(space_byte / user_byte));
@@ -192,11 +182,8 @@ decode_step(struct sheet *sh, const struct capacity_case *c, const struct capaci
 {
 	GIVEN(sh, n_most);
 	TAKE(sh, gpu_weight_byte, a->weight_byte);
-	TAKE(sh, n_groups, a->n_groups);
-	TAKE(sh, tp, a->tp);
-	TAKE(sh, mem_byte_per_s, c->mem_byte_per_s);
-	TAKE(sh, work_flop_per_token, c->work_flop_per_token);
-	TAKE(sh, peak_flop_per_s, c->peak_flop_per_s);
+	FROM(sh, a, n_groups, tp);
+	FROM(sh, c, mem_byte_per_s, work_flop_per_token, peak_flop_per_s);
 	CALL(sh, read_byte, read_user(sh, c, a->tp / a->n_groups));
 	LET(sh, memory_s, (gpu_weight_byte + n_most / n_groups * read_byte) / mem_byte_per_s);
 	TAKE(sh, one_token, 1.0);
@@ -212,10 +199,7 @@ floor_rate(struct sheet *sh, const struct capacity_case *c, const struct capacit
 {
 	GIVEN(sh, n_most);
 	TAKE(sh, tp, a->tp);
-	TAKE(sh, isl_token, c->isl_token);
-	TAKE(sh, osl_token, c->osl_token);
-	TAKE(sh, work_flop_per_token, c->work_flop_per_token);
-	TAKE(sh, peak_flop_per_s, c->peak_flop_per_s);
+	FROM(sh, c, isl_token, osl_token, work_flop_per_token, peak_flop_per_s);
 	TAKE(sh, one_token, 1.0);
 	LET(sh, prompt_s, isl_token * work_flop_per_token / (tp * peak_flop_per_s));
 	CALL(sh, step_s, decode_step(sh, c, a, n_most));
@@ -228,8 +212,7 @@ floor_rate(struct sheet *sh, const struct capacity_case *c, const struct capacit
 static double
 measured_capacity_rate(struct sheet *sh, const struct capacity_case *c)
 {
-	TAKE(sh, measured_token_per_s, c->measured_token_per_s);
-	TAKE(sh, osl_token, c->osl_token);
+	FROM(sh, c, measured_token_per_s, osl_token);
 	LET(sh, replica_request_per_s, measured_token_per_s / osl_token);
 	return replica_request_per_s;
 }
@@ -277,8 +260,7 @@ capacity_replicas(struct sheet *sh, const struct capacity_case *c, const struct 
 double
 capacity_count(struct sheet *sh, double n_gpus, double tp)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, tp);
+	GIVEN(sh, n_gpus, tp);
 	LET(sh, n_replicas, n_gpus / tp);
 	return n_replicas;
 }
@@ -356,8 +338,7 @@ double
 capacity_user_rate(struct sheet *sh, const struct capacity_case *c, const struct capacity_replica *a, double n_users,
     double n_replicas)
 {
-	GIVEN(sh, n_users);
-	GIVEN(sh, n_replicas);
+	GIVEN(sh, n_users, n_replicas);
 	TAKE(sh, gpu_weight_byte, a->weight_byte);
 	TAKE(sh, n_groups, a->n_groups);
 	TAKE(sh, mem_byte_per_s, c->mem_byte_per_s);
@@ -371,8 +352,7 @@ capacity_user_rate(struct sheet *sh, const struct capacity_case *c, const struct
 double
 capacity_fleet_rate(struct sheet *sh, double n_users, double user_token_per_s)
 {
-	GIVEN(sh, n_users);
-	GIVEN(sh, user_token_per_s);
+	GIVEN(sh, n_users, user_token_per_s);
 	LET(sh, fleet_token_per_s, n_users * user_token_per_s);
 	return fleet_token_per_s;
 }
@@ -380,8 +360,7 @@ capacity_fleet_rate(struct sheet *sh, double n_users, double user_token_per_s)
 double
 capacity_load_rate(struct sheet *sh, double rate_request_per_s, double osl_token)
 {
-	GIVEN(sh, rate_request_per_s);
-	GIVEN(sh, osl_token);
+	GIVEN(sh, rate_request_per_s, osl_token);
 	TAKE(sh, one_request, 1.0);
 	LET(sh, fleet_token_per_s, rate_request_per_s / one_request * osl_token);
 	return fleet_token_per_s;
@@ -390,8 +369,7 @@ capacity_load_rate(struct sheet *sh, double rate_request_per_s, double osl_token
 double
 capacity_month_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, gpu_usd_per_s);
+	GIVEN(sh, n_gpus, gpu_usd_per_s);
 	TAKE(sh, month_s, MONTH_S);
 	LET(sh, month_usd, n_gpus * gpu_usd_per_s * month_s);
 	return month_usd;
@@ -400,9 +378,7 @@ capacity_month_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s)
 double
 capacity_million_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double fleet_token_per_s)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, gpu_usd_per_s);
-	GIVEN(sh, fleet_token_per_s);
+	GIVEN(sh, n_gpus, gpu_usd_per_s, fleet_token_per_s);
 	TAKE(sh, n_tokens, 1e6);
 	LET(sh, million_usd, n_gpus * gpu_usd_per_s * n_tokens / fleet_token_per_s);
 	return million_usd;

@@ -142,8 +142,7 @@ general_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct b
 static double
 adapter_saved(struct sheet *sh, const struct memory_job *job, double n_maps, double input_width)
 {
-	GIVEN(sh, n_maps);
-	GIVEN(sh, input_width);
+	GIVEN(sh, n_maps, input_width);
 	TAKE(sh, adapter_byte, job->stack->adapter_byte);
 	TAKE(sh, cast_byte, job->stack->adapter_byte.value > 2 && !job->stack->fused_casts ? 4.0 : 0);
 	TAKE(sh, dropout_byte, job->adapter_dropout ? 3.0 : 0);
@@ -278,9 +277,7 @@ general_policy_kept(struct sheet *sh, const struct memory_job *job, const struct
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	TAKE(sh, float_byte, 4.0);
 	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, n_kv_heads, a->n_kv_heads);
-	TAKE(sh, head_dim, a->head_dim);
+	FROM(sh, a, n_heads, n_kv_heads, head_dim);
 	TAKE(sh, mlp_width, block->mlp.width);
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_shards, job_norm_shards(job));

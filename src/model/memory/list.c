@@ -36,8 +36,7 @@ op_operands(struct sheet *sh, const struct op *one, double n_samples, double ele
 double
 list_operands(struct sheet *sh, const struct workload *w, double n_samples, double elem_byte)
 {
-	GIVEN(sh, n_samples);
-	GIVEN(sh, elem_byte);
+	GIVEN(sh, n_samples, elem_byte);
 	MOST(sh, operands_byte, i, w->n_ops, op_operands(sh, &w->ops[i], n_samples, elem_byte));
 	return operands_byte;
 }
@@ -54,8 +53,7 @@ list_weights(struct sheet *sh, const struct workload *w, double elem_byte)
 double
 list_total(struct sheet *sh, double weights_byte, double operands_byte)
 {
-	GIVEN(sh, weights_byte);
-	GIVEN(sh, operands_byte);
+	GIVEN(sh, weights_byte, operands_byte);
 	LET(sh, total_byte, weights_byte + operands_byte);
 	return total_byte;
 }

@@ -17,9 +17,7 @@ megatron_heads_saved(struct sheet *sh, const struct memory_job *job, const struc
 	TAKE(sh, input_byte, job_input_byte(job));
 	TAKE(sh, float_byte, 4.0);
 	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, n_kv_heads, a->n_kv_heads);
-	TAKE(sh, head_dim, a->head_dim);
+	FROM(sh, a, n_heads, n_kv_heads, head_dim);
 	TAKE(sh, v_dim, value_dim(a));
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
@@ -139,8 +137,7 @@ experts_removed(struct sheet *sh, const struct memory_job *job, const struct blo
 	TAKE(sh, float_byte, 4.0);
 	TAKE(sh, hidden, job->model->hidden);
 	TAKE(sh, norm_shards, job_norm_shards(job));
-	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, etp, job->layout.etp);
+	FROM_STRUCT(sh, job->layout, tp, etp);
 	TAKE(sh, expert_width, moe->width);
 	TAKE(sh, n_up_maps, moe->plain ? 1.0 : 2.0);
 	TAKE(sh, all_shared_width, datum_or(moe->n_shared, 0) * datum_or(moe->shared_width, 0));
@@ -225,8 +222,7 @@ attention_transient(struct sheet *sh, const struct memory_job *job, const struct
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	TAKE(sh, float_byte, 4.0);
 	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, cp, job->layout.cp);
+	FROM_STRUCT(sh, job->layout, tp, cp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	TAKE(sh, n_heads, a->n_heads);
 	TAKE(sh, n_kv_heads, latent ? a->n_heads : a->n_kv_heads);

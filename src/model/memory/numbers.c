@@ -22,8 +22,7 @@ numbers_tokens(struct sheet *sh, const struct memory_numbers *in)
 static double
 kept_units(struct sheet *sh, enum recompute policy, double every, double n_layers, double n_units)
 {
-	GIVEN(sh, n_layers);
-	GIVEN(sh, n_units);
+	GIVEN(sh, n_layers, n_units);
 	double n_kept_units;
 	if (policy == RECOMPUTE_FULL)
 		SET(sh, n_kept_units, n_layers + n_units);
@@ -40,8 +39,7 @@ kept_units(struct sheet *sh, enum recompute policy, double every, double n_layer
 double
 checkpoint_saving(struct sheet *sh, enum recompute policy, double every, double n_layers, double n_units)
 {
-	GIVEN(sh, n_layers);
-	GIVEN(sh, n_units);
+	GIVEN(sh, n_layers, n_units);
 	CALL(sh, n_kept_units, kept_units(sh, policy, every, n_layers, n_units));
 	LET(sh, saving, n_layers * n_units / n_kept_units);
 	return saving;
@@ -68,9 +66,7 @@ double
 simple12_activations(struct sheet *sh, const struct memory_numbers *in)
 {
 	CALL(sh, n_tokens, numbers_tokens(sh, in));
-	TAKE(sh, hidden, in->hidden);
-	TAKE(sh, n_layers, in->n_layers);
-	TAKE(sh, elem_byte, in->elem_byte);
+	FROM(sh, in, hidden, n_layers, elem_byte);
 	TAKE(sh, n_units, 12.0);
 	CALL(sh, n_kept_units, kept_units(sh, in->recompute, in->recompute_n, n_layers, n_units));
 	LET(sh, unit_byte_per_token, hidden * elem_byte);
@@ -84,8 +80,7 @@ double
 gpt_activations(struct sheet *sh, const struct memory_numbers *in)
 {
 	CALL(sh, n_tokens, numbers_tokens(sh, in));
-	TAKE(sh, hidden, in->hidden);
-	TAKE(sh, n_layers, in->n_layers);
+	FROM(sh, in, hidden, n_layers);
 	TAKE(sh, n_heads, datum_or(in->n_heads, 0));
 	TAKE(sh, seq_length, in->seq);
 	TAKE(sh, elem_byte, in->elem_byte);
@@ -188,8 +183,7 @@ numbers_total(struct sheet *sh, const struct memory_numbers *in)
 double
 zero_pool(struct sheet *sh, double n_gpus, double card_byte)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, card_byte);
+	GIVEN(sh, n_gpus, card_byte);
 	LET(sh, pool_byte, n_gpus * card_byte);
 	return pool_byte;
 }
@@ -197,8 +191,7 @@ zero_pool(struct sheet *sh, double n_gpus, double card_byte)
 double
 pool_params(struct sheet *sh, double pool_byte, double byte_per_param)
 {
-	GIVEN(sh, pool_byte);
-	GIVEN(sh, byte_per_param);
+	GIVEN(sh, pool_byte, byte_per_param);
 	LET(sh, n_params, pool_byte / byte_per_param);
 	return n_params;
 }
@@ -206,9 +199,7 @@ pool_params(struct sheet *sh, double pool_byte, double byte_per_param)
 double
 micro_batch(struct sheet *sh, double n_global_sequences, double n_replicas, double n_accumulation_steps)
 {
-	GIVEN(sh, n_global_sequences);
-	GIVEN(sh, n_replicas);
-	GIVEN(sh, n_accumulation_steps);
+	GIVEN(sh, n_global_sequences, n_replicas, n_accumulation_steps);
 	LET(sh, n_micro_sequences, n_global_sequences / (n_replicas * n_accumulation_steps));
 	return n_micro_sequences;
 }
@@ -216,9 +207,7 @@ micro_batch(struct sheet *sh, double n_global_sequences, double n_replicas, doub
 double
 accumulation_steps(struct sheet *sh, double n_global_sequences, double n_replicas, double n_sequences)
 {
-	GIVEN(sh, n_global_sequences);
-	GIVEN(sh, n_replicas);
-	GIVEN(sh, n_sequences);
+	GIVEN(sh, n_global_sequences, n_replicas, n_sequences);
 	LET(sh, n_accumulation_steps, n_global_sequences / (n_replicas * n_sequences));
 	return n_accumulation_steps;
 }
@@ -228,8 +217,7 @@ accumulation_steps(struct sheet *sh, double n_global_sequences, double n_replica
 double
 attention_matrix(struct sheet *sh, double seq_length, double elem_byte)
 {
-	GIVEN(sh, seq_length);
-	GIVEN(sh, elem_byte);
+	GIVEN(sh, seq_length, elem_byte);
 	LET(sh, matrix_byte, seq_length * seq_length * elem_byte);
 	return matrix_byte;
 }
@@ -238,9 +226,7 @@ attention_matrix(struct sheet *sh, double seq_length, double elem_byte)
 double
 attention_tiled(struct sheet *sh, double seq_length, double head_dim, double elem_byte)
 {
-	GIVEN(sh, seq_length);
-	GIVEN(sh, head_dim);
-	GIVEN(sh, elem_byte);
+	GIVEN(sh, seq_length, head_dim, elem_byte);
 	LET(sh, tiled_byte, seq_length * head_dim * elem_byte);
 	return tiled_byte;
 }
@@ -248,8 +234,7 @@ attention_tiled(struct sheet *sh, double seq_length, double head_dim, double ele
 double
 memory_saving(struct sheet *sh, double before_byte, double after_byte)
 {
-	GIVEN(sh, before_byte);
-	GIVEN(sh, after_byte);
+	GIVEN(sh, before_byte, after_byte);
 	LET(sh, saved_frac, 1 - after_byte / before_byte);
 	return saved_frac;
 }

@@ -191,8 +191,7 @@ memory_safe(struct sheet *sh, double expected_byte, struct datum safety)
 double
 memory_free(struct sheet *sh, double card_byte, double expected_byte)
 {
-	GIVEN(sh, card_byte);
-	GIVEN(sh, expected_byte);
+	GIVEN(sh, card_byte, expected_byte);
 	LET(sh, free_byte, card_byte - expected_byte);
 	return free_byte;
 }

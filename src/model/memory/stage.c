@@ -107,8 +107,7 @@ duplicated_params(struct sheet *sh, const struct workload *w, const struct block
 	}
 	TAKE(sh, hidden, w->hidden);
 	TAKE(sh, q_lora, datum_or(a->q_lora, 0));
-	TAKE(sh, kv_lora, a->kv_lora);
-	TAKE(sh, rope, a->rope);
+	FROM(sh, a, kv_lora, rope);
 	LET(sh, duplicated_param, hidden * (q_lora + kv_lora + rope) + q_lora + kv_lora);
 	return duplicated_param;
 }
@@ -159,8 +158,7 @@ block_experts(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	}
 	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
 	TAKE(sh, n_experts, block->moe.n_experts);
-	TAKE(sh, ep, job->layout.ep);
-	TAKE(sh, etp, job->layout.etp);
+	FROM_STRUCT(sh, job->layout, ep, etp);
 	CALL(sh, expert_param, expert_params(sh, job->model, block));
 	LET(sh, routed_param, n_layers * n_experts * expert_param / (ep * etp));
 	return routed_param;

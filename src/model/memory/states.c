@@ -142,9 +142,7 @@ static double
 expert_replicas(struct sheet *sh, const struct memory_job *job)
 {
 	TAKE(sh, n_shards, job->layout.shard);
-	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, ep, job->layout.ep);
-	TAKE(sh, etp, job->layout.etp);
+	FROM_STRUCT(sh, job->layout, tp, ep, etp);
 	LET(sh, n_expert_shards, fmax(1, n_shards * tp / (ep * etp)));
 	return n_expert_shards;
 }
@@ -154,9 +152,7 @@ static double
 state(struct sheet *sh, const struct memory_job *job, int from_zero, double state_byte_per_param, double dense_param,
     double expert_param)
 {
-	GIVEN(sh, state_byte_per_param);
-	GIVEN(sh, dense_param);
-	GIVEN(sh, expert_param);
+	GIVEN(sh, state_byte_per_param, dense_param, expert_param);
 	double state_byte;
 	if (job_zero(job) < from_zero) {
 		SET(sh, state_byte, state_byte_per_param * (dense_param + expert_param));
@@ -174,8 +170,7 @@ whole_state(
     struct sheet *sh, const struct memory_job *job, int from_zero, double n_copies, const struct rank_params *params)
 {
 	const double whole_param = params->whole;
-	GIVEN(sh, n_copies);
-	GIVEN(sh, whole_param);
+	GIVEN(sh, n_copies, whole_param);
 	TAKE(sh, elem_byte_per_param, job_elem_byte(job));
 	LET(sh, copies_byte_per_param, n_copies * elem_byte_per_param);
 	CALL(sh, whole_byte, state(sh, job, from_zero, copies_byte_per_param, whole_param, 0));
@@ -191,9 +186,7 @@ quantised_weights(struct sheet *sh, const struct memory_job *job, const struct r
 {
 	const bool cast = job_is_lora(job) && job->stack->casts_for_quantised && quant_row(job->quant)->bitsandbytes;
 	const double linear_param = params->linear, expert_param = params->expert, other_param = params->other;
-	GIVEN(sh, linear_param);
-	GIVEN(sh, expert_param);
-	GIVEN(sh, other_param);
+	GIVEN(sh, linear_param, expert_param, other_param);
 	TAKE(sh, linear_byte_per_param, quant_bits(job->quant) / 8);
 	TAKE(sh, expert_byte_per_param, quant_bits(job->expert_quant) / 8);
 	TAKE(sh, whole_byte_per_param, cast ? 4.0 : 2.0);
@@ -207,9 +200,7 @@ static double
 plain_weights(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
 {
 	const double linear_param = params->linear, expert_param = params->expert, other_param = params->other;
-	GIVEN(sh, linear_param);
-	GIVEN(sh, expert_param);
-	GIVEN(sh, other_param);
+	GIVEN(sh, linear_param, expert_param, other_param);
 	TAKE(sh, whole_byte_per_param, plain_byte(job));
 	CALL(sh, element_byte_per_param, linear_element(sh, job));
 	CALL(sh, maps_byte, state(sh, job, 3, element_byte_per_param, linear_param, expert_param));
@@ -273,9 +264,7 @@ gradients_memory(struct sheet *sh, const struct memory_job *job, const struct ra
 		return gradients_byte;
 	}
 	const double linear_param = params->linear, other_param = params->other, expert_param = params->expert;
-	GIVEN(sh, linear_param);
-	GIVEN(sh, other_param);
-	GIVEN(sh, expert_param);
+	GIVEN(sh, linear_param, other_param, expert_param);
 	LET(sh, dense_param, linear_param + other_param);
 	SET_CALL(sh, gradients_byte, state(sh, job, 2, gradient_byte_per_param, dense_param, expert_param));
 	return gradients_byte;
@@ -316,9 +305,7 @@ optimizer_memory(struct sheet *sh, const struct memory_job *job, const struct ra
 	}
 	CALL(sh, optimizer_byte_per_param, optimizer_element(sh, job));
 	const double linear_param = params->linear, other_param = params->other, expert_param = params->expert;
-	GIVEN(sh, linear_param);
-	GIVEN(sh, other_param);
-	GIVEN(sh, expert_param);
+	GIVEN(sh, linear_param, other_param, expert_param);
 	LET(sh, dense_param, linear_param + other_param);
 	SET_CALL(sh, optimizer_byte, state(sh, job, 1, optimizer_byte_per_param, dense_param, expert_param));
 	return optimizer_byte;

@@ -24,8 +24,7 @@ expert_weights(struct sheet *sh, const struct memory_job *job, const struct bloc
 		return expert_byte;
 	}
 	TAKE(sh, n_experts, block->moe.n_experts);
-	TAKE(sh, ep, job->layout.ep);
-	TAKE(sh, etp, job->layout.etp);
+	FROM_STRUCT(sh, job->layout, ep, etp);
 	TAKE(sh, stored_byte_per_param, part_byte(job, PART_EXPERTS));
 	TAKE(sh, plain_byte_per_param, job_elem_byte(job));
 	CALL(sh, expert_param, expert_params(sh, job->model, block));
@@ -80,8 +79,7 @@ static double
 stated_share(struct sheet *sh, const struct memory_job *job)
 {
 	TAKE(sh, stated_weight_byte, *job->stated_weight);
-	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, pp, job->layout.pp);
+	FROM_STRUCT(sh, job->layout, tp, pp);
 	LET(sh, weights_byte, stated_weight_byte / (tp * pp));
 	return weights_byte;
 }

@@ -69,13 +69,11 @@ layer_kv(struct sheet *sh, const struct serve_setup *s, const struct block *b)
 	}
 	TAKE(sh, kv_elem_byte, s->precision.kv_byte);
 	if (a->kind == ATTENTION_MLA) {
-		TAKE(sh, kv_lora, a->kv_lora);
-		TAKE(sh, rope, a->rope);
+		FROM(sh, a, kv_lora, rope);
 		SET(sh, layer_byte, (kv_lora + rope) * kv_elem_byte);
 		return layer_byte;
 	}
-	TAKE(sh, n_kv_heads, a->n_kv_heads);
-	TAKE(sh, head_dim, a->head_dim);
+	FROM(sh, a, n_kv_heads, head_dim);
 	TAKE(sh, n_shards, serve_shards(s));
 	SET(sh, layer_byte, 2 * fmax(1, n_kv_heads / n_shards) * head_dim * kv_elem_byte);
 	return layer_byte;
@@ -156,8 +154,7 @@ serve_missing(struct sheet *sh, const struct serve_setup *s, const struct serve_
 double
 serve_share(struct sheet *sh, double term_s, double step_s)
 {
-	GIVEN(sh, term_s);
-	GIVEN(sh, step_s);
+	GIVEN(sh, term_s, step_s);
 	LET(sh, share_frac, term_s / step_s);
 	return share_frac;
 }

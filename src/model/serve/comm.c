@@ -17,8 +17,7 @@ allreduce_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, do
 {
 	const struct engine *e = s->engine;
 
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
+	GIVEN(sh, n_ranks, size_byte);
 	TAKE(sh, base_s, e->pcie_s);
 	TAKE(sh, per_rank_frac, e->pcie_rank_frac);
 	TAKE(sh, reached_frac, e->pcie_frac);
@@ -37,8 +36,7 @@ gather_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, doubl
 {
 	const struct engine *e = s->engine;
 
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, size_byte);
+	GIVEN(sh, n_ranks, size_byte);
 	TAKE(sh, base_s, e->pcie_s);
 	TAKE(sh, per_rank_frac, e->pcie_rank_frac);
 	TAKE(sh, reached_frac, e->pcie_gather_frac);

@@ -5,8 +5,7 @@
 double
 serve_fleet_rate(struct sheet *sh, double replica_request_per_s, double n_replicas)
 {
-	GIVEN(sh, replica_request_per_s);
-	GIVEN(sh, n_replicas);
+	GIVEN(sh, replica_request_per_s, n_replicas);
 	LET(sh, fleet_request_per_s, n_replicas * replica_request_per_s);
 	return fleet_request_per_s;
 }
@@ -14,9 +13,7 @@ serve_fleet_rate(struct sheet *sh, double replica_request_per_s, double n_replic
 double
 serve_fleet_needed(struct sheet *sh, double load_request_per_s, double growth_frac, double replica_request_per_s)
 {
-	GIVEN(sh, load_request_per_s);
-	GIVEN(sh, growth_frac);
-	GIVEN(sh, replica_request_per_s);
+	GIVEN(sh, load_request_per_s, growth_frac, replica_request_per_s);
 	TAKE(sh, slack_frac, 1e-9); /* a load that fills its replicas to the last request, but for rounding */
 	LET(sh, n_loads, (1 + growth_frac) * load_request_per_s / replica_request_per_s);
 	LET(sh, n_needed, fmax(1, ceil(n_loads - slack_frac)));
@@ -26,9 +23,7 @@ serve_fleet_needed(struct sheet *sh, double load_request_per_s, double growth_fr
 double
 serve_fleet_all(struct sheet *sh, double n_needed, double n_added, double n_spare)
 {
-	GIVEN(sh, n_needed);
-	GIVEN(sh, n_added);
-	GIVEN(sh, n_spare);
+	GIVEN(sh, n_needed, n_added, n_spare);
 	LET(sh, n_all, n_needed + n_added + n_spare);
 	return n_all;
 }
@@ -37,9 +32,7 @@ serve_fleet_all(struct sheet *sh, double n_needed, double n_added, double n_spar
 double
 serve_user_rate(struct sheet *sh, double n_users, double answer_s, double think_s)
 {
-	GIVEN(sh, n_users);
-	GIVEN(sh, answer_s);
-	GIVEN(sh, think_s);
+	GIVEN(sh, n_users, answer_s, think_s);
 	TAKE(sh, user_request, 1.0);
 	LET(sh, load_request_per_s, n_users * user_request / (answer_s + think_s));
 	return load_request_per_s;
@@ -48,8 +41,7 @@ serve_user_rate(struct sheet *sh, double n_users, double answer_s, double think_
 double
 serve_day_rate(struct sheet *sh, double day_token, double osl_token)
 {
-	GIVEN(sh, day_token);
-	GIVEN(sh, osl_token);
+	GIVEN(sh, day_token, osl_token);
 	TAKE(sh, day_s, 86400.0);
 	TAKE(sh, answer_request, 1.0);
 	LET(sh, load_request_per_s, day_token / osl_token * answer_request / day_s);
@@ -59,8 +51,7 @@ serve_day_rate(struct sheet *sh, double day_token, double osl_token)
 double
 serve_fleet_gpus(struct sheet *sh, double n_all, double n_replica_gpus)
 {
-	GIVEN(sh, n_all);
-	GIVEN(sh, n_replica_gpus);
+	GIVEN(sh, n_all, n_replica_gpus);
 	LET(sh, n_gpus, n_all * n_replica_gpus);
 	return n_gpus;
 }
@@ -68,8 +59,7 @@ serve_fleet_gpus(struct sheet *sh, double n_all, double n_replica_gpus)
 double
 serve_fleet_power(struct sheet *sh, double n_gpus, double gpu_watt)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, gpu_watt);
+	GIVEN(sh, n_gpus, gpu_watt);
 	LET(sh, all_watt, n_gpus * gpu_watt);
 	return all_watt;
 }
@@ -77,9 +67,7 @@ serve_fleet_power(struct sheet *sh, double n_gpus, double gpu_watt)
 double
 serve_request_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double load_request_per_s)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, gpu_usd_per_s);
-	GIVEN(sh, load_request_per_s);
+	GIVEN(sh, n_gpus, gpu_usd_per_s, load_request_per_s);
 	LET(sh, bill_usd_per_request, n_gpus * gpu_usd_per_s / load_request_per_s);
 	return bill_usd_per_request;
 }
@@ -87,10 +75,7 @@ serve_request_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double 
 double
 serve_token_weight(struct sheet *sh, double decode_step_s, double n_running, double prompt_step_s, double isl_token)
 {
-	GIVEN(sh, decode_step_s);
-	GIVEN(sh, n_running);
-	GIVEN(sh, prompt_step_s);
-	GIVEN(sh, isl_token);
+	GIVEN(sh, decode_step_s, n_running, prompt_step_s, isl_token);
 	TAKE(sh, made_token, 1.0);
 	LET(sh, output_s_per_token, decode_step_s / (n_running * made_token));
 	LET(sh, input_s_per_token, prompt_step_s / isl_token);

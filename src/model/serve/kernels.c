@@ -97,12 +97,6 @@ scale_bases(struct calibration *c, const struct serve_setup *s)
 	}
 }
 
-static bool
-is_fp4(enum dtype t)
-{
-	return t == DTYPE_NVFP4 || t == DTYPE_MXFP4 || t == DTYPE_FP4;
-}
-
 /* The peak that products of a type reach: fitted, or the architecture's share of the datasheet's. */
 static struct datum
 reached_peak(const struct calibration *c, const struct serve_setup *s, const struct gpu *gpu, enum dtype t)
@@ -113,7 +107,7 @@ reached_peak(const struct calibration *c, const struct serve_setup *s, const str
 
 	if (t == DTYPE_BF16 || t == DTYPE_FP16)
 		return wide;
-	if (a && is_fp4(t))
+	if (a && dtype_peak(t) == PEAK_FP4)
 		share = a->fp4_frac;
 	if (a && t == DTYPE_TF32)
 		share = a->tf32_frac;

@@ -36,8 +36,7 @@ layer_quantise_time(
 		LET(sh, quantise_s, 0);
 		return quantise_s;
 	}
-	GIVEN(sh, m);
-	GIVEN(sh, n_width);
+	GIVEN(sh, m, n_width);
 	TAKE(sh, base_s, s->engine->quantise_s);
 	TAKE(sh, reached_frac, s->engine->quantise_frac);
 	TAKE(sh, mem_byte_per_s, s->kernels->ref_mem_byte_per_s);
@@ -51,9 +50,7 @@ layer_quantise_time(
 static double
 projection(struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n, double k)
 {
-	GIVEN(sh, m);
-	GIVEN(sh, n);
-	GIVEN(sh, k);
+	GIVEN(sh, m, n, k);
 	CALL(sh, product_s, serve_product(sh, s, f, m, n, k));
 	CALL(sh, quantise_s, layer_quantise_time(sh, s, f, m, s->model->hidden.value));
 	LET(sh, projection_s, product_s + quantise_s);
@@ -69,9 +66,7 @@ heads_products(struct sheet *sh, const struct serve_setup *s, const struct atten
 
 	GIVEN(sh, m);
 	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, n_kv_heads, a->n_kv_heads);
-	TAKE(sh, head_dim, a->head_dim);
+	FROM(sh, a, n_heads, n_kv_heads, head_dim);
 	TAKE(sh, n_gates, a->gate ? 1.0 : 0.0);
 	TAKE(sh, n_kv_maps, a->k_is_v ? 1.0 : 2.0);
 	TAKE(sh, n_shards, serve_shards(s));
@@ -96,10 +91,7 @@ latent_products(struct sheet *sh, const struct serve_setup *s, const struct atte
 	TAKE(sh, hidden, s->model->hidden);
 	TAKE(sh, n_heads, a->n_heads);
 	TAKE(sh, q_lora, datum_or(a->q_lora, 0));
-	TAKE(sh, kv_lora, a->kv_lora);
-	TAKE(sh, nope, a->nope);
-	TAKE(sh, rope, a->rope);
-	TAKE(sh, v_dim, a->v_dim);
+	FROM(sh, a, kv_lora, nope, rope, v_dim);
 	TAKE(sh, n_shards, serve_shards(s));
 	LET(sh, n_gpu_heads, n_heads / n_shards);
 	LET(sh, query_width, n_gpu_heads * (nope + rope));
@@ -129,8 +121,7 @@ feed_products(struct sheet *sh, const struct serve_setup *s, double m, double wi
 {
 	const struct serve_format *f = &s->precision.mlp;
 
-	GIVEN(sh, m);
-	GIVEN(sh, width);
+	GIVEN(sh, m, width);
 	TAKE(sh, hidden, s->model->hidden);
 	TAKE(sh, n_matrices, gated ? 2.0 : 1.0);
 	TAKE(sh, n_shards, serve_shards(s));
@@ -184,9 +175,7 @@ serve_layer_products(struct sheet *sh, const struct serve_setup *s, const struct
 double
 serve_imbalance(struct sheet *sh, double unevenness, double ep, double n_experts)
 {
-	GIVEN(sh, unevenness);
-	GIVEN(sh, ep);
-	GIVEN(sh, n_experts);
+	GIVEN(sh, unevenness, ep, n_experts);
 	/* expected maximum over ep ranks of sums of n_experts / ep uneven loads */
 	LET(sh, imbalance, 1 + unevenness * sqrt(2 * log(ep) * ep / n_experts));
 	return imbalance;
@@ -196,8 +185,7 @@ serve_imbalance(struct sheet *sh, double unevenness, double ep, double n_experts
 static double
 activation_time(struct sheet *sh, const struct serve_setup *s, double m, double width, bool gated)
 {
-	GIVEN(sh, m);
-	GIVEN(sh, width);
+	GIVEN(sh, m, width);
 	TAKE(sh, n_matrices, gated ? 2.0 : 1.0);
 	TAKE(sh, n_shards, serve_shards(s));
 	TAKE(sh, wide_byte, 2.0);

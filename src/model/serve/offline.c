@@ -26,8 +26,7 @@ part_step(struct sheet *sh, const struct serve_setup *s, const struct serve_load
 	CALL(sh, step_s, serve_iteration(sh, s, &batch, NULL));
 	if (!(load->draft_s > 0) || !(n_running > 0))
 		return step_s;
-	TAKE(sh, n_drafts, load->n_drafts);
-	TAKE(sh, draft_s, load->draft_s);
+	FROM(sh, load, n_drafts, draft_s);
 	LET(sh, drafted_step_s, step_s + n_drafts * draft_s);
 	return drafted_step_s;
 }
@@ -38,19 +37,14 @@ double
 serve_mixed_step(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_prompts, double n_running)
 {
-	GIVEN(sh, n_prompts);
-	GIVEN(sh, n_running);
+	GIVEN(sh, n_prompts, n_running);
 	TAKE(sh, isl, load->isl);
 	/* long answers are met more often than they are asked for */
 	TAKE(sh, osl, load->osl * (1 + load->osl_cv * load->osl_cv));
 	TAKE(sh, pp, s->layout.pp);
 	LET(sh, context, isl + (osl + 1) / 2);
 	LET(sh, n_part_prompts, fmax(n_prompts / pp, fmin(n_prompts, 1)));
-	double n_part_running;
-	if (s->engine->prefill_first && n_prompts > 0)
-		SET(sh, n_part_running, 0);
-	else
-		SET(sh, n_part_running, n_running / pp);
+	EITHER(sh, n_part_running, s->engine->prefill_first && n_prompts > 0, 0, n_running / pp);
 	CALL(sh, step_s, part_step(sh, s, load, n_part_prompts, n_part_running, context));
 	return step_s;
 }
@@ -101,11 +95,7 @@ serve_starting(struct sheet *sh, const struct serve_setup *s, const struct serve
 	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
 	/* a step's prompts and the sequences that so many of them keep decoding share its tokens */
 	LET(sh, fitting, limit / (isl + n_decode_steps * (1 + n_drafts)));
-	double n_fitting;
-	if (s->engine->chunked)
-		SET(sh, n_fitting, fitting);
-	else
-		SET(sh, n_fitting, fmax(1, floor(fitting)));
+	EITHER(sh, n_fitting, s->engine->chunked, fitting, fmax(1, floor(fitting)));
 	LET(sh, n_starting, fmin(n_fitting, n_running / (1 + n_decode_steps)));
 	return n_starting;
 }
@@ -115,8 +105,7 @@ static double
 steady_cut(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting,
     double n_decoding, double n_fit)
 {
-	GIVEN(sh, n_starting);
-	GIVEN(sh, n_fit);
+	GIVEN(sh, n_starting, n_fit);
 	CALL(sh, decode_step_s, serve_mixed_step(sh, s, load, 0, n_decoding));
 	CALL(sh, full_step_s, serve_mixed_step(sh, s, load, n_fit, n_decoding));
 	LET(sh, full_frac, fmin(1, n_starting / n_fit));
@@ -129,8 +118,7 @@ static double
 steady_few(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting,
     double n_decoding, double n_fit)
 {
-	GIVEN(sh, n_starting);
-	GIVEN(sh, n_fit);
+	GIVEN(sh, n_starting, n_fit);
 	CALL(sh, decode_step_s, serve_mixed_step(sh, s, load, 0, n_decoding));
 	CALL(sh, one_step_s, serve_mixed_step(sh, s, load, 1, n_decoding));
 	LET(sh, n_several, fmin(n_fit, 1 + ceil(n_starting)));
@@ -189,8 +177,7 @@ serve_steady(struct sheet *sh, const struct serve_setup *s, const struct serve_l
 double
 serve_request_rate(struct sheet *sh, double n_starting, double step_s)
 {
-	GIVEN(sh, n_starting);
-	GIVEN(sh, step_s);
+	GIVEN(sh, n_starting, step_s);
 	LET(sh, rate_request_per_s, n_starting / step_s);
 	return rate_request_per_s;
 }
@@ -198,8 +185,7 @@ serve_request_rate(struct sheet *sh, double n_starting, double step_s)
 double
 serve_token_rate(struct sheet *sh, double rate_request_per_s, double osl_token)
 {
-	GIVEN(sh, rate_request_per_s);
-	GIVEN(sh, osl_token);
+	GIVEN(sh, rate_request_per_s, osl_token);
 	TAKE(sh, one_request, 1.0);
 	LET(sh, rate_token_per_s, rate_request_per_s / one_request * osl_token);
 	return rate_token_per_s;
@@ -254,8 +240,7 @@ double
 serve_run_rate(struct sheet *sh, double n_requests, double osl, double run_s)
 {
 	TAKE(sh, n_asked, n_requests);
-	GIVEN(sh, osl);
-	GIVEN(sh, run_s);
+	GIVEN(sh, osl, run_s);
 	LET(sh, rate_token_per_s, n_asked * osl / run_s);
 	return rate_token_per_s;
 }
@@ -281,8 +266,7 @@ double
 serve_decode(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_batch)
 {
 	GIVEN(sh, n_batch);
-	TAKE(sh, isl, load->isl);
-	TAKE(sh, osl, load->osl);
+	FROM(sh, load, isl, osl);
 	TAKE(sh, pp, s->layout.pp);
 	LET(sh, n_part, n_batch / fmin(pp, n_batch));
 	LET(sh, least_context, isl + 1);
@@ -298,9 +282,7 @@ serve_decode(struct sheet *sh, const struct serve_setup *s, const struct serve_l
 double
 serve_static(struct sheet *sh, double first_s, double decode_s, double osl)
 {
-	GIVEN(sh, first_s);
-	GIVEN(sh, decode_s);
-	GIVEN(sh, osl);
+	GIVEN(sh, first_s, decode_s, osl);
 	LET(sh, static_s, first_s + (osl - 1) * decode_s);
 	return static_s;
 }
@@ -314,19 +296,14 @@ serve_encode_parts(struct sheet *sh, const struct serve_setup *s, double n_batch
 	GIVEN(sh, n_batch);
 	TAKE(sh, pp, s->layout.pp);
 	TAKE(sh, n_least, 8);
-	double n_parts;
-	if (n_batch >= n_least * pp)
-		SET(sh, n_parts, pp);
-	else
-		SET(sh, n_parts, 1);
+	EITHER(sh, n_parts, n_batch >= n_least * pp, pp, 1);
 	return n_parts;
 }
 
 double
 serve_encode(struct sheet *sh, const struct serve_setup *s, double isl, double n_batch)
 {
-	GIVEN(sh, isl);
-	GIVEN(sh, n_batch);
+	GIVEN(sh, isl, n_batch);
 	TAKE(sh, pp, s->layout.pp);
 	CALL(sh, n_parts, serve_encode_parts(sh, s, n_batch));
 	LET(sh, n_part, n_batch / n_parts);

@@ -17,10 +17,7 @@ varied_step(struct sheet *sh, const struct serve_setup *s, const struct serve_lo
 	CALL(sh, usual_s, serve_mixed_step(sh, s, load, n_prompts, n_decoding));
 	if (!(f->few_frac + f->many_frac > 0))
 		return usual_s;
-	TAKE(sh, n_few, f->n_few);
-	TAKE(sh, n_many, f->n_many);
-	TAKE(sh, few_frac, f->few_frac);
-	TAKE(sh, many_frac, f->many_frac);
+	FROM(sh, f, n_few, n_many, few_frac, many_frac);
 	CALL(sh, few_s, serve_mixed_step(sh, s, load, n_prompts, n_few));
 	CALL(sh, many_s, serve_mixed_step(sh, s, load, n_prompts, n_many));
 	LET(sh, varied_s, few_frac * few_s + many_frac * many_s + (1 - few_frac - many_frac) * usual_s);
@@ -32,8 +29,7 @@ double
 serve_flow_step(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f)
 {
-	TAKE(sh, n_together, f->n_together);
-	TAKE(sh, prompt_frac, f->prompt_frac);
+	FROM(sh, f, n_together, prompt_frac);
 	CALL(sh, decode_step_s, varied_step(sh, s, load, f, 0));
 	CALL(sh, prompt_step_s, varied_step(sh, s, load, f, n_together));
 	double mean_step_s;
@@ -71,11 +67,7 @@ double
 serve_flow_first(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f)
 {
-	TAKE(sh, idle_frac, f->idle_frac);
-	TAKE(sh, wait_s, f->wait_s);
-	TAKE(sh, place_s, f->place_s);
-	TAKE(sh, n_own, f->n_own);
-	TAKE(sh, n_beside, f->n_beside);
+	FROM(sh, f, idle_frac, wait_s, place_s, n_own, n_beside);
 	CALL(sh, alone_s, alone(sh, s, load));
 	CALL(sh, own_s, serve_mixed_step(sh, s, load, n_own, n_beside));
 	LET(sh, first_s, place_s + idle_frac * alone_s + (1 - idle_frac) * (wait_s + own_s));
@@ -85,9 +77,7 @@ serve_flow_first(
 double
 serve_answer_time(struct sheet *sh, double first_s, double step_s, double osl)
 {
-	GIVEN(sh, first_s);
-	GIVEN(sh, step_s);
-	GIVEN(sh, osl);
+	GIVEN(sh, first_s, step_s, osl);
 	LET(sh, answer_s, first_s + (osl - 1) * step_s);
 	return answer_s;
 }
@@ -95,8 +85,7 @@ serve_answer_time(struct sheet *sh, double first_s, double step_s, double osl)
 double
 serve_draft_gain(struct sheet *sh, double plain_s, double token_s)
 {
-	GIVEN(sh, plain_s);
-	GIVEN(sh, token_s);
+	GIVEN(sh, plain_s, token_s);
 	LET(sh, draft_gain, plain_s / token_s);
 	return draft_gain;
 }
@@ -118,8 +107,7 @@ serve_prefill_rate(struct sheet *sh, const struct serve_setup *s, const struct s
 double
 serve_decode_rate(struct sheet *sh, const struct serve_load *load, double n_running, double step_s)
 {
-	GIVEN(sh, n_running);
-	GIVEN(sh, step_s);
+	GIVEN(sh, n_running, step_s);
 	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
 	LET(sh, rate_request_per_s, n_running / (fmax(1, n_decode_steps) * step_s));
 	return rate_request_per_s;
@@ -129,8 +117,7 @@ double
 serve_transfer(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double link_byte_per_s,
     double link_latency_s)
 {
-	GIVEN(sh, link_byte_per_s);
-	GIVEN(sh, link_latency_s);
+	GIVEN(sh, link_byte_per_s, link_latency_s);
 	TAKE(sh, isl, load->isl);
 	TAKE(sh, pp, s->layout.pp);
 	/* each GPU sends its own part over its own link */
@@ -143,8 +130,7 @@ serve_transfer(struct sheet *sh, const struct serve_setup *s, const struct serve
 double
 serve_pool_ratio(struct sheet *sh, double prefill_request_per_s, double decode_request_per_s)
 {
-	GIVEN(sh, prefill_request_per_s);
-	GIVEN(sh, decode_request_per_s);
+	GIVEN(sh, prefill_request_per_s, decode_request_per_s);
 	LET(sh, pool_ratio, decode_request_per_s / prefill_request_per_s);
 	return pool_ratio;
 }

@@ -12,11 +12,7 @@
 enum dtype
 serve_usual_kv(const struct engine *e, enum dtype weights)
 {
-	const bool narrow = weights == DTYPE_FP8 || weights == DTYPE_MXFP8 || weights == DTYPE_NVFP4;
-
-	if (narrow && e && e->narrow_kv)
-		return DTYPE_FP8;
-	return weights == DTYPE_FP16 || weights == DTYPE_FP32 ? weights : DTYPE_BF16;
+	return dtype_usual_kv(weights, e && e->narrow_kv);
 }
 
 static bool

@@ -146,8 +146,7 @@ launch_floor(struct sheet *sh, const struct serve_setup *s)
 		return floor_s;
 	}
 	TAKE(sh, n_layers, s->model->n_layers);
-	TAKE(sh, n_layer_launches, s->engine->n_layer_launches);
-	TAKE(sh, launch_s, s->engine->launch_s);
+	FROM(sh, s->engine, n_layer_launches, launch_s);
 	SET(sh, floor_s, n_layers * n_layer_launches * launch_s);
 	return floor_s;
 }
@@ -190,8 +189,7 @@ serve_head(struct sheet *sh, const struct serve_setup *s, double n_rows)
 		LET(sh, no_head_s, 0);
 		return no_head_s;
 	}
-	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, vocab, s->model->vocab);
+	FROM(sh, s->model, hidden, vocab);
 	TAKE(sh, n_groups, serve_groups(s));
 	TAKE(sh, n_shards, serve_shards(s));
 	TAKE(sh, logit_elem_byte, 6.0);

@@ -26,9 +26,7 @@ static double
 layer_elements(struct sheet *sh, const struct serve_setup *s, const struct block *b)
 {
 	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, n_heads, b->attention.n_heads);
-	TAKE(sh, n_kv_heads, b->attention.n_kv_heads);
-	TAKE(sh, head_dim, b->attention.head_dim);
+	FROM_STRUCT(sh, b->attention, n_heads, n_kv_heads, head_dim);
 	TAKE(sh, width, b->mlp.width);
 	TAKE(sh, n_matrices, b->mlp.gated ? 3.0 : 2.0);
 	LET(sh, n_elements, hidden * (2 * n_heads + 2 * n_kv_heads) * head_dim + n_matrices * hidden * width);
@@ -55,18 +53,14 @@ unfused_layer(struct sheet *sh, const struct serve_setup *s, const struct unfuse
 {
 	const struct engine_unfused *u = &s->engine->unfused;
 
-	GIVEN(sh, n_new);
-	GIVEN(sh, context);
+	GIVEN(sh, n_new, context);
 	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, n_heads, b->attention.n_heads);
-	TAKE(sh, head_dim, b->attention.head_dim);
+	FROM_STRUCT(sh, b->attention, n_heads, head_dim);
 	TAKE(sh, wide_byte, 2.0);
 	TAKE(sh, fp32_byte, 4.0);
 	TAKE(sh, mem_frac, u->mem_frac);
 	TAKE(sh, mem_byte_per_s, gpu->mem_byte_per_s);
-	TAKE(sh, n_stream_passes, u->n_stream_passes);
-	TAKE(sh, n_score_passes, u->n_score_passes);
-	TAKE(sh, launch_s, u->launch_s);
+	FROM(sh, u, n_stream_passes, n_score_passes, launch_s);
 	CALL(sh, reached_flop_per_s, reached_rate(sh, s, gpu));
 	CALL(sh, n_elements, layer_elements(sh, s, b));
 	CALL(sh, n_launches, kernel_count(sh, s));
@@ -144,8 +138,7 @@ unfused_prompt(struct sheet *sh, const struct serve_setup *s, const struct unfus
 double
 row_split_step(struct sheet *sh, const struct serve_setup *s, double n_gpus, double one_s)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, one_s);
+	GIVEN(sh, n_gpus, one_s);
 	TAKE(sh, host_s, s->engine->host_s);
 	TAKE(sh, sync_s, s->engine->row_sync_s);
 	TAKE(sh, n_layers, s->model->n_layers);

@@ -90,14 +90,12 @@ fused_core(struct sheet *sh, const struct train_job *job, const struct block *bl
 	const struct attention *a = &block->attention;
 	const bool causal = job->model->kind == MODEL_DECODER;
 
-	TAKE(sh, n_sequences, job->n_sequences);
-	TAKE(sh, seq_length, job->seq_length);
+	FROM(sh, job, n_sequences, seq_length);
 	TAKE(sh, packed_length, job->packed_length > 0 ? job->packed_length : job->seq_length);
 	TAKE(sh, n_heads, a->n_heads);
 	TAKE(sh, key_dim, train_key_width(a));
 	TAKE(sh, value_dim, value_width(a));
-	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, cp, job->layout.cp);
+	FROM_STRUCT(sh, job->layout, tp, cp);
 	TAKE(sh, n_sms, job->machine.kernels->ref_n_sms);
 	TAKE(sh, tuned_flop_per_s, job->machine.kernels->context.flop_per_s);
 	TAKE(sh, block_s, job->machine.kernels->context.block_s);
@@ -106,11 +104,7 @@ fused_core(struct sheet *sh, const struct train_job *job, const struct block *bl
 	TAKE(sh, power_rate_frac, job->machine.power_frac);
 	CALL(sh, seen_frac, window_share(sh, job, a));
 	LET(sh, n_blocks, ceil(packed_length / 128));
-	double n_tiles;
-	if (causal)
-		SET(sh, n_tiles, n_blocks * (n_blocks + 1) / 2 * seen_frac);
-	else
-		SET(sh, n_tiles, n_blocks * n_blocks);
+	EITHER(sh, n_tiles, causal, n_blocks * (n_blocks + 1) / 2 * seen_frac, n_blocks * n_blocks);
 	LET(sh, n_head_sequences, seq_length / packed_length * n_sequences * n_heads / tp / cp);
 	LET(sh, tile_flop, 2 * 128 * 128 * (key_dim + value_dim));
 	LET(sh, arithmetic_s, n_tiles * tile_flop / (tuned_flop_per_s * kernel_frac * narrow_frac * power_rate_frac));
@@ -176,11 +170,7 @@ unfused_time(struct sheet *sh, const struct train_job *job, const struct block *
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	LET(sh, n_scores, n_rows * (n_heads / tp) * seq_length);
 	LET(sh, softmax_s, n_scores * ((n_passes + dropout_passes) * elem_byte + mask_byte) / mem_byte_per_s);
-	double unfused_s;
-	if (backward)
-		SET(sh, unfused_s, 2 * products_s + softmax_s);
-	else
-		SET(sh, unfused_s, products_s + softmax_s);
+	EITHER(sh, unfused_s, backward, 2 * products_s + softmax_s, products_s + softmax_s);
 	return unfused_s;
 }
 

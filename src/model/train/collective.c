@@ -19,11 +19,8 @@ train_local(struct sheet *sh, const struct train_job *job, double n_ranks, doubl
 	GIVEN(sh, n_ranks);
 	TAKE(sh, n_domain, job->machine.n_domain);
 	TAKE(sh, rank_stride, stride);
-	double n_local;
-	if (job->n_gpus <= job->machine.n_domain)
-		SET(sh, n_local, n_ranks);
-	else
-		SET(sh, n_local, fmax(1, fmin(n_ranks, n_domain / rank_stride)));
+	EITHER(
+	    sh, n_local, job->n_gpus <= job->machine.n_domain, n_ranks, fmax(1, fmin(n_ranks, n_domain / rank_stride)));
 	return n_local;
 }
 
@@ -34,9 +31,7 @@ train_over_rails(struct sheet *sh, const struct train_machine *m, enum collectiv
 {
 	const struct collective_calibration *fit = &m->kernels->collective[c];
 
-	GIVEN(sh, n_ranks);
-	GIVEN(sh, n_local);
-	GIVEN(sh, size_byte);
+	GIVEN(sh, n_ranks, n_local, size_byte);
 	double collective_s;
 	if (n_ranks <= 1)
 		SET(sh, collective_s, 0);
@@ -75,8 +70,7 @@ train_dispatch(struct sheet *sh, const struct train_job *job, const struct block
 	TAKE(sh, top_k, block->moe.top_k);
 	TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
 	TAKE(sh, link_frac, DISPATCH_LINK);
-	TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
-	TAKE(sh, nic_frac, job->machine.nic_frac);
+	FROM_STRUCT(sh, job->machine, nic_byte_per_s, nic_frac);
 	TAKE(sh, dispatch_base_s, DISPATCH_BASE_S);
 	LET(sh, n_local, fmin(ep, n_domain));
 	double link_s, nic_s;

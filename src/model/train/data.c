@@ -62,9 +62,7 @@ block_experts(struct sheet *sh, const struct train_job *job, const struct block 
 	TAKE(sh, n_maps, moe->plain ? 2.0 : 3.0);
 	TAKE(sh, stream_dim, moe->latent.value > 0 ? moe->latent : job->model->hidden);
 	TAKE(sh, expert_dim, moe->width);
-	TAKE(sh, ep, job->layout.ep);
-	TAKE(sh, etp, job->layout.etp);
-	TAKE(sh, pp, job->layout.pp);
+	FROM_STRUCT(sh, job->layout, ep, etp, pp);
 	LET(sh, experts_param, n_block_layers * (n_experts / ep) * n_maps * stream_dim * expert_dim / etp / pp);
 	return experts_param;
 }
@@ -206,8 +204,7 @@ fully_sharded(struct sheet *sh, const struct train_job *job, const struct group 
 static double
 rail_hide(struct sheet *sh, double comm_s, double work_s)
 {
-	GIVEN(sh, comm_s);
-	GIVEN(sh, work_s);
+	GIVEN(sh, comm_s, work_s);
 	TAKE(sh, contention_frac, RAIL_CONTENTION);
 	LET(sh, hidden_s, fmax(0, comm_s - work_s) + contention_frac * fmin(comm_s, work_s));
 	return hidden_s;

@@ -19,8 +19,7 @@ routed_rows(struct sheet *sh, const struct train_job *job, const struct block *b
 {
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, top_k, block->moe.top_k);
-	TAKE(sh, tp, job->layout.tp);
-	TAKE(sh, etp, job->layout.etp);
+	FROM_STRUCT(sh, job->layout, tp, etp);
 	TAKE(sh, imbalance, job->imbalance);
 	LET(sh, n_routed_rows, n_rows * top_k * etp / tp * imbalance);
 	return n_routed_rows;
@@ -41,13 +40,9 @@ grouped(struct sheet *sh, const struct train_job *job, const struct block *block
 	TAKE(sh, group_rows, group);
 	TAKE(sh, map_n, n);
 	TAKE(sh, map_k, k);
-	TAKE(sh, weight_elem_byte, dtype_byte(train_rate_type(job->dtype)));
+	TAKE(sh, weight_elem_byte, dtype_byte(dtype_fits(job->dtype)));
 	TAKE(sh, mem_byte_per_s, train_memory(job));
-	double padding;
-	if (group < 2048)
-		SET(sh, padding, ceil(group_rows / 128) * 128 / group_rows);
-	else
-		SET(sh, padding, 1);
+	EITHER(sh, padding, group < 2048, ceil(group_rows / 128) * 128 / group_rows, 1);
 	LET(sh, weights_s, n_local_experts * map_n * map_k * weight_elem_byte / mem_byte_per_s);
 	LET(sh, grouped_s, fmax(product_s * padding, weights_s));
 	return grouped_s;
@@ -119,11 +114,8 @@ train_routing(struct sheet *sh, const struct train_job *job, const struct block 
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	LET(sh, permute_byte, half_byte * n_routed_rows * (4 * stream_dim + 5 * expert_dim));
 	LET(sh, eager_byte, n_eager_passes * 2 * half_byte / 2 * n_routed_rows * expert_dim);
-	double cast_byte;
-	if (backward)
-		SET(sh, cast_byte, quantised * 2 * half_byte * n_routed_rows * (stream_dim + up_dim));
-	else
-		SET(sh, cast_byte, quantised * 2 * half_byte * n_routed_rows * (stream_dim + expert_dim));
+	EITHER(sh, cast_byte, backward, quantised * 2 * half_byte * n_routed_rows * (stream_dim + up_dim),
+	    quantised * 2 * half_byte * n_routed_rows * (stream_dim + expert_dim));
 	LET(sh, routing_s,
 	    n_router_products * router_s +
 	        (backward_factor * (traffic_factor * permute_byte + eager_byte) + traffic_factor * cast_byte) /

@@ -69,7 +69,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	        s->elementwise.value > 1 && l->cp > 1 && job->context == CONTEXT_RING &&
 	            (job->seq_length >= 65536 || l->cp >= 4)},
 	    {TRAIN_WARNS_POWER, d->capped || job->machine.power_frac < 1},
-	    {TRAIN_WARNS_FP4, train_rate_type(job->dtype) == DTYPE_NVFP4},
+	    {TRAIN_WARNS_FP4, dtype_fits(job->dtype) == DTYPE_NVFP4},
 	    {TRAIN_WARNS_BUBBLE, t->bubble_s > 0.15 * t->step_s},
 	    {TRAIN_WARNS_ALLOCATOR,
 	        l->zero == 3 && t->n_rows <= 8192 && job->model->hidden.value >= 7168 && !many_nodes},

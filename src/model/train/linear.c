@@ -7,23 +7,6 @@
 /* --- what all parts ask ---------------------------------------------------------------------------------- */
 
 enum dtype
-train_rate_type(enum dtype t)
-{
-	switch (t) {
-	case DTYPE_FP16:
-		return DTYPE_BF16;
-	case DTYPE_MXFP8:
-	case DTYPE_FP8_BLOCK:
-		return DTYPE_FP8;
-	case DTYPE_MXFP4:
-	case DTYPE_FP4:
-		return DTYPE_NVFP4;
-	default:
-		return t;
-	}
-}
-
-enum dtype
 train_wide_type(const struct train_job *job)
 {
 	return dtype_byte(job->dtype) > 2 ? job->dtype : DTYPE_BF16;
@@ -185,9 +168,7 @@ double
 train_product(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t)
 {
 	CALL(sh, kernel_s, gemm_time(sh, shape, c, t));
-	TAKE(sh, m, shape->m);
-	TAKE(sh, n, shape->n);
-	TAKE(sh, k, shape->k);
+	FROM(sh, shape, m, n, k);
 	double derate;
 	if (derates(shape, c) && memory_bound(shape, &c->gemm[t])) {
 		TAKE(sh, derate_per_decade, c->gemm[t].derate);
@@ -202,7 +183,7 @@ double
 train_gemm(
     struct sheet *sh, const struct train_job *job, double m, double n, double k, enum dtype t, double output_elem_byte)
 {
-	const enum dtype rate = train_rate_type(t);
+	const enum dtype rate = dtype_fits(t);
 	struct gemm_shape shape = gemm_shape_of(m, n, k, rate);
 
 	shape.o_byte = fmax(output_elem_byte, dtype_byte(rate));
@@ -220,8 +201,7 @@ train_gemm(
 double
 train_rows(struct sheet *sh, const struct train_job *job)
 {
-	TAKE(sh, n_sequences, job->n_sequences);
-	TAKE(sh, seq_length, job->seq_length);
+	FROM(sh, job, n_sequences, seq_length);
 	TAKE(sh, cp, job->layout.cp);
 	LET(sh, n_rows, n_sequences * seq_length / cp);
 	return n_rows;
@@ -230,8 +210,7 @@ train_rows(struct sheet *sh, const struct train_job *job)
 double
 train_microbatches(struct sheet *sh, const struct train_job *job)
 {
-	TAKE(sh, n_global_sequences, job->n_global_sequences);
-	TAKE(sh, n_sequences, job->n_sequences);
+	FROM(sh, job, n_global_sequences, n_sequences);
 	TAKE(sh, dp, job->layout.dp);
 	LET(sh, n_microbatches, fmax(1, n_global_sequences / (n_sequences * dp)));
 	return n_microbatches;

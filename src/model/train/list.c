@@ -49,13 +49,12 @@ for_samples(const struct train_list_job *job, const struct op *one)
 static double
 product_time(struct sheet *sh, const struct train_list_job *job, const struct op *op)
 {
-	const enum dtype t = train_rate_type(job->dtype);
+	const enum dtype t = dtype_fits(job->dtype);
 
 	CALL(sh, forward_flop, op_total_flop(sh, op));
 	CALL(sh, forward_byte, op_total_byte(sh, op));
 	TAKE(sh, reached_flop_per_s, job->machine.kernels->gemm[t].peak_flop_per_s);
-	TAKE(sh, mem_byte_per_s, job->machine.kernels->gemm[DTYPE_BF16].mem_byte_per_s);
-	TAKE(sh, base_s, job->machine.kernels->gemm[DTYPE_BF16].base_s);
+	FROM_STRUCT(sh, job->machine.kernels->gemm[DTYPE_BF16], mem_byte_per_s, base_s);
 	TAKE(sh, kernel_frac, kernel_share(job, op));
 	TAKE(sh, n_times, op->count);
 	LET(sh, arithmetic_s, 3 * forward_flop / (reached_flop_per_s * kernel_frac));
@@ -72,8 +71,7 @@ other_time(struct sheet *sh, const struct train_list_job *job, const struct op *
 	CALL(sh, forward_byte, op_total_byte(sh, op));
 	TAKE(sh, traffic_factor, is_table(op) ? 1 : TRAINED_TRAFFIC);
 	TAKE(sh, gather_frac, is_table(op) ? GATHER_RATE : 1);
-	TAKE(sh, mem_byte_per_s, job->machine.kernels->gemm[DTYPE_BF16].mem_byte_per_s);
-	TAKE(sh, base_s, job->machine.kernels->gemm[DTYPE_BF16].base_s);
+	FROM_STRUCT(sh, job->machine.kernels->gemm[DTYPE_BF16], mem_byte_per_s, base_s);
 	TAKE(sh, n_times, op->count);
 	LET(sh, other_s, 3 * forward_byte * traffic_factor / (mem_byte_per_s * gather_frac) + 2 * n_times * base_s);
 	return other_s;
@@ -178,8 +176,7 @@ train_list_step(struct sheet *sh, const struct train_list_job *job, struct train
 double
 train_sample_rate(struct sheet *sh, double n_global_samples, double step_s)
 {
-	GIVEN(sh, n_global_samples);
-	GIVEN(sh, step_s);
+	GIVEN(sh, n_global_samples, step_s);
 	LET(sh, rate_sample_per_s, n_global_samples / step_s);
 	return rate_sample_per_s;
 }

@@ -14,8 +14,7 @@ static const double PAIR_BASE_S = 20e-6;
 double
 train_hide(struct sheet *sh, double comm_s, double work_s)
 {
-	GIVEN(sh, comm_s);
-	GIVEN(sh, work_s);
+	GIVEN(sh, comm_s, work_s);
 	TAKE(sh, contention_frac, CONTENTION);
 	LET(sh, hidden_s, fmax(0, comm_s - work_s) + contention_frac * fmin(comm_s, work_s));
 	return hidden_s;
@@ -127,8 +126,7 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 		LET(sh, context_s, 0);
 		return context_s;
 	}
-	GIVEN(sh, attention_forward_s);
-	GIVEN(sh, attention_backward_s);
+	GIVEN(sh, attention_forward_s, attention_backward_s);
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, cp, l->cp);
 	TAKE(sh, kv_width, kv);
@@ -146,8 +144,7 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
 		SET(sh, neighbour_byte_per_s, link_byte_per_s);
 	} else {
-		TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
-		TAKE(sh, nic_frac, job->machine.nic_frac);
+		FROM_STRUCT(sh, job->machine, nic_byte_per_s, nic_frac);
 		SET(sh, neighbour_byte_per_s, nic_byte_per_s * nic_frac);
 	}
 	LET(sh, send_s, base_s + part_byte / neighbour_byte_per_s);

@@ -7,8 +7,6 @@
 
 #include "model/train/train.h"
 
-/* The type whose rate a product of type t has: its own, or bf16 for all types of 16 bits. */
-enum dtype train_rate_type(enum dtype t);
 /* The type of what is not quantised: attention, router, head. */
 enum dtype train_wide_type(const struct train_job *job);
 /* Bytes of an activation: quantised types keep activations at 16 bits. */

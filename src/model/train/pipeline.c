@@ -64,8 +64,7 @@ between_stages(struct sheet *sh, const struct train_job *job)
 		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
 		SET(sh, neighbour_byte_per_s, link_byte_per_s);
 	} else {
-		TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
-		TAKE(sh, nic_frac, job->machine.nic_frac);
+		FROM_STRUCT(sh, job->machine, nic_byte_per_s, nic_frac);
 		SET(sh, neighbour_byte_per_s, nic_byte_per_s * nic_frac);
 	}
 	LET(sh, p2p_s,
@@ -95,8 +94,7 @@ train_pipeline(struct sheet *sh, const struct train_job *job, struct train_terms
 	}
 	double fullest, last, stage_s;
 	CALL(sh, p2p_s, between_stages(sh, job));
-	TAKE(sh, pp, job->layout.pp);
-	TAKE(sh, vp, job->layout.vp);
+	FROM_STRUCT(sh, job->layout, pp, vp);
 	if (job->balanced_stages && job->n_stage_layers == 0) {
 		SET(sh, stage_s, (n_layers * layer_s + head_s) / pp + p2p_s);
 		fullest = job->model->n_layers.value / job->layout.pp;

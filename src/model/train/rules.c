@@ -311,8 +311,7 @@ train_impossible(const struct train_job *job)
 	}
 	if (l->cp > 1 && job->context == CONTEXT_RING && job->seq_length / l->cp < 128)
 		return TRAIN_REFUSES_RING;
-	if (!c || !gemm_calibrated(c, DTYPE_BF16) || !gemm_calibrated(c, train_rate_type(job->dtype)) ||
-	    !c->has_context)
+	if (!c || !gemm_calibrated(c, DTYPE_BF16) || !gemm_calibrated(c, dtype_fits(job->dtype)) || !c->has_context)
 		return TRAIN_REFUSES_KERNELS;
 	if (job->n_gpus > 1 && !c->has_collective[COLLECTIVE_ALL_GATHER])
 		return TRAIN_REFUSES_COLLECTIVES;

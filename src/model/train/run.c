@@ -7,8 +7,7 @@
 double
 train_step_tokens(struct sheet *sh, double n_global_sequences, double seq_length)
 {
-	GIVEN(sh, n_global_sequences);
-	GIVEN(sh, seq_length);
+	GIVEN(sh, n_global_sequences, seq_length);
 	LET(sh, step_token, n_global_sequences * seq_length);
 	return step_token;
 }
@@ -16,8 +15,7 @@ train_step_tokens(struct sheet *sh, double n_global_sequences, double seq_length
 double
 train_token_rate(struct sheet *sh, double step_token, double step_s)
 {
-	GIVEN(sh, step_token);
-	GIVEN(sh, step_s);
+	GIVEN(sh, step_token, step_s);
 	LET(sh, rate_token_per_s, step_token / step_s);
 	return rate_token_per_s;
 }
@@ -25,8 +23,7 @@ train_token_rate(struct sheet *sh, double step_token, double step_s)
 double
 train_gpu_rate(struct sheet *sh, double rate_token_per_s, double n_gpus)
 {
-	GIVEN(sh, rate_token_per_s);
-	GIVEN(sh, n_gpus);
+	GIVEN(sh, rate_token_per_s, n_gpus);
 	LET(sh, gpu_token_per_s, rate_token_per_s / n_gpus);
 	return gpu_token_per_s;
 }
@@ -34,9 +31,7 @@ train_gpu_rate(struct sheet *sh, double rate_token_per_s, double n_gpus)
 double
 train_utilisation(struct sheet *sh, double work_flop_per_token, double gpu_token_per_s, double peak_flop_per_s)
 {
-	GIVEN(sh, work_flop_per_token);
-	GIVEN(sh, gpu_token_per_s);
-	GIVEN(sh, peak_flop_per_s);
+	GIVEN(sh, work_flop_per_token, gpu_token_per_s, peak_flop_per_s);
 	LET(sh, gpu_flop_per_s, work_flop_per_token * gpu_token_per_s);
 	LET(sh, utilisation_frac, gpu_flop_per_s / peak_flop_per_s);
 	return utilisation_frac;
@@ -84,8 +79,7 @@ train_hardware_flop(struct sheet *sh, const struct train_job *job, double model_
 double
 train_steps_needed(struct sheet *sh, double budget_token, double step_token)
 {
-	GIVEN(sh, budget_token);
-	GIVEN(sh, step_token);
+	GIVEN(sh, budget_token, step_token);
 	LET(sh, n_steps, ceil(budget_token / step_token));
 	return n_steps;
 }
@@ -93,8 +87,7 @@ train_steps_needed(struct sheet *sh, double budget_token, double step_token)
 double
 train_run_time(struct sheet *sh, double n_steps, double step_s)
 {
-	GIVEN(sh, n_steps);
-	GIVEN(sh, step_s);
+	GIVEN(sh, n_steps, step_s);
 	LET(sh, run_s, n_steps * step_s);
 	return run_s;
 }
@@ -102,9 +95,7 @@ train_run_time(struct sheet *sh, double n_steps, double step_s)
 double
 train_energy(struct sheet *sh, double n_gpus, double gpu_watt, double run_s)
 {
-	GIVEN(sh, n_gpus);
-	GIVEN(sh, gpu_watt);
-	GIVEN(sh, run_s);
+	GIVEN(sh, n_gpus, gpu_watt, run_s);
 	LET(sh, energy_joule, n_gpus * gpu_watt * run_s);
 	return energy_joule;
 }

@@ -173,8 +173,7 @@ window_of(struct sheet *sh, const struct train_job *job, const struct train_term
 	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
 
 	TAKE(sh, n_layers, job->model->n_layers);
-	TAKE(sh, layer_s, t->layer_s);
-	TAKE(sh, device_s, t->device_s);
+	FROM(sh, t, layer_s, device_s);
 	TAKE(sh, layer_forward_s, t->forward_s);
 	TAKE(sh, tp_forward_s, t->tp_s / (full ? 3 : 2));
 	TAKE(sh, head_s, t->logits_s);

@@ -196,13 +196,11 @@ fit_type(const struct fit_bench *b, const struct measurement **rows, int n_rows,
 void
 fit_moe(const struct fit_bench *b, struct fitted *out)
 {
-	static const enum dtype types[] = {
-	    DTYPE_BF16, DTYPE_FP8, DTYPE_FP8_BLOCK, DTYPE_MXFP8, DTYPE_INT8, DTYPE_NVFP4, DTYPE_MXFP4};
 	int n;
 
 	if (!b->gpu || !b->backend)
 		return;
 	const struct measurement **rows = fit_rows(b, MEASUREMENT_MOE, &n);
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		fit_type(b, rows, n, types[i], out);
+	for (int t = 0; t < N_DTYPES; t++)
+		fit_type(b, rows, n, (enum dtype)t, out);
 }
