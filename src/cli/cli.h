@@ -248,6 +248,7 @@ bool run_layout(
 	X(0, csv, "csv", "", "", "print comma-separated values, base units")                                           \
 	X(0, md, "md", "", "", "print Markdown")                                                                       \
 	X(0, explain, "explain", "[=ROW]", "row", "show how every number, or one row, was computed")                   \
+	X(0, table, "table", "NAME", "", "print one table, with --csv")                                                \
 	X(0, get, "get", "ROW", "row", "print bare numbers in base units: ttft_s,tpot_s")                              \
 	X(0, set, "set", "PATH=VALUE[,...]", "path",                                                                   \
 	    "set any input or figure: layout.tp=8, gpu.memory.bandwidth=3TB/s")                                        \

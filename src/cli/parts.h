@@ -61,6 +61,22 @@ struct solution {
 struct solution question_solve(
     const struct question *q, const struct node *inputs, const char *solve, const char *until);
 
+/* Other spellings of options: rows of aliases.def. */
+struct alias {
+	const char *name, *of, *commands;
+	bool number;
+};
+extern const struct alias aliases[];
+extern const size_t n_aliases;
+
+/* The option that it means in this command, or NULL. */
+const struct option *alias_option(const struct alias *alias, const struct command *c);
+/* The option that this name means there, with this value (NULL: not known), or NULL. */
+const struct option *alias_find(const struct command *c, const char *name, const char *value);
+/* All of them, for people and as lines of an mdoc list with columns. */
+void aliases_print(FILE *to);
+void aliases_mdoc(FILE *to);
+
 /* What the parts of the program share: one run of it. */
 
 enum { STATUS_FAILED = 3 };

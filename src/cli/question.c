@@ -42,14 +42,12 @@ assume_defaults(struct run *r)
 static void
 refuse_infinite(struct run *r)
 {
-	char path[200];
-
 	for (int i = 0; i < sheet_size(r->sheet); i++) {
 		const struct row *row = sheet_row(r->sheet, i);
 		if (!row->label || row->kind == ROW_WORD || !isinf(row->value))
 			continue;
-		sheet_path(r->sheet, i, path, sizeof path);
-		diag_error(r->diag, (struct source){0}, "'%s' (%s) is beyond what can be computed", row->label, path);
+		diag_error(
+		    r->diag, (struct source){0}, "'%s' (%s) is beyond what can be computed", row->label, row->id);
 		diag_hint(r->diag, "an input is too large or too small: check the units");
 		return;
 	}

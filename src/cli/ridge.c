@@ -188,6 +188,10 @@ help(FILE *to, int argc, char **argv)
 		print_old_answers(to);
 		return ANSWERED;
 	}
+	if (argc == 1 && strcmp(argv[0], "options") == 0) {
+		aliases_print(to);
+		return ANSWERED;
+	}
 	if (argc > 1) {
 		fprintf(stderr, "ridge: error: help takes one topic\n  hint: type 'ridge help %s'\n", argv[0]);
 		return REFUSED;
@@ -212,6 +216,8 @@ internal(struct arena *a, FILE *to, int argc, char **argv)
 		help_mdoc_examples(to, c);
 	else if (strcmp(argv[1], "__commands") == 0)
 		help_mdoc_commands(to);
+	else if (strcmp(argv[1], "__aliases") == 0)
+		aliases_mdoc(to);
 	else if (strcmp(argv[1], "__names") == 0)
 		for (size_t i = 0; i < n_commands; i++)
 			fprintf(to, "%s\n", commands[i]->name);

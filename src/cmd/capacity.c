@@ -17,13 +17,13 @@
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidates, one line each")                         \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of a GPU that has no name")                \
 	X('u', users, "users", "users", COUNT, "N", "", NULL, "users served at the same time")                         \
-	X('t', tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens that each user holds, prompt and answer")     \
+	X('t', tokens, "context", "tokens", COUNT, "N", "", NULL, "tokens that each user holds, prompt and answer")    \
 	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "requests per second, instead of --users")                 \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a request's prompt, with --rate")                     \
 	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of its answer")                                          \
 	X(0, throughput, "throughput", "throughput", NUMBER, "N", "", NULL,                                            \
 	    "measured tokens per second that one replica generates (default: the floor of bandwidth and arithmetic)")  \
-	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
+	X(0, utilisation, "target-load", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
 	    "most of a replica's rate to plan with")                                                                   \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "every user gets a token at least this often")                 \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of weights and products")         \
@@ -93,11 +93,11 @@ check_load(struct run *r, const struct capacity_in *in)
 	if (datum_given(in->rate) == datum_given(in->users))
 		return refuse(r, in->rate.from,
 		    datum_given(in->rate) ? "--users and --rate exclude each other" : "how many users?",
-		    "give --users 200 --tokens 4096 (held at once), or --rate 5 --isl 1000 --osl 200 (requests per "
+		    "give --users 200 --context 4096 (held at once), or --rate 5 --isl 1000 --osl 200 (requests per "
 		    "second)");
 	if (datum_given(in->users) && !datum_given(in->tokens))
 		return refuse(
-		    r, in->users.from, "how many tokens does each user hold?", "add for example --tokens 4096");
+		    r, in->users.from, "how many tokens does each user hold?", "add for example --context 4096");
 	if (datum_given(in->rate) && (!datum_given(in->isl) || !datum_given(in->osl)))
 		return refuse(
 		    r, in->rate.from, "how long are prompt and answer?", "add for example --isl 1000 --osl 200");
@@ -707,13 +707,12 @@ plan_run(struct run *r, const struct capacity_in *in)
 	for (size_t i = 0; i < sizeof floors / sizeof *floors; i++)
 		if (datum_given(floors[i])) {
 			refuse(r, floors[i].from, "this belongs to the plan by memory and floors",
-			    "leave it out, or leave --engine and --objectives out");
+			    "leave it out, or leave --engine and --slo out");
 			return REFUSED;
 		}
 	if (strcmp(in->weights.text, "shared") == 0 || in->kv_rule.text) {
 		refuse(r, in->kv_rule.text ? in->kv_rule.from : in->weights.from,
-		    "this belongs to the plan by memory and floors",
-		    "leave it out, or leave --engine and --objectives out");
+		    "this belongs to the plan by memory and floors", "leave it out, or leave --engine and --slo out");
 		return REFUSED;
 	}
 	return capacity_plan(r, &in->plan, &c);
@@ -765,14 +764,14 @@ static const struct option_group capacity_groups[] = {
 };
 
 static const struct example capacity_examples[] = {
-    {"capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --tokens 4Ki", "four candidates side by side", 0},
+    {"capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --context 4Ki", "four candidates side by side", 0},
     {"capacity llama3-70b --gpu h100 --rate 5 --isl 1000 --osl 200 --weights-dtype fp8 --kv-dtype fp8",
         "replicas that keep up with a load, at best", 0},
-    {"capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --layout tp=1", "one GPU does not hold the weights", 1},
-    {"capacity llama3-70b --gpu h100,h200,b200 --rate 20 --isl 1000 --osl 200 --objectives ttft.p99:1s,tpot:50ms "
+    {"capacity llama3-70b --gpu h100 --users 200 --context 4Ki --layout tp=1", "one GPU does not hold the weights", 1},
+    {"capacity llama3-70b --gpu h100,h200,b200 --rate 20 --isl 1000 --osl 200 --slo ttft.p99:1s,tpot:50ms "
      "--spare 1",
         "setups that meet objectives, by cost, with one replica to spare", 0},
-    {"capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --tokens 1000 "
+    {"capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --context 1000 "
      "--gpu-mem 80GB",
         "a model known by its numbers", 0},
 };

@@ -33,8 +33,7 @@
 	    "most that writing and lost work may cost; exit status 1 above it")                                        \
 	X(0, run, "run", "run", TIME, "TIME", "", NULL, "time of the whole run without failures")                      \
 	X(0, repair, "repair", "repair", TIME, "TIME", "", NULL, "of a failed node: how many spares are needed")       \
-	X(0, gpus_per_node, "gpus-per-node", "gpus_per_node", COUNT, "N", "", "8",                                     \
-	    "that fail and are repaired together")                                                                     \
+	X(0, gpus_per_node, "node-gpus", "gpus_per_node", COUNT, "N", "", "8", "that fail and are repaired together")  \
 	X(0, spares, "spares", "spares", COUNT, "N", "", NULL, "spare nodes that there are")                           \
 	X(0, risk, "risk", "risk", FRACTION, "FRACTION", "", "1%", "of the time in which spares may run out")
 
@@ -97,7 +96,7 @@ check(struct run *r, const struct checkpoint_in *in)
 	    run_positive(r, "interval", in->interval) & run_positive(r, "run", in->run) &
 	    run_positive(r, "repair", in->repair) & run_positive(r, "size", in->size) &
 	    run_inside(r, "target", in->target) & run_inside(r, "risk", in->risk) & run_whole(r, "gpus", in->gpus, 1) &
-	    run_whole(r, "params", in->params, 1) & run_whole(r, "gpus-per-node", in->gpus_per_node, 1) &
+	    run_whole(r, "params", in->params, 1) & run_whole(r, "--node-gpus", in->gpus_per_node, 1) &
 	    run_whole(r, "spares", in->spares, 0);
 }
 

@@ -19,8 +19,8 @@ check_step(struct run *r, const struct scale_in *in)
 
 	if (!ring && !datum_given(in->communication)) {
 		diag_error(r->diag, in->compute.from, "what does a step wait for?");
-		diag_hint(r->diag,
-		    "add --gradient 4GB --bandwidth 50GB/s --ranks 2,4,8, or a measured --communication 450ms");
+		diag_hint(
+		    r->diag, "add --gradient 4GB --bandwidth 50GB/s --gpus 2,4,8, or a measured --communication 450ms");
 		return false;
 	}
 	if (ring && datum_given(in->communication)) {
@@ -323,18 +323,18 @@ static const struct example scale_examples[] = {
         0},
     {"scale --points 1:1000,2:1800,4:3200,8:4000 --warn-below 0.875", "the same as a check", 1},
     {"scale --times 14h@1,2h@8,25min@256 --price 3usd/h", "from times of a job, with its cost", 0},
-    {"scale --compute 550ms --gradient 4GB --bandwidth 15.6GB/s --ranks 2,4,8,16",
-        "a step that waits for its gradients", 0},
+    {"scale --compute 550ms --gradient 4GB --bandwidth 15.6GB/s --gpus 2,4,8,16", "a step that waits for its gradients",
+        0},
     {"scale --stages 8 --microbatches 8 --target-bubble 0.12", "the bubble, and what shrinks it", 1},
 };
 
 static const struct input_needs scale_needs[] = {
-    {"warn_below", "efficiencies are held against it: add --points 1:1000,8:6400, --times or --compute with --ranks"},
+    {"warn_below", "efficiencies are held against it: add --points 1:1000,8:6400, --times or --compute with --gpus"},
     {"target",
         "it is reached by hiding communication: add --compute, and --gradient with --bandwidth, or --communication"},
     {"target_bubble", "a pipeline has a bubble: add --stages 8 --microbatches 32, or --bubble"},
     {"overlap", "communication is hidden: add --compute, and --gradient with --bandwidth, or --communication"},
-    {"price", "points have a price: add --points or --times, or --compute with --ranks"},
+    {"price", "points have a price: add --points or --times, or --compute with --gpus"},
     {"batch", "it is cut into micro-batches of a pipeline: add --stages and --micro-batch"},
     {"micro_batch", "a batch of a pipeline is cut into them: add --stages and --batch"},
     {"interleave", "it belongs to a pipeline: add --stages 8 --microbatches 32"},

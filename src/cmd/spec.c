@@ -7,9 +7,9 @@
 #define SPEC_OPTIONS(X)                                                                                                \
 	X(0, accept, "accept", "accept", FRACTION, "FRACTION", "", NULL,                                               \
 	    "share of drafted tokens that the model agrees with, as long as it agreed before")                         \
-	X('k', k, "k", "k", COUNT, "N", "", NULL, "tokens drafted in a step (default: the best number)")               \
+	X('k', k, "draft-tokens", "k", COUNT, "N", "", NULL, "tokens drafted in a step (default: the best number)")    \
 	X(0, tokens, "tokens", "tokens", NUMBER, "N", "", NULL,                                                        \
-	    "measured tokens of a step with --k, instead of --accept: what they say of the acceptance")                \
+	    "measured tokens of a step with --draft-tokens, instead of --accept: what they say of the acceptance")     \
 	X(0, accepted, "accepted", "accepted", COUNT, "N", "", NULL,                                                   \
 	    "drafts accepted in one step: the tokens it yields")                                                       \
 	X(0, draft, "draft", "draft", TIME, "TIME", "", NULL, "time of one drafted token")                             \
@@ -36,7 +36,7 @@ check(struct run *r, const struct spec_in *in)
 
 	if (!datum_given(in->accept) && !datum_given(in->tokens) && !datum_given(in->accepted))
 		return run_refuse(r, (struct source){0}, "how often is a draft accepted?",
-		    "add --accept 0.8, or what was measured: --tokens 3.2 --k 5");
+		    "add --accept 0.8, or what was measured: --tokens 3.2 --draft-tokens 5");
 	if (datum_given(in->accept) + datum_given(in->tokens) + datum_given(in->accepted) > 1)
 		return run_refuse(
 		    r, in->accept.from, "--accept, --tokens and --accepted exclude each other", "give one of them");
@@ -45,10 +45,10 @@ check(struct run *r, const struct spec_in *in)
 		    "--draft 2ms (a token of the small model) and --target 30ms (one of the large)");
 	if (!costs && !datum_given(in->accepted) && !datum_given(in->k))
 		return run_refuse(r, in->accept.from, "how many tokens are drafted?",
-		    "add --k 5, or --draft 2ms --target 30ms for the best number");
+		    "add --draft-tokens 5, or --draft 2ms --target 30ms for the best number");
 	if (datum_given(in->tokens) && !datum_given(in->k))
 		return run_refuse(
-		    r, in->tokens.from, "tokens of a step with how many drafts?", "add for example --k 5");
+		    r, in->tokens.from, "tokens of a step with how many drafts?", "add for example --draft-tokens 5");
 	if (in->verify.value < in->target.value)
 		return run_refuse(r, in->verify.from, "verifying k + 1 tokens is faster than one token alone",
 		    "--verify is the time of one pass of the model over all of them: at least --target");
@@ -67,7 +67,8 @@ known(struct run *r, const struct spec_in *in)
 
 	r->title = "Tokens of a speculative step";
 	if (datum_given(in->k) && in->accepted.value > in->k.value) {
-		run_refuse(r, in->accepted.from, "more are accepted than drafted", "--accepted is at most --k");
+		run_refuse(
+		    r, in->accepted.from, "more are accepted than drafted", "--accepted is at most --draft-tokens");
 		return REFUSED;
 	}
 	if (datum_given(in->k)) {
@@ -202,12 +203,15 @@ spec_run(struct run *r, const void *input)
 static const struct option_group spec_groups[] = {OPTION_GROUP(spec_options, 0)};
 
 static const struct example spec_examples[] = {
-    {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms", "tokens per step, speedup, and the best number of drafts", 0},
+    {"spec --accept 0.8 --draft-tokens 5 --draft 2ms --target 30ms",
+        "tokens per step, speedup, and the best number of drafts", 0},
     {"spec --accept 0.8 --draft 2ms --target 30ms --verify 38ms --overhead 1ms",
         "a verifying pass that is dearer than a step, and the work around it", 0},
-    {"spec --tokens 3.2 --k 5 --draft 2ms --target 30ms", "the acceptance that an engine's statistics imply", 0},
-    {"spec --accept 0.3 --k 8 --draft 6ms --target 30ms", "drafts that do not pay", 1},
-    {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms --sweep accept=0.6..0.9+0.05 --sweep draft=1ms,2ms,4ms",
+    {"spec --tokens 3.2 --draft-tokens 5 --draft 2ms --target 30ms", "the acceptance that an engine's statistics imply",
+        0},
+    {"spec --accept 0.3 --draft-tokens 8 --draft 6ms --target 30ms", "drafts that do not pay", 1},
+    {"spec --accept 0.8 --draft-tokens 5 --draft 2ms --target 30ms --sweep accept=0.6..0.9+0.05 --sweep "
+     "draft=1ms,2ms,4ms",
         "how much a better or a cheaper draft model is worth", 0},
 };
 

@@ -40,6 +40,8 @@ void points_grid_add(struct points_grid *g, const struct answer_point *p);
 const struct grid *points_grid(const struct points_grid *g);
 /* One line per item of a table with the single answers repeated, or one line of single answers. */
 struct grid grid_of_answers(const struct report *r, enum number_form form);
+/* The table that r->row names, every column that it has.  False when there is none: `why` as report_print has it. */
+bool grid_of_table(const struct report *r, enum number_form form, struct grid *out, char *why, size_t size);
 
 /* The first `keep` columns of a grid and those of the others for which `pick` is true. */
 struct grid grid_columns(struct arena *a, const struct grid *g, size_t keep, const bool *pick);

@@ -37,10 +37,10 @@ check_together(struct run *r, const struct load_in *in)
 		    arena_printf(r->arena, "add %s, or leave --think out", in->clients_option));
 	if (datum_given(in->drafts) != datum_given(in->accepted))
 		return run_refuse(r, datum_given(in->drafts) ? in->drafts.from : in->accepted.from,
-		    "speculative decoding needs --drafts and --accepted", "--drafts 4 --accepted 2.3");
+		    "speculative decoding needs --draft-tokens and --accepted", "--draft-tokens 4 --accepted 2.3");
 	if (datum_given(in->accepted) && in->accepted.value > in->drafts.value)
 		return run_refuse(
-		    r, in->accepted.from, "more tokens are accepted than drafted", "--drafts 4 --accepted 2.3");
+		    r, in->accepted.from, "more tokens are accepted than drafted", "--draft-tokens 4 --accepted 2.3");
 	return true;
 }
 

@@ -6,18 +6,6 @@
 
 #include <string.h>
 
-/* True when the space-separated list has this id. */
-static bool
-lists(const char *list, const char *id)
-{
-	const size_t n = strlen(id);
-
-	for (const char *p = list; p && (p = strstr(p, id)); p += n)
-		if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
-			return true;
-	return false;
-}
-
 const struct stack *
 bind_stack(struct run *r, struct word name, const struct workload *model)
 {
@@ -28,7 +16,7 @@ bind_stack(struct run *r, struct word name, const struct workload *model)
 	run_read_from(r, name.from);
 	if (s && said)
 		run_assume_as(r, "stack", s->id, "%s", said);
-	if (!s || !s->time.except || !s->time.instead || !model->id || !lists(s->time.except, model->id))
+	if (!s || !s->time.except || !s->time.instead || !model->id || !text_lists(s->time.except, model->id))
 		return s;
 	run_assume_as(
 	    r, "stack", s->time.instead, "stack %s: the recipes of %s are still those", s->time.instead, model->id);

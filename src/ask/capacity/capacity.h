@@ -9,7 +9,7 @@ struct capacity_plan_in {
 #define CAPACITY_PLAN_OPTIONS(X)                                                                                       \
 	X(0, engine, "engine", "engine", WORDS, "NAME,...", "engine", NULL,                                            \
 	    "objectives: plan with the model of these serving engines instead of floors (default: trtllm)")            \
-	X(0, objectives, "objectives", "objectives", WORDS, "WHAT:TIME,...", "", NULL,                                 \
+	X(0, objectives, "slo", "objectives", WORDS, "WHAT:TIME,...", "", NULL,                                        \
 	    "objectives: ttft, tpot or answer, or a percentile of it (ttft.p99:500ms,tpot:40ms,answer.p95:10s)")       \
 	X(0, dtypes, "dtypes", "dtypes", WORDS, "TYPE,...", "", NULL, "objectives: types to try (default: --dtype)")   \
 	X(0, think, "think", "think", TIME, "TIME", "", NULL,                                                          \
@@ -23,8 +23,7 @@ struct capacity_plan_in {
 	    "objectives: share of every prompt whose cache is there already")                                          \
 	X(0, growth, "growth", "growth", FRACTION, "FRACTION", "", "0", "objectives: plan for so much more load")      \
 	X(0, spare, "spare", "spare", COUNT, "N", "", "0", "objectives: replicas that may fail (N+1: 1)")              \
-	X(0, replica_gpus, "replica-gpus", "replica_gpus", COUNT, "N", "", "8",                                        \
-	    "objectives: GPUs of one replica, at most")                                                                \
+	X(0, replica_gpus, "gpus", "replica_gpus", COUNT, "N", "", "8", "objectives: GPUs of one replica, at most")    \
 	X(0, every_layout, "every-layout", "every_layout", FLAG, "", "", NULL,                                         \
 	    "objectives: a line for each layout, not for the best of each GPU, engine and type")                       \
 	X(0, unconfirmed, "unconfirmed", "unconfirmed", FLAG, "", "", NULL, "objectives: do not simulate the best")    \

@@ -376,7 +376,7 @@ warn(struct run *r, const struct search *s)
 		fits = fits || s->list[i].bound != PLAN_DOES_NOT_FIT;
 	if (!fits)
 		run_warn(r,
-		    "no replica of up to %g GPUs holds the model and one request: raise --replica-gpus, or take "
+		    "no replica of up to %g GPUs holds the model and one request: raise --gpus, or take "
 		    "a smaller type",
 		    s->in->replica_gpus.value);
 	if (datum_given(s->c->users) && s->n_groups > 1)
@@ -412,7 +412,7 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 		return REFUSED;
 	if (s.n == 0) {
 		run_refuse(r, c->gpus->list[0].from, "none of these setups can be worked out",
-		    "the warnings say why; without --engine and --objectives floors are printed");
+		    "the warnings say why; without --engine and --slo floors are printed");
 		return REFUSED;
 	}
 	r->title = datum_given(c->users)

@@ -10,7 +10,7 @@
 
 #define WIRES_LAUNCHES "graph|stream|torch"
 #define WIRES_OPTIONS(X)                                                                                               \
-	X('n', ranks, "ranks", "ranks", COUNT, "N", "", NULL, "GPUs that take part")                                   \
+	X('n', ranks, "gpus", "ranks", COUNT, "N", "", NULL, "GPUs that take part")                                    \
 	X(0, nodes, "nodes", "nodes", COUNT, "N", "", NULL, "nodes that they are spread over, evenly")                 \
 	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL,                                              \
 	    "what one GPU can send, one direction: the textbook formula at that rate")                                 \

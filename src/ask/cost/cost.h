@@ -21,7 +21,7 @@
 	X(0, load, "load", "load", NUMBER, "N", "", NULL, "requests per second, on average")                           \
 	X(0, capacity, "capacity", "capacity", WORD, "RATE@GPUS", "", NULL,                                            \
 	    "requests per second that so many GPUs were measured to carry: 350@8 gives the fleet for --load")          \
-	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
+	X(0, utilisation, "target-load", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
 	    "most of its capacity that a fleet is planned to use")                                                     \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a request's prompt")                                  \
 	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of its answer")                                          \

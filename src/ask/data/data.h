@@ -32,7 +32,7 @@ double tier_write(struct run *r, const struct tier *t);
 	    "measured: the hottest part of the rows and the part of the lookups it gets: 1%:40%,15%:85%")              \
 	X(0, hit, "hit", "hit", FRACTION, "FRACTION", "", NULL,                                                        \
 	    "lookups that find their row; with --items the exponent or the rows that this takes")                      \
-	X(0, table, "table", "table", SIZE, "SIZE", "", NULL, "size of the table")                                     \
+	X(0, table, "table-size", "table", SIZE, "SIZE", "", NULL, "size of the table")                                \
 	X(0, lookup, "lookup", "lookup", TIME, "TIME", "", NULL, "of all lookups of a step, without a cache")          \
 	X(0, hit_time, "hit-time", "hit_time", TIME, "TIME", "", NULL, "of all lookups of a step, if all of them hit") \
 	X(0, rest, "rest", "rest", TIME, "TIME", "", NULL, "everything else in a step")

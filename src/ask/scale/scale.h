@@ -12,7 +12,7 @@
 	X(0, times, "times", "times", WORDS, "TIME@N,...", "", NULL, "measured time of one job on N GPUs")             \
 	X(0, warn_below, "warn-below", "warn_below", FRACTION, "FRACTION", "", NULL,                                   \
 	    "least efficiency; exit status 1 below it")                                                                \
-	X(0, ranks, "ranks", "ranks", WORDS, "N,...", "", NULL, "numbers of GPUs to predict")                          \
+	X(0, ranks, "gpus", "ranks", WORDS, "N,...", "", NULL, "numbers of GPUs to predict")                           \
 	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU")                                 \
 	X(0, compute, "compute", "compute", TIME, "TIME", "", NULL,                                                    \
 	    "time of a step on one GPU, without communication")                                                        \
@@ -34,11 +34,11 @@
 	X(0, bubble, "bubble", "bubble", FRACTION, "FRACTION", "", NULL, "measured bubble, instead of --stages")       \
 	X(0, target_bubble, "target-bubble", "target_bubble", FRACTION, "FRACTION", "", NULL, "bubble to reach")       \
 	X(0, serial, "serial", "serial", FRACTION, "FRACTION", "", NULL,                                               \
-	    "serial part: Amdahl's and Gustafson's laws at --ranks")                                                   \
+	    "serial part: Amdahl's and Gustafson's laws at --gpus")                                                    \
 	X(0, coherency, "coherency", "coherency", NUMBER, "COST", "", NULL,                                            \
 	    "cost of waiting for each other, with --serial")                                                           \
 	X(0, law, "law", "law", CHOICE, "LAW", "doc", NULL,                                                            \
-	    "rule of thumb at --ranks: doc, 85 % at 8, 70 % at 64, 50 % from 256")
+	    "rule of thumb at --gpus: doc, 85 % at 8, 70 % at 64, 50 % from 256")
 
 struct scale_in {
 	SCALE_OPTIONS(OPTION_MEMBER)
@@ -55,7 +55,7 @@ struct scale_point {
 /* The points of a file, at most POINTS_MAX; false with an error. */
 bool scale_series(struct run *r, struct word file, struct scale_point *out, size_t *n);
 
-/* The GPUs of --ranks; false with an error. */
+/* The GPUs of --gpus; false with an error. */
 bool scale_ranks(struct run *r, const struct scale_in *in, double *ranks);
 /* An error when nobody said for how many GPUs. */
 bool scale_need_ranks(struct run *r, const struct scale_in *in);

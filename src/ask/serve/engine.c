@@ -69,7 +69,7 @@ verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics 
 	}
 	const bool met = serve_objective(r, "--ttft", in->ttft, m->first_s, &verdict) &
 	    serve_objective(r, "--itl", in->itl, m->step_s, &verdict) &
-	    serve_objective(r, "--deadline", in->deadline, m->answer_s, &verdict);
+	    serve_objective(r, "--e2e", in->deadline, m->answer_s, &verdict);
 	if (*verdict)
 		TELL(sh, verdict, verdict);
 	return met ? ANSWERED : ANSWERED_NO;

@@ -226,7 +226,7 @@ serve_floors(struct run *r, const struct serve_in *in)
 	run_warn(r, "floors of bandwidth and arithmetic: queues, launches, communication and scheduling come on top");
 	const bool met = serve_objective(r, "--ttft", in->ttft, prompt_s, &verdict) &
 	    serve_objective(r, "--itl", in->itl, step_s, &verdict) &
-	    serve_objective(r, "--deadline", in->deadline, whole_s, &verdict);
+	    serve_objective(r, "--e2e", in->deadline, whole_s, &verdict);
 	if (*verdict)
 		TELL(sh, verdict, verdict);
 	return met ? ANSWERED : ANSWERED_NO;

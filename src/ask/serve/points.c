@@ -157,8 +157,8 @@ serve_objectives(struct run *r, const struct serve_in *in)
 
 	if (!datum_given(in->ttft) || !datum_given(in->itl) || (!datum_given(in->deadline) && !datum_given(in->osl))) {
 		run_refuse(r, in->ttft.from,
-		    "objectives that must fit each other are --ttft, --itl, and --deadline or --osl",
-		    "--ttft 500ms --itl 50ms --deadline 2s --osl 200");
+		    "objectives that must fit each other are --ttft, --itl, and --e2e or --osl",
+		    "--ttft 500ms --itl 50ms --e2e 2s --osl 200");
 		return REFUSED;
 	}
 	if (!(run_positive(r, "ttft", in->ttft) & run_positive(r, "itl", in->itl) &

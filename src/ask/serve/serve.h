@@ -145,7 +145,7 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", "0.5", "share of the peak that prompts reach")               \
 	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "objective: most to the first token")                       \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "objective: most between two tokens")                          \
-	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL,                                                 \
+	X(0, deadline, "e2e", "deadline", TIME, "TIME", "", NULL,                                                      \
 	    "objective: most that P99 of a whole request may take")                                                    \
 	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
 	    "measured: a batch or setting, its requests per second, its 99th percentile")                              \
@@ -173,7 +173,7 @@ const char *serve_error_kind(const struct serve_question *q);
 	    "pp GPUs share every matrix by rows instead of layers (llama.cpp)")                                        \
 	X(0, head_bits, "head-bits", "head_bits", NUMBER, "N", "", NULL,                                               \
 	    "bits per weight of the output map, where a format stores it otherwise")                                   \
-	X(0, drafts, "drafts", "drafts", COUNT, "N", "", NULL, "speculative decoding: tokens drafted per step")        \
+	X(0, drafts, "draft-tokens", "drafts", COUNT, "N", "", NULL, "speculative decoding: tokens drafted per step")  \
 	X(0, accepted, "accepted", "accepted", NUMBER, "N", "", NULL,                                                  \
 	    "... of them accepted on average; the verifying pass adds one more")                                       \
 	X(0, draft_time, "draft-time", "draft_time", TIME, "TIME", "", "0s", "... one drafted token takes")            \
