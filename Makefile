@@ -42,7 +42,7 @@ ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=
 LINK   = $(CC) $(OPT) -pthread $(HARDEN_LINK) $(LDFLAGS)
 
 # The library is all of src but the program's main and the benchmarks; the program is a client of it.
-LIB_SRC  := $(wildcard $(addsuffix /*.c,src/base src/db src/db/lint src/import src/model/* src/search/* src/report \
+LIB_SRC  := $(wildcard $(addsuffix /*.c,src/base src/db src/import src/model/* src/search/* src/report \
 	src/ask src/ask/* src/cli src/cmd))
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/obj/%.o)
 HEADERS  := $(wildcard include/ridge/*.h)

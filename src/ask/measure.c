@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/measure.h"
+#include "ask/ask.h"
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -78,14 +78,6 @@ measure_unit(struct sheet *sh, enum measure kind)
 	case MEASURE_NUMBER:
 		break;
 	}
-}
-
-const char *
-measure_text(struct run *r, enum measure kind, double value)
-{
-	char buf[60];
-
-	return arena_text(r->arena, value_write(kinds[kind].row, value, buf, sizeof buf));
 }
 
 /* --- files ----------------------------------------------------------------------------------------------- */

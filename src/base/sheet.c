@@ -250,3 +250,22 @@ sheet_resolve(const struct sheet *sh, int at, const char *name)
 			return -1;
 	}
 }
+
+/* --- answer -------------------------------------------------------------------------------------------------- */
+
+const struct answer_entry answer_table[N_ANSWERS] = {
+#define ANSWER(id, label, meaning) {#id, label, meaning},
+#define WORD ANSWER
+#include "base/answers.def"
+#undef WORD
+#undef ANSWER
+};
+
+const struct answer_entry *
+answer_find(const char *id)
+{
+	for (size_t i = 0; i < N_ANSWERS; i++)
+		if (strcmp(answer_table[i].id, id) == 0)
+			return &answer_table[i];
+	return NULL;
+}

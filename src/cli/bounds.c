@@ -199,7 +199,8 @@ static const struct {
     {"coherency", Q_NUMBER, {0, 1, false}},
 };
 
-struct bounds
+/* Those of an input, by its path; a path that no row names has those of its quantity. */
+static struct bounds
 bounds_of(const char *path, enum quantity q)
 {
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

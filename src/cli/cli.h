@@ -410,7 +410,6 @@ struct reads {
 struct reads *reads_new(
     struct arena *a, const struct command *c, const struct node *tree, const struct node *job, const void *in);
 /* What stands at this place was read. */
-void reads_from(struct reads *r, struct source from);
 void reads_path(struct reads *r, const char *path);
 /* The numbers that a sheet took. */
 void reads_sheet(struct reads *r, const struct sheet *sh);
@@ -440,8 +439,6 @@ struct bounds {
 	bool above; /* more than `least` */
 };
 
-/* Those of an input, by its path; a path that no row names has those of its quantity. */
-struct bounds bounds_of(const char *path, enum quantity q);
 /* An error at this place when the value is outside; counts must be whole. */
 bool bounds_check(struct diag *d, struct source at, const char *path, enum quantity q, double value);
 

@@ -88,7 +88,7 @@ stands_at(const struct node *n, struct source from)
 	return false;
 }
 
-void
+static void
 reads_from(struct reads *r, struct source from)
 {
 	for (size_t i = 0; r && i < r->n; i++)

@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "db/db.h"
-#include "db/lint/lint.h"
 #include "model/layer/layer.h"
 
 #include <stdio.h>

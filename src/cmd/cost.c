@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/cost/cost.h"
+#include "ask/ask.h"
 #include "ask/bind/bind.h"
-#include "ask/measure.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "model/calc/calc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ask/data/data.h"
+#include "ask/ask.h"
 #include "ask/bind/bind.h"
-#include "ask/measure.h"
 #include "cli/cli.h"
 #include "model/calc/calc.h"
 #include "model/collective/collective.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ask/diagnose/diagnose.h"
+#include "ask/ask.h"
 #include "ask/bind/bind.h"
-#include "ask/measure.h"
 #include "model/calc/calc.h"
 
 #include <string.h>

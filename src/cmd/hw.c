@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge hw: what the database knows of GPUs, systems and links, datasheet beside calibrated, with sources. */
-#include "ask/hw/hw.h"
+#include "ask/ask.h"
 #include "db/db.h"
 #include "model/kernel/kernel.h"
 #include "model/memory/memory.h"

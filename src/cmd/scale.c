@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/scale/scale.h"
+#include "ask/ask.h"
 #include "base/base.h"
 #include "model/calc/calc.h"
 #include "model/collective/collective.h"

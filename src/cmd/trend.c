@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ask/measure.h"
+#include "ask/ask.h"
 #include "model/calc/calc.h"
 #include "search/stats/stats.h"
 

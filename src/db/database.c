@@ -78,12 +78,6 @@ static const struct hint {
 };
 
 const char *
-entry_kind_name(enum entry_kind k)
-{
-	return kinds[k].name;
-}
-
-const char *
 entry_kind_folder(enum entry_kind k)
 {
 	return kinds[k].folder;

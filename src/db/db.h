@@ -32,7 +32,6 @@ enum entry_kind {
 	N_ENTRY_KINDS,
 };
 
-const char *entry_kind_name(enum entry_kind k);   /* `GPU` */
 const char *entry_kind_folder(enum entry_kind k); /* `gpus` */
 
 struct database;
@@ -164,5 +163,14 @@ struct diagnosis_words {
 };
 /* NULL when the line cannot be read: *column says where. */
 const char *diagnosis_command(struct arena *a, const char *line, const struct diagnosis_words *words, int *column);
+
+/* --- checks of entries -------------------------------------------------------------------------------- */
+
+/* `link` is the entry that the GPU's link names, or NULL. */
+void lint_gpu(struct diag *d, const struct gpu *gpu, const struct link *link);
+void lint_link(struct diag *d, const struct link *link);
+void lint_system(struct diag *d, const struct system *system);
+/* In workload.c. */
+void lint_workload(struct diag *d, const struct workload *w, double counted_params);
 
 #endif

@@ -73,9 +73,6 @@ struct layer_frame {
 	bool cross; /* layers attend to the encoder too */
 };
 
-/* A block as the models see it; `map` is where its keys stand. */
-bool layer_finish(struct binder *b, const struct node *map, const struct block_file *f, const struct layer_frame *frame,
-    struct block *out);
 /* The blocks of one stack: from `blocks`, or from the parts on the map itself, with dense layers first. */
 bool layers_finish(struct binder *b, const struct node *map, struct block_file *top, const struct block_file *list,
     int n_list, struct datum n_layers, const struct layer_frame *frame, struct block **blocks, int *n_blocks);
@@ -91,10 +88,6 @@ struct datum layer_default(double value);
 /* Fills out->mixer and the struct that belongs to it. */
 bool mixer_finish(
     struct binder *b, const struct node *map, const struct block_file *f, struct datum hidden, struct block *out);
-
-/* `operators:` of a model file: any workload as an explicit list. */
-
-bool operators_bind(struct binder *b, const struct node *root, struct workload *out);
 
 /* The part `time` of a stack file. */
 

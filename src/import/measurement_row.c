@@ -158,12 +158,6 @@ label_of(struct measurement_reader *r, const char *label, bool device)
 	return l;
 }
 
-const char *
-measurement_device_gpu(struct measurement_reader *r, const char *device)
-{
-	return device ? label_of(r, device, true)->id : NULL;
-}
-
 static bool
 resolve_gpu(struct measurement_reader *r, struct measurement *row, double *most_flop_per_s)
 {

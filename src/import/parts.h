@@ -168,8 +168,6 @@ const char *measurement_word(struct measurement_reader *r, const char *text, siz
 void measurement_add(struct measurement_reader *r, struct measurement *row);
 void measurement_skip(struct measurement_reader *r, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* GPU of a row by a device's name, `NVIDIA H100 80GB HBM3`; NULL where the database has none. */
-const char *measurement_device_gpu(struct measurement_reader *r, const char *device);
 /* A fault of the whole file. */
 bool measurement_refuse(struct measurement_reader *r, int line, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -213,16 +211,11 @@ int measurement_cells(char **text, char separator, char **cells, int room, int *
 
 /* What the text tables and the JSON files of nccl-tests have in common. */
 
-/* Our name of an element type, `bf16` for `bfloat16`; the same text where there is none; NULL when it is no type. */
-const char *nccl_type(const char *text, size_t length);
-/* The collective that a program's name means (`./build/all_reduce_perf -b 8`), or NULL. */
-const char *nccl_collective(const char *text);
 /* Who is there, from `# Rank ...` lines or a list of devices. */
 struct nccl_ranks {
 	int n, n_hosts;
 	const char **hosts;
 	const char *device;
 };
-void nccl_rank(struct measurement_reader *r, struct nccl_ranks *ranks, const char *host, size_t length);
 
 #endif

@@ -58,7 +58,7 @@ all=$(
 		'cli/cli.h>model/hw/hw.h' 'cli/cli.h>model/layer/layer.h'
 	allow cmd report ask cli cmd model/hw/dtype.def \
 		base db/db.h db/tree.h model/calc/calc.h model/collective/collective.h model/layer/layer.h \
-		model/memory/memory.h model/hw/hw.h model/hw/measurement.h model/kernel/kernel.h model/serve/serve.h model/train/train.h 'cmd/check.c>db' search/plan/plan.h search/stats/stats.h
+		model/memory/memory.h model/hw/hw.h model/hw/measurement.h model/kernel/kernel.h model/serve/serve.h model/train/train.h 'cmd/check.c>db' 'cmd/compare.c>import/import.h' search/plan/plan.h search/stats/stats.h
 )
 if [ -n "$all" ]; then
 	echo "$all"

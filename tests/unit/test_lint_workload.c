@@ -3,7 +3,7 @@
 #include "unit/hybrids.h"
 
 #include "base/base.h"
-#include "db/lint/lint.h"
+#include "db/db.h"
 #include "model/layer/layer.h"
 
 #define TINY(attention, feed, more)                                                                                    \

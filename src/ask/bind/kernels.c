@@ -8,11 +8,39 @@
  */
 #include "ask/bind/bind.h"
 
+#include "cli/cli.h"
 #include "db/db.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* --- engine -------------------------------------------------------------------------------------------------- */
+
+/* The serving engine: of its database, by name, or what people run on the GPU. */
+
+static struct word
+usual_engine(const struct gpu *gpu)
+{
+	const bool amd = gpu && gpu->vendor && strcmp(gpu->vendor, "AMD") == 0;
+
+	return (struct word){amd ? "vllm" : "trtllm", {inputs_default, 0, 0, NULL, false}};
+}
+
+const struct engine *
+bind_engine(struct run *r, struct word name, const struct gpu *gpu)
+{
+	const struct word asked = name.text ? name : usual_engine(gpu);
+	const char *said;
+	const struct engine *e =
+	    database_engine(r->database, r->arena, r->diag, asked.text, run_overlay(r, "engine"), asked.from, &said);
+
+	if (e && said)
+		run_assume_as(r, "engine", e->id, "%s", said);
+	if (e)
+		run_word(r, "engine", asked);
+	return e;
+}
 
 static const char *const engines[] = {"trtllm", "vllm", "sglang"};
 enum { N_ENGINES = sizeof engines / sizeof *engines };
@@ -375,4 +403,27 @@ bind_kernels(
 	rebase_kernels(out, &from, &to);
 	rebase_links(out, links);
 	return out;
+}
+
+/* --- serve kernels ------------------------------------------------------------------------------------------- */
+
+/* Kernels and wires of a serving setup. */
+
+/* GPUs of one replica that reach each other over NVLink. */
+static bool
+is_linked(const struct gpu *gpu, const struct system *system)
+{
+	if (system)
+		return system->domain == DOMAIN_NVSWITCH || system->domain == DOMAIN_NVLINK_MESH ||
+		    system->domain == DOMAIN_HYBRID_CUBE_MESH;
+	return datum_given(gpu->link_byte_per_s) && !gpu->link_bridge;
+}
+
+void
+bind_serve_kernels(struct run *r, const struct system *system, struct serve_parts *p)
+{
+	p->linked = is_linked(p->gpu, system);
+	p->consensus = bind_kernels(r, p->gpu, system, KERNELS_SERVE, p->engine->backend);
+	if (p->consensus && p->consensus->transfer_note)
+		run_assume(r, "kernels %s", p->consensus->transfer_note);
 }

@@ -1,13 +1,269 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The layout of a job: degrees that were said, and what the framework does where none was. */
 #include "ask/bind/bind.h"
+
 #include "ask/memory/memory.h"
 #include "ask/train/train.h"
+#include "cli/cli.h"
 #include "db/db.h"
 #include "db/tree.h"
+#include "model/memory/memory.h"
 #include "search/plan/plan.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* --- degrees ------------------------------------------------------------------------------------------------- */
+
+/* --layout: the degrees of parallelism, checked against the GPUs and the model.  What does not divide is refused with
+ * the nearest that does. */
+
+#define THIS struct layout_in
+static const struct option layout_options[] = {LAYOUT_OPTIONS(OPTION_ROW)};
+#undef THIS
+const struct option_group layout_group = OPTION_GROUP(layout_options, 0);
+
+static bool
+whole(struct run *r, struct datum d, const char *name, double least, double *out)
+{
+	if (!datum_given(d))
+		return true;
+	if (d.value != floor(d.value) || d.value < least || d.value > 1e6) {
+		diag_error(r->diag, d.from, "%s must be a whole number from %g on", name, least);
+		diag_hint(r->diag, "write for example --layout %s=%g", name, least + 1);
+		return false;
+	}
+	*out = d.value;
+	return true;
+}
+
+static double
+nearest_divisor(double of, double wanted)
+{
+	double best = 1;
+
+	for (double x = 1; x <= of; x++)
+		if (fmod(of, x) == 0 && fabs(x - wanted) < fabs(best - wanted))
+			best = x;
+	return best;
+}
+
+static bool
+must_divide(struct run *r, struct datum from, const char *name, double value, double of, const char *what)
+{
+	if (fmod(of, value) == 0)
+		return true;
+	diag_error(r->diag, from.from, "%s=%g does not divide the model's %g %s", name, value, of, what);
+	diag_hint(r->diag, "the nearest that does is %s=%g", name, nearest_divisor(of, value));
+	return false;
+}
+
+static bool
+divides_model(struct run *r, const struct layout_in *in, const struct workload *w, const struct layout *l)
+{
+	bool ok = true;
+
+	if (l->pp > w->n_layers.value) {
+		diag_error(
+		    r->diag, in->pp.from, "pp=%g is more stages than the model's %g layers", l->pp, w->n_layers.value);
+		diag_hint(r->diag, "use at most pp=%g", w->n_layers.value);
+		ok = false;
+	}
+	for (int i = 0; i < w->n_blocks; i++) {
+		const struct block *b = &w->blocks[i];
+		const struct datum heads = block_heads(b);
+		if (l->tp > 1 && datum_given(heads))
+			ok = must_divide(r, in->tp, "tp", l->tp, heads.value,
+			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of a recurrence") &&
+			    ok;
+		if (ok && l->tp > 1 && !layout_deals_heads(&b->attention, l->tp)) {
+			diag_error(r->diag, in->tp.from,
+			    "the model's %g key and value heads are neither a multiple nor a divisor of tp=%g",
+			    b->attention.n_kv_heads.value, l->tp);
+			diag_hint(r->diag, "use tp=%g", nearest_divisor(b->attention.n_kv_heads.value, l->tp));
+			ok = false;
+		}
+		if (l->ep > 1 && b->moe.given)
+			ok = must_divide(r, in->ep, "ep", l->ep, b->moe.n_experts.value, "experts") && ok;
+		if (!ok)
+			return false;
+	}
+	bool experts = false;
+	for (int i = 0; i < w->n_blocks; i++)
+		experts = experts || w->blocks[i].moe.given;
+	if (l->ep > 1 && !experts) {
+		diag_error(r->diag, in->ep.from, "ep=%g, but %s has no experts", l->ep, w->id);
+		diag_hint(r->diag, "leave ep out");
+		ok = false;
+	}
+	return ok;
+}
+
+static bool
+fits_gpus(struct run *r, const struct layout_in *in, struct datum n_gpus, struct layout *l)
+{
+	const double copy = l->tp * l->pp * l->cp;
+
+	if (!datum_given(n_gpus))
+		return true;
+	if (!datum_given(in->dp)) {
+		if (fmod(n_gpus.value, copy) != 0) {
+			diag_error(r->diag, n_gpus.from, "%g GPUs are not a multiple of tp x pp x cp = %g",
+			    n_gpus.value, copy);
+			diag_hint(r->diag, "the nearest that is: %g GPUs",
+			    fmax(copy, copy * floor(n_gpus.value / copy + 0.5)));
+			return false;
+		}
+		l->dp = n_gpus.value / copy;
+	} else if (copy * l->dp != n_gpus.value) {
+		diag_error(r->diag, n_gpus.from, "the layout takes %g GPUs (dp %g x tp %g x pp %g x cp %g), not %g",
+		    copy * l->dp, l->dp, l->tp, l->pp, l->cp, n_gpus.value);
+		if (fmod(n_gpus.value, copy) == 0)
+			diag_hint(r->diag, "with dp=%g it does, and dp may be left out", n_gpus.value / copy);
+		else
+			diag_hint(r->diag, "leave the number of GPUs out, or choose %g", copy * l->dp);
+		return false;
+	}
+	return true;
+}
+
+/* --- nodes ----------------------------------------------------------------------------------------------- */
+
+static const char *
+asked_name(const struct run *r, const char *path)
+{
+	const struct node *n = tree_at(r->inputs, path);
+
+	if (n && n->kind == NODE_MAP)
+		n = tree_get(n, "name");
+	return n && n->kind == NODE_SCALAR ? n->text : NULL;
+}
+
+/* The most GPUs of this kind that any system joins without a network; 0 when no system is known. */
+static double
+largest_domain(struct database *db, const char *name)
+{
+	const char *said;
+	const struct gpu *gpu = database_gpu(db, name, NULL, (struct source){0}, &said);
+	size_t n;
+	const char **ids = database_list(db, ENTRY_SYSTEM, &n);
+	double most = 0;
+
+	for (size_t i = 0; gpu && i < n; i++) {
+		const char *id;
+		const struct node *of = tree_get(database_try(db, ENTRY_SYSTEM, ids[i], &id), "gpu");
+		if (!of || of->kind != NODE_SCALAR || !of->text || strcmp(of->text, gpu->id) != 0)
+			continue;
+		const struct system *s = database_system(db, ids[i], NULL, NULL, (struct source){0}, &said);
+		if (s && datum_given(s->n_domain_gpus) && s->n_domain_gpus.value > most)
+			most = s->n_domain_gpus.value;
+	}
+	return most;
+}
+
+/* GPUs that reach each other without a network, of the system or of any system with this GPU; 0: not known. */
+static double
+node_size(struct run *r)
+{
+	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+	const char *system = asked_name(r, "system"), *gpu = asked_name(r, "gpu"), *said;
+
+	if (system) {
+		const struct system *s = database_system(quiet, system, NULL, NULL, (struct source){0}, &said);
+		return s ? datum_or(s->n_domain_gpus, 0) : 0;
+	}
+	return gpu && !strchr(gpu, ',') ? largest_domain(quiet, gpu) : 0;
+}
+
+/* Tensor parallelism over a network is a mistake more often than a plan: it must be said. */
+static bool
+stays_in_node(struct run *r, const struct layout_in *in, const struct layout *l)
+{
+	enum { SMALLEST_NODE = 8 }; /* do not open every system for a layout that fits each */
+
+	if (in->across || l->tp <= SMALLEST_NODE)
+		return true;
+	const double node = node_size(r);
+	if (node == 0 || l->tp <= node)
+		return true;
+	diag_error(r->diag, in->tp.from, "tp=%g is more than the %g GPUs that reach each other without a network",
+	    l->tp, node);
+	diag_hint(r->diag, "write tp=%g, or tp=%g,across when that is meant", nearest_divisor(node, l->tp), l->tp);
+	return false;
+}
+
+/* Sequences of its own for each GPU of a tensor-parallel group: engines that serve do that. */
+static bool
+may_attend_apart(struct run *r, const struct layout_in *in)
+{
+	static const char *const serving[] = {"serve", "capacity", "kv", "memory"};
+
+	if (!in->adp && !in->attention_dp)
+		return true;
+	for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
+		if (strcmp(r->command->name, serving[i]) == 0)
+			return true;
+	diag_error(r->diag, (struct source){0}, "attention data parallelism (adp) is a layout of serving");
+	diag_hint(r->diag, "leave adp out");
+	return false;
+}
+
+bool
+run_layout(
+    struct run *r, const struct layout_in *in, struct datum n_gpus, const struct workload *model, struct layout *l)
+{
+	double zero = in->fsdp ? 3 : 0;
+	bool ok = true;
+
+	*l = (struct layout){.dp = 1, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1, .sp = in->sp};
+	l->adp = in->adp || in->attention_dp;
+	const struct {
+		struct datum from;
+		const char *name;
+		double least, *to;
+	} degrees[] = {{in->dp, "dp", 1, &l->dp}, {in->tp, "tp", 1, &l->tp}, {in->pp, "pp", 1, &l->pp},
+	    {in->vp, "vp", 1, &l->vp}, {in->cp, "cp", 1, &l->cp}, {in->ep, "ep", 1, &l->ep},
+	    {in->etp, "etp", 1, &l->etp}, {in->zero, "zero", 0, &zero}, {in->shard, "shard", 1, &l->shard}};
+	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+		ok = whole(r, degrees[i].from, degrees[i].name, degrees[i].least, degrees[i].to) && ok;
+	run_reads(r, &in->dp, &in->tp, &in->pp, &in->cp, &in->ep, &in->etp, &in->across, NULL);
+	if (ok && zero > 3) {
+		diag_error(r->diag, in->zero.from, "there is no ZeRO stage %g", zero);
+		diag_hint(r->diag, "0 shards nothing, 1 the optimizer, 2 gradients too, 3 parameters too");
+		ok = false;
+	}
+	if (ok && in->fsdp && datum_given(in->zero) && in->zero.value != 3) {
+		diag_error(r->diag, in->zero.from, "fsdp and zero=%g exclude each other", in->zero.value);
+		diag_hint(r->diag, "fsdp is zero=3");
+		ok = false;
+	}
+	if (!ok)
+		return false;
+	l->zero = (int)zero;
+	if (!may_attend_apart(r, in) || !fits_gpus(r, in, n_gpus, l) || (model && !divides_model(r, in, model, l)) ||
+	    !stays_in_node(r, in, l))
+		return false;
+	if (l->sp && l->tp == 1)
+		run_warn(r, "sequence parallelism does nothing with tp=1");
+	if (l->adp && l->tp == 1)
+		run_warn(r, "attention data parallelism does nothing with tp=1");
+	const double most = l->dp * l->cp;
+	if (datum_given(in->shard) && fmod(most, l->shard) != 0) {
+		diag_error(r->diag, in->shard.from, "shard=%g does not divide dp x cp = %g", l->shard, most);
+		diag_hint(r->diag, "the nearest that does is shard=%g", nearest_divisor(most, l->shard));
+		return false;
+	}
+	if (!datum_given(in->shard))
+		l->shard = most;
+	const double rank_experts = l->dp * l->cp * l->tp;
+	if (l->ep * l->etp > rank_experts || fmod(rank_experts, l->ep * l->etp) != 0) {
+		diag_error(r->diag, in->ep.from, "ep x etp = %g does not divide dp x cp x tp = %g", l->ep * l->etp,
+		    rank_experts);
+		diag_hint(r->diag, "the nearest that does is ep=%g", nearest_divisor(rank_experts / l->etp, l->ep));
+		return false;
+	}
+	return true;
+}
 
 static bool
 refuse(struct run *r, struct source at, const char *what, const char *hint)

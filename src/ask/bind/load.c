@@ -2,7 +2,10 @@
 /* Requests, how long they are, and who sends them: a rate, or clients that think between an answer and the next. */
 #include "ask/bind/bind.h"
 
+#include "ask/memory/memory.h"
 #include "cli/cli.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 static bool
 check_numbers(struct run *r, const struct load_in *in)
@@ -72,4 +75,193 @@ bind_load(struct run *r, const struct load_in *in, struct load *out)
 	if (datum_given(in->clients) && !datum_given(in->think) && in->usual_think_s > 0)
 		run_assume_value(r, "think", "%g s", in->usual_think_s);
 	return true;
+}
+
+/* --- batch --------------------------------------------------------------------------------------------------- */
+
+/* Sequences of a training step.  What does not come out in whole micro-batches is refused: no framework runs it. */
+
+static struct datum
+derived(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+/* --- the sequence ---------------------------------------------------------------------------------------- */
+
+static double
+usual_sequence(const struct workload *w)
+{
+	if (w->kind == MODEL_VISION)
+		return vision_tokens(NULL, w);
+	return datum_given(w->context) ? fmin(4096, w->context.value) : 4096;
+}
+
+bool
+bind_sequence(struct run *r, struct datum asked, const struct workload *w, double cp, struct datum *out)
+{
+	if (!run_whole(r, "--seq", asked, 1))
+		return false;
+	run_read_from(r, asked.from);
+	*out = asked;
+	if (!datum_given(asked)) {
+		*out = derived(usual_sequence(w));
+		run_assume_value(r, "seq", "%g", out->value);
+	}
+	if (datum_given(w->context) && out->value > w->context.value)
+		run_warn(r, "%g tokens are more than the model's context of %g", out->value, w->context.value);
+	if (fmod(out->value, cp) == 0)
+		return true;
+	diag_error(r->diag, out->from, "%g tokens cannot be divided over cp=%g", out->value, cp);
+	diag_hint(r->diag, "the nearest that can be: %g tokens", cp * fmax(1, floor(out->value / cp + 0.5)));
+	return false;
+}
+
+/* --- the batch ------------------------------------------------------------------------------------------- */
+
+/* Only products of what is said can be a global batch. */
+static bool
+refuse(struct run *r, const struct memory_in *in, const struct batch_said *said, double dp)
+{
+	const bool both = said->n_sequences > 0 && said->n_microbatches > 0;
+	const double global = said->n_global_sequences, n_sequences = fmax(1, said->n_sequences);
+	const double unit = dp * n_sequences * fmax(1, said->n_microbatches);
+	const double below = unit * floor(global / unit), above = unit * ceil(global / unit);
+
+	if (said->n_microbatches > 0)
+		diag_error(r->diag, in->global_batch.from,
+		    "a global batch of %g is not %sdp %g x %g micro-batches of %g", global,
+		    both ? "" : "a multiple of ", dp, said->n_microbatches, n_sequences);
+	else
+		diag_error(r->diag, in->global_batch.from,
+		    "a global batch of %g is not a multiple of dp %g x micro-batch %g", global, dp, n_sequences);
+	if (both || !(below > 0))
+		diag_hint(r->diag, "the nearest is %g", unit);
+	else
+		diag_hint(r->diag, "the nearest are %g and %g", above, below);
+	return false;
+}
+
+bool
+bind_batch(
+    struct run *r, const struct memory_in *in, const struct workload *w, const struct layout *l, struct batch *out)
+{
+	return bind_sequence(r, in->seq, w, l->cp, &out->seq_length) && bind_microbatches(r, in, l, out);
+}
+
+bool
+bind_microbatches(struct run *r, const struct memory_in *in, const struct layout *l, struct batch *out)
+{
+	const bool says_batch = in->batch.from.file != inputs_default;
+	struct batch_said settled;
+
+	if (!(run_whole(r, "--batch", in->batch, 1) & run_whole(r, "--microbatches", in->microbatches, 1) &
+	        run_whole(r, "--global-batch", in->global_batch, 1)))
+		return false;
+	run_reads(r, &in->batch, &in->microbatches, &in->global_batch, NULL);
+	out->said = (struct batch_said){
+	    says_batch ? in->batch.value : 0, datum_or(in->microbatches, 0), datum_or(in->global_batch, 0)};
+	if (!batch_settle(&out->said, out->seq_length.value, l, &settled))
+		return refuse(r, in, &out->said, l->dp);
+	out->n_sequences = says_batch ? in->batch : derived(settled.n_sequences);
+	out->n_microbatches = datum_given(in->microbatches) ? in->microbatches : derived(settled.n_microbatches);
+	out->n_global_sequences =
+	    datum_given(in->global_batch) ? in->global_batch : derived(settled.n_global_sequences);
+	/* the third of the three follows from two that are said */
+	if (!says_batch && !(out->said.n_microbatches > 0 && out->said.n_global_sequences > 0))
+		run_assume_value(r, "batch", "%g", settled.n_sequences);
+	if (!datum_given(in->microbatches) && !datum_given(in->global_batch))
+		run_assume_value(r, "microbatches", "%g", settled.n_microbatches);
+	return true;
+}
+
+/* --- card ---------------------------------------------------------------------------------------------------- */
+
+/* The memory that a job gets of a GPU. */
+
+struct datum
+bind_card(struct run *r, const struct gpu *gpu, struct datum given)
+{
+	if (datum_given(given) || !gpu)
+		return given;
+	if (!datum_given(gpu->mem_usable_byte))
+		run_assume(r, "%s: usable memory 99%% of %g GiB", gpu->id, gpu->mem_label_byte.value / 1e9);
+	return memory_of_gpu(gpu);
+}
+
+/* --- room ---------------------------------------------------------------------------------------------------- */
+
+/* The room that a serving engine leaves to its cache: of the card its share, less weights, the activations of its
+ * largest step and its context, in blocks.  A headroom that is asked for takes the place of the engine's own rule. */
+
+static bool
+check(struct run *r, const struct room_in *in, const struct stack *engine)
+{
+	const struct datum share = in->utilization;
+
+	if (in->headroom.value >= 1)
+		return run_refuse(r, in->headroom.from, "no memory is left beside the headroom", "write 0.2 or 20%");
+	if (!datum_given(share))
+		return true;
+	if (share.value > 1 || !(share.value > 0))
+		return run_refuse(r, share.from, "--utilization is a part of the card", "write 0.9 or 90%");
+	if (engine->pool == POOL_NONE)
+		return run_refuse(r, share.from, "this engine takes no share of the card", "use --headroom");
+	if (datum_given(in->headroom))
+		return run_refuse(r, share.from, "--headroom stands for the engine's share of the card",
+		    "give --utilization or --headroom");
+	return true;
+}
+
+bool
+serve_headroom(struct run *r, struct datum headroom, struct serve_parts *p)
+{
+	const struct room_in in = {headroom, datum_absent(), datum_absent(), datum_absent()};
+
+	if (!check(r, &in, &p->engine->memory))
+		return false;
+	run_read_from(r, headroom.from);
+	p->card_frac = datum_given(headroom) ? 1 - headroom.value : 0;
+	return true;
+}
+
+static struct datum
+given_or(struct datum given, struct datum usual)
+{
+	return datum_given(given) ? given : usual;
+}
+
+bool
+bind_room(struct run *r, const struct room_in *in, const struct stack *engine, const struct formats *f,
+    struct datum card, struct memory_job *job)
+{
+	if (!check(r, in, engine))
+		return false;
+	run_read_from(r, in->block.from);
+	if (datum_given(card)) {
+		run_read_from(r, in->headroom.from);
+		run_read_from(r, in->utilization.from);
+		run_read_from(r, in->step_token.from);
+	}
+	job->use = STACK_INFER;
+	job->stack = engine;
+	job->dtype = dtype_byte(f->compute) > 2 ? f->compute : DTYPE_BF16;
+	for (int p = 0; p < N_PARTS; p++)
+		job->part_byte[p] = f->part_byte[p];
+	job->kv_elem_byte = dtype_byte(f->kv);
+	job->block_token = given_or(in->block, engine->block_token);
+	job->batch_token = given_or(in->step_token, engine->batch_token);
+	job->utilization = given_or(in->utilization, engine->utilization);
+	job->context_byte = engine->counter_byte[COUNTER_DEVICE];
+	job->card_byte = card;
+	job->headroom_frac = in->headroom;
+	return true;
+}
+
+void
+bind_served_degrees(struct run *r, const struct layout_in *in)
+{
+	run_reads(r, &in->tp, &in->pp, &in->ep, &in->adp, &in->attention_dp, NULL);
+	if (in->tp.value > 8)
+		run_reads(r, &in->across, NULL);
 }

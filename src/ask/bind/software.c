@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which framework or engine a job runs on. */
 #include "ask/bind/bind.h"
+
 #include "cli/cli.h"
 #include "db/db.h"
+#include "model/layer/layer.h"
 
 #include <string.h>
 
@@ -71,4 +73,132 @@ bind_software(struct run *r, const struct software_ask *ask)
 	    ask->use == STACK_TRAIN ? "say --infer, or --stack %s" : "leave --infer out, or say --stack %s",
 	    usual_stack(ask));
 	return NULL;
+}
+
+/* --- formats ------------------------------------------------------------------------------------------------- */
+
+/* The types of weights, products and cache.  A checkpoint that was published in a narrow format is run in it, part by
+ * part, unless an option says otherwise. */
+
+static bool
+has_experts(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].moe.given)
+			return true;
+	return false;
+}
+
+/* The format of most of the weights. */
+static enum dtype
+main_format(const struct workload *w)
+{
+	const struct quantisation *q = &w->quantisation;
+
+	return q->quantised & 1u << PART_EXPERTS && has_experts(w) ? q->experts : q->weights;
+}
+
+/* Fills part_byte: embedding, head, norms and routers stay in 16 bits, or in more where all has more. */
+static void
+set_bytes(const struct formats_in *in, struct formats *f)
+{
+	const double wide = fmax(2, dtype_byte(f->compute));
+
+	for (int p = 0; p < N_PARTS; p++) {
+		const bool maps = p == PART_MIXER || p == PART_MLP || p == PART_EXPERTS || p == PART_SHARED;
+		if (f->published)
+			f->part_byte[p] = part_stored_byte(f->published, (enum model_part)p);
+		else
+			f->part_byte[p] = maps ? f->weight_byte : wide;
+		/* the published checkpoints keep attention in 16 bits */
+		if (!f->published && p == PART_MIXER && f->weights == DTYPE_MXFP4)
+			f->part_byte[p] = 2;
+	}
+	if (datum_given(in->head_bits))
+		f->part_byte[PART_EMBEDDING] = f->part_byte[PART_HEAD] = in->head_bits.value / 8;
+}
+
+/* Products of stored weights: in their own type where the GPU has it, else in 16 bits. */
+static void
+say_published(struct run *r, const struct workload *w, const struct gpu *gpu, struct formats *f)
+{
+	const enum dtype products = gpu ? serve_products(gpu, f->weights) : f->weights;
+	const bool all = !has_experts(w) || (w->quantisation.quantised & 1u << PART_MIXER);
+	const char *part = all ? "weights" : "weights of experts";
+
+	if (w->quantisation.weights != f->weights && all)
+		run_assume_as(r, "weights-dtype", dtype_name(f->weights), "weights %s, experts %s, as published",
+		    dtype_name(w->quantisation.weights), dtype_name(f->weights));
+	else
+		run_assume_as(
+		    r, "weights-dtype", dtype_name(f->weights), "%s %s, as published", part, dtype_name(f->weights));
+	if (dtype_byte(products) >= 2)
+		run_assume(r, "products in 16 bits: weights are unpacked in front of them");
+}
+
+static void
+bind_weights(
+    struct run *r, const struct formats_in *in, const struct workload *w, const struct gpu *gpu, struct formats *f)
+{
+	const bool silent = in->dtype.from.file == inputs_default;
+
+	if (silent && !in->weights_dtype.text && !datum_given(in->bits) && w && w->quantisation.given) {
+		f->published = &w->quantisation;
+		f->weights = main_format(w);
+		f->compute = gpu ? serve_products(gpu, f->weights) : DTYPE_BF16;
+		say_published(r, w, gpu, f);
+		return;
+	}
+	f->compute = dtype_find(run_word(r, "dtype", in->dtype));
+	f->weights = in->weights_dtype.text ? dtype_find(in->weights_dtype.text) : f->compute;
+	/* packed weights alone: products stay in 16 bits */
+	if (f->compute == DTYPE_INT4)
+		f->compute = DTYPE_BF16;
+	f->weight_byte = serve_stored_byte(f->weights, f->compute);
+	/* formats that have no name here: so many bits, unpacked in front of every product */
+	if (datum_given(in->bits)) {
+		f->weight_byte = in->bits.value / 8;
+		f->weights = f->weight_byte < 0.75 ? DTYPE_INT4 : f->weight_byte < 1.5 ? DTYPE_INT8 : f->compute;
+	}
+}
+
+bool
+bind_formats(struct run *r, const struct formats_in *in, const struct workload *w, const struct gpu *gpu,
+    const struct engine *e, struct formats *out)
+{
+	const struct source read[] = {
+	    in->dtype.from, in->weights_dtype.from, in->kv_dtype.from, in->bits.from, in->head_bits.from};
+
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+		run_read_from(r, read[i]);
+	*out = (struct formats){.head_byte = datum_or(in->head_bits, 0) / 8};
+	if (datum_given(in->bits) && in->weights_dtype.text)
+		return run_refuse(
+		    r, in->bits.from, "--bits and --weights-dtype exclude each other", "give one of them");
+	bind_weights(r, in, w, gpu, out);
+	set_bytes(in, out);
+	if (in->kv_dtype.text) {
+		out->kv = dtype_find(in->kv_dtype.text);
+		return true;
+	}
+	if (w && w->quantisation.has_kv && out->published) {
+		out->kv = w->quantisation.kv;
+		run_assume_as(r, "kv-dtype", dtype_name(out->kv), "kv-dtype %s, as published", dtype_name(out->kv));
+		return true;
+	}
+	out->kv = serve_usual_kv(e, out->published ? out->weights : out->compute);
+	if (out->kv != out->compute || out->published)
+		run_assume_value(r, "kv-dtype", "%s", dtype_name(out->kv));
+	return true;
+}
+
+void
+serve_formats(struct serve_parts *p, const struct formats *f)
+{
+	p->compute = f->compute;
+	p->weights = f->weights;
+	p->kv = f->kv;
+	p->published = f->published;
+	p->weight_byte = f->weight_byte;
+	p->head_byte = f->head_byte;
 }

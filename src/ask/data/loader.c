@@ -2,8 +2,8 @@
 /* A loader: what storage, workers and the step let through, with checkpoints on the same storage. */
 #include "ask/data/data.h"
 
+#include "ask/ask.h"
 #include "ask/bind/bind.h"
-#include "ask/measure.h"
 #include "cli/cli.h"
 #include "model/calc/calc.h"
 #include "model/collective/collective.h"

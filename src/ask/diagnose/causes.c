@@ -2,9 +2,268 @@
 /* Causes as people read them: what speaks for each, what it costs, what to do, and the command that sizes it. */
 #include "ask/diagnose/diagnose.h"
 
+#include "base/base.h"
+#include "cli/cli.h"
 #include "model/calc/calc.h"
 
 #include <string.h>
+
+/* --- parts --------------------------------------------------------------------------------------------------- */
+
+/* The parts of a measured step: their times and shares, and how far they exceed what was predicted. */
+
+#define SET_DATUM(sh, name, d) ((name) = sheet_take_datum((sh), #name, #d, (d)))
+
+/* A function for each part: its time and its share of the step, as rows. */
+#define PART(name, title, waits)                                                                                       \
+	static struct part_value show_##name(struct sheet *sh, const struct part_value *p, double step_s)              \
+	{                                                                                                              \
+		double name##_s = NAN, name##_frac;                                                                    \
+		if (datum_given(p->time_s)) {                                                                          \
+			SET_DATUM(sh, name##_s, p->time_s);                                                            \
+			SET_CALL(sh, name##_frac, latency_share(sh, name##_s, step_s));                                \
+		} else {                                                                                               \
+			SET_DATUM(sh, name##_frac, p->share_frac);                                                     \
+			if (!isnan(step_s))                                                                            \
+				SET_CALL(sh, name##_s, gain_share_time(sh, step_s, name##_frac));                      \
+		}                                                                                                      \
+		SHOW(sh, name##_frac, name##_frac);                                                                    \
+		return (struct part_value){{name##_s, {0}}, {name##_frac, {0}}};                                       \
+	}
+PARTS(PART)
+#undef PART
+
+static const struct {
+	const char *name, *time, *share;
+	bool waits;
+	struct part_value (*show)(struct sheet *sh, const struct part_value *p, double step_s);
+} parts[N_STEP_PARTS] = {
+#define PART(name, title, waits) [PART_##name] = {#name, #name "_s", #name "_frac", waits, show_##name},
+    PARTS(PART)
+#undef PART
+};
+
+/* `NAME=`, a part of the list; N_STEP_PARTS with an error.  *value is what stands behind it. */
+static enum part
+part_of(struct run *r, struct word w, const char **value)
+{
+	const char *names[N_STEP_PARTS], *sign = strchr(w.text, '=');
+	const char *name = sign ? arena_copy(r->arena, w.text, (size_t)(sign - w.text)) : w.text;
+
+	for (int p = 0; p < N_STEP_PARTS; p++) {
+		if (sign && strcmp(parts[p].name, name) == 0) {
+			*value = sign + 1;
+			return (enum part)p;
+		}
+		names[p] = parts[p].name;
+	}
+	if (!sign) {
+		diag_error(r->diag, w.from, "'%s' is not of the form PART=TIME or PART=SHARE", w.text);
+		diag_hint(r->diag, "write for example load=450ms or comm=12%%");
+		return N_STEP_PARTS;
+	}
+	diag_error(r->diag, w.from, "a step has no part '%s'", name);
+	const char *near = text_nearest(name, names, N_STEP_PARTS);
+	diag_hint(r->diag, near ? "did you mean '%s'?" : "'ridge diagnose --help' lists them; what is left is '%s'",
+	    near ? near : "other");
+	return N_STEP_PARTS;
+}
+
+static bool
+read_part(struct run *r, struct word w, struct breakdown *b)
+{
+	const char *text;
+	const enum part p = part_of(r, w, &text);
+	struct quantity_fault fault;
+	double value;
+
+	if (p == N_STEP_PARTS)
+		return false;
+	if (datum_given(b->part[p].time_s) || datum_given(b->part[p].share_frac))
+		return run_refuse(r, w.from, arena_printf(r->arena, "the part of '%s' is given twice", w.text),
+		    "add up what belongs together");
+	b->n++;
+	if (quantity_read(text, Q_TIME, &value, &fault) && value >= 0) {
+		if (!bounds_check(r->diag, w.from, parts[p].name, Q_TIME, value))
+			return false;
+		b->part[p].time_s = (struct datum){value, w.from};
+		b->n_times++;
+		return true;
+	}
+	if (quantity_read(text, Q_FRACTION, &value, &fault) && value >= 0 && value <= 1) {
+		b->part[p].share_frac = (struct datum){value, w.from};
+		return true;
+	}
+	diag_error(r->diag, w.from, "'%s' is neither a time nor a share of the step", text);
+	diag_hint(r->diag, "write 450ms, or 45%%");
+	return false;
+}
+
+/* Whether parts are all of a step: some of it must compute. */
+static bool
+computes(const struct breakdown *b)
+{
+	for (int p = 0; p < N_STEP_PARTS; p++)
+		if (!parts[p].waits && b->part[p].time_s.value > 0)
+			return true;
+	return false;
+}
+
+bool
+diagnose_read_parts(struct run *r, const struct diagnose_in *in, struct breakdown *b)
+{
+	run_reads(r, &in->parts, NULL);
+	*b = (struct breakdown){.n = 0};
+	for (int p = 0; p < N_STEP_PARTS; p++)
+		b->part[p] = (struct part_value){datum_absent(), datum_absent()};
+	for (size_t i = 0; i < in->parts.n; i++)
+		if (!read_part(r, in->parts.list[i], b))
+			return false;
+	if (b->n_times == 0 || datum_given(in->step) || (b->n_times == b->n && computes(b)))
+		return true;
+	diag_error(r->diag, in->parts.list[0].from,
+	    b->n_times < b->n ? "times and shares together need the step that they are parts of"
+	                      : "which step are these parts of? none of them computes");
+	diag_hint(r->diag, "add --step 1.2s");
+	return false;
+}
+
+static void
+learn(struct figures *f, const char *name, double value)
+{
+	const enum figure i = figure_find(name);
+
+	if (i != FIGURE_NONE && !isnan(value))
+		f->value[i] = value;
+}
+
+/* Parts that make a step when nobody measured it as a whole. */
+static double
+show_sum(struct run *r, const struct breakdown *b)
+{
+	struct sheet *sh = r->sheet;
+	double times[N_STEP_PARTS];
+	int n = 0;
+
+	for (int p = 0; p < N_STEP_PARTS; p++)
+		if (datum_given(b->part[p].time_s))
+			times[n++] = b->part[p].time_s.value;
+	CALL(sh, step_s, diagnose_step(sh, times, n));
+	SHOW(sh, step_s, step_s);
+	return step_s;
+}
+
+/* Rows of all parts; false when they are more than the step. */
+bool
+diagnose_show_parts(struct run *r, const struct breakdown *b, struct figures *f, double *busy_frac)
+{
+	struct sheet *sh = r->sheet;
+	double all[N_STEP_PARTS], waiting[N_STEP_PARTS], computing[N_STEP_PARTS];
+	int n = 0, n_waiting = 0, n_computing = 0;
+
+	if (b->n && b->n_times == b->n && isnan(f->value[FIGURE_step_s]))
+		f->value[FIGURE_step_s] = show_sum(r, b);
+	for (int p = 0; p < N_STEP_PARTS; p++) {
+		if (!datum_given(b->part[p].time_s) && !datum_given(b->part[p].share_frac))
+			continue;
+		const struct part_value v = parts[p].show(sh, &b->part[p], f->value[FIGURE_step_s]);
+		learn(f, parts[p].time, v.time_s.value);
+		learn(f, parts[p].share, v.share_frac.value);
+		all[n++] = v.share_frac.value;
+		if (parts[p].waits)
+			waiting[n_waiting++] = v.share_frac.value;
+		else if (p != PART_other)
+			computing[n_computing++] = v.share_frac.value;
+	}
+	CALL(sh, waiting_frac, diagnose_together(sh, waiting, n_waiting));
+	CALL(sh, parts_frac, diagnose_together(sh, all, n));
+	CALL(sh, computing_frac, diagnose_together(sh, computing, n_computing));
+	*busy_frac = computing_frac;
+	if (!isnan(f->value[FIGURE_gpu_busy_frac])) {
+		const double gpu_busy_frac = f->value[FIGURE_gpu_busy_frac];
+		CALL(sh, idle_frac, diagnose_idle(sh, gpu_busy_frac, computing_frac, waiting_frac));
+		f->value[FIGURE_idle_frac] = idle_frac;
+	}
+	if (parts_frac > 1.01) {
+		SHOW(sh, parts_frac, parts_frac);
+		return false;
+	}
+	return true;
+}
+
+/* The passes are the computing of a step where nobody gave that. */
+void
+diagnose_join_passes(struct run *r, const struct breakdown *b, struct figures *f)
+{
+	struct sheet *sh = r->sheet;
+	const double both[] = {b->part[PART_forward].time_s.value, b->part[PART_backward].time_s.value};
+
+	if (!isnan(f->value[FIGURE_compute_s]) || isnan(both[0]) || isnan(both[1]))
+		return;
+	const double step_s = f->value[FIGURE_step_s];
+	CALL(sh, compute_s, diagnose_step(sh, both, 2));
+	CALL(sh, compute_frac, latency_share(sh, compute_s, step_s));
+	f->value[FIGURE_compute_s] = compute_s;
+	f->value[FIGURE_compute_frac] = compute_frac;
+}
+
+/* --- measured against predicted -------------------------------------------------------------------------- */
+
+#define PREDICTED(X)                                                                                                   \
+	X(load, "loading over its prediction")                                                                         \
+	X(compute, "computing over its prediction")                                                                    \
+	X(comm, "communication over its prediction")                                                                   \
+	X(step, "step over its prediction")
+#define ONE(name, title)                                                                                               \
+	static double exceed_##name(struct sheet *sh, struct datum predicted, double name##_s, double whole_s)         \
+	{                                                                                                              \
+		TAKE(sh, predicted_##name##_s, predicted);                                                             \
+		CALL(sh, name##_ratio, scale_speedup_time(sh, name##_s, predicted_##name##_s));                        \
+		CALL(sh, name##_excess_frac, diagnose_excess(sh, name##_s, predicted_##name##_s, whole_s));            \
+		SHOW(sh, name##_ratio, name##_ratio);                                                                  \
+		return name##_excess_frac;                                                                             \
+	}
+PREDICTED(ONE)
+#undef ONE
+
+bool
+diagnose_show_predicted(struct run *r, struct word w, struct figures *f)
+{
+	static const struct {
+		const char *name;
+		enum figure measured, excess;
+		double (*exceed)(struct sheet *sh, struct datum predicted, double measured_s, double whole_s);
+	} known[] = {
+#define ONE(name, title) {#name, FIGURE_##name##_s, FIGURE_##name##_excess_frac, exceed_##name},
+	    PREDICTED(ONE)
+#undef ONE
+	};
+	const char *sign = strchr(w.text, '=');
+	struct quantity_fault fault;
+	double value;
+
+	for (size_t i = 0; sign && i < sizeof known / sizeof *known; i++) {
+		if (strncmp(known[i].name, w.text, (size_t)(sign - w.text)) != 0 ||
+		    known[i].name[sign - w.text] != '\0' || !quantity_read(sign + 1, Q_TIME, &value, &fault) ||
+		    value <= 0)
+			continue;
+		if (isnan(f->value[known[i].measured]) || isnan(f->value[FIGURE_step_s])) {
+			diag_error(r->diag, w.from, "'%s' was predicted and not measured", known[i].name);
+			diag_hint(r->diag, "add --step 1.2s%s%s%s", i < 3 ? " --parts " : "",
+			    i < 3 ? known[i].name : "", i < 3 ? "=450ms" : "");
+			return false;
+		}
+		if (!bounds_check(r->diag, w.from, known[i].name, Q_TIME, value))
+			return false;
+		const struct datum predicted = {value, w.from};
+		f->value[known[i].excess] =
+		    known[i].exceed(r->sheet, predicted, f->value[known[i].measured], f->value[FIGURE_step_s]);
+		return true;
+	}
+	diag_error(r->diag, w.from, "'%s' is not of the form PART=TIME", w.text);
+	diag_hint(r->diag, "write for example comm=180ms; predictions are of load, compute, comm and step");
+	return false;
+}
 
 /* `GPU busy 15 % (below 60 %)`, for each sign that holds. */
 static const char *

@@ -25,9 +25,6 @@ struct model_in {
 /* True where tokens see only those before them, as in decoders. */
 bool model_is_causal(const struct workload *w);
 
-/* FLOP of a token or a sample; then, when they are asked for, the conventions that count a trained token.  False with
- * errors. */
-bool model_show_work(struct run *r, const struct model_in *in, const struct workload *w);
 /* All of one model. */
 enum answer model_show(struct run *r, const struct model_in *in, struct word name);
 
@@ -58,10 +55,6 @@ struct state_view {
 	double seq_token, block_token, kv_elem_byte, tp;
 	struct datum batch, step_token; /* sequences that run at once; tokens of a step, or absent */
 };
-
-bool state_has_windows(const struct workload *w);
-/* What the part that does not grow is made of. */
-const char *state_constant_name(const struct workload *w);
 /* Rows behind those of one sequence. */
 void state_show(struct run *r, const struct state_view *v);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From the options of `ridge serve` to a setup of the serving model, and to the question that is asked of it. */
 #include "ask/bind/bind.h"
+
 #include "ask/serve/serve.h"
 #include "cli/cli.h"
 
@@ -54,7 +55,7 @@ assemble(struct run *r, const struct serve_in *in, const struct serve_parts *p, 
 	    "without --isl, and with --context, the floors of bandwidth and arithmetic are printed");
 }
 
-bool
+static bool
 serve_bind(struct run *r, const struct serve_in *in, struct serve_binding *out)
 {
 	struct word name;
@@ -132,7 +133,7 @@ regime_of(const struct serve_in *in, const struct serve_binding *b)
 	return SERVE_OFFLINE;
 }
 
-bool
+static bool
 serve_load(struct run *r, const struct serve_in *in, const struct serve_binding *b, struct load *out)
 {
 	const struct simulate_in *s = &in->simulation;
@@ -156,7 +157,7 @@ serve_load(struct run *r, const struct serve_in *in, const struct serve_binding 
 	return check_numbers(r, in) && check_together(r, in, b) && bind_load(r, &load, out);
 }
 
-void
+static void
 serve_ask(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
     struct serve_question *out)
 {
@@ -179,4 +180,204 @@ serve_ask(struct run *r, const struct serve_in *in, const struct serve_binding *
 	if (!datum_given(in->batch) &&
 	    (out->regime == SERVE_STATIC || out->regime == SERVE_PROMPT || out->regime == SERVE_ENCODE))
 		run_assume_value(r, "batch", "1");
+}
+
+/* --- engine -------------------------------------------------------------------------------------------------- */
+
+/* `ridge serve` with an engine: what fits, how long tokens take, what limits, and whether to believe it. */
+
+bool
+serve_has_engine(const struct serve_in *in)
+{
+	return in->model.text && (datum_given(in->isl) || in->simulation.simulate) && !datum_given(in->context);
+}
+
+/* --- it does not fit ------------------------------------------------------------------------------------- */
+
+/* The smallest replica that holds one request: tp up to a node, then stages. */
+static const char *
+nearest_layout(struct run *r, const struct serve_binding *b, const struct serve_question *q)
+{
+	struct serve_setup setup = *q->setup;
+	struct serve_question try = *q;
+	struct serve_metrics m;
+
+	try.setup = &setup;
+	for (double pp = 1; pp <= 16; pp *= 2)
+		for (double tp = 1; tp <= 8; tp *= 2) {
+			const struct attention *a = &b->model->blocks[0].attention;
+			if (fmod(a->n_heads.value, tp) != 0 || pp > b->model->n_layers.value)
+				continue;
+			setup.layout = (struct serve_layout){tp, pp, q->setup->layout.ep > 1 ? tp : 1, false};
+			try.load.n_concurrent = try.load.n_requests = datum_absent();
+			if (setup.layout.tp * pp <= q->setup->layout.tp * q->setup->layout.pp)
+				continue;
+			serve_answer(&try, &m);
+			if (m.fits)
+				return pp > 1 ? arena_printf(r->arena, "tp=%g,pp=%g", tp, pp)
+				              : arena_printf(r->arena, "tp=%g", tp);
+		}
+	return NULL;
+}
+
+static enum answer
+does_not_fit(struct run *r, const struct serve_binding *b, const struct serve_question *q)
+{
+	struct sheet *sh = r->sheet;
+	const char *layout = nearest_layout(r, b, q);
+
+	TAKE(sh, mem_byte, q->setup->mem_byte);
+	SHOW(sh, mem_byte, gpu_mem_byte);
+	CALL(sh, missing_byte, serve_missing(sh, q->setup, &q->load));
+	SHOW(sh, missing_byte, missing_byte);
+	TELL(sh, verdict,
+	    layout ? arena_printf(r->arena, "does not fit; the nearest layout that does is %s", layout)
+	           : "does not fit on 128 of these GPUs");
+	return ANSWERED_NO;
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------ */
+
+static enum answer
+verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics *m)
+{
+	struct sheet *sh = r->sheet;
+	const char *verdict = "";
+
+	if (m->saturated) {
+		TELL(sh, verdict,
+		    arena_printf(
+		        r->arena, "saturated: %.3g requests/s would not be", 0.9 * m->saturation_request_per_s));
+		return ANSWERED_NO;
+	}
+	const bool met = serve_objective(r, "--ttft", in->ttft, m->first_s, &verdict) &
+	    serve_objective(r, "--itl", in->itl, m->step_s, &verdict) &
+	    serve_objective(r, "--e2e", in->deadline, m->answer_s, &verdict);
+	if (*verdict)
+		TELL(sh, verdict, verdict);
+	return met ? ANSWERED : ANSWERED_NO;
+}
+
+static const char *
+title_of(struct run *r, const struct serve_binding *b)
+{
+	const double n = b->setup.layout.tp * b->setup.layout.pp;
+
+	return arena_printf(r->arena, "%s on %s%s under %s", b->model->name, b->gpu->name,
+	    n > 1 ? arena_printf(r->arena, " x %g", n) : "", b->engine->name);
+}
+
+static enum answer
+simulated(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load)
+{
+	struct simulate_case c = {
+	    .setup = &b->setup,
+	    .load = load,
+	    .isl = in->isl,
+	    .osl = in->osl,
+	    .rate_request_per_s = in->rate,
+	    .n_concurrent = in->concurrency,
+	    .n_requests = in->requests,
+	    .objectives = {datum_or(in->ttft, NAN), datum_or(in->itl, NAN), datum_or(in->deadline, NAN)},
+	};
+
+	run_reads(r, &in->ttft, &in->itl, &in->deadline, &in->simulation.simulate, NULL);
+	if (in->kv_link.text) {
+		const struct link *link = run_link(r, in->kv_link);
+		if (!link)
+			return REFUSED;
+		c.transfer_s = datum_or(link->latency_s, 0);
+		c.transfer_s_per_token = serve_kv_byte(NULL, &b->setup) / link->byte_per_s.value;
+	}
+	return serve_simulate(r, &in->simulation, &c);
+}
+
+enum answer
+serve_engine(struct run *r, const struct serve_in *in)
+{
+	struct serve_binding *b = ARENA_NEW(r->arena, struct serve_binding);
+	struct serve_question q;
+	struct serve_metrics m;
+	struct load load;
+
+	if (!simulate_check(r, &in->simulation) || !serve_bind(r, in, b) || !serve_load(r, in, b, &load))
+		return REFUSED;
+	r->title = title_of(r, b);
+	if (in->simulation.simulate)
+		return simulated(r, in, b, &load);
+	serve_ask(r, in, b, &load, &q);
+	serve_answer(&q, &m);
+	serve_show_room(r, &q);
+	if (!m.fits)
+		return does_not_fit(r, b, &q);
+	serve_show(r, b, &q, &m);
+	if (!m.saturated && !serve_show_pools(r, in, &q))
+		return REFUSED;
+	return verdict_of(r, in, &m);
+}
+
+/* --- errors -------------------------------------------------------------------------------------------------- */
+
+const char *
+serve_error_kind(const struct serve_question *q)
+{
+	static const char *const kinds[] = {[SERVE_OFFLINE] = "offline",
+	    [SERVE_CLOSED] = "online",
+	    [SERVE_ONLINE] = "online",
+	    [SERVE_STATIC] = "static",
+	    [SERVE_PROMPT] = "ttft",
+	    [SERVE_ENCODE] = "encoder"};
+
+	if (q->regime == SERVE_STATIC && q->load.osl <= 1)
+		return "ttft";
+	if (q->regime == SERVE_STATIC && q->n_batch <= 1)
+		return "batch1";
+	if (q->regime == SERVE_PROMPT && q->setup->engine->unfused.n_kernels.value > 0)
+		return "prompt";
+	return kinds[q->regime];
+}
+
+/* How the engine's published runs of this kind lay around the model. */
+static const struct engine_residual *
+residual_for(const struct serve_question *q)
+{
+	const struct engine *e = q->setup->engine;
+	const char *kind = serve_error_kind(q);
+
+	for (int i = 0; i < e->n_residuals; i++)
+		if (strcmp(e->residuals[i].kind, kind) == 0)
+			return &e->residuals[i];
+	return e->n_residuals > 0 ? &e->residuals[0] : NULL;
+}
+
+/* Of a normal error, the median is 0.6745 sigma and the mean 0.7979 sigma.  Errors have longer tails than that: both
+ * count alike. */
+static double
+sigma_of(const struct engine_residual *e, double otherwise)
+{
+	if (!e)
+		return otherwise;
+	const double mean = e->mape_frac.value / 0.7979;
+	return datum_given(e->median_frac) ? (mean + e->median_frac.value / 0.6745) / 2 : mean;
+}
+
+/* Beside runs without a reason for doubt, those with one lay so much farther away. */
+static const double doubt = 1.8;
+
+struct serve_errors
+serve_errors_of(struct run *r, const struct serve_question *q, const struct calibration *fitted, bool doubted)
+{
+	const struct uncertainty *u = run_uncertainty(r, "serve");
+	const struct engine_residual *e = residual_for(q);
+	struct serve_errors s = {.terms = {.widening = datum_or(u->conformal, 1)}};
+
+	s.terms.stack_sigma = sigma_of(e, datum_or(u->sigma, 0.2));
+	/* encoders and engines that split layers were met on many GPUs whose kernels are other GPUs' */
+	const enum engine_kind kind = q->setup->engine->kind;
+	if (fitted && fitted->transferred_from && kind != ENGINE_ENCODER && kind != ENGINE_LAYER_SPLIT)
+		s.terms.transfer_sigma = fitted->transfer_sigma.gemm;
+	if (doubted)
+		s.terms.widening *= doubt;
+	s.why = e ? "published runs of this engine" : "no published runs of this engine";
+	return s;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `ridge serve` without a model of an engine: measured sweeps, objectives that must fit each other, static batches. */
 #include "ask/serve/serve.h"
+
 #include "base/base.h"
 #include "cli/cli.h"
 #include "model/calc/calc.h"
+#include "model/layer/layer.h"
+#include "model/memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *
+static const char *
 serve_time_text(struct run *r, double time_s)
 {
 	char buf[40];
@@ -219,4 +222,234 @@ serve_waiting(struct run *r, const struct serve_in *in)
 	CALL(sh, gain, static_gain(sh, mean_token, longest_token));
 	SHOW(sh, gain, batching_gain);
 	return ANSWERED;
+}
+
+/* --- floors -------------------------------------------------------------------------------------------------- */
+
+/* `ridge serve`: what bandwidth and arithmetic allow at best, where no engine is asked about. */
+
+/* --- floors ---------------------------------------------------------------------------------------------- */
+
+struct floors {
+	const struct workload *w; /* NULL: no cache is known */
+	const struct gpu *gpu;
+	struct datum peak;
+	double tp, context;
+	struct formats formats;
+	bool named;
+};
+
+static bool
+check_floors(struct run *r, const struct serve_in *in)
+{
+	if (!in->model.text && !datum_given(in->params))
+		return run_refuse(r, (struct source){0}, "which model?", "give its name, or --params 7e9 --bits 16");
+	if (in->model.text && (datum_given(in->params) || datum_given(in->bits)))
+		return run_refuse(r, in->model.from, "a model's name and --params or --bits exclude each other",
+		    "use --weights-dtype int4 for a named model");
+	return run_whole(r, "params", in->params, 1) & run_whole(r, "batch", in->batch, 1) &
+	    run_whole(r, "context", in->context, 1) & run_whole(r, "isl", in->isl, 1) &
+	    run_whole(r, "osl", in->osl, 1) & run_positive(r, "bits", in->bits) & run_positive(r, "ttft", in->ttft) &
+	    run_positive(r, "itl", in->itl) & run_positive(r, "deadline", in->deadline) &
+	    run_positive(r, "mfu", in->mfu) & run_fraction(r, "mfu", in->mfu);
+}
+
+static bool
+bind_floors(struct run *r, const struct serve_in *in, struct floors *f)
+{
+	struct layout layout;
+	struct formats_in types = {in->dtype, in->weights_dtype, in->kv_dtype, in->bits, datum_absent()};
+
+	*f = (struct floors){.named = in->model.text != NULL};
+	if (!check_floors(r, in))
+		return false;
+	if (f->named || shape_given(&in->shape)) {
+		f->w = run_shape(r, in->model, &in->shape);
+		if (!f->w)
+			return false;
+	}
+	if (!f->w) /* no cache is known */
+		types.kv_dtype = (struct word){0};
+	f->gpu = run_gpu(r, in->gpu);
+	const struct engine *e = f->gpu ? bind_engine(r, in->engine, f->gpu) : NULL;
+	if (!e || !bind_formats(r, &types, f->w, f->gpu, e, &f->formats))
+		return false;
+	const struct word asked = {dtype_name(f->formats.compute), {"--dtype", 0, 0, NULL, false}};
+	if (!run_peak(r, f->gpu, f->formats.compute, asked, &f->peak))
+		return false;
+	const struct datum others[] = {in->layout.dp, in->layout.pp, in->layout.cp, in->layout.ep, in->layout.zero};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (others[i].value > 1)
+			return run_refuse(
+			    r, others[i].from, "these floors are those of one tensor-parallel group", "use tp alone");
+	if (!run_layout(r, &in->layout, datum_absent(), f->w, &layout))
+		return false;
+	f->tp = layout.tp;
+	run_reads(r, &in->layout.tp, &in->batch, &in->isl, &in->params, NULL);
+	if (f->w)
+		run_reads(r, &in->context, NULL);
+	if (datum_given(in->isl) || !datum_given(in->context))
+		run_reads(r, &in->osl, NULL);
+	f->context =
+	    datum_given(in->context) ? in->context.value : datum_or(in->isl, 0) + ceil(datum_or(in->osl, 0) / 2);
+	return true;
+}
+
+/* Bytes of the weights, and FLOP of a generated token. */
+static double
+show_weights(struct run *r, const struct serve_in *in, const struct floors *f, double *work)
+{
+	struct sheet *sh = r->sheet;
+	double weight_byte, used_params;
+
+	if (f->named) {
+		const double *part = f->formats.part_byte;
+		if (f->formats.published)
+			SET_CALL(sh, weight_byte, published_bytes(sh, f->w));
+		else
+			SET_CALL(sh, weight_byte, capacity_weights(sh, f->w, part[PART_MLP], part[PART_HEAD]));
+		CALL(sh, active_param, model_active_params(sh, f->w));
+		used_params = active_param;
+	} else {
+		TAKE(sh, n_params, in->params);
+		TAKE(sh, n_bits, 8 * f->formats.part_byte[PART_MLP]);
+		SET_CALL(sh, weight_byte, capacity_weights_bits(sh, n_params, n_bits));
+		used_params = n_params;
+	}
+	SHOW(sh, weight_byte, total_weight_byte);
+	CALL(sh, work_flop_per_token, capacity_work(sh, used_params));
+	*work = work_flop_per_token;
+	return weight_byte;
+}
+
+/* Time to the first token: the prompt at a share of the peak. */
+static double
+show_prompt(struct run *r, const struct serve_in *in, const struct floors *f, double work_flop_per_token)
+{
+	struct sheet *sh = r->sheet;
+	double prompt_flop_per_token = work_flop_per_token;
+
+	TAKE(sh, isl_token, in->isl);
+	if (f->named)
+		SET_CALL(sh, prompt_flop_per_token, forward_flop(sh, f->w, isl_token, true));
+	CALL(sh, prompt_work_flop, prompt_flop(sh, isl_token, prompt_flop_per_token));
+	SHOW(sh, prompt_work_flop, prefill_flop);
+	TAKE(sh, tp, f->tp);
+	CALL(sh, gpu_work_flop, gpu_share(sh, prompt_work_flop, tp));
+	TAKE(sh, peak_flop_per_s, f->peak);
+	TAKE(sh, mfu_frac, in->mfu);
+	CALL(sh, prompt_s, prompt_floor(sh, gpu_work_flop, peak_flop_per_s, mfu_frac));
+	SHOW(sh, prompt_s, ttft_s);
+	return prompt_s;
+}
+
+static struct datum
+batch_of(const struct serve_in *in)
+{
+	return datum_given(in->batch) ? in->batch : (struct datum){1, {inputs_default, 0, 0, "--batch", false}};
+}
+
+/* What a step reads of the cache of all sequences. */
+static double
+show_cache(struct run *r, const struct serve_in *in, const struct floors *f)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!f->w || !(f->context > 0)) {
+		TAKE(sh, no_cache_byte, 0.0);
+		run_assume(r, "no cache is read");
+		return no_cache_byte;
+	}
+	TAKE(sh, context_token, f->context);
+	if (!datum_given(in->context))
+		run_assume_value(r, "context", "%g", f->context);
+	CALL(sh, sequence_byte, kv_sequence(sh, f->w, context_token, 1, dtype_byte(f->formats.kv), f->tp));
+	TAKE(sh, n_cached_sequences, batch_of(in));
+	CALL(sh, cache_byte, kv_batch(sh, n_cached_sequences, sequence_byte));
+	SHOW(sh, cache_byte, kv_read_byte);
+	return cache_byte;
+}
+
+static double
+show_step(
+    struct run *r, const struct serve_in *in, const struct floors *f, double weight_byte, double work_flop_per_token)
+{
+	struct sheet *sh = r->sheet;
+	const double tp = f->tp;
+
+	CALL(sh, gpu_weight_byte, capacity_share(sh, weight_byte, tp));
+	const double cached = show_cache(r, in, f);
+	CALL(sh, read_byte, decode_read(sh, gpu_weight_byte, cached));
+	SHOW(sh, read_byte, read_byte);
+	run_reads(r, &in->gpu_mem, NULL);
+	if (read_byte > bind_card(r, f->gpu, in->gpu_mem).value)
+		run_warn(r, "weights and cache do not fit the GPU: 'ridge memory' and 'ridge capacity' say what does");
+	TAKE(sh, n_sequences, batch_of(in));
+	CALL(sh, all_step_flop, decode_work(sh, n_sequences, work_flop_per_token));
+	CALL(sh, step_flop, gpu_share(sh, all_step_flop, tp));
+	TAKE(sh, mem_byte_per_s, f->gpu->mem_byte_per_s);
+	TAKE(sh, step_peak_flop_per_s, f->peak);
+	CALL(sh, step_s, decode_floor(sh, read_byte, step_flop, mem_byte_per_s, step_peak_flop_per_s));
+	SHOW(sh, step_s, tpot_s);
+	CALL(sh, rate_token_per_s, decode_rate(sh, n_sequences, step_s));
+	SHOW(sh, rate_token_per_s, output_token_per_s);
+	const double memory_s = decode_floor(NULL, read_byte, 0, mem_byte_per_s, step_peak_flop_per_s);
+	TELL(sh, bottleneck, memory_s < step_s ? "compute-bound" : "memory-bound");
+	return step_s;
+}
+
+static bool
+has_experts(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].moe.given)
+			return true;
+	return false;
+}
+
+/* One objective against its floor; false when even the floor misses it. */
+bool
+serve_objective(struct run *r, const char *what, struct datum objective, double floor_s, const char **verdict)
+{
+	if (!datum_given(objective) || isnan(floor_s))
+		return true;
+	run_read_from(r, objective.from);
+	const bool met = floor_s <= objective.value;
+	*verdict = arena_printf(r->arena, "%s%s%s %s of %s", *verdict, **verdict ? ", " : "", met ? "meets" : "misses",
+	    what, serve_time_text(r, objective.value));
+	return met;
+}
+
+enum answer
+serve_floors(struct run *r, const struct serve_in *in)
+{
+	struct sheet *sh = r->sheet;
+	struct floors f;
+	double work, prompt_s = NAN, whole_s = NAN;
+	const char *verdict = "";
+
+	if (!bind_floors(r, in, &f))
+		return REFUSED;
+	r->title = arena_printf(r->arena, "Floors of %s on %s%s", f.named ? f.w->name : "a model", f.gpu->name,
+	    f.tp > 1 ? arena_printf(r->arena, " x %g", f.tp) : "");
+	const double weight_byte = show_weights(r, in, &f, &work);
+	if (datum_given(in->isl))
+		prompt_s = show_prompt(r, in, &f, work);
+	const double step_s = show_step(r, in, &f, weight_byte, work);
+	if (datum_given(in->isl) && datum_given(in->osl)) {
+		TAKE(sh, osl_token, in->osl);
+		CALL(sh, answer_s, answer_time(sh, prompt_s, step_s, osl_token));
+		SHOW(sh, answer_s, e2e_s);
+		whole_s = answer_s;
+	}
+	if (f.w && has_experts(f.w))
+		run_warn(
+		    r, "all experts are read in every step: a small batch visits fewer, and may be faster than this");
+	run_warn(r, "floors of bandwidth and arithmetic: queues, launches, communication and scheduling come on top");
+	const bool met = serve_objective(r, "--ttft", in->ttft, prompt_s, &verdict) &
+	    serve_objective(r, "--itl", in->itl, step_s, &verdict) &
+	    serve_objective(r, "--e2e", in->deadline, whole_s, &verdict);
+	if (*verdict)
+		TELL(sh, verdict, verdict);
+	return met ? ANSWERED : ANSWERED_NO;
 }

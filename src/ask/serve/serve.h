@@ -103,7 +103,6 @@ void simulate_progress_end(struct simulate_progress *p);
 struct simulate_progress simulate_progress_begin(void);
 bool simulate_write_timeline(struct run *r, struct word file, const struct sim_result *result);
 bool simulate_write_requests(struct run *r, struct word file, const struct sim_result *result);
-bool simulate_has_objectives(const struct sim_objectives *o);
 void simulate_show(struct run *r, const struct sim_config *c, const struct sim_result *result);
 void simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, bool full);
 
@@ -211,14 +210,7 @@ struct serve_binding {
 	struct serve_setup setup;
 };
 
-/* False with errors. */
-bool serve_bind(struct run *r, const struct serve_in *in, struct serve_binding *out);
-/* What is asked of it: requests and who sends them (false with errors), and the question's regime. */
-bool serve_load(struct run *r, const struct serve_in *in, const struct serve_binding *b, struct load *out);
-void serve_ask(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
-    struct serve_question *out);
 /* A time as people read it; how an objective is met, added to a verdict. */
-const char *serve_time_text(struct run *r, double time_s);
 bool serve_objective(struct run *r, const char *what, struct datum objective, double time_s, const char **verdict);
 /* Rows of the answer: what the memory holds, then all the rest, then pools of their own where they were asked for. */
 void serve_show_room(struct run *r, const struct serve_question *q);

@@ -2,6 +2,75 @@
 /* A simulation's answer as rows. */
 #include "ask/serve/serve.h"
 
+#include "ask/bind/bind.h"
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- tail ---------------------------------------------------------------------------------------------------- */
+
+/* Samples beyond a percentile that make it more than a guess. */
+enum { BEYOND = 10 };
+
+bool
+tail_given(const struct tail_in *in)
+{
+	return datum_given(in->p50) || datum_given(in->p99);
+}
+
+static bool
+check(struct run *r, const struct tail_in *in)
+{
+	if (!datum_given(in->p50) || !datum_given(in->p99))
+		return run_refuse(r, in->p50.from, "a tail is P99 over P50", "give both: --p50 10ms --p99 12ms");
+	if (in->p99.value < in->p50.value)
+		return run_refuse(r, in->p99.from, "P99 is below the median", "percentiles rise");
+	return run_positive(r, "p50", in->p50) & run_positive(r, "tail-limit", in->tail_limit) &
+	    run_whole(r, "runs", in->runs, 1);
+}
+
+enum answer
+tail_verdict(struct run *r, const struct tail_in *in, double tail_ratio)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!datum_given(in->tail_limit))
+		return ANSWERED;
+	run_reads(r, &in->tail_limit, NULL);
+	const bool met = tail_ratio <= in->tail_limit.value;
+	TELL(sh, tail_verdict, arena_printf(r->arena, "%s %g", met ? "meets" : "misses", in->tail_limit.value));
+	return met ? ANSWERED : ANSWERED_NO;
+}
+
+enum answer
+tail_show(struct run *r, const struct tail_in *in)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!check(r, in))
+		return REFUSED;
+	TAKE(sh, p50_s, in->p50);
+	TAKE(sh, p99_s, in->p99);
+	SHOW(sh, p50_s, p50_s);
+	SHOW(sh, p99_s, p99_s);
+	CALL(sh, tail_ratio, latency_tail(sh, p50_s, p99_s));
+	SHOW(sh, tail_ratio, tail_ratio);
+	if (datum_given(in->runs)) {
+		run_reads(r, &in->runs, NULL);
+		TAKE(sh, percentile_frac, 0.99);
+		TAKE(sh, n_beyond, BEYOND);
+		CALL(sh, n_runs_needed, latency_runs(sh, percentile_frac, n_beyond));
+		SHOW(sh, n_runs_needed, n_runs_needed);
+		if (in->runs.value < n_runs_needed)
+			run_warn(r, "of %g runs the 99th percentile is practically the largest: measure at least %g",
+			    in->runs.value, n_runs_needed);
+	}
+	return tail_verdict(r, in, tail_ratio);
+}
+
 static void
 show_spread(struct run *r, int i, const char *what, const struct sim_spread *s)
 {
@@ -26,7 +95,7 @@ show_spread(struct run *r, int i, const char *what, const struct sim_spread *s)
 	}
 }
 
-bool
+static bool
 simulate_has_objectives(const struct sim_objectives *o)
 {
 	return !isnan(o->ttft_s) || !isnan(o->tpot_s) || !isnan(o->e2e_s);
@@ -104,4 +173,104 @@ simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_r
 		TAKE(sh, within_frac, result->within_frac);
 		SHOW(sh, within_frac, slo_frac);
 	}
+}
+
+/* --- simulate write ------------------------------------------------------------------------------------------ */
+
+/* What a simulation leaves in files, and what it says while it runs. */
+
+/* --- progress -------------------------------------------------------------------------------------------- */
+
+static double
+clock_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct simulate_progress
+simulate_progress_begin(void)
+{
+	return (struct simulate_progress){.began_s = clock_s(), .on = isatty(STDERR_FILENO)};
+}
+
+/* A bar, on a terminal, after a second. */
+void
+simulate_progress(void *context, double done_frac)
+{
+	enum { WIDTH = 40 };
+	struct simulate_progress *p = context;
+	char bar[WIDTH + 1];
+
+	if (!p->on || clock_s() - p->began_s < 1)
+		return;
+	p->shown = true;
+	for (int i = 0; i < WIDTH; i++)
+		bar[i] = i < done_frac * WIDTH ? '#' : '.';
+	bar[WIDTH] = '\0';
+	fprintf(stderr, "\r%s %3.0f %% of the requests", bar, 100 * done_frac);
+	fflush(stderr);
+}
+
+void
+simulate_progress_end(struct simulate_progress *p)
+{
+	if (p->shown)
+		fputs("\r\033[K", stderr);
+}
+
+/* --- CSV ------------------------------------------------------------------------------------------------- */
+
+static void
+write_number(FILE *f, double x, bool first)
+{
+	char buf[40];
+
+	if (!first)
+		fputc(',', f);
+	if (!isnan(x))
+		fputs(number_write(x, buf, sizeof buf), f);
+}
+
+bool
+simulate_write_timeline(struct run *r, struct word file, const struct sim_result *result)
+{
+	FILE *f = outputs_open(r->outputs, r->diag, file.from, file.text);
+
+	if (!f)
+		return false;
+	fputs("replica,time_s,step_s,running,waiting,decoding,prefill_token,cache_frac\n", f);
+	for (size_t i = 0; i < result->n_moments; i++) {
+		const struct sim_moment *m = &result->moments[i];
+		const double cells[] = {m->replica, m->time_s, m->step_s, m->n_running, m->n_waiting, m->n_decode,
+		    m->prefill_token, m->cache_frac};
+		for (size_t k = 0; k < sizeof cells / sizeof *cells; k++)
+			write_number(f, cells[k], k == 0);
+		fputc('\n', f);
+	}
+	return true;
+}
+
+bool
+simulate_write_requests(struct run *r, struct word file, const struct sim_result *result)
+{
+	FILE *f = outputs_open(r->outputs, r->diag, file.from, file.text);
+
+	if (!f)
+		return false;
+	fputs("request,arrival_s,input,output,cached,first_s,last_s,ttft_s,tpot_s,e2e_s,replica,preemptions\n", f);
+	for (size_t i = 0; i < result->n_requests; i++) {
+		const struct sim_request *q = &result->requests[i];
+		const double tpot_s =
+		    q->osl_token > 1 ? (q->last_s - q->first_s) / ((double)q->osl_token - 1) : (double)NAN;
+		const double cells[] = {(double)i, q->arrival_s, q->isl_token, q->osl_token, q->cached_token,
+		    q->first_s, q->last_s, q->first_s - q->arrival_s, tpot_s, q->last_s - q->arrival_s,
+		    isnan(q->last_s) ? (double)NAN : q->replica, q->n_preempted};
+		for (size_t k = 0; k < sizeof cells / sizeof *cells; k++)
+			write_number(f, cells[k], k == 0);
+		fputc('\n', f);
+	}
+	return true;
 }

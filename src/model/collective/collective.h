@@ -22,7 +22,6 @@ enum algorithm {
 enum protocol { PROTOCOL_LL, PROTOCOL_LL128, PROTOCOL_SIMPLE, N_PROTOCOLS };
 
 const char *collective_name(enum collective c);
-const char *collective_title(enum collective c);
 const char *algorithm_name(enum algorithm a);
 /* The choices of an option: `auto|ring|tree`. */
 extern const char algorithm_choices[];

@@ -43,12 +43,6 @@ collective_name(enum collective c)
 }
 
 const char *
-collective_title(enum collective c)
-{
-	return collectives[c].title;
-}
-
-const char *
 algorithm_name(enum algorithm a)
 {
 	return a == ALGORITHM_AUTO ? "auto" : algorithms[a].name;

@@ -68,12 +68,6 @@ peak_name(enum peak p)
 	return peaks[p].name;
 }
 
-const char *
-peak_title(enum peak p)
-{
-	return peaks[p].title;
-}
-
 enum peak
 peak_substitute(enum peak p)
 {
@@ -129,13 +123,4 @@ dtype_find(const char *name)
 		if (strcmp(dtypes[i].name, name) == 0)
 			return (enum dtype)i;
 	return DTYPE_NONE;
-}
-
-enum peak
-peak_find(const char *name)
-{
-	for (int i = 0; i < N_PEAKS; i++)
-		if (strcmp(peaks[i].name, name) == 0)
-			return (enum peak)i;
-	return PEAK_NONE;
 }

@@ -23,7 +23,6 @@ enum dtype {
 };
 
 const char *peak_name(enum peak p);
-const char *peak_title(enum peak p);
 enum peak peak_substitute(enum peak p);
 const char *dtype_name(enum dtype t);
 double dtype_byte(enum dtype t);
@@ -41,7 +40,6 @@ extern const char dtype_choices_P[], dtype_choices_W[], dtype_choices_T[], dtype
 #define DTYPE_CHOICE(letter) (dtype_choices_##letter + 1)
 /* One of them. */
 enum dtype dtype_chosen(const char *choices, int index);
-enum peak peak_find(const char *name);
 
 struct price {
 	struct datum usd_per_s;

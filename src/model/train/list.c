@@ -20,12 +20,6 @@ is_table(const struct op *op)
 	return op->kind == OP_embedding || op->kind == OP_embedding_bag;
 }
 
-const char *
-train_list_lacks(const struct workload *w)
-{
-	return w->kind == MODEL_OPERATORS && w->n_ops > 0 ? NULL : "it is no list of operators";
-}
-
 static double
 kernel_share(const struct train_list_job *job, const struct op *op)
 {

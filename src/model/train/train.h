@@ -182,7 +182,6 @@ struct train_list_terms {
 };
 
 /* Why this list has no time, or NULL. */
-const char *train_list_lacks(const struct workload *w);
 double train_list_step(struct sheet *sh, const struct train_list_job *job, struct train_list_terms *out);
 double train_sample_rate(struct sheet *sh, double n_global_samples, double step_s);
 

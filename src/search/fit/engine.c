@@ -51,7 +51,7 @@ engine_param_value(const struct engine *e, enum engine_param p)
 	return datum_or(d, 0);
 }
 
-void
+static void
 engine_param_set(struct engine *e, enum engine_param p, double value)
 {
 	struct datum d;

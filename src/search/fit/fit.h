@@ -161,8 +161,6 @@ void calibrate_gpu(const struct fit_bench *b, struct fitted *out);
 struct calibration calibrate_reference(const struct gpu *gpu);
 /* The clock among them. */
 struct datum calibrate_clock(const struct gpu *gpu);
-/* What looks wrong in the fitted values; calibrate_gpu has called it. */
-void calibrate_findings(const struct fit_bench *b, struct fitted *out);
 
 struct node;
 
@@ -186,7 +184,6 @@ enum engine_param { ENGINE_HOST, ENGINE_GPU, ENGINE_COMM, ENGINE_SEQUENCE, N_ENG
 const char *engine_param_key(enum engine_param p);
 enum quantity engine_param_unit(enum engine_param p);
 double engine_param_value(const struct engine *e, enum engine_param p);
-void engine_param_set(struct engine *e, enum engine_param p, double value);
 
 enum { FIT_ENGINE_ROWS = 3, FIT_ENGINE_RESIDUALS = N_ENGINE_RESIDUALS };
 
@@ -294,8 +291,6 @@ const char *predict_residual(const struct measurement *m, char *buf, size_t size
 const char *predict_regime(const struct measurement *m, double time_s);
 /* The roof of the row on this GPU, by datasheet peak and bandwidth; NaN where either is absent. */
 double predict_roof(const struct measurement *m, const struct gpu *gpu);
-/* 16-bit activations with smaller weights, such as w4a16: the type of the weights, else DTYPE_NONE. */
-enum dtype predict_weight_only(const struct measurement *m);
 
 /* --- fits of one GPU for another -------------------------------------------------------------------------- */
 

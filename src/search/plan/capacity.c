@@ -40,7 +40,7 @@ plan_bound_text(enum plan_bound b)
 	return "";
 }
 
-bool
+static bool
 plan_meets(const struct plan_load *load, const struct plan_point *p, enum plan_measure *missed)
 {
 	for (size_t i = 0; i < load->n_objectives; i++) {

@@ -149,8 +149,6 @@ void plan_all(struct arena *a, struct plan_candidate *list, size_t n, const stru
 /* Simulate a candidate at the planned load without its spares, and add replicas until it meets the objectives. */
 void plan_confirm(struct plan_candidate *c, const struct plan_load *load, uint64_t seed);
 
-bool plan_meets(const struct plan_load *load, const struct plan_point *p, enum plan_measure *missed);
-
 /* A serving question answered whole, without a sheet: what fits, how fast it goes, and whether to believe it. */
 
 enum serve_regime {

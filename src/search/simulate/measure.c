@@ -76,7 +76,7 @@ gaps_add(struct gaps *g, double gap_s, uint64_t n)
 		g->most_s = gap_s;
 }
 
-void
+static void
 gaps_merge(struct gaps *g, const struct gaps *other)
 {
 	for (size_t i = 0; i < CLASSES; i++)
@@ -116,7 +116,7 @@ gaps_quantile(const struct gaps *g, double q)
 
 static const struct sim_spread nothing = {NAN, NAN, NAN, NAN, NAN, NAN};
 
-struct sim_spread
+static struct sim_spread
 gaps_spread(const struct gaps *g)
 {
 	if (g->n == 0)

@@ -36,8 +36,6 @@ struct gaps {
 
 void gaps_init(struct gaps *g, struct arena *a);
 void gaps_add(struct gaps *g, double gap_s, uint64_t n);
-void gaps_merge(struct gaps *g, const struct gaps *other);
-struct sim_spread gaps_spread(const struct gaps *g);
 
 /* What is seen of one replica over time. */
 struct watch {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What was fitted to a GPU or a host, beside its datasheet. */
-#include "ask/hw/hw.h"
+#include "ask/ask.h"
 
 #include "ask/bind/bind.h"
 #include "db/db.h"

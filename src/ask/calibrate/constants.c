@@ -98,7 +98,7 @@ predict(void *context, const struct engine *e, int i)
 }
 
 static const struct engine *
-find_base(struct run *r, struct word name)
+engine_base(struct run *r, struct word name)
 {
 	const char *said;
 	const struct engine *base = database_engine(r->database, r->arena, r->diag, name.text, NULL, name.from, &said);
@@ -130,7 +130,7 @@ residuals(struct arena *a, const struct fit_engine *fit)
 }
 
 static const struct node *
-file_of(struct run *r, const struct calibrate_in *in, const struct engine *base, const struct own_rows *rows,
+engine_file(struct run *r, const struct calibrate_in *in, const struct engine *base, const struct own_rows *rows,
     const struct fit_engine *fit)
 {
 	struct arena *a = r->arena;
@@ -145,7 +145,7 @@ file_of(struct run *r, const struct calibrate_in *in, const struct engine *base,
 }
 
 static void
-show(struct run *r, const struct fit_engine *fit, const struct engine *base)
+engine_show(struct run *r, const struct fit_engine *fit, const struct engine *base)
 {
 	for (int p = 0; p < N_ENGINE_PARAMS; p++)
 		own_show_figure(r, p, engine_param_key((enum engine_param)p),
@@ -176,7 +176,7 @@ calibrate_engine(struct run *r, const struct calibrate_in *in)
 {
 	static const char *const columns[] = {"gpu_id", "kind", "model", "weight_dtype", "isl", "osl", NULL};
 	const struct word extends = in->extends.text ? in->extends : (struct word){"common", in->engine.from};
-	const struct engine *base = find_base(r, extends);
+	const struct engine *base = engine_base(r, extends);
 	struct own_rows rows;
 	struct fit_engine fit;
 	enum answer answer = REFUSED;
@@ -198,10 +198,153 @@ calibrate_engine(struct run *r, const struct calibrate_in *in)
 		    fit.before.n - fit.after.n);
 	r->title = arena_printf(r->arena, "%s, fitted to %d of %d runs; all else as %s", in->engine.text, rows.n_used,
 	    rows.n_read, base->id);
-	show(r, &fit, base);
-	if (own_store(r, in, ENTRY_ENGINE, in->engine.text, file_of(r, in, base, &rows, &fit)))
+	engine_show(r, &fit, base);
+	if (own_store(r, in, ENTRY_ENGINE, in->engine.text, engine_file(r, in, base, &rows, &fit)))
 		answer = ANSWERED;
 out:
 	serve_reader_free(x.reader);
+	return answer;
+}
+
+/* --- stack --------------------------------------------------------------------------------------------------- */
+
+/* Measured training steps as a stack of one's own. */
+
+struct steps {
+	struct run *run;
+	struct train_reader *reader;
+	int n, room;
+	struct fit_stack_row *rows;
+};
+
+static const char *
+read_step(void *context, const struct validate_row *row)
+{
+	struct steps *s = context;
+	struct train_row t;
+	const char *why = train_row_predict(s->reader, row, &t);
+
+	if (why)
+		return why;
+	if (s->n == s->room) {
+		const int more = 2 * s->room + 16;
+		s->rows = arena_grow(s->run->arena, s->rows, (size_t)s->room, (size_t)more, sizeof *s->rows);
+		s->room = more;
+	}
+	s->rows[s->n++] = (struct fit_stack_row){t.bound.ask, t.bound.doubts, t.measured_s};
+	return NULL;
+}
+
+/* As the new file will be read: a framework whose runs were looked at. */
+static const struct stack *
+stack_base(struct run *r, struct word name)
+{
+	const struct node *overlay = tree_with(r->arena, NULL, "time.listed", own_word(r->arena, "true"));
+	const char *said;
+	const struct stack *base = database_stack(r->database, r->arena, r->diag, name.text, overlay, name.from, &said);
+
+	if (base && said)
+		run_assume(r, "%s", said);
+	if (!base || (base->use == STACK_TRAIN && base->time.given))
+		return base;
+	diag_error(r->diag, name.from, "it is not known what a training step costs in %s", base->id);
+	diag_hint(r->diag, "--extends megatron-core or torchtitan");
+	return NULL;
+}
+
+static const struct node *
+with_sigma(struct arena *a, const struct node *file, const char *path, const struct fit_sigma *s)
+{
+	return s->n ? tree_with(a, file, path, own_figure(a, Q_NUMBER, s->value, s->low, s->high)) : file;
+}
+
+static const struct node *
+cited(struct arena *a, const char *text)
+{
+	const struct node *const items[] = {own_word(a, text), own_word(a, "runs")};
+
+	return own_list(a, items, 2);
+}
+
+static const struct node *
+stack_file(struct run *r, const struct calibrate_in *in, const struct stack *base, const struct own_rows *rows,
+    const struct fit_stack *fit)
+{
+	struct arena *a = r->arena;
+	const struct node *n = own_file(r, in, in->stack.text, base->id, rows);
+
+	n = with_sigma(a, n, "time.sigma", &fit->dense);
+	n = with_sigma(a, n, "time.moe_sigma", &fit->experts);
+	n = tree_with(a, n, "time.spread", cited(a, arena_printf(a, "%.3f", fmax(fit->spread, 0.001))));
+	n = tree_with(a, n, "time.runs", cited(a, arena_printf(a, "%d", fit->dense.n + fit->experts.n)));
+	n = tree_with(a, n, "time.listed", own_word(a, "true"));
+	/* these runs are of this framework, whatever others do with such models */
+	return base->time.except ? tree_with(a, n, "time.except", own_word(a, "none")) : n;
+}
+
+static void
+show_sigma(struct run *r, int row, const char *key, const struct fit_sigma *s, const char *base)
+{
+	const char *note = s->n
+	    ? arena_printf(r->arena, "%d rows; %.0f %% of a step goes with it", s->n, 100 * s->share_frac)
+	    : arena_printf(r->arena, "of %s: fewer than %d rows", base, (int)FIT_STACK_ROWS);
+
+	own_show_figure(r, row, key, "value_number", s->value, s->low, s->high, note);
+}
+
+static void
+stack_show(struct run *r, const struct fit_stack *fit, const struct stack *base)
+{
+	int row = 0;
+
+	show_sigma(r, row++, "sigma", &fit->dense, base->id);
+	if (fit->apart)
+		show_sigma(r, row++, "moe_sigma", &fit->experts, base->id);
+	const bool few = fit->before.n < FIT_STACK_SPREAD_ROWS;
+	own_show_figure(r, row, "spread", "value_number", fit->spread, NAN, NAN,
+	    few ? arena_printf(
+	              r->arena, "these rows: %.3f; the rest is what frameworks usually stray", fit->seen_spread)
+	        : "of the step's logarithm, with the factor's own error");
+	own_show_errors(r, 0, arena_printf(r->arena, "as %s", base->id), &fit->before);
+	own_show_errors(r, 1, "fitted", &fit->after);
+	own_show_errors(r, 2, "each row by the others", &fit->unseen);
+	run_assume(r,
+	    "kernels of attention, overlap, traffic and host time as in %s: whole steps do not tell them apart",
+	    base->id);
+}
+
+enum answer
+calibrate_stack(struct run *r, const struct calibrate_in *in)
+{
+	static const char *const columns[] = {"gpu_id", "model", "num_gpus", "gbs", "seq", NULL};
+	const struct word extends = in->extends.text ? in->extends : (struct word){"unlisted", in->stack.from};
+	const struct stack *base = stack_base(r, extends);
+	struct steps s = {.run = r, .reader = train_reader_new(r)};
+	struct own_rows rows;
+	struct fit_stack fit;
+	enum answer answer = REFUSED;
+
+	if (!base || !own_name(r, in->stack, ENTRY_STACK, base->id))
+		goto out;
+	train_reader_stack(s.reader, base);
+	if (!own_read(r, in, columns, &rows, read_step, &s) || !own_enough(r, in->stack, &rows, FIT_STACK_ROWS))
+		goto out;
+	const double usual = datum_or(run_uncertainty(r, "train")->sigma, 0.1);
+	if (!fit_stack(r->arena, s.n, s.rows, datum_or(base->time.spread, usual), &fit)) {
+		diag_error(r->diag, in->stack.from, "no kind of model has the %d rows that a factor needs",
+		    (int)FIT_STACK_ROWS);
+		goto out;
+	}
+	own_warn(r, &rows);
+	if (!isnan(fit.comm_slope))
+		run_warn(r, "rows with more exposed communication are %s than fitted: %s overlaps than %s says",
+		    fit.comm_slope > 0 ? "slower" : "faster", fit.comm_slope > 0 ? "less" : "more", base->id);
+	r->title = arena_printf(r->arena, "%s, fitted to %d of %d steps; all else as %s", in->stack.text, rows.n_used,
+	    rows.n_read, base->id);
+	stack_show(r, &fit, base);
+	if (own_store(r, in, ENTRY_STACK, in->stack.text, stack_file(r, in, base, &rows, &fit)))
+		answer = ANSWERED;
+out:
+	train_reader_free(s.reader);
 	return answer;
 }

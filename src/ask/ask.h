@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Measurements of any unit, and questions whose parts are one file each. */
+#ifndef RIDGE_ASK_ASK_H
+#define RIDGE_ASK_ASK_H
+
+#include "cli/cli.h"
+#include "model/calc/calc.h"
+
+/* --- measurements of any unit -------------------------------------------------------------------------------- */
+
+/* Measurements that may be times, sizes, rates or plain numbers: read alike, calculated with as numbers in base units,
+ * and shown in their unit again. */
+
+enum measure {
+	MEASURE_ANY = -1, /* the first one says */
+	MEASURE_NUMBER,
+	MEASURE_TIME,
+	MEASURE_SIZE,
+	MEASURE_RATE,
+};
+
+/* `12ms`, `8.5GB`, `1200`.  The first text sets the kind, all others must be of it. */
+bool measure_read(struct run *r, struct source at, const char *text, enum measure *kind, double *value);
+/* A fraction (0.15 or 15%) that lies between low and high. */
+bool measure_fraction(struct run *r, const char *name, struct datum d, double low, double high);
+
+/* Numbers of a list, or of a file that its only word names: one number per line, a CSV or YAML column. */
+struct measures {
+	size_t n;
+	double *value;
+	enum measure kind;
+};
+bool measures_read(struct run *r, const char *name, const struct words *list, struct word column, struct measures *out);
+
+/* Points `STEP:VALUE` of a list, or two columns of a file, in the order of their steps. */
+struct points {
+	size_t n;
+	double *step, *value;
+	enum measure kind; /* of the values; steps are numbers */
+};
+bool points_read(struct run *r, const struct words *list, struct word x, struct word y, struct points *out);
+
+/* The row that says in which unit numbers are; once, before any MEASURED row. */
+void measure_unit(struct sheet *sh, enum measure kind);
+
+/* A function show_NAME(sh, kind, NAME) that shows the row NAME in its unit as the answer ID_s, ID_byte, ... */
+#define MEASURED(name, id)                                                                                             \
+	static void show_##name(struct sheet *sh, enum measure kind, double name)                                      \
+	{                                                                                                              \
+		const double unit_s = 1, unit_byte = 1, unit_byte_per_s = 1;                                           \
+		switch (kind) {                                                                                        \
+		case MEASURE_TIME: {                                                                                   \
+			CALL(sh, name##_s, measured_time(sh, name, unit_s));                                           \
+			SHOW(sh, name##_s, id##_s);                                                                    \
+			break;                                                                                         \
+		}                                                                                                      \
+		case MEASURE_SIZE: {                                                                                   \
+			CALL(sh, name##_byte, measured_size(sh, name, unit_byte));                                     \
+			SHOW(sh, name##_byte, id##_byte);                                                              \
+			break;                                                                                         \
+		}                                                                                                      \
+		case MEASURE_RATE: {                                                                                   \
+			CALL(sh, name##_byte_per_s, measured_rate(sh, name, unit_byte_per_s));                         \
+			SHOW(sh, name##_byte_per_s, id##_byte_per_s);                                                  \
+			break;                                                                                         \
+		}                                                                                                      \
+		case MEASURE_ANY:                                                                                      \
+		case MEASURE_NUMBER:                                                                                   \
+			SHOW(sh, name, id);                                                                            \
+		}                                                                                                      \
+	}
+
+/* --- hw ------------------------------------------------------------------------------------------------------ */
+
+/* Rows of `ridge hw`. */
+
+/* A figure or a word that the database has; nothing where it has none. */
+void hw_figure(struct run *r, const struct answer_entry *answer, struct datum d);
+void hw_word(struct run *r, const struct answer_entry *answer, const char *text);
+#define HW_FIGURE(r, id, d) hw_figure((r), &answer_table[NUMBER_##id], (d))
+#define HW_WORD(r, id, text) hw_word((r), &answer_table[WORD_##id], (text))
+
+/* What the kernels of a GPU reach of its datasheet: its own fits, or transferred ones. */
+void hw_show_calibration(struct run *r, const struct gpu *gpu);
+/* A calibration of a host, of a network or of one engine. */
+void hw_show_fit(struct run *r, const struct calibration *c);
+/* `measured`, `from h100-sxm5-80gb`, or `-`. */
+const char *hw_calibrated(struct run *r, const struct gpu *gpu);
+
+/* --- cost ---------------------------------------------------------------------------------------------------- */
+
+/* The inputs of `ridge cost`, and the questions that have files of their own. */
+
+#define COST_OPTIONS(X)                                                                                                \
+	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs that are paid (default: those of --nodes)")             \
+	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "of one GPU")                                       \
+	X(0, node_price, "node-price", "node_price", PER_HOUR, "USD/h", "", NULL, "of one node, with --node-gpus")     \
+	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs of a node (default: those of --system)") \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "price of the database, with its date")                   \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL,                                                 \
+	    "the same for a node; with --own also what it costs to buy and its power")                                 \
+	X(0, nodes, "nodes", "nodes", COUNT, "N", "", "1", "nodes of --system")                                        \
+	X(0, provider, "provider", "provider", WORD, "TEXT", "", NULL, "part of the source of a price: aws, lambda")   \
+	X('t', time, "time", "time", TIME, "TIME", "", NULL, "of a run (default: a month of 730 hours)")               \
+	X(0, bill, "bill", "bill", MONEY, "USD", "", NULL, "what is paid for it: gives the price that it implies")     \
+	X(0, budget, "budget", "budget", MONEY, "USD", "", NULL, "most that it may cost; exit status 1 above it")      \
+	X(0, load, "load", "load", NUMBER, "N", "", NULL, "requests per second, on average")                           \
+	X(0, capacity, "capacity", "capacity", WORD, "RATE@GPUS", "", NULL,                                            \
+	    "requests per second that so many GPUs were measured to carry: 350@8 gives the fleet for --load")          \
+	X(0, utilisation, "target-load", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
+	    "most of its capacity that a fleet is planned to use")                                                     \
+	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a request's prompt")                                  \
+	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of its answer")                                          \
+	X(0, input_rate, "input-rate", "input_rate", NUMBER, "N", "", NULL,                                            \
+	    "prompt tokens per second that the GPUs reach, doing nothing else")                                        \
+	X(0, output_rate, "output-rate", "output_rate", NUMBER, "N", "", NULL,                                         \
+	    "generated tokens per second that the GPUs reach, doing nothing else")                                     \
+	X(0, output_weight, "output-weight", "output_weight", NUMBER, "FACTOR", "", NULL,                              \
+	    "time of an output token over that of an input token, to price them apart")                                \
+	X(0, before, "before", "before", MONEY, "USD", "", NULL, "two amounts: what is saved from --before")           \
+	X(0, after, "after", "after", MONEY, "USD", "", NULL, "to --after")                                            \
+	X(0, own, "own", "own", FLAG, "", "", NULL, "own or rent: needs --electricity and --capital or --system")      \
+	X(0, capital, "capital", "capital", MONEY, "USD", "", NULL, "price of all machines")                           \
+	X(0, years, "years", "years", NUMBER, "N", "", "4", "of use")                                                  \
+	X(0, residual, "residual", "residual", FRACTION, "FRACTION", "", "0", "of the capital that is left then")      \
+	X(0, power, "power", "power", POWER, "WATT", "", NULL, "average draw of all machines")                         \
+	X(0, pue, "pue", "pue", NUMBER, "FACTOR", "", "1.56", "power of the facility over that of its machines")       \
+	X(0, electricity, "electricity", "electricity", PER_ENERGY, "USD/kWh", "", NULL, "price of energy")            \
+	X(0, hosting, "hosting", "hosting", MONEY, "USD", "", "0usd", "space, network and hands, for a month")         \
+	X(0, duty, "duty", "duty", FRACTION, "FRACTION", "", "100%", "part of the hours in which the GPUs are needed")
+
+struct cost_in {
+	COST_OPTIONS(OPTION_MEMBER)
+};
+
+struct fleet {
+	const struct cost_in *in;
+	const struct system *system;  /* NULL: not named */
+	double n_gpus, gpu_usd_per_s; /* NaN: not known */
+	double bill_usd, bill_s;      /* what is paid, and for how long */
+	double request_usd;           /* of one request */
+};
+
+/* What one GPU costs: as stated, or the price of the database that was asked for; false with an error. */
+bool cost_find_base(struct run *r, const struct cost_in *in, struct fleet *f);
+/* What the machines cost when they are bought, beside renting as many. */
+enum answer cost_own_or_rent(struct run *r, const struct cost_in *in, const struct fleet *f);
+
+/* --- scale --------------------------------------------------------------------------------------------------- */
+
+/* The inputs of `ridge scale`, and what it makes of measured points. */
+
+#define SCALE_OPTIONS(X)                                                                                               \
+	X(0, points, "points", "points", WORDS, "N:RATE,...", "", NULL, "measured throughput (per second) of N GPUs")  \
+	X(0, series, "series", "series", WORD, "FILE", "file", NULL,                                                   \
+	    "points from a table with columns of GPUs and rates; - is standard input")                                 \
+	X(0, times, "times", "times", WORDS, "TIME@N,...", "", NULL, "measured time of one job on N GPUs")             \
+	X(0, warn_below, "warn-below", "warn_below", FRACTION, "FRACTION", "", NULL,                                   \
+	    "least efficiency; exit status 1 below it")                                                                \
+	X(0, ranks, "gpus", "ranks", WORDS, "N,...", "", NULL, "numbers of GPUs to predict")                           \
+	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU")                                 \
+	X(0, compute, "compute", "compute", TIME, "TIME", "", NULL,                                                    \
+	    "time of a step on one GPU, without communication")                                                        \
+	X(0, gradient, "gradient", "gradient", SIZE, "SIZE", "", NULL, "bytes that a ring all-reduces every step")     \
+	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL,                                              \
+	    "of the slowest link of the ring, one direction")                                                          \
+	X(0, latency, "latency", "latency", TIME, "TIME", "", "0s", "of one hop of the ring")                          \
+	X(0, communication, "communication", "communication", TIME, "TIME", "", NULL,                                  \
+	    "measured time of the all-reduce, instead of --gradient and --bandwidth")                                  \
+	X(0, overlap, "overlap", "overlap", FRACTION, "FRACTION", "", "0",                                             \
+	    "part of the communication hidden behind computing")                                                       \
+	X(0, target, "target", "target", FRACTION, "FRACTION", "", NULL,                                               \
+	    "efficiency to reach: prints the overlap it needs")                                                        \
+	X(0, stages, "stages", "stages", COUNT, "N", "", NULL, "pipeline stages")                                      \
+	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL, "micro-batches of a step")            \
+	X(0, batch, "batch", "batch", COUNT, "N", "", NULL, "samples of a step and replica, with --micro-batch")       \
+	X(0, micro_batch, "micro-batch", "micro_batch", COUNT, "N", "", NULL, "samples of a micro-batch")              \
+	X(0, interleave, "interleave", "interleave", COUNT, "N", "", "1", "model chunks per stage")                    \
+	X(0, bubble, "bubble", "bubble", FRACTION, "FRACTION", "", NULL, "measured bubble, instead of --stages")       \
+	X(0, target_bubble, "target-bubble", "target_bubble", FRACTION, "FRACTION", "", NULL, "bubble to reach")       \
+	X(0, serial, "serial", "serial", FRACTION, "FRACTION", "", NULL,                                               \
+	    "serial part: Amdahl's and Gustafson's laws at --gpus")                                                    \
+	X(0, coherency, "coherency", "coherency", NUMBER, "COST", "", NULL,                                            \
+	    "cost of waiting for each other, with --serial")                                                           \
+	X(0, law, "law", "law", CHOICE, "LAW", "doc", NULL,                                                            \
+	    "rule of thumb at --gpus: doc, 85 % at 8, 70 % at 64, 50 % from 256")
+
+struct scale_in {
+	SCALE_OPTIONS(OPTION_MEMBER)
+};
+
+enum { POINTS_MAX = 256 };
+
+/* What was measured on so many GPUs: a rate, or the time of a job. */
+struct scale_point {
+	double n_ranks, value;
+	struct source from;
+};
+
+/* The GPUs of --gpus; false with an error. */
+bool scale_ranks(struct run *r, const struct scale_in *in, double *ranks);
+/* An error when nobody said for how many GPUs. */
+bool scale_need_ranks(struct run *r, const struct scale_in *in);
+/* A fraction as people read it. */
+const char *scale_percent(struct run *r, double fraction);
+/* Efficiency and laws of measured points. */
+enum answer scale_measured(struct run *r, const struct scale_in *in);
+
+#endif
