@@ -128,7 +128,7 @@ offer_option_value(struct completer *c, const struct command *command, const cha
 	}
 	for (size_t i = 0; i < n_global_options; i++)
 		if (strcmp(global_options[i].name, name) == 0 && *global_options[i].metavar &&
-		    *global_options[i].metavar != '[') {
+		    (*global_options[i].metavar != '[' || *c->before)) {
 			offer_values(c, command, global_options[i].complete);
 			return true;
 		}

@@ -24,7 +24,7 @@ static void
 print_name(struct explainer *e, const struct row *row, const char *name)
 {
 	fputs(text_visible(e->report->arena, name), e->to);
-	if (row->label && strcmp(name, row->id) == 0)
+	if (row->label && strcmp(row->name, row->id) == 0)
 		fprintf(e->to, " (%s)", text_visible(e->report->arena, row->label));
 	else if (row->label)
 		fprintf(e->to, " (%s, %s)", row->id, text_visible(e->report->arena, row->label));

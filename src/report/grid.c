@@ -313,7 +313,7 @@ say_tables(const struct report *r, const struct places *all, char *why, size_t s
 		last = name;
 	}
 	if (list)
-		snprintf(why, size, "there is no table '%.80s'\nthere is %.400s", r->row, list);
+		snprintf(why, size, "there is no table '%.80s'\nthe tables are: %.400s", r->row, list);
 	else
 		snprintf(why, size, "there is no table '%.80s'\nthis answer has no tables: leave --table out", r->row);
 }

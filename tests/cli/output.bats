@@ -97,7 +97,7 @@ load helper
 @test "--explain: the derivation, with sources" {
 	ask hw show h100 --explain=mem_byte_per_s
 	answered
-	shows "mem_byte_per_s = 3.35 TB/s"
+	shows "mem_byte_per_s (memory bandwidth) = 3.35 TB/s"
 	shows "$RIDGE_HWDB/hwdb/gpus/h100-sxm5-80gb.yaml:"
 	shows "[stas00/ml-engineering"
 	ask kv llama2-7b --explain

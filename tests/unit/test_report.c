@@ -278,9 +278,9 @@ START_TEST(a_row_is_derived)
 	    "      n_ranks = n_gpus = 8\n"
 	    "        n_gpus = 8\n"
 	    "    link_byte_per_s = 50 GB/s      hwdb/links/x.yaml:3:16  [the datasheet]\n"
-	    "  step_s = fmax(exchange_s, 10 * launch_s) + launch_s = 490 ms\n"
+	    "  step_s (one step) = fmax(exchange_s, 10 * launch_s) + launch_s = 490 ms\n"
 	    "    exchange_s = 490 ms      (above)\n"
-	    "    launch_s = 5 us      default  unconfirmed\n");
+	    "    launch_s (launch) = 5 us      default  unconfirmed\n");
 }
 END_TEST
 
@@ -288,8 +288,8 @@ START_TEST(all_answers_are_derived)
 {
 	const char *text = print("explain");
 
-	ck_assert_has(text, "\nstep_s = fmax(exchange_s, 10 * launch_s) + launch_s = 490 ms\n");
-	ck_assert_has(text, "\nstages.1.held_byte = (i + 1) * 1073741824.0 = 2 GiB (2.15 GB)\n");
+	ck_assert_has(text, "\nstep_s (one step) = fmax(exchange_s, 10 * launch_s) + launch_s = 490 ms\n");
+	ck_assert_has(text, "\nstages.1.held_byte (held) = (i + 1) * 1073741824.0 = 2 GiB (2.15 GB)\n");
 	ck_assert_lacks(text, "again_s"); /* nobody was shown it */
 }
 END_TEST
