@@ -102,7 +102,7 @@ load helper
 	shows "[stas00/ml-engineering"
 	ask kv llama2-7b --explain
 	answered
-	shows "sequence_byte = "
+	shows "sequence_byte (kv_sequence_byte, KV cache per sequence) = "
 	shows " = 512 KiB/token"
 	hides "assumed:"
 }
