@@ -53,7 +53,7 @@ MAN_SRC  := $(wildcard man/*.[157])
 SCHEMA   := $(BUILD)/man/ridge.schema.json
 MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%) $(SCHEMA)
 
-.PHONY: all demo test check quick check-asan lint format dist install uninstall bench-speed clean deps
+.PHONY: all demo test check quick check-long check-asan lint format dist install uninstall speed bench-speed clean deps
 all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc $(BUILD)/ridge-bench man
 
 # --- generated ---------------------------------------------------------------------------------------------------------
@@ -132,6 +132,8 @@ $(SCHEMA): man/ridge.schema.json man/schema.sh man/answers.sh src/base/answers.d
 	@mkdir -p $(dir $@)
 	$(Q)sh man/schema.sh $< <src/base/answers.def >$@
 
+$(BUILD)/man/ridge-hwdb.5: src/model/hw/calibration.def
+$(BUILD)/man/ridge-comm.1: src/model/collective/algorithm.def
 $(BUILD)/man/ridge-measurement.5: man/columns.sh src/model/hw/measurement.def
 
 # Made from the claims that the tests check.
@@ -205,9 +207,13 @@ check: all $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit-tests $(BUILD)
 quick: $(BUILD)/ridge $(BUILD)/tests/unit-tests $(BUILD)/tests/law
 	@BUILD=$(BUILD) sh tests/run.sh --quick
 
+# Three times the random questions.
+check-long: $(BUILD)/ridge $(BUILD)/tests/law
+	@BUILD=$(BUILD) QUESTIONS=30000 sh tests/run.sh "random questions"
+
 # The same tests under the address, undefined-behaviour and leak sanitizers, in a build of their own.
 check-asan:
-	@QUESTIONS=$${QUESTIONS:-3000} $(MAKE) --no-print-directory $(PARALLEL) BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
+	@QUESTIONS=$${QUESTIONS:-2000} $(MAKE) --no-print-directory $(PARALLEL) BUILD=$(BUILD)-asan OPT="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" check
 
 # --- checks of the source ----------------------------------------------------------------------------------------------
 
@@ -221,11 +227,18 @@ format:
 
 # --- speed -------------------------------------------------------------------------------------------------------------
 
-bench-speed: $(BUILD)/ridge
-	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -o $(BUILD)/bench-speed tests/speed/speed.c -lm && $(BUILD)/bench-speed $(BUILD)/ridge
-	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -o $(BUILD)/bench-simulate tests/speed/simulate.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-simulate
-	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -o $(BUILD)/bench-train tests/speed/train.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-train
-	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -o $(BUILD)/bench-serve tests/speed/serve.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-serve
+SPEED := $(patsubst tests/speed/%.c,$(BUILD)/bench-%,$(wildcard tests/speed/*.c))
+
+$(BUILD)/bench-%: tests/speed/%.c $(BUILD)/libridge.a
+	@$(if $(Q),echo "  CC      $<")
+	$(Q)$(CC) -O2 -g1 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(PKG_CFLAGS) -o $@ $< $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread
+
+# Instructions against budgets; and the rates of this machine.
+speed: $(BUILD)/ridge $(SPEED)
+	@RIDGE_HWDB=$(CURDIR) sh tests/speed/budgets.sh $(BUILD)/ridge $(BUILD)
+
+bench-speed: $(SPEED)
+	@for b in $(SPEED); do $$b || exit; done
 
 # --- calibrations ------------------------------------------------------------------------------------------------------
 

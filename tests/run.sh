@@ -31,8 +31,8 @@ JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)}
 quick=
 pattern=${1:-}
 [ "$pattern" != --quick ] || quick=1 pattern=
-# random questions: 15000 take a minute
-QUESTIONS=${QUESTIONS:-30000}
+# random questions: 10000 take a minute of one processor, and put every law to the test
+QUESTIONS=${QUESTIONS:-10000}
 skipped=
 
 # have TOOL: it is installed
@@ -61,17 +61,17 @@ kind() {
 
 # the longest first, so that all processors are busy to the end
 if [ -n "$quick" ]; then
-	kind "unit tests, one half" "CK_FORK=no $BUILD/tests/unit-tests 0 2"
-	kind "unit tests, other half" "CK_FORK=no $BUILD/tests/unit-tests 1 2"
-	kind "random questions" "$BUILD/tests/law --random 1500"
+	kind "unit tests" "CK_FORK=no CK_EXCLUDE_TAGS=slow $BUILD/tests/unit-tests"
+	kind "random questions" "$BUILD/tests/law --random 300"
 	kind "laws of the models" "$BUILD/tests/law --quick"
 fi
 everything() {
 	have gnuplot || skipped="$skipped, plots (gnuplot)"
-	kind "random questions, one half" "$BUILD/tests/law --random $((QUESTIONS / 2)) 1 0 2"
-	kind "random questions, other half" "$BUILD/tests/law --random $((QUESTIONS / 2)) 1 1 2"
+	kind "random questions, one half" "$BUILD/tests/law --random $((QUESTIONS / 2)) ${SEED:-1} 0 2"
+	kind "random questions, other half" "$BUILD/tests/law --random $((QUESTIONS / 2)) ${SEED:-1} 1 2"
 	kind "unit tests, one half" "$BUILD/tests/unit-tests 0 2"
 	kind "unit tests, other half" "$BUILD/tests/unit-tests 1 2"
+	kind coverage "sh tests/law/coverage.sh"
 	kind "command line: bench" "bats tests/cli/bench.bats" bats
 	kind "laws of the models" "$BUILD/tests/law"
 	for t in tests/cli/*.bats; do
@@ -83,6 +83,7 @@ everything() {
 	for t in tests/law/*.sh; do
 		tool=
 		case $t in
+		*/coverage.sh) continue ;;
 		*/globals.sh) tool=objdump ;;
 		*/hardened.sh) tool=readelf ;;
 		*/golden.sh)

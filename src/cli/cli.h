@@ -16,6 +16,9 @@ typedef void sheet_inspector(const struct sheet *sh, const char *command);
 
 /* Returns the exit status. */
 int ridge_main(int argc, char **argv, sheet_inspector *inspect);
+/* The same with a database that stays open from one line to the next; --hwdb opens another. */
+struct database;
+int ridge_main_with(struct database *open, int argc, char **argv, sheet_inspector *inspect);
 
 /*
  * A subcommand: one struct command in one file of src/cmd, found by the Makefile.

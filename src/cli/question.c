@@ -46,9 +46,8 @@ refuse_infinite(struct run *r)
 		const struct row *row = sheet_row(r->sheet, i);
 		if (!row->label || row->kind == ROW_WORD || !isinf(row->value))
 			continue;
-		diag_error(
-		    r->diag, (struct source){0}, "'%s' (%s) is beyond what can be computed", row->label, row->id);
-		diag_hint(r->diag, "an input is too large or too small: check the units");
+		diag_error(r->diag, (struct source){0}, "'%s' (%s) is not finite", row->label, row->id);
+		diag_hint(r->diag, "check the inputs and their units");
 		return;
 	}
 }
@@ -77,7 +76,7 @@ warn_left_out(struct run *r, const struct foreign_job *foreign)
 			list = arena_printf(
 			    r->arena, "%s%s%s", list ? list : "", list ? ", " : "", r->reads->list[i].path);
 	if (list)
-		run_warn(r, "the job is one of '%s': left out: %s", foreign->command, list);
+		run_warn(r, "job of command '%s': ignored: %s", foreign->command, list);
 }
 
 struct answered
@@ -153,7 +152,7 @@ question_inputs(const struct question *q, const struct node *inputs, size_t *n)
 }
 
 enum { MOST_WORDS = 20 };
-static const char and_more[] = "and more of the like";
+static const char and_more[] = "and more";
 
 void
 question_merge(struct arena *a, struct words *into, const struct words *from)

@@ -31,7 +31,7 @@ print_answer(struct program *p, const struct answered *a, const struct node *inp
 	char *text = document ? NULL : output_text(p, &r, &n);
 	if (!text && !document)
 		return REFUSED;
-	int status = program_plot(p, a->plot, "one answer is no curve");
+	int status = program_plot(p, a->plot, "a plot needs a sweep");
 	if (!status)
 		status = document ? output_deliver(p, a->document, strlen(a->document)) : output_deliver(p, text, n);
 	free(text);
@@ -91,9 +91,11 @@ run_command(struct program *p, int argc, char **argv)
 		help_short(stderr, p->command);
 		return REFUSED;
 	}
+	struct database *open = p->question.database;
 	p->question = (struct question){.arena = p->arena,
 	    .diag = p->diag,
-	    .database = database_new(p->arena, p->diag, p->args.hwdb),
+	    .database = open && !p->args.hwdb ? database_for(open, p->arena, p->diag)
+	                                      : database_new(p->arena, p->diag, p->args.hwdb),
 	    .command = p->command,
 	    .files = p->args.operands,
 	    .outputs = p->outputs = outputs_new(p->arena),
@@ -193,7 +195,7 @@ help(FILE *to, int argc, char **argv)
 		return ANSWERED;
 	}
 	if (argc > 1) {
-		fprintf(stderr, "ridge: error: help takes one topic\n  hint: type 'ridge help %s'\n", argv[0]);
+		fprintf(stderr, "ridge: error: help takes one topic\n  hint: write 'ridge help %s'\n", argv[0]);
 		return REFUSED;
 	}
 	if (argc == 1)
@@ -231,36 +233,41 @@ internal(struct arena *a, FILE *to, int argc, char **argv)
 }
 
 static int
-dispatch(struct arena *a, struct diag *d, FILE *page, int argc, char **argv, sheet_inspector *inspector)
+dispatch(struct program *p, int argc, char **argv)
 {
 	if (argc < 2) {
 		help_short(stderr, NULL);
 		return REFUSED;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		help_overview(page);
+		help_overview(p->page);
 		return ANSWERED;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		fprintf(page, "ridge %s\n", RIDGE_VERSION);
+		fprintf(p->page, "ridge %s\n", RIDGE_VERSION);
 		return ANSWERED;
 	}
 	if (strcmp(argv[1], "help") == 0)
-		return help(page, argc - 2, argv + 2);
-	if (internal(a, page, argc, argv))
+		return help(p->page, argc - 2, argv + 2);
+	if (internal(p->arena, p->page, argc, argv))
 		return ANSWERED;
-	const struct command *c = command_find(argv[1]);
-	if (!c)
+	p->command = command_find(argv[1]);
+	if (!p->command)
 		return unknown_command(argv[1]);
-	struct program p = {.arena = a, .diag = d, .page = page, .command = c, .inspect = inspector};
-	diag_program(d, arena_printf(a, "ridge %s", c->name));
-	const int status = run_command(&p, argc - 2, argv + 2);
-	diag_print(d, stderr, output_colour(&p, STDERR_FILENO));
-	return diag_failed(d) ? STATUS_FAILED : status;
+	diag_program(p->diag, arena_printf(p->arena, "ridge %s", p->command->name));
+	const int status = run_command(p, argc - 2, argv + 2);
+	diag_print(p->diag, stderr, output_colour(p, STDERR_FILENO));
+	return diag_failed(p->diag) ? STATUS_FAILED : status;
 }
 
 int
 ridge_main(int argc, char **argv, sheet_inspector *inspector)
+{
+	return ridge_main_with(NULL, argc, argv, inspector);
+}
+
+int
+ridge_main_with(struct database *open, int argc, char **argv, sheet_inspector *inspector)
 {
 	struct arena *a = arena_new();
 	struct diag *d = diag_new(a);
@@ -271,7 +278,8 @@ ridge_main(int argc, char **argv, sheet_inspector *inspector)
 	char *text = NULL;
 	size_t n = 0;
 	FILE *page = output_memory(&text, &n);
-	int status = dispatch(a, d, page, argc, argv, inspector);
+	struct program p = {.arena = a, .diag = d, .page = page, .inspect = inspector, .question = {.database = open}};
+	int status = dispatch(&p, argc, argv);
 	fclose(page);
 	if (n && output_stdout(d, text, n)) {
 		status = STATUS_FAILED;

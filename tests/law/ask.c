@@ -4,6 +4,7 @@
 #include "report/report.h"
 
 #include "cli/cli.h"
+#include "db/db.h"
 
 #include <math.h>
 #include <signal.h>
@@ -17,7 +18,9 @@ enum { N_KEPT = 512, MAX_WORDS = 128, MAX_FILES = 32, MAX_DEPTH = 3, TIMEOUT_S =
 
 struct asker {
 	struct arena *arena; /* of this question */
-	int out, err;        /* files in memory in place of standard output and standard error */
+	struct arena *shelf; /* of the database */
+	struct database *database;
+	int out, err; /* files in memory in place of standard output and standard error */
 	const struct reply *kept[N_KEPT];
 	size_t n_kept;
 	int files[MAX_FILES];
@@ -56,6 +59,13 @@ memory_in_place_of(int descriptor)
 	return fd;
 }
 
+static void
+open_database(struct asker *s)
+{
+	s->shelf = arena_new();
+	s->database = database_new(s->shelf, diag_new(s->shelf), NULL);
+}
+
 struct asker *
 asker_new(struct arena *a, FILE **to)
 {
@@ -68,6 +78,7 @@ asker_new(struct arena *a, FILE **to)
 		abort();
 	setvbuf(*to, NULL, _IOLBF, 0);
 	s->arena = arena_new();
+	open_database(s);
 	s->out = memory_in_place_of(STDOUT_FILENO);
 	s->err = memory_in_place_of(STDERR_FILENO);
 	the_asker = s;
@@ -85,6 +96,7 @@ asker_free(struct asker *s)
 {
 	asker_forget(s);
 	arena_free(s->arena);
+	arena_free(s->shelf);
 	fflush(NULL);
 	dup2(the_terminal, STDOUT_FILENO);
 	dup2(the_terminal, STDERR_FILENO);
@@ -104,9 +116,20 @@ asker_arena(struct asker *s)
 	return s->arena;
 }
 
+/* A database remembers what it read under a name, and files in memory get the names of earlier ones. */
+static void
+forget_files(struct asker *s)
+{
+	if (s->n_files == 0)
+		return;
+	arena_free(s->shelf);
+	open_database(s);
+}
+
 void
 asker_forget(struct asker *s)
 {
+	forget_files(s);
 	for (size_t i = 0; i < s->n_files; i++)
 		close(s->files[i]);
 	s->n_files = s->n_kept = 0;
@@ -187,14 +210,11 @@ written(struct asker *s, int fd)
 	return text;
 }
 
-const struct reply *
-asker_ask(struct asker *s, const char *line)
+static const struct reply *
+ask(struct asker *s, struct database *open, const char *line)
 {
 	char *words[MAX_WORDS];
 
-	for (size_t i = 0; i < s->n_kept; i++)
-		if (strcmp(s->kept[i]->line, line) == 0)
-			return s->kept[i];
 	s->now = ARENA_NEW(s->arena, struct reply);
 	s->now->line = arena_text(s->arena, line);
 	if (ftruncate(s->out, 0) || ftruncate(s->err, 0) || lseek(s->out, 0, SEEK_SET) || lseek(s->err, 0, SEEK_SET))
@@ -202,16 +222,32 @@ asker_ask(struct asker *s, const char *line)
 	const int n = line_words(s->arena, line, words, MAX_WORDS);
 	the_question = line;
 	alarm(TIMEOUT_S);
-	s->now->status = ridge_main(n, words, inspect);
+	s->now->status = ridge_main_with(open, n, words, inspect);
 	alarm(0);
 	fflush(stdout);
 	fflush(stderr);
 	s->now->out = written(s, s->out);
 	s->now->err = written(s, s->err);
 	s->n_asked++;
-	if (s->n_kept < N_KEPT)
-		s->kept[s->n_kept++] = s->now;
 	return s->now;
+}
+
+const struct reply *
+asker_ask(struct asker *s, const char *line)
+{
+	for (size_t i = 0; i < s->n_kept; i++)
+		if (strcmp(s->kept[i]->line, line) == 0)
+			return s->kept[i];
+	const struct reply *x = ask(s, s->database, line);
+	if (s->n_kept < N_KEPT)
+		s->kept[s->n_kept++] = x;
+	return x;
+}
+
+const struct reply *
+asker_ask_cold(struct asker *s, const char *line)
+{
+	return ask(s, NULL, line);
 }
 
 const struct told *

@@ -31,7 +31,9 @@ struct reply {
 
 struct asker;
 
-/* From now on standard output and standard error are the program's; what a test has to say goes to `to`. */
+/* Lines are asked of one database that stays open, as the lines of --jsonl are; `random_forms.c` holds some against a
+ * cold answer.  From now on standard output and standard error are the program's; what a test has to say goes to `to`.
+ */
 struct asker *asker_new(struct arena *a, FILE **to);
 /* Gives both back; `to` is still open. */
 void asker_free(struct asker *s);
@@ -39,6 +41,8 @@ void asker_free(struct asker *s);
 long asker_n_asked(const struct asker *s);
 /* Answers are kept until asker_forget(); the same line is asked once.  Never NULL. */
 const struct reply *asker_ask(struct asker *s, const char *line);
+/* The same of a database of its own, and asked although it was asked before. */
+const struct reply *asker_ask_cold(struct asker *s, const char *line);
 void asker_forget(struct asker *s);
 /* Memory that lives until asker_forget(). */
 struct arena *asker_arena(struct asker *s);

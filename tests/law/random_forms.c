@@ -304,3 +304,15 @@ answer_is_line(struct trial *t, const char *line)
 	}
 	cJSON_Delete(object);
 }
+
+/* What was asked before leaves no trace in an answer. */
+void
+answer_is_cold(struct trial *t, const char *line)
+{
+	const struct reply *x = trial_ask(t, line), *y = asker_ask_cold(trial_asker(t), line);
+
+	if (y->n_sheets != 1 || strcmp(x->out, y->out) != 0 || strcmp(x->err, y->err) != 0)
+		trial_broken(t, line, NULL, "cold, it answers otherwise");
+	else
+		same_rows(t, line, NULL, &x->sheets[0], &y->sheets[0]);
+}

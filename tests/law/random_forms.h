@@ -9,5 +9,6 @@ void answer_is_json(struct trial *t, const char *line);
 void answer_is_text(struct trial *t, const char *line);
 void answer_is_point(struct trial *t, const char *line);
 void answer_is_line(struct trial *t, const char *line);
+void answer_is_cold(struct trial *t, const char *line);
 
 #endif

@@ -788,5 +788,6 @@ const struct random_law random_laws[] = {
     {"answer = text", NULL, 4, answer_is_text},
     {"answer = point", NULL, 6, answer_is_point},
     {"answer = line", NULL, 6, answer_is_line},
+    {"answer = cold", NULL, 10, answer_is_cold},
 };
 const size_t n_random_laws = sizeof random_laws / sizeof *random_laws;

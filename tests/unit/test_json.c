@@ -249,8 +249,13 @@ json_suite(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, the_schema_tells_good_from_bad, 0, (int)(sizeof samples / sizeof *samples));
 	tcase_add_test(t, an_unknown_keyword_is_a_fault);
-	tcase_add_loop_test(t, every_example_is_valid, 0, (int)n_commands);
 	tcase_add_loop_test(t, sweeps_and_solutions_are_valid, 0, 4);
 	suite_add_tcase(s, t);
+	TCase *examples = tcase_create("examples");
+	tcase_set_tags(examples, "slow");
+	tcase_add_checked_fixture(examples, set_up, tear_down);
+	tcase_set_timeout(examples, 120);
+	tcase_add_loop_test(examples, every_example_is_valid, 0, (int)n_commands);
+	suite_add_tcase(s, examples);
 	return s;
 }

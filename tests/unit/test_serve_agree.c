@@ -249,6 +249,7 @@ serve_agree_suite(void)
 {
 	Suite *s = suite_create("serve_agree");
 	TCase *t = tcase_create("serve_agree");
+	tcase_set_tags(t, "slow");
 
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_set_timeout(t, 300);

@@ -612,15 +612,12 @@ simulate_suite(void)
 
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, worked_steps);
-	tcase_add_test(t, everybody_is_served);
-	tcase_add_test(t, clocks_go_forward);
 	tcase_add_test(t, timeline_is_thinned);
 	tcase_add_test(t, fast_forward_is_exact);
 	tcase_add_test(t, little);
 	tcase_add_test(t, a_seed_says_it_all);
 	tcase_add_test(t, side_by_side);
 	tcase_add_test(t, closed_loop);
-	tcase_add_test(t, known_queues);
 	tcase_add_test(t, routing_helps);
 	tcase_add_test(t, backlog);
 	tcase_add_test(t, cached_prompts);
@@ -631,5 +628,12 @@ simulate_suite(void)
 	tcase_add_test(t, nonsense_is_refused);
 	tcase_add_test(t, progress);
 	suite_add_tcase(s, t);
+	TCase *slow = tcase_create("slow");
+	tcase_set_tags(slow, "slow");
+	tcase_set_timeout(slow, 120);
+	tcase_add_test(slow, everybody_is_served);
+	tcase_add_test(slow, clocks_go_forward);
+	tcase_add_test(slow, known_queues);
+	suite_add_tcase(s, slow);
 	return s;
 }

@@ -64,26 +64,12 @@ byte_of_unit(const char *unit)
 static void
 set_labels(const struct validate_row *row, struct score_case *c)
 {
-	c->label[SCORE_BY_SOURCE] = row_text(row, "source");
-	c->label[SCORE_BY_GPU] = row_text(row, "gpu_id") ? row_text(row, "gpu_id") : row_text(row, "gpu");
-	c->label[SCORE_BY_KIND] = row_text(row, "kind");
-	c->label[SCORE_BY_CONFIDENCE] = row_text(row, "confidence");
-	c->label[SCORE_BY_FAMILY] = row_text(row, "model");
-	c->label[SCORE_BY_TASK] = row_text(row, "task");
-	c->label[SCORE_BY_FRAMEWORK] = row_text(row, "framework");
-	c->label[SCORE_BY_PRECISION] = row_text(row, "quant") ? row_text(row, "quant") : row_text(row, "weight_dtype");
-}
+	static const struct row_label labels[] = {{SCORE_BY_SOURCE, "source"}, {SCORE_BY_GPU, "gpu_id"},
+	    {SCORE_BY_GPU, "gpu"}, {SCORE_BY_KIND, "kind"}, {SCORE_BY_CONFIDENCE, "confidence"},
+	    {SCORE_BY_FAMILY, "model"}, {SCORE_BY_TASK, "task"}, {SCORE_BY_FRAMEWORK, "framework"},
+	    {SCORE_BY_PRECISION, "quant"}, {SCORE_BY_PRECISION, "weight_dtype"}};
 
-/* First error that the inputs met, without the words of this row. */
-static const char *
-refusal(struct run *r)
-{
-	struct source at;
-	const char *hint;
-	enum severity severity;
-	const char *said = diag_message(r->diag, 0, &at, &hint, &severity);
-
-	return said ? arena_text(r->arena, said) : "the inputs are refused";
+	row_labels(c, row, labels, sizeof labels / sizeof *labels);
 }
 
 /* What the model of memory says of the job, in bytes or tokens. */
@@ -128,7 +114,7 @@ made_of(struct arena *a, const struct memory_use *u)
 
 /* What a bound is about: the card that was too small, or just large enough. */
 static double
-card_of(struct validation *v, const struct validate_row *row, struct database *quiet)
+card_of(const struct validate_row *row, struct database *quiet)
 {
 	const double printed = row_number(row, "value"), unit = byte_of_unit(row_text(row, "unit"));
 	const char *id = row_text(row, "gpu_id"), *ignored;
@@ -136,14 +122,19 @@ card_of(struct validation *v, const struct validate_row *row, struct database *q
 	if (printed > 0)
 		return memory_of_label(NULL, printed * unit); /* cards are sold by GB that are GiB */
 	const struct gpu *gpu = id ? database_gpu(quiet, id, NULL, (struct source){0}, &ignored) : NULL;
-	(void)v;
-	if (!gpu)
-		return NAN;
-	return memory_of_gpu(gpu).value;
+	return gpu ? memory_of_gpu(gpu).value : NAN;
 }
 
-const char *
-memory_row_bind(struct validation *v, const struct node *inputs, struct memory_bound *out)
+/* A job of the memory model, and the run that read it: its warnings are the row's. */
+struct bound {
+	struct run run;
+	struct memory_job job;
+	const struct gpu *gpu;
+};
+
+/* The job of the inputs, bound as by `ridge memory`; else why there is none. */
+static const char *
+bind(struct validation *v, const struct node *inputs, struct bound *out)
 {
 	struct arena *a = v->run->arena;
 	struct job_in *in = ARENA_NEW(a, struct job_in);
@@ -151,21 +142,17 @@ memory_row_bind(struct validation *v, const struct node *inputs, struct memory_b
 	const struct memory_question question = {
 	    &in->memory, &in->training, &in->serving, &in->numbers, &in->layout, NULL};
 
-	*r = *v->run;
-	r->diag = diag_new(a);
-	r->database = database_reporting_to(v->run->database, r->diag);
-	r->sheet = NULL;
+	*r = run_quiet(v->run);
 	r->command = &job;
-	r->warnings = (struct words){0};
-	r->assumed = (struct assumptions){0};
 	r->inputs = inputs;
 	if (!inputs_bind(a, r->diag, &job, inputs, in) || !run_memory_job(r, &question, &out->job, &out->gpu))
-		return refusal(r);
+		return run_refusal(r);
 	return NULL;
 }
 
-void
-memory_row_answer(struct memory_bound *b, enum wanted wanted, bool first_stage, struct score_case *c)
+/* The prediction of a case, with its parts, interval and safe value; of the first stage alone, or the largest. */
+static void
+predict(struct bound *b, enum wanted wanted, bool first_stage, struct score_case *c)
 {
 	struct memory_use use;
 	struct interval i;
@@ -191,7 +178,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	struct database *quiet_database = context;
 	const char *kind = row_text(row, "kind"), *unit = row_text(row, "unit"), *scope = row_text(row, "scope");
 	struct memory_row q = {.arena = v->run->arena, .row = row};
-	struct memory_bound b;
+	struct bound b;
 	const bool bound = kind && (strcmp(kind, "oom") == 0 || strcmp(kind, "limit") == 0);
 	double measured = row_number(row, "value") * byte_of_unit(unit);
 	const char *why = NULL;
@@ -207,11 +194,11 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	else
 		why = memory_row_ask(&q);
 	if (bound && !why) {
-		measured = card_of(v, row, quiet_database);
-		why = isnan(measured) ? "the size of the card is not known" : NULL;
+		measured = card_of(row, quiet_database);
+		why = isnan(measured) ? "unknown GPU memory" : NULL;
 	}
 	if (!why)
-		why = memory_row_bind(v, q.inputs, &b);
+		why = bind(v, q.inputs, &b);
 	if (why) {
 		set_labels(row, validation_skip(v, row_line(row), why));
 		return;
@@ -222,11 +209,43 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	set_labels(row, c);
 	c->measured = measured;
 	c->name = arena_printf(q.arena, "%s, %s", row_text(row, "model"), row_text(row, "framework"));
-	memory_row_answer(&b, q.wanted, false, c);
+	predict(&b, q.wanted, false, c);
 	if (q.warning)
 		c->warning = q.warning;
 	if (bound)
 		c->sense = strcmp(kind, "oom") == 0 ? SCORE_ABOVE : SCORE_BELOW;
+}
+
+/* --- training runs --------------------------------------------------------------------------------------- */
+
+void
+train_row_memory(struct validation *v, const struct validate_row *row)
+{
+	const char *fits = row_text(row, "fits");
+	const bool bound = fits && text_begins(fits, "no");
+	const double printed = row_number(row, "peak_mem_gb");
+	struct memory_row q = {.arena = v->run->arena, .row = row};
+	struct bound b;
+	bool rank0 = false;
+
+	if (!bound && !(printed > 0))
+		return;
+	const char *why = memory_run_ask(&q, bound, &rank0);
+	if (!why)
+		why = bind(v, q.inputs, &b);
+	if (!why && bound && !datum_given(b.job.card_byte))
+		why = "unknown GPU memory";
+	struct score_case *c =
+	    why ? validation_skip(v, row_line(row), why) : validation_add(v, row_line(row), "x_byte");
+	c->label[SCORE_BY_ALL] = c->label[SCORE_BY_KIND] = "memory"; /* a group beside that of the steps */
+	if (why)
+		return;
+	c->name = row_text(row, "case_id");
+	predict(&b, WANT_PEAK, rank0 && !bound, c);
+	c->baseline[0] = NAN; /* the file's is of steps */
+	c->measured = bound ? b.job.card_byte.value : printed * 1073741824.0;
+	if (bound)
+		c->sense = SCORE_ABOVE;
 }
 
 /* --- the file -------------------------------------------------------------------------------------------- */
@@ -241,7 +260,7 @@ recognises(const struct validate_file *f)
 static bool
 read_memory(struct validation *v, const struct validate_file *f)
 {
-	v->baseline[0] = "states alone";
+	v->baseline[0] = "states only";
 	return validation_rows(v, f, each_row, database_reporting_to(v->run->database, diag_new(v->run->arena)));
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "db/db.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -77,6 +78,30 @@ validation_progress(const struct validation *v, size_t done, size_t all)
 	    done == all ? "\r\033[K" : "");
 }
 
+struct run
+run_quiet(const struct run *r)
+{
+	struct run quiet = *r;
+
+	quiet.diag = diag_new(r->arena);
+	quiet.database = database_reporting_to(r->database, quiet.diag);
+	quiet.sheet = NULL;
+	quiet.warnings = (struct words){0};
+	quiet.assumed = (struct assumptions){0};
+	return quiet;
+}
+
+const char *
+run_refusal(const struct run *quiet)
+{
+	struct source at;
+	const char *hint;
+	enum severity severity;
+	const char *said = diag_message(quiet->diag, 0, &at, &hint, &severity);
+
+	return said ? arena_text(quiet->arena, said) : "inputs rejected";
+}
+
 /* --- rows of tables -------------------------------------------------------------------------------------- */
 
 bool
@@ -106,6 +131,49 @@ row_number(const struct validate_row *row, const char *column)
 		return NAN;
 	const double value = strtod(text, &end);
 	return end != text && *end == '\0' && isfinite(value) ? value : NAN;
+}
+
+struct datum
+row_datum(const struct validate_row *row, const char *column)
+{
+	return (struct datum){row_number(row, column), {NULL, 0, 0, NULL, false}};
+}
+
+bool
+row_has(const struct validate_row *row, const char *column, const char *piece)
+{
+	const char *text = row_text(row, column);
+
+	return text && strstr(text, piece);
+}
+
+bool
+row_is(const struct validate_row *row, const char *column, const char *text)
+{
+	const char *said = row_text(row, column);
+
+	return said && strcmp(said, text) == 0;
+}
+
+const void *
+row_find(const struct validate_row *row, const char *column, const void *table, size_t n, size_t size)
+{
+	const char *text = row_text(row, column);
+
+	for (size_t i = 0; text && i < n; i++) {
+		const void *entry = (const char *)table + i * size;
+		if (strstr(text, *(const char *const *)entry))
+			return entry;
+	}
+	return NULL;
+}
+
+void
+row_labels(struct score_case *c, const struct validate_row *row, const struct row_label *labels, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!c->label[labels[i].by])
+			c->label[labels[i].by] = row_text(row, labels[i].column);
 }
 
 int
@@ -143,7 +211,7 @@ read_whole(struct run *r, struct word name, struct validate_file *out)
 	*out = (struct validate_file){.name = standard ? "standard input" : name.text};
 	if (!file) {
 		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text, strerror(errno));
-		diag_hint(r->diag, "name files of measurements; - is standard input");
+		diag_hint(r->diag, "give measurement files; - is standard input");
 		return false;
 	}
 	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
@@ -159,7 +227,7 @@ read_whole(struct run *r, struct word name, struct validate_file *out)
 	if (failed || length > MAX_BYTES) {
 		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text,
 		    failed ? "input error" : "larger than 256 MiB");
-		diag_hint(r->diag, "name files of measurements; - is standard input");
+		diag_hint(r->diag, "give measurement files; - is standard input");
 		return false;
 	}
 	text[length] = '\0';
@@ -201,11 +269,11 @@ read_file(struct validation *v, struct word name)
 	for (int k = 0; k < N_KINDS; k++)
 		if (kinds[k]->recognises(&f))
 			return kinds[k]->read(v, &f);
-	diag_error(v->run->diag, name.from, "nothing tells what '%s' has measured", f.name);
+	diag_error(v->run->diag, name.from, "cannot tell what '%s' measures", f.name);
 	char *known = arena_text(v->run->arena, "");
 	for (int k = 0; k < N_KINDS; k++)
 		known = arena_printf(v->run->arena, "%s%s%s", known, k ? "; " : "", kinds[k]->title);
-	diag_hint(v->run->diag, "the first line names the columns of %s", known);
+	diag_hint(v->run->diag, "the first line must name the columns of %s", known);
 	return false;
 }
 

@@ -94,9 +94,8 @@ add_heads(struct list *l, const struct attention *a, double hidden, double tp)
 {
 	const double heads = a->n_heads.value / tp, kv = fmax(1, a->n_kv_heads.value / tp), d = a->head_dim.value;
 
-	add(l, "queries, keys and values", (heads * (a->gate ? 2 : 1) + (a->k_is_v ? 1 : 2) * kv) * d, hidden, true,
-	    false);
-	add(l, "attention output", hidden, heads * d, true, false);
+	add(l, "qkv projection", (heads * (a->gate ? 2 : 1) + (a->k_is_v ? 1 : 2) * kv) * d, hidden, true, false);
+	add(l, "output projection", hidden, heads * d, true, false);
 }
 
 /* DeepSeek-AI, arXiv:2405.04434, section 2.1: queries and keys are as wide as nope + rope, values v_dim. */
@@ -112,7 +111,7 @@ add_mla(struct list *l, const struct attention *a, double hidden, double tp)
 		add(l, "queries", heads * wide, hidden, true, false);
 	add(l, "key and value latent", a->kv_lora.value + a->rope.value, hidden, true, false);
 	add(l, "keys and values", heads * (a->nope.value + a->v_dim.value), a->kv_lora.value, true, true);
-	add(l, "attention output", hidden, heads * a->v_dim.value, true, false);
+	add(l, "output projection", hidden, heads * a->v_dim.value, true, false);
 }
 
 static void
