@@ -77,13 +77,12 @@ add_attention(struct list *l, const struct layer_op *op, const struct attention 
 	const double seen = op->source ? keys : attended_keys(NULL, a, x->n_new, x->n_cached, l->causal);
 
 	if (!x->unfused) {
-		ADD(l, OP_attention, op->product, x->batch, heads, x->n_new, keys, op->n.size.value, kv,
-		    op->k.size.value, seen);
+		ADD(l, OP_attention, op->product, x->batch, heads, x->n_new, keys, op->n.size, kv, op->k.size, seen);
 		return;
 	}
-	ADD(l, OP_scores, names[0], x->batch, heads, x->n_new, keys, op->n.size.value, kv);
+	ADD(l, OP_scores, names[0], x->batch, heads, x->n_new, keys, op->n.size, kv);
 	ADD(l, OP_softmax, names[1], x->batch * heads * x->n_new, keys);
-	ADD(l, OP_values, names[2], x->batch, heads, x->n_new, keys, op->k.size.value, kv);
+	ADD(l, OP_values, names[2], x->batch, heads, x->n_new, keys, op->k.size, kv);
 }
 
 static void
@@ -92,7 +91,7 @@ add_latent(struct list *l, const struct layer_op *op, const struct attention *a)
 	const struct shape *x = l->x;
 
 	ADD(l, OP_attention_latent, op->product, x->batch, op->n.units.value / x->tp, x->n_new,
-	    read_keys(a, x->n_new, x->n_cached), op->n.size.value, op->k.units.value,
+	    read_keys(a, x->n_new, x->n_cached), op->n.size, op->k.units.value,
 	    attended_keys(NULL, a, x->n_new, x->n_cached, l->causal));
 }
 
@@ -104,7 +103,7 @@ add_scores(struct list *l, const struct layer_op *op, const struct attention *a)
 	const double all = x->n_cached + x->n_new;
 
 	ADD(l, OP_index_scores, op->product, x->batch, op->n.units.value, x->n_new,
-	    a->kind == ATTENTION_CSA ? floor(all / a->ratio.value) : all, op->n.size.value,
+	    a->kind == ATTENTION_CSA ? floor(all / a->ratio.value) : all, op->n.size,
 	    scored_keys(NULL, a, x->n_new, x->n_cached, l->causal));
 }
 

@@ -27,7 +27,7 @@ describe_mlp(struct layer *l, const struct workload *w)
 	add_pair(l, IN_MLP, &names, columns(mlp->width), whole(w->hidden), mlp->gated);
 	if (!mlp->bias)
 		return;
-	row_vector(l, IN_MLP, "inner bias", wide(mlp->width, figure(mlp->gated ? 2 : 1)));
+	row_vector(l, IN_MLP, "inner bias", wide(mlp->width, mlp->gated ? 2 : 1));
 	row_vector(l, IN_MLP, "output bias", whole(w->hidden));
 }
 
@@ -41,7 +41,7 @@ add_experts(struct layer *l, struct width stream)
 
 	add_pair(l, IN_EXPERTS, &names, columns(moe->width), stream, !moe->plain);
 	if (moe->expert_bias) {
-		row_vector(l, IN_EXPERT_BIASES, "inner bias", wide(moe->width, figure(moe->plain ? 1 : 2)));
+		row_vector(l, IN_EXPERT_BIASES, "inner bias", wide(moe->width, moe->plain ? 1 : 2));
 		row_vector(l, IN_EXPERT_BIASES, "output bias", stream);
 	}
 	for (int i = first; i < l->n_ops; i++) {

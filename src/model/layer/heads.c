@@ -15,7 +15,7 @@ static void
 add_queries(struct layer *l, const struct workload *w, enum layer_part part, const struct names *names)
 {
 	const struct attention *a = &l->block->attention;
-	const struct width query = wide(a->n_heads, a->head_dim);
+	const struct width query = wide(a->n_heads, a->head_dim.value);
 	struct width from = whole(w->hidden);
 	const char *product = names->query;
 
@@ -35,10 +35,10 @@ add_biases(struct layer *l, const struct workload *w, enum layer_part part)
 	const bool inputs = a->bias == BIAS_QKV || a->bias == BIAS_ALL;
 
 	if (inputs) {
-		row_vector(l, part, "query bias", wide(a->n_heads, times(a->head_dim, a->gate ? 2 : 1)));
-		row_vector(l, part, "key bias", wide(a->n_kv_heads, a->head_dim));
+		row_vector(l, part, "query bias", wide(a->n_heads, a->head_dim.value * (a->gate ? 2 : 1)));
+		row_vector(l, part, "key bias", wide(a->n_kv_heads, a->head_dim.value));
 		if (!a->k_is_v)
-			row_vector(l, part, "value bias", wide(a->n_kv_heads, made_of(a->head_dim, value_dim_of(a))));
+			row_vector(l, part, "value bias", wide(a->n_kv_heads, value_dim_of(a)));
 	}
 	if (a->bias == BIAS_OUT || a->bias == BIAS_ALL)
 		row_vector(l, part, "output bias", whole(w->hidden));
@@ -53,8 +53,8 @@ add_vectors(struct layer *l, const struct workload *w, enum layer_part part)
 
 	add_biases(l, w, part);
 	if (a->qk_norm) {
-		row_vector(l, part, "query gains", wide(a->qk_norm_full ? a->n_heads : one, a->head_dim));
-		row_vector(l, part, "key gains", wide(a->qk_norm_full ? a->n_kv_heads : one, a->head_dim));
+		row_vector(l, part, "query gains", wide(a->qk_norm_full ? a->n_heads : one, a->head_dim.value));
+		row_vector(l, part, "key gains", wide(a->qk_norm_full ? a->n_kv_heads : one, a->head_dim.value));
 	}
 	if (a->sinks)
 		row_vector(l, part, "sinks", columns(a->n_heads));
@@ -64,7 +64,7 @@ static void
 add_cache(struct layer *l, enum layer_part part)
 {
 	const struct attention *a = &l->block->attention;
-	const struct width width = wide(a->n_kv_heads, made_of(a->head_dim, a->head_dim.value + value_dim_of(a)));
+	const struct width width = wide(a->n_kv_heads, a->head_dim.value + value_dim_of(a));
 
 	if (part == IN_CROSS)
 		state_add(l, "keys and values of the encoder", SPAN_SOURCE, STATE_CACHE, width);
@@ -81,9 +81,8 @@ describe_heads(struct layer *l, const struct workload *w, enum layer_part part)
 	const struct attention *a = &l->block->attention;
 	const struct names *names = part == IN_CROSS ? &others : &own;
 	const char *product = a->q_lora.value > 0 && part != IN_CROSS ? "key and value projection" : names->key_value;
-	const struct width hidden = whole(w->hidden), key = wide(a->n_kv_heads, a->head_dim),
-	                   value = wide(a->n_kv_heads, made_of(a->head_dim, value_dim_of(a))),
-	                   output = wide(a->n_heads, made_of(a->head_dim, value_dim_of(a)));
+	const struct width hidden = whole(w->hidden), key = wide(a->n_kv_heads, a->head_dim.value),
+	                   value = wide(a->n_kv_heads, value_dim_of(a)), output = wide(a->n_heads, value_dim_of(a));
 
 	add_cache(l, part);
 	add_queries(l, w, part, names);
@@ -93,7 +92,8 @@ describe_heads(struct layer *l, const struct workload *w, enum layer_part part)
 	add_vectors(l, w, part);
 	if (indexed(a))
 		describe_indexer(l, w, part);
-	row_add(l, part, RUNS_ATTENTION, names->core, wide(a->n_heads, a->head_dim), value)->source = part == IN_CROSS;
+	row_add(l, part, RUNS_ATTENTION, names->core, wide(a->n_heads, a->head_dim.value), value)->source =
+	    part == IN_CROSS;
 	if (a->gate)
 		row_add(l, part, RUNS_GATE, "attention gate", output, hidden)->inputs = 2;
 	row_map(l, part, "output", names->output, hidden, output);

@@ -64,7 +64,7 @@ kv_sharing(struct sheet *sh, const struct workload *w, const struct block *b)
 
 	TAKE(sh, n_heads, core->n.units);
 	TAKE(sh, key_width, core->n.size);
-	TAKE(sh, value_width, core->runs == RUNS_LATENT ? core->n.size.value : core->k.size.value);
+	TAKE(sh, value_width, core->runs == RUNS_LATENT ? core->n.size : core->k.size);
 	TAKE(sh, n_cached, cache->width.units);
 	TAKE(sh, cached_width, cache->width.size);
 	LET(sh, sharing, n_heads * (key_width + value_width) / (n_cached * cached_width));

@@ -27,7 +27,7 @@ static void
 add_queries(struct layer *l, const struct workload *w)
 {
 	const struct attention *a = &l->block->attention;
-	const struct width query = wide(a->n_heads, made_of(a->nope, a->nope.value + a->rope.value));
+	const struct width query = wide(a->n_heads, a->nope.value + a->rope.value);
 	struct width from = whole(w->hidden);
 
 	if (a->q_lora.value > 0) {
@@ -45,19 +45,19 @@ add_cores(struct layer *l)
 	const double wide_key = a->nope.value + a->rope.value, v_dim = a->v_dim.value;
 	struct layer_op *op;
 
-	op = row_map(l, IN_MIXER, "keys and values", "key and value expansion",
-	    wide(a->n_heads, made_of(a->nope, a->nope.value + v_dim)), latent);
+	op = row_map(
+	    l, IN_MIXER, "keys and values", "key and value expansion", wide(a->n_heads, a->nope.value + v_dim), latent);
 	op->cached = op->from_latent = true;
 	op->forms = FORM_EXPANDED;
-	op = row_add(l, IN_MIXER, RUNS_ATTENTION, "attention", wide(a->n_heads, made_of(a->nope, wide_key)),
-	    wide(a->n_heads, made_of(a->v_dim, v_dim)));
+	op = row_add(l, IN_MIXER, RUNS_ATTENTION, "attention", wide(a->n_heads, wide_key), wide(a->n_heads, v_dim));
 	op->forms = FORM_EXPANDED;
-	op = row_add(l, IN_MIXER, RUNS_BATCHED, "queries into the latent", latent, wide(a->n_heads, a->nope));
+	op = row_add(l, IN_MIXER, RUNS_BATCHED, "queries into the latent", latent, wide(a->n_heads, a->nope.value));
 	op->forms = FORM_ABSORBED;
 	op->inputs = a->n_heads.value;
-	op = row_add(l, IN_MIXER, RUNS_LATENT, "attention", wide(a->n_heads, a->kv_lora), whole(a->rope));
+	op = row_add(l, IN_MIXER, RUNS_LATENT, "attention", wide(a->n_heads, a->kv_lora.value), whole(a->rope));
 	op->forms = FORM_ABSORBED;
-	op = row_add(l, IN_MIXER, RUNS_BATCHED, "latent into values", whole(a->v_dim), wide(a->n_heads, a->kv_lora));
+	op = row_add(
+	    l, IN_MIXER, RUNS_BATCHED, "latent into values", whole(a->v_dim), wide(a->n_heads, a->kv_lora.value));
 	op->forms = FORM_ABSORBED;
 	op->inputs = a->n_heads.value;
 }
@@ -66,7 +66,7 @@ void
 describe_latent(struct layer *l, const struct workload *w)
 {
 	const struct attention *a = &l->block->attention;
-	const struct width hidden = whole(w->hidden), value = wide(a->n_heads, a->v_dim),
+	const struct width hidden = whole(w->hidden), value = wide(a->n_heads, a->v_dim.value),
 	                   row = whole(figure(a->kv_lora.value + a->rope.value));
 
 	add_cache(l);

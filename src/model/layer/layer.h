@@ -166,7 +166,8 @@ const struct block *workload_attention(const struct workload *w);
 /* `units` things of `size` elements: heads and their width, columns of one.  Tensor parallelism deals out the units;
  * those that are fewer than the GPUs, and whole widths, are kept by every GPU. */
 struct width {
-	struct datum units, size;
+	struct datum units;
+	double size;
 	bool whole;
 };
 
@@ -268,7 +269,7 @@ const struct layer_op *layer_attention(const struct layer *l);
 static inline double
 width_local(struct width w, double n_gpus)
 {
-	return (w.whole ? w.units.value : fmax(1, w.units.value / n_gpus)) * w.size.value;
+	return (w.whole ? w.units.value : fmax(1, w.units.value / n_gpus)) * w.size;
 }
 
 /* How a model is spread over GPUs.  Every degree is at least 1. */

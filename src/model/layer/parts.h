@@ -20,15 +20,8 @@ times(struct datum d, double n)
 	return n == 1 ? d : figure(n * d.value);
 }
 
-/* A figure made of this one, and of its place. */
-static inline struct datum
-made_of(struct datum d, double value)
-{
-	return (struct datum){value, d.from};
-}
-
 static inline struct width
-wide(struct datum units, struct datum size)
+wide(struct datum units, double size)
 {
 	return (struct width){units, size, false};
 }
@@ -36,13 +29,13 @@ wide(struct datum units, struct datum size)
 static inline struct width
 columns(struct datum n)
 {
-	return wide(n, figure(1));
+	return wide(n, 1);
 }
 
 static inline struct width
 whole(struct datum n)
 {
-	return (struct width){n, figure(1), true};
+	return (struct width){n, 1, true};
 }
 
 struct layer_op *row_add(

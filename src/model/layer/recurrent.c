@@ -40,17 +40,16 @@ static void
 describe_mamba(struct layer *l, const struct workload *w)
 {
 	const struct mamba *m = &l->block->mamba;
-	const struct width inner = wide(m->n_heads, m->head_dim), maps = wide(m->n_groups, times(m->state, 2));
+	const struct width inner = wide(m->n_heads, m->head_dim.value), maps = wide(m->n_groups, 2 * m->state.value);
 
 	add_input(l, w, "gate", inner);
 	add_input(l, w, "values", inner);
 	add_input(l, w, "maps into and out of the state", maps);
 	add_input(l, w, "steps", columns(m->n_heads));
-	row_vector(l, IN_MIXER, "decays, skips and step biases", wide(m->n_heads, figure(3)));
+	row_vector(l, IN_MIXER, "decays, skips and step biases", wide(m->n_heads, 3));
 	add_convolution(l, "taps of values", inner, m->conv.value, 1);
 	add_convolution(l, "taps of the maps", maps, m->conv.value, 1);
-	state_add(l, "states", SPAN_SEQUENCE, STATE_MATRIX,
-	    wide(m->n_heads, made_of(m->head_dim, m->head_dim.value * m->state.value)));
+	state_add(l, "states", SPAN_SEQUENCE, STATE_MATRIX, wide(m->n_heads, m->head_dim.value * m->state.value));
 	row_add(l, IN_MIXER, RUNS_RECURRENCE, "recurrence", inner, inner);
 	add_output(l, w, inner, inner);
 }
@@ -61,18 +60,18 @@ static void
 describe_delta(struct layer *l, const struct workload *w)
 {
 	const struct delta *d = &l->block->delta;
-	const struct width keys = wide(d->n_key_heads, times(d->key_dim, 2)),
-	                   values = wide(d->n_value_heads, d->value_dim);
+	const struct width keys = wide(d->n_key_heads, 2 * d->key_dim.value),
+	                   values = wide(d->n_value_heads, d->value_dim.value);
 
 	add_input(l, w, "queries and keys", keys);
 	add_input(l, w, "values", values);
 	add_input(l, w, "gate", values);
-	add_input(l, w, "decays and steps", wide(d->n_value_heads, figure(2)));
-	row_vector(l, IN_MIXER, "decays and step biases", wide(d->n_value_heads, figure(2)));
+	add_input(l, w, "decays and steps", wide(d->n_value_heads, 2));
+	row_vector(l, IN_MIXER, "decays and step biases", wide(d->n_value_heads, 2));
 	add_convolution(l, "taps of queries and keys", keys, d->conv.value, 0);
 	add_convolution(l, "taps of values", values, d->conv.value, 0);
-	state_add(l, "states", SPAN_SEQUENCE, STATE_MATRIX,
-	    wide(d->n_value_heads, made_of(d->value_dim, d->value_dim.value * d->key_dim.value)));
+	state_add(
+	    l, "states", SPAN_SEQUENCE, STATE_MATRIX, wide(d->n_value_heads, d->value_dim.value * d->key_dim.value));
 	row_add(l, IN_MIXER, RUNS_RECURRENCE, "recurrence", values, values);
 	add_output(l, w, values, whole(d->value_dim));
 }
@@ -83,8 +82,8 @@ static void
 describe_kda(struct layer *l, const struct workload *w)
 {
 	const struct kda *k = &l->block->kda;
-	const struct width hidden = whole(w->hidden), low = whole(k->head_dim), inner = wide(k->n_heads, k->head_dim),
-	                   three = wide(k->n_heads, times(k->head_dim, 3));
+	const struct width hidden = whole(w->hidden), low = whole(k->head_dim),
+	                   inner = wide(k->n_heads, k->head_dim.value), three = wide(k->n_heads, 3 * k->head_dim.value);
 
 	add_input(l, w, "queries, keys and values", three);
 	add_input(l, w, "steps", columns(k->n_heads));
@@ -93,8 +92,7 @@ describe_kda(struct layer *l, const struct workload *w)
 	row_map(l, IN_MIXER, "decay", "decay projection", inner, low);
 	row_vector(l, IN_MIXER, "decay biases", inner);
 	row_vector(l, IN_MIXER, "decays", columns(k->n_heads));
-	state_add(l, "states", SPAN_SEQUENCE, STATE_MATRIX,
-	    wide(k->n_heads, made_of(k->head_dim, k->head_dim.value * k->head_dim.value)));
+	state_add(l, "states", SPAN_SEQUENCE, STATE_MATRIX, wide(k->n_heads, k->head_dim.value * k->head_dim.value));
 	row_add(l, IN_MIXER, RUNS_RECURRENCE, "recurrence", inner, inner);
 	if (!k->full_gate)
 		row_map(l, IN_MIXER, "gate compression", "gate compression", low, hidden);

@@ -43,7 +43,7 @@ describe_indexer(struct layer *l, const struct workload *w, enum layer_part part
 {
 	const struct attention *a = &l->block->attention;
 	const struct width hidden = whole(w->hidden), key = whole(a->indexer.dim),
-	                   heads = {a->indexer.n_heads, a->indexer.dim, true};
+	                   heads = {a->indexer.n_heads, a->indexer.dim.value, true};
 	const int first = l->n_ops;
 	const bool latent = a->kind != ATTENTION_HEADS;
 	const char *const product = latent ? "index key and weights" : "index key";
@@ -53,7 +53,7 @@ describe_indexer(struct layer *l, const struct workload *w, enum layer_part part
 	row_map(l, part, "index key", product, key, hidden);
 	if (latent) {
 		row_map(l, part, "index weights", product, whole(a->indexer.n_heads), hidden);
-		row_vector(l, part, "index norm", (struct width){figure(2), a->indexer.dim, true});
+		row_vector(l, part, "index norm", (struct width){figure(2), a->indexer.dim.value, true});
 	}
 	row_add(l, part, RUNS_SCORES, "index scores", heads, key);
 	for (int k = first; k < l->n_ops; k++)
@@ -73,10 +73,10 @@ add_compressor(struct layer *l, const struct workload *w, const char *map, const
 {
 	const struct attention *a = &l->block->attention;
 	const double overlapping = a->ratio.value == 4 ? 2 : 1;
-	const struct width both = {width, figure(2 * overlapping), true}, half = {width, figure(overlapping), true};
+	const struct width both = {width, 2 * overlapping, true}, half = {width, overlapping, true};
 
 	row_map(l, IN_MIXER, map, map, both, whole(w->hidden));
-	row_vector(l, IN_MIXER, "place biases", (struct width){a->ratio, times(width, overlapping), true});
+	row_vector(l, IN_MIXER, "place biases", (struct width){a->ratio, overlapping * width.value, true});
 	row_vector(l, IN_MIXER, "compression norm", whole(width));
 	row_add(l, IN_MIXER, RUNS_COMPRESSION, sum, half, half)->inputs = a->ratio.value;
 	state_add(l, sum, SPAN_SEQUENCE, STATE_FLOAT, both)->rows = overlapping * a->ratio.value;
@@ -101,7 +101,7 @@ static void
 add_chooser(struct layer *l, const struct workload *w)
 {
 	const struct attention *a = &l->block->attention;
-	const struct width heads = {a->indexer.n_heads, a->indexer.dim, true};
+	const struct width heads = {a->indexer.n_heads, a->indexer.dim.value, true};
 
 	row_map(l, IN_MIXER, "index queries", "index queries", heads, whole(a->q_lora));
 	row_map(l, IN_MIXER, "index weights", "index weights", whole(a->indexer.n_heads), whole(w->hidden));
@@ -118,7 +118,8 @@ void
 describe_compressed(struct layer *l, const struct workload *w)
 {
 	const struct attention *a = &l->block->attention;
-	const struct width hidden = whole(w->hidden), key = whole(a->head_dim), query = wide(a->n_heads, a->head_dim);
+	const struct width hidden = whole(w->hidden), key = whole(a->head_dim),
+	                   query = wide(a->n_heads, a->head_dim.value);
 	const struct width low = add_query_compression(l, w, IN_MIXER)->n;
 
 	row_map(l, IN_MIXER, "queries", "query projection", query, low);
@@ -134,7 +135,7 @@ describe_compressed(struct layer *l, const struct workload *w)
 	}
 	row_add(l, IN_MIXER, RUNS_LATENT, "attention", query, whole(figure(0)));
 	row_add(l, IN_MIXER, RUNS_BATCHED, "output groups", whole(a->o_lora), query)->inputs = a->o_groups.value;
-	row_map(l, IN_MIXER, "output", "output projection", hidden, wide(a->o_groups, a->o_lora));
+	row_map(l, IN_MIXER, "output", "output projection", hidden, wide(a->o_groups, a->o_lora.value));
 }
 
 /* --- keys of a query ------------------------------------------------------------------------------------- */

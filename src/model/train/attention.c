@@ -76,7 +76,7 @@ fused_core(struct sheet *sh, const struct train_job *job, const struct block *bl
 	TAKE(sh, tuned_flop_per_s, job->machine.kernels->context.flop_per_s);
 	TAKE(sh, block_s, job->machine.kernels->context.block_s);
 	TAKE(sh, kernel_frac, older_rate(form_of(job, block), job->machine.generation));
-	TAKE(sh, narrow_frac, core.n.size.value < 128 ? NARROW_RATE : 1);
+	TAKE(sh, narrow_frac, core.n.size < 128 ? NARROW_RATE : 1);
 	TAKE(sh, power_rate_frac, job->machine.power_frac);
 	CALL(sh, seen_frac, window_share(sh, job, &block->attention));
 	LET(sh, n_blocks, ceil(packed_length / 128));
