@@ -272,6 +272,8 @@ made(struct run *r, const struct shape_in *in)
 		diag_hint(r->diag, "every key/value head serves the same number of query heads: 32 and 8, for example");
 		return NULL;
 	}
+	/* a row of the cache is a sum of two of these, which has no place of its own */
+	run_reads(r, &in->head_dim, NULL);
 	*b = (struct block){.count = in->layers,
 	    .attention = {.kind = ATTENTION_HEADS,
 	        .kind_name = "gqa",
