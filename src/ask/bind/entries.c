@@ -310,6 +310,8 @@ made(struct run *r, const struct shape_in *in)
 		diag_hint(r->diag, "use for example 32 heads and 8 KV heads");
 		return NULL;
 	}
+	/* a row of the cache is a sum of two of these, which has no place of its own */
+	run_reads(r, &in->head_dim, NULL);
 	*b = (struct block){.count = in->layers,
 	    .attention = {.kind = ATTENTION_HEADS,
 	        .kind_name = "gqa",
