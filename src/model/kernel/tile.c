@@ -162,14 +162,14 @@ static int
 all_cuts(const struct search *s, struct cut *cuts)
 {
 	static const double ms[] = {16, 32, 64, 128, 256}, ns[] = {32, 64, 128, 256};
-	const size_t n_ms = sizeof ms / sizeof *ms - s->grouped, n_ns = sizeof ns / sizeof *ns;
+	const size_t n_ms = sizeof ms / sizeof *ms - s->grouped, n_ns = sizeof ns / sizeof *ns, first = s->grouped;
 	double depth[N_SPLITS];
 	int n = 0;
 
 	for (int i = 0; i < N_SPLITS; i++)
 		depth[i] = s->grouped ? s->k : 32 * kernel_up(s->k / (32 << i));
 	for (size_t i = 0; i < n_ms && (i == 0 || ms[i] < 2 * s->m); i++)
-		for (size_t j = s->grouped; j < n_ns && (j == s->grouped || ns[j] < 2 * s->n); j++)
+		for (size_t j = first; j < n_ns && (j == first || ns[j] < 2 * s->n); j++)
 			if (ms[i] < 256 || ns[j] < 256)
 				n = add_splits(s, ms[i], ns[j], depth, cuts, n);
 	return n;
