@@ -14,6 +14,7 @@ while IFS= read -r line; do
 	'.\" FIGURES') sh man/columns.sh FIGURE <src/model/hw/measurement.def ;;
 	'.\" LABELS') sh man/columns.sh LABEL <src/model/hw/measurement.def ;;
 	'.\" ALGORITHMS') sed -nE 's/^ALGORITHM\([A-Z_]+, "([^"]*)",.*, "(.*)"\)$/.It \1 Ta \2/p' src/model/collective/algorithm.def ;;
+	'.\" EXAMPLE') sed -e '/^\/\*.*\*\/$/d' -e 's/\\/\\e/g' -e "s/^[.']/\\\\\&&/" tests/example/example.c ;;
 	'.\" ANSWERS') sh man/glossary.sh <src/base/answers.def ;;
 	'.\" DOCUMENTS') sh man/documents.sh man/documents.tsv tests/claims/*.tsv ;;
 	*) printf '%s\n' "$line" ;;
