@@ -93,7 +93,7 @@ const char *hw_calibrated(struct run *r, const struct gpu *gpu);
 
 #define COST_OPTIONS(X)                                                                                                \
 	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs that are paid (default: those of --nodes)")             \
-	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "of one GPU")                                       \
+	X(0, price, "price", "price", WORDS, "USD/h|GPU=USD/h,...", "", NULL, "of one GPU; of several by name")         \
 	X(0, node_price, "node-price", "node_price", PER_HOUR, "USD/h", "", NULL, "of one node, with --node-gpus")     \
 	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs of a node (default: those of --system)") \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "price of the database, with its date")                   \
