@@ -4,20 +4,7 @@
 
 #include "model/memory/memory.h"
 
-#define TIME(member) offsetof(struct stack, time.member)
-#define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = TIME(member), .min = low, .max = high,   \
-		.help = help_                                                                                          \
-	}
-#define FLAG(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_FLAG, .offset = TIME(member), .help = help_                                 \
-	}
-#define CHOICE(key_, member, choices_, help_)                                                                          \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_CHOICE, .offset = TIME(member), .choices = choices_, .help = help_          \
-	}
+#define AT(member) offsetof(struct stack, time.member)
 
 static const struct field fields[] = {
     FIGURE("sigma", Q_NUMBER, sigma, 0.2, 10, "time of the layers' kernels over what calibration says"),
@@ -56,9 +43,9 @@ static const struct field fields[] = {
     FLAG("local_batch", local_batch, "with pipelines the batch that people name is the local one"),
     {.key = "except",
         .kind = FIELD_TEXT,
-        .offset = TIME(except),
+        .offset = AT(except),
         .help = "models whose recipes are those of another stack"},
-    {.key = "instead", .kind = FIELD_TEXT, .offset = TIME(instead), .help = "... this one"},
+    {.key = "instead", .kind = FIELD_TEXT, .offset = AT(instead), .help = "... this one"},
     FIGURE("release", Q_NUMBER, release, 201001, 210012, "year and month of the release, 202604"),
 };
 const struct schema stack_time_schema = {"'time'", sizeof(struct stack), fields, sizeof fields / sizeof *fields};

@@ -277,32 +277,24 @@ struct workload_file {
 
 #define PART(part) offsetof(struct workload_file, encoder.top.part)
 static const struct field encoder_fields[] = {LAYERS_KEY(encoder), LAYER_PARTS, BLOCKS_KEY(encoder)};
-static const struct schema encoder_schema = {
-    "'encoder'", sizeof(struct workload_file), encoder_fields, sizeof encoder_fields / sizeof *encoder_fields};
+SCHEMA(encoder_schema, "'encoder'", struct workload_file, encoder_fields);
 #undef PART
 
 static const struct field mtp_fields[] = {
     LAYER_FIGURE(struct workload_file, "layers", workload.n_mtp, 0, 100, "modules that predict further tokens"),
 };
-static const struct schema mtp_schema = {
-    "'mtp'", sizeof(struct workload_file), mtp_fields, sizeof mtp_fields / sizeof *mtp_fields};
+SCHEMA(mtp_schema, "'mtp'", struct workload_file, mtp_fields);
 
 #define AT(member) offsetof(struct workload_file, workload.member)
-#define TEXT(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_TEXT, .offset = AT(member), .help = help_                                   \
-	}
-#define FIGURE(key, member, low, high, help) LAYER_FIGURE(struct workload_file, key, workload.member, low, high, help)
-#define FLAG(key, member, help) LAYER_FLAG(struct workload_file, key, workload.member, help)
+#define COUNT(key, member, low, high, help) FIGURE(key, Q_COUNT, member, low, high, help)
 
 static const struct field patch_fields[] = {
-    FIGURE("size", patch_size, 1, 1e5, "pixels along one side of a patch"),
-    FIGURE("channels", n_channels, 1, 1e4, "channels of a pixel"),
-    FIGURE("image", image_size, 1, 1e6, "pixels along one side of the image"),
-    FIGURE("classes", n_classes, 1, 1e7, "outputs of the head"),
+    COUNT("size", patch_size, 1, 1e5, "pixels along one side of a patch"),
+    COUNT("channels", n_channels, 1, 1e4, "channels of a pixel"),
+    COUNT("image", image_size, 1, 1e6, "pixels along one side of the image"),
+    COUNT("classes", n_classes, 1, 1e7, "outputs of the head"),
 };
-static const struct schema patch_schema = {
-    "'patch'", sizeof(struct workload_file), patch_fields, sizeof patch_fields / sizeof *patch_fields};
+SCHEMA(patch_schema, "'patch'", struct workload_file, patch_fields);
 
 #define PART(part) offsetof(struct workload_file, layers.top.part)
 static const struct field fields[] = {
@@ -314,7 +306,7 @@ static const struct field fields[] = {
     LAYER_CHOICE(struct workload_file, "kind", kind, "decoder|encoder|vision|encoder-decoder",
         "decoder (default), encoder, vision or encoder-decoder"),
     LAYERS_KEY(layers),
-    FIGURE("hidden", hidden, 1, 1e6, "width of the residual stream"),
+    COUNT("hidden", hidden, 1, 1e6, "width of the residual stream"),
     LAYER_PARTS,
     BLOCKS_KEY(layers),
     {.key = "encoder",
@@ -325,17 +317,16 @@ static const struct field fields[] = {
         "each decoder layer attends to the encoder's tokens too"),
     LAYER_CHOICE(struct workload_file, "positions", positions, "rope|learned|alibi|relative",
         "rope (default), learned, alibi or relative"),
-    FIGURE("position_count", n_positions, 1, 1e9, "rows of the learned table of positions, one for each stack"),
-    FIGURE(
-        "relative_buckets", relative_buckets, 1, 1e6, "rows of the table of relative positions, one column per head"),
+    COUNT("position_count", n_positions, 1, 1e9, "rows of the learned table of positions, one for each stack"),
+    COUNT("relative_buckets", relative_buckets, 1, 1e6, "rows of the table of relative positions, one column per head"),
     TEXT("activation", activation, "silu gelu relu relu2 geglu"),
     LAYER_CHOICE(struct workload_file, "norm", norm, "rms|layer", "rms (one vector, default) or layer (two)"),
-    FIGURE("norms_per_layer", norms_per_layer, 0, 16,
+    COUNT("norms_per_layer", norms_per_layer, 0, 16,
         "2 (default), 3 with cross attention, 4 with norms behind the parts too, 1 in parallel blocks"),
     FLAG("final_norm", final_norm, "a norm behind the layers; default true"),
     FLAG("embedding_norm", embedding_norm, "a norm behind the embedding"),
-    FIGURE("vocab", vocab, 1, 1e8, "rows of the embedding"),
-    FIGURE("token_types", n_token_types, 1, 1e4, "rows of the table of segments"),
+    COUNT("vocab", vocab, 1, 1e8, "rows of the embedding"),
+    COUNT("token_types", n_token_types, 1, 1e4, "rows of the table of segments"),
     FLAG("pooler", pooler, "a square map and its bias on the first token"),
     FLAG("tied_embeddings", tied_embeddings, "the head shares the embedding"),
     FLAG("head", head, "there is an output projection; default true"),
@@ -351,15 +342,14 @@ static const struct field fields[] = {
         .sub = &storage_schema,
         .offset = offsetof(struct workload_file, storage),
         .help = "how the published checkpoint is stored"},
-    FIGURE("context", context, 1, 1e9, "longest sequence in tokens"),
+    COUNT("context", context, 1, 1e9, "longest sequence in tokens"),
     {.key = "patch", .kind = FIELD_MAP, .sub = &patch_schema, .help = "vision: how the image becomes tokens"},
-    FIGURE("parameters", stated_params, 1, 1e16, "published or exact total, which the check compares"),
+    COUNT("parameters", stated_params, 1, 1e16, "published or exact total, which the check compares"),
     {.key = "symbols", .kind = FIELD_IGNORED, .help = "named numbers for `operators`; `batch` is always defined"},
     {.key = "operators", .kind = FIELD_IGNORED, .help = "a list of operators instead of an architecture"},
     TEXT("notes", notes, "what users trip over"),
 };
-static const struct schema model_schema = {
-    "a model", sizeof(struct workload_file), fields, sizeof fields / sizeof *fields};
+SCHEMA(model_schema, "a model", struct workload_file, fields);
 #undef PART
 
 /* --- the whole ------------------------------------------------------------------------------------------- */
