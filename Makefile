@@ -125,6 +125,7 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
+$(BUILD)/man/ridge-accuracy.7: man/accuracy.sh $(wildcard tests/corpus/*.csv)
 $(BUILD)/man/ridge-glossary.7: man/glossary.sh src/base/answers.def
 $(BUILD)/man/ridge-measurement.5: man/columns.sh src/model/hw/measurement.def
 

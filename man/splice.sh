@@ -16,6 +16,7 @@ while IFS= read -r line; do
 	'.\" ALGORITHMS') sed -nE 's/^ALGORITHM\([A-Z_]+, "([^"]*)",.*, "(.*)"\)$/.It \1 Ta \2/p' src/model/collective/algorithm.def ;;
 	'.\" ANSWERS') sh man/glossary.sh <src/base/answers.def ;;
 	'.\" DOCUMENTS') sh man/documents.sh man/documents.tsv tests/claims/*.tsv ;;
+	'.\" ACCURACY '*) echo "${line#* ACCURACY }" | sh man/accuracy.sh "$ridge" ;;
 	*) printf '%s\n' "$line" ;;
 	esac
 done <"$page"
