@@ -52,7 +52,7 @@ GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
 MAN_SRC  := $(wildcard man/*.[157])
 MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%)
 
-.PHONY: all demo test check quick check-long check-asan lint format dist install uninstall bench-speed clean deps
+.PHONY: all demo test check quick check-long check-asan lint format dist install uninstall speed bench-speed clean deps
 all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc $(BUILD)/ridge-bench man
 
 # --- generated ---------------------------------------------------------------------------------------------------------
@@ -127,6 +127,8 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 
 $(BUILD)/man/ridge-accuracy.7: man/accuracy.sh $(wildcard tests/corpus/*.csv)
 $(BUILD)/man/ridge-glossary.7: man/glossary.sh src/base/answers.def
+$(BUILD)/man/ridge-hwdb.5: src/model/hw/calibration.def
+$(BUILD)/man/ridge-comm.1: src/model/collective/algorithm.def
 $(BUILD)/man/ridge-measurement.5: man/columns.sh src/model/hw/measurement.def
 
 # Made from the claims that the tests check.
@@ -220,11 +222,18 @@ format:
 
 # --- speed -------------------------------------------------------------------------------------------------------------
 
-bench-speed: $(BUILD)/ridge
-	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -o $(BUILD)/bench-speed tests/speed/speed.c -lm && $(BUILD)/bench-speed $(BUILD)/ridge
-	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -o $(BUILD)/bench-simulate tests/speed/simulate.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-simulate
-	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -o $(BUILD)/bench-train tests/speed/train.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-train
-	@$(CC) -O2 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc -o $(BUILD)/bench-serve tests/speed/serve.c $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread && $(BUILD)/bench-serve
+SPEED := $(patsubst tests/speed/%.c,$(BUILD)/bench-%,$(wildcard tests/speed/*.c))
+
+$(BUILD)/bench-%: tests/speed/%.c $(BUILD)/libridge.a
+	@$(if $(Q),echo "  CC      $<")
+	$(Q)$(CC) -O2 -g1 -std=c11 -D_GNU_SOURCE -Iinclude -Isrc $(PKG_CFLAGS) -o $@ $< $(BUILD)/libridge.a $(PKG_LIBS) -lm -pthread
+
+# Instructions against budgets; and the rates of this machine.
+speed: $(BUILD)/ridge $(SPEED)
+	@RIDGE_HWDB=$(CURDIR) sh tests/speed/budgets.sh $(BUILD)/ridge $(BUILD)
+
+bench-speed: $(SPEED)
+	@for b in $(SPEED); do $$b || exit; done
 
 # --- calibrations ------------------------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ if [ "$what" = test ]; then
 	need library check check check-devel check
 	need program bats bats bats bats-core
 	need program gnuplot gnuplot-nox gnuplot-minimal gnuplot
+	need program valgrind valgrind valgrind valgrind
 	need program script bsdutils util-linux-script util-linux
 	[ -e /usr/share/i18n/locales/de_DE ] || [ "$manager" != apt ] || missing="$missing locales"
 	[ -e /usr/share/i18n/locales/de_DE ] || [ "$manager" != dnf ] || missing="$missing glibc-locale-source"

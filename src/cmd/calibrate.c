@@ -55,11 +55,13 @@ value_text(struct run *r, const struct fitted_param *p)
 static const char *
 state_of(const struct fitted_param *p)
 {
+	const struct param_row *row = param_find(p->key);
+
 	if (!p->identified)
 		return "default: the rows do not determine it";
-	return strcmp(p->key, "eta_c") == 0 || strcmp(p->key, "eta_a") == 0 ? "of the peak"
-	    : strncmp(p->key, "eta", 3) == 0                                ? "of the memory bandwidth"
-	                                                                    : "";
+	if (!row || p->unit != Q_NUMBER)
+		return "";
+	return row->form == FORM_OF_PEAK ? "of the peak" : row->form == FORM_OF_MEMORY ? "of the memory bandwidth" : "";
 }
 
 static void

@@ -8,10 +8,6 @@
 
 #include <string.h>
 
-/* Times are at most a second; shares may pass 1 where a fit lets one parameter make up for another. */
-#define SECONDS(type, key, member, help) NEEDED(type, key, Q_TIME, member, 0, 1, help)
-#define SHARE(type, key, member, help) NEEDED(type, key, Q_NUMBER, member, 0, 100, help)
-
 static const struct field reference_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \
 	FIGURE(struct reference, "peak_" text, Q_PEAK, peak_flop_per_s[PEAK_##id], 1e9, 1e18, title),
@@ -25,109 +21,81 @@ static const struct field reference_fields[] = {
 };
 SCHEMA(reference_schema, "'relative_to'", struct reference, reference_fields);
 
+/* A family's rows; OF is its struct. */
+#define ROW(key, member, form, otherwise, low, high, start, least, most, title)                                        \
+	FAMILY_FIELD(OF, key, member, form, (otherwise) == ALWAYS, low, high, title),
+
+#define GEMM ROW
+#define OF struct gemm_calibration
 static const struct field gemm_fields[] = {
-    SHARE(struct gemm_file, "eta_c", eta_c, "share of peak of a long GEMM"),
-    SHARE(struct gemm_file, "eta_m", eta_m, "share of memory bandwidth"),
-    SECONDS(struct gemm_file, "t0", base_s, "time before the first and after the last tile"),
-    NEEDED(struct gemm_file, "bsm", Q_PER_CLOCK, feed, 0, 1e6, "operand bytes fed to one SM per clock"),
-    SECONDS(struct gemm_file, "tpro", tile_s, "prologue and epilogue of one tile"),
-    NEEDED(struct gemm_file, "tk64", Q_CLOCKS, k_step, 0, 1e6, "latency floor of one step of 64 along k"),
-    FIGURE(struct gemm_file, "th", Q_NUMBER, wave, 0, 1, "wave quantization: 0 fluid, 1 whole"),
-    FIGURE(struct gemm_file, "delta", Q_NUMBER, derate, 0, 10, "slowdown per decade of FLOP above 1e12: power"),
-    FIGURE(struct gemm_file, "l2x", Q_NUMBER, cache, 0.5, 100, "L2 bandwidth over memory bandwidth; 4"),
-    FIGURE(struct gemm_file, "tsum", Q_TIME, reduction_s, 0, 1, "reduction of a split-k GEMM; 2.2us"),
-    FIGURE(struct gemm_file, "p", Q_NUMBER, norm, 0.5, 100,
-        "exponent of the smooth maximum of compute, feed and memory; 3"),
-    FIGURE(struct gemm_file, "tq0", Q_TIME, quantise_s, 0, 1, "activation quantization kernels: fixed time"),
-    FIGURE(struct gemm_file, "eta_q", Q_NUMBER, eta_q, 0, 100, "share of memory bandwidth they reach"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(gemm_schema, "a GEMM calibration", struct gemm_file, gemm_fields);
+SCHEMA(gemm_schema, "a GEMM calibration", OF, gemm_fields);
+#undef OF
+#undef GEMM
 
+#define NCCL ROW
+#define OF struct collective_calibration
 static const struct field collective_fields[] = {
-    SECONDS(struct collective_calibration, "a0", base_s, "latency, two ranks"),
-    SECONDS(struct collective_calibration, "an", per_rank_s, "latency per further rank"),
-    NEEDED(struct collective_calibration, "binf", Q_RATE, bus_byte_per_s, 1e6, 1e14, "bus bandwidth at many ranks"),
-    NEEDED(
-        struct collective_calibration, "beta", Q_NUMBER, beta, 0, 1.9, "bandwidth at n ranks is binf (1 - beta / n)"),
-    SECONDS(struct collective_calibration, "c", ramp_s, "extra time of the protocols below full rate"),
-    NEEDED(struct collective_calibration, "v0", Q_SIZE, ramp_byte, 1, 1e13, "volume at full rate"),
-    FIGURE(struct collective_calibration, "nvls_n", Q_COUNT, nvls_min_ranks, 2, 1e5,
-        "ranks from which in-switch reduction (NVLS) is used"),
-    FIGURE(struct collective_calibration, "nvls_a", Q_TIME, nvls_base_s, 0, 1, "NVLS: latency"),
-    FIGURE(struct collective_calibration, "nvls_b", Q_RATE, nvls_byte_per_s, 1e6, 1e14,
-        "NVLS: bandwidth of size (1 + 1/n)"),
-    FIGURE(struct collective_calibration, "nvls_c", Q_TIME, nvls_ramp_s, 0, 1,
-        "NVLS ramp: at 1 MiB, growing as the square root"),
-    FIGURE(struct collective_calibration, "nvls_v0", Q_SIZE, nvls_ramp_byte, 1, 1e13, "size up to which it grows"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(collective_schema, "a collective's calibration", struct collective_calibration, collective_fields);
+SCHEMA(collective_schema, "a collective's calibration", OF, collective_fields);
+#undef OF
+#undef NCCL
 
+#define CUSTOM ROW
+#define OF struct custom_file
 static const struct field custom_fields[] = {
-    SECONDS(struct custom_file, "a1", one_s, "one-shot: latency, two ranks"),
-    SECONDS(struct custom_file, "an1", one_per_rank_s, "one-shot: latency per further rank"),
-    NEEDED(struct custom_file, "b1", Q_RATE, one_byte_per_s, 1e6, 1e14, "one-shot: every rank reads all others"),
-    SECONDS(struct custom_file, "a2", two_s, "two-shot: latency, two ranks"),
-    SECONDS(struct custom_file, "an2", two_per_rank_s, "two-shot: more per rank beyond two"),
-    NEEDED(struct custom_file, "b2", Q_RATE, two_byte_per_s, 1e6, 1e14, "two-shot: reduce-scatter, then all-gather"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(custom_schema, "'custom_all_reduce'", struct custom_file, custom_fields);
+SCHEMA(custom_schema, "'custom_all_reduce'", OF, custom_fields);
+#undef OF
+#undef CUSTOM
 
+#define CONTEXT ROW
+#define OF struct context_calibration
 static const struct field context_fields[] = {
-    SHARE(struct context_file, "eta_a", eta_a, "share of peak inside the tiles"),
-    SECONDS(struct context_file, "t0", base_s, "fixed time"),
-    SECONDS(struct context_file, "tblk", block_s, "time per block of 128 queries"),
-    SHARE(struct context_file, "eta_x", eta_x, "share of memory bandwidth around the kernel"),
-    FIGURE(struct context_file, "tile", Q_COUNT, tile, 16, 256, "queries and keys per tile; default 128"),
-    FIGURE(struct context_file, "eta_kv", Q_NUMBER, eta_kv, 0, 100, "eta_x of keys and values"),
-    FIGURE(struct context_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_x for data in L2"),
-    FIGURE(struct context_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all accesses hit"),
-    FIGURE(struct context_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which hits fade out"),
-    FIGURE(struct context_file, "ttok", Q_TIME, token_s, 0, 1, "append to the KV cache, per new token"),
-    FIGURE(struct context_file, "delta", Q_NUMBER, derate, 0, 10, "slowdown per decade of FLOP above 1e12: power"),
-    FIGURE(struct context_file, "p", Q_NUMBER, norm, 1, 100,
-        "exponent of the smooth maximum of all tile rows and the longest one"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(context_schema, "'context'", struct context_file, context_fields);
+SCHEMA(context_schema, "'context'", OF, context_fields);
+#undef OF
+#undef CONTEXT
 
+#define GENERATION ROW
+#define OF struct generation_calibration
 static const struct field generation_fields[] = {
-    SHARE(struct generation_file, "eta_m", eta_m, "share of memory bandwidth for KV cache reads"),
-    SECONDS(struct generation_file, "t0", base_s, "fixed time"),
-    SHARE(struct generation_file, "eta_q", eta_q, "share of memory bandwidth for queries and outputs"),
-    SECONDS(struct generation_file, "tsplit", split_s, "combining partial results of split KV"),
-    SECONDS(struct generation_file, "tcta", item_s, "time per work item of an SM"),
-    FIGURE(struct generation_file, "eta_c", Q_NUMBER, eta_c, 0, 100, "MLA: share of peak"),
-    FIGURE(struct generation_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_m for data in L2; default 4 eta_m"),
-    FIGURE(struct generation_file, "tmha", Q_TIME, own_item_s, 0, 1, "tcta without grouped queries"),
-    FIGURE(struct generation_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all accesses hit; 0.375"),
-    FIGURE(struct generation_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which hits fade out; 0.75"),
-    FIGURE(struct generation_file, "p", Q_NUMBER, norm, 1, 100,
-        "exponent that combines traffic and work items; 1 is their sum"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(generation_schema, "'generation'", struct generation_file, generation_fields);
+SCHEMA(generation_schema, "'generation'", OF, generation_fields);
+#undef OF
+#undef GENERATION
 
+#define MOE ROW
+#define OF struct moe_calibration
 static const struct field moe_fields[] = {
-    SHARE(struct moe_file, "eta_c", eta_c, "share of peak"),
-    SHARE(struct moe_file, "eta_m", eta_m, "share of memory bandwidth"),
-    SECONDS(struct moe_file, "t0", base_s, "routing, permutation and final sum: fixed time"),
-    NEEDED(struct moe_file, "bsm", Q_PER_CLOCK, feed, 0, 1e7, "operand bytes fed to one SM per clock"),
-    SECONDS(struct moe_file, "tpro", tile_s, "prologue and epilogue of one tile"),
-    NEEDED(struct moe_file, "tk64", Q_CLOCKS, k_step, 0, 1e6, "latency floor of one step of 64 along k"),
-    NEEDED(struct moe_file, "p", Q_NUMBER, norm, 1, 100, "exponent of the smooth maximum of compute, feed and memory"),
-    FIGURE(struct moe_file, "permute", Q_RATE, permute_byte_per_s, 1e9, 1e17, "time per local token-expert pair"),
-    FIGURE(struct moe_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_m for weights in L2, in a benchmark"),
-    FIGURE(struct moe_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all accesses hit"),
-    FIGURE(struct moe_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which hits fade out"),
-    FIGURE(struct moe_file, "route", Q_RATE, route_byte_per_s, 1e9, 1e17, "time per global token-expert pair"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(moe_kernel_schema, "an MoE calibration", struct moe_file, moe_fields);
+SCHEMA(moe_kernel_schema, "an MoE calibration", OF, moe_fields);
+#undef OF
+#undef MOE
 
+#define NETWORK ROW
+#define OF struct network_calibration
 static const struct field network_fields[] = {
-    SECONDS(struct network_file, "base", base_s, "latency"),
-    SECONDS(struct network_file, "ramp", ramp_s, "ramp to full NIC rate: at 1 MiB, growing as the square root"),
-    NEEDED(struct network_file, "nic", Q_NUMBER, nic_frac, 0.01, 1, "share of NIC line rate"),
-    NEEDED(struct network_file, "nodes", Q_COUNT, n_nodes, 2, 1e5, "number of nodes measured"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(network_schema, "a network's calibration", struct network_file, network_fields);
+SCHEMA(network_schema, "a network's calibration", OF, network_fields);
+#undef OF
+#undef NETWORK
+
+#define LAUNCH ROW
+#define OF struct launch_calibration
+static const struct field launch_fields[] = {
+#include "model/hw/calibration.def"
+};
+SCHEMA(launch_schema, "'launch'", OF, launch_fields);
+#undef OF
+#undef LAUNCH
 
 /* Maps whose keys are dtypes or collectives. */
 #define DTYPE(id, text, ...)                                                                                           \
@@ -224,15 +192,6 @@ static const struct field mla_fields[] = {
         .offset = offsetof(struct file, fig.mla_generation)},
 };
 SCHEMA(mla_schema, "'mla'", struct file, mla_fields);
-
-static const struct field launch_fields[] = {
-    SECONDS(struct launch_calibration, "stream", stream_base_s, "empty kernels in a stream: fixed time"),
-    SECONDS(struct launch_calibration, "stream_kernel", stream_kernel_s, "the same: time per kernel"),
-    FIGURE(struct launch_calibration, "graph", Q_TIME, graph_base_s, 0, 1, "CUDA graph of empty kernels: fixed time"),
-    FIGURE(struct launch_calibration, "graph_kernel", Q_TIME, graph_kernel_s, 0, 1, "the same: time per kernel"),
-    FIGURE(struct launch_calibration, "submit", Q_TIME, submit_s, 0, 1, "host time per launch"),
-};
-SCHEMA(launch_schema, "'launch'", struct launch_calibration, launch_fields);
 
 static const struct field fma_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \

@@ -356,6 +356,22 @@ read_entry(struct database *db, enum entry_kind k, const char *id)
 	return path ? of_this_format(db, read_file(db, path), true) : NULL;
 }
 
+bool
+database_mentions(struct database *db, enum entry_kind k, const char *id, const char *text)
+{
+	enum { WHOLE = 8192 }; /* longer files are taken to mention it */
+	char all[WHOLE];
+	const char *path = database_path(db, k, id);
+	FILE *file = path ? fopen(path, "r") : NULL;
+
+	if (!file)
+		return false;
+	const size_t n = fread(all, 1, sizeof all - 1, file);
+	fclose(file);
+	all[n] = '\0';
+	return n == sizeof all - 1 || strlen(all) < n || strstr(all, text) != NULL;
+}
+
 static int
 by_text(const void *a, const void *b)
 {

@@ -65,6 +65,8 @@ const struct node *database_try(struct database *db, enum entry_kind k, const ch
 const char **database_list(struct database *db, enum entry_kind k, size_t *n);
 /* The file of an id. */
 const char *database_path(struct database *db, enum entry_kind k, const char *id);
+/* Whether this text stands anywhere in the file of an id: a look that costs a tenth of reading the file. */
+bool database_mentions(struct database *db, enum entry_kind k, const char *id, const char *text);
 
 /* Bound structs; `overlay` (or NULL) is laid over the file first.  NULL on faults.  Without an overlay the same entry
  * is always the same struct; with one, `filed` is that struct. */

@@ -473,6 +473,17 @@ finish_transformer(struct binder *b, const struct node *root, struct workload_fi
 	return storage_finish(b, tree_get(root, "quantisation"), &f->storage, &w->quantisation) && ok;
 }
 
+/* Describe the layers once for all that is asked of them. */
+static void
+describe(struct binder *b, const struct workload *w, struct block *blocks, int n_blocks)
+{
+	for (int i = 0; i < n_blocks; i++) {
+		struct layer *l = ARENA_NEW(b->arena, struct layer);
+		layer_describe(w, &blocks[i], l);
+		blocks[i].layer = l;
+	}
+}
+
 bool
 workload_bind(struct binder *b, const struct node *root, const char *id, struct workload *out)
 {
@@ -496,6 +507,10 @@ workload_bind(struct binder *b, const struct node *root, const char *id, struct 
 		ok = operators_bind(b, root, w);
 	else if (ok)
 		ok = finish_transformer(b, root, &f);
+	if (ok) {
+		describe(b, w, w->blocks, w->n_blocks);
+		describe(b, w, w->encoder_blocks, w->n_encoder_blocks);
+	}
 	*out = *w;
 	return ok;
 }

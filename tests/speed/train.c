@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Training steps a second on one core: what a search over layouts costs.  A benchmark, not a test. */
+/*
+ * bench-train    training steps a second on one core: what a search over layouts costs
+ * bench-train N  N rounds of them with remembered shapes, for a count of instructions
+ */
 #include "base/base.h"
 #include "db/db.h"
 #include "model/memory/memory.h"
 #include "search/plan/plan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { LAYOUTS = 4096 };
@@ -110,7 +114,7 @@ print(const char *what, double per_s)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	struct arena *a = arena_new();
 	struct diag *d = diag_new(a);
@@ -165,12 +169,21 @@ main(void)
 	    .loss = &s->losses[0],
 	    .context_byte = {.value = 2e9},
 	    .card_byte = {.value = 80e9}};
+	struct train_memo *memo = train_memo_new(a, c);
+	if (argc > 1) {
+		for (int i = 0; i < LAYOUTS; i++)
+			train_memo_use(memo, &jobs[i]);
+		for (int n = atoi(argv[1]); n > 0; n--)
+			for (int i = 0; i < LAYOUTS; i++)
+				predict(&jobs[i], &b);
+		arena_free(a);
+		return b.sum > 0 ? 0 : 1;
+	}
 	print("layouts rejected by arithmetic and a floor of memory", rate(reject, jobs, &b, &share));
 	printf("  %.0f %% of them are left\n", 100 * share);
 	print("steps, every product worked out", rate(predict, jobs, &b, &share));
 	for (int i = 0; i < LAYOUTS; i++)
 		jobs[i].memo = NULL;
-	struct train_memo *memo = train_memo_new(a, c);
 	for (int i = 0; i < LAYOUTS; i++)
 		train_memo_use(memo, &jobs[i]);
 	print("steps, products remembered by shape", rate(predict, jobs, &b, &share));

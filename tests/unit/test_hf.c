@@ -204,8 +204,7 @@ static const struct {
     {TYPE("nemotron-nas", ", \"block_configs\": [{}, {}]"), "a layer of 'block_configs' has no 'attention'"},
     {TYPE("opt", ", \"word_embed_proj_dim\": 32"), "'word_embed_proj_dim' is '32', an unsupported form of opt"},
     {TYPE("phi", ", \"qk_layernorm\": true"), "an unsupported form of phi"},
-    {TYPE("gemma4", ", \"layer_types\": [\"full_attention\", \"full_attention\"]"),
-        "per-layer embeddings"},
+    {TYPE("gemma4", ", \"layer_types\": [\"full_attention\", \"full_attention\"]"), "per-layer embeddings"},
     {"{\"model_type\": \"llama\", \"hidden_size\": 65, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
      "\"intermediate_size\": 8, \"vocab_size\": 9}",
         "'hidden_size' 65 does not divide by 'num_attention_heads' 4"},

@@ -152,11 +152,13 @@ START_TEST(test_parts)
 
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
-		const double experts = b->moe.given ? b->moe.n_experts.value * expert_params(NULL, w, b) : 0;
-		const double mlp = b->moe.given ? 0 : mlp_params(NULL, w, b);
-		const double layer = attention_params(NULL, w, b) + mlp + experts + shared_expert_params(NULL, w, b) +
-		    router_params(NULL, w, b) + layer_norm_params(NULL, w, b);
-		ck_assert_double_eq(layer, layer_params(NULL, w, b));
+		double layer = 0;
+		for (unsigned part = 1; part & IN_LAYER; part <<= 1)
+			layer += layer_params(NULL, w, b, part, COUNT_ALL);
+		ck_assert_double_eq(layer, layer_params(NULL, w, b, IN_LAYER, COUNT_ALL));
+		if (b->moe.given)
+			ck_assert_double_eq(layer_params(NULL, w, b, IN_EXPERT, COUNT_ALL),
+			    b->moe.n_experts.value * layer_params(NULL, w, b, IN_EXPERT, COUNT_ONE));
 		sum += b->count.value * layer;
 	}
 	ck_assert_double_eq(sum, model_params(NULL, w));
@@ -184,7 +186,7 @@ layer_of(struct arena *a, const char *yaml)
 	const struct model m = {"layer", NAN, NAN, yaml};
 	const struct workload *w = bind(a, &m);
 
-	return layer_params(NULL, w, &w->blocks[0]);
+	return layer_params(NULL, w, &w->blocks[0], IN_LAYER, COUNT_ALL);
 }
 
 #define LAYER(more) "{name: n, source: s, layers: 1, hidden: 64, vocab: 10, " more "}"

@@ -157,7 +157,8 @@ static const struct {
     {LIST("{op: gemm, m: batch * batch, n: 1, k: 1}"), "is not linear in the batch"},
     {LIST("{op: gemm, m: 1 - size, n: 1, k: 1}"), "a dimension must be positive"},
     {LIST("{op: gemm, m: size / (batch - batch), n: 1, k: 1}"), "a dimension must be positive"},
-    {"{name: n, source: s, layers: 3, operators: [{op: gemv, m: 1, k: 1}]}", "'layers' does not apply to a list of operators"},
+    {"{name: n, source: s, layers: 3, operators: [{op: gemv, m: 1, k: 1}]}",
+        "'layers' does not apply to a list of operators"},
     {"{name: n, source: s, symbols: {batch: 3}, operators: [{op: gemv, m: 1, k: 1}]}", "'batch' is always defined"},
 };
 

@@ -192,21 +192,41 @@ look_at(struct offer *best, struct offer offer, const char *provider, double n_l
 		*best = offer;
 }
 
+/* The systems with this GPU, ending with NULL; the database remembers them. */
+static const struct system *const *
+systems_of(struct run *r, const char *gpu)
+{
+	const char *key = arena_printf(r->arena, "systems of %s", gpu), *said, *id;
+	const void *kept;
+	size_t n, n_found = 0;
+
+	if (database_kept(r->database, NULL, key, &kept))
+		return kept;
+	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+	const char **ids = database_list(quiet, ENTRY_SYSTEM, &n);
+	const struct system **found = ARENA_ARRAY(database_arena(r->database), const struct system *, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		if (!database_mentions(quiet, ENTRY_SYSTEM, ids[i], gpu))
+			continue;
+		const struct node *of = tree_get(database_try(quiet, ENTRY_SYSTEM, ids[i], &id), "gpu");
+		if (!of || of->kind != NODE_SCALAR || !of->text || strcmp(of->text, gpu) != 0)
+			continue;
+		found[n_found] = database_system(quiet, ids[i], NULL, NULL, (struct source){0}, &said);
+		n_found += found[n_found] != NULL;
+	}
+	database_keep(r->database, NULL, key, found);
+	return found;
+}
+
 /* Instances with this GPU first, then prices of one GPU. */
 static struct offer
 best_offer(struct run *r, const struct gpu *gpu, const char *provider, double n_linked)
 {
-	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
 	struct offer best = {0};
-	size_t n;
-	const char **ids = database_list(quiet, ENTRY_SYSTEM, &n), *said, *id;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct node *of = tree_get(database_try(quiet, ENTRY_SYSTEM, ids[i], &id), "gpu");
-		if (!of || of->kind != NODE_SCALAR || !of->text || strcmp(of->text, gpu->id) != 0)
-			continue;
-		const struct system *s = database_system(quiet, ids[i], NULL, NULL, (struct source){0}, &said);
-		for (int k = 0; s && k < s->n_prices; k++) {
+	for (const struct system *const *at = systems_of(r, gpu->id); *at; at++) {
+		const struct system *s = *at;
+		for (int k = 0; k < s->n_prices; k++) {
 			const struct price *p = &s->prices[k];
 			if (p->per && strcmp(p->per, "node") == 0)
 				look_at(&best, (struct offer){p, s->n_gpus.value, p->usd_per_s.value, s->id}, provider,

@@ -161,19 +161,18 @@ model_show_work(struct run *r, const struct model_in *in, const struct workload 
 
 struct part {
 	const char *name;
-	double (*params)(struct sheet *sh, const struct workload *w, const struct block *b);
-	bool experts; /* as many as there are experts */
+	unsigned rows; /* bits of enum layer_part */
 };
 
 static const struct part parts[] = {
-    {NULL, mixer_params, false}, /* named by the block's mixer */
-    {"cross attention", cross_params, false},
-    {"mlp", mlp_params, false},
-    {"routed experts", expert_params, true},
-    {"shared experts", shared_expert_params, false},
-    {"expert latent projections", latent_map_params, false},
-    {"router", router_params, false},
-    {"norms", layer_norm_params, false},
+    {NULL, IN_MIXER}, /* named by the block's mixer */
+    {"cross attention", IN_CROSS},
+    {"mlp", IN_MLP},
+    {"routed experts", IN_EXPERT},
+    {"shared experts", IN_SHARED},
+    {"expert latent projections", IN_LATENT},
+    {"router", IN_ROUTER},
+    {"norms", IN_NORMS},
 };
 
 static const char *
@@ -208,22 +207,15 @@ show_part(struct run *r, int *line, const char *name, double n_layers, double on
 	}
 }
 
-static bool
-has_part(const struct part *p, const struct block *b)
-{
-	return p->params == mlp_params ? b->mlp.given && !b->moe.given : true;
-}
-
 static void
 show_block_parts(
     struct run *r, int *line, const struct workload *w, const struct block *b, bool encoder, double n_params)
 {
 	for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
-		const double copies = parts[p].experts ? b->moe.n_experts.value : 1;
+		const double copies = parts[p].rows == IN_EXPERT ? b->moe.n_experts.value : 1;
 		const char *name = parts[p].name ? parts[p].name : mixer_name(b);
-		if (has_part(&parts[p], b))
-			show_part(r, line, encoder ? arena_printf(r->arena, "encoder: %s", name) : name,
-			    b->count.value * copies, parts[p].params(NULL, w, b), n_params);
+		show_part(r, line, encoder ? arena_printf(r->arena, "encoder: %s", name) : name,
+		    b->count.value * copies, layer_params(NULL, w, b, parts[p].rows, COUNT_ONE), n_params);
 	}
 }
 

@@ -25,6 +25,7 @@ add_drafts(struct run *r, struct datum n, struct workload *w)
 			struct block *draft = &blocks[n_blocks];
 			*draft = blocks[i];
 			draft->count = n;
+			draft->layer = NULL;
 			if (draft->attention.kind == ATTENTION_CSA)
 				draft->attention.ratio.value = 0;
 			w->n_blocks++;
@@ -132,7 +133,7 @@ show_slots(struct run *r, const struct state_view *v)
 	if (!b || !datum_given(block_heads(b)) || !(kv_slope(NULL, v->w, v->kv_elem_byte, v->tp) > 0))
 		return;
 	CALL(sh, page_byte, state_page(sh, v->w, v->tp));
-	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, v->kv_elem_byte, v->tp));
+	CALL(sh, layer_byte_per_token, kv_layer(sh, v->w, b, v->kv_elem_byte, v->tp));
 	CALL(sh, page_token, state_block(sh, page_byte, layer_byte_per_token, v->block_token));
 	CALL(sh, grows_byte_per_token, kv_slope(sh, v->w, v->kv_elem_byte, v->tp));
 	CALL(sh, last_block_byte, state_waste(sh, page_token, grows_byte_per_token));
@@ -161,7 +162,7 @@ show_sharing(struct run *r, const struct workload *w)
 
 	if (!b)
 		return;
-	CALL(sh, sharing, kv_sharing(sh, &b->attention));
+	CALL(sh, sharing, kv_sharing(sh, w, b));
 	if (sharing > 1)
 		SHOW(sh, sharing, mha_reduction);
 }

@@ -72,18 +72,6 @@ set_labels(const struct validate_row *row, struct score_case *c)
 	row_labels(c, row, labels, sizeof labels / sizeof *labels);
 }
 
-/* First error that the inputs met, without the words of this row. */
-static const char *
-refusal(struct run *r)
-{
-	struct source at;
-	const char *hint;
-	enum severity severity;
-	const char *said = diag_message(r->diag, 0, &at, &hint, &severity);
-
-	return said ? arena_text(r->arena, said) : "inputs rejected";
-}
-
 /* What the model of memory says of the job, in bytes or tokens. */
 static double
 answer(const struct memory_job *m, enum wanted wanted, bool first_stage, struct memory_use *use)
@@ -154,15 +142,11 @@ bind(struct validation *v, const struct node *inputs, struct bound *out)
 	const struct memory_question question = {
 	    &in->memory, &in->training, &in->serving, &in->numbers, &in->layout, NULL};
 
-	*r = *v->run;
-	r->diag = diag_new(a);
-	r->database = database_reporting_to(v->run->database, r->diag);
-	r->sheet = NULL;
+	*r = run_quiet(v->run);
 	r->command = &job;
-	r->warnings = r->assumed = (struct words){0};
 	r->inputs = inputs;
 	if (!inputs_bind(a, r->diag, &job, inputs, in) || !run_memory_job(r, &question, &out->job, &out->gpu))
-		return refusal(r);
+		return run_refusal(r);
 	return NULL;
 }
 

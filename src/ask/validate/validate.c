@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "db/db.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -75,6 +76,29 @@ validation_progress(const struct validation *v, size_t done, size_t all)
 		return;
 	fprintf(stderr, "\r%3.0f %% of %zu rows\033[K%s", 100.0 * (double)done / (double)all, all,
 	    done == all ? "\r\033[K" : "");
+}
+
+struct run
+run_quiet(const struct run *r)
+{
+	struct run quiet = *r;
+
+	quiet.diag = diag_new(r->arena);
+	quiet.database = database_reporting_to(r->database, quiet.diag);
+	quiet.sheet = NULL;
+	quiet.warnings = quiet.assumed = (struct words){0};
+	return quiet;
+}
+
+const char *
+run_refusal(const struct run *quiet)
+{
+	struct source at;
+	const char *hint;
+	enum severity severity;
+	const char *said = diag_message(quiet->diag, 0, &at, &hint, &severity);
+
+	return said ? arena_text(quiet->arena, said) : "inputs rejected";
 }
 
 /* --- rows of tables -------------------------------------------------------------------------------------- */

@@ -479,3 +479,58 @@ calibrate_gpu(const struct fit_bench *b, struct fitted *out)
 	fit_memory(b, out);
 	calibrate_findings(b, out);
 }
+
+/* --- families -------------------------------------------------------------------------------------------- */
+
+void
+fit_family(const struct family *f, struct fit_problem *p, enum quantity *units)
+{
+	for (int i = 0; i < f->n; i++) {
+		const struct param_row *row = &f->rows[i];
+
+		if (isnan(row->start))
+			continue;
+		units[p->n_params] = form_quantity(row->form);
+		p->params[p->n_params++] = (struct fit_param){row->key, row->start, row->least, row->most, false};
+	}
+}
+
+void
+fit_figures(const struct family *f, const struct param_units *u, const double *x, int n, void *figures)
+{
+	struct datum *d = figures;
+
+	for (int i = 0; i < f->n; i++) {
+		const bool fitted = n > 0 && !isnan(f->rows[i].start);
+
+		d[i] = (struct datum){fitted ? param_scaled(u, f->rows[i].form, *x) : 0, {NULL, 0, 0, NULL, false}};
+		x += fitted;
+		n -= fitted;
+	}
+}
+
+void
+fit_start_from(const struct family *f, const struct param_units *u, const void *figures, struct fit_problem *p)
+{
+	const struct datum *d = figures;
+
+	for (int i = 0, j = 0; i < f->n; i++) {
+		if (isnan(f->rows[i].start))
+			continue;
+		const double start = param_unscaled(u, f->rows[i].form, d[i].value);
+		if (start >= p->params[j].low && start <= p->params[j].high)
+			p->params[j].start = start;
+		j++;
+	}
+}
+
+void
+fitted_in_rates(struct fitted_class *c, double byte_per_s)
+{
+	for (int i = 0; i < c->n_params; i++)
+		if (c->params[i].unit == Q_RATE) {
+			c->params[i].value *= byte_per_s;
+			c->params[i].low *= byte_per_s;
+			c->params[i].high *= byte_per_s;
+		}
+}
