@@ -83,8 +83,8 @@ scores() {
 
 # table GROUP... <predictions
 table() {
-	echo '.Bl -column "NVIDIA H100 SXM5 80GB more" "rows" "skipped" "median %" "P90 %" "bias %" "inside %"'
-	echo '.It Sy group Ta Sy rows Ta Sy skipped Ta Sy "median %" Ta Sy "P90 %" Ta Sy "bias %" Ta Sy "inside %"'
+	echo '.Bl -column "megatron-bridge-2026.04" "rows" "skipped" "median" "P90" "bias" "inside"'
+	echo '.It Sy group Ta Sy rows Ta Sy skipped Ta Sy median Ta Sy P90 Ta Sy bias Ta Sy inside'
 	scores "$@"
 	echo .El
 }
