@@ -126,6 +126,7 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
+$(BUILD)/man/ridge-accuracy.7: man/accuracy.sh $(wildcard tests/corpus/*.csv)
 $(BUILD)/man/libridge.3: tests/example/example.c
 $(BUILD)/man/ridge-glossary.7: man/glossary.sh man/answers.sh src/base/answers.def
 
