@@ -94,9 +94,9 @@ static const struct {
 	const char *text, *fault; /* NULL: none */
 } files[] = {
     {"{format: 1, name: x, sigma: 0.1, conformal: 1.2, reach_sigma: 5%, range: {m: [1, 32768]}, n: 100}", NULL},
-    {"{format: 1, name: x, range: {m: [32768, 1]}}", "ends before it begins"},
-    {"{format: 1, name: x, range: {m: 32768}}", "least and the largest"},
-    {"{format: 1, name: x, conformal: 0}", "too small"},
+    {"{format: 1, name: x, range: {m: [32768, 1]}}", "does not grow"},
+    {"{format: 1, name: x, range: {m: 32768}}", "measured minimum and maximum"},
+    {"{format: 1, name: x, conformal: 0}", "below the minimum"},
     {"{format: 1, name: x, sigmas: 1}", "sigma"},
     {"{format: 1, sigma: 1}", "name"},
 };
@@ -226,10 +226,10 @@ START_TEST(every_format_shows_it)
 	ck_assert_str_eq(print(a, "get", sh, false), "1\n");
 	const char *explained = print(a, "explain", sh, false);
 	ck_assert_has(explained,
-	    "send_s = size_byte / link_byte_per_s = 1 s  [500 ms .. 2 s in 80 of 100 cases: extrapolated: size above "
+	    "send_s (one) = size_byte / link_byte_per_s = 1 s  [500 ms .. 2 s in 80 of 100 cases: extrapolated: size above "
 	    "7]\n");
-	ck_assert_has(explained, "op.0.part_s = 3 * twice_s = 6 s  [6 s .. 12 s in 80 of 100 cases: calibrated]\n");
-	ck_assert_has(explained, "twice_s = 2 * send_s = 2 s\n");
+	ck_assert_has(explained, "op.0.part_s (part) = 3 * twice_s = 6 s  [6 s .. 12 s in 80 of 100 cases: calibrated]\n");
+	ck_assert_has(explained, "twice_s (two) = 2 * send_s = 2 s\n");
 	sheet_free(sh);
 	arena_free(a);
 }

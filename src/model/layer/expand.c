@@ -349,6 +349,6 @@ expand_missing(const struct workload *w)
 {
 	for (int i = 0; i < w->n_blocks; i++)
 		if (block_chooses(&w->blocks[i]) && !(w->blocks[i].attention.indexer.top_k.value > 0))
-			return "indexer.top_k: how many tokens its attention reads";
+			return "indexer.top_k";
 	return NULL;
 }

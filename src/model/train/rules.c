@@ -42,11 +42,11 @@ train_lacks(const struct workload *w)
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
 		if (b->mixer != MIXER_ATTENTION)
-			return "some layers mix tokens by something else than attention";
+			return "some layers have no attention";
 		if (b->attention.kind == ATTENTION_CSA || b->attention.indexer.dim.value > 0)
-			return "its attention chooses the tokens that it reads";
+			return "it uses sparse attention";
 		if (b->cross)
-			return "some layers attend to an encoder";
+			return "some layers have cross attention";
 	}
 	return NULL;
 }
