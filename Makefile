@@ -49,7 +49,7 @@ HEADERS  := $(wildcard include/ridge/*.h)
 COMMANDS ?= $(sort $(patsubst src/cmd/%.c,%,$(wildcard src/cmd/*.c)))
 DATA     := $(wildcard hwdb/*/*.yaml workloads/*/*.yaml)
 GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
-MAN_SRC  := $(wildcard man/*.[157])
+MAN_SRC  := $(wildcard man/*.[1357])
 SCHEMA   := $(BUILD)/man/ridge.schema.json
 MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%) $(SCHEMA)
 
@@ -71,9 +71,9 @@ $(BUILD)/gen/commands.h: FORCE
 	$(keep)
 
 # One row per alias; what a file says in `aliases:` is only repeated here as a hint, and checked when it is used.
-$(BUILD)/gen/aliases.inc: $(DATA) src/aliases.sh
+$(BUILD)/gen/aliases.inc: $(DATA) src/tools/aliases.sh
 	@mkdir -p $(dir $@)
-	@sh src/aliases.sh $(sort $(DATA)) >$@.new
+	@sh src/tools/aliases.sh $(sort $(DATA)) >$@.new
 	$(keep)
 
 # Where the installed program finds its data and manual.
@@ -126,6 +126,8 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
+$(BUILD)/man/ridge-accuracy.7: man/accuracy.sh $(wildcard tests/corpus/*.csv)
+$(BUILD)/man/libridge.3: tests/example/example.c
 $(BUILD)/man/ridge-glossary.7: man/glossary.sh man/answers.sh src/base/answers.def
 
 $(SCHEMA): man/ridge.schema.json man/schema.sh man/answers.sh src/base/answers.def
@@ -246,19 +248,19 @@ bench-speed: $(SPEED)
 SILICON ?= ../shared/silicon
 .PHONY: calibrations
 calibrations: $(BUILD)/ridge
-	@RIDGE_HWDB=$(CURDIR) sh src/calibrations.sh $(BUILD)/ridge $(SILICON)
+	@RIDGE_HWDB=$(CURDIR) sh src/tools/calibrations.sh $(BUILD)/ridge $(SILICON)
 
 # --- packages, demonstration, installation -----------------------------------------------------------------------------
 
 .PHONY: deps deps-test
 deps:
-	@sh src/packages.sh build
+	@sh src/tools/packages.sh build
 deps-test:
-	@sh src/packages.sh test
+	@sh src/tools/packages.sh test
 
 demo: deps
 	@$(MAKE) --no-print-directory $(PARALLEL) $(BUILD)/ridge
-	@sh src/demo.sh $(BUILD)/ridge
+	@sh src/tools/demo.sh $(BUILD)/ridge
 
 DOC = $(DESTDIR)$(PREFIX)/share/doc/ridge
 install: all
@@ -273,7 +275,7 @@ install: all
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/ridge/
 	install -m 644 README.md LICENSE $(DOC)
 	for d in $(sort $(dir $(DATA))); do install -d $(DESTDIR)$(PREFIX)/share/ridge/$$d && install -m 644 $$d*.yaml $(DESTDIR)$(PREFIX)/share/ridge/$$d; done
-	for s in 1 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && install -m 644 $(BUILD)/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
+	for s in 1 3 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && install -m 644 $(BUILD)/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 644 completions/ridge.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ridge
 	install -m 644 completions/_ridge $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_ridge

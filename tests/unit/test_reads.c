@@ -64,6 +64,7 @@ static const struct {
     {"compare", "max", {"1h", "90ms", "1", "1000"}},
     {"compare", "min", {"2h", "90ms", "1", "100000"}},
     {"capacity", "price", {"2.5", "h100=2.5"}},
+    {"cost", "price", {"2.5", "3usd/h", "h100=2.5"}},
     {"capacity", "objectives", {"ttft:2s", "tpot.p95:60ms"}},
     {"capacity", "dtypes", {"fp8", "int4"}},
     {"serve", "kv_link", {"nvlink4", "pcie5-x16"}},
