@@ -127,6 +127,8 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 
 $(BUILD)/man/libridge.3: tests/example/example.c
 $(BUILD)/man/ridge-glossary.7: man/glossary.sh src/base/answers.def
+$(BUILD)/man/ridge-hwdb.5: src/model/hw/calibration.def
+$(BUILD)/man/ridge-comm.1: src/model/collective/algorithm.def
 $(BUILD)/man/ridge-measurement.5: man/columns.sh src/model/hw/measurement.def
 
 # Made from the claims that the tests check.

@@ -13,6 +13,9 @@ while IFS= read -r line; do
 	'.\" DIMENSIONS') sh man/columns.sh DIMENSION <src/model/hw/measurement.def ;;
 	'.\" FIGURES') sh man/columns.sh FIGURE <src/model/hw/measurement.def ;;
 	'.\" LABELS') sh man/columns.sh LABEL <src/model/hw/measurement.def ;;
+	'.\" CALIBRATION '*)
+		sed -nE 's/^'"${line##* }"'\("([^"]*)",.*, "(.*)"\)$/.It Ic \1\n\2/p' src/model/hw/calibration.def
+		;;
 	'.\" ALGORITHMS') sed -nE 's/^ALGORITHM\([A-Z_]+, "([^"]*)",.*, "(.*)"\)$/.It \1 Ta \2/p' src/model/collective/algorithm.def ;;
 	'.\" EXAMPLE') sed -e '/^\/\*.*\*\/$/d' -e 's/\\/\\e/g' -e "s/^[.']/\\\\\&&/" tests/example/example.c ;;
 	'.\" ANSWERS') sh man/glossary.sh <src/base/answers.def ;;

@@ -148,6 +148,13 @@ sheet_hidden_word(struct sheet *sh, const struct answer_entry *answer, const cha
 }
 
 void
+sheet_title(struct sheet *sh, const char *title)
+{
+	if (sh)
+		append(sh, ROW_WORD, "title", title, NAN);
+}
+
+void
 sheet_word(struct sheet *sh, const struct answer_entry *answer, const char *word)
 {
 	sheet_hidden_word(sh, answer, word);

@@ -218,6 +218,8 @@ void sheet_show(struct sheet *sh, const char *name, const struct answer_entry *a
 void sheet_word(struct sheet *sh, const struct answer_entry *answer, const char *word);
 void sheet_hidden_number(struct sheet *sh, const char *name, const struct answer_entry *answer);
 void sheet_hidden_word(struct sheet *sh, const struct answer_entry *answer, const char *word);
+/* What the rows of this scope are about: --explain prints it in place of an item's number. */
+void sheet_title(struct sheet *sh, const char *title);
 void sheet_between(struct sheet *sh, const char *name, double low, double high, const char *why);
 
 static inline double

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which subjects, on which device, for how long. */
 #define _POSIX_C_SOURCE 200809L
-#include "options.h"
-#include "plugin.h"
+
+#include "bench.h"
 #include "world.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +14,231 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* What was asked on the command line. */
+enum { ONLY_MAX = 32 };
+
+struct options {
+	bool quick, list, help, version, device_given;
+	int gpu; /* -1: the host */
+	uint64_t seed;
+	size_t n_only;
+	const char *only[ONLY_MAX];
+};
+
+/* Shared objects with the subjects of GPUs, which are loaded where they and their libraries are found. */
+struct plugin {
+	const char *name;              /* ridge-bench-NAME.so; NULL ends the list */
+	const char *title;             /* what people read */
+	const struct bench_plugin *is; /* NULL: not loaded, and why */
+	int n_gpus;
+	char why[500];
+};
+
+/* --- options ------------------------------------------------------------------------------------------------- */
+
+static bool
+number(const char *text, unsigned long long most, unsigned long long *out)
+{
+	char *end;
+
+	errno = 0;
+	if (*text < '0' || *text > '9')
+		return false;
+	*out = strtoull(text, &end, 10);
+	return errno == 0 && *end == '\0' && *out <= most;
+}
+
+static bool
+set_device(struct options *o, char *value)
+{
+	unsigned long long gpu;
+
+	o->device_given = true;
+	o->gpu = -1;
+	if (strcmp(value, "host") == 0)
+		return true;
+	if (!number(value, 4095, &gpu)) {
+		fprintf(stderr,
+		    "ridge-bench: error: --device: '%s' is no device\n  hint: host, or the number of a GPU: 0, 1, "
+		    "...\n",
+		    value);
+		return false;
+	}
+	o->gpu = (int)gpu;
+	return true;
+}
+
+static bool
+set_seed(struct options *o, char *value)
+{
+	unsigned long long seed;
+
+	if (!number(value, UINT64_MAX, &seed)) {
+		fprintf(stderr, "ridge-bench: error: --seed: '%s' is no whole number\n", value);
+		return false;
+	}
+	o->seed = seed;
+	return true;
+}
+
+static bool
+set_only(struct options *o, char *value)
+{
+	char *rest = value;
+
+	for (char *name = strtok_r(value, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+		if (o->n_only == ONLY_MAX) {
+			fputs("ridge-bench: error: --only: too many subjects\n", stderr);
+			return false;
+		}
+		o->only[o->n_only++] = name;
+	}
+	if (o->n_only == 0)
+		fputs("ridge-bench: error: --only: no subject\n  hint: --list has them\n", stderr);
+	return o->n_only > 0;
+}
+
+static const struct option {
+	const char *name, *metavar;
+	bool (*set)(struct options *, char *); /* NULL: the flag at `flag` */
+	size_t flag;
+	const char *help;
+} options[] = {
+    {"device", "host|N", set_device, 0,
+        "the host, or a GPU by its number (default: 0, or the host where there is no GPU)"},
+    {"only", "NAMES", set_only, 0, "these subjects alone, a comma between two"},
+    {"quick", NULL, NULL, offsetof(struct options, quick),
+        "fewer points, in less than 20 seconds (default: less than 90)"},
+    {"seed", "N", set_seed, 0, "of the random operands (default: 1)"},
+    {"list", NULL, NULL, offsetof(struct options, list), "the subjects, and what is absent"},
+    {"help", NULL, NULL, offsetof(struct options, help), "this text"},
+    {"version", NULL, NULL, offsetof(struct options, version), "the version"},
+};
+
+enum { N_OPTIONS = sizeof options / sizeof *options };
+
+static void
+options_print(FILE *to)
+{
+	fputs("usage: ridge-bench [options]\n\nRuns microbenchmarks and prints a measurement file on standard "
+	      "output.\n\n",
+	    to);
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		fprintf(to, "  --%s%s%-*s%s\n", options[i].name, options[i].metavar ? " " : "",
+		    (int)(20 - strlen(options[i].name) - (options[i].metavar ? 1 : 0)),
+		    options[i].metavar ? options[i].metavar : "", options[i].help);
+}
+
+static const struct option *
+find(const char *word)
+{
+	const size_t length = strcspn(word, "=");
+
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if (strlen(options[i].name) == length && strncmp(options[i].name, word, length) == 0)
+			return &options[i];
+	return NULL;
+}
+
+/* False: the line is wrong, and standard error says how. */
+static bool
+options_read(int argc, char **argv, struct options *out)
+{
+	*out = (struct options){.gpu = -1, .seed = 1};
+	for (int i = 1; i < argc; i++) {
+		char *const word = argv[i];
+		const struct option *const o = strncmp(word, "--", 2) == 0 ? find(word + 2) : NULL;
+		char *value = strchr(word, '=');
+		if (!o) {
+			fprintf(
+			    stderr, "ridge-bench: error: there is no option '%s'\n  hint: --help lists them\n", word);
+			return false;
+		}
+		if (!o->metavar && value) {
+			fprintf(stderr, "ridge-bench: error: --%s takes no value\n", o->name);
+			return false;
+		}
+		if (o->metavar && !value && i + 1 == argc) {
+			fprintf(stderr, "ridge-bench: error: --%s needs a value: %s\n", o->name, o->metavar);
+			return false;
+		}
+		if (o->metavar)
+			value = value ? value + 1 : argv[++i];
+		if (!o->set)
+			*(bool *)((char *)out + o->flag) = true;
+		else if (!o->set(out, value))
+			return false;
+	}
+	return true;
+}
+
+/* --- shared objects ------------------------------------------------------------------------------------------ */
+
+static struct plugin known_plugins[] = {
+    {.name = "cuda", .title = "GPU"},
+    {.name = "nccl", .title = "collectives of GPUs"},
+    {.name = NULL},
+};
+
+/* Beside the program, or where it is installed. */
+static bool
+path_of(const char *name, char *path, size_t size)
+{
+	static const char *const places[] = {".", "../libexec/ridge", "../lib/ridge"};
+	char self[1024];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	char *const slash = strrchr(self, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(path, size, "%s/%s/ridge-bench-%s.so", self, places[i], name);
+		if (access(path, R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+load(struct plugin *p)
+{
+	char path[1200];
+
+	if (!path_of(p->name, path, sizeof path)) {
+		snprintf(p->why, sizeof p->why,
+		    "ridge-bench-%s.so was not built: `make bench` builds it, or says what it needs", p->name);
+		return;
+	}
+	void *const object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!object) {
+		snprintf(p->why, sizeof p->why, "%s", dlerror());
+		return;
+	}
+	const struct bench_plugin *const is = dlsym(object, "bench_plugin");
+	if (!is || strcmp(is->version, BENCH_VERSION) != 0) {
+		snprintf(p->why, sizeof p->why, "%.400s is of another version: build both together", path);
+		return;
+	}
+	p->is = is;
+	p->n_gpus = is->n_gpus(p->why, sizeof p->why);
+}
+
+/* The first is the one that every other GPU subject needs. */
+static const struct plugin *
+plugins_load(bool wanted)
+{
+	for (struct plugin *p = known_plugins; p->name; p++)
+		if (wanted)
+			load(p);
+		else
+			snprintf(p->why, sizeof p->why, "not asked for");
+	return known_plugins;
+}
+
+/* --- the program --------------------------------------------------------------------------------------------- */
 
 /* All that a signal may touch. */
 static volatile sig_atomic_t stopped;

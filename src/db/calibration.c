@@ -8,10 +8,6 @@
 
 #include <string.h>
 
-/* Times are at most a second; shares may pass 1 where a fit lets one parameter make up for another. */
-#define SECONDS(type, key, member, help) NEEDED(type, key, Q_TIME, member, 0, 1, help)
-#define SHARE(type, key, member, help) NEEDED(type, key, Q_NUMBER, member, 0, 100, help)
-
 static const struct field reference_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \
 	FIGURE(struct reference, "peak_" text, Q_PEAK, peak_flop_per_s[PEAK_##id], 1e9, 1e18, title),
@@ -19,114 +15,87 @@ static const struct field reference_fields[] = {
 #undef PEAK
     FIGURE(struct reference, "hbm", Q_RATE, mem_byte_per_s, 1e10, 1e15, "memory bandwidth"),
     FIGURE(struct reference, "clock", Q_CLOCK, clock_hertz, 1e8, 1e10, "SM clock"),
-    FIGURE(struct reference, "l2", Q_SIZE, l2_byte, 1e5, 1e10, "second-level cache"),
+    FIGURE(struct reference, "l2", Q_SIZE, l2_byte, 1e5, 1e10, "L2 cache"),
     FIGURE(struct reference, "sms", Q_COUNT, n_sms, 1, 1e4, "streaming multiprocessors"),
-    FIGURE(struct reference, "per_nic", Q_RATE, nic_byte_per_s, 1e6, 1e12, "one NIC, one direction"),
+    FIGURE(struct reference, "per_nic", Q_RATE, nic_byte_per_s, 1e6, 1e12, "bandwidth of one NIC, one direction"),
 };
 SCHEMA(reference_schema, "'relative_to'", struct reference, reference_fields);
 
+/* A family's rows; OF is its struct. */
+#define ROW(key, member, form, otherwise, low, high, start, least, most, title)                                        \
+	FAMILY_FIELD(OF, key, member, form, (otherwise) == ALWAYS, low, high, title),
+
+#define GEMM ROW
+#define OF struct gemm_calibration
 static const struct field gemm_fields[] = {
-    SHARE(struct gemm_file, "eta_c", eta_c, "share of the peak that a long product reaches"),
-    SHARE(struct gemm_file, "eta_m", eta_m, "share of the memory bandwidth"),
-    SECONDS(struct gemm_file, "t0", base_s, "before the first tile and after the last"),
-    NEEDED(struct gemm_file, "bsm", Q_PER_CLOCK, feed, 0, 1e6, "operands fed to one SM per clock"),
-    SECONDS(struct gemm_file, "tpro", tile_s, "start and end of one tile"),
-    NEEDED(struct gemm_file, "tk64", Q_CLOCKS, k_step, 0, 1e6, "latency floor of one step of 64 along k"),
-    FIGURE(struct gemm_file, "th", Q_NUMBER, wave, 0, 1, "how far waves are whole: 0 fluid, 1 whole"),
-    FIGURE(struct gemm_file, "delta", Q_NUMBER, derate, 0, 10, "slowdown per decade of FLOP above 1e12: power"),
-    FIGURE(struct gemm_file, "l2x", Q_NUMBER, cache, 0.5, 100, "rate of the L2 cache over that of the memory: 4"),
-    FIGURE(struct gemm_file, "tsum", Q_TIME, reduction_s, 0, 1, "sum of a product that is split along k; 2.2us"),
-    FIGURE(struct gemm_file, "p", Q_NUMBER, norm, 0.5, 100, "exponent that joins compute, feed and memory; 3"),
-    FIGURE(struct gemm_file, "tq0", Q_TIME, quantise_s, 0, 1, "kernels that quantise the activations: fixed part"),
-    FIGURE(struct gemm_file, "eta_q", Q_NUMBER, eta_q, 0, 100, "share of the memory bandwidth that they reach"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(gemm_schema, "a GEMM calibration", struct gemm_file, gemm_fields);
+SCHEMA(gemm_schema, "a GEMM calibration", OF, gemm_fields);
+#undef OF
+#undef GEMM
 
+#define NCCL ROW
+#define OF struct collective_calibration
 static const struct field collective_fields[] = {
-    SECONDS(struct collective_calibration, "a0", base_s, "two ranks, no bytes"),
-    SECONDS(struct collective_calibration, "an", per_rank_s, "more per rank beyond two"),
-    NEEDED(struct collective_calibration, "binf", Q_RATE, bus_byte_per_s, 1e6, 1e14, "bus bandwidth of many ranks"),
-    NEEDED(
-        struct collective_calibration, "beta", Q_NUMBER, beta, 0, 1.9, "bandwidth at n ranks is binf (1 - beta / n)"),
-    SECONDS(struct collective_calibration, "c", ramp_s, "what the protocols cost until they are at full rate"),
-    NEEDED(struct collective_calibration, "v0", Q_SIZE, ramp_byte, 1, 1e13, "volume at which they are"),
-    FIGURE(struct collective_calibration, "nvls_n", Q_COUNT, nvls_min_ranks, 2, 1e5,
-        "ranks from which the switches add up, where they can"),
-    FIGURE(struct collective_calibration, "nvls_a", Q_TIME, nvls_base_s, 0, 1, "through the switches: no bytes"),
-    FIGURE(struct collective_calibration, "nvls_b", Q_RATE, nvls_byte_per_s, 1e6, 1e14,
-        "through the switches: bandwidth of size (1 + 1/n)"),
-    FIGURE(struct collective_calibration, "nvls_c", Q_TIME, nvls_ramp_s, 0, 1,
-        "the ramp through the switches: at 1 MiB, growing as the root"),
-    FIGURE(struct collective_calibration, "nvls_v0", Q_SIZE, nvls_ramp_byte, 1, 1e13, "size up to which it grows"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(collective_schema, "a collective's calibration", struct collective_calibration, collective_fields);
+SCHEMA(collective_schema, "a collective's calibration", OF, collective_fields);
+#undef OF
+#undef NCCL
 
+#define CUSTOM ROW
+#define OF struct custom_file
 static const struct field custom_fields[] = {
-    SECONDS(struct custom_file, "a1", one_s, "one-shot: two ranks, no bytes"),
-    SECONDS(struct custom_file, "an1", one_per_rank_s, "one-shot: more per rank beyond two"),
-    NEEDED(struct custom_file, "b1", Q_RATE, one_byte_per_s, 1e6, 1e14, "one-shot: every rank reads all others"),
-    SECONDS(struct custom_file, "a2", two_s, "two-shot: two ranks, no bytes"),
-    SECONDS(struct custom_file, "an2", two_per_rank_s, "two-shot: more per rank beyond two"),
-    NEEDED(struct custom_file, "b2", Q_RATE, two_byte_per_s, 1e6, 1e14, "two-shot: reduce-scatter, then all-gather"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(custom_schema, "'custom_all_reduce'", struct custom_file, custom_fields);
+SCHEMA(custom_schema, "'custom_all_reduce'", OF, custom_fields);
+#undef OF
+#undef CUSTOM
 
+#define CONTEXT ROW
+#define OF struct context_calibration
 static const struct field context_fields[] = {
-    SHARE(struct context_file, "eta_a", eta_a, "share of the peak inside the tiles"),
-    SECONDS(struct context_file, "t0", base_s, "fixed part"),
-    SECONDS(struct context_file, "tblk", block_s, "per block of 128 queries"),
-    SHARE(struct context_file, "eta_x", eta_x, "share of the memory bandwidth around the kernel"),
-    FIGURE(
-        struct context_file, "tile", Q_COUNT, tile, 16, 256, "queries and keys of a tile; 128 where it is not given"),
-    FIGURE(struct context_file, "eta_kv", Q_NUMBER, eta_kv, 0, 100, "eta_x of keys and values"),
-    FIGURE(struct context_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_x of what L2 holds"),
-    FIGURE(struct context_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all of it is held"),
-    FIGURE(struct context_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which the hits fade out"),
-    FIGURE(struct context_file, "ttok", Q_TIME, token_s, 0, 1, "per new token: appending it to the cache"),
-    FIGURE(struct context_file, "delta", Q_NUMBER, derate, 0, 10, "slowdown per decade of FLOP above 1e12: power"),
-    FIGURE(struct context_file, "p", Q_NUMBER, norm, 1, 100, "exponent that joins all rows of tiles and the longest"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(context_schema, "'context'", struct context_file, context_fields);
+SCHEMA(context_schema, "'context'", OF, context_fields);
+#undef OF
+#undef CONTEXT
 
+#define GENERATION ROW
+#define OF struct generation_calibration
 static const struct field generation_fields[] = {
-    SHARE(struct generation_file, "eta_m", eta_m, "share of the memory bandwidth while the cache is read"),
-    SECONDS(struct generation_file, "t0", base_s, "fixed part"),
-    SHARE(struct generation_file, "eta_q", eta_q, "the same for queries and results"),
-    SECONDS(struct generation_file, "tsplit", split_s, "combining a split cache"),
-    SECONDS(struct generation_file, "tcta", item_s, "per work item of an SM"),
-    FIGURE(struct generation_file, "eta_c", Q_NUMBER, eta_c, 0, 100, "latent attention: share of the peak"),
-    FIGURE(struct generation_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_m of what L2 holds; 4 eta_m without it"),
-    FIGURE(struct generation_file, "tmha", Q_TIME, own_item_s, 0, 1, "tcta where no query heads share a key head"),
-    FIGURE(struct generation_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all of it is held; 0.375"),
-    FIGURE(struct generation_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which the hits fade out; 0.75"),
-    FIGURE(struct generation_file, "p", Q_NUMBER, norm, 1, 100,
-        "exponent that joins traffic and work items; 1: their sum"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(generation_schema, "'generation'", struct generation_file, generation_fields);
+SCHEMA(generation_schema, "'generation'", OF, generation_fields);
+#undef OF
+#undef GENERATION
 
+#define MOE ROW
+#define OF struct moe_calibration
 static const struct field moe_fields[] = {
-    SHARE(struct moe_file, "eta_c", eta_c, "share of the peak"),
-    SHARE(struct moe_file, "eta_m", eta_m, "share of the memory bandwidth"),
-    SECONDS(struct moe_file, "t0", base_s, "routing, permutation and the last sum: fixed part"),
-    NEEDED(struct moe_file, "bsm", Q_PER_CLOCK, feed, 0, 1e7, "operands fed to one SM per clock"),
-    SECONDS(struct moe_file, "tpro", tile_s, "start and end of one tile"),
-    NEEDED(struct moe_file, "tk64", Q_CLOCKS, k_step, 0, 1e6, "latency floor of one step of 64 along k"),
-    NEEDED(struct moe_file, "p", Q_NUMBER, norm, 1, 100, "exponent that joins compute, feed and memory"),
-    FIGURE(struct moe_file, "permute", Q_RATE, permute_byte_per_s, 1e9, 1e17, "per local pair of token and expert"),
-    FIGURE(struct moe_file, "eta_l2", Q_NUMBER, eta_l2, 0, 100, "eta_m of weights that L2 holds, in a benchmark"),
-    FIGURE(struct moe_file, "hold", Q_NUMBER, hold, 0, 10, "share of L2 up to which all of them are held"),
-    FIGURE(struct moe_file, "fade", Q_NUMBER, fade, 0.01, 10, "share of L2 over which the hits fade out"),
-    FIGURE(struct moe_file, "route", Q_RATE, route_byte_per_s, 1e9, 1e17, "per global pair of token and expert"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(moe_kernel_schema, "a mixture's calibration", struct moe_file, moe_fields);
+SCHEMA(moe_kernel_schema, "an MoE calibration", OF, moe_fields);
+#undef OF
+#undef MOE
 
+#define NETWORK ROW
+#define OF struct network_calibration
 static const struct field network_fields[] = {
-    SECONDS(struct network_file, "base", base_s, "no bytes"),
-    SECONDS(struct network_file, "ramp", ramp_s, "until the NICs are at full rate: at 1 MiB, growing as the root"),
-    NEEDED(struct network_file, "nic", Q_NUMBER, nic_frac, 0.01, 1, "share of the NICs' line rate"),
-    NEEDED(struct network_file, "nodes", Q_COUNT, n_nodes, 2, 1e5, "nodes that were measured"),
+#include "model/hw/calibration.def"
 };
-SCHEMA(network_schema, "a network's calibration", struct network_file, network_fields);
+SCHEMA(network_schema, "a network's calibration", OF, network_fields);
+#undef OF
+#undef NETWORK
+
+#define LAUNCH ROW
+#define OF struct launch_calibration
+static const struct field launch_fields[] = {
+#include "model/hw/calibration.def"
+};
+SCHEMA(launch_schema, "'launch'", OF, launch_fields);
+#undef OF
+#undef LAUNCH
 
 /* Maps whose keys are dtypes or collectives. */
 #define DTYPE(id, text, ...)                                                                                           \
@@ -215,7 +184,7 @@ static const struct field attention_by_fields[] = {
 SCHEMA(attention_by_schema, "'attention_by'", struct file, attention_by_fields);
 
 static const struct field mla_fields[] = {
-    {.key = "note", .kind = FIELD_IGNORED, .help = "where these come from, when not from the rows of `data`"},
+    {.key = "note", .kind = FIELD_IGNORED, .help = "source, when not the rows of `data`"},
     {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .offset = offsetof(struct file, fig.mla_context)},
     {.key = "generation",
         .kind = FIELD_MAP,
@@ -223,15 +192,6 @@ static const struct field mla_fields[] = {
         .offset = offsetof(struct file, fig.mla_generation)},
 };
 SCHEMA(mla_schema, "'mla'", struct file, mla_fields);
-
-static const struct field launch_fields[] = {
-    SECONDS(struct launch_calibration, "stream", stream_base_s, "empty kernels in a stream: once"),
-    SECONDS(struct launch_calibration, "stream_kernel", stream_kernel_s, "the same: each"),
-    FIGURE(struct launch_calibration, "graph", Q_TIME, graph_base_s, 0, 1, "the same replayed as a graph: once"),
-    FIGURE(struct launch_calibration, "graph_kernel", Q_TIME, graph_kernel_s, 0, 1, "the same: each"),
-    FIGURE(struct launch_calibration, "submit", Q_TIME, submit_s, 0, 1, "what the host spends on one"),
-};
-SCHEMA(launch_schema, "'launch'", struct launch_calibration, launch_fields);
 
 static const struct field fma_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \
@@ -246,33 +206,30 @@ static const struct field data_fields[] = {
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, source),
         .required = true,
-        .help = "whose measurements"},
-    FIGURE(struct file, "points", Q_COUNT, n_points, 1, 1e12, "how many"),
-    {.key = "date", .kind = FIELD_DATE, .offset = offsetof(struct file, date), .help = "when taken"},
-    {.key = "note", .kind = FIELD_TEXT, .offset = offsetof(struct file, note), .help = "which of them, and how"},
+        .help = "source of the measurements"},
+    FIGURE(struct file, "points", Q_COUNT, n_points, 1, 1e12, "number of measurements"),
+    {.key = "date", .kind = FIELD_DATE, .offset = offsetof(struct file, date), .help = "date"},
+    {.key = "note", .kind = FIELD_TEXT, .offset = offsetof(struct file, note), .help = "selection and method"},
     {.key = "kept",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, kept),
-        .help = "parameters that they do not determine: those are defaults"},
+        .help = "undetermined parameters, left at their defaults"},
 };
 SCHEMA(data_schema, "'data'", struct file, data_fields);
 
 static const struct field call_fields[] = {
-    FIGURE(struct file, "torch", Q_TIME, fig.call_s, 0, 1, "PyTorch, one call at a time"),
+    FIGURE(struct file, "torch", Q_TIME, fig.call_s, 0, 1, "single PyTorch calls"),
 };
 SCHEMA(call_schema, "'call'", struct file, call_fields);
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
     {.key = "gpu", .kind = FIELD_TEXT, .offset = offsetof(struct file, gpu), .help = "an entry of hwdb/gpus"},
     {.key = "fabric",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, fabric),
         .help = "an entry of hwdb/links, or `any` for what is transferred to fabrics without measurements"},
-    {.key = "host",
-        .kind = FIELD_TEXT,
-        .offset = offsetof(struct file, host),
-        .help = "or a computer without a GPU, by its own name"},
+    {.key = "host", .kind = FIELD_TEXT, .offset = offsetof(struct file, host), .help = "name of a host without a GPU"},
     {.key = "backend",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, backend),
@@ -281,49 +238,46 @@ static const struct field fields[] = {
         .kind = FIELD_MAP,
         .sub = &reference_schema,
         .offset = offsetof(struct file, fig.reference),
-        .help = "the figures that the fractions below refer to"},
-    {.key = "data", .kind = FIELD_MAP, .sub = &data_schema, .required = true, .help = "what it was fitted on"},
+        .help = "rates that the fractions below refer to"},
+    {.key = "data", .kind = FIELD_MAP, .sub = &data_schema, .required = true, .help = "measurements behind the fit"},
     {.key = "gemm",
         .kind = FIELD_MAP,
         .sub = &gemm_schema,
         .offset = offsetof(struct file, fig.gemm),
-        .help = "bf16 products"},
-    {.key = "gemm_by_dtype", .kind = FIELD_MAP, .sub = &by_dtype_schema, .help = "products of other types"},
+        .help = "bf16 GEMM"},
+    {.key = "gemm_by_dtype", .kind = FIELD_MAP, .sub = &by_dtype_schema, .help = "GEMM in other dtypes"},
     {.key = "weight_only", .kind = FIELD_MAP, .sub = &weight_only_schema, .help = "16-bit activations, small weights"},
     {.key = "collective", .kind = FIELD_MAP, .sub = &collectives_schema, .help = "NCCL inside one node"},
     {.key = "custom_all_reduce",
         .kind = FIELD_MAP,
         .sub = &custom_schema,
         .offset = offsetof(struct file, fig.custom),
-        .help = "the engine's own all-reduce under CUDA graphs, up to 32 MB"},
+        .help = "the engine's custom all-reduce under CUDA graphs, up to 32 MB"},
     {.key = "network", .kind = FIELD_MAP, .sub = &networks_schema, .help = "collectives over several nodes"},
     {.key = "attention", .kind = FIELD_MAP, .sub = &attention_schema, .help = "prefill and decode"},
     {.key = "attention_by",
         .kind = FIELD_MAP,
         .sub = &attention_by_schema,
-        .help = "the same for other head widths, caches of 8 bits (kv8) and 8-bit products (fp8)"},
+        .help = "the same for other head dimensions, 8-bit KV caches (kv8) and 8-bit GEMMs (fp8)"},
     {.key = "mla", .kind = FIELD_MAP, .sub = &mla_schema, .help = "multi-head latent attention"},
     {.key = "moe", .kind = FIELD_MAP, .sub = &moe_by_dtype_schema, .help = "mixtures of experts, balanced routing"},
     {.key = "memory",
         .kind = FIELD_CUSTOM,
         .offset = offsetof(struct file, memory),
         .custom = bind_memory,
-        .help = "plateaus of bandwidth and latency, the smallest level first"},
+        .help = "bandwidth and latency by memory level, smallest first"},
     {.key = "launch",
         .kind = FIELD_MAP,
         .sub = &launch_schema,
         .offset = offsetof(struct file, fig.launch),
-        .help = "starting empty kernels"},
-    {.key = "call",
-        .kind = FIELD_MAP,
-        .sub = &call_schema,
-        .help = "what calling a collective adds to its replay in a CUDA graph"},
-    {.key = "fma", .kind = FIELD_MAP, .sub = &fma_schema, .help = "arithmetic without memory traffic"},
+        .help = "launch times of empty kernels"},
+    {.key = "call", .kind = FIELD_MAP, .sub = &call_schema, .help = "extra time of a call over CUDA graph replay"},
+    {.key = "fma", .kind = FIELD_MAP, .sub = &fma_schema, .help = "compute without memory traffic"},
     {.key = "residual",
         .kind = FIELD_CUSTOM,
         .offset = offsetof(struct file, residuals),
         .custom = bind_residuals,
-        .help = "errors on points that were not fitted"},
+        .help = "errors on held-out points"},
 };
 static const struct schema file_schema = {"a calibration", sizeof(struct file), fields, sizeof fields / sizeof *fields};
 
@@ -376,8 +330,8 @@ calibration_bind(struct binder *b, const struct node *root, const char *id, stru
 	if (!bound)
 		return false;
 	if (!!f->gpu + !!f->fabric + !!f->host != 1) {
-		diag_error(b->diag, root->at, "a calibration is of a 'gpu', of a 'fabric' or of a 'host'");
-		diag_hint(b->diag, "name one of them");
+		diag_error(b->diag, root->at, "a calibration needs 'gpu', 'fabric' or 'host'");
+		diag_hint(b->diag, "keep one of them");
 		return false;
 	}
 	out->id = id;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calibration files as they are written; private to calibration*.c. */
+/* Calibration files as they are written; private to calibration*.c and transfer.c.  Kernels are bound as shares into
+ * the structs that hold their rates later. */
 #ifndef RIDGE_DB_CALIBRATION_H
 #define RIDGE_DB_CALIBRATION_H
 
@@ -15,6 +16,17 @@
 		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = offsetof(type, member), .min = low,      \
 		.max = high, .required = true, .help = help_                                                           \
 	}
+/* A row of calibration.def in a schema of `type`. */
+#define FAMILY_FIELD(type, key_, member, form, is_required, low, high, title)                                          \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = (enum quantity)QUANTITY_##form,                       \
+		.offset = offsetof(type, member), .min = low, .max = high, .required = is_required, .help = title      \
+	}
+enum {
+#define FORM(id, quantity, reference) QUANTITY_##id = quantity,
+#include "model/hw/form.def"
+#undef FORM
+};
 #define SCHEMA(var, name_, type, rows)                                                                                 \
 	static const struct schema var = {name_, sizeof(type), rows, sizeof rows / sizeof *rows}
 
@@ -25,42 +37,23 @@ struct reference {
 	struct datum mem_byte_per_s, clock_hertz, l2_byte, n_sms, nic_byte_per_s;
 };
 
-struct gemm_file {
-	struct datum eta_c, eta_m, base_s, feed, tile_s, k_step, wave, derate, cache, quantise_s, eta_q, reduction_s,
-	    norm;
-};
-
+/* custom_calibration without its engine */
 struct custom_file {
-	struct datum one_s, one_per_rank_s, one_byte_per_s, two_s, two_per_rank_s, two_byte_per_s;
-};
-
-struct context_file {
-	struct datum eta_a, base_s, block_s, eta_x, tile, eta_kv, eta_l2, hold, fade, derate, norm, token_s;
-};
-
-struct generation_file {
-	struct datum eta_m, base_s, eta_q, split_s, item_s, eta_c, eta_l2, hold, fade, norm, own_item_s;
-};
-
-struct moe_file {
-	struct datum eta_c, eta_m, base_s, feed, tile_s, k_step, norm, permute_byte_per_s, route_byte_per_s, eta_l2,
-	    hold, fade;
-};
-
-struct network_file {
-	struct datum base_s, ramp_s, nic_frac, n_nodes;
+#define CUSTOM FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef CUSTOM
 };
 
 /* Nothing but datums, so that all of them can be given the file's citation in one pass. */
 struct file_figures {
 	struct reference reference;
-	struct gemm_file gemm, by_dtype[N_DTYPES], weight_only[N_DTYPES];
+	struct gemm_calibration gemm, by_dtype[N_DTYPES], weight_only[N_DTYPES];
 	struct collective_calibration collective[N_COLLECTIVES];
 	struct custom_file custom;
-	struct context_file context, mla_context, context_by[N_ATTENTION_FITS];
-	struct generation_file generation, mla_generation, generation_by[N_ATTENTION_FITS];
-	struct moe_file moe[N_DTYPES];
-	struct network_file network[N_COLLECTIVES];
+	struct context_calibration context, mla_context, context_by[N_ATTENTION_FITS];
+	struct generation_calibration generation, mla_generation, generation_by[N_ATTENTION_FITS];
+	struct moe_calibration moe[N_DTYPES];
+	struct network_calibration network[N_COLLECTIVES];
 	struct launch_calibration launch;
 	struct datum call_s;
 	struct datum fma_flop_per_s[N_PEAKS];
@@ -85,8 +78,8 @@ bool bind_residuals(struct binder *b, const struct node *n, void *out);
 bool bind_memory(struct binder *b, const struct node *n, void *out);
 
 /* Fractions into rates.  False when one refers to a figure that the file does not give. */
-bool convert_kernels(struct binder *b, const struct file_figures *f, struct calibration *out);
-bool convert_attention(struct binder *b, const struct file_figures *f, struct calibration *out);
+bool convert_kernels(struct binder *b, struct file_figures *f, struct calibration *out);
+bool convert_attention(struct binder *b, struct file_figures *f, struct calibration *out);
 void convert_collectives(const struct file_figures *f, const char *backend, struct calibration *out);
 
 #endif

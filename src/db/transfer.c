@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/db.h"
+#include "db/calibration.h"
 
 #include <string.h>
 
 #define TRANSFER(member) offsetof(struct transfer, member)
-#define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = TRANSFER(member), .min = low,            \
-		.max = high, .help = help_                                                                             \
-	}
 #define TEXT(key_, member, required_, help_)                                                                           \
 	{                                                                                                              \
 		.key = key_, .kind = FIELD_TEXT, .offset = TRANSFER(member), .required = required_, .help = help_      \
@@ -35,91 +30,92 @@ bind_targets(struct binder *b, const struct node *n, void *out)
 }
 
 static const struct field error_fields[] = {
-    FIGURE("gemm", Q_NUMBER, error.gemm, 0, 2, "matrix products"),
-    FIGURE("context", Q_NUMBER, error.context, 0, 2, "attention over a prompt"),
-    FIGURE("generation", Q_NUMBER, error.generation, 0, 2, "attention of one new token"),
-    FIGURE("moe", Q_NUMBER, error.moe, 0, 2, "mixtures of experts"),
-    FIGURE("collective", Q_NUMBER, error.collective, 0, 2, "collectives inside a node"),
+    FIGURE(struct transfer, "gemm", Q_NUMBER, error.gemm, 0, 2, "GEMMs"),
+    FIGURE(struct transfer, "context", Q_NUMBER, error.context, 0, 2, "prefill attention"),
+    FIGURE(struct transfer, "generation", Q_NUMBER, error.generation, 0, 2, "decode attention"),
+    FIGURE(struct transfer, "moe", Q_NUMBER, error.moe, 0, 2, "mixtures of experts"),
+    FIGURE(struct transfer, "collective", Q_NUMBER, error.collective, 0, 2, "collectives inside a node"),
 };
-static const struct schema error_schema = {
-    "'error'", sizeof(struct transfer), error_fields, sizeof error_fields / sizeof *error_fields};
+SCHEMA(error_schema, "'error'", struct transfer, error_fields);
 
+/* Parameters that replace the donor's: all of a family's, none of them needed. */
+#define ROW(key, member, form, otherwise, low, high, start, least, most, title)                                        \
+	FAMILY_FIELD(OF, key, member, form, false, low, high, title),
+#define GEMM ROW
+#define OF struct gemm_calibration
 static const struct field gemm_fields[] = {
-    FIGURE("eta_c", Q_NUMBER, eta_c, 0.05, 1.2, "share of the peak that a long product reaches"),
-    FIGURE("eta_m", Q_NUMBER, eta_m, 0.05, 1.2, "share of the memory bandwidth"),
-    FIGURE("t0", Q_TIME, base_s, 0, 1, "before the first tile and after the last"),
-    FIGURE("bsm", Q_PER_CLOCK, feed, 1, 1e6, "operands fed to one SM per clock"),
-    FIGURE("tpro", Q_TIME, tile_s, 0, 1, "start and end of one tile"),
-    FIGURE("tk64", Q_CLOCKS, k_step, 0, 1e6, "latency floor of one step of 64 along k"),
-    FIGURE("th", Q_NUMBER, wave, 0, 1, "how far waves are whole"),
-    FIGURE("delta", Q_NUMBER, derate, 0, 10, "slowdown per decade of FLOP above 1e12"),
+#include "model/hw/calibration.def"
 };
-static const struct schema gemm_schema = {
-    "'gemm'", sizeof(struct transfer), gemm_fields, sizeof gemm_fields / sizeof *gemm_fields};
+SCHEMA(gemm_schema, "'gemm'", OF, gemm_fields);
+#undef OF
+#undef GEMM
 
+#define CONTEXT ROW
+#define OF struct context_calibration
 static const struct field context_fields[] = {
-    FIGURE("eta_a", Q_NUMBER, eta_a, 0.01, 1.2, "share of the peak inside the tiles"),
-    FIGURE("t0", Q_TIME, context_base_s, 0, 1, "fixed part"),
-    FIGURE("tblk", Q_TIME, block_s, 0, 1, "per block of queries"),
-    FIGURE("eta_x", Q_NUMBER, eta_x, 0.01, 100, "share of the memory bandwidth around the kernel"),
+#include "model/hw/calibration.def"
 };
-static const struct schema context_schema = {
-    "'context'", sizeof(struct transfer), context_fields, sizeof context_fields / sizeof *context_fields};
+SCHEMA(context_schema, "'context'", OF, context_fields);
+#undef OF
+#undef CONTEXT
 
+#define GENERATION ROW
+#define OF struct generation_calibration
 static const struct field generation_fields[] = {
-    FIGURE("eta_m", Q_NUMBER, decode_eta_m, 0.01, 1.2, "share of the memory bandwidth while the cache is read"),
-    FIGURE("t0", Q_TIME, decode_base_s, 0, 1, "fixed part"),
-    FIGURE("eta_q", Q_NUMBER, eta_q, 0.01, 100, "the same for queries and results"),
-    FIGURE("tsplit", Q_TIME, split_s, 0, 1, "combining a split cache"),
-    FIGURE("tcta", Q_TIME, item_s, 0, 1, "per work item of an SM"),
+#include "model/hw/calibration.def"
 };
-static const struct schema generation_schema = {
-    "'generation'", sizeof(struct transfer), generation_fields, sizeof generation_fields / sizeof *generation_fields};
+SCHEMA(generation_schema, "'generation'", OF, generation_fields);
+#undef OF
+#undef GENERATION
 
 static const struct field collective_fields[] = {
-    FIGURE("a0", Q_TIME, collective_base_s, 0, 1, "two ranks, no bytes"),
-    FIGURE("rate", Q_NUMBER, ring_frac, 0.01, 10, "factor on the bandwidth, beyond that of the links"),
+    FIGURE(struct transfer, "a0", Q_TIME, collective_base_s, 0, 1, "latency, two ranks"),
+    FIGURE(struct transfer, "rate", Q_NUMBER, ring_frac, 0.01, 10, "factor on the bandwidth, beyond that of the links"),
 };
-static const struct schema collective_schema = {
-    "'collective'", sizeof(struct transfer), collective_fields, sizeof collective_fields / sizeof *collective_fields};
+SCHEMA(collective_schema, "'collective'", struct transfer, collective_fields);
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    TEXT("name", name, true, "the name that people read"),
-    TEXT("from", from, false, "the GPU whose fits are taken; without it the parameters here are all there is"),
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    TEXT("name", name, true, "display name"),
+    TEXT("from", from, false, "donor GPU; without it, only the parameters here count"),
     {.key = "to",
         .kind = FIELD_CUSTOM,
         .offset = 0,
         .custom = bind_targets,
-        .help = "the GPUs that they are taken for; without it any NVIDIA GPU that no other file names"},
-    TEXT("source", source, true, "where the errors are from"),
-    TEXT("expected", expected, true, "error of matrix products, as people read it"),
+        .help = "target GPUs; default: NVIDIA GPUs without another file"},
+    TEXT("source", source, true, "source of the errors"),
+    TEXT("expected", expected, true, "GEMM error, as text"),
     {.key = "error", .kind = FIELD_MAP, .sub = &error_schema, .required = true, .help = "mean errors, by kernel"},
-    {.key = "gemm", .kind = FIELD_MAP, .sub = &gemm_schema, .help = "parameters that replace the donor's"},
-    {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .help = "the same of attention over a prompt"},
-    {.key = "generation", .kind = FIELD_MAP, .sub = &generation_schema, .help = "the same of one new token"},
-    {.key = "collective", .kind = FIELD_MAP, .sub = &collective_schema, .help = "the same of collectives"},
-    TEXT("notes", notes, false, "what users trip over"),
+    {.key = "gemm",
+        .kind = FIELD_MAP,
+        .sub = &gemm_schema,
+        .offset = TRANSFER(gemm),
+        .help = "parameters that replace the donor's"},
+    {.key = "context",
+        .kind = FIELD_MAP,
+        .sub = &context_schema,
+        .offset = TRANSFER(context),
+        .help = "the same for prefill attention"},
+    {.key = "generation",
+        .kind = FIELD_MAP,
+        .sub = &generation_schema,
+        .offset = TRANSFER(generation),
+        .help = "the same for decode attention"},
+    {.key = "collective", .kind = FIELD_MAP, .sub = &collective_schema, .help = "the same for collectives"},
+    TEXT("notes", notes, false, "caveats"),
 };
-static const struct schema transfer_schema = {
-    "a transfer", sizeof(struct transfer), fields, sizeof fields / sizeof *fields};
+SCHEMA(transfer_schema, "a transfer", struct transfer, fields);
 
 bool
 transfer_bind(struct binder *b, const struct node *root, const char *id, struct transfer *out)
 {
 	schema_clear(&transfer_schema, out);
-	struct datum *const parts[] = {&out->error.gemm, &out->error.context, &out->error.generation, &out->error.moe,
-	    &out->error.collective, &out->eta_c, &out->eta_m, &out->base_s, &out->feed, &out->tile_s, &out->k_step,
-	    &out->wave, &out->derate, &out->eta_a, &out->context_base_s, &out->block_s, &out->eta_x, &out->decode_eta_m,
-	    &out->decode_base_s, &out->eta_q, &out->split_s, &out->item_s, &out->collective_base_s, &out->ring_frac};
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		*parts[i] = datum_absent();
 	if (!schema_bind(b, &transfer_schema, root, out))
 		return false;
 	out->id = id;
-	if (out->from || (datum_given(out->eta_c) && datum_given(out->eta_m)))
+	if (out->from || (datum_given(out->gemm.peak_flop_per_s) && datum_given(out->gemm.mem_byte_per_s)))
 		return true;
-	diag_error(b->diag, root->at, "a transfer is 'from' a GPU or has the parameters of 'gemm' itself");
+	diag_error(b->diag, root->at, "a transfer needs 'from' or its own 'gemm' parameters");
 	return false;
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Every key that a file of hwdb may have stands in ridge-hwdb(5).
+page=${BUILD:-build}/man/ridge-hwdb.5 # with the rows of calibration.def
 missing=0
 for f in gpu link system calibration calibration_parts stack engine stack_time reliability diagnosis uncertainty transfer; do
 	keys=$(sed -n -E \
@@ -8,7 +9,7 @@ for f in gpu link system calibration calibration_parts stack engine stack_time r
 		-e 's/^[[:space:]]*[A-Z]+\((struct [a-z_]+, )?"([a-z0-9_-]+)".*/\2/p' "src/db/$f.c" | grep -v '_$' | sort -u)
 	[ -n "$keys" ] || { echo "src/db/$f.c: no keys found"; missing=1; }
 	for k in $keys; do
-		grep -q -w -e "$k" man/ridge-hwdb.5 || { echo "man/ridge-hwdb.5: says nothing of '$k' (src/db/$f.c)"; missing=1; }
+		grep -q -w -e "$k" "$page" || { echo "man/ridge-hwdb.5: says nothing of '$k' (src/db/$f.c)"; missing=1; }
 	done
 done
 exit $missing

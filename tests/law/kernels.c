@@ -287,7 +287,7 @@ check_donor(struct lab *w, const struct gpu *g)
 	const struct transfer *rule = database_transfer(w->database, w->arena, w->diag, g);
 	const struct calibration *own = bind_kernels(&r, g, NULL, KERNELS_ROOFLINE, NULL);
 
-	if (!rule || !rule->from || !own || !own->transferred_from || datum_given(rule->base_s) ||
+	if (!rule || !rule->from || !own || !own->transferred_from || datum_given(rule->gemm.base_s) ||
 	    (g->mem_type && strncmp(g->mem_type, "GDDR", 4) == 0))
 		return;
 	const struct gpu *donor = database_gpu(w->database, rule->from, NULL, (struct source){0}, &said);

@@ -8,6 +8,8 @@ enum { WORLDS = 300, QUICK_WORLDS = 30 };
 
 #define D(name) draw(x->seed, #name)
 #define B(name) (draw_choice(x->seed, #name, 2) != 0)
+#define PARTS (x->seed % 3 ? 1U << x->seed % 9 : IN_LAYER)
+#define COUNTED ((enum counted)draw_choice(x->seed, "counted", 3))
 #define BLOCK(job) (&(job)->model->blocks[x->seed % (unsigned)(job)->model->n_blocks])
 
 /* Machines that somebody owns. */

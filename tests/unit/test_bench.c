@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the benchmarks decide by themselves, without a device: random numbers, the order of a chain, how long to sample.
  */
-#include "bench/numbers.c"
 #include "bench/sample.c"
 
 #include <check.h>

@@ -400,8 +400,8 @@ END_TEST
 /* What is not measured goes by the middle of the others; the root's factor, not its microseconds. */
 START_TEST(middle_network)
 {
-	const struct network_calibration slow = {of(200e-6), of(80e-6), of(0.9), of(10e9), of(2)};
-	const struct network_calibration fast = {of(50e-6), of(20e-6), of(0.7), of(40e9), of(4)};
+	const struct network_calibration slow = {of(200e-6), of(80e-6), of(0.9), of(2), of(10e9)};
+	const struct network_calibration fast = {of(50e-6), of(20e-6), of(0.7), of(4), of(40e9)};
 	struct calibration a = {.fabric = "a"}, b = {.fabric = "b"};
 	const struct network_known known[] = {{"a", &a, 50e9}, {"b", &b, 200e9}};
 	struct network_calibration out;
@@ -536,7 +536,7 @@ START_TEST(custom)
 {
 	const struct datum one_s = {2e-6, {0}}, per_rank_s = {1e-7, {0}}, one_rate = {200e9, {0}}, two_s = {8e-6, {0}},
 	                   two_rate = {300e9, {0}};
-	const struct custom_calibration fit = {"engine", one_s, per_rank_s, one_rate, two_s, per_rank_s, two_rate};
+	const struct custom_calibration fit = {one_s, per_rank_s, one_rate, two_s, per_rank_s, two_rate, "engine"};
 
 	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 0), 2.6e-6, 1e-15);
 	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 1e4), 2.6e-6 + 7 * 1e4 / 200e9, 1e-15);

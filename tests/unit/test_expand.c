@@ -107,7 +107,7 @@ START_TEST(decode_reads_weights)
 	const struct shape x = {.phase = PHASE_DECODE, .batch = 1, .n_new = 1, .n_cached = 0, .tp = 1, .elem_byte = 2};
 	int n;
 	const struct op *ops = list(a, w, &x, &n);
-	double byte = 0, weights = 2 * (multiplied_params(NULL, w) - encoder_params(NULL, w, true));
+	double byte = 0, weights = 2 * (multiplied_params(NULL, w) - encoder_params(NULL, w, COUNT_ACTIVE));
 
 	for (int i = 0; i < n; i++)
 		if (is_product(&ops[i]))
@@ -115,7 +115,7 @@ START_TEST(decode_reads_weights)
 	/* the encoder's keys and values are there already: two of the four maps of each cross attention rest */
 	for (int i = 0; i < w->n_blocks; i++)
 		if (w->blocks[i].cross)
-			weights -= w->blocks[i].count.value * cross_params(NULL, w, &w->blocks[i]);
+			weights -= w->blocks[i].count.value * layer_params(NULL, w, &w->blocks[i], IN_CROSS, COUNT_ALL);
 	ck_assert_msg(byte > 0.99 * weights, "%s: %g of %g bytes", w->name, byte, weights);
 	ck_assert_msg(byte < 1.15 * weights, "%s: %g of %g bytes", w->name, byte, weights);
 	arena_free(a);

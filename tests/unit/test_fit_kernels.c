@@ -355,6 +355,24 @@ START_TEST(test_memory)
 }
 END_TEST
 
+/* A fit starts inside its bounds, and what it finds is what the file's reader makes of it. */
+START_TEST(test_rows)
+{
+	const struct family *const families[] = {&family_gemm, &family_context, &family_generation, &family_moe,
+	    &family_collective, &family_custom, &family_launch};
+	const struct param_units u = param_units_of(989e12, 3.35e12, 1.83e9);
+
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+		for (int j = 0; j < families[i]->n; j++) {
+			const struct param_row *r = &families[i]->rows[j];
+
+			ck_assert_msg(isnan(r->start) || (r->least <= r->start && r->start <= r->most), "%s", r->key);
+			ck_assert_double_eq_tol(
+			    param_unscaled(&u, r->form, param_scaled(&u, r->form, 0.7)), 0.7, 1e-12);
+		}
+}
+END_TEST
+
 Suite *fit_kernels_suite(void);
 
 Suite *
@@ -372,6 +390,7 @@ fit_kernels_suite(void)
 	tcase_add_test(t, test_moe);
 	tcase_add_test(t, test_collective);
 	tcase_add_test(t, test_memory);
+	tcase_add_test(t, test_rows);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -155,9 +155,9 @@ START_TEST(tensor_parallel)
 	ck_assert_double_eq(kv_slope(NULL, &gqa, 2, 8), 327680 / 8.0);
 	ck_assert_double_eq(kv_slope(NULL, &gqa, 2, 32), 327680 / 8.0);
 	ck_assert_double_eq(kv_slope(NULL, &mla, 2, 8), 70272);
-	ck_assert_double_eq(kv_sharing(NULL, &llama[0].attention), 8);
+	ck_assert_double_eq(kv_sharing(NULL, &gqa, llama), 8);
 	/* 128 heads of 128 + 64 and 128 against 512 + 64 */
-	ck_assert_double_eq_tol(kv_sharing(NULL, &deepseek[0].attention), 128 * 320 / 576.0, 1e-12);
+	ck_assert_double_eq_tol(kv_sharing(NULL, &mla, deepseek), 128 * 320 / 576.0, 1e-12);
 }
 END_TEST
 

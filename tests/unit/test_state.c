@@ -108,7 +108,7 @@ START_TEST(pages)
 {
 	struct arena *a = arena_new();
 	const struct workload *qwen = hybrid(a, QWEN3_NEXT_80B);
-	const double token = kv_layer(NULL, &workload_attention(qwen)->attention, 2, 1);
+	const double token = kv_layer(NULL, qwen, workload_attention(qwen), 2, 1);
 
 	ck_assert_double_eq(token, 2048);
 	ck_assert_double_eq(state_block(NULL, 1097728, token, 1), 536);

@@ -118,9 +118,9 @@ algorithm_of(const char *text)
 
 /* all_reduce_bench.py times one call of PyTorch after the other; nccl-tests enqueues them. */
 static const char *
-launch_of(const char *library)
+launch_of(const struct validate_row *row)
 {
-	return library && strstr(library, "all_reduce_bench") ? "torch" : "stream";
+	return row_has(row, "library", "all_reduce_bench") ? "torch" : "stream";
 }
 
 /* What a benchmark's own script orders, where the row does not say it: NCCL_ALGO=NVLS for more than four GPUs in
@@ -169,16 +169,12 @@ static bool
 predict(
     struct validation *v, const struct wiring *known, const struct request *q, struct score_case *c, const char **why)
 {
-	struct run quiet = *v->run;
+	struct run quiet = run_quiet(v->run);
 	struct wires w;
 	struct collective_plan plan;
 	struct wires_words words;
 	struct interval i;
 
-	quiet.diag = diag_new(v->run->arena);
-	quiet.database = database_reporting_to(v->run->database, quiet.diag);
-	quiet.sheet = NULL;
-	quiet.warnings = quiet.assumed = (struct words){0};
 	const struct datum absent = datum_absent();
 	struct wires_in in = {.ranks = count(q->n_ranks),
 	    .nodes = count(q->n_nodes),
@@ -194,16 +190,12 @@ predict(
 	else
 		in.gpu.text = q->gpu;
 	if (!wires_bind(&quiet, &in, &w)) {
-		struct source at;
-		const char *hint;
-		enum severity severity;
-		const char *said = diag_message(quiet.diag, 0, &at, &hint, &severity);
-		*why = said ? arena_text(v->run->arena, said) : "the wires are not known";
+		*why = run_refusal(&quiet);
 		return false;
 	}
 	wires_rates(&quiet, &w);
 	if (!wires_plan(&quiet, &w, "wires", q->collective, q->size_byte, &plan, &words)) {
-		*why = "the algorithm does not do this collective";
+		*why = "algorithm does not support this collective";
 		return false;
 	}
 	c->predicted = collective_time(NULL, &plan, q->size_byte);
@@ -227,17 +219,13 @@ predict(
 static void
 set_labels(const struct validate_row *row, struct score_case *c)
 {
-	const double nodes = row_number(row, "nodes"), size = row_number(row, "size_bytes");
-	const char *gpu = row_text(row, "gpu_id");
+	static const struct row_label labels[] = {{SCORE_BY_SOURCE, "source"}, {SCORE_BY_GPU, "gpu_id"},
+	    {SCORE_BY_GPU, "gpu"}, {SCORE_BY_KIND, "kind"}, {SCORE_BY_CONFIDENCE, "confidence"},
+	    {SCORE_BY_TASK, "collective"}, {SCORE_BY_PRECISION, "dtype"}, {SCORE_BY_BACKEND, "library"}};
+	const double size = row_number(row, "size_bytes");
 
-	c->label[SCORE_BY_SOURCE] = row_text(row, "source");
-	c->label[SCORE_BY_GPU] = gpu ? gpu : row_text(row, "gpu");
-	c->label[SCORE_BY_KIND] = row_text(row, "kind");
-	c->label[SCORE_BY_CONFIDENCE] = row_text(row, "confidence");
-	c->label[SCORE_BY_TASK] = row_text(row, "collective");
-	c->label[SCORE_BY_FAMILY] = nodes > 1 ? "several nodes" : "one node";
-	c->label[SCORE_BY_PRECISION] = row_text(row, "dtype");
-	c->label[SCORE_BY_BACKEND] = row_text(row, "library");
+	row_labels(c, row, labels, sizeof labels / sizeof *labels);
+	c->label[SCORE_BY_FAMILY] = row_number(row, "nodes") > 1 ? "several nodes" : "one node";
 	c->label[SCORE_BY_REGIME] = isnan(size) ? NULL
 	    : size <= 65536                     ? "up to 64 KiB"
 	    : size <= 4194304                   ? "up to 4 MiB"
@@ -259,7 +247,7 @@ each_transfer(struct validation *v, const struct validate_row *row, struct wirin
 	                                   : link->p2p_byte_per_s.value;
 
 	if (!link || isnan(rate) || !(measured > 0)) {
-		set_labels(row, validation_skip(v, row_line(row), "a transfer over a link whose rate is not known"));
+		set_labels(row, validation_skip(v, row_line(row), "transfer over a link of unknown rate"));
 		return;
 	}
 	struct score_case *c = validation_add(v, row_line(row), "x_byte_per_s");
@@ -273,13 +261,13 @@ static void
 each_row(struct validation *v, const struct validate_row *row, void *context)
 {
 	struct wiring *w = context;
-	const char *kind = row_text(row, "kind"), *what = row_text(row, "collective"), *gpu = row_text(row, "gpu_id");
-	const char *network = row_text(row, "inter_link"), *library = row_text(row, "library");
+	const char *what = row_text(row, "collective"), *gpu = row_text(row, "gpu_id");
+	const char *network = row_text(row, "inter_link");
 	const double nodes = row_number(row, "nodes");
 	struct request q = {.collective = what ? collective_of(what) : N_COLLECTIVES,
 	    .gpu = gpu,
 	    .algorithm = algorithm_of(row_text(row, "algo")),
-	    .launch = launch_of(library),
+	    .launch = launch_of(row),
 	    .n_ranks = row_number(row, "ranks"),
 	    .n_nodes = isnan(nodes) ? 1 : nodes,
 	    .size_byte = row_number(row, "size_bytes")};
@@ -287,23 +275,23 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	const double bus = row_number(row, "busbw_GBs") * 1e9;
 	const char *why = NULL;
 
-	if (!kind || (strcmp(kind, "measured") != 0 && strcmp(kind, "ci_baseline") != 0))
+	if (!row_is(row, "kind", "measured") && !row_is(row, "kind", "ci_baseline"))
 		why = "not a measurement (thresholds and inputs of models)";
 	else if (what && (strcmp(what, "h2d") == 0 || strcmp(what, "d2h") == 0 || strcmp(what, "p2p_unidir") == 0)) {
 		each_transfer(v, row, w, what);
 		return;
 	} else if (q.collective == N_COLLECTIVES)
-		why = "no collective of NCCL";
+		why = "not an NCCL collective";
 	else if (!gpu)
 		why = "the GPU is not in the database";
 	else if (isnan(q.size_byte))
 		why = "no size";
 	else if (isnan(q.n_ranks))
 		why = "no number of ranks";
-	else if (library && strstr(library, "DeepEP"))
-		why = "another library than NCCL";
+	else if (row_has(row, "library", "DeepEP"))
+		why = "library other than NCCL";
 	/* MSCCL++ does small all-reduces as engines do: each rank reads what it needs from all others */
-	const bool own = library && strstr(library, "mscclpp");
+	const bool own = row_has(row, "library", "mscclpp");
 	if (own && q.collective == COLLECTIVE_ALL_REDUCE && q.n_nodes == 1 && q.size_byte <= 32e6)
 		q.engine = "trtllm";
 	if (!why && q.n_nodes == 1 && q.collective == COLLECTIVE_ALL_REDUCE && strcmp(q.algorithm, "auto") == 0) {
@@ -333,7 +321,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	c->high = made.high;
 	c->baseline[0] = made.baseline[0];
 	c->baseline[1] = made.baseline[1];
-	c->warning = own && !made.warning ? "another library than NCCL" : made.warning;
+	c->warning = own && !made.warning ? "library other than NCCL" : made.warning;
 	c->detail = made.detail;
 	c->name = arena_printf(v->run->arena, "%s of %g bytes on %g ranks%s%s", what, q.size_byte, q.n_ranks,
 	    q.system ? ", " : "", q.system ? q.system : "");

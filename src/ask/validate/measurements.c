@@ -50,9 +50,7 @@ machine_of(struct bench *b, const struct measurement *m)
 		return NULL;
 	struct machine *out = &b->machines[b->n_machines++];
 	*out = (struct machine){.id = m->gpu, .backend = m->backend};
-	struct run quiet = *r;
-	quiet.diag = diag_new(r->arena);
-	quiet.database = database_reporting_to(r->database, quiet.diag);
+	struct run quiet = run_quiet(r);
 	out->gpu = m->gpu ? run_gpu(&quiet, (struct word){m->gpu, {0}}) : NULL;
 	out->consensus = out->gpu ? run_calibration(&quiet, m->gpu, NULL) : NULL;
 	out->own = out->gpu && m->backend ? run_calibration(&quiet, m->gpu, engine_of(m->backend)) : NULL;
@@ -222,7 +220,7 @@ add_row(struct bench *b, const struct measurement *m)
 	if (!c->warning)
 		c->warning = predict_warning(m, fit);
 	if (!c->warning && fit == machine->others)
-		c->warning = "another engine's kernels stand in";
+		c->warning = "kernels of another engine used";
 	c->name = name_of(b->v->run->arena, m);
 }
 

@@ -72,18 +72,6 @@ set_labels(const struct validate_row *row, struct score_case *c)
 	row_labels(c, row, labels, sizeof labels / sizeof *labels);
 }
 
-/* First error that the inputs met, without the words of this row. */
-static const char *
-refusal(struct run *r)
-{
-	struct source at;
-	const char *hint;
-	enum severity severity;
-	const char *said = diag_message(r->diag, 0, &at, &hint, &severity);
-
-	return said ? arena_text(r->arena, said) : "the inputs are refused";
-}
-
 /* What the model of memory says of the job, in bytes or tokens. */
 static double
 answer(const struct memory_job *m, enum wanted wanted, bool first_stage, struct memory_use *use)
@@ -154,15 +142,11 @@ bind(struct validation *v, const struct node *inputs, struct bound *out)
 	const struct memory_question question = {
 	    &in->memory, &in->training, &in->serving, &in->numbers, &in->layout, NULL};
 
-	*r = *v->run;
-	r->diag = diag_new(a);
-	r->database = database_reporting_to(v->run->database, r->diag);
-	r->sheet = NULL;
+	*r = run_quiet(v->run);
 	r->command = &job;
-	r->warnings = r->assumed = (struct words){0};
 	r->inputs = inputs;
 	if (!inputs_bind(a, r->diag, &job, inputs, in) || !run_memory_job(r, &question, &out->job, &out->gpu))
-		return refusal(r);
+		return run_refusal(r);
 	return NULL;
 }
 
@@ -211,7 +195,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 		why = memory_row_ask(&q);
 	if (bound && !why) {
 		measured = card_of(row, quiet_database);
-		why = isnan(measured) ? "the size of the card is not known" : NULL;
+		why = isnan(measured) ? "unknown GPU memory" : NULL;
 	}
 	if (!why)
 		why = bind(v, q.inputs, &b);
@@ -250,7 +234,7 @@ train_row_memory(struct validation *v, const struct validate_row *row)
 	if (!why)
 		why = bind(v, q.inputs, &b);
 	if (!why && bound && !datum_given(b.job.card_byte))
-		why = "the size of the card is not known";
+		why = "unknown GPU memory";
 	struct score_case *c =
 	    why ? validation_skip(v, row_line(row), why) : validation_add(v, row_line(row), "x_byte");
 	c->label[SCORE_BY_ALL] = c->label[SCORE_BY_KIND] = "memory"; /* a group beside that of the steps */
@@ -276,7 +260,7 @@ recognises(const struct validate_file *f)
 static bool
 read_memory(struct validation *v, const struct validate_file *f)
 {
-	v->baseline[0] = "states alone";
+	v->baseline[0] = "states only";
 	return validation_rows(v, f, each_row, database_reporting_to(v->run->database, diag_new(v->run->arena)));
 }
 

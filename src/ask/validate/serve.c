@@ -4,11 +4,156 @@
 
 #include "ask/bind/bind.h"
 #include "ask/serve/serve.h"
-#include "db/db.h"
+#include "model/kernel/kernel.h"
+#include "search/simulate/simulate.h"
 
+#include <stdio.h>
 #include <string.h>
 
-struct context {
+/* --- single kernels: matrix products, by their shape --------------------------------------------------------- */
+
+struct serve_kernel {
+	double predicted_s, measured_s;
+	struct interval band;
+	const char *warning;
+};
+
+/* Types that kernels' authors name otherwise than elsewhere. */
+static enum dtype
+type_of(const char *text)
+{
+	if (!text || strncmp(text, "fp16", 4) == 0 || strncmp(text, "bf16", 4) == 0)
+		return DTYPE_BF16;
+	if (strncmp(text, "fp8-block", 9) == 0)
+		return DTYPE_FP8_BLOCK;
+	return strncmp(text, "fp8", 3) == 0 ? DTYPE_FP8 : N_DTYPES;
+}
+
+/* Else why the row is none that is predicted. */
+static const char *
+serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_kernel *out)
+{
+	const char *kernel = row_text(row, "kernel"), *shape = row_text(row, "kernel_shape");
+	const char *gpu_id = row_text(row, "gpu_id");
+	double m, n, k;
+
+	if (!kernel || strncmp(kernel, "gemm", 4) != 0 || strstr(kernel, "grouped"))
+		return "a kernel that is no matrix product";
+	if (!shape || sscanf(shape, "M=%lf N=%lf K=%lf", &m, &n, &k) != 3 || !(m > 0 && n > 0 && k > 0))
+		return "the kernel's shape is not given";
+	const struct gpu *gpu = gpu_id ? run_gpu(r, (struct word){gpu_id, {0}}) : NULL;
+	if (!gpu)
+		return "GPU not in the database";
+	enum dtype t = type_of(row_text(row, "weight_dtype"));
+	const struct calibration *c = bind_kernels(r, gpu, NULL, KERNELS_ROOFLINE, NULL);
+	if (t == DTYPE_BF16 && c && !gemm_calibrated(c, t))
+		t = DTYPE_FP16;
+	if (t == N_DTYPES || !c || !gemm_calibrated(c, t))
+		return "no kernels were measured on this GPU or one like it";
+	const struct gemm_shape s = gemm_shape_of(m, n, k, t);
+	const double flop = 2 * m * n * k;
+	const struct error_source source = {
+	    .fit = c, .kind = "gemm", .one_engine = true, .n = 3, .at = {{"m", m}, {"n", n}, {"k", k}}};
+
+	out->predicted_s = gemm_time(NULL, &s, c, t);
+	/* where the rate alone is printed, it is that of the same operations */
+	out->measured_s = row_number(row, "time_us") > 0 ? row_number(row, "time_us") * 1e-6
+	                                                 : flop / (row_number(row, "tflops") * 1e12);
+	out->warning = c->transferred_from ? c->transfer_note : "another library than those that were fitted";
+	if (!run_interval(r, &source, out->predicted_s, &out->band))
+		out->band = (struct interval){NAN, NAN, NULL};
+	return out->measured_s > 0 && isfinite(out->measured_s) ? NULL : "nothing was measured";
+}
+
+/* --- simulation ---------------------------------------------------------------------------------------------- */
+
+/* Published runs of some hundred requests that come at random or in a loop begin empty and end with whoever is left,
+ * which a simulation of as many requests does too. */
+
+/* What people see of a run of so many requests. */
+struct serve_run {
+	double first_mean_s, first_p50_s, step_mean_s, step_p50_s, answer_s;
+	double output_token_per_s, total_token_per_s, request_per_s;
+};
+
+enum { SEEDS = 8, MOST_REQUESTS = 20000 };
+
+/* Whether the run is short enough to be simulated. */
+static bool
+serve_row_simulates(const struct serve_question *q)
+{
+	return q->setup->engine->kind == ENGINE_BATCHED && q->load.n_requests.value >= 1 &&
+	    q->load.n_requests.value <= MOST_REQUESTS;
+}
+
+static struct sim_lengths
+lengths_of(double mean, double cv)
+{
+	return (struct sim_lengths){cv > 0 ? SIM_LOG_NORMAL : SIM_CONSTANT, mean, cv, NULL, 0};
+}
+
+static bool
+simulate_seed(const struct serve_question *q, const struct serve_spread *spread, int seed, struct serve_run *out)
+{
+	struct sim_config c = {
+	    .traffic = {.n_requests = (size_t)q->load.n_requests.value,
+	        .rate_request_per_s = q->regime == SERVE_ONLINE ? q->rate_request_per_s : INFINITY,
+	        .gap_cv = 1,
+	        .n_clients = q->regime == SERVE_CLOSED ? (size_t)q->load.n_concurrent.value : 0,
+	        .isl = lengths_of(q->load.isl, spread->isl_cv),
+	        .osl = lengths_of(q->load.osl, spread->osl_cv),
+	        .cached_frac = q->load.cached_frac,
+	        .seed = (uint64_t)seed},
+	    .engine = simulate_setup(q->setup, &q->load),
+	    .n_replicas = 1,
+	    .n_threads = 1,
+	    .objectives = {NAN, NAN, NAN},
+	};
+	const char *fault;
+	struct simulation *s = simulate(&c, &fault);
+
+	if (!s)
+		return false;
+	const struct sim_result *r = simulation_result(s);
+	*out = (struct serve_run){.first_mean_s = r->ttft.mean,
+	    .first_p50_s = r->ttft.p50,
+	    .step_mean_s = r->itl.mean,
+	    .step_p50_s = r->itl.p50,
+	    .answer_s = r->e2e.mean,
+	    .output_token_per_s = r->output_token_per_s,
+	    .total_token_per_s = r->total_token_per_s,
+	    .request_per_s = r->request_per_s};
+	const bool all = r->n_finished == c.traffic.n_requests;
+	simulation_free(s);
+	return all;
+}
+
+/* Means over some seeds; false when not all is answered. */
+static bool
+serve_row_simulate(const struct serve_question *q, const struct serve_spread *spread, struct serve_run *out)
+{
+	const int n = q->load.n_requests.value > 2000 ? 1 : SEEDS;
+	struct serve_run sum = {0}, one;
+
+	for (int i = 1; i <= n; i++) {
+		if (!simulate_seed(q, spread, i, &one))
+			return false;
+		sum.first_mean_s += one.first_mean_s / n;
+		sum.first_p50_s += one.first_p50_s / n;
+		sum.step_mean_s += one.step_mean_s / n;
+		sum.step_p50_s += one.step_p50_s / n;
+		sum.answer_s += one.answer_s / n;
+		sum.output_token_per_s += one.output_token_per_s / n;
+		sum.total_token_per_s += one.total_token_per_s / n;
+		sum.request_per_s += one.request_per_s / n;
+	}
+	*out = sum;
+	return true;
+}
+
+/* --- a row as a question ------------------------------------------------------------------------------------- */
+
+struct serve_reader {
 	struct run quiet; /* faults of a row are reasons to skip it, not errors */
 	struct serve_engines engines;
 	const struct engine *engine; /* of all rows; NULL: what each says */
@@ -39,47 +184,46 @@ struct outcome {
 static void
 label(struct score_case *c, const struct validate_row *row, const char *engine, const char *kind)
 {
-	c->label[SCORE_BY_SOURCE] = row_text(row, "source");
-	c->label[SCORE_BY_GPU] = row_text(row, "gpu_id");
-	c->label[SCORE_BY_PRECISION] = row_text(row, "weight_dtype");
-	c->label[SCORE_BY_CONFIDENCE] = row_text(row, "confidence");
-	c->label[SCORE_BY_KIND] = row_text(row, "kind");
+	static const struct row_label labels[] = {{SCORE_BY_SOURCE, "source"}, {SCORE_BY_GPU, "gpu_id"},
+	    {SCORE_BY_PRECISION, "weight_dtype"}, {SCORE_BY_CONFIDENCE, "confidence"}, {SCORE_BY_KIND, "kind"}};
+
+	row_labels(c, row, labels, sizeof labels / sizeof *labels);
 	c->label[SCORE_BY_REGIME] = kind;
 	c->label[SCORE_BY_FRAMEWORK] = engine;
 }
 
 /* GPU, model, engine, types. */
 static const char *
-ask_parts(struct context *x, const struct validate_row *row, struct asked *a)
+ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 {
 	struct run *r = &x->quiet;
 	const char *model = row_text(row, "model_key"), *gpu = row_text(row, "gpu_id");
 	struct serve_parts *p = &a->parts;
 	bool near = false;
 
-	if (!row_text(row, "kind") || strcmp(row_text(row, "kind"), "kernel") == 0)
+	if (!row_text(row, "kind") || row_is(row, "kind", "kernel"))
 		return "a kernel";
 	if (!gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	model = model ? model : row_text(row, "model");
 	p->model = model ? run_model(r, (struct word){model, {0}}) : NULL;
 	if (!p->model)
-		return "the model is not known";
+		return "unknown model";
 	p->gpu = run_gpu(r, (struct word){gpu, {0}});
 	if (!p->gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	p->engine = x->engine ? x->engine : serve_row_engine(&x->engines, r, row, &near);
 	if (!p->engine)
-		return "the software is not known";
+		return "unknown software";
 	if (near)
-		a->warning = "a neighbouring version of the software";
+		a->warning = "neighboring software version";
 	p->linked = datum_given(p->gpu->link_byte_per_s) && !p->gpu->link_bridge;
 	p->consensus = bind_kernels(r, p->gpu, NULL, KERNELS_SERVE, p->engine->backend);
 	return serve_row_types(row, p);
 }
 
 static const char *
-assemble(struct context *x, struct asked *a)
+assemble(struct serve_reader *x, struct asked *a)
 {
 	const char *why = serve_assemble(&a->setup, ARENA_NEW(x->quiet.arena, struct calibration), &a->parts);
 
@@ -114,7 +258,7 @@ share_of(const struct asked *a)
 
 /* Where only the number of GPUs is printed, people take what is fastest: the layout with the most output. */
 static const char *
-best_layout(struct context *x, struct asked *a)
+best_layout(struct serve_reader *x, struct asked *a)
 {
 	struct serve_layout best = {0};
 	double most = 0;
@@ -135,14 +279,14 @@ best_layout(struct context *x, struct asked *a)
 			best = a->parts.layout;
 		}
 	if (!(most > 0))
-		return "no layout was found that holds it";
-	a->warning = "the layout is not printed: the fastest was taken";
+		return "no layout fits";
+	a->warning = "layout not published: the fastest assumed";
 	a->parts.layout = best;
 	return assemble(x, a);
 }
 
 static const char *
-ask(struct context *x, const struct validate_row *row, struct asked *a)
+ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 {
 	const char *why = ask_parts(x, row, a);
 
@@ -154,7 +298,7 @@ ask(struct context *x, const struct validate_row *row, struct asked *a)
 	if (why)
 		return why;
 	if (a->parts.layout.tp == 0)
-		why = a->question.regime == SERVE_ONLINE ? "the layout is not given" : best_layout(x, a);
+		why = a->question.regime == SERVE_ONLINE ? "layout not given" : best_layout(x, a);
 	else
 		why = assemble(x, a);
 	if (!why)
@@ -182,7 +326,7 @@ answer(struct asked *a, const struct validate_row *row, struct serve_metrics *m,
 	*run = (struct serve_run){m->first_s, m->first_s, m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
 	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
 	const bool comes = q->regime == SERVE_ONLINE || q->regime == SERVE_CLOSED ||
-	    (q->regime == SERVE_OFFLINE && strcmp(row_text(row, "kind"), "online-serving") == 0);
+	    (q->regime == SERVE_OFFLINE && row_is(row, "kind", "online-serving"));
 	if (m->fits && comes && serve_row_simulates(q))
 		serve_row_simulate(q, &spread, run);
 	if (full)
@@ -195,8 +339,8 @@ outcomes(const struct asked *a, const struct serve_metrics *m, const struct serv
     const struct validate_row *row, struct outcome *out)
 {
 	const struct serve_question *q = &a->question;
-	const bool stream = strcmp(row_text(row, "kind"), "latency-batch1") == 0;
-	const bool arrives = strcmp(row_text(row, "kind"), "online-serving") == 0;
+	const bool stream = row_is(row, "kind", "latency-batch1");
+	const bool arrives = row_is(row, "kind", "online-serving");
 	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE, timed = stream || arrives || pass;
 	const double n = n_replicas(a), none = NAN;
 	const struct outcome all[] = {
@@ -257,7 +401,7 @@ each_kernel(struct validation *v, const struct validate_row *row, struct run *qu
 static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
-	struct context *x = context;
+	struct serve_reader *x = context;
 	struct asked a = {.warning = NULL};
 	struct serve_metrics m;
 	struct serve_run run;
@@ -265,7 +409,7 @@ each(struct validation *v, const struct validate_row *row, void *context)
 	struct serve_judgement judged = {.trust = SERVE_TRUSTED};
 	int n = 0;
 
-	if (row_text(row, "kind") && strcmp(row_text(row, "kind"), "kernel") == 0) {
+	if (row_is(row, "kind", "kernel")) {
 		each_kernel(v, row, &x->quiet);
 		return;
 	}
@@ -275,8 +419,8 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		judged = serve_judge(&a.question, &m);
 		n = outcomes(&a, &m, &run, row, found);
 		why = judged.trust == SERVE_REFUSED ? judged.reasons[0]
-		    : !m.fits                       ? "it does not fit by our count"
-		    : n == 0                        ? "nothing that is predicted was measured"
+		    : !m.fits                       ? "it does not fit by the memory model"
+		    : n == 0                        ? "no predicted quantity was measured"
 		                                    : NULL;
 	}
 	if (why) {
@@ -298,22 +442,19 @@ each(struct validation *v, const struct validate_row *row, void *context)
 	}
 }
 
-static struct context
+static struct serve_reader
 open_context(struct run *r)
 {
-	struct context x = {.quiet = *r};
+	struct serve_reader x = {.quiet = run_quiet(r)};
 
 	x.quiet.sheet = sheet_new();
-	x.quiet.diag = diag_new(r->arena);
-	x.quiet.database = database_reporting_to(r->database, x.quiet.diag);
-	x.quiet.assumed = x.quiet.warnings = (struct words){0};
 	return x;
 }
 
 static bool
 read_serve(struct validation *v, const struct validate_file *f)
 {
-	struct context x = open_context(v->run);
+	struct serve_reader x = open_context(v->run);
 	const bool ok = validation_rows(v, f, each, &x);
 	sheet_free(x.quiet.sheet);
 	return ok;
@@ -323,24 +464,20 @@ const struct validate_kind validate_serve = {"serve", "serving runs", recognises
 
 /* --- rows for fits --------------------------------------------------------------------------------------- */
 
-struct serve_reader {
-	struct context context;
-};
-
 struct serve_reader *
 serve_reader_new(struct run *r, const struct engine *engine)
 {
 	struct serve_reader *x = ARENA_NEW(r->arena, struct serve_reader);
 
-	x->context = open_context(r);
-	x->context.engine = engine;
+	*x = open_context(r);
+	x->engine = engine;
 	return x;
 }
 
 void
 serve_reader_free(struct serve_reader *x)
 {
-	sheet_free(x->context.quiet.sheet);
+	sheet_free(x->quiet.sheet);
 }
 
 struct serve_reading {
@@ -363,12 +500,12 @@ read_again(struct serve_reading *s, const struct engine *engine, struct outcome 
 const char *
 serve_reader_ask(struct serve_reader *x, const struct validate_row *row, struct serve_reading **out)
 {
-	struct serve_reading *s = ARENA_NEW(x->context.quiet.arena, struct serve_reading);
+	struct serve_reading *s = ARENA_NEW(x->quiet.arena, struct serve_reading);
 	struct serve_metrics m;
 	struct outcome found[SERVE_READING_MOST];
 
 	*s = (struct serve_reading){.row = *row};
-	const char *why = ask(&x->context, &s->row, &s->asked);
+	const char *why = ask(x, &s->row, &s->asked);
 	if (why)
 		return why;
 	serve_answer(&s->asked.question, &m);
@@ -376,9 +513,9 @@ serve_reader_ask(struct serve_reader *x, const struct validate_row *row, struct 
 	if (judged.trust == SERVE_REFUSED)
 		return judged.reasons[0];
 	if (!m.fits)
-		return "it does not fit by our count";
+		return "it does not fit by the memory model";
 	*out = s;
-	return read_again(s, x->context.engine, found) ? NULL : "nothing that is predicted was measured";
+	return read_again(s, x->engine, found) ? NULL : "no predicted quantity was measured";
 }
 
 int

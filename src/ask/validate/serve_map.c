@@ -1,16 +1,105 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a published row of a serving run says, as a question. */
+/* Convert one published serving result to a question: engine, types, layout, load. */
 #include "ask/validate/validate.h"
 
 #include "base/base.h"
+#include "db/db.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool
-has(const char *text, const char *piece)
+/* --- the engine: its file says what its software is called --------------------------------------------------- */
+
+/* 1000 x major + minor of the first `digits.digits` (or `digits.x`); NaN: none. */
+static double
+version_of(const char *text)
 {
-	return text && strstr(text, piece);
+	for (const char *p = text; p && *p; p++) {
+		if (!isdigit((unsigned char)*p))
+			continue;
+		char *end;
+		const double major = strtod(p, &end);
+		const char *dot = p + strspn(p, "0123456789");
+		if (*dot == '.' && (isdigit((unsigned char)dot[1]) || dot[1] == 'x'))
+			return 1000 * floor(major) + (dot[1] == 'x' ? 0 : (double)strtol(dot + 1, NULL, 10));
+		p = dot - 1;
+	}
+	return NAN;
+}
+
+/* How far a version is from those that are meant; 0: it is one of them. */
+static double
+distance(const struct engine_match *m, double version, const char *date)
+{
+	const double from = m->from ? version_of(m->from) : -HUGE_VAL, to = m->to ? version_of(m->to) : HUGE_VAL;
+
+	if (isnan(version)) {
+		if (m->date)
+			return date && strncmp(date, m->date, strlen(m->date)) == 0 ? -1 : 2;
+		/* most likely the newest */
+		return m->to ? 1 : 0;
+	}
+	return version < from ? from - version : version > to ? version - to : 0;
+}
+
+/* The closer match: of the right version, by how much of the name, by what else it says. */
+static bool
+closer(const struct engine_match *a, double a_far, const struct engine_match *b, double b_far)
+{
+	const bool a_in = a_far <= 0, b_in = b_far <= 0;
+	const int a_said = (a->sched != NULL) + (a->weights != NULL),
+	          b_said = (b->sched != NULL) + (b->weights != NULL);
+
+	if (a_in != b_in)
+		return a_in;
+	if (strlen(a->software) != strlen(b->software))
+		return strlen(a->software) > strlen(b->software);
+	if (a_said != b_said)
+		return a_said > b_said;
+	return a_far < b_far;
+}
+
+static void
+read_engines(struct serve_engines *all, struct run *r)
+{
+	const char **ids = database_list(r->database, ENTRY_ENGINE, &all->n), *said;
+
+	all->engines = ARENA_ARRAY(r->arena, const struct engine *, all->n + 1);
+	for (size_t i = 0; i < all->n; i++)
+		all->engines[i] =
+		    database_engine(r->database, r->arena, r->diag, ids[i], NULL, (struct source){0}, &said);
+}
+
+const struct engine *
+serve_row_engine(struct serve_engines *all, struct run *r, const struct validate_row *row, bool *near)
+{
+	const char *date = row_text(row, "date");
+	const double version = version_of(row_text(row, "sw_version"));
+	const struct engine_match *best = NULL;
+	const struct engine *found = NULL, *unknown = NULL;
+	double best_far = 0;
+
+	if (!all->engines)
+		read_engines(all, r);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct engine *e = all->engines[i];
+		if (e && strcmp(e->id, "common") == 0)
+			unknown = e;
+		for (int k = 0; e && k < e->n_matches; k++) {
+			const struct engine_match *m = &e->matches[k];
+			const double far = distance(m, version, date);
+			if (!row_has(row, "software", m->software) || (m->sched && !row_has(row, "sched", m->sched)) ||
+			    (m->weights && !row_has(row, "weight_dtype", m->weights)) ||
+			    (best && !closer(m, far, best, best_far)))
+				continue;
+			best = m;
+			best_far = far;
+			found = e;
+		}
+	}
+	*near = best && best_far > 0;
+	return found ? found : unknown;
 }
 
 static bool
@@ -73,14 +162,14 @@ serve_row_types(const struct validate_row *row, struct serve_parts *out)
 	const struct column_format *f = format_of(weights), *a = format_of(acts);
 
 	if (!f)
-		return "a format of weights that is not known";
+		return "unknown weight format";
 	out->compute = f->compute;
 	out->weights = f->weights;
 	out->weight_byte = f->weight_byte;
 	out->head_byte = f->head_byte;
 	if (f->weights == DTYPE_FP8 && has_block_scales(out->model))
 		out->compute = out->weights = DTYPE_FP8_BLOCK;
-	out->wide_attention = has(weights, "bf16 attn") || has(weights, "FFN only");
+	out->wide_attention = row_has(row, "weight_dtype", "bf16 attn") || row_has(row, "weight_dtype", "FFN only");
 	if (begins(weights, "EXL2 "))
 		out->weight_byte = strtod(weights + 5, NULL) / 8;
 	/* integers of 8 bits whose products are in 16, and of 4 bits in 8 */
@@ -93,7 +182,7 @@ serve_row_types(const struct validate_row *row, struct serve_parts *out)
 	const struct column_format *k = format_of(kv);
 	if (k)
 		out->kv = k->weights;
-	else if (out->compute == DTYPE_FP8 && has(row_text(row, "software"), "TensorRT-LLM") && begins(version, "0."))
+	else if (out->compute == DTYPE_FP8 && row_has(row, "software", "TensorRT-LLM") && begins(version, "0."))
 		out->kv = DTYPE_FP8;
 	else
 		out->kv = serve_usual_kv(out->engine, out->compute);
@@ -102,12 +191,21 @@ serve_row_types(const struct validate_row *row, struct serve_parts *out)
 
 /* --- the layout ------------------------------------------------------------------------------------------ */
 
+static bool
+has_experts(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].moe.given)
+			return true;
+	return false;
+}
+
 const char *
 serve_row_layout(const struct validate_row *row, struct serve_parts *out, double *n_gpus)
 {
 	const double n = row_number(row, "n_gpu"), tp = row_number(row, "tp"), pp = row_number(row, "pp");
 	const double ep = row_number(row, "ep");
-	const bool apart = has(row_text(row, "dp"), "attn") || has(row_text(row, "notes"), "attention DP enabled");
+	const bool apart = row_has(row, "dp", "attn") || row_has(row, "notes", "attention DP enabled");
 
 	*n_gpus = n >= 1 ? n : fmax(1, tp) * fmax(1, pp);
 	out->layout = (struct serve_layout){tp >= 1 ? tp : 1, pp >= 1 ? pp : 1, ep >= 1 ? ep : 1, false};
@@ -117,7 +215,7 @@ serve_row_layout(const struct validate_row *row, struct serve_parts *out, double
 		else
 			out->layout.pp = n;
 	}
-	if (apart && serve_has_experts(out->model) && out->layout.tp > 1) {
+	if (apart && has_experts(out->model) && out->layout.tp > 1) {
 		out->layout.attention_dp = true;
 		out->layout.ep = isnan(ep) ? out->layout.tp : ep;
 	}
@@ -126,20 +224,11 @@ serve_row_layout(const struct validate_row *row, struct serve_parts *out, double
 	return out->layout.tp > 8 ? "a replica beyond one node" : NULL;
 }
 
-bool
-serve_has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 /* --- the load -------------------------------------------------------------------------------------------- */
 
 /* Benchmark data sets by a part of what is said of them, and the mean lengths of their prompts and answers, as the
  * benchmark's organisers describe them (MLCommons, Inference 4.0, 5.0 and 5.1).  Mixtures of data sets are not. */
-static const struct {
+static const struct dataset {
 	const char *name;
 	double isl, osl;
 } datasets[] = {
@@ -149,21 +238,6 @@ static const struct {
     {"MLPerf 405B", 9400, 680},
     {"MLPerf DSR1", 800, 3880},
 };
-
-static void
-dataset_lengths(const char *notes, double *isl, double *osl)
-{
-	size_t i = 0;
-
-	while (i < sizeof datasets / sizeof *datasets && !has(notes, datasets[i].name))
-		i++;
-	if (i == sizeof datasets / sizeof *datasets)
-		return;
-	if (isnan(*isl))
-		*isl = datasets[i].isl;
-	if (isnan(*osl))
-		*osl = datasets[i].osl;
-}
 
 /* Mean lengths of prompts and answers; what is not printed follows from rates of the same row, or is usual.  Single
  * streams hardly depend on them. */
@@ -180,10 +254,14 @@ lengths(const struct validate_row *row, bool stream, double *isl, double *osl, c
 		*osl = out_rate / rate;
 	if (isnan(*isl) && rate > 0 && all_rate > out_rate)
 		*isl = (all_rate - out_rate) / rate;
-	if (out_rate > 0 && strcmp(row_text(row, "kind"), "offline-throughput") == 0)
-		dataset_lengths(row_text(row, "notes"), isl, osl);
+	const struct dataset *set =
+	    out_rate > 0 && row_is(row, "kind", "offline-throughput") ? ROW_FIND(row, "notes", datasets) : NULL;
+	if (set && isnan(*isl))
+		*isl = set->isl;
+	if (set && isnan(*osl))
+		*osl = set->osl;
 	if (stream && decodes && (isnan(*isl) || isnan(*osl)))
-		*warning = "lengths are not printed";
+		*warning = "lengths not published";
 	if (stream && isnan(*isl))
 		*isl = 128;
 	if (stream && decodes && isnan(*osl))
@@ -207,8 +285,8 @@ real_length(const struct validate_row *row, const struct workload *w, double isl
 
 	for (int i = 0; i < w->n_blocks; i++)
 		params += w->blocks[i].count.value * 12 * w->hidden.value * w->hidden.value;
-	const bool unpadded = has(row_text(row, "notes"), "padding removed") || has(row_text(row, "sched"), "EFF") ||
-	    (has(row_text(row, "software"), "FasterTransformer") && params > 1e9);
+	const bool unpadded = row_has(row, "notes", "padding removed") || row_has(row, "sched", "EFF") ||
+	    (row_has(row, "software", "FasterTransformer") && params > 1e9);
 	return unpadded ? isl / 2 : isl;
 }
 
@@ -218,16 +296,16 @@ batched_load(const struct validate_row *row, struct serve_question *out)
 {
 	const double batch = row_number(row, "batch"), clients = row_number(row, "concurrency");
 	const double requests = row_number(row, "num_requests");
-	const char *rate = row_text(row, "request_rate_rps"), *sched = row_text(row, "sched");
+	const char *rate = row_text(row, "request_rate_rps");
 
 	if (requests >= 1)
 		out->load.n_requests.value = requests;
-	if (has(sched, "offline batch") && batch >= 1 && isnan(requests))
+	if (row_has(row, "sched", "offline batch") && batch >= 1 && isnan(requests))
 		out->load.n_requests.value = batch;
 	if (rate && strcmp(rate, "inf") != 0) {
 		out->regime = SERVE_ONLINE;
 		out->rate_request_per_s = strtod(rate, NULL);
-		return out->rate_request_per_s > 0 ? NULL : "the rate is not given";
+		return out->rate_request_per_s > 0 ? NULL : "request rate not given";
 	}
 	if (clients >= 1) {
 		out->regime = SERVE_CLOSED;
@@ -235,9 +313,9 @@ batched_load(const struct validate_row *row, struct serve_question *out)
 		return NULL;
 	}
 	out->regime = SERVE_OFFLINE;
-	if (strcmp(row_text(row, "kind"), "online-serving") == 0 && !rate)
-		return "the load is not given";
-	if (batch >= 1 && !has(sched, "offline batch"))
+	if (row_is(row, "kind", "online-serving") && !rate)
+		return "load not given";
+	if (batch >= 1 && !row_has(row, "sched", "offline batch"))
 		out->load.n_concurrent.value = batch;
 	return NULL;
 }
@@ -247,23 +325,22 @@ serve_row_load(
     const struct validate_row *row, const struct serve_parts *p, struct serve_question *out, const char **warning)
 {
 	const double batch = row_number(row, "batch");
-	const char *sched = row_text(row, "sched"), *notes = row_text(row, "notes");
-	const bool stream = strcmp(row_text(row, "kind"), "latency-batch1") == 0;
-	const struct datum absent = {NAN, {NULL, 0, 0, NULL, false}};
+	const bool stream = row_is(row, "kind", "latency-batch1");
+	const struct datum absent = datum_absent();
 
 	out->load = (struct serve_load){.n_requests = absent, .n_concurrent = absent};
 	out->n_batch = batch >= 1 ? batch : 1;
 	out->row_split = p->engine->row_split && p->layout.pp > 1;
 	if (row_text(row, "spec_method"))
 		return "speculative decoding";
-	if (has(notes, "shared-prefix") || has(notes, "shared prefix") || has(notes, "cache hits") ||
-	    has(sched, "disaggregated"))
-		return "prefixes or pools that the row does not describe";
-	if (has(notes, "offload"))
-		return "weights or caches outside the GPU";
+	if (row_has(row, "notes", "shared-prefix") || row_has(row, "notes", "shared prefix") ||
+	    row_has(row, "notes", "cache hits") || row_has(row, "sched", "disaggregated"))
+		return "prefix cache or disaggregation not described by the row";
+	if (row_has(row, "notes", "offload"))
+		return "weights or KV cache outside the GPU";
 	lengths(row, stream, &out->load.isl, &out->load.osl, warning);
 	if (isnan(out->load.isl) || out->load.isl + fmax(0, out->load.osl) < 1)
-		return "the lengths are not given";
+		return "lengths not given";
 	if (p->model->kind == MODEL_ENCODER) {
 		out->regime = SERVE_ENCODE;
 		out->load.isl = real_length(row, p->model, out->load.isl);
@@ -280,9 +357,10 @@ serve_row_load(
 		out->n_batch = 1;
 		return NULL;
 	}
-	if (has(sched, "static") || has(sched, "batching off") || p->engine->kind != ENGINE_BATCHED) {
+	if (row_has(row, "sched", "static") || row_has(row, "sched", "batching off") ||
+	    p->engine->kind != ENGINE_BATCHED) {
 		out->regime = SERVE_STATIC;
-		return batch >= 1 ? NULL : "the batch is not given";
+		return batch >= 1 ? NULL : "batch size not given";
 	}
 	return batched_load(row, out);
 }

@@ -40,15 +40,6 @@ recognises(const struct validate_file *f)
 	return validate_has(f, "speedup") && validate_has(f, "gamma") && validate_has(f, "mean_accepted_len");
 }
 
-static const struct method *
-method_of(const char *text)
-{
-	for (size_t i = 0; text && i < sizeof methods / sizeof *methods; i++)
-		if (strstr(text, methods[i].name))
-			return &methods[i];
-	return NULL;
-}
-
 /* Tokens of a step with the one that comes for free; NaN: not known. */
 static double
 tokens_of(const struct validate_row *row)
@@ -61,40 +52,32 @@ tokens_of(const struct validate_row *row)
 	return alpha >= 0 && n_drafts >= 1 ? draft_tokens(NULL, alpha, n_drafts) : NAN;
 }
 
-static bool
-against_another(const struct validate_row *row)
-{
-	const char *notes = row_text(row, "notes");
-
-	return notes && strstr(notes, "relative to");
-}
-
 static void
 label(struct score_case *c, const struct validate_row *row, const struct method *m)
 {
-	c->label[SCORE_BY_SOURCE] = row_text(row, "source");
-	c->label[SCORE_BY_GPU] = row_text(row, "gpu_id");
-	c->label[SCORE_BY_CONFIDENCE] = row_text(row, "confidence");
-	c->label[SCORE_BY_TASK] = row_text(row, "task");
+	static const struct row_label labels[] = {{SCORE_BY_SOURCE, "source"}, {SCORE_BY_GPU, "gpu_id"},
+	    {SCORE_BY_CONFIDENCE, "confidence"}, {SCORE_BY_TASK, "task"}, {SCORE_BY_FRAMEWORK, "method"}};
+
+	row_labels(c, row, labels, sizeof labels / sizeof *labels);
 	c->label[SCORE_BY_REGIME] = m ? m->class : NULL;
-	c->label[SCORE_BY_FRAMEWORK] = row_text(row, "method");
 }
 
 static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
-	const struct method *m = method_of(row_text(row, "method"));
+	const struct method *m = ROW_FIND(row, "method", methods);
 	const double tokens = tokens_of(row), measured = row_number(row, "speedup"), batch = row_number(row, "batch");
 	const double n_drafts = row_number(row, "gamma");
 
 	(void)context;
-	const char *why = !m                        ? "the method is not known"
-	    : !m->class || against_another(row)     ? "against another method, not against none"
+	const char *why = !m ? "unknown method"
+	    : !m->class || row_has(row, "notes", "relative to")
+	    ? "compared with another method, not with plain decoding"
 	    : !(measured > 0)                       ? "nothing was measured"
-	    : isnan(tokens)                         ? "how many drafts were accepted is not given"
-	    : m->draft_ratio > 0 && isnan(n_drafts) ? "the number of drafts is not given"
-	    : !row_text(row, "gpu_id")              ? "the GPU has no entry"
-	    : batch > 1                             ? "more than one sequence: what a draft costs depends on the load"
+	    : isnan(tokens)                         ? "accepted tokens not given"
+	    : m->draft_ratio > 0 && isnan(n_drafts) ? "draft length not given"
+	    : !row_text(row, "gpu_id")              ? "GPU not in the database"
+	    : batch > 1                             ? "batch above 1: the cost of a draft depends on the load"
 	                                            : NULL;
 	if (why) {
 		label(validation_skip(v, row_line(row), why), row, m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a published row of a training run says, as a question about a step. */
+/* Convert one published training result to a struct train_ask: stack, model, precision, network, layout, batch. */
 #include "ask/validate/validate.h"
 
 #include "db/db.h"
@@ -8,82 +8,216 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VOLTA = 0, AMPERE = 1 };
+/* --- the stack: its file says what it is called -------------------------------------------------------------- */
+
+/* `2024-07`, `24.07b`, `2023`: 202407, 202407, 202300; 0 where there is none. */
+static double
+month_of(const char *text)
+{
+	char *end;
+
+	if (!text || !isdigit((unsigned char)*text))
+		return 0;
+	long year = strtol(text, &end, 10);
+	if (year < 100)
+		year += 2000;
+	const bool more = (*end == '-' || *end == '.') && isdigit((unsigned char)end[1]);
+	return (double)(100 * year + (more ? strtol(end + 1, NULL, 10) : 0));
+}
 
 static bool
-has(const char *text, const char *piece)
+holds(const struct stack_match *m, const struct validate_row *row)
 {
-	return text && strstr(text, piece);
+	const double month = month_of(row_text(row, "date"));
+
+	return (row_has(row, "source", m->says) || row_has(row, "software", m->says)) &&
+	    (!m->software || row_has(row, "software", m->software)) &&
+	    (!m->precision || row_is(row, "precision", m->precision)) && month >= datum_or(m->from, 0) &&
+	    (!datum_given(m->before) || month < m->before.value);
 }
 
-static struct datum
-number_of(const struct validate_row *row, const char *column)
+/* The more a match says the better, and where it is the source that says it: software has parts of other makers. */
+static double
+weight(const struct stack_match *m, const struct validate_row *row)
 {
-	return (struct datum){row_number(row, column), {NULL, 0, 0, NULL, false}};
+	return 100 * (row_has(row, "source", m->says) + (m->software != NULL) + (m->precision != NULL)) +
+	    (double)strlen(m->says);
 }
 
-/* --- precision ------------------------------------------------------------------------------------------- */
-
-static const struct precision {
-	const char *text;
-	enum dtype dtype;
-	bool rowwise;
-} precisions[] = {
-    {"bf16-mixed", DTYPE_BF16, false},
-    {"bf16-pure", DTYPE_BF16, false},
-    {"bf16-TE", DTYPE_BF16, false},
-    {"bf16", DTYPE_BF16, false},
-    {"fp16", DTYPE_FP16, false},
-    {"amp-fp16", DTYPE_FP16, false},
-    {"bf16-amp", DTYPE_BF16, false},
-    {"amp-bf16", DTYPE_BF16, false},
-    {"amp_bf16", DTYPE_BF16, false},
-    {"amp_fp16", DTYPE_FP16, false},
-    {"fp16-amp", DTYPE_FP16, false},
-    {"fp16-mixed", DTYPE_FP16, false},
-    {"fp8-rowwise", DTYPE_FP8, true},
-    {"fp8-row", DTYPE_FP8, true},
-    {"fp8-ds", DTYPE_FP8, false},
-    {"fp8-mx", DTYPE_MXFP8, false},
-    {"fp8-sc", DTYPE_FP8, false},
-    {"amp_fp8", DTYPE_FP8, false},
-    {"fp8-tensorwise", DTYPE_FP8, false},
-    {"fp8-cs", DTYPE_FP8, false},
-    {"fp8-TE", DTYPE_FP8, false},
-    {"fp8-blockwise", DTYPE_FP8, false},
-    {"fp8", DTYPE_FP8, false},
-    {"mxfp8", DTYPE_MXFP8, false},
-    {"nvfp4", DTYPE_NVFP4, false},
-    {"tf32", DTYPE_TF32, false},
-    {"fp32", DTYPE_FP32, false},
-    {"amp", DTYPE_FP16, false},
-};
-
-/* Where nothing is said: before Hopper there was no other type for products of language models than those of 16 bits.
- */
-static const char *
-usual_precision(int generation, enum dtype *out)
+static void
+read_stacks(struct train_stacks *all, struct run *r)
 {
-	*out = DTYPE_BF16;
-	return generation <= AMPERE ? NULL : "the precision is not named";
+	const char **ids = database_list(r->database, ENTRY_STACK, &all->n), *said;
+
+	all->stacks = ARENA_ARRAY(r->arena, const struct stack *, all->n + 1);
+	for (size_t i = 0; i < all->n; i++)
+		all->stacks[i] =
+		    database_stack(r->database, r->arena, r->diag, ids[i], NULL, (struct source){0}, &said);
 }
 
 const char *
+train_row_stack(struct train_stacks *all, struct run *r, const struct validate_row *row, const char **refused)
+{
+	const char *found = row_has(row, "sharding", "FSDP") ? "unlisted-fsdp" : "unlisted";
+	double best = 0;
+
+	*refused = NULL;
+	if (!all->stacks)
+		read_stacks(all, r);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct stack *s = all->stacks[i];
+		for (int k = 0; s && k < s->n_matches; k++)
+			if (holds(&s->matches[k], row) && weight(&s->matches[k], row) > best) {
+				best = weight(&s->matches[k], row);
+				found = s->id;
+				*refused = s->matches[k].refused;
+			}
+	}
+	return found;
+}
+
+/* --- the model: with what the row says of its shape, or the shape alone -------------------------------------- */
+
+static struct datum
+of(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+static bool
+differs(struct datum row, struct datum model)
+{
+	return datum_given(row) && datum_given(model) && row.value != model.value;
+}
+
+/* With fewer or more layers of the last kind: published runs often have fewer. */
+static const struct workload *
+with_layers(struct arena *a, const struct workload *w, struct datum layers, struct datum vocab)
+{
+	struct workload *copy = ARENA_NEW(a, struct workload);
+
+	*copy = *w;
+	if (datum_given(vocab))
+		copy->vocab.value = vocab.value;
+	if (!differs(layers, w->n_layers))
+		return copy;
+	copy->blocks = ARENA_ARRAY(a, struct block, (size_t)w->n_blocks);
+	for (int i = 0; i < w->n_blocks; i++)
+		copy->blocks[i] = w->blocks[i];
+	struct datum *last = &copy->blocks[w->n_blocks - 1].count;
+	last->value += layers.value - w->n_layers.value;
+	copy->n_layers.value = layers.value;
+	return last->value >= 1 ? copy : NULL;
+}
+
+/* Four times the hidden width is that of two maps; gated ones are of other widths. */
+static bool
+is_gated(double width, double hidden)
+{
+	return width != 4 * hidden;
+}
+
+/* A decoder of equal layers, as the columns have it; NULL where they say too little. */
+static const struct workload *
+of_columns(struct arena *a, const struct validate_row *row)
+{
+	const struct datum layers = row_datum(row, "layers"), hidden = row_datum(row, "hidden");
+	const struct datum heads = row_datum(row, "heads"), absent = datum_absent();
+	struct datum width = row_datum(row, "ffn"), kv = row_datum(row, "kv_heads");
+	const char *family = row_text(row, "family");
+
+	if (!datum_given(layers) || !datum_given(hidden) || !datum_given(heads) || row_number(row, "experts") > 0 ||
+	    (family && strcmp(family, "dense-llm") != 0))
+		return NULL;
+	if (!datum_given(width))
+		width = of(4 * hidden.value);
+	if (!datum_given(kv))
+		kv = heads;
+	struct block *b = ARENA_NEW(a, struct block);
+	struct workload *w = ARENA_NEW(a, struct workload);
+	*b = (struct block){.count = layers,
+	    .mixer = MIXER_ATTENTION,
+	    .attention = {.kind = ATTENTION_HEADS,
+	        .kind_name = "gqa",
+	        .n_heads = heads,
+	        .n_kv_heads = kv,
+	        .head_dim = of(hidden.value / heads.value),
+	        .v_dim = absent,
+	        .window = absent,
+	        .chunk = absent,
+	        .q_lora = absent,
+	        .kv_lora = absent,
+	        .nope = absent,
+	        .rope = absent},
+	    .mlp = {.given = true, .gated = is_gated(width.value, hidden.value), .width = width}};
+	*w = (struct workload){.id = row_text(row, "model"),
+	    .name = row_text(row, "model"),
+	    .kind = MODEL_DECODER,
+	    .n_layers = layers,
+	    .hidden = hidden,
+	    .vocab = datum_given(row_datum(row, "vocab")) ? row_datum(row, "vocab") : of(50304),
+	    .norms_per_layer = of(2),
+	    .final_norm = true,
+	    .head = true,
+	    .tied_embeddings = !is_gated(width.value, hidden.value),
+	    .n_mtp = absent,
+	    .context = absent,
+	    .stated_params = absent,
+	    .n_blocks = 1,
+	    .blocks = b};
+	struct layer *rows = ARENA_NEW(a, struct layer);
+	layer_describe(w, b, rows);
+	b->layer = rows;
+	return w;
+}
+
+/* The same shape but for layers and vocabulary, as far as the row says. */
+static bool
+is_like(const struct validate_row *row, const struct workload *w)
+{
+	const struct block *b = workload_attention(w);
+
+	if (differs(row_datum(row, "hidden"), w->hidden))
+		return false;
+	return !b ||
+	    (!differs(row_datum(row, "heads"), b->attention.n_heads) &&
+	        (!b->mlp.given || b->moe.given || w->n_blocks > 1 || !differs(row_datum(row, "ffn"), b->mlp.width)));
+}
+
+const struct workload *
+train_row_model(struct arena *a, const struct validate_row *row, const struct workload *w)
+{
+	const struct datum layers = row_datum(row, "layers"), vocab = row_datum(row, "vocab");
+
+	if (!w || !is_like(row, w))
+		return of_columns(a, row);
+	if (!differs(layers, w->n_layers) && !differs(vocab, w->vocab))
+		return w;
+	return w->n_blocks > 0 ? with_layers(a, w, layers, vocab) : NULL;
+}
+
+enum { VOLTA = 0, AMPERE = 1 };
+
+/* --- precision ------------------------------------------------------------------------------------------- */
+
+/* By parts of what sources call it; the first that is found counts. */
+static const struct precision {
+	const char *word;
+	enum dtype dtype;
+} precisions[] = {{"fp8-mx", DTYPE_MXFP8}, {"mxfp8", DTYPE_MXFP8}, {"fp8", DTYPE_FP8}, {"nvfp4", DTYPE_NVFP4},
+    {"bf16", DTYPE_BF16}, {"fp16", DTYPE_FP16}, {"tf32", DTYPE_TF32}, {"fp32", DTYPE_FP32}, {"amp", DTYPE_FP16}};
+
+/* Where nothing is said: before Hopper language models had no other type for products than those of 16 bits. */
+const char *
 train_row_precision(const struct validate_row *row, int generation, enum dtype *out, bool *rowwise)
 {
-	const char *text = row_text(row, "precision");
+	const struct precision *p = ROW_FIND(row, "precision", precisions);
 
-	*rowwise = false;
-	if (!text)
-		return usual_precision(generation, out);
-	for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++)
-		if (strcmp(precisions[i].text, text) == 0) {
-			*out = precisions[i].dtype;
-			*rowwise = precisions[i].rowwise;
-			return NULL;
-		}
-	*out = dtype_find(text);
-	return *out == DTYPE_NONE ? "a precision that is not known" : NULL;
+	*out = p ? p->dtype : DTYPE_BF16;
+	*rowwise = row_has(row, "precision", "fp8-row");
+	if (p)
+		return NULL;
+	return row_text(row, "precision") ? "unknown precision" : generation <= AMPERE ? NULL : "precision not given";
 }
 
 /* --- the network ----------------------------------------------------------------------------------------- */
@@ -161,14 +295,13 @@ nic_of(const char *text, double n_node)
 void
 train_row_machine(const struct validate_row *row, struct train_machine *m)
 {
-	const char *text = row_text(row, "interconnect");
 	const double n_node = row_number(row, "gpus_per_node");
+	const double nic = nic_of(row_text(row, "interconnect"), n_node >= 1 ? n_node : 8);
 
 	train_machine_node(m, n_node);
-	const double nic = nic_of(text, n_node >= 1 ? n_node : 8);
 	if (nic > 0)
 		m->nic_byte_per_s = nic;
-	if (has(text, "Omni-Path")) {
+	if (row_has(row, "interconnect", "Omni-Path")) {
 		if (!(nic > 0))
 			m->nic_byte_per_s = 12.5e9;
 		m->nic_frac = 0.55;
@@ -183,32 +316,27 @@ train_row_machine(const struct validate_row *row, struct train_machine *m)
 static struct datum
 zero_of(const struct validate_row *row)
 {
-	static const struct {
+	static const struct sharding {
 		const char *word;
 		double zero;
 	} words[] = {{"ZeRO2-like", 1}, {"ZeRO3", 3}, {"ZeRO-3", 3}, {"Megatron-FSDP", 3}, {"FSDP-ZeRO2", 2},
 	    {"ZeRO2", 2}, {"ZeRO-2", 2}, {"ZeRO1", 1}, {"ZeRO-1", 1}, {"distributed", 1}, {"FSDP", 3}, {"DDP", 0},
 	    {"Horovod", 0}, {"none", 0}};
-	const char *text = row_text(row, "sharding");
+	const struct sharding *s = ROW_FIND(row, "sharding", words);
 
-	for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
-		if (strstr(text, words[i].word))
-			return (struct datum){words[i].zero, {NULL, 0, 0, NULL, false}};
-	return datum_absent();
+	return s ? (struct datum){s->zero, {NULL, 0, 0, NULL, false}} : datum_absent();
 }
 
 static void
 map_recompute(const struct validate_row *row, struct train_ask *ask)
 {
-	const char *text = row_text(row, "recompute");
-
-	ask->recompute_given = text != NULL;
+	ask->recompute_given = row_text(row, "recompute") != NULL;
 	ask->recompute = RECOMPUTE_NONE;
-	if (has(text, "full"))
+	if (row_has(row, "recompute", "full"))
 		ask->recompute = RECOMPUTE_FULL;
-	else if (has(text, "selective") && ask->stack->time.selects_operators)
+	else if (row_has(row, "recompute", "selective") && ask->stack->time.selects_operators)
 		ask->recompute = RECOMPUTE_OP;
-	else if (has(text, "selective")) {
+	else if (row_has(row, "recompute", "selective")) {
 		ask->recompute = RECOMPUTE_MODULES;
 		ask->modules = 1U << MODULE_CORE_ATTN | 1U << MODULE_MLA_UP_PROJ;
 	}
@@ -219,14 +347,14 @@ static struct datum
 map_chunks(const struct validate_row *row, const struct train_ask *ask)
 {
 	const char *notes = row_text(row, "notes"), *at = notes ? strstr(notes, "VP=") : NULL;
-	struct datum vp = number_of(row, "vp");
+	struct datum vp = row_datum(row, "vp");
 
 	if (datum_given(vp))
 		return vp;
 	const double n = at ? strtod(at + strlen("VP="), NULL) : 0;
 	if (n >= 1)
 		vp.value = n;
-	else if (has(notes, "interleaved PP") && ask->pp.value > 1)
+	else if (row_has(row, "notes", "interleaved PP") && ask->pp.value > 1)
 		vp.value = ceil(ask->model->n_layers.value / ask->pp.value);
 	return vp;
 }
@@ -235,11 +363,10 @@ map_chunks(const struct validate_row *row, const struct train_ask *ask)
 static struct datum
 map_packing(const struct validate_row *row, const struct train_ask *ask)
 {
-	const char *task = row_text(row, "task");
-	const bool tunes = ask->adapters || (task && (strcmp(task, "sft") == 0 || strcmp(task, "finetune") == 0));
+	const bool tunes = ask->adapters || row_is(row, "task", "sft") || row_is(row, "task", "finetune");
 	struct datum length = datum_absent();
 
-	if (tunes && ask->stack->time.packs && !has(row_text(row, "notes"), "packed to"))
+	if (tunes && ask->stack->time.packs && !row_has(row, "notes", "packed to"))
 		length.value = 256;
 	return length;
 }
@@ -247,9 +374,8 @@ map_packing(const struct validate_row *row, const struct train_ask *ask)
 static bool
 overlaps_tensor(const struct validate_row *row)
 {
-	const char *notes = row_text(row, "notes");
-
-	return has(notes, "async TP") || has(notes, "AsyncTP") || has(notes, "async-TP");
+	return row_has(row, "notes", "async TP") || row_has(row, "notes", "AsyncTP") ||
+	    row_has(row, "notes", "async-TP");
 }
 
 /* The stack as the row ran it. */
@@ -279,39 +405,38 @@ is_spread(const struct validate_row *row)
 const char *
 train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask *ask)
 {
-	const char *sp = row_text(row, "sp"), *task = row_text(row, "task"), *notes = row_text(row, "notes");
-	const char *software = row_text(row, "software");
-
 	if (!is_spread(row))
-		return "how the model is spread over the GPUs";
+		return "layout not given";
 	ask->stack = as_run(a, row, ask->stack);
-	ask->n_gpus = number_of(row, "num_gpus");
+	ask->n_gpus = row_datum(row, "num_gpus");
 	ask->dp = datum_absent();
-	ask->tp = number_of(row, "tp");
-	ask->pp = number_of(row, "pp");
+	ask->tp = row_datum(row, "tp");
+	ask->pp = row_datum(row, "pp");
 	ask->vp = map_chunks(row, ask);
-	ask->cp = number_of(row, "cp");
-	ask->ep = number_of(row, "ep");
+	ask->cp = row_datum(row, "cp");
+	ask->ep = row_datum(row, "ep");
 	ask->etp = datum_absent();
 	ask->zero = zero_of(row);
-	ask->sp = !sp ? -1 : strcmp(sp, "yes") == 0;
-	ask->n_global_sequences = number_of(row, "gbs");
-	ask->n_sequences = number_of(row, "mbs");
-	ask->seq_length = number_of(row, "seq");
+	ask->sp = !row_text(row, "sp") ? -1 : row_is(row, "sp", "yes");
+	ask->n_global_sequences = row_datum(row, "gbs");
+	ask->n_sequences = row_datum(row, "mbs");
+	ask->seq_length = row_datum(row, "seq");
 	/* asynchronous tensor parallelism is a pass of the compiler */
-	ask->compiled = has(notes, "compile") || has(software, "compile") || overlaps_tensor(row);
-	ask->adapters = task && strcmp(task, "lora") == 0;
+	ask->compiled = row_has(row, "notes", "compile") || row_has(row, "software", "compile") || overlaps_tensor(row);
+	ask->adapters = row_is(row, "task", "lora");
 	ask->packed_length = map_packing(row, ask);
-	ask->dispatcher = has(software, "DeepEP") || has(software, "DualPipe") ? DISPATCH_DEDUP : DISPATCH_BY_MODEL;
+	ask->dispatcher = row_has(row, "software", "DeepEP") || row_has(row, "software", "DualPipe")
+	    ? DISPATCH_DEDUP
+	    : DISPATCH_BY_MODEL;
 	ask->n_mtp = datum_absent();
-	if (has(notes, "w/o MTP"))
+	if (row_has(row, "notes", "w/o MTP"))
 		ask->n_mtp.value = 0;
 	map_recompute(row, ask);
 	const double accumulation = row_number(row, "grad_accum"), dp = row_number(row, "dp");
 	if (!datum_given(ask->n_global_sequences) && accumulation > 0 && dp > 0 && datum_given(ask->n_sequences))
 		ask->n_global_sequences.value = accumulation * dp * ask->n_sequences.value;
 	if (ask->model->kind == MODEL_ENCODER && ask->stack->time.skips_padding && ask->seq_length.value > 256 &&
-	    task && strcmp(task, "pretrain") == 0)
-		return "sequences of an encoder that are mostly padding, which runs skip";
+	    row_is(row, "task", "pretrain"))
+		return "encoder sequences mostly padding, which runs skip";
 	return NULL;
 }

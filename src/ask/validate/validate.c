@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "db/db.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -75,6 +76,29 @@ validation_progress(const struct validation *v, size_t done, size_t all)
 		return;
 	fprintf(stderr, "\r%3.0f %% of %zu rows\033[K%s", 100.0 * (double)done / (double)all, all,
 	    done == all ? "\r\033[K" : "");
+}
+
+struct run
+run_quiet(const struct run *r)
+{
+	struct run quiet = *r;
+
+	quiet.diag = diag_new(r->arena);
+	quiet.database = database_reporting_to(r->database, quiet.diag);
+	quiet.sheet = NULL;
+	quiet.warnings = quiet.assumed = (struct words){0};
+	return quiet;
+}
+
+const char *
+run_refusal(const struct run *quiet)
+{
+	struct source at;
+	const char *hint;
+	enum severity severity;
+	const char *said = diag_message(quiet->diag, 0, &at, &hint, &severity);
+
+	return said ? arena_text(quiet->arena, said) : "inputs rejected";
 }
 
 /* --- rows of tables -------------------------------------------------------------------------------------- */
@@ -186,7 +210,7 @@ read_whole(struct run *r, struct word name, struct validate_file *out)
 	*out = (struct validate_file){.name = standard ? "standard input" : name.text};
 	if (!file) {
 		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text, strerror(errno));
-		diag_hint(r->diag, "name files of measurements; - is standard input");
+		diag_hint(r->diag, "give measurement files; - is standard input");
 		return false;
 	}
 	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
@@ -202,7 +226,7 @@ read_whole(struct run *r, struct word name, struct validate_file *out)
 	if (failed || length > MAX_BYTES) {
 		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text,
 		    failed ? "input error" : "larger than 256 MiB");
-		diag_hint(r->diag, "name files of measurements; - is standard input");
+		diag_hint(r->diag, "give measurement files; - is standard input");
 		return false;
 	}
 	text[length] = '\0';
@@ -244,11 +268,11 @@ read_file(struct validation *v, struct word name)
 	for (int k = 0; k < N_KINDS; k++)
 		if (kinds[k]->recognises(&f))
 			return kinds[k]->read(v, &f);
-	diag_error(v->run->diag, name.from, "nothing tells what '%s' has measured", f.name);
+	diag_error(v->run->diag, name.from, "cannot tell what '%s' measures", f.name);
 	char *known = arena_text(v->run->arena, "");
 	for (int k = 0; k < N_KINDS; k++)
 		known = arena_printf(v->run->arena, "%s%s%s", known, k ? "; " : "", kinds[k]->title);
-	diag_hint(v->run->diag, "the first line names the columns of %s", known);
+	diag_hint(v->run->diag, "the first line must name the columns of %s", known);
 	return false;
 }
 

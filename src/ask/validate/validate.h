@@ -53,6 +53,11 @@ struct score_case *validation_skip(struct validation *v, int line, const char *w
 /* How far it is; a file of many rows says so now and then. */
 void validation_progress(const struct validation *v, size_t done, size_t all);
 
+/* The run of one row: its faults are reasons to leave the row out, not errors.  Without a sheet. */
+struct run run_quiet(const struct run *r);
+/* The first error of a quiet run. */
+const char *run_refusal(const struct run *quiet);
+
 /* Rows of a CSV file by the names of its columns. */
 struct validate_row {
 	const struct validate_file *file;
@@ -117,7 +122,7 @@ bool memory_row_is_binary(const struct validate_row *row);
 /* What a training run says of memory, as one more case; none where it says nothing. */
 void train_row_memory(struct validation *v, const struct validate_row *row);
 
-/* Rows of published serving runs, in parts. */
+/* Rows of published serving runs. */
 
 /* All engines, read when the first row asks. */
 struct serve_engines {
@@ -133,32 +138,15 @@ const struct engine *serve_row_engine(
 const char *serve_row_types(const struct validate_row *row, struct serve_parts *out);
 /* The layout of a replica, and all GPUs; tp 0 where only their number is printed.  Else why not. */
 const char *serve_row_layout(const struct validate_row *row, struct serve_parts *out, double *n_gpus);
-bool serve_has_experts(const struct workload *w);
 /* How lengths vary: coefficients of variation. */
 struct serve_spread {
 	double isl_cv, osl_cv;
 };
-/* What people see of a run of so many requests. */
-struct serve_run {
-	double first_mean_s, first_p50_s, step_mean_s, step_p50_s, answer_s;
-	double output_token_per_s, total_token_per_s, request_per_s;
-};
-/* Whether the run is short enough to be simulated; its means over some seeds; false when not all is answered. */
-bool serve_row_simulates(const struct serve_question *q);
-bool serve_row_simulate(const struct serve_question *q, const struct serve_spread *spread, struct serve_run *out);
 /* Means of a data set vary, lengths that somebody chose do not. */
 struct serve_spread serve_row_spread(const struct validate_row *row, const struct serve_load *load);
 /* Regime and load; else why there is none.  *warning is set where lengths were assumed. */
 const char *serve_row_load(
     const struct validate_row *row, const struct serve_parts *p, struct serve_question *out, const char **warning);
-
-/* A row of a single kernel; else why it is none that is predicted. */
-struct serve_kernel {
-	double predicted_s, measured_s;
-	struct interval band;
-	const char *warning;
-};
-const char *serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_kernel *out);
 
 /* --- rows for fits --------------------------------------------------------------------------------------- */
 
@@ -180,7 +168,7 @@ int serve_reading_times(struct serve_reading *s, const struct engine *engine, st
 /* Its tensor-parallel GPUs. */
 double serve_reading_ranks(const struct serve_reading *s);
 
-/* Rows of published training runs, in parts. */
+/* Rows of published training runs. */
 
 /* All stacks, read once. */
 struct train_stacks {
@@ -204,8 +192,6 @@ const char *train_row_ask(struct arena *a, const struct validate_row *row, struc
 struct train_reader;
 struct train_reader *train_reader_new(struct run *r);
 void train_reader_free(struct train_reader *x);
-/* Tokens that a model of this name was made for; NaN: not known. */
-double train_reader_context(struct train_reader *x, const char *model);
 
 /* One row, in the columns of training runs. */
 struct train_row {
@@ -215,11 +201,6 @@ struct train_row {
 };
 /* Why there is no prediction, or NULL. */
 const char *train_row_predict(struct train_reader *x, const struct validate_row *row, struct train_row *out);
-/* What the row is grouped by; a case of the step. */
-void train_row_label(struct score_case *c, const struct validate_row *row, const char *kind);
-struct score_case *train_row_case(
-    struct validation *v, struct train_reader *x, const struct validate_row *row, int line, const struct train_row *t);
-
 /* From now on every row is of this stack, whatever framework it names: for fits. */
 void train_reader_stack(struct train_reader *x, const struct stack *stack);
 

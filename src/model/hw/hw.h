@@ -130,14 +130,15 @@ struct residual {
 	} regimes[8];
 };
 
-/* GEMM tile model, KERNELS section 2 (REC8); rates are absolute: the loader has multiplied once. */
+/* --- calibrations: absolute rates and times, members by calibration.def ---------------------------------- */
+
+#define FIGURE_MEMBER(key, member, ...) struct datum member;
+
+/* GEMM tile model; quantise_ are the kernels of dynamic fp8 and fp4 activations. */
 struct gemm_calibration {
-	struct datum peak_flop_per_s, mem_byte_per_s, l2_byte_per_s; /* reachable */
-	struct datum base_s, feed_byte_per_s, tile_s, k_step_s;      /* t0, b_sm, t_pro, tau64 */
-	struct datum wave_frac, derate;                              /* th, delta */
-	struct datum quantise_s, quantise_byte_per_s;                /* dynamic fp8 / fp4 activations */
-	/* absent or 0: 2.2 us for the sum of a split product, and an exponent of 3 that joins the limits */
-	struct datum reduction_s, norm;
+#define GEMM FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef GEMM
 };
 
 /*
@@ -146,42 +147,43 @@ struct gemm_calibration {
  * S in MiB in the last term.  nvls_byte_per_s is absent or 0 where it may not.
  */
 struct collective_calibration {
-	struct datum base_s, per_rank_s, bus_byte_per_s, beta, ramp_s, ramp_byte;
-	struct datum nvls_base_s, nvls_byte_per_s, nvls_ramp_s, nvls_ramp_byte, nvls_min_ranks;
+#define NCCL FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef NCCL
 };
 
 /* Collectives over the NICs of several nodes: t = base + ramp sqrt(size / 1 MiB) + volume / (nic_frac x the node's
  * NICs). nic_byte_per_s is nic_frac of the file's own NIC, absent where the fraction is a transferred one. */
 struct network_calibration {
-	struct datum base_s, ramp_s, nic_frac, nic_byte_per_s, n_nodes;
+#define NETWORK FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef NETWORK
+	struct datum nic_byte_per_s;
 };
 
 /* One- and two-shot all-reduce of the serving engines, CUDA graph, up to 32 MB. */
 struct custom_calibration {
+#define CUSTOM FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef CUSTOM
 	const char *backend;
-	struct datum one_s, one_per_rank_s, one_byte_per_s, two_s, two_per_rank_s, two_byte_per_s;
 };
 
-/* Attention over a prompt: tiles of 128 x 128 on the SMs, then the traffic around them. */
+/* Attention over a prompt: tiles of 128 x 128 on the SMs, then the traffic around them.  What is absent or 0 has no
+ * effect. */
 struct context_calibration {
-	struct datum flop_per_s, base_s, block_s, mem_byte_per_s;
-	/* absent or 0: no effect */
-	struct datum tile;                      /* queries and keys of a tile; 128 */
-	struct datum kv_byte_per_s;             /* keys and values apart from queries and results */
-	struct datum l2_byte_per_s, hold, fade; /* what L2 serves: struct generation_calibration */
-	struct datum derate;                    /* slowdown per decade of FLOP above 1e12: power */
-	struct datum norm;                      /* exponent that joins the spread work and its longest row */
-	struct datum token_s;                   /* per new token of every sequence: appending to the cache */
+#define CONTEXT FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef CONTEXT
 };
 
-/* Attention of one new token over the cache; flop_per_s only for multi-head latent attention. */
+/* Attention of one new token over the cache; flop_per_s only for multi-head latent attention.  A cache of `hold` times
+ * L2 comes from there at l2_byte_per_s, one of hold + fade times L2 from memory; absent: 4 times the memory's rate,
+ * 0.375 and 0.75. */
 struct generation_calibration {
-	struct datum mem_byte_per_s, base_s, query_byte_per_s, split_s, item_s, flop_per_s;
-	/* A cache of `hold` times L2 comes from there at l2_byte_per_s, one of hold + fade times L2 from memory;
-	 * absent: 4 times the memory's rate, 0.375 and 0.75. */
-	struct datum l2_byte_per_s, hold, fade;
-	struct datum norm;       /* exponent that joins the traffic and the work items; absent: one after the other */
-	struct datum own_item_s; /* item_s where no two query heads share a key head; absent: the same */
+#define GENERATION FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef GENERATION
 };
 
 /* Attention of other head widths and types than the calibration's own (128 and 16 bits). */
@@ -200,9 +202,9 @@ struct attention_calibration {
 /* Grouped products of a mixture of experts with their routing and permutation kernels.  permute_byte_per_s is paid per
  * local pair of token and expert, route_byte_per_s per global one; absent: the fit found no such cost. */
 struct moe_calibration {
-	struct datum peak_flop_per_s, mem_byte_per_s, base_s, feed_byte_per_s, tile_s, k_step_s, norm;
-	struct datum permute_byte_per_s, route_byte_per_s;
-	struct datum l2_byte_per_s, hold, fade; /* weights that a benchmark repeats: struct generation_calibration */
+#define MOE FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef MOE
 };
 
 /* Plateaus of bandwidth and latency, the smallest level first.  The size of the last one is not looked at. */
@@ -219,7 +221,9 @@ struct memory_calibration {
 /* Starting empty kernels: once, and each; in a stream, or replayed as a graph.  submit_s: what the host spends on one.
  */
 struct launch_calibration {
-	struct datum stream_base_s, stream_kernel_s, graph_base_s, graph_kernel_s, submit_s;
+#define LAUNCH FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef LAUNCH
 };
 
 enum collective {
@@ -279,6 +283,46 @@ struct calibration {
 	struct transfer_sigma transfer_sigma;
 };
 
+/* --- the parameters as data ------------------------------------------------------------------------------ */
+
+enum param_form {
+#define FORM(id, quantity, reference) FORM_##id,
+#include "model/hw/form.def"
+#undef FORM
+	N_FORMS,
+};
+enum quantity form_quantity(enum param_form f); /* in files */
+const char *form_reference(enum param_form f);  /* key of the figure that it is a share of, `peak` for any; or NULL */
+
+#define ALWAYS INFINITY
+struct param_row {
+	const char *key;
+	enum param_form form;
+	double otherwise;          /* ALWAYS: it may not be absent; NaN: it may */
+	double start, least, most; /* of fits; NaN: not fitted */
+};
+/* A family's rows stand in the order of its struct's members, which are all datums. */
+struct family {
+	int n;
+	const struct param_row *rows;
+};
+extern const struct family family_gemm, family_context, family_generation, family_moe, family_collective, family_custom,
+    family_launch;
+/* The first row of this key in the families of kernels, or NULL. */
+const struct param_row *param_find(const char *key);
+
+/* What a number of each form is multiplied by; clocks are divided by `clock` too. */
+struct param_units {
+	double by[N_FORMS], clock;
+};
+/* All 1. */
+struct param_units param_units(void);
+/* Numbers of files into rates: forms that are absolute there stay. */
+struct param_units param_units_of(double peak_flop_per_s, double mem_byte_per_s, double clock_hertz);
+double param_scaled(const struct param_units *u, enum param_form f, double value);
+double param_unscaled(const struct param_units *u, enum param_form f, double rate);
+void family_scale(const struct family *f, const struct param_units *u, void *figures);
+
 /* Kernels of a GPU that nobody measured: whose fits stand in for them, and how far those miss. */
 
 struct transfer {
@@ -290,10 +334,10 @@ struct transfer {
 	struct {
 		struct datum gemm, context, generation, moe, collective; /* mean errors that the transfer adds */
 	} error;
-	/* Parameters that replace the donor's.  Shares are of the target's datasheet. */
-	struct datum eta_c, eta_m, base_s, feed, tile_s, k_step, wave, derate;
-	struct datum eta_a, context_base_s, block_s, eta_x;
-	struct datum decode_eta_m, decode_base_s, eta_q, split_s, item_s;
+	/* Parameters that replace the donor's, as in a file.  Shares are of the target's datasheet. */
+	struct gemm_calibration gemm;
+	struct context_calibration context;
+	struct generation_calibration generation;
 	struct datum collective_base_s;
 	struct datum ring_frac; /* factor on the bandwidth of collectives beyond that of the links */
 };

@@ -39,27 +39,21 @@ block_stored(struct sheet *sh, const struct workload *w, const struct block *b)
 	const struct quantisation *q = &w->quantisation;
 
 	TAKE(sh, n_layers, b->count);
-	TAKE(sh, n_experts, b->moe.given ? b->moe.n_experts.value : 0);
 	TAKE(sh, mixer_byte_per_param, part_stored_byte(q, PART_MIXER));
 	TAKE(sh, mlp_byte_per_param, part_stored_byte(q, PART_MLP));
 	TAKE(sh, expert_byte_per_param, part_stored_byte(q, PART_EXPERTS));
 	TAKE(sh, shared_byte_per_param, part_stored_byte(q, PART_SHARED));
 	TAKE(sh, plain_byte_per_param, 2.0);
-	CALL(sh, mixer_param, mixer_params(sh, w, b));
-	CALL(sh, cross_param, cross_params(sh, w, b));
-	CALL(sh, mlp_param, mlp_params(sh, w, b));
-	CALL(sh, expert_param, expert_params(sh, w, b));
-	CALL(sh, bias_param, expert_bias_params(sh, w, b));
-	CALL(sh, shared_param, shared_expert_params(sh, w, b));
-	CALL(sh, latent_param, latent_map_params(sh, w, b));
-	CALL(sh, router_param, router_params(sh, w, b));
-	CALL(sh, norm_param, layer_norm_params(sh, w, b));
-	LET(sh, mixer_byte, (mixer_param + cross_param) * mixer_byte_per_param);
+	CALL(sh, mixer_param, layer_params(sh, w, b, IN_MIXER | IN_CROSS, COUNT_ALL));
+	CALL(sh, mlp_param, layer_params(sh, w, b, IN_MLP, COUNT_ALL));
+	CALL(sh, expert_param, layer_params(sh, w, b, IN_EXPERTS, COUNT_ALL));
+	CALL(sh, shared_param, layer_params(sh, w, b, IN_SHARED | IN_LATENT, COUNT_ALL));
+	CALL(sh, plain_param, layer_params(sh, w, b, IN_EXPERT_BIASES | IN_ROUTER | IN_NORMS, COUNT_ALL));
+	LET(sh, mixer_byte, mixer_param * mixer_byte_per_param);
 	LET(sh, mlp_byte, mlp_param * mlp_byte_per_param);
-	LET(sh, bias_byte, bias_param * plain_byte_per_param);
-	LET(sh, expert_byte, n_experts * ((expert_param - bias_param) * expert_byte_per_param + bias_byte));
-	LET(sh, shared_byte, (shared_param + latent_param) * shared_byte_per_param);
-	LET(sh, plain_byte, (router_param + norm_param) * plain_byte_per_param);
+	LET(sh, expert_byte, expert_param * expert_byte_per_param);
+	LET(sh, shared_byte, shared_param * shared_byte_per_param);
+	LET(sh, plain_byte, plain_param * plain_byte_per_param);
 	LET(sh, stored_byte, n_layers * (mixer_byte + mlp_byte + expert_byte + shared_byte + plain_byte));
 	return stored_byte;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "model/layer/layer.h"
+#include "model/layer/parts.h"
 
 #include <string.h>
 
@@ -90,7 +90,7 @@ const char *
 convention_refusal(enum convention c, const struct workload *w)
 {
 	if (w->kind != MODEL_DECODER && w->kind != MODEL_ENCODER && w->kind != MODEL_ENCODER_DECODER)
-		return "it has no tokens to count by";
+		return "the model has no tokens";
 	switch (c) {
 	case CONVENTION_RIDGE_CAUSAL:
 	case CONVENTION_RIDGE_FULL:
@@ -99,27 +99,26 @@ convention_refusal(enum convention c, const struct workload *w)
 		return NULL;
 	case CONVENTION_BIGSCIENCE:
 	case CONVENTION_BIGSCIENCE_PLAIN:
-		return has_experts(w) ? "it was written for dense models: N would be all experts" : NULL;
+		return has_experts(w) ? "the convention is for dense models: N would count all experts" : NULL;
 	case CONVENTION_PALM:
 	case CONVENTION_NEMO:
 	case CONVENTION_LLM_FOUNDRY:
 	case CONVENTION_MEGATRON_BRIDGE:
 		if (w->kind == MODEL_ENCODER_DECODER || !all_attend(w))
-			return "the formula is that of a stack of layers that all attend";
+			return "the formula needs attention in every layer";
 		return NULL;
 	case CONVENTION_SC21:
 	case CONVENTION_SC21_MODEL:
 	case CONVENTION_SEQSEL:
 	case CONVENTION_SEQSEL_HARDWARE:
 		if (w->kind == MODEL_ENCODER_DECODER || !all_attend(w) || !is_gpt(w))
-			return "the formula is that of GPT layers: heads of their own keys, a plain MLP four times as "
-			       "wide";
+			return "the formula is for GPT layers: MHA and an ungated MLP of 4 x hidden";
 		return NULL;
 	case CONVENTION_NONE:
 	case N_CONVENTIONS:
 		break;
 	}
-	return "it is not known";
+	return "unknown";
 }
 
 /* --- counts ---------------------------------------------------------------------------------------------- */
@@ -137,22 +136,16 @@ ridge_flop(struct sheet *sh, const struct workload *w, double seq_token, bool ca
 /* Heads times their mean width of keys and values, summed over layers: what attention multiplies for each pair of
  * tokens. */
 static double
-layer_width(struct sheet *sh, const struct block *b)
+layer_width(struct sheet *sh, const struct workload *w, const struct block *b)
 {
-	const struct attention *a = &b->attention;
+	struct layer own;
+	const struct layer_op *core = layer_attention(layer_of(w, b, &own));
 
 	TAKE(sh, n_layers, b->count);
-	TAKE(sh, n_heads, a->n_heads);
-	double pair_width;
-	if (a->kind == ATTENTION_MLA) {
-		FROM(sh, a, nope, rope, v_dim);
-		SET(sh, pair_width, (nope + rope + v_dim) / 2);
-	} else {
-		TAKE(sh, head_dim, a->head_dim);
-		TAKE(sh, v_dim, a->v_dim.value > 0 ? a->v_dim : a->head_dim);
-		SET(sh, pair_width, (head_dim + v_dim) / 2);
-	}
-	LET(sh, attended_width, n_layers * n_heads * pair_width);
+	TAKE(sh, n_heads, core->n.units);
+	TAKE(sh, key_width, core->n.size);
+	TAKE(sh, value_width, core->k.size);
+	LET(sh, attended_width, n_layers * n_heads * (key_width + value_width) / 2);
 	return attended_width;
 }
 
@@ -164,7 +157,7 @@ product_flop(struct sheet *sh, const struct workload *w, double n_params, double
 	GIVEN(sh, n_params, attention_multiple);
 	TAKE(sh, n_places, seq_token);
 	TAKE(sh, flop_per_token_per_param, multiple);
-	SUM(sh, attended_width, i, w->n_blocks, layer_width(sh, &w->blocks[i]));
+	SUM(sh, attended_width, i, w->n_blocks, layer_width(sh, w, &w->blocks[i]));
 	LET(sh, trained_flop_per_token,
 	    flop_per_token_per_param * n_params + attention_multiple * attended_width * n_places);
 	return trained_flop_per_token;
@@ -186,9 +179,8 @@ static double
 block_uncounted(struct sheet *sh, const struct workload *w, const struct block *b)
 {
 	TAKE(sh, n_layers, b->count);
-	CALL(sh, router_param, router_params(sh, w, b));
-	CALL(sh, norm_param, layer_norm_params(sh, w, b));
-	LET(sh, uncounted_param, n_layers * (router_param + norm_param));
+	CALL(sh, layer_param, layer_params(sh, w, b, IN_ROUTER | IN_NORMS, COUNT_ALL));
+	LET(sh, uncounted_param, n_layers * layer_param);
 	return uncounted_param;
 }
 

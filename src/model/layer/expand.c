@@ -8,7 +8,21 @@
 
 #include <assert.h>
 
-void
+/* A list of operators while it is being written. */
+
+struct list {
+	const struct workload *w;
+	const struct shape *x;
+	struct op *ops;
+	int n;
+	double count;  /* of what is being added: layers that are alike */
+	double tokens; /* new tokens of the whole batch */
+	bool causal;
+	double source;     /* tokens of the encoder that each sequence attends to */
+	bool fresh_source; /* their keys and values are made now */
+};
+
+static void
 list_add(struct list *l, enum op_kind kind, const char *name, const double *dims, int n_dims)
 {
 	struct op *op = &l->ops[l->n++];
@@ -22,7 +36,12 @@ list_add(struct list *l, enum op_kind kind, const char *name, const double *dims
 	(void)missing;
 }
 
-void
+#define ADD(l, kind, name, ...)                                                                                        \
+	list_add((l), (kind), (name), (const double[]){__VA_ARGS__},                                                   \
+	    (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
+
+/* `times` norms of rows of this width. */
+static void
 list_norm(struct list *l, const char *name, double rows, double width, double times)
 {
 	const double count = l->count;
@@ -34,25 +53,158 @@ list_norm(struct list *l, const char *name, double rows, double width, double ti
 	l->count = count;
 }
 
-void
-list_gate(struct list *l, const char *name, double elements, bool gated)
+/* Tokens that a row works on. */
+static double
+row_tokens(const struct list *l, const struct layer_op *op)
 {
-	ADD(l, OP_elementwise, name, elements, gated ? 2 : 1, 1, gated ? 2 : 1);
+	if (op->source)
+		return l->x->batch * l->source;
+	if (op->cached)
+		return l->x->batch * (l->x->n_new + l->x->n_cached);
+	return op->routed ? l->tokens * op->active.value : l->tokens;
+}
+
+/* Scores, softmax and weighted sum of heads. */
+static void
+add_attention(struct list *l, const struct layer_op *op, const struct attention *a)
+{
+	static const char *const own[] = {"attention scores", "softmax", "attention values"},
+	                         *const cross[] = {"cross attention scores", "cross softmax", "cross attention values"};
+	const struct shape *x = l->x;
+	const char *const *names = op->source ? cross : own;
+	const double heads = op->n.units.value / x->tp, kv = share_of(op->k.units.value, x->tp);
+	const double keys = op->source ? l->source : read_keys(a, x->n_new, x->n_cached);
+	const double seen = op->source ? keys : attended_keys(NULL, a, x->n_new, x->n_cached, l->causal);
+
+	if (!x->unfused) {
+		ADD(l, OP_attention, op->product, x->batch, heads, x->n_new, keys, op->n.size, kv, op->k.size, seen);
+		return;
+	}
+	ADD(l, OP_scores, names[0], x->batch, heads, x->n_new, keys, op->n.size, kv);
+	ADD(l, OP_softmax, names[1], x->batch * heads * x->n_new, keys);
+	ADD(l, OP_values, names[2], x->batch, heads, x->n_new, keys, op->k.size, kv);
+}
+
+static void
+add_latent(struct list *l, const struct layer_op *op, const struct attention *a)
+{
+	const struct shape *x = l->x;
+
+	ADD(l, OP_attention_latent, op->product, x->batch, op->n.units.value / x->tp, x->n_new,
+	    read_keys(a, x->n_new, x->n_cached), op->n.size, op->k.units.value,
+	    attended_keys(NULL, a, x->n_new, x->n_cached, l->causal));
+}
+
+/* An indexer scores every token that a query may see. */
+static void
+add_scores(struct list *l, const struct layer_op *op, const struct attention *a)
+{
+	const struct shape *x = l->x;
+	const double all = x->n_cached + x->n_new;
+
+	ADD(l, OP_index_scores, op->product, x->batch, op->n.units.value, x->n_new,
+	    a->kind == ATTENTION_CSA ? floor(all / a->ratio.value) : all, op->n.size,
+	    scored_keys(NULL, a, x->n_new, x->n_cached, l->causal));
+}
+
+static void
+add_recurrence(struct list *l, const struct block *b)
+{
+	const struct op op = recurrence_op(l->w, b, l->x->batch, l->x->n_new, l->x->tp);
+
+	list_add(l, (enum op_kind)op.kind, op.name, op.dim, (int)(sizeof op.dim / sizeof *op.dim));
+}
+
+/* What attends, chooses or recurs. */
+static void
+add_core(struct list *l, const struct layer_op *op, const struct block *b)
+{
+	if (op->runs == RUNS_ATTENTION)
+		add_attention(l, op, &b->attention);
+	else if (op->runs == RUNS_LATENT)
+		add_latent(l, op, &b->attention);
+	else if (op->runs == RUNS_SCORES)
+		add_scores(l, op, &b->attention);
+	else
+		add_recurrence(l, b);
+}
+
+/* Tokens choose experts evenly and independently: E (1 - (1 - K/E)^T) of E experts are visited. */
+static double
+visited_experts(const struct list *l, const struct layer_op *op)
+{
+	const double experts = op->copies.value;
+
+	return experts * (1 - pow(1 - op->active.value / experts, l->tokens));
+}
+
+/* A map, or a kernel that goes over tensors of width n; n: of the row and those that run with it. */
+static void
+add_kernel(struct list *l, const struct layer_op *op, double n)
+{
+	const double m = row_tokens(l, op), k = width_local(op->k, l->x->tp), inputs = op->inputs;
+	const double pieces = share_of(inputs, l->x->tp), moved = l->x->n_new > 1 ? 1 : inputs;
+
+	switch (op->runs) {
+	case RUNS_PRODUCT:
+		ADD(l, OP_gemm, op->product, m, n, k);
+		break;
+	case RUNS_GROUPED:
+		ADD(l, OP_grouped, op->product, visited_experts(l, op), m, n, k);
+		break;
+	case RUNS_BATCHED:
+		ADD(l, OP_bmm, op->product, pieces, m, n, k / pieces);
+		break;
+	case RUNS_NORM:
+		list_norm(l, op->product, m, n, op->copies.value);
+		break;
+	case RUNS_SOFTMAX:
+		ADD(l, OP_softmax, op->product, m, n);
+		break;
+	case RUNS_GATE: /* what attention's output or an up-projection meets before the next product */
+		ADD(l, OP_elementwise, op->product, m * n, inputs, 1, inputs);
+		break;
+	case RUNS_CONVOLUTION: /* a single token finds the others in the state, and moves them on */
+		ADD(l, OP_elementwise, op->product, m * n, moved, moved, 2 * inputs);
+		break;
+	case RUNS_COMPRESSION:
+		ADD(l, OP_elementwise, op->product, m * n, 2, 1 / inputs, 7);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+is_listed(const struct list *l, const struct layer_op *op, enum form form)
+{
+	return op->runs != RUNS_WITH && op->forms & form &&
+	    (!op->source || op->runs == RUNS_ATTENTION || l->fresh_source);
 }
 
 static void
 add_block(struct list *l, const struct block *b)
 {
+	struct layer own;
+	const struct layer *rows = layer_of(l->w, b, &own);
+	const enum form form = layer_form(b, l->x->phase == PHASE_DECODE);
+	double n = 0;
+
 	l->count = b->count.value;
-	list_norm(
-	    l, "norms", l->tokens, l->w->hidden.value, b->has_norms ? b->norms.value : l->w->norms_per_layer.value);
-	if (b->mixer == MIXER_ATTENTION)
-		expand_attention(l, &b->attention);
-	else
-		expand_recurrence(l, b);
-	if (b->cross)
-		expand_cross(l, &b->attention);
-	expand_feed_forward(l, b);
+	for (int i = 0; i < rows->n_ops; i++) {
+		const struct layer_op *op = &rows->op[i];
+		if (!is_listed(l, op, form))
+			continue;
+		if (is_core(op)) {
+			add_core(l, op, b);
+			continue;
+		}
+		n += width_local(op->n, l->x->tp);
+		if (i + 1 < rows->n_ops && op[1].joined)
+			continue;
+		add_kernel(l, op, n);
+		n = 0;
+	}
 	l->count = 1;
 }
 
@@ -197,6 +349,6 @@ expand_missing(const struct workload *w)
 {
 	for (int i = 0; i < w->n_blocks; i++)
 		if (block_chooses(&w->blocks[i]) && !(w->blocks[i].attention.indexer.top_k.value > 0))
-			return "indexer.top_k: how many tokens its attention reads";
+			return "indexer.top_k";
 	return NULL;
 }

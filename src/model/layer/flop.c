@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The arithmetic of one token: its products with parameters, and with the tokens that it attends to. */
-#include "model/layer/layer.h"
 #include "model/layer/parts.h"
 
 /* A query at place p (from 0) sees p + 1 keys, at most the window (Beltagy et al., arXiv:2004.05150), or those of its
@@ -38,50 +37,6 @@ seen_keys(struct sheet *sh, const struct attention *a, double n_new, double n_ca
 	return n_seen;
 }
 
-/* An indexer lets top_k of the visible keys through: a window of that many has as many. */
-double
-chosen_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal)
-{
-	if (!indexed(a))
-		return seen_keys(sh, a, n_new, n_cached, causal);
-	struct attention narrow = *a;
-	narrow.window = a->indexer.top_k;
-	GIVEN(sh, n_new, n_cached);
-	TAKE(sh, n_allowed, a->indexer.top_k);
-	CALL(sh, n_visible, seen_keys(sh, &narrow, n_new, n_cached, causal));
-	LET(sh, n_seen, fmin(n_visible, n_allowed));
-	return n_seen;
-}
-
-double
-compressed_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached)
-{
-	const struct attention full = {.window = datum_absent(), .chunk = datum_absent()};
-
-	GIVEN(sh, n_new, n_cached);
-	TAKE(sh, ratio, a->ratio);
-	CALL(sh, n_visible, seen_keys(sh, &full, n_new, n_cached, true));
-	LET(sh, n_seen, n_visible / ratio);
-	return n_seen;
-}
-
-/* Only tokens compressed 4 to 1 are so many that an indexer chooses among them. */
-double
-compressed_chosen(struct sheet *sh, const struct attention *a, double n_new, double n_cached)
-{
-	struct attention narrow = {.window = datum_absent(), .chunk = datum_absent()};
-
-	GIVEN(sh, n_new, n_cached);
-	TAKE(sh, ratio, a->ratio);
-	if (a->ratio.value == 4) {
-		narrow.window = a->indexer.top_k;
-		narrow.window.value *= a->ratio.value;
-	}
-	CALL(sh, n_visible, seen_keys(sh, &narrow, n_new, n_cached, true));
-	LET(sh, n_seen, n_visible / ratio);
-	return n_seen;
-}
-
 double
 multiplied_params(struct sheet *sh, const struct workload *w)
 {
@@ -106,62 +61,39 @@ multiplied_params(struct sheet *sh, const struct workload *w)
  */
 
 static double
-index_flop(struct sheet *sh, const struct attention *a, double n_keys)
+attention_flop(struct sheet *sh, const struct layer_op *op, const struct attention *a, double n_places, bool causal)
 {
-	GIVEN(sh, n_keys);
-	TAKE(sh, n_index_heads, datum_or(a->indexer.n_heads, 0));
-	TAKE(sh, index_dim, datum_or(a->indexer.dim, 0));
-	LET(sh, index_flop_per_token, 2 * n_index_heads * index_dim * n_keys);
+	GIVEN(sh, n_places);
+	TAKE(sh, n_heads, op->n.units);
+	TAKE(sh, key_width, op->n.size);
+	TAKE(sh, value_width, op->k.size);
+	CALL(sh, n_seen, attended_keys(sh, a, n_places, 0, causal && !op->source));
+	LET(sh, core_flop_per_token, 2 * n_heads * (key_width + value_width) * n_seen);
+	return core_flop_per_token;
+}
+
+/* Over rows that are keys and values at once. */
+static double
+latent_flop(struct sheet *sh, const struct layer_op *op, const struct attention *a, double n_places, bool causal)
+{
+	GIVEN(sh, n_places);
+	TAKE(sh, n_heads, op->n.units);
+	TAKE(sh, latent, op->n.size);
+	TAKE(sh, rope, op->k.units);
+	CALL(sh, n_seen, attended_keys(sh, a, n_places, 0, causal));
+	LET(sh, core_flop_per_token, 2 * n_heads * (2 * latent + rope) * n_seen);
+	return core_flop_per_token;
+}
+
+static double
+scores_flop(struct sheet *sh, const struct layer_op *op, const struct attention *a, double n_places, bool causal)
+{
+	GIVEN(sh, n_places);
+	TAKE(sh, n_index_heads, op->n.units);
+	TAKE(sh, index_dim, op->n.size);
+	CALL(sh, n_scored, scored_keys(sh, a, n_places, 0, causal));
+	LET(sh, index_flop_per_token, 2 * n_index_heads * index_dim * n_scored);
 	return index_flop_per_token;
-}
-
-static double
-heads_flop(struct sheet *sh, const struct attention *a, double n_places, bool causal)
-{
-	GIVEN(sh, n_places);
-	TAKE(sh, n_heads, a->n_heads);
-	double key_width, value_width;
-	if (a->kind == ATTENTION_MLA && indexed(a)) {
-		/* sparse latent attention is defined over the latent itself: DeepSeek-V3.2, section 2.1 */
-		FROM(sh, a, kv_lora, rope);
-		SET(sh, key_width, kv_lora + rope);
-		SET(sh, value_width, kv_lora);
-	} else if (a->kind == ATTENTION_MLA) {
-		FROM(sh, a, nope, rope, v_dim);
-		SET(sh, key_width, nope + rope);
-		SET(sh, value_width, v_dim);
-	} else {
-		TAKE(sh, head_dim, a->head_dim);
-		TAKE(sh, v_dim, value_dim_of(a));
-		SET(sh, key_width, head_dim);
-		SET(sh, value_width, v_dim);
-	}
-	CALL(sh, n_seen, chosen_keys(sh, a, n_places, 0, causal));
-	CALL(sh, n_visible, seen_keys(sh, a, n_places, 0, causal));
-	CALL(sh, index_flop_per_token, index_flop(sh, a, n_visible));
-	LET(sh, mixing_flop_per_token, 2 * n_heads * (key_width + value_width) * n_seen + index_flop_per_token);
-	return mixing_flop_per_token;
-}
-
-/* The window, and compressed tokens beyond it; keys are values too. */
-static double
-compressed_flop(struct sheet *sh, const struct attention *a, double n_places)
-{
-	GIVEN(sh, n_places);
-	FROM(sh, a, n_heads, head_dim);
-	CALL(sh, n_near, seen_keys(sh, a, n_places, 0, true));
-	double n_far, index_flop_per_token;
-	if (a->ratio.value > 0)
-		SET_CALL(sh, n_far, compressed_chosen(sh, a, n_places, 0));
-	else
-		SET(sh, n_far, 0);
-	if (a->ratio.value == 4) {
-		CALL(sh, n_scored, compressed_keys(sh, a, n_places, 0));
-		SET_CALL(sh, index_flop_per_token, index_flop(sh, a, n_scored));
-	} else
-		SET(sh, index_flop_per_token, 0);
-	LET(sh, mixing_flop_per_token, 4 * n_heads * head_dim * (n_near + n_far) + index_flop_per_token);
-	return mixing_flop_per_token;
 }
 
 /* A recurrence takes the sequence in chunks, as its kernels do. */
@@ -177,31 +109,33 @@ recurrence_flop(struct sheet *sh, const struct workload *w, const struct block *
 }
 
 static double
-mixing_flop(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token, bool causal)
+core_flop(struct sheet *sh, const struct workload *w, const struct block *b, const struct layer_op *op,
+    double seq_token, bool causal)
 {
-	if (b->mixer == MIXER_NONE) {
-		LET(sh, mixing_flop_per_token, 0);
-		return mixing_flop_per_token;
-	}
-	if (b->mixer != MIXER_ATTENTION)
+	sheet_title(sh, op->title);
+	switch (op->runs) {
+	case RUNS_ATTENTION:
+		return attention_flop(sh, op, &b->attention, seq_token, causal);
+	case RUNS_LATENT:
+		return latent_flop(sh, op, &b->attention, seq_token, causal);
+	case RUNS_SCORES:
+		return scores_flop(sh, op, &b->attention, seq_token, causal);
+	default:
 		return recurrence_flop(sh, w, b, seq_token);
-	if (b->attention.kind == ATTENTION_CSA)
-		return compressed_flop(sh, &b->attention, seq_token);
-	return heads_flop(sh, &b->attention, seq_token, causal);
+	}
 }
 
 static double
 block_mixing_flop(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token, bool causal)
 {
+	struct layer own;
+	const struct layer_op *cores[LAYER_OPS];
+	const int n = layer_cores(layer_of(w, b, &own), layer_form(b, false), cores);
+
 	GIVEN(sh, seq_token);
 	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_flop_per_token, mixing_flop(sh, w, b, seq_token, causal));
-	double cross_flop_per_token;
-	if (b->cross)
-		SET_CALL(sh, cross_flop_per_token, heads_flop(sh, &b->attention, seq_token, false));
-	else
-		SET(sh, cross_flop_per_token, 0);
-	LET(sh, block_flop_per_token, n_layers * (layer_flop_per_token + cross_flop_per_token));
+	SUM(sh, layer_flop_per_token, i, n, core_flop(sh, w, b, cores[i], seq_token, causal));
+	LET(sh, block_flop_per_token, n_layers * layer_flop_per_token);
 	return block_flop_per_token;
 }
 

@@ -1,58 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The cache of keys and values.  Every layer keeps one key and one value per token and key/value head (Vaswani et al.,
- * NeurIPS 2017; fewer heads: Shazeer, arXiv:1911.02150, and Ainslie et al., EMNLP 2023), or one compressed latent and
- * one rotary key for all heads together (DeepSeek-AI, arXiv:2405.04434, section 2.1).  A layer that looks back over a
- * window or within a chunk never needs more tokens than that (Beltagy et al., arXiv:2004.05150), so a sequence has a
- * part that grows and one that does not.  Recurrent states and compressed tokens are in state_recurrent.c and
- * state_sparse.c.
+ * What is kept of a sequence, as folds over the states of its layers (describe.c).  A layer that looks back over a
+ * window or within a chunk never needs more tokens than that (Beltagy et al., arXiv:2004.05150), recurrent states are
+ * of one size: a sequence has a part that grows and one that does not.
  */
 #include "model/layer/parts.h"
-
-/* Tensor parallelism divides the heads, but every GPU keeps at least one. */
-static double
-heads_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp)
-{
-	GIVEN(sh, kv_elem_byte, tp);
-	/* values as wide as keys unless the file says otherwise */
-	const struct datum value_width = a->v_dim.value > 0 ? a->v_dim : a->head_dim;
-	FROM(sh, a, n_kv_heads, head_dim);
-	TAKE(sh, v_dim, value_width);
-	LET(sh, n_local_kv_heads, fmax(1, n_kv_heads / tp));
-	LET(sh, layer_byte_per_token, n_local_kv_heads * (head_dim + v_dim) * kv_elem_byte);
-	return layer_byte_per_token;
-}
-
-/* The latent belongs to all heads: every GPU of a tensor-parallel group keeps the whole of it.  An 8-bit cache of
- * sparse attention has rows of its own. */
-static double
-latent_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte)
-{
-	GIVEN(sh, kv_elem_byte);
-	if (a->indexer.dim.value > 0 && kv_elem_byte >= 1 && kv_elem_byte < 2)
-		return packed_latent(sh, a);
-	FROM(sh, a, kv_lora, rope);
-	LET(sh, layer_byte_per_token, (kv_lora + rope) * kv_elem_byte);
-	return layer_byte_per_token;
-}
-
-double
-kv_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp)
-{
-	if (a->kind == ATTENTION_CSA)
-		return compressed_slope(sh, a);
-	if (!(a->indexer.dim.value > 0))
-		return a->kind == ATTENTION_MLA ? latent_layer(sh, a, kv_elem_byte)
-		                                : heads_layer(sh, a, kv_elem_byte, tp);
-	double kept_byte_per_token;
-	if (a->kind == ATTENTION_MLA)
-		SET_CALL(sh, kept_byte_per_token, latent_layer(sh, a, kv_elem_byte));
-	else
-		SET_CALL(sh, kept_byte_per_token, heads_layer(sh, a, kv_elem_byte, tp));
-	CALL(sh, key_byte_per_token, indexer_key(sh, a, kv_elem_byte));
-	LET(sh, layer_byte_per_token, kept_byte_per_token + key_byte_per_token);
-	return layer_byte_per_token;
-}
 
 /* How far a layer looks back at most; absent for full attention. */
 struct datum
@@ -65,6 +17,53 @@ kv_reach(const struct attention *a)
 	return window ? a->window : chunk ? a->chunk : datum_absent();
 }
 
+/* --- one row of a state ---------------------------------------------------------------------------------- */
+
+/* Rows of mixed types: compressed tokens, 8-bit keys of indexers, and latents of sparse attention in an 8-bit cache. */
+static bool
+is_packed(const struct layer_state *s, double kv_elem_byte)
+{
+	return s->packed || (s->n_8 > 0 && kv_elem_byte >= 1 && kv_elem_byte < 2);
+}
+
+static double
+elem_byte_of(const struct workload *w, enum state_type type, double kv_elem_byte)
+{
+	switch (type) {
+	case STATE_CACHE:
+		return kv_elem_byte;
+	case STATE_HALF:
+		return 2;
+	case STATE_FLOAT:
+		return 4;
+	default:
+		return state_elem_byte(w);
+	}
+}
+
+static double
+row_byte(struct sheet *sh, const struct workload *w, const struct layer_state *s, double kv_elem_byte, double tp)
+{
+	GIVEN(sh, kv_elem_byte, tp);
+	if (is_packed(s, kv_elem_byte)) {
+		FROM(sh, s, n_8, n_16, scale_byte);
+		TAKE(sh, narrow_byte, 1.0);
+		TAKE(sh, wide_byte, 2.0);
+		LET(sh, packed_byte, n_8 * narrow_byte + n_16 * wide_byte + scale_byte);
+		return packed_byte;
+	}
+	TAKE(sh, n_units, s->width.units);
+	TAKE(sh, unit_size, s->width.size);
+	TAKE(sh, n_rows, s->rows);
+	TAKE(sh, elem_byte, elem_byte_of(w, s->type, kv_elem_byte));
+	/* every GPU keeps at least one head */
+	EITHER(sh, n_local, s->width.whole, n_units, fmax(1, n_units / tp));
+	LET(sh, kept_byte, n_local * unit_size * n_rows * elem_byte);
+	return kept_byte;
+}
+
+/* --- which states ---------------------------------------------------------------------------------------- */
+
 /* Tokens of the encoder whose keys and values the layers keep; absent: as many as the decoder has. */
 static bool
 source_given(const struct workload *w)
@@ -72,12 +71,86 @@ source_given(const struct workload *w)
 	return w->source_token.value > 0;
 }
 
-/* Whether a layer keeps more with every token. */
+typedef bool chosen_fn(const struct workload *w, const struct layer_state *s);
+
 static bool
-grows(const struct block *b)
+grows(const struct workload *w, const struct layer_state *s)
 {
-	return b->mixer == MIXER_ATTENTION &&
-	    (b->attention.kind == ATTENTION_CSA || !datum_given(kv_reach(&b->attention)));
+	return s->span == SPAN_TOKENS || (s->span == SPAN_SOURCE && !source_given(w));
+}
+
+static bool
+stays(const struct workload *w, const struct layer_state *s)
+{
+	return !grows(w, s);
+}
+
+static bool
+any(const struct workload *w, const struct layer_state *s)
+{
+	(void)w;
+	(void)s;
+	return true;
+}
+
+/* Rows of the layer's own tokens, however few are held. */
+static bool
+has_tokens(const struct workload *w, const struct layer_state *s)
+{
+	(void)w;
+	return s->span == SPAN_TOKENS || s->span == SPAN_WINDOW || s->span == SPAN_CHUNK;
+}
+
+/* Matrices of recurrences and the tokens of their convolutions; compressors are part of attention. */
+static bool
+recurs(const struct workload *w, const struct layer_state *s)
+{
+	(void)w;
+	return s->span == SPAN_SEQUENCE && s->type != STATE_FLOAT;
+}
+
+/* The states of a block that are chosen; `own` holds them where the block was not described before. */
+static int
+choose(const struct workload *w, const struct block *b, chosen_fn *chosen, struct layer *own,
+    const struct layer_state *out[LAYER_STATES])
+{
+	const struct layer *l = layer_of(w, b, own);
+	int n = 0;
+
+	for (int i = 0; i < l->n_states; i++)
+		if (chosen(w, &l->state[i]))
+			out[n++] = &l->state[i];
+	return n;
+}
+
+/* --- bytes of a token ------------------------------------------------------------------------------------ */
+
+static double
+token_byte(struct sheet *sh, const struct workload *w, const struct layer_state *s, double kv_elem_byte, double tp)
+{
+	sheet_title(sh, s->title);
+	CALL(sh, row_byte_per_token, row_byte(sh, w, s, kv_elem_byte, tp));
+	TAKE(sh, ratio, s->ratio);
+	LET(sh, state_byte_per_token, row_byte_per_token / ratio);
+	return state_byte_per_token;
+}
+
+static double
+tokens_bytes(struct sheet *sh, const struct workload *w, const struct block *b, chosen_fn *chosen, double kv_elem_byte,
+    double tp)
+{
+	struct layer own;
+	const struct layer_state *states[LAYER_STATES];
+	const int n = choose(w, b, chosen, &own, states);
+
+	SUM(sh, layer_byte_per_token, i, n, token_byte(sh, w, states[i], kv_elem_byte, tp));
+	return layer_byte_per_token;
+}
+
+double
+kv_layer(struct sheet *sh, const struct workload *w, const struct block *b, double kv_elem_byte, double tp)
+{
+	return tokens_bytes(sh, w, b, has_tokens, kv_elem_byte, tp);
 }
 
 double
@@ -85,13 +158,8 @@ kv_block_slope(struct sheet *sh, const struct workload *w, const struct block *b
 {
 	GIVEN(sh, kv_elem_byte, tp);
 	TAKE(sh, n_layers, b->count);
-	TAKE(sh, n_caches, grows(b) + (b->cross && !source_given(w)));
-	double grows_byte_per_token;
-	if (n_caches > 0) {
-		CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
-		SET(sh, grows_byte_per_token, n_layers * n_caches * layer_byte_per_token);
-	} else
-		SET(sh, grows_byte_per_token, 0);
+	CALL(sh, layer_byte_per_token, tokens_bytes(sh, w, b, grows, kv_elem_byte, tp));
+	LET(sh, grows_byte_per_token, n_layers * layer_byte_per_token);
 	return grows_byte_per_token;
 }
 
@@ -103,36 +171,78 @@ kv_slope(struct sheet *sh, const struct workload *w, double kv_elem_byte, double
 	return slope_byte_per_token;
 }
 
-/* The full window or chunk of one layer, and the encoder's tokens. */
+/* --- bytes of a sequence --------------------------------------------------------------------------------- */
+
+/* Tokens of a state that are held; seq_token infinite: of a sequence without end. */
 static double
-layer_constant(struct sheet *sh, const struct workload *w, const struct block *b, double block_token,
+held_tokens(struct sheet *sh, const struct workload *w, const struct layer_state *s, const struct kv_admission *at)
+{
+	double held_token;
+
+	if (s->span == SPAN_SOURCE && source_given(w)) {
+		TAKE(sh, source_token, w->source_token);
+		SET(sh, held_token, source_token);
+		return held_token;
+	}
+	if (isinf(at->seq_token)) {
+		TAKE(sh, reach_token, s->reach);
+		SET(sh, held_token, reach_token);
+		return held_token;
+	}
+	TAKE(sh, seq_token, at->seq_token);
+	if (!datum_given(s->reach)) {
+		SET(sh, held_token, seq_token);
+		return held_token;
+	}
+	TAKE(sh, reach_token, s->reach);
+	/* an engine that takes step_token tokens at a time holds those and what the first of them sees: vLLM v1,
+	 * SlidingWindowSpec and ChunkedLocalAttentionSpec */
+	TAKE(sh, step_token, s->span == SPAN_RING ? 0 : at->step_token);
+	TAKE(sh, seen_token, step_token > 0 && s->span == SPAN_WINDOW ? 1.0 : 0);
+	SET(sh, held_token, fmin(seq_token, reach_token - seen_token + step_token));
+	return held_token;
+}
+
+static double
+state_bytes(struct sheet *sh, const struct workload *w, const struct layer_state *s, const struct kv_admission *at,
     double kv_elem_byte, double tp)
 {
-	GIVEN(sh, block_token, kv_elem_byte, tp);
-	const struct datum reach = kv_reach(&b->attention);
-	TAKE(sh, reach_token, datum_or(reach, 0));
-	TAKE(sh, source_token, b->cross && source_given(w) ? w->source_token.value : 0);
-	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
-	LET(sh, stored_token, (ceil(reach_token / block_token) + ceil(source_token / block_token)) * block_token);
-	LET(sh, layer_byte, stored_token * layer_byte_per_token);
-	return layer_byte;
+	sheet_title(sh, s->title);
+	if (s->span == SPAN_SEQUENCE) {
+		CALL(sh, state_byte, row_byte(sh, w, s, kv_elem_byte, tp));
+		return state_byte;
+	}
+	CALL(sh, row_byte_per_token, row_byte(sh, w, s, kv_elem_byte, tp));
+	TAKE(sh, block_token, at->block_token);
+	TAKE(sh, n_spare_blocks, at->step_token > 0 && s->span == SPAN_WINDOW ? 1.0 : 0);
+	TAKE(sh, ratio, s->ratio);
+	CALL(sh, held_token, held_tokens(sh, w, s, at));
+	LET(sh, stored_token, (ceil(held_token / block_token) + n_spare_blocks) * block_token);
+	LET(sh, state_byte, floor(stored_token / ratio) * row_byte_per_token);
+	return state_byte;
+}
+
+static double
+block_bytes(struct sheet *sh, const struct workload *w, const struct block *b, chosen_fn *chosen,
+    const struct kv_admission *at, double kv_elem_byte, double tp)
+{
+	struct layer own;
+	const struct layer_state *states[LAYER_STATES];
+	const int n = choose(w, b, chosen, &own, states);
+
+	TAKE(sh, n_layers, b->count);
+	SUM(sh, layer_byte, i, n, state_bytes(sh, w, states[i], at, kv_elem_byte, tp));
+	LET(sh, block_kv_byte, n_layers * layer_byte);
+	return block_kv_byte;
 }
 
 double
 kv_block_constant(struct sheet *sh, const struct workload *w, const struct block *b, double block_token,
     double kv_elem_byte, double tp)
 {
-	GIVEN(sh, block_token, kv_elem_byte, tp);
-	TAKE(sh, n_layers, b->count);
-	double layer_byte;
-	if (block_compresses(b))
-		SET_CALL(sh, layer_byte, compressed_constant(sh, &b->attention, block_token));
-	else if (b->mixer == MIXER_ATTENTION)
-		SET_CALL(sh, layer_byte, layer_constant(sh, w, b, block_token, kv_elem_byte, tp));
-	else
-		SET_CALL(sh, layer_byte, recurrent_layer(sh, w, b, tp));
-	LET(sh, constant_byte, n_layers * layer_byte);
-	return constant_byte;
+	const struct kv_admission endless = {INFINITY, 0, block_token};
+
+	return block_bytes(sh, w, b, stays, &endless, kv_elem_byte, tp);
 }
 
 double
@@ -143,58 +253,13 @@ kv_constant(struct sheet *sh, const struct workload *w, double block_token, doub
 	return constant_byte;
 }
 
-/* The decoder's own keys and values, in blocks. */
-static double
-own_sequence(
-    struct sheet *sh, const struct block *b, double seq_token, double block_token, double kv_elem_byte, double tp)
-{
-	GIVEN(sh, seq_token, block_token, kv_elem_byte, tp);
-	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
-	const struct datum reach = kv_reach(&b->attention);
-	double held_token;
-	if (datum_given(reach)) {
-		TAKE(sh, reach_token, reach);
-		SET(sh, held_token, fmin(seq_token, reach_token));
-	} else
-		SET(sh, held_token, seq_token);
-	LET(sh, n_blocks, ceil(held_token / block_token));
-	LET(sh, stored_token, n_blocks * block_token);
-	LET(sh, block_kv_byte, n_layers * stored_token * layer_byte_per_token);
-	return block_kv_byte;
-}
-
-/* Those of the encoder's tokens beside them. */
-static double
-pair_sequence(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token, double block_token,
-    double kv_elem_byte, double tp)
-{
-	struct block source = *b;
-
-	GIVEN(sh, seq_token, block_token, kv_elem_byte, tp);
-	source.attention.window = source.attention.chunk = datum_absent();
-	TAKE(sh, source_token, source_given(w) ? w->source_token.value : seq_token);
-	CALL(sh, own_byte, own_sequence(sh, b, seq_token, block_token, kv_elem_byte, tp));
-	CALL(sh, source_byte, own_sequence(sh, &source, source_token, block_token, kv_elem_byte, tp));
-	LET(sh, block_kv_byte, own_byte + source_byte);
-	return block_kv_byte;
-}
-
 double
 kv_block_sequence(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token,
     double block_token, double kv_elem_byte, double tp)
 {
-	if (b->mixer == MIXER_ATTENTION && !block_compresses(b))
-		return b->cross ? pair_sequence(sh, w, b, seq_token, block_token, kv_elem_byte, tp)
-		                : own_sequence(sh, b, seq_token, block_token, kv_elem_byte, tp);
-	TAKE(sh, n_layers, b->count);
-	double layer_byte;
-	if (block_compresses(b))
-		SET_CALL(sh, layer_byte, compressed_sequence(sh, &b->attention, seq_token, block_token));
-	else
-		SET_CALL(sh, layer_byte, recurrent_layer(sh, w, b, tp));
-	LET(sh, block_kv_byte, n_layers * layer_byte);
-	return block_kv_byte;
+	const struct kv_admission at = {seq_token, 0, block_token};
+
+	return block_bytes(sh, w, b, any, &at, kv_elem_byte, tp);
 }
 
 double
@@ -207,39 +272,75 @@ kv_sequence(
 	return sequence_byte;
 }
 
-/* What an engine sets aside before it admits a sequence: a layer with a window must hold the tokens of one step and
- * those that the first of them sees.  vLLM v1, SlidingWindowSpec and ChunkedLocalAttentionSpec. */
-static double
-block_admission(struct sheet *sh, const struct workload *w, const struct block *b, const struct kv_admission *at,
-    double kv_elem_byte, double tp)
-{
-	GIVEN(sh, kv_elem_byte, tp);
-	FROM(sh, at, seq_token, step_token, block_token);
-	TAKE(sh, window_token,
-	    b->attention.window.value > 0 ? b->attention.window.value - 1 : datum_or(b->attention.chunk, 0));
-	TAKE(sh, n_spare_blocks, b->attention.window.value > 0 ? 1.0 : 0.0);
-	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_byte_per_token, kv_layer(sh, &b->attention, kv_elem_byte, tp));
-	LET(sh, held_token, fmin(window_token + step_token, seq_token));
-	LET(sh, n_blocks, ceil(held_token / block_token) + n_spare_blocks);
-	LET(sh, block_kv_byte, n_layers * n_blocks * block_token * layer_byte_per_token);
-	(void)w;
-	return block_kv_byte;
-}
-
-static double
-block_admitted(struct sheet *sh, const struct workload *w, const struct block *b, const struct kv_admission *at,
-    double kv_elem_byte, double tp)
-{
-	if (b->mixer == MIXER_ATTENTION && b->attention.kind != ATTENTION_CSA && datum_given(kv_reach(&b->attention)))
-		return block_admission(sh, w, b, at, kv_elem_byte, tp);
-	return kv_block_sequence(sh, w, b, at->seq_token, at->block_token, kv_elem_byte, tp);
-}
-
 double
 kv_admitted(struct sheet *sh, const struct workload *w, const struct kv_admission *at, double kv_elem_byte, double tp)
 {
 	GIVEN(sh, kv_elem_byte, tp);
-	SUM(sh, admitted_byte, i, w->n_blocks, block_admitted(sh, w, &w->blocks[i], at, kv_elem_byte, tp));
+	SUM(sh, admitted_byte, i, w->n_blocks, block_bytes(sh, w, &w->blocks[i], any, at, kv_elem_byte, tp));
 	return admitted_byte;
+}
+
+/* --- recurrent states ------------------------------------------------------------------------------------ */
+
+static double
+recurrent_layer(struct sheet *sh, const struct workload *w, const struct block *b, double tp)
+{
+	const struct kv_admission none = {0, 0, 1};
+	struct layer own;
+	const struct layer_state *states[LAYER_STATES];
+	const int n = choose(w, b, recurs, &own, states);
+
+	SUM(sh, layer_byte, i, n, state_bytes(sh, w, states[i], &none, 0, tp));
+	return layer_byte;
+}
+
+static double
+block_recurrent(struct sheet *sh, const struct workload *w, const struct block *b, double tp)
+{
+	GIVEN(sh, tp);
+	TAKE(sh, n_layers, b->count);
+	CALL(sh, layer_byte, recurrent_layer(sh, w, b, tp));
+	LET(sh, block_byte, n_layers * layer_byte);
+	return block_byte;
+}
+
+double
+state_sequence(struct sheet *sh, const struct workload *w, double tp)
+{
+	GIVEN(sh, tp);
+	SUM(sh, state_byte, i, w->n_blocks, block_recurrent(sh, w, &w->blocks[i], tp));
+	return state_byte;
+}
+
+double
+state_slots(struct sheet *sh, double n_slots, double state_byte)
+{
+	GIVEN(sh, n_slots, state_byte);
+	LET(sh, slots_byte, n_slots * state_byte);
+	return slots_byte;
+}
+
+double
+state_page(struct sheet *sh, const struct workload *w, double tp)
+{
+	GIVEN(sh, tp);
+	MOST(sh, page_byte, i, w->n_blocks, recurrent_layer(sh, w, &w->blocks[i], tp));
+	return page_byte;
+}
+
+double
+state_block(struct sheet *sh, double page_byte, double layer_byte_per_token, double block_token)
+{
+	GIVEN(sh, page_byte, layer_byte_per_token, block_token);
+	LET(sh, least_token, ceil(page_byte / layer_byte_per_token));
+	LET(sh, page_token, ceil(least_token / block_token) * block_token);
+	return page_token;
+}
+
+double
+state_waste(struct sheet *sh, double page_token, double slope_byte_per_token)
+{
+	GIVEN(sh, page_token, slope_byte_per_token);
+	LET(sh, last_block_byte, page_token / 2 * slope_byte_per_token);
+	return last_block_byte;
 }

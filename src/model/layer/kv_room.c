@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Room for caches: paging, what is left beside the weights, and what sharing of heads saves. */
-#include "model/layer/layer.h"
+#include "model/layer/parts.h"
 
 /*
  * Paging.  A cache that reserves every sequence's longest length keeps most of it empty; blocks handed out on demand
@@ -55,21 +55,19 @@ kv_capacity_token(
 
 /* How many times larger the cache would be with a key and a value for every query head. */
 double
-kv_sharing(struct sheet *sh, const struct attention *a)
+kv_sharing(struct sheet *sh, const struct workload *w, const struct block *b)
 {
-	TAKE(sh, n_heads, a->n_heads);
-	if (a->kind == ATTENTION_CSA) {
-		TAKE(sh, n_values, 2.0);
-		LET(sh, sharing, n_heads * n_values);
-		return sharing;
-	}
-	if (a->kind == ATTENTION_MLA) {
-		FROM(sh, a, kv_lora, nope, rope, v_dim);
-		LET(sh, sharing, n_heads * (nope + rope + v_dim) / (kv_lora + rope));
-		return sharing;
-	}
-	TAKE(sh, n_kv_heads, a->n_kv_heads);
-	LET(sh, sharing, n_heads / n_kv_heads);
+	struct layer own;
+	const struct layer *l = layer_of(w, b, &own);
+	const struct layer_op *core = layer_attention(l);
+	const struct layer_state *cache = &l->state[0];
+
+	TAKE(sh, n_heads, core->n.units);
+	TAKE(sh, key_width, core->n.size);
+	TAKE(sh, value_width, core->runs == RUNS_LATENT ? core->n.size : core->k.size);
+	TAKE(sh, n_cached, cache->width.units);
+	TAKE(sh, cached_width, cache->width.size);
+	LET(sh, sharing, n_heads * (key_width + value_width) / (n_cached * cached_width));
 	return sharing;
 }
 

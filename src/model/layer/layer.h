@@ -84,6 +84,8 @@ struct block {
 	bool has_norms; /* `norms` says how many; else norms_per_layer of the model */
 	struct datum norms;
 	bool cross; /* a second attention, over the encoder's tokens, of the same shape */
+	const struct layer
+	    *layer; /* its rows, described once when the model is read; NULL: they are described when asked */
 };
 
 /* The parts of a checkpoint that can be stored in different types. */
@@ -155,6 +157,121 @@ bool workload_has_experts(const struct workload *w);
 /* The first block that attends, or NULL. */
 const struct block *workload_attention(const struct workload *w);
 
+/*
+ * The rows of a layer: its maps and vectors, the kernels around them, and what it keeps of a sequence.  They are
+ * described once for each block, in the widths of the whole model; parameters, FLOP, caches and lists of operators are
+ * folds over them, with degrees, phase and types as arguments.
+ */
+
+/* `units` things of `size` elements: heads and their width, columns of one.  Tensor parallelism deals out the units;
+ * those that are fewer than the GPUs, and whole widths, are kept by every GPU. */
+struct width {
+	struct datum units;
+	double size;
+	bool whole;
+};
+
+/* How a row runs. */
+enum op_runs {
+	RUNS_WITH,        /* not by itself: a bias, a gain, a sink */
+	RUNS_PRODUCT,     /* (n ; k), in one product with its neighbors of the same name */
+	RUNS_GROUPED,     /* the same for the experts that a batch visits */
+	RUNS_BATCHED,     /* k in `inputs` pieces, each with a map to n of its own */
+	RUNS_NORM,        /* k vectors of width n, `copies` times */
+	RUNS_GATE,        /* element by element over n: a function of `inputs` tensors */
+	RUNS_SOFTMAX,     /* over n */
+	RUNS_CONVOLUTION, /* over n channels, `inputs` taps; k: numbers that are stored of each */
+	RUNS_COMPRESSION, /* `inputs` tokens of width n become one */
+	RUNS_ATTENTION,   /* n: heads and the width of keys; k: key heads and the width of values */
+	RUNS_LATENT,      /* n: heads and the latent that is key and value; k: the rotated rest of the key */
+	RUNS_SCORES,      /* an indexer's: n: its heads */
+	RUNS_RECURRENCE,
+};
+
+/* Where a row belongs: bits. */
+enum layer_part {
+	IN_MIXER = 1,
+	IN_CROSS = 2,
+	IN_MLP = 4,
+	IN_EXPERTS = 8,
+	IN_EXPERT_BIASES = 16,
+	IN_SHARED = 32,
+	IN_LATENT = 64, /* maps into and out of the experts' latent */
+	IN_ROUTER = 128,
+	IN_NORMS = 256,
+	IN_LAYER = 511,
+	IN_EXPERT = IN_EXPERTS | IN_EXPERT_BIASES,
+};
+
+/* Keys and values of latent attention are made whole, or the maps that would make them go into queries and results. */
+enum form { FORM_EXPANDED = 1, FORM_ABSORBED = 2 };
+
+struct layer_op {
+	const char *title;   /* in derivations */
+	const char *product; /* in lists */
+	enum op_runs runs;
+	enum layer_part part;
+	unsigned forms;
+	bool joined;      /* with the row before it in one product */
+	bool source;      /* on the tokens of the encoder, not on those of the layer */
+	bool routed;      /* on each token once for each expert that it visits */
+	bool cached;      /* on the tokens that are cached too */
+	bool doubled;     /* whole on every GPU of a tensor-parallel group */
+	bool from_latent; /* reads a compressed width, not the residual stream */
+	bool chooses;     /* of an indexer */
+	struct width n, k;
+	struct datum copies, active; /* matrices of this shape, and those that one token meets */
+	double inputs;
+};
+
+/* How much of a sequence a state holds. */
+enum state_span {
+	SPAN_TOKENS,   /* all of it */
+	SPAN_WINDOW,   /* the last `reach` tokens */
+	SPAN_CHUNK,    /* at most a chunk of `reach` tokens */
+	SPAN_RING,     /* `reach` tokens, in a buffer that engines set aside at once */
+	SPAN_SOURCE,   /* the encoder's tokens */
+	SPAN_SEQUENCE, /* the same whatever its length */
+};
+
+/* Bytes of one element. */
+enum state_type { STATE_CACHE, STATE_HALF, STATE_FLOAT, STATE_MATRIX };
+
+/* What a layer keeps of a sequence from step to step. */
+struct layer_state {
+	const char *title;
+	enum state_span span;
+	enum state_type type;
+	bool packed;                  /* rows of mixed types, given below, in every cache; else only in one of 8 bits */
+	double n_8, n_16, scale_byte; /* of a packed row; none: there is no such form */
+	struct width width;           /* of a row, or of the whole */
+	double rows;                  /* of the whole that are alike; taps, overlapping stretches */
+	struct datum reach;
+	double ratio; /* 1, or tokens that are compressed to one row */
+};
+
+enum { LAYER_OPS = 44, LAYER_STATES = 6 };
+
+struct layer {
+	const struct block *block;
+	int n_ops, n_states;
+	struct layer_op op[LAYER_OPS];
+	struct layer_state state[LAYER_STATES];
+};
+
+void layer_describe(const struct workload *w, const struct block *b, struct layer *out);
+/* The rows of a block, as they were bound or described into `own`. */
+const struct layer *layer_of(const struct workload *w, const struct block *b, struct layer *own);
+/* What attends, with keys and values made whole; NULL where nothing does. */
+const struct layer_op *layer_attention(const struct layer *l);
+
+/* One GPU's share of a width; units that are fewer than the GPUs are kept by every one. */
+static inline double
+width_local(struct width w, double n_gpus)
+{
+	return (w.whole ? w.units.value : fmax(1, w.units.value / n_gpus)) * w.size;
+}
+
 /* How a model is spread over GPUs.  Every degree is at least 1. */
 struct layout {
 	double dp, tp, pp, vp, cp, ep, etp;
@@ -223,7 +340,7 @@ struct shape {
 	bool unfused; /* scores and fp32 norms go to memory, as in eager frameworks */
 };
 
-enum { EXPAND_PER_BLOCK = 40, EXPAND_OUTSIDE = 12 };
+enum { EXPAND_PER_BLOCK = LAYER_OPS + 4, EXPAND_OUTSIDE = 12 };
 
 /* How many operators expand() may write. */
 int expand_room(const struct workload *w);
@@ -253,24 +370,15 @@ double multiplied_params(struct sheet *sh, const struct workload *w);
 
 /* Parameter counts, exact.  Shapes are those of workload.h; results are counts of parameters. */
 
-/* One layer of a block, by part: what mixes its tokens (attention or what stands in its place), attention to an
- * encoder, and the feed-forward part. */
-double mixer_params(struct sheet *sh, const struct workload *w, const struct block *block);
-double attention_params(
-    struct sheet *sh, const struct workload *w, const struct block *block); /* of one that attends */
-double cross_params(struct sheet *sh, const struct workload *w, const struct block *block);
-double mlp_params(struct sheet *sh, const struct workload *w, const struct block *block);
-double expert_params(struct sheet *sh, const struct workload *w, const struct block *block); /* ONE routed expert */
-double shared_expert_params(
-    struct sheet *sh, const struct workload *w, const struct block *block); /* all shared ones */
-double latent_map_params(
-    struct sheet *sh, const struct workload *w, const struct block *block); /* into and out of the experts' latent */
-double router_params(struct sheet *sh, const struct workload *w, const struct block *block);
-/* MLP or experts; `active`: those that one token meets. */
-double feed_forward_params(struct sheet *sh, const struct workload *w, const struct block *block, bool active);
-double layer_norm_params(struct sheet *sh, const struct workload *w, const struct block *block); /* without QK-norm */
-double layer_params(struct sheet *sh, const struct workload *w, const struct block *block);
-double layer_active_params(struct sheet *sh, const struct workload *w, const struct block *block); /* used per token */
+/* Of experts: all of them, those that one token meets, or one. */
+enum counted { COUNT_ALL, COUNT_ACTIVE, COUNT_ONE };
+
+/* One layer of a block: its rows of these parts (bits of enum layer_part). */
+double layer_params(
+    struct sheet *sh, const struct workload *w, const struct block *block, unsigned parts, enum counted counted);
+/* One GPU's share of them, of n_shards; what is doubled is whole on every one. */
+double shard_params(
+    struct sheet *sh, const struct workload *w, const struct block *block, unsigned parts, double n_shards);
 
 /* Outside the layers. */
 double embedding_params(
@@ -278,7 +386,7 @@ double embedding_params(
 double head_params(struct sheet *sh, const struct workload *w); /* 0 when tied or absent */
 
 /* All layers of an encoder-decoder's encoder. */
-double encoder_params(struct sheet *sh, const struct workload *w, bool active);
+double encoder_params(struct sheet *sh, const struct workload *w, enum counted counted);
 
 /* The whole model: total, and used for one token. */
 double model_params(struct sheet *sh, const struct workload *w);
@@ -320,8 +428,8 @@ double kv_block_constant(struct sheet *sh, const struct workload *w, const struc
 double kv_block_sequence(struct sheet *sh, const struct workload *w, const struct block *b, double seq_token,
     double block_token, double kv_elem_byte, double tp);
 
-/* Bytes of one token in one attention layer with its indexer's key, on one of tp GPUs. */
-double kv_layer(struct sheet *sh, const struct attention *a, double kv_elem_byte, double tp);
+/* Bytes of one token in one layer of a block, on one of tp GPUs. */
+double kv_layer(struct sheet *sh, const struct workload *w, const struct block *b, double kv_elem_byte, double tp);
 /* How many tokens back a layer sees: its window or chunk, absent for full attention. */
 struct datum kv_reach(const struct attention *a);
 /* Bytes of one sequence that do not grow with it: full windows and chunks, recurrent states, compressors, and the
@@ -357,7 +465,7 @@ double kv_paging(
     struct sheet *sh, const struct workload *w, const struct kv_page *page, double kv_elem_byte, double tp);
 
 /* How many times smaller the cache is than with a key and a value per query head. */
-double kv_sharing(struct sheet *sh, const struct attention *a);
+double kv_sharing(struct sheet *sh, const struct workload *w, const struct block *b);
 /* Tokens whose keys and values a step would compute again without a cache. */
 double kv_recomputed(struct sheet *sh, double seq_token);
 double kv_batch(struct sheet *sh, double n_sequences, double sequence_byte);
@@ -395,8 +503,5 @@ const char *convention_refusal(enum convention c, const struct workload *w);
 double convention_flop(struct sheet *sh, enum convention c, const struct workload *w, double seq_token);
 /* How many times more than another count says. */
 double convention_ratio(struct sheet *sh, double flop_per_token, double other_flop_per_token);
-
-/* Of one expert. */
-double expert_bias_params(struct sheet *sh, const struct workload *w, const struct block *block);
 
 #endif

@@ -1,46 +1,99 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Parameter counts, exact: what the published weights hold, read off the architecture.
+ * Parameter counts, exact: what the published weights hold, read off the rows of the layers and what is outside them.
  * Every linear map counts inputs x outputs, every bias and every norm vector its width.
  */
 #include "model/layer/parts.h"
 
-#include "model/layer/layer.h"
-
 #include <assert.h>
 
-double
-layer_norm_params(struct sheet *sh, const struct workload *w, const struct block *block)
+/* --- layers ---------------------------------------------------------------------------------------------- */
+
+/* Whether a row stores anything: maps, norms and vectors do, in the form that makes keys and values whole. */
+static bool
+is_stored(const struct layer_op *op)
 {
-	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, n_norms, block->has_norms ? block->norms : w->norms_per_layer);
-	TAKE(sh, n_vectors, norm_vectors(w));
-	LET(sh, norm_param, n_norms * n_vectors * hidden);
-	return norm_param;
+	switch (op->runs) {
+	case RUNS_WITH:
+	case RUNS_PRODUCT:
+	case RUNS_GROUPED:
+	case RUNS_BATCHED:
+	case RUNS_NORM:
+	case RUNS_CONVOLUTION:
+		return op->forms & FORM_EXPANDED && op->k.units.value > 0;
+	default:
+		return false;
+	}
 }
 
-static double
-counted_layer(struct sheet *sh, const struct workload *w, const struct block *block, bool active)
+static struct datum
+copies_of(const struct layer_op *op, enum counted counted)
 {
-	CALL(sh, mixer_param, mixer_params(sh, w, block));
-	CALL(sh, cross_param, cross_params(sh, w, block));
-	CALL(sh, feed_forward_param, feed_forward_params(sh, w, block, active));
-	CALL(sh, norm_param, layer_norm_params(sh, w, block));
-	LET(sh, layer_param, mixer_param + cross_param + feed_forward_param + norm_param);
+	if (counted == COUNT_ONE && op->routed)
+		return figure(1);
+	return counted == COUNT_ACTIVE ? op->active : op->copies;
+}
+
+/* One row: inputs x outputs of a map, the width of a vector, `counted` times. */
+static double
+row_params(struct sheet *sh, const struct layer_op *op, enum counted counted)
+{
+	sheet_title(sh, op->title);
+	TAKE(sh, n_units, op->n.units);
+	TAKE(sh, n_size, op->n.size);
+	TAKE(sh, k_units, op->k.units);
+	TAKE(sh, k_size, op->k.size);
+	TAKE(sh, n_copies, copies_of(op, counted));
+	LET(sh, row_param, n_copies * (n_units * n_size) * (k_units * k_size));
+	return row_param;
+}
+
+/* The rows of a block that belong to these parts and store something; returns how many. */
+static int
+stored_rows(const struct layer *l, unsigned parts, const struct layer_op *rows[LAYER_OPS])
+{
+	int n = 0;
+
+	for (int i = 0; i < l->n_ops; i++)
+		if (l->op[i].part & parts && is_stored(&l->op[i]))
+			rows[n++] = &l->op[i];
+	return n;
+}
+
+double
+layer_params(
+    struct sheet *sh, const struct workload *w, const struct block *block, unsigned parts, enum counted counted)
+{
+	struct layer own;
+	const struct layer_op *rows[LAYER_OPS];
+	const int n = stored_rows(layer_of(w, block, &own), parts, rows);
+
+	SUM(sh, layer_param, i, n, row_params(sh, rows[i], counted));
 	return layer_param;
 }
 
-double
-layer_params(struct sheet *sh, const struct workload *w, const struct block *block)
+static double
+row_share(struct sheet *sh, const struct layer_op *op, double n_shards)
 {
-	return counted_layer(sh, w, block, false);
+	sheet_title(sh, op->title);
+	CALL(sh, row_param, row_params(sh, op, COUNT_ALL));
+	TAKE(sh, n_parts, op->doubled ? 1 : n_shards);
+	LET(sh, share_param, row_param / n_parts);
+	return share_param;
 }
 
 double
-layer_active_params(struct sheet *sh, const struct workload *w, const struct block *block)
+shard_params(struct sheet *sh, const struct workload *w, const struct block *block, unsigned parts, double n_shards)
 {
-	return counted_layer(sh, w, block, true);
+	struct layer own;
+	const struct layer_op *rows[LAYER_OPS];
+	const int n = stored_rows(layer_of(w, block, &own), parts, rows);
+
+	SUM(sh, shard_param, i, n, row_share(sh, rows[i], n_shards));
+	return shard_param;
 }
+
+/* --- outside the layers ---------------------------------------------------------------------------------- */
 
 /* The patch embedding is a convolution with a bias; one class token and its position.  Dosovitskiy et al., ICLR 2021.
  */
@@ -116,38 +169,21 @@ final_params(struct sheet *sh, const struct workload *w)
 	return final_param;
 }
 
+/* --- the whole ------------------------------------------------------------------------------------------- */
+
 static double
-block_params(struct sheet *sh, const struct workload *w, const struct block *block)
+block_params(struct sheet *sh, const struct workload *w, const struct block *block, enum counted counted)
 {
 	TAKE(sh, n_layers, block->count);
-	CALL(sh, layer_param, layer_params(sh, w, block));
+	CALL(sh, layer_param, layer_params(sh, w, block, IN_LAYER, counted));
 	LET(sh, block_param, n_layers * layer_param);
 	return block_param;
 }
 
-static double
-block_active_params(struct sheet *sh, const struct workload *w, const struct block *block)
-{
-	TAKE(sh, n_layers, block->count);
-	CALL(sh, layer_active_param, layer_active_params(sh, w, block));
-	LET(sh, block_active_param, n_layers * layer_active_param);
-	return block_active_param;
-}
-
 double
-encoder_params(struct sheet *sh, const struct workload *w, bool active)
+encoder_params(struct sheet *sh, const struct workload *w, enum counted counted)
 {
-	if (w->n_encoder_blocks == 0) {
-		LET(sh, encoder_param, 0);
-		return encoder_param;
-	}
-	if (active) {
-		SUM(sh, active_param, i, w->n_encoder_blocks, block_active_params(sh, w, &w->encoder_blocks[i]));
-		LET(sh, encoder_param, active_param);
-		return encoder_param;
-	}
-	SUM(sh, all_param, i, w->n_encoder_blocks, block_params(sh, w, &w->encoder_blocks[i]));
-	LET(sh, encoder_param, all_param);
+	SUM(sh, encoder_param, i, w->n_encoder_blocks, block_params(sh, w, &w->encoder_blocks[i], counted));
 	return encoder_param;
 }
 
@@ -160,19 +196,25 @@ list_params(struct sheet *sh, const struct workload *w)
 	return model_param;
 }
 
-double
-model_params(struct sheet *sh, const struct workload *w)
+static double
+counted_params(struct sheet *sh, const struct workload *w, enum counted counted)
 {
 	if (w->kind == MODEL_OPERATORS)
 		return list_params(sh, w);
 	assert(w->n_blocks > 0);
 	CALL(sh, embedding_param, embedding_params(sh, w));
-	SUM(sh, layers_param, i, w->n_blocks, block_params(sh, w, &w->blocks[i]));
-	CALL(sh, encoder_param, encoder_params(sh, w, false));
+	SUM(sh, layers_param, i, w->n_blocks, block_params(sh, w, &w->blocks[i], counted));
+	CALL(sh, encoder_param, encoder_params(sh, w, counted));
 	CALL(sh, final_param, final_params(sh, w));
 	CALL(sh, head_param, head_params(sh, w));
 	LET(sh, model_param, embedding_param + layers_param + encoder_param + final_param + head_param);
 	return model_param;
+}
+
+double
+model_params(struct sheet *sh, const struct workload *w)
+{
+	return counted_params(sh, w, COUNT_ALL);
 }
 
 /* As vendors count: everything but the routed experts that a token does not visit; the whole embedding table included.
@@ -180,16 +222,7 @@ model_params(struct sheet *sh, const struct workload *w)
 double
 model_active_params(struct sheet *sh, const struct workload *w)
 {
-	if (w->kind == MODEL_OPERATORS)
-		return list_params(sh, w);
-	assert(w->n_blocks > 0);
-	CALL(sh, embedding_param, embedding_params(sh, w));
-	SUM(sh, layers_active_param, i, w->n_blocks, block_active_params(sh, w, &w->blocks[i]));
-	CALL(sh, encoder_param, encoder_params(sh, w, true));
-	CALL(sh, final_param, final_params(sh, w));
-	CALL(sh, head_param, head_params(sh, w));
-	LET(sh, model_active_param, embedding_param + layers_active_param + encoder_param + final_param + head_param);
-	return model_active_param;
+	return counted_params(sh, w, COUNT_ACTIVE);
 }
 
 /* A count without the tables that tokens are looked up in; Kaplan et al., arXiv:2001.08361, leave them out. */

@@ -4,33 +4,68 @@
 
 #include "model/layer/layer.h"
 
-/* A list of operators while it is being written. */
+/* --- describing a layer ---------------------------------------------------------------------------------- */
 
-struct list {
-	const struct workload *w;
-	const struct shape *x;
-	struct op *ops;
-	int n;
-	double count;  /* of what is being added: layers that are alike */
-	double tokens; /* new tokens of the whole batch */
-	bool causal;
-	double source;     /* tokens of the encoder that each sequence attends to */
-	bool fresh_source; /* their keys and values are made now */
-};
+/* A number of no file. */
+static inline struct datum
+figure(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
 
-void list_add(struct list *l, enum op_kind kind, const char *name, const double *dims, int n_dims);
-#define ADD(l, kind, name, ...)                                                                                        \
-	list_add((l), (kind), (name), (const double[]){__VA_ARGS__},                                                   \
-	    (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
-/* `times` norms of rows of this width. */
-void list_norm(struct list *l, const char *name, double rows, double width, double times);
-/* What attention's output or an up-projection meets before the next product: a gate, or a function alone. */
-void list_gate(struct list *l, const char *name, double elements, bool gated);
+/* `n` of them; the place of one stays where n is 1. */
+static inline struct datum
+times(struct datum d, double n)
+{
+	return n == 1 ? d : figure(n * d.value);
+}
 
-void expand_attention(struct list *l, const struct attention *a);
-void expand_cross(struct list *l, const struct attention *a);
-void expand_recurrence(struct list *l, const struct block *b);
-void expand_feed_forward(struct list *l, const struct block *b);
+static inline struct width
+wide(struct datum units, double size)
+{
+	return (struct width){units, size, false};
+}
+
+static inline struct width
+columns(struct datum n)
+{
+	return wide(n, 1);
+}
+
+static inline struct width
+whole(struct datum n)
+{
+	return (struct width){n, 1, true};
+}
+
+struct layer_op *row_add(
+    struct layer *l, enum layer_part part, enum op_runs runs, const char *title, struct width n, struct width k);
+/* A map, in a product of this name. */
+struct layer_op *row_map(
+    struct layer *l, enum layer_part part, const char *title, const char *product, struct width n, struct width k);
+/* What is stored and does not run by itself. */
+struct layer_op *row_vector(struct layer *l, enum layer_part part, const char *title, struct width n);
+struct layer_state *state_add(
+    struct layer *l, const char *title, enum state_span span, enum state_type type, struct width width);
+/* Only the window or chunk of this attention is held. */
+struct layer_state *state_reaches(struct layer_state *s, const struct attention *a);
+
+void describe_heads(struct layer *l, const struct workload *w, enum layer_part part);
+void describe_latent(struct layer *l, const struct workload *w);
+void describe_compressed(struct layer *l, const struct workload *w);
+void describe_indexer(struct layer *l, const struct workload *w, enum layer_part part);
+void describe_recurrence(struct layer *l, const struct workload *w);
+void describe_feed(struct layer *l, const struct workload *w);
+/* The map and the norm; returns the norm. */
+struct layer_op *add_query_compression(struct layer *l, const struct workload *w, enum layer_part part);
+
+/* --- folds ----------------------------------------------------------------------------------------------- */
+
+static inline double
+state_elem_byte(const struct workload *w)
+{
+	return w->state_byte.value > 0 ? w->state_byte.value : 4;
+}
 
 /* The same with one GPU's share where heads are divided; groups that do not divide are kept by every GPU. */
 static inline double
@@ -51,29 +86,16 @@ indexed(const struct attention *a)
 	return a->indexer.dim.value > 0;
 }
 
-/* Keys that a query attends to on average: those that it may see, or those that its indexer lets through. */
-double chosen_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
-/* Compressed tokens that a query may see on average, and those that it attends to. */
-double compressed_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached);
-double compressed_chosen(struct sheet *sh, const struct attention *a, double n_new, double n_cached);
+/* Keys that a query attends to on average: those that it may see, those that its indexer lets through, or near and
+ * compressed ones; those that an indexer scores; and those that must be read. */
+double attended_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
+double scored_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
+double read_keys(const struct attention *a, double n_new, double n_cached);
 
 /* A recurrence over n_new tokens of each of batch sequences, on one of tp GPUs. */
 struct op recurrence_op(const struct workload *w, const struct block *b, double batch, double n_new, double tp);
 
 /* What the files that count parameters share. */
-
-/* Values as wide as keys unless the file says otherwise. */
-static inline struct datum
-value_width(const struct attention *a)
-{
-	return a->v_dim.value > 0 ? a->v_dim : a->head_dim;
-}
-
-static inline bool
-has_indexer(const struct attention *a)
-{
-	return a->indexer.dim.value > 0;
-}
 
 /* RMSNorm has a gain, LayerNorm a gain and a bias.  Zhang and Sennrich, NeurIPS 2019; Ba et al., arXiv:1607.06450. */
 static inline double
@@ -89,35 +111,11 @@ n_stacks(const struct workload *w)
 	return w->kind == MODEL_ENCODER_DECODER ? 2.0 : 1.0;
 }
 
-double mamba_params(struct sheet *sh, const struct workload *w, const struct mamba *m);
-double delta_params(struct sheet *sh, const struct workload *w, const struct delta *d);
-double kda_params(struct sheet *sh, const struct workload *w, const struct kda *k);
-
-/* What a layer keeps of a sequence besides keys and values of heads; kv.c adds it all up.  Bytes on one of tp GPUs. */
-
-static inline bool
-block_recurs(const struct block *b)
-{
-	return b->mixer != MIXER_ATTENTION && b->mixer != MIXER_NONE;
-}
-
-static inline bool
-block_compresses(const struct block *b)
-{
-	return b->mixer == MIXER_ATTENTION && b->attention.kind == ATTENTION_CSA;
-}
-
-/* The state of one recurrent layer, which does not grow. */
-double recurrent_layer(struct sheet *sh, const struct workload *w, const struct block *b, double tp);
-
-/* The key that an indexer keeps of each token, beside the cache. */
-double indexer_key(struct sheet *sh, const struct attention *a, double kv_elem_byte);
-/* Latent rows that sparse kernels read in 8 bits. */
-double packed_latent(struct sheet *sh, const struct attention *a);
-
-/* Compressed tokens: what each token adds, what does not grow, and a sequence in blocks. */
-double compressed_slope(struct sheet *sh, const struct attention *a);
-double compressed_constant(struct sheet *sh, const struct attention *a, double block_token);
-double compressed_sequence(struct sheet *sh, const struct attention *a, double seq_token, double block_token);
+/* Rows that attend, choose or recur. */
+bool is_core(const struct layer_op *op);
+/* Those of a layer in this form; returns how many. */
+int layer_cores(const struct layer *l, enum form form, const struct layer_op *cores[LAYER_OPS]);
+/* Decode reads the compressed cache, and so does sparse attention always. */
+enum form layer_form(const struct block *b, bool decode);
 
 #endif

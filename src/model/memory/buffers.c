@@ -61,12 +61,12 @@ static double
 layer_rank_params(struct sheet *sh, const struct memory_job *job, int i)
 {
 	const struct block *block = &job->model->blocks[i];
-	FROM_STRUCT(sh, job->layout, tp, ep, etp);
-	TAKE(sh, n_experts, datum_or(block->moe.n_experts, 0));
-	CALL(sh, layer_param, layer_params(sh, job->model, block));
-	CALL(sh, expert_param, expert_params(sh, job->model, block));
-	LET(sh, routed_param, n_experts * expert_param);
-	LET(sh, rank_param, (layer_param - routed_param) / tp + routed_param / (ep * etp));
+	TAKE(sh, tp, job->layout.tp);
+	TAKE(sh, ep, job->layout.ep);
+	TAKE(sh, etp, job->layout.etp);
+	CALL(sh, dense_param, layer_params(sh, job->model, block, IN_LAYER & ~IN_EXPERT, COUNT_ALL));
+	CALL(sh, routed_param, layer_params(sh, job->model, block, IN_EXPERT, COUNT_ALL));
+	LET(sh, rank_param, dense_param / tp + routed_param / (ep * etp));
 	return rank_param;
 }
 

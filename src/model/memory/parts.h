@@ -131,7 +131,6 @@ double quantised_workspace(struct sheet *sh, const struct memory_job *job);
 double scaled_width(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double whole_params(struct sheet *sh, const struct memory_job *job, int stage);
 double routed_copies(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double duplicated_params(struct sheet *sh, const struct workload *w, const struct block *block);
 double serving_memory(struct sheet *sh, const struct memory_job *job, int stage, struct memory_use *use);
 
 #endif

@@ -96,39 +96,12 @@ memory_in_flight(struct sheet *sh, const struct memory_job *job, int stage)
 
 /* --- parameters of a rank -------------------------------------------------------------------------------- */
 
-/* Latent attention's down-projections and their norms are on every tensor-parallel rank. */
-double
-duplicated_params(struct sheet *sh, const struct workload *w, const struct block *block)
-{
-	const struct attention *a = &block->attention;
-	if (block->mixer != MIXER_ATTENTION || a->kind != ATTENTION_MLA) {
-		LET(sh, duplicated_param, 0);
-		return duplicated_param;
-	}
-	TAKE(sh, hidden, w->hidden);
-	TAKE(sh, q_lora, datum_or(a->q_lora, 0));
-	FROM(sh, a, kv_lora, rope);
-	LET(sh, duplicated_param, hidden * (q_lora + kv_lora + rope) + q_lora + kv_lora);
-	return duplicated_param;
-}
-
 static double
 block_linear(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
-	const struct block *block = &job->model->blocks[i];
+	const unsigned parts = IN_LAYER & ~(IN_EXPERT | IN_ROUTER | IN_NORMS);
 	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
-	TAKE(sh, tp, job->layout.tp);
-	CALL(sh, mixer_param, mixer_params(sh, job->model, block));
-	CALL(sh, duplicated_param, duplicated_params(sh, job->model, block));
-	CALL(sh, cross_param, cross_params(sh, job->model, block));
-	CALL(sh, latent_map_param, latent_map_params(sh, job->model, block));
-	double feed_forward_param;
-	if (block->moe.given)
-		SET_CALL(sh, feed_forward_param, shared_expert_params(sh, job->model, block));
-	else
-		SET_CALL(sh, feed_forward_param, mlp_params(sh, job->model, block));
-	LET(sh, divided_param, mixer_param - duplicated_param + cross_param + latent_map_param + feed_forward_param);
-	LET(sh, layer_param, divided_param / tp + duplicated_param);
+	CALL(sh, layer_param, shard_params(sh, job->model, &job->model->blocks[i], parts, job->layout.tp));
 	LET(sh, linear_param, n_layers * layer_param);
 	return linear_param;
 }
@@ -143,7 +116,7 @@ memory_linear_params(struct sheet *sh, const struct memory_job *job, int stage)
 	}
 	/* an encoder stands in front of the first stage */
 	TAKE(sh, tp, job->layout.tp);
-	CALL(sh, encoder_param, encoder_params(sh, job->model, false));
+	CALL(sh, encoder_param, encoder_params(sh, job->model, COUNT_ALL));
 	LET(sh, linear_param, layers_param + encoder_param / tp);
 	return linear_param;
 }
@@ -151,16 +124,10 @@ memory_linear_params(struct sheet *sh, const struct memory_job *job, int stage)
 static double
 block_experts(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
-	const struct block *block = &job->model->blocks[i];
-	if (!block->moe.given) {
-		LET(sh, routed_param, 0);
-		return routed_param;
-	}
+	const double n_shards = job->layout.ep * job->layout.etp;
 	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
-	TAKE(sh, n_experts, block->moe.n_experts);
-	FROM_STRUCT(sh, job->layout, ep, etp);
-	CALL(sh, expert_param, expert_params(sh, job->model, block));
-	LET(sh, routed_param, n_layers * n_experts * expert_param / (ep * etp));
+	CALL(sh, layer_param, shard_params(sh, job->model, &job->model->blocks[i], IN_EXPERT, n_shards));
+	LET(sh, routed_param, n_layers * layer_param);
 	return routed_param;
 }
 
@@ -175,9 +142,8 @@ static double
 block_norms(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
 	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
-	CALL(sh, norm_param, layer_norm_params(sh, job->model, &job->model->blocks[i]));
-	CALL(sh, router_param, router_params(sh, job->model, &job->model->blocks[i]));
-	LET(sh, whole_param, n_layers * (norm_param + router_param));
+	CALL(sh, layer_param, layer_params(sh, job->model, &job->model->blocks[i], IN_NORMS | IN_ROUTER, COUNT_ALL));
+	LET(sh, whole_param, n_layers * layer_param);
 	return whole_param;
 }
 

@@ -240,7 +240,8 @@ layer_gradients(struct sheet *sh, const struct memory_job *job, double gradient_
 {
 	GIVEN(sh, gradient_byte_per_param);
 	TAKE(sh, tp, job->layout.tp);
-	MOST(sh, largest_param, i, job->model->n_blocks, layer_params(sh, job->model, &job->model->blocks[i]));
+	MOST(sh, largest_param, i, job->model->n_blocks,
+	    layer_params(sh, job->model, &job->model->blocks[i], IN_LAYER, COUNT_ALL));
 	LET(sh, layer_gradient_byte, gradient_byte_per_param * largest_param / tp);
 	return layer_gradient_byte;
 }

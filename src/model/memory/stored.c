@@ -15,50 +15,28 @@ part_byte(const struct memory_job *job, enum model_part part)
 	return quant == QUANT_NONE ? job_elem_byte(job) : quant_bits(quant) / 8;
 }
 
+/* Rows of these parts on one of n_shards GPUs, stored in the format of `part`. */
+static double
+part_weights(struct sheet *sh, const struct memory_job *job, const struct block *block, unsigned parts,
+    enum model_part part, double n_shards)
+{
+	TAKE(sh, stored_byte_per_param, part_byte(job, part));
+	CALL(sh, shard_param, shard_params(sh, job->model, block, parts, n_shards));
+	LET(sh, part_weight_byte, shard_param * stored_byte_per_param);
+	return part_weight_byte;
+}
+
 /* Experts are spread by ep and cut by etp, all else by tp; biases of experts stay in 16 bits. */
 static double
 expert_weights(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
-	if (!block->moe.given) {
-		LET(sh, expert_byte, 0);
-		return expert_byte;
-	}
-	TAKE(sh, n_experts, block->moe.n_experts);
-	FROM_STRUCT(sh, job->layout, ep, etp);
-	TAKE(sh, stored_byte_per_param, part_byte(job, PART_EXPERTS));
+	const double n_shards = job->layout.ep * job->layout.etp;
+
 	TAKE(sh, plain_byte_per_param, job_elem_byte(job));
-	CALL(sh, expert_param, expert_params(sh, job->model, block));
-	CALL(sh, bias_param, expert_bias_params(sh, job->model, block));
-	LET(sh, one_byte, (expert_param - bias_param) * stored_byte_per_param + bias_param * plain_byte_per_param);
-	LET(sh, expert_byte, n_experts * one_byte / (ep * etp));
+	CALL(sh, map_byte, part_weights(sh, job, block, IN_EXPERTS, PART_EXPERTS, n_shards));
+	CALL(sh, bias_param, shard_params(sh, job->model, block, IN_EXPERT_BIASES, n_shards));
+	LET(sh, expert_byte, map_byte + bias_param * plain_byte_per_param);
 	return expert_byte;
-}
-
-static double
-mixer_weights(struct sheet *sh, const struct memory_job *job, const struct block *block)
-{
-	TAKE(sh, n_shards, job_shards(job));
-	TAKE(sh, mixer_byte_per_param, part_byte(job, PART_MIXER));
-	CALL(sh, mixer_param, mixer_params(sh, job->model, block));
-	CALL(sh, cross_param, cross_params(sh, job->model, block));
-	CALL(sh, duplicated_param, duplicated_params(sh, job->model, block));
-	LET(sh, rank_param, (mixer_param + cross_param - duplicated_param) / n_shards + duplicated_param);
-	LET(sh, mixer_byte, rank_param * mixer_byte_per_param);
-	return mixer_byte;
-}
-
-static double
-feed_weights(struct sheet *sh, const struct memory_job *job, const struct block *block)
-{
-	TAKE(sh, n_shards, job_shards(job));
-	TAKE(sh, mlp_byte_per_param, part_byte(job, PART_MLP));
-	TAKE(sh, shared_byte_per_param, part_byte(job, PART_SHARED));
-	CALL(sh, mlp_param, mlp_params(sh, job->model, block));
-	CALL(sh, shared_param, shared_expert_params(sh, job->model, block));
-	CALL(sh, latent_param, latent_map_params(sh, job->model, block));
-	LET(sh, feed_byte,
-	    (mlp_param * mlp_byte_per_param + (shared_param + latent_param) * shared_byte_per_param) / n_shards);
-	return feed_byte;
 }
 
 static double
@@ -67,10 +45,11 @@ layer_weights(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	const struct block *block = &job->model->blocks[i];
 
 	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
-	CALL(sh, mixer_byte, mixer_weights(sh, job, block));
-	CALL(sh, feed_byte, feed_weights(sh, job, block));
+	CALL(sh, mixer_byte, part_weights(sh, job, block, IN_MIXER | IN_CROSS, PART_MIXER, job_shards(job)));
+	CALL(sh, mlp_byte, part_weights(sh, job, block, IN_MLP, PART_MLP, job_shards(job)));
+	CALL(sh, shared_byte, part_weights(sh, job, block, IN_SHARED | IN_LATENT, PART_SHARED, job_shards(job)));
 	CALL(sh, expert_byte, expert_weights(sh, job, block));
-	LET(sh, layer_byte, n_layers * (mixer_byte + feed_byte + expert_byte));
+	LET(sh, layer_byte, n_layers * (mixer_byte + mlp_byte + shared_byte + expert_byte));
 	return layer_byte;
 }
 
@@ -98,7 +77,7 @@ memory_weights(struct sheet *sh, const struct memory_job *job, int stage)
 		/* an encoder stands in front of the first stage */
 		TAKE(sh, n_shards, job_shards(job));
 		TAKE(sh, encoder_byte_per_param, part_byte(job, PART_MIXER));
-		CALL(sh, encoder_param, encoder_params(sh, job->model, false));
+		CALL(sh, encoder_param, encoder_params(sh, job->model, COUNT_ALL));
 		SET(sh, encoder_byte, encoder_param * encoder_byte_per_param / n_shards);
 	} else
 		SET(sh, encoder_byte, 0);

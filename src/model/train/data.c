@@ -51,19 +51,12 @@ train_dense_params(struct sheet *sh, const struct train_job *job)
 static double
 block_experts(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
-	const struct moe *moe = &block->moe;
+	const double n_shards = job->layout.ep * job->layout.etp;
 
-	if (!moe->given) {
-		LET(sh, experts_param, 0);
-		return experts_param;
-	}
 	TAKE(sh, n_block_layers, block->count);
-	TAKE(sh, n_experts, moe->n_experts);
-	TAKE(sh, n_maps, moe->plain ? 2.0 : 3.0);
-	TAKE(sh, stream_dim, moe->latent.value > 0 ? moe->latent : job->model->hidden);
-	TAKE(sh, expert_dim, moe->width);
-	FROM_STRUCT(sh, job->layout, ep, etp, pp);
-	LET(sh, experts_param, n_block_layers * (n_experts / ep) * n_maps * stream_dim * expert_dim / etp / pp);
+	TAKE(sh, pp, job->layout.pp);
+	CALL(sh, layer_param, shard_params(sh, job->model, block, IN_EXPERTS, n_shards));
+	LET(sh, experts_param, n_block_layers * layer_param / pp);
 	return experts_param;
 }
 

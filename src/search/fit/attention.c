@@ -15,54 +15,8 @@
 #include <string.h>
 
 enum { CONTEXT_PARAMS = 11, GENERATION_PARAMS = 10, CONTEXT_NEEDED = 40, GENERATION_NEEDED = 30, GROUP_MAX = 16 };
-
-enum {
-	ETA_A,
-	CONTEXT_BASE,
-	BLOCK,
-	ETA_X,
-	ETA_KV,
-	CONTEXT_L2,
-	CONTEXT_HOLD,
-	CONTEXT_FADE,
-	DERATE,
-	CONTEXT_NORM,
-	APPEND
-};
-enum { ETA_M, BASE, ETA_Q, SPLIT, ITEM, ETA_L2, HOLD, FADE, NORM, OWN_ITEM };
-
-struct spec {
-	const char *key;
-	enum quantity unit;
-	double start, low, high;
-};
-
-static const struct spec context_specs[] = {
-    {"eta_a", Q_NUMBER, 0.6, 0.05, 2.5},
-    {"t0", Q_TIME, 10e-6, 0.5e-6, 60e-6},
-    {"tblk", Q_TIME, 0.5e-6, 0.01e-6, 20e-6},
-    {"eta_x", Q_NUMBER, 0.7, 0.05, 8},
-    {"eta_kv", Q_NUMBER, 0.6, 0.02, 8},
-    {"eta_l2", Q_NUMBER, 2, 0.1, 30},
-    {"hold", Q_NUMBER, 0.4, 0.05, 2},
-    {"fade", Q_NUMBER, 0.7, 0.05, 2},
-    {"delta", Q_NUMBER, 0.05, 0, 0.3},
-    {"p", Q_NUMBER, 2, 1, 20},
-    {"ttok", Q_TIME, 0.5e-9, 0.01e-9, 20e-9},
-};
-
-static const struct spec generation_specs[] = {
-    {"eta_m", Q_NUMBER, 0.9, 0.2, 0.94},
-    {"t0", Q_TIME, 8e-6, 0.5e-6, 60e-6},
-    {"eta_q", Q_NUMBER, 0.3, 0.01, 10},
-    {"tsplit", Q_TIME, 3e-6, 0.01e-6, 30e-6},
-    {"tcta", Q_TIME, 2e-6, 0.01e-6, 20e-6},
-    {"eta_l2", Q_NUMBER, 2, 0.3, 12},
-    {"hold", Q_NUMBER, 0.4, 0.05, 1.2},
-    {"fade", Q_NUMBER, 0.7, 0.05, 1.5},
-    {"p", Q_NUMBER, 2, 1.01, 8},
-    {"tmha", Q_TIME, 2e-6, 0.01e-6, 20e-6},
-};
+/* of the generation's: tmha */
+enum { OWN_ITEM = GENERATION_PARAMS - 1 };
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
@@ -75,6 +29,7 @@ struct table {
 	const char **regime;
 	double *weight; /* NULL: all alike */
 	double tile;    /* of the trial */
+	struct param_units units;
 };
 
 static bool
@@ -154,7 +109,10 @@ static struct table
 gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, bool prefill, enum attention_fit which,
     bool windows)
 {
-	struct table t = {.bench = b};
+	const struct calibration *ref = b->reference;
+	struct table t = {.bench = b,
+	    .units = param_units_of(
+	        ref->ref_peak_flop_per_s.value, ref->ref_mem_byte_per_s.value, ref->ref_clock_hertz.value)};
 
 	t.shape = ARENA_ARRAY(b->arena, struct attention_shape, n_rows + 1);
 	t.measured_s = ARENA_ARRAY(b->arena, double, n_rows + 1);
@@ -177,81 +135,38 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, b
 
 /* --- models ---------------------------------------------------------------------------------------------- */
 
-static struct datum
-plain(double value)
-{
-	return (struct datum){value, {NULL, 0, 0, NULL, false}};
-}
-
 static double
 predict_context(const void *context, const double *x, int row)
 {
 	const struct table *t = context;
-	const struct calibration *ref = t->bench->reference;
-	const double peak = ref->ref_peak_flop_per_s.value, mem = ref->ref_mem_byte_per_s.value;
-	const struct context_calibration p = {
-	    .flop_per_s = plain(x[ETA_A] * peak),
-	    .base_s = plain(x[CONTEXT_BASE]),
-	    .block_s = plain(x[BLOCK]),
-	    .mem_byte_per_s = plain(x[ETA_X] * mem),
-	    .tile = plain(t->tile),
-	    .kv_byte_per_s = plain(x[ETA_KV] * mem),
-	    .l2_byte_per_s = plain(x[CONTEXT_L2] * mem),
-	    .hold = plain(x[CONTEXT_HOLD]),
-	    .fade = plain(x[CONTEXT_FADE]),
-	    .derate = plain(x[DERATE]),
-	    .norm = plain(x[CONTEXT_NORM]),
-	    .token_s = plain(x[APPEND]),
-	};
+	struct context_calibration p;
 
-	return attention_context(NULL, &t->shape[row], &p, ref);
+	fit_figures(&family_context, &t->units, x, CONTEXT_PARAMS, &p);
+	p.tile.value = t->tile;
+	return attention_context(NULL, &t->shape[row], &p, t->bench->reference);
 }
 
 static double
 predict_generation(const void *context, const double *x, int row)
 {
 	const struct table *t = context;
-	const struct calibration *ref = t->bench->reference;
-	const double mem = ref->ref_mem_byte_per_s.value;
-	const struct generation_calibration p = {
-	    .mem_byte_per_s = plain(x[ETA_M] * mem),
-	    .base_s = plain(x[BASE]),
-	    .query_byte_per_s = plain(x[ETA_Q] * mem),
-	    .split_s = plain(x[SPLIT]),
-	    .item_s = plain(x[ITEM]),
-	    .l2_byte_per_s = plain(x[ETA_L2] * mem),
-	    .hold = plain(x[HOLD]),
-	    .fade = plain(x[FADE]),
-	    .norm = plain(x[NORM]),
-	    .own_item_s = plain(x[OWN_ITEM]),
-	};
+	struct generation_calibration p;
 
-	return attention_generation(NULL, &t->shape[row], &p, ref);
+	fit_figures(&family_generation, &t->units, x, GENERATION_PARAMS, &p);
+	return attention_generation(NULL, &t->shape[row], &p, t->bench->reference);
 }
 
 /* --- the fits -------------------------------------------------------------------------------------------- */
 
 static struct fit_problem
-problem_of(const struct table *t, const struct spec *specs, int n,
-    double (*predict)(const void *context, const double *params, int row))
+problem_of(const struct table *t, const struct family *family,
+    double (*predict)(const void *context, const double *params, int row), enum quantity *units)
 {
-	struct fit_problem p = {.n_params = n,
-	    .n_rows = t->n,
-	    .predict = predict,
-	    .context = t,
-	    .measured_s = t->measured_s,
-	    .weight = t->weight};
+	struct fit_problem p = {
+	    .n_rows = t->n, .predict = predict, .context = t, .measured_s = t->measured_s, .weight = t->weight};
 
-	for (int i = 0; i < n; i++)
-		p.params[i] = (struct fit_param){specs[i].key, specs[i].start, specs[i].low, specs[i].high, false};
+	fit_family(family, &p, units);
 	return p;
-}
-
-static void
-units_of(const struct spec *specs, int n, enum quantity *units)
-{
-	for (int i = 0; i < n; i++)
-		units[i] = specs[i].unit;
 }
 
 /* Kernels have tiles of 128 or, where shared memory is short, of 64: the rows tell which. */
@@ -281,13 +196,12 @@ fit_context(const struct fit_bench *b, struct table *t, const char *path, const 
 	    {0.70, 12e-6, 0.05e-6, 0.7, 0.6, 2.0, 0.2, 0.7, 0.12, 3, 0.8e-9},
 	    {0.62, 6e-6, 3.0e-6, 2.5, 0.6, 6.0, 0.7, 0.8, 0.15, 1.3, 0.3e-9},
 	};
-	struct fit_problem p = problem_of(t, context_specs, CONTEXT_PARAMS, predict_context);
+	enum quantity units[FIT_PARAMS_MAX];
+	struct fit_problem p = problem_of(t, &family_context, predict_context, units);
 	struct fitted_class *c = fitted_add(b, out, path, residual);
-	enum quantity units[CONTEXT_PARAMS];
 
 	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
 		p.start[i] = starts[i];
-	units_of(context_specs, CONTEXT_PARAMS, units);
 	t->tile = t->n < CONTEXT_NEEDED ? 128 : better_tile(t, &p);
 	if (fitted_run(b, &p, units, t->hash, t->regime, CONTEXT_NEEDED, c))
 		c->params[c->n_params++] = (struct fitted_param){
@@ -304,13 +218,12 @@ fit_generation(const struct fit_bench *b, struct table *t, const char *path, con
 	};
 
 	balance(b, t);
-	struct fit_problem p = problem_of(t, generation_specs, GENERATION_PARAMS, predict_generation);
+	enum quantity units[FIT_PARAMS_MAX];
+	struct fit_problem p = problem_of(t, &family_generation, predict_generation, units);
 	struct fitted_class *c = fitted_add(b, out, path, residual);
-	enum quantity units[GENERATION_PARAMS];
 
 	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
 		p.start[i] = starts[i];
-	units_of(generation_specs, GENERATION_PARAMS, units);
 	if (!fitted_run(b, &p, units, t->hash, t->regime, GENERATION_NEEDED, c))
 		return;
 	/* without such rows it is the other one */

@@ -413,16 +413,16 @@ static const struct {
 	double low, high;
 	const char *what, *of, *below, *above;
 } bands[] = {
-    {"gemm", "eta_c", 0.55, 0.95, "16-bit products reach", "the peak", "a power limit, low clocks or another process?",
-        "is this the right GPU, and its dense peak?"},
-    {"gemm", "eta_m", 0.70, 0.97, "products read memory at", "its bandwidth", "ECC, clocks or another process?",
-        "is this the right GPU?"},
-    {"memory.hbm", "rate", 0.85, 0.95, "HBM reaches", "its bandwidth", "ECC, clocks or another process?",
-        "is this the right GPU, and was more read than the caches hold?"},
-    {"attention.context", "eta_a", 0.35, 0.80, "attention over a prompt reaches", "the peak",
-        "an old kernel or low clocks?", "is this the right GPU?"},
-    {"attention.generation", "eta_m", 0.50, 0.99, "decoding reads its cache at", "the memory's bandwidth",
-        "an old kernel or another process?", "did the cache of keys and values fit into L2?"},
+    {"gemm", "eta_c", 0.55, 0.95, "16-bit GEMMs reach", "the peak", "check power limit, clocks and other processes",
+        "check the GPU and its dense peak"},
+    {"gemm", "eta_m", 0.70, 0.97, "GEMMs read memory at", "its bandwidth", "check ECC, clocks and other processes",
+        "check the GPU"},
+    {"memory.hbm", "rate", 0.85, 0.95, "HBM reaches", "its bandwidth", "check ECC, clocks and other processes",
+        "check the GPU, and that the size exceeds the caches"},
+    {"attention.context", "eta_a", 0.35, 0.80, "prefill attention reaches", "the peak",
+        "check kernel version and clocks", "check the GPU"},
+    {"attention.generation", "eta_m", 0.50, 0.99, "decode attention reads the KV cache at", "the memory's bandwidth",
+        "check kernel version and other processes", "check that the KV cache exceeds L2"},
 };
 
 static void
@@ -464,7 +464,7 @@ calibrate_findings(const struct fit_bench *b, struct fitted *out)
 		if (c->residual.all.n && c->residual.all.mape > 0.20)
 			find(out,
 			    arena_printf(b->arena,
-			        "%s is predicted with an error of %.0f %%: several kernels in one class?",
+			        "%s has a fit error of %.0f %%: check for several kernels in one class",
 			        c->residual_name, c->residual.all.mape * 100));
 	}
 }
@@ -478,4 +478,59 @@ calibrate_gpu(const struct fit_bench *b, struct fitted *out)
 	fit_collective(b, out);
 	fit_memory(b, out);
 	calibrate_findings(b, out);
+}
+
+/* --- families -------------------------------------------------------------------------------------------- */
+
+void
+fit_family(const struct family *f, struct fit_problem *p, enum quantity *units)
+{
+	for (int i = 0; i < f->n; i++) {
+		const struct param_row *row = &f->rows[i];
+
+		if (isnan(row->start))
+			continue;
+		units[p->n_params] = form_quantity(row->form);
+		p->params[p->n_params++] = (struct fit_param){row->key, row->start, row->least, row->most, false};
+	}
+}
+
+void
+fit_figures(const struct family *f, const struct param_units *u, const double *x, int n, void *figures)
+{
+	struct datum *d = figures;
+
+	for (int i = 0; i < f->n; i++) {
+		const bool fitted = n > 0 && !isnan(f->rows[i].start);
+
+		d[i] = (struct datum){fitted ? param_scaled(u, f->rows[i].form, *x) : 0, {NULL, 0, 0, NULL, false}};
+		x += fitted;
+		n -= fitted;
+	}
+}
+
+void
+fit_start_from(const struct family *f, const struct param_units *u, const void *figures, struct fit_problem *p)
+{
+	const struct datum *d = figures;
+
+	for (int i = 0, j = 0; i < f->n; i++) {
+		if (isnan(f->rows[i].start))
+			continue;
+		const double start = param_unscaled(u, f->rows[i].form, d[i].value);
+		if (start >= p->params[j].low && start <= p->params[j].high)
+			p->params[j].start = start;
+		j++;
+	}
+}
+
+void
+fitted_in_rates(struct fitted_class *c, double byte_per_s)
+{
+	for (int i = 0; i < c->n_params; i++)
+		if (c->params[i].unit == Q_RATE) {
+			c->params[i].value *= byte_per_s;
+			c->params[i].low *= byte_per_s;
+			c->params[i].high *= byte_per_s;
+		}
 }

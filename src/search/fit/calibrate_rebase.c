@@ -7,26 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a key is proportional to: rates are the fraction times this, tk64 is a time times the clock. */
-static const struct {
-	const char *key;
-	const char *reference; /* NULL: the peak of the section's type */
-	bool inverse;
-} keys[] = {
-    {"eta_c", NULL, false},
-    {"eta_a", NULL, false},
-    {"eta_m", "hbm", false},
-    {"eta_x", "hbm", false},
-    {"eta_q", "hbm", false},
-    {"eta_kv", "hbm", false},
-    {"eta_l2", "hbm", false},
-    {"l2x", "hbm", false},
-    {"hold", "l2", false},
-    {"fade", "l2", false},
-    {"bsm", "clock", false},
-    {"tk64", "clock", true},
-};
-
 struct rebase {
 	struct arena *arena;
 	const struct node *from, *to;
@@ -42,18 +22,22 @@ figure(const struct node *reference, const char *key, enum quantity q)
 	return n && n->kind == NODE_SCALAR && n->text && quantity_read(n->text, q, &value, &fault) ? value : NAN;
 }
 
-/* Old over new reference; 1 where one of them is not given. */
+/* What a number of this form is to be multiplied by: old over new reference; 1 where one of them is not given. */
 static double
-ratio(const struct rebase *r, const char *reference, const char *peak)
+ratio(const struct rebase *r, enum param_form form, const char *peak)
 {
-	const char *key = reference ? reference : peak;
-	const enum quantity q = !reference  ? Q_PEAK
-	    : strcmp(reference, "hbm") == 0 ? Q_RATE
-	    : strcmp(reference, "l2") == 0  ? Q_SIZE
-	                                    : Q_CLOCK;
-	const double factor = figure(r->from, key, q) / figure(r->to, key, q);
+	const char *key = form_reference(form);
+	const enum quantity q = form == FORM_OF_PEAK ? Q_PEAK
+	    : form == FORM_OF_MEMORY                 ? Q_RATE
+	    : form == FORM_OF_L2                     ? Q_SIZE
+	                                             : Q_CLOCK;
 
-	return factor > 0 ? factor : 1;
+	if (!key)
+		return 1;
+	if (form == FORM_OF_PEAK)
+		key = peak;
+	const double factor = figure(r->from, key, q) / figure(r->to, key, q);
+	return !(factor > 0) ? 1 : form == FORM_IN_CLOCKS ? 1 / factor : factor;
 }
 
 /* 0.829 or 0.821..0.836, each number with its unit. */
@@ -109,13 +93,10 @@ walk(const struct rebase *r, const struct node *map, const char *peak)
 			out = tree_with(r->arena, out, key, walk(r, map->items[i], own));
 			continue;
 		}
-		for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-			if (strcmp(keys[k].key, key) == 0) {
-				const double factor = ratio(r, keys[k].reference, peak);
-				if (factor != 1)
-					out = tree_with(r->arena, out, key,
-					    scaled_item(r, map->items[i], keys[k].inverse ? 1 / factor : factor));
-			}
+		const struct param_row *row = param_find(key);
+		const double factor = row ? ratio(r, row->form, peak) : 1;
+		if (factor != 1)
+			out = tree_with(r->arena, out, key, scaled_item(r, map->items[i], factor));
 	}
 	return out;
 }

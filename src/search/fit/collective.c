@@ -22,7 +22,7 @@ static const double mebi_byte = 1048576;
 static struct datum
 middle_of(double value)
 {
-	return (struct datum){value, {NULL, 0, 0, "the middle of the fabrics in hwdb/calibration", false}};
+	return (struct datum){value, {NULL, 0, 0, "median of the fabrics in hwdb/calibration", false}};
 }
 
 /* What a chunk's latency and its bytes make together. */
@@ -72,41 +72,11 @@ static const double large_byte = 8388608;
 /* Of the engines' kernels: more is left to NCCL. */
 static const double custom_byte = 33554432;
 
-struct spec {
-	const char *key;
-	enum quantity unit;
-	double start, low, high; /* rates: share of the links' line rate */
-};
-
-/* The ring, and what the switches do.  The rows end where the switches still gain, so what they reach in the end is
- * taken from published runs of larger sizes, and so is their latency, which smaller sizes avoid by the ring. */
-static const struct spec ramp_specs[N_SWITCHED] = {
-    {"a0", Q_TIME, 8e-6, 0.5e-6, 100e-6},
-    {"an", Q_TIME, 1.5e-6, 1e-9, 50e-6},
-    {"binf", Q_RATE, 0.8, 0.01, 1.0},
-    {"beta", Q_NUMBER, 0.5, 0, 1.5},
-    {"c", Q_TIME, 25e-6, 0.1e-6, 2e-3},
-    {"v0", Q_SIZE, 10e6, 0.1e6, 500e6},
-    {"nvls_n", Q_COUNT, 5, 2, 1e3},
-    {"nvls_a", Q_TIME, 30e-6, 1e-6, 1e-3},
-    {"nvls_b", Q_RATE, 0.68, 0.01, 1.3},
-    {"nvls_c", Q_TIME, 8e-6, 0.1e-6, 200e-6},
-    {"nvls_v0", Q_SIZE, 536870912, 16e6, 4e9},
-};
-
-static const struct spec custom_specs[N_PARAMS] = {
-    {"a1", Q_TIME, 3e-6, 0.5e-6, 60e-6},
-    {"an1", Q_TIME, 0.1e-6, 1e-9, 20e-6},
-    {"b1", Q_RATE, 0.6, 0.01, 1.5},
-    {"a2", Q_TIME, 12e-6, 0.5e-6, 100e-6},
-    {"an2", Q_TIME, 0.7e-6, 1e-9, 20e-6},
-    {"b2", Q_RATE, 0.7, 0.01, 1.5},
-};
-
 struct table {
 	int n;
 	enum collective collective;
 	double link_byte_per_s, nvls_min_ranks; /* none do: 0 */
+	struct param_units units;               /* rates: share of the links' line rate */
 	int generation;
 	double *n_ranks, *size_byte, *measured_s;
 	unsigned *hash;
@@ -141,8 +111,9 @@ collective_of(const struct measurement *m)
 static struct table
 gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum collective c, double most_byte)
 {
-	struct table t = {.collective = c, .link_byte_per_s = link_rate(b->gpu)};
+	struct table t = {.collective = c, .link_byte_per_s = link_rate(b->gpu), .units = param_units()};
 
+	t.units.by[FORM_LINK_RATE] = t.link_byte_per_s;
 	t.n_ranks = ARENA_ARRAY(b->arena, double, n_rows + 1);
 	t.size_byte = ARENA_ARRAY(b->arena, double, n_rows + 1);
 	t.measured_s = ARENA_ARRAY(b->arena, double, n_rows + 1);
@@ -163,30 +134,13 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 
 /* --- models ---------------------------------------------------------------------------------------------- */
 
-static struct datum
-plain(double value)
-{
-	return (struct datum){value, {NULL, 0, 0, NULL, false}};
-}
-
 static double
 predict_ramp(const void *context, const double *x, int row)
 {
 	const struct table *t = context;
-	struct collective_calibration fit = {.base_s = plain(x[0]),
-	    .per_rank_s = plain(x[1]),
-	    .bus_byte_per_s = plain(x[2] * t->link_byte_per_s),
-	    .beta = plain(x[3]),
-	    .ramp_s = plain(x[4]),
-	    .ramp_byte = plain(x[5])};
+	struct collective_calibration fit;
 
-	if (t->nvls_min_ranks > 0) {
-		fit.nvls_min_ranks = plain(x[6]);
-		fit.nvls_base_s = plain(x[7]);
-		fit.nvls_byte_per_s = plain(x[8] * t->link_byte_per_s);
-		fit.nvls_ramp_s = plain(x[9]);
-		fit.nvls_ramp_byte = plain(x[10]);
-	}
+	fit_figures(&family_collective, &t->units, x, t->nvls_min_ranks > 0 ? N_SWITCHED : N_PARAMS, &fit);
 	return collective_ramp(NULL, t->collective, &fit, t->n_ranks[row], t->size_byte[row]);
 }
 
@@ -194,9 +148,9 @@ static double
 predict_custom(const void *context, const double *x, int row)
 {
 	const struct table *t = context;
-	const struct custom_calibration fit = {NULL, plain(x[0]), plain(x[1]), plain(x[2] * t->link_byte_per_s),
-	    plain(x[3]), plain(x[4]), plain(x[5] * t->link_byte_per_s)};
+	struct custom_calibration fit = {.backend = NULL};
 
+	fit_figures(&family_custom, &t->units, x, N_PARAMS, &fit);
 	return allreduce_custom(NULL, &fit, t->n_ranks[row], t->size_byte[row]);
 }
 
@@ -226,17 +180,6 @@ predict_rings(const void *context, const double *x, int row)
 
 /* --- the fits -------------------------------------------------------------------------------------------- */
 
-static void
-in_rates(struct fitted_class *c, double link_byte_per_s)
-{
-	for (int i = 0; i < c->n_params; i++)
-		if (c->params[i].unit == Q_RATE) {
-			c->params[i].value *= link_byte_per_s;
-			c->params[i].low *= link_byte_per_s;
-			c->params[i].high *= link_byte_per_s;
-		}
-}
-
 /* What the rings share: binf and the two betas.  False when the rows are too few. */
 static bool
 fit_rings(const struct fit_bench *b, const struct rings *rings, double *shared)
@@ -259,8 +202,9 @@ fit_rings(const struct fit_bench *b, const struct rings *rings, double *shared)
 		n += rings->of[i]->n;
 	}
 	for (int i = 0; i < N_SHARED + N_OWN * rings->n; i++) {
-		const struct spec *s = &ramp_specs[of[i < N_SHARED ? i : N_SHARED + (i - N_SHARED) % N_OWN]];
-		p.params[p.n_params++] = (struct fit_param){s->key, s->start, s->low, s->high, false};
+		const struct param_row *row =
+		    &family_collective.rows[of[i < N_SHARED ? i : N_SHARED + (i - N_SHARED) % N_OWN]];
+		p.params[p.n_params++] = (struct fit_param){row->key, row->start, row->least, row->most, false};
 	}
 	if (rings->n < 2 || !fit_run(&p, 0, &found))
 		return false;
@@ -271,23 +215,17 @@ fit_rings(const struct fit_bench *b, const struct rings *rings, double *shared)
 
 /* `shared`: binf and beta from elsewhere, or NULL. */
 static void
-fit_form(const struct fit_bench *b, const struct table *t, const struct spec *specs, const double *second,
+fit_form(const struct fit_bench *b, const struct table *t, const struct family *family, const double *second,
     const double *shared, double (*predict)(const void *context, const double *x, int row), const char *path,
     const char *residual, struct fitted *out)
 {
-	struct fit_problem p = {.n_params = t->nvls_min_ranks > 0 ? N_SWITCHED : N_PARAMS,
-	    .n_rows = t->n,
-	    .predict = predict,
-	    .context = t,
-	    .measured_s = t->measured_s,
-	    .start = {second}};
-	enum quantity units[N_SWITCHED];
+	struct fit_problem p = {
+	    .n_rows = t->n, .predict = predict, .context = t, .measured_s = t->measured_s, .start = {second}};
+	enum quantity units[FIT_PARAMS_MAX];
 	struct fitted_class *c = fitted_add(b, out, path, residual);
 
-	for (int i = 0; i < p.n_params; i++) {
-		p.params[i] = (struct fit_param){specs[i].key, specs[i].start, specs[i].low, specs[i].high, false};
-		units[i] = specs[i].unit;
-	}
+	fit_family(family, &p, units);
+	p.n_params = t->nvls_min_ranks > 0 ? N_SWITCHED : N_PARAMS;
 	if (p.n_params == N_SWITCHED) {
 		const double known[] = {t->nvls_min_ranks, nvls_base(), nvls_reach(t->generation)};
 
@@ -305,10 +243,10 @@ fit_form(const struct fit_bench *b, const struct table *t, const struct spec *sp
 		return;
 	for (int i = 0; i < p.n_params; i++)
 		c->params[i].identified |= p.params[i].fixed;
-	in_rates(c, t->link_byte_per_s);
+	fitted_in_rates(c, t->link_byte_per_s);
 	if (c->residual.all.mape > worst_mape)
 		c->refused = arena_printf(b->arena,
-		    "%.0f %% off on rows that were not fitted: the path between the GPUs changes with their number",
+		    "%.0f %% error on held-out rows: the path between GPUs changes with their number",
 		    100 * c->residual.all.mape);
 }
 
@@ -390,7 +328,7 @@ fit_nccl(const struct fit_bench *b, struct fitted *out)
 		const bool ring = joined && i < N_RINGS && tables[i].n >= ROWS_NEEDED;
 
 		if (tables[i].n)
-			fit_form(b, &tables[i], ramp_specs, slow,
+			fit_form(b, &tables[i], &family_collective, slow,
 			    ring ? (const double[]){shared[0], shared[i ? 2 : 1]} : NULL, predict_ramp, classes[i].path,
 			    classes[i].residual, out);
 	}
@@ -408,7 +346,7 @@ fit_custom(const struct fit_bench *b, struct fitted *out)
 	const struct table t = gather(b, rows, n, COLLECTIVE_ALL_REDUCE, custom_byte);
 	if (t.n)
 		fit_form(
-		    b, &t, custom_specs, other, NULL, predict_custom, "custom_all_reduce", "custom_all_reduce", out);
+		    b, &t, &family_custom, other, NULL, predict_custom, "custom_all_reduce", "custom_all_reduce", out);
 }
 
 void

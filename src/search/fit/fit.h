@@ -146,6 +146,15 @@ bool fitted_cross(const struct fit_bench *b, const struct fit_problem *problem, 
 struct fitted_errors fitted_errors_of(
     struct arena *a, int n, const double *predicted_s, const double *measured_s, const double *weight);
 
+/* The fitted parameters of a family, in the order of calibration.def: into the problem, with their units in files. */
+void fit_family(const struct family *f, struct fit_problem *p, enum quantity *units);
+/* The family's struct at a trial's parameters: rates, no places; what is not fitted is 0. */
+void fit_figures(const struct family *f, const struct param_units *u, const double *x, int n, void *figures);
+/* Starts from known rates, where they are inside the bounds. */
+void fit_start_from(const struct family *f, const struct param_units *u, const void *figures, struct fit_problem *p);
+/* Parameters that are searched as shares of a rate and written as rates. */
+void fitted_in_rates(struct fitted_class *c, double byte_per_s);
+
 /* The fits, each in its own file.  Rows of other kinds, GPUs and backends are not theirs. */
 void fit_gemm(const struct fit_bench *b, struct fitted *out);
 void fit_attention(const struct fit_bench *b, struct fitted *out);

@@ -18,27 +18,8 @@ static const double hosted_s = 40e-6; /* no kernels take that long to start in a
 
 enum { NARROW = 512, ROWS_NEEDED = 48, N_PARAMS = 13, ENGINE_COPIES = 5 };
 
-enum { ETA_C, ETA_M, BASE, FEED, TILE, STEP, WAVE, DERATE, CACHE, SUM, NORM, QUANTISE, ETA_Q };
-
-static const struct {
-	const char *key;
-	enum quantity unit;
-	double start, low, high;
-} specs[N_PARAMS] = {
-    {"eta_c", Q_NUMBER, 0.8, 0.1, 1},
-    {"eta_m", Q_NUMBER, 0.8, 0.2, 1},
-    {"t0", Q_TIME, 2.3e-6, 0.2e-6, 30e-6},
-    {"bsm", Q_PER_CLOCK, 116, 8, 800},
-    {"tpro", Q_TIME, 0.7e-6, 0.01e-6, 8e-6},
-    {"tk64", Q_CLOCKS, 138, 15, 1500},
-    {"th", Q_NUMBER, 0.1, 0, 1},
-    {"delta", Q_NUMBER, 0.1, 0, 0.5},
-    {"l2x", Q_NUMBER, 4, 1, 16},
-    {"tsum", Q_TIME, 2.2e-6, 0.3e-6, 10e-6},
-    {"p", Q_NUMBER, 3, 1.2, 8},
-    {"tq0", Q_TIME, 4e-6, 0.05e-6, 60e-6},
-    {"eta_q", Q_NUMBER, 0.4, 0.03, 3},
-};
+/* GEMM rows of calibration.def */
+enum { ETA_C, ETA_M, BASE, FEED, TILE, STEP, QUANTISE = 11, ETA_Q };
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
@@ -59,8 +40,8 @@ struct table {
 	enum dtype dtype;
 	bool weight_only;
 	double peak_flop_per_s;
+	struct param_units units;
 	struct calibration *work; /* with the trial's parameters */
-	const struct calibration *reference;
 };
 
 static int
@@ -152,7 +133,7 @@ weight_type(const struct measurement *m)
 static struct table
 gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum dtype dtype, bool weight_only)
 {
-	struct table t = {.arena = b->arena, .dtype = dtype, .weight_only = weight_only, .reference = b->reference};
+	struct table t = {.arena = b->arena, .dtype = dtype, .weight_only = weight_only};
 	const enum peak peak = dtype_peak(weight_only ? DTYPE_BF16 : dtype);
 	bool any_wide = false;
 
@@ -171,6 +152,8 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 		t.points[t.n++] = (struct gemm_point){
 		    m->m, m->n, m->k, m->time_s, m->static_scale, fit_is_engine(m->backend) ? ENGINE_COPIES : 0};
 	}
+	t.units = param_units_of(
+	    t.peak_flop_per_s, b->reference->ref_mem_byte_per_s.value, b->reference->ref_clock_hertz.value);
 	t.work = ARENA_NEW(b->arena, struct calibration);
 	*t.work = *b->reference;
 	join(&t);
@@ -179,37 +162,6 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 }
 
 /* --- the model ------------------------------------------------------------------------------------------- */
-
-static struct datum
-plain(double value)
-{
-	struct datum d = datum_absent();
-
-	d.value = value;
-	return d;
-}
-
-static struct gemm_calibration
-rates(const struct table *t, const double *p)
-{
-	const double mem = t->reference->ref_mem_byte_per_s.value, clock = t->reference->ref_clock_hertz.value;
-
-	return (struct gemm_calibration){
-	    .peak_flop_per_s = plain(p[ETA_C] * t->peak_flop_per_s),
-	    .mem_byte_per_s = plain(p[ETA_M] * mem),
-	    .l2_byte_per_s = plain(p[CACHE] * mem),
-	    .base_s = plain(p[BASE]),
-	    .feed_byte_per_s = plain(p[FEED] * clock),
-	    .tile_s = plain(p[TILE]),
-	    .k_step_s = plain(p[STEP] / clock),
-	    .wave_frac = plain(p[WAVE]),
-	    .derate = plain(p[DERATE]),
-	    .reduction_s = plain(p[SUM]),
-	    .norm = plain(p[NORM]),
-	    .quantise_s = plain(p[QUANTISE]),
-	    .quantise_byte_per_s = plain(p[ETA_Q] * mem),
-	};
-}
 
 static double
 predict(const void *context, const double *params, int row)
@@ -224,56 +176,23 @@ predict(const void *context, const double *params, int row)
 	}
 	shape.quantise = shape.quantise && !p->fixed_scale;
 	shape.n_copies = p->copies;
-	t->work->gemm[t->dtype] = rates(t, params);
+	fit_figures(&family_gemm, &t->units, params, N_PARAMS, &t->work->gemm[t->dtype]);
 	return gemm_time(NULL, &shape, t->work, t->dtype);
 }
 
 /* --- the fits -------------------------------------------------------------------------------------------- */
 
-/* Bounds are those of the table; a known value outside them does not come in. */
-static void
-start_at(struct fit_problem *p, int i, double value)
-{
-	if (value >= p->params[i].low && value <= p->params[i].high)
-		p->params[i].start = value;
-}
-
-/* Fractions of the reference from a calibration's rates. */
-static void
-start_from(struct fit_problem *p, const struct table *t, const struct gemm_calibration *g)
-{
-	const double mem = t->reference->ref_mem_byte_per_s.value, clock = t->reference->ref_clock_hertz.value;
-
-	if (!(g->peak_flop_per_s.value > 0))
-		return;
-	start_at(p, ETA_C, g->peak_flop_per_s.value / t->peak_flop_per_s);
-	start_at(p, ETA_M, g->mem_byte_per_s.value / mem);
-	start_at(p, BASE, g->base_s.value);
-	start_at(p, FEED, g->feed_byte_per_s.value / clock);
-	start_at(p, TILE, g->tile_s.value);
-	start_at(p, STEP, g->k_step_s.value * clock);
-	start_at(p, WAVE, g->wave_frac.value);
-	start_at(p, DERATE, g->derate.value);
-	start_at(p, CACHE, g->l2_byte_per_s.value / mem);
-	start_at(p, SUM, g->reduction_s.value);
-	start_at(p, NORM, g->norm.value);
-	start_at(p, QUANTISE, g->quantise_s.value);
-	start_at(p, ETA_Q, g->quantise_byte_per_s.value / mem);
-}
-
 static struct fit_problem
-problem_of(const struct table *t)
+problem_of(const struct table *t, enum quantity *units)
 {
-	struct fit_problem p = {.n_params = N_PARAMS,
-	    .n_rows = t->n,
+	struct fit_problem p = {.n_rows = t->n,
 	    .predict = predict,
 	    .context = t,
 	    .measured_s = t->measured_s,
 	    .weight = t->weight,
 	    .group = t->group};
 
-	for (int i = 0; i < N_PARAMS; i++)
-		p.params[i] = (struct fit_param){specs[i].key, specs[i].start, specs[i].low, specs[i].high, false};
+	fit_family(&family_gemm, &p, units);
 	p.params[QUANTISE].fixed = p.params[ETA_Q].fixed = true;
 	return p;
 }
@@ -313,18 +232,16 @@ unseen_weights(const struct fit_bench *b, const struct fit_problem *p, const str
 static bool
 fit_wide(const struct fit_bench *b, const struct table *t, struct fitted *out, double *values)
 {
-	struct fit_problem p = problem_of(t);
+	enum quantity units[FIT_PARAMS_MAX];
+	struct fit_problem p = problem_of(t, units);
 
-	if (b->known)
-		start_from(&p, t, &b->known->gemm[t->dtype]);
+	if (b->known && b->known->gemm[t->dtype].peak_flop_per_s.value > 0)
+		fit_start_from(&family_gemm, &t->units, &b->known->gemm[t->dtype], &p);
 	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
 		p.start[i] = starts[i];
 	struct fitted_class *c = fitted_add(b, out, "gemm", "gemm_bf16");
-	enum quantity units[N_PARAMS];
-	for (int i = 0; i < N_PARAMS; i++) {
-		units[i] = specs[i].unit;
+	for (int i = 0; i < N_PARAMS; i++)
 		values[i] = p.params[i].start;
-	}
 	if (!fitted_run(b, &p, units, t->hash, t->regime, ROWS_NEEDED, c))
 		return false;
 	for (int i = 0; i < N_PARAMS; i++)
@@ -339,9 +256,9 @@ fit_wide(const struct fit_bench *b, const struct table *t, struct fitted *out, d
 static struct fitted_class
 fit_narrow(const struct fit_bench *b, const struct table *t, const double *wide, bool more)
 {
-	struct fit_problem p = problem_of(t);
+	enum quantity units[FIT_PARAMS_MAX];
+	struct fit_problem p = problem_of(t, units);
 	struct fitted_class c = {.path = NULL};
-	enum quantity units[N_PARAMS];
 	bool dynamic = false;
 
 	for (int i = 0; i < t->n; i++)
@@ -351,12 +268,10 @@ fit_narrow(const struct fit_bench *b, const struct table *t, const double *wide,
 		const bool always = i == ETA_C, quantised = !t->weight_only && dynamic && dtype_byte(t->dtype) < 2;
 		const bool extra = i == ETA_M || (i == BASE && !quantised) || i == FEED || i == TILE || i == STEP;
 
-		units[i] = specs[i].unit;
-		p.params[i].start = fmin(specs[i].high, fmax(specs[i].low, wide[i]));
+		if (i < QUANTISE)
+			p.params[i].start = fmin(p.params[i].high, fmax(p.params[i].low, wide[i]));
 		p.params[i].fixed = !(always || (more && extra));
 	}
-	p.params[QUANTISE].start = specs[QUANTISE].start;
-	p.params[ETA_Q].start = specs[ETA_Q].start;
 	if (!t->weight_only && dynamic && dtype_byte(t->dtype) < 2)
 		p.params[QUANTISE].fixed = p.params[ETA_Q].fixed = false;
 	fitted_run(b, &p, units, t->hash, t->regime, ROWS_NEEDED, &c);
@@ -375,7 +290,7 @@ refuse_hosted(const struct fit_bench *b, struct fitted_class *c)
 			fixed_s += c->params[i].value;
 	if (!c->refused && fixed_s > hosted_s)
 		c->refused = arena_printf(
-		    b->arena, "%.0f us before the first byte: the host's launches are in these times", fixed_s * 1e6);
+		    b->arena, "%.0f us before the first byte: the times include host launches", fixed_s * 1e6);
 }
 
 static const char *
@@ -421,7 +336,7 @@ fit_gemm(const struct fit_bench *b, struct fitted *out)
 	if (!bf16.n)
 		bf16 = gather(b, rows, n, DTYPE_FP16, false);
 	for (int i = 0; i < N_PARAMS; i++)
-		wide[i] = specs[i].start;
+		wide[i] = family_gemm.rows[i].start;
 	if (bf16.n && !isnan(bf16.peak_flop_per_s))
 		fit_wide(b, &bf16, out, wide);
 	for (int narrow = 0; narrow < 2; narrow++)

@@ -14,32 +14,12 @@
 #include <string.h>
 
 enum { N_PARAMS = 12, ROWS_NEEDED = 60 };
-enum { ETA_C, ETA_M, BASE, FEED, TILE, STEP, NORM, PERMUTE, ROUTE, ETA_L2, HOLD, FADE };
-
-static const struct {
-	const char *key;
-	enum quantity unit;
-	double start, low, high;
-} specs[N_PARAMS] = {
-    {"eta_c", Q_NUMBER, 0.7, 0.1, 1.2},
-    {"eta_m", Q_NUMBER, 0.85, 0.2, 1.1},
-    {"t0", Q_TIME, 25e-6, 2e-6, 200e-6},
-    {"bsm", Q_PER_CLOCK, 100, 5, 2000},
-    {"tpro", Q_TIME, 1e-6, 0.01e-6, 20e-6},
-    {"tk64", Q_CLOCKS, 100, 1, 2000},
-    {"p", Q_NUMBER, 3, 1.2, 20},
-    {"permute", Q_RATE, 0.6, 0.05, 200}, /* while it is searched: shares of the memory's rate */
-    {"route", Q_RATE, 1, 0.05, 2000},
-    {"eta_l2", Q_NUMBER, 3, 0.3, 30},
-    {"hold", Q_NUMBER, 0.5, 0.05, 2},
-    {"fade", Q_NUMBER, 0.7, 0.05, 2},
-};
-
 struct table {
 	const struct fit_bench *bench;
 	int n;
 	struct moe_shape *shape;
 	double *measured_s, peak_flop_per_s;
+	struct param_units units; /* rates of memory are shares of its own while they are searched */
 	unsigned *hash;
 };
 
@@ -89,6 +69,9 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 
 	if (isnan(t.peak_flop_per_s) && dtype_peak(dtype) == PEAK_BF16)
 		t.peak_flop_per_s = b->reference->ref_peak_flop_per_s.value;
+	t.units = param_units_of(
+	    t.peak_flop_per_s, b->reference->ref_mem_byte_per_s.value, b->reference->ref_clock_hertz.value);
+	t.units.by[FORM_MEMORY_RATE] = b->reference->ref_mem_byte_per_s.value;
 	t.shape = ARENA_ARRAY(b->arena, struct moe_shape, n_rows + 1);
 	t.measured_s = ARENA_ARRAY(b->arena, double, n_rows + 1);
 	t.hash = ARENA_ARRAY(b->arena, unsigned, n_rows + 1);
@@ -107,34 +90,14 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 
 /* --- the fit --------------------------------------------------------------------------------------------- */
 
-static struct datum
-plain(double value)
-{
-	return (struct datum){value, {NULL, 0, 0, NULL, false}};
-}
-
 static double
 predict(const void *context, const double *x, int row)
 {
 	const struct table *t = context;
-	const struct calibration *ref = t->bench->reference;
-	const double mem = ref->ref_mem_byte_per_s.value, clock = ref->ref_clock_hertz.value;
-	const struct moe_calibration p = {
-	    .peak_flop_per_s = plain(x[ETA_C] * t->peak_flop_per_s),
-	    .mem_byte_per_s = plain(x[ETA_M] * mem),
-	    .base_s = plain(x[BASE]),
-	    .feed_byte_per_s = plain(x[FEED] * clock),
-	    .tile_s = plain(x[TILE]),
-	    .k_step_s = plain(x[STEP] / clock),
-	    .norm = plain(x[NORM]),
-	    .permute_byte_per_s = plain(x[PERMUTE] * mem),
-	    .route_byte_per_s = plain(x[ROUTE] * mem),
-	    .l2_byte_per_s = plain(x[ETA_L2] * mem),
-	    .hold = plain(x[HOLD]),
-	    .fade = plain(x[FADE]),
-	};
+	struct moe_calibration p;
 
-	return moe_time(NULL, &t->shape[row], &p, ref);
+	fit_figures(&family_moe, &t->units, x, N_PARAMS, &p);
+	return moe_time(NULL, &t->shape[row], &p, t->bench->reference);
 }
 
 /* The balanced fit on rows that are routed otherwise. */
@@ -162,17 +125,13 @@ fit_type(const struct fit_bench *b, const struct measurement **rows, int n_rows,
 	    {0.5, 0.90, 30e-6, 60, 0.1e-6, 20, 3.0, 50, 0.6, 3, 0.5, 0.7},
 	};
 	const struct table t = gather(b, rows, n_rows, dtype, true), skewed = gather(b, rows, n_rows, dtype, false);
-	struct fit_problem p = {
-	    .n_params = N_PARAMS, .n_rows = t.n, .predict = predict, .context = &t, .measured_s = t.measured_s};
-	enum quantity units[N_PARAMS];
+	struct fit_problem p = {.n_rows = t.n, .predict = predict, .context = &t, .measured_s = t.measured_s};
+	enum quantity units[FIT_PARAMS_MAX];
 	double values[N_PARAMS];
 
 	if (t.n < ROWS_NEEDED || isnan(t.peak_flop_per_s))
 		return;
-	for (int i = 0; i < N_PARAMS; i++) {
-		p.params[i] = (struct fit_param){specs[i].key, specs[i].start, specs[i].low, specs[i].high, false};
-		units[i] = specs[i].unit;
-	}
+	fit_family(&family_moe, &p, units);
 	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
 		p.start[i] = starts[i];
 	char *residual = arena_printf(b->arena, "moe_%s", dtype_name(dtype));
@@ -184,13 +143,7 @@ fit_type(const struct fit_bench *b, const struct measurement **rows, int n_rows,
 	for (int i = 0; i < N_PARAMS; i++)
 		values[i] = c->params[i].value;
 	add_skewed(b, &skewed, values, c);
-	for (int i = PERMUTE; i <= ROUTE; i++) {
-		const double mem = b->reference->ref_mem_byte_per_s.value;
-
-		c->params[i].value *= mem;
-		c->params[i].low *= mem;
-		c->params[i].high *= mem;
-	}
+	fitted_in_rates(c, b->reference->ref_mem_byte_per_s.value);
 }
 
 void

@@ -26,13 +26,6 @@ times(struct datum d, double factor)
 	return d;
 }
 
-/* A replacement, or what was there. */
-static struct datum
-instead(struct datum replacement, double unit, struct datum was)
-{
-	return datum_given(replacement) ? times(replacement, unit) : was;
-}
-
 static double
 links_of(const struct gpu *g)
 {
@@ -62,53 +55,31 @@ ratios_of(const struct calibration *donor, const struct gpu *donor_gpu, const st
 	return r;
 }
 
-static void
-scale_gemm(struct gemm_calibration *g, const struct ratios *r, enum peak p)
+/* Fixed times stay, and so do exponents and sizes. */
+static struct param_units
+units_of(const struct ratios *r, double peak)
 {
-	if (!(g->peak_flop_per_s.value > 0))
+	struct param_units u = param_units();
+
+	u.by[FORM_OF_PEAK] = peak;
+	u.by[FORM_OF_MEMORY] = u.by[FORM_MEMORY_RATE] = r->mem;
+	u.by[FORM_PER_CLOCK] = r->clock;
+	u.by[FORM_IN_CLOCKS] = 1 / r->clock;
+	return u;
+}
+
+/* A family of products; without the peak there is none. */
+static void
+scale_products(
+    const struct family *f, const struct ratios *r, enum peak p, void *figures, struct datum *peak, struct datum *base)
+{
+	const struct param_units u = units_of(r, r->peak[p]);
+
+	if (!(peak->value > 0))
 		return;
-	g->peak_flop_per_s = isnan(r->peak[p]) ? datum_absent() : times(g->peak_flop_per_s, r->peak[p]);
-	g->mem_byte_per_s = times(g->mem_byte_per_s, r->mem);
-	g->l2_byte_per_s = times(g->l2_byte_per_s, r->mem);
-	g->feed_byte_per_s = times(g->feed_byte_per_s, r->clock);
-	g->k_step_s = times(g->k_step_s, 1 / r->clock);
-	g->quantise_byte_per_s = times(g->quantise_byte_per_s, r->mem);
+	family_scale(f, &u, figures);
 	if (isnan(r->peak[p]))
-		g->base_s = datum_absent();
-}
-
-static void
-scale_moe(struct moe_calibration *m, const struct ratios *r, enum peak p)
-{
-	if (!(m->peak_flop_per_s.value > 0))
-		return;
-	m->peak_flop_per_s = isnan(r->peak[p]) ? datum_absent() : times(m->peak_flop_per_s, r->peak[p]);
-	m->mem_byte_per_s = times(m->mem_byte_per_s, r->mem);
-	m->feed_byte_per_s = times(m->feed_byte_per_s, r->clock);
-	m->k_step_s = times(m->k_step_s, 1 / r->clock);
-	m->permute_byte_per_s = times(m->permute_byte_per_s, r->mem);
-	m->route_byte_per_s = times(m->route_byte_per_s, r->mem);
-	m->l2_byte_per_s = times(m->l2_byte_per_s, r->mem);
-	if (isnan(r->peak[p]))
-		m->base_s = datum_absent();
-}
-
-static void
-scale_context(struct context_calibration *c, const struct ratios *r, double peak)
-{
-	c->flop_per_s = times(c->flop_per_s, peak);
-	c->mem_byte_per_s = times(c->mem_byte_per_s, r->mem);
-	c->kv_byte_per_s = times(c->kv_byte_per_s, r->mem);
-	c->l2_byte_per_s = times(c->l2_byte_per_s, r->mem);
-}
-
-static void
-scale_generation(struct generation_calibration *g, const struct ratios *r, double peak)
-{
-	g->mem_byte_per_s = times(g->mem_byte_per_s, r->mem);
-	g->query_byte_per_s = times(g->query_byte_per_s, r->mem);
-	g->l2_byte_per_s = times(g->l2_byte_per_s, r->mem);
-	g->flop_per_s = times(g->flop_per_s, peak);
+		*peak = *base = datum_absent();
 }
 
 /* Bytes per element of the queries. */
@@ -121,14 +92,17 @@ static const double query_bytes[N_ATTENTION_FITS] = {
 static void
 scale_attention(struct calibration *c, const struct ratios *r)
 {
-	scale_context(&c->context, r, r->half);
-	scale_context(&c->mla_context, r, r->half);
-	scale_generation(&c->generation, r, r->half);
-	scale_generation(&c->mla_generation, r, r->half);
+	const struct param_units half = units_of(r, r->half), byte = units_of(r, r->byte);
+
+	family_scale(&family_context, &half, &c->context);
+	family_scale(&family_context, &half, &c->mla_context);
+	family_scale(&family_generation, &half, &c->generation);
+	family_scale(&family_generation, &half, &c->mla_generation);
 	for (int i = 0; i < N_ATTENTION_FITS; i++) {
-		const double peak = query_bytes[i] < 2 ? r->byte : r->half;
-		scale_context(&c->attention_by[i].context, r, peak);
-		scale_generation(&c->attention_by[i].generation, r, peak);
+		const struct param_units *u = query_bytes[i] < 2 ? &byte : &half;
+
+		family_scale(&family_context, u, &c->attention_by[i].context);
+		family_scale(&family_generation, u, &c->attention_by[i].generation);
 	}
 }
 
@@ -137,10 +111,12 @@ scale_kernels(struct calibration *c, const struct ratios *r)
 {
 	for (int t = 0; t < N_DTYPES; t++) {
 		const enum peak p = dtype_peak((enum dtype)t);
+		struct gemm_calibration *g = &c->gemm[t], *w = &c->weight_only[t];
+		struct moe_calibration *m = &c->moe[t];
 
-		scale_gemm(&c->gemm[t], r, p);
-		scale_gemm(&c->weight_only[t], r, PEAK_BF16);
-		scale_moe(&c->moe[t], r, p);
+		scale_products(&family_gemm, r, p, g, &g->peak_flop_per_s, &g->base_s);
+		scale_products(&family_gemm, r, PEAK_BF16, w, &w->peak_flop_per_s, &w->base_s);
+		scale_products(&family_moe, r, p, m, &m->peak_flop_per_s, &m->base_s);
 	}
 	scale_attention(c, r);
 }
@@ -148,14 +124,13 @@ scale_kernels(struct calibration *c, const struct ratios *r)
 static void
 scale_links(struct calibration *c, double rate)
 {
-	for (int i = 0; i < N_COLLECTIVES; i++) {
-		c->collective[i].bus_byte_per_s = times(c->collective[i].bus_byte_per_s, rate);
-		c->collective[i].nvls_byte_per_s = times(c->collective[i].nvls_byte_per_s, rate);
-	}
-	for (int i = 0; i < c->n_custom; i++) {
-		c->custom[i].one_byte_per_s = times(c->custom[i].one_byte_per_s, rate);
-		c->custom[i].two_byte_per_s = times(c->custom[i].two_byte_per_s, rate);
-	}
+	struct param_units u = param_units();
+
+	u.by[FORM_LINK_RATE] = rate;
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		family_scale(&family_collective, &u, &c->collective[i]);
+	for (int i = 0; i < c->n_custom; i++)
+		family_scale(&family_custom, &u, &c->custom[i]);
 }
 
 /* Without NVLink on both sides there is nothing to scale, and a bridge joins two cards of a node, not all. */
@@ -166,7 +141,8 @@ scale_collectives(struct calibration *c, const struct ratios *r, const struct tr
 
 	for (int i = 0; i < N_COLLECTIVES; i++) {
 		c->has_collective[i] = c->has_collective[i] && rate > 0;
-		c->collective[i].base_s = instead(rule->collective_base_s, 1, c->collective[i].base_s);
+		if (datum_given(rule->collective_base_s))
+			c->collective[i].base_s = rule->collective_base_s;
 	}
 	if (!(rate > 0))
 		c->n_custom = 0;
@@ -175,38 +151,29 @@ scale_collectives(struct calibration *c, const struct ratios *r, const struct tr
 
 /* --- what the rule itself says --------------------------------------------------------------------------- */
 
+/* What the rule gives stands in place of what was there. */
 static void
-replace_gemm(const struct transfer *rule, const struct calibration *ref, double peak, struct gemm_calibration *g)
+replace_family(const struct family *f, const struct param_units *u, const void *given, void *figures)
 {
-	const double mem = ref->ref_mem_byte_per_s.value, clock = ref->ref_clock_hertz.value;
+	const struct datum *rule = given;
+	struct datum *out = figures;
 
-	g->peak_flop_per_s = instead(rule->eta_c, peak, g->peak_flop_per_s);
-	g->mem_byte_per_s = instead(rule->eta_m, mem, g->mem_byte_per_s);
-	g->base_s = instead(rule->base_s, 1, g->base_s);
-	g->feed_byte_per_s = instead(rule->feed, clock, g->feed_byte_per_s);
-	g->tile_s = instead(rule->tile_s, 1, g->tile_s);
-	g->k_step_s = instead(rule->k_step, 1 / clock, g->k_step_s);
-	g->wave_frac = instead(rule->wave, 1, g->wave_frac);
-	g->derate = instead(rule->derate, 1, g->derate);
+	for (int i = 0; i < f->n; i++)
+		if (datum_given(rule[i]))
+			out[i] = times(rule[i], param_scaled(u, f->rows[i].form, 1));
 }
 
 static void
 replace(const struct transfer *rule, const struct calibration *ref, const struct gpu *target, struct calibration *out)
 {
-	const double mem = ref->ref_mem_byte_per_s.value, peak = wide_peak(target);
+	const struct param_units u =
+	    param_units_of(wide_peak(target), ref->ref_mem_byte_per_s.value, ref->ref_clock_hertz.value);
 	const enum dtype wide[] = {DTYPE_FP16, DTYPE_BF16};
 
 	for (size_t i = 0; i < 2; i++)
-		replace_gemm(rule, ref, peak, &out->gemm[wide[i]]);
-	out->context.flop_per_s = instead(rule->eta_a, peak, out->context.flop_per_s);
-	out->context.base_s = instead(rule->context_base_s, 1, out->context.base_s);
-	out->context.block_s = instead(rule->block_s, 1, out->context.block_s);
-	out->context.mem_byte_per_s = instead(rule->eta_x, mem, out->context.mem_byte_per_s);
-	out->generation.mem_byte_per_s = instead(rule->decode_eta_m, mem, out->generation.mem_byte_per_s);
-	out->generation.base_s = instead(rule->decode_base_s, 1, out->generation.base_s);
-	out->generation.query_byte_per_s = instead(rule->eta_q, mem, out->generation.query_byte_per_s);
-	out->generation.split_s = instead(rule->split_s, 1, out->generation.split_s);
-	out->generation.item_s = instead(rule->item_s, 1, out->generation.item_s);
+		replace_family(&family_gemm, &u, &rule->gemm, &out->gemm[wide[i]]);
+	replace_family(&family_context, &u, &rule->context, &out->context);
+	replace_family(&family_generation, &u, &rule->generation, &out->generation);
 }
 
 /* GDDR reaches more of its rate than HBM does. */
@@ -226,23 +193,17 @@ static void
 start_empty(const struct transfer *rule, const struct calibration *ref, struct calibration *out)
 {
 	const double mem = ref->ref_mem_byte_per_s.value;
-	struct datum zero = datum_absent();
 
-	zero.value = 0;
 	out->has_gemm = true;
 	for (int t = 0; t < N_DTYPES; t++) {
 		out->gemm[t] = (struct gemm_calibration){.peak_flop_per_s = datum_absent(),
 		    .base_s = datum_absent(),
-		    .l2_byte_per_s = times(ref->ref_mem_byte_per_s, 4),
-		    .wave_frac = zero,
-		    .derate = zero,
-		    .quantise_s = zero,
-		    .quantise_byte_per_s = zero};
+		    .l2_byte_per_s = times(ref->ref_mem_byte_per_s, 4)};
 		out->weight_only[t].base_s = out->weight_only[t].peak_flop_per_s = datum_absent();
 		out->moe[t].base_s = out->moe[t].peak_flop_per_s = datum_absent();
 	}
-	out->has_context = datum_given(rule->eta_a);
-	out->has_generation = datum_given(rule->decode_eta_m) && mem > 0;
+	out->has_context = datum_given(rule->context.flop_per_s);
+	out->has_generation = datum_given(rule->generation.mem_byte_per_s) && mem > 0;
 }
 
 static struct transfer_sigma
@@ -284,7 +245,7 @@ transfer_calibration(const struct transfer *rule, const struct calibration *dono
 	out->has_launch = false;
 	replace(rule, &ref, target, out);
 	raise_memory(target, &ref, out);
-	out->transferred_from = rule->from ? rule->from : "the median of all GPUs";
+	out->transferred_from = rule->from ? rule->from : "median of all GPUs";
 	out->transfer_sigma = sigma_of(rule);
 }
 
