@@ -50,7 +50,8 @@ COMMANDS ?= $(sort $(patsubst src/cmd/%.c,%,$(wildcard src/cmd/*.c)))
 DATA     := $(wildcard hwdb/*/*.yaml workloads/*/*.yaml)
 GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
 MAN_SRC  := $(wildcard man/*.[1357])
-MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%)
+SCHEMA   := $(BUILD)/man/ridge.schema.json
+MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%) $(SCHEMA)
 
 .PHONY: all demo test check quick check-long check-asan lint format dist install uninstall speed bench-speed clean deps
 all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc $(BUILD)/ridge-bench man
@@ -126,7 +127,12 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
 $(BUILD)/man/libridge.3: tests/example/example.c
-$(BUILD)/man/ridge-glossary.7: man/glossary.sh src/base/answers.def
+$(BUILD)/man/ridge-glossary.7: man/glossary.sh man/answers.sh src/base/answers.def
+
+$(SCHEMA): man/ridge.schema.json man/schema.sh man/answers.sh src/base/answers.def
+	@mkdir -p $(dir $@)
+	$(Q)sh man/schema.sh $< <src/base/answers.def >$@
+
 $(BUILD)/man/ridge-hwdb.5: src/model/hw/calibration.def
 $(BUILD)/man/ridge-comm.1: src/model/collective/algorithm.def
 $(BUILD)/man/ridge-measurement.5: man/columns.sh src/model/hw/measurement.def
@@ -157,7 +163,7 @@ $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/gen/suites.h $(GENERATED)
 	@$(if $(Q),echo "  CC      $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests $(CHECK) -MMD -MP -c $< -o $@
 
-$(BUILD)/tests/unit-tests: $(UNIT_OBJ) $(BUILD)/obj/tests/unit/main.o $(TEST_OBJ)
+$(BUILD)/tests/unit-tests: $(UNIT_OBJ) $(BUILD)/obj/tests/unit/main.o $(TEST_OBJ) | $(SCHEMA)
 	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) $(CHECK_LIBS) -lm
@@ -273,7 +279,7 @@ install: all
 	install -m 644 completions/ridge.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ridge
 	install -m 644 completions/_ridge $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_ridge
 	install -m 644 completions/ridge.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ridge.fish
-	install -m 644 man/ridge.schema.json $(DESTDIR)$(PREFIX)/share/ridge/
+	install -m 644 $(SCHEMA) $(DESTDIR)$(PREFIX)/share/ridge/
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/ridge-bench $(LIBEXEC)/ridge-bench-*.so && { ! test -d $(LIBEXEC) || rmdir $(LIBEXEC); }

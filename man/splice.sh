@@ -9,6 +9,7 @@ while IFS= read -r line; do
 	'.\" OPTIONS') "$ridge" __options "$command" ;;
 	'.\" EXAMPLES') "$ridge" __examples "$command" ;;
 	'.\" COMMANDS') "$ridge" __commands ;;
+	'.\" ALIASES') "$ridge" __aliases ;;
 	'.\" KINDS') sh man/columns.sh MEASUREMENT <src/model/hw/measurement.def ;;
 	'.\" DIMENSIONS') sh man/columns.sh DIMENSION <src/model/hw/measurement.def ;;
 	'.\" FIGURES') sh man/columns.sh FIGURE <src/model/hw/measurement.def ;;

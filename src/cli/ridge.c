@@ -25,7 +25,7 @@ print_answer(struct program *p, const struct answered *a, const struct node *inp
 	point.asked = question_inputs(&p->question, inputs, &point.n_asked);
 	r.title = !note ? a->title : a->title ? arena_printf(p->arena, "%s (%s)", a->title, note) : note;
 	r.point = &point;
-	r.assumed = output_texts(p->arena, &a->assumed);
+	r.assumed = point.assumed = a->assumed;
 	r.warnings = output_texts(p->arena, &a->warnings);
 	const bool document = output_wants_document(&p->args, a->document);
 	char *text = document ? NULL : output_text(p, &r, &n);
@@ -190,6 +190,10 @@ help(FILE *to, int argc, char **argv)
 		print_old_answers(to);
 		return ANSWERED;
 	}
+	if (argc == 1 && strcmp(argv[0], "options") == 0) {
+		aliases_print(to);
+		return ANSWERED;
+	}
 	if (argc > 1) {
 		fprintf(stderr, "ridge: error: help takes one topic\n  hint: write 'ridge help %s'\n", argv[0]);
 		return REFUSED;
@@ -214,6 +218,8 @@ internal(struct arena *a, FILE *to, int argc, char **argv)
 		help_mdoc_examples(to, c);
 	else if (strcmp(argv[1], "__commands") == 0)
 		help_mdoc_commands(to);
+	else if (strcmp(argv[1], "__aliases") == 0)
+		aliases_mdoc(to);
 	else if (strcmp(argv[1], "__names") == 0)
 		for (size_t i = 0; i < n_commands; i++)
 			fprintf(to, "%s\n", commands[i]->name);

@@ -38,8 +38,7 @@ gemm_calibrated(const struct calibration *c, enum dtype t)
 	return c && c->has_gemm && c->gemm[t].peak_flop_per_s.value > 0;
 }
 
-/* Operands that fit in L2 come from there.  Three quarters of the cache are useful; between half of that and one and a
- * half times that the hits fade out. */
+/* Operands that fit in L2 come from there. */
 static double
 traffic_time(
     struct sheet *sh, const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p)
@@ -53,12 +52,11 @@ traffic_time(
 	LET(sh, a_byte, m * k * a_elem_byte);
 	LET(sh, w_byte, k * n * w_elem_byte);
 	LET(sh, o_byte, m * n * o_elem_byte);
-	LET(sh, useful_byte, 0.75 * l2_byte);
-	LET(sh, other_miss_frac, fmin(1, fmax(0, (a_byte + w_byte + o_byte) / useful_byte - 0.5)));
+	CALL(sh, other_miss_frac, level_miss(sh, a_byte + w_byte + o_byte, l2_byte, 0, 0));
 	double weight_miss_frac;
 	if (g->n_copies > 0) {
 		TAKE(sh, n_copies, g->n_copies);
-		SET(sh, weight_miss_frac, fmin(1, fmax(0, (a_byte + n_copies * w_byte + o_byte) / useful_byte - 0.5)));
+		SET_CALL(sh, weight_miss_frac, level_miss(sh, a_byte + n_copies * w_byte + o_byte, l2_byte, 0, 0));
 	} else
 		SET(sh, weight_miss_frac, 1);
 	LET(sh, missed_byte, w_byte * weight_miss_frac + (a_byte + o_byte) * other_miss_frac);

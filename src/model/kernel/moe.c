@@ -221,7 +221,8 @@ hit_share(struct sheet *sh, const struct moe_shape *s, const struct moe_calibrat
 	TAKE(sh, l2_byte, c->ref_l2_byte);
 	FROM(sh, p, hold, fade);
 	LET(sh, all_byte, n_active * n_matrices * n_hidden * n_width * w_elem_byte);
-	SET(sh, hit_frac, 1 - fmin(1, fmax(0, (all_byte / l2_byte - hold) / fade)));
+	CALL(sh, miss_frac, level_miss(sh, all_byte, l2_byte, hold, fade));
+	SET(sh, hit_frac, 1 - miss_frac);
 	return hit_frac;
 }
 
