@@ -83,8 +83,10 @@ price_of_gpu(struct run *r, const struct cost_in *in, struct fleet *f)
 		if (!datum_given(price))
 			return run_refuse(r, in->price.list[0].from,
 			    gpu ? "no price of this GPU is among them" : "which GPU is paid?",
-			    gpu ? arena_printf(r->arena, "add %s=2.5", gpu->id) : "name it with --gpu, or write --price 2.5");
-		TELL(sh, price_base, in->gpu.text ? arena_printf(r->arena, "one %s, as given", gpu->id) : "one GPU, as given");
+			    gpu ? arena_printf(r->arena, "add %s=2.5", gpu->id)
+			        : "name it with --gpu, or write --price 2.5");
+		TELL(sh, price_base,
+		    in->gpu.text ? arena_printf(r->arena, "one %s, as given", gpu->id) : "one GPU, as given");
 	} else {
 		run_reads(r, &in->provider, NULL);
 		const struct price *found = gpu ? find_price(in, gpu->prices, gpu->n_prices, "gpu") : NULL;

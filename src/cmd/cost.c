@@ -17,9 +17,9 @@ static const struct option cost_options[] = {COST_OPTIONS(OPTION_ROW)};
 static bool
 check_inputs(struct run *r, const struct cost_in *in)
 {
-	const struct datum positive[] = {in->gpus, in->node_price, in->node_gpus, in->nodes, in->time,
-	    in->bill, in->budget, in->load, in->isl, in->osl, in->input_rate, in->output_rate, in->output_weight,
-	    in->before, in->capital, in->years, in->power, in->electricity};
+	const struct datum positive[] = {in->gpus, in->node_price, in->node_gpus, in->nodes, in->time, in->bill,
+	    in->budget, in->load, in->isl, in->osl, in->input_rate, in->output_rate, in->output_weight, in->before,
+	    in->capital, in->years, in->power, in->electricity};
 
 	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
 		if (datum_given(positive[i]) && !(positive[i].value > 0))
