@@ -71,9 +71,9 @@ $(BUILD)/gen/commands.h: FORCE
 	$(keep)
 
 # One row per alias; what a file says in `aliases:` is only repeated here as a hint, and checked when it is used.
-$(BUILD)/gen/aliases.inc: $(DATA) src/aliases.sh
+$(BUILD)/gen/aliases.inc: $(DATA) src/tools/aliases.sh
 	@mkdir -p $(dir $@)
-	@sh src/aliases.sh $(sort $(DATA)) >$@.new
+	@sh src/tools/aliases.sh $(sort $(DATA)) >$@.new
 	$(keep)
 
 # Where the installed program finds its data and manual.
@@ -126,6 +126,7 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
+$(BUILD)/man/ridge-accuracy.7: man/accuracy.sh $(wildcard tests/corpus/*.csv)
 $(BUILD)/man/libridge.3: tests/example/example.c
 $(BUILD)/man/ridge-glossary.7: man/glossary.sh man/answers.sh src/base/answers.def
 
@@ -247,19 +248,19 @@ bench-speed: $(SPEED)
 SILICON ?= ../shared/silicon
 .PHONY: calibrations
 calibrations: $(BUILD)/ridge
-	@RIDGE_HWDB=$(CURDIR) sh src/calibrations.sh $(BUILD)/ridge $(SILICON)
+	@RIDGE_HWDB=$(CURDIR) sh src/tools/calibrations.sh $(BUILD)/ridge $(SILICON)
 
 # --- packages, demonstration, installation -----------------------------------------------------------------------------
 
 .PHONY: deps deps-test
 deps:
-	@sh src/packages.sh build
+	@sh src/tools/packages.sh build
 deps-test:
-	@sh src/packages.sh test
+	@sh src/tools/packages.sh test
 
 demo: deps
 	@$(MAKE) --no-print-directory $(PARALLEL) $(BUILD)/ridge
-	@sh src/demo.sh $(BUILD)/ridge
+	@sh src/tools/demo.sh $(BUILD)/ridge
 
 DOC = $(DESTDIR)$(PREFIX)/share/doc/ridge
 install: all

@@ -21,6 +21,7 @@ while IFS= read -r line; do
 	'.\" EXAMPLE') sed -e '/^\/\*.*\*\/$/d' -e 's/\\/\\e/g' -e "s/^[.']/\\\\\&&/" tests/example/example.c ;;
 	'.\" ANSWERS') sh man/glossary.sh <src/base/answers.def ;;
 	'.\" DOCUMENTS') sh man/documents.sh man/documents.tsv tests/claims/*.tsv ;;
+	'.\" ACCURACY '*) echo "${line#* ACCURACY }" | sh man/accuracy.sh "$ridge" ;;
 	*) printf '%s\n' "$line" ;;
 	esac
 done <"$page"

@@ -93,7 +93,8 @@ const char *hw_calibrated(struct run *r, const struct gpu *gpu);
 
 #define COST_OPTIONS(X)                                                                                                \
 	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs paid for (default: those of --nodes)")                  \
-	X(0, price, "price", "price", WORDS, "USD/h", "", NULL, "price of one GPU; h100=2.5,h200=3.2 by name")         \
+	X(0, price, "price", "price", WORDS, "USD/h|GPU=USD/h,...", "", NULL,                                          \
+	    "price of one GPU, or of several by name")                                                                 \
 	X(0, node_price, "node-price", "node_price", PER_HOUR, "USD/h", "", NULL,                                      \
 	    "price of one node, with --node-gpus")                                                                     \
 	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs per node (default: those of --system)")  \

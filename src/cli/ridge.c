@@ -151,7 +151,8 @@ open_manual(FILE *to, const char *name)
 	} others[] = {{"ridge", "ridge.1"}, {"hwdb", "ridge-hwdb.5"}, {"workload", "ridge-workload.5"},
 	    {"json", "ridge-json.5"}, {"measurement", "ridge-measurement.5"}, {"models", "ridge-models.7"},
 	    {"documents", "ridge-documents.7"}, {"decisions", "ridge-decisions.7"}, {"internals", "ridge-internals.7"},
-	    {"libridge", "libridge.3"}, {"answers", "ridge-glossary.7"}, {"glossary", "ridge-glossary.7"}};
+	    {"accuracy", "ridge-accuracy.7"}, {"libridge", "libridge.3"}, {"answers", "ridge-glossary.7"},
+	    {"glossary", "ridge-glossary.7"}};
 	char page[64] = "";
 	const struct command *c = command_find(name);
 

@@ -38,9 +38,6 @@ struct launch_in {
 	LAUNCH_OPTIONS(OPTION_MEMBER)
 };
 
-/* What fusing the operators of --chain saves. */
-enum answer launch_chain(struct run *r, const struct launch_in *in);
-
 static bool
 bind_op(struct run *r, const struct launch_in *in, struct word w, struct op *out)
 {
@@ -119,7 +116,8 @@ show_chain_time(struct run *r, const struct launch_in *in, const struct gpu *gpu
 	}
 }
 
-enum answer
+/* What fusing the operators of --chain saves. */
+static enum answer
 launch_chain(struct run *r, const struct launch_in *in)
 {
 	struct op *ops = ARENA_ARRAY(r->arena, struct op, in->chain.n);

@@ -85,7 +85,7 @@ done)
 # every folder of src is a layer of the table above, and none is too large to look through
 for folder in src/*/; do
 	case $folder in
-	src/base/ | src/db/ | src/import/ | src/model/ | src/search/ | src/report/ | src/ask/ | src/cli/ | src/cmd/ | src/bench/) ;;
+	src/base/ | src/db/ | src/import/ | src/model/ | src/search/ | src/report/ | src/ask/ | src/cli/ | src/cmd/ | src/bench/ | src/tools/) ;;
 	*) fault "$folder is no layer" ;;
 	esac
 done

@@ -314,7 +314,7 @@ serve_layer_small(struct sheet *sh, const struct serve_setup *s, const struct bl
 	GIVEN(sh, n_new);
 	TAKE(sh, n_groups, serve_groups(s));
 	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, n_norms, s->model->parallel ? 1.0 : 2.0);
+	TAKE(sh, n_norms, b->has_norms ? b->norms : s->model->norms_per_layer);
 	TAKE(sh, norm_elem_byte, 8.0);
 	LET(sh, m, n_new / n_groups);
 	LET(sh, norm_byte, norm_elem_byte * m * hidden);
