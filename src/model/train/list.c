@@ -12,6 +12,7 @@ static const double TENSOR_CONVOLUTION = 0.43, VECTOR_CONVOLUTION = 0.78;
 /* Norm and activation are one kernel that reads its input twice, and five passes backward: 8 passes for the 4 of a
  * list, whose forward pass counts three times.  Rows of tables are gathered in pieces of a few hundred bytes. */
 static const double TRAINED_TRAFFIC = 2.0 / 3.0, GATHER_RATE = 0.6;
+/* Optimizer and framework of a step: a prior, not fitted. */
 static const double STEP_S = 1e-3;
 
 static bool

@@ -2,6 +2,7 @@
 /* The pipeline: the fullest stage sets the pace, the others wait for the first and the last micro-batch. */
 #include "model/train/parts.h"
 
+/* Start of a send between stages: a prior, not fitted. */
 static const double SEND_BASE_S = 15e-6;
 
 /* Chunk c of stage r is entry c pp + r of the list. */
