@@ -92,42 +92,46 @@ const char *hw_calibrated(struct run *r, const struct gpu *gpu);
 /* The inputs of `ridge cost`, and the questions that have files of their own. */
 
 #define COST_OPTIONS(X)                                                                                                \
-	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs that are paid (default: those of --nodes)")             \
-	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "of one GPU")                                       \
-	X(0, node_price, "node-price", "node_price", PER_HOUR, "USD/h", "", NULL, "of one node, with --node-gpus")     \
-	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs of a node (default: those of --system)") \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "price of the database, with its date")                   \
+	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs paid for (default: those of --nodes)")                  \
+	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU")                                 \
+	X(0, node_price, "node-price", "node_price", PER_HOUR, "USD/h", "", NULL,                                      \
+	    "price of one node, with --node-gpus")                                                                     \
+	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs per node (default: those of --system)")  \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU whose dated price in the database is used")          \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL,                                                 \
-	    "the same for a node; with --own also what it costs to buy and its power")                                 \
-	X(0, nodes, "nodes", "nodes", COUNT, "N", "", "1", "nodes of --system")                                        \
-	X(0, provider, "provider", "provider", WORD, "TEXT", "", NULL, "part of the source of a price: aws, lambda")   \
-	X('t', time, "time", "time", TIME, "TIME", "", NULL, "of a run (default: a month of 730 hours)")               \
-	X(0, bill, "bill", "bill", MONEY, "USD", "", NULL, "what is paid for it: gives the price that it implies")     \
-	X(0, budget, "budget", "budget", MONEY, "USD", "", NULL, "most that it may cost; exit status 1 above it")      \
-	X(0, load, "load", "load", NUMBER, "N", "", NULL, "requests per second, on average")                           \
+	    "system whose node price is used; with --own also its purchase price and power")                           \
+	X(0, nodes, "nodes", "nodes", COUNT, "N", "", "1", "number of nodes of --system")                              \
+	X(0, provider, "provider", "provider", WORD, "TEXT", "", NULL,                                                 \
+	    "provider: part of the price's source, such as aws or lambda")                                             \
+	X('t', time, "time", "time", TIME, "TIME", "", NULL, "run length (default: a month of 730 hours)")             \
+	X(0, bill, "bill", "bill", MONEY, "USD", "", NULL, "amount paid; prints the implied price")                    \
+	X(0, budget, "budget", "budget", MONEY, "USD", "", NULL, "maximum cost; exit status 1 above it")               \
+	X(0, load, "load", "load", NUMBER, "N", "", NULL, "mean request rate, requests per second")                    \
 	X(0, capacity, "capacity", "capacity", WORD, "RATE@GPUS", "", NULL,                                            \
-	    "requests per second that so many GPUs were measured to carry: 350@8 gives the fleet for --load")          \
+	    "measured capacity: 350@8 is 350 requests per second on 8 GPUs; sizes the fleet for --load")               \
 	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
-	    "most of its capacity that a fleet is planned to use")                                                     \
-	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a request's prompt")                                  \
-	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of its answer")                                          \
+	    "target utilization of the fleet's capacity")                                                              \
+	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL) of a request")                      \
+	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "output sequence length (OSL) of a request")                     \
 	X(0, input_rate, "input-rate", "input_rate", NUMBER, "N", "", NULL,                                            \
-	    "prompt tokens per second that the GPUs reach, doing nothing else")                                        \
+	    "prefill throughput of the GPUs, tokens per second, measured alone")                                       \
 	X(0, output_rate, "output-rate", "output_rate", NUMBER, "N", "", NULL,                                         \
-	    "generated tokens per second that the GPUs reach, doing nothing else")                                     \
+	    "decode throughput of the GPUs, tokens per second, measured alone")                                        \
 	X(0, output_weight, "output-weight", "output_weight", NUMBER, "FACTOR", "", NULL,                              \
-	    "time of an output token over that of an input token, to price them apart")                                \
-	X(0, before, "before", "before", MONEY, "USD", "", NULL, "two amounts: what is saved from --before")           \
-	X(0, after, "after", "after", MONEY, "USD", "", NULL, "to --after")                                            \
-	X(0, own, "own", "own", FLAG, "", "", NULL, "own or rent: needs --electricity and --capital or --system")      \
-	X(0, capital, "capital", "capital", MONEY, "USD", "", NULL, "price of all machines")                           \
-	X(0, years, "years", "years", NUMBER, "N", "", "4", "of use")                                                  \
-	X(0, residual, "residual", "residual", FRACTION, "FRACTION", "", "0", "of the capital that is left then")      \
-	X(0, power, "power", "power", POWER, "WATT", "", NULL, "average draw of all machines")                         \
-	X(0, pue, "pue", "pue", NUMBER, "FACTOR", "", "1.56", "power of the facility over that of its machines")       \
-	X(0, electricity, "electricity", "electricity", PER_ENERGY, "USD/kWh", "", NULL, "price of energy")            \
-	X(0, hosting, "hosting", "hosting", MONEY, "USD", "", "0usd", "space, network and hands, for a month")         \
-	X(0, duty, "duty", "duty", FRACTION, "FRACTION", "", "100%", "part of the hours in which the GPUs are needed")
+	    "cost ratio of an output token to an input token")                                                         \
+	X(0, before, "before", "before", MONEY, "USD", "", NULL, "cost before the change")                             \
+	X(0, after, "after", "after", MONEY, "USD", "", NULL, "cost after the change")                                 \
+	X(0, own, "own", "own", FLAG, "", "", NULL,                                                                    \
+	    "compare owning with renting; needs --electricity, and --capital or --system")                             \
+	X(0, capital, "capital", "capital", MONEY, "USD", "", NULL, "purchase price of all machines")                  \
+	X(0, years, "years", "years", NUMBER, "N", "", "4", "years of use")                                            \
+	X(0, residual, "residual", "residual", FRACTION, "FRACTION", "", "0",                                          \
+	    "residual value, as a share of the capital")                                                               \
+	X(0, power, "power", "power", POWER, "WATT", "", NULL, "mean power of all machines")                           \
+	X(0, pue, "pue", "pue", NUMBER, "FACTOR", "", "1.56", "power usage effectiveness of the facility")             \
+	X(0, electricity, "electricity", "electricity", PER_ENERGY, "USD/kWh", "", NULL, "electricity price")          \
+	X(0, hosting, "hosting", "hosting", MONEY, "USD", "", "0usd", "monthly hosting cost: space, network, staff")   \
+	X(0, duty, "duty", "duty", FRACTION, "FRACTION", "", "100%", "share of hours in which the GPUs are needed")
 
 struct cost_in {
 	COST_OPTIONS(OPTION_MEMBER)
@@ -153,35 +157,37 @@ enum answer cost_own_or_rent(struct run *r, const struct cost_in *in, const stru
 #define SCALE_OPTIONS(X)                                                                                               \
 	X(0, points, "points", "points", WORDS, "N:RATE,...", "", NULL, "measured throughput (per second) of N GPUs")  \
 	X(0, series, "series", "series", WORD, "FILE", "file", NULL,                                                   \
-	    "points from a table with columns of GPUs and rates; - is standard input")                                 \
+	    "table with columns of GPU counts and rates; - is standard input")                                         \
 	X(0, times, "times", "times", WORDS, "TIME@N,...", "", NULL, "measured time of one job on N GPUs")             \
 	X(0, warn_below, "warn-below", "warn_below", FRACTION, "FRACTION", "", NULL,                                   \
-	    "least efficiency; exit status 1 below it")                                                                \
-	X(0, ranks, "ranks", "ranks", WORDS, "N,...", "", NULL, "numbers of GPUs to predict")                          \
+	    "minimum scaling efficiency; exit status 1 below it")                                                      \
+	X(0, ranks, "ranks", "ranks", WORDS, "N,...", "", NULL, "GPU counts to predict")                               \
 	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU")                                 \
-	X(0, compute, "compute", "compute", TIME, "TIME", "", NULL,                                                    \
-	    "time of a step on one GPU, without communication")                                                        \
-	X(0, gradient, "gradient", "gradient", SIZE, "SIZE", "", NULL, "bytes that a ring all-reduces every step")     \
+	X(0, compute, "compute", "compute", TIME, "TIME", "", NULL, "compute time of a step on one GPU")               \
+	X(0, gradient, "gradient", "gradient", SIZE, "SIZE", "", NULL, "gradient bytes all-reduced per step (ring)")   \
 	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL,                                              \
-	    "of the slowest link of the ring, one direction")                                                          \
-	X(0, latency, "latency", "latency", TIME, "TIME", "", "0s", "of one hop of the ring")                          \
+	    "bandwidth of the ring's slowest link, one direction")                                                     \
+	X(0, latency, "latency", "latency", TIME, "TIME", "", "0s", "latency of one ring hop")                         \
 	X(0, communication, "communication", "communication", TIME, "TIME", "", NULL,                                  \
 	    "measured time of the all-reduce, instead of --gradient and --bandwidth")                                  \
 	X(0, overlap, "overlap", "overlap", FRACTION, "FRACTION", "", "0",                                             \
-	    "part of the communication hidden behind computing")                                                       \
+	    "share of communication overlapped with compute")                                                          \
 	X(0, target, "target", "target", FRACTION, "FRACTION", "", NULL,                                               \
-	    "efficiency to reach: prints the overlap it needs")                                                        \
+	    "target efficiency; prints the overlap needed")                                                            \
 	X(0, stages, "stages", "stages", COUNT, "N", "", NULL, "pipeline stages")                                      \
-	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL, "micro-batches of a step")            \
-	X(0, batch, "batch", "batch", COUNT, "N", "", NULL, "samples of a step and replica, with --micro-batch")       \
-	X(0, micro_batch, "micro-batch", "micro_batch", COUNT, "N", "", NULL, "samples of a micro-batch")              \
-	X(0, interleave, "interleave", "interleave", COUNT, "N", "", "1", "model chunks per stage")                    \
-	X(0, bubble, "bubble", "bubble", FRACTION, "FRACTION", "", NULL, "measured bubble, instead of --stages")       \
-	X(0, target_bubble, "target-bubble", "target_bubble", FRACTION, "FRACTION", "", NULL, "bubble to reach")       \
+	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL, "micro-batches per step")             \
+	X(0, batch, "batch", "batch", COUNT, "N", "", NULL, "samples per step and replica, with --micro-batch")        \
+	X(0, micro_batch, "micro-batch", "micro_batch", COUNT, "N", "", NULL, "micro-batch size in samples")           \
+	X(0, interleave, "interleave", "interleave", COUNT, "N", "", "1",                                              \
+	    "model chunks per stage (interleaved schedule)")                                                           \
+	X(0, bubble, "bubble", "bubble", FRACTION, "FRACTION", "", NULL,                                               \
+	    "measured bubble fraction, instead of --stages")                                                           \
+	X(0, target_bubble, "target-bubble", "target_bubble", FRACTION, "FRACTION", "", NULL,                          \
+	    "target bubble fraction")                                                                                  \
 	X(0, serial, "serial", "serial", FRACTION, "FRACTION", "", NULL,                                               \
-	    "serial part: Amdahl's and Gustafson's laws at --ranks")                                                   \
+	    "serial fraction, for Amdahl's and Gustafson's laws at --ranks")                                           \
 	X(0, coherency, "coherency", "coherency", NUMBER, "COST", "", NULL,                                            \
-	    "cost of waiting for each other, with --serial")                                                           \
+	    "coherency coefficient of the USL, with --serial")                                                         \
 	X(0, law, "law", "law", CHOICE, "LAW", "doc", NULL,                                                            \
 	    "rule of thumb at --ranks: doc, 85 % at 8, 70 % at 64, 50 % from 256")
 

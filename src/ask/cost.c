@@ -33,9 +33,9 @@ static bool
 no_price(struct run *r, const struct cost_in *in, struct word name)
 {
 	diag_error(r->diag, name.from,
-	    in->provider.text ? "no price of '%s' is from '%s'" : "no price of '%s' is known", name.text,
+	    in->provider.text ? "no price of '%s' from '%s'" : "no price of '%s' in the database", name.text,
 	    in->provider.text ? in->provider.text : "");
-	diag_hint(r->diag, "'ridge hw show %s' lists the prices; or give --price", name.text);
+	diag_hint(r->diag, "'ridge hw show %s' lists prices; or give --price", name.text);
 	return false;
 }
 
@@ -58,7 +58,7 @@ price_of_node(struct run *r, const struct cost_in *in, struct fleet *f)
 	if (f->system && !datum_given(gpus))
 		gpus = f->system->n_gpus;
 	if (!datum_given(gpus))
-		return run_refuse(r, in->node_price.from, "how many GPUs has a node?", "add --node-gpus 8");
+		return run_refuse(r, in->node_price.from, "GPUs per node missing", "add --node-gpus 8");
 	TAKE(sh, node_usd_per_s, price);
 	TAKE(sh, n_node_gpus, gpus);
 	CALL(sh, gpu_usd_per_s, cost_gpu_price(sh, node_usd_per_s, n_node_gpus));
@@ -132,7 +132,8 @@ read_owned(struct run *r, const struct cost_in *in, const struct fleet *f, struc
 	    .electricity_usd_per_joule = in->electricity,
 	    .hosting = in->hosting};
 	if (!datum_given(in->electricity))
-		return run_refuse(r, in->electricity.from, "what does energy cost?", "add --electricity 0.12usd/kWh");
+		return run_refuse(
+		    r, in->electricity.from, "electricity price missing", "add --electricity 0.12usd/kWh");
 	if (f->system && !datum_given(in->capital) && datum_given(f->system->purchase_usd)) {
 		TAKE(sh, n_bought_nodes, in->nodes);
 		TAKE(sh, node_usd, f->system->purchase_usd);
@@ -140,24 +141,23 @@ read_owned(struct run *r, const struct cost_in *in, const struct fleet *f, struc
 		o->capital_usd = (struct datum){capital_usd, f->system->purchase_usd.from};
 	}
 	if (datum_given(in->capital) && in->nodes.value > 1)
-		run_assume(r, "capital of all %g nodes together", in->nodes.value);
+		run_assume(r, "capital of all %g nodes", in->nodes.value);
 	if (datum_given(o->capital_usd) && o->capital_usd.from.unconfirmed)
-		run_assume(r, "capital not confirmed: a lower bound from one source");
+		run_assume(r, "capital unconfirmed: lower bound from one source");
 	if (f->system && !datum_given(in->power) && datum_given(f->system->power_watt)) {
 		TAKE(sh, n_powered_nodes, in->nodes);
 		TAKE(sh, node_watt, f->system->power_watt);
 		CALL(sh, all_watt, cost_nodes_power(sh, n_powered_nodes, node_watt));
 		o->power_watt = (struct datum){all_watt, f->system->power_watt.from};
-		run_assume(r, "power at its maximum");
+		run_assume(r, "maximum power");
 	}
 	if (!datum_given(o->capital_usd))
-		return run_refuse(r, in->capital.from, "what do the machines cost?",
-		    "add --capital 250000usd, or a --system whose price is known");
+		return run_refuse(r, in->capital.from, "purchase price missing",
+		    "add --capital 250000usd, or a --system with a price");
 	if (!datum_given(o->power_watt))
-		return run_refuse(
-		    r, in->power.from, "what do the machines draw?", "add --power 6.5kW, of all machines on average");
+		return run_refuse(r, in->power.from, "power missing", "add --power 6.5kW, the mean of all machines");
 	if (isnan(f->n_gpus))
-		return run_refuse(r, in->gpus.from, "how many GPUs are these?", "add --gpus 8");
+		return run_refuse(r, in->gpus.from, "number of GPUs missing", "add --gpus 8");
 	TAKE(sh, n_years, in->years);
 	CALL(sh, lifetime_s, cost_lifetime(sh, n_years));
 	o->lifetime_s = (struct datum){lifetime_s, {0}};
@@ -185,7 +185,7 @@ show_rent(struct run *r, const struct cost_in *in, const struct fleet *f, const 
 	}
 	TELL(sh, verdict,
 	    own_usd_per_s < rent_usd_per_s ? "owning is cheaper"
-	        : break_even_frac > 1      ? "renting is cheaper at any use"
+	        : break_even_frac > 1      ? "renting is cheaper at any utilization"
 	                                   : "renting is cheaper");
 	return ANSWERED;
 }
@@ -216,10 +216,10 @@ cost_own_or_rent(struct run *r, const struct cost_in *in, const struct fleet *f)
 			if (!isnan(f->gpu_usd_per_s))
 				answer = show_rent(r, in, f, &o, own_usd_per_s);
 			else
-				run_assume(r, "nothing to rent: give --price, --gpu or a system with a price");
+				run_assume(r, "no rental price: add --price, --gpu or a system with a price");
 		}
 	}
 	if (answer != REFUSED)
-		run_assume(r, "no interest, support, network or staff beside --hosting");
+		run_assume(r, "no interest, support, network or staff besides --hosting");
 	return answer;
 }

@@ -189,5 +189,5 @@ hw_calibrated(struct run *r, const struct gpu *gpu)
 	if (database_path(r->database, ENTRY_CALIBRATION, gpu->id))
 		return "measured";
 	const struct transfer *rule = database_transfer(r->database, r->arena, r->diag, gpu);
-	return !rule ? "-" : rule->from ? arena_printf(r->arena, "from %s", rule->from) : "from others";
+	return !rule ? "-" : rule->from ? arena_printf(r->arena, "from %s", rule->from) : "from other GPUs";
 }

@@ -35,8 +35,8 @@ measure_read(struct run *r, struct source at, const char *text, enum measure *ki
 			continue;
 		}
 		if (*kind != MEASURE_ANY && *kind != (enum measure)k) {
-			diag_error(r->diag, at, "'%s' among %s", text, kinds[*kind].name);
-			diag_hint(r->diag, "give all values in one kind of unit");
+			diag_error(r->diag, at, "'%s' mixed with %s", text, kinds[*kind].name);
+			diag_hint(r->diag, "give all values in the same unit");
 			return false;
 		}
 		*kind = (enum measure)k;
@@ -53,7 +53,7 @@ measure_fraction(struct run *r, const char *name, struct datum d, double low, do
 {
 	if (!datum_given(d) || (d.value >= low && d.value <= high))
 		return true;
-	diag_error(r->diag, d.from, "%s lies between %g and %g", name, low, high);
+	diag_error(r->diag, d.from, "%s must be between %g and %g", name, low, high);
 	diag_hint(r->diag, "write 0.15 or 15%%");
 	return false;
 }
@@ -103,8 +103,8 @@ find_column(struct run *r, const struct table *t, struct word name, size_t other
 		return true;
 	const struct source at = t->cells[0].at;
 	if (!name.text) {
-		diag_error(r->diag, at, "which of the %zu columns?", t->n_columns);
-		diag_hint(r->diag, "'ridge %s --help' has the option that names it", r->command->name);
+		diag_error(r->diag, at, "the file has %zu columns", t->n_columns);
+		diag_hint(r->diag, "choose one; 'ridge %s --help' shows the option", r->command->name);
 		return false;
 	}
 	diag_error(r->diag, name.from, "there is no column '%s'", name.text);
@@ -123,7 +123,7 @@ column(struct run *r, const struct table *t, size_t c, enum measure *kind, doubl
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct cell *at = table_cell(t, i, c);
 		if (!at->text) {
-			diag_error(r->diag, at->at, "a number is missing here");
+			diag_error(r->diag, at->at, "number missing");
 			diag_hint(r->diag, "leave the line out");
 			return false;
 		}
@@ -139,7 +139,7 @@ fits(struct run *r, struct source at, size_t n)
 	if (n <= VALUES_MAX)
 		return true;
 	diag_error(r->diag, at, "more than a million values");
-	diag_hint(r->diag, "thin them out");
+	diag_hint(r->diag, "give fewer");
 	return false;
 }
 
@@ -171,7 +171,7 @@ measures_read(
 {
 	if (list->n == 0) {
 		diag_error(r->diag, (struct source){0}, "no --%s", name);
-		diag_hint(r->diag, "write --%s 1200, several measurements apart by commas, or a file of numbers", name);
+		diag_hint(r->diag, "write --%s 1200, several values separated by commas, or a file of numbers", name);
 		return false;
 	}
 	run_read_from(r, list->list[0].from);
@@ -225,7 +225,7 @@ file_points(struct run *r, struct word file, struct word x, struct word y, struc
 	if (!table_read_file(r->arena, r->diag, file.text, "points", &t))
 		return false;
 	if (t.n_columns < 2) {
-		diag_error(r->diag, t.cells[0].at, "a point has a step and a value: two columns");
+		diag_error(r->diag, t.cells[0].at, "a point needs two columns, step and value");
 		diag_hint(r->diag, "write '1000, 9.2GB' on each line");
 		return false;
 	}
@@ -245,7 +245,7 @@ read_point(struct run *r, struct word w, struct points *out)
 
 	if (!colon) {
 		diag_error(r->diag, w.from, "'%s' is not of the form STEP:VALUE", w.text);
-		diag_hint(r->diag, "write for example 0:8.50GB,1000:9.20GB, or name a file of two columns");
+		diag_hint(r->diag, "write for example 0:8.50GB,1000:9.20GB, or a file of two columns");
 		return false;
 	}
 	const char *step = arena_copy(r->arena, w.text, (size_t)(colon - w.text));

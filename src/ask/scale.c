@@ -66,12 +66,12 @@ scale_series(struct run *r, struct word file, struct scale_point *out, size_t *n
 		diag_error(r->diag, file.from, "%s has no column of %s", file.text,
 		    t.heads && count < t.n_columns ? "rates" : "numbers of GPUs");
 		diag_hint(r->diag,
-		    "columns gpus and rate, or what 'ridge train ... --sweep system.gpus=8..64*2 --csv' prints");
+		    "use columns gpus and rate, or the output of 'ridge train ... --sweep system.gpus=8..64*2 --csv'");
 		return false;
 	}
 	if (t.n_lines > POINTS_MAX) {
 		diag_error(r->diag, file.from, "more than %d points", POINTS_MAX);
-		diag_hint(r->diag, "leave some lines out");
+		diag_hint(r->diag, "give fewer lines");
 		return false;
 	}
 	for (size_t i = 0; i < t.n_lines; i++) {
@@ -111,7 +111,7 @@ read_part(struct run *r, struct word w, const char *text, enum quantity q, doubl
 		                      : "throughput",
 		    q, *value);
 	diag_error(
-	    r->diag, w.from, *value > 0 ? "'%s' is not a whole number of GPUs" : "'%s' must be more than 0", text);
+	    r->diag, w.from, *value > 0 ? "'%s' is not a whole number of GPUs" : "'%s' must be greater than 0", text);
 	diag_hint(r->diag, "write for example %s", q == Q_TIME ? "14h@1" : "8:4000");
 	return false;
 }
@@ -148,7 +148,7 @@ read_points(struct run *r, const struct words *list, enum quantity q, struct sca
 {
 	if (list->n > POINTS_MAX) {
 		diag_error(r->diag, list->list[0].from, "more than %d points", POINTS_MAX);
-		diag_hint(r->diag, "leave some out");
+		diag_hint(r->diag, "give fewer");
 		return false;
 	}
 	for (size_t i = 0; i < list->n; i++)
@@ -172,15 +172,15 @@ bind_points(struct run *r, const struct scale_in *in, struct scale_point *out, s
 	if (!in->series.text)
 		*n = list->n;
 	if (*n < 2) {
-		diag_error(r->diag, from, "one point says nothing about scaling");
-		diag_hint(r->diag, "give at least two, the smallest number of GPUs is the base");
+		diag_error(r->diag, from, "scaling needs two points or more");
+		diag_hint(r->diag, "give at least two; the smallest number of GPUs is the base");
 		return false;
 	}
 	qsort(out, *n, sizeof *out, by_ranks);
 	for (size_t i = 1; i < *n; i++)
 		if (out[i].n_ranks == out[i - 1].n_ranks) {
-			diag_error(r->diag, out[i].from, "two points are of %g GPUs", out[i].n_ranks);
-			diag_hint(r->diag, "give one for each number of GPUs, the median of repeated measurements");
+			diag_error(r->diag, out[i].from, "two points for %g GPUs", out[i].n_ranks);
+			diag_hint(r->diag, "give one per number of GPUs, the median of repeated measurements");
 			return false;
 		}
 	return true;
@@ -191,7 +191,7 @@ scale_ranks(struct run *r, const struct scale_in *in, double *ranks)
 {
 	if (in->ranks.n > POINTS_MAX) {
 		diag_error(r->diag, in->ranks.list[0].from, "more than %d numbers of GPUs", POINTS_MAX);
-		diag_hint(r->diag, "leave some out");
+		diag_hint(r->diag, "give fewer");
 		return false;
 	}
 	run_reads(r, &in->ranks, NULL);
@@ -208,7 +208,7 @@ scale_need_ranks(struct run *r, const struct scale_in *in)
 {
 	if (in->ranks.n)
 		return true;
-	diag_error(r->diag, (struct source){0}, "for how many GPUs?");
+	diag_error(r->diag, (struct source){0}, "number of ranks missing");
 	diag_hint(r->diag, "add for example --ranks 2,4,8,16");
 	return false;
 }
@@ -275,7 +275,7 @@ interval(struct run *r, const char *name, const struct scale_estimate *e)
 	char low[40], high[40], widest[40], highest[40];
 
 	if (e->t_80 <= 0)
-		return "not known: as many points as parameters";
+		return "unknown: as many points as parameters";
 	value_write(name, e->value - e->t_80 * e->error, low, sizeof low);
 	value_write(name, e->value + e->t_80 * e->error, high, sizeof high);
 	value_write(name, e->value - e->t_95 * e->error, widest, sizeof widest);
@@ -356,7 +356,7 @@ show_predicted(struct run *r, const struct scale_in *in, const struct series *s,
 			SHOW(sh, efficiency_frac, efficiency_frac);
 		}
 	if (ranks[n - 1] > 4 * most)
-		run_warn(r, "%g GPUs are far beyond the %g measured: the law is a guess there", ranks[n - 1], most);
+		run_warn(r, "%g GPUs are far beyond the %g measured: the law is extrapolated", ranks[n - 1], most);
 }
 
 static void
@@ -370,15 +370,15 @@ show_laws(struct run *r, const struct scale_in *in, const struct series *s)
 		    (struct fit_point){s->points[i].n_ranks, s->times ? 1 / s->points[i].value : s->points[i].value};
 	const struct fit amdahl = fit_amdahl(points, s->n), usl = fit_usl(points, s->n);
 	if (!amdahl.given) {
-		run_warn(r, "no law was fitted: two different numbers of GPUs are needed");
+		run_warn(r, "no law fitted: two different numbers of GPUs are needed");
 		return;
 	}
 	const struct fit law = fit_choose(&amdahl, &usl);
 	show_fit(r, &amdahl, false);
 	show_fit(r, &usl, true);
 	if (amdahl.contention < 0)
-		run_warn(r, "faster than linear: look for a slow base, caches or a smaller share per GPU");
-	TELL(sh, law, law.n_params == 3 ? "universal: its coherency is above 0 with 80 % confidence" : "Amdahl's");
+		run_warn(r, "superlinear: check for a slow base, cache effects or less work per GPU");
+	TELL(sh, law, law.n_params == 3 ? "USL: coherency above 0 with 80 % confidence" : "Amdahl's");
 	FROM_STRUCT(sh, law, contention, coherency);
 	if (law.coherency > 0) {
 		CALL(sh, n_peak_ranks, scale_peak(sh, contention, coherency));

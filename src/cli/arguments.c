@@ -96,8 +96,8 @@ path_allowed(struct parser *p, const char *path, const char *option)
 {
 	if (strlen(path) <= PATH_MAX_LENGTH)
 		return true;
-	diag_error(p->diag, from_option(p, option), "a path of %zu letters", strlen(path));
-	diag_hint(p->diag, "at most %d are read", PATH_MAX_LENGTH);
+	diag_error(p->diag, from_option(p, option), "input path of %zu characters", strlen(path));
+	diag_hint(p->diag, "use at most %d", PATH_MAX_LENGTH);
 	return false;
 }
 
@@ -132,8 +132,8 @@ static bool
 good_path(const struct pairs *p, const char *path)
 {
 	if (strlen(path) > PATH_MAX_LENGTH)
-		return bad_pair(p, arena_printf(p->arena, "a path of %zu letters", strlen(path)),
-		    arena_printf(p->arena, "at most %d are read", PATH_MAX_LENGTH));
+		return bad_pair(p, arena_printf(p->arena, "input path of %zu characters", strlen(path)),
+		    arena_printf(p->arena, "use at most %d", PATH_MAX_LENGTH));
 	if (p->layout && is_set(p->to, path))
 		return bad_pair(p, arena_printf(p->arena, "'%s' is given twice", path + strlen(p->prefix)), "keep one");
 	return true;
@@ -378,7 +378,7 @@ check_exclusive(struct parser *p)
 		if (pairs[i].both) {
 			diag_error(
 			    p->diag, (struct source){0}, "%s and %s exclude each other", pairs[i].one, pairs[i].other);
-			diag_hint(p->diag, "ask for one of them at a time");
+			diag_hint(p->diag, "use one of them");
 			break;
 		}
 	if (!o->solve != !o->until) {
@@ -386,13 +386,13 @@ check_exclusive(struct parser *p)
 		diag_hint(p->diag, "write --solve batch --until 'peak_byte <= 80GB'");
 	}
 	if (o->output && !*o->output) {
-		diag_error(p->diag, from_option(p, "--output"), "the name of the file is empty");
+		diag_error(p->diag, from_option(p, "--output"), "the file name is empty");
 		diag_hint(p->diag, "write --output FILE; - is standard output");
 	}
 	if (o->color && strcmp(o->color, "auto") != 0 && strcmp(o->color, "always") != 0 &&
 	    strcmp(o->color, "never") != 0) {
 		diag_error(p->diag, from_option(p, "--color"), "'%s' is not one of auto, always, never", o->color);
-		diag_hint(p->diag, "auto colours terminals only");
+		diag_hint(p->diag, "auto colors terminals only");
 	}
 }
 
@@ -448,7 +448,7 @@ arguments_place(struct arena *a, struct diag *d, const struct command *c, struct
 		settings_add(a, &out->options, path, text, at);
 	}
 	if (i < operands->n) {
-		diag_error(d, (struct source){0}, "'%s' is one operand too many", operands->list[i].text);
+		diag_error(d, (struct source){0}, "extra operand '%s'", operands->list[i].text);
 		diag_hint(d, "usage: ridge %s %s [OPTIONS]", c->name, c->usage);
 	}
 }

@@ -240,9 +240,9 @@ bounds_check(struct diag *d, struct source at, const char *path, enum quantity q
 	limit_text(q, b.least, least, sizeof least);
 	limit_text(q, b.most, most, sizeof most);
 	if (q == Q_COUNT && (value < b.least || value != floor(value)))
-		diag_error(d, at, "%s must be a whole number from %s on", path, least);
+		diag_error(d, at, "%s must be a whole number of at least %s", path, least);
 	else if (value < b.least || (b.above && value == b.least))
-		diag_error(d, at, b.above ? "%s must be more than %s" : "%s must be at least %s", path, least);
+		diag_error(d, at, b.above ? "%s must be greater than %s" : "%s must be at least %s", path, least);
 	else if (value > b.most)
 		diag_error(d, at, "%s must be at most %s", path, most);
 	else

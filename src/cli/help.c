@@ -32,9 +32,8 @@ command_find(const char *name)
 void
 help_overview(FILE *to)
 {
-	fputs("ridge answers questions about GPUs for machine learning: will it fit, how fast can it be,\n"
-	      "how many, and why is it slower.\n\n"
-	      "usage: ridge COMMAND [OPERAND...] [OPTIONS]\n",
+	fputs("GPU performance calculator for machine learning: memory, speed, capacity, cost and diagnosis.\n\nusage: "
+	      "ridge COMMAND [OPERAND...] [OPTIONS]\n",
 	    to);
 	for (size_t s = 0; s < sizeof sections / sizeof *sections; s++) {
 		bool head = false;
@@ -88,8 +87,8 @@ each_shown(const struct command *c, bool own, void (*each)(void *to, const struc
 		}
 	if (own && command_has_layout(c)) {
 		const struct shown_option layout = {'\0', "layout", "tp=N,pp=N,...",
-		    "how the model is spread: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp, across, adp",
-		    NULL, NULL};
+		    "parallel layout: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp, across, adp", NULL,
+		    NULL};
 		each(to, &layout);
 	}
 	for (size_t i = 0; !own && i < n_global_options; i++) {
@@ -130,8 +129,8 @@ help_command(FILE *to, const struct command *c)
 	fputs("\nevery command:\n", to);
 	each_shown(c, false, print_option, to);
 	fprintf(to,
-	    "\nexit status: 0 answered, 1 answered no, 2 the request was wrong, 3 the machine failed\n"
-	    "'ridge help %s' opens the manual.\n",
+	    "\nexit status: 0 answered, 1 answered no, 2 wrong request, 3 system error\n'ridge help %s' opens the "
+	    "manual.\n",
 	    c->name);
 }
 
@@ -188,7 +187,7 @@ help_mdoc_options(FILE *to, const struct command *c)
 {
 	fputs(".Bl -tag -width Ds\n", to);
 	each_shown(c, true, mdoc_option, to);
-	fputs(".El\n.Pp\nThe following belong to every command:\n.Bl -tag -width Ds\n", to);
+	fputs(".El\n.Pp\nEvery command accepts:\n.Bl -tag -width Ds\n", to);
 	each_shown(c, false, mdoc_option, to);
 	fputs(".El\n", to);
 }

@@ -243,7 +243,7 @@ bind_words(struct arena *a, struct diag *d, const struct option *o, const struct
 	out->list = ARENA_ARRAY(a, struct word, pieces + 1);
 	for (size_t i = 0; i < pieces; i++) {
 		if (!*texts[i])
-			return empty(d, o, n, "an item of the list is empty");
+			return empty(d, o, n, "empty item in the list");
 		out->list[out->n++] = (struct word){texts[i], all.from};
 	}
 	return true;

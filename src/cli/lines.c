@@ -120,7 +120,7 @@ cannot_read(struct program *p)
 {
 	diag_error(p->diag, (struct source){"--jsonl", 0, 0, NULL, false}, "cannot read '%s': %s", p->args.jsonl,
 	    strerror(errno));
-	diag_hint(p->diag, "name a file, or - for standard input");
+	diag_hint(p->diag, "give a file, or - for standard input");
 	return REFUSED;
 }
 

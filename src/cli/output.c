@@ -47,7 +47,7 @@ output_stdout(struct diag *d, const char *text, size_t n)
 	if (why != EBADF)
 		diag_failure(d, "cannot write the answer: %s", strerror(why));
 	if (why != EBADF)
-		diag_hint(d, "is there room where standard output goes? --output FILE writes elsewhere");
+		diag_hint(d, "check free space of standard output, or use --output FILE");
 	return STATUS_FAILED;
 }
 

@@ -160,7 +160,7 @@ may_be_written(struct outputs *o, struct diag *d, struct source at, const char *
 	struct stat st;
 
 	if (!*name || strcmp(name, "-") == 0) {
-		diag_error(d, at, *name ? "'-' is no name of a file" : "the name of the file is empty");
+		diag_error(d, at, *name ? "'-' is not a file name" : "the file name is empty");
 		diag_hint(d, "write %s FILE", at.file ? at.file : "--output");
 		return false;
 	}
@@ -169,14 +169,14 @@ may_be_written(struct outputs *o, struct diag *d, struct source at, const char *
 		return true;
 	if (there && is_input(o, &st)) {
 		diag_error(d, at, "'%s' is one of the inputs", name);
-		diag_hint(d, "give the output another name");
+		diag_hint(d, "use another name for the output");
 		return false;
 	}
 	const char *place = place_of(o, name);
 	for (size_t i = 0; i < o->n; i++)
 		if (strcmp(place_of(o, o->list[i]->name), place) == 0 || (there && is_file(&st, o->list[i]->name))) {
-			diag_error(d, at, "'%s' is written by two outputs", name);
-			diag_hint(d, "give each a name of its own");
+			diag_error(d, at, "two outputs write '%s'", name);
+			diag_hint(d, "use different names");
 			return false;
 		}
 	return true;
@@ -194,8 +194,8 @@ begin(struct outputs *o, struct diag *d, struct source at, const char *name, boo
 	if (!f->content)
 		f->content = open_memstream(&f->memory, &f->memory_byte);
 	if (!f->content) {
-		diag_failure(d, "cannot keep what is to be written: %s", strerror(errno));
-		diag_hint(d, "is there room in /tmp?");
+		diag_failure(d, "cannot buffer the output: %s", strerror(errno));
+		diag_hint(d, "check free space in /tmp");
 		return NULL;
 	}
 	if (o->n == o->room) {
@@ -225,7 +225,7 @@ static bool
 failed(struct diag *d, const char *what, const char *name)
 {
 	diag_failure(d, "cannot %s '%s': %s", what, name, strerror(errno));
-	diag_hint(d, "nothing was written; is the place there, writable, and has it room?");
+	diag_hint(d, "nothing written; check path, permissions and free space");
 	return false;
 }
 
@@ -237,7 +237,7 @@ make_folders(struct outputs *o, struct diag *d, const char *path)
 	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(part, 0777) != 0 && errno != EEXIST)
-			return failed(d, "make the folder", part);
+			return failed(d, "create the directory", part);
 		*slash = '/';
 	}
 	return true;

@@ -17,14 +17,14 @@ program_plot_name(struct program *p)
 	if (!p->args.plot)
 		return true;
 	if (p->args.jsonl) {
-		diag_error(p->diag, here(), "the answers of --jsonl cannot be drawn");
-		diag_hint(p->diag, "draw a --sweep");
+		diag_error(p->diag, here(), "--plot cannot draw --jsonl");
+		diag_hint(p->diag, "use --sweep");
 		return false;
 	}
 	if (plot_form_of(p->args.plot) != PLOT_UNKNOWN)
 		return true;
-	diag_error(p->diag, here(), "the name '%s' does not say what to draw", p->args.plot);
-	diag_hint(p->diag, "let it end in .png, .svg, .pdf, or .gp for the script alone");
+	diag_error(p->diag, here(), "file name '%s' has no known plot format", p->args.plot);
+	diag_hint(p->diag, "end it with .png, .svg, .pdf, or .gp for the script only");
 	return false;
 }
 
@@ -38,8 +38,8 @@ program_plot(struct program *p, const struct plot *plot, const char *why)
 	if (!plot) {
 		diag_error(p->diag, here(), "%.*s", (int)strcspn(why, "\n"), why);
 		diag_hint(p->diag,
-		    p->args.sweeps.n ? "sweep an input that the answers depend on; --get ROW chooses one"
-		                     : "sweep an input: --sweep NAME=1..64*2; 'ridge roofline' draws its roof without");
+		    p->args.sweeps.n ? "sweep an input that changes the answers, or choose an answer with --get ROW"
+		                     : "add --sweep NAME=1..64*2; only 'ridge roofline' plots without a sweep");
 		return REFUSED;
 	}
 	const char *bytes = plot_draw(p->arena, p->diag, plot, plot_form_of(p->args.plot), &n);

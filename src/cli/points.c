@@ -55,7 +55,7 @@ read_units(const char *from, const char *to, const char *step, bool factor, stru
 	out->unit = *to_unit ? to_unit : from_unit;
 	if ((*from_unit && *to_unit && strcmp(from_unit, to_unit) != 0) || (factor && *step_unit) ||
 	    (!factor && *step_unit && strcmp(step_unit, out->unit) != 0))
-		return "the units of a range must be the same";
+		return "both ends of a range need the same unit";
 	return NULL;
 }
 
@@ -124,7 +124,7 @@ range(struct arena *a, struct diag *d, const struct setting *s, const struct opt
 			return fail(d, s, why);
 	}
 	if (r.from > r.to || (factor ? r.step <= 1 || r.from <= 0 : r.step <= 0))
-		return fail(d, s, "the range does not grow from its first to its last value");
+		return fail(d, s, "the range does not grow");
 	for (size_t i = 0; i < MAX_POINTS + 1u; i++) {
 		const double v = factor ? r.from * pow(r.step, (double)i) : r.from + (double)i * r.step;
 		if (v > r.to * (1 + 1e-12) + (factor ? 0 : 1e-12 * r.step))
@@ -151,7 +151,7 @@ sweep_values(struct arena *a, struct diag *d, const struct command *c, const str
 	char **values = text_split(a, s->text, ',', &n);
 	for (size_t i = 0; i < n; i++) {
 		if (!*values[i])
-			return fail(d, s, "an empty value");
+			return fail(d, s, "empty value");
 		if (!readable(a, d, s, o, values[i]))
 			return false;
 		add(a, out, &room, values[i]);

@@ -47,8 +47,8 @@ refuse_infinite(struct run *r)
 		if (!row->label || row->kind == ROW_WORD || !isinf(row->value))
 			continue;
 		sheet_path(r->sheet, i, path, sizeof path);
-		diag_error(r->diag, (struct source){0}, "'%s' (%s) is beyond what can be computed", row->label, path);
-		diag_hint(r->diag, "an input is too large or too small: check the units");
+		diag_error(r->diag, (struct source){0}, "'%s' (%s) is not finite", row->label, path);
+		diag_hint(r->diag, "check the inputs and their units");
 		return;
 	}
 }
@@ -77,7 +77,7 @@ warn_left_out(struct run *r, const struct foreign_job *foreign)
 			list = arena_printf(
 			    r->arena, "%s%s%s", list ? list : "", list ? ", " : "", r->reads->list[i].path);
 	if (list)
-		run_warn(r, "the job is one of '%s': left out: %s", foreign->command, list);
+		run_warn(r, "job of command '%s': ignored: %s", foreign->command, list);
 }
 
 struct answered
@@ -170,7 +170,7 @@ question_merge(struct arena *a, struct words *into, const struct words *from)
 			there = strcmp(into->list[k].text, from->list[i].text) == 0;
 		if (there || into->n > MOST_WORDS)
 			continue;
-		const char *text = into->n < MOST_WORDS ? arena_text(a, from->list[i].text) : "and more of the like";
+		const char *text = into->n < MOST_WORDS ? arena_text(a, from->list[i].text) : "and more";
 		into->list[into->n++] = (struct word){text, {0}};
 	}
 }

@@ -186,7 +186,7 @@ unread_report(struct diag *d, const struct command *c, const struct unread *u)
 		if (needs)
 			diag_hint(d, "%s", needs);
 		else
-			diag_hint(d, "leave it out, or add what it belongs to: 'ridge %s --help'", c->name);
+			diag_hint(d, "leave it out, or see 'ridge %s --help' for what it applies to", c->name);
 	}
 	return u->n == 0;
 }

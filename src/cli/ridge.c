@@ -31,7 +31,7 @@ print_answer(struct program *p, const struct answered *a, const struct node *inp
 	char *text = document ? NULL : output_text(p, &r, &n);
 	if (!text && !document)
 		return REFUSED;
-	int status = program_plot(p, a->plot, "one answer is no curve");
+	int status = program_plot(p, a->plot, "a plot needs a sweep");
 	if (!status)
 		status = document ? output_deliver(p, a->document, strlen(a->document)) : output_deliver(p, text, n);
 	free(text);
@@ -191,7 +191,7 @@ help(FILE *to, int argc, char **argv)
 		return ANSWERED;
 	}
 	if (argc > 1) {
-		fprintf(stderr, "ridge: error: help takes one topic\n  hint: type 'ridge help %s'\n", argv[0]);
+		fprintf(stderr, "ridge: error: help takes one topic\n  hint: write 'ridge help %s'\n", argv[0]);
 		return REFUSED;
 	}
 	if (argc == 1)

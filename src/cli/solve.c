@@ -121,7 +121,8 @@ bound_of(struct solver *s, const struct sheet *sh, const struct row *row, double
 	}
 	char name[60];
 	dim_name(dim, name, sizeof name);
-	diag_error(s->q->diag, from_until, "'%s' is neither a value in %s nor a formula of rows", s->until.bound, name);
+	diag_error(
+	    s->q->diag, from_until, "'%s' is neither a value in %s nor a formula of answers", s->until.bound, name);
 	diag_hint(s->q->diag, "'%s' is in %s; --json shows all answers", row->id ? row->id : row->name, name);
 	return false;
 }
@@ -220,7 +221,7 @@ read_ends(struct solver *s, const struct option *o, const char *from, const char
 	*high = strtod(to, &to_unit);
 	s->unit = to_unit;
 	if (from_unit == from || to_unit == to || (*from_unit && strcmp(from_unit, to_unit) != 0)) {
-		diag_error(s->q->diag, s->at, "'%s..%s' is not a bracket of two values in one unit", from, to);
+		diag_error(s->q->diag, s->at, "'%s..%s' is not a range of two values in the same unit", from, to);
 		diag_hint(s->q->diag, "write --solve %s=LOW..HIGH, with units", s->path);
 		return false;
 	}
@@ -242,7 +243,7 @@ parse_bracket(struct solver *s, const char *solve, double *low, double *high)
 	const struct option *o = command_option_at(s->q->command, s->path);
 	if (o && o->kind != KIND_QUANTITY) {
 		diag_error(s->q->diag, s->at, "'%s' is not a number", name);
-		diag_hint(s->q->diag, "look at its values with --sweep %s=...", name);
+		diag_hint(s->q->diag, "show its values with --sweep %s=...", name);
 		return false;
 	}
 	s->whole = o && o->quantity == Q_COUNT;
@@ -252,7 +253,7 @@ parse_bracket(struct solver *s, const char *solve, double *low, double *high)
 	if (!equals && s->whole)
 		return true;
 	if (!dots) {
-		diag_error(s->q->diag, s->at, "'%s' needs a bracket here", solve);
+		diag_error(s->q->diag, s->at, "'%s' needs a range here", solve);
 		diag_hint(s->q->diag, "write --solve %s=LOW..HIGH, with units", name);
 		return false;
 	}
@@ -260,7 +261,7 @@ parse_bracket(struct solver *s, const char *solve, double *low, double *high)
 	if (!read_ends(s, o, from, to, low, high))
 		return false;
 	if (!(*low < *high) || !isfinite(*high - *low)) {
-		diag_error(s->q->diag, s->at, "the bracket of '%s' does not grow", solve);
+		diag_error(s->q->diag, s->at, "the range of '%s' does not grow", solve);
 		diag_hint(s->q->diag, "write --solve %s=LOW..HIGH", name);
 		return false;
 	}
@@ -442,9 +443,9 @@ add_sample(struct solver *s, struct course *c, double at, struct probe p)
 	const double before = c->n ? c->probes[c->n - 1].value : p.value;
 	const int step = p.value == before ? 0 : p.value > before ? 1 : -1;
 	if (step && c->direction && step != c->direction) {
-		diag_error(s->q->diag, s->at, "'%s' first %s and then %s at %s = %g%s: no single answer", s->until.row,
-		    step < 0 ? "rises" : "falls", step < 0 ? "falls" : "rises", s->path, p.x, s->unit);
-		diag_hint(s->q->diag, "give a narrower bracket, or look with --sweep");
+		diag_error(s->q->diag, s->at, "'%s' first %s and then %s at %s = %g%s: no unique solution",
+		    s->until.row, step < 0 ? "rises" : "falls", step < 0 ? "falls" : "rises", s->path, p.x, s->unit);
+		diag_hint(s->q->diag, "give a narrower range, or explore with --sweep");
 		s->failed = true;
 		return false;
 	}
@@ -652,9 +653,9 @@ question_solve(const struct question *q, const struct node *inputs, const char *
 	}
 	if (f.turns) {
 		diag_error(q->diag, s.at,
-		    "'%s' holds between %.10g%s and %.10g%s, and not at the ends: no single answer", until, f.from,
+		    "'%s' holds between %.10g%s and %.10g%s but not at the ends: no unique solution", until, f.from,
 		    s.unit, f.to, s.unit);
-		diag_hint(q->diag, "give a narrower bracket, or look with --sweep");
+		diag_hint(q->diag, "give a narrower range, or explore with --sweep");
 		goto out;
 	}
 	out.inputs = with_value(&s, q->arena, f.x);

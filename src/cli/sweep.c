@@ -56,7 +56,7 @@ merge_refusals(struct arena *a, struct words *warnings, const struct refusals *r
 	for (size_t i = 0; i <= refusals->n; i++) {
 		struct word w = {NULL, {0}};
 		if (i == refusals->n && refusals->others)
-			w.text = arena_printf(a, "%zu more points are refused", refusals->others);
+			w.text = arena_printf(a, "%zu more points rejected", refusals->others);
 		else if (i < refusals->n && refusals->list[i].count > 1)
 			w.text = arena_printf(a, "%s and %zu more: %s", refusals->list[i].point,
 			    refusals->list[i].count - 1, refusals->list[i].why);
@@ -183,9 +183,9 @@ writes_files(struct sweeper *s, size_t n_before)
 
 	if (outputs_count(p->outputs) == n_before || s->axes.n_points == 1)
 		return false;
-	diag_error(p->diag, (struct source){"--sweep", 0, 0, NULL, false}, "'%s' would be written at every point",
+	diag_error(p->diag, (struct source){"--sweep", 0, 0, NULL, false}, "a sweep would write '%s' at every point",
 	    outputs_name(p->outputs, n_before));
-	diag_hint(p->diag, "ask for the file of one point at a time");
+	diag_hint(p->diag, "write the file of one point at a time");
 	return true;
 }
 

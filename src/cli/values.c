@@ -19,8 +19,8 @@ run_value(struct run *r, struct source at, const char *text, enum quantity q, st
 	if (quantity_read(text, q, &out->value, &fault)) {
 		if (out->value > 0)
 			return bounds_check(r->diag, at, text, q, out->value);
-		diag_error(r->diag, at, "'%s' must be more than 0", text);
-		diag_hint(r->diag, "leave it out, or give a value");
+		diag_error(r->diag, at, "'%s' must be greater than 0", text);
+		diag_hint(r->diag, "leave it out, or give a positive value");
 		return false;
 	}
 	diag_error(r->diag, at, "%s", fault.what);
@@ -34,7 +34,7 @@ run_positive(struct run *r, const char *option, struct datum d)
 {
 	if (!datum_given(d) || d.value > 0)
 		return true;
-	diag_error(r->diag, d.from, "%s must be more than 0", option);
+	diag_error(r->diag, d.from, "%s must be greater than 0", option);
 	diag_hint(r->diag, "leave %s out if it does not matter here", option);
 	return false;
 }
@@ -44,7 +44,7 @@ run_fraction(struct run *r, const char *option, struct datum d)
 {
 	if (!datum_given(d) || (d.value >= 0 && d.value <= 1))
 		return true;
-	diag_error(r->diag, d.from, "%s lies between 0 and 1", option);
+	diag_error(r->diag, d.from, "%s must be between 0 and 1", option);
 	diag_hint(r->diag, "write 0.85 or 85%%");
 	return false;
 }
@@ -54,7 +54,7 @@ run_inside(struct run *r, const char *option, struct datum d)
 {
 	if (!datum_given(d) || (d.value > 0 && d.value < 1))
 		return true;
-	diag_error(r->diag, d.from, "%s lies between 0 and 1, and is neither", option);
+	diag_error(r->diag, d.from, "%s must be above 0 and below 1", option);
 	diag_hint(r->diag, "write 0.85 or 85%%");
 	return false;
 }

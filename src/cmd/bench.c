@@ -7,14 +7,13 @@
 
 #define BENCH_OPTIONS(X)                                                                                               \
 	X(0, device, "device", "device", WORD, "host|N", "host|0|1|2|3", NULL,                                         \
-	    "the host, or a GPU by its number (default: 0, or the host where there is no GPU)")                        \
+	    "host, or GPU index (default: 0, or the host without a GPU)")                                              \
 	X(0, only, "only", "only", WORDS, "NAMES",                                                                     \
 	    "memory|latency|transfer|fma|tensor|gemm|launch|attention|p2p|collective", NULL,                           \
-	    "these subjects alone; --list has them")                                                                   \
-	X(0, quick, "quick", "quick", FLAG, "", "", NULL,                                                              \
-	    "fewer points, in less than 20 seconds (default: less than 90)")                                           \
-	X(0, seed, "seed", "seed", COUNT, "N", "", NULL, "of the random operands (default: 1)")                        \
-	X(0, list, "list", "list", FLAG, "", "", NULL, "the subjects, and what is absent")
+	    "subjects to measure; --list shows them")                                                                  \
+	X(0, quick, "quick", "quick", FLAG, "", "", NULL, "fewer points: under 20 seconds instead of under 90")        \
+	X(0, seed, "seed", "seed", COUNT, "N", "", NULL, "random seed of the operands (default: 1)")                   \
+	X(0, list, "list", "list", FLAG, "", "", NULL, "list the subjects, and why some are unavailable")
 
 struct bench_in {
 	BENCH_OPTIONS(OPTION_MEMBER)
@@ -58,11 +57,9 @@ bench_run(struct run *r, const void *input)
 	words[n] = NULL;
 	const char *const path = child_find(r->arena, "ridge-bench");
 	if (!path) {
-		diag_failure(
-		    r->diag, "ridge-bench is not there: it stands beside ridge, in ../libexec/ridge, or in PATH");
+		diag_failure(r->diag, "ridge-bench was not found next to ridge, in ../libexec/ridge or in PATH");
 		diag_hint(r->diag,
-		    "`make` builds it; measurements of other benchmarks can be calibrated from too: "
-		    "ridge-measurement(5)");
+		    "build it with `make`, or calibrate from another benchmark's measurements: ridge-measurement(5)");
 		return REFUSED;
 	}
 	if (!child_run(r->arena, r->diag, path, words, &rows))
@@ -78,16 +75,16 @@ bench_run(struct run *r, const void *input)
 	if (rows.n_lines == 0 && (rows.signal != 0 || rows.status > ANSWERED_NO))
 		diag_failure(r->diag, "nothing was measured");
 	else if (rows.signal != 0)
-		run_warn(r, "interrupted: these are the rows until then");
+		run_warn(r, "interrupted: showing the rows measured so far");
 	else if (rows.status > ANSWERED_NO)
-		run_warn(r, "not all was measured");
+		run_warn(r, "some subjects were not measured");
 	return rows.signal == 0 && rows.status == ANSWERED ? ANSWERED : ANSWERED_NO;
 }
 
 static const struct option_group bench_groups[] = {OPTION_GROUP(bench_options, 0)};
 static const struct example bench_examples[] = {
-    {"bench --list", "what can be measured on this machine, and what is absent", 0},
-    {"bench --device host --only launch --quick", "what waking a thread costs", 0},
+    {"bench --list", "list what can be measured on this machine", 0},
+    {"bench --device host --only launch --quick", "launch latency of host threads", 0},
 };
 
 const struct command bench_command = {

@@ -58,7 +58,7 @@ state_of(const struct fitted_param *p)
 	const struct param_row *row = param_find(p->key);
 
 	if (!p->identified)
-		return "default: the rows do not tell";
+		return "default: the rows do not determine it";
 	if (!row || p->unit != Q_NUMBER)
 		return "";
 	return row->form == FORM_OF_PEAK ? "of the peak" : row->form == FORM_OF_MEMORY ? "of the memory bandwidth" : "";
@@ -126,8 +126,7 @@ warn(struct run *r, const struct calibrate_target *t)
 		const struct fitted_class *c = &t->fitted.classes[i];
 
 		if (c->refused)
-			run_warn(
-			    r, "%s: %s is not fitted: %s", t->id, c->path ? c->path : c->residual_name, c->refused);
+			run_warn(r, "%s: %s not fitted: %s", t->id, c->path ? c->path : c->residual_name, c->refused);
 	}
 }
 
@@ -148,13 +147,13 @@ calibrate_run(struct run *r, const void *input)
 	run_reads(r, &in->files, &in->write, &in->install, NULL);
 
 	if (in->stack.text && in->engine.text) {
-		diag_error(r->diag, in->engine.from, "--stack is of training steps, --engine of serving runs");
-		diag_hint(r->diag, "one file is of one of them");
+		diag_error(r->diag, in->engine.from, "--stack and --engine exclude each other");
+		diag_hint(r->diag, "--stack fits training steps, --engine fits serving runs");
 		return REFUSED;
 	}
 	if (in->extends.text && !in->stack.text && !in->engine.text) {
-		diag_error(r->diag, in->extends.from, "--extends goes with --stack or --engine");
-		diag_hint(r->diag, "--stack NAME for training steps, --engine NAME for serving runs");
+		diag_error(r->diag, in->extends.from, "--extends needs --stack or --engine");
+		diag_hint(r->diag, "add --stack NAME for training steps, or --engine NAME for serving runs");
 		return REFUSED;
 	}
 	if (in->stack.text)
@@ -192,18 +191,18 @@ calibrate_run(struct run *r, const void *input)
 static const struct option_group calibrate_groups[] = {OPTION_GROUP(calibrate_options, 0)};
 
 static const struct example calibrate_examples[] = {
-    {"calibrate tests/fixtures/calibrate/h100.csv", "what a GPU reaches, and how well the model predicts it", 0},
-    {"calibrate tests/fixtures/calibrate/h100.csv --yaml", "the same as a file of the database", 0},
+    {"calibrate tests/fixtures/calibrate/h100.csv", "achieved rates of a GPU, and the error of the fit", 0},
+    {"calibrate tests/fixtures/calibrate/h100.csv --yaml", "the same as a database file", 0},
     {"calibrate tests/fixtures/calibrate/steps.csv --stack ours --extends torchtitan",
-        "a training framework of your own, from steps that you measured", 0},
+        "a training framework, from measured steps", 0},
     {"calibrate tests/fixtures/calibrate/serving.csv --engine ours --extends vllm --yaml",
-        "a serving engine of your own, as a file of the database", 0},
+        "a serving engine, from measured runs, as a database file", 0},
 };
 
 static const struct input_needs calibrate_needs[] = {
-    {"gpu", "it belongs to kernels: an own stack or engine is of the GPUs of its rows"},
-    {"backend", "it belongs to kernels, not to an own stack or engine"},
-    {"fresh", "it belongs to --write or --install"},
+    {"gpu", "it applies to kernels; a stack or engine uses the GPUs of its rows"},
+    {"backend", "it applies to kernels, not to --stack or --engine"},
+    {"fresh", "it needs --write or --install"},
 };
 
 const struct command calibrate_command = {

@@ -11,39 +11,40 @@
 #include <string.h>
 
 #define CAPACITY_OPTIONS(X)                                                                                            \
-	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
-	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameter count, when no model is given")              \
 	X(0, bits, "bits", "bits", NUMBER, "N", "", NULL, "bits per parameter, with --params")                         \
-	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidates, one line each")                         \
-	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of a GPU that has no name")                \
-	X('u', users, "users", "users", COUNT, "N", "", NULL, "users served at the same time")                         \
-	X('t', tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens that each user holds, prompt and answer")     \
-	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "requests per second, instead of --users")                 \
-	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a request's prompt, with --rate")                     \
-	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of its answer")                                          \
+	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidate GPUs, one line each")                     \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, when no GPU is given")                \
+	X('u', users, "users", "users", COUNT, "N", "", NULL, "concurrent users")                                      \
+	X('t', tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens in the KV cache per user, ISL + OSL")         \
+	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "request rate, requests per second, instead of --users")   \
+	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL), with --rate")                      \
+	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "output sequence length (OSL), with --rate")                     \
 	X(0, throughput, "throughput", "throughput", NUMBER, "N", "", NULL,                                            \
-	    "measured tokens per second that one replica generates (default: the floor of bandwidth and arithmetic)")  \
+	    "measured output throughput of one replica, tokens per second (default: roofline floor)")                  \
 	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
-	    "most of a replica's rate to plan with")                                                                   \
-	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "every user gets a token at least this often")                 \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of weights and products")         \
+	    "target utilization of a replica's rate")                                                                  \
+	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL) per user")             \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights and GEMMs")           \
 	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
-	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
+	    "weight dtype (default: as published, or --dtype); embedding and LM head stay in 16 bits")                 \
 	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
-	    "type of the cache (default: as published, or the engine's rule)")                                         \
+	    "KV cache dtype (default: as published, or the engine's default)")                                         \
 	X(0, kv_rule, "kv-rule", "kv_rule", CHOICE, "RULE", "exact|doc", NULL,                                         \
-	    "exact: from the model's shape; doc: 0.5 MB per token for each 7e9 parameters")                            \
-	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a cache block (default: the engine's)")         \
+	    "KV cache size: exact, from the model's shape; doc, 0.5 MB per token per 7e9 parameters")                  \
+	X(0, block, "block", "block", COUNT, "N", "", NULL, "KV cache block size in tokens (default: the engine's)")   \
 	X(0, paging_overhead, "paging-overhead", "paging_overhead", FRACTION, "FRACTION", "", NULL,                    \
-	    "added to the cache instead of blocks (default with --kv-rule doc: 0.3)")                                  \
+	    "fragmentation overhead instead of blocks (default with --kv-rule doc: 0.3)")                              \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "part of the memory kept free beside weights and cache (default: the engine's rule; of numbers 0.2)")      \
+	    "share of GPU memory kept free besides weights and KV cache (default: the engine's rule; with --params "   \
+	    "0.2)")                                                                                                    \
 	X('w', weights, "weights", "weights", CHOICE, "HOW", "replicated|shared", "replicated",                        \
-	    "a copy in every replica, or one copy spread over all GPUs")                                               \
+	    "weights replicated per replica, or one copy shared over all GPUs")                                        \
 	X(0, price, "price", "price", WORDS, "USD/h,...", "", NULL,                                                    \
-	    "of one GPU, of all (2.5) or by name (h100=2.5,h200=3.2); default: of whole instances in the database")    \
+	    "price per GPU, for all (2.5) or by name (h100=2.5,h200=3.2); default: whole instances of the database")   \
 	X(0, provider, "provider", "provider", WORD, "TEXT", "", NULL,                                                 \
-	    "part of the name or source of a price in the database: aws, lambda, spot")
+	    "provider: part of the price's name or source, such as aws, lambda, spot")
 
 struct capacity_in {
 	CAPACITY_OPTIONS(OPTION_MEMBER)
@@ -92,25 +93,26 @@ check_load(struct run *r, const struct capacity_in *in)
 {
 	if (datum_given(in->rate) == datum_given(in->users))
 		return refuse(r, in->rate.from,
-		    datum_given(in->rate) ? "--users and --rate exclude each other" : "how many users?",
-		    "give --users 200 --tokens 4096 (held at once), or --rate 5 --isl 1000 --osl 200 (requests per "
+		    datum_given(in->rate) ? "--users and --rate exclude each other"
+		                          : "neither --users nor --rate given",
+		    "add --users 200 --tokens 4096 (concurrent), or --rate 5 --isl 1000 --osl 200 (requests per "
 		    "second)");
 	if (datum_given(in->users) && !datum_given(in->tokens))
 		return refuse(
-		    r, in->users.from, "how many tokens does each user hold?", "add for example --tokens 4096");
+		    r, in->users.from, "--users needs --tokens, the tokens per user", "add for example --tokens 4096");
 	if (datum_given(in->rate) && (!datum_given(in->isl) || !datum_given(in->osl)))
 		return refuse(
-		    r, in->rate.from, "how long are prompt and answer?", "add for example --isl 1000 --osl 200");
+		    r, in->rate.from, "input and output length are missing", "add for example --isl 1000 --osl 200");
 	if (datum_given(in->rate) && !strcmp(in->weights.text, "shared"))
 		return refuse(r, in->weights.from,
-		    "--rate needs replicas: one copy spread over all GPUs has no known speed",
+		    "--rate needs --weights replicated: shared weights have no speed model",
 		    "leave --weights shared out");
 	if (datum_given(in->throughput) && (in->gpu.n > 1 || !datum_given(in->rate)))
-		return refuse(r, in->throughput.from, "a measured --throughput belongs to one GPU, layout and --rate",
-		    "name one --gpu and a --rate");
-	if (datum_given(in->block) && datum_given(in->paging_overhead))
 		return refuse(
-		    r, in->block.from, "--block and --paging-overhead exclude each other", "blocks are the exact way");
+		    r, in->throughput.from, "--throughput needs one --gpu and --rate", "give one --gpu and a --rate");
+	if (datum_given(in->block) && datum_given(in->paging_overhead))
+		return refuse(r, in->block.from, "--block and --paging-overhead exclude each other",
+		    "keep --block, which is exact");
 	return run_whole(r, "users", in->users, 0) & run_whole(r, "tokens", in->tokens, 1) &
 	    run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1) & run_whole(r, "block", in->block, 1) &
 	    run_whole(r, "params", in->params, 1);
@@ -120,13 +122,15 @@ static bool
 check_ranges(struct run *r, const struct capacity_in *in)
 {
 	if (in->headroom.value >= 1)
-		return refuse(r, in->headroom.from, "no memory is left beside the headroom", "write 0.2 or 20%");
+		return refuse(r, in->headroom.from, "--headroom must be below 1", "write 0.2 or 20%");
 	if (!(in->utilisation.value > 0 && in->utilisation.value <= 1))
-		return refuse(r, in->utilisation.from, "the utilisation lies between 0 and 1", "write 0.75 or 75%");
+		return refuse(
+		    r, in->utilisation.from, "the target utilization must be between 0 and 1", "write 0.75 or 75%");
 	const struct datum positive[] = {in->rate, in->throughput, in->itl, in->bits, in->gpu_mem};
 	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
 		if (positive[i].value <= 0)
-			return refuse(r, positive[i].from, "must be more than 0", "leave it out, or give a value");
+			return refuse(
+			    r, positive[i].from, "must be greater than 0", "leave it out, or give a positive value");
 	return true;
 }
 
@@ -134,13 +138,13 @@ static bool
 check_gpu(struct run *r, const struct capacity_in *in)
 {
 	if (in->gpu.n == 0 && !datum_given(in->gpu_mem))
-		return refuse(r, (struct source){0}, "on which GPU?", "add --gpu a100,h100,h200, or --gpu-mem 80GB");
+		return refuse(r, (struct source){0}, "no GPU given", "add --gpu a100,h100,h200, or --gpu-mem 80GB");
 	if (in->gpu.n > 0 && datum_given(in->gpu_mem))
 		return refuse(r, in->gpu_mem.from, "--gpu and --gpu-mem exclude each other",
 		    "change a named GPU with --set gpu.memory.usable=72GB");
 	if (in->gpu.n == 0 && (datum_given(in->itl) || (datum_given(in->rate) && !datum_given(in->throughput))))
-		return refuse(r, in->gpu_mem.from, "memory alone has no speed",
-		    "name the --gpu, or give a measured --throughput");
+		return refuse(
+		    r, in->gpu_mem.from, "--gpu-mem gives no speed", "give --gpu, or a measured --throughput");
 	return true;
 }
 
@@ -153,7 +157,7 @@ bind_model(struct run *r, const struct capacity_in *in, struct plan *p)
 	p->named = in->model.text != NULL;
 	p->linear = in->kv_rule.text && strcmp(in->kv_rule.text, "doc") == 0;
 	if (in->model.text && (datum_given(in->params) || datum_given(in->bits)))
-		return refuse(r, in->model.from, "a model's name and --params or --bits exclude each other",
+		return refuse(r, in->model.from, "a model and --params or --bits exclude each other",
 		    "use --weights-dtype int4 for a named model");
 	if (in->model.text || shape) {
 		p->w = run_shape(r, in->model, &in->shape);
@@ -163,11 +167,11 @@ bind_model(struct run *r, const struct capacity_in *in, struct plan *p)
 	if (in->model.text)
 		return true;
 	if (!datum_given(in->params))
-		return refuse(r, (struct source){0}, "which model?",
+		return refuse(r, (struct source){0}, "no model given",
 		    "give its name ('ridge model list'), or --params 7e9 --bits 4");
 	if (!shape && !p->linear)
-		return refuse(r, in->params.from, "the size of the cache does not follow from the number of parameters",
-		    "add --layers 32 --kv-heads 32 --head-dim 128, or accept the rough rule with --kv-rule doc");
+		return refuse(r, in->params.from, "the KV cache size does not follow from --params",
+		    "add --layers 32 --kv-heads 32 --head-dim 128, or use the rough rule --kv-rule doc");
 	return true;
 }
 
@@ -186,23 +190,23 @@ read_layout(struct run *r, const struct capacity_in *in, struct plan *p)
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (others[i].value > 1)
-			return refuse(r, others[i].from, "a replica here is one tensor-parallel group",
-			    "use tp, ep and adp alone");
+			return refuse(r, others[i].from, "a replica of this plan is one tensor-parallel group",
+			    "use only tp, ep and adp");
 	if (datum_given(in->layout.dp))
-		return refuse(r, in->layout.dp.from, "the number of replicas is the answer", "leave dp out");
+		return refuse(
+		    r, in->layout.dp.from, "dp cannot be given: the number of replicas is the answer", "leave dp out");
 	if (!run_layout(r, &in->layout, datum_absent(), p->w, &p->layout))
 		return false;
 	if (datum_given(in->layout.ep) && fmod(p->layout.tp, p->layout.ep) != 0)
 		return refuse(r, in->layout.ep.from,
-		    "experts are spread over the tp GPUs of a replica: ep must divide tp",
+		    "ep must divide tp: experts are spread over the tp GPUs of a replica",
 		    "write for example --layout tp=8,ep=8");
 	bind_served_degrees(r, &in->layout);
 	if (!datum_given(in->layout.tp))
 		p->layout.tp = 0;
 	p->adp = p->layout.adp || (has_latent(p->w) && !datum_given(in->layout.tp));
 	if (p->shared && p->layout.tp)
-		return refuse(r, in->layout.tp.from,
-		    "--weights shared spreads one copy over all GPUs: tp says nothing there",
+		return refuse(r, in->layout.tp.from, "--weights shared takes no tp: one copy is spread over all GPUs",
 		    "leave tp out, or use --weights replicated");
 	return true;
 }
@@ -358,13 +362,13 @@ warn_linear(struct run *r, const struct capacity_in *in, const struct plan *p, c
 	struct sheet *sh = r->sheet;
 
 	if (!p->w) {
-		run_warn(r, "the linear rule knows no heads: it is 15 times too high for Llama 3 70B");
+		run_warn(r, "the linear KV rule ignores grouped-query attention: 15 times too high for Llama 3 70B");
 		return;
 	}
 	TAKE(sh, linear_byte_per_token, kv->linear_byte_per_token);
 	CALL(sh, linear_error, capacity_linear_error(sh, linear_byte_per_token, p->w, kv->kv_elem_byte));
 	SHOW(sh, linear_error, rule_error);
-	run_warn(r, "the linear rule's cache is %.3g times the exact one of %s", linear_error,
+	run_warn(r, "KV cache of the linear rule is %.3g times the exact one of %s", linear_error,
 	    in->model.text ? p->w->name : "this shape");
 }
 
@@ -540,7 +544,7 @@ show_rented(struct run *r, const struct candidate *who, const struct rental *ren
 	CALL(sh, n_rented_gpus, cost_rented(sh, n_replicas, tp, rental->n_gpus));
 	SHOW(sh, n_rented_gpus, n_rented_gpus);
 	if (n_rented_gpus > n_replicas * tp && rental->name && who->gpu)
-		run_warn(r, "%s: %s has %g GPUs; %g of the %g that are paid stay idle", who->gpu->id, rental->name,
+		run_warn(r, "%s: %s has %g GPUs; %g of the %g paid GPUs stay idle", who->gpu->id, rental->name,
 		    rental->n_gpus, n_rented_gpus - n_replicas * tp, n_rented_gpus);
 	return n_rented_gpus;
 }
@@ -583,13 +587,14 @@ show_misfit(struct run *r, const struct plan *p, const struct candidate *who, co
 	const int fewest = capacity_fewest(&who->c, all, n);
 	if (fewest < 0) {
 		TELL(sh, verdict,
-		    !datum_given(who->c.itl_s) ? "does not fit in any number" : "misses --itl in any number");
+		    !datum_given(who->c.itl_s) ? "does not fit on any number of GPUs"
+		                               : "misses --itl on any number of GPUs");
 		return false;
 	}
 	TAKE(sh, n_fewest_gpus, all[fewest].tp);
 	SHOW(sh, n_fewest_gpus, n_min_gpus);
 	TELL(sh, verdict,
-	    arena_printf(r->arena, "does not fit in %g: needs --layout %s", last->layout.tp,
+	    arena_printf(r->arena, "does not fit on %g GPUs: needs --layout %s", last->layout.tp,
 	        layout_text(r, who, &ways[fewest].layout)));
 	return false;
 }
@@ -706,14 +711,14 @@ plan_run(struct run *r, const struct capacity_in *in)
 
 	for (size_t i = 0; i < sizeof floors / sizeof *floors; i++)
 		if (datum_given(floors[i])) {
-			refuse(r, floors[i].from, "this belongs to the plan by memory and floors",
-			    "leave it out, or leave --engine and --objectives out");
+			refuse(r, floors[i].from, "it applies to the plan by memory and roofline floors",
+			    "leave it out, or leave out --engine and --objectives");
 			return REFUSED;
 		}
 	if (strcmp(in->weights.text, "shared") == 0 || in->kv_rule.text) {
 		refuse(r, in->kv_rule.text ? in->kv_rule.from : in->weights.from,
-		    "this belongs to the plan by memory and floors",
-		    "leave it out, or leave --engine and --objectives out");
+		    "it applies to the plan by memory and roofline floors",
+		    "leave it out, or leave out --engine and --objectives");
 		return REFUSED;
 	}
 	return capacity_plan(r, &in->plan, &c);
@@ -733,11 +738,10 @@ capacity_run(struct run *r, const void *input)
 	set_title(r, in, &p);
 	if (p.load) {
 		if (!datum_given(in->throughput))
-			run_warn(r,
-			    "rates are floors of bandwidth and arithmetic: real engines need more GPUs; measure "
-			    "--throughput");
+			run_warn(
+			    r, "rates are roofline bounds: real engines need more GPUs; give a measured --throughput");
 	} else
-		run_assume(r, "all users hold all tokens at once");
+		run_assume(r, "all users hold all their tokens at once");
 	const size_t n = in->gpu.n ? in->gpu.n : 1;
 	struct candidate *list = ARENA_ARRAY(r->arena, struct candidate, n);
 	size_t n_fit = 0;
@@ -767,14 +771,14 @@ static const struct option_group capacity_groups[] = {
 static const struct example capacity_examples[] = {
     {"capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --tokens 4Ki", "four candidates side by side", 0},
     {"capacity llama3-70b --gpu h100 --rate 5 --isl 1000 --osl 200 --weights-dtype fp8 --kv-dtype fp8",
-        "replicas that keep up with a load, at best", 0},
-    {"capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --layout tp=1", "one GPU does not hold the weights", 1},
+        "replicas for a request rate, roofline bound", 0},
+    {"capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --layout tp=1", "weights that do not fit on one GPU", 1},
     {"capacity llama3-70b --gpu h100,h200,b200 --rate 20 --isl 1000 --osl 200 --objectives ttft.p99:1s,tpot:50ms "
      "--spare 1",
-        "setups that meet objectives, by cost, with one replica to spare", 0},
+        "cheapest setups that meet SLOs, with one spare replica", 0},
     {"capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --tokens 1000 "
      "--gpu-mem 80GB",
-        "a model known by its numbers", 0},
+        "a model given by its dimensions", 0},
 };
 
 const struct command capacity_command = {

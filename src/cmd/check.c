@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CHECK_OPTIONS(X)                                                                                               \
-	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "files or names of entries; none: the whole database") \
+	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "files or entries; default: the whole database")       \
 	X(0, strict, "strict", "strict", FLAG, "", "", NULL, "count warnings as faults")
 
 struct check_in {
@@ -129,7 +129,7 @@ check_transfer(struct checker *c, const char *path)
 
 		if (gpu && !database_path(c->database, ENTRY_GPU, gpu)) {
 			diag_error(c->diag, root->at, "no GPU '%s' in the database", gpu);
-			diag_hint(c->diag, "ids are the names of the files in hwdb/gpus");
+			diag_hint(c->diag, "GPU ids are the file names in hwdb/gpus");
 		}
 	}
 }
@@ -190,7 +190,7 @@ check_job(struct checker *c, const char *path)
 	    name && name->kind == NODE_SCALAR && name->text ? command_find(name->text) : NULL;
 	if (!command) {
 		diag_error(c->diag, name ? name->at : root->at,
-		    name && name->text ? "there is no command '%s'" : "a job names its command%s",
+		    name && name->text ? "there is no command '%s'" : "start the job with its command%s",
 		    name && name->text ? name->text : "");
 		return;
 	}
@@ -251,8 +251,7 @@ check_file(struct checker *c, const char *path, enum entry_kind kind)
 		return;
 	}
 	if (tree_read_file(c->arena, c->diag, path)) {
-		diag_error(
-		    c->diag, (struct source){path, 1, 1, NULL, false}, "nothing tells what kind of file this is");
+		diag_error(c->diag, (struct source){path, 1, 1, NULL, false}, "cannot tell what kind of file this is");
 		diag_hint(c->diag,
 		    "put it in a folder called gpus, links, systems, calibration, stacks, engines, reliability, "
 		    "diagnoses, "
@@ -276,7 +275,7 @@ check_name(struct checker *c, struct word name)
 			return;
 		}
 	diag_error(c->run->diag, name.from, "there is no entry '%s'", name.text);
-	diag_hint(c->run->diag, "a file name has a / or ends in .yaml");
+	diag_hint(c->run->diag, "write a file name with a / or with .yaml at the end");
 }
 
 /* Names that are taken, folded, with the entry that has them. */
@@ -300,7 +299,7 @@ take_name(struct checker *c, struct taken *taken, const char *name, struct sourc
 	for (size_t i = 0; i < taken->n; i++)
 		if (strcmp(taken->list[i].folded, folded) == 0 && strcmp(taken->list[i].id, id) != 0) {
 			diag_error(c->diag, at, "the name '%s' already means %s", name, taken->list[i].id);
-			diag_hint(c->diag, "case and punctuation do not tell names apart");
+			diag_hint(c->diag, "choose another name; case and punctuation are ignored");
 		}
 	memcpy(taken->list[taken->n].folded, folded, sizeof folded);
 	taken->list[taken->n++].id = id;
@@ -384,8 +383,8 @@ run(struct run *r, const void *input)
 }
 
 static const struct example examples[] = {
-    {"check", "the whole database", 0},
-    {"check h100-sxm5-80gb dgx-h100", "two entries of it", 0},
+    {"check", "check the whole database", 0},
+    {"check h100-sxm5-80gb dgx-h100", "check two entries", 0},
 };
 
 const struct command check_command = {

@@ -10,33 +10,31 @@
 #include <string.h>
 
 #define CHECKPOINT_OPTIONS(X)                                                                                          \
-	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs of the job")                                          \
-	X(0, mtbf, "mtbf", "mtbf", TIME, "TIME", "", NULL, "mean time between failures of the whole job")              \
-	X(0, gpu_mtbf, "gpu-mtbf", "gpu_mtbf", TIME, "TIME", "", NULL, "of one GPU with its part of the node: 50000h") \
+	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL, "number of GPUs of the job")                                \
+	X(0, mtbf, "mtbf", "mtbf", TIME, "TIME", "", NULL, "mean time between failures of the job")                    \
+	X(0, gpu_mtbf, "gpu-mtbf", "gpu_mtbf", TIME, "TIME", "", NULL,                                                 \
+	    "mean time between failures per GPU, its share of the node included: 50000h")                              \
 	X(0, mtbf_source, "mtbf-source", "mtbf_source", WORD, "NAME", "reliability", NULL,                             \
-	    "a published run, from the database or a file: llama3-405b")                                               \
-	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model that is trained: its parameters")         \
-	X('p', params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")             \
+	    "published run whose failure rate is used, from the database or a file: llama3-405b")                      \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "trained model, for its parameter count")        \
+	X('p', params, "params", "params", COUNT, "N", "", NULL, "parameter count, when no model is given")            \
 	X(0, bytes_per_param, "bytes-per-param", "bytes_per_param", SIZE, "SIZE", "", "14B",                           \
-	    "saved of each: 14B are 16-bit weights, fp32 masters and both moments of Adam")                            \
-	X(0, size, "size", "size", SIZE, "SIZE", "", NULL, "bytes of a checkpoint, instead of a model")                \
+	    "bytes saved per parameter; 14B is 16-bit weights, fp32 master weights and both Adam moments")             \
+	X(0, size, "size", "size", SIZE, "SIZE", "", NULL, "checkpoint size, instead of a model")                      \
 	X(0, storage, "storage", "storage", WORD, "NAME|RATE", "link", NULL,                                           \
-	    "written to: storage of the database, several of it (64xnvme-gen4), or a rate")                            \
-	X(0, write, "write", "write", TIME, "TIME", "", NULL,                                                          \
-	    "time to write a checkpoint, instead of size and storage")                                                 \
-	X(0, stall, "stall", "stall", TIME, "TIME", "", NULL,                                                          \
-	    "asynchronous writes: computing stops only so long, for the copy to the host")                             \
-	X(0, restart, "restart", "restart", TIME, "TIME", "", "0s", "from a failure until computing goes on")          \
-	X(0, interval, "interval", "interval", TIME, "TIME", "", NULL,                                                 \
-	    "computing between two checkpoints (default: the best)")                                                   \
+	    "storage written to: database name, several (64xnvme-gen4), or a rate")                                    \
+	X(0, write, "write", "write", TIME, "TIME", "", NULL, "checkpoint write time, instead of size and storage")    \
+	X(0, stall, "stall", "stall", TIME, "TIME", "", NULL, "stall per checkpoint with asynchronous writes")         \
+	X(0, restart, "restart", "restart", TIME, "TIME", "", "0s", "restart time after a failure")                    \
+	X(0, interval, "interval", "interval", TIME, "TIME", "", NULL, "checkpoint interval (default: optimal)")       \
 	X(0, target, "target", "target", FRACTION, "FRACTION", "", NULL,                                               \
-	    "most that writing and lost work may cost; exit status 1 above it")                                        \
-	X(0, run, "run", "run", TIME, "TIME", "", NULL, "time of the whole run without failures")                      \
-	X(0, repair, "repair", "repair", TIME, "TIME", "", NULL, "of a failed node: how many spares are needed")       \
+	    "maximum overhead of writes and lost work; exit status 1 above it")                                        \
+	X(0, run, "run", "run", TIME, "TIME", "", NULL, "run length without failures")                                 \
+	X(0, repair, "repair", "repair", TIME, "TIME", "", NULL, "repair time of a node; sizes the spares")            \
 	X(0, gpus_per_node, "gpus-per-node", "gpus_per_node", COUNT, "N", "", "8",                                     \
-	    "that fail and are repaired together")                                                                     \
-	X(0, spares, "spares", "spares", COUNT, "N", "", NULL, "spare nodes that there are")                           \
-	X(0, risk, "risk", "risk", FRACTION, "FRACTION", "", "1%", "of the time in which spares may run out")
+	    "GPUs per node, the unit of failure and repair")                                                           \
+	X(0, spares, "spares", "spares", COUNT, "N", "", NULL, "spare nodes available")                                \
+	X(0, risk, "risk", "risk", FRACTION, "FRACTION", "", "1%", "accepted share of time without spares")
 
 struct checkpoint_in {
 	CHECKPOINT_OPTIONS(OPTION_MEMBER)
@@ -54,17 +52,15 @@ check_mtbf(struct run *r, const struct checkpoint_in *in)
 	const int n = datum_given(in->mtbf) + datum_given(in->gpu_mtbf) + (in->mtbf_source.text != NULL);
 
 	if (n == 0)
-		return run_refuse(r, (struct source){0}, "how often does something fail?",
-		    "there is no figure that holds everywhere: give --mtbf 12h (of the job), --gpu-mtbf 50000h, or "
-		    "name a "
-		    "published run: --mtbf-source llama3-405b");
+		return run_refuse(r, (struct source){0}, "no failure rate given",
+		    "add --mtbf 12h (of the job), --gpu-mtbf 50000h, or a published run: --mtbf-source llama3-405b");
 	if (n > 1)
 		return run_refuse(r, datum_given(in->mtbf) ? in->mtbf.from : in->gpu_mtbf.from,
-		    "--mtbf, --gpu-mtbf and --mtbf-source exclude each other", "give one of them");
+		    "--mtbf, --gpu-mtbf and --mtbf-source exclude each other", "keep one of them");
 	if (!datum_given(in->mtbf) && !datum_given(in->gpus))
-		return run_refuse(r, (struct source){0}, "how many GPUs?", "add for example --gpus 1024");
+		return run_refuse(r, (struct source){0}, "number of GPUs missing", "add for example --gpus 1024");
 	if (datum_given(in->mtbf) && datum_given(in->repair) && !datum_given(in->gpus))
-		return run_refuse(r, in->repair.from, "spares for how many nodes?", "add for example --gpus 1024");
+		return run_refuse(r, in->repair.from, "spares need the number of GPUs", "add for example --gpus 1024");
 	return true;
 }
 
@@ -75,13 +71,13 @@ check_write(struct run *r, const struct checkpoint_in *in)
 
 	if ((in->model.text != NULL) + datum_given(in->params) + datum_given(in->size) > 1)
 		return run_refuse(r, datum_given(in->size) ? in->size.from : in->params.from,
-		    "a model, --params and --size exclude each other", "give one of them");
+		    "a model, --params and --size exclude each other", "keep one of them");
 	if (datum_given(in->write) && in->storage.text)
 		return run_refuse(
-		    r, in->write.from, "--write and --storage exclude each other", "a measured time is better");
+		    r, in->write.from, "--write and --storage exclude each other", "keep --write, the measured time");
 	if (!datum_given(in->write) && !(sized && in->storage.text))
-		return run_refuse(r, (struct source){0}, "how long does a checkpoint take to write?",
-		    "give --write 60s, or a size and where it goes: --params 7e9 --storage 2GB/s");
+		return run_refuse(r, (struct source){0}, "checkpoint write time missing",
+		    "add --write 60s, or size and storage: --params 7e9 --storage 2GB/s");
 	return true;
 }
 
@@ -91,7 +87,7 @@ check(struct run *r, const struct checkpoint_in *in)
 	if (!check_mtbf(r, in) || !check_write(r, in))
 		return false;
 	if (datum_given(in->spares) && !datum_given(in->repair))
-		return run_refuse(r, in->spares.from, "how long is a node away?", "add for example --repair 24h");
+		return run_refuse(r, in->spares.from, "--spares needs the repair time", "add for example --repair 24h");
 	return run_positive(r, "mtbf", in->mtbf) & run_positive(r, "gpu-mtbf", in->gpu_mtbf) &
 	    run_positive(r, "write", in->write) & run_positive(r, "stall", in->stall) &
 	    run_positive(r, "interval", in->interval) & run_positive(r, "run", in->run) &
@@ -196,9 +192,8 @@ show_write(struct run *r, const struct checkpoint_in *in, double size_byte, doub
 	if (!tier_read(r, in->storage, &tier))
 		return false;
 	if (!datum_given(tier.write)) {
-		diag_error(
-		    r->diag, in->storage.from, "the rate at which %s is written is not in the database", tier.name);
-		diag_hint(r->diag, "give what yours does: --storage 2GB/s");
+		diag_error(r->diag, in->storage.from, "write rate of %s is not in the database", tier.name);
+		diag_hint(r->diag, "give a rate instead: --storage 2GB/s");
 		return false;
 	}
 	TAKE(sh, unit_write_byte_per_s, tier.write);
@@ -236,7 +231,7 @@ show_intervals(struct run *r, const struct checkpoint_in *in, const struct faili
 		SET(sh, interval_s, daly_s);
 	/* the next write begins when the one before it has ended */
 	if (f->durable_s.value > interval_s)
-		run_warn(r, "a checkpoint takes longer to write than the interval: storage is too slow for it");
+		run_warn(r, "checkpoint write time exceeds the interval: storage is too slow");
 	return interval_s;
 }
 
@@ -311,7 +306,7 @@ show_spares(struct run *r, const struct checkpoint_in *in, double mtbf_s)
 	CALL(sh, n_mean, nodes_in_repair(sh, mtbf_s, repair_s));
 	SHOW(sh, n_mean, n_repair);
 	if (n_mean > n_nodes)
-		run_warn(r, "more nodes are in repair than the job has: a repair takes longer than nodes last");
+		run_warn(r, "more nodes in repair than the job has: repair time exceeds node MTBF");
 	TAKE(sh, risk_frac, in->risk);
 	run_reads(r, &in->spares, NULL);
 	TAKE(sh, n_spares, datum_given(in->spares) ? in->spares.value : spares_needed(n_mean, risk_frac));
@@ -342,8 +337,8 @@ checkpoint_run(struct run *r, const void *input)
 	if (!show_mtbf(r, in, &mtbf_s) || !show_size(r, in, &size_byte) || !show_write(r, in, size_byte, &write_s))
 		return REFUSED;
 	if (datum_given(in->stall) && in->stall.value > write_s) {
-		run_refuse(r, in->stall.from, "an asynchronous write that stops longer than it writes",
-		    "--stall is the copy to the host's memory");
+		run_refuse(r, in->stall.from, "--stall exceeds the write time",
+		    "--stall is only the copy to host memory; give less than --write");
 		return REFUSED;
 	}
 	const struct datum written = {write_s, {NULL, 0, 0, NULL, false}};
@@ -361,21 +356,21 @@ checkpoint_run(struct run *r, const void *input)
 static const struct option_group checkpoint_groups[] = {OPTION_GROUP(checkpoint_options, 0)};
 
 static const struct example checkpoint_examples[] = {
-    {"checkpoint --gpus 64 --gpu-mtbf 50000h --write 60s", "how often, and what it costs", 0},
+    {"checkpoint --gpus 64 --gpu-mtbf 50000h --write 60s", "optimal interval and its cost", 0},
     {"checkpoint llama3.1-405b --gpus 16384 --mtbf-source llama3-405b --storage 2TB/s --restart 10min --run 54d",
-        "as often as a published run was interrupted", 0},
+        "failure rate of a published run", 0},
     {"checkpoint llama3-70b --gpus 1024 --mtbf-source llama3-405b --storage 16xnvme-gen4 --stall 3s --restart 10min",
-        "asynchronous writes to the nodes' own disks", 0},
+        "asynchronous writes to local NVMe", 0},
     {"checkpoint --params 7e9 --gpus 256 --gpu-mtbf 50000h --storage 0.5GB/s --target 1%",
-        "is the storage fast enough?", 1},
-    {"checkpoint --gpus 4096 --gpu-mtbf 50000h --write 60s --repair 48h", "how many spare nodes?", 0},
+        "check a storage rate against a target", 1},
+    {"checkpoint --gpus 4096 --gpu-mtbf 50000h --write 60s --repair 48h", "number of spare nodes", 0},
 };
 
 static const struct input_needs checkpoint_needs[] = {
-    {"bytes_per_param", "it sizes the checkpoint of a model: name one, or give --params, with --storage"},
-    {"risk", "spares run out: add --repair 48h"},
-    {"gpus_per_node", "nodes are repaired: add --repair 48h"},
-    {"spares", "nodes are repaired: add --repair 48h"},
+    {"bytes_per_param", "it needs --storage and a model or --params"},
+    {"risk", "it needs --repair 48h"},
+    {"gpus_per_node", "it needs --repair 48h"},
+    {"spares", "it needs --repair 48h"},
 };
 
 const struct command checkpoint_command = {

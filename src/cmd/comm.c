@@ -9,24 +9,24 @@
 
 #define COMM_COLLECTIVES "allreduce|allgather|reducescatter|alltoall|broadcast|reduce|sendrecv|links"
 #define COMM_OPTIONS(X)                                                                                                \
-	X(0, collective, NULL, "collective", WORD, "COLLECTIVE", COMM_COLLECTIVES, NULL, "what is exchanged")          \
+	X(0, collective, NULL, "collective", WORD, "COLLECTIVE", COMM_COLLECTIVES, NULL, "collective")                 \
 	X('s', size, "size", "size", SIZE, "SIZE", "", NULL,                                                           \
-	    "of the full buffer: what is summed, what an all-gather returns")                                          \
-	X(0, params, "params", "params", COUNT, "N", "", NULL, "gradients of so many parameters instead")              \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "their type")                           \
+	    "full buffer size: what all-reduce sums, what all-gather returns")                                         \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "gradient buffer of N parameters, instead of --size")   \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "dtype of the buffer")                  \
 	X(0, time, "time", "time", TIME, "TIME", "", NULL,                                                             \
-	    "measured time instead of wires: what bandwidth is that, and of which link")                               \
-	X('c', compute, "compute", "compute", TIME, "TIME", "", NULL, "computation of the step that this belongs to")  \
+	    "measured time; prints its bandwidth and the links that could carry it")                                   \
+	X('c', compute, "compute", "compute", TIME, "TIME", "", NULL, "compute time of the step")                      \
 	X(0, overlap, "overlap", "overlap", FRACTION, "FRACTION", "", "0",                                             \
-	    "share of the communication behind computation")                                                           \
+	    "share of communication overlapped with compute")                                                          \
 	X(0, target_eff, "target-eff", "target_eff", FRACTION, "FRACTION", "", NULL,                                   \
-	    "computation's share of the step that is wanted: what does it take")                                       \
+	    "target efficiency, compute over step time; prints the overlap or bandwidth needed")                       \
 	X(0, measured_eff, "measured-eff", "measured_eff", FRACTION, "FRACTION", "", NULL,                             \
-	    "scaling efficiency seen in throughput, to compare with that of the times")                                \
-	X(0, bucket, "bucket", "bucket", SIZE, "SIZE", "", NULL,                                                       \
-	    "gradients go in buckets of this size (PyTorch: 25MiB)")                                                   \
-	X(0, accumulation, "accumulation", "accumulation", COUNT, "N", "", "1", "micro-batches per exchange")          \
-	X(0, compress_rank, "compress-rank", "compress_rank", COUNT, "N", "", NULL, "PowerSGD: rank of the factors")   \
+	    "measured scaling efficiency, to compare with the prediction")                                             \
+	X(0, bucket, "bucket", "bucket", SIZE, "SIZE", "", NULL, "gradient bucket size (PyTorch: 25MiB)")              \
+	X(0, accumulation, "accumulation", "accumulation", COUNT, "N", "", "1",                                        \
+	    "gradient accumulation steps per all-reduce")                                                              \
+	X(0, compress_rank, "compress-rank", "compress_rank", COUNT, "N", "", NULL, "PowerSGD: rank")                  \
 	X(0, matrix, "matrix", "matrix", WORD, "ROWSxCOLUMNS", "", NULL, "PowerSGD: shape of the gradient matrices")
 
 struct comm_in {
@@ -96,7 +96,7 @@ read_matrix(struct run *r, struct word text, double *n_rows, double *n_columns)
 		return bounds_check(r->diag, text.from, "side of a matrix", Q_COUNT, *n_rows) &&
 		    bounds_check(r->diag, text.from, "side of a matrix", Q_COUNT, *n_columns);
 	return fault(
-	    r, text.from, "expected rows and columns, such as 4096x4096", "both are whole numbers, without a unit");
+	    r, text.from, "expected ROWSxCOLUMNS, such as 4096x4096", "write two whole numbers without a unit");
 }
 
 static bool
@@ -108,11 +108,11 @@ check_compression(struct run *r, const struct comm_in *in, struct comm_case *q)
 		return true;
 	if (rank != matrix)
 		return fault(r, rank ? in->compress_rank.from : in->matrix.from,
-		    "--compress-rank and --matrix belong together", "write --compress-rank 32 --matrix 4096x4096");
+		    "--compress-rank needs --matrix, and the reverse", "write --compress-rank 32 --matrix 4096x4096");
 	if (!read_matrix(r, in->matrix, &q->n_rows, &q->n_columns))
 		return false;
 	if (in->compress_rank.value > fmin(q->n_rows, q->n_columns))
-		return fault(r, in->compress_rank.from, "no matrix has a higher rank than its shorter side",
+		return fault(r, in->compress_rank.from, "--compress-rank exceeds the shorter side of --matrix",
 		    "lower --compress-rank");
 	return true;
 }
@@ -122,7 +122,7 @@ check_fraction(struct run *r, const char *option, struct datum d, double least, 
 {
 	if (!datum_given(d) || (d.value >= least && d.value <= most))
 		return true;
-	diag_error(r->diag, d.from, "%s is a share, and %g is not", option, d.value);
+	diag_error(r->diag, d.from, "%s must be between 0 and 1, not %g", option, d.value);
 	diag_hint(r->diag, "write 0.85 or 85%%");
 	return false;
 }
@@ -140,13 +140,14 @@ check_inputs(struct run *r, const struct comm_in *in)
 		ok = fault(r, in->params.from, "--size and --params exclude each other", "keep one of them");
 	if (datum_given(in->target_eff) && !datum_given(in->compute))
 		ok = fault(
-		    r, in->target_eff.from, "--target-eff needs the computation of the step", "add --compute 1500ms");
+		    r, in->target_eff.from, "--target-eff needs the compute time of the step", "add --compute 1500ms");
 	if (datum_given(in->bucket) && in->bucket.value <= 0)
-		ok = fault(r, in->bucket.from, "a bucket must hold something", "PyTorch's default is 25MiB");
+		ok = fault(
+		    r, in->bucket.from, "--bucket must be greater than 0", "write --bucket 25MiB, PyTorch's default");
 	if (datum_given(in->time) && in->time.value <= 0)
-		ok = fault(r, in->time.from, "expected a time above zero", "write 450ms");
+		ok = fault(r, in->time.from, "the time must be greater than 0", "write 450ms");
 	if (datum_given(in->compute) && in->compute.value <= 0)
-		ok = fault(r, in->compute.from, "expected a time above zero", "write 1500ms");
+		ok = fault(r, in->compute.from, "the time must be greater than 0", "write 1500ms");
 	return ok;
 }
 
@@ -163,17 +164,16 @@ bind(struct run *r, const struct comm_in *in, struct comm_case *q)
 	    !check_compression(r, in, q) || !wires_bind(r, &in->wires, &q->wires))
 		return false;
 	if (datum_given(in->time) && q->wires.any)
-		return fault(r, in->time.from,
-		    "--time asks which wires these are; --bandwidth, --link, --gpu and --system say it",
+		return fault(r, in->time.from, "--time excludes --bandwidth, --link, --gpu and --system",
 		    "leave one of them out");
 	if (datum_given(in->time) && has_size(in) && !datum_given(in->wires.ranks))
-		return fault(r, in->time.from, "the bandwidth depends on how many GPUs take part", "add --ranks 8");
+		return fault(r, in->time.from, "--time needs the number of ranks", "add --ranks 8");
 	if (q->wires.any && !has_size(in))
 		return fault(
-		    r, in->collective.from, "how much is exchanged?", "add --size 14GB, or --params 7B --dtype bf16");
+		    r, in->collective.from, "buffer size missing", "add --size 14GB, or --params 7B --dtype bf16");
 	if (!q->wires.any && !datum_given(in->time) && q->n_rows <= 0 &&
 	    !(has_size(in) && (datum_given(in->bucket) || datum_given(in->wires.ranks))))
-		return fault(r, in->collective.from, "what joins the GPUs?",
+		return fault(r, in->collective.from, "interconnect missing",
 		    "add --bandwidth 50GB/s, --link nvlink4, --gpu h100 or --system dgx-h100, with --ranks; or --time "
 		    "of a measurement");
 	return true;
@@ -218,8 +218,7 @@ sent_size(struct run *r, const struct comm_in *in, const struct comm_case *q)
 		if (has_size(in)) {
 			CALL(sh, compressed_byte, compressed_size(sh, sent_byte, compression));
 			SHOW(sh, compressed_byte, compressed_byte);
-			run_warn(r,
-			    "compression: all gradients are taken to be matrices of %s; encoding is not counted",
+			run_warn(r, "compression: all gradients assumed to be %s matrices; encoding time not counted",
 			    in->matrix.text);
 			sent_byte = compressed_byte;
 		}
@@ -386,8 +385,8 @@ show_step(struct run *r, const struct comm_in *in, const struct timed *t)
 	}
 	if (datum_given(in->measured_eff) && fabs(in->measured_eff.value - efficiency_frac) > 0.02)
 		run_warn(r,
-		    "throughput says %.0f %%, the times say %.0f %%: they disagree, so one of the measurements misses "
-		    "something",
+		    "efficiency is %.0f %% by throughput but %.0f %% by the times: one of the measurements is "
+		    "incomplete",
 		    100 * in->measured_eff.value, 100 * efficiency_frac);
 	return datum_given(in->target_eff) ? show_target(r, in, t, compute_s, exposed_s) : ANSWERED;
 }
@@ -400,7 +399,7 @@ comm_run(struct run *r, const void *input)
 	struct timed t = {0, 0, NAN};
 
 	if (!in->collective.text) {
-		fault(r, (struct source){0}, "which collective?",
+		fault(r, (struct source){0}, "no collective given",
 		    "ridge comm allreduce --size 14GB --ranks 8 --system dgx-h100");
 		return REFUSED;
 	}
@@ -435,29 +434,29 @@ static const struct option_group comm_groups[] = {
 };
 
 static const struct example comm_examples[] = {
-    {"comm allreduce --params 7B --dtype bf16 --ranks 8 --bandwidth 50GB/s", "the textbook ring", 0},
-    {"comm allreduce --size 1GiB --system dgx-h100 --ranks 8", "what eight H100 take, as measured", 0},
+    {"comm allreduce --params 7B --dtype bf16 --ranks 8 --bandwidth 50GB/s", "textbook ring at a given bandwidth", 0},
+    {"comm allreduce --size 1GiB --system dgx-h100 --ranks 8", "eight H100, calibrated", 0},
     {"comm allreduce --size 1GiB --system aws-p5.48xlarge --ranks 64", "eight nodes", 0},
-    {"comm allreduce --size 256KiB --gpu h100 --ranks 8 --backend vllm", "the serving engine's own kernel", 0},
+    {"comm allreduce --size 256KiB --gpu h100 --ranks 8 --backend vllm", "custom all-reduce of a serving engine", 0},
     {"comm allreduce --size 14GB --ranks 8 --bandwidth 50GB/s --compute 1500ms --overlap 0.3 --target-eff 85%",
-        "is it hidden well enough", 1},
-    {"comm allreduce --size 4GB --ranks 8 --time 450ms", "what bandwidth was that", 0},
-    {"comm allgather --size 1GiB --gpu h200 --ranks 8 --sweep size=1MiB..1024MiB*4", "a sweep over sizes", 0},
+        "overlap needed for a target efficiency", 1},
+    {"comm allreduce --size 4GB --ranks 8 --time 450ms", "bandwidth of a measured time", 0},
+    {"comm allgather --size 1GiB --gpu h200 --ranks 8 --sweep size=1MiB..1024MiB*4", "sweep over sizes", 0},
     {"comm allreduce --size 1GB --ranks 8 --link nvlink3 --nvlink-groups 4,4 --host-link pcie4-x16",
-        "two groups that meet over PCIe", 0},
-    {"comm links --link pcie4-x16,nvlink3", "links in both units and both directions", 0},
+        "two NVLink groups joined by PCIe", 0},
+    {"comm links --link pcie4-x16,nvlink3", "link rates in both units, one and both directions", 0},
 };
 
 static const struct input_needs comm_needs[] = {
-    {"target_eff", "it belongs to a step: add --compute 1500ms and what joins the GPUs"},
-    {"measured_eff", "it belongs to a step: add --compute 1500ms and what joins the GPUs"},
-    {"overlap", "it belongs to a step: add --compute 1500ms"},
-    {"compute", "it belongs to a step that exchanges: add what joins the GPUs, or --time"},
-    {"dtype", "it is the type of --params"},
-    {"launch", "fits of one node know it; those over a network and of engines have it in them"},
-    {"host_link", "it joins groups: add --nvlink-groups 4,4"},
-    {"host_bandwidth", "it joins groups: add --nvlink-groups 4,4"},
-    {"nic_bandwidth", "it joins nodes: add --nodes 2 --bandwidth 300GB/s"},
+    {"target_eff", "it needs --compute 1500ms and an interconnect"},
+    {"measured_eff", "it needs --compute 1500ms and an interconnect"},
+    {"overlap", "it needs --compute 1500ms"},
+    {"compute", "it needs an interconnect or --time"},
+    {"dtype", "it is the dtype of --params; add --params"},
+    {"launch", "it applies to fits inside one node; other fits include it"},
+    {"host_link", "it needs --nvlink-groups 4,4"},
+    {"host_bandwidth", "it needs --nvlink-groups 4,4"},
+    {"nic_bandwidth", "it needs --nodes 2 --bandwidth 300GB/s"},
 };
 
 const struct command comm_command = {

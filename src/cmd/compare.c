@@ -93,7 +93,7 @@ show_group(struct run *r, const struct compare_files *in, const struct match_gro
 	out.regression = above && sure;
 	TELL(sh, verdict,
 	    out.regression                                              ? "regression"
-	        : above                                                 ? "not worse beyond noise"
+	        : above                                                 ? "no significant regression"
 	        : worse_frac > 0 && out.tells && sure                   ? "worse, within the threshold"
 	        : worse_frac < 0 && chance > 1 - in->significance.value ? "better"
 	                                                                : "ok");
@@ -114,7 +114,7 @@ show_groups(struct run *r, const struct compare_files *in, const struct match *m
 		n_mute += !j.tells;
 	}
 	if (n_mute)
-		run_warn(r, "%d %s too few shapes to be told from noise: the threshold alone decides there", n_mute,
+		run_warn(r, "%d %s too few shapes for a significance test: only the threshold decides there", n_mute,
 		    n_mute == 1 ? "group has" : "groups have");
 	return n_regressions;
 }
@@ -200,10 +200,10 @@ compare_files(struct run *r, const struct compare_files *in)
 	match_rows(r->arena, &base, &now, &m);
 	if (m.n == 0) {
 		diag_error(r->diag, in->current.from, "the two files have no shape in common");
-		diag_hint(r->diag, "measure the same shapes, types and operations on both sides");
+		diag_hint(r->diag, "measure the same shapes, dtypes and operations on both sides");
 		return REFUSED;
 	}
-	r->title = "Measurements against earlier ones, less time is better";
+	r->title = "Measurements against a baseline, lower time is better";
 	TAKE(sh, n_matched, (double)m.n);
 	SHOW(sh, n_matched, n_matched);
 	TAKE(sh, n_baseline_alone, (double)m.n_baseline_alone);
@@ -224,19 +224,20 @@ compare_files(struct run *r, const struct compare_files *in)
 
 #define COMPARE_OPTIONS(X)                                                                                             \
 	X(0, baseline, "baseline", "baseline", WORDS, "VALUE,...|FILE", "file", NULL,                                  \
-	    "earlier measurement, repeated ones apart by commas, or a file of numbers, or a measurement file")         \
-	X(0, current, "current", "current", WORDS, "VALUE,...|FILE", "file", NULL, "the measurement to judge")         \
-	X(0, column, "column", "column", WORD, "COLUMN", "", NULL, "of the files, when they have several")             \
+	    "baseline: values separated by commas, file of numbers, or measurement file")                              \
+	X(0, current, "current", "current", WORDS, "VALUE,...|FILE", "file", NULL,                                     \
+	    "current: values or file to compare with the baseline")                                                    \
+	X(0, column, "column", "column", WORD, "COLUMN", "", NULL, "column of the files, when they have several")      \
 	X('t', threshold, "threshold", "threshold", FRACTION, "FRACTION", "", "0.2",                                   \
-	    "change for the worse that is a regression: exit status 1 above it")                                       \
+	    "regression threshold; exit status 1 above it")                                                            \
 	X(0, better, "better", "better", CHOICE, "WHICH", "higher|lower", NULL,                                        \
-	    "what is better (default: lower for times and sizes, higher for rates and plain numbers)")                 \
-	X(0, worst, "worst", "worst", COUNT, "N", "", "5", "shapes to list, of two measurement files")                 \
-	X(0, max, "max", "max", WORD, "VALUE", "", NULL, "most that --current may be: exit status 1 above it")         \
-	X(0, min, "min", "min", WORD, "VALUE", "", NULL, "least that --current may be: exit status 1 below it")        \
+	    "direction of improvement (default: lower for times and sizes, higher for rates and plain numbers)")       \
+	X(0, worst, "worst", "worst", COUNT, "N", "", "5", "number of worst shapes to list, with measurement files")   \
+	X(0, max, "max", "max", WORD, "VALUE", "", NULL, "upper limit of --current; exit status 1 above it")           \
+	X(0, min, "min", "min", WORD, "VALUE", "", NULL, "lower limit of --current; exit status 1 below it")           \
 	X(0, significance, "significance", "significance", FRACTION, "FRACTION", "", "0.05",                           \
-	    "chance of a false alarm that repeated measurements allow")                                                \
-	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "of the bootstrap's draws")
+	    "significance level for repeated measurements")                                                            \
+	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "random seed of the bootstrap")
 
 struct compare_in {
 	COMPARE_OPTIONS(OPTION_MEMBER)
@@ -265,7 +266,7 @@ few_enough(struct run *r, const struct measures *m, const struct words *list)
 	if (m->n <= MEASUREMENTS_MAX)
 		return true;
 	diag_error(r->diag, list->list[0].from, "more than %d measurements", MEASUREMENTS_MAX);
-	diag_hint(r->diag, "thin them out: a hundred say as much");
+	diag_hint(r->diag, "give fewer; a hundred are enough");
 	return false;
 }
 
@@ -293,9 +294,8 @@ read_sides(struct run *r, const struct compare_in *in, struct sides *s)
 		return false;
 	for (size_t i = 0; i < s->baseline.n; i++)
 		if (!(s->baseline.value[i] > 0)) {
-			diag_error(r->diag, in->baseline.list[0].from, "a change from nothing has no share");
-			diag_hint(
-			    r->diag, "every measurement of the baseline must be more than 0; write 1000, not 1,000");
+			diag_error(r->diag, in->baseline.list[0].from, "a baseline of 0 has no relative change");
+			diag_hint(r->diag, "give baseline values above 0; write 1000, not 1,000");
 			return false;
 		}
 	return true;
@@ -316,11 +316,11 @@ against_limit(struct run *r, const struct compare_in *in)
 	if (!read_current(r, in, &s) || !measure_read(r, bound.from, bound.text, &s.current.kind, &limit_value))
 		return REFUSED;
 	if (limit_value <= 0) {
-		diag_error(r->diag, bound.from, "a limit must be more than 0");
+		diag_error(r->diag, bound.from, "a limit must be greater than 0");
 		diag_hint(r->diag, "write --max 2h or --min 900");
 		return REFUSED;
 	}
-	r->title = "A measurement against its limit";
+	r->title = "Measurement against its limit";
 	measure_unit(sh, s.current.kind);
 	TAKE(sh, current, rank_median(s.current.value, s.current.n));
 	TAKE(sh, limit, limit_value);
@@ -413,7 +413,7 @@ can_tell(struct run *r, const struct compare_in *in, const struct found *f)
 	TAKE(sh, significance_frac, in->significance);
 	if (f->least_p <= significance_frac)
 		return true;
-	run_warn(r, "so few measurements cannot be told from noise: the threshold alone decides; repeat each 4 times");
+	run_warn(r, "too few measurements for a significance test: only the threshold decides; repeat each 4 times");
 	return false;
 }
 
@@ -426,7 +426,7 @@ judge(struct run *r, const struct compare_in *in, const struct found *f)
 	const char *word = "ok";
 
 	if (above)
-		word = sure ? "regression" : "not worse beyond noise";
+		word = sure ? "regression" : "no significant regression";
 	else if (tells && sure && f->worse > 0)
 		word = "worse, within the threshold";
 	else if (f->worse < 0 && (!f->tested || f->p > 0.5))
@@ -444,13 +444,13 @@ against_baseline(struct run *r, const struct compare_in *in)
 	if (!measure_fraction(r, "threshold", in->threshold, 0, 1e6) ||
 	    !measure_fraction(r, "significance", in->significance, 1e-9, 0.5) || !read_sides(r, in, &s))
 		return REFUSED;
-	r->title = s.more ? "A measurement against its baseline, more is better"
-	                  : "A measurement against its baseline, less is better";
+	r->title = s.more ? "Measurement against its baseline, higher is better"
+	                  : "Measurement against its baseline, lower is better";
 	show_change(r, in, &s, &f);
 	if (s.baseline.n > 1 && s.current.n > 1)
 		show_test(r, in, &s, &f);
 	else if (s.baseline.n + s.current.n > 2)
-		run_warn(r, "both sides must be repeated to tell a change from noise");
+		run_warn(r, "repeat both measurements to test for significance");
 	return judge(r, in, &f);
 }
 
@@ -460,13 +460,13 @@ compare_run(struct run *r, const void *input)
 	const struct compare_in *in = input;
 
 	if (in->max.text && in->min.text) {
-		diag_error(r->diag, in->max.from, "--max and --min are two questions");
-		diag_hint(r->diag, "ask one at a time");
+		diag_error(r->diag, in->max.from, "--max and --min exclude each other");
+		diag_hint(r->diag, "use one of them");
 		return REFUSED;
 	}
 	if ((in->max.text || in->min.text) && in->baseline.n) {
-		diag_error(r->diag, in->baseline.list[0].from, "a limit and a --baseline are two questions");
-		diag_hint(r->diag, "ask one at a time");
+		diag_error(r->diag, in->baseline.list[0].from, "a limit and --baseline exclude each other");
+		diag_hint(r->diag, "use one of them");
 		return REFUSED;
 	}
 	if (in->max.text || in->min.text)
@@ -486,23 +486,23 @@ compare_run(struct run *r, const void *input)
 static const struct option_group compare_groups[] = {OPTION_GROUP(compare_options, 0)};
 
 static const struct example compare_examples[] = {
-    {"compare --baseline 1200 --current 120", "throughput lost: a regression", 1},
+    {"compare --baseline 1200 --current 120", "throughput regression", 1},
     {"compare --baseline 210,205,212,208,207 --current 204,199,206,203,201 --threshold 0.01",
-        "repeated measurements: change, interval, and the chance that it is noise", 1},
+        "repeated measurements: change, interval and p-value", 1},
     {"compare --baseline 41.2ms,40.8ms,41.9ms,41.1ms --current 41.5ms,40.9ms,42.3ms,41.0ms --threshold 0.5%",
-        "times: less is better", 0},
+        "times: lower is better", 0},
     {"compare --current 1.27h --max 2h", "a deadline", 0},
     {"compare tests/fixtures/measurement/base.csv tests/fixtures/measurement/new.csv",
-        "two measurement files: which kernels became slower", 1},
+        "kernels that became slower between two measurement files", 1},
 };
 
 static const struct input_needs compare_needs[] = {
-    {"threshold", "a change is held against it: add --baseline, without --max and --min"},
-    {"better", "a change is judged by it: add --baseline, without --max and --min"},
-    {"significance", "it judges repeated measurements: give several on both sides"},
-    {"seed", "intervals are drawn: give several measurements on both sides"},
-    {"worst", "it lists shapes of two measurement files: ridge compare BASE.csv CURRENT.csv"},
-    {"column", "it names a column of a file: --baseline FILE --current FILE"},
+    {"threshold", "it needs --baseline, without --max and --min"},
+    {"better", "it needs --baseline, without --max and --min"},
+    {"significance", "it needs repeated measurements on both sides"},
+    {"seed", "it needs repeated measurements on both sides"},
+    {"worst", "it needs two measurement files: ridge compare BASE.csv CURRENT.csv"},
+    {"column", "it needs files: --baseline FILE --current FILE"},
 };
 
 const struct command compare_command = {

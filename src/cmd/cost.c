@@ -23,16 +23,15 @@ check_inputs(struct run *r, const struct cost_in *in)
 
 	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
 		if (datum_given(positive[i]) && !(positive[i].value > 0))
-			return run_refuse(r, positive[i].from, "must be more than 0", "leave it out, or give a value");
+			return run_refuse(
+			    r, positive[i].from, "must be greater than 0", "leave it out, or give a positive value");
 	if (datum_given(in->price) && datum_given(in->node_price))
-		return run_refuse(
-		    r, in->price.from, "--price and --node-price are two price bases", "give one of them");
+		return run_refuse(r, in->price.from, "--price and --node-price exclude each other", "keep one of them");
 	if (datum_given(in->before) != datum_given(in->after))
 		return run_refuse(
-		    r, in->before.from, "a saving has a before and an after", "give --before and --after");
+		    r, in->before.from, "--before and --after need each other", "give --before and --after");
 	if (in->pue.value < 1)
-		return run_refuse(
-		    r, in->pue.from, "a facility draws at least what its machines draw", "write --pue 1.2");
+		return run_refuse(r, in->pue.from, "--pue must be at least 1", "write for example --pue 1.2");
 	return measure_fraction(r, "utilisation", in->utilisation, 1e-6, 1) &
 	    measure_fraction(r, "residual", in->residual, 0, 1) & measure_fraction(r, "duty", in->duty, 1e-6, 1) &
 	    run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "node-gpus", in->node_gpus, 1) &
@@ -87,7 +86,8 @@ right_size(struct run *r, const struct cost_in *in, struct fleet *f)
 
 	run_reads(r, &in->capacity, &in->gpus, NULL);
 	if (!datum_given(in->load))
-		return run_refuse(r, in->capacity.from, "for which load?", "add --load 50, in requests per second");
+		return run_refuse(
+		    r, in->capacity.from, "--capacity needs the request rate", "add --load 50, in requests per second");
 	if (!read_capacity(r, in, &rate, &gpus))
 		return false;
 	TAKE(sh, load_request_per_s, in->load);
@@ -139,7 +139,7 @@ show_implied(struct run *r, const struct fleet *f)
 	SHOW(sh, base_ratio, overhead);
 	if (fabs(base_ratio - 1) <= 0.005)
 		return ANSWERED;
-	TELL(sh, verdict, "two price bases: the bill is not these GPUs at this price");
+	TELL(sh, verdict, "two price bases: --bill and --price disagree");
 	return ANSWERED_NO;
 }
 
@@ -218,7 +218,7 @@ show_token_rates(struct run *r, const struct cost_in *in, const struct fleet *f)
 	if (!datum_given(in->input_rate) && !datum_given(in->output_rate))
 		return true;
 	if (isnan(f->n_gpus) || isnan(f->gpu_usd_per_s))
-		return run_refuse(r, in->output_rate.from, "tokens of how many GPUs, at which price?",
+		return run_refuse(r, in->output_rate.from, "token rates need a number of GPUs and a price",
 		    "add --gpus 8 --price 3.50usd/h, or --system");
 	SCOPE (sh, "tokens") {
 		FROM(sh, f, n_gpus, gpu_usd_per_s);
@@ -282,14 +282,14 @@ saving(struct run *r, const struct cost_in *in)
 {
 	struct sheet *sh = r->sheet;
 
-	r->title = "What is saved";
+	r->title = "Savings";
 	TAKE(sh, before_usd, in->before);
 	TAKE(sh, after_usd, in->after);
 	CALL(sh, saved_usd, cost_saved(sh, before_usd, after_usd));
 	CALL(sh, saved_frac, cost_saved_frac(sh, before_usd, after_usd));
 	SHOW(sh, saved_usd, saved_usd);
 	SHOW(sh, saved_frac, saved_frac);
-	run_assume(r, "both amounts are at one price base");
+	run_assume(r, "both amounts use the same price base");
 	return ANSWERED;
 }
 
@@ -337,7 +337,7 @@ cost_run(struct run *r, const void *input)
 	if (datum_given(in->before))
 		return saving(r, in);
 	f.bill_s = datum_given(in->time) ? in->time.value : MONTH_S;
-	r->title = in->own ? "Own or rent" : datum_given(in->time) ? "What a run costs" : "What a fleet costs";
+	r->title = in->own ? "Owning versus renting" : datum_given(in->time) ? "Cost of a run" : "Cost of a fleet";
 	if (!cost_find_base(r, in, &f))
 		return REFUSED;
 	run_reads(r, &in->own, NULL);
@@ -352,8 +352,8 @@ cost_run(struct run *r, const void *input)
 	else
 		show_run(r, in, &f);
 	if (isnan(f.bill_usd) && !in->capacity.text) {
-		run_refuse(r, (struct source){0}, "nothing to pay",
-		    "give --gpus 8 with --price, --gpu or --system, or a --bill");
+		run_refuse(r, (struct source){0}, "no cost to compute",
+		    "give --gpus 8 with --price, --gpu or --system; or give --bill");
 		return REFUSED;
 	}
 	show_requests(r, in, &f);
@@ -369,36 +369,36 @@ static const struct example cost_examples[] = {
     {"cost --gpus 8 --price 3.50usd/h", "a fleet for a month", 0},
     {"cost --gpus 8 --price 10usd/h --time 48h --budget 2000usd", "a run against a budget", 1},
     {"cost --load 50 --capacity 350@8 --price 3.50usd/h --isl 500 --osl 200 --output-weight 4",
-        "the fleet that a load needs, and what a request and its tokens cost", 0},
-    {"cost --bill 47000usd --gpus 64 --time 72h", "the price that a bill implies", 0},
-    {"cost --gpus 8 --price 3.50usd/h --bill 50000usd", "a bill that does not come from this price", 1},
+        "fleet for a request rate, and cost per request and token", 0},
+    {"cost --bill 47000usd --gpus 64 --time 72h", "price implied by a bill", 0},
+    {"cost --gpus 8 --price 3.50usd/h --bill 50000usd", "bill that contradicts a price", 1},
     {"cost --gpu h100 --gpus 8 --input-rate 60000 --output-rate 9000 --isl 1000 --osl 300",
-        "tokens in and out, at a dated price of the database", 0},
+        "cost per input and output token, at a dated price of the database", 0},
     {"cost --own --system dgx-h100 --electricity 0.12usd/kWh --hosting 1500usd --price 3.29usd/h --duty 60%",
-        "own or rent", 0},
+        "owning versus renting", 0},
 };
 
 static const struct input_needs cost_needs[] = {
-    {"budget", "a sum is held against it: add --gpus and --price, or --bill"},
-    {"time", "a run takes it: add --gpus and --price, or --bill; owning is counted by the month"},
-    {"provider", "it chooses among prices of the database: name a --gpu or a --system, without --price"},
-    {"system", "its GPUs or its price are not needed beside those that were given"},
-    {"gpu", "its price is not needed beside the one that was given"},
-    {"nodes", "they are nodes of a --system, without --gpus"},
-    {"node_gpus", "they share the price of a node: add --node-price"},
-    {"load", "requests share a bill: add --gpus and --price, or --capacity"},
-    {"utilisation", "a fleet is planned with it: add --capacity 350@8 --load 50, or --output-rate"},
-    {"output_weight", "it splits the price of a request: add --load, --isl and --osl"},
-    {"isl", "a request has tokens: add --load, or --input-rate and --output-rate, and --osl"},
-    {"osl", "a request has tokens: add --load, or --input-rate and --output-rate, and --isl"},
-    {"electricity", "it belongs to owning: add --own"},
-    {"capital", "it belongs to owning: add --own"},
-    {"years", "it belongs to owning: add --own"},
-    {"residual", "it belongs to owning: add --own"},
-    {"power", "it belongs to owning: add --own"},
-    {"pue", "it belongs to owning: add --own"},
-    {"hosting", "it belongs to owning: add --own"},
-    {"duty", "it belongs to owning: add --own"},
+    {"budget", "it needs --gpus and --price, or --bill"},
+    {"time", "it needs --gpus and --price, or --bill; owning is counted by the month"},
+    {"provider", "it filters prices of the database: add --gpu or --system, without --price"},
+    {"system", "its GPUs and price are already given by other options"},
+    {"gpu", "its price is already given by another option"},
+    {"nodes", "it needs --system, without --gpus"},
+    {"node_gpus", "it needs --node-price"},
+    {"load", "it needs --gpus and --price, or --capacity"},
+    {"utilisation", "it needs --capacity 350@8 --load 50, or --output-rate"},
+    {"output_weight", "it needs --load, --isl and --osl"},
+    {"isl", "it needs --osl, and --load or --input-rate and --output-rate"},
+    {"osl", "it needs --isl, and --load or --input-rate and --output-rate"},
+    {"electricity", "it needs --own"},
+    {"capital", "it needs --own"},
+    {"years", "it needs --own"},
+    {"residual", "it needs --own"},
+    {"power", "it needs --own"},
+    {"pue", "it needs --own"},
+    {"hosting", "it needs --own"},
+    {"duty", "it needs --own"},
 };
 
 const struct command cost_command = {

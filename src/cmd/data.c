@@ -36,8 +36,8 @@ check_positive(struct run *r, const struct data_in *in)
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (datum_given(all[i].given) && all[i].given.value <= 0) {
-			diag_error(r->diag, all[i].given.from, "%s is more than 0", all[i].name);
-			diag_hint(r->diag, "leave it out if it is not known");
+			diag_error(r->diag, all[i].given.from, "%s must be greater than 0", all[i].name);
+			diag_hint(r->diag, "leave it out if unknown");
 			return false;
 		}
 	return true;
@@ -80,7 +80,7 @@ show_change(struct run *r, const struct data_in *in, double iteration_s)
 		CALL(sh, share_frac, latency_share(sh, now_s, iteration_s));
 		SHOW(sh, share_frac, load_frac);
 		if (share_frac > 1) {
-			TELL(sh, verdict, "infeasible: loading is longer than the step that it is part of");
+			TELL(sh, verdict, "infeasible: load time exceeds the step time");
 			return false;
 		}
 	}
@@ -107,8 +107,8 @@ static enum answer
 change(struct run *r, const struct data_in *in)
 {
 	if (!datum_given(in->load))
-		return refuse(r, in->load_after.from, "how long does loading take now?", "add --load 75ms");
-	r->title = "A loader that changes";
+		return refuse(r, in->load_after.from, "load time missing", "add --load 75ms");
+	r->title = "Effect of a faster loader";
 	return show_change(r, in, show_iteration(r, in)) ? ANSWERED : ANSWERED_NO;
 }
 
@@ -121,7 +121,7 @@ judge_idle(struct run *r, const struct data_in *in, double idle_frac)
 	if (!datum_given(in->max_idle))
 		return ANSWERED;
 	run_reads(r, &in->max_idle, NULL);
-	TELL(r->sheet, verdict, met ? "meets the target" : "computing waits too long");
+	TELL(r->sheet, verdict, met ? "meets the target" : "GPU idle time too high");
 	return met ? ANSWERED : ANSWERED_NO;
 }
 
@@ -133,8 +133,9 @@ expected(struct run *r, const struct data_in *in)
 	struct sheet *sh = r->sheet;
 
 	if (!datum_given(in->throughput))
-		return refuse(r, in->expected.from, "what is it compared with?", "add the measured --throughput 120");
-	r->title = "Measured against expected";
+		return refuse(r, in->expected.from, "--expected needs a measured throughput",
+		    "add the measured --throughput 120");
+	r->title = "Measured versus expected throughput";
 	TAKE(sh, expected_sample_per_s, in->expected);
 	TAKE(sh, through_sample_per_s, in->throughput);
 	CALL(sh, slowdown, data_slowdown(sh, expected_sample_per_s, through_sample_per_s));
@@ -151,10 +152,10 @@ idle(struct run *r, const struct data_in *in)
 	const double after = datum_or(in->idle_after, 0);
 
 	if (in->idle.value >= 1 || after > in->idle.value)
-		return refuse(r, in->idle.from, "computing waits for a part of the time, and less after the change",
+		return refuse(r, in->idle.from, "idle fractions must be below 1, and lower after the change",
 		    "write --idle 0.15 --idle-after 0.02");
 	run_reads(r, &in->idle_after, NULL);
-	r->title = "What waiting costs";
+	r->title = "Cost of GPU idle time";
 	TAKE(sh, idle_frac, in->idle);
 	SHOW(sh, idle_frac, gpu_idle_frac);
 	TAKE(sh, after_frac, after);
@@ -176,9 +177,10 @@ rule(struct run *r, const struct data_in *in)
 	double n_workers;
 
 	if (!datum_given(in->gpus) || !run_whole(r, "gpus", in->gpus, 1) || !run_whole(r, "cores", in->cores, 1))
-		return refuse(r, in->rule.from, "workers for how many GPUs?", "add --gpus 8");
+		return refuse(r, in->rule.from, "--rule needs the number of GPUs", "add --gpus 8");
 	if (cores && !datum_given(in->cores))
-		return refuse(r, in->rule.from, "this rule counts cores", "add --cores 128, those of the node");
+		return refuse(r, in->rule.from, "--rule gpus-cores needs the number of cores",
+		    "add --cores 128, the cores of the node");
 	run_reads(r, &in->rule, NULL);
 	r->title = "Workers by rule of thumb";
 	TAKE(sh, n_gpus, in->gpus);
@@ -188,12 +190,12 @@ rule(struct run *r, const struct data_in *in)
 	} else
 		SET_CALL(sh, n_workers, data_rule_gpus(sh, n_gpus));
 	SHOW(sh, n_workers, n_workers);
-	run_warn(r, "a rule of thumb: give --sample-time, --batch and --step for the number that it takes");
+	run_warn(r, "rule of thumb: give --sample-time, --batch and --step for the exact number");
 	if (datum_given(in->cores) && !cores) {
 		TAKE(sh, n_node_cores, in->cores);
 	}
 	if (datum_given(in->cores) && n_workers > in->cores.value)
-		run_warn(r, "%g workers do not run at the same time on %g cores", n_workers, in->cores.value);
+		run_warn(r, "%g workers exceed the %g cores", n_workers, in->cores.value);
 	return ANSWERED;
 }
 
@@ -221,14 +223,14 @@ sensors(struct run *r, const struct data_in *in)
 	struct way w;
 
 	if (!datum_given(in->pixels) || !datum_given(in->fps))
-		return refuse(r, in->cameras.from, "how much does a camera send?", "add --pixels 2M --fps 30");
+		return refuse(r, in->cameras.from, "camera data rate missing", "add --pixels 2M --fps 30");
 	if (!run_whole(r, "cameras", in->cameras, 1) || !data_bind(r, in, &w))
 		return REFUSED;
 	for (size_t i = 0; i < w.n_tiers; i++)
 		if (!datum_given(w.tiers[i].write))
-			return refuse(r, in->storage.list[i].from, "the database does not know how fast it writes",
-			    "give a measured rate instead of its name: --storage 3GB/s");
-	r->title = "What cameras send";
+			return refuse(r, in->storage.list[i].from, "its write rate is not in the database",
+			    "give a rate instead: --storage 3GB/s");
+	r->title = "Data rate of cameras";
 	TAKE(sh, n_cameras, in->cameras);
 	TAKE(sh, n_pixels, in->pixels);
 	TAKE(sh, pixel_byte, in->pixel_size);
@@ -288,12 +290,12 @@ data_run(struct run *r, const void *input)
 			n++;
 		}
 	if (n == 0)
-		return refuse(r, (struct source){0}, "nothing to load",
+		return refuse(r, (struct source){0}, "no data path given",
 		    "give --sample-time and --workers (a loader), --storage (tiers), --items (a cache) or --cameras");
 	if (n > 1) {
-		diag_error(r->diag, (struct source){0}, "%s and %s are two questions", questions[before].name,
+		diag_error(r->diag, (struct source){0}, "%s cannot be combined with %s", questions[before].name,
 		    questions[asked].name);
-		diag_hint(r->diag, "ask one at a time");
+		diag_hint(r->diag, "use one of them");
 		return REFUSED;
 	}
 	const bool good = check_positive(r, in) & measure_fraction(r, "idle", in->idle, 0, 1) &
@@ -309,40 +311,38 @@ static const struct option_group data_groups[] = {
 };
 
 static const struct example data_examples[] = {
-    {"data --sample-time 12ms --workers 16 --batch 512 --step 350ms",
-        "a loader beside a step: how long does computing wait?", 0},
-    {"data --sample-time 12ms --workers 16 --batch 512 --step 350ms --max-idle 5%", "the same as a check", 1},
+    {"data --sample-time 12ms --workers 16 --batch 512 --step 350ms", "loader against the step: GPU idle time", 0},
+    {"data --sample-time 12ms --workers 16 --batch 512 --step 350ms --max-idle 5%", "the same with a limit", 1},
     {"data --storage sata-ssd,nvme-gen4,fsx-lustre-ssd --sample-size 110kB --batch 16Ki --step 1.2s",
         "tiers of storage", 0},
-    {"data --storage fsx-lustre-ssd,10GB/s --sample-size 600kB --throughput 9000", "the share that reading takes", 0},
+    {"data --storage fsx-lustre-ssd,10GB/s --sample-size 600kB --throughput 9000",
+        "storage utilization at a throughput", 0},
     {"data --storage 4xnvme-gen4 --sample-size 600kB --batch 4096 --step 400ms --checkpoint 98GB --every 30min",
-        "checkpoints on the storage that feeds the loader", 0},
-    {"data --iteration 300ms --load 75ms --load-after 15ms", "a faster loader, in a step that waits for it", 0},
+        "checkpoints on the storage the loader reads from", 0},
+    {"data --iteration 300ms --load 75ms --load-after 15ms", "faster loader without prefetch", 0},
     {"data --items 40M --fraction 15% --zipf 0.952 --table 120GB --lookup 180ms --hit-time 15.3ms --rest 120ms",
-        "a cache of the hottest embedding rows", 0},
-    {"data --items 40M --zipf 1 --hit 0.95", "the rows that hit so often", 0},
-    {"data --items 40M --fraction 15% --hit 0.85", "the skew that a measured hit rate means", 0},
-    {"data --cameras 8 --pixels 2M --fps 30 --length 1h --storage nvme-gen4", "what sensors write", 0},
+        "cache of the hottest embedding rows", 0},
+    {"data --items 40M --zipf 1 --hit 0.95", "cached rows needed for a hit rate", 0},
+    {"data --items 40M --fraction 15% --hit 0.85", "Zipf exponent implied by a measured hit rate", 0},
+    {"data --cameras 8 --pixels 2M --fps 30 --length 1h --storage nvme-gen4", "data rate and volume of cameras", 0},
 };
 
 static const struct input_needs data_needs[] = {
-    {"target",
-        "a rate is held against it: say what prepares samples (--sample-time, --load, --throughput) or stores them"},
-    {"max_idle",
-        "waiting needs to be known: add --idle, or --expected with --throughput, or --step with what prepares samples"},
-    {"workers", "they share the work on samples: add --sample-time or --profile"},
-    {"step", "it waits for samples: add --sample-time, --load, --throughput or --storage with --sample-size"},
-    {"batch", "a step takes so many samples: add --step, or --load with --iteration"},
-    {"every", "it spreads a checkpoint over time: add --checkpoint 98GB"},
-    {"checkpoint", "it is written to storage: add --storage nvme-gen4"},
-    {"calls", "a profile saw so many samples: add --profile"},
-    {"cores", "workers run on them: add --sample-time and --target, or --rule gpus-cores"},
-    {"gpus", "it belongs to a rule of thumb: add --rule gpus"},
-    {"sample_size", "storage delivers samples of this size: add --storage nvme-gen4"},
-    {"table", "a part of it is cached: add --items 40M --fraction 15% --zipf 1"},
-    {"fraction", "a cache holds part of the rows of a table: add --items 40M"},
-    {"zipf", "rows of a table are asked for so: add --items 40M"},
-    {"uniform", "rows of a table are asked for so: add --items 40M"},
+    {"target", "it needs a throughput: add --sample-time, --load, --throughput or --storage"},
+    {"max_idle", "it needs GPU idle time: add --idle, or --expected with --throughput, or --step with --sample-time"},
+    {"workers", "it needs --sample-time or --profile"},
+    {"step", "it needs --sample-time, --load, --throughput, or --storage with --sample-size"},
+    {"batch", "it needs --step, or --load with --iteration"},
+    {"every", "it needs --checkpoint 98GB"},
+    {"checkpoint", "it needs --storage nvme-gen4"},
+    {"calls", "it needs --profile"},
+    {"cores", "it needs --sample-time and --target, or --rule gpus-cores"},
+    {"gpus", "it needs --rule gpus"},
+    {"sample_size", "it needs --storage nvme-gen4"},
+    {"table", "it needs --items 40M --fraction 15% --zipf 1"},
+    {"fraction", "it needs --items 40M"},
+    {"zipf", "it needs --items 40M"},
+    {"uniform", "it needs --items 40M"},
 };
 
 const struct command data_command = {

@@ -99,8 +99,8 @@ check_positive(struct run *r, const struct diagnose_in *in)
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (datum_given(all[i].given) && all[i].given.value <= 0) {
-			diag_error(r->diag, all[i].given.from, "%s is more than 0", all[i].name);
-			diag_hint(r->diag, "leave it out if it is not known");
+			diag_error(r->diag, all[i].given.from, "%s must be greater than 0", all[i].name);
+			diag_hint(r->diag, "leave it out if unknown");
 			return false;
 		}
 	return true;
@@ -114,13 +114,13 @@ check_pairs(struct run *r, const struct diagnose_in *in, struct datum memory, st
 		struct datum one, other;
 		const char *what, *hint;
 	} pairs[] = {
-	    {in->speedup, in->gpus, "a speedup over how many GPUs?", "add --gpus 8"},
-	    {in->p50, in->p99, "a median says nothing about the tail", "add --p99 50ms"},
-	    {in->p99, in->p50, "P99 over which median?", "add --p50 10ms"},
-	    {in->baseline, in->current, "and the throughput now?", "add --current 900"},
-	    {in->current, in->baseline, "and the throughput before?", "add --baseline 1200"},
-	    {in->clock, max_clock, "of which highest clock?", "add --max-clock 1980MHz or --gpu h100"},
-	    {in->peak, memory, "of how much memory?", "add --memory 80GB or --gpu a100"},
+	    {in->speedup, in->gpus, "--speedup needs the number of GPUs", "add --gpus 8"},
+	    {in->p50, in->p99, "--p50 needs --p99", "add --p99 50ms"},
+	    {in->p99, in->p50, "--p99 needs --p50", "add --p50 10ms"},
+	    {in->baseline, in->current, "--baseline needs the current throughput", "add --current 900"},
+	    {in->current, in->baseline, "--current needs the baseline throughput", "add --baseline 1200"},
+	    {in->clock, max_clock, "--clock needs the maximum clock", "add --max-clock 1980MHz or --gpu h100"},
+	    {in->peak, memory, "--peak needs the GPU memory", "add --memory 80GB or --gpu a100"},
 	};
 
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -143,15 +143,14 @@ check_order(struct run *r, const struct diagnose_in *in, struct datum max_clock)
 		double slack;
 		const char *what, *hint;
 	} pairs[] = {
-	    {in->p99, in->p50, 0, "P99 is below the median", "percentiles rise"},
-	    {max_clock, in->clock, 0, "the clock is above the highest one", "give the highest with --max-clock"},
-	    {in->gpu_util, in->sm_active, slack_frac, "SMs have work for longer than the GPU runs kernels",
-	        "both are shares of the same time: measure them together"},
-	    {in->sm_active, in->tensor_active, slack_frac, "tensor cores are in use for longer than SMs have work",
-	        "both are shares of the same time: measure them together"},
-	    {in->gpu_util, in->tensor_active, slack_frac,
-	        "tensor cores are in use for longer than the GPU runs kernels",
-	        "both are shares of the same time: measure them together"},
+	    {in->p99, in->p50, 0, "P99 is below P50", "check the two values; P99 is at least P50"},
+	    {max_clock, in->clock, 0, "--clock is above the maximum clock", "give the maximum with --max-clock"},
+	    {in->gpu_util, in->sm_active, slack_frac, "SM activity exceeds GPU utilization",
+	        "measure both over the same interval"},
+	    {in->sm_active, in->tensor_active, slack_frac, "tensor core activity exceeds SM activity",
+	        "measure both over the same interval"},
+	    {in->gpu_util, in->tensor_active, slack_frac, "tensor core activity exceeds GPU utilization",
+	        "measure both over the same interval"},
 	};
 
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
@@ -262,7 +261,7 @@ list_figures(struct run *r)
 {
 	struct sheet *sh = r->sheet;
 
-	r->title = "Figures that speak for causes";
+	r->title = "Evidence for causes";
 	for (int f = 0; f < N_FIGURES; f++)
 		SCOPE_I (sh, "list", f) {
 			TELL(sh, figure, figure_name((enum figure)f));
@@ -278,7 +277,7 @@ list_causes(struct run *r, const struct diagnosis **all, size_t n)
 	static const char *const harms[] = {"stops", "spoils", "slows"}, *const uses[] = {"any", "train", "serve"};
 	struct sheet *sh = r->sheet;
 
-	r->title = "Causes that are known";
+	r->title = "Known causes";
 	for (size_t i = 0; i < n; i++)
 		SCOPE_I (sh, "causes", i) {
 			TELL(sh, id, all[i]->id);
@@ -314,21 +313,20 @@ answer(struct run *r, const struct diagnose_in *in, const struct diagnosis **all
 	if ((in->model.text && !run_model(r, in->model)) || !check_positive(r, in) || !take_given(r, in, &f) ||
 	    !diagnose_read_parts(r, in, &b) || !show_derived(r, in, &f))
 		return REFUSED;
-	r->title = !in->use.text                 ? "What these figures mean"
-	    : strcmp(in->use.text, "serve") == 0 ? "What these figures of serving mean"
-	                                         : "What these figures of training mean";
+	r->title = !in->use.text                 ? "Likely causes"
+	    : strcmp(in->use.text, "serve") == 0 ? "Likely causes in serving"
+	                                         : "Likely causes in training";
 	if (!diagnose_show_parts(r, &b, &f, &busy_frac))
-		return infeasible(r, in, &f, "the parts are longer than the step");
+		return infeasible(r, in, &f, "the parts add up to more than the step");
 	diagnose_join_passes(r, &b, &f);
 	if (f.value[FIGURE_memory_frac] > 1)
-		return infeasible(r, in, &f, "more memory was in use than the GPU has");
+		return infeasible(r, in, &f, "peak memory exceeds the GPU's memory");
 	if (busy_frac > f.value[FIGURE_gpu_busy_frac] + 0.05) {
 		char parts_text[40], util[40];
 		w.figure[FIGURE_gpu_busy_frac] = true;
 		value_write("x_frac", busy_frac, parts_text, sizeof parts_text);
 		value_write("x_frac", f.value[FIGURE_gpu_busy_frac], util, sizeof util);
-		run_warn(r,
-		    "the parts keep the GPU busy for %s of the step, but it was busy for %s: one of them is wrong",
+		run_warn(r, "the parts give a GPU utilization of %s, but %s was measured: one of them is wrong",
 		    parts_text, util);
 	}
 	for (size_t i = 0; i < in->predicted.n; i++)
@@ -338,9 +336,8 @@ answer(struct run *r, const struct diagnose_in *in, const struct diagnosis **all
 	for (int i = 0; i < N_FIGURES; i++)
 		any = any || !isnan(f.value[i]);
 	if (!any) {
-		diag_error(r->diag, (struct source){0}, "nothing was measured");
-		diag_hint(
-		    r->diag, "give what you know: --gpu-util 15%%, --parts comm=45%%, --oom, --p50 10ms --p99 50ms");
+		diag_error(r->diag, (struct source){0}, "no measurements given");
+		diag_hint(r->diag, "add for example --gpu-util 15%%, --parts comm=45%%, --oom, --p50 10ms --p99 50ms");
 		return REFUSED;
 	}
 	diagnose_show_causes(r, in, &f, all, n, &w);
@@ -361,8 +358,8 @@ diagnose_run(struct run *r, const void *input)
 	if (!all)
 		return REFUSED;
 	if (n == 0) {
-		diag_error(r->diag, (struct source){0}, "no database of causes was found");
-		diag_hint(r->diag, "name its directory with --hwdb or in RIDGE_HWDB");
+		diag_error(r->diag, (struct source){0}, "no database of causes found");
+		diag_hint(r->diag, "give its directory with --hwdb or in RIDGE_HWDB");
 		return REFUSED;
 	}
 	run_reads(r, &in->list, NULL);
@@ -372,14 +369,14 @@ diagnose_run(struct run *r, const void *input)
 static const struct option_group diagnose_groups[] = {OPTION_GROUP(diagnose_options, 0)};
 
 static const struct example diagnose_examples[] = {
-    {"diagnose --gpu-util 15% --cpu-util 100% --gaps large", "a GPU that waits", 0},
+    {"diagnose --gpu-util 15% --cpu-util 100% --gaps large", "idle GPU", 0},
     {"diagnose --gpu-util 42% --step 1s --parts comm=450ms", "a step and its parts", 0},
     {"diagnose --gpus 8 --speedup 4 --step 1s --parts comm=450ms --predicted comm=180ms",
-        "measured against what 'ridge comm' predicts", 0},
-    {"diagnose --oom --batch 4 --peak 70GB --gpu doc-a100", "out of memory", 0},
+        "measured against the prediction of 'ridge comm'", 0},
+    {"diagnose --oom --batch 4 --peak 70GB --gpu doc-a100", "out-of-memory error", 0},
     {"diagnose --use serve --p50 10ms --p99 50ms", "a long tail", 0},
-    {"diagnose --step 1s --parts compute=550ms,comm=650ms", "parts that are longer than the step", 1},
-    {"diagnose --list", "what it knows", 0},
+    {"diagnose --step 1s --parts compute=550ms,comm=650ms", "parts that exceed the step time", 1},
+    {"diagnose --list", "list of known causes", 0},
 };
 
 const struct command diagnose_command = {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define HW_OPTIONS(X)                                                                                                  \
-	X(0, verb, NULL, "verb", CHOICE, "VERB", "list|show|compare", NULL, "what to do")                              \
+	X(0, verb, NULL, "verb", CHOICE, "VERB", "list|show|compare", NULL, "list, show or compare")                   \
 	X(0, names, NULL, "names", WORDS, "NAME", "gpu", NULL, "entries, or gpus, systems, links for list")            \
 	X(0, architecture, "architecture", "architecture", WORD, "NAME", "", NULL,                                     \
 	    "list only GPUs of this architecture")                                                                     \
@@ -254,8 +254,8 @@ nothing_listed(struct run *r, const struct hw_in *in, const char *what)
 		HW_WORD(r, entries, "none");
 		return ANSWERED;
 	}
-	diag_error(r->diag, filter.from, "no %s are of '%s'", what, filter.text);
-	diag_hint(r->diag, "'ridge hw list %s' shows all, with what can be asked for", what);
+	diag_error(r->diag, filter.from, "no %s match '%s'", what, filter.text);
+	diag_hint(r->diag, "'ridge hw list %s' shows all, with the values to filter by", what);
 	return REFUSED;
 }
 
@@ -269,7 +269,7 @@ list(struct run *r, const struct hw_in *in)
 	                               : "gpus";
 
 	if (in->names.n > 1) {
-		diag_error(r->diag, in->names.list[1].from, "one list at a time");
+		diag_error(r->diag, in->names.list[1].from, "only one list at a time");
 		diag_hint(r->diag, "list gpus, systems or links");
 		return REFUSED;
 	}
@@ -280,7 +280,7 @@ list(struct run *r, const struct hw_in *in)
 	else if (strcmp(what, "links") == 0)
 		list_links(r, in);
 	else {
-		diag_error(r->diag, in->names.list[0].from, "there is no list of '%s'", what);
+		diag_error(r->diag, in->names.list[0].from, "there is no list '%s'", what);
 		diag_hint(r->diag, "list gpus, systems or links; 'ridge hw show %s' shows one entry", what);
 		return REFUSED;
 	}
@@ -415,18 +415,18 @@ run(struct run *r, const void *input)
 
 static const struct example examples[] = {
     {"hw list", "all GPUs", 0},
-    {"hw show h100", "one GPU, datasheet beside calibrated, with prices", 0},
-    {"hw show h100 --explain=mem_byte_per_s", "where a figure comes from", 0},
-    {"hw compare a100 h100 b200", "generations side by side", 0},
-    {"hw list systems --with h100", "systems and clouds with one GPU", 0},
-    {"hw list links --kind storage --csv", "storage tiers for a spreadsheet", 0},
+    {"hw show h100", "one GPU: datasheet and calibrated rates, prices", 0},
+    {"hw show h100 --explain=mem_byte_per_s", "source of a figure", 0},
+    {"hw compare a100 h100 b200", "compare generations", 0},
+    {"hw list systems --with h100", "systems and cloud instances with a GPU", 0},
+    {"hw list links --kind storage --csv", "storage tiers as CSV", 0},
 };
 
 static const struct input_needs hw_needs[] = {
-    {"architecture", "it filters a list: ridge hw list --architecture hopper"},
-    {"vendor", "it filters a list: ridge hw list --vendor AMD"},
-    {"kind", "it filters a list: ridge hw list links --kind storage"},
-    {"with", "it filters a list: ridge hw list systems --with h100"},
+    {"architecture", "it applies to list: ridge hw list --architecture hopper"},
+    {"vendor", "it applies to list: ridge hw list --vendor AMD"},
+    {"kind", "it applies to list: ridge hw list links --kind storage"},
+    {"with", "it applies to list: ridge hw list systems --with h100"},
 };
 
 const struct command hw_command = {

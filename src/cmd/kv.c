@@ -8,28 +8,30 @@
 #include <string.h>
 
 #define KV_OPTIONS(X)                                                                                                  \
-	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds the cache beside the weights")            \
-	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU")                          \
-	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds weights and KV cache")                    \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, to take its GPU")                      \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, instead of the database's figure")    \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
-	    "tokens of a sequence (default 4096, or what the model holds)")                                            \
-	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once")                                 \
+	    "sequence length in tokens (default 4096, or the model's context length)")                                 \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "concurrent sequences")                                   \
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
-	    "the serving engine, for its blocks and its share of the memory (default: trtllm; vllm on AMD)")           \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of weights and products")         \
+	    "serving engine, for its block size and memory share (default: trtllm; vllm on AMD)")                      \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights and GEMMs")           \
 	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
-	    "type of the cache (default: as published, or the engine's rule)")                                         \
+	    "KV cache dtype (default: as published, or the engine's default)")                                         \
 	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
-	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
-	X(0, weights, "weights", "weights", SIZE, "SIZE", "", NULL, "size of the weights, instead of counting them")   \
-	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a block; 1: no paging (default: the engine's)") \
-	X(0, max_seq, "max-seq", "max_seq", COUNT, "N", "", NULL, "tokens that a cache without paging would reserve")  \
+	    "weight dtype (default: as published, or --dtype); embedding and LM head stay in 16 bits")                 \
+	X(0, weights, "weights", "weights", SIZE, "SIZE", "", NULL, "weight memory, instead of the model's")           \
+	X(0, block, "block", "block", COUNT, "N", "", NULL,                                                            \
+	    "KV cache block size in tokens; 1 for no paging (default: the engine's)")                                  \
+	X(0, max_seq, "max-seq", "max_seq", COUNT, "N", "", NULL,                                                      \
+	    "tokens per sequence a contiguous KV cache reserves")                                                      \
 	X(0, used, "used", "used", COUNT, "N", "", NULL, "tokens used of --max-seq (default: --seq)")                  \
 	X(0, batch_tokens, "batch-tokens", "batch_tokens", COUNT, "N", "", NULL,                                       \
-	    "tokens that the engine takes in a step: with it, what a sequence is admitted for")                        \
+	    "maximum tokens per engine step; prints the memory an admitted sequence reserves")                         \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "part of the memory kept free for activations, workspace and fragmentation, instead of the engine's rule")
+	    "share of memory kept free for activations, workspace and fragmentation, instead of the engine's rule")
 
 struct kv_in {
 	KV_OPTIONS(OPTION_MEMBER)
@@ -84,13 +86,13 @@ check_degrees(struct run *r, const struct kv_in *in)
 			continue;
 		/* a job of another command: its layout says more than is asked here */
 		if (d.from.line > 0) {
-			run_warn(r, "layout.%s is left out: the cache is counted for one tensor-parallel group",
+			run_warn(r, "layout.%s ignored: the KV cache is counted for one tensor-parallel group",
 			    others[i].name);
 			continue;
 		}
-		diag_error(
-		    r->diag, d.from, "layout.%s: the cache is counted for one tensor-parallel group", others[i].name);
-		diag_hint(r->diag, "use tp alone; 'ridge memory' splits layers and sequences too");
+		diag_error(r->diag, d.from,
+		    "layout.%s has no effect: the KV cache is counted for one tensor-parallel group", others[i].name);
+		diag_hint(r->diag, "use only tp; 'ridge memory' also splits layers and sequences");
 		return false;
 	}
 	return true;
@@ -155,15 +157,13 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 	if (!datum_given(in->seq) && !datum_given(in->used))
 		run_assume(r, "seq %g", q->seq.value);
 	if (datum_given(in->max_seq) && q->used.value > in->max_seq.value) {
-		diag_error(r->diag, q->used.from, "%g used tokens are more than the %g of --max-seq", q->used.value,
-		    in->max_seq.value);
-		diag_hint(r->diag, "--max-seq is what a sequence may reach: at least %g", q->used.value);
+		diag_error(r->diag, q->used.from, "--used %g exceeds --max-seq %g", q->used.value, in->max_seq.value);
+		diag_hint(r->diag, "write --max-seq %g or more", q->used.value);
 		return false;
 	}
 	if ((q->gpu || datum_given(in->gpu_mem)) && in->shape.layers.value > 0 && !datum_given(in->weights)) {
-		diag_error(
-		    r->diag, in->gpu.from, "room on a GPU depends on the weights, which a bare shape does not tell");
-		diag_hint(r->diag, "add --weights 14GB, or --weights 0B to count the cache alone");
+		diag_error(r->diag, in->gpu.from, "the KV cache capacity of a GPU depends on the weights");
+		diag_hint(r->diag, "add --weights 14GB, or --weights 0B to ignore weights");
 		return false;
 	}
 	return bind_serving(r, in, q);
@@ -173,15 +173,13 @@ static void
 remark_attention(struct run *r, const struct kv_case *q, const struct kv_in *in, const struct attention *a)
 {
 	if (a->kind == ATTENTION_CSA && in->kv_dtype.text)
-		run_warn(
-		    r, "compressed tokens are packed in 8 bits with a 16-bit rotary part whatever --kv-dtype says");
+		run_warn(r, "compressed tokens use 8 bits with a 16-bit RoPE part; --kv-dtype has no effect on them");
 	if (q->layout.tp > 1 && a->kind == ATTENTION_MLA)
-		run_warn(r, "the latent belongs to all heads: every GPU of the group keeps the whole cache");
+		run_warn(r, "MLA latents are shared by all heads: every tensor-parallel GPU holds the whole KV cache");
 	else if (q->layout.tp > 1 && a->kind == ATTENTION_CSA)
-		run_warn(r, "compressed tokens belong to all heads: every GPU of the group keeps all of them");
+		run_warn(r, "compressed tokens are shared by all heads: every tensor-parallel GPU holds all of them");
 	else if (q->layout.tp > a->n_kv_heads.value)
-		run_warn(r, "tp=%g is more than the %g key/value heads: some are kept twice", q->layout.tp,
-		    a->n_kv_heads.value);
+		run_warn(r, "tp=%g exceeds the %g KV heads: some are replicated", q->layout.tp, a->n_kv_heads.value);
 }
 
 static void
@@ -190,11 +188,12 @@ remark(struct run *r, const struct kv_case *q, const struct kv_in *in)
 	const struct block *b = workload_attention(q->w);
 
 	if (datum_given(q->w->context) && q->seq.value > q->w->context.value)
-		run_warn(r, "%g tokens are more than the model's context of %g", q->seq.value, q->w->context.value);
+		run_warn(
+		    r, "sequence length %g exceeds the model's context length %g", q->seq.value, q->w->context.value);
 	if (b)
 		remark_attention(r, q, in, &b->attention);
 	if (q->w->kind == MODEL_ENCODER_DECODER && !(q->w->source_token.value > 0))
-		run_assume(r, "a source as long as the sequence");
+		run_assume(r, "source sequence length equal to --seq");
 }
 
 /* Rows that describe one sequence; returns its bytes in blocks. */
@@ -306,13 +305,13 @@ static const struct option_group kv_groups[] = {
 };
 
 static const struct example kv_examples[] = {
-    {"kv llama3-70b --seq 8192", "bytes of one sequence", 0},
-    {"kv llama3-70b --gpu a100 --seq 8192 --batch 32 --layout tp=8", "room beside the weights on eight A100", 0},
-    {"kv --layers 32 --kv-heads 32 --head-dim 128 --seq 500 --max-seq 8192", "what paging saves", 0},
-    {"kv qwen3-next-80b --batch 64 --state-dtype bf16", "a hybrid: what grows, what does not, slots and pages", 0},
-    {"kv gpt-oss-120b --sweep seq=1024..131072*2", "a model with sliding windows", 0},
-    {"kv llama2-7b --gpu a100 --batch 64 --solve seq --until 'batch_byte <= space_byte'",
-        "the longest sequences that fit", 0},
+    {"kv llama3-70b --seq 8192", "KV cache per sequence", 0},
+    {"kv llama3-70b --gpu a100 --seq 8192 --batch 32 --layout tp=8", "capacity next to the weights on eight A100", 0},
+    {"kv --layers 32 --kv-heads 32 --head-dim 128 --seq 500 --max-seq 8192", "memory saved by paging", 0},
+    {"kv qwen3-next-80b --batch 64 --state-dtype bf16", "hybrid model: KV cache and recurrent states", 0},
+    {"kv gpt-oss-120b --sweep seq=1024..131072*2", "model with sliding-window attention", 0},
+    {"kv llama2-7b --gpu a100 --batch 64 --solve seq --until 'batch_byte <= space_byte'", "longest sequences that fit",
+        0},
 };
 
 const struct command kv_command = {

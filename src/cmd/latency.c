@@ -9,14 +9,14 @@
 
 #define LATENCY_OPTIONS(X)                                                                                             \
 	X('s', stages, "stages", "stages", WORDS, "NAME=TIME[:TIME],...", "", NULL,                                    \
-	    "stages in order, each with its time, and after a colon the time that it will take")                       \
+	    "pipeline stages with their times, optionally with a new time: pre=5ms:4ms")                               \
 	X(0, parallel, "parallel", "parallel", WORDS, "A+B[/C],...", "", NULL,                                         \
-	    "stages that run side by side: branches joined by +, stages of a branch by /")                             \
-	X(0, budget, "budget", "budget", TIME, "TIME", "", NULL, "what all may take; exit status 1 above it")          \
-	X(0, fps, "fps", "fps", NUMBER, "N", "", NULL, "frames per second, instead of --budget")                       \
-	X(0, tails, "tails", "tails", WORDS, "NAME=TIME,...", "", NULL, "99th percentiles of stages")                  \
-	X(0, mph, "mph", "mph", NUMBER, "N", "", NULL, "speed of the vehicle: metres travelled in a frame")            \
-	X(0, kmh, "kmh", "kmh", NUMBER, "N", "", NULL, "the same in km/h")
+	    "parallel branches: branches joined by +, stages of a branch by /")                                        \
+	X(0, budget, "budget", "budget", TIME, "TIME", "", NULL, "latency budget; exit status 1 above it")             \
+	X(0, fps, "fps", "fps", NUMBER, "N", "", NULL, "frame rate, instead of --budget")                              \
+	X(0, tails, "tails", "tails", WORDS, "NAME=TIME,...", "", NULL, "P99 latencies of stages")                     \
+	X(0, mph, "mph", "mph", NUMBER, "N", "", NULL, "vehicle speed, for the distance per frame")                    \
+	X(0, kmh, "kmh", "kmh", NUMBER, "N", "", NULL, "vehicle speed in km/h")
 
 struct latency_in {
 	LATENCY_OPTIONS(OPTION_MEMBER)
@@ -86,8 +86,8 @@ read_stage(struct reader *all, struct word w)
 	if (!name)
 		return false;
 	if (find(all, name))
-		return run_refuse(all->r, w.from, arena_printf(all->r->arena, "two stages are called '%s'", name),
-		    "give every stage a name of its own");
+		return run_refuse(all->r, w.from, arena_printf(all->r->arena, "stage '%s' is given twice", name),
+		    "use a different name for each stage");
 	const char *colon = strchr(value, ':');
 	*s = (struct stage){.name = name, .leg = all->n, .branch = 0};
 	for (int i = 0; i < N_STAGE_TIMES; i++)
@@ -115,7 +115,8 @@ read_tail(struct reader *all, struct word w)
 	if (!run_value(all->r, w.from, value, Q_TIME, &s->time_s[STAGE_TAIL]))
 		return false;
 	if (s->time_s[STAGE_TAIL].value < s->time_s[STAGE_NOW].value)
-		return run_refuse(all->r, w.from, "a 99th percentile below the stage's usual time", "percentiles rise");
+		return run_refuse(
+		    all->r, w.from, "P99 below the stage's time", "check the two values; P99 is at least P50");
 	all->tails = true;
 	return true;
 }
@@ -129,8 +130,8 @@ read_group(struct reader *all, struct word w)
 	int leg = -1;
 
 	if (n_branches < 2)
-		return run_refuse(
-		    all->r, w.from, "one branch has nothing beside it", "join branches by +: --parallel det+seg");
+		return run_refuse(all->r, w.from, "--parallel needs at least two branches",
+		    "join branches with +: --parallel det+seg");
 	for (size_t b = 0; b < n_branches; b++) {
 		char **names = text_split(all->r->arena, branches[b], '/', &n_stages);
 		for (size_t i = 0; i < n_stages; i++) {
@@ -139,8 +140,7 @@ read_group(struct reader *all, struct word w)
 				return unknown(all, w, names[i]);
 			if (s->leg < 0)
 				return run_refuse(all->r, w.from,
-				    arena_printf(all->r->arena, "'%s' stands in two groups", names[i]),
-				    "once is enough");
+				    arena_printf(all->r->arena, "'%s' is in two groups", names[i]), "name it once");
 			leg = leg < 0 ? s->leg : leg;
 			/* below 0: placed; the number keeps leg and branch apart until all are read */
 			s->branch = (int)b;
@@ -320,9 +320,9 @@ show_tails(struct run *r, const struct latency_in *in, const struct stages *p, s
 		SHOW(sh, tail_ratio, tail_ratio);
 		if (datum_given(budget)) {
 			TELL(sh, p99_verdict,
-			    p99_s <= budget.value              ? "meets the budget even at worst"
-			        : independent_s > budget.value ? "misses the budget in the tail"
-			                                       : "misses the budget when delays come together");
+			    p99_s <= budget.value              ? "meets the budget in the worst case"
+			        : independent_s > budget.value ? "misses the budget at P99"
+			                                       : "misses the budget when all stages are slow together");
 			answer = p99_s <= budget.value ? ANSWERED : ANSWERED_NO;
 		}
 		const enum answer limit = tail_verdict(r, &in->tail, tail_ratio);
@@ -337,13 +337,13 @@ static bool
 check(struct run *r, const struct latency_in *in)
 {
 	if (in->stages.n && tail_given(&in->tail))
-		return run_refuse(r, in->tail.p50.from, "stages and a measured tail are two questions",
-		    "give percentiles of stages with --tails");
+		return run_refuse(r, in->tail.p50.from, "--stages cannot be combined with --p50 and --p99",
+		    "give P99 of stages with --tails");
 	if (datum_given(in->budget) && datum_given(in->fps))
 		return run_refuse(
-		    r, in->budget.from, "--budget and --fps exclude each other", "30 frames/s leave 33.3 ms");
+		    r, in->budget.from, "--budget and --fps exclude each other", "30 frames/s are a budget of 33.3 ms");
 	if (datum_given(in->mph) && datum_given(in->kmh))
-		return run_refuse(r, in->mph.from, "--mph and --kmh exclude each other", "give one of them");
+		return run_refuse(r, in->mph.from, "--mph and --kmh exclude each other", "keep one of them");
 	return run_positive(r, "budget", in->budget) & run_positive(r, "fps", in->fps) &
 	    run_positive(r, "mph", in->mph) & run_positive(r, "kmh", in->kmh) &
 	    run_positive(r, "tail-limit", in->tail.tail_limit);
@@ -361,7 +361,7 @@ pipeline(struct run *r, const struct latency_in *in)
 		return REFUSED;
 	const struct stages p = arrange(&all);
 	const enum stage_time which = all.changed ? STAGE_CHANGED : STAGE_NOW;
-	r->title = arena_printf(r->arena, "A pipeline of %d stages", p.n);
+	r->title = arena_printf(r->arena, "Pipeline of %d stages", p.n);
 	const struct datum budget = show_budget(r, in);
 	if (all.changed) {
 		SCOPE_I (sh, "cases", 0) {
@@ -396,17 +396,17 @@ latency_run(struct run *r, const void *input)
 	if (in->stages.n)
 		return pipeline(r, in);
 	if (tail_given(&in->tail)) {
-		r->title = "A measured tail";
+		r->title = "Measured percentiles";
 		return tail_show(r, &in->tail);
 	}
 	const bool travels = datum_given(in->mph) || datum_given(in->kmh);
 	if (!travels || !(datum_given(in->fps) || datum_given(in->budget))) {
-		run_refuse(r, (struct source){0}, "which stages?",
+		run_refuse(r, (struct source){0}, "no stages given",
 		    "--stages pre=5ms,detect=8ms --fps 30, a measured tail (--p50 10ms --p99 12ms), or --mph 70 --fps "
 		    "30");
 		return REFUSED;
 	}
-	r->title = "A frame on the road";
+	r->title = "Distance per frame";
 	show_travelled(r, in, show_budget(r, in).value);
 	return ANSWERED;
 }
@@ -418,27 +418,27 @@ static const struct option_group latency_groups[] = {
 
 static const struct example latency_examples[] = {
     {"latency --fps 30 --stages pre=5ms,encode=12ms,detect=8ms,segment=5ms,track=3ms,predict=10ms,plan=5ms",
-        "does a driving pipeline keep up with its cameras?", 1},
+        "driving pipeline against the camera frame rate", 1},
     {"latency --fps 30 --stages "
      "pre=5ms:2ms,encode=12ms:6ms,detect=8ms:4ms,segment=5ms:3ms,track=3ms,predict=10ms:5ms,plan=5ms:4ms",
         "the same before and after", 0},
     {"latency --budget 45ms --stages pre=5ms,encode=12ms,detect=8ms,segment=5ms,track=3ms,predict=10ms,plan=5ms "
      "--parallel detect/track+segment",
-        "two stages beside a third", 0},
+        "parallel branches", 0},
     {"latency --budget 33ms --stages encode=12ms,detect=8ms,plan=5ms --tails encode=15ms,detect=11ms --tail-limit 1.2",
-        "with the tails of stages", 1},
-    {"latency --p50 10ms --p99 12ms --tail-limit 1.2 --runs 100", "is the measured tail short enough, and known?", 0},
+        "with P99 latencies of stages", 1},
+    {"latency --p50 10ms --p99 12ms --tail-limit 1.2 --runs 100", "check a measured P99/P50 ratio", 0},
 };
 
 static const struct input_needs latency_needs[] = {
-    {"budget", "stages are held against it: add --stages pre=5ms,infer=12ms"},
-    {"fps", "stages are held against it: add --stages pre=5ms,infer=12ms"},
-    {"tails", "99th percentiles are of stages: add --stages pre=5ms,infer=12ms"},
-    {"parallel", "it is about stages: add --stages pre=5ms,infer=12ms"},
-    {"mph", "a vehicle moves during a frame: add --stages, and --fps or --budget"},
-    {"kmh", "a vehicle moves during a frame: add --stages, and --fps or --budget"},
-    {"tail_limit", "it limits P99 over P50: add --p50 and --p99, or tails to the stages: encode=15ms:20ms"},
-    {"runs", "a percentile is of so many measurements: add --p50 and --p99"},
+    {"budget", "it needs --stages pre=5ms,infer=12ms"},
+    {"fps", "it needs --stages pre=5ms,infer=12ms"},
+    {"tails", "it needs --stages pre=5ms,infer=12ms"},
+    {"parallel", "it needs --stages pre=5ms,infer=12ms"},
+    {"mph", "it needs --stages, and --fps or --budget"},
+    {"kmh", "it needs --stages, and --fps or --budget"},
+    {"tail_limit", "it needs --p50 and --p99, or --tails encode=15ms"},
+    {"runs", "it needs --p50 and --p99"},
 };
 
 const struct command latency_command = {

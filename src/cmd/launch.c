@@ -10,30 +10,29 @@
 #include <string.h>
 
 #define LAUNCH_OPTIONS(X)                                                                                              \
-	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model whose operators are launched")            \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model whose operators are counted")             \
 	X(0, launch, "launch", "launch", TIME, "TIME", "", NULL,                                                       \
-	    "of the host for one kernel (default: as measured with --gpu, else 5 us; up to 20 us from Python)")        \
-	X(0, kernels, "kernels", "kernels", COUNT, "N", "", NULL, "kernels of a step")                                 \
-	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "layers, with --ops")                                   \
-	X(0, ops, "ops", "ops", COUNT, "N", "", NULL, "kernels of a layer")                                            \
+	    "launch time per kernel (default: as measured for --gpu, else 5 us; up to 20 us from Python)")             \
+	X(0, kernels, "kernels", "kernels", COUNT, "N", "", NULL, "kernels per step")                                  \
+	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "number of layers, with --ops")                         \
+	X(0, ops, "ops", "ops", COUNT, "N", "", NULL, "kernels per layer")                                             \
 	X(0, gpu_time, "gpu-time", "gpu_time", TIME, "TIME", "", NULL,                                                 \
-	    "that the GPU computes in a step (default with a model: its roofline)")                                    \
-	X(0, blocking, "blocking", "blocking", FLAG, "", "", NULL, "the host waits for every kernel")                  \
-	X(0, graph, "graph", "graph", TIME, "TIME", "", NULL, "of the host for a kernel inside a CUDA graph")          \
-	X(0, graph_launch, "graph-launch", "graph_launch", TIME, "TIME", "", "0s", "of the host for the graph itself") \
-	X(0, fuse, "fuse", "fuse", WORD, "N:M", "", NULL, "every N kernels become M")                                  \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "the GPU, for its roofline and its bandwidth")            \
-	X(0, phase, "phase", "phase", CHOICE, "PHASE", "prefill|decode|train", "decode",                               \
-	    "with a model: what a step is")                                                                            \
-	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "with a model: sequences, or images")                     \
-	X(0, seq, "seq", "seq", COUNT, "N", "", "2048", "with a model: tokens of a sequence")                          \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "type of the operands")                 \
+	    "GPU time per step (default with a model: its roofline time)")                                             \
+	X(0, blocking, "blocking", "blocking", FLAG, "", "", NULL, "synchronize after every kernel")                   \
+	X(0, graph, "graph", "graph", TIME, "TIME", "", NULL, "launch time per kernel inside a CUDA graph")            \
+	X(0, graph_launch, "graph-launch", "graph_launch", TIME, "TIME", "", "0s", "launch time of the graph itself")  \
+	X(0, fuse, "fuse", "fuse", WORD, "N:M", "", NULL, "fusion ratio: N kernels become M")                          \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, for roofline time and memory bandwidth")            \
+	X(0, phase, "phase", "phase", CHOICE, "PHASE", "prefill|decode|train", "decode", "phase of the model's step")  \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "batch size: sequences or images of the model's step")    \
+	X(0, seq, "seq", "seq", COUNT, "N", "", "2048", "sequence length of the model's step")                         \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "operand dtype")                        \
 	X(0, chain, "chain", "chain", WORDS, "OP,...", "gemm|norm|norm_unfused|softmax|elementwise|elementwise:2",     \
 	    NULL,                                                                                                      \
-	    "operators to fuse, each reading what the one before it wrote; elementwise:2 reads another operand too")   \
-	X(0, rows, "rows", "rows", COUNT, "N", "", NULL, "chain: rows, or tokens")                                     \
-	X(0, width, "width", "width", COUNT, "N", "", NULL, "chain: elements of a row")                                \
-	X('k', k, "k", "k", COUNT, "N", "", NULL, "chain: the dimension that its gemm sums over (default: --width)")
+	    "operators to fuse, each reading the result of the previous one; elementwise:2 reads a second operand")    \
+	X(0, rows, "rows", "rows", COUNT, "N", "", NULL, "chain: rows (tokens)")                                       \
+	X(0, width, "width", "width", COUNT, "N", "", NULL, "chain: elements per row")                                 \
+	X('k', k, "k", "k", COUNT, "N", "", NULL, "chain: k dimension of its GEMM (default: --width)")
 
 struct launch_in {
 	LAUNCH_OPTIONS(OPTION_MEMBER)
@@ -50,14 +49,14 @@ bind_op(struct run *r, const struct launch_in *in, struct word w, struct op *out
 
 	if (kind == OP_NONE || !fusion_takes(kind)) {
 		diag_error(r->diag, w.from,
-		    kind == OP_NONE ? "'%s' is not an operator" : "'%s' cannot stand in a chain", name);
-		diag_hint(r->diag, "a chain has gemm, norm, norm_unfused, softmax and elementwise");
+		    kind == OP_NONE ? "'%s' is not an operator" : "'%s' cannot be fused in a chain", name);
+		diag_hint(r->diag, "use gemm, norm, norm_unfused, softmax and elementwise");
 		return false;
 	}
 	if (colon && (kind != OP_elementwise || !run_value(r, w.from, colon + 1, Q_COUNT, &reads)))
 		return kind == OP_elementwise
 		    ? false
-		    : run_refuse(r, w.from, "only elementwise reads several operands", "elementwise:2");
+		    : run_refuse(r, w.from, "only elementwise takes several operands", "elementwise:2");
 	*out = (struct op){.kind = (int)kind,
 	    .name = op_kind_name(kind),
 	    .count = 1,
@@ -77,21 +76,20 @@ static bool
 bind_chain(struct run *r, const struct launch_in *in, struct op *ops)
 {
 	if (!datum_given(in->rows) || !datum_given(in->width))
-		return run_refuse(r, in->chain.list[0].from, "how large is what passes through the chain?",
-		    "add --rows 8192 --width 4096");
+		return run_refuse(
+		    r, in->chain.list[0].from, "--chain needs the tensor size", "add --rows 8192 --width 4096");
 	if (!(run_whole(r, "rows", in->rows, 1) & run_whole(r, "width", in->width, 1) & run_whole(r, "k", in->k, 1)))
 		return false;
 	run_reads(r, &in->chain, &in->rows, &in->width, NULL);
 	if (in->chain.n < 2)
-		return run_refuse(
-		    r, in->chain.list[0].from, "one operator is fused with nothing", "--chain gemm,norm,elementwise");
+		return run_refuse(r, in->chain.list[0].from, "a chain needs two operators or more",
+		    "write for example --chain gemm,norm,elementwise");
 	for (size_t i = 0; i < in->chain.n; i++) {
 		if (!bind_op(r, in, in->chain.list[i], &ops[i]))
 			return false;
 		if (i && ops[i].kind == OP_gemm)
-			return run_refuse(r, in->chain.list[i].from,
-			    "a gemm reads every row many times: it can only stand first",
-			    "--chain gemm,norm,elementwise");
+			return run_refuse(r, in->chain.list[i].from, "a gemm can only be the first operator of a chain",
+			    "write for example --chain gemm,norm,elementwise");
 	}
 	return true;
 }
@@ -132,7 +130,7 @@ launch_chain(struct run *r, const struct launch_in *in)
 	run_word(r, "dtype", in->dtype);
 	if (ops[0].kind == OP_gemm && !datum_given(in->k))
 		run_assume(r, "k %g", in->width.value);
-	r->title = "Fusing a chain of operators";
+	r->title = "Operator fusion";
 	for (int i = 0; i < c.n; i++)
 		SCOPE_I (sh, "chain", i) {
 			TELL(sh, operator, in->chain.list[i].text);
@@ -156,8 +154,7 @@ launch_chain(struct run *r, const struct launch_in *in)
 	SHOW(sh, saved_frac, saved_frac);
 	show_chain_time(r, in, gpu, apart_byte, together_byte, c.n - 1);
 	if (ops[0].kind == OP_gemm)
-		run_warn(
-		    r, "a gemm with work between its tiles and the memory must keep whole rows on the chip for a norm");
+		run_warn(r, "fusing a norm after a gemm needs whole rows on chip");
 	return ANSWERED;
 }
 
@@ -178,14 +175,14 @@ check(struct run *r, const struct launch_in *in)
 	const bool counted = datum_given(in->kernels), per_layer = datum_given(in->ops);
 
 	if (counted + per_layer > 1)
-		return run_refuse(r, in->kernels.from, "--kernels and --ops exclude each other", "give one of them");
+		return run_refuse(r, in->kernels.from, "--kernels and --ops exclude each other", "keep one of them");
 	if (per_layer && !in->model.text && !datum_given(in->layers))
-		return run_refuse(r, in->ops.from, "how many layers?", "add --layers 32");
+		return run_refuse(r, in->ops.from, "--ops needs the number of layers", "add --layers 32");
 	if (datum_given(in->layers) && !per_layer)
-		return run_refuse(r, in->layers.from, "how many kernels has a layer?", "add --ops 50");
+		return run_refuse(r, in->layers.from, "--layers needs the kernels per layer", "add --ops 50");
 	if (!counted && !per_layer && !in->model.text)
-		return run_refuse(r, (struct source){0}, "how many kernels?",
-		    "--layers 32 --ops 50, --kernels 1600, a model's name, or a chain to fuse: --chain "
+		return run_refuse(r, (struct source){0}, "number of kernels missing",
+		    "give --layers 32 --ops 50, --kernels 1600, a model, or a chain to fuse: --chain "
 		    "gemm,norm,elementwise");
 	return run_positive(r, "launch", in->launch) & run_positive(r, "gpu-time", in->gpu_time) &
 	    run_positive(r, "graph", in->graph) & run_whole(r, "kernels", in->kernels, 1) &
@@ -216,8 +213,7 @@ model_step(struct run *r, const struct launch_in *in, struct step *out)
 		return false;
 	const bool decode = strcmp(in->phase.text, "decode") == 0, train = strcmp(in->phase.text, "train") == 0;
 	if (decode && w->kind != MODEL_DECODER)
-		return run_refuse(
-		    r, in->phase.from, "only a decoder makes tokens one after the other", "add --phase prefill");
+		return run_refuse(r, in->phase.from, "--phase decode needs a decoder model", "use --phase prefill");
 	run_word(r, "phase", in->phase);
 	/* how many kernels there are does not depend on what they work on */
 	const bool timed = !datum_given(in->gpu_time) && in->gpu.text;
@@ -247,8 +243,8 @@ model_step(struct run *r, const struct launch_in *in, struct step *out)
 		SUM(sh, n_launches, i, n, launch_times(sh, &ops[i]));
 		out->n_launches = n_launches;
 		run_warn(r,
-		    "a kernel for each operator of the list: eager frameworks launch more (rotary embedding, residual "
-		    "additions, copies); --ops says how many a layer has");
+		    "one kernel per operator: eager frameworks launch more (RoPE, residual adds, copies); give kernels "
+		    "per layer with --ops");
 	}
 	out->device_s = NAN;
 	if (!timed)
@@ -260,7 +256,7 @@ model_step(struct run *r, const struct launch_in *in, struct step *out)
 	TAKE(sh, mem_byte_per_s, q.machines[0].gpu->mem_byte_per_s);
 	SUM(sh, device_s, i, n, roofline_op(sh, &ops[i], peak_flop_per_s, mem_byte_per_s));
 	out->device_s = device_s;
-	run_assume(r, "the GPU works at its roofline");
+	run_assume(r, "GPU time is the roofline time");
 	return true;
 }
 
@@ -331,7 +327,8 @@ read_fusion(struct run *r, const struct launch_in *in, struct datum *before, str
 	const char *colon = strchr(in->fuse.text, ':');
 
 	if (!colon)
-		return run_refuse(r, in->fuse.from, "--fuse takes N:M", "--fuse 3:1: every three kernels become one");
+		return run_refuse(
+		    r, in->fuse.from, "--fuse must be N:M", "write --fuse 3:1 for three kernels fused into one");
 	const char *first = arena_copy(r->arena, in->fuse.text, (size_t)(colon - in->fuse.text));
 	if (!run_value(r, in->fuse.from, first, Q_COUNT, before) ||
 	    !run_value(r, in->fuse.from, colon + 1, Q_COUNT, after) ||
@@ -339,7 +336,7 @@ read_fusion(struct run *r, const struct launch_in *in, struct datum *before, str
 	    !bounds_check(r->diag, in->fuse.from, "fuse", Q_COUNT, after->value))
 		return false;
 	if (after->value > before->value)
-		return run_refuse(r, in->fuse.from, "fusion does not make more kernels", "--fuse 3:1");
+		return run_refuse(r, in->fuse.from, "--fuse N:M needs N of at least M", "write for example --fuse 3:1");
 	return true;
 }
 
@@ -363,7 +360,7 @@ show_graph(struct run *r, const struct launch_in *in, const struct step *s, doub
 	struct launch_in graph = *in;
 
 	graph.blocking = false; /* the host launches the graph, not its kernels */
-	TELL(sh, variant, "as a graph");
+	TELL(sh, variant, "CUDA graph");
 	TAKE(sh, n_kernels, s->n_launches);
 	SHOW(sh, n_kernels, n_kernels);
 	TAKE(sh, node_s, in->graph);
@@ -413,7 +410,7 @@ show_limits(struct run *r, const struct launch_in *in, const struct step *s)
 	CALL(sh, n_hidden, launch_hidden(sh, device_s, launch_s));
 	SHOW(sh, n_hidden, n_hidden);
 	if (s->n_launches > n_hidden && !in->blocking)
-		run_warn(r, "host-bound: a faster GPU changes nothing; larger batches, graphs or fusion do");
+		run_warn(r, "host-bound: use larger batches, CUDA graphs or fusion; a faster GPU gains nothing");
 }
 
 /* What nobody stated: as measured with this GPU, else what is usual. */
@@ -442,7 +439,7 @@ add_measured(struct run *r, struct launch_in *in)
 	}
 	if (!datum_given(in->launch)) {
 		if (in->gpu.text && run_gpu(r, in->gpu))
-			run_warn(r, "no launches were measured on %s: what is usual is taken", gpu->id);
+			run_warn(r, "no launch times measured on %s: typical values used", gpu->id);
 		in->launch = (struct datum){5e-6, {"default", 0, 0, NULL, false}};
 		run_assume(r, "launch 5 us: published figures are 3 to 10 us, and up to 20 us from Python");
 	}
@@ -461,7 +458,7 @@ launches(struct run *r, const struct launch_in *asked)
 	if (!add_measured(r, &whole) || !check(r, in) ||
 	    (in->fuse.text && !read_fusion(r, in, &fusion[0], &fusion[1])) || !bind_step(r, in, &s))
 		return REFUSED;
-	r->title = "Launching kernels";
+	r->title = "Kernel launches";
 	if (!isnan(s.device_s)) {
 		run_reads(r, &asked->blocking, NULL);
 		TAKE(sh, gpu_s, s.device_s);
@@ -488,8 +485,8 @@ launch_run(struct run *r, const void *input)
 	if (in->chain.n == 0)
 		return launches(r, in);
 	if (in->model.text || datum_given(in->kernels) || datum_given(in->ops)) {
-		run_refuse(
-		    r, in->chain.list[0].from, "a chain and a step's kernels are two questions", "ask one at a time");
+		run_refuse(r, in->chain.list[0].from, "--chain cannot be combined with the kernels of a step",
+		    "use one of them");
 		return REFUSED;
 	}
 	return launch_chain(r, in);
@@ -498,28 +495,26 @@ launch_run(struct run *r, const void *input)
 static const struct option_group launch_groups[] = {OPTION_GROUP(launch_options, 0)};
 
 static const struct example launch_examples[] = {
-    {"launch --layers 32 --ops 50 --launch 5us", "what the host needs for a step", 0},
+    {"launch --layers 32 --ops 50 --launch 5us", "CPU launch time of a step", 0},
     {"launch --layers 32 --ops 50 --launch 5us --gpu-time 6ms --graph 1us --graph-launch 10us --fuse 3:1",
-        "host-bound: what a graph and what fusion would change", 0},
-    {"launch llama3-8b --gpu h100 --batch 1 --launch 5us --ops 30 --graph 1us", "a step of decoding", 0},
+        "host-bound: gain from a CUDA graph and from fusion", 0},
+    {"launch llama3-8b --gpu h100 --batch 1 --launch 5us --ops 30 --graph 1us", "decode step", 0},
     {"launch --chain gemm,norm,elementwise --rows 8192 --width 4096 --gpu a100 --launch 5us",
-        "bytes that a fused linear layer, norm and activation would save", 0},
-    {"launch --layers 32 --ops 50 --gpu-time 12ms --sweep launch=2us,5us,10us,20us", "how dear may a launch be?", 0},
+        "traffic saved by fusing GEMM, norm and activation", 0},
+    {"launch --layers 32 --ops 50 --gpu-time 12ms --sweep launch=2us,5us,10us,20us", "sweep over the launch time", 0},
 };
 
 static const struct input_needs launch_needs[] = {
-    {"gpu",
-        "it gives the time of a model, or what a launch takes where it was measured: name a model, or leave out "
-        "--launch"},
-    {"batch", "it is what a model works on: name one, with --gpu and without --gpu-time"},
-    {"seq", "it is what a model works on: name one, with --gpu and without --gpu-time"},
-    {"dtype", "it is what a model or a chain works on: name one, with --gpu"},
-    {"phase", "it is what a model does: name one"},
-    {"blocking", "a host that waits needs to know for how long: add --gpu-time 6ms"},
-    {"graph_launch", "it belongs to a graph: add --graph 1us"},
-    {"rows", "it belongs to a chain: add --chain gemm,norm"},
-    {"width", "it belongs to a chain: add --chain gemm,norm"},
-    {"k", "it belongs to a chain: add --chain gemm,norm"},
+    {"gpu", "it needs a model, or --launch left out"},
+    {"batch", "it needs a model with --gpu, without --gpu-time"},
+    {"seq", "it needs a model with --gpu, without --gpu-time"},
+    {"dtype", "it needs a model or --chain, with --gpu"},
+    {"phase", "it needs a model"},
+    {"blocking", "it needs --gpu-time 6ms"},
+    {"graph_launch", "it needs --graph 1us"},
+    {"rows", "it needs --chain gemm,norm"},
+    {"width", "it needs --chain gemm,norm"},
+    {"k", "it needs --chain gemm,norm"},
 };
 
 const struct command launch_command = {

@@ -67,7 +67,7 @@ show_verdict(struct run *r, const struct memory_job *job, double expected_byte)
 	const enum verdict verdict = memory_verdict(job, expected_byte);
 	TELL(sh, verdict, verdict_name(verdict));
 	if (verdict == RISKY)
-		run_warn(r, "risky: the expected peak fits, but 1 run in 20 needs more than %.2f times the prediction",
+		run_warn(r, "risky: the expected peak fits, but 5 %% of runs need more than %.2f times the prediction",
 		    job->stack->safety.value);
 	return verdict;
 }
@@ -158,7 +158,7 @@ show_limits(struct run *r, const struct memory_job *job, double n_node)
 	SHOW(sh, n_largest_batch, n_max_batch);
 	SHOW(sh, longest_token, max_seq_token);
 	if (!fit_fewest_gpus(job, n_node, &fewest)) {
-		TELL(sh, min_layout, "none, however they are laid out");
+		TELL(sh, min_layout, "none in any layout");
 		return;
 	}
 	TAKE(sh, n_fewest_gpus, fewest.n_gpus);
@@ -222,8 +222,7 @@ answer_list(struct run *r, const struct memory_question *q)
 	SHOW(sh, weights_byte, weight_byte);
 	SHOW(sh, operands_byte, operand_byte);
 	SHOW(sh, expected_byte, peak_byte);
-	run_warn(r,
-	    "a floor: workspaces, the context and tensors that skip connections hold are not in a list of operators");
+	run_warn(r, "lower bound: operator lists have no workspace, driver context or skip-connection tensors");
 	if (!datum_given(job.card_byte))
 		return ANSWERED;
 	run_reads(r, &q->memory->gpu_mem, NULL);
@@ -348,8 +347,7 @@ show_numbers_verdict(struct run *r, const struct memory_in *in, const struct mem
 	TELL(sh, verdict, verdict_name(verdict));
 	if (verdict == RISKY)
 		run_warn(r,
-		    "risky: less than %g %% is left for what these numbers do not count; --headroom states your own "
-		    "margin",
+		    "risky: less than %g %% is left for what is not counted; set your own margin with --headroom",
 		    100 * (safety.value - 1));
 	TAKE(sh, n_largest_batch, numbers_largest_batch(numbers, limit_byte));
 	TAKE(sh, n_fewest_gpus, numbers_fewest_gpus(numbers, limit_byte));
@@ -374,11 +372,11 @@ answer_numbers(struct run *r, const struct memory_question *q)
 	const bool sized = datum_given(in.n_params) || (datum_given(in.hidden) && datum_given(in.n_layers));
 	if (!sized && !datum_given(in.head_dim) && !datum_given(q->memory->global_batch) &&
 	    (in.n_ranks < 2 || !datum_given(card))) {
-		diag_error(r->diag, (struct source){0}, "a model, or --params, is needed");
+		diag_error(r->diag, (struct source){0}, "no model given");
 		diag_hint(r->diag, "ridge memory llama3-8b --gpu h100, or --params 7e9 --layers 32 --hidden 4096");
 		return REFUSED;
 	}
-	r->title = "memory of one GPU, by bare numbers";
+	r->title = "memory of one GPU, from dimensions";
 	show_batches(r, q->memory, &in);
 	show_attention(r, &in);
 	if (!sized)
@@ -401,8 +399,8 @@ memory_run(struct run *r, const void *input)
 	const struct memory_question q = {&in->memory, &in->training, &in->serving, &in->numbers, &in->layout, NULL};
 
 	if (!memory_is_numbers(&q) && datum_given(in->numbers.params)) {
-		diag_error(r->diag, in->numbers.params.from, "--params is for a model without a name");
-		diag_hint(r->diag, "leave it out, or leave out '%s'", in->memory.model.text);
+		diag_error(r->diag, in->numbers.params.from, "--params and a model exclude each other");
+		diag_hint(r->diag, "drop --params or '%s'", in->memory.model.text);
 		return REFUSED;
 	}
 	if (memory_is_numbers(&q))
@@ -435,32 +433,32 @@ static const struct option_group memory_groups[] = {
 };
 
 static const struct example memory_examples[] = {
-    {"memory llama3-8b --gpu h100 --gpus 8 --layout tp=2,zero=1,sp --seq 8192", "training: what fills each GPU", 0},
-    {"memory llama3-70b --gpu h100 --layout tp=8,dp=2", "what would make it fit", 1},
-    {"memory llama2-7b --gpu rtx4090 --lora-rank 8 --quant nf4 --seq 1024", "QLoRA on one card", 0},
+    {"memory llama3-8b --gpu h100 --gpus 8 --layout tp=2,zero=1,sp --seq 8192", "training: memory per GPU", 0},
+    {"memory llama3-70b --gpu h100 --layout tp=8,dp=2", "configurations that fit", 1},
+    {"memory llama2-7b --gpu rtx4090 --lora-rank 8 --quant nf4 --seq 1024", "QLoRA on one GPU", 0},
     {"memory llama3-70b --infer --gpu h100 --layout tp=4 --batch 16 --seq 8192", "serving", 0},
-    {"memory --params 7e9 --layers 32 --hidden 4096 --seq 2048", "states and activations from bare numbers", 0},
-    {"memory llama3-8b --gpu a100 --gpus 8 --layout zero=3 --sweep batch=1..8*2", "one line per micro-batch", 0},
+    {"memory --params 7e9 --layers 32 --hidden 4096 --seq 2048", "a model given by its dimensions", 0},
+    {"memory llama3-8b --gpu a100 --gpus 8 --layout zero=3 --sweep batch=1..8*2", "sweep over micro-batch size", 0},
 };
 
 static const struct input_needs memory_needs[] = {
-    {"imbalance", "it belongs to training a mixture of experts: leave it out"},
-    {"cp_comm", "it belongs to context parallelism: add --layout cp=2, or leave it out"},
-    {"schedule", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
-    {"stage_layers", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
-    {"layout.no_sp", "it belongs to tensor parallelism: add --layout tp=2, or leave it out"},
-    {"lora_targets", "it belongs to adapters: add --lora-rank 16, or leave it out"},
-    {"lora_dropout", "it belongs to adapters: add --lora-rank 16, or leave it out"},
-    {"grad_dtype", "gradients of adapters have the type of the adapters: leave it out"},
-    {"kv_dtype", "it belongs to serving: add --infer, or leave it out"},
-    {"block", "it belongs to serving: add --infer, or leave it out"},
-    {"batch_tokens", "it belongs to serving: add --infer, or leave it out"},
-    {"utilization", "it belongs to serving: add --infer, or leave it out"},
-    {"headroom", "it needs the memory of a GPU: add --gpu h100, or --gpu-mem 80GiB"},
-    {"layers", "it describes a model without a name; --set model.layers=40 changes one that has a name"},
-    {"hidden", "it describes a model without a name; --set model.hidden=4096 changes one that has a name"},
-    {"heads", "it sizes the scores of a model without a name: add --act-model full, or leave it out"},
-    {"head_dim", "it describes a model without a name: leave it out"},
+    {"imbalance", "it applies to training a mixture of experts; leave it out"},
+    {"cp_comm", "it applies to context parallelism: add --layout cp=2, or leave it out"},
+    {"schedule", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
+    {"stage_layers", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
+    {"layout.no_sp", "it applies to tensor parallelism: add --layout tp=2, or leave it out"},
+    {"lora_targets", "it applies to LoRA: add --lora-rank 16, or leave it out"},
+    {"lora_dropout", "it applies to LoRA: add --lora-rank 16, or leave it out"},
+    {"grad_dtype", "LoRA gradients have the adapters' dtype; leave it out"},
+    {"kv_dtype", "it applies to inference: add --infer, or leave it out"},
+    {"block", "it applies to inference: add --infer, or leave it out"},
+    {"batch_tokens", "it applies to inference: add --infer, or leave it out"},
+    {"utilization", "it applies to inference: add --infer, or leave it out"},
+    {"headroom", "it needs --gpu h100 or --gpu-mem 80GiB"},
+    {"layers", "it needs --params; change a named model with --set model.layers=40"},
+    {"hidden", "it needs --params; change a named model with --set model.hidden=4096"},
+    {"heads", "it needs --params and --act-model full"},
+    {"head_dim", "it needs --params; leave it out"},
 };
 
 const struct command memory_command = {

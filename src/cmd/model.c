@@ -84,7 +84,7 @@ list_models(struct run *r, const struct model_in *in)
 			show_line(r, line++, w);
 	}
 	if (line == 0) {
-		diag_error(r->diag, (struct source){0}, "no model has that in its name");
+		diag_error(r->diag, (struct source){0}, "no model name contains this");
 		diag_hint(r->diag, "'ridge model list' shows all of them");
 		return REFUSED;
 	}
@@ -95,7 +95,7 @@ static enum answer
 compare_models(struct run *r, const struct model_in *in)
 {
 	if (in->names.n == 0) {
-		diag_error(r->diag, (struct source){0}, "compare which models?");
+		diag_error(r->diag, (struct source){0}, "compare needs two models or more");
 		diag_hint(r->diag, "ridge model compare llama3-8b qwen3-8b");
 		return REFUSED;
 	}
@@ -116,7 +116,7 @@ import_model(struct run *r, const struct model_in *in)
 	const char *id, *said;
 
 	if (in->names.n != 1) {
-		diag_error(r->diag, in->verb.from, "import which configuration?");
+		diag_error(r->diag, in->verb.from, "import needs a configuration file");
 		diag_hint(r->diag, "ridge model import config.json -o mine.yaml");
 		return REFUSED;
 	}
@@ -146,14 +146,14 @@ model_run(struct run *r, const void *input)
 	if (strcmp(verb, "import") == 0)
 		return import_model(r, in);
 	if (strcmp(verb, "show") == 0 && in->names.n == 0) {
-		diag_error(r->diag, in->verb.from, "show which model?");
+		diag_error(r->diag, in->verb.from, "show needs a model");
 		diag_hint(r->diag, "'ridge model list' shows their names");
 		return REFUSED;
 	}
 	const struct word name = strcmp(verb, "show") == 0 ? in->names.list[0] : in->verb;
 	if (in->names.n > (strcmp(verb, "show") == 0 ? 1 : 0)) {
-		diag_error(r->diag, in->names.list[in->names.n - 1].from, "one model at a time");
-		diag_hint(r->diag, "for several: ridge model compare");
+		diag_error(r->diag, in->names.list[in->names.n - 1].from, "only one model at a time");
+		diag_hint(r->diag, "compare several with 'ridge model compare'");
 		return REFUSED;
 	}
 	return model_show(r, in, name);
@@ -161,15 +161,15 @@ model_run(struct run *r, const void *input)
 
 static const struct example model_examples[] = {
     {"model list llama", "models with `llama` in their name", 0},
-    {"model show deepseek-v3", "parameters by part, FLOP per token, cache and checkpoint", 0},
-    {"model compare llama3-8b qwen3-8b mistral-7b", "side by side", 0},
+    {"model show deepseek-v3", "parameters by part, FLOPs per token, KV cache, checkpoint size", 0},
+    {"model compare llama3-8b qwen3-8b mistral-7b", "compare models", 0},
     {"model gpt3-175b --seq 2048 --get n_params", "one number, for a script", 0},
 };
 
 static const struct input_needs model_needs[] = {
-    {"seq", "it belongs to one model that reads tokens: ridge model show llama3-8b --seq 4096"},
-    {"batch", "it belongs to one model: ridge model show llama3-8b --seq 4096 --batch 8"},
-    {"flops_convention", "it belongs to one model: ridge model show llama3-8b --seq 4096"},
+    {"seq", "it applies to show, for a model with tokens: ridge model show llama3-8b --seq 4096"},
+    {"batch", "it applies to show: ridge model show llama3-8b --seq 4096 --batch 8"},
+    {"flops_convention", "it applies to show: ridge model show llama3-8b --seq 4096"},
 };
 
 const struct command model_command = {

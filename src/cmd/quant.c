@@ -12,17 +12,18 @@
 #define QUANT_OPTIONS(X)                                                                                               \
 	X(0, formats, NULL, "formats", WORDS, "FORMAT,...", "format", NULL,                                            \
 	    "one format, or several to compare (default: all)")                                                        \
-	X('p', params, "params", "params", COUNT, "N", "", NULL, "parameters stored in it")                            \
-	X(0, base, "base", "base", WORD, "FORMAT", "format", "bf16", "what the size is compared with")                 \
-	X(0, bits, "bits", "bits", COUNT, "N", "", NULL, "integers of so many bits, instead of a format's name")       \
-	X(0, group, "group", "group", COUNT, "N", "", NULL, "weights that share a scale")                              \
-	X(0, scale_bits, "scale-bits", "scale_bits", NUMBER, "N", "", NULL, "bits of that scale (with --group: 16)")   \
-	X(0, zero_bits, "zero-bits", "zero_bits", NUMBER, "N", "", NULL, "bits of a zero point for each group")        \
+	X('p', params, "params", "params", COUNT, "N", "", NULL, "number of parameters")                               \
+	X(0, base, "base", "base", WORD, "FORMAT", "format", "bf16", "format to compare the size with")                \
+	X(0, bits, "bits", "bits", COUNT, "N", "", NULL, "integer width in bits, instead of a format")                 \
+	X(0, group, "group", "group", COUNT, "N", "", NULL, "group size: weights per scale")                           \
+	X(0, scale_bits, "scale-bits", "scale_bits", NUMBER, "N", "", NULL, "scale bits (default with --group: 16)")   \
+	X(0, zero_bits, "zero-bits", "zero_bits", NUMBER, "N", "", NULL, "zero-point bits per group")                  \
 	X(0, absmax, "absmax", "absmax", NUMBER, "X", "", NULL,                                                        \
-	    "largest weight of a group: the error that integers make of it")                                           \
-	X(0, value, "value", "value", NUMBER, "X", "", NULL, "a number to store: how far apart are its neighbours?")   \
-	X(0, update, "update", "update", NUMBER, "X", "", NULL, "added to --value: does it survive rounding?")         \
-	X(0, loss_scale, "loss-scale", "loss_scale", NUMBER, "X", "", NULL, "multiplies --value before it is stored")
+	    "largest weight of a group, for the rounding error of integers")                                           \
+	X(0, value, "value", "value", NUMBER, "X", "", NULL, "value to store; prints its rounding and spacing")        \
+	X(0, update, "update", "update", NUMBER, "X", "", NULL,                                                        \
+	    "update added to --value; tells whether it survives rounding")                                             \
+	X(0, loss_scale, "loss-scale", "loss_scale", NUMBER, "X", "", NULL, "loss scale that multiplies --value")
 
 struct quant_in {
 	QUANT_OPTIONS(OPTION_MEMBER)
@@ -59,7 +60,7 @@ find(struct run *r, struct word name)
 		names[n] = formats[n].name;
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
 		names[n++] = aliases[i].alias;
-	diag_error(r->diag, name.from, "'%s' is not a format", name.text);
+	diag_error(r->diag, name.from, "'%s' is not a number format", name.text);
 	const char *near = text_nearest(name.text, names, n);
 	if (near)
 		diag_hint(r->diag, "did you mean '%s'?", near);
@@ -80,13 +81,13 @@ changed(struct run *r, const struct quant_in *in, const struct format *f, struct
 	*out = *f;
 	if (grouped && f->scaling == SCALING_NONE)
 		return run_refuse(r, in->group.from, arena_printf(r->arena, "%s has no scales", f->name),
-		    "groups belong to integers and to formats of 8 bits and less");
+		    "use --group with integers or formats of 8 bits and fewer");
 	if (in->zero_bits.value > 0 && f->code != CODE_INTEGER)
-		return run_refuse(r, in->zero_bits.from, "zero points belong to integers", "leave --zero-bits out");
+		return run_refuse(r, in->zero_bits.from, "zero points need an integer format", "leave --zero-bits out");
 	out->group = datum_or(in->group, f->group);
 	if (bits && !(out->group > 0))
 		return run_refuse(
-		    r, in->scale_bits.from, "a scale for how many weights?", "add for example --group 128");
+		    r, in->scale_bits.from, "--scale-bits needs the group size", "add for example --group 128");
 	if (datum_given(in->group) && out->scale_bits == 0)
 		out->scale_bits = 16;
 	out->scale_bits = datum_or(in->scale_bits, out->scale_bits);
@@ -101,17 +102,16 @@ check(struct run *r, const struct quant_in *in)
 
 	if (datum_given(in->bits) && in->formats.n)
 		return run_refuse(
-		    r, in->bits.from, "--bits and a format's name exclude each other", "give one of them");
+		    r, in->bits.from, "--bits and a format's name exclude each other", "keep one of them");
 	if (datum_given(in->bits) &&
 	    !(in->bits.value >= 2 && in->bits.value <= 16 && run_whole(r, "bits", in->bits, 2)))
-		return run_refuse(
-		    r, in->bits.from, "integers have 2 to 16 bits", "wider numbers are formats: fp32, bf16");
+		return run_refuse(r, in->bits.from, "--bits must be from 2 to 16", "use a format such as fp32 or bf16");
 	if (grouped && in->formats.n == 0 && !datum_given(in->bits))
-		return run_refuse(r, in->group.from, "groups of what?", "name a format, or give --bits 4");
+		return run_refuse(r, in->group.from, "--group needs a format", "add a format, or --bits 4");
 	if (datum_given(in->update) && !datum_given(in->value))
-		return run_refuse(r, in->update.from, "an update of what?", "add --value 1");
+		return run_refuse(r, in->update.from, "--update needs a value", "add --value 1");
 	if (datum_given(in->loss_scale) && !datum_given(in->value))
-		return run_refuse(r, in->loss_scale.from, "what is scaled?", "add --value 1e-6");
+		return run_refuse(r, in->loss_scale.from, "--loss-scale needs a value", "add --value 1e-6");
 	return run_whole(r, "params", in->params, 1) & run_whole(r, "group", in->group, 2) &
 	    run_positive(r, "absmax", in->absmax) & run_positive(r, "loss-scale", in->loss_scale);
 }
@@ -124,8 +124,7 @@ show_absmax(struct run *r, const struct quant_in *in, const struct format *f)
 	struct sheet *sh = r->sheet;
 
 	if (f->code != CODE_INTEGER) {
-		run_refuse(
-		    r, in->absmax.from, "a step from the largest weight is that of integers", "--bits 8, or int8");
+		run_refuse(r, in->absmax.from, "--absmax needs an integer format", "use --bits 8 or int8");
 		return REFUSED;
 	}
 	r->title = arena_printf(
@@ -168,9 +167,9 @@ show_update(struct run *r, const struct quant_in *in, double spacing)
 	SHOW(sh, n_spacings, n_spacings);
 	const bool kept = fabs(n_spacings) > 0.5;
 	TELL(sh, verdict,
-	    kept ? "yes: it survives"
-	         : arena_printf(
-	               r->arena, "no: lost to rounding, less than half of %s", number_write(spacing, buf, sizeof buf)));
+	    kept ? "yes"
+	         : arena_printf(r->arena, "no: lost to rounding, below half the spacing %s",
+	               number_write(spacing, buf, sizeof buf)));
 	return kept ? ANSWERED : ANSWERED_NO;
 }
 
@@ -180,11 +179,11 @@ show_value(struct run *r, const struct quant_in *in, const struct format *f)
 	struct sheet *sh = r->sheet;
 
 	if (!format_is_float(f)) {
-		run_refuse(r, in->value.from, "a number by itself has a place in floating-point formats only",
-		    "bf16, fp16, fp8-e4m3; for integers --absmax");
+		run_refuse(r, in->value.from, "--value needs a floating-point format",
+		    "use bf16, fp16 or fp8-e4m3; with integers, use --absmax");
 		return REFUSED;
 	}
-	r->title = arena_printf(r->arena, "A number in %s", f->name);
+	r->title = arena_printf(r->arena, "Value in %s", f->name);
 	TAKE(sh, value, in->value);
 	double stored;
 	if (datum_given(in->loss_scale)) {
@@ -300,7 +299,7 @@ assume_errors(struct run *r, const struct format *f)
 	if (f->scaling == SCALING_FP8)
 		run_assume(r, "a tensor of %d weights", TENSOR);
 	if (f->outer_group > 0)
-		run_assume(r, "rounding of the 8-bit scales not counted");
+		run_assume(r, "rounding of 8-bit scales not counted");
 }
 
 static enum answer
@@ -308,7 +307,7 @@ show_formats(struct run *r, const struct quant_in *in, const struct format *list
 {
 	struct sheet *sh = r->sheet;
 
-	r->title = n == 1 ? arena_printf(r->arena, "%s: %s", list[0].name, list[0].title) : "Formats of weights";
+	r->title = n == 1 ? arena_printf(r->arena, "%s: %s", list[0].name, list[0].title) : "Weight formats";
 	if (n == 1) {
 		show_size(r, in, &list[0], base, true);
 		show_range(r, &list[0], true);
@@ -373,8 +372,8 @@ quant_run(struct run *r, const void *input)
 	if (!check(r, in) || !bind_quant_formats(r, in, list, &n))
 		return REFUSED;
 	if ((datum_given(in->absmax) || datum_given(in->value)) && n > 1) {
-		run_refuse(r, datum_given(in->absmax) ? in->absmax.from : in->value.from, "of which format?",
-		    "name one: ridge quant bf16 --value 1 --update 1e-7, or --bits 8 --absmax 3.76");
+		run_refuse(r, datum_given(in->absmax) ? in->absmax.from : in->value.from, "no format given",
+		    "write for example: ridge quant bf16 --value 1 --update 1e-7, or --bits 8 --absmax 3.76");
 		return REFUSED;
 	}
 	if (datum_given(in->absmax))
@@ -389,18 +388,18 @@ static const struct option_group quant_groups[] = {OPTION_GROUP(quant_options, 0
 
 static const struct example quant_examples[] = {
     {"quant nvfp4 --params 70B", "size, range and rounding error of one format", 0},
-    {"quant int8 mxfp8 nf4 nvfp4 mxfp4 gptq --params 7B", "several side by side", 0},
-    {"quant --bits 4 --group 128 --scale-bits 16 --base fp32", "integers with scales of one's own", 0},
-    {"quant --bits 8 --absmax 3.76", "the error that the largest weight of a group causes", 0},
-    {"quant bf16 --value 1 --update 1e-7", "does an update of a weight survive?", 1},
+    {"quant int8 mxfp8 nf4 nvfp4 mxfp4 gptq --params 7B", "compare formats", 0},
+    {"quant --bits 4 --group 128 --scale-bits 16 --base fp32", "custom integer format", 0},
+    {"quant --bits 8 --absmax 3.76", "rounding error for a given largest weight", 0},
+    {"quant bf16 --value 1 --update 1e-7", "weight update against rounding", 1},
     {"quant fp16 --value 3e-6 --loss-scale 1024", "a gradient with loss scaling", 0},
 };
 
 static const struct input_needs quant_needs[] = {
-    {"update", "it is added to a number: add --value 1"},
-    {"loss_scale", "it multiplies a number: add --value 3e-6"},
-    {"params", "sizes are of formats, not of one number or weight"},
-    {"base", "sizes are of formats, not of one number or weight"},
+    {"update", "it needs --value 1"},
+    {"loss_scale", "it needs --value 3e-6"},
+    {"params", "it applies to sizes: leave out --value and --absmax"},
+    {"base", "it applies to sizes: leave out --value and --absmax"},
 };
 
 const struct command quant_command = {

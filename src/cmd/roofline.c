@@ -27,7 +27,7 @@ sharing_answer(struct run *r, const struct roofline_in *in)
 		    "ridge roofline sharing --encoder 8.5GFLOP --cameras 6 --tasks 3 --head 1.5GFLOP");
 		return REFUSED;
 	}
-	r->title = "one encoder for all tasks, against one for each";
+	r->title = "shared encoder versus one per task";
 	TAKE(sh, encoder_flop, in->encoder);
 	TAKE(sh, n_cameras, in->cameras);
 	TAKE(sh, n_tasks, in->tasks);
@@ -50,16 +50,16 @@ check_strangers(struct run *r, const struct roofline_in *in, bool is_operator, b
 	const bool point = datum_given(in->flops) || datum_given(in->bytes);
 
 	if (point && datum_given(in->intensity))
-		return roof_refuse(
-		    r, "--intensity and --flops with --bytes exclude each other", "bytes and FLOP give the intensity");
+		return roof_refuse(r, "--intensity excludes --flops with --bytes", "leave --intensity out");
 	if ((point || datum_given(in->intensity)) && in->op.text)
-		return roof_refuse(
-		    r, "an operator or model has its own FLOP and bytes", "leave the operand or --flops, --bytes out");
+		return roof_refuse(r, "an operator or model excludes --flops and --bytes",
+		    "keep either the operand or --flops and --bytes");
 	if (!is_operator && op_given(&in->dims))
 		return roof_refuse(
-		    r, "dimensions without an operator", "ridge roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100");
+		    r, "dimensions need an operator", "ridge roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100");
 	if (datum_given(in->time) && !point && !is_operator && !is_list)
-		return roof_refuse(r, "a measured time of what?", "give --flops and --bytes, an operator or a model");
+		return roof_refuse(r, "--time needs an operator, a model, or --flops and --bytes",
+		    "add --flops and --bytes, an operator or a model");
 	return true;
 }
 
@@ -83,8 +83,7 @@ static enum answer
 measured_answer(struct roof *q, const struct roofline_in *in)
 {
 	if (q->n > 1 || in->op.text || datum_given(in->flops) || datum_given(in->intensity)) {
-		roof_refuse(q->run, "--measurements asks about the rows of its file, on one GPU",
-		    "ridge roofline --measurements FILE --gpu h100");
+		roof_refuse(q->run, "--measurements takes only --gpu", "ridge roofline --measurements FILE --gpu h100");
 		return REFUSED;
 	}
 	run_reads(q->run, &in->measurements, NULL);
@@ -148,29 +147,28 @@ static const struct option_group roofline_groups[] = {
 };
 
 static const struct example roofline_examples[] = {
-    {"roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100", "one matrix product", 0},
-    {"roofline --gpu v100,a100,h100,b200", "ridge points of four generations", 0},
+    {"roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100", "one GEMM", 0},
+    {"roofline --gpu v100,a100,h100,b200", "ridge points of four GPU generations", 0},
     {"roofline layer --batch 4 --seq 2048 --hidden 4096 --heads 32 --unfused --gpu a100",
-        "a layer with its scores in memory: which operators are memory-bound?", 0},
+        "a layer with unfused attention, operator by operator", 0},
     {"roofline llama3-70b --phase decode --batch 32 --seq 4096 --layout tp=8 --gpu h100",
-        "one step of decoding, operator by operator", 0},
-    {"roofline --flops 1.1TFLOP --bytes 2.5GB --time 4ms --gpu a100", "a measured kernel against its roof", 0},
-    {"roofline gemm --set m=8192,k=8192 --n 1 --gpu a100,h100,h200", "what more bandwidth buys a matrix times a vector",
-        0},
+        "decode step, operator by operator", 0},
+    {"roofline --flops 1.1TFLOP --bytes 2.5GB --time 4ms --gpu a100", "measured kernel against its roofline", 0},
+    {"roofline gemm --set m=8192,k=8192 --n 1 --gpu a100,h100,h200", "gain from memory bandwidth for a GEMV", 0},
 };
 
 static const struct input_needs roofline_needs[] = {
-    {"backend", "it chooses kernels that are estimated: name an operator or a model"},
-    {"cached", "it belongs to a model's prefill"},
-    {"batch", "it belongs to a model or a layer; an operator has --m, --b or --n"},
-    {"seq", "it belongs to a model or a layer; attention has --s and --c"},
-    {"phase", "it belongs to a model that makes tokens"},
-    {"unfused", "it belongs to attention of a model or a layer, and to norm"},
-    {"hidden", "it describes a layer: ridge roofline layer"},
-    {"heads", "it describes a layer: ridge roofline layer"},
-    {"kv_heads", "it describes a layer: ridge roofline layer"},
-    {"mlp_width", "it describes a layer: ridge roofline layer"},
-    {"gated", "it describes a layer: ridge roofline layer"},
+    {"backend", "it needs an operator or a model"},
+    {"cached", "it applies to --phase prefill of a model"},
+    {"batch", "it applies to a model or layer; an operator has --m, --b or --n"},
+    {"seq", "it applies to a model or layer; attention has --s and --c"},
+    {"phase", "it applies to language models"},
+    {"unfused", "it applies to attention of a model or layer, and to norm"},
+    {"hidden", "it applies to 'ridge roofline layer'"},
+    {"heads", "it applies to 'ridge roofline layer'"},
+    {"kv_heads", "it applies to 'ridge roofline layer'"},
+    {"mlp_width", "it applies to 'ridge roofline layer'"},
+    {"gated", "it applies to 'ridge roofline layer'"},
 };
 
 const struct command roofline_command = {

@@ -18,14 +18,14 @@ check_step(struct run *r, const struct scale_in *in)
 	const bool ring = datum_given(in->gradient) && datum_given(in->bandwidth);
 
 	if (!ring && !datum_given(in->communication)) {
-		diag_error(r->diag, in->compute.from, "what does a step wait for?");
+		diag_error(r->diag, in->compute.from, "communication of the step missing");
 		diag_hint(r->diag,
 		    "add --gradient 4GB --bandwidth 50GB/s --ranks 2,4,8, or a measured --communication 450ms");
 		return false;
 	}
 	if (ring && datum_given(in->communication)) {
 		diag_error(r->diag, in->communication.from, "--communication and --gradient exclude each other");
-		diag_hint(r->diag, "a measured time is better than the ring's formula: leave --gradient out");
+		diag_hint(r->diag, "leave --gradient out; the measured time is better");
 		return false;
 	}
 	if (in->compute.value <= 0 || (ring && in->bandwidth.value <= 0)) {
@@ -73,7 +73,7 @@ predicted(struct run *r, const struct scale_in *in)
 
 	if (!check_step(r, in) || !scale_ranks(r, in, ranks))
 		return REFUSED;
-	r->title = "A step that waits for its gradients";
+	r->title = "Data-parallel step with exposed communication";
 	TAKE(sh, compute_s, in->compute);
 	if (datum_given(in->communication)) {
 		TAKE(sh, communication_s, in->communication);
@@ -132,17 +132,17 @@ check_pipeline(struct run *r, const struct scale_in *in)
 		if (datum_given(counts[i].given) &&
 		    (counts[i].given.value < 1 || counts[i].given.value != floor(counts[i].given.value))) {
 			diag_error(
-			    r->diag, counts[i].given.from, "%s must be a whole number from 1 on", counts[i].name);
+			    r->diag, counts[i].given.from, "%s must be a whole number of at least 1", counts[i].name);
 			diag_hint(r->diag, "nearest: %g", fmax(1, round(counts[i].given.value)));
 			return false;
 		}
 	if (datum_given(in->target_bubble) && !(in->target_bubble.value > 0 && in->target_bubble.value < 1)) {
-		diag_error(r->diag, in->target_bubble.from, "a bubble lies between 0 and 1");
-		diag_hint(r->diag, "it is the share of the step that a stage waits: --target-bubble 10%%");
+		diag_error(r->diag, in->target_bubble.from, "a bubble fraction must be between 0 and 1");
+		diag_hint(r->diag, "write for example --target-bubble 10%%");
 		return false;
 	}
 	if (!datum_given(in->microbatches) && !(datum_given(in->batch) && datum_given(in->micro_batch))) {
-		diag_error(r->diag, in->stages.from, "how many micro-batches has a step?");
+		diag_error(r->diag, in->stages.from, "number of micro-batches missing");
 		diag_hint(r->diag, "add --microbatches 8, or --batch 32 --micro-batch 4");
 		return false;
 	}
@@ -157,7 +157,7 @@ pipeline(struct run *r, const struct scale_in *in)
 
 	if (!check_pipeline(r, in))
 		return REFUSED;
-	r->title = "The bubble of a pipeline";
+	r->title = "Pipeline bubble";
 	TAKE(sh, n_stages, in->stages);
 	TAKE(sh, n_interleave, in->interleave);
 	if (datum_given(in->microbatches)) {
@@ -179,7 +179,7 @@ pipeline(struct run *r, const struct scale_in *in)
 		SHOW(sh, n_interleave_needed, n_interleave_needed);
 	}
 	if (n_interleave > 1 && fmod(n_microbatches, n_stages) != 0)
-		run_warn(r, "an interleaved schedule takes micro-batches in multiples of the %g stages", n_stages);
+		run_warn(r, "an interleaved schedule needs a multiple of %g micro-batches", n_stages);
 	return bubble_verdict(r, in, bubble_frac);
 }
 
@@ -187,12 +187,12 @@ static enum answer
 measured_bubble(struct run *r, const struct scale_in *in)
 {
 	if (!datum_given(in->target_bubble) || in->bubble.value >= 1 || in->target_bubble.value >= 1) {
-		diag_error(r->diag, in->bubble.from, "a measured bubble needs a --target-bubble, both below 1");
+		diag_error(r->diag, in->bubble.from, "--bubble needs --target-bubble, both below 1");
 		diag_hint(r->diag, "add for example --target-bubble 10%%");
 		return REFUSED;
 	}
 	struct sheet *sh = r->sheet;
-	r->title = "The bubble of a pipeline";
+	r->title = "Pipeline bubble";
 	TAKE(sh, bubble_frac, in->bubble);
 	SHOW(sh, bubble_frac, bubble_frac);
 	return bubble_verdict(r, in, bubble_frac);
@@ -208,7 +208,7 @@ laws(struct run *r, const struct scale_in *in)
 
 	if (!scale_need_ranks(r, in) || !scale_ranks(r, in, ranks))
 		return REFUSED;
-	r->title = "Speedup by the laws of scaling";
+	r->title = "Speedup by scaling laws";
 	TAKE(sh, contention, in->serial);
 	for (size_t i = 0; i < in->ranks.n; i++)
 		SCOPE_I (sh, "ranks", i) {
@@ -237,7 +237,7 @@ rule(struct run *r, const struct scale_in *in)
 		return REFUSED;
 	run_reads(r, &in->law, NULL);
 	r->title = "Efficiency by rule of thumb";
-	run_warn(r, "a rule of thumb, not a measurement: yours may scale twice as well or as badly");
+	run_warn(r, "rule of thumb: real scaling may differ by a factor of two");
 	for (size_t i = 0; i < in->ranks.n; i++)
 		SCOPE_I (sh, "ranks", i) {
 			TAKE(sh, n_ranks, ranks[i]);
@@ -265,7 +265,7 @@ check_fractions(struct run *r, const struct scale_in *in)
 	for (size_t i = 0; i < sizeof fractions / sizeof *fractions; i++) {
 		const struct datum d = fractions[i].given;
 		if (datum_given(d) && !(d.value >= fractions[i].least && d.value <= 1)) {
-			diag_error(r->diag, d.from, "%s lies between 0 and 1", fractions[i].name);
+			diag_error(r->diag, d.from, "%s must be between 0 and 1", fractions[i].name);
 			diag_hint(r->diag, "write 0.85 or 85%%");
 			return false;
 		}
@@ -300,17 +300,16 @@ scale_run(struct run *r, const void *input)
 			n++;
 		}
 	if (n == 0) {
-		diag_error(r->diag, (struct source){0}, "nothing to scale");
+		diag_error(r->diag, (struct source){0}, "no scaling data given");
 		diag_hint(r->diag,
 		    "give --points, --series or --times (measured), --compute (a step), --stages (a pipeline) or "
-		    "--serial (a "
-		    "law)");
+		    "--serial (scaling laws)");
 		return REFUSED;
 	}
 	if (n > 1) {
-		diag_error(r->diag, (struct source){0}, "%s and %s are two questions", questions[before].name,
+		diag_error(r->diag, (struct source){0}, "%s cannot be combined with %s", questions[before].name,
 		    questions[asked].name);
-		diag_hint(r->diag, "ask one at a time");
+		diag_hint(r->diag, "use one of them");
 		return REFUSED;
 	}
 	return check_fractions(r, in) ? questions[asked].answer(r, in) : REFUSED;
@@ -319,26 +318,24 @@ scale_run(struct run *r, const void *input)
 static const struct option_group scale_groups[] = {OPTION_GROUP(scale_options, 0)};
 
 static const struct example scale_examples[] = {
-    {"scale --points 1:1000,2:1800,4:3200,8:4000", "measured: efficiency, fitted laws, and what more GPUs would give",
-        0},
-    {"scale --points 1:1000,2:1800,4:3200,8:4000 --warn-below 0.875", "the same as a check", 1},
-    {"scale --times 14h@1,2h@8,25min@256 --price 3usd/h", "from times of a job, with its cost", 0},
+    {"scale --points 1:1000,2:1800,4:3200,8:4000", "measured throughput: efficiency, fitted laws, prediction", 0},
+    {"scale --points 1:1000,2:1800,4:3200,8:4000 --warn-below 0.875", "the same with a limit", 1},
+    {"scale --times 14h@1,2h@8,25min@256 --price 3usd/h", "job times, with cost", 0},
     {"scale --compute 550ms --gradient 4GB --bandwidth 15.6GB/s --ranks 2,4,8,16",
-        "a step that waits for its gradients", 0},
-    {"scale --stages 8 --microbatches 8 --target-bubble 0.12", "the bubble, and what shrinks it", 1},
+        "data-parallel step with exposed communication", 0},
+    {"scale --stages 8 --microbatches 8 --target-bubble 0.12", "pipeline bubble and how to shrink it", 1},
 };
 
 static const struct input_needs scale_needs[] = {
-    {"warn_below", "efficiencies are held against it: add --points 1:1000,8:6400, --times or --compute with --ranks"},
-    {"target",
-        "it is reached by hiding communication: add --compute, and --gradient with --bandwidth, or --communication"},
-    {"target_bubble", "a pipeline has a bubble: add --stages 8 --microbatches 32, or --bubble"},
-    {"overlap", "communication is hidden: add --compute, and --gradient with --bandwidth, or --communication"},
-    {"price", "points have a price: add --points or --times, or --compute with --ranks"},
-    {"batch", "it is cut into micro-batches of a pipeline: add --stages and --micro-batch"},
-    {"micro_batch", "a batch of a pipeline is cut into them: add --stages and --batch"},
-    {"interleave", "it belongs to a pipeline: add --stages 8 --microbatches 32"},
-    {"coherency", "it goes with a serial part: add --serial 0.05"},
+    {"warn_below", "it needs --points 1:1000,8:6400, --times, or --compute with --ranks"},
+    {"target", "it needs --compute, and --communication or --gradient with --bandwidth"},
+    {"target_bubble", "it needs --stages 8 --microbatches 32, or --bubble"},
+    {"overlap", "it needs --compute, and --communication or --gradient with --bandwidth"},
+    {"price", "it needs --points, --times, or --compute with --ranks"},
+    {"batch", "it needs --stages and --micro-batch"},
+    {"micro_batch", "it needs --stages and --batch"},
+    {"interleave", "it needs --stages 8 --microbatches 32"},
+    {"coherency", "it needs --serial 0.05"},
 };
 
 const struct command scale_command = {

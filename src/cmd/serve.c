@@ -22,7 +22,7 @@ static const struct option simulate_rows[] = {SIMULATE_OPTIONS(OPTION_ROW)};
 static enum answer
 tail(struct run *r, const struct serve_in *in)
 {
-	r->title = "A measured tail";
+	r->title = "Measured percentiles";
 	return tail_show(r, &in->tail);
 }
 
@@ -55,16 +55,15 @@ serve_run(struct run *r, const void *input)
 	if (n == 1 && !(placed && !on))
 		return questions[asked].answer(r, in);
 	if (n > 1) {
-		diag_error(r->diag, (struct source){0}, "%s and %s are two questions", questions[before].name,
+		diag_error(r->diag, (struct source){0}, "%s cannot be combined with %s", questions[before].name,
 		    questions[asked].name);
-		diag_hint(r->diag, "ask one at a time");
+		diag_hint(r->diag, "use one of them");
 	} else if (placed)
-		run_refuse(r, in->model.from, "on which GPU?", "add for example --gpu h100");
+		run_refuse(r, in->model.from, "no GPU given", "add for example --gpu h100");
 	else
-		run_refuse(r, (struct source){0}, "nothing to serve",
-		    "a model and a GPU (floors), --points (a measured sweep), --ttft --itl --deadline --osl "
-		    "(objectives), "
-		    "--p50 --p99 (a tail), or --static");
+		run_refuse(r, (struct source){0}, "no model given",
+		    "give a model and a GPU, --points (a measured sweep), --ttft --itl --deadline --osl (SLOs), --p50 "
+		    "--p99 (measured percentiles), or --static");
 	return REFUSED;
 }
 
@@ -78,21 +77,22 @@ static const struct option_group serve_groups[] = {
 
 static const struct example serve_examples[] = {
     {"serve --points 1:85:750ms,2:140:850ms,4:210:950ms,8:280:1100ms,16:320:1400ms --deadline 1s --base-rate 50",
-        "which batch of a measured sweep?", 0},
-    {"serve --ttft 500ms --itl 50ms --deadline 2s --osl 200", "do these objectives fit each other?", 1},
+        "best batch size of a measured sweep", 0},
+    {"serve --ttft 500ms --itl 50ms --deadline 2s --osl 200", "consistency of SLOs", 1},
     {"serve llama3.1-8b --gpu h100 --dtype fp8 --isl 1000 --osl 1000 --requests 3000",
-        "the most tokens per second that an engine makes of this GPU", 0},
+        "maximum output throughput of an offline run", 0},
     {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 8 --ttft 200ms --itl 50ms",
-        "how long do requests wait at this rate, and what limits?", 0},
-    {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 32", "more than it can do", 1},
+        "TTFT, TPOT and bottleneck at a request rate", 0},
+    {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 32",
+        "saturation: request rate above the maximum", 1},
     {"serve deepseek-v3 --gpu b200 --layout tp=8,ep=8 --attention-dp --dtype nvfp4 --isl 1000 --osl 1000",
-        "experts over eight GPUs that attend for sequences of their own", 0},
-    {"serve llama3.1-70b --gpu h100 --isl 1000 --osl 200", "it does not fit: what would?", 1},
+        "expert parallelism with data-parallel attention", 0},
+    {"serve llama3.1-70b --gpu h100 --isl 1000 --osl 200", "configurations that fit, when one does not", 1},
     {"serve llama3-70b --gpu h100 --layout tp=8 --batch 32 --context 4000 --itl 30ms",
-        "what bandwidth and arithmetic allow at best", 0},
-    {"serve --params 7e9 --bits 4 --gpu a100 --isl 4096", "a model known by its size", 0},
-    {"serve --p50 10ms --p99 12ms --tail-limit 1.2 --runs 100", "is the tail short enough, and known?", 0},
-    {"serve --static --batch 32 --osl 200 --longest 1000", "what a static batch wastes", 0},
+        "roofline floors of latency and throughput", 0},
+    {"serve --params 7e9 --bits 4 --gpu a100 --isl 4096", "a model given by its parameter count", 0},
+    {"serve --p50 10ms --p99 12ms --tail-limit 1.2 --runs 100", "check a measured P99/P50 ratio", 0},
+    {"serve --static --batch 32 --osl 200 --longest 1000", "waste of static batching", 0},
 };
 
 const struct command serve_command = {

@@ -5,21 +5,19 @@
 #include "model/calc/calc.h"
 
 #define SPEC_OPTIONS(X)                                                                                                \
-	X(0, accept, "accept", "accept", FRACTION, "FRACTION", "", NULL,                                               \
-	    "share of drafted tokens that the model agrees with, as long as it agreed before")                         \
-	X('k', k, "k", "k", COUNT, "N", "", NULL, "tokens drafted in a step (default: the best number)")               \
+	X(0, accept, "accept", "accept", FRACTION, "FRACTION", "", NULL, "acceptance rate per draft token")            \
+	X('k', k, "k", "k", COUNT, "N", "", NULL, "draft tokens per step (default: optimal)")                          \
 	X(0, tokens, "tokens", "tokens", NUMBER, "N", "", NULL,                                                        \
-	    "measured tokens of a step with --k, instead of --accept: what they say of the acceptance")                \
-	X(0, accepted, "accepted", "accepted", COUNT, "N", "", NULL,                                                   \
-	    "drafts accepted in one step: the tokens it yields")                                                       \
-	X(0, draft, "draft", "draft", TIME, "TIME", "", NULL, "time of one drafted token")                             \
-	X(0, target, "target", "target", TIME, "TIME", "", NULL, "time of one token of the model alone")               \
+	    "measured tokens per step with --k, instead of --accept; prints the acceptance rate")                      \
+	X(0, accepted, "accepted", "accepted", COUNT, "N", "", NULL, "draft tokens accepted in one step")              \
+	X(0, draft, "draft", "draft", TIME, "TIME", "", NULL, "time per draft token")                                  \
+	X(0, target, "target", "target", TIME, "TIME", "", NULL, "time per token of the target model alone")           \
 	X(0, verify, "verify", "verify", TIME, "TIME", "", NULL,                                                       \
-	    "time of the verifying pass over k + 1 tokens (default: --target)")                                        \
-	X(0, overhead, "overhead", "overhead", TIME, "TIME", "", "0s", "of a step beside drafting and verifying")      \
-	X(0, max_k, "max-k", "max_k", COUNT, "N", "", "32", "most drafts to look at for the best number")              \
-	X(0, at, "at", "at", WORDS, "FRACTION,...", "", "0.5,0.6,0.7,0.8,0.9",                                         \
-	    "acceptances to compare with, a line each")
+	    "verification time of k + 1 tokens (default: --target)")                                                   \
+	X(0, overhead, "overhead", "overhead", TIME, "TIME", "", "0s",                                                 \
+	    "overhead per step, besides drafting and verification")                                                    \
+	X(0, max_k, "max-k", "max_k", COUNT, "N", "", "32", "upper limit for the optimal draft length")                \
+	X(0, at, "at", "at", WORDS, "FRACTION,...", "", "0.5,0.6,0.7,0.8,0.9", "acceptance rates to compare")
 
 struct spec_in {
 	SPEC_OPTIONS(OPTION_MEMBER)
@@ -35,23 +33,22 @@ check(struct run *r, const struct spec_in *in)
 	const bool costs = datum_given(in->draft) || datum_given(in->target);
 
 	if (!datum_given(in->accept) && !datum_given(in->tokens) && !datum_given(in->accepted))
-		return run_refuse(r, (struct source){0}, "how often is a draft accepted?",
-		    "add --accept 0.8, or what was measured: --tokens 3.2 --k 5");
+		return run_refuse(r, (struct source){0}, "acceptance rate missing",
+		    "add --accept 0.8, or measured tokens per step: --tokens 3.2 --k 5");
 	if (datum_given(in->accept) + datum_given(in->tokens) + datum_given(in->accepted) > 1)
 		return run_refuse(
-		    r, in->accept.from, "--accept, --tokens and --accepted exclude each other", "give one of them");
+		    r, in->accept.from, "--accept, --tokens and --accepted exclude each other", "keep one of them");
 	if (costs && (!datum_given(in->draft) || !datum_given(in->target)))
-		return run_refuse(r, in->draft.from, "a speedup needs both times",
-		    "--draft 2ms (a token of the small model) and --target 30ms (one of the large)");
+		return run_refuse(r, in->draft.from, "--draft and --target need each other",
+		    "add --draft 2ms (per token of the draft model) and --target 30ms (per token of the target model)");
 	if (!costs && !datum_given(in->accepted) && !datum_given(in->k))
-		return run_refuse(r, in->accept.from, "how many tokens are drafted?",
-		    "add --k 5, or --draft 2ms --target 30ms for the best number");
+		return run_refuse(r, in->accept.from, "draft length missing",
+		    "add --k 5, or --draft 2ms --target 30ms for the optimal one");
 	if (datum_given(in->tokens) && !datum_given(in->k))
-		return run_refuse(
-		    r, in->tokens.from, "tokens of a step with how many drafts?", "add for example --k 5");
+		return run_refuse(r, in->tokens.from, "--tokens needs the draft length", "add for example --k 5");
 	if (in->verify.value < in->target.value)
-		return run_refuse(r, in->verify.from, "verifying k + 1 tokens is faster than one token alone",
-		    "--verify is the time of one pass of the model over all of them: at least --target");
+		return run_refuse(r, in->verify.from, "--verify is less than --target",
+		    "--verify is one pass over k + 1 tokens: give at least --target");
 	return run_fraction(r, "accept", in->accept) & run_whole(r, "k", in->k, 1) &
 	    run_whole(r, "max-k", in->max_k, 1) & run_whole(r, "accepted", in->accepted, 0) &
 	    run_positive(r, "draft", in->draft) & run_positive(r, "target", in->target) &
@@ -65,9 +62,9 @@ known(struct run *r, const struct spec_in *in)
 {
 	struct sheet *sh = r->sheet;
 
-	r->title = "Tokens of a speculative step";
+	r->title = "Tokens per verify step";
 	if (datum_given(in->k) && in->accepted.value > in->k.value) {
-		run_refuse(r, in->accepted.from, "more are accepted than drafted", "--accepted is at most --k");
+		run_refuse(r, in->accepted.from, "--accepted exceeds --k", "give at most --k");
 		return REFUSED;
 	}
 	if (datum_given(in->k)) {
@@ -92,9 +89,9 @@ acceptance(struct run *r, const struct spec_in *in, struct datum *out)
 	*out = (struct datum){draft_acceptance(in->tokens.value, in->k.value), in->tokens.from};
 	if (datum_given(*out))
 		return true;
-	diag_error(r->diag, in->tokens.from, "a step of %g drafts yields between 1 and %g tokens, not %g", in->k.value,
-	    in->k.value + 1, in->tokens.value);
-	diag_hint(r->diag, "count the token that the verifying pass adds");
+	diag_error(r->diag, in->tokens.from, "%g draft tokens yield between 1 and %g tokens per step, not %g",
+	    in->k.value, in->k.value + 1, in->tokens.value);
+	diag_hint(r->diag, "count the extra token of the verification pass");
 	return false;
 }
 
@@ -165,11 +162,11 @@ gains(struct run *r, const struct spec_in *in, struct datum accept)
 	TAKE(sh, break_even_frac, draft_break_even(&c, n_drafts));
 	SHOW(sh, break_even_frac, break_even_accept_frac);
 	if (!datum_given(in->verify))
-		run_assume(r, "verifying k + 1 tokens takes as long as one step");
+		run_assume(r, "verification of k + 1 tokens takes --target");
 	if (best == in->max_k.value)
-		run_warn(r, "the best number may be above --max-k %g", best);
+		run_warn(r, "the optimal draft length may exceed --max-k %g", best);
 	show_lines(r, in, &c, lines, k);
-	TELL(sh, verdict, speedup > 1 ? "pays" : "does not pay: slower than the model alone");
+	TELL(sh, verdict, speedup > 1 ? "pays" : "does not pay: slower than the target model alone");
 	return speedup > 1 ? ANSWERED : ANSWERED_NO;
 }
 
@@ -202,13 +199,13 @@ spec_run(struct run *r, const void *input)
 static const struct option_group spec_groups[] = {OPTION_GROUP(spec_options, 0)};
 
 static const struct example spec_examples[] = {
-    {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms", "tokens per step, speedup, and the best number of drafts", 0},
+    {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms", "tokens per step, speedup, optimal draft length", 0},
     {"spec --accept 0.8 --draft 2ms --target 30ms --verify 38ms --overhead 1ms",
-        "a verifying pass that is dearer than a step, and the work around it", 0},
-    {"spec --tokens 3.2 --k 5 --draft 2ms --target 30ms", "the acceptance that an engine's statistics imply", 0},
+        "slower verification pass, and overhead per step", 0},
+    {"spec --tokens 3.2 --k 5 --draft 2ms --target 30ms", "acceptance rate from an engine's statistics", 0},
     {"spec --accept 0.3 --k 8 --draft 6ms --target 30ms", "drafts that do not pay", 1},
     {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms --sweep accept=0.6..0.9+0.05 --sweep draft=1ms,2ms,4ms",
-        "how much a better or a cheaper draft model is worth", 0},
+        "sweep over acceptance rate and draft time", 0},
 };
 
 const struct command spec_command = {

@@ -24,8 +24,8 @@ check_positive(struct run *r, const struct stack_in *in)
 
 	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
 		if (datum_given(positive[i]) && !(positive[i].value > 0))
-			return refuse(r, positive[i].from, "must be more than 0", "leave it out, or give a value") !=
-			    REFUSED;
+			return refuse(r, positive[i].from, "must be greater than 0",
+			           "leave it out, or give a positive value") != REFUSED;
 	return run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "params", in->params, 1) &
 	    run_whole(r, "tokens", in->tokens, 1) & measure_fraction(r, "fraction", in->fraction, 1e-9, 1) &
 	    measure_fraction(r, "tolerance", in->tolerance, 0, 1);
@@ -40,9 +40,9 @@ amdahl_question(struct run *r, const struct stack_in *in)
 	const int given = datum_given(in->fraction) + datum_given(in->local) + datum_given(in->total);
 
 	if (given != 2)
-		return refuse(r, in->fraction.from, "two of --fraction, --local and --total give the third",
+		return refuse(r, in->fraction.from, "Amdahl's law needs two of --fraction, --local and --total",
 		    "give --fraction 0.4 --total 1.3, or --fraction 0.4 --local 2");
-	r->title = "Amdahl's law: a part of the time";
+	r->title = "Amdahl's law";
 	if (!datum_given(in->fraction)) {
 		FROM(sh, in, local, total);
 		CALL(sh, share_frac, gain_share(sh, local, total));
@@ -50,7 +50,7 @@ amdahl_question(struct run *r, const struct stack_in *in)
 		SHOW(sh, total, speedup);
 		SHOW(sh, share_frac, share_frac);
 		const bool can = share_frac <= 1 && share_frac >= 0;
-		TELL(sh, verdict, can ? "possible" : "infeasible: no part of the run is enough");
+		TELL(sh, verdict, can ? "possible" : "infeasible: speeding up any share is not enough");
 		return can ? ANSWERED : ANSWERED_NO;
 	}
 	TAKE(sh, share_frac, in->fraction);
@@ -70,7 +70,7 @@ amdahl_question(struct run *r, const struct stack_in *in)
 	SHOW(sh, local, part_speedup);
 	SHOW(sh, limit, max_part_speedup);
 	const bool can = total < limit;
-	TELL(sh, verdict, can ? "possible" : "infeasible: the rest alone takes too long");
+	TELL(sh, verdict, can ? "possible" : "infeasible: the remaining time alone is too long");
 	return can ? ANSWERED : ANSWERED_NO;
 }
 
@@ -82,15 +82,15 @@ need_question(struct run *r, const struct stack_in *in)
 	struct sheet *sh = r->sheet;
 
 	if (!datum_given(in->target))
-		return refuse(r, in->have.from, "what is the goal?", "add --target 5");
-	r->title = "What is still missing";
+		return refuse(r, in->have.from, "--have needs a target", "add --target 5");
+	r->title = "Remaining speedup";
 	FROM(sh, in, target, have);
 	CALL(sh, remaining, gain_remaining(sh, target, have));
 	SHOW(sh, target, needed_speedup);
 	SHOW(sh, have, speedup);
 	SHOW(sh, remaining, remaining_speedup);
 	const bool met = stack_reaches(have, target);
-	TELL(sh, verdict, met ? "meets the goal" : "misses the goal");
+	TELL(sh, verdict, met ? "meets the target" : "misses the target");
 	return met ? ANSWERED : ANSWERED_NO;
 }
 
@@ -125,8 +125,8 @@ stack_answer(struct run *r, const void *input)
 	if (n > 1)
 		return refuse(r, (struct source){0},
 		    arena_printf(
-		        r->arena, "%s and %s are two questions", questions[before].name, questions[asked].name),
-		    "ask one at a time");
+		        r->arena, "%s cannot be combined with %s", questions[before].name, questions[asked].name),
+		    "use one of them");
 	return questions[asked].answer(r, in);
 }
 
@@ -134,34 +134,34 @@ static const struct option_group stack_groups[] = {OPTION_GROUP(stack_options, 0
 
 static const struct example stack_examples[] = {
     {"stack --base 850ms --cost 50000usd --steps data=1.4,amp=1.7,compile=1.15,adamw=1.12",
-        "what four optimisations multiply to, in time and money", 0},
+        "combined speedup of four optimizations, in time and cost", 0},
     {"stack --base 48h --deadline 10h --steps "
      "ssd=1.18,flash=1.63@0.20,bf16=1.55,accumulate=1.14,zero2=1.38,compile=1.22",
-        "a kernel's speedup counts only for its part of the time", 1},
+        "kernel speedup on a fraction of the time", 1},
     {"stack --base 36d --steps data=1.15,sync=1.08,bf16=1.6,accumulate=1.12,zero3=1.35,'bubble:0.35->0.12' --params "
      "175B "
      "--tokens 300B --gpus 1024 --gpu doc-a100",
-        "is it possible at all? more than 100 % of the peak is not", 1},
-    {"stack --steps data=1.1..1.3,sync=1.05..1.15,amp=1.4..1.8 --base 10h", "factors known within ranges", 0},
+        "check a claim against the hardware's peak", 1},
+    {"stack --steps data=1.1..1.3,sync=1.05..1.15,amp=1.4..1.8 --base 10h", "factors as ranges", 0},
     {"stack --breakdown forward=450ms,backward=580ms,optimizer=120ms,communication=140ms",
-        "where a step's time goes, and what each part could give at most", 0},
-    {"stack --fraction 0.4 --total 1.3", "how much faster a part must become", 0},
-    {"stack stack-table", "check the table of a document line by line", 0},
+        "breakdown of a step, with the maximum speedup of each part", 0},
+    {"stack --fraction 0.4 --total 1.3", "local speedup needed for a total speedup", 0},
+    {"stack stack-table", "check a published table line by line", 0},
 };
 
 static const struct input_needs stack_needs[] = {
-    {"deadline", "a time is held against it: add --base 36h and --steps"},
-    {"target", "a speedup is held against it: add --steps, or --have"},
-    {"tolerance", "it belongs to --check FILE"},
-    {"cost", "steps make it smaller: add --steps"},
-    {"price", "a run has a price: add --gpus, --base and --steps"},
-    {"effort", "it is work on the steps: add --steps"},
-    {"gpus", "GPUs have a price or a peak: add --price, or --params with --tokens and --gpu"},
-    {"gpu", "the fastest that it can be: add --params or --model, --tokens and --gpus"},
-    {"params", "the fastest that it can be: add --tokens, --gpus and --gpu"},
-    {"model", "the fastest that it can be: add --tokens, --gpus and --gpu"},
-    {"tokens", "the fastest that it can be: add --params or --model, --gpus and --gpu"},
-    {"dtype", "the fastest that it can be: add --params or --model, --tokens, --gpus and --gpu"},
+    {"deadline", "it needs --base 36h and --steps"},
+    {"target", "it needs --steps or --have"},
+    {"tolerance", "it needs --check FILE"},
+    {"cost", "it needs --steps"},
+    {"price", "it needs --gpus, --base and --steps"},
+    {"effort", "it needs --steps"},
+    {"gpus", "it needs --price, or --params with --tokens and --gpu"},
+    {"gpu", "it needs --params or --model, --tokens and --gpus"},
+    {"params", "it needs --tokens, --gpus and --gpu"},
+    {"model", "it needs --tokens, --gpus and --gpu"},
+    {"tokens", "it needs --params or --model, --gpus and --gpu"},
+    {"dtype", "it needs --params or --model, --tokens, --gpus and --gpu"},
 };
 
 const struct command stack_command = {

@@ -39,7 +39,7 @@ train_run(struct run *r, const void *input)
 	struct train_answer a;
 
 	if (!in->memory.model.text) {
-		diag_error(r->diag, (struct source){0}, "which model?");
+		diag_error(r->diag, (struct source){0}, "no model given");
 		diag_hint(r->diag, "ridge train llama3-8b --system dgx-h100 --layout fsdp");
 		return REFUSED;
 	}
@@ -82,39 +82,39 @@ static const struct option_group train_groups[] = {
 static const struct example train_examples[] = {
     {"train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 1 --seq 8192 --recompute "
      "full",
-        "a step, and where its time goes", 0},
+        "step time and its breakdown", 0},
     {"train llama3.1-405b --system dgx-h100 --gpus 16384 --layout tp=8,pp=16,zero=1,sp --global-batch 2048 --seq 8192 "
      "--tokens 15.6e12 --gpu-mtbf 50000h --no-memory",
-        "days, GPU hours and goodput of a run", 0},
+        "wall time, GPU-hours and goodput of a run", 0},
     {"train qwen3-30b-a3b --system gb200-nvl72 --gpus 8 --layout ep=8,zero=1 --dtype mxfp8 --batch 4 --global-batch "
      "512 "
      "--stack megatron-bridge",
-        "a mixture of experts", 0},
+        "mixture of experts with expert parallelism", 0},
     {"train llama2-70b --system dgx-h100 --gpus 64 --layout tp=4,pp=4,zero=1,sp --global-batch 128 --sweep "
      "system.gpus=64..1024*2",
-        "a scaling series", 0},
+        "scaling series", 0},
 };
 
 static const struct input_needs train_needs[] = {
-    {"imbalance", "it belongs to a mixture of experts: leave it out"},
-    {"cp_comm", "it belongs to context parallelism: add --layout cp=2, or leave it out"},
-    {"schedule", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
-    {"stage_layers", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
-    {"zero_bubble", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
-    {"balanced_stages", "it belongs to a pipeline: add --layout pp=2, or leave it out"},
-    {"layout.no_sp", "it belongs to tensor parallelism: add --layout tp=2, or leave it out"},
-    {"dispatcher", "it acts where expert parallelism reaches beyond a node: leave it out"},
-    {"nic_bandwidth", "it acts between nodes: add --gpus, or leave it out"},
-    {"nic_efficiency", "it acts between nodes: add --gpus, or leave it out"},
-    {"lora_targets", "it belongs to adapters: add --lora-rank 16, or leave it out"},
-    {"lora_dropout", "it belongs to adapters: add --lora-rank 16, or leave it out"},
-    {"mtp", "the model has no layers of multi-token prediction: leave it out"},
-    {"gpu_mem", "it acts on memory: leave it or --no-memory out"},
-    {"headroom", "it acts on memory: leave it or --no-memory out"},
-    {"counter", "it acts on memory: leave it or --no-memory out"},
-    {"states", "it acts on memory: leave it or --no-memory out"},
-    {"fp8_params", "it acts on memory: leave it or --no-memory out"},
-    {"loss", "it acts on memory: leave it or --no-memory out"},
+    {"imbalance", "it applies to mixtures of experts; leave it out"},
+    {"cp_comm", "it applies to context parallelism: add --layout cp=2, or leave it out"},
+    {"schedule", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
+    {"stage_layers", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
+    {"zero_bubble", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
+    {"balanced_stages", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
+    {"layout.no_sp", "it applies to tensor parallelism: add --layout tp=2, or leave it out"},
+    {"dispatcher", "it applies where expert parallelism crosses nodes; leave it out"},
+    {"nic_bandwidth", "it applies between nodes: add --gpus, or leave it out"},
+    {"nic_efficiency", "it applies between nodes: add --gpus, or leave it out"},
+    {"lora_targets", "it applies to LoRA: add --lora-rank 16, or leave it out"},
+    {"lora_dropout", "it applies to LoRA: add --lora-rank 16, or leave it out"},
+    {"mtp", "the model has no multi-token prediction layers; leave it out"},
+    {"gpu_mem", "it affects only memory: drop it or --no-memory"},
+    {"headroom", "it affects only memory: drop it or --no-memory"},
+    {"counter", "it affects only memory: drop it or --no-memory"},
+    {"states", "it affects only memory: drop it or --no-memory"},
+    {"fp8_params", "it affects only memory: drop it or --no-memory"},
+    {"loss", "it affects only memory: drop it or --no-memory"},
 };
 
 const struct command train_command = {

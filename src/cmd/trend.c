@@ -7,14 +7,14 @@
 
 #define TREND_OPTIONS(X)                                                                                               \
 	X(0, points, "points", "points", WORDS, "STEP:VALUE,...|FILE", "file", NULL,                                   \
-	    "the series: 0:8.50GB,1000:9.20GB, or a file of two columns")                                              \
-	X(0, x, "x", "x", WORD, "COLUMN", "", NULL, "column of the file that has the steps (default: the first)")      \
-	X(0, y, "y", "y", WORD, "COLUMN", "", NULL, "column that has the values (default: the second)")                \
-	X(0, per, "per", "per", WORD, "WORD", "", "step", "what a step is: step, epoch, hour")                         \
+	    "series: 0:8.50GB,1000:9.20GB, or a file of two columns")                                                  \
+	X(0, x, "x", "x", WORD, "COLUMN", "", NULL, "step column of the file (default: the first)")                    \
+	X(0, y, "y", "y", WORD, "COLUMN", "", NULL, "value column of the file (default: the second)")                  \
+	X(0, per, "per", "per", WORD, "WORD", "", "step", "unit of a step: step, epoch, hour")                         \
 	X(0, capacity, "capacity", "capacity", WORD, "VALUE", "", NULL,                                                \
-	    "limit of the values, 16GB: when is it reached?")                                                          \
+	    "limit of the values, such as 16GB; prints when it is reached")                                            \
 	X(0, steps, "steps", "steps", COUNT, "N", "", NULL,                                                            \
-	    "look ahead to step N; exit status 1 when --capacity is reached before")
+	    "last step of the run; exit status 1 when --capacity is reached before it")
 
 struct trend_in {
 	TREND_OPTIONS(OPTION_MEMBER)
@@ -48,14 +48,14 @@ read_series(struct run *r, const struct trend_in *in, struct series *s)
 	const struct source from = in->points.n ? in->points.list[0].from : (struct source){0};
 
 	if (in->points.n == 0) {
-		diag_error(r->diag, from, "no series");
-		diag_hint(r->diag, "give --points 0:8.50GB,1000:9.20GB,5000:12.50GB, or a file of two columns");
+		diag_error(r->diag, from, "no series given");
+		diag_hint(r->diag, "add --points 0:8.50GB,1000:9.20GB,5000:12.50GB, or a file of two columns");
 		return false;
 	}
 	if (!points_read(r, &in->points, in->x, in->y, &s->points))
 		return false;
 	if (s->points.n < 2 || !trend_fit(s->points.step, s->points.value, s->points.n, &s->fit)) {
-		diag_error(r->diag, from, "a single step has no trend");
+		diag_error(r->diag, from, "a trend needs two different steps");
 		diag_hint(r->diag, "give at least two points with different steps");
 		return false;
 	}
@@ -135,7 +135,7 @@ show_sen(struct run *r, struct series *s)
 	if (isnan(s->fit.sen))
 		return;
 	SCOPE_I (sh, "fits", s->n_lines++) {
-		TELL(sh, method, "Theil and Sen");
+		TELL(sh, method, "Theil-Sen");
 		measure_unit(sh, s->points.kind);
 		TAKE(sh, slope, s->fit.sen);
 		show_slope(sh, s->points.kind, slope);
@@ -155,7 +155,7 @@ show_ends(struct run *r, struct series *s)
 	const struct points *p = &s->points;
 
 	SCOPE_I (sh, "fits", s->n_lines++) {
-		TELL(sh, method, "end points");
+		TELL(sh, method, "endpoints");
 		measure_unit(sh, p->kind);
 		TAKE(sh, first_step, p->step[0]);
 		TAKE(sh, last_step, p->step[p->n - 1]);
@@ -175,17 +175,17 @@ advice(enum trend_kind kind)
 {
 	switch (kind) {
 	case TREND_UNKNOWN:
-		return "two points say nothing about noise: give more";
+		return "two points give no noise estimate: give more";
 	case TREND_STABLE:
-		return "no growth that the scatter does not explain";
+		return "no growth beyond the noise";
 	case TREND_LEAK:
-		return "what grows is kept by somebody: compare two snapshots of the allocator";
+		return "leak: compare two allocator snapshots";
 	case TREND_SAWTOOTH:
-		return "memory is released and taken again: normal";
+		return "normal: memory is freed and allocated again";
 	case TREND_CLIMBING:
-		return "each release leaves more behind: compare snapshots at two lows";
+		return "leak under a sawtooth: compare allocator snapshots at two minima";
 	case TREND_LEVELS:
-		return "growth has stopped: caches and pools fill once";
+		return "growth has stopped: caches and pools have filled";
 	case TREND_SHRINKS:
 		return NULL;
 	}
@@ -205,7 +205,7 @@ show_capacity(struct run *r, const struct series *s)
 	TAKE(sh, limit, s->limit);
 	show_limit(sh, s->points.kind, limit);
 	if (last_value >= s->limit) {
-		run_warn(r, "the last value is above the capacity already");
+		run_warn(r, "the last value already exceeds the capacity");
 		return true;
 	}
 	if (isnan(s->full_step))
@@ -242,8 +242,8 @@ trend_run(struct run *r, const void *input)
 	show_fitted(r, &s, &s.fit.all, "least squares");
 	show_sen(r, &s);
 	show_ends(r, &s);
-	show_fitted(r, &s, &s.fit.floor, "its lows");
-	show_fitted(r, &s, &s.fit.crest, "its tops");
+	show_fitted(r, &s, &s.fit.floor, "minima");
+	show_fitted(r, &s, &s.fit.crest, "maxima");
 	return show_verdict(r, &s);
 }
 
@@ -251,15 +251,15 @@ static const struct option_group trend_groups[] = {OPTION_GROUP(trend_options, 0
 
 static const struct example trend_examples[] = {
     {"trend --points 0:8.50GB,100:8.52GB,500:8.80GB,1000:9.20GB,5000:12.50GB --capacity 16GB --steps 50000",
-        "allocated memory over training steps: a leak, and when the card is full", 1},
+        "allocated memory over training steps: leak, and when GPU memory is full", 1},
     {"trend --points 0:8.50GB,1000:8.50GB,10000:8.50GB", "after the fix", 0},
     {"trend --points 0:4GB,100:7GB,200:10GB,210:4GB,300:7GB,400:10GB,410:4GB,500:7GB,600:10GB,610:4GB",
-        "a sawtooth is no leak", 0},
+        "sawtooth without a leak", 0},
 };
 
 static const struct input_needs trend_needs[] = {
-    {"x", "it names a column of a file: --points FILE"},
-    {"y", "it names a column of a file: --points FILE"},
+    {"x", "it needs --points FILE"},
+    {"y", "it needs --points FILE"},
 };
 
 const struct command trend_command = {

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #define VALIDATE_OPTIONS(X)                                                                                            \
-	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "files of measurements; - is standard input")          \
+	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "measurement files; - is standard input")              \
 	X(0, by, "by", "by", WORDS, "WHAT,...", "", NULL,                                                              \
-	    "groups to show: gpu, dtype, backend, regime, source, ... (default: all that the file tells)")             \
+	    "groups to show: gpu, dtype, backend, regime, source, ... (default: all in the file)")                     \
 	X(0, only, "only", "only", WORDS, "WHAT=NAME,...", "", NULL,                                                   \
-	    "leave out all rows but those of these groups: gpu=h100-sxm5-80gb,dtype=bf16")                             \
+	    "keep only rows of these groups: gpu=h100-sxm5-80gb,dtype=bf16")                                           \
 	X(0, worst, "worst", "worst", COUNT, "N", "", "5", "show the N largest errors")                                \
 	X(0, max_error, "max-error", "max_error", FRACTION, "MEDIAN", "", NULL,                                        \
-	    "most that the median error over all rows may be, 0.08 or 8%: exit status 1 above it")                     \
+	    "maximum median error over all rows, 0.08 or 8%; exit status 1 above it")                                  \
 	X(0, predictions, "predictions", "predictions", WORD, "FILE", "file", NULL,                                    \
 	    "write each row with its prediction to FILE, as CSV")
 
@@ -45,7 +45,7 @@ pick_dimensions(struct run *r, const struct words *by, bool *out)
 			continue;
 		}
 		const char *near = text_nearest(by->list[i].text, names, N_SCORE_BY);
-		diag_error(r->diag, by->list[i].from, "nothing is grouped by '%s'", by->list[i].text);
+		diag_error(r->diag, by->list[i].from, "there is no grouping by '%s'", by->list[i].text);
 		if (near)
 			diag_hint(r->diag, "did you mean '%s'?", near);
 		else
@@ -65,8 +65,8 @@ keep_only(struct run *r, const struct words *only, struct validation *v)
 		    equals ? score_by_find(arena_copy(r->arena, text, (size_t)(equals - text))) : N_SCORE_BY;
 		size_t kept = 0;
 		if (by == N_SCORE_BY) {
-			diag_error(r->diag, only->list[i].from, "'%s' is no group", text);
-			diag_hint(r->diag, "write gpu=h100-sxm5-80gb, dtype=bf16, kind=measured");
+			diag_error(r->diag, only->list[i].from, "'%s' is not of the form GROUP=NAME", text);
+			diag_hint(r->diag, "write for example gpu=h100-sxm5-80gb, dtype=bf16 or kind=measured");
 			return false;
 		}
 		for (size_t k = 0; k < v->n; k++)
@@ -75,8 +75,8 @@ keep_only(struct run *r, const struct words *only, struct validation *v)
 		v->n = kept;
 		if (kept > 0)
 			continue;
-		diag_error(r->diag, only->list[i].from, "no row is of the group '%s'", text);
-		diag_hint(r->diag, "without --only the answer names the groups");
+		diag_error(r->diag, only->list[i].from, "no row matches '%s'", text);
+		diag_hint(r->diag, "leave --only out to see the groups");
 		return false;
 	}
 	return true;
@@ -237,17 +237,17 @@ static bool
 check_inputs(struct run *r, const struct validate_in *in)
 {
 	if (in->files.n == 0) {
-		diag_error(r->diag, (struct source){0}, "which measurements?");
+		diag_error(r->diag, (struct source){0}, "no measurements given");
 		diag_hint(r->diag, "ridge validate FILE..., or zcat FILE.gz | ridge validate -");
 		return false;
 	}
 	if (in->worst.value > 1000) {
 		diag_error(r->diag, in->worst.from, "--worst shows at most 1000 rows");
-		diag_hint(r->diag, "--predictions FILE writes all of them");
+		diag_hint(r->diag, "use --predictions FILE for all of them");
 		return false;
 	}
 	if (datum_given(in->max_error) && !(in->max_error.value > 0 && in->max_error.value <= 10)) {
-		diag_error(r->diag, in->max_error.from, "a median error is a share of what was measured");
+		diag_error(r->diag, in->max_error.from, "--max-error must be between 0 and 1");
 		diag_hint(r->diag, "write 8%% or 0.08");
 		return false;
 	}
@@ -291,11 +291,11 @@ validate_run(struct run *r, const void *input)
 }
 
 static const struct example validate_examples[] = {
-    {"validate tests/corpus/gemm.csv", "matrix products on eight GPUs", 0},
+    {"validate tests/corpus/gemm.csv", "GEMMs on eight GPUs", 0},
     {"validate tests/corpus/collective.csv tests/corpus/comm.csv --by gpu,family --worst 0",
-        "collectives, measured here and published elsewhere", 0},
-    {"validate tests/corpus/memory.csv --only kind=measured --worst 10", "what published runs held in memory", 0},
-    {"validate tests/corpus/gemm.csv --by gpu --max-error 10%", "fail where the median error is larger than that", 0},
+        "measured and published collectives", 0},
+    {"validate tests/corpus/memory.csv --only kind=measured --worst 10", "peak memory of published runs", 0},
+    {"validate tests/corpus/gemm.csv --by gpu --max-error 10%", "fail above a median error", 0},
 };
 
 const struct command validate_command = {

@@ -15,9 +15,9 @@ static const struct field reference_fields[] = {
 #undef PEAK
     FIGURE(struct reference, "hbm", Q_RATE, mem_byte_per_s, 1e10, 1e15, "memory bandwidth"),
     FIGURE(struct reference, "clock", Q_CLOCK, clock_hertz, 1e8, 1e10, "SM clock"),
-    FIGURE(struct reference, "l2", Q_SIZE, l2_byte, 1e5, 1e10, "second-level cache"),
+    FIGURE(struct reference, "l2", Q_SIZE, l2_byte, 1e5, 1e10, "L2 cache"),
     FIGURE(struct reference, "sms", Q_COUNT, n_sms, 1, 1e4, "streaming multiprocessors"),
-    FIGURE(struct reference, "per_nic", Q_RATE, nic_byte_per_s, 1e6, 1e12, "one NIC, one direction"),
+    FIGURE(struct reference, "per_nic", Q_RATE, nic_byte_per_s, 1e6, 1e12, "bandwidth of one NIC, one direction"),
 };
 SCHEMA(reference_schema, "'relative_to'", struct reference, reference_fields);
 
@@ -75,7 +75,7 @@ SCHEMA(generation_schema, "'generation'", OF, generation_fields);
 static const struct field moe_fields[] = {
 #include "model/hw/calibration.def"
 };
-SCHEMA(moe_kernel_schema, "a mixture's calibration", OF, moe_fields);
+SCHEMA(moe_kernel_schema, "an MoE calibration", OF, moe_fields);
 #undef OF
 #undef MOE
 
@@ -184,7 +184,7 @@ static const struct field attention_by_fields[] = {
 SCHEMA(attention_by_schema, "'attention_by'", struct file, attention_by_fields);
 
 static const struct field mla_fields[] = {
-    {.key = "note", .kind = FIELD_IGNORED, .help = "where these come from, when not from the rows of `data`"},
+    {.key = "note", .kind = FIELD_IGNORED, .help = "source, when not the rows of `data`"},
     {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .offset = offsetof(struct file, fig.mla_context)},
     {.key = "generation",
         .kind = FIELD_MAP,
@@ -206,33 +206,30 @@ static const struct field data_fields[] = {
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, source),
         .required = true,
-        .help = "whose measurements"},
-    FIGURE(struct file, "points", Q_COUNT, n_points, 1, 1e12, "how many"),
-    {.key = "date", .kind = FIELD_DATE, .offset = offsetof(struct file, date), .help = "when taken"},
-    {.key = "note", .kind = FIELD_TEXT, .offset = offsetof(struct file, note), .help = "which of them, and how"},
+        .help = "source of the measurements"},
+    FIGURE(struct file, "points", Q_COUNT, n_points, 1, 1e12, "number of measurements"),
+    {.key = "date", .kind = FIELD_DATE, .offset = offsetof(struct file, date), .help = "date"},
+    {.key = "note", .kind = FIELD_TEXT, .offset = offsetof(struct file, note), .help = "selection and method"},
     {.key = "kept",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, kept),
-        .help = "parameters that they do not determine: those are defaults"},
+        .help = "undetermined parameters, left at their defaults"},
 };
 SCHEMA(data_schema, "'data'", struct file, data_fields);
 
 static const struct field call_fields[] = {
-    FIGURE(struct file, "torch", Q_TIME, fig.call_s, 0, 1, "PyTorch, one call at a time"),
+    FIGURE(struct file, "torch", Q_TIME, fig.call_s, 0, 1, "single PyTorch calls"),
 };
 SCHEMA(call_schema, "'call'", struct file, call_fields);
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
     {.key = "gpu", .kind = FIELD_TEXT, .offset = offsetof(struct file, gpu), .help = "an entry of hwdb/gpus"},
     {.key = "fabric",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, fabric),
         .help = "an entry of hwdb/links, or `any` for what is transferred to fabrics without measurements"},
-    {.key = "host",
-        .kind = FIELD_TEXT,
-        .offset = offsetof(struct file, host),
-        .help = "or a computer without a GPU, by its own name"},
+    {.key = "host", .kind = FIELD_TEXT, .offset = offsetof(struct file, host), .help = "name of a host without a GPU"},
     {.key = "backend",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, backend),
@@ -241,49 +238,46 @@ static const struct field fields[] = {
         .kind = FIELD_MAP,
         .sub = &reference_schema,
         .offset = offsetof(struct file, fig.reference),
-        .help = "the figures that the fractions below refer to"},
-    {.key = "data", .kind = FIELD_MAP, .sub = &data_schema, .required = true, .help = "what it was fitted on"},
+        .help = "rates that the fractions below refer to"},
+    {.key = "data", .kind = FIELD_MAP, .sub = &data_schema, .required = true, .help = "measurements behind the fit"},
     {.key = "gemm",
         .kind = FIELD_MAP,
         .sub = &gemm_schema,
         .offset = offsetof(struct file, fig.gemm),
-        .help = "bf16 products"},
-    {.key = "gemm_by_dtype", .kind = FIELD_MAP, .sub = &by_dtype_schema, .help = "products of other types"},
+        .help = "bf16 GEMM"},
+    {.key = "gemm_by_dtype", .kind = FIELD_MAP, .sub = &by_dtype_schema, .help = "GEMM in other dtypes"},
     {.key = "weight_only", .kind = FIELD_MAP, .sub = &weight_only_schema, .help = "16-bit activations, small weights"},
     {.key = "collective", .kind = FIELD_MAP, .sub = &collectives_schema, .help = "NCCL inside one node"},
     {.key = "custom_all_reduce",
         .kind = FIELD_MAP,
         .sub = &custom_schema,
         .offset = offsetof(struct file, fig.custom),
-        .help = "the engine's own all-reduce under CUDA graphs, up to 32 MB"},
+        .help = "the engine's custom all-reduce under CUDA graphs, up to 32 MB"},
     {.key = "network", .kind = FIELD_MAP, .sub = &networks_schema, .help = "collectives over several nodes"},
     {.key = "attention", .kind = FIELD_MAP, .sub = &attention_schema, .help = "prefill and decode"},
     {.key = "attention_by",
         .kind = FIELD_MAP,
         .sub = &attention_by_schema,
-        .help = "the same for other head widths, caches of 8 bits (kv8) and 8-bit products (fp8)"},
+        .help = "the same for other head dimensions, 8-bit KV caches (kv8) and 8-bit GEMMs (fp8)"},
     {.key = "mla", .kind = FIELD_MAP, .sub = &mla_schema, .help = "multi-head latent attention"},
     {.key = "moe", .kind = FIELD_MAP, .sub = &moe_by_dtype_schema, .help = "mixtures of experts, balanced routing"},
     {.key = "memory",
         .kind = FIELD_CUSTOM,
         .offset = offsetof(struct file, memory),
         .custom = bind_memory,
-        .help = "plateaus of bandwidth and latency, the smallest level first"},
+        .help = "bandwidth and latency by memory level, smallest first"},
     {.key = "launch",
         .kind = FIELD_MAP,
         .sub = &launch_schema,
         .offset = offsetof(struct file, fig.launch),
-        .help = "starting empty kernels"},
-    {.key = "call",
-        .kind = FIELD_MAP,
-        .sub = &call_schema,
-        .help = "what calling a collective adds to its replay in a CUDA graph"},
-    {.key = "fma", .kind = FIELD_MAP, .sub = &fma_schema, .help = "arithmetic without memory traffic"},
+        .help = "launch times of empty kernels"},
+    {.key = "call", .kind = FIELD_MAP, .sub = &call_schema, .help = "extra time of a call over CUDA graph replay"},
+    {.key = "fma", .kind = FIELD_MAP, .sub = &fma_schema, .help = "compute without memory traffic"},
     {.key = "residual",
         .kind = FIELD_CUSTOM,
         .offset = offsetof(struct file, residuals),
         .custom = bind_residuals,
-        .help = "errors on points that were not fitted"},
+        .help = "errors on held-out points"},
 };
 static const struct schema file_schema = {"a calibration", sizeof(struct file), fields, sizeof fields / sizeof *fields};
 
@@ -336,8 +330,8 @@ calibration_bind(struct binder *b, const struct node *root, const char *id, stru
 	if (!bound)
 		return false;
 	if (!!f->gpu + !!f->fabric + !!f->host != 1) {
-		diag_error(b->diag, root->at, "a calibration is of a 'gpu', of a 'fabric' or of a 'host'");
-		diag_hint(b->diag, "name one of them");
+		diag_error(b->diag, root->at, "a calibration needs 'gpu', 'fabric' or 'host'");
+		diag_hint(b->diag, "keep one of them");
 		return false;
 	}
 	out->id = id;

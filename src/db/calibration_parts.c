@@ -6,7 +6,7 @@
 
 static const struct field residual_fields[] = {
     FIGURE(struct residual, "n", Q_COUNT, n_points, 1, 1e12, "points"),
-    NEEDED(struct residual, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error, as a share"),
+    NEEDED(struct residual, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error (fraction)"),
     FIGURE(struct residual, "bias", Q_NUMBER, bias_frac, -10, 10, "mean of (predicted - measured) / measured"),
     FIGURE(struct residual, "q10", Q_NUMBER, q10, -10, 10, "10 % quantile of ln(measured / predicted)"),
     FIGURE(struct residual, "q90", Q_NUMBER, q90, -10, 10, "90 % quantile of ln(measured / predicted)"),
@@ -18,7 +18,7 @@ SCHEMA(residual_schema, "a residual", struct residual, residual_fields);
 
 static const struct field regime_fields[] = {
     FIGURE(struct residual_regime, "n", Q_COUNT, n_points, 1, 1e12, "points"),
-    NEEDED(struct residual_regime, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error, as a share"),
+    NEEDED(struct residual_regime, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error (fraction)"),
     FIGURE(struct residual_regime, "bias", Q_NUMBER, bias_frac, -10, 10, "mean of (predicted - measured) / measured"),
     FIGURE(struct residual_regime, "q10", Q_NUMBER, q10, -10, 10, "10 % quantile of ln(measured / predicted)"),
     FIGURE(struct residual_regime, "q90", Q_NUMBER, q90, -10, 10, "90 % quantile of ln(measured / predicted)"),
@@ -74,9 +74,9 @@ bind_residuals(struct binder *b, const struct node *n, void *out)
 /* --- levels of memory ------------------------------------------------------------------------------------ */
 
 static const struct field level_fields[] = {
-    FIGURE(struct memory_level, "size", Q_SIZE, size_byte, 1, 1e15, "what it holds; not looked at for the last one"),
-    FIGURE(struct memory_level, "rate", Q_RATE, byte_per_s, 1e6, 1e16, "bandwidth of its plateau"),
-    FIGURE(struct memory_level, "latency", Q_TIME, latency_s, 0, 1, "one dependent load"),
+    FIGURE(struct memory_level, "size", Q_SIZE, size_byte, 1, 1e15, "capacity; ignored for the last level"),
+    FIGURE(struct memory_level, "rate", Q_RATE, byte_per_s, 1e6, 1e16, "plateau bandwidth"),
+    FIGURE(struct memory_level, "latency", Q_TIME, latency_s, 0, 1, "latency of one dependent load"),
 };
 SCHEMA(level_schema, "a level of memory", struct memory_level, level_fields);
 

@@ -23,7 +23,7 @@ has_reference(struct binder *b, const struct reference *ref, enum peak peak, str
 	if (datum_given(ref->peak_flop_per_s[peak]) && datum_given(ref->mem_byte_per_s) &&
 	    datum_given(ref->clock_hertz))
 		return true;
-	diag_error(b->diag, at, "this fraction refers to a figure that 'relative_to' does not give");
+	diag_error(b->diag, at, "this fraction refers to a rate missing in 'relative_to'");
 	diag_hint(b->diag, "'relative_to' needs peak_%s, hbm and clock", peak_name(peak));
 	return false;
 }

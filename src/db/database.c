@@ -150,7 +150,7 @@ check_directory(struct diag *d, const char *named_by, const char *directory)
 		return;
 	diag_error(d, (struct source){named_by, 0, 0, NULL, false}, "cannot read the directory '%s': %s", directory,
 	    strerror(errno));
-	diag_hint(d, "name a directory that has gpus, links, systems or models in it");
+	diag_hint(d, "give a directory with gpus, links, systems or models");
 }
 
 struct database *
@@ -343,8 +343,8 @@ of_this_format(struct database *db, const struct node *root, bool required)
 		return root;
 	if (format && format->kind == NODE_SCALAR && format->text && strcmp(format->text, "1") == 0)
 		return root;
-	diag_error(db->diag, format ? format->at : root->at, "this program reads format 1");
-	diag_hint(db->diag, "the file must say 'format: 1'");
+	diag_error(db->diag, format ? format->at : root->at, "ridge reads format 1");
+	diag_hint(db->diag, "write 'format: 1'");
 	return NULL;
 }
 
@@ -482,8 +482,8 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 	size_t n_candidates = 0;
 
 	if (n == 0) {
-		diag_error(db->diag, at, "no database of %ss was found", kinds[k].name);
-		diag_hint(db->diag, "name its directory with --hwdb or in RIDGE_HWDB; looked last in %s",
+		diag_error(db->diag, at, "no database of %ss found", kinds[k].name);
+		diag_hint(db->diag, "give its directory with --hwdb or in RIDGE_HWDB; last tried %s",
 		    db->roots[db->n_roots - 1]);
 		return;
 	}
@@ -497,11 +497,11 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 	if (near)
 		diag_hint(db->diag, "did you mean '%s'?", near);
 	else if (k == ENTRY_RELIABILITY)
-		diag_hint(db->diag, "there is '%s'; a file name with a / is read as a file", list[0]);
+		diag_hint(db->diag, "try '%s'; a name with a / is read as a file", list[0]);
 	else if (k == ENTRY_GPU || k == ENTRY_SYSTEM || k == ENTRY_LINK)
-		diag_hint(db->diag, "'ridge hw list' shows what there is; a file name with a / is read as a file");
+		diag_hint(db->diag, "'ridge hw list' shows all; a name with a / is read as a file");
 	else
-		diag_hint(db->diag, "'ridge model list' shows what there is; a file name with a / is read as a file");
+		diag_hint(db->diag, "'ridge model list' shows all; a name with a / is read as a file");
 }
 
 const struct node *

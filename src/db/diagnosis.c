@@ -8,19 +8,15 @@
 #define DIAGNOSIS(member) offsetof(struct diagnosis, member)
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name",
-        .kind = FIELD_TEXT,
-        .offset = DIAGNOSIS(name),
-        .required = true,
-        .help = "the cause, as people say it"},
-    {.key = "sources", .kind = FIELD_IGNORED, .required = true, .help = "short keys for citations"},
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = DIAGNOSIS(name), .required = true, .help = "name of the cause"},
+    {.key = "sources", .kind = FIELD_IGNORED, .required = true, .help = "citation keys"},
     {.key = "harm",
         .kind = FIELD_CHOICE,
         .offset = DIAGNOSIS(harm),
         .choices = "stops|spoils|slows",
         .required = true,
-        .help = "the run ends, its result is wrong, or it is slow"},
+        .help = "impact: run ends, result is wrong, or slow"},
     {.key = "use",
         .kind = FIELD_CHOICE,
         .offset = DIAGNOSIS(use),
@@ -29,21 +25,21 @@ static const struct field fields[] = {
     {.key = "signs",
         .kind = FIELD_IGNORED,
         .required = true,
-        .help = "what speaks for it: figure, above, below, required"},
-    {.key = "unless", .kind = FIELD_IGNORED, .help = "what rules it out: figure, above, below"},
+        .help = "evidence for it: figure, above, below, required"},
+    {.key = "unless", .kind = FIELD_IGNORED, .help = "evidence against it: figure, above, below"},
     {.key = "stakes",
         .kind = FIELD_IGNORED,
-        .help = "formulas over figures: the share of the time that it costs; the first that can be worked out"},
+        .help = "formulas for the share of time it costs; the first computable one counts"},
     {.key = "fixes",
         .kind = FIELD_IGNORED,
         .required = true,
-        .help = "what to do, in this order: sentences, or [sentence, source]"},
+        .help = "fixes in order: sentences, or [sentence, source]"},
     {.key = "command",
         .kind = FIELD_TEXT,
         .offset = DIAGNOSIS(command),
         .required = true,
-        .help = "command line that sizes it, without 'ridge'; {figure|example} where a figure goes"},
-    {.key = "notes", .kind = FIELD_TEXT, .offset = DIAGNOSIS(notes), .help = "what users trip over"},
+        .help = "command line that sizes it, without 'ridge'; {figure|example} stands for a figure"},
+    {.key = "notes", .kind = FIELD_TEXT, .offset = DIAGNOSIS(notes), .help = "caveats"},
 };
 static const struct schema diagnosis_schema = {
     "a diagnosis", sizeof(struct diagnosis), fields, sizeof fields / sizeof *fields};
@@ -55,12 +51,12 @@ struct sign_file {
 
 static const struct field sign_fields[] = {
     {.key = "figure", .kind = FIELD_TEXT, .required = true, .help = "'ridge diagnose --figures' lists them"},
-    {.key = "above", .kind = FIELD_IGNORED, .help = "it speaks for the cause above this"},
-    {.key = "below", .kind = FIELD_IGNORED, .help = "it speaks for the cause below this"},
+    {.key = "above", .kind = FIELD_IGNORED, .help = "evidence above this value"},
+    {.key = "below", .kind = FIELD_IGNORED, .help = "evidence below this value"},
     {.key = "required",
         .kind = FIELD_FLAG,
         .offset = offsetof(struct sign_file, required),
-        .help = "without it the cause is not meant"},
+        .help = "required for the cause"},
 };
 static const struct schema sign_schema = {
     "a sign", sizeof(struct sign_file), sign_fields, sizeof sign_fields / sizeof *sign_fields};
@@ -220,10 +216,10 @@ check_stakes(struct binder *b, const struct node *list, const struct diagnosis *
 		if (!formula_evaluate(d->stakes[i], (struct formula_names){find_figure, NULL}, &v, &fault)) {
 			at.column += fault.column - 1;
 			diag_error(b->diag, at, "%s", fault.what);
-			diag_hint(b->diag, "'ridge diagnose --figures' lists the names that there are");
+			diag_hint(b->diag, "'ridge diagnose --figures' lists all names");
 			ok = false;
 		} else if (!dim_is_pure(v.dim)) {
-			diag_error(b->diag, at, "what is at stake is a share of the time");
+			diag_error(b->diag, at, "the saving must be a share of the time");
 			diag_hint(b->diag, "divide by another figure of the same unit");
 			ok = false;
 		}
@@ -293,7 +289,7 @@ check_command(struct binder *b, const struct node *n, const char *line)
 	if (!diagnosis_command(b->arena, line, &words, &column)) {
 		struct source at = n->at;
 		at.column += column - 1 + n->quoted;
-		diag_error(b->diag, at, "a place for a figure is {figure|example}");
+		diag_error(b->diag, at, "write a figure as {figure|example}");
 		diag_hint(b->diag, "for example --step {step_s|450ms}");
 		return false;
 	}

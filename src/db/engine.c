@@ -11,47 +11,47 @@
 
 static const struct field step_fields[] = {
     FIGURE("host", Q_TIME, ENGINE(host_s), 0, 10, "exposed CPU time of every step"),
-    FIGURE("prefill", Q_TIME, ENGINE(prefill_s), 0, 10, "more in a step that has prompts"),
-    FIGURE("sequence", Q_TIME, ENGINE(sequence_s), 0, 1, "more per sequence that gets a token"),
-    FIGURE("first", Q_TIME, ENGINE(first_s), 0, 10, "more for a lone first token"),
+    FIGURE("prefill", Q_TIME, ENGINE(prefill_s), 0, 10, "extra CPU time of a step with prefill"),
+    FIGURE("sequence", Q_TIME, ENGINE(sequence_s), 0, 1, "extra CPU time per decoding sequence"),
+    FIGURE("first", Q_TIME, ENGINE(first_s), 0, 10, "extra CPU time of a single first token"),
     FIGURE("gpu", Q_NUMBER, ENGINE(gpu_factor), 0.1, 10, "factor on all GPU time"),
-    FIGURE("comm", Q_NUMBER, ENGINE(comm_factor), 0.1, 10, "factor on collectives: ranks do not start together"),
-    FIGURE("small", Q_TIME, ENGINE(elementwise_s), 0, 1, "fixed part of a small kernel"),
-    FIGURE("small_bytes", Q_NUMBER, ENGINE(elementwise_frac), 0, 10, "share of their traffic that is not fused away"),
+    FIGURE("comm", Q_NUMBER, ENGINE(comm_factor), 0.1, 10, "factor on collectives for rank skew"),
+    FIGURE("small", Q_TIME, ENGINE(elementwise_s), 0, 1, "fixed time of an elementwise kernel"),
+    FIGURE("small_bytes", Q_NUMBER, ENGINE(elementwise_frac), 0, 10, "share of elementwise traffic left after fusion"),
     FIGURE("sampling", Q_TIME, ENGINE(sampling_s), 0, 1, "sampling, once per step"),
-    FIGURE("agreement", Q_TIME, ENGINE(sampling_link_s), 0, 1, "... and its exchange between GPUs"),
-    FIGURE("gemm_base", Q_NUMBER, ENGINE(gemm_base), 0, 10, "factor on the fixed part of products"),
-    FIGURE("attention_base", Q_NUMBER, ENGINE(attention_base), 0, 10, "factor on the fixed part of attention"),
-    FIGURE("quantise", Q_TIME, ENGINE(quantise_s), 0, 1, "a kernel that quantises activations; absent: fused"),
-    FIGURE("quantise_rate", Q_NUMBER, ENGINE(quantise_frac), 0, 10, "... share of the bandwidth that it reaches"),
-    FIGURE("launch", Q_TIME, ENGINE(launch_s), 0, 1, "eager engines: a launch"),
-    FIGURE("launches", Q_COUNT, ENGINE(n_layer_launches), 0, 1e4, "... launches of a layer"),
-    FIGURE("row_sync", Q_TIME, ENGINE(row_sync_s), 0, 1, "matrices cut in rows: per layer and GPU"),
-    FLAG("row_split", ENGINE(row_split), "... on several GPUs they always are"),
+    FIGURE("agreement", Q_TIME, ENGINE(sampling_link_s), 0, 1, "... and its communication between GPUs"),
+    FIGURE("gemm_base", Q_NUMBER, ENGINE(gemm_base), 0, 10, "factor on the fixed time of GEMMs"),
+    FIGURE("attention_base", Q_NUMBER, ENGINE(attention_base), 0, 10, "factor on the fixed time of attention"),
+    FIGURE(
+        "quantise", Q_TIME, ENGINE(quantise_s), 0, 1, "time of an activation quantization kernel; absent when fused"),
+    FIGURE("quantise_rate", Q_NUMBER, ENGINE(quantise_frac), 0, 10, "... share of bandwidth it reaches"),
+    FIGURE("launch", Q_TIME, ENGINE(launch_s), 0, 1, "eager engines: time per launch"),
+    FIGURE("launches", Q_COUNT, ENGINE(n_layer_launches), 0, 1e4, "... launches per layer"),
+    FIGURE("row_sync", Q_TIME, ENGINE(row_sync_s), 0, 1, "matrices split by rows: time per layer and GPU"),
+    FLAG("row_split", ENGINE(row_split), "... always used on several GPUs"),
 };
 SCHEMA(step_schema, "'step'", struct engine, step_fields);
 
 static const struct field kernel_fields[] = {
-    FIGURE("weight_only", Q_NUMBER, ENGINE(weight_only_frac), 0, 2, "arithmetic of products with packed weights"),
-    FIGURE("cap16", Q_PER_CLOCK, ENGINE(cap16_byte), 0, 1e4, "16-bit weights streamed per SM and clock, at most"),
-    FIGURE("cap8", Q_PER_CLOCK, ENGINE(cap8_byte), 0, 1e4, "the same of 8-bit weights"),
-    FIGURE("cap4", Q_PER_CLOCK, ENGINE(cap4_byte), 0, 1e4, "the same of 4-bit weights"),
+    FIGURE("weight_only", Q_NUMBER, ENGINE(weight_only_frac), 0, 2, "compute dtype of GEMMs with packed weights"),
+    FIGURE("cap16", Q_PER_CLOCK, ENGINE(cap16_byte), 0, 1e4, "maximum 16-bit weight bytes streamed per SM and clock"),
+    FIGURE("cap8", Q_PER_CLOCK, ENGINE(cap8_byte), 0, 1e4, "the same for 8-bit weights"),
+    FIGURE("cap4", Q_PER_CLOCK, ENGINE(cap4_byte), 0, 1e4, "the same for 4-bit weights"),
     CHOICE("core_attention", ENGINE(core_attention), "never|uneven|chunked|int4",
-        "decode attention on the CUDA cores: never, with head ratios that are no power of two, in layers with chunks, "
-        "with 4-bit caches"),
-    FIGURE("core_elements", Q_NUMBER, ENGINE(core_element), 0, 1e4, "... elements of the cache per SM and clock"),
-    FIGURE("int8", Q_NUMBER, ENGINE(int8_frac), 0, 2, "arithmetic of 8-bit integer products, of what they reach alone"),
-    FIGURE("gddr", Q_NUMBER, ENGINE(gddr_frac), 0, 1, "share of GDDR's bandwidth that is reached, at least"),
+        "decode attention on CUDA cores: never, for head ratios that are not a power of two, in chunked layers, with "
+        "4-bit KV caches"),
+    FIGURE("core_elements", Q_NUMBER, ENGINE(core_element), 0, 1e4, "... KV cache elements per SM and clock"),
+    FIGURE("int8", Q_NUMBER, ENGINE(int8_frac), 0, 2, "share of isolated throughput reached by int8 GEMMs"),
+    FIGURE("gddr", Q_NUMBER, ENGINE(gddr_frac), 0, 1, "minimum share of GDDR bandwidth"),
 };
 SCHEMA(kernel_schema, "'kernels'", struct engine, kernel_fields);
 
 static const struct field pcie_fields[] = {
-    CHOICE(
-        "reduce", ENGINE(reduce), "best|nccl", "all-reduce over NVLink: the engine's own where it is faster, or NCCL"),
-    FIGURE("pcie_base", Q_TIME, ENGINE(pcie_s), 0, 1, "over PCIe: two GPUs, no bytes"),
-    FIGURE("pcie_rank", Q_NUMBER, ENGINE(pcie_rank_frac), 0, 10, "... share of that more per further GPU"),
-    FIGURE("pcie_ramp", Q_TIME, ENGINE(pcie_ramp_s), 0, 1, "... what the protocols cost until they are at full rate"),
-    FIGURE("pcie_full", Q_SIZE, ENGINE(pcie_ramp_byte), 1, 1e12, "... volume at which they are"),
+    CHOICE("reduce", ENGINE(reduce), "best|nccl", "all-reduce over NVLink: custom where faster, or NCCL"),
+    FIGURE("pcie_base", Q_TIME, ENGINE(pcie_s), 0, 1, "over PCIe: latency, two GPUs"),
+    FIGURE("pcie_rank", Q_NUMBER, ENGINE(pcie_rank_frac), 0, 10, "... extra share per further GPU"),
+    FIGURE("pcie_ramp", Q_TIME, ENGINE(pcie_ramp_s), 0, 1, "... extra time of the protocols below full rate"),
+    FIGURE("pcie_full", Q_SIZE, ENGINE(pcie_ramp_byte), 1, 1e12, "... volume at full rate"),
     FIGURE("pcie_rate", Q_NUMBER, ENGINE(pcie_frac), 0, 10, "... all-reduce: share of the slot's rate"),
     FIGURE("pcie_gather", Q_NUMBER, ENGINE(pcie_gather_frac), 0, 10, "... gathers: share of the slot's rate"),
 };
@@ -59,24 +59,27 @@ SCHEMA(pcie_schema, "'links'", struct engine, pcie_fields);
 
 static const struct field pool_fields[] = {
     CHOICE("of", ENGINE(memory.pool), "none|card|static|free",
-        "none: the cache grows; card: a share of the card; static: for weights and cache; free: of what is left"),
+        "pool size: none, grows on demand; card, share of GPU memory; static, share for weights and KV cache; free, "
+        "share of what is left"),
     FIGURE("share", Q_NUMBER, ENGINE(memory.utilization), 0, 1, "the share"),
     FIGURE("context", Q_SIZE, ENGINE(memory.counter_byte[COUNTER_DEVICE]), 0, 1e12,
-        "driver, libraries and graphs: beside weights, cache and the activations of the largest step"),
-    FIGURE("step", Q_COUNT, ENGINE(memory.batch_token), 1, 1e9, "tokens of that step; default: scheduler.max_tokens"),
-    FIGURE("sampler_rows", Q_COUNT, ENGINE(memory.sampler_rows), 1, 1e6, "sequences that it profiles its sampler with"),
-    FIGURE("sampler", Q_SIZE, ENGINE(memory.sampler_byte), 0, 1e3, "... bytes of each per vocabulary entry"),
-    FIGURE("block", Q_COUNT, ENGINE(memory.block_token), 1, 1e6, "tokens of a block of the cache"),
-    FLAG("narrow", ENGINE(narrow_kv), "8-bit caches beside weights in 8 or 4 bits, where the checkpoint says nothing"),
+        "driver context, libraries and graphs, besides weights, KV cache and activations"),
+    FIGURE("step", Q_COUNT, ENGINE(memory.batch_token), 1, 1e9,
+        "tokens of the profiled step; default: scheduler.max_tokens"),
+    FIGURE(
+        "sampler_rows", Q_COUNT, ENGINE(memory.sampler_rows), 1, 1e6, "sequences the engine profiles its sampler with"),
+    FIGURE("sampler", Q_SIZE, ENGINE(memory.sampler_byte), 0, 1e3, "... bytes per sequence and vocabulary entry"),
+    FIGURE("block", Q_COUNT, ENGINE(memory.block_token), 1, 1e6, "KV cache block size in tokens"),
+    FLAG("narrow", ENGINE(narrow_kv), "8-bit KV cache with 8- or 4-bit weights, unless the checkpoint says otherwise"),
 };
 SCHEMA(pool_schema, "'pool'", struct engine, pool_fields);
 
 static const struct field scheduler_fields[] = {
-    FIGURE("max_sequences", Q_COUNT, ENGINE(max_sequences), 1, 1e7, "that run at once"),
-    FIGURE("max_tokens", Q_COUNT, ENGINE(max_tokens), 1, 1e9, "of one step"),
-    FLAG("chunked", ENGINE(chunked), "prompts are cut to fill steps"),
-    FLAG("evicts", ENGINE(evicts), "admits requests whose answers may not fit, and puts them back"),
-    FLAG("prefill_first", ENGINE(prefill_first), "steps with prompts do not decode"),
+    FIGURE("max_sequences", Q_COUNT, ENGINE(max_sequences), 1, 1e7, "maximum running sequences"),
+    FIGURE("max_tokens", Q_COUNT, ENGINE(max_tokens), 1, 1e9, "maximum tokens per step"),
+    FLAG("chunked", ENGINE(chunked), "chunked prefill"),
+    FLAG("evicts", ENGINE(evicts), "admits requests that may not fit, and preempts them"),
+    FLAG("prefill_first", ENGINE(prefill_first), "steps with prefill do not decode"),
 };
 SCHEMA(scheduler_schema, "'scheduler'", struct engine, scheduler_fields);
 
@@ -88,25 +91,26 @@ static const struct field unfused_fields[] = {
     FIGURE("launch", Q_TIME, ENGINE(unfused.launch_s), 0, 1, "of one kernel"),
     FIGURE("kernels", Q_NUMBER, ENGINE(unfused.n_kernels), 0, 1e4, "of a layer, 16-bit weights"),
     FIGURE("packed_kernels", Q_NUMBER, ENGINE(unfused.n_packed_kernels), 0, 1e4, "of a layer, packed weights"),
-    FIGURE("queue", Q_COUNT, ENGINE(unfused.queue), 1, 1e7, "launches that wait before the CPU does"),
-    FIGURE("batch", Q_COUNT, ENGINE(unfused.batch_token), 1, 1e7, "tokens of a part of the prompt"),
+    FIGURE("queue", Q_COUNT, ENGINE(unfused.queue), 1, 1e7, "launch queue depth"),
+    FIGURE("batch", Q_COUNT, ENGINE(unfused.batch_token), 1, 1e7, "prefill chunk size in tokens"),
 };
 SCHEMA(unfused_schema, "'prompt'", struct engine, unfused_fields);
 
 static const struct field architecture_fields[] = {
-    FIGURE("fp8_attention", Q_NUMBER, ARCH(fp8_attention), 0.1, 10, "prompts with 8-bit caches: times faster"),
+    FIGURE("fp8_attention", Q_NUMBER, ARCH(fp8_attention), 0.1, 10, "prefill speedup with 8-bit KV cache"),
     FIGURE("kv_rate", Q_NUMBER, ARCH(kv_reuse_frac), 0, 1, "grouped decode attention: share of its bandwidth"),
-    FIGURE("imbalance", Q_NUMBER, ARCH(imbalance), 0, 100, "unevenness of the experts' loads"),
-    FLAG("imbalance_is_tokens", ARCH(imbalance_is_tokens), "uneven loads bring tokens to a rank, not weights"),
-    FIGURE("moe_time", Q_NUMBER, ARCH(moe_time), 0.1, 10, "factor on grouped products inside the engine"),
-    FIGURE("moe_peak", Q_NUMBER, ARCH(moe_peak_frac), 0, 10, "share of the peak of grouped products in 16 bits"),
-    FIGURE("moe_feed", Q_RATE, ARCH(moe_feed_byte_per_s), 0, 1e14, "operands of grouped products to one SM"),
+    FIGURE("imbalance", Q_NUMBER, ARCH(imbalance), 0, 100, "expert load imbalance"),
+    FLAG("imbalance_is_tokens", ARCH(imbalance_is_tokens), "imbalance adds tokens to a rank, not weights"),
+    FIGURE("moe_time", Q_NUMBER, ARCH(moe_time), 0.1, 10, "factor on grouped GEMMs inside the engine"),
+    FIGURE("moe_peak", Q_NUMBER, ARCH(moe_peak_frac), 0, 10, "share of peak of 16-bit grouped GEMMs"),
+    FIGURE("moe_feed", Q_RATE, ARCH(moe_feed_byte_per_s), 0, 1e14,
+        "operand bytes of grouped GEMMs fed to one SM per clock"),
     FIGURE("fp4", Q_NUMBER, ARCH(fp4_frac), 0, 1, "share of the 4-bit peak inside the engine"),
     FIGURE("tf32", Q_NUMBER, ARCH(tf32_frac), 0, 1, "share of the TensorFloat-32 peak"),
     FIGURE("fp32", Q_NUMBER, ARCH(fp32_frac), 0, 1, "share of the fp32 peak"),
     FIGURE("base", Q_NUMBER, ARCH(base_factor), 0, 10, "factor on the fixed parts of kernels"),
     FIGURE("host", Q_NUMBER, ARCH(host_factor), 0, 100, "factor on the CPU time"),
-    FIGURE("flop_per_joule", Q_NUMBER, ARCH(watt_flop), 0, 1e15, "products per energy: the power limit"),
+    FIGURE("flop_per_joule", Q_NUMBER, ARCH(watt_flop), 0, 1e15, "GEMM FLOPs per joule: power limit"),
 };
 SCHEMA(architecture_schema, "an architecture", struct engine_architecture, architecture_fields);
 
@@ -127,12 +131,12 @@ static const struct field match_fields[] = {
         .kind = FIELD_TEXT,
         .offset = offsetof(struct engine_match, software),
         .required = true,
-        .help = "a part of its name"},
-    TEXT("sched", offsetof(struct engine_match, sched), "a part of what is said of its scheduling"),
+        .help = "part of the software name"},
+    TEXT("sched", offsetof(struct engine_match, sched), "part of the scheduling description"),
     TEXT("from", offsetof(struct engine_match, from), "the first version"),
     TEXT("to", offsetof(struct engine_match, to), "the last version"),
-    TEXT("weights", offsetof(struct engine_match, weights), "a part of the type of the weights"),
-    TEXT("date", offsetof(struct engine_match, date), "how the dates of runs without a version begin"),
+    TEXT("weights", offsetof(struct engine_match, weights), "part of the weight dtype"),
+    TEXT("date", offsetof(struct engine_match, date), "date prefix of runs without a version"),
 };
 SCHEMA(match_schema, "a match", struct engine_match, match_fields);
 
@@ -157,26 +161,26 @@ bind_architectures(struct binder *b, const struct node *n, void *out)
 }
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = ENGINE(name), .required = true, .help = "the name that people read"},
-    {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
-    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
-    {.key = "extends", .kind = FIELD_IGNORED, .help = "an engine whose keys hold where this file has none"},
-    TEXT("versions", ENGINE(versions), "of the software that was measured"),
-    TEXT("backend", ENGINE(backend), "whose kernels: trtllm, vllm, sglang"),
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = ENGINE(name), .required = true, .help = "display name"},
+    {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
+    {.key = "extends", .kind = FIELD_IGNORED, .help = "engine whose keys are inherited"},
+    TEXT("versions", ENGINE(versions), "version of the measured software"),
+    TEXT("backend", ENGINE(backend), "kernel backend: trtllm, vllm, sglang"),
     CHOICE("kind", ENGINE(kind), "batched|static|encoder|layer-split",
-        "in-flight batching, one batch at a time, one pass over the tokens, or GPUs that each have some layers"),
-    SUB("step", step_schema, "what a step costs beside kernels"),
-    SUB("kernels", kernel_schema, "what its kernels reach"),
+        "in-flight batching, static batches, encoder pass, or layer split over GPUs"),
+    SUB("step", step_schema, "overheads of a step besides kernels"),
+    SUB("kernels", kernel_schema, "kernel efficiencies"),
     SUB("links", pcie_schema, "collectives"),
-    SUB("pool", pool_schema, "the cache's pool"),
+    SUB("pool", pool_schema, "KV cache pool"),
     SUB("scheduler", scheduler_schema, "admission"),
-    SUB("prompt", unfused_schema, "engines that run every operator by itself: prompts"),
+    SUB("prompt", unfused_schema, "engines without fusion: prefill"),
     {.key = "architectures",
         .kind = FIELD_CUSTOM,
         .offset = 0,
         .custom = bind_architectures,
-        .help = "what differs from GPU to GPU, by architecture; `-gddr` for cards without HBM"},
+        .help = "overrides by GPU architecture; `-gddr` for GPUs without HBM"},
     {.key = "residual",
         .kind = FIELD_LIST,
         .sub = &residual_schema,
@@ -188,10 +192,10 @@ static const struct field fields[] = {
         .sub = &match_schema,
         .offset = ENGINE(matches),
         .extra = ENGINE(n_matches),
-        .help = "what published runs call the software, and the versions that are meant"},
-    TEXT("refused", ENGINE(refused), "why its answers are not to be relied on"),
-    TEXT("warning", ENGINE(warning), "what holds for all of its answers"),
-    TEXT("notes", ENGINE(notes), "what users trip over"),
+        .help = "names of the software in published runs, and versions covered"},
+    TEXT("refused", ENGINE(refused), "reason why its answers are unreliable"),
+    TEXT("warning", ENGINE(warning), "caveats of all its answers"),
+    TEXT("notes", ENGINE(notes), "caveats"),
 };
 const struct schema engine_schema = {"an engine", sizeof(struct engine), fields, sizeof fields / sizeof *fields};
 
@@ -229,8 +233,8 @@ check_given(struct binder *b, const struct node *root, const struct engine *e)
 		diag_error(b->diag, root->at, "an engine needs its 'backend'");
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
 		if (!datum_given(needed[i].value)) {
-			diag_error(b->diag, root->at, "an engine needs %s, here or in the file that it extends",
-			    needed[i].key);
+			diag_error(
+			    b->diag, root->at, "an engine needs %s, here or in the file it extends", needed[i].key);
 			ok = false;
 		}
 	if (e->core_attention != CORE_NEVER && !datum_given(e->core_element)) {
@@ -309,7 +313,7 @@ extended(struct database *db, struct arena *a, struct diag *d, const struct node
 	if (!name)
 		return root;
 	if (name->kind != NODE_SCALAR || !name->text || depth >= MOST_EXTENDED) {
-		diag_error(d, name->at, "'extends' names an engine; at most %d extend one another", (int)MOST_EXTENDED);
+		diag_error(d, name->at, "'extends' needs an engine; at most %d levels", (int)MOST_EXTENDED);
 		return NULL;
 	}
 	const struct node *base = database_open(db, ENTRY_ENGINE, name->text, name->at, &id, &said);

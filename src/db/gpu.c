@@ -21,30 +21,30 @@ static const struct field unit_fields[] = {
 SCHEMA(unit_schema, "'units'", struct gpu, unit_fields);
 
 static const struct field clock_fields[] = {
-    FIGURE("tensor", Q_CLOCK, clock_tensor_hertz, 1e8, 1e10, "the clock that the tensor peaks assume"),
-    FIGURE("max", Q_CLOCK, clock_max_hertz, 1e8, 1e10, "the highest SM clock"),
+    FIGURE("tensor", Q_CLOCK, clock_tensor_hertz, 1e8, 1e10, "clock of the tensor peaks"),
+    FIGURE("max", Q_CLOCK, clock_max_hertz, 1e8, 1e10, "maximum SM clock"),
 };
 SCHEMA(clock_schema, "'clock'", struct gpu, clock_fields);
 
 static const struct field memory_fields[] = {
     TEXT("type", mem_type, "HBM3, GDDR6, ..."),
-    FIGURE("label", Q_SIZE, mem_label_byte, 1e9, 1e13, "what is printed on the box; never used in sums"),
-    FIGURE("usable", Q_SIZE, mem_usable_byte, 1e9, 1e13, "what the driver reports"),
+    FIGURE("label", Q_SIZE, mem_label_byte, 1e9, 1e13, "marketing size; never used in sums"),
+    FIGURE("usable", Q_SIZE, mem_usable_byte, 1e9, 1e13, "size the driver reports"),
     FIGURE("bandwidth", Q_RATE, mem_byte_per_s, 1e10, 1e15, "datasheet bandwidth"),
 };
 SCHEMA(memory_schema, "'memory'", struct gpu, memory_fields);
 
-static const struct field l2_fields[] = {FIGURE("size", Q_SIZE, l2_byte, 1e5, 1e10, "last cache before memory")};
+static const struct field l2_fields[] = {FIGURE("size", Q_SIZE, l2_byte, 1e5, 1e10, "last-level cache")};
 SCHEMA(l2_schema, "'l2'", struct gpu, l2_fields);
 static const struct field llc_fields[] = {FIGURE("size", Q_SIZE, llc_byte, 1e5, 1e11, "cache beyond L2")};
 SCHEMA(llc_schema, "'llc'", struct gpu, llc_fields);
 static const struct field shared_fields[] = {
-    FIGURE("per_sm", Q_SIZE, shared_byte, 1e3, 1e7, "largest shared memory of an SM"),
+    FIGURE("per_sm", Q_SIZE, shared_byte, 1e3, 1e7, "maximum shared memory per SM"),
     FIGURE("combined", Q_SIZE, shared_combined_byte, 1e3, 1e7, "L1 and shared memory together"),
 };
 SCHEMA(shared_schema, "'shared'", struct gpu, shared_fields);
 static const struct field register_fields[] = {
-    FIGURE("per_sm", Q_COUNT, n_registers, 1e3, 1e7, "32-bit registers of an SM"),
+    FIGURE("per_sm", Q_COUNT, n_registers, 1e3, 1e7, "32-bit registers per SM"),
     FIGURE("bandwidth", Q_RATE, register_byte_per_s, 1e9, 1e18, "of all SMs together"),
 };
 SCHEMA(register_schema, "'registers'", struct gpu, register_fields);
@@ -67,8 +67,8 @@ SCHEMA(peak_schema, "'peak'", struct gpu, peak_fields);
 static const struct field link_fields[] = {
     TEXT("kind", link_kind, "an entry of hwdb/links"),
     FIGURE("count", Q_COUNT, n_links, 0, 1000, "links of this GPU"),
-    FIGURE("per_direction", Q_RATE, link_byte_per_s, 1e8, 1e13, "one link, one direction"),
-    TEXT("bridge", link_bridge, "`pairs`: an optional bridge joins this many"),
+    FIGURE("per_direction", Q_RATE, link_byte_per_s, 1e8, 1e13, "bandwidth of one link, one direction"),
+    TEXT("bridge", link_bridge, "`pairs`: GPUs joined by an optional bridge"),
 };
 SCHEMA(link_schema_, "'link'", struct gpu, link_fields);
 static const struct field c2c_fields[] = {TEXT("kind", c2c, "an entry of hwdb/links")};
@@ -93,7 +93,7 @@ price_per(struct binder *b, const struct node *n, void *out)
 		*(const char **)out = n->text;
 		return true;
 	}
-	diag_error(b->diag, n->at, "a price is per node or per gpu");
+	diag_error(b->diag, n->at, "a price must be per node or per gpu");
 	diag_hint(b->diag, "write 'per: node', or leave it out for one GPU");
 	return false;
 }
@@ -121,16 +121,16 @@ static const struct field price_fields[] = {
         .offset = offsetof(struct price, n_gpus),
         .min = 1,
         .max = 1e4,
-        .help = "the price is a share of an instance with so many GPUs"},
+        .help = "number of GPUs of the instance the price is a share of"},
     {.key = "source",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct price, source),
         .required = true,
-        .help = "who asked this price"},
+        .help = "provider or source"},
     {.key = "unconfirmed",
         .kind = FIELD_FLAG,
         .offset = offsetof(struct price, unconfirmed),
-        .help = "true when no primary source was read"},
+        .help = "true without a primary source"},
 };
 const struct schema price_schema = {
     "a price", sizeof(struct price), price_fields, sizeof price_fields / sizeof *price_fields};
@@ -144,10 +144,10 @@ launch_date(struct binder *b, const struct node *n, void *out)
 }
 
 static const struct field gpu_fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "the name that people read"},
-    {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
-    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
+    {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
     TEXT("vendor", vendor, "NVIDIA, AMD"),
     {.key = "architecture",
         .kind = FIELD_TEXT,
@@ -156,8 +156,8 @@ static const struct field gpu_fields[] = {
         .help = "volta turing ampere ada hopper blackwell ...: gives transferred defaults"},
     TEXT("compute_capability", compute_capability, "\"9.0\", gfx942"),
     FIGURE("sms", Q_COUNT, n_sms, 1, 1e4, "streaming multiprocessors or compute units"),
-    SUB("units", unit_schema, "arithmetic units, for the check against the peaks"),
-    SUB("clock", clock_schema, "Hopper has two: tensor peaks are at a lower one"),
+    SUB("units", unit_schema, "arithmetic units, for a check of the peaks"),
+    SUB("clock", clock_schema, "clocks; on Hopper, tensor peaks use a lower one"),
     {.key = "memory", .kind = FIELD_MAP, .sub = &memory_schema, .required = true, .help = "size and bandwidth"},
     SUB("l2", l2_schema, "second-level cache"),
     SUB("llc", llc_schema, "last-level cache beyond L2"),
@@ -167,14 +167,14 @@ static const struct field gpu_fields[] = {
         .kind = FIELD_MAP,
         .sub = &peak_schema,
         .required = true,
-        .help = "dense arithmetic rates; `none` where the hardware has no such unit"},
-    FIGURE("sparsity", Q_NUMBER, sparsity, 1, 4, "what the marketing figures multiply the dense ones by"),
-    FIGURE("sparsity_fp4", Q_NUMBER, sparsity_fp4, 1, 4, "the same for fp4 where it differs"),
+        .help = "dense peaks; `none` where the hardware has no such unit"},
+    FIGURE("sparsity", Q_NUMBER, sparsity, 1, 4, "factor of sparse marketing peaks over dense ones"),
+    FIGURE("sparsity_fp4", Q_NUMBER, sparsity_fp4, 1, 4, "sparsity factor for fp4, where it differs"),
     SUB("link", link_schema_, "links to other GPUs"),
-    SUB("c2c", c2c_schema, "link to the host processor"),
+    SUB("c2c", c2c_schema, "link to the host"),
     TEXT("pcie", pcie, "an entry of hwdb/links"),
     FIGURE("tdp", Q_POWER, tdp_watt, 1, 1e4, "board power"),
-    {.key = "launch", .kind = FIELD_CUSTOM, .offset = AT(launch), .custom = launch_date, .help = "date of launch"},
+    {.key = "launch", .kind = FIELD_CUSTOM, .offset = AT(launch), .custom = launch_date, .help = "launch date"},
     {.key = "launch_note", .kind = FIELD_IGNORED, .help = "`announced` when parts shipped later"},
     FIGURE("msrp", Q_MONEY, msrp_usd, 1, 1e7, "list price"),
     {.key = "prices",
@@ -182,8 +182,8 @@ static const struct field gpu_fields[] = {
         .sub = &price_schema,
         .offset = AT(prices),
         .extra = AT(n_prices),
-        .help = "rents with date and source"},
-    TEXT("notes", notes, "what users trip over"),
+        .help = "rental prices with date and source"},
+    TEXT("notes", notes, "caveats"),
 };
 const struct schema gpu_schema = {"a GPU", sizeof(struct gpu), gpu_fields, sizeof gpu_fields / sizeof *gpu_fields};
 

@@ -17,22 +17,22 @@ static const struct field fields[] = {
         .choices = DTYPE_CHOICE(Q),
         .required = true,
         .help = "type of the quantised weights"},
-    CHOICE("experts", experts, DTYPE_CHOICE(Q), "type of the routed experts, where it is another one"),
+    CHOICE("experts", experts, DTYPE_CHOICE(Q), "dtype of the routed experts, where different"),
     {.key = "group",
         .kind = FIELD_QUANTITY,
         .quantity = Q_COUNT,
         .offset = offsetof(struct storage_file, group),
         .min = 1,
         .max = 1e6,
-        .help = "weights that share a scale; default 128 for integers, the format's own otherwise"},
+        .help = "weights per scale; default 128 for integers, else the format's"},
     {.key = "symmetric",
         .kind = FIELD_FLAG,
         .offset = offsetof(struct storage_file, symmetric),
         .help = "integers without zero points"},
-    CHOICE("kv", kv, DTYPE_CHOICE(A), "type of the cache that the checkpoint asks for"),
-    CHOICE("activations", activations, DTYPE_CHOICE(A), "type of the products' inputs"),
-    CHOICE("only", only, "linear|experts", "linear (default): all maps of the layers; experts: the routed ones alone"),
-    {.key = "keep", .kind = FIELD_IGNORED, .help = "parts that stay in 16 bits"},
+    CHOICE("kv", kv, DTYPE_CHOICE(A), "KV cache dtype of the checkpoint"),
+    CHOICE("activations", activations, DTYPE_CHOICE(A), "activation dtype of GEMMs"),
+    CHOICE("only", only, "linear|experts", "linear (default): all linear layers; experts: only the routed ones"),
+    {.key = "keep", .kind = FIELD_IGNORED, .help = "parts left in 16 bits"},
 };
 const struct schema storage_schema = {
     "'quantisation'", sizeof(struct storage_file), fields, sizeof fields / sizeof *fields};
@@ -59,7 +59,7 @@ keep_part(struct binder *b, const struct node *n, unsigned *quantised)
 	}
 	const char *text = n->kind == NODE_SCALAR && n->text ? n->text : "this";
 	const char *near = text_nearest(text, names, N_NAMES);
-	diag_error(b->diag, n->at, "'%s' is no part of a model", text);
+	diag_error(b->diag, n->at, "'%s' is not a part of a model", text);
 	if (near)
 		diag_hint(b->diag, "did you mean '%s'?", near);
 	else
@@ -108,24 +108,24 @@ static const struct field mlp_fields[] = {
         .min = 1,
         .max = 1e7,
         .required = true,
-        .help = "inner width"},
-    LAYER_FLAG(struct mlp_file, "bias", mlp.bias, "the maps have biases"),
+        .help = "MLP intermediate size"},
+    LAYER_FLAG(struct mlp_file, "bias", mlp.bias, "linear layers have biases"),
 };
 const struct schema mlp_schema = {"'mlp'", sizeof(struct mlp_file), mlp_fields, sizeof mlp_fields / sizeof *mlp_fields};
 
 #define EXPERTS(key, member, low, high, help) LAYER_FIGURE(struct moe_file, key, moe.member, low, high, help)
 static const struct field moe_fields[] = {
-    EXPERTS("experts", n_experts, 1, 1e6, "routed experts of a layer"),
-    EXPERTS("top_k", top_k, 1, 1e6, "experts that a token visits"),
-    EXPERTS("width", width, 1, 1e7, "inner width of one expert"),
-    EXPERTS("shared_experts", n_shared, 0, 1e4, "experts that every token visits"),
-    EXPERTS("shared_width", shared_width, 1, 1e7, "inner width of one shared expert; default width"),
-    LAYER_FIGURE(struct moe_file, "dense_layers", n_dense, 0, 1e4, "the first layers have `mlp` instead"),
-    LAYER_FLAG(struct moe_file, "router_bias", moe.router_bias, "one value per expert in the router"),
-    LAYER_FLAG(struct moe_file, "expert_bias", moe.expert_bias, "the maps of the experts have biases"),
+    EXPERTS("experts", n_experts, 1, 1e6, "routed experts per layer"),
+    EXPERTS("top_k", top_k, 1, 1e6, "experts per token"),
+    EXPERTS("width", width, 1, 1e7, "intermediate size of one expert"),
+    EXPERTS("shared_experts", n_shared, 0, 1e4, "shared experts"),
+    EXPERTS("shared_width", shared_width, 1, 1e7, "intermediate size of one shared expert; default width"),
+    LAYER_FIGURE(struct moe_file, "dense_layers", n_dense, 0, 1e4, "first layers with `mlp` instead"),
+    LAYER_FLAG(struct moe_file, "router_bias", moe.router_bias, "router bias per expert"),
+    LAYER_FLAG(struct moe_file, "expert_bias", moe.expert_bias, "expert linear layers have biases"),
     LAYER_CHOICE(struct moe_file, "gated", gated, "true|false", "true (default): experts of 3 matrices; false: of 2"),
-    EXPERTS("latent", latent, 1, 1e6, "experts work on a latent of this width, with a map into it and one out of it"),
-    LAYER_FLAG(struct moe_file, "shared_gate", moe.shared_gate, "one vector gates the shared experts"),
+    EXPERTS("latent", latent, 1, 1e6, "expert latent dimension, with projections in and out"),
+    LAYER_FLAG(struct moe_file, "shared_gate", moe.shared_gate, "gate vector on the shared experts"),
 };
 const struct schema moe_schema = {"'moe'", sizeof(struct moe_file), moe_fields, sizeof moe_fields / sizeof *moe_fields};
 
@@ -138,8 +138,8 @@ static const struct field block_fields[] = {
         .min = 1,
         .max = 1e4,
         .required = true,
-        .help = "layers that are alike"},
-    LAYER_FIGURE(struct block_file, "norms", norms, 0, 16, "norms of one of these layers; default norms_per_layer"),
+        .help = "number of identical layers"},
+    LAYER_FIGURE(struct block_file, "norms", norms, 0, 16, "norms per layer; default norms_per_layer"),
     LAYER_PARTS,
 };
 #undef PART
@@ -166,7 +166,7 @@ layer_whole(struct binder *b, struct datum d, const char *key)
 {
 	if (!datum_given(d) || d.value == floor(d.value))
 		return true;
-	diag_error(b->diag, d.from, "'%s' is %g, but things are counted whole", key, d.value);
+	diag_error(b->diag, d.from, "'%s' must be a whole number, not %g", key, d.value);
 	return false;
 }
 
@@ -196,11 +196,11 @@ finish_moe(struct binder *b, const struct node *map, const struct moe_file *f, s
 	if (!datum_given(moe->shared_width))
 		moe->shared_width = moe->width;
 	if (moe->shared_gate && !(moe->n_shared.value > 0))
-		ok = layer_fault(b, tree_get(map, "shared_gate")->at, "a gate of shared experts, but there are none",
-		    "say 'shared_experts: 1'");
+		ok = layer_fault(b, tree_get(map, "shared_gate")->at, "shared expert gate without shared experts",
+		    "write 'shared_experts: 1'");
 	if (ok && moe->top_k.value > moe->n_experts.value) {
-		diag_error(b->diag, moe->top_k.from, "a token cannot visit %g of %g experts", moe->top_k.value,
-		    moe->n_experts.value);
+		diag_error(
+		    b->diag, moe->top_k.from, "top_k %g exceeds %g experts", moe->top_k.value, moe->n_experts.value);
 		return false;
 	}
 	return ok;
@@ -210,7 +210,7 @@ static bool
 no_mixer(struct binder *b, const struct node *map)
 {
 	return layer_fault(b, map->at, "a transformer needs the key 'attention'",
-	    "or mamba, delta or kda in its place; a model that is none is a list: 'operators'");
+	    "add it, or mamba, delta or kda; for other models use 'operators'");
 }
 
 /* A block as the models see it; `map` is where its keys stand. */
@@ -254,18 +254,19 @@ from_top(struct binder *b, const struct node *map, struct block_file *top, struc
 	if (one.mixer == MIXER_NONE)
 		return no_mixer(b, map);
 	if (!one.moe.given && !one.mlp.given)
-		return layer_fault(b, map->at, "layers need 'mlp' or 'moe'", "where some have neither, list 'blocks'");
+		return layer_fault(
+		    b, map->at, "layers need 'mlp' or 'moe'", "use 'blocks' where some layers have neither");
 	if (!one.moe.given || !(dense.value > 0)) {
 		if (one.moe.given && one.mlp.given)
-			return layer_fault(b, tree_get(map, "mlp")->at, "no layer uses 'mlp': all have experts",
-			    "say 'dense_layers' in 'moe', or leave 'mlp' out");
+			return layer_fault(b, tree_get(map, "mlp")->at, "no layer uses 'mlp': all layers have experts",
+			    "add 'dense_layers' to 'moe', or leave 'mlp' out");
 		blocks[(*n_blocks)++] = one;
 		return true;
 	}
 	if (!one.mlp.given)
 		return layer_fault(b, dense.from, "the dense layers need 'mlp'", NULL);
 	if (dense.value >= n_layers.value || dense.value != floor(dense.value))
-		return layer_fault(b, dense.from, "'dense_layers' is not less than 'layers'", NULL);
+		return layer_fault(b, dense.from, "'dense_layers' must be less than 'layers'", NULL);
 	blocks[0] = blocks[1] = one;
 	blocks[0].count = dense;
 	memset(&blocks[0].moe, 0, sizeof blocks[0].moe);
@@ -288,7 +289,7 @@ from_list(struct binder *b, const struct node *map, const struct block_file *fil
 	for (size_t i = 0; i < sizeof twice / sizeof *twice; i++)
 		if (tree_get(map, twice[i])) {
 			diag_error(
-			    b->diag, tree_get(map, twice[i])->at, "'%s' stands in each of the 'blocks'", twice[i]);
+			    b->diag, tree_get(map, twice[i])->at, "'%s' belongs in each of the 'blocks'", twice[i]);
 			ok = false;
 		}
 	*n_blocks = n_files;
@@ -296,12 +297,12 @@ from_list(struct binder *b, const struct node *map, const struct block_file *fil
 		ok = layer_finish(b, list->items[i], &files[i], frame, &blocks[i]) && ok;
 		if (tree_get(list->items[i], "mlp") && tree_get(list->items[i], "moe"))
 			ok = layer_fault(
-			    b, list->items[i]->at, "a block has 'mlp' or 'moe', not both", "make two blocks of it");
+			    b, list->items[i]->at, "a block cannot have both 'mlp' and 'moe'", "use two blocks");
 		sum += blocks[i].count.value;
 	}
 	if (ok && sum != n_layers.value) {
 		diag_error(
-		    b->diag, list->at, "the blocks have %g layers together, but 'layers' is %g", sum, n_layers.value);
+		    b->diag, list->at, "the blocks add up to %g layers, but 'layers' is %g", sum, n_layers.value);
 		ok = false;
 	}
 	return ok;

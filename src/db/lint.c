@@ -28,20 +28,18 @@ lint_widths(struct diag *d, const struct workload *w, const struct attention *a)
 	const double width = a->n_heads.value * a->head_dim.value, ratio = width / w->hidden.value;
 
 	if (a->kind == ATTENTION_HEADS && (ratio > 16 || ratio < 0.125)) {
-		diag_warning(d, a->head_dim.from, "%g heads of %g are %.3g times the hidden width", a->n_heads.value,
+		diag_warning(d, a->head_dim.from, "%g heads of %g are %.3g times the hidden size", a->n_heads.value,
 		    a->head_dim.value, ratio);
 		diag_hint(d, "head_dim is of one head");
 	}
 	if (a->head_dim.value > 1024)
-		diag_warning(d, a->head_dim.from, "a head of %g: is that all heads together?", a->head_dim.value);
+		diag_warning(d, a->head_dim.from, "head_dim %g looks like all heads together", a->head_dim.value);
 	if (a->rope.value > 0 && fmod(a->rope.value, 2) != 0)
-		diag_error(
-		    d, a->rope.from, "a rotated part of %g is not even: values are turned in pairs", a->rope.value);
+		diag_error(d, a->rope.from, "RoPE dimension %g is not even", a->rope.value);
 	else if (w->positions == POSITIONS_ROPE && a->kind == ATTENTION_HEADS && fmod(a->head_dim.value, 2) != 0)
-		diag_error(
-		    d, a->head_dim.from, "a head of %g is not even: rotary positions turn pairs", a->head_dim.value);
+		diag_error(d, a->head_dim.from, "head_dim %g is not even, as RoPE needs", a->head_dim.value);
 	if (a->kind == ATTENTION_MLA && a->kv_lora.value > a->n_heads.value * (a->nope.value + a->v_dim.value))
-		diag_error(d, a->kv_lora.from, "a latent of %g compresses nothing: keys and values have %g",
+		diag_error(d, a->kv_lora.from, "latent dimension %g is not below the %g of keys and values",
 		    a->kv_lora.value, a->n_heads.value * (a->nope.value + a->v_dim.value));
 }
 
@@ -51,12 +49,11 @@ lint_reach(struct diag *d, const struct workload *w, const struct attention *a)
 	const struct datum reach = a->window.value > 0 ? a->window : a->chunk;
 
 	if (reach.value > 0 && w->context.value > 0 && reach.value > w->context.value) {
-		diag_warning(
-		    d, reach.from, "a window of %g is longer than the context of %g", reach.value, w->context.value);
-		diag_hint(d, "leave it out: attention is full");
+		diag_warning(d, reach.from, "window %g exceeds the context length %g", reach.value, w->context.value);
+		diag_hint(d, "leave it out for full attention");
 	}
 	if (a->indexer.top_k.value > 0 && w->context.value > 0 && a->indexer.top_k.value > w->context.value)
-		diag_warning(d, a->indexer.top_k.from, "an indexer that chooses %g of at most %g tokens",
+		diag_warning(d, a->indexer.top_k.from, "indexer top_k %g with at most %g tokens",
 		    a->indexer.top_k.value, w->context.value);
 }
 
@@ -73,8 +70,8 @@ lint_recurrence(struct diag *d, const struct workload *w, const struct block *b)
 
 	if (ratio > 8 || ratio < 0.25) {
 		diag_warning(
-		    d, heads.from, "%g heads of %g are %.3g times the hidden width", heads.value, dim.value, ratio);
-		diag_hint(d, "published recurrences are one to four times as wide as the model");
+		    d, heads.from, "%g heads of %g are %.3g times the hidden size", heads.value, dim.value, ratio);
+		diag_hint(d, "published models have one to four times the hidden size");
 	}
 }
 
@@ -84,18 +81,19 @@ static void
 lint_experts(struct diag *d, const struct workload *w, const struct moe *m)
 {
 	if (m->n_experts.value == 1)
-		diag_error(d, m->n_experts.from, "one expert is no mixture: write 'mlp'");
+		diag_error(d, m->n_experts.from, "a mixture needs two experts or more: use 'mlp'");
 	else if (2 * m->top_k.value > m->n_experts.value) {
-		diag_warning(d, m->top_k.from, "a token visits %g of %g experts, more than half", m->top_k.value,
-		    m->n_experts.value);
-		diag_hint(d, "top_k is what one token visits, without the shared experts");
+		diag_warning(
+		    d, m->top_k.from, "top_k %g is more than half of %g experts", m->top_k.value, m->n_experts.value);
+		diag_hint(d, "top_k counts routed experts per token, without shared ones");
 	}
 	if (m->latent.value >= w->hidden.value) {
-		diag_error(d, m->latent.from, "a latent of %g is no narrower than the hidden width", m->latent.value);
-		diag_hint(d, "leave it out: the experts work on the residual stream");
+		diag_error(
+		    d, m->latent.from, "expert latent dimension %g is not below the hidden size", m->latent.value);
+		diag_hint(d, "leave it out when experts work on the hidden size");
 	}
 	if (m->width.value > 8 * w->hidden.value)
-		diag_warning(d, m->width.from, "an expert of %g: is that all experts together?", m->width.value);
+		diag_warning(d, m->width.from, "expert width %g looks like all experts together", m->width.value);
 }
 
 static void
@@ -105,7 +103,7 @@ lint_mlp(struct diag *d, const struct workload *w, const struct mlp *m)
 
 	if (ratio < 0.25 || ratio > 68) /* T5-11B: 64 */
 		diag_warning(
-		    d, m->width.from, "an inner width of %g is %.3g times the hidden width", m->width.value, ratio);
+		    d, m->width.from, "intermediate size %g is %.3g times the hidden size", m->width.value, ratio);
 }
 
 static void
@@ -128,12 +126,12 @@ static void
 lint_tables(struct diag *d, const struct workload *w)
 {
 	if (w->positions == POSITIONS_LEARNED && w->n_positions.value < w->context.value) {
-		diag_error(d, w->n_positions.from, "a table of %g positions for a context of %g tokens",
+		diag_error(d, w->n_positions.from, "position table of %g is shorter than the context length %g",
 		    w->n_positions.value, w->context.value);
-		diag_hint(d, "the context is at most the table");
+		diag_hint(d, "give a context of at most the table");
 	}
 	if (w->vocab.value > 0 && w->vocab.value < 256)
-		diag_warning(d, w->vocab.from, "a vocabulary of %g is less than the bytes", w->vocab.value);
+		diag_warning(d, w->vocab.from, "vocabulary %g is below 256", w->vocab.value);
 	if (w->patch_size.value > 0 && w->image_size.value > 0 && !divides(w->patch_size, w->image_size))
 		diag_warning(d, w->patch_size.from, "patches of %g do not cover an image of %g", w->patch_size.value,
 		    w->image_size.value);
@@ -149,8 +147,8 @@ lint_storage(struct diag *d, const struct workload *w)
 	for (int i = 0; i < w->n_blocks; i++)
 		experts = experts || w->blocks[i].moe.given;
 	if (q->given && q->quantised == 1u << PART_EXPERTS && !experts) {
-		diag_error(d, w->hidden.from, "only experts are quantised, but there are none");
-		diag_hint(d, "say 'only: linear'");
+		diag_error(d, w->hidden.from, "'only: experts' without experts");
+		diag_hint(d, "write 'only: linear'");
 	}
 }
 
@@ -164,7 +162,7 @@ lint_operators(struct diag *d, const struct workload *w)
 			diag_error(
 			    d, op->from, "%s: %g groups do not divide %g and %g channels", op->name, groups, c, k);
 		if (op->count != floor(op->count) || op->count < 1)
-			diag_error(d, op->from, "%s stands %g times: things are counted whole", op->name, op->count);
+			diag_error(d, op->from, "%s has a count of %g: use a whole number", op->name, op->count);
 	}
 }
 
@@ -176,9 +174,9 @@ lint_total(struct diag *d, const struct workload *w, double counted_params)
 		return;
 	const double off = counted_params / w->stated_params.value - 1;
 	if (fabs(off) > 0.003) {
-		diag_error(d, w->stated_params.from, "the shape has %.6g parameters, %+.2f %% from the stated total",
-		    counted_params, 100 * off);
-		diag_hint(d, "check width, vocabulary, biases and tied embeddings");
+		diag_error(d, w->stated_params.from,
+		    "the dimensions give %.6g parameters, %+.2f %% off the stated total", counted_params, 100 * off);
+		diag_hint(d, "check sizes, vocabulary, biases and tied embeddings");
 	}
 }
 
@@ -247,7 +245,7 @@ lint_types(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 {
 	for (int p = 0; a && p < N_PEAKS; p++)
 		if (datum_given(gpu->peak_flop_per_s[p]) && has_word(a->lacks, peak_name((enum peak)p))) {
-			diag_error(d, gpu->peak_flop_per_s[p].from, "%s has no %s units, but a rate is given",
+			diag_error(d, gpu->peak_flop_per_s[p].from, "%s has no %s units, but a peak is given",
 			    gpu->architecture, peak_name((enum peak)p));
 			diag_hint(d, "write '%s: none'", peak_name((enum peak)p));
 		}
@@ -270,7 +268,7 @@ lint_rate(struct diag *d, struct datum rate, const char *what, double computed)
 			diag_error(d, rate.from,
 			    "the %s peak of %s is twice what units x clock give (%s): a sparse figure?", what, one,
 			    other);
-			diag_hint(d, "peaks are dense; the sparse factor belongs in 'sparsity'");
+			diag_hint(d, "give dense peaks; put the sparse factor in 'sparsity'");
 		} else if (ratio > 1.34 || ratio < 0.7) {
 			diag_error(d, rate.from, "the %s peak of %s is far from units x clock (%s)", what, one, other);
 			diag_hint(d, "check SMs, units per SM, clock and whether the figure is dense");
@@ -321,12 +319,12 @@ lint_ratios(struct diag *d, const struct gpu *gpu)
 		diag_error(d, narrow.from, "the %s peak of %s is %.2g times the %s peak: a sparse figure?",
 		    peak_name(ratios[i].narrow), shown("x_flop_per_s", narrow.value, one, sizeof one),
 		    narrow.value / wide.value, peak_name(ratios[i].wide));
-		diag_hint(d, "peaks are dense; the sparse factor belongs in 'sparsity'");
+		diag_hint(d, "give dense peaks; put the sparse factor in 'sparsity'");
 	}
 	if (!datum_given(gpu->n_sms) && datum_given(gpu->peak_flop_per_s[PEAK_INT8]) &&
 	    !datum_given(gpu->peak_flop_per_s[PEAK_FP16])) {
 		diag_warning(d, gpu->peak_flop_per_s[PEAK_INT8].from,
-		    "nothing here tells whether the int8 peak is dense: add sms, units and clock");
+		    "cannot check that the int8 peak is dense: add sms, units and clock");
 	}
 }
 
@@ -346,7 +344,7 @@ lint_size(struct diag *d, struct datum size, double kib, const char *what, const
 
 	if (!datum_given(size) || kib == 0 || size.value <= kib * 1024)
 		return;
-	diag_error(d, size.from, "%s of %s is more than the %g KiB that %s has", what,
+	diag_error(d, size.from, "%s of %s exceeds the %g KiB of %s", what,
 	    shown("x_byte", size.value, one, sizeof one), kib, architecture);
 	diag_hint(d, "228 KiB is Hopper's shared memory; A100 has 164 of 192 KiB");
 }
@@ -367,15 +365,15 @@ lint_memory(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 		const double ratio = gpu->mem_usable_byte.value / gpu->mem_label_byte.value;
 		if (ratio < 0.88 || ratio > 1.1)
 			diag_error(d, gpu->mem_usable_byte.from,
-			    "usable memory is %.2f of the label: GB and GiB mixed up?", ratio);
+			    "usable memory is %.2f of the label: check GB versus GiB", ratio);
 	}
 	const struct datum fp16 = gpu->peak_flop_per_s[PEAK_FP16];
 	if (datum_given(fp16) && datum_given(gpu->mem_byte_per_s)) {
 		const double ridge = ridge_point(NULL, fp16.value, gpu->mem_byte_per_s.value);
 		if (ridge < 30 || ridge > 800) {
-			diag_error(d, gpu->mem_byte_per_s.from, "a 16-bit ridge point of %.3g FLOP/B is absurd", ridge);
-			diag_hint(
-			    d, "GPUs from V100 to B300 lie between 37 and 420: check units of peak and bandwidth");
+			diag_error(
+			    d, gpu->mem_byte_per_s.from, "a 16-bit ridge point of %.3g FLOP/B is implausible", ridge);
+			diag_hint(d, "V100 to B300 are between 37 and 420: check units of peak and bandwidth");
 		}
 	}
 }

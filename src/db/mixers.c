@@ -11,9 +11,9 @@ enum { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL };
 /* --- schemas --------------------------------------------------------------------------------------------- */
 
 static const struct field indexer_fields[] = {
-    LAYER_FIGURE(struct indexer, "heads", n_heads, 1, 1e5, "its query heads"),
-    LAYER_FIGURE(struct indexer, "dim", dim, 1, 1e5, "width of its heads and of the key that it caches"),
-    LAYER_FIGURE(struct indexer, "top_k", top_k, 1, 1e8, "tokens that it lets attention read"),
+    LAYER_FIGURE(struct indexer, "heads", n_heads, 1, 1e5, "indexer query heads"),
+    LAYER_FIGURE(struct indexer, "dim", dim, 1, 1e5, "indexer head dimension and cached key dimension"),
+    LAYER_FIGURE(struct indexer, "top_k", top_k, 1, 1e8, "tokens selected for attention"),
 };
 SCHEMA(indexer_schema, "'indexer'", struct indexer, indexer_fields);
 
@@ -27,27 +27,27 @@ static const struct field attention_fields[] = {
         .required = true,
         .help = "mha, gqa, mqa, mla (latent) or csa (compressed tokens)"},
     HEADS("heads", n_heads, 1, 1e5, "query heads"),
-    HEADS("kv_heads", n_kv_heads, 1, 1e5, "key and value heads; mha: as many as heads, mqa: 1"),
-    HEADS("head_dim", head_dim, 1, 1e5, "width of a head; default hidden / heads"),
-    HEADS("q_lora", q_lora, 1, 1e6, "width of the compressed queries; left out where they are not compressed"),
-    HEADS("kv_lora", kv_lora, 1, 1e6, "mla: width of the compressed keys and values"),
-    HEADS("nope", nope, 1, 1e5, "mla: part of a head without positions"),
-    HEADS("rope", rope, 1, 1e5, "mla, csa: part of a head that is rotated"),
-    HEADS("v_dim", v_dim, 1, 1e5, "width of a value head; default head_dim"),
+    HEADS("kv_heads", n_kv_heads, 1, 1e5, "KV heads; mha: as many as heads, mqa: 1"),
+    HEADS("head_dim", head_dim, 1, 1e5, "head dimension; default hidden / heads"),
+    HEADS("q_lora", q_lora, 1, 1e6, "query compression dimension; absent without compression"),
+    HEADS("kv_lora", kv_lora, 1, 1e6, "mla: KV compression dimension (kv_lora_rank)"),
+    HEADS("nope", nope, 1, 1e5, "mla: head dimension without RoPE"),
+    HEADS("rope", rope, 1, 1e5, "mla, csa: RoPE head dimension"),
+    HEADS("v_dim", v_dim, 1, 1e5, "value head dimension; default head_dim"),
     HEADS("window", window, 1, 1e8, "sliding window in tokens"),
-    HEADS("chunk", chunk, 1, 1e8, "tokens of a chunk; attention stays inside it"),
+    HEADS("chunk", chunk, 1, 1e8, "chunk size in tokens; attention stays inside"),
     LAYER_CHOICE(struct attention_file, "bias", bias, "none|qkv|all|out",
-        "none (default), qkv, all: with the output map, or out: that alone"),
+        "none (default), qkv, all (with the output projection), or out (only that)"),
     LAYER_CHOICE(struct attention_file, "qk_norm", qk_norm, "false|true|full",
-        "true: queries and keys are normalised, 2 head_dim values a layer; full: gains for their whole width"),
-    FLAG("sinks", sinks, "one learned logit per head"),
-    FLAG("gate", gate, "the output is gated by one more projection of its width"),
-    FLAG("k_is_v", k_is_v, "keys and values share a projection; the cache keeps both"),
+        "true: QK norm with 2 head_dim values per layer; full: gains over the whole width"),
+    FLAG("sinks", sinks, "attention sink: one learned logit per head"),
+    FLAG("gate", gate, "output gate: one more projection of the output width"),
+    FLAG("k_is_v", k_is_v, "keys and values share a projection; the KV cache keeps both"),
     LAYER_MAP("indexer", offsetof(struct attention_file, attention.indexer), &indexer_schema,
-        "heads that choose the tokens attention reads"),
-    HEADS("ratio", ratio, 0, 1e5, "csa: tokens that become one: 0 (the window alone), 4 or 128"),
-    HEADS("o_lora", o_lora, 1, 1e6, "csa: width of a group of the output map"),
-    HEADS("o_groups", o_groups, 1, 1e4, "csa: groups of the output map"),
+        "indexer that selects the tokens attention reads"),
+    HEADS("ratio", ratio, 0, 1e5, "csa: compression ratio: 0 (window only), 4 or 128"),
+    HEADS("o_lora", o_lora, 1, 1e6, "csa: dimension of an output group"),
+    HEADS("o_groups", o_groups, 1, 1e4, "csa: number of output groups"),
 };
 const struct schema attention_schema = {
     "'attention'", sizeof(struct attention_file), attention_fields, sizeof attention_fields / sizeof *attention_fields};
@@ -55,23 +55,23 @@ const struct schema attention_schema = {
 #define MAMBA(key, member, low, high, help) LAYER_FIGURE(struct mamba, key, member, low, high, help)
 static const struct field mamba_fields[] = {
     MAMBA("heads", n_heads, 1, 1e5, "heads"),
-    MAMBA("head_dim", head_dim, 1, 1e5, "width of a head"),
-    MAMBA("groups", n_groups, 1, 1e5, "groups of heads that share input and output maps of the state; default 1"),
-    MAMBA("state", state, 1, 1e6, "values of the state per channel"),
+    MAMBA("head_dim", head_dim, 1, 1e5, "head dimension"),
+    MAMBA("groups", n_groups, 1, 1e5, "groups of heads that share B and C; default 1"),
+    MAMBA("state", state, 1, 1e6, "state dimension per channel"),
     MAMBA("conv", conv, 1, 1e4, "taps of the short convolution"),
-    MAMBA("chunk", chunk, 1, 1e6, "tokens that the scan takes at once; default 256"),
+    MAMBA("chunk", chunk, 1, 1e6, "scan chunk size in tokens; default 256"),
 };
 const struct schema mamba_schema = {
     "'mamba'", sizeof(struct mamba), mamba_fields, sizeof mamba_fields / sizeof *mamba_fields};
 
 #define DELTA(key, member, low, high, help) LAYER_FIGURE(struct delta, key, member, low, high, help)
 static const struct field delta_fields[] = {
-    DELTA("key_heads", n_key_heads, 1, 1e5, "heads of queries and keys"),
-    DELTA("value_heads", n_value_heads, 1, 1e5, "heads of values, each with a state"),
-    DELTA("key_dim", key_dim, 1, 1e5, "width of a key head"),
-    DELTA("value_dim", value_dim, 1, 1e5, "width of a value head"),
+    DELTA("key_heads", n_key_heads, 1, 1e5, "key heads"),
+    DELTA("value_heads", n_value_heads, 1, 1e5, "value heads, each with a state"),
+    DELTA("key_dim", key_dim, 1, 1e5, "key head dimension"),
+    DELTA("value_dim", value_dim, 1, 1e5, "value head dimension"),
     DELTA("conv", conv, 1, 1e4, "taps of the short convolution"),
-    DELTA("chunk", chunk, 1, 1e6, "tokens that are taken at once; default 64"),
+    DELTA("chunk", chunk, 1, 1e6, "chunk size in tokens; default 64"),
 };
 const struct schema delta_schema = {
     "'delta'", sizeof(struct delta), delta_fields, sizeof delta_fields / sizeof *delta_fields};
@@ -79,10 +79,10 @@ const struct schema delta_schema = {
 #define KDA(key, member, low, high, help) LAYER_FIGURE(struct kda, key, member, low, high, help)
 static const struct field kda_fields[] = {
     KDA("heads", n_heads, 1, 1e5, "heads, each with a state"),
-    KDA("head_dim", head_dim, 1, 1e5, "width of a head"),
+    KDA("head_dim", head_dim, 1, 1e5, "head dimension"),
     KDA("conv", conv, 1, 1e4, "taps of the short convolutions"),
-    KDA("chunk", chunk, 1, 1e6, "tokens that are taken at once; default 64"),
-    LAYER_FLAG(struct kda, "full_gate", full_gate, "the output gate is one full map; else it goes through head_dim"),
+    KDA("chunk", chunk, 1, 1e6, "chunk size in tokens; default 64"),
+    LAYER_FLAG(struct kda, "full_gate", full_gate, "full-rank output gate; else low-rank through head_dim"),
 };
 const struct schema kda_schema = {"'kda'", sizeof(struct kda), kda_fields, sizeof kda_fields / sizeof *kda_fields};
 
@@ -119,8 +119,8 @@ finish_latent(struct binder *b, const struct node *map, struct attention *a)
 	a->n_kv_heads = a->n_heads;
 	a->head_dim = layer_default(a->nope.value + a->rope.value);
 	if (a->indexer.dim.value > 0 && !(a->q_lora.value > 0))
-		return layer_fault(b, tree_get(map, "indexer")->at,
-		    "an indexer of latent attention starts from compressed queries", "give 'q_lora'");
+		return layer_fault(
+		    b, tree_get(map, "indexer")->at, "an indexer of MLA needs compressed queries", "add 'q_lora'");
 	return true;
 }
 
@@ -135,15 +135,15 @@ finish_compressed(struct binder *b, const struct node *map, struct attention *a)
 	a->n_kv_heads = layer_default(1);
 	const double ratio = a->ratio.value;
 	if (ratio != 0 && ratio != 4 && ratio != 128)
-		return layer_fault(b, a->ratio.from, "tokens are compressed by 4 or 128, or not at all (0)",
-		    "the compressors of other ratios are not published");
+		return layer_fault(
+		    b, a->ratio.from, "the compression ratio must be 0, 4 or 128", "other ratios are not published");
 	if (ratio == 4 && !(a->indexer.dim.value > 0))
 		return layer_fault(
-		    b, a->ratio.from, "layers of ratio 4 have an indexer", "add 'indexer: {heads: , dim: }'");
+		    b, a->ratio.from, "layers of ratio 4 need an indexer", "add 'indexer: {heads: , dim: }'");
 	if (a->rope.value >= a->head_dim.value)
-		return layer_fault(b, a->rope.from, "the rotated part is not narrower than the head", NULL);
+		return layer_fault(b, a->rope.from, "the RoPE dimension must be below head_dim", NULL);
 	if (fmod(a->n_heads.value * a->head_dim.value, a->o_groups.value) != 0)
-		return layer_fault(b, a->o_groups.from, "the groups do not divide the heads' width", NULL);
+		return layer_fault(b, a->o_groups.from, "the groups do not divide heads x head_dim", NULL);
 	return true;
 }
 
@@ -155,12 +155,12 @@ check_kv_heads(struct binder *b, int kind, struct attention *a)
 	if (datum_given(a->n_kv_heads) &&
 	    ((kind == KIND_MHA && a->n_kv_heads.value != heads) || (kind == KIND_MQA && a->n_kv_heads.value != 1)))
 		return layer_fault(b, a->n_kv_heads.from,
-		    kind == KIND_MHA ? "mha has as many kv_heads as heads" : "mqa has one key and value head",
-		    "say 'kind: gqa'");
+		    kind == KIND_MHA ? "mha needs kv_heads equal to heads" : "mqa needs kv_heads 1",
+		    "write 'kind: gqa'");
 	if (!datum_given(a->n_kv_heads))
 		a->n_kv_heads = layer_default(kind == KIND_MQA ? 1 : heads);
 	if (fmod(heads, a->n_kv_heads.value) != 0) {
-		diag_error(b->diag, a->n_kv_heads.from, "%g heads cannot share %g key and value heads evenly", heads,
+		diag_error(b->diag, a->n_kv_heads.from, "%g heads are not a multiple of %g KV heads", heads,
 		    a->n_kv_heads.value);
 		return false;
 	}
@@ -179,14 +179,14 @@ finish_heads(struct binder *b, const struct node *map, int kind, struct datum hi
 	if (!datum_given(a->head_dim) && fmod(hidden.value, a->n_heads.value) != 0) {
 		diag_error(
 		    b->diag, a->n_heads.from, "%g heads do not divide hidden %g", a->n_heads.value, hidden.value);
-		diag_hint(b->diag, "give 'head_dim' where it is not hidden / heads");
+		diag_hint(b->diag, "add 'head_dim'");
 		return false;
 	}
 	if (!datum_given(a->head_dim))
 		a->head_dim = layer_default(hidden.value / a->n_heads.value);
 	if (a->k_is_v && a->v_dim.value > 0 && a->v_dim.value != a->head_dim.value)
 		return layer_fault(
-		    b, a->v_dim.from, "keys that are values too have their width", "leave 'v_dim' or 'k_is_v' out");
+		    b, a->v_dim.from, "with k_is_v, v_dim must equal head_dim", "leave 'v_dim' or 'k_is_v' out");
 	return true;
 }
 
@@ -205,8 +205,8 @@ check_foreign(struct binder *b, const struct node *map, int kind)
 		const struct node *n = tree_get(map, foreign[i].key);
 		if (!n || foreign[i].kinds & 1u << kind)
 			continue;
-		diag_error(b->diag, n->at, "'%s' says nothing about %s", foreign[i].key, attention_kinds[kind]);
-		diag_hint(b->diag, "leave it out, or choose the kind that has it");
+		diag_error(b->diag, n->at, "'%s' does not apply to %s", foreign[i].key, attention_kinds[kind]);
+		diag_hint(b->diag, "leave it out, or use the kind that has it");
 		ok = false;
 	}
 	return ok;
@@ -236,7 +236,7 @@ finish_attention(struct binder *b, const struct node *map, const struct attentio
 	    layer_whole(b, out->head_dim, "head_dim") && check_foreign(b, map, f->kind);
 	ok = check_indexer(b, map, &out->indexer) && ok;
 	if (datum_given(out->window) && datum_given(out->chunk))
-		ok = layer_fault(b, out->chunk.from, "a layer has a window or a chunk, not both", NULL);
+		ok = layer_fault(b, out->chunk.from, "window and chunk exclude each other", NULL);
 	if (f->kind == KIND_MLA)
 		return finish_latent(b, map, out) && ok;
 	if (f->kind == KIND_CSA)
@@ -272,7 +272,7 @@ finish_delta(struct binder *b, const struct node *map, struct delta *d)
 		return false;
 	if (fmod(d->n_value_heads.value, d->n_key_heads.value) == 0)
 		return true;
-	diag_error(b->diag, d->n_value_heads.from, "%g value heads cannot share %g key heads evenly",
+	diag_error(b->diag, d->n_value_heads.from, "%g value heads are not a multiple of %g key heads",
 	    d->n_value_heads.value, d->n_key_heads.value);
 	return false;
 }
@@ -302,7 +302,8 @@ mixer_finish(
 	for (int m = 0; m < MIXER_NONE; m++) {
 		const struct node *n = tree_get(map, names[m]);
 		if (n && found) {
-			diag_error(b->diag, n->at, "a layer has '%s' or '%s', not both", names[out->mixer], names[m]);
+			diag_error(
+			    b->diag, n->at, "'%s' and '%s' exclude each other in a layer", names[out->mixer], names[m]);
 			diag_hint(b->diag, "make two blocks of it");
 			return false;
 		}

@@ -9,21 +9,17 @@
 	}
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name",
-        .kind = FIELD_TEXT,
-        .offset = RELIABILITY(name),
-        .required = true,
-        .help = "the name that people read"},
-    {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
-    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
-    {.key = "gpu", .kind = FIELD_TEXT, .offset = RELIABILITY(gpu), .help = "what the run computed on"},
-    FIGURE("gpus", Q_COUNT, n_gpus, 1, 1e7, true, "of the run"),
-    FIGURE("period", Q_TIME, period_s, 3600, 1e9, true, "that the counts are of"),
-    FIGURE("interruptions", Q_COUNT, n_interruptions, 1, 1e7, false, "all of them"),
-    FIGURE("unexpected", Q_COUNT, n_failures, 1, 1e7, true, "those that nobody had planned: failures"),
-    FIGURE("goodput", Q_NUMBER, goodput_frac, 0, 1, false, "share of useful time, where it was published"),
-    {.key = "notes", .kind = FIELD_TEXT, .offset = RELIABILITY(notes), .help = "what users trip over"},
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = RELIABILITY(name), .required = true, .help = "display name"},
+    {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
+    {.key = "gpu", .kind = FIELD_TEXT, .offset = RELIABILITY(gpu), .help = "GPU of the run"},
+    FIGURE("gpus", Q_COUNT, n_gpus, 1, 1e7, true, "number of GPUs of the run"),
+    FIGURE("period", Q_TIME, period_s, 3600, 1e9, true, "length of the run"),
+    FIGURE("interruptions", Q_COUNT, n_interruptions, 1, 1e7, false, "all interruptions"),
+    FIGURE("unexpected", Q_COUNT, n_failures, 1, 1e7, true, "unexpected interruptions (failures)"),
+    FIGURE("goodput", Q_NUMBER, goodput_frac, 0, 1, false, "published goodput"),
+    {.key = "notes", .kind = FIELD_TEXT, .offset = RELIABILITY(notes), .help = "caveats"},
 };
 static const struct schema reliability_schema = {
     "a reliability", sizeof(struct reliability), fields, sizeof fields / sizeof *fields};
@@ -36,7 +32,7 @@ reliability_bind(struct binder *b, const struct node *root, const char *id, stru
 	out->id = id;
 	if (!datum_given(out->n_interruptions) || out->n_failures.value <= out->n_interruptions.value)
 		return true;
-	diag_error(b->diag, out->n_failures.from, "more interruptions were unexpected than there were");
+	diag_error(b->diag, out->n_failures.from, "unexpected interruptions exceed all interruptions");
 	return false;
 }
 

@@ -53,8 +53,8 @@ static const char *
 citation(struct binder *b, const struct node *n, bool *ok)
 {
 	if (n->kind != NODE_SCALAR || !n->text) {
-		*ok = fault(
-		    b, n, "a source is a key of 'sources'", "write [VALUE, key], and sources: {key: \"citation\"}");
+		*ok = fault(b, n, "a source must be a key of 'sources'",
+		    "write [VALUE, key], and sources: {key: \"citation\"}");
 		return NULL;
 	}
 	const struct node *text = tree_get(b->sources, n->text);
@@ -96,12 +96,12 @@ in_range(struct binder *b, const struct node *n, double min, double max, double 
 	char what[200], one[40];
 
 	if (value < min) {
-		snprintf(what, sizeof what, min > 0 ? "%s is too small: at least %s" : "%s is negative", n->text,
+		snprintf(what, sizeof what, min > 0 ? "%s is below the minimum %s" : "%s is negative", n->text,
 		    number_write(min, one, sizeof one));
-		return fault(b, n, what, min > 0 ? "check the unit" : "write a number from 0 on");
+		return fault(b, n, what, min > 0 ? "check the unit" : "write 0 or more");
 	}
 	if (max > 0 && value > max) {
-		snprintf(what, sizeof what, "%s is absurdly large: at most %s in base units", n->text,
+		snprintf(what, sizeof what, "%s exceeds the maximum %s in base units", n->text,
 		    number_write(max, one, sizeof one));
 		return fault(b, n, what, "check the unit");
 	}
@@ -141,7 +141,7 @@ bind_range(struct binder *b, const struct node *n, enum quantity q, const struct
 	    !quantity_read(dots + 2, q, &high, &qf))
 		return fault(b, n, qf.what, qf.hint[0] ? qf.hint : NULL);
 	if (!(low <= d->value && d->value <= high))
-		return fault(b, n, "an interval holds its value", "write [VALUE, LOW..HIGH]");
+		return fault(b, n, "the value must be inside its interval", "write [VALUE, LOW..HIGH]");
 	if (b->ranges && d->value > 0)
 		note_range(b, &d->from, low / d->value, high / d->value);
 	return true;
@@ -170,7 +170,7 @@ schema_quantity(struct binder *b, const struct node *n, enum quantity q, double 
 			    n->items[i]->text && truth(n->items[i]->text, &mark))
 				out->from.unconfirmed = mark;
 			else if (strcmp(key, "value") != 0)
-				ok = fault(b, n->keys[i], "a figure has the keys value, source and unconfirmed",
+				ok = fault(b, n->keys[i], "a figure takes only the keys value, source and unconfirmed",
 				    "write {value: , source: , unconfirmed: true}");
 		}
 	}
@@ -330,7 +330,7 @@ unknown_key(struct binder *b, const struct schema *s, const struct node *key)
 				strcat(list, " ");
 			strcat(list, names[i]);
 		}
-		diag_hint(b->diag, "it has: %s", list);
+		diag_hint(b->diag, "its keys: %s", list);
 	}
 	return false;
 }

@@ -8,97 +8,97 @@
 #define AT(member) offsetof(struct stack, member)
 
 static const struct field counter_fields[] = {
+    FIGURE("allocated", Q_SIZE, counter_byte[COUNTER_ALLOCATED], 0, 1e12,
+        "extra bytes over live tensors, allocated counter"),
     FIGURE(
-        "allocated", Q_SIZE, counter_byte[COUNTER_ALLOCATED], 0, 1e12, "beside live tensors, in the allocator's count"),
-    FIGURE("reserved", Q_SIZE, counter_byte[COUNTER_RESERVED], 0, 1e12, "beside live tensors, in the allocator's pool"),
-    FIGURE("device", Q_SIZE, counter_byte[COUNTER_DEVICE], 0, 1e12, "beside live tensors, on the whole device"),
+        "reserved", Q_SIZE, counter_byte[COUNTER_RESERVED], 0, 1e12, "extra bytes over live tensors, reserved counter"),
+    FIGURE("device", Q_SIZE, counter_byte[COUNTER_DEVICE], 0, 1e12, "extra bytes over live tensors, whole device"),
 };
 SCHEMA(counter_schema, "'counters'", struct stack, counter_fields);
 
 static const struct field parallel_fields[] = {
     FLAG("tensor", tensor, "tensor parallelism"),
-    FLAG("sequence", sequence, "norms and residuals divided over the tensor-parallel group"),
-    FLAG("pipeline", pipeline, "pipeline stages"),
+    FLAG("sequence", sequence, "sequence parallelism"),
+    FLAG("pipeline", pipeline, "pipeline parallelism"),
     FLAG("context", context, "context parallelism"),
     FLAG("expert", expert, "expert parallelism"),
-    FLAG("zero_bubble", zero_bubble, "a pipeline schedule whose weight gradients fill the bubbles"),
+    FLAG("zero_bubble", zero_bubble, "zero-bubble pipeline schedule"),
     FIGURE("zero", Q_COUNT, max_zero, 0, 3, "highest ZeRO stage"),
 };
 SCHEMA(parallel_schema, "'parallel'", struct stack, parallel_fields);
 
 static const struct field state_fields[] = {
-    CHOICE("scheme", scheme, "mixed|fp32|pure",
-        "16-bit parameters with fp32 masters, fp32 parameters, or 16-bit ones alone"),
-    FIGURE("gradient", Q_SIZE, gradient_byte, 0, 64, "bytes of gradient per parameter; default: as the parameters"),
-    CHOICE("gradients_held", gradients, "always|accumulating", "when gradients lie beside the loss"),
-    FLAG("untied_head", unties_head, "the head is a matrix of its own where the model ties it to the token table"),
+    CHOICE("scheme", scheme, "mixed|fp32|pure", "16-bit parameters with fp32 master weights, all fp32, or all 16-bit"),
+    FIGURE("gradient", Q_SIZE, gradient_byte, 0, 64, "gradient bytes per parameter; default: as the parameters"),
+    CHOICE("gradients_held", gradients, "always|accumulating", "when gradients coexist with the loss"),
+    FLAG("untied_head", unties_head, "untied LM head even where the model ties it"),
 };
 SCHEMA(state_schema, "'states'", struct stack, state_fields);
 
 static const struct field adapter_fields[] = {
-    FIGURE("bytes", Q_SIZE, adapter_byte, 1, 8, "bytes of one adapter parameter"),
-    FLAG("dropout", adapter_dropout, "adapters are usually trained with dropout"),
-    FLAG("fused_qkv", fused_qkv_adapters, "one adapter kernel for q, k and v: three copies whatever is adapted"),
-    FLAG("quantised_base", quantised_base, "the frozen base may be quantised"),
-    FLAG("fused_casts", fused_casts, "inputs are cast inside the adapters' kernels: no copy is kept"),
-    FLAG("casts_rest", casts_for_quantised, "k-bit training casts what is not quantised to fp32"),
+    FIGURE("bytes", Q_SIZE, adapter_byte, 1, 8, "bytes per adapter parameter"),
+    FLAG("dropout", adapter_dropout, "LoRA dropout on by default"),
+    FLAG("fused_qkv", fused_qkv_adapters, "one adapter kernel for q, k and v: always three copies"),
+    FLAG("quantised_base", quantised_base, "supports a quantized base (QLoRA)"),
+    FLAG("fused_casts", fused_casts, "inputs cast inside the adapter kernels, without a copy"),
+    FLAG("casts_rest", casts_for_quantised, "k-bit training casts unquantized parameters to fp32"),
 };
 SCHEMA(adapter_schema, "'adapters'", struct stack, adapter_fields);
 
 static const struct field saved_fields[] = {
-    FLAG("eager_norm", eager_norm, "norms keep an fp32 copy of their input too"),
-    FLAG("eager_norm_compiled", eager_norm_compiled, "... also when the model is compiled"),
-    FLAG("expanded_kv", expanded_kv, "keys and values are repeated for every query head"),
-    FLAG("fused_activation", fused_activation, "the MLP's activation keeps gate and up alone"),
-    FLAG("value_view", v_view, "values stay a view of the fused output of queries, keys and values"),
-    FLAG("quantised_inputs", keeps_quantised_inputs, "products with quantised weights keep their inputs"),
+    FLAG("eager_norm", eager_norm, "norms save an fp32 copy of their input"),
+    FLAG("eager_norm_compiled", eager_norm_compiled, "... also when compiled"),
+    FLAG("expanded_kv", expanded_kv, "KV heads repeated for every query head"),
+    FLAG("fused_activation", fused_activation, "MLP activation saves only gate and up"),
+    FLAG("value_view", v_view, "values stay a view of the fused QKV output"),
+    FLAG("quantised_inputs", keeps_quantised_inputs, "GEMMs with quantized weights save their inputs"),
     FLAG("fp32_inputs", keeps_fp32_inputs, "... in fp32"),
-    FLAG("flash", flash, "attention is usually one kernel that keeps no scores"),
-    FLAG("dropout", dropout, "models are usually trained with dropout"),
+    FLAG("flash", flash, "flash attention by default"),
+    FLAG("dropout", dropout, "dropout on by default"),
     FIGURE("eager_policy", Q_SIZE, eager_policy_byte, 0, 100,
-        "beside the per-operator policy, run eagerly: per hidden element"),
-    FLAG("late_probabilities", late_probabilities, "router weights are applied to the experts' output"),
-    FLAG("permute_fusion", permute_fusion, "the permutation of routed tokens keeps a map"),
+        "extra bytes of the per-operator policy in eager mode, per hidden element"),
+    FLAG("late_probabilities", late_probabilities, "router weights applied to the expert output"),
+    FLAG("permute_fusion", permute_fusion, "token permutation saves a map"),
 };
 SCHEMA(saved_schema, "'saved'", struct stack, saved_fields);
 
 static const struct field buffer_fields[] = {
-    FIGURE("step", Q_SIZE, step_byte, 0, 64, "temporary of the optimizer's step, per trainable parameter of the rank"),
-    FIGURE("subgroup", Q_SIZE, subgroup_byte, 0, 64, "the same for a step that goes by groups"),
-    FIGURE("subgroup_params", Q_COUNT, subgroup_param, 1, 1e13, "parameters of a group, at most"),
+    FIGURE("step", Q_SIZE, step_byte, 0, 64, "optimizer step temporaries per trainable parameter of the rank"),
+    FIGURE("subgroup", Q_SIZE, subgroup_byte, 0, 64, "the same for a grouped optimizer step"),
+    FIGURE("subgroup_params", Q_COUNT, subgroup_param, 1, 1e13, "maximum parameters per group"),
     FIGURE("bucket", Q_SIZE, bucket_byte, 0, 64, "reduction buckets, per parameter"),
-    FIGURE("bucket_params", Q_COUNT, bucket_param, 1, 1e13, "parameters in buckets, at most"),
-    FIGURE("live", Q_SIZE, live_byte, 0, 1e12, "gathered and prefetched parameters of ZeRO-3, at most"),
-    FLAG("frozen_base", gathers_frozen_base,
-        "full sharding keeps a frozen base gathered until the backward pass ends, beside its own part"),
-    FIGURE("quantised", Q_NUMBER, n_quantised_buffers, 0, 100, "dequantised copies of the largest map"),
-    FIGURE("workspace", Q_SIZE, workspace_byte, 0, 1e11, "workspaces of matrix products"),
-    FIGURE("expert_workspace", Q_SIZE, expert_workspace_byte, 0, 1e11, "the same with grouped products of experts"),
+    FIGURE("bucket_params", Q_COUNT, bucket_param, 1, 1e13, "maximum parameters in buckets"),
+    FIGURE("live", Q_SIZE, live_byte, 0, 1e12, "maximum gathered and prefetched parameters of ZeRO-3"),
+    FLAG("frozen_base", gathers_frozen_base, "FSDP keeps a frozen base gathered until backward ends"),
+    FIGURE("quantised", Q_NUMBER, n_quantised_buffers, 0, 100, "dequantized copies of the largest weight matrix"),
+    FIGURE("workspace", Q_SIZE, workspace_byte, 0, 1e11, "GEMM workspaces"),
+    FIGURE("expert_workspace", Q_SIZE, expert_workspace_byte, 0, 1e11, "GEMM workspaces with grouped expert GEMMs"),
 };
 SCHEMA(buffer_schema, "'buffers'", struct stack, buffer_fields);
 
 static const struct field serving_fields[] = {
     CHOICE("pool", pool, "none|card|static|free",
-        "none: the cache grows; card: a share of the card; static: for weights and cache; free: of what is left"),
-    FIGURE("utilization", Q_NUMBER, utilization, 0, 1, "the pool's share"),
-    FIGURE("block", Q_COUNT, block_token, 1, 1e6, "tokens of a block of the cache"),
-    FIGURE("batch_tokens", Q_COUNT, batch_token, 1, 1e8, "tokens of one step, at most; absent: whole prompts"),
-    FIGURE("sampler_rows", Q_COUNT, sampler_rows, 1, 1e6, "sequences that the engine profiles its sampler with"),
-    FIGURE("sampler", Q_SIZE, sampler_byte, 0, 1e3, "... bytes of each per vocabulary entry"),
-    FIGURE("cache_copies", Q_NUMBER, n_kv_copies, 1, 10, "copies of a cache that grows by concatenation"),
+        "pool size: none, grows on demand; card, share of GPU memory; static, share for weights and KV cache; free, "
+        "share of what is left"),
+    FIGURE("utilization", Q_NUMBER, utilization, 0, 1, "share of the pool"),
+    FIGURE("block", Q_COUNT, block_token, 1, 1e6, "KV cache block size in tokens"),
+    FIGURE("batch_tokens", Q_COUNT, batch_token, 1, 1e8, "maximum tokens per step; absent for whole prompts"),
+    FIGURE("sampler_rows", Q_COUNT, sampler_rows, 1, 1e6, "sequences the engine profiles its sampler with"),
+    FIGURE("sampler", Q_SIZE, sampler_byte, 0, 1e3, "... bytes per sequence and vocabulary entry"),
+    FIGURE("cache_copies", Q_NUMBER, n_kv_copies, 1, 10, "copies of a KV cache grown by concatenation"),
 };
 SCHEMA(serving_schema, "'serving'", struct stack, serving_fields);
 
 #define LOSS(member) offsetof(struct loss, member)
 static const struct field loss_fields[] = {
-    {.key = "name", .kind = FIELD_TEXT, .offset = LOSS(name), .required = true, .help = "what --loss calls it"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = LOSS(name), .required = true, .help = "name for --loss"},
     {.key = "bytes",
         .kind = FIELD_QUANTITY,
         .quantity = Q_SIZE,
         .offset = LOSS(logit_byte),
         .max = 1000,
         .required = true,
-        .help = "bytes held per logit when they are most"},
+        .help = "peak bytes per logit"},
 };
 SCHEMA(loss_schema, "a loss", struct loss, loss_fields);
 
@@ -109,52 +109,48 @@ SCHEMA(loss_schema, "a loss", struct loss, loss_fields);
 		.max = 210012, .help = help_                                                                           \
 	}
 static const struct field match_fields[] = {
-    {.key = "says",
-        .kind = FIELD_TEXT,
-        .offset = MATCH(says),
-        .required = true,
-        .help = "a part of source or software"},
-    {.key = "software", .kind = FIELD_TEXT, .offset = MATCH(software), .help = "a part of the software's name beside"},
-    {.key = "precision", .kind = FIELD_TEXT, .offset = MATCH(precision), .help = "what is said of the precision"},
-    MONTH("from", from, "the first year and month, 202407"),
-    MONTH("before", before, "the year and month after the last"),
-    {.key = "refused", .kind = FIELD_TEXT, .offset = MATCH(refused), .help = "why such runs say nothing of it"},
+    {.key = "says", .kind = FIELD_TEXT, .offset = MATCH(says), .required = true, .help = "part of source or software"},
+    {.key = "software", .kind = FIELD_TEXT, .offset = MATCH(software), .help = "further part of the software name"},
+    {.key = "precision", .kind = FIELD_TEXT, .offset = MATCH(precision), .help = "part of the precision description"},
+    MONTH("from", from, "first year and month, 202407"),
+    MONTH("before", before, "year and month after the last"),
+    {.key = "refused", .kind = FIELD_TEXT, .offset = MATCH(refused), .help = "reason why such runs are excluded"},
 };
 SCHEMA(match_schema, "a match", struct stack_match, match_fields);
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "the name that people read"},
-    {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
-    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
-    {.key = "extends", .kind = FIELD_IGNORED, .help = "another stack whose file this one is laid over"},
-    CHOICE("use", use, "train|infer", "what it is for"),
-    CHOICE("rules", rules, "operators|megatron-core", "which list of saved tensors holds"),
-    FIGURE("safety", Q_NUMBER, safety, 1, 10, "95 % of measured peaks are below the predicted one times this"),
-    SUB("counters", counter_schema, "what each way of measuring shows beyond live tensors"),
-    SUB("parallel", parallel_schema, "which forms of parallelism it has"),
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
+    {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
+    {.key = "extends", .kind = FIELD_IGNORED, .help = "stack whose file this one extends"},
+    CHOICE("use", use, "train|infer", "training or inference"),
+    CHOICE("rules", rules, "operators|megatron-core", "list of saved tensors"),
+    FIGURE("safety", Q_NUMBER, safety, 1, 10, "factor on the predicted peak that covers 95 % of measured peaks"),
+    SUB("counters", counter_schema, "overhead of each memory counter over live tensors"),
+    SUB("parallel", parallel_schema, "supported parallelism"),
     SUB("states", state_schema, "weights, gradients and optimizer states"),
-    SUB("adapters", adapter_schema, "low-rank adapters; absent: it trains none"),
-    SUB("saved", saved_schema, "what its layers save for the backward pass"),
-    SUB("buffers", buffer_schema, "what it allocates beside states and activations"),
+    SUB("adapters", adapter_schema, "LoRA rules; absent without support"),
+    SUB("saved", saved_schema, "rules of saved activations"),
+    SUB("buffers", buffer_schema, "buffers besides states and activations"),
     {.key = "logits",
         .kind = FIELD_LIST,
         .sub = &loss_schema,
         .offset = AT(losses),
         .extra = AT(n_losses),
         .help = "implementations of the loss, bytes per logit"},
-    {.key = "loss", .kind = FIELD_TEXT, .offset = AT(loss), .help = "the usual one of `logits`"},
-    {.key = "loss_compiled", .kind = FIELD_TEXT, .offset = AT(loss_compiled), .help = "the usual one when compiled"},
-    {.key = "loss_parallel", .kind = FIELD_TEXT, .offset = AT(loss_parallel), .help = "the usual one with tp above 1"},
-    SUB("time", stack_time_schema, "what a training step costs beside the mathematics"),
-    SUB("serving", serving_schema, "engines: the pool of the cache"),
+    {.key = "loss", .kind = FIELD_TEXT, .offset = AT(loss), .help = "default entry of `logits`"},
+    {.key = "loss_compiled", .kind = FIELD_TEXT, .offset = AT(loss_compiled), .help = "default when compiled"},
+    {.key = "loss_parallel", .kind = FIELD_TEXT, .offset = AT(loss_parallel), .help = "default with tp above 1"},
+    SUB("time", stack_time_schema, "training time model: overheads besides the math"),
+    SUB("serving", serving_schema, "engines: KV cache pool"),
     {.key = "match",
         .kind = FIELD_LIST,
         .sub = &match_schema,
         .offset = AT(matches),
         .extra = AT(n_matches),
-        .help = "what published runs call it"},
-    {.key = "notes", .kind = FIELD_TEXT, .offset = AT(notes), .help = "what users trip over"},
+        .help = "names in published runs"},
+    {.key = "notes", .kind = FIELD_TEXT, .offset = AT(notes), .help = "caveats"},
 };
 const struct schema stack_schema = {"a stack", sizeof(struct stack), fields, sizeof fields / sizeof *fields};
 
@@ -183,7 +179,7 @@ finish_training(struct binder *b, const struct node *root, const struct stack *s
 		return check_loss(b, root, s, "loss", s->loss) &
 		    check_loss(b, root, s, "loss_compiled", s->loss_compiled) &
 		    check_loss(b, root, s, "loss_parallel", s->loss_parallel);
-	diag_error(b->diag, root->at, "a training stack needs 'logits' and which of them is the usual 'loss'");
+	diag_error(b->diag, root->at, "a training stack needs 'logits' and its default 'loss'");
 	return false;
 }
 
@@ -217,7 +213,7 @@ stack_bind(struct binder *b, const struct node *root, const char *id, struct sta
 	if (out->time.given && !stack_time_whole(b, tree_get(root, "time"), &out->time))
 		return false;
 	if (!has_counter(out)) {
-		diag_error(b->diag, root->at, "a stack needs one of 'counters': what its peaks are compared with");
+		diag_error(b->diag, root->at, "a stack needs one of 'counters'");
 		return false;
 	}
 	return out->use == STACK_TRAIN ? finish_training(b, root, out) : finish_serving(b, root, out);

@@ -22,8 +22,8 @@ static const enum domain_kind domains[] = {
 #define DOMAIN_CHOICES "none|pcie|hybrid-cube-mesh|nvlink-mesh|nvswitch|xgmi-mesh"
 
 static const struct field pair_fields[] = {
-    NEEDED("per_direction", Q_RATE, pair_byte_per_s, 1e8, 1e13, "what a pair of neighbours has, one direction"),
-    FIGURE("max", Q_RATE, pair_max_byte_per_s, 1e8, 1e13, "the best pair, where pairs differ"),
+    NEEDED("per_direction", Q_RATE, pair_byte_per_s, 1e8, 1e13, "bandwidth of a neighbor pair, one direction"),
+    FIGURE("max", Q_RATE, pair_max_byte_per_s, 1e8, 1e13, "bandwidth of the best pair, where pairs differ"),
 };
 SCHEMA(pair_schema, "'pair'", struct file, pair_fields);
 
@@ -34,18 +34,21 @@ static const struct field domain_fields[] = {
         .choices = DOMAIN_CHOICES,
         .required = true,
         .help = DOMAIN_CHOICES},
-    NEEDED("size", Q_COUNT, n_domain_gpus, 1, 1e5, "GPUs that reach each other without a network"),
-    FIGURE("per_direction", Q_RATE, domain_byte_per_s, 1e8, 1e13, "of one GPU, all its links, one direction"),
-    {.key = "sharp", .kind = FIELD_FLAG, .offset = AT(sharp), .help = "the switches reduce (NVSwitch generation 3 on)"},
-    SUB("pair", pair_schema, "meshes: what two neighbours have"),
-    FIGURE("unlinked_peers", Q_COUNT, n_unlinked_peers, 0, 1e5, "peers without a direct link"),
+    NEEDED("size", Q_COUNT, n_domain_gpus, 1, 1e5, "GPUs in one NVLink domain"),
+    FIGURE("per_direction", Q_RATE, domain_byte_per_s, 1e8, 1e13, "bandwidth per GPU, all links, one direction"),
+    {.key = "sharp",
+        .kind = FIELD_FLAG,
+        .offset = AT(sharp),
+        .help = "in-switch reduction (NVSwitch generation 3 and later)"},
+    SUB("pair", pair_schema, "meshes: links of two neighbors"),
+    FIGURE("unlinked_peers", Q_COUNT, n_unlinked_peers, 0, 1e5, "meshes: peers without a direct link"),
 };
 SCHEMA(domain_schema, "'domain'", struct file, domain_fields);
 
 static const struct field network_fields[] = {
-    NEEDED("nics", Q_COUNT, n_nics, 1, 1e4, "NICs of a node"),
-    NEEDED("per_nic", Q_RATE, nic_byte_per_s, 1e6, 1e12, "one NIC, one direction"),
-    FIGURE("rails", Q_COUNT, n_rails, 1, 1e4, "NICs that the GPUs use in parallel"),
+    NEEDED("nics", Q_COUNT, n_nics, 1, 1e4, "NICs per node"),
+    NEEDED("per_nic", Q_RATE, nic_byte_per_s, 1e6, 1e12, "bandwidth of one NIC, one direction"),
+    FIGURE("rails", Q_COUNT, n_rails, 1, 1e4, "NICs the GPUs use in parallel"),
     {.key = "fabric",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, fabric),
@@ -63,36 +66,36 @@ static const struct field host_fields[] = {
 SCHEMA(host_schema, "'host'", struct file, host_fields);
 
 static const struct field acceptance_fields[] = {
-    NEEDED("allreduce_bus", Q_RATE, accept_byte_per_s, 1e8, 1e13, "pass line of the operator's health check"),
-    FIGURE("size", Q_SIZE, accept_byte, 1, 1e12, "at this message size"),
+    NEEDED("allreduce_bus", Q_RATE, accept_byte_per_s, 1e8, 1e13, "acceptance threshold for all-reduce busbw"),
+    FIGURE("size", Q_SIZE, accept_byte, 1, 1e12, "message size of that threshold"),
 };
 SCHEMA(acceptance_schema, "'acceptance'", struct file, acceptance_fields);
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "the name that people read"},
-    {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
-    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
+    {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
     {.key = "gpu",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, gpu),
         .required = true,
         .help = "an entry of hwdb/gpus"},
-    {.key = "gpu_alternatives", .kind = FIELD_IGNORED, .help = "other GPUs that this system is sold with"},
-    NEEDED("gpus", Q_COUNT, n_gpus, 1, 1e5, "GPUs of one node"),
-    {.key = "domain", .kind = FIELD_MAP, .sub = &domain_schema, .required = true, .help = "how the GPUs are joined"},
-    SUB("network", network_schema, "what joins the nodes; leave it out when there is none"),
-    SUB("host", host_schema, "processors, memory, drives"),
-    FIGURE("power", Q_POWER, power_watt, 10, 1e7, "of one node, at most"),
+    {.key = "gpu_alternatives", .kind = FIELD_IGNORED, .help = "other GPUs of this system"},
+    NEEDED("gpus", Q_COUNT, n_gpus, 1, 1e5, "GPUs per node"),
+    {.key = "domain", .kind = FIELD_MAP, .sub = &domain_schema, .required = true, .help = "scale-up domain"},
+    SUB("network", network_schema, "scale-out network; absent without one"),
+    SUB("host", host_schema, "host: processors, memory, drives"),
+    FIGURE("power", Q_POWER, power_watt, 10, 1e7, "maximum power of one node"),
     FIGURE("purchase", Q_MONEY, purchase_usd, 1, 1e9, "list price of one node"),
     {.key = "prices",
         .kind = FIELD_LIST,
         .sub = &price_schema,
         .offset = AT(prices),
         .extra = AT(n_prices),
-        .help = "rents with date and source"},
-    SUB("acceptance", acceptance_schema, "what the operator demands of a healthy node"),
-    TEXT("notes", notes, "what users trip over"),
+        .help = "rental prices with date and source"},
+    SUB("acceptance", acceptance_schema, "acceptance thresholds of the operator"),
+    TEXT("notes", notes, "caveats"),
 };
 SCHEMA(system_schema, "a system", struct file, fields);
 
@@ -115,11 +118,11 @@ check_together(struct binder *b, const struct system *s)
 		    b, s->n_domain_gpus.from, "the domain has no bandwidth", "add 'per_direction: ...' of one GPU");
 	if (s->n_domain_gpus.value < s->n_gpus.value && s->domain == DOMAIN_NVSWITCH)
 		ok = fault(b, s->n_domain_gpus.from, "the domain is smaller than a node",
-		    "a switched domain holds at least the GPUs of one node");
+		    "give at least the GPUs of one node");
 	if (datum_given(s->pair_byte_per_s) && datum_given(s->domain_byte_per_s) &&
 	    s->pair_byte_per_s.value > s->domain_byte_per_s.value)
-		ok = fault(b, s->pair_byte_per_s.from, "a pair has more than all links of a GPU together",
-		    "per_direction of the domain is the sum over the links of one GPU");
+		ok = fault(b, s->pair_byte_per_s.from, "a pair exceeds all links of a GPU together",
+		    "give per_direction as the sum over the links of one GPU");
 	return ok;
 }
 

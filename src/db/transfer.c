@@ -30,9 +30,9 @@ bind_targets(struct binder *b, const struct node *n, void *out)
 }
 
 static const struct field error_fields[] = {
-    FIGURE(struct transfer, "gemm", Q_NUMBER, error.gemm, 0, 2, "matrix products"),
-    FIGURE(struct transfer, "context", Q_NUMBER, error.context, 0, 2, "attention over a prompt"),
-    FIGURE(struct transfer, "generation", Q_NUMBER, error.generation, 0, 2, "attention of one new token"),
+    FIGURE(struct transfer, "gemm", Q_NUMBER, error.gemm, 0, 2, "GEMMs"),
+    FIGURE(struct transfer, "context", Q_NUMBER, error.context, 0, 2, "prefill attention"),
+    FIGURE(struct transfer, "generation", Q_NUMBER, error.generation, 0, 2, "decode attention"),
     FIGURE(struct transfer, "moe", Q_NUMBER, error.moe, 0, 2, "mixtures of experts"),
     FIGURE(struct transfer, "collective", Q_NUMBER, error.collective, 0, 2, "collectives inside a node"),
 };
@@ -69,22 +69,22 @@ SCHEMA(generation_schema, "'generation'", OF, generation_fields);
 #undef GENERATION
 
 static const struct field collective_fields[] = {
-    FIGURE(struct transfer, "a0", Q_TIME, collective_base_s, 0, 1, "two ranks, no bytes"),
+    FIGURE(struct transfer, "a0", Q_TIME, collective_base_s, 0, 1, "latency, two ranks"),
     FIGURE(struct transfer, "rate", Q_NUMBER, ring_frac, 0.01, 10, "factor on the bandwidth, beyond that of the links"),
 };
 SCHEMA(collective_schema, "'collective'", struct transfer, collective_fields);
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    TEXT("name", name, true, "the name that people read"),
-    TEXT("from", from, false, "the GPU whose fits are taken; without it the parameters here are all there is"),
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    TEXT("name", name, true, "display name"),
+    TEXT("from", from, false, "donor GPU; without it, only the parameters here count"),
     {.key = "to",
         .kind = FIELD_CUSTOM,
         .offset = 0,
         .custom = bind_targets,
-        .help = "the GPUs that they are taken for; without it any NVIDIA GPU that no other file names"},
-    TEXT("source", source, true, "where the errors are from"),
-    TEXT("expected", expected, true, "error of matrix products, as people read it"),
+        .help = "target GPUs; default: NVIDIA GPUs without another file"},
+    TEXT("source", source, true, "source of the errors"),
+    TEXT("expected", expected, true, "GEMM error, as text"),
     {.key = "error", .kind = FIELD_MAP, .sub = &error_schema, .required = true, .help = "mean errors, by kernel"},
     {.key = "gemm",
         .kind = FIELD_MAP,
@@ -95,14 +95,14 @@ static const struct field fields[] = {
         .kind = FIELD_MAP,
         .sub = &context_schema,
         .offset = TRANSFER(context),
-        .help = "the same of attention over a prompt"},
+        .help = "the same for prefill attention"},
     {.key = "generation",
         .kind = FIELD_MAP,
         .sub = &generation_schema,
         .offset = TRANSFER(generation),
-        .help = "the same of one new token"},
-    {.key = "collective", .kind = FIELD_MAP, .sub = &collective_schema, .help = "the same of collectives"},
-    TEXT("notes", notes, false, "what users trip over"),
+        .help = "the same for decode attention"},
+    {.key = "collective", .kind = FIELD_MAP, .sub = &collective_schema, .help = "the same for collectives"},
+    TEXT("notes", notes, false, "caveats"),
 };
 SCHEMA(transfer_schema, "a transfer", struct transfer, fields);
 
@@ -115,7 +115,7 @@ transfer_bind(struct binder *b, const struct node *root, const char *id, struct 
 	out->id = id;
 	if (out->from || (datum_given(out->gemm.peak_flop_per_s) && datum_given(out->gemm.mem_byte_per_s)))
 		return true;
-	diag_error(b->diag, root->at, "a transfer is 'from' a GPU or has the parameters of 'gemm' itself");
+	diag_error(b->diag, root->at, "a transfer needs 'from' or its own 'gemm' parameters");
 	return false;
 }
 

@@ -118,7 +118,7 @@ alias(struct reader *r, const yaml_event_t *event)
 		if (strcmp(a->name, name) == 0) {
 			if (a->node)
 				return a->node;
-			snprintf(what, sizeof what, "the alias '*%.100s' stands inside what it repeats", name);
+			snprintf(what, sizeof what, "the alias '*%.100s' contains itself", name);
 			return fail(r, place(r, event->start_mark), what, "a value cannot contain itself");
 		}
 	snprintf(what, sizeof what, "the alias '*%.100s' has no anchor", name);
@@ -142,7 +142,7 @@ append(struct reader *r, struct node *n, size_t *room, const struct node *key, c
 	n->items[n->n++] = item;
 	n->weight += item->weight;
 	if (n->kind == NODE_MAP && n->n > MAX_KEYS)
-		fail(r, item->at, "the map has too many keys", "at most 2000 keys are read");
+		fail(r, item->at, "the map has too many keys", "at most 2000 keys are allowed");
 	if (n->weight > MAX_WEIGHT)
 		fail(r, item->at, "aliases expand to too many nodes",
 		    "an alias that repeats aliases grows without bound");
@@ -205,7 +205,7 @@ add_pair(struct reader *r, struct node *n, size_t *room, const struct node *key,
 
 	if (before >= 0) {
 		char what[200], hint[200];
-		snprintf(what, sizeof what, "the key '%.100s' stands twice in this map", key->text);
+		snprintf(what, sizeof what, "the key '%.100s' is given twice in this map", key->text);
 		snprintf(hint, sizeof hint, "the first one is in line %d; keep one", n->keys[before]->at.line);
 		/* go on: there may be more faults */
 		diag_error(r->diag, key->at, "%s", what);
@@ -264,7 +264,7 @@ scalar(struct reader *r, const yaml_event_t *event)
 	n->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
 	n->text = arena_copy(r->arena, text, event->data.scalar.length);
 	if (strlen(n->text) != event->data.scalar.length)
-		return fail(r, n->at, "a value has a NUL byte in it", "leave it out");
+		return fail(r, n->at, "a value contains a NUL byte", "leave it out");
 	if (!n->quoted && (strcmp(text, "") == 0 || strcmp(text, "~") == 0 || strcmp(text, "null") == 0))
 		n->text = NULL;
 	return n;
@@ -278,7 +278,7 @@ value(struct reader *r, yaml_event_t *event, int depth)
 	struct anchor *a = NULL;
 
 	if (depth > MAX_DEPTH) {
-		n = fail(r, place(r, event->start_mark), "nested too deeply", "at most 64 levels are read");
+		n = fail(r, place(r, event->start_mark), "nested too deeply", "at most 64 levels are allowed");
 		yaml_event_delete(event);
 		return n;
 	}
@@ -299,7 +299,7 @@ value(struct reader *r, yaml_event_t *event, int depth)
 		n = map(r, event, depth);
 		break;
 	default:
-		n = fail(r, place(r, event->start_mark), "a value is missing here", "write 'name: value'");
+		n = fail(r, place(r, event->start_mark), "value missing", "write 'name: value'");
 	}
 	if (a)
 		a->node = n;
@@ -321,7 +321,7 @@ document(struct reader *r)
 			yaml_event_delete(&event);
 			return n ? n
 			         : fail(r, (struct source){r->file, 1, 1, NULL, false}, "the file is empty",
-			               "a file of ridge holds a map of names and values");
+			               "write 'name: value' lines");
 		}
 		if (event.type == YAML_STREAM_START_EVENT || event.type == YAML_DOCUMENT_END_EVENT) {
 			yaml_event_delete(&event);
@@ -332,7 +332,7 @@ document(struct reader *r)
 			yaml_event_delete(&event);
 			if (n)
 				return fail(
-				    r, place(r, mark), "a second document begins here", "one file holds one document");
+				    r, place(r, mark), "second YAML document in the file", "use one document per file");
 			continue;
 		}
 		n = value(r, &event, 0);
@@ -380,7 +380,7 @@ tree_read_file(struct arena *a, struct diag *d, const char *path)
 
 	if (!file) {
 		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
-		diag_hint(d, "what has a / or ends in .yaml is a file; other names are looked up in the database");
+		diag_hint(d, "a name with a / or .yaml at the end is a file; other names are database entries");
 		return NULL;
 	}
 	for (;;) {
@@ -400,7 +400,7 @@ tree_read_file(struct arena *a, struct diag *d, const char *path)
 		fclose(file);
 	if (failed) {
 		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(why));
-		diag_hint(d, "name a file");
+		diag_hint(d, "give a file");
 		return NULL;
 	}
 	return tree_read_text(a, d, name, text, length);

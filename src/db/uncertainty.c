@@ -19,7 +19,7 @@ bind_ranges(struct binder *b, const struct node *n, void *out)
 		const struct node *ends = n->items[i];
 		range->dim = n->keys[i]->text;
 		if (ends->kind != NODE_LIST || ends->n != 2) {
-			diag_error(b->diag, ends->at, "expected the least and the largest that was measured");
+			diag_error(b->diag, ends->at, "expected the measured minimum and maximum");
 			diag_hint(b->diag, "%s: [1, 32768]", range->dim);
 			ok = false;
 			continue;
@@ -31,26 +31,25 @@ bind_ranges(struct binder *b, const struct node *n, void *out)
 }
 
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "the name that people read"},
-    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
-    TEXT("source", source, "what was predicted and measured"),
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
+    TEXT("source", source, "predicted and measured data"),
     {.key = "date", .kind = FIELD_DATE, .offset = AT(date), .help = "when"},
     FIGURE("n", Q_COUNT, n_points, 1, 1e12, "cases"),
     FIGURE("sigma", Q_NUMBER, sigma, 0, 10, "of ln(measured / predicted) where a calibration has no residual"),
     FIGURE("q10", Q_NUMBER, q10, -10, 10, "10 % quantile of the same, where it is not normal"),
     FIGURE("q90", Q_NUMBER, q90, -10, 10, "90 % quantile"),
-    FIGURE("transfer_sigma", Q_NUMBER, transfer_sigma, 0, 10, "added where the parameters are another machine's"),
-    FIGURE("engine_sigma", Q_NUMBER, engine_sigma, 0, 10,
-        "added where they are the median of several engines', and one of them is meant"),
-    FIGURE("conformal", Q_NUMBER, conformal, 0.01, 100, "factor on the half-width that makes 80 % fall inside"),
-    FIGURE("reach_sigma", Q_NUMBER, reach_sigma, 0, 10, "added for each factor of e beyond the range"),
+    FIGURE("transfer_sigma", Q_NUMBER, transfer_sigma, 0, 10, "added for parameters transferred from another machine"),
+    FIGURE("engine_sigma", Q_NUMBER, engine_sigma, 0, 10, "added for one engine predicted by the median of several"),
+    FIGURE("conformal", Q_NUMBER, conformal, 0.01, 100, "factor on the half-width for 80 % coverage"),
+    FIGURE("reach_sigma", Q_NUMBER, reach_sigma, 0, 10, "added per factor of e beyond the range"),
     {.key = "range",
         .kind = FIELD_CUSTOM,
         .offset = 0,
         .custom = bind_ranges,
-        .help = "least and largest value of each dimension that was measured"},
-    TEXT("notes", notes, "what it does not cover"),
+        .help = "measured minimum and maximum of each dimension"},
+    TEXT("notes", notes, "not covered"),
 };
 SCHEMA(uncertainty_schema, "an uncertainty", struct uncertainty, fields);
 
@@ -63,8 +62,8 @@ uncertainty_bind(struct binder *b, const struct node *root, const char *id, stru
 	out->id = id;
 	for (int i = 0; i < out->n_ranges; i++)
 		if (!(out->ranges[i].from.value <= out->ranges[i].to.value)) {
-			diag_error(b->diag, out->ranges[i].to.from, "the range of %s ends before it begins",
-			    out->ranges[i].dim);
+			diag_error(
+			    b->diag, out->ranges[i].to.from, "the range of %s does not grow", out->ranges[i].dim);
 			return false;
 		}
 	return true;

@@ -84,7 +84,7 @@ evaluate(struct binder *b, const struct node *n, const struct symbols *s, double
 		return false;
 	}
 	if (!isfinite(v.value) || v.value < 0) {
-		diag_error(b->diag, n->at, "'%s' is %g: a dimension is a positive number", n->text, v.value);
+		diag_error(b->diag, n->at, "'%s' is %g: a dimension must be positive", n->text, v.value);
 		return false;
 	}
 	*out = v.value;
@@ -108,7 +108,7 @@ read_dimension(struct binder *b, const struct node *n, struct symbols *s, double
 	*more = at[1] - at[0];
 	if (fabs(at[2] - at[1] - *more) <= 1e-9 * fmax(fabs(at[2]), 1))
 		return true;
-	diag_error(b->diag, n->at, "'%s' does not grow in proportion to the batch", n->text);
+	diag_error(b->diag, n->at, "'%s' is not linear in the batch", n->text);
 	diag_hint(b->diag, "a dimension is a constant, or a constant times 'batch', or their sum");
 	return false;
 }
@@ -140,7 +140,7 @@ unknown_dimension(struct binder *b, enum op_kind kind, const struct node *key)
 			strcat(list, names[i]);
 			strcat(list, i + 1 < n ? " " : "");
 		}
-		diag_hint(b->diag, "it has: %s", list);
+		diag_hint(b->diag, "its keys: %s", list);
 	}
 	return false;
 }
@@ -196,7 +196,7 @@ read_operator(struct binder *b, const struct node *map, struct symbols *s, struc
 
 	*op = (struct op){.count = 1, .elem_byte = 2, .from = map->at};
 	if (map->kind != NODE_MAP) {
-		diag_error(b->diag, map->at, "an operator is a map: {op: gemm, m: , n: , k: }");
+		diag_error(b->diag, map->at, "write an operator as {op: gemm, m: , n: , k: }");
 		return false;
 	}
 	if (!read_kind(b, map, op))
@@ -232,14 +232,14 @@ operators_bind(struct binder *b, const struct node *root, struct workload *out)
 	struct symbols symbols;
 
 	if (list->kind != NODE_LIST || list->n == 0) {
-		diag_error(b->diag, list->at, "'operators' is a list with at least one operator");
+		diag_error(b->diag, list->at, "'operators' needs at least one operator");
 		return false;
 	}
 	bool ok = read_symbols(b, tree_get(root, "symbols"), &symbols);
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (tree_get(root, others[i])) {
-			diag_error(
-			    b->diag, tree_get(root, others[i])->at, "a list of operators has no '%s'", others[i]);
+			diag_error(b->diag, tree_get(root, others[i])->at, "'%s' does not apply to a list of operators",
+			    others[i]);
 			ok = false;
 		}
 	out->kind = MODEL_OPERATORS;
@@ -272,7 +272,7 @@ struct workload_file {
 		.key = "blocks", .kind = FIELD_LIST, .sub = &block_schema,                                             \
 		.offset = offsetof(struct workload_file, member.blocks),                                               \
 		.extra = offsetof(struct workload_file, member.n_blocks),                                              \
-		.help = "layers that differ: a list of counts with their parts"                                        \
+		.help = "blocks of different layers: counts with their parts"                                          \
 	}
 
 #define PART(part) offsetof(struct workload_file, encoder.top.part)
@@ -281,7 +281,7 @@ SCHEMA(encoder_schema, "'encoder'", struct workload_file, encoder_fields);
 #undef PART
 
 static const struct field mtp_fields[] = {
-    LAYER_FIGURE(struct workload_file, "layers", workload.n_mtp, 0, 100, "modules that predict further tokens"),
+    LAYER_FIGURE(struct workload_file, "layers", workload.n_mtp, 0, 100, "MTP modules"),
 };
 SCHEMA(mtp_schema, "'mtp'", struct workload_file, mtp_fields);
 
@@ -289,65 +289,64 @@ SCHEMA(mtp_schema, "'mtp'", struct workload_file, mtp_fields);
 #define COUNT(key, member, low, high, help) FIGURE(key, Q_COUNT, member, low, high, help)
 
 static const struct field patch_fields[] = {
-    COUNT("size", patch_size, 1, 1e5, "pixels along one side of a patch"),
-    COUNT("channels", n_channels, 1, 1e4, "channels of a pixel"),
-    COUNT("image", image_size, 1, 1e6, "pixels along one side of the image"),
-    COUNT("classes", n_classes, 1, 1e7, "outputs of the head"),
+    COUNT("size", patch_size, 1, 1e5, "patch size in pixels"),
+    COUNT("channels", n_channels, 1, 1e4, "channels per pixel"),
+    COUNT("image", image_size, 1, 1e6, "image size in pixels"),
+    COUNT("classes", n_classes, 1, 1e7, "classes"),
 };
 SCHEMA(patch_schema, "'patch'", struct workload_file, patch_fields);
 
 #define PART(part) offsetof(struct workload_file, layers.top.part)
 static const struct field fields[] = {
-    {.key = "format", .kind = FIELD_IGNORED, .help = "version of this form: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "the name that people read"},
-    {.key = "aliases", .kind = FIELD_IGNORED, .help = "other names; case and punctuation do not count"},
-    {.key = "source", .kind = FIELD_TEXT, .offset = AT(source), .required = true, .help = "where the numbers are from"},
-    {.key = "sources", .kind = FIELD_IGNORED, .help = "short keys for citations"},
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
+    {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
+    {.key = "source", .kind = FIELD_TEXT, .offset = AT(source), .required = true, .help = "source of the numbers"},
+    {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
     LAYER_CHOICE(struct workload_file, "kind", kind, "decoder|encoder|vision|encoder-decoder",
         "decoder (default), encoder, vision or encoder-decoder"),
     LAYERS_KEY(layers),
-    COUNT("hidden", hidden, 1, 1e6, "width of the residual stream"),
+    COUNT("hidden", hidden, 1, 1e6, "hidden size"),
     LAYER_PARTS,
     BLOCKS_KEY(layers),
     {.key = "encoder",
         .kind = FIELD_MAP,
         .sub = &encoder_schema,
-        .help = "encoder-decoder: the encoder's layers; the top level has the decoder's"},
-    LAYER_FLAG(struct workload_file, "cross_attention", cross_attention,
-        "each decoder layer attends to the encoder's tokens too"),
+        .help = "encoder-decoder: encoder layers; the top level is the decoder"},
+    LAYER_FLAG(struct workload_file, "cross_attention", cross_attention, "decoder layers have cross attention"),
     LAYER_CHOICE(struct workload_file, "positions", positions, "rope|learned|alibi|relative",
         "rope (default), learned, alibi or relative"),
-    COUNT("position_count", n_positions, 1, 1e9, "rows of the learned table of positions, one for each stack"),
-    COUNT("relative_buckets", relative_buckets, 1, 1e6, "rows of the table of relative positions, one column per head"),
+    COUNT("position_count", n_positions, 1, 1e9, "learned position embeddings"),
+    COUNT("relative_buckets", relative_buckets, 1, 1e6, "relative position buckets"),
     TEXT("activation", activation, "silu gelu relu relu2 geglu"),
     LAYER_CHOICE(struct workload_file, "norm", norm, "rms|layer", "rms (one vector, default) or layer (two)"),
     COUNT("norms_per_layer", norms_per_layer, 0, 16,
-        "2 (default), 3 with cross attention, 4 with norms behind the parts too, 1 in parallel blocks"),
-    FLAG("final_norm", final_norm, "a norm behind the layers; default true"),
-    FLAG("embedding_norm", embedding_norm, "a norm behind the embedding"),
-    COUNT("vocab", vocab, 1, 1e8, "rows of the embedding"),
-    COUNT("token_types", n_token_types, 1, 1e4, "rows of the table of segments"),
-    FLAG("pooler", pooler, "a square map and its bias on the first token"),
-    FLAG("tied_embeddings", tied_embeddings, "the head shares the embedding"),
-    FLAG("head", head, "there is an output projection; default true"),
-    FLAG("head_bias", head_bias, "the output projection has a bias"),
-    FLAG("softcap", softcap, "attention scores and logits are bounded by a tanh"),
+        "2 (default), 3 with cross attention, 4 with post-norms, 1 in parallel blocks"),
+    FLAG("final_norm", final_norm, "final norm; default true"),
+    FLAG("embedding_norm", embedding_norm, "norm after the embedding"),
+    COUNT("vocab", vocab, 1, 1e8, "vocabulary size"),
+    COUNT("token_types", n_token_types, 1, 1e4, "token types (segment embeddings)"),
+    FLAG("pooler", pooler, "pooler: square projection with bias on the first token"),
+    FLAG("tied_embeddings", tied_embeddings, "LM head tied to the embedding"),
+    FLAG("head", head, "LM head; default true"),
+    FLAG("head_bias", head_bias, "LM head bias"),
+    FLAG("softcap", softcap, "attention scores and logits capped by tanh"),
     LAYER_CHOICE(
-        struct workload_file, "state_dtype", state_dtype, DTYPE_CHOICE(S), "type of recurrent states; default fp32"),
-    LAYER_MAP("mtp", 0, &mtp_schema, "modules that predict further tokens; not counted in the parameters"),
-    FLAG("vision", has_vision, "the model has a vision part too, which is not counted"),
-    FLAG("parallel", parallel, "attention and MLP read the same tokens and are added up together"),
+        struct workload_file, "state_dtype", state_dtype, DTYPE_CHOICE(S), "dtype of recurrent states; default fp32"),
+    LAYER_MAP("mtp", 0, &mtp_schema, "MTP modules; not counted in the parameters"),
+    FLAG("vision", has_vision, "vision encoder present, not counted"),
+    FLAG("parallel", parallel, "parallel attention and MLP"),
     {.key = "quantisation",
         .kind = FIELD_MAP,
         .sub = &storage_schema,
         .offset = offsetof(struct workload_file, storage),
-        .help = "how the published checkpoint is stored"},
-    COUNT("context", context, 1, 1e9, "longest sequence in tokens"),
-    {.key = "patch", .kind = FIELD_MAP, .sub = &patch_schema, .help = "vision: how the image becomes tokens"},
-    COUNT("parameters", stated_params, 1, 1e16, "published or exact total, which the check compares"),
+        .help = "storage format of the published checkpoint"},
+    COUNT("context", context, 1, 1e9, "context length in tokens"),
+    {.key = "patch", .kind = FIELD_MAP, .sub = &patch_schema, .help = "vision: image patches"},
+    COUNT("parameters", stated_params, 1, 1e16, "published or exact total, for the check"),
     {.key = "symbols", .kind = FIELD_IGNORED, .help = "named numbers for `operators`; `batch` is always defined"},
     {.key = "operators", .kind = FIELD_IGNORED, .help = "a list of operators instead of an architecture"},
-    TEXT("notes", notes, "what users trip over"),
+    TEXT("notes", notes, "caveats"),
 };
 SCHEMA(model_schema, "a model", struct workload_file, fields);
 #undef PART
@@ -382,11 +381,12 @@ finish_encoder(struct binder *b, const struct node *root, struct workload_file *
 
 	if (w->kind != MODEL_ENCODER_DECODER) {
 		const struct node *n = map ? map : tree_get(root, "cross_attention");
-		return !n || layer_fault(b, n->at, "only an encoder-decoder has that", "say 'kind: encoder-decoder'");
+		return !n ||
+		    layer_fault(b, n->at, "only an encoder-decoder has this key", "write 'kind: encoder-decoder'");
 	}
 	if (!map)
 		return layer_fault(b, root->at, "an encoder-decoder needs the key 'encoder'",
-		    "the encoder's layers, attention and mlp; the top level has the decoder's");
+		    "give the encoder's layers, attention and mlp there; the top level is the decoder");
 	if (!layer_needs(b, map, f->encoder.n_layers, "'encoder'", "layers") ||
 	    !layer_whole(b, f->encoder.n_layers, "layers"))
 		return false;
@@ -414,8 +414,8 @@ finish_positions(struct binder *b, const struct node *root, const struct workloa
 	if (w->positions == POSITIONS_LEARNED)
 		return layer_needs(b, root, w->n_positions, "a table of learned positions", "position_count");
 	if (datum_given(w->relative_buckets) && w->positions != POSITIONS_RELATIVE)
-		return layer_fault(b, w->relative_buckets.from, "a table of relative positions that is not used",
-		    "say 'positions: relative'");
+		return layer_fault(
+		    b, w->relative_buckets.from, "unused relative position buckets", "write 'positions: relative'");
 	return true;
 }
 

@@ -69,11 +69,11 @@ no_family(struct hf *h)
 	const char **types = hf_types(h->arena, &count);
 
 	if (type)
-		hf_fault(h, n->at, "the model_type '%s' is not known%s", type,
-		    tree_get(h->outer, "auto_map") ? "; its layers are code of its own (auto_map)" : "");
+		hf_fault(h, n->at, "unknown model_type '%s'%s", type,
+		    tree_get(h->outer, "auto_map") ? "; it uses custom code (auto_map)" : "");
 	else
-		hf_fault(h, architectures ? architectures->at : h->outer->at, "a configuration without model_type%s",
-		    tree_get(h->outer, "auto_map") ? ", whose layers are code of its own (auto_map)" : "");
+		hf_fault(h, architectures ? architectures->at : h->outer->at, "model_type missing%s",
+		    tree_get(h->outer, "auto_map") ? "; it uses custom code (auto_map)" : "");
 	const char *near = type ? text_nearest(type, types, count) : NULL;
 	diag_hint(h->diag,
 	    "%s%s%swhat decides: num_hidden_layers, hidden_size, num_attention_heads, num_key_value_heads, head_dim, "
@@ -312,9 +312,9 @@ put_senses(struct hf *h, struct node *out)
 	}
 	map_flag(h->arena, out, "vision", sees, out->at);
 	if (sees)
-		hf_remember(h, "the vision part is not counted");
+		hf_remember(h, "vision part not counted");
 	if (audio && audio->kind == NODE_MAP)
-		hf_remember(h, "the audio part is not counted");
+		hf_remember(h, "audio part not counted");
 }
 
 static const char *
@@ -351,7 +351,7 @@ doubt_width(struct hf *h)
 	const char *mlp = hf_word(h, HF_mlp);
 
 	if (n && mlp && strcmp(mlp, "gated") == 0 && hf_number(h, HF_width).value == 4 * hf_number(h, HF_hidden).value)
-		hf_remember(h, "ffn_embed_dim is 4 x the hidden size, which is rare in a gated MLP: check it");
+		hf_remember(h, "ffn_embed_dim is 4 x the hidden size, unusual for a gated MLP: check it");
 }
 
 /* Nemotron-H may leave the number of layers to the list of their kinds. */

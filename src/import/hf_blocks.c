@@ -116,7 +116,7 @@ heads_attention(struct hf *h, const struct hf_layer *l)
 		h->reported[HF_kv_heads] = true;
 		hf_fault(h, x.kv.from, "'%s' %g does not divide '%s' %g", hf_name(h, HF_kv_heads), x.kv.value,
 		    hf_name(h, HF_heads), x.n.value);
-		diag_hint(h->diag, "every key/value head serves the same number of query heads");
+		diag_hint(h->diag, "query heads must be a multiple of KV heads");
 	}
 	map_word(h->arena, out, "kind", kind_of(x.n.value, x.kv.value), x.kv.from);
 	map_number(h->arena, out, "heads", x.n);
@@ -222,7 +222,7 @@ put_recurrence(struct hf *h, struct node *block)
 		return;
 	}
 	if (!h->reported[HF_linear])
-		hf_fault(h, h->config->at, "a %s has no recurrent layers", h->family->type);
+		hf_fault(h, h->config->at, "%s has no recurrent layers", h->family->type);
 	h->reported[HF_linear] = true;
 }
 

@@ -160,8 +160,7 @@ hf_fault(struct hf *h, struct source at, const char *format, ...)
 	vsnprintf(buf, sizeof buf, format, list);
 	va_end(list);
 	diag_error(h->diag, at, "%s", buf);
-	diag_hint(
-	    h->diag, "is the file whole, and as it was published? or write a model file by hand: ridge-workload(5)");
+	diag_hint(h->diag, "check that the file is complete and unmodified, or write a model file: ridge-workload(5)");
 	h->failed = true;
 }
 
@@ -332,7 +331,7 @@ hf_need(struct hf *h, enum hf_field f)
 	if (datum_given(d) || h->reported[f])
 		return d;
 	h->reported[f] = true;
-	hf_fault(h, h->config->at, "'%s' is missing, and it decides the size", hf_name(h, f));
+	hf_fault(h, h->config->at, "'%s' is missing", hf_name(h, f));
 	diag_hint(h->diag, "add it; these names are understood: %s", names_of(h, f, names, sizeof names));
 	return d;
 }
@@ -405,8 +404,8 @@ hf_one_of(struct hf *h, const struct node *n, const char *name, const char *word
 			return true;
 		p += k;
 	}
-	hf_fault(h, n->at, "'%s' is '%.60s', which ridge does not know", name, text ? text : "a list or map");
-	diag_hint(h->diag, "these are known: %s", words);
+	hf_fault(h, n->at, "'%s' has the unknown value '%.60s'", name, text ? text : "a list or map");
+	diag_hint(h->diag, "known values: %s", words);
 	return false;
 }
 
@@ -452,10 +451,10 @@ hf_check_only(struct hf *h)
 		const struct node *node = tree_get(h->config, name);
 		const char *known = known_value(h, value);
 		if (node && !agrees(node, known)) {
-			hf_fault(h, node->at, "'%s' is '%s', a form of %s that ridge does not know", name,
+			hf_fault(h, node->at, "'%s' is '%s', an unsupported form of %s", name,
 			    hf_text(node) ? node->text : "a list or map", h->family->type);
 			diag_hint(
-			    h->diag, "only '%s: %s' is known; write a model file by hand for this one", name, known);
+			    h->diag, "only '%s: %s' is supported; otherwise write a model file by hand", name, known);
 		}
 		p += n;
 	}
@@ -474,8 +473,7 @@ hf_check_unread(struct hf *h)
 		const struct node *n = hf_node(h, f);
 		if (!hf_text(n) || !(strtod(n->text, NULL) > 1))
 			continue;
-		hf_fault(
-		    h, n->at, "'%s' is %s, but a %s has nothing of that kind", hf_name(h, f), n->text, h->family->type);
-		diag_hint(h->diag, "is model_type right? write a model file by hand if it is");
+		hf_fault(h, n->at, "'%s' is %s, but %s does not support it", hf_name(h, f), n->text, h->family->type);
+		diag_hint(h->diag, "check model_type, or write a model file by hand");
 	}
 }

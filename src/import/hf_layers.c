@@ -77,10 +77,8 @@ hf_set_mixer(struct hf *h, struct hf_layer *layer, const char *word)
 void
 hf_unknown_entry(struct hf *h, const struct node *item, const char *name)
 {
-	hf_fault(h, item->at, "'%s' in '%s' is a kind of layer that ridge does not know",
-	    hf_text(item) ? item->text : "?", name);
-	diag_hint(
-	    h->diag, "full_attention, sliding_attention, chunked_attention, linear_attention and mamba are known");
+	hf_fault(h, item->at, "unknown kind of layer '%s' in '%s'", hf_text(item) ? item->text : "?", name);
+	diag_hint(h->diag, "use full_attention, sliding_attention, chunked_attention, linear_attention or mamba");
 }
 
 /* `layer_types`, or its name in Nemotron-H, where a layer is one part only. */

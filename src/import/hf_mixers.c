@@ -32,8 +32,8 @@ rule_gemma_moe(struct hf *h)
 
 	if (ple.value > 0) {
 		hf_fault(h, h->config->at,
-		    "'hidden_size_per_layer_input' is %g: embeddings of their own in every layer", ple.value);
-		diag_hint(h->diag, "ridge does not know that form; state 0 where the model has none");
+		    "'hidden_size_per_layer_input' is %g: per-layer embeddings are not supported", ple.value);
+		diag_hint(h->diag, "write 0 if the model has none");
 	}
 	if (hf_flag(h, HF_use_moe))
 		all_feed(h, FEED_BOTH);
@@ -111,8 +111,8 @@ rule_enumerated(struct hf *h)
 	if (h->feeds_said || (!text && strstr(hf_layer_rules(h->family), "first_dense")))
 		return;
 	if (!text) {
-		hf_fault(h, n ? n->at : h->config->at, "'moe_layers_enum' is missing, and it decides the layers");
-		diag_hint(h->diag, "\"4,5,6\" names the layers with experts, counted from 0");
+		hf_fault(h, n ? n->at : h->config->at, "'moe_layers_enum' is missing");
+		diag_hint(h->diag, "write for example \"4,5,6\", the layers with experts, counted from 0");
 		return;
 	}
 	for (const char *p = text; *p; p += strspn(p, ", ")) {
@@ -129,7 +129,7 @@ rule_enumerated(struct hf *h)
 		p = end;
 	}
 	if (beyond)
-		hf_remember(h, "layers of moe_layers_enum that are not there: %zu", beyond);
+		hf_remember(h, "layers of moe_layers_enum beyond the model: %zu", beyond);
 	h->feeds_said = true;
 }
 
@@ -146,12 +146,12 @@ nas_part(struct hf *h, const struct node *block, const char *part, const char *k
 	if (!map || map->kind != NODE_MAP)
 		hf_fault(h, block->at, "a layer of 'block_configs' has no '%s'", part);
 	else if (linear && strcmp(linear, "true") == 0) {
-		hf_fault(h, map->at, "'replace_with_linear': a layer whose %s is one linear map", part);
-		diag_hint(h->diag, "ridge does not know that form; write a model file by hand");
+		hf_fault(h, map->at, "'replace_with_linear': a layer with a linear %s is not supported", part);
+		diag_hint(h->diag, "write a model file by hand");
 	} else if (off && strcmp(off, "true") == 0)
 		return false;
 	else if (!hf_text(*value))
-		hf_fault(h, map->at, "'%s' is missing, and it decides the size", key);
+		hf_fault(h, map->at, "'%s' is missing", key);
 	return !h->failed;
 }
 
@@ -183,7 +183,7 @@ rule_block_configs(struct hf *h)
 	const double heads = datum_or(hf_need(h, HF_heads), 0), hidden = datum_or(hf_need(h, HF_hidden), 0);
 
 	if (!list && !h->failed)
-		hf_fault(h, h->config->at, "'block_configs' is missing, and it decides the layers");
+		hf_fault(h, h->config->at, "'block_configs' is missing");
 	for (size_t i = 0; list && !h->failed && i < h->n_layers; i++) {
 		struct hf_layer *l = &h->layers[i];
 		l->mixer = MIX_NONE;
@@ -272,8 +272,7 @@ rule_letters(struct hf *h)
 
 	hf_node(h, HF_experts);
 	if (!text) {
-		hf_fault(
-		    h, n ? n->at : h->config->at, "'hybrid_override_pattern' is missing, and it decides the layers");
+		hf_fault(h, n ? n->at : h->config->at, "'hybrid_override_pattern' is missing");
 		diag_hint(h->diag, "one letter per layer: M Mamba, * attention, - MLP, E experts");
 		return;
 	}
@@ -288,7 +287,7 @@ rule_letters(struct hf *h)
 		l->mixer = text[i] == 'M' ? MIX_LINEAR : text[i] == '*' ? MIX_FULL : MIX_NONE;
 		l->feed = text[i] == 'E' ? FEED_MOE : text[i] == '-' ? FEED_MLP : FEED_NONE;
 		if (!strchr("M*-E", text[i])) {
-			hf_fault(h, n->at, "'%c' in 'hybrid_override_pattern' is no layer that ridge knows", text[i]);
+			hf_fault(h, n->at, "unknown layer '%c' in 'hybrid_override_pattern'", text[i]);
 			diag_hint(h->diag, "M Mamba, * attention, - MLP, E experts");
 			return;
 		}
@@ -337,7 +336,7 @@ rule_kda(struct hf *h)
 	for (size_t k = 0; k < 2; k++) {
 		const struct node *n = tree_at(h->config, lists[k]);
 		if (!n || n->kind != NODE_LIST) {
-			hf_fault(h, n ? n->at : h->config->at, "'%s' is missing, and it decides the layers", lists[k]);
+			hf_fault(h, n ? n->at : h->config->at, "'%s' is missing", lists[k]);
 			diag_hint(h->diag, "a list of the layers of that kind, counted from 1");
 			return;
 		}
@@ -360,7 +359,7 @@ rule_compressed(struct hf *h)
 	const struct node *list = hf_per_layer(h, "compress_ratios");
 
 	if (!list && !h->failed && !tree_get(h->config, "compress_ratios")) {
-		hf_fault(h, h->config->at, "'compress_ratios' is missing, and it decides the layers");
+		hf_fault(h, h->config->at, "'compress_ratios' is missing");
 		diag_hint(h->diag, "one entry per layer: 0, 4 or 128; or layer_types");
 	}
 	for (size_t i = 0; list && i < h->n_layers; i++) {
@@ -368,7 +367,7 @@ rule_compressed(struct hf *h)
 		h->layers[i].ratio = hf_entry(h, list, i, "compress_ratios");
 		if (h->layers[i].ratio != 0 && h->layers[i].ratio != 4 && h->layers[i].ratio != 128) {
 			hf_fault(h, list->items[i]->at, "'compress_ratios[%zu]' is %g", i, h->layers[i].ratio);
-			diag_hint(h->diag, "0, 4 and 128 are known");
+			diag_hint(h->diag, "use 0, 4 or 128");
 			return;
 		}
 	}
@@ -424,7 +423,7 @@ rule_attention_flags(struct hf *h)
 	for (size_t i = 0; list && i < h->n_layers; i++)
 		if (hf_entry(h, list, i, "attn_type_list") != 1) {
 			hf_fault(h, list->items[i]->at, "'attn_type_list' has layers with lightning attention");
-			diag_hint(h->diag, "ridge knows MiniMax-M2 and M3, whose layers all are 1");
+			diag_hint(h->diag, "only MiniMax-M2 and M3 are supported, where all entries are 1");
 			return;
 		}
 }

@@ -88,9 +88,9 @@ expert_algorithm(struct hf *h, const struct node *n)
 	const struct quant_format f = algorithm(word(n, "moe_quant_algo"));
 
 	if (word(n, "moe_quant_algo") && !f.weights) {
-		hf_fault(h, tree_get(n, "moe_quant_algo")->at, "'moe_quant_algo' is '%.60s', which ridge does not know",
-		    word(n, "moe_quant_algo"));
-		diag_hint(h->diag, "FP8, NVFP4, MXFP8, W4A8_AWQ and the like are known");
+		hf_fault(
+		    h, tree_get(n, "moe_quant_algo")->at, "unknown moe_quant_algo '%.60s'", word(n, "moe_quant_algo"));
+		diag_hint(h->diag, "known: FP8, NVFP4, MXFP8, W4A8_AWQ");
 	}
 	return f;
 }
@@ -102,8 +102,8 @@ block_side(struct hf *h, const struct node *n)
 	if (!n || (n->kind == NODE_SCALAR && !n->text))
 		return 128;
 	if (n->kind != NODE_LIST || n->n != 2) {
-		hf_fault(h, n->at, "a block of the quantisation has two sides");
-		diag_hint(h->diag, "[128, 128] is usual");
+		hf_fault(h, n->at, "a quantization block needs two sizes");
+		diag_hint(h->diag, "write for example [128, 128]");
 		return 128;
 	}
 	const struct datum rows = hf_whole(h, n->items[0], "rows of a block", 1, 1e5);
@@ -184,7 +184,7 @@ group_of(struct hf *h, const struct node *n, const char *key)
 
 	if (group == 0 && word(n, key) && !h->failed) {
 		hf_fault(h, tree_get(n, key)->at, "'%s' is 0", key);
-		diag_hint(h->diag, "the weights that share a scale: 128 is usual, -1 is a whole row");
+		diag_hint(h->diag, "give the weights per scale: usually 128; -1 is a whole row");
 	}
 	return group;
 }
@@ -383,7 +383,7 @@ read_exclusions(struct quant_reader *q, struct kept *k)
 			if (p == IMPORT_PART_UNKNOWN && layer >= 0 && strspn(rest, ".*") == strlen(rest))
 				p = IMPORT_PART_ALL;
 			else if (p == IMPORT_PART_UNKNOWN)
-				hf_remember(h, "the exclusion %s of the quantisation is not understood", name);
+				hf_remember(h, "exclusion %s of the quantization not understood", name);
 			for (int each = IMPORT_PART_ATTENTION; p == IMPORT_PART_ALL && each <= IMPORT_PART_RECURRENT;
 			     each++)
 				if (each != N_IMPORT_PARTS)
@@ -483,7 +483,7 @@ hf_quantisation(struct hf *h, struct node *out)
 	if (n->kind != NODE_MAP) {
 		hf_fault(h, n->at, "'quantization_config' is %s, not a map",
 		    n->kind == NODE_LIST ? "a list" : arena_printf(h->arena, "'%.60s'", n->text));
-		diag_hint(h->diag, "{\"quant_method\": \"fp8\", ...}; without it the weights count in 16 bits");
+		diag_hint(h->diag, "write {\"quant_method\": \"fp8\", ...}, or leave it out for 16-bit weights");
 		return;
 	}
 	struct quant_reader q = {.h = h, .config = n};
@@ -492,13 +492,13 @@ hf_quantisation(struct hf *h, struct node *out)
 		return;
 	if (!q.base.weights) {
 		const char *method = word(n, "quant_method"), *algo = word(n, "quant_algo");
-		hf_fault(h, n->at, "quantization_config: '%s' is not known",
+		hf_fault(h, n->at, "quantization_config: unknown method '%s'",
 		    algo         ? algo
 		        : method ? method
 		                 : "no quant_method");
 		diag_hint(h->diag,
-		    "fp8, fbgemm_fp8, mxfp4, gptq, awq, bitsandbytes, modelopt and compressed-tensors are; "
-		    "without this map the weights count in 16 bits");
+		    "use fp8, fbgemm_fp8, mxfp4, gptq, awq, bitsandbytes, modelopt or compressed-tensors, or leave the "
+		    "map out for 16-bit weights");
 		return;
 	}
 	bool experts_only;

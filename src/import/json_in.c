@@ -107,8 +107,7 @@ walk_number(struct reader *r)
 		n += digits;
 	}
 	advance(r, n);
-	return ok ||
-	    fault_at(r, at, "not valid JSON: a number is written as 12, 0.5 or 1e9", "leave leading zeros out");
+	return ok || fault_at(r, at, "not valid JSON: write numbers as 12, 0.5 or 1e9", "leave leading zeros out");
 }
 
 /* --- values ---------------------------------------------------------------------------------------------- */
@@ -125,7 +124,7 @@ walk_key(struct reader *r, const struct node *n, const char *key)
 		return false;
 	skip_between(r, ":");
 	return !tree_get(n, key) ||
-	    fault_at(r, at, arena_printf(r->arena, "the key '%s' stands twice", key), "keep one") != NULL;
+	    fault_at(r, at, arena_printf(r->arena, "the key '%s' is given twice", key), "keep one") != NULL;
 }
 
 static const struct node *
@@ -137,7 +136,7 @@ children(struct reader *r, const cJSON *item, int depth)
 	n->kind = cJSON_IsObject(item) ? NODE_MAP : NODE_LIST;
 	n->at = r->at;
 	if (n->kind == NODE_MAP && count > MAX_KEYS) /* each is compared with those before it */
-		return fault_at(r, n->at, "an object has too many keys", "at most 2000 keys are read");
+		return fault_at(r, n->at, "an object has too many keys", "at most 2000 keys are allowed");
 	n->items = ARENA_ARRAY(r->arena, const struct node *, count + 1);
 	n->keys = ARENA_ARRAY(r->arena, const struct node *, count + 1);
 	advance(r, 1);
@@ -167,7 +166,7 @@ number(struct reader *r, const cJSON *item)
 	if (!walk_number(r))
 		return NULL;
 	if (!isfinite(item->valuedouble))
-		return fault_at(r, at, "a number is out of range", "a number has at most 308 digits before the point");
+		return fault_at(r, at, "a number is out of range", "use at most 308 digits before the point");
 	return tree_scalar(r->arena, arena_text(r->arena, number_write(item->valuedouble, buf, sizeof buf)), at);
 }
 
@@ -178,7 +177,7 @@ value(struct reader *r, const cJSON *item, int depth)
 	const char *text = NULL; /* null */
 
 	if (depth > MAX_DEPTH)
-		return fault_at(r, at, "nested too deeply", "at most 64 levels are read");
+		return fault_at(r, at, "nested too deeply", "at most 64 levels are allowed");
 	if (cJSON_IsObject(item) || cJSON_IsArray(item))
 		return children(r, item, depth);
 	if (cJSON_IsNumber(item))
@@ -226,7 +225,7 @@ json_read(struct arena *a, struct diag *d, struct source at, const char *text, s
 		return fault_at(&r, r.at, "longer than 8 MiB", "split it");
 	const char *end = find_nul(text, length);
 	if (end)
-		return fault_in(&r, end, "a text has a NUL in it", "leave it out");
+		return fault_in(&r, end, "a text contains a NUL", "leave it out");
 	cJSON *root = cJSON_ParseWithLengthOpts(text, length, &end, 0);
 	const struct node *n = NULL;
 	if (!end || end < text || end > text + length)
@@ -234,7 +233,7 @@ json_read(struct arena *a, struct diag *d, struct source at, const char *text, s
 	while (root && end < text + length && isspace((unsigned char)*end))
 		end++;
 	if (!root || end < text + length)
-		fault_in(&r, end, root ? "something follows the JSON value" : "not valid JSON",
+		fault_in(&r, end, root ? "extra text after the JSON value" : "not valid JSON",
 		    "check quotes, commas and brackets near this place");
 	else {
 		skip(&r, white);

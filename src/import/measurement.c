@@ -261,7 +261,7 @@ read_kind(struct measurement_reader *r)
 	bool (*read)(struct measurement_reader *);
 
 	if (n == 0)
-		return measurement_refuse(r, 0, "ridge-measurement(5) says what may stand in it", "the file is empty");
+		return measurement_refuse(r, 0, "see ridge-measurement(5) for the formats", "the file is empty");
 	if (*start == '{')
 		return read_json(r);
 	if (is_published(start, n))
@@ -303,10 +303,10 @@ any_row(struct measurement_reader *r)
 		return true;
 	if (r->n_too_fast > 0)
 		return measurement_refuse(r, 0, "times are in microseconds: multiply milliseconds by 1000",
-		    "%d of %d rows are faster than the device can be", r->n_too_fast, m->n_rows + m->n_skipped);
-	measurement_refuse(r, 0, "ridge-measurement(5) says what a row needs", "no row can be used");
+		    "%d of %d rows are faster than the device's peak", r->n_too_fast, m->n_rows + m->n_skipped);
+	measurement_refuse(r, 0, "see ridge-measurement(5) for what a row needs", "no row can be used");
 	for (int i = 0; i < m->n_skips && i < 8; i++)
-		measurement_refuse(r, m->skips[i].first_line, "correct it, or leave the row out", "%s (%d %s)",
+		measurement_refuse(r, m->skips[i].first_line, "correct the row, or leave it out", "%s (%d %s)",
 		    m->skips[i].why, m->skips[i].n, m->skips[i].n == 1 ? "row" : "rows");
 	return false;
 }
@@ -355,7 +355,7 @@ measurements_read_with(struct arena *a, struct diag *d, const char *path, struct
 	*out = (struct measurements){.file = standard ? "standard input" : arena_text(a, path)};
 	if (!file) {
 		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
-		diag_hint(d, "name a measurement file, or - for standard input");
+		diag_hint(d, "give a measurement file, or - for standard input");
 		return false;
 	}
 	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
@@ -372,7 +372,7 @@ measurements_read_with(struct arena *a, struct diag *d, const char *path, struct
 	if (failed || length > MAX_BYTES) {
 		diag_error(d, (struct source){0}, "cannot read '%s': %s", path,
 		    failed ? strerror(why) : "larger than 512 MiB");
-		diag_hint(d, "name a measurement file, or - for standard input");
+		diag_hint(d, "give a measurement file, or - for standard input");
 		return false;
 	}
 	text[length] = '\0';

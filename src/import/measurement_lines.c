@@ -139,8 +139,8 @@ csv_kind(struct measurement_reader *r, struct csv *c)
 			c->kind = telling[i].kind;
 			return true;
 		}
-	return measurement_refuse(r, 1, "a column 'kind' says what each row is: copy, gemm, attention, ...",
-	    "the columns do not say what was measured");
+	return measurement_refuse(
+	    r, 1, "add a column 'kind': copy, gemm, attention, ...", "the columns do not tell what was measured");
 }
 
 /* A time in another unit must not be read as microseconds. */
@@ -153,7 +153,8 @@ csv_time(struct measurement_reader *r, const struct csv *c, char **heads)
 		if (strncasecmp(heads[i], "time", 4) == 0 || strncasecmp(heads[i], "latency", 7) == 0)
 			return measurement_refuse(r, 1, "give the median time in microseconds in a column time_us",
 			    "the column '%.40s' is not 'time_us'", heads[i]);
-	return measurement_refuse(r, 1, "it holds the median time in microseconds", "there is no column 'time_us'");
+	return measurement_refuse(
+	    r, 1, "give the median time in microseconds in time_us", "there is no column 'time_us'");
 }
 
 static bool
@@ -278,7 +279,7 @@ json_row(struct measurement_reader *r, const struct node *root, struct measureme
 	if (!has_kind)
 		snprintf(why, size, "no kind");
 	else if (odd && !(row->time_s > 0))
-		snprintf(why, size, "'%.40s' is no key: the time is in microseconds, in time_us", odd);
+		snprintf(why, size, "unknown key '%.40s': give the time in microseconds in time_us", odd);
 	else
 		return true;
 	return false;

@@ -217,11 +217,11 @@ resolve_types(struct measurement_reader *r, struct measurement *row)
 	else if (row->kind == MEASUREMENT_ATTENTION)
 		row->kv_dtype = row->dtype;
 	if (needed && row->dtype_text && row->dtype == DTYPE_NONE)
-		measurement_skip(r, row->line, "the type '%.40s' is not known", row->dtype_text);
+		measurement_skip(r, row->line, "unknown dtype '%.40s'", row->dtype_text);
 	else if (needed && !row->dtype_text)
 		measurement_skip(r, row->line, "no dtype");
 	else if (row->kv_text && row->kv_dtype == DTYPE_NONE)
-		measurement_skip(r, row->line, "the type '%.40s' is not known", row->kv_text);
+		measurement_skip(r, row->line, "unknown dtype '%.40s'", row->kv_text);
 	else
 		return true;
 	return false;
@@ -248,7 +248,7 @@ resolve_operation(struct measurement_reader *r, struct measurement *row)
 	}
 	if (row->kind == MEASUREMENT_ATTENTION && strcmp(row->operation, "prefill") != 0 &&
 	    strcmp(row->operation, "decode") != 0) {
-		measurement_skip(r, row->line, "attention is prefill or decode, not '%.40s'", row->operation);
+		measurement_skip(r, row->line, "attention must be prefill or decode, not '%.40s'", row->operation);
 		return false;
 	}
 	return true;
@@ -330,13 +330,13 @@ check_time(struct measurement_reader *r, struct measurement *row, double most_fl
 	else if (row->time_s == 0)
 		measurement_skip(r, row->line, "the time is 0");
 	else if (row->time_s > 3600)
-		measurement_skip(r, row->line, "the time is more than an hour: it must be in microseconds");
+		measurement_skip(r, row->line, "the time exceeds an hour: give it in microseconds");
 	else if (row->min_s > row->time_s * (1 + 1e-6) || row->max_s < row->time_s * (1 - 1e-6))
 		measurement_skip(r, row->line, "the median is not between min_us and max_us");
 	else if (least_flop(row) / row->time_s > most_flop_per_s ||
 	    (row->kind == MEASUREMENT_COPY && row->size_byte / row->time_s > 2e14)) {
 		r->n_too_fast++;
-		measurement_skip(r, row->line, "faster than the device can be: the time must be in microseconds");
+		measurement_skip(r, row->line, "faster than the device's peak: give the time in microseconds");
 	} else
 		return true;
 	return false;

@@ -250,12 +250,12 @@ end_table(struct nccl_table *t)
 	if (!collective)
 		return measurement_refuse(t->reader, first,
 		    "keep the lines that name the program, or write '# all_gather_perf' in a line above the table",
-		    "the table does not say which collective was run");
+		    "the table does not name the collective");
 	const double n_ranks = ranks_of(t, collective, ratio);
 	if (isnan(n_ranks))
 		return measurement_refuse(t->reader, first,
 		    "keep the '# Rank' lines, or write '# ranks 16' in a line above the table",
-		    "the table does not say how many GPUs took part");
+		    "the table does not give the number of ranks");
 	for (int i = 0; i < t->n; i++)
 		add_table_row(t, &t->rows[i], collective, n_ranks);
 	t->n = 0;
@@ -507,8 +507,8 @@ import_nccl_json(struct measurement_reader *r, const struct node *root)
 	common.ranks = ranks.n > 0 ? ranks.n : r->hints.n_ranks > 0 ? r->hints.n_ranks : NAN;
 	common.nodes = ranks.n_hosts > 0 ? ranks.n_hosts : r->hints.n_nodes > 0 ? r->hints.n_nodes : NAN;
 	if (isnan(common.ranks))
-		return measurement_refuse(r, 0, "the run is to be repeated, or the list of devices written",
-		    "'config.devices' does not say how many GPUs took part");
+		return measurement_refuse(r, 0, "repeat the run, or add the list of devices",
+		    "'config.devices' does not give the number of ranks");
 	common.device = ranks.device;
 	common.backend = "nccl";
 	common.version = version_of(r, root);

@@ -230,7 +230,7 @@ import_ncu(struct measurement_reader *r)
 		const int n = measurement_cells(&text, ',', u->cells, MAX_CELLS, &n_lines);
 		if (n != u->n) {
 			if (n > 1)
-				measurement_skip(r, u->line, "not as many cells as columns");
+				measurement_skip(r, u->line, "number of cells differs from number of columns");
 			continue;
 		}
 		if (by_metric)

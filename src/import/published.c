@@ -183,7 +183,7 @@ import_published(struct measurement_reader *r)
 		if (p.cell[f] < 0 && f != SOURCE_PATH && f != ALGBW && f != MODE && f != CONFIDENCE && f != NOTE &&
 		    f != GPU)
 			measurement_refuse(
-			    r, 1, "it may be empty, but it must be there", "there is no column '%s'", names[f]);
+			    r, 1, "add the column; it may be empty", "there is no column '%s'", names[f]);
 	}
 	if (diag_errors(r->diag))
 		return false;

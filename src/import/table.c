@@ -95,7 +95,7 @@ quoted(struct reader *r, struct cell *out)
 
 	*out = (struct cell){NULL, here(r)};
 	if (!close)
-		return fault(r, out->at, "the quote is never closed", "end the value with \"");
+		return fault(r, out->at, "unclosed quote", "end the value with \"");
 	char *text = arena_take(r->arena, (size_t)(close - r->p));
 	size_t n = 0;
 	for (step(r); r->p < close; step(r)) {
@@ -105,10 +105,10 @@ quoted(struct reader *r, struct cell *out)
 	}
 	step(r);
 	if (memchr(text, '\0', n))
-		return fault(r, out->at, "not a text file", "a table is text: CSV, or lines of numbers");
+		return fault(r, out->at, "not a text file", "give a text file: CSV, or lines of numbers");
 	skip_blanks(r);
 	if (!at_end_of_line(r) && !is_separator(r) && r->separator != ' ')
-		return fault(r, here(r), "something follows the closing quote", "write \"\" for a quote inside");
+		return fault(r, here(r), "text after the closing quote", "write \"\" for a quote inside");
 	out->text = n ? text : NULL;
 	return true;
 }
@@ -127,7 +127,7 @@ cell(struct reader *r, struct cell *out)
 	while (length > 0 && isspace((unsigned char)start[length - 1]))
 		length--;
 	if (length > 0 && memchr(start, '\0', length))
-		return fault(r, out->at, "not a text file", "a table is text: CSV, or lines of numbers");
+		return fault(r, out->at, "not a text file", "give a text file: CSV, or lines of numbers");
 	if (length > 0)
 		out->text = arena_copy(r->arena, start, length);
 	return true;
@@ -259,7 +259,7 @@ read_text(struct arena *a, struct diag *d, const char *name, const char *text, s
 			return fault(r, r->row[out->n_columns].at, "this line has more cells than the first one",
 			    "quote values that hold the separator");
 		if (out->n_lines == MAX_LINES)
-			return fault(r, r->row[0].at, "the table has more than a million lines", "thin it out");
+			return fault(r, r->row[0].at, "the table has more than a million lines", "give fewer lines");
 		if (out->n_columns == 0) {
 			if (!first_row(r, out, &units))
 				return false;
@@ -284,7 +284,7 @@ read_csv(struct arena *a, struct diag *d, const char *path, struct table *out)
 
 	if (!file) {
 		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
-		diag_hint(d, "name a file of numbers: CSV, YAML or one number per line");
+		diag_hint(d, "give a file of numbers: CSV, YAML or one number per line");
 		return false;
 	}
 	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
@@ -301,7 +301,7 @@ read_csv(struct arena *a, struct diag *d, const char *path, struct table *out)
 	if (failed || length > MAX_BYTES) {
 		diag_error(
 		    d, (struct source){0}, "cannot read '%s': %s", path, failed ? strerror(why) : "larger than 32 MiB");
-		diag_hint(d, "name a file of numbers: CSV, YAML or one number per line");
+		diag_hint(d, "give a file of numbers: CSV, YAML or one number per line");
 		return false;
 	}
 	return read_text(a, d, name, text, length, out);

@@ -207,7 +207,7 @@ row(struct reader *r, char *const text[N_COLUMNS], uint32_t cached_token)
 	for (int i = 0; i < N_COLUMNS; i++)
 		if (!text[i] || !*text[i]) {
 			snprintf(what, sizeof what, "no %s", column_names[i]);
-			return fault(r, what, "a request has an arrival, tokens of input and tokens of output");
+			return fault(r, what, "a request needs arrival, input tokens and output tokens");
 		}
 	if (!moment(r, text[ARRIVAL], &a.arrival_s)) {
 		snprintf(what, sizeof what, "'%.60s' is not a time", text[ARRIVAL]);
@@ -216,10 +216,10 @@ row(struct reader *r, char *const text[N_COLUMNS], uint32_t cached_token)
 	for (int i = INPUT; i <= OUTPUT; i++)
 		if (!count(text[i], i == INPUT ? &a.isl_token : &a.osl_token)) {
 			snprintf(what, sizeof what, "%s of '%.60s' tokens", column_names[i], text[i]);
-			return fault(r, what, "a length is a whole number of tokens, from 1 to 16777216");
+			return fault(r, what, "lengths must be whole numbers from 1 to 16777216");
 		}
 	if (a.arrival_s < r->previous_s)
-		return fault(r, "it arrives before the row above", "sort the trace by arrival");
+		return fault(r, "arrival before the previous row", "sort the trace by arrival");
 	r->previous_s = a.arrival_s;
 	if (r->n_faults)
 		return true;
@@ -269,7 +269,7 @@ header(struct reader *r, char **fields, size_t n)
 	for (int i = 0; i < N_COLUMNS; i++)
 		if (r->at[i] < 0) {
 			diag_error(r->diag, place(r), "the trace has no column '%s'", column_names[i]);
-			diag_hint(r->diag, "its columns are arrival, input and output");
+			diag_hint(r->diag, "use columns arrival, input and output");
 			r->n_faults = FAULTS_MOST;
 			return false;
 		}
@@ -357,7 +357,7 @@ json_line(struct reader *r, const char *line)
 				text[spellings[k].column] = arena_text(r->scratch, root->items[i]->text);
 	}
 	if (!cached(r, tree_get(root, "hash_ids"), &cached_token))
-		return fault(r, "hash_ids is not a list of numbers", "they number the blocks of a prompt");
+		return fault(r, "hash_ids is not a list of numbers", "give the block hashes of a prompt");
 	return row(r, text, cached_token);
 }
 
@@ -379,7 +379,7 @@ one_line(struct reader *r, char *line)
 		r->json = *line == '{';
 	if (r->trace->n == ROWS_MOST) {
 		diag_error(r->diag, place(r), "the trace is too long");
-		diag_hint(r->diag, "at most %d requests are read", ROWS_MOST);
+		diag_hint(r->diag, "use at most %d requests", ROWS_MOST);
 		r->n_faults = FAULTS_MOST;
 		return false;
 	}
@@ -400,7 +400,7 @@ read_lines(struct reader *r, FILE *f)
 	for (ssize_t n; (n = getline(&line, &size, f)) >= 0;) {
 		r->line++;
 		if (memchr(line, '\0', (size_t)n)) {
-			fault(r, "not a text file", "a trace is CSV or JSON Lines");
+			fault(r, "not a text file", "give CSV or JSON Lines");
 			break;
 		}
 		if (!one_line(r, line + (r->line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0)))
@@ -430,7 +430,7 @@ trace_read(struct arena *a, struct diag *d, const char *path, uint32_t prefix_bl
 	if (!f)
 		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
 	if (!f)
-		diag_hint(d, "name a CSV or JSON Lines file of requests; - is standard input");
+		diag_hint(d, "give a CSV or JSON Lines file of requests; - is standard input");
 	else
 		read_lines(&r, f);
 	if (f && !standard)
@@ -440,7 +440,7 @@ trace_read(struct arena *a, struct diag *d, const char *path, uint32_t prefix_bl
 		return false;
 	if (out->n == 0) {
 		diag_error(d, (struct source){r.file, 0, 0, NULL, false}, "the trace is empty");
-		diag_hint(d, "give a row with arrival, input and output for each request");
+		diag_hint(d, "add a row with arrival, input and output per request");
 		return false;
 	}
 	return true;

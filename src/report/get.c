@@ -38,7 +38,7 @@ say_several(const struct sheet *sh, const char *name, char *why, size_t size)
 		const size_t n = strlen(path[found]), m = strlen(name);
 		found += n > m && strcmp(path[found] + n - m, name) == 0 && path[found][n - m - 1] == '.';
 	}
-	snprintf(why, size, "several rows are called '%.80s'\nsay '%s' or '%s'", name, path[0], path[1]);
+	snprintf(why, size, "'%.80s' is ambiguous\nwrite '%s' or '%s'", name, path[0], path[1]);
 }
 
 static int
@@ -72,12 +72,11 @@ say_column(const struct sheet *sh, const char *name, char *why, size_t size)
 		const struct place *p = &all.list[i];
 		const char *cell = p->table ? place_name(a, sh, p) : NULL;
 		if (cell && (found = strcmp(sheet_row(sh, p->row)->id, name) == 0))
-			snprintf(why, size, "'%.80s' is a column of the table '%.80s'\nsay its line: '%.200s'", name,
+			snprintf(why, size, "'%.80s' is a column of the table '%.80s'\ngive its line: '%.200s'", name,
 			    p->table, cell);
 		else if (cell && (found = is_in(name, p->table)))
-			snprintf(why, size,
-			    "the table '%.80s' has no cell '%.80s'\na cell is named like this: '%.200s'", p->table,
-			    name, cell);
+			snprintf(why, size, "the table '%.80s' has no cell '%.80s'\nwrite for example '%.200s'",
+			    p->table, name, cell);
 	}
 	arena_free(a);
 	return found;
@@ -89,7 +88,7 @@ report_find(const struct sheet *sh, const char *name, char *why, size_t size)
 	const int answer = find_answer(sh, name);
 
 	if (!*name) {
-		snprintf(why, size, "an id is empty\nwrite for example 'peak_byte,verdict'");
+		snprintf(why, size, "empty id\nwrite for example 'peak_byte,verdict'");
 		return -1;
 	}
 	if (answer >= 0)
@@ -104,7 +103,7 @@ report_find(const struct sheet *sh, const char *name, char *why, size_t size)
 	if (row && row->kind != ROW_SCOPE && !(row->kind == ROW_ITEM && isnan(row->value)))
 		return i;
 	if (row)
-		snprintf(why, size, "'%.80s' is a block of rows\n--json --explain shows all rows", name);
+		snprintf(why, size, "'%.80s' is a block of rows\nshow all rows with --json --explain", name);
 	else if (i == -2)
 		say_several(sh, path, why, size);
 	else

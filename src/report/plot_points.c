@@ -341,7 +341,7 @@ add_panel(const struct curves *c, bool *done, size_t i, const struct swept_axis 
 			done[k] = true;
 		}
 	if (n_left_out)
-		out->y_title = arena_printf(a, "%s (%zu more curves left out)", out->y_title, n_left_out);
+		out->y_title = arena_printf(a, "%s (%zu more curves not shown)", out->y_title, n_left_out);
 	out->y_log = spans_panel(out, 1000);
 }
 
@@ -352,7 +352,7 @@ curves_plot(const struct curves *c, char *why, size_t size)
 	struct plot *plot = ARENA_NEW(r->arena, struct plot);
 	bool *done = ARENA_ARRAY(r->arena, bool, MAX_ROWS);
 
-	snprintf(why, size, "%s", c->n_rows || !c->why ? "no number changes over the sweep" : c->why);
+	snprintf(why, size, "%s", c->n_rows || !c->why ? "no answer changes over the sweep" : c->why);
 	const struct swept_axis axis = axis_of(c);
 	const char *unit = unit_of(r->arena, r->swept.list[r->swept.n - 1]);
 	plot->title = r->title ? r->title : arena_printf(r->arena, "ridge %s", r->command);

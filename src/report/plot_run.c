@@ -84,7 +84,7 @@ say_fault(struct arena *a, struct diag *d, int status, FILE *messages)
 		if ((unsigned char)text[i] < 0x20)
 			text[i] = ' ';
 	diag_failure(d, "gnuplot failed: %.*s", MESSAGE, n ? text : "no message");
-	diag_hint(d, "--plot FILE.gp writes the script that it was given");
+	diag_hint(d, "write its script with --plot FILE.gp");
 }
 
 const char *
@@ -95,14 +95,14 @@ plot_draw(struct arena *a, struct diag *d, const struct plot *p, enum plot_form 
 
 	if (!script || !picture || !messages) {
 		diag_failure(d, "cannot make a temporary file: %s", strerror(errno));
-		diag_hint(d, "is there room in /tmp?");
+		diag_hint(d, "check free space in /tmp");
 		goto out;
 	}
 	terminal(script, form, plot_panels(p));
 	plot_script(script, p);
 	if (fflush(script) != 0) {
 		diag_failure(d, "cannot write a temporary file: %s", strerror(errno));
-		diag_hint(d, "is there room in /tmp?");
+		diag_hint(d, "check free space in /tmp");
 		goto out;
 	}
 	if (form == PLOT_SCRIPT) {

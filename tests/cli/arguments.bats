@@ -26,7 +26,7 @@ load helper
 	says "there is no model '--seq'"
 	ask kv llama2-7b -- --json
 	refused
-	says "'--json' is one operand too many"
+	says "extra operand '--json'"
 }
 
 @test "an option without its value" {
@@ -52,7 +52,7 @@ load helper
 @test "too many operands" {
 	ask kv llama2-7b llama3-8b
 	refused
-	says "'llama3-8b' is one operand too many"
+	says "extra operand 'llama3-8b'"
 	says "usage: ridge kv"
 }
 
@@ -109,7 +109,7 @@ load helper
 	refused
 	ask memory llama3-8b --gpu h100 --layout tp=0
 	refused
-	says "tp must be a whole number from 1 on"
+	says "tp must be a whole number of at least 1"
 	ask memory llama3-8b --gpu h100 --layout zero=4
 	refused
 	says "layout.zero must be at most 3"
@@ -131,5 +131,5 @@ load helper
 	path=$(head -c 60000 /dev/zero | sed 's/\x0/a./g')b
 	ask kv llama2-7b --set "$path=1"
 	refused
-	says "a path of"
+	says "input path of"
 }

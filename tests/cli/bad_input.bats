@@ -134,14 +134,14 @@ atention: {kind: mha}"
 layers: 3"
 	ask kv "$tmp/m.yaml"
 	refused
-	says "m.yaml:10:1: error: the key 'layers' stands twice"
+	says "m.yaml:10:1: error: the key 'layers' is given twice"
 	says "the first one is in line 4"
 }
 
 @test "a negative number" {
 	ask kv llama2-7b --seq -5
 	refused
-	says "--seq: error: seq must be a whole number from 1 on"
+	says "--seq: error: seq must be a whole number of at least 1"
 	ask comm allreduce --size -1GB --ranks 8 --bandwidth 50GB/s
 	refused
 	says "--size: error: size must be at least 0 B"
@@ -161,7 +161,7 @@ layers: 3"
 @test "part of a token" {
 	ask kv llama2-7b --seq 1.5
 	refused
-	says "--seq: error: seq must be a whole number from 1 on"
+	says "--seq: error: seq must be a whole number of at least 1"
 }
 
 @test "NaN and infinities" {
@@ -193,7 +193,7 @@ layers: 3"
 	printf 'format: 1\nname: &x [1, *x]\n' >"$tmp/m.yaml"
 	ask kv "$tmp/m.yaml"
 	refused
-	says "m.yaml:2:14: error: the alias '*x' stands inside what it repeats"
+	says "m.yaml:2:14: error: the alias '*x' contains itself"
 }
 
 @test "a billion laughs, in milliseconds" {
@@ -229,22 +229,22 @@ layers: 3"
 	ask memory llama3-8b --gpu h100 --layout tp=7
 	refused
 	says "tp=7 does not divide the model's 32 attention heads"
-	says "the nearest that does is tp=8"
+	says "nearest: tp=8"
 	ask memory llama3-8b --gpu h100 --gpus 10 --layout tp=8
 	refused
-	says "the nearest that is: 8 GPUs"
+	says "nearest: 8 GPUs"
 	ask memory llama3-8b --gpu h100 --layout pp=33
 	refused
 	says "at most pp=32"
 	ask memory llama3-8b --gpu h100 --layout dp=4,shard=3
 	refused
-	says "the nearest that does is shard=2"
+	says "nearest: shard=2"
 }
 
 @test "tensor parallelism beyond a node must be said" {
 	ask memory llama3-70b --gpu h100 --layout tp=16
 	refused
-	says "tp=16 is more than the 8 GPUs that reach each other without a network"
+	says "tp=16 exceeds the 8 GPUs of one NVLink domain"
 	says "tp=8, or tp=16,across"
 	ask memory llama3-70b --gpu h100 --layout tp=16,across
 	answered 1
@@ -256,11 +256,11 @@ layers: 3"
 @test "a type that the GPU lacks, with what it has" {
 	ask roofline gemm --m 64 --n 64 --k 64 --gpu v100 --dtype bf16
 	refused
-	says "--dtype: error: v100-sxm2-32gb has no bf16 arithmetic"
+	says "--dtype: error: v100-sxm2-32gb has no bf16 support"
 	says "--dtype fp16 at 125 TFLOP/s"
 	ask memory llama3-8b --gpu v100 --dtype bf16
 	refused
-	says "has no bf16 arithmetic"
+	says "has no bf16 support"
 }
 
 @test "unknown names, with suggestions" {
@@ -319,7 +319,7 @@ layers: 3"
 	refused
 	ask kv llama2-7b --layers 32 --kv-heads 8 --head-dim 128
 	refused
-	says "exclude each other"
+	says "a model excludes --layers"
 	ask memory llama3-8b --gpu h100 --layout fsdp,zero=1
 	refused
 	says "fsdp and zero=1 exclude each other"
@@ -361,7 +361,7 @@ layers: 3"
 	sed 's/^format: 1/format: 2/' "$RIDGE_HWDB/workloads/models/llama2-7b.yaml" >"$tmp/m.yaml"
 	ask kv "$tmp/m.yaml"
 	refused
-	says "this program reads format 1"
+	says "ridge reads format 1"
 }
 
 @test "a database that is not there" {

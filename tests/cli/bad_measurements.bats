@@ -32,12 +32,12 @@ rows() {
 	done
 }
 
-@test "wrong units: times faster than the device can be" {
+@test "wrong units: times faster than the device's peak" {
 	rows h100-sxm5-80gb,vllm,bf16,8192,8192,8192,1.6 h100-sxm5-80gb,vllm,bf16,4096,4096,4096,0.2
 	for command in calibrate validate; do
 		ask $command "$tmp/rows.csv"
 		refused
-		says "faster than the device can be"
+		says "faster than the device's peak"
 		says "microseconds"
 	done
 }

@@ -48,19 +48,19 @@ lines() {
 	ask calibrate "$tmp/three.csv" --stack ours --extends torchtitan
 	answered
 	shows "3 rows"
-	shows "what frameworks usually stray"
+	shows "usual spread of frameworks"
 	lines "$steps" 2 >"$tmp/two.csv"
 	ask calibrate "$tmp/two.csv" --stack ours --extends torchtitan
 	refused
-	says "2 usable rows, 3 are needed"
+	says "2 usable rows; 3 are needed"
 }
 
 @test "rows that are left out are named" {
 	lines "$steps" 8 | sed '3s/h100-sxm5-80gb/h1000/; 5s/llama3-8b/llama-nobody/' >"$tmp/steps.csv"
 	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan
 	answered
-	says "line 3 left out: the GPU has no entry (h1000)"
-	says "line 5 left out: the model is not known (llama-nobody)"
+	says "line 3 left out: GPU not in the database (h1000)"
+	says "line 5 left out: unknown model (llama-nobody)"
 	shows "6 of 8 steps"
 	lines "$steps" 8 | sed 's/h100-sxm5-80gb/h1000/' >"$tmp/steps.csv"
 	ask calibrate "$tmp/steps.csv" --stack ours
@@ -114,7 +114,7 @@ lines() {
 	lines "$serving" 2 >"$tmp/two.csv"
 	ask calibrate "$tmp/two.csv" --engine ours --extends vllm
 	refused
-	says "2 usable rows, 3 are needed"
+	says "2 usable rows; 3 are needed"
 }
 
 @test "requests that make no sense" {

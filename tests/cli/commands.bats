@@ -48,7 +48,7 @@ load helper
 	says "list of operators"
 	ask kv
 	refused
-	says "which model?"
+	says "no model given"
 }
 
 # --- roofline
@@ -69,7 +69,7 @@ load helper
 @test "roofline: refused" {
 	ask roofline
 	refused
-	says "which GPU?"
+	says "no GPU given"
 	ask roofline gem --m 1 --n 1 --k 1 --gpu h100
 	refused
 	says "did you mean 'gemm'?"
@@ -81,10 +81,10 @@ load helper
 	says "gemv has no dimension 'n'"
 	ask roofline gemm --m 0 --n 64 --k 64 --gpu h100
 	refused
-	says "must be above 0"
+	says "must be greater than 0"
 	ask roofline gemm --m 64 --n 64 --k 64 --gpu h100 --dtype fp4
 	refused
-	says "h100-sxm5-80gb has no fp4 arithmetic"
+	says "h100-sxm5-80gb has no fp4 support"
 	says "--dtype fp8"
 }
 
@@ -127,7 +127,7 @@ load helper
 @test "scale: refused" {
 	ask scale
 	refused
-	says "nothing to scale"
+	says "no scaling data given"
 	ask scale --points 1:1000,2:x
 	refused
 	says "'x' is not a number"
@@ -135,7 +135,7 @@ load helper
 	refused
 	ask scale --points 1:1000
 	refused
-	says "one point"
+	says "two points or more"
 }
 
 # --- capacity
@@ -149,13 +149,13 @@ load helper
 @test "capacity: refused" {
 	ask capacity llama3-70b --gpu h100
 	refused
-	says "how many users?"
+	says "neither --users nor --rate given"
 	ask capacity llama3-70b --gpu h100,foo --users 5 --tokens 100
 	refused
 	says "there is no GPU 'foo'"
 	ask capacity llama3-70b --gpu h100 --users -5 --tokens 100
 	refused
-	says "users must be a whole number from 1 on"
+	says "users must be a whole number of at least 1"
 }
 
 # --- model, hw, check
@@ -199,7 +199,7 @@ load helper
 	[ "$(printf '%s\n' "$out" | wc -l)" -eq 3 ]
 	ask hw list --vendor Nobody
 	refused
-	says "no gpus are of 'Nobody'"
+	says "no gpus match 'Nobody'"
 }
 
 @test "hw: a peak that the hardware lacks is the word none, never a number" {

@@ -49,7 +49,7 @@ out" ]
 @test "-o and others: a name, and not one of the inputs" {
 	ask kv llama2-7b -o ""
 	refused
-	says "--output: error: the name of the file is empty"
+	says "--output: error: the file name is empty"
 	cp "$RIDGE_HWDB/workloads/models/llama2-7b.yaml" "$tmp/mine.yaml"
 	ln -s mine.yaml "$tmp/link.yaml"
 	ln "$tmp/mine.yaml" "$tmp/same.yaml"
@@ -267,10 +267,10 @@ out" ]
 	ask kv "$tmp/job.yaml" --get kv_sequence_byte
 	answered
 	is 1073741824
-	says "the job is one of 'memory': left out: optimizer"
+	says "job of command 'memory': ignored: optimizer"
 	ask kv "$tmp/job.yaml" --json
 	answered
-	shows "left out: optimizer"
+	shows "ignored: optimizer"
 	# what is added on the command line is not lent
 	ask kv "$tmp/job.yaml" --optimizer adam
 	refused

@@ -52,7 +52,7 @@ load helper
 	ask launch --layers 32 --ops 50 --seq 5
 	refused
 	says "--seq: error: has no effect here"
-	says "hint: it is what a model works on"
+	says "hint: it needs a model"
 	ask launch --layers 32 --ops 50 --set seq=5
 	refused
 	ask hw show h100 --set gpu.memory.bandwidth=3TB/s --set system.nics=4
@@ -118,7 +118,7 @@ load helper
 	[ "$status" -le 1 ]
 	ask checkpoint --gpus 1e7 --gpu-mtbf 1h --write 60s --repair 48h
 	[ "$status" -le 1 ]
-	says "more nodes are in repair than the job has"
+	says "more nodes in repair than the job has"
 	[ "$SECONDS" -le 5 ] || complain "it took $SECONDS s"
 }
 

@@ -50,7 +50,7 @@ files=tests/fixtures/measurement
 	shows 'kernel'
 	ask roofline --measurements $files/nccl.json --gpu h100
 	refused
-	says 'under the roof'
+	says 'compared with the roofline'
 	ask roofline --measurements $files/rows.jsonl --gpu h100,a100
 	refused
 }
@@ -65,7 +65,7 @@ files=tests/fixtures/measurement
 	grep -q "title 'h100-sxm5-80gb'" "$tmp/b.gp"
 	ask roofline --measurements $files/rows.jsonl --gpu h100 --plot "$tmp/c.gp"
 	answered 0
-	grep -q "title 'with the bandwidth of copies'" "$tmp/c.gp"
+	grep -q "title 'with copy bandwidth'" "$tmp/c.gp"
 }
 
 @test "plots: what cannot be drawn is refused, and nothing is written" {

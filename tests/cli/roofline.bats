@@ -57,11 +57,11 @@ estimated() {
 		# shellcheck disable=SC2086
 		ask roofline $words --gpu h100
 		answered
-		shows "no kernel of this kind and type was fitted"
+		shows "no calibration of this kernel and dtype"
 	done
 	ask roofline gemm --m 4096 --n 4096 --k 4096 --gpu mi300x
 	answered
-	shows "nothing was fitted to this GPU"
+	shows "no calibration of this GPU"
 }
 
 @test "blocks of fp8 have the error of their own fit" {
@@ -134,7 +134,7 @@ estimated() {
 @test "what has no kernel stands at its roof in the sum, and is named" {
 	ask roofline resnet-50 --gpu h100
 	answered
-	says "stand at their roof in the calibrated sum"
+	says "count at roofline time in the calibrated sum"
 	says "stage1-3x3"
 }
 
@@ -179,7 +179,7 @@ estimated() {
 	ask launch --layers 32 --ops 50 --gpu h100 --hwdb "$tmp/db" --get host_s
 	awk -v s="$out" 'BEGIN { exit !(s > 0.00319999 && s < 0.00320001) }' || complain "32 x 50 of 2 us are 3.2 ms"
 	ask launch --layers 32 --ops 50 --gpu h100 --hwdb "$tmp/db"
-	shows "as a graph"
+	shows "CUDA graph"
 	ask launch --layers 32 --ops 50 --gpu h100 --hwdb "$tmp/db" --launch 5us --get host_s
 	[ "$out" = 0.008 ] || complain "what was asked comes first"
 }
@@ -243,13 +243,13 @@ estimated() {
 @test "misaligned products: the calibration is of aligned ones" {
 	ask roofline gemm --m 8191 --n 8191 --k 8191 --gpu h100
 	answered
-	says "the calibration is of aligned products: n and k should be padded"
+	says "calibrated for aligned GEMMs: pad n and k"
 	ask roofline gemm --m 8191 --n 8192 --k 8192 --gpu h100
 	answered
 	hides "aligned products"
 	ask roofline gpt2 --gpu h100 --seq 1024
 	answered
-	says "which these are not: head"
+	says "unlike: head"
 	ask roofline gemm --m 8191 --n 8191 --k 8191 --gpu mi300x
 	hides "aligned products"
 }
@@ -287,7 +287,7 @@ estimated() {
 	done
 	ask roofline gemm --m 8192 --n 8192 --k 8192 --gpu l4 --dtype fp8-block
 	answered
-	says "as measured on l40s, this product is slower in fp8-block than in bf16"
+	says "on l40s, this GEMM is measured slower in fp8-block than in bf16"
 }
 
 @test "keys that are values too are no map of their own, in serving either" {

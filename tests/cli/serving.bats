@@ -70,11 +70,11 @@ same() {
 		# shellcheck disable=SC2086
 		ask $command
 		answered
-		shows "weights of experts mxfp4, as published"
+		shows "expert weights mxfp4, as published"
 	done
 	ask serve deepseek-r1 --gpu a100 --layout tp=8,pp=2 --isl 1000 --osl 200 --rate 0.1
 	shows "weights fp8-block, as published"
-	shows "products in 16 bits: weights are unpacked in front of them"
+	shows "GEMMs in 16 bits: weights dequantized before them"
 	ask serve deepseek-r1 --gpu h200 --dtype bf16 --layout tp=8 --isl 1000 --osl 200
 	[ "$status" = 1 ] || complain "it does not fit in 16 bits"
 }
@@ -105,7 +105,7 @@ pasted() {
 	shows "tp=8,ep=8,adp"
 	ask train llama3-8b --gpu h100 --gpus 8 --layout tp=8,adp
 	refused
-	says "layout of serving"
+	says "applies to serving"
 }
 
 @test "types and headroom act in every form of capacity" {
@@ -132,11 +132,11 @@ pasted() {
 	awk -v x="$out" 'BEGIN { exit !(x * 3600 > 3.1999 && x * 3600 < 3.2001) }' || complain "not 3.2 an hour"
 	ask capacity llama3-70b --gpu b200 --users 200 --tokens 4Ki
 	answered
-	says "4 of the 8 that are paid stay idle"
+	says "4 of the 8 paid GPUs stay idle"
 	ask capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --price h100=nothing
 	refused
 	ask cost --own --system dgx-h100 --electricity 0.12usd/kWh --price 3.29usd/h
-	shows "capital not confirmed"
+	shows "capital unconfirmed"
 }
 
 @test "memory of a server: what it has no rule for is refused" {

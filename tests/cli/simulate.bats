@@ -13,8 +13,8 @@ trace() {
 @test "percentiles of requests that arrive at random" {
 	ask $served --isl 467 --osl 256 --rate 8 --requests 500 --ttft 1s
 	answered
-	shows "time to the first token"
-	shows "gap between two tokens"
+	shows "TTFT"
+	shows "ITL"
 	shows "requests within SLO         100 %"
 	ask $served --isl 467 --osl 256 --rate 8 --requests 500 --json
 	answered
@@ -36,7 +36,7 @@ trace() {
 	answered 1
 	shows "saturated"
 	shows "max request rate"
-	hides "time to the first token"
+	hides "TTFT"
 }
 
 @test "a line for each rate" {
@@ -77,7 +77,7 @@ trace() {
 0,100,10'
 	ask $served --trace "$tmp/trace"
 	refused
-	says "row 2: it arrives before the row above"
+	says "row 2: arrival before the previous row"
 }
 
 @test "timeline and requests as CSV" {
@@ -110,10 +110,10 @@ trace() {
 	refused
 	ask $served --isl 9000000 --osl 256 --rate 1
 	refused
-	says "no request fits the cache"
+	says "no request fits the KV cache"
 	ask serve llama3-8b --gpu h100 --engine trtllm --isl 467 --osl 256 --seed 3
 	refused
-	says "this belongs to a simulation"
+	says "only a simulation uses this option"
 	ask serve llama3-70b --gpu h100 --engine trtllm --simulate --isl 467 --osl 256 --rate 1
 	answered 1
 	shows "does not fit"
@@ -125,7 +125,7 @@ trace() {
 	shows "confirmed"
 	ask capacity llama3-70b --gpu h100 --rate 20 --isl 1000 --osl 200 --objectives ttft.p99:1ms
 	answered 1
-	shows "too slow alone"
+	shows "too slow at batch 1"
 	ask capacity llama3-70b --gpu l40s --rate 1 --isl 1000 --osl 200 --engine trtllm --replica-gpus 1
 	answered 1
 	shows "does not fit"

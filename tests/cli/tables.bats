@@ -62,7 +62,7 @@ two,3,6
 one,2,3'
 	ask stack --check "$tmp/t.csv"
 	refused
-	says "no column 'profit' is known"
+	says "unknown column 'profit'"
 }
 
 @test "a figure without its unit" {
@@ -125,7 +125,7 @@ one,2,5'
 	shows "regression"
 	ask compare --baseline "$tmp/old.txt" --current "$tmp/new.csv"
 	refused
-	says "which of the 2 columns?"
+	says "the file has 2 columns"
 }
 
 @test "the same draws every time" {

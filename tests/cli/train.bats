@@ -21,21 +21,21 @@ row() {
 	ask train gpt3-175b --system dgx-h100 --gpus 3584 --layout tp=8,pp=8 --global-batch 3072
 	refused
 	says "3072 is not a multiple of dp 56"
-	says "the nearest are 3080 and 3024"
+	says "nearest: 3080 and 3024"
 	ask memory gpt3-175b --system dgx-h100 --gpus 3584 --layout tp=8,pp=8 --global-batch 3072
 	refused
-	says "the nearest are 3080 and 3024"
+	says "nearest: 3080 and 3024"
 	both llama3-8b --gpu h100 --gpus 100 --global-batch 256
-	says "the nearest are 300 and 200"
+	says "nearest: 300 and 200"
 	both llama3-8b --gpu h100 --gpus 3 --global-batch 8
 	both llama3-8b --gpu h100 --microbatches 3 --global-batch 5
-	says "the nearest are 6 and 3"
+	says "nearest: 6 and 3"
 	both llama3-8b --gpu h100 --microbatches 3 --batch 2 --global-batch 5
-	says "the nearest is 6"
+	says "nearest: 6"
 	both llama3-8b --gpu h100 --gpus 8 --global-batch 4
-	says "the nearest is 8"
+	says "nearest: 8"
 	both llama3-8b --system dgx-h100 --gpus 20 --layout tp=8
-	says "the nearest that is: 24 GPUs"
+	says "nearest: 24 GPUs"
 }
 
 @test "the third of batch, micro-batches and global batch follows from two" {
@@ -49,7 +49,7 @@ row() {
 	shows "batch 3"
 }
 
-@test "inference is no training step" {
+@test "--infer is not training" {
 	ask train llama3-8b --gpu h100 --infer
 	refused
 	says "ridge memory --infer"
@@ -77,7 +77,7 @@ row() {
 	ask train llama3-8b --gpu h100 --gpus 8 --stack megatron-core --layout zero=3
 	answered
 	shows "memory not modelled"
-	says "no rule for ZeRO stage 3"
+	says "does not support ZeRO stage 3"
 	ask memory llama3-8b --gpu h100 --gpus 8 --stack megatron-core --layout zero=3
 	refused
 	ask train llama3-8b --gpu h100 --gpus 8 --lora-rank 16 --layout tp=2
@@ -130,7 +130,7 @@ row() {
 
 @test "query groups are dealt to ranks whole" {
 	both qwen2.5-7b --set model.attention.kv_heads=4,model.attention.heads=24 --gpu h100 --layout tp=3
-	says "key and value heads"
+	says "KV heads"
 }
 
 @test "an explicit split acts on the time" {
@@ -188,7 +188,7 @@ row() {
 @test "a list of operators is divided by dp alone" {
 	ask train resnet50 --gpu h100 --layout tp=2
 	refused
-	says "dp alone"
+	says "only data parallelism"
 	ask train resnet50 --gpu h100 --gpus 3 --global-batch 8
 	refused
 	[ "$(row step_s train resnet50 --gpu h100 --gpus 4 --batch 64)" = "$(row step_s train resnet50 --gpu h100 --layout dp=4 --batch 64)" ]
@@ -253,7 +253,7 @@ row() {
 	refused
 	ask memory --params 7e9 --layers 32 --hidden 4096 --global-batch 64 --microbatches 3 --gpus 8
 	refused
-	says "the nearest are 72 and 48"
+	says "nearest: 72 and 48"
 	# micro-batches and their activations are of one size
 	[ "$(row n_accumulation_steps memory --params 7e9 --layers 32 --hidden 4096 --global-batch 64 --gpus 8)" = 8 ]
 	[ "$(row activation_byte memory --params 7e9 --layers 32 --hidden 4096 --global-batch 64 --gpus 8)" = \

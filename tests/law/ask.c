@@ -20,7 +20,7 @@ struct asker {
 	struct arena *arena; /* of this question */
 	struct arena *shelf; /* of the database */
 	struct database *database;
-	int out, err;        /* files in memory in place of standard output and standard error */
+	int out, err; /* files in memory in place of standard output and standard error */
 	const struct reply *kept[N_KEPT];
 	size_t n_kept;
 	int files[MAX_FILES];

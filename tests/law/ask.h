@@ -32,7 +32,8 @@ struct reply {
 struct asker;
 
 /* Lines are asked of one database that stays open, as the lines of --jsonl are; `random_forms.c` holds some against a
- * cold answer.  From now on standard output and standard error are the program's; what a test has to say goes to `to`. */
+ * cold answer.  From now on standard output and standard error are the program's; what a test has to say goes to `to`.
+ */
 struct asker *asker_new(struct arena *a, FILE **to);
 /* Gives both back; `to` is still open. */
 void asker_free(struct asker *s);

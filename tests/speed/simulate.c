@@ -44,8 +44,8 @@ seconds(void)
 }
 
 static struct sim_config
-config_of(double rate, double cv, bool evict, bool every_step, size_t n_replicas, enum sim_routing routing,
-    size_t n_threads)
+config_of(
+    double rate, double cv, bool evict, bool every_step, size_t n_replicas, enum sim_routing routing, size_t n_threads)
 {
 	const struct sim_lengths isl = {cv > 0 ? SIM_LOG_NORMAL : SIM_CONSTANT, 467, cv, NULL, 0},
 	                         osl = {cv > 0 ? SIM_LOG_NORMAL : SIM_CONSTANT, 256, cv, NULL, 0};

@@ -111,8 +111,8 @@ gpu_kernels(enum vector_gpu id, const char *backend)
 #define CUSTOM(gpu, a1, an1, b1, a2, an2, b2)                                                                          \
 	if (id == gpu_##gpu) {                                                                                         \
 		c.n_custom = 1;                                                                                        \
-		c.custom[0] = (struct custom_calibration){num((a1)*1e-6), num((an1)*1e-6), num((b1)*1e9),          \
-		    num((a2)*1e-6), num((an2)*1e-6), num((b2)*1e9), ""};                                                   \
+		c.custom[0] = (struct custom_calibration){num((a1)*1e-6), num((an1)*1e-6), num((b1)*1e9),              \
+		    num((a2)*1e-6), num((an2)*1e-6), num((b2)*1e9), ""};                                               \
 	}
 #include "../vectors/serve_gpus.inc"
 #undef ATTENTION

@@ -218,7 +218,7 @@ START_TEST(a_path_of_a_mile)
 	}
 	strcpy(p, "b=1");
 	ck_assert(!parse(text));
-	ck_assert_has(said(a, d), "a path of");
+	ck_assert_has(said(a, d), "input path of");
 	free(text);
 }
 END_TEST
@@ -236,7 +236,7 @@ START_TEST(too_many_operands)
 
 	ck_assert(arguments_parse(a, d, &narrow, 2, words, &args));
 	arguments_place(a, d, &narrow, &args);
-	ck_assert_has(said(a, d), "'b' is one operand too many");
+	ck_assert_has(said(a, d), "extra operand 'b'");
 	ck_assert_has(said(a, d), "usage: ridge toy MODEL");
 }
 END_TEST
@@ -347,7 +347,7 @@ static const struct {
 } unbound[] = {
     {NULL, "--batch many", "ridge toy: --batch: error: 'many' is not a count"},
     {NULL, "--batch 128k", "can be read two ways"},
-    {NULL, "--batch -5", "batch must be a whole number from 1 on"},
+    {NULL, "--batch -5", "batch must be a whole number of at least 1"},
     {NULL, "--batch nan", "'nan' is not a count"},
     {NULL, "--batch 1e999", "out of range"},
     {NULL, "--bandwidth 50", "has no unit"},

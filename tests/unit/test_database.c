@@ -153,7 +153,7 @@ START_TEST(unknown_names_get_a_suggestion)
 	ck_assert_has(said(a, d), "did you mean 'mygpu-sxm'?");
 	diag_clear(d);
 	ck_assert_ptr_null(find(db, "qqqqqq", &said_of));
-	ck_assert_has(said(a, d), "'ridge hw list' shows what there is");
+	ck_assert_has(said(a, d), "'ridge hw list' shows all");
 	diag_clear(d);
 	ck_assert_ptr_null(find(db, "", &said_of));
 	ck_assert_int_eq(diag_errors(d), 1);
@@ -161,7 +161,7 @@ START_TEST(unknown_names_get_a_suggestion)
 	ck_assert_ptr_null(database_model(db, "nothing", NULL, (struct source){0}, &said_of));
 	/* nothing is found, unless ridge is installed on this machine */
 	if (!strstr(said(a, d), "there is no model 'nothing'")) {
-		ck_assert_has(said(a, d), "no database of models was found");
+		ck_assert_has(said(a, d), "no database of models found");
 		ck_assert_has(said(a, d), "RIDGE_HWDB");
 	}
 }
@@ -252,10 +252,10 @@ START_TEST(the_format_is_checked)
 	write_text("one/gpus/none.yaml", "name: x\narchitecture: hopper\nmemory: {}\npeak: {}\n");
 	struct database *db = open_at("one");
 	ck_assert_ptr_null(find(db, in_place("two.yaml"), &said_of));
-	ck_assert_has(said(a, d), "two.yaml:1:9: error: this program reads format 1");
+	ck_assert_has(said(a, d), "two.yaml:1:9: error: ridge reads format 1");
 	diag_clear(d);
 	ck_assert_ptr_null(find(db, "none", &said_of));
-	ck_assert_has(said(a, d), "the file must say 'format: 1'");
+	ck_assert_has(said(a, d), "write 'format: 1'");
 }
 END_TEST
 

@@ -153,7 +153,7 @@ static const struct {
     {"memry", "{model: llama3-8b}", "there is no command 'memry'", "did you mean 'memory'?"},
     {"kv", "[llama3-8b]", "expected a map of inputs", "write {model: llama3-8b, seq: 8192}"},
     {"kv", "{model: llama3-8b, sec: 10}", "sec", "seq"},
-    {"kv", "{model: llama3-8b, seq: -1}", "from 1 on", NULL},
+    {"kv", "{model: llama3-8b, seq: -1}", "of at least 1", NULL},
     {"kv", "{model: [", "", NULL},
     {"kv", "", "", NULL},
 };

@@ -174,15 +174,15 @@ static const struct {
     {GEMM_HEAD "h100,v,1,bf16,-1,128,256,7\n", "m is negative"},
     {GEMM_HEAD "h100,v,1,bf16,0,128,256,7\n", "m is 0"},
     {GEMM_HEAD "h100,v,1,bf16,1,128,256,7,8,9\n", "more cells than columns"},
-    {GEMM_HEAD "h100,v,1,bf16,1,128,256,4e9\n", "more than an hour"},
+    {GEMM_HEAD "h100,v,1,bf16,1,128,256,4e9\n", "exceeds an hour"},
     {GEMM_HEAD "h100,v,1,bf16,8192,8192,8192,1.6\nh100,v,1,bf16,1,128,256,3\nh100,v,1,bf16,4096,8192,8192,0.8\n",
-        "2 of 3 rows are faster than the device can be"},
+        "2 of 3 rows are faster than the device's peak"},
     {"{\"nvbandwidth\": {\"testcases\": 3}}", "no list 'testcases'"},
     {"{\"results\": [], \"args\": []}", "'results' has no rows"},
     {"{\"results\": [{\"size\": 8}], \"args\": [\"x\"]}", "names a collective"},
     {"{\"kind\": 3", "not a JSON object"},
-    {"   8  2  float  none  -1  5.0  1.0  0.5  0\n  size count type redop\n", "which collective"},
-    {"# all_gather_perf redop\n   8  2  float  none  -1  5.0  0.1  0.05  0\n", "how many GPUs"},
+    {"   8  2  float  none  -1  5.0  1.0  0.5  0\n  size count type redop\n", "does not name the collective"},
+    {"# all_gather_perf redop\n   8  2  float  none  -1  5.0  0.1  0.05  0\n", "number of ranks"},
 };
 
 START_TEST(files_are_refused)

@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* `total` is exact for the configuration, NaN where only a rounded one is known; `published` is the vendor's figure
- * (model cards and technical reports; text parts only, without modules that predict further tokens). */
+ * (model cards and technical reports; text parts only, without MTP modules). */
 static const struct {
 	const char *id, *yaml;
 	double total, published, tolerance;

@@ -102,8 +102,8 @@ static const struct {
 	const char *path, *text, *what;
 } refused[] = {
     {"batch", "1,x", "'x' is not a count"},
-    {"batch", "1,,2", "an empty value"},
-    {"batch", "1,2,", "an empty value"},
+    {"batch", "1,,2", "empty value"},
+    {"batch", "1,2,", "empty value"},
     {"batch", "128k", "can be read two ways"},
     {"batch", "1k..128k*2", "can be read two ways"},
     {"batch", "1GB,2GB", "is a size in bytes, but a count"},
@@ -129,9 +129,9 @@ static const struct {
     {"share", "0..1e300+1", "more than 100000 points"},
     {"share", "1e-300..1e300*1.0001", "more than 100000 points"},
     {"bandwidth", "1..8*2", "has no unit"},
-    {"bandwidth", "50GB/s..1TB/s*2", "the units of a range must be the same"},
-    {"bandwidth", "50GB/s..80GB/s+1TB/s", "the units of a range must be the same"},
-    {"bandwidth", "50GB/s..80GB/s*2GB/s", "the units of a range must be the same"},
+    {"bandwidth", "50GB/s..1TB/s*2", "both ends of a range need the same unit"},
+    {"bandwidth", "50GB/s..80GB/s+1TB/s", "both ends of a range need the same unit"},
+    {"bandwidth", "50GB/s..80GB/s*2GB/s", "both ends of a range need the same unit"},
     {"bandwidth", "50GB..80GB*2", "is a size in bytes, but a rate"},
     {"bandwidth", "50Gb/s", "can be read two ways"},
     {"dtype", "fp16,fp9", "'fp9' is not one of fp16|bf16|fp8"},

@@ -250,7 +250,8 @@ START_TEST(a_row_that_is_not_there)
 		ck_assert_has(why, "there is no answer 'setp_s'\ndid you mean 'step_s'?");
 		report.row = "held_byte";
 		ck_assert_ptr_null(print(formats[i]));
-		ck_assert_has(why, "'held_byte' is a column of the table 'stages'\nsay its line: 'stages.0.held_byte'");
+		ck_assert_has(
+		    why, "'held_byte' is a column of the table 'stages'\ngive its line: 'stages.0.held_byte'");
 		report.row = "qqqqqqqq";
 		ck_assert_ptr_null(print(formats[i]));
 		ck_assert_has(why, "--json shows all answers");
@@ -413,11 +414,10 @@ START_TEST(names_of_answers)
 	ck_assert_str_eq(print("get"), "0.490005\t0.490005\n");
 	report.row = "stages.7.kind";
 	ck_assert_ptr_null(print("get"));
-	ck_assert_has(
-	    why, "the table 'stages' has no cell 'stages.7.kind'\na cell is named like this: 'stages.0.kind'");
+	ck_assert_has(why, "the table 'stages' has no cell 'stages.7.kind'\nwrite for example 'stages.0.kind'");
 	report.row = "step_s,";
 	ck_assert_ptr_null(print("get"));
-	ck_assert_has(why, "an id is empty");
+	ck_assert_has(why, "empty id");
 }
 END_TEST
 

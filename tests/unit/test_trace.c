@@ -94,7 +94,7 @@ START_TEST(faults_name_their_rows)
 		const char *text, *message;
 		int line, n_faults;
 	} cases[] = {
-	    {"arrival,input,output\n0,1,1\n2,1,1\n1,1,1\n", "row 3: it arrives before the row above", 4, 1},
+	    {"arrival,input,output\n0,1,1\n2,1,1\n1,1,1\n", "row 3: arrival before the previous row", 4, 1},
 	    {"arrival,input,output\n0,1,1\n1,0,1\n2,1,-5\n", "row 2: input of '0' tokens", 3, 2},
 	    {"arrival,input,output\n0,1,1.5\n", "row 1: output of '1.5' tokens", 2, 1},
 	    {"arrival,input,output\n0,1,1e9\n", "row 1: output of '1e9' tokens", 2, 1},

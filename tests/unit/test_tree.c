@@ -171,14 +171,14 @@ static const struct {
 } faults[] = {
     {"", "f.yaml:1:1:", "the file is empty"},
     {"# nothing\n", "f.yaml:1:1:", "the file is empty"},
-    {"a: 1\na: 2\n", "f.yaml:2:1:", "the key 'a' stands twice"},
-    {"a: {b: 1,\n    b: 2}\n", "f.yaml:2:5:", "the key 'b' stands twice"},
-    {"a: &x {b: *x}\n", "f.yaml:1:11:", "the alias '*x' stands inside what it repeats"},
-    {"a: &x [1, *x]\n", "f.yaml:1:11:", "the alias '*x' stands inside what it repeats"},
+    {"a: 1\na: 2\n", "f.yaml:2:1:", "the key 'a' is given twice"},
+    {"a: {b: 1,\n    b: 2}\n", "f.yaml:2:5:", "the key 'b' is given twice"},
+    {"a: &x {b: *x}\n", "f.yaml:1:11:", "the alias '*x' contains itself"},
+    {"a: &x [1, *x]\n", "f.yaml:1:11:", "the alias '*x' contains itself"},
     {"a: *x\n", "f.yaml:1:4:", "the alias '*x' has no anchor"},
     {"a: {<<: 1}\n", "f.yaml:1:9:", "'<<' needs a map"},
     {"a: {<<: [1]}\n", "f.yaml:1:10:", "'<<' needs a map"},
-    {"a: 1\n---\nb: 2\n", "f.yaml:2:1:", "a second document begins here"},
+    {"a: 1\n---\nb: 2\n", "f.yaml:2:1:", "second YAML document in the file"},
     {"? [1, 2]\n: 3\n", "f.yaml:1:3:", "a key must be a word"},
     {"? {a: 1}\n: 3\n", "f.yaml:1:3:", "a key must be a word"},
     {"~: 1\n", "f.yaml:1:1:", "a key must be a word"},
@@ -212,7 +212,7 @@ END_TEST
 START_TEST(a_duplicate_names_both_places)
 {
 	ck_assert_ptr_null(read_text("sms: 1\nname: x\nsms: 2\n"));
-	ck_assert_has(said(a, d), "f.yaml:3:1: error: the key 'sms' stands twice in this map");
+	ck_assert_has(said(a, d), "f.yaml:3:1: error: the key 'sms' is given twice in this map");
 	ck_assert_has(said(a, d), "the first one is in line 1");
 }
 END_TEST

@@ -94,9 +94,9 @@ static const struct {
 	const char *text, *fault; /* NULL: none */
 } files[] = {
     {"{format: 1, name: x, sigma: 0.1, conformal: 1.2, reach_sigma: 5%, range: {m: [1, 32768]}, n: 100}", NULL},
-    {"{format: 1, name: x, range: {m: [32768, 1]}}", "ends before it begins"},
-    {"{format: 1, name: x, range: {m: 32768}}", "least and the largest"},
-    {"{format: 1, name: x, conformal: 0}", "too small"},
+    {"{format: 1, name: x, range: {m: [32768, 1]}}", "does not grow"},
+    {"{format: 1, name: x, range: {m: 32768}}", "measured minimum and maximum"},
+    {"{format: 1, name: x, conformal: 0}", "below the minimum"},
     {"{format: 1, name: x, sigmas: 1}", "sigma"},
     {"{format: 1, sigma: 1}", "name"},
 };

@@ -12,11 +12,11 @@
 
 struct shape_in {
 #define SHAPE_OPTIONS(X)                                                                                               \
-	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "attention layers of a model that has no name")         \
+	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "attention layers, when no model is given")             \
 	X(0, heads, "heads", "heads", COUNT, "N", "", NULL,                                                            \
-	    "query heads of such a model (default: as many as key/value heads)")                                       \
-	X(0, kv_heads, "kv-heads", "kv_heads", COUNT, "N", "", NULL, "key/value heads of such a model")                \
-	X(0, head_dim, "head-dim", "head_dim", COUNT, "N", "", NULL, "width of a head of such a model")
+	    "query heads, when no model is given (default: --kv-heads)")                                               \
+	X(0, kv_heads, "kv-heads", "kv_heads", COUNT, "N", "", NULL, "KV heads, when no model is given")               \
+	X(0, head_dim, "head-dim", "head_dim", COUNT, "N", "", NULL, "head dimension, when no model is given")
 	SHAPE_OPTIONS(OPTION_MEMBER)
 };
 

@@ -129,7 +129,7 @@ run_gpu_name(struct run *r, struct word gpu, struct word system, struct word *ou
 	if (strcmp(named->id, s->gpu->id) == 0 || is_alternative(r, system, named->id))
 		return true;
 	diag_error(r->diag, gpu.from, "%s has %s, not %s", s->id, s->gpu->id, named->id);
-	diag_hint(r->diag, "leave one of --gpu and --system out");
+	diag_hint(r->diag, "keep one of --gpu and --system");
 	return false;
 }
 
@@ -177,7 +177,7 @@ run_dtype(struct run *r, const char *option, struct word name, enum dtype *out)
 		return true;
 	for (int i = 0; i < N_DTYPES; i++)
 		names[i] = dtype_name((enum dtype)i);
-	diag_error(r->diag, name.from, "'%s' is not a type that %s knows", name.text, option);
+	diag_error(r->diag, name.from, "'%s' is not a dtype of %s", name.text, option);
 	const char *near = text_nearest(name.text, names, N_DTYPES);
 	if (near)
 		diag_hint(r->diag, "did you mean '%s'?", near);
@@ -195,18 +195,18 @@ run_peak(struct run *r, const struct gpu *gpu, enum dtype t, struct word asked, 
 	if (datum_given(*out))
 		return true;
 	diag_error(r->diag, asked.from,
-	    gpu->lacks[peak] ? "%s has no %s arithmetic" : "the %s rate of %s is not in the database",
+	    gpu->lacks[peak] ? "%s has no %s support" : "the %s peak of %s is not in the database",
 	    gpu->lacks[peak] ? gpu->id : peak_name(peak), gpu->lacks[peak] ? peak_name(peak) : gpu->id);
 	for (enum peak p = peak_substitute(peak); p != PEAK_NONE; p = peak_substitute(p))
 		if (datum_given(gpu->peak_flop_per_s[p])) {
 			char rate[40];
 			value_write("x_flop_per_s", gpu->peak_flop_per_s[p].value, rate, sizeof rate);
-			diag_hint(r->diag, "the nearest it has is --dtype %s at %s", peak_name(p), rate);
+			diag_hint(r->diag, "nearest: --dtype %s at %s", peak_name(p), rate);
 			return false;
 		}
 	for (int p = 0; p < N_PEAKS; p++)
 		if (datum_given(gpu->peak_flop_per_s[p])) {
-			diag_hint(r->diag, "it has --dtype %s", peak_name((enum peak)p));
+			diag_hint(r->diag, "use --dtype %s", peak_name((enum peak)p));
 			return false;
 		}
 	return false;
@@ -219,7 +219,7 @@ run_whole(struct run *r, const char *option, struct datum d, double least)
 {
 	if (!datum_given(d) || (d.value >= least && d.value == floor(d.value) && d.value <= 1e15))
 		return true;
-	diag_error(r->diag, d.from, "%s must be a whole number from %g on", option, least);
+	diag_error(r->diag, d.from, "%s must be a whole number of at least %g", option, least);
 	diag_hint(r->diag, "write for example 8, 4096 or 8Ki; at most 1e15");
 	return false;
 }
@@ -242,9 +242,8 @@ with_cache(struct run *r, struct word name)
 
 	if (!w || w->kind == MODEL_DECODER || w->kind == MODEL_ENCODER_DECODER)
 		return w;
-	diag_error(
-	    r->diag, name.from, "%s is %s: it keeps no keys and values from step to step", w->id, others[w->kind]);
-	diag_hint(r->diag, "a cache needs layers, kv_heads and head_dim, or kv_lora and rope (MLA), of a decoder");
+	diag_error(r->diag, name.from, "%s is %s, which has no KV cache", w->id, others[w->kind]);
+	diag_hint(r->diag, "use a decoder with layers, kv_heads and head_dim, or kv_lora and rope (MLA)");
 	return NULL;
 }
 
@@ -259,17 +258,17 @@ made(struct run *r, const struct shape_in *in)
 
 	if (!datum_given(in->layers) || !datum_given(in->kv_heads) || !datum_given(in->head_dim)) {
 		diag_error(
-		    r->diag, (struct source){0}, "a model without a name needs --layers, --kv-heads and --head-dim");
-		diag_hint(r->diag, "Llama 2 7B has --layers 32 --kv-heads 32 --head-dim 128");
+		    r->diag, (struct source){0}, "without a model, --layers, --kv-heads and --head-dim are needed");
+		diag_hint(r->diag, "write for example --layers 32 --kv-heads 32 --head-dim 128 (Llama 2 7B)");
 		return NULL;
 	}
 	if (!whole)
 		return NULL;
 	const struct datum heads = datum_given(in->heads) ? in->heads : in->kv_heads;
 	if (fmod(heads.value, in->kv_heads.value) != 0) {
-		diag_error(r->diag, heads.from, "%g heads are not a multiple of %g key/value heads", heads.value,
-		    in->kv_heads.value);
-		diag_hint(r->diag, "every key/value head serves the same number of query heads: 32 and 8, for example");
+		diag_error(
+		    r->diag, heads.from, "%g heads are not a multiple of %g KV heads", heads.value, in->kv_heads.value);
+		diag_hint(r->diag, "use for example 32 heads and 8 KV heads");
 		return NULL;
 	}
 	*b = (struct block){.count = in->layers,
@@ -302,8 +301,7 @@ const struct workload *
 run_shape(struct run *r, struct word model, const struct shape_in *in)
 {
 	if (model.text && shape_given(in)) {
-		diag_error(r->diag, model.from,
-		    "a model's name and --layers, --heads, --kv-heads, --head-dim exclude each other");
+		diag_error(r->diag, model.from, "a model excludes --layers, --heads, --kv-heads and --head-dim");
 		diag_hint(r->diag, "change a named model with --set model.layers=40");
 		return NULL;
 	}
@@ -311,7 +309,7 @@ run_shape(struct run *r, struct word model, const struct shape_in *in)
 		return with_cache(r, model);
 	if (shape_given(in))
 		return made(r, in);
-	diag_error(r->diag, (struct source){0}, "which model?");
-	diag_hint(r->diag, "give its name ('ridge model list'), or --layers, --kv-heads and --head-dim");
+	diag_error(r->diag, (struct source){0}, "no model given");
+	diag_hint(r->diag, "give a model ('ridge model list'), or --layers, --kv-heads and --head-dim");
 	return NULL;
 }

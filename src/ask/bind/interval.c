@@ -73,7 +73,7 @@ transfer_text(struct run *r, const struct error_source *s)
 		return arena_printf(r->arena, "transferred from %s", s->fit->transferred_from);
 	if (s->transferred)
 		return s->fit->gpu ? arena_printf(r->arena, "transferred from %s", s->fit->gpu)
-		                   : "transferred from others";
+		                   : "transferred from other GPUs";
 	return NULL;
 }
 

@@ -29,7 +29,7 @@ whole(struct run *r, struct datum d, const char *name, double least, double *out
 	if (!datum_given(d))
 		return true;
 	if (d.value != floor(d.value) || d.value < least || d.value > 1e6) {
-		diag_error(r->diag, d.from, "%s must be a whole number from %g on", name, least);
+		diag_error(r->diag, d.from, "%s must be a whole number of at least %g", name, least);
 		diag_hint(r->diag, "write for example --layout %s=%g", name, least + 1);
 		return false;
 	}
@@ -54,7 +54,7 @@ must_divide(struct run *r, struct datum from, const char *name, double value, do
 	if (fmod(of, value) == 0)
 		return true;
 	diag_error(r->diag, from.from, "%s=%g does not divide the model's %g %s", name, value, of, what);
-	diag_hint(r->diag, "the nearest that does is %s=%g", name, nearest_divisor(of, value));
+	diag_hint(r->diag, "nearest: %s=%g", name, nearest_divisor(of, value));
 	return false;
 }
 
@@ -64,8 +64,7 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 	bool ok = true;
 
 	if (l->pp > w->n_layers.value) {
-		diag_error(
-		    r->diag, in->pp.from, "pp=%g is more stages than the model's %g layers", l->pp, w->n_layers.value);
+		diag_error(r->diag, in->pp.from, "pp=%g exceeds the model's %g layers", l->pp, w->n_layers.value);
 		diag_hint(r->diag, "use at most pp=%g", w->n_layers.value);
 		ok = false;
 	}
@@ -74,11 +73,11 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 		const struct datum heads = block_heads(b);
 		if (l->tp > 1 && datum_given(heads))
 			ok = must_divide(r, in->tp, "tp", l->tp, heads.value,
-			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of a recurrence") &&
+			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of recurrent layers") &&
 			    ok;
 		if (ok && l->tp > 1 && !layout_deals_heads(&b->attention, l->tp)) {
 			diag_error(r->diag, in->tp.from,
-			    "the model's %g key and value heads are neither a multiple nor a divisor of tp=%g",
+			    "the model's %g KV heads are neither a multiple nor a divisor of tp=%g",
 			    b->attention.n_kv_heads.value, l->tp);
 			diag_hint(r->diag, "use tp=%g", nearest_divisor(b->attention.n_kv_heads.value, l->tp));
 			ok = false;
@@ -110,18 +109,17 @@ fits_gpus(struct run *r, const struct layout_in *in, struct datum n_gpus, struct
 		if (fmod(n_gpus.value, copy) != 0) {
 			diag_error(r->diag, n_gpus.from, "%g GPUs are not a multiple of tp x pp x cp = %g",
 			    n_gpus.value, copy);
-			diag_hint(r->diag, "the nearest that is: %g GPUs",
-			    fmax(copy, copy * floor(n_gpus.value / copy + 0.5)));
+			diag_hint(r->diag, "nearest: %g GPUs", fmax(copy, copy * floor(n_gpus.value / copy + 0.5)));
 			return false;
 		}
 		l->dp = n_gpus.value / copy;
 	} else if (copy * l->dp != n_gpus.value) {
-		diag_error(r->diag, n_gpus.from, "the layout takes %g GPUs (dp %g x tp %g x pp %g x cp %g), not %g",
+		diag_error(r->diag, n_gpus.from, "the layout needs %g GPUs (dp %g x tp %g x pp %g x cp %g), not %g",
 		    copy * l->dp, l->dp, l->tp, l->pp, l->cp, n_gpus.value);
 		if (fmod(n_gpus.value, copy) == 0)
-			diag_hint(r->diag, "with dp=%g it does, and dp may be left out", n_gpus.value / copy);
+			diag_hint(r->diag, "write dp=%g, or leave dp out", n_gpus.value / copy);
 		else
-			diag_hint(r->diag, "leave the number of GPUs out, or choose %g", copy * l->dp);
+			diag_hint(r->diag, "leave the number of GPUs out, or use %g", copy * l->dp);
 		return false;
 	}
 	return true;
@@ -186,9 +184,8 @@ stays_in_node(struct run *r, const struct layout_in *in, const struct layout *l)
 	const double node = node_size(r);
 	if (node == 0 || l->tp <= node)
 		return true;
-	diag_error(r->diag, in->tp.from, "tp=%g is more than the %g GPUs that reach each other without a network",
-	    l->tp, node);
-	diag_hint(r->diag, "write tp=%g, or tp=%g,across when that is meant", nearest_divisor(node, l->tp), l->tp);
+	diag_error(r->diag, in->tp.from, "tp=%g exceeds the %g GPUs of one NVLink domain", l->tp, node);
+	diag_hint(r->diag, "write tp=%g, or tp=%g,across to cross the network", nearest_divisor(node, l->tp), l->tp);
 	return false;
 }
 
@@ -203,7 +200,7 @@ may_attend_apart(struct run *r, const struct layout_in *in)
 	for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
 		if (strcmp(r->command->name, serving[i]) == 0)
 			return true;
-	diag_error(r->diag, (struct source){0}, "attention data parallelism (adp) is a layout of serving");
+	diag_error(r->diag, (struct source){0}, "attention data parallelism (adp) applies to serving");
 	diag_hint(r->diag, "leave adp out");
 	return false;
 }
@@ -229,12 +226,12 @@ run_layout(
 	run_reads(r, &in->dp, &in->tp, &in->pp, &in->cp, &in->ep, &in->etp, &in->across, NULL);
 	if (ok && zero > 3) {
 		diag_error(r->diag, in->zero.from, "there is no ZeRO stage %g", zero);
-		diag_hint(r->diag, "0 shards nothing, 1 the optimizer, 2 gradients too, 3 parameters too");
+		diag_hint(r->diag, "0 shards nothing, 1 optimizer states, 2 also gradients, 3 also parameters");
 		ok = false;
 	}
 	if (ok && in->fsdp && datum_given(in->zero) && in->zero.value != 3) {
 		diag_error(r->diag, in->zero.from, "fsdp and zero=%g exclude each other", in->zero.value);
-		diag_hint(r->diag, "fsdp is zero=3");
+		diag_hint(r->diag, "keep one; fsdp is zero=3");
 		ok = false;
 	}
 	if (!ok)
@@ -244,13 +241,13 @@ run_layout(
 	    !stays_in_node(r, in, l))
 		return false;
 	if (l->sp && l->tp == 1)
-		run_warn(r, "sequence parallelism does nothing with tp=1");
+		run_warn(r, "sequence parallelism has no effect with tp=1");
 	if (l->adp && l->tp == 1)
-		run_warn(r, "attention data parallelism does nothing with tp=1");
+		run_warn(r, "attention data parallelism has no effect with tp=1");
 	const double most = l->dp * l->cp;
 	if (datum_given(in->shard) && fmod(most, l->shard) != 0) {
 		diag_error(r->diag, in->shard.from, "shard=%g does not divide dp x cp = %g", l->shard, most);
-		diag_hint(r->diag, "the nearest that does is shard=%g", nearest_divisor(most, l->shard));
+		diag_hint(r->diag, "nearest: shard=%g", nearest_divisor(most, l->shard));
 		return false;
 	}
 	if (!datum_given(in->shard))
@@ -259,7 +256,7 @@ run_layout(
 	if (l->ep * l->etp > rank_experts || fmod(rank_experts, l->ep * l->etp) != 0) {
 		diag_error(r->diag, in->ep.from, "ep x etp = %g does not divide dp x cp x tp = %g", l->ep * l->etp,
 		    rank_experts);
-		diag_hint(r->diag, "the nearest that does is ep=%g", nearest_divisor(rank_experts / l->etp, l->ep));
+		diag_hint(r->diag, "nearest: ep=%g", nearest_divisor(rank_experts / l->etp, l->ep));
 		return false;
 	}
 	return true;
@@ -344,11 +341,11 @@ check_forms(struct run *r, const struct layout_ask *ask, const struct layout *l)
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
 		if (forms[i].wanted && !forms[i].has) {
-			diag_error(r->diag, forms[i].given.from, "the stack %s has no %s", s->id, forms[i].name);
+			diag_error(r->diag, forms[i].given.from, "stack %s has no %s", s->id, forms[i].name);
 			if (forms[i].instead)
 				diag_hint(r->diag, "use --stack %s", forms[i].instead);
 			else
-				diag_hint(r->diag, "engines divide models by tp, pp and ep");
+				diag_hint(r->diag, "engines support only tp, pp and ep");
 			return false;
 		}
 	return true;
@@ -360,14 +357,12 @@ check_pipeline(struct run *r, const struct layout_ask *ask, const struct layout 
 	const double most = layout_most_chunks(ask->model);
 
 	if (l->vp > 1 && l->pp < 2)
-		return refuse(r, ask->in->vp.from, "without pipeline stages (pp) there are no chunks (vp) of them",
-		    "leave vp out, or say pp=2");
+		return refuse(r, ask->in->vp.from, "vp needs pipeline stages (pp)", "leave vp out, or add pp=2");
 	if (l->pp * l->vp <= most)
 		return true;
 	diag_error(r->diag, ask->in->vp.from,
-	    "pp x vp = %g chunks are more than the model's %g layers, embedding and loss among them", l->pp * l->vp,
-	    most);
-	diag_hint(r->diag, "the most that it can be divided into is vp=%g", fmax(1, floor(most / l->pp)));
+	    "pp x vp = %g chunks exceed the model's %g layers, with embedding and loss", l->pp * l->vp, most);
+	diag_hint(r->diag, "use at most vp=%g", fmax(1, floor(most / l->pp)));
 	return false;
 }
 
@@ -380,8 +375,7 @@ check_experts(struct run *r, const struct layout_ask *ask, const struct layout *
 
 	if (s->rules != RULES_MEGATRON_CORE || !s->sequence || l->tp < 2 || l->sp || !workload_has_experts(ask->model))
 		return true;
-	return refuse(r, ask->in->tp.from,
-	    "Megatron trains experts with tensor parallelism only beside sequence parallelism",
+	return refuse(r, ask->in->tp.from, "Megatron needs sequence parallelism for experts with tensor parallelism",
 	    "add sp, as in --layout tp=2,sp, and leave --no-sp out");
 }
 
@@ -390,7 +384,7 @@ check_sharding(struct run *r, const struct layout_ask *ask, const struct layout 
 {
 	if (!datum_given(ask->in->shard) || l->zero > 0)
 		return true;
-	return refuse(r, ask->in->shard.from, "a hybrid shard divides nothing without ZeRO", "add zero=1, 2 or 3");
+	return refuse(r, ask->in->shard.from, "shard has no effect without ZeRO", "add zero=1, 2 or 3");
 }
 
 /* `sp: false` of a job file says what --no-sp says. */

@@ -18,7 +18,8 @@ check_numbers(struct run *r, const struct load_in *in)
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (datum_given(shares[i].value) && !(shares[i].value.value >= 0 && isfinite(shares[i].value.value)))
 			return run_refuse(r, shares[i].value.from,
-			    arena_printf(r->arena, "--%s is not negative", shares[i].name), "write 0, 1 or 2.5");
+			    arena_printf(r->arena, "--%s must not be negative", shares[i].name),
+			    "write for example 0, 1 or 2.5");
 	return run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1) &
 	    run_whole(r, in->clients_option + 2, in->clients, 1) & run_whole(r, "requests", in->requests, 1) &
 	    run_whole(r, "drafts", in->drafts, 1) & run_positive(r, "rate", in->rate) &
@@ -31,19 +32,19 @@ check_together(struct run *r, const struct load_in *in)
 	if (datum_given(in->rate) && datum_given(in->clients))
 		return run_refuse(r, in->rate.from,
 		    arena_printf(r->arena, "--rate and %s exclude each other", in->clients_option),
-		    arena_printf(r->arena, "--rate: requests come when they come; %s: each client waits for its answer",
-		        in->clients_option));
+		    arena_printf(r->arena, "--rate is an open load, %s a closed one; keep one", in->clients_option));
 	if (datum_given(in->cached) && in->cached.value >= 1)
-		return run_refuse(r, in->cached.from, "the last token of a prompt is never cached", "--cached 0.9");
+		return run_refuse(r, in->cached.from, "--cached must be below 1: the last prompt token is never cached",
+		    "write for example --cached 0.9");
 	if (in->think.value > 0 && !datum_given(in->clients))
-		return run_refuse(r, in->think.from, "only clients think",
+		return run_refuse(r, in->think.from, "--think needs concurrent clients",
 		    arena_printf(r->arena, "add %s, or leave --think out", in->clients_option));
 	if (datum_given(in->drafts) != datum_given(in->accepted))
 		return run_refuse(r, datum_given(in->drafts) ? in->drafts.from : in->accepted.from,
-		    "speculative decoding needs --drafts and --accepted", "--drafts 4 --accepted 2.3");
+		    "--drafts and --accepted need each other", "write for example --drafts 4 --accepted 2.3");
 	if (datum_given(in->accepted) && in->accepted.value > in->drafts.value)
 		return run_refuse(
-		    r, in->accepted.from, "more tokens are accepted than drafted", "--drafts 4 --accepted 2.3");
+		    r, in->accepted.from, "--accepted exceeds --drafts", "write for example --drafts 4 --accepted 2.3");
 	return true;
 }
 
@@ -109,11 +110,11 @@ bind_sequence(struct run *r, struct datum asked, const struct workload *w, doubl
 		run_assume(r, "seq %g", out->value);
 	}
 	if (datum_given(w->context) && out->value > w->context.value)
-		run_warn(r, "%g tokens are more than the model's context of %g", out->value, w->context.value);
+		run_warn(r, "sequence length %g exceeds the model's context length %g", out->value, w->context.value);
 	if (fmod(out->value, cp) == 0)
 		return true;
-	diag_error(r->diag, out->from, "%g tokens cannot be divided over cp=%g", out->value, cp);
-	diag_hint(r->diag, "the nearest that can be: %g tokens", cp * fmax(1, floor(out->value / cp + 0.5)));
+	diag_error(r->diag, out->from, "%g tokens are not divisible over cp=%g", out->value, cp);
+	diag_hint(r->diag, "nearest: %g tokens", cp * fmax(1, floor(out->value / cp + 0.5)));
 	return false;
 }
 
@@ -136,9 +137,9 @@ refuse(struct run *r, const struct memory_in *in, const struct batch_said *said,
 		diag_error(r->diag, in->global_batch.from,
 		    "a global batch of %g is not a multiple of dp %g x micro-batch %g", global, dp, n_sequences);
 	if (both || !(below > 0))
-		diag_hint(r->diag, "the nearest is %g", unit);
+		diag_hint(r->diag, "nearest: %g", unit);
 	else
-		diag_hint(r->diag, "the nearest are %g and %g", above, below);
+		diag_hint(r->diag, "nearest: %g and %g", above, below);
 	return false;
 }
 
@@ -200,16 +201,15 @@ check(struct run *r, const struct room_in *in, const struct stack *engine)
 	const struct datum share = in->utilization;
 
 	if (in->headroom.value >= 1)
-		return run_refuse(r, in->headroom.from, "no memory is left beside the headroom", "write 0.2 or 20%");
+		return run_refuse(r, in->headroom.from, "--headroom must be below 1", "write 0.2 or 20%");
 	if (!datum_given(share))
 		return true;
 	if (share.value > 1 || !(share.value > 0))
-		return run_refuse(r, share.from, "--utilization is a part of the card", "write 0.9 or 90%");
+		return run_refuse(r, share.from, "--utilization must be above 0 and at most 1", "write 0.9 or 90%");
 	if (engine->pool == POOL_NONE)
-		return run_refuse(r, share.from, "this engine takes no share of the card", "use --headroom");
+		return run_refuse(r, share.from, "this engine has no memory utilization setting", "use --headroom");
 	if (datum_given(in->headroom))
-		return run_refuse(r, share.from, "--headroom stands for the engine's share of the card",
-		    "give --utilization or --headroom");
+		return run_refuse(r, share.from, "--headroom and --utilization exclude each other", "keep one");
 	return true;
 }
 

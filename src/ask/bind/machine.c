@@ -126,7 +126,8 @@ read_price(struct run *r, struct source at, const char *text, struct datum *out)
 	*out = (struct datum){plain / 3600, at};
 	if (plain > 0 && isfinite(plain))
 		return true;
-	return run_refuse(r, at, "a price is more than 0", "write --price 2.5, in USD per hour of a GPU");
+	return run_refuse(
+	    r, at, "a price must be greater than 0", "write for example --price 2.5, in USD per GPU-hour");
 }
 
 /* Whether a word of --price is of this GPU; false with errors where its name is none. */
@@ -258,10 +259,10 @@ static bool
 no_offer(struct run *r, const struct price_in *in, const struct gpu *gpu)
 {
 	if (in->provider.text)
-		run_warn(r, "no price of %s is from '%s': 'ridge hw show %s' lists them", gpu->id, in->provider.text,
-		    gpu->id);
+		run_warn(
+		    r, "no price of %s from '%s': 'ridge hw show %s' lists all", gpu->id, in->provider.text, gpu->id);
 	else
-		run_warn(r, "no price of %s is known: give --price %s=3.5, in USD per hour", gpu->id, gpu->id);
+		run_warn(r, "no price of %s in the database: add --price %s=3.5, in USD per hour", gpu->id, gpu->id);
 	return true;
 }
 

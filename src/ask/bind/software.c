@@ -32,7 +32,7 @@ bind_stack(struct run *r, struct word name, const struct workload *model)
 		run_assume(r, "%s", said);
 	if (!s || !s->time.except || !s->time.instead || !model->id || !lists(s->time.except, model->id))
 		return s;
-	run_assume(r, "stack %s: the recipes of %s are still those", s->time.instead, model->id);
+	run_assume(r, "stack %s: recipes of %s still use it", s->time.instead, model->id);
 	return database_stack(r->database, r->arena, r->diag, s->time.instead, overlay, name.from, &said);
 }
 
@@ -81,7 +81,7 @@ bind_software(struct run *r, const struct software_ask *ask)
 		return s;
 	diag_error(r->diag, name.from, "%s is for %s", s->id, ask->use == STACK_TRAIN ? "serving" : "training");
 	diag_hint(r->diag,
-	    ask->use == STACK_TRAIN ? "say --infer, or --stack %s" : "leave --infer out, or say --stack %s",
+	    ask->use == STACK_TRAIN ? "use --infer, or --stack %s" : "leave --infer out, or use --stack %s",
 	    usual_stack(ask));
 	return NULL;
 }
@@ -135,7 +135,7 @@ say_published(struct run *r, const struct workload *w, const struct gpu *gpu, st
 {
 	const enum dtype products = gpu ? serve_products(gpu, f->weights) : f->weights;
 	const bool all = !has_experts(w) || (w->quantisation.quantised & 1u << PART_MIXER);
-	const char *part = all ? "weights" : "weights of experts";
+	const char *part = all ? "weights" : "expert weights";
 
 	if (w->quantisation.weights != f->weights && all)
 		run_assume(r, "weights %s, experts %s, as published", dtype_name(w->quantisation.weights),
@@ -143,7 +143,7 @@ say_published(struct run *r, const struct workload *w, const struct gpu *gpu, st
 	else
 		run_assume(r, "%s %s, as published", part, dtype_name(f->weights));
 	if (dtype_byte(products) >= 2)
-		run_assume(r, "products in 16 bits: weights are unpacked in front of them");
+		run_assume(r, "GEMMs in 16 bits: weights dequantized before them");
 }
 
 static void
@@ -184,7 +184,7 @@ bind_formats(struct run *r, const struct formats_in *in, const struct workload *
 	*out = (struct formats){.head_byte = datum_or(in->head_bits, 0) / 8};
 	if (datum_given(in->bits) && in->weights_dtype.text)
 		return run_refuse(
-		    r, in->bits.from, "--bits and --weights-dtype exclude each other", "give one of them");
+		    r, in->bits.from, "--bits and --weights-dtype exclude each other", "keep one of them");
 	bind_weights(r, in, w, gpu, out);
 	set_bytes(in, out);
 	if (in->kv_dtype.text) {

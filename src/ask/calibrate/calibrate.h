@@ -10,26 +10,28 @@
 /* What `ridge calibrate` works on: a GPU or host, an engine or the median of all, and their rows. */
 
 #define CALIBRATE_OPTIONS(X)                                                                                           \
-	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "measurements; - is standard input")                   \
-	X(0, gpu, "gpu", "gpu", WORD, "GPU", "gpu", NULL, "only the rows of this GPU")                                 \
+	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "measurement files; - is standard input")              \
+	X(0, gpu, "gpu", "gpu", WORD, "GPU", "gpu", NULL, "use only rows of this GPU")                                 \
 	X(0, backend, "backend", "backend", WORD, "NAME", "trtllm|vllm|sglang", NULL,                                  \
-	    "only the kernels of this engine (default: the median of all)")                                            \
-	X(0, yaml, "yaml", "yaml", FLAG, "", "", NULL, "print the calibration file in place of the table")             \
+	    "use only kernels of this engine (default: median of all engines)")                                        \
+	X(0, yaml, "yaml", "yaml", FLAG, "", "", NULL, "print a calibration file instead of a table")                  \
 	X(0, write, "write", "write", WORD, "DIR", "file", NULL,                                                       \
-	    "write DIR/GPU.yaml, and DIR/GPU-ENGINE.yaml for each engine, of every GPU in the file")                   \
+	    "write DIR/GPU.yaml, and DIR/GPU-ENGINE.yaml per engine, for every GPU in the files")                      \
 	X(0, install, "install", "install", FLAG, "", "", NULL,                                                        \
-	    "write them where every later answer finds them: your own data directory")                                 \
+	    "write them to your own data directory, where every later answer uses them")                               \
 	X(0, fresh, "fresh", "fresh", FLAG, "", "", NULL,                                                              \
-	    "do not begin with what the database has of this GPU: the rows alone decide")                              \
-	X(0, source, "source", "source", WORD, "TEXT", "", NULL, "who measured (default: the file's name)")            \
-	X(0, date, "date", "date", WORD, "DATE", "", NULL, "when (default: the last date of the rows)")                \
-	X(0, note, "note", "note", WORD, "TEXT", "", NULL, "more for the file's readers")                              \
+	    "fit from the rows alone, without the database's calibration as a start")                                  \
+	X(0, source, "source", "source", WORD, "TEXT", "", NULL,                                                       \
+	    "source of the measurements (default: the file name)")                                                     \
+	X(0, date, "date", "date", WORD, "DATE", "", NULL,                                                             \
+	    "date of the measurements (default: the last date in the rows)")                                           \
+	X(0, note, "note", "note", WORD, "TEXT", "", NULL, "note to keep in the calibration file")                     \
 	X(0, stack, "stack", "stack", WORD, "NAME", "", NULL,                                                          \
-	    "the files are training steps that were measured: make them the training stack NAME")                      \
+	    "fit the training stack NAME to measured training steps")                                                  \
 	X(0, engine, "engine", "engine", WORD, "NAME", "", NULL,                                                       \
-	    "the files are serving runs that were measured: make them the serving engine NAME")                        \
+	    "fit the serving engine NAME to measured serving runs")                                                    \
 	X(0, extends, "extends", "extends", WORD, "NAME", "stack", NULL,                                               \
-	    "the stack or engine that NAME is like in all that is not fitted (default: unlisted; common)")
+	    "stack or engine to inherit everything else from (default: unlisted; common)")
 
 struct calibrate_in {
 	CALIBRATE_OPTIONS(OPTION_MEMBER)

@@ -166,7 +166,7 @@ refuse(struct run *r, const struct calibrate_in *in, const struct fit_engine *fi
 		if (fit->param[p].why)
 			why = arena_printf(r->arena, "%s%s%s: %s", why, *why ? "; " : "",
 			    engine_param_key((enum engine_param)p), fit->param[p].why);
-	diag_error(r->diag, in->engine.from, "the rows tell nothing of the engine: %s", why);
+	diag_error(r->diag, in->engine.from, "not enough data to fit the engine: %s", why);
 	diag_hint(r->diag, "measure small and large batches, one GPU and several");
 	return false;
 }
@@ -194,9 +194,9 @@ calibrate_engine(struct run *r, const struct calibrate_in *in)
 	}
 	own_warn(r, &rows);
 	if (fit.after.n < fit.before.n)
-		run_warn(r, "%d measurements count no longer: with the fitted constants those runs are saturated",
+		run_warn(r, "%d measurements dropped: these runs are saturated with the fitted constants",
 		    fit.before.n - fit.after.n);
-	r->title = arena_printf(r->arena, "%s, fitted to %d of %d runs; all else as %s", in->engine.text, rows.n_used,
+	r->title = arena_printf(r->arena, "%s, fitted to %d of %d runs; the rest from %s", in->engine.text, rows.n_used,
 	    rows.n_read, base->id);
 	engine_show(r, &fit, base);
 	if (own_store(r, in, ENTRY_ENGINE, in->engine.text, engine_file(r, in, base, &rows, &fit)))
@@ -247,7 +247,7 @@ stack_base(struct run *r, struct word name)
 		run_assume(r, "%s", said);
 	if (!base || (base->use == STACK_TRAIN && base->time.given))
 		return base;
-	diag_error(r->diag, name.from, "it is not known what a training step costs in %s", base->id);
+	diag_error(r->diag, name.from, "%s has no training time model", base->id);
 	diag_hint(r->diag, "--extends megatron-core or torchtitan");
 	return NULL;
 }
@@ -286,8 +286,8 @@ static void
 show_sigma(struct run *r, int row, const char *key, const struct fit_sigma *s, const char *base)
 {
 	const char *note = s->n
-	    ? arena_printf(r->arena, "%d rows; %.0f %% of a step goes with it", s->n, 100 * s->share_frac)
-	    : arena_printf(r->arena, "of %s: fewer than %d rows", base, (int)FIT_STACK_ROWS);
+	    ? arena_printf(r->arena, "%d rows; %.0f %% of the step time depends on it", s->n, 100 * s->share_frac)
+	    : arena_printf(r->arena, "from %s: fewer than %d rows", base, (int)FIT_STACK_ROWS);
 
 	own_show_figure(r, row, key, "value_number", s->value, s->low, s->high, note);
 }
@@ -303,13 +303,13 @@ stack_show(struct run *r, const struct fit_stack *fit, const struct stack *base)
 	const bool few = fit->before.n < FIT_STACK_SPREAD_ROWS;
 	own_show_figure(r, row, "spread", "value_number", fit->spread, NAN, NAN,
 	    few ? arena_printf(
-	              r->arena, "these rows: %.3f; the rest is what frameworks usually stray", fit->seen_spread)
-	        : "of the step's logarithm, with the factor's own error");
+	              r->arena, "from these rows: %.3f; the rest is the usual spread of frameworks", fit->seen_spread)
+	        : "standard deviation of ln(step time), with the factor's error");
 	own_show_errors(r, 0, arena_printf(r->arena, "as %s", base->id), &fit->before);
 	own_show_errors(r, 1, "fitted", &fit->after);
 	own_show_errors(r, 2, "each row by the others", &fit->unseen);
 	run_assume(r,
-	    "kernels of attention, overlap, traffic and host time as in %s: whole steps do not tell them apart",
+	    "attention kernels, overlap, traffic and host time as in %s: step times alone do not determine them",
 	    base->id);
 }
 
@@ -331,15 +331,15 @@ calibrate_stack(struct run *r, const struct calibrate_in *in)
 		goto out;
 	const double usual = datum_or(run_uncertainty(r, "train")->sigma, 0.1);
 	if (!fit_stack(r->arena, s.n, s.rows, datum_or(base->time.spread, usual), &fit)) {
-		diag_error(r->diag, in->stack.from, "no kind of model has the %d rows that a factor needs",
-		    (int)FIT_STACK_ROWS);
+		diag_error(
+		    r->diag, in->stack.from, "no kind of model has the %d rows a factor needs", (int)FIT_STACK_ROWS);
 		goto out;
 	}
 	own_warn(r, &rows);
 	if (!isnan(fit.comm_slope))
-		run_warn(r, "rows with more exposed communication are %s than fitted: %s overlaps than %s says",
+		run_warn(r, "rows with more exposed communication are %s than fitted: %s overlap than %s assumes",
 		    fit.comm_slope > 0 ? "slower" : "faster", fit.comm_slope > 0 ? "less" : "more", base->id);
-	r->title = arena_printf(r->arena, "%s, fitted to %d of %d steps; all else as %s", in->stack.text, rows.n_used,
+	r->title = arena_printf(r->arena, "%s, fitted to %d of %d steps; the rest from %s", in->stack.text, rows.n_used,
 	    rows.n_read, base->id);
 	stack_show(r, &fit, base);
 	if (own_store(r, in, ENTRY_STACK, in->stack.text, stack_file(r, in, base, &rows, &fit)))

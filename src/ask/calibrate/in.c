@@ -120,7 +120,7 @@ complete(struct run *r, const struct calibrate_in *in, const struct gpu *gpu, co
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
 		if (!datum_given(needed[i].given)) {
 			diag_error(r->diag, in->files.list[0].from,
-			    "%s has no '%s' in the database, which fractions refer to", gpu->id, needed[i].path);
+			    "%s has no '%s' in the database, which the fractions refer to", gpu->id, needed[i].path);
 			diag_hint(r->diag, "add it to the GPU's file, or --set gpu.%s=VALUE", needed[i].path);
 			return false;
 		}
@@ -210,7 +210,7 @@ add_targets(struct run *r, const struct calibrate_in *in, const char *gpu, const
 		const char *backend = *wanted.list[i] ? wanted.list[i] : NULL;
 
 		if (backend && !has_backend(m, gpu, backend)) {
-			diag_error(r->diag, in->backend.from, "no rows of '%s' on %s", backend, gpu ? gpu : host);
+			diag_error(r->diag, in->backend.from, "no rows for '%s' on %s", backend, gpu ? gpu : host);
 			return false;
 		}
 		if (out->n == *room) {
@@ -248,13 +248,13 @@ find_targets(struct run *r, const struct calibrate_in *in, struct calibrate_targ
 	}
 	if (gpus.n + hosts.n == 0) {
 		diag_error(r->diag, wanted ? in->gpu.from : in->files.list[0].from,
-		    wanted ? "no rows of %s" : "no rows of a GPU or host%.0s", wanted ? wanted : "");
+		    wanted ? "no rows for %s" : "no rows for a GPU or host%.0s", wanted ? wanted : "");
 		return false;
 	}
 	if (gpus.n + hosts.n > 1 && !in->write.text && !in->install) {
 		for (int i = 0; i < hosts.n; i++)
 			add_name(&gpus, hosts.list[i]);
-		diag_error(r->diag, in->files.list[0].from, "rows of %d machines: %s", gpus.n,
+		diag_error(r->diag, in->files.list[0].from, "rows from %d machines: %s", gpus.n,
 		    listed(r->arena, &gpus, " and "));
 		diag_hint(r->diag, "add --gpu %s, or --write DIR for one file each", gpus.list[0]);
 		return false;
@@ -327,7 +327,7 @@ calibrate_fit(struct run *r, const struct calibrate_in *in, struct calibrate_tar
 	if (n_good)
 		return true;
 	diag_error(
-	    r->diag, in->files.list[0].from, "nothing of %s can be fitted%s%s", t->id, why ? ": " : "", why ? why : "");
+	    r->diag, in->files.list[0].from, "nothing to fit for %s%s%s", t->id, why ? ": " : "", why ? why : "");
 	diag_hint(r->diag, "measure more points: ridge bench");
 	return false;
 }

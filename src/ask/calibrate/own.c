@@ -19,9 +19,8 @@ about(const struct validate_row *row, const char *why)
 {
 	static const struct {
 		const char *word, *column;
-	} columns[] = {{"the GPU has", "gpu_id"}, {"on the GPU", "gpu_id"}, {"model is not", "model_key"},
-	    {"model is not", "model"}, {"of the model", "model"}, {"precision that", "precision"},
-	    {"format of weights", "weight_dtype"}};
+	} columns[] = {{"GPU", "gpu_id"}, {"unknown model", "model_key"}, {"unknown model", "model"},
+	    {"the model's", "model"}, {"unknown precision", "precision"}, {"weight format", "weight_dtype"}};
 
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		if (strstr(why, columns[i].word) && row_text(row, columns[i].column))
@@ -130,9 +129,9 @@ own_enough(struct run *r, struct word name, const struct own_rows *rows, int lea
 		return true;
 	for (int i = 0; i < rows->n_whys; i++)
 		why = arena_printf(r->arena, "%s; %s", why ? why : "", why_text(r, &rows->whys[i]));
-	diag_error(r->diag, name.from, "%d usable row%s, %d are needed%s", rows->n_used, rows->n_used == 1 ? "" : "s",
-	    least, why ? why : "");
-	diag_hint(r->diag, "measure more runs, of other sizes and batches if you can");
+	diag_error(r->diag, name.from, "only %d usable row%s; %d are needed%s", rows->n_used,
+	    rows->n_used == 1 ? "" : "s", least, why ? why : "");
+	diag_hint(r->diag, "measure more runs, with other sizes and batches");
 	return false;
 }
 
@@ -148,18 +147,18 @@ own_name(struct run *r, struct word name, enum entry_kind kind, const char *base
 	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
 		ok = ok && strcasecmp(name.text, taken[i]) != 0;
 	if (!ok || text_ends(name.text, ".yaml")) {
-		diag_error(r->diag, name.from, "'%s' is no name: letters, digits, - _ and . make one", name.text);
-		diag_hint(r->diag, "--write DIR says where its file goes");
+		diag_error(r->diag, name.from, "'%s' is not a valid name: use letters, digits, - _ and .", name.text);
+		diag_hint(r->diag, "write its file elsewhere with --write DIR");
 		return false;
 	}
 	if (text_same_folded(name.text, base)) {
 		diag_error(r->diag, name.from, "'%s' cannot extend itself", name.text);
-		diag_hint(r->diag, "give yours a name of its own");
+		diag_hint(r->diag, "use another name");
 		return false;
 	}
 	if (database_try(r->database, kind, name.text, &id))
-		run_warn(r, "there is %s '%s' already: the new file takes its place",
-		    kind == ENTRY_STACK ? "a stack" : "an engine", id);
+		run_warn(
+		    r, "%s '%s' exists already and is replaced", kind == ENTRY_STACK ? "a stack" : "an engine", id);
 	return true;
 }
 

@@ -8,27 +8,30 @@
 struct capacity_plan_in {
 #define CAPACITY_PLAN_OPTIONS(X)                                                                                       \
 	X(0, engine, "engine", "engine", WORDS, "NAME,...", "engine", NULL,                                            \
-	    "objectives: plan with the model of these serving engines instead of floors (default: trtllm)")            \
+	    "SLO plan: serving engines to try, instead of roofline floors (default: trtllm)")                          \
 	X(0, objectives, "objectives", "objectives", WORDS, "WHAT:TIME,...", "", NULL,                                 \
-	    "objectives: ttft, tpot or answer, or a percentile of it (ttft.p99:500ms,tpot:40ms,answer.p95:10s)")       \
-	X(0, dtypes, "dtypes", "dtypes", WORDS, "TYPE,...", "", NULL, "objectives: types to try (default: --dtype)")   \
+	    "SLOs on ttft, tpot or answer, mean or percentile: ttft.p99:500ms,tpot:40ms,answer.p95:10s")               \
+	X(0, dtypes, "dtypes", "dtypes", WORDS, "TYPE,...", "", NULL,                                                  \
+	    "SLO plan: weight dtypes to try (default: --dtype)")                                                       \
 	X(0, think, "think", "think", TIME, "TIME", "", NULL,                                                          \
-	    "objectives: pause of a user between an answer and the next request (default 30 s)")                       \
+	    "SLO plan: mean think time of a user between answer and next request (default 30 s)")                      \
 	X(0, day_tokens, "day-tokens", "day_tokens", COUNT, "N", "", NULL,                                             \
-	    "objectives: tokens of answers in a day, instead of --rate")                                               \
+	    "SLO plan: output tokens per day, instead of --rate")                                                      \
 	X(0, isl_cv, "isl-cv", "isl_cv", NUMBER, "N", "", "0",                                                         \
-	    "objectives: prompts vary, log-normal with this coefficient of variation")                                 \
-	X(0, osl_cv, "osl-cv", "osl_cv", NUMBER, "N", "", "0", "objectives: the same for answers")                     \
+	    "SLO plan: coefficient of variation of ISL (log-normal)")                                                  \
+	X(0, osl_cv, "osl-cv", "osl_cv", NUMBER, "N", "", "0",                                                         \
+	    "SLO plan: coefficient of variation of OSL (log-normal)")                                                  \
 	X(0, cached, "cached", "cached", FRACTION, "FRACTION", "", "0",                                                \
-	    "objectives: share of every prompt whose cache is there already")                                          \
-	X(0, growth, "growth", "growth", FRACTION, "FRACTION", "", "0", "objectives: plan for so much more load")      \
-	X(0, spare, "spare", "spare", COUNT, "N", "", "0", "objectives: replicas that may fail (N+1: 1)")              \
-	X(0, replica_gpus, "replica-gpus", "replica_gpus", COUNT, "N", "", "8",                                        \
-	    "objectives: GPUs of one replica, at most")                                                                \
+	    "SLO plan: prefix cache hit rate, share of each prompt")                                                   \
+	X(0, growth, "growth", "growth", FRACTION, "FRACTION", "", "0",                                                \
+	    "SLO plan: load headroom above the given load")                                                            \
+	X(0, spare, "spare", "spare", COUNT, "N", "", "0", "SLO plan: spare replicas (1 for N+1)")                     \
+	X(0, replica_gpus, "replica-gpus", "replica_gpus", COUNT, "N", "", "8", "SLO plan: maximum GPUs per replica")  \
 	X(0, every_layout, "every-layout", "every_layout", FLAG, "", "", NULL,                                         \
-	    "objectives: a line for each layout, not for the best of each GPU, engine and type")                       \
-	X(0, unconfirmed, "unconfirmed", "unconfirmed", FLAG, "", "", NULL, "objectives: do not simulate the best")    \
-	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "objectives: start of the simulations' random numbers")
+	    "SLO plan: list every layout, not only the best per GPU, engine and dtype")                                \
+	X(0, unconfirmed, "unconfirmed", "unconfirmed", FLAG, "", "", NULL,                                            \
+	    "SLO plan: skip the simulation that confirms the best setup")                                              \
+	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "SLO plan: random seed of the simulations")
 	CAPACITY_PLAN_OPTIONS(OPTION_MEMBER)
 };
 

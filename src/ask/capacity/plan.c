@@ -29,22 +29,24 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 
 	if (!c->model.text)
 		return run_refuse(
-		    r, c->model.from, "which model?", "objectives need a model by name: 'ridge model list'");
+		    r, c->model.from, "no model given", "SLO plans need a named model: 'ridge model list'");
 	if (c->gpus->n == 0)
 		return run_refuse(r, c->model.from, "on which GPUs?", "add --gpu a100,h100,h200");
 	if (loads != 1)
-		return run_refuse(r, c->rate.from, loads ? "there are several loads" : "for which load?",
+		return run_refuse(r, c->rate.from,
+		    loads ? "--rate, --users and --day-tokens exclude each other" : "no load given",
 		    "give one of --rate 5 (requests per second), --users 200, --day-tokens 1e9");
 	if (!datum_given(c->isl) || !datum_given(c->osl))
 		return run_refuse(
-		    r, c->isl.from, "how long are prompt and answer?", "add for example --isl 1000 --osl 200");
+		    r, c->isl.from, "input and output length are missing", "add for example --isl 1000 --osl 200");
 	if (datum_given(in->think) && !datum_given(c->users))
-		return run_refuse(r, in->think.from, "only --users think", "leave --think out");
+		return run_refuse(r, in->think.from, "--think needs --users", "leave --think out");
 	if (in->cached.value >= 1)
-		return run_refuse(r, in->cached.from, "the last token of a prompt is never cached", "--cached 0.9");
+		return run_refuse(r, in->cached.from, "--cached must be below 1: the last prompt token is never cached",
+		    "write for example --cached 0.9");
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (!(shares[i].value >= 0 && shares[i].value <= 100))
-			return run_refuse(r, shares[i].from, "must lie between 0 and 100", "write 0.5 or 50%");
+			return run_refuse(r, shares[i].from, "must be between 0 and 100", "write 0.5 or 50%");
 	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
 	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
 	    run_fraction(r, "cached", in->cached) & run_whole(r, "spare", in->spare, 0) &
@@ -70,8 +72,8 @@ read_objective(struct run *r, struct word w, struct plan_objective *out)
 	while (n_name == 2 && statistic < N_PLAN_STATISTICS && strcmp(name[1], statistics[statistic]) != 0)
 		statistic++;
 	if (n != 2 || n_name > 2 || measure == N_PLAN_MEASURES || statistic == N_PLAN_STATISTICS)
-		return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is no objective", w.text),
-		    "write ttft, tpot or answer, perhaps .p50, .p90, .p95 or .p99, and a time: ttft.p99:500ms");
+		return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is not an SLO", w.text),
+		    "write ttft, tpot or answer, optionally .p50, .p90, .p95 or .p99, and a time: ttft.p99:500ms");
 	if (!run_value(r, w.from, parts[1], Q_TIME, &limit))
 		return false;
 	*out = (struct plan_objective){(enum plan_measure)measure, (enum plan_statistic)statistic, limit.value};
@@ -262,8 +264,8 @@ batched_engine(struct run *r, struct word name, const struct gpu *gpu)
 	const struct engine *e = bind_engine(r, name, gpu);
 
 	if (e && e->kind != ENGINE_BATCHED) {
-		run_refuse(r, name.from, arena_printf(r->arena, "%s serves no requests that come and go", e->id),
-		    "take an engine with in-flight batching: trtllm, vllm, sglang");
+		run_refuse(r, name.from, arena_printf(r->arena, "%s has no in-flight batching", e->id),
+		    "use an engine with in-flight batching: trtllm, vllm, sglang");
 		return NULL;
 	}
 	return e;
@@ -376,18 +378,17 @@ warn(struct run *r, const struct search *s)
 		fits = fits || s->list[i].bound != PLAN_DOES_NOT_FIT;
 	if (!fits)
 		run_warn(r,
-		    "no replica of up to %g GPUs holds the model and one request: raise --replica-gpus, or take "
-		    "a smaller type",
+		    "no replica of up to %g GPUs holds the model and one request: raise --replica-gpus, or use a "
+		    "smaller dtype",
 		    s->in->replica_gpus.value);
 	if (datum_given(s->c->users) && s->n_groups > 1)
-		run_warn(
-		    r, "users who wait less ask again sooner: faster GPUs are asked more, and may need more replicas");
+		run_warn(r, "closed load: users of faster GPUs send more requests, which may need more replicas");
 	if (s->in->unconfirmed)
-		run_warn(r, "closed form: no simulation has confirmed these");
+		run_warn(r, "closed form, not confirmed by simulation");
 	else if (feasible(&s->list[0]))
 		run_warn(r,
-		    "up to %d setups on the front of cost and latency were simulated at the planned load without "
-		    "the spare replicas; the others are the closed form's",
+		    "up to %d setups on the cost-latency front simulated at the planned load, without spare replicas; "
+		    "the others are closed-form",
 		    CONFIRMED_MOST);
 }
 
@@ -411,8 +412,8 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 	if (!read_load(r, in, c, &load) || !bind_candidates(&s))
 		return REFUSED;
 	if (s.n == 0) {
-		run_refuse(r, c->gpus->list[0].from, "none of these setups can be worked out",
-		    "the warnings say why; without --engine and --objectives floors are printed");
+		run_refuse(r, c->gpus->list[0].from, "none of these setups can be evaluated",
+		    "see the warnings; without --engine and --objectives, roofline floors are printed");
 		return REFUSED;
 	}
 	r->title = datum_given(c->users)

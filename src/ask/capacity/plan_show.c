@@ -61,8 +61,8 @@ show_rented(struct run *r, const struct plan_candidate *c, double n_gpus)
 	CALL(sh, n_rented_gpus, cost_rented(sh, n_gpus / c->n_replica_gpus, c->n_replica_gpus, c->n_unit_gpus));
 	SHOW(sh, n_rented_gpus, n_rented_gpus);
 	if (n_rented_gpus > n_gpus && about->rental.name)
-		run_warn(r, "%s: %s has %g GPUs; %g of the %g that are paid stay idle", about->gpu->id,
-		    about->rental.name, about->rental.n_gpus, n_rented_gpus - n_gpus, n_rented_gpus);
+		run_warn(r, "%s: %s has %g GPUs; %g of the %g paid GPUs stay idle", about->gpu->id, about->rental.name,
+		    about->rental.n_gpus, n_rented_gpus - n_gpus, n_rented_gpus);
 	return n_rented_gpus;
 }
 
@@ -169,8 +169,7 @@ capacity_plan_show(struct run *r, const struct plan_candidate *c, const struct p
 	const char *bound = plan_bound_text(c->bound);
 	TELL(sh, bottleneck, c->idle ? arena_printf(r->arena, "%s: impractical", bound) : bound);
 	if (c->idle)
-		run_warn(r,
-		    "%s, %s: impractical: the objectives leave each replica %.2g %% of the load that it could take",
+		run_warn(r, "%s, %s: impractical: the SLOs allow each replica %.2g %% of its maximum load",
 		    about->gpu->id, about->layout, 100 * c->most.full_frac);
 	if (c->bound == PLAN_DOES_NOT_FIT) {
 		CALL(sh, weight_byte, serve_weights(sh, c->setup));

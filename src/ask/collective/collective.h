@@ -10,27 +10,27 @@
 
 #define WIRES_LAUNCHES "graph|stream|torch"
 #define WIRES_OPTIONS(X)                                                                                               \
-	X('n', ranks, "ranks", "ranks", COUNT, "N", "", NULL, "GPUs that take part")                                   \
-	X(0, nodes, "nodes", "nodes", COUNT, "N", "", NULL, "nodes that they are spread over, evenly")                 \
+	X('n', ranks, "ranks", "ranks", COUNT, "N", "", NULL, "GPUs (ranks) in the collective")                        \
+	X(0, nodes, "nodes", "nodes", COUNT, "N", "", NULL, "nodes, with GPUs spread evenly over them")                \
 	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL,                                              \
-	    "what one GPU can send, one direction: the textbook formula at that rate")                                 \
+	    "bandwidth of one GPU, one direction; uses the textbook formula")                                          \
 	X(0, nic_bandwidth, "nic-bandwidth", "nic_bandwidth", RATE, "RATE", "", NULL,                                  \
-	    "with --bandwidth and --nodes: a GPU's share of the network, one direction")                               \
+	    "network bandwidth per GPU, one direction; with --bandwidth and --nodes")                                  \
 	X(0, link, "link", "link", WORD, "LINK", "link", NULL,                                                         \
-	    "the line rate of all such links of a GPU, or with 4xLINK of four; a list for 'links'")                    \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPUs of one node, by what is known of their links")      \
-	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "nodes of this system")                         \
-	X(0, algorithm, "algo", "algo", CHOICE, "NAME", algorithm_choices, "auto",                                     \
-	    "how it is carried out; auto is what NCCL would choose")                                                   \
+	    "link type at line rate: all such links of a GPU, or 4xLINK for four; a list for 'links'")                 \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, for the links inside one node")                     \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system: node and network")                     \
+	X(0, algorithm, "algo", "algo", CHOICE, "NAME", algorithm_choices, "auto", "algorithm; auto is NCCL's choice") \
 	X(0, backend, "backend", "backend", CHOICE, "NAME", "trtllm|vllm|sglang", NULL,                                \
-	    "engine whose own all-reduce is meant (--algo custom)")                                                    \
+	    "engine whose custom all-reduce is used (--algo custom)")                                                  \
 	X(0, launch, "launch", "launch", CHOICE, "HOW", WIRES_LAUNCHES, "graph",                                       \
-	    "CUDA graph, back to back in a stream, or one call of PyTorch at a time")                                  \
-	X(0, latency, "latency", "latency", TIME, "TIME", "", NULL, "of one step; with --bandwidth or --link")         \
+	    "launch mode: CUDA graph, back to back in a stream, or single PyTorch calls")                              \
+	X(0, latency, "latency", "latency", TIME, "TIME", "", NULL, "latency of one step, with --bandwidth or --link") \
 	X(0, groups, "nvlink-groups", "nvlink_groups", WORDS, "N,N", "", NULL,                                         \
-	    "sizes of groups of linked GPUs: between groups a ring goes through the host")                             \
-	X(0, host_link, "host-link", "host_link", WORD, "LINK", "link", NULL, "the path between such groups")          \
-	X(0, host_bandwidth, "host-bandwidth", "host_bandwidth", RATE, "RATE", "", NULL, "the same as a bare rate")
+	    "sizes of NVLink groups; the ring crosses the host between groups")                                        \
+	X(0, host_link, "host-link", "host_link", WORD, "LINK", "link", NULL, "link between NVLink groups")            \
+	X(0, host_bandwidth, "host-bandwidth", "host_bandwidth", RATE, "RATE", "", NULL,                               \
+	    "bandwidth between NVLink groups, instead of --host-link")
 
 struct wires_in {
 	WIRES_OPTIONS(OPTION_MEMBER)

@@ -196,5 +196,5 @@ links_fitting(struct run *r, double volume_byte, double comm_s)
 	if (network)
 		TELL(sh, network_class, network->id);
 	if (!line && !network)
-		run_warn(r, "no link of the database carries this: check the time, the size and the number of ranks");
+		run_warn(r, "no link in the database is this fast: check time, size and number of ranks");
 }

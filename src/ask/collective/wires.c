@@ -48,9 +48,9 @@ wires_link(struct run *r, struct word text, struct datum *n)
 		return NULL;
 	if (!datum_given(link->byte_per_s) || strcmp(link->kind, "nvswitch") == 0 ||
 	    strcmp(link->kind, "storage") == 0) {
-		diag_error(r->diag, text.from, "%s is not a link between GPUs", link->name);
-		diag_hint(r->diag,
-		    "name a link of a GPU or a NIC: nvlink4, pcie5-x16, ib-ndr; 'ridge comm links' lists them");
+		diag_error(r->diag, text.from, "%s does not connect GPUs", link->name);
+		diag_hint(
+		    r->diag, "use a GPU or NIC link such as nvlink4, pcie5-x16, ib-ndr; 'ridge comm links' lists them");
 		return NULL;
 	}
 	const bool per_gpu = strcmp(link->scope, "link") == 0 && datum_given(link->n_units);
@@ -90,7 +90,7 @@ bind_groups(struct run *r, const struct wires_in *in, struct wires *w)
 		struct quantity_fault qf;
 		double size;
 		if (!quantity_read(in->groups.list[i].text, Q_COUNT, &size, &qf) || size < 1 || size != floor(size))
-			return fault(r, in->groups.list[i].from, "expected sizes of groups, such as 4,4",
+			return fault(r, in->groups.list[i].from, "expected group sizes, such as 4,4",
 			    "'nvidia-smi topo -m' shows which GPUs NVLink (NV#) joins; SYS, NODE and PHB go through "
 			    "the host");
 		n += size;
@@ -101,7 +101,7 @@ bind_groups(struct run *r, const struct wires_in *in, struct wires *w)
 	if (w->n_ranks.value != n)
 		return fault(r, w->n_ranks.from, "the groups do not add up to --ranks", "leave --ranks out");
 	if (w->algorithm != ALGORITHM_AUTO && w->algorithm != ALGORITHM_RING)
-		return fault(r, in->groups.list[0].from, "--nvlink-groups is about rings", "use --algo ring");
+		return fault(r, in->groups.list[0].from, "--nvlink-groups needs a ring", "use --algo ring");
 	if (!w->bare)
 		return fault(r, in->groups.list[0].from, "--nvlink-groups needs the link inside the groups",
 		    "add --link nvlink3 (or 4xnvlink3) or --bandwidth");
@@ -114,7 +114,7 @@ bind_groups(struct run *r, const struct wires_in *in, struct wires *w)
 		w->host_rate = host->byte_per_s;
 	}
 	if (w->n_groups > 1 && !datum_given(w->host_rate))
-		return fault(r, in->groups.list[0].from, "what joins the groups?",
+		return fault(r, in->groups.list[0].from, "--nvlink-groups needs the link between the groups",
 		    "add --host-link pcie4-x16, or --host-bandwidth with a measured rate");
 	return true;
 }
@@ -172,7 +172,7 @@ find_fit(struct run *r, const struct wires *w)
 	const struct calibration *fit = find_kernels(r, w, NULL);
 
 	if (fit && fit->transferred_from)
-		run_warn(r, "no measured collectives of %s: those of %s are taken at the rate of its links", w->gpu->id,
+		run_warn(r, "no measured collectives on %s: using those of %s, scaled to its links", w->gpu->id,
 		    fit->transferred_from);
 	return fit;
 }
@@ -183,19 +183,21 @@ find_engine(struct run *r, const struct wires_in *in, struct wires *w)
 	if (!in->backend.text && w->algorithm != ALGORITHM_CUSTOM)
 		return true;
 	if (!in->backend.text)
-		return fault(r, in->algorithm.from, "whose own all-reduce?", "add --backend trtllm, vllm or sglang");
+		return fault(
+		    r, in->algorithm.from, "--algo custom needs an engine", "add --backend trtllm, vllm or sglang");
 	if (!w->gpu)
 		return fault(r, in->backend.from, "--backend needs a GPU", "add --gpu or --system");
 	if (w->algorithm != ALGORITHM_AUTO && w->algorithm != ALGORITHM_CUSTOM)
-		return fault(r, in->algorithm.from, "--backend means the engine's own all-reduce, --algo one of NCCL's",
-		    "leave one of them out");
+		return fault(r, in->algorithm.from, "--backend and --algo exclude each other",
+		    "keep --backend for the engine's custom all-reduce, or --algo for NCCL");
 	w->algorithm = ALGORITHM_CUSTOM;
 	run_reads(r, &in->backend, NULL);
 	w->engine = find_kernels(r, w, in->backend.text);
 	if (w->engine && w->engine->n_custom > 0)
 		return true;
-	diag_error(r->diag, in->backend.from, "no measurements of %s's all-reduce on %s", in->backend.text, w->gpu->id);
-	diag_hint(r->diag, "a100, h100, h200 and b200 have them; without --backend NCCL is meant");
+	diag_error(
+	    r->diag, in->backend.from, "no measurements of the %s all-reduce on %s", in->backend.text, w->gpu->id);
+	diag_hint(r->diag, "use a100, h100, h200 or b200, or leave --backend out for NCCL");
 	return false;
 }
 
@@ -211,7 +213,7 @@ find_launch(struct run *r, const struct wires_in *in, struct wires *w)
 	if (!in->launch.text || strcmp(in->launch.text, "torch") != 0)
 		return true;
 	if (w->bare || !w->gpu)
-		return fault(r, in->launch.from, "--launch is about calibrated GPUs", "name a --gpu or a --system");
+		return fault(r, in->launch.from, "--launch needs a calibrated GPU", "add --gpu or --system");
 	any = run_calibration(r, "network", NULL);
 	if (any && datum_given(any->call_s))
 		w->launch_s = any->call_s;
@@ -228,22 +230,20 @@ bind_gpu(struct run *r, const struct wires_in *in, struct wires *w)
 		return false;
 	if (in->nodes.value > 1 || in->ranks.value > 72)
 		return fault(r, datum_given(in->nodes) ? in->nodes.from : in->ranks.from,
-		    "--gpu knows the links of one node and no network",
-		    "name a --system: dgx-h100, aws-p5.48xlarge, ...");
+		    "--gpu covers one node without a network", "add a --system such as dgx-h100 or aws-p5.48xlarge");
 	const char *id = w->gpu->link_kind ? w->gpu->link_kind : w->gpu->pcie;
 	if (!id)
-		return fault(r, in->gpu.from, "the database has no link of this GPU", "use --bandwidth or --link");
+		return fault(r, in->gpu.from, "the database has no link for this GPU", "add --bandwidth or --link");
 	w->link = run_link(r, (struct word){id, in->gpu.from});
 	w->fit = find_fit(r, w);
 	if (!datum_given(w->n_ranks))
-		return fault(r, in->gpu.from, "how many GPUs take part?", "add --ranks 8");
+		return fault(r, in->gpu.from, "number of ranks missing", "add --ranks 8");
 	/* eight share a board, except where a rack is one domain */
 	const double domain = strncmp(w->gpu->id, "gb", 2) == 0 ? 72 : 8;
 	if (w->n_ranks.value > domain) {
-		diag_error(r->diag, w->n_ranks.from, "%g ranks are more than the %g GPUs of one node", w->n_ranks.value,
-		    domain);
-		diag_hint(
-		    r->diag, "name a --system, which has a network: --system dgx-h100 --ranks %g", w->n_ranks.value);
+		diag_error(
+		    r->diag, w->n_ranks.from, "%g ranks exceed the %g GPUs of one node", w->n_ranks.value, domain);
+		diag_hint(r->diag, "add a system with a network: --system dgx-h100 --ranks %g", w->n_ranks.value);
 		return false;
 	}
 	return w->link != NULL;
@@ -263,15 +263,15 @@ spread(struct run *r, const struct wires_in *in, struct wires *w)
 	w->n_nodes = datum_given(in->nodes) ? in->nodes.value : ceil(n / domain);
 	if (fmod(n, w->n_nodes) != 0 || n / w->n_nodes > domain) {
 		const double fewer = floor(n / domain) * domain;
-		diag_error(r->diag, w->n_ranks.from, "%g ranks do not spread evenly over %g domains of %g GPUs", n,
+		diag_error(r->diag, w->n_ranks.from, "%g ranks do not divide evenly over %g domains of %g GPUs", n,
 		    w->n_nodes, domain);
-		diag_hint(r->diag, "%g or %g ranks do", fewer > 0 ? fewer : domain, fewer + domain);
+		diag_hint(r->diag, "use %g or %g ranks", fewer > 0 ? fewer : domain, fewer + domain);
 		return false;
 	}
 	if (w->n_nodes > 1 && !s->fabric) {
-		diag_error(r->diag, w->n_ranks.from, "%s holds %g GPU%s and has no network: not %g ranks", s->name,
+		diag_error(r->diag, w->n_ranks.from, "%s has %g GPU%s and no network: %g ranks do not fit", s->name,
 		    domain, domain == 1 ? "" : "s", n);
-		diag_hint(r->diag, "ask for %g, or name a system with a network", domain);
+		diag_hint(r->diag, "use %g ranks, or a system with a network", domain);
 		return false;
 	}
 	return true;
@@ -322,15 +322,15 @@ one_of(struct run *r, const struct wires_in *in)
 			continue;
 		if (first >= 0) {
 			diag_error(r->diag, all[i].at, "%s and %s exclude each other", all[first].name, all[i].name);
-			diag_hint(r->diag, "each says what joins the GPUs: keep one");
+			diag_hint(r->diag, "keep one: each gives the interconnect");
 			return false;
 		}
 		first = i;
 	}
 	if (first > 1 && (datum_given(in->latency) || datum_given(in->nic_bandwidth)))
 		return fault(r, datum_given(in->latency) ? in->latency.from : in->nic_bandwidth.from,
-		    "--latency and --nic-bandwidth complete a bare --bandwidth or --link",
-		    "a named GPU or system brings its own");
+		    "--latency and --nic-bandwidth need --bandwidth or --link",
+		    "leave them out with --gpu or --system");
 	return true;
 }
 
@@ -339,7 +339,7 @@ above_zero(struct run *r, struct datum rate)
 {
 	if (!datum_given(rate) || rate.value > 0)
 		return true;
-	return fault(r, rate.from, "nothing gets through at this rate", "write a rate such as 50GB/s");
+	return fault(r, rate.from, "the bandwidth must be greater than 0", "write for example 50GB/s");
 }
 
 static enum algorithm
@@ -376,13 +376,13 @@ wires_bind(struct run *r, const struct wires_in *in, struct wires *w)
 	if (!w->bare)
 		follow_link(r, w);
 	if (!datum_given(w->n_ranks))
-		return fault(r, datum_given(w->rate) ? w->rate.from : in->link.from, "how many GPUs take part?",
-		    "add --ranks 8");
+		return fault(
+		    r, datum_given(w->rate) ? w->rate.from : in->link.from, "number of ranks missing", "add --ranks 8");
 	if (w->bare && fmod(w->n_ranks.value, w->n_nodes) != 0)
 		return fault(
-		    r, in->nodes.from, "the ranks do not spread evenly over the nodes", "change --ranks or --nodes");
+		    r, in->nodes.from, "the ranks do not divide evenly over the nodes", "change --ranks or --nodes");
 	if (w->bare && w->n_nodes > 1 && !datum_given(w->nic_rate))
-		return fault(r, in->nodes.from, "what joins the nodes?",
-		    "add --nic-bandwidth 50GB/s, a GPU's share of its NICs");
+		return fault(r, in->nodes.from, "network bandwidth missing",
+		    "add --nic-bandwidth 50GB/s, the NIC bandwidth per GPU");
 	return true;
 }

@@ -170,13 +170,13 @@ can_do(struct run *r, const struct wires *w, enum collective c)
 	if (a == ALGORITHM_AUTO || (algorithm_does(a, c) && algorithm_spans(a, w->n_nodes)))
 		return true;
 	diag_error(r->diag, (struct source){0},
-	    algorithm_does(a, c) ? "--algo %s is not for %s" : "--algo %s does no %s", algorithm_name(a),
+	    algorithm_does(a, c) ? "--algo %s does not support %s" : "--algo %s does not support %s", algorithm_name(a),
 	    algorithm_does(a, c) ? w->n_nodes > 1 ? "several nodes" : "one node" : collective_name(c));
 	char list[200] = "";
 	for (int i = 0; i < N_ALGORITHMS; i++)
 		if (algorithm_does((enum algorithm)i, c) && algorithm_spans((enum algorithm)i, w->n_nodes))
 			strcat(strcat(list, *list ? ", " : ""), algorithm_name((enum algorithm)i));
-	diag_hint(r->diag, "here it can be done by %s", list);
+	diag_hint(r->diag, "use %s", list);
 	return false;
 }
 
@@ -280,9 +280,9 @@ plan_facts(struct run *r, const struct wires *w, const char *scope, enum collect
 	plan->ask.node_hop_s = w->n_nodes > 1 ? nccl_node_hop(a, p) : 0;
 	words->algorithm = algorithm_name(a);
 	words->protocol = a == ALGORITHM_DIRECT ? NULL : protocol_name(p);
-	words->model = "link facts and NCCL's latencies, not measured";
-	run_warn(r, "%s: %s; expect 25 %% error for large messages and a factor of two for small ones", words->model,
-	    w->algorithm == ALGORITHM_AUTO ? "nothing was fitted here" : "the fits are of what NCCL chooses by itself");
+	words->model = "link data and NCCL's latencies, not measured";
+	run_warn(r, "%s: %s; expect 25 %% error for large messages, a factor of two for small ones", words->model,
+	    w->algorithm == ALGORITHM_AUTO ? "not fitted here" : "the fits cover NCCL's own choice");
 }
 
 static const char *
@@ -334,7 +334,7 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 	words->model = error_words(r, w->fit, keys[as], "fitted to NCCL on 2 to 8 GPUs");
 	if (w->launch_s.value > 0)
 		words->model =
-		    arena_printf(r->arena, "%s; and %.0f us for the call", words->model, w->launch_s.value * 1e6);
+		    arena_printf(r->arena, "%s; plus %.0f us per call", words->model, w->launch_s.value * 1e6);
 	words->error = (struct error_source){.fit = w->fit,
 	    .kind = "collective",
 	    .residual = keys[as],
@@ -343,13 +343,12 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 	    .n = 2,
 	    .at = {{"ranks", w->n_ranks.value}, {"size", size_byte}}};
 	if (as != c)
-		run_warn(
-		    r, "no measurements of %s alone: it is taken at the pace of an all-gather", collective_name(c));
+		run_warn(r, "no measurements of %s: assumed as fast as all-gather", collective_name(c));
 	if (w->n_ranks.value > 8)
-		run_warn(r, "the fit is of 2 to 8 GPUs: %g is an extrapolation", w->n_ranks.value);
+		run_warn(r, "the fit covers 2 to 8 GPUs: %g is an extrapolation", w->n_ranks.value);
 	/* published runs up to 16 GiB are met within 5 % */
 	if (size_byte > 32 * 536870912.0)
-		run_warn(r, "the fit was checked up to 16 GiB: %g GiB is an extrapolation", size_byte / 1073741824);
+		run_warn(r, "the fit covers up to 16 GiB: %g GiB is an extrapolation", size_byte / 1073741824);
 	return true;
 }
 
@@ -377,9 +376,8 @@ plan_network(struct run *r, const struct wires *w, enum collective c, double siz
 		    r->arena, "fitted to NCCL over %s on %g nodes", net->fit->fabric, net->rates.n_nodes.value);
 		return true;
 	}
-	words->model = "shares and latencies of other networks";
-	run_warn(r,
-	    "no measurements of %s over %s: those of other networks are taken over; expect 20 %% error and more",
+	words->model = "efficiency and latencies of other networks";
+	run_warn(r, "no measurements of %s over %s: using those of other networks; expect 20 %% error or more",
 	    collective_name(c), w->system->fabric->id);
 	return true;
 }
@@ -390,7 +388,7 @@ plan_custom(
 {
 	plan->form = FORM_CUSTOM;
 	plan->custom = &w->engine->custom[0];
-	words->algorithm = arena_printf(r->arena, "%s's own", w->engine->backend);
+	words->algorithm = arena_printf(r->arena, "%s custom all-reduce", w->engine->backend);
 	words->model = error_words(r, w->engine, "custom_all_reduce", "fitted under CUDA graphs");
 	words->error = (struct error_source){.fit = w->engine,
 	    .kind = "collective",
@@ -398,8 +396,7 @@ plan_custom(
 	    .n = 2,
 	    .at = {{"ranks", w->n_ranks.value}, {"size", size_byte}}};
 	if (size_byte > 32e6)
-		run_warn(
-		    r, "engines use their own all-reduce up to some megabytes: above 32 MB this is an extrapolation");
+		run_warn(r, "custom all-reduce is used up to a few MB: above 32 MB this is an extrapolation");
 }
 
 static bool

@@ -23,8 +23,9 @@ read_rate(struct run *r, struct word text, struct tier *out)
 	double rate = 1;
 
 	if (!quantity_read(text.text, Q_RATE, &rate, &fault) || rate <= 0) {
-		diag_error(r->diag, text.from, "storage: %s", rate <= 0 ? "a rate above 0 is needed" : fault.what);
-		diag_hint(r->diag, "write 3GB/s, or a name of the database: nvme-gen4, 4xnvme-gen4");
+		diag_error(
+		    r->diag, text.from, "storage: %s", rate <= 0 ? "the rate must be greater than 0" : fault.what);
+		diag_hint(r->diag, "write 3GB/s, or a database name: nvme-gen4, 4xnvme-gen4");
 		return false;
 	}
 	if (!bounds_check(r->diag, text.from, "storage", Q_RATE, rate))
@@ -63,8 +64,8 @@ tier_read(struct run *r, struct word text, struct tier *out)
 	if (!link)
 		return false;
 	if (!datum_given(link->read_byte_per_s)) {
-		diag_error(r->diag, text.from, "%s is no storage", link->name);
-		diag_hint(r->diag, "name one of the kind storage, such as nvme-gen4, or write its rate: 3GB/s");
+		diag_error(r->diag, text.from, "%s is not a storage link", link->name);
+		diag_hint(r->diag, "use a link of kind storage, such as nvme-gen4, or a rate: 3GB/s");
 		return false;
 	}
 	*out = (struct tier){text.text, n, link->read_byte_per_s, link->write_byte_per_s};
@@ -131,8 +132,7 @@ read_knot(struct run *r, struct word w, double *items, double *lookups)
 	    quantity_read(colon + 1, Q_FRACTION, lookups, &fault))
 		return true;
 	diag_error(r->diag, w.from, "'%s' is not of the form ROWS:LOOKUPS", w.text);
-	diag_hint(
-	    r->diag, "write for example 1%%:40%%,15%%:85%%: the hottest 15 %% of the rows get 85 %% of the lookups");
+	diag_hint(r->diag, "write for example 1%%:40%%,15%%:85%% (the hottest 15 %% of rows get 85 %% of lookups)");
 	return false;
 }
 
@@ -144,7 +144,7 @@ read_curve(struct run *r, const struct words *list, struct curve *out)
 	int n = 0;
 
 	if (list->n > KNOTS_MAX - 1)
-		return refuse(r, list->list[0].from, "too many points in the histogram", "63 are enough");
+		return refuse(r, list->list[0].from, "too many points in the histogram", "give at most 63");
 	for (size_t i = 0; i < list->n; i++, n++) {
 		const struct word w = list->list[i];
 		if (!read_knot(r, w, &out->items[n], &out->lookups[n]))
@@ -153,10 +153,10 @@ read_curve(struct run *r, const struct words *list, struct curve *out)
 		if (!(out->items[n] > items && out->items[n] <= 1 && out->lookups[n] >= lookups &&
 		        out->lookups[n] <= 1))
 			return refuse(
-			    r, w.from, "both parts of a histogram grow from 0 to 1", "count from the hottest row on");
+			    r, w.from, "shares of a histogram must grow from 0 to 1", "start with the hottest rows");
 		if (more > slope * (1 + 1e-9))
-			return refuse(r, w.from, "these rows are hotter than the ones before them",
-			    "sort the rows by how often they are asked for, hottest first");
+			return refuse(r, w.from, "these rows are hotter than the previous ones",
+			    "sort rows by lookups, hottest first");
 		items = out->items[n];
 		lookups = out->lookups[n];
 		slope = more;
@@ -177,24 +177,23 @@ check_law(struct run *r, const struct cached_in *in)
 	const struct source from = {0};
 
 	if (n > 1)
-		return refuse(
-		    r, from, "two ways in which rows are asked for", "give one of --zipf, --uniform and --histogram");
+		return refuse(r, from, "--zipf, --uniform and --histogram exclude each other", "keep one of them");
 	if (datum_given(in->hit) && n && rows)
-		return refuse(r, in->hit.from, "the hit rate follows from the rows that are held",
-		    "leave out --hit, or --fraction for the rows that it takes, or --zipf for the exponent");
+		return refuse(r, in->hit.from, "--hit excludes --fraction with --zipf",
+		    "leave out --hit, --fraction (to get the cached rows) or --zipf (to get the exponent)");
 	if (datum_given(in->hit) && (in->uniform || in->histogram.n))
-		return refuse(r, in->hit.from, "--hit is solved for Zipf's law alone",
-		    "give --fraction; --sweep fraction=5%,10%,20% shows several");
+		return refuse(r, in->hit.from, "--hit needs --zipf",
+		    "use --fraction, for example with --sweep fraction=5%,10%,20%");
 	if (datum_given(in->hit) && datum_given(in->items) && !n && !rows)
-		return refuse(r, in->items.from, "which rows does the cache hold?",
+		return refuse(r, in->items.from, "cache size missing",
 		    "add --fraction 0.15 for the exponent, or --zipf 1 for the rows");
 	if (!datum_given(in->hit) && !n)
-		return refuse(r, from, "how are the rows asked for?",
+		return refuse(r, from, "lookup distribution missing",
 		    "add --zipf 0.95, --uniform, a measured --histogram, or the measured --hit rate");
 	if (!datum_given(in->hit) && !rows)
-		return refuse(r, from, "how many rows does the cache hold?", "add --fraction 15% or --cached 6M");
+		return refuse(r, from, "cache size missing", "add --fraction 15% or --cached 6M");
 	if (!datum_given(in->items) && (datum_given(in->zipf) || datum_given(in->cached) || in->uniform))
-		return refuse(r, from, "how many rows has the table?", "add --items 40M");
+		return refuse(r, from, "table size missing", "add --items 40M");
 	return true;
 }
 
@@ -204,12 +203,12 @@ check_ranges(struct run *r, const struct cached_in *in)
 	if (!measure_fraction(r, "fraction", in->fraction, 0, 1) || !measure_fraction(r, "hit", in->hit, 0, 1))
 		return false;
 	if (datum_given(in->cached) && datum_given(in->fraction))
-		return refuse(r, in->cached.from, "--cached and --fraction exclude each other", "give one of them");
+		return refuse(r, in->cached.from, "--cached and --fraction exclude each other", "keep one of them");
 	if (datum_given(in->cached) && datum_given(in->items) && in->cached.value > in->items.value)
 		return refuse(
-		    r, in->cached.from, "more rows are held than there are", "a cache of all rows is the table");
+		    r, in->cached.from, "the cache is larger than the table", "give at most the rows of the table");
 	if (datum_given(in->zipf) && in->zipf.value > 50)
-		return refuse(r, in->zipf.from, "an exponent this large leaves one row", "usual ones lie near 1");
+		return refuse(r, in->zipf.from, "--zipf is too large", "typical exponents are near 1");
 	return run_whole(r, "items", in->items, 1) & run_whole(r, "cached", in->cached, 0);
 }
 
@@ -254,9 +253,8 @@ show_zipf(struct run *r, const struct cached_in *in, double n_items, double n_ho
 		run_reads(r, &in->hit, NULL);
 		exponent = cache_zipf_of(n_items, n_hot, in->hit.value);
 		if (isnan(exponent))
-			return refuse(r, in->hit.from, "no exponent makes these rows hit that often",
-			    "a cache of the hottest rows hits more often than its share of the table, and less than "
-			    "always");
+			return refuse(r, in->hit.from, "no Zipf exponent gives this hit rate",
+			    "give a hit rate above the cached share and below 1");
 	}
 	TAKE(sh, zipf, exponent);
 	if (!datum_given(in->zipf))
@@ -324,7 +322,7 @@ show_times(struct run *r, const struct cached_in *in, double hit_frac)
 	if (datum_given(in->hit_time))
 		SHOW(sh, hits_s, hit_s);
 	else
-		run_assume(r, "hits cost nothing");
+		run_assume(r, "hit time 0");
 	SHOW(sh, cached_lookup_s, lookup_s);
 	if (!datum_given(in->rest)) {
 		CALL(sh, gain, scale_speedup_time(sh, lookup_s, cached_lookup_s));
@@ -348,7 +346,7 @@ cached_answer(struct run *r, const struct cached_in *in)
 
 	if (!check_law(r, in) || !check_ranges(r, in) || !show_hits(r, in, &found))
 		return REFUSED;
-	r->title = "A cache of the hottest rows";
+	r->title = "Cache of the hottest rows";
 	if (datum_given(in->table) && !isnan(found.cached_frac)) {
 		const double cached_frac = found.cached_frac;
 		TAKE(sh, table_byte, in->table);
@@ -358,6 +356,6 @@ cached_answer(struct run *r, const struct cached_in *in)
 	if (datum_given(in->lookup))
 		show_times(r, in, found.hit_frac);
 	if (!datum_given(in->hit))
-		run_assume(r, "the hottest rows are known and kept");
+		run_assume(r, "hottest rows known and cached");
 	return ANSWERED;
 }

@@ -21,21 +21,20 @@ double tier_write(struct run *r, const struct tier *t);
 /* The cache of hot rows: one of the questions of `ridge data`. */
 
 #define CACHED_OPTIONS(X)                                                                                              \
-	X(0, items, "items", "items", COUNT, "N", "", NULL, "rows of the table")                                       \
-	X(0, fraction, "fraction", "fraction", FRACTION, "FRACTION", "", NULL,                                         \
-	    "part of the rows that the cache holds")                                                                   \
-	X(0, cached, "cached", "cached", COUNT, "N", "", NULL, "rows that it holds, instead of --fraction")            \
+	X(0, items, "items", "items", COUNT, "N", "", NULL, "rows of the embedding table")                             \
+	X(0, fraction, "fraction", "fraction", FRACTION, "FRACTION", "", NULL, "share of the rows held in the cache")  \
+	X(0, cached, "cached", "cached", COUNT, "N", "", NULL, "rows held in the cache, instead of --fraction")        \
 	X(0, zipf, "zipf", "zipf", NUMBER, "S", "", NULL,                                                              \
-	    "exponent of Zipf's law: the row of rank k is asked for k^-S times as often as the first")                 \
-	X(0, uniform, "uniform", "uniform", FLAG, "", "", NULL, "all rows are asked for alike")                        \
+	    "Zipf exponent S: lookups of the row of rank k fall as k^-S")                                              \
+	X(0, uniform, "uniform", "uniform", FLAG, "", "", NULL, "uniform lookups over all rows")                       \
 	X(0, histogram, "histogram", "histogram", WORDS, "ROWS:LOOKUPS,...", "", NULL,                                 \
-	    "measured: the hottest part of the rows and the part of the lookups it gets: 1%:40%,15%:85%")              \
+	    "measured share of rows and of lookups that hit them: 1%:40%,15%:85%")                                     \
 	X(0, hit, "hit", "hit", FRACTION, "FRACTION", "", NULL,                                                        \
-	    "lookups that find their row; with --items the exponent or the rows that this takes")                      \
-	X(0, table, "table", "table", SIZE, "SIZE", "", NULL, "size of the table")                                     \
-	X(0, lookup, "lookup", "lookup", TIME, "TIME", "", NULL, "of all lookups of a step, without a cache")          \
-	X(0, hit_time, "hit-time", "hit_time", TIME, "TIME", "", NULL, "of all lookups of a step, if all of them hit") \
-	X(0, rest, "rest", "rest", TIME, "TIME", "", NULL, "everything else in a step")
+	    "hit rate; with --items, prints the Zipf exponent or the cached rows it implies")                          \
+	X(0, table, "table", "table", SIZE, "SIZE", "", NULL, "size of the embedding table")                           \
+	X(0, lookup, "lookup", "lookup", TIME, "TIME", "", NULL, "lookup time of a step without a cache")              \
+	X(0, hit_time, "hit-time", "hit_time", TIME, "TIME", "", NULL, "lookup time of a step when every lookup hits") \
+	X(0, rest, "rest", "rest", TIME, "TIME", "", NULL, "rest of the step time")
 
 struct cached_in {
 	CACHED_OPTIONS(OPTION_MEMBER)
@@ -48,41 +47,46 @@ enum answer cached_answer(struct run *r, const struct cached_in *in);
 
 #define DATA_OPTIONS(X)                                                                                                \
 	X(0, sample_time, "sample-time", "sample_time", TIME, "TIME", "", NULL,                                        \
-	    "to prepare one sample in one worker: read, decode, transform")                                            \
-	X(0, profile, "profile", "profile", TIME, "TIME", "", NULL, "the same as a profiler's total, of --calls")      \
-	X(0, calls, "calls", "calls", COUNT, "N", "", NULL, "samples that the profile saw")                            \
+	    "time of one worker per sample: read, decode, transform")                                                  \
+	X(0, profile, "profile", "profile", TIME, "TIME", "", NULL,                                                    \
+	    "profiler's total time over --calls, instead of --sample-time")                                            \
+	X(0, calls, "calls", "calls", COUNT, "N", "", NULL, "samples in the profile")                                  \
 	X('w', workers, "workers", "workers", COUNT, "N", "", NULL,                                                    \
-	    "loader processes of all GPUs; 0: samples are prepared between the steps")                                 \
-	X('b', batch, "batch", "batch", COUNT, "N", "", NULL, "samples of a step, of all GPUs")                        \
-	X('s', step, "step", "step", TIME, "TIME", "", NULL, "computing of a step, when it never waits")               \
-	X(0, serial, "serial", "serial", FLAG, "", "", NULL, "nothing is loaded while a step computes")                \
-	X(0, load, "load", "load", TIME, "TIME", "", NULL, "measured: time to load a batch")                           \
-	X(0, load_after, "load-after", "load_after", TIME, "TIME", "", NULL, "what loading takes after a change")      \
+	    "loader processes for all GPUs; 0 loads in the main process")                                              \
+	X('b', batch, "batch", "batch", COUNT, "N", "", NULL, "samples per step, all GPUs")                            \
+	X('s', step, "step", "step", TIME, "TIME", "", NULL, "compute time of a step")                                 \
+	X(0, serial, "serial", "serial", FLAG, "", "", NULL, "no prefetch: loading and compute do not overlap")        \
+	X(0, load, "load", "load", TIME, "TIME", "", NULL, "measured load time of a batch")                            \
+	X(0, load_after, "load-after", "load_after", TIME, "TIME", "", NULL, "load time after a change")               \
 	X(0, load_share, "load-share", "load_share", FRACTION, "FRACTION", "", NULL,                                   \
-	    "loading's part of a step that loads and computes one after the other")                                    \
-	X(0, iteration, "iteration", "iteration", TIME, "TIME", "", NULL, "such a step as a whole")                    \
-	X(0, throughput, "throughput", "throughput", NUMBER, "RATE", "", NULL, "measured: samples per second")         \
-	X(0, expected, "expected", "expected", NUMBER, "RATE", "", NULL, "samples per second without waiting")         \
+	    "load share of a step without overlap")                                                                    \
+	X(0, iteration, "iteration", "iteration", TIME, "TIME", "", NULL, "whole step time, loading included")         \
+	X(0, throughput, "throughput", "throughput", NUMBER, "RATE", "", NULL,                                         \
+	    "measured throughput, samples per second")                                                                 \
+	X(0, expected, "expected", "expected", NUMBER, "RATE", "", NULL,                                               \
+	    "expected throughput without GPU stalls, samples per second")                                              \
 	X('t', target, "target", "target", NUMBER, "RATE", "", NULL,                                                   \
-	    "samples per second to reach: prints the workers it takes; exit status 1 when missed")                     \
+	    "target throughput, samples per second; prints the workers needed; exit status 1 when missed")             \
 	X(0, max_idle, "max-idle", "max_idle", FRACTION, "FRACTION", "", NULL,                                         \
-	    "part of the time that computing may wait; exit status 1 above it")                                        \
-	X(0, idle, "idle", "idle", FRACTION, "FRACTION", "", NULL, "measured: part of the time that computing waits")  \
-	X(0, idle_after, "idle-after", "idle_after", FRACTION, "FRACTION", "", NULL, "the same after a change")        \
+	    "maximum GPU idle fraction; exit status 1 above it")                                                       \
+	X(0, idle, "idle", "idle", FRACTION, "FRACTION", "", NULL, "measured GPU idle fraction")                       \
+	X(0, idle_after, "idle-after", "idle_after", FRACTION, "FRACTION", "", NULL,                                   \
+	    "GPU idle fraction after a change")                                                                        \
 	X(0, storage, "storage", "storage", WORDS, "NAME|RATE,...", "link", NULL,                                      \
-	    "tiers: names of the database, 4xNAME for four of them, or bare rates")                                    \
-	X(0, sample_size, "sample-size", "sample_size", SIZE, "SIZE", "", NULL, "bytes read for a sample")             \
-	X(0, checkpoint, "checkpoint", "checkpoint", SIZE, "SIZE", "", NULL, "of a checkpoint on the same storage")    \
-	X(0, every, "every", "every", TIME, "TIME", "", NULL, "between two checkpoints")                               \
-	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs of the node, for --rule")                               \
-	X(0, cores, "cores", "cores", COUNT, "N", "", NULL, "cores of the node")                                       \
+	    "storage tiers: database names, 4xNAME for four of them, or rates")                                        \
+	X(0, sample_size, "sample-size", "sample_size", SIZE, "SIZE", "", NULL, "bytes read per sample")               \
+	X(0, checkpoint, "checkpoint", "checkpoint", SIZE, "SIZE", "", NULL,                                           \
+	    "size of a checkpoint written to the same storage")                                                        \
+	X(0, every, "every", "every", TIME, "TIME", "", NULL, "checkpoint interval")                                   \
+	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs per node, for --rule")                                  \
+	X(0, cores, "cores", "cores", COUNT, "N", "", NULL, "CPU cores per node")                                      \
 	X(0, rule, "rule", "rule", CHOICE, "RULE", "gpus|gpus-cores", NULL,                                            \
-	    "rule of thumb for workers: gpus, two for each GPU; gpus-cores, that times the cores of a GPU")            \
-	X(0, cameras, "cameras", "cameras", COUNT, "N", "", NULL, "sensors that record")                               \
-	X(0, pixels, "pixels", "pixels", COUNT, "N", "", NULL, "pixels of a frame: 2M")                                \
-	X(0, fps, "fps", "fps", NUMBER, "N", "", NULL, "frames per second of each")                                    \
-	X(0, pixel_size, "pixel-size", "pixel_size", SIZE, "SIZE", "", "3B", "of a pixel; 3B is 8-bit RGB")            \
-	X(0, length, "length", "length", TIME, "TIME", "", NULL, "of a recording")
+	    "rule of thumb for workers: gpus is 2 per GPU; gpus-cores multiplies by cores per GPU")                    \
+	X(0, cameras, "cameras", "cameras", COUNT, "N", "", NULL, "number of cameras")                                 \
+	X(0, pixels, "pixels", "pixels", COUNT, "N", "", NULL, "pixels per frame: 2M")                                 \
+	X(0, fps, "fps", "fps", NUMBER, "N", "", NULL, "frames per second of each camera")                             \
+	X(0, pixel_size, "pixel-size", "pixel_size", SIZE, "SIZE", "", "3B", "bytes per pixel; 3B is 8-bit RGB")       \
+	X(0, length, "length", "length", TIME, "TIME", "", NULL, "length of a recording")
 
 struct data_in {
 	DATA_OPTIONS(OPTION_MEMBER)

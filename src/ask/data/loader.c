@@ -20,23 +20,23 @@ data_bind(struct run *r, const struct data_in *in, struct way *w)
 	if (!(run_whole(r, "workers", in->workers, 0) & run_whole(r, "batch", in->batch, 1)))
 		return false;
 	if (datum_given(in->profile) != datum_given(in->calls))
-		return run_refuse(r, in->profile.from, "a profile has a total and a number of calls",
-		    "write --profile 4.2s --calls 10");
+		return run_refuse(
+		    r, in->profile.from, "--profile and --calls need each other", "write --profile 4.2s --calls 10");
 	if (datum_given(in->profile) && datum_given(in->sample_time))
-		return run_refuse(r, in->profile.from, "--profile and --sample-time are two answers to one question",
-		    "give one of them");
+		return run_refuse(
+		    r, in->profile.from, "--profile and --sample-time exclude each other", "keep one of them");
 	if (in->storage.n > TIERS_MAX)
-		return run_refuse(r, in->storage.list[0].from, "more than 32 tiers", "ask about fewer at once");
+		return run_refuse(r, in->storage.list[0].from, "more than 32 tiers", "give at most 32");
 	for (size_t i = 0; i < in->storage.n; i++)
 		if (!tier_read(r, in->storage.list[i], &w->tiers[w->n_tiers++]))
 			return false;
 	if (datum_given(in->checkpoint) && w->n_tiers == 0)
-		return run_refuse(r, in->checkpoint.from, "which storage is it written to?",
+		return run_refuse(r, in->checkpoint.from, "--checkpoint needs a storage",
 		    "add --storage nvme-gen4, or its rate: --storage 3GB/s");
 	for (size_t i = 0; datum_given(in->checkpoint) && i < w->n_tiers; i++)
 		if (!datum_given(w->tiers[i].write))
-			return run_refuse(r, in->storage.list[i].from, "the database does not know how fast it writes",
-			    "give a measured rate instead of its name: --storage 3GB/s");
+			return run_refuse(r, in->storage.list[i].from, "its write rate is not in the database",
+			    "give a rate instead: --storage 3GB/s");
 	return true;
 }
 
@@ -214,7 +214,7 @@ meets(struct run *r, const struct data_in *in, const struct way *w, double throu
 	if (by_rate || by_idle)
 		TELL(r->sheet, verdict,
 		    !fast       ? "misses the target"
-		        : !busy ? "computing waits too long"
+		        : !busy ? "GPU idle time too high"
 		                : "meets the target");
 	return fast && busy;
 }
@@ -310,8 +310,8 @@ show_needed(struct run *r, const struct data_in *in, const struct way *w)
 		TAKE(sh, n_cores, in->cores);
 	}
 	if (datum_given(in->cores) && n_workers_needed > in->cores.value)
-		run_warn(r, "%g workers do not run at the same time on %g cores: make a sample cheaper",
-		    n_workers_needed, in->cores.value);
+		run_warn(
+		    r, "%g workers exceed the %g cores: reduce the time per sample", n_workers_needed, in->cores.value);
 }
 
 enum answer
@@ -323,7 +323,7 @@ data_loader(struct run *r, const struct data_in *in)
 
 	if (!data_bind(r, in, &w))
 		return REFUSED;
-	r->title = "The way of samples into a step";
+	r->title = "Data loading against the step";
 	const bool whole_batches = isnan(in->sample_time.value) && isnan(in->profile.value) && datum_given(in->load);
 	if (datum_given(in->batch) && (datum_given(in->step) || whole_batches)) {
 		TAKE(r->sheet, batch_sample, in->batch);

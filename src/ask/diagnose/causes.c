@@ -64,7 +64,7 @@ part_of(struct run *r, struct word w, const char **value)
 	}
 	diag_error(r->diag, w.from, "a step has no part '%s'", name);
 	const char *near = text_nearest(name, names, N_STEP_PARTS);
-	diag_hint(r->diag, near ? "did you mean '%s'?" : "'ridge diagnose --help' lists them; what is left is '%s'",
+	diag_hint(r->diag, near ? "did you mean '%s'?" : "'ridge diagnose --help' lists the parts; the rest is '%s'",
 	    near ? near : "other");
 	return N_STEP_PARTS;
 }
@@ -81,7 +81,7 @@ read_part(struct run *r, struct word w, struct breakdown *b)
 		return false;
 	if (datum_given(b->part[p].time_s) || datum_given(b->part[p].share_frac))
 		return run_refuse(r, w.from, arena_printf(r->arena, "the part of '%s' is given twice", w.text),
-		    "add up what belongs together");
+		    "add the two together");
 	b->n++;
 	if (quantity_read(text, Q_TIME, &value, &fault) && value >= 0) {
 		if (!bounds_check(r->diag, w.from, parts[p].name, Q_TIME, value))
@@ -122,8 +122,7 @@ diagnose_read_parts(struct run *r, const struct diagnose_in *in, struct breakdow
 	if (b->n_times == 0 || datum_given(in->step) || (b->n_times == b->n && computes(b)))
 		return true;
 	diag_error(r->diag, in->parts.list[0].from,
-	    b->n_times < b->n ? "times and shares together need the step that they are parts of"
-	                      : "which step are these parts of? none of them computes");
+	    b->n_times < b->n ? "mixed times and shares need the step time" : "step time missing: no part is compute");
 	diag_hint(r->diag, "add --step 1.2s");
 	return false;
 }
@@ -210,10 +209,10 @@ diagnose_join_passes(struct run *r, const struct breakdown *b, struct figures *f
 /* --- measured against predicted -------------------------------------------------------------------------- */
 
 #define PREDICTED(X)                                                                                                   \
-	X(load, "loading over its prediction")                                                                         \
-	X(compute, "computing over its prediction")                                                                    \
-	X(comm, "communication over its prediction")                                                                   \
-	X(step, "step over its prediction")
+	X(load, "load time over prediction")                                                                           \
+	X(compute, "compute time over prediction")                                                                     \
+	X(comm, "communication time over prediction")                                                                  \
+	X(step, "step time over prediction")
 #define ONE(name, title)                                                                                               \
 	static double exceed_##name(struct sheet *sh, struct datum predicted, double name##_s, double whole_s)         \
 	{                                                                                                              \
@@ -248,7 +247,7 @@ diagnose_show_predicted(struct run *r, struct word w, struct figures *f)
 		    value <= 0)
 			continue;
 		if (isnan(f->value[known[i].measured]) || isnan(f->value[FIGURE_step_s])) {
-			diag_error(r->diag, w.from, "'%s' was predicted and not measured", known[i].name);
+			diag_error(r->diag, w.from, "'%s' is predicted but not measured", known[i].name);
 			diag_hint(r->diag, "add --step 1.2s%s%s%s", i < 3 ? " --parts " : "",
 			    i < 3 ? known[i].name : "", i < 3 ? "=450ms" : "");
 			return false;
@@ -261,7 +260,7 @@ diagnose_show_predicted(struct run *r, struct word w, struct figures *f)
 		return true;
 	}
 	diag_error(r->diag, w.from, "'%s' is not of the form PART=TIME", w.text);
-	diag_hint(r->diag, "write for example comm=180ms; predictions are of load, compute, comm and step");
+	diag_hint(r->diag, "write for example comm=180ms; predictions are load, compute, comm and step");
 	return false;
 }
 
@@ -448,7 +447,7 @@ diagnose_show_causes(struct run *r, const struct diagnose_in *in, const struct f
 	struct filling filling = {r, in, f, w, ""};
 	TAKE(sh, n_causes, (double)n_found);
 	(void)n_causes;
-	TELL(sh, first, n_found ? found[0].cause->id : "none that is known");
+	TELL(sh, first, n_found ? found[0].cause->id : "no known cause");
 	for (size_t i = 0; i < most; i++)
 		SCOPE_I (sh, "causes", i) {
 			show_cause(r, &filling, &found[i]);
@@ -456,7 +455,7 @@ diagnose_show_causes(struct run *r, const struct diagnose_in *in, const struct f
 	if (n_found)
 		show_unknown(r, found[0].cause, f);
 	if (*filling.examples)
-		run_assume(r, "for example in command lines: %s", filling.examples);
+		run_assume(r, "example values in commands: %s", filling.examples);
 	if (most < n_found)
-		run_warn(r, "%zu more causes: --top %zu prints them", n_found - most, n_found);
+		run_warn(r, "%zu more causes: show them with --top %zu", n_found - most, n_found);
 }

@@ -9,55 +9,56 @@
 
 #define DIAGNOSE_OPTIONS(X)                                                                                            \
 	X(0, use, "use", "use", CHOICE, "USE", "train|serve", NULL,                                                    \
-	    "what the run is for: leaves out what does not apply")                                                     \
-	X(0, gpu_util, "gpu-util", "gpu_util", FRACTION, "FRACTION", "", NULL,                                         \
-	    "part of the time in which some kernel runs (nvidia-smi)")                                                 \
-	X(0, sm_active, "sm-active", "sm_active", FRACTION, "FRACTION", "", NULL,                                      \
-	    "SMs that have work (DCGM sm_active)")                                                                     \
-	X(0, occupancy, "occupancy", "occupancy", FRACTION, "FRACTION", "", NULL,                                      \
-	    "warps resident, of the most (DCGM)")                                                                      \
+	    "kind of run; leaves out causes that do not apply")                                                        \
+	X(0, gpu_util, "gpu-util", "gpu_util", FRACTION, "FRACTION", "", NULL, "GPU utilization (nvidia-smi)")         \
+	X(0, sm_active, "sm-active", "sm_active", FRACTION, "FRACTION", "", NULL, "SM activity (DCGM sm_active)")      \
+	X(0, occupancy, "occupancy", "occupancy", FRACTION, "FRACTION", "", NULL, "SM occupancy (DCGM sm_occupancy)")  \
 	X(0, tensor_active, "tensor-active", "tensor_active", FRACTION, "FRACTION", "", NULL,                          \
-	    "tensor cores in use (DCGM tensor_active)")                                                                \
+	    "tensor core activity (DCGM tensor_active)")                                                               \
 	X(0, mem_bandwidth, "mem-bandwidth", "mem_bandwidth", FRACTION, "FRACTION", "", NULL,                          \
-	    "memory interface in use (DCGM dram_active)")                                                              \
-	X(0, cpu_util, "cpu-util", "cpu_util", FRACTION, "FRACTION", "", NULL, "of the cores that feed the GPU")       \
-	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", NULL, "model FLOP utilisation")                              \
+	    "memory bandwidth utilization (DCGM dram_active)")                                                         \
+	X(0, cpu_util, "cpu-util", "cpu_util", FRACTION, "FRACTION", "", NULL,                                         \
+	    "utilization of the CPU cores that feed the GPU")                                                          \
+	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", NULL, "model FLOPs utilization")                             \
 	X(0, clock, "clock", "clock", CLOCK, "CLOCK", "", NULL, "SM clock under load")                                 \
-	X(0, max_clock, "max-clock", "max_clock", CLOCK, "CLOCK", "", NULL, "the highest (default: that of --gpu)")    \
-	X(0, kernel_time, "kernel-time", "kernel_time", TIME, "TIME", "", NULL, "mean length of a kernel")             \
+	X(0, max_clock, "max-clock", "max_clock", CLOCK, "CLOCK", "", NULL,                                            \
+	    "maximum SM clock (default: that of --gpu)")                                                               \
+	X(0, kernel_time, "kernel-time", "kernel_time", TIME, "TIME", "", NULL, "mean kernel duration")                \
 	X(0, gaps, "gaps", "gaps", CHOICE, "SIZE", "large|small", NULL,                                                \
-	    "idle gaps of a trace: large, between batches; small, many between kernels")                               \
-	X(0, slow, "slow", "slow", FLAG, "", "", NULL, "it is slower than it should be, by whatever measure")          \
-	X('s', step, "step", "step", TIME, "TIME", "", NULL, "time of a step")                                         \
+	    "idle gaps in a trace: large between batches, or small between kernels")                                   \
+	X(0, slow, "slow", "slow", FLAG, "", "", NULL, "throughput is low, without a figure")                          \
+	X('s', step, "step", "step", TIME, "TIME", "", NULL, "step time")                                              \
 	X(0, parts, "parts", "parts", WORDS, "PART=TIME|SHARE,...", "", NULL,                                          \
-	    "what a step is made of: load compute forward backward optimizer comm launch sync bubble checkpoint "      \
+	    "parts of the step time: load compute forward backward optimizer comm launch sync bubble checkpoint "      \
 	    "other")                                                                                                   \
 	X(0, predicted, "predicted", "predicted", WORDS, "PART=TIME,...", "", NULL,                                    \
-	    "what was predicted: load compute comm step")                                                              \
-	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs of the run")                                            \
-	X(0, speedup, "speedup", "speedup", NUMBER, "X", "", NULL, "over one GPU")                                     \
+	    "predicted times: load compute comm step")                                                                 \
+	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "number of GPUs")                                             \
+	X(0, speedup, "speedup", "speedup", NUMBER, "X", "", NULL, "speedup over one GPU")                             \
 	X(0, slowest_rank, "slowest-rank", "slowest_rank", NUMBER, "X", "", NULL,                                      \
-	    "its step over the mean of all ranks")                                                                     \
-	X(0, p50, "p50", "p50", TIME, "TIME", "", NULL, "median latency")                                              \
-	X(0, p99, "p99", "p99", TIME, "TIME", "", NULL, "latency of the slowest hundredth")                            \
-	X(0, oom, "oom", "oom", FLAG, "", "", NULL, "it runs out of memory")                                           \
-	X(0, peak, "peak", "peak", SIZE, "SIZE", "", NULL, "most memory in use")                                       \
-	X(0, memory, "memory", "memory", SIZE, "SIZE", "", NULL, "of the GPU (default: that of --gpu)")                \
-	X(0, growth, "growth", "growth", SIZE, "SIZE", "", NULL, "of allocated memory, for each step")                 \
-	X(0, baseline, "baseline", "baseline", NUMBER, "RATE", "", NULL, "throughput before, whatever it counts")      \
-	X(0, current, "current", "current", NUMBER, "RATE", "", NULL, "throughput now")                                \
-	X(0, nan, "nan", "nan", FLAG, "", "", NULL, "the loss became NaN")                                             \
-	X(0, loss_spikes, "loss-spikes", "loss_spikes", FLAG, "", "", NULL, "the loss jumps at regular steps")         \
-	X(0, accuracy_drop, "accuracy-drop", "accuracy_drop", FRACTION, "FRACTION", "", NULL, "lost by quantising")    \
-	X(0, cache_used, "cache-used", "cache_used", FRACTION, "FRACTION", "", NULL, "of the KV cache")                \
-	X(0, waiting, "waiting", "waiting", COUNT, "N", "", NULL, "requests in the queue")                             \
-	X(0, preempted, "preempted", "preempted", COUNT, "N", "", NULL, "requests that were evicted")                  \
-	X('b', batch, "batch", "batch", COUNT, "N", "", NULL, "samples or sequences at once")                          \
-	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, for the command lines")                  \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU: its memory and clock, and the command lines")       \
-	X(0, top, "top", "top", COUNT, "N", "", "5", "causes to print")                                                \
-	X(0, list, "list", "list", FLAG, "", "", NULL, "print the causes that are known")                              \
-	X(0, figures, "figures", "figures", FLAG, "", "", NULL, "print the figures that speak for them")
+	    "step time of the slowest rank over the mean")                                                             \
+	X(0, p50, "p50", "p50", TIME, "TIME", "", NULL, "P50 latency")                                                 \
+	X(0, p99, "p99", "p99", TIME, "TIME", "", NULL, "P99 latency")                                                 \
+	X(0, oom, "oom", "oom", FLAG, "", "", NULL, "out-of-memory errors")                                            \
+	X(0, peak, "peak", "peak", SIZE, "SIZE", "", NULL, "peak memory in use")                                       \
+	X(0, memory, "memory", "memory", SIZE, "SIZE", "", NULL, "GPU memory (default: that of --gpu)")                \
+	X(0, growth, "growth", "growth", SIZE, "SIZE", "", NULL, "growth of allocated memory per step")                \
+	X(0, baseline, "baseline", "baseline", NUMBER, "RATE", "", NULL, "baseline throughput, any unit")              \
+	X(0, current, "current", "current", NUMBER, "RATE", "", NULL, "current throughput, same unit")                 \
+	X(0, nan, "nan", "nan", FLAG, "", "", NULL, "loss became NaN")                                                 \
+	X(0, loss_spikes, "loss-spikes", "loss_spikes", FLAG, "", "", NULL, "loss spikes at regular steps")            \
+	X(0, accuracy_drop, "accuracy-drop", "accuracy_drop", FRACTION, "FRACTION", "", NULL,                          \
+	    "accuracy lost to quantization")                                                                           \
+	X(0, cache_used, "cache-used", "cache_used", FRACTION, "FRACTION", "", NULL, "KV cache utilization")           \
+	X(0, waiting, "waiting", "waiting", COUNT, "N", "", NULL, "queued requests")                                   \
+	X(0, preempted, "preempted", "preempted", COUNT, "N", "", NULL, "preempted requests")                          \
+	X('b', batch, "batch", "batch", COUNT, "N", "", NULL, "batch size")                                            \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, for the suggested commands")             \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL,                                                           \
+	    "GPU, for its memory and clock and the suggested commands")                                                \
+	X(0, top, "top", "top", COUNT, "N", "", "5", "number of causes to print")                                      \
+	X(0, list, "list", "list", FLAG, "", "", NULL, "list all known causes")                                        \
+	X(0, figures, "figures", "figures", FLAG, "", "", NULL, "list the evidence for each cause")
 
 struct diagnose_in {
 	DIAGNOSE_OPTIONS(OPTION_MEMBER)
@@ -71,10 +72,10 @@ struct diagnose_in {
 	X(backward, "backward pass", false)                                                                            \
 	X(optimizer, "optimizer", false)                                                                               \
 	X(comm, "exposed communication", true)                                                                         \
-	X(launch, "waiting for launches", true)                                                                        \
-	X(sync, "synchronising with the host", true)                                                                   \
+	X(launch, "launch overhead", true)                                                                             \
+	X(sync, "host synchronization", true)                                                                          \
 	X(bubble, "pipeline bubble", true)                                                                             \
-	X(checkpoint, "writing checkpoints", true)                                                                     \
+	X(checkpoint, "checkpoint writes", true)                                                                       \
 	X(other, "other", false)
 
 enum part {

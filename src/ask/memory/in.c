@@ -104,8 +104,8 @@ memory_recompute(struct run *r, const struct words *list, enum recompute *policy
 			continue;
 		if (!whole_policy(list->list[i].text, policy, &ignored_n, &ignored))
 			return unknown(r, list->list[i], "a policy or a module", names, sizeof names / sizeof *names);
-		diag_error(r->diag, list->list[i].from, "'%s' stands alone", list->list[i].text);
-		diag_hint(r->diag, "only modules can be combined: core_attn,moe_act");
+		diag_error(r->diag, list->list[i].from, "'%s' cannot be combined", list->list[i].text);
+		diag_hint(r->diag, "combine only modules: core_attn,moe_act");
 		return false;
 	}
 	*policy = found ? RECOMPUTE_MODULES : RECOMPUTE_NONE;
@@ -119,8 +119,8 @@ memory_interval(struct run *r, const struct words *list, double n, struct datum 
 {
 	if (!datum_given(n_layers) || n <= n_layers.value)
 		return true;
-	diag_error(
-	    r->diag, list->list[0].from, "%g layers between checkpoints, and the model has %g", n, n_layers.value);
+	diag_error(r->diag, list->list[0].from, "checkpoint interval of %g layers exceeds the model's %g layers", n,
+	    n_layers.value);
 	diag_hint(r->diag, "use at most %g: every-%g", n_layers.value, n_layers.value);
 	return false;
 }
@@ -243,11 +243,11 @@ run_card(struct run *r, const struct memory_in *in, struct datum *card, const st
 	}
 	if (datum_given(in->headroom) && in->headroom.value >= 1) {
 		diag_error(r->diag, in->headroom.from, "--headroom %g leaves no memory", in->headroom.value);
-		diag_hint(r->diag, "write a part of the whole: 0.2 or 20%%");
+		diag_hint(r->diag, "write for example 0.2 or 20%%");
 		return false;
 	}
 	if (datum_given(*card) && !(card->value > 0)) {
-		diag_error(r->diag, card->from, "a GPU without memory holds nothing");
+		diag_error(r->diag, card->from, "the GPU memory must be greater than 0");
 		return false;
 	}
 	return true;
@@ -315,8 +315,8 @@ numbers_layout(struct run *r, const struct memory_question *q, struct memory_num
 	if (!run_layout(r, q->layout, q->memory->gpus, NULL, &layout))
 		return false;
 	if (layout.tp * layout.pp * layout.cp * layout.vp * layout.ep > 1) {
-		diag_error(r->diag, q->memory->gpus.from, "bare numbers can be divided by dp and zero alone");
-		diag_hint(r->diag, "name a model: then tp, pp, cp and ep divide its layers");
+		diag_error(r->diag, q->memory->gpus.from, "--params supports only dp and zero");
+		diag_hint(r->diag, "name a model to use tp, pp, cp and ep");
 		return false;
 	}
 	out->n_ranks = layout.shard;
@@ -325,7 +325,7 @@ numbers_layout(struct run *r, const struct memory_question *q, struct memory_num
 	run_reads(r, &q->layout->zero, &q->layout->fsdp, &q->layout->shard, NULL);
 	out->zero = layout.zero;
 	if (layout.zero > 0 && layout.shard < 2)
-		run_warn(r, "zero=%d divides nothing on one GPU: give --gpus", layout.zero);
+		run_warn(r, "zero=%d shards nothing on one GPU: add --gpus", layout.zero);
 	return true;
 }
 
@@ -336,9 +336,9 @@ numbers_size(struct run *r, const struct numbers_in *in)
 	if (!datum_given(in->params) || !datum_given(in->layers) || !datum_given(in->hidden) ||
 	    in->params.value >= in->layers.value * in->hidden.value)
 		return true;
-	diag_error(r->diag, in->params.from, "%g parameters do not make %g layers of a hidden width of %g",
-	    in->params.value, in->layers.value, in->hidden.value);
-	diag_hint(r->diag, "a transformer of that shape has about %.2g",
+	diag_error(r->diag, in->params.from, "%g parameters do not match %g layers of hidden size %g", in->params.value,
+	    in->layers.value, in->hidden.value);
+	diag_hint(r->diag, "a transformer of this shape has about %.2g",
 	    12 * in->layers.value * in->hidden.value * in->hidden.value);
 	return false;
 }
@@ -355,7 +355,7 @@ numbers_policy(struct run *r, const struct memory_question *q, struct memory_num
 	if (out->recompute != RECOMPUTE_MODULES && out->recompute != RECOMPUTE_OP &&
 	    (out->recompute != RECOMPUTE_UNIFORM || out->recompute_n == 0))
 		return true;
-	diag_error(r->diag, q->training->recompute.list[0].from, "bare numbers have no layers to take apart");
+	diag_error(r->diag, q->training->recompute.list[0].from, "--params supports no recomputation by module");
 	diag_hint(r->diag, "use none, full, every-2 or sqrt, or name a model");
 	return false;
 }
@@ -413,9 +413,9 @@ run_memory_numbers(struct run *r, const struct memory_question *q, struct memory
 		run_reads(r, &q->numbers->act_model, NULL);
 	out->offload_optimizer = offload & OFFLOAD_OPTIMIZER;
 	if (!out->units12 && !out->flash && !datum_given(out->n_heads) && datum_given(out->hidden)) {
-		diag_error(r->diag, q->numbers->act_model.from,
-		    "the activations of a GPT layer need --heads: it keeps the scores");
-		diag_hint(r->diag, "or say --attention flash");
+		diag_error(
+		    r->diag, q->numbers->act_model.from, "--act-model full needs --heads for the attention scores");
+		diag_hint(r->diag, "add --heads, or --attention flash");
 		return false;
 	}
 	return true;

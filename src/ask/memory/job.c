@@ -47,12 +47,12 @@ bind_model(struct run *r, const struct memory_question *q, struct memory_job *jo
 		return true;
 	const char *hint = NULL;
 	if (job->use == STACK_INFER)
-		hint = "leave --infer out to count its training";
+		hint = "leave --infer out for training memory";
 	else if (job->model->kind != MODEL_ENCODER && job->model->kind != MODEL_VISION)
-		hint = "--infer counts serving it";
+		hint = "use --infer for inference memory";
 	else if (datum_given(job->model->stated_params))
 		hint = arena_printf(
-		    r->arena, "count its states: ridge memory --params %g", job->model->stated_params.value);
+		    r->arena, "estimate its states with: ridge memory --params %g", job->model->stated_params.value);
 	return memory_no_rule(r, q, q->memory->model.from, arena_printf(r->arena, "%s: %s", job->model->id, why), hint);
 }
 
@@ -85,16 +85,16 @@ check_sharding(struct run *r, const struct memory_question *q, const struct memo
 
 	if (l->zero > (int)datum_or(s->max_zero, 0))
 		return memory_no_rule(r, q, q->layout->zero.from,
-		    arena_printf(r->arena, "the stack %s has no rule for ZeRO stage %d, only up to %g", s->id, l->zero,
+		    arena_printf(r->arena, "stack %s does not support ZeRO stage %d, only up to %g", s->id, l->zero,
 		        datum_or(s->max_zero, 0)),
 		    l->tp * l->pp > 1 ? "use --stack torchtitan" : "use --stack torchtitan or hf-deepspeed");
 	if (l->zero == 3 && l->pp > 1)
 		run_warn(r,
-		    "published peaks of fully sharded pipelines lie 10 to 20 %% above these rules, more with context "
+		    "published peaks of FSDP with pipelines are 10 to 20 %% above this estimate, more with context "
 		    "parallelism");
 	if (l->zero == 3 && datum_given(s->live_byte) && job->lora_rank.value > 0)
-		run_warn(r,
-		    "published peaks of adapters on weights that DeepSpeed shards lie up to 20 %% above these rules");
+		run_warn(
+		    r, "published peaks of LoRA with DeepSpeed-sharded weights are up to 20 %% above this estimate");
 	return true;
 }
 
@@ -139,7 +139,7 @@ bind_stages(struct run *r, const struct memory_question *q, struct memory_job *j
 		return true;
 	diag_error(r->diag, list->list[0].from, "--stage-layers has %d stages with %d layers, not %d with %g",
 	    job->n_stage_layers, total, n_stages, job->model->n_layers.value);
-	diag_hint(r->diag, "leave it out for an even split");
+	diag_hint(r->diag, "leave --stage-layers out for an even split");
 	return false;
 }
 
@@ -167,11 +167,10 @@ bind_counter(struct run *r, const struct memory_in *in, struct memory_job *job)
 			run_assume(r, "counter %s", names[counter]);
 		return true;
 	}
-	diag_error(r->diag, in->counter.from, "it is not known what '%s' shows in the stack %s", names[counter],
-	    job->stack->id);
+	diag_error(r->diag, in->counter.from, "counter '%s' is unknown for stack %s", names[counter], job->stack->id);
 	for (int i = 0; i < N_COUNTERS; i++)
 		if (datum_given(job->stack->counter_byte[i]))
-			diag_hint(r->diag, "--counter %s is known", names[i]);
+			diag_hint(r->diag, "use --counter %s", names[i]);
 	return false;
 }
 
@@ -182,11 +181,11 @@ check_served(struct run *r, const struct memory_question *q)
 	const struct training_in *t = q->training;
 
 	if (datum_given(t->lora_rank))
-		return memory_refuse(r, t->lora_rank.from, "there is no rule for served adapters",
-		    "leave --lora-rank out: adapters that are merged take no memory of their own");
+		return memory_refuse(r, t->lora_rank.from, "served LoRA adapters are not modelled",
+		    "leave --lora-rank out: merged adapters take no extra memory");
 	if (t->offload.n > 0)
-		return memory_refuse(r, t->offload.list[0].from, "nothing of a server is offloaded here",
-		    "leave --offload out, or take more GPUs");
+		return memory_refuse(r, t->offload.list[0].from, "--offload is not modelled for inference",
+		    "leave --offload out, or use more GPUs");
 	return true;
 }
 
@@ -237,9 +236,9 @@ bind_adapter_rank(struct run *r, const struct memory_question *q, struct memory_
 		return false;
 	if (rank.value <= job->model->hidden.value)
 		return true;
-	diag_error(r->diag, rank.from, "adapters of rank %g are wider than the model's %g", rank.value,
-	    job->model->hidden.value);
-	diag_hint(r->diag, "usual ranks are 8 to 256");
+	diag_error(
+	    r->diag, rank.from, "LoRA rank %g exceeds the model's width %g", rank.value, job->model->hidden.value);
+	diag_hint(r->diag, "typical ranks are 8 to 256");
 	return false;
 }
 

@@ -11,28 +11,27 @@
 /* What is trained or served, and where. */
 struct memory_in {
 #define MEMORY_OPTIONS(X)                                                                                              \
-	X('m', model, "model", "model", WORD, "NAME", "model", NULL, "model, from the database or a file")             \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, from the database")                                 \
-	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
-	X(0, system, "system", "system", WORD, "NAME", "system", NULL,                                                 \
-	    "system, for its GPU and the size of its nodes")                                                           \
+	X('m', model, "model", "model", WORD, "NAME", "model", NULL, "model: name in the database, or file")           \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU: name in the database")                              \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, instead of the database's figure")    \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU and node size")            \
 	X('n', gpus, "gpus", "system.gpus", COUNT, "N", "", NULL,                                                      \
-	    "GPUs; data parallelism takes what the layout leaves")                                                     \
-	X(0, use, "use", "use", CHOICE, "USE", "train|infer", "train", "what the memory is for")                       \
-	X(0, infer, "infer", "infer", FLAG, "", "", NULL, "the same as --use infer")                                   \
-	X('b', batch, "batch", "batch", COUNT, "N", "", "1",                                                           \
-	    "sequences of one micro-batch on one replica; serving: held at once")                                      \
-	X(0, global_batch, "global-batch", "global_batch", COUNT, "N", "", NULL, "sequences of a step, all replicas")  \
+	    "number of GPUs; what the layout leaves goes to data parallelism")                                         \
+	X(0, use, "use", "use", CHOICE, "USE", "train|infer", "train", "training or inference")                        \
+	X(0, infer, "infer", "infer", FLAG, "", "", NULL, "same as --use infer")                                       \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "micro-batch size; serving: concurrent sequences")        \
+	X(0, global_batch, "global-batch", "global_batch", COUNT, "N", "", NULL, "global batch size in sequences")     \
 	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL,                                       \
-	    "micro-batches of a step on one replica (gradient accumulation)")                                          \
-	X('s', seq, "seq", "seq", COUNT, "N", "", NULL, "tokens of a sequence (default 4096, or the model's context)") \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(T), "bf16", "type of the matrix products")          \
-	X(0, stack, "stack", "stack", WORD, "NAME", "stack", NULL, "framework or engine, from the database")           \
+	    "micro-batches per step and replica (gradient accumulation steps)")                                        \
+	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
+	    "sequence length in tokens (default 4096, or the model's context length)")                                 \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(T), "bf16", "GEMM dtype")                           \
+	X(0, stack, "stack", "stack", WORD, "NAME", "stack", NULL, "training framework or engine, from the database")  \
 	X(0, counter, "counter", "counter", CHOICE, "WHAT", "allocated|reserved|device", NULL,                         \
-	    "what the peak counts: live tensors, the allocator's pool, or the whole device (default: the widest "      \
-	    "known)")                                                                                                  \
+	    "what the peak counts: live tensors (allocated), allocator pool (reserved), or whole device (default: "    \
+	    "the widest known)")                                                                                       \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "part of the card kept free; instead of the stack's safety factor")
+	    "share of GPU memory kept free, instead of the stack's safety factor")
 	MEMORY_OPTIONS(OPTION_MEMBER)
 };
 
@@ -43,41 +42,40 @@ struct training_in {
 	    "none|selective|full|op|sqrt|every-2|uniform-2|core_attn|mla_up_proj|moe_act|layernorm|shared_experts|"    \
 	    "mlp|moe",                                                                                                 \
 	    "none",                                                                                                    \
-	    "activations computed again: none, selective, full, every-N (every Nth layer), uniform-N (a checkpoint "   \
-	    "per N "                                                                                                   \
-	    "layers), sqrt, op, or modules of a layer")                                                                \
+	    "activation recomputation: none, selective, full, every-N (every Nth layer), uniform-N (one checkpoint "   \
+	    "per N layers), sqrt, op, or modules of a layer")                                                          \
 	X(0, optimizer, "optimizer", "optimizer", CHOICE, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",     \
 	    "adam", "optimizer")                                                                                       \
 	X(0, states, "states", "states", CHOICE, "HOW", "mixed|fp32|pure", NULL,                                       \
-	    "16-bit parameters with fp32 masters, fp32 parameters, or 16-bit ones alone (default: the stack's)")       \
+	    "16-bit parameters with fp32 master weights (mixed), all fp32, or all 16-bit (pure) (default: the "        \
+	    "stack's)")                                                                                                \
 	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                            \
-	    "type of the gradients (default: the stack's)")                                                            \
-	X(0, fp8_params, "fp8-params", "fp8_params", FLAG, "", "", NULL, "store the parameters themselves quantised")  \
+	    "gradient dtype (default: the stack's)")                                                                   \
+	X(0, fp8_params, "fp8-params", "fp8_params", FLAG, "", "", NULL, "store parameters in FP8")                    \
 	X(0, optimizer_in_backward, "optimizer-in-backward", "optimizer_in_backward", FLAG, "", "", NULL,              \
-	    "use and free each gradient at once")                                                                      \
+	    "fuse the optimizer step into backward; frees each gradient at once")                                      \
 	X(0, offload, "offload", "offload", WORDS, "WHAT", "optimizer|params|activations", NULL,                       \
-	    "kept in host memory")                                                                                     \
-	X(0, loss, "loss", "loss", WORD, "NAME", "", NULL, "implementation of the loss, one of the stack's")           \
-	X(0, compile, "compile", "compile", FLAG, "", "", NULL, "the model and its loss are compiled")                 \
+	    "states offloaded to host memory")                                                                         \
+	X(0, loss, "loss", "loss", WORD, "NAME", "", NULL, "loss implementation, one of the stack's")                  \
+	X(0, compile, "compile", "compile", FLAG, "", "", NULL, "compile model and loss (torch.compile)")              \
 	X(0, attention, "attention", "attention", CHOICE, "HOW", "flash|unfused", NULL,                                \
-	    "one kernel, or scores in memory (default: the stack's)")                                                  \
+	    "fused attention kernel, or scores written to memory (default: the stack's)")                              \
 	X(0, dropout, "dropout", "dropout", CHOICE, "WHETHER", "on|off", NULL, "dropout (default: the stack's)")       \
-	X(0, no_sp, "no-sp", "layout.no_sp", FLAG, "", "", NULL, "no sequence parallelism beside tensor parallelism")  \
-	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", "ring",                                         \
-	    "context parallelism by ring or all-to-all")                                                               \
+	X(0, no_sp, "no-sp", "layout.no_sp", FLAG, "", "", NULL,                                                       \
+	    "disable sequence parallelism with tensor parallelism")                                                    \
+	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", "ring", "context parallelism communication")    \
 	X(0, schedule, "schedule", "schedule", CHOICE, "NAME", "1f1b|gpipe", "1f1b", "pipeline schedule")              \
 	X(0, stage_layers, "stage-layers", "stage_layers", WORDS, "LIST", "", NULL,                                    \
-	    "layers of each pipeline stage: 3,4*14,2")                                                                 \
+	    "layers per pipeline stage: 3,4*14,2")                                                                     \
 	X(0, imbalance, "imbalance", "imbalance", NUMBER, "X", "", "1",                                                \
-	    "routed tokens of the busiest rank over the mean")                                                         \
-	X(0, lora_rank, "lora-rank", "lora_rank", COUNT, "R", "", NULL,                                                \
-	    "train adapters of this rank, freeze the rest")                                                            \
+	    "expert load imbalance: routed tokens of the busiest rank over the mean")                                  \
+	X(0, lora_rank, "lora-rank", "lora_rank", COUNT, "R", "", NULL, "LoRA rank; freezes the base model")           \
 	X(0, lora_targets, "lora-targets", "lora_targets", WORDS, "LIST",                                              \
-	    "q|k|v|o|gate|up|down|all|embed|prompt|outputs", "q,v", "maps that get an adapter")                        \
+	    "q|k|v|o|gate|up|down|all|embed|prompt|outputs", "q,v", "projections with a LoRA adapter")                 \
 	X(0, lora_dropout, "lora-dropout", "lora_dropout", CHOICE, "WHETHER", "on|off", NULL,                          \
-	    "dropout before the adapters (default: the stack's)")                                                      \
+	    "LoRA dropout (default: the stack's)")                                                                     \
 	X(0, quant, "quant", "quant", CHOICE, "FORMAT", "nf4|nf4-dq|int4|int8|fp8|mxfp4|nvfp4", NULL,                  \
-	    "format of a frozen base, or of served weights")
+	    "quantization format of frozen base or served weights")
 	TRAINING_OPTIONS(OPTION_MEMBER)
 };
 
@@ -85,30 +83,31 @@ struct training_in {
 struct serving_in {
 #define SERVING_OPTIONS(X)                                                                                             \
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
-	    "the serving engine (default: trtllm; vllm on AMD)")                                                       \
+	    "serving engine (default: trtllm; vllm on AMD)")                                                           \
 	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
-	    "type of served weights (default: as published, or --dtype)")                                              \
+	    "dtype of served weights (default: as published, or --dtype)")                                             \
 	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
-	    "type of the cache (default: as published, or the engine's rule)")                                         \
-	X(0, block, "block", "block", COUNT, "N", "", NULL, "tokens of a block of the cache (default: the engine's)")  \
+	    "KV cache dtype (default: as published, or the engine's default)")                                         \
+	X(0, block, "block", "block", COUNT, "N", "", NULL, "KV cache block size in tokens (default: the engine's)")   \
 	X(0, batch_tokens, "batch-tokens", "batch_tokens", COUNT, "N", "", NULL,                                       \
-	    "tokens of a prefill step at most (default: the engine's)")                                                \
+	    "maximum tokens per prefill step (default: the engine's)")                                                 \
 	X(0, utilization, "utilization", "utilization", FRACTION, "FRACTION", "", NULL,                                \
-	    "share of the card that the engine takes (default: the engine's)")
+	    "share of GPU memory the engine takes (default: the engine's)")
 	SERVING_OPTIONS(OPTION_MEMBER)
 };
 
 /* A model known by its size alone. */
 struct numbers_in {
 #define NUMBERS_OPTIONS(X)                                                                                             \
-	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
-	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "its layers")                                           \
-	X(0, hidden, "hidden", "hidden", COUNT, "N", "", NULL, "its hidden width")                                     \
-	X(0, heads, "heads", "heads", COUNT, "N", "", NULL, "its attention heads")                                     \
-	X(0, head_dim, "head-dim", "head_dim", COUNT, "N", "", NULL, "width of a head")                                \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameter count, when no model is given")              \
+	X(0, layers, "layers", "layers", COUNT, "N", "", NULL, "layers, when no model is given")                       \
+	X(0, hidden, "hidden", "hidden", COUNT, "N", "", NULL, "hidden size, when no model is given")                  \
+	X(0, heads, "heads", "heads", COUNT, "N", "", NULL, "attention heads, when no model is given")                 \
+	X(0, head_dim, "head-dim", "head_dim", COUNT, "N", "", NULL, "head dimension")                                 \
 	X(0, act_model, "act-model", "act_model", CHOICE, "RULE", "simple12|full", "simple12",                         \
-	    "its activations: 12 tensors per layer, or those of a GPT layer")                                          \
-	X(0, activations, "activations", "activations", SIZE, "SIZE", "", NULL, "its activations, instead of a rule")
+	    "activation rule with --params: 12 tensors per layer, or a full GPT layer")                                \
+	X(0, activations, "activations", "activations", SIZE, "SIZE", "", NULL,                                        \
+	    "activation memory with --params, instead of a rule")
 	NUMBERS_OPTIONS(OPTION_MEMBER)
 };
 

@@ -34,12 +34,12 @@ memory_bind_precision(struct run *r, const struct memory_question *q, const stru
 	job->quantised_parameters = q->training->fp8_params;
 	if (job->quantised_parameters && (dtype_byte(job->dtype) >= 2 || job->dtype == DTYPE_NVFP4))
 		return memory_refuse(
-		    r, asked.from, "quantised parameters need --dtype fp8 or mxfp8", "leave --fp8-params out");
+		    r, asked.from, "--fp8-params needs --dtype fp8 or mxfp8", "leave --fp8-params out");
 	if (job->quant != QUANT_NONE && !(job->lora_rank.value > 0))
-		return memory_refuse(
-		    r, q->training->quant.from, "quantised weights cannot be trained", "freeze them: --lora-rank 16");
+		return memory_refuse(r, q->training->quant.from, "quantized weights cannot be trained",
+		    "freeze them with --lora-rank 16");
 	if (job->quant != QUANT_NONE && job->stack->lora && !job->stack->quantised_base)
-		return memory_refuse(r, q->training->quant.from, "this stack trains no adapters on a quantised base",
+		return memory_refuse(r, q->training->quant.from, "this stack does not support QLoRA",
 		    "use --stack hf-peft, torchtune or litgpt");
 	return true;
 }
@@ -63,12 +63,12 @@ bind_states(struct run *r, const struct memory_question *q, struct memory_job *j
 		return false;
 	if (job->offload & OFFLOAD_ACTIVATIONS && job->recompute != RECOMPUTE_FULL &&
 	    job->recompute != RECOMPUTE_UNIFORM)
-		return memory_refuse(
-		    r, in->offload.list[0].from, "only checkpoints are moved to the host", "add --recompute full");
+		return memory_refuse(r, in->offload.list[0].from, "only activation checkpoints can be offloaded",
+		    "add --recompute full");
 	if (!job->optimizer_in_backward || (job->layout.zero == 0 && job->layout.pp == 1))
 		return true;
 	return memory_no_rule(r, q, (struct source){0},
-	    "an optimizer inside the backward pass has no rule with ZeRO or a pipeline",
+	    "--optimizer-in-backward is not modelled with ZeRO or pipeline parallelism",
 	    "leave --optimizer-in-backward out");
 }
 
@@ -102,12 +102,12 @@ bind_loss(struct run *r, const struct training_in *in, struct memory_job *job)
 	job->loss_said = true;
 	if (job->loss)
 		return true;
-	diag_error(r->diag, in->loss.from, "the stack %s has no loss '%s'", s->id, in->loss.text);
+	diag_error(r->diag, in->loss.from, "stack %s has no loss '%s'", s->id, in->loss.text);
 	const char *near = text_nearest(in->loss.text, names, n);
 	char list[200] = "";
 	for (size_t i = 0; i < n && strlen(list) + strlen(names[i]) + 2 < sizeof list; i++)
 		strcat(strcat(list, " "), names[i]);
-	diag_hint(r->diag, near ? "did you mean '%s'?" : "it has%s", near ? near : list);
+	diag_hint(r->diag, near ? "did you mean '%s'?" : "use one of%s", near ? near : list);
 	return false;
 }
 
@@ -119,12 +119,12 @@ check_policy(struct run *r, const struct memory_question *q, const struct memory
 	const bool megatron = job->stack->rules == RULES_MEGATRON_CORE;
 
 	if (job->recompute == RECOMPUTE_MODULES && !megatron && job->modules != 1u << MODULE_CORE_ATTN)
-		return memory_refuse(r, at, "only Megatron-Core computes single modules of a layer again",
+		return memory_refuse(r, at, "recomputation by module needs Megatron-Core",
 		    "use --stack megatron-core, or --recompute selective or full");
 	if (job->recompute == RECOMPUTE_OP && strcmp(job->stack->id, "torchtitan") != 0 &&
 	    !datum_given(job->stack->eager_policy_byte))
 		return memory_refuse(
-		    r, at, "the per-operator policy is torchtitan's", "use --stack torchtitan, or --recompute full");
+		    r, at, "--recompute op needs torchtitan", "use --stack torchtitan, or --recompute full");
 	const char *why = memory_lacks_rule(job);
 	return memory_interval(r, &in->recompute, job->recompute_n, job->model->n_layers) &&
 	    (!why || memory_no_rule(r, q, at, why, "use --recompute full"));
@@ -169,20 +169,20 @@ bind_activations(struct run *r, const struct memory_question *q, struct memory_j
 	job->gpipe = job->layout.pp > 1 && strcmp(in->schedule.text, "gpipe") == 0;
 	if (job->imbalance.value < 1)
 		return memory_refuse(
-		    r, in->imbalance.from, "the busiest rank has at least the mean", "--imbalance is 1 or more");
+		    r, in->imbalance.from, "--imbalance must be at least 1", "write for example --imbalance 1.2");
 	if (job->gpipe && !says_steps)
-		return memory_refuse(
-		    r, in->schedule.from, "GPipe keeps every micro-batch: how many are there?", "add --microbatches");
+		return memory_refuse(r, in->schedule.from, "GPipe needs the number of micro-batches",
+		    "add for example --microbatches 8");
 	if (job->gpipe && job->layout.vp > 1)
 		return memory_refuse(
-		    r, in->schedule.from, "GPipe has no chunks", "leave vp out, or use --schedule 1f1b");
+		    r, in->schedule.from, "GPipe does not support vp", "leave vp out, or use --schedule 1f1b");
 	if (job->dropout && s->rules == RULES_MEGATRON_CORE &&
-	    !memory_no_rule(r, q, in->dropout.from, "the tensors of Megatron-Core were listed without dropout",
-	        "use --stack megatron-lm"))
+	    !memory_no_rule(
+	        r, q, in->dropout.from, "dropout is not modelled for Megatron-Core", "use --stack megatron-lm"))
 		return false;
 	if (!job->flash && job->layout.cp > 1)
-		return memory_refuse(
-		    r, in->attention.from, "context parallelism needs a flash kernel", "leave --attention unfused out");
+		return memory_refuse(r, in->attention.from, "context parallelism needs flash attention",
+		    "leave --attention unfused out");
 	return check_policy(r, q, job) && bind_loss(r, in, job);
 }
 
@@ -201,11 +201,10 @@ bind_adapters(struct run *r, const struct memory_question *q, struct memory_job 
 		return true;
 	}
 	if (!job->stack->lora &&
-	    !memory_no_rule(
-	        r, q, at, "this stack has no rule for adapters", "use --stack hf-peft, torchtune or litgpt"))
+	    !memory_no_rule(r, q, at, "this stack does not support LoRA", "use --stack hf-peft, torchtune or litgpt"))
 		return false;
 	const char *why = memory_lacks_rule(job);
-	if (why && !memory_no_rule(r, q, at, why, "count the full training of this model, or adapters of a dense one"))
+	if (why && !memory_no_rule(r, q, at, why, "use full training, or a dense model"))
 		return false;
 	run_reads(r, &in->lora_targets, NULL);
 	job->adapter_dropout = is_on(in->lora_dropout, job->stack->adapter_dropout);
@@ -272,8 +271,8 @@ memory_bind_serving(struct run *r, const struct memory_question *q, const struct
 		return false;
 	run_reads(r, &q->training->quant, &in->batch_tokens, &in->engine, NULL);
 	if (q->training->quant.text && in->weights_dtype.text)
-		return memory_refuse(
-		    r, in->weights_dtype.from, "--quant and --weights-dtype are one thing", "give --weights-dtype");
+		return memory_refuse(r, in->weights_dtype.from, "--quant and --weights-dtype exclude each other",
+		    "keep --weights-dtype");
 	read_quant(q->training->quant, &asked);
 	memory_quantise(job, memory_quant(q->training->quant.text)); /* for its workspace */
 	if (!bind_formats(r, &asked, job->model, gpu, engine, &f))

@@ -11,12 +11,12 @@
 	"bigscience-no-recompute|seqsel|seqsel-hardware"
 #define MODEL_OPTIONS(X)                                                                                               \
 	X(0, verb, NULL, "verb", WORD, "VERB", "model", NULL, "list, show, compare or import; or a model to show")     \
-	X(0, names, NULL, "names", WORDS, "NAME", "model", NULL, "models; for list: parts of their names")             \
+	X(0, names, NULL, "names", WORDS, "NAME", "model", NULL, "models; for list, parts of their names")             \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
-	    "tokens of a sequence, for the arithmetic of attention (default 4096, or what the model holds)")           \
-	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "images or samples, where there are no tokens")           \
+	    "sequence length for attention FLOPs (default 4096, or the model's context length)")                       \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "images or samples, for models without tokens")           \
 	X(0, convention, "flops-convention", "flops_convention", WORD, "NAME", MODEL_CONVENTIONS, NULL,                \
-	    "FLOP of a trained token as publications count it; all: every convention that fits the model")
+	    "FLOPs per trained token by a published convention; all shows every one that fits the model")
 
 struct model_in {
 	MODEL_OPTIONS(OPTION_MEMBER)
@@ -34,11 +34,10 @@ enum answer model_show(struct run *r, const struct model_in *in, struct word nam
 struct state_in {
 #define STATE_OPTIONS(X)                                                                                               \
 	X(0, state_dtype, "state-dtype", "state_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                         \
-	    "type of recurrent states (default: the model's, or fp32)")                                                \
-	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL,                                                                  \
-	    "modules in use that predict further tokens: each keeps one more layer")                                   \
+	    "dtype of recurrent states (default: the model's, or fp32)")                                               \
+	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL, "MTP modules in use; each adds one layer to the KV cache")       \
 	X(0, source, "source-seq", "source_seq", COUNT, "N", "", NULL,                                                 \
-	    "encoder-decoders: tokens of the source (default: as many as --seq)")
+	    "encoder-decoder models: source sequence length (default: --seq)")
 	STATE_OPTIONS(OPTION_MEMBER)
 };
 

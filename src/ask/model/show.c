@@ -20,7 +20,7 @@ tokens_of(struct run *r, const struct model_in *in, const struct workload *w)
 	run_reads(r, &in->seq, NULL);
 	if (datum_given(in->seq)) {
 		if (in->seq.value > held)
-			run_warn(r, "%g tokens are more than the model's context of %g", in->seq.value, held);
+			run_warn(r, "sequence length %g exceeds the model's context length %g", in->seq.value, held);
 		return in->seq.value;
 	}
 	run_assume(r, "seq %g", fmin(4096, held));
@@ -40,7 +40,7 @@ show_token_work(struct run *r, const struct model_in *in, const struct workload 
 	const char *missing = expand_missing(w);
 
 	if (missing) {
-		run_warn(r, "FLOP are not counted: the file does not say %s", missing);
+		run_warn(r, "FLOPs not counted: the file does not give %s", missing);
 		return;
 	}
 	TAKE(sh, seq_token, tokens_of(r, in, w));
@@ -92,7 +92,7 @@ static bool
 show_conventions(struct run *r, const struct model_in *in, const struct workload *w)
 {
 	const struct word name = in->convention;
-	const char *const megascale = "its table counts attention over windows of a width that it does not print";
+	const char *const megascale = "its table uses attention windows of unpublished width";
 
 	if (!name.text)
 		return true;
@@ -100,7 +100,7 @@ show_conventions(struct run *r, const struct model_in *in, const struct workload
 	const bool all = strcmp(name.text, "all") == 0;
 	const enum convention c = convention_find(name.text);
 	if (!all && c == CONVENTION_NONE)
-		return refuse_convention(r, name, strcmp(name.text, "megascale") == 0 ? megascale : "it is not known");
+		return refuse_convention(r, name, strcmp(name.text, "megascale") == 0 ? megascale : "unknown");
 	const char *why = all ? NULL : convention_refusal(c, w);
 	if (why)
 		return refuse_convention(r, name, why);
@@ -170,7 +170,7 @@ static const struct part parts[] = {
     {"mlp", IN_MLP},
     {"routed experts", IN_EXPERT},
     {"shared experts", IN_SHARED},
-    {"maps of the experts' latent", IN_LATENT},
+    {"expert latent projections", IN_LATENT},
     {"router", IN_ROUTER},
     {"norms", IN_NORMS},
 };
@@ -182,7 +182,7 @@ mixer_name(const struct block *b)
 	    [MIXER_MAMBA] = "Mamba-2",
 	    [MIXER_DELTA] = "gated delta net",
 	    [MIXER_KDA] = "Kimi delta attention",
-	    [MIXER_NONE] = "no mixer"};
+	    [MIXER_NONE] = "none"};
 
 	return names[b->mixer];
 }
@@ -290,13 +290,13 @@ static const char *
 attention_text(struct arena *a, const struct attention *t)
 {
 	if (t->kind == ATTENTION_MLA)
-		return arena_printf(a, "%s, %g heads, latent %g + %g for all of them", t->kind_name, t->n_heads.value,
-		    t->kv_lora.value, t->rope.value);
+		return arena_printf(
+		    a, "%s, %g heads, latent %g + %g", t->kind_name, t->n_heads.value, t->kv_lora.value, t->rope.value);
 	if (t->kind == ATTENTION_CSA)
-		return arena_printf(a, "%s, %g heads of %g, one row for all of them, tokens compressed", t->kind_name,
+		return arena_printf(a, "%s, %g heads of %g, one shared KV head, compressed tokens", t->kind_name,
 		    t->n_heads.value, t->head_dim.value);
-	return arena_printf(a, "%s, %g heads of %g, %g for keys and values", t->kind_name, t->n_heads.value,
-	    t->head_dim.value, t->n_kv_heads.value);
+	return arena_printf(a, "%s, %g heads of %g, %g KV heads", t->kind_name, t->n_heads.value, t->head_dim.value,
+	    t->n_kv_heads.value);
 }
 
 static void
@@ -390,7 +390,7 @@ model_show(struct run *r, const struct model_in *in, struct word name)
 	if (datum_given(w->stated_params)) {
 		CALL(sh, stated_error_frac, params_error(sh, w));
 		if (stated_error_frac > 0.002)
-			run_warn(r, "%s: counted %.0f parameters, its file states %.0f", w->id, n_params,
+			run_warn(r, "%s: counted %.0f parameters, but its file states %.0f", w->id, n_params,
 			    w->stated_params.value);
 	}
 	if (!model_show_work(r, in, w))

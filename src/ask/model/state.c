@@ -14,9 +14,8 @@ add_drafts(struct run *r, struct datum n, struct workload *w)
 	const int n_blocks = w->n_blocks;
 
 	if (!(w->n_mtp.value > 0) || n.value > w->n_mtp.value) {
-		diag_error(
-		    r->diag, n.from, "%s has %g modules that predict further tokens", w->name, datum_or(w->n_mtp, 0));
-		diag_hint(r->diag, "a module that runs several times keeps one layer: count it once");
+		diag_error(r->diag, n.from, "%s has %g MTP modules", w->name, datum_or(w->n_mtp, 0));
+		diag_hint(r->diag, "count a module that runs several times once");
 		return false;
 	}
 	struct block *blocks = ARENA_ARRAY(r->arena, struct block, n_blocks + 1);
@@ -76,14 +75,14 @@ reach_text(struct arena *a, const struct block *b)
 	if (names[b->mixer])
 		return names[b->mixer];
 	if (t->kind == ATTENTION_CSA && t->ratio.value > 0)
-		return arena_printf(a, "window of %g, tokens compressed %g to 1", t->window.value, t->ratio.value);
+		return arena_printf(a, "window of %g, compressed %g:1", t->window.value, t->ratio.value);
 	if (datum_given(kv_reach(t)))
 		return arena_printf(a, t->window.value > 0 ? "window of %g" : "chunks of %g", kv_reach(t).value);
 	if (t->indexer.dim.value > 0)
-		return t->kind == ATTENTION_MLA ? "latents, some chosen" : "all tokens, some chosen";
+		return t->kind == ATTENTION_MLA ? "latents, top-k" : "all tokens, top-k";
 	if (t->kind == ATTENTION_MLA)
 		return "latents of all tokens";
-	return b->cross ? "all tokens, and the encoder's" : "all tokens";
+	return b->cross ? "all tokens, encoder included" : "all tokens";
 }
 
 /* --- state show ---------------------------------------------------------------------------------------------- */

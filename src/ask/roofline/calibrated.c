@@ -24,8 +24,7 @@ roof_fits(const struct roof *q, struct machine *m, struct word backend)
 	m->engine = backend.text ? run_calibration(r, m->gpu->id, backend.text) : NULL;
 	m->kernels = bind_kernels(r, m->gpu, NULL, KERNELS_ROOFLINE, backend.text);
 	if (backend.text && m->calibration && !m->engine)
-		run_warn(r, "no kernels of %s were fitted on %s: what is known of others stands in", backend.text,
-		    m->gpu->id);
+		run_warn(r, "no %s calibration for %s; using other backends", backend.text, m->gpu->id);
 	if (m->kernels && m->kernels->transferred_from &&
 	    (gemm_calibrated(m->kernels, DTYPE_BF16) || gemm_calibrated(m->kernels, DTYPE_FP16)))
 		run_assume(r, "kernels of %s %s", m->gpu->id, m->kernels->transfer_note);
@@ -159,7 +158,7 @@ warn_narrow(const struct roof *q, const struct machine *m, const struct op *op, 
 	half.elem_byte = dtype_byte(DTYPE_BF16);
 	if (op->elem_byte < half.elem_byte && kernel_of(&m->kernel, op) == KERNEL_PRODUCT &&
 	    gemm_calibrated(m->kernels, DTYPE_BF16) && kernel_op_time(NULL, &wide, &half) < calibrated_s)
-		run_warn(q->run, "as measured on %s, this product is slower in %s than in bf16",
+		run_warn(q->run, "on %s, this GEMM is measured slower in %s than in bf16",
 		    m->kernels->transferred_from ? m->kernels->transferred_from : m->gpu->id,
 		    dtype_name(m->kernel.dtype));
 }
@@ -174,8 +173,7 @@ roof_show_calibrated(const struct roof *q, const struct machine *m, const struct
 	if (kernel_of(&m->kernel, op) == KERNEL_NONE) {
 		if (alone)
 			TELL(sh, kernel,
-			    m->kernels ? "no kernel of this kind and type was fitted"
-			               : "nothing was fitted to this GPU");
+			    m->kernels ? "no calibration of this kernel and dtype" : "no calibration of this GPU");
 		return;
 	}
 	CALL(sh, calibrated_s, kernel_op_time(sh, &m->kernel, op));
@@ -273,7 +271,7 @@ roof_show_calibrated_list(const struct roof *q, const struct machine *m, const s
 	CALL(sh, calibrated_roof_frac, roofline_measured_frac(sh, list_s, calibrated_list_s));
 	SHOW(sh, calibrated_roof_frac, roof_frac);
 	if (s.without)
-		run_warn(q->run, "nobody fitted a kernel on %s for: %s; they stand at their roof in the calibrated sum",
+		run_warn(q->run, "no calibration on %s for: %s; they count at roofline time in the calibrated sum",
 		    m->gpu->id, s.without);
 }
 
@@ -465,7 +463,7 @@ plot_of(const struct groups *g)
 	if (n_lines == 0)
 		lines[n_lines++] = (struct roof_line){g->gpu->id, most, g->gpu->mem_byte_per_s.value};
 	if (copy_byte_per_s > 0)
-		lines[n_lines++] = (struct roof_line){"with the bandwidth of copies", most, copy_byte_per_s};
+		lines[n_lines++] = (struct roof_line){"with copy bandwidth", most, copy_byte_per_s};
 	return isnan(most) ? NULL : roof_plot(a, g->run->title, lines, n_lines, marks, n_marks);
 }
 
@@ -486,16 +484,16 @@ roof_measurements(struct roof *q, struct word file)
 	for (int i = 0; i < m.n_rows; i++)
 		add_row(g, &m.rows[i]);
 	if (g->n == 0) {
-		diag_error(r->diag, file.from, "no row of %s has a place under the roof of %s", m.file, g->gpu->id);
-		diag_hint(r->diag, "rows of matrix products, copies and profiled kernels have, of this GPU");
+		diag_error(
+		    r->diag, file.from, "no row of %s can be compared with the roofline of %s", m.file, g->gpu->id);
+		diag_hint(r->diag, "give rows of GEMMs, copies or profiled kernels on this GPU");
 		return REFUSED;
 	}
 	if (g->n_elsewhere)
-		run_warn(r, "%d rows are of other GPUs", g->n_elsewhere);
+		run_warn(r, "%d rows are from other GPUs", g->n_elsewhere);
 	if (g->n_other)
-		run_warn(
-		    r, "%d rows have no place under a roof: no matrix product, copy or profiled kernel", g->n_other);
-	r->title = arena_printf(r->arena, "measured on %s, against its roof", g->gpu->name);
+		run_warn(r, "%d rows skipped: no GEMM, copy or profiled kernel", g->n_other);
+	r->title = arena_printf(r->arena, "measured on %s, against its roofline", g->gpu->name);
 	for (int i = 0; i < g->n; i++)
 		SCOPE_I (r->sheet, "measured", i)
 			show_group(r->sheet, &g->list[i]);

@@ -71,7 +71,7 @@ check_strangers(struct run *r, enum op_kind kind, const struct op_in *in)
 		char list[200];
 		dimensions_of(kind, list, sizeof list);
 		diag_error(r->diag, d.from, "%s has no dimension '%s'", op_kind_name(kind), op_options[i].path);
-		diag_hint(r->diag, "it has %s", list);
+		diag_hint(r->diag, "use %s", list);
 		ok = false;
 	}
 	return ok;
@@ -123,7 +123,7 @@ check_shape(struct run *r, const struct op_in *in, const struct op *op)
 		diag_error(r->diag, given(in, rules[i].small).from,
 		    rules[i].divides ? "%s: --%s %g does not divide --%s %g" : "%s: --%s %g is more than --%s %g",
 		    op->name, rules[i].small, small, rules[i].large, large);
-		diag_hint(r->diag, "change one of the two");
+		diag_hint(r->diag, "change one of them");
 		return false;
 	}
 	return true;
@@ -142,7 +142,7 @@ run_op(struct run *r, enum op_kind kind, const struct op_in *in, double elem_byt
 		/* operands may be none, everything else is at least one */
 		if (datum_given(d) && !(d.value > 0) && strcmp(op_dim_name(kind, i), "reads") != 0 &&
 		    strcmp(op_dim_name(kind, i), "writes") != 0 && strcmp(op_dim_name(kind, i), "flops") != 0) {
-			diag_error(r->diag, d.from, "%s of nothing: '%s' must be above 0", op_kind_name(kind),
+			diag_error(r->diag, d.from, "%s: '%s' must be greater than 0", op_kind_name(kind),
 			    path_of(op_dim_name(kind, i)));
 			diag_hint(r->diag, "write for example 64");
 			return false;
@@ -155,7 +155,7 @@ run_op(struct run *r, enum op_kind kind, const struct op_in *in, double elem_byt
 	dimensions_of(kind, list, sizeof list);
 	diag_error(
 	    r->diag, (struct source){0}, "%s needs --%s", op_kind_name(kind), path_of(op_dim_name(kind, missing)));
-	diag_hint(r->diag, "its dimensions: %s", list);
+	diag_hint(r->diag, "its dimensions are %s", list);
 	return false;
 }
 
@@ -255,7 +255,8 @@ tokens_of(const struct roof *q, const struct roofline_in *in, const struct workl
 		return vision_tokens(q->run->sheet, w);
 	if (datum_given(in->seq)) {
 		if (in->seq.value > held)
-			run_warn(q->run, "%g tokens are more than the model's context of %g", in->seq.value, held);
+			run_warn(
+			    q->run, "sequence length %g exceeds the model's context length %g", in->seq.value, held);
 		return in->seq.value;
 	}
 	if (w->kind != MODEL_OPERATORS)
@@ -272,16 +273,17 @@ check_list(const struct roof *q, const struct roofline_in *in, const struct work
 
 	if (expand_missing(w))
 		return roof_refuse(r,
-		    arena_printf(r->arena, "the file of %s does not say %s", w->name, expand_missing(w)),
+		    arena_printf(r->arena, "the file of %s does not give %s", w->name, expand_missing(w)),
 		    "add it to the file, or --set it");
 	if (phase == PHASE_DECODE && w->kind != MODEL_DECODER && w->kind != MODEL_ENCODER_DECODER)
-		return roof_refuse(r, "only a decoder makes tokens one after the other", "leave --phase out");
+		return roof_refuse(r, "--phase decode needs a decoder model", "leave --phase out");
 	if (phase != PHASE_PREFILL && in->cached.value > 0)
-		return roof_refuse(r, "--cached belongs to --phase prefill", "decode: --seq is what the cache holds");
+		return roof_refuse(
+		    r, "--cached needs --phase prefill", "with --phase decode, --seq is the KV cache length");
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
 		if (datum_given(degrees[i]) && degrees[i].value > 1)
 			return roof_refuse(
-			    r, "the list is that of one GPU of a tensor-parallel group", "give layout.tp alone");
+			    r, "the operators are those of one tensor-parallel GPU", "use only layout.tp");
 	if (w->kind == MODEL_OPERATORS && layout->tp > 1)
 		return roof_refuse(r, "a list of operators cannot be split", "leave --layout out");
 	return true;
@@ -345,11 +347,11 @@ roof_layer(struct roof *q, const struct roofline_in *in)
 	if (fmod(in->hidden.value, heads.value) != 0 || fmod(heads.value, kv_heads.value) != 0) {
 		diag_error(r->diag, heads.from, "hidden %g, heads %g and kv_heads %g do not divide", in->hidden.value,
 		    heads.value, kv_heads.value);
-		diag_hint(r->diag, "heads divide the width, and kv-heads divide the heads");
+		diag_hint(r->diag, "heads must divide the hidden size, and KV heads the heads");
 		return REFUSED;
 	}
 	if (!datum_given(in->heads))
-		run_assume(r, "heads ignored: one as wide as the layer");
+		run_assume(r, "heads ignored: one head of the hidden size");
 	if (!datum_given(in->mlp_width))
 		run_assume(r, "mlp-width %g", 4 * in->hidden.value);
 	struct block block = {.count = one,

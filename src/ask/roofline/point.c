@@ -54,7 +54,7 @@ roof_ridges(struct roof *q, const struct roofline_in *in)
 
 	if (in->dtype.text && !roof_peaks(q, in->dtype))
 		return REFUSED;
-	q->run->title = "ridge points: FLOP per byte above which the arithmetic is the limit";
+	q->run->title = "ridge points: intensity above which compute is the limit";
 	for (size_t i = 0; i < q->n; i++)
 		SCOPE_I (sh, "gpus", i)
 			show_ridges(q, in, q->machines[i].gpu);
@@ -100,7 +100,7 @@ one_point(
 	SHOW(sh, traffic_byte, traffic_byte);
 	if (q->n > 1) {
 		if (datum_given(in->time)) {
-			roof_refuse(q->run, "a measured time is of one GPU", "give one name to --gpu");
+			roof_refuse(q->run, "--time needs a single GPU", "give one --gpu");
 			return REFUSED;
 		}
 		return compare_point(q, work_flop, traffic_byte, op);
@@ -127,8 +127,8 @@ roof_bare_point(struct roof *q, const struct roofline_in *in)
 	struct sheet *sh = q->run->sheet;
 
 	if (!datum_given(in->flops) || !datum_given(in->bytes) || !(in->bytes.value > 0)) {
-		roof_refuse(q->run, "a point needs both --flops and --bytes, and bytes above 0",
-		    "for FLOP per byte alone: --intensity");
+		roof_refuse(q->run, "a kernel needs both --flops and --bytes, and bytes above 0",
+		    "for FLOP per byte alone, use --intensity");
 		return REFUSED;
 	}
 	if (!roof_peaks(q, in->dtype))
@@ -293,7 +293,7 @@ value_beside(const struct sheet *sh, int i, const char *name)
 /* Points at the roof, as calibrated and as measured: from the times that stand beside an intensity. */
 static const struct {
 	const char *row, *name;
-} timed[] = {{"roof_s", "at the roof"}, {"calibrated_s", "calibrated"}, {"measured_s", "measured"}};
+} timed[] = {{"roof_s", "roofline"}, {"calibrated_s", "calibrated"}, {"measured_s", "measured"}};
 
 enum { N_TIMED = sizeof timed / sizeof *timed, N_MARKS_MOST = 500 };
 

@@ -17,7 +17,7 @@ bool
 roof_machines(struct roof *q, const struct words *names, struct word backend)
 {
 	if (names->n == 0)
-		return roof_refuse(q->run, "which GPU?", "give --gpu; 'ridge hw list' shows them");
+		return roof_refuse(q->run, "no GPU given", "add --gpu; 'ridge hw list' shows all");
 	q->machines = ARENA_ARRAY(q->run->arena, struct machine, names->n);
 	for (size_t i = 0; i < names->n; i++) {
 		struct machine *m = &q->machines[i];
@@ -55,7 +55,7 @@ roof_peaks(struct roof *q, struct word dtype)
 	run_read_from(q->run, dtype.from);
 	q->dtype = dtype_find(asked.text);
 	if (!dtype.text)
-		run_assume(q->run, older ? "dtype fp16, for want of bf16" : "dtype bf16");
+		run_assume(q->run, older ? "dtype fp16: no bf16 on this GPU" : "dtype bf16");
 	for (size_t i = 0; i < q->n; i++)
 		ok = run_peak(q->run, q->machines[i].gpu, q->dtype, asked, &q->machines[i].peak) && ok;
 	for (size_t i = 0; i < q->n; i++)
@@ -175,12 +175,12 @@ roof_show_measured(const struct roof *q, const struct machine *m, struct datum m
 	SHOW(sh, attained_frac, measured_frac);
 	SHOW(sh, moved_frac, measured_mem_frac);
 	SHOW(sh, of_roof_frac, measured_roof_frac);
-	const char *verdict = attained_frac > 1 ? "infeasible: more arithmetic per second than the peak"
-	    : moved_frac > 1                    ? "infeasible: more bytes per second than the memory delivers"
+	const char *verdict = attained_frac > 1 ? "infeasible: above the compute peak"
+	    : moved_frac > 1                    ? "infeasible: above the memory bandwidth"
 	                                        : "feasible";
 	TELL(sh, verdict, verdict);
 	if (attained_frac <= 1 && moved_frac > 1)
-		run_warn(q->run, "bytes that come from a cache do not count as memory traffic");
+		run_warn(q->run, "do not count bytes served by a cache as memory traffic");
 	return attained_frac > 1 || moved_frac > 1 ? ANSWERED_NO : ANSWERED;
 }
 
@@ -225,10 +225,7 @@ roof_show_alignment(const struct roof *q, const struct machine *m, const struct 
 	const char *which = misaligned(r->sheet, op);
 	TELL(r->sheet, alignment, which ? arena_printf(r->arena, "no: %s", which) : "yes");
 	if (which && kernel_of(&m->kernel, op) == KERNEL_PRODUCT)
-		run_warn(r,
-		    "the calibration is of aligned products: %s should be padded, or the product takes longer than "
-		    "this",
-		    which);
+		run_warn(r, "calibrated for aligned GEMMs: pad %s, or the GEMM takes longer", which);
 }
 
 /* Gates of one column are products too, of no time to speak of. */
@@ -248,7 +245,5 @@ roof_warn_alignment(const struct roof *q, const struct machine *m, const struct 
 		    misaligned(NULL, &ops[i]) && matters(m, &ops[i], list_s) && (!names || !strstr(names, ops[i].name)))
 			names = names ? arena_printf(q->run->arena, "%s, %s", names, ops[i].name) : ops[i].name;
 	if (names)
-		run_warn(q->run,
-		    "the calibration is of products whose n and k are multiples of 16 bytes, which these are not: %s",
-		    names);
+		run_warn(q->run, "calibrated for GEMMs with n and k multiples of 16 bytes, unlike: %s", names);
 }

@@ -11,43 +11,43 @@
 
 struct op_in {
 #define OP_OPTIONS(X)                                                                                                  \
-	X(0, m, "m", "m", COUNT, "N", "", NULL, "gemm, gemv: rows of the first matrix")                                \
-	X(0, n, "n", "n", COUNT, "N", "", NULL, "gemm: columns of the second matrix; conv2d, pool: images")            \
-	X(0, k, "k", "k", COUNT, "N", "", NULL,                                                                        \
-	    "gemm, gemv: the dimension that is summed over; conv2d: output channels")                                  \
-	X(0, b, "b", "b", COUNT, "N", "", NULL, "bmm: products; attention: sequences")                                 \
-	X(0, e, "e", "e", COUNT, "N", "", NULL, "grouped: matrices that the rows are spread over")                     \
-	X(0, c, "c", "c", COUNT, "N", "", NULL, "conv2d, pool: input channels; attention: keys of a sequence")         \
+	X(0, m, "m", "m", COUNT, "N", "", NULL, "gemm, gemv: m, rows of the first matrix")                             \
+	X(0, n, "n", "n", COUNT, "N", "", NULL, "gemm: n, columns of the second matrix; conv2d, pool: images")         \
+	X(0, k, "k", "k", COUNT, "N", "", NULL, "gemm, gemv: k, reduction dimension; conv2d: output channels")         \
+	X(0, b, "b", "b", COUNT, "N", "", NULL, "bmm: number of GEMMs; attention: sequences")                          \
+	X(0, e, "e", "e", COUNT, "N", "", NULL, "grouped: number of GEMMs (experts) in the group")                     \
+	X(0, c, "c", "c", COUNT, "N", "", NULL,                                                                        \
+	    "conv2d, pool: input channels; attention: keys per sequence (context)")                                    \
 	X(0, h, "h", "h", COUNT, "N", "", NULL, "conv2d, pool: input height; attention: query heads")                  \
 	X(0, w, "w", "w", COUNT, "N", "", NULL, "conv2d, pool: input width")                                           \
 	X(0, r, "r", "r", COUNT, "N", "", NULL, "conv2d, pool: kernel height")                                         \
-	X(0, s, "s", "s", COUNT, "N", "", NULL, "conv2d, pool: kernel width; attention: queries of a sequence")        \
-	X(0, stride, "stride", "stride", COUNT, "N", "", NULL, "conv2d, pool: step in both directions (default 1)")    \
-	X(0, groups, "groups", "groups", COUNT, "N", "", NULL, "conv2d: groups of channels (default 1)")               \
+	X(0, s, "s", "s", COUNT, "N", "", NULL, "conv2d, pool: kernel width; attention: queries per sequence")         \
+	X(0, stride, "stride", "stride", COUNT, "N", "", NULL, "conv2d, pool: stride in both directions (default 1)")  \
+	X(0, groups, "groups", "groups", COUNT, "N", "", NULL, "conv2d: channel groups (default 1)")                   \
 	X(0, rows, "rows", "rows", COUNT, "N", "", NULL, "norm, softmax, embedding: rows")                             \
-	X(0, width, "width", "width", COUNT, "N", "", NULL, "norm, softmax, embeddings: elements of a row")            \
+	X(0, width, "width", "width", COUNT, "N", "", NULL, "norm, softmax, embeddings: elements per row")             \
 	X(0, vocab, "vocab", "vocab", COUNT, "N", "", NULL, "embedding, embedding_bag: rows of the table")             \
-	X(0, elements, "elements", "elements", COUNT, "N", "", NULL, "elementwise: elements of the result")            \
+	X(0, elements, "elements", "elements", COUNT, "N", "", NULL, "elementwise: output elements")                   \
 	X(0, reads, "reads", "reads", NUMBER, "N", "", NULL, "elementwise: operands read per element (default 1)")     \
 	X(0, writes, "writes", "writes", NUMBER, "N", "", NULL,                                                        \
-	    "elementwise: results written per element (default 1)")                                                    \
+	    "elementwise: outputs written per element (default 1)")                                                    \
 	X(0, per_element, "per-element", "per_element", NUMBER, "N", "", NULL,                                         \
 	    "elementwise: FLOP per element (default 1)")                                                               \
-	X(0, d, "d", "d", COUNT, "N", "", NULL, "attention: width of a head")                                          \
-	X(0, kv, "kv", "kv", COUNT, "N", "", NULL, "attention: key and value heads (default: as many as --h)")         \
-	X(0, dv, "dv", "dv", COUNT, "N", "", NULL, "attention: width of a value head (default: --d)")                  \
-	X(0, seen, "seen", "seen", NUMBER, "N", "", NULL, "attention: keys a query sees on average (default: --c)")    \
-	X(0, latent, "latent", "latent", COUNT, "N", "", NULL, "attention_latent: width of the compressed row")        \
-	X(0, rope, "rope", "rope", COUNT, "N", "", NULL, "attention_latent: width of the rotated part")                \
-	X(0, p, "p", "p", COUNT, "N", "", NULL, "ssm_scan, ssm_step: width of a head")                                 \
+	X(0, d, "d", "d", COUNT, "N", "", NULL, "attention: head dimension")                                           \
+	X(0, kv, "kv", "kv", COUNT, "N", "", NULL, "attention: KV heads (default: --h)")                               \
+	X(0, dv, "dv", "dv", COUNT, "N", "", NULL, "attention: value head dimension (default: --d)")                   \
+	X(0, seen, "seen", "seen", NUMBER, "N", "", NULL, "attention: mean keys per query (default: --c)")             \
+	X(0, latent, "latent", "latent", COUNT, "N", "", NULL, "attention_latent: latent dimension (kv_lora_rank)")    \
+	X(0, rope, "rope", "rope", COUNT, "N", "", NULL, "attention_latent: RoPE head dimension")                      \
+	X(0, p, "p", "p", COUNT, "N", "", NULL, "ssm_scan, ssm_step: head dimension")                                  \
 	X(0, g, "g", "g", COUNT, "N", "", NULL, "ssm_scan, ssm_step: groups; delta_scan, delta_step: key heads")       \
-	X(0, chunk, "chunk", "chunk", COUNT, "N", "", NULL, "ssm_scan, delta_scan: tokens taken at once")              \
+	X(0, chunk, "chunk", "chunk", COUNT, "N", "", NULL, "ssm_scan, delta_scan: chunk size in tokens")              \
 	X(0, state_byte, "state-byte", "state_byte", NUMBER, "N", "", NULL,                                            \
-	    "recurrences: bytes of one value of the state (default 4)")                                                \
+	    "recurrent operators: bytes per state element (default 4)")                                                \
 	X(0, key_byte, "key-byte", "key_byte", NUMBER, "N", "", NULL,                                                  \
-	    "index_scores: bytes of one value of a key (default 1)")                                                   \
-	X(0, bags, "bags", "bags", COUNT, "N", "", NULL, "embedding_bag: sums")                                        \
-	X(0, hot, "hot", "hot", COUNT, "N", "", NULL, "embedding_bag: rows of a sum")
+	    "index_scores: bytes per key element (default 1)")                                                         \
+	X(0, bags, "bags", "bags", COUNT, "N", "", NULL, "embedding_bag: number of bags")                              \
+	X(0, hot, "hot", "hot", COUNT, "N", "", NULL, "embedding_bag: rows per bag")
 	OP_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option_group op_group; /* offset 0: copy it and set .offset */
@@ -106,36 +106,38 @@ void roof_show_units(const struct roof *q, const struct gpu *gpu);
 /* The inputs of `ridge roofline`, and its answers. */
 
 #define ROOFLINE_OPTIONS(X)                                                                                            \
-	X(0, op, NULL, "op", WORD, "WHAT", "model", NULL, "an operator, layer, sharing, or a model")                   \
-	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "one GPU, or several to compare")                    \
-	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU")                          \
+	X(0, op, NULL, "op", WORD, "WHAT", "model", NULL, "operator, layer, sharing, or model")                        \
+	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "GPU, or several to compare")                        \
+	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, to take its GPU")                      \
 	X(0, backend, "backend", "backend", CHOICE, "ENGINE", "trtllm|vllm|sglang", NULL,                              \
-	    "whose kernels are estimated (default: the median of the three where they were measured together)")        \
+	    "engine whose kernels are estimated (default: median of the three where all were measured)")               \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), NULL,                                           \
-	    "type of the operands (default bf16, or fp16 where there is none)")                                        \
-	X(0, flops, "flops", "flops", WORK, "WORK", "", NULL, "arithmetic of a kernel: 1.2TFLOP")                      \
-	X(0, bytes, "bytes", "bytes", SIZE, "SIZE", "", NULL, "bytes it moves to and from memory")                     \
-	X(0, time, "time", "time", TIME, "TIME", "", NULL, "how long it was measured to take")                         \
+	    "operand dtype (default bf16, or fp16 where the GPU has no bf16)")                                         \
+	X(0, flops, "flops", "flops", WORK, "WORK", "", NULL, "FLOPs of a kernel: 1.2TFLOP")                           \
+	X(0, bytes, "bytes", "bytes", SIZE, "SIZE", "", NULL, "bytes moved to and from memory")                        \
+	X(0, time, "time", "time", TIME, "TIME", "", NULL, "measured time")                                            \
 	X(0, measurements, "measurements", "measurements", WORD, "FILE", "file", NULL,                                 \
-	    "measured rows (ridge-measurement(5)) under the roof of --gpu")                                            \
-	X(0, intensity, "intensity", "intensity", DENSITY, "DENSITY", "", NULL, "FLOP for each byte: 2FLOP/B")         \
-	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences, or images")                                   \
+	    "measured rows (ridge-measurement(5)) to compare with the roofline of --gpu")                              \
+	X(0, intensity, "intensity", "intensity", DENSITY, "DENSITY", "", NULL, "arithmetic intensity: 2FLOP/B")       \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "batch size: sequences or images")                        \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
-	    "tokens of a sequence (default 2048, or what the model holds)")                                            \
-	X(0, cached, "cached", "cached", COUNT, "N", "", "0", "prefill: tokens before them that are in the cache")     \
+	    "sequence length in tokens (default 2048, or the model's context length)")                                 \
+	X(0, cached, "cached", "cached", COUNT, "N", "", "0", "prefill: tokens already in the KV cache")               \
 	X(0, phase, "phase", "phase", CHOICE, "PHASE", "prefill|decode|train", "prefill",                              \
-	    "all tokens at once, the next one after --seq, or the forward pass of training")                           \
+	    "prefill, decode (the next token after --seq), or the forward pass of training")                           \
 	X(0, unfused, "unfused", "unfused", FLAG, "", "", NULL,                                                        \
-	    "attention scores go to memory, and norms in three passes of fp32")                                        \
-	X(0, hidden, "hidden", "hidden", COUNT, "N", "", NULL, "layer: width of the residual stream")                  \
-	X(0, heads, "heads", "heads", COUNT, "N", "", NULL, "layer: query heads (default: one, as wide as the layer)") \
-	X(0, kv_heads, "kv-heads", "kv_heads", COUNT, "N", "", NULL, "layer: key and value heads (default: --heads)")  \
-	X(0, mlp_width, "mlp-width", "mlp_width", COUNT, "N", "", NULL, "layer: inner width (default 4 x --hidden)")   \
-	X(0, gated, "gated", "gated", FLAG, "", "", NULL, "layer: the MLP has a gate")                                 \
-	X(0, encoder, "encoder", "encoder", WORK, "WORK", "", NULL, "sharing: one encoder on one image")               \
-	X(0, cameras, "cameras", "cameras", COUNT, "N", "", NULL, "sharing: images of a frame")                        \
-	X(0, tasks, "tasks", "tasks", COUNT, "N", "", NULL, "sharing: tasks that need the features")                   \
-	X(0, head, "head", "head", WORK, "WORK", "", NULL, "sharing: what one task adds behind the encoder")
+	    "unfused attention: scores written to memory, norms in three fp32 passes")                                 \
+	X(0, hidden, "hidden", "hidden", COUNT, "N", "", NULL, "layer: hidden size")                                   \
+	X(0, heads, "heads", "heads", COUNT, "N", "", NULL,                                                            \
+	    "layer: query heads (default: one head of the hidden size)")                                               \
+	X(0, kv_heads, "kv-heads", "kv_heads", COUNT, "N", "", NULL, "layer: KV heads (default: --heads)")             \
+	X(0, mlp_width, "mlp-width", "mlp_width", COUNT, "N", "", NULL,                                                \
+	    "layer: MLP intermediate size (default 4 x --hidden)")                                                     \
+	X(0, gated, "gated", "gated", FLAG, "", "", NULL, "layer: gated MLP")                                          \
+	X(0, encoder, "encoder", "encoder", WORK, "WORK", "", NULL, "sharing: FLOPs of one encoder on one image")      \
+	X(0, cameras, "cameras", "cameras", COUNT, "N", "", NULL, "sharing: images per frame")                         \
+	X(0, tasks, "tasks", "tasks", COUNT, "N", "", NULL, "sharing: tasks that share the encoder")                   \
+	X(0, head, "head", "head", WORK, "WORK", "", NULL, "sharing: FLOPs of one task head")
 
 struct roofline_in {
 	ROOFLINE_OPTIONS(OPTION_MEMBER)

@@ -30,14 +30,13 @@ read_layout(struct run *r, const struct serve_in *in, struct serve_binding *b, s
 	bind_served_degrees(r, &in->layout);
 	run_reads(r, &in->attention_dp, NULL);
 	if (l->cp > 1)
-		return run_refuse(
-		    r, in->layout.cp.from, "a replica is tp x pp GPUs: there is no cp in serving here", "leave cp out");
+		return run_refuse(r, in->layout.cp.from, "serving does not support cp", "leave cp out");
 	if (l->ep > l->tp || fmod(l->tp, l->ep) != 0)
 		return run_refuse(r, in->layout.ep.from,
-		    "experts are spread over the tp GPUs of a replica: ep must divide tp",
+		    "ep must divide tp: experts are spread over the tp GPUs of a replica",
 		    "write for example --layout tp=8,ep=8");
 	if (in->attention_dp && !l->adp && l->tp == 1)
-		run_warn(r, "attention-dp does nothing with tp=1");
+		run_warn(r, "--attention-dp has no effect with tp=1");
 	*out = (struct serve_layout){l->tp, l->pp, l->ep, (in->attention_dp || l->adp) && l->tp > 1};
 	return true;
 }
@@ -52,7 +51,7 @@ assemble(struct run *r, const struct serve_in *in, const struct serve_parts *p, 
 		return true;
 	return run_refuse(r, in->model.from,
 	    arena_printf(r->arena, "%s on %s: %s", p->model->name, p->gpu->name, fault),
-	    "without --isl, and with --context, the floors of bandwidth and arithmetic are printed");
+	    "without --isl and with --context, roofline floors are printed");
 }
 
 static bool
@@ -94,25 +93,23 @@ check_together(struct run *r, const struct serve_in *in, const struct serve_bind
 	const bool comes = datum_given(in->rate) || datum_given(in->concurrency) || datum_given(in->requests);
 
 	if (datum_given(in->batch) && (datum_given(in->concurrency) || datum_given(in->rate)))
-		return run_refuse(r, in->batch.from, "--batch, --concurrency and --rate are three kinds of load",
-		    "give one of them, or none for the most that can be had");
+		return run_refuse(r, in->batch.from, "--batch, --concurrency and --rate exclude each other",
+		    "keep one, or none for the maximum throughput");
 	if (b->engine->kind != ENGINE_BATCHED && comes)
 		return run_refuse(r, in->engine.from,
-		    arena_printf(
-		        r->arena, "%s takes one batch at a time, not requests that come and go", b->engine->name),
-		    "give --batch, or another --engine");
+		    arena_printf(r->arena, "%s has no in-flight batching", b->engine->name),
+		    "add --batch, or use another --engine");
 	if (in->row_split && b->engine->kind != ENGINE_LAYER_SPLIT)
 		return run_refuse(
-		    r, in->engine.from, "only llama.cpp cuts matrices in rows over GPUs", "--engine llama.cpp");
+		    r, in->engine.from, "splitting matrices by rows needs llama.cpp", "add --engine llama.cpp");
 	if (b->model->kind == MODEL_ENCODER && datum_given(in->osl))
-		return run_refuse(r, in->osl.from, "an encoder makes no answer", "leave --osl out");
+		return run_refuse(r, in->osl.from, "an encoder has no output tokens", "leave --osl out");
 	if (in->simulation.simulate)
 		return true; /* lengths may come from a file */
 	if (!datum_given(in->isl))
-		return run_refuse(
-		    r, in->engine.from, "how long are the prompts?", "add for example --isl 1000 --osl 200");
+		return run_refuse(r, in->engine.from, "input length missing", "add for example --isl 1000 --osl 200");
 	if (!datum_given(in->osl) && b->model->kind != MODEL_ENCODER && comes)
-		return run_refuse(r, in->isl.from, "how long are the answers?", "add for example --osl 200");
+		return run_refuse(r, in->isl.from, "output length missing", "add for example --osl 200");
 	return true;
 }
 
@@ -231,7 +228,7 @@ does_not_fit(struct run *r, const struct serve_binding *b, const struct serve_qu
 	CALL(sh, missing_byte, serve_missing(sh, q->setup, &q->load));
 	SHOW(sh, missing_byte, missing_byte);
 	TELL(sh, verdict,
-	    layout ? arena_printf(r->arena, "does not fit; the nearest layout that does is %s", layout)
+	    layout ? arena_printf(r->arena, "does not fit; nearest layout that fits: %s", layout)
 	           : "does not fit on 128 of these GPUs");
 	return ANSWERED_NO;
 }
@@ -247,7 +244,7 @@ verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics 
 	if (m->saturated) {
 		TELL(sh, verdict,
 		    arena_printf(
-		        r->arena, "saturated: %.3g requests/s would not be", 0.9 * m->saturation_request_per_s));
+		        r->arena, "saturated: the maximum is %.3g requests/s", 0.9 * m->saturation_request_per_s));
 		return ANSWERED_NO;
 	}
 	const bool met = serve_objective(r, "--ttft", in->ttft, m->first_s, &verdict) &

@@ -50,13 +50,14 @@ check_name(struct run *r, struct word w, const struct point_setting *points, siz
 	const double number = strtod(points[i].name, &end);
 
 	if (*points[i].name == '\0' || (*end == '\0' && !isfinite(number)))
-		return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is no batch or setting", points[i].name),
+		return run_refuse(r, w.from,
+		    arena_printf(r->arena, "'%s' is not a batch size or setting", points[i].name),
 		    "write for example --points 1:85:750ms,2:140:850ms");
 	for (size_t k = 0; k < i; k++)
 		if (strcmp(points[k].name, points[i].name) == 0)
 			return run_refuse(r, w.from,
-			    arena_printf(r->arena, "there are two points '%s'", points[i].name),
-			    "keep one of them, or name them apart: 4a:210,4b:220");
+			    arena_printf(r->arena, "point '%s' is given twice", points[i].name),
+			    "keep one, or use different names: 4a:210,4b:220");
 	return true;
 }
 
@@ -67,8 +68,7 @@ read_points(struct run *r, const struct serve_in *in, struct point_setting *poin
 		if (!read_point(r, in->points.list[i], &points[i]) || !check_name(r, in->points.list[i], points, i))
 			return false;
 		if (datum_given(in->deadline) && !datum_given(points[i].p99_s))
-			return run_refuse(r, in->points.list[i].from,
-			    "a deadline needs the 99th percentile of every point",
+			return run_refuse(r, in->points.list[i].from, "--deadline needs the P99 of every point",
 			    "write NAME:RATE:P99, such as 4:210:950ms");
 	}
 	return run_positive(r, "base-rate", in->base_rate) & run_positive(r, "base-p99", in->base_p99) &
@@ -122,8 +122,8 @@ serve_points(struct run *r, const struct serve_in *in)
 	if (!read_points(r, in, points))
 		return REFUSED;
 	r->title = datum_given(in->deadline)
-	    ? arena_printf(r->arena, "The most throughput with P99 up to %s", serve_time_text(r, in->deadline.value))
-	    : "The most throughput";
+	    ? arena_printf(r->arena, "Maximum throughput with P99 up to %s", serve_time_text(r, in->deadline.value))
+	    : "Maximum throughput";
 	const struct datum base = datum_given(in->base_rate) ? in->base_rate : points[0].rate_request_per_s;
 	for (size_t i = 0; i < in->points.n; i++) {
 		const struct point_setting *p = &points[i];
@@ -132,7 +132,7 @@ serve_points(struct run *r, const struct serve_in *in)
 		SCOPE_I (sh, "points", i)
 			show_point(r, in, p, i ? p - 1 : NULL, base);
 	}
-	TELL(sh, pick, best ? best->name : "none is in time");
+	TELL(sh, pick, best ? best->name : "none meets the deadline");
 	if (!best)
 		return ANSWERED_NO;
 	TAKE(sh, base_request_per_s, base);
@@ -146,7 +146,7 @@ serve_points(struct run *r, const struct serve_in *in)
 		CALL(sh, slack_s, latency_slack(sh, deadline_s, p99_s));
 		SHOW(sh, slack_s, slack_s);
 		if (best == &points[in->points.n - 1])
-			run_warn(r, "the last point is still in time: a larger one may be better");
+			run_warn(r, "the last point still meets the deadline: a larger one may be better");
 	}
 	return ANSWERED;
 }
@@ -159,15 +159,14 @@ serve_objectives(struct run *r, const struct serve_in *in)
 	struct sheet *sh = r->sheet;
 
 	if (!datum_given(in->ttft) || !datum_given(in->itl) || (!datum_given(in->deadline) && !datum_given(in->osl))) {
-		run_refuse(r, in->ttft.from,
-		    "objectives that must fit each other are --ttft, --itl, and --deadline or --osl",
-		    "--ttft 500ms --itl 50ms --deadline 2s --osl 200");
+		run_refuse(r, in->ttft.from, "SLO consistency needs --ttft, --itl, and --deadline or --osl",
+		    "write for example --ttft 500ms --itl 50ms --deadline 2s --osl 200");
 		return REFUSED;
 	}
 	if (!(run_positive(r, "ttft", in->ttft) & run_positive(r, "itl", in->itl) &
 	        run_positive(r, "deadline", in->deadline) & run_whole(r, "osl", in->osl, 1)))
 		return REFUSED;
-	r->title = "Objectives of a service";
+	r->title = "SLO consistency";
 	TAKE(sh, ttft_s, in->ttft);
 	TAKE(sh, itl_s, in->itl);
 	if (datum_given(in->osl)) {
@@ -181,7 +180,7 @@ serve_objectives(struct run *r, const struct serve_in *in)
 	CALL(sh, fitting_token, answer_fitting(sh, deadline_s, ttft_s, itl_s));
 	SHOW(sh, fitting_token, max_osl_token);
 	if (!datum_given(in->osl)) {
-		run_warn(r, "a deadline for a whole answer means nothing without the answer's length");
+		run_warn(r, "an end-to-end SLO needs --osl");
 		return ANSWERED;
 	}
 	const double osl_token = in->osl.value;
@@ -189,7 +188,7 @@ serve_objectives(struct run *r, const struct serve_in *in)
 		CALL(sh, needed_itl_s, answer_itl(sh, deadline_s, ttft_s, osl_token));
 		SHOW(sh, needed_itl_s, needed_itl_s);
 	}
-	TELL(sh, verdict, osl_token <= fitting_token ? "yes: they fit each other" : "no: they contradict each other");
+	TELL(sh, verdict, osl_token <= fitting_token ? "yes: consistent" : "no: contradictory");
 	return osl_token <= fitting_token ? ANSWERED : ANSWERED_NO;
 }
 
@@ -204,11 +203,11 @@ serve_waiting(struct run *r, const struct serve_in *in)
 	        run_whole(r, "longest", in->longest, 1)))
 		return REFUSED;
 	if (datum_given(in->osl) != datum_given(in->longest) || in->osl.value > in->longest.value) {
-		run_refuse(r, in->longest.from, "what waits depends on the mean and the longest answer",
-		    "give both: --osl 200 --longest 1000");
+		run_refuse(r, in->longest.from, "--static needs the mean and the longest OSL",
+		    "add for example --osl 200 --longest 1000");
 		return REFUSED;
 	}
-	r->title = "A static batch";
+	r->title = "Static batching";
 	run_reads(r, &in->static_batch, NULL);
 	TAKE(sh, n_sequences, in->batch);
 	CALL(sh, n_waiting, static_waiting(sh, n_sequences));
@@ -243,9 +242,9 @@ static bool
 check_floors(struct run *r, const struct serve_in *in)
 {
 	if (!in->model.text && !datum_given(in->params))
-		return run_refuse(r, (struct source){0}, "which model?", "give its name, or --params 7e9 --bits 16");
+		return run_refuse(r, (struct source){0}, "no model given", "give a model, or --params 7e9 --bits 16");
 	if (in->model.text && (datum_given(in->params) || datum_given(in->bits)))
-		return run_refuse(r, in->model.from, "a model's name and --params or --bits exclude each other",
+		return run_refuse(r, in->model.from, "a model and --params or --bits exclude each other",
 		    "use --weights-dtype int4 for a named model");
 	return run_whole(r, "params", in->params, 1) & run_whole(r, "batch", in->batch, 1) &
 	    run_whole(r, "context", in->context, 1) & run_whole(r, "isl", in->isl, 1) &
@@ -280,8 +279,7 @@ bind_floors(struct run *r, const struct serve_in *in, struct floors *f)
 	const struct datum others[] = {in->layout.dp, in->layout.pp, in->layout.cp, in->layout.ep, in->layout.zero};
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (others[i].value > 1)
-			return run_refuse(
-			    r, others[i].from, "these floors are those of one tensor-parallel group", "use tp alone");
+			return run_refuse(r, others[i].from, "floors cover one tensor-parallel group", "use only tp");
 	if (!run_layout(r, &in->layout, datum_absent(), f->w, &layout))
 		return false;
 	f->tp = layout.tp;
@@ -357,7 +355,7 @@ show_cache(struct run *r, const struct serve_in *in, const struct floors *f)
 
 	if (!f->w || !(f->context > 0)) {
 		TAKE(sh, no_cache_byte, 0.0);
-		run_assume(r, "no cache is read");
+		run_assume(r, "no KV cache read");
 		return no_cache_byte;
 	}
 	TAKE(sh, context_token, f->context);
@@ -383,7 +381,7 @@ show_step(
 	SHOW(sh, read_byte, read_byte);
 	run_reads(r, &in->gpu_mem, NULL);
 	if (read_byte > bind_card(r, f->gpu, in->gpu_mem).value)
-		run_warn(r, "weights and cache do not fit the GPU: 'ridge memory' and 'ridge capacity' say what does");
+		run_warn(r, "weights and KV cache do not fit the GPU: see 'ridge memory' and 'ridge capacity'");
 	TAKE(sh, n_sequences, batch_of(in));
 	CALL(sh, all_step_flop, decode_work(sh, n_sequences, work_flop_per_token));
 	CALL(sh, step_flop, gpu_share(sh, all_step_flop, tp));
@@ -443,9 +441,8 @@ serve_floors(struct run *r, const struct serve_in *in)
 		whole_s = answer_s;
 	}
 	if (f.w && has_experts(f.w))
-		run_warn(
-		    r, "all experts are read in every step: a small batch visits fewer, and may be faster than this");
-	run_warn(r, "floors of bandwidth and arithmetic: queues, launches, communication and scheduling come on top");
+		run_warn(r, "all experts read in every step: a small batch reads fewer and may be faster");
+	run_warn(r, "roofline floors: queueing, launches, communication and scheduling come on top");
 	const bool met = serve_objective(r, "--ttft", in->ttft, prompt_s, &verdict) &
 	    serve_objective(r, "--itl", in->itl, step_s, &verdict) &
 	    serve_objective(r, "--deadline", in->deadline, whole_s, &verdict);

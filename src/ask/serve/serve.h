@@ -12,11 +12,11 @@
 
 struct tail_in {
 #define TAIL_OPTIONS(X)                                                                                                \
-	X(0, p50, "p50", "p50", TIME, "TIME", "", NULL, "measured median")                                             \
-	X(0, p99, "p99", "p99", TIME, "TIME", "", NULL, "measured 99th percentile")                                    \
+	X(0, p50, "p50", "p50", TIME, "TIME", "", NULL, "measured P50 latency")                                        \
+	X(0, p99, "p99", "p99", TIME, "TIME", "", NULL, "measured P99 latency")                                        \
 	X(0, tail_limit, "tail-limit", "tail_limit", NUMBER, "RATIO", "", NULL,                                        \
-	    "most that P99 over P50 may be: 1.2 for driving, 2 for people; exit status 1 above it")                    \
-	X(0, runs, "runs", "runs", COUNT, "N", "", NULL, "measurements that the percentile is of")
+	    "maximum P99/P50 ratio, such as 1.2 for driving, 2 for interactive use; exit status 1 above it")           \
+	X(0, runs, "runs", "runs", COUNT, "N", "", NULL, "number of measurements behind the percentile")
 	TAIL_OPTIONS(OPTION_MEMBER)
 };
 
@@ -33,45 +33,46 @@ struct simulate_in {
 #define SIMULATE_OPTIONS(X)                                                                                            \
 	X(0, simulate, "simulate", "simulate", FLAG, "", "", NULL,                                                     \
 	    "simulate requests step by step: percentiles, queues, preemption")                                         \
-	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "simulation: start of the random numbers")                     \
+	X(0, seed, "seed", "seed", COUNT, "N", "", "1", "simulation: random seed")                                     \
 	X(0, gap_cv, "gap-cv", "gap_cv", NUMBER, "N", "", "1",                                                         \
-	    "simulation: coefficient of variation of the gaps between arrivals: 1 is Poisson, more comes in bursts")   \
+	    "simulation: coefficient of variation of interarrival times; 1 is Poisson, above 1 bursty")                \
 	X(0, isl_cv, "isl-cv", "isl_cv", NUMBER, "N", "", "0",                                                         \
-	    "simulation: prompts vary, log-normal with this coefficient of variation")                                 \
-	X(0, osl_cv, "osl-cv", "osl_cv", NUMBER, "N", "", "0", "simulation: the same for answers")                     \
+	    "simulation: coefficient of variation of ISL (log-normal)")                                                \
+	X(0, osl_cv, "osl-cv", "osl_cv", NUMBER, "N", "", "0",                                                         \
+	    "simulation: coefficient of variation of OSL (log-normal)")                                                \
 	X(0, lengths, "lengths", "lengths", WORD, "FILE", "file", NULL,                                                \
-	    "simulation: draw pairs of prompt and answer from a trace, instead of --isl and --osl")                    \
+	    "simulation: draw ISL and OSL pairs from a trace, instead of --isl and --osl")                             \
 	X(0, trace, "trace", "trace", WORD, "FILE", "file", NULL,                                                      \
 	    "simulation: replay a trace (CSV or JSON Lines of arrival, input, output), instead of --rate")             \
 	X(0, trace_speed, "trace-speed", "trace_speed", NUMBER, "N", "", "1",                                          \
-	    "simulation: replay the trace so many times faster")                                                       \
+	    "simulation: replay speed of the trace, 2 is twice as fast")                                               \
 	X(0, prefix_block, "prefix-block", "prefix_block", COUNT, "N", "", NULL,                                       \
-	    "simulation: prompts find hashed blocks of N tokens of the trace in the cache")                            \
+	    "simulation: prefix cache block size in tokens, for traces with block hashes")                             \
 	X(0, think, "think", "think", TIME, "TIME", "", "0s",                                                          \
-	    "pause of a client between answer and next request, on average, with --concurrency")                       \
+	    "mean think time of a client between answer and next request, with --concurrency")                         \
 	X(0, think_cv, "think-cv", "think_cv", NUMBER, "N", "", "1",                                                   \
-	    "simulation: coefficient of variation of the pauses: 1 is exponential, 0 constant")                        \
-	X(0, replicas, "replicas", "replicas", COUNT, "N", "", "1", "simulation: replicas that share the load")        \
+	    "simulation: coefficient of variation of think time; 1 is exponential, 0 constant")                        \
+	X(0, replicas, "replicas", "replicas", COUNT, "N", "", "1", "simulation: replicas behind the load balancer")   \
 	X(0, routing, "routing", "routing", CHOICE, "HOW", "round-robin|least-loaded|shortest-queue", "round-robin",   \
-	    "simulation: the replica of a request: the next one, the one with the fewest tokens, or the fewest "       \
-	    "requests")                                                                                                \
+	    "simulation: load balancing: next replica, fewest tokens, or fewest requests")                             \
 	X(0, decode_replicas, "decode-replicas", "decode_replicas", COUNT, "N", "", "0",                               \
-	    "simulation: replicas of a second pool that decodes what the others prefill")                              \
+	    "simulation: decode replicas of a disaggregated setup")                                                    \
 	X(0, admission, "admission", "admission", CHOICE, "HOW", "reserve|evict", NULL,                                \
-	    "simulation: room for the whole answer, or preemption when the cache is full (default: the engine's)")     \
+	    "simulation: reserve KV cache for the whole answer, or preempt when the cache is full (default: the "      \
+	    "engine's)")                                                                                               \
 	X(0, prefill, "prefill", "prefill", CHOICE, "HOW", "whole|chunked|first", NULL,                                \
-	    "simulation: prompts in one step, cut, or before everything else (default: the engine's)")                 \
+	    "simulation: prefill scheduling: whole prompts, chunked, or prefill first (default: the engine's)")        \
 	X(0, max_sequences, "max-sequences", "max_sequences", COUNT, "N", "", NULL,                                    \
-	    "simulation: sequences that run at once (default: the engine's)")                                          \
+	    "simulation: maximum running sequences (default: the engine's)")                                           \
 	X(0, max_step_tokens, "max-step-tokens", "max_step_tokens", COUNT, "N", "", NULL,                              \
-	    "simulation: tokens of a step (default: the engine's)")                                                    \
+	    "simulation: maximum tokens per step (default: the engine's)")                                             \
 	X(0, warmup, "warmup", "warmup", FRACTION, "FRACTION", "", NULL,                                               \
-	    "simulation: first requests that are left out (default: 20 %; a trace: none)")                             \
-	X(0, rates, "rates", "rates", WORDS, "N,...", "", NULL, "simulation: a line for each of these rates")          \
+	    "simulation: warm-up requests left out of the statistics (default: 20 %; a trace: none)")                  \
+	X(0, rates, "rates", "rates", WORDS, "N,...", "", NULL, "simulation: request rates to sweep, one line each")   \
 	X(0, timeline, "timeline", "timeline", WORD, "FILE", "file", NULL,                                             \
-	    "simulation: write queue, batch and cache over time as CSV")                                               \
+	    "simulation: write queue, batch and KV cache over time as CSV")                                            \
 	X(0, timeline_rows, "timeline-rows", "timeline_rows", COUNT, "N", "", "1000",                                  \
-	    "simulation: lines of the timeline, at most, for each replica")                                            \
+	    "simulation: maximum timeline rows per replica")                                                           \
 	X(0, dump, "dump", "dump", WORD, "FILE", "file", NULL, "simulation: write every request as CSV")
 	SIMULATE_OPTIONS(OPTION_MEMBER)
 };
@@ -124,60 +125,59 @@ const char *serve_error_kind(const struct serve_question *q);
 /* What `ridge serve` is asked, and the files that answer it. */
 
 #define SERVE_OPTIONS(X)                                                                                               \
-	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, from the database or a file")            \
-	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameters of a model that has no name")               \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameter count, when no model is given")              \
 	X(0, bits, "bits", "bits", NUMBER, "N", "", NULL,                                                              \
-	    "bits per weight with its scales: of --params, or of packed formats such as Q4_K_M (4.85)")                \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "the GPU, for floors of bandwidth and arithmetic")        \
-	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "memory of the GPU, instead of what it has")       \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of weights, cache and products")  \
+	    "bits per weight with scales: for --params, or packed formats such as Q4_K_M (4.85)")                      \
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU; alone, it gives roofline floors")                   \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, instead of the database's figure")    \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights, KV cache and GEMMs") \
 	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
-	    "type of the weights (default: as published, or --dtype); embedding and head stay in 16 bits")             \
+	    "weight dtype (default: as published, or --dtype); embedding and LM head stay in 16 bits")                 \
 	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
-	    "type of the cache (default: as published, or the engine's rule)")                                         \
-	X('b', batch, "batch", "batch", COUNT, "N", "", NULL,                                                          \
-	    "sequences that go together from the first token to the last (floors: 1)")                                 \
+	    "KV cache dtype (default: as published, or the engine's default)")                                         \
+	X('b', batch, "batch", "batch", COUNT, "N", "", NULL, "static batch size (floors: 1)")                         \
 	X(0, context, "context", "context", COUNT, "N", "", NULL,                                                      \
-	    "tokens that each has in the cache (default: prompt and half the answer)")                                 \
-	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "tokens of a prompt")                                            \
-	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "tokens of an answer")                                           \
-	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", "0.5", "share of the peak that prompts reach")               \
-	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "objective: most to the first token")                       \
-	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "objective: most between two tokens")                          \
-	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL,                                                 \
-	    "objective: most that P99 of a whole request may take")                                                    \
+	    "mean tokens per sequence in the KV cache (default: ISL + OSL / 2)")                                       \
+	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL)")                                   \
+	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "output sequence length (OSL)")                                  \
+	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", "0.5", "prefill MFU, for floors")                            \
+	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "SLO: maximum TTFT")                                        \
+	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL)")                      \
+	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL, "SLO: maximum P99 end-to-end latency")          \
 	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
-	    "measured: a batch or setting, its requests per second, its 99th percentile")                              \
+	    "measured sweep: batch or setting, requests per second, P99 latency")                                      \
 	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL,                                               \
-	    "requests per second to compare with (default: the first point)")                                          \
-	X(0, base_p99, "base-p99", "base_p99", TIME, "TIME", "", NULL, "99th percentile to compare with")              \
+	    "baseline request rate (default: the first point)")                                                        \
+	X(0, base_p99, "base-p99", "base_p99", TIME, "TIME", "", NULL, "baseline P99 latency")                         \
 	X(0, static_batch, "static", "static", FLAG, "", "", NULL,                                                     \
-	    "a static batch: all wait for the longest of --batch answers")                                             \
-	X(0, longest, "longest", "longest", COUNT, "N", "", NULL,                                                      \
-	    "static: tokens of the longest answer; --osl is the mean")                                                 \
-	X('s', system, "system", "system", WORD, "NAME", "system", NULL, "the system, instead of --gpu")               \
+	    "static batching: all --batch sequences wait for the longest answer")                                      \
+	X(0, longest, "longest", "longest", COUNT, "N", "", NULL, "static batching: longest OSL; --osl is the mean")   \
+	X('s', system, "system", "system", WORD, "NAME", "system", NULL, "system, instead of --gpu")                   \
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
-	    "the serving engine (default: trtllm; vllm on AMD)")                                                       \
+	    "serving engine (default: trtllm; vllm on AMD)")                                                           \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "part of the memory kept free beside weights and cache (default: the engine's rule)")                      \
-	X(0, rate, "rate", "rate", NUMBER, "N", "", NULL, "requests per second that arrive at random, at one replica") \
+	    "share of GPU memory kept free besides weights and KV cache (default: the engine's rule)")                 \
+	X(0, rate, "rate", "rate", NUMBER, "N", "", NULL,                                                              \
+	    "request rate at one replica, requests per second (Poisson arrivals)")                                     \
 	X(0, concurrency, "concurrency", "concurrency", COUNT, "N", "", NULL,                                          \
-	    "clients, each with a new request as soon as the last is answered")                                        \
-	X(0, requests, "requests", "requests", COUNT, "N", "", NULL, "requests of a finite run")                       \
+	    "concurrent clients, each sending its next request when the last is answered")                             \
+	X(0, requests, "requests", "requests", COUNT, "N", "", NULL, "number of requests, for an offline run")         \
 	X(0, cached, "cached", "cached", FRACTION, "FRACTION", "", NULL,                                               \
-	    "share of every prompt whose cache is there already (prefix caching)")                                     \
+	    "prefix cache hit rate, as a share of each prompt")                                                        \
 	X(0, attention_dp, "attention-dp", "attention_dp", FLAG, "", "", NULL,                                         \
-	    "each of the tp GPUs attends for sequences of its own; experts stay spread")                               \
+	    "data-parallel attention with expert parallelism (DP attention)")                                          \
 	X(0, row_split, "row-split", "row_split", FLAG, "", "", NULL,                                                  \
-	    "pp GPUs share every matrix by rows instead of layers (llama.cpp)")                                        \
+	    "split every matrix by rows over the pp GPUs instead of by layers (llama.cpp)")                            \
 	X(0, head_bits, "head-bits", "head_bits", NUMBER, "N", "", NULL,                                               \
-	    "bits per weight of the output map, where a format stores it otherwise")                                   \
-	X(0, drafts, "drafts", "drafts", COUNT, "N", "", NULL, "speculative decoding: tokens drafted per step")        \
+	    "bits per weight of the LM head, where the format stores it differently")                                  \
+	X(0, drafts, "drafts", "drafts", COUNT, "N", "", NULL, "speculative decoding: draft tokens per step")          \
 	X(0, accepted, "accepted", "accepted", NUMBER, "N", "", NULL,                                                  \
-	    "... of them accepted on average; the verifying pass adds one more")                                       \
-	X(0, draft_time, "draft-time", "draft_time", TIME, "TIME", "", "0s", "... one drafted token takes")            \
+	    "speculative decoding: mean accepted draft tokens per step; verification adds one")                        \
+	X(0, draft_time, "draft-time", "draft_time", TIME, "TIME", "", "0s",                                           \
+	    "speculative decoding: time per draft token")                                                              \
 	X(0, kv_link, "kv-link", "kv_link", WORD, "NAME", "link", NULL,                                                \
-	    "pools of their own for prompts and for answers; caches move over this link")
+	    "disaggregated prefill/decode; KV cache transfer over LINK")
 
 struct serve_in {
 	SERVE_OPTIONS(OPTION_MEMBER)

@@ -300,7 +300,7 @@ serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_qu
 	if (!link)
 		return false;
 	if (!datum_given(in->osl) || q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE)
-		return run_refuse(r, in->kv_link.from, "pools for prompts and answers need answers", "add --osl");
+		return run_refuse(r, in->kv_link.from, "disaggregated serving needs the output length", "add --osl");
 	endless.n_requests = endless.n_concurrent = datum_absent();
 	SCOPE (sh, "pools") {
 		TAKE(sh, link_byte_per_s, link->byte_per_s);

@@ -32,9 +32,8 @@ simulate_check(struct run *r, const struct simulate_in *in)
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		if (typed(places[i]))
 			return run_refuse(
-			    r, places[i], "this belongs to a simulation", "add --simulate, or leave it out");
-	return in->rates.n == 0 ||
-	    run_refuse(r, in->rates.list[0].from, "a line for each rate is a simulation's answer", "add --simulate");
+			    r, places[i], "only a simulation uses this option", "add --simulate, or leave it out");
+	return in->rates.n == 0 || run_refuse(r, in->rates.list[0].from, "--rates needs --simulate", "add --simulate");
 }
 
 static bool
@@ -42,7 +41,8 @@ not_negative(struct run *r, const char *what, struct datum d)
 {
 	if (!datum_given(d) || (d.value >= 0 && isfinite(d.value)))
 		return true;
-	return run_refuse(r, d.from, arena_printf(r->arena, "--%s is not negative", what), "write 0, 1 or 2.5");
+	return run_refuse(
+	    r, d.from, arena_printf(r->arena, "--%s must not be negative", what), "write for example 0, 1 or 2.5");
 }
 
 static bool
@@ -66,21 +66,22 @@ check_together(struct run *r, const struct simulate_in *in, const struct simulat
 		    "change the trace's rate with --trace-speed 2");
 	if (in->trace.text && in->lengths.text)
 		return run_refuse(r, in->lengths.from, "--trace and --lengths exclude each other",
-		    "--trace replays arrivals too; --lengths draws from the lengths alone");
+		    "--trace also replays arrivals; --lengths draws only lengths");
 	if (in->rates.n && (rate || closed || in->trace.text))
 		return run_refuse(r, in->rates.list[0].from, "--rates excludes --rate, --concurrency and --trace",
-		    "give --rates 1,2,4,8 alone");
+		    "give only --rates 1,2,4,8");
 	if (in->rates.n && (in->timeline.text || in->dump.text))
 		return run_refuse(
 		    r, in->rates.list[0].from, "--rates writes no --timeline and no --dump", "give one --rate");
 	if (in->prefix_block.value > 0 && !in->trace.text)
-		return run_refuse(r, in->prefix_block.from, "only a trace has hashed blocks", "add --trace FILE");
+		return run_refuse(r, in->prefix_block.from, "--prefix-block needs a trace", "add --trace FILE");
 	if (in->warmup.value >= 1)
-		return run_refuse(r, in->warmup.from, "nothing is left beside the warm-up", "write 0.1 or 10%");
+		return run_refuse(r, in->warmup.from, "--warmup leaves no requests to measure", "write 0.1 or 10%");
 	if ((in->trace.text || in->lengths.text) && (typed(in->isl_cv.from) || typed(in->osl_cv.from)))
-		return run_refuse(r, in->isl_cv.from, "the file has the lengths", "leave --isl-cv and --osl-cv out");
+		return run_refuse(r, in->isl_cv.from, "--isl-cv and --osl-cv exclude a file of lengths",
+		    "leave --isl-cv and --osl-cv out");
 	if (!in->trace.text && !in->lengths.text && (!datum_given(c->isl) || !datum_given(c->osl)))
-		return run_refuse(r, c->isl.from, "how long are prompt and answer?",
+		return run_refuse(r, c->isl.from, "input and output length are missing",
 		    "add for example --isl 1000 --osl 200, or --lengths FILE");
 	return true;
 }
@@ -98,9 +99,9 @@ read_trace(struct run *r, const struct simulate_in *in, const struct simulate_ca
 	for (size_t i = 0; i < trace.n; i++)
 		trace.requests[i].arrival_s /= in->trace_speed.value;
 	if (block && !trace.hashed)
-		run_warn(r, "the trace has no hash_ids: no prompt finds anything in the cache");
+		run_warn(r, "the trace has no hash_ids: no prefix cache hits");
 	if (trace.hashed && !block)
-		run_warn(r, "the trace says which blocks of prompts are alike: --prefix-block 512 lets them be found");
+		run_warn(r, "the trace has hash_ids: use them with --prefix-block 512");
 	t->trace = trace.requests;
 	t->n_requests = trace.n;
 	if (c->n_requests.value < (double)trace.n)
@@ -316,18 +317,16 @@ warn_result(struct run *r, const struct sim_config *c, const struct sim_result *
 	const bool open = c->traffic.n_clients == 0 && arriving_s > 0;
 
 	if (result->n_refused)
-		run_warn(r, "%zu of %zu requests are larger than the cache and were refused", result->n_refused,
+		run_warn(r, "%zu of %zu requests exceed the KV cache and were rejected", result->n_refused,
 		    result->n_requests);
 	if (open && c->traffic.trace && backlog > 0.1)
-		run_warn(
-		    r, "%.0f %% of the requests of the trace's second half were still there at its end", 100 * backlog);
+		run_warn(r, "%.0f %% of the requests in the second half of the trace were unfinished at its end",
+		    100 * backlog);
 	else if (open && arriving_s < 4 * result->e2e.mean)
-		run_warn(r,
-		    "requests came for less than four times as long as an answer takes: more --requests show "
-		    "more of the steady state");
+		run_warn(r, "arrivals lasted less than four request latencies: use more --requests for steady state");
 	if (result->n_counted < 1000)
 		run_warn(
-		    r, "P99 of %zu requests is one of the %zu largest", result->n_counted, result->n_counted / 100 + 1);
+		    r, "P99 of %zu requests rests on the %zu largest", result->n_counted, result->n_counted / 100 + 1);
 }
 
 static enum answer
@@ -335,12 +334,12 @@ saturated(struct run *r, const struct sim_result *result)
 {
 	struct sheet *sh = r->sheet;
 
-	TELL(sh, verdict, "saturated: requests come faster than they are answered");
+	TELL(sh, verdict, "saturated: request rate above the maximum");
 	TAKE(sh, answered_request_per_s, result->request_per_s);
 	SHOW(sh, answered_request_per_s, request_per_s);
 	TAKE(sh, output_token_per_s, result->output_token_per_s);
 	SHOW(sh, output_token_per_s, output_token_per_s);
-	run_warn(r, "latencies grow for as long as requests come: none is given");
+	run_warn(r, "latencies grow without bound: not printed");
 	return ANSWERED_NO;
 }
 
@@ -356,7 +355,7 @@ show_one(struct run *r, const struct simulate_in *in, const struct simulate_case
     const struct sim_result *result)
 {
 	if (result->n_finished == 0) {
-		run_refuse(r, c->isl.from, "no request fits the cache", "shorter prompts and answers, or more memory");
+		run_refuse(r, c->isl.from, "no request fits the KV cache", "use shorter ISL and OSL, or more memory");
 		return REFUSED;
 	}
 	const double saturation_request_per_s = show_saturation(r, c, config);
@@ -410,12 +409,13 @@ static bool
 comes_and_goes(struct run *r, const struct serve_setup *s)
 {
 	if (s->model->kind != MODEL_DECODER)
-		return run_refuse(r, (struct source){0}, arena_printf(r->arena, "%s makes no answers", s->model->name),
-		    "simulate a decoder, or leave --simulate out");
+		return run_refuse(r, (struct source){0},
+		    arena_printf(r->arena, "%s has no output tokens", s->model->name),
+		    "use a decoder, or leave --simulate out");
 	if (s->engine->kind != ENGINE_BATCHED)
 		return run_refuse(r, (struct source){0},
-		    arena_printf(r->arena, "%s serves no requests that come and go", s->engine->name),
-		    "take an engine with in-flight batching: trtllm, vllm, sglang");
+		    arena_printf(r->arena, "%s has no in-flight batching", s->engine->name),
+		    "use an engine with in-flight batching: trtllm, vllm, sglang");
 	return true;
 }
 
@@ -431,7 +431,7 @@ has_cache(struct run *r, const struct serve_setup *s, const struct serve_load *l
 	SHOW(sh, weight_byte, weight_byte);
 	TAKE(sh, mem_byte, s->mem_byte);
 	SHOW(sh, mem_byte, gpu_mem_byte);
-	TELL(sh, verdict, "does not fit: take more GPUs with --layout, or a smaller type");
+	TELL(sh, verdict, "does not fit: use more GPUs with --layout, or a smaller dtype");
 	return false;
 }
 

@@ -25,9 +25,10 @@ static bool
 check(struct run *r, const struct tail_in *in)
 {
 	if (!datum_given(in->p50) || !datum_given(in->p99))
-		return run_refuse(r, in->p50.from, "a tail is P99 over P50", "give both: --p50 10ms --p99 12ms");
+		return run_refuse(
+		    r, in->p50.from, "--p50 and --p99 need each other", "write for example --p50 10ms --p99 12ms");
 	if (in->p99.value < in->p50.value)
-		return run_refuse(r, in->p99.from, "P99 is below the median", "percentiles rise");
+		return run_refuse(r, in->p99.from, "P99 is below P50", "check the two values; P99 is at least P50");
 	return run_positive(r, "p50", in->p50) & run_positive(r, "tail-limit", in->tail_limit) &
 	    run_whole(r, "runs", in->runs, 1);
 }
@@ -65,8 +66,8 @@ tail_show(struct run *r, const struct tail_in *in)
 		CALL(sh, n_runs_needed, latency_runs(sh, percentile_frac, n_beyond));
 		SHOW(sh, n_runs_needed, n_runs_needed);
 		if (in->runs.value < n_runs_needed)
-			run_warn(r, "of %g runs the 99th percentile is practically the largest: measure at least %g",
-			    in->runs.value, n_runs_needed);
+			run_warn(r, "P99 of %g runs is practically the maximum: measure at least %g", in->runs.value,
+			    n_runs_needed);
 	}
 	return tail_verdict(r, in, tail_ratio);
 }
@@ -106,10 +107,10 @@ simulate_show(struct run *r, const struct sim_config *c, const struct sim_result
 {
 	struct sheet *sh = r->sheet;
 
-	show_spread(r, 0, "time to the first token", &result->ttft);
-	show_spread(r, 1, "time per token of an answer", &result->tpot);
-	show_spread(r, 2, "gap between two tokens", &result->itl);
-	show_spread(r, 3, "whole answer", &result->e2e);
+	show_spread(r, 0, "TTFT", &result->ttft);
+	show_spread(r, 1, "TPOT", &result->tpot);
+	show_spread(r, 2, "ITL", &result->itl);
+	show_spread(r, 3, "end-to-end latency", &result->e2e);
 	TAKE(sh, answered_request_per_s, result->request_per_s);
 	SHOW(sh, answered_request_per_s, request_per_s);
 	TAKE(sh, output_token_per_s, result->output_token_per_s);

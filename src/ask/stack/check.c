@@ -75,7 +75,7 @@ read_printed(struct run *r, const struct cell *cell, enum quantity q, struct pri
 	const char *text = times ? arena_copy(r->arena, cell->text, n - 1) : cell->text;
 	if (!quantity_read(text, q, &out->value, &why)) {
 		diag_error(r->diag, cell->at, "%s", why.what);
-		diag_hint(r->diag, "%s; a column may name its unit: 'time [ms]'", why.hint);
+		diag_hint(r->diag, "%s; a column may give its unit: 'time [ms]'", why.hint);
 		return false;
 	}
 	const char *digits = text + (*text == '$');
@@ -111,7 +111,7 @@ read_factor(struct run *r, const char *name, const struct cell *cell, bool *give
 		return false;
 	if (!out->ranged && !out->now)
 		return true;
-	diag_error(r->diag, cell->at, "a table is checked with one factor for each line");
+	diag_error(r->diag, cell->at, "each line needs a single factor");
 	diag_hint(r->diag, "write 1.15, 1.63@0.20 or 45ms->39ms/119ms");
 	return false;
 }
@@ -144,8 +144,8 @@ known_columns(struct run *r, const struct table *t)
 	bool ok = t->heads != NULL;
 
 	if (!ok) {
-		diag_error(r->diag, t->cells[0].at, "the columns have no names");
-		diag_hint(r->diag, "begin with a line 'step,factor,cumulative,time,cost'");
+		diag_error(r->diag, t->cells[0].at, "column names missing");
+		diag_hint(r->diag, "start with a line 'step,factor,cumulative,time,cost'");
 	}
 	for (size_t c = 0; ok && c < t->n_columns; c++) {
 		size_t k = 0;
@@ -153,8 +153,8 @@ known_columns(struct run *r, const struct table *t)
 			k++;
 		if (k < N && t->heads[c])
 			continue;
-		diag_error(r->diag, t->cells[0].at, "no column '%s' is known", t->heads[c] ? t->heads[c] : "");
-		diag_hint(r->diag, "columns are step, factor, from, cumulative, time, cost and note");
+		diag_error(r->diag, t->cells[0].at, "unknown column '%s'", t->heads[c] ? t->heads[c] : "");
+		diag_hint(r->diag, "use step, factor, from, cumulative, time, cost and note");
 		return false;
 	}
 	return ok;
@@ -188,7 +188,7 @@ read_base(struct run *r, const struct stack_in *in, const struct node *root, str
 	if (d->n)
 		return true;
 	diag_error(r->diag, (struct source){0}, "the table has no line with a factor");
-	diag_hint(r->diag, "each step has a name and a factor: 'compile, 1.15, 2.74, 310ms'");
+	diag_hint(r->diag, "write a step as 'compile, 1.15, 2.74, 310ms'");
 	return false;
 }
 

@@ -43,7 +43,7 @@ read_time(struct run *r, struct word w, const char *text, bool *share, double *o
 	if (*share && !quantity_read(text, Q_FRACTION, out, &why))
 		return fault(r, w, arena_printf(r->arena, "'%s' is neither a time nor a share", text), form);
 	if (*out < 0 || (*share && *out > 1))
-		return fault(r, w, *out < 0 ? "nothing here is below 0" : "a share is at most 1", form);
+		return fault(r, w, *out < 0 ? "times and shares must not be negative" : "a share is at most 1", form);
 	return bounds_check(r->diag, w.from, "part", *share ? Q_FRACTION : Q_TIME, *out);
 }
 
@@ -64,7 +64,7 @@ read_part(struct run *r, struct word w, size_t i, struct part *out)
 	if (times &&
 	    (!quantity_read(times + 1, Q_COUNT, &out->n_alike, &why) || out->n_alike < 1 ||
 	        out->n_alike != floor(out->n_alike) || out->n_alike > 1e6))
-		return fault(r, w, "what follows * is how many there are", form);
+		return fault(r, w, "write a count after *, as in layer=4ms*32", form);
 	if (times)
 		before = arena_copy(r->arena, before, (size_t)(times - before));
 	if (!read_time(r, w, before, &out->share, &out->before))
@@ -74,7 +74,7 @@ read_part(struct run *r, struct word w, size_t i, struct part *out)
 		return true;
 	if (!read_time(r, w, arrow + 2, &share, &out->after))
 		return false;
-	return share == out->share || fault(r, w, "a time and a share do not compare", form);
+	return share == out->share || fault(r, w, "a time and a share cannot be compared", form);
 }
 
 static bool
@@ -83,16 +83,16 @@ read_parts(struct run *r, const struct stack_in *in, struct parts *p)
 	run_reads(r, &in->breakdown, NULL);
 	*p = (struct parts){.n = in->breakdown.n, .whole = in->base};
 	if (p->n > PARTS_MAX)
-		return fault(r, in->breakdown.list[0], "more than 100 parts", "add small ones up");
+		return fault(r, in->breakdown.list[0], "more than 100 parts", "combine small parts");
 	for (size_t i = 0; i < p->n; i++) {
 		if (!read_part(r, in->breakdown.list[i], i, &p->list[i]))
 			return false;
 		if (p->list[i].share && !datum_given(in->base))
-			return fault(r, in->breakdown.list[i], "a share of what?", "add --base, the whole time");
+			return fault(r, in->breakdown.list[i], "shares need the whole time", "add --base");
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(p->list[k].name, p->list[i].name) == 0)
-				return fault(r, in->breakdown.list[i], "a part of this name is there already",
-				    "write layer=4ms*32 for several alike, or give each a name of its own");
+				return fault(r, in->breakdown.list[i], "part given twice",
+				    "write layer=4ms*32 for equal parts, or use different names");
 		p->changes = p->changes || p->list[i].after != p->list[i].before;
 	}
 	return true;
@@ -236,10 +236,10 @@ stack_parts(struct run *r, const struct stack_in *in)
 
 	if (!read_parts(r, in, p))
 		return REFUSED;
-	r->title = "Where the time goes";
+	r->title = "Time breakdown";
 	const double rest_s = show_whole(r, p);
 	if (!(p->whole_s > 0)) {
-		diag_error(r->diag, in->breakdown.list[0].from, "the parts take no time");
+		diag_error(r->diag, in->breakdown.list[0].from, "the parts add up to 0");
 		diag_hint(r->diag, "%s", form);
 		return REFUSED;
 	}
@@ -256,7 +256,7 @@ stack_parts(struct run *r, const struct stack_in *in)
 	/* shares that are printed in whole percent may add up to a little more */
 	if (rest_s < -0.01 * p->whole_s) {
 		run_reads(r, &in->deadline, NULL); /* what cannot be meets none */
-		TELL(sh, verdict, "infeasible: the parts take longer than the whole");
+		TELL(sh, verdict, "infeasible: the parts exceed the whole");
 		return ANSWERED_NO;
 	}
 	return show_deadline(r, in, p);

@@ -18,12 +18,12 @@ read_steps(struct run *r, const struct stack_in *in, struct gain_stack *s)
 	for (size_t i = 0; i < s->n; i++) {
 		s->ranged = s->ranged || s->steps[i].ranged;
 		if (s->steps[i].scope == STEP_WHOLE)
-			run_assume(r, "factors without a fraction are of the whole run");
+			run_assume(r, "factors without a fraction apply to the whole run");
 		if (s->steps[i].now)
 			run_reads(r, &in->iteration, NULL);
 		if (s->steps[i].now && isnan(s->iteration_s))
-			return run_refuse(r, s->steps[i].from, "how long is an iteration?",
-			    "a part of the iteration as it is then needs --iteration 450ms, or --base");
+			return run_refuse(r, s->steps[i].from, "iteration time missing",
+			    "add --iteration 450ms or --base, for parts written as /NOW");
 	}
 	return true;
 }
@@ -33,10 +33,9 @@ read_money(struct run *r, const struct stack_in *in, struct gain_stack *s)
 {
 	s->base_usd = NAN;
 	if (datum_given(in->cost) && datum_given(in->price))
-		return run_refuse(r, in->price.from, "--cost and --price are two price bases", "give one of them");
+		return run_refuse(r, in->price.from, "--cost and --price exclude each other", "keep one of them");
 	if (datum_given(in->price) && (!datum_given(in->gpus) || isnan(s->base_s)))
-		return run_refuse(
-		    r, in->price.from, "a price per hour of how many GPUs, for how long?", "add --gpus 8 --base 48h");
+		return run_refuse(r, in->price.from, "--price needs the GPUs and the time", "add --gpus 8 --base 48h");
 	return true;
 }
 
@@ -51,10 +50,10 @@ read_work(struct run *r, const struct stack_in *in, struct gain_stack *s)
 	if (!params && !datum_given(in->tokens) && !in->gpu.text)
 		return true;
 	if (!params || !datum_given(in->tokens) || !in->gpu.text || !datum_given(in->gpus) || isnan(s->base_s))
-		return run_refuse(r, in->tokens.from, "the share of the peak needs model, tokens, GPUs and time",
-		    "give --params 175B --tokens 300B --gpus 1024 --gpu a100 --base 36d");
+		return run_refuse(r, in->tokens.from, "the check against the peak needs model, tokens, GPUs and time",
+		    "add for example --params 175B --tokens 300B --gpus 1024 --gpu a100 --base 36d");
 	if (datum_given(in->params) && in->model.text)
-		return run_refuse(r, in->params.from, "--params and --model exclude each other", "give one");
+		return run_refuse(r, in->params.from, "--params and --model exclude each other", "keep one");
 	const struct gpu *gpu = run_gpu(r, in->gpu);
 	struct datum peak;
 	if (!gpu || !run_peak(r, gpu, dtype_find(in->dtype.text), in->dtype, &peak))
@@ -123,7 +122,7 @@ show_base_time(struct run *r, struct gain_stack *s)
 			SHOW(sh, floor_s, floor_s);
 			CALL(sh, most_speedup, scale_speedup_time(sh, base_s, floor_s));
 			SHOW(sh, most_speedup, max_speedup);
-			stack_note_peak(s, base_mfu_frac, "before any step");
+			stack_note_peak(s, base_mfu_frac, "before optimization");
 		}
 	}
 }
@@ -257,9 +256,9 @@ show_verdict(struct run *r, const struct gain_stack *s)
 		return ANSWERED;
 	const bool sure = stack_reaches(s->speedup[0], needed), perhaps = stack_reaches(s->speedup[1], needed);
 	TELL(sh, verdict,
-	    sure          ? "meets the goal"
-	        : perhaps ? "meets the goal at the high ends only"
-	                  : "misses the goal");
+	    sure          ? "meets the target"
+	        : perhaps ? "meets the target only at the upper bounds"
+	                  : "misses the target");
 	return sure ? ANSWERED : ANSWERED_NO;
 }
 
@@ -267,14 +266,14 @@ static bool
 check_question(struct run *r, const struct stack_in *in)
 {
 	if (in->steps.n == 0 && !datum_given(in->base))
-		return run_refuse(r, in->after.from, "no steps",
-		    "give --steps amp=1.7,data=1.4 and --base, --breakdown, --check FILE, or two of --fraction, "
+		return run_refuse(r, in->after.from, "no optimizations given",
+		    "add --steps amp=1.7,data=1.4 and --base, --breakdown, --check FILE, or two of --fraction, "
 		    "--local, --total");
 	if (datum_given(in->deadline) && datum_given(in->target))
-		return run_refuse(r, in->target.from, "--deadline and --target are two goals", "give one of them");
+		return run_refuse(r, in->target.from, "--deadline and --target exclude each other", "keep one of them");
 	if (datum_given(in->deadline) && !datum_given(in->base))
 		return run_refuse(
-		    r, in->deadline.from, "a deadline of what?", "add --base 48h, the time before any step");
+		    r, in->deadline.from, "--deadline needs the time before", "add for example --base 48h");
 	return true;
 }
 
@@ -287,8 +286,8 @@ stack_run(struct run *r, const struct stack_in *in)
 	s.iteration_s = datum_given(in->iteration) ? in->iteration.value : s.base_s;
 	if (!check_question(r, in) || !read_steps(r, in, &s) || !read_money(r, in, &s) || !read_work(r, in, &s))
 		return REFUSED;
-	r->title = s.n ? arena_printf(r->arena, "%zu step%s of optimisation", s.n, s.n == 1 ? "" : "s")
-	               : "A run before and after";
+	r->title =
+	    s.n ? arena_printf(r->arena, "%zu optimization%s", s.n, s.n == 1 ? "" : "s") : "Run before and after";
 	show_base(r, &s);
 	if (!stack_show_steps(r, &s))
 		return REFUSED;

@@ -165,9 +165,9 @@ fits_now(struct run *r, const struct gain_stack *s, size_t i)
 	char part[40], whole[40];
 	value_write("x_s", step->before, part, sizeof part);
 	value_write("x_s", now, whole, sizeof whole);
-	diag_error(r->diag, step->from, "step '%s': %s does not fit into the iteration, which takes %s by then",
-	    step->name, part, whole);
-	diag_hint(r->diag, "measure the part again, or put the step where it was measured");
+	diag_error(
+	    r->diag, step->from, "step '%s': %s exceeds the iteration time, %s at that point", step->name, part, whole);
+	diag_hint(r->diag, "measure the part again, or move the step to where it was measured");
 	return false;
 }
 
@@ -274,7 +274,7 @@ show_likely(struct run *r, const struct gain_stack *s)
 		SHOW(sh, likely_low, likely_low);
 		SHOW(sh, likely_high, likely_high);
 	}
-	run_assume(r, "ranges are independent: all high ends at once do not happen");
+	run_assume(r, "ranges combined as independent; all upper bounds at once are unlikely");
 }
 
 static void

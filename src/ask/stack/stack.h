@@ -8,39 +8,39 @@
 
 #define STACK_OPTIONS(X)                                                                                               \
 	X('s', steps, "steps", "steps", WORDS, "NAME=FACTOR,...", "", NULL,                                            \
-	    "what was or could be done: amp=1.7, flash=1.63@0.20 (of a fraction of the time), data=1.1..1.3, "         \
+	    "optimizations with their speedup: amp=1.7, flash=1.63@0.20 (on a fraction of the time), data=1.1..1.3, "  \
 	    "'ddp:45ms->39ms/119ms', 'idle:0.15->0.02', 'bubble:0.35->0.12', 'apt=rate:1200->1800'")                   \
-	X('b', base, "base", "base", TIME, "TIME", "", NULL, "of the run, or of one step, before any of them")         \
+	X('b', base, "base", "base", TIME, "TIME", "", NULL,                                                           \
+	    "time of the run or of one step before the optimizations")                                                 \
 	X(0, after, "after", "after", TIME, "TIME", "", NULL,                                                          \
-	    "of the run afterwards, as measured or claimed; without --base: what the run took before")                 \
+	    "time of the run after them, measured or claimed; without --base, gives the time before")                  \
 	X(0, iteration, "iteration", "iteration", TIME, "TIME", "", NULL,                                              \
-	    "of one iteration before any step, for parts written as /now (default: --base)")                           \
-	X(0, cost, "cost", "cost", MONEY, "USD", "", NULL, "money for the run before any step")                        \
-	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "of one GPU, with --gpus: instead of --cost")       \
+	    "time of one iteration before the optimizations, for parts written as /NOW (default: --base)")             \
+	X(0, cost, "cost", "cost", MONEY, "USD", "", NULL, "cost of the run before the optimizations")                 \
+	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU, with --gpus, instead of --cost") \
 	X(0, effort, "effort", "effort", WORDS, "NAME=TIME,...", "", NULL,                                             \
-	    "work on each step: what pays first is ranked by what is saved for it")                                    \
-	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL,                                                 \
-	    "time to reach; exit status 1 when it is missed")                                                          \
-	X(0, target, "target", "target", NUMBER, "FACTOR", "", NULL, "speedup to reach; exit status 1 when missed")    \
-	X(0, have, "have", "have", NUMBER, "FACTOR", "", NULL, "speedup so far, without --steps")                      \
+	    "engineering time per optimization; ranks them by saving per effort")                                      \
+	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL, "target time; exit status 1 when missed")       \
+	X(0, target, "target", "target", NUMBER, "FACTOR", "", NULL, "target speedup; exit status 1 when missed")      \
+	X(0, have, "have", "have", NUMBER, "FACTOR", "", NULL, "speedup reached so far, without --steps")              \
 	X(0, fraction, "fraction", "fraction", FRACTION, "FRACTION", "", NULL,                                         \
-	    "Amdahl's law: part of the time that runs --local times faster; two of the three give the third")          \
-	X(0, local, "local", "local", NUMBER, "FACTOR", "", NULL, "speedup of that part")                              \
-	X(0, total, "total", "total", NUMBER, "FACTOR", "", NULL, "speedup of the whole")                              \
+	    "Amdahl's law: share of the time sped up by --local; two of --fraction, --local, --total give the third")  \
+	X(0, local, "local", "local", NUMBER, "FACTOR", "", NULL, "Amdahl's law: speedup of that share")               \
+	X(0, total, "total", "total", NUMBER, "FACTOR", "", NULL, "Amdahl's law: total speedup")                       \
 	X(0, breakdown, "breakdown", "breakdown", WORDS, "NAME=TIME,...", "", NULL,                                    \
 	    "parts of a run: forward=450ms, eval=35% of --base, layer=4ms*32, or 'prep=2.8h->0.2h'")                   \
 	X(0, check, "check", "check", WORD, "FILE", "file", NULL,                                                      \
-	    "table of a document, CSV or YAML: step, factor, cumulative, time, cost; exit status 1 when it is wrong")  \
-	X(0, table, NULL, "table", NODE, "TABLE", "", NULL, "the same inside a job file")                              \
+	    "check a table, CSV or YAML, of step, factor, cumulative, time, cost; exit status 1 when it is wrong")     \
+	X(0, table, NULL, "table", NODE, "TABLE", "", NULL, "table to check, inside a job file")                       \
 	X(0, tolerance, "tolerance", "tolerance", FRACTION, "FRACTION", "", "0.02",                                    \
-	    "how far --check lets a printed figure be off and calls it rounded")                                       \
+	    "relative deviation that --check accepts as rounding")                                                     \
 	X(0, params, "params", "params", COUNT, "N", "", NULL,                                                         \
-	    "parameters of the model: can the hardware be so fast?")                                                   \
-	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "the same by the model's name")                  \
-	X(0, tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens of the run")                                    \
+	    "parameter count, to check the claim against the hardware's peak")                                         \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model, instead of --params")                    \
+	X(0, tokens, "tokens", "tokens", COUNT, "N", "", NULL, "training tokens of the run")                           \
 	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs")                                                       \
-	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "which GPU")                                              \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "type of the products, for the peak")
+	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU, for its peak")                                      \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(P), "bf16", "GEMM dtype, for the peak")
 
 struct stack_in {
 	STACK_OPTIONS(OPTION_MEMBER)

@@ -62,13 +62,14 @@ read_stated(struct run *r, struct word w, const char *text, struct step *out)
 	if (!read_range(r, at ? arena_copy(r->arena, text, (size_t)(at - text)) : text, Q_NUMBER, out->factor))
 		return fault(r, w, "the factor is not a number", form);
 	if (!(out->factor[0] > 0) || out->factor[1] < out->factor[0])
-		return fault(r, w, "a factor is above 0, and a range grows", "2 is twice as fast, 0.7 is slower");
+		return fault(r, w, "a factor must be greater than 0, and a range must grow",
+		    "2 is twice as fast; below 1 is slower");
 	if (!bounds_check(r->diag, w.from, "factor", Q_NUMBER, out->factor[1]))
 		return false;
 	if (at && !read_range(r, at + 1, Q_FRACTION, out->share))
 		return fault(r, w, "the fraction of the time is not a number", form);
 	if (at && !(out->share[0] > 0 && out->share[1] <= 1 && out->share[0] <= out->share[1]))
-		return fault(r, w, "a fraction of the time lies between 0 and 1", "write @0.20 or @20%");
+		return fault(r, w, "a fraction of the time must be between 0 and 1", "write @0.20 or @20%");
 	out->ranged = out->factor[1] > out->factor[0] || (at && out->share[1] > out->share[0]);
 	out->applies = !at ? "whole run"
 	    : out->share[1] > out->share[0]
@@ -110,7 +111,7 @@ read_value(struct run *r, struct word w, const char *text, bool *time, double *o
 	if (!*time && !quantity_read(text, Q_FRACTION, out, &why))
 		return fault(r, w, arena_printf(r->arena, "'%s' is neither a time nor a number", text), form);
 	if (*out < 0)
-		return fault(r, w, "nothing here is below 0", form);
+		return fault(r, w, "times and rates must not be negative", form);
 	return bounds_check(r->diag, w.from, *time ? "time" : "measurement", *time ? Q_TIME : Q_NUMBER, *out);
 }
 
@@ -123,7 +124,7 @@ read_measured(struct run *r, struct word w, const char *text, struct measured *m
 
 	*m = (struct measured){.has_whole = slash != NULL};
 	if (!arrow)
-		return fault(r, w, "what comes after '->'?", form);
+		return fault(r, w, "value missing after '->'", form);
 	const char *after = arrow + 2;
 	if (slash)
 		after = arena_copy(r->arena, after, (size_t)(slash - after));
@@ -131,14 +132,14 @@ read_measured(struct run *r, struct word w, const char *text, struct measured *m
 	    !read_value(r, w, after, &after_time, &m->after))
 		return false;
 	if (m->times != after_time)
-		return fault(r, w, "a time and a number do not compare", form);
+		return fault(r, w, "a time and a number cannot be compared", form);
 	m->now = slash && strcmp(slash + 1, "now") == 0;
 	if (!slash || m->now)
 		return true;
 	if (!read_value(r, w, slash + 1, &whole_time, &m->whole))
 		return false;
 	if (whole_time != m->times)
-		return fault(r, w, "a part and its whole are both times, or both shares", form);
+		return fault(r, w, "a part and its whole must both be times or both shares", form);
 	return true;
 }
 
@@ -146,7 +147,7 @@ static bool
 idle_step(struct run *r, struct word w, const struct measured *m, struct step *out)
 {
 	if (m->times || m->has_whole || m->before >= 1 || m->after >= 1)
-		return fault(r, w, "idle time is a share of the time, below 1", "write idle:0.15->0.02");
+		return fault(r, w, "idle time must be a share below 1", "write for example idle:0.15->0.02");
 	out->applies = arena_printf(r->arena, "idle %s -> %s", percent(r, m->before), percent(r, m->after));
 	return true;
 }
@@ -158,17 +159,17 @@ part_step(struct run *r, struct word w, const struct measured *m, struct step *o
 
 	if (m->now) {
 		if (!m->times)
-			return fault(r, w, "a part of the iteration is a time", "write ddp:45ms->39ms/now");
+			return fault(
+			    r, w, "a part of the iteration must be a time", "write for example ddp:45ms->39ms/now");
 		value_write("x_s", m->before, part, sizeof part);
 		out->applies = arena_printf(r->arena, "%s of the iteration then", part);
 		return true;
 	}
 	if (!m->times && m->whole != 1)
 		return fault(
-		    r, w, "shares are of a whole that is 1", "write optimizer:8%->2%/1, or times with their units");
+		    r, w, "the whole of shares must be 1", "write optimizer:8%->2%/1, or times with their units");
 	if (m->before > m->whole || m->whole - m->before + m->after <= 0)
-		return fault(
-		    r, w, "the part is longer than the whole", "the time after / is that of the whole iteration");
+		return fault(r, w, "the part exceeds the whole", "give the whole iteration time after /");
 	if (!m->times) {
 		out->scope = STEP_PART_SHARE;
 		out->applies = arena_printf(r->arena, "%s of the time", percent(r, m->before));
@@ -184,15 +185,15 @@ static bool
 whole_step(struct run *r, struct word w, const struct measured *m, struct step *out)
 {
 	if (!(m->before > 0 && m->after > 0))
-		return fault(r, w, "both must be more than 0", form);
+		return fault(r, w, "both must be greater than 0", form);
 	if (out->scope == STEP_TIMES && !m->times) {
 		if (m->before <= 1 && m->after <= 1)
-			return fault(r, w, "shares of what?",
+			return fault(r, w, "shares need a whole",
 			    "write idle:0.15->0.02 for idle time, optimizer:0.08->0.02/1 for a part of the old time");
 		out->scope = STEP_AMOUNT;
 	}
 	if (out->scope == STEP_RATE && m->times)
-		return fault(r, w, "a rate is not a time", "write apt=rate:1200->1800");
+		return fault(r, w, "a rate must not be a time", "write for example apt=rate:1200->1800");
 	out->applies = "whole run";
 	return true;
 }
@@ -213,7 +214,7 @@ measured_step(struct run *r, struct word w, const char *text, struct step *out)
 	if (!m.has_whole)
 		return whole_step(r, w, &m, out);
 	if (out->scope == STEP_RATE)
-		return fault(r, w, "a rate has no whole", "write apt=rate:1200->1800");
+		return fault(r, w, "a rate takes no whole", "write for example apt=rate:1200->1800");
 	out->scope = STEP_PART;
 	return part_step(r, w, &m, out);
 }
@@ -238,8 +239,7 @@ step_read(struct run *r, struct word w, struct step *out)
 	}
 	const size_t k = strcspn(rest, ":");
 	if (!rest[k] || !kind_of(rest, k, &out->scope))
-		return fault(
-		    r, w, arena_printf(r->arena, "'%.*s' is no way to say what is gained", (int)k, rest), form);
+		return fault(r, w, arena_printf(r->arena, "'%.*s' is not a known kind of gain", (int)k, rest), form);
 	return measured_step(r, w, rest + k + 1, out);
 }
 
@@ -253,8 +253,7 @@ steps_read(struct run *r, const struct words *list)
 		ok = step_read(r, list->list[i], &steps[i]);
 		for (size_t k = 0; k < i && ok; k++)
 			ok = strcmp(steps[k].name, steps[i].name) != 0 ||
-			    fault(r, list->list[i], "a step of this name is there already",
-			        "give every step a name of its own");
+			    fault(r, list->list[i], "step given twice", "use a different name for each step");
 	}
 	return ok ? steps : NULL;
 }
@@ -271,16 +270,16 @@ steps_effort(struct run *r, const struct words *list, struct step *steps, size_t
 		while (s < n && (strlen(steps[s].name) != k || strncmp(steps[s].name, w.text, k) != 0))
 			s++;
 		if (s == n || !w.text[k])
-			return fault(r, w, "no such step", "write --effort NAME=2d,... with the names of --steps");
+			return fault(r, w, "unknown step", "use names of --steps: --effort NAME=2d,...");
 		if (!quantity_read(w.text + k + 1, Q_TIME, &steps[s].effort_s, &why) || !(steps[s].effort_s > 0))
-			return fault(r, w, "the effort is not a time", "write 4h or 2d");
+			return fault(r, w, "the effort must be a time", "write for example 4h or 2d");
 		if (!bounds_check(r->diag, w.from, "effort", Q_TIME, steps[s].effort_s))
 			return false;
 	}
 	for (size_t s = 0; list->n && s < n; s++)
 		if (isnan(steps[s].effort_s)) {
 			diag_error(r->diag, list->list[0].from, "no effort for '%s'", steps[s].name);
-			diag_hint(r->diag, "give one for every step: the order that pays needs them all");
+			diag_hint(r->diag, "give one for every step to rank them");
 			return false;
 		}
 	return true;

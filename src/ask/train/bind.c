@@ -25,7 +25,7 @@ bind_system(struct run *r, const struct train_question *q, struct train_bound *o
 	if (!run_gpu_name(r, in->gpu, in->system, &name))
 		return false;
 	if (!name.text)
-		return refuse(r, (struct source){0}, "on which GPUs?", "add --system dgx-h100, or --gpu h100");
+		return refuse(r, (struct source){0}, "no GPU given", "add --system dgx-h100, or --gpu h100");
 	out->gpu = run_gpu(r, name);
 	if (!out->gpu)
 		return false;
@@ -83,11 +83,11 @@ bind_power(struct run *r, const struct train_in *in, struct train_bound *out)
 	if (!datum_given(limit))
 		return true;
 	if (!datum_given(tdp))
-		return refuse(r, limit.from, "--power-limit: the power of this GPU is not known", "leave it out");
+		return refuse(r, limit.from, "--power-limit: the power of this GPU is unknown", "leave it out");
 	if (limit.value < IDLE * tdp.value || limit.value > tdp.value) {
 		diag_error(r->diag, limit.from, "--power-limit %g W is not between %g W (idle) and %g W (TDP)",
 		    limit.value, IDLE * tdp.value, tdp.value);
-		diag_hint(r->diag, "without it the GPU has its TDP");
+		diag_hint(r->diag, "leave it out for the TDP");
 		return false;
 	}
 	run_reads(r, &in->power_limit, NULL);
@@ -105,12 +105,12 @@ run_train_machine_of(struct run *r, const struct train_question *q, struct train
 	if (!bind_system(r, q, out) || !run_train_machine(r, out->gpu, out->system, m, &out->doubts.capped))
 		return false;
 	if (!m->kernels) {
-		diag_error(r->diag, q->memory.memory->gpu.from, "nothing was measured on %s", out->gpu->id);
-		diag_hint(r->diag, "'ridge hw list' says which GPUs have kernels; 'ridge roofline' needs none");
+		diag_error(r->diag, q->memory.memory->gpu.from, "no calibration of %s", out->gpu->id);
+		diag_hint(r->diag, "use a calibrated GPU ('ridge hw list'), or 'ridge roofline', which needs none");
 		return false;
 	}
 	if (!out->system)
-		run_assume(r, "%g GPUs to a node, %g GB/s of network each", m->n_domain, m->nic_byte_per_s / 1e9);
+		run_assume(r, "%g GPUs per node, %g GB/s of network per GPU", m->n_domain, m->nic_byte_per_s / 1e9);
 	if (!bind_node(r, in, m) || !bind_train_network(r, in, m) || !bind_power(r, in, out))
 		return false;
 	if (m->kernels->transfer_note)
@@ -130,8 +130,8 @@ train_is_training(struct run *r, const struct memory_in *in)
 	run_reads(r, &in->use, NULL);
 	if (!in->infer && strcmp(in->use.text, "infer") != 0)
 		return true;
-	return refuse(r, in->infer ? nowhere : in->use.from, "inference is no training step",
-	    "use 'ridge memory --infer' for its memory, 'ridge serve' for its time");
+	return refuse(r, in->infer ? nowhere : in->use.from, "--infer is not training",
+	    "use 'ridge memory --infer' for memory, 'ridge serve' for time");
 }
 
 /* The job of `ridge memory` with the same words: both commands answer for one job. */
@@ -149,7 +149,7 @@ bind_memory(struct run *r, const struct train_question *q, struct train_bound *o
 		return false;
 	if (out->memory.stack->time.given)
 		return true;
-	diag_error(r->diag, in->stack.from, "it is not known what a training step costs in %s", out->memory.stack->id);
+	diag_error(r->diag, in->stack.from, "%s has no training time model", out->memory.stack->id);
 	diag_hint(r->diag, "use --stack megatron-core or torchtitan, or add 'time' to its file");
 	return false;
 }
@@ -214,9 +214,9 @@ bind_packing(struct run *r, const struct train_question *q, struct train_ask *as
 		return false;
 	if (!(datum_or(ask->packed_length, 0) > ask->seq_length.value))
 		return true;
-	diag_error(r->diag, ask->packed_length.from, "samples of %g tokens cannot be packed into sequences of %g",
+	diag_error(r->diag, ask->packed_length.from, "samples of %g tokens exceed the sequence length %g",
 	    ask->packed_length.value, ask->seq_length.value);
-	diag_hint(r->diag, "at most %g, or a longer --seq", ask->seq_length.value);
+	diag_hint(r->diag, "use at most %g, or a longer --seq", ask->seq_length.value);
 	return false;
 }
 
@@ -260,10 +260,10 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	ask->context = t->cp_comm.text && strcmp(t->cp_comm.text, "a2a") == 0 ? CONTEXT_HEADS : CONTEXT_RING;
 	ask->zero_bubble = q->train->bubbles;
 	if (ask->zero_bubble && ask->pp.value > 1 && !out->stack->zero_bubble)
-		run_warn(r, "the stack %s has no schedule that fills the bubbles", out->stack->id);
+		run_warn(r, "stack %s has no zero-bubble schedule", out->stack->id);
 	ask->balanced_stages = q->train->balanced;
 	if (out->memory.offload)
-		run_warn(r, "the time of moving tensors to the host and back (--offload) is not counted");
+		run_warn(r, "offload transfer time is not counted");
 	ask->optimizer_byte = optimizer_traffic(out->memory.optimizer);
 	if (!datum_given(ask->n_mtp) && datum_or(ask->model->n_mtp, 0) > 0)
 		run_assume(r, "mtp %g", ask->model->n_mtp.value);
@@ -282,7 +282,7 @@ run_train_bind(struct run *r, const struct train_question *q, struct train_bound
 	const char *why = train_lacks(w);
 	if (why) {
 		diag_error(r->diag, q->memory.memory->model.from, "%s: %s", w->id, why);
-		diag_hint(r->diag, "models whose layers all attend have a time");
+		diag_hint(r->diag, "use a model with attention in every layer");
 		return false;
 	}
 	if (!bind_memory(r, q, out) || !run_train_machine_of(r, q, out))

@@ -56,8 +56,8 @@ bind_replicas(struct run *r, const struct train_question *q, struct train_list_j
 		return false;
 	if (l.tp * l.pp * l.vp * l.cp * l.ep * l.etp > 1 || l.zero > 0 || l.sp ||
 	    datum_given(q->memory.layout->shard)) {
-		diag_error(r->diag, (struct source){0}, "a list of operators can be divided by dp alone");
-		diag_hint(r->diag, "leave --layout out: --gpus says how many replicas there are");
+		diag_error(r->diag, (struct source){0}, "an operator list supports only data parallelism");
+		diag_hint(r->diag, "leave --layout out; --gpus is the number of replicas");
 		return false;
 	}
 	job->n_gpus = l.dp;
@@ -69,7 +69,7 @@ bind_replicas(struct run *r, const struct train_question *q, struct train_list_j
 	if (both ? global != unit : fmod(global, unit) != 0) {
 		diag_error(r->diag, in->global_batch.from, "a global batch of %g is not %s%g GPUs%s", global,
 		    both ? "" : "a multiple of ", job->n_gpus, both ? " x --batch" : "");
-		diag_hint(r->diag, "the nearest is %g", both ? unit : fmax(unit, unit * floor(global / unit + 0.5)));
+		diag_hint(r->diag, "nearest: %g", both ? unit : fmax(unit, unit * floor(global / unit + 0.5)));
 		return false;
 	}
 	job->n_samples = global / job->n_gpus;
@@ -98,25 +98,24 @@ answer_train_list(struct run *r, const struct train_question *q)
 		return REFUSED;
 	}
 	if (!gemm_calibrated(job.machine.kernels, job.dtype == DTYPE_FP16 ? DTYPE_BF16 : job.dtype)) {
-		diag_error(r->diag, in->dtype.from, "no products of %s were measured", dtype_name(job.dtype));
+		diag_error(r->diag, in->dtype.from, "no GEMM measurements in %s", dtype_name(job.dtype));
 		return REFUSED;
 	}
 	r->title = arena_printf(r->arena, "%s trained on %g x %s, %g samples each", job.model->name, job.n_gpus,
 	    b.gpu->name, job.n_samples);
 	CALL(sh, step_s, train_list_step(sh, &job, &t));
 	SHOW(sh, step_s, step_s);
-	BETWEEN(sh, step_s, step_s / 1.5, step_s * 1.5, "an order of magnitude: operators by themselves");
+	BETWEEN(sh, step_s, step_s / 1.5, step_s * 1.5, "order of magnitude: operators one by one");
 	TAKE(sh, n_global_samples, job.n_gpus * job.n_samples);
 	CALL(sh, rate_sample_per_s, train_sample_rate(sh, n_global_samples, step_s));
 	SHOW(sh, rate_sample_per_s, sample_per_s);
-	show_part(r, 0, "convolutions and products", t.products_s, step_s);
-	show_part(r, 1, "element-wise, norms, pooling", t.other_s, step_s);
+	show_part(r, 0, "convolutions and GEMMs", t.products_s, step_s);
+	show_part(r, 1, "elementwise, norms, pooling", t.other_s, step_s);
 	show_part(r, 2, "embedding tables", t.tables_s, step_s);
-	show_part(r, 3, "rows to their samples", t.exchange_s, step_s);
-	show_part(r, 4, "gradients, exposed", t.reduce_s, step_s);
+	show_part(r, 3, "embedding exchange", t.exchange_s, step_s);
+	show_part(r, 4, "gradient communication (exposed)", t.reduce_s, step_s);
 	show_part(r, 5, "optimizer and step overhead", t.optimizer_s, step_s);
-	run_warn(
-	    r, "an order of magnitude: convolutions and lookups are not calibrated, the input pipeline is left out");
+	run_warn(r, "order of magnitude: convolutions and lookups not calibrated, input pipeline not counted");
 	return ANSWERED;
 }
 
@@ -183,9 +182,9 @@ check_failures(struct run *r, const struct train_in *in, double n_gpus)
 
 	if (!datum_given(given) || mtbf_s > in->write.value)
 		return true;
-	diag_error(
-	    r->diag, given.from, "the job fails every %.3g s, and a checkpoint takes %.3g s", mtbf_s, in->write.value);
-	diag_hint(r->diag, "use a longer time between failures, or a shorter --checkpoint-time");
+	diag_error(r->diag, given.from, "the MTBF of the job, %.3g s, is below the checkpoint time, %.3g s", mtbf_s,
+	    in->write.value);
+	diag_hint(r->diag, "use a longer MTBF, or a shorter --checkpoint-time");
 	return false;
 }
 
@@ -198,11 +197,11 @@ train_run_is_whole(struct run *r, const struct train_in *in, double n_gpus)
 		struct source at;
 		const char *what, *hint;
 	} rows[] = {
-	    {datum_given(in->price), datum_given(in->tokens), in->price.from, "--price needs the length of the run",
+	    {datum_given(in->price), datum_given(in->tokens), in->price.from, "--price needs the training tokens",
 	        "add --tokens 1T"},
-	    {in->write.from.file != inputs_default, fails, in->write.from, "--checkpoint-time needs a rate of failures",
+	    {in->write.from.file != inputs_default, fails, in->write.from, "--checkpoint-time needs a failure rate",
 	        "add --gpu-mtbf 50000h"},
-	    {in->restart.from.file != inputs_default, fails, in->restart.from, "--restart needs a rate of failures",
+	    {in->restart.from.file != inputs_default, fails, in->restart.from, "--restart needs a failure rate",
 	        "add --gpu-mtbf 50000h"},
 	    {datum_given(in->mtbf) && datum_given(in->gpu_mtbf), false, in->mtbf.from,
 	        "--mtbf and --gpu-mtbf exclude each other", "keep one"},
@@ -236,7 +235,7 @@ show_cost(struct run *r, const struct train_question *q, const struct train_boun
 		SHOW(sh, gpu_usd_per_s, gpu_usd_per_s);
 		SHOW(sh, run_usd, run_usd);
 	} else
-		run_warn(r, "no price of %s is known: --price gives one", b->gpu->id);
+		run_warn(r, "no price of %s in the database: add --price", b->gpu->id);
 	if (datum_given(b->tdp_watt)) {
 		TAKE(sh, gpu_watt, b->tdp_watt);
 		CALL(sh, energy_joule, train_energy(sh, n_paid_gpus, gpu_watt, paid_s));
@@ -301,7 +300,7 @@ show_train_memory(struct run *r, const struct train_question *q, const struct tr
 		return ANSWERED;
 	if (b->no_memory) {
 		run_reads(r, &q->memory.training->optimizer_in_backward, NULL);
-		run_warn(r, "memory was not counted: %s", b->no_memory);
+		run_warn(r, "memory not counted: %s", b->no_memory);
 		TELL(sh, verdict, "memory not modelled");
 		return ANSWERED;
 	}

@@ -41,7 +41,7 @@ train_interval(struct run *r, const struct train_bound *b, const struct train_an
 	struct interval i = interval_of(a->step_s, &e,
 	    c->transferred_from         ? arena_printf(r->arena, "transferred from %s", c->transferred_from)
 	        : b->stack->time.listed ? "calibrated"
-	                                : "calibrated kernels, a framework that is not");
+	                                : "calibrated kernels, uncalibrated framework");
 	i.low = fmin(i.low, a->low * a->step_s);
 	i.high = fmax(i.high, a->high * a->step_s);
 	return i;
@@ -81,7 +81,7 @@ show_utilisation(struct run *r, const struct train_question *q, const struct tra
 	const enum peak own = dtype_peak(a->job.dtype), half = b->gpu->lacks[PEAK_BF16] ? PEAK_FP16 : PEAK_BF16;
 
 	if (why) {
-		run_warn(r, "no utilisation: %s", why);
+		run_warn(r, "no MFU: %s", why);
 		return;
 	}
 	TAKE(sh, reached_token_per_s, rate);

@@ -11,34 +11,34 @@
 
 struct train_in {
 #define TRAIN_OPTIONS(X)                                                                                               \
-	X(0, tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens of the whole run: its days, GPU hours, cost")   \
+	X(0, tokens, "tokens", "tokens", COUNT, "N", "", NULL,                                                         \
+	    "training tokens of the run; prints wall time, GPU-hours and cost")                                        \
 	X(0, convention, "flops-convention", "flops_convention", CHOICE, "NAME",                                       \
 	    "ridge-causal|ridge-full|palm|kaplan|llm-foundry|megatron-bridge|nemo|sc21|sc21-model|bigscience|"         \
 	    "bigscience-no-recompute|seqsel|seqsel-hardware",                                                          \
-	    "ridge-causal", "whose count of FLOP the utilisation goes by")                                             \
+	    "ridge-causal", "FLOPs convention for MFU")                                                                \
 	X(0, packed, "packed", "packed", COUNT, "N", "", NULL,                                                         \
-	    "mean tokens of the samples that are packed into a sequence and do not see each other")                    \
+	    "mean length of samples packed into a sequence, with attention masked between them")                       \
 	X(0, dispatcher, "dispatcher", "dispatcher", CHOICE, "HOW", "plain|dedup", NULL,                               \
-	    "tokens for experts of another domain: once per expert, or once per domain (DeepEP)")                      \
+	    "MoE all-to-all between NVLink domains: each token once per expert, or once per domain (DeepEP)")          \
 	X(0, bubbles, "zero-bubble", "zero_bubble", FLAG, "", "", NULL,                                                \
-	    "weight gradients fill the pipeline's bubbles")                                                            \
+	    "zero-bubble schedule: weight gradients fill the pipeline bubble")                                         \
 	X(0, balanced, "balanced-stages", "balanced_stages", FLAG, "", "", NULL,                                       \
-	    "stages take equally long, head and embedding included")                                                   \
-	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL,                                                                  \
-	    "multi-token prediction layers that are trained too (default: the model's)")                               \
-	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL,                                                \
-	    "GPUs of a node, when there are fewer than in the system's")                                               \
+	    "balance pipeline stages by time, embedding and LM head included")                                         \
+	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL, "multi-token prediction layers trained (default: the model's)")  \
+	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs per node, when fewer than the system's") \
 	X(0, nic, "nic-bandwidth", "nic_bandwidth", RATE, "RATE", "", NULL,                                            \
-	    "a GPU's share of the network, one direction (default: the system's)")                                     \
+	    "network bandwidth per GPU, one direction (default: the system's)")                                        \
 	X(0, nic_reach, "nic-efficiency", "nic_efficiency", FRACTION, "FRACTION", "", "0.85",                          \
-	    "what collectives reach of that")                                                                          \
-	X(0, power_limit, "power-limit", "power_limit", POWER, "WATT", "", NULL, "of each GPU, if below its TDP")      \
-	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "of one GPU (default: the database's)")             \
-	X(0, mtbf, "mtbf", "mtbf", TIME, "TIME", "", NULL, "between failures of the whole job: goodput")               \
-	X(0, gpu_mtbf, "gpu-mtbf", "gpu_mtbf", TIME, "TIME", "", NULL, "between failures of one GPU")                  \
-	X(0, write, "checkpoint-time", "checkpoint_time", TIME, "TIME", "", "60s", "for which a checkpoint stops it")  \
-	X(0, restart, "restart", "restart", TIME, "TIME", "", "10min", "from a failure to training again")             \
-	X(0, no_memory, "no-memory", "no_memory", FLAG, "", "", NULL, "time alone, whether it fits or not")
+	    "network efficiency of collectives")                                                                       \
+	X(0, power_limit, "power-limit", "power_limit", POWER, "WATT", "", NULL,                                       \
+	    "power limit per GPU, when below its TDP")                                                                 \
+	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU (default: the database's)")       \
+	X(0, mtbf, "mtbf", "mtbf", TIME, "TIME", "", NULL, "mean time between failures of the job; gives goodput")     \
+	X(0, gpu_mtbf, "gpu-mtbf", "gpu_mtbf", TIME, "TIME", "", NULL, "mean time between failures of one GPU")        \
+	X(0, write, "checkpoint-time", "checkpoint_time", TIME, "TIME", "", "60s", "stall per checkpoint")             \
+	X(0, restart, "restart", "restart", TIME, "TIME", "", "10min", "restart time after a failure")                 \
+	X(0, no_memory, "no-memory", "no_memory", FLAG, "", "", NULL, "skip the memory check; predict time only")
 	TRAIN_OPTIONS(OPTION_MEMBER)
 };
 

@@ -195,7 +195,7 @@ predict(
 	}
 	wires_rates(&quiet, &w);
 	if (!wires_plan(&quiet, &w, "wires", q->collective, q->size_byte, &plan, &words)) {
-		*why = "the algorithm does not do this collective";
+		*why = "algorithm does not support this collective";
 		return false;
 	}
 	c->predicted = collective_time(NULL, &plan, q->size_byte);
@@ -247,7 +247,7 @@ each_transfer(struct validation *v, const struct validate_row *row, struct wirin
 	                                   : link->p2p_byte_per_s.value;
 
 	if (!link || isnan(rate) || !(measured > 0)) {
-		set_labels(row, validation_skip(v, row_line(row), "a transfer over a link whose rate is not known"));
+		set_labels(row, validation_skip(v, row_line(row), "transfer over a link of unknown rate"));
 		return;
 	}
 	struct score_case *c = validation_add(v, row_line(row), "x_byte_per_s");
@@ -281,7 +281,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 		each_transfer(v, row, w, what);
 		return;
 	} else if (q.collective == N_COLLECTIVES)
-		why = "no collective of NCCL";
+		why = "not an NCCL collective";
 	else if (!gpu)
 		why = "the GPU is not in the database";
 	else if (isnan(q.size_byte))
@@ -289,7 +289,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	else if (isnan(q.n_ranks))
 		why = "no number of ranks";
 	else if (row_has(row, "library", "DeepEP"))
-		why = "another library than NCCL";
+		why = "library other than NCCL";
 	/* MSCCL++ does small all-reduces as engines do: each rank reads what it needs from all others */
 	const bool own = row_has(row, "library", "mscclpp");
 	if (own && q.collective == COLLECTIVE_ALL_REDUCE && q.n_nodes == 1 && q.size_byte <= 32e6)
@@ -321,7 +321,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	c->high = made.high;
 	c->baseline[0] = made.baseline[0];
 	c->baseline[1] = made.baseline[1];
-	c->warning = own && !made.warning ? "another library than NCCL" : made.warning;
+	c->warning = own && !made.warning ? "library other than NCCL" : made.warning;
 	c->detail = made.detail;
 	c->name = arena_printf(v->run->arena, "%s of %g bytes on %g ranks%s%s", what, q.size_byte, q.n_ranks,
 	    q.system ? ", " : "", q.system ? q.system : "");

@@ -220,7 +220,7 @@ add_row(struct bench *b, const struct measurement *m)
 	if (!c->warning)
 		c->warning = predict_warning(m, fit);
 	if (!c->warning && fit == machine->others)
-		c->warning = "another engine's kernels stand in";
+		c->warning = "kernels of another engine used";
 	c->name = name_of(b->v->run->arena, m);
 }
 

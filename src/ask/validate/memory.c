@@ -195,7 +195,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 		why = memory_row_ask(&q);
 	if (bound && !why) {
 		measured = card_of(row, quiet_database);
-		why = isnan(measured) ? "the size of the card is not known" : NULL;
+		why = isnan(measured) ? "unknown GPU memory" : NULL;
 	}
 	if (!why)
 		why = bind(v, q.inputs, &b);
@@ -234,7 +234,7 @@ train_row_memory(struct validation *v, const struct validate_row *row)
 	if (!why)
 		why = bind(v, q.inputs, &b);
 	if (!why && bound && !datum_given(b.job.card_byte))
-		why = "the size of the card is not known";
+		why = "unknown GPU memory";
 	struct score_case *c =
 	    why ? validation_skip(v, row_line(row), why) : validation_add(v, row_line(row), "x_byte");
 	c->label[SCORE_BY_ALL] = c->label[SCORE_BY_KIND] = "memory"; /* a group beside that of the steps */
@@ -260,7 +260,7 @@ recognises(const struct validate_file *f)
 static bool
 read_memory(struct validation *v, const struct validate_file *f)
 {
-	v->baseline[0] = "states alone";
+	v->baseline[0] = "states only";
 	return validation_rows(v, f, each_row, database_reporting_to(v->run->database, diag_new(v->run->arena)));
 }
 

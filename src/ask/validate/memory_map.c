@@ -328,7 +328,7 @@ set_adapters(struct memory_row *q, bool learned)
 	else if (isnan(rank) && hub)
 		targets = hub->targets;
 	else if (isnan(rank))
-		q->warning = "the rank of the adapters is not printed: 16 is taken";
+		q->warning = "LoRA rank not published: 16 assumed";
 	if (isnan(rank))
 		rank = learned ? 10 : !hub ? 16 : row_text(q->row, "quant") ? hub->quantised_rank : hub->rank;
 	set_number(q, "lora_rank", rank);
@@ -363,12 +363,12 @@ set_training(struct memory_row *q, const char *stack)
 	const char *dtype = adapted ? NULL : meaning_of(quant, dtypes);
 
 	if (peft && !learned && !strstr(peft, "LoRA") && !strstr(peft, "lora"))
-		return "adapters of a kind without a rule";
+		return "kind of adapter not modelled";
 	if (optimizer && strstr(optimizer, "Muon"))
-		return "an optimizer without a rule";
+		return "optimizer not modelled";
 	if (!adapted && strstr(stack, "litgpt"))
 		q->warning =
-		    "published peaks of whole fine-tuning with this framework are not explained by its optimizer";
+		    "published peaks of full fine-tuning with this framework are not explained by its optimizer";
 	set(q, "dtype", dtype);
 	if (dtype)
 		set(q, "gpu", row_text(q->row, "gpu_id")); /* how many copies it needs */
@@ -505,9 +505,9 @@ want(struct memory_row *q)
 	static const struct metric {
 		const char *word, *skip;
 		enum wanted wanted;
-	} metrics[] = {{"total GPU memory seen", "the size of the card", WANT_PEAK},
-	    {"non-torch", "what other processes hold", WANT_PEAK},
-	    {"mean reserved", "a mean over a run of varying lengths", WANT_PEAK},
+	} metrics[] = {{"total GPU memory seen", "GPU memory size", WANT_PEAK},
+	    {"non-torch", "memory of other processes", WANT_PEAK},
+	    {"mean reserved", "mean over a run of varying lengths", WANT_PEAK},
 	    {"at model init", "before the first step", WANT_PEAK}, {"model weights", NULL, WANT_WEIGHTS},
 	    {"activation peak", NULL, WANT_ACTIVATIONS}, {"KV cache memory", NULL, WANT_POOL},
 	    {"KV cache capacity", NULL, WANT_TOKENS}};
@@ -518,13 +518,13 @@ want(struct memory_row *q)
 	if (m && m->skip)
 		return m->skip;
 	if (q->wanted >= WANT_POOL && !row_text(q->row, "gpu_id") && !card_gib(q))
-		return "the GPU is not stated";
+		return "GPU not given";
 	if (notes(q, "not a capacity target"))
-		return "a negative test, says its note";
+		return "negative test (note)";
 	if (q->wanted >= WANT_POOL && notes(q, "belongs to the other"))
-		q->warning = "the printed figures belong to different runs, says its note";
+		q->warning = "figures of different runs (note)";
 	if (row_has(q->row, "model", "-VL-") && q->wanted != WANT_WEIGHTS)
-		return "what a vision encoder holds is not counted";
+		return "vision encoder not counted";
 	return NULL;
 }
 
@@ -538,7 +538,7 @@ length_of(struct memory_row *q, const char *stack)
 		seq = noted(q, "max_model_len ");
 	if (isnan(seq) && !q->infer && row_has(q->row, "note", "alpaca") && row_has(q->row, "framework", "torchtune")) {
 		seq = 512; /* what its recipes cut the samples at, nearly all of which are shorter */
-		q->warning = "the length of the samples is not printed: 512 is taken, what its recipes cut them at";
+		q->warning = "sample length not published: 512 assumed, the recipes' limit";
 	}
 	return isnan(seq) && generates(stack) ? 64 : seq; /* a question and a short answer */
 }
@@ -551,16 +551,16 @@ memory_row_ask(struct memory_row *q)
 
 	q->framework = ROW_FIND(q->row, "framework", frameworks);
 	if (!q->framework)
-		return "the framework has no stack in the database";
+		return "framework not in the database";
 	if (!model)
-		return "no model is named";
+		return "model not given";
 	q->infer = row_has(q->row, "task", "inference") || row_has(q->row, "task", "serving");
 	if ((skip = want(q)))
 		return skip;
 	const char *stack = stack_of(q);
 	const double seq = length_of(q, stack);
 	if (isnan(seq) && !q->infer)
-		return "no length of sequences";
+		return "sequence length not given";
 	hub = recipe_of(q);
 	set(q, "model", hub && hub->model ? hub->model : model);
 	set(q, "stack", stack);
@@ -637,15 +637,15 @@ memory_run_ask(struct memory_row *q, bool bound, bool *rank0)
 	const char *date = row_text(row, "date");
 
 	if (!s)
-		return "the framework has no stack in the database";
-	if (!bound && row_has(row, "notes", "not an allocator"))
+		return "framework not in the database";
+	if (!bound && row_has(row, "notes", "not an allocator counter"))
 		return "not a measurement (estimates and arithmetic)";
 	if (!row_text(row, "model"))
-		return "no model is named";
+		return "model not given";
 	if (!(batch > 0))
-		return "no micro-batch";
+		return "micro-batch not given";
 	if (layout_contradicts(row))
-		return "the layout is not the number of GPUs";
+		return "layout does not match the number of GPUs";
 	*rank0 = s->rank0;
 	set(q, "model", row_text(row, "model"));
 	set(q, "stack", s->stack);

@@ -43,7 +43,7 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 		return "the kernel's shape is not given";
 	const struct gpu *gpu = gpu_id ? run_gpu(r, (struct word){gpu_id, {0}}) : NULL;
 	if (!gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	enum dtype t = type_of(row_text(row, "weight_dtype"));
 	const struct calibration *c = bind_kernels(r, gpu, NULL, KERNELS_ROOFLINE, NULL);
 	if (t == DTYPE_BF16 && c && !gemm_calibrated(c, t))
@@ -204,19 +204,19 @@ ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *
 	if (!row_text(row, "kind") || row_is(row, "kind", "kernel"))
 		return "a kernel";
 	if (!gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	model = model ? model : row_text(row, "model");
 	p->model = model ? run_model(r, (struct word){model, {0}}) : NULL;
 	if (!p->model)
-		return "the model is not known";
+		return "unknown model";
 	p->gpu = run_gpu(r, (struct word){gpu, {0}});
 	if (!p->gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	p->engine = x->engine ? x->engine : serve_row_engine(&x->engines, r, row, &near);
 	if (!p->engine)
-		return "the software is not known";
+		return "unknown software";
 	if (near)
-		a->warning = "a neighbouring version of the software";
+		a->warning = "neighboring software version";
 	p->linked = datum_given(p->gpu->link_byte_per_s) && !p->gpu->link_bridge;
 	p->consensus = bind_kernels(r, p->gpu, NULL, KERNELS_SERVE, p->engine->backend);
 	return serve_row_types(row, p);
@@ -279,8 +279,8 @@ best_layout(struct serve_reader *x, struct asked *a)
 			best = a->parts.layout;
 		}
 	if (!(most > 0))
-		return "no layout was found that holds it";
-	a->warning = "the layout is not printed: the fastest was taken";
+		return "no layout fits";
+	a->warning = "layout not published: the fastest assumed";
 	a->parts.layout = best;
 	return assemble(x, a);
 }
@@ -298,7 +298,7 @@ ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 	if (why)
 		return why;
 	if (a->parts.layout.tp == 0)
-		why = a->question.regime == SERVE_ONLINE ? "the layout is not given" : best_layout(x, a);
+		why = a->question.regime == SERVE_ONLINE ? "layout not given" : best_layout(x, a);
 	else
 		why = assemble(x, a);
 	if (!why)
@@ -419,8 +419,8 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		judged = serve_judge(&a.question, &m);
 		n = outcomes(&a, &m, &run, row, found);
 		why = judged.trust == SERVE_REFUSED ? judged.reasons[0]
-		    : !m.fits                       ? "it does not fit by our count"
-		    : n == 0                        ? "nothing that is predicted was measured"
+		    : !m.fits                       ? "it does not fit by the memory model"
+		    : n == 0                        ? "no predicted quantity was measured"
 		                                    : NULL;
 	}
 	if (why) {
@@ -513,9 +513,9 @@ serve_reader_ask(struct serve_reader *x, const struct validate_row *row, struct 
 	if (judged.trust == SERVE_REFUSED)
 		return judged.reasons[0];
 	if (!m.fits)
-		return "it does not fit by our count";
+		return "it does not fit by the memory model";
 	*out = s;
-	return read_again(s, x->engine, found) ? NULL : "nothing that is predicted was measured";
+	return read_again(s, x->engine, found) ? NULL : "no predicted quantity was measured";
 }
 
 int

@@ -162,7 +162,7 @@ serve_row_types(const struct validate_row *row, struct serve_parts *out)
 	const struct column_format *f = format_of(weights), *a = format_of(acts);
 
 	if (!f)
-		return "a format of weights that is not known";
+		return "unknown weight format";
 	out->compute = f->compute;
 	out->weights = f->weights;
 	out->weight_byte = f->weight_byte;
@@ -261,7 +261,7 @@ lengths(const struct validate_row *row, bool stream, double *isl, double *osl, c
 	if (set && isnan(*osl))
 		*osl = set->osl;
 	if (stream && decodes && (isnan(*isl) || isnan(*osl)))
-		*warning = "lengths are not printed";
+		*warning = "lengths not published";
 	if (stream && isnan(*isl))
 		*isl = 128;
 	if (stream && decodes && isnan(*osl))
@@ -305,7 +305,7 @@ batched_load(const struct validate_row *row, struct serve_question *out)
 	if (rate && strcmp(rate, "inf") != 0) {
 		out->regime = SERVE_ONLINE;
 		out->rate_request_per_s = strtod(rate, NULL);
-		return out->rate_request_per_s > 0 ? NULL : "the rate is not given";
+		return out->rate_request_per_s > 0 ? NULL : "request rate not given";
 	}
 	if (clients >= 1) {
 		out->regime = SERVE_CLOSED;
@@ -314,7 +314,7 @@ batched_load(const struct validate_row *row, struct serve_question *out)
 	}
 	out->regime = SERVE_OFFLINE;
 	if (row_is(row, "kind", "online-serving") && !rate)
-		return "the load is not given";
+		return "load not given";
 	if (batch >= 1 && !row_has(row, "sched", "offline batch"))
 		out->load.n_concurrent.value = batch;
 	return NULL;
@@ -335,12 +335,12 @@ serve_row_load(
 		return "speculative decoding";
 	if (row_has(row, "notes", "shared-prefix") || row_has(row, "notes", "shared prefix") ||
 	    row_has(row, "notes", "cache hits") || row_has(row, "sched", "disaggregated"))
-		return "prefixes or pools that the row does not describe";
+		return "prefix cache or disaggregation not described by the row";
 	if (row_has(row, "notes", "offload"))
-		return "weights or caches outside the GPU";
+		return "weights or KV cache outside the GPU";
 	lengths(row, stream, &out->load.isl, &out->load.osl, warning);
 	if (isnan(out->load.isl) || out->load.isl + fmax(0, out->load.osl) < 1)
-		return "the lengths are not given";
+		return "lengths not given";
 	if (p->model->kind == MODEL_ENCODER) {
 		out->regime = SERVE_ENCODE;
 		out->load.isl = real_length(row, p->model, out->load.isl);
@@ -360,7 +360,7 @@ serve_row_load(
 	if (row_has(row, "sched", "static") || row_has(row, "sched", "batching off") ||
 	    p->engine->kind != ENGINE_BATCHED) {
 		out->regime = SERVE_STATIC;
-		return batch >= 1 ? NULL : "the batch is not given";
+		return batch >= 1 ? NULL : "batch size not given";
 	}
 	return batched_load(row, out);
 }

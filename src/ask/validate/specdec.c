@@ -70,14 +70,15 @@ each(struct validation *v, const struct validate_row *row, void *context)
 	const double n_drafts = row_number(row, "gamma");
 
 	(void)context;
-	const char *why = !m                                    ? "the method is not known"
-	    : !m->class || row_has(row, "notes", "relative to") ? "against another method, not against none"
-	    : !(measured > 0)                                   ? "nothing was measured"
-	    : isnan(tokens)                                     ? "how many drafts were accepted is not given"
-	    : m->draft_ratio > 0 && isnan(n_drafts)             ? "the number of drafts is not given"
-	    : !row_text(row, "gpu_id")                          ? "the GPU has no entry"
-	    : batch > 1 ? "more than one sequence: what a draft costs depends on the load"
-	                : NULL;
+	const char *why = !m ? "unknown method"
+	    : !m->class || row_has(row, "notes", "relative to")
+	    ? "compared with another method, not with plain decoding"
+	    : !(measured > 0)                       ? "nothing was measured"
+	    : isnan(tokens)                         ? "accepted tokens not given"
+	    : m->draft_ratio > 0 && isnan(n_drafts) ? "draft length not given"
+	    : !row_text(row, "gpu_id")              ? "GPU not in the database"
+	    : batch > 1                             ? "batch above 1: the cost of a draft depends on the load"
+	                                            : NULL;
 	if (why) {
 		label(validation_skip(v, row_line(row), why), row, m);
 		return;

@@ -101,7 +101,7 @@ find_machine(struct train_reader *x, const char *id, struct train_bound *b)
 	while (i < x->n_gpus && strcmp(x->gpus[i].id, id) != 0)
 		i++;
 	if (i == GPUS_MAX)
-		return "more GPU types than a file may have";
+		return "too many GPU types";
 	if (i == x->n_gpus) {
 		x->n_gpus++;
 		x->gpus[i].id = id;
@@ -114,9 +114,9 @@ find_machine(struct train_reader *x, const char *id, struct train_bound *b)
 		}
 	}
 	if (!x->gpus[i].gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	if (!x->gpus[i].known)
-		return "nothing was measured on the GPU";
+		return "no calibration of the GPU";
 	b->gpu = x->gpus[i].gpu;
 	b->system = x->gpus[i].system;
 	b->ask.machine = x->gpus[i].machine;
@@ -135,21 +135,21 @@ ask(struct train_reader *x, const struct validate_row *row, struct train_bound *
 	*b = (struct train_bound){
 	    .ask = {.optimizer_byte = 30, .imbalance = 1, .attention = N_ATTENTION_FORMS, .shard = datum_absent()}};
 	if (fits && strncmp(fits, "no", 2) == 0)
-		return "it ran out of memory";
+		return "the run ran out of memory";
 	const char *refused = NULL, *stack = x->stack ? NULL : train_row_stack(&x->stacks, r, row, &refused);
 	if (refused)
 		return refused;
 	if (!gpu)
-		return "the GPU has no entry";
+		return "GPU not in the database";
 	if (!model)
-		return "no model is named";
+		return "model not given";
 	const struct workload *w = run_model(r, (struct word){model, {0}});
 	const char *why = w ? train_lacks(w) : NULL;
 	if (why)
 		return why;
 	b->ask.model = train_row_model(r->arena, row, w);
 	if (!b->ask.model)
-		return w ? "the row's shape is not that of the model" : "the model is not known";
+		return w ? "the row's dimensions differ from the model's" : "unknown model";
 	why = find_machine(x, gpu, b);
 	if (why)
 		return why;
@@ -158,7 +158,7 @@ ask(struct train_reader *x, const struct validate_row *row, struct train_bound *
 		return why;
 	b->stack = x->stack ? x->stack : bind_stack(r, (struct word){stack, {0}}, b->ask.model);
 	if (!b->stack || !b->stack->time.given)
-		return "the framework has no time traits";
+		return "framework has no training time model";
 	train_row_machine(row, &b->ask.machine);
 	b->ask.stack = b->stack;
 	b->doubts.transferred = b->ask.machine.kernels->transferred_from != NULL;

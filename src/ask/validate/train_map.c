@@ -165,6 +165,9 @@ of_columns(struct arena *a, const struct validate_row *row)
 	    .stated_params = absent,
 	    .n_blocks = 1,
 	    .blocks = b};
+	struct layer *rows = ARENA_NEW(a, struct layer);
+	layer_describe(w, b, rows);
+	b->layer = rows;
 	return w;
 }
 
@@ -214,9 +217,7 @@ train_row_precision(const struct validate_row *row, int generation, enum dtype *
 	*rowwise = row_has(row, "precision", "fp8-row");
 	if (p)
 		return NULL;
-	return row_text(row, "precision") ? "a precision that is not known"
-	    : generation <= AMPERE        ? NULL
-	                                  : "the precision is not named";
+	return row_text(row, "precision") ? "unknown precision" : generation <= AMPERE ? NULL : "precision not given";
 }
 
 /* --- the network ----------------------------------------------------------------------------------------- */
@@ -405,7 +406,7 @@ const char *
 train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask *ask)
 {
 	if (!is_spread(row))
-		return "how the model is spread over the GPUs";
+		return "layout not given";
 	ask->stack = as_run(a, row, ask->stack);
 	ask->n_gpus = row_datum(row, "num_gpus");
 	ask->dp = datum_absent();
@@ -436,6 +437,6 @@ train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask 
 		ask->n_global_sequences.value = accumulation * dp * ask->n_sequences.value;
 	if (ask->model->kind == MODEL_ENCODER && ask->stack->time.skips_padding && ask->seq_length.value > 256 &&
 	    row_is(row, "task", "pretrain"))
-		return "sequences of an encoder that are mostly padding, which runs skip";
+		return "encoder sequences mostly padding, which runs skip";
 	return NULL;
 }

@@ -98,7 +98,7 @@ run_refusal(const struct run *quiet)
 	enum severity severity;
 	const char *said = diag_message(quiet->diag, 0, &at, &hint, &severity);
 
-	return said ? arena_text(quiet->arena, said) : "the inputs are refused";
+	return said ? arena_text(quiet->arena, said) : "inputs rejected";
 }
 
 /* --- rows of tables -------------------------------------------------------------------------------------- */
@@ -210,7 +210,7 @@ read_whole(struct run *r, struct word name, struct validate_file *out)
 	*out = (struct validate_file){.name = standard ? "standard input" : name.text};
 	if (!file) {
 		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text, strerror(errno));
-		diag_hint(r->diag, "name files of measurements; - is standard input");
+		diag_hint(r->diag, "give measurement files; - is standard input");
 		return false;
 	}
 	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
@@ -226,7 +226,7 @@ read_whole(struct run *r, struct word name, struct validate_file *out)
 	if (failed || length > MAX_BYTES) {
 		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text,
 		    failed ? "input error" : "larger than 256 MiB");
-		diag_hint(r->diag, "name files of measurements; - is standard input");
+		diag_hint(r->diag, "give measurement files; - is standard input");
 		return false;
 	}
 	text[length] = '\0';
@@ -268,11 +268,11 @@ read_file(struct validation *v, struct word name)
 	for (int k = 0; k < N_KINDS; k++)
 		if (kinds[k]->recognises(&f))
 			return kinds[k]->read(v, &f);
-	diag_error(v->run->diag, name.from, "nothing tells what '%s' has measured", f.name);
+	diag_error(v->run->diag, name.from, "cannot tell what '%s' measures", f.name);
 	char *known = arena_text(v->run->arena, "");
 	for (int k = 0; k < N_KINDS; k++)
 		known = arena_printf(v->run->arena, "%s%s%s", known, k ? "; " : "", kinds[k]->title);
-	diag_hint(v->run->diag, "the first line names the columns of %s", known);
+	diag_hint(v->run->diag, "the first line must name the columns of %s", known);
 	return false;
 }
 

@@ -10,7 +10,7 @@
 #include <math.h>
 
 static const char *const names[N_KERNEL_KINDS] = {
-    "none", "product", "batched products", "experts", "attention over a prompt", "attention of one token", "traffic"};
+    "none", "product", "batched GEMMs", "experts", "prefill attention", "decode attention", "traffic"};
 
 /* The latent attention that was measured: DeepSeek-AI, arXiv:2405.04434. */
 enum { LATENT = 512, LATENT_ROPE = 64, LATENT_KEY = 192, LATENT_VALUE = 128 };

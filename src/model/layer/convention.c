@@ -90,7 +90,7 @@ const char *
 convention_refusal(enum convention c, const struct workload *w)
 {
 	if (w->kind != MODEL_DECODER && w->kind != MODEL_ENCODER && w->kind != MODEL_ENCODER_DECODER)
-		return "it has no tokens to count by";
+		return "the model has no tokens";
 	switch (c) {
 	case CONVENTION_RIDGE_CAUSAL:
 	case CONVENTION_RIDGE_FULL:
@@ -99,27 +99,26 @@ convention_refusal(enum convention c, const struct workload *w)
 		return NULL;
 	case CONVENTION_BIGSCIENCE:
 	case CONVENTION_BIGSCIENCE_PLAIN:
-		return has_experts(w) ? "it was written for dense models: N would be all experts" : NULL;
+		return has_experts(w) ? "the convention is for dense models: N would count all experts" : NULL;
 	case CONVENTION_PALM:
 	case CONVENTION_NEMO:
 	case CONVENTION_LLM_FOUNDRY:
 	case CONVENTION_MEGATRON_BRIDGE:
 		if (w->kind == MODEL_ENCODER_DECODER || !all_attend(w))
-			return "the formula is that of a stack of layers that all attend";
+			return "the formula needs attention in every layer";
 		return NULL;
 	case CONVENTION_SC21:
 	case CONVENTION_SC21_MODEL:
 	case CONVENTION_SEQSEL:
 	case CONVENTION_SEQSEL_HARDWARE:
 		if (w->kind == MODEL_ENCODER_DECODER || !all_attend(w) || !is_gpt(w))
-			return "the formula is that of GPT layers: heads of their own keys, a plain MLP four times as "
-			       "wide";
+			return "the formula is for GPT layers: MHA and an ungated MLP of 4 x hidden";
 		return NULL;
 	case CONVENTION_NONE:
 	case N_CONVENTIONS:
 		break;
 	}
-	return "it is not known";
+	return "unknown";
 }
 
 /* --- counts ---------------------------------------------------------------------------------------------- */

@@ -10,10 +10,10 @@ static const char *
 serving_lacks(const struct memory_job *job)
 {
 	if (job->model->kind == MODEL_OPERATORS)
-		return "a list of operators has no layers to serve";
+		return "lists of operators cannot be served";
 	if (job->model->kind == MODEL_DECODER || job->model->kind == MODEL_ENCODER_DECODER)
 		return NULL;
-	return "only decoders keep a cache from step to step";
+	return "only decoders have a KV cache";
 }
 
 /* Tensors that a layer saves were listed for softmax attention with its own queries, keys and values, for latent
@@ -24,22 +24,22 @@ layer_lacks(const struct block *block)
 	const struct attention *a = &block->attention;
 
 	if (block->mixer == MIXER_NONE)
-		return "layers that only mix channels have no rule in training";
+		return "layers without a mixer are not modeled in training";
 	if (block->mixer != MIXER_ATTENTION)
-		return "what recurrent layers save in training has no rule";
+		return "saved activations of recurrent layers are not modeled";
 	if (a->kind == ATTENTION_CSA)
-		return "what compressed sparse attention saves in training has no rule";
+		return "saved activations of compressed sparse attention are not modeled";
 	if (a->indexer.dim.value > 0)
-		return "what the indexer of sparse attention saves in training has no rule";
+		return "saved activations of sparse attention indexers are not modeled";
 	if (a->gate)
-		return "what gated attention saves in training has no rule";
+		return "saved activations of gated attention are not modeled";
 	if (a->kind == ATTENTION_HEADS && a->q_lora.value > 0)
-		return "what compressed queries save in training has no rule";
+		return "saved activations of compressed queries are not modeled";
 	if (block->cross)
-		return "attention to an encoder has no rule in training";
+		return "cross attention is not modeled in training";
 	if (!block->mlp.given && !block->moe.given)
-		return "layers without a feed-forward part have no rule in training";
-	return block->moe.latent.value > 0 ? "experts on a latent have no rule in training" : NULL;
+		return "layers without an MLP are not modeled in training";
+	return block->moe.latent.value > 0 ? "latent experts are not modeled in training" : NULL;
 }
 
 /* Adapters and the per-operator policy were listed for plain layers alone. */
@@ -51,9 +51,9 @@ plain_layers_lack(const struct memory_job *job)
 		if (!block->moe.given && block->attention.kind == ATTENTION_HEADS)
 			continue;
 		if (job_is_lora(job))
-			return "adapters have no rule for experts or latent attention";
+			return "LoRA on experts or latent attention is not modeled";
 		if (job->recompute == RECOMPUTE_OP)
-			return "the per-operator policy has no rule for experts or latent attention";
+			return "--recompute op is not modeled for experts or latent attention";
 	}
 	return NULL;
 }
@@ -64,9 +64,9 @@ memory_lacks_rule(const struct memory_job *job)
 	if (job->use == STACK_INFER)
 		return serving_lacks(job);
 	if (job->model->kind == MODEL_OPERATORS)
-		return "a list of operators has no layers to train: states alone can be counted, by --params";
+		return "lists of operators have no layers; estimate their states with --params";
 	if (job->model->kind == MODEL_ENCODER_DECODER)
-		return "encoder-decoders have no rule in training";
+		return "encoder-decoder models are not modeled in training";
 	for (int i = 0; i < job->model->n_blocks; i++) {
 		const char *why = layer_lacks(&job->model->blocks[i]);
 		if (why)

@@ -134,14 +134,14 @@ const char *
 serve_lacks_model(const struct workload *w)
 {
 	if (w->kind == MODEL_OPERATORS)
-		return "a list of operators has no tokens to serve";
+		return "lists of operators cannot be served";
 	if (w->kind != MODEL_DECODER && w->kind != MODEL_ENCODER)
-		return "serving is worked out for decoders and encoders";
+		return "serving models decoders and encoders only";
 	for (int i = 0; i < w->n_blocks; i++) {
 		if (w->blocks[i].mixer != MIXER_ATTENTION)
-			return "there is no serving model of layers that recur instead of attending";
+			return "serving of recurrent layers is not modeled";
 		if (w->blocks[i].attention.kind == ATTENTION_CSA)
-			return "there is no serving model of compressed attention";
+			return "serving of compressed attention is not modeled";
 	}
 	return NULL;
 }
@@ -172,7 +172,7 @@ lacks_arithmetic(const struct serve_parts *in)
 	if (in->published || in->compute == DTYPE_MXFP4 || (in->compute == DTYPE_INT4 && in->weights == DTYPE_INT4))
 		return NULL;
 	if (p != PEAK_NONE && in->gpu->lacks[p])
-		return "the GPU has no arithmetic of this type";
+		return "the GPU does not support this dtype";
 	return NULL;
 }
 
@@ -184,15 +184,15 @@ lacks_kernels(const struct serve_setup *s, const struct calibration *k)
 
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (!(k->gemm[formats[i]->type].peak_flop_per_s.value > 0))
-			return "no rate of products of this type is known on this GPU";
+			return "no GEMM rate for this dtype on this GPU";
 	if (has_latent(s->model) && (!k->has_mla_context || !k->has_mla_generation))
-		return "latent attention was not measured on this GPU with this engine's kernels";
+		return "no MLA calibration for this GPU and engine";
 	if (s->layout.tp > 1 && s->wires.linked &&
 	    !(k->collective[COLLECTIVE_ALL_REDUCE].bus_byte_per_s.value > 0 &&
 	        k->collective[COLLECTIVE_ALL_GATHER].bus_byte_per_s.value > 0))
-		return "collectives over NVLink were not measured on this GPU";
+		return "no NVLink collective calibration for this GPU";
 	if (s->layout.tp > 1 && !s->wires.linked && !datum_given(s->wires.pcie_byte_per_s))
-		return "nothing is known of the links between the GPUs";
+		return "no link data between the GPUs";
 	return NULL;
 }
 
@@ -202,9 +202,9 @@ wrong_layout(const struct serve_parts *in)
 	const struct serve_layout *l = &in->layout;
 
 	if (fmod(l->tp, l->ep) != 0)
-		return "experts are spread over some of the tp GPUs: ep must divide tp";
+		return "ep must divide tp";
 	if (l->ep > 1 && !has_experts(in->model))
-		return "the model has no experts to spread";
+		return "the model has no experts for ep";
 	return NULL;
 }
 
@@ -238,6 +238,6 @@ serve_assemble(struct serve_setup *out, struct calibration *kernels, const struc
 	}
 	out->core_attention = serve_core_attention(in->model, in->engine, out->precision.kv_byte);
 	if (!serve_kernels(kernels, out, gpu, in->consensus, in->own))
-		return "no kernels were measured on this GPU or one like it";
+		return "no kernel measurements for this GPU or a similar one";
 	return lacks_kernels(out, kernels);
 }

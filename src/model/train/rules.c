@@ -42,11 +42,11 @@ train_lacks(const struct workload *w)
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
 		if (b->mixer != MIXER_ATTENTION)
-			return "some layers mix tokens by something else than attention";
+			return "some layers have no attention";
 		if (b->attention.kind == ATTENTION_CSA || b->attention.indexer.dim.value > 0)
-			return "its attention chooses the tokens that it reads";
+			return "it uses sparse attention";
 		if (b->cross)
-			return "some layers attend to an encoder";
+			return "some layers have cross attention";
 	}
 	return NULL;
 }
@@ -69,12 +69,11 @@ double
 train_layer_kept(const struct train_job *job, const struct block *block)
 {
 	const struct layout *l = &job->layout;
-	const struct attention *a = &block->attention;
-	const double kv = a->kind == ATTENTION_MLA ? a->n_heads.value : a->n_kv_heads.value;
-	const double d = train_key_width(a).value, width = block->mlp.given ? block->mlp.width.value : 0;
+	const struct layer_op core = train_core(job, block);
+	const double kv = core.k.units.value, d = core.n.size, width = block->mlp.given ? block->mlp.width.value : 0;
 
 	return 10 * job->model->hidden.value / (l->sp ? l->tp : 1) +
-	    (2 * (2 * a->n_heads.value + 2 * kv) * d + (block->mlp.gated ? 8 : 6) * width) / l->tp;
+	    (2 * (2 * core.n.units.value + 2 * kv) * d + (block->mlp.gated ? 8 : 6) * width) / l->tp;
 }
 
 /* Activations of the fullest stage and 16 bytes of states for each parameter. */

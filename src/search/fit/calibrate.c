@@ -413,16 +413,16 @@ static const struct {
 	double low, high;
 	const char *what, *of, *below, *above;
 } bands[] = {
-    {"gemm", "eta_c", 0.55, 0.95, "16-bit products reach", "the peak", "a power limit, low clocks or another process?",
-        "is this the right GPU, and its dense peak?"},
-    {"gemm", "eta_m", 0.70, 0.97, "products read memory at", "its bandwidth", "ECC, clocks or another process?",
-        "is this the right GPU?"},
-    {"memory.hbm", "rate", 0.85, 0.95, "HBM reaches", "its bandwidth", "ECC, clocks or another process?",
-        "is this the right GPU, and was more read than the caches hold?"},
-    {"attention.context", "eta_a", 0.35, 0.80, "attention over a prompt reaches", "the peak",
-        "an old kernel or low clocks?", "is this the right GPU?"},
-    {"attention.generation", "eta_m", 0.50, 0.99, "decoding reads its cache at", "the memory's bandwidth",
-        "an old kernel or another process?", "did the cache of keys and values fit into L2?"},
+    {"gemm", "eta_c", 0.55, 0.95, "16-bit GEMMs reach", "the peak", "check power limit, clocks and other processes",
+        "check the GPU and its dense peak"},
+    {"gemm", "eta_m", 0.70, 0.97, "GEMMs read memory at", "its bandwidth", "check ECC, clocks and other processes",
+        "check the GPU"},
+    {"memory.hbm", "rate", 0.85, 0.95, "HBM reaches", "its bandwidth", "check ECC, clocks and other processes",
+        "check the GPU, and that the size exceeds the caches"},
+    {"attention.context", "eta_a", 0.35, 0.80, "prefill attention reaches", "the peak",
+        "check kernel version and clocks", "check the GPU"},
+    {"attention.generation", "eta_m", 0.50, 0.99, "decode attention reads the KV cache at", "the memory's bandwidth",
+        "check kernel version and other processes", "check that the KV cache exceeds L2"},
 };
 
 static void
@@ -464,7 +464,7 @@ calibrate_findings(const struct fit_bench *b, struct fitted *out)
 		if (c->residual.all.n && c->residual.all.mape > 0.20)
 			find(out,
 			    arena_printf(b->arena,
-			        "%s is predicted with an error of %.0f %%: several kernels in one class?",
+			        "%s has a fit error of %.0f %%: check for several kernels in one class",
 			        c->residual_name, c->residual.all.mape * 100));
 	}
 }

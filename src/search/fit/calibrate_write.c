@@ -248,8 +248,8 @@ data_section(const struct fit_bench *b, const struct fitted *f, const struct cal
 	if (about->date)
 		n = tree_with(a, n, "date", word(a, about->date));
 	if (kept)
-		note = arena_printf(a, "%s%sNot fitted to these rows and kept as they were: %s.", note ? note : "",
-		    note ? " " : "", kept);
+		note = arena_printf(
+		    a, "%s%sNot fitted to these rows, unchanged: %s.", note ? note : "", note ? " " : "", kept);
 	if (note)
 		n = tree_with(a, n, "note", word(a, note));
 	if (open)

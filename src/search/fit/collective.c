@@ -22,7 +22,7 @@ static const double mebi_byte = 1048576;
 static struct datum
 middle_of(double value)
 {
-	return (struct datum){value, {NULL, 0, 0, "the middle of the fabrics in hwdb/calibration", false}};
+	return (struct datum){value, {NULL, 0, 0, "median of the fabrics in hwdb/calibration", false}};
 }
 
 /* What a chunk's latency and its bytes make together. */
@@ -246,7 +246,7 @@ fit_form(const struct fit_bench *b, const struct table *t, const struct family *
 	fitted_in_rates(c, t->link_byte_per_s);
 	if (c->residual.all.mape > worst_mape)
 		c->refused = arena_printf(b->arena,
-		    "%.0f %% off on rows that were not fitted: the path between the GPUs changes with their number",
+		    "%.0f %% error on held-out rows: the path between GPUs changes with their number",
 		    100 * c->residual.all.mape);
 }
 

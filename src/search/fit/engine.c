@@ -180,11 +180,11 @@ choose(
 		else if (p->n < n + FIT_ENGINE_ROWS)
 			*why = "too few rows";
 		else if (known > 9)
-			*why = "hardly any time goes with it";
+			*why = "almost no time depends on it";
 		else if (known > params[j].needed)
 			*why = arena_printf(a, "the rows vary too little: +-%.0f %%", 100 * known);
 		else if (other >= 0)
-			*why = arena_printf(a, "the rows do not tell it from '%s'", params[other].key);
+			*why = arena_printf(a, "the rows do not separate it from '%s'", params[other].key);
 		else {
 			chosen[j] = true;
 			n++;
@@ -276,7 +276,7 @@ drop_idle(struct bench *b, struct fit_engine *out, double *unseen_s)
 		const double without = predict_unseen(b, unseen_s);
 		if (without <= best * worth) {
 			best = fmin(best, without);
-			out->param[j].why = "other rows are predicted as well without";
+			out->param[j].why = "held-out rows are predicted equally well without it";
 			n--;
 		} else
 			b->chosen[j] = true;
@@ -372,7 +372,7 @@ settle(struct bench *b, const struct engine *base, struct fit_engine *out, struc
 				continue;
 			b->chosen[j] = false;
 			again = true;
-			out->param[j].why = "the rows do not tell";
+			out->param[j].why = "the rows do not determine it";
 		}
 		if (!any)
 			return false;

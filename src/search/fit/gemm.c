@@ -290,7 +290,7 @@ refuse_hosted(const struct fit_bench *b, struct fitted_class *c)
 			fixed_s += c->params[i].value;
 	if (!c->refused && fixed_s > hosted_s)
 		c->refused = arena_printf(
-		    b->arena, "%.0f us before the first byte: the host's launches are in these times", fixed_s * 1e6);
+		    b->arena, "%.0f us before the first byte: the times include host launches", fixed_s * 1e6);
 }
 
 static const char *

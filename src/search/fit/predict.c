@@ -176,7 +176,7 @@ predict_gemm(const struct measurement *m, const struct calibration *c, const cha
 		return gemm_time(NULL, &shape, &other, weights);
 	}
 	if (weights != DTYPE_NONE || m->dtype == DTYPE_NONE || !gemm_calibrated(c, m->dtype)) {
-		*why = "the calibration has no products of this type";
+		*why = "no GEMM calibration for this dtype";
 		return NAN;
 	}
 	return gemm_time(NULL, &shape, c, m->dtype);
@@ -206,7 +206,7 @@ predict_attention(const struct measurement *m, const struct calibration *c, cons
 	const struct generation_calibration *generation = generation_calibrated(c, &shape);
 
 	if (is_prefill(m) ? !context : !generation) {
-		*why = "the calibration has no attention";
+		*why = "no attention calibration";
 		return NAN;
 	}
 	return is_prefill(m) ? attention_context(NULL, &shape, context, c)
@@ -229,7 +229,7 @@ predict_moe(const struct measurement *m, const struct calibration *c, const char
 	    .repeated = true};
 
 	if (m->dtype == DTYPE_NONE || predict_weight_only(m) != DTYPE_NONE || !moe_calibrated(c, m->dtype)) {
-		*why = "the calibration has no experts of this type";
+		*why = "no MoE calibration for this dtype";
 		return NAN;
 	}
 	return moe_time(NULL, &shape, &c->moe[m->dtype], c);
@@ -241,17 +241,17 @@ predict_collective(const struct measurement *m, const struct calibration *c, con
 	const enum collective operation = collective_of(m);
 
 	if (!isnan(m->nodes) && m->nodes > 1) {
-		*why = "several nodes: the calibration of a GPU knows one";
+		*why = "several nodes: GPU calibrations cover one node";
 		return NAN;
 	}
 	if (is_custom(m)) {
 		if (operation == COLLECTIVE_ALL_REDUCE && c->n_custom > 0)
 			return allreduce_custom(NULL, &c->custom[0], m->ranks, m->size_byte);
-		*why = "the calibration has no all-reduce of this engine";
+		*why = "no all-reduce calibration for this engine";
 		return NAN;
 	}
 	if (operation == N_COLLECTIVES || !c->has_collective[operation]) {
-		*why = "the calibration has no such collective";
+		*why = "no calibration for this collective";
 		return NAN;
 	}
 	return collective_ramp(NULL, operation, &c->collective[operation], m->ranks, m->size_byte);
@@ -303,13 +303,13 @@ const char *
 predict_warning(const struct measurement *m, const struct calibration *c)
 {
 	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0)
-		return "predicted as if all experts were asked alike";
+		return "predicted with balanced experts";
 	if (m->kind != MEASUREMENT_ATTENTION)
 		return NULL;
 	if (!has_own_attention(m, c))
-		return "no fit of this head width and type: that of 128 in 16 bits stands in";
+		return "no fit for this head dimension and dtype: using head dimension 128 in 16 bits";
 	if (is_wide_group(m))
-		return "more than 16 query heads a key head run in other kernels than those that were fitted";
+		return "more than 16 query heads per KV head use kernels without a fit";
 	return NULL;
 }
 

@@ -245,7 +245,7 @@ transfer_calibration(const struct transfer *rule, const struct calibration *dono
 	out->has_launch = false;
 	replace(rule, &ref, target, out);
 	raise_memory(target, &ref, out);
-	out->transferred_from = rule->from ? rule->from : "the median of all GPUs";
+	out->transferred_from = rule->from ? rule->from : "median of all GPUs";
 	out->transfer_sigma = sigma_of(rule);
 }
 

@@ -17,15 +17,15 @@ plan_bound_text(enum plan_bound b)
 {
 	switch (b) {
 	case PLAN_BY_TTFT:
-		return "first token";
+		return "TTFT";
 	case PLAN_BY_TPOT:
-		return "time per token";
+		return "TPOT";
 	case PLAN_BY_E2E:
-		return "whole answer";
+		return "end-to-end latency";
 	case PLAN_BY_CACHE:
 		return "KV cache";
 	case PLAN_BY_SEQUENCES:
-		return "sequences at once";
+		return "max running sequences";
 	case PLAN_BY_THROUGHPUT:
 		return "throughput";
 	case PLAN_BY_NOTHING:
@@ -33,9 +33,9 @@ plan_bound_text(enum plan_bound b)
 	case PLAN_DOES_NOT_FIT:
 		return "does not fit";
 	case PLAN_MISSES:
-		return "too slow alone";
+		return "too slow at batch 1";
 	case PLAN_SIMULATED_OUT:
-		return "misses in the simulation";
+		return "misses SLO in simulation";
 	}
 	return "";
 }

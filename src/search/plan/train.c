@@ -181,8 +181,8 @@ train_schedules(const struct train_job *job, const struct memory_job *memory, bo
 
 /* --- train gain ---------------------------------------------------------------------------------------------- */
 
-static const char *const texts[N_GAINS] = {"10 % more memory bandwidth", "10 % more arithmetic", "10 % more NVLink",
-    "10 % more network", "micro-batches twice as large", "a batch twice as large", "sequences 10 % longer"};
+static const char *const texts[N_GAINS] = {"10 % more memory bandwidth", "10 % more compute", "10 % more NVLink",
+    "10 % more network", "micro-batch x 2", "global batch x 2", "sequence length + 10 %"};
 
 static const double MORE = 1.1;
 

@@ -139,11 +139,11 @@ engine_fault(const struct sim_engine *e)
 	if (!e->cost.step && !e->cost.linear && !e->cost.head)
 		return "an engine needs the cost of a step";
 	if (e->n_blocks < 1 || e->block_token < 1 || (double)e->n_blocks * (double)e->block_token > INT32_MAX / 2)
-		return "a cache holds between 1 and 1073741823 tokens";
+		return "the KV cache must hold between 1 and 1073741823 tokens";
 	if (e->max_sequences < 1 || e->max_sequences > 1 << 20)
-		return "between 1 and 1048576 sequences run at once";
+		return "running sequences must be between 1 and 1048576";
 	if (e->max_step_token < 1)
-		return "a step has at least one token";
+		return "a step needs at least one token";
 	return NULL;
 }
 
@@ -156,11 +156,11 @@ config_fault(const struct sim_config *c)
 	    (c->n_decode_replicas && (fault = engine_fault(&c->decode))))
 		return fault;
 	if (c->n_replicas < 1 || c->n_replicas + c->n_decode_replicas > UINT16_MAX)
-		return "the number of replicas lies between 1 and 65535";
+		return "the number of replicas must be between 1 and 65535";
 	if (!(c->warmup_frac >= 0 && c->warmup_frac < 1))
-		return "the share that warms up is at least 0 and less than 1";
+		return "the warm-up share must be at least 0 and below 1";
 	if (!(c->transfer_s >= 0) || !(c->transfer_s_per_token >= 0))
-		return "a transfer takes no negative time";
+		return "the transfer time must not be negative";
 	return NULL;
 }
 

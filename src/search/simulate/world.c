@@ -19,13 +19,13 @@ lengths_fault(const struct sim_lengths *l)
 			return "an empirical distribution needs values";
 		for (size_t i = 0; i < l->n_values; i++)
 			if (l->values[i] < 1 || l->values[i] > token_most)
-				return "lengths lie between 1 and 16777216 tokens";
+				return "lengths must be between 1 and 16777216 tokens";
 		return NULL;
 	}
 	if (!(l->mean_token >= 1 && l->mean_token <= token_most))
-		return "lengths lie between 1 and 16777216 tokens";
+		return "lengths must be between 1 and 16777216 tokens";
 	if (l->kind == SIM_LOG_NORMAL && !(l->cv >= 0 && l->cv <= 100))
-		return "the coefficient of variation of a length lies between 0 and 100";
+		return "the coefficient of variation of lengths must be between 0 and 100";
 	return NULL;
 }
 
@@ -38,7 +38,7 @@ trace_fault(const struct sim_traffic *t)
 		if (!isfinite(a->arrival_s) || (i && a->arrival_s < a[-1].arrival_s))
 			return "the trace is not in order of arrival";
 		if (a->isl_token < 1 || a->osl_token < 1 || a->isl_token > token_most || a->osl_token > token_most)
-			return "lengths lie between 1 and 16777216 tokens";
+			return "lengths must be between 1 and 16777216 tokens";
 	}
 	return NULL;
 }
@@ -49,24 +49,24 @@ traffic_fault(const struct sim_traffic *t)
 	const char *fault;
 
 	if (t->n_requests < 1 || t->n_requests > 1u << 30)
-		return "the number of requests lies between 1 and 1073741824";
+		return "the number of requests must be between 1 and 1073741824";
 	if (!(t->think_s >= 0 && isfinite(t->think_s)) || !(t->ramp_s >= 0 && isfinite(t->ramp_s)))
-		return "a think time is not negative";
+		return "the think time must not be negative";
 	if (!(t->think_cv >= 0 && t->think_cv <= 100))
-		return "the coefficient of variation of the think times lies between 0 and 100";
+		return "the coefficient of variation of think times must be between 0 and 100";
 	if (t->trace)
 		return trace_fault(t);
 	if (t->n_clients == 0 && !(t->rate_request_per_s > 0))
-		return "a rate is above 0 requests per second";
+		return "the request rate must be greater than 0";
 	if (t->n_clients == 0 && !(t->gap_cv >= 0 && t->gap_cv <= 100))
-		return "the coefficient of variation of the gaps lies between 0 and 100";
+		return "the coefficient of variation of interarrival times must be between 0 and 100";
 	if (!(t->cached_frac >= 0 && t->cached_frac <= 1))
-		return "the share of cached tokens lies between 0 and 1";
+		return "the share of cached tokens must be between 0 and 1";
 	if ((fault = lengths_fault(&t->isl)) || (fault = lengths_fault(&t->osl)))
 		return fault;
 	if (t->paired &&
 	    (t->isl.kind != SIM_EMPIRICAL || t->osl.kind != SIM_EMPIRICAL || t->isl.n_values != t->osl.n_values))
-		return "paired lengths need as many answers as prompts";
+		return "paired lengths need equal counts of ISL and OSL";
 	return NULL;
 }
 
