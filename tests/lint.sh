@@ -45,7 +45,7 @@ else
 	missing shellcheck
 fi
 if command -v mandoc >/dev/null; then
-	for page in "$build"/man/*.[157]; do
+	for page in "$build"/man/*.[1357]; do
 		mandoc -T lint -W warning "$page" || fail "$page"
 	done
 else

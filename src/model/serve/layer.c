@@ -301,7 +301,7 @@ serve_elementwise(struct sheet *sh, const struct serve_setup *s, double moved_by
 	TAKE(sh, l2_byte, s->kernels->ref_l2_byte);
 	TAKE(sh, mem_byte_per_s, s->kernels->ref_mem_byte_per_s);
 	LET(sh, engine_byte, moved_frac * moved_byte);
-	LET(sh, miss_frac, fmin(1, fmax(0, engine_byte / (0.75 * l2_byte) - 0.5)));
+	CALL(sh, miss_frac, level_miss(sh, engine_byte, l2_byte, 0, 0));
 	LET(sh, per_byte_s_per_byte, miss_frac / (0.85 * mem_byte_per_s) + (1 - miss_frac) / (3 * mem_byte_per_s));
 	LET(sh, small_s, base_factor * base_s + engine_byte * per_byte_s_per_byte);
 	return small_s;
@@ -314,7 +314,7 @@ serve_layer_small(struct sheet *sh, const struct serve_setup *s, const struct bl
 	GIVEN(sh, n_new);
 	TAKE(sh, n_groups, serve_groups(s));
 	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, n_norms, s->model->parallel ? 1.0 : 2.0);
+	TAKE(sh, n_norms, b->has_norms ? b->norms : s->model->norms_per_layer);
 	TAKE(sh, norm_elem_byte, 8.0);
 	LET(sh, m, n_new / n_groups);
 	LET(sh, norm_byte, norm_elem_byte * m * hidden);

@@ -55,7 +55,8 @@ window_share(struct sheet *sh, const struct train_job *job, const struct attenti
 	TAKE(sh, window_length, window);
 	TAKE(sh, seq_length, job->seq_length);
 	LET(sh, window_frac, fmin(1, window_length / seq_length));
-	LET(sh, seen_frac, window_frac * (2 - window_frac));
+	/* a chunk begins anew where a window slides */
+	EITHER(sh, seen_frac, a->chunk.value > 0, window_frac, window_frac * (2 - window_frac));
 	return seen_frac;
 }
 
