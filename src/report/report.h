@@ -37,7 +37,7 @@ struct report {
 	struct texts swept;               /* names of the swept inputs */
 	const struct answer_point *point; /* the answer; of a sweep NULL */
 	struct texts assumed, warnings;
-	bool colour, quiet;
+	bool color, quiet;
 	bool trace;    /* JSON has all rows too */
 	bool one_line; /* several values of --get go on one line, between tabs */
 	int width;

@@ -2,7 +2,7 @@
 /*
  * Kernels without arithmetic to speak of last as long as their traffic.  What fits in L2 was left there by the kernel
  * before: three quarters of the cache are useful, and the hits fade out between half of that and one and a half times
- * that, as in matrix products.  0.85 of the memory's rate and three times that rate for L2 are what the element-wise
+ * that, as in GEMMs.  0.85 of the memory's rate and three times that rate for L2 are what the elementwise
  * kernels of serving engines reached on A100 to B200.
  */
 #include "model/kernel/kernel.h"

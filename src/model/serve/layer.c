@@ -27,7 +27,7 @@ serve_product(struct sheet *sh, const struct serve_setup *s, const struct serve_
 	return product_s;
 }
 
-/* Activations that are quantised by a kernel of their own, in front of n_products products of this width. */
+/* Activations that are quantized by a kernel of their own, in front of n_products products of this width. */
 static double
 layer_quantise_time(
     struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n_width)
@@ -46,7 +46,7 @@ layer_quantise_time(
 	return quantise_s;
 }
 
-/* A product with the quantisation of what goes into it. */
+/* A product with the quantization of what goes into it. */
 static double
 projection(struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n, double k)
 {
@@ -99,7 +99,7 @@ latent_products(struct sheet *sh, const struct serve_setup *s, const struct atte
 	if (q_lora > 0) {
 		LET(sh, down_width, q_lora + kv_lora + rope);
 		SET_CALL(sh, down_s, projection(sh, s, f, m, down_width, hidden));
-		/* the norm in front of it quantises on the way */
+		/* the norm in front of it quantizes on the way */
 		SET_CALL(sh, query_s, serve_product(sh, s, f, m, query_width, q_lora));
 	} else {
 		LET(sh, down_width, query_width + kv_lora + rope);
