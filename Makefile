@@ -49,8 +49,9 @@ HEADERS  := $(wildcard include/ridge/*.h)
 COMMANDS ?= $(sort $(patsubst src/cmd/%.c,%,$(wildcard src/cmd/*.c)))
 DATA     := $(wildcard hwdb/*/*.yaml workloads/*/*.yaml)
 GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
-MAN_SRC  := $(wildcard man/*.[157])
-MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%)
+MAN_SRC  := $(wildcard man/*.[1357])
+SCHEMA   := $(BUILD)/man/ridge.schema.json
+MAN      := $(MAN_SRC:man/%=$(BUILD)/man/%) $(SCHEMA)
 
 .PHONY: all demo test check quick check-long check-asan lint format dist install uninstall speed bench-speed clean deps
 all: $(BUILD)/ridge $(BUILD)/libridge.a $(BUILD)/libridge.so $(BUILD)/ridge.pc $(BUILD)/ridge-bench man
@@ -70,9 +71,9 @@ $(BUILD)/gen/commands.h: FORCE
 	$(keep)
 
 # One row per alias; what a file says in `aliases:` is only repeated here as a hint, and checked when it is used.
-$(BUILD)/gen/aliases.inc: $(DATA) src/aliases.sh
+$(BUILD)/gen/aliases.inc: $(DATA) src/tools/aliases.sh
 	@mkdir -p $(dir $@)
-	@sh src/aliases.sh $(sort $(DATA)) >$@.new
+	@sh src/tools/aliases.sh $(sort $(DATA)) >$@.new
 	$(keep)
 
 # Where the installed program finds its data and manual.
@@ -126,7 +127,13 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
 $(BUILD)/man/ridge-accuracy.7: man/accuracy.sh $(wildcard tests/corpus/*.csv)
-$(BUILD)/man/ridge-glossary.7: man/glossary.sh src/base/answers.def
+$(BUILD)/man/libridge.3: tests/example/example.c
+$(BUILD)/man/ridge-glossary.7: man/glossary.sh man/answers.sh src/base/answers.def
+
+$(SCHEMA): man/ridge.schema.json man/schema.sh man/answers.sh src/base/answers.def
+	@mkdir -p $(dir $@)
+	$(Q)sh man/schema.sh $< <src/base/answers.def >$@
+
 $(BUILD)/man/ridge-hwdb.5: src/model/hw/calibration.def
 $(BUILD)/man/ridge-comm.1: src/model/collective/algorithm.def
 $(BUILD)/man/ridge-measurement.5: man/columns.sh src/model/hw/measurement.def
@@ -157,7 +164,7 @@ $(BUILD)/obj/tests/%.o: tests/%.c | $(BUILD)/gen/suites.h $(GENERATED)
 	@$(if $(Q),echo "  CC      $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -Itests $(CHECK) -MMD -MP -c $< -o $@
 
-$(BUILD)/tests/unit-tests: $(UNIT_OBJ) $(BUILD)/obj/tests/unit/main.o $(TEST_OBJ)
+$(BUILD)/tests/unit-tests: $(UNIT_OBJ) $(BUILD)/obj/tests/unit/main.o $(TEST_OBJ) | $(SCHEMA)
 	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(LINK) -o $@ $^ $(PKG_LIBS) $(CHECK_LIBS) -lm
@@ -241,19 +248,19 @@ bench-speed: $(SPEED)
 SILICON ?= ../shared/silicon
 .PHONY: calibrations
 calibrations: $(BUILD)/ridge
-	@RIDGE_HWDB=$(CURDIR) sh src/calibrations.sh $(BUILD)/ridge $(SILICON)
+	@RIDGE_HWDB=$(CURDIR) sh src/tools/calibrations.sh $(BUILD)/ridge $(SILICON)
 
 # --- packages, demonstration, installation -----------------------------------------------------------------------------
 
 .PHONY: deps deps-test
 deps:
-	@sh src/packages.sh build
+	@sh src/tools/packages.sh build
 deps-test:
-	@sh src/packages.sh test
+	@sh src/tools/packages.sh test
 
 demo: deps
 	@$(MAKE) --no-print-directory $(PARALLEL) $(BUILD)/ridge
-	@sh src/demo.sh $(BUILD)/ridge
+	@sh src/tools/demo.sh $(BUILD)/ridge
 
 DOC = $(DESTDIR)$(PREFIX)/share/doc/ridge
 install: all
@@ -268,12 +275,12 @@ install: all
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/ridge/
 	install -m 644 README.md LICENSE $(DOC)
 	for d in $(sort $(dir $(DATA))); do install -d $(DESTDIR)$(PREFIX)/share/ridge/$$d && install -m 644 $$d*.yaml $(DESTDIR)$(PREFIX)/share/ridge/$$d; done
-	for s in 1 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && install -m 644 $(BUILD)/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
+	for s in 1 3 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && install -m 644 $(BUILD)/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 644 completions/ridge.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ridge
 	install -m 644 completions/_ridge $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_ridge
 	install -m 644 completions/ridge.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ridge.fish
-	install -m 644 man/ridge.schema.json $(DESTDIR)$(PREFIX)/share/ridge/
+	install -m 644 $(SCHEMA) $(DESTDIR)$(PREFIX)/share/ridge/
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/ridge-bench $(LIBEXEC)/ridge-bench-*.so && { ! test -d $(LIBEXEC) || rmdir $(LIBEXEC); }

@@ -9,6 +9,7 @@ while IFS= read -r line; do
 	'.\" OPTIONS') "$ridge" __options "$command" ;;
 	'.\" EXAMPLES') "$ridge" __examples "$command" ;;
 	'.\" COMMANDS') "$ridge" __commands ;;
+	'.\" ALIASES') "$ridge" __aliases ;;
 	'.\" KINDS') sh man/columns.sh MEASUREMENT <src/model/hw/measurement.def ;;
 	'.\" DIMENSIONS') sh man/columns.sh DIMENSION <src/model/hw/measurement.def ;;
 	'.\" FIGURES') sh man/columns.sh FIGURE <src/model/hw/measurement.def ;;
@@ -17,6 +18,7 @@ while IFS= read -r line; do
 		sed -nE 's/^'"${line##* }"'\("([^"]*)",.*, "(.*)"\)$/.It Ic \1\n\2/p' src/model/hw/calibration.def
 		;;
 	'.\" ALGORITHMS') sed -nE 's/^ALGORITHM\([A-Z_]+, "([^"]*)",.*, "(.*)"\)$/.It \1 Ta \2/p' src/model/collective/algorithm.def ;;
+	'.\" EXAMPLE') sed -e '/^\/\*.*\*\/$/d' -e 's/\\/\\e/g' -e "s/^[.']/\\\\\&&/" tests/example/example.c ;;
 	'.\" ANSWERS') sh man/glossary.sh <src/base/answers.def ;;
 	'.\" DOCUMENTS') sh man/documents.sh man/documents.tsv tests/claims/*.tsv ;;
 	'.\" ACCURACY '*) echo "${line#* ACCURACY }" | sh man/accuracy.sh "$ridge" ;;

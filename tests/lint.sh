@@ -9,7 +9,7 @@ fail() {
 	status=1
 }
 missing() {
-	echo "lint: $1 is not installed: 'sh src/packages.sh lint' installs it"
+	echo "lint: $1 is not installed: 'sh src/tools/packages.sh lint' installs it"
 	[ "${SKIP_MISSING:-}" = 1 ] && skipped="$skipped $1" || status=1
 }
 sources=$(git ls-files '*.c' '*.h' '*.cu' 2>/dev/null || find src include tests -name '*.[ch]' -o -name '*.cu')
@@ -45,7 +45,7 @@ else
 	missing shellcheck
 fi
 if command -v mandoc >/dev/null; then
-	for page in "$build"/man/*.[157]; do
+	for page in "$build"/man/*.[1357]; do
 		mandoc -T lint -W warning "$page" || fail "$page"
 	done
 else

@@ -39,7 +39,7 @@ skipped=
 have() {
 	command -v "$1" >/dev/null 2>&1 && return
 	[ "${SKIP_MISSING:-}" = 1 ] || {
-		echo "run.sh: $1 is not installed: 'sh src/packages.sh test' installs it; SKIP_MISSING=1 goes without"
+		echo "run.sh: $1 is not installed: 'sh src/tools/packages.sh test' installs it; SKIP_MISSING=1 goes without"
 		echo "0 passed, 1 failed"
 		exit 1
 	}

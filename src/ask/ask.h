@@ -77,8 +77,8 @@ void measure_unit(struct sheet *sh, enum measure kind);
 /* A figure or a word that the database has; nothing where it has none. */
 void hw_figure(struct run *r, const struct answer_entry *answer, struct datum d);
 void hw_word(struct run *r, const struct answer_entry *answer, const char *text);
-#define HW_FIGURE(r, id, d) hw_figure((r), &answer_table[ID_##id], (d))
-#define HW_WORD(r, id, text) hw_word((r), &answer_table[ID_##id], (text))
+#define HW_FIGURE(r, id, d) hw_figure((r), &answer_table[NUMBER_##id], (d))
+#define HW_WORD(r, id, text) hw_word((r), &answer_table[WORD_##id], (text))
 
 /* What the kernels of a GPU reach of its datasheet: its own fits, or transferred ones. */
 void hw_show_calibration(struct run *r, const struct gpu *gpu);
@@ -93,7 +93,8 @@ const char *hw_calibrated(struct run *r, const struct gpu *gpu);
 
 #define COST_OPTIONS(X)                                                                                                \
 	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs paid for (default: those of --nodes)")                  \
-	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU")                                 \
+	X(0, price, "price", "price", WORDS, "USD/h|GPU=USD/h,...", "", NULL,                                          \
+	    "price of one GPU, or of several by name")                                                                 \
 	X(0, node_price, "node-price", "node_price", PER_HOUR, "USD/h", "", NULL,                                      \
 	    "price of one node, with --node-gpus")                                                                     \
 	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs per node (default: those of --system)")  \
@@ -109,7 +110,7 @@ const char *hw_calibrated(struct run *r, const struct gpu *gpu);
 	X(0, load, "load", "load", NUMBER, "N", "", NULL, "mean request rate, requests per second")                    \
 	X(0, capacity, "capacity", "capacity", WORD, "RATE@GPUS", "", NULL,                                            \
 	    "measured capacity: 350@8 is 350 requests per second on 8 GPUs; sizes the fleet for --load")               \
-	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
+	X(0, utilisation, "target-load", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
 	    "target utilization of the fleet's capacity")                                                              \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL) of a request")                      \
 	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "output sequence length (OSL) of a request")                     \
@@ -161,7 +162,7 @@ enum answer cost_own_or_rent(struct run *r, const struct cost_in *in, const stru
 	X(0, times, "times", "times", WORDS, "TIME@N,...", "", NULL, "measured time of one job on N GPUs")             \
 	X(0, warn_below, "warn-below", "warn_below", FRACTION, "FRACTION", "", NULL,                                   \
 	    "minimum scaling efficiency; exit status 1 below it")                                                      \
-	X(0, ranks, "ranks", "ranks", WORDS, "N,...", "", NULL, "GPU counts to predict")                               \
+	X(0, ranks, "gpus", "ranks", WORDS, "N,...", "", NULL, "GPU counts to predict")                                \
 	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU")                                 \
 	X(0, compute, "compute", "compute", TIME, "TIME", "", NULL, "compute time of a step on one GPU")               \
 	X(0, gradient, "gradient", "gradient", SIZE, "SIZE", "", NULL, "gradient bytes all-reduced per step (ring)")   \
@@ -185,11 +186,11 @@ enum answer cost_own_or_rent(struct run *r, const struct cost_in *in, const stru
 	X(0, target_bubble, "target-bubble", "target_bubble", FRACTION, "FRACTION", "", NULL,                          \
 	    "target bubble fraction")                                                                                  \
 	X(0, serial, "serial", "serial", FRACTION, "FRACTION", "", NULL,                                               \
-	    "serial fraction, for Amdahl's and Gustafson's laws at --ranks")                                           \
+	    "serial fraction, for Amdahl's and Gustafson's laws at --gpus")                                            \
 	X(0, coherency, "coherency", "coherency", NUMBER, "COST", "", NULL,                                            \
 	    "coherency coefficient of the USL, with --serial")                                                         \
 	X(0, law, "law", "law", CHOICE, "LAW", "doc", NULL,                                                            \
-	    "rule of thumb at --ranks: doc, 85 % at 8, 70 % at 64, 50 % from 256")
+	    "rule of thumb at --gpus: doc, 85 % at 8, 70 % at 64, 50 % from 256")
 
 struct scale_in {
 	SCALE_OPTIONS(OPTION_MEMBER)
@@ -203,7 +204,7 @@ struct scale_point {
 	struct source from;
 };
 
-/* The GPUs of --ranks; false with an error. */
+/* The GPUs of --gpus; false with an error. */
 bool scale_ranks(struct run *r, const struct scale_in *in, double *ranks);
 /* An error when nobody said for how many GPUs. */
 bool scale_need_ranks(struct run *r, const struct scale_in *in);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The price base: which of the prices that are known is paid. */
 #include "ask/ask.h"
+#include "ask/bind/bind.h"
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -72,15 +73,21 @@ static bool
 price_of_gpu(struct run *r, const struct cost_in *in, struct fleet *f)
 {
 	struct sheet *sh = r->sheet;
-	struct datum price = in->price;
+	struct datum price;
+	const struct gpu *gpu = in->gpu.text ? run_gpu(r, in->gpu) : f->system ? f->system->gpu : NULL;
 
-	const struct gpu *gpu = in->gpu.text ? run_gpu(r, in->gpu) : NULL;
-
-	if (in->gpu.text && !gpu)
+	if ((in->gpu.text && !gpu) || !bind_given_price(r, &in->price, gpu, &price))
 		return false;
-	if (datum_given(in->price))
-		TELL(sh, price_base, gpu ? arena_printf(r->arena, "one %s, as given", gpu->id) : "one GPU, as given");
-	else {
+	if (in->price.n) {
+		run_reads(r, &in->price, NULL);
+		if (!datum_given(price))
+			return run_refuse(r, in->price.list[0].from,
+			    gpu ? "no price of this GPU is among them" : "which GPU is paid?",
+			    gpu ? arena_printf(r->arena, "add %s=2.5", gpu->id)
+			        : "name it with --gpu, or write --price 2.5");
+		TELL(sh, price_base,
+		    in->gpu.text ? arena_printf(r->arena, "one %s, as given", gpu->id) : "one GPU, as given");
+	} else {
 		run_reads(r, &in->provider, NULL);
 		const struct price *found = gpu ? find_price(in, gpu->prices, gpu->n_prices, "gpu") : NULL;
 		if (!found)
@@ -98,7 +105,7 @@ price_of_gpu(struct run *r, const struct cost_in *in, struct fleet *f)
 static bool
 needs_system(const struct cost_in *in)
 {
-	const bool priced = datum_given(in->price) || datum_given(in->bill);
+	const bool priced = in->price.n || datum_given(in->bill);
 
 	return in->own || (!datum_given(in->gpus) && !in->capacity.text) ||
 	    (datum_given(in->node_price) ? !datum_given(in->node_gpus) : !priced);
@@ -110,7 +117,7 @@ cost_find_base(struct run *r, const struct cost_in *in, struct fleet *f)
 {
 	if (in->system.text && needs_system(in) && !(f->system = run_system(r, in->system)))
 		return false;
-	if (datum_given(in->price))
+	if (in->price.n)
 		return price_of_gpu(r, in, f);
 	if (datum_given(in->node_price) || (f->system && !datum_given(in->bill)))
 		return price_of_node(r, in, f);

@@ -209,7 +209,7 @@ scale_need_ranks(struct run *r, const struct scale_in *in)
 	if (in->ranks.n)
 		return true;
 	diag_error(r->diag, (struct source){0}, "number of ranks missing");
-	diag_hint(r->diag, "add for example --ranks 2,4,8,16");
+	diag_hint(r->diag, "add for example --gpus 2,4,8,16");
 	return false;
 }
 

@@ -70,6 +70,8 @@ struct arena;
 /* Lower case, letters and digits only: what two spellings of one name share. */
 void text_fold(const char *name, char *buf, size_t size);
 bool text_same_folded(const char *a, const char *b);
+/* Whether a list with spaces between its words has this word. */
+bool text_lists(const char *list, const char *word);
 /* Number of edits (insert, delete, replace, swap neighbors) between two names, ignoring case. */
 int text_distance(const char *a, const char *b);
 /* The candidate nearest to `word` if it is near enough to be meant, else NULL. */

@@ -262,7 +262,9 @@ sheet_resolve(const struct sheet *sh, int at, const char *name)
 
 const struct answer_entry answer_table[N_ANSWERS] = {
 #define ANSWER(id, label, meaning) {#id, label, meaning},
+#define WORD ANSWER
 #include "base/answers.def"
+#undef WORD
 #undef ANSWER
 };
 

@@ -105,9 +105,20 @@ struct answer_entry {
 
 enum answer_id {
 #define ANSWER(id, label, meaning) ID_##id,
+#define WORD(id, label, meaning) ID_##id,
 #include "base/answers.def"
 #undef ANSWER
+#undef WORD
 	N_ANSWERS
+};
+
+/* The same by kind, so that a word is never shown as a number. */
+enum answer_kind {
+#define ANSWER(id, label, meaning) NUMBER_##id = ID_##id,
+#define WORD(id, label, meaning) WORD_##id = ID_##id,
+#include "base/answers.def"
+#undef ANSWER
+#undef WORD
 };
 
 extern const struct answer_entry answer_table[N_ANSWERS];
@@ -352,16 +363,16 @@ sheet_close(struct sheet *sh, double value)
 #define SCOPE_I(sh, name, i) SHEET_SCOPE(sh, name, (int)(i), SHEET_CAT(once_, __LINE__))
 
 /* Mark a row of this scope as the answer of this id (answers.def), which has the row's unit. */
-#define SHOW(sh, name, id) ((sh) ? sheet_show((sh), #name, &answer_table[ID_##id]) : (void)0)
+#define SHOW(sh, name, id) ((sh) ? sheet_show((sh), #name, &answer_table[NUMBER_##id]) : (void)0)
 /* The same for scripts only. */
-#define HIDE(sh, name, id) ((sh) ? sheet_hidden_number((sh), #name, &answer_table[ID_##id]) : (void)0)
+#define HIDE(sh, name, id) ((sh) ? sheet_hidden_number((sh), #name, &answer_table[NUMBER_##id]) : (void)0)
 /* Say where the true value of a row of this scope lies in 80 % of the cases, and how that is known; low <= name <=
  * high.
  */
 #define BETWEEN(sh, name, low, high, why) ((sh) ? sheet_between((sh), #name, (low), (high), (why)) : (void)0)
 /* An answer that is a word (`fits`, `memory-bound`). */
-#define TELL(sh, id, word) ((sh) ? sheet_word((sh), &answer_table[ID_##id], (word)) : (void)0)
+#define TELL(sh, id, word) ((sh) ? sheet_word((sh), &answer_table[WORD_##id], (word)) : (void)0)
 /* One for scripts only: the text for people says it otherwise. */
-#define TELL_HIDDEN(sh, id, word) ((sh) ? sheet_hidden_word((sh), &answer_table[ID_##id], (word)) : (void)0)
+#define TELL_HIDDEN(sh, id, word) ((sh) ? sheet_hidden_word((sh), &answer_table[WORD_##id], (word)) : (void)0)
 
 #endif

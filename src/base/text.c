@@ -33,6 +33,17 @@ text_same_folded(const char *a, const char *b)
 	}
 }
 
+bool
+text_lists(const char *list, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (const char *p = list; p && (p = strstr(p, word)); p += n)
+		if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
+			return true;
+	return false;
+}
+
 enum { LONGEST = 63 };
 
 static int

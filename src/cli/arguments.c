@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/cli.h"
+#include "cli/parts.h"
 
 #include "base/base.h"
 
+#include <ctype.h>
 #include <string.h>
 
 const struct global_option global_options[] = {
@@ -139,6 +141,22 @@ good_path(const struct pairs *p, const char *path)
 	return true;
 }
 
+/* Where the value of a piece begins, and its name ends: at `=`, of a layout also at `:` (`tp:2`) or a digit (`tp2`). */
+static const char *
+value_in(const struct pairs *p, const char *piece, size_t *length)
+{
+	const char *equals = strchr(piece, '=');
+	const size_t letters = strspn(piece, "abcdefghijklmnopqrstuvwxyz");
+	const bool colon = piece[letters] == ':';
+
+	if (!equals && p->layout && letters && (colon || isdigit((unsigned char)piece[letters]))) {
+		*length = letters;
+		return piece + letters + colon;
+	}
+	*length = equals ? (size_t)(equals - piece) : strlen(piece);
+	return equals ? equals + 1 : NULL;
+}
+
 /* Pieces without `=` belong to the value before (`gpu=a,b`), unless nothing came before or flags may stand. */
 static bool
 add_pairs(const struct pairs *p, const char *text)
@@ -147,17 +165,17 @@ add_pairs(const struct pairs *p, const char *text)
 	char **pieces = text_split(p->arena, text, ',', &n);
 
 	for (size_t i = 0; i < n; i++) {
-		const char *equals = strchr(pieces[i], '=');
-		const size_t length = equals ? (size_t)(equals - pieces[i]) : strlen(pieces[i]);
+		size_t length;
+		const char *said = value_in(p, pieces[i], &length);
 		const char *path = arena_printf(p->arena, "%s%s", p->prefix, arena_copy(p->arena, pieces[i], length));
 
-		if (!length || (!equals && !p->layout))
+		if (!length || (!said && !p->layout))
 			return bad_pair(p, arena_printf(p->arena, "'%s' is not of the form NAME=VALUE", pieces[i]),
 			    p->layout ? "write for example tp=8,pp=2"
 			              : "write for example batch=4,gpu.memory.bandwidth=3TB/s");
 		if (!good_path(p, path))
 			return false;
-		const char *value = equals ? equals + 1 : "true";
+		const char *value = said ? said : "true";
 		while (!p->layout && i + 1 < n && !strchr(pieces[i + 1], '='))
 			value = arena_printf(p->arena, "%s,%s", value, pieces[++i]);
 		struct source at = p->at;
@@ -181,12 +199,11 @@ add_once(struct parser *p, const char *path, const char *value, const char *opti
 {
 	const struct settings *s = &p->out->options;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->list[i].path, path) == 0 && strcmp(s->list[i].at.file, option) == 0) {
-			diag_error(p->diag, from_option(p, option), "is given twice");
-			diag_hint(p->diag, "keep one");
-			return;
-		}
+	if (is_set(s, path)) {
+		diag_error(p->diag, from_option(p, option), "is given twice");
+		diag_hint(p->diag, "keep one");
+		return;
+	}
 	settings_add(p->arena, &p->out->options, path, value, from_option(p, option));
 }
 
@@ -284,6 +301,8 @@ long_option(struct parser *p, const char *word)
 	const char *option = arena_printf(p->arena, "--%s", name);
 	const struct option *o = command_option_named(p->command, name);
 
+	if (!o)
+		o = alias_find(p->command, name, attached ? attached : p->at + 1 < p->argc ? p->argv[p->at + 1] : NULL);
 	if (o) {
 		take_option(p, o, attached, option);
 		return;
@@ -356,6 +375,8 @@ check_exclusive(struct parser *p)
 		bool both;
 	} pairs[] = {
 	    {"--json", "--csv", o->json && o->csv},
+	    {"--table", "--sweep", o->table && sweep},
+	    {"--table", "--jsonl", o->table && o->jsonl},
 	    {"--json", "--md", o->json && o->md},
 	    {"--json", "--explain=ROW", o->json && o->explain && *o->explain},
 	    {"--json", "--get", o->json && o->get},
@@ -381,6 +402,10 @@ check_exclusive(struct parser *p)
 			diag_hint(p->diag, "use one of them");
 			break;
 		}
+	if (o->table && !o->csv) {
+		diag_error(p->diag, (struct source){0}, "--table goes with --csv");
+		diag_hint(p->diag, "write --csv --table %s", *o->table ? o->table : "NAME");
+	}
 	if (!o->solve != !o->until) {
 		diag_error(p->diag, (struct source){0}, "--solve and --until go together");
 		diag_hint(p->diag, "write --solve batch --until 'peak_byte <= 80GB'");

@@ -7,6 +7,7 @@
 #include "db/tree.h"
 #include "model/hw/hw.h"
 #include "model/layer/layer.h"
+#include "report/report.h"
 
 /* The program as a function, so that tests can look at the sheets of real command lines. */
 
@@ -43,7 +44,6 @@ int ridge_main_with(struct database *open, int argc, char **argv, sheet_inspecto
 struct node;
 struct database;
 struct outputs;
-struct plot;
 struct reads;
 
 enum answer {
@@ -169,7 +169,8 @@ struct run {
 	const struct command *command;
 	const struct node *inputs; /* what was asked, as a tree: options, --set, job file */
 	struct reads *reads;       /* which of them were read; NULL: nobody asks */
-	struct words assumed, warnings;
+	struct assumptions assumed;
+	struct words warnings;
 	struct words files;      /* for `check`: operands as typed */
 	struct outputs *outputs; /* files that the answer leaves behind */
 	const char *title;       /* heading of the text output, may stay NULL */
@@ -179,8 +180,13 @@ struct run {
 	const struct plot *plot; /* for --plot; NULL: a sweep is drawn from its rows, one answer is not drawn */
 };
 
-/* Something that the answer rests on and nobody stated (`seq 4096`), or that people should know. */
+/* Something that the answer rests on and nobody stated, or that people should know. */
 void run_assume(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The value that an input took for want of one, by the option's name: `run_assume_value(r, "seq", "%g", 4096)`. */
+void run_assume_value(struct run *r, const char *option, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The same in other words for people. */
+void run_assume_as(struct run *r, const char *option, const char *value, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void run_warn(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* These inputs were read: addresses of members of the command's struct, NULL at the end.  Needed for what no sheet
  * TAKEs: flags, words that no function below reads, numbers that are used without a row. */
@@ -245,6 +251,7 @@ bool run_layout(
 	X(0, csv, "csv", "", "", "print comma-separated values, base units")                                           \
 	X(0, md, "md", "", "", "print Markdown")                                                                       \
 	X(0, explain, "explain", "[=ROW]", "row", "show how every number, or one row, was computed")                   \
+	X(0, table, "table", "NAME", "", "print one table, with --csv")                                                \
 	X(0, get, "get", "ROW", "row", "print bare numbers in base units: ttft_s,tpot_s")                              \
 	X(0, set, "set", "PATH=VALUE[,...]", "path",                                                                   \
 	    "set any input or figure: layout.tp=8, gpu.memory.bandwidth=3TB/s")                                        \
@@ -322,6 +329,8 @@ const struct node *inputs_tree(
 
 /* The input path that a name on the command line means: an option's name or a path. */
 const char *inputs_path(const struct command *c, const char *name);
+/* An input as a report lists it: numbers in base units. */
+struct asked_input inputs_asked(const struct command *c, const char *path, const char *text);
 
 /* Fill the command's input struct; absent paths take their defaults.  False with all faults in d. */
 bool inputs_bind(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, void *out);

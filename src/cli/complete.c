@@ -43,6 +43,23 @@ offer_choices(struct completer *c, const char *choices)
 		offer(c, list[i]);
 }
 
+/* Ids of answers, the last of several; inputs by their paths. */
+static void
+offer_ids(struct completer *c, const struct command *command)
+{
+	const char *comma = strrchr(c->typed, ',');
+
+	if (comma) {
+		c->before = arena_printf(c->arena, "%s%.*s,", c->before, (int)(comma - c->typed), c->typed);
+		c->typed = comma + 1;
+	}
+	for (size_t i = 0; i < N_ANSWERS; i++)
+		offer(c, answer_table[i].id);
+	for (size_t g = 0; command && text_begins(c->typed, "inputs.") && g < command->n_groups; g++)
+		for (size_t i = 0; i < command->groups[g].n; i++)
+			offer(c, arena_printf(c->arena, "inputs.%s", command->groups[g].options[i].path));
+}
+
 /* What an option's value may be, by the `complete` column of its row. */
 static void
 offer_values(struct completer *c, const struct command *command, const char *complete)
@@ -61,6 +78,8 @@ offer_values(struct completer *c, const struct command *command, const char *com
 	if (strcmp(complete, "command") == 0)
 		for (size_t i = 0; i < n_commands; i++)
 			offer(c, commands[i]->name);
+	else if (strcmp(complete, "row") == 0)
+		offer_ids(c, command);
 	else if (strcmp(complete, "format") == 0)
 		for (size_t i = 0; i < N_FORMATS; i++)
 			offer(c, formats[i].name);
@@ -109,7 +128,7 @@ offer_option_value(struct completer *c, const struct command *command, const cha
 	}
 	for (size_t i = 0; i < n_global_options; i++)
 		if (strcmp(global_options[i].name, name) == 0 && *global_options[i].metavar &&
-		    *global_options[i].metavar != '[') {
+		    (*global_options[i].metavar != '[' || *c->before)) {
 			offer_values(c, command, global_options[i].complete);
 			return true;
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/cli.h"
+#include "cli/parts.h"
 
 #include "base/base.h"
 #include "db/tree.h"
@@ -16,9 +17,31 @@ const size_t n_input_entities = sizeof input_entities / sizeof *input_entities;
 const char *
 inputs_path(const struct command *c, const char *name)
 {
-	const struct option *o = command_option_named(c, text_begins(name, "--") ? name + 2 : name);
+	const char *plain = text_begins(name, "--") ? name + 2 : name;
+	const struct option *o = command_option_named(c, plain);
 
+	if (!o && !command_option_at(c, name))
+		o = alias_find(c, plain, NULL);
 	return o ? o->path : name;
+}
+
+/* The same of a key in a file, where paths come first. */
+static const char *
+key_path(const struct command *c, const char *key)
+{
+	return command_option_at(c, key) ? key : inputs_path(c, key);
+}
+
+struct asked_input
+inputs_asked(const struct command *c, const char *path, const char *text)
+{
+	const struct option *o = command_option_at(c, path);
+	struct quantity_fault fault;
+	double value = NAN;
+
+	if (!o || o->kind != KIND_QUANTITY || !quantity_read(text, o->quantity, &value, &fault))
+		value = NAN;
+	return (struct asked_input){path, text, value};
 }
 
 static bool
@@ -57,7 +80,8 @@ inputs_spread(struct arena *a, struct diag *d, const struct command *c, const st
 	plain->keys = ARENA_ARRAY(a, const struct node *, map->n + 1);
 	plain->items = ARENA_ARRAY(a, const struct node *, map->n + 1);
 	for (size_t i = 0; i < map->n; i++) {
-		if (is_path(map->keys[i]->text) || is_layout(c, map->keys[i]->text, map->items[i]))
+		const char *key = map->keys[i]->text;
+		if (is_path(key) || is_layout(c, key, map->items[i]) || key_path(c, key) != key)
 			continue;
 		plain->keys[plain->n] = map->keys[i];
 		plain->items[plain->n++] = map->items[i];
@@ -68,6 +92,8 @@ inputs_spread(struct arena *a, struct diag *d, const struct command *c, const st
 			tree = with_layout(a, d, tree, map->items[i]);
 		else if (is_path(key))
 			tree = tree_with(a, tree, key, tree_overlay(a, tree_at(tree, key), map->items[i]));
+		else if (key_path(c, key) != key)
+			tree = tree_with(a, tree, key_path(c, key), map->items[i]);
 	}
 	return tree;
 }
@@ -82,7 +108,7 @@ inputs_tree(
 	for (size_t l = 0; l < 2; l++)
 		for (size_t i = 0; i < layers[l]->n; i++) {
 			const struct setting *s = &layers[l]->list[i];
-			tree = tree_with(a, tree, s->path, tree_scalar(a, s->text, s->at));
+			tree = tree_with(a, tree, key_path(c, s->path), tree_scalar(a, s->text, s->at));
 		}
 	return tree ? tree : tree_map(a, (struct source){"command line", 0, 0, NULL, false});
 }

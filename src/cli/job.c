@@ -4,6 +4,7 @@
 #include "cli/parts.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* Keep what this command knows of a job written for another one, and the names of the rest. */
 static const struct node *
@@ -58,7 +59,8 @@ program_job(struct program *p, const struct node **job)
 	if (operands->n == 0 || !strstr(p->command->usage, "JOB") || stands_for_several(p->command->usage, operands->n))
 		return true;
 	const char *name = operands->list[0].text, *id;
-	const bool file = strchr(name, '/') || text_ends(name, ".yaml") || strcmp(name, "-") == 0;
+	const bool file =
+	    (strchr(name, '/') && access(name, F_OK) == 0) || text_ends(name, ".yaml") || strcmp(name, "-") == 0;
 	if (!file && !database_path(p->question.database, ENTRY_JOB, name))
 		return true;
 	const struct node *root = database_try(p->question.database, ENTRY_JOB, name, &id);

@@ -234,7 +234,7 @@ write_json(struct ridge_answer *a, bool trace)
 		    .version = RIDGE_VERSION,
 		    .trace = trace,
 		    .point = &point,
-		    .assumed = output_texts(a->arena, &a->got.assumed),
+		    .assumed = a->got.assumed,
 		    .warnings = output_texts(a->arena, &a->got.warnings)};
 		report_json_line(to, &report);
 	}
@@ -252,16 +252,6 @@ ridge_json(struct ridge_answer *a, bool trace)
 
 /* --- messages -------------------------------------------------------------------------------------------- */
 
-static bool
-word_message(const struct words *words, size_t i, enum ridge_severity severity, struct ridge_message *out)
-{
-	if (i >= words->n)
-		return false;
-	const struct source from = words->list[i].from;
-	*out = (struct ridge_message){severity, words->list[i].text, NULL, from.file, from.line, from.column};
-	return true;
-}
-
 bool
 ridge_message(const struct ridge_answer *a, size_t i, struct ridge_message *out)
 {
@@ -277,6 +267,11 @@ ridge_message(const struct ridge_answer *a, size_t i, struct ridge_message *out)
 			return true;
 		}
 	i -= n;
-	return word_message(&a->got.warnings, i, RIDGE_WARNING, out) ||
-	    (i >= a->got.warnings.n && word_message(&a->got.assumed, i - a->got.warnings.n, RIDGE_ASSUMPTION, out));
+	if (i < a->got.warnings.n)
+		*out = (struct ridge_message){RIDGE_WARNING, a->got.warnings.list[i].text, NULL, NULL, 0, 0};
+	else if ((i -= a->got.warnings.n) < a->got.assumed.n)
+		*out = (struct ridge_message){RIDGE_ASSUMPTION, a->got.assumed.list[i].text, NULL, NULL, 0, 0};
+	else
+		return false;
+	return true;
 }

@@ -26,7 +26,7 @@ report_of(const struct lines *l, struct program *line, const struct answered *a,
 
 	r.arena = line->arena;
 	r.point = point;
-	r.assumed = output_texts(line->arena, &a->assumed);
+	r.assumed = point->assumed;
 	r.warnings = output_texts(line->arena, &a->warnings);
 	return r;
 }
@@ -62,6 +62,7 @@ ask_line(struct lines *l, struct program *line, const struct node *given, struct
 	int status = a.status != REFUSED && !question_accepts(&line->question, &a) ? REFUSED : (int)a.status;
 	if (status != REFUSED) {
 		point->sheet = a.sheet;
+		point->assumed = a.assumed;
 		program_inspect(line, a.sheet);
 		point->asked = question_inputs(&line->question, inputs, &point->n_asked);
 		if (!print_line(l, line, &a, point, to))
@@ -74,6 +75,16 @@ ask_line(struct lines *l, struct program *line, const struct node *given, struct
 	return status;
 }
 
+/* As many values as --get names. */
+static void
+print_absent(const char *names, FILE *to)
+{
+	fputc('-', to);
+	for (; *names; names++)
+		fputs(*names == ',' ? "\t-" : "", to);
+	fputc('\n', to);
+}
+
 /* The line of a question that was refused; what it printed so far is forgotten. */
 static void
 print_refusal(struct lines *l, struct program *line, const struct answer_point *point, FILE *to)
@@ -84,7 +95,7 @@ print_refusal(struct lines *l, struct program *line, const struct answer_point *
 	if (l->table)
 		points_report_add(l->table, to, &none);
 	else if (l->p->args.get)
-		fputs("-\n", to);
+		print_absent(l->p->args.get, to);
 	else
 		report_json_errors(to, RIDGE_VERSION, line->command->name, line->diag);
 	diag_print(line->diag, stderr, false);
@@ -130,6 +141,13 @@ worse(int one, int other)
 	return one > other ? one : other;
 }
 
+/* A line that was refused is an answer "no" of the whole. */
+static int
+with_line(int status, int line)
+{
+	return worse(status, line == REFUSED ? ANSWERED_NO : line);
+}
+
 static int
 answer_lines(struct lines *l, FILE *file)
 {
@@ -148,7 +166,7 @@ answer_lines(struct lines *l, FILE *file)
 			continue;
 		rewind(to);
 		arena_clear(l->passing);
-		status = worse(status, answer_line(l, number, text, (size_t)n, to));
+		status = with_line(status, answer_line(l, number, text, (size_t)n, to));
 		fflush(to);
 		const int written = output_stdout(l->p->diag, answer, n_answer);
 		if (written) {

@@ -113,7 +113,9 @@ output_report_of(struct program *p)
 	    .width = terminal_width(),
 	    .trace = args->explain && (args->json || args->jsonl),
 	    .one_line = args->jsonl != NULL,
-	    .row = args->explain ? args->explain : args->get};
+	    .row = args->explain ? args->explain
+	        : args->table    ? args->table
+	                         : args->get};
 }
 
 const char *
@@ -132,8 +134,12 @@ output_no_row(struct program *p, const char *why)
 {
 	const size_t length = strcspn(why, "\n");
 
-	diag_error(p->diag, (struct source){p->args.explain ? "--explain" : "--get", 0, 0, NULL, false}, "%.*s",
-	    (int)length, why);
+	diag_error(p->diag,
+	    (struct source){p->args.explain ? "--explain"
+	            : p->args.table         ? "--table"
+	                                    : "--get",
+	        0, 0, NULL, false},
+	    "%.*s", (int)length, why);
 	diag_hint(p->diag, "%s", why[length] ? why + length + 1 : "--json shows all answers");
 }
 

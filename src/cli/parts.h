@@ -30,7 +30,8 @@ struct answered {
 	struct sheet *sheet; /* the caller frees it */
 	const char *title, *document;
 	const struct plot *plot;
-	struct words assumed, warnings;
+	struct assumptions assumed;
+	struct words warnings;
 	const struct reads *reads; /* NULL: the command does not say what it reads */
 };
 
@@ -45,9 +46,10 @@ bool question_accepts(const struct question *q, const struct answered *a);
 
 /* Words of many answers, each once: points that each warn of their own number would fill the screen. */
 void question_merge(struct arena *a, struct words *into, const struct words *from);
+void question_merge_assumed(struct arena *a, struct assumptions *into, const struct assumptions *from);
 
 /* The inputs as a report lists them. */
-struct asked *question_inputs(const struct question *q, const struct node *inputs, size_t *n);
+struct asked_input *question_inputs(const struct question *q, const struct node *inputs, size_t *n);
 
 /* --solve: the inputs with the solved value in place. */
 struct solution {
@@ -58,6 +60,22 @@ struct solution {
 };
 struct solution question_solve(
     const struct question *q, const struct node *inputs, const char *solve, const char *until);
+
+/* Other spellings of options: rows of aliases.def. */
+struct alias {
+	const char *name, *of, *commands;
+	bool number;
+};
+extern const struct alias aliases[];
+extern const size_t n_aliases;
+
+/* The option that it means in this command, or NULL. */
+const struct option *alias_option(const struct alias *alias, const struct command *c);
+/* The option that this name means there, with this value (NULL: not known), or NULL. */
+const struct option *alias_find(const struct command *c, const char *name, const char *value);
+/* All of them, for people and as lines of an mdoc list with columns. */
+void aliases_print(FILE *to);
+void aliases_mdoc(FILE *to);
 
 /* What the parts of the program share: one run of it. */
 

@@ -25,14 +25,16 @@ default_name(const struct row *row, char *name, size_t size)
 static void
 assume_defaults(struct run *r)
 {
-	char value[80], name[80];
+	char value[80], number[40], name[80];
 
 	for (int i = 0; i < sheet_size(r->sheet); i++) {
 		const struct row *row = sheet_row(r->sheet, i);
 		if (row->kind != ROW_DATUM || row->from.file != inputs_default || !row->text)
 			continue;
 		default_name(row, name, sizeof name);
-		run_assume(r, "%s %s", name, value_write(row->name, row->value, value, sizeof value));
+		const struct option *o = command_option_at(r->command, inputs_path(r->command, name));
+		const char *typed = o && o->def ? o->def : number_write(row->value, number, sizeof number);
+		run_assume_as(r, name, typed, "%s %s", name, value_write(row->name, row->value, value, sizeof value));
 	}
 }
 
@@ -40,14 +42,11 @@ assume_defaults(struct run *r)
 static void
 refuse_infinite(struct run *r)
 {
-	char path[200];
-
 	for (int i = 0; i < sheet_size(r->sheet); i++) {
 		const struct row *row = sheet_row(r->sheet, i);
 		if (!row->label || row->kind == ROW_WORD || !isinf(row->value))
 			continue;
-		sheet_path(r->sheet, i, path, sizeof path);
-		diag_error(r->diag, (struct source){0}, "'%s' (%s) is not finite", row->label, path);
+		diag_error(r->diag, (struct source){0}, "'%s' (%s) is not finite", row->label, row->id);
 		diag_hint(r->diag, "check the inputs and their units");
 		return;
 	}
@@ -129,7 +128,7 @@ question_accepts(const struct question *q, const struct answered *a)
 	return unread_report(q->diag, q->command, &unread);
 }
 
-struct asked *
+struct asked_input *
 question_inputs(const struct question *q, const struct node *inputs, size_t *n)
 {
 	const struct command *c = q->command;
@@ -137,7 +136,7 @@ question_inputs(const struct question *q, const struct node *inputs, size_t *n)
 
 	for (size_t g = 0; g < c->n_groups; g++)
 		most += c->groups[g].n;
-	struct asked *list = ARENA_ARRAY(q->arena, struct asked, most + 1);
+	struct asked_input *list = ARENA_ARRAY(q->arena, struct asked_input, most + 1);
 	*n = 0;
 	for (size_t g = 0; g < c->n_groups; g++)
 		for (size_t i = 0; i < c->groups[g].n; i++) {
@@ -146,22 +145,18 @@ question_inputs(const struct question *q, const struct node *inputs, size_t *n)
 			if (node && node->kind == NODE_MAP)
 				node = tree_get(node, "name");
 			const char *text = node && node->kind == NODE_SCALAR ? node->text : node ? NULL : o->def;
-			struct quantity_fault fault;
-			double value = NAN;
-			if (!text)
-				continue;
-			if (o->kind == KIND_QUANTITY && !quantity_read(text, o->quantity, &value, &fault))
-				value = NAN;
-			list[(*n)++] = (struct asked){o->path, text, value};
+			if (text)
+				list[(*n)++] = inputs_asked(c, o->path, text);
 		}
 	return list;
 }
 
+enum { MOST_WORDS = 20 };
+static const char and_more[] = "and more";
+
 void
 question_merge(struct arena *a, struct words *into, const struct words *from)
 {
-	enum { MOST_WORDS = 20 };
-
 	if (!into->list)
 		into->list = ARENA_ARRAY(a, struct word, MOST_WORDS + 1);
 	for (size_t i = 0; i < from->n; i++) {
@@ -170,7 +165,35 @@ question_merge(struct arena *a, struct words *into, const struct words *from)
 			there = strcmp(into->list[k].text, from->list[i].text) == 0;
 		if (there || into->n > MOST_WORDS)
 			continue;
-		const char *text = into->n < MOST_WORDS ? arena_text(a, from->list[i].text) : "and more";
+		const char *text = into->n < MOST_WORDS ? arena_text(a, from->list[i].text) : and_more;
 		into->list[into->n++] = (struct word){text, {0}};
+	}
+}
+
+static struct assumption
+kept_assumption(struct arena *a, const struct assumption *from)
+{
+	const struct asked_input *in = &from->input;
+
+	if (!in->path)
+		return (struct assumption){arena_text(a, from->text), *in};
+	return (struct assumption){
+	    arena_text(a, from->text), {arena_text(a, in->path), arena_text(a, in->text), in->value}};
+}
+
+void
+question_merge_assumed(struct arena *a, struct assumptions *into, const struct assumptions *from)
+{
+	if (!into->list)
+		into->list = ARENA_ARRAY(a, struct assumption, MOST_WORDS + 1);
+	for (size_t i = 0; i < from->n; i++) {
+		bool there = false;
+		for (size_t k = 0; k < into->n && !there; k++)
+			there = strcmp(into->list[k].text, from->list[i].text) == 0;
+		if (there || into->n > MOST_WORDS)
+			continue;
+		into->list[into->n] = into->n < MOST_WORDS ? kept_assumption(a, &from->list[i])
+		                                           : (struct assumption){and_more, {NULL, NULL, NAN}};
+		into->n++;
 	}
 }

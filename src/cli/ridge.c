@@ -25,7 +25,7 @@ print_answer(struct program *p, const struct answered *a, const struct node *inp
 	point.asked = question_inputs(&p->question, inputs, &point.n_asked);
 	r.title = !note ? a->title : a->title ? arena_printf(p->arena, "%s (%s)", a->title, note) : note;
 	r.point = &point;
-	r.assumed = output_texts(p->arena, &a->assumed);
+	r.assumed = point.assumed = a->assumed;
 	r.warnings = output_texts(p->arena, &a->warnings);
 	const bool document = output_wants_document(&p->args, a->document);
 	char *text = document ? NULL : output_text(p, &r, &n);
@@ -151,7 +151,8 @@ open_manual(FILE *to, const char *name)
 	} others[] = {{"ridge", "ridge.1"}, {"hwdb", "ridge-hwdb.5"}, {"workload", "ridge-workload.5"},
 	    {"json", "ridge-json.5"}, {"measurement", "ridge-measurement.5"}, {"models", "ridge-models.7"},
 	    {"documents", "ridge-documents.7"}, {"decisions", "ridge-decisions.7"}, {"internals", "ridge-internals.7"},
-	    {"accuracy", "ridge-accuracy.7"}, {"answers", "ridge-glossary.7"}, {"glossary", "ridge-glossary.7"}};
+	    {"accuracy", "ridge-accuracy.7"}, {"libridge", "libridge.3"}, {"answers", "ridge-glossary.7"},
+	    {"glossary", "ridge-glossary.7"}};
 	char page[64] = "";
 	const struct command *c = command_find(name);
 
@@ -190,6 +191,10 @@ help(FILE *to, int argc, char **argv)
 		print_old_answers(to);
 		return ANSWERED;
 	}
+	if (argc == 1 && strcmp(argv[0], "options") == 0) {
+		aliases_print(to);
+		return ANSWERED;
+	}
 	if (argc > 1) {
 		fprintf(stderr, "ridge: error: help takes one topic\n  hint: write 'ridge help %s'\n", argv[0]);
 		return REFUSED;
@@ -214,6 +219,8 @@ internal(struct arena *a, FILE *to, int argc, char **argv)
 		help_mdoc_examples(to, c);
 	else if (strcmp(argv[1], "__commands") == 0)
 		help_mdoc_commands(to);
+	else if (strcmp(argv[1], "__aliases") == 0)
+		aliases_mdoc(to);
 	else if (strcmp(argv[1], "__names") == 0)
 		for (size_t i = 0; i < n_commands; i++)
 			fprintf(to, "%s\n", commands[i]->name);

@@ -168,7 +168,8 @@ struct sweeper {
 	struct axes axes;
 	struct report head;
 	struct points_report *report;
-	struct words assumed, warnings;
+	struct assumptions assumed;
+	struct words warnings;
 	struct refusals refusals;
 	struct unread unread; /* inputs that no point has read so far */
 	struct sink sink;
@@ -204,6 +205,7 @@ answer_point(struct sweeper *s, struct arena *passing, size_t i)
 	const struct answered a = question_ask(&q, at);
 	point.asked = question_inputs(&q, at, &point.n_asked);
 	if (a.status == REFUSED) {
+		point.faults = d;
 		add_refusal(p->arena, &s->refusals, &s->head.swept, &point.swept, first_error(d));
 		if (s->status == REFUSED && i + 1 == s->axes.n_points)
 			diag_print(d, stderr, output_color(p, STDERR_FILENO));
@@ -213,7 +215,8 @@ answer_point(struct sweeper *s, struct arena *passing, size_t i)
 			unread_note(p->arena, &s->unread, a.reads);
 		s->status = s->status == ANSWERED || a.status == ANSWERED ? ANSWERED : ANSWERED_NO;
 		point.sheet = a.sheet;
-		question_merge(p->arena, &s->assumed, &a.assumed);
+		point.assumed = a.assumed;
+		question_merge_assumed(p->arena, &s->assumed, &a.assumed);
 		question_merge(p->arena, &s->warnings, &a.warnings);
 	}
 	points_report_add(s->report, s->sink.to, &point);
@@ -246,7 +249,7 @@ finish(struct sweeper *s)
 	char why[500];
 
 	merge_refusals(p->arena, &s->warnings, &s->refusals);
-	s->head.assumed = output_texts(p->arena, &s->assumed);
+	s->head.assumed = s->assumed;
 	s->head.warnings = output_texts(p->arena, &s->warnings);
 	if (!unread_report(p->diag, p->command, &s->unread))
 		return REFUSED;

@@ -17,13 +17,13 @@
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidate GPUs, one line each")                     \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, when no GPU is given")                \
 	X('u', users, "users", "users", COUNT, "N", "", NULL, "concurrent users")                                      \
-	X('t', tokens, "tokens", "tokens", COUNT, "N", "", NULL, "tokens in the KV cache per user, ISL + OSL")         \
+	X('t', tokens, "context", "tokens", COUNT, "N", "", NULL, "tokens in the KV cache per user, ISL + OSL")        \
 	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "request rate, requests per second, instead of --users")   \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL), with --rate")                      \
 	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "output sequence length (OSL), with --rate")                     \
 	X(0, throughput, "throughput", "throughput", NUMBER, "N", "", NULL,                                            \
 	    "measured output throughput of one replica, tokens per second (default: roofline floor)")                  \
-	X(0, utilisation, "utilisation", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
+	X(0, utilisation, "target-load", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
 	    "target utilization of a replica's rate")                                                                  \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL) per user")             \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights and GEMMs")           \
@@ -95,11 +95,11 @@ check_load(struct run *r, const struct capacity_in *in)
 		return refuse(r, in->rate.from,
 		    datum_given(in->rate) ? "--users and --rate exclude each other"
 		                          : "neither --users nor --rate given",
-		    "add --users 200 --tokens 4096 (concurrent), or --rate 5 --isl 1000 --osl 200 (requests per "
+		    "add --users 200 --context 4096 (concurrent), or --rate 5 --isl 1000 --osl 200 (requests per "
 		    "second)");
 	if (datum_given(in->users) && !datum_given(in->tokens))
-		return refuse(
-		    r, in->users.from, "--users needs --tokens, the tokens per user", "add for example --tokens 4096");
+		return refuse(r, in->users.from, "--users needs --context, the tokens per user",
+		    "add for example --context 4096");
 	if (datum_given(in->rate) && (!datum_given(in->isl) || !datum_given(in->osl)))
 		return refuse(
 		    r, in->rate.from, "input and output length are missing", "add for example --isl 1000 --osl 200");
@@ -274,7 +274,7 @@ bind_headroom(struct run *r, const struct capacity_in *in, const struct plan *p,
 	if (datum_given(in->headroom) || (in->model.text && !p->shared))
 		return;
 	c->headroom = (struct datum){usual_headroom_frac, {0}};
-	run_assume(r, "headroom %g%%", 100 * usual_headroom_frac);
+	run_assume_value(r, "headroom", "%g%%", 100 * usual_headroom_frac);
 }
 
 /* How the cache of a user is counted. */
@@ -292,11 +292,11 @@ bind_cache(struct run *r, const struct capacity_in *in, const struct plan *p, st
 		kv->overhead_frac = in->paging_overhead.value;
 	else if (p->linear && !datum_given(in->block)) {
 		kv->overhead_frac = 0.3;
-		run_assume(r, "paging-overhead 30%%");
+		run_assume_value(r, "paging-overhead", "30%%");
 	} else {
 		kv->block_token = who->job.block_token.value;
 		if (!datum_given(in->block))
-			run_assume(r, "block %g", kv->block_token);
+			run_assume_value(r, "block", "%g", kv->block_token);
 	}
 }
 
@@ -712,13 +712,13 @@ plan_run(struct run *r, const struct capacity_in *in)
 	for (size_t i = 0; i < sizeof floors / sizeof *floors; i++)
 		if (datum_given(floors[i])) {
 			refuse(r, floors[i].from, "it applies to the plan by memory and roofline floors",
-			    "leave it out, or leave out --engine and --objectives");
+			    "leave it out, or leave out --engine and --slo");
 			return REFUSED;
 		}
 	if (strcmp(in->weights.text, "shared") == 0 || in->kv_rule.text) {
 		refuse(r, in->kv_rule.text ? in->kv_rule.from : in->weights.from,
 		    "it applies to the plan by memory and roofline floors",
-		    "leave it out, or leave out --engine and --objectives");
+		    "leave it out, or leave out --engine and --slo");
 		return REFUSED;
 	}
 	return capacity_plan(r, &in->plan, &c);
@@ -769,14 +769,14 @@ static const struct option_group capacity_groups[] = {
 };
 
 static const struct example capacity_examples[] = {
-    {"capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --tokens 4Ki", "four candidates side by side", 0},
+    {"capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --context 4Ki", "four candidates side by side", 0},
     {"capacity llama3-70b --gpu h100 --rate 5 --isl 1000 --osl 200 --weights-dtype fp8 --kv-dtype fp8",
         "replicas for a request rate, roofline bound", 0},
-    {"capacity llama3-70b --gpu h100 --users 200 --tokens 4Ki --layout tp=1", "weights that do not fit on one GPU", 1},
-    {"capacity llama3-70b --gpu h100,h200,b200 --rate 20 --isl 1000 --osl 200 --objectives ttft.p99:1s,tpot:50ms "
+    {"capacity llama3-70b --gpu h100 --users 200 --context 4Ki --layout tp=1", "weights that do not fit on one GPU", 1},
+    {"capacity llama3-70b --gpu h100,h200,b200 --rate 20 --isl 1000 --osl 200 --slo ttft.p99:1s,tpot:50ms "
      "--spare 1",
         "cheapest setups that meet SLOs, with one spare replica", 0},
-    {"capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --tokens 1000 "
+    {"capacity --params 7e9 --bits 4 --layers 32 --kv-heads 32 --head-dim 128 --users 1000 --context 1000 "
      "--gpu-mem 80GB",
         "a model given by its dimensions", 0},
 };

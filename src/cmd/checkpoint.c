@@ -31,7 +31,7 @@
 	    "maximum overhead of writes and lost work; exit status 1 above it")                                        \
 	X(0, run, "run", "run", TIME, "TIME", "", NULL, "run length without failures")                                 \
 	X(0, repair, "repair", "repair", TIME, "TIME", "", NULL, "repair time of a node; sizes the spares")            \
-	X(0, gpus_per_node, "gpus-per-node", "gpus_per_node", COUNT, "N", "", "8",                                     \
+	X(0, gpus_per_node, "node-gpus", "gpus_per_node", COUNT, "N", "", "8",                                         \
 	    "GPUs per node, the unit of failure and repair")                                                           \
 	X(0, spares, "spares", "spares", COUNT, "N", "", NULL, "spare nodes available")                                \
 	X(0, risk, "risk", "risk", FRACTION, "FRACTION", "", "1%", "accepted share of time without spares")
@@ -93,7 +93,7 @@ check(struct run *r, const struct checkpoint_in *in)
 	    run_positive(r, "interval", in->interval) & run_positive(r, "run", in->run) &
 	    run_positive(r, "repair", in->repair) & run_positive(r, "size", in->size) &
 	    run_inside(r, "target", in->target) & run_inside(r, "risk", in->risk) & run_whole(r, "gpus", in->gpus, 1) &
-	    run_whole(r, "params", in->params, 1) & run_whole(r, "gpus-per-node", in->gpus_per_node, 1) &
+	    run_whole(r, "params", in->params, 1) & run_whole(r, "--node-gpus", in->gpus_per_node, 1) &
 	    run_whole(r, "spares", in->spares, 0);
 }
 
@@ -112,7 +112,7 @@ show_published(struct run *r, const struct checkpoint_in *in, double *gpu_mtbf)
 	if (!published)
 		return false;
 	if (said)
-		run_assume(r, "%s", said);
+		run_assume_as(r, "mtbf-source", published->id, "%s", said);
 	CALL(sh, gpu_mtbf_s, published_mtbf(sh, published));
 	SHOW(sh, gpu_mtbf_s, gpu_mtbf_s);
 	*gpu_mtbf = gpu_mtbf_s;

@@ -167,14 +167,14 @@ bind(struct run *r, const struct comm_in *in, struct comm_case *q)
 		return fault(r, in->time.from, "--time excludes --bandwidth, --link, --gpu and --system",
 		    "leave one of them out");
 	if (datum_given(in->time) && has_size(in) && !datum_given(in->wires.ranks))
-		return fault(r, in->time.from, "--time needs the number of ranks", "add --ranks 8");
+		return fault(r, in->time.from, "--time needs the number of ranks", "add --gpus 8");
 	if (q->wires.any && !has_size(in))
 		return fault(
 		    r, in->collective.from, "buffer size missing", "add --size 14GB, or --params 7B --dtype bf16");
 	if (!q->wires.any && !datum_given(in->time) && q->n_rows <= 0 &&
 	    !(has_size(in) && (datum_given(in->bucket) || datum_given(in->wires.ranks))))
 		return fault(r, in->collective.from, "interconnect missing",
-		    "add --bandwidth 50GB/s, --link nvlink4, --gpu h100 or --system dgx-h100, with --ranks; or --time "
+		    "add --bandwidth 50GB/s, --link nvlink4, --gpu h100 or --system dgx-h100, with --gpus; or --time "
 		    "of a measurement");
 	return true;
 }
@@ -400,7 +400,7 @@ comm_run(struct run *r, const void *input)
 
 	if (!in->collective.text) {
 		fault(r, (struct source){0}, "no collective given",
-		    "ridge comm allreduce --size 14GB --ranks 8 --system dgx-h100");
+		    "ridge comm allreduce --size 14GB --gpus 8 --system dgx-h100");
 		return REFUSED;
 	}
 	run_reads(r, &in->collective, NULL);
@@ -434,15 +434,15 @@ static const struct option_group comm_groups[] = {
 };
 
 static const struct example comm_examples[] = {
-    {"comm allreduce --params 7B --dtype bf16 --ranks 8 --bandwidth 50GB/s", "textbook ring at a given bandwidth", 0},
-    {"comm allreduce --size 1GiB --system dgx-h100 --ranks 8", "eight H100, calibrated", 0},
-    {"comm allreduce --size 1GiB --system aws-p5.48xlarge --ranks 64", "eight nodes", 0},
-    {"comm allreduce --size 256KiB --gpu h100 --ranks 8 --backend vllm", "custom all-reduce of a serving engine", 0},
-    {"comm allreduce --size 14GB --ranks 8 --bandwidth 50GB/s --compute 1500ms --overlap 0.3 --target-eff 85%",
+    {"comm allreduce --params 7B --dtype bf16 --gpus 8 --bandwidth 50GB/s", "textbook ring at a given bandwidth", 0},
+    {"comm allreduce --size 1GiB --system dgx-h100 --gpus 8", "eight H100, calibrated", 0},
+    {"comm allreduce --size 1GiB --system aws-p5.48xlarge --gpus 64", "eight nodes", 0},
+    {"comm allreduce --size 256KiB --gpu h100 --gpus 8 --backend vllm", "custom all-reduce of a serving engine", 0},
+    {"comm allreduce --size 14GB --gpus 8 --bandwidth 50GB/s --compute 1500ms --overlap 0.3 --target-eff 85%",
         "overlap needed for a target efficiency", 1},
-    {"comm allreduce --size 4GB --ranks 8 --time 450ms", "bandwidth of a measured time", 0},
-    {"comm allgather --size 1GiB --gpu h200 --ranks 8 --sweep size=1MiB..1024MiB*4", "sweep over sizes", 0},
-    {"comm allreduce --size 1GB --ranks 8 --link nvlink3 --nvlink-groups 4,4 --host-link pcie4-x16",
+    {"comm allreduce --size 4GB --gpus 8 --time 450ms", "bandwidth of a measured time", 0},
+    {"comm allgather --size 1GiB --gpu h200 --gpus 8 --sweep size=1MiB..1024MiB*4", "sweep over sizes", 0},
+    {"comm allreduce --size 1GB --gpus 8 --link nvlink3 --nvlink-groups 4,4 --host-link pcie4-x16",
         "two NVLink groups joined by PCIe", 0},
     {"comm links --link pcie4-x16,nvlink3", "link rates in both units, one and both directions", 0},
 };

@@ -16,10 +16,6 @@ struct compare_files {
 	struct datum threshold, significance, seed, worst;
 };
 
-/* Are these two measurement files, rather than numbers or files of numbers? */
-bool compare_are_files(const struct words *baseline, const struct words *current);
-enum answer compare_files(struct run *r, const struct compare_files *in);
-
 /* --- is it one? ------------------------------------------------------------------------------------------ */
 
 enum { LOOKED = 1 << 18, INTERVAL_LEAST = 3 };
@@ -48,7 +44,8 @@ is_file(const struct words *list)
 	return is;
 }
 
-bool
+/* Are these two measurement files, rather than numbers or files of numbers? */
+static bool
 compare_are_files(const struct words *baseline, const struct words *current)
 {
 	return (is_file(baseline) && (is_file(current) || is_stream(current))) ||
@@ -189,7 +186,7 @@ read_side(struct run *r, struct word file, struct measurements *out)
 	return true;
 }
 
-enum answer
+static enum answer
 compare_files(struct run *r, const struct compare_files *in)
 {
 	struct sheet *sh = r->sheet;

@@ -17,16 +17,17 @@ static const struct option cost_options[] = {COST_OPTIONS(OPTION_ROW)};
 static bool
 check_inputs(struct run *r, const struct cost_in *in)
 {
-	const struct datum positive[] = {in->gpus, in->price, in->node_price, in->node_gpus, in->nodes, in->time,
-	    in->bill, in->budget, in->load, in->isl, in->osl, in->input_rate, in->output_rate, in->output_weight,
-	    in->before, in->capital, in->years, in->power, in->electricity};
+	const struct datum positive[] = {in->gpus, in->node_price, in->node_gpus, in->nodes, in->time, in->bill,
+	    in->budget, in->load, in->isl, in->osl, in->input_rate, in->output_rate, in->output_weight, in->before,
+	    in->capital, in->years, in->power, in->electricity};
 
 	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
 		if (datum_given(positive[i]) && !(positive[i].value > 0))
 			return run_refuse(
 			    r, positive[i].from, "must be greater than 0", "leave it out, or give a positive value");
-	if (datum_given(in->price) && datum_given(in->node_price))
-		return run_refuse(r, in->price.from, "--price and --node-price exclude each other", "keep one of them");
+	if (in->price.n && datum_given(in->node_price))
+		return run_refuse(
+		    r, in->price.list[0].from, "--price and --node-price exclude each other", "keep one of them");
 	if (datum_given(in->before) != datum_given(in->after))
 		return run_refuse(
 		    r, in->before.from, "--before and --after need each other", "give --before and --after");

@@ -320,7 +320,7 @@ static const struct example data_examples[] = {
     {"data --storage 4xnvme-gen4 --sample-size 600kB --batch 4096 --step 400ms --checkpoint 98GB --every 30min",
         "checkpoints on the storage the loader reads from", 0},
     {"data --iteration 300ms --load 75ms --load-after 15ms", "faster loader without prefetch", 0},
-    {"data --items 40M --fraction 15% --zipf 0.952 --table 120GB --lookup 180ms --hit-time 15.3ms --rest 120ms",
+    {"data --items 40M --fraction 15% --zipf 0.952 --table-size 120GB --lookup 180ms --hit-time 15.3ms --rest 120ms",
         "cache of the hottest embedding rows", 0},
     {"data --items 40M --zipf 1 --hit 0.95", "cached rows needed for a hit rate", 0},
     {"data --items 40M --fraction 15% --hit 0.85", "Zipf exponent implied by a measured hit rate", 0},

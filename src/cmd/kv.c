@@ -111,14 +111,14 @@ bind_serving(struct run *r, const struct kv_in *in, struct kv_case *q)
 
 	/* the cache by itself, with no engine named: the blocks of most engines */
 	if (!placed && !in->engine.text && !datum_given(in->block))
-		room.block = (struct datum){16, {inputs_default, 0, 0, NULL, false}};
+		room.block = (struct datum){16, {inputs_default, 0, 0, "--block", false}};
 	q->engine = bind_engine(r, in->engine, q->gpu);
 	if (!q->engine || !bind_formats(r, &types, q->w, q->gpu, q->engine, &q->formats))
 		return false;
 	/* the activations of a bare shape are not known */
 	if (!in->model.text && datum_given(in->weights) && !datum_given(in->headroom)) {
 		room.headroom = usual;
-		run_assume(r, "headroom %g%%", 100 * usual.value);
+		run_assume_value(r, "headroom", "%g%%", 100 * usual.value);
 	}
 	q->job = (struct memory_job){.model = q->w,
 	    .layout = q->layout,
@@ -155,7 +155,7 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 	q->seq = datum_given(in->seq) ? in->seq : datum_given(in->used) ? in->used : default_seq(q->w);
 	q->used = datum_given(in->used) ? in->used : q->seq;
 	if (!datum_given(in->seq) && !datum_given(in->used))
-		run_assume(r, "seq %g", q->seq.value);
+		run_assume_value(r, "seq", "%g", q->seq.value);
 	if (datum_given(in->max_seq) && q->used.value > in->max_seq.value) {
 		diag_error(r->diag, q->used.from, "--used %g exceeds --max-seq %g", q->used.value, in->max_seq.value);
 		diag_hint(r->diag, "write --max-seq %g or more", q->used.value);

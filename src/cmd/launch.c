@@ -38,9 +38,6 @@ struct launch_in {
 	LAUNCH_OPTIONS(OPTION_MEMBER)
 };
 
-/* What fusing the operators of --chain saves. */
-enum answer launch_chain(struct run *r, const struct launch_in *in);
-
 static bool
 bind_op(struct run *r, const struct launch_in *in, struct word w, struct op *out)
 {
@@ -119,7 +116,8 @@ show_chain_time(struct run *r, const struct launch_in *in, const struct gpu *gpu
 	}
 }
 
-enum answer
+/* What fusing the operators of --chain saves. */
+static enum answer
 launch_chain(struct run *r, const struct launch_in *in)
 {
 	struct op *ops = ARENA_ARRAY(r->arena, struct op, in->chain.n);
@@ -131,7 +129,7 @@ launch_chain(struct run *r, const struct launch_in *in)
 		return REFUSED;
 	run_word(r, "dtype", in->dtype);
 	if (ops[0].kind == OP_gemm && !datum_given(in->k))
-		run_assume(r, "k %g", in->width.value);
+		run_assume_value(r, "k", "%g", in->width.value);
 	r->title = "Operator fusion";
 	for (int i = 0; i < c.n; i++)
 		SCOPE_I (sh, "chain", i) {
@@ -443,7 +441,8 @@ add_measured(struct run *r, struct launch_in *in)
 		if (in->gpu.text && run_gpu(r, in->gpu))
 			run_warn(r, "no launch times measured on %s: typical values used", gpu->id);
 		in->launch = (struct datum){5e-6, {"default", 0, 0, NULL, false}};
-		run_assume(r, "launch 5 us: published figures are 3 to 10 us, and up to 20 us from Python");
+		run_assume_as(
+		    r, "launch", "5us", "launch 5 us: published figures are 3 to 10 us, and up to 20 us from Python");
 	}
 	return true;
 }

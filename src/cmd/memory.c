@@ -119,7 +119,7 @@ show_stages(struct run *r, const struct memory_job *job)
 			TAKE(sh, stage_activations_byte, use.activations + use.kv);
 			TAKE(sh, stage_rest_byte, use.logits + use.buffers + use.context);
 			TAKE(sh, stage_total_byte, use.total);
-			SHOW(sh, stage_number, stage);
+			SHOW(sh, stage_number, stage_index);
 			SHOW(sh, n_stage_layers, n_layers);
 			SHOW(sh, stage_weights_byte, weight_byte);
 			SHOW(sh, stage_gradients_byte, gradient_byte);

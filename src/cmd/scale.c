@@ -19,8 +19,8 @@ check_step(struct run *r, const struct scale_in *in)
 
 	if (!ring && !datum_given(in->communication)) {
 		diag_error(r->diag, in->compute.from, "communication of the step missing");
-		diag_hint(r->diag,
-		    "add --gradient 4GB --bandwidth 50GB/s --ranks 2,4,8, or a measured --communication 450ms");
+		diag_hint(
+		    r->diag, "add --gradient 4GB --bandwidth 50GB/s --gpus 2,4,8, or a measured --communication 450ms");
 		return false;
 	}
 	if (ring && datum_given(in->communication)) {
@@ -321,17 +321,17 @@ static const struct example scale_examples[] = {
     {"scale --points 1:1000,2:1800,4:3200,8:4000", "measured throughput: efficiency, fitted laws, prediction", 0},
     {"scale --points 1:1000,2:1800,4:3200,8:4000 --warn-below 0.875", "the same with a limit", 1},
     {"scale --times 14h@1,2h@8,25min@256 --price 3usd/h", "job times, with cost", 0},
-    {"scale --compute 550ms --gradient 4GB --bandwidth 15.6GB/s --ranks 2,4,8,16",
+    {"scale --compute 550ms --gradient 4GB --bandwidth 15.6GB/s --gpus 2,4,8,16",
         "data-parallel step with exposed communication", 0},
     {"scale --stages 8 --microbatches 8 --target-bubble 0.12", "pipeline bubble and how to shrink it", 1},
 };
 
 static const struct input_needs scale_needs[] = {
-    {"warn_below", "it needs --points 1:1000,8:6400, --times, or --compute with --ranks"},
+    {"warn_below", "it needs --points 1:1000,8:6400, --times, or --compute with --gpus"},
     {"target", "it needs --compute, and --communication or --gradient with --bandwidth"},
     {"target_bubble", "it needs --stages 8 --microbatches 32, or --bubble"},
     {"overlap", "it needs --compute, and --communication or --gradient with --bandwidth"},
-    {"price", "it needs --points, --times, or --compute with --ranks"},
+    {"price", "it needs --points, --times, or --compute with --gpus"},
     {"batch", "it needs --stages and --micro-batch"},
     {"micro_batch", "it needs --stages and --batch"},
     {"interleave", "it needs --stages 8 --microbatches 32"},

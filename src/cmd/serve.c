@@ -62,7 +62,7 @@ serve_run(struct run *r, const void *input)
 		run_refuse(r, in->model.from, "no GPU given", "add for example --gpu h100");
 	else
 		run_refuse(r, (struct source){0}, "no model given",
-		    "give a model and a GPU, --points (a measured sweep), --ttft --itl --deadline --osl (SLOs), --p50 "
+		    "give a model and a GPU, --points (a measured sweep), --ttft --itl --e2e --osl (SLOs), --p50 "
 		    "--p99 (measured percentiles), or --static");
 	return REFUSED;
 }
@@ -76,9 +76,9 @@ static const struct option_group serve_groups[] = {
 };
 
 static const struct example serve_examples[] = {
-    {"serve --points 1:85:750ms,2:140:850ms,4:210:950ms,8:280:1100ms,16:320:1400ms --deadline 1s --base-rate 50",
+    {"serve --points 1:85:750ms,2:140:850ms,4:210:950ms,8:280:1100ms,16:320:1400ms --e2e 1s --base-rate 50",
         "best batch size of a measured sweep", 0},
-    {"serve --ttft 500ms --itl 50ms --deadline 2s --osl 200", "consistency of SLOs", 1},
+    {"serve --ttft 500ms --itl 50ms --e2e 2s --osl 200", "consistency of SLOs", 1},
     {"serve llama3.1-8b --gpu h100 --dtype fp8 --isl 1000 --osl 1000 --requests 3000",
         "maximum output throughput of an offline run", 0},
     {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 8 --ttft 200ms --itl 50ms",

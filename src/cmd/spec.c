@@ -6,9 +6,9 @@
 
 #define SPEC_OPTIONS(X)                                                                                                \
 	X(0, accept, "accept", "accept", FRACTION, "FRACTION", "", NULL, "acceptance rate per draft token")            \
-	X('k', k, "k", "k", COUNT, "N", "", NULL, "draft tokens per step (default: optimal)")                          \
+	X('k', k, "draft-tokens", "k", COUNT, "N", "", NULL, "draft tokens per step (default: optimal)")               \
 	X(0, tokens, "tokens", "tokens", NUMBER, "N", "", NULL,                                                        \
-	    "measured tokens per step with --k, instead of --accept; prints the acceptance rate")                      \
+	    "measured tokens per step with --draft-tokens, instead of --accept; prints the acceptance rate")           \
 	X(0, accepted, "accepted", "accepted", COUNT, "N", "", NULL, "draft tokens accepted in one step")              \
 	X(0, draft, "draft", "draft", TIME, "TIME", "", NULL, "time per draft token")                                  \
 	X(0, target, "target", "target", TIME, "TIME", "", NULL, "time per token of the target model alone")           \
@@ -34,7 +34,7 @@ check(struct run *r, const struct spec_in *in)
 
 	if (!datum_given(in->accept) && !datum_given(in->tokens) && !datum_given(in->accepted))
 		return run_refuse(r, (struct source){0}, "acceptance rate missing",
-		    "add --accept 0.8, or measured tokens per step: --tokens 3.2 --k 5");
+		    "add --accept 0.8, or measured tokens per step: --tokens 3.2 --draft-tokens 5");
 	if (datum_given(in->accept) + datum_given(in->tokens) + datum_given(in->accepted) > 1)
 		return run_refuse(
 		    r, in->accept.from, "--accept, --tokens and --accepted exclude each other", "keep one of them");
@@ -43,9 +43,10 @@ check(struct run *r, const struct spec_in *in)
 		    "add --draft 2ms (per token of the draft model) and --target 30ms (per token of the target model)");
 	if (!costs && !datum_given(in->accepted) && !datum_given(in->k))
 		return run_refuse(r, in->accept.from, "draft length missing",
-		    "add --k 5, or --draft 2ms --target 30ms for the optimal one");
+		    "add --draft-tokens 5, or --draft 2ms --target 30ms for the optimal one");
 	if (datum_given(in->tokens) && !datum_given(in->k))
-		return run_refuse(r, in->tokens.from, "--tokens needs the draft length", "add for example --k 5");
+		return run_refuse(
+		    r, in->tokens.from, "--tokens needs the draft length", "add for example --draft-tokens 5");
 	if (in->verify.value < in->target.value)
 		return run_refuse(r, in->verify.from, "--verify is less than --target",
 		    "--verify is one pass over k + 1 tokens: give at least --target");
@@ -64,7 +65,7 @@ known(struct run *r, const struct spec_in *in)
 
 	r->title = "Tokens per verify step";
 	if (datum_given(in->k) && in->accepted.value > in->k.value) {
-		run_refuse(r, in->accepted.from, "--accepted exceeds --k", "give at most --k");
+		run_refuse(r, in->accepted.from, "--accepted exceeds --draft-tokens", "give at most --draft-tokens");
 		return REFUSED;
 	}
 	if (datum_given(in->k)) {
@@ -199,12 +200,14 @@ spec_run(struct run *r, const void *input)
 static const struct option_group spec_groups[] = {OPTION_GROUP(spec_options, 0)};
 
 static const struct example spec_examples[] = {
-    {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms", "tokens per step, speedup, optimal draft length", 0},
+    {"spec --accept 0.8 --draft-tokens 5 --draft 2ms --target 30ms", "tokens per step, speedup, optimal draft length",
+        0},
     {"spec --accept 0.8 --draft 2ms --target 30ms --verify 38ms --overhead 1ms",
         "slower verification pass, and overhead per step", 0},
-    {"spec --tokens 3.2 --k 5 --draft 2ms --target 30ms", "acceptance rate from an engine's statistics", 0},
-    {"spec --accept 0.3 --k 8 --draft 6ms --target 30ms", "drafts that do not pay", 1},
-    {"spec --accept 0.8 --k 5 --draft 2ms --target 30ms --sweep accept=0.6..0.9+0.05 --sweep draft=1ms,2ms,4ms",
+    {"spec --tokens 3.2 --draft-tokens 5 --draft 2ms --target 30ms", "acceptance rate from an engine's statistics", 0},
+    {"spec --accept 0.3 --draft-tokens 8 --draft 6ms --target 30ms", "drafts that do not pay", 1},
+    {"spec --accept 0.8 --draft-tokens 5 --draft 2ms --target 30ms --sweep accept=0.6..0.9+0.05 --sweep "
+     "draft=1ms,2ms,4ms",
         "sweep over acceptance rate and draft time", 0},
 };
 

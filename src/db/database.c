@@ -411,6 +411,39 @@ database_list(struct database *db, enum entry_kind k, size_t *n)
 	return list;
 }
 
+#define GPU(name, id) {name, id},
+/* What drivers call GPUs (nvidia-smi). */
+static const struct {
+	const char *name, *id;
+} driver_names[] = {
+#include "bench/gpu_names.def"
+};
+#undef GPU
+
+/* The name behind the words of its vendor: `AMD Instinct MI300X`, `NVIDIA L4`. */
+static const char *
+behind_vendor(const char *name)
+{
+	static const char *const words[] = {"NVIDIA ", "AMD ", "Instinct ", "Tesla ", "GeForce "};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (text_begins(name, words[i]))
+			name += strlen(words[i]);
+	return name;
+}
+
+/* `meta-llama/Llama-3.1-70B`: a model by its name on the hub, unless there is such a file. */
+static const char *
+behind_hub(const char *name)
+{
+	const char *slash = strchr(name, '/');
+
+	if (!slash || slash == name || *name == '.' || *name == '~' || strchr(slash + 1, '/') || !slash[1] ||
+	    text_ends(name, ".yaml") || text_ends(name, ".yml") || text_ends(name, ".json") || access(name, F_OK) == 0)
+		return name;
+	return slash + 1;
+}
+
 /* The id that a name means: the file of that name, a compiled-in alias that its file confirms, a folded file name, and
  * only then the aliases of every file. */
 static const char *
@@ -437,7 +470,11 @@ search_id(struct database *db, enum entry_kind k, const char *name)
 		if (root && has_alias(root, name))
 			return list[i];
 	}
-	return NULL;
+	for (size_t i = 0; k == ENTRY_GPU && i < sizeof driver_names / sizeof *driver_names; i++)
+		if (strcmp(driver_names[i].name, name) == 0 && database_path(db, k, driver_names[i].id))
+			return driver_names[i].id;
+	const char *plain = k == ENTRY_GPU ? behind_vendor(name) : name;
+	return plain != name ? search_id(db, k, plain) : NULL;
 }
 
 static const char *
@@ -461,6 +498,8 @@ is_file(const char *name)
 const struct node *
 database_try(struct database *db, enum entry_kind k, const char *name, const char **id)
 {
+	if (k == ENTRY_MODEL)
+		name = behind_hub(name);
 	if (is_file(name)) {
 		const char *base = strrchr(name, '/');
 		base = base ? base + 1 : name;
@@ -517,7 +556,8 @@ database_open(
 			no_such_entry(db, k, name, at);
 		return NULL;
 	}
-	if (!is_file(name) && !text_same_folded(name, *id))
+	const char *plain = k == ENTRY_MODEL ? behind_hub(name) : name;
+	if (!is_file(plain) && !text_same_folded(plain, *id))
 		*announce = arena_printf(db->passing, "%s = %s", name, *id);
 	return root;
 }

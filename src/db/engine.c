@@ -1,35 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An engine file: what a serving engine spends beside kernels, and how it admits requests.  Families that differ little
  * extend another one's file. */
-#include "db/db.h"
+#include "db/parts.h"
 
 #include <string.h>
 
 #define ENGINE(member) offsetof(struct engine, member)
 #define ARCH(member) offsetof(struct engine_architecture, member)
-#define FIGURE(key_, q, at, low, high, help_)                                                                          \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = at, .min = low, .max = high,             \
-		.help = help_                                                                                          \
-	}
-#define FLAG(key_, at, help_)                                                                                          \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_FLAG, .offset = at, .help = help_                                           \
-	}
-#define TEXT(key_, at, help_)                                                                                          \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_TEXT, .offset = at, .help = help_                                           \
-	}
-#define CHOICE(key_, at, choices_, help_)                                                                              \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_CHOICE, .offset = at, .choices = choices_, .help = help_                    \
-	}
-#define SUB(key_, schema, help_)                                                                                       \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_                                          \
-	}
-#define SCHEMA(var, name_, type, rows)                                                                                 \
-	static const struct schema var = {name_, sizeof(type), rows, sizeof rows / sizeof *rows}
+#define AT(offset) offset
 
 static const struct field step_fields[] = {
     FIGURE("host", Q_TIME, ENGINE(host_s), 0, 10, "exposed CPU time of every step"),

@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/db.h"
+#include "db/parts.h"
 
 #include <string.h>
 
-#define GPU(member) offsetof(struct gpu, member)
-#define TEXT(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_TEXT, .offset = GPU(member), .help = help_                                  \
-	}
-#define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = GPU(member), .min = low, .max = high,    \
-		.help = help_                                                                                          \
-	}
-#define SUB(key_, schema, help_)                                                                                       \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_                                          \
-	}
-#define SCHEMA(var, name_, rows)                                                                                       \
-	static const struct schema var = {name_, sizeof(struct gpu), rows, sizeof rows / sizeof *rows}
+#define AT(member) offsetof(struct gpu, member)
 
 static const struct field step_fields[] = {
     FIGURE("m", Q_COUNT, step_m, 1, 1e4, "rows"),
@@ -26,20 +11,20 @@ static const struct field step_fields[] = {
     FIGURE("k", Q_COUNT, step_k, 1, 1e4, "depth"),
     FIGURE("fma", Q_COUNT, step_fma, 1, 1e7, "multiply-adds of one step: m x n x k"),
 };
-SCHEMA(step_schema, "'step'", step_fields);
+SCHEMA(step_schema, "'step'", struct gpu, step_fields);
 
 static const struct field unit_fields[] = {
     SUB("step", step_schema, "one step of a matrix unit"),
     FIGURE("tensor_fma_per_sm", Q_COUNT, tensor_fma_per_sm, 1, 1e6, "dense fp16 FMA with fp32 sums, per SM and clock"),
     FIGURE("fp32_per_sm", Q_COUNT, fp32_per_sm, 1, 1e5, "fp32 FMA per SM and clock"),
 };
-SCHEMA(unit_schema, "'units'", unit_fields);
+SCHEMA(unit_schema, "'units'", struct gpu, unit_fields);
 
 static const struct field clock_fields[] = {
     FIGURE("tensor", Q_CLOCK, clock_tensor_hertz, 1e8, 1e10, "clock of the tensor peaks"),
     FIGURE("max", Q_CLOCK, clock_max_hertz, 1e8, 1e10, "maximum SM clock"),
 };
-SCHEMA(clock_schema, "'clock'", clock_fields);
+SCHEMA(clock_schema, "'clock'", struct gpu, clock_fields);
 
 static const struct field memory_fields[] = {
     TEXT("type", mem_type, "HBM3, GDDR6, ..."),
@@ -47,37 +32,37 @@ static const struct field memory_fields[] = {
     FIGURE("usable", Q_SIZE, mem_usable_byte, 1e9, 1e13, "size the driver reports"),
     FIGURE("bandwidth", Q_RATE, mem_byte_per_s, 1e10, 1e15, "datasheet bandwidth"),
 };
-SCHEMA(memory_schema, "'memory'", memory_fields);
+SCHEMA(memory_schema, "'memory'", struct gpu, memory_fields);
 
 static const struct field l2_fields[] = {FIGURE("size", Q_SIZE, l2_byte, 1e5, 1e10, "last-level cache")};
-SCHEMA(l2_schema, "'l2'", l2_fields);
+SCHEMA(l2_schema, "'l2'", struct gpu, l2_fields);
 static const struct field llc_fields[] = {FIGURE("size", Q_SIZE, llc_byte, 1e5, 1e11, "cache beyond L2")};
-SCHEMA(llc_schema, "'llc'", llc_fields);
+SCHEMA(llc_schema, "'llc'", struct gpu, llc_fields);
 static const struct field shared_fields[] = {
     FIGURE("per_sm", Q_SIZE, shared_byte, 1e3, 1e7, "maximum shared memory per SM"),
     FIGURE("combined", Q_SIZE, shared_combined_byte, 1e3, 1e7, "L1 and shared memory together"),
 };
-SCHEMA(shared_schema, "'shared'", shared_fields);
+SCHEMA(shared_schema, "'shared'", struct gpu, shared_fields);
 static const struct field register_fields[] = {
     FIGURE("per_sm", Q_COUNT, n_registers, 1e3, 1e7, "32-bit registers per SM"),
     FIGURE("bandwidth", Q_RATE, register_byte_per_s, 1e9, 1e18, "of all SMs together"),
 };
-SCHEMA(register_schema, "'registers'", register_fields);
+SCHEMA(register_schema, "'registers'", struct gpu, register_fields);
 
 static const struct field peak_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \
 	{.key = text,                                                                                                  \
 	    .kind = FIELD_PEAK,                                                                                        \
 	    .quantity = Q_PEAK,                                                                                        \
-	    .offset = GPU(peak_flop_per_s[PEAK_##id]),                                                                 \
-	    .extra = GPU(lacks[PEAK_##id]),                                                                            \
+	    .offset = AT(peak_flop_per_s[PEAK_##id]),                                                                  \
+	    .extra = AT(lacks[PEAK_##id]),                                                                             \
 	    .min = 1e9,                                                                                                \
 	    .max = 1e18,                                                                                               \
 	    .help = title},
 #include "model/hw/dtype.def"
 #undef PEAK
 };
-SCHEMA(peak_schema, "'peak'", peak_fields);
+SCHEMA(peak_schema, "'peak'", struct gpu, peak_fields);
 
 static const struct field link_fields[] = {
     TEXT("kind", link_kind, "an entry of hwdb/links"),
@@ -85,9 +70,9 @@ static const struct field link_fields[] = {
     FIGURE("per_direction", Q_RATE, link_byte_per_s, 1e8, 1e13, "bandwidth of one link, one direction"),
     TEXT("bridge", link_bridge, "`pairs`: GPUs joined by an optional bridge"),
 };
-SCHEMA(link_schema_, "'link'", link_fields);
+SCHEMA(link_schema_, "'link'", struct gpu, link_fields);
 static const struct field c2c_fields[] = {TEXT("kind", c2c, "an entry of hwdb/links")};
-SCHEMA(c2c_schema, "'c2c'", c2c_fields);
+SCHEMA(c2c_schema, "'c2c'", struct gpu, c2c_fields);
 
 /* usd_per_hour is a bare number: the key carries the unit. */
 static bool
@@ -160,13 +145,13 @@ launch_date(struct binder *b, const struct node *n, void *out)
 
 static const struct field gpu_fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = GPU(name), .required = true, .help = "display name"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
     {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
     TEXT("vendor", vendor, "NVIDIA, AMD"),
     {.key = "architecture",
         .kind = FIELD_TEXT,
-        .offset = GPU(architecture),
+        .offset = AT(architecture),
         .required = true,
         .help = "volta turing ampere ada hopper blackwell ...: gives transferred defaults"},
     TEXT("compute_capability", compute_capability, "\"9.0\", gfx942"),
@@ -189,14 +174,14 @@ static const struct field gpu_fields[] = {
     SUB("c2c", c2c_schema, "link to the host"),
     TEXT("pcie", pcie, "an entry of hwdb/links"),
     FIGURE("tdp", Q_POWER, tdp_watt, 1, 1e4, "board power"),
-    {.key = "launch", .kind = FIELD_CUSTOM, .offset = GPU(launch), .custom = launch_date, .help = "launch date"},
+    {.key = "launch", .kind = FIELD_CUSTOM, .offset = AT(launch), .custom = launch_date, .help = "launch date"},
     {.key = "launch_note", .kind = FIELD_IGNORED, .help = "`announced` when parts shipped later"},
     FIGURE("msrp", Q_MONEY, msrp_usd, 1, 1e7, "list price"),
     {.key = "prices",
         .kind = FIELD_LIST,
         .sub = &price_schema,
-        .offset = GPU(prices),
-        .extra = GPU(n_prices),
+        .offset = AT(prices),
+        .extra = AT(n_prices),
         .help = "rental prices with date and source"},
     TEXT("notes", notes, "caveats"),
 };

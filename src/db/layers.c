@@ -9,11 +9,7 @@
 
 /* --- storage ------------------------------------------------------------------------------------------------- */
 
-#define CHOICE(key_, member, choices_, help_)                                                                          \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_CHOICE, .offset = offsetof(struct storage_file, member),                    \
-		.choices = choices_, .help = help_                                                                     \
-	}
+#define AT(member) offsetof(struct storage_file, member)
 static const struct field fields[] = {
     {.key = "weights",
         .kind = FIELD_CHOICE,

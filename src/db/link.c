@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/db.h"
+#include "db/parts.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LINK(member) offsetof(struct link, member)
-#define TEXT(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_TEXT, .offset = LINK(member), .help = help_                                 \
-	}
-#define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = LINK(member), .min = low, .max = high,   \
-		.help = help_                                                                                          \
-	}
-#define SCHEMA(var, name_, rows)                                                                                       \
-	static const struct schema var = {name_, sizeof(struct link), rows, sizeof rows / sizeof *rows}
+#define AT(member) offsetof(struct link, member)
 
 #define RATE(key, member, help) FIGURE(key, Q_RATE, member, 1e5, 1e14, help)
 #define HOP(key, member, help) FIGURE(key, Q_TIME, member, 1e-9, 1, help)
@@ -27,7 +16,7 @@ static const struct field effective_fields[] = {
     RATE("nccl_model", nccl_byte_per_s, "bandwidth of one link in NCCL's topology model"),
     FIGURE("efficiency", Q_NUMBER, efficiency_frac, 0, 1, "achieved share of line rate"),
 };
-SCHEMA(effective_schema, "'effective'", effective_fields);
+SCHEMA(effective_schema, "'effective'", struct link, effective_fields);
 
 static const struct field hop_fields[] = {
     HOP("ring_ll", ring_ll_s, "ring step latency, protocol LL"),
@@ -37,22 +26,22 @@ static const struct field hop_fields[] = {
     HOP("tree_ll128", tree_ll128_s, "tree level latency, protocol LL128"),
     HOP("tree_simple", tree_simple_s, "tree level latency, protocol Simple"),
 };
-SCHEMA(hop_schema, "'hop'", hop_fields);
+SCHEMA(hop_schema, "'hop'", struct link, hop_fields);
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = LINK(name), .required = true, .help = "display name"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
     {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
     {.key = "kind",
         .kind = FIELD_TEXT,
-        .offset = LINK(kind),
+        .offset = AT(kind),
         .required = true,
         .help = "nvlink nvlink-c2c nvswitch pcie xgmi infiniband roce ethernet efa gcp storage sharp"},
     TEXT("generation", generation, "generation, as the standard or vendor counts"),
     {.key = "scope",
         .kind = FIELD_TEXT,
-        .offset = LINK(scope),
+        .offset = AT(scope),
         .required = true,
         .help = "unit of per_direction: link gpu nic node device client"},
     RATE("per_direction", byte_per_s, "bandwidth of one `scope`, one direction"),
@@ -66,14 +55,14 @@ static const struct field fields[] = {
     {.key = "hop", .kind = FIELD_MAP, .sub = &hop_schema, .help = "latencies of NCCL's model, per step"},
     {.key = "in_switch_reduction",
         .kind = FIELD_FLAG,
-        .offset = LINK(in_switch_reduction),
+        .offset = AT(in_switch_reduction),
         .help = "in-switch reduction"},
     RATE("read", read_byte_per_s, "storage: sequential read bandwidth of one unit"),
     RATE("write", write_byte_per_s, "storage: sequential write bandwidth of one unit"),
     TEXT("used_by", used_by, "products that use it"),
     TEXT("notes", notes, "caveats"),
 };
-static const struct schema link_schema = {"a link", sizeof(struct link), fields, sizeof fields / sizeof *fields};
+SCHEMA(link_schema, "a link", struct link, fields);
 
 /* Directions are where link figures go wrong: both must be twice one. */
 static bool

@@ -15,11 +15,10 @@ static const struct field indexer_fields[] = {
     LAYER_FIGURE(struct indexer, "dim", dim, 1, 1e5, "indexer head dimension and cached key dimension"),
     LAYER_FIGURE(struct indexer, "top_k", top_k, 1, 1e8, "tokens selected for attention"),
 };
-static const struct schema indexer_schema = {
-    "'indexer'", sizeof(struct indexer), indexer_fields, sizeof indexer_fields / sizeof *indexer_fields};
+SCHEMA(indexer_schema, "'indexer'", struct indexer, indexer_fields);
 
 #define HEADS(key, member, low, high, help) LAYER_FIGURE(struct attention_file, key, attention.member, low, high, help)
-#define FLAG(key, member, help) LAYER_FLAG(struct attention_file, key, attention.member, help)
+#define AT(member) offsetof(struct attention_file, attention.member)
 static const struct field attention_fields[] = {
     {.key = "kind",
         .kind = FIELD_CHOICE,

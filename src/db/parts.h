@@ -7,6 +7,31 @@
 #include "model/layer/layer.h"
 #include "model/memory/memory.h"
 
+/* Rows of a schema.  A file defines AT(member), the offset of a member in its struct. */
+#define FIGURE(key_, q, member, low, high, help_)                                                                      \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = AT(member), .min = low, .max = high,     \
+		.help = help_                                                                                          \
+	}
+#define FLAG(key_, member, help_)                                                                                      \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_FLAG, .offset = AT(member), .help = help_                                   \
+	}
+#define TEXT(key_, member, help_)                                                                                      \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_TEXT, .offset = AT(member), .help = help_                                   \
+	}
+#define CHOICE(key_, member, choices_, help_)                                                                          \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_CHOICE, .offset = AT(member), .choices = choices_, .help = help_            \
+	}
+#define SUB(key_, schema, help_)                                                                                       \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_                                          \
+	}
+#define SCHEMA(var, name_, type, rows)                                                                                 \
+	static const struct schema var = {name_, sizeof(type), rows, sizeof rows / sizeof *rows}
+
 /* The layers of a model file: what mixes tokens, and the feed-forward part.  workload.c reads the rest. */
 
 /* What a file says, before defaults are filled in. */

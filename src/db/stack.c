@@ -5,26 +5,7 @@
 
 #include <string.h>
 
-#define STACK(member) offsetof(struct stack, member)
-#define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = STACK(member), .min = low, .max = high,  \
-		.help = help_                                                                                          \
-	}
-#define FLAG(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_FLAG, .offset = STACK(member), .help = help_                                \
-	}
-#define CHOICE(key_, member, choices_, help_)                                                                          \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_CHOICE, .offset = STACK(member), .choices = choices_, .help = help_         \
-	}
-#define SUB(key_, schema, help_)                                                                                       \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_                                          \
-	}
-#define SCHEMA(var, name_, rows)                                                                                       \
-	static const struct schema var = {name_, sizeof(struct stack), rows, sizeof rows / sizeof *rows}
+#define AT(member) offsetof(struct stack, member)
 
 static const struct field counter_fields[] = {
     FIGURE("allocated", Q_SIZE, counter_byte[COUNTER_ALLOCATED], 0, 1e12,
@@ -33,7 +14,7 @@ static const struct field counter_fields[] = {
         "reserved", Q_SIZE, counter_byte[COUNTER_RESERVED], 0, 1e12, "extra bytes over live tensors, reserved counter"),
     FIGURE("device", Q_SIZE, counter_byte[COUNTER_DEVICE], 0, 1e12, "extra bytes over live tensors, whole device"),
 };
-SCHEMA(counter_schema, "'counters'", counter_fields);
+SCHEMA(counter_schema, "'counters'", struct stack, counter_fields);
 
 static const struct field parallel_fields[] = {
     FLAG("tensor", tensor, "tensor parallelism"),
@@ -44,7 +25,7 @@ static const struct field parallel_fields[] = {
     FLAG("zero_bubble", zero_bubble, "zero-bubble pipeline schedule"),
     FIGURE("zero", Q_COUNT, max_zero, 0, 3, "highest ZeRO stage"),
 };
-SCHEMA(parallel_schema, "'parallel'", parallel_fields);
+SCHEMA(parallel_schema, "'parallel'", struct stack, parallel_fields);
 
 static const struct field state_fields[] = {
     CHOICE("scheme", scheme, "mixed|fp32|pure", "16-bit parameters with fp32 master weights, all fp32, or all 16-bit"),
@@ -52,7 +33,7 @@ static const struct field state_fields[] = {
     CHOICE("gradients_held", gradients, "always|accumulating", "when gradients coexist with the loss"),
     FLAG("untied_head", unties_head, "untied LM head even where the model ties it"),
 };
-SCHEMA(state_schema, "'states'", state_fields);
+SCHEMA(state_schema, "'states'", struct stack, state_fields);
 
 static const struct field adapter_fields[] = {
     FIGURE("bytes", Q_SIZE, adapter_byte, 1, 8, "bytes per adapter parameter"),
@@ -62,7 +43,7 @@ static const struct field adapter_fields[] = {
     FLAG("fused_casts", fused_casts, "inputs cast inside the adapter kernels, without a copy"),
     FLAG("casts_rest", casts_for_quantised, "k-bit training casts unquantized parameters to fp32"),
 };
-SCHEMA(adapter_schema, "'adapters'", adapter_fields);
+SCHEMA(adapter_schema, "'adapters'", struct stack, adapter_fields);
 
 static const struct field saved_fields[] = {
     FLAG("eager_norm", eager_norm, "norms save an fp32 copy of their input"),
@@ -79,7 +60,7 @@ static const struct field saved_fields[] = {
     FLAG("late_probabilities", late_probabilities, "router weights applied to the expert output"),
     FLAG("permute_fusion", permute_fusion, "token permutation saves a map"),
 };
-SCHEMA(saved_schema, "'saved'", saved_fields);
+SCHEMA(saved_schema, "'saved'", struct stack, saved_fields);
 
 static const struct field buffer_fields[] = {
     FIGURE("step", Q_SIZE, step_byte, 0, 64, "optimizer step temporaries per trainable parameter of the rank"),
@@ -93,7 +74,7 @@ static const struct field buffer_fields[] = {
     FIGURE("workspace", Q_SIZE, workspace_byte, 0, 1e11, "GEMM workspaces"),
     FIGURE("expert_workspace", Q_SIZE, expert_workspace_byte, 0, 1e11, "GEMM workspaces with grouped expert GEMMs"),
 };
-SCHEMA(buffer_schema, "'buffers'", buffer_fields);
+SCHEMA(buffer_schema, "'buffers'", struct stack, buffer_fields);
 
 static const struct field serving_fields[] = {
     CHOICE("pool", pool, "none|card|static|free",
@@ -106,7 +87,7 @@ static const struct field serving_fields[] = {
     FIGURE("sampler", Q_SIZE, sampler_byte, 0, 1e3, "... bytes per sequence and vocabulary entry"),
     FIGURE("cache_copies", Q_NUMBER, n_kv_copies, 1, 10, "copies of a KV cache grown by concatenation"),
 };
-SCHEMA(serving_schema, "'serving'", serving_fields);
+SCHEMA(serving_schema, "'serving'", struct stack, serving_fields);
 
 #define LOSS(member) offsetof(struct loss, member)
 static const struct field loss_fields[] = {
@@ -119,8 +100,7 @@ static const struct field loss_fields[] = {
         .required = true,
         .help = "peak bytes per logit"},
 };
-static const struct schema loss_schema = {
-    "a loss", sizeof(struct loss), loss_fields, sizeof loss_fields / sizeof *loss_fields};
+SCHEMA(loss_schema, "a loss", struct loss, loss_fields);
 
 #define MATCH(member) offsetof(struct stack_match, member)
 #define MONTH(key_, member, help_)                                                                                     \
@@ -136,12 +116,11 @@ static const struct field match_fields[] = {
     MONTH("before", before, "year and month after the last"),
     {.key = "refused", .kind = FIELD_TEXT, .offset = MATCH(refused), .help = "reason why such runs are excluded"},
 };
-static const struct schema match_schema = {
-    "a match", sizeof(struct stack_match), match_fields, sizeof match_fields / sizeof *match_fields};
+SCHEMA(match_schema, "a match", struct stack_match, match_fields);
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = STACK(name), .required = true, .help = "display name"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
     {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
     {.key = "extends", .kind = FIELD_IGNORED, .help = "stack whose file this one extends"},
@@ -157,21 +136,21 @@ static const struct field fields[] = {
     {.key = "logits",
         .kind = FIELD_LIST,
         .sub = &loss_schema,
-        .offset = STACK(losses),
-        .extra = STACK(n_losses),
+        .offset = AT(losses),
+        .extra = AT(n_losses),
         .help = "implementations of the loss, bytes per logit"},
-    {.key = "loss", .kind = FIELD_TEXT, .offset = STACK(loss), .help = "default entry of `logits`"},
-    {.key = "loss_compiled", .kind = FIELD_TEXT, .offset = STACK(loss_compiled), .help = "default when compiled"},
-    {.key = "loss_parallel", .kind = FIELD_TEXT, .offset = STACK(loss_parallel), .help = "default with tp above 1"},
+    {.key = "loss", .kind = FIELD_TEXT, .offset = AT(loss), .help = "default entry of `logits`"},
+    {.key = "loss_compiled", .kind = FIELD_TEXT, .offset = AT(loss_compiled), .help = "default when compiled"},
+    {.key = "loss_parallel", .kind = FIELD_TEXT, .offset = AT(loss_parallel), .help = "default with tp above 1"},
     SUB("time", stack_time_schema, "training time model: overheads besides the math"),
     SUB("serving", serving_schema, "engines: KV cache pool"),
     {.key = "match",
         .kind = FIELD_LIST,
         .sub = &match_schema,
-        .offset = STACK(matches),
-        .extra = STACK(n_matches),
+        .offset = AT(matches),
+        .extra = AT(n_matches),
         .help = "names in published runs"},
-    {.key = "notes", .kind = FIELD_TEXT, .offset = STACK(notes), .help = "caveats"},
+    {.key = "notes", .kind = FIELD_TEXT, .offset = AT(notes), .help = "caveats"},
 };
 const struct schema stack_schema = {"a stack", sizeof(struct stack), fields, sizeof fields / sizeof *fields};
 

@@ -4,20 +4,7 @@
 
 #include "model/memory/memory.h"
 
-#define TIME(member) offsetof(struct stack, time.member)
-#define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = TIME(member), .min = low, .max = high,   \
-		.help = help_                                                                                          \
-	}
-#define FLAG(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_FLAG, .offset = TIME(member), .help = help_                                 \
-	}
-#define CHOICE(key_, member, choices_, help_)                                                                          \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_CHOICE, .offset = TIME(member), .choices = choices_, .help = help_          \
-	}
+#define AT(member) offsetof(struct stack, time.member)
 
 static const struct field fields[] = {
     FIGURE("sigma", Q_NUMBER, sigma, 0.2, 10, "layer kernel time over calibrated kernel time"),
@@ -54,8 +41,8 @@ static const struct field fields[] = {
     FLAG("skips_padding", skips_padding, "encoders skip padding of long sequences"),
     FLAG("selects_operators", selects_operators, "selective recomputation by operator instead of core attention"),
     FLAG("local_batch", local_batch, "published batch with pipelines is the local one"),
-    {.key = "except", .kind = FIELD_TEXT, .offset = TIME(except), .help = "models whose recipes use another stack"},
-    {.key = "instead", .kind = FIELD_TEXT, .offset = TIME(instead), .help = "... that stack"},
+    {.key = "except", .kind = FIELD_TEXT, .offset = AT(except), .help = "models whose recipes use another stack"},
+    {.key = "instead", .kind = FIELD_TEXT, .offset = AT(instead), .help = "... that stack"},
     FIGURE("release", Q_NUMBER, release, 201001, 210012, "year and month of the release, 202604"),
 };
 const struct schema stack_time_schema = {"'time'", sizeof(struct stack), fields, sizeof fields / sizeof *fields};

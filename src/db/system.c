@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/db.h"
+#include "db/parts.h"
 
 #include <string.h>
 
@@ -11,26 +11,11 @@ struct file {
 };
 
 #define AT(member) offsetof(struct file, system.member)
-#define TEXT(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_TEXT, .offset = AT(member), .help = help_                                   \
-	}
-#define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = AT(member), .min = low, .max = high,     \
-		.help = help_                                                                                          \
-	}
 #define NEEDED(key_, q, member, low, high, help_)                                                                      \
 	{                                                                                                              \
 		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = AT(member), .min = low, .max = high,     \
 		.required = true, .help = help_                                                                        \
 	}
-#define SUB(key_, schema, help_)                                                                                       \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_MAP, .sub = &schema, .help = help_                                          \
-	}
-#define SCHEMA(var, name_, rows)                                                                                       \
-	static const struct schema var = {name_, sizeof(struct file), rows, sizeof rows / sizeof *rows}
 
 static const enum domain_kind domains[] = {
     DOMAIN_NONE, DOMAIN_PCIE, DOMAIN_HYBRID_CUBE_MESH, DOMAIN_NVLINK_MESH, DOMAIN_NVSWITCH, DOMAIN_XGMI_MESH};
@@ -40,7 +25,7 @@ static const struct field pair_fields[] = {
     NEEDED("per_direction", Q_RATE, pair_byte_per_s, 1e8, 1e13, "bandwidth of a neighbor pair, one direction"),
     FIGURE("max", Q_RATE, pair_max_byte_per_s, 1e8, 1e13, "bandwidth of the best pair, where pairs differ"),
 };
-SCHEMA(pair_schema, "'pair'", pair_fields);
+SCHEMA(pair_schema, "'pair'", struct file, pair_fields);
 
 static const struct field domain_fields[] = {
     {.key = "kind",
@@ -58,7 +43,7 @@ static const struct field domain_fields[] = {
     SUB("pair", pair_schema, "meshes: links of two neighbors"),
     FIGURE("unlinked_peers", Q_COUNT, n_unlinked_peers, 0, 1e5, "meshes: peers without a direct link"),
 };
-SCHEMA(domain_schema, "'domain'", domain_fields);
+SCHEMA(domain_schema, "'domain'", struct file, domain_fields);
 
 static const struct field network_fields[] = {
     NEEDED("nics", Q_COUNT, n_nics, 1, 1e4, "NICs per node"),
@@ -70,7 +55,7 @@ static const struct field network_fields[] = {
         .required = true,
         .help = "an entry of hwdb/links"},
 };
-SCHEMA(network_schema, "'network'", network_fields);
+SCHEMA(network_schema, "'network'", struct file, network_fields);
 
 static const struct field host_fields[] = {
     TEXT("cpu", host_cpu, "processors"),
@@ -78,13 +63,13 @@ static const struct field host_fields[] = {
     FIGURE("memory", Q_SIZE, host_mem_byte, 1e9, 1e15, "host memory"),
     TEXT("storage", host_storage, "local drives"),
 };
-SCHEMA(host_schema, "'host'", host_fields);
+SCHEMA(host_schema, "'host'", struct file, host_fields);
 
 static const struct field acceptance_fields[] = {
     NEEDED("allreduce_bus", Q_RATE, accept_byte_per_s, 1e8, 1e13, "acceptance threshold for all-reduce busbw"),
     FIGURE("size", Q_SIZE, accept_byte, 1, 1e12, "message size of that threshold"),
 };
-SCHEMA(acceptance_schema, "'acceptance'", acceptance_fields);
+SCHEMA(acceptance_schema, "'acceptance'", struct file, acceptance_fields);
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
@@ -112,7 +97,7 @@ static const struct field fields[] = {
     SUB("acceptance", acceptance_schema, "acceptance thresholds of the operator"),
     TEXT("notes", notes, "caveats"),
 };
-static const struct schema system_schema = {"a system", sizeof(struct file), fields, sizeof fields / sizeof *fields};
+SCHEMA(system_schema, "a system", struct file, fields);
 
 static bool
 fault(struct binder *b, struct source at, const char *what, const char *hint)

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "db/db.h"
+#include "db/parts.h"
 
-#define UNCERTAINTY(member) offsetof(struct uncertainty, member)
-#define FIGURE(key_, q, member, low, high, help_)                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = UNCERTAINTY(member), .min = low,         \
-		.max = high, .help = help_                                                                             \
-	}
-#define TEXT(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_TEXT, .offset = UNCERTAINTY(member), .help = help_                          \
-	}
+#define AT(member) offsetof(struct uncertainty, member)
 
 static bool
 bind_ranges(struct binder *b, const struct node *n, void *out)
@@ -41,10 +32,10 @@ bind_ranges(struct binder *b, const struct node *n, void *out)
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
-    {.key = "name", .kind = FIELD_TEXT, .offset = UNCERTAINTY(name), .required = true, .help = "display name"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "display name"},
     {.key = "sources", .kind = FIELD_IGNORED, .help = "citation keys"},
     TEXT("source", source, "predicted and measured data"),
-    {.key = "date", .kind = FIELD_DATE, .offset = UNCERTAINTY(date), .help = "when"},
+    {.key = "date", .kind = FIELD_DATE, .offset = AT(date), .help = "when"},
     FIGURE("n", Q_COUNT, n_points, 1, 1e12, "cases"),
     FIGURE("sigma", Q_NUMBER, sigma, 0, 10, "of ln(measured / predicted) where a calibration has no residual"),
     FIGURE("q10", Q_NUMBER, q10, -10, 10, "10 % quantile of the same, where it is not normal"),
@@ -60,8 +51,7 @@ static const struct field fields[] = {
         .help = "measured minimum and maximum of each dimension"},
     TEXT("notes", notes, "not covered"),
 };
-static const struct schema uncertainty_schema = {
-    "an uncertainty", sizeof(struct uncertainty), fields, sizeof fields / sizeof *fields};
+SCHEMA(uncertainty_schema, "an uncertainty", struct uncertainty, fields);
 
 bool
 uncertainty_bind(struct binder *b, const struct node *root, const char *id, struct uncertainty *out)

@@ -277,32 +277,24 @@ struct workload_file {
 
 #define PART(part) offsetof(struct workload_file, encoder.top.part)
 static const struct field encoder_fields[] = {LAYERS_KEY(encoder), LAYER_PARTS, BLOCKS_KEY(encoder)};
-static const struct schema encoder_schema = {
-    "'encoder'", sizeof(struct workload_file), encoder_fields, sizeof encoder_fields / sizeof *encoder_fields};
+SCHEMA(encoder_schema, "'encoder'", struct workload_file, encoder_fields);
 #undef PART
 
 static const struct field mtp_fields[] = {
     LAYER_FIGURE(struct workload_file, "layers", workload.n_mtp, 0, 100, "MTP modules"),
 };
-static const struct schema mtp_schema = {
-    "'mtp'", sizeof(struct workload_file), mtp_fields, sizeof mtp_fields / sizeof *mtp_fields};
+SCHEMA(mtp_schema, "'mtp'", struct workload_file, mtp_fields);
 
 #define AT(member) offsetof(struct workload_file, workload.member)
-#define TEXT(key_, member, help_)                                                                                      \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_TEXT, .offset = AT(member), .help = help_                                   \
-	}
-#define FIGURE(key, member, low, high, help) LAYER_FIGURE(struct workload_file, key, workload.member, low, high, help)
-#define FLAG(key, member, help) LAYER_FLAG(struct workload_file, key, workload.member, help)
+#define COUNT(key, member, low, high, help) FIGURE(key, Q_COUNT, member, low, high, help)
 
 static const struct field patch_fields[] = {
-    FIGURE("size", patch_size, 1, 1e5, "patch size in pixels"),
-    FIGURE("channels", n_channels, 1, 1e4, "channels per pixel"),
-    FIGURE("image", image_size, 1, 1e6, "image size in pixels"),
-    FIGURE("classes", n_classes, 1, 1e7, "classes"),
+    COUNT("size", patch_size, 1, 1e5, "patch size in pixels"),
+    COUNT("channels", n_channels, 1, 1e4, "channels per pixel"),
+    COUNT("image", image_size, 1, 1e6, "image size in pixels"),
+    COUNT("classes", n_classes, 1, 1e7, "classes"),
 };
-static const struct schema patch_schema = {
-    "'patch'", sizeof(struct workload_file), patch_fields, sizeof patch_fields / sizeof *patch_fields};
+SCHEMA(patch_schema, "'patch'", struct workload_file, patch_fields);
 
 #define PART(part) offsetof(struct workload_file, layers.top.part)
 static const struct field fields[] = {
@@ -314,7 +306,7 @@ static const struct field fields[] = {
     LAYER_CHOICE(struct workload_file, "kind", kind, "decoder|encoder|vision|encoder-decoder",
         "decoder (default), encoder, vision or encoder-decoder"),
     LAYERS_KEY(layers),
-    FIGURE("hidden", hidden, 1, 1e6, "hidden size"),
+    COUNT("hidden", hidden, 1, 1e6, "hidden size"),
     LAYER_PARTS,
     BLOCKS_KEY(layers),
     {.key = "encoder",
@@ -324,16 +316,16 @@ static const struct field fields[] = {
     LAYER_FLAG(struct workload_file, "cross_attention", cross_attention, "decoder layers have cross attention"),
     LAYER_CHOICE(struct workload_file, "positions", positions, "rope|learned|alibi|relative",
         "rope (default), learned, alibi or relative"),
-    FIGURE("position_count", n_positions, 1, 1e9, "learned position embeddings"),
-    FIGURE("relative_buckets", relative_buckets, 1, 1e6, "relative position buckets"),
+    COUNT("position_count", n_positions, 1, 1e9, "learned position embeddings"),
+    COUNT("relative_buckets", relative_buckets, 1, 1e6, "relative position buckets"),
     TEXT("activation", activation, "silu gelu relu relu2 geglu"),
     LAYER_CHOICE(struct workload_file, "norm", norm, "rms|layer", "rms (one vector, default) or layer (two)"),
-    FIGURE("norms_per_layer", norms_per_layer, 0, 16,
+    COUNT("norms_per_layer", norms_per_layer, 0, 16,
         "2 (default), 3 with cross attention, 4 with post-norms, 1 in parallel blocks"),
     FLAG("final_norm", final_norm, "final norm; default true"),
     FLAG("embedding_norm", embedding_norm, "norm after the embedding"),
-    FIGURE("vocab", vocab, 1, 1e8, "vocabulary size"),
-    FIGURE("token_types", n_token_types, 1, 1e4, "token types (segment embeddings)"),
+    COUNT("vocab", vocab, 1, 1e8, "vocabulary size"),
+    COUNT("token_types", n_token_types, 1, 1e4, "token types (segment embeddings)"),
     FLAG("pooler", pooler, "pooler: square projection with bias on the first token"),
     FLAG("tied_embeddings", tied_embeddings, "LM head tied to the embedding"),
     FLAG("head", head, "LM head; default true"),
@@ -349,15 +341,14 @@ static const struct field fields[] = {
         .sub = &storage_schema,
         .offset = offsetof(struct workload_file, storage),
         .help = "storage format of the published checkpoint"},
-    FIGURE("context", context, 1, 1e9, "context length in tokens"),
+    COUNT("context", context, 1, 1e9, "context length in tokens"),
     {.key = "patch", .kind = FIELD_MAP, .sub = &patch_schema, .help = "vision: image patches"},
-    FIGURE("parameters", stated_params, 1, 1e16, "published or exact total, for the check"),
+    COUNT("parameters", stated_params, 1, 1e16, "published or exact total, for the check"),
     {.key = "symbols", .kind = FIELD_IGNORED, .help = "named numbers for `operators`; `batch` is always defined"},
     {.key = "operators", .kind = FIELD_IGNORED, .help = "a list of operators instead of an architecture"},
     TEXT("notes", notes, "caveats"),
 };
-static const struct schema model_schema = {
-    "a model", sizeof(struct workload_file), fields, sizeof fields / sizeof *fields};
+SCHEMA(model_schema, "a model", struct workload_file, fields);
 #undef PART
 
 /* --- the whole ------------------------------------------------------------------------------------------- */

@@ -44,10 +44,12 @@ csv_grid(FILE *to, const struct grid *g)
 bool
 report_csv(FILE *to, const struct report *r, char *why, size_t size)
 {
-	const struct grid g = grid_of_answers(r, FORM_BASE);
+	struct grid g;
 
-	(void)why;
-	(void)size;
+	if (!r->row)
+		g = grid_of_answers(r, FORM_BASE);
+	else if (!grid_of_table(r, FORM_BASE, &g, why, size))
+		return false;
 	csv_grid(to, &g);
 	return true;
 }

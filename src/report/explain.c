@@ -19,6 +19,18 @@ struct explainer {
 
 static void explain_row(struct explainer *e, int i, int depth, const char *as);
 
+/* The name that formulas have for a row, and beside it the public one of an answer. */
+static void
+print_name(struct explainer *e, const struct row *row, const char *name)
+{
+	fputs(text_visible(e->report->arena, name), e->to);
+	if (row->label && strcmp(row->name, row->id) == 0)
+		fprintf(e->to, " (%s)", text_visible(e->report->arena, row->label));
+	else if (row->label)
+		fprintf(e->to, " (%s, %s)", row->id, text_visible(e->report->arena, row->label));
+	fputs(" = ", e->to);
+}
+
 static void
 print_interval(struct explainer *e, const struct row *row)
 {
@@ -240,8 +252,10 @@ explain_row(struct explainer *e, int i, int depth, const char *as)
 
 	if (begun)
 		depth = -depth - 1;
-	else
-		fprintf(e->to, "%*s%s = ", 2 * depth, "", text_visible(e->report->arena, as ? as : row->name));
+	else {
+		fprintf(e->to, "%*s", 2 * depth, "");
+		print_name(e, row, as ? as : row->name);
+	}
 	if (row->kind == ROW_WORD) {
 		fprintf(e->to, "%s\n", text_visible(e->report->arena, row->text));
 		return;

@@ -124,6 +124,7 @@ enum end { END_NONE, END_LOW, END_HIGH };
 /* One name of --get: where it was found first, it stays that row. */
 struct wanted {
 	const char *name, *path; /* of the answer; of its row in the trace, once found */
+	const char *input;       /* path of an input; NULL: none */
 	enum end end;
 };
 
@@ -153,9 +154,12 @@ getter_new(struct arena *a, const char *names, const char *between)
 	for (const char *p = names;; p++) {
 		const size_t n = strcspn(p, ",");
 		const char *name = arena_copy(a, p, n);
-		const enum end end = end_of(name);
-		g->list[g->n++] = (struct wanted){
-		    .name = end ? arena_copy(a, name, (size_t)(strrchr(name, '.') - name)) : name, .end = end};
+		const char *input = text_begins(name, "inputs.") ? name + strlen("inputs.") : NULL;
+		const enum end end = input ? END_NONE : end_of(name);
+		g->list[g->n++] =
+		    (struct wanted){.name = end ? arena_copy(a, name, n - strlen(strrchr(name, '.'))) : name,
+		        .input = input,
+		        .end = end};
 		if (!*(p += n))
 			return g;
 	}
@@ -175,6 +179,41 @@ row_of(struct getter *g, struct wanted *w, const struct sheet *sh)
 	return i >= 0 ? sheet_row(sh, i) : NULL;
 }
 
+/* What an input was taken to be: the value that it took for want of one, or the one that was given. */
+static const struct asked_input *
+input_of(struct getter *g, struct wanted *w, const struct answer_point *p)
+{
+	const struct asked_input *found = NULL;
+
+	for (size_t i = 0; i < p->assumed.n && !found; i++)
+		if (p->assumed.list[i].input.path && strcmp(p->assumed.list[i].input.path, w->input) == 0)
+			found = &p->assumed.list[i].input;
+	for (size_t i = 0; i < p->n_asked && !found; i++)
+		if (strcmp(p->asked[i].path, w->input) == 0)
+			found = &p->asked[i];
+	if (found)
+		w->path = w->input;
+	else
+		snprintf(g->why, sizeof g->why,
+		    "the input '%.80s' was neither given nor assumed\n"
+		    "--json shows all inputs",
+		    w->input);
+	return found;
+}
+
+static void
+print_input(FILE *to, struct arena *a, const struct asked_input *input)
+{
+	char buf[40];
+
+	if (!input)
+		fputc('-', to);
+	else if (isnan(input->value))
+		fputs(text_visible(a, input->text), to);
+	else
+		fputs(number_write(input->value, buf, sizeof buf), to);
+}
+
 static void
 print_value(FILE *to, struct arena *a, const struct row *row, enum end end)
 {
@@ -192,13 +231,17 @@ print_value(FILE *to, struct arena *a, const struct row *row, enum end end)
 }
 
 void
-getter_print(struct getter *g, FILE *to, const struct sheet *sh)
+getter_print(struct getter *g, FILE *to, const struct answer_point *p)
 {
 	struct arena *a = arena_new();
 
 	for (size_t i = 0; i < g->n; i++) {
 		fputs(i ? g->between : "", to);
-		print_value(to, a, row_of(g, &g->list[i], sh), g->list[i].end);
+		struct wanted *w = &g->list[i];
+		if (w->input)
+			print_input(to, a, input_of(g, w, p));
+		else
+			print_value(to, a, row_of(g, w, p->sheet), w->end);
 	}
 	fputc('\n', to);
 	arena_free(a);
@@ -218,11 +261,13 @@ report_get(FILE *to, const struct report *r, char *why, size_t size)
 {
 	struct getter *g = getter_new(r->arena, r->row, r->one_line ? "\t" : "\n");
 
-	for (size_t i = 0; i < g->n; i++)
-		if (!row_of(g, &g->list[i], r->point->sheet)) {
+	for (size_t i = 0; i < g->n; i++) {
+		struct wanted *w = &g->list[i];
+		if (w->input ? !input_of(g, w, r->point) : !row_of(g, w, r->point->sheet)) {
 			snprintf(why, size, "%s", g->why);
 			return false;
 		}
-	getter_print(g, to, r->point->sheet);
+	}
+	getter_print(g, to, r->point);
 	return true;
 }

@@ -299,6 +299,46 @@ grid_of_answers(const struct report *r, enum number_form form)
 	return f.table.grid;
 }
 
+/* The tables that there are, once each. */
+static void
+say_tables(const struct report *r, const struct places *all, char *why, size_t size)
+{
+	const char *list = NULL, *last = "";
+
+	for (size_t i = 0; i < all->n; i++) {
+		const char *name = all->list[i].table;
+		if (!name || all->list[i].line > 0 || strcmp(name, last) == 0 || (list && strstr(list, name)))
+			continue;
+		list = arena_printf(r->arena, "%s%s%s", list ? list : "", list ? ", " : "", name);
+		last = name;
+	}
+	if (list)
+		snprintf(why, size, "there is no table '%.80s'\nthe tables are: %.400s", r->row, list);
+	else
+		snprintf(why, size, "there is no table '%.80s'\nthis answer has no tables: leave --table out", r->row);
+}
+
+bool
+grid_of_table(const struct report *r, enum number_form form, struct grid *out, char *why, size_t size)
+{
+	const struct sheet *sh = r->point->sheet;
+	const struct places all = places_of(r->arena, sh);
+	struct table t = {.last_scope = -1};
+
+	for (size_t i = 0; i < all.n; i++) {
+		const struct place *p = &all.list[i];
+		struct row row = *sheet_row(sh, p->row);
+		if (!p->table || strcmp(p->table, r->row) != 0)
+			continue;
+		row.label = row.label ? row.label : row.id;
+		add_cell(r->arena, &t, &row, (int)p->line, form);
+	}
+	if (t.grid.n_lines == 0)
+		say_tables(r, &all, why, size);
+	*out = t.grid;
+	return t.grid.n_lines > 0;
+}
+
 /* --- parts of a grid ------------------------------------------------------------------------------------- */
 
 struct grid

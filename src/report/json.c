@@ -164,16 +164,64 @@ add_list(struct json *j, const char *key, const struct texts *list)
 }
 
 static void
+add_input(struct json *j, const char *key, const struct asked_input *input)
+{
+	if (isnan(input->value))
+		add_text(j, key, input->text);
+	else
+		add_number(j, key, input->value);
+}
+
+static void
 add_inputs(struct json *j, const struct answer_point *p)
 {
 	open_object(j, "inputs");
-	for (size_t i = 0; i < p->n_asked; i++) {
-		if (isnan(p->asked[i].value))
-			add_text(j, p->asked[i].path, p->asked[i].text);
-		else
-			add_number(j, p->asked[i].path, p->asked[i].value);
-	}
+	for (size_t i = 0; i < p->n_asked; i++)
+		add_input(j, p->asked[i].path, &p->asked[i]);
 	close_object(j);
+}
+
+static void
+add_assumed(struct json *j, const struct assumptions *all)
+{
+	open_list(j, "assumed");
+	for (size_t i = 0; i < all->n; i++) {
+		const struct assumption *one = &all->list[i];
+		open_object(j, NULL);
+		if (one->input.path) {
+			add_text(j, "input", one->input.path);
+			add_input(j, "value", &one->input);
+		}
+		add_text(j, "text", one->text);
+		close_object(j);
+	}
+	close_list(j);
+}
+
+static void
+add_errors(struct json *j, const struct diag *d)
+{
+	struct source at;
+	const char *hint, *message;
+	enum severity severity;
+
+	open_list(j, "errors");
+	for (int i = 0; (message = diag_message(d, i, &at, &hint, &severity)); i++) {
+		if (severity != SEVERITY_ERROR)
+			continue;
+		open_object(j, NULL);
+		if (at.file)
+			add_text(j, "file", at.file);
+		if (at.line) {
+			add_number(j, "line", at.line);
+			add_number(j, "column", at.column);
+		}
+		add_text(j, "message", message);
+		if (hint)
+			add_text(j, "hint", hint);
+		close_object(j);
+	}
+	close_list(j);
 }
 
 static void
@@ -269,7 +317,7 @@ add_trace(struct json *j, const struct sheet *sh)
 	char path[512];
 
 	open_object(j, "trace");
-	for (int i = 0; sh && i < sheet_size(sh); i++) {
+	for (int i = 0; i < sheet_size(sh); i++) {
 		const struct row *row = sheet_row(sh, i);
 		if (row->kind == ROW_SCOPE || (row->kind == ROW_ITEM && isnan(row->value)))
 			continue;
@@ -282,10 +330,13 @@ add_trace(struct json *j, const struct sheet *sh)
 static void
 add_point(struct json *j, const struct report *r, const struct answer_point *p)
 {
-	struct arena *a = arena_new();
-	const struct places all = p->sheet ? places_of(a, p->sheet) : (struct places){0};
-
 	add_inputs(j, p);
+	if (!p->sheet) {
+		add_errors(j, p->faults);
+		return;
+	}
+	struct arena *a = arena_new();
+	const struct places all = places_of(a, p->sheet);
 	add_answers(j, p->sheet, &all);
 	add_tables(j, p->sheet, &all);
 	add_intervals(j, a, p->sheet, &all);
@@ -366,7 +417,7 @@ print_answer(struct json *j, const struct report *r)
 	add_point(j, r, r->point);
 	if (strcmp(r->command, "validate") == 0)
 		add_groups(j, r);
-	add_list(j, "assumed", &r->assumed);
+	add_assumed(j, &r->assumed);
 	add_list(j, "warnings", &r->warnings);
 	add_sources(j, r->point->sheet);
 	end_answer(j);
@@ -433,7 +484,7 @@ json_end_points(FILE *to, const struct report *r, const char *sources)
 	struct json j = among_points(to, 1);
 
 	close_list(&j);
-	add_list(&j, "assumed", &r->assumed);
+	add_assumed(&j, &r->assumed);
 	add_list(&j, "warnings", &r->warnings);
 	fputs(sources, to);
 	end_answer(&j);
@@ -445,27 +496,8 @@ void
 report_json_errors(FILE *to, const char *version, const char *command, const struct diag *d)
 {
 	struct json j = {.to = to};
-	struct source at;
-	const char *hint, *message;
-	enum severity severity;
 
 	begin_answer(&j, version, command);
-	open_list(&j, "errors");
-	for (int i = 0; (message = diag_message(d, i, &at, &hint, &severity)); i++) {
-		if (severity != SEVERITY_ERROR)
-			continue;
-		open_object(&j, NULL);
-		if (at.file)
-			add_text(&j, "file", at.file);
-		if (at.line) {
-			add_number(&j, "line", at.line);
-			add_number(&j, "column", at.column);
-		}
-		add_text(&j, "message", message);
-		if (hint)
-			add_text(&j, "hint", hint);
-		close_object(&j);
-	}
-	close_list(&j);
+	add_errors(&j, d);
 	end_answer(&j);
 }

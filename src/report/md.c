@@ -63,7 +63,7 @@ print_assumed(FILE *to, const struct report *r)
 		return;
 	fputs("\nassumed: ", to);
 	for (size_t i = 0; i < r->assumed.n; i++)
-		fprintf(to, "%s%s", i ? ", " : "", text_visible(r->arena, r->assumed.list[i]));
+		fprintf(to, "%s%s", i ? ", " : "", text_visible(r->arena, r->assumed.list[i].text));
 	fputc('\n', to);
 }
 

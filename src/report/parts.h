@@ -40,6 +40,8 @@ void points_grid_add(struct points_grid *g, const struct answer_point *p);
 const struct grid *points_grid(const struct points_grid *g);
 /* One line per item of a table with the single answers repeated, or one line of single answers. */
 struct grid grid_of_answers(const struct report *r, enum number_form form);
+/* The table that r->row names, every column that it has.  False when there is none: `why` as report_print has it. */
+bool grid_of_table(const struct report *r, enum number_form form, struct grid *out, char *why, size_t size);
 
 /* The first `keep` columns of a grid and those of the others for which `pick` is true. */
 struct grid grid_columns(struct arena *a, const struct grid *g, size_t keep, const bool *pick);
@@ -66,11 +68,11 @@ void json_point(FILE *to, const struct report *r, const struct answer_point *p, 
 /* `sources` as json_sources wrote them. */
 void json_end_points(FILE *to, const struct report *r, const char *sources);
 void json_sources(FILE *to, const struct sheet *sh);
-/* The rows that --get names, with this text between their values; `-` for what a sheet, or NULL, does not have. */
+/* The answers, inputs and rows that --get names, with this text between their values; `-` for what a point lacks. */
 struct getter;
 struct getter *getter_new(struct arena *a, const char *names, const char *between);
-void getter_print(struct getter *g, FILE *to, const struct sheet *sh);
-/* What is wrong with a name that no sheet had so far, in two lines as report_print has it; NULL: all were found. */
+void getter_print(struct getter *g, FILE *to, const struct answer_point *p);
+/* What is wrong with a name that no point had so far, in two lines as report_print has it; NULL: all were found. */
 const char *getter_missing(const struct getter *g);
 void csv_grid(FILE *to, const struct grid *g);
 void md_points(FILE *to, const struct report *r, const struct grid *g);

@@ -13,7 +13,7 @@
  * GPU is. */
 
 /* An input as asked: a number in base units, or a word. */
-struct asked {
+struct asked_input {
 	const char *path, *text;
 	double value; /* NaN for words */
 };
@@ -23,12 +23,25 @@ struct texts {
 	const char **list;
 };
 
+/* What the answer rests on and nobody stated: an input with the value it took, or a remark (path NULL). */
+struct assumption {
+	const char *text; /* for people */
+	struct asked_input input;
+};
+
+struct assumptions {
+	size_t n;
+	struct assumption *list;
+};
+
 /* One answered question; a sweep has one per point. */
 struct answer_point {
 	const struct sheet *sheet; /* NULL when the point was refused */
 	struct texts swept;        /* values of the swept inputs, as typed */
 	size_t n_asked;
-	struct asked *asked;
+	struct asked_input *asked;
+	struct assumptions assumed;
+	const struct diag *faults; /* of a point that was refused, for JSON */
 };
 
 struct report {
@@ -36,7 +49,8 @@ struct report {
 	const char *command, *version, *title;
 	struct texts swept;               /* names of the swept inputs */
 	const struct answer_point *point; /* the answer; of a sweep NULL */
-	struct texts assumed, warnings;
+	struct assumptions assumed;       /* of a sweep, of all points */
+	struct texts warnings;
 	bool color, quiet;
 	bool trace;    /* JSON has all rows too */
 	bool one_line; /* several values of --get go on one line, between tabs */

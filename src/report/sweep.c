@@ -78,7 +78,7 @@ points_report_add(struct points_report *p, FILE *to, const struct answer_point *
 			keep_sources(p, point->sheet);
 		break;
 	case SWEEP_GET:
-		getter_print(p->getter, to, point->sheet);
+		getter_print(p->getter, to, point);
 		break;
 	case SWEEP_TEXT:
 		if (point->sheet)

@@ -219,7 +219,10 @@ print_notes(FILE *to, const struct report *r, const struct text_notes *notes)
 {
 	if (r->quiet)
 		return;
-	print_list(to, r, "assumed", &r->assumed);
+	const struct texts assumed = {r->assumed.n, ARENA_ARRAY(r->arena, const char *, r->assumed.n + 1)};
+	for (size_t i = 0; i < r->assumed.n; i++)
+		assumed.list[i] = r->assumed.list[i].text;
+	print_list(to, r, "assumed", &assumed);
 	print_list(to, r, "intervals", &notes->whys);
 	if (notes->unconfirmed)
 		fputs(UNCONFIRMED_MARK " not confirmed by a source\n", to);

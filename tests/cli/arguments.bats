@@ -133,3 +133,26 @@ load helper
 	refused
 	says "input path of"
 }
+
+@test "names of other programs: options, models, GPUs" {
+	ask train llama3-8b --gpu h100 --gpus 8 --layout tp=2 --batch 1 --global-batch 8 --get step_s
+	answered
+	same=$out
+	ask train meta-llama/Meta-Llama-3-8B --gpu "NVIDIA H100 80GB HBM3" --num-gpus 8 --tensor-parallel-size 2 --mbs 1 --gbs 8 \
+		--get step_s
+	answered
+	is "$same"
+	ask train llama3-8b --gpu h100 --gpus 8 --num-gpus 16
+	refused
+	says "--num-gpus: error: is given twice"
+	ask kv llama2-7b --set kv-cache-dtype=fp8 --get inputs.kv_dtype
+	is fp8
+	ask_with '{"model": "llama2-7b", "seq-len": 2048}' kv --jsonl - --get inputs.seq
+	is 2048
+	ask help options
+	answered
+	shows "--mbs "
+	ask kv nobody/nothing
+	refused
+	says "there is no model 'nobody/nothing'"
+}

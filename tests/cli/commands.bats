@@ -146,6 +146,31 @@ load helper
 	[ "$(printf '%s\n' "$out" | wc -l)" -eq 3 ]
 }
 
+@test "capacity: objectives that leave a replica almost idle are impractical" {
+	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --objectives tpot:12.5ms --unconfirmed
+	answered
+	shows "time per token: impractical"
+	says "impractical: the objectives leave each replica 3"
+	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --objectives tpot:14ms --unconfirmed
+	answered
+	hides "impractical"
+}
+
+@test "cost and capacity read --price alike" {
+	for price in 2.5 2.5usd/h h100=2.5 a100=1,h100=2.5usd/h; do
+		ask cost --gpus 8 --gpu h100 --price "$price" --get gpu_usd_per_s
+		is 0.0006944444444444445
+		ask capacity llama3-70b --gpu h100 --users 20 --tokens 4Ki --price "$price"
+		answered
+	done
+	ask cost --gpus 8 --gpu a100 --price h100=2.5
+	refused
+	says "no price of this GPU"
+	ask cost --gpus 8 --price h100=2.5
+	refused
+	says "--gpu"
+}
+
 @test "capacity: refused" {
 	ask capacity llama3-70b --gpu h100
 	refused

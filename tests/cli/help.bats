@@ -150,3 +150,14 @@ h100-sxm5-96gb'
 	refused
 	says "help takes one topic"
 }
+
+@test "completion knows ids, the last of several, and inputs" {
+	ask __complete kv --get kv_seq
+	shows kv_sequence_byte
+	ask __complete kv --get kv_sequence_byte,kv_byte
+	shows kv_sequence_byte,kv_byte_per_token
+	ask __complete kv --explain=kv_seq
+	shows --explain=kv_sequence_byte
+	ask __complete kv --get inputs.kv_d
+	shows inputs.kv_dtype
+}

@@ -50,7 +50,7 @@ llama='{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 3, "num_a
 	answered
 	json_is answers/model llama
 	json_is answers/n_params 123840
-	json_is assumed/0 "tie_word_embeddings false"
+	json_is assumed/0/text "tie_word_embeddings false"
 }
 
 @test "what is no configuration" {

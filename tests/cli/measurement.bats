@@ -87,7 +87,7 @@ files=tests/fixtures/measurement
 }
 
 @test "plots: pictures" {
-	needs gnuplot "sh src/packages.sh test installs it" command -v gnuplot
+	needs gnuplot "sh src/tools/packages.sh test installs it" command -v gnuplot
 	for form in png svg pdf; do
 		ask kv llama3-8b --sweep batch=1..8*2 --plot "$tmp/it's \"a\" \`b\`.$form"
 		answered 0

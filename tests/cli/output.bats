@@ -30,7 +30,8 @@ load helper
 	json_is answers/gpu_mem_byte 85027979264
 	json_is answers/verdict fits
 	json_is intervals '{}'
-	json_is assumed/0 "h100 = h100-sxm5-80gb"
+	json_is assumed/0/value h100-sxm5-80gb
+	json_is assumed/0/text "h100 = h100-sxm5-80gb"
 	json_is warnings '[]'
 	[ "${out:0:1}" = "{" ]
 	[ "${out: -1}" = "}" ]
@@ -96,12 +97,12 @@ load helper
 @test "--explain: the derivation, with sources" {
 	ask hw show h100 --explain=mem_byte_per_s
 	answered
-	shows "mem_byte_per_s = 3.35 TB/s"
+	shows "mem_byte_per_s (memory bandwidth) = 3.35 TB/s"
 	shows "$RIDGE_HWDB/hwdb/gpus/h100-sxm5-80gb.yaml:"
 	shows "[stas00/ml-engineering"
 	ask kv llama2-7b --explain
 	answered
-	shows "sequence_byte = "
+	shows "sequence_byte (kv_sequence_byte, KV cache per sequence) = "
 	shows " = 512 KiB/token"
 	hides "assumed:"
 }

@@ -136,3 +136,23 @@ one,2,5'
 	done
 	cmp "$tmp/1" "$tmp/2"
 }
+
+@test "--csv --table: one table, ids as the head" {
+	ask roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100 --csv --table levels
+	answered
+	[ "$(printf '%s\n' "$out" | head -n 1)" = level,byte_per_s,ridge_flop_per_byte ]
+	[ "$(printf '%s\n' "$out" | sed -n 2p | cut -d, -f1,2)" = HBM3,3350000000000 ]
+	ask roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100 --csv --table level
+	refused
+	says "there is no table 'level'"
+	says "the tables are: levels"
+	ask kv llama2-7b --csv --table x
+	refused
+	says "this answer has no tables"
+	ask kv llama2-7b --table x
+	refused
+	says "--table goes with --csv"
+	ask data --items 40M --fraction 15% --zipf 0.952 --table 120GB --lookup 180ms --get inputs.table
+	answered
+	is 120000000000
+}

@@ -12,9 +12,12 @@ both() {
 	refused
 }
 
-# row NAME: a number of the answer, by --get
+# row ID WORD...: one number; what is refused, or says nothing, fails
 row() {
-	"$RIDGE" "${@:2}" --get "$1" 2>/dev/null || [ $? -eq 1 ]
+	local value
+	value=$("$RIDGE" "${@:2}" --get "$1" 2>/dev/null) || [ $? -eq 1 ] || value=
+	[ -n "$value" ] || complain "no $1: ridge ${*:2}"
+	printf '%s\n' "$value"
 }
 
 @test "batches that are no whole micro-batches are refused with the nearest" {
@@ -191,7 +194,11 @@ row() {
 	says "only data parallelism"
 	ask train resnet50 --gpu h100 --gpus 3 --global-batch 8
 	refused
-	[ "$(row step_s train resnet50 --gpu h100 --gpus 4 --batch 64)" = "$(row step_s train resnet50 --gpu h100 --layout dp=4 --batch 64)" ]
+	says "the nearest is 9"
+	four=$(row step_s train resnet50 --gpu h100 --gpus 4 --batch 64)
+	[ "$four" = "$(row step_s train resnet50 --gpu h100 --layout dp=4 --batch 64)" ]
+	[ "$four" = "$(row step_s train resnet50 --gpu h100 --gpus 4 --global-batch 256)" ]
+	[ "$four" != "$(row step_s train resnet50 --gpu h100 --gpus 4 --batch 32)" ]
 }
 
 @test "hybrid sharding acts" {

@@ -92,7 +92,7 @@ digest() {
 	{
 		list = ""
 		at = index($0, "\"assumed\":[")
-		if (at) { list = substr($0, at + 11); list = substr(list, 1, index(list, "]") - 1) }
+		if (at) { list = substr($0, at + 11); list = substr(list, 1, index(list, "],\"warnings\"") - 1) }
 		refused = index($0, "\"errors\":[") > 0
 		print (refused ? "refused" : "answered") "\t" field("expected_byte") "\t" field("verdict") "\t" \
 			(refused ? field("message") : "") "\t" list
@@ -109,10 +109,10 @@ function of_time(text) {
 }
 # assumptions of time alone
 function job_only(list,    a, k, i, out) {
-	k = split(list, a, /","/)
+	k = split(list, a, /"text":"/)
 	out = ""
-	for (i = 1; i <= k; i++) {
-		gsub(/^"|"$/, "", a[i])
+	for (i = 2; i <= k; i++) {
+		sub(/".*/, "", a[i])
 		if (a[i] ~ /^(system |mtp |flops-convention |kernels |price |[0-9.]+ GPUs to a node|checkpoint-time |restart |a dispatcher|a plain all-to-all)/) continue
 		out = out ";" a[i]
 	}

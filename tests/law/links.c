@@ -40,16 +40,16 @@ question(const char *system, double n_ranks, double n_nodes)
 }
 
 /* One system with so many ranks and nodes. */
-struct place {
+struct wired {
 	struct run run;
 	struct wires wires;
 	bool known;
 };
 
-static struct place
+static struct wired
 place_of(struct lab *w, const char *system, double n_ranks, double n_nodes, const char *path, const char *text)
 {
-	struct place p = {.run = lab_ask(w, &comm_command, path, text)};
+	struct wired p = {.run = lab_ask(w, &comm_command, path, text)};
 	const struct wires_in in = question(system, n_ranks, n_nodes);
 
 	p.known = wires_bind(&p.run, &in, &p.wires);
@@ -60,7 +60,7 @@ place_of(struct lab *w, const char *system, double n_ranks, double n_nodes, cons
 
 /* NaN where nothing is known. */
 static double
-time_of(struct place *p, enum collective c, double size_byte)
+time_of(struct wired *p, enum collective c, double size_byte)
 {
 	struct collective_plan plan;
 	struct wires_words words;
@@ -71,7 +71,7 @@ time_of(struct place *p, enum collective c, double size_byte)
 }
 
 static void
-times_of(struct place *p, double out[N_COLLECTIVES][N_SIZES])
+times_of(struct wired *p, double out[N_COLLECTIVES][N_SIZES])
 {
 	for (int c = 0; c < N_COLLECTIVES; c++)
 		for (int i = 0; i < N_SIZES; i++)
@@ -108,7 +108,7 @@ node_bytes(enum collective c, bool sharp, double n_nodes, double n_local, double
 }
 
 static void
-check_rates(struct lab *w, const struct place *p, double times[N_COLLECTIVES][N_SIZES])
+check_rates(struct lab *w, const struct wired *p, double times[N_COLLECTIVES][N_SIZES])
 {
 	const struct system *s = p->wires.system;
 	const double n_nodes = p->wires.n_nodes, n_local = p->wires.n_ranks.value / n_nodes;
@@ -153,13 +153,13 @@ check_nodes(struct lab *w, const struct system *s, double n_local)
 	double inside[N_COLLECTIVES][N_SIZES], before[N_COLLECTIVES][N_SIZES], now[N_COLLECTIVES][N_SIZES];
 
 	if (n_local > 1) {
-		struct place one = place_of(w, s->id, n_local, 1, NULL, NULL);
+		struct wired one = place_of(w, s->id, n_local, 1, NULL, NULL);
 		times_of(&one, inside);
 		check_rates(w, &one, inside);
 		memcpy(before, inside, sizeof before);
 	}
 	for (size_t k = 0; s->fabric && k < sizeof NODES / sizeof *NODES; k++) {
-		struct place many = place_of(w, s->id, n_local * NODES[k], NODES[k], NULL, NULL);
+		struct wired many = place_of(w, s->id, n_local * NODES[k], NODES[k], NULL, NULL);
 		times_of(&many, now);
 		check_rates(w, &many, now);
 		if (n_local > 1)
@@ -181,7 +181,7 @@ check_half(struct lab *w, const struct system *s, double n_ranks, double n_nodes
 
 	if (!datum_given(rate))
 		return;
-	struct place p = place_of(w, s->id, n_ranks, n_nodes, NULL, NULL);
+	struct wired p = place_of(w, s->id, n_ranks, n_nodes, NULL, NULL);
 	times_of(&p, whole);
 	snprintf(text, sizeof text, "%.12gB/s", rate.value / 2);
 	p = place_of(w, s->id, n_ranks, n_nodes, path, text);

@@ -11,7 +11,7 @@ fault() {
 }
 
 commands=$("$RIDGE" __names)
-for page in ridge.1 ridge-hwdb.5 ridge-workload.5 ridge-json.5 ridge-measurement.5 ridge-models.7 ridge-internals.7 ridge-glossary.7 ridge-accuracy.7; do
+for page in ridge.1 ridge-hwdb.5 ridge-workload.5 ridge-json.5 ridge-measurement.5 ridge-models.7 ridge-internals.7 ridge-glossary.7 ridge-accuracy.7 libridge.3; do
 	[ -f "man/$page" ] || fault "man/$page is missing"
 done
 for command in $commands; do

@@ -239,6 +239,7 @@ model_of(struct model *m, const struct test_shape *s)
 	*m = (struct model){.w = {.kind = MODEL_DECODER, .head = true, .parallel = s->parallel, .n_blocks = 1}};
 	m->w.n_layers = num(s->layers);
 	m->w.hidden = num(s->hidden);
+	m->w.norms_per_layer = num(s->parallel ? 1 : 2);
 	m->w.vocab = num(s->vocab);
 	m->w.tied_embeddings = s->tied;
 	m->blocks[0] = block_of(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every command's JSON is what man/ridge.schema.json says. */
+/* Every command's JSON is what ridge.schema.json says. */
 #include "cli/cli.h"
 #include "json_schema.h"
 #include "said.h"
@@ -28,13 +28,19 @@ read_whole(const char *path)
 	return text;
 }
 
+/* The schema as it is installed, in the build folder of this program. */
 static void
 set_up(void)
 {
+	char self[1000];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
 	a = arena_new();
-	char *text = read_whole("man/ridge.schema.json");
+	self[n > 0 ? n : 0] = '\0';
+	*strrchr(self, '/') = '\0';
+	char *text = read_whole(arena_printf(a, "%s/../man/ridge.schema.json", self));
 	schema = cJSON_Parse(text);
-	ck_assert_msg(schema, "man/ridge.schema.json is not JSON");
+	ck_assert_msg(schema, "ridge.schema.json is not JSON");
 	free(text);
 }
 
@@ -68,10 +74,14 @@ static const struct {
 	const char *text;
 	bool valid;
 } samples[] = {
-    {"{" HEAD ", \"inputs\": {\"seq\": 4096, \"gpu\": \"h100\"}, \"answers\": {\"a_s\": 1.5, \"c\": null, "
-     "\"verdict\": \"fits\"}, \"tables\": {\"t\": [{\"a\": 1}]}, \"intervals\": {}, " TAIL "}",
+    {"{" HEAD ", \"inputs\": {\"seq\": 4096, \"gpu\": \"h100\"}, \"answers\": {\"ttft_s\": 1.5, \"step_s\": null, "
+     "\"verdict\": \"fits\"}, \"tables\": {\"t\": [{\"step_s\": 1}]}, \"intervals\": {}, " TAIL "}",
         true},
     {"{" HEAD ", \"points\": [{\"inputs\": {}, \"answers\": {}, \"tables\": {}, \"intervals\": {}}], " TAIL "}", true},
+    {"{" HEAD ", \"points\": [{\"inputs\": {}, \"errors\": [{\"message\": \"m\"}]}], " TAIL "}", true},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, \"intervals\": {}, \"assumed\": [{\"input\": "
+     "\"seq\", \"value\": 4096, \"text\": \"seq 4096\"}, {\"text\": \"a remark\"}], \"warnings\": [], \"sources\": []}",
+        true},
     {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 3, \"column\": 1, \"file\": \"f\"}]}", true},
     {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, "
      "\"intervals\": {\"t_s\": {\"low\": 1, \"high\": null, \"level\": 0.8, \"why\": \"w\"}}, " TAIL "}",
@@ -82,13 +92,17 @@ static const struct {
     {"{" HEAD
      ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, \"intervals\": {}, \"assumed\": [], \"warnings\": []}",
         false},
-    {"{" HEAD ", \"inputs\": {}, \"answers\": {\"a\": []}, \"tables\": {}, \"intervals\": {}, " TAIL "}", false},
-    {"{" HEAD ", \"inputs\": {}, \"answers\": {\"a\": 1, \"a\": 2}, \"tables\": {}, \"intervals\": {}, " TAIL "}",
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {\"nobody_s\": 1}, \"tables\": {}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {\"verdict\": 1}, \"tables\": {}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {\"step_s\": []}, \"tables\": {}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {\"step_s\": 1, \"step_s\": 2}, \"tables\": {}, \"intervals\": {}, " TAIL
+     "}",
         false},
-    {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {\"a\": 1}, \"intervals\": {}, " TAIL "}", false},
+    {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {\"t\": 1}, \"intervals\": {}, " TAIL "}", false},
     {"{" HEAD ", \"inputs\": {}, \"answers\": {}, \"tables\": {}, \"intervals\": {}, \"extra\": 1, " TAIL "}", false},
     {"{" HEAD ", \"inputs\": {\"a\": []}, \"answers\": {}, \"tables\": {}, \"intervals\": {}, " TAIL "}", false},
     {"{" HEAD ", \"points\": [], " TAIL "}", false},
+    {"{" HEAD ", \"points\": [{\"inputs\": {}}], " TAIL "}", false},
     {"{" HEAD ", \"points\": [{\"inputs\": {}, \"answers\": {}, \"intervals\": {}}], " TAIL "}", false},
     {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 0}]}", false},
     {"{" HEAD ", \"errors\": [{\"message\": \"m\", \"line\": 1.5}]}", false},
@@ -158,6 +172,28 @@ has_format(const char *line)
 	return false;
 }
 
+/* What an answer rests on can be said with these paths and values. */
+static void
+must_name_inputs(const char *line, const char *text)
+{
+	const struct command *c = command_find(arena_copy(a, line, strcspn(line, " ")));
+	cJSON *object = cJSON_Parse(text);
+	const cJSON *one;
+
+	cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(object, "assumed"))
+	{
+		const cJSON *input = cJSON_GetObjectItemCaseSensitive(one, "input");
+		if (!input || (strcmp(input->valuestring, "layout") == 0 && command_has_layout(c)))
+			continue;
+		const struct option *o = command_option_at(c, input->valuestring);
+		ck_assert_msg(o, "ridge %s: '%s' is no input", line, input->valuestring);
+		ck_assert_msg(
+		    (o->kind == KIND_QUANTITY) == (bool)cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(one, "value")),
+		    "ridge %s: the value of '%s'", line, input->valuestring);
+	}
+	cJSON_Delete(object);
+}
+
 static void
 must_be_valid(const char *line, int wanted)
 {
@@ -175,6 +211,7 @@ must_be_valid(const char *line, int wanted)
 	/* nothing that is not a number may slip in as one */
 	ck_assert_ptr_null(strstr(text, ": nan"));
 	ck_assert_ptr_null(strstr(text, ": inf"));
+	must_name_inputs(line, text);
 	free(text);
 }
 

@@ -181,7 +181,7 @@ START_TEST(test_sheet_changes_nothing)
 END_TEST
 
 static double
-layer_of(struct arena *a, const char *yaml)
+one_layer(struct arena *a, const char *yaml)
 {
 	const struct model m = {"layer", NAN, NAN, yaml};
 	const struct workload *w = bind(a, &m);
@@ -196,40 +196,40 @@ START_TEST(test_switches)
 {
 	struct arena *a = arena_new();
 	const double plain =
-	    layer_of(a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2}, mlp: {kind: plain, width: 96}"));
+	    one_layer(a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2}, mlp: {kind: plain, width: 96}"));
 
 	/* 2 x 64 x 64 + 2 x 64 x 16 + 2 x 64 x 96 + 2 norms of 64 */
 	ck_assert_double_eq(plain, 8192 + 2048 + 12288 + 128);
 	ck_assert_double_eq(
-	    layer_of(
+	    one_layer(
 	        a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2, bias: qkv}, mlp: {kind: plain, width: 96}")),
 	    plain + 64 + 32);
 	ck_assert_double_eq(
-	    layer_of(
+	    one_layer(
 	        a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2, bias: all}, mlp: {kind: plain, width: 96}")),
 	    plain + 64 + 32 + 64);
 	ck_assert_double_eq(
-	    layer_of(a,
+	    one_layer(a,
 	        LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2, qk_norm: true}, mlp: {kind: plain, width: 96}")),
 	    plain + 16);
 	ck_assert_double_eq(
-	    layer_of(
+	    one_layer(
 	        a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2, sinks: true}, mlp: {kind: plain, width: 96}")),
 	    plain + 8);
 	ck_assert_double_eq(
-	    layer_of(
+	    one_layer(
 	        a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2}, mlp: {kind: plain, width: 96, bias: true}")),
 	    plain + 96 + 64);
 	ck_assert_double_eq(
-	    layer_of(a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2}, mlp: {kind: gated, width: 96}")),
+	    one_layer(a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2}, mlp: {kind: gated, width: 96}")),
 	    plain + 6144);
 	ck_assert_double_eq(
-	    layer_of(
+	    one_layer(
 	        a, LAYER("norm: layer, attention: {kind: gqa, heads: 8, kv_heads: 2}, mlp: {kind: plain, width: 96}")),
 	    plain + 128);
 	/* values half as wide: 64 x 2 x 4 fewer for them, 8 x 4 x 64 fewer for the output */
 	ck_assert_double_eq(
-	    layer_of(
+	    one_layer(
 	        a, LAYER("attention: {kind: gqa, heads: 8, kv_heads: 2, v_dim: 4}, mlp: {kind: plain, width: 96}")),
 	    plain - 512 - 2048);
 	arena_free(a);

@@ -53,15 +53,16 @@ set_up(void)
 	TOY_TELL(sh, hidden, NULL, "inside");
 	(void)again_s;
 
-	static const char *assumed[] = {"dtype bf16", "seq 4096"};
-	static struct asked asked[] = {{"gpus", "8", 8}, {"gpu", "h100", NAN}, {"share", "20%", 0.2}};
+	static struct assumption assumed[] = {{"dtype bf16", {"dtype", "bf16", NAN}},
+	    {"seq 4096", {"seq", "4096", 4096}}, {"a remark", {NULL, NULL, NAN}}};
+	static struct asked_input asked[] = {{"gpus", "8", 8}, {"gpu", "h100", NAN}, {"share", "20%", 0.2}};
 	point = (struct answer_point){.sheet = sh, .n_asked = 3, .asked = asked};
 	report = (struct report){.arena = a,
 	    .command = "toy",
 	    .version = "1.2",
 	    .title = "A title",
 	    .point = &point,
-	    .assumed = {2, assumed},
+	    .assumed = {3, assumed},
 	    .width = 80};
 }
 
@@ -102,7 +103,7 @@ START_TEST(text_is_aligned)
 	    "last, \"odd\"  2 GiB\n"
 	    "\n"
 	    "it         fits\n"
-	    "assumed: dtype bf16, seq 4096\n"
+	    "assumed: dtype bf16, seq 4096, a remark\n"
 	    "* not confirmed by a source\n");
 }
 END_TEST
@@ -127,10 +128,10 @@ END_TEST
 
 START_TEST(long_lists_are_folded)
 {
-	static const char *many[] = {
-	    "one thing that was assumed", "another thing", "a third thing", "and the last of them"};
+	static struct assumption many[] = {{"one thing that was assumed", {0}}, {"another thing", {0}},
+	    {"a third thing", {0}}, {"and the last of them", {0}}};
 
-	report.assumed = (struct texts){4, many};
+	report.assumed = (struct assumptions){4, many};
 	report.width = 50;
 	const char *text = print("text");
 	ck_assert_has(text, "assumed: one thing that was assumed,\n  another thing");
@@ -161,7 +162,7 @@ START_TEST(sentences_stand_below_one_another)
 	    "place          file.yaml:1:1\n"
 	    "what is wrong  a sentence that is much longer than any figure would ever be, and longer\n"
 	    "what to do     write it so\n"
-	    "assumed: dtype bf16, seq 4096\n");
+	    "assumed: dtype bf16, seq 4096, a remark\n");
 	report.width = 200; /* room enough: a table */
 	ck_assert_has(print("text"), "place          what is wrong ");
 	sheet_free(other);
@@ -186,8 +187,9 @@ START_TEST(two_tables_are_told_apart)
 	ck_assert_str_eq(print("csv"), "table,rate_byte_per_s,mem_byte\ngpus,,1\ngpus,,2\nlinks,3,\n");
 	ck_assert_str_eq(print("md"),
 	    "| memory |\n|---:|\n| 1 B |\n| 2 B |\n\n\n| rate |\n|---:|\n| 3 B/s |\n"
-	    "\nassumed: dtype bf16, seq 4096\n");
-	ck_assert_str_eq(print("text"), "memory\n   1 B\n   2 B\n\n rate\n3 B/s\nassumed: dtype bf16, seq 4096\n");
+	    "\nassumed: dtype bf16, seq 4096, a remark\n");
+	ck_assert_str_eq(
+	    print("text"), "memory\n   1 B\n   2 B\n\n rate\n3 B/s\nassumed: dtype bf16, seq 4096, a remark\n");
 	sheet_free(other);
 }
 END_TEST
@@ -208,7 +210,7 @@ START_TEST(markdown_tables)
 	ck_assert_has(text, "**A title**\n\n| what | value |\n|---|---:|\n| launch | 5 us* |\n| one step | 490 ms |\n");
 	ck_assert_has(text, "| not known | - |\n");
 	ck_assert_has(text, "\n| stage | held |\n|---|---:|\n| first\\|one | 1 GiB |\n| last, \"odd\" | 2 GiB |\n\n");
-	ck_assert_has(text, "assumed: dtype bf16, seq 4096\n");
+	ck_assert_has(text, "assumed: dtype bf16, seq 4096, a remark\n");
 	report.quiet = true;
 	ck_assert_lacks(print("md"), "assumed");
 }
@@ -277,9 +279,9 @@ START_TEST(a_row_is_derived)
 	    "      n_ranks = n_gpus = 8\n"
 	    "        n_gpus = 8\n"
 	    "    link_byte_per_s = 50 GB/s      hwdb/links/x.yaml:3:16  [the datasheet]\n"
-	    "  step_s = fmax(exchange_s, 10 * launch_s) + launch_s = 490 ms\n"
+	    "  step_s (one step) = fmax(exchange_s, 10 * launch_s) + launch_s = 490 ms\n"
 	    "    exchange_s = 490 ms      (above)\n"
-	    "    launch_s = 5 us      default  unconfirmed\n");
+	    "    launch_s (launch) = 5 us      default  unconfirmed\n");
 }
 END_TEST
 
@@ -287,8 +289,8 @@ START_TEST(all_answers_are_derived)
 {
 	const char *text = print("explain");
 
-	ck_assert_has(text, "\nstep_s = fmax(exchange_s, 10 * launch_s) + launch_s = 490 ms\n");
-	ck_assert_has(text, "\nstages.1.held_byte = (i + 1) * 1073741824.0 = 2 GiB (2.15 GB)\n");
+	ck_assert_has(text, "\nstep_s (one step) = fmax(exchange_s, 10 * launch_s) + launch_s = 490 ms\n");
+	ck_assert_has(text, "\nstages.1.held_byte (held) = (i + 1) * 1073741824.0 = 2 GiB (2.15 GB)\n");
 	ck_assert_lacks(text, "again_s"); /* nobody was shown it */
 }
 END_TEST
@@ -440,6 +442,31 @@ START_TEST(numbers_keep_all_their_digits)
 }
 END_TEST
 
+START_TEST(assumptions_name_their_inputs)
+{
+	cJSON *object = cJSON_Parse(print("json"));
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "assumed");
+	char *text = cJSON_PrintUnformatted(list);
+
+	ck_assert_str_eq(text,
+	    "[{\"input\":\"dtype\",\"value\":\"bf16\",\"text\":\"dtype bf16\"},"
+	    "{\"input\":\"seq\",\"value\":4096,\"text\":\"seq 4096\"},{\"text\":\"a remark\"}]");
+	free(text);
+	cJSON_Delete(object);
+}
+END_TEST
+
+START_TEST(get_knows_inputs)
+{
+	point.assumed = report.assumed;
+	report.row = "inputs.gpus,inputs.gpu,inputs.seq,inputs.dtype,step_s";
+	ck_assert_str_eq(print("get"), "8\nh100\n4096\nbf16\n0.490005\n");
+	report.row = "inputs.nosuch";
+	ck_assert_ptr_null(print("get"));
+	ck_assert_has(why, "the input 'nosuch' was neither given nor assumed");
+}
+END_TEST
+
 START_TEST(one_line_is_one_line)
 {
 	char *text = NULL;
@@ -504,8 +531,11 @@ START_TEST(points_are_lines)
 	static const char *names[] = {"gpus", "gpu"}, *one[] = {"8", "h100"}, *other[] = {"9", "none"};
 	struct answer_point points[] = {point, {0}};
 
+	struct diag *faults = diag_new(a);
+	diag_error(faults, (struct source){0}, "there is no such thing");
 	points[0].swept = (struct texts){2, one};
 	points[1].swept = (struct texts){2, other};
+	points[1].faults = faults;
 	report.swept = (struct texts){2, names};
 	ck_assert_str_eq(sweep("csv", points, 2),
 	    "gpus,gpu,launch_s,step_s,unknown_s,endless_byte,verdict\n"
@@ -522,12 +552,14 @@ START_TEST(points_are_lines)
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "points");
 	ck_assert_int_eq(cJSON_GetArraySize(list), 2);
 	ck_assert(number_at(list->child, "answers", "step_s") == sheet_row(sh, sheet_find(sh, "step_s"))->value);
-	ck_assert_int_eq(
-	    cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 1), "answers")), 0);
+	const cJSON *refused = cJSON_GetArrayItem(list, 1);
+	ck_assert_ptr_null(cJSON_GetObjectItemCaseSensitive(refused, "answers"));
+	ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(refused, "errors")), 1);
 	cJSON_Delete(object);
 	/* sources are those of the first point that has any */
 	points[1].sheet = sh;
 	points[0].sheet = NULL;
+	points[0].faults = faults;
 	object = cJSON_Parse(sweep("json", points, 2));
 	ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(object, "sources")), 2);
 	cJSON_Delete(object);
@@ -608,6 +640,8 @@ report_suite(void)
 	tcase_add_test(t, json_has_answers_and_tables);
 	tcase_add_test(t, names_of_answers);
 	tcase_add_test(t, numbers_keep_all_their_digits);
+	tcase_add_test(t, assumptions_name_their_inputs);
+	tcase_add_test(t, get_knows_inputs);
 	tcase_add_test(t, one_line_is_one_line);
 	tcase_add_test(t, refusals_as_json);
 	tcase_add_test(t, points_are_lines);

@@ -226,10 +226,12 @@ START_TEST(every_format_shows_it)
 	ck_assert_str_eq(print(a, "get", sh, false), "1\n");
 	const char *explained = print(a, "explain", sh, false);
 	ck_assert_has(explained,
-	    "send_s = size_byte / link_byte_per_s = 1 s  [500 ms .. 2 s in 80 of 100 cases: extrapolated: size above "
+	    "send_s (one) = size_byte / link_byte_per_s = 1 s  [500 ms .. 2 s in 80 of 100 cases: extrapolated: size "
+	    "above "
 	    "7]\n");
-	ck_assert_has(explained, "op.0.part_s = 3 * twice_s = 6 s  [6 s .. 12 s in 80 of 100 cases: calibrated]\n");
-	ck_assert_has(explained, "twice_s = 2 * send_s = 2 s\n");
+	ck_assert_has(
+	    explained, "op.0.part_s (part) = 3 * twice_s = 6 s  [6 s .. 12 s in 80 of 100 cases: calibrated]\n");
+	ck_assert_has(explained, "twice_s (two) = 2 * send_s = 2 s\n");
 	sheet_free(sh);
 	arena_free(a);
 }

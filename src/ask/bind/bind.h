@@ -174,6 +174,8 @@ struct rental {
 /* For a replica of so many GPUs that are linked.  A price that was given is paid by the GPU; one of the database for a
  * whole instance, the smallest that holds the replica, listed with its date.  False with errors. */
 bool bind_price(struct run *r, const struct price_in *in, const struct gpu *gpu, double n_linked, struct rental *out);
+/* The price that --price says of this GPU, else of all; absent: neither.  False with errors. */
+bool bind_given_price(struct run *r, const struct words *words, const struct gpu *gpu, struct datum *out);
 
 /* --- software: the stack or engine of a job ---------------------------------------------------------------- */
 

@@ -29,14 +29,50 @@ format_text(struct run *r, const char *format, va_list list)
 	return arena_text(r->arena, buf);
 }
 
+static void
+add_assumption(struct run *r, const char *text, struct asked_input input)
+{
+	struct assumptions *all = &r->assumed;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->list[i].text, text) == 0)
+			return;
+	all->list = arena_grow(r->arena, all->list, all->n, all->n + 1, sizeof *all->list);
+	all->list[all->n++] = (struct assumption){text, input};
+}
+
 void
 run_assume(struct run *r, const char *format, ...)
 {
 	va_list list;
 
 	va_start(list, format);
-	add_word(r, &r->assumed, format_text(r, format, list));
+	add_assumption(r, format_text(r, format, list), (struct asked_input){NULL, NULL, NAN});
 	va_end(list);
+}
+
+void
+run_assume_value(struct run *r, const char *option, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	const char *value = format_text(r, format, list);
+	va_end(list);
+	run_assume_as(r, option, value, "%s %s", option, value);
+}
+
+void
+run_assume_as(struct run *r, const char *option, const char *value, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	const char *text = format_text(r, format, list);
+	va_end(list);
+	add_assumption(r, text,
+	    inputs_asked(
+	        r->command, inputs_path(r->command, arena_text(r->arena, option)), arena_text(r->arena, value)));
 }
 
 void
@@ -54,7 +90,7 @@ run_word(struct run *r, const char *name, struct word w)
 {
 	run_read_from(r, w.from);
 	if (w.text && w.from.file == inputs_default)
-		run_assume(r, "%s %s", name, w.text);
+		run_assume_value(r, name, "%s", w.text);
 	return w.text;
 }
 
@@ -65,10 +101,13 @@ run_overlay(struct run *r, const char *entity)
 	return inputs_overlay(r->arena, r->command, r->inputs, entity);
 }
 
+/* The entry that an alias means; names of a list are no input. */
 static void
-announce(struct run *r, const char *text)
+announce(struct run *r, const char *kind, const char *id, const char *text)
 {
-	if (text)
+	if (id && text && command_option_at(r->command, kind))
+		run_assume_as(r, kind, id, "%s", text);
+	else if (text)
 		run_assume(r, "%s", text);
 }
 
@@ -79,7 +118,7 @@ run_gpu(struct run *r, struct word name)
 	run_read_from(r, name.from);
 	const struct gpu *gpu = database_gpu(r->database, name.text, run_overlay(r, "gpu"), name.from, &said);
 
-	announce(r, said);
+	announce(r, "gpu", gpu ? gpu->id : NULL, said);
 	return gpu;
 }
 
@@ -91,7 +130,7 @@ run_system(struct run *r, struct word name)
 	const struct system *system =
 	    database_system(r->database, name.text, run_overlay(r, "system"), run_overlay(r, "gpu"), name.from, &said);
 
-	announce(r, said);
+	announce(r, "system", system ? system->id : NULL, said);
 	return system;
 }
 
@@ -140,7 +179,7 @@ run_link(struct run *r, struct word name)
 	run_read_from(r, name.from);
 	const struct link *link = database_link(r->database, name.text, run_overlay(r, "link"), name.from, &said);
 
-	announce(r, said);
+	announce(r, "link", link ? link->id : NULL, said);
 	return link;
 }
 
@@ -152,7 +191,7 @@ run_model(struct run *r, struct word name)
 	const struct workload *model =
 	    database_model(r->database, name.text, run_overlay(r, "model"), name.from, &said);
 
-	announce(r, said);
+	announce(r, "model", model ? model->id : NULL, said);
 	size_t n;
 	const char *const *assumed = database_assumed(r->database, name.text, &n);
 	for (size_t i = 0; i < n; i++)
@@ -271,6 +310,8 @@ made(struct run *r, const struct shape_in *in)
 		diag_hint(r->diag, "use for example 32 heads and 8 KV heads");
 		return NULL;
 	}
+	/* a row of the cache is a sum of two of these, which has no place of its own */
+	run_reads(r, &in->head_dim, NULL);
 	*b = (struct block){.count = in->layers,
 	    .attention = {.kind = ATTENTION_HEADS,
 	        .kind_name = "gqa",

@@ -36,7 +36,7 @@ bind_engine(struct run *r, struct word name, const struct gpu *gpu)
 	    database_engine(r->database, r->arena, r->diag, asked.text, run_overlay(r, "engine"), asked.from, &said);
 
 	if (e && said)
-		run_assume(r, "%s", said);
+		run_assume_as(r, "engine", e->id, "%s", said);
 	if (e)
 		run_word(r, "engine", asked);
 	return e;

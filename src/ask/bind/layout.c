@@ -294,12 +294,12 @@ assume(struct run *r, const struct layout_ask *ask, const struct layout *l)
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		if (!parts[i].open)
 			continue;
-		text = arena_printf(r->arena, "%s%s%s", text ? text : "layout ", text ? "," : "", parts[i].name);
+		text = arena_printf(r->arena, "%s%s%s", text ? text : "", text ? "," : "", parts[i].name);
 		if (!isnan(parts[i].degree))
 			text = arena_printf(r->arena, "%s=%g", text, parts[i].degree);
 	}
 	if (text)
-		run_assume(r, "%s", text);
+		run_assume_value(r, "layout", "%s", text);
 }
 
 static void
@@ -427,6 +427,6 @@ bind_node_gpus(struct run *r, const struct memory_in *in)
 
 	quiet.diag = diag_new(r->arena);
 	quiet.database = database_reporting_to(r->database, quiet.diag);
-	quiet.assumed = (struct words){0};
+	quiet.assumed = (struct assumptions){0};
 	return run_domain_gpus(in->system.text ? run_system(&quiet, in->system) : NULL);
 }

@@ -41,10 +41,11 @@ check_together(struct run *r, const struct load_in *in)
 		    arena_printf(r->arena, "add %s, or leave --think out", in->clients_option));
 	if (datum_given(in->drafts) != datum_given(in->accepted))
 		return run_refuse(r, datum_given(in->drafts) ? in->drafts.from : in->accepted.from,
-		    "--drafts and --accepted need each other", "write for example --drafts 4 --accepted 2.3");
+		    "--draft-tokens and --accepted need each other",
+		    "write for example --draft-tokens 4 --accepted 2.3");
 	if (datum_given(in->accepted) && in->accepted.value > in->drafts.value)
-		return run_refuse(
-		    r, in->accepted.from, "--accepted exceeds --drafts", "write for example --drafts 4 --accepted 2.3");
+		return run_refuse(r, in->accepted.from, "--accepted exceeds --draft-tokens",
+		    "write for example --draft-tokens 4 --accepted 2.3");
 	return true;
 }
 
@@ -74,7 +75,7 @@ bind_load(struct run *r, const struct load_in *in, struct load *out)
 	    .think_cv = datum_or(in->think_cv, 1),
 	};
 	if (datum_given(in->clients) && !datum_given(in->think) && in->usual_think_s > 0)
-		run_assume(r, "think %g s", in->usual_think_s);
+		run_assume_value(r, "think", "%g s", in->usual_think_s);
 	return true;
 }
 
@@ -107,7 +108,7 @@ bind_sequence(struct run *r, struct datum asked, const struct workload *w, doubl
 	*out = asked;
 	if (!datum_given(asked)) {
 		*out = derived(usual_sequence(w));
-		run_assume(r, "seq %g", out->value);
+		run_assume_value(r, "seq", "%g", out->value);
 	}
 	if (datum_given(w->context) && out->value > w->context.value)
 		run_warn(r, "sequence length %g exceeds the model's context length %g", out->value, w->context.value);
@@ -170,9 +171,9 @@ bind_microbatches(struct run *r, const struct memory_in *in, const struct layout
 	    datum_given(in->global_batch) ? in->global_batch : derived(settled.n_global_sequences);
 	/* the third of the three follows from two that are said */
 	if (!says_batch && !(out->said.n_microbatches > 0 && out->said.n_global_sequences > 0))
-		run_assume(r, "batch %g", settled.n_sequences);
+		run_assume_value(r, "batch", "%g", settled.n_sequences);
 	if (!datum_given(in->microbatches) && !datum_given(in->global_batch))
-		run_assume(r, "microbatches %g", settled.n_microbatches);
+		run_assume_value(r, "microbatches", "%g", settled.n_microbatches);
 	return true;
 }
 

@@ -141,9 +141,8 @@ is_of(struct run *r, const char *name, size_t n, struct source at, const struct 
 	return named;
 }
 
-/* The price of this GPU, else that of all; absent: neither. */
-static bool
-given_price(struct run *r, const struct words *words, const struct gpu *gpu, struct datum *out)
+bool
+bind_given_price(struct run *r, const struct words *words, const struct gpu *gpu, struct datum *out)
 {
 	bool named = false;
 
@@ -274,7 +273,7 @@ bind_price(struct run *r, const struct price_in *in, const struct gpu *gpu, doub
 	*out = (struct rental){.n_gpus = 1};
 	for (size_t i = 0; i < in->price->n; i++)
 		run_read_from(r, in->price->list[i].from);
-	if (!given_price(r, in->price, gpu, &out->gpu_usd_per_s))
+	if (!bind_given_price(r, in->price, gpu, &out->gpu_usd_per_s))
 		return false;
 	if (datum_given(out->gpu_usd_per_s) || !gpu)
 		return true;

@@ -8,18 +8,6 @@
 
 #include <string.h>
 
-/* True when the space-separated list has this id. */
-static bool
-lists(const char *list, const char *id)
-{
-	const size_t n = strlen(id);
-
-	for (const char *p = list; p && (p = strstr(p, id)); p += n)
-		if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
-			return true;
-	return false;
-}
-
 const struct stack *
 bind_stack(struct run *r, struct word name, const struct workload *model)
 {
@@ -29,10 +17,10 @@ bind_stack(struct run *r, struct word name, const struct workload *model)
 
 	run_read_from(r, name.from);
 	if (s && said)
-		run_assume(r, "%s", said);
-	if (!s || !s->time.except || !s->time.instead || !model->id || !lists(s->time.except, model->id))
+		run_assume_as(r, "stack", s->id, "%s", said);
+	if (!s || !s->time.except || !s->time.instead || !model->id || !text_lists(s->time.except, model->id))
 		return s;
-	run_assume(r, "stack %s: recipes of %s still use it", s->time.instead, model->id);
+	run_assume_as(r, "stack", s->time.instead, "stack %s: recipes of %s still use it", s->time.instead, model->id);
 	return database_stack(r->database, r->arena, r->diag, s->time.instead, overlay, name.from, &said);
 }
 
@@ -74,7 +62,7 @@ bind_software(struct run *r, const struct software_ask *ask)
 
 	if (!name.text) {
 		name = (struct word){usual_stack(ask), {inputs_default, 0, 0, NULL, false}};
-		run_assume(r, "stack %s", name.text);
+		run_assume_value(r, "stack", "%s", name.text);
 	}
 	const struct stack *s = bind_stack(r, name, ask->model);
 	if (!s || s->use == ask->use)
@@ -138,10 +126,11 @@ say_published(struct run *r, const struct workload *w, const struct gpu *gpu, st
 	const char *part = all ? "weights" : "expert weights";
 
 	if (w->quantisation.weights != f->weights && all)
-		run_assume(r, "weights %s, experts %s, as published", dtype_name(w->quantisation.weights),
-		    dtype_name(f->weights));
+		run_assume_as(r, "weights-dtype", dtype_name(f->weights), "weights %s, experts %s, as published",
+		    dtype_name(w->quantisation.weights), dtype_name(f->weights));
 	else
-		run_assume(r, "%s %s, as published", part, dtype_name(f->weights));
+		run_assume_as(
+		    r, "weights-dtype", dtype_name(f->weights), "%s %s, as published", part, dtype_name(f->weights));
 	if (dtype_byte(products) >= 2)
 		run_assume(r, "GEMMs in 16 bits: weights dequantized before them");
 }
@@ -193,12 +182,12 @@ bind_formats(struct run *r, const struct formats_in *in, const struct workload *
 	}
 	if (w && w->quantisation.has_kv && out->published) {
 		out->kv = w->quantisation.kv;
-		run_assume(r, "kv-dtype %s, as published", dtype_name(out->kv));
+		run_assume_as(r, "kv-dtype", dtype_name(out->kv), "kv-dtype %s, as published", dtype_name(out->kv));
 		return true;
 	}
 	out->kv = serve_usual_kv(e, out->published ? out->weights : out->compute);
 	if (out->kv != out->compute || out->published)
-		run_assume(r, "kv-dtype %s", dtype_name(out->kv));
+		run_assume_value(r, "kv-dtype", "%s", dtype_name(out->kv));
 	return true;
 }
 

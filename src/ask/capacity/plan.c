@@ -113,7 +113,7 @@ read_load(struct run *r, const struct capacity_plan_in *in, const struct capacit
 	    .objectives = objectives,
 	    .n_objectives = in->objectives.n};
 	if (datum_given(c->users) && !datum_given(in->think))
-		run_assume(r, "think %g s", think_default_s);
+		run_assume_value(r, "think", "%g s", think_default_s);
 	if (datum_given(in->day_tokens)) {
 		CALL(r->sheet, load_request_per_s, serve_day_rate(r->sheet, in->day_tokens.value, l->osl_token));
 		SHOW(r->sheet, load_request_per_s, load_request_per_s);
@@ -378,7 +378,7 @@ warn(struct run *r, const struct search *s)
 		fits = fits || s->list[i].bound != PLAN_DOES_NOT_FIT;
 	if (!fits)
 		run_warn(r,
-		    "no replica of up to %g GPUs holds the model and one request: raise --replica-gpus, or use a "
+		    "no replica of up to %g GPUs holds the model and one request: raise --gpus, or use a "
 		    "smaller dtype",
 		    s->in->replica_gpus.value);
 	if (datum_given(s->c->users) && s->n_groups > 1)
@@ -413,7 +413,7 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 		return REFUSED;
 	if (s.n == 0) {
 		run_refuse(r, c->gpus->list[0].from, "none of these setups can be evaluated",
-		    "see the warnings; without --engine and --objectives, roofline floors are printed");
+		    "see the warnings; without --engine and --slo, roofline floors are printed");
 		return REFUSED;
 	}
 	r->title = datum_given(c->users)

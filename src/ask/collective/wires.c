@@ -99,7 +99,7 @@ bind_groups(struct run *r, const struct wires_in *in, struct wires *w)
 	if (!datum_given(w->n_ranks))
 		w->n_ranks = (struct datum){n, in->groups.list[0].from};
 	if (w->n_ranks.value != n)
-		return fault(r, w->n_ranks.from, "the groups do not add up to --ranks", "leave --ranks out");
+		return fault(r, w->n_ranks.from, "the groups do not add up to --gpus", "leave --gpus out");
 	if (w->algorithm != ALGORITHM_AUTO && w->algorithm != ALGORITHM_RING)
 		return fault(r, in->groups.list[0].from, "--nvlink-groups needs a ring", "use --algo ring");
 	if (!w->bare)
@@ -237,13 +237,13 @@ bind_gpu(struct run *r, const struct wires_in *in, struct wires *w)
 	w->link = run_link(r, (struct word){id, in->gpu.from});
 	w->fit = find_fit(r, w);
 	if (!datum_given(w->n_ranks))
-		return fault(r, in->gpu.from, "number of ranks missing", "add --ranks 8");
+		return fault(r, in->gpu.from, "number of ranks missing", "add --gpus 8");
 	/* eight share a board, except where a rack is one domain */
 	const double domain = strncmp(w->gpu->id, "gb", 2) == 0 ? 72 : 8;
 	if (w->n_ranks.value > domain) {
 		diag_error(
 		    r->diag, w->n_ranks.from, "%g ranks exceed the %g GPUs of one node", w->n_ranks.value, domain);
-		diag_hint(r->diag, "add a system with a network: --system dgx-h100 --ranks %g", w->n_ranks.value);
+		diag_hint(r->diag, "add a system with a network: --system dgx-h100 --gpus %g", w->n_ranks.value);
 		return false;
 	}
 	return w->link != NULL;
@@ -354,7 +354,7 @@ algorithm_of(struct word name)
 bool
 wires_bind(struct run *r, const struct wires_in *in, struct wires *w)
 {
-	bool ok = run_whole(r, "--ranks", in->ranks, 1) & run_whole(r, "--nodes", in->nodes, 1) &
+	bool ok = run_whole(r, "--gpus", in->ranks, 1) & run_whole(r, "--nodes", in->nodes, 1) &
 	    above_zero(r, in->bandwidth) & above_zero(r, in->nic_bandwidth) & above_zero(r, in->host_bandwidth);
 
 	*w = (struct wires){.n_ranks = in->ranks, .n_nodes = datum_given(in->nodes) ? in->nodes.value : 1};
@@ -377,10 +377,10 @@ wires_bind(struct run *r, const struct wires_in *in, struct wires *w)
 		follow_link(r, w);
 	if (!datum_given(w->n_ranks))
 		return fault(
-		    r, datum_given(w->rate) ? w->rate.from : in->link.from, "number of ranks missing", "add --ranks 8");
+		    r, datum_given(w->rate) ? w->rate.from : in->link.from, "number of ranks missing", "add --gpus 8");
 	if (w->bare && fmod(w->n_ranks.value, w->n_nodes) != 0)
 		return fault(
-		    r, in->nodes.from, "the ranks do not divide evenly over the nodes", "change --ranks or --nodes");
+		    r, in->nodes.from, "the ranks do not divide evenly over the nodes", "change --gpus or --nodes");
 	if (w->bare && w->n_nodes > 1 && !datum_given(w->nic_rate))
 		return fault(r, in->nodes.from, "network bandwidth missing",
 		    "add --nic-bandwidth 50GB/s, the NIC bandwidth per GPU");

@@ -164,7 +164,7 @@ bind_counter(struct run *r, const struct memory_in *in, struct memory_job *job)
 	job->context_byte = job->stack->counter_byte[counter];
 	if (datum_given(job->context_byte)) {
 		if (!in->counter.text)
-			run_assume(r, "counter %s", names[counter]);
+			run_assume_value(r, "counter", "%s", names[counter]);
 		return true;
 	}
 	diag_error(r->diag, in->counter.from, "counter '%s' is unknown for stack %s", names[counter], job->stack->id);

@@ -90,7 +90,7 @@ bind_loss(struct run *r, const struct training_in *in, struct memory_job *job)
 	if (!in->loss.text) {
 		job->loss = memory_usual_loss(job);
 		if (s->n_losses > 1)
-			run_assume(r, "loss %s", job->loss->name);
+			run_assume_value(r, "loss", "%s", job->loss->name);
 		return true;
 	}
 	for (int i = 0; i < s->n_losses; i++) {

@@ -23,7 +23,7 @@ tokens_of(struct run *r, const struct model_in *in, const struct workload *w)
 			run_warn(r, "sequence length %g exceeds the model's context length %g", in->seq.value, held);
 		return in->seq.value;
 	}
-	run_assume(r, "seq %g", fmin(4096, held));
+	run_assume_value(r, "seq", "%g", fmin(4096, held));
 	return fmin(4096, held);
 }
 

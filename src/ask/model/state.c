@@ -49,7 +49,7 @@ run_state(struct run *r, const struct state_in *in, const struct workload *model
 	if (in->state_dtype.text)
 		w->state_byte = (struct datum){dtype_byte(dtype_find(in->state_dtype.text)), in->state_dtype.from};
 	else if (workload_recurs(w) && !(w->state_byte.value > 0))
-		run_assume(r, "state-dtype fp32");
+		run_assume_value(r, "state-dtype", "fp32");
 	if (datum_given(in->source) && w->kind != MODEL_ENCODER_DECODER) {
 		diag_error(r->diag, in->source.from, "%s has no encoder", w->name);
 		diag_hint(r->diag, "leave --source-seq out");

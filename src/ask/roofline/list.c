@@ -260,7 +260,7 @@ tokens_of(const struct roof *q, const struct roofline_in *in, const struct workl
 		return in->seq.value;
 	}
 	if (w->kind != MODEL_OPERATORS)
-		run_assume(q->run, "seq %g", fmin(2048, held));
+		run_assume_value(q->run, "seq", "%g", fmin(2048, held));
 	return fmin(2048, held);
 }
 
@@ -351,9 +351,9 @@ roof_layer(struct roof *q, const struct roofline_in *in)
 		return REFUSED;
 	}
 	if (!datum_given(in->heads))
-		run_assume(r, "heads ignored: one head of the hidden size");
+		run_assume_as(r, "heads", "1", "heads ignored: one head of the hidden size");
 	if (!datum_given(in->mlp_width))
-		run_assume(r, "mlp-width %g", 4 * in->hidden.value);
+		run_assume_value(r, "mlp-width", "%g", 4 * in->hidden.value);
 	struct block block = {.count = one,
 	    .attention = {.kind_name = "gqa",
 	        .n_heads = heads,

@@ -55,7 +55,8 @@ roof_peaks(struct roof *q, struct word dtype)
 	run_read_from(q->run, dtype.from);
 	q->dtype = dtype_find(asked.text);
 	if (!dtype.text)
-		run_assume(q->run, older ? "dtype fp16: no bf16 on this GPU" : "dtype bf16");
+		run_assume_as(
+		    q->run, "dtype", asked.text, older ? "dtype %s: no bf16 on this GPU" : "dtype %s", asked.text);
 	for (size_t i = 0; i < q->n; i++)
 		ok = run_peak(q->run, q->machines[i].gpu, q->dtype, asked, &q->machines[i].peak) && ok;
 	for (size_t i = 0; i < q->n; i++)

@@ -176,7 +176,7 @@ serve_ask(struct run *r, const struct serve_in *in, const struct serve_binding *
 		run_reads(r, &in->row_split, NULL);
 	if (!datum_given(in->batch) &&
 	    (out->regime == SERVE_STATIC || out->regime == SERVE_PROMPT || out->regime == SERVE_ENCODE))
-		run_assume(r, "batch 1");
+		run_assume_value(r, "batch", "1");
 }
 
 /* --- engine -------------------------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics 
 	}
 	const bool met = serve_objective(r, "--ttft", in->ttft, m->first_s, &verdict) &
 	    serve_objective(r, "--itl", in->itl, m->step_s, &verdict) &
-	    serve_objective(r, "--deadline", in->deadline, m->answer_s, &verdict);
+	    serve_objective(r, "--e2e", in->deadline, m->answer_s, &verdict);
 	if (*verdict)
 		TELL(sh, verdict, verdict);
 	return met ? ANSWERED : ANSWERED_NO;

@@ -68,7 +68,7 @@ read_points(struct run *r, const struct serve_in *in, struct point_setting *poin
 		if (!read_point(r, in->points.list[i], &points[i]) || !check_name(r, in->points.list[i], points, i))
 			return false;
 		if (datum_given(in->deadline) && !datum_given(points[i].p99_s))
-			return run_refuse(r, in->points.list[i].from, "--deadline needs the P99 of every point",
+			return run_refuse(r, in->points.list[i].from, "--e2e needs the P99 of every point",
 			    "write NAME:RATE:P99, such as 4:210:950ms");
 	}
 	return run_positive(r, "base-rate", in->base_rate) & run_positive(r, "base-p99", in->base_p99) &
@@ -159,8 +159,8 @@ serve_objectives(struct run *r, const struct serve_in *in)
 	struct sheet *sh = r->sheet;
 
 	if (!datum_given(in->ttft) || !datum_given(in->itl) || (!datum_given(in->deadline) && !datum_given(in->osl))) {
-		run_refuse(r, in->ttft.from, "SLO consistency needs --ttft, --itl, and --deadline or --osl",
-		    "write for example --ttft 500ms --itl 50ms --deadline 2s --osl 200");
+		run_refuse(r, in->ttft.from, "SLO consistency needs --ttft, --itl, and --e2e or --osl",
+		    "write for example --ttft 500ms --itl 50ms --e2e 2s --osl 200");
 		return REFUSED;
 	}
 	if (!(run_positive(r, "ttft", in->ttft) & run_positive(r, "itl", in->itl) &
@@ -360,7 +360,7 @@ show_cache(struct run *r, const struct serve_in *in, const struct floors *f)
 	}
 	TAKE(sh, context_token, f->context);
 	if (!datum_given(in->context))
-		run_assume(r, "context %g", f->context);
+		run_assume_value(r, "context", "%g", f->context);
 	CALL(sh, sequence_byte, kv_sequence(sh, f->w, context_token, 1, dtype_byte(f->formats.kv), f->tp));
 	TAKE(sh, n_cached_sequences, batch_of(in));
 	CALL(sh, cache_byte, kv_batch(sh, n_cached_sequences, sequence_byte));
@@ -445,7 +445,7 @@ serve_floors(struct run *r, const struct serve_in *in)
 	run_warn(r, "roofline floors: queueing, launches, communication and scheduling come on top");
 	const bool met = serve_objective(r, "--ttft", in->ttft, prompt_s, &verdict) &
 	    serve_objective(r, "--itl", in->itl, step_s, &verdict) &
-	    serve_objective(r, "--deadline", in->deadline, whole_s, &verdict);
+	    serve_objective(r, "--e2e", in->deadline, whole_s, &verdict);
 	if (*verdict)
 		TELL(sh, verdict, verdict);
 	return met ? ANSWERED : ANSWERED_NO;

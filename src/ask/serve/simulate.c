@@ -154,15 +154,17 @@ bind_length(struct run *r, const struct simulate_in *in, const struct simulate_c
 
 	out->warmup_frac = datum_given(in->warmup) ? in->warmup.value : in->trace.text ? 0 : SIMULATE_WARMUP;
 	if (!datum_given(in->warmup) && !in->trace.text)
-		run_assume(r, "warm-up %g %% of the requests", 100 * SIMULATE_WARMUP);
+		run_assume_as(r, "warmup", arena_printf(r->arena, "%g", SIMULATE_WARMUP),
+		    "warm-up %g %% of the requests", 100 * SIMULATE_WARMUP);
 	if (in->trace.text)
 		return;
 	t->n_requests = (size_t)c->n_requests.value;
 	if (datum_given(c->n_requests))
 		return;
 	t->n_requests = (size_t)simulate_enough(0.99, (double)t->n_clients, out->warmup_frac);
-	run_assume(r, "requests %zu (%.0f beyond P99%s)", t->n_requests,
-	    0.01 * (1 - out->warmup_frac) * (double)t->n_requests, t->n_clients ? ", 20 for each client" : "");
+	run_assume_as(r, "requests", arena_printf(r->arena, "%zu", t->n_requests), "requests %zu (%.0f beyond P99%s)",
+	    t->n_requests, 0.01 * (1 - out->warmup_frac) * (double)t->n_requests,
+	    t->n_clients ? ", 20 for each client" : "");
 }
 
 static bool

@@ -35,7 +35,7 @@ bind_system(struct run *r, const struct train_question *q, struct train_bound *o
 	}
 	out->system = run_usual_system(r, out->gpu);
 	if (out->system)
-		run_assume(r, "system %s", out->system->id);
+		run_assume_value(r, "system", "%s", out->system->id);
 	return true;
 }
 
@@ -266,7 +266,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 		run_warn(r, "offload transfer time is not counted");
 	ask->optimizer_byte = optimizer_traffic(out->memory.optimizer);
 	if (!datum_given(ask->n_mtp) && datum_or(ask->model->n_mtp, 0) > 0)
-		run_assume(r, "mtp %g", ask->model->n_mtp.value);
+		run_assume_value(r, "mtp", "%g", ask->model->n_mtp.value);
 	return bind_prediction(r, ask) && bind_packing(r, q, ask);
 }
 

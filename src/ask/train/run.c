@@ -60,6 +60,7 @@ bind_replicas(struct run *r, const struct train_question *q, struct train_list_j
 		diag_hint(r->diag, "leave --layout out; --gpus is the number of replicas");
 		return false;
 	}
+	run_reads(r, &in->gpus, &in->batch, &in->global_batch, NULL);
 	job->n_gpus = l.dp;
 	job->n_samples = in->batch.value;
 	if (!datum_given(in->global_batch))

@@ -165,6 +165,9 @@ of_columns(struct arena *a, const struct validate_row *row)
 	    .stated_params = absent,
 	    .n_blocks = 1,
 	    .blocks = b};
+	struct layer *rows = ARENA_NEW(a, struct layer);
+	layer_describe(w, b, rows);
+	b->layer = rows;
 	return w;
 }
 

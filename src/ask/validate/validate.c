@@ -86,7 +86,8 @@ run_quiet(const struct run *r)
 	quiet.diag = diag_new(r->arena);
 	quiet.database = database_reporting_to(r->database, quiet.diag);
 	quiet.sheet = NULL;
-	quiet.warnings = quiet.assumed = (struct words){0};
+	quiet.warnings = (struct words){0};
+	quiet.assumed = (struct assumptions){0};
 	return quiet;
 }
 

@@ -60,14 +60,14 @@ cache_measured(struct sheet *sh, const struct cache_curve *curve, double cached_
 
 /* --- the other way round --------------------------------------------------------------------------------- */
 
-struct asked {
+struct asked_input {
 	double n_items, n_hot, hit_frac;
 };
 
 static double
 too_much(double zipf, const void *context)
 {
-	const struct asked *a = context;
+	const struct asked_input *a = context;
 
 	return cache_zipf(NULL, a->n_items, a->n_hot, zipf) - a->hit_frac;
 }
@@ -75,7 +75,7 @@ too_much(double zipf, const void *context)
 double
 cache_zipf_of(double n_items, double n_hot, double hit_frac)
 {
-	const struct asked a = {n_items, n_hot, hit_frac};
+	const struct asked_input a = {n_items, n_hot, hit_frac};
 	double zipf;
 
 	/* always is the limit that no exponent reaches */

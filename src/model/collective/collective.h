@@ -116,6 +116,8 @@ double nic_share(struct sheet *sh, double n_nics, double one_nic_byte_per_s, dou
 /* One node, rings and direct sends: t = a0 + an (n-2) + V / (binf (1 - beta/n)) + c min(1, V/V0)^0.7. */
 double collective_ring_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte);
+/* What NCCL's protocols cost until they are at full rate: from LL through LL128 to Simple. */
+double protocol_ramp(struct sheet *sh, double volume_byte, double ramp_s, double ramp_byte);
 /* One node, by switches that add up (NVLink SHARP); for whether they can, ask nvls_fitted. */
 double allreduce_nvls_ramp(
     struct sheet *sh, const struct collective_calibration *fit, double n_ranks, double size_byte);

@@ -12,16 +12,6 @@ domain_latency(struct sheet *sh, const struct collective_calibration *fit, doubl
 	return latency_s;
 }
 
-/* From LL through LL128 to Simple: collective_ring_ramp. */
-static double
-protocol_ramp(struct sheet *sh, const struct collective_calibration *fit, double volume_byte)
-{
-	GIVEN(sh, volume_byte);
-	FROM(sh, fit, ramp_s, ramp_byte);
-	LET(sh, protocol_s, ramp_s * pow(fmin(1, volume_byte / ramp_byte), 0.7));
-	return protocol_s;
-}
-
 /* As collective_ramp, on any number of ranks. */
 double
 collective_domain(struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks,
@@ -32,7 +22,8 @@ collective_domain(struct sheet *sh, enum collective c, const struct collective_c
 	TAKE(sh, beta, fit->beta);
 	CALL(sh, volume_byte, bus_volume(sh, c, n_ranks, size_byte));
 	CALL(sh, latency_s, domain_latency(sh, fit, n_ranks, hop_s));
-	CALL(sh, protocol_s, protocol_ramp(sh, fit, volume_byte));
+	FROM(sh, fit, ramp_s, ramp_byte);
+	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
 	LET(sh, reached_byte_per_s, many_byte_per_s * (1 - beta / n_ranks));
 	LET(sh, ring_s, fmin(1, n_ranks - 1) * (latency_s + volume_byte / reached_byte_per_s + protocol_s));
 	double domain_s;
@@ -101,7 +92,8 @@ fixed_time(
 	double fixed_s;
 	if (n_local > 1) {
 		CALL(sh, latency_s, domain_latency(sh, fit, n_local, hop_s));
-		CALL(sh, protocol_s, protocol_ramp(sh, fit, volume_byte));
+		FROM(sh, fit, ramp_s, ramp_byte);
+		CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
 		SET(sh, fixed_s, latency_s + protocol_s);
 	} else
 		SET(sh, fixed_s, 0);

@@ -2,6 +2,14 @@
 /* Forms whose parameters were fitted to measurements (hwdb/calibration). */
 #include "model/collective/collective.h"
 
+double
+protocol_ramp(struct sheet *sh, double volume_byte, double ramp_s, double ramp_byte)
+{
+	GIVEN(sh, volume_byte, ramp_s, ramp_byte);
+	LET(sh, protocol_s, ramp_s * pow(fmin(1, volume_byte / ramp_byte), 0.7));
+	return protocol_s;
+}
+
 /*
  * Inside one node.  NCCL passes from LL through LL128 to Simple as messages grow, and half of the bandwidth is reached
  * only at several megabytes: the last term is that ramp, at its full cost from ramp_byte on.
@@ -17,7 +25,7 @@ collective_ring_ramp(
 	CALL(sh, volume_byte, bus_volume(sh, c, n_ranks, size_byte));
 	LET(sh, reached_byte_per_s, many_byte_per_s * (1 - beta / n_ranks));
 	LET(sh, latency_s, base_s + per_rank_s * (n_ranks - 2));
-	LET(sh, protocol_s, ramp_s * pow(fmin(1, volume_byte / ramp_byte), 0.7));
+	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
 	LET(sh, fitted_s, fmin(1, n_ranks - 1) * (latency_s + volume_byte / reached_byte_per_s + protocol_s));
 	return fitted_s;
 }

@@ -169,7 +169,7 @@ around_time(struct sheet *sh, const struct attention_shape *a, const struct widt
 		TAKE(sh, l2_byte_per_s, p->l2_byte_per_s);
 		TAKE(sh, l2_byte, c->ref_l2_byte);
 		FROM(sh, p, hold, fade);
-		LET(sh, miss_frac, fmin(1, fmax(0, ((queries_byte + kv_byte) / l2_byte - hold) / fade)));
+		CALL(sh, miss_frac, level_miss(sh, queries_byte + kv_byte, l2_byte, hold, fade));
 		LET(sh, faster, l2_byte_per_s / mem_byte_per_s);
 		SET(sh, around_s, stream_s * miss_frac + stream_s * (1 - miss_frac) / faster);
 	} else

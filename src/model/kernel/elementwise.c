@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Kernels without arithmetic to speak of last as long as their traffic.  What fits in L2 was left there by the kernel
- * before: three quarters of the cache are useful, and the hits fade out between half of that and one and a half times
- * that, as in GEMMs.  0.85 of the memory's rate and three times that rate for L2 are what the elementwise
+ * before.  0.85 of the memory's rate and three times that rate for L2 are what the elementwise
  * kernels of serving engines reached on A100 to B200.
  */
 #include "model/kernel/kernel.h"
@@ -18,7 +17,7 @@ elementwise_time(struct sheet *sh, const struct elementwise_shape *shape, const 
 		SET(sh, miss_frac, 1);
 	} else {
 		TAKE(sh, l2_byte, c->ref_l2_byte);
-		SET(sh, miss_frac, fmin(1, fmax(0, traffic_byte / (0.75 * l2_byte) - 0.5)));
+		SET_CALL(sh, miss_frac, level_miss(sh, traffic_byte, l2_byte, 0, 0));
 	}
 	TAKE(sh, l2_ratio, shape->l2_ratio > 0 ? shape->l2_ratio : 3);
 	LET(sh, missed_s, traffic_byte * miss_frac / (mem_frac * mem_byte_per_s));

@@ -13,10 +13,6 @@
 
 #include "model/kernel/parts.h"
 
-struct tile {
-	double tile_m, tile_n, n_splits;
-};
-
 struct gemm_shape
 gemm_shape_of(double m, double n, double k, enum dtype t)
 {
@@ -38,8 +34,7 @@ gemm_calibrated(const struct calibration *c, enum dtype t)
 	return c && c->has_gemm && c->gemm[t].peak_flop_per_s.value > 0;
 }
 
-/* Operands that fit in L2 come from there.  Three quarters of the cache are useful; between half of that and one and a
- * half times that the hits fade out. */
+/* Operands that fit in L2 come from there. */
 static double
 traffic_time(
     struct sheet *sh, const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p)
@@ -53,12 +48,11 @@ traffic_time(
 	LET(sh, a_byte, m * k * a_elem_byte);
 	LET(sh, w_byte, k * n * w_elem_byte);
 	LET(sh, o_byte, m * n * o_elem_byte);
-	LET(sh, useful_byte, 0.75 * l2_byte);
-	LET(sh, other_miss_frac, fmin(1, fmax(0, (a_byte + w_byte + o_byte) / useful_byte - 0.5)));
+	CALL(sh, other_miss_frac, level_miss(sh, a_byte + w_byte + o_byte, l2_byte, 0, 0));
 	double weight_miss_frac;
 	if (g->n_copies > 0) {
 		TAKE(sh, n_copies, g->n_copies);
-		SET(sh, weight_miss_frac, fmin(1, fmax(0, (a_byte + n_copies * w_byte + o_byte) / useful_byte - 0.5)));
+		SET_CALL(sh, weight_miss_frac, level_miss(sh, a_byte + n_copies * w_byte + o_byte, l2_byte, 0, 0));
 	} else
 		SET(sh, weight_miss_frac, 1);
 	LET(sh, missed_byte, w_byte * weight_miss_frac + (a_byte + o_byte) * other_miss_frac);
@@ -90,188 +84,6 @@ arithmetic_rate(struct sheet *sh, const struct gemm_shape *g, const struct gemm_
 	} else
 		SET(sh, arithmetic_flop_per_s, rate_frac * peak_flop_per_s);
 	return arithmetic_flop_per_s;
-}
-
-struct tile_times {
-	double arithmetic_s, feed_s, extra_s;
-};
-
-/* A second kernel adds the parts of a split product. */
-static double
-reduction_time(const struct gemm_calibration *p)
-{
-	return p->reduction_s.value > 0 ? p->reduction_s.value : 2.2e-6;
-}
-
-/* Waves of tiles; rows are recorded in the caller's scope. */
-static struct tile_times
-tile_times(struct sheet *sh, const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p,
-    double flop_per_s, const struct tile *t)
-{
-	FROM(sh, g, m, n, k);
-	TAKE(sh, a_elem_byte, g->a_byte);
-	TAKE(sh, w_elem_byte, g->w_byte);
-	FROM(sh, t, tile_m, tile_n, n_splits);
-	TAKE(sh, n_sms, c->ref_n_sms);
-	TAKE(sh, reached_flop_per_s, flop_per_s);
-	FROM(sh, p, feed_byte_per_s, k_step_s, tile_s, wave_frac, l2_byte_per_s);
-	LET(sh, n_tiles, ceil(m / tile_m) * ceil(n / tile_n));
-	LET(sh, n_waves, n_tiles * n_splits / n_sms);
-	/* between whole waves and a fluid of work: modern kernels hand out the rest of a wave in smaller pieces */
-	LET(sh, n_effective_waves, wave_frac * ceil(n_waves) + (1 - wave_frac) * fmax(1, n_waves));
-	LET(sh, depth, 32 * ceil(k / (32 * n_splits)));
-	LET(sh, tile_flop, 2 * tile_m * tile_n * depth);
-	LET(sh, sm_flop_per_s, reached_flop_per_s / n_sms);
-	/* small tiles lose a little: 0.02 x 32 (1/tile_m + 1/tile_n) */
-	LET(sh, tile_cost, 1 + 0.64 * (1 / tile_m + 1 / tile_n));
-	LET(sh, arithmetic_s, n_effective_waves * tile_flop / sm_flop_per_s * tile_cost);
-	LET(sh, operand_byte, (fmin(tile_m, m) * a_elem_byte + fmin(tile_n, n) * w_elem_byte) * depth);
-	LET(sh, supply_s, n_effective_waves * operand_byte / feed_byte_per_s);
-	LET(sh, latency_s, ceil(n_effective_waves) * (depth / 64) * k_step_s);
-	LET(sh, feed_s, fmax(supply_s, latency_s));
-	double split_s;
-	if (t->n_splits > 1) {
-		/* written and read in fp32 */
-		TAKE(sh, reduction_s, reduction_time(p));
-		TAKE(sh, part_byte, 8.0);
-		SET(sh, split_s, reduction_s + part_byte * n_splits * m * n / l2_byte_per_s);
-	} else
-		SET(sh, split_s, 0);
-	LET(sh, extra_s, n_effective_waves * tile_s + split_s);
-	return (struct tile_times){arithmetic_s, feed_s, extra_s};
-}
-
-/* What does not change while the tiles are searched. */
-struct search {
-	double n_sms, sm_s_per_flop, feed_s_per_byte, tile_s, k_step_s, wave_frac, traffic_s, norm;
-	double m, n, k, a_byte, w_byte, part_s, reduction_s; /* part_s: of the sums of a split product, per split */
-};
-
-static struct search
-search_of(const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p, double flop_per_s,
-    double traffic_s)
-{
-	return (struct search){
-	    .n_sms = c->ref_n_sms.value,
-	    .sm_s_per_flop = c->ref_n_sms.value / flop_per_s,
-	    .feed_s_per_byte = 1 / p->feed_byte_per_s.value,
-	    .tile_s = p->tile_s.value,
-	    .k_step_s = p->k_step_s.value,
-	    .wave_frac = p->wave_frac.value,
-	    .traffic_s = traffic_s,
-	    .norm = p->norm.value > 0 ? p->norm.value : 3,
-	    .m = g->m,
-	    .n = g->n,
-	    .k = g->k,
-	    .a_byte = g->a_byte,
-	    .w_byte = g->w_byte,
-	    .reduction_s = reduction_time(p),
-	    .part_s = 8.0 * g->m * g->n / p->l2_byte_per_s.value,
-	};
-}
-
-enum { N_SPLITS = 6, MOST_TILES = 5 * 4 * N_SPLITS };
-
-/* A way to cut the product: tile_times without its rows.  Its time is at least least_s. */
-struct cut {
-	struct tile tile;
-	double arithmetic_s, feed_s, longest_s, extra_s, least_s;
-};
-
-static struct cut
-cut_of(const struct search *s, const struct tile *t, double n_tiles, double depth)
-{
-	const double n_waves = n_tiles * t->n_splits / s->n_sms;
-	const double waves = s->wave_frac * kernel_up(n_waves) + (1 - s->wave_frac) * kernel_most(1, n_waves);
-	const double tile_cost = 1 + 0.64 * (1 / t->tile_m + 1 / t->tile_n);
-	const double arithmetic_s = waves * (2 * t->tile_m * t->tile_n * depth) * s->sm_s_per_flop * tile_cost;
-	const double operand_byte =
-	    (kernel_least(t->tile_m, s->m) * s->a_byte + kernel_least(t->tile_n, s->n) * s->w_byte) * depth;
-	const double feed_s =
-	    kernel_most(waves * operand_byte * s->feed_s_per_byte, kernel_up(waves) * (depth / 64) * s->k_step_s);
-	const double split_s = t->n_splits > 1 ? s->reduction_s + t->n_splits * s->part_s : 0;
-	const double longest_s = kernel_most(kernel_most(arithmetic_s, feed_s), s->traffic_s);
-	const double extra_s = waves * s->tile_s + split_s;
-
-	return (struct cut){*t, arithmetic_s, feed_s, longest_s, extra_s, extra_s + longest_s};
-}
-
-/* blend_time, and what comes beside it. */
-static double
-cut_time(const struct search *s, const struct cut *c)
-{
-	return c->extra_s +
-	    c->longest_s *
-	    pow(pow(c->arithmetic_s / c->longest_s, s->norm) + pow(c->feed_s / c->longest_s, s->norm) +
-	            pow(s->traffic_s / c->longest_s, s->norm),
-	        1 / s->norm);
-}
-
-/* Less than cut_time, without its powers: the fourth norm is below all norms of a lower exponent. */
-static double
-least_time(const struct search *s, const struct cut *c)
-{
-	const double a = c->arithmetic_s / c->longest_s, f = c->feed_s / c->longest_s, t = s->traffic_s / c->longest_s;
-
-	if (s->norm > 4)
-		return c->least_s;
-	return c->extra_s + c->longest_s * sqrt(sqrt(a * a * a * a + f * f * f * f + t * t * t * t));
-}
-
-/* Splits of the depth, as long as the parts stay deep and few. */
-static int
-add_splits(const struct search *s, double tile_m, double tile_n, const double *depth, struct cut *cuts, int n)
-{
-	const double n_tiles = kernel_up(s->m / tile_m) * kernel_up(s->n / tile_n);
-
-	for (int i = 0; i < N_SPLITS; i++) {
-		const struct tile t = {tile_m, tile_n, 1 << i};
-		if (i > 0 && (s->k / t.n_splits < 128 || n_tiles * t.n_splits > 4 * s->n_sms))
-			break;
-		cuts[n++] = cut_of(s, &t, n_tiles, depth[i]);
-	}
-	return n;
-}
-
-static int
-all_cuts(const struct search *s, struct cut *cuts)
-{
-	static const double ms[] = {16, 32, 64, 128, 256}, ns[] = {32, 64, 128, 256};
-	double depth[N_SPLITS];
-	int n = 0;
-
-	for (int i = 0; i < N_SPLITS; i++)
-		depth[i] = 32 * kernel_up(s->k / (32 << i));
-	for (size_t i = 0; i < sizeof ms / sizeof *ms && (i == 0 || ms[i] < 2 * s->m); i++)
-		for (size_t j = 0; j < sizeof ns / sizeof *ns && (j == 0 || ns[j] < 2 * s->n); j++)
-			if (ms[i] < 256 || ns[j] < 256)
-				n = add_splits(s, ms[i], ns[j], depth, cuts, n);
-	return n;
-}
-
-/* The fastest, by the same formula as the answer: of each tile the time never falls as rows are added, so neither does
- * that of the fastest one.  Few need their time worked out: the one that promises most goes first. */
-static struct tile
-best_tile(const struct search *s)
-{
-	struct cut cuts[MOST_TILES];
-	const int n = all_cuts(s, cuts);
-	int best = 0;
-
-	for (int i = 1; i < n; i++)
-		if (cuts[i].least_s < cuts[best].least_s)
-			best = i;
-	double best_s = cut_time(s, &cuts[best]);
-	for (int i = 0; i < n; i++) {
-		if (cuts[i].least_s >= best_s || least_time(s, &cuts[i]) >= best_s)
-			continue;
-		const double cut_s = cut_time(s, &cuts[i]);
-		if (cut_s < best_s) {
-			best_s = cut_s;
-			best = i;
-		}
-	}
-	return cuts[best].tile;
 }
 
 /* Large products lower the clock: the power limit.  Only where arithmetic and not memory limits. */
@@ -322,27 +134,6 @@ cast_time(struct sheet *sh, const struct gemm_shape *g, const struct gemm_calibr
 	return cast_s;
 }
 
-/* Three limits that meet smoothly, as a norm of theirs: cubic where the fit says nothing else. */
-static double
-blend_time(struct sheet *sh, const struct gemm_calibration *p, double arithmetic_s, double feed_s, double traffic_s)
-{
-	double blend_s;
-
-	GIVEN(sh, arithmetic_s, feed_s, traffic_s);
-	if (p->norm.value > 0) {
-		TAKE(sh, norm, p->norm);
-		LET(sh, longest_s, fmax(fmax(arithmetic_s, feed_s), traffic_s));
-		LET(sh, sum_frac,
-		    pow(arithmetic_s / longest_s, norm) + pow(feed_s / longest_s, norm) +
-		        pow(traffic_s / longest_s, norm));
-		SET(sh, blend_s, longest_s * pow(sum_frac, 1 / norm));
-	} else
-		SET(sh, blend_s,
-		    cbrt(arithmetic_s * arithmetic_s * arithmetic_s + feed_s * feed_s * feed_s +
-		        traffic_s * traffic_s * traffic_s));
-	return blend_s;
-}
-
 double
 gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t)
 {
@@ -350,9 +141,18 @@ gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibra
 
 	CALL(sh, traffic_s, traffic_time(sh, shape, c, p));
 	CALL(sh, arithmetic_flop_per_s, arithmetic_rate(sh, shape, p));
-	const struct search search = search_of(shape, c, p, arithmetic_flop_per_s, traffic_s);
-	const struct tile tile = best_tile(&search);
-	const struct tile_times times = tile_times(sh, shape, c, p, arithmetic_flop_per_s, &tile);
+	const struct tiles tiles = {.n_groups = 1,
+	    .m = shape->m,
+	    .n = shape->n,
+	    .k = shape->k,
+	    .a_byte = shape->a_byte,
+	    .w_byte = shape->w_byte,
+	    .n_sms = c->ref_n_sms,
+	    .flop_per_s = arithmetic_flop_per_s,
+	    .traffic_s = traffic_s,
+	    .fit = p};
+	const struct tile tile = tile_best(&tiles);
+	const struct tile_times times = tile_times(sh, &tiles, &tile);
 	const double arithmetic_s = times.arithmetic_s, feed_s = times.feed_s, extra_s = times.extra_s;
 	TAKE(sh, base_s, p->base_s);
 	CALL(sh, blend_s, blend_time(sh, p, arithmetic_s, feed_s, traffic_s));

@@ -38,9 +38,9 @@ miss_share(
 	TAKE(sh, l2_byte, c->ref_l2_byte);
 	if (p->fade.value > 0) {
 		FROM(sh, p, hold, fade);
-		SET(sh, miss_frac, fmin(1, fmax(0, (cache_byte / l2_byte - hold) / fade)));
+		SET_CALL(sh, miss_frac, level_miss(sh, cache_byte, l2_byte, hold, fade));
 	} else
-		SET(sh, miss_frac, fmin(1, fmax(0, cache_byte / (0.75 * l2_byte) - 0.5)));
+		SET_CALL(sh, miss_frac, level_miss(sh, cache_byte, l2_byte, 0, 0));
 	return miss_frac;
 }
 

@@ -96,6 +96,9 @@ double quantise_time(
 double memory_rate(struct sheet *sh, const struct memory_calibration *m, double footprint_byte);
 /* Seconds of one dependent load somewhere in footprint_byte. */
 double memory_latency(struct sheet *sh, const struct memory_calibration *m, double footprint_byte);
+/* The share of a footprint that a cache does not serve: none up to hold_frac of its size, all from hold_frac +
+ * fade_frac on.  fade_frac 0 or absent: nothing was fitted. */
+double level_miss(struct sheet *sh, double footprint_byte, double level_byte, double hold_frac, double fade_frac);
 /* Seconds that n_kernels empty kernels take, one after the other; `graph`: replayed as one graph. */
 double launch_time(struct sheet *sh, const struct launch_calibration *l, double n_kernels, bool graph);
 

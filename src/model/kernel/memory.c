@@ -8,6 +8,17 @@
  */
 #include "model/kernel/kernel.h"
 
+/* Three quarters of a cache are useful, and between half of that and one and a half times that its hits fade out, where
+ * no fit says what it holds. */
+double
+level_miss(struct sheet *sh, double footprint_byte, double level_byte, double hold_frac, double fade_frac)
+{
+	GIVEN(sh, footprint_byte, level_byte, hold_frac, fade_frac);
+	EITHER(sh, miss_frac, fade_frac > 0, fmin(1, fmax(0, (footprint_byte / level_byte - hold_frac) / fade_frac)),
+	    fmin(1, fmax(0, footprint_byte / (0.75 * level_byte) - 0.5)));
+	return miss_frac;
+}
+
 /* The share of the accesses that level i does not serve.  The last level serves all that reach it. */
 static double
 miss_share(struct sheet *sh, const struct memory_calibration *m, int i, double footprint_byte)
@@ -20,7 +31,7 @@ miss_share(struct sheet *sh, const struct memory_calibration *m, int i, double f
 	}
 	GIVEN(sh, footprint_byte);
 	TAKE(sh, level_byte, m->level[i].size_byte);
-	SET(sh, miss_frac, fmin(1, fmax(0, footprint_byte / (0.75 * level_byte) - 0.5)));
+	SET_CALL(sh, miss_frac, level_miss(sh, footprint_byte, level_byte, 0, 0));
 	return miss_frac;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A mixture of experts: tokens are sorted by expert, one launch multiplies the rows of all experts with their weights,
- * twice, and the results go back to their tokens.  The grouped product is tiled like a plain one (gemm.c), with
+ * twice, and the results go back to their tokens.  The grouped product is tiled like a plain one (tile.c), with
  * the tiles of all experts in the same waves; weights always stream from memory.
  *
  * Grouped products: Gale et al., "MegaBlocks", MLSys 2023.  Form and constants were fitted to the measurements of
@@ -13,14 +13,6 @@
 
 struct group {
 	double n_groups, n_rows, n_columns, n_depth;
-};
-
-struct group_tile {
-	double tile_m, tile_n;
-};
-
-struct group_times {
-	double arithmetic_s, feed_s, extra_s;
 };
 
 bool
@@ -67,79 +59,6 @@ group_traffic(struct sheet *sh, const struct moe_shape *s, const struct moe_cali
 	return traffic_s;
 }
 
-/* Rows are recorded in the caller's scope. */
-static struct group_times
-group_times(struct sheet *sh, const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c,
-    const struct group *g, const struct group_tile *t)
-{
-	FROM(sh, g, n_groups, n_rows, n_columns, n_depth);
-	TAKE(sh, a_elem_byte, s->a_byte);
-	TAKE(sh, w_elem_byte, s->w_byte);
-	FROM(sh, t, tile_m, tile_n);
-	TAKE(sh, n_sms, c->ref_n_sms);
-	TAKE(sh, reached_flop_per_s, p->peak_flop_per_s);
-	FROM(sh, p, feed_byte_per_s, k_step_s, tile_s);
-	LET(sh, n_tiles, n_groups * ceil(n_rows / tile_m) * ceil(n_columns / tile_n));
-	LET(sh, n_waves, fmax(1, n_tiles / n_sms));
-	LET(sh, tile_flop, 2 * tile_m * tile_n * n_depth);
-	LET(sh, tile_cost, 1 + 0.64 * (1 / tile_m + 1 / tile_n));
-	LET(sh, arithmetic_s, n_waves * tile_flop / (reached_flop_per_s / n_sms) * tile_cost);
-	LET(sh, operand_byte, (fmin(tile_m, n_rows) * a_elem_byte + tile_n * w_elem_byte) * n_depth);
-	LET(sh, supply_s, n_waves * operand_byte / feed_byte_per_s);
-	LET(sh, latency_s, n_waves * (n_depth / 64) * k_step_s);
-	LET(sh, feed_s, fmax(supply_s, latency_s));
-	LET(sh, extra_s, n_waves * tile_s);
-	return (struct group_times){arithmetic_s, feed_s, extra_s};
-}
-
-/* group_times without a sheet, for the search: the same expressions. */
-static double
-score(const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c, const struct group *g,
-    const struct group_tile *t, double traffic_s, double best_s)
-{
-	const double n_sms = c->ref_n_sms.value;
-	const double n_tiles = g->n_groups * kernel_up(g->n_rows / t->tile_m) * kernel_up(g->n_columns / t->tile_n);
-	const double n_waves = kernel_most(1, n_tiles / n_sms);
-	const double tile_cost = 1 + 0.64 * (1 / t->tile_m + 1 / t->tile_n);
-	const double arithmetic_s =
-	    n_waves * (2 * t->tile_m * t->tile_n * g->n_depth) / (p->peak_flop_per_s.value / n_sms) * tile_cost;
-	const double operand_byte =
-	    (kernel_least(t->tile_m, g->n_rows) * s->a_byte + t->tile_n * s->w_byte) * g->n_depth;
-	const double feed_s = kernel_most(
-	    n_waves * operand_byte / p->feed_byte_per_s.value, n_waves * (g->n_depth / 64) * p->k_step_s.value);
-	const double longest_s = kernel_most(kernel_most(arithmetic_s, feed_s), traffic_s);
-	const double extra_s = n_waves * p->tile_s.value, norm = p->norm.value;
-
-	if (extra_s + longest_s >= best_s)
-		return INFINITY;
-	return extra_s +
-	    longest_s *
-	    pow(pow(arithmetic_s / longest_s, norm) + pow(feed_s / longest_s, norm) + pow(traffic_s / longest_s, norm),
-	        1 / norm);
-}
-
-static struct group_tile
-best_tile(const struct moe_shape *s, const struct moe_calibration *p, const struct calibration *c,
-    const struct group *g, double traffic_s)
-{
-	static const double ms[] = {16, 32, 64, 128}, ns[] = {64, 128, 256};
-	struct group_tile best = {ms[0], ns[0]};
-	double best_s = INFINITY;
-
-	for (size_t i = 0; i < sizeof ms / sizeof *ms; i++)
-		for (size_t j = 0; j < sizeof ns / sizeof *ns; j++) {
-			const struct group_tile t = {ms[i], ns[j]};
-			if ((i > 0 && t.tile_m >= 2 * g->n_rows) || (j > 0 && t.tile_n >= 2 * g->n_columns))
-				continue;
-			const double score_s = score(s, p, c, g, &t, traffic_s, best_s);
-			if (score_s < best_s) {
-				best_s = score_s;
-				best = t;
-			}
-		}
-	return best;
-}
-
 double
 grouped_gemm_time(struct sheet *sh, const struct moe_shape *shape, const struct moe_calibration *p,
     const struct calibration *c, double n_groups, double n_rows, double n_columns, double n_depth)
@@ -147,15 +66,25 @@ grouped_gemm_time(struct sheet *sh, const struct moe_shape *shape, const struct 
 	const struct group g = {n_groups, n_rows, n_columns, n_depth};
 
 	CALL(sh, traffic_s, group_traffic(sh, shape, p, c, &g));
-	const struct group_tile tile = best_tile(shape, p, c, &g, traffic_s);
-	const struct group_times times = group_times(sh, shape, p, c, &g, &tile);
+	const struct gemm_calibration fit = {
+	    .feed_byte_per_s = p->feed_byte_per_s, .k_step_s = p->k_step_s, .tile_s = p->tile_s, .norm = p->norm};
+	TAKE(sh, peak_flop_per_s, p->peak_flop_per_s);
+	const struct tiles tiles = {.grouped = true,
+	    .n_groups = n_groups,
+	    .m = n_rows,
+	    .n = n_columns,
+	    .k = n_depth,
+	    .a_byte = shape->a_byte,
+	    .w_byte = shape->w_byte,
+	    .n_sms = c->ref_n_sms,
+	    .flop_per_s = peak_flop_per_s,
+	    .traffic_s = traffic_s,
+	    .fit = &fit};
+	const struct tile tile = tile_best(&tiles);
+	const struct tile_times times = tile_times(sh, &tiles, &tile);
 	const double arithmetic_s = times.arithmetic_s, feed_s = times.feed_s, extra_s = times.extra_s;
-	TAKE(sh, norm, p->norm);
-	/* three limits that meet smoothly */
-	LET(sh, longest_s, fmax(arithmetic_s, fmax(feed_s, traffic_s)));
-	LET(sh, blend_frac,
-	    pow(arithmetic_s / longest_s, norm) + pow(feed_s / longest_s, norm) + pow(traffic_s / longest_s, norm));
-	LET(sh, grouped_s, extra_s + longest_s * pow(blend_frac, 1 / norm));
+	CALL(sh, blend_s, blend_time(sh, &fit, arithmetic_s, feed_s, traffic_s));
+	LET(sh, grouped_s, extra_s + blend_s);
 	return grouped_s;
 }
 
@@ -221,7 +150,8 @@ hit_share(struct sheet *sh, const struct moe_shape *s, const struct moe_calibrat
 	TAKE(sh, l2_byte, c->ref_l2_byte);
 	FROM(sh, p, hold, fade);
 	LET(sh, all_byte, n_active * n_matrices * n_hidden * n_width * w_elem_byte);
-	SET(sh, hit_frac, 1 - fmin(1, fmax(0, (all_byte / l2_byte - hold) / fade)));
+	CALL(sh, miss_frac, level_miss(sh, all_byte, l2_byte, hold, fade));
+	SET(sh, hit_frac, 1 - miss_frac);
 	return hit_frac;
 }
 

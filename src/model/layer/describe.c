@@ -6,6 +6,7 @@
 #include "model/layer/parts.h"
 
 #include <assert.h>
+#include <string.h>
 
 struct layer_op *
 row_add(struct layer *l, enum layer_part part, enum op_runs runs, const char *title, struct width n, struct width k)
@@ -25,12 +26,20 @@ row_add(struct layer *l, enum layer_part part, enum op_runs runs, const char *ti
 	return op;
 }
 
+/* Neighbors of one name are one product. */
+static bool
+joins(const struct layer *l, const struct layer_op *op)
+{
+	return op > l->op && op[-1].runs == op->runs && strcmp(op[-1].product, op->product) == 0;
+}
+
 struct layer_op *
 row_map(struct layer *l, enum layer_part part, const char *title, const char *product, struct width n, struct width k)
 {
 	struct layer_op *op = row_add(l, part, RUNS_PRODUCT, title, n, k);
 
 	op->product = product;
+	op->joined = joins(l, op);
 	return op;
 }
 

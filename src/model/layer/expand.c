@@ -7,7 +7,6 @@
 #include "model/layer/parts.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* A list of operators while it is being written. */
 
@@ -52,13 +51,6 @@ list_norm(struct list *l, const char *name, double rows, double width, double ti
 	l->count = count * times;
 	ADD(l, l->x->unfused ? OP_norm_unfused : OP_norm, name, rows, width);
 	l->count = count;
-}
-
-/* One GPU's share; units that are fewer than the GPUs are kept by every one. */
-static double
-width_local(struct width w, double tp)
-{
-	return (w.whole ? w.units.value : share_of(w.units.value, tp)) * w.size;
 }
 
 /* Tokens that a row works on. */
@@ -190,13 +182,6 @@ is_listed(const struct list *l, const struct layer_op *op, enum form form)
 	    (!op->source || op->runs == RUNS_ATTENTION || l->fresh_source);
 }
 
-/* Neighbors of one name are one kernel. */
-static bool
-runs_along(const struct layer_op *op, const struct layer_op *next)
-{
-	return op->runs == next->runs && strcmp(op->product, next->product) == 0;
-}
-
 static void
 add_block(struct list *l, const struct block *b)
 {
@@ -215,7 +200,7 @@ add_block(struct list *l, const struct block *b)
 			continue;
 		}
 		n += width_local(op->n, l->x->tp);
-		if (i + 1 < rows->n_ops && runs_along(op, op + 1))
+		if (i + 1 < rows->n_ops && op[1].joined)
 			continue;
 		add_kernel(l, op, n);
 		n = 0;

@@ -23,9 +23,9 @@ add_queries(struct layer *l, const struct workload *w, enum layer_part part, con
 		from = add_query_compression(l, w, part)->n;
 		product = "query projection";
 	}
-	row_map(l, part, "queries", product, query, from);
+	row_map(l, part, "queries", product, query, from)->from_latent = a->q_lora.value > 0;
 	if (a->gate)
-		row_map(l, part, "gate", product, query, from);
+		row_map(l, part, "gate", product, query, from)->from_latent = a->q_lora.value > 0;
 }
 
 static void

@@ -34,7 +34,7 @@ add_queries(struct layer *l, const struct workload *w)
 		from = add_query_compression(l, w, IN_MIXER)->n;
 		l->op[l->n_ops - 1].doubled = l->op[l->n_ops - 2].doubled = true;
 	}
-	row_map(l, IN_MIXER, "queries", "query projection", query, from);
+	row_map(l, IN_MIXER, "queries", "query projection", query, from)->from_latent = a->q_lora.value > 0;
 }
 
 static void
@@ -47,7 +47,7 @@ add_cores(struct layer *l)
 
 	op = row_map(
 	    l, IN_MIXER, "keys and values", "key and value expansion", wide(a->n_heads, a->nope.value + v_dim), latent);
-	op->cached = true;
+	op->cached = op->from_latent = true;
 	op->forms = FORM_EXPANDED;
 	op = row_add(l, IN_MIXER, RUNS_ATTENTION, "attention", wide(a->n_heads, wide_key), wide(a->n_heads, v_dim));
 	op->forms = FORM_EXPANDED;

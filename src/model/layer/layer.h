@@ -212,10 +212,13 @@ struct layer_op {
 	enum op_runs runs;
 	enum layer_part part;
 	unsigned forms;
-	bool source;  /* on the tokens of the encoder, not on those of the layer */
-	bool routed;  /* on each token once for each expert that it visits */
-	bool cached;  /* on the tokens that are cached too */
-	bool doubled; /* whole on every GPU of a tensor-parallel group */
+	bool joined;      /* with the row before it in one product */
+	bool source;      /* on the tokens of the encoder, not on those of the layer */
+	bool routed;      /* on each token once for each expert that it visits */
+	bool cached;      /* on the tokens that are cached too */
+	bool doubled;     /* whole on every GPU of a tensor-parallel group */
+	bool from_latent; /* reads a compressed width, not the residual stream */
+	bool chooses;     /* of an indexer */
 	struct width n, k;
 	struct datum copies, active; /* matrices of this shape, and those that one token meets */
 	double inputs;
@@ -257,6 +260,17 @@ struct layer {
 };
 
 void layer_describe(const struct workload *w, const struct block *b, struct layer *out);
+/* The rows of a block, as they were bound or described into `own`. */
+const struct layer *layer_of(const struct workload *w, const struct block *b, struct layer *own);
+/* What attends, with keys and values made whole; NULL where nothing does. */
+const struct layer_op *layer_attention(const struct layer *l);
+
+/* One GPU's share of a width; units that are fewer than the GPUs are kept by every one. */
+static inline double
+width_local(struct width w, double n_gpus)
+{
+	return (w.whole ? w.units.value : fmax(1, w.units.value / n_gpus)) * w.size;
+}
 
 /* How a model is spread over GPUs.  Every degree is at least 1. */
 struct layout {

@@ -61,9 +61,6 @@ struct layer_op *add_query_compression(struct layer *l, const struct workload *w
 
 /* --- folds ----------------------------------------------------------------------------------------------- */
 
-/* The rows of a block, as they were bound or described into `own`. */
-const struct layer *layer_of(const struct workload *w, const struct block *b, struct layer *own);
-
 static inline double
 state_elem_byte(const struct workload *w)
 {
@@ -114,8 +111,6 @@ n_stacks(const struct workload *w)
 	return w->kind == MODEL_ENCODER_DECODER ? 2.0 : 1.0;
 }
 
-/* What attends, with keys and values made whole, in a layer that does. */
-const struct layer_op *layer_attention(const struct layer *l);
 /* Rows that attend, choose or recur. */
 bool is_core(const struct layer_op *op);
 /* Those of a layer in this form; returns how many. */

@@ -12,6 +12,7 @@ add_convolution(struct layer *l, const char *title, struct width channels, doubl
 {
 	struct layer_op *op = row_add(l, IN_MIXER, RUNS_CONVOLUTION, title, channels, whole(figure(taps + bias)));
 
+	op->joined = op[-1].runs == RUNS_CONVOLUTION;
 	op->product = "short convolution";
 	op->inputs = taps;
 	state_add(l, title, SPAN_SEQUENCE, STATE_HALF, channels)->rows = taps - 1;

@@ -44,6 +44,7 @@ describe_indexer(struct layer *l, const struct workload *w, enum layer_part part
 	const struct attention *a = &l->block->attention;
 	const struct width hidden = whole(w->hidden), key = whole(a->indexer.dim),
 	                   heads = {a->indexer.n_heads, a->indexer.dim.value, true};
+	const int first = l->n_ops;
 	const bool latent = a->kind != ATTENTION_HEADS;
 	const char *const product = latent ? "index key and weights" : "index key";
 
@@ -55,6 +56,8 @@ describe_indexer(struct layer *l, const struct workload *w, enum layer_part part
 		row_vector(l, part, "index norm", (struct width){figure(2), a->indexer.dim.value, true});
 	}
 	row_add(l, part, RUNS_SCORES, "index scores", heads, key);
+	for (int k = first; k < l->n_ops; k++)
+		l->op[k].chooses = true;
 	struct layer_state *s = state_reaches(state_add(l, "index keys", SPAN_TOKENS, STATE_CACHE, key), a);
 	if (latent)
 		pack_key(s, a);

@@ -58,33 +58,12 @@ serve_weights(struct sheet *sh, const struct serve_setup *s)
 }
 
 static double
-layer_kv(struct sheet *sh, const struct serve_setup *s, const struct block *b)
-{
-	const struct attention *a = &b->attention;
-	double layer_byte;
-
-	if (b->mixer != MIXER_ATTENTION) {
-		SET(sh, layer_byte, 0);
-		return layer_byte;
-	}
-	TAKE(sh, kv_elem_byte, s->precision.kv_byte);
-	if (a->kind == ATTENTION_MLA) {
-		FROM(sh, a, kv_lora, rope);
-		SET(sh, layer_byte, (kv_lora + rope) * kv_elem_byte);
-		return layer_byte;
-	}
-	FROM(sh, a, n_kv_heads, head_dim);
-	TAKE(sh, n_shards, serve_shards(s));
-	SET(sh, layer_byte, 2 * fmax(1, n_kv_heads / n_shards) * head_dim * kv_elem_byte);
-	return layer_byte;
-}
-
-static double
 block_kv(struct sheet *sh, const struct serve_setup *s, const struct block *b)
 {
 	TAKE(sh, n_layers, b->count);
-	CALL(sh, layer_byte, layer_kv(sh, s, b));
-	LET(sh, block_byte, n_layers * layer_byte);
+	TAKE(sh, one_token, 1.0);
+	CALL(sh, layer_byte_per_token, kv_layer(sh, s->model, b, s->precision.kv_byte, serve_shards(s)));
+	LET(sh, block_byte, n_layers * layer_byte_per_token * one_token);
 	return block_byte;
 }
 

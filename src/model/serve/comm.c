@@ -25,9 +25,9 @@ allreduce_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, do
 	TAKE(sh, ramp_byte, e->pcie_ramp_byte);
 	TAKE(sh, pcie_byte_per_s, s->wires.pcie_byte_per_s);
 	LET(sh, volume_byte, 2 * (n_ranks - 1) / n_ranks * size_byte);
+	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
 	LET(sh, reduce_s,
-	    base_s * (1 + per_rank_frac * (n_ranks - 2)) + volume_byte / (reached_frac * pcie_byte_per_s) +
-	        ramp_s * pow(fmin(1, volume_byte / ramp_byte), 0.7));
+	    base_s * (1 + per_rank_frac * (n_ranks - 2)) + volume_byte / (reached_frac * pcie_byte_per_s) + protocol_s);
 	return reduce_s;
 }
 

@@ -46,91 +46,76 @@ layer_quantise_time(
 	return quantise_s;
 }
 
+/* What an engine runs as one product of a layer. */
+struct product {
+	const char *title;
+	double n, k;
+	bool wide;      /* in 16 bits whatever the format */
+	bool quantised; /* what goes into it is quantized by a kernel of its own */
+};
+
+enum { MOST_PRODUCTS = 12 };
+
+/* Engines join all maps of attention that read the residual stream; the norm in front of maps from a latent quantizes
+ * on the way; the absorbed maps of latent attention (DeepSeek-AI, arXiv:2405.04434) run in 16 bits, one product for all
+ * heads.  What indexers compute is not modeled. */
+static int
+layer_maps(const struct serve_setup *s, const struct block *b, unsigned parts, struct product out[MOST_PRODUCTS])
+{
+	const double n_shards = serve_shards(s);
+	struct layer own;
+	const struct layer *l = layer_of(s->model, b, &own);
+	int n = 0, stream = -1;
+
+	for (const struct layer_op *op = l->op; op < l->op + l->n_ops; op++) {
+		const double pieces = op->runs == RUNS_BATCHED ? fmax(1, op->inputs / n_shards) : 1;
+		const double width = width_local(op->n, n_shards) * pieces;
+		const bool reads_stream = op->runs == RUNS_PRODUCT && op->k.whole && !op->from_latent;
+		const bool gate = op->part == IN_SHARED && op->n.whole && op->k.whole; /* of shared experts: no engine
+		                                                                          quantizes it */
+		if (!(op->part & parts) || !(op->forms & FORM_ABSORBED) || op->chooses ||
+		    (op->runs != RUNS_PRODUCT && op->runs != RUNS_BATCHED))
+			continue;
+		if (reads_stream && stream >= 0 && (op->part == IN_MIXER || op->joined)) {
+			out[stream].n += width;
+			continue;
+		}
+		stream = reads_stream ? n : stream;
+		out[n++] = (struct product){op->product, width, width_local(op->k, n_shards) / pieces,
+		    op->runs == RUNS_BATCHED || gate, op->runs == RUNS_PRODUCT && !op->from_latent && !gate};
+	}
+	return n;
+}
+
 /* A product with the quantization of what goes into it. */
 static double
-projection(struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n, double k)
+projection(
+    struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, const struct product *p)
 {
-	GIVEN(sh, m, n, k);
-	CALL(sh, product_s, serve_product(sh, s, f, m, n, k));
-	CALL(sh, quantise_s, layer_quantise_time(sh, s, f, m, s->model->hidden.value));
+	const struct serve_format wide = serve_wide(s);
+
+	sheet_title(sh, p->title);
+	GIVEN(sh, m);
+	CALL(sh, product_s, serve_product(sh, s, p->wide ? &wide : f, m, p->n, p->k));
+	double quantise_s;
+	if (p->quantised)
+		SET_CALL(sh, quantise_s, layer_quantise_time(sh, s, f, m, s->model->hidden.value));
+	else
+		SET(sh, quantise_s, 0);
 	LET(sh, projection_s, product_s + quantise_s);
 	return projection_s;
 }
 
-/* Queries, keys and values in one product, and the output map.  Key heads are repeated where there are fewer than GPUs.
- */
 static double
-heads_products(struct sheet *sh, const struct serve_setup *s, const struct attention *a, double m)
+maps_time(struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, const struct block *b,
+    unsigned parts, double m)
 {
-	const struct serve_format *f = &s->precision.attention;
+	struct product maps[MOST_PRODUCTS];
+	const int n = layer_maps(s, b, parts, maps);
 
 	GIVEN(sh, m);
-	TAKE(sh, hidden, s->model->hidden);
-	FROM(sh, a, n_heads, n_kv_heads, head_dim);
-	TAKE(sh, n_gates, a->gate ? 1.0 : 0.0);
-	TAKE(sh, n_kv_maps, a->k_is_v ? 1.0 : 2.0);
-	TAKE(sh, n_shards, serve_shards(s));
-	LET(sh, n_gpu_heads, n_heads / n_shards);
-	LET(sh, n_gpu_kv_heads, fmax(1, n_kv_heads / n_shards));
-	LET(sh, in_width, ((1 + n_gates) * n_gpu_heads + n_kv_maps * n_gpu_kv_heads) * head_dim);
-	LET(sh, out_width, n_gpu_heads * head_dim);
-	CALL(sh, qkv_s, projection(sh, s, f, m, in_width, hidden));
-	CALL(sh, out_s, projection(sh, s, f, m, hidden, out_width));
-	LET(sh, heads_s, qkv_s + out_s);
-	return heads_s;
-}
-
-/* Latent attention with the up-projections absorbed into queries and results (DeepSeek-AI, arXiv:2405.04434): two
- * products in 16 bits per head group. */
-static double
-latent_products(struct sheet *sh, const struct serve_setup *s, const struct attention *a, double m)
-{
-	const struct serve_format *f = &s->precision.attention, wide = serve_wide(s);
-
-	GIVEN(sh, m);
-	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, q_lora, datum_or(a->q_lora, 0));
-	FROM(sh, a, kv_lora, nope, rope, v_dim);
-	TAKE(sh, n_shards, serve_shards(s));
-	LET(sh, n_gpu_heads, n_heads / n_shards);
-	LET(sh, query_width, n_gpu_heads * (nope + rope));
-	double down_s, query_s;
-	if (q_lora > 0) {
-		LET(sh, down_width, q_lora + kv_lora + rope);
-		SET_CALL(sh, down_s, projection(sh, s, f, m, down_width, hidden));
-		/* the norm in front of it quantizes on the way */
-		SET_CALL(sh, query_s, serve_product(sh, s, f, m, query_width, q_lora));
-	} else {
-		LET(sh, down_width, query_width + kv_lora + rope);
-		SET_CALL(sh, down_s, projection(sh, s, f, m, down_width, hidden));
-		SET(sh, query_s, 0);
-	}
-	LET(sh, latent_width, n_gpu_heads * kv_lora);
-	LET(sh, value_width, n_gpu_heads * v_dim);
-	CALL(sh, absorb_s, serve_product(sh, s, &wide, m, latent_width, nope));
-	CALL(sh, expand_s, serve_product(sh, s, &wide, m, value_width, kv_lora));
-	CALL(sh, out_s, projection(sh, s, f, m, hidden, value_width));
-	LET(sh, latent_s, down_s + query_s + absorb_s + expand_s + out_s);
-	return latent_s;
-}
-
-/* A dense feed-forward part, or the experts that every token visits. */
-static double
-feed_products(struct sheet *sh, const struct serve_setup *s, double m, double width, bool gated)
-{
-	const struct serve_format *f = &s->precision.mlp;
-
-	GIVEN(sh, m, width);
-	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, n_matrices, gated ? 2.0 : 1.0);
-	TAKE(sh, n_shards, serve_shards(s));
-	LET(sh, up_width, n_matrices * width / n_shards);
-	LET(sh, gpu_width, width / n_shards);
-	CALL(sh, up_s, projection(sh, s, f, m, up_width, hidden));
-	CALL(sh, down_s, projection(sh, s, f, m, hidden, gpu_width));
-	LET(sh, feed_s, up_s + down_s);
-	return feed_s;
+	SUM(sh, maps_s, i, n, projection(sh, s, f, m, &maps[i]));
+	return maps_s;
 }
 
 double
@@ -139,13 +124,7 @@ serve_attention_products(struct sheet *sh, const struct serve_setup *s, const st
 	GIVEN(sh, n_new);
 	TAKE(sh, n_groups, serve_groups(s));
 	LET(sh, m, n_new / n_groups);
-	double attention_s;
-	if (b->mixer != MIXER_ATTENTION)
-		SET(sh, attention_s, 0);
-	else if (b->attention.kind == ATTENTION_MLA)
-		SET_CALL(sh, attention_s, latent_products(sh, s, &b->attention, m));
-	else
-		SET_CALL(sh, attention_s, heads_products(sh, s, &b->attention, m));
+	CALL(sh, attention_s, maps_time(sh, s, &s->precision.attention, b, IN_MIXER, m));
 	return attention_s;
 }
 
@@ -155,11 +134,7 @@ serve_feed_products(struct sheet *sh, const struct serve_setup *s, const struct 
 	GIVEN(sh, n_new);
 	TAKE(sh, n_groups, serve_groups(s));
 	LET(sh, m, n_new / n_groups);
-	double feed_s;
-	if (b->mlp.given && !b->moe.given)
-		SET_CALL(sh, feed_s, feed_products(sh, s, m, b->mlp.width.value, b->mlp.gated));
-	else
-		SET(sh, feed_s, 0);
+	CALL(sh, feed_s, maps_time(sh, s, &s->precision.mlp, b, IN_MLP, m));
 	return feed_s;
 }
 
@@ -211,7 +186,7 @@ shared_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 		TAKE(sh, n_shared, b->moe.n_shared);
 		TAKE(sh, one_width, b->moe.shared_width);
 		LET(sh, shared_width, n_shared * one_width);
-		CALL(sh, feed_s, feed_products(sh, s, m, shared_width, !b->moe.plain));
+		CALL(sh, feed_s, maps_time(sh, s, &s->precision.mlp, b, IN_SHARED, m));
 		CALL(sh, activation_s, activation_time(sh, s, m, shared_width, !b->moe.plain));
 		SET(sh, shared_s, feed_s + activation_s);
 	} else
@@ -326,7 +301,7 @@ serve_elementwise(struct sheet *sh, const struct serve_setup *s, double moved_by
 	TAKE(sh, l2_byte, s->kernels->ref_l2_byte);
 	TAKE(sh, mem_byte_per_s, s->kernels->ref_mem_byte_per_s);
 	LET(sh, engine_byte, moved_frac * moved_byte);
-	LET(sh, miss_frac, fmin(1, fmax(0, engine_byte / (0.75 * l2_byte) - 0.5)));
+	CALL(sh, miss_frac, level_miss(sh, engine_byte, l2_byte, 0, 0));
 	LET(sh, per_byte_s_per_byte, miss_frac / (0.85 * mem_byte_per_s) + (1 - miss_frac) / (3 * mem_byte_per_s));
 	LET(sh, small_s, base_factor * base_s + engine_byte * per_byte_s_per_byte);
 	return small_s;
@@ -339,7 +314,7 @@ serve_layer_small(struct sheet *sh, const struct serve_setup *s, const struct bl
 	GIVEN(sh, n_new);
 	TAKE(sh, n_groups, serve_groups(s));
 	TAKE(sh, hidden, s->model->hidden);
-	TAKE(sh, n_norms, s->model->parallel ? 1.0 : 2.0);
+	TAKE(sh, n_norms, b->has_norms ? b->norms : s->model->norms_per_layer);
 	TAKE(sh, norm_elem_byte, 8.0);
 	LET(sh, m, n_new / n_groups);
 	LET(sh, norm_byte, norm_elem_byte * m * hidden);

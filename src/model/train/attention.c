@@ -42,30 +42,6 @@ older_rate(enum attention_form form, int generation)
 	}
 }
 
-static struct datum
-number(double value)
-{
-	return (struct datum){value, {NULL, 0, 0, NULL, false}};
-}
-
-struct datum
-train_key_width(const struct attention *a)
-{
-	return a->kind == ATTENTION_MLA ? number(a->nope.value + a->rope.value) : a->head_dim;
-}
-
-static struct datum
-value_width(const struct attention *a)
-{
-	return a->kind == ATTENTION_MLA ? a->v_dim : a->head_dim;
-}
-
-static struct datum
-key_heads(const struct attention *a)
-{
-	return a->kind == ATTENTION_MLA ? a->n_heads : a->n_kv_heads;
-}
-
 /* Keys that a token sees, of those that it would see without a window. */
 static double
 window_share(struct sheet *sh, const struct train_job *job, const struct attention *a)
@@ -79,7 +55,8 @@ window_share(struct sheet *sh, const struct train_job *job, const struct attenti
 	TAKE(sh, window_length, window);
 	TAKE(sh, seq_length, job->seq_length);
 	LET(sh, window_frac, fmin(1, window_length / seq_length));
-	LET(sh, seen_frac, window_frac * (2 - window_frac));
+	/* a chunk begins anew where a window slides */
+	EITHER(sh, seen_frac, a->chunk.value > 0, window_frac, window_frac * (2 - window_frac));
 	return seen_frac;
 }
 
@@ -87,22 +64,22 @@ window_share(struct sheet *sh, const struct train_job *job, const struct attenti
 static double
 fused_core(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
-	const struct attention *a = &block->attention;
+	const struct layer_op core = train_core(job, block);
 	const bool causal = job->model->kind == MODEL_DECODER;
 
 	FROM(sh, job, n_sequences, seq_length);
 	TAKE(sh, packed_length, job->packed_length > 0 ? job->packed_length : job->seq_length);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, key_dim, train_key_width(a));
-	TAKE(sh, value_dim, value_width(a));
+	TAKE(sh, n_heads, core.n.units);
+	TAKE(sh, key_dim, core.n.size);
+	TAKE(sh, value_dim, core.k.size);
 	FROM_STRUCT(sh, job->layout, tp, cp);
 	TAKE(sh, n_sms, job->machine.kernels->ref_n_sms);
 	TAKE(sh, tuned_flop_per_s, job->machine.kernels->context.flop_per_s);
 	TAKE(sh, block_s, job->machine.kernels->context.block_s);
 	TAKE(sh, kernel_frac, older_rate(form_of(job, block), job->machine.generation));
-	TAKE(sh, narrow_frac, train_key_width(a).value < 128 ? NARROW_RATE : 1);
+	TAKE(sh, narrow_frac, core.n.size < 128 ? NARROW_RATE : 1);
 	TAKE(sh, power_rate_frac, job->machine.power_frac);
-	CALL(sh, seen_frac, window_share(sh, job, a));
+	CALL(sh, seen_frac, window_share(sh, job, &block->attention));
 	LET(sh, n_blocks, ceil(packed_length / 128));
 	EITHER(sh, n_tiles, causal, n_blocks * (n_blocks + 1) / 2 * seen_frac, n_blocks * n_blocks);
 	LET(sh, n_head_sequences, seq_length / packed_length * n_sequences * n_heads / tp / cp);
@@ -116,13 +93,13 @@ fused_core(struct sheet *sh, const struct train_job *job, const struct block *bl
 static double
 around_core(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
-	const struct attention *a = &block->attention;
+	const struct layer_op core = train_core(job, block);
 
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, elem_byte, train_elem_byte(job));
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, n_kv_heads, key_heads(a));
-	TAKE(sh, key_dim, train_key_width(a));
+	TAKE(sh, n_heads, core.n.units);
+	TAKE(sh, n_kv_heads, core.k.units);
+	TAKE(sh, key_dim, core.n.size);
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	LET(sh, operand_s, 2 * elem_byte * n_rows * (2 * n_heads + 2 * n_kv_heads) * key_dim / tp / mem_byte_per_s);
@@ -133,13 +110,13 @@ around_core(struct sheet *sh, const struct train_job *job, const struct block *b
 static double
 score_products(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
-	const struct attention *a = &block->attention;
+	const struct layer_op core = train_core(job, block);
 
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, n_sequences, job->n_sequences);
 	TAKE(sh, seq_length, job->packed_length > 0 ? job->packed_length : job->seq_length);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, key_dim, train_key_width(a));
+	TAKE(sh, n_heads, core.n.units);
+	TAKE(sh, key_dim, core.n.size);
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, elem_byte, train_elem_byte(job));
 	TAKE(sh, peak_flop_per_s, job->machine.kernels->gemm[train_wide_type(job)].peak_flop_per_s);

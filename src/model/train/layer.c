@@ -32,7 +32,7 @@ linears(struct sheet *sh, const struct train_job *job, const struct block *block
 	return linears_s;
 }
 
-/* The maps from the latents, which some stacks compute again. */
+/* The maps from latents, which some stacks compute again. */
 static double
 up_maps(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
@@ -113,17 +113,17 @@ static double
 elementwise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward, bool norms_only)
 {
 	const struct stack_time *s = job->stack;
-	const struct attention *a = &block->attention;
+	const struct layer_op core = train_core(job, block);
 	const bool compiled = job->compiled && datum_given(s->elementwise_compiled);
-	const bool mla = a->kind == ATTENTION_MLA, gated = block->mlp.gated;
+	const bool gated = block->mlp.gated;
 	const double width = block->mlp.given ? block->mlp.width.value : 0;
 
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, traffic_factor, compiled ? s->elementwise_compiled : s->elementwise);
 	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, n_heads, a->n_heads);
-	TAKE(sh, n_kv_heads, mla ? a->n_heads : a->n_kv_heads);
-	TAKE(sh, head_dim, train_key_width(a));
+	TAKE(sh, n_heads, core.n.units);
+	TAKE(sh, n_kv_heads, core.k.units);
+	TAKE(sh, head_dim, core.n.size);
 	TAKE(sh, ffn_width, norms_only ? 0 : width);
 	TAKE(sh, ffn_passes, backward ? (gated ? 10.0 : 6.0) : (gated ? 6.0 : 4.0));
 	TAKE(sh, n_kernels, backward ? 14.0 : 10.0);
@@ -181,7 +181,7 @@ recompute_modules(struct sheet *sh, const struct train_job *job, const struct bl
 	TAKE(sh, again_mlp_s, m & 1U << MODULE_MLP ? k->linear_s * 2 / 3 : 0);
 	TAKE(sh, again_experts_s, m & 1U << MODULE_MOE ? k->experts_s + k->routing_s : 0);
 	double again_up_s;
-	if (m & 1U << MODULE_MLA_UP_PROJ && block->attention.kind == ATTENTION_MLA) {
+	if (m & 1U << MODULE_MLA_UP_PROJ && block->attention.kv_lora.value > 0) {
 		CALL(sh, up_maps_s, up_maps(sh, job, block));
 		CALL(sh, norms_s, elementwise(sh, job, block, false, true));
 		SET(sh, again_up_s, up_maps_s + norms_s);

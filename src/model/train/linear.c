@@ -78,67 +78,34 @@ train_local_experts(const struct train_job *job, const struct block *block)
 
 /* --- the list -------------------------------------------------------------------------------------------- */
 
-struct list {
-	struct train_linear *out;
-	int n;
-};
-
-static void
-add(struct list *l, const char *name, double n, double k, bool attention, bool up)
-{
-	l->out[l->n++] = (struct train_linear){name, n, k, attention, up, false};
-}
-
-static void
-add_heads(struct list *l, const struct attention *a, double hidden, double tp)
-{
-	const double heads = a->n_heads.value / tp, kv = fmax(1, a->n_kv_heads.value / tp), d = a->head_dim.value;
-
-	add(l, "qkv projection", (heads * (a->gate ? 2 : 1) + (a->k_is_v ? 1 : 2) * kv) * d, hidden, true, false);
-	add(l, "output projection", hidden, heads * d, true, false);
-}
-
-/* DeepSeek-AI, arXiv:2405.04434, section 2.1: queries and keys are as wide as nope + rope, values v_dim. */
-static void
-add_mla(struct list *l, const struct attention *a, double hidden, double tp)
-{
-	const double heads = a->n_heads.value / tp, wide = a->nope.value + a->rope.value;
-
-	if (a->q_lora.value > 0) {
-		add(l, "query latent", a->q_lora.value, hidden, true, false);
-		add(l, "queries", heads * wide, a->q_lora.value, true, true);
-	} else
-		add(l, "queries", heads * wide, hidden, true, false);
-	add(l, "key and value latent", a->kv_lora.value + a->rope.value, hidden, true, false);
-	add(l, "keys and values", heads * (a->nope.value + a->v_dim.value), a->kv_lora.value, true, true);
-	add(l, "output projection", hidden, heads * a->v_dim.value, true, false);
-}
-
-static void
-add_mlp(struct list *l, double hidden, double width, double n_up)
-{
-	add(l, "up and gate", n_up * width, hidden, false, false);
-	add(l, "down", hidden, width, false, false);
-}
-
 int
 train_linears(const struct train_job *job, const struct block *block, struct train_linear out[TRAIN_MOST_LINEARS])
 {
-	struct list l = {out, 0};
-	const double tp = job->layout.tp, hidden = job->model->hidden.value;
-	const struct moe *moe = &block->moe;
+	const unsigned parts = IN_LAYER & ~(IN_EXPERT | IN_ROUTER);
+	const double tp = job->layout.tp;
+	struct layer own;
+	const struct layer *l = layer_of(job->model, block, &own);
+	int n = 0;
 
-	if (block->attention.kind == ATTENTION_MLA)
-		add_mla(&l, &block->attention, hidden, tp);
-	else
-		add_heads(&l, &block->attention, hidden, tp);
-	if (block->mlp.given)
-		add_mlp(&l, hidden, block->mlp.width.value / tp, block->mlp.gated ? 2 : 1);
-	if (moe->given && moe->n_shared.value > 0) {
-		add_mlp(&l, hidden, moe->n_shared.value * moe->shared_width.value / tp, moe->plain ? 1 : 2);
-		out[l.n - 1].shared = out[l.n - 2].shared = true;
+	for (const struct layer_op *op = l->op; op < l->op + l->n_ops; op++) {
+		if (op->runs != RUNS_PRODUCT || !(op->part & parts))
+			continue;
+		if (op->joined)
+			out[n - 1].n += width_local(op->n, tp);
+		else
+			out[n++] = (struct train_linear){width_local(op->n, tp), width_local(op->k, tp),
+			    op->part == IN_MIXER, op->from_latent, op->part == IN_SHARED};
 	}
-	return l.n;
+	return n;
+}
+
+struct layer_op
+train_core(const struct train_job *job, const struct block *block)
+{
+	struct layer own;
+	const struct layer_op *core = layer_attention(layer_of(job->model, block, &own));
+
+	return core ? *core : (struct layer_op){.runs = RUNS_ATTENTION};
 }
 
 /* --- time ------------------------------------------------------------------------------------------------ */

@@ -101,7 +101,7 @@ exchanged_context(struct sheet *sh, const struct train_job *job, const struct bl
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, tp, l->tp);
 	TAKE(sh, n_heads, block->attention.n_heads);
-	TAKE(sh, head_dim, train_key_width(&block->attention));
+	TAKE(sh, head_dim, train_core(job, block).n.size);
 	TAKE(sh, elem_byte, train_elem_byte(job));
 	LET(sh, heads_byte, n_rows * (n_heads / tp) * head_dim * elem_byte);
 	CALL(sh, there_s, train_collective(sh, m, COLLECTIVE_ALL_TO_ALL, l->cp, n_local, heads_byte + part_byte));
@@ -116,11 +116,10 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
     double attention_forward_s, double attention_backward_s)
 {
 	const struct layout *l = &job->layout;
-	const struct attention *a = &block->attention;
+	struct layer own;
+	const struct layer_state *cache = &layer_of(job->model, block, &own)->state[0];
 	const bool inside = l->tp * l->cp <= job->machine.n_domain;
-	const double kv = a->kind == ATTENTION_MLA
-	    ? (a->kv_lora.value + a->rope.value) / 2
-	    : a->n_kv_heads.value / fmin(l->tp, a->n_kv_heads.value) * a->head_dim.value;
+	const double kv = width_local(cache->width, l->tp) / 2;
 
 	if (l->cp <= 1) {
 		LET(sh, context_s, 0);

@@ -14,8 +14,8 @@ double train_elem_byte(const struct train_job *job);
 bool train_quantises(const struct train_job *job);
 /* Bandwidth of the memory as elementwise kernels reach it. */
 struct datum train_memory(const struct train_job *job);
-/* Width of queries and keys. */
-struct datum train_key_width(const struct attention *a);
+/* What attends in a layer: n is the heads of queries and their width, k those of keys and the width of values. */
+struct layer_op train_core(const struct train_job *job, const struct block *block);
 /* Whether a block has routed experts, and any block has. */
 bool train_routes(const struct block *block);
 bool train_has_experts(const struct workload *w);

@@ -69,12 +69,11 @@ double
 train_layer_kept(const struct train_job *job, const struct block *block)
 {
 	const struct layout *l = &job->layout;
-	const struct attention *a = &block->attention;
-	const double kv = a->kind == ATTENTION_MLA ? a->n_heads.value : a->n_kv_heads.value;
-	const double d = train_key_width(a).value, width = block->mlp.given ? block->mlp.width.value : 0;
+	const struct layer_op core = train_core(job, block);
+	const double kv = core.k.units.value, d = core.n.size, width = block->mlp.given ? block->mlp.width.value : 0;
 
 	return 10 * job->model->hidden.value / (l->sp ? l->tp : 1) +
-	    (2 * (2 * a->n_heads.value + 2 * kv) * d + (block->mlp.gated ? 8 : 6) * width) / l->tp;
+	    (2 * (2 * core.n.units.value + 2 * kv) * d + (block->mlp.gated ? 8 : 6) * width) / l->tp;
 }
 
 /* Activations of the fullest stage and 16 bytes of states for each parameter. */

@@ -15,15 +15,14 @@
  * question with gaps becomes a job is in train_rules.h.
  */
 
-enum { TRAIN_MOST_LINEARS = 10, TRAIN_MOST_BLOCKS = 64 };
+enum { TRAIN_MOST_LINEARS = 16, TRAIN_MOST_BLOCKS = 64 };
 
 /* One GEMM of a layer on one rank: (rows x k) times (k x n). */
 struct train_linear {
-	const char *name;
 	double n, k;
-	bool attention;  /* adapters sit here */
-	bool up, shared; /* shared: of experts that every token visits; up: multi-head latent attention's maps from the
-	                    latents */
+	bool attention; /* adapters sit here */
+	bool up;        /* from a compressed width */
+	bool shared;    /* of experts that every token visits */
 };
 
 /* Where it runs. */

@@ -9,7 +9,7 @@ ask() {
 }
 
 echo "How many GPUs serve Llama 3 70B to 200 users with 4096 tokens each?"
-ask capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --tokens 4Ki
+ask capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --context 4Ki
 
 echo
 echo "What does a training run of Llama 2 7B need on 8 GPUs of three generations?"

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Products cut into tiles that the SMs work on in waves: one product (gemm.c), or a group of like ones whose tiles
+ * share their waves (moe.c).  The tile is the one that makes them shortest.
+ *
+ * The two were fitted apart and differ where the fits do: tiles of a group are not split along k, their operands are
+ * not cut at the edge of the result, and the last wave is as fluid as the others.
+ */
+#include "model/kernel/kernel.h"
+
+#include "model/kernel/parts.h"
+
+/* A second kernel adds the parts of a split product. */
+static double
+reduction_time(const struct gemm_calibration *p)
+{
+	return p->reduction_s.value > 0 ? p->reduction_s.value : 2.2e-6;
+}
+
+struct tile_times
+tile_times(struct sheet *sh, const struct tiles *w, const struct tile *t)
+{
+	const struct gemm_calibration *p = w->fit;
+
+	FROM(sh, w, n_groups, m, n, k);
+	TAKE(sh, a_elem_byte, w->a_byte);
+	TAKE(sh, w_elem_byte, w->w_byte);
+	FROM(sh, t, tile_m, tile_n, n_splits);
+	FROM(sh, w, n_sms);
+	TAKE(sh, reached_flop_per_s, w->flop_per_s);
+	FROM(sh, p, feed_byte_per_s, k_step_s, tile_s, wave_frac);
+	LET(sh, n_tiles, n_groups * ceil(m / tile_m) * ceil(n / tile_n));
+	LET(sh, n_waves, n_tiles * n_splits / n_sms);
+	/* between whole waves and a fluid of work: modern kernels hand out the rest of a wave in smaller pieces */
+	LET(sh, n_effective_waves, wave_frac * ceil(n_waves) + (1 - wave_frac) * fmax(1, n_waves));
+	EITHER(sh, depth, w->grouped, k, 32 * ceil(k / (32 * n_splits)));
+	LET(sh, tile_flop, 2 * tile_m * tile_n * depth);
+	LET(sh, sm_flop_per_s, reached_flop_per_s / n_sms);
+	/* small tiles lose a little: 0.02 x 32 (1/tile_m + 1/tile_n) */
+	LET(sh, tile_cost, 1 + 0.64 * (1 / tile_m + 1 / tile_n));
+	LET(sh, arithmetic_s, n_effective_waves * tile_flop / sm_flop_per_s * tile_cost);
+	EITHER(sh, fed_n, w->grouped, tile_n, fmin(tile_n, n));
+	LET(sh, operand_byte, (fmin(tile_m, m) * a_elem_byte + fed_n * w_elem_byte) * depth);
+	LET(sh, supply_s, n_effective_waves * operand_byte / feed_byte_per_s);
+	EITHER(sh, n_steps, w->grouped, n_effective_waves, ceil(n_effective_waves));
+	LET(sh, latency_s, n_steps * (depth / 64) * k_step_s);
+	LET(sh, feed_s, fmax(supply_s, latency_s));
+	double split_s;
+	if (t->n_splits > 1) {
+		/* written and read in fp32 */
+		TAKE(sh, reduction_s, reduction_time(p));
+		TAKE(sh, part_byte, 8.0);
+		TAKE(sh, l2_byte_per_s, p->l2_byte_per_s);
+		SET(sh, split_s, reduction_s + part_byte * n_splits * m * n / l2_byte_per_s);
+	} else
+		SET(sh, split_s, 0);
+	LET(sh, extra_s, n_effective_waves * tile_s + split_s);
+	return (struct tile_times){arithmetic_s, feed_s, extra_s};
+}
+
+/* What does not change while the tiles are searched. */
+struct search {
+	double n_sms, sm_s_per_flop, feed_s_per_byte, tile_s, k_step_s, wave_frac, traffic_s, norm;
+	double n_groups, m, n, k, fed_n, a_byte, w_byte;
+	double part_s, reduction_s; /* part_s: of the sums of a split product, per split */
+	bool grouped;
+};
+
+static struct search
+search_of(const struct tiles *w)
+{
+	const struct gemm_calibration *p = w->fit;
+
+	return (struct search){
+	    .n_sms = w->n_sms.value,
+	    .sm_s_per_flop = w->n_sms.value / w->flop_per_s,
+	    .feed_s_per_byte = 1 / p->feed_byte_per_s.value,
+	    .tile_s = p->tile_s.value,
+	    .k_step_s = p->k_step_s.value,
+	    .wave_frac = p->wave_frac.value,
+	    .traffic_s = w->traffic_s,
+	    .norm = p->norm.value > 0 ? p->norm.value : 3,
+	    .n_groups = w->n_groups,
+	    .m = w->m,
+	    .n = w->n,
+	    .k = w->k,
+	    .fed_n = w->grouped ? INFINITY : w->n,
+	    .a_byte = w->a_byte,
+	    .w_byte = w->w_byte,
+	    .reduction_s = reduction_time(p),
+	    .part_s = 8.0 * w->m * w->n / p->l2_byte_per_s.value,
+	    .grouped = w->grouped,
+	};
+}
+
+enum { N_SPLITS = 6, MOST_TILES = 5 * 4 * N_SPLITS };
+
+/* A way to cut the product: tile_times without its rows.  Its time is at least least_s. */
+struct cut {
+	struct tile tile;
+	double arithmetic_s, feed_s, longest_s, extra_s, least_s;
+};
+
+static struct cut
+cut_of(const struct search *s, const struct tile *t, double n_tiles, double depth)
+{
+	const double n_waves = n_tiles * t->n_splits / s->n_sms;
+	const double waves = s->wave_frac * kernel_up(n_waves) + (1 - s->wave_frac) * kernel_most(1, n_waves);
+	const double tile_cost = 1 + 0.64 * (1 / t->tile_m + 1 / t->tile_n);
+	const double arithmetic_s = waves * (2 * t->tile_m * t->tile_n * depth) * s->sm_s_per_flop * tile_cost;
+	const double operand_byte =
+	    (kernel_least(t->tile_m, s->m) * s->a_byte + kernel_least(t->tile_n, s->fed_n) * s->w_byte) * depth;
+	const double steps = s->grouped ? waves : kernel_up(waves);
+	const double feed_s =
+	    kernel_most(waves * operand_byte * s->feed_s_per_byte, steps * (depth / 64) * s->k_step_s);
+	const double split_s = t->n_splits > 1 ? s->reduction_s + t->n_splits * s->part_s : 0;
+	const double longest_s = kernel_most(kernel_most(arithmetic_s, feed_s), s->traffic_s);
+	const double extra_s = waves * s->tile_s + split_s;
+
+	return (struct cut){*t, arithmetic_s, feed_s, longest_s, extra_s, extra_s + longest_s};
+}
+
+/* blend_time, and what comes beside it. */
+static double
+cut_time(const struct search *s, const struct cut *c)
+{
+	return c->extra_s +
+	    c->longest_s *
+	    pow(pow(c->arithmetic_s / c->longest_s, s->norm) + pow(c->feed_s / c->longest_s, s->norm) +
+	            pow(s->traffic_s / c->longest_s, s->norm),
+	        1 / s->norm);
+}
+
+/* Less than cut_time, without its powers: the fourth norm is below all norms of a lower exponent. */
+static double
+least_time(const struct search *s, const struct cut *c)
+{
+	const double a = c->arithmetic_s / c->longest_s, f = c->feed_s / c->longest_s, t = s->traffic_s / c->longest_s;
+
+	if (s->norm > 4)
+		return c->least_s;
+	return c->extra_s + c->longest_s * sqrt(sqrt(a * a * a * a + f * f * f * f + t * t * t * t));
+}
+
+/* Splits of the depth, as long as the parts stay deep and few. */
+static int
+add_splits(const struct search *s, double tile_m, double tile_n, const double *depth, struct cut *cuts, int n)
+{
+	const double n_tiles = s->n_groups * kernel_up(s->m / tile_m) * kernel_up(s->n / tile_n);
+
+	for (int i = 0; i < (s->grouped ? 1 : N_SPLITS); i++) {
+		const struct tile t = {tile_m, tile_n, 1 << i};
+		if (i > 0 && (s->k / t.n_splits < 128 || n_tiles * t.n_splits > 4 * s->n_sms))
+			break;
+		cuts[n++] = cut_of(s, &t, n_tiles, depth[i]);
+	}
+	return n;
+}
+
+/* Kernels of groups have no tiles of 256 rows and none of 32 columns. */
+static int
+all_cuts(const struct search *s, struct cut *cuts)
+{
+	static const double ms[] = {16, 32, 64, 128, 256}, ns[] = {32, 64, 128, 256};
+	const size_t n_ms = sizeof ms / sizeof *ms - s->grouped, n_ns = sizeof ns / sizeof *ns;
+	double depth[N_SPLITS];
+	int n = 0;
+
+	for (int i = 0; i < N_SPLITS; i++)
+		depth[i] = s->grouped ? s->k : 32 * kernel_up(s->k / (32 << i));
+	for (size_t i = 0; i < n_ms && (i == 0 || ms[i] < 2 * s->m); i++)
+		for (size_t j = s->grouped; j < n_ns && (j == s->grouped || ns[j] < 2 * s->n); j++)
+			if (ms[i] < 256 || ns[j] < 256)
+				n = add_splits(s, ms[i], ns[j], depth, cuts, n);
+	return n;
+}
+
+/* The fastest, by the same formula as the answer: of each tile the time never falls as rows are added, so neither does
+ * that of the fastest one.  Few need their time worked out: the one that promises most goes first. */
+struct tile
+tile_best(const struct tiles *w)
+{
+	const struct search search = search_of(w), *s = &search;
+	struct cut cuts[MOST_TILES];
+	const int n = all_cuts(s, cuts);
+	int best = 0;
+
+	for (int i = 1; i < n; i++)
+		if (cuts[i].least_s < cuts[best].least_s)
+			best = i;
+	double best_s = cut_time(s, &cuts[best]);
+	for (int i = 0; i < n; i++) {
+		if (cuts[i].least_s >= best_s || least_time(s, &cuts[i]) >= best_s)
+			continue;
+		const double cut_s = cut_time(s, &cuts[i]);
+		if (cut_s < best_s) {
+			best_s = cut_s;
+			best = i;
+		}
+	}
+	return cuts[best].tile;
+}
+
+/* Three limits that meet smoothly, as a norm of theirs: cubic where the fit says nothing else. */
+double
+blend_time(struct sheet *sh, const struct gemm_calibration *p, double arithmetic_s, double feed_s, double traffic_s)
+{
+	double blend_s;
+
+	GIVEN(sh, arithmetic_s, feed_s, traffic_s);
+	if (p->norm.value > 0) {
+		TAKE(sh, norm, p->norm);
+		LET(sh, longest_s, fmax(fmax(arithmetic_s, feed_s), traffic_s));
+		LET(sh, sum_frac,
+		    pow(arithmetic_s / longest_s, norm) + pow(feed_s / longest_s, norm) +
+		        pow(traffic_s / longest_s, norm));
+		SET(sh, blend_s, longest_s * pow(sum_frac, 1 / norm));
+	} else
+		SET(sh, blend_s,
+		    cbrt(arithmetic_s * arithmetic_s * arithmetic_s + feed_s * feed_s * feed_s +
+		        traffic_s * traffic_s * traffic_s));
+	return blend_s;
+}
