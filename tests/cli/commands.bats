@@ -149,7 +149,7 @@ load helper
 @test "capacity: objectives that leave a replica almost idle are impractical" {
 	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --objectives tpot:12.5ms --unconfirmed
 	answered
-	shows "time per token: impractical"
+	shows "TPOT: impractical"
 	says "impractical: the objectives leave each replica 3"
 	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --objectives tpot:14ms --unconfirmed
 	answered

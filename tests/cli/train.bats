@@ -194,7 +194,7 @@ row() {
 	says "only data parallelism"
 	ask train resnet50 --gpu h100 --gpus 3 --global-batch 8
 	refused
-	says "the nearest is 9"
+	says "nearest: 9"
 	four=$(row step_s train resnet50 --gpu h100 --gpus 4 --batch 64)
 	[ "$four" = "$(row step_s train resnet50 --gpu h100 --layout dp=4 --batch 64)" ]
 	[ "$four" = "$(row step_s train resnet50 --gpu h100 --gpus 4 --global-batch 256)" ]
