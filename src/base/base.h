@@ -59,7 +59,7 @@ bool diag_failed(const struct diag *d);
 void diag_clear(struct diag *d);
 
 /* Print all messages in order.  Colour only where it was asked for. */
-void diag_print(const struct diag *d, FILE *to, bool colour);
+void diag_print(const struct diag *d, FILE *to, bool color);
 /* Message i for machines: text without place, or NULL past the end. */
 const char *diag_message(const struct diag *d, int i, struct source *at, const char **hint, enum severity *severity);
 
@@ -72,7 +72,7 @@ void text_fold(const char *name, char *buf, size_t size);
 bool text_same_folded(const char *a, const char *b);
 /* Whether a list with spaces between its words has this word. */
 bool text_lists(const char *list, const char *word);
-/* Number of edits (insert, delete, replace, swap neighbours) between two names, ignoring case. */
+/* Number of edits (insert, delete, replace, swap neighbors) between two names, ignoring case. */
 int text_distance(const char *a, const char *b);
 /* The candidate nearest to `word` if it is near enough to be meant, else NULL. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
@@ -137,7 +137,7 @@ struct num_line {
 bool num_line(size_t n, const double *x, const double *y, struct num_line *out);
 
 void num_sort(double *values, size_t n);
-/* The value below which a share q of the sorted values lies (0.5: the median), linear between neighbours. */
+/* The value below which a share q of the sorted values lies (0.5: the median), linear between neighbors. */
 double num_quantile(const double *sorted, size_t n, double q);
 
 /* What two samples say together; it may reorder them. */
@@ -153,7 +153,7 @@ bool num_root(num_function *f, const void *context, double lo, double hi, double
 /* The same by halving: slower, and at home with functions that jump. */
 bool num_bisect(num_function *f, const void *context, double lo, double hi, double *root);
 
-/* The generalised harmonic number: the sum of k^-s for k = 1 .. n, to rounding; n a whole number, s at least 0. */
+/* The generalized harmonic number: the sum of k^-s for k = 1 .. n, to rounding; n a whole number, s at least 0. */
 double num_harmonic(double n, double s);
 
 /* The standard normal distribution: density at x, and the x below which a share lies. */

@@ -145,15 +145,15 @@ print_place(const struct diag *d, FILE *to, struct source at)
 }
 
 void
-diag_print(const struct diag *d, FILE *to, bool colour)
+diag_print(const struct diag *d, FILE *to, bool color)
 {
 	for (int i = 0; i < d->n; i++) {
 		const struct message *m = &d->messages[i];
 		const bool error = m->severity == SEVERITY_ERROR;
 
 		print_place(d, to, m->at);
-		fprintf(to, "%s%s:%s %s\n", colour ? (error ? "\033[31m" : "\033[33m") : "",
-		    error ? "error" : "warning", colour ? "\033[0m" : "", text_visible(d->arena, m->text));
+		fprintf(to, "%s%s:%s %s\n", color ? (error ? "\033[31m" : "\033[33m") : "", error ? "error" : "warning",
+		    color ? "\033[0m" : "", text_visible(d->arena, m->text));
 		if (m->hint)
 			fprintf(to, "  hint: %s\n", text_visible(d->arena, m->hint));
 	}

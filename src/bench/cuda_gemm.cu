@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrix products of linear layers through cuBLASLt: row-major y = x w^T with activations x of m x k and weights w of
+ * GEMMs of linear layers through cuBLASLt: row-major y = x w^T with activations x of m x k and weights w of
  * n x k, which its column-major interface sees as y^T = (w^T)^T x^T.  Its heuristic names candidates: the first is what
  * programs get (backend cublaslt), the fastest of them is what a search would find (backend cublaslt-best).  Weights
  * rotate through so many copies that none is in the cache when its turn comes again; activations do not, as between

@@ -292,7 +292,7 @@ const struct bench_subject bench_host_subjects[] = {
         host_memory},
     {"latency", "a dependent load over footprints from 16 KiB", BENCH_HOST, 3, host_latency},
     {"fma", "multiply-add in registers, fp64 and fp32, one thread and all", BENCH_HOST, 2, host_fma},
-    {"gemm", "matrix products of layers, fp64 and fp32", BENCH_HOST, 6, host_gemm},
+    {"gemm", "GEMMs of layers, fp64 and fp32", BENCH_HOST, 6, host_gemm},
     {"launch", "one thread wakes another", BENCH_HOST, 0.5, host_launch},
 };
 

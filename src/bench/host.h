@@ -29,7 +29,7 @@ enum bench_status host_fma(struct bench *b);
 enum bench_status host_gemm(struct bench *b);
 enum bench_status host_launch(struct bench *b);
 
-/* A matrix product for hosts without a BLAS: C = A B^T, row-major, A m x k, B n x k. */
+/* A GEMM for hosts without a BLAS: C = A B^T, row-major, A m x k, B n x k. */
 void blocked_sgemm(struct team *team, int m, int n, int k, const float *a, const float *b, float *c);
 void blocked_dgemm(struct team *team, int m, int n, int k, const double *a, const double *b, double *c);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrix products of the host, through the CBLAS that was found when this was built, else through a blocked loop of our
+ * GEMMs of the host, through the CBLAS that was found when this was built, else through a blocked loop of our
  * own.  Row-major C = A B^T, as a linear layer does it: activations m x k, weights n x k.  The weights rotate through
  * copies that are together larger than the cache.
  */
@@ -177,7 +177,7 @@ host_fma(struct bench *b)
 	return BENCH_OK;
 }
 
-/* --- matrix products ----------------------------------------------------------------------------------------- */
+/* --- GEMMs ----------------------------------------------------------------------------------------- */
 
 #ifdef BENCH_CBLAS
 #include <cblas.h>

@@ -188,7 +188,7 @@ host_memory_free(void *memory, size_t n_byte)
 		munmap(memory, in_pages(n_byte));
 }
 
-/* --- matrix products without a BLAS -------------------------------------------------------------------------- */
+/* --- GEMMs without a BLAS -------------------------------------------------------------------------- */
 
 /*
  * C = A B^T in blocks: a panel of B is laid out so that its columns are contiguous and stays in the cache, and a strip

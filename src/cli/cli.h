@@ -262,7 +262,7 @@ bool run_layout(
 	X(0, plot, "plot", "FILE", "file", "draw it too: .png, .svg or .pdf (by gnuplot), .gp is the script")          \
 	X(0, jsonl, "jsonl", "FILE", "file", "answer one JSON object per line of FILE (- is standard input)")          \
 	X(0, hwdb, "hwdb", "DIR", "file", "look into this database directory first")                                   \
-	X(0, color, "color", "WHEN", "auto|always|never", "colour: auto (default), always or never")                   \
+	X(0, color, "color", "WHEN", "auto|always|never", "color: auto (default), always or never")                    \
 	X('q', quiet, "quiet", "", "", "no warnings and no lists of assumptions")                                      \
 	X('o', output, "output", "FILE", "file", "write the answer to FILE")                                           \
 	X('h', help, "help", "", "", "show this help")                                                                 \

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 bool
-output_colour(const struct program *p, int fd)
+output_color(const struct program *p, int fd)
 {
 	const char *when = p->args.color, *term = getenv("TERM"), *no = getenv("NO_COLOR");
 
@@ -108,7 +108,7 @@ output_report_of(struct program *p)
 	return (struct report){.arena = p->arena,
 	    .command = p->command->name,
 	    .version = RIDGE_VERSION,
-	    .colour = output_colour(p, STDOUT_FILENO),
+	    .color = output_color(p, STDOUT_FILENO),
 	    .quiet = args->quiet != NULL,
 	    .width = terminal_width(),
 	    .trace = args->explain && (args->json || args->jsonl),

@@ -92,7 +92,7 @@ struct program {
 	sheet_inspector *inspect;
 };
 
-bool output_colour(const struct program *p, int fd);
+bool output_color(const struct program *p, int fd);
 /* A stream into memory; never NULL. */
 FILE *output_memory(char **text, size_t *n);
 int output_stdout(struct diag *d, const char *text, size_t n);

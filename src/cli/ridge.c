@@ -257,7 +257,7 @@ dispatch(struct program *p, int argc, char **argv)
 		return unknown_command(argv[1]);
 	diag_program(p->diag, arena_printf(p->arena, "ridge %s", p->command->name));
 	const int status = run_command(p, argc - 2, argv + 2);
-	diag_print(p->diag, stderr, output_colour(p, STDERR_FILENO));
+	diag_print(p->diag, stderr, output_color(p, STDERR_FILENO));
 	return diag_failed(p->diag) ? STATUS_FAILED : status;
 }
 

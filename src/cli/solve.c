@@ -528,7 +528,7 @@ halve_whole(struct solver *s, const struct values *v)
 	return f;
 }
 
-/* A refused middle says nothing: its neighbours are asked, and where none answers that side of it is left. */
+/* A refused middle says nothing: its neighbors are asked, and where none answers that side of it is left. */
 static bool
 answered_between(struct solver *s, double good, double bad, struct probe *out)
 {

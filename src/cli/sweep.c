@@ -208,7 +208,7 @@ answer_point(struct sweeper *s, struct arena *passing, size_t i)
 		point.faults = d;
 		add_refusal(p->arena, &s->refusals, &s->head.swept, &point.swept, first_error(d));
 		if (s->status == REFUSED && i + 1 == s->axes.n_points)
-			diag_print(d, stderr, output_colour(p, STDERR_FILENO));
+			diag_print(d, stderr, output_color(p, STDERR_FILENO));
 	} else {
 		program_inspect(p, a.sheet);
 		if (a.reads)

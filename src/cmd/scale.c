@@ -29,7 +29,7 @@ check_step(struct run *r, const struct scale_in *in)
 		return false;
 	}
 	if (in->compute.value <= 0 || (ring && in->bandwidth.value <= 0)) {
-		diag_error(r->diag, in->compute.from, "--compute and --bandwidth must be more than 0");
+		diag_error(r->diag, in->compute.from, "--compute and --bandwidth must be greater than 0");
 		diag_hint(r->diag, "write for example --compute 550ms");
 		return false;
 	}

@@ -16,7 +16,7 @@ static const struct field fields[] = {
         .offset = offsetof(struct storage_file, weights),
         .choices = DTYPE_CHOICE(Q),
         .required = true,
-        .help = "type of the quantised weights"},
+        .help = "type of the quantized weights"},
     CHOICE("experts", experts, DTYPE_CHOICE(Q), "dtype of the routed experts, where different"),
     {.key = "group",
         .kind = FIELD_QUANTITY,
@@ -37,7 +37,7 @@ static const struct field fields[] = {
 const struct schema storage_schema = {
     "'quantisation'", sizeof(struct storage_file), fields, sizeof fields / sizeof *fields};
 
-/* What a file may keep in 16 bits.  Tables, norms, routers and the head are never narrower: quantisers leave them. */
+/* What a file may keep in 16 bits.  Tables, norms, routers and the head are never narrower: quantizers leave them. */
 static const struct {
 	const char *name;
 	enum model_part part;

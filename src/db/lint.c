@@ -137,7 +137,7 @@ lint_tables(struct diag *d, const struct workload *w)
 		    w->image_size.value);
 }
 
-/* Quantised parts that the model has not. */
+/* Quantized parts that the model has not. */
 static void
 lint_storage(struct diag *d, const struct workload *w)
 {

@@ -131,7 +131,7 @@ struct storage_file {
 
 extern const struct schema storage_schema;
 
-/* `map` NULL: it is not quantised. */
+/* `map` NULL: it is not quantized. */
 bool storage_finish(struct binder *b, const struct node *map, const struct storage_file *f, struct quantisation *out);
 
 #endif

@@ -5,7 +5,7 @@
 #include "db/tree.h"
 #include "import/import.h"
 
-/* The parts of the import of configurations: fields, layers, quantisation.  Only hf*.c include this. */
+/* The parts of the import of configurations: fields, layers, quantization.  Only hf*.c include this. */
 
 enum hf_field {
 #define FIELD(id, kind, low, high, names) HF_##id,

@@ -51,7 +51,7 @@ struct report {
 	const struct answer_point *point; /* the answer; of a sweep NULL */
 	struct assumptions assumed;       /* of a sweep, of all points */
 	struct texts warnings;
-	bool colour, quiet;
+	bool color, quiet;
 	bool trace;    /* JSON has all rows too */
 	bool one_line; /* several values of --get go on one line, between tabs */
 	int width;

@@ -6,24 +6,24 @@
 #include <string.h>
 
 static const char *
-colour_of(const char *word)
+color_of(const char *word)
 {
 	static const struct {
 		const char *begin, *code;
-	} colours[] = {{"does not", "\033[31m"}, {"infeasible", "\033[31m"}, {"misses", "\033[31m"}, {"no", "\033[31m"},
+	} colors[] = {{"does not", "\033[31m"}, {"infeasible", "\033[31m"}, {"misses", "\033[31m"}, {"no", "\033[31m"},
 	    {"risky", "\033[33m"}, {"fits", "\033[32m"}, {"meets", "\033[32m"}, {"yes", "\033[32m"}};
 
-	for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
-		if (strncmp(word, colours[i].begin, strlen(colours[i].begin)) == 0 &&
-		    (word[strlen(colours[i].begin)] == '\0' || word[strlen(colours[i].begin)] == ' '))
-			return colours[i].code;
+	for (size_t i = 0; i < sizeof colors / sizeof *colors; i++)
+		if (strncmp(word, colors[i].begin, strlen(colors[i].begin)) == 0 &&
+		    (word[strlen(colors[i].begin)] == '\0' || word[strlen(colors[i].begin)] == ' '))
+			return colors[i].code;
 	return NULL;
 }
 
 static void
 print_coloured(FILE *to, const struct report *r, const char *word)
 {
-	const char *code = r->colour ? colour_of(word) : NULL;
+	const char *code = r->color ? color_of(word) : NULL;
 
 	fprintf(to, "%s%s%s", code ? code : "", word, code ? "\033[0m" : "");
 }
@@ -210,8 +210,8 @@ static void
 print_title(FILE *to, const struct report *r)
 {
 	if (r->title)
-		fprintf(to, "%s%s%s\n", r->colour ? "\033[1m" : "", text_visible(r->arena, r->title),
-		    r->colour ? "\033[0m" : "");
+		fprintf(to, "%s%s%s\n", r->color ? "\033[1m" : "", text_visible(r->arena, r->title),
+		    r->color ? "\033[0m" : "");
 }
 
 static void

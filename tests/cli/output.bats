@@ -140,7 +140,7 @@ load helper
 
 esc=$(printf '\033')
 
-@test "colour: never into a file, always when told" {
+@test "color: never into a file, always when told" {
 	ask kv llama2-7b --gpu h100
 	hides "$esc"
 	ask kv llama2-7b --gpu h100 --color always
@@ -158,7 +158,7 @@ on_terminal() {
 	out=$(cat "$tmp/out")
 }
 
-@test "colour: on a terminal, unless NO_COLOR or a dumb one" {
+@test "color: on a terminal, unless NO_COLOR or a dumb one" {
 	on_terminal "$RIDGE kv llama2-7b --gpu h100"
 	shows "$esc[32mfits$esc[0m"
 	on_terminal "env NO_COLOR=1 $RIDGE kv llama2-7b --gpu h100"

@@ -122,13 +122,13 @@ function job_only(list,    a, k, i, out) {
 	n++
 	if ($1 == "answered" && $6 == "answered") {
 		both++
-		if ($8 == "memory not modelled") fault("train has no model of this memory, memory does")
+		if ($8 == "memory not modeled") fault("train has no model of this memory, memory does")
 		else if ($2 != $7) fault("expected " $2 " and " $7)
 		else if ($3 != $8) fault("verdict " $3 " and " $8)
 		else if (job_only($5) != job_only($10)) fault("assumed\n  " job_only($5) "\n  " job_only($10))
 	} else if ($1 == "answered" && !of_time($9))
 		fault("train refuses: " $9)
-	else if ($1 == "refused" && $6 == "answered" && $8 != "memory not modelled")
+	else if ($1 == "refused" && $6 == "answered" && $8 != "memory not modeled")
 		fault("memory refuses: " $4)
 	else if ($1 == "refused" && $6 == "refused") {
 		neither++

@@ -120,7 +120,7 @@ END_TEST
 START_TEST(colour_marks_verdicts_only_when_asked)
 {
 	ck_assert_lacks(print("text"), "\033");
-	report.colour = true;
+	report.color = true;
 	ck_assert_has(print("text"), "\033[32mfits\033[0m");
 	ck_assert_has(print("text"), "\033[1mA title\033[0m");
 }

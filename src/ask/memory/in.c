@@ -329,7 +329,7 @@ numbers_layout(struct run *r, const struct memory_question *q, struct memory_num
 	return true;
 }
 
-/* A model of layers has at least one vector of the hidden width in each. */
+/* A model of layers has at least one vector of the hidden size in each. */
 static bool
 numbers_size(struct run *r, const struct numbers_in *in)
 {

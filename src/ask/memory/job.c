@@ -181,10 +181,10 @@ check_served(struct run *r, const struct memory_question *q)
 	const struct training_in *t = q->training;
 
 	if (datum_given(t->lora_rank))
-		return memory_refuse(r, t->lora_rank.from, "served LoRA adapters are not modelled",
+		return memory_refuse(r, t->lora_rank.from, "served LoRA adapters are not modeled",
 		    "leave --lora-rank out: merged adapters take no extra memory");
 	if (t->offload.n > 0)
-		return memory_refuse(r, t->offload.list[0].from, "--offload is not modelled for inference",
+		return memory_refuse(r, t->offload.list[0].from, "--offload is not modeled for inference",
 		    "leave --offload out, or use more GPUs");
 	return true;
 }

@@ -68,7 +68,7 @@ bind_states(struct run *r, const struct memory_question *q, struct memory_job *j
 	if (!job->optimizer_in_backward || (job->layout.zero == 0 && job->layout.pp == 1))
 		return true;
 	return memory_no_rule(r, q, (struct source){0},
-	    "--optimizer-in-backward is not modelled with ZeRO or pipeline parallelism",
+	    "--optimizer-in-backward is not modeled with ZeRO or pipeline parallelism",
 	    "leave --optimizer-in-backward out");
 }
 
@@ -178,7 +178,7 @@ bind_activations(struct run *r, const struct memory_question *q, struct memory_j
 		    r, in->schedule.from, "GPipe does not support vp", "leave vp out, or use --schedule 1f1b");
 	if (job->dropout && s->rules == RULES_MEGATRON_CORE &&
 	    !memory_no_rule(
-	        r, q, in->dropout.from, "dropout is not modelled for Megatron-Core", "use --stack megatron-lm"))
+	        r, q, in->dropout.from, "dropout is not modeled for Megatron-Core", "use --stack megatron-lm"))
 		return false;
 	if (!job->flash && job->layout.cp > 1)
 		return memory_refuse(r, in->attention.from, "context parallelism needs flash attention",
@@ -249,7 +249,7 @@ read_quant(struct word quant, struct formats_in *asked)
 
 	if (q == QUANT_NONE)
 		return;
-	/* integers have scales in groups, as quantisers write them */
+	/* integers have scales in groups, as quantizers write them */
 	const enum dtype t = dtype_find(quant.text);
 	if (t != DTYPE_NONE && t != DTYPE_INT8 && t != DTYPE_INT4)
 		asked->weights_dtype = quant;

@@ -111,7 +111,7 @@ show_conventions(struct run *r, const struct model_in *in, const struct workload
 	return true;
 }
 
-/* Convolutions and matrix products first, as published counts have nothing else; returns how many. */
+/* Convolutions and GEMMs first, as published counts have nothing else; returns how many. */
 static int
 keep_products(struct op *ops, int n)
 {
@@ -251,7 +251,7 @@ show_cache(struct run *r, const struct workload *w)
 		SHOW(sh, constant_byte, kv_constant_byte);
 }
 
-/* Embedding and head stay in 16 bits where the rest is narrower, as quantisers leave them. */
+/* Embedding and head stay in 16 bits where the rest is narrower, as quantizers leave them. */
 static void
 show_checkpoints(struct run *r, const struct workload *w, double n_params)
 {

@@ -55,7 +55,7 @@ enum answer stack_check(struct run *r, const struct stack_in *in);
 /* Parts of a run, their shares, and what they become. */
 enum answer stack_parts(struct run *r, const struct stack_in *in);
 
-/* Steps of an optimisation stack: what each applies to, and the factor that the whole run gains. */
+/* Steps of an optimization stack: what each applies to, and the factor that the whole run gains. */
 
 enum step_scope {
 	STEP_WHOLE,      /* amp=1.7: the whole run */
@@ -102,7 +102,7 @@ struct gain_stack {
 	double so_far[2], factor[2];                /* before the last step, and its factor */
 	double n_params, n_tokens, peak_flop_per_s; /* n_params NaN: no question of feasibility */
 	const char *infeasible_when;                /* the step that passes the peak */
-	double over_frac;                           /* utilisation there */
+	double over_frac;                           /* utilization there */
 	size_t *rank;                               /* place of each step in the order that pays */
 };
 

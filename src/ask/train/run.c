@@ -302,7 +302,7 @@ show_train_memory(struct run *r, const struct train_question *q, const struct tr
 	if (b->no_memory) {
 		run_reads(r, &q->memory.training->optimizer_in_backward, NULL);
 		run_warn(r, "memory not counted: %s", b->no_memory);
-		TELL(sh, verdict, "memory not modelled");
+		TELL(sh, verdict, "memory not modeled");
 		return ANSWERED;
 	}
 	struct memory_use use;

@@ -75,7 +75,7 @@ bool run_train_bind(struct run *r, const struct train_question *q, struct train_
 
 /* What a training step comes to, row by row. */
 
-/* The step, its parts, rates and utilisation; returns seconds. */
+/* The step, its parts, rates and utilization; returns seconds. */
 double show_train_step(
     struct run *r, const struct train_question *q, const struct train_bound *b, struct train_answer *a);
 /* The 80 % interval of its seconds. */

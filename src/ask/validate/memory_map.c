@@ -363,9 +363,9 @@ set_training(struct memory_row *q, const char *stack)
 	const char *dtype = adapted ? NULL : meaning_of(quant, dtypes);
 
 	if (peft && !learned && !strstr(peft, "LoRA") && !strstr(peft, "lora"))
-		return "kind of adapter not modelled";
+		return "kind of adapter not modeled";
 	if (optimizer && strstr(optimizer, "Muon"))
-		return "optimizer not modelled";
+		return "optimizer not modeled";
 	if (!adapted && strstr(stack, "litgpt"))
 		q->warning =
 		    "published peaks of full fine-tuning with this framework are not explained by its optimizer";

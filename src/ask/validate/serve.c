@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- single kernels: matrix products, by their shape --------------------------------------------------------- */
+/* --- single kernels: GEMMs, by their shape --------------------------------------------------------- */
 
 struct serve_kernel {
 	double predicted_s, measured_s;
@@ -38,9 +38,9 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 	double m, n, k;
 
 	if (!kernel || strncmp(kernel, "gemm", 4) != 0 || strstr(kernel, "grouped"))
-		return "a kernel that is no matrix product";
+		return "kernel is not a GEMM";
 	if (!shape || sscanf(shape, "M=%lf N=%lf K=%lf", &m, &n, &k) != 3 || !(m > 0 && n > 0 && k > 0))
-		return "the kernel's shape is not given";
+		return "kernel shape not given";
 	const struct gpu *gpu = gpu_id ? run_gpu(r, (struct word){gpu_id, {0}}) : NULL;
 	if (!gpu)
 		return "GPU not in the database";
@@ -49,7 +49,7 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 	if (t == DTYPE_BF16 && c && !gemm_calibrated(c, t))
 		t = DTYPE_FP16;
 	if (t == N_DTYPES || !c || !gemm_calibrated(c, t))
-		return "no kernels were measured on this GPU or one like it";
+		return "no kernel measurements for this GPU or a similar one";
 	const struct gemm_shape s = gemm_shape_of(m, n, k, t);
 	const double flop = 2 * m * n * k;
 	const struct error_source source = {
@@ -59,7 +59,7 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 	/* where the rate alone is printed, it is that of the same operations */
 	out->measured_s = row_number(row, "time_us") > 0 ? row_number(row, "time_us") * 1e-6
 	                                                 : flop / (row_number(row, "tflops") * 1e12);
-	out->warning = c->transferred_from ? c->transfer_note : "another library than those that were fitted";
+	out->warning = c->transferred_from ? c->transfer_note : "library without a fit";
 	if (!run_interval(r, &source, out->predicted_s, &out->band))
 		out->band = (struct interval){NAN, NAN, NULL};
 	return out->measured_s > 0 && isfinite(out->measured_s) ? NULL : "nothing was measured";

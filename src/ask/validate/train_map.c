@@ -110,7 +110,7 @@ with_layers(struct arena *a, const struct workload *w, struct datum layers, stru
 	return last->value >= 1 ? copy : NULL;
 }
 
-/* Four times the hidden width is that of two maps; gated ones are of other widths. */
+/* Four times the hidden size is that of two maps; gated ones are of other widths. */
 static bool
 is_gated(double width, double hidden)
 {

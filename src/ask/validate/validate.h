@@ -131,7 +131,7 @@ struct serve_engines {
 };
 
 /* The engine of a row's software, version, way of scheduling and date; the one that nobody measured for software that
- * is not known.  `near` is set when only a neighbouring version is known. */
+ * is not known.  `near` is set when only a neighboring version is known. */
 const struct engine *serve_row_engine(
     struct serve_engines *all, struct run *r, const struct validate_row *row, bool *near);
 /* Types and bytes of weights, products and cache; else why they are not known. */

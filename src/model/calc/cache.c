@@ -21,7 +21,7 @@ cache_share(struct sheet *sh, double n_items, double n_hot)
 
 /* --- how often it hits ----------------------------------------------------------------------------------- */
 
-/* H(h, s) / H(n, s), the generalised harmonic numbers: Breslau et al., INFOCOM 1999, for the law; a cache that knows
+/* H(h, s) / H(n, s), the generalized harmonic numbers: Breslau et al., INFOCOM 1999, for the law; a cache that knows
  * the hottest rows and keeps them. */
 double
 cache_zipf(struct sheet *sh, double n_items, double n_hot, double zipf)

@@ -529,7 +529,7 @@ double rounding_snr(struct sheet *sh, double rms_error);
 /* Bits that the best code of all would need for this error. */
 double rounding_ideal_bits(struct sheet *sh, double rms_error);
 
-/* What optimisations are worth to a whole run: Amdahl's law for parts of it, products, time and money after each step,
+/* What optimizations are worth to a whole run: Amdahl's law for parts of it, products, time and money after each step,
  * and whether the hardware can be that fast.  (stack.h is another thing: the traits of training software.) */
 
 /* Speedup of the whole when a share of its time runs `local` times faster, and the law solved for its other names.
@@ -576,7 +576,7 @@ double gain_sum(struct sheet *sh, double one_s, double other_s);
 double gain_rest(struct sheet *sh, double whole_s, double parts_s);
 double gain_ahead(struct sheet *sh, double one_frac, double other_frac);
 
-/* Model FLOP utilisation of a training run, and the least time that the peak allows. */
+/* Model FLOP utilization of a training run, and the least time that the peak allows. */
 double gain_mfu(
     struct sheet *sh, double n_params, double n_tokens, double n_gpus, double peak_flop_per_s, double time_s);
 double gain_floor(struct sheet *sh, double n_params, double n_tokens, double n_gpus, double peak_flop_per_s);

@@ -134,7 +134,7 @@ gain_saved_time(struct sheet *sh, double before_s, double after_s)
 }
 
 /*
- * Runs are slow while the work on a step lasts.  Two neighbours i and j cost e_i T + e_j T / f_i in one order and
+ * Runs are slow while the work on a step lasts.  Two neighbors i and j cost e_i T + e_j T / f_i in one order and
  * e_j T + e_i T / f_j in the other, so i comes first when (1 - 1/f_i) / e_i is the larger: an exchange argument as of
  * Smith, Naval Research Logistics Quarterly 3, 1956.
  */

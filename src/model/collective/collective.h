@@ -164,7 +164,7 @@ struct nccl_choice {
 /* The generation of an architecture's name, or -1. */
 int nccl_generation(const char *architecture);
 const char *protocol_name(enum protocol p);
-/* The algorithm and protocol of smallest modelled time; `only` restricts it to one algorithm unless ALGORITHM_AUTO. */
+/* The algorithm and protocol of smallest modeled time; `only` restricts it to one algorithm unless ALGORITHM_AUTO. */
 struct nccl_choice nccl_choose(const struct nccl_ground *g, enum collective c, double size_byte, enum algorithm only);
 /* Latencies of NCCL's model: once, and per step inside a node and across nodes. */
 double nccl_base(enum algorithm a, enum protocol p);

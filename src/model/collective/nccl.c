@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Which algorithm and protocol NCCL would choose: the model and the constants of NVIDIA/nccl src/graph/tuning.cc
- * (2.30.7, commit 5067397).  NCCL takes the pair of smallest modelled time.  The constants serve that choice and
+ * (2.30.7, commit 5067397).  NCCL takes the pair of smallest modeled time.  The constants serve that choice and
  * nothing else: their authors do not claim that they predict times, and against measurements they are 20 to 40 % off.
  */
 #include "model/collective/collective.h"

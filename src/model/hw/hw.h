@@ -330,7 +330,7 @@ struct transfer {
 	const char *from; /* the donor's id; NULL: the parameters below are all there is */
 	int n_to;
 	const char **to;      /* ids of GPUs; none: of any NVIDIA GPU that no other transfer names */
-	const char *expected; /* error of matrix products, for people: `15-20 %` */
+	const char *expected; /* error of GEMMs, for people: `15-20 %` */
 	struct {
 		struct datum gemm, context, generation, moe, collective; /* mean errors that the transfer adds */
 	} error;

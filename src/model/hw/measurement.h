@@ -27,7 +27,7 @@ struct measurement {
 	const char *version; /* of that */
 	const char
 	    *operation; /* prefill or decode; all_reduce; read, write, copy, scale, triad; h2d, d2h; empty, graph */
-	const char *dtype_text; /* as written: fp8-static has no kernel that quantises the activations */
+	const char *dtype_text; /* as written: fp8-static has no kernel that quantizes the activations */
 	const char *kv_text;
 	enum dtype dtype, kv_dtype; /* DTYPE_NONE where there is none */
 	enum dtype weight_dtype;    /* of the weights where they are narrower (w4a16: dtype is bf16); else the dtype */

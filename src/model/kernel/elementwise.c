@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Kernels without arithmetic to speak of last as long as their traffic.  What fits in L2 was left there by the kernel
- * before.  0.85 of the memory's rate and three times that rate for L2 are what the element-wise
+ * before.  0.85 of the memory's rate and three times that rate for L2 are what the elementwise
  * kernels of serving engines reached on A100 to B200.
  */
 #include "model/kernel/kernel.h"

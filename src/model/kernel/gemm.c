@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Matrix products tile by tile.  The output is cut into tiles that the SMs work on in waves; each wave lasts as long as
+ * GEMMs tile by tile.  The output is cut into tiles that the SMs work on in waves; each wave lasts as long as
  * its arithmetic, the feeding of its operands from the L2 cache, or the latency of its inner loop; the whole product no
  * shorter than its traffic takes.  The tile is the one that makes it shortest.
  *

@@ -5,7 +5,7 @@
 #include "model/hw/hw.h"
 #include "model/layer/layer.h"
 
-/* Time of one matrix product on a GPU whose parameters were fitted to measurements. */
+/* Time of one GEMM on a GPU whose parameters were fitted to measurements. */
 
 /* (m x k) times (k x n).  Bytes per element of activations, weights and output.
  * n_copies: how many copies of the weights a benchmark visits in turn; 0: weights are never in the cache, as in a
@@ -14,7 +14,7 @@ struct gemm_shape {
 	double m, n, k;
 	double a_byte, w_byte, o_byte;
 	double n_copies;
-	bool quantise; /* activations are quantised on the way in */
+	bool quantise; /* activations are quantized on the way in */
 
 	double weight_byte_per_clock; /* most that one SM unpacks per clock of weights in another type */
 	double rate_frac;             /* factor on the arithmetic, where a kernel reaches less than the fitted one */
@@ -135,7 +135,7 @@ double grouped_gemm_time(struct sheet *sh, const struct moe_shape *shape, const 
 
 enum kernel_kind {
 	KERNEL_NONE,       /* nobody fitted one */
-	KERNEL_PRODUCT,    /* a matrix product */
+	KERNEL_PRODUCT,    /* a GEMM */
 	KERNEL_BATCHED,    /* many small products in one launch, tiled as one */
 	KERNEL_EXPERTS,    /* half of the experts of a layer: up or down */
 	KERNEL_CONTEXT,    /* attention over a prompt */

@@ -12,7 +12,7 @@ kernel_factor(double frac)
 	return frac > 0 ? frac : 1;
 }
 
-/* Tiles of the matrix products' models, searched many times over.  These are fmin, fmax and ceil of numbers above 0,
+/* Tiles of the GEMMs' models, searched many times over.  These are fmin, fmax and ceil of numbers above 0,
  * which compilers inline. */
 static inline double
 kernel_least(double a, double b)

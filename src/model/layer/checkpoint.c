@@ -58,7 +58,7 @@ block_stored(struct sheet *sh, const struct workload *w, const struct block *b)
 	return stored_byte;
 }
 
-/* Tables, head, last norms and everything that is not quantised have 16 bits. */
+/* Tables, head, last norms and everything that is not quantized have 16 bits. */
 double
 published_bytes(struct sheet *sh, const struct workload *w)
 {

@@ -2,7 +2,7 @@
 /*
  * A transformer as its list of operators, Vaswani et al., NeurIPS 2017, split over GPUs as in Megatron-LM (Shoeybi et
  * al., arXiv:1909.08053): columns of the first map and rows of the second, heads of attention, columns of the head.
- * Rotary embeddings, residual additions and biases are not listed: engines fuse them into their neighbours.
+ * Rotary embeddings, residual additions and biases are not listed: engines fuse them into their neighbors.
  */
 #include "model/layer/parts.h"
 

@@ -6,7 +6,7 @@
 
 /*
  * Workloads as plain structs.  A transformer is a list of blocks of like layers; anything else is a list of operators.
- * Symbols follow the field: hidden h, heads a, key/value heads k, head dimension d, feed-forward width f, vocabulary V.
+ * Symbols follow the field: hidden h, heads a, KV heads k, head dimension d, feed-forward width f, vocabulary V.
  */
 
 enum attention_kind {
@@ -311,7 +311,7 @@ struct cost {
 
 /* Once: rows work_flop and traffic_byte, recorded in the caller's scope so that its formulas can name them. */
 struct cost op_cost(struct sheet *sh, const struct op *op);
-/* True for convolutions, matrix products and attention: what published counts of arithmetic have in them. */
+/* True for convolutions, GEMMs and attention: what published counts of arithmetic have in them. */
 bool op_multiplies(enum op_kind kind);
 /* Parameters of its matrix or table, and those beside it, once; kinds without a matrix have only these. */
 double op_params(struct sheet *sh, const struct op *op);
@@ -478,7 +478,7 @@ double kv_capacity_token(
 /* Whole sequences of sequence_byte bytes that fit in the space. */
 double kv_capacity_sequences(struct sheet *sh, double space_byte, double sequence_byte);
 
-/* Conventions of publications for the FLOP of a trained token: a utilisation means nothing without its convention. */
+/* Conventions of publications for the FLOP of a trained token: a utilization means nothing without its convention. */
 
 enum convention {
 #define CONVENTION(id, text, attention, hardware, title, source) CONVENTION_##id,

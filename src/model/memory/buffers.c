@@ -169,7 +169,7 @@ gathered_gradients(struct sheet *sh, const struct memory_job *job, const struct 
 
 /* --- temporaries ----------------------------------------------------------------------------------------- */
 
-/* Libraries of quantised products hold dequantised copies of the largest map. */
+/* Libraries of quantized products hold dequantised copies of the largest map. */
 double
 quantised_workspace(struct sheet *sh, const struct memory_job *job)
 {

@@ -9,7 +9,7 @@
 /* --- which inputs a product keeps ------------------------------------------------------------------------ */
 
 /* A product keeps its input for the weight's gradient: the weight's own or its adapter's.  Some libraries keep it for
- * frozen quantised weights too; where they keep it in fp32, that copy replaces all others.  An adapter behind dropout
+ * frozen quantized weights too; where they keep it in fp32, that copy replaces all others.  An adapter behind dropout
  * keeps what dropout left of it, which is counted with the adapter. */
 static bool
 keeps_input(const struct memory_job *job, bool adapted)
@@ -27,7 +27,7 @@ eager_norm(const struct memory_job *job)
 	return job->compiled ? job->stack->eager_norm_compiled : job->stack->eager_norm;
 }
 
-/* A compiled or fused norm keeps its input; an eager one an fp32 copy too, and the normalised value when its gain is
+/* A compiled or fused norm keeps its input; an eager one an fp32 copy too, and the normalized value when its gain is
  * trained. */
 static double
 norms_saved(struct sheet *sh, const struct memory_job *job)
@@ -86,7 +86,7 @@ qkv_saved(struct sheet *sh, const struct memory_job *job, const struct block *bl
 	return qkv_byte_per_token;
 }
 
-/* The attention's output is the output map's input; a quantised map keeps a quantised copy. */
+/* The attention's output is the output map's input; a quantized map keeps a quantized copy. */
 double
 general_heads_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -180,7 +180,7 @@ adapters_saved(struct sheet *sh, const struct memory_job *job, const struct bloc
 	return adapters_byte_per_token;
 }
 
-/* Frozen quantised maps whose inputs are kept in fp32: two of the hidden width, the output map's and the down map's. */
+/* Frozen quantized maps whose inputs are kept in fp32: two of the hidden size, the output map's and the down map's. */
 static double
 fp32_inputs_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -268,7 +268,7 @@ memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct 
 
 /* --- the per-operator policy ----------------------------------------------------------------------------- */
 
-/* torchtitan's selective activation checkpointing by operator: the layer's input, every other matrix product's output,
+/* torchtitan's selective activation checkpointing by operator: the layer's input, every other GEMM's output,
  * the attention's output.  Run eagerly it keeps a little more, which was fitted. */
 double
 general_policy_kept(struct sheet *sh, const struct memory_job *job, const struct block *block)

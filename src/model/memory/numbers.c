@@ -16,7 +16,7 @@ numbers_tokens(struct sheet *sh, const struct memory_numbers *in)
 	return n_tokens;
 }
 
-/* Layers' worth of tensors that a policy keeps, one tensor of the hidden width being a unit.  Full: each layer's input
+/* Layers' worth of tensors that a policy keeps, one tensor of the hidden size being a unit.  Full: each layer's input
  * and one layer in work.  Every n-th: those layers keep their input alone.  Segments of sqrt(L) layers: 2 sqrt(L)
  * layers at most (Chen et al., arXiv:1604.06174, section 4). */
 static double

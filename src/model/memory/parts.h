@@ -73,7 +73,7 @@ job_is_capped(const struct memory_job *job)
 	return job->model->softcap && !job->compiled && !job_is_megatron(job);
 }
 
-/* Bytes of an activation that is not a quantised product's input. */
+/* Bytes of an activation that is not a quantized product's input. */
 static inline double
 job_elem_byte(const struct memory_job *job)
 {
@@ -86,7 +86,7 @@ job_is_quantised(const struct memory_job *job)
 	return dtype_byte(job->dtype) < 2;
 }
 
-/* Bytes of a matrix product's input as it is saved, scales included. */
+/* Bytes of a GEMM's input as it is saved, scales included. */
 static inline double
 job_input_byte(const struct memory_job *job)
 {

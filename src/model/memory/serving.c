@@ -4,7 +4,7 @@
 #include "model/layer/layer.h"
 #include "model/memory/parts.h"
 
-/* The widest layer while a prompt is read: three tensors of the MLP's width and three of the hidden width. */
+/* The widest layer while a prompt is read: three tensors of the MLP's width and three of the hidden size. */
 static double
 block_prefill(struct sheet *sh, const struct memory_job *job, int i)
 {

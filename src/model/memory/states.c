@@ -90,8 +90,8 @@ plain_byte(const struct memory_job *job)
 	return trained && job->scheme == STATES_FP32 ? 4.0 : job_elem_byte(job);
 }
 
-/* Quantised training keeps copies of each map beside its 16-bit parameters, one for each direction that the hardware
- * cannot transpose, or only the copies when the parameters themselves are quantised (Transformer Engine). */
+/* Quantized training keeps copies of each map beside its 16-bit parameters, one for each direction that the hardware
+ * cannot transpose, or only the copies when the parameters themselves are quantized (Transformer Engine). */
 static double
 linear_element(struct sheet *sh, const struct memory_job *job)
 {
@@ -179,7 +179,7 @@ whole_state(
 
 /* --- weights --------------------------------------------------------------------------------------------- */
 
-/* A frozen or served base: maps quantised, the rest 16-bit, or fp32 where a trainer casts it before k-bit training
+/* A frozen or served base: maps quantized, the rest 16-bit, or fp32 where a trainer casts it before k-bit training
  * (prepare_model_for_kbit_training of Hugging Face PEFT). */
 static double
 quantised_weights(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)

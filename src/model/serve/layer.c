@@ -27,7 +27,7 @@ serve_product(struct sheet *sh, const struct serve_setup *s, const struct serve_
 	return product_s;
 }
 
-/* Activations that are quantised by a kernel of their own, in front of n_products products of this width. */
+/* Activations that are quantized by a kernel of their own, in front of n_products products of this width. */
 static double
 layer_quantise_time(
     struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n_width)
@@ -51,14 +51,14 @@ struct product {
 	const char *title;
 	double n, k;
 	bool wide;      /* in 16 bits whatever the format */
-	bool quantised; /* what goes into it is quantised by a kernel of its own */
+	bool quantised; /* what goes into it is quantized by a kernel of its own */
 };
 
 enum { MOST_PRODUCTS = 12 };
 
-/* Engines join all maps of attention that read the residual stream; the norm in front of maps from a latent quantises
+/* Engines join all maps of attention that read the residual stream; the norm in front of maps from a latent quantizes
  * on the way; the absorbed maps of latent attention (DeepSeek-AI, arXiv:2405.04434) run in 16 bits, one product for all
- * heads.  What indexers compute is not modelled. */
+ * heads.  What indexers compute is not modeled. */
 static int
 layer_maps(const struct serve_setup *s, const struct block *b, unsigned parts, struct product out[MOST_PRODUCTS])
 {
@@ -72,7 +72,7 @@ layer_maps(const struct serve_setup *s, const struct block *b, unsigned parts, s
 		const double width = width_local(op->n, n_shards) * pieces;
 		const bool reads_stream = op->runs == RUNS_PRODUCT && op->k.whole && !op->from_latent;
 		const bool gate = op->part == IN_SHARED && op->n.whole && op->k.whole; /* of shared experts: no engine
-		                                                                          quantises it */
+		                                                                          quantizes it */
 		if (!(op->part & parts) || !(op->forms & FORM_ABSORBED) || op->chooses ||
 		    (op->runs != RUNS_PRODUCT && op->runs != RUNS_BATCHED))
 			continue;
@@ -87,7 +87,7 @@ layer_maps(const struct serve_setup *s, const struct block *b, unsigned parts, s
 	return n;
 }
 
-/* A product with the quantisation of what goes into it. */
+/* A product with the quantization of what goes into it. */
 static double
 projection(
     struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, const struct product *p)

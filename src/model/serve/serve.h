@@ -77,7 +77,7 @@ struct engine {
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
 	struct datum sampling_s, sampling_link_s;
 	struct datum gemm_base, attention_base;  /* factors of the kernels' fixed parts */
-	struct datum quantise_s, quantise_frac;  /* activations quantised by kernels of their own; absent: fused */
+	struct datum quantise_s, quantise_frac;  /* activations quantized by kernels of their own; absent: fused */
 	struct datum launch_s, n_layer_launches; /* eager engines: a layer is no faster than its launches */
 
 	struct datum weight_only_frac;                 /* of the arithmetic that dequantising products reach */

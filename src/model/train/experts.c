@@ -4,7 +4,7 @@
  */
 #include "model/train/parts.h"
 
-/* Traffic of permutation, activation and quantisation over what fused kernels would move; fitted to published steps of
+/* Traffic of permutation, activation and quantization over what fused kernels would move; fitted to published steps of
  * Megatron-Core's mixtures of experts. */
 static const double ROUTING_TRAFFIC = 1.5;
 /* The same kernels' backward pass. */
@@ -92,7 +92,7 @@ train_experts(struct sheet *sh, const struct train_job *job, const struct block 
 	return experts_s;
 }
 
-/* Router, permutation there and back, activation, quantisation. */
+/* Router, permutation there and back, activation, quantization. */
 double
 train_routing(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
 {

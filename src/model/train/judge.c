@@ -96,7 +96,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	return bits;
 }
 
-/* No utilisation above what the products alone reach; no gathering for ever. */
+/* No utilization above what the products alone reach; no gathering for ever. */
 static enum train_refusal
 unbelievable(const struct train_job *job, const struct train_terms *t)
 {

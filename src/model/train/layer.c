@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One layer: products, attention, element-wise kernels, quantisation, what is computed again, what is sent. */
+/* One layer: products, attention, elementwise kernels, quantization, what is computed again, what is sent. */
 #include "model/train/parts.h"
 
 /* --- products -------------------------------------------------------------------------------------------- */
@@ -103,10 +103,10 @@ dequantise(struct sheet *sh, const struct train_job *job, const struct block *bl
 	return dequantise_s;
 }
 
-/* --- element-wise kernels and quantisation --------------------------------------------------------------- */
+/* --- elementwise kernels and quantization --------------------------------------------------------------- */
 
 /*
- * Norms, residuals and dropout on the hidden width, rotary embedding and biases on the heads, the activation on the
+ * Norms, residuals and dropout on the hidden size, rotary embedding and biases on the heads, the activation on the
  * feed-forward width, in tensors read or written; `norms_only` leaves the feed-forward part out.
  */
 static double
@@ -138,8 +138,8 @@ elementwise(struct sheet *sh, const struct train_job *job, const struct block *b
 	return elementwise_s;
 }
 
-/* A quantised product reads its activations in 16 bits and writes them twice in 8: by rows and by columns.
- * Shared experts take what was quantised for the routed ones. */
+/* A quantized product reads its activations in 16 bits and writes them twice in 8: by rows and by columns.
+ * Shared experts take what was quantized for the routed ones. */
 static double
 quantise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
 {

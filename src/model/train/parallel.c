@@ -110,7 +110,7 @@ exchanged_context(struct sheet *sh, const struct train_job *job, const struct bl
 	return exchanged_s;
 }
 
-/* Keys and values of one rank to its neighbour (Liu et al., arXiv:2310.01889), or of all ranks to all. */
+/* Keys and values of one rank to its neighbor (Liu et al., arXiv:2310.01889), or of all ranks to all. */
 double
 train_context_parallel(struct sheet *sh, const struct train_job *job, const struct block *block,
     double attention_forward_s, double attention_backward_s)

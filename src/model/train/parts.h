@@ -7,19 +7,19 @@
 
 #include "model/train/train.h"
 
-/* The type of what is not quantised: attention, router, head. */
+/* The type of what is not quantized: attention, router, head. */
 enum dtype train_wide_type(const struct train_job *job);
-/* Bytes of an activation: quantised types keep activations at 16 bits. */
+/* Bytes of an activation: quantized types keep activations at 16 bits. */
 double train_elem_byte(const struct train_job *job);
 bool train_quantises(const struct train_job *job);
-/* Bandwidth of the memory as element-wise kernels reach it. */
+/* Bandwidth of the memory as elementwise kernels reach it. */
 struct datum train_memory(const struct train_job *job);
 /* What attends in a layer: n is the heads of queries and their width, k those of keys and the width of values. */
 struct layer_op train_core(const struct train_job *job, const struct block *block);
 /* Whether a block has routed experts, and any block has. */
 bool train_routes(const struct block *block);
 bool train_has_experts(const struct workload *w);
-/* GPUs of a group that one domain holds: how many ranks of a group whose neighbours are `stride` apart. */
+/* GPUs of a group that one domain holds: how many ranks of a group whose neighbors are `stride` apart. */
 double train_local(struct sheet *sh, const struct train_job *job, double n_ranks, double stride);
 /* The first block with routed experts, or NULL. */
 const struct block *train_routed(const struct workload *w);

@@ -2,7 +2,7 @@
 /* A step: layers of every kind, the host beside them, the pipeline, data parallelism, the optimizer, stragglers. */
 #include "model/train/parts.h"
 
-/* Host time of a dense layer, forward and backward, in an eager framework: launches, and quantisation's in 8 bits.  A
+/* Host time of a dense layer, forward and backward, in an eager framework: launches, and quantization's in 8 bits.  A
  * prior: no published run is bound by it. */
 static const double HOST_LAYER_S = 0.9e-3, HOST_LAYER_QUANTISED_S = 1.5e-3;
 static const double HOST_ADAPTERS = 1.6, HOST_RECOMPUTE = 4.0 / 3.0;
@@ -110,7 +110,7 @@ host_floor(struct sheet *sh, const struct train_job *job)
 }
 
 /* Waits of the device in an expert layer: the counts of routed rows must reach the host before the experts' kernels can
- * be launched, and quantised experts are launched one by one. */
+ * be launched, and quantized experts are launched one by one. */
 static double
 host_sync(struct sheet *sh, const struct train_job *job)
 {

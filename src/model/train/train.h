@@ -17,7 +17,7 @@
 
 enum { TRAIN_MOST_LINEARS = 16, TRAIN_MOST_BLOCKS = 64 };
 
-/* One matrix product of a layer on one rank: (rows x k) times (k x n). */
+/* One GEMM of a layer on one rank: (rows x k) times (k x n). */
 struct train_linear {
 	double n, k;
 	bool attention; /* adapters sit here */

@@ -212,7 +212,7 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The value below which a share q of the weight lies: linear between the middles of neighbours' weights. */
+/* The value below which a share q of the weight lies: linear between the middles of neighbors' weights. */
 static double
 weighed_quantile(const struct weighed *sorted, int n, double total, double q)
 {

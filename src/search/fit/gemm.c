@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Matrix products.  16-bit ones give all the parameters of the tile model.  Products of other types run on the same
- * SMs, caches and memory: they keep those and get their own share of the peak and the cost of quantising their
+ * GEMMs.  16-bit ones give all the parameters of the tile model.  Products of other types run on the same
+ * SMs, caches and memory: they keep those and get their own share of the peak and the cost of quantizing their
  * activations; more only where that predicts rows better that it was not fitted to.
  *
  * Sizes are weighted equally from decoding to prefill: seven bins of m, each with the same weight.
@@ -228,7 +228,7 @@ unseen_weights(const struct fit_bench *b, const struct fit_problem *p, const str
 	c->residual.all = fitted_errors_of(b->arena, t->n, predicted_s, t->measured_s, t->weight);
 }
 
-/* 16-bit products: everything but the quantisation.  Returns the fitted values. */
+/* 16-bit products: everything but the quantization.  Returns the fitted values. */
 static bool
 fit_wide(const struct fit_bench *b, const struct table *t, struct fitted *out, double *values)
 {
@@ -264,7 +264,7 @@ fit_narrow(const struct fit_bench *b, const struct table *t, const double *wide,
 	for (int i = 0; i < t->n; i++)
 		dynamic = dynamic || !t->points[i].fixed_scale;
 	for (int i = 0; i < N_PARAMS; i++) {
-		/* a fixed part of the quantising kernels cannot be told from one of the product */
+		/* a fixed part of the quantizing kernels cannot be told from one of the product */
 		const bool always = i == ETA_C, quantised = !t->weight_only && dynamic && dtype_byte(t->dtype) < 2;
 		const bool extra = i == ETA_M || (i == BASE && !quantised) || i == FEED || i == TILE || i == STEP;
 

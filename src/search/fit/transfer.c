@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* GDDR reaches this share in matrix products of few rows: found on L40S and RTX PRO 6000. */
+/* GDDR reaches this share in GEMMs of few rows: found on L40S and RTX PRO 6000. */
 static const double gddr_frac = 0.90;
 /* The mean of |x| is 0.8 standard deviations of a normal x. */
 static const double sigma_per_mean = 1.25;

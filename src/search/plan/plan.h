@@ -40,7 +40,7 @@ double numbers_fewest_gpus(const struct memory_numbers *in, double limit_byte);
 
 /* What the searches over memory jobs share. */
 
-/* True when tp divides the heads of every block, and its key and value heads can be dealt to the ranks. */
+/* True when tp divides the heads of every block, and its KV heads can be dealt to the ranks. */
 bool fit_divides_heads(const struct workload *w, double tp);
 /* Routed experts of a layer, 0 when there are none. */
 double fit_experts(const struct workload *w);
@@ -226,7 +226,7 @@ size_t diagnose_rank(
     const struct diagnosis *const *all, size_t n, const struct figures *f, enum use use, struct finding *out);
 
 /*
- * Times of matrix products by shape: layouts that a search tries share most of theirs.  One cache belongs to one set of
+ * Times of GEMMs by shape: layouts that a search tries share most of theirs.  One cache belongs to one set of
  * kernel parameters and one thread.
  */
 
@@ -270,8 +270,8 @@ struct train_schedule {
 
 /* The finest interleaving that divides the layers equally; the finest that fits where that does not; weight gradients
  * in the bubbles where the framework has such a schedule.  Only what makes the step shorter; returns how many.
- * `memory`: the same job, `modelled` when there is a rule for it. */
-int train_schedules(const struct train_job *job, const struct memory_job *memory, bool modelled,
+ * `memory`: the same job, `modeled` when there is a rule for it. */
+int train_schedules(const struct train_job *job, const struct memory_job *memory, bool modeled,
     struct train_schedule out[MOST_SCHEDULES]);
 
 #endif

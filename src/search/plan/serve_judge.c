@@ -195,7 +195,7 @@ static const struct {
         "mxfp4 experts with 16-bit activations: one of the two kernels is slow at large batch"},
     {SERVE_WARNED, block_scales_on_hopper, "block-scaled experts with data-parallel attention: releases differ"},
     {SERVE_WARNED, llama4_in_fp4, "one expert per token in nvfp4: releases differ by up to 2 times"},
-    {SERVE_WARNED, short_pipeline, "pipeline stages with short requests or large batches: bubbles are not modelled"},
+    {SERVE_WARNED, short_pipeline, "pipeline stages with short requests or large batches: bubbles are not modeled"},
     {SERVE_WARNED, old_on_many, "more than 1000 running sequences on 8 GPUs: slower in this release"},
     {SERVE_WARNED, large_encoder, "encoder of more than 1e9 parameters: published runs do not give input lengths"},
     {SERVE_WARNED, unfused_on_many, "prefill over several GPUs, or on A40: published rates scatter"},

@@ -124,12 +124,12 @@ step_of(const struct train_job *job)
 }
 
 static struct train_schedule
-evaluate(const struct train_job *job, const struct memory_job *memory, bool modelled)
+evaluate(const struct train_job *job, const struct memory_job *memory, bool modeled)
 {
 	struct train_schedule s = {.step_s = step_of(job), .need_byte = NAN, .verdict = FITS};
 	char layout[120];
 
-	if (modelled) {
+	if (modeled) {
 		s.need_byte = memory_peak(NULL, memory, NULL);
 		if (datum_given(memory->card_byte))
 			s.verdict = memory_verdict(memory, s.need_byte);
@@ -140,17 +140,17 @@ evaluate(const struct train_job *job, const struct memory_job *memory, bool mode
 }
 
 static struct train_schedule
-interleaved(const struct train_job *job, const struct memory_job *memory, bool modelled, double vp)
+interleaved(const struct train_job *job, const struct memory_job *memory, bool modeled, double vp)
 {
 	struct train_job other = *job;
 	struct memory_job held = *memory;
 
 	other.layout.vp = held.layout.vp = vp;
-	return evaluate(&other, &held, modelled);
+	return evaluate(&other, &held, modeled);
 }
 
 int
-train_schedules(const struct train_job *job, const struct memory_job *memory, bool modelled,
+train_schedules(const struct train_job *job, const struct memory_job *memory, bool modeled,
     struct train_schedule out[MOST_SCHEDULES])
 {
 	const struct layout *l = &job->layout;
@@ -162,7 +162,7 @@ train_schedules(const struct train_job *job, const struct memory_job *memory, bo
 	for (double vp = finest; vp > l->vp && job->n_stage_layers == 0 && !memory->gpipe; vp--) {
 		if (!layout_splits_evenly(job->model, l->pp * vp))
 			continue;
-		const struct train_schedule s = interleaved(job, memory, modelled, vp);
+		const struct train_schedule s = interleaved(job, memory, modeled, vp);
 		/* the finest in any case, then the finest that fits */
 		if (s.step_s < now_s && (n == 0 || s.verdict != DOES_NOT_FIT))
 			out[n++] = s;
@@ -173,7 +173,7 @@ train_schedules(const struct train_job *job, const struct memory_job *memory, bo
 		return n;
 	struct train_job filled = *job;
 	filled.zero_bubble = true;
-	const struct train_schedule s = evaluate(&filled, memory, modelled);
+	const struct train_schedule s = evaluate(&filled, memory, modeled);
 	if (s.step_s < now_s)
 		out[n++] = s;
 	return n;

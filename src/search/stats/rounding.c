@@ -104,7 +104,7 @@ unit_of(const struct rounder *r, double m)
 	return m / r->top;
 }
 
-/* A place on the axis with the normal distribution below it and its density: neighbouring cells share them. */
+/* A place on the axis with the normal distribution below it and its density: neighboring cells share them. */
 struct edge {
 	double x, below, density;
 };
