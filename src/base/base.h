@@ -21,7 +21,7 @@ void arena_clear(struct arena *a);
 size_t arena_size(const struct arena *a);
 /* Zeroed, aligned for any type. */
 void *arena_take(struct arena *a, size_t size);
-char *arena_copy(struct arena *a, const char *text, size_t length);
+char *arena_copy(struct arena *a, const char *text, size_t length) __attribute__((returns_nonnull));
 char *arena_text(struct arena *a, const char *text);
 char *arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* An array of n elements becomes one of `more`; the old one stays until the end. */

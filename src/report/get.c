@@ -136,12 +136,13 @@ struct getter {
 	char why[500];
 };
 
+/* What a name of n letters ends in. */
 static enum end
-end_of(const char *name)
+end_of(const char *name, size_t n)
 {
-	const char *dot = strrchr(name, '.');
-
-	return !dot ? END_NONE : strcmp(dot, ".low") == 0 ? END_LOW : strcmp(dot, ".high") == 0 ? END_HIGH : END_NONE;
+	return n > 4 && strncmp(name + n - 4, ".low", 4) == 0 ? END_LOW
+	    : n > 5 && strncmp(name + n - 5, ".high", 5) == 0 ? END_HIGH
+	                                                      : END_NONE;
 }
 
 struct getter *
@@ -153,13 +154,11 @@ getter_new(struct arena *a, const char *names, const char *between)
 	g->list = ARENA_ARRAY(a, struct wanted, strlen(names) + 1);
 	for (const char *p = names;; p++) {
 		const size_t n = strcspn(p, ",");
-		const char *name = arena_copy(a, p, n);
-		const char *input = text_begins(name, "inputs.") ? name + strlen("inputs.") : NULL;
-		const enum end end = input ? END_NONE : end_of(name);
-		g->list[g->n++] =
-		    (struct wanted){.name = end ? arena_copy(a, name, n - strlen(strrchr(name, '.'))) : name,
-		        .input = input,
-		        .end = end};
+		const bool input = text_begins(p, "inputs.");
+		const enum end end = input ? END_NONE : end_of(p, n);
+		const char *name = arena_copy(a, p, end == END_LOW ? n - 4 : end == END_HIGH ? n - 5 : n);
+		g->list[g->n++] = (struct wanted){
+		    .name = name, .input = input ? arena_text(a, name + strlen("inputs.")) : NULL, .end = end};
 		if (!*(p += n))
 			return g;
 	}

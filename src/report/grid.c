@@ -128,7 +128,7 @@ add_line(struct arena *a, struct table *t)
 static void
 add_cell(struct arena *a, struct table *t, const struct row *row, int scope, enum number_form form)
 {
-	if (t->last_scope != scope) {
+	if (!t->grid.cells || t->last_scope != scope) {
 		add_line(a, t);
 		t->last_scope = scope;
 	}

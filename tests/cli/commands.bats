@@ -149,11 +149,7 @@ load helper
 @test "capacity: objectives that leave a replica almost idle are impractical" {
 	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --objectives tpot:12.5ms --unconfirmed
 	answered
-<<<<<<< HEAD
-	shows ": impractical"
-=======
 	shows "TPOT: impractical"
->>>>>>> v
 	says "impractical: the SLOs allow each replica 3"
 	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --objectives tpot:14ms --unconfirmed
 	answered

@@ -26,7 +26,7 @@ judge() {
 	! grep -qE 'AddressSanitizer|runtime error|LeakSanitizer' "$W/.err" || why="$why SANITIZER"
 	if [ "$1" = T ]; then
 		:
-	elif [ $s = 2 ] || [ $s = 3 ]; then
+	elif [ $s = 2 ] || [ $s = 3 ] || [ "$1" = L ]; then
 		[ "$1" != t ] || [ ! -s "$W/.out" ] || why="$why stdout-not-empty"
 		grep -qE 'error:|usage:' "$W/.err" || why="$why no-error-text"
 		grep -qE 'hint: |usage:' "$W/.err" || why="$why no-hint"
@@ -43,6 +43,8 @@ judge() {
 }
 t() { judge t "$1" "$2"; }
 S() { judge S "$1" "$2"; }
+# one line of --jsonl is refused: an error, and the status of an answer that says no
+L() { judge L "$1" "$2"; }
 T() { judge T "$1" "$2"; }
 
 # run_lot LOT LOTS FOLDER

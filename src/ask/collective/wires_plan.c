@@ -169,8 +169,7 @@ can_do(struct run *r, const struct wires *w, enum collective c)
 
 	if (a == ALGORITHM_AUTO || (algorithm_does(a, c) && algorithm_spans(a, w->n_nodes)))
 		return true;
-	diag_error(r->diag, (struct source){0},
-	    algorithm_does(a, c) ? "--algo %s does not support %s" : "--algo %s does not support %s", algorithm_name(a),
+	diag_error(r->diag, (struct source){0}, "--algo %s does not support %s", algorithm_name(a),
 	    algorithm_does(a, c) ? w->n_nodes > 1 ? "several nodes" : "one node" : collective_name(c));
 	char list[200] = "";
 	for (int i = 0; i < N_ALGORITHMS; i++)

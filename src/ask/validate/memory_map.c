@@ -661,7 +661,7 @@ memory_run_ask(struct memory_row *q, bool bound, bool *rank0)
 		set_number(q, "layout.dp", dp);
 	set(q, "layout.zero", s->zero);
 	SET_SAID(q, run_words);
-	if (strcmp(s->stack, "torchtitan") != 0)
+	if (!s->stack || strcmp(s->stack, "torchtitan") != 0)
 		return NULL;
 	SET_SAID(q, titans);
 	if (row_has(row, "notes", "compile") && date && strcmp(date, "2025") < 0 && !(row_number(row, "tp") > 1))
