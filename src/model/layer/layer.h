@@ -269,7 +269,9 @@ const struct layer_op *layer_attention(const struct layer *l);
 static inline double
 width_local(struct width w, double n_gpus)
 {
-	return (w.whole ? w.units.value : fmax(1, w.units.value / n_gpus)) * w.size;
+	const double dealt = w.units.value / n_gpus;
+
+	return (w.whole ? w.units.value : dealt < 1 ? 1 : dealt) * w.size;
 }
 
 /* How a model is spread over GPUs.  Every degree is at least 1. */

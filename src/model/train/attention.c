@@ -64,7 +64,7 @@ window_share(struct sheet *sh, const struct train_job *job, const struct attenti
 static double
 fused_core(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
-	const struct layer_op core = train_core(job, block);
+	const struct train_core core = train_core(job, block);
 	const bool causal = job->model->kind == MODEL_DECODER;
 
 	FROM(sh, job, n_sequences, seq_length);
@@ -93,7 +93,7 @@ fused_core(struct sheet *sh, const struct train_job *job, const struct block *bl
 static double
 around_core(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
-	const struct layer_op core = train_core(job, block);
+	const struct train_core core = train_core(job, block);
 
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, elem_byte, train_elem_byte(job));
@@ -110,7 +110,7 @@ around_core(struct sheet *sh, const struct train_job *job, const struct block *b
 static double
 score_products(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
-	const struct layer_op core = train_core(job, block);
+	const struct train_core core = train_core(job, block);
 
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, n_sequences, job->n_sequences);

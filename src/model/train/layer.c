@@ -113,7 +113,7 @@ static double
 elementwise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward, bool norms_only)
 {
 	const struct stack_time *s = job->stack;
-	const struct layer_op core = train_core(job, block);
+	const struct train_core core = train_core(job, block);
 	const bool compiled = job->compiled && datum_given(s->elementwise_compiled);
 	const bool gated = block->mlp.gated;
 	const double width = block->mlp.given ? block->mlp.width.value : 0;

@@ -99,13 +99,13 @@ train_linears(const struct train_job *job, const struct block *block, struct tra
 	return n;
 }
 
-struct layer_op
+struct train_core
 train_core(const struct train_job *job, const struct block *block)
 {
 	struct layer own;
 	const struct layer_op *core = layer_attention(layer_of(job->model, block, &own));
 
-	return core ? *core : (struct layer_op){.runs = RUNS_ATTENTION};
+	return core ? (struct train_core){core->n, core->k} : (struct train_core){0};
 }
 
 /* --- time ------------------------------------------------------------------------------------------------ */

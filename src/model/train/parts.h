@@ -15,7 +15,10 @@ bool train_quantises(const struct train_job *job);
 /* Bandwidth of the memory as elementwise kernels reach it. */
 struct datum train_memory(const struct train_job *job);
 /* What attends in a layer: n is the heads of queries and their width, k those of keys and the width of values. */
-struct layer_op train_core(const struct train_job *job, const struct block *block);
+struct train_core {
+	struct width n, k;
+};
+struct train_core train_core(const struct train_job *job, const struct block *block);
 /* Whether a block has routed experts, and any block has. */
 bool train_routes(const struct block *block);
 bool train_has_experts(const struct workload *w);

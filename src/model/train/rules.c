@@ -69,7 +69,7 @@ double
 train_layer_kept(const struct train_job *job, const struct block *block)
 {
 	const struct layout *l = &job->layout;
-	const struct layer_op core = train_core(job, block);
+	const struct train_core core = train_core(job, block);
 	const double kv = core.k.units.value, d = core.n.size, width = block->mlp.given ? block->mlp.width.value : 0;
 
 	return 10 * job->model->hidden.value / (l->sp ? l->tp : 1) +
