@@ -89,7 +89,7 @@ const char *hw_calibrated(struct run *r, const struct gpu *gpu);
 
 /* --- cost ---------------------------------------------------------------------------------------------------- */
 
-/* The inputs of `ridge cost`, and the questions that have files of their own. */
+/* Inputs of `ridge cost`, shared by its commands and calculations. */
 
 #define COST_OPTIONS(X)                                                                                                \
 	X(0, gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs paid for (default: those of --nodes)")                  \
@@ -198,7 +198,7 @@ struct scale_in {
 
 enum { POINTS_MAX = 256 };
 
-/* What was measured on so many GPUs: a rate, or the time of a job. */
+/* A measurement at a GPU count: a rate, or the time of a job. */
 struct scale_point {
 	double n_ranks, value;
 	struct source from;

@@ -141,7 +141,7 @@ show_residuals(struct run *r, const struct calibration *c)
 			HW_WORD(r, class, c->residuals[i].name);
 			HW_FIGURE(r, n_points, c->residuals[i].n_points);
 			HW_FIGURE(r, mape_frac, c->residuals[i].mape_frac);
-			HW_FIGURE(r, bias_frac, c->residuals[i].bias_frac);
+			HW_FIGURE(r, mean_bias_frac, c->residuals[i].bias_frac);
 		}
 }
 

@@ -63,7 +63,7 @@ struct bench_subject {
 double bench_now(void);
 bool bench_stopped(void);
 
-/* What is left of the subject's time for each of so many points: slow ones take from those that follow. */
+/* Time left for each remaining point of the subject; slow points leave less for later ones. */
 double bench_share(const struct bench *b, double n_points_left);
 
 /* Seconds of one repetition. */

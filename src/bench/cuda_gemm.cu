@@ -3,8 +3,7 @@
  * GEMMs of linear layers through cuBLASLt: row-major y = x w^T with activations x of m x k and weights w of
  * n x k, which its column-major interface sees as y^T = (w^T)^T x^T.  Its heuristic names candidates: the first is what
  * programs get (backend cublaslt), the fastest of them is what a search would find (backend cublaslt-best).  Weights
- * rotate through so many copies that none is in the cache when its turn comes again; activations do not, as between
- * layers.
+ * rotate through enough copies to be out of the cache when they are used again; activations do not, as between layers.
  */
 #include "cuda_gemm.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What starting kernels costs: so many empty ones, from the call until the last has ended, by the host's clock.
+ * Launch cost: n empty kernels, from the call until the last one has ended, on the host's clock.
  * `stream`: started one by one; `graph`: recorded before and started as one; `empty`: one; `submit`: what the host
  * spends on the call alone, while the GPU works on others.
  */

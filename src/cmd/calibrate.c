@@ -78,7 +78,7 @@ show_classes(struct run *r, const struct calibrate_target *t)
 			plain(r, "n_rows", &answer_table[ID_n_rows], c->n_fitted);
 			plain(r, "mape_frac", &answer_table[ID_mape_frac], e->mape);
 			plain(r, "median_ape_frac", &answer_table[ID_median_ape_frac], e->median_ape);
-			plain(r, "bias_frac", &answer_table[ID_bias_frac], e->bias);
+			plain(r, "mean_bias_frac", &answer_table[ID_mean_bias_frac], e->bias);
 			plain(r, "q10", &answer_table[ID_log_error_p10], e->q10);
 			plain(r, "q90", &answer_table[ID_log_error_p90], e->q90);
 			for (int j = 0; j < c->residual.n_regimes; j++)

@@ -326,7 +326,7 @@ show_formats(struct run *r, const struct quant_in *in, const struct format *list
 	return ANSWERED;
 }
 
-/* Integers of so many bits. */
+/* Integers of a given width. */
 static struct format
 integers(struct run *r, const struct quant_in *in)
 {

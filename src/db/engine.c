@@ -276,55 +276,14 @@ engine_bind(struct binder *b, const struct node *root, const char *id, struct en
 	return check_given(b, root, out);
 }
 
-/* Keys that say what an entry is, not what it does, are not inherited. */
-static const struct node *
-without_identity(struct arena *a, const struct node *base)
-{
-	static const char *const own[] = {
-	    "name", "aliases", "versions", "residual", "match", "notes", "refused", "warning"};
-	struct node *const copy = ARENA_NEW(a, struct node);
-	const struct node **keys = ARENA_ARRAY(a, const struct node *, base->n + 1);
-	const struct node **items = ARENA_ARRAY(a, const struct node *, base->n + 1);
-
-	*copy = *base;
-	copy->n = 0;
-	copy->keys = keys;
-	copy->items = items;
-	for (size_t i = 0; i < base->n; i++) {
-		bool skip = false;
-		for (size_t j = 0; j < sizeof own / sizeof *own; j++)
-			skip = skip || (base->keys[i]->text && strcmp(base->keys[i]->text, own[j]) == 0);
-		if (skip)
-			continue;
-		keys[copy->n] = base->keys[i];
-		items[copy->n++] = base->items[i];
-	}
-	return copy;
-}
-
-enum { MOST_EXTENDED = 4 };
-
-static const struct node *
-extended(struct database *db, struct arena *a, struct diag *d, const struct node *root, int depth)
-{
-	const struct node *name = tree_get(root, "extends");
-	const char *id, *said;
-
-	if (!name)
-		return root;
-	if (name->kind != NODE_SCALAR || !name->text || depth >= MOST_EXTENDED) {
-		diag_error(d, name->at, "'extends' needs an engine; at most %d levels", (int)MOST_EXTENDED);
-		return NULL;
-	}
-	const struct node *base = database_open(db, ENTRY_ENGINE, name->text, name->at, &id, &said);
-	base = base ? extended(db, a, d, base, depth + 1) : NULL;
-	return base ? tree_overlay(a, without_identity(a, base), root) : NULL;
-}
-
 const struct node *
 engine_tree(struct database *db, struct arena *a, struct diag *d, const struct node *root)
 {
-	return extended(db, a, d, root, 0);
+	/* keys that say what an entry is, not what it does */
+	static const char *const own[] = {
+	    "name", "aliases", "versions", "residual", "match", "notes", "refused", "warning", NULL};
+
+	return entry_extended(db, a, d, ENTRY_ENGINE, root, own);
 }
 
 struct engine *

@@ -134,4 +134,8 @@ extern const struct schema storage_schema;
 /* `map` NULL: it is not quantized. */
 bool storage_finish(struct binder *b, const struct node *map, const struct storage_file *f, struct quantisation *out);
 
+/* An entry with what it extends under it, but for the keys of `own` (NULL at its end); NULL with an error. */
+const struct node *entry_extended(struct database *db, struct arena *a, struct diag *d, enum entry_kind kind,
+    const struct node *root, const char *const *own);
+
 #endif

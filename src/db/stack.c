@@ -219,50 +219,13 @@ stack_bind(struct binder *b, const struct node *root, const char *id, struct sta
 	return out->use == STACK_TRAIN ? finish_training(b, root, out) : finish_serving(b, root, out);
 }
 
-/* What published runs call a stack does not hold for those that extend it. */
-static const struct node *
-without_match(struct arena *a, const struct node *base)
-{
-	struct node *const copy = ARENA_NEW(a, struct node);
-	const struct node **keys = ARENA_ARRAY(a, const struct node *, base->n + 1);
-	const struct node **items = ARENA_ARRAY(a, const struct node *, base->n + 1);
-
-	*copy = *base;
-	copy->n = 0;
-	copy->keys = keys;
-	copy->items = items;
-	for (size_t i = 0; i < base->n; i++) {
-		if (base->keys[i]->text && strcmp(base->keys[i]->text, "match") == 0)
-			continue;
-		keys[copy->n] = base->keys[i];
-		items[copy->n++] = base->items[i];
-	}
-	return copy;
-}
-
-enum { MOST_EXTENSIONS = 4 };
-
-static const struct node *
-extended(struct database *db, struct arena *a, struct diag *d, const struct node *root, int depth)
-{
-	const struct node *name = tree_get(root, "extends");
-	const char *id, *said;
-
-	if (!name)
-		return root;
-	if (depth == MOST_EXTENSIONS || name->kind != NODE_SCALAR || !name->text) {
-		diag_error(d, name->at, "'extends' is the name of a stack that does not extend this one");
-		return NULL;
-	}
-	const struct node *base = database_open(db, ENTRY_STACK, name->text, name->at, &id, &said);
-	base = base ? extended(db, a, d, base, depth + 1) : NULL;
-	return base ? tree_overlay(a, without_match(a, base), root) : NULL;
-}
-
 const struct node *
 stack_extended(struct database *db, struct arena *a, struct diag *d, const struct node *root)
 {
-	return root ? extended(db, a, d, root, 0) : NULL;
+	/* published runs that name a stack do not name those that extend it */
+	static const char *const own[] = {"match", NULL};
+
+	return root ? entry_extended(db, a, d, ENTRY_STACK, root, own) : NULL;
 }
 
 const struct stack *

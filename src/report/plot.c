@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CLOUD = 200 }; /* so many points are drawn small */
+enum { CLOUD = 200 }; /* from this many points on, markers are small */
 
 /* In single quotes gnuplot expands nothing.  It does not read a doubled quote everywhere: quotes become apostrophes. */
 static void

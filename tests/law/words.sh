@@ -43,6 +43,7 @@ old '\b[Oo]ptimis(e[ds]?|ing|ations?)\b' 'optimize'
 old '\bmatrix products?\b' 'GEMM' -i
 old '\bhidden width\b' 'hidden size'
 old '\b(key and value|key/value) heads\b' 'KV heads'
+old '\bso many\b' 'n, or what is counted'
 old '\b(are|is) two questions\b' 'cannot be combined with'
 old '"[^"]*\b(so many|of its own|of their own|at most so|nobody|whoever|stands? in|lies? between)\b[^"]*"' 'it in plain words'
 old '"[^"]*\b(users each|a whole answer|to the first token|at the roof|must be more than|is more than 0)\b[^"]*"' 'the name of the quantity'

@@ -164,15 +164,15 @@ struct price_in {
 	struct word provider;
 };
 
-/* What GPUs are rented in: alone, or so many together. */
+/* The unit in which GPUs are rented: one GPU, or an instance of several. */
 struct rental {
 	double n_gpus;
 	struct datum gpu_usd_per_s; /* absent: not known */
 	const char *name;           /* of the instance; NULL: a price by the GPU */
 };
 
-/* For a replica of so many GPUs that are linked.  A price that was given is paid by the GPU; one of the database for a
- * whole instance, the smallest that holds the replica, listed with its date.  False with errors. */
+/* Price of a replica with n linked GPUs.  --price is per GPU; the database prices whole instances: the smallest that
+ * holds the replica is rented, and listed with its date.  False with errors. */
 bool bind_price(struct run *r, const struct price_in *in, const struct gpu *gpu, double n_linked, struct rental *out);
 /* The price that --price says of this GPU, else of all; absent: neither.  False with errors. */
 bool bind_given_price(struct run *r, const struct words *words, const struct gpu *gpu, struct datum *out);

@@ -270,7 +270,7 @@ shape_given(const struct shape_in *in)
 	    datum_given(in->head_dim);
 }
 
-/* Models without a growing cache are refused, by what they are. */
+/* Refuse a model without a growing KV cache, and say which kind it is. */
 static const struct workload *
 with_cache(struct run *r, struct word name)
 {
@@ -310,7 +310,7 @@ made(struct run *r, const struct shape_in *in)
 		diag_hint(r->diag, "use for example 32 heads and 8 KV heads");
 		return NULL;
 	}
-	/* a row of the cache is a sum of two of these, which has no place of its own */
+	/* a cached row adds up two of these options, so the sheet cannot name either */
 	run_reads(r, &in->head_dim, NULL);
 	*b = (struct block){.count = in->layers,
 	    .attention = {.kind = ATTENTION_HEADS,

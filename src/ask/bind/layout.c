@@ -189,7 +189,7 @@ stays_in_node(struct run *r, const struct layout_in *in, const struct layout *l)
 	return false;
 }
 
-/* Sequences of its own for each GPU of a tensor-parallel group: engines that serve do that. */
+/* Attention data parallelism (adp): each GPU of a tensor-parallel group attends to its own sequences. */
 static bool
 may_attend_apart(struct run *r, const struct layout_in *in)
 {

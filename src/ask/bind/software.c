@@ -154,7 +154,7 @@ bind_weights(
 	if (f->compute == DTYPE_INT4)
 		f->compute = DTYPE_BF16;
 	f->weight_byte = serve_stored_byte(f->weights, f->compute);
-	/* formats that have no name here: so many bits, unpacked in front of every product */
+	/* weight formats without a name: N bits, dequantized before each GEMM */
 	if (datum_given(in->bits)) {
 		f->weight_byte = in->bits.value / 8;
 		f->weights = f->weight_byte < 0.75 ? DTYPE_INT4 : f->weight_byte < 1.5 ? DTYPE_INT8 : f->compute;

@@ -294,7 +294,7 @@ own_show_errors(struct run *r, int row, const char *name, const struct fitted_er
 		plain(r, "n_rows", &answer_table[ID_n], e->n);
 		plain(r, "mape_frac", &answer_table[ID_mape_frac], e->mape);
 		plain(r, "median_ape_frac", &answer_table[ID_median_ape_frac], e->median_ape);
-		plain(r, "bias_frac", &answer_table[ID_bias_frac], e->bias);
+		plain(r, "mean_bias_frac", &answer_table[ID_mean_bias_frac], e->bias);
 		plain(r, "q10", NULL, e->q10);
 		plain(r, "q90", NULL, e->q90);
 	}

@@ -159,7 +159,7 @@ bool memory_bind_serving(struct run *r, const struct memory_question *q, const s
 /* `none`, `full`, `every-2`, `uniform-4`, `op`, `selective` or a list of modules.  `sqrt` is uniform with n = 0, which
  * the caller fills in.  False with errors. */
 bool memory_recompute(struct run *r, const struct words *list, enum recompute *policy, double *n, unsigned *modules);
-/* Whether a model has so many layers between two checkpoints; false with an error. */
+/* Whether the model has enough layers for this checkpoint interval; false with an error. */
 bool memory_interval(struct run *r, const struct words *list, double n, struct datum n_layers);
 bool memory_offload(struct run *r, const struct words *list, unsigned *out);
 bool memory_targets(struct run *r, const struct words *list, unsigned *out);

@@ -241,7 +241,7 @@ memory_bind_training(struct run *r, const struct memory_question *q, struct memo
 
 /* --- serving --------------------------------------------------------------------------------------------- */
 
-/* What --quant names as a type; else so many bits. */
+/* The type that --quant names, or a number of bits. */
 static void
 read_quant(struct word quant, struct formats_in *asked)
 {

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-/* The inputs of `ridge stack`, and the questions that have files of their own. */
+/* Inputs of `ridge stack`, shared by its calculations. */
 
 #define STACK_OPTIONS(X)                                                                                               \
 	X('s', steps, "steps", "steps", WORDS, "NAME=FACTOR,...", "", NULL,                                            \

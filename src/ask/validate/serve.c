@@ -70,7 +70,7 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 /* Published runs of some hundred requests that come at random or in a loop begin empty and end with whoever is left,
  * which a simulation of as many requests does too. */
 
-/* What people see of a run of so many requests. */
+/* Latencies and rates of a run with a fixed number of requests. */
 struct serve_run {
 	double first_mean_s, first_p50_s, step_mean_s, step_p50_s, answer_s;
 	double output_token_per_s, total_token_per_s, request_per_s;

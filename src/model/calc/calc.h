@@ -202,7 +202,7 @@ double compare_worse_frac(struct sheet *sh, double n_worse_pairs, double n_basel
 double trend_end_slope(struct sheet *sh, double first_step, double last_step, double first, double last);
 /* Its line's value at step 0. */
 double trend_start(struct sheet *sh, double first, double slope, double first_step);
-/* A line's value at a step; what it grows in so many steps; the last step below a limit (slope above 0). */
+/* A line's value at a step, its growth over n steps, and the last step below a limit (slope above 0). */
 double trend_value(struct sheet *sh, double start, double slope, double n_steps);
 double trend_growth(struct sheet *sh, double slope, double n_steps);
 double trend_reached(struct sheet *sh, double start, double slope, double limit);
@@ -348,9 +348,9 @@ double data_overlapped(struct sheet *sh, double input_sample_per_s, double step_
 double data_serial(struct sheet *sh, double input_sample_per_s, double step_sample_per_s);
 /* Share of the time in which computing waits. */
 double data_idle(struct sheet *sh, double through_sample_per_s, double step_sample_per_s);
-/* Workers that prepare so many samples; *n_exact is not rounded. */
+/* Workers needed for a sample rate; *n_exact is not rounded. */
 double data_workers(struct sheet *sh, double rate_sample_per_s, double cost_s_per_sample);
-/* Read rate that so many samples need. */
+/* Read bandwidth that a sample rate needs. */
 double data_read_need(struct sheet *sh, double rate_sample_per_s, double size_byte_per_sample);
 /* How far a rate is from another. */
 double data_slowdown(struct sheet *sh, double expected_sample_per_s, double rate_sample_per_s);
@@ -359,7 +359,7 @@ double data_slowdown(struct sheet *sh, double expected_sample_per_s, double rate
 
 /* A step of which loading is a share; what it gains is gain_part, stack_gain.h. */
 double data_iteration(struct sheet *sh, double load_s, double load_frac);
-/* The most samples that a loader so many times faster gives, if nothing else binds. */
+/* Upper limit of the sample rate with a faster loader. */
 double data_most(struct sheet *sh, double rate_sample_per_s, double gain);
 
 /* --- rules of thumb for the number of workers ------------------------------------------------------------ */
@@ -454,7 +454,7 @@ double draft_tokens_accepted(struct sheet *sh, double n_accepted);
 double draft_step(struct sheet *sh, const struct draft_cost *c, double n_drafts);
 /* Against the served model alone. */
 double draft_speedup(struct sheet *sh, const struct draft_cost *c, double accept_frac, double n_drafts);
-/* The most that any acceptance can give with so many drafts: every one accepted. */
+/* Speedup if every draft token is accepted: the upper limit for any acceptance rate. */
 double draft_limit(struct sheet *sh, const struct draft_cost *c, double n_drafts);
 
 /* --- searches: nothing is recorded ----------------------------------------------------------------------- */
@@ -477,7 +477,7 @@ struct format {
 	enum scaling scaling;
 	double exponent_bits, mantissa_bits, stored_bits;
 	double scale_bits, group, zero_bits; /* group 0: a scale that is not counted */
-	double outer_bits, outer_group;      /* a scale of so many scales */
+	double outer_bits, outer_group;      /* second-level scale: bits, and scales per group */
 };
 
 enum {

@@ -25,7 +25,7 @@ const char *collective_name(enum collective c);
 const char *algorithm_name(enum algorithm a);
 /* The choices of an option: `auto|ring|tree`. */
 extern const char algorithm_choices[];
-/* False when this algorithm cannot do that collective, or not on so many nodes. */
+/* False when the algorithm does not support the collective, or that number of nodes. */
 bool algorithm_does(enum algorithm a, enum collective c);
 bool algorithm_spans(enum algorithm a, double n_nodes);
 /* What to take when nobody says: rings, and direct sends for all-to-all and send/receive. */

@@ -47,7 +47,7 @@ tile_times(struct sheet *sh, const struct tiles *w, const struct tile *t)
 	LET(sh, feed_s, fmax(supply_s, latency_s));
 	double split_s;
 	if (t->n_splits > 1) {
-		/* written and read in fp32 */
+		/* partial sums in fp32, written once and read once: 2 x 4 bytes */
 		TAKE(sh, reduction_s, reduction_time(p));
 		TAKE(sh, part_byte, 8.0);
 		TAKE(sh, l2_byte_per_s, p->l2_byte_per_s);

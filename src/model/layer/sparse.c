@@ -96,7 +96,7 @@ add_rows(struct layer *l, const char *title, enum state_span span)
 	return s;
 }
 
-/* Tokens compressed 4 to 1 are so many that an indexer chooses among them. */
+/* At a ratio of 4 an indexer selects among the compressed tokens. */
 static void
 add_chooser(struct layer *l, const struct workload *w)
 {
@@ -167,7 +167,7 @@ compressed_keys(struct sheet *sh, const struct attention *a, double n_new, doubl
 	return n_seen;
 }
 
-/* Only tokens compressed 4 to 1 are so many that an indexer chooses among them. */
+/* Only at a ratio of 4 does an indexer select among the compressed tokens. */
 static double
 compressed_chosen(struct sheet *sh, const struct attention *a, double n_new, double n_cached)
 {

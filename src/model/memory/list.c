@@ -12,7 +12,7 @@ is_table(const struct op *op)
 	return op->kind == OP_embedding || op->kind == OP_embedding_bag;
 }
 
-/* Inputs and outputs of one operator for so many samples: its traffic without its matrix. */
+/* Activation traffic of one operator for n samples: inputs and outputs, without its weights. */
 static double
 op_operands(struct sheet *sh, const struct op *one, double n_samples, double elem_byte)
 {

@@ -332,7 +332,7 @@ double memory_peak(struct sheet *sh, const struct memory_job *job, struct memory
 /* The largest moment of one stage, nothing recorded. */
 double memory_stage_peak(const struct memory_job *job, int stage, struct memory_use *use);
 
-/* Usable bytes of a card that is sold with so many GB, which are GiB. */
+/* Usable bytes of a card by its label; the GB on the label are GiB. */
 double memory_of_label(struct sheet *sh, double label_byte);
 /* What the driver reports; else what follows from the label, marked unconfirmed. */
 struct datum memory_of_gpu(const struct gpu *gpu);
@@ -455,7 +455,7 @@ double capacity_pool(struct sheet *sh, const struct capacity_case *c, double wei
  * and of one GPU the weights and the space that they leave to caches. */
 struct capacity_replica {
 	double tp, n_groups, weight_byte, space_byte;
-	double n_rented_gpus, gpu_usd_per_s; /* GPUs are rented so many together; NaN: no price */
+	double n_rented_gpus, gpu_usd_per_s; /* GPUs per rental unit; price NaN: none */
 };
 
 /* Replicas, each with its own copy: returns the GPUs, infinite when one replica does not fit. */

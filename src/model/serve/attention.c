@@ -50,7 +50,7 @@ serve_layer_prompt(
 	shape.elem_byte = s->precision.fast_prompts ? 1 : 2;
 	const enum attention_fit fit = attention_fit_of(&shape);
 	if (s->precision.fast_prompts && !(fit < N_ATTENTION_FITS && s->kernels->attention_by[fit].has_context)) {
-		/* not measured in 8 bits: so many times faster than in 16 */
+		/* not measured in 8 bits: the 16-bit kernel, times this speedup */
 		shape.elem_byte = 2;
 		shape.rate_frac = e ? datum_or(e->fp8_attention, 1) : 1;
 	}

@@ -44,7 +44,7 @@ struct chain {
 	double rate_per_s,
 	    random_frac; /* random_frac: arrivals in proportion to time; the others come with a step's end */
 	int n_states;
-	double share[MOST_STATES]; /* of steps that begin with so many pieces */
+	double share[MOST_STATES]; /* of steps that begin with n pieces */
 	double step_s[MOST_STATES], n_arriving[MOST_STATES], n_ending[MOST_STATES];
 
 	double mean_s, prompt_frac, n_together;
@@ -160,7 +160,7 @@ rest_of(const struct chain *c, int q)
 	return rest <= 1e-9 ? 0 : fmax(1, rest);
 }
 
-/* Prompts in so many pieces, begun ones included. */
+/* Prompt chunks waiting, begun prompts included. */
 static double
 prompts_in(const struct chain *c, int pieces)
 {
@@ -596,8 +596,8 @@ rate_of(struct chain *c, const struct senders *from, double n, double *others_pe
 	return solve(c, *others_per_s, random_part(c, from));
 }
 
-/* Clients of which so many decode beside one that does (answers of one token: that send others_per_s); infinitely many
- * where the replica does not take it. */
+/* The number of clients at which a decoding request has `at` others beside it (answers of one token: at which the
+ * others send others_per_s); infinite where the replica cannot take it. */
 static double
 clients_at(struct chain *c, const struct senders *from, double at, struct serve_flow *out)
 {

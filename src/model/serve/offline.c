@@ -93,7 +93,7 @@ serve_starting(struct sheet *sh, const struct serve_setup *s, const struct serve
 	TAKE(sh, n_drafts, load->n_drafts);
 	CALL(sh, limit, serve_token_limit(sh, s, load));
 	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
-	/* a step's prompts and the sequences that so many of them keep decoding share its tokens */
+	/* a step's tokens are shared by its prompts and by the decodes that this rate of prompts sustains */
 	LET(sh, fitting, limit / (isl + n_decode_steps * (1 + n_drafts)));
 	EITHER(sh, n_fitting, s->engine->chunked, fitting, fmax(1, floor(fitting)));
 	LET(sh, n_starting, fmin(n_fitting, n_running / (1 + n_decode_steps)));
@@ -295,6 +295,7 @@ serve_encode_parts(struct sheet *sh, const struct serve_setup *s, double n_batch
 {
 	GIVEN(sh, n_batch);
 	TAKE(sh, pp, s->layout.pp);
+	/* a prior: no published run of an encoder with pipeline stages was found to fit it to */
 	TAKE(sh, n_least, 8);
 	EITHER(sh, n_parts, n_batch >= n_least * pp, pp, 1);
 	return n_parts;

@@ -242,7 +242,7 @@ double serve_layer_prompt(struct sheet *sh, const struct serve_setup *s, const s
     double chunk, double prefix);
 double serve_layer_cached(
     struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_running, double context);
-/* A small kernel that moves so many bytes. */
+/* Time of a small memory-bound kernel. */
 double serve_elementwise(struct sheet *sh, const struct serve_setup *s, double moved_byte);
 /* Expected load of the busiest of ep ranks over the mean, with n_experts uneven experts. */
 double serve_imbalance(struct sheet *sh, double unevenness, double ep, double n_experts);
@@ -309,8 +309,7 @@ double serve_run_rate(struct sheet *sh, double n_requests, double osl, double ru
 double serve_first(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_batch);
 double serve_decode(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_batch);
 double serve_static(struct sheet *sh, double first_s, double decode_s, double osl);
-/* A batch through an encoder: with pipeline stages in so many parts, where the batch is large enough; and its seconds.
- */
+/* A batch through an encoder: the parts it is split into across pipeline stages, and its time. */
 double serve_encode_parts(struct sheet *sh, const struct serve_setup *s, double n_batch);
 double serve_encode(struct sheet *sh, const struct serve_setup *s, double isl, double n_batch);
 
@@ -364,7 +363,7 @@ double serve_fleet_needed(
 double serve_fleet_all(struct sheet *sh, double n_needed, double n_added, double n_spare);
 /* Requests per second of users who wait for their answers and then think. */
 double serve_user_rate(struct sheet *sh, double n_users, double answer_s, double think_s);
-/* Requests per second that make so many tokens of answers in a day. */
+/* Request rate for a daily volume of output tokens. */
 double serve_day_rate(struct sheet *sh, double day_token, double osl_token);
 /* GPUs, and what they draw. */
 double serve_fleet_gpus(struct sheet *sh, double n_all, double n_replica_gpus);

@@ -321,7 +321,7 @@ struct kernel_reference reference_of_fit(const struct calibration *c);
 bool reference_same(const struct kernel_reference *a, const struct kernel_reference *b);
 /* Rates go with the figure that they are a share of; fixed times stay.  Figures that either lacks change nothing. */
 void rebase_kernels(struct calibration *c, const struct kernel_reference *from, const struct kernel_reference *to);
-/* Collectives inside a node, over links of so many times the bandwidth. */
+/* Scale collectives inside a node to links of `factor` times the bandwidth. */
 void rebase_links(struct calibration *c, double factor);
 
 #endif

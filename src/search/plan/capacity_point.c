@@ -70,7 +70,7 @@ knotted(const struct steps *t, double n_prompts)
 	return t->time_s[i - 1] + part * (t->time_s[i] - t->time_s[i - 1]);
 }
 
-/* Seconds until so many prompts are through: more than fit a step take several. */
+/* Time to prefill n prompts; more than fit into one step take several. */
 static double
 through(const struct steps *t, double n_prompts)
 {

@@ -113,7 +113,7 @@ struct plan_candidate {
 	const struct serve_setup *setup;
 	const void *about; /* the caller's */
 	double n_replica_gpus;
-	double n_unit_gpus;             /* GPUs are rented so many together */
+	double n_unit_gpus;             /* GPUs per rental unit */
 	double gpu_usd_per_s, gpu_watt; /* NaN: unknown */
 
 	enum plan_bound bound;
@@ -132,7 +132,7 @@ struct plan_candidate {
 double plan_share(enum plan_statistic s);
 /* What all requests of the load are like. */
 struct serve_load plan_serve_load(const struct plan_load *l);
-/* The closed form at this rate, or with so many users; false when the replica does not take them. */
+/* The closed form at a rate or a concurrency; false when the replica cannot take it. */
 bool plan_point(
     const struct serve_setup *s, const struct plan_load *load, double rate_request_per_s, struct plan_point *out);
 bool plan_point_users(

@@ -44,7 +44,7 @@ struct watch {
 	double marked[2][3]; /* these, as what counts begins and as it ends */
 	size_t most_running, most_waiting, most_blocks;
 	struct sim_moment *moments;
-	size_t n_moments, n_most, room, stride, n_begun; /* n_most: moments that may be kept; room: for so many now */
+	size_t n_moments, n_most, room, stride, n_begun; /* n_most: moments that may be kept; room: allocated */
 	struct arena *arena;
 };
 

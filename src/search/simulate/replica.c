@@ -75,7 +75,7 @@ yield(const struct replica *p)
 	return 1 + p->engine->n_accepted;
 }
 
-/* Steps that make so many tokens, the first of which came with the prompt. */
+/* Steps to generate n tokens; the first token comes with the prefill. */
 static int32_t
 steps_for(const struct replica *p, uint32_t n_tokens)
 {
