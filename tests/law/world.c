@@ -563,8 +563,7 @@ make_collectives(struct worlds *all, struct arena *a, unsigned seed, struct worl
 	    .ask = *x->ask,
 	    .ramp = x->ramp,
 	    .network = x->network,
-	    .custom = x->custom,
-	    .n_nics_per_gpu = draw(seed, "n_nics_per_gpu")};
+	    .custom = x->custom};
 	x->plan = MAKE(a, struct collective_plan, plan);
 }
 

@@ -198,6 +198,24 @@ join_residuals(
 	out->n_residuals = base->n_residuals + engine->n_residuals;
 }
 
+static bool
+any_collective(const struct calibration *c)
+{
+	for (int i = 0; c && i < N_COLLECTIVES; i++)
+		if (c->has_collective[i])
+			return true;
+	return false;
+}
+
+/* Collectives of links that were fitted for whatever GPU has them; NULL: none were. */
+static const struct calibration *
+links_fit(struct run *r, const struct gpu *gpu)
+{
+	const struct calibration *fit = gpu->link_kind ? run_calibration(r, gpu->link_kind, NULL) : NULL;
+
+	return any_collective(fit) ? fit : NULL;
+}
+
 /* The GPU's own fits under this engine; of the others what only they have.  `pooled`: products are those of all engines
  * together, where no engine is named. */
 static struct calibration *
@@ -215,6 +233,9 @@ own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 	*out = *start;
 	out->backend = backend;
 	add(out, base);
+	const struct calibration *links = links_fit(r, gpu);
+	if (links)
+		add_links(out, links);
 	for (int i = 0; i < N_ENGINES && !backend; i++)
 		add(out, filed_fit(r, gpu, engines[i]));
 	for (int t = 0; t < N_DTYPES && pooled && !backend && base; t++)
@@ -290,21 +311,14 @@ middle_kernels(struct run *r, const struct gpu *gpu)
 
 /* --- by purpose ------------------------------------------------------------------------------------------ */
 
-static bool
-any_collective(const struct calibration *c)
-{
-	for (int i = 0; c && i < N_COLLECTIVES; i++)
-		if (c->has_collective[i])
-			return true;
-	return false;
-}
-
-/* The GPU's own fit, or another's whose links are like these. */
+/* The GPU's own fit, that of its links, or another's whose links are like these. */
 static const struct calibration *
 collective_kernels(struct run *r, const struct gpu *gpu)
 {
-	const struct calibration *own = filed_fit(r, gpu, NULL);
-	const struct calibration *all = any_collective(own) ? own : filed_kernels(r, gpu, KERNELS_ROOFLINE, NULL);
+	const struct calibration *own = filed_fit(r, gpu, NULL), *links = links_fit(r, gpu);
+	const struct calibration *all = any_collective(own) ? own
+	    : links                                         ? links
+	                                                    : filed_kernels(r, gpu, KERNELS_ROOFLINE, NULL);
 
 	return any_collective(all) ? all : NULL;
 }

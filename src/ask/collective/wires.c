@@ -294,8 +294,8 @@ bind_system(struct run *r, const struct wires_in *in, struct wires *w)
 		return false;
 	const char *id = domain_link(w->system);
 	w->link = id ? run_link(r, (struct word){id, in->system.from}) : NULL;
-	/* the fits are of switched NVLink and of PCIe; a mesh gives each pair a part of that */
-	if (w->system->domain == DOMAIN_NVSWITCH || (w->system->domain == DOMAIN_PCIE && !w->gpu->link_kind))
+	/* the fits are of switched NVLink, of PCIe and of full meshes; other meshes give each pair a part of that */
+	if (w->system->domain == DOMAIN_NVSWITCH || w->system->domain == DOMAIN_XGMI_MESH || (w->system->domain == DOMAIN_PCIE && !w->gpu->link_kind))
 		w->fit = find_fit(r, w);
 	return true;
 }

@@ -112,6 +112,12 @@ over_pcie(const struct wires *w)
 	return w->link && strcmp(w->link->kind, "pcie") == 0;
 }
 
+static bool
+over_mesh(const struct wires *w)
+{
+	return w->link && strcmp(w->link->kind, "xgmi") == 0;
+}
+
 /* The share of its line rate that a link is counted at: NCCL's, or a measured one, or all. */
 static double
 counted_share(struct sheet *sh, const struct link *l)
@@ -317,12 +323,14 @@ fits_order(const struct wires *w, enum collective c)
 	    w->fit->has_collective[c] && ground_of(w).sharp && nvls_fitted(c, &w->fit->collective[c], w->n_ranks.value);
 }
 
-/* Fitted inside one node.  What was not measured alone goes at the pace of an all-gather: a ring too. */
+/* Fitted inside one node.  What was not measured alone goes at the pace of another ring: an all-gather, else a sum. */
 static bool
 plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_byte, struct collective_plan *plan,
     struct wires_words *words)
 {
-	const enum collective as = w->fit->has_collective[c] ? c : COLLECTIVE_ALL_GATHER;
+	const enum collective as = w->fit->has_collective[c]     ? c
+	    : w->fit->has_collective[COLLECTIVE_ALL_GATHER] ? COLLECTIVE_ALL_GATHER
+	                                                    : COLLECTIVE_ALL_REDUCE;
 
 	if (!w->fit->has_collective[as])
 		return false;
@@ -330,7 +338,8 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 	plan->ramp = &w->fit->collective[as];
 	plan->launch_s = w->launch_s;
 	run_read_from(r, w->launch.from);
-	words->model = error_words(r, w->fit, keys[as], "fitted to NCCL on 2 to 8 GPUs");
+	words->model = error_words(
+	    r, w->fit, keys[as], over_mesh(w) ? "fitted to RCCL on 2 to 8 GPUs" : "fitted to NCCL on 2 to 8 GPUs");
 	if (w->launch_s.value > 0)
 		words->model =
 		    arena_printf(r->arena, "%s; plus %.0f us per call", words->model, w->launch_s.value * 1e6);
@@ -342,7 +351,8 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 	    .n = 2,
 	    .at = {{"ranks", w->n_ranks.value}, {"size", size_byte}}};
 	if (as != c)
-		run_warn(r, "no measurements of %s: assumed as fast as all-gather", collective_name(c));
+		run_warn(r, "no measurements of %s: assumed to reach the bus bandwidth of %s", collective_name(c),
+		    collective_name(as));
 	if (w->n_ranks.value > 8)
 		run_warn(r, "the fit covers 2 to 8 GPUs: %g is an extrapolation", w->n_ranks.value);
 	/* published runs up to 16 GiB are met within 5 % */
@@ -361,7 +371,6 @@ plan_network(struct run *r, const struct wires *w, enum collective c, double siz
 		return false;
 	plan->form = FORM_NETWORK;
 	plan->network = &net->rates;
-	plan->n_nics_per_gpu = w->system->n_nics.value / w->system->n_gpus.value;
 	plan->ask.node_hop_s =
 	    nccl_node_hop(c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING, PROTOCOL_SIMPLE);
 	words->error = (struct error_source){.fit = net->fit,
@@ -372,7 +381,8 @@ plan_network(struct run *r, const struct wires *w, enum collective c, double siz
 	    .at = {{"nodes", w->n_nodes}, {"size", size_byte}}};
 	if (!net->transferred) {
 		words->model = arena_printf(
-		    r->arena, "fitted to NCCL over %s on %g nodes", net->fit->fabric, net->rates.n_nodes.value);
+		    r->arena, "fitted to %s over %s on %g nodes", over_mesh(w) ? "RCCL" : "NCCL",
+		    net->fit->fabric, net->rates.n_nodes.value);
 		return true;
 	}
 	words->model = "efficiency and latencies of other networks";
@@ -451,8 +461,11 @@ plan_inside(struct run *r, const struct wires *w, const char *scope, enum collec
 		return;
 	const double across_s = collective_time(NULL, plan, size_byte);
 	plan->inside = inside;
-	plan->rings = c == COLLECTIVE_ALL_GATHER || c == COLLECTIVE_REDUCE_SCATTER ||
-	    (c == COLLECTIVE_ALL_REDUCE && !ground_of(&one).sharp);
+	/* in a full mesh rings that leave the node need fewer links inside: four nodes of eight MI325X reach 350 GB/s of
+	 * bus bandwidth, one 319 */
+	plan->rings = !over_mesh(w) &&
+	    (c == COLLECTIVE_ALL_GATHER || c == COLLECTIVE_REDUCE_SCATTER ||
+	        (c == COLLECTIVE_ALL_REDUCE && !ground_of(&one).sharp));
 	if (collective_time(NULL, plan, size_byte) <= across_s)
 		return;
 	words->model = arena_printf(r->arena, "as inside one node: %s", other.model);

@@ -157,8 +157,8 @@ predict_without(const struct wiring *known, const struct wires *w, const struct 
 	struct network_calibration middle;
 
 	if (plan->form != FORM_NETWORK ||
-	    !network_middle(known->networks, known->n_networks, w->system->fabric->id, plan->ask.collective,
-	        w->system->n_nics.value * w->system->nic_byte_per_s.value, &middle))
+	    !network_middle(known->networks, known->n_networks, w->system->fabric->id, w->system->fabric->kind,
+	        plan->ask.collective, &middle))
 		return NAN;
 	other.network = &middle;
 	return collective_time(NULL, &other, size_byte);

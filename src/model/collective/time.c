@@ -6,11 +6,10 @@ network_time(struct sheet *sh, const struct collective_plan *plan, double size_b
 {
 	GIVEN(sh, size_byte);
 	FROM_STRUCT(sh, plan->ask, n_ranks, n_nodes);
-	TAKE(sh, n_nics_per_gpu, plan->n_nics_per_gpu);
 	FROM_STRUCT(sh, plan->ask, nic_byte_per_s, node_hop_s);
 	CALL(sh, network_s,
-	    collective_network(sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, n_nics_per_gpu,
-	        nic_byte_per_s, node_hop_s));
+	    collective_network(
+	        sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, nic_byte_per_s, node_hop_s));
 	return network_s;
 }
 
