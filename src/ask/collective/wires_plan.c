@@ -32,7 +32,7 @@ bare_rate(struct sheet *sh, const struct wires *w)
 static double
 gpu_rate(struct sheet *sh, const struct wires *w)
 {
-	if (w->gpu->link_kind && datum_given(w->gpu->n_links)) {
+	if (w->gpu->link_kind && strcmp(w->link->kind, "pcie") != 0 && datum_given(w->gpu->n_links)) {
 		TAKE(sh, n_links, w->gpu->n_links);
 		TAKE(sh, one_link_byte_per_s,
 		    datum_given(w->gpu->link_byte_per_s) ? w->gpu->link_byte_per_s : w->link->byte_per_s);
@@ -157,11 +157,12 @@ ground_of(const struct wires *w)
 	};
 }
 
-/* A rail ring is what NCCL calls a ring on several nodes. */
+/* A rail ring is what NCCL calls a ring on several nodes, and two nodes sum over trees. */
 static bool
-is_choice(const struct nccl_choice *choice, enum algorithm a)
+is_choice(const struct nccl_choice *choice, enum algorithm a, double n_nodes)
 {
 	return a == ALGORITHM_AUTO || a == choice->algorithm ||
+	    ((a == ALGORITHM_TREE || a == ALGORITHM_DOUBLE_TREE) && n_nodes == 2) ||
 	    (a == ALGORITHM_TREE && choice->algorithm == ALGORITHM_DOUBLE_TREE) ||
 	    (a == ALGORITHM_RAILS && choice->algorithm == ALGORITHM_RING);
 }
@@ -432,7 +433,7 @@ plan_form(struct run *r, const struct wires *w, const char *scope, enum collecti
 	const struct nccl_choice free_choice = direct ? choice : nccl_choose(&ground, c, size_byte, ALGORITHM_AUTO);
 	words->algorithm = choice.algorithm == ALGORITHM_DIRECT ? "direct" : choice.name;
 	words->protocol = direct ? NULL : protocol_name(choice.protocol);
-	if ((is_choice(&free_choice, w->algorithm) || fits_order(w, c)) &&
+	if ((is_choice(&free_choice, w->algorithm, w->n_nodes) || fits_order(w, c)) &&
 	    (w->n_nodes > 1  ? plan_network(r, w, c, size_byte, plan, words)
 	            : w->fit ? plan_ramp(r, w, c, size_byte, plan, words)
 	                     : false))
