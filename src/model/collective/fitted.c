@@ -102,6 +102,21 @@ allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double 
 	return custom_s;
 }
 
+double
+allreduce_engine(struct sheet *sh, const struct custom_calibration *own, const struct collective_calibration *nccl,
+    double n_ranks, double size_byte)
+{
+	GIVEN(sh, n_ranks, size_byte);
+	CALL(sh, custom_s, allreduce_custom(sh, own, n_ranks, size_byte));
+	double engine_s;
+	if (nccl) {
+		CALL(sh, nccl_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, nccl, n_ranks, size_byte));
+		SET(sh, engine_s, fmin(custom_s, nccl_s));
+	} else
+		SET(sh, engine_s, custom_s);
+	return engine_s;
+}
+
 /* What the NICs of one node carry: the part of an all-to-all that leaves the node, what is sent to another one, and
  * for the others the bus volume of rings. */
 static double

@@ -54,7 +54,7 @@ form_time(struct sheet *sh, const struct collective_plan *plan, double size_byte
 			SET_CALL(sh, planned_s, ramp_time(sh, plan, size_byte));
 		break;
 	case FORM_CUSTOM:
-		SET_CALL(sh, planned_s, allreduce_custom(sh, plan->custom, ask.n_ranks, size_byte));
+		SET_CALL(sh, planned_s, allreduce_engine(sh, plan->custom, plan->ramp, ask.n_ranks, size_byte));
 		break;
 	case FORM_NETWORK:
 		SET_CALL(sh, planned_s, network_time(sh, plan, size_byte));

@@ -35,7 +35,7 @@ same_transport(const char *a, const char *b)
 	return strcmp(transport_of(a), transport_of(b)) == 0;
 }
 
-/* Geometric mean of `of` over the fabrics that have it, of one transport or, with NULL, of all; NaN: none has. */
+/* Geometric mean of `of` over the fabrics that have it, of one transport or, with NULL, of all. */
 struct middle_ask {
 	const struct network_known *known;
 	int n;
@@ -109,12 +109,10 @@ bool
 network_middle(const struct network_known *known, int n, const char *without, const char *kind, enum collective c,
     struct network_calibration *out)
 {
-	struct middle_ask like = {known, n, without, kind}, all = {known, n, without, NULL};
-	double base_s = middle(&like, any_of, base_of);
+	const struct middle_ask like = {known, n, without, kind}, all = {known, n, without, NULL};
+	const double near_s = middle(&like, any_of, base_of);
 
-	if (isnan(base_s))
-		base_s = middle(&all, any_of, base_of);
-	*out = (struct network_calibration){.base_s = middle_of(base_s),
+	*out = (struct network_calibration){.base_s = middle_of(isnan(near_s) ? middle(&all, any_of, base_of) : near_s),
 	    .ramp_s = middle_of(middle(&all, sums(c) ? sums : gathers, ramp_of)),
 	    .nic_frac = middle_of(middle(&all, any_of, nic_of)),
 	    .tree_frac = middle_of(middle(&all, sums, tree_of)),
