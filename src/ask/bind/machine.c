@@ -89,7 +89,7 @@ bind_network(struct run *r, const struct system *s, enum collective c, struct ne
 	}
 	if (s->gpu->vendor && strcmp(s->gpu->vendor, "AMD") == 0)
 		out->rates.tree_frac = datum_absent(); /* RCCL goes by rings */
-	else if (!datum_given(out->rates.tree_frac) && middle(r, s, c, out->fit, &others))
+	else if (!(out->rates.tree_frac.value > 0) && middle(r, s, c, out->fit, &others))
 		out->rates.tree_frac = others.tree_frac;
 	return true;
 }

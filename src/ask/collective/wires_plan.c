@@ -415,7 +415,7 @@ plan_custom(
 {
 	plan->form = FORM_CUSTOM;
 	plan->custom = &w->engine->custom[0];
-	if (w->fit && w->fit->has_collective[COLLECTIVE_ALL_REDUCE])
+	if (w->fit && w->fit->has_collective[COLLECTIVE_ALL_REDUCE] && !over_pcie(w))
 		plan->ramp = &w->fit->collective[COLLECTIVE_ALL_REDUCE];
 	words->algorithm = arena_printf(r->arena, "%s custom all-reduce", w->engine->backend);
 	words->model = error_words(r, w->engine, "custom_all_reduce", "fitted under CUDA graphs");

@@ -18,7 +18,7 @@ reached_bandwidth(struct sheet *sh, const struct collective_calibration *fit, do
 	TAKE(sh, many_byte_per_s, fit->bus_byte_per_s);
 	TAKE(sh, beta, fit->beta);
 	double reached_byte_per_s;
-	if (datum_given(fit->n_peers)) {
+	if (fit->n_peers.value > 0) {
 		TAKE(sh, n_peers, fit->n_peers);
 		SET(sh, reached_byte_per_s, many_byte_per_s * fmin(1, (n_ranks - 1) / n_peers));
 	} else
@@ -143,7 +143,7 @@ node_time(struct sheet *sh, enum collective c, const struct network_calibration 
 	TAKE(sh, nic_frac, fit->nic_frac);
 	CALL(sh, node_byte, node_volume(sh, c, n_ranks, n_nodes, size_byte));
 	double node_s;
-	if (c == COLLECTIVE_ALL_REDUCE && datum_given(fit->tree_frac)) {
+	if (c == COLLECTIVE_ALL_REDUCE && fit->tree_frac.value > 0) {
 		TAKE(sh, tree_frac, fit->tree_frac);
 		LET(sh, tree_byte, 2 * (n_nodes - 1) / n_nodes * size_byte);
 		SET(sh, node_s, fmin(node_byte / nic_frac, tree_byte / tree_frac) / line_byte_per_s);
