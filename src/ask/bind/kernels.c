@@ -386,6 +386,15 @@ filed_kernels(struct run *r, const struct gpu *gpu, enum kernel_purpose purpose,
 
 /* --- the GPU in hand ------------------------------------------------------------------------------------- */
 
+/* What all GPUs of a domain have together: in a mesh no more than its pairs. */
+static double
+domain_rate(const struct system *s)
+{
+	const double pairs = (s->n_domain_gpus.value - 1) * datum_or(s->pair_byte_per_s, INFINITY);
+
+	return s->domain == DOMAIN_XGMI_MESH ? fmin(s->domain_byte_per_s.value, pairs) : s->domain_byte_per_s.value;
+}
+
 /* Bandwidth of the links inside a node over that of the entry. */
 static double
 link_factor(const struct gpu *gpu, const struct system *system)
@@ -394,7 +403,7 @@ link_factor(const struct gpu *gpu, const struct system *system)
 	double factor = 1;
 
 	if (system && system->filed)
-		factor = system->domain_byte_per_s.value / system->filed->domain_byte_per_s.value;
+		factor = domain_rate(system) / domain_rate(system->filed);
 	else if (filed)
 		factor = gpu->n_links.value * gpu->link_byte_per_s.value /
 		    (filed->n_links.value * filed->link_byte_per_s.value);
