@@ -568,7 +568,8 @@ START_TEST(custom)
 {
 	const struct datum one_s = {2e-6, {0}}, per_rank_s = {1e-7, {0}}, one_rate = {200e9, {0}}, two_s = {8e-6, {0}},
 	                   two_rate = {300e9, {0}};
-	const struct custom_calibration fit = {one_s, per_rank_s, one_rate, two_s, per_rank_s, two_rate, "engine"};
+	const struct custom_calibration fit = {
+	    one_s, per_rank_s, one_rate, two_s, per_rank_s, two_rate, {NAN, {NULL, 0, 0, NULL, false}}, "engine"};
 
 	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 0), 2.6e-6, 1e-15);
 	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 1e4), 2.6e-6 + 7 * 1e4 / 200e9, 1e-15);

@@ -209,11 +209,11 @@ any_collective(const struct calibration *c)
 
 /* Collectives of links that were fitted for whatever GPU has them; NULL: none were. */
 static const struct calibration *
-links_fit(struct run *r, const struct gpu *gpu)
+links_fit(struct run *r, const struct gpu *gpu, const char *engine)
 {
-	const struct calibration *fit = gpu->link_kind ? run_calibration(r, gpu->link_kind, NULL) : NULL;
+	const struct calibration *fit = gpu->link_kind ? run_calibration(r, gpu->link_kind, engine) : NULL;
 
-	return any_collective(fit) ? fit : NULL;
+	return any_collective(fit) || (fit && fit->n_custom > 0) ? fit : NULL;
 }
 
 /* The GPU's own fits under this engine; of the others what only they have.  `pooled`: products are those of all engines
@@ -233,7 +233,7 @@ own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 	*out = *start;
 	out->backend = backend;
 	add(out, base);
-	const struct calibration *links = links_fit(r, gpu);
+	const struct calibration *links = links_fit(r, gpu, NULL);
 	if (links)
 		add_links(out, links);
 	for (int i = 0; i < N_ENGINES && !backend; i++)
@@ -315,12 +315,20 @@ middle_kernels(struct run *r, const struct gpu *gpu)
 static const struct calibration *
 collective_kernels(struct run *r, const struct gpu *gpu)
 {
-	const struct calibration *own = filed_fit(r, gpu, NULL), *links = links_fit(r, gpu);
+	const struct calibration *own = filed_fit(r, gpu, NULL), *links = links_fit(r, gpu, NULL);
 	const struct calibration *all = any_collective(own) ? own
 	    : links                                         ? links
 	                                                    : filed_kernels(r, gpu, KERNELS_ROOFLINE, NULL);
 
 	return any_collective(all) ? all : NULL;
+}
+
+static const struct calibration *
+engine_collectives(struct run *r, const struct gpu *gpu, const char *engine)
+{
+	const struct calibration *own = filed_fit(r, gpu, engine);
+
+	return own && own->n_custom > 0 ? own : links_fit(r, gpu, engine);
 }
 
 /* The clock that an engine's products run at: fits of serving were made with it. */
@@ -364,7 +372,7 @@ make_kernels(struct run *r, const struct gpu *gpu, enum kernel_purpose purpose, 
 	case KERNELS_SERVE:
 		return serving_kernels(r, gpu, engine);
 	case KERNELS_COLLECTIVE:
-		return engine ? filed_fit(r, gpu, engine) : collective_kernels(r, gpu);
+		return engine ? engine_collectives(r, gpu, engine) : collective_kernels(r, gpu);
 	}
 	return NULL;
 }

@@ -197,7 +197,8 @@ find_engine(struct run *r, const struct wires_in *in, struct wires *w)
 		return true;
 	diag_error(
 	    r->diag, in->backend.from, "no measurements of the %s all-reduce on %s", in->backend.text, w->gpu->id);
-	diag_hint(r->diag, "use a100, h100, h200 or b200, or leave --backend out for NCCL");
+	diag_hint(
+	    r->diag, "use a100, h100, h200, b200 or, with vllm, mi300x; or leave --backend out for NCCL and RCCL");
 	return false;
 }
 
@@ -297,7 +298,8 @@ bind_system(struct run *r, const struct wires_in *in, struct wires *w)
 	const char *id = domain_link(w->system);
 	w->link = id ? run_link(r, (struct word){id, in->system.from}) : NULL;
 	/* the fits are of switched NVLink, of PCIe and of full meshes; other meshes give each pair a part of that */
-	if (w->system->domain == DOMAIN_NVSWITCH || w->system->domain == DOMAIN_XGMI_MESH || (w->system->domain == DOMAIN_PCIE && !w->gpu->link_kind))
+	if (w->system->domain == DOMAIN_NVSWITCH || w->system->domain == DOMAIN_XGMI_MESH ||
+	    (w->system->domain == DOMAIN_PCIE && !w->gpu->link_kind))
 		w->fit = find_fit(r, w);
 	return true;
 }

@@ -329,9 +329,9 @@ static bool
 plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_byte, struct collective_plan *plan,
     struct wires_words *words)
 {
-	const enum collective as = w->fit->has_collective[c]     ? c
-	    : w->fit->has_collective[COLLECTIVE_ALL_GATHER] ? COLLECTIVE_ALL_GATHER
-	                                                    : COLLECTIVE_ALL_REDUCE;
+	const enum collective as = w->fit->has_collective[c] ? c
+	    : w->fit->has_collective[COLLECTIVE_ALL_GATHER]  ? COLLECTIVE_ALL_GATHER
+	                                                     : COLLECTIVE_ALL_REDUCE;
 
 	if (!w->fit->has_collective[as])
 		return false;
@@ -362,8 +362,8 @@ plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_b
 	return true;
 }
 
-/* Fabrics differ by far more in their latencies, and in what sums add to them, than in what they reach of the line: of six
- * fabrics each predicted from the others, times without bytes are 0.3 off in the middle, large messages 0.15. */
+/* Fabrics differ by far more in their latencies, and in what sums add to them, than in what they reach of the line: of
+ * six fabrics each predicted from the others, times without bytes are 0.3 off in the middle, large messages 0.15. */
 static double
 transfer_sigma(struct run *r, const struct collective_plan *plan, double size_byte)
 {
@@ -397,9 +397,8 @@ plan_network(struct run *r, const struct wires *w, enum collective c, double siz
 	    .n = 2,
 	    .at = {{"nodes", w->n_nodes}, {"size", size_byte}}};
 	if (!net->transferred) {
-		words->model = arena_printf(
-		    r->arena, "fitted to %s over %s on %g nodes", over_mesh(w) ? "RCCL" : "NCCL",
-		    net->fit->fabric, net->rates.n_nodes.value);
+		words->model = arena_printf(r->arena, "fitted to %s over %s on %g nodes",
+		    over_mesh(w) ? "RCCL" : "NCCL", net->fit->fabric, net->rates.n_nodes.value);
 		return true;
 	}
 	words->error.transfer_sigma = transfer_sigma(r, plan, size_byte);
@@ -479,8 +478,8 @@ plan_inside(struct run *r, const struct wires *w, const char *scope, enum collec
 		return;
 	const double across_s = collective_time(NULL, plan, size_byte);
 	plan->inside = inside;
-	/* in a full mesh rings that leave the node need fewer links inside: four nodes of eight MI325X reach 350 GB/s of
-	 * bus bandwidth, one 319 */
+	/* in a full mesh rings that leave the node need fewer links inside: four nodes of eight MI325X reach 350 GB/s
+	 * of bus bandwidth, one 319 */
 	plan->rings = !over_mesh(w) &&
 	    (c == COLLECTIVE_ALL_GATHER || c == COLLECTIVE_REDUCE_SCATTER ||
 	        (c == COLLECTIVE_ALL_REDUCE && !ground_of(&one).sharp));

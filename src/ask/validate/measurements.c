@@ -65,7 +65,11 @@ machine_of(struct bench *b, const struct measurement *m)
 	struct run quiet = run_quiet(r);
 	out->gpu = m->gpu ? run_gpu(&quiet, (struct word){m->gpu, {0}}) : NULL;
 	out->consensus = out->gpu ? run_calibration(&quiet, m->gpu, NULL) : NULL;
+	if (m->kind == MEASUREMENT_COLLECTIVE && out->gpu && !out->consensus)
+		out->consensus = bind_kernels(&quiet, out->gpu, NULL, KERNELS_COLLECTIVE, NULL);
 	out->own = out->gpu && m->backend ? run_calibration(&quiet, m->gpu, engine_of(m->backend)) : NULL;
+	if (m->kind == MEASUREMENT_COLLECTIVE && out->gpu && !out->own && engine_of(m->backend))
+		out->own = bind_kernels(&quiet, out->gpu, NULL, KERNELS_COLLECTIVE, engine_of(m->backend));
 	if (out->own && out->consensus && out->own->n_custom > 0 && out->gpu->link_kind)
 		out->own = with_nccl(r->arena, out->own, out->consensus);
 	out->others = out->gpu

@@ -11,6 +11,15 @@ protocol_ramp(struct sheet *sh, double volume_byte, double ramp_s, double ramp_b
 }
 
 /* A switch gives every rank all its links; in a full mesh n ranks have n - 1 links each, and the others idle. */
+static double
+linked_share(struct sheet *sh, struct datum peers, double n_ranks)
+{
+	GIVEN(sh, n_ranks);
+	TAKE(sh, n_peers, peers);
+	LET(sh, linked_frac, fmin(1, (n_ranks - 1) / n_peers));
+	return linked_frac;
+}
+
 double
 reached_bandwidth(struct sheet *sh, const struct collective_calibration *fit, double n_ranks)
 {
@@ -19,8 +28,8 @@ reached_bandwidth(struct sheet *sh, const struct collective_calibration *fit, do
 	TAKE(sh, beta, fit->beta);
 	double reached_byte_per_s;
 	if (fit->n_peers.value > 0) {
-		TAKE(sh, n_peers, fit->n_peers);
-		SET(sh, reached_byte_per_s, many_byte_per_s * fmin(1, (n_ranks - 1) / n_peers));
+		CALL(sh, linked_frac, linked_share(sh, fit->n_peers, n_ranks));
+		SET(sh, reached_byte_per_s, many_byte_per_s * linked_frac);
 	} else
 		SET(sh, reached_byte_per_s, many_byte_per_s * (1 - beta / n_ranks));
 	return reached_byte_per_s;
@@ -95,9 +104,16 @@ allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double 
 	TAKE(sh, two_base_s, fit->two_s);
 	FROM(sh, fit, two_per_rank_s, two_byte_per_s);
 	LET(sh, n_peers, n_ranks - 1);
-	LET(sh, one_shot_s, one_base_s + one_per_rank_s * (n_ranks - 2) + n_peers * size_byte / one_byte_per_s);
+	double linked_frac;
+	if (fit->n_peers.value > 0 && n_ranks > 1)
+		SET_CALL(sh, linked_frac, linked_share(sh, fit->n_peers, n_ranks));
+	else
+		SET(sh, linked_frac, 1);
+	LET(sh, one_shot_s,
+	    one_base_s + one_per_rank_s * (n_ranks - 2) + n_peers * size_byte / (linked_frac * one_byte_per_s));
 	LET(sh, two_shot_s,
-	    two_base_s + two_per_rank_s * (n_ranks - 2) + 2 * n_peers / n_ranks * size_byte / two_byte_per_s);
+	    two_base_s + two_per_rank_s * (n_ranks - 2) +
+	        2 * n_peers / n_ranks * size_byte / (linked_frac * two_byte_per_s));
 	LET(sh, custom_s, fmin(1, n_peers) * fmin(one_shot_s, two_shot_s));
 	return custom_s;
 }
@@ -153,18 +169,19 @@ node_time(struct sheet *sh, enum collective c, const struct network_calibration 
 }
 
 /*
- * A pipeline cuts a message into chunks until the latency of the chunks equals the time of one, and so grows as the root
- * of the size (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005); NCCL's buffers bound the number of chunks, and from
- * then on it is full.  Four sweeps on fabrics of 50 and 400 GB/s a node put that at 0.22 to 0.34 ms of the line rate;
- * without a bound they are met with 4.6 instead of 4.2 %, at shares of the line above 1.  Ranks alone in their nodes hand
- * nothing on inside: none is seen there.
+ * A pipeline cuts a message into chunks until the latency of the chunks equals the time of one, and so grows as the
+ * root of the size (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005); NCCL's buffers bound the number of chunks, and
+ * from then on it is full.  Four sweeps on fabrics of 50 and 400 GB/s a node put that at 0.22 to 0.34 ms of the line
+ * rate; without a bound they are met with 4.6 instead of 4.2 %, at shares of the line above 1.  Ranks alone in their
+ * nodes hand nothing on inside: none is seen there.
  */
 static double
 pipeline_time(struct sheet *sh, double ramp_s, double n_local, double size_byte, double line_byte_per_s)
 {
 	GIVEN(sh, ramp_s, n_local, size_byte, line_byte_per_s);
 	TAKE(sh, full_s, 0.3e-3); /* see above */
-	LET(sh, pipeline_s, fmin(1, fmax(0, n_local - 1)) * ramp_s * sqrt(fmin(1, size_byte / (full_s * line_byte_per_s))));
+	LET(sh, pipeline_s,
+	    fmin(1, fmax(0, n_local - 1)) * ramp_s * sqrt(fmin(1, size_byte / (full_s * line_byte_per_s))));
 	return pipeline_s;
 }
 

@@ -251,6 +251,10 @@ predict_collective(const struct measurement *m, const struct calibration *c, con
 		*why = "no all-reduce calibration for this engine";
 		return NAN;
 	}
+	if (m->backend && strcmp(m->backend, "nccl") != 0 && strcmp(m->backend, "rccl") != 0) {
+		*why = "library other than NCCL and RCCL";
+		return NAN;
+	}
 	if (operation == N_COLLECTIVES || !c->has_collective[operation]) {
 		*why = "no calibration for this collective";
 		return NAN;

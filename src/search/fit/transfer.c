@@ -13,8 +13,8 @@ static const double gddr_frac = 0.90;
 /* The mean of |x| is 0.8 standard deviations of a normal x. */
 static const double sigma_per_mean = 1.25;
 
-/* What the target has over what the donor has, links NaN where they are of two kinds; `half` and `byte` are of the products inside attention, of 16 and 8
- * bits. */
+/* What the target has over what the donor has, links NaN where they are of two kinds; `half` and `byte` are of the
+ * products inside attention, of 16 and 8 bits. */
 struct ratios {
 	double peak[N_PEAKS], mem, clock, link, half, byte;
 };
