@@ -42,7 +42,7 @@ predict "as shipped"
 for f in $(cd "$hwdb/calibration" && grep -l '^network:' -- *.yaml); do
 	id=${f%.yaml}
 	[ "$id" != network ] || continue
-	systems=$(cd "$hwdb/systems" && grep -l "fabric: $id[,}]" -- *.yaml | sed 's/\.yaml$//' | tr '\n' '|')
+	systems=$(cd "$hwdb/systems" && grep -l "fabric: ${id}[,}]" -- *.yaml | sed 's/\.yaml$//' | tr '\n' '|')
 	without "$id"
 	predict "fabric out" "/several nodes/ && /, (${systems%|})[\",]/"
 done
@@ -59,8 +59,6 @@ done <<-END
 	gb200 b200-sxm
 	a100-sxm4-80gb none
 END
-without xgmi-mi300x
-predict "GPU out" '/,mi3[02][05]x,/ && !/several nodes/'
 
 # fields may hold commas in quotes: the figures are counted from the end, the names from the start
 awk -F '\t' '
