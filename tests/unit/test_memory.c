@@ -315,6 +315,15 @@ START_TEST(general_layers)
 	stack.eager_policy_byte = number(2.6);
 	ck_assert_double_eq_tol(memory_layer_kept(NULL, &job, m.blocks), 63616 + 2.6 * 4096, 1e-9);
 
+	/* every other product: the down map of a plain MLP is the sixth and not kept; scores in memory have no log-sum-exp */
+	job.compiled = true;
+	m.blocks->mlp.gated = false;
+	ck_assert_double_eq(memory_layer_kept(NULL, &job, m.blocks), 63616 - 2 * 4096);
+	job.flash = false;
+	ck_assert_double_eq(memory_layer_kept(NULL, &job, m.blocks), 63616 - 2 * 4096 - 4 * 32);
+	m.blocks->attention.k_is_v = true; /* queries, keys, output, up, down: the first, third and fifth */
+	ck_assert_double_eq(memory_layer_kept(NULL, &job, m.blocks), 2.0 * (4096 + 4096 + 4096 + 4096 + 4096));
+
 	stack.expanded_kv = false;
 	stack.eager_norm = true;
 	make_model(&m, &llama32_3b);
