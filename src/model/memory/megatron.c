@@ -123,6 +123,68 @@ workspaces(struct sheet *sh, const struct memory_job *job)
 	return workspace_byte;
 }
 
+/* A weight whose gradient is added to the main one has a gradient of no content, so that autograd has something to hand
+ * on: Transformer Engine keeps one for all weights of a shape, for the whole run (get_dummy_wgrad of
+ * transformer_engine/pytorch/module/base.py). */
+struct weight_shape {
+	double n, k;
+};
+
+enum { MOST_SHAPES = 64 };
+
+static int
+add_shape(struct weight_shape *shapes, int n, struct weight_shape shape)
+{
+	for (int i = 0; i < n; i++)
+		if (shapes[i].n == shape.n && shapes[i].k == shape.k)
+			return n;
+	if (n < MOST_SHAPES)
+		shapes[n++] = shape;
+	return n;
+}
+
+/* Maps that run as one product are one weight.  The router's is not Transformer Engine's. */
+static int
+layer_shapes(const struct memory_job *job, const struct layer *l, struct weight_shape *shapes, int n)
+{
+	for (int i = 0; i < l->n_ops;) {
+		const struct layer_op *op = &l->op[i];
+		const double shards = op->doubled ? 1 : op->routed ? job->layout.etp : job->layout.tp;
+		struct weight_shape shape = {0, width_local(op->k, shards)};
+		do
+			shape.n += width_local(l->op[i++].n, shards);
+		while (i < l->n_ops && l->op[i].joined);
+		if ((op->runs == RUNS_PRODUCT || op->runs == RUNS_GROUPED) && op->part != IN_ROUTER &&
+		    op->forms & FORM_EXPANDED)
+			n = add_shape(shapes, n, shape);
+	}
+	return n;
+}
+
+static double
+shape_gradient(struct sheet *sh, const struct memory_job *job, const struct weight_shape *shape)
+{
+	TAKE(sh, elem_byte, job_elem_byte(job));
+	TAKE(sh, n, shape->n);
+	TAKE(sh, k, shape->k);
+	LET(sh, gradient_byte, elem_byte * n * k);
+	return gradient_byte;
+}
+
+static double
+dummy_gradients(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	struct weight_shape shapes[MOST_SHAPES];
+	struct layer own;
+	int n = 0;
+
+	for (int i = 0; i < job->model->n_blocks; i++)
+		if (memory_stage_layers(job, stage, i) > 0)
+			n = layer_shapes(job, layer_of(job->model, &job->model->blocks[i], &own), shapes, n);
+	SUM(sh, dummies_byte, i, n, shape_gradient(sh, job, &shapes[i]));
+	return dummies_byte;
+}
+
 /* The last norm's input and output, and the gathered input of the head. */
 static double
 head_tensors(struct sheet *sh, const struct memory_job *job)
@@ -153,6 +215,7 @@ double
 megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment)
 {
 	CALL(sh, workspace_byte, workspaces(sh, job));
+	CALL(sh, dummy_byte, dummy_gradients(sh, job, stage));
 	CALL(sh, exchange_byte, stage_exchange(sh, job));
 	double moment_byte;
 	if (moment == MOMENT_LOSS)
@@ -161,6 +224,6 @@ megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum
 		SET_CALL(sh, moment_byte, embedding_gradient(sh, job));
 	else
 		SET_CALL(sh, moment_byte, first_backward_layer(sh, job, stage));
-	LET(sh, buffers_byte, workspace_byte + exchange_byte + moment_byte);
+	LET(sh, buffers_byte, workspace_byte + dummy_byte + exchange_byte + moment_byte);
 	return buffers_byte;
 }
