@@ -471,7 +471,7 @@ START_TEST(trained_beside)
 }
 END_TEST
 
-/* Behind dropout an adapter keeps what dropout left of its input, not the input. */
+/* Behind dropout an adapter keeps what dropout left of its input, not the input; one of fp32 keeps its own cast. */
 START_TEST(adapters_behind_dropout)
 {
 	struct stack stack = plain_stack();
@@ -486,6 +486,9 @@ START_TEST(adapters_behind_dropout)
 	job.adapter_dropout = true;
 	/* 2 bytes of the input less; 2 of the copy and 1 of the mask more */
 	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]) - plain_byte, 11008);
+	job.adapter_dropout = false;
+	stack.adapter_byte = number(4);
+	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]) - plain_byte, 2 * 8 + (4 - 2) * 11008);
 }
 END_TEST
 

@@ -31,6 +31,13 @@ eager_norm(const struct memory_job *job)
 	return job->compiled ? job->stack->eager_norm_compiled : job->stack->eager_norm;
 }
 
+/* Of an element of an adapter's input, cast to the adapter's type; 0: it reads the input itself. */
+static double
+cast_byte(const struct memory_job *job)
+{
+	return job->stack->adapter_byte.value > 2 && !job->stack->fused_casts ? 4 : 0;
+}
+
 /* Context parallelism keeps a second copy of attention's output: the tensor before the all-to-all, or the second cast
  * of the ring's fp32 sum.  `own`: attention's tensors are read off its operators. */
 static struct traits
@@ -52,7 +59,7 @@ traits_of(const struct memory_job *job, bool own)
 	    .index_byte = s->permute_fusion ? 4 : 0,
 	    .late_byte = s->late_probabilities ? job_elem_byte(job) : 0,
 	    .adapter_byte = s->adapter_byte.value,
-	    .cast_byte = s->adapter_byte.value > 2 && !s->fused_casts ? 4 : 0,
+	    .cast_byte = cast_byte(job),
 	    .dropout_byte = job->adapter_dropout ? 3 : 0,
 	    .eager_byte = job->compiled ? 0 : datum_or(s->eager_policy_byte, 0)};
 }
@@ -94,7 +101,14 @@ add(struct list *l, enum keep keep, const char *title, double width, unsigned mo
 
 /* A product keeps its input for the weight's gradient: the weight's own or its adapter's.  Some libraries keep it for
  * frozen quantized weights too; where they keep it in fp32, that copy replaces all others.  An adapter behind dropout
- * keeps what dropout left of it, which is counted with the adapter. */
+ * keeps what dropout left of it, and one of a wider type its cast: both are counted with the adapter, and nothing else
+ * needs the input. */
+static bool
+reads_input(const struct memory_job *job)
+{
+	return !job->adapter_dropout && !(cast_byte(job) > 0);
+}
+
 static bool
 keeps_input(const struct memory_job *job, bool adapted)
 {
@@ -114,7 +128,7 @@ first_input_kept(const struct memory_job *job, bool feed)
 	                          : job_adapts(job, TARGET_Q) || job_adapts(job, TARGET_K) || job_adapts(job, TARGET_V);
 	const bool fused = !feed && job->stack->fused_qkv_adapters;
 
-	return keeps_input(job, adapted && (fused || !job->adapter_dropout));
+	return keeps_input(job, adapted && (fused || reads_input(job)));
 }
 
 /* --- before attention and before the feed-forward part --------------------------------------------------- */
@@ -234,7 +248,7 @@ keep_feed(struct list *l, const struct layer_op *op)
 	const unsigned again = op->part == IN_MLP ? AGAIN(MLP)
 	    : op->part == IN_SHARED               ? AGAIN(MOE) | AGAIN(SHARED_EXPERTS)
 	                                          : AGAIN(MOE);
-	const bool adapted = job_adapts(job, TARGET_DOWN) && !job->adapter_dropout;
+	const bool adapted = job_adapts(job, TARGET_DOWN) && reads_input(job);
 
 	l->part = OF_FEED;
 	if (op->map != MAP_DOWN)
