@@ -82,15 +82,34 @@ head_rank_params(struct sheet *sh, const struct memory_job *job)
 }
 
 static double
+map_params(struct sheet *sh, const struct layer_op *op)
+{
+	sheet_title(sh, op->title);
+	TAKE(sh, output_width, op->runs == RUNS_PRODUCT ? width_local(op->n, 1) : 0);
+	TAKE(sh, input_width, width_local(op->k, 1));
+	LET(sh, map_param, output_width * input_width);
+	return map_param;
+}
+
+/* The largest map of a layer. */
+static double
+block_map(struct sheet *sh, const struct memory_job *job, int i)
+{
+	struct layer own;
+	const struct layer *l = layer_of(job->model, &job->model->blocks[i], &own);
+
+	MOST(sh, map_param, k, l->n_ops, map_params(sh, &l->op[k]));
+	return map_param;
+}
+
+static double
 gathered_quantised(struct sheet *sh, const struct memory_job *job)
 {
 	TAKE(sh, quantised_byte_per_param, quant_bits(job->quant) / 8);
 	TAKE(sh, elem_byte_per_param, 2.0);
-	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, mlp_width, datum_or(job->model->blocks[0].mlp.width, 0));
+	MOST(sh, map_param, i, job->model->n_blocks, block_map(sh, job, i));
 	MOST(sh, layer_param, i, job->model->n_blocks, layer_rank_params(sh, job, i));
 	CALL(sh, head_param, head_rank_params(sh, job));
-	LET(sh, map_param, hidden * mlp_width);
 	LET(sh, gathered_byte,
 	    2 * layer_param * quantised_byte_per_param + elem_byte_per_param * (head_param + map_param));
 	return gathered_byte;
@@ -179,11 +198,10 @@ quantised_workspace(struct sheet *sh, const struct memory_job *job)
 		return workspace_byte;
 	}
 	TAKE(sh, n_buffers, copies);
-	TAKE(sh, elem_byte, 2.0);
-	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, mlp_width, datum_or(job->model->blocks[0].mlp.width, 0));
+	TAKE(sh, elem_byte_per_param, 2.0);
+	MOST(sh, map_param, i, job->model->n_blocks, block_map(sh, job, i));
 	TAKE(sh, tp, job->layout.tp);
-	LET(sh, workspace_byte, n_buffers * elem_byte * hidden * fmax(hidden, mlp_width) / tp);
+	LET(sh, workspace_byte, n_buffers * elem_byte_per_param * map_param / tp);
 	return workspace_byte;
 }
 
