@@ -289,14 +289,18 @@ static double
 gathered_keys(struct sheet *sh, const struct memory_job *job, int i, int stage)
 {
 	const struct block *block = &job->model->blocks[i];
-	const struct attention *a = &block->attention;
-	TAKE(sh, present,
-	    job->layout.cp > 1 && block->mixer == MIXER_ATTENTION && memory_stage_layers(job, stage, i) > 0);
+	struct layer own;
+	const struct layer_op *core = layer_attention(layer_of(job->model, block, &own));
+	if (job->layout.cp < 2 || !core) {
+		LET(sh, gathered_byte_per_token, 0);
+		return gathered_byte_per_token;
+	}
+	TAKE(sh, present, memory_stage_layers(job, stage, i) > 0);
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	FROM_STRUCT(sh, job->layout, cp, tp);
-	TAKE(sh, n_kv_heads, job->stack->expanded_kv ? a->n_heads : a->n_kv_heads);
-	TAKE(sh, head_dim, datum_or(a->head_dim, 0));
-	TAKE(sh, v_dim, datum_or(value_dim(a), 0));
+	TAKE(sh, n_kv_heads, job->stack->expanded_kv ? core->n.units : core->k.units);
+	TAKE(sh, head_dim, core->n.size);
+	TAKE(sh, v_dim, core->k.size);
 	LET(sh, keys_byte_per_token, elem_byte * fmax(1, n_kv_heads / tp) * (head_dim + v_dim));
 	LET(sh, gathered_byte_per_token, present * 2 * cp * keys_byte_per_token);
 	return gathered_byte_per_token;

@@ -93,13 +93,6 @@ job_input_byte(const struct memory_job *job)
 	return job_is_quantised(job) ? dtype_byte(job->dtype) : job_elem_byte(job);
 }
 
-/* The bytes of values and attention output per head: as wide as keys unless the model says otherwise. */
-static inline struct datum
-value_dim(const struct attention *a)
-{
-	return a->v_dim.value > 0 ? a->v_dim : a->head_dim;
-}
-
 /* Saved tensors of a layer, bytes per token: of its feed-forward part; what recomputing modules gives back and what it
  * leaves; what the policy by operator keeps. */
 double feed_forward_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
