@@ -471,6 +471,28 @@ START_TEST(trained_beside)
 }
 END_TEST
 
+/* A pipeline of PyTorch keeps what each micro-batch in flight sent on; the last stage sends nothing. */
+START_TEST(sent_outputs)
+{
+	struct stack stack = plain_stack();
+	struct memory_use kept, given_up;
+	struct model m;
+
+	make_model(&m, &llama2_7b);
+	struct memory_job job = job_of(&m, &stack, 1, 2048);
+	job.layout.pp = 4;
+	job.n_microbatches = number(8);
+	for (int stage = 0; stage < 4; stage++) {
+		stack.time.listed = false;
+		memory_at(NULL, &job, stage, MOMENT_BACKWARD, &given_up);
+		stack.time.listed = true;
+		stack.max_zero = number(3);
+		memory_at(NULL, &job, stage, MOMENT_BACKWARD, &kept);
+		ck_assert_double_eq(kept.buffers - given_up.buffers, (3 - stage) * 2 * 4096.0 * 2048);
+	}
+}
+END_TEST
+
 /* Behind dropout an adapter keeps what dropout left of its input, not the input; one of fp32 keeps its own cast. */
 START_TEST(adapters_behind_dropout)
 {
@@ -1235,6 +1257,7 @@ memory_suite(void)
 	tcase_add_test(c, rank_parameters);
 	tcase_add_test(c, adapter_parameters);
 	tcase_add_test(c, trained_beside);
+	tcase_add_test(c, sent_outputs);
 	tcase_add_test(c, adapters_behind_dropout);
 	tcase_add_test(c, untied_head);
 	tcase_add_test(c, bounded_scores);

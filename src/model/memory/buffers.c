@@ -21,9 +21,10 @@ logits_memory(struct sheet *sh, const struct memory_job *job)
 	return logits_byte;
 }
 
-/* The output that is being sent, the next input, and the gradients of both. */
+/* The output that is being sent, the next input, and the gradients of both.  PyTorch's pipelines keep the output of
+ * every micro-batch in flight (fwd_cache of torch/distributed/pipelining/stage.py); Megatron's give it up. */
 double
-stage_exchange(struct sheet *sh, const struct memory_job *job)
+stage_exchange(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	if (job->layout.pp < 2) {
 		LET(sh, exchange_byte, 0);
@@ -34,7 +35,12 @@ stage_exchange(struct sheet *sh, const struct memory_job *job)
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	CALL(sh, n_tokens, memory_tokens(sh, job));
 	LET(sh, tensor_byte_per_token, elem_byte * hidden / norm_shards);
-	LET(sh, exchange_byte, 4 * n_tokens * tensor_byte_per_token);
+	double n_outputs;
+	if (layout_is_fsdp(job->stack) && !job_is_last(job, stage))
+		SET_CALL(sh, n_outputs, memory_in_flight(sh, job, stage));
+	else
+		SET(sh, n_outputs, 1);
+	LET(sh, exchange_byte, (n_outputs + 3) * n_tokens * tensor_byte_per_token);
 	return exchange_byte;
 }
 
@@ -332,7 +338,7 @@ general_buffers(
 		return buffers_byte;
 	}
 	CALL(sh, workspace_byte, quantised_workspace(sh, job));
-	CALL(sh, exchange_byte, stage_exchange(sh, job));
+	CALL(sh, exchange_byte, stage_exchange(sh, job, stage));
 	double moment_byte;
 	if (moment == MOMENT_LOSS)
 		SET_CALL(sh, moment_byte, loss_gather(sh, job));

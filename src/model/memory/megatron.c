@@ -216,7 +216,7 @@ megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum
 {
 	CALL(sh, workspace_byte, workspaces(sh, job));
 	CALL(sh, dummy_byte, dummy_gradients(sh, job, stage));
-	CALL(sh, exchange_byte, stage_exchange(sh, job));
+	CALL(sh, exchange_byte, stage_exchange(sh, job, stage));
 	double moment_byte;
 	if (moment == MOMENT_LOSS)
 		SET_CALL(sh, moment_byte, head_tensors(sh, job));

@@ -113,7 +113,7 @@ double recompute_returns(struct sheet *sh, const struct memory_job *job, int sta
 double megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment);
 double general_buffers(
     struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, const struct rank_params *params);
-double stage_exchange(struct sheet *sh, const struct memory_job *job);
+double stage_exchange(struct sheet *sh, const struct memory_job *job, int stage);
 double loss_gather(struct sheet *sh, const struct memory_job *job);
 double quantised_workspace(struct sheet *sh, const struct memory_job *job);
 double whole_params(struct sheet *sh, const struct memory_job *job, int stage);
