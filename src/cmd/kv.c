@@ -174,7 +174,7 @@ remark_attention(struct run *r, const struct kv_case *q, const struct kv_in *in,
 {
 	if (a->kind == ATTENTION_CSA && in->kv_dtype.text)
 		run_warn(r, "compressed tokens use 8 bits with a 16-bit RoPE part; --kv-dtype has no effect on them");
-	if (q->layout.tp > 1 && a->kind == ATTENTION_MLA)
+	if (q->layout.tp > 1 && attention_is_latent(a))
 		run_warn(r, "MLA latents are shared by all heads: every tensor-parallel GPU holds the whole KV cache");
 	else if (q->layout.tp > 1 && a->kind == ATTENTION_CSA)
 		run_warn(r, "compressed tokens are shared by all heads: every tensor-parallel GPU holds all of them");

@@ -38,7 +38,7 @@ lint_widths(struct diag *d, const struct workload *w, const struct attention *a)
 		diag_error(d, a->rope.from, "RoPE dimension %g is not even", a->rope.value);
 	else if (w->positions == POSITIONS_ROPE && a->kind == ATTENTION_HEADS && fmod(a->head_dim.value, 2) != 0)
 		diag_error(d, a->head_dim.from, "head_dim %g is not even, as RoPE needs", a->head_dim.value);
-	if (a->kind == ATTENTION_MLA && a->kv_lora.value > a->n_heads.value * (a->nope.value + a->v_dim.value))
+	if (a->kv_lora.value > a->n_heads.value * (a->nope.value + a->v_dim.value))
 		diag_error(d, a->kv_lora.from, "latent dimension %g is not below the %g of keys and values",
 		    a->kv_lora.value, a->n_heads.value * (a->nope.value + a->v_dim.value));
 }

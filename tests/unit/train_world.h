@@ -152,6 +152,7 @@ workload_of(const struct test_shape *s, struct block blocks[MOST_BLOCKS], struct
 	*w = (struct workload){.kind = MODEL_DECODER,
 	    .n_layers = number(s->n_layers),
 	    .hidden = number(s->hidden),
+	    .norms_per_layer = number(2),
 	    .vocab = number(s->vocab),
 	    .tied_embeddings = !s->untied,
 	    .blocks = blocks};

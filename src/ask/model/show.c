@@ -289,7 +289,7 @@ show_checkpoints(struct run *r, const struct workload *w, double n_params)
 static const char *
 attention_text(struct arena *a, const struct attention *t)
 {
-	if (t->kind == ATTENTION_MLA)
+	if (attention_is_latent(t))
 		return arena_printf(
 		    a, "%s, %g heads, latent %g + %g", t->kind_name, t->n_heads.value, t->kv_lora.value, t->rope.value);
 	if (t->kind == ATTENTION_CSA)

@@ -79,8 +79,8 @@ reach_text(struct arena *a, const struct block *b)
 	if (datum_given(kv_reach(t)))
 		return arena_printf(a, t->window.value > 0 ? "window of %g" : "chunks of %g", kv_reach(t).value);
 	if (t->indexer.dim.value > 0)
-		return t->kind == ATTENTION_MLA ? "latents, top-k" : "all tokens, top-k";
-	if (t->kind == ATTENTION_MLA)
+		return attention_is_latent(t) ? "latents, top-k" : "all tokens, top-k";
+	if (attention_is_latent(t))
 		return "latents of all tokens";
 	return b->cross ? "all tokens, encoder included" : "all tokens";
 }

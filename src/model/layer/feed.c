@@ -12,10 +12,10 @@ add_pair(struct layer *l, enum layer_part part, const struct names *names, struc
     bool gated)
 {
 	if (gated)
-		row_map(l, part, "gate", names->up, width, stream);
-	row_map(l, part, "up", names->up, width, stream);
+		row_map(l, part, "gate", names->up, width, stream)->map = MAP_GATE;
+	row_map(l, part, "up", names->up, width, stream)->map = MAP_UP;
 	row_add(l, part, RUNS_GATE, names->activation, width, stream)->inputs = gated ? 2 : 1;
-	row_map(l, part, "down", names->down, stream, width);
+	row_map(l, part, "down", names->down, stream, width)->map = MAP_DOWN;
 }
 
 static void

@@ -23,7 +23,9 @@ add_queries(struct layer *l, const struct workload *w, enum layer_part part, con
 		from = add_query_compression(l, w, part)->n;
 		product = "query projection";
 	}
-	row_map(l, part, "queries", product, query, from)->from_latent = a->q_lora.value > 0;
+	struct layer_op *op = row_map(l, part, "queries", product, query, from);
+	op->map = MAP_Q;
+	op->from_latent = a->q_lora.value > 0;
 	if (a->gate)
 		row_map(l, part, "gate", product, query, from)->from_latent = a->q_lora.value > 0;
 }
@@ -86,9 +88,14 @@ describe_heads(struct layer *l, const struct workload *w, enum layer_part part)
 
 	add_cache(l, part);
 	add_queries(l, w, part, names);
-	row_map(l, part, "keys", product, key, hidden)->source = part == IN_CROSS;
-	if (!a->k_is_v)
-		row_map(l, part, "values", product, value, hidden)->source = part == IN_CROSS;
+	struct layer_op *op = row_map(l, part, "keys", product, key, hidden);
+	op->map = MAP_K;
+	op->source = part == IN_CROSS;
+	if (!a->k_is_v) {
+		op = row_map(l, part, "values", product, value, hidden);
+		op->map = MAP_V;
+		op->source = part == IN_CROSS;
+	}
 	add_vectors(l, w, part);
 	if (indexed(a))
 		describe_indexer(l, w, part);
@@ -96,5 +103,5 @@ describe_heads(struct layer *l, const struct workload *w, enum layer_part part)
 	    part == IN_CROSS;
 	if (a->gate)
 		row_add(l, part, RUNS_GATE, "attention gate", output, hidden)->inputs = 2;
-	row_map(l, part, "output", names->output, hidden, output);
+	row_map(l, part, "output", names->output, hidden, output)->map = MAP_O;
 }

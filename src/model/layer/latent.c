@@ -34,7 +34,9 @@ add_queries(struct layer *l, const struct workload *w)
 		from = add_query_compression(l, w, IN_MIXER)->n;
 		l->op[l->n_ops - 1].doubled = l->op[l->n_ops - 2].doubled = true;
 	}
-	row_map(l, IN_MIXER, "queries", "query projection", query, from)->from_latent = a->q_lora.value > 0;
+	struct layer_op *op = row_map(l, IN_MIXER, "queries", "query projection", query, from);
+	op->map = MAP_Q;
+	op->from_latent = a->q_lora.value > 0;
 }
 
 static void
@@ -80,5 +82,5 @@ describe_latent(struct layer *l, const struct workload *w)
 		row_map(l, IN_MIXER, "gate", "gate projection", value, hidden);
 		row_add(l, IN_MIXER, RUNS_GATE, "attention gate", value, hidden)->inputs = 2;
 	}
-	row_map(l, IN_MIXER, "output", "output projection", hidden, value);
+	row_map(l, IN_MIXER, "output", "output projection", hidden, value)->map = MAP_O;
 }

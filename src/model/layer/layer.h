@@ -42,6 +42,13 @@ struct attention {
 	    o_groups; /* CSA: tokens of a compressed one (0: window alone), grouped output map */
 };
 
+/* Whether one compressed row of each token stands for the keys and values of all heads. */
+static inline bool
+attention_is_latent(const struct attention *a)
+{
+	return a->kv_lora.value > 0;
+}
+
 /* Mamba-2. */
 struct mamba {
 	struct datum n_heads, head_dim, n_groups, state, conv, chunk; /* chunk: tokens that the scan takes at once */
@@ -206,11 +213,15 @@ enum layer_part {
 /* Keys and values of latent attention are made whole, or the maps that would make them go into queries and results. */
 enum form { FORM_EXPANDED = 1, FORM_ABSORBED = 2 };
 
+/* Which of the maps that adapters are put on. */
+enum map { MAP_OTHER, MAP_Q, MAP_K, MAP_V, MAP_O, MAP_GATE, MAP_UP, MAP_DOWN };
+
 struct layer_op {
 	const char *title;   /* in derivations */
 	const char *product; /* in lists */
 	enum op_runs runs;
 	enum layer_part part;
+	enum map map;
 	unsigned forms;
 	bool joined;      /* with the row before it in one product */
 	bool source;      /* on the tokens of the encoder, not on those of the layer */
@@ -264,6 +275,13 @@ void layer_describe(const struct workload *w, const struct block *b, struct laye
 const struct layer *layer_of(const struct workload *w, const struct block *b, struct layer *own);
 /* What attends, with keys and values made whole; NULL where nothing does. */
 const struct layer_op *layer_attention(const struct layer *l);
+
+/* Its norms on the residual stream: the first row. */
+static inline const struct layer_op *
+layer_norms(const struct layer *l)
+{
+	return &l->op[0];
+}
 
 /* One GPU's share of a width; units that are fewer than the GPUs are kept by every one. */
 static inline double

@@ -21,9 +21,10 @@ logits_memory(struct sheet *sh, const struct memory_job *job)
 	return logits_byte;
 }
 
-/* The output that is being sent, the next input, and the gradients of both. */
+/* The output that is being sent, the next input, and the gradients of both.  PyTorch's pipelines keep the output of
+ * every micro-batch in flight (fwd_cache of torch/distributed/pipelining/stage.py); Megatron's give it up. */
 double
-stage_exchange(struct sheet *sh, const struct memory_job *job)
+stage_exchange(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	if (job->layout.pp < 2) {
 		LET(sh, exchange_byte, 0);
@@ -34,7 +35,12 @@ stage_exchange(struct sheet *sh, const struct memory_job *job)
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	CALL(sh, n_tokens, memory_tokens(sh, job));
 	LET(sh, tensor_byte_per_token, elem_byte * hidden / norm_shards);
-	LET(sh, exchange_byte, 4 * n_tokens * tensor_byte_per_token);
+	double n_outputs;
+	if (layout_is_fsdp(job->stack) && !job_is_last(job, stage))
+		SET_CALL(sh, n_outputs, memory_in_flight(sh, job, stage));
+	else
+		SET(sh, n_outputs, 1);
+	LET(sh, exchange_byte, (n_outputs + 3) * n_tokens * tensor_byte_per_token);
 	return exchange_byte;
 }
 
@@ -82,15 +88,34 @@ head_rank_params(struct sheet *sh, const struct memory_job *job)
 }
 
 static double
+map_params(struct sheet *sh, const struct layer_op *op)
+{
+	sheet_title(sh, op->title);
+	TAKE(sh, output_width, op->runs == RUNS_PRODUCT ? width_local(op->n, 1) : 0);
+	TAKE(sh, input_width, width_local(op->k, 1));
+	LET(sh, map_param, output_width * input_width);
+	return map_param;
+}
+
+/* The largest map of a layer. */
+static double
+block_map(struct sheet *sh, const struct memory_job *job, int i)
+{
+	struct layer own;
+	const struct layer *l = layer_of(job->model, &job->model->blocks[i], &own);
+
+	MOST(sh, map_param, k, l->n_ops, map_params(sh, &l->op[k]));
+	return map_param;
+}
+
+static double
 gathered_quantised(struct sheet *sh, const struct memory_job *job)
 {
 	TAKE(sh, quantised_byte_per_param, quant_bits(job->quant) / 8);
 	TAKE(sh, elem_byte_per_param, 2.0);
-	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, mlp_width, datum_or(job->model->blocks[0].mlp.width, 0));
+	MOST(sh, map_param, i, job->model->n_blocks, block_map(sh, job, i));
 	MOST(sh, layer_param, i, job->model->n_blocks, layer_rank_params(sh, job, i));
 	CALL(sh, head_param, head_rank_params(sh, job));
-	LET(sh, map_param, hidden * mlp_width);
 	LET(sh, gathered_byte,
 	    2 * layer_param * quantised_byte_per_param + elem_byte_per_param * (head_param + map_param));
 	return gathered_byte;
@@ -179,11 +204,10 @@ quantised_workspace(struct sheet *sh, const struct memory_job *job)
 		return workspace_byte;
 	}
 	TAKE(sh, n_buffers, copies);
-	TAKE(sh, elem_byte, 2.0);
-	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, mlp_width, datum_or(job->model->blocks[0].mlp.width, 0));
+	TAKE(sh, elem_byte_per_param, 2.0);
+	MOST(sh, map_param, i, job->model->n_blocks, block_map(sh, job, i));
 	TAKE(sh, tp, job->layout.tp);
-	LET(sh, workspace_byte, n_buffers * elem_byte * hidden * fmax(hidden, mlp_width) / tp);
+	LET(sh, workspace_byte, n_buffers * elem_byte_per_param * map_param / tp);
 	return workspace_byte;
 }
 
@@ -271,14 +295,18 @@ static double
 gathered_keys(struct sheet *sh, const struct memory_job *job, int i, int stage)
 {
 	const struct block *block = &job->model->blocks[i];
-	const struct attention *a = &block->attention;
-	TAKE(sh, present,
-	    job->layout.cp > 1 && block->mixer == MIXER_ATTENTION && memory_stage_layers(job, stage, i) > 0);
+	struct layer own;
+	const struct layer_op *core = layer_attention(layer_of(job->model, block, &own));
+	if (job->layout.cp < 2 || !core) {
+		LET(sh, gathered_byte_per_token, 0);
+		return gathered_byte_per_token;
+	}
+	TAKE(sh, present, memory_stage_layers(job, stage, i) > 0);
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	FROM_STRUCT(sh, job->layout, cp, tp);
-	TAKE(sh, n_kv_heads, job->stack->expanded_kv ? a->n_heads : a->n_kv_heads);
-	TAKE(sh, head_dim, datum_or(a->head_dim, 0));
-	TAKE(sh, v_dim, datum_or(value_dim(a), 0));
+	TAKE(sh, n_kv_heads, job->stack->expanded_kv ? core->n.units : core->k.units);
+	TAKE(sh, head_dim, core->n.size);
+	TAKE(sh, v_dim, core->k.size);
 	LET(sh, keys_byte_per_token, elem_byte * fmax(1, n_kv_heads / tp) * (head_dim + v_dim));
 	LET(sh, gathered_byte_per_token, present * 2 * cp * keys_byte_per_token);
 	return gathered_byte_per_token;
@@ -310,7 +338,7 @@ general_buffers(
 		return buffers_byte;
 	}
 	CALL(sh, workspace_byte, quantised_workspace(sh, job));
-	CALL(sh, exchange_byte, stage_exchange(sh, job));
+	CALL(sh, exchange_byte, stage_exchange(sh, job, stage));
 	double moment_byte;
 	if (moment == MOMENT_LOSS)
 		SET_CALL(sh, moment_byte, loss_gather(sh, job));

@@ -93,26 +93,14 @@ job_input_byte(const struct memory_job *job)
 	return job_is_quantised(job) ? dtype_byte(job->dtype) : job_elem_byte(job);
 }
 
-/* The bytes of values and attention output per head: as wide as keys unless the model says otherwise. */
-static inline struct datum
-value_dim(const struct attention *a)
-{
-	return a->v_dim.value > 0 ? a->v_dim : a->head_dim;
-}
-
-/* Saved tensors of one layer, bytes per token: attention and what follows it. */
-double general_heads_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double general_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double general_policy_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double megatron_heads_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double megatron_mlp_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double latent_attention_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double experts_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double attention_scores_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double adapters_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double attention_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+/* Saved tensors of a layer, bytes per token: of its feed-forward part; what recomputing modules gives back and what it
+ * leaves; what the policy by operator keeps. */
 double feed_forward_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double modules_removed(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double modules_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
+double policy_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
+/* Parameters of its adapters on one rank. */
+double layer_adapters(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double checkpoint_byte_per_token(struct sheet *sh, const struct memory_job *job);
 
 /* One stage's share of each component. */
@@ -125,11 +113,12 @@ double recompute_returns(struct sheet *sh, const struct memory_job *job, int sta
 double megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment);
 double general_buffers(
     struct sheet *sh, const struct memory_job *job, int stage, enum moment moment, const struct rank_params *params);
-double stage_exchange(struct sheet *sh, const struct memory_job *job);
+double stage_exchange(struct sheet *sh, const struct memory_job *job, int stage);
 double loss_gather(struct sheet *sh, const struct memory_job *job);
 double quantised_workspace(struct sheet *sh, const struct memory_job *job);
-double scaled_width(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double whole_params(struct sheet *sh, const struct memory_job *job, int stage);
+/* Copies of each local token that this rank's experts hold: top k of them, more on the busiest rank, gathered over the
+ * tensor parallel group inside the experts. */
 double routed_copies(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double serving_memory(struct sheet *sh, const struct memory_job *job, int stage, struct memory_use *use);
 

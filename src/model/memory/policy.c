@@ -55,13 +55,11 @@ memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct b
 		return kept_byte_per_token;
 	}
 	if (job->recompute == RECOMPUTE_OP) {
-		SET_CALL(sh, kept_byte_per_token, general_policy_kept(sh, job, block));
+		SET_CALL(sh, kept_byte_per_token, policy_kept(sh, job, block));
 		return kept_byte_per_token;
 	}
 	if (job->recompute == RECOMPUTE_MODULES) {
-		CALL(sh, saved_byte_per_token, memory_layer_saved(sh, job, block));
-		CALL(sh, removed_byte_per_token, modules_removed(sh, job, block));
-		SET(sh, kept_byte_per_token, saved_byte_per_token - removed_byte_per_token);
+		SET_CALL(sh, kept_byte_per_token, modules_kept(sh, job, block));
 		return kept_byte_per_token;
 	}
 	CALL(sh, input_byte_per_token, checkpoint_byte_per_token(sh, job));
@@ -86,7 +84,7 @@ block_returns(struct sheet *sh, const struct memory_job *job, int stage, int i)
 		SET_CALL(sh, layer_byte_per_token, modules_removed(sh, job, block));
 	else if (job->recompute == RECOMPUTE_OP) {
 		CALL(sh, saved_byte_per_token, memory_layer_saved(sh, job, block));
-		CALL(sh, kept_byte_per_token, general_policy_kept(sh, job, block));
+		CALL(sh, kept_byte_per_token, policy_kept(sh, job, block));
 		SET(sh, layer_byte_per_token, fmax(0, saved_byte_per_token - kept_byte_per_token));
 	} else
 		SET_CALL(sh, layer_byte_per_token, memory_layer_saved(sh, job, block));

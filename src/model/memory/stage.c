@@ -198,57 +198,12 @@ memory_other_params(struct sheet *sh, const struct memory_job *job, int stage)
 
 /* --- adapters -------------------------------------------------------------------------------------------- */
 
-/* Inputs + outputs of the adapted maps of one layer; each gets two thin matrices of the rank (Hu et al., ICLR 2022). */
-static double
-adapted_width(struct sheet *sh, const struct memory_job *job, const struct block *block)
-{
-	const struct attention *a = &block->attention;
-	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, query_width, a->n_heads.value * a->head_dim.value);
-	TAKE(sh, key_width, a->n_kv_heads.value * a->head_dim.value);
-	TAKE(sh, value_width, a->n_kv_heads.value * value_dim(a).value);
-	TAKE(sh, output_width, a->n_heads.value * value_dim(a).value);
-	TAKE(sh, mlp_width, datum_or(block->mlp.width, 0));
-	TAKE(sh, n_q, job_adapts(job, TARGET_Q));
-	TAKE(sh, n_k, job_adapts(job, TARGET_K));
-	TAKE(sh, n_v, job_adapts(job, TARGET_V));
-	TAKE(sh, n_o, job_adapts(job, TARGET_O));
-	TAKE(sh, n_up, job_adapts(job, TARGET_UP) + (block->mlp.gated && job_adapts(job, TARGET_GATE)));
-	TAKE(sh, n_down, job_adapts(job, TARGET_DOWN));
-	LET(sh, attention_width,
-	    n_q * (hidden + query_width) + n_k * (hidden + key_width) + n_v * (hidden + value_width));
-	TAKE(sh, n_prompts, job_adapts(job, TARGET_PROMPT));
-	LET(sh, width,
-	    attention_width + n_o * (output_width + hidden) + (n_up + n_down) * (hidden + mlp_width) +
-	        n_prompts * hidden);
-	return width;
-}
-
-/* Outputs of all maps of a layer. */
-double
-scaled_width(struct sheet *sh, const struct memory_job *job, const struct block *block)
-{
-	const struct attention *a = &block->attention;
-	TAKE(sh, hidden, job->model->hidden);
-	TAKE(sh, query_width, a->n_heads.value * a->head_dim.value);
-	TAKE(sh, key_width, a->n_kv_heads.value * a->head_dim.value);
-	TAKE(sh, value_width, a->n_kv_heads.value * value_dim(a).value);
-	TAKE(sh, mlp_width, datum_or(block->mlp.width, 0));
-	TAKE(sh, n_up, block->mlp.gated ? 2.0 : 1.0);
-	LET(sh, width, query_width + key_width + value_width + 2 * hidden + n_up * mlp_width);
-	return width;
-}
-
 static double
 block_adapters(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
 	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
-	TAKE(sh, lora_rank, job->lora_rank);
-	TAKE(sh, tp, job->layout.tp);
-	CALL(sh, width, adapted_width(sh, job, &job->model->blocks[i]));
-	TAKE(sh, n_scaled, job_adapts(job, TARGET_OUTPUTS) ? 2.0 : 0); /* a scale and a shift */
-	CALL(sh, output_width, scaled_width(sh, job, &job->model->blocks[i]));
-	LET(sh, adapter_param, n_layers * (lora_rank * width + n_scaled * output_width) / tp);
+	CALL(sh, layer_param, layer_adapters(sh, job, &job->model->blocks[i]));
+	LET(sh, adapter_param, n_layers * layer_param);
 	return adapter_param;
 }
 

@@ -55,7 +55,7 @@ serve_layer_prompt(
 		shape.rate_frac = e ? datum_or(e->fp8_attention, 1) : 1;
 	}
 	double full_s;
-	if (b->attention.kind == ATTENTION_MLA)
+	if (attention_is_latent(&b->attention))
 		SET_CALL(sh, full_s, mla_context(sh, &shape, &s->kernels->mla_context, s->kernels));
 	else
 		SET_CALL(sh, full_s, attention_context(sh, &shape, context_calibrated(s->kernels, &shape), s->kernels));
@@ -78,7 +78,7 @@ serve_layer_cached(
 	shape.stream_frac = e && shape.n_heads > shape.n_kv_heads ? datum_or(e->kv_reuse_frac, 1) : 1;
 	shape.n_core_elems_per_clock = s->core_attention ? s->engine->core_element.value : 0;
 	double layer_s;
-	if (b->attention.kind == ATTENTION_MLA)
+	if (attention_is_latent(&b->attention))
 		SET_CALL(sh, layer_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
 	else
 		SET_CALL(sh, layer_s,

@@ -150,7 +150,7 @@ static bool
 has_latent(const struct workload *w)
 {
 	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].attention.kind == ATTENTION_MLA)
+		if (attention_is_latent(&w->blocks[i].attention))
 			return true;
 	return false;
 }

@@ -106,13 +106,15 @@ dequantise(struct sheet *sh, const struct train_job *job, const struct block *bl
 /* --- elementwise kernels and quantization --------------------------------------------------------------- */
 
 /*
- * Norms, residuals and dropout on the hidden size, rotary embedding and biases on the heads, the activation on the
- * feed-forward width, in tensors read or written; `norms_only` leaves the feed-forward part out.
+ * Norms, two residual sums and dropout on the hidden size, rotary embedding and biases on the heads, the activation on
+ * the feed-forward width, in tensors read or written; `norms_only` leaves the feed-forward part out.
  */
 static double
 elementwise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward, bool norms_only)
 {
 	const struct stack_time *s = job->stack;
+	struct layer own;
+	const struct layer_op *norms = layer_norms(layer_of(job->model, block, &own));
 	const struct train_core core = train_core(job, block);
 	const bool compiled = job->compiled && datum_given(s->elementwise_compiled);
 	const bool gated = block->mlp.gated;
@@ -121,6 +123,7 @@ elementwise(struct sheet *sh, const struct train_job *job, const struct block *b
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, traffic_factor, compiled ? s->elementwise_compiled : s->elementwise);
 	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, n_norms, norms->copies);
 	TAKE(sh, n_heads, core.n.units);
 	TAKE(sh, n_kv_heads, core.k.units);
 	TAKE(sh, head_dim, core.n.size);
@@ -133,7 +136,8 @@ elementwise(struct sheet *sh, const struct train_job *job, const struct block *b
 	TAKE(sh, base_s, job->machine.kernels->gemm[DTYPE_BF16].base_s);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	LET(sh, n_passes,
-	    10 * hidden / norm_ranks + 2 * (n_heads + n_kv_heads) * head_dim / tp + ffn_passes / 2 * ffn_width / tp);
+	    (2 * n_norms + 6) * hidden / norm_ranks + 2 * (n_heads + n_kv_heads) * head_dim / tp +
+	        ffn_passes / 2 * ffn_width / tp);
 	LET(sh, elementwise_s, traffic_factor * n_passes * elem_byte * n_rows / mem_byte_per_s + n_kernels * base_s);
 	return elementwise_s;
 }

@@ -200,7 +200,7 @@ usual_dedup(const struct train_ask *ask)
 	if (ask->stack->time.dispatcher != DISPATCH_BY_MODEL)
 		return ask->stack->time.dispatcher == DISPATCH_DEDUP;
 	for (int i = 0; i < ask->model->n_blocks; i++)
-		if (ask->model->blocks[i].attention.kind == ATTENTION_MLA)
+		if (attention_is_latent(&ask->model->blocks[i].attention))
 			return true;
 	return false;
 }

@@ -25,7 +25,7 @@ recompute_modules(struct memory_job *job, double n_node, char *text, size_t size
 	if (job->stack->rules != RULES_MEGATRON_CORE || job->recompute != RECOMPUTE_NONE)
 		return false;
 	for (int i = 0; i < job->model->n_blocks; i++) {
-		latent = latent || job->model->blocks[i].attention.kind == ATTENTION_MLA;
+		latent = latent || attention_is_latent(&job->model->blocks[i].attention);
 		experts = experts || job->model->blocks[i].moe.given;
 	}
 	if (!latent && !experts)

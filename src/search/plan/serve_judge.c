@@ -150,7 +150,7 @@ many_heads_first(const struct judged *j)
 static bool
 few_latent(const struct judged *j)
 {
-	return first_attention(j)->kind == ATTENTION_MLA && j->m->n_running <= 8 && j->q->regime != SERVE_PROMPT;
+	return attention_is_latent(first_attention(j)) && j->m->n_running <= 8 && j->q->regime != SERVE_PROMPT;
 }
 
 /* What the engine sets aside follows from a trial step as long as the longest request that is allowed. */
