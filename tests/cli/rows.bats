@@ -114,6 +114,7 @@ refuses_nonsense() {
 	[ "$(ratio step model=nobody-13b ffn=)" != "" ] || complain "a width that is usual"
 	case $(ratio step model=nobody-13b heads=) in *"'nobody-13b' is not in the database"*) ;; *) complain "half a shape" ;; esac
 	case $(ratio step model=nobody-13b params_b=70) in *params_b*) ;; *) complain "a shape of other parameters" ;; esac
+	case $(ratio step model=nobody-13b heads=120) in *heads*) ;; *) complain "heads of a width that nobody gave" ;; esac
 	within "$(ratio step model=nobody-moe family=moe-llm experts=8 topk=2 ffn=14336 ep=8 software=)" 0.5 2
 }
 

@@ -180,7 +180,6 @@ set_loss(struct published *p)
 	if (strcmp(stack, "torchtitan") == 0 && published_month(p->row) > 0 && published_month(p->row) < 202501 &&
 	    !(row_number(p->row, "tp") > 1))
 		published_set(p, "loss", "eager");
-	published_loss(p);
 }
 
 /* Types: 8-bit products need copies of the weights, as many as the GPU asks for. */
@@ -219,7 +218,6 @@ set_training(struct published *p)
 		published_set(p, "states", "pure");
 	if (published_fact(p, "weight_dtype.params") && p->stack->scheme != STATES_FP32)
 		published_set(p, "states", "fp32");
-	published_recompute(p);
 	if (published_fact(p, "flash_attn.unfused"))
 		published_set(p, "attention", "unfused");
 }
@@ -230,7 +228,6 @@ set_layout(struct published *p)
 	const struct validate_row *row = p->row;
 	const double n = row_number(row, "n_gpus"), tp = row_number(row, "tp"), dp = row_number(row, "dp");
 
-	published_chunks(p);
 	if (p->infer) {
 		if (isnan(tp) && n > 1 && published_fact(p, "scope.total"))
 			published_number(p, "layout.pp", n); /* layers spread over the GPUs */
@@ -247,7 +244,6 @@ set_layout(struct published *p)
 		published_set(p, "layout.sp", "true");
 	if (isnan(row_number(row, "ep")) && published_figure(p, "notes.ep") > 1)
 		published_number(p, "layout.ep", published_figure(p, "notes.ep"));
-	published_offload(p);
 }
 
 static void
@@ -362,9 +358,11 @@ memory_row_ask(struct published *p, enum wanted *wanted)
 	published_number(p, "seq", seq);
 	set_layout(p);
 	set_batch(p);
-	if (p->infer)
+	if (p->infer) {
 		set_serving(p, stack);
-	else
-		set_training(p);
+		return NULL;
+	}
+	set_training(p);
+	published_policies(p);
 	return NULL;
 }

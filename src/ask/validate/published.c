@@ -243,6 +243,7 @@ printed_share(struct published *p)
 static const char *
 own_shape(struct published *p, const char *refusal)
 {
+	enum { HEAD_STEP = 16 }; /* as heads have it whose widths add up to the hidden size */
 	const struct validate_row *row = p->row;
 	const double hidden = row_number(row, "hidden"), ffn = row_number(row, "ffn");
 	const bool moe = row_number(row, "experts") > 0;
@@ -254,7 +255,10 @@ own_shape(struct published *p, const char *refusal)
 	if (!(row_number(row, "layers") > 0) || !(hidden > 0) || !(row_number(row, "heads") > 0) ||
 	    (moe && (!(row_number(row, "topk") > 0) || !(ffn > 0))) || (family && !strstr(family, "llm")))
 		return refusal;
+	if (fmod(hidden / row_number(row, "heads"), HEAD_STEP) != 0)
+		return "heads: their width is not hidden / heads and not given";
 	p->n_layers = row_number(row, "layers");
+	p->warning = "model not in the database: made of the row's shape";
 	set_shape(p, likes[!gated], gated);
 	double share = printed_share(p);
 	if (!moe && is_off(share, SHAPED / 3)) {

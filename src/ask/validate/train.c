@@ -240,6 +240,8 @@ train_row_case(struct validation *v, struct train_reader *x, const struct valida
 	c->low = i.low;
 	c->high = i.high;
 	c->warning = warnings_of(v->run, &t->answer);
+	if (!c->warning)
+		c->warning = t->published.warning;
 	c->baseline[0] = rule_of_thumb(t);
 	c->detail = made_of(v->run->arena, &t->answer.job, terms);
 	return c;

@@ -103,8 +103,8 @@ train_row_machine(const struct validate_row *row, struct train_machine *m)
 /* --- layout, batch and policies -------------------------------------------------------------------------- */
 
 /* Chunks of a stage: printed, in the notes, or one layer each where all that is said is that they interleave. */
-void
-published_chunks(struct published *p)
+static void
+set_chunks(struct published *p)
 {
 	const double pp = row_number(p->row, "pp"), noted = published_figure(p, "notes.vp");
 	double vp = row_number(p->row, "vp");
@@ -118,16 +118,16 @@ published_chunks(struct published *p)
 	published_number(p, "layout.vp", vp);
 }
 
-void
-published_offload(struct published *p)
+static void
+set_offload(struct published *p)
 {
 	if (published_fact(p, "sharding.states") || published_fact(p, "offload.states"))
 		published_set(p, "offload", row_has(p->row, "sharding", "FSDP") ? "params,optimizer" : "optimizer");
 }
 
 /* Recomputation as the stack has it: of operators, or of modules. */
-void
-published_recompute(struct published *p)
+static void
+set_recompute(struct published *p)
 {
 	const char *policy = published_fact(p, "recompute.policy"), *modules = published_fact(p, "recompute.modules");
 	const bool megatron = p->stack->rules == RULES_MEGATRON_CORE;
@@ -140,8 +140,8 @@ published_recompute(struct published *p)
 }
 
 /* The loss by what it does, under the stack's own name of it. */
-void
-published_loss(struct published *p)
+static void
+set_loss(struct published *p)
 {
 	static const char *const fused[] = {"te", "fused-linear", "chunked", "compiled"},
 	                         *const chunked[] = {"chunked", "fused-linear"};
@@ -164,9 +164,20 @@ set_layout(struct published *p)
 
 	if (row_number(row, "tp") > 8)
 		published_set(p, "layout.across", "true");
+	if (published_fact(p, "offload.some"))
+		p->warning = "offload of some layers' activations is not counted";
 	published_number(p, "layout.shard", published_figure(p, "sharding.group"));
 	if (!published_input(p, "global_batch"))
 		published_number(p, "global_batch", accumulated);
+}
+
+void
+published_policies(struct published *p)
+{
+	set_chunks(p);
+	set_offload(p);
+	set_recompute(p);
+	set_loss(p);
 }
 
 /* Samples of tuning sets are short, and frameworks pack them; MLPerf packs its set to the full length and says so.
@@ -229,11 +240,8 @@ train_row_ask(struct published *p, const struct gpu *gpu)
 		published_set(p, "stack", p->stack->id);
 	published_set(p, "gpu", gpu->id);
 	set_layout(p);
-	published_chunks(p);
-	published_offload(p);
+	published_policies(p);
 	set_tuning(p);
-	published_recompute(p);
-	published_loss(p);
 	/* of late 2024: the model was compiled and the loss was not */
 	if (strcmp(p->stack->id, "torchtitan") == 0 && published_input(p, "compile") &&
 	    published_month(p->row) < 202501 && !(row_number(p->row, "tp") > 1))
@@ -310,7 +318,8 @@ memory_of(struct published *p, const struct train_bound *b, struct memory_job *o
 
 /*
  * After it was bound once, by what fits; true when it has to be bound again:
- *   recomputation  full where parameters are sharded and all activations would not fit, else none
+ *   recomputation  full where parameters are sharded and all activations would not fit, else none, or that of operators
+ *                  where this is the framework's own default
  *   micro-batch    of a pipeline that starves: one sequence where the batch that people name is a replica's, else
  *                  the largest that gives each stage two and fits
  */
@@ -323,9 +332,13 @@ train_row_fit(struct published *p, const struct train_bound *b, struct train_dou
 	const bool known = memory_of(p, b, &job);
 	bool again = false;
 
-	if (!row_text(p->row, "recompute") && layout_is_fsdp(b->stack) && known && !fits(&job, mbs, global)) {
-		published_set(p, "recompute", "full");
-		again = true;
+	if (!row_text(p->row, "recompute") && layout_is_fsdp(b->stack) && known) {
+		const bool by_operator = b->stack->time.selects_operators;
+		if (by_operator)
+			job.recompute = RECOMPUTE_OP;
+		const char *policy = !fits(&job, mbs, global) ? "full" : by_operator ? "op" : NULL;
+		published_set(p, "recompute", policy);
+		again = policy != NULL;
 	}
 	if (!(pp > 1) || !(mbs > 1) || global / (mbs * dp) >= pp)
 		return again;

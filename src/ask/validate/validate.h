@@ -147,11 +147,8 @@ const char *published_find_stack(struct published *p, enum stack_use use);
 const struct stack *published_stack_of(const struct published *p, const char *id);
 /* The model with the row's shape, or a shape of the database's kind; else why there is none. */
 const char *published_model(struct published *p);
-/* Policies under the stack's names. */
-void published_recompute(struct published *p);
-void published_loss(struct published *p);
-void published_offload(struct published *p);
-void published_chunks(struct published *p);
+/* Recomputation, loss, offload and chunks of the pipeline, under the stack's names. */
+void published_policies(struct published *p);
 /* The inputs bound in a run of their own; false with its errors. */
 bool published_ask(struct published *p, struct run *r, struct train_question *q);
 

@@ -43,12 +43,15 @@ static const struct entry {
 	unsigned topics;
 	const char *words, *sets;
 } vocabulary[] = {
+    {~0U, "not stated|unknown|n/a|default", ""},
+
     /* who holds which states */
     {SHARDING, "zero2 like (no reshard after fwd)|zero2 like", "layout.zero=1"},
     {SHARDING, "zero#|zero#dp|zero# equivalent|zero stage #", "layout.zero=#"},
-    {SHARDING, "fsdp|fsdp2|megatron fsdp|hsdp|hybrid shard", "layout.zero=3"},
-    {SHARDING, "distributed optimizer", "layout.zero=1"},
-    {SHARDING, "ddp|horovod|none", "layout.zero=0"},
+    {SHARDING, "shard grad op", "layout.zero=2"},
+    {SHARDING, "fsdp|fsdp2|megatron fsdp|hsdp|hybrid shard|full shard", "layout.zero=3"},
+    {SHARDING, "distributed optimizer|sharded optimizer", "layout.zero=1"},
+    {SHARDING, "ddp|horovod|none|no shard", "layout.zero=0"},
     {SHARDING, "group #", ".group=#"},
     {SHARDING | RECOMPUTE, "sp", "layout.sp=true"},
     {SHARDING, "no overlap", "stack.time.overlaps_tensor=false;stack.time.overlaps_data=false"},
@@ -95,15 +98,15 @@ static const struct entry {
     {TYPES, "hqq", ".quant=int4"},
     {TYPES, "fp32 params", ".params=fp32"},
     {TYPES, "bf16|bf16 true|bf16 compute|16 bit|16 true|16 mixed", ".format=bf16"},
-    {TYPES, "fp16|amp", ".format=fp16"},
+    {TYPES, "fp16|amp|o1|o2", ".format=fp16"},
     {TYPES, "tf32", ".format=tf32"},
     {TYPES, "fp32|32 true", ".format=fp32"},
     /* which weights, and scales of 8-bit products: one rate for all but those by row */
     {TYPES,
         "fp32 master|fp32 masters|all gather|none|no|base|bnb|linear|mlp|attention|q|v|o|mixed|mixed precision|pure",
         ""},
-    {TYPES, "te|cs|ds|sc|current scaling|delayed scaling|tensorwise|per tensor|block|hybrid|dynamic|static|autocast",
-        ""},
+    {TYPES, "te|cs|ds|sc|current scaling|delayed scaling|tensorwise|per tensor|block|hybrid|dynamic|static", ""},
+    {TYPES, "autocast|delayed|current|grads|gradients", ""},
 
     /* optimizers: LAMB has the moments of Adam; paged ones go to the host when the card is full, and not before */
     {OPTIMIZER, "8 bit|adamw8bit|adam8bit|pagedadamw8bit", "optimizer=adam8bit"},
@@ -115,8 +118,7 @@ static const struct entry {
     {OPTIMIZER, "sgd", "optimizer=sgd"},
     {OPTIMIZER, "muon|adafactor|galore", "!optimizer not modeled"},
     {OPTIMIZER, "mixed precision", ".mixed=true"},
-    {OPTIMIZER,
-        "paged|fused|torch|bnb|hf|apex|not sharded|default|script default|fp32 states|fp32 master params|fp32 masters",
+    {OPTIMIZER, "paged|fused|torch|bnb|hf|apex|not sharded|script default|fp32 states|fp32 master params|fp32 masters",
         ""},
     {OPTIMIZER | NOTE, "optimizer in backward|optimizer in bwd|optimizer step into backward",
         "optimizer_in_backward=true"},
@@ -144,18 +146,18 @@ static const struct entry {
     /* yes and no */
     {ATTENTION, "no|eager|math", ".unfused=true"},
     {ATTENTION, "yes|fa#|flash|flash attention|sdpa|xformers|triton|cudnn|#", ""},
-    {COMPILE, "yes|torch.compile", "compile=true"},
-    {COMPILE, "no", ""},
-    {SEQUENCE, "yes", "layout.sp=true"},
-    {SEQUENCE, "no", "layout.no_sp=true"},
+    {COMPILE, "yes|true|torch.compile", "compile=true"},
+    {COMPILE, "no|false", ""},
+    {SEQUENCE, "yes|true", "layout.sp=true"},
+    {SEQUENCE, "no|false", "layout.no_sp=true"},
     {FITTED, "no", ".oom=true"},
     {FITTED, "yes|oom", ""},
 
     /* what was run and what was read */
     {TASK, "lora|qlora", ".adapters=true;.tunes=true"},
-    {TASK, "sft|finetune", ".tunes=true"},
+    {TASK, "sft|finetune|fine tuning|full finetune", ".tunes=true"},
     {TASK, "inference|serving", ".infer=true"},
-    {TASK, "pretrain", ""},
+    {TASK, "pretrain|pretraining|continued", ""},
     {SORT, "measured", ""},
     {SORT, "oom", ".bound=above"},
     {SORT, "limit", ".bound=below"},
@@ -172,6 +174,7 @@ static const struct entry {
         "vram|peak vram|gpu ram|nvidia smi|max memory|gpu memory|max gpu ram|memory|memory per gpu|peak|peak "
         "memory|peak gpu memory|max|maximum",
         ""},
+    {METRIC, "usage|used|during training|total|max sequence length that fits|max batch size that fits", ""},
     {METRIC, "max over ranks|in training|in profiling|max context length that fits|(prompt + # generated)", ""},
     {METRIC, "reserved|max memory reserved", ".counter=reserved"},
     {METRIC, "allocated|active|max memory allocated", ".counter=allocated"},
