@@ -118,6 +118,19 @@ refuses_nonsense() {
 	within "$(ratio step model=nobody-moe family=moe-llm experts=8 topk=2 ffn=14336 ep=8 software=)" 0.5 2
 }
 
+@test "a layout that contradicts itself is refused, a batch that does is warned of" {
+	case $(ratio step dp=4) in num_gpus*) ;; *) complain "8 GPUs as 4 replicas of one" ;; esac
+	case $(ratio memory dp=4) in num_gpus*) ;; *) complain "8 GPUs as 4 replicas of one" ;; esac
+	within "$(ratio step grad_accum=2)" 1 1
+	{
+		run
+		with "$heads" "$train_row" grad_accum=2
+	} >"$tmp/b.csv"
+	ask validate "$tmp/b.csv" --predictions "$tmp/p.csv"
+	answered
+	[ "$(grep -c grad_accum "$tmp/p.csv")" = 1 ] || complain "$(cat "$tmp/p.csv")"
+}
+
 @test "a model that was cut keeps the dense layers that the notes name" {
 	{
 		printf '%s\n' "$heads"

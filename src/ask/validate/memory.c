@@ -163,16 +163,6 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 
 /* --- training runs --------------------------------------------------------------------------------------- */
 
-/* Whether degrees that are all printed do not multiply to the printed GPUs. */
-static bool
-layout_contradicts(const struct validate_row *row)
-{
-	const double n = row_number(row, "num_gpus"), dp = row_number(row, "dp"), tp = row_number(row, "tp");
-	const double pp = row_number(row, "pp"), cp = row_number(row, "cp");
-
-	return tp > 0 && n > 0 && dp > 0 && tp * (pp > 0 ? pp : 1) * (cp > 0 ? cp : 1) * dp != n;
-}
-
 /* Whether the framework logs what the first rank has. */
 static bool
 logs_first(const struct stack *s)
@@ -194,8 +184,6 @@ train_row_memory(struct validation *v, struct published *p, const char *why)
 		why = "not a measurement (estimates and arithmetic)";
 	if (!why && !(row_number(row, "mbs") > 0))
 		why = "micro-batch not given";
-	if (!why && layout_contradicts(row))
-		why = "layout does not match the number of GPUs";
 	if (!why && published_fact(p, "offload.some"))
 		why = "offload: of how many layers is not given";
 	if (!why)

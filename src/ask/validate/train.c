@@ -47,7 +47,7 @@ counted_by(const struct validate_row *row)
 	return c ? c->convention : CONVENTION_NONE;
 }
 
-/* Seconds of a step: printed, or from a rate; NaN where nothing is. */
+/* Seconds of a step: printed, or from a rate; NaN where nothing is.  Without a model none from a rate in FLOP. */
 static double
 measured_step(const struct validate_row *row, const struct workload *w)
 {
@@ -65,7 +65,7 @@ measured_step(const struct validate_row *row, const struct workload *w)
 		return derived;
 	const double flop_per_s = row_number(row, "tflops_per_gpu") * 1e12;
 	const enum convention c = counted_by(row);
-	if (!(flop_per_s > 0) || !(gbs > 0) || !(seq > 0) || !(gpus > 0) || c == CONVENTION_NONE ||
+	if (!w || !(flop_per_s > 0) || !(gbs > 0) || !(seq > 0) || !(gpus > 0) || c == CONVENTION_NONE ||
 	    convention_refusal(c, w))
 		return NAN;
 	return gbs * seq * convention_flop(NULL, c, w, seq) / (flop_per_s * gpus);
@@ -173,9 +173,10 @@ made_of(struct arena *a, const struct train_job *job, const struct train_terms *
 }
 
 static const char *
-warnings_of(struct run *r, const struct train_answer *a)
+warnings_of(struct run *r, const struct train_row *t)
 {
-	const char *out = NULL;
+	const struct train_answer *a = &t->answer;
+	const char *out = t->published.warning;
 
 	for (int i = 0; i < N_TRAIN_WARNINGS; i++)
 		if (a->warned & (1U << i) && train_warning_told((enum train_warning)i))
@@ -239,9 +240,7 @@ train_row_case(struct validation *v, struct train_reader *x, const struct valida
 	c->predicted = t->answer.step_s;
 	c->low = i.low;
 	c->high = i.high;
-	c->warning = warnings_of(v->run, &t->answer);
-	if (!c->warning)
-		c->warning = t->published.warning;
+	c->warning = warnings_of(v->run, t);
 	c->baseline[0] = rule_of_thumb(t);
 	c->detail = made_of(v->run->arena, &t->answer.job, terms);
 	return c;

@@ -169,6 +169,8 @@ set_layout(struct published *p)
 	published_number(p, "layout.shard", published_figure(p, "sharding.group"));
 	if (!published_input(p, "global_batch"))
 		published_number(p, "global_batch", accumulated);
+	else if (accumulated > 0 && accumulated != row_number(row, "gbs"))
+		p->warning = "gbs is not dp x mbs x grad_accum";
 }
 
 void
@@ -225,6 +227,16 @@ is_spread(const struct validate_row *row)
 	return row_number(row, "num_gpus") <= 1;
 }
 
+/* Whether degrees that are all printed do not multiply to the printed GPUs. */
+static bool
+layout_contradicts(const struct validate_row *row)
+{
+	const double n = row_number(row, "num_gpus"), dp = row_number(row, "dp"), tp = row_number(row, "tp");
+	const double pp = row_number(row, "pp"), cp = row_number(row, "cp");
+
+	return tp > 0 && n > 0 && dp > 0 && tp * (pp > 0 ? pp : 1) * (cp > 0 ? cp : 1) * dp != n;
+}
+
 const char *
 train_row_ask(struct published *p, const struct gpu *gpu)
 {
@@ -236,6 +248,8 @@ train_row_ask(struct published *p, const struct gpu *gpu)
 		return why;
 	if (!is_spread(p->row))
 		return "layout not given";
+	if (layout_contradicts(p->row))
+		return "num_gpus: not tp x pp x cp x dp";
 	if (!published_input(p, "stack"))
 		published_set(p, "stack", p->stack->id);
 	published_set(p, "gpu", gpu->id);

@@ -221,87 +221,32 @@ static const struct entry {
 };
 enum { N_ENTRIES = sizeof vocabulary / sizeof *vocabulary, MOST_WORDS = 48 };
 
-/* How a column is read: a number, words that must all be known, words among others.  In this order, what the row is
- * about first.  Columns that are not here name things, or say where a figure is from. */
+/* Columns of words, which must all be known, or (`among`) stand among others.  In this order, what the row is about
+ * first.  Columns that are not here name things, or say where a figure is from. */
 static const struct column {
 	const char *name;
-	enum { NUMBER, WORDS, AMONG } how;
 	unsigned topics;
-	const char *to; /* of a number, the input that it is; of words, where facts go, where not under its own name */
-} columns[] = {
-    {"kind", WORDS, SORT, NULL},
-    {"fits", WORDS, FITTED, NULL},
-    {"metric", WORDS, METRIC, NULL},
-    {"task", WORDS, TASK, NULL},
-#define COUNTED(name)                                                                                                  \
-	{                                                                                                              \
-		name, NUMBER, 0, NULL                                                                                  \
-	}
-#define INPUT(name, path)                                                                                              \
-	{                                                                                                              \
-		name, NUMBER, 0, path                                                                                  \
-	}
-    INPUT("tp", "layout.tp"),
-    INPUT("pp", "layout.pp"),
-    INPUT("cp", "layout.cp"),
-    INPUT("ep", "layout.ep"),
-    INPUT("etp", "layout.etp"),
-    INPUT("num_gpus", "system.gpus"),
-    INPUT("seq", "seq"),
-    INPUT("seq_len", "seq"),
-    INPUT("mbs", "batch"),
-    INPUT("micro_batch", "batch"),
-    INPUT("gbs", "global_batch"),
-    INPUT("lora_rank", "lora_rank"),
-    COUNTED("params_b"),
-    COUNTED("params_B"),
-    COUNTED("layers"),
-    COUNTED("hidden"),
-    COUNTED("heads"),
-    COUNTED("kv_heads"),
-    COUNTED("ffn"),
-    COUNTED("vocab"),
-    COUNTED("experts"),
-    COUNTED("topk"),
-    COUNTED("n_gpus"),
-    COUNTED("nodes"),
-    COUNTED("gpus_per_node"),
-    COUNTED("gpu_mem_gb"),
-    COUNTED("vp"),
-    COUNTED("dp"),
-    COUNTED("grad_accum"),
-    COUNTED("gpu_mem_util"),
-    COUNTED("tokens_per_s_per_gpu"),
-    COUNTED("samples_per_s"),
-    COUNTED("tflops_per_gpu"),
-    COUNTED("mfu_pct"),
-    COUNTED("hfu_pct"),
-    COUNTED("step_time_s"),
-    COUNTED("step_time_derived_s"),
-    COUNTED("peak_mem_gb"),
-    COUNTED("value"),
-    COUNTED("kv_tokens"),
-#undef INPUT
-#undef COUNTED
-    {"precision", WORDS, TYPES, NULL},
-    {"quant", WORDS, TYPES, NULL},
-    {"weight_dtype", WORDS, TYPES, NULL},
-    {"sharding", WORDS, SHARDING, NULL},
-    {"recompute", WORDS, RECOMPUTE, NULL},
-    {"offload", WORDS, OFFLOAD, NULL},
-    {"optimizer", WORDS, OPTIMIZER, NULL},
-    {"peft", WORDS, ADAPTER | TYPES, NULL},
-    {"lora_targets", WORDS, TARGET, NULL},
-    {"flash_attn", WORDS, ATTENTION, NULL},
-    {"compile", WORDS, COMPILE, NULL},
-    {"sp", WORDS, SEQUENCE, NULL},
-    {"unit", WORDS, UNITS, NULL},
-    {"scope", WORDS, SCOPE, NULL},
-    {"software", AMONG, SOFTWARE, NULL},
-    {"framework", AMONG, SOFTWARE, "software"},
-    {"notes", AMONG, NOTE, NULL},
-    {"note", AMONG, NOTE, "notes"},
-};
+	bool among;
+	const char *facts; /* where facts go, where not under its own name */
+} columns[] = {{"kind", SORT, false, NULL}, {"fits", FITTED, false, NULL}, {"metric", METRIC, false, NULL},
+    {"task", TASK, false, NULL}, {"precision", TYPES, false, NULL}, {"quant", TYPES, false, NULL},
+    {"weight_dtype", TYPES, false, NULL}, {"sharding", SHARDING, false, NULL}, {"recompute", RECOMPUTE, false, NULL},
+    {"offload", OFFLOAD, false, NULL}, {"optimizer", OPTIMIZER, false, NULL}, {"peft", ADAPTER | TYPES, false, NULL},
+    {"lora_targets", TARGET, false, NULL}, {"flash_attn", ATTENTION, false, NULL}, {"compile", COMPILE, false, NULL},
+    {"sp", SEQUENCE, false, NULL}, {"unit", UNITS, false, NULL}, {"scope", SCOPE, false, NULL},
+    {"software", SOFTWARE, true, NULL}, {"framework", SOFTWARE, true, "software"}, {"notes", NOTE, true, NULL},
+    {"note", NOTE, true, "notes"}};
+
+/* Columns of numbers, and the inputs that some of them are. */
+static const char *const figures[][2] = {{"tp", "layout.tp"}, {"pp", "layout.pp"}, {"cp", "layout.cp"},
+    {"ep", "layout.ep"}, {"etp", "layout.etp"}, {"num_gpus", "system.gpus"}, {"seq", "seq"}, {"seq_len", "seq"},
+    {"mbs", "batch"}, {"micro_batch", "batch"}, {"gbs", "global_batch"}, {"lora_rank", "lora_rank"}, {"params_b", NULL},
+    {"params_B", NULL}, {"layers", NULL}, {"hidden", NULL}, {"heads", NULL}, {"kv_heads", NULL}, {"ffn", NULL},
+    {"vocab", NULL}, {"experts", NULL}, {"topk", NULL}, {"n_gpus", NULL}, {"nodes", NULL}, {"gpus_per_node", NULL},
+    {"gpu_mem_gb", NULL}, {"vp", NULL}, {"dp", NULL}, {"grad_accum", NULL}, {"gpu_mem_util", NULL},
+    {"tokens_per_s_per_gpu", NULL}, {"samples_per_s", NULL}, {"tflops_per_gpu", NULL}, {"mfu_pct", NULL},
+    {"hfu_pct", NULL}, {"step_time_s", NULL}, {"step_time_derived_s", NULL}, {"peak_mem_gb", NULL}, {"value", NULL},
+    {"kv_tokens", NULL}};
 
 /* --- facts and inputs ------------------------------------------------------------------------------------ */
 
@@ -455,7 +400,7 @@ read_words(struct published *p, const struct column *c, const char *text)
 		double number = NAN;
 		const struct entry *e = entry_at(at, c->topics, &length, &number);
 		if (!e) {
-			if (c->how == WORDS && (isalnum((unsigned char)*at) || *at == '%'))
+			if (!c->among && (isalnum((unsigned char)*at) || *at == '%'))
 				return not_understood(p, c->name, at);
 			length = 1;
 			while (isalnum((unsigned char)*at) && isalnum((unsigned char)at[length]))
@@ -470,26 +415,34 @@ read_words(struct published *p, const struct column *c, const char *text)
 	}
 	const char *why = NULL;
 	for (size_t i = 0; i < n && !why; i++)
-		why = apply(p, c->to ? c->to : c->name, found[i].entry, found[i].number);
+		why = apply(p, c->facts ? c->facts : c->name, found[i].entry, found[i].number);
 	return why;
+}
+
+/* Inputs are counts. */
+static const char *
+read_figure(struct published *p, const char *column, const char *path)
+{
+	const double value = row_number(p->row, column);
+
+	if (!row_text(p->row, column))
+		return NULL;
+	if (isnan(value) || value < (path ? 1 : 0))
+		return arena_printf(p->arena, "%s: '%s' is not such a number", column, row_text(p->row, column));
+	if (path)
+		published_number(p, path, value);
+	return NULL;
 }
 
 const char *
 published_words(struct published *p)
 {
-	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-		const struct column *c = &columns[i];
-		const char *text = row_text(p->row, c->name), *why = NULL;
-		if (!text)
-			continue;
-		if (c->how != NUMBER)
-			why = read_words(p, c, text);
-		else if (isnan(row_number(p->row, c->name)))
-			why = arena_printf(p->arena, "%s: '%s' is no number", c->name, text);
-		else if (c->to && row_number(p->row, c->name) >= 1)
-			published_number(p, c->to, row_number(p->row, c->name));
-		if (why)
-			return why;
-	}
-	return NULL;
+	const char *why = NULL;
+
+	for (size_t i = 0; !why && i < sizeof columns / sizeof *columns; i++)
+		if (row_text(p->row, columns[i].name))
+			why = read_words(p, &columns[i], row_text(p->row, columns[i].name));
+	for (size_t i = 0; !why && i < sizeof figures / sizeof *figures; i++)
+		why = read_figure(p, figures[i][0], figures[i][1]);
+	return why;
 }
