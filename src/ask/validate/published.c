@@ -39,9 +39,20 @@ published_month(const struct validate_row *row)
 }
 
 static bool
-ran(const struct validate_row *row, const char *piece)
+ran(const struct published *p, const char *piece)
 {
-	return row_has(row, "software", piece) || row_has(row, "framework", piece) || row_has(row, "sharding", piece);
+	for (size_t i = 0; i < sizeof p->ran / sizeof *p->ran; i++)
+		if (p->ran[i] && strstr(p->ran[i], piece))
+			return true;
+	return false;
+}
+
+static bool
+shards_otherwise(const struct published *p, const struct stack *s)
+{
+	const char *zero = published_input(p, "layout.zero");
+
+	return zero && strtod(zero, NULL) > datum_or(s->max_zero, 0);
 }
 
 /* A stack that only the source names is no stack that shards as the run did not. */
@@ -49,23 +60,21 @@ static bool
 holds(const struct published *p, const struct stack *s, const struct stack_match *m)
 {
 	const struct validate_row *row = p->row;
-	const char *zero = published_input(p, "layout.zero");
-	const double month = published_month(row);
 
-	if (!ran(row, m->says) &&
-	    (!row_has(row, "source", m->says) || (zero && strtod(zero, NULL) > datum_or(s->max_zero, 0))))
+	if (!ran(p, m->says) && (!row_has(row, "source", m->says) || shards_otherwise(p, s)))
 		return false;
-	return (!m->software || ran(row, m->software)) && (!m->precision || row_is(row, "precision", m->precision)) &&
+	const double month = published_month(row);
+	return (!m->software || ran(p, m->software)) && (!m->precision || row_is(row, "precision", m->precision)) &&
 	    month >= datum_or(m->from, 0) && (!datum_given(m->before) || month < m->before.value);
 }
 
 /* What ran counts before who wrote of it; then the more a match says the better. */
 static double
-weight(const struct stack_match *m, const struct validate_row *row)
+weight(const struct published *p, const struct stack_match *m)
 {
 	const bool dated = datum_given(m->from) || datum_given(m->before);
 
-	return 200 * (ran(row, m->says) || m->software) + 100 * ((m->software != NULL) + (m->precision != NULL)) +
+	return 200 * (ran(p, m->says) || m->software) + 100 * ((m->software != NULL) + (m->precision != NULL)) +
 	    5 * dated + (double)strlen(m->says);
 }
 
@@ -95,11 +104,14 @@ published_find_stack(struct published *p, enum stack_use use)
 
 	if (!p->stacks->list)
 		read_stacks(p->stacks, &p->run);
+	p->ran[0] = row_text(p->row, "software");
+	p->ran[1] = row_text(p->row, "framework");
+	p->ran[2] = row_text(p->row, "sharding");
 	for (size_t i = 0; i < p->stacks->n; i++) {
 		const struct stack *s = p->stacks->list[i];
 		for (int k = 0; s && s->use == use && k < s->n_matches; k++)
-			if (holds(p, s, &s->matches[k]) && weight(&s->matches[k], p->row) > best) {
-				best = weight(&s->matches[k], p->row);
+			if (holds(p, s, &s->matches[k]) && weight(p, &s->matches[k]) > best) {
+				best = weight(p, &s->matches[k]);
 				p->stack = s;
 				p->match = &s->matches[k];
 			}
@@ -302,7 +314,7 @@ published_model(struct published *p)
 	if (!why && w->n_blocks > 0)
 		why = set_widths(p, w);
 	/* a name may be of several sizes */
-	if (!why && is_off(printed_share(p), NAMED) && is_off(model_params(NULL, w) / (1e9 * printed_b(row)), NAMED))
+	if (!why && is_off(model_params(NULL, w) / (1e9 * printed_b(row)), NAMED) && is_off(printed_share(p), NAMED))
 		why = "params_b: not the parameters of this model";
 	return why;
 }

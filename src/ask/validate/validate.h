@@ -111,6 +111,7 @@ struct published {
 	const struct validate_row *row;
 	struct published_stacks *stacks;
 	const struct node *inputs, *facts;
+	const char *ran[3];        /* what is said of what ran */
 	const struct stack *stack; /* NULL: no file knows it */
 	const struct stack_match *match;
 	double n_layers;
