@@ -113,6 +113,7 @@ refuses_nonsense() {
 	within "$(ratio memory model=)" 0.97 1.03
 	[ "$(ratio step model=nobody-13b ffn=)" != "" ] || complain "a width that is usual"
 	case $(ratio step model=nobody-13b heads=) in *"'nobody-13b' is not in the database"*) ;; *) complain "half a shape" ;; esac
+	case $(ratio step layers=80 ffn=57344 params_b=70.6) in *params_b*) ;; *) complain "a width of other parameters" ;; esac
 	case $(ratio step model=nobody-13b params_b=70) in *params_b*) ;; *) complain "a shape of other parameters" ;; esac
 	case $(ratio step model=nobody-13b heads=120) in *heads*) ;; *) complain "heads of a width that nobody gave" ;; esac
 	within "$(ratio step model=nobody-moe family=moe-llm experts=8 topk=2 ffn=14336 ep=8 software=)" 0.5 2

@@ -197,6 +197,8 @@ train_row_memory(struct validation *v, struct published *p, const char *why)
 		return;
 	c->name = row_text(row, "case_id");
 	predict(&b, WANT_PEAK, logs_first(b.job.stack) && !bound, c);
+	if (!p->match && !c->warning)
+		c->warning = train_warning_text(TRAIN_WARNS_STACK);
 	c->baseline[0] = NAN; /* the file's is of steps */
 	c->measured = bound ? b.job.card_byte.value : printed * 1073741824.0;
 	if (bound)

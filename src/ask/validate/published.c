@@ -313,10 +313,14 @@ published_model(struct published *p)
 	const char *why = w->n_blocks > 0 ? set_layers(p, w, layers) : NULL;
 	if (!why && w->n_blocks > 0)
 		why = set_widths(p, w);
-	/* a name may be of several sizes */
-	if (!why && is_off(model_params(NULL, w) / (1e9 * printed_b(row)), NAMED) && is_off(printed_share(p), NAMED))
-		why = "params_b: not the parameters of this model";
-	return why;
+	if (why)
+		return why;
+	/* a name may be of several sizes, and a cut model's may be printed for all of it */
+	const double whole = model_params(NULL, w) / (1e9 * printed_b(row));
+	const double share = published_input(p, "model") ? whole : printed_share(p);
+	if (is_off(share, NAMED) && (is_off(whole, NAMED) || !differs(layers, w->n_layers)))
+		return "params_b: not the parameters of this model";
+	return NULL;
 }
 
 /* --- the question ---------------------------------------------------------------------------------------- */
