@@ -257,6 +257,8 @@ from_top(struct binder *b, const struct node *map, struct block_file *top, struc
 		return layer_fault(
 		    b, map->at, "layers need 'mlp' or 'moe'", "use 'blocks' where some layers have neither");
 	if (!one.moe.given || !(dense.value > 0)) {
+		if (one.moe.given && one.mlp.given && datum_given(dense)) /* 0 of them */
+			one.mlp = (struct mlp){.width = datum_absent()};
 		if (one.moe.given && one.mlp.given)
 			return layer_fault(b, tree_get(map, "mlp")->at, "no layer uses 'mlp': all layers have experts",
 			    "add 'dense_layers' to 'moe', or leave 'mlp' out");

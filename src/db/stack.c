@@ -115,6 +115,8 @@ static const struct field match_fields[] = {
     MONTH("from", from, "first year and month, 202407"),
     MONTH("before", before, "year and month after the last"),
     {.key = "refused", .kind = FIELD_TEXT, .offset = MATCH(refused), .help = "reason why such runs are excluded"},
+    {.key = "counter", .kind = FIELD_TEXT, .offset = MATCH(counter), .help = "counter that their tables print"},
+    {.key = "gib", .kind = FIELD_FLAG, .offset = MATCH(gib), .help = "their tables print GiB as GB"},
 };
 SCHEMA(match_schema, "a match", struct stack_match, match_fields);
 

@@ -416,9 +416,13 @@ table_read_file(struct arena *a, struct diag *d, const char *path, const char *k
 size_t
 table_column(const struct table *t, const char *name)
 {
-	for (size_t c = 0; t->heads && c < t->n_columns; c++)
-		if (t->heads[c] && text_same_folded(t->heads[c], name))
+	for (size_t c = 0; t->heads && c < t->n_columns; c++) {
+		const char *head = t->heads[c];
+		const bool other = head && isalnum((unsigned char)*head) && isalnum((unsigned char)*name) &&
+		    tolower((unsigned char)*head) != tolower((unsigned char)*name);
+		if (head && !other && text_same_folded(head, name))
 			return c;
+	}
 	return t->n_columns;
 }
 

@@ -59,8 +59,8 @@ lines() {
 	lines "$steps" 8 | sed '3s/h100-sxm5-80gb/h1000/; 5s/llama3-8b/llama-nobody/' >"$tmp/steps.csv"
 	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan
 	answered
-	says "line 3 left out: GPU not in the database (h1000)"
-	says "line 5 left out: unknown model (llama-nobody)"
+	says "line 3 left out: gpu_id: 'h1000' is not in the database"
+	says "line 5 left out: model: 'llama-nobody' is not in the database"
 	shows "6 of 8 steps"
 	lines "$steps" 8 | sed 's/h100-sxm5-80gb/h1000/' >"$tmp/steps.csv"
 	ask calibrate "$tmp/steps.csv" --stack ours

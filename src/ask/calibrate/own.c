@@ -20,7 +20,7 @@ about(const struct validate_row *row, const char *why)
 	static const struct {
 		const char *word, *column;
 	} columns[] = {{"GPU", "gpu_id"}, {"unknown model", "model_key"}, {"unknown model", "model"},
-	    {"the model's", "model"}, {"unknown precision", "precision"}, {"weight format", "weight_dtype"}};
+	    {"the model's", "model"}, {"weight format", "weight_dtype"}};
 
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
 		if (strstr(why, columns[i].word) && row_text(row, columns[i].column))

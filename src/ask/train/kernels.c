@@ -235,11 +235,17 @@ const struct system *
 run_usual_system(struct run *r, const struct gpu *gpu)
 {
 	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+	const char *key = arena_printf(r->arena, "usual system of %s %s %s %g %g", gpu->id,
+	    gpu->architecture ? gpu->architecture : "", gpu->link_kind ? gpu->link_kind : "", gpu->n_links.value,
+	    gpu->n_sms.value);
 	const struct system *best = NULL;
+	const void *kept;
 	size_t n;
 	const char *said, **ids = database_list(quiet, ENTRY_SYSTEM, &n);
 	double best_score = -1;
 
+	if (database_kept(r->database, NULL, key, &kept))
+		return kept;
 	for (size_t i = 0; i < n; i++) {
 		const struct system *s = database_system(quiet, ids[i], NULL, NULL, (struct source){0}, &said);
 		if (!s || !same_links(gpu, s->gpu))
@@ -253,6 +259,7 @@ run_usual_system(struct run *r, const struct gpu *gpu)
 			best = s;
 		}
 	}
+	database_keep(r->database, NULL, key, best);
 	return best;
 }
 

@@ -7,59 +7,8 @@
 #include "ask/validate/validate.h"
 #include "base/sheet.h"
 #include "cli/cli.h"
-#include "db/db.h"
 
 #include <string.h>
-
-/* --- the inputs of a job --------------------------------------------------------------------------------- */
-
-struct job_in {
-	struct memory_in memory;
-	struct training_in training;
-	struct serving_in serving;
-	struct numbers_in numbers;
-	struct layout_in layout;
-};
-
-#define THIS struct memory_in
-static const struct option memory_rows[] = {MEMORY_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct training_in
-static const struct option training_rows[] = {TRAINING_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct serving_in
-static const struct option serving_rows[] = {SERVING_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct numbers_in
-static const struct option numbers_rows[] = {NUMBERS_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
-
-static const struct option_group groups[] = {
-    OPTION_GROUP(memory_rows, offsetof(struct job_in, memory)),
-    OPTION_GROUP(layout_rows, offsetof(struct job_in, layout)),
-    OPTION_GROUP(training_rows, offsetof(struct job_in, training)),
-    OPTION_GROUP(serving_rows, offsetof(struct job_in, serving)),
-    OPTION_GROUP(numbers_rows, offsetof(struct job_in, numbers)),
-};
-
-static const struct command job = {.name = "validate",
-    .groups = groups,
-    .n_groups = sizeof groups / sizeof *groups,
-    .input_size = sizeof(struct job_in)};
-
-static double
-byte_of_unit(const char *unit)
-{
-	return !unit                      ? NAN
-	    : strcmp(unit, "GiB") == 0    ? 1073741824.0
-	    : strcmp(unit, "GB") == 0     ? 1e9
-	    : strcmp(unit, "MiB") == 0    ? 1048576.0
-	    : strcmp(unit, "tokens") == 0 ? 1
-	                                  : NAN;
-}
 
 static void
 set_labels(const struct validate_row *row, struct score_case *c)
@@ -114,14 +63,14 @@ made_of(struct arena *a, const struct memory_use *u)
 
 /* What a bound is about: the card that was too small, or just large enough. */
 static double
-card_of(const struct validate_row *row, struct database *quiet)
+card_of(const struct published *p, double printed_byte)
 {
-	const double printed = row_number(row, "value"), unit = byte_of_unit(row_text(row, "unit"));
-	const char *id = row_text(row, "gpu_id"), *ignored;
+	const char *id = row_text(p->row, "gpu_id");
+	struct run look = run_quiet(&p->run);
 
-	if (printed > 0)
-		return memory_of_label(NULL, printed * unit); /* cards are sold by GB that are GiB */
-	const struct gpu *gpu = id ? database_gpu(quiet, id, NULL, (struct source){0}, &ignored) : NULL;
+	if (printed_byte > 0)
+		return memory_of_label(NULL, printed_byte); /* cards are sold by GB that are GiB */
+	const struct gpu *gpu = id ? run_gpu(&look, (struct word){id, {0}}) : NULL;
 	return gpu ? memory_of_gpu(gpu).value : NAN;
 }
 
@@ -132,22 +81,15 @@ struct bound {
 	const struct gpu *gpu;
 };
 
-/* The job of the inputs, bound as by `ridge memory`; else why there is none. */
+/* The job of a row, bound as by `ridge memory`; else why there is none. */
 static const char *
-bind(struct validation *v, const struct node *inputs, struct bound *out)
+bind(struct published *p, struct bound *out)
 {
-	struct arena *a = v->run->arena;
-	struct job_in *in = ARENA_NEW(a, struct job_in);
-	struct run *r = &out->run;
-	const struct memory_question question = {
-	    &in->memory, &in->training, &in->serving, &in->numbers, &in->layout, NULL};
+	struct train_question q;
 
-	*r = run_quiet(v->run);
-	r->command = &job;
-	r->inputs = inputs;
-	if (!inputs_bind(a, r->diag, &job, inputs, in) || !run_memory_job(r, &question, &out->job, &out->gpu))
-		return run_refusal(r);
-	return NULL;
+	return published_ask(p, &out->run, &q) && run_memory_job(&out->run, &q.memory, &out->job, &out->gpu)
+	    ? NULL
+	    : run_refusal(&out->run);
 }
 
 /* The prediction of a case, with its parts, interval and safe value; of the first stage alone, or the largest. */
@@ -172,67 +114,80 @@ predict(struct bound *b, enum wanted wanted, bool first_stage, struct score_case
 	c->baseline[0] = use.weights + use.gradients + use.optimizer;
 }
 
+/* What a row measured, in bytes or tokens of one GPU; NaN: nothing. */
+static double
+measured_of(const struct published *p, double unit_byte)
+{
+	const bool binary = p->match && p->match->gib && row_is(p->row, "unit", "GB");
+	const double value = row_number(p->row, "value") * unit_byte * (binary ? 1073741824.0 / 1e9 : 1);
+
+	return value > 0 ? value : row_number(p->row, "kv_tokens");
+}
+
 static void
 each_row(struct validation *v, const struct validate_row *row, void *context)
 {
-	struct database *quiet_database = context;
-	const char *kind = row_text(row, "kind"), *unit = row_text(row, "unit"), *scope = row_text(row, "scope");
-	struct memory_row q = {.arena = v->run->arena, .row = row};
+	struct published p = published_row(v->run, row, context);
 	struct bound b;
-	const bool bound = kind && (strcmp(kind, "oom") == 0 || strcmp(kind, "limit") == 0);
-	double measured = row_number(row, "value") * byte_of_unit(unit);
-	const char *why = NULL;
+	enum wanted wanted = WANT_PEAK;
+	const char *why = memory_row_ask(&p, &wanted), *sense = published_fact(&p, "kind.bound");
+	const double unit_byte = published_figure(&p, "unit.byte");
+	double measured = measured_of(&p, unit_byte);
 
-	if (!(measured > 0))
-		measured = row_number(row, "kv_tokens");
-	if (memory_row_is_binary(row) && unit && strcmp(unit, "GB") == 0)
-		measured *= byte_of_unit("GiB") / byte_of_unit("GB");
-	if (!kind || (!bound && strcmp(kind, "measured") != 0))
+	if (!why && !row_text(row, "kind"))
 		why = "not a measurement (estimates and arithmetic)";
-	else if (!bound && !(measured > 0))
+	if (!why && !sense && !(measured > 0))
 		why = "no value";
-	else
-		why = memory_row_ask(&q);
-	if (bound && !why) {
-		measured = card_of(row, quiet_database);
+	if (!why && sense) {
+		measured = card_of(&p, row_number(row, "value") * unit_byte);
 		why = isnan(measured) ? "unknown GPU memory" : NULL;
 	}
 	if (!why)
-		why = bind(v, q.inputs, &b);
+		why = bind(&p, &b);
 	if (why) {
 		set_labels(row, validation_skip(v, row_line(row), why));
 		return;
 	}
-	if (scope && strstr(scope, "total"))
+	if (published_fact(&p, "scope.total"))
 		measured /= row_number(row, "n_gpus");
-	struct score_case *c = validation_add(v, row_line(row), q.wanted == WANT_TOKENS ? "x_token" : "x_byte");
+	struct score_case *c = validation_add(v, row_line(row), wanted == WANT_TOKENS ? "x_token" : "x_byte");
 	set_labels(row, c);
 	c->measured = measured;
-	c->name = arena_printf(q.arena, "%s, %s", row_text(row, "model"), row_text(row, "framework"));
-	predict(&b, q.wanted, false, c);
-	if (q.warning)
-		c->warning = q.warning;
-	if (bound)
-		c->sense = strcmp(kind, "oom") == 0 ? SCORE_ABOVE : SCORE_BELOW;
+	c->name = arena_printf(p.arena, "%s, %s", row_text(row, "model"), row_text(row, "framework"));
+	predict(&b, wanted, published_fact(&p, "scope.first") != NULL, c);
+	if (p.warning)
+		c->warning = p.warning;
+	if (sense)
+		c->sense = strcmp(sense, "above") == 0 ? SCORE_ABOVE : SCORE_BELOW;
 }
 
 /* --- training runs --------------------------------------------------------------------------------------- */
 
-void
-train_row_memory(struct validation *v, const struct validate_row *row)
+/* Whether the framework logs what the first rank has. */
+static bool
+logs_first(const struct stack *s)
 {
-	const char *fits = row_text(row, "fits");
-	const bool bound = fits && text_begins(fits, "no");
+	return strcmp(s->id, "megatron-lm") == 0 || strcmp(s->id, "megatron-deepspeed") == 0;
+}
+
+void
+train_row_memory(struct validation *v, struct published *p, const char *why)
+{
+	const struct validate_row *row = p->row;
+	const bool bound = published_fact(p, "fits.oom") != NULL;
 	const double printed = row_number(row, "peak_mem_gb");
-	struct memory_row q = {.arena = v->run->arena, .row = row};
 	struct bound b;
-	bool rank0 = false;
 
 	if (!bound && !(printed > 0))
 		return;
-	const char *why = memory_run_ask(&q, bound, &rank0);
+	if (!why && !bound && published_fact(p, "notes.paper"))
+		why = "not a measurement (estimates and arithmetic)";
+	if (!why && !(row_number(row, "mbs") > 0))
+		why = "micro-batch not given";
+	if (!why && published_fact(p, "offload.some"))
+		why = "offload: of how many layers is not given";
 	if (!why)
-		why = bind(v, q.inputs, &b);
+		why = bind(p, &b);
 	if (!why && bound && !datum_given(b.job.card_byte))
 		why = "unknown GPU memory";
 	struct score_case *c =
@@ -241,7 +196,9 @@ train_row_memory(struct validation *v, const struct validate_row *row)
 	if (why)
 		return;
 	c->name = row_text(row, "case_id");
-	predict(&b, WANT_PEAK, rank0 && !bound, c);
+	predict(&b, WANT_PEAK, logs_first(b.job.stack) && !bound, c);
+	if (!p->match && !c->warning)
+		c->warning = train_warning_text(TRAIN_WARNS_STACK);
 	c->baseline[0] = NAN; /* the file's is of steps */
 	c->measured = bound ? b.job.card_byte.value : printed * 1073741824.0;
 	if (bound)
@@ -260,8 +217,10 @@ recognises(const struct validate_file *f)
 static bool
 read_memory(struct validation *v, const struct validate_file *f)
 {
+	struct published_stacks stacks = {0};
+
 	v->baseline[0] = "states only";
-	return validation_rows(v, f, each_row, database_reporting_to(v->run->database, diag_new(v->run->arena)));
+	return validation_rows(v, f, each_row, &stacks);
 }
 
 const struct validate_kind validate_memory = {

@@ -13,22 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GPUS_MAX = 64 };
 /* The one that fits 443 published steps best. */
 static const double USUAL_UTILISATION = 0.327;
 
 struct train_reader {
-	struct run quiet; /* reports nothing */
-	struct train_stacks stacks;
+	struct run run;
+	struct published_stacks stacks;
 	const struct stack *stack; /* of all rows; NULL: what each says */
-	int n_gpus;
-	struct {
-		const char *id;
-		const struct gpu *gpu;
-		const struct system *system;
-		struct train_machine machine;
-		bool capped, known;
-	} gpus[GPUS_MAX]; /* that were looked up */
 };
 
 static bool
@@ -56,7 +47,7 @@ counted_by(const struct validate_row *row)
 	return c ? c->convention : CONVENTION_NONE;
 }
 
-/* Seconds of a step: printed, or from a rate; NaN where nothing is. */
+/* Seconds of a step: printed, or from a rate; NaN where nothing is.  Without a model none from a rate in FLOP. */
 static double
 measured_step(const struct validate_row *row, const struct workload *w)
 {
@@ -74,7 +65,7 @@ measured_step(const struct validate_row *row, const struct workload *w)
 		return derived;
 	const double flop_per_s = row_number(row, "tflops_per_gpu") * 1e12;
 	const enum convention c = counted_by(row);
-	if (!(flop_per_s > 0) || !(gbs > 0) || !(seq > 0) || !(gpus > 0) || c == CONVENTION_NONE ||
+	if (!w || !(flop_per_s > 0) || !(gbs > 0) || !(seq > 0) || !(gpus > 0) || c == CONVENTION_NONE ||
 	    convention_refusal(c, w))
 		return NAN;
 	return gbs * seq * convention_flop(NULL, c, w, seq) / (flop_per_s * gpus);
@@ -91,82 +82,79 @@ train_row_label(struct score_case *c, const struct validate_row *row, const char
 	c->label[SCORE_BY_KIND] = kind;
 }
 
-/* The GPU's usual machine, looked up once; else why there is none. */
+/* The stack of the row, or of all rows. */
 static const char *
-find_machine(struct train_reader *x, const char *id, struct train_bound *b)
+find_stack(struct train_reader *x, struct published *p)
 {
-	struct run *r = &x->quiet;
-	int i = 0;
+	const char *refused = x->stack ? NULL : published_find_stack(p, STACK_TRAIN);
 
-	while (i < x->n_gpus && strcmp(x->gpus[i].id, id) != 0)
-		i++;
-	if (i == GPUS_MAX)
-		return "too many GPU types";
-	if (i == x->n_gpus) {
-		x->n_gpus++;
-		x->gpus[i].id = id;
-		x->gpus[i].gpu = run_gpu(r, (struct word){id, {0}});
-		if (x->gpus[i].gpu) {
-			x->gpus[i].system = run_usual_system(r, x->gpus[i].gpu);
-			x->gpus[i].known = run_train_machine(r, x->gpus[i].gpu, x->gpus[i].system, &x->gpus[i].machine,
-			                       &x->gpus[i].capped) &&
-			    x->gpus[i].machine.kernels;
-		}
-	}
-	if (!x->gpus[i].gpu)
-		return "GPU not in the database";
-	if (!x->gpus[i].known)
-		return "no calibration of the GPU";
-	b->gpu = x->gpus[i].gpu;
-	b->system = x->gpus[i].system;
-	b->ask.machine = x->gpus[i].machine;
-	b->ask.card_byte = memory_of_gpu(b->gpu).value;
-	b->doubts.capped = x->gpus[i].capped;
-	return NULL;
+	if (x->stack) {
+		p->stack = x->stack;
+		/* these runs are of this framework, whatever others do with such models */
+		published_set(p, "stack.time.listed", "true");
+		published_set(p, "stack.time.except", "none");
+	} else if (!p->stack)
+		p->stack = published_stack_of(p, row_has(p->row, "sharding", "FSDP") ? "unlisted-fsdp" : "unlisted");
+	return refused;
 }
 
-/* The row as a question; else why it is none. */
+/* The row as inputs; else why it is none. */
 static const char *
-ask(struct train_reader *x, const struct validate_row *row, struct train_bound *b)
+read_row(struct train_reader *x, struct published *p)
 {
-	struct run *r = &x->quiet;
-	const char *model = row_text(row, "model"), *gpu = row_text(row, "gpu_id"), *fits = row_text(row, "fits");
+	const char *why = published_words(p), *gpu = row_text(p->row, "gpu_id"), *date = row_text(p->row, "date");
+	struct run look = run_quiet(&p->run);
 
-	*b = (struct train_bound){
-	    .ask = {.optimizer_byte = 30, .imbalance = 1, .attention = N_ATTENTION_FORMS, .shard = datum_absent()}};
-	if (fits && strncmp(fits, "no", 2) == 0)
-		return "the run ran out of memory";
-	const char *refused = NULL, *stack = x->stack ? NULL : train_row_stack(&x->stacks, r, row, &refused);
-	if (refused)
-		return refused;
-	if (!gpu)
-		return "GPU not in the database";
-	if (!model)
-		return "model not given";
-	const struct workload *w = run_model(r, (struct word){model, {0}});
-	const char *why = w ? train_lacks(w) : NULL;
+	if (!why && date && published_month(p->row) == 0)
+		why = arena_printf(p->arena, "date: '%s' is no date", date);
+	if (!why)
+		why = find_stack(x, p);
 	if (why)
 		return why;
-	b->ask.model = train_row_model(r->arena, row, w);
-	if (!b->ask.model)
-		return w ? "the row's dimensions differ from the model's" : "unknown model";
-	why = find_machine(x, gpu, b);
-	if (why)
-		return why;
-	why = train_row_precision(row, b->ask.machine.generation, &b->ask.dtype, &b->doubts.rowwise);
-	if (why)
-		return why;
-	b->stack = x->stack ? x->stack : bind_stack(r, (struct word){stack, {0}}, b->ask.model);
-	if (!b->stack || !b->stack->time.given)
-		return "framework has no training time model";
+	const struct gpu *found = gpu ? run_gpu(&look, (struct word){gpu, {0}}) : NULL;
+	if (!found)
+		return gpu ? arena_printf(p->arena, "gpu_id: '%s' is not in the database", gpu) : "GPU not given";
+	return train_row_ask(p, found);
+}
+
+static bool
+bind(struct published *p, struct run *r, struct train_bound *b)
+{
+	struct train_question q;
+
+	return published_ask(p, r, &q) && run_train_bind(r, &q, b);
+}
+
+/* The question as `ridge train` has it; else why there is none. */
+static const char *
+bind_row(struct published *p, struct train_bound *b)
+{
+	const struct validate_row *row = p->row;
+	struct train_doubts doubts = {0};
+	struct run r;
+
+	train_row_defaults(p, &doubts);
+	if (!bind(p, &r, b))
+		return run_refusal(&r);
+	if (!(row_number(row, "seq") > 0))
+		return "sequence length not given";
+	if (!published_input(p, "global_batch"))
+		return "global batch not given";
+	if (train_row_fit(p, b, &doubts) && !bind(p, &r, b))
+		return run_refusal(&r);
+	if (workload_has_experts(b->ask.model) && isnan(row_number(row, "ep")) && b->ask.n_gpus.value > 1)
+		return train_refusal_text(TRAIN_REFUSES_EXPERTS);
 	train_row_machine(row, &b->ask.machine);
-	b->ask.stack = b->stack;
-	b->doubts.transferred = b->ask.machine.kernels->transferred_from != NULL;
-	b->doubts.ultra = b->gpu->architecture && strcmp(b->gpu->architecture, "blackwell-ultra") == 0;
-	b->doubts.n_nodes = row_number(row, "nodes");
+	b->doubts.rowwise = published_fact(p, "precision.rowwise") != NULL;
+	b->doubts.micro_batch_open = doubts.micro_batch_open;
+	if (row_number(row, "nodes") > 0)
+		b->doubts.n_nodes = row_number(row, "nodes");
 	/* a rate over all of a run, not the median step */
-	b->doubts.evaluation = row_has(row, "notes", "include periodic eval") && !(row_number(row, "step_time_s") > 0);
-	return train_row_ask(r->arena, row, &b->ask);
+	b->doubts.evaluation = published_fact(p, "notes.evaluation") && !(row_number(row, "step_time_s") > 0);
+	if (b->ask.model->kind == MODEL_ENCODER && b->stack->time.skips_padding && b->ask.seq_length.value > 256 &&
+	    row_is(row, "task", "pretrain"))
+		return "encoder sequences mostly padding, which runs skip";
+	return NULL;
 }
 
 /* The largest shares of the step. */
@@ -185,9 +173,10 @@ made_of(struct arena *a, const struct train_job *job, const struct train_terms *
 }
 
 static const char *
-warnings_of(struct run *r, const struct train_answer *a)
+warnings_of(struct run *r, const struct train_row *t)
 {
-	const char *out = NULL;
+	const struct train_answer *a = &t->answer;
+	const char *out = t->published.warning;
 
 	for (int i = 0; i < N_TRAIN_WARNINGS; i++)
 		if (a->warned & (1U << i) && train_warning_told((enum train_warning)i))
@@ -208,11 +197,26 @@ rule_of_thumb(const struct train_row *t)
 	    (job->n_gpus * peak * USUAL_UTILISATION);
 }
 
+struct published
+published_row(struct run *r, const struct validate_row *row, struct published_stacks *stacks)
+{
+	return (struct published){.arena = r->arena, .run = run_quiet(r), .row = row, .stacks = stacks};
+}
+
 const char *
 train_row_predict(struct train_reader *x, const struct validate_row *row, struct train_row *out)
 {
-	const char *why = ask(x, row, &out->bound);
+	struct published *p = &out->published;
 
+	*p = published_row(&x->run, row, &x->stacks);
+	out->unread = read_row(x, p);
+	if (out->unread)
+		return out->unread;
+	if (published_fact(p, "fits.oom"))
+		return "the run ran out of memory";
+	const struct node *inputs = p->inputs; /* of the row alone: memory guesses nothing */
+	const char *why = bind_row(p, &out->bound);
+	p->inputs = inputs;
 	if (why)
 		return why;
 	out->measured_s = measured_step(row, out->bound.ask.model);
@@ -227,7 +231,7 @@ train_row_case(struct validation *v, struct train_reader *x, const struct valida
 {
 	struct score_case *c = validation_add(v, row_line(row), "x_s");
 	const struct train_terms *terms = &t->answer.terms;
-	const struct interval i = train_interval(&x->quiet, &t->bound, &t->answer);
+	const struct interval i = train_interval(&x->run, &t->bound, &t->answer);
 
 	train_row_label(c, row, "step");
 	c->name = row_text(row, "case_id");
@@ -236,10 +240,40 @@ train_row_case(struct validation *v, struct train_reader *x, const struct valida
 	c->predicted = t->answer.step_s;
 	c->low = i.low;
 	c->high = i.high;
-	c->warning = warnings_of(v->run, &t->answer);
+	c->warning = warnings_of(v->run, t);
 	c->baseline[0] = rule_of_thumb(t);
 	c->detail = made_of(v->run->arena, &t->answer.job, terms);
 	return c;
+}
+
+/* Convolutional networks and recommenders, which are answered by their order of magnitude: a group of their own. */
+static bool
+list_case(struct validation *v, struct train_row *t)
+{
+	struct published *p = &t->published;
+	const struct validate_row *row = p->row;
+	const double measured = measured_step(row, NULL);
+	struct train_question q;
+	struct run r;
+
+	if (t->unread || !published_ask(p, &r, &q) || !train_is_list(&r, &q) || !(row_number(row, "mbs") > 0) ||
+	    !(measured > 0))
+		return false;
+	r.sheet = sheet_new();
+	const int step = answer_train_list(&r, &q) == ANSWERED ? sheet_find(r.sheet, "step_s") : -1;
+	if (step >= 0) {
+		const struct row *found = sheet_row(r.sheet, step);
+		struct score_case *c = validation_add(v, row_line(row), "x_s");
+		c->label[SCORE_BY_ALL] = c->label[SCORE_BY_KIND] = "operators";
+		c->name = row_text(row, "case_id");
+		c->measured = measured;
+		c->predicted = found->value;
+		c->low = found->low;
+		c->high = found->high;
+		c->warning = "order of magnitude";
+	}
+	sheet_free(r.sheet);
+	return step >= 0;
 }
 
 static void
@@ -248,11 +282,13 @@ each(struct validation *v, const struct validate_row *row, void *context)
 	struct train_row t;
 	const char *why = train_row_predict(context, row, &t);
 
+	if (why && list_case(v, &t))
+		return;
 	if (why)
 		train_row_label(validation_skip(v, row_line(row), why), row, "step");
 	else
 		train_row_case(v, context, row, &t);
-	train_row_memory(v, row);
+	train_row_memory(v, &t.published, t.unread);
 }
 
 struct train_reader *
@@ -260,8 +296,8 @@ train_reader_new(struct run *r)
 {
 	struct train_reader *x = ARENA_NEW(r->arena, struct train_reader);
 
-	x->quiet = run_quiet(r);
-	x->quiet.sheet = sheet_new();
+	x->run = run_quiet(r);
+	x->run.sheet = sheet_new();
 	return x;
 }
 
@@ -274,13 +310,13 @@ train_reader_stack(struct train_reader *x, const struct stack *stack)
 void
 train_reader_free(struct train_reader *x)
 {
-	sheet_free(x->quiet.sheet);
+	sheet_free(x->run.sheet);
 }
 
 static double
 train_reader_context(struct train_reader *x, const char *model)
 {
-	const struct workload *w = run_model(&x->quiet, (struct word){model, {0}});
+	const struct workload *w = run_model(&x->run, (struct word){model, {0}});
 
 	return w ? datum_or(w->context, NAN) : NAN;
 }
@@ -519,6 +555,8 @@ each_point(struct validation *v, const struct validate_row *row, void *context)
 	struct train_row t;
 	const char *why = train_row_predict(x->reader, &run, &t);
 
+	if (why && list_case(v, &t))
+		return;
 	if (why) {
 		train_row_label(validation_skip(v, row_line(row), why), row, "step");
 		return;

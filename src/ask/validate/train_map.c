@@ -1,224 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Convert one published training result to a struct train_ask: stack, model, precision, network, layout, batch. */
+/* One published training run as inputs of `ridge train` and `ridge memory`: layout, batch and policies, and what is
+ * taken where the row does not say. */
 #include "ask/validate/validate.h"
-
-#include "db/db.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the stack: its file says what it is called -------------------------------------------------------------- */
-
-/* `2024-07`, `24.07b`, `2023`: 202407, 202407, 202300; 0 where there is none. */
-static double
-month_of(const char *text)
-{
-	char *end;
-
-	if (!text || !isdigit((unsigned char)*text))
-		return 0;
-	long year = strtol(text, &end, 10);
-	if (year < 100)
-		year += 2000;
-	const bool more = (*end == '-' || *end == '.') && isdigit((unsigned char)end[1]);
-	return (double)(100 * year + (more ? strtol(end + 1, NULL, 10) : 0));
-}
-
-static bool
-holds(const struct stack_match *m, const struct validate_row *row)
-{
-	const double month = month_of(row_text(row, "date"));
-
-	return (row_has(row, "source", m->says) || row_has(row, "software", m->says)) &&
-	    (!m->software || row_has(row, "software", m->software)) &&
-	    (!m->precision || row_is(row, "precision", m->precision)) && month >= datum_or(m->from, 0) &&
-	    (!datum_given(m->before) || month < m->before.value);
-}
-
-/* The more a match says the better, and where it is the source that says it: software has parts of other makers. */
-static double
-weight(const struct stack_match *m, const struct validate_row *row)
-{
-	return 100 * (row_has(row, "source", m->says) + (m->software != NULL) + (m->precision != NULL)) +
-	    (double)strlen(m->says);
-}
-
-static void
-read_stacks(struct train_stacks *all, struct run *r)
-{
-	const char **ids = database_list(r->database, ENTRY_STACK, &all->n), *said;
-
-	all->stacks = ARENA_ARRAY(r->arena, const struct stack *, all->n + 1);
-	for (size_t i = 0; i < all->n; i++)
-		all->stacks[i] =
-		    database_stack(r->database, r->arena, r->diag, ids[i], NULL, (struct source){0}, &said);
-}
-
-const char *
-train_row_stack(struct train_stacks *all, struct run *r, const struct validate_row *row, const char **refused)
-{
-	const char *found = row_has(row, "sharding", "FSDP") ? "unlisted-fsdp" : "unlisted";
-	double best = 0;
-
-	*refused = NULL;
-	if (!all->stacks)
-		read_stacks(all, r);
-	for (size_t i = 0; i < all->n; i++) {
-		const struct stack *s = all->stacks[i];
-		for (int k = 0; s && k < s->n_matches; k++)
-			if (holds(&s->matches[k], row) && weight(&s->matches[k], row) > best) {
-				best = weight(&s->matches[k], row);
-				found = s->id;
-				*refused = s->matches[k].refused;
-			}
-	}
-	return found;
-}
-
-/* --- the model: with what the row says of its shape, or the shape alone -------------------------------------- */
-
-static struct datum
-of(double value)
-{
-	return (struct datum){value, {NULL, 0, 0, NULL, false}};
-}
-
-static bool
-differs(struct datum row, struct datum model)
-{
-	return datum_given(row) && datum_given(model) && row.value != model.value;
-}
-
-/* With fewer or more layers of the last kind: published runs often have fewer. */
-static const struct workload *
-with_layers(struct arena *a, const struct workload *w, struct datum layers, struct datum vocab)
-{
-	struct workload *copy = ARENA_NEW(a, struct workload);
-
-	*copy = *w;
-	if (datum_given(vocab))
-		copy->vocab.value = vocab.value;
-	if (!differs(layers, w->n_layers))
-		return copy;
-	copy->blocks = ARENA_ARRAY(a, struct block, (size_t)w->n_blocks);
-	for (int i = 0; i < w->n_blocks; i++)
-		copy->blocks[i] = w->blocks[i];
-	struct datum *last = &copy->blocks[w->n_blocks - 1].count;
-	last->value += layers.value - w->n_layers.value;
-	copy->n_layers.value = layers.value;
-	return last->value >= 1 ? copy : NULL;
-}
-
-/* Four times the hidden size is that of two maps; gated ones are of other widths. */
-static bool
-is_gated(double width, double hidden)
-{
-	return width != 4 * hidden;
-}
-
-/* A decoder of equal layers, as the columns have it; NULL where they say too little. */
-static const struct workload *
-of_columns(struct arena *a, const struct validate_row *row)
-{
-	const struct datum layers = row_datum(row, "layers"), hidden = row_datum(row, "hidden");
-	const struct datum heads = row_datum(row, "heads"), absent = datum_absent();
-	struct datum width = row_datum(row, "ffn"), kv = row_datum(row, "kv_heads");
-	const char *family = row_text(row, "family");
-
-	if (!datum_given(layers) || !datum_given(hidden) || !datum_given(heads) || row_number(row, "experts") > 0 ||
-	    (family && strcmp(family, "dense-llm") != 0))
-		return NULL;
-	if (!datum_given(width))
-		width = of(4 * hidden.value);
-	if (!datum_given(kv))
-		kv = heads;
-	struct block *b = ARENA_NEW(a, struct block);
-	struct workload *w = ARENA_NEW(a, struct workload);
-	*b = (struct block){.count = layers,
-	    .mixer = MIXER_ATTENTION,
-	    .attention = {.kind = ATTENTION_HEADS,
-	        .kind_name = "gqa",
-	        .n_heads = heads,
-	        .n_kv_heads = kv,
-	        .head_dim = of(hidden.value / heads.value),
-	        .v_dim = absent,
-	        .window = absent,
-	        .chunk = absent,
-	        .q_lora = absent,
-	        .kv_lora = absent,
-	        .nope = absent,
-	        .rope = absent},
-	    .mlp = {.given = true, .gated = is_gated(width.value, hidden.value), .width = width}};
-	*w = (struct workload){.id = row_text(row, "model"),
-	    .name = row_text(row, "model"),
-	    .kind = MODEL_DECODER,
-	    .n_layers = layers,
-	    .hidden = hidden,
-	    .vocab = datum_given(row_datum(row, "vocab")) ? row_datum(row, "vocab") : of(50304),
-	    .norms_per_layer = of(2),
-	    .final_norm = true,
-	    .head = true,
-	    .tied_embeddings = !is_gated(width.value, hidden.value),
-	    .n_mtp = absent,
-	    .context = absent,
-	    .stated_params = absent,
-	    .n_blocks = 1,
-	    .blocks = b};
-	struct layer *rows = ARENA_NEW(a, struct layer);
-	layer_describe(w, b, rows);
-	b->layer = rows;
-	return w;
-}
-
-/* The same shape but for layers and vocabulary, as far as the row says. */
-static bool
-is_like(const struct validate_row *row, const struct workload *w)
-{
-	const struct block *b = workload_attention(w);
-
-	if (differs(row_datum(row, "hidden"), w->hidden))
-		return false;
-	return !b ||
-	    (!differs(row_datum(row, "heads"), b->attention.n_heads) &&
-	        (!b->mlp.given || b->moe.given || w->n_blocks > 1 || !differs(row_datum(row, "ffn"), b->mlp.width)));
-}
-
-const struct workload *
-train_row_model(struct arena *a, const struct validate_row *row, const struct workload *w)
-{
-	const struct datum layers = row_datum(row, "layers"), vocab = row_datum(row, "vocab");
-
-	if (!w || !is_like(row, w))
-		return of_columns(a, row);
-	if (!differs(layers, w->n_layers) && !differs(vocab, w->vocab))
-		return w;
-	return w->n_blocks > 0 ? with_layers(a, w, layers, vocab) : NULL;
-}
-
 enum { VOLTA = 0, AMPERE = 1 };
-
-/* --- precision ------------------------------------------------------------------------------------------- */
-
-/* By parts of what sources call it; the first that is found counts. */
-static const struct precision {
-	const char *word;
-	enum dtype dtype;
-} precisions[] = {{"fp8-mx", DTYPE_MXFP8}, {"mxfp8", DTYPE_MXFP8}, {"fp8", DTYPE_FP8}, {"nvfp4", DTYPE_NVFP4},
-    {"bf16", DTYPE_BF16}, {"fp16", DTYPE_FP16}, {"tf32", DTYPE_TF32}, {"fp32", DTYPE_FP32}, {"amp", DTYPE_FP16}};
-
-/* Where nothing is said: before Hopper language models had no other type for products than those of 16 bits. */
-const char *
-train_row_precision(const struct validate_row *row, int generation, enum dtype *out, bool *rowwise)
-{
-	const struct precision *p = ROW_FIND(row, "precision", precisions);
-
-	*out = p ? p->dtype : DTYPE_BF16;
-	*rowwise = row_has(row, "precision", "fp8-row");
-	if (p)
-		return NULL;
-	return row_text(row, "precision") ? "unknown precision" : generation <= AMPERE ? NULL : "precision not given";
-}
 
 /* --- the network ----------------------------------------------------------------------------------------- */
 
@@ -311,83 +100,119 @@ train_row_machine(const struct validate_row *row, struct train_machine *m)
 		m->nic_byte_per_s = 6.25e9;
 }
 
-/* --- the layout and the batch ---------------------------------------------------------------------------- */
+/* --- layout, batch and policies -------------------------------------------------------------------------- */
 
-static struct datum
-zero_of(const struct validate_row *row)
+/* Chunks of a stage: printed, in the notes, or one layer each where all that is said is that they interleave. */
+static void
+set_chunks(struct published *p)
 {
-	static const struct sharding {
-		const char *word;
-		double zero;
-	} words[] = {{"ZeRO2-like", 1}, {"ZeRO3", 3}, {"ZeRO-3", 3}, {"Megatron-FSDP", 3}, {"FSDP-ZeRO2", 2},
-	    {"ZeRO2", 2}, {"ZeRO-2", 2}, {"ZeRO1", 1}, {"ZeRO-1", 1}, {"distributed", 1}, {"FSDP", 3}, {"DDP", 0},
-	    {"Horovod", 0}, {"none", 0}};
-	const struct sharding *s = ROW_FIND(row, "sharding", words);
+	const double pp = row_number(p->row, "pp"), noted = published_figure(p, "notes.vp");
+	double vp = row_number(p->row, "vp");
 
-	return s ? (struct datum){s->zero, {NULL, 0, 0, NULL, false}} : datum_absent();
+	if (!(pp > 1))
+		return;
+	if (isnan(vp) && noted >= 1)
+		vp = noted;
+	else if (isnan(vp) && published_fact(p, "notes.interleaved"))
+		vp = ceil(p->n_layers / pp);
+	published_number(p, "layout.vp", vp);
 }
 
 static void
-map_recompute(const struct validate_row *row, struct train_ask *ask)
+set_offload(struct published *p)
 {
-	ask->recompute_given = row_text(row, "recompute") != NULL;
-	ask->recompute = RECOMPUTE_NONE;
-	if (row_has(row, "recompute", "full"))
-		ask->recompute = RECOMPUTE_FULL;
-	else if (row_has(row, "recompute", "selective") && ask->stack->time.selects_operators)
-		ask->recompute = RECOMPUTE_OP;
-	else if (row_has(row, "recompute", "selective")) {
-		ask->recompute = RECOMPUTE_MODULES;
-		ask->modules = 1U << MODULE_CORE_ATTN | 1U << MODULE_MLA_UP_PROJ;
+	if (published_fact(p, "sharding.states") || published_fact(p, "offload.states"))
+		published_set(p, "offload", row_has(p->row, "sharding", "FSDP") ? "params,optimizer" : "optimizer");
+}
+
+/* Recomputation as the stack has it: of operators, or of modules. */
+static void
+set_recompute(struct published *p)
+{
+	const char *policy = published_fact(p, "recompute.policy"), *modules = published_fact(p, "recompute.modules");
+	const bool megatron = p->stack->rules == RULES_MEGATRON_CORE;
+
+	if (modules && megatron)
+		policy = modules;
+	else if (policy && strcmp(policy, "selective") == 0)
+		policy = p->stack->time.selects_operators ? "op" : megatron ? "core_attn,mla_up_proj" : "core_attn";
+	published_set(p, "recompute", policy);
+}
+
+/* The loss by what it does, under the stack's own name of it. */
+static void
+set_loss(struct published *p)
+{
+	static const char *const fused[] = {"te", "fused-linear", "chunked", "compiled"},
+	                         *const chunked[] = {"chunked", "fused-linear"};
+	const char *said = published_fact(p, "notes.loss");
+	const bool chunks = said && strcmp(said, "chunked") == 0;
+
+	for (size_t i = 0; said && i < (chunks ? 2 : 4); i++)
+		for (int k = 0; k < p->stack->n_losses; k++)
+			if (strcmp(p->stack->losses[k].name, chunks ? chunked[i] : fused[i]) == 0) {
+				published_set(p, "loss", p->stack->losses[k].name);
+				return;
+			}
+}
+
+static void
+set_layout(struct published *p)
+{
+	const struct validate_row *row = p->row;
+	const double accumulated = row_number(row, "grad_accum") * row_number(row, "dp") * row_number(row, "mbs");
+
+	if (row_number(row, "tp") > 8)
+		published_set(p, "layout.across", "true");
+	if (published_fact(p, "offload.some"))
+		p->warning = "offload of some layers' activations is not counted";
+	published_number(p, "layout.shard", published_figure(p, "sharding.group"));
+	if (!published_input(p, "global_batch"))
+		published_number(p, "global_batch", accumulated);
+	else if (accumulated > 0 && accumulated != row_number(row, "gbs"))
+		p->warning = "gbs is not dp x mbs x grad_accum";
+}
+
+void
+published_policies(struct published *p)
+{
+	set_chunks(p);
+	set_offload(p);
+	set_recompute(p);
+	set_loss(p);
+}
+
+/* Samples of tuning sets are short, and frameworks pack them; MLPerf packs its set to the full length and says so.
+ * Adapters of rank 16 are the commonest. */
+static void
+set_tuning(struct published *p)
+{
+	const double rank = published_figure(p, "notes.rank");
+
+	if (published_fact(p, "task.tunes") && p->stack->time.packs && !published_fact(p, "notes.packed"))
+		published_number(p, "packed", fmin(256, row_number(p->row, "seq")));
+	if (!published_fact(p, "task.adapters"))
+		return;
+	published_number(p, "lora_rank", rank > 0 ? rank : 16);
+	published_set(p, "lora_targets", published_fact(p, "notes.targets"));
+}
+
+/* Before Hopper language models had no other type for products than those of 16 bits. */
+static const char *
+set_format(struct published *p, const struct gpu *gpu)
+{
+	const char *format = published_fact(p, "precision.format"), *capability = gpu->compute_capability;
+
+	if (format) {
+		published_set(p, "dtype", format);
+		return NULL;
 	}
-}
-
-/* Chunks of a stage: printed, in the notes, or one layer each where all that is said is that they interleave. */
-static struct datum
-map_chunks(const struct validate_row *row, const struct train_ask *ask)
-{
-	const char *notes = row_text(row, "notes"), *at = notes ? strstr(notes, "VP=") : NULL;
-	struct datum vp = row_datum(row, "vp");
-
-	if (datum_given(vp))
-		return vp;
-	const double n = at ? strtod(at + strlen("VP="), NULL) : 0;
-	if (n >= 1)
-		vp.value = n;
-	else if (row_has(row, "notes", "interleaved PP") && ask->pp.value > 1)
-		vp.value = ceil(ask->model->n_layers.value / ask->pp.value);
-	return vp;
-}
-
-/* Samples of tuning sets are short, and frameworks pack them; MLPerf packs its set to the full length and says so. */
-static struct datum
-map_packing(const struct validate_row *row, const struct train_ask *ask)
-{
-	const bool tunes = ask->adapters || row_is(row, "task", "sft") || row_is(row, "task", "finetune");
-	struct datum length = datum_absent();
-
-	if (tunes && ask->stack->time.packs && !row_has(row, "notes", "packed to"))
-		length.value = 256;
-	return length;
-}
-
-static bool
-overlaps_tensor(const struct validate_row *row)
-{
-	return row_has(row, "notes", "async TP") || row_has(row, "notes", "AsyncTP") ||
-	    row_has(row, "notes", "async-TP");
-}
-
-/* The stack as the row ran it. */
-static const struct stack *
-as_run(struct arena *a, const struct validate_row *row, const struct stack *stack)
-{
-	if (!overlaps_tensor(row) || stack->time.tp_overlap)
-		return stack;
-	struct stack *copy = ARENA_NEW(a, struct stack);
-	*copy = *stack;
-	copy->time.tp_overlap = true;
-	return copy;
+	if (row_text(p->row, "precision"))
+		return arena_printf(p->arena, "precision: '%s' is no type of products", row_text(p->row, "precision"));
+	if (!capability || strtod(capability, NULL) >= 9)
+		return "precision not given";
+	published_set(p, "dtype", gpu->lacks[PEAK_BF16] ? "fp16" : NULL);
+	return NULL;
 }
 
 /* Whether anything is said of how the GPUs share the work. */
@@ -402,41 +227,140 @@ is_spread(const struct validate_row *row)
 	return row_number(row, "num_gpus") <= 1;
 }
 
-const char *
-train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask *ask)
+/* Whether degrees that are all printed do not multiply to the printed GPUs. */
+static bool
+layout_contradicts(const struct validate_row *row)
 {
-	if (!is_spread(row))
+	const double n = row_number(row, "num_gpus"), dp = row_number(row, "dp"), tp = row_number(row, "tp");
+	const double pp = row_number(row, "pp"), cp = row_number(row, "cp");
+
+	return tp > 0 && n > 0 && dp > 0 && tp * (pp > 0 ? pp : 1) * (cp > 0 ? cp : 1) * dp != n;
+}
+
+const char *
+train_row_ask(struct published *p, const struct gpu *gpu)
+{
+	const char *why = published_model(p);
+
+	if (!why)
+		why = set_format(p, gpu);
+	if (why)
+		return why;
+	if (!is_spread(p->row))
 		return "layout not given";
-	ask->stack = as_run(a, row, ask->stack);
-	ask->n_gpus = row_datum(row, "num_gpus");
-	ask->dp = datum_absent();
-	ask->tp = row_datum(row, "tp");
-	ask->pp = row_datum(row, "pp");
-	ask->vp = map_chunks(row, ask);
-	ask->cp = row_datum(row, "cp");
-	ask->ep = row_datum(row, "ep");
-	ask->etp = datum_absent();
-	ask->zero = zero_of(row);
-	ask->sp = !row_text(row, "sp") ? -1 : row_is(row, "sp", "yes");
-	ask->n_global_sequences = row_datum(row, "gbs");
-	ask->n_sequences = row_datum(row, "mbs");
-	ask->seq_length = row_datum(row, "seq");
-	/* asynchronous tensor parallelism is a pass of the compiler */
-	ask->compiled = row_has(row, "notes", "compile") || row_has(row, "software", "compile") || overlaps_tensor(row);
-	ask->adapters = row_is(row, "task", "lora");
-	ask->packed_length = map_packing(row, ask);
-	ask->dispatcher = row_has(row, "software", "DeepEP") || row_has(row, "software", "DualPipe")
-	    ? DISPATCH_DEDUP
-	    : DISPATCH_BY_MODEL;
-	ask->n_mtp = datum_absent();
-	if (row_has(row, "notes", "w/o MTP"))
-		ask->n_mtp.value = 0;
-	map_recompute(row, ask);
-	const double accumulation = row_number(row, "grad_accum"), dp = row_number(row, "dp");
-	if (!datum_given(ask->n_global_sequences) && accumulation > 0 && dp > 0 && datum_given(ask->n_sequences))
-		ask->n_global_sequences.value = accumulation * dp * ask->n_sequences.value;
-	if (ask->model->kind == MODEL_ENCODER && ask->stack->time.skips_padding && ask->seq_length.value > 256 &&
-	    row_is(row, "task", "pretrain"))
-		return "encoder sequences mostly padding, which runs skip";
+	if (layout_contradicts(p->row))
+		return "num_gpus: not tp x pp x cp x dp";
+	if (!published_input(p, "stack"))
+		published_set(p, "stack", p->stack->id);
+	published_set(p, "gpu", gpu->id);
+	set_layout(p);
+	published_policies(p);
+	set_tuning(p);
+	/* of late 2024: the model was compiled and the loss was not */
+	if (strcmp(p->stack->id, "torchtitan") == 0 && published_input(p, "compile") &&
+	    published_month(p->row) < 202501 && !(row_number(p->row, "tp") > 1))
+		published_set(p, "loss", "eager");
 	return NULL;
+}
+
+/* --- what the row leaves open ---------------------------------------------------------------------------- */
+
+/* What of a card people fill with a peak that is surely no higher; a micro-batch of short sequences, in tokens. */
+static const double FILLED = 0.85, SMALL_TOKENS = 2048, LONG_SEQUENCE = 32768;
+
+static double
+replicas(const struct validate_row *row)
+{
+	return row_number(row, "num_gpus") / (fmax(1, row_number(row, "tp")) * fmax(1, row_number(row, "pp")));
+}
+
+/*
+ * Before anything is bound, where the row does not say:
+ *   micro-batch    one sequence, or what has 2048 tokens
+ *   long contexts  context parallelism that leaves a sequence to each replica
+ */
+void
+train_row_defaults(struct published *p, struct train_doubts *doubts)
+{
+	const struct validate_row *row = p->row;
+	const double seq = row_number(row, "seq"), gbs = row_number(row, "gbs");
+	double cp = fmax(1, row_number(row, "cp")), dp = replicas(row) / cp, mbs = row_number(row, "mbs");
+
+	if (isnan(mbs)) {
+		mbs = seq < SMALL_TOKENS ? fmax(1, fmin(floor(gbs / dp), floor(SMALL_TOKENS / seq))) : 1;
+		while (mbs > 1 && fmod(gbs / dp, mbs) != 0)
+			mbs--;
+		published_number(p, "batch", mbs);
+		doubts->micro_batch_open = true;
+	}
+	if (!(seq >= LONG_SEQUENCE) || !(dp * mbs > gbs) || fmod(dp, 2) != 0)
+		return;
+	for (; dp * mbs > gbs && fmod(dp, 2) == 0; dp /= 2)
+		cp *= 2;
+	published_number(p, "layout.cp", cp);
+}
+
+static bool
+fits(struct memory_job *job, double n_sequences, double n_global)
+{
+	struct memory_use use;
+
+	job->dtype = DTYPE_BF16; /* a recipe keeps its policy where its products become narrower */
+	job->batch.value = n_sequences;
+	job->n_microbatches.value = n_global / (n_sequences * job->layout.dp);
+	return memory_safe(NULL, memory_peak(NULL, job, &use), job->stack->safety) <=
+	    FILLED * datum_or(job->card_byte, INFINITY);
+}
+
+/* The job for the memory model: of adapters in a stack that nobody measured with them, as torchtune trains them. */
+static bool
+memory_of(struct published *p, const struct train_bound *b, struct memory_job *out)
+{
+	struct published other = *p;
+	struct train_question q;
+	struct run r;
+	const struct gpu *gpu;
+
+	*out = b->memory;
+	if (!b->no_memory || !b->ask.adapters)
+		return !b->no_memory;
+	published_set(&other, "stack", "torchtune");
+	published_number(&other, "layout.dp", b->ask.dp.value * b->ask.tp.value);
+	published_set(&other, "layout.tp", "1");
+	return published_ask(&other, &r, &q) && run_memory_job(&r, &q.memory, out, &gpu);
+}
+
+/*
+ * After it was bound once, by what fits; true when it has to be bound again:
+ *   recomputation  full where parameters are sharded and all activations would not fit, else none, or that of operators
+ *                  where this is the framework's own default
+ *   micro-batch    of a pipeline that starves: one sequence where the batch that people name is a replica's, else
+ *                  the largest that gives each stage two and fits
+ */
+bool
+train_row_fit(struct published *p, const struct train_bound *b, struct train_doubts *doubts)
+{
+	const double pp = b->ask.pp.value, mbs = b->ask.n_sequences.value, global = b->ask.n_global_sequences.value;
+	const double dp = b->ask.dp.value;
+	struct memory_job job;
+	const bool known = memory_of(p, b, &job);
+	bool again = false;
+
+	if (!row_text(p->row, "recompute") && layout_is_fsdp(b->stack) && known) {
+		const bool by_operator = b->stack->time.selects_operators;
+		if (by_operator)
+			job.recompute = RECOMPUTE_OP;
+		const char *policy = !fits(&job, mbs, global) ? "full" : by_operator ? "op" : NULL;
+		published_set(p, "recompute", policy);
+		again = policy != NULL;
+	}
+	if (!(pp > 1) || !(mbs > 1) || global / (mbs * dp) >= pp)
+		return again;
+	double n = 1;
+	while (!b->stack->time.local_batch && 2 * n <= mbs && global / (2 * n * dp) >= 2 * pp &&
+	    fmod(global, 2 * n * dp) == 0 && (!known || fits(&job, 2 * n, global)))
+		n *= 2;
+	published_number(p, "batch", n);
+	doubts->micro_batch_open = true;
+	return true;
 }

@@ -96,31 +96,74 @@ bool validation_write(const struct validation *v, struct word file);
 extern const struct validate_kind validate_measurements, validate_comm, validate_memory, validate_train,
     validate_scaling, validate_serve, validate_specdec;
 
-/* From a row of published memory to the inputs of `ridge memory`. */
+/* Published training runs and peaks of memory: one reader. */
 
-/* What a row asks of the model of memory. */
-enum wanted { WANT_PEAK, WANT_WEIGHTS, WANT_ACTIVATIONS, WANT_POOL, WANT_TOKENS };
+/* All stacks, read when the first row asks. */
+struct published_stacks {
+	size_t n;
+	const struct stack **list;
+};
 
-struct memory_framework;
-
-struct memory_row {
+/* A row, and what was made of it: inputs of `ridge train` and `ridge memory`, and facts that decide defaults. */
+struct published {
 	struct arena *arena;
+	struct run run; /* quiet */
 	const struct validate_row *row;
-	const struct memory_framework *framework;
-	const struct node *inputs;
-	enum wanted wanted;
+	struct published_stacks *stacks;
+	const struct node *inputs, *facts;
+	const char *ran[3];        /* what is said of what ran */
+	const struct stack *stack; /* NULL: no file knows it */
+	const struct stack_match *match;
+	double n_layers;
 	bool infer;
 	const char *warning; /* what had to be guessed */
 };
 
-/* Fill the inputs of q->row; else why there are none. */
-const char *memory_row_ask(struct memory_row *q);
-/* The same of a training run that prints its peak, or (`bound`) that did not fit; `rank0`: of the first rank alone. */
-const char *memory_run_ask(struct memory_row *q, bool bound, bool *rank0);
-/* Whether the tables of a row's framework print GB and mean GiB. */
-bool memory_row_is_binary(const struct validate_row *row);
-/* What a training run says of memory, as one more case; none where it says nothing. */
-void train_row_memory(struct validation *v, const struct validate_row *row);
+/* Room for the inputs of a row. */
+struct published_in {
+	struct memory_in memory;
+	struct training_in training;
+	struct serving_in serving;
+	struct numbers_in numbers;
+	struct layout_in layout;
+	struct train_in train;
+};
+
+/* What a row asks of the model of memory. */
+enum wanted { WANT_PEAK, WANT_WEIGHTS, WANT_ACTIVATIONS, WANT_POOL, WANT_TOKENS };
+
+struct published published_row(struct run *r, const struct validate_row *row, struct published_stacks *stacks);
+/* Every cell by the vocabulary of words.c; else the word that is not in it. */
+const char *published_words(struct published *p);
+/* An input; a fact `COLUMN.NAME`, and as a number.  NULL and NaN: nothing says so. */
+void published_set(struct published *p, const char *path, const char *text);
+void published_number(struct published *p, const char *path, double value);
+const char *published_input(const struct published *p, const char *path);
+const char *published_fact(const struct published *p, const char *path);
+double published_figure(const struct published *p, const char *path);
+/* Year and month of the run, 202407; 0: not known. */
+double published_month(const struct validate_row *row);
+/* Finds p->stack, where any file's `match` holds; why such rows say nothing of it, or NULL. */
+const char *published_find_stack(struct published *p, enum stack_use use);
+const struct stack *published_stack_of(const struct published *p, const char *id);
+/* The model with the row's shape, or a shape of the database's kind; else why there is none. */
+const char *published_model(struct published *p);
+/* Recomputation, loss, offload and chunks of the pipeline, under the stack's names. */
+void published_policies(struct published *p);
+/* The inputs bound in a run of their own; false with its errors. */
+bool published_ask(struct published *p, struct run *r, struct train_question *q);
+
+/* Inputs of a row of peaks; else why there are none. */
+const char *memory_row_ask(struct published *p, enum wanted *wanted);
+/* Inputs of a training run; else why there are none. */
+const char *train_row_ask(struct published *p, const struct gpu *gpu);
+/* What it does not say, before it is bound and after; the latter says whether it must be bound again. */
+void train_row_defaults(struct published *p, struct train_doubts *doubts);
+bool train_row_fit(struct published *p, const struct train_bound *b, struct train_doubts *doubts);
+/* What the row says of nodes and their network, over what is usual. */
+void train_row_machine(const struct validate_row *row, struct train_machine *m);
+/* What a training run says of memory, as one more case; none where it says nothing.  `why`: it has no inputs. */
+void train_row_memory(struct validation *v, struct published *p, const char *why);
 
 /* Rows of published serving runs. */
 
@@ -170,24 +213,6 @@ double serve_reading_ranks(const struct serve_reading *s);
 
 /* Rows of published training runs. */
 
-/* All stacks, read once. */
-struct train_stacks {
-	size_t n;
-	const struct stack **stacks;
-};
-/* The stack of a row's source, software, precision and date; `refused`: why the row says nothing of it, or NULL. */
-const char *train_row_stack(
-    struct train_stacks *all, struct run *r, const struct validate_row *row, const char **refused);
-/* Its precision; else why there is none. */
-const char *train_row_precision(const struct validate_row *row, int generation, enum dtype *out, bool *rowwise);
-/* What the row says of nodes and their network, over what is usual. */
-void train_row_machine(const struct validate_row *row, struct train_machine *m);
-/* The model (NULL: the database has none of its name) with what the row says of its shape; NULL where that does not
- * suffice. */
-const struct workload *train_row_model(struct arena *a, const struct validate_row *row, const struct workload *w);
-/* Layout, batch and policies; else why the row cannot be asked. */
-const char *train_row_ask(struct arena *a, const struct validate_row *row, struct train_ask *ask);
-
 /* What is looked up once for all rows.  Faults of a row are reasons to skip it, not errors. */
 struct train_reader;
 struct train_reader *train_reader_new(struct run *r);
@@ -195,6 +220,8 @@ void train_reader_free(struct train_reader *x);
 
 /* One row, in the columns of training runs. */
 struct train_row {
+	struct published published;
+	const char *unread; /* why the row has no inputs */
 	struct train_bound bound;
 	struct train_answer answer;
 	double measured_s;

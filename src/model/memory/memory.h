@@ -83,6 +83,8 @@ struct stack_match {
 	const char *says, *software, *precision; /* parts of source or software, and of software; the precision */
 	struct datum from, before;               /* year and month, 202407 */
 	const char *refused;                     /* why such runs say nothing of it */
+	const char *counter;                     /* which of the counters their tables print; NULL: the widest */
+	bool gib;                                /* what their tables call GB is GiB */
 };
 
 struct stack {
