@@ -207,6 +207,42 @@ add_once(struct parser *p, const char *path, const char *value, const char *opti
 	settings_add(p->arena, &p->out->options, path, value, from_option(p, option));
 }
 
+/* By any of its names. */
+static bool
+is_swept(const struct parser *p, const char *name)
+{
+	const struct settings *s = &p->out->sweeps;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(inputs_path(p->command, s->list[i].path), inputs_path(p->command, name)) == 0)
+			return true;
+	return false;
+}
+
+/* `inputs.ranks` is `inputs.gpus`; an input that the command has not is an error. */
+static const char *
+get_name(struct parser *p, const char *name)
+{
+	if (!text_begins(name, "inputs."))
+		return name;
+	const char *path = inputs_path(p->command, name + strlen("inputs."));
+	if (!command_option_at(p->command, path))
+		inputs_unknown(p->diag, p->command, path, from_option(p, "--get"), "inputs.");
+	return arena_printf(p->arena, "inputs.%s", path);
+}
+
+static const char *
+get_names(struct parser *p, const char *names)
+{
+	size_t n;
+	char **list = text_split(p->arena, names, ',', &n);
+	const char *out = get_name(p, list[0]);
+
+	for (size_t i = 1; i < n; i++)
+		out = arena_printf(p->arena, "%s,%s", out, get_name(p, list[i]));
+	return out;
+}
+
 static void
 take_global(struct parser *p, const struct global_option *g, const char *value)
 {
@@ -225,7 +261,7 @@ take_global(struct parser *p, const struct global_option *g, const char *value)
 			return;
 		}
 		const char *path = arena_copy(p->arena, value, (size_t)(equals - value));
-		if (is_set(&out->sweeps, path)) {
+		if (is_swept(p, path)) {
 			diag_error(p->diag, from_option(p, option), "'%s' is swept twice", path);
 			diag_hint(p->diag, "write one list: %s=1,2,4", path);
 		} else if (path_allowed(p, path, option))
@@ -443,6 +479,8 @@ arguments_parse(struct arena *a, struct diag *d, const struct command *c, int ar
 			short_options(&p, word);
 	}
 	check_exclusive(&p);
+	if (out->get)
+		out->get = get_names(&p, out->get);
 	return diag_errors(d) == errors;
 }
 

@@ -327,10 +327,13 @@ const struct node *inputs_spread(struct arena *a, struct diag *d, const struct c
 const struct node *inputs_tree(
     struct arena *a, struct diag *d, const struct command *c, const struct node *job, const struct arguments *args);
 
-/* The input path that a name on the command line means: an option's name or a path. */
+/* The input path that a name means: of an option, of another spelling of one, or a path. */
 const char *inputs_path(const struct command *c, const char *name);
 /* An input as a report lists it: numbers in base units. */
 struct asked_input inputs_asked(const struct command *c, const char *path, const char *text);
+
+/* An error for an input that the command has not, with the nearest one; `before` stands in front of it: `inputs.`. */
+void inputs_unknown(struct diag *d, const struct command *c, const char *path, struct source at, const char *before);
 
 /* Fill the command's input struct; absent paths take their defaults.  False with all faults in d. */
 bool inputs_bind(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, void *out);

@@ -14,14 +14,40 @@ const char inputs_default[] = "default";
 const char *const input_entities[] = {"gpu", "system", "model", "link", "stack", "engine"};
 const size_t n_input_entities = sizeof input_entities / sizeof *input_entities;
 
+/* `gpu_mem` as an option is written: `gpu-mem`. */
+static void
+dashed(const char *name, char *out, size_t size)
+{
+	snprintf(out, size, "%s", name);
+	for (char *p = out; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+}
+
+/* The option that a key of an input means: its path, its name, or another name of it. */
+static const struct option *
+option_of(const struct command *c, const char *name)
+{
+	char plain[PATH_MAX_LENGTH + 1];
+	const struct option *o = command_option_at(c, name);
+
+	if (strcmp(name, "system.gpus") == 0 && command_option_at(c, "system")) /* of the job, not of a node */
+		return command_option_at(c, "gpus");
+	dashed(name, plain, sizeof plain);
+	if (!o)
+		o = command_option_named(c, plain);
+	if (!o)
+		o = command_option_at(c, plain);
+	return o ? o : alias_find(c, plain, "0");
+}
+
 const char *
 inputs_path(const struct command *c, const char *name)
 {
 	const char *plain = text_begins(name, "--") ? name + 2 : name;
 	const struct option *o = command_option_named(c, plain);
 
-	if (!o && !command_option_at(c, name))
-		o = alias_find(c, plain, NULL);
+	if (!o)
+		o = option_of(c, plain);
 	return o ? o->path : name;
 }
 
@@ -68,32 +94,86 @@ with_layout(struct arena *a, struct diag *d, const struct node *tree, const stru
 	return tree;
 }
 
-/* `layout.tp: 8` in a file or a JSON line means what it means in --set. */
-const struct node *
-inputs_spread(struct arena *a, struct diag *d, const struct command *c, const struct node *map)
+/* An empty map with the place of this one and room for its items. */
+static struct node *
+map_copy(struct arena *a, const struct node *map)
 {
 	struct node *plain = ARENA_NEW(a, struct node);
-	const struct node *tree = plain;
 
 	*plain = *map;
 	plain->n = 0;
 	plain->keys = ARENA_ARRAY(a, const struct node *, map->n + 1);
 	plain->items = ARENA_ARRAY(a, const struct node *, map->n + 1);
+	return plain;
+}
+
+static void
+map_add(struct node *map, const struct node *key, const struct node *item)
+{
+	map->keys[map->n] = key;
+	map->items[map->n++] = item;
+}
+
+/* `system: {name: dgx-h100, gpus: 64}` counts the GPUs of the job, which are an input of their own. */
+static const struct node *
+without_gpus(struct arena *a, const struct node *system)
+{
+	struct node *plain = map_copy(a, system);
+
+	for (size_t i = 0; i < system->n; i++)
+		if (strcmp(system->keys[i]->text, "gpus") != 0)
+			map_add(plain, system->keys[i], system->items[i]);
+	return plain;
+}
+
+static const struct node *
+gpus_of_system(const struct command *c, const char *key, const struct node *item)
+{
+	return strcmp(key, "system") == 0 && item->kind == NODE_MAP && option_of(c, "system.gpus")
+	    ? tree_get(item, "gpus")
+	    : NULL;
+}
+
+/* An input by another of its names; both names at once are a fault. */
+static const struct node *
+with_renamed(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, const char *key,
+    const struct node *item)
+{
+	const char *path = key_path(c, key);
+
+	if (tree_at(tree, path)) {
+		diag_error(d, item->at,
+		    strcmp(key, path) == 0 ? "'%s' is given twice" : "'%s' and '%s' are the same input", key, path);
+		diag_hint(d, "keep '%s'", path);
+	}
+	return tree_with(a, tree, path, item);
+}
+
+/* `layout.tp: 8` in a file or a JSON line means what it means in --set, and so does another name of an input. */
+const struct node *
+inputs_spread(struct arena *a, struct diag *d, const struct command *c, const struct node *map)
+{
+	struct node *plain = map_copy(a, map);
+	const struct node *tree = plain;
+
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
-		if (is_path(key) || is_layout(c, key, map->items[i]) || key_path(c, key) != key)
+		const struct node *item = map->items[i];
+		if (is_path(key) || is_layout(c, key, item) || key_path(c, key) != key)
 			continue;
-		plain->keys[plain->n] = map->keys[i];
-		plain->items[plain->n++] = map->items[i];
+		map_add(plain, map->keys[i], gpus_of_system(c, key, item) ? without_gpus(a, item) : item);
 	}
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
-		if (is_layout(c, key, map->items[i]))
-			tree = with_layout(a, d, tree, map->items[i]);
+		const struct node *item = map->items[i], *gpus = gpus_of_system(c, key, item);
+		if (is_layout(c, key, item))
+			tree = with_layout(a, d, tree, item);
+		else if (gpus)
+			tree = with_renamed(a, d, c, tree, "system.gpus", gpus);
+		else if (key_path(c, key) != key || (is_path(key) && command_option_at(c, key)))
+			tree = with_renamed(a, d, c, tree, key, item);
 		else if (is_path(key))
-			tree = tree_with(a, tree, key, tree_overlay(a, tree_at(tree, key), map->items[i]));
-		else if (key_path(c, key) != key)
-			tree = tree_with(a, tree, key_path(c, key), map->items[i]);
+			tree = tree_with(a, tree, key, tree_overlay(a, tree_at(tree, key), item));
 	}
 	return tree;
 }
@@ -134,20 +214,19 @@ is_above(const struct option *o, const void *key)
 	return strncmp(o->path, key, n) == 0 && o->path[n] == '.';
 }
 
-static void
-unknown_input(struct arena *a, struct diag *d, const struct command *c, const char *path, struct source at)
+void
+inputs_unknown(struct diag *d, const struct command *c, const char *path, struct source at, const char *before)
 {
 	const char *names[256];
 	size_t n = 0;
 
-	(void)a;
 	for (size_t g = 0; g < c->n_groups; g++)
 		for (size_t i = 0; i < c->groups[g].n && n < 250; i++)
 			names[n++] = c->groups[g].options[i].path;
 	diag_error(d, at, "'%s' has no input '%s'", c->name, path);
 	const char *near = text_nearest(path, names, n);
 	if (near)
-		diag_hint(d, "did you mean '%s'?", near);
+		diag_hint(d, "did you mean '%s%s'?", before, near);
 	else
 		diag_hint(d, "'ridge %s --help' lists the inputs", c->name);
 }
@@ -183,7 +262,7 @@ check_known(struct arena *a, struct diag *d, const struct command *c, const stru
 			check_known(a, d, c, map->items[i], path);
 			break;
 		case INPUT_UNKNOWN:
-			unknown_input(a, d, c, path, map->items[i]->at);
+			inputs_unknown(d, c, path, map->items[i]->at, "");
 			break;
 		case INPUT_ABOUT:
 		case INPUT_HERE:

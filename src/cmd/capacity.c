@@ -17,13 +17,13 @@
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidate GPUs, one line each")                     \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, when no GPU is given")                \
 	X('u', users, "users", "users", COUNT, "N", "", NULL, "concurrent users")                                      \
-	X('t', tokens, "context", "tokens", COUNT, "N", "", NULL, "tokens in the KV cache per user, ISL + OSL")        \
+	X('t', context, "context", "context", COUNT, "N", "", NULL, "tokens in the KV cache per user, ISL + OSL")      \
 	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "request rate, requests per second, instead of --users")   \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL), with --rate")                      \
 	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "output sequence length (OSL), with --rate")                     \
 	X(0, throughput, "throughput", "throughput", NUMBER, "N", "", NULL,                                            \
 	    "measured output throughput of one replica, tokens per second (default: roofline floor)")                  \
-	X(0, utilisation, "target-load", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
+	X(0, target_load, "target-load", "target_load", FRACTION, "FRACTION", "", "0.75",                              \
 	    "target utilization of a replica's rate")                                                                  \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL) per user")             \
 	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights and GEMMs")           \
@@ -97,7 +97,7 @@ check_load(struct run *r, const struct capacity_in *in)
 		                          : "neither --users nor --rate given",
 		    "add --users 200 --context 4096 (concurrent), or --rate 5 --isl 1000 --osl 200 (requests per "
 		    "second)");
-	if (datum_given(in->users) && !datum_given(in->tokens))
+	if (datum_given(in->users) && !datum_given(in->context))
 		return refuse(r, in->users.from, "--users needs --context, the tokens per user",
 		    "add for example --context 4096");
 	if (datum_given(in->rate) && (!datum_given(in->isl) || !datum_given(in->osl)))
@@ -113,7 +113,7 @@ check_load(struct run *r, const struct capacity_in *in)
 	if (datum_given(in->block) && datum_given(in->paging_overhead))
 		return refuse(r, in->block.from, "--block and --paging-overhead exclude each other",
 		    "keep --block, which is exact");
-	return run_whole(r, "users", in->users, 0) & run_whole(r, "tokens", in->tokens, 1) &
+	return run_whole(r, "users", in->users, 0) & run_whole(r, "context", in->context, 1) &
 	    run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1) & run_whole(r, "block", in->block, 1) &
 	    run_whole(r, "params", in->params, 1);
 }
@@ -123,9 +123,9 @@ check_ranges(struct run *r, const struct capacity_in *in)
 {
 	if (in->headroom.value >= 1)
 		return refuse(r, in->headroom.from, "--headroom must be below 1", "write 0.2 or 20%");
-	if (!(in->utilisation.value > 0 && in->utilisation.value <= 1))
+	if (!(in->target_load.value > 0 && in->target_load.value <= 1))
 		return refuse(
-		    r, in->utilisation.from, "the target utilization must be between 0 and 1", "write 0.75 or 75%");
+		    r, in->target_load.from, "the target utilization must be between 0 and 1", "write 0.75 or 75%");
 	const struct datum positive[] = {in->rate, in->throughput, in->itl, in->bits, in->gpu_mem};
 	for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
 		if (positive[i].value <= 0)
@@ -218,9 +218,9 @@ bind_plan(struct run *r, const struct capacity_in *in, struct plan *p)
 	run_reads(r, &in->users, &in->rate, &in->gpu_mem, &in->weights, &in->kv_rule, &in->params, &in->paging_overhead,
 	    NULL);
 	if (p->load)
-		run_reads(r, &in->isl, &in->osl, &in->utilisation, &in->throughput, NULL);
+		run_reads(r, &in->isl, &in->osl, &in->target_load, &in->throughput, NULL);
 	else
-		run_reads(r, &in->tokens, NULL);
+		run_reads(r, &in->context, NULL);
 	if (!check_load(r, in) || !check_ranges(r, in) || !check_gpu(r, in))
 		return false;
 	p->shared = strcmp(in->weights.text, "shared") == 0;
@@ -245,7 +245,7 @@ struct way {
 static struct datum
 user_tokens(const struct capacity_in *in)
 {
-	struct datum tokens = in->tokens;
+	struct datum tokens = in->context;
 
 	if (datum_given(in->rate))
 		tokens = (struct datum){in->isl.value + in->osl.value, in->isl.from};
@@ -318,11 +318,11 @@ bind_candidate(
 	    .peak_flop_per_s = datum_absent(),
 	    .itl_s = in->itl,
 	    .n_users = in->users,
-	    .user_token = in->tokens,
+	    .user_token = in->context,
 	    .rate_request_per_s = in->rate,
 	    .isl_token = in->isl,
 	    .osl_token = in->osl,
-	    .utilisation = in->utilisation,
+	    .utilisation = in->target_load,
 	    .measured_token_per_s = in->throughput};
 	run_reads(r, &in->itl, NULL);
 	c->work_flop_per_token =
@@ -384,7 +384,7 @@ show_user(struct run *r, const struct capacity_in *in, const struct plan *p, con
 		SHOW(sh, rule_byte_per_token, rule_byte_per_token);
 	}
 	if (!p->load) {
-		CALL(sh, user_byte, capacity_user(sh, kv, in->tokens.value, 1));
+		CALL(sh, user_byte, capacity_user(sh, kv, in->context.value, 1));
 		SHOW(sh, user_byte, kv_sequence_byte);
 	}
 	if (p->linear)
@@ -684,7 +684,7 @@ set_title(struct run *r, const struct capacity_in *in, const struct plan *p)
 		    in->isl.value, in->osl.value, model);
 	else
 		r->title = arena_printf(
-		    r->arena, "GPUs for %g users with %g tokens each: %s", in->users.value, in->tokens.value, model);
+		    r->arena, "GPUs for %g users with %g tokens each: %s", in->users.value, in->context.value, model);
 }
 
 /* With objectives or an engine: the model of the engine instead of floors. */
@@ -698,7 +698,7 @@ plan_run(struct run *r, const struct capacity_in *in)
 	    .users = in->users,
 	    .isl = in->isl,
 	    .osl = in->osl,
-	    .utilisation = in->utilisation,
+	    .utilisation = in->target_load,
 	    .price = {&in->price, in->provider},
 	    .headroom = in->headroom,
 	    .dtype = in->dtype,
@@ -707,7 +707,7 @@ plan_run(struct run *r, const struct capacity_in *in)
 	    .layout = &in->layout,
 	};
 	const struct datum floors[] = {
-	    in->params, in->bits, in->gpu_mem, in->tokens, in->throughput, in->itl, in->block, in->paging_overhead};
+	    in->params, in->bits, in->gpu_mem, in->context, in->throughput, in->itl, in->block, in->paging_overhead};
 
 	for (size_t i = 0; i < sizeof floors / sizeof *floors; i++)
 		if (datum_given(floors[i])) {

@@ -139,7 +139,7 @@ estimated() {
 }
 
 @test "a scaling series from a sweep" {
-	ask train llama3-8b --system dgx-h100 --sweep system.gpus=8..64*2 --no-memory --csv
+	ask train llama3-8b --system dgx-h100 --sweep gpus=8..64*2 --no-memory --csv
 	answered
 	cp "$tmp/out" "$tmp/series.csv"
 	ask scale --series "$tmp/series.csv" --get points.3.n_gpus

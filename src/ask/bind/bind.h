@@ -140,7 +140,7 @@ struct load_in {
 	struct datum isl, osl, cached, isl_cv, osl_cv;
 	struct datum rate, clients; /* one of them, or neither */
 	struct datum think, think_cv;
-	struct datum requests, drafts, accepted, draft_time;
+	struct datum requests, draft_tokens, accepted, draft_time;
 	double usual_think_s; /* of clients where nobody says */
 	const char *clients_option;
 };

@@ -22,7 +22,7 @@ check_numbers(struct run *r, const struct load_in *in)
 			    "write for example 0, 1 or 2.5");
 	return run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1) &
 	    run_whole(r, in->clients_option + 2, in->clients, 1) & run_whole(r, "requests", in->requests, 1) &
-	    run_whole(r, "drafts", in->drafts, 1) & run_positive(r, "rate", in->rate) &
+	    run_whole(r, "draft-tokens", in->draft_tokens, 1) & run_positive(r, "rate", in->rate) &
 	    run_fraction(r, "cached", in->cached) & run_positive(r, "accepted", in->accepted);
 }
 
@@ -39,11 +39,11 @@ check_together(struct run *r, const struct load_in *in)
 	if (in->think.value > 0 && !datum_given(in->clients))
 		return run_refuse(r, in->think.from, "--think needs concurrent clients",
 		    arena_printf(r->arena, "add %s, or leave --think out", in->clients_option));
-	if (datum_given(in->drafts) != datum_given(in->accepted))
-		return run_refuse(r, datum_given(in->drafts) ? in->drafts.from : in->accepted.from,
+	if (datum_given(in->draft_tokens) != datum_given(in->accepted))
+		return run_refuse(r, datum_given(in->draft_tokens) ? in->draft_tokens.from : in->accepted.from,
 		    "--draft-tokens and --accepted need each other",
 		    "write for example --draft-tokens 4 --accepted 2.3");
-	if (datum_given(in->accepted) && in->accepted.value > in->drafts.value)
+	if (datum_given(in->accepted) && in->accepted.value > in->draft_tokens.value)
 		return run_refuse(r, in->accepted.from, "--accepted exceeds --draft-tokens",
 		    "write for example --draft-tokens 4 --accepted 2.3");
 	return true;
@@ -55,7 +55,7 @@ bind_load(struct run *r, const struct load_in *in, struct load *out)
 	if (!check_numbers(r, in) || !check_together(r, in))
 		return false;
 	const struct datum read[] = {in->isl, in->osl, in->cached, in->isl_cv, in->osl_cv, in->rate, in->clients,
-	    in->think, in->drafts, in->accepted, datum_given(in->drafts) ? in->draft_time : datum_absent()};
+	    in->think, in->draft_tokens, in->accepted, datum_given(in->draft_tokens) ? in->draft_time : datum_absent()};
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		run_read_from(r, read[i].from);
 	*out = (struct load){
@@ -64,9 +64,9 @@ bind_load(struct run *r, const struct load_in *in, struct load *out)
 	        .cached_frac = datum_or(in->cached, 0),
 	        .n_requests = in->requests,
 	        .n_concurrent = in->clients,
-	        .n_drafts = datum_or(in->drafts, 0),
+	        .n_drafts = datum_or(in->draft_tokens, 0),
 	        .n_accepted = datum_or(in->accepted, 0),
-	        .draft_s = datum_given(in->drafts) ? datum_or(in->draft_time, 0) : 0,
+	        .draft_s = datum_given(in->draft_tokens) ? datum_or(in->draft_time, 0) : 0,
 	        .isl_cv = datum_or(in->isl_cv, 0),
 	        .osl_cv = datum_or(in->osl_cv, 0)},
 	    .rate_request_per_s = in->rate.value,

@@ -9,7 +9,7 @@ struct capacity_plan_in {
 #define CAPACITY_PLAN_OPTIONS(X)                                                                                       \
 	X(0, engine, "engine", "engine", WORDS, "NAME,...", "engine", NULL,                                            \
 	    "SLO plan: serving engines to try, instead of roofline floors (default: trtllm)")                          \
-	X(0, objectives, "slo", "objectives", WORDS, "WHAT:TIME,...", "", NULL,                                        \
+	X(0, slo, "slo", "slo", WORDS, "WHAT:TIME,...", "", NULL,                                                      \
 	    "SLOs on ttft, tpot or answer, mean or percentile: ttft.p99:500ms,tpot:40ms,answer.p95:10s")               \
 	X(0, dtypes, "dtypes", "dtypes", WORDS, "TYPE,...", "", NULL,                                                  \
 	    "SLO plan: weight dtypes to try (default: --dtype)")                                                       \
@@ -26,7 +26,7 @@ struct capacity_plan_in {
 	X(0, growth, "growth", "growth", FRACTION, "FRACTION", "", "0",                                                \
 	    "SLO plan: load headroom above the given load")                                                            \
 	X(0, spare, "spare", "spare", COUNT, "N", "", "0", "SLO plan: spare replicas (1 for N+1)")                     \
-	X(0, replica_gpus, "gpus", "replica_gpus", COUNT, "N", "", "8", "SLO plan: maximum GPUs per replica")          \
+	X(0, gpus, "gpus", "gpus", COUNT, "N", "", "8", "SLO plan: maximum GPUs per replica")                          \
 	X(0, every_layout, "every-layout", "every_layout", FLAG, "", "", NULL,                                         \
 	    "SLO plan: list every layout, not only the best per GPU, engine and dtype")                                \
 	X(0, unconfirmed, "unconfirmed", "unconfirmed", FLAG, "", "", NULL,                                            \

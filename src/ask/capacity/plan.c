@@ -15,7 +15,7 @@ static const double think_default_s = 30;
 bool
 capacity_plan_asked(const struct capacity_plan_in *in)
 {
-	return in->engine.n > 0 || in->objectives.n > 0 || in->dtypes.n > 0 || datum_given(in->day_tokens) ||
+	return in->engine.n > 0 || in->slo.n > 0 || in->dtypes.n > 0 || datum_given(in->day_tokens) ||
 	    datum_given(in->think) || in->growth.value > 0 || in->spare.value > 0 || in->every_layout;
 }
 
@@ -50,7 +50,7 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
 	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
 	    run_fraction(r, "cached", in->cached) & run_whole(r, "spare", in->spare, 0) &
-	    run_whole(r, "replica-gpus", in->replica_gpus, 1) & run_whole(r, "seed", in->seed, 0);
+	    run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "seed", in->seed, 0);
 }
 
 static bool
@@ -83,7 +83,7 @@ read_objective(struct run *r, struct word w, struct plan_objective *out)
 static bool
 read_load(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c, struct plan_load *l)
 {
-	struct plan_objective *objectives = ARENA_ARRAY(r->arena, struct plan_objective, in->objectives.n + 1);
+	struct plan_objective *objectives = ARENA_ARRAY(r->arena, struct plan_objective, in->slo.n + 1);
 
 	const struct datum read[] = {c->rate, c->users, c->isl, c->osl, c->utilisation};
 
@@ -92,12 +92,12 @@ read_load(struct run *r, const struct capacity_plan_in *in, const struct capacit
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		run_read_from(r, read[i].from);
 	bind_served_degrees(r, c->layout);
-	run_reads(r, &in->objectives, &in->think, &in->day_tokens, &in->isl_cv, &in->osl_cv, &in->cached, &in->growth,
-	    &in->spare, &in->replica_gpus, &in->every_layout, &in->unconfirmed, NULL);
+	run_reads(r, &in->slo, &in->think, &in->day_tokens, &in->isl_cv, &in->osl_cv, &in->cached, &in->growth,
+	    &in->spare, &in->gpus, &in->every_layout, &in->unconfirmed, NULL);
 	if (!in->unconfirmed)
 		run_reads(r, &in->seed, NULL);
-	for (size_t i = 0; i < in->objectives.n; i++)
-		if (!read_objective(r, in->objectives.list[i], &objectives[i]))
+	for (size_t i = 0; i < in->slo.n; i++)
+		if (!read_objective(r, in->slo.list[i], &objectives[i]))
 			return false;
 	*l = (struct plan_load){.rate_request_per_s = c->rate.value,
 	    .n_users = c->users.value,
@@ -111,7 +111,7 @@ read_load(struct run *r, const struct capacity_plan_in *in, const struct capacit
 	    .utilisation_frac = c->utilisation.value,
 	    .n_spare = in->spare.value,
 	    .objectives = objectives,
-	    .n_objectives = in->objectives.n};
+	    .n_objectives = in->slo.n};
 	if (datum_given(c->users) && !datum_given(in->think))
 		run_assume_value(r, "think", "%g s", think_default_s);
 	if (datum_given(in->day_tokens)) {
@@ -214,7 +214,7 @@ static void
 add_layouts(struct search *s, struct serve_parts *p, const struct plan_setup *about)
 {
 	const struct layout_in *asked = s->c->layout;
-	const double most = s->in->replica_gpus.value;
+	const double most = s->in->gpus.value;
 	const bool experts = has_experts(s->model);
 
 	for (double tp = 1; tp <= most; tp *= 2)
@@ -380,7 +380,7 @@ warn(struct run *r, const struct search *s)
 		run_warn(r,
 		    "no replica of up to %g GPUs holds the model and one request: raise --gpus, or use a "
 		    "smaller dtype",
-		    s->in->replica_gpus.value);
+		    s->in->gpus.value);
 	if (datum_given(s->c->users) && s->n_groups > 1)
 		run_warn(r, "closed load: users of faster GPUs send more requests, which may need more replicas");
 	if (s->in->unconfirmed)

@@ -83,8 +83,8 @@ static bool
 check_numbers(struct run *r, const struct serve_in *in)
 {
 	return run_whole(r, "batch", in->batch, 1) & run_positive(r, "ttft", in->ttft) &
-	    run_positive(r, "itl", in->itl) & run_positive(r, "deadline", in->deadline) &
-	    run_positive(r, "bits", in->bits) & run_positive(r, "head-bits", in->head_bits);
+	    run_positive(r, "itl", in->itl) & run_positive(r, "e2e", in->e2e) & run_positive(r, "bits", in->bits) &
+	    run_positive(r, "head-bits", in->head_bits);
 }
 
 static bool
@@ -144,7 +144,7 @@ serve_load(struct run *r, const struct serve_in *in, const struct serve_binding 
 	    .think = s->think,
 	    .think_cv = s->think_cv,
 	    .requests = in->requests,
-	    .drafts = in->drafts,
+	    .draft_tokens = in->draft_tokens,
 	    .accepted = in->accepted,
 	    .draft_time = in->draft_time,
 	    .clients_option = "--concurrency"};
@@ -249,7 +249,7 @@ verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics 
 	}
 	const bool met = serve_objective(r, "--ttft", in->ttft, m->first_s, &verdict) &
 	    serve_objective(r, "--itl", in->itl, m->step_s, &verdict) &
-	    serve_objective(r, "--e2e", in->deadline, m->answer_s, &verdict);
+	    serve_objective(r, "--e2e", in->e2e, m->answer_s, &verdict);
 	if (*verdict)
 		TELL(sh, verdict, verdict);
 	return met ? ANSWERED : ANSWERED_NO;
@@ -275,10 +275,10 @@ simulated(struct run *r, const struct serve_in *in, const struct serve_binding *
 	    .rate_request_per_s = in->rate,
 	    .n_concurrent = in->concurrency,
 	    .n_requests = in->requests,
-	    .objectives = {datum_or(in->ttft, NAN), datum_or(in->itl, NAN), datum_or(in->deadline, NAN)},
+	    .objectives = {datum_or(in->ttft, NAN), datum_or(in->itl, NAN), datum_or(in->e2e, NAN)},
 	};
 
-	run_reads(r, &in->ttft, &in->itl, &in->deadline, &in->simulation.simulate, NULL);
+	run_reads(r, &in->ttft, &in->itl, &in->e2e, &in->simulation.simulate, NULL);
 	if (in->kv_link.text) {
 		const struct link *link = run_link(r, in->kv_link);
 		if (!link)

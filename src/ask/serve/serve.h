@@ -144,7 +144,7 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", "0.5", "prefill MFU, for floors")                            \
 	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "SLO: maximum TTFT")                                        \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL)")                      \
-	X(0, deadline, "e2e", "deadline", TIME, "TIME", "", NULL, "SLO: maximum P99 end-to-end latency")               \
+	X(0, e2e, "e2e", "e2e", TIME, "TIME", "", NULL, "SLO: maximum P99 end-to-end latency")                         \
 	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
 	    "measured sweep: batch or setting, requests per second, P99 latency")                                      \
 	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL,                                               \
@@ -171,7 +171,8 @@ const char *serve_error_kind(const struct serve_question *q);
 	    "split every matrix by rows over the pp GPUs instead of by layers (llama.cpp)")                            \
 	X(0, head_bits, "head-bits", "head_bits", NUMBER, "N", "", NULL,                                               \
 	    "bits per weight of the LM head, where the format stores it differently")                                  \
-	X(0, drafts, "draft-tokens", "drafts", COUNT, "N", "", NULL, "speculative decoding: draft tokens per step")    \
+	X(0, draft_tokens, "draft-tokens", "draft_tokens", COUNT, "N", "", NULL,                                       \
+	    "speculative decoding: draft tokens per step")                                                             \
 	X(0, accepted, "accepted", "accepted", NUMBER, "N", "", NULL,                                                  \
 	    "speculative decoding: mean accepted draft tokens per step; verification adds one")                        \
 	X(0, draft_time, "draft-time", "draft_time", TIME, "TIME", "", "0s",                                           \
