@@ -180,7 +180,7 @@ add_pairs(const struct pairs *p, const char *text)
 			value = arena_printf(p->arena, "%s,%s", value, pieces[++i]);
 		struct source at = p->at;
 		if (at.line == 0) /* of an option: say which of its paths */
-			at.file = arena_printf(p->arena, "%s %s", at.file, path);
+			at.file = arena_printf(p->arena, "%s %s", at.file, path + strlen(p->prefix));
 		settings_add(p->arena, p->to, path, value, at);
 	}
 	return true;
@@ -199,8 +199,14 @@ add_once(struct parser *p, const char *path, const char *value, const char *opti
 {
 	const struct settings *s = &p->out->options;
 
-	if (is_set(s, path)) {
-		diag_error(p->diag, from_option(p, option), "is given twice");
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->list[i].path, path) != 0)
+			continue;
+		const char *other = s->list[i].at.file;
+		if (strcmp(other, option) == 0)
+			diag_error(p->diag, from_option(p, option), "is given twice");
+		else
+			diag_error(p->diag, from_option(p, option), "is given twice: %s is the same", other);
 		diag_hint(p->diag, "keep one");
 		return;
 	}
@@ -411,8 +417,6 @@ check_exclusive(struct parser *p)
 		bool both;
 	} pairs[] = {
 	    {"--json", "--csv", o->json && o->csv},
-	    {"--table", "--sweep", o->table && sweep},
-	    {"--table", "--jsonl", o->table && o->jsonl},
 	    {"--json", "--md", o->json && o->md},
 	    {"--json", "--explain=ROW", o->json && o->explain && *o->explain},
 	    {"--json", "--get", o->json && o->get},

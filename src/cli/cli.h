@@ -232,8 +232,7 @@ struct layout_in {
 	X(0, sp, NULL, "layout.sp", FLAG, "", "", NULL, "sequence parallel norms and residuals")                       \
 	X(0, across, NULL, "layout.across", FLAG, "", "", NULL, "tensor parallel groups may reach beyond one node")    \
 	X(0, fsdp, NULL, "layout.fsdp", FLAG, "", "", NULL, "the same as zero=3")                                      \
-	X(0, adp, NULL, "layout.adp", FLAG, "", "", NULL, "serving: attention data parallel over the tp GPUs")         \
-	X(0, attention_dp, NULL, "layout.attention-dp", FLAG, "", "", NULL, "the same as adp")
+	X(0, adp, NULL, "layout.adp", FLAG, "", "", NULL, "serving: attention data parallel over the tp GPUs")
 	LAYOUT_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option_group layout_group; /* offset 0: copy it and set .offset */

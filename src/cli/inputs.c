@@ -37,6 +37,10 @@ option_of(const struct command *c, const char *name)
 		o = command_option_named(c, plain);
 	if (!o)
 		o = command_option_at(c, plain);
+	if (!o && text_begins(plain, "layout.")) {
+		o = alias_find(c, plain + strlen("layout."), "0");
+		return o && text_begins(o->path, "layout.") ? o : NULL;
+	}
 	return o ? o : alias_find(c, plain, "0");
 }
 
@@ -83,14 +87,47 @@ is_layout(const struct command *c, const char *key, const struct node *item)
 	return strcmp(key, "layout") == 0 && item->kind == NODE_SCALAR && item->text && command_has_layout(c);
 }
 
+/* `ttft: p95:2s` is an SLO of a percentile: `slo: ttft=p95:2s`. */
+static bool
+is_percentile(const struct command *c, const char *path, const struct node *item)
+{
+	const char *text = item->kind == NODE_SCALAR && item->text ? item->text : "";
+
+	return text[0] == 'p' && strspn(text + 1, "0123456789") > 0 &&
+	    text[1 + strspn(text + 1, "0123456789")] == ':' && text_lists("ttft tpot itl e2e", path) &&
+	    command_option_at(c, "slo");
+}
+
+/* A list as words on the command line: `a,b`. */
+static const char *
+joined(struct arena *a, const struct node *list)
+{
+	const char *text = list && list->kind == NODE_SCALAR && list->text ? list->text : "";
+
+	for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n; i++)
+		text = arena_printf(a, "%s%s%s", text, i ? "," : "", list->items[i]->text ? list->items[i]->text : "");
+	return text;
+}
+
 static const struct node *
-with_layout(struct arena *a, struct diag *d, const struct node *tree, const struct node *item)
+with_input(struct arena *a, const struct command *c, const struct node *tree, const char *path, const struct node *item)
+{
+	if (!is_percentile(c, path, item))
+		return tree_with(a, tree, path, item);
+	const char *slo = joined(a, tree_at(tree, "slo"));
+	const char *text = arena_printf(a, "%s%s%s=%s", slo, *slo ? "," : "", path, item->text);
+	return tree_with(a, tree, "slo", tree_scalar(a, text, item->at));
+}
+
+static const struct node *
+with_layout(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, const struct node *item)
 {
 	struct settings list = {0};
 
 	arguments_layout(a, d, item->text, item->at, &list);
 	for (size_t i = 0; i < list.n; i++)
-		tree = tree_with(a, tree, list.list[i].path, tree_scalar(a, list.list[i].text, list.list[i].at));
+		tree = tree_with(
+		    a, tree, key_path(c, list.list[i].path), tree_scalar(a, list.list[i].text, list.list[i].at));
 	return tree;
 }
 
@@ -146,7 +183,7 @@ with_renamed(struct arena *a, struct diag *d, const struct command *c, const str
 		    strcmp(key, path) == 0 ? "'%s' is given twice" : "'%s' and '%s' are the same input", key, path);
 		diag_hint(d, "keep '%s'", path);
 	}
-	return tree_with(a, tree, path, item);
+	return with_input(a, c, tree, path, item);
 }
 
 /* `layout.tp: 8` in a file or a JSON line means what it means in --set, and so does another name of an input. */
@@ -159,7 +196,7 @@ inputs_spread(struct arena *a, struct diag *d, const struct command *c, const st
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
 		const struct node *item = map->items[i];
-		if (is_path(key) || is_layout(c, key, item) || key_path(c, key) != key)
+		if (is_path(key) || is_layout(c, key, item) || key_path(c, key) != key || is_percentile(c, key, item))
 			continue;
 		map_add(plain, map->keys[i], gpus_of_system(c, key, item) ? without_gpus(a, item) : item);
 	}
@@ -167,10 +204,11 @@ inputs_spread(struct arena *a, struct diag *d, const struct command *c, const st
 		const char *key = map->keys[i]->text;
 		const struct node *item = map->items[i], *gpus = gpus_of_system(c, key, item);
 		if (is_layout(c, key, item))
-			tree = with_layout(a, d, tree, item);
+			tree = with_layout(a, d, c, tree, item);
 		else if (gpus)
 			tree = with_renamed(a, d, c, tree, "system.gpus", gpus);
-		else if (key_path(c, key) != key || (is_path(key) && command_option_at(c, key)))
+		else if (key_path(c, key) != key || is_percentile(c, key, item) ||
+		    (is_path(key) && command_option_at(c, key)))
 			tree = with_renamed(a, d, c, tree, key, item);
 		else if (is_path(key))
 			tree = tree_with(a, tree, key, tree_overlay(a, tree_at(tree, key), item));
@@ -186,10 +224,14 @@ inputs_tree(
 	const struct node *tree = job ? inputs_spread(a, d, c, job) : NULL;
 
 	for (size_t l = 0; l < 2; l++)
-		for (size_t i = 0; i < layers[l]->n; i++) {
-			const struct setting *s = &layers[l]->list[i];
-			tree = tree_with(a, tree, key_path(c, s->path), tree_scalar(a, s->text, s->at));
-		}
+		for (int percentiles = 0; percentiles < 2; percentiles++) /* are added to --slo */
+			for (size_t i = 0; i < layers[l]->n; i++) {
+				const struct setting *s = &layers[l]->list[i];
+				const char *path = key_path(c, s->path);
+				const struct node *item = tree_scalar(a, s->text, s->at);
+				if (is_percentile(c, path, item) == (percentiles > 0))
+					tree = with_input(a, c, tree, path, item);
+			}
 	return tree ? tree : tree_map(a, (struct source){"command line", 0, 0, NULL, false});
 }
 
@@ -223,10 +265,16 @@ inputs_unknown(struct diag *d, const struct command *c, const char *path, struct
 	for (size_t g = 0; g < c->n_groups; g++)
 		for (size_t i = 0; i < c->groups[g].n && n < 250; i++)
 			names[n++] = c->groups[g].options[i].path;
-	diag_error(d, at, "'%s' has no input '%s'", c->name, path);
 	const char *near = text_nearest(path, names, n);
+	const size_t layout =
+	    text_begins(path, "layout.") && (!near || text_begins(near, "layout.")) && !*before ? strlen("layout.") : 0;
+	if (layout)
+		diag_error(d, at, "a layout has no '%s'", path + layout);
+	else
+		diag_error(d, at, "'%s' has no input '%s'", c->name, path);
+	const bool whole = at.line == 0 && !text_begins(at.file ? at.file : "", "--layout");
 	if (near)
-		diag_hint(d, "did you mean '%s%s'?", before, near);
+		diag_hint(d, "did you mean '%s%s'?", before, near + (whole ? 0 : layout));
 	else
 		diag_hint(d, "'ridge %s --help' lists the inputs", c->name);
 }

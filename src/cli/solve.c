@@ -121,9 +121,16 @@ bound_of(struct solver *s, const struct sheet *sh, const struct row *row, double
 	}
 	char name[60];
 	dim_name(dim, name, sizeof name);
+	for (enum quantity q = 0; q < N_QUANTITIES; q++)
+		if (dim_equal(quantity_dim(q), dim) && !quantity_read(s->until.bound, q, bound, &fault) &&
+		    strstr(fault.what, "two ways")) {
+			diag_error(s->q->diag, from_until, "%s", fault.what);
+			diag_hint(s->q->diag, "%s", fault.hint);
+			return false;
+		}
 	diag_error(
 	    s->q->diag, from_until, "'%s' is neither a value in %s nor a formula of answers", s->until.bound, name);
-	diag_hint(s->q->diag, "'%s' is in %s; --json shows all answers", row->id ? row->id : row->name, name);
+	diag_hint(s->q->diag, "'%s' is in %s: write for example 80%s", row->id ? row->id : row->name, name, name);
 	return false;
 }
 
@@ -225,11 +232,18 @@ read_ends(struct solver *s, const struct option *o, const char *from, const char
 		diag_hint(s->q->diag, "write --solve %s=LOW..HIGH, with units", s->path);
 		return false;
 	}
-	if (!o || quantity_read(to, o->quantity, &ignored, &fault))
+	if (!o || o->kind != KIND_QUANTITY || quantity_read(to, o->quantity, &ignored, &fault))
 		return true;
 	diag_error(s->q->diag, s->at, "%s", fault.what);
 	diag_hint(s->q->diag, "%s", fault.hint);
 	return false;
+}
+
+/* A list of values without names to choose from may be one number: --price 2.5usd/h. */
+static bool
+is_number(const struct option *o)
+{
+	return o->kind == KIND_QUANTITY || (o->kind == KIND_WORDS && !*o->complete);
 }
 
 static bool
@@ -241,12 +255,16 @@ parse_bracket(struct solver *s, const char *solve, double *low, double *high)
 
 	s->path = inputs_path(s->q->command, name);
 	const struct option *o = command_option_at(s->q->command, s->path);
-	if (o && o->kind != KIND_QUANTITY) {
+	if (!o && !strchr(s->path, '.')) {
+		inputs_unknown(s->q->diag, s->q->command, s->path, s->at, "");
+		return false;
+	}
+	if (o && !is_number(o)) {
 		diag_error(s->q->diag, s->at, "'%s' is not a number", name);
 		diag_hint(s->q->diag, "show its values with --sweep %s=...", name);
 		return false;
 	}
-	s->whole = o && o->quantity == Q_COUNT;
+	s->whole = o && o->kind == KIND_QUANTITY && o->quantity == Q_COUNT;
 	s->unit = "";
 	*low = 1;
 	*high = s->whole ? 1048576 : 0;

@@ -218,7 +218,8 @@ static const struct {
     {"spec", "k", "draft_tokens"},
     {"train", "system.gpus", "gpus"},
     {"train", "tensor_parallel_size", "layout.tp"},
-    {"train", "layout.attention_dp", "layout.attention-dp"},
+    {"serve", "attention_dp", "layout.adp"},
+    {"serve", "layout.attention-dp", "layout.adp"},
 };
 
 START_TEST(old_inputs_are_accepted)

@@ -66,6 +66,7 @@ static const struct {
     {"capacity", "price", {"2.5", "h100=2.5"}},
     {"cost", "price", {"2.5", "3usd/h", "h100=2.5"}},
     {"capacity", "slo", {"ttft:2s", "tpot.p95:60ms"}},
+    {"serve", "slo", {"ttft:2s", "tpot:1us"}},
     {"capacity", "dtypes", {"fp8", "int4"}},
     {"serve", "kv_link", {"nvlink4", "pcie5-x16"}},
     {"serve", "lengths", {"tests/fixtures/serve-trace.csv"}},

@@ -7,6 +7,8 @@
 #include "model/layer/layer.h"
 #include "model/memory/memory.h"
 
+#include <string.h>
+
 static bool
 check_numbers(struct run *r, const struct load_in *in)
 {
@@ -262,7 +264,56 @@ bind_room(struct run *r, const struct room_in *in, const struct stack *engine, c
 void
 bind_served_degrees(struct run *r, const struct layout_in *in)
 {
-	run_reads(r, &in->tp, &in->pp, &in->ep, &in->adp, &in->attention_dp, NULL);
+	run_reads(r, &in->tp, &in->pp, &in->ep, &in->adp, NULL);
 	if (in->tp.value > 8)
 		run_reads(r, &in->across, NULL);
+}
+
+/* --- SLOs ------------------------------------------------------------------------------------------------ */
+
+static bool
+not_an_slo(struct run *r, struct word w)
+{
+	return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is not an SLO", w.text),
+	    "write ttft, tpot, itl or e2e, optionally with p50, p90, p95 or p99, and a time: ttft=p99:500ms");
+}
+
+static int
+word_among(const char *word, const char *const *names, int n)
+{
+	int i = 0;
+
+	while (i < n && strcmp(word, names[i]) != 0)
+		i++;
+	return i;
+}
+
+bool
+bind_slo(struct run *r, struct word w, struct slo *out)
+{
+	static const char *const measures[N_SLO_MEASURES] = {
+	    [SLO_TTFT] = "ttft", [SLO_TPOT] = "tpot", [SLO_E2E] = "e2e", [SLO_ITL] = "itl"};
+	static const char *const statistics[N_PLAN_STATISTICS] = {
+#define STATISTIC(id, name, share) [PLAN_##id] = name,
+#include "search/plan/statistic.def"
+#undef STATISTIC
+	};
+	const size_t n_name = strcspn(w.text, ".:="), n_all = strcspn(w.text, ":=");
+	const char *name = arena_copy(r->arena, w.text, n_name), *time = w.text + n_all + (w.text[n_all] != '\0');
+	const char *of = n_all > n_name ? arena_copy(r->arena, w.text + n_name + 1, n_all - n_name - 1) : NULL;
+	const char *colon = strchr(time, ':');
+
+	if (colon && of)
+		return not_an_slo(r, w);
+	if (colon) {
+		of = arena_copy(r->arena, time, (size_t)(colon - time));
+		time = colon + 1;
+	}
+	out->measure =
+	    strcmp(name, "answer") == 0 ? SLO_E2E : (enum slo_measure)word_among(name, measures, N_SLO_MEASURES);
+	out->statistic = of ? (enum plan_statistic)word_among(of, statistics, N_PLAN_STATISTICS) : PLAN_MEAN;
+	if (out->measure == N_SLO_MEASURES || out->statistic == N_PLAN_STATISTICS || !*time)
+		return not_an_slo(r, w);
+	out->text = arena_printf(r->arena, "%s%s%s", measures[out->measure], of ? " " : "", of ? of : "");
+	return run_value(r, w.from, time, Q_TIME, &out->limit_s);
 }

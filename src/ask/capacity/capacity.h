@@ -10,7 +10,10 @@ struct capacity_plan_in {
 	X(0, engine, "engine", "engine", WORDS, "NAME,...", "engine", NULL,                                            \
 	    "SLO plan: serving engines to try, instead of roofline floors (default: trtllm)")                          \
 	X(0, slo, "slo", "slo", WORDS, "WHAT:TIME,...", "", NULL,                                                      \
-	    "SLOs on ttft, tpot or answer, mean or percentile: ttft.p99:500ms,tpot:40ms,answer.p95:10s")               \
+	    "SLOs on ttft, tpot or e2e, mean or percentile: ttft=p99:500ms,tpot=40ms")                                 \
+	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "SLO: mean TTFT; p95:TIME of a percentile")                 \
+	X(0, tpot, "tpot", "tpot", TIME, "TIME", "", NULL, "SLO: mean TPOT; p95:TIME of a percentile")                 \
+	X(0, e2e, "e2e", "e2e", TIME, "TIME", "", NULL, "SLO: mean end-to-end latency; p95:TIME of a percentile")      \
 	X(0, dtypes, "dtypes", "dtypes", WORDS, "TYPE,...", "", NULL,                                                  \
 	    "SLO plan: weight dtypes to try (default: --dtype)")                                                       \
 	X(0, think, "think", "think", TIME, "TIME", "", NULL,                                                          \

@@ -418,6 +418,25 @@ serve_objective(struct run *r, const char *what, struct datum objective, double 
 	return met;
 }
 
+bool
+serve_slos(struct run *r, const struct words *list, double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS],
+    const char **verdict, bool *met)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct slo slo;
+		if (!bind_slo(r, list->list[i], &slo))
+			return false;
+		const double found_s = time_s[slo.measure][slo.statistic];
+		if (isnan(found_s))
+			return run_refuse(r, list->list[i].from,
+			    arena_printf(r->arena, "this answer has no %s", slo.text),
+			    slo.statistic == PLAN_MEAN ? "add --osl 200"
+			                               : "add --simulate: the closed form has means only");
+		*met = serve_objective(r, slo.text, slo.limit_s, found_s, verdict) && *met;
+	}
+	return true;
+}
+
 enum answer
 serve_floors(struct run *r, const struct serve_in *in)
 {
