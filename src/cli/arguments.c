@@ -303,7 +303,7 @@ value_of(struct parser *p, const char *attached, const char *option, const char 
 static void
 unknown_option(struct parser *p, const char *option)
 {
-	const char *names[256];
+	const char *names[512];
 	size_t n = 0;
 
 	for (size_t g = 0; g < p->command->n_groups; g++)
@@ -314,6 +314,9 @@ unknown_option(struct parser *p, const char *option)
 		names[n++] = global_options[i].name;
 	if (command_has_layout(p->command))
 		names[n++] = "layout";
+	for (size_t i = 0; i < n_aliases; i++)
+		if (alias_option(&aliases[i], p->command))
+			names[n++] = aliases[i].name;
 	diag_error(p->diag, (struct source){0}, "there is no option '%s'", option);
 	const char *near = text_nearest(option + strspn(option, "-"), names, n);
 	if (near)

@@ -305,6 +305,12 @@ check_known(struct arena *a, struct diag *d, const struct command *c, const stru
 
 		if (*prefix && strcmp(key, "name") == 0 && command_option_at(c, prefix))
 			continue;
+		/* a job for another command may count its GPUs there */
+		const struct node *gpus = strcmp(path, "system") == 0 ? tree_get(map->items[i], "gpus") : NULL;
+		if (gpus && gpus->at.line == 0) {
+			inputs_unknown(d, c, "system.gpus", gpus->at, "");
+			continue;
+		}
 		switch (inputs_place(c, path, map->items[i])) {
 		case INPUT_ABOVE:
 			check_known(a, d, c, map->items[i], path);
