@@ -110,7 +110,7 @@ const char *hw_calibrated(struct run *r, const struct gpu *gpu);
 	X(0, load, "load", "load", NUMBER, "N", "", NULL, "mean request rate, requests per second")                    \
 	X(0, capacity, "capacity", "capacity", WORD, "RATE@GPUS", "", NULL,                                            \
 	    "measured capacity: 350@8 is 350 requests per second on 8 GPUs; sizes the fleet for --load")               \
-	X(0, utilisation, "target-load", "utilisation", FRACTION, "FRACTION", "", "0.75",                              \
+	X(0, target_load, "target-load", "target_load", FRACTION, "FRACTION", "", "0.75",                              \
 	    "target utilization of the fleet's capacity")                                                              \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL) of a request")                      \
 	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "output sequence length (OSL) of a request")                     \
@@ -162,7 +162,7 @@ enum answer cost_own_or_rent(struct run *r, const struct cost_in *in, const stru
 	X(0, times, "times", "times", WORDS, "TIME@N,...", "", NULL, "measured time of one job on N GPUs")             \
 	X(0, warn_below, "warn-below", "warn_below", FRACTION, "FRACTION", "", NULL,                                   \
 	    "minimum scaling efficiency; exit status 1 below it")                                                      \
-	X(0, ranks, "gpus", "ranks", WORDS, "N,...", "", NULL, "GPU counts to predict")                                \
+	X(0, gpus, "gpus", "gpus", WORDS, "N,...", "", NULL, "GPU counts to predict")                                  \
 	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU")                                 \
 	X(0, compute, "compute", "compute", TIME, "TIME", "", NULL, "compute time of a step on one GPU")               \
 	X(0, gradient, "gradient", "gradient", SIZE, "SIZE", "", NULL, "gradient bytes all-reduced per step (ring)")   \

@@ -66,7 +66,7 @@ scale_series(struct run *r, struct word file, struct scale_point *out, size_t *n
 		diag_error(r->diag, file.from, "%s has no column of %s", file.text,
 		    t.heads && count < t.n_columns ? "rates" : "numbers of GPUs");
 		diag_hint(r->diag,
-		    "use columns gpus and rate, or the output of 'ridge train ... --sweep system.gpus=8..64*2 --csv'");
+		    "use columns gpus and rate, or the output of 'ridge train ... --sweep gpus=8..64*2 --csv'");
 		return false;
 	}
 	if (t.n_lines > POINTS_MAX) {
@@ -189,15 +189,15 @@ bind_points(struct run *r, const struct scale_in *in, struct scale_point *out, s
 bool
 scale_ranks(struct run *r, const struct scale_in *in, double *ranks)
 {
-	if (in->ranks.n > POINTS_MAX) {
-		diag_error(r->diag, in->ranks.list[0].from, "more than %d numbers of GPUs", POINTS_MAX);
+	if (in->gpus.n > POINTS_MAX) {
+		diag_error(r->diag, in->gpus.list[0].from, "more than %d numbers of GPUs", POINTS_MAX);
 		diag_hint(r->diag, "give fewer");
 		return false;
 	}
-	run_reads(r, &in->ranks, NULL);
-	for (size_t i = 0; i < in->ranks.n; i++) {
+	run_reads(r, &in->gpus, NULL);
+	for (size_t i = 0; i < in->gpus.n; i++) {
 		ranks[i] = 1;
-		if (!read_part(r, in->ranks.list[i], in->ranks.list[i].text, Q_COUNT, &ranks[i]))
+		if (!read_part(r, in->gpus.list[i], in->gpus.list[i].text, Q_COUNT, &ranks[i]))
 			return false;
 	}
 	return true;
@@ -206,7 +206,7 @@ scale_ranks(struct run *r, const struct scale_in *in, double *ranks)
 bool
 scale_need_ranks(struct run *r, const struct scale_in *in)
 {
-	if (in->ranks.n)
+	if (in->gpus.n)
 		return true;
 	diag_error(r->diag, (struct source){0}, "number of ranks missing");
 	diag_hint(r->diag, "add for example --gpus 2,4,8,16");
@@ -325,7 +325,7 @@ show_predicted(struct run *r, const struct scale_in *in, const struct series *s,
 {
 	struct sheet *sh = r->sheet;
 	double ranks[POINTS_MAX];
-	size_t n = in->ranks.n;
+	size_t n = in->gpus.n;
 
 	if (!scale_ranks(r, in, ranks))
 		return;

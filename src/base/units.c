@@ -317,8 +317,9 @@ scaled(const char *start, size_t length, double number, double scale)
 static bool
 read_quantity(const char *text, enum quantity q, double *value, struct quantity_fault *fault)
 {
-	const bool dollar = text[0] == '$' && (q == Q_MONEY || q == Q_PER_HOUR || q == Q_PER_ENERGY);
-	const char *start = dollar ? text + 1 : text;
+	const bool money = q == Q_MONEY || q == Q_PER_HOUR || q == Q_PER_ENERGY;
+	const bool before = money && text[0] == '$';
+	const char *start = before ? text + 1 : text;
 	char *end;
 	const char *first = start + (*start == '-' || *start == '+');
 
@@ -335,7 +336,8 @@ read_quantity(const char *text, enum quantity q, double *value, struct quantity_
 	const size_t length = (size_t)(end - start);
 	while (*end == ' ')
 		end++;
-	const char *unit = end;
+	const bool dollar = before || (money && *end == '$'); /* $2.50/h, 2.50$/h */
+	const char *unit = dollar && !before ? end + 1 : end;
 	if (dollar && *unit == '\0')
 		unit = "usd";
 	else if (dollar && strcmp(unit, "/h") == 0)

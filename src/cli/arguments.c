@@ -180,7 +180,7 @@ add_pairs(const struct pairs *p, const char *text)
 			value = arena_printf(p->arena, "%s,%s", value, pieces[++i]);
 		struct source at = p->at;
 		if (at.line == 0) /* of an option: say which of its paths */
-			at.file = arena_printf(p->arena, "%s %s", at.file, path);
+			at.file = arena_printf(p->arena, "%s %s", at.file, path + strlen(p->prefix));
 		settings_add(p->arena, p->to, path, value, at);
 	}
 	return true;
@@ -199,12 +199,54 @@ add_once(struct parser *p, const char *path, const char *value, const char *opti
 {
 	const struct settings *s = &p->out->options;
 
-	if (is_set(s, path)) {
-		diag_error(p->diag, from_option(p, option), "is given twice");
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->list[i].path, path) != 0)
+			continue;
+		const char *other = s->list[i].at.file;
+		if (strcmp(other, option) == 0)
+			diag_error(p->diag, from_option(p, option), "is given twice");
+		else
+			diag_error(p->diag, from_option(p, option), "is given twice: %s is the same", other);
 		diag_hint(p->diag, "keep one");
 		return;
 	}
 	settings_add(p->arena, &p->out->options, path, value, from_option(p, option));
+}
+
+/* By any of its names. */
+static bool
+is_swept(const struct parser *p, const char *name)
+{
+	const struct settings *s = &p->out->sweeps;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(inputs_path(p->command, s->list[i].path), inputs_path(p->command, name)) == 0)
+			return true;
+	return false;
+}
+
+/* `inputs.ranks` is `inputs.gpus`; an input that the command has not is an error. */
+static const char *
+get_name(struct parser *p, const char *name)
+{
+	if (!text_begins(name, "inputs."))
+		return name;
+	const char *path = inputs_path(p->command, name + strlen("inputs."));
+	if (!command_option_at(p->command, path))
+		inputs_unknown(p->diag, p->command, path, from_option(p, "--get"), "inputs.");
+	return arena_printf(p->arena, "inputs.%s", path);
+}
+
+static const char *
+get_names(struct parser *p, const char *names)
+{
+	size_t n;
+	char **list = text_split(p->arena, names, ',', &n);
+	const char *out = get_name(p, list[0]);
+
+	for (size_t i = 1; i < n; i++)
+		out = arena_printf(p->arena, "%s,%s", out, get_name(p, list[i]));
+	return out;
 }
 
 static void
@@ -225,7 +267,7 @@ take_global(struct parser *p, const struct global_option *g, const char *value)
 			return;
 		}
 		const char *path = arena_copy(p->arena, value, (size_t)(equals - value));
-		if (is_set(&out->sweeps, path)) {
+		if (is_swept(p, path)) {
 			diag_error(p->diag, from_option(p, option), "'%s' is swept twice", path);
 			diag_hint(p->diag, "write one list: %s=1,2,4", path);
 		} else if (path_allowed(p, path, option))
@@ -261,7 +303,7 @@ value_of(struct parser *p, const char *attached, const char *option, const char 
 static void
 unknown_option(struct parser *p, const char *option)
 {
-	const char *names[256];
+	const char *names[512];
 	size_t n = 0;
 
 	for (size_t g = 0; g < p->command->n_groups; g++)
@@ -272,6 +314,9 @@ unknown_option(struct parser *p, const char *option)
 		names[n++] = global_options[i].name;
 	if (command_has_layout(p->command))
 		names[n++] = "layout";
+	for (size_t i = 0; i < n_aliases; i++)
+		if (alias_option(&aliases[i], p->command))
+			names[n++] = aliases[i].name;
 	diag_error(p->diag, (struct source){0}, "there is no option '%s'", option);
 	const char *near = text_nearest(option + strspn(option, "-"), names, n);
 	if (near)
@@ -375,8 +420,6 @@ check_exclusive(struct parser *p)
 		bool both;
 	} pairs[] = {
 	    {"--json", "--csv", o->json && o->csv},
-	    {"--table", "--sweep", o->table && sweep},
-	    {"--table", "--jsonl", o->table && o->jsonl},
 	    {"--json", "--md", o->json && o->md},
 	    {"--json", "--explain=ROW", o->json && o->explain && *o->explain},
 	    {"--json", "--get", o->json && o->get},
@@ -443,6 +486,8 @@ arguments_parse(struct arena *a, struct diag *d, const struct command *c, int ar
 			short_options(&p, word);
 	}
 	check_exclusive(&p);
+	if (out->get)
+		out->get = get_names(&p, out->get);
 	return diag_errors(d) == errors;
 }
 

@@ -58,12 +58,8 @@ static const struct {
 } rows[] = {
     /* machines */
     {"gpus", Q_COUNT, {1, 1e7, false}},
-    {"system.gpus", Q_COUNT, {1, 1e7, false}},
-    {"ranks", Q_COUNT, {1, 1e7, false}},
     {"nodes", Q_COUNT, {1, 1e7, false}},
-    {"gpus_per_node", Q_COUNT, {1, 1e4, false}},
     {"node_gpus", Q_COUNT, {1, 1e4, false}},
-    {"replica_gpus", Q_COUNT, {1, 1e5, false}},
     {"replicas", Q_COUNT, {1, 1e5, false}},
     {"decode_replicas", Q_COUNT, {0, 1e5, false}},
     {"spare", Q_COUNT, {0, 1e5, false}},
@@ -148,7 +144,7 @@ static const struct {
     {"worst", Q_COUNT, {0, 1000, false}},
     {"max_k", Q_COUNT, {1, 10000, false}},
     {"k", Q_COUNT, {1, 1e12, false}},
-    {"drafts", Q_COUNT, {0, 10000, false}},
+    {"draft_tokens", Q_COUNT, {0, 10000, false}},
     {"zipf", Q_NUMBER, {0, 50, false}},
     {"fps", Q_NUMBER, {0, 1e6, true}},
     {"mph", Q_NUMBER, {0, 1e5, true}},

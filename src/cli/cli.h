@@ -232,8 +232,7 @@ struct layout_in {
 	X(0, sp, NULL, "layout.sp", FLAG, "", "", NULL, "sequence parallel norms and residuals")                       \
 	X(0, across, NULL, "layout.across", FLAG, "", "", NULL, "tensor parallel groups may reach beyond one node")    \
 	X(0, fsdp, NULL, "layout.fsdp", FLAG, "", "", NULL, "the same as zero=3")                                      \
-	X(0, adp, NULL, "layout.adp", FLAG, "", "", NULL, "serving: attention data parallel over the tp GPUs")         \
-	X(0, attention_dp, NULL, "layout.attention-dp", FLAG, "", "", NULL, "the same as adp")
+	X(0, adp, NULL, "layout.adp", FLAG, "", "", NULL, "serving: attention data parallel over the tp GPUs")
 	LAYOUT_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option_group layout_group; /* offset 0: copy it and set .offset */
@@ -327,10 +326,13 @@ const struct node *inputs_spread(struct arena *a, struct diag *d, const struct c
 const struct node *inputs_tree(
     struct arena *a, struct diag *d, const struct command *c, const struct node *job, const struct arguments *args);
 
-/* The input path that a name on the command line means: an option's name or a path. */
+/* The input path that a name means: of an option, of another spelling of one, or a path. */
 const char *inputs_path(const struct command *c, const char *name);
 /* An input as a report lists it: numbers in base units. */
 struct asked_input inputs_asked(const struct command *c, const char *path, const char *text);
+
+/* An error for an input that the command has not, with the nearest one; `before` stands in front of it: `inputs.`. */
+void inputs_unknown(struct diag *d, const struct command *c, const char *path, struct source at, const char *before);
 
 /* Fill the command's input struct; absent paths take their defaults.  False with all faults in d. */
 bool inputs_bind(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, void *out);

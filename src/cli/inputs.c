@@ -14,14 +14,44 @@ const char inputs_default[] = "default";
 const char *const input_entities[] = {"gpu", "system", "model", "link", "stack", "engine"};
 const size_t n_input_entities = sizeof input_entities / sizeof *input_entities;
 
+/* `gpu_mem` as an option is written: `gpu-mem`. */
+static void
+dashed(const char *name, char *out, size_t size)
+{
+	snprintf(out, size, "%s", name);
+	for (char *p = out; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+}
+
+/* The option that a key of an input means: its path, its name, or another name of it. */
+static const struct option *
+option_of(const struct command *c, const char *name)
+{
+	char plain[PATH_MAX_LENGTH + 1];
+	const struct option *o = command_option_at(c, name);
+
+	if (strcmp(name, "system.gpus") == 0 && command_option_at(c, "system")) /* of the job, not of a node */
+		return command_option_at(c, "gpus");
+	dashed(name, plain, sizeof plain);
+	if (!o)
+		o = command_option_named(c, plain);
+	if (!o)
+		o = command_option_at(c, plain);
+	if (!o && text_begins(plain, "layout.")) {
+		o = alias_find(c, plain + strlen("layout."), "0");
+		return o && text_begins(o->path, "layout.") ? o : NULL;
+	}
+	return o ? o : alias_find(c, plain, "0");
+}
+
 const char *
 inputs_path(const struct command *c, const char *name)
 {
 	const char *plain = text_begins(name, "--") ? name + 2 : name;
 	const struct option *o = command_option_named(c, plain);
 
-	if (!o && !command_option_at(c, name))
-		o = alias_find(c, plain, NULL);
+	if (!o)
+		o = option_of(c, plain);
 	return o ? o->path : name;
 }
 
@@ -57,43 +87,131 @@ is_layout(const struct command *c, const char *key, const struct node *item)
 	return strcmp(key, "layout") == 0 && item->kind == NODE_SCALAR && item->text && command_has_layout(c);
 }
 
+/* `ttft: p95:2s` is an SLO of a percentile: `slo: ttft=p95:2s`. */
+static bool
+is_percentile(const struct command *c, const char *path, const struct node *item)
+{
+	const char *text = item->kind == NODE_SCALAR && item->text ? item->text : "";
+
+	return text[0] == 'p' && strspn(text + 1, "0123456789") > 0 &&
+	    text[1 + strspn(text + 1, "0123456789")] == ':' && text_lists("ttft tpot itl e2e", path) &&
+	    command_option_at(c, "slo");
+}
+
+/* A list as words on the command line: `a,b`. */
+static const char *
+joined(struct arena *a, const struct node *list)
+{
+	const char *text = list && list->kind == NODE_SCALAR && list->text ? list->text : "";
+
+	for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n; i++)
+		text = arena_printf(a, "%s%s%s", text, i ? "," : "", list->items[i]->text ? list->items[i]->text : "");
+	return text;
+}
+
 static const struct node *
-with_layout(struct arena *a, struct diag *d, const struct node *tree, const struct node *item)
+with_input(struct arena *a, const struct command *c, const struct node *tree, const char *path, const struct node *item)
+{
+	if (!is_percentile(c, path, item))
+		return tree_with(a, tree, path, item);
+	const char *slo = joined(a, tree_at(tree, "slo"));
+	const char *text = arena_printf(a, "%s%s%s=%s", slo, *slo ? "," : "", path, item->text);
+	return tree_with(a, tree, "slo", tree_scalar(a, text, item->at));
+}
+
+static const struct node *
+with_layout(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, const struct node *item)
 {
 	struct settings list = {0};
 
 	arguments_layout(a, d, item->text, item->at, &list);
 	for (size_t i = 0; i < list.n; i++)
-		tree = tree_with(a, tree, list.list[i].path, tree_scalar(a, list.list[i].text, list.list[i].at));
+		tree = tree_with(
+		    a, tree, key_path(c, list.list[i].path), tree_scalar(a, list.list[i].text, list.list[i].at));
 	return tree;
 }
 
-/* `layout.tp: 8` in a file or a JSON line means what it means in --set. */
-const struct node *
-inputs_spread(struct arena *a, struct diag *d, const struct command *c, const struct node *map)
+/* An empty map with the place of this one and room for its items. */
+static struct node *
+map_copy(struct arena *a, const struct node *map)
 {
 	struct node *plain = ARENA_NEW(a, struct node);
-	const struct node *tree = plain;
 
 	*plain = *map;
 	plain->n = 0;
 	plain->keys = ARENA_ARRAY(a, const struct node *, map->n + 1);
 	plain->items = ARENA_ARRAY(a, const struct node *, map->n + 1);
+	return plain;
+}
+
+static void
+map_add(struct node *map, const struct node *key, const struct node *item)
+{
+	map->keys[map->n] = key;
+	map->items[map->n++] = item;
+}
+
+/* `system: {name: dgx-h100, gpus: 64}` counts the GPUs of the job, which are an input of their own. */
+static const struct node *
+without_gpus(struct arena *a, const struct node *system)
+{
+	struct node *plain = map_copy(a, system);
+
+	for (size_t i = 0; i < system->n; i++)
+		if (strcmp(system->keys[i]->text, "gpus") != 0)
+			map_add(plain, system->keys[i], system->items[i]);
+	return plain;
+}
+
+static const struct node *
+gpus_of_system(const struct command *c, const char *key, const struct node *item)
+{
+	return strcmp(key, "system") == 0 && item->kind == NODE_MAP && option_of(c, "system.gpus")
+	    ? tree_get(item, "gpus")
+	    : NULL;
+}
+
+/* An input by another of its names; both names at once are a fault. */
+static const struct node *
+with_renamed(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, const char *key,
+    const struct node *item)
+{
+	const char *path = key_path(c, key);
+
+	if (tree_at(tree, path)) {
+		diag_error(d, item->at,
+		    strcmp(key, path) == 0 ? "'%s' is given twice" : "'%s' and '%s' are the same input", key, path);
+		diag_hint(d, "keep '%s'", path);
+	}
+	return with_input(a, c, tree, path, item);
+}
+
+/* `layout.tp: 8` in a file or a JSON line means what it means in --set, and so does another name of an input. */
+const struct node *
+inputs_spread(struct arena *a, struct diag *d, const struct command *c, const struct node *map)
+{
+	struct node *plain = map_copy(a, map);
+	const struct node *tree = plain;
+
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
-		if (is_path(key) || is_layout(c, key, map->items[i]) || key_path(c, key) != key)
+		const struct node *item = map->items[i];
+		if (is_path(key) || is_layout(c, key, item) || key_path(c, key) != key || is_percentile(c, key, item))
 			continue;
-		plain->keys[plain->n] = map->keys[i];
-		plain->items[plain->n++] = map->items[i];
+		map_add(plain, map->keys[i], gpus_of_system(c, key, item) ? without_gpus(a, item) : item);
 	}
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
-		if (is_layout(c, key, map->items[i]))
-			tree = with_layout(a, d, tree, map->items[i]);
+		const struct node *item = map->items[i], *gpus = gpus_of_system(c, key, item);
+		if (is_layout(c, key, item))
+			tree = with_layout(a, d, c, tree, item);
+		else if (gpus)
+			tree = with_renamed(a, d, c, tree, "system.gpus", gpus);
+		else if (key_path(c, key) != key || is_percentile(c, key, item) ||
+		    (is_path(key) && command_option_at(c, key)))
+			tree = with_renamed(a, d, c, tree, key, item);
 		else if (is_path(key))
-			tree = tree_with(a, tree, key, tree_overlay(a, tree_at(tree, key), map->items[i]));
-		else if (key_path(c, key) != key)
-			tree = tree_with(a, tree, key_path(c, key), map->items[i]);
+			tree = tree_with(a, tree, key, tree_overlay(a, tree_at(tree, key), item));
 	}
 	return tree;
 }
@@ -106,10 +224,14 @@ inputs_tree(
 	const struct node *tree = job ? inputs_spread(a, d, c, job) : NULL;
 
 	for (size_t l = 0; l < 2; l++)
-		for (size_t i = 0; i < layers[l]->n; i++) {
-			const struct setting *s = &layers[l]->list[i];
-			tree = tree_with(a, tree, key_path(c, s->path), tree_scalar(a, s->text, s->at));
-		}
+		for (int percentiles = 0; percentiles < 2; percentiles++) /* are added to --slo */
+			for (size_t i = 0; i < layers[l]->n; i++) {
+				const struct setting *s = &layers[l]->list[i];
+				const char *path = key_path(c, s->path);
+				const struct node *item = tree_scalar(a, s->text, s->at);
+				if (is_percentile(c, path, item) == (percentiles > 0))
+					tree = with_input(a, c, tree, path, item);
+			}
 	return tree ? tree : tree_map(a, (struct source){"command line", 0, 0, NULL, false});
 }
 
@@ -134,20 +256,25 @@ is_above(const struct option *o, const void *key)
 	return strncmp(o->path, key, n) == 0 && o->path[n] == '.';
 }
 
-static void
-unknown_input(struct arena *a, struct diag *d, const struct command *c, const char *path, struct source at)
+void
+inputs_unknown(struct diag *d, const struct command *c, const char *path, struct source at, const char *before)
 {
 	const char *names[256];
 	size_t n = 0;
 
-	(void)a;
 	for (size_t g = 0; g < c->n_groups; g++)
 		for (size_t i = 0; i < c->groups[g].n && n < 250; i++)
 			names[n++] = c->groups[g].options[i].path;
-	diag_error(d, at, "'%s' has no input '%s'", c->name, path);
 	const char *near = text_nearest(path, names, n);
+	const size_t layout =
+	    text_begins(path, "layout.") && (!near || text_begins(near, "layout.")) && !*before ? strlen("layout.") : 0;
+	if (layout)
+		diag_error(d, at, "a layout has no '%s'", path + layout);
+	else
+		diag_error(d, at, "'%s' has no input '%s'", c->name, path);
+	const bool whole = at.line == 0 && !text_begins(at.file ? at.file : "", "--layout");
 	if (near)
-		diag_hint(d, "did you mean '%s'?", near);
+		diag_hint(d, "did you mean '%s%s'?", before, near + (whole ? 0 : layout));
 	else
 		diag_hint(d, "'ridge %s --help' lists the inputs", c->name);
 }
@@ -178,12 +305,18 @@ check_known(struct arena *a, struct diag *d, const struct command *c, const stru
 
 		if (*prefix && strcmp(key, "name") == 0 && command_option_at(c, prefix))
 			continue;
+		/* a job for another command may count its GPUs there */
+		const struct node *gpus = strcmp(path, "system") == 0 ? tree_get(map->items[i], "gpus") : NULL;
+		if (gpus && gpus->at.line == 0) {
+			inputs_unknown(d, c, "system.gpus", gpus->at, "");
+			continue;
+		}
 		switch (inputs_place(c, path, map->items[i])) {
 		case INPUT_ABOVE:
 			check_known(a, d, c, map->items[i], path);
 			break;
 		case INPUT_UNKNOWN:
-			unknown_input(a, d, c, path, map->items[i]->at);
+			inputs_unknown(d, c, path, map->items[i]->at, "");
 			break;
 		case INPUT_ABOUT:
 		case INPUT_HERE:

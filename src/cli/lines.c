@@ -176,9 +176,14 @@ answer_lines(struct lines *l, FILE *file)
 	}
 	rewind(to);
 	if (l->table && !ferror(stdout)) {
-		points_report_end(l->table, to, (char[1]){0}, 1);
+		char why[500];
+		const bool ok = points_report_end(l->table, to, why, sizeof why);
 		fflush(to);
-		status = worse(status, output_stdout(l->p->diag, answer, n_answer));
+		if (ok)
+			status = worse(status, output_stdout(l->p->diag, answer, n_answer));
+		else
+			output_no_row(l->p, why);
+		status = ok ? status : worse(status, REFUSED);
 	}
 	fclose(to);
 	free(answer);

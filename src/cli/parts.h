@@ -61,6 +61,33 @@ struct solution {
 struct solution question_solve(
     const struct question *q, const struct node *inputs, const char *solve, const char *until);
 
+/* A search for the values at which a condition holds: `probe` asks at one. */
+
+struct probe {
+	double x;
+	bool answered, holds;
+	double value, bound;
+};
+
+struct seeker {
+	struct arena *arena;
+	void *context;
+	struct probe (*probe)(struct seeker *s, double x);
+	bool whole, below; /* whole numbers; the condition is that the row is small */
+	bool failed;
+	int turns; /* 1: the row fell and then rises at this value, -1: it rose and then falls; failed, too */
+	double turns_at;
+};
+
+struct found {
+	bool some; /* there was an answer at all */
+	bool everywhere, nowhere, turns;
+	double x;          /* the value that is asked for; of `nowhere` the one nearest to it */
+	double from, to;   /* turns: where it holds */
+	bool least, exact; /* it holds above x, not below; all values were tried */
+};
+struct found seek(struct seeker *s, double low, double high);
+
 /* Other spellings of options: rows of aliases.def. */
 struct alias {
 	const char *name, *of, *commands;

@@ -146,7 +146,8 @@ sweep_values(struct arena *a, struct diag *d, const struct command *c, const str
 	*out = (struct axis_values){.path = inputs_path(c, s->path), .at = s->at};
 	const struct option *o = command_option_at(c, out->path);
 	const bool words = o && (o->kind == KIND_WORD || o->kind == KIND_CHOICE || o->kind == KIND_WORDS);
-	if (dots && !words)
+	const bool numbers = o && o->kind == KIND_WORDS && !*o->complete && isdigit((unsigned char)*s->text);
+	if (dots && (!words || numbers))
 		return range(a, d, s, o, dots, out);
 	char **values = text_split(a, s->text, ',', &n);
 	for (size_t i = 0; i < n; i++) {

@@ -114,23 +114,36 @@ run_command(struct program *p, int argc, char **argv)
 }
 
 static int
-unknown_command(const char *name)
+unknown_word(const char *what, const char *name, const char *const *names, size_t n)
 {
-	const char *names[64];
-	size_t n = 0;
-
-	for (; n < n_commands; n++)
-		names[n] = commands[n]->name;
-	names[n++] = "help";
 	struct arena *a = arena_new();
-	fprintf(stderr, "ridge: error: there is no command '%s'\n", text_visible(a, name));
-	arena_free(a);
 	const char *near = text_nearest(name, names, n);
+
+	fprintf(stderr, "ridge: error: there is no %s '%s'\n", what, text_visible(a, name));
+	arena_free(a);
 	if (near)
 		fprintf(stderr, "  hint: did you mean '%s'?\n", near);
 	else
 		fputs("  hint: 'ridge --help' lists the commands\n", stderr);
 	return REFUSED;
+}
+
+static size_t
+command_names(const char **names)
+{
+	for (size_t n = 0; n < n_commands; n++)
+		names[n] = commands[n]->name;
+	return n_commands;
+}
+
+static int
+unknown_command(const char *name)
+{
+	const char *names[64];
+	size_t n = command_names(names);
+
+	names[n++] = "help";
+	return unknown_word("command", name, names, n);
 }
 
 /* `ridge help answers --old`: command, row of 0.1.0 and id, for scripts that are to follow. */
@@ -142,27 +155,41 @@ print_old_answers(FILE *to)
 #undef OLD
 }
 
+/* Pages that are not of a command. */
+static const struct {
+	const char *name, *page;
+} topics[] = {{"ridge", "ridge.1"}, {"hwdb", "ridge-hwdb.5"}, {"workload", "ridge-workload.5"},
+    {"json", "ridge-json.5"}, {"measurement", "ridge-measurement.5"}, {"models", "ridge-models.7"},
+    {"documents", "ridge-documents.7"}, {"decisions", "ridge-decisions.7"}, {"internals", "ridge-internals.7"},
+    {"accuracy", "ridge-accuracy.7"}, {"libridge", "libridge.3"}, {"answers", "ridge-glossary.7"},
+    {"glossary", "ridge-glossary.7"}, {"options", NULL}};
+enum { N_TOPICS = sizeof topics / sizeof *topics };
+
+static int
+unknown_topic(const char *name)
+{
+	const char *names[64 + N_TOPICS];
+	size_t n = command_names(names);
+
+	for (size_t i = 0; i < N_TOPICS; i++)
+		names[n++] = topics[i].name;
+	return unknown_word("help topic", name, names, n);
+}
+
 /* `ridge help memory`: the manual, from the build folder or the installed one; without man(1), the option list. */
 static int
 open_manual(FILE *to, const char *name)
 {
-	static const struct {
-		const char *name, *page;
-	} others[] = {{"ridge", "ridge.1"}, {"hwdb", "ridge-hwdb.5"}, {"workload", "ridge-workload.5"},
-	    {"json", "ridge-json.5"}, {"measurement", "ridge-measurement.5"}, {"models", "ridge-models.7"},
-	    {"documents", "ridge-documents.7"}, {"decisions", "ridge-decisions.7"}, {"internals", "ridge-internals.7"},
-	    {"accuracy", "ridge-accuracy.7"}, {"libridge", "libridge.3"}, {"answers", "ridge-glossary.7"},
-	    {"glossary", "ridge-glossary.7"}};
 	char page[64] = "";
 	const struct command *c = command_find(name);
 
 	if (c)
 		snprintf(page, sizeof page, "ridge-%s.1", name);
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		if (strcmp(others[i].name, name) == 0)
-			snprintf(page, sizeof page, "%s", others[i].page);
+	for (size_t i = 0; i < N_TOPICS; i++)
+		if (topics[i].page && strcmp(topics[i].name, name) == 0)
+			snprintf(page, sizeof page, "%s", topics[i].page);
 	if (!*page)
-		return unknown_command(name);
+		return unknown_topic(name);
 	char path[1200], self[1024];
 	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	self[n > 0 ? n : 0] = '\0';

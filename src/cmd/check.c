@@ -194,7 +194,8 @@ check_job(struct checker *c, const char *path)
 		    name && name->text ? name->text : "");
 		return;
 	}
-	inputs_bind(c->arena, c->diag, command, root, arena_take(c->arena, command->input_size + 1));
+	inputs_bind(c->arena, c->diag, command, inputs_spread(c->arena, c->diag, command, root),
+	    arena_take(c->arena, command->input_size + 1));
 }
 
 static void (*const checks[N_ENTRY_KINDS])(struct checker *c, const char *path) = {

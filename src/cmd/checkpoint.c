@@ -31,7 +31,7 @@
 	    "maximum overhead of writes and lost work; exit status 1 above it")                                        \
 	X(0, run, "run", "run", TIME, "TIME", "", NULL, "run length without failures")                                 \
 	X(0, repair, "repair", "repair", TIME, "TIME", "", NULL, "repair time of a node; sizes the spares")            \
-	X(0, gpus_per_node, "node-gpus", "gpus_per_node", COUNT, "N", "", "8",                                         \
+	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", "8",                                                 \
 	    "GPUs per node, the unit of failure and repair")                                                           \
 	X(0, spares, "spares", "spares", COUNT, "N", "", NULL, "spare nodes available")                                \
 	X(0, risk, "risk", "risk", FRACTION, "FRACTION", "", "1%", "accepted share of time without spares")
@@ -93,7 +93,7 @@ check(struct run *r, const struct checkpoint_in *in)
 	    run_positive(r, "interval", in->interval) & run_positive(r, "run", in->run) &
 	    run_positive(r, "repair", in->repair) & run_positive(r, "size", in->size) &
 	    run_inside(r, "target", in->target) & run_inside(r, "risk", in->risk) & run_whole(r, "gpus", in->gpus, 1) &
-	    run_whole(r, "params", in->params, 1) & run_whole(r, "--node-gpus", in->gpus_per_node, 1) &
+	    run_whole(r, "params", in->params, 1) & run_whole(r, "--node-gpus", in->node_gpus, 1) &
 	    run_whole(r, "spares", in->spares, 0);
 }
 
@@ -300,7 +300,7 @@ show_spares(struct run *r, const struct checkpoint_in *in, double mtbf_s)
 	if (!datum_given(in->repair))
 		return ANSWERED;
 	TAKE(sh, n_job_gpus, in->gpus);
-	TAKE(sh, n_gpus_per_node, in->gpus_per_node);
+	TAKE(sh, n_gpus_per_node, in->node_gpus);
 	CALL(sh, n_nodes, node_count(sh, n_job_gpus, n_gpus_per_node));
 	TAKE(sh, repair_s, in->repair);
 	CALL(sh, n_mean, nodes_in_repair(sh, mtbf_s, repair_s));
@@ -369,7 +369,7 @@ static const struct example checkpoint_examples[] = {
 static const struct input_needs checkpoint_needs[] = {
     {"bytes_per_param", "it needs --storage and a model or --params"},
     {"risk", "it needs --repair 48h"},
-    {"gpus_per_node", "it needs --repair 48h"},
+    {"node_gpus", "it needs --repair 48h"},
     {"spares", "it needs --repair 48h"},
 };
 

@@ -166,13 +166,13 @@ bind(struct run *r, const struct comm_in *in, struct comm_case *q)
 	if (datum_given(in->time) && q->wires.any)
 		return fault(r, in->time.from, "--time excludes --bandwidth, --link, --gpu and --system",
 		    "leave one of them out");
-	if (datum_given(in->time) && has_size(in) && !datum_given(in->wires.ranks))
+	if (datum_given(in->time) && has_size(in) && !datum_given(in->wires.gpus))
 		return fault(r, in->time.from, "--time needs the number of ranks", "add --gpus 8");
 	if (q->wires.any && !has_size(in))
 		return fault(
 		    r, in->collective.from, "buffer size missing", "add --size 14GB, or --params 7B --dtype bf16");
 	if (!q->wires.any && !datum_given(in->time) && q->n_rows <= 0 &&
-	    !(has_size(in) && (datum_given(in->bucket) || datum_given(in->wires.ranks))))
+	    !(has_size(in) && (datum_given(in->bucket) || datum_given(in->wires.gpus))))
 		return fault(r, in->collective.from, "interconnect missing",
 		    "add --bandwidth 50GB/s, --link nvlink4, --gpu h100 or --system dgx-h100, with --gpus; or --time "
 		    "of a measurement");
@@ -419,9 +419,9 @@ comm_run(struct run *r, const void *input)
 		ok = show_measured(r, in, &q, size_byte, &t);
 	else if (datum_given(in->bucket) && has_size(in))
 		ok = show_buckets(r, in, &q, size_byte, &t);
-	if (!q.wires.any && !datum_given(in->time) && has_size(in) && datum_given(in->wires.ranks)) {
+	if (!q.wires.any && !datum_given(in->time) && has_size(in) && datum_given(in->wires.gpus)) {
 		struct sheet *sh = r->sheet;
-		TAKE(sh, n_ranks, in->wires.ranks);
+		TAKE(sh, n_ranks, in->wires.gpus);
 		CALL(sh, volume_byte, bus_volume(sh, q.collective, n_ranks, size_byte));
 		SHOW(sh, volume_byte, volume_byte);
 	}

@@ -33,7 +33,7 @@ check_inputs(struct run *r, const struct cost_in *in)
 		    r, in->before.from, "--before and --after need each other", "give --before and --after");
 	if (in->pue.value < 1)
 		return run_refuse(r, in->pue.from, "--pue must be at least 1", "write for example --pue 1.2");
-	return measure_fraction(r, "utilisation", in->utilisation, 1e-6, 1) &
+	return measure_fraction(r, "target-load", in->target_load, 1e-6, 1) &
 	    measure_fraction(r, "residual", in->residual, 0, 1) & measure_fraction(r, "duty", in->duty, 1e-6, 1) &
 	    run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "node-gpus", in->node_gpus, 1) &
 	    run_whole(r, "nodes", in->nodes, 1) & run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1);
@@ -94,7 +94,7 @@ right_size(struct run *r, const struct cost_in *in, struct fleet *f)
 	TAKE(sh, load_request_per_s, in->load);
 	TAKE(sh, measured_request_per_s, rate);
 	TAKE(sh, n_measured_gpus, gpus);
-	TAKE(sh, utilisation_target_frac, in->utilisation);
+	TAKE(sh, utilisation_target_frac, in->target_load);
 	CALL(sh, gpu_request_per_s, cost_gpu_rate(sh, measured_request_per_s, n_measured_gpus));
 	SHOW(sh, load_request_per_s, load_request_per_s);
 	SHOW(sh, gpu_request_per_s, gpu_request_per_s);
@@ -223,7 +223,7 @@ show_token_rates(struct run *r, const struct cost_in *in, const struct fleet *f)
 		    "add --gpus 8 --price 3.50usd/h, or --system");
 	SCOPE (sh, "tokens") {
 		FROM(sh, f, n_gpus, gpu_usd_per_s);
-		TAKE(sh, utilisation_frac, in->utilisation);
+		TAKE(sh, utilisation_frac, in->target_load);
 		if (datum_given(in->input_rate)) {
 			TAKE(sh, input_token_per_s, in->input_rate);
 			CALL(sh, busy_input_token_per_s, cost_busy_rate(sh, input_token_per_s, utilisation_frac));
@@ -388,7 +388,7 @@ static const struct input_needs cost_needs[] = {
     {"nodes", "it needs --system, without --gpus"},
     {"node_gpus", "it needs --node-price"},
     {"load", "it needs --gpus and --price, or --capacity"},
-    {"utilisation", "it needs --capacity 350@8 --load 50, or --output-rate"},
+    {"target_load", "it needs --capacity 350@8 --load 50, or --output-rate"},
     {"output_weight", "it needs --load, --isl and --osl"},
     {"isl", "it needs --osl, and --load or --input-rate and --output-rate"},
     {"osl", "it needs --isl, and --load or --input-rate and --output-rate"},

@@ -339,7 +339,7 @@ static const struct input_needs data_needs[] = {
     {"cores", "it needs --sample-time and --target, or --rule gpus-cores"},
     {"gpus", "it needs --rule gpus"},
     {"sample_size", "it needs --storage nvme-gen4"},
-    {"table", "it needs --items 40M --fraction 15% --zipf 1"},
+    {"table_size", "it needs --items 40M --fraction 15% --zipf 1"},
     {"fraction", "it needs --items 40M"},
     {"zipf", "it needs --items 40M"},
     {"uniform", "it needs --items 40M"},

@@ -54,9 +54,8 @@ check_strangers(struct run *r, const struct roofline_in *in, bool is_operator, b
 	if ((point || datum_given(in->intensity)) && in->op.text)
 		return roof_refuse(r, "an operator or model excludes --flops and --bytes",
 		    "keep either the operand or --flops and --bytes");
-	if (!is_operator && op_given(&in->dims))
-		return roof_refuse(
-		    r, "dimensions need an operator", "ridge roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100");
+	if (!is_operator && (op_given(&in->dims) || in->shape.n))
+		return roof_refuse(r, "dimensions need an operator", "ridge roofline gemm 4096 4096 4096 --gpu h100");
 	if (datum_given(in->time) && !point && !is_operator && !is_list)
 		return roof_refuse(r, "--time needs an operator, a model, or --flops and --bytes",
 		    "add --flops and --bytes, an operator or a model");
@@ -79,6 +78,55 @@ means_operator(struct run *r, struct word op)
 	return true;
 }
 
+/* Operators by the names of the functions that frameworks have for them. */
+static enum op_kind
+kind_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum op_kind kind;
+	} functions[] = {{"matmul", OP_gemm}, {"layernorm", OP_norm}, {"rmsnorm", OP_norm}, {"gelu", OP_elementwise},
+	    {"silu", OP_elementwise}, {"relu", OP_elementwise}};
+
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (strcmp(functions[i].name, name) == 0)
+			return functions[i].kind;
+	return op_kind_find(name);
+}
+
+/* Attention takes its dimensions by the names that layers and models have for them, too. */
+static void
+name_dimensions(struct run *r, const struct roofline_in *in, enum op_kind kind, struct op_in *dims)
+{
+	const struct {
+		struct datum *dim;
+		const struct datum *named;
+	} pairs[] = {{&dims->b, &in->batch}, {&dims->h, &in->heads}, {&dims->kv, &in->kv_heads}, {&dims->s, &in->seq}};
+	const bool has_kv = kind == OP_attention || kind == OP_scores || kind == OP_values;
+
+	if (!has_kv && kind != OP_attention_latent && kind != OP_index_scores)
+		return;
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		if (!datum_given(*pairs[i].named) || datum_given(*pairs[i].dim) || (i == 2 && !has_kv))
+			continue;
+		*pairs[i].dim = *pairs[i].named;
+		run_reads(r, pairs[i].named, NULL);
+	}
+}
+
+static enum answer
+operator_answer(struct roof *q, const struct roofline_in *in, enum op_kind kind)
+{
+	struct op_in dims = in->dims;
+
+	if (kind == OP_norm)
+		run_reads(q->run, &in->unfused, NULL);
+	if (!run_op_shape(q->run, kind, &in->shape, &dims))
+		return REFUSED;
+	name_dimensions(q->run, in, kind, &dims);
+	return roof_operator(q, in, kind == OP_norm && in->unfused ? OP_norm_unfused : kind, &dims);
+}
+
 static enum answer
 measured_answer(struct roof *q, const struct roofline_in *in)
 {
@@ -95,7 +143,7 @@ roofline_answer(struct roof *q, const struct roofline_in *in)
 {
 	struct run *r = q->run;
 	const char *op = in->op.text;
-	const enum op_kind kind = op ? op_kind_find(op) : OP_NONE;
+	const enum op_kind kind = op ? kind_of(op) : OP_NONE;
 
 	run_reads(r, &in->op, NULL);
 	if (op && kind == OP_NONE && means_operator(r, in->op))
@@ -119,10 +167,8 @@ roofline_answer(struct roof *q, const struct roofline_in *in)
 		return roof_ridges(q, in);
 	if (q->n)
 		run_reads(r, &in->backend, NULL);
-	if (kind == OP_norm)
-		run_reads(r, &in->unfused, NULL);
 	if (kind != OP_NONE)
-		return roof_operator(q, in, kind == OP_norm && in->unfused ? OP_norm_unfused : kind);
+		return operator_answer(q, in, kind);
 	if (strcmp(op, "layer") == 0)
 		return roof_layer(q, in);
 	const struct workload *w = run_model(r, in->op);
@@ -147,7 +193,7 @@ static const struct option_group roofline_groups[] = {
 };
 
 static const struct example roofline_examples[] = {
-    {"roofline gemm --m 4096 --n 4096 --k 4096 --gpu h100", "one GEMM", 0},
+    {"roofline gemm 4096 4096 4096 --gpu h100", "one GEMM: m, n, k", 0},
     {"roofline --gpu v100,a100,h100,b200", "ridge points of four GPU generations", 0},
     {"roofline layer --batch 4 --seq 2048 --hidden 4096 --heads 32 --unfused --gpu a100",
         "a layer with unfused attention, operator by operator", 0},
@@ -160,13 +206,13 @@ static const struct example roofline_examples[] = {
 static const struct input_needs roofline_needs[] = {
     {"backend", "it needs an operator or a model"},
     {"cached", "it applies to --phase prefill of a model"},
-    {"batch", "it applies to a model or layer; an operator has --m, --b or --n"},
-    {"seq", "it applies to a model or layer; attention has --s and --c"},
+    {"batch", "it applies to a model, a layer or attention; other operators have --m, --b or --n"},
+    {"seq", "it applies to a model, a layer or attention"},
     {"phase", "it applies to language models"},
     {"unfused", "it applies to attention of a model or layer, and to norm"},
     {"hidden", "it applies to 'ridge roofline layer'"},
-    {"heads", "it applies to 'ridge roofline layer'"},
-    {"kv_heads", "it applies to 'ridge roofline layer'"},
+    {"heads", "it applies to 'ridge roofline layer' and attention"},
+    {"kv_heads", "it applies to 'ridge roofline layer' and attention"},
     {"mlp_width", "it applies to 'ridge roofline layer'"},
     {"gated", "it applies to 'ridge roofline layer'"},
 };
@@ -175,8 +221,8 @@ const struct command roofline_command = {
     .name = "roofline",
     .section = "Performance",
     .summary = "Roofline position of a kernel, a layer or a model",
-    .operands = "op",
-    .usage = "[OPERATOR|layer|sharing|MODEL|JOB]",
+    .operands = "op shape...",
+    .usage = "[OPERATOR [N ...]|layer|sharing|MODEL|JOB]",
     .groups = roofline_groups,
     .n_groups = sizeof roofline_groups / sizeof *roofline_groups,
     .examples = roofline_examples,

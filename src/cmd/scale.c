@@ -79,7 +79,7 @@ predicted(struct run *r, const struct scale_in *in)
 		TAKE(sh, communication_s, in->communication);
 		worst = show_step(r, in, compute_s, communication_s);
 	} else
-		for (size_t i = 0; i < in->ranks.n; i++)
+		for (size_t i = 0; i < in->gpus.n; i++)
 			SCOPE_I (sh, "ranks", i) {
 				TAKE(sh, n_ranks, ranks[i]);
 				TAKE(sh, gradient_byte, in->gradient);
@@ -210,7 +210,7 @@ laws(struct run *r, const struct scale_in *in)
 		return REFUSED;
 	r->title = "Speedup by scaling laws";
 	TAKE(sh, contention, in->serial);
-	for (size_t i = 0; i < in->ranks.n; i++)
+	for (size_t i = 0; i < in->gpus.n; i++)
 		SCOPE_I (sh, "ranks", i) {
 			TAKE(sh, n_ranks, ranks[i]);
 			SHOW(sh, n_ranks, n_gpus);
@@ -238,7 +238,7 @@ rule(struct run *r, const struct scale_in *in)
 	run_reads(r, &in->law, NULL);
 	r->title = "Efficiency by rule of thumb";
 	run_warn(r, "rule of thumb: real scaling may differ by a factor of two");
-	for (size_t i = 0; i < in->ranks.n; i++)
+	for (size_t i = 0; i < in->gpus.n; i++)
 		SCOPE_I (sh, "ranks", i) {
 			TAKE(sh, n_ranks, ranks[i]);
 			SHOW(sh, n_ranks, n_gpus);

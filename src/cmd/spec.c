@@ -6,7 +6,8 @@
 
 #define SPEC_OPTIONS(X)                                                                                                \
 	X(0, accept, "accept", "accept", FRACTION, "FRACTION", "", NULL, "acceptance rate per draft token")            \
-	X('k', k, "draft-tokens", "k", COUNT, "N", "", NULL, "draft tokens per step (default: optimal)")               \
+	X('k', draft_tokens, "draft-tokens", "draft_tokens", COUNT, "N", "", NULL,                                     \
+	    "draft tokens per step (default: optimal)")                                                                \
 	X(0, tokens, "tokens", "tokens", NUMBER, "N", "", NULL,                                                        \
 	    "measured tokens per step with --draft-tokens, instead of --accept; prints the acceptance rate")           \
 	X(0, accepted, "accepted", "accepted", COUNT, "N", "", NULL, "draft tokens accepted in one step")              \
@@ -41,16 +42,16 @@ check(struct run *r, const struct spec_in *in)
 	if (costs && (!datum_given(in->draft) || !datum_given(in->target)))
 		return run_refuse(r, in->draft.from, "--draft and --target need each other",
 		    "add --draft 2ms (per token of the draft model) and --target 30ms (per token of the target model)");
-	if (!costs && !datum_given(in->accepted) && !datum_given(in->k))
+	if (!costs && !datum_given(in->accepted) && !datum_given(in->draft_tokens))
 		return run_refuse(r, in->accept.from, "draft length missing",
 		    "add --draft-tokens 5, or --draft 2ms --target 30ms for the optimal one");
-	if (datum_given(in->tokens) && !datum_given(in->k))
+	if (datum_given(in->tokens) && !datum_given(in->draft_tokens))
 		return run_refuse(
 		    r, in->tokens.from, "--tokens needs the draft length", "add for example --draft-tokens 5");
 	if (in->verify.value < in->target.value)
 		return run_refuse(r, in->verify.from, "--verify is less than --target",
 		    "--verify is one pass over k + 1 tokens: give at least --target");
-	return run_fraction(r, "accept", in->accept) & run_whole(r, "k", in->k, 1) &
+	return run_fraction(r, "accept", in->accept) & run_whole(r, "draft-tokens", in->draft_tokens, 1) &
 	    run_whole(r, "max-k", in->max_k, 1) & run_whole(r, "accepted", in->accepted, 0) &
 	    run_positive(r, "draft", in->draft) & run_positive(r, "target", in->target) &
 	    run_positive(r, "verify", in->verify);
@@ -64,12 +65,12 @@ known(struct run *r, const struct spec_in *in)
 	struct sheet *sh = r->sheet;
 
 	r->title = "Tokens per verify step";
-	if (datum_given(in->k) && in->accepted.value > in->k.value) {
+	if (datum_given(in->draft_tokens) && in->accepted.value > in->draft_tokens.value) {
 		run_refuse(r, in->accepted.from, "--accepted exceeds --draft-tokens", "give at most --draft-tokens");
 		return REFUSED;
 	}
-	if (datum_given(in->k)) {
-		TAKE(sh, n_drafts, in->k);
+	if (datum_given(in->draft_tokens)) {
+		TAKE(sh, n_drafts, in->draft_tokens);
 		SHOW(sh, n_drafts, n_draft_tokens);
 	}
 	TAKE(sh, n_accepted, in->accepted);
@@ -87,11 +88,11 @@ acceptance(struct run *r, const struct spec_in *in, struct datum *out)
 	*out = in->accept;
 	if (!datum_given(in->tokens))
 		return true;
-	*out = (struct datum){draft_acceptance(in->tokens.value, in->k.value), in->tokens.from};
+	*out = (struct datum){draft_acceptance(in->tokens.value, in->draft_tokens.value), in->tokens.from};
 	if (datum_given(*out))
 		return true;
 	diag_error(r->diag, in->tokens.from, "%g draft tokens yield between 1 and %g tokens per step, not %g",
-	    in->k.value, in->k.value + 1, in->tokens.value);
+	    in->draft_tokens.value, in->draft_tokens.value + 1, in->tokens.value);
 	diag_hint(r->diag, "count the extra token of the verification pass");
 	return false;
 }
@@ -138,9 +139,9 @@ gains(struct run *r, const struct spec_in *in, struct datum accept)
 
 	if (!read_lines(r, &in->at, lines))
 		return REFUSED;
-	run_reads(r, &in->k, &in->max_k, &in->verify, &in->overhead, NULL);
+	run_reads(r, &in->draft_tokens, &in->max_k, &in->verify, &in->overhead, NULL);
 	const double best = draft_best(&c, accept.value, in->max_k.value);
-	const double k = datum_given(in->k) ? in->k.value : fmax(1, best);
+	const double k = datum_given(in->draft_tokens) ? in->draft_tokens.value : fmax(1, best);
 	TAKE(sh, accept_frac, accept);
 	if (datum_given(in->tokens))
 		SHOW(sh, accept_frac, accept_frac);
@@ -191,7 +192,7 @@ spec_run(struct run *r, const void *input)
 	TAKE(sh, accept_frac, accept);
 	if (datum_given(in->tokens))
 		SHOW(sh, accept_frac, accept_frac);
-	TAKE(sh, n_drafts, in->k);
+	TAKE(sh, n_drafts, in->draft_tokens);
 	CALL(sh, step_token, draft_tokens(sh, accept_frac, n_drafts));
 	SHOW(sh, step_token, verify_token);
 	return ANSWERED;

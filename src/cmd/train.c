@@ -91,7 +91,7 @@ static const struct example train_examples[] = {
      "--stack megatron-bridge",
         "mixture of experts with expert parallelism", 0},
     {"train llama2-70b --system dgx-h100 --gpus 64 --layout tp=4,pp=4,zero=1,sp --global-batch 128 --sweep "
-     "system.gpus=64..1024*2",
+     "gpus=64..1024*2",
         "scaling series", 0},
 };
 

@@ -512,13 +512,33 @@ database_try(struct database *db, enum entry_kind k, const char *name, const cha
 	return *id ? read_entry(db, k, *id) : NULL;
 }
 
+/* The nearest name of an entry, without what the hub and drivers put before it; of a driver's name another of these. */
+static const char *
+nearest_entry(enum entry_kind k, const char *const *ids, size_t n, const char *name)
+{
+	const char *candidates[2048];
+	const char *plain = k == ENTRY_GPU ? behind_vendor(name) : k == ENTRY_MODEL ? behind_hub(name) : name;
+	size_t n_candidates = 0;
+
+	for (size_t i = 0; plain != name && k == ENTRY_GPU && i < sizeof driver_names / sizeof *driver_names; i++)
+		candidates[n_candidates++] = driver_names[i].name;
+	const char *near = text_nearest(name, candidates, n_candidates);
+	if (near)
+		return near;
+	n_candidates = 0;
+	for (size_t i = 0; i < n && n_candidates < 2048; i++)
+		candidates[n_candidates++] = ids[i];
+	for (const struct hint *h = hints; h->folder && n_candidates < 2048; h++)
+		if (strcmp(h->folder, kinds[k].folder) == 0)
+			candidates[n_candidates++] = h->alias;
+	return text_nearest(plain, candidates, n_candidates);
+}
+
 static void
 no_such_entry(struct database *db, enum entry_kind k, const char *name, struct source at)
 {
 	size_t n;
 	const char **list = database_list(db, k, &n);
-	const char *candidates[2048];
-	size_t n_candidates = 0;
 
 	if (n == 0) {
 		diag_error(db->diag, at, "no database of %ss found", kinds[k].name);
@@ -526,13 +546,8 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 		    db->roots[db->n_roots - 1]);
 		return;
 	}
-	for (size_t i = 0; i < n && n_candidates < 2048; i++)
-		candidates[n_candidates++] = list[i];
-	for (const struct hint *h = hints; h->folder && n_candidates < 2048; h++)
-		if (strcmp(h->folder, kinds[k].folder) == 0)
-			candidates[n_candidates++] = h->alias;
 	diag_error(db->diag, at, "there is no %s '%s'", kinds[k].name, name);
-	const char *near = text_nearest(name, candidates, n_candidates);
+	const char *near = nearest_entry(k, list, n, name);
 	if (near)
 		diag_hint(db->diag, "did you mean '%s'?", near);
 	else if (k == ENTRY_RELIABILITY)

@@ -238,31 +238,76 @@ put_singles(struct flat *f, const struct answers *answers, const struct sheet *s
 
 struct points_grid {
 	struct flat flat;
-	struct texts swept;
+	const struct report *head;
 	enum number_form form;
+	const char *table; /* its lines alone; NULL: the answers that stand alone */
+	bool found;
+	char why[500];
 };
 
 struct points_grid *
-points_grid_new(struct arena *a, const struct texts *swept, enum number_form form)
+points_grid_new(const struct report *head, enum number_form form, const char *table)
 {
-	struct points_grid *g = ARENA_NEW(a, struct points_grid);
+	struct points_grid *g = ARENA_NEW(head->arena, struct points_grid);
 
-	*g = (struct points_grid){.flat = {.arena = a, .table = {.last_scope = -1}}, .swept = *swept, .form = form};
+	*g = (struct points_grid){.flat = {.arena = head->arena, .table = {.last_scope = -1}},
+	    .head = head,
+	    .form = form,
+	    .table = table,
+	    .found = !table};
 	return g;
+}
+
+static void
+begin_point(struct points_grid *g, const struct answer_point *p)
+{
+	const struct texts *swept = &g->head->swept;
+
+	add_line(g->flat.arena, &g->flat.table);
+	for (size_t s = 0; s < swept->n; s++)
+		put(&g->flat, swept->list[s], swept->list[s], p->swept.list[s], true);
+}
+
+static void
+add_table(struct points_grid *g, struct arena *passing, const struct answer_point *p)
+{
+	const struct report r = {.arena = passing, .row = g->table, .point = p};
+	struct grid lines;
+	char why[500];
+
+	if (!grid_of_table(&r, g->form, &lines, why, sizeof why)) {
+		begin_point(g, p);
+		memcpy(g->why, why, sizeof why);
+		return;
+	}
+	g->found = true;
+	for (size_t l = 0; l < lines.n_lines; l++) {
+		begin_point(g, p);
+		for (size_t c = 0; c < lines.n_columns; c++)
+			put(&g->flat, lines.names[c], lines.heads[c], lines.cells[l][c], lines.numeric[c]);
+	}
 }
 
 void
 points_grid_add(struct points_grid *g, const struct answer_point *p)
 {
-	add_line(g->flat.arena, &g->flat.table);
-	for (size_t s = 0; s < g->swept.n; s++)
-		put(&g->flat, g->swept.list[s], g->swept.list[s], p->swept.list[s], true);
-	if (!p->sheet)
-		return;
 	struct arena *passing = arena_new();
-	const struct answers answers = answers_of(passing, p->sheet, g->form);
-	put_singles(&g->flat, &answers, p->sheet);
+
+	if (p->sheet && g->table)
+		add_table(g, passing, p);
+	else
+		begin_point(g, p);
+	if (p->sheet && !g->table) {
+		const struct answers answers = answers_of(passing, p->sheet, g->form);
+		put_singles(&g->flat, &answers, p->sheet);
+	}
 	arena_free(passing);
+}
+
+const char *
+points_grid_missing(const struct points_grid *g)
+{
+	return g->found ? NULL : g->why;
 }
 
 const struct grid *

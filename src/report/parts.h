@@ -33,9 +33,12 @@ enum number_form { FORM_PEOPLE, FORM_BASE };
 
 /* The labelled rows of one sheet. */
 struct answers answers_of(struct arena *a, const struct sheet *sh, enum number_form form);
-/* One line per point: swept inputs, then every answer.  Points are added one by one and need not stay. */
+/* One line per point: swept inputs, then every answer that stands alone; or the lines of one table of each point.
+ * Points are added one by one and need not stay. */
 struct points_grid;
-struct points_grid *points_grid_new(struct arena *a, const struct texts *swept, enum number_form form);
+struct points_grid *points_grid_new(const struct report *head, enum number_form form, const char *table);
+/* What is wrong with a table that no point had so far, in two lines as report_print has it; NULL: nothing. */
+const char *points_grid_missing(const struct points_grid *g);
 void points_grid_add(struct points_grid *g, const struct answer_point *p);
 const struct grid *points_grid(const struct points_grid *g);
 /* One line per item of a table with the single answers repeated, or one line of single answers. */

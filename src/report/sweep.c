@@ -31,9 +31,9 @@ points_report_new(const char *format, const struct report *head, bool plot)
 		if (strcmp(names[i], format) == 0)
 			p->format = (enum sweep_format)i;
 	if (p->format == SWEEP_TEXT || p->format == SWEEP_MD)
-		p->grid = points_grid_new(head->arena, &head->swept, FORM_PEOPLE);
+		p->grid = points_grid_new(head, FORM_PEOPLE, NULL);
 	if (p->format == SWEEP_CSV)
-		p->grid = points_grid_new(head->arena, &head->swept, FORM_BASE);
+		p->grid = points_grid_new(head, FORM_BASE, head->row);
 	if (p->format == SWEEP_GET)
 		p->getter = getter_new(head->arena, head->row, "\t");
 	p->curves = plot ? curves_new(head) : NULL;
@@ -47,10 +47,19 @@ points_report_begin(struct points_report *p, FILE *to)
 		json_begin_points(to, p->head);
 }
 
+/* What is wrong with a name that no point had so far, or NULL. */
+static const char *
+missing(const struct points_report *p)
+{
+	return p->format == SWEEP_GET ? getter_missing(p->getter)
+	    : p->format == SWEEP_CSV  ? points_grid_missing(p->grid)
+	                              : NULL;
+}
+
 bool
 points_report_found(const struct points_report *p)
 {
-	return p->format != SWEEP_GET || !getter_missing(p->getter);
+	return !missing(p);
 }
 
 static void
@@ -98,14 +107,16 @@ points_report_add(struct points_report *p, FILE *to, const struct answer_point *
 bool
 points_report_end(struct points_report *p, FILE *to, char *why, size_t size)
 {
+	if (missing(p)) {
+		snprintf(why, size, "%s", missing(p));
+		return false;
+	}
 	switch (p->format) {
 	case SWEEP_JSON:
 		json_end_points(to, p->head, p->sources ? p->sources : ",\n\t\"sources\":\t[]");
 		break;
 	case SWEEP_GET:
-		if (getter_missing(p->getter))
-			snprintf(why, size, "%s", getter_missing(p->getter));
-		return !getter_missing(p->getter);
+		break;
 	case SWEEP_TEXT:
 		text_points(to, p->head, points_grid(p->grid), &p->notes);
 		break;

@@ -104,7 +104,7 @@ load helper
 	says "'tp' is given twice"
 	ask kv llama3-70b --layout tq=8
 	refused
-	says "did you mean 'layout.tp'?"
+	says "did you mean 'tp'?"
 	ask kv llama3-70b --layout 8
 	refused
 	ask memory llama3-8b --gpu h100 --layout tp=0

@@ -373,3 +373,48 @@ layers: 3"
 	refused
 	says "Not a directory"
 }
+
+# near OPTIONS... -- ERROR -- HINT: refused with both
+near() {
+	local words=()
+	while [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	ask "${words[@]}"
+	refused
+	says "$2"
+	says "$4"
+}
+
+@test "a message names the place, what is wrong, and the nearest thing that works" {
+	near kv llama3-8b --get inputs.bach -- "--get: error: 'kv' has no input 'bach'" -- "did you mean 'inputs.batch'?"
+	near kv llama3-8b --csv --table nosuch -- "--table: error: there is no table 'nosuch'" -- "leave --table out"
+	near memory llama3-8b --gpu h100 --csv --table momens --sweep batch=1,2 -- "there is no table 'momens'" -- "the tables are: moments"
+	near memory llama3-8b --gpu h100 --table moments -- "--table goes with --csv" -- "write --csv --table moments"
+	near serve llama3-8b --gpu h100 --qps 3 --rate 4 -- "--rate: error: is given twice: --qps is the same" -- "keep one"
+	near cost --gpu h100 --gpus 8 --price h100=x -- "--price: error: 'x' is not a price per hour" -- '$3.50/h'
+	near train llama3-8b --gpu h100 --layout tp3 -- "--layout tp: error: tp=3 does not divide" -- "nearest: tp=2"
+	near train llama3-8b --gpu h100 --layout pt=3 -- "--layout pt: error: a layout has no 'pt'" -- "did you mean 'tp'?"
+	near train llama3-8b --gpu h100 --set layout.tpp=8 -- "--set layout.tpp: error: a layout has no 'tpp'" -- "did you mean 'layout.tp'?"
+	near train llama3-8b --gpu h100 --sweep btach=1,2 -- "--sweep: error: 'train' has no input 'btach'" -- "did you mean 'batch'?"
+	near memory llama3-8b --gpu h100 --solve btach --until 'peak_byte <= 1GB' -- "--solve: error: 'memory' has no input 'btach'" -- "did you mean 'batch'?"
+	near memory llama3-8b --gpu h100 --solve batch --until 'peak_byte <= 80Gb' -- "--until: error: '80Gb' can be read two ways" -- "80GB"
+	near cost --gpus 8 --time 48h --solve price --until 'run_usd <= 900usd' -- "--solve: error: 'price' needs a range here" -- "--solve price=LOW..HIGH"
+	near comm allreduce --gpus 8 --size 1GB --algo rign --system dgx-h100 -- "--algo: error: 'rign' is not one of" -- "did you mean 'ring'?"
+	near kv meta-llama/Lama-3.1-70B -- "there is no model 'meta-llama/Lama-3.1-70B'" -- "did you mean 'llama3.1-70b'?"
+	near kv llama3-8b --gpu "NVIDIA H100 80GB HMB3" -- "there is no GPU 'NVIDIA H100 80GB HMB3'" -- "did you mean 'NVIDIA H100 80GB HBM3'?"
+	near capacity llama3-8b --gpu h100 --rate 2 --isl 9 --osl 9 --slo tft:2s -- "--slo: error: 'tft:2s' is not an SLO" -- "ttft=p99:500ms"
+	near serve llama3-8b --gpu h100 --isl 9 --osl 9 --ttft p95:2s -- "this answer has no ttft p95" -- "add --simulate"
+	near roofline gemm 4096 4096 4096 5 --gpu h100 -- "gemm has 3 dimensions, not 4" -- "--m --n --k"
+	near roofline gemm 4096 --m 3 --gpu h100 -- "--m: error: dimension 'm' is given twice" -- "keep one"
+	near kv llama3-8b --set system.gpus=4 -- "--set system.gpus: error: 'kv' has no input 'system.gpus'" -- "--help"
+	near serve llama3-8b --gpu h100 --tensor-parallel 8 -- "no option '--tensor-parallel'" -- "did you mean '--tensor-parallel-size'?"
+	near help optoins -- "there is no help topic 'optoins'" -- "did you mean 'options'?"
+}
+
+@test "two names of one input in one file" {
+	ask_with '{"collective": "allreduce", "size": "1GB", "ranks": 8, "gpus": 4}' comm --jsonl -
+	says "'ranks' and 'gpus' are the same input"
+	says "keep 'gpus'"
+}

@@ -51,7 +51,7 @@ load helper
 	shows "ridge"
 	ask help nosuchcommand
 	refused
-	says "there is no command 'nosuchcommand'"
+	says "there is no help topic 'nosuchcommand'"
 }
 
 # --- completion

@@ -139,7 +139,7 @@ estimated() {
 }
 
 @test "a scaling series from a sweep" {
-	ask train llama3-8b --system dgx-h100 --sweep system.gpus=8..64*2 --no-memory --csv
+	ask train llama3-8b --system dgx-h100 --sweep gpus=8..64*2 --no-memory --csv
 	answered
 	cp "$tmp/out" "$tmp/series.csv"
 	ask scale --series "$tmp/series.csv" --get points.3.n_gpus
@@ -301,4 +301,22 @@ estimated() {
 	answered
 	shows "n = 18432"
 	hides "n = 20480"
+}
+
+@test "dimensions in order, by their letters, by the names that models have" {
+	ask roofline gemm --m 512 --n 4096 --k 8192 --gpu h100 --get roof_s
+	answered
+	same=$out
+	ask roofline matmul 512 4096 8192 --gpu h100 --get roof_s
+	is "$same"
+	ask roofline attention --b 4 --h 32 --kv 8 --s 1 --c 4096 --d 128 --gpu h100 --get roof_s
+	answered
+	same=$out
+	ask roofline attention --batch 4 --heads 32 --kv-heads 8 --seq 1 --context 4096 --head-dim 128 --gpu h100 --get roof_s
+	is "$same"
+	ask roofline layernorm 4096 4096 --gpu h100 --get roof_s
+	answered
+	same=$out
+	ask roofline norm --rows 4096 --width 4096 --gpu h100 --get roof_s
+	is "$same"
 }

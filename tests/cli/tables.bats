@@ -156,3 +156,14 @@ one,2,5'
 	answered
 	is 120000000000
 }
+
+@test "one table of each point, of each line" {
+	ask memory llama3-8b --gpu h100 --sweep batch=1,2 --csv --table moments
+	answered 1
+	shows "batch,moment,peak_byte"
+	[ "$(wc -l <<<"$out")" -eq 7 ]
+	ask_with $'{"batch": 1}\n{"batch": 2}' memory llama3-8b --gpu h100 --jsonl - --csv --table moments
+	answered 1
+	shows "line,moment,peak_byte"
+	[ "$(wc -l <<<"$out")" -eq 7 ]
+}

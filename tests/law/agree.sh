@@ -27,7 +27,7 @@ BEGIN {
 		say(pick("gpu.name system.name"), "")
 		sub(/,"gpu.name":""$/, ",\"gpu\":\"" pick("h100 a100 b200 h200") "\"", json)
 		sub(/,"system.name":""$/, ",\"system.name\":\"" pick("dgx-h100 dgx-a100 dgx-b200 gb200-nvl72") "\"", json)
-		if (maybe(0.8)) say("system.gpus", pick("1 2 4 8 16 64 256 1024"))
+		if (maybe(0.8)) say("gpus", pick("1 2 4 8 16 64 256 1024"))
 		if (maybe(0.5)) say("layout.tp", pick("1 2 4 8"))
 		if (maybe(0.3)) say("layout.pp", pick("1 2 4 8 16"))
 		if (maybe(0.08)) say("layout.vp", pick("1 2 4 5"))

@@ -16,6 +16,6 @@ only() {
 }
 
 only 'yaml\.h' src/db/tree.c
-only '(cjson/)?cJSON\.h' src/import/json_in.c tests/law/random_forms.c tests/tools/json.c tests/unit/json_schema.h
+only '(cjson/)?cJSON\.h' src/import/json_in.c tests/law/random_forms.c tests/tools/json.c tests/unit/json_schema.h tests/unit/test_one_question.c
 only 'gsl/' src/base/num.c
 exit $status

@@ -29,7 +29,7 @@ question(const char *system, double n_ranks, double n_nodes)
 	const struct source here = {"law", 0, 0, NULL, false};
 
 	return (struct wires_in){.system = {system, here},
-	    .ranks = {n_ranks, here},
+	    .gpus = {n_ranks, here},
 	    .nodes = {n_nodes, here},
 	    .bandwidth = none,
 	    .nic_bandwidth = none,

@@ -14,7 +14,7 @@ BEGIN {
 	srand(seed)
 	for (i = 0; i < n; i++) {
 		model = pick("llama3-8b llama3-70b qwen2.5-7b qwen3-30b-a3b mixtral-8x7b deepseek-v3 gpt3-175b bert-large mpt-7b")
-		json = "{\"model\":\"" model "\",\"gpu\":\"" pick("h100 a100 b200 h200") "\",\"no_memory\":true,\"system.gpus\":" pick("8 64 256")
+		json = "{\"model\":\"" model "\",\"gpu\":\"" pick("h100 a100 b200 h200") "\",\"no_memory\":true,\"gpus\":" pick("8 64 256")
 		json = json ",\"layout.tp\":" pick("1 2 8") ",\"layout.pp\":" pick("1 1 2 4") ",\"layout.zero\":" pick("0 1 3")
 		if (model ~ /30b|mixtral|deepseek/) json = json ",\"layout.ep\":" pick("2 8")
 		json = json ",\"stack\":\"" pick("megatron-core torchtitan nemo megatron-bridge") "\",\"dtype\":\"" pick("bf16 bf16 fp8") "\""

@@ -69,7 +69,7 @@ further() {
 }
 further kv '"model": "llama3-70b", "gpu": "h100"'
 further memory '"model": "llama3-70b", "gpu": "h100", "layout": "tp=8,dp=2"'
-further train '"model": "llama3-8b", "system": "dgx-h100", "system.gpus": 8, "layout": "fsdp", "stack": "torchtitan", "recompute": "full"'
+further train '"model": "llama3-8b", "system": "dgx-h100", "gpus": 8, "layout": "fsdp", "stack": "torchtitan", "recompute": "full"'
 
 # 10,000 points of a sweep within 64 MiB
 for line in "kv llama3-70b --gpu h100 --sweep seq=1001..11000+1" \

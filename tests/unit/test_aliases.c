@@ -143,6 +143,131 @@ START_TEST(old_options_are_accepted)
 }
 END_TEST
 
+/* --- paths of inputs -------------------------------------------------------------------------------------- */
+
+/* An option is named as its input is; where not, why. */
+static const struct {
+	const char *name, *path, *why;
+} named_otherwise[] = {
+    {"no-sp", "layout.no_sp", "a word of the layout, which is a map"},
+    {NULL, "table", "stack --check: a table inside a job file, which a command line cannot hold"},
+};
+
+static bool
+is_named_otherwise(const struct option *o)
+{
+	for (size_t i = 0; i < sizeof named_otherwise / sizeof *named_otherwise; i++) {
+		const char *name = named_otherwise[i].name;
+		if (strcmp(named_otherwise[i].path, o->path) == 0 &&
+		    (name ? o->name && strcmp(name, o->name) == 0 : !o->name))
+			return true;
+	}
+	return false;
+}
+
+/* A word of --layout, or an operand. */
+static bool
+is_without_name(const struct command *c, const struct option *o)
+{
+	size_t n;
+	char **operands = text_split(a, c->operands ? c->operands : "", ' ', &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(operands[i], o->path, strlen(o->path)) == 0)
+			return true;
+	return text_begins(o->path, "layout.");
+}
+
+START_TEST(an_input_is_named_as_its_option)
+{
+	const struct command *c = commands[_i];
+
+	for (size_t g = 0; g < c->n_groups; g++)
+		for (size_t i = 0; i < c->groups[g].n; i++) {
+			const struct option *o = &c->groups[g].options[i];
+			char name[80];
+			snprintf(name, sizeof name, "%s", o->path);
+			for (char *p = name; *p; p++)
+				*p = *p == '_' ? '-' : *p;
+			ck_assert_msg(
+			    is_named_otherwise(o) || (o->name ? strcmp(o->name, name) == 0 : is_without_name(c, o)),
+			    "ridge %s: the input of --%s is '%s'", c->name, o->name ? o->name : "", o->path);
+		}
+}
+END_TEST
+
+/* Keys of job files, of lines and of --set that were renamed, and other programs' names of options. */
+static const struct {
+	const char *command, *key, *path;
+} old_paths[] = {
+    {"capacity", "tokens", "context"},
+    {"capacity", "utilisation", "target_load"},
+    {"capacity", "objectives", "slo"},
+    {"capacity", "replica_gpus", "gpus"},
+    {"checkpoint", "gpus_per_node", "node_gpus"},
+    {"comm", "ranks", "gpus"},
+    {"comm", "system.gpus", "gpus"},
+    {"cost", "utilisation", "target_load"},
+    {"data", "table", "table_size"},
+    {"memory", "system.gpus", "gpus"},
+    {"memory", "gpu-mem", "gpu_mem"},
+    {"scale", "ranks", "gpus"},
+    {"serve", "deadline", "e2e"},
+    {"serve", "drafts", "draft_tokens"},
+    {"serve", "max_num_seqs", "max_sequences"},
+    {"spec", "k", "draft_tokens"},
+    {"train", "system.gpus", "gpus"},
+    {"train", "tensor_parallel_size", "layout.tp"},
+    {"serve", "attention_dp", "layout.adp"},
+    {"serve", "layout.attention-dp", "layout.adp"},
+};
+
+START_TEST(old_inputs_are_accepted)
+{
+	const struct command *c = command_find(old_paths[_i].command);
+	const char *key = old_paths[_i].key, *path = old_paths[_i].path;
+	struct diag *d = diag_new(a);
+	const char *text = arena_printf(a, "{\"%s\": 8}", key), *other = arena_printf(a, "{%s: 8, %s: 9}", key, path);
+	const struct node *map = tree_read_text(a, d, "job", text, strlen(text));
+
+	ck_assert_str_eq(inputs_path(c, key), path);
+	const struct node *spread = inputs_spread(a, d, c, map);
+	ck_assert_ptr_nonnull(tree_at(spread, path));
+	ck_assert_str_eq(tree_at(spread, path)->text, "8");
+	ck_assert_int_eq(diag_errors(d), 0);
+	inputs_spread(a, d, c, tree_read_text(a, d, "job", other, strlen(other)));
+	ck_assert_msg(diag_errors(d) == 1, "ridge %s takes both '%s' and '%s'", c->name, key, path);
+	const struct arguments args = parse(c, arena_printf(a, "--set %s=8 --get inputs.%s", key, key));
+	const struct node *tree = inputs_tree(a, d, c, NULL, &args);
+	ck_assert_str_eq(tree_at(tree, path)->text, "8");
+	ck_assert_str_eq(args.get, arena_printf(a, "inputs.%s", path));
+}
+END_TEST
+
+START_TEST(a_job_counts_its_gpus_in_its_system)
+{
+	const struct command *c = command_find("train");
+	static const char text[] = "{system: {name: dgx-h100, gpus: 64, power: 9kW}}";
+	struct diag *d = diag_new(a);
+	const struct node *tree = inputs_spread(a, d, c, tree_read_text(a, d, "job", text, strlen(text)));
+
+	ck_assert_str_eq(tree_at(tree, "gpus")->text, "64");
+	ck_assert_ptr_null(tree_at(tree, "system.gpus"));
+	ck_assert_str_eq(tree_at(tree, "system.name")->text, "dgx-h100");
+	ck_assert_str_eq(tree_at(tree, "system.power")->text, "9kW");
+}
+END_TEST
+
+START_TEST(an_input_is_swept_by_one_of_its_names)
+{
+	struct diag *d = diag_new(a);
+	struct arguments args;
+	char *words[] = {"--sweep", "gpus=8", "--sweep", "ranks=16"};
+
+	ck_assert(!arguments_parse(a, d, command_find("comm"), 4, words, &args));
+}
+END_TEST
+
 Suite *aliases_suite(void);
 
 Suite *
@@ -158,6 +283,10 @@ aliases_suite(void)
 	tcase_add_test(t, an_alias_and_its_option_are_given_twice);
 	tcase_add_test(t, layouts_have_several_spellings);
 	tcase_add_test(t, old_options_are_accepted);
+	tcase_add_loop_test(t, an_input_is_named_as_its_option, 0, (int)n_commands);
+	tcase_add_loop_test(t, old_inputs_are_accepted, 0, (int)(sizeof old_paths / sizeof *old_paths));
+	tcase_add_test(t, a_job_counts_its_gpus_in_its_system);
+	tcase_add_test(t, an_input_is_swept_by_one_of_its_names);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -137,7 +137,7 @@ static const struct {
     {"batch=1..1000", "rises_byte <= 5", "'5' is neither a value in B nor a formula"},
     {"batch=1..1000", "rises_byte <= falls_s", "neither a value in B nor a formula"},
     {"batch=1..1000", "rises_byte <= nan", "neither a value in B"},
-    {"batch=1..1000", "rises_byte <= 128K", "neither a value in B"},
+    {"batch=1..1000", "rises_byte <= 128K", "can be read two ways"},
     {"batch=1..1000", "rises_byte = 5", "has no <= or >="},
     {"batch=1..1000", "", "has no <= or >="},
     {"batch=1..1000", "<= 5", "not of the form ROW <= VALUE"},

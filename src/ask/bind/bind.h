@@ -7,6 +7,7 @@
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
 #include "search/fit/fit.h"
+#include "search/plan/plan.h"
 
 /* A model by name, or as the few numbers that a cache of keys and values depends on. */
 
@@ -135,12 +136,23 @@ bool bind_room(struct run *r, const struct room_in *in, const struct stack *engi
 
 /* --- load: requests, clients and think times --------------------------------------------------------------- */
 
+/* A limit of a mean or a percentile: `tpot:40ms`, `ttft.p95:2s`, `ttft=p95:2s`. */
+enum slo_measure { SLO_TTFT, SLO_TPOT, SLO_E2E, SLO_ITL, N_SLO_MEASURES };
+struct slo {
+	enum slo_measure measure;
+	enum plan_statistic statistic;
+	struct datum limit_s;
+	const char *text; /* `ttft.p95` */
+};
+/* One item of --slo; false with an error. */
+bool bind_slo(struct run *r, struct word w, struct slo *out);
+
 /* What a command's options say; absent: nothing, or it has no such option. */
 struct load_in {
 	struct datum isl, osl, cached, isl_cv, osl_cv;
 	struct datum rate, clients; /* one of them, or neither */
 	struct datum think, think_cv;
-	struct datum requests, drafts, accepted, draft_time;
+	struct datum requests, draft_tokens, accepted, draft_time;
 	double usual_think_s; /* of clients where nobody says */
 	const char *clients_option;
 };

@@ -195,7 +195,7 @@ may_attend_apart(struct run *r, const struct layout_in *in)
 {
 	static const char *const serving[] = {"serve", "capacity", "kv", "memory"};
 
-	if (!in->adp && !in->attention_dp)
+	if (!in->adp)
 		return true;
 	for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
 		if (strcmp(r->command->name, serving[i]) == 0)
@@ -213,7 +213,7 @@ run_layout(
 	bool ok = true;
 
 	*l = (struct layout){.dp = 1, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1, .sp = in->sp};
-	l->adp = in->adp || in->attention_dp;
+	l->adp = in->adp;
 	const struct {
 		struct datum from;
 		const char *name;

@@ -7,6 +7,8 @@
 #include "model/layer/layer.h"
 #include "model/memory/memory.h"
 
+#include <string.h>
+
 static bool
 check_numbers(struct run *r, const struct load_in *in)
 {
@@ -22,7 +24,7 @@ check_numbers(struct run *r, const struct load_in *in)
 			    "write for example 0, 1 or 2.5");
 	return run_whole(r, "isl", in->isl, 1) & run_whole(r, "osl", in->osl, 1) &
 	    run_whole(r, in->clients_option + 2, in->clients, 1) & run_whole(r, "requests", in->requests, 1) &
-	    run_whole(r, "drafts", in->drafts, 1) & run_positive(r, "rate", in->rate) &
+	    run_whole(r, "draft-tokens", in->draft_tokens, 1) & run_positive(r, "rate", in->rate) &
 	    run_fraction(r, "cached", in->cached) & run_positive(r, "accepted", in->accepted);
 }
 
@@ -39,11 +41,11 @@ check_together(struct run *r, const struct load_in *in)
 	if (in->think.value > 0 && !datum_given(in->clients))
 		return run_refuse(r, in->think.from, "--think needs concurrent clients",
 		    arena_printf(r->arena, "add %s, or leave --think out", in->clients_option));
-	if (datum_given(in->drafts) != datum_given(in->accepted))
-		return run_refuse(r, datum_given(in->drafts) ? in->drafts.from : in->accepted.from,
+	if (datum_given(in->draft_tokens) != datum_given(in->accepted))
+		return run_refuse(r, datum_given(in->draft_tokens) ? in->draft_tokens.from : in->accepted.from,
 		    "--draft-tokens and --accepted need each other",
 		    "write for example --draft-tokens 4 --accepted 2.3");
-	if (datum_given(in->accepted) && in->accepted.value > in->drafts.value)
+	if (datum_given(in->accepted) && in->accepted.value > in->draft_tokens.value)
 		return run_refuse(r, in->accepted.from, "--accepted exceeds --draft-tokens",
 		    "write for example --draft-tokens 4 --accepted 2.3");
 	return true;
@@ -55,7 +57,7 @@ bind_load(struct run *r, const struct load_in *in, struct load *out)
 	if (!check_numbers(r, in) || !check_together(r, in))
 		return false;
 	const struct datum read[] = {in->isl, in->osl, in->cached, in->isl_cv, in->osl_cv, in->rate, in->clients,
-	    in->think, in->drafts, in->accepted, datum_given(in->drafts) ? in->draft_time : datum_absent()};
+	    in->think, in->draft_tokens, in->accepted, datum_given(in->draft_tokens) ? in->draft_time : datum_absent()};
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		run_read_from(r, read[i].from);
 	*out = (struct load){
@@ -64,9 +66,9 @@ bind_load(struct run *r, const struct load_in *in, struct load *out)
 	        .cached_frac = datum_or(in->cached, 0),
 	        .n_requests = in->requests,
 	        .n_concurrent = in->clients,
-	        .n_drafts = datum_or(in->drafts, 0),
+	        .n_drafts = datum_or(in->draft_tokens, 0),
 	        .n_accepted = datum_or(in->accepted, 0),
-	        .draft_s = datum_given(in->drafts) ? datum_or(in->draft_time, 0) : 0,
+	        .draft_s = datum_given(in->draft_tokens) ? datum_or(in->draft_time, 0) : 0,
 	        .isl_cv = datum_or(in->isl_cv, 0),
 	        .osl_cv = datum_or(in->osl_cv, 0)},
 	    .rate_request_per_s = in->rate.value,
@@ -262,7 +264,56 @@ bind_room(struct run *r, const struct room_in *in, const struct stack *engine, c
 void
 bind_served_degrees(struct run *r, const struct layout_in *in)
 {
-	run_reads(r, &in->tp, &in->pp, &in->ep, &in->adp, &in->attention_dp, NULL);
+	run_reads(r, &in->tp, &in->pp, &in->ep, &in->adp, NULL);
 	if (in->tp.value > 8)
 		run_reads(r, &in->across, NULL);
+}
+
+/* --- SLOs ------------------------------------------------------------------------------------------------ */
+
+static bool
+not_an_slo(struct run *r, struct word w)
+{
+	return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is not an SLO", w.text),
+	    "write ttft, tpot, itl or e2e, optionally with p50, p90, p95 or p99, and a time: ttft=p99:500ms");
+}
+
+static int
+word_among(const char *word, const char *const *names, int n)
+{
+	int i = 0;
+
+	while (i < n && strcmp(word, names[i]) != 0)
+		i++;
+	return i;
+}
+
+bool
+bind_slo(struct run *r, struct word w, struct slo *out)
+{
+	static const char *const measures[N_SLO_MEASURES] = {
+	    [SLO_TTFT] = "ttft", [SLO_TPOT] = "tpot", [SLO_E2E] = "e2e", [SLO_ITL] = "itl"};
+	static const char *const statistics[N_PLAN_STATISTICS] = {
+#define STATISTIC(id, name, share) [PLAN_##id] = name,
+#include "search/plan/statistic.def"
+#undef STATISTIC
+	};
+	const size_t n_name = strcspn(w.text, ".:="), n_all = strcspn(w.text, ":=");
+	const char *name = arena_copy(r->arena, w.text, n_name), *time = w.text + n_all + (w.text[n_all] != '\0');
+	const char *of = n_all > n_name ? arena_copy(r->arena, w.text + n_name + 1, n_all - n_name - 1) : NULL;
+	const char *colon = strchr(time, ':');
+
+	if (colon && of)
+		return not_an_slo(r, w);
+	if (colon) {
+		of = arena_copy(r->arena, time, (size_t)(colon - time));
+		time = colon + 1;
+	}
+	out->measure =
+	    strcmp(name, "answer") == 0 ? SLO_E2E : (enum slo_measure)word_among(name, measures, N_SLO_MEASURES);
+	out->statistic = of ? (enum plan_statistic)word_among(of, statistics, N_PLAN_STATISTICS) : PLAN_MEAN;
+	if (out->measure == N_SLO_MEASURES || out->statistic == N_PLAN_STATISTICS || !*time)
+		return not_an_slo(r, w);
+	out->text = arena_printf(r->arena, "%s%s%s", measures[out->measure], of ? " " : "", of ? of : "");
+	return run_value(r, w.from, time, Q_TIME, &out->limit_s);
 }

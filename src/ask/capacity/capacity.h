@@ -9,8 +9,11 @@ struct capacity_plan_in {
 #define CAPACITY_PLAN_OPTIONS(X)                                                                                       \
 	X(0, engine, "engine", "engine", WORDS, "NAME,...", "engine", NULL,                                            \
 	    "SLO plan: serving engines to try, instead of roofline floors (default: trtllm)")                          \
-	X(0, objectives, "slo", "objectives", WORDS, "WHAT:TIME,...", "", NULL,                                        \
-	    "SLOs on ttft, tpot or answer, mean or percentile: ttft.p99:500ms,tpot:40ms,answer.p95:10s")               \
+	X(0, slo, "slo", "slo", WORDS, "WHAT:TIME,...", "", NULL,                                                      \
+	    "SLOs on ttft, tpot or e2e, mean or percentile: ttft=p99:500ms,tpot=40ms")                                 \
+	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "SLO: mean TTFT; p95:TIME of a percentile")                 \
+	X(0, tpot, "tpot", "tpot", TIME, "TIME", "", NULL, "SLO: mean TPOT; p95:TIME of a percentile")                 \
+	X(0, e2e, "e2e", "e2e", TIME, "TIME", "", NULL, "SLO: mean end-to-end latency; p95:TIME of a percentile")      \
 	X(0, dtypes, "dtypes", "dtypes", WORDS, "TYPE,...", "", NULL,                                                  \
 	    "SLO plan: weight dtypes to try (default: --dtype)")                                                       \
 	X(0, think, "think", "think", TIME, "TIME", "", NULL,                                                          \
@@ -26,7 +29,7 @@ struct capacity_plan_in {
 	X(0, growth, "growth", "growth", FRACTION, "FRACTION", "", "0",                                                \
 	    "SLO plan: load headroom above the given load")                                                            \
 	X(0, spare, "spare", "spare", COUNT, "N", "", "0", "SLO plan: spare replicas (1 for N+1)")                     \
-	X(0, replica_gpus, "gpus", "replica_gpus", COUNT, "N", "", "8", "SLO plan: maximum GPUs per replica")          \
+	X(0, gpus, "gpus", "gpus", COUNT, "N", "", "8", "SLO plan: maximum GPUs per replica")                          \
 	X(0, every_layout, "every-layout", "every_layout", FLAG, "", "", NULL,                                         \
 	    "SLO plan: list every layout, not only the best per GPU, engine and dtype")                                \
 	X(0, unconfirmed, "unconfirmed", "unconfirmed", FLAG, "", "", NULL,                                            \
@@ -44,6 +47,53 @@ struct capacity_plan_case {
 	struct word dtype, weights_dtype, kv_dtype;
 	const struct layout_in *layout;
 };
+
+/* Inputs of `ridge capacity`. */
+#define CAPACITY_OPTIONS(X)                                                                                            \
+	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
+	X(0, params, "params", "params", COUNT, "N", "", NULL, "parameter count, when no model is given")              \
+	X(0, bits, "bits", "bits", NUMBER, "N", "", NULL, "bits per parameter, with --params")                         \
+	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "candidate GPUs, one line each")                     \
+	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, when no GPU is given")                \
+	X('u', users, "users", "users", COUNT, "N", "", NULL, "concurrent users")                                      \
+	X('t', context, "context", "context", COUNT, "N", "", NULL, "tokens in the KV cache per user, ISL + OSL")      \
+	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "request rate, requests per second, instead of --users")   \
+	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL), with --rate")                      \
+	X(0, osl, "osl", "osl", COUNT, "N", "", NULL, "output sequence length (OSL), with --rate")                     \
+	X(0, throughput, "throughput", "throughput", NUMBER, "N", "", NULL,                                            \
+	    "measured output throughput of one replica, tokens per second (default: roofline floor)")                  \
+	X(0, target_load, "target-load", "target_load", FRACTION, "FRACTION", "", "0.75",                              \
+	    "target utilization of a replica's rate")                                                                  \
+	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL) per user")             \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of weights and GEMMs")           \
+	X(0, weights_dtype, "weights-dtype", "weights_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                   \
+	    "weight dtype (default: as published, or --dtype); embedding and LM head stay in 16 bits")                 \
+	X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), NULL,                                  \
+	    "KV cache dtype (default: as published, or the engine's default)")                                         \
+	X(0, kv_rule, "kv-rule", "kv_rule", CHOICE, "RULE", "exact|doc", NULL,                                         \
+	    "KV cache size: exact, from the model's shape; doc, 0.5 MB per token per 7e9 parameters")                  \
+	X(0, block, "block", "block", COUNT, "N", "", NULL, "KV cache block size in tokens (default: the engine's)")   \
+	X(0, paging_overhead, "paging-overhead", "paging_overhead", FRACTION, "FRACTION", "", NULL,                    \
+	    "fragmentation overhead instead of blocks (default with --kv-rule doc: 0.3)")                              \
+	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
+	    "share of GPU memory kept free besides weights and KV cache (default: the engine's rule; with --params "   \
+	    "0.2)")                                                                                                    \
+	X('w', weights, "weights", "weights", CHOICE, "HOW", "replicated|shared", "replicated",                        \
+	    "weights replicated per replica, or one copy shared over all GPUs")                                        \
+	X(0, price, "price", "price", WORDS, "USD/h,...", "", NULL,                                                    \
+	    "price per GPU, for all (2.5) or by name (h100=2.5,h200=3.2); default: whole instances of the database")   \
+	X(0, provider, "provider", "provider", WORD, "TEXT", "", NULL,                                                 \
+	    "provider: part of the price's name or source, such as aws, lambda, spot")
+
+struct capacity_in {
+	CAPACITY_OPTIONS(OPTION_MEMBER)
+	struct shape_in shape;
+	struct layout_in layout;
+	struct capacity_plan_in plan;
+};
+
+/* GPUs by what memory holds and the roofline allows, for --users or --rate. */
+enum answer capacity_floors(struct run *r, const struct capacity_in *in);
 
 /* Whether this form is asked for; an option of it alone is an error. */
 bool capacity_plan_asked(const struct capacity_plan_in *in);

@@ -15,8 +15,9 @@ static const double think_default_s = 30;
 bool
 capacity_plan_asked(const struct capacity_plan_in *in)
 {
-	return in->engine.n > 0 || in->objectives.n > 0 || in->dtypes.n > 0 || datum_given(in->day_tokens) ||
-	    datum_given(in->think) || in->growth.value > 0 || in->spare.value > 0 || in->every_layout;
+	return in->engine.n > 0 || in->slo.n > 0 || datum_given(in->ttft) || datum_given(in->tpot) ||
+	    datum_given(in->e2e) || in->dtypes.n > 0 || datum_given(in->day_tokens) || datum_given(in->think) ||
+	    in->growth.value > 0 || in->spare.value > 0 || in->every_layout;
 }
 
 /* --- the load -------------------------------------------------------------------------------------------- */
@@ -50,41 +51,47 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
 	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
 	    run_fraction(r, "cached", in->cached) & run_whole(r, "spare", in->spare, 0) &
-	    run_whole(r, "replica-gpus", in->replica_gpus, 1) & run_whole(r, "seed", in->seed, 0);
+	    run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "seed", in->seed, 0);
 }
 
 static bool
 read_objective(struct run *r, struct word w, struct plan_objective *out)
 {
-	static const char *const measures[N_PLAN_MEASURES] = {"ttft", "tpot", "answer"},
-	                         *const statistics[N_PLAN_STATISTICS] = {
-#define STATISTIC(id, name, share) [PLAN_##id] = name,
-#include "search/plan/statistic.def"
-#undef STATISTIC
-	                         };
-	size_t n, n_name;
-	char **parts = text_split(r->arena, w.text, ':', &n), **name = text_split(r->arena, parts[0], '.', &n_name);
-	struct datum limit;
-	int measure = 0, statistic = 0;
+	static const enum plan_measure measures[] = {
+	    [SLO_TTFT] = PLAN_TTFT, [SLO_TPOT] = PLAN_TPOT, [SLO_E2E] = PLAN_E2E};
+	struct slo slo;
 
-	while (measure < N_PLAN_MEASURES && strcmp(name[0], measures[measure]) != 0)
-		measure++;
-	while (n_name == 2 && statistic < N_PLAN_STATISTICS && strcmp(name[1], statistics[statistic]) != 0)
-		statistic++;
-	if (n != 2 || n_name > 2 || measure == N_PLAN_MEASURES || statistic == N_PLAN_STATISTICS)
-		return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is not an SLO", w.text),
-		    "write ttft, tpot or answer, optionally .p50, .p90, .p95 or .p99, and a time: ttft.p99:500ms");
-	if (!run_value(r, w.from, parts[1], Q_TIME, &limit))
+	if (!bind_slo(r, w, &slo))
 		return false;
-	*out = (struct plan_objective){(enum plan_measure)measure, (enum plan_statistic)statistic, limit.value};
+	if (slo.measure == SLO_ITL)
+		return run_refuse(r, w.from, "SLO plans are on ttft, tpot and e2e", "write tpot instead of itl");
+	*out = (struct plan_objective){measures[slo.measure], slo.statistic, slo.limit_s.value};
 	return true;
+}
+
+/* Those of --slo, and the limits of means that have an option of their own. */
+static bool
+read_objectives(struct run *r, const struct capacity_plan_in *in, struct plan_load *l)
+{
+	const struct datum means[] = {[PLAN_TTFT] = in->ttft, [PLAN_TPOT] = in->tpot, [PLAN_E2E] = in->e2e};
+	struct plan_objective *list = ARENA_ARRAY(r->arena, struct plan_objective, in->slo.n + N_PLAN_MEASURES);
+	size_t n = 0;
+
+	for (; n < in->slo.n; n++)
+		if (!read_objective(r, in->slo.list[n], &list[n]))
+			return false;
+	for (int i = 0; i < N_PLAN_MEASURES; i++)
+		if (datum_given(means[i]))
+			list[n++] = (struct plan_objective){(enum plan_measure)i, PLAN_MEAN, means[i].value};
+	run_reads(r, &in->slo, &in->ttft, &in->tpot, &in->e2e, NULL);
+	l->objectives = list;
+	l->n_objectives = n;
+	return run_positive(r, "ttft", in->ttft) & run_positive(r, "tpot", in->tpot) & run_positive(r, "e2e", in->e2e);
 }
 
 static bool
 read_load(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c, struct plan_load *l)
 {
-	struct plan_objective *objectives = ARENA_ARRAY(r->arena, struct plan_objective, in->objectives.n + 1);
-
 	const struct datum read[] = {c->rate, c->users, c->isl, c->osl, c->utilisation};
 
 	if (!check(r, in, c))
@@ -92,13 +99,10 @@ read_load(struct run *r, const struct capacity_plan_in *in, const struct capacit
 	for (size_t i = 0; i < sizeof read / sizeof *read; i++)
 		run_read_from(r, read[i].from);
 	bind_served_degrees(r, c->layout);
-	run_reads(r, &in->objectives, &in->think, &in->day_tokens, &in->isl_cv, &in->osl_cv, &in->cached, &in->growth,
-	    &in->spare, &in->replica_gpus, &in->every_layout, &in->unconfirmed, NULL);
+	run_reads(r, &in->think, &in->day_tokens, &in->isl_cv, &in->osl_cv, &in->cached, &in->growth, &in->spare,
+	    &in->gpus, &in->every_layout, &in->unconfirmed, NULL);
 	if (!in->unconfirmed)
 		run_reads(r, &in->seed, NULL);
-	for (size_t i = 0; i < in->objectives.n; i++)
-		if (!read_objective(r, in->objectives.list[i], &objectives[i]))
-			return false;
 	*l = (struct plan_load){.rate_request_per_s = c->rate.value,
 	    .n_users = c->users.value,
 	    .think_s = datum_or(in->think, think_default_s),
@@ -109,9 +113,9 @@ read_load(struct run *r, const struct capacity_plan_in *in, const struct capacit
 	    .cached_frac = in->cached.value,
 	    .growth_frac = in->growth.value,
 	    .utilisation_frac = c->utilisation.value,
-	    .n_spare = in->spare.value,
-	    .objectives = objectives,
-	    .n_objectives = in->objectives.n};
+	    .n_spare = in->spare.value};
+	if (!read_objectives(r, in, l))
+		return false;
 	if (datum_given(c->users) && !datum_given(in->think))
 		run_assume_value(r, "think", "%g s", think_default_s);
 	if (datum_given(in->day_tokens)) {
@@ -214,7 +218,7 @@ static void
 add_layouts(struct search *s, struct serve_parts *p, const struct plan_setup *about)
 {
 	const struct layout_in *asked = s->c->layout;
-	const double most = s->in->replica_gpus.value;
+	const double most = s->in->gpus.value;
 	const bool experts = has_experts(s->model);
 
 	for (double tp = 1; tp <= most; tp *= 2)
@@ -380,7 +384,7 @@ warn(struct run *r, const struct search *s)
 		run_warn(r,
 		    "no replica of up to %g GPUs holds the model and one request: raise --gpus, or use a "
 		    "smaller dtype",
-		    s->in->replica_gpus.value);
+		    s->in->gpus.value);
 	if (datum_given(s->c->users) && s->n_groups > 1)
 		run_warn(r, "closed load: users of faster GPUs send more requests, which may need more replicas");
 	if (s->in->unconfirmed)

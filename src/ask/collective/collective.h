@@ -10,7 +10,7 @@
 
 #define WIRES_LAUNCHES "graph|stream|torch"
 #define WIRES_OPTIONS(X)                                                                                               \
-	X('n', ranks, "gpus", "ranks", COUNT, "N", "", NULL, "GPUs (ranks) in the collective")                         \
+	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs (ranks) in the collective")                           \
 	X(0, nodes, "nodes", "nodes", COUNT, "N", "", NULL, "nodes, with GPUs spread evenly over them")                \
 	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL,                                              \
 	    "bandwidth of one GPU, one direction; uses the textbook formula")                                          \

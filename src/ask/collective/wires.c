@@ -229,8 +229,8 @@ bind_gpu(struct run *r, const struct wires_in *in, struct wires *w)
 	w->gpu = run_gpu(r, in->gpu);
 	if (!w->gpu)
 		return false;
-	if (in->nodes.value > 1 || in->ranks.value > 72)
-		return fault(r, datum_given(in->nodes) ? in->nodes.from : in->ranks.from,
+	if (in->nodes.value > 1 || in->gpus.value > 72)
+		return fault(r, datum_given(in->nodes) ? in->nodes.from : in->gpus.from,
 		    "--gpu covers one node without a network", "add a --system such as dgx-h100 or aws-p5.48xlarge");
 	/* a bridge joins two cards, not all of a node */
 	const bool linked = w->gpu->link_kind && !(w->gpu->link_bridge && in->ranks.value > 2);
@@ -358,10 +358,10 @@ algorithm_of(struct word name)
 bool
 wires_bind(struct run *r, const struct wires_in *in, struct wires *w)
 {
-	bool ok = run_whole(r, "--gpus", in->ranks, 1) & run_whole(r, "--nodes", in->nodes, 1) &
+	bool ok = run_whole(r, "--gpus", in->gpus, 1) & run_whole(r, "--nodes", in->nodes, 1) &
 	    above_zero(r, in->bandwidth) & above_zero(r, in->nic_bandwidth) & above_zero(r, in->host_bandwidth);
 
-	*w = (struct wires){.n_ranks = in->ranks, .n_nodes = datum_given(in->nodes) ? in->nodes.value : 1};
+	*w = (struct wires){.n_ranks = in->gpus, .n_nodes = datum_given(in->nodes) ? in->nodes.value : 1};
 	w->rate = w->nic_rate = w->latency = w->host_rate = w->n_units = datum_absent();
 	w->algorithm = algorithm_of(in->algorithm);
 	w->n_groups = 1;

@@ -288,7 +288,7 @@ show_hits(struct run *r, const struct cached_in *in, struct found *out)
 	if (!datum_given(in->items)) {
 		TAKE(sh, hit_frac, in->hit);
 		SHOW(sh, hit_frac, hit_frac);
-		if (datum_given(in->table))
+		if (datum_given(in->table_size))
 			run_reads(r, &in->fraction, NULL);
 		*out = (struct found){hit_frac, in->fraction.value};
 		return true;
@@ -347,9 +347,9 @@ cached_answer(struct run *r, const struct cached_in *in)
 	if (!check_law(r, in) || !check_ranges(r, in) || !show_hits(r, in, &found))
 		return REFUSED;
 	r->title = "Cache of the hottest rows";
-	if (datum_given(in->table) && !isnan(found.cached_frac)) {
+	if (datum_given(in->table_size) && !isnan(found.cached_frac)) {
 		const double cached_frac = found.cached_frac;
-		TAKE(sh, table_byte, in->table);
+		TAKE(sh, table_byte, in->table_size);
 		CALL(sh, cache_byte, cache_size(sh, table_byte, cached_frac));
 		SHOW(sh, cache_byte, cache_byte);
 	}

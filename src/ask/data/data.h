@@ -31,7 +31,7 @@ double tier_write(struct run *r, const struct tier *t);
 	    "measured share of rows and of lookups that hit them: 1%:40%,15%:85%")                                     \
 	X(0, hit, "hit", "hit", FRACTION, "FRACTION", "", NULL,                                                        \
 	    "hit rate; with --items, prints the Zipf exponent or the cached rows it implies")                          \
-	X(0, table, "table-size", "table", SIZE, "SIZE", "", NULL, "size of the embedding table")                      \
+	X(0, table_size, "table-size", "table_size", SIZE, "SIZE", "", NULL, "size of the embedding table")            \
 	X(0, lookup, "lookup", "lookup", TIME, "TIME", "", NULL, "lookup time of a step without a cache")              \
 	X(0, hit_time, "hit-time", "hit_time", TIME, "TIME", "", NULL, "lookup time of a step when every lookup hits") \
 	X(0, rest, "rest", "rest", TIME, "TIME", "", NULL, "rest of the step time")

@@ -15,7 +15,7 @@ struct memory_in {
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU: name in the database")                              \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, instead of the database's figure")    \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU and node size")            \
-	X('n', gpus, "gpus", "system.gpus", COUNT, "N", "", NULL,                                                      \
+	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL,                                                             \
 	    "number of GPUs; what the layout leaves goes to data parallelism")                                         \
 	X(0, use, "use", "use", CHOICE, "USE", "train|infer", "train", "training or inference")                        \
 	X(0, infer, "infer", "infer", FLAG, "", "", NULL, "same as --use infer")                                       \

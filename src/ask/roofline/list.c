@@ -34,6 +34,15 @@ given(const struct op_in *in, const char *dim)
 	return datum_absent();
 }
 
+static struct datum *
+place_of(struct op_in *in, const char *dim)
+{
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if (strcmp(op_options[i].path, path_of(dim)) == 0)
+			return (struct datum *)(void *)((char *)in + op_options[i].offset);
+	return NULL;
+}
+
 static bool
 has_dimension(enum op_kind kind, const char *path)
 {
@@ -127,6 +136,35 @@ check_shape(struct run *r, const struct op_in *in, const struct op *op)
 		return false;
 	}
 	return true;
+}
+
+bool
+run_op_shape(struct run *r, enum op_kind kind, const struct words *shape, struct op_in *in)
+{
+	char list[200];
+	size_t n = 0;
+
+	for (int i = 0; n < shape->n && op_dim_name(kind, i); i++) {
+		struct datum *d = place_of(in, op_dim_name(kind, i)), value;
+		const struct word w = shape->list[n];
+		if (!d)
+			continue;
+		if (!run_value(r, w.from, w.text, Q_COUNT, &value))
+			return false;
+		n++;
+		if (datum_given(*d)) {
+			diag_error(r->diag, d->from, "dimension '%s' is given twice", path_of(op_dim_name(kind, i)));
+			diag_hint(r->diag, "keep one");
+			return false;
+		}
+		*d = value;
+	}
+	if (n == shape->n)
+		return true;
+	dimensions_of(kind, list, sizeof list);
+	diag_error(r->diag, shape->list[n].from, "%s has %zu dimensions, not %zu", op_kind_name(kind), n, shape->n);
+	diag_hint(r->diag, "they are %s", list);
+	return false;
 }
 
 bool

@@ -185,11 +185,11 @@ dimensions_text(struct arena *a, const struct op *op)
 }
 
 enum answer
-roof_operator(struct roof *q, const struct roofline_in *in, enum op_kind kind)
+roof_operator(struct roof *q, const struct roofline_in *in, enum op_kind kind, const struct op_in *dims)
 {
 	struct op op;
 
-	if (!roof_peaks(q, in->dtype) || !run_op(q->run, kind, &in->dims, dtype_byte(q->dtype), &op))
+	if (!roof_peaks(q, in->dtype) || !run_op(q->run, kind, dims, dtype_byte(q->dtype), &op))
 		return REFUSED;
 	q->run->title = arena_printf(q->run->arena, "%s in %s%s%s", dimensions_text(q->run->arena, &op),
 	    dtype_name(q->dtype), q->n == 1 ? " on " : "", q->n == 1 ? q->machines[0].gpu->name : "");

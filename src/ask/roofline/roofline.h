@@ -54,6 +54,8 @@ extern const struct option_group op_group; /* offset 0: copy it and set .offset 
 
 /* The operator of this kind with the dimensions that were given; faults name what is missing or does not belong. */
 bool run_op(struct run *r, enum op_kind kind, const struct op_in *in, double elem_byte, struct op *out);
+/* `gemm 4096 4096 8192`: dimensions in the order of op.def, added to those that options gave. */
+bool run_op_shape(struct run *r, enum op_kind kind, const struct words *shape, struct op_in *in);
 /* True when any dimension was given. */
 bool op_given(const struct op_in *in);
 
@@ -107,6 +109,7 @@ void roof_show_units(const struct roof *q, const struct gpu *gpu);
 
 #define ROOFLINE_OPTIONS(X)                                                                                            \
 	X(0, op, NULL, "op", WORD, "WHAT", "model", NULL, "operator, layer, sharing, or model")                        \
+	X(0, shape, NULL, "shape", WORDS, "N", "", NULL, "dimensions of the operator in order: gemm M N K")            \
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "GPU, or several to compare")                        \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, to take its GPU")                      \
 	X(0, backend, "backend", "backend", CHOICE, "ENGINE", "trtllm|vllm|sglang", NULL,                              \
@@ -149,7 +152,7 @@ struct roofline_in {
 enum answer roof_ridges(struct roof *q, const struct roofline_in *in);
 enum answer roof_bare_point(struct roof *q, const struct roofline_in *in);
 enum answer roof_bare_intensity(struct roof *q, const struct roofline_in *in);
-enum answer roof_operator(struct roof *q, const struct roofline_in *in, enum op_kind kind);
+enum answer roof_operator(struct roof *q, const struct roofline_in *in, enum op_kind kind, const struct op_in *dims);
 /* Operators of a model, or of a layer that the options describe. */
 enum answer roof_workload(struct roof *q, const struct roofline_in *in, const struct workload *w);
 enum answer roof_layer(struct roof *q, const struct roofline_in *in);

@@ -28,16 +28,15 @@ read_layout(struct run *r, const struct serve_in *in, struct serve_binding *b, s
 		return false;
 	const struct layout *l = &b->layout;
 	bind_served_degrees(r, &in->layout);
-	run_reads(r, &in->attention_dp, NULL);
 	if (l->cp > 1)
 		return run_refuse(r, in->layout.cp.from, "serving does not support cp", "leave cp out");
 	if (l->ep > l->tp || fmod(l->tp, l->ep) != 0)
 		return run_refuse(r, in->layout.ep.from,
 		    "ep must divide tp: experts are spread over the tp GPUs of a replica",
 		    "write for example --layout tp=8,ep=8");
-	if (in->attention_dp && !l->adp && l->tp == 1)
-		run_warn(r, "--attention-dp has no effect with tp=1");
-	*out = (struct serve_layout){l->tp, l->pp, l->ep, (in->attention_dp || l->adp) && l->tp > 1};
+	if (l->adp && l->tp == 1)
+		run_warn(r, "attention data parallelism has no effect with tp=1");
+	*out = (struct serve_layout){l->tp, l->pp, l->ep, l->adp && l->tp > 1};
 	return true;
 }
 
@@ -83,8 +82,8 @@ static bool
 check_numbers(struct run *r, const struct serve_in *in)
 {
 	return run_whole(r, "batch", in->batch, 1) & run_positive(r, "ttft", in->ttft) &
-	    run_positive(r, "itl", in->itl) & run_positive(r, "deadline", in->deadline) &
-	    run_positive(r, "bits", in->bits) & run_positive(r, "head-bits", in->head_bits);
+	    run_positive(r, "itl", in->itl) & run_positive(r, "e2e", in->e2e) & run_positive(r, "bits", in->bits) &
+	    run_positive(r, "head-bits", in->head_bits);
 }
 
 static bool
@@ -144,7 +143,7 @@ serve_load(struct run *r, const struct serve_in *in, const struct serve_binding 
 	    .think = s->think,
 	    .think_cv = s->think_cv,
 	    .requests = in->requests,
-	    .drafts = in->drafts,
+	    .draft_tokens = in->draft_tokens,
 	    .accepted = in->accepted,
 	    .draft_time = in->draft_time,
 	    .clients_option = "--concurrency"};
@@ -235,24 +234,39 @@ does_not_fit(struct run *r, const struct serve_binding *b, const struct serve_qu
 
 /* --- the answer ------------------------------------------------------------------------------------------ */
 
+/* Means; of requests that come faster than they are answered no wait is short enough. */
+static void
+times_of(const struct serve_metrics *m, double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS])
+{
+	const double none_s = m->saturated ? INFINITY : NAN;
+
+	for (int i = 0; i < N_SLO_MEASURES; i++)
+		for (int k = 0; k < N_PLAN_STATISTICS; k++)
+			time_s[i][k] = none_s;
+	if (m->saturated)
+		return;
+	time_s[SLO_TTFT][PLAN_MEAN] = m->first_s;
+	time_s[SLO_TPOT][PLAN_MEAN] = time_s[SLO_ITL][PLAN_MEAN] = m->step_s;
+	time_s[SLO_E2E][PLAN_MEAN] = m->answer_s;
+}
+
 static enum answer
 verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics *m)
 {
-	struct sheet *sh = r->sheet;
-	const char *verdict = "";
+	const char *verdict = m->saturated
+	    ? arena_printf(r->arena, "saturated: the maximum is %.3g requests/s", 0.9 * m->saturation_request_per_s)
+	    : "";
+	double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS];
 
-	if (m->saturated) {
-		TELL(sh, verdict,
-		    arena_printf(
-		        r->arena, "saturated: the maximum is %.3g requests/s", 0.9 * m->saturation_request_per_s));
-		return ANSWERED_NO;
-	}
-	const bool met = serve_objective(r, "--ttft", in->ttft, m->first_s, &verdict) &
-	    serve_objective(r, "--itl", in->itl, m->step_s, &verdict) &
-	    serve_objective(r, "--e2e", in->deadline, m->answer_s, &verdict);
+	times_of(m, time_s);
+	bool met = serve_objective(r, "--ttft", in->ttft, time_s[SLO_TTFT][PLAN_MEAN], &verdict) &
+	    serve_objective(r, "--itl", in->itl, time_s[SLO_ITL][PLAN_MEAN], &verdict) &
+	    serve_objective(r, "--e2e", in->e2e, time_s[SLO_E2E][PLAN_MEAN], &verdict);
+	if (!serve_slos(r, &in->slo, time_s, &verdict, &met))
+		return REFUSED;
 	if (*verdict)
-		TELL(sh, verdict, verdict);
-	return met ? ANSWERED : ANSWERED_NO;
+		TELL(r->sheet, verdict, verdict);
+	return met && !m->saturated ? ANSWERED : ANSWERED_NO;
 }
 
 static const char *
@@ -275,10 +289,13 @@ simulated(struct run *r, const struct serve_in *in, const struct serve_binding *
 	    .rate_request_per_s = in->rate,
 	    .n_concurrent = in->concurrency,
 	    .n_requests = in->requests,
-	    .objectives = {datum_or(in->ttft, NAN), datum_or(in->itl, NAN), datum_or(in->deadline, NAN)},
+	    .objectives = {datum_or(in->ttft, NAN), datum_or(in->itl, NAN), datum_or(in->e2e, NAN)},
+	    .slo = &in->slo,
 	};
 
-	run_reads(r, &in->ttft, &in->itl, &in->deadline, &in->simulation.simulate, NULL);
+	run_reads(r, &in->ttft, &in->itl, &in->e2e, &in->simulation.simulate, NULL);
+	if (!in->simulation.rates.n)
+		run_reads(r, &in->slo, NULL);
 	if (in->kv_link.text) {
 		const struct link *link = run_link(r, in->kv_link);
 		if (!link)

@@ -67,18 +67,18 @@ read_points(struct run *r, const struct serve_in *in, struct point_setting *poin
 	for (size_t i = 0; i < in->points.n; i++) {
 		if (!read_point(r, in->points.list[i], &points[i]) || !check_name(r, in->points.list[i], points, i))
 			return false;
-		if (datum_given(in->deadline) && !datum_given(points[i].p99_s))
+		if (datum_given(in->e2e) && !datum_given(points[i].p99_s))
 			return run_refuse(r, in->points.list[i].from, "--e2e needs the P99 of every point",
 			    "write NAME:RATE:P99, such as 4:210:950ms");
 	}
 	return run_positive(r, "base-rate", in->base_rate) & run_positive(r, "base-p99", in->base_p99) &
-	    run_positive(r, "deadline", in->deadline);
+	    run_positive(r, "e2e", in->e2e);
 }
 
 static bool
 in_time(const struct serve_in *in, const struct point_setting *p)
 {
-	return !datum_given(in->deadline) || p->p99_s.value <= in->deadline.value;
+	return !datum_given(in->e2e) || p->p99_s.value <= in->e2e.value;
 }
 
 static void
@@ -107,8 +107,8 @@ show_point(struct run *r, const struct serve_in *in, const struct point_setting 
 	CALL(sh, step_gain, service_gain(sh, previous_request_per_s, rate_request_per_s));
 	SHOW(sh, step_gain, relative_step);
 	(void)change_frac;
-	run_reads(r, &in->deadline, NULL);
-	if (datum_given(in->deadline))
+	run_reads(r, &in->e2e, NULL);
+	if (datum_given(in->e2e))
 		TELL(sh, meets, in_time(in, p) ? "yes" : "no");
 }
 
@@ -121,8 +121,8 @@ serve_points(struct run *r, const struct serve_in *in)
 
 	if (!read_points(r, in, points))
 		return REFUSED;
-	r->title = datum_given(in->deadline)
-	    ? arena_printf(r->arena, "Maximum throughput with P99 up to %s", serve_time_text(r, in->deadline.value))
+	r->title = datum_given(in->e2e)
+	    ? arena_printf(r->arena, "Maximum throughput with P99 up to %s", serve_time_text(r, in->e2e.value))
 	    : "Maximum throughput";
 	const struct datum base = datum_given(in->base_rate) ? in->base_rate : points[0].rate_request_per_s;
 	for (size_t i = 0; i < in->points.n; i++) {
@@ -140,8 +140,8 @@ serve_points(struct run *r, const struct serve_in *in)
 	SHOW(sh, rate_request_per_s, request_per_s);
 	CALL(sh, gain, service_gain(sh, base_request_per_s, rate_request_per_s));
 	SHOW(sh, gain, relative);
-	if (datum_given(in->deadline)) {
-		TAKE(sh, deadline_s, in->deadline);
+	if (datum_given(in->e2e)) {
+		TAKE(sh, deadline_s, in->e2e);
 		TAKE(sh, p99_s, best->p99_s);
 		CALL(sh, slack_s, latency_slack(sh, deadline_s, p99_s));
 		SHOW(sh, slack_s, slack_s);
@@ -158,13 +158,13 @@ serve_objectives(struct run *r, const struct serve_in *in)
 {
 	struct sheet *sh = r->sheet;
 
-	if (!datum_given(in->ttft) || !datum_given(in->itl) || (!datum_given(in->deadline) && !datum_given(in->osl))) {
+	if (!datum_given(in->ttft) || !datum_given(in->itl) || (!datum_given(in->e2e) && !datum_given(in->osl))) {
 		run_refuse(r, in->ttft.from, "SLO consistency needs --ttft, --itl, and --e2e or --osl",
 		    "write for example --ttft 500ms --itl 50ms --e2e 2s --osl 200");
 		return REFUSED;
 	}
-	if (!(run_positive(r, "ttft", in->ttft) & run_positive(r, "itl", in->itl) &
-	        run_positive(r, "deadline", in->deadline) & run_whole(r, "osl", in->osl, 1)))
+	if (!(run_positive(r, "ttft", in->ttft) & run_positive(r, "itl", in->itl) & run_positive(r, "e2e", in->e2e) &
+	        run_whole(r, "osl", in->osl, 1)))
 		return REFUSED;
 	r->title = "SLO consistency";
 	TAKE(sh, ttft_s, in->ttft);
@@ -174,9 +174,9 @@ serve_objectives(struct run *r, const struct serve_in *in)
 		CALL(sh, answer_s, answer_time(sh, ttft_s, itl_s, osl_token));
 		SHOW(sh, answer_s, e2e_s);
 	}
-	if (!datum_given(in->deadline))
+	if (!datum_given(in->e2e))
 		return ANSWERED;
-	TAKE(sh, deadline_s, in->deadline);
+	TAKE(sh, deadline_s, in->e2e);
 	CALL(sh, fitting_token, answer_fitting(sh, deadline_s, ttft_s, itl_s));
 	SHOW(sh, fitting_token, max_osl_token);
 	if (!datum_given(in->osl)) {
@@ -249,8 +249,8 @@ check_floors(struct run *r, const struct serve_in *in)
 	return run_whole(r, "params", in->params, 1) & run_whole(r, "batch", in->batch, 1) &
 	    run_whole(r, "context", in->context, 1) & run_whole(r, "isl", in->isl, 1) &
 	    run_whole(r, "osl", in->osl, 1) & run_positive(r, "bits", in->bits) & run_positive(r, "ttft", in->ttft) &
-	    run_positive(r, "itl", in->itl) & run_positive(r, "deadline", in->deadline) &
-	    run_positive(r, "mfu", in->mfu) & run_fraction(r, "mfu", in->mfu);
+	    run_positive(r, "itl", in->itl) & run_positive(r, "e2e", in->e2e) & run_positive(r, "mfu", in->mfu) &
+	    run_fraction(r, "mfu", in->mfu);
 }
 
 static bool
@@ -418,6 +418,25 @@ serve_objective(struct run *r, const char *what, struct datum objective, double 
 	return met;
 }
 
+bool
+serve_slos(struct run *r, const struct words *list, double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS],
+    const char **verdict, bool *met)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct slo slo;
+		if (!bind_slo(r, list->list[i], &slo))
+			return false;
+		const double found_s = time_s[slo.measure][slo.statistic];
+		if (isnan(found_s))
+			return run_refuse(r, list->list[i].from,
+			    arena_printf(r->arena, "this answer has no %s", slo.text),
+			    slo.statistic == PLAN_MEAN ? "add --osl 200"
+			                               : "add --simulate: the closed form has means only");
+		*met = serve_objective(r, slo.text, slo.limit_s, found_s, verdict) && *met;
+	}
+	return true;
+}
+
 enum answer
 serve_floors(struct run *r, const struct serve_in *in)
 {
@@ -445,7 +464,7 @@ serve_floors(struct run *r, const struct serve_in *in)
 	run_warn(r, "roofline floors: queueing, launches, communication and scheduling come on top");
 	const bool met = serve_objective(r, "--ttft", in->ttft, prompt_s, &verdict) &
 	    serve_objective(r, "--itl", in->itl, step_s, &verdict) &
-	    serve_objective(r, "--e2e", in->deadline, whole_s, &verdict);
+	    serve_objective(r, "--e2e", in->e2e, whole_s, &verdict);
 	if (*verdict)
 		TELL(sh, verdict, verdict);
 	return met ? ANSWERED : ANSWERED_NO;

@@ -85,6 +85,7 @@ struct simulate_case {
 	struct datum isl, osl;            /* absent with a trace or lengths */
 	struct datum rate_request_per_s, n_concurrent, n_requests;
 	struct sim_objectives objectives; /* NaN: none */
+	const struct words *slo;
 	double transfer_s, transfer_s_per_token;
 };
 
@@ -144,7 +145,9 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, mfu, "mfu", "mfu", FRACTION, "FRACTION", "", "0.5", "prefill MFU, for floors")                            \
 	X(0, ttft, "ttft", "ttft", TIME, "TIME", "", NULL, "SLO: maximum TTFT")                                        \
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL)")                      \
-	X(0, deadline, "e2e", "deadline", TIME, "TIME", "", NULL, "SLO: maximum P99 end-to-end latency")               \
+	X(0, e2e, "e2e", "e2e", TIME, "TIME", "", NULL, "SLO: maximum P99 end-to-end latency")                         \
+	X(0, slo, "slo", "slo", WORDS, "WHAT:TIME,...", "", NULL,                                                      \
+	    "SLOs on ttft, tpot, itl or e2e; of a percentile with --simulate: ttft=p99:500ms,itl=40ms")                \
 	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
 	    "measured sweep: batch or setting, requests per second, P99 latency")                                      \
 	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL,                                               \
@@ -165,13 +168,12 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, requests, "requests", "requests", COUNT, "N", "", NULL, "number of requests, for an offline run")         \
 	X(0, cached, "cached", "cached", FRACTION, "FRACTION", "", NULL,                                               \
 	    "prefix cache hit rate, as a share of each prompt")                                                        \
-	X(0, attention_dp, "attention-dp", "attention_dp", FLAG, "", "", NULL,                                         \
-	    "data-parallel attention with expert parallelism (DP attention)")                                          \
 	X(0, row_split, "row-split", "row_split", FLAG, "", "", NULL,                                                  \
 	    "split every matrix by rows over the pp GPUs instead of by layers (llama.cpp)")                            \
 	X(0, head_bits, "head-bits", "head_bits", NUMBER, "N", "", NULL,                                               \
 	    "bits per weight of the LM head, where the format stores it differently")                                  \
-	X(0, drafts, "draft-tokens", "drafts", COUNT, "N", "", NULL, "speculative decoding: draft tokens per step")    \
+	X(0, draft_tokens, "draft-tokens", "draft_tokens", COUNT, "N", "", NULL,                                       \
+	    "speculative decoding: draft tokens per step")                                                             \
 	X(0, accepted, "accepted", "accepted", NUMBER, "N", "", NULL,                                                  \
 	    "speculative decoding: mean accepted draft tokens per step; verification adds one")                        \
 	X(0, draft_time, "draft-time", "draft_time", TIME, "TIME", "", "0s",                                           \
@@ -211,6 +213,9 @@ struct serve_binding {
 };
 
 /* A time as people read it; how an objective is met, added to a verdict. */
+/* The same of --slo: `time_s` has a time of every measure and statistic, NaN where there is none. */
+bool serve_slos(struct run *r, const struct words *list, double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS],
+    const char **verdict, bool *met);
 bool serve_objective(struct run *r, const char *what, struct datum objective, double time_s, const char **verdict);
 /* Rows of the answer: what the memory holds, then all the rest, then pools of their own where they were asked for. */
 void serve_show_room(struct run *r, const struct serve_question *q);

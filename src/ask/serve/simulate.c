@@ -353,6 +353,29 @@ write_files(struct run *r, const struct simulate_in *in, const struct sim_result
 }
 
 static enum answer
+judged(struct run *r, const struct words *slo, const struct sim_result *result)
+{
+	const struct sim_spread *spreads[] = {
+	    [SLO_TTFT] = &result->ttft, [SLO_TPOT] = &result->tpot, [SLO_E2E] = &result->e2e, [SLO_ITL] = &result->itl};
+	double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS];
+	const char *verdict = "";
+	bool met = true;
+
+	for (int i = 0; i < N_SLO_MEASURES; i++) {
+		time_s[i][PLAN_MEAN] = spreads[i]->mean;
+		time_s[i][PLAN_P50] = spreads[i]->p50;
+		time_s[i][PLAN_P90] = spreads[i]->p90;
+		time_s[i][PLAN_P95] = spreads[i]->p95;
+		time_s[i][PLAN_P99] = spreads[i]->p99;
+	}
+	if (!serve_slos(r, slo, time_s, &verdict, &met))
+		return REFUSED;
+	if (*verdict)
+		TELL(r->sheet, verdict, verdict);
+	return met ? ANSWERED : ANSWERED_NO;
+}
+
+static enum answer
 show_one(struct run *r, const struct simulate_in *in, const struct simulate_case *c, const struct sim_config *config,
     const struct sim_result *result)
 {
@@ -367,7 +390,7 @@ show_one(struct run *r, const struct simulate_in *in, const struct simulate_case
 		return saturated(r, result);
 	simulate_show(r, config, result);
 	warn_result(r, config, result);
-	return ANSWERED;
+	return judged(r, c->slo, result);
 }
 
 /* --- a line for each rate -------------------------------------------------------------------------------- */

@@ -210,7 +210,7 @@ predict(
 	struct interval i;
 
 	const struct datum absent = datum_absent();
-	struct wires_in in = {.ranks = count(q->n_ranks),
+	struct wires_in in = {.gpus = count(q->n_ranks),
 	    .nodes = count(q->n_nodes),
 	    .bandwidth = absent,
 	    .nic_bandwidth = absent,
