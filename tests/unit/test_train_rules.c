@@ -32,6 +32,65 @@ START_TEST(bubble_of_equal_stages)
 }
 END_TEST
 
+/* 61 layers on 4 stages, the first three dense: a stage in the middle has 16 layers, all with experts. */
+START_TEST(slowest_stage_has_its_own_layers)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &DEEPSEEK, ON_B200, EXPERTS_GRAPHS, 64);
+	struct train_terms dense, routed;
+
+	job->layout.ep = 8;
+	stages(job, 4, 1);
+	const struct train_terms t = terms_of(job);
+	train_layer(NULL, job, &s.w.blocks[0], &dense);
+	train_layer(NULL, job, &s.w.blocks[1], &routed);
+	ck_assert_double_gt(fabs(dense.device_s / routed.device_s - 1), 0.05);
+	ck_assert_double_eq(t.n_stage_layers, 16);
+	NEAR(t.stage_s, 16 * routed.device_s + t.p2p_s);
+	static const int split[] = {20, 14, 14, 13};
+	job->stage_layers = split;
+	job->n_stage_layers = 4;
+	NEAR(terms_of(job).stage_s, 3 * dense.device_s + 17 * routed.device_s + t.p2p_s);
+}
+END_TEST
+
+/* Equal stages: the last one has the head beside them.  126 layers on 16 x 8 chunks: embedding and head count. */
+START_TEST(ends_of_a_pipeline)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
+
+	stages(job, 8, 5);
+	struct train_terms t = terms_of(job);
+	NEAR(t.stage_s, 10 * t.layer_s + t.logits_s + t.p2p_s);
+	job = scene_of(&s, &LLAMA_405B, ON_H100, TUNED, 512);
+	job->layout.tp = 8;
+	stages(job, 16, 8);
+	ck_assert_int_eq(train_impossible(job), TRAIN_ANSWERED);
+	t = terms_of(job);
+	ck_assert_double_eq(t.n_stage_layers, 8);
+	NEAR(t.stage_s, fmax(8 * t.layer_s, 7 * t.layer_s + t.logits_s) + t.p2p_s);
+}
+END_TEST
+
+/* Megatron-Core's `mlp` is the dense MLP alone. */
+START_TEST(mlp_again_is_the_dense_one)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &DEEPSEEK, ON_B200, EXPERTS_GRAPHS, 64);
+	struct train_terms t;
+
+	job->layout.ep = 8;
+	job->recompute = RECOMPUTE_MODULES;
+	job->modules = 1U << MODULE_MLP;
+	train_layer(NULL, job, &s.w.blocks[1], &t);
+	ck_assert_double_eq(t.recompute_s, 0);
+	train_layer(NULL, job, &s.w.blocks[0], &t);
+	ck_assert_double_gt(t.recompute_s, 0.3 * t.forward_s);
+	ck_assert_double_lt(t.recompute_s, 0.8 * t.forward_s);
+}
+END_TEST
+
 START_TEST(interleaving_halves_the_bubble)
 {
 	struct scene s;
@@ -411,6 +470,9 @@ train_rules_suite(void)
 	TCase *t = tcase_create("steps");
 
 	tcase_add_test(t, bubble_of_equal_stages);
+	tcase_add_test(t, slowest_stage_has_its_own_layers);
+	tcase_add_test(t, ends_of_a_pipeline);
+	tcase_add_test(t, mlp_again_is_the_dense_one);
 	tcase_add_test(t, interleaving_halves_the_bubble);
 	tcase_add_test(t, full_recompute_is_a_forward_pass);
 	tcase_add_test(t, one_gpu_talks_to_nobody);

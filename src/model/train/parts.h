@@ -52,6 +52,8 @@ struct train_window {
 };
 double train_data_parallel(
     struct sheet *sh, const struct train_job *job, const struct train_window *w, struct train_terms *out);
-double train_pipeline(struct sheet *sh, const struct train_job *job, struct train_terms *t);
+/* layers_s: all layers of the model; kind_s: one layer of each of its blocks. */
+double train_pipeline(
+    struct sheet *sh, const struct train_job *job, double layers_s, const double kind_s[], struct train_terms *t);
 
 #endif

@@ -264,7 +264,7 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 	    .n_mtp = datum_or(ask->n_mtp, datum_or(ask->model->n_mtp, 0)),
 	    .context = ask->context,
 	    .zero_bubble = ask->zero_bubble,
-	    .balanced_stages = ask->balanced_stages || (moe && !layout_is_fsdp(ask->stack)),
+	    .balanced_stages = ask->balanced_stages,
 	    .optimizer_byte = ask->optimizer_byte > 0 ? ask->optimizer_byte : 30};
 	if (train_lacks(ask->model))
 		a->refusal = TRAIN_REFUSES_LAYERS;
