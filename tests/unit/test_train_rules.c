@@ -73,6 +73,45 @@ START_TEST(ends_of_a_pipeline)
 }
 END_TEST
 
+/* Per-tensor fp8 on Hopper adds up in fp32 in the backward pass; wider types and Blackwell do so anyway. */
+START_TEST(backward_products_of_hopper)
+{
+	static const struct {
+		enum gpu_id gpu;
+		enum dtype type;
+		bool slower;
+	} rows[] = {{ON_H100, DTYPE_FP8, true}, {ON_H100, DTYPE_BF16, false}, {ON_B200, DTYPE_FP8, false}};
+	struct scene s;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct train_job *job = scene_of(&s, &LLAMA_8B, rows[i].gpu, TUNED, 8);
+		const double forward_s = train_gemm(NULL, job, 4096, 4096, 4096, rows[i].type, 2);
+		const double backward_s = train_backward_gemm(NULL, job, 4096, 4096, 4096, rows[i].type, 2);
+		ck_assert_int_eq(backward_s > forward_s, rows[i].slower);
+	}
+}
+END_TEST
+
+/* Gradients of a chunk travel beside the last micro-batches of the chunks before it. */
+START_TEST(chunks_hide_gradients)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &GPT3, ON_H100, TUNED, 4096);
+
+	job->layout.zero = 1;
+	job->layout.tp = 4;
+	job->layout.sp = true;
+	stages(job, 8, 1);
+	const struct train_terms one = terms_of(job);
+	stages(job, 8, 6);
+	const struct train_terms six = terms_of(job);
+	NEAR(six.gather_s + six.scatter_s, one.gather_s + one.scatter_s);
+	ck_assert_double_lt(six.dp_s, one.dp_s);
+	/* what is hidden still disturbs */
+	ck_assert_double_gt(six.dp_s, 0.5 * (six.gather_s + six.scatter_s));
+}
+END_TEST
+
 /* Megatron-Core's `mlp` is the dense MLP alone. */
 START_TEST(mlp_again_is_the_dense_one)
 {
@@ -473,6 +512,8 @@ train_rules_suite(void)
 	tcase_add_test(t, slowest_stage_has_its_own_layers);
 	tcase_add_test(t, ends_of_a_pipeline);
 	tcase_add_test(t, mlp_again_is_the_dense_one);
+	tcase_add_test(t, backward_products_of_hopper);
+	tcase_add_test(t, chunks_hide_gradients);
 	tcase_add_test(t, interleaving_halves_the_bubble);
 	tcase_add_test(t, full_recompute_is_a_forward_pass);
 	tcase_add_test(t, one_gpu_talks_to_nobody);

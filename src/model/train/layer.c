@@ -15,10 +15,10 @@ linear_pass(struct sheet *sh, const struct train_job *job, const struct train_li
 	case FORWARD:
 		return train_gemm(sh, job, rows, l->n, l->k, job->dtype, 2);
 	case INPUT_GRADIENT:
-		return train_gemm(sh, job, rows, l->k, l->n, job->dtype, 2);
+		return train_backward_gemm(sh, job, rows, l->k, l->n, job->dtype, 2);
 	default:
 		/* weight gradients add up in fp32 */
-		return train_gemm(sh, job, l->n, l->k, rows, job->dtype, 4);
+		return train_backward_gemm(sh, job, l->n, l->k, rows, job->dtype, 4);
 	}
 }
 

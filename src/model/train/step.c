@@ -174,7 +174,11 @@ optimizer_time(struct sheet *sh, const struct train_job *job, const struct train
 	return optimizer_s;
 }
 
-/* Forward and backward of one micro-batch on one stage; a host that holds layers up holds both up alike. */
+/*
+ * Forward and backward of one micro-batch on one stage; a host that holds layers up holds both up alike.  Interleaved
+ * stages work through pp micro-batches of a chunk before the next (Narayanan et al., SC 2021, section 2.2): gradients
+ * of one chunk travel beside the others' last micro-batches, parameters beside their first ones.
+ */
 static struct train_window
 window_of(struct sheet *sh, const struct train_job *job, const struct train_terms *t)
 {
@@ -187,9 +191,12 @@ window_of(struct sheet *sh, const struct train_job *job, const struct train_term
 	TAKE(sh, head_s, t->logits_s);
 	TAKE(sh, pp, job->layout.pp);
 	TAKE(sh, whole_head, job->layout.pp > 1 ? 0.0 : 1.0);
+	TAKE(sh, n_beside, job->layout.vp > 1 ? fmin(job->layout.pp, t->n_microbatches) : 1);
 	LET(sh, forward_frac, (layer_forward_s + tp_forward_s) / device_s);
-	LET(sh, window_forward_s, (n_layers * layer_s * forward_frac + head_s / 3) / pp);
-	LET(sh, window_backward_s, (n_layers * layer_s + whole_head * head_s) / pp - window_forward_s);
+	LET(sh, micro_forward_s, (n_layers * layer_s * forward_frac + head_s / 3) / pp);
+	LET(sh, micro_backward_s, (n_layers * layer_s + whole_head * head_s) / pp - micro_forward_s);
+	LET(sh, window_forward_s, n_beside * micro_forward_s);
+	LET(sh, window_backward_s, n_beside * micro_backward_s);
 	return (struct train_window){window_forward_s, window_backward_s};
 }
 
