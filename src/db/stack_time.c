@@ -21,8 +21,6 @@ static const struct field fields[] = {
     FIGURE("reduce", Q_SIZE, reduce_byte, 0.5, 8, "bytes per gradient in communication"),
     FIGURE("elementwise", Q_NUMBER, elementwise, 0.1, 10, "elementwise traffic over fused traffic"),
     FIGURE("elementwise_compiled", Q_NUMBER, elementwise_compiled, 0.1, 10, "the same when the model is compiled"),
-    FIGURE("logit", Q_SIZE, logit_byte, 1, 200, "traffic of the loss per logit"),
-    FIGURE("logit_compiled", Q_SIZE, logit_byte_compiled, 1, 200, "the same when the loss is compiled"),
     FLAG("eager_experts", expert_eager, "expert activations with biases and clamps are separate kernels"),
     FLAG("graphs", graphs, "layers use CUDA graphs"),
     FIGURE("host", Q_NUMBER, host_frac, 0, 10, "host time of a dense layer relative to eager mode"),
@@ -31,10 +29,8 @@ static const struct field fields[] = {
     FIGURE("moe_expert_floor", Q_TIME, moe_expert_floor_s, 0, 1, "... per local expert in block-scaled 8 or 4 bits"),
     FIGURE("moe_sync", Q_TIME, moe_sync_s, 0, 1, "device stall for routed token counts, per layer"),
     FIGURE("moe_expert", Q_TIME, moe_expert_s, 0, 1, "... and per local expert in 8 or 4 bits"),
-    CHOICE("dispatcher", dispatcher, "plain|dedup|by-model",
-        "MoE dispatch to other domains: per expert, per domain, or as the model's recipe"),
-    FIGURE("p2p_exposed", Q_NUMBER, p2p_exposed, 0, 1, "exposed share of pipeline communication"),
-    FLAG("full_p2p", full_p2p, "whole tensors sent between stages instead of tensor-parallel slices"),
+    CHOICE("dispatcher", dispatcher, "plain|dedup",
+        "MoE dispatch to other domains: a token per expert, or once per domain"),
     FIGURE("chunk_layers", Q_COUNT, chunk_layers, 1, 1000, "interleaved stages, layers per chunk"),
     FLAG("packs", packs, "fine-tuning packs short samples into whole sequences"),
     FLAG("stops_early", stops_early, "full recomputation skips the last GEMM of a layer"),
@@ -54,7 +50,7 @@ stack_time_whole(struct binder *b, const struct node *map, const struct stack_ti
 		const char *key;
 		struct datum d;
 	} needed[] = {{"sigma", t->sigma}, {"reduce", t->reduce_byte}, {"elementwise", t->elementwise},
-	    {"logit", t->logit_byte}, {"host", t->host_frac}, {"step", t->step_s}, {"p2p_exposed", t->p2p_exposed}};
+	    {"host", t->host_frac}, {"step", t->step_s}};
 
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
 		if (!datum_given(needed[i].d)) {

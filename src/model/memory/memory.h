@@ -25,7 +25,6 @@ struct stack_time {
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
 	struct datum reduce_byte; /* of a gradient on the wire */
 	struct datum elementwise, elementwise_compiled; /* traffic of elementwise kernels over that of fused ones */
-	struct datum logit_byte, logit_byte_compiled;   /* traffic of the loss per logit */
 	bool expert_eager;                              /* activations of experts run as many separate kernels */
 	bool graphs;                                    /* CUDA graphs */
 	struct datum host_frac; /* host floor of a dense layer over that of an eager framework */
@@ -34,8 +33,6 @@ struct stack_time {
 	    moe_expert_floor_s;                /* host floor of an expert layer, and per quantized local expert */
 	struct datum moe_sync_s, moe_expert_s; /* waits of the device: for routed counts, and per quantized expert */
 	enum dispatcher dispatcher;
-	struct datum p2p_exposed;  /* share of traffic between stages that is waited for */
-	bool full_p2p;             /* whole tensors between stages, not a slice per tensor-parallel rank */
 	bool packs;                /* tuning packs short samples into whole sequences */
 	bool stops_early;          /* full recomputation ends before a layer's last product and its scatter */
 	bool skips_padding;        /* encoders leave out the padding of long sequences, by an amount that nobody says */

@@ -2,8 +2,8 @@
 /* The pipeline: the fullest stage sets the pace, the others wait for the first and the last micro-batch. */
 #include "model/train/parts.h"
 
-/* Start of a send between stages: a prior, not fitted. */
-static const double SEND_BASE_S = 15e-6;
+/* Start of a send between stages, and what of sends is waited for: priors, published steps do not tell them. */
+static const double SEND_BASE_S = 15e-6, SEND_EXPOSED = 0.5;
 
 /* --- stages ---------------------------------------------------------------------------------------------- */
 
@@ -137,9 +137,9 @@ between_stages(struct sheet *sh, const struct train_job *job)
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, hidden, job->model->hidden);
 	TAKE(sh, elem_byte, train_elem_byte(job));
-	TAKE(sh, n_slices, job->stack->full_p2p ? 1 : l->tp);
+	TAKE(sh, n_slices, l->tp);
 	TAKE(sh, vp, l->vp);
-	TAKE(sh, exposed_frac, job->stack->p2p_exposed);
+	TAKE(sh, exposed_frac, SEND_EXPOSED);
 	TAKE(sh, base_s, SEND_BASE_S);
 	double neighbour_byte_per_s;
 	if (inside) {

@@ -191,18 +191,13 @@ fill_recompute(const struct train_ask *ask, struct train_answer *a)
 		assume(a, TRAIN_ASSUMES_NO_RECOMPUTE);
 }
 
-/* DeepSeek's family was trained with dispatchers that know domains, and so are its recipes. */
+/* As told, or as the recipes of the framework have it. */
 static bool
 usual_dedup(const struct train_ask *ask)
 {
-	if (ask->dispatcher != DISPATCH_BY_MODEL)
-		return ask->dispatcher == DISPATCH_DEDUP;
-	if (ask->stack->time.dispatcher != DISPATCH_BY_MODEL)
-		return ask->stack->time.dispatcher == DISPATCH_DEDUP;
-	for (int i = 0; i < ask->model->n_blocks; i++)
-		if (ask->model->blocks[i].attention.kind == ATTENTION_MLA)
-			return true;
-	return false;
+	const enum dispatcher d = ask->dispatcher;
+
+	return (d == DISPATCH_BY_MODEL ? ask->stack->time.dispatcher : d) == DISPATCH_DEDUP;
 }
 
 static bool
