@@ -73,6 +73,47 @@ START_TEST(ends_of_a_pipeline)
 }
 END_TEST
 
+/* Sequence parallelism where nothing overlaps: all of its traffic, and one more gather for attention and for the MLP.
+ */
+START_TEST(inputs_are_gathered_again)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 8);
+
+	job->layout.tp = 8;
+	job->layout.dp = 1;
+	job->layout.sp = true;
+	const double overlapped_s = terms_of(job).tp_s;
+	s.stack.regathers = true;
+	NEAR(terms_of(job).tp_s, overlapped_s);
+	s.stack.tp_overlap = false;
+	const double size_byte = 4096 * 8192 * 2.0;
+	NEAR(terms_of(job).tp_s,
+	    2 * overlapped_s + 2 * train_collective(NULL, &job->machine, COLLECTIVE_ALL_GATHER, 8, 8, size_byte));
+}
+END_TEST
+
+/* An all-to-all that overlaps costs what it outlasts the kernels; one that does not, all of it. */
+START_TEST(all_to_all_beside_compute)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 8);
+
+	job->layout.ep = 8;
+	const struct train_terms partly = terms_of(job);
+	s.stack.expert_overlap = EXPERT_OVERLAP_NONE;
+	const struct train_terms none = terms_of(job);
+	NEAR(none.ep_s, 4 * partly.ep_s);
+	s.stack.expert_overlap = EXPERT_OVERLAP_FULL;
+	ck_assert_double_eq(terms_of(job).ep_s, 0);
+	const double kernels_s = none.device_s - none.ep_s;
+	s.c.collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s.value /= 100;
+	const double slow_s = terms_of(job).ep_s;
+	s.stack.expert_overlap = EXPERT_OVERLAP_NONE;
+	NEAR(slow_s, terms_of(job).ep_s - kernels_s);
+}
+END_TEST
+
 /* Per-tensor fp8 on Hopper adds up in fp32 in the backward pass; wider types and Blackwell do so anyway. */
 START_TEST(backward_products_of_hopper)
 {
@@ -530,6 +571,8 @@ train_rules_suite(void)
 	tcase_add_test(t, slowest_stage_has_its_own_layers);
 	tcase_add_test(t, ends_of_a_pipeline);
 	tcase_add_test(t, mlp_again_is_the_dense_one);
+	tcase_add_test(t, inputs_are_gathered_again);
+	tcase_add_test(t, all_to_all_beside_compute);
 	tcase_add_test(t, backward_products_of_hopper);
 	tcase_add_test(t, chunks_hide_gradients);
 	tcase_add_test(t, interleaving_halves_the_bubble);

@@ -12,6 +12,9 @@ enum attention_form { ATTENTION_UNFUSED, ATTENTION_FLASH1, ATTENTION_FLASH2, ATT
 
 /* How expert-parallel tokens travel when nobody says. */
 enum dispatcher { DISPATCH_PLAIN, DISPATCH_DEDUP, DISPATCH_BY_MODEL };
+/* How much of an all-to-all to the experts runs beside computation: as published runs have it, none, or all that the
+ * layer's kernels last (Megatron-Core's overlap_moe_expert_parallel_comm). */
+enum expert_overlap { EXPERT_OVERLAP_PARTIAL, EXPERT_OVERLAP_NONE, EXPERT_OVERLAP_FULL };
 
 struct stack_time {
 	bool given;
@@ -20,6 +23,7 @@ struct stack_time {
 	struct datum moe_sigma; /* the same for mixtures of experts; absent: sigma */
 	enum attention_form attention;
 	bool tp_overlap;          /* tensor-parallel collectives overlap with products */
+	bool regathers;           /* sequence parallelism gathers inputs again for the weight gradients */
 	bool dp_overlap;          /* gradients and parameters travel beside computation */
 	bool legacy_zero;         /* ZeRO of 2020-21: one rail, parameter by parameter, nothing hidden */
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
@@ -33,6 +37,7 @@ struct stack_time {
 	    moe_expert_floor_s;                /* host floor of an expert layer, and per quantized local expert */
 	struct datum moe_sync_s, moe_expert_s; /* waits of the device: for routed counts, and per quantized expert */
 	enum dispatcher dispatcher;
+	enum expert_overlap expert_overlap;
 	bool packs;                /* tuning packs short samples into whole sequences */
 	bool stops_early;          /* full recomputation ends before a layer's last product and its scatter */
 	bool skips_padding;        /* encoders leave out the padding of long sequences, by an amount that nobody says */

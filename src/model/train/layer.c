@@ -292,17 +292,17 @@ train_layer(struct sheet *sh, const struct train_job *job, const struct block *b
 	CALL(sh, experts_backward_s, expert_part(sh, job, block, true, false));
 	CALL(sh, routing_forward_s, expert_part(sh, job, block, false, true));
 	CALL(sh, routing_backward_s, expert_part(sh, job, block, true, true));
-	CALL(sh, ep_s, train_expert_parallel(sh, job, block));
-	LET(sh, forward_s,
+	LET(sh, forward_kernels_s,
 	    sigma *
-	            (linear_forward_s + adapters_s + dequantise_s + attention_forward_s + elementwise_forward_s +
-	                quantise_forward_s + experts_forward_s + routing_forward_s) +
-	        ep_s / 2);
-	LET(sh, backward_s,
+	        (linear_forward_s + adapters_s + dequantise_s + attention_forward_s + elementwise_forward_s +
+	            quantise_forward_s + experts_forward_s + routing_forward_s));
+	LET(sh, backward_kernels_s,
 	    sigma *
-	            (linear_dgrad_s + linear_wgrad_s + 2 * adapters_s + dequantise_s + attention_backward_s +
-	                elementwise_backward_s + quantise_backward_s + experts_backward_s + routing_backward_s) +
-	        ep_s / 2);
+	        (linear_dgrad_s + linear_wgrad_s + 2 * adapters_s + dequantise_s + attention_backward_s +
+	            elementwise_backward_s + quantise_backward_s + experts_backward_s + routing_backward_s));
+	CALL(sh, ep_s, train_expert_parallel(sh, job, block, forward_kernels_s, backward_kernels_s));
+	LET(sh, forward_s, forward_kernels_s + ep_s / 2);
+	LET(sh, backward_s, backward_kernels_s + ep_s / 2);
 	const struct kernels kernels = {forward_s, linear_forward_s, attention_forward_s, elementwise_forward_s,
 	    experts_forward_s, routing_forward_s};
 	CALL(sh, recompute_s, recompute(sh, job, block, &kernels));
