@@ -73,6 +73,42 @@ START_TEST(ends_of_a_pipeline)
 }
 END_TEST
 
+/* Libraries of 2022 and before fill whole waves; where a product does so anyway nothing changes. */
+START_TEST(waves_of_old_libraries)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &GPT3, ON_A100, MEGATRON_2021, 8);
+	const double even_s = train_gemm(NULL, job, 128 * 108, 256, 12288, DTYPE_BF16, 2);
+	const double odd_s = train_gemm(NULL, job, 2048, 4608, 12288, DTYPE_BF16, 2);
+	const double small_s = train_gemm(NULL, job, 128, 128, 12288, DTYPE_BF16, 2);
+
+	s.stack.whole_waves = true;
+	ck_assert_double_lt(train_gemm(NULL, job, 128 * 108, 256, 12288, DTYPE_BF16, 2), 1.02 * even_s);
+	ck_assert_double_gt(train_gemm(NULL, job, 2048, 4608, 12288, DTYPE_BF16, 2), odd_s);
+	ck_assert_double_gt(train_gemm(NULL, job, 128, 128, 12288, DTYPE_BF16, 2), 2 * small_s);
+}
+END_TEST
+
+/* Heads whose width is no multiple of 8 leave the tensor cores where no fused kernel pads them. */
+START_TEST(misaligned_heads)
+{
+	static const struct test_shape odd = {64, 11600, 80, .vocab = 51200};
+	static const struct test_shape even = {64, 11520, 80, .vocab = 51200};
+	struct scene s;
+	double time_s[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct train_job *job = scene_of(&s, i ? &odd : &even, ON_A100, MEGATRON_2021, 8);
+		train_wide_kernels(&s.c, DTYPE_FP32, number(19.5e12));
+		time_s[i] = train_attention_forward(NULL, job, &s.w.blocks[0]);
+	}
+	ck_assert_double_gt(time_s[1], 2 * time_s[0]);
+	scene_of(&s, &odd, ON_A100, TUNED, 8);
+	train_wide_kernels(&s.c, DTYPE_FP32, number(19.5e12));
+	ck_assert_double_lt(train_attention_forward(NULL, &s.job, &s.w.blocks[0]), time_s[0]);
+}
+END_TEST
+
 /* Sequence parallelism where nothing overlaps: all of its traffic, and one more gather for attention and for the MLP.
  */
 START_TEST(inputs_are_gathered_again)
@@ -571,6 +607,8 @@ train_rules_suite(void)
 	tcase_add_test(t, slowest_stage_has_its_own_layers);
 	tcase_add_test(t, ends_of_a_pipeline);
 	tcase_add_test(t, mlp_again_is_the_dense_one);
+	tcase_add_test(t, waves_of_old_libraries);
+	tcase_add_test(t, misaligned_heads);
 	tcase_add_test(t, inputs_are_gathered_again);
 	tcase_add_test(t, all_to_all_beside_compute);
 	tcase_add_test(t, backward_products_of_hopper);

@@ -154,6 +154,7 @@ train_gemm(
 
 	shape.o_byte = fmax(output_elem_byte, dtype_byte(rate));
 	shape.quantise = false;
+	shape.whole_waves = job->stack->whole_waves;
 	if (!sh && job->gemm)
 		return job->gemm(job->memo, &shape, rate) / job->machine.power_frac;
 	CALL(sh, kernel_s, train_product(sh, &shape, job->machine.kernels, rate));
