@@ -21,6 +21,7 @@ static const struct field fields[] = {
     FLAG("legacy_zero", legacy_zero, "ZeRO of DeepSpeed 2020: no overlap, stage 3 over one rail"),
     FLAG("reshards_pipeline", reshards_pipeline, "FSDP in a pipeline gathers for every micro-batch"),
     FIGURE("reduce", Q_SIZE, reduce_byte, 0.5, 8, "bytes per gradient in communication"),
+    FLAG("gathers_fp8", gathers_fp8, "parameters of per-tensor fp8 GEMMs are gathered in 8 bits"),
     FIGURE("elementwise", Q_NUMBER, elementwise, 0.1, 10, "elementwise traffic over fused traffic"),
     FIGURE("elementwise_compiled", Q_NUMBER, elementwise_compiled, 0.1, 10, "the same when the model is compiled"),
     FLAG("eager_experts", expert_eager, "expert activations with biases and clamps are separate kernels"),

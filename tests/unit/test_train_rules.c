@@ -109,6 +109,29 @@ START_TEST(misaligned_heads)
 }
 END_TEST
 
+/* Parameters with one scale per tensor can travel in 8 bits; those with block scales are cast after they arrive. */
+START_TEST(parameters_travel_in_fp8)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_B200, TUNED, 64);
+
+	s.c.gemm[DTYPE_MXFP8] = s.c.gemm[DTYPE_FP8];
+	job->layout.zero = 3;
+	for (int mx = 0; mx < 2; mx++) {
+		job->dtype = mx ? DTYPE_MXFP8 : DTYPE_FP8;
+		s.stack.gathers_fp8 = false;
+		const struct train_terms wide = terms_of(job);
+		s.stack.gathers_fp8 = true;
+		const struct train_terms narrow = terms_of(job);
+		ck_assert_double_eq(narrow.scatter_s, wide.scatter_s);
+		if (mx)
+			ck_assert_double_eq(narrow.gather_s, wide.gather_s);
+		else
+			ck_assert_double_lt(narrow.gather_s, 0.6 * wide.gather_s);
+	}
+}
+END_TEST
+
 /* Sequence parallelism where nothing overlaps: all of its traffic, and one more gather for attention and for the MLP.
  */
 START_TEST(inputs_are_gathered_again)
@@ -609,6 +632,7 @@ train_rules_suite(void)
 	tcase_add_test(t, mlp_again_is_the_dense_one);
 	tcase_add_test(t, waves_of_old_libraries);
 	tcase_add_test(t, misaligned_heads);
+	tcase_add_test(t, parameters_travel_in_fp8);
 	tcase_add_test(t, inputs_are_gathered_again);
 	tcase_add_test(t, all_to_all_beside_compute);
 	tcase_add_test(t, backward_products_of_hopper);

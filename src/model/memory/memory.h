@@ -29,6 +29,7 @@ struct stack_time {
 	bool legacy_zero;         /* ZeRO of 2020-21: one rail, parameter by parameter, nothing hidden */
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
 	struct datum reduce_byte; /* of a gradient on the wire */
+	bool gathers_fp8;         /* parameters of per-tensor fp8 products travel in 8 bits */
 	struct datum elementwise, elementwise_compiled; /* traffic of elementwise kernels over that of fused ones */
 	bool expert_eager;                              /* activations of experts run as many separate kernels */
 	bool graphs;                                    /* CUDA graphs */
