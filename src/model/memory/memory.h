@@ -22,6 +22,7 @@ struct stack_time {
 	struct datum sigma;     /* factor on the time of all layers' kernels */
 	struct datum moe_sigma; /* the same for mixtures of experts; absent: sigma */
 	enum attention_form attention;
+	bool context_flash2;      /* under context parallelism attention is no faster than FlashAttention 2 */
 	bool whole_waves;         /* its GEMMs are those of 2022 and before: whole tiles, no split depth */
 	bool tp_overlap;          /* tensor-parallel collectives overlap with products */
 	bool regathers;           /* sequence parallelism gathers inputs again for the weight gradients */
