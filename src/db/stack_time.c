@@ -11,6 +11,9 @@ static const struct field fields[] = {
     FIGURE("moe_sigma", Q_NUMBER, moe_sigma, 0.2, 10, "the same for mixtures of experts; default: sigma"),
     FIGURE("spread", Q_NUMBER, spread, 0, 2, "standard deviation of ln(measured / predicted) over published runs"),
     FIGURE("runs", Q_COUNT, n_runs, 1, 1e6, "number of those runs"),
+    FIGURE(
+        "left_out", Q_NUMBER, left_out_frac, 0, 2, "typical error of those runs with their model left out of the fit"),
+    FIGURE("models", Q_COUNT, n_models, 1, 1e6, "number of those models"),
     FLAG("listed", listed, "constants fitted on published runs"),
     CHOICE("attention", attention, "unfused|flash1|flash2|tuned",
         "attention kernel: unfused, FlashAttention 1 in Triton, FlashAttention 2, or the vendor's"),

@@ -51,6 +51,8 @@ struct stack_time {
 	const char *except, *instead; /* ids of models whose recipes are those of another stack, and its id */
 	struct datum spread;          /* standard deviation of ln(measured / predicted) over runs of this framework */
 	struct datum n_runs;
+	struct datum left_out_frac,
+	    n_models; /* typical error with a run's model left out of the fit, and of how many */
 };
 
 /* Frameworks as plain structs: what a training stack or serving engine keeps in memory beside what the mathematics
