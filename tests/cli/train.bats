@@ -266,3 +266,20 @@ row() {
 	[ "$(row activation_byte memory --params 7e9 --layers 32 --hidden 4096 --global-batch 64 --gpus 8)" = \
 		"$(row activation_byte memory --params 7e9 --layers 32 --hidden 4096)" ]
 }
+
+@test "a framework whose error is known names it" {
+	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtitan
+	hides "typical error"
+	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtitan --set stack.time.left_out=0.07 \
+		--set stack.time.runs=41 --set stack.time.models=6
+	shows "7 % on 41 runs of 6 models"
+}
+
+@test "experts go to other nodes as the framework sends them" {
+	ask train qwen3-235b-a22b --system dgx-h100 --gpus 256 --layout tp=2,pp=8,vp=4,ep=32 --batch 1 --global-batch 2048 \
+		--seq 4096 --no-memory --stack megatron-bridge
+	shows "sends a token once to a domain"
+	ask train qwen3-235b-a22b --system dgx-h100 --gpus 256 --layout tp=2,pp=8,vp=4,ep=32 --batch 1 --global-batch 2048 \
+		--seq 4096 --no-memory --stack megatron-core
+	shows "a plain all-to-all"
+}

@@ -38,7 +38,8 @@ off(double got, double want)
 START_TEST(products)
 {
 	struct calibration c;
-	const struct train_job job = {
+	const struct stack_time stack = framework_of(TUNED);
+	const struct train_job job = {.stack = &stack,
 	    .machine = {.kernels = &c, .generation = calibration_of(gemms[_i].gpu, &c), .power_frac = 1}};
 	const double s = train_gemm(NULL, &job, gemms[_i].m, gemms[_i].n, gemms[_i].k, gemms[_i].type, gemms[_i].out);
 

@@ -32,21 +32,234 @@ START_TEST(bubble_of_equal_stages)
 }
 END_TEST
 
+/* 61 layers on 4 stages, the first three dense: a stage in the middle has 16 layers, all with experts. */
+START_TEST(slowest_stage_has_its_own_layers)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &DEEPSEEK, ON_B200, EXPERTS_GRAPHS, 64);
+	struct train_terms dense, routed;
+
+	job->layout.ep = 8;
+	stages(job, 4, 1);
+	const struct train_terms t = terms_of(job);
+	train_layer(NULL, job, &s.w.blocks[0], &dense);
+	train_layer(NULL, job, &s.w.blocks[1], &routed);
+	ck_assert_double_gt(fabs(dense.device_s / routed.device_s - 1), 0.05);
+	ck_assert_double_eq(t.n_stage_layers, 16);
+	NEAR(t.stage_s, 16 * routed.device_s + t.p2p_s);
+	static const int split[] = {20, 14, 14, 13};
+	job->stage_layers = split;
+	job->n_stage_layers = 4;
+	NEAR(terms_of(job).stage_s, 3 * dense.device_s + 17 * routed.device_s + t.p2p_s);
+}
+END_TEST
+
+/* Equal stages: the last one has the head beside them.  126 layers on 16 x 8 chunks: embedding and head count. */
+START_TEST(ends_of_a_pipeline)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
+
+	stages(job, 8, 5);
+	struct train_terms t = terms_of(job);
+	NEAR(t.stage_s, 10 * t.layer_s + t.logits_s + t.p2p_s);
+	job = scene_of(&s, &LLAMA_405B, ON_H100, TUNED, 512);
+	job->layout.tp = 8;
+	stages(job, 16, 8);
+	ck_assert_int_eq(train_impossible(job), TRAIN_ANSWERED);
+	t = terms_of(job);
+	ck_assert_double_eq(t.n_stage_layers, 8);
+	NEAR(t.stage_s, fmax(8 * t.layer_s, 7 * t.layer_s + t.logits_s) + t.p2p_s);
+}
+END_TEST
+
+/* Libraries of 2022 and before fill whole waves; where a product does so anyway nothing changes. */
+START_TEST(waves_of_old_libraries)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &GPT3, ON_A100, MEGATRON_2021, 8);
+	const double even_s = train_gemm(NULL, job, 128 * 108, 256, 12288, DTYPE_BF16, 2);
+	const double odd_s = train_gemm(NULL, job, 2048, 4608, 12288, DTYPE_BF16, 2);
+	const double small_s = train_gemm(NULL, job, 128, 128, 12288, DTYPE_BF16, 2);
+
+	s.stack.whole_waves = true;
+	ck_assert_double_lt(train_gemm(NULL, job, 128 * 108, 256, 12288, DTYPE_BF16, 2), 1.02 * even_s);
+	ck_assert_double_gt(train_gemm(NULL, job, 2048, 4608, 12288, DTYPE_BF16, 2), odd_s);
+	ck_assert_double_gt(train_gemm(NULL, job, 128, 128, 12288, DTYPE_BF16, 2), 2 * small_s);
+}
+END_TEST
+
+/* Heads whose width is no multiple of 8 leave the tensor cores where no fused kernel pads them. */
+START_TEST(misaligned_heads)
+{
+	static const struct test_shape odd = {64, 11600, 80, .vocab = 51200};
+	static const struct test_shape even = {64, 11520, 80, .vocab = 51200};
+	struct scene s;
+	double time_s[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct train_job *job = scene_of(&s, i ? &odd : &even, ON_A100, MEGATRON_2021, 8);
+		train_wide_kernels(&s.c, DTYPE_FP32, number(19.5e12));
+		time_s[i] = train_attention_forward(NULL, job, &s.w.blocks[0]);
+	}
+	ck_assert_double_gt(time_s[1], 2 * time_s[0]);
+	scene_of(&s, &odd, ON_A100, TUNED, 8);
+	train_wide_kernels(&s.c, DTYPE_FP32, number(19.5e12));
+	ck_assert_double_lt(train_attention_forward(NULL, &s.job, &s.w.blocks[0]), time_s[0]);
+}
+END_TEST
+
+/* Frameworks of 2024 attend over a ring with FlashAttention 2, which on Blackwell was not there. */
+START_TEST(attention_of_a_ring)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
+	const double whole_s = train_attention_forward(NULL, job, &s.w.blocks[0]);
+
+	s.stack.context_flash2 = true;
+	ck_assert_double_eq(train_attention_forward(NULL, job, &s.w.blocks[0]), whole_s);
+	job->layout.cp = 2;
+	const double ring_s = train_attention_forward(NULL, job, &s.w.blocks[0]);
+	s.stack.context_flash2 = false;
+	ck_assert_double_gt(ring_s, 1.2 * train_attention_forward(NULL, job, &s.w.blocks[0]));
+}
+END_TEST
+
+/* Parameters with one scale per tensor can travel in 8 bits; those with block scales are cast after they arrive. */
+START_TEST(parameters_travel_in_fp8)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_B200, TUNED, 64);
+
+	s.c.gemm[DTYPE_MXFP8] = s.c.gemm[DTYPE_FP8];
+	job->layout.zero = 3;
+	for (int mx = 0; mx < 2; mx++) {
+		job->dtype = mx ? DTYPE_MXFP8 : DTYPE_FP8;
+		s.stack.gathers_fp8 = false;
+		const struct train_terms wide = terms_of(job);
+		s.stack.gathers_fp8 = true;
+		const struct train_terms narrow = terms_of(job);
+		ck_assert_double_eq(narrow.scatter_s, wide.scatter_s);
+		if (mx)
+			ck_assert_double_eq(narrow.gather_s, wide.gather_s);
+		else
+			ck_assert_double_lt(narrow.gather_s, 0.6 * wide.gather_s);
+	}
+}
+END_TEST
+
+/* Sequence parallelism where nothing overlaps: all of its traffic, and one more gather for attention and for the MLP.
+ */
+START_TEST(inputs_are_gathered_again)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 8);
+
+	job->layout.tp = 8;
+	job->layout.dp = 1;
+	job->layout.sp = true;
+	const double overlapped_s = terms_of(job).tp_s;
+	s.stack.regathers = true;
+	NEAR(terms_of(job).tp_s, overlapped_s);
+	s.stack.tp_overlap = false;
+	const double size_byte = 4096 * 8192 * 2.0;
+	NEAR(terms_of(job).tp_s,
+	    2 * overlapped_s + 2 * train_collective(NULL, &job->machine, COLLECTIVE_ALL_GATHER, 8, 8, size_byte));
+}
+END_TEST
+
+/* An all-to-all that overlaps costs what it outlasts the kernels; one that does not, all of it. */
+START_TEST(all_to_all_beside_compute)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 8);
+
+	job->layout.ep = 8;
+	const struct train_terms partly = terms_of(job);
+	s.stack.expert_overlap = EXPERT_OVERLAP_NONE;
+	const struct train_terms none = terms_of(job);
+	NEAR(none.ep_s, 4 * partly.ep_s);
+	s.stack.expert_overlap = EXPERT_OVERLAP_FULL;
+	ck_assert_double_eq(terms_of(job).ep_s, 0);
+	const double kernels_s = none.device_s - none.ep_s;
+	s.c.collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s.value /= 100;
+	const double slow_s = terms_of(job).ep_s;
+	s.stack.expert_overlap = EXPERT_OVERLAP_NONE;
+	NEAR(slow_s, terms_of(job).ep_s - kernels_s);
+}
+END_TEST
+
+/* Per-tensor fp8 on Hopper adds up in fp32 in the backward pass; wider types and Blackwell do so anyway. */
+START_TEST(backward_products_of_hopper)
+{
+	static const struct {
+		enum gpu_id gpu;
+		enum dtype type;
+		bool slower;
+	} rows[] = {{ON_H100, DTYPE_FP8, true}, {ON_H100, DTYPE_BF16, false}, {ON_B200, DTYPE_FP8, false}};
+	struct scene s;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct train_job *job = scene_of(&s, &LLAMA_8B, rows[i].gpu, TUNED, 8);
+		const double forward_s = train_gemm(NULL, job, 4096, 4096, 4096, rows[i].type, 2);
+		const double backward_s = train_backward_gemm(NULL, job, 4096, 4096, 4096, rows[i].type, 2);
+		ck_assert_int_eq(backward_s > forward_s, rows[i].slower);
+	}
+}
+END_TEST
+
+/* Gradients of a chunk travel beside the last micro-batches of the chunks before it. */
+START_TEST(chunks_hide_gradients)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &GPT3, ON_H100, TUNED, 4096);
+
+	job->layout.zero = 1;
+	job->layout.tp = 4;
+	job->layout.sp = true;
+	stages(job, 8, 1);
+	const struct train_terms one = terms_of(job);
+	stages(job, 8, 6);
+	const struct train_terms six = terms_of(job);
+	NEAR(six.gather_s + six.scatter_s, one.gather_s + one.scatter_s);
+	ck_assert_double_lt(six.dp_s, one.dp_s);
+	/* what is hidden still disturbs */
+	ck_assert_double_gt(six.dp_s, 0.5 * (six.gather_s + six.scatter_s));
+}
+END_TEST
+
+/* Megatron-Core's `mlp` is the dense MLP alone. */
+START_TEST(mlp_again_is_the_dense_one)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &DEEPSEEK, ON_B200, EXPERTS_GRAPHS, 64);
+	struct train_terms t;
+
+	job->layout.ep = 8;
+	job->recompute = RECOMPUTE_MODULES;
+	job->modules = 1U << MODULE_MLP;
+	train_layer(NULL, job, &s.w.blocks[1], &t);
+	ck_assert_double_eq(t.recompute_s, 0);
+	train_layer(NULL, job, &s.w.blocks[0], &t);
+	ck_assert_double_gt(t.recompute_s, 0.3 * t.forward_s);
+	ck_assert_double_lt(t.recompute_s, 0.8 * t.forward_s);
+}
+END_TEST
+
 START_TEST(interleaving_halves_the_bubble)
 {
 	struct scene s;
 	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
 
 	stages(job, 4, 2);
-	const double p2p = terms_of(job).p2p_s;
+	const struct train_terms two = terms_of(job);
 	stages(job, 4, 4);
-	NEAR(terms_of(job).p2p_s, 2 * p2p);
-	s.stack.p2p_exposed = number(0);
-	const double four = terms_of(job).bubble_s;
-	stages(job, 4, 2);
-	NEAR(terms_of(job).bubble_s, 2 * four);
+	const struct train_terms four = terms_of(job);
+	NEAR(four.p2p_s, 2 * two.p2p_s);
+	/* but for three sends of each chunk */
+	NEAR(two.bubble_s - 3 * two.p2p_s / 2, 2 * (four.bubble_s - 3 * four.p2p_s / 4));
 	job->zero_bubble = true;
-	NEAR(terms_of(job).bubble_s, 2 * four / 3);
+	NEAR(terms_of(job).bubble_s, four.bubble_s / 3);
 }
 END_TEST
 
@@ -357,6 +570,25 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* Latent attention or not: the dispatcher is the framework's unless somebody names one. */
+START_TEST(dispatcher_of_the_framework)
+{
+	struct scene s;
+	struct stack stack;
+
+	scene_of(&s, &DEEPSEEK, ON_H100, TUNED, 64);
+	struct train_ask ask = ask_of(&s, &stack);
+	ask.dispatcher = DISPATCH_BY_MODEL;
+	ask.ep = number(32);
+	ask.tp = number(1);
+	ck_assert(!answer_to(&ask).job.dedup);
+	stack.time.dispatcher = DISPATCH_DEDUP;
+	ck_assert(answer_to(&ask).job.dedup);
+	ask.dispatcher = DISPATCH_PLAIN;
+	ck_assert(!answer_to(&ask).job.dedup);
+}
+END_TEST
+
 START_TEST(printed_batch_of_a_pipeline_is_local)
 {
 	struct scene s;
@@ -411,6 +643,17 @@ train_rules_suite(void)
 	TCase *t = tcase_create("steps");
 
 	tcase_add_test(t, bubble_of_equal_stages);
+	tcase_add_test(t, slowest_stage_has_its_own_layers);
+	tcase_add_test(t, ends_of_a_pipeline);
+	tcase_add_test(t, mlp_again_is_the_dense_one);
+	tcase_add_test(t, waves_of_old_libraries);
+	tcase_add_test(t, misaligned_heads);
+	tcase_add_test(t, attention_of_a_ring);
+	tcase_add_test(t, parameters_travel_in_fp8);
+	tcase_add_test(t, inputs_are_gathered_again);
+	tcase_add_test(t, all_to_all_beside_compute);
+	tcase_add_test(t, backward_products_of_hopper);
+	tcase_add_test(t, chunks_hide_gradients);
 	tcase_add_test(t, interleaving_halves_the_bubble);
 	tcase_add_test(t, full_recompute_is_a_forward_pass);
 	tcase_add_test(t, one_gpu_talks_to_nobody);
@@ -428,6 +671,7 @@ train_rules_suite(void)
 	suite_add_tcase(s, t);
 	t = tcase_create("questions");
 	tcase_add_test(t, refusals);
+	tcase_add_test(t, dispatcher_of_the_framework);
 	tcase_add_test(t, printed_batch_of_a_pipeline_is_local);
 	tcase_add_test(t, doubts_widen);
 	suite_add_tcase(s, t);

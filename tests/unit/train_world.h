@@ -221,8 +221,6 @@ framework_of(enum framework f)
 	    .reduce_byte = number(fsdp ? 4 : 2),
 	    .elementwise = number(eager ? 1.8 : 1),
 	    .elementwise_compiled = datum_absent(),
-	    .logit_byte = number(eager ? 24 : 14),
-	    .logit_byte_compiled = datum_absent(),
 	    .expert_eager = f == EXPERTS_EAGER,
 	    .graphs = f == TUNED_GRAPHS,
 	    .host_frac = number(f == XLA ? 0.35 : 1),
@@ -232,9 +230,7 @@ framework_of(enum framework f)
 	    .moe_sync_s = number(graphs ? 0
 	            : f == EXPERTS_2025 ? 2.016e-3
 	                                : 1.008e-3),
-	    .moe_expert_s = number(graphs ? 0 : 0.2e-3),
-	    .p2p_exposed = number(f == DEEPSPEED_2021 ? 1 : 0.5),
-	    .full_p2p = f == DEEPSPEED_2021};
+	    .moe_expert_s = number(graphs ? 0 : 0.2e-3)};
 
 	return s;
 }

@@ -233,7 +233,7 @@ bind_gpu(struct run *r, const struct wires_in *in, struct wires *w)
 		return fault(r, datum_given(in->nodes) ? in->nodes.from : in->gpus.from,
 		    "--gpu covers one node without a network", "add a --system such as dgx-h100 or aws-p5.48xlarge");
 	/* a bridge joins two cards, not all of a node */
-	const bool linked = w->gpu->link_kind && !(w->gpu->link_bridge && in->ranks.value > 2);
+	const bool linked = w->gpu->link_kind && !(w->gpu->link_bridge && in->gpus.value > 2);
 	const char *id = linked ? w->gpu->link_kind : w->gpu->pcie;
 	if (!id)
 		return fault(r, in->gpu.from, "the database has no link for this GPU", "add --bandwidth or --link");

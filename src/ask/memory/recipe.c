@@ -136,8 +136,8 @@ compiling_acts(const struct memory_job *job)
 {
 	const struct stack *s = job->stack;
 
-	return datum_given(s->time.elementwise_compiled) || datum_given(s->time.logit_byte_compiled) ||
-	    s->eager_norm != s->eager_norm_compiled || datum_given(s->eager_policy_byte) || s->loss_compiled ||
+	return datum_given(s->time.elementwise_compiled) || s->eager_norm != s->eager_norm_compiled ||
+	    datum_given(s->eager_policy_byte) || s->loss_compiled ||
 	    (job->model->softcap && s->rules != RULES_MEGATRON_CORE);
 }
 

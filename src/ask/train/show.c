@@ -172,6 +172,20 @@ show_train_schedules(
 		}
 }
 
+/* --- how far off published runs were --------------------------------------------------------------------- */
+
+static void
+show_typical_error(struct run *r, const struct stack_time *s)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!datum_given(s->left_out_frac) || !datum_given(s->n_runs) || !datum_given(s->n_models))
+		return;
+	TELL(sh, typical_error,
+	    arena_printf(r->arena, "%.0f %% on %.0f runs of %.0f models", 100 * s->left_out_frac.value, s->n_runs.value,
+	        s->n_models.value));
+}
+
 /* --- doubts ---------------------------------------------------------------------------------------------- */
 
 static void
@@ -190,7 +204,7 @@ show_dispatchers(struct run *r, const struct train_answer *a)
 void
 show_train_doubts(struct run *r, const struct train_bound *b, const struct train_answer *a)
 {
-	(void)b;
+	show_typical_error(r, &b->stack->time);
 	for (int i = 0; i < N_TRAIN_ASSUMPTIONS; i++)
 		if (a->assumed & 1U << i)
 			run_assume(r, "%s", train_assumption_text((enum train_assumption)i));

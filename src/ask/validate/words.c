@@ -239,7 +239,7 @@ static const struct column {
 
 /* Columns of numbers, and the inputs that some of them are. */
 static const char *const figures[][2] = {{"tp", "layout.tp"}, {"pp", "layout.pp"}, {"cp", "layout.cp"},
-    {"ep", "layout.ep"}, {"etp", "layout.etp"}, {"num_gpus", "system.gpus"}, {"seq", "seq"}, {"seq_len", "seq"},
+    {"ep", "layout.ep"}, {"etp", "layout.etp"}, {"num_gpus", "gpus"}, {"seq", "seq"}, {"seq_len", "seq"},
     {"mbs", "batch"}, {"micro_batch", "batch"}, {"gbs", "global_batch"}, {"lora_rank", "lora_rank"}, {"params_b", NULL},
     {"params_B", NULL}, {"layers", NULL}, {"hidden", NULL}, {"heads", NULL}, {"kv_heads", NULL}, {"ffn", NULL},
     {"vocab", NULL}, {"experts", NULL}, {"topk", NULL}, {"n_gpus", NULL}, {"nodes", NULL}, {"gpus_per_node", NULL},

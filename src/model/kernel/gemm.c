@@ -134,10 +134,22 @@ cast_time(struct sheet *sh, const struct gemm_shape *g, const struct gemm_calibr
 	return cast_s;
 }
 
+/* Every wave lasts as long as a full one, and splitting the depth never pays. */
+static struct gemm_calibration
+in_whole_waves(const struct gemm_calibration *p)
+{
+	struct gemm_calibration whole = *p;
+
+	whole.wave_frac.value = 1;
+	whole.reduction_s.value = 1;
+	return whole;
+}
+
 double
 gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t)
 {
-	const struct gemm_calibration *p = &c->gemm[t];
+	const struct gemm_calibration whole = in_whole_waves(&c->gemm[t]);
+	const struct gemm_calibration *p = shape->whole_waves ? &whole : &c->gemm[t];
 
 	CALL(sh, traffic_s, traffic_time(sh, shape, c, p));
 	CALL(sh, arithmetic_flop_per_s, arithmetic_rate(sh, shape, p));

@@ -14,7 +14,8 @@ struct gemm_shape {
 	double m, n, k;
 	double a_byte, w_byte, o_byte;
 	double n_copies;
-	bool quantise; /* activations are quantized on the way in */
+	bool quantise;    /* activations are quantized on the way in */
+	bool whole_waves; /* libraries of 2022 and before: whole tiles in whole waves, the depth is not split */
 
 	double weight_byte_per_clock; /* most that one SM unpacks per clock of weights in another type */
 	double rate_frac;             /* factor on the arithmetic, where a kernel reaches less than the fitted one */

@@ -12,6 +12,9 @@ enum attention_form { ATTENTION_UNFUSED, ATTENTION_FLASH1, ATTENTION_FLASH2, ATT
 
 /* How expert-parallel tokens travel when nobody says. */
 enum dispatcher { DISPATCH_PLAIN, DISPATCH_DEDUP, DISPATCH_BY_MODEL };
+/* How much of an all-to-all to the experts runs beside computation: as published runs have it, none, or all that the
+ * layer's kernels last (Megatron-Core's overlap_moe_expert_parallel_comm). */
+enum expert_overlap { EXPERT_OVERLAP_PARTIAL, EXPERT_OVERLAP_NONE, EXPERT_OVERLAP_FULL };
 
 struct stack_time {
 	bool given;
@@ -19,13 +22,16 @@ struct stack_time {
 	struct datum sigma;     /* factor on the time of all layers' kernels */
 	struct datum moe_sigma; /* the same for mixtures of experts; absent: sigma */
 	enum attention_form attention;
+	bool context_flash2;      /* under context parallelism attention is no faster than FlashAttention 2 */
+	bool whole_waves;         /* its GEMMs are those of 2022 and before: whole tiles, no split depth */
 	bool tp_overlap;          /* tensor-parallel collectives overlap with products */
+	bool regathers;           /* sequence parallelism gathers inputs again for the weight gradients */
 	bool dp_overlap;          /* gradients and parameters travel beside computation */
 	bool legacy_zero;         /* ZeRO of 2020-21: one rail, parameter by parameter, nothing hidden */
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
 	struct datum reduce_byte; /* of a gradient on the wire */
+	bool gathers_fp8;         /* parameters of per-tensor fp8 products travel in 8 bits */
 	struct datum elementwise, elementwise_compiled; /* traffic of elementwise kernels over that of fused ones */
-	struct datum logit_byte, logit_byte_compiled;   /* traffic of the loss per logit */
 	bool expert_eager;                              /* activations of experts run as many separate kernels */
 	bool graphs;                                    /* CUDA graphs */
 	struct datum host_frac; /* host floor of a dense layer over that of an eager framework */
@@ -34,8 +40,7 @@ struct stack_time {
 	    moe_expert_floor_s;                /* host floor of an expert layer, and per quantized local expert */
 	struct datum moe_sync_s, moe_expert_s; /* waits of the device: for routed counts, and per quantized expert */
 	enum dispatcher dispatcher;
-	struct datum p2p_exposed;  /* share of traffic between stages that is waited for */
-	bool full_p2p;             /* whole tensors between stages, not a slice per tensor-parallel rank */
+	enum expert_overlap expert_overlap;
 	bool packs;                /* tuning packs short samples into whole sequences */
 	bool stops_early;          /* full recomputation ends before a layer's last product and its scatter */
 	bool skips_padding;        /* encoders leave out the padding of long sequences, by an amount that nobody says */
@@ -46,6 +51,8 @@ struct stack_time {
 	const char *except, *instead; /* ids of models whose recipes are those of another stack, and its id */
 	struct datum spread;          /* standard deviation of ln(measured / predicted) over runs of this framework */
 	struct datum n_runs;
+	struct datum left_out_frac,
+	    n_models; /* typical error with a run's model left out of the fit, and of how many */
 };
 
 /* Frameworks as plain structs: what a training stack or serving engine keeps in memory beside what the mathematics

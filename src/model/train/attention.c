@@ -26,6 +26,10 @@ form_of(const struct train_job *job, const struct block *block)
 	/* no fused kernel of Hopper's time has learned sinks */
 	if (block->attention.sinks && job->machine.generation < BLACKWELL)
 		return ATTENTION_UNFUSED;
+	/* Blackwell came after FlashAttention 2 */
+	if (job->attention == ATTENTION_TUNED && job->layout.cp > 1 && job->stack->context_flash2 &&
+	    job->machine.generation == HOPPER)
+		return ATTENTION_FLASH2;
 	return job->attention;
 }
 
@@ -106,6 +110,16 @@ around_core(struct sheet *sh, const struct train_job *job, const struct block *b
 	return operand_s;
 }
 
+/* Batched products of heads whose width is no multiple of eight 16-bit elements are not aligned for the tensor cores:
+ * they run at the rate of fp32 (NVIDIA, "Matrix Multiplication Background User's Guide", tensor core requirements). */
+static enum dtype
+batched_type(const struct train_job *job, const struct train_core *core)
+{
+	const bool whole = fmod(core->n.size, 8) == 0 || !gemm_calibrated(job->machine.kernels, DTYPE_FP32);
+
+	return whole ? train_wide_type(job) : DTYPE_FP32;
+}
+
 /* Scores and their product with the values as batched products: arithmetic or scores in memory. */
 static double
 score_products(struct sheet *sh, const struct train_job *job, const struct block *block)
@@ -119,7 +133,7 @@ score_products(struct sheet *sh, const struct train_job *job, const struct block
 	TAKE(sh, key_dim, core.n.size);
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, elem_byte, train_elem_byte(job));
-	TAKE(sh, peak_flop_per_s, job->machine.kernels->gemm[train_wide_type(job)].peak_flop_per_s);
+	TAKE(sh, peak_flop_per_s, job->machine.kernels->gemm[batched_type(job, &core)].peak_flop_per_s);
 	TAKE(sh, batched_frac, BATCHED_RATE);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	LET(sh, n_scores, n_rows * (n_heads / tp) * seq_length);

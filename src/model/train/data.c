@@ -96,6 +96,13 @@ group_time(struct sheet *sh, const struct train_job *job, const struct group *g,
 	return group_s;
 }
 
+/* Of a parameter on the wire: 16 bits, or the 8 that products with one scale per tensor take. */
+static double
+gather_byte(const struct train_job *job)
+{
+	return job->stack->gathers_fp8 && job->dtype == DTYPE_FP8 ? 1 : 2;
+}
+
 /* Gradients summed over a group, a part left on each rank.  Groups of a hybrid shard are alike: what each rank has is
  * summed over them too (Zhao et al., VLDB 2023, section 3.2.2). */
 static double
@@ -146,8 +153,8 @@ sharded(struct sheet *sh, const struct train_job *job, const struct group *dense
 	TAKE(sh, n_buckets, fsdp ? 1 : bucket_count_of(dense));
 	CALL(sh, dense_scatter_s, scatter_time(sh, job, dense, n_buckets, reduce_byte));
 	CALL(sh, expert_scatter_s, scatter_time(sh, job, experts, 1, reduce_byte));
-	CALL(sh, dense_gather_s, group_time(sh, job, dense, COLLECTIVE_ALL_GATHER, n_buckets, 2));
-	CALL(sh, expert_gather_s, group_time(sh, job, experts, COLLECTIVE_ALL_GATHER, 1, 2));
+	CALL(sh, dense_gather_s, group_time(sh, job, dense, COLLECTIVE_ALL_GATHER, n_buckets, gather_byte(job)));
+	CALL(sh, expert_gather_s, group_time(sh, job, experts, COLLECTIVE_ALL_GATHER, 1, gather_byte(job)));
 	LET(sh, scatter_s, dense_scatter_s + expert_scatter_s);
 	LET(sh, gather_s, dense_gather_s + expert_gather_s);
 	out->scatter_s = scatter_s;
@@ -175,8 +182,8 @@ fully_sharded(struct sheet *sh, const struct train_job *job, const struct group 
 
 	TAKE(sh, reduce_byte, job->stack->reduce_byte);
 	TAKE(sh, n_stage_layers, layers);
-	CALL(sh, dense_gather_s, group_time(sh, job, dense, COLLECTIVE_ALL_GATHER, layers, 2));
-	CALL(sh, expert_gather_s, group_time(sh, job, experts, COLLECTIVE_ALL_GATHER, layers, 2));
+	CALL(sh, dense_gather_s, group_time(sh, job, dense, COLLECTIVE_ALL_GATHER, layers, gather_byte(job)));
+	CALL(sh, expert_gather_s, group_time(sh, job, experts, COLLECTIVE_ALL_GATHER, layers, gather_byte(job)));
 	LET(sh, gather_s, dense_gather_s + expert_gather_s);
 	double scatter_s;
 	if (job->adapters)
@@ -225,8 +232,8 @@ legacy(struct sheet *sh, const struct train_job *job, const struct group *dense,
 	TAKE(sh, n_expert_pieces, full ? parts : bucket_count_of(&e));
 	CALL(sh, dense_scatter_s, scatter_time(sh, job, &d, n_pieces, reduce_byte));
 	CALL(sh, expert_scatter_s, scatter_time(sh, job, &e, n_expert_pieces, reduce_byte));
-	CALL(sh, dense_gather_s, group_time(sh, job, &d, COLLECTIVE_ALL_GATHER, n_pieces, 2));
-	CALL(sh, expert_gather_s, group_time(sh, job, &e, COLLECTIVE_ALL_GATHER, n_expert_pieces, 2));
+	CALL(sh, dense_gather_s, group_time(sh, job, &d, COLLECTIVE_ALL_GATHER, n_pieces, gather_byte(job)));
+	CALL(sh, expert_gather_s, group_time(sh, job, &e, COLLECTIVE_ALL_GATHER, n_expert_pieces, gather_byte(job)));
 	LET(sh, scatter_s, dense_scatter_s + expert_scatter_s);
 	LET(sh, gather_s, dense_gather_s + expert_gather_s);
 	out->scatter_s = scatter_s;

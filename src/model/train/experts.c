@@ -30,12 +30,12 @@ routed_rows(struct sheet *sh, const struct train_job *job, const struct block *b
  * faster than their weights can be read.
  */
 static double
-grouped(struct sheet *sh, const struct train_job *job, const struct block *block, double n, double k)
+grouped(struct sheet *sh, const struct train_job *job, const struct block *block, double n, double k, bool backward)
 {
 	const double rows = routed_rows(NULL, job, block);
 	const double group = rows / train_local_experts(job, block);
 
-	CALL(sh, product_s, train_gemm(sh, job, rows, n, k, job->dtype, 2));
+	CALL(sh, product_s, (backward ? train_backward_gemm : train_gemm)(sh, job, rows, n, k, job->dtype, 2));
 	TAKE(sh, n_local_experts, train_local_experts(job, block));
 	TAKE(sh, group_rows, group);
 	TAKE(sh, map_n, n);
@@ -73,19 +73,19 @@ train_experts(struct sheet *sh, const struct train_job *job, const struct block 
 	const double local = train_local_experts(job, block), group = routed_rows(NULL, job, block) / local;
 
 	if (!backward) {
-		CALL(sh, up_s, grouped(sh, job, block, up, hidden));
-		CALL(sh, down_s, grouped(sh, job, block, hidden, down));
+		CALL(sh, up_s, grouped(sh, job, block, up, hidden, false));
+		CALL(sh, down_s, grouped(sh, job, block, hidden, down, false));
 		LET(sh, experts_s, up_s + down_s);
 		return experts_s;
 	}
-	CALL(sh, up_s, grouped(sh, job, block, hidden, up));
-	CALL(sh, down_s, grouped(sh, job, block, down, hidden));
+	CALL(sh, up_s, grouped(sh, job, block, hidden, up, true));
+	CALL(sh, down_s, grouped(sh, job, block, down, hidden, true));
 	double weights_s;
 	if (job->adapters)
 		SET(sh, weights_s, 0);
 	else {
-		CALL(sh, up_weight_s, train_gemm(sh, job, up * local, hidden, group, job->dtype, 4));
-		CALL(sh, down_weight_s, train_gemm(sh, job, hidden * local, down, group, job->dtype, 4));
+		CALL(sh, up_weight_s, train_backward_gemm(sh, job, up * local, hidden, group, job->dtype, 4));
+		CALL(sh, down_weight_s, train_backward_gemm(sh, job, hidden * local, down, group, job->dtype, 4));
 		SET(sh, weights_s, up_weight_s + down_weight_s);
 	}
 	LET(sh, experts_s, up_s + down_s + weights_s);

@@ -15,10 +15,10 @@ linear_pass(struct sheet *sh, const struct train_job *job, const struct train_li
 	case FORWARD:
 		return train_gemm(sh, job, rows, l->n, l->k, job->dtype, 2);
 	case INPUT_GRADIENT:
-		return train_gemm(sh, job, rows, l->k, l->n, job->dtype, 2);
+		return train_backward_gemm(sh, job, rows, l->k, l->n, job->dtype, 2);
 	default:
 		/* weight gradients add up in fp32 */
-		return train_gemm(sh, job, l->n, l->k, rows, job->dtype, 4);
+		return train_backward_gemm(sh, job, l->n, l->k, rows, job->dtype, 4);
 	}
 }
 
@@ -32,19 +32,19 @@ linears(struct sheet *sh, const struct train_job *job, const struct block *block
 	return linears_s;
 }
 
-/* The maps from latents, which some stacks compute again. */
+/* Some of the products, which some stacks compute again: the maps from latents, or those of a dense MLP. */
 static double
-up_maps(struct sheet *sh, const struct train_job *job, const struct block *block)
+some_linears(struct sheet *sh, const struct train_job *job, const struct block *block, bool up)
 {
 	struct train_linear list[TRAIN_MOST_LINEARS];
 	const int n = train_linears(job, block, list);
-	int n_up = 0;
+	int n_some = 0;
 
 	for (int i = 0; i < n; i++)
-		if (list[i].up)
-			list[n_up++] = list[i];
-	SUM(sh, up_s, i, n_up, linear_pass(sh, job, &list[i], FORWARD));
-	return up_s;
+		if (up ? list[i].up : !list[i].attention)
+			list[n_some++] = list[i];
+	SUM(sh, some_s, i, n_some, linear_pass(sh, job, &list[i], FORWARD));
+	return some_s;
 }
 
 /* Low-rank adapters (Hu et al., arXiv:2106.09685) beside the attention's maps: small products, so traffic and launches.
@@ -173,6 +173,21 @@ struct kernels {
 	double forward_s, linear_s, attention_s, elementwise_s, experts_s, routing_s;
 };
 
+/* A dense MLP: products and activation.  Megatron-Core's `mlp` is none of a mixture's experts, shared ones included. */
+static double
+again_mlp(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
+{
+	if (!(job->modules & 1U << MODULE_MLP) || train_routes(block)) {
+		LET(sh, mlp_s, 0);
+		return mlp_s;
+	}
+	CALL(sh, products_s, some_linears(sh, job, block, false));
+	CALL(sh, norms_s, elementwise(sh, job, block, false, true));
+	TAKE(sh, elementwise_forward_s, k->elementwise_s);
+	LET(sh, mlp_s, products_s + elementwise_forward_s - norms_s);
+	return mlp_s;
+}
+
 static double
 recompute_modules(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
 {
@@ -182,11 +197,11 @@ recompute_modules(struct sheet *sh, const struct train_job *job, const struct bl
 	TAKE(sh, sigma, train_sigma(job));
 	/* a fused kernel keeps no scores: there is nothing that computing it again would save, and stacks do not */
 	TAKE(sh, again_attention_s, (m & 1U << MODULE_CORE_ATTN) && unfused ? k->attention_s : 0);
-	TAKE(sh, again_mlp_s, m & 1U << MODULE_MLP ? k->linear_s * 2 / 3 : 0);
+	CALL(sh, again_mlp_s, again_mlp(sh, job, block, k));
 	TAKE(sh, again_experts_s, m & 1U << MODULE_MOE ? k->experts_s + k->routing_s : 0);
 	double again_up_s;
 	if (m & 1U << MODULE_MLA_UP_PROJ && block->attention.kv_lora.value > 0) {
-		CALL(sh, up_maps_s, up_maps(sh, job, block));
+		CALL(sh, up_maps_s, some_linears(sh, job, block, true));
 		CALL(sh, norms_s, elementwise(sh, job, block, false, true));
 		SET(sh, again_up_s, up_maps_s + norms_s);
 	} else
@@ -281,17 +296,17 @@ train_layer(struct sheet *sh, const struct train_job *job, const struct block *b
 	CALL(sh, experts_backward_s, expert_part(sh, job, block, true, false));
 	CALL(sh, routing_forward_s, expert_part(sh, job, block, false, true));
 	CALL(sh, routing_backward_s, expert_part(sh, job, block, true, true));
-	CALL(sh, ep_s, train_expert_parallel(sh, job, block));
-	LET(sh, forward_s,
+	LET(sh, forward_kernels_s,
 	    sigma *
-	            (linear_forward_s + adapters_s + dequantise_s + attention_forward_s + elementwise_forward_s +
-	                quantise_forward_s + experts_forward_s + routing_forward_s) +
-	        ep_s / 2);
-	LET(sh, backward_s,
+	        (linear_forward_s + adapters_s + dequantise_s + attention_forward_s + elementwise_forward_s +
+	            quantise_forward_s + experts_forward_s + routing_forward_s));
+	LET(sh, backward_kernels_s,
 	    sigma *
-	            (linear_dgrad_s + linear_wgrad_s + 2 * adapters_s + dequantise_s + attention_backward_s +
-	                elementwise_backward_s + quantise_backward_s + experts_backward_s + routing_backward_s) +
-	        ep_s / 2);
+	        (linear_dgrad_s + linear_wgrad_s + 2 * adapters_s + dequantise_s + attention_backward_s +
+	            elementwise_backward_s + quantise_backward_s + experts_backward_s + routing_backward_s));
+	CALL(sh, ep_s, train_expert_parallel(sh, job, block, forward_kernels_s, backward_kernels_s));
+	LET(sh, forward_s, forward_kernels_s + ep_s / 2);
+	LET(sh, backward_s, backward_kernels_s + ep_s / 2);
 	const struct kernels kernels = {forward_s, linear_forward_s, attention_forward_s, elementwise_forward_s,
 	    experts_forward_s, routing_forward_s};
 	CALL(sh, recompute_s, recompute(sh, job, block, &kernels));

@@ -61,6 +61,27 @@ tensor_passes(const struct train_job *job)
 	return job->recompute == RECOMPUTE_OP && job->layout.sp ? 2.5 : 2;
 }
 
+/* Megatron-Core keeps a part of each input and gathers it again for the weight gradients (Korthikanti et al.,
+ * arXiv:2205.05198, section 4.2.2), beside a product unless nothing overlaps. */
+static double
+gather_again(struct sheet *sh, const struct train_job *job)
+{
+	const struct stack_time *s = job->stack;
+	const double tp = job->layout.tp, n_local = fmin(tp, job->machine.n_domain);
+
+	if (!s->regathers || s->tp_overlap || !job->layout.sp || job->adapters) {
+		LET(sh, again_s, 0);
+		return again_s;
+	}
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, elem_byte, train_elem_byte(job));
+	LET(sh, size_byte, n_rows * hidden * elem_byte);
+	CALL(sh, gather_s, train_collective(sh, &job->machine, COLLECTIVE_ALL_GATHER, tp, n_local, size_byte));
+	LET(sh, again_s, gather_s);
+	return again_s;
+}
+
 /* Attention and MLP, forward and backward (Shoeybi et al., arXiv:1909.08053); experts that are whole have none. */
 double
 train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block)
@@ -72,10 +93,11 @@ train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struc
 		return tensor_s;
 	}
 	CALL(sh, unit_s, tensor_unit(sh, job));
+	CALL(sh, again_s, gather_again(sh, job));
 	TAKE(sh, n_parts, whole ? 1.0 : 2.0);
 	TAKE(sh, n_passes, tensor_passes(job));
 	TAKE(sh, exposed_frac, job->stack->tp_overlap && job->layout.sp ? TENSOR_EXPOSED : 1);
-	LET(sh, tensor_s, n_parts * n_passes * unit_s * exposed_frac);
+	LET(sh, tensor_s, n_parts * (n_passes * unit_s * exposed_frac + again_s));
 	return tensor_s;
 }
 
@@ -153,30 +175,48 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	return context_s;
 }
 
-/* Rows to their experts and back, forward and backward. */
-double
-train_expert_parallel(struct sheet *sh, const struct train_job *job, const struct block *block)
+/* Rows to their experts, or back from them. */
+static double
+expert_send(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
 	const struct layout *l = &job->layout;
-	const bool inside = l->ep <= job->machine.n_domain;
 
-	if (l->ep <= 1 || !train_routes(block)) {
-		LET(sh, expert_s, 0);
-		return expert_s;
-	}
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, hidden, job->model->hidden);
 	TAKE(sh, top_k, block->moe.top_k);
 	TAKE(sh, tp, l->tp);
 	TAKE(sh, half_byte, 2.0);
-	TAKE(sh, exposed_frac, inside || job->dedup ? EXPERT_EXPOSED : 1);
 	LET(sh, size_byte, half_byte * hidden * (n_rows * top_k / tp));
 	double send_s;
-	if (inside)
+	if (l->ep <= job->machine.n_domain)
 		SET_CALL(
 		    sh, send_s, train_collective(sh, &job->machine, COLLECTIVE_ALL_TO_ALL, l->ep, l->ep, size_byte));
 	else
 		SET_CALL(sh, send_s, train_dispatch(sh, job, block, size_byte));
-	LET(sh, expert_s, 4 * exposed_frac * send_s);
+	return send_s;
+}
+
+/* Two sends in each pass, and what of them the kernels of the layer do not cover. */
+double
+train_expert_parallel(
+    struct sheet *sh, const struct train_job *job, const struct block *block, double forward_s, double backward_s)
+{
+	const struct layout *l = &job->layout;
+	const enum expert_overlap overlap = job->stack->expert_overlap;
+	const bool partly = overlap == EXPERT_OVERLAP_PARTIAL && (l->ep <= job->machine.n_domain || job->dedup);
+
+	double expert_s;
+	if (l->ep <= 1 || !train_routes(block)) {
+		SET(sh, expert_s, 0);
+		return expert_s;
+	}
+	CALL(sh, send_s, expert_send(sh, job, block));
+	if (overlap == EXPERT_OVERLAP_FULL) {
+		GIVEN(sh, forward_s, backward_s);
+		SET(sh, expert_s, fmax(0, 2 * send_s - forward_s) + fmax(0, 2 * send_s - backward_s));
+		return expert_s;
+	}
+	TAKE(sh, exposed_frac, partly ? EXPERT_EXPOSED : 1);
+	SET(sh, expert_s, 4 * exposed_frac * send_s);
 	return expert_s;
 }

@@ -41,7 +41,9 @@ double train_hide(struct sheet *sh, double comm_s, double work_s);
 double train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);
 double train_context_parallel(struct sheet *sh, const struct train_job *job, const struct block *block,
     double attention_forward_s, double attention_backward_s);
-double train_expert_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);
+/* forward_s, backward_s: of the layer's kernels. */
+double train_expert_parallel(
+    struct sheet *sh, const struct train_job *job, const struct block *block, double forward_s, double backward_s);
 
 double train_experts(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
 double train_routing(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
@@ -52,6 +54,8 @@ struct train_window {
 };
 double train_data_parallel(
     struct sheet *sh, const struct train_job *job, const struct train_window *w, struct train_terms *out);
-double train_pipeline(struct sheet *sh, const struct train_job *job, struct train_terms *t);
+/* layers_s: all layers of the model; kind_s: one layer of each of its blocks. */
+double train_pipeline(
+    struct sheet *sh, const struct train_job *job, double layers_s, const double kind_s[], struct train_terms *t);
 
 #endif

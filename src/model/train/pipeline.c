@@ -2,48 +2,129 @@
 /* The pipeline: the fullest stage sets the pace, the others wait for the first and the last micro-batch. */
 #include "model/train/parts.h"
 
-/* Start of a send between stages: a prior, not fitted. */
-static const double SEND_BASE_S = 15e-6;
+/* Start of a send between stages, and what of sends is waited for: priors, published steps do not tell them. */
+static const double SEND_BASE_S = 15e-6, SEND_EXPOSED = 0.5;
 
-/* Chunk c of stage r is entry c pp + r of the list. */
-static void
-listed_layers(const struct train_job *job, double *fullest, double *last)
+/* --- stages ---------------------------------------------------------------------------------------------- */
+
+/* What lies on the first stage, on one in the middle and on the last, in layers; without stages in the middle these are
+ * those of the first. */
+struct split {
+	double first, middle, last;
+};
+
+/* Times of a layer: those that lead a mixture of experts without having any, and the mean of all others. */
+struct kinds {
+	double n_lead, lead_s, rest_s, head_s;
+};
+
+/* At most this share of a mixture's layers lead it as dense ones; where more have no experts, kinds alternate. */
+static const double MOST_LEAD = 1.0 / 8;
+
+static struct kinds
+kinds_of(const struct train_job *job, double layers_s, const double kind_s[], double head_s)
 {
-	const int n_stages = (int)job->layout.pp;
+	const struct block *first = &job->model->blocks[0];
+	const double n = job->model->n_layers.value, count = first->count.value;
+	const bool leads = !train_routes(first) && train_has_experts(job->model) && count <= MOST_LEAD * n;
+	const double n_lead = leads ? count : 0;
 
-	*fullest = *last = 0;
-	for (int stage = 0; stage < n_stages; stage++) {
-		double n = 0;
-		for (int i = stage; i < job->n_stage_layers; i += n_stages)
-			n += job->stage_layers[i];
-		*fullest = fmax(*fullest, n);
-		*last = n;
-	}
+	return (struct kinds){n_lead, kind_s[0], (layers_s - n_lead * kind_s[0]) / (n - n_lead), head_s};
 }
 
-/* Layers of the fullest stage and of the last one, which has the head too: as listed; else even splits first, then
- * those that count the embedding and the head as a layer each; else the rest is missing at the end. */
-static void
-stage_layers(const struct train_job *job, double *fullest, double *last)
+/* Chunk c of stage r is entry c pp + r of the list. */
+static double
+listed_layers(const struct train_job *job, int stage)
+{
+	double n = 0;
+
+	for (int i = stage; i < job->n_stage_layers; i += (int)job->layout.pp)
+		n += job->stage_layers[i];
+	return n;
+}
+
+static struct split
+listed_split(const struct train_job *job)
+{
+	const int n_stages = (int)job->layout.pp;
+	struct split s = {listed_layers(job, 0), 0, listed_layers(job, n_stages - 1)};
+
+	for (int i = 1; i < n_stages - 1; i++)
+		s.middle = fmax(s.middle, listed_layers(job, i));
+	return s;
+}
+
+static double
+first_time(const struct split *s, const struct kinds *k)
+{
+	const double n_lead = fmin(k->n_lead, s->first);
+
+	return n_lead * k->lead_s + (s->first - n_lead) * k->rest_s;
+}
+
+static double
+slowest_time(const struct split *s, const struct kinds *k)
+{
+	return fmax(fmax(first_time(s, k), s->middle * k->rest_s), s->last * k->rest_s + k->head_s);
+}
+
+/* Where the layers do not come out even, people write the split down: the one whose slowest stage is fastest, with as
+ * few layers beside the head as its time is worth. */
+static struct split
+written_split(double n, double pp, const struct kinds *k)
+{
+	struct split best = {0, 0, 0};
+	double best_s = INFINITY;
+
+	for (double last = floor(n / pp); last >= 0; last--) {
+		const double most = ceil((n - last) / (pp - 1));
+		const struct split s = {
+		    n - last - (pp - 2) * most > 0 ? n - last - (pp - 2) * most : most, pp > 2 ? most : 0, last};
+		const double time_s = slowest_time(&s, k);
+		if (time_s >= best_s)
+			break;
+		best = s;
+		best_s = time_s;
+	}
+	return best;
+}
+
+/* As listed; else equal; else equal with the embedding and the head counted as a layer each, as Megatron-LM can
+ * (account_for_embedding_in_pipeline_split and ..loss..); else as somebody would write it. */
+static struct split
+split_of(const struct train_job *job, const struct kinds *k)
 {
 	const double n = job->model->n_layers.value, pp = job->layout.pp, chunks = pp * job->layout.vp;
 
-	if (job->n_stage_layers > 0) {
-		listed_layers(job, fullest, last);
-		return;
-	}
-	if (fmod(n, pp) == 0) {
-		*fullest = *last = n / pp;
-		return;
-	}
-	if (fmod(n + 2, chunks) == 0 || fmod(n + 2, pp) == 0) {
-		*fullest = (n + 2) / pp;
-		*last = *fullest - 1;
-		return;
-	}
-	*fullest = ceil(n / pp);
-	*last = fmax(1, n - (pp - 1) * *fullest);
+	if (job->n_stage_layers > 0)
+		return listed_split(job);
+	if (fmod(n, pp) == 0)
+		return (struct split){n / pp, pp > 2 ? n / pp : 0, n / pp};
+	if (fmod(n + 2, chunks) == 0 || fmod(n + 2, pp) == 0)
+		return (struct split){(n + 2) / pp - 1, pp > 2 ? (n + 2) / pp : 0, (n + 2) / pp - 1};
+	return written_split(n, pp, k);
 }
+
+/* The stage that takes longest: the first with its dense layers, one in the middle, or the last with the head. */
+static double
+slowest_stage(struct sheet *sh, const struct train_job *job, const struct kinds *k, double *n)
+{
+	const struct split s = split_of(job, k);
+	const double first_s = first_time(&s, k), middle_s = s.middle * k->rest_s;
+	const double last_s = s.last * k->rest_s + k->head_s;
+	const bool is_last = last_s >= fmax(first_s, middle_s), is_first = !is_last && first_s > middle_s;
+
+	*n = is_last ? s.last : is_first ? s.first : s.middle;
+	TAKE(sh, n_dense_layers, is_first ? fmin(k->n_lead, s.first) : 0);
+	TAKE(sh, dense_layer_s, k->lead_s);
+	TAKE(sh, n_stage_layers, *n);
+	TAKE(sh, rest_layer_s, k->rest_s);
+	TAKE(sh, head_s, is_last ? k->head_s : 0);
+	LET(sh, slowest_s, n_dense_layers * dense_layer_s + (n_stage_layers - n_dense_layers) * rest_layer_s + head_s);
+	return slowest_s;
+}
+
+/* --- the pipeline ---------------------------------------------------------------------------------------- */
 
 /* Activations to the next stage and gradients back, for every chunk. */
 static double
@@ -56,9 +137,9 @@ between_stages(struct sheet *sh, const struct train_job *job)
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, hidden, job->model->hidden);
 	TAKE(sh, elem_byte, train_elem_byte(job));
-	TAKE(sh, n_slices, job->stack->full_p2p ? 1 : l->tp);
+	TAKE(sh, n_slices, l->tp);
 	TAKE(sh, vp, l->vp);
-	TAKE(sh, exposed_frac, job->stack->p2p_exposed);
+	TAKE(sh, exposed_frac, SEND_EXPOSED);
 	TAKE(sh, base_s, SEND_BASE_S);
 	double neighbour_byte_per_s;
 	if (inside) {
@@ -79,37 +160,36 @@ between_stages(struct sheet *sh, const struct train_job *job)
  * al., arXiv:2401.10241, ZB-H1).
  */
 double
-train_pipeline(struct sheet *sh, const struct train_job *job, struct train_terms *t)
+train_pipeline(
+    struct sheet *sh, const struct train_job *job, double layers_s, const double kind_s[], struct train_terms *t)
 {
-	TAKE(sh, n_layers, job->model->n_layers);
-	TAKE(sh, layer_s, t->layer_s);
+	GIVEN(sh, layers_s);
 	TAKE(sh, head_s, t->logits_s);
 	TAKE(sh, n_microbatches, t->n_microbatches);
 	if (job->layout.pp <= 1) {
-		LET(sh, stage_s, n_layers * layer_s + head_s);
+		LET(sh, stage_s, layers_s + head_s);
 		LET(sh, pipeline_s, n_microbatches * stage_s);
 		t->stage_s = stage_s;
 		t->n_stage_layers = job->model->n_layers.value;
 		t->p2p_s = t->bubble_s = 0;
 		return t->pipeline_s = pipeline_s;
 	}
-	double fullest, last, stage_s;
+	const bool balanced = job->balanced_stages && job->n_stage_layers == 0;
+	const struct kinds kinds = kinds_of(job, layers_s, kind_s, t->logits_s);
+	double stage_s, n_stage_layers = job->model->n_layers.value / job->layout.pp;
 	CALL(sh, p2p_s, between_stages(sh, job));
 	FROM_STRUCT(sh, job->layout, pp, vp);
-	if (job->balanced_stages && job->n_stage_layers == 0) {
-		SET(sh, stage_s, (n_layers * layer_s + head_s) / pp + p2p_s);
-		fullest = job->model->n_layers.value / job->layout.pp;
-	} else {
-		stage_layers(job, &fullest, &last);
-		TAKE(sh, n_full_layers, fullest);
-		TAKE(sh, n_last_layers, last);
-		SET(sh, stage_s, fmax(n_full_layers * layer_s, n_last_layers * layer_s + head_s) + p2p_s);
+	if (balanced)
+		SET(sh, stage_s, (layers_s + head_s) / pp + p2p_s);
+	else {
+		CALL(sh, slowest_s, slowest_stage(sh, job, &kinds, &n_stage_layers));
+		SET(sh, stage_s, slowest_s + p2p_s);
 	}
 	TAKE(sh, bubble_frac, job->zero_bubble ? 1.0 / 3.0 : 1.0);
-	LET(sh, bubble_s, bubble_frac * (fmax(0, n_layers * layer_s + head_s + pp * p2p_s - stage_s) / vp));
+	LET(sh, bubble_s, bubble_frac * (fmax(0, layers_s + head_s + pp * p2p_s - stage_s) / vp));
 	LET(sh, pipeline_s, n_microbatches * stage_s + bubble_s);
 	t->stage_s = stage_s;
-	t->n_stage_layers = fullest;
+	t->n_stage_layers = n_stage_layers;
 	t->p2p_s = p2p_s;
 	t->bubble_s = bubble_s;
 	return t->pipeline_s = pipeline_s;

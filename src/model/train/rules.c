@@ -191,18 +191,13 @@ fill_recompute(const struct train_ask *ask, struct train_answer *a)
 		assume(a, TRAIN_ASSUMES_NO_RECOMPUTE);
 }
 
-/* DeepSeek's family was trained with dispatchers that know domains, and so are its recipes. */
+/* As told, or as the recipes of the framework have it. */
 static bool
 usual_dedup(const struct train_ask *ask)
 {
-	if (ask->dispatcher != DISPATCH_BY_MODEL)
-		return ask->dispatcher == DISPATCH_DEDUP;
-	if (ask->stack->time.dispatcher != DISPATCH_BY_MODEL)
-		return ask->stack->time.dispatcher == DISPATCH_DEDUP;
-	for (int i = 0; i < ask->model->n_blocks; i++)
-		if (attention_is_latent(&ask->model->blocks[i].attention))
-			return true;
-	return false;
+	const enum dispatcher d = ask->dispatcher;
+
+	return (d == DISPATCH_BY_MODEL ? ask->stack->time.dispatcher : d) == DISPATCH_DEDUP;
 }
 
 static bool
@@ -264,7 +259,7 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 	    .n_mtp = datum_or(ask->n_mtp, datum_or(ask->model->n_mtp, 0)),
 	    .context = ask->context,
 	    .zero_bubble = ask->zero_bubble,
-	    .balanced_stages = ask->balanced_stages || (moe && !layout_is_fsdp(ask->stack)),
+	    .balanced_stages = ask->balanced_stages,
 	    .optimizer_byte = ask->optimizer_byte > 0 ? ask->optimizer_byte : 30};
 	if (train_lacks(ask->model))
 		a->refusal = TRAIN_REFUSES_LAYERS;

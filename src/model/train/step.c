@@ -34,18 +34,7 @@ train_share_title(enum train_share s)
 	return share_titles[s];
 }
 
-/* --- the mean layer -------------------------------------------------------------------------------------- */
-
-/* What layers of one kind contribute to the mean over all. */
-static double
-part_of_mean(struct sheet *sh, double time_s, struct datum count, struct datum n)
-{
-	GIVEN(sh, time_s);
-	TAKE(sh, n_kind_layers, count);
-	TAKE(sh, n_layers, n);
-	LET(sh, part_s, time_s * n_kind_layers / n_layers);
-	return part_s;
-}
+/* --- the layers ------------------------------------------------------------------------------------------ */
 
 static void
 add_terms(struct train_terms *sum, const struct train_terms *t, double share)
@@ -63,84 +52,103 @@ add_terms(struct train_terms *sum, const struct train_terms *t, double share)
 	sum->tp_s += share * t->tp_s;
 	sum->cp_s += share * t->cp_s;
 	sum->ep_s += share * t->ep_s;
+	sum->device_s += share * t->device_s;
+	sum->floor_s += share * t->floor_s;
+	sum->sync_s += share * t->sync_s;
+	sum->layer_s += share * t->layer_s;
 }
 
+/* Host time of a layer without experts: what it costs when the device is faster. */
 static double
-kind_of_layer(struct sheet *sh, const struct train_job *job, int i, struct train_terms *sum)
-{
-	const struct block *block = &job->model->blocks[i];
-	struct train_terms terms;
-
-	CALL(sh, layer_s, train_layer(sh, job, block, &terms));
-	add_terms(sum, &terms, block->count.value / job->model->n_layers.value);
-	CALL(sh, share_s, part_of_mean(sh, layer_s, block->count, job->model->n_layers));
-	return share_s;
-}
-
-/* --- the host -------------------------------------------------------------------------------------------- */
-
-/* Host time of a layer: what it costs when the device is faster. */
-static double
-host_floor(struct sheet *sh, const struct train_job *job)
+dense_floor(struct sheet *sh, const struct train_job *job)
 {
 	const struct stack_time *s = job->stack;
-	const struct workload *w = job->model;
 	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
 	const bool ring = job->layout.cp > 1 && job->context == CONTEXT_RING && !s->graphs;
 
-	TAKE(sh, dense_host_s, train_quantises(job) && !train_has_experts(w) ? HOST_LAYER_QUANTISED_S : HOST_LAYER_S);
-	if (!train_has_experts(w)) {
-		TAKE(sh, host_frac, s->host_frac);
-		TAKE(sh, adapter_factor, job->adapters ? HOST_ADAPTERS : 1);
-		TAKE(sh, recompute_factor, full ? HOST_RECOMPUTE : 1);
-		TAKE(sh, ring_step_s, ring ? HOST_RING_S : 0);
-		TAKE(sh, cp, job->layout.cp);
-		LET(sh, floor_s, dense_host_s * host_frac * adapter_factor * recompute_factor + 3 * cp * ring_step_s);
-		return floor_s;
-	}
-	TAKE(sh, expert_layers_frac, train_expert_share(w));
+	TAKE(sh, dense_host_s, train_quantises(job) ? HOST_LAYER_QUANTISED_S : HOST_LAYER_S);
+	TAKE(sh, host_frac, s->host_frac);
+	TAKE(sh, adapter_factor, job->adapters ? HOST_ADAPTERS : 1);
+	TAKE(sh, recompute_factor, full ? HOST_RECOMPUTE : 1);
+	TAKE(sh, ring_step_s, ring ? HOST_RING_S : 0);
+	TAKE(sh, cp, job->layout.cp);
+	LET(sh, floor_s, dense_host_s * host_frac * adapter_factor * recompute_factor + 3 * cp * ring_step_s);
+	return floor_s;
+}
+
+static double
+expert_floor(struct sheet *sh, const struct train_job *job, const struct block *block)
+{
+	const struct stack_time *s = job->stack;
+	const bool scaled = train_quantises(job) && job->dtype != DTYPE_FP8;
+
 	TAKE(sh, moe_host_s, datum_or(s->moe_floor_s, 0));
-	TAKE(
-	    sh, per_expert_s, train_quantises(job) && job->dtype != DTYPE_FP8 ? datum_or(s->moe_expert_floor_s, 0) : 0);
-	TAKE(sh, n_local_experts, train_local_experts(job, train_routed(w)));
-	LET(sh, floor_s,
-	    expert_layers_frac * (moe_host_s + per_expert_s * n_local_experts) +
-	        (1 - expert_layers_frac) * dense_host_s);
+	TAKE(sh, per_expert_s, scaled ? datum_or(s->moe_expert_floor_s, 0) : 0);
+	TAKE(sh, n_local_experts, train_local_experts(job, block));
+	LET(sh, floor_s, moe_host_s + per_expert_s * n_local_experts);
 	return floor_s;
 }
 
 /* Waits of the device in an expert layer: the counts of routed rows must reach the host before the experts' kernels can
  * be launched, and quantized experts are launched one by one. */
 static double
-host_sync(struct sheet *sh, const struct train_job *job)
+expert_sync(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
 	const struct stack_time *s = job->stack;
-	const struct workload *w = job->model;
 
-	TAKE(sh, expert_layers_frac, train_expert_share(w));
 	TAKE(sh, count_sync_s, datum_or(s->moe_sync_s, 0));
 	TAKE(sh, per_expert_s, train_quantises(job) ? datum_or(s->moe_expert_s, 0) : 0);
-	TAKE(sh, n_local_experts, train_local_experts(job, train_routed(w)));
-	LET(sh, sync_s, expert_layers_frac * (count_sync_s + per_expert_s * n_local_experts));
+	TAKE(sh, n_local_experts, train_local_experts(job, block));
+	LET(sh, sync_s, count_sync_s + per_expert_s * n_local_experts);
 	return sync_s;
 }
 
 /* A slow device hides the host but for the waits; a fast one waits for the host, and the waits are inside that. */
 static double
-layer_time(struct sheet *sh, const struct train_job *job, struct train_terms *t)
+hosted_time(
+    struct sheet *sh, const struct train_job *job, const struct block *block, double device_s, struct train_terms *t)
 {
-	TAKE(sh, device_s, t->device_s);
-	CALL(sh, floor_s, host_floor(sh, job));
-	t->floor_s = floor_s;
-	t->sync_s = 0;
+	GIVEN(sh, device_s);
 	double layer_s;
-	if (train_has_experts(job->model) && floor_s > 0) {
-		CALL(sh, sync_s, host_sync(sh, job));
-		t->sync_s = sync_s;
-		SET(sh, layer_s, fmax(device_s + sync_s * fmin(1, device_s / floor_s), floor_s));
-	} else
+	if (!train_routes(block)) {
+		CALL(sh, floor_s, dense_floor(sh, job));
+		t->floor_s = floor_s;
 		SET(sh, layer_s, fmax(device_s, floor_s));
+		return layer_s;
+	}
+	CALL(sh, floor_s, expert_floor(sh, job, block));
+	CALL(sh, sync_s, expert_sync(sh, job, block));
+	t->floor_s = floor_s;
+	t->sync_s = sync_s;
+	EITHER(sh, waits_s, floor_s > 0, sync_s * fmin(1, device_s / floor_s), 0);
+	SET(sh, layer_s, fmax(device_s + waits_s, floor_s));
 	return layer_s;
+}
+
+/* A layer of one kind; its terms are added to those of the mean layer. */
+static double
+kind_time(struct sheet *sh, const struct train_job *job, const struct block *block, struct train_terms *sum)
+{
+	struct train_terms terms;
+
+	CALL(sh, device_s, train_layer(sh, job, block, &terms));
+	CALL(sh, layer_s, hosted_time(sh, job, block, device_s, &terms));
+	terms.layer_s = layer_s;
+	add_terms(sum, &terms, block->count.value / job->model->n_layers.value);
+	return layer_s;
+}
+
+/* All layers of a kind. */
+static double
+kind_layers(struct sheet *sh, const struct train_job *job, int i, struct train_terms *sum, double kind_s[])
+{
+	const struct block *block = &job->model->blocks[i];
+
+	CALL(sh, layer_s, kind_time(sh, job, block, sum));
+	kind_s[i] = layer_s;
+	TAKE(sh, n_kind_layers, block->count);
+	LET(sh, layers_s, n_kind_layers * layer_s);
+	return layers_s;
 }
 
 /* --- the step -------------------------------------------------------------------------------------------- */
@@ -166,7 +174,11 @@ optimizer_time(struct sheet *sh, const struct train_job *job, const struct train
 	return optimizer_s;
 }
 
-/* Forward and backward of one micro-batch on one stage; a host that holds layers up holds both up alike. */
+/*
+ * Forward and backward of one micro-batch on one stage; a host that holds layers up holds both up alike.  Interleaved
+ * stages work through pp micro-batches of a chunk before the next (Narayanan et al., SC 2021, section 2.2): gradients
+ * of one chunk travel beside the others' last micro-batches, parameters beside their first ones.
+ */
 static struct train_window
 window_of(struct sheet *sh, const struct train_job *job, const struct train_terms *t)
 {
@@ -179,21 +191,24 @@ window_of(struct sheet *sh, const struct train_job *job, const struct train_term
 	TAKE(sh, head_s, t->logits_s);
 	TAKE(sh, pp, job->layout.pp);
 	TAKE(sh, whole_head, job->layout.pp > 1 ? 0.0 : 1.0);
+	TAKE(sh, n_beside, job->layout.vp > 1 ? fmin(job->layout.pp, t->n_microbatches) : 1);
 	LET(sh, forward_frac, (layer_forward_s + tp_forward_s) / device_s);
-	LET(sh, window_forward_s, (n_layers * layer_s * forward_frac + head_s / 3) / pp);
-	LET(sh, window_backward_s, (n_layers * layer_s + whole_head * head_s) / pp - window_forward_s);
+	LET(sh, micro_forward_s, (n_layers * layer_s * forward_frac + head_s / 3) / pp);
+	LET(sh, micro_backward_s, (n_layers * layer_s + whole_head * head_s) / pp - micro_forward_s);
+	LET(sh, window_forward_s, n_beside * micro_forward_s);
+	LET(sh, window_backward_s, n_beside * micro_backward_s);
 	return (struct train_window){window_forward_s, window_backward_s};
 }
 
-/* The head, and with multi-token prediction (DeepSeek-AI, arXiv:2412.19437, section 2.2) a layer and a head more. */
+/* The head, and with multi-token prediction (DeepSeek-AI, arXiv:2412.19437, section 2.2) a layer of the last kind and a
+ * head more. */
 static double
-head_time(struct sheet *sh, const struct train_job *job, const struct train_terms *t)
+head_time(struct sheet *sh, const struct train_job *job, const double kind_s[])
 {
 	CALL(sh, logits_s, train_logits(sh, job));
 	TAKE(sh, n_mtp_layers, job->n_mtp);
-	TAKE(sh, layer_forward_s, t->forward_s);
-	TAKE(sh, layer_backward_s, t->backward_s);
-	LET(sh, head_s, logits_s + n_mtp_layers * (logits_s + layer_forward_s + layer_backward_s));
+	TAKE(sh, last_layer_s, kind_s[job->model->n_blocks - 1]);
+	LET(sh, head_s, logits_s + n_mtp_layers * (logits_s + last_layer_s));
 	return head_s;
 }
 
@@ -201,22 +216,20 @@ double
 train_step(struct sheet *sh, const struct train_job *job, struct train_terms *out)
 {
 	struct train_terms t = {0};
+	double kind_s[TRAIN_MOST_BLOCKS];
 
 	CALL(sh, n_rows, train_rows(sh, job));
 	CALL(sh, n_microbatches, train_microbatches(sh, job));
 	t.n_rows = n_rows;
 	t.n_microbatches = n_microbatches;
-	SUM(sh, device_s, i, job->model->n_blocks, kind_of_layer(sh, job, i, &t));
-	t.device_s = device_s;
-	CALL(sh, layer_s, layer_time(sh, job, &t));
-	t.layer_s = layer_s;
-	CALL(sh, head_s, head_time(sh, job, &t));
+	SUM(sh, layers_s, i, job->model->n_blocks, kind_layers(sh, job, i, &t, kind_s));
+	CALL(sh, head_s, head_time(sh, job, kind_s));
 	t.logits_s = head_s;
 	CALL(sh, rank_param, train_dense_params(sh, job));
 	CALL(sh, expert_param, train_expert_params(sh, job));
 	t.rank_params = rank_param;
 	t.expert_params = expert_param;
-	CALL(sh, pipeline_s, train_pipeline(sh, job, &t));
+	CALL(sh, pipeline_s, train_pipeline(sh, job, layers_s, kind_s, &t));
 	struct train_window window = {0, 0};
 	SCOPE (sh, "window")
 		window = window_of(sh, job, &t);

@@ -117,6 +117,9 @@ double train_microbatches(struct sheet *sh, const struct train_job *job);
 double train_product(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t);
 double train_gemm(
     struct sheet *sh, const struct train_job *job, double m, double n, double k, enum dtype t, double output_elem_byte);
+/* One of the backward pass: gradients of inputs or of weights. */
+double train_backward_gemm(
+    struct sheet *sh, const struct train_job *job, double m, double n, double k, enum dtype t, double output_elem_byte);
 /* The attention core of a layer, forward and backward. */
 double train_attention_forward(struct sheet *sh, const struct train_job *job, const struct block *block);
 double train_attention_backward(struct sheet *sh, const struct train_job *job, const struct block *block);
