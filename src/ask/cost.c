@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The price base: which of the prices that are known is paid. */
+/* Choose the price that all costs of an answer use. */
 #include "ask/ask.h"
 #include "ask/bind/bind.h"
 

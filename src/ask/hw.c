@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was fitted to a GPU or a host, beside its datasheet. */
+/* Show the calibration of a GPU or host next to its datasheet. */
 #include "ask/ask.h"
 
 #include "ask/bind/bind.h"

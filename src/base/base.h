@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Base library: arenas, diagnostics, text, numerics, files. */
 #ifndef RIDGE_BASE_BASE_H
 #define RIDGE_BASE_BASE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this host is. */
+/* Describe the host; measure thread wake-up and memory latency. */
 #define _GNU_SOURCE
 
 #include "host.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which subjects, on which device, for how long. */
+/* Command line of ridge-bench: select benchmarks, device and time. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "bench.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long something takes: many samples, none thrown away. */
+/* Time a piece of work: warm up, choose repetitions, take samples until the median is stable. */
 #include "bench.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that wait for work.  They start it together: who wakes first waits, without sleeping, for the last. */
+/* A team of threads that start each piece of work together: early ones spin until the last is ready. */
 #define _GNU_SOURCE
 
 #include "host.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge calibrate: measured kernels become parameters, with intervals and errors on rows that were not fitted. */
+/* ridge calibrate: fit model parameters to measurements, with intervals and held-out errors. */
 #include "ask/calibrate/calibrate.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge latency: does the pipeline meet its deadline, and what would each stage have to reach. */
+/* ridge latency: latency budget of a pipeline, stage by stage. */
 #include "ask/serve/serve.h"
 #include "base/base.h"
 #include "cli/cli.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge launch: what do kernel launches cost, what do graphs and fusion buy. */
+/* ridge launch: kernel launch overhead, and the gain from CUDA graphs and fusion. */
 #include "ask/bind/bind.h"
 #include "ask/roofline/roofline.h"
 #include "cli/cli.h"

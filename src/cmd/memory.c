@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge memory: GPU memory for training, fine-tuning and inference. */
 #include "ask/memory/memory.h"
 #include "ask/bind/bind.h"
 #include "cli/cli.h"

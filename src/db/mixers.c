@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read token mixers: attention, Mamba-2, delta networks. */
 #include "db/parts.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Fill structs from YAML by tables of fields: types, units, bounds, unknown keys. */
 #include "db/tree.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read systems: nodes with scale-up domain and network.  GPU and fabric are ids that the database resolves. */
 #include "db/parts.h"
 
 #include <string.h>

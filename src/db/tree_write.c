@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Write trees and values as YAML. */
 #include "db/tree.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model file: a transformer as a dozen architecture numbers.  Its layers are read in layers.c, lists of operators in
- * operators.c. */
+/* Read model files: transformers here, their layers in layers.c, lists of operators in operators.c. */
 #include "db/db.h"
 
 #include "base/base.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A configuration of the hub as a model file of ours: find its family, let the family's rules speak, put the parts
- * together. */
+/* Convert a Hugging Face config.json to a model file: find its family, apply the family's rules, assemble the parts. */
 #include "import/parts.h"
 
 #include "base/base.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The layers of a configuration in our own form: like layers together, each with its mixer and its feed-forward part.
- */
+/* Group the layers of a configuration into blocks of equal layers, each with mixer and feed-forward part. */
 #include "import/parts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fields of a configuration: what the file says, else what its family says. */
+/* Look up fields of a configuration, with defaults from its family. */
 #include "import/parts.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which layers attend to everything, to a window or a chunk, or recur. */
+/* Convert token mixers of a configuration: full, windowed and chunked attention, recurrences. */
 #include "import/parts.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read JSON with places. cJSON keeps none and accepts more than JSON, so the text is walked alongside its tree. */
 #include "import/import.h"
 
 #include "base/sheet.h"

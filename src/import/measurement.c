@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Recognize the format of a measurement file and read it. */
 #include "import/import.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of the project's own columns: CSV, and JSON Lines. */
+/* Read ridge's own measurement columns, as CSV or JSON Lines. */
 #include "import/import.h"
 #include "import/parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One row: what it must have, and what no device can have done. */
+/* Check one measurement row: required columns, and times that no device can reach. */
 #include "import/parts.h"
 
 #include "base/base.h"

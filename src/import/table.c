@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read tables of numbers: CSV, YAML, or one number per line. */
 #include "import/import.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read request traces: arrival times and lengths. */
 #include "import/import.h"
 
 #include "base/base.h"

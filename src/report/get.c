@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bare numbers and words for shell arithmetic, and the names that find them. */
+/* `--get`: bare values for scripts, and the names that select them. */
 #include "base/base.h"
 #include "base/sheet.h"
 #include "report/parts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sweep as a plot: a panel for each unit, a curve for each row and for each value of the outer sweeps. */
+/* Plot a sweep: one panel per unit, one curve per answer and outer sweep value. */
 #include "report/report.h"
 
 #include "base/sheet.h"

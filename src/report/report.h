@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Output formats of a sheet: one file and one row of the table in report.c each.  They know nothing about GPUs. */
 #ifndef RIDGE_REPORT_REPORT_H
 #define RIDGE_REPORT_REPORT_H
 
@@ -8,9 +9,6 @@
 
 #include "base/base.h"
 #include "base/sheet.h"
-
-/* Views of a sheet.  Every output format is one file and one row of the table in report.c; none of them knows what a
- * GPU is. */
 
 /* An input as asked: a number in base units, or a word. */
 struct asked_input {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Answers for people: aligned lines and tables, then what was assumed. */
+/* Text output: aligned lines and tables, then the assumptions. */
 #include "base/base.h"
 #include "report/parts.h"
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Choices that several commands share, one function each: model, kernels, network, memory, dtypes, load, layout,
+ * batch.
+ */
 #ifndef RIDGE_ASK_BIND_BIND_H
 #define RIDGE_ASK_BIND_BIND_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Combine kernel errors into the interval of a step. */
 #include "ask/bind/bind.h"
 
 #include "db/db.h"

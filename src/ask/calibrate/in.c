@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Select the rows and targets of a calibration. */
 #include "ask/calibrate/calibrate.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One setup of the plan as rows. */
+/* Show the setups of a capacity plan. */
 #include "ask/capacity/capacity.h"
 #include "model/calc/calc.h"
 #include "model/memory/memory.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `ridge comm links`: list link rates; find the slowest link that carries a bandwidth. */
 #include "ask/collective/collective.h"
 
 #include "base/base.h"

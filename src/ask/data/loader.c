@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A loader: what storage, workers and the step let through, with checkpoints on the same storage. */
+/* Throughput of storage, loader workers and step together, with checkpoints on the same storage. */
 #include "ask/data/data.h"
 
 #include "ask/ask.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Causes as people read them: what speaks for each, what it costs, what to do, and the command that sizes it. */
+/* Show likely causes: evidence, potential saving, fixes, sizing command. */
 #include "ask/diagnose/diagnose.h"
 
 #include "base/base.h"
@@ -391,7 +391,7 @@ citations(struct run *r, const struct diagnosis *d)
 static void
 show_cause(struct run *r, struct filling *filling, const struct finding *found)
 {
-	static const char *const harms[] = {"ends the run", "spoils the result", "slows it"};
+	static const char *const harms[] = {"ends the run", "spoils the result", "slows the run"};
 	struct sheet *sh = r->sheet;
 	const struct diagnosis *d = found->cause;
 	const struct figures *f = filling->figures;

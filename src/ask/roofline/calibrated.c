@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What fitted kernels say beside the roof: the time of an operator and of a list, and how wrong it may be. */
+/* Estimate operators and lists with calibrated kernels, with intervals. */
 #include "ask/roofline/roofline.h"
 
 #include "ask/bind/bind.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* GPUs, peaks and memory levels of a roofline. */
 #include "ask/roofline/roofline.h"
 
 #include "model/collective/collective.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of an answer of `ridge serve` with an engine. */
+/* Show the answer of `ridge serve` with an engine. */
 #include "ask/serve/serve.h"
 #include "cli/cli.h"
 #include "model/serve/serve.h"

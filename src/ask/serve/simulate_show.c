@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A simulation's answer as rows. */
+/* Show the results of a simulation. */
 #include "ask/serve/serve.h"
 
 #include "ask/bind/bind.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of a run: what each takes, what it could give at most, and what a change of some of them makes of the whole. */
+/* Breakdown of a run: share and Amdahl limit of each part, and the total after changes. */
 #include "ask/stack/stack.h"
 #include "cli/cli.h"
 #include "model/calc/calc.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Speedup of a run by steps: times, costs, deadline, feasibility. */
 #include "ask/stack/stack.h"
 
 #include "cli/cli.h"

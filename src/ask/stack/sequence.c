@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps one after the other: factors, what is left of time and money, and which of them pays first. */
+/* Apply steps in order: cumulative speedup, time, cost and priority. */
 #include "ask/stack/stack.h"
 #include "base/base.h"
 #include "model/calc/calc.h"

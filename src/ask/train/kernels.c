@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels and machine of a training job, from the database. */
+/* Fetch kernels and network of a training job from the database. */
 #include "ask/bind/bind.h"
 #include "ask/train/train.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The whole run, and the memory of the same layout. */
+/* Length and cost of a training run, and the memory of its layout. */
 #include "ask/train/train.h"
 
 #include "ask/bind/bind.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Data loading against the step: workers, storage, checkpoints, caches. */
 #include "model/calc/calc.h"
 
 /* --- loaders --------------------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Scaling efficiency, Amdahl's, Gustafson's and the universal scalability law, pipeline bubble. */
 #include "model/calc/calc.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Combine speedups of a whole run or parts of it; feasibility of a claimed speedup. */
 #include "model/calc/calc.h"
 
 /* --- a part of the time ---------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prediction intervals from residuals, transfers and extrapolation. */
 #include "model/calc/calc.h"
 
 #include <string.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Roofline, and time of one kernel on a calibrated GPU. */
 #ifndef RIDGE_MODEL_KERNEL_KERNEL_H
 #define RIDGE_MODEL_KERNEL_KERNEL_H
 
 #include "model/hw/hw.h"
 #include "model/layer/layer.h"
-
-/* Time of one GEMM on a GPU whose parameters were fitted to measurements. */
 
 /* (m x k) times (k x n).  Bytes per element of activations, weights and output.
  * n_copies: how many copies of the weights a benchmark visits in turn; 0: weights are never in the cache, as in a

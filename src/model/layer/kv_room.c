@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Room for caches: paging, what is left beside the weights, and what sharing of heads saves. */
+/* KV cache capacity: paging, memory left by the weights, and savings from shared heads. */
 #include "model/layer/parts.h"
 
 /*

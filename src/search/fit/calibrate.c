@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All fits of one GPU, and what looks wrong in them. */
+/* Fit everything that was measured on one GPU, and warn of implausible results. */
 #include "search/fit/fit.h"
 
 #include "search/fit/parts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sections that stay in a file whose reference figures change: fraction times reference is kept. */
+/* Keep the absolute rates of sections that stay in a file whose reference figures changed. */
 #include "search/fit/parts.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A calibration file from fitted classes: values in the units that people write, each with its interval. */
+/* Write a calibration file: fitted values in readable units, with intervals. */
 #include "search/fit/parts.h"
 
 #include <math.h>

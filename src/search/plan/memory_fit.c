@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Largest batch and sequence that fit, and the fewest GPUs. */
 #include "search/plan/plan.h"
 
 #include <stdio.h>

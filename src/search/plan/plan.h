@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Searches over the models: what fits, changes that make it fit, replica plans, the closed form of serving. */
 #ifndef RIDGE_SEARCH_PLAN_PLAN_H
 #define RIDGE_SEARCH_PLAN_PLAN_H
 
@@ -8,8 +9,6 @@
 #include "model/serve/serve.h"
 #include "model/train/train.h"
 #include "search/simulate/simulate.h"
-
-/* The memory model asked many times: what fits, and which change would make it fit. */
 
 /* A change to a job, as the options that make it, and what it comes to. */
 struct memory_fix {

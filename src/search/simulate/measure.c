@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the simulator counts, and what it says of it. */
+/* Statistics of a simulation. */
 #include "search/simulate/parts.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simulations from end to end, and side by side on all cores. */
+/* Run simulations, several at a time on all cores. */
 #include "search/simulate/simulate.h"
 
 #include "search/simulate/parts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The clock of replicas that see each other: arrivals, routing, deliveries between pools, ends of steps. */
+/* Simulation clock of interacting replicas: arrivals, routing, KV transfers between pools, ends of steps. */
 #include "search/simulate/parts.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Score predictions: errors, bias, coverage and baselines, by group. */
 #include "search/stats/stats.h"
 
 #include "base/base.h"

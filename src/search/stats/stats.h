@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Statistics: rank tests, trends, scaling fits, prediction scores, rounding errors. */
 #ifndef RIDGE_SEARCH_STATS_STATS_H
 #define RIDGE_SEARCH_STATS_STATS_H
 
