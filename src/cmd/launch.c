@@ -287,7 +287,7 @@ bind_step(struct run *r, const struct launch_in *in, struct step *out)
 
 /* --- a way of launching ---------------------------------------------------------------------------------- */
 
-/* What it costs beside the GPU's time; returns the step, or the host's time when nothing else is known. */
+/* Show CPU launch time against GPU time; return the step time, or the CPU time if that is all there is. */
 static double
 show_way(struct run *r, const struct launch_in *in, const struct step *s, double host_s)
 {
@@ -413,7 +413,7 @@ show_limits(struct run *r, const struct launch_in *in, const struct step *s)
 		run_warn(r, "host-bound: use larger batches, CUDA graphs or fusion; a faster GPU gains nothing");
 }
 
-/* What nobody stated: as measured with this GPU, else what is usual. */
+/* Defaults: as measured with this GPU, else typical values. */
 static bool
 add_measured(struct run *r, struct launch_in *in)
 {

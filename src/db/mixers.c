@@ -191,7 +191,7 @@ finish_heads(struct binder *b, const struct node *map, int kind, struct datum hi
 	return true;
 }
 
-/* Keys that only one kind has, so that nobody believes in a number that is not used. */
+/* Keys of a single kind, which others refuse rather than ignore. */
 static bool
 check_foreign(struct binder *b, const struct node *map, int kind)
 {

@@ -156,7 +156,7 @@ latent_attention(struct hf *h, const struct hf_layer *l)
 	return out;
 }
 
-/* DeepSeek-V4: a window beside compressed tokens, one key/value head for all. */
+/* DeepSeek-V4: a window and compressed tokens, with one KV head. */
 static struct node *
 compressed_attention(struct hf *h, const struct hf_layer *l)
 {

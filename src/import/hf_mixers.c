@@ -24,7 +24,7 @@ rule_moe(struct hf *h)
 		all_feed(h, FEED_MOE);
 }
 
-/* Gemma 4: experts beside the MLP. */
+/* Gemma 4: experts in addition to the MLP. */
 void
 rule_gemma_moe(struct hf *h)
 {

@@ -95,7 +95,7 @@ expert_algorithm(struct hf *h, const struct node *n)
 	return f;
 }
 
-/* [128, 128]: the first side; 128 where nobody says it. */
+/* Block size of [128, 128], by its first side; default 128. */
 static double
 block_side(struct hf *h, const struct node *n)
 {
@@ -261,7 +261,7 @@ enum import_part {
 	IMPORT_PART_UNKNOWN
 };
 
-/* The first text that stands in a module's name says what it is. */
+/* Parts by text in a module's name; the first match counts. */
 static const struct {
 	const char *text;
 	enum import_part part;

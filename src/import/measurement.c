@@ -211,7 +211,7 @@ is_published(const char *line, size_t n)
 	return line_has(line, n, "busbw_GBs") && line_has(line, n, "collective") && line_has(line, n, ",kind,");
 }
 
-/* Text formats, by words that stand in no other; the first that fits. */
+/* Text formats by characteristic words; the first match counts. */
 static const struct {
 	const char *word;
 	bool (*read)(struct measurement_reader *r);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A GPU as it stands in the file. */
+/* Resolve the GPU of a row. */
 struct gpu_label {
 	const char *label, *id; /* label is one of the reader's words; id NULL: not in the database */
 	double most_flop_per_s;

@@ -265,7 +265,7 @@ end_table(struct nccl_table *t)
 
 /* --- what stands around it ------------------------------------------------------------------------------- */
 
-/* `# ranks 16`, `# nodes 2`: what people add where a table does not say it. */
+/* Lines that users add to a table: `# ranks 16`, `# nodes 2`. */
 static void
 count_line(struct nccl_table *t, const char *line)
 {

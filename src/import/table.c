@@ -78,7 +78,7 @@ is_separator(const struct reader *r)
 
 /* --- one line -------------------------------------------------------------------------------------------- */
 
-/* The closing quote of the value that opens at p; a doubled one stands for itself. */
+/* Find the closing quote of the value that opens at p; doubled quotes are skipped. */
 static const char *
 closing_quote(const char *p, const char *end)
 {

@@ -178,7 +178,7 @@ row_of(struct getter *g, struct wanted *w, const struct sheet *sh)
 	return i >= 0 ? sheet_row(sh, i) : NULL;
 }
 
-/* What an input was taken to be: the value that it took for want of one, or the one that was given. */
+/* The value of an input, assumed or given. */
 static const struct asked_input *
 input_of(struct getter *g, struct wanted *w, const struct answer_point *p)
 {

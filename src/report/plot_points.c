@@ -228,7 +228,7 @@ powers_of_two(const double *x, size_t n)
 
 /* --- curves ---------------------------------------------------------------------------------------------- */
 
-/* Points of the outer sweeps lie one behind the other: how many of the last one each has. */
+/* Points of the innermost sweep per point of the outer ones. */
 static size_t
 points_of_curve(const struct curves *c)
 {

@@ -49,7 +49,7 @@ print_cell(FILE *to, const char *text, size_t width, bool right, bool last)
 		fputs("  ", to);
 }
 
-/* Sentences do not stand in columns: such a table is printed line by line, one value below the other. */
+/* Print tables with sentences line by line, one value below the other. */
 static void
 print_records(FILE *to, const struct grid *g)
 {

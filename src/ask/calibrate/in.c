@@ -72,7 +72,7 @@ select_rows(struct run *r, const struct measurements *m, const char *gpu, const 
 	b->rows = rows;
 }
 
-/* `sglang 0.5.14, trtllm 1.3.0rc20`: who ran the kernels, of which version. */
+/* List the backends of the kernels with their versions: `sglang 0.5.14, trtllm 1.3.0rc20`. */
 static const char *
 versions(struct arena *a, const struct fit_bench *b)
 {

@@ -136,7 +136,7 @@ learn(struct figures *f, const char *name, double value)
 		f->value[i] = value;
 }
 
-/* Parts that make a step when nobody measured it as a whole. */
+/* The sum of the parts is the step if no step time was given. */
 static double
 show_sum(struct run *r, const struct breakdown *b)
 {
@@ -190,7 +190,7 @@ diagnose_show_parts(struct run *r, const struct breakdown *b, struct figures *f,
 	return true;
 }
 
-/* The passes are the computing of a step where nobody gave that. */
+/* Forward and backward are the compute of a step if that was not given. */
 void
 diagnose_join_passes(struct run *r, const struct breakdown *b, struct figures *f)
 {
@@ -264,7 +264,7 @@ diagnose_show_predicted(struct run *r, struct word w, struct figures *f)
 	return false;
 }
 
-/* `GPU busy 15 % (below 60 %)`, for each sign that holds. */
+/* Format the signs that hold: `GPU busy 15 % (below 60 %)`. */
 static const char *
 evidence(struct run *r, const struct diagnosis *d, const struct figures *f, struct weighed *w)
 {
@@ -348,7 +348,7 @@ missing_text(void *context, const char *name, const char *example)
 		x->examples = arena_printf(x->r->arena, "%s%s%s", x->examples, *x->examples ? ", " : "", one);
 }
 
-/* The place of each sign that holds, for --explain and --json. */
+/* Record the place of each sign that holds, for --explain and --json. */
 static void
 record_signs(struct run *r, const struct diagnosis *d, const struct figures *f)
 {
@@ -416,7 +416,7 @@ show_cause(struct run *r, struct filling *filling, const struct finding *found)
 	record_signs(r, d, f);
 }
 
-/* What else would tell: signs of the first cause that nobody measured. */
+/* List the options that would confirm the first cause: its signs without a measurement. */
 static void
 show_unknown(struct run *r, const struct diagnosis *d, const struct figures *f)
 {

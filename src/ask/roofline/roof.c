@@ -94,7 +94,7 @@ computed(double value)
 	return (struct datum){value, {"unit counts", 0, 0, NULL, false}};
 }
 
-/* A plateau that somebody measured: what a fit of products makes of its traffic is no bandwidth of L2. */
+/* A measured L2 plateau only: the L2 rate of a GEMM fit is not a bandwidth of L2. */
 static struct datum
 l2_rate(const struct calibration *c)
 {
@@ -136,7 +136,7 @@ roof_show_levels(const struct roof *q, const struct machine *m, double peak_flop
 		show_level(sh, 3, "registers, fp32 units", registers, peak_flop_per_s, gpu->mem_byte_per_s);
 }
 
-/* Peaks that follow from unit counts and the clock, to stand beside the listed ones. */
+/* Show peaks computed from unit counts and clock next to the listed ones. */
 void
 roof_show_units(const struct roof *q, const struct gpu *gpu)
 {

@@ -287,7 +287,7 @@ show_drafts(struct run *r, const struct serve_question *q, const struct serve_me
 	}
 }
 
-/* Pools of their own for prompts and answers. */
+/* Disaggregated prefill and decode pools. */
 bool
 serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_question *q)
 {

@@ -28,7 +28,7 @@ by_rate(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The middle one of the engines' kernels: frameworks use the same libraries. */
+/* The median of the engines' kernels, since frameworks use the same libraries. */
 static void
 middle_attention(struct run *r, const struct gpu *gpu, struct calibration *c)
 {

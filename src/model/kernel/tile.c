@@ -120,7 +120,7 @@ cut_of(const struct search *s, const struct tile *t, double n_tiles, double dept
 	return (struct cut){*t, arithmetic_s, feed_s, longest_s, extra_s, extra_s + longest_s};
 }
 
-/* blend_time, and what comes beside it. */
+/* blend_time plus the fixed costs. */
 static double
 cut_time(const struct search *s, const struct cut *c)
 {

@@ -39,7 +39,7 @@ new_line(struct page *p, size_t indent)
 	p->column = indent;
 }
 
-/* Text that YAML could take for something else stands in quotes. */
+/* Quote text that YAML would read as something else. */
 static bool
 needs_quotes(const char *text)
 {

@@ -257,7 +257,7 @@ data_section(const struct fit_bench *b, const struct fitted *f, const struct cal
 	return n;
 }
 
-/* Keys in the order of our own files; what the file had and nobody fitted comes with it. */
+/* Keys in the usual order; sections of the old file that were not fitted are kept. */
 static const struct node *
 in_order(struct arena *a, const struct node *root)
 {

@@ -120,7 +120,7 @@ on_tangent(const void *context, const double *value, int row)
 	return fmax(time_s, 1e-3 * t->time_s[row]);
 }
 
-/* --- what the rows tell ---------------------------------------------------------------------------------- */
+/* --- parameters that the rows determine ------------------------------------------------------------------ */
 
 /* How much of a row's time goes with a parameter of its usual size. */
 static double

@@ -17,7 +17,7 @@ fit_gpus(const struct layout *l)
 	return l->dp * l->tp * l->pp * l->cp;
 }
 
-/* What stands in a layout's text: degrees above 1, and what differs from what is done where nothing is said. */
+/* Text of a layout: degrees above 1, and everything that differs from the defaults. */
 void
 fit_layout_text(const struct memory_job *job, char *buf, size_t size)
 {
@@ -61,7 +61,7 @@ fit_layout_text(const struct memory_job *job, char *buf, size_t size)
 
 /* --- the largest ----------------------------------------------------------------------------------------- */
 
-/* The largest k in 1 .. most that holds, 0 when 1 does not: what holds at k holds at less. */
+/* Largest k in 1 .. most that holds, or 0.  The condition is monotonic in k. */
 static double
 largest(bool (*holds)(const void *context, double k), const void *context, long most)
 {

@@ -96,7 +96,7 @@ class_start(uint64_t i)
 	return x;
 }
 
-/* The value below which a share q lies, straight within its class. */
+/* Quantile q of a histogram, linear within its class. */
 static double
 gaps_quantile(const struct gaps *g, double q)
 {

@@ -282,7 +282,7 @@ fill_batch(struct replica *p)
 
 /* --- steps ----------------------------------------------------------------------------------------------- */
 
-/* Steps that only decode are alike until somebody ends or needs a block; they cost what their middle costs. */
+/* Run decode-only steps together until a request finishes or needs a block; each costs as much as the middle one. */
 static void
 set_length(struct replica *p, uint64_t n_alike)
 {

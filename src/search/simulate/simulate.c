@@ -164,7 +164,7 @@ config_fault(const struct sim_config *c)
 	return NULL;
 }
 
-/* Replicas that are dealt requests in turn do not see each other: each is a world of its own. */
+/* With round-robin routing replicas are independent and are simulated separately. */
 static size_t
 count_worlds(const struct sim_config *c)
 {

@@ -87,7 +87,7 @@ draw_gap(const struct sim_traffic *t, uint64_t *stream)
 	return t->gap_cv == 0 ? mean_s : traffic_gap(random_uniform(stream), mean_s, t->gap_cv);
 }
 
-/* Numbers of their own for what clients do: it does not depend on how many replicas serve them. */
+/* Clients have their own random numbers, so their behavior does not depend on the number of replicas. */
 static double
 client_uniform(const struct sim_traffic *t, uint64_t what, uint64_t i)
 {
