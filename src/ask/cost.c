@@ -111,7 +111,7 @@ needs_system(const struct cost_in *in)
 	    (datum_given(in->node_price) ? !datum_given(in->node_gpus) : !priced);
 }
 
-/* One base: what was given, else the node's entry, else the GPU's. */
+/* Find the price: given, else of the node, else of the GPU. */
 bool
 cost_find_base(struct run *r, const struct cost_in *in, struct fleet *f)
 {

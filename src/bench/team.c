@@ -210,7 +210,7 @@ least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* One body for both types: threads share the panels of columns of C. */
+/* GEMM for both dtypes; threads share the column panels of C. */
 #define BLOCKED(type, name)                                                                                            \
 	FOR_EACH_MACHINE static void name##_panel(const struct product *p, int j0, int l0, type packed[DEPTH][PANEL])  \
 	{                                                                                                              \

@@ -51,7 +51,7 @@ value_text(struct run *r, const struct fitted_param *p)
 	return arena_printf(r->arena, "%s%s", text, unit);
 }
 
-/* What an efficiency is a share of. */
+/* Note on a fitted parameter: it is a default, or the reference of its share. */
 static const char *
 state_of(const struct fitted_param *p)
 {

@@ -231,7 +231,7 @@ weigh_derived(const struct diagnose_in *in, struct weighed *w)
 		w->gpu = true;
 }
 
-/* What the causes that are shown do not rest on: it was looked at, and changes nothing. */
+/* List measurements that no listed cause uses. */
 static void
 show_unweighed(struct run *r, const struct diagnose_in *in, const struct figures *f, struct weighed *w)
 {

@@ -116,7 +116,7 @@ show_chain_time(struct run *r, const struct launch_in *in, const struct gpu *gpu
 	}
 }
 
-/* What fusing the operators of --chain saves. */
+/* Show the traffic and time that fusing --chain saves. */
 static enum answer
 launch_chain(struct run *r, const struct launch_in *in)
 {
@@ -164,7 +164,7 @@ static const struct option launch_options[] = {LAUNCH_OPTIONS(OPTION_ROW)};
 
 #define SET_DATUM(sh, name, d) ((name) = sheet_take_datum((sh), #name, #d, (d)))
 
-/* What is launched, and how long the GPU takes over it. */
+/* Number of kernels and GPU time of a step. */
 struct step {
 	double n_launches, device_s; /* device_s NaN: not known */
 };
@@ -385,7 +385,7 @@ show_fused(struct run *r, const struct launch_in *in, const struct step *s, doub
 	show_gain(r, base, show_way(r, in, s, host_s));
 }
 
-/* What the figures mean, beyond the table. */
+/* Warnings about the results. */
 static void
 show_limits(struct run *r, const struct launch_in *in, const struct step *s)
 {

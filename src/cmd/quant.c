@@ -287,7 +287,7 @@ show_error(struct run *r, const struct format *f, bool alone)
 	}
 }
 
-/* What the errors rest on. */
+/* Report the assumptions of the errors. */
 static void
 assume_errors(struct run *r, const struct format *f)
 {

@@ -32,7 +32,8 @@ static const struct field step_fields[] = {
 SCHEMA(step_schema, "'step'", struct engine, step_fields);
 
 static const struct field kernel_fields[] = {
-    FIGURE("weight_only", Q_NUMBER, ENGINE(weight_only_frac), 0, 2, "share of peak reached by GEMMs with packed weights"),
+    FIGURE(
+        "weight_only", Q_NUMBER, ENGINE(weight_only_frac), 0, 2, "share of peak reached by GEMMs with packed weights"),
     FIGURE("cap16", Q_PER_CLOCK, ENGINE(cap16_byte), 0, 1e4, "maximum 16-bit weight bytes streamed per SM and clock"),
     FIGURE("cap8", Q_PER_CLOCK, ENGINE(cap8_byte), 0, 1e4, "the same for 8-bit weights"),
     FIGURE("cap4", Q_PER_CLOCK, ENGINE(cap4_byte), 0, 1e4, "the same for 4-bit weights"),
@@ -85,8 +86,10 @@ SCHEMA(scheduler_schema, "'scheduler'", struct engine, scheduler_fields);
 static const struct field unfused_fields[] = {
     FIGURE("peak", Q_NUMBER, ENGINE(unfused.peak_frac), 0, 1, "share of the peak with fp16 accumulation"),
     FIGURE("memory", Q_NUMBER, ENGINE(unfused.mem_frac), 0, 1, "share of the bandwidth"),
-    FIGURE("stream_passes", Q_NUMBER, ENGINE(unfused.n_stream_passes), 0, 1e4, "passes of fp32 activations through memory"),
-    FIGURE("score_passes", Q_NUMBER, ENGINE(unfused.n_score_passes), 0, 1e4, "passes of attention scores through memory"),
+    FIGURE("stream_passes", Q_NUMBER, ENGINE(unfused.n_stream_passes), 0, 1e4,
+        "passes of fp32 activations through memory"),
+    FIGURE(
+        "score_passes", Q_NUMBER, ENGINE(unfused.n_score_passes), 0, 1e4, "passes of attention scores through memory"),
     FIGURE("launch", Q_TIME, ENGINE(unfused.launch_s), 0, 1, "launch time of a kernel"),
     FIGURE("kernels", Q_NUMBER, ENGINE(unfused.n_kernels), 0, 1e4, "kernels per layer, 16-bit weights"),
     FIGURE("packed_kernels", Q_NUMBER, ENGINE(unfused.n_packed_kernels), 0, 1e4, "kernels per layer, packed weights"),
@@ -198,7 +201,7 @@ static const struct field fields[] = {
 };
 const struct schema engine_schema = {"an engine", sizeof(struct engine), fields, sizeof fields / sizeof *fields};
 
-/* Without these no step can be worked out. */
+/* Values without which no step can be computed. */
 static bool
 check_given(struct binder *b, const struct node *root, const struct engine *e)
 {

@@ -108,7 +108,7 @@ fault(struct binder *b, struct source at, const char *what, const char *hint)
 	return false;
 }
 
-/* What no single value shows to be wrong. */
+/* Checks that involve several values. */
 static bool
 check_together(struct binder *b, const struct system *s)
 {

@@ -249,7 +249,7 @@ operators_bind(struct binder *b, const struct node *root, struct workload *out)
 	return ok;
 }
 
-/* What the file says, before defaults are filled in. */
+/* A model file as written, before defaults. */
 struct stack_file {
 	struct datum n_layers;
 	struct block_file top;

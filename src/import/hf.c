@@ -222,7 +222,7 @@ is(const char *word, const char *what)
 	return word && strcmp(word, what) == 0;
 }
 
-/* Of recurrent states; fp32 is what everybody means. */
+/* Dtype of recurrent states; fp32 is the default everywhere. */
 static void
 put_state_dtype(struct hf *h, struct node *out)
 {

@@ -54,7 +54,7 @@ put_indexer(struct hf *h, struct node *out, struct source at)
 	map_put(h->arena, out, "indexer", map);
 }
 
-/* How a layer's heads differ from those of the model: window and full layers may have their own. */
+/* Head dimensions of a layer, which may differ between window and full layers. */
 struct heads {
 	struct datum n, kv, dim, v;
 };

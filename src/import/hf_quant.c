@@ -81,7 +81,7 @@ algorithm(const char *name)
 	return (struct quant_format){0};
 }
 
-/* Of the experts alone: an unknown one must not count as that of the others. */
+/* Format of the experts alone; an unknown one must not count as that of the other weights. */
 static struct quant_format
 expert_algorithm(struct hf *h, const struct node *n)
 {
@@ -394,7 +394,7 @@ read_exclusions(struct quant_reader *q, struct kept *k)
 	}
 }
 
-/* How many of the layers that have the part keep it. */
+/* Number of layers with the part that keep it in 16 bits. */
 static void
 count_kept(struct hf *h, const struct kept *k, enum import_part p, size_t *kept, size_t *all)
 {

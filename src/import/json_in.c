@@ -195,7 +195,7 @@ value(struct reader *r, const cJSON *item, int depth)
 
 /* --- the text -------------------------------------------------------------------------------------------- */
 
-/* What cJSON lets through: a NUL that would cut a string short. */
+/* Find a NUL that would truncate a string, which cJSON lets through. */
 static const char *
 find_nul(const char *text, size_t length)
 {

@@ -235,7 +235,7 @@ static bool (*text_reader(const char *text, size_t length))(struct measurement_r
 	return NULL;
 }
 
-/* One JSON document, or one object a line. */
+/* Read one JSON document, or one object per line. */
 static bool
 read_json(struct measurement_reader *r)
 {

@@ -264,7 +264,7 @@ rate_alone(const struct measurement *row)
 	    isnan(row->time_s);
 }
 
-/* What a copy reads and writes, in units of one array: McCalpin's STREAM counts like this. */
+/* Arrays that a copy reads and writes, counted as in McCalpin's STREAM. */
 static double
 copy_arrays(const struct measurement *row)
 {

@@ -104,7 +104,7 @@ is_whole(const char *word)
 	return *word && word[strspn(word, "0123456789")] == '\0';
 }
 
-/* Where a row begins, or -1. */
+/* Index of the word where a row begins, or -1. */
 static int
 row_start(char **words, int n)
 {
@@ -364,7 +364,7 @@ import_nccl_text(struct measurement_reader *r)
 
 /* --- nccl json ----------------------------------------------------------------------------------------------- */
 
-/* What `-J FILE` of nccl-tests writes.  `time` is in microseconds there, whatever its documentation says. */
+/* The JSON that `-J FILE` of nccl-tests writes.  Its `time` is in microseconds, contrary to its documentation. */
 
 static const char *
 text_at(const struct node *n, const char *path)

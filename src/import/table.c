@@ -161,7 +161,7 @@ line(struct reader *r)
 	return true;
 }
 
-/* What keeps the cells of the first real line apart. */
+/* Find the separator of cells in the first line. */
 static char
 separator_of(const char *p, const char *end)
 {

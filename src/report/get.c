@@ -121,7 +121,7 @@ report_row(const struct report *r, const struct sheet *sh, char *why, size_t siz
 
 enum end { END_NONE, END_LOW, END_HIGH };
 
-/* One name of --get: where it was found first, it stays that row. */
+/* Resolve one name of --get; it stays with the row where it was first found. */
 struct wanted {
 	const char *name, *path; /* of the answer; of its row in the trace, once found */
 	const char *input;       /* path of an input; NULL: none */

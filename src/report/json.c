@@ -80,7 +80,7 @@ write_text(const struct json *j, const char *text)
 	putc_unlocked('"', j->to);
 }
 
-/* What stands before a value: a comma, and the key in an object. */
+/* Print the comma before a value, and its key in an object. */
 static void
 lead(struct json *j, const char *key)
 {

@@ -267,7 +267,7 @@ repeats(const struct curves *c, const struct seen_row *row, const struct swept_a
 	return !(c->head->row && *c->head->row);
 }
 
-/* What never changes says nothing on a plot, unless it was asked for. */
+/* Leave constants out of a plot unless they were asked for. */
 static bool
 changes(const struct curves *c, const struct seen_row *row)
 {

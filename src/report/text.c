@@ -115,7 +115,7 @@ print_grid(FILE *to, const struct grid *g, const char *indent)
 	}
 }
 
-/* What is the same at every point stands above the table once. */
+/* Print values that are the same at every point once, above the table. */
 static struct grid
 print_constants(FILE *to, struct arena *a, const struct grid *g, size_t keep)
 {

@@ -191,7 +191,7 @@ has_backend(const struct measurements *m, const char *gpu, const char *backend)
 	return false;
 }
 
-/* One file for the GPU, and when files are written one for each engine. */
+/* Add one target for the GPU and, when writing files, one per engine. */
 static bool
 add_targets(struct run *r, const struct calibrate_in *in, const char *gpu, const char *host,
     struct calibrate_targets *out, int *room)

@@ -288,7 +288,7 @@ evidence(struct run *r, const struct diagnosis *d, const struct figures *f, stru
 	return out;
 }
 
-/* As an option takes it. */
+/* Format a measurement as its option takes it. */
 static const char *
 option_text(struct arena *a, const char *name, double value)
 {

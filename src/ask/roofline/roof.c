@@ -68,7 +68,7 @@ roof_peaks(struct roof *q, struct word dtype)
 
 /* --- levels of the memory -------------------------------------------------------------------------------- */
 
-/* One level as a line: what it delivers and the intensity that it takes to be compute-bound from there. */
+/* Show one memory level: its bandwidth, and the intensity above which kernels are compute-bound from it. */
 static void
 show_level(
     struct sheet *sh, int i, const char *level, struct datum byte_per_s, double peak_flop_per_s, struct datum memory)
@@ -104,7 +104,7 @@ l2_rate(const struct calibration *c)
 	return datum_absent();
 }
 
-/* What no public source or calibration gives is absent. */
+/* Show memory levels; figures without a source or calibration are left out. */
 void
 roof_show_levels(const struct roof *q, const struct machine *m, double peak_flop_per_s)
 {

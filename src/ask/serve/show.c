@@ -93,7 +93,7 @@ show_offline(struct run *r, const struct serve_question *q, const struct serve_e
 	show_saturation(r, q, s);
 }
 
-/* What a request of those that come and go meets; returns the seconds of its answer. */
+/* Show what requests experience under random arrivals; return their E2E latency. */
 static double
 show_flow(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
 {
@@ -262,7 +262,7 @@ show_gains(struct run *r, const struct serve_question *q, const struct serve_met
 
 /* --- beyond ---------------------------------------------------------------------------------------------- */
 
-/* What the answer would be without drafts. */
+/* Show the answer without speculative decoding. */
 static void
 show_drafts(struct run *r, const struct serve_question *q, const struct serve_metrics *m)
 {

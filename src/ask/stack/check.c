@@ -230,7 +230,7 @@ fit_of(const struct document *d, const struct printed *p, double right)
 	return off <= d->tolerance * fabs(right) ? FIT_ROUNDED : FIT_WRONG;
 }
 
-/* What a line says, word by word; the worst of its figures. */
+/* Finding of a line: the worst of its figures. */
 struct finding {
 	enum fit worst;
 	const char *text;
@@ -338,7 +338,7 @@ check_line(struct run *r, const struct document *d, size_t i, struct step_chain 
 	return f.worst;
 }
 
-/* What the table comes to when every factor is what it should be. */
+/* Show the totals of the table with the computed factors. */
 static void
 show_right(struct run *r, const struct document *d, const struct step_chain *c)
 {

@@ -117,7 +117,7 @@ part_time(struct sheet *sh, const struct parts *p, size_t i, bool after)
 	return part_s;
 }
 
-/* What the parts leave over of the stated whole: below 0 they do not fit into it. */
+/* Show the time not covered by the parts; negative if they exceed the whole. */
 static double
 show_whole(struct run *r, struct parts *p)
 {

@@ -220,7 +220,7 @@ same_links(const struct gpu *gpu, const struct gpu *other)
 	        gpu->n_links.value == other->n_links.value && gpu->n_sms.value == other->n_sms.value);
 }
 
-/* The same module: `a100-sxm4-40gb` and `a100-sxm4-80gb` differ in memory. */
+/* True for variants of the same module: `a100-sxm4-40gb` and `a100-sxm4-80gb` differ only in memory. */
 static bool
 same_module(const char *a, const char *b)
 {

@@ -124,7 +124,7 @@ enum { MOST_FIXES = 3 };
 
 /* --- the run --------------------------------------------------------------------------------------------- */
 
-/* What a GPU costs: as stated, the system's price, the GPU's; NaN when none is known. */
+/* Price of a GPU: given, else the system's, else the GPU's; NaN if unknown. */
 static struct datum
 price_of(struct run *r, const struct train_question *q, const struct train_bound *b)
 {

@@ -4,7 +4,7 @@
 
 /* --- a part of the time ---------------------------------------------------------------------------------- */
 
-/* What is not made faster stays: Amdahl, AFIPS 1967. */
+/* Amdahl's law (AFIPS 1967): the part that is not sped up keeps its time. */
 double
 gain_amdahl(struct sheet *sh, double share_frac, double local)
 {

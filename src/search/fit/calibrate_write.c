@@ -188,7 +188,7 @@ joined(struct arena *a, const char *list, const char *item)
 	return list ? arena_printf(a, "%s, %s", list, item) : item;
 }
 
-/* What the rows left open. */
+/* List the parameters that the rows do not determine. */
 static const char *
 open_params(struct arena *a, const struct fitted *f)
 {

@@ -154,7 +154,7 @@ widest_experts(const struct memory_job *job, const struct layout *l)
 	return ep;
 }
 
-/* What followed the framework goes on to follow it. */
+/* Keep following the framework's defaults where the layout did before. */
 static void
 set_layout(struct memory_job *job, double n, double tp, double pp)
 {

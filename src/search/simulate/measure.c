@@ -233,7 +233,7 @@ struct window {
 	bool closed;
 };
 
-/* Who is still under way when a loop ends goes on in a replica that empties. */
+/* Requests still running at the end of a closed loop finish on an emptying replica. */
 static struct sim_spread
 spread_of(const struct sim_request *r, const struct window *w, size_t n, measure *f, double *room)
 {
