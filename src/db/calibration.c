@@ -17,7 +17,6 @@ static const struct field reference_fields[] = {
     FIGURE(struct reference, "clock", Q_CLOCK, clock_hertz, 1e8, 1e10, "SM clock"),
     FIGURE(struct reference, "l2", Q_SIZE, l2_byte, 1e5, 1e10, "L2 cache"),
     FIGURE(struct reference, "sms", Q_COUNT, n_sms, 1, 1e4, "streaming multiprocessors"),
-    FIGURE(struct reference, "per_nic", Q_RATE, nic_byte_per_s, 1e6, 1e12, "bandwidth of one NIC, one direction"),
 };
 SCHEMA(reference_schema, "'relative_to'", struct reference, reference_fields);
 

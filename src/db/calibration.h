@@ -36,7 +36,7 @@ enum {
 
 struct reference {
 	struct datum peak_flop_per_s[N_PEAKS];
-	struct datum mem_byte_per_s, clock_hertz, l2_byte, n_sms, nic_byte_per_s;
+	struct datum mem_byte_per_s, clock_hertz, l2_byte, n_sms;
 };
 
 /* custom_calibration without its engine */

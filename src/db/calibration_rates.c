@@ -107,11 +107,8 @@ convert_collectives(const struct file_figures *f, const char *backend, struct ca
 	for (int c = 0; c < N_COLLECTIVES; c++) {
 		out->has_collective[c] = datum_given(f->collective[c].base_s);
 		out->collective[c] = f->collective[c];
-		struct network_calibration *n = &out->network[c];
-		*n = f->network[c];
-		out->has_network[c] = datum_given(n->base_s);
-		n->nic_byte_per_s = n->nic_frac;
-		n->nic_byte_per_s.value *= f->reference.nic_byte_per_s.value;
+		out->network[c] = f->network[c];
+		out->has_network[c] = datum_given(f->network[c].base_s);
 	}
 	if (!datum_given(f->custom.one_s))
 		return;

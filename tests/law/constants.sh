@@ -3,7 +3,7 @@
 # A constant of a model says where it comes from: `static const double NAME = 0.8;`, and a time or a share that a model
 # takes as a bare number, have a comment on their line or above it.  Those that have none are counted, and the count may
 # only fall.
-known=2 # hop_s of serving pipelines, gradient_frac of training buffers
+known=1 # gradient_frac of training buffers
 found=$(awk '
 	FNR == 1 { said = 0 }
 	/^static const double [A-Za-z_0-9]+ = [-0-9.e+]+;/ || /TAKE\(sh, [a-z_0-9]+_(s|frac), [0-9.]+(e[-+]?[0-9]+)?\);/ {

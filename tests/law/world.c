@@ -559,12 +559,8 @@ make_collectives(struct worlds *all, struct arena *a, unsigned seed, struct worl
 	x->network = pick(&all->network, seed);
 	x->custom = pick(&all->custom, seed);
 	x->ask = MAKE(a, struct collective_ask, ask_of(seed));
-	struct collective_plan plan = {.form = forms[seed % 4],
-	    .ask = *x->ask,
-	    .ramp = x->ramp,
-	    .network = x->network,
-	    .custom = x->custom,
-	    .n_nics_per_gpu = draw(seed, "n_nics_per_gpu")};
+	struct collective_plan plan = {
+	    .form = forms[seed % 4], .ask = *x->ask, .ramp = x->ramp, .network = x->network, .custom = x->custom};
 	x->plan = MAKE(a, struct collective_plan, plan);
 }
 

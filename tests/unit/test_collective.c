@@ -397,32 +397,64 @@ START_TEST(called)
 }
 END_TEST
 
-/* What is not measured goes by the middle of the others; the root's factor, not its microseconds. */
+/* What is not measured goes by the middle of the others, its latency by those that are reached alike. */
 START_TEST(middle_network)
 {
-	const struct network_calibration slow = {of(200e-6), of(80e-6), of(0.9), of(2), of(10e9)};
-	const struct network_calibration fast = {of(50e-6), of(20e-6), of(0.7), of(4), of(40e9)};
+	const struct network_calibration slow = {of(200e-6), of(400e-6), of(0.9), of(0.8), of(2)};
+	const struct network_calibration fast = {of(100e-6), of(100e-6), of(0.4), of(0.2), of(4)};
 	struct calibration a = {.fabric = "a"}, b = {.fabric = "b"};
-	const struct network_known known[] = {{"a", &a, 50e9}, {"b", &b, 200e9}};
+	const struct network_known known[] = {{"a", &a, "efa"}, {"b", &b, "roce"}};
 	struct network_calibration out;
 
 	a.has_network[COLLECTIVE_ALL_REDUCE] = b.has_network[COLLECTIVE_ALL_REDUCE] = true;
 	a.network[COLLECTIVE_ALL_REDUCE] = slow;
 	b.network[COLLECTIVE_ALL_REDUCE] = fast;
-	ck_assert(network_middle(known, 2, NULL, COLLECTIVE_ALL_REDUCE, 100e9, &out));
+	/* of four nodes, twice the levels of two */
+	ck_assert(network_middle(known, 2, NULL, "gcp", COLLECTIVE_ALL_REDUCE, &out));
 	ck_assert_double_eq_tol(out.base_s.value, 100e-6, 1e-12);
-	ck_assert_double_eq_tol(out.nic_frac.value, 0.8, 1e-12);
+	ck_assert_double_eq_tol(out.ramp_s.value, 200e-6, 1e-12);
+	ck_assert_double_eq_tol(out.nic_frac.value, 0.6, 1e-12);
+	ck_assert_double_eq_tol(out.tree_frac.value, 0.4, 1e-12);
 	ck_assert_double_eq(out.n_nodes.value, 2);
-	ck_assert(!datum_given(out.nic_byte_per_s));
-	/* both have the same factor before the root, and so has the middle */
-	ck_assert_double_eq_tol(
-	    out.ramp_s.value / sqrt(100e-6 * 1048576 / 100e9), 80e-6 / sqrt(200e-6 * 1048576 / 50e9), 1e-3);
+	ck_assert(network_middle(known, 2, NULL, "infiniband", COLLECTIVE_ALL_REDUCE, &out));
+	ck_assert_double_eq_tol(out.base_s.value, 50e-6, 1e-12);
+	ck_assert_double_eq_tol(out.ramp_s.value, 200e-6, 1e-12);
 	/* its own place among itself: leaving one out gives the other */
-	ck_assert(network_middle(known, 2, "b", COLLECTIVE_ALL_REDUCE, 50e9, &out));
-	ck_assert_double_eq_tol(out.ramp_s.value, 80e-6, 1e-12);
+	ck_assert(network_middle(known, 2, "b", "roce", COLLECTIVE_ALL_REDUCE, &out));
 	ck_assert_double_eq_tol(out.base_s.value, 200e-6, 1e-12);
-	ck_assert(!network_middle(known, 1, "a", COLLECTIVE_ALL_REDUCE, 50e9, &out));
-	ck_assert(!network_middle(known, 2, NULL, COLLECTIVE_BROADCAST, 50e9, &out));
+	ck_assert(!network_middle(known, 1, "a", "efa", COLLECTIVE_ALL_REDUCE, &out));
+	ck_assert(!network_middle(known, 2, NULL, "efa", COLLECTIVE_BROADCAST, &out));
+}
+END_TEST
+
+/* Trees carry less than rings on two nodes, and no less on many; without a share of their own there are none.  The
+ * pipeline is full from 0.3 ms of the line on, and ranks alone in their nodes have none. */
+START_TEST(rings_and_trees)
+{
+	struct network_calibration fit = {of(50e-6), of(300e-6), of(0.9), of(0.75), of(2)};
+	const double line = 400e9, large = 1e11;
+
+#define NETWORK_S(n, m, size) collective_network(NULL, COLLECTIVE_ALL_REDUCE, &fit, n, m, size, 50e9, 0)
+	ck_assert_double_eq_tol(NETWORK_S(16, 2, large), 350e-6 + large / 0.75 / line, 1e-9);
+	ck_assert_double_eq_tol(NETWORK_S(256, 32, large), 350e-6 + 2 * 255.0 / 256 * large / 0.9 / line, 1e-9);
+	ck_assert_double_eq_tol(NETWORK_S(16, 2, 0.25 * 120e6), 50e-6 + 150e-6 + 30e6 / 0.75 / line, 1e-12);
+	ck_assert_double_eq_tol(NETWORK_S(2, 2, 1e6), 50e-6 + 1e6 / 0.9 / 50e9, 1e-12);
+	fit.tree_frac = datum_absent();
+	ck_assert_double_eq_tol(NETWORK_S(16, 2, large), 350e-6 + 2 * 15.0 / 16 * large / 0.9 / line, 1e-9);
+#undef NETWORK_S
+}
+END_TEST
+
+/* In a full mesh two ranks have one link; through a switch they have all. */
+START_TEST(full_mesh)
+{
+	struct collective_calibration fit = {.bus_byte_per_s = of(350e9), .beta = of(0), .n_peers = of(7)};
+
+	ck_assert_double_eq_tol(reached_bandwidth(NULL, &fit, 2), 50e9, 1e-3);
+	ck_assert_double_eq_tol(reached_bandwidth(NULL, &fit, 8), 350e9, 1e-3);
+	ck_assert_double_eq_tol(reached_bandwidth(NULL, &fit, 16), 350e9, 1e-3);
+	fit.n_peers = datum_absent();
+	ck_assert_double_eq_tol(reached_bandwidth(NULL, &fit, 2), 350e9, 1e-3);
 }
 END_TEST
 
@@ -459,15 +491,15 @@ START_TEST(measured_on_nodes)
 	static const struct {
 		const char *fabric;
 		enum collective c;
-		double n_nodes, nics_per_gpu, size_byte, bus;
+		double n_nodes, nic_gbyte, size_byte, bus; /* of a GPU */
 	} cases[] = {
-	    {"efa-p5", COLLECTIVE_ALL_REDUCE, 2, 4, 17179869184.0, 487.1},
-	    {"efa-p5", COLLECTIVE_ALL_REDUCE, 2, 4, 67108864, 209.2},
-	    {"efa-p4d", COLLECTIVE_ALL_REDUCE, 2, 0.5, 2147483648.0, 78.3},
-	    {"efa-p6-b200", COLLECTIVE_ALL_REDUCE, 4, 1, 17179869184.0, 381.8},
-	    {"efa-p6-b200", COLLECTIVE_ALL_REDUCE, 4, 1, 67108864, 156.7},
-	    {"gcp-rdma", COLLECTIVE_ALL_GATHER, 2, 1, 8589934592.0, 328.9},
-	    {"gcp-tcpxo", COLLECTIVE_ALL_GATHER, 2, 1, 8589934592.0, 188.7},
+	    {"efa-p5", COLLECTIVE_ALL_REDUCE, 2, 50, 17179869184.0, 487.1},
+	    {"efa-p5", COLLECTIVE_ALL_REDUCE, 2, 50, 67108864, 209.2},
+	    {"efa-p4d", COLLECTIVE_ALL_REDUCE, 2, 6.25, 2147483648.0, 78.3},
+	    {"efa-p6-b200", COLLECTIVE_ALL_REDUCE, 4, 50, 17179869184.0, 381.8},
+	    {"efa-p6-b200", COLLECTIVE_ALL_REDUCE, 4, 50, 67108864, 156.7},
+	    {"gcp-rdma", COLLECTIVE_ALL_GATHER, 2, 50, 8589934592.0, 328.9},
+	    {"gcp-tcpxo", COLLECTIVE_ALL_GATHER, 2, 25, 8589934592.0, 188.7},
 	};
 	struct opened o = open_database();
 
@@ -476,7 +508,7 @@ START_TEST(measured_on_nodes)
 		ck_assert_msg(fit && fit->has_network[cases[i].c], "no fit of %s", cases[i].fabric);
 		const double n_ranks = 8 * cases[i].n_nodes;
 		const double time_s = collective_network(NULL, cases[i].c, &fit->network[cases[i].c], n_ranks,
-		    cases[i].n_nodes, cases[i].size_byte, cases[i].nics_per_gpu, NAN, 14e-6);
+		    cases[i].n_nodes, cases[i].size_byte, cases[i].nic_gbyte * GB, 14e-6);
 		const double bus = bus_volume(NULL, cases[i].c, n_ranks, cases[i].size_byte) / time_s / GB;
 		ck_assert_msg(fabs(bus / cases[i].bus - 1) < 0.10, "case %zu: %g, measured %g", i, bus, cases[i].bus);
 	}
@@ -536,7 +568,8 @@ START_TEST(custom)
 {
 	const struct datum one_s = {2e-6, {0}}, per_rank_s = {1e-7, {0}}, one_rate = {200e9, {0}}, two_s = {8e-6, {0}},
 	                   two_rate = {300e9, {0}};
-	const struct custom_calibration fit = {one_s, per_rank_s, one_rate, two_s, per_rank_s, two_rate, "engine"};
+	const struct custom_calibration fit = {
+	    one_s, per_rank_s, one_rate, two_s, per_rank_s, two_rate, {NAN, {NULL, 0, 0, NULL, false}}, "engine"};
 
 	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 0), 2.6e-6, 1e-15);
 	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 1e4), 2.6e-6 + 7 * 1e4 / 200e9, 1e-15);
@@ -596,6 +629,8 @@ collective_suite(void)
 	tcase_add_test(t, switched_sums);
 	tcase_add_test(t, called);
 	tcase_add_test(t, middle_network);
+	tcase_add_test(t, rings_and_trees);
+	tcase_add_test(t, full_mesh);
 	tcase_add_test(t, measured_on_nodes);
 	tcase_add_test(t, absolute_rates);
 	tcase_add_test(t, custom);

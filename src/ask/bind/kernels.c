@@ -198,6 +198,24 @@ join_residuals(
 	out->n_residuals = base->n_residuals + engine->n_residuals;
 }
 
+static bool
+any_collective(const struct calibration *c)
+{
+	for (int i = 0; c && i < N_COLLECTIVES; i++)
+		if (c->has_collective[i])
+			return true;
+	return false;
+}
+
+/* Collectives of links that were fitted for whatever GPU has them; NULL: none were. */
+static const struct calibration *
+links_fit(struct run *r, const struct gpu *gpu, const char *engine)
+{
+	const struct calibration *fit = gpu->link_kind ? run_calibration(r, gpu->link_kind, engine) : NULL;
+
+	return any_collective(fit) || (fit && fit->n_custom > 0) ? fit : NULL;
+}
+
 /* The GPU's own fits under this engine; of the others what only they have.  `pooled`: products are those of all engines
  * together, where no engine is named. */
 static struct calibration *
@@ -215,6 +233,9 @@ own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 	*out = *start;
 	out->backend = backend;
 	add(out, base);
+	const struct calibration *links = links_fit(r, gpu, NULL);
+	if (links)
+		add_links(out, links);
 	for (int i = 0; i < N_ENGINES && !backend; i++)
 		add(out, filed_fit(r, gpu, engines[i]));
 	for (int t = 0; t < N_DTYPES && pooled && !backend && base; t++)
@@ -290,23 +311,24 @@ middle_kernels(struct run *r, const struct gpu *gpu)
 
 /* --- by purpose ------------------------------------------------------------------------------------------ */
 
-static bool
-any_collective(const struct calibration *c)
-{
-	for (int i = 0; c && i < N_COLLECTIVES; i++)
-		if (c->has_collective[i])
-			return true;
-	return false;
-}
-
-/* The GPU's own fit, or another's whose links are like these. */
+/* The GPU's own fit, that of its links, or another's whose links are like these. */
 static const struct calibration *
 collective_kernels(struct run *r, const struct gpu *gpu)
 {
-	const struct calibration *own = filed_fit(r, gpu, NULL);
-	const struct calibration *all = any_collective(own) ? own : filed_kernels(r, gpu, KERNELS_ROOFLINE, NULL);
+	const struct calibration *own = filed_fit(r, gpu, NULL), *links = links_fit(r, gpu, NULL);
+	const struct calibration *all = any_collective(own) ? own
+	    : links                                         ? links
+	                                                    : filed_kernels(r, gpu, KERNELS_ROOFLINE, NULL);
 
 	return any_collective(all) ? all : NULL;
+}
+
+static const struct calibration *
+engine_collectives(struct run *r, const struct gpu *gpu, const char *engine)
+{
+	const struct calibration *own = filed_fit(r, gpu, engine);
+
+	return own && own->n_custom > 0 ? own : links_fit(r, gpu, engine);
 }
 
 /* The clock that an engine's products run at: fits of serving were made with it. */
@@ -350,7 +372,7 @@ make_kernels(struct run *r, const struct gpu *gpu, enum kernel_purpose purpose, 
 	case KERNELS_SERVE:
 		return serving_kernels(r, gpu, engine);
 	case KERNELS_COLLECTIVE:
-		return engine ? filed_fit(r, gpu, engine) : collective_kernels(r, gpu);
+		return engine ? engine_collectives(r, gpu, engine) : collective_kernels(r, gpu);
 	}
 	return NULL;
 }
@@ -372,6 +394,15 @@ filed_kernels(struct run *r, const struct gpu *gpu, enum kernel_purpose purpose,
 
 /* --- the GPU in hand ------------------------------------------------------------------------------------- */
 
+/* What all GPUs of a domain have together: in a mesh no more than its pairs. */
+static double
+domain_rate(const struct system *s)
+{
+	const double pairs = (s->n_domain_gpus.value - 1) * datum_or(s->pair_byte_per_s, INFINITY);
+
+	return s->domain == DOMAIN_XGMI_MESH ? fmin(s->domain_byte_per_s.value, pairs) : s->domain_byte_per_s.value;
+}
+
 /* Bandwidth of the links inside a node over that of the entry. */
 static double
 link_factor(const struct gpu *gpu, const struct system *system)
@@ -380,7 +411,7 @@ link_factor(const struct gpu *gpu, const struct system *system)
 	double factor = 1;
 
 	if (system && system->filed)
-		factor = system->domain_byte_per_s.value / system->filed->domain_byte_per_s.value;
+		factor = domain_rate(system) / domain_rate(system->filed);
 	else if (filed)
 		factor = gpu->n_links.value * gpu->link_byte_per_s.value /
 		    (filed->n_links.value * filed->link_byte_per_s.value);

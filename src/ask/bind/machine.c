@@ -47,8 +47,7 @@ bind_known_networks(struct run *r, int *n)
 				continue;
 			const struct calibration *fit = database_calibration(r->database, s->fabric->id, NULL);
 			if (fit)
-				k->list[k->n++] = (struct network_known){
-				    s->fabric->id, fit, s->n_nics.value * s->nic_byte_per_s.value};
+				k->list[k->n++] = (struct network_known){s->fabric->id, fit, s->fabric->kind};
 		}
 		database_keep(r->database, NULL, "known networks", k);
 		kept = k;
@@ -66,31 +65,18 @@ middle(struct run *r, const struct system *s, enum collective c, const struct ca
 	int n;
 	const struct network_known *known = bind_known_networks(r, &n);
 
-	if (!network_middle(known, n, NULL, c, s->n_nics.value * s->nic_byte_per_s.value, out))
+	if (!network_middle(known, n, NULL, s->fabric->kind, c, out))
 		return false;
 	if (c == COLLECTIVE_ALL_TO_ALL && any->has_network[c])
 		out->nic_frac = any->network[c].nic_frac;
 	return true;
 }
 
-/* NICs that were set faster or slower carry the bytes so; the ramp is that of chunks in a pipeline, whose root of
- * latency over bandwidth it goes with (search/fit/network_middle.h). */
-static void
-rebase_network(struct network_calibration *n, const struct system *s)
-{
-	const double nic = s->nic_byte_per_s.value / s->filed->nic_byte_per_s.value;
-	const double node = nic * s->n_nics.value / s->filed->n_nics.value;
-
-	if (!datum_given(n->nic_byte_per_s) || !(nic > 0) || !(node > 0))
-		return;
-	n->nic_byte_per_s.value *= nic;
-	n->ramp_s.value /= sqrt(node);
-}
-
 bool
 bind_network(struct run *r, const struct system *s, enum collective c, struct network_fit *out)
 {
 	const struct calibration *own = run_calibration(r, s->fabric->id, NULL);
+	struct network_calibration others;
 
 	*out = (struct network_fit){.fit = own};
 	if (own && own->has_network[c])
@@ -98,13 +84,13 @@ bind_network(struct run *r, const struct system *s, enum collective c, struct ne
 	else {
 		out->fit = run_calibration(r, "network", NULL);
 		out->transferred = true;
-		if (!out->fit || !out->fit->has_network[c])
+		if (!out->fit || !middle(r, s, c, out->fit, &out->rates))
 			return false;
-		if (!middle(r, s, c, out->fit, &out->rates))
-			out->rates = out->fit->network[c];
 	}
-	if (s->filed)
-		rebase_network(&out->rates, s);
+	if (s->gpu->vendor && strcmp(s->gpu->vendor, "AMD") == 0)
+		out->rates.tree_frac = datum_absent(); /* RCCL goes by rings */
+	else if (!(out->rates.tree_frac.value > 0) && middle(r, s, c, out->fit, &others))
+		out->rates.tree_frac = others.tree_frac;
 	return true;
 }
 

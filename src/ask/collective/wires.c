@@ -197,7 +197,8 @@ find_engine(struct run *r, const struct wires_in *in, struct wires *w)
 		return true;
 	diag_error(
 	    r->diag, in->backend.from, "no measurements of the %s all-reduce on %s", in->backend.text, w->gpu->id);
-	diag_hint(r->diag, "use a100, h100, h200 or b200, or leave --backend out for NCCL");
+	diag_hint(
+	    r->diag, "use a100, h100, h200, b200 or, with vllm, mi300x; or leave --backend out for NCCL and RCCL");
 	return false;
 }
 
@@ -231,7 +232,9 @@ bind_gpu(struct run *r, const struct wires_in *in, struct wires *w)
 	if (in->nodes.value > 1 || in->ranks.value > 72)
 		return fault(r, datum_given(in->nodes) ? in->nodes.from : in->ranks.from,
 		    "--gpu covers one node without a network", "add a --system such as dgx-h100 or aws-p5.48xlarge");
-	const char *id = w->gpu->link_kind ? w->gpu->link_kind : w->gpu->pcie;
+	/* a bridge joins two cards, not all of a node */
+	const bool linked = w->gpu->link_kind && !(w->gpu->link_bridge && in->ranks.value > 2);
+	const char *id = linked ? w->gpu->link_kind : w->gpu->pcie;
 	if (!id)
 		return fault(r, in->gpu.from, "the database has no link for this GPU", "add --bandwidth or --link");
 	w->link = run_link(r, (struct word){id, in->gpu.from});
@@ -294,8 +297,9 @@ bind_system(struct run *r, const struct wires_in *in, struct wires *w)
 		return false;
 	const char *id = domain_link(w->system);
 	w->link = id ? run_link(r, (struct word){id, in->system.from}) : NULL;
-	/* the fits are of switched NVLink and of PCIe; a mesh gives each pair a part of that */
-	if (w->system->domain == DOMAIN_NVSWITCH || (w->system->domain == DOMAIN_PCIE && !w->gpu->link_kind))
+	/* the fits are of switched NVLink, of PCIe and of full meshes; other meshes give each pair a part of that */
+	if (w->system->domain == DOMAIN_NVSWITCH || w->system->domain == DOMAIN_XGMI_MESH ||
+	    (w->system->domain == DOMAIN_PCIE && !w->gpu->link_kind))
 		w->fit = find_fit(r, w);
 	return true;
 }

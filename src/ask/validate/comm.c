@@ -24,9 +24,13 @@ struct wiring {
 
 /* --- the system ------------------------------------------------------------------------------------------ */
 
-/* `IB NDR 8x400Gb/s per node`: bytes per second of a node, one direction; NaN when nothing is said. */
-static double
-node_rate(const char *text)
+struct nics {
+	double n, byte_per_s; /* NaN when nothing is said */
+};
+
+/* `IB NDR 8x400Gb/s per node`; ConnectX-7 is 400 Gb/s. */
+static struct nics
+nics_of(const char *text)
 {
 	for (const char *x = text; (x = strchr(x, 'x')); x++) {
 		char *end;
@@ -36,19 +40,19 @@ node_rate(const char *text)
 		const double rate = strtod(x + 1, &end);
 		end += strspn(end, " ");
 		if (p < x && strncmp(end, "Gb/s", 4) == 0)
-			return strtod(p, NULL) * rate * 1e9 / 8;
+			return (struct nics){strtod(p, NULL), rate * 1e9 / 8};
 	}
-	return NAN;
+	return (struct nics){NAN, strstr(text, "CX-7") ? 400e9 / 8 : NAN};
 }
 
-/* Which kind of network its words mean; NULL: any. */
+/* Which kind of network its words mean; NULL: any that GPUs reach by verbs. */
 static const char *
 network_kind(const char *text)
 {
 	static const struct {
 		const char *word, *kind;
 	} words[] = {{"EFA", "efa"}, {"IB", "infiniband"}, {"InfiniBand", "infiniband"}, {"TCPX", "gcp"},
-	    {"RoCE", "gcp"}, {"Slingshot", "slingshot"}};
+	    {"RoCE", "roce"}, {"Slingshot", "slingshot"}};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (strstr(text, words[i].word))
@@ -57,14 +61,26 @@ network_kind(const char *text)
 }
 
 static bool
+is_verbs(const char *kind)
+{
+	return strcmp(kind, "infiniband") == 0 || strcmp(kind, "roce") == 0;
+}
+
+static bool
 is_system_of(const struct system *s, const char *gpu, const char *network, double n_local)
 {
-	const double rate = node_rate(network), own = s->n_nics.value * s->nic_byte_per_s.value;
+	const struct nics said = nics_of(network);
 	const char *kind = network_kind(network);
+	bool same;
 
 	if (!s->fabric || strcmp(s->gpu->id, gpu) != 0 || s->n_gpus.value < n_local)
 		return false;
-	return fabs(own / rate - 1) < 0.01 && (!kind || strcmp(s->fabric->kind, kind) == 0);
+	if (kind)
+		same = fabs(s->n_nics.value * s->nic_byte_per_s.value / (said.n * said.byte_per_s) - 1) < 0.01;
+	else
+		same = fabs(s->nic_byte_per_s.value / said.byte_per_s - 1) < 0.01 &&
+		    (s->n_nics.value == said.n || (n_local == 1 && s->n_nics.value == s->n_gpus.value));
+	return same && (kind ? strcmp(s->fabric->kind, kind) == 0 : is_verbs(s->fabric->kind));
 }
 
 static const char *
@@ -137,6 +153,24 @@ script_order(const struct validate_row *row, const struct gpu *gpu, double n_ran
 	return "nvls";
 }
 
+/* What a row says of itself that keeps it from being compared; NULL: nothing. */
+static const char *
+doubt_of(const struct validate_row *row)
+{
+	const double bus = row_number(row, "busbw_GBs");
+
+	if (row_is(row, "confidence", "low"))
+		return "of low confidence by its own account";
+	/* 0.01 may be anything from 0.005 to 0.015 */
+	if (row_has(row, "note", "time derived from busbw") && bus < 0.05)
+		return "time derived from a bandwidth of one digit";
+	if (row_has(row, "intra_link", "P2P disabled"))
+		return "peer-to-peer access disabled";
+	if (row_has(row, "library", "DeepEP") || row_has(row, "library", "mscclpp"))
+		return "library other than NCCL and RCCL: other algorithms, over half or twice the time";
+	return NULL;
+}
+
 static struct datum
 count(double value)
 {
@@ -157,8 +191,8 @@ predict_without(const struct wiring *known, const struct wires *w, const struct 
 	struct network_calibration middle;
 
 	if (plan->form != FORM_NETWORK ||
-	    !network_middle(known->networks, known->n_networks, w->system->fabric->id, plan->ask.collective,
-	        w->system->n_nics.value * w->system->nic_byte_per_s.value, &middle))
+	    !network_middle(known->networks, known->n_networks, w->system->fabric->id, w->system->fabric->kind,
+	        plan->ask.collective, &middle))
 		return NAN;
 	other.network = &middle;
 	return collective_time(NULL, &other, size_byte);
@@ -257,6 +291,9 @@ each_transfer(struct validation *v, const struct validate_row *row, struct wirin
 	c->name = arena_printf(v->run->arena, "%s over %s", what, link->name);
 }
 
+/* The default end of nccl-tests' sweeps on one node in its README. */
+static const double peak_byte = 8589934592;
+
 static void
 each_row(struct validation *v, const struct validate_row *row, void *context)
 {
@@ -277,23 +314,23 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 
 	if (!row_is(row, "kind", "measured") && !row_is(row, "kind", "ci_baseline"))
 		why = "not a measurement (thresholds and inputs of models)";
+	else if ((why = doubt_of(row)))
+		;
+	else if (what && nodes > 1 && strcmp(what, "p2p_unidir") == 0)
+		q.collective = COLLECTIVE_SEND_RECV;
 	else if (what && (strcmp(what, "h2d") == 0 || strcmp(what, "d2h") == 0 || strcmp(what, "p2p_unidir") == 0)) {
 		each_transfer(v, row, w, what);
 		return;
-	} else if (q.collective == N_COLLECTIVES)
-		why = "not an NCCL collective";
-	else if (!gpu)
+	}
+	if (!why && q.collective == N_COLLECTIVES)
+		why = "not a collective of NCCL or RCCL";
+	else if (!why && !gpu)
 		why = "the GPU is not in the database";
-	else if (isnan(q.size_byte))
-		why = "no size";
-	else if (isnan(q.n_ranks))
+	else if (!why && isnan(q.n_ranks))
 		why = "no number of ranks";
-	else if (row_has(row, "library", "DeepEP"))
-		why = "library other than NCCL";
-	/* MSCCL++ does small all-reduces as engines do: each rank reads what it needs from all others */
-	const bool own = row_has(row, "library", "mscclpp");
-	if (own && q.collective == COLLECTIVE_ALL_REDUCE && q.n_nodes == 1 && q.size_byte <= 32e6)
-		q.engine = "trtllm";
+	/* a bandwidth without a size is the peak, which benchmarks reach at their largest size */
+	if (isnan(q.size_byte))
+		q.size_byte = peak_byte;
 	if (!why && q.n_nodes == 1 && q.collective == COLLECTIVE_ALL_REDUCE && strcmp(q.algorithm, "auto") == 0) {
 		const char *ignored;
 		q.algorithm =
@@ -321,7 +358,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	c->high = made.high;
 	c->baseline[0] = made.baseline[0];
 	c->baseline[1] = made.baseline[1];
-	c->warning = own && !made.warning ? "library other than NCCL" : made.warning;
+	c->warning = made.warning;
 	c->detail = made.detail;
 	c->name = arena_printf(v->run->arena, "%s of %g bytes on %g ranks%s%s", what, q.size_byte, q.n_ranks,
 	    q.system ? ", " : "", q.system ? q.system : "");

@@ -38,6 +38,18 @@ engine_of(const char *backend)
 	return backend && strncmp(backend, "custom-", 7) == 0 ? backend + 7 : backend;
 }
 
+/* Over NVLink an engine leaves to NCCL what that does faster. */
+static const struct calibration *
+with_nccl(struct arena *a, const struct calibration *engine, const struct calibration *gpu)
+{
+	struct calibration *out = ARENA_NEW(a, struct calibration);
+
+	*out = *engine;
+	memcpy(out->has_collective, gpu->has_collective, sizeof out->has_collective);
+	memcpy(out->collective, gpu->collective, sizeof out->collective);
+	return out;
+}
+
 static const struct machine *
 machine_of(struct bench *b, const struct measurement *m)
 {
@@ -53,7 +65,13 @@ machine_of(struct bench *b, const struct measurement *m)
 	struct run quiet = run_quiet(r);
 	out->gpu = m->gpu ? run_gpu(&quiet, (struct word){m->gpu, {0}}) : NULL;
 	out->consensus = out->gpu ? run_calibration(&quiet, m->gpu, NULL) : NULL;
+	if (m->kind == MEASUREMENT_COLLECTIVE && out->gpu && !out->consensus)
+		out->consensus = bind_kernels(&quiet, out->gpu, NULL, KERNELS_COLLECTIVE, NULL);
 	out->own = out->gpu && m->backend ? run_calibration(&quiet, m->gpu, engine_of(m->backend)) : NULL;
+	if (m->kind == MEASUREMENT_COLLECTIVE && out->gpu && !out->own && engine_of(m->backend))
+		out->own = bind_kernels(&quiet, out->gpu, NULL, KERNELS_COLLECTIVE, engine_of(m->backend));
+	if (out->own && out->consensus && out->own->n_custom > 0 && out->gpu->link_kind)
+		out->own = with_nccl(r->arena, out->own, out->consensus);
 	out->others = out->gpu
 	    ? bind_kernels(&quiet, out->gpu, NULL, KERNELS_ROOFLINE, fit_is_engine(m->backend) ? m->backend : NULL)
 	    : NULL;

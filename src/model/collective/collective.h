@@ -83,7 +83,6 @@ struct collective_plan {
 	const struct collective_calibration *ramp;
 	const struct custom_calibration *custom;
 	const struct network_calibration *network;
-	double n_nics_per_gpu;
 	struct datum launch_s; /* what a call of its own adds to a ramp, which was fitted to CUDA graphs; 0: nothing */
 	/* the same among the ranks of one node, which several nodes take no less than; NULL: one node, or one rank in
 	 * each. `rings` go through all nodes, so that links inside carry the volume of all ranks */
@@ -116,6 +115,8 @@ double nic_share(struct sheet *sh, double n_nics, double one_nic_byte_per_s, dou
 /* One node, rings and direct sends: t = a0 + an (n-2) + V / (binf (1 - beta/n)) + c min(1, V/V0)^0.7. */
 double collective_ring_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte);
+/* Bus bandwidth of large messages on n ranks. */
+double reached_bandwidth(struct sheet *sh, const struct collective_calibration *fit, double n_ranks);
 /* What NCCL's protocols cost until they are at full rate: from LL through LL128 to Simple. */
 double protocol_ramp(struct sheet *sh, double volume_byte, double ramp_s, double ramp_byte);
 /* One node, by switches that add up (NVLink SHARP); for whether they can, ask nvls_fitted. */
@@ -127,9 +128,12 @@ double collective_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte);
 /* The faster of one-shot and two-shot. */
 double allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double n_ranks, double size_byte);
+/* An engine's choice between its own kernels and NCCL; without a fit of NCCL (NULL) its own. */
+double allreduce_engine(struct sheet *sh, const struct custom_calibration *own,
+    const struct collective_calibration *nccl, double n_ranks, double size_byte);
 /* Several nodes.  nic_byte_per_s is a GPU's share of the NICs at line rate; the fit says what of it is reached. */
 double collective_network(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks,
-    double n_nodes, double size_byte, double n_nics_per_gpu, double nic_byte_per_s, double node_hop_s);
+    double n_nodes, double size_byte, double nic_byte_per_s, double node_hop_s);
 
 /* One domain of linked GPUs, of any size; hop_s is one step of the ring beyond the eight ranks that were measured. */
 double collective_domain(struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks,

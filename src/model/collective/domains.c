@@ -18,13 +18,11 @@ collective_domain(struct sheet *sh, enum collective c, const struct collective_c
     double size_byte, double hop_s)
 {
 	GIVEN(sh, n_ranks, size_byte, hop_s);
-	TAKE(sh, many_byte_per_s, fit->bus_byte_per_s);
-	TAKE(sh, beta, fit->beta);
 	CALL(sh, volume_byte, bus_volume(sh, c, n_ranks, size_byte));
 	CALL(sh, latency_s, domain_latency(sh, fit, n_ranks, hop_s));
 	FROM(sh, fit, ramp_s, ramp_byte);
 	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
-	LET(sh, reached_byte_per_s, many_byte_per_s * (1 - beta / n_ranks));
+	CALL(sh, reached_byte_per_s, reached_bandwidth(sh, fit, n_ranks));
 	LET(sh, ring_s, fmin(1, n_ranks - 1) * (latency_s + volume_byte / reached_byte_per_s + protocol_s));
 	double domain_s;
 	if (nvls_fitted(c, fit, n_ranks)) {
@@ -42,10 +40,8 @@ rail_rate(struct sheet *sh, const struct collective_calibration *fit, const stru
 	FROM(sh, net, n_local, nic_byte_per_s, nic_frac);
 	double rail_byte_per_s;
 	if (n_local > 1) {
-		TAKE(sh, many_byte_per_s, fit->bus_byte_per_s);
-		TAKE(sh, beta, fit->beta);
-		SET(sh, rail_byte_per_s,
-		    fmin(many_byte_per_s * (1 - beta / n_local), n_local * nic_byte_per_s * nic_frac));
+		CALL(sh, local_byte_per_s, reached_bandwidth(sh, fit, n_local));
+		SET(sh, rail_byte_per_s, fmin(local_byte_per_s, n_local * nic_byte_per_s * nic_frac));
 	} else
 		SET(sh, rail_byte_per_s, nic_byte_per_s * nic_frac);
 	return rail_byte_per_s;
@@ -58,9 +54,8 @@ direct_time(struct sheet *sh, const struct collective_calibration *fit, const st
 {
 	GIVEN(sh, n_ranks, size_byte);
 	FROM(sh, net, n_local, nic_byte_per_s, nic_frac);
-	TAKE(sh, many_byte_per_s, fit->bus_byte_per_s);
-	TAKE(sh, beta, fit->beta);
-	LET(sh, inside_s, (n_local - 1) / n_ranks * size_byte / (many_byte_per_s * (1 - beta / fmax(2, n_local))));
+	CALL(sh, local_byte_per_s, reached_bandwidth(sh, fit, fmax(2, n_local)));
+	LET(sh, inside_s, (n_local - 1) / n_ranks * size_byte / local_byte_per_s);
 	LET(sh, across_s, (n_ranks - n_local) / n_ranks * size_byte / (nic_byte_per_s * nic_frac));
 	LET(sh, direct_s, fmax(inside_s, across_s));
 	return direct_s;

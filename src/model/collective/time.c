@@ -7,11 +7,10 @@ network_time(struct sheet *sh, const struct collective_plan *plan, double size_b
 {
 	GIVEN(sh, size_byte);
 	FROM_STRUCT(sh, plan->ask, n_ranks, n_nodes);
-	TAKE(sh, n_nics_per_gpu, plan->n_nics_per_gpu);
 	FROM_STRUCT(sh, plan->ask, nic_byte_per_s, node_hop_s);
 	CALL(sh, network_s,
-	    collective_network(sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, n_nics_per_gpu,
-	        nic_byte_per_s, node_hop_s));
+	    collective_network(
+	        sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, nic_byte_per_s, node_hop_s));
 	return network_s;
 }
 
@@ -56,7 +55,7 @@ form_time(struct sheet *sh, const struct collective_plan *plan, double size_byte
 			SET_CALL(sh, planned_s, ramp_time(sh, plan, size_byte));
 		break;
 	case FORM_CUSTOM:
-		SET_CALL(sh, planned_s, allreduce_custom(sh, plan->custom, ask.n_ranks, size_byte));
+		SET_CALL(sh, planned_s, allreduce_engine(sh, plan->custom, plan->ramp, ask.n_ranks, size_byte));
 		break;
 	case FORM_NETWORK:
 		SET_CALL(sh, planned_s, network_time(sh, plan, size_byte));

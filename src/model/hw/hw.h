@@ -152,13 +152,12 @@ struct collective_calibration {
 #undef NCCL
 };
 
-/* Collectives over the NICs of several nodes: t = base + ramp sqrt(size / 1 MiB) + volume / (nic_frac x the node's
- * NICs). nic_byte_per_s is nic_frac of the file's own NIC, absent where the fraction is a transferred one. */
+/* Collectives over the NICs of several nodes: t = base + ramp + volume / (nic_frac x the node's NICs); of an all-reduce
+ * the faster of a ring's volume at nic_frac and a tree's at tree_frac. */
 struct network_calibration {
 #define NETWORK FIGURE_MEMBER
 #include "model/hw/calibration.def"
 #undef NETWORK
-	struct datum nic_byte_per_s;
 };
 
 /* One- and two-shot all-reduce of the serving engines, CUDA graph, up to 32 MB. */

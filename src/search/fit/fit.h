@@ -267,23 +267,19 @@ struct fit_stack {
 bool fit_stack(struct arena *a, int n, const struct fit_stack_row *rows, double listed, struct fit_stack *out);
 
 /*
- * A network without measurements: the median of the measured ones.
- *
- * Latencies and shares of the line rate are taken over as they are.  The term that grows as the root of the size is
- * that of a pipeline, which cuts a message into chunks until the latency of the chunks equals the time of one:
- * 2 sqrt(a S / B) for a latency a and the node's rate B (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005, section 4
- * on pipelined trees).  So its factor before sqrt(a S / B) is taken over, not its microseconds.
+ * A network without measurements: the median of the measured ones.  Latencies are those of networks with the same
+ * transport; the ramps, of reductions and of other collectives, and the shares of the line rate are those of all.
  */
 
 struct network_known {
 	const char *fabric;
 	const struct calibration *fit;
-	double node_byte_per_s; /* line rate of a node's NICs */
+	const char *kind; /* of its link: `efa` */
 };
 
-/* For nodes whose NICs carry node_byte_per_s; the fabric `without` is left out.  False when none is left. */
-bool network_middle(const struct network_known *known, int n, const char *without, enum collective c,
-    double node_byte_per_s, struct network_calibration *out);
+/* For links of this kind; the fabric `without` is left out.  False when none is left. */
+bool network_middle(const struct network_known *known, int n, const char *without, const char *kind, enum collective c,
+    struct network_calibration *out);
 
 /* Predict a measured row with a calibration. */
 

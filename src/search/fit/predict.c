@@ -247,8 +247,13 @@ predict_collective(const struct measurement *m, const struct calibration *c, con
 	}
 	if (is_custom(m)) {
 		if (operation == COLLECTIVE_ALL_REDUCE && c->n_custom > 0)
-			return allreduce_custom(NULL, &c->custom[0], m->ranks, m->size_byte);
+			return allreduce_engine(NULL, &c->custom[0],
+			    c->has_collective[operation] ? &c->collective[operation] : NULL, m->ranks, m->size_byte);
 		*why = "no all-reduce calibration for this engine";
+		return NAN;
+	}
+	if (m->backend && strcmp(m->backend, "nccl") != 0 && strcmp(m->backend, "rccl") != 0) {
+		*why = "library other than NCCL and RCCL";
 		return NAN;
 	}
 	if (operation == N_COLLECTIVES || !c->has_collective[operation]) {

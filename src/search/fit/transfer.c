@@ -13,8 +13,8 @@ static const double gddr_frac = 0.90;
 /* The mean of |x| is 0.8 standard deviations of a normal x. */
 static const double sigma_per_mean = 1.25;
 
-/* What the target has over what the donor has; `half` and `byte` are of the products inside attention, of 16 and 8
- * bits. */
+/* What the target has over what the donor has, links NaN where they are of two kinds; `half` and `byte` are of the
+ * products inside attention, of 16 and 8 bits. */
 struct ratios {
 	double peak[N_PEAKS], mem, clock, link, half, byte;
 };
@@ -32,6 +32,13 @@ links_of(const struct gpu *g)
 	return datum_or(g->n_links, NAN) * datum_or(g->link_byte_per_s, NAN);
 }
 
+/* Cards that know nothing but the same slot. */
+static bool
+same_slot(const struct gpu *a, const struct gpu *b)
+{
+	return !a->link_kind && !b->link_kind && a->pcie && b->pcie && strcmp(a->pcie, b->pcie) == 0;
+}
+
 /* The peak of 16-bit products: bfloat16 where there is one, as in the fits. */
 static double
 wide_peak(const struct gpu *g)
@@ -45,7 +52,7 @@ ratios_of(const struct calibration *donor, const struct gpu *donor_gpu, const st
 {
 	struct ratios r = {.mem = reference->ref_mem_byte_per_s.value / donor->ref_mem_byte_per_s.value,
 	    .clock = reference->ref_clock_hertz.value / donor->ref_clock_hertz.value,
-	    .link = links_of(target) / links_of(donor_gpu)};
+	    .link = same_slot(donor_gpu, target) ? 1 : links_of(target) / links_of(donor_gpu)};
 
 	for (int p = 0; p < N_PEAKS; p++)
 		r.peak[p] = datum_or(target->peak_flop_per_s[p], NAN) / datum_or(donor_gpu->peak_flop_per_s[p], NAN);
@@ -133,7 +140,7 @@ scale_links(struct calibration *c, double rate)
 		family_scale(&family_custom, &u, &c->custom[i]);
 }
 
-/* Without NVLink on both sides there is nothing to scale, and a bridge joins two cards of a node, not all. */
+/* Between NVLink and a slot there is nothing to scale, and a bridge joins two cards of a node, not all. */
 static void
 scale_collectives(struct calibration *c, const struct ratios *r, const struct transfer *rule, const struct gpu *target)
 {
