@@ -17,6 +17,7 @@ while IFS= read -r line; do
 	'.\" CALIBRATION '*)
 		sed -nE 's/^'"${line##* }"'\("([^"]*)",.*, "(.*)"\)$/.It Ic \1\n\2/p' src/model/hw/calibration.def
 		;;
+	'.\" KEYS '*) list=${line#* KEYS } && sh man/keys.sh "${list#* }" <"src/db/${list% *}.c" ;;
 	'.\" ALGORITHMS') sed -nE 's/^ALGORITHM\([A-Z_]+, "([^"]*)",.*, "(.*)"\)$/.It \1 Ta \2/p' src/model/collective/algorithm.def ;;
 	'.\" EXAMPLE') sed -e '/^\/\*.*\*\/$/d' -e 's/\\/\\e/g' -e "s/^[.']/\\\\\&&/" tests/example/example.c ;;
 	'.\" ANSWERS') sh man/glossary.sh <src/base/answers.def ;;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The ridge program. */
 #include "cli/cli.h"
 
 int

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parts of commands that need only one file each: measured values of any unit, prices, hardware, scaling. */
 /* Measurements of any unit, and questions whose parts are one file each. */
 #ifndef RIDGE_ASK_ASK_H
 #define RIDGE_ASK_ASK_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The price base: which of the prices that are known is paid. */
+/* Choose the price that all costs of an answer use. */
 #include "ask/ask.h"
 #include "ask/bind/bind.h"
 
@@ -111,7 +111,7 @@ needs_system(const struct cost_in *in)
 	    (datum_given(in->node_price) ? !datum_given(in->node_gpus) : !priced);
 }
 
-/* One base: what was given, else the node's entry, else the GPU's. */
+/* Find the price: given, else of the node, else of the GPU. */
 bool
 cost_find_base(struct run *r, const struct cost_in *in, struct fleet *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was fitted to a GPU or a host, beside its datasheet. */
+/* Show the calibration of a GPU or host next to its datasheet. */
 #include "ask/ask.h"
 
 #include "ask/bind/bind.h"
@@ -49,7 +49,7 @@ reached(struct run *r, const struct calibration *c, const struct answer_entry *a
 static const struct op LARGE = {.kind = OP_gemm, .dim = {8192, 8192, 8192}, .count = 1, .name = "gemm"};
 static const struct op THIN = {.kind = OP_gemm, .dim = {16, 16384, 16384}, .count = 1, .name = "gemm"};
 
-/* As `ridge roofline gemm` has it. */
+/* Time of a GEMM, as `ridge roofline gemm` computes it. */
 static double
 product_time(const struct calibration *c, const struct gpu *gpu, enum dtype t, struct op op)
 {
@@ -87,7 +87,7 @@ show_types(struct run *r, const struct calibration *c, const struct gpu *gpu)
 			}
 }
 
-/* What kernels reach of the datasheet's figures. */
+/* Show achieved rates as shares of the datasheet. */
 static void
 show_reach(struct run *r, const struct calibration *c, const struct gpu *gpu)
 {

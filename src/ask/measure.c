@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read measured values of any unit, from the command line or a file. */
 #include "ask/ask.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Measured points of a scaling series: efficiency, fitted laws, what they predict. */
+/* `ridge scale` with measured points: efficiency, fitted laws, predictions. */
 #include "ask/ask.h"
 
 #include "base/base.h"

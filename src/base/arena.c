@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arenas: allocate many small objects, free them all at once. */
 #include "base/base.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Base library: arenas, diagnostics, text, numerics, files. */
 #ifndef RIDGE_BASE_BASE_H
 #define RIDGE_BASE_BASE_H
 
@@ -9,29 +10,29 @@
 
 #include "base/sheet.h"
 
-/* Memory that is given back all at once.  Out of memory ends the program here, so nobody else handles it. */
+/* Arenas: memory freed all at once.  Out of memory ends the program here, so callers need not check. */
 
 struct arena;
 
 struct arena *arena_new(void);
 void arena_free(struct arena *a);
-/* Give back everything that was taken, keep the arena. */
+/* Free everything allocated, keep the arena. */
 void arena_clear(struct arena *a);
-/* Bytes that it took from the system. */
+/* Bytes allocated from the system. */
 size_t arena_size(const struct arena *a);
 /* Zeroed, aligned for any type. */
 void *arena_take(struct arena *a, size_t size);
 char *arena_copy(struct arena *a, const char *text, size_t length) __attribute__((returns_nonnull));
 char *arena_text(struct arena *a, const char *text);
 char *arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* An array of n elements becomes one of `more`; the old one stays until the end. */
+/* Copy an array of n elements to one of `more`; the old one stays valid. */
 void *arena_grow(struct arena *a, const void *array, size_t n, size_t more, size_t element);
 
 #define ARENA_NEW(a, type) ((type *)arena_take((a), sizeof(type)))
 #define ARENA_ARRAY(a, type, n) ((type *)arena_take((a), sizeof(type) * (size_t)(n)))
 
 /*
- * Diagnostics: every fault with its place, what is wrong and what to do; all of them in one run.
+ * Diagnostics: all errors of a run, each with place, message and hint.
  * Form: `file:line:column: error: what`, then `hint: what to do`.  Options say `ridge memory: --gpu: what`.
  */
 
@@ -42,35 +43,35 @@ struct diag;
 enum severity { SEVERITY_WARNING, SEVERITY_ERROR };
 
 struct diag *diag_new(struct arena *a);
-/* Messages that belong to no file begin with this, `ridge memory`. */
+/* Prefix of messages without a file, such as `ridge memory`. */
 void diag_program(struct diag *d, const char *program);
 
 void diag_error(struct diag *d, struct source at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_warning(struct diag *d, struct source at, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* What to do about the last message. */
+/* Add a hint to the last message. */
 void diag_hint(struct diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The machine failed us (I/O): the exit status becomes 3. */
+/* Report a system error (I/O): exit status 3. */
 void diag_failure(struct diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int diag_errors(const struct diag *d);
 int diag_warnings(const struct diag *d);
 bool diag_failed(const struct diag *d);
-/* Forget what was reported (a JSON line was answered; the next one begins). */
+/* Forget all messages, between lines of --jsonl. */
 void diag_clear(struct diag *d);
 
-/* Print all messages in order.  Colour only where it was asked for. */
+/* Print all messages in order. */
 void diag_print(const struct diag *d, FILE *to, bool color);
 /* Message i for machines: text without place, or NULL past the end. */
 const char *diag_message(const struct diag *d, int i, struct source *at, const char **hint, enum severity *severity);
 
-/* Small text work: folded names, suggestions. */
+/* Strings: comparison, suggestions, splitting. */
 
 struct arena;
 
-/* Lower case, letters and digits only: what two spellings of one name share. */
+/* Fold a name to lower case letters and digits, for comparing spellings. */
 void text_fold(const char *name, char *buf, size_t size);
 bool text_same_folded(const char *a, const char *b);
-/* Whether a list with spaces between its words has this word. */
+/* True if a list of words separated by spaces contains this word. */
 bool text_lists(const char *list, const char *word);
 /* Number of edits (insert, delete, replace, swap neighbors) between two names, ignoring case. */
 int text_distance(const char *a, const char *b);
@@ -93,8 +94,7 @@ const char *text_visible(struct arena *a, const char *text);
 
 enum { NUM_PARAMS_MAX = 4 };
 
-/* Points (x, y) and the curve to lay through them.  `value` returns the curve at x and fills the derivatives by each
- * parameter. */
+/* Points (x, y) and the curve to fit.  `value` returns the curve at x and its derivatives by each parameter. */
 struct num_curve {
 	size_t n_points, n_params;
 	const double *x, *y;
@@ -140,7 +140,7 @@ void num_sort(double *values, size_t n);
 /* The value below which a share q of the sorted values lies (0.5: the median), linear between neighbors. */
 double num_quantile(const double *sorted, size_t n, double q);
 
-/* What two samples say together; it may reorder them. */
+/* A statistic of two samples; it may reorder them. */
 typedef double num_statistic(double *a, size_t n_a, double *b, size_t n_b);
 /* A two-sided interval of `level` for a statistic, from n_resamples draws with replacement (Efron, Annals of Statistics
  * 7(1), 1979: the percentile bootstrap).  The same seed gives the same interval. */
@@ -150,7 +150,7 @@ void num_bootstrap(num_statistic *f, const double *a, size_t n_a, const double *
 /* A root of f between lo and hi, where f has different signs.  False when it has not. */
 typedef double num_function(double x, const void *context);
 bool num_root(num_function *f, const void *context, double lo, double hi, double *root);
-/* The same by halving: slower, and at home with functions that jump. */
+/* The same by bisection: slower, but works for functions with jumps. */
 bool num_bisect(num_function *f, const void *context, double lo, double hi, double *root);
 
 /* The generalized harmonic number: the sum of k^-s for k = 1 .. n, to rounding; n a whole number, s at least 0. */

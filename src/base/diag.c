@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Collect errors, warnings and hints with their places, and print them. */
 #include "base/base.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parse and evaluate the formulas that the sheet records. */
 #include "base/base.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Numerics: least squares, quantiles, distributions, roots, minimization.  The only file that includes GSL. */
 #include "base/base.h"
 
 #include <gsl/gsl_blas.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The sheet: rows of a computation with name, formula, value and place. */
 #include "base/sheet.h"
 
 #include "base/base.h"

@@ -13,7 +13,7 @@
  * as a suffix: `mem_byte_per_s`.  SI prefixes are powers of ten and IEC prefixes are powers of two, always.
  */
 
-/* Exponents: first what is measured, then what is counted.  Pure numbers have none. */
+/* Exponents of measured units, then of counted ones.  All zero for pure numbers. */
 enum axis {
 	AXIS_S,
 	AXIS_BYTE,
@@ -42,13 +42,13 @@ struct dim dim_times(struct dim a, struct dim b, int sign);
 /* `byte/s`, `FLOP`, `pure number`, into buf. */
 void dim_name(struct dim d, char *buf, size_t size);
 
-/* The dimension that a name's suffix says: `mem_byte_per_s` -> byte/s; a name without one is a pure number.
+/* The dimension of a name by its suffix: `mem_byte_per_s` is byte/s; without a suffix it is a pure number.
  * `n_tokens` counts tokens, every other `n_...` is a pure number. */
 struct dim dim_of_name(const char *name);
 /* True for names ending in `_frac`: shown as a percentage. */
 bool name_is_fraction(const char *name);
 
-/* What a quantity in a file or an option must be. */
+/* Kinds of quantities in files and options. */
 enum quantity {
 	Q_NUMBER,     /* 0.8 */
 	Q_FRACTION,   /* 0.8, 80% */
@@ -78,25 +78,25 @@ struct quantity_fault {
 	char hint[200];
 };
 
-/* Read `text` as quantity q in base units.  False with `fault` filled when it is not one, or when it can be read two
- * ways. NaN, infinities and overflow are refused. */
+/* Read `text` as quantity q in base units.  False, with `fault` filled, if it is invalid or ambiguous.  NaN, infinities
+ * and overflow are refused. */
 bool quantity_read(const char *text, enum quantity q, double *value, struct quantity_fault *fault);
 
-/* Write a value for people: 3 significant digits (all digits of exact counts), unit by the name's suffix; memory in IEC
- * units. Returns buf. */
+/* Format a value with three significant digits (exact counts in full) and the unit of the name's suffix; memory in IEC
+ * units.  Returns buf. */
 char *value_write(const char *name, double value, char *buf, size_t size);
 /* The same, to `digits` significant digits. */
 char *value_write_digits(const char *name, double value, int digits, char *buf, size_t size);
 /* A value with the interval around it: `12.4 ms (11.1 .. 13.9)`, the units repeated where they differ. */
 char *interval_write(const char *name, double value, double low, double high, int digits, char *buf, size_t size);
-/* Bytes in SI units (`154 GB`), to stand beside the IEC ones. */
+/* Format bytes in SI units (`154 GB`), shown next to the IEC ones. */
 char *bytes_write_si(double byte, char *buf, size_t size);
 /* The shortest decimal that reads back to the same double. */
 char *number_write(double value, char *buf, size_t size);
 
 /*
- * Public answers: a stable id, a label for people and a meaning for the glossary, each stated once, in answers.def. The
- * unit is the suffix of the id (units.h).  What is not in the table does not compile.
+ * Public answers: stable id, label and meaning, from answers.def.  The suffix of the id is its unit.  An id that is not
+ * in the table does not compile.
  */
 
 struct answer_entry {
@@ -112,7 +112,7 @@ enum answer_id {
 	N_ANSWERS
 };
 
-/* The same by kind, so that a word is never shown as a number. */
+/* The same by kind, so that a word cannot be shown as a number. */
 enum answer_kind {
 #define ANSWER(id, label, meaning) NUMBER_##id = ID_##id,
 #define WORD(id, label, meaning) WORD_##id = ID_##id,
@@ -127,18 +127,18 @@ extern const struct answer_entry answer_table[N_ANSWERS];
 const struct answer_entry *answer_find(const char *id);
 
 /*
- * The sheet: what a model computed, row by row, in the order in which it computed it.
+ * The sheet: the rows that a model computed, in order.
  *
- * A model is plain C over doubles.  LET computes an expression and records its text beside its value, so the formula
- * that is explained is the formula that ran.  The unit of a row is the suffix of its name (units.h).  With a NULL sheet
- * every macro is the bare expression.
+ * A model is plain C over doubles.  LET evaluates an expression and records its source text with the value, so the
+ * formula that --explain prints is the one that ran.  The suffix of a row's name is its unit.  With a NULL sheet every
+ * macro is just its expression.
  *
- * Names and texts are string literals of the program: the sheet keeps the pointers.  A name stands once in a scope; a
- * formula finds a name in the innermost scope first.
+ * Names and texts are string literals; the sheet keeps the pointers.  A name is unique in its scope, and formulas look
+ * names up from the innermost scope outward.
  */
 
-/* Where a number comes from.  Columns and lines count from 1; line 0 means that the place is the file as a whole
- * (`command line`, `default`).  `cite` is the publication, or NULL. */
+/* Place of a number.  Lines and columns count from 1; line 0 is the whole file (`command line`, `default`).
+ *  `cite` is the publication, or NULL. */
 struct source {
 	const char *file;
 	int line, column;
@@ -164,7 +164,7 @@ datum_given(struct datum d)
 	return !isnan(d.value);
 }
 
-/* The value, or `otherwise` when there is none. */
+/* The value, or `otherwise` if absent. */
 static inline double
 datum_or(struct datum d, double otherwise)
 {
@@ -220,7 +220,7 @@ int sheet_find(const struct sheet *sh, const char *path);
 /* Index of the row that `name` means inside row `at` (innermost scope first, recorded earlier), or -1. */
 int sheet_resolve(const struct sheet *sh, int at, const char *name);
 
-/* What the macros call; the models do not.  Each returns `value`. */
+/* Called by the macros, not by models.  Each returns `value`. */
 double sheet_record(
     struct sheet *sh, enum row_kind kind, const char *name, const char *text, double value, struct source from);
 int sheet_enter(struct sheet *sh, enum row_kind kind, const char *name, const char *text, int item);
@@ -229,7 +229,7 @@ void sheet_show(struct sheet *sh, const char *name, const struct answer_entry *a
 void sheet_word(struct sheet *sh, const struct answer_entry *answer, const char *word);
 void sheet_hidden_number(struct sheet *sh, const char *name, const struct answer_entry *answer);
 void sheet_hidden_word(struct sheet *sh, const struct answer_entry *answer, const char *word);
-/* What the rows of this scope are about: --explain prints it in place of an item's number. */
+/* Title of this scope, which --explain prints instead of its item number. */
 void sheet_title(struct sheet *sh, const char *title);
 void sheet_between(struct sheet *sh, const char *name, double low, double high, const char *why);
 
@@ -298,7 +298,7 @@ sheet_close(struct sheet *sh, double value)
 #define GIVEN(sh, ...) NAMES(GIVEN_ONE, sh, , __VA_ARGS__)
 #define GIVEN_ONE(sh, none, name) ((void)sheet_given((sh), #name, (name)))
 
-/* Bring in a number from a struct: a struct datum with its place, or a plain number. */
+/* Record a struct member: a struct datum with its place, or a plain number. */
 #define TAKE(sh, name, x)                                                                                              \
 	const double name = _Generic((x), struct datum                                                                 \
 	                             : sheet_take_datum, default                                                       \
@@ -326,7 +326,7 @@ sheet_close(struct sheet *sh, double value)
 	(void)(name)
 #define WHEN(sh, name, condition, yes) EITHER(sh, name, condition, yes, 0)
 
-/* Record the result of another model, whose rows lie inside.  The callee returns its last LET. */
+/* Record the result of another model, with its rows nested.  The callee returns its last LET. */
 #define CALL(sh, name, ...)                                                                                            \
 	const double name = (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__)));   \
 	(void)(name)
@@ -335,7 +335,7 @@ sheet_close(struct sheet *sh, double value)
 #define SET_CALL(sh, name, ...)                                                                                        \
 	((name) = (sheet_open((sh), ROW_CALL, #name, #__VA_ARGS__, -1), sheet_close((sh), (__VA_ARGS__))))
 
-/* The sum of an expression over i = 0 .. n-1, each item in a scope of its own; NULL sheets just add. */
+/* Sum of an expression over i = 0 .. n-1, each item in its own scope; with a NULL sheet just the sum. */
 #define SUM(sh, name, i, n, ...)                                                                                       \
 	double name = 0;                                                                                               \
 	sheet_open((sh), ROW_SUM, #name, #__VA_ARGS__, -1);                                                            \
@@ -355,24 +355,22 @@ sheet_close(struct sheet *sh, double value)
 	}                                                                                                              \
 	sheet_close((sh), (name))
 
-/* A block with rows of its own.  No return, break or goto out of it. */
+/* A nested block of rows.  Do not leave it with return, break or goto. */
 #define SHEET_SCOPE(sh, name, i, once)                                                                                 \
 	for (int once = sheet_open((sh), ROW_SCOPE, (name), NULL, (i)); once; once = (sheet_close((sh), NAN), 0))
 #define SCOPE(sh, name) SHEET_SCOPE(sh, name, -1, SHEET_CAT(once_, __LINE__))
-/* One of several like blocks: rows that it SHOWs become a line of a table. */
+/* One of several equal blocks; its SHOWn rows are a line of a table. */
 #define SCOPE_I(sh, name, i) SHEET_SCOPE(sh, name, (int)(i), SHEET_CAT(once_, __LINE__))
 
 /* Mark a row of this scope as the answer of this id (answers.def), which has the row's unit. */
 #define SHOW(sh, name, id) ((sh) ? sheet_show((sh), #name, &answer_table[NUMBER_##id]) : (void)0)
 /* The same for scripts only. */
 #define HIDE(sh, name, id) ((sh) ? sheet_hidden_number((sh), #name, &answer_table[NUMBER_##id]) : (void)0)
-/* Say where the true value of a row of this scope lies in 80 % of the cases, and how that is known; low <= name <=
- * high.
- */
+/* Attach an 80 % interval to a row of this scope, and its origin; low <= name <= high. */
 #define BETWEEN(sh, name, low, high, why) ((sh) ? sheet_between((sh), #name, (low), (high), (why)) : (void)0)
 /* An answer that is a word (`fits`, `memory-bound`). */
 #define TELL(sh, id, word) ((sh) ? sheet_word((sh), &answer_table[WORD_##id], (word)) : (void)0)
-/* One for scripts only: the text for people says it otherwise. */
+/* The same for scripts only. */
 #define TELL_HIDDEN(sh, id, word) ((sh) ? sheet_hidden_word((sh), &answer_table[WORD_##id], (word)) : (void)0)
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Strings: comparison without case and punctuation, nearest match, splitting, safe display. */
 #include "base/base.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read and print quantities with units; derive the dimension of a name from its suffix. */
 #include "base/sheet.h"
 
 #include "base/base.h"

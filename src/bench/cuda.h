@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the subjects of a GPU share: checked calls, memory that frees itself, time by events, the clock and the power.
- */
+/* Shared by the GPU benchmarks: checked calls, device memory, event timing, clock and power. */
 #ifndef BENCH_CUDA_H
 #define BENCH_CUDA_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Check CUDA calls; count the devices. */
 #include "cuda.h"
 
 bool

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU that is measured, and the list of what can be measured on it. */
+/* The measured GPU, and the list of GPU benchmarks. */
 #include "cuda.h"
 #include "nvml.h"
 

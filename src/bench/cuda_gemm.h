@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types of GEMMs, their operands and their reference. */
+/* GEMM dtypes, operands and reference results. */
 #ifndef BENCH_CUDA_GEMM_H
 #define BENCH_CUDA_GEMM_H
 

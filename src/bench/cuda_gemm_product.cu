@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Describe a GEMM to cuBLASLt, list candidate algorithms, run them. */
 #include "cuda_gemm.h"
 
 bool

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* GEMM dtypes: fill operands, and compare sampled results with a reference. */
 #include "cuda_gemm.h"
 
 #include <cuda_bf16.h>

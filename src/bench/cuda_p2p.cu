@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between two GPUs, for each pair: directly where they reach each other's memory, else through the host. */
+/* Copies between each pair of GPUs: peer to peer if possible, else through the host. */
 #include "cuda.h"
 
 #include <vector>

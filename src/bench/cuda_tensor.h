@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds of matrix instructions share. */
+/* Shared by the tensor core benchmarks. */
 #ifndef BENCH_CUDA_TENSOR_H
 #define BENCH_CUDA_TENSOR_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between host and device: memory that the device reaches by itself and memory that is staged, both ways, both
- * at once. */
+/* Copies between host and device: pinned and pageable memory, in each direction and in both at once. */
 #include "cuda.h"
 
 #include <cstdlib>

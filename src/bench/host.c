@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this host is. */
+/* Describe the host; measure thread wake-up and memory latency. */
 #define _GNU_SOURCE
 
 #include "host.h"
@@ -48,7 +48,7 @@ bench_cpu_count(void)
 	return n > 0 ? (int)n : 1;
 }
 
-/* One line of a small file of the system; empty where there is none. */
+/* Read the first line of a small system file; empty if there is none. */
 static void
 system_line(const char *path, char *line, size_t size)
 {
@@ -105,7 +105,7 @@ host_last_cache_byte(void)
 
 /* --- waking a thread ----------------------------------------------------------------------------------------- */
 
-/* What starting work costs on the host: one thread wakes another and is woken by it; half of that is one wake-up. */
+/* Measure thread wake-up: two threads wake each other in turn, and half a round trip is one wake-up. */
 
 struct pair {
 	pthread_mutex_t lock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the subjects of the host share. */
+/* Shared by the CPU benchmarks. */
 #ifndef BENCH_HOST_H
 #define BENCH_HOST_H
 

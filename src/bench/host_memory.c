@@ -139,7 +139,7 @@ run_passes(void *context, int rank, int n_threads)
 	}
 }
 
-/* Whoever uses a slice writes it first, so that it lies in the memory that is near. */
+/* First touch by the thread that uses a slice, which places it in local memory. */
 static void
 fill(void *context, int rank, int n_threads)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which subjects, on which device, for how long. */
+/* Command line of ridge-bench: select benchmarks, device and time. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "bench.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What was asked on the command line. */
+/* The command line. */
 enum { ONLY_MAX = 32 };
 
 struct options {
@@ -396,7 +396,7 @@ with_gpus(const struct plugin *plugins)
 	return plugins->is && plugins->n_gpus > 0 ? plugins : NULL;
 }
 
-/* Without a word about the device: the first GPU, else the host, which is said. */
+/* Default device: the first GPU, else the host, with a remark. */
 static bool
 choose_device(struct bench *b, const struct options *o, const struct plugin *plugins)
 {

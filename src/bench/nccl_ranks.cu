@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Start the ranks of a collective: all GPUs in one process, or one process per GPU under MPI. */
 #include "nccl_ranks.h"
 
 #include "world.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver's own instruments, where its library is found. */
+/* Clock and power from NVML, if its library is found. */
 #ifndef BENCH_NVML_H
 #define BENCH_NVML_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows on standard output, one JSON object a line; remarks on standard error. */
+/* Print rows as JSON Lines on standard output, and remarks on standard error. */
 #include "bench.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long something takes: many samples, none thrown away. */
+/* Time a piece of work: warm up, choose repetitions, take samples until the median is stable. */
 #include "bench.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ bench_sample_of(double *seconds, int n)
 	    .n = n};
 }
 
-/* The middle half lies within one percent of the median. */
+/* True if the middle half of the samples is within 1 % of the median. */
 static bool
 stable(const double *seconds, int n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that wait for work.  They start it together: who wakes first waits, without sleeping, for the last. */
+/* A team of threads that start each piece of work together: early ones spin until the last is ready. */
 #define _GNU_SOURCE
 
 #include "host.h"
@@ -210,7 +210,7 @@ least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* One body for both types: threads share the panels of columns of C. */
+/* GEMM for both dtypes; threads share the column panels of C. */
 #define BLOCKED(type, name)                                                                                            \
 	FOR_EACH_MACHINE static void name##_panel(const struct product *p, int j0, int l0, type packed[DEPTH][PANEL])  \
 	{                                                                                                              \

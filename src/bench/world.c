@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Find rank and size of an mpirun or srun job in the environment. */
 #include "world.h"
 
 #include <stddef.h>

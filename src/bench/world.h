@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes that mpirun or srun started together, as their environment tells it. */
+/* Processes started together by mpirun or srun. */
 #ifndef BENCH_WORLD_H
 #define BENCH_WORLD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Other spellings of options: those of earlier versions and of other programs. */
+/* Aliases of options: names in earlier versions and in other programs. */
 #include "cli/cli.h"
 #include "cli/parts.h"
 

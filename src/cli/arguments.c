@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parse the command line into settings of inputs. */
 #include "cli/cli.h"
 #include "cli/parts.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bounds of every input, by quantity and by name. */
 #include "cli/cli.h"
 
 #include "base/base.h"

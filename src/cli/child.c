@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Run another program and collect its output. */
 #include "cli/cli.h"
 
 #include <errno.h>

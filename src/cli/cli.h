@@ -20,26 +20,32 @@ int ridge_main(int argc, char **argv, sheet_inspector *inspect);
 struct database;
 int ridge_main_with(struct database *open, int argc, char **argv, sheet_inspector *inspect);
 
+/* clang-format off */
 /*
  * A subcommand: one struct command in one file of src/cmd, found by the Makefile.
  *
- * An option row makes the struct member, the parser, the help, the manual's OPTIONS, the completion and the keys of a
- *job file.  An option is a short name of one path (`--batch` = `batch`); --set, --sweep and --solve take the paths.
+ * An option row generates the struct member, the parser, the help, the manual's OPTIONS, the completion and the key of
+ * job files.  An option is the short name of a path (`--batch` = `batch`); --set, --sweep and --solve take the paths.
  *
  *	#define KV_OPTIONS(X) \
- *		X('b', batch, "batch", "batch", COUNT, "N", "", "1", "sequences held at once") \
- *		X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "type of the cache's
- *elements") struct kv_in { KV_OPTIONS(OPTION_MEMBER) struct gpu_in hw; }; #define THIS struct kv_in static const struct
- *option kv_options[] = {KV_OPTIONS(OPTION_ROW)};
+ *		X('b', batch, "batch", "batch", COUNT, "N", "", "1", "concurrent sequences") \
+ *		X(0, kv_dtype, "kv-dtype", "kv_dtype", CHOICE, "TYPE", DTYPE_CHOICE(W), "bf16", "dtype of the KV cache")
+ *	struct kv_in {
+ *		KV_OPTIONS(OPTION_MEMBER)
+ *		struct gpu_in hw;
+ *	};
+ *	#define THIS struct kv_in
+ *	static const struct option kv_options[] = {KV_OPTIONS(OPTION_ROW)};
  *
  * X(letter, member, option, path, KIND, metavar, complete, default, help)
  *   letter    the short option, or 0
- *   option    the long option, or NULL when only --set and job files reach the path
+ *   option    the long option, or NULL if only --set and job files reach the path
  *   KIND      FLAG, WORD, CHOICE, WORDS (comma list), NODE (a YAML subtree, for lists of points), or a quantity of
- *units.h without its Q_: NUMBER FRACTION COUNT SIZE RATE WORK PEAK TIME CLOCK MONEY PER_HOUR DENSITY POWER PER_ENERGY
- *complete what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file", or `a|b|c` for a CHOICE
- *default as typed, or NULL; a default that a sheet TAKEs is listed under `assumed`
+ *             sheet.h without its Q_: NUMBER FRACTION COUNT SIZE RATE WORK PEAK TIME CLOCK MONEY PER_HOUR DENSITY ...
+ *   complete  what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file", or `a|b|c` of a CHOICE
+ *   default   as typed, or NULL; a default that a sheet TAKEs is listed under `assumed`
  */
+/* clang-format on */
 
 struct node;
 struct database;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Help, command table, and the generated parts of the manual. */
 #include "cli/cli.h"
 
 #include "base/base.h"

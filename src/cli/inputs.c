@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Merge job file, --set and options into one tree of inputs, and fill structs from it. */
 #include "cli/cli.h"
 #include "cli/parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Job files: the inputs of a command by the names of its options. */
+/* Job files: inputs of a command, named as its options. */
 #include "base/base.h"
 #include "cli/parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* libridge: one question of a program, asked as a line of --jsonl is. */
+/* libridge: each query is read like a line of --jsonl. */
 #include <ridge/ridge.h>
 
 #include "base/base.h"

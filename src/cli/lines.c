@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --jsonl: one question per line, one JSON object per answer. */
+/* --jsonl: one query per line, one JSON object per answer. */
 #include "cli/parts.h"
 #include "import/import.h"
 #include "paths.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where answers go: whole, to a file or to standard output, in the form that was asked for. */
+/* Write the answer to standard output or a file, in the requested format. */
 #include "base/base.h"
 #include "cli/parts.h"
 #include "paths.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Output files: written aside and renamed together, all or none; inputs are never overwritten. */
 #include "cli/cli.h"
 
 #include "base/base.h"

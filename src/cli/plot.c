@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --plot FILE: the answer drawn, beside the answer itself. */
+/* --plot FILE: also draw the answer. */
 #include "cli/parts.h"
 #include "report/report.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parse the values of a sweep. */
 #include "cli/cli.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Answer one query: fill the inputs, run the command, check its sheet. */
 #include "cli/parts.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Find the command, read the line, ask, print, and say what went wrong. */
+/* The ridge program as a function: find the command, parse, answer, print, report errors. */
 #include "cli/cli.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --sweep: one question per point, one table. */
+/* --sweep: one query per point, one table. */
 #include "cli/cli.h"
 #include "cli/parts.h"
 

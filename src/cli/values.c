@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read and check values that commands parse themselves. */
 #include "cli/cli.h"
 
 bool

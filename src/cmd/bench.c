@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge bench: runs ridge-bench, a program of its own, and hands on the rows that it prints. */
+/* ridge bench: run ridge-bench and pass on its rows. */
 #include "base/sheet.h"
 #include "cli/cli.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge calibrate: measured kernels become parameters, with intervals and errors on rows that were not fitted. */
+/* ridge calibrate: fit model parameters to measurements, with intervals and held-out errors. */
 #include "ask/calibrate/calibrate.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ value_text(struct run *r, const struct fitted_param *p)
 	return arena_printf(r->arena, "%s%s", text, unit);
 }
 
-/* What an efficiency is a share of. */
+/* Note on a fitted parameter: it is a default, or the reference of its share. */
 static const char *
 state_of(const struct fitted_param *p)
 {

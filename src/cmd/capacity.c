@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge capacity: GPUs needed for users or a load, and their cost. */
 #include "ask/capacity/capacity.h"
 
 #include "cli/cli.h"

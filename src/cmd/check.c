@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge check: is this database or workload file right?  Every fault with its place; form first, then physics. */
+/* ridge check: check database and workload files, form first, then physics. */
 #include "base/base.h"
 #include "cli/cli.h"
 #include "db/db.h"

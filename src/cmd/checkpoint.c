@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge checkpoint: how often to checkpoint, and what goodput is left. */
+/* ridge checkpoint: checkpoint interval, goodput and spare nodes. */
 #include "ask/bind/bind.h"
 #include "ask/data/data.h"
 #include "cli/cli.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge comm: time of a collective, and its effect on the step. */
 #include "ask/bind/bind.h"
 #include "ask/collective/collective.h"
 #include "base/base.h"

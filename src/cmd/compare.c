@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge compare: performance regression between measurements. */
 #include "ask/ask.h"
 #include "cli/cli.h"
 #include "import/import.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge cost: cost of a run, a fleet or a request. */
 #include "ask/ask.h"
 #include "ask/bind/bind.h"
 #include "base/base.h"

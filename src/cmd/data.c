@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge data: data loading against the step. */
 #include "ask/data/data.h"
 #include "ask/ask.h"
 #include "ask/bind/bind.h"

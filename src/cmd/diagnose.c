@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge diagnose: likely causes of a slow step. */
 #include "ask/diagnose/diagnose.h"
 #include "ask/ask.h"
 #include "ask/bind/bind.h"
@@ -230,7 +231,7 @@ weigh_derived(const struct diagnose_in *in, struct weighed *w)
 		w->gpu = true;
 }
 
-/* What the causes that are shown do not rest on: it was looked at, and changes nothing. */
+/* List measurements that no listed cause uses. */
 static void
 show_unweighed(struct run *r, const struct diagnose_in *in, const struct figures *f, struct weighed *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge hw: what the database knows of GPUs, systems and links, datasheet beside calibrated, with sources. */
+/* ridge hw: list, show and compare GPUs, systems and links, with sources. */
 #include "ask/ask.h"
 #include "db/db.h"
 #include "model/kernel/kernel.h"

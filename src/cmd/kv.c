@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge kv: KV cache size, and how many sequences fit. */
 #include "ask/bind/bind.h"
 #include "ask/model/model.h"
 #include "cli/cli.h"

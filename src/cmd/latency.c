@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge latency: does the pipeline meet its deadline, and what would each stage have to reach. */
+/* ridge latency: latency budget of a pipeline, stage by stage. */
 #include "ask/serve/serve.h"
 #include "base/base.h"
 #include "cli/cli.h"
@@ -262,7 +262,7 @@ show_total(struct run *r, const struct stages *p, enum stage_time which, struct 
 	return total_s <= budget_s;
 }
 
-/* What a stage may take for its own way to be in time, and what would help when the whole is not. */
+/* Show stage budgets and, if the total misses its budget, what would help. */
 static void
 show_allowed(struct run *r, const struct stages *p, enum stage_time which, int i, double budget_s, double total_s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge launch: what do kernel launches cost, what do graphs and fusion buy. */
+/* ridge launch: kernel launch overhead, and the gain from CUDA graphs and fusion. */
 #include "ask/bind/bind.h"
 #include "ask/roofline/roofline.h"
 #include "cli/cli.h"
@@ -116,7 +116,7 @@ show_chain_time(struct run *r, const struct launch_in *in, const struct gpu *gpu
 	}
 }
 
-/* What fusing the operators of --chain saves. */
+/* Show the traffic and time that fusing --chain saves. */
 static enum answer
 launch_chain(struct run *r, const struct launch_in *in)
 {
@@ -164,7 +164,7 @@ static const struct option launch_options[] = {LAUNCH_OPTIONS(OPTION_ROW)};
 
 #define SET_DATUM(sh, name, d) ((name) = sheet_take_datum((sh), #name, #d, (d)))
 
-/* What is launched, and how long the GPU takes over it. */
+/* Number of kernels and GPU time of a step. */
 struct step {
 	double n_launches, device_s; /* device_s NaN: not known */
 };
@@ -287,7 +287,7 @@ bind_step(struct run *r, const struct launch_in *in, struct step *out)
 
 /* --- a way of launching ---------------------------------------------------------------------------------- */
 
-/* What it costs beside the GPU's time; returns the step, or the host's time when nothing else is known. */
+/* Show CPU launch time against GPU time; return the step time, or the CPU time if that is all there is. */
 static double
 show_way(struct run *r, const struct launch_in *in, const struct step *s, double host_s)
 {
@@ -385,7 +385,7 @@ show_fused(struct run *r, const struct launch_in *in, const struct step *s, doub
 	show_gain(r, base, show_way(r, in, s, host_s));
 }
 
-/* What the figures mean, beyond the table. */
+/* Warnings about the results. */
 static void
 show_limits(struct run *r, const struct launch_in *in, const struct step *s)
 {
@@ -413,7 +413,7 @@ show_limits(struct run *r, const struct launch_in *in, const struct step *s)
 		run_warn(r, "host-bound: use larger batches, CUDA graphs or fusion; a faster GPU gains nothing");
 }
 
-/* What nobody stated: as measured with this GPU, else what is usual. */
+/* Defaults: as measured with this GPU, else typical values. */
 static bool
 add_measured(struct run *r, struct launch_in *in)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge memory: GPU memory for training, fine-tuning and inference. */
 #include "ask/memory/memory.h"
 #include "ask/bind/bind.h"
 #include "cli/cli.h"
@@ -98,7 +99,7 @@ show_moments(struct run *r, const struct memory_job *job, const struct memory_us
 	}
 }
 
-/* One line per pipeline stage, at its own largest moment. */
+/* Show one line per pipeline stage, at its own peak. */
 static void
 show_stages(struct run *r, const struct memory_job *job)
 {
@@ -146,7 +147,7 @@ show_pool(struct run *r, const struct memory_job *job)
 	SHOW(sh, pool_token, kv_capacity_token);
 }
 
-/* What else would fit: the largest of one input with the others as they are. */
+/* Show the largest value of each input that fits, with the others unchanged. */
 static void
 show_limits(struct run *r, const struct memory_job *job, double n_node)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge model: parameters by part, FLOP per token, cache and checkpoint of a model. */
+/* ridge model: parameters, FLOPs per token, KV cache and checkpoint size of a model. */
 #include "ask/model/model.h"
 #include "base/base.h"
 #include "db/db.h"

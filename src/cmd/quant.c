@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge quant: what does this format cost and save, what can it hold, and how does it round. */
+/* ridge quant: size, range and rounding error of number formats. */
 #include "ask/bind/bind.h"
 #include "base/base.h"
 #include "cli/cli.h"
@@ -287,7 +287,7 @@ show_error(struct run *r, const struct format *f, bool alone)
 	}
 }
 
-/* What the errors rest on. */
+/* Report the assumptions of the errors. */
 static void
 assume_errors(struct run *r, const struct format *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge roofline: compute- or memory-bound, how far from the roof, and what more bandwidth or arithmetic would buy. */
+/* ridge roofline: roofline position of a kernel, a layer or a model. */
 #include "ask/roofline/roofline.h"
 #include "base/base.h"
 #include "model/kernel/kernel.h"

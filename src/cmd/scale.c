@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge scale: scaling efficiency. */
 #include "ask/ask.h"
 #include "base/base.h"
 #include "model/calc/calc.h"

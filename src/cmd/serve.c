@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge serve: time to the first token, time between tokens, throughput, and what objectives allow. */
+/* ridge serve: TTFT, TPOT, throughput and limits of a serving setup. */
 #include "ask/serve/serve.h"
 #include "cli/cli.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge spec: what does speculative decoding buy. */
+/* ridge spec: speedup from speculative decoding. */
 #include "ask/bind/bind.h"
 #include "cli/cli.h"
 #include "model/calc/calc.h"

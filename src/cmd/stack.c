@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge stack: combined speedup of optimizations. */
 #include "ask/stack/stack.h"
 #include "ask/ask.h"
 #include "ask/bind/bind.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge train: training step time, MFU, run length and cost. */
 #include "ask/train/train.h"
 #include "search/plan/plan.h"
 

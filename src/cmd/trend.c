@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ridge trend: growth of a series, and when it reaches a limit. */
 #include "ask/ask.h"
 #include "model/calc/calc.h"
 #include "search/stats/stats.h"

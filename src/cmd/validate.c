@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ridge validate: how wrong are the predictions, on measurements that somebody published or that are one's own? */
+/* ridge validate: prediction error against published or your own measurements. */
 #include "ask/validate/validate.h"
 
 #include "base/base.h"

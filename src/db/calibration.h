@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calibration files as they are written; private to calibration*.c and transfer.c.  Kernels are bound as shares into
- * the structs that hold their rates later. */
+/*
+ * Calibration files as written; private to calibration*.c and transfer.c.  Shares are read into the structs that later
+ * hold rates.
+ */
 #ifndef RIDGE_DB_CALIBRATION_H
 #define RIDGE_DB_CALIBRATION_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Residuals and levels of memory: sections of a calibration whose keys are not known beforehand. */
+/* Read the sections of a calibration that have free keys: residuals and memory levels. */
 #include "db/calibration.h"
 
 /* --- residuals: maps with names of the file's own -------------------------------------------------------- */

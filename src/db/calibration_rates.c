@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fractions of the reference figures become rates, once, as a calibration is read. */
+/* Convert the shares of a calibration to absolute rates. */
 #include "db/calibration.h"
 #include "db/db.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Find, read and cache database entries: search path, aliases, overlays of --set. */
 #include "db/db.h"
 
 #include "base/base.h"

@@ -11,8 +11,8 @@
 
 /*
  * The database: entries are files, found by name.  Lookup ignores case and every character that is not a letter or
- * digit; `aliases:` in a file add more.  Only the files that are needed are opened: the aliases of the shipped entries
- * are compiled in as hints, and a hint is believed only when the file it names says the same.
+ * digit; `aliases:` in a file add names.  Only needed files are opened: aliases of shipped entries are compiled in, and
+ * checked against the file when it is read.
  */
 
 /* The folders of a database, in the order of this table. */
@@ -42,20 +42,20 @@ struct database *database_new(struct arena *a, struct diag *d, const char *direc
 /* Where a user's own entries are, in folders named as those of hwdb; NULL without a home.  It may not exist. */
 const char *database_user_directory(struct arena *a);
 
-/* The same database for one question: what it binds lies in `passing`, its faults go to d; files stay read. */
+/* The same database for one query: structs are allocated in `passing`, errors go to d, and parsed files are shared. */
 struct database *database_for(const struct database *db, struct arena *passing, struct diag *d);
-/* The same database with its faults going elsewhere. */
+/* The same database with another destination for errors. */
 struct database *database_reporting_to(const struct database *db, struct diag *d);
 
-/* Where the database's own things live, for as long as it does. */
+/* The arena of the database itself. */
 struct arena *database_arena(const struct database *db);
-/* Things made of the database once, found again by what they were made of and a word.  False when there is none; what
- * was kept may be NULL. */
+/* Cache of objects derived from the database, by source object and key.  False if absent; a cached value may be NULL.
+ */
 bool database_kept(const struct database *db, const void *of, const char *key, const void **what);
 void database_keep(struct database *db, const void *of, const char *key, const void *what);
 
-/* The root of an entry's file and its id, or NULL with an error that suggests near names.  A name with `/` or ending in
- * .yaml, or `-`, is a file.  `announce` gets `alias = id` when an alias meant a variant, else NULL. */
+/* The root of an entry's file and its id, or NULL with an error that suggests similar names.  A name with `/` or ending
+ * in .yaml, or `-`, is a file.  `announce` gets `alias = id` when an alias meant a variant, else NULL. */
 const struct node *database_open(
     struct database *db, enum entry_kind k, const char *name, struct source at, const char **id, const char **announce);
 /* The same without an error when there is no such entry. */
@@ -65,7 +65,7 @@ const struct node *database_try(struct database *db, enum entry_kind k, const ch
 const char **database_list(struct database *db, enum entry_kind k, size_t *n);
 /* The file of an id. */
 const char *database_path(struct database *db, enum entry_kind k, const char *id);
-/* Whether this text stands anywhere in the file of an id: a look that costs a tenth of reading the file. */
+/* True if the file of an id contains this text; ten times cheaper than parsing it. */
 bool database_mentions(struct database *db, enum entry_kind k, const char *id, const char *text);
 
 /* Bound structs; `overlay` (or NULL) is laid over the file first.  NULL on faults.  Without an overlay the same entry
@@ -78,7 +78,7 @@ const struct link *database_link(
     struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce);
 const struct workload *database_model(
     struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce);
-/* What was assumed when this name was read: fields that a configuration of the hub left to its family's defaults. */
+/* Assumptions made when reading this name: fields of a Hugging Face configuration that took family defaults. */
 const char *const *database_assumed(const struct database *db, const char *name, size_t *n);
 const struct calibration *database_calibration(struct database *db, const char *gpu, const char *backend);
 /* The 80 % interval of a figure of this calibration; false when the file gives none. */
@@ -105,15 +105,15 @@ bool transfer_bind(struct binder *b, const struct node *root, const char *id, st
 /* The rule for this GPU, or NULL. */
 const struct transfer *database_transfer(struct database *db, struct arena *a, struct diag *d, const struct gpu *gpu);
 
-/* An uncertainty file of the database: how wrong a kind of answer may be, beyond the residuals of a calibration. */
+/* An uncertainty file: error of a kind of prediction beyond the residuals of its calibration. */
 
 /* Strings live in the binder's arena or in the tree.  False on faults. */
 bool uncertainty_bind(struct binder *b, const struct node *root, const char *id, struct uncertainty *out);
 
-/* Of a kind of answer (`gemm`, `train`); NULL when there is no such file, which is no error, or on faults. */
+/* Uncertainty of a kind of prediction (`gemm`, `train`); NULL without an error if there is no such file. */
 const struct uncertainty *database_uncertainty(struct database *db, struct arena *a, struct diag *d, const char *name);
 
-/* A reliability file of the database: what was published about the interruptions of a run. */
+/* A reliability file: published interruptions of a run. */
 
 /* Strings live in the binder's arena or in the tree.  False on faults. */
 bool reliability_bind(struct binder *b, const struct node *root, const char *id, struct reliability *out);
@@ -148,12 +148,12 @@ bool engine_bind(struct binder *b, const struct node *root, const char *id, stru
 struct engine *database_engine(struct database *db, struct arena *a, struct diag *d, const char *name,
     const struct node *overlay, struct source at, const char **announce);
 
-/* A cause of trouble, from a file of hwdb/diagnoses. */
+/* A cause of a slow or failing run, from hwdb/diagnoses. */
 
 /* Strings live in the binder's arena or in the tree.  False on faults. */
 bool diagnosis_bind(struct binder *b, const struct node *root, const char *id, struct diagnosis *out);
 
-/* All of the database, sorted by id; NULL on faults. */
+/* All causes, sorted by id; NULL on errors. */
 const struct diagnosis **database_diagnoses(struct database *db, struct arena *a, struct diag *d, size_t *n);
 
 /* The command line of a cause: {figure|example} and {word|example} replaced.  `known` returns the text of a name, or

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read causes for `ridge diagnose`: signs, fixes and sizing command. */
 #include "db/db.h"
 
 #include "base/base.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An engine file: what a serving engine spends beside kernels, and how it admits requests.  Families that differ little
- * extend another one's file. */
+/* Read serving engines: step overheads, KV cache pool and scheduler.  Similar versions extend another file. */
 #include "db/parts.h"
 
 #include <string.h>
@@ -33,7 +32,8 @@ static const struct field step_fields[] = {
 SCHEMA(step_schema, "'step'", struct engine, step_fields);
 
 static const struct field kernel_fields[] = {
-    FIGURE("weight_only", Q_NUMBER, ENGINE(weight_only_frac), 0, 2, "compute dtype of GEMMs with packed weights"),
+    FIGURE(
+        "weight_only", Q_NUMBER, ENGINE(weight_only_frac), 0, 2, "share of peak reached by GEMMs with packed weights"),
     FIGURE("cap16", Q_PER_CLOCK, ENGINE(cap16_byte), 0, 1e4, "maximum 16-bit weight bytes streamed per SM and clock"),
     FIGURE("cap8", Q_PER_CLOCK, ENGINE(cap8_byte), 0, 1e4, "the same for 8-bit weights"),
     FIGURE("cap4", Q_PER_CLOCK, ENGINE(cap4_byte), 0, 1e4, "the same for 4-bit weights"),
@@ -61,7 +61,7 @@ static const struct field pool_fields[] = {
     CHOICE("of", ENGINE(memory.pool), "none|card|static|free",
         "pool size: none, grows on demand; card, share of GPU memory; static, share for weights and KV cache; free, "
         "share of what is left"),
-    FIGURE("share", Q_NUMBER, ENGINE(memory.utilization), 0, 1, "the share"),
+    FIGURE("share", Q_NUMBER, ENGINE(memory.utilization), 0, 1, "the share of it"),
     FIGURE("context", Q_SIZE, ENGINE(memory.counter_byte[COUNTER_DEVICE]), 0, 1e12,
         "driver context, libraries and graphs, besides weights, KV cache and activations"),
     FIGURE("step", Q_COUNT, ENGINE(memory.batch_token), 1, 1e9,
@@ -86,11 +86,13 @@ SCHEMA(scheduler_schema, "'scheduler'", struct engine, scheduler_fields);
 static const struct field unfused_fields[] = {
     FIGURE("peak", Q_NUMBER, ENGINE(unfused.peak_frac), 0, 1, "share of the peak with fp16 accumulation"),
     FIGURE("memory", Q_NUMBER, ENGINE(unfused.mem_frac), 0, 1, "share of the bandwidth"),
-    FIGURE("stream_passes", Q_NUMBER, ENGINE(unfused.n_stream_passes), 0, 1e4, "of fp32 activations through memory"),
-    FIGURE("score_passes", Q_NUMBER, ENGINE(unfused.n_score_passes), 0, 1e4, "of the scores of attention"),
-    FIGURE("launch", Q_TIME, ENGINE(unfused.launch_s), 0, 1, "of one kernel"),
-    FIGURE("kernels", Q_NUMBER, ENGINE(unfused.n_kernels), 0, 1e4, "of a layer, 16-bit weights"),
-    FIGURE("packed_kernels", Q_NUMBER, ENGINE(unfused.n_packed_kernels), 0, 1e4, "of a layer, packed weights"),
+    FIGURE("stream_passes", Q_NUMBER, ENGINE(unfused.n_stream_passes), 0, 1e4,
+        "passes of fp32 activations through memory"),
+    FIGURE(
+        "score_passes", Q_NUMBER, ENGINE(unfused.n_score_passes), 0, 1e4, "passes of attention scores through memory"),
+    FIGURE("launch", Q_TIME, ENGINE(unfused.launch_s), 0, 1, "launch time of a kernel"),
+    FIGURE("kernels", Q_NUMBER, ENGINE(unfused.n_kernels), 0, 1e4, "kernels per layer, 16-bit weights"),
+    FIGURE("packed_kernels", Q_NUMBER, ENGINE(unfused.n_packed_kernels), 0, 1e4, "kernels per layer, packed weights"),
     FIGURE("queue", Q_COUNT, ENGINE(unfused.queue), 1, 1e7, "launch queue depth"),
     FIGURE("batch", Q_COUNT, ENGINE(unfused.batch_token), 1, 1e7, "prefill chunk size in tokens"),
 };
@@ -199,7 +201,7 @@ static const struct field fields[] = {
 };
 const struct schema engine_schema = {"an engine", sizeof(struct engine), fields, sizeof fields / sizeof *fields};
 
-/* Without these no step can be worked out. */
+/* Values without which no step can be computed. */
 static bool
 check_given(struct binder *b, const struct node *root, const struct engine *e)
 {

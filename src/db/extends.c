@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `extends: NAME`: an entry as what it changes in another of its kind. */
+/* `extends: NAME`: merge an entry over the one it inherits from. */
 #include "db/parts.h"
 
 #include <string.h>

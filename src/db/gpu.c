@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read GPUs. */
 #include "db/parts.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One stack of layers: blocks of like ones, each a mixer of tokens and a feed-forward part.  mixers.c reads the mixers.
- */
+/* Read the layers of a model: blocks of equal layers, each with a token mixer (mixers.c) and a feed-forward part. */
 #include "db/parts.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read links: interconnects, networks and storage. */
 #include "db/parts.h"
 
 #include <math.h>

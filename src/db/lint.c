@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `ridge check`: check entries against physics and against each other. */
 #include "db/db.h"
 
 #include "base/sheet.h"

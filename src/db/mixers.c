@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read token mixers: attention, Mamba-2, delta networks. */
 #include "db/parts.h"
 
 #include <string.h>
@@ -190,7 +191,7 @@ finish_heads(struct binder *b, const struct node *map, int kind, struct datum hi
 	return true;
 }
 
-/* Keys that only one kind has, so that nobody believes in a number that is not used. */
+/* Keys of a single kind, which others refuse rather than ignore. */
 static bool
 check_foreign(struct binder *b, const struct node *map, int kind)
 {

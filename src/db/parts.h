@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Schema macros and the readers shared by the files of this folder. */
 #ifndef RIDGE_DB_PARTS_H
 #define RIDGE_DB_PARTS_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read published interruptions of training runs. */
 #include "db/db.h"
 
 #define RELIABILITY(member) offsetof(struct reliability, member)

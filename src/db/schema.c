@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Fill structs from YAML by tables of fields: types, units, bounds, unknown keys. */
 #include "db/tree.h"
 
 #include "base/base.h"
@@ -30,7 +31,7 @@ clear_field(const struct field *f, char *out)
 	}
 }
 
-/* Rows of a nested map may lie anywhere in the outer struct: only datums need a mark for "absent". */
+/* Fields of a nested map can be anywhere in the outer struct; only datums need an "absent" mark. */
 void
 schema_clear(const struct schema *s, void *out)
 {

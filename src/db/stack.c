@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A stack file: what a framework keeps in memory beside what the mathematics needs. */
+/* Read training frameworks: memory beyond the model states, and overheads of the step. */
 #include "db/db.h"
 #include "db/parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a framework's training step costs in time, as its file says it. */
+/* Read the step time section of a training framework. */
 #include "db/parts.h"
 
 #include "model/memory/memory.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read systems: nodes with scale-up domain and network.  GPU and fabric are ids that the database resolves. */
 #include "db/parts.h"
 
 #include <string.h>
@@ -107,7 +108,7 @@ fault(struct binder *b, struct source at, const char *what, const char *hint)
 	return false;
 }
 
-/* What no single value shows to be wrong. */
+/* Checks that involve several values. */
 static bool
 check_together(struct binder *b, const struct system *s)
 {

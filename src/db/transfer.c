@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read rules that replace missing measurements of a GPU by those of another. */
 #include "db/calibration.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parse YAML into trees with places.  Linear key and anchor lookups are bounded, which keeps parsing near-linear. */
 #include "db/tree.h"
 
 #include "base/base.h"

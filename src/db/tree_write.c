@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Write trees and values as YAML. */
 #include "db/tree.h"
 
 #include <stdio.h>
@@ -128,7 +129,7 @@ put_key(struct writer *w, const struct node *key, size_t indent)
 	put(w, ":");
 }
 
-/* An item that fits into a line of its own goes there whole. */
+/* Write an item on one line if it fits. */
 static void
 put_items(struct writer *w, const struct node *n, size_t indent)
 {

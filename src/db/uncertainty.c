@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read the errors behind prediction intervals. */
 #include "db/parts.h"
 
 #define AT(member) offsetof(struct uncertainty, member)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A model file: a transformer as a dozen architecture numbers.  Its layers are read in layers.c, lists of operators in
- * operators.c. */
+/* Read model files: transformers here, their layers in layers.c, lists of operators in operators.c. */
 #include "db/db.h"
 
 #include "base/base.h"
@@ -250,7 +249,7 @@ operators_bind(struct binder *b, const struct node *root, struct workload *out)
 	return ok;
 }
 
-/* What the file says, before defaults are filled in. */
+/* A model file as written, before defaults. */
 struct stack_file {
 	struct datum n_layers;
 	struct block_file top;

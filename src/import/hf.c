@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A configuration of the hub as a model file of ours: find its family, let the family's rules speak, put the parts
- * together. */
+/* Convert a Hugging Face config.json to a model file: find its family, apply the family's rules, assemble the parts. */
 #include "import/parts.h"
 
 #include "base/base.h"
@@ -223,7 +222,7 @@ is(const char *word, const char *what)
 	return word && strcmp(word, what) == 0;
 }
 
-/* Of recurrent states; fp32 is what everybody means. */
+/* Dtype of recurrent states; fp32 is the default everywhere. */
 static void
 put_state_dtype(struct hf *h, struct node *out)
 {

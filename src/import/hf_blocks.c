@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The layers of a configuration in our own form: like layers together, each with its mixer and its feed-forward part.
- */
+/* Group the layers of a configuration into blocks of equal layers, each with mixer and feed-forward part. */
 #include "import/parts.h"
 
 #include <string.h>
@@ -55,7 +54,7 @@ put_indexer(struct hf *h, struct node *out, struct source at)
 	map_put(h->arena, out, "indexer", map);
 }
 
-/* How a layer's heads differ from those of the model: window and full layers may have their own. */
+/* Head dimensions of a layer, which may differ between window and full layers. */
 struct heads {
 	struct datum n, kv, dim, v;
 };
@@ -157,7 +156,7 @@ latent_attention(struct hf *h, const struct hf_layer *l)
 	return out;
 }
 
-/* DeepSeek-V4: a window beside compressed tokens, one key/value head for all. */
+/* DeepSeek-V4: a window and compressed tokens, with one KV head. */
 static struct node *
 compressed_attention(struct hf *h, const struct hf_layer *l)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fields of a configuration: what the file says, else what its family says. */
+/* Look up fields of a configuration, with defaults from its family. */
 #include "import/parts.h"
 
 #include "base/base.h"
@@ -29,7 +29,7 @@ static const struct hf_family families[] = {
 #undef FAMILY
 };
 
-/* What a file may say where a word decides sizes; other words are checked where they are used, or decide none. */
+/* Values of fields whose word decides sizes; other words are checked where they are used. */
 static const struct {
 	enum hf_field field;
 	const char *words;
@@ -110,7 +110,7 @@ cell(const char *words, const char *key, char *buf, size_t size)
 	return false;
 }
 
-/* What the family says of a field where the file is silent. */
+/* Default of the family for a missing field. */
 enum saying { SILENT, FIXED, QUIET, DEFAULT };
 
 static enum saying

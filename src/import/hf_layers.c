@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which layer is of which kind: one small rule per way in which configurations say it. */
+/* Assign a kind to each layer: one small rule per notation used in configurations. */
 #include "import/parts.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which layers attend to everything, to a window or a chunk, or recur. */
+/* Convert token mixers of a configuration: full, windowed and chunked attention, recurrences. */
 #include "import/parts.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ rule_moe(struct hf *h)
 		all_feed(h, FEED_MOE);
 }
 
-/* Gemma 4: experts beside the MLP. */
+/* Gemma 4: experts in addition to the MLP. */
 void
 rule_gemma_moe(struct hf *h)
 {

@@ -81,7 +81,7 @@ algorithm(const char *name)
 	return (struct quant_format){0};
 }
 
-/* Of the experts alone: an unknown one must not count as that of the others. */
+/* Format of the experts alone; an unknown one must not count as that of the other weights. */
 static struct quant_format
 expert_algorithm(struct hf *h, const struct node *n)
 {
@@ -95,7 +95,7 @@ expert_algorithm(struct hf *h, const struct node *n)
 	return f;
 }
 
-/* [128, 128]: the first side; 128 where nobody says it. */
+/* Block size of [128, 128], by its first side; default 128. */
 static double
 block_side(struct hf *h, const struct node *n)
 {
@@ -261,7 +261,7 @@ enum import_part {
 	IMPORT_PART_UNKNOWN
 };
 
-/* The first text that stands in a module's name says what it is. */
+/* Parts by text in a module's name; the first match counts. */
 static const struct {
 	const char *text;
 	enum import_part part;
@@ -394,7 +394,7 @@ read_exclusions(struct quant_reader *q, struct kept *k)
 	}
 }
 
-/* How many of the layers that have the part keep it. */
+/* Number of layers with the part that keep it in 16 bits. */
 static void
 count_kept(struct hf *h, const struct kept *k, enum import_part p, size_t *kept, size_t *all)
 {

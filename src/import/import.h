@@ -9,20 +9,20 @@
 #include "search/simulate/simulate.h"
 
 /*
- * Model configurations as the Hugging Face hub has them (`config.json`) become model files of our own form.  What a
- * model_type means is a row of hf_families.def; adding one is that row and a fixture in tests/fixtures/hf.
+ * Import of Hugging Face configurations (`config.json`) as model files.  Each model_type is a row of hf_families.def,
+ * with a fixture in tests/fixtures/hf.
  */
 
-/* What the reader should know: fields that were missing and took their family's documented default, and remarks. */
+/* Remarks for the user: fields that took their family's documented default, and notes. */
 struct hf_notes {
 	size_t n_assumed, n_remarks;
 	const char **assumed, **remarks;
 };
 
-/* True for a map that is a configuration of the hub and no model file of ours. */
+/* True if a map is a Hugging Face configuration rather than a model file. */
 bool hf_is_config(const struct node *root);
 
-/* The configuration as a model file, whose numbers stand where the configuration has them; NULL on faults. */
+/* Convert a configuration to a model file whose numbers keep their places; NULL on errors. */
 const struct node *hf_import(struct arena *a, struct diag *d, const struct node *config, struct hf_notes *notes);
 
 /* All model types of the table, in its order. */
@@ -36,10 +36,10 @@ const struct node *json_read(struct arena *a, struct diag *d, struct source at, 
  * Measurement files: JSON Lines or CSV with the columns of ridge/measurement.def, and what other benchmarks print.  The
  * kind of file is told from its content.
  *
- * A row that cannot be used is left out and counted with its reason; a file without one usable row is refused.
+ * Unusable rows are skipped and counted by reason; a file without usable rows is refused.
  */
 
-/* What a file may leave unsaid; it wins over this where it does say it. */
+/* Hints for what a file leaves out; the file takes precedence. */
 struct measurement_hints {
 	const char *gpu;         /* id in the database */
 	const char *collective;  /* all_gather: tables of nccl-tests do not name it */
@@ -56,7 +56,7 @@ bool measurements_read(
 bool measurements_read_text(struct arena *a, struct diag *d, const char *name, const char *text, size_t length,
     struct database *db, const struct measurement_hints *hints, struct measurements *out);
 
-/* Does this text look like a measurement file? */
+/* True if this text looks like a measurement file. */
 bool measurements_are_in(const char *text, size_t length);
 
 /* `12 rows left out: the GPU 'x' is not in the database (the first is line 7)`, of reason i. */

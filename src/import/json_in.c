@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read JSON with places. cJSON keeps none and accepts more than JSON, so the text is walked alongside its tree. */
 #include "import/import.h"
 
 #include "base/sheet.h"
@@ -194,7 +195,7 @@ value(struct reader *r, const cJSON *item, int depth)
 
 /* --- the text -------------------------------------------------------------------------------------------- */
 
-/* What cJSON lets through: a NUL that would cut a string short. */
+/* Find a NUL that would truncate a string, which cJSON lets through. */
 static const char *
 find_nul(const char *text, size_t length)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Recognize the format of a measurement file and read it. */
 #include "import/import.h"
 
 #include "base/base.h"
@@ -210,7 +211,7 @@ is_published(const char *line, size_t n)
 	return line_has(line, n, "busbw_GBs") && line_has(line, n, "collective") && line_has(line, n, ",kind,");
 }
 
-/* Text formats, by words that stand in no other; the first that fits. */
+/* Text formats by characteristic words; the first match counts. */
 static const struct {
 	const char *word;
 	bool (*read)(struct measurement_reader *r);
@@ -234,7 +235,7 @@ static bool (*text_reader(const char *text, size_t length))(struct measurement_r
 	return NULL;
 }
 
-/* One JSON document, or one object a line. */
+/* Read one JSON document, or one object per line. */
 static bool
 read_json(struct measurement_reader *r)
 {

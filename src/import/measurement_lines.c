@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows of the project's own columns: CSV, and JSON Lines. */
+/* Read ridge's own measurement columns, as CSV or JSON Lines. */
 #include "import/import.h"
 #include "import/parts.h"
 
@@ -93,7 +93,7 @@ struct csv {
 	enum measurement_kind kind; /* of all rows of a file that does not say it in each */
 };
 
-/* Other names of columns that stand in published files. */
+/* Aliases of columns in published files. */
 static const struct {
 	const char *name, *column;
 } synonyms[] = {{"phase", "operation"}, {"collective", "operation"}, {"gpu", "device"}};
@@ -120,7 +120,7 @@ has(const struct csv *c, const char *name)
 	return false;
 }
 
-/* Without a column `kind` the columns tell what the rows are about. */
+/* Infer the kind of a file without a column `kind` from its columns. */
 static bool
 csv_kind(struct measurement_reader *r, struct csv *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One row: what it must have, and what no device can have done. */
+/* Check one measurement row: required columns, and times that no device can reach. */
 #include "import/parts.h"
 
 #include "base/base.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A GPU as it stands in the file. */
+/* Resolve the GPU of a row. */
 struct gpu_label {
 	const char *label, *id; /* label is one of the reader's words; id NULL: not in the database */
 	double most_flop_per_s;
@@ -264,7 +264,7 @@ rate_alone(const struct measurement *row)
 	    isnan(row->time_s);
 }
 
-/* What a copy reads and writes, in units of one array: McCalpin's STREAM counts like this. */
+/* Arrays that a copy reads and writes, counted as in McCalpin's STREAM. */
 static double
 copy_arrays(const struct measurement *row)
 {

@@ -104,7 +104,7 @@ is_whole(const char *word)
 	return *word && word[strspn(word, "0123456789")] == '\0';
 }
 
-/* Where a row begins, or -1. */
+/* Index of the word where a row begins, or -1. */
 static int
 row_start(char **words, int n)
 {
@@ -265,7 +265,7 @@ end_table(struct nccl_table *t)
 
 /* --- what stands around it ------------------------------------------------------------------------------- */
 
-/* `# ranks 16`, `# nodes 2`: what people add where a table does not say it. */
+/* Lines that users add to a table: `# ranks 16`, `# nodes 2`. */
 static void
 count_line(struct nccl_table *t, const char *line)
 {
@@ -364,7 +364,7 @@ import_nccl_text(struct measurement_reader *r)
 
 /* --- nccl json ----------------------------------------------------------------------------------------------- */
 
-/* What `-J FILE` of nccl-tests writes.  `time` is in microseconds there, whatever its documentation says. */
+/* The JSON that `-J FILE` of nccl-tests writes.  Its `time` is in microseconds, contrary to its documentation. */
 
 static const char *
 text_at(const struct node *n, const char *path)

@@ -195,7 +195,7 @@ kernel_line(struct ncu *u)
 	end_kernel(u);
 }
 
-/* What the program printed stands before the table. */
+/* Skip program output before the table. */
 static bool
 find_head(struct ncu *u, char **text)
 {
@@ -327,7 +327,7 @@ matrix_line(
 	return true;
 }
 
-/* How many columns; 0 when the line is not their head `0  1  2  3`. */
+/* Number of columns, or 0 if the line is not a header `0  1  2  3`. */
 static int
 matrix_head(char *line)
 {

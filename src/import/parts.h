@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by the files of this folder: fields, layers and quantization of configurations; measurement readers. */
 #ifndef RIDGE_IMPORT_PARTS_H
 #define RIDGE_IMPORT_PARTS_H
 
 #include "db/tree.h"
 #include "import/import.h"
-
-/* The parts of the import of configurations: fields, layers, quantization.  Only hf*.c include this. */
 
 enum hf_field {
 #define FIELD(id, kind, low, high, names) HF_##id,

@@ -76,7 +76,7 @@ static const struct {
     {"d2d_local_copy", MEASUREMENT_COPY, "copy"},
 };
 
-/* Who ran the collective, by what the library's name begins with. */
+/* Backend of a collective by the beginning of the library's name. */
 static const struct {
 	const char *begin, *backend;
 } backends[] = {{"nccl-tests", "nccl"}, {"torch", "nccl"}, {"mscclpp", "mscclpp"}, {"DeepEP", "deepep"},

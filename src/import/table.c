@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read tables of numbers: CSV, YAML, or one number per line. */
 #include "import/import.h"
 
 #include "base/base.h"
@@ -77,7 +78,7 @@ is_separator(const struct reader *r)
 
 /* --- one line -------------------------------------------------------------------------------------------- */
 
-/* The closing quote of the value that opens at p; a doubled one stands for itself. */
+/* Find the closing quote of the value that opens at p; doubled quotes are skipped. */
 static const char *
 closing_quote(const char *p, const char *end)
 {
@@ -160,7 +161,7 @@ line(struct reader *r)
 	return true;
 }
 
-/* What keeps the cells of the first real line apart. */
+/* Find the separator of cells in the first line. */
 static char
 separator_of(const char *p, const char *end)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read request traces: arrival times and lengths. */
 #include "import/import.h"
 
 #include "base/base.h"
@@ -16,7 +17,7 @@ enum column { ARRIVAL, INPUT, OUTPUT, N_COLUMNS };
 
 static const char *const column_names[N_COLUMNS] = {"arrival", "input", "output"};
 
-/* Folded names, as they stand in published traces. */
+/* Column names in published traces, folded. */
 static const struct {
 	enum column column;
 	const char *name;

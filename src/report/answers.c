@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Find the answers of a sheet by their public names. */
 #include "report/report.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Comma-separated values, RFC 4180, base units; absent cells are empty. */
+/* CSV (RFC 4180) in base units; missing cells are empty. */
 #include "report/parts.h"
 
 #include <string.h>

@@ -19,7 +19,7 @@ struct explainer {
 
 static void explain_row(struct explainer *e, int i, int depth, const char *as);
 
-/* The name that formulas have for a row, and beside it the public one of an answer. */
+/* The name of a row in formulas, and the public id if it is an answer. */
 static void
 print_name(struct explainer *e, const struct row *row, const char *name)
 {

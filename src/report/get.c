@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bare numbers and words for shell arithmetic, and the names that find them. */
+/* `--get`: bare values for scripts, and the names that select them. */
 #include "base/base.h"
 #include "base/sheet.h"
 #include "report/parts.h"
@@ -121,7 +121,7 @@ report_row(const struct report *r, const struct sheet *sh, char *why, size_t siz
 
 enum end { END_NONE, END_LOW, END_HIGH };
 
-/* One name of --get: where it was found first, it stays that row. */
+/* Resolve one name of --get; it stays with the row where it was first found. */
 struct wanted {
 	const char *name, *path; /* of the answer; of its row in the trace, once found */
 	const char *input;       /* path of an input; NULL: none */
@@ -178,7 +178,7 @@ row_of(struct getter *g, struct wanted *w, const struct sheet *sh)
 	return i >= 0 ? sheet_row(sh, i) : NULL;
 }
 
-/* What an input was taken to be: the value that it took for want of one, or the one that was given. */
+/* The value of an input, assumed or given. */
 static const struct asked_input *
 input_of(struct getter *g, struct wanted *w, const struct answer_point *p)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arrange the answers of a sheet as lines and tables. */
 #include "report/parts.h"
 
 #include "base/base.h"

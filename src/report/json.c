@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The JSON object of ridge-json(5): answers, tables and intervals by their public ids, in base units; all rows by their
- * dotted paths only where a trace is asked for. */
+/* JSON as in ridge-json(5): answers, tables and intervals by id; with a trace also every row by its dotted path. */
 #include "base/base.h"
 #include "base/sheet.h"
 #include "report/parts.h"
@@ -81,7 +80,7 @@ write_text(const struct json *j, const char *text)
 	putc_unlocked('"', j->to);
 }
 
-/* What stands before a value: a comma, and the key in an object. */
+/* Print the comma before a value, and its key in an object. */
 static void
 lead(struct json *j, const char *key)
 {

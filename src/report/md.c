@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Markdown: one table for the single answers, one for each list. */
+/* Markdown: one table of single answers, and one per list. */
 #include "base/base.h"
 #include "report/parts.h"
 

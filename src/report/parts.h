@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Answers as lines and tables, for text, CSV and Markdown. */
 #ifndef RIDGE_REPORT_PARTS_H
 #define RIDGE_REPORT_PARTS_H
 
 #include "report/report.h"
-
-/* Answers as lines and tables: what text, CSV and Markdown have in common. */
 
 struct grid {
 	size_t n_columns, n_lines;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Gnuplot scripts: quoting, axes, curves. */
 #include "report/report.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sweep as a plot: a panel for each unit, a curve for each row and for each value of the outer sweeps. */
+/* Plot a sweep: one panel per unit, one curve per answer and outer sweep value. */
 #include "report/report.h"
 
 #include "base/sheet.h"
@@ -228,7 +228,7 @@ powers_of_two(const double *x, size_t n)
 
 /* --- curves ---------------------------------------------------------------------------------------------- */
 
-/* Points of the outer sweeps lie one behind the other: how many of the last one each has. */
+/* Points of the innermost sweep per point of the outer ones. */
 static size_t
 points_of_curve(const struct curves *c)
 {
@@ -267,7 +267,7 @@ repeats(const struct curves *c, const struct seen_row *row, const struct swept_a
 	return !(c->head->row && *c->head->row);
 }
 
-/* What never changes says nothing on a plot, unless it was asked for. */
+/* Leave constants out of a plot unless they were asked for. */
 static bool
 changes(const struct curves *c, const struct seen_row *row)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pictures: gnuplot as a child process, without a shell.  It reads the script from a file without a name and writes the
- * picture to another, so no name of ours ever stands in a script. */
+/* Run gnuplot without a shell.  Script and picture are unnamed files, so no file name ever appears in a script. */
 #include "report/report.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Select the output format. */
 #include "report/report.h"
 
 #include "report/parts.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Output formats of a sheet: one file and one row of the table in report.c each.  They know nothing about GPUs. */
 #ifndef RIDGE_REPORT_REPORT_H
 #define RIDGE_REPORT_REPORT_H
 
@@ -8,9 +9,6 @@
 
 #include "base/base.h"
 #include "base/sheet.h"
-
-/* Views of a sheet.  Every output format is one file and one row of the table in report.c; none of them knows what a
- * GPU is. */
 
 /* An input as asked: a number in base units, or a word. */
 struct asked_input {
@@ -23,7 +21,7 @@ struct texts {
 	const char **list;
 };
 
-/* What the answer rests on and nobody stated: an input with the value it took, or a remark (path NULL). */
+/* An assumption: an input with the value it took, or a remark (path NULL). */
 struct assumption {
 	const char *text; /* for people */
 	struct asked_input input;
@@ -34,7 +32,7 @@ struct assumptions {
 	struct assumption *list;
 };
 
-/* One answered question; a sweep has one per point. */
+/* One answered query; a sweep has one per point. */
 struct answer_point {
 	const struct sheet *sheet; /* NULL when the point was refused */
 	struct texts swept;        /* values of the swept inputs, as typed */
@@ -67,20 +65,19 @@ int report_find(const struct sheet *sh, const char *name, char *why, size_t size
 
 /* One JSON object on one line, for JSON Lines. */
 void report_json_line(FILE *to, const struct report *r);
-/* The line of a question that was refused: every message with its place and hint. */
+/* The JSON line of a refused query: all errors with place and hint. */
 void report_json_errors(FILE *to, const char *version, const char *command, const struct diag *d);
 
 /* --- many points ----------------------------------------------------------------------------------------- */
 
 /*
- * A sweep, point by point: sheets go when they have been added, and of a point only the cells that will be printed are
- * kept.  JSON goes out at once.
+ * A sweep, point by point: sheets are not kept, only the cells that will be printed.  JSON is printed at once.
  */
 struct points_report;
 
 /* Formats are `text`, `json`, `csv`, `md` and `get`; `plot`: curves are wanted too.  `head` must stay. */
 struct points_report *points_report_new(const char *format, const struct report *head, bool plot);
-/* What comes before the first point. */
+/* Print what comes before the first point. */
 void points_report_begin(struct points_report *p, FILE *to);
 void points_report_add(struct points_report *p, FILE *to, const struct answer_point *point);
 /* Whether a row that head->row names has been found, or none was asked for. */
@@ -123,10 +120,9 @@ int places_find(const struct places *all, const struct sheet *sh, const char *na
 int answer_scope(const struct sheet *sh, int i);
 
 /*
- * A plot: series of points and lines over one axis, in panels one above the other.  It knows nothing of what it shows,
- * and becomes a script of gnuplot, or a picture that gnuplot draws from the script.
+ * A plot: points and lines over one axis, in stacked panels, as a gnuplot script or a picture drawn from it.
  *
- * Texts may be anything: in the script they stand in single quotes or data blocks alone, where gnuplot expands nothing.
+ * Texts can be arbitrary: the script has them only in single quotes and data blocks, where gnuplot expands nothing.
  */
 
 struct plot_series {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sweep in each format, point by point: what is printed at once goes out, what needs all points is kept as cells. */
+/* Print a sweep point by point in each format; formats that need all points first keep them as cells. */
 #include "report/parts.h"
 #include "report/report.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Answers for people: aligned lines and tables, then what was assumed. */
+/* Text output: aligned lines and tables, then the assumptions. */
 #include "base/base.h"
 #include "report/parts.h"
 
@@ -49,7 +49,7 @@ print_cell(FILE *to, const char *text, size_t width, bool right, bool last)
 		fputs("  ", to);
 }
 
-/* Sentences do not stand in columns: such a table is printed line by line, one value below the other. */
+/* Print tables with sentences line by line, one value below the other. */
 static void
 print_records(FILE *to, const struct grid *g)
 {
@@ -115,7 +115,7 @@ print_grid(FILE *to, const struct grid *g, const char *indent)
 	}
 }
 
-/* What is the same at every point stands above the table once. */
+/* Print values that are the same at every point once, above the table. */
 static struct grid
 print_constants(FILE *to, struct arena *a, const struct grid *g, size_t keep)
 {

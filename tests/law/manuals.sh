@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every command has a page with its lists in it, every page mentions only what exists.
+# Every command has a page with its lists in it, every page mentions only what exists, and its examples run.
 BUILD=${BUILD:-build}
 RIDGE=${RIDGE:-$PWD/$BUILD/ridge}
 status=0
@@ -72,6 +72,13 @@ for page in man/*.[1-9]; do
 	done >"$BUILD/manuals.tmp"
 	while read -r other; do
 		fault "$page refers to $other, which does not exist"
+	done <"$BUILD/manuals.tmp"
+	rm -f "$BUILD/manuals.tmp"
+	# lines of examples in its text, except those that measure, write, or read files that only users have
+	sed -n 's/^\.Dl \$ ridge //p' "$page" | grep -v -E '^bench|[|>]|--install|(^|[ /])(mine|steps|base|new|config)\.(jsonl|csv|json)' >"$BUILD/manuals.tmp"
+	while read -r line; do
+		said=$(sh -c "'$RIDGE' $line" 2>&1 >/dev/null </dev/null)
+		[ $? -le 1 ] || fault "$page: ridge $line: $said"
 	done <"$BUILD/manuals.tmp"
 	rm -f "$BUILD/manuals.tmp"
 	[ ! -d "$BUILD/man" ] || [ -f "$BUILD/man/$name" ] || fault "$BUILD/man/$name was not made"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Choices that several commands share, one function each: model, kernels, network, memory, dtypes, load, layout,
+ * batch.
+ */
 #ifndef RIDGE_ASK_BIND_BIND_H
 #define RIDGE_ASK_BIND_BIND_H
 
@@ -9,7 +13,7 @@
 #include "search/fit/fit.h"
 #include "search/plan/plan.h"
 
-/* A model by name, or as the few numbers that a cache of keys and values depends on. */
+/* A model by name, or by the dimensions that determine its KV cache. */
 
 struct shape_in {
 #define SHAPE_OPTIONS(X)                                                                                               \
@@ -29,9 +33,9 @@ bool run_whole(struct run *r, const char *option, struct datum d, double least);
 
 /* The interval around a time that fitted parameters gave. */
 
-/* What a predicted time rests on. */
+/* Basis of a predicted time. */
 struct error_source {
-	const struct calibration *fit; /* NULL: nothing was fitted, and there is no interval */
+	const struct calibration *fit; /* NULL: no calibration, and no interval */
 	const char *kind;              /* a file of hwdb/uncertainty: `gemm` */
 	const char *residual;          /* of the calibration: `gemm_bf16`; NULL: the file's own */
 	const char *regime;            /* `decode`, where residuals differ; NULL: all */
@@ -59,9 +63,8 @@ bool run_answer_interval(struct run *r, const char *kind, double value, struct i
 bool run_interval(struct run *r, const struct error_source *s, double value, struct interval *out);
 
 /*
- * Bindings: one function for each thing that a question needs (which kernels, which memory, which layout, which price),
- * so that two commands that are asked the same thing cannot answer differently.  Commands call these and read none of
- * these inputs themselves.
+ * Bindings: one function per choice (kernels, memory, layout, price ...), so that commands agree on it.  Commands call
+ * these and do not read the inputs themselves.
  */
 
 struct memory_in;
@@ -97,10 +100,10 @@ const struct network_known *bind_known_networks(struct run *r, int *n);
 
 /* --- card: usable memory of a GPU ------------------------------------------------------------------------- */
 
-/* What was given (--gpu-mem); else what the driver reports; else 99 % of the GiB on the label, said and marked. */
+/* --gpu-mem, else what the driver reports, else 99 % of the label in GiB, listed as assumed. */
 struct datum bind_card(struct run *r, const struct gpu *gpu, struct datum given);
 
-/* --- formats: the types of weights, products and cache ---------------------------------------------------- */
+/* --- formats: dtypes of weights, GEMMs and KV cache ------------------------------------------------------ */
 
 struct formats_in {
 	struct word dtype, weights_dtype, kv_dtype;
@@ -108,7 +111,7 @@ struct formats_in {
 };
 
 struct formats {
-	enum dtype compute, weights, kv; /* of products, of most weights as stored, of the cache */
+	enum dtype compute, weights, kv; /* of GEMMs, of most weights as stored, of the KV cache */
 	const struct quantisation
 	    *published;                /* each part is stored as the checkpoint has it; NULL: as `weights` says */
 	double weight_byte, head_byte; /* of a weight, of one of the head; 0: what the types say */
@@ -157,7 +160,7 @@ struct load_in {
 	const char *clients_option;
 };
 
-/* Requests, and who sends them: at a rate, clients, or (both NaN) nobody in particular. */
+/* Requests at a rate, from clients, or (both NaN) all queued at the start. */
 struct load {
 	struct serve_load each;
 	double rate_request_per_s, n_clients;
@@ -191,7 +194,7 @@ bool bind_given_price(struct run *r, const struct words *words, const struct gpu
 
 /* --- software: the stack or engine of a job ---------------------------------------------------------------- */
 
-/* What decides which framework or engine people use. */
+/* Inputs that determine the default framework or engine. */
 struct software_ask {
 	enum stack_use use;
 	struct word name; /* --stack; no text: chosen by the rest */
@@ -207,7 +210,7 @@ const struct stack *bind_stack(struct run *r, struct word name, const struct wor
 /* The engine of this name, or the usual one on this GPU (NULL: any), which is listed.  NULL with errors. */
 const struct engine *bind_engine(struct run *r, struct word name, const struct gpu *gpu);
 
-/* Degrees that a served replica has: they count as read. */
+/* Degrees of parallelism of a served replica, marked as read. */
 void bind_served_degrees(struct run *r, const struct layout_in *in);
 
 /* --- layout: degrees of parallelism and what goes with them ------------------------------------------------ */
@@ -224,7 +227,7 @@ struct layout_ask {
 /* A layout: what was said, and what the framework or engine does where nothing was, which is listed under `assumed`.
  * What it lacks is refused.  False with errors. */
 bool bind_layout(struct run *r, const struct layout_ask *ask, struct layout *out);
-/* GPUs that reach each other without a network: of the system that was named, or of a usual node. */
+/* GPUs in the scale-up domain of the given system, or of a typical node. */
 double bind_node_gpus(struct run *r, const struct memory_in *in);
 
 /* --- batch: sequences, micro-batches, tokens --------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What commands ask of the database and of the reader's attention. */
+/* Fetch database entries for a command, apply --set, and report assumptions. */
 #include "base/base.h"
 
 #include "ask/bind/bind.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Combine kernel errors into the interval of a step. */
 #include "ask/bind/bind.h"
 
 #include "db/db.h"
@@ -25,7 +26,7 @@ run_uncertainty(struct run *r, const char *kind)
 	return u ? u : none;
 }
 
-/* A regime whose error differs from that of all by more than a quarter has a width of its own. */
+/* A regime gets its own width if its error differs from the overall one by more than a quarter. */
 static void
 use_regime(const struct residual *r, const char *regime, struct error_class *c)
 {
@@ -41,7 +42,7 @@ use_regime(const struct residual *r, const char *regime, struct error_class *c)
 	}
 }
 
-/* How far outside of what was measured the dimensions lie, and which. */
+/* How far the dimensions are outside the measured range, and which ones. */
 static double
 reach_of(struct run *r, const struct error_source *s, const struct uncertainty *u, const char **text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The layout of a job: degrees that were said, and what the framework does where none was. */
+/* Bind the layout of a job: given degrees of parallelism, and the framework's defaults. */
 #include "ask/bind/bind.h"
 
 #include "ask/memory/memory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Requests, how long they are, and who sends them: a rate, or clients that think between an answer and the next. */
+/* Bind the load of a server: request lengths, and a request rate or clients with think time. */
 #include "ask/bind/bind.h"
 
 #include "ask/memory/memory.h"

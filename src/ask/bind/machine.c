@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What was fitted to collectives over the nodes of a system, at the NICs in hand.  A fabric that nobody measured takes
- * the middle of those that somebody did.
+ * Collective parameters across the nodes of a system, rescaled to its NICs.  An unmeasured fabric takes the median of
+ * the others.
  */
 #include "ask/bind/bind.h"
 

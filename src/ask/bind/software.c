@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which framework or engine a job runs on. */
+/* Choose the training framework or serving engine of a job. */
 #include "ask/bind/bind.h"
 
 #include "cli/cli.h"

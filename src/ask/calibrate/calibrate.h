@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Targets of `ridge calibrate`: a GPU or host, one engine or the median of all, and their rows. */
 #ifndef RIDGE_ASK_CALIBRATE_CALIBRATE_H
 #define RIDGE_ASK_CALIBRATE_CALIBRATE_H
 
@@ -6,8 +7,6 @@
 #include "cli/cli.h"
 #include "db/db.h"
 #include "search/fit/fit.h"
-
-/* What `ridge calibrate` works on: a GPU or host, an engine or the median of all, and their rows. */
 
 #define CALIBRATE_OPTIONS(X)                                                                                           \
 	X(0, files, NULL, "files", WORDS, "FILE", "file", NULL, "measurement files; - is standard input")              \

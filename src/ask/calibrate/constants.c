@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Measured serving runs as an engine of one's own. */
+/* `ridge calibrate --engine`: fit a serving engine to measured runs. */
 #include "ask/calibrate/calibrate.h"
 
 #include "ask/validate/validate.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Select the rows and targets of a calibration. */
 #include "ask/calibrate/calibrate.h"
 
 #include "base/base.h"
@@ -71,7 +72,7 @@ select_rows(struct run *r, const struct measurements *m, const char *gpu, const 
 	b->rows = rows;
 }
 
-/* `sglang 0.5.14, trtllm 1.3.0rc20`: who ran the kernels, of which version. */
+/* List the backends of the kernels with their versions: `sglang 0.5.14, trtllm 1.3.0rc20`. */
 static const char *
 versions(struct arena *a, const struct fit_bench *b)
 {
@@ -190,7 +191,7 @@ has_backend(const struct measurements *m, const char *gpu, const char *backend)
 	return false;
 }
 
-/* One file for the GPU, and when files are written one for each engine. */
+/* Add one target for the GPU and, when writing files, one per engine. */
 static bool
 add_targets(struct run *r, const struct calibrate_in *in, const char *gpu, const char *host,
     struct calibrate_targets *out, int *room)

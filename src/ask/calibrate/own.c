@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `ridge calibrate --stack`: fit a training framework to measured steps. */
 #include "ask/calibrate/calibrate.h"
 
 #include "base/base.h"

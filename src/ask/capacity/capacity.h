@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `ridge capacity` with objectives: setups of serving engines that meet them, by cost. */
+/* `ridge capacity` with SLOs: setups of serving engines that meet them, by cost. */
 #ifndef RIDGE_ASK_CAPACITY_CAPACITY_H
 #define RIDGE_ASK_CAPACITY_CAPACITY_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Enumerate GPUs, engines, dtypes and layouts, and find the cheapest setups that meet the SLOs. */
 #include "ask/capacity/capacity.h"
 
 #include "ask/bind/bind.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One setup of the plan as rows. */
+/* Show the setups of a capacity plan. */
 #include "ask/capacity/capacity.h"
 #include "model/calc/calc.h"
 #include "model/memory/memory.h"
@@ -49,7 +49,7 @@ show_count(struct run *r, const struct plan_candidate *c, const struct plan_load
 	return n_gpus;
 }
 
-/* Whole instances are paid, with what stays idle in them. */
+/* Show rented GPUs: whole instances are paid for, idle GPUs included. */
 static double
 show_rented(struct run *r, const struct plan_candidate *c, double n_gpus)
 {

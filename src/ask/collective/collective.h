@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Interconnect of a collective: a bandwidth, a link, the GPUs of one node, or a system. */
 #ifndef RIDGE_ASK_COLLECTIVE_COLLECTIVE_H
 #define RIDGE_ASK_COLLECTIVE_COLLECTIVE_H
 
 #include "ask/bind/bind.h"
 #include "cli/cli.h"
 #include "model/collective/collective.h"
-
-/* What joins the ranks of a collective: a bare bandwidth, a link, the GPUs of one node, or a system. */
 
 #define WIRES_LAUNCHES "graph|stream|torch"
 #define WIRES_OPTIONS(X)                                                                                               \

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `ridge comm links`: list link rates; find the slowest link that carries a bandwidth. */
 #include "ask/collective/collective.h"
 
 #include "base/base.h"
@@ -31,7 +32,7 @@ struct listed {
 	struct datum n; /* how many together */
 };
 
-/* One line; returns the bandwidth of the whole, one direction. */
+/* Show one link; return its total bandwidth in one direction. */
 static double
 show_line(struct sheet *sh, const struct listed *l, double first_byte_per_s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From the options to what is known of the wires. */
+/* Resolve the interconnect options of a collective. */
 #include "ask/collective/collective.h"
 
 #include "ask/bind/bind.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bandwidths as rows, and the choice between what was fitted and the textbook. */
+/* Show link bandwidths, and choose between fitted parameters and the textbook formula. */
 #include "ask/bind/bind.h"
 #include "ask/collective/collective.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `ridge data`: storage tiers, and the cache of hot embedding rows. */
 #include "ask/data/data.h"
 
 #include "ask/ask.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inputs of `ridge data`, and its storage tiers: database entries, several units of one, or plain rates. */
 #ifndef RIDGE_ASK_DATA_DATA_H
 #define RIDGE_ASK_DATA_DATA_H
 
 #include "cli/cli.h"
-
-/* Storage tiers of `ridge data`: entries of the database, several units of one, or bare rates. */
 
 struct tier {
 	const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A loader: what storage, workers and the step let through, with checkpoints on the same storage. */
+/* Throughput of storage, loader workers and step together, with checkpoints on the same storage. */
 #include "ask/data/data.h"
 
 #include "ask/ask.h"
@@ -104,7 +104,7 @@ show_step(struct run *r, const struct data_in *in, struct way *w)
 	w->step_sample_per_s = step_sample_per_s;
 }
 
-/* What gets through to computing, and how long that waits. */
+/* Show effective throughput and GPU idle share. */
 static double
 show_idle(struct run *r, const struct data_in *in, const struct way *w, double input_sample_per_s)
 {
@@ -125,7 +125,7 @@ show_idle(struct run *r, const struct data_in *in, const struct way *w, double i
 
 /* --- checkpoints on the same storage --------------------------------------------------------------------- */
 
-/* What a tier does for this way: rates are NaN where they are not known. */
+/* Bandwidth of a tier in this direction; NaN if unknown. */
 struct flow {
 	double read_byte_per_s, storage_sample_per_s, input_sample_per_s, through_sample_per_s;
 };

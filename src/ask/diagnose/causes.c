@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Causes as people read them: what speaks for each, what it costs, what to do, and the command that sizes it. */
+/* Show likely causes: evidence, potential saving, fixes, sizing command. */
 #include "ask/diagnose/diagnose.h"
 
 #include "base/base.h"
@@ -136,7 +136,7 @@ learn(struct figures *f, const char *name, double value)
 		f->value[i] = value;
 }
 
-/* Parts that make a step when nobody measured it as a whole. */
+/* The sum of the parts is the step if no step time was given. */
 static double
 show_sum(struct run *r, const struct breakdown *b)
 {
@@ -190,7 +190,7 @@ diagnose_show_parts(struct run *r, const struct breakdown *b, struct figures *f,
 	return true;
 }
 
-/* The passes are the computing of a step where nobody gave that. */
+/* Forward and backward are the compute of a step if that was not given. */
 void
 diagnose_join_passes(struct run *r, const struct breakdown *b, struct figures *f)
 {
@@ -264,7 +264,7 @@ diagnose_show_predicted(struct run *r, struct word w, struct figures *f)
 	return false;
 }
 
-/* `GPU busy 15 % (below 60 %)`, for each sign that holds. */
+/* Format the signs that hold: `GPU busy 15 % (below 60 %)`. */
 static const char *
 evidence(struct run *r, const struct diagnosis *d, const struct figures *f, struct weighed *w)
 {
@@ -288,7 +288,7 @@ evidence(struct run *r, const struct diagnosis *d, const struct figures *f, stru
 	return out;
 }
 
-/* As an option takes it. */
+/* Format a measurement as its option takes it. */
 static const char *
 option_text(struct arena *a, const char *name, double value)
 {
@@ -348,7 +348,7 @@ missing_text(void *context, const char *name, const char *example)
 		x->examples = arena_printf(x->r->arena, "%s%s%s", x->examples, *x->examples ? ", " : "", one);
 }
 
-/* The place of each sign that holds, for --explain and --json. */
+/* Record the place of each sign that holds, for --explain and --json. */
 static void
 record_signs(struct run *r, const struct diagnosis *d, const struct figures *f)
 {
@@ -391,7 +391,7 @@ citations(struct run *r, const struct diagnosis *d)
 static void
 show_cause(struct run *r, struct filling *filling, const struct finding *found)
 {
-	static const char *const harms[] = {"ends the run", "spoils the result", "slows it"};
+	static const char *const harms[] = {"ends the run", "spoils the result", "slows the run"};
 	struct sheet *sh = r->sheet;
 	const struct diagnosis *d = found->cause;
 	const struct figures *f = filling->figures;
@@ -416,7 +416,7 @@ show_cause(struct run *r, struct filling *filling, const struct finding *found)
 	record_signs(r, d, f);
 }
 
-/* What else would tell: signs of the first cause that nobody measured. */
+/* List the options that would confirm the first cause: its signs without a measurement. */
 static void
 show_unknown(struct run *r, const struct diagnosis *d, const struct figures *f)
 {

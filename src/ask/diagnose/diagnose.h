@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The inputs of `ridge diagnose`, and its parts that have files of their own. */
+/* Inputs of `ridge diagnose` and its parts. */
 #ifndef RIDGE_ASK_DIAGNOSE_DIAGNOSE_H
 #define RIDGE_ASK_DIAGNOSE_DIAGNOSE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The card, and bare numbers. */
+/* Read the words of memory inputs; memory estimates from bare numbers. */
 #include "ask/memory/memory.h"
 
 #include "ask/bind/bind.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From options to a job for the memory model: what was left open is decided and listed, what has no rule is refused. */
+/* Convert options to a job for the memory model: choose and report defaults, refuse what has no rule. */
 #include "ask/bind/bind.h"
 #include "ask/memory/memory.h"
 #include "base/base.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inputs of memory queries: a job for a known model, or bare numbers. */
 #ifndef RIDGE_ASK_MEMORY_MEMORY_H
 #define RIDGE_ASK_MEMORY_MEMORY_H
 
 #include "cli/cli.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
-
-/* Inputs of questions about memory: a job for a known model, or bare numbers. */
 
 /* What is trained or served, and where. */
 struct memory_in {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a job computes and what it saves: precision, states, activations, adapters, the engine. */
+/* Bind what a job saves: precision, optimizer states, activations, adapters, engine. */
 #include "ask/bind/bind.h"
 #include "ask/memory/memory.h"
 #include "base/base.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parts of `ridge model`. */
 #ifndef RIDGE_ASK_MODEL_MODEL_H
 #define RIDGE_ASK_MODEL_MODEL_H
 
 #include "cli/cli.h"
-
-/* What ridge model shows of one model. */
 
 #define MODEL_CONVENTIONS                                                                                              \
 	"all|ridge-causal|ridge-full|palm|kaplan|llm-foundry|megatron-bridge|nemo|sc21|sc21-model|bigscience|"         \

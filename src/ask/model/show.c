@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The shape of a model, its parameters by part, its cache and its checkpoints. */
+/* Show a model: architecture, parameters by part, KV cache, checkpoints. */
 #include "ask/bind/bind.h"
 
 #include "ask/model/model.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Show KV cache and recurrent state of a model by kind of layer. */
 #include "ask/model/model.h"
 
 #include "ask/bind/bind.h"

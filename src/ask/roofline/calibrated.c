@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What fitted kernels say beside the roof: the time of an operator and of a list, and how wrong it may be. */
+/* Estimate operators and lists with calibrated kernels, with intervals. */
 #include "ask/roofline/roofline.h"
 
 #include "ask/bind/bind.h"
@@ -30,7 +30,7 @@ roof_fits(const struct roof *q, struct machine *m, struct word backend)
 		run_assume(r, "kernels of %s %s", m->gpu->id, m->kernels->transfer_note);
 }
 
-/* Whose fit of this product it is: the engine's own, the median, or another GPU's. */
+/* Origin of a GEMM fit: the engine, the median, or another GPU. */
 static const struct calibration *
 product_fit(const struct machine *m, enum dtype t)
 {
@@ -300,7 +300,7 @@ struct groups {
 
 /* --- one row --------------------------------------------------------------------------------------------- */
 
-/* What is counted: a product's operands and result once each; what a profiler saw; a copy's own bytes. */
+/* Bytes of a measured kernel: operands and result of a GEMM once, the profiler's count, or a copy's own. */
 static bool
 work_of(const struct measurement *row, struct cost *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A layer or a model under the roof, operator by operator. */
+/* Roofline of a layer or a model, operator by operator. */
 #include "ask/roofline/roofline.h"
 
 #include "ask/bind/bind.h"

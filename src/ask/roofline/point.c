@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ridge points, and one kernel under the roof. */
+/* Ridge points, and the roofline of one kernel. */
 #include "ask/roofline/roofline.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* GPUs, peaks and memory levels of a roofline. */
 #include "ask/roofline/roofline.h"
 
 #include "model/collective/collective.h"
@@ -67,7 +68,7 @@ roof_peaks(struct roof *q, struct word dtype)
 
 /* --- levels of the memory -------------------------------------------------------------------------------- */
 
-/* One level as a line: what it delivers and the intensity that it takes to be compute-bound from there. */
+/* Show one memory level: its bandwidth, and the intensity above which kernels are compute-bound from it. */
 static void
 show_level(
     struct sheet *sh, int i, const char *level, struct datum byte_per_s, double peak_flop_per_s, struct datum memory)
@@ -93,7 +94,7 @@ computed(double value)
 	return (struct datum){value, {"unit counts", 0, 0, NULL, false}};
 }
 
-/* A plateau that somebody measured: what a fit of products makes of its traffic is no bandwidth of L2. */
+/* A measured L2 plateau only: the L2 rate of a GEMM fit is not a bandwidth of L2. */
 static struct datum
 l2_rate(const struct calibration *c)
 {
@@ -103,7 +104,7 @@ l2_rate(const struct calibration *c)
 	return datum_absent();
 }
 
-/* What no public source or calibration gives is absent. */
+/* Show memory levels; figures without a source or calibration are left out. */
 void
 roof_show_levels(const struct roof *q, const struct machine *m, double peak_flop_per_s)
 {
@@ -135,7 +136,7 @@ roof_show_levels(const struct roof *q, const struct machine *m, double peak_flop
 		show_level(sh, 3, "registers, fp32 units", registers, peak_flop_per_s, gpu->mem_byte_per_s);
 }
 
-/* Peaks that follow from unit counts and the clock, to stand beside the listed ones. */
+/* Show peaks computed from unit counts and clock next to the listed ones. */
 void
 roof_show_units(const struct roof *q, const struct gpu *gpu)
 {

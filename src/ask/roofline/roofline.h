@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inputs of `ridge roofline`, and its parts. */
 #ifndef RIDGE_ASK_ROOFLINE_ROOFLINE_H
 #define RIDGE_ASK_ROOFLINE_ROOFLINE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From the options of `ridge serve` to a setup of the serving model, and to the question that is asked of it. */
+/* Convert the options of `ridge serve` to a setup of the serving model and a query on it. */
 #include "ask/bind/bind.h"
 
 #include "ask/serve/serve.h"

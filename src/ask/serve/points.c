@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `ridge serve` without a model of an engine: measured sweeps, objectives that must fit each other, static batches. */
+/* `ridge serve` without an engine model: measured sweeps, SLO consistency, static batching. */
 #include "ask/serve/serve.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inputs of `ridge serve`, and its parts. */
 #ifndef RIDGE_ASK_SERVE_SERVE_H
 #define RIDGE_ASK_SERVE_SERVE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of an answer of `ridge serve` with an engine. */
+/* Show the answer of `ridge serve` with an engine. */
 #include "ask/serve/serve.h"
 #include "cli/cli.h"
 #include "model/serve/serve.h"
@@ -93,7 +93,7 @@ show_offline(struct run *r, const struct serve_question *q, const struct serve_e
 	show_saturation(r, q, s);
 }
 
-/* What a request of those that come and go meets; returns the seconds of its answer. */
+/* Show what requests experience under random arrivals; return their E2E latency. */
 static double
 show_flow(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
 {
@@ -262,7 +262,7 @@ show_gains(struct run *r, const struct serve_question *q, const struct serve_met
 
 /* --- beyond ---------------------------------------------------------------------------------------------- */
 
-/* What the answer would be without drafts. */
+/* Show the answer without speculative decoding. */
 static void
 show_drafts(struct run *r, const struct serve_question *q, const struct serve_metrics *m)
 {
@@ -287,7 +287,7 @@ show_drafts(struct run *r, const struct serve_question *q, const struct serve_me
 	}
 }
 
-/* Pools of their own for prompts and answers. */
+/* Disaggregated prefill and decode pools. */
 bool
 serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_question *q)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Read the options of `ridge serve --simulate` and run it. */
 #include "ask/serve/serve.h"
 
 #include "ask/bind/bind.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A simulation's answer as rows. */
+/* Show the results of a simulation. */
 #include "ask/serve/serve.h"
 
 #include "ask/bind/bind.h"
@@ -149,7 +149,7 @@ simulate_show(struct run *r, const struct sim_config *c, const struct sim_result
 	SHOW(sh, run_s, makespan_s);
 }
 
-/* One line of a series of rates; a saturated one has no latencies. */
+/* Show one rate of a series; a saturated one has no latencies. */
 void
 simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, bool full)
 {
@@ -178,7 +178,7 @@ simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_r
 
 /* --- simulate write ------------------------------------------------------------------------------------------ */
 
-/* What a simulation leaves in files, and what it says while it runs. */
+/* Output files and progress of a simulation. */
 
 /* --- progress -------------------------------------------------------------------------------------------- */
 

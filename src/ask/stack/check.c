@@ -134,7 +134,7 @@ read_line(struct run *r, const struct table *t, size_t i, struct line *out)
 	    (!out->has_claim || read_printed(r, factor, Q_NUMBER, &out->factor));
 }
 
-/* What no column of ours reads would be checked by nobody. */
+/* Refuse unknown columns, which would otherwise go unchecked. */
 static bool
 known_columns(struct run *r, const struct table *t)
 {
@@ -160,7 +160,7 @@ known_columns(struct run *r, const struct table *t)
 	return ok;
 }
 
-/* `base: {time: 850ms, cost: 50000usd}` beside the list, or the options, or a first line without a factor. */
+/* The baseline: `base: {time: 850ms, cost: 50000usd}` in the file, the options, or a first line without a factor. */
 static bool
 read_base(struct run *r, const struct stack_in *in, const struct node *root, struct document *d)
 {
@@ -230,7 +230,7 @@ fit_of(const struct document *d, const struct printed *p, double right)
 	return off <= d->tolerance * fabs(right) ? FIT_ROUNDED : FIT_WRONG;
 }
 
-/* What a line says, word by word; the worst of its figures. */
+/* Finding of a line: the worst of its figures. */
 struct finding {
 	enum fit worst;
 	const char *text;
@@ -338,7 +338,7 @@ check_line(struct run *r, const struct document *d, size_t i, struct step_chain 
 	return f.worst;
 }
 
-/* What the table comes to when every factor is what it should be. */
+/* Show the totals of the table with the computed factors. */
 static void
 show_right(struct run *r, const struct document *d, const struct step_chain *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of a run: what each takes, what it could give at most, and what a change of some of them makes of the whole. */
+/* Breakdown of a run: share and Amdahl limit of each part, and the total after changes. */
 #include "ask/stack/stack.h"
 #include "cli/cli.h"
 #include "model/calc/calc.h"
@@ -117,7 +117,7 @@ part_time(struct sheet *sh, const struct parts *p, size_t i, bool after)
 	return part_s;
 }
 
-/* What the parts leave over of the stated whole: below 0 they do not fit into it. */
+/* Show the time not covered by the parts; negative if they exceed the whole. */
 static double
 show_whole(struct run *r, struct parts *p)
 {

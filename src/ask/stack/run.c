@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Speedup of a run by steps: times, costs, deadline, feasibility. */
 #include "ask/stack/stack.h"
 
 #include "cli/cli.h"
@@ -168,7 +169,7 @@ show_measured_gain(struct run *r, const struct gain_stack *s, double after_s)
 	}
 }
 
-/* What was measured or claimed, beside what the steps make. */
+/* Compare the measured or claimed time with the computed one. */
 static void
 show_measured(struct run *r, struct gain_stack *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps one after the other: factors, what is left of time and money, and which of them pays first. */
+/* Apply steps in order: cumulative speedup, time, cost and priority. */
 #include "ask/stack/stack.h"
 #include "base/base.h"
 #include "model/calc/calc.h"
@@ -23,7 +23,7 @@ by_worth(const void *a, const void *b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* Factors as they stand in the given order; what pays is known to the middle of a range. */
+/* Apply the factors in the given order; ranges are ranked by their midpoint. */
 static void
 rank_steps(struct run *r, struct gain_stack *s)
 {
@@ -243,7 +243,7 @@ show_total(struct run *r, struct gain_stack *s)
 	show_largest(r, s);
 }
 
-/* Where the product lies if each factor may be anywhere in its range, whatever the others are. */
+/* Interval of the combined speedup, with independent factors uniform in their ranges. */
 static void
 show_likely(struct run *r, const struct gain_stack *s)
 {

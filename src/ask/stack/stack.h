@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inputs of `ridge stack`, shared by its parts. */
 #ifndef RIDGE_ASK_STACK_STACK_H
 #define RIDGE_ASK_STACK_STACK_H
 
 #include "cli/cli.h"
-
-/* Inputs of `ridge stack`, shared by its calculations. */
 
 #define STACK_OPTIONS(X)                                                                                               \
 	X('s', steps, "steps", "steps", WORDS, "NAME=FACTOR,...", "", NULL,                                            \

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parse steps such as flash=1.63@0.20 and 'ddp:45ms->39ms/119ms'. */
 #include "ask/stack/stack.h"
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From options to a question of train_rules.h. */
+/* Convert the options of `ridge train` to a training job. */
 #include "ask/bind/bind.h"
 #include "ask/train/train.h"
 #include "cli/cli.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels and machine of a training job, from the database. */
+/* Fetch kernels and network of a training job from the database. */
 #include "ask/bind/bind.h"
 #include "ask/train/train.h"
 
@@ -28,7 +28,7 @@ by_rate(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The middle one of the engines' kernels: frameworks use the same libraries. */
+/* The median of the engines' kernels, since frameworks use the same libraries. */
 static void
 middle_attention(struct run *r, const struct gpu *gpu, struct calibration *c)
 {
@@ -220,7 +220,7 @@ same_links(const struct gpu *gpu, const struct gpu *other)
 	        gpu->n_links.value == other->n_links.value && gpu->n_sms.value == other->n_sms.value);
 }
 
-/* The same module: `a100-sxm4-40gb` and `a100-sxm4-80gb` differ in memory. */
+/* True for variants of the same module: `a100-sxm4-40gb` and `a100-sxm4-80gb` differ only in memory. */
 static bool
 same_module(const char *a, const char *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The whole run, and the memory of the same layout. */
+/* Length and cost of a training run, and the memory of its layout. */
 #include "ask/train/train.h"
 
 #include "ask/bind/bind.h"
@@ -124,7 +124,7 @@ enum { MOST_FIXES = 3 };
 
 /* --- the run --------------------------------------------------------------------------------------------- */
 
-/* What a GPU costs: as stated, the system's price, the GPU's; NaN when none is known. */
+/* Price of a GPU: given, else the system's, else the GPU's; NaN if unknown. */
 static struct datum
 price_of(struct run *r, const struct train_question *q, const struct train_bound *b)
 {

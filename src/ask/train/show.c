@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Show the answer of `ridge train`: step time, breakdown, sensitivity. */
 #include "ask/train/train.h"
 
 #include "ask/bind/bind.h"

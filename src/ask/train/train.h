@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inputs of `ridge train`, bound to a training job. */
 #ifndef RIDGE_ASK_TRAIN_TRAIN_H
 #define RIDGE_ASK_TRAIN_TRAIN_H
 
@@ -6,8 +7,6 @@
 #include "ask/memory/memory.h"
 #include "model/layer/layer.h"
 #include "model/train/train.h"
-
-/* Questions about training: what is trained where, bound to a job of train_rules.h. */
 
 struct train_in {
 #define TRAIN_OPTIONS(X)                                                                                               \

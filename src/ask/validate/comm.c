@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Published collectives and transfers, with the link and the network that they went over in words. */
+/* Validate published collectives and transfers, whose links and network are given in words. */
 #include "ask/bind/bind.h"
 #include "ask/collective/collective.h"
 #include "ask/validate/validate.h"

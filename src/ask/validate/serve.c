@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Published serving runs: throughput and latency, from what a row says of model, engine, layout and load. */
+/* Validate published serving runs: throughput and latency. */
 #include "ask/validate/validate.h"
 
 #include "ask/bind/bind.h"

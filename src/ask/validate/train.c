@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Published training runs and scaling series: time of a step, from what a row says of model, layout, batch and
- * framework. */
+/* Validate published training runs and scaling series. */
 #include "ask/validate/validate.h"
 
 #include "ask/bind/bind.h"

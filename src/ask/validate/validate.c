@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `ridge validate`: recognize the kind of each file, predict its rows, score the errors. */
 #include "ask/validate/validate.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Hit rate of a cache with the hottest rows under Zipf's law, and its effect on lookup time. */
 #include "model/calc/calc.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Closed forms: scaling laws, reliability, cost, number formats, caches, latency, launches, comparison. */
 #ifndef RIDGE_MODEL_CALC_CALC_H
 #define RIDGE_MODEL_CALC_CALC_H
 

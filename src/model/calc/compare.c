@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Regression of one value against a baseline or a limit. */
 #include "model/calc/calc.h"
 
 double

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Cost of runs, fleets and requests; owning against renting. */
 #include "model/calc/calc.h"
 
 /* --- prices ---------------------------------------------------------------------------------------------- */

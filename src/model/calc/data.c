@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Data loading against the step: workers, storage, checkpoints, caches. */
 #include "model/calc/calc.h"
 
 /* --- loaders --------------------------------------------------------------------------------------------- */
@@ -77,7 +78,7 @@ data_serial(struct sheet *sh, double input_sample_per_s, double step_sample_per_
 	return through_sample_per_s;
 }
 
-/* What is called a data stall: Mohan et al., VLDB 14(5), 2021. */
+/* GPU stall for data: Mohan et al., VLDB 14(5), 2021. */
 double
 data_idle(struct sheet *sh, double through_sample_per_s, double step_sample_per_s)
 {

@@ -104,7 +104,7 @@ stage_is_critical(const struct stages *p, enum stage_time which, int stage)
 	return branch_time(NULL, &own) >= leg_time(NULL, p, which, own.leg);
 }
 
-/* Without it the leg takes as long as the longest of the other branches, or as the rest of its own. */
+/* Time of the group without this stage: the longest other branch, or the rest of its own. */
 bool
 stage_suffices(const struct stages *p, enum stage_time which, int stage, double budget_s)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Scaling efficiency, Amdahl's, Gustafson's and the universal scalability law, pipeline bubble. */
 #include "model/calc/calc.h"
 
 #include <assert.h>
@@ -67,7 +68,7 @@ scale_usl(struct sheet *sh, double n_ranks, double contention, double coherency)
 	return speedup;
 }
 
-/* Where the derivative of the universal law is zero: Gunther 2007, equation 4.33. */
+/* Maximum of the universal scalability law: Gunther 2007, equation 4.33. */
 double
 scale_peak(struct sheet *sh, double contention, double coherency)
 {

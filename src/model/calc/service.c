@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arithmetic about a service that needs no model of its engine. */
+/* Serving arithmetic without an engine model: SLO consistency, roofline floors, static batching. */
 #include "model/calc/calc.h"
 
 double

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Combine speedups of a whole run or parts of it; feasibility of a claimed speedup. */
 #include "model/calc/calc.h"
 
 /* --- a part of the time ---------------------------------------------------------------------------------- */
 
-/* What is not made faster stays: Amdahl, AFIPS 1967. */
+/* Amdahl's law (AFIPS 1967): the part that is not sped up keeps its time. */
 double
 gain_amdahl(struct sheet *sh, double share_frac, double local)
 {

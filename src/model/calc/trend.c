@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Growth of a series and when it reaches a limit. */
 #include "model/calc/calc.h"
 
 double

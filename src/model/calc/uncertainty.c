@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prediction intervals from residuals, transfers and extrapolation. */
 #include "model/calc/calc.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ error_reach(struct sheet *sh, double value, double from, double to)
 	return reach;
 }
 
-/* Quantiles stand for themselves where one class makes up the sum; in a mixture their squares add like variances. */
+/* With a single class its quantiles are used as they are; with several, their squares add like variances. */
 static double
 square_of_share(struct sheet *sh, double share_frac, double quantile)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Forms whose parameters were fitted to measurements (hwdb/calibration). */
+/* Collectives with parameters fitted to measurements (hwdb/calibration). */
 #include "model/collective/collective.h"
 
 double

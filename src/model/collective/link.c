@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What links and NICs add up to, always of one GPU and one direction unless a name says both. */
+/* Bandwidths of links and NICs, per GPU and direction unless a name says otherwise. */
 #include "model/collective/collective.h"
 
 double

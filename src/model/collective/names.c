@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Names of collectives, algorithms and protocols. */
 #include "model/collective/collective.h"
 
 #include <string.h>

@@ -140,7 +140,7 @@ n_steps(enum collective c, double n_ranks)
 	                                                                   : n_ranks;
 }
 
-/* What one GPU's links, and its node's NICs, carry, in GB/s. */
+/* Bandwidth of one GPU's links and of its node's NICs in GB/s. */
 struct rates {
 	double inside, node, channels;
 	int nodes; /* index of the tables */
@@ -303,7 +303,7 @@ scheme_latency(const struct nccl_ground *g, enum scheme s, enum protocol p, enum
 	return base_s;
 }
 
-/* What a protocol carries at most, whatever the links do: stores of 8 bytes keep the SMs' copy loops busy. */
+/* Maximum bandwidth of a protocol, whatever the links: stores of 8 bytes keep the SMs' copy loops busy. */
 double
 nccl_protocol_most(const struct nccl_ground *g, enum algorithm a, enum protocol p)
 {

@@ -5,7 +5,7 @@
  */
 #include "model/collective/collective.h"
 
-/* How many times its size a collective puts on the wire of every rank: NVIDIA/nccl-tests, doc/PERFORMANCE.md. */
+/* Bytes each rank sends over the size: NVIDIA/nccl-tests, doc/PERFORMANCE.md. */
 double
 bus_volume(struct sheet *sh, enum collective c, double n_ranks, double size_byte)
 {

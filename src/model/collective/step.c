@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What communication costs a training step, and what to change about it. */
+/* Exposed communication of a training step, and the overlap or bandwidth a target needs. */
 #include "model/collective/collective.h"
 
 double

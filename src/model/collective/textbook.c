@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Textbook formulas of collective algorithms. */
 #include "model/collective/collective.h"
 
 /* No textbook has the kernels of serving engines. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Time of a collective: fitted if measured, else by the textbook. */
 #include "model/collective/collective.h"
 
 static double

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parameters of kernels as rows: what turns shares of a datasheet into rates, and one GPU's rates into another's. */
+/* Calibration parameters as table rows: convert shares to rates, and rates of one GPU to another's. */
 #include "base/base.h"
 #include "model/hw/hw.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Dtypes: names, sizes and the peaks they run at. */
 #include "model/hw/hw.h"
 
 #include <string.h>

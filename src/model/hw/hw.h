@@ -4,7 +4,8 @@
 
 #include "base/sheet.h"
 
-/* Hardware as plain structs: what the database holds and the models read.  Figures are in base units, one direction. */
+/* Hardware as plain structs, filled by the database and read by the models.  Base units; bandwidths in one direction.
+ */
 
 enum peak {
 #define PEAK(id, text, substitute, title) PEAK_##id,
@@ -29,9 +30,9 @@ double dtype_byte(enum dtype t);
 enum peak dtype_peak(enum dtype t);
 /* The dtype or peak with this name, or DTYPE_NONE / PEAK_NONE. */
 enum dtype dtype_find(const char *name);
-/* The type whose kernel fits a training step takes for this one. */
+/* The dtype whose kernel fits a training step uses for this one. */
 enum dtype dtype_fits(enum dtype t);
-/* The usual cache of such weights; narrow: in an engine that narrows it with them. */
+/* Default KV cache dtype for these weights; narrow: in engines that quantize the cache along with the weights. */
 enum dtype dtype_usual_kv(enum dtype weights, bool narrow);
 
 /* The choices of an option, `fp16|bf16`, by the letters of dtype.def: DTYPE_CHOICE(W). */
@@ -109,14 +110,13 @@ struct system {
 	const char *host_cpu, *host_storage;
 	struct datum n_host_cores, host_mem_byte;
 	struct datum power_watt, purchase_usd;
-	struct datum accept_byte_per_s,
-	    accept_byte; /* all-reduce bus bandwidth that the operator demands, at this size */
+	struct datum accept_byte_per_s, accept_byte; /* acceptance threshold for all-reduce busbw, at this size */
 	int n_prices;
 	struct price *prices;
 	const struct system *filed; /* as of a GPU, also where only the GPU's figures were set */
 };
 
-/* How well measurements were met by the fitted parameters, on rows that were not fitted. */
+/* Held-out errors of the fitted parameters. */
 struct residual {
 	const char *name; /* `gemm_bf16`, `all_reduce` */
 	struct datum n_points, mape_frac, bias_frac;
@@ -142,9 +142,9 @@ struct gemm_calibration {
 };
 
 /*
- * One collective inside a node: t = a0 + aN (n-2) + V / (Binf (1 - beta/n)) + c min(1, V/V0)^0.7.  An all-reduce of
- * nvls_min_ranks or more over switches that add up may go by them: t = base + S (1 + 1/n) / B + c sqrt(min(S, S0)) with
- * S in MiB in the last term.  nvls_byte_per_s is absent or 0 where it may not.
+ * One collective inside a node: t = a0 + aN (n-2) + V / (Binf (1 - beta/n)) + c min(1, V/V0)^0.7.  With
+ * nvls_min_ranks or more, an all-reduce may use in-switch reduction: t = base + S (1 + 1/n) / B + c sqrt(min(S, S0)),
+ * with S in MiB in the last term.  nvls_byte_per_s is absent or 0 if it cannot.
  */
 struct collective_calibration {
 #define NCCL FIGURE_MEMBER
@@ -168,24 +168,22 @@ struct custom_calibration {
 	const char *backend;
 };
 
-/* Attention over a prompt: tiles of 128 x 128 on the SMs, then the traffic around them.  What is absent or 0 has no
- * effect. */
+/* Prefill attention: tiles of 128 x 128 on the SMs, then the traffic around them.  Absent or 0 has no effect. */
 struct context_calibration {
 #define CONTEXT FIGURE_MEMBER
 #include "model/hw/calibration.def"
 #undef CONTEXT
 };
 
-/* Attention of one new token over the cache; flop_per_s only for multi-head latent attention.  A cache of `hold` times
- * L2 comes from there at l2_byte_per_s, one of hold + fade times L2 from memory; absent: 4 times the memory's rate,
- * 0.375 and 0.75. */
+/* Decode attention; flop_per_s only for MLA.  A KV cache up to `hold` times L2 is read from L2 at l2_byte_per_s, one of
+ * hold + fade times L2 from memory; defaults are 4 times the memory bandwidth, 0.375 and 0.75. */
 struct generation_calibration {
 #define GENERATION FIGURE_MEMBER
 #include "model/hw/calibration.def"
 #undef GENERATION
 };
 
-/* Attention of other head widths and types than the calibration's own (128 and 16 bits). */
+/* Attention with other head dimensions and dtypes than 128 and 16 bits. */
 enum attention_fit {
 #define ATTENTION(id, ...) ATTENTION_FIT_##id,
 #include "model/hw/attention.def"
@@ -198,15 +196,15 @@ struct attention_calibration {
 	struct generation_calibration generation;
 };
 
-/* Grouped products of a mixture of experts with their routing and permutation kernels.  permute_byte_per_s is paid per
- * local pair of token and expert, route_byte_per_s per global one; absent: the fit found no such cost. */
+/* Grouped GEMMs of a mixture of experts with routing and permutation.  permute_byte_per_s applies per local
+ * token-expert pair, route_byte_per_s per global one; absent if the fit found no such cost. */
 struct moe_calibration {
 #define MOE FIGURE_MEMBER
 #include "model/hw/calibration.def"
 #undef MOE
 };
 
-/* Plateaus of bandwidth and latency, the smallest level first.  The size of the last one is not looked at. */
+/* Bandwidth and latency by memory level, smallest first.  The size of the last one is not used. */
 struct memory_level {
 	const char *name; /* `l1`, `l2`, `hbm` */
 	struct datum size_byte, byte_per_s, latency_s;
@@ -217,8 +215,7 @@ struct memory_calibration {
 	struct memory_level level[6];
 };
 
-/* Starting empty kernels: once, and each; in a stream, or replayed as a graph.  submit_s: what the host spends on one.
- */
+/* Launches of empty kernels: fixed time and time per kernel, in a stream or a CUDA graph; submit_s: CPU time of one. */
 struct launch_calibration {
 #define LAUNCH FIGURE_MEMBER
 #include "model/hw/calibration.def"
@@ -232,8 +229,7 @@ enum collective {
 	N_COLLECTIVES,
 };
 
-/* How far another GPU's dimensionless parameters miss, as the standard deviation of ln(measured / predicted): the
- * error that the transfer adds.  0 where nothing was transferred. */
+/* Error added by a transfer from another GPU, as the standard deviation of ln(measured / predicted); 0 without one. */
 struct transfer_sigma {
 	double gemm, context, generation, moe, collective;
 };
@@ -270,7 +266,7 @@ struct calibration {
 	struct memory_calibration memory;     /* no levels: not measured */
 	bool has_launch;
 	struct launch_calibration launch;
-	struct datum call_s; /* what one collective called from PyTorch alone adds to its replay in a graph */
+	struct datum call_s; /* time that a single PyTorch call adds to a collective replayed in a graph */
 	struct datum fma_flop_per_s[N_PEAKS]; /* arithmetic without memory traffic, absent where it was not measured */
 	int n_residuals;
 	struct residual *residuals;
@@ -310,7 +306,7 @@ extern const struct family family_gemm, family_context, family_generation, famil
 /* The first row of this key in the families of kernels, or NULL. */
 const struct param_row *param_find(const char *key);
 
-/* What a number of each form is multiplied by; clocks are divided by `clock` too. */
+/* Factor of each form; clocks are also divided by `clock`. */
 struct param_units {
 	double by[N_FORMS], clock;
 };
@@ -322,11 +318,11 @@ double param_scaled(const struct param_units *u, enum param_form f, double value
 double param_unscaled(const struct param_units *u, enum param_form f, double rate);
 void family_scale(const struct family *f, const struct param_units *u, void *figures);
 
-/* Kernels of a GPU that nobody measured: whose fits stand in for them, and how far those miss. */
+/* Kernels for GPUs without measurements: the donor, and the error of the transfer. */
 
 struct transfer {
 	const char *id, *name, *source, *notes;
-	const char *from; /* the donor's id; NULL: the parameters below are all there is */
+	const char *from; /* the donor's id; NULL: all parameters are below */
 	int n_to;
 	const char **to;      /* ids of GPUs; none: of any NVIDIA GPU that no other transfer names */
 	const char *expected; /* error of GEMMs, for people: `15-20 %` */

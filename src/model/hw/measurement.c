@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Measurement kinds and columns by name. */
 #include "model/hw/measurement.h"
 
 #include <string.h>

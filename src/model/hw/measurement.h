@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Measured points: one row per kernel, copy, collective or launch and shape, with its time and what is known of how it
- * was taken.  Times are seconds, sizes bytes; absent is NaN or NULL.
+ * Measurements: one row per kernel, copy, collective or launch, with its shape, time and how it was measured.  Seconds
+ * and bytes; absent values are NaN or NULL.
  */
 #ifndef RIDGE_MODEL_HW_MEASUREMENT_H
 #define RIDGE_MODEL_HW_MEASUREMENT_H
@@ -23,7 +23,7 @@ struct measurement {
 	int line;            /* of its file */
 	const char *gpu;     /* id in the database; NULL for a host, or where the label has no entry */
 	const char *device;  /* as the source prints it */
-	const char *backend; /* who ran the kernel: cublaslt, vllm, nccl, custom-vllm */
+	const char *backend; /* library or engine of the kernel: cublaslt, vllm, nccl, custom-vllm */
 	const char *version; /* of that */
 	const char
 	    *operation; /* prefill or decode; all_reduce; read, write, copy, scale, triad; h2d, d2h; empty, graph */

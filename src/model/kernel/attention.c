@@ -150,7 +150,7 @@ tiles_time(struct sheet *sh, const struct attention_shape *a, const struct width
 	return tiles_s;
 }
 
-/* What moves before and after: queries and results, keys and values; what L2 holds of it comes from there. */
+/* Traffic before and after the kernel: queries and outputs, keys and values, from L2 as far as they fit. */
 static double
 around_time(struct sheet *sh, const struct attention_shape *a, const struct widths *w,
     const struct context_calibration *p, const struct calibration *c)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Roofline, and time of one kernel on a calibrated GPU. */
 #ifndef RIDGE_MODEL_KERNEL_KERNEL_H
 #define RIDGE_MODEL_KERNEL_KERNEL_H
 
 #include "model/hw/hw.h"
 #include "model/layer/layer.h"
-
-/* Time of one GEMM on a GPU whose parameters were fitted to measurements. */
 
 /* (m x k) times (k x n).  Bytes per element of activations, weights and output.
  * n_copies: how many copies of the weights a benchmark visits in turn; 0: weights are never in the cache, as in a
@@ -72,26 +71,26 @@ double mla_context(struct sheet *sh, const struct attention_shape *shape, const 
 double mla_generation(struct sheet *sh, const struct attention_shape *shape, const struct generation_calibration *p,
     const struct calibration *c);
 
-/* Kernels that do little arithmetic: norms, activations, residuals, casts. */
+/* Elementwise kernels: norms, activations, residuals, casts. */
 
-/* Factors that are 0 take what was found on most GPUs. */
+/* Factors of 0 take typical values. */
 struct elementwise_shape {
 	double traffic_byte; /* read and written, by all launches together */
 	double n_launches;
 	double launch_s; /* shortest time of one launch */
 	bool cold;       /* nothing is left in L2 by the kernel before */
 
-	double mem_frac; /* share of the memory bandwidth that they reach: 0.85 */
-	double l2_ratio; /* L2's rate over the memory's: 3 */
+	double mem_frac; /* share of memory bandwidth; default 0.85 */
+	double l2_ratio; /* L2 bandwidth over memory bandwidth; default 3 */
 };
 
 double elementwise_time(struct sheet *sh, const struct elementwise_shape *shape, const struct calibration *c);
-/* Scaling and casting n_rows x n_columns of 16 bits to elem_byte per element, ahead of a product: the kernels that
- * the fit of the product in that type found. */
+/* Quantize n_rows x n_columns 16-bit activations to elem_byte per element before a GEMM, with the cost found by the fit
+ * of GEMMs in that dtype. */
 double quantise_time(
     struct sheet *sh, const struct gemm_calibration *p, double n_rows, double n_columns, double elem_byte);
 
-/* Levels of memory and the starting of kernels, as measured. */
+/* Measured memory levels and kernel launches. */
 
 /* Bytes per second of a loop over footprint_byte: between two plateaus the share that a level holds comes from it. */
 double memory_rate(struct sheet *sh, const struct memory_calibration *m, double footprint_byte);
@@ -103,7 +102,7 @@ double level_miss(struct sheet *sh, double footprint_byte, double level_byte, do
 /* Seconds that n_kernels empty kernels take, one after the other; `graph`: replayed as one graph. */
 double launch_time(struct sheet *sh, const struct launch_calibration *l, double n_kernels, bool graph);
 
-/* Time of the experts of one mixture-of-experts layer on one GPU whose parameters were fitted to measurements. */
+/* Time of the experts of one MoE layer on a calibrated GPU. */
 
 /*
  * n_tokens tokens of all the ep ranks together, each to top_k of n_experts experts of expert_width; tp GPUs share an
@@ -132,20 +131,20 @@ double moe_time(
 double grouped_gemm_time(struct sheet *sh, const struct moe_shape *shape, const struct moe_calibration *p,
     const struct calibration *c, double n_groups, double n_rows, double n_columns, double n_depth);
 
-/* Time of one operator of a list on a GPU whose parameters were fitted to measurements: which kernel runs it. */
+/* Time of an operator on a calibrated GPU, by the kernel that runs it. */
 
 enum kernel_kind {
-	KERNEL_NONE,       /* nobody fitted one */
+	KERNEL_NONE,       /* no calibrated kernel */
 	KERNEL_PRODUCT,    /* a GEMM */
-	KERNEL_BATCHED,    /* many small products in one launch, tiled as one */
+	KERNEL_BATCHED,    /* batched GEMMs in one launch, tiled as one */
 	KERNEL_EXPERTS,    /* half of the experts of a layer: up or down */
-	KERNEL_CONTEXT,    /* attention over a prompt */
-	KERNEL_GENERATION, /* attention of one new token */
-	KERNEL_STREAM,     /* traffic without arithmetic to speak of */
+	KERNEL_CONTEXT,    /* prefill attention */
+	KERNEL_GENERATION, /* decode attention */
+	KERNEL_STREAM,     /* memory traffic with negligible compute */
 	N_KERNEL_KINDS,
 };
 
-/* What the time of an operator needs to be known of a machine. */
+/* The GPU as operators see it. */
 struct kernel_machine {
 	const struct calibration *fit; /* NULL: nothing was fitted */
 	enum dtype dtype;
@@ -162,14 +161,14 @@ bool kernel_is_latent(const struct kernel_machine *m, const struct op *op);
 /* Whether what operator i does is measured with the experts beside it: their routing and their activation. */
 bool kernel_inside_experts(const struct kernel_machine *m, const struct op *ops, int n, int i);
 
-/* Once; at the roof where there is no kernel. */
+/* Time of one run; the roofline time without a kernel. */
 double kernel_op_time(struct sheet *sh, const struct kernel_machine *m, const struct op *op);
-/* As often as it runs. */
+/* Time of all its runs. */
 double kernel_op_total(struct sheet *sh, const struct kernel_machine *m, const struct op *op);
 /* The same of operator i of n; 0 where the experts beside it have its time. */
 double kernel_list_time(struct sheet *sh, const struct kernel_machine *m, const struct op *ops, int n, int i);
 
-/* The roofline: what a machine could do at best with this much arithmetic and this much traffic. */
+/* The roofline: lower bound of the time for given FLOPs and bytes. */
 
 /* Where a point lies under the roof.  The functions that return one of these record rows of the same names in the
  * caller's scope, which must hold work_flop, traffic_byte, peak_flop_per_s and mem_byte_per_s, so that the formulas
@@ -202,16 +201,16 @@ double roofline_s(
 double roofline_op(struct sheet *sh, const struct op *op, double peak_flop_per_s, double mem_byte_per_s);
 double roofline_share(struct sheet *sh, double total_s, double list_s);
 
-/* A measured time against the roof; at most 1 when time, FLOP and bytes are right. */
+/* Roofline time over measured time; above 1, time, FLOPs or bytes are wrong. */
 double roofline_measured_frac(struct sheet *sh, double roof_s, double measured_s);
 double roofline_rate_frac(struct sheet *sh, double work_flop, double measured_s, double peak_flop_per_s);
 double roofline_traffic_frac(struct sheet *sh, double traffic_byte, double measured_s, double mem_byte_per_s);
 
-/* What the time would shrink by at most if the memory (the arithmetic) were infinitely fast. */
+/* Speedup limit with infinite memory bandwidth, or infinite compute. */
 double roofline_bandwidth_gain(struct sheet *sh, double compute_s, double memory_s);
 double roofline_arithmetic_gain(struct sheet *sh, double compute_s, double memory_s);
 
-/* Rates from unit counts. */
+/* Peaks from unit counts. */
 double unit_peak(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz);
 double shared_memory_rate(struct sheet *sh, double n_sms, double port_byte, double clock_hertz);
 double register_rate(struct sheet *sh, double n_sms, double fma_per_sm, double clock_hertz);

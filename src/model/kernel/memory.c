@@ -35,7 +35,7 @@ miss_share(struct sheet *sh, const struct memory_calibration *m, int i, double f
 	return miss_frac;
 }
 
-/* Of the accesses, those that level i serves: what the levels above it missed and it does not. */
+/* Share of accesses served by level i: missed by the levels above it and found here. */
 static double
 served_share(struct sheet *sh, const struct memory_calibration *m, int i, double footprint_byte)
 {

@@ -106,7 +106,7 @@ attention_kernel(const struct kernel_machine *m, const struct op *op)
 	return context_calibrated(m->fit, &shape) ? KERNEL_CONTEXT : KERNEL_NONE;
 }
 
-/* Fits of attention and experts are those of bfloat16; float16 has a rate of its own where one of the two was set. */
+/* Attention and experts use the bf16 fits; fp16 differs only where --set changed one of the two peaks. */
 static double
 half_share(const struct kernel_machine *m)
 {
@@ -241,7 +241,7 @@ experts_time(struct sheet *sh, const struct kernel_machine *m, const struct op *
 
 /* --- traffic --------------------------------------------------------------------------------------------- */
 
-/* An empty kernel where starting kernels was measured; else what a product costs beside its work. */
+/* Time of an empty kernel if launches were measured, else the fixed cost of a GEMM. */
 static double
 shortest(const struct calibration *c)
 {

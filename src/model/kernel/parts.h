@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the kernel models share. */
+/* Shared by the kernel models. */
 #ifndef RIDGE_MODEL_KERNEL_PARTS_H
 #define RIDGE_MODEL_KERNEL_PARTS_H
 

@@ -58,7 +58,7 @@ tile_times(struct sheet *sh, const struct tiles *w, const struct tile *t)
 	return (struct tile_times){arithmetic_s, feed_s, extra_s};
 }
 
-/* What does not change while the tiles are searched. */
+/* Terms that do not depend on the tile. */
 struct search {
 	double n_sms, sm_s_per_flop, feed_s_per_byte, tile_s, k_step_s, wave_frac, traffic_s, norm;
 	double n_groups, m, n, k, fed_n, a_byte, w_byte;
@@ -120,7 +120,7 @@ cut_of(const struct search *s, const struct tile *t, double n_tiles, double dept
 	return (struct cut){*t, arithmetic_s, feed_s, longest_s, extra_s, extra_s + longest_s};
 }
 
-/* blend_time, and what comes beside it. */
+/* blend_time plus the fixed costs. */
 static double
 cut_time(const struct search *s, const struct cut *c)
 {

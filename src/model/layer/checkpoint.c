@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes of checkpoints: one type for all, or the types that each part was published in. */
+/* Checkpoint sizes: one dtype for all weights, or the published dtype of each part. */
 #include "model/layer/parts.h"
 
 /* Integers have a 16-bit scale per group, and a zero point of their own width unless they are symmetric; the scales of

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* FLOPs per trained token by published convention. */
 #include "model/layer/parts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The arithmetic of one token: its products with parameters, and with the tokens that it attends to. */
+/* FLOPs of one token: GEMMs with parameters, and attention over other tokens. */
 #include "model/layer/parts.h"
 
 /* A query at place p (from 0) sees p + 1 keys, at most the window (Beltagy et al., arXiv:2004.05150), or those of its

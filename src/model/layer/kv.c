@@ -6,7 +6,7 @@
  */
 #include "model/layer/parts.h"
 
-/* How far a layer looks back at most; absent for full attention. */
+/* Tokens a layer looks back at most; absent for full attention. */
 struct datum
 kv_reach(const struct attention *a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Room for caches: paging, what is left beside the weights, and what sharing of heads saves. */
+/* KV cache capacity: paging, memory left by the weights, and savings from shared heads. */
 #include "model/layer/parts.h"
 
 /*
@@ -30,7 +30,7 @@ kv_paging(struct sheet *sh, const struct workload *w, const struct kv_page *page
 	return paging_gain;
 }
 
-/* What is left for the cache on one GPU; never less than nothing. */
+/* Memory left for the KV cache on one GPU, at least 0. */
 double
 kv_space(struct sheet *sh, double mem_byte, double headroom_frac, double weight_byte)
 {
@@ -53,7 +53,7 @@ kv_capacity_token(
 	return capacity_token;
 }
 
-/* How many times larger the cache would be with a key and a value for every query head. */
+/* KV cache with a KV head per query head (MHA), over the actual one. */
 double
 kv_sharing(struct sheet *sh, const struct workload *w, const struct block *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What operators compute and move: one function for each line of op.def. */
+/* FLOPs and bytes of operators, one function per line of op.def. */
 #include "model/layer/layer.h"
 
 #define DIM(x)                                                                                                         \

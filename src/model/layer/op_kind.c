@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The operator table as names: kinds, dimensions and their defaults, and the formulas as text. */
+/* The operator table: kinds, dimensions with defaults, and formulas as text. */
 #include "model/layer/layer.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What operators store: the matrix of a product, the kernels of a convolution, the rows of a table. */
+/* Parameters of operators: matrices, convolution kernels, tables. */
 #include "model/layer/layer.h"
 
 #include <string.h>

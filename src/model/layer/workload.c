@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Questions about a workload's form. */
+/* Heads, mixers and experts of a workload. */
 #include "model/layer/layer.h"
 
 struct datum

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Logits, and what is neither state nor activation: gathered parameters, reduction buckets, temporaries of the step. */
+/* Logits, and buffers besides states and activations: gathered parameters, reduction buckets, optimizer temporaries. */
 #include "model/memory/parts.h"
 
 /* Bytes per logit depend on how the loss is written: what is upcast, what is freed, what is computed in place. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A list of operators that is run, not trained: all weights are there at once, operands one operator after the other.
- */
+/* Memory of running an operator list: all weights at once, operands of one operator at a time. */
 #include "model/memory/memory.h"
 
 #include "model/layer/layer.h"

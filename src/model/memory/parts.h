@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the memory model share. */
+/* Shared by the files of the memory model. */
 #ifndef RIDGE_MODEL_MEMORY_PARTS_H
 #define RIDGE_MODEL_MEMORY_PARTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sum of the parts at each moment, the largest of them, and whether the card holds it. */
+/* Memory at each moment of a step, its peak, and whether it fits. */
 #include "model/memory/parts.h"
 
 const char *

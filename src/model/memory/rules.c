@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which jobs the lists of saved tensors cover.  What they do not is refused by name, never counted by something near.
- */
+/* Jobs that the saved-tensor rules cover; others are refused by name, never approximated. */
 #include "model/memory/parts.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Serving: weights, the cache of keys and values, the activations of a prefill step, and what the engine keeps for
- * itself. */
+/* Inference memory: weights, KV cache, prefill activations, engine reserve. */
 #include "model/layer/layer.h"
 #include "model/memory/parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pipeline stages: which layers lie where, how many micro-batches are in flight, and the parameters of a rank. */
+/* Pipeline stages: their layers, micro-batches in flight, and parameters of a rank. */
 #include "model/memory/parts.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Served weights of one GPU: each part in the format that it is stored in. */
+/* Weights of one GPU as served, each part in its stored format. */
 #include "model/memory/parts.h"
 
 /* What was bound for this part; else what the format of the whole says. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention of one layer and of all layers, as a step of a serving engine runs it: caches always stream from memory. */
+/* Attention of one layer and of all layers in a serving step.  KV caches always stream from memory. */
 #include "model/serve/parts.h"
 
 #include "model/kernel/kernel.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a replica's memory holds: weights, then a pool of cache blocks (Kwon et al., SOSP 2023), then sequences. */
+/* GPU memory of a replica: weights, then the paged KV cache (Kwon et al., SOSP 2023), then running sequences. */
 #include "model/serve/parts.h"
 
 #include "model/memory/memory.h"

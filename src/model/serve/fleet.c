@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fleets: how many replicas, and what the tokens of a mixed load cost. */
+/* Number of replicas, and cost of input and output tokens under mixed load. */
 #include "model/serve/serve.h"
 
 double

@@ -46,7 +46,7 @@ layer_quantise_time(
 	return quantise_s;
 }
 
-/* What an engine runs as one product of a layer. */
+/* GEMMs of a layer as an engine runs them. */
 struct product {
 	const char *title;
 	double n, k;
@@ -170,7 +170,7 @@ activation_time(struct sheet *sh, const struct serve_setup *s, double m, double 
 	return activation_s;
 }
 
-/* What every token meets in a layer of experts: the router, in 16 bits, and shared experts. */
+/* Parts of an expert layer that every token visits: the router, in 16 bits, and shared experts. */
 static double
 shared_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the serving model share. */
+/* Shared by the files of the serving model. */
 #ifndef RIDGE_MODEL_SERVE_PARTS_H
 #define RIDGE_MODEL_SERVE_PARTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a model, a GPU, an engine and types of numbers to what the serving model works with. */
+/* Build a serving setup from model, GPU, engine and dtypes. */
 #include "model/serve/parts.h"
 
 #include "model/layer/layer.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Collectives of a training step: inside one NVLink domain as they were fitted, across domains as flat rings over all
- * rails. */
+/* Collectives of a training step: fitted inside an NVLink domain, flat rings over all rails across domains. */
 #include "model/train/parts.h"
 
 /* Latency of a ring's step inside a domain and across domains, and what a collective across domains costs at least:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Data parallelism: gradients summed, parameters gathered, and what of it the computation does not hide. */
+/* Data parallelism: gradient reduction, parameter gathering, and the exposed part of both. */
 #include "model/train/parts.h"
 
 /* Parts that overlap one another: at least 40 million parameters, and a million per rank (Megatron-Core's buckets). */

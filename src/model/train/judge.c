@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which predictions are less sure than others: predicates over a job and its terms, each with what it did to published
- * steps. */
+/* Predictions with larger errors: conditions on a job, each with its effect on published steps. */
 #include "model/train/train.h"
 
 #include "model/train/parts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kernels of training out of those that were measured: engines' prefill kernels, and types without a fit. */
+/* Training kernels from those that were measured: engines' prefill kernels, and dtypes without a fit. */
 #include "model/kernel/kernel.h"
 #include "model/train/train.h"
 

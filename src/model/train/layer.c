@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One layer: products, attention, elementwise kernels, quantization, what is computed again, what is sent. */
+/* Time of one layer: GEMMs, attention, elementwise kernels, quantization, recomputation, communication. */
 #include "model/train/parts.h"
 
 /* --- products -------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GEMMs of a layer on one rank, and their time. */
+/* GEMMs of a layer on one rank. */
 #include "model/train/parts.h"
 
 #include "model/layer/layer.h"

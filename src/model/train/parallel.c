@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What tensor, context and expert parallelism leave exposed of their communication. */
+/* Exposed communication of tensor, context and expert parallelism. */
 #include "model/train/parts.h"
 
 /*

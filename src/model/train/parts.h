@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of a training step that only its models use. */
+/* Private to the training model. */
 #ifndef RIDGE_MODEL_TRAIN_PARTS_H
 #define RIDGE_MODEL_TRAIN_PARTS_H
 

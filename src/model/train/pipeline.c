@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The pipeline: the fullest stage sets the pace, the others wait for the first and the last micro-batch. */
+/* The pipeline: the slowest stage sets the pace; the others wait for the first and last micro-batch. */
 #include "model/train/parts.h"
 
 /* Start of a send between stages, and what of sends is waited for: priors, published steps do not tell them. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a question leaves open, and what has no answer. */
+/* Defaults of a training job, and jobs that are refused. */
 #include "model/train/train.h"
 
 #include "model/train/parts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What follows from the time of a step: rates, utilization, length and energy of a run. */
+/* Derived from the step time: throughput, MFU, length and energy of a run. */
 #include "model/train/parts.h"
 
 #include "model/layer/layer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A step: layers of every kind, the host beside them, the pipeline, data parallelism, the optimizer, stragglers. */
+/* Training step: layers, CPU time, pipeline, data parallelism, optimizer, stragglers. */
 #include "model/train/parts.h"
 
 /* Host time of a dense layer, forward and backward, in an eager framework: launches, and quantization's in 8 bits.  A

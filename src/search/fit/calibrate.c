@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All fits of one GPU, and what looks wrong in them. */
+/* Fit everything that was measured on one GPU, and warn of implausible results. */
 #include "search/fit/fit.h"
 
 #include "search/fit/parts.h"
@@ -39,7 +39,7 @@ new_line(struct page *p, size_t indent)
 	p->column = indent;
 }
 
-/* Text that YAML could take for something else stands in quotes. */
+/* Quote text that YAML would read as something else. */
 static bool
 needs_quotes(const char *text)
 {
@@ -161,7 +161,7 @@ calibration_layout(struct arena *a, const struct node *root)
 
 /* --- fitted -------------------------------------------------------------------------------------------------- */
 
-/* What all fits share: folds, errors on rows that a fit did not see, and the list of classes. */
+/* Shared by all fits: folds, held-out errors, and the list of classes. */
 
 enum { FEW_ROWS = 100, MANY_ROWS = 400 };
 
@@ -407,7 +407,7 @@ calibrate_reference(const struct gpu *gpu)
 
 /* --- what looks wrong ------------------------------------------------------------------------------------ */
 
-/* What GPUs reach in the calibrations of the database, widened a little; outside of that something is wrong. */
+/* Plausibility bounds: the range of shipped calibrations, slightly widened. */
 static const struct {
 	const char *path, *key;
 	double low, high;
@@ -449,7 +449,7 @@ check_param(const struct fit_bench *b, const struct fitted_class *c, const struc
 	}
 }
 
-/* What looks wrong in the fitted values; calibrate_gpu has called it. */
+/* Report implausible fitted values, for calibrate_gpu. */
 static void
 calibrate_findings(const struct fit_bench *b, struct fitted *out)
 {

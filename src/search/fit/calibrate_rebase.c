@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sections that stay in a file whose reference figures change: fraction times reference is kept. */
+/* Keep the absolute rates of sections that stay in a file whose reference figures changed. */
 #include "search/fit/parts.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ figure(const struct node *reference, const char *key, enum quantity q)
 	return n && n->kind == NODE_SCALAR && n->text && quantity_read(n->text, q, &value, &fault) ? value : NAN;
 }
 
-/* What a number of this form is to be multiplied by: old over new reference; 1 where one of them is not given. */
+/* Factor for a number of this form: old over new reference, or 1 if either is missing. */
 static double
 ratio(const struct rebase *r, enum param_form form, const char *peak)
 {

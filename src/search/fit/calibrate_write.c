@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A calibration file from fitted classes: values in the units that people write, each with its interval. */
+/* Write a calibration file: fitted values in readable units, with intervals. */
 #include "search/fit/parts.h"
 
 #include <math.h>
@@ -188,7 +188,7 @@ joined(struct arena *a, const char *list, const char *item)
 	return list ? arena_printf(a, "%s, %s", list, item) : item;
 }
 
-/* What the rows left open. */
+/* List the parameters that the rows do not determine. */
 static const char *
 open_params(struct arena *a, const struct fitted *f)
 {
@@ -257,7 +257,7 @@ data_section(const struct fit_bench *b, const struct fitted *f, const struct cal
 	return n;
 }
 
-/* Keys in the order of our own files; what the file had and nobody fitted comes with it. */
+/* Keys in the usual order; sections of the old file that were not fitted are kept. */
 static const struct node *
 in_order(struct arena *a, const struct node *root)
 {

@@ -310,7 +310,7 @@ fit_bootstrap(struct search *s, const double *z, int n_draws, double *low, doubl
 
 /* --- the search ------------------------------------------------------------------------------------------ */
 
-/* The simplex grows towards the middle of the cube. */
+/* The initial simplex extends toward the center of the cube. */
 static double
 descend(struct search *s, double *z, double step, double size, int n_max)
 {
@@ -365,7 +365,7 @@ choose_free(struct search *s, const bool *fixed)
 			s->free[s->n_free++] = i;
 }
 
-/* --- what the rows do not tell --------------------------------------------------------------------------- */
+/* --- parameters that the rows do not determine ----------------------------------------------------------- */
 
 /* The worst that moving one parameter through its bounds does to the objective. */
 static double

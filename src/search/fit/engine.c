@@ -120,9 +120,9 @@ on_tangent(const void *context, const double *value, int row)
 	return fmax(time_s, 1e-3 * t->time_s[row]);
 }
 
-/* --- what the rows tell ---------------------------------------------------------------------------------- */
+/* --- parameters that the rows determine ------------------------------------------------------------------ */
 
-/* How much of a row's time goes with a parameter of its usual size. */
+/* Share of a row's time that depends on a parameter of typical size. */
 static double
 share(const struct tangent *t, int row, int j)
 {
@@ -328,7 +328,7 @@ weights(struct arena *a, const struct fit_engine_points *p, const struct tangent
 	return weight;
 }
 
-/* How far the parameters moved, in logarithms. */
+/* Change of the parameters, in logarithms. */
 static double
 move(const struct fit_result *r, const struct bench *b)
 {

@@ -12,8 +12,8 @@
 #include "model/train/train.h"
 
 /*
- * Fitting the parameters of a kernel model to measured times: bounded, robust, from several starts, deterministic.
- * The objective is the weighted mean of |ln(predicted / measured)|, which an outlier cannot pull.
+ * Fit the parameters of a kernel model to measured times: bounded, from several starts, deterministic.  The objective
+ * is the weighted mean of |ln(predicted / measured)|, which is robust against outliers.
  */
 
 enum { FIT_PARAMS_MAX = 16 };
@@ -39,7 +39,7 @@ struct fit_problem {
 
 struct fit_value {
 	double value, low, high; /* 80 % by bootstrap; low = high = NaN when not asked for */
-	bool identified;         /* false: the data cannot tell; `value` is the start */
+	bool identified;         /* false: the data do not determine it; `value` is the start */
 };
 
 struct fit_result {
@@ -65,7 +65,7 @@ struct fitted_param {
 	enum quantity unit; /* how the file writes it: Q_NUMBER, Q_TIME, Q_RATE */
 	double value;
 	double low, high; /* 80 %; NaN: none */
-	bool identified;  /* false: the rows do not tell; value is the default */
+	bool identified;  /* false: the rows do not determine it; value is the default */
 	bool taken;       /* not asked for: from another class's fit */
 };
 
@@ -75,7 +75,7 @@ struct fitted_errors {
 	double mean, sd, q10, q90;     /* of ln(measured / predicted) */
 };
 
-/* Errors on rows that were not fitted. */
+/* Held-out errors. */
 struct fitted_residual {
 	struct fitted_errors all;
 	int n_regimes;
@@ -99,11 +99,11 @@ struct fitted_class {
 struct fitted {
 	int n, n_room;
 	struct fitted_class *classes;
-	const char *findings[16]; /* what looks wrong: `HBM reaches 71 %: expected 85-92 %: ...` */
+	const char *findings[16]; /* implausible results: `HBM reaches 71 %: expected 85-92 %: ...` */
 	int n_findings;
 };
 
-/* What every fit gets. */
+/* Inputs of every fit. */
 struct fit_bench {
 	struct arena *arena;
 	const struct gpu *gpu;           /* NULL: a host */
@@ -126,7 +126,7 @@ const struct measurement **fit_rows(const struct fit_bench *b, enum measurement_
 /* trtllm, vllm, sglang: inference engines, whose kernels differ; the others (cublaslt, nccl) are libraries. */
 bool fit_is_engine(const char *backend);
 
-/* The same numbers, the same hash, everywhere: which rows a fit keeps out must not depend on the file's order. */
+/* Hash of a row's numbers, so that held-out rows do not depend on their order in the file. */
 unsigned fit_hash(const double *numbers, int n);
 
 /*
@@ -164,7 +164,7 @@ void fit_memory(const struct fit_bench *b, struct fitted *out);
 
 /* --- all of one GPU -------------------------------------------------------------------------------------- */
 
-/* Everything that the rows of b->gpu tell, for one file of the database. */
+/* Fit all classes that the rows of b->gpu cover, for one calibration file. */
 void calibrate_gpu(const struct fit_bench *b, struct fitted *out);
 /* The figures that fractions refer to: the datasheet's. */
 struct calibration calibrate_reference(const struct gpu *gpu);
@@ -183,8 +183,8 @@ struct calibration_about {
 char *calibration_text(const struct fit_bench *b, const struct fitted *f, const struct calibration_about *about);
 
 /*
- * What a serving engine spends beside its kernels, from runs that somebody measured: its host time of a step and of a
- * sequence, and factors on its GPU time and its collectives.  Only what the rows tell apart is fitted.
+ * Fit the overheads of a serving engine to measured runs: CPU time per step and per sequence, factors on GPU time and
+ * on collectives.  Only parameters that the rows determine are fitted.
  */
 
 enum engine_param { ENGINE_HOST, ENGINE_GPU, ENGINE_COMM, ENGINE_SEQUENCE, N_ENGINE_PARAMS };
@@ -228,9 +228,9 @@ bool fit_engine(
     struct arena *a, const struct engine *base, const struct fit_engine_points *points, struct fit_engine *out);
 
 /*
- * What a training framework costs beside its kernels, from steps that somebody measured: one factor on the time of the
- * layers' kernels, and how far runs stray from it.  Everything else that a stack's file says (which attention kernel,
- * what overlaps, the host's time) cannot be told from times of whole steps and stays as it is.
+ * Fit a training framework to measured steps: one factor on the kernel time of the layers, and the scatter around it.
+ * Step times alone do not determine anything else in a stack's file (attention kernel, overlap, CPU time), so that
+ * stays as it is.
  */
 
 enum {
@@ -267,8 +267,8 @@ struct fit_stack {
 bool fit_stack(struct arena *a, int n, const struct fit_stack_row *rows, double listed, struct fit_stack *out);
 
 /*
- * A network without measurements: the middle of those that have some.  Latencies are those of networks that are reached
- * alike; the ramp of sums and of the others, and the shares of the line rate, are alike on all.
+ * A network without measurements: the median of the measured ones.  Latencies are those of networks with the same
+ * transport; the ramps, of reductions and of other collectives, and the shares of the line rate are those of all.
  */
 
 struct network_known {
@@ -281,7 +281,7 @@ struct network_known {
 bool network_middle(const struct network_known *known, int n, const char *without, const char *kind, enum collective c,
     struct network_calibration *out);
 
-/* What a calibration says of a measured row: the shape that was measured, in the model of its kind. */
+/* Predict a measured row with a calibration. */
 
 /* Seconds, or NaN with the reason in *why. */
 double predict_row(const struct measurement *m, const struct calibration *c, const char **why);
@@ -294,7 +294,7 @@ bool predict_is_fitted(const struct measurement *m, const struct calibration *c)
 const char *predict_residual(const struct measurement *m, char *buf, size_t size);
 /* How residuals of this kind are split: `decode`, `to_100us`; time_s is the predicted one. */
 const char *predict_regime(const struct measurement *m, double time_s);
-/* The roof of the row on this GPU, by datasheet peak and bandwidth; NaN where either is absent. */
+/* Roofline time of the row from datasheet peak and bandwidth; NaN if either is unknown. */
 double predict_roof(const struct measurement *m, const struct gpu *gpu);
 
 /* --- fits of one GPU for another -------------------------------------------------------------------------- */

@@ -116,7 +116,7 @@ describe(struct table *t)
 	}
 }
 
-/* How 16-bit activations with smaller weights are called. */
+/* True for 16-bit activations with narrower weights. */
 static bool
 is_weight_only(const struct measurement *m)
 {

@@ -28,7 +28,7 @@ struct found_levels {
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
-/* How many arrays a pass goes over, each once; 0: not a pass over memory. */
+/* Number of arrays that an operation touches, each once; 0 if it is not a pass over memory. */
 static double
 arrays_of(const char *operation)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Predict the rows of a fit from parameters. */
 #include "search/fit/fit.h"
 
 #include "base/base.h"

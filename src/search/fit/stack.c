@@ -81,7 +81,7 @@ by_sigma(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Between the two middle ones where both halves weigh the same.  The list is sorted. */
+/* Weighted median of a sorted list; the mean of the two middle values if both halves weigh the same. */
 static double
 median(struct own *list, int n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From what one replica takes to how many are needed, and which setup is the best. */
+/* Number of replicas for a load, and the choice among setups. */
 #include "search/plan/plan.h"
 
 #include "model/calc/calc.h"

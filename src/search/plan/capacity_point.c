@@ -83,7 +83,7 @@ poisson(double mean, int n)
 	return exp(n * log(fmax(mean, 1e-300)) - mean - lgamma(n + 1.0));
 }
 
-/* Where a Poisson number lies, in up to N_COMPANY places. */
+/* Probabilities of a Poisson number, in at most N_COMPANY places. */
 struct places {
 	int n, first, stride;
 };
@@ -138,7 +138,7 @@ several(const struct first *f, int n, int point)
 	return f->n_several == 1 || point >= N_SEVERAL ? n : fmax(0, n + several_at[point] * f->isl_cv * sqrt(n));
 }
 
-/* The request comes in a step of some length, and shares the next one with whoever came in it. */
+/* A request arrives during a step and shares the next one with everything else that arrived in it. */
 static void
 add_own(struct first *f, double share, double step_s)
 {

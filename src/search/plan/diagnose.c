@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rank the causes that the given measurements support. */
 #include "search/plan/plan.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Largest batch and sequence that fit, and the fewest GPUs. */
 #include "search/plan/plan.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ fit_gpus(const struct layout *l)
 	return l->dp * l->tp * l->pp * l->cp;
 }
 
-/* What stands in a layout's text: degrees above 1, and what differs from what is done where nothing is said. */
+/* Text of a layout: degrees above 1, and everything that differs from the defaults. */
 void
 fit_layout_text(const struct memory_job *job, char *buf, size_t size)
 {
@@ -60,7 +61,7 @@ fit_layout_text(const struct memory_job *job, char *buf, size_t size)
 
 /* --- the largest ----------------------------------------------------------------------------------------- */
 
-/* The largest k in 1 .. most that holds, 0 when 1 does not: what holds at k holds at less. */
+/* Largest k in 1 .. most that holds, or 0.  The condition is monotonic in k. */
 static double
 largest(bool (*holds)(const void *context, double k), const void *context, long most)
 {
@@ -153,7 +154,7 @@ widest_experts(const struct memory_job *job, const struct layout *l)
 	return ep;
 }
 
-/* What followed the framework goes on to follow it. */
+/* Keep following the framework's defaults where the layout did before. */
 static void
 set_layout(struct memory_job *job, double n, double tp, double pp)
 {

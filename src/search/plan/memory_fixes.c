@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Changes to a job that make it fit. */
+/* Search changes that make a training job fit. */
 #include "search/plan/plan.h"
 
 #include "model/layer/layer.h"

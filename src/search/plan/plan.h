@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Searches over the models: what fits, changes that make it fit, replica plans, the closed form of serving. */
 #ifndef RIDGE_SEARCH_PLAN_PLAN_H
 #define RIDGE_SEARCH_PLAN_PLAN_H
 
@@ -9,9 +10,7 @@
 #include "model/train/train.h"
 #include "search/simulate/simulate.h"
 
-/* The memory model asked many times: what fits, and which change would make it fit. */
-
-/* A change to a job, as the options that make it, and what it comes to. */
+/* A change to a job, as options, and its result. */
 struct memory_fix {
 	char change[160];
 	struct memory_job job;
@@ -34,11 +33,11 @@ bool fit_fewest_gpus(const struct memory_job *job, double n_node, struct memory_
  * that need more.  Returns how many. */
 int fit_fixes(const struct memory_job *job, double n_node, struct memory_fix *out, int most);
 
-/* The same questions for bare numbers under a limit. */
+/* The same for bare numbers under a limit. */
 double numbers_largest_batch(const struct memory_numbers *in, double limit_byte);
 double numbers_fewest_gpus(const struct memory_numbers *in, double limit_byte);
 
-/* What the searches over memory jobs share. */
+/* Shared by the searches over memory jobs. */
 
 /* True when tp divides the heads of every block, and its KV heads can be dealt to the ranks. */
 bool fit_divides_heads(const struct workload *w, double tp);
@@ -52,10 +51,10 @@ bool fit_settle(struct memory_job *job);
 bool fit_may_train(const struct memory_job *job);
 
 /*
- * How many replicas of which setup meet objectives under a load, and what stands in the way.
+ * Replicas of each setup that meet SLOs under a load, and the bottleneck.
  *
- * A replica is looked at by the rate of requests that it gets; a search over the rate finds the most that it can take
- * within the objectives.  Users are a rate that depends on how long their answers take.
+ * A search over the request rate of one replica finds the highest one within the SLOs.  Concurrent users are a rate
+ * that depends on their latency (Little's law).
  */
 
 enum plan_measure { PLAN_TTFT, PLAN_TPOT, PLAN_E2E, N_PLAN_MEASURES };
@@ -72,7 +71,7 @@ struct plan_objective {
 	double limit_s;
 };
 
-/* Requests per second, or else users who think between an answer and their next request. */
+/* Request rate, or users with think time. */
 struct plan_load {
 	double rate_request_per_s; /* NaN: users */
 	double n_users, think_s;
@@ -108,7 +107,7 @@ enum plan_bound {
 
 const char *plan_bound_text(enum plan_bound b);
 
-/* A setup to look at, and what came of it. */
+/* A candidate setup and its result. */
 struct plan_candidate {
 	const struct serve_setup *setup;
 	const void *about; /* the caller's */
@@ -121,8 +120,8 @@ struct plan_candidate {
 	double n_needed, n_all;  /* replicas; with spares */
 	struct plan_point usual; /* the load of today spread over all of them */
 	double n_gpus, n_rented_gpus, all_usd_per_s, all_watt;
-	bool idle;  /* objectives leave a replica so little to do that nobody would buy it */
-	bool front; /* nothing else that is bought is both cheaper and faster */
+	bool idle;  /* SLOs leave a replica nearly idle, which makes it pointless */
+	bool front; /* on the Pareto front: no other candidate is both cheaper and faster */
 	bool confirmed;
 	double n_added;           /* replicas that the simulation asked for */
 	struct plan_point proven; /* simulated: planned load, spares missing */
@@ -140,7 +139,7 @@ bool plan_point_users(
 /* The most that one replica takes; false when it takes nothing: bound says why. */
 bool plan_most(
     const struct serve_setup *s, const struct plan_load *load, struct plan_point *out, enum plan_bound *bound);
-/* Replicas, money and power of one candidate. */
+/* Replicas, cost and power of one candidate. */
 void plan_size(struct plan_candidate *c, const struct plan_load *load);
 /* Sized candidates in order of cost (of GPUs where there is no price), the front marked. */
 void plan_sort(struct arena *a, struct plan_candidate *list, size_t n);
@@ -149,14 +148,14 @@ void plan_all(struct arena *a, struct plan_candidate *list, size_t n, const stru
 /* Simulate a candidate at the planned load without its spares, and add replicas until it meets the objectives. */
 void plan_confirm(struct plan_candidate *c, const struct plan_load *load, uint64_t seed);
 
-/* A serving question answered whole, without a sheet: what fits, how fast it goes, and whether to believe it. */
+/* A serving query in closed form, without a sheet: capacity, speed, and reliability of the prediction. */
 
 enum serve_regime {
-	SERVE_OFFLINE, /* all requests are there; n_requests of the load, or without end */
-	SERVE_CLOSED,  /* n_concurrent clients, each with its next request when it has the answer and has thought */
-	SERVE_ONLINE,  /* requests arrive at random */
-	SERVE_STATIC,  /* one batch from beginning to end */
-	SERVE_PROMPT,  /* prompts alone: time to the first token of a batch */
+	SERVE_OFFLINE, /* all requests queued at the start; n_requests of the load, or unlimited */
+	SERVE_CLOSED,  /* closed loop: n_concurrent clients with think time */
+	SERVE_ONLINE,  /* Poisson arrivals */
+	SERVE_STATIC,  /* one static batch */
+	SERVE_PROMPT,  /* prefill only: TTFT of a batch */
 	SERVE_ENCODE,  /* one pass of an encoder over a batch */
 };
 
@@ -176,9 +175,9 @@ struct serve_metrics {
 	bool fits, saturated;
 	double weight_byte, pool_token; /* one GPU; the replica */
 	double n_running;
-	double first_s;  /* to the first token */
-	double step_s;   /* between tokens */
-	double answer_s; /* a whole request */
+	double first_s;  /* TTFT */
+	double step_s;   /* TPOT */
+	double answer_s; /* E2E latency */
 	double output_token_per_s, prompt_token_per_s, request_per_s;
 	double saturation_request_per_s;
 	struct serve_flow flow;   /* of requests that come and go */
@@ -186,13 +185,13 @@ struct serve_metrics {
 	struct serve_terms terms; /* its parts */
 };
 
-/* What limits: `memory bandwidth`, `compute`, `communication`, `host`, `KV capacity`. */
+/* Bottleneck: `memory bandwidth`, `compute`, `communication`, `host`, `KV capacity`. */
 const char *serve_bound(const struct serve_question *q, const struct serve_metrics *m);
 void serve_answer(const struct serve_question *q, struct serve_metrics *out);
 /* What prompts of an engine run on that runs every operator by itself. */
 struct unfused_gpu serve_unfused_gpu(const struct serve_setup *s, const struct gpu *gpu);
 
-/* --- whether to believe it ------------------------------------------------------------------------------- */
+/* --- reliability of a prediction ------------------------------------------------------------------------- */
 
 enum serve_trust { SERVE_TRUSTED, SERVE_WARNED, SERVE_REFUSED };
 enum { SERVE_MOST_REASONS = 12 };
@@ -205,13 +204,13 @@ struct serve_judgement {
 
 struct serve_judgement serve_judge(const struct serve_question *q, const struct serve_metrics *m);
 
-/* What a tenth more of each would gain: output tokens per second (or prompts) over what there is, minus one. */
+/* Throughput gain from 10 % more of each resource. */
 struct serve_gains {
 	double mem_bandwidth, arithmetic, links, host;
 };
 struct serve_gains serve_elasticity(const struct serve_question *q);
 
-/* Which causes a run's figures speak for, and what to do first. */
+/* Causes that the measurements of a run support, most urgent first. */
 
 struct finding {
 	const struct diagnosis *cause;
@@ -241,7 +240,7 @@ bool train_predict(const struct train_job *job, double card_byte, struct train_t
 /* A floor of the memory of one GPU: states and the activations that no policy drops. */
 double train_memory_floor(const struct train_job *job);
 
-/* Where the next 10 % would pay: the step with one figure of machine or question changed. */
+/* Sensitivity: the step with one figure of the machine or the job changed. */
 
 enum train_gain {
 	GAIN_MEMORY,
@@ -254,7 +253,7 @@ enum train_gain {
 	N_GAINS,
 };
 const char *train_gain_text(enum train_gain g);
-/* Tokens per second over those of the job as it is; NaN where the change makes no sense. */
+/* Throughput over that of the unchanged job; NaN if the change does not apply. */
 double train_gain(const struct train_job *job, enum train_gain g);
 
 /* Pipeline schedules with a smaller bubble, for a job that waits for its pipeline. */

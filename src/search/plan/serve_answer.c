@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Evaluate a serving setup in closed form: offline, online, static batch, prefill; its bottleneck. */
 #include "search/plan/plan.h"
 
 #include "model/serve/serve.h"

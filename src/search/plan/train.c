@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Predict training steps quickly: memoized kernels, pipeline schedules, sensitivity. */
 #include "search/plan/plan.h"
 
 #include <math.h>

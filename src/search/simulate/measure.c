@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the simulator counts, and what it says of it. */
+/* Statistics of a simulation. */
 #include "search/simulate/parts.h"
 
 #include "base/base.h"
@@ -96,7 +96,7 @@ class_start(uint64_t i)
 	return x;
 }
 
-/* The value below which a share q lies, straight within its class. */
+/* Quantile q of a histogram, linear within its class. */
 static double
 gaps_quantile(const struct gaps *g, double q)
 {
@@ -233,7 +233,7 @@ struct window {
 	bool closed;
 };
 
-/* Who is still under way when a loop ends goes on in a replica that empties. */
+/* Requests still running at the end of a closed loop finish on an emptying replica. */
 static struct sim_spread
 spread_of(const struct sim_request *r, const struct window *w, size_t n, measure *f, double *room)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parts of the simulator, between its own files. */
+/* Shared by the files of the simulator. */
 #ifndef RIDGE_SEARCH_SIMULATE_PARTS_H
 #define RIDGE_SEARCH_SIMULATE_PARTS_H
 

@@ -282,7 +282,7 @@ fill_batch(struct replica *p)
 
 /* --- steps ----------------------------------------------------------------------------------------------- */
 
-/* Steps that only decode are alike until somebody ends or needs a block; they cost what their middle costs. */
+/* Run decode-only steps together until a request finishes or needs a block; each costs as much as the middle one. */
 static void
 set_length(struct replica *p, uint64_t n_alike)
 {
@@ -294,7 +294,7 @@ set_length(struct replica *p, uint64_t n_alike)
 	p->end_s = p->start_s + (double)n_alike * p->step_s;
 }
 
-/* Whoever decodes now waited through steps that only prefilled. */
+/* Sequences that decode now waited through steps with prefill only. */
 static bool
 stalled(const struct replica *p)
 {
@@ -409,7 +409,7 @@ leave(struct replica *p, struct slot *s)
 	world_answered(p->world, s->id, p->end_s);
 }
 
-/* Those that are answered leave; the others close up, in order. */
+/* Remove finished requests; keep the rest in order. */
 static void
 close_up(struct replica *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simulations from end to end, and side by side on all cores. */
+/* Run simulations, several at a time on all cores. */
 #include "search/simulate/simulate.h"
 
 #include "search/simulate/parts.h"
@@ -164,7 +164,7 @@ config_fault(const struct sim_config *c)
 	return NULL;
 }
 
-/* Replicas that are dealt requests in turn do not see each other: each is a world of its own. */
+/* With round-robin routing replicas are independent and are simulated separately. */
 static size_t
 count_worlds(const struct sim_config *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The clock of replicas that see each other: arrivals, routing, deliveries between pools, ends of steps. */
+/* Simulation clock of interacting replicas: arrivals, routing, KV transfers between pools, ends of steps. */
 #include "search/simulate/parts.h"
 
 #include "base/base.h"
@@ -87,7 +87,7 @@ draw_gap(const struct sim_traffic *t, uint64_t *stream)
 	return t->gap_cv == 0 ? mean_s : traffic_gap(random_uniform(stream), mean_s, t->gap_cv);
 }
 
-/* Numbers of their own for what clients do: it does not depend on how many replicas serve them. */
+/* Clients have their own random numbers, so their behavior does not depend on the number of replicas. */
 static double
 client_uniform(const struct sim_traffic *t, uint64_t what, uint64_t i)
 {
@@ -97,7 +97,8 @@ client_uniform(const struct sim_traffic *t, uint64_t what, uint64_t i)
 	return random_uniform(&stream);
 }
 
-/* One in each of as many equal stretches: nobody knows who is first, but none waits for all the others. */
+/* Spread the first requests of clients at random, one in each of as many equal intervals, so that none queues for all
+ * others. */
 static double
 traffic_start(const struct sim_traffic *t, size_t i)
 {
@@ -242,7 +243,7 @@ is_closed(const struct world *w)
 	return w->config->traffic.n_clients > 0;
 }
 
-/* What counts begins and ends with an arrival: replicas are looked at then. */
+/* Measurement begins and ends with an arrival; sample the replicas then. */
 static void
 mark(struct world *w, size_t k, double now_s)
 {

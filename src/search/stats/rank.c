@@ -345,7 +345,7 @@ time_of(const struct measurement *row, bool rate)
 	return rate ? 1 / row->byte_per_s : row->time_s;
 }
 
-/* Where the rows of the key at i end. */
+/* End of the rows with the key at i. */
 static int
 end_of(const struct side *s, int i)
 {

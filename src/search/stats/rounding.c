@@ -86,7 +86,7 @@ nearest(const double *levels, int n, double x)
 	return levels[i];
 }
 
-/* What one step of the code is worth when the largest weight of the group is m. */
+/* Quantization step of the code if the largest weight of the group is m. */
 static double
 unit_of(const struct rounder *r, double m)
 {
@@ -186,7 +186,7 @@ largest_tail(double share, double n)
 	return -num_normal_quantile(-expm1(log1p(-share) / n) / 2);
 }
 
-/* What the others of the group, and its largest weight, add to the mean. */
+/* Contribution of the group's other weights, and of the largest, to the mean. */
 static double
 of_others(double m, const void *context)
 {

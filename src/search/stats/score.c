@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Score predictions: errors, bias, coverage and baselines, by group. */
 #include "search/stats/stats.h"
 
 #include "base/base.h"
@@ -115,7 +116,7 @@ score_bounds(const struct score_case *cases, const struct labelled *in, size_t n
 	g->bounds_kept = percent(kept, g->n_bounds);
 }
 
-/* How far out a measured value lies, in half-widths of its interval. */
+/* Distance of a measured value from the prediction, in half-widths of the interval. */
 static double
 scaled(const struct score_case *c)
 {

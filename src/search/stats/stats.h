@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Statistics: rank tests, trends, scaling fits, prediction scores, rounding errors. */
 #ifndef RIDGE_SEARCH_STATS_STATS_H
 #define RIDGE_SEARCH_STATS_STATS_H
 
@@ -9,12 +10,12 @@
 #include "model/calc/calc.h"
 #include "model/hw/measurement.h"
 
-/* Two samples of a measurement: is the later one worse, or is that noise? */
+/* Significance of a regression between two samples. */
 
 struct rank_test {
 	double n_worse_pairs; /* pairs in which the current measurement is the worse one; ties count half */
-	double p;             /* probability of as many or more if nothing had changed */
-	double least_p;       /* the smallest that so few measurements can give */
+	double p;             /* p-value: probability of as many or more if nothing had changed */
+	double least_p;       /* smallest p-value that this number of measurements allows */
 	bool exact;           /* counted, not approximated */
 };
 
@@ -31,7 +32,7 @@ double rank_median(const double *values, size_t n);
 void rank_interval(const double *baseline, size_t n_baseline, const double *current, size_t n_current,
     bool more_is_better, unsigned long seed, double level, double *low, double *high);
 
-/* Two sets of measured rows, those of one shape beside each other. */
+/* Two sets of measured rows, matched by shape. */
 
 /* Rows of one shape on both sides.  What is compared is a time, or where a source prints bandwidths alone the time of
  * one byte: less is better. */
@@ -64,7 +65,7 @@ struct match {
 void match_rows(
     struct arena *a, const struct measurements *baseline, const struct measurements *current, struct match *out);
 
-/* What a row is about: `gemm bf16 m=16 n=4096 k=8192`. */
+/* Description of a row: `gemm bf16 m=16 n=4096 k=8192`. */
 const char *match_row_name(struct arena *a, const struct measurement *row);
 
 /*
@@ -73,7 +74,7 @@ const char *match_row_name(struct arena *a, const struct measurement *row);
  * above zero where predictions are too large.
  */
 
-/* What cases are grouped by. */
+/* Groupings. */
 #define SCORE_DIMENSIONS(X)                                                                                            \
 	X(ALL, "all")                                                                                                  \
 	X(SOURCE, "source")                                                                                            \
@@ -104,7 +105,7 @@ enum score_by score_by_find(const char *name);
 
 enum { SCORE_BASELINES = 2 };
 
-/* What was measured says more than a number: an upper or lower bound of it. */
+/* The measurement is a value, or an upper or lower bound. */
 enum score_sense { SCORE_VALUE, SCORE_ABOVE, SCORE_BELOW };
 
 struct score_case {
@@ -148,7 +149,7 @@ double score_error(const struct score_case *c);
 /* Indices of the cases with the largest absolute errors, the worst first; returns how many (at most `most`). */
 size_t score_worst(const struct score_case *cases, size_t n, size_t most, size_t *worst);
 
-/* What rounding to a format costs on average, when weights are normally distributed. */
+/* Mean rounding error of a format for normally distributed weights. */
 
 struct rounding {
 	double rms, mean;    /* error in units of the standard deviation */
@@ -163,7 +164,7 @@ struct rounding rounding_normal(const struct format *f, double group, double ten
 enum { ROUNDING_LEVELS = 256 };
 int rounding_levels(const struct format *f, double *levels);
 
-/* Laws of scaling laid through measured points. */
+/* Scaling laws fitted to measured points. */
 
 /* A measurement: throughput of n ranks, in any unit. */
 struct fit_point {
@@ -192,11 +193,11 @@ struct scale_estimate fit_coherency(const struct fit *f);
 /* The rate that a measurement at n_ranks would show. */
 struct scale_estimate fit_rate(const struct fit *f, double n_ranks);
 
-/* Lines through a series, and what the series does. */
+/* Trend of a series: fitted lines and a verdict. */
 
 enum trend_kind {
-	TREND_UNKNOWN,  /* two points: no word on noise */
-	TREND_STABLE,   /* no growth that the scatter does not explain */
+	TREND_UNKNOWN,  /* two points: noise unknown */
+	TREND_STABLE,   /* no growth beyond the scatter */
 	TREND_LEAK,     /* grows */
 	TREND_SAWTOOTH, /* grows and falls back to where it was */
 	TREND_CLIMBING, /* a sawtooth whose floor rises */
