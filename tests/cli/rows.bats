@@ -179,7 +179,7 @@ refuses_nonsense() {
 	ask validate "$tmp/w.csv" --predictions "$tmp/p.csv"
 	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["kind"] == "step" { print $at["framework"] }' "$tmp/p.csv" |
 		tr '\n' ' ' >"$tmp/w"
-	[ "$(cat "$tmp/w")" = "torchtitan torchtitan unlisted-fsdp nemo nemo " ] || complain "$(cat "$tmp/w")"
+	[ "$(cat "$tmp/w")" = "torchtitan torchtitan unlisted-fsdp megatron-core nemo " ] || complain "$(cat "$tmp/w")"
 }
 
 @test "an optimizer, an offload or a type that peaks depend on is read" {
