@@ -124,7 +124,7 @@ judge "products, shipped, with intervals of half the width" 35 65
 for kind in gemm collective; do
 	zcat "$silicon/$kind.csv.gz" >"$dir/rest.csv"
 	inside "$RIDGE_HWDB" >"$dir/shares"
-	judge "$kind, all rows, with what ships" 75 85
+	judge "$kind, all rows, with what ships" 75 88 # fitted rows among them lie inside more often than new ones
 done
 for kind in gemm attention moe collective; do
 	: >"$dir/all"
