@@ -252,6 +252,11 @@ more_bandwidth(struct faster *f, double x)
 	times(&k->context.mem_byte_per_s, x);
 	times(&k->generation.mem_byte_per_s, x);
 	times(&k->generation.query_byte_per_s, x);
+	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+		times(&k->attention_by[i].context.mem_byte_per_s, x);
+		times(&k->attention_by[i].generation.mem_byte_per_s, x);
+		times(&k->attention_by[i].generation.query_byte_per_s, x);
+	}
 	times(&k->mla_context.mem_byte_per_s, x);
 	times(&k->mla_generation.mem_byte_per_s, x);
 	times(&k->mla_generation.query_byte_per_s, x);
@@ -270,6 +275,13 @@ more_arithmetic(struct faster *f, double x)
 	times(&k->context.flop_per_s, x);
 	times(&k->mla_context.flop_per_s, x);
 	times(&k->mla_generation.flop_per_s, x);
+	times(&k->generation.flop_per_s, x);
+	times(&k->generation.own_feed_byte_per_s, x);
+	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+		times(&k->attention_by[i].context.flop_per_s, x);
+		times(&k->attention_by[i].generation.flop_per_s, x);
+		times(&k->attention_by[i].generation.own_feed_byte_per_s, x);
+	}
 	times(&f->engine.core_element, x);
 }
 
