@@ -143,7 +143,8 @@ work_time(struct sheet *sh, const struct attention_shape *a, double n_seen, doub
 		FROM(sh, a, batch, n_heads, n_kv_heads, head_dim);
 		TAKE(sh, reached_flop_per_s, p->flop_per_s);
 		LET(sh, n_rows, 8 * ceil(n_heads / n_kv_heads / 8));
-		SET(sh, work_s, 4 * batch * n_seen * n_kv_heads * n_rows * head_dim / reached_flop_per_s);
+		LET(sh, work_flop, 4 * batch * n_seen * n_kv_heads * n_rows * head_dim);
+		SET(sh, work_s, work_flop / reached_flop_per_s);
 	} else
 		SET(sh, work_s, 0);
 	return work_s;
