@@ -84,6 +84,8 @@ storage_finish(struct binder *b, const struct node *map, const struct storage_fi
 	    .group = f->group};
 	out->quantised = f->only == 1 ? 1u << PART_EXPERTS
 	                              : 1u << PART_MIXER | 1u << PART_MLP | 1u << PART_EXPERTS | 1u << PART_SHARED;
+	if (keep && keep->kind == NODE_SCALAR) /* one part, as --set gives it */
+		return keep_part(b, keep, &out->quantised);
 	if (keep && keep->kind != NODE_LIST) {
 		diag_error(b->diag, keep->at, "'keep' is a list of parts: [lm_head, router]");
 		return false;

@@ -176,3 +176,10 @@ pasted() {
 	drafted=$(value latencies.1.mean_s $at --simulate --requests 64 --drafts 3 --accepted 2.2)
 	awk -v a="$plain" -v b="$drafted" 'BEGIN { exit !(b < 0.5 * a) }' || complain "simulated: $plain and $drafted"
 }
+
+@test "a prompt of a model with experts waits for its launches, each of its 58 layers" {
+	local q="serve deepseek-v3 --gpu b200 --engine sglang --layout tp=8 --isl 1000 --osl 200 --rate 0.01" with without
+	# shellcheck disable=SC2086 # words of a command line
+	with=$(value ttft_s $q) && without=$(value ttft_s $q --set engine.step.front=0s)
+	awk -v a="$with" -v b="$without" 'BEGIN { d = a - b - 58 * 0.0015; exit !(d < 1e-5 && d > -1e-5) }' || complain "$with $without"
+}

@@ -190,3 +190,37 @@ predicted() {
 	done
 	[ "$(sort -u "$tmp/all" | wc -l)" = 1 ] && [ "$(wc -l <"$tmp/all")" = 4 ] || complain "$(cat "$tmp/all")"
 }
+
+# agrees REGIME LEAST: at least so many rows of the corpus are answered by the words that `--worst` prints as they are scored
+agrees() {
+	local same=0 answer words
+	while IFS='|' read -r answer words; do
+		case $words in *--simulate*) continue ;; esac
+		# shellcheck disable=SC2086 # words of a command line
+		if "$RIDGE" $words 2>/dev/null | grep -qF " $answer"; then
+			same=$((same + 1))
+		fi
+	done < <("$RIDGE" validate tests/corpus/serve.csv --only "regime=$1" --by regime --worst 60 2>/dev/null |
+		awk '/^predicted /{ p = $2 " " $3 } sub(/^composition +ridge /, "") { print p "|" $0 }')
+	[ "$same" -ge "$2" ] || complain "$1: $same rows agree"
+}
+
+@test "a serving row and the same question typed give the same answer" {
+	agrees latency 19
+	agrees prompt 4
+	agrees ttft 2
+	agrees throughput 40 # the others are of several replicas, or of one GPU
+}
+
+@test "a simulated row and the same question typed give the same answer" {
+	cat >"$tmp/r.csv" <<-'END'
+	gpu_id,case_id,kind,software,sw_version,model_key,weight_dtype,n_gpu,tp,concurrency,request_rate_rps,num_requests,isl,osl,ttft_ms_mean,tpot_ms_mean,tpot_kind,out_tps_total,confidence,notes
+	h100-sxm5-80gb,x,online-serving,vLLM,0.8,llama3.1-70b,fp8,4,4,32,inf,2400,922,230,,30,mean_request,,exact,lengths uniform in 0.8..1.0 of 1024
+	END
+	run predicted "$tmp/r.csv"
+	local scored=${lines[0]}
+	ask serve llama3.1-70b --gpu h100 --engine vllm --dtype fp8 --layout tp=4 --isl 922 --osl 230 --concurrency 32 \
+		--requests 2400 --simulate --warmup 0 --isl-cv 0.064 --osl-cv 0.064 --get latencies.1.mean_s
+	answered
+	awk -v a="$scored" -v b="$out" 'BEGIN { exit !(a > 0 && a / b > 0.9999 && a / b < 1.0001) }' || complain "$scored $out"
+}

@@ -31,7 +31,7 @@ judge() {
 }
 
 # Millions of instructions of a cold answer: kv and comm in 2 ms, memory and capacity in 3, roofline in 6, train in 7,
-# serve in 9.
+# serve in 7.
 while IFS='|' read -r most line; do
 	# shellcheck disable=SC2086 # a line is words
 	n=$(count "$ridge" $line)
@@ -43,7 +43,7 @@ done <<LINES
 6|memory llama3-70b --gpu h100 --layout tp=8,dp=2 --json
 14|capacity llama3-70b --gpu a100,h100 --users 200 --tokens 4Ki
 35|roofline llama3-70b --gpu h100 --phase decode --batch 8 --seq 4096
-60|serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 2
+46|serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 2
 45|train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 1 --recompute full
 LINES
 

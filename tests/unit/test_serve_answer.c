@@ -115,18 +115,20 @@ START_TEST(limits)
 
 	set(gpu_h100, &llama31_8b, bf16(), alone);
 	struct serve_question q = ask(SERVE_STATIC, 100, 2000);
-	struct serve_gains g = serve_elasticity(&q);
 	serve_answer(&q, &m);
-	ck_assert_str_eq(serve_bound(&q, &m), "memory bandwidth");
+	struct serve_gains g = serve_elasticity(&q, &m);
+	ck_assert_str_eq(serve_bound(&q, &m, &g), "memory bandwidth");
 	ck_assert(g.mem_bandwidth > 0.05 && g.links == 0);
 	ck_assert_double_lt(g.mem_bandwidth + g.arithmetic + g.links + g.host, 0.1001);
 	q = ask(SERVE_PROMPT, 8000, 1);
 	serve_answer(&q, &m);
-	ck_assert_str_eq(serve_bound(&q, &m), "compute");
+	g = serve_elasticity(&q, &m);
+	ck_assert_str_eq(serve_bound(&q, &m, &g), "compute");
 	set(gpu_l40s, &llama31_70b, fp8(), TENSOR(4));
 	q = ask(SERVE_OFFLINE, 2000, 200);
 	serve_answer(&q, &m);
-	ck_assert_str_eq(serve_bound(&q, &m), "communication");
+	g = serve_elasticity(&q, &m);
+	ck_assert_str_eq(serve_bound(&q, &m, &g), "communication");
 }
 END_TEST
 

@@ -202,7 +202,6 @@ calibrate_engine(struct run *r, const struct calibrate_in *in)
 	if (own_store(r, in, ENTRY_ENGINE, in->engine.text, engine_file(r, in, base, &rows, &fit)))
 		answer = ANSWERED;
 out:
-	serve_reader_free(x.reader);
 	return answer;
 }
 

@@ -48,13 +48,11 @@ assemble(struct run *r, const struct serve_in *in, const struct serve_parts *p, 
 
 	if (!fault)
 		return true;
-	return run_refuse(r, in->model.from,
-	    arena_printf(r->arena, "%s on %s: %s", p->model->name, p->gpu->name, fault),
-	    "without --isl and with --context, roofline floors are printed");
+	return run_refuse(r, in->model.from, fault, "without --isl and with --context, roofline floors are printed");
 }
 
 static bool
-serve_bind(struct run *r, const struct serve_in *in, struct serve_binding *out)
+bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 {
 	struct word name;
 	struct serve_parts p = {0};
@@ -178,6 +176,16 @@ serve_ask(struct run *r, const struct serve_in *in, const struct serve_binding *
 		run_assume_value(r, "batch", "1");
 }
 
+bool
+serve_bind(
+    struct run *r, const struct serve_in *in, struct serve_binding *out, struct load *load, struct serve_question *q)
+{
+	if (!bind_setup(r, in, out) || !serve_load(r, in, out, load))
+		return false;
+	serve_ask(r, in, out, load, q);
+	return true;
+}
+
 /* --- engine -------------------------------------------------------------------------------------------------- */
 
 /* `ridge serve` with an engine: what fits, how long tokens take, what limits, and whether to believe it. */
@@ -278,10 +286,11 @@ title_of(struct run *r, const struct serve_binding *b)
 	    n > 1 ? arena_printf(r->arena, " x %g", n) : "", b->engine->name);
 }
 
-static enum answer
-simulated(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load)
+static bool
+simulate_case_of(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
+    struct simulate_case *out)
 {
-	struct simulate_case c = {
+	*out = (struct simulate_case){
 	    .setup = &b->setup,
 	    .load = load,
 	    .isl = in->isl,
@@ -296,14 +305,23 @@ simulated(struct run *r, const struct serve_in *in, const struct serve_binding *
 	run_reads(r, &in->ttft, &in->itl, &in->e2e, &in->simulation.simulate, NULL);
 	if (!in->simulation.rates.n)
 		run_reads(r, &in->slo, NULL);
-	if (in->kv_link.text) {
-		const struct link *link = run_link(r, in->kv_link);
-		if (!link)
-			return REFUSED;
-		c.transfer_s = datum_or(link->latency_s, 0);
-		c.transfer_s_per_token = serve_kv_byte(NULL, &b->setup) / link->byte_per_s.value;
-	}
-	return serve_simulate(r, &in->simulation, &c);
+	if (!in->kv_link.text)
+		return true;
+	const struct link *link = run_link(r, in->kv_link);
+	if (!link)
+		return false;
+	out->transfer_s = datum_or(link->latency_s, 0);
+	out->transfer_s_per_token = serve_kv_byte(NULL, &b->setup) / link->byte_per_s.value;
+	return true;
+}
+
+bool
+serve_simulation(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
+    struct sim_config *out)
+{
+	struct simulate_case c;
+
+	return simulate_case_of(r, in, b, load, &c) && simulate_bind(r, &in->simulation, &c, out);
 }
 
 enum answer
@@ -314,12 +332,13 @@ serve_engine(struct run *r, const struct serve_in *in)
 	struct serve_metrics m;
 	struct load load;
 
-	if (!simulate_check(r, &in->simulation) || !serve_bind(r, in, b) || !serve_load(r, in, b, &load))
+	if (!simulate_check(r, &in->simulation) || !serve_bind(r, in, b, &load, &q))
 		return REFUSED;
 	r->title = title_of(r, b);
-	if (in->simulation.simulate)
-		return simulated(r, in, b, &load);
-	serve_ask(r, in, b, &load, &q);
+	if (in->simulation.simulate) {
+		struct simulate_case c;
+		return simulate_case_of(r, in, b, &load, &c) ? serve_simulate(r, &in->simulation, &c) : REFUSED;
+	}
 	serve_answer(&q, &m);
 	serve_show_room(r, &q);
 	if (!m.fits)

@@ -68,7 +68,7 @@ struct simulate_in {
 	X(0, max_step_tokens, "max-step-tokens", "max_step_tokens", COUNT, "N", "", NULL,                              \
 	    "simulation: maximum tokens per step (default: the engine's)")                                             \
 	X(0, warmup, "warmup", "warmup", FRACTION, "FRACTION", "", NULL,                                               \
-	    "simulation: warm-up requests left out of the statistics (default: 20 %; a trace: none)")                  \
+	    "simulation: warm-up requests left out of the statistics (default: 20 %; a trace: none; 0: a benchmark)")  \
 	X(0, rates, "rates", "rates", WORDS, "N,...", "", NULL, "simulation: request rates to sweep, one line each")   \
 	X(0, timeline, "timeline", "timeline", WORD, "FILE", "file", NULL,                                             \
 	    "simulation: write queue, batch and KV cache over time as CSV")                                            \
@@ -92,6 +92,9 @@ struct simulate_case {
 
 /* Whether an option of the simulation was given without --simulate: an error. */
 bool simulate_check(struct run *r, const struct simulate_in *in);
+/* What the simulator is given.  False with errors. */
+bool simulate_bind(
+    struct run *r, const struct simulate_in *in, const struct simulate_case *asked, struct sim_config *out);
 enum answer serve_simulate(struct run *r, const struct simulate_in *in, const struct simulate_case *asked);
 
 /* --- between its own files ------------------------------------------------------------------------------- */
@@ -212,6 +215,13 @@ struct serve_binding {
 	struct layout layout;
 	struct serve_setup setup;
 };
+
+/* From the inputs to a setup, the load on it, and the question that is asked of it; the same as a simulation.  `out`
+ * must stay where it is.  False with errors. */
+bool serve_bind(
+    struct run *r, const struct serve_in *in, struct serve_binding *out, struct load *load, struct serve_question *q);
+bool serve_simulation(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
+    struct sim_config *out);
 
 /* A time as people read it; how an objective is met, added to a verdict. */
 /* The same of --slo: `time_s` has a time of every measure and statistic, NaN where there is none. */

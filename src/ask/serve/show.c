@@ -242,7 +242,7 @@ static void
 show_gains(struct run *r, const struct serve_question *q, const struct serve_metrics *m)
 {
 	struct sheet *sh = r->sheet;
-	const struct serve_gains g = serve_elasticity(q);
+	const struct serve_gains g = serve_elasticity(q, m);
 	const struct {
 		const char *name;
 		double gain;
@@ -251,7 +251,7 @@ show_gains(struct run *r, const struct serve_question *q, const struct serve_met
 
 	if (q->setup->engine->unfused.n_kernels.value > 0 && q->regime == SERVE_PROMPT)
 		return;
-	TELL(sh, bottleneck, serve_bound(q, m));
+	TELL(sh, bottleneck, serve_bound(q, m, &g));
 	for (int i = 0; i < 4; i++)
 		SCOPE_I (sh, "sensitivity", i) {
 			TELL(sh, change, gains[i].name);

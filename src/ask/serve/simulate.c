@@ -182,7 +182,10 @@ bind_traffic(struct run *r, const struct simulate_in *in, const struct simulate_
 	    .seed = (uint64_t)in->seed.value};
 	if (datum_given(c->n_concurrent)) {
 		t->n_clients = (size_t)fmin(c->n_concurrent.value, 1u << 30);
-		t->ramp_s = usual_cycle(c, c->n_concurrent.value / replicas);
+		/* who counts the whole run asks for a benchmark's, whose clients begin together */
+		t->ramp_s = datum_given(in->warmup) && in->warmup.value == 0
+		    ? 0
+		    : usual_cycle(c, c->n_concurrent.value / replicas);
 	}
 	if (in->trace.text && !read_trace(r, in, c, t))
 		return false;
@@ -461,22 +464,44 @@ has_cache(struct run *r, const struct serve_setup *s, const struct serve_load *l
 	return false;
 }
 
+static bool
+bind_simulation(struct run *r, const struct simulate_in *in, const struct simulate_case *c, struct sim_config *out)
+{
+	return check_numbers(r, in) && check_together(r, in, c) && bind_config(r, in, c, out);
+}
+
+/* The setups as the options want them. */
+static struct simulate_case
+own_case(struct run *r, const struct simulate_in *in, const struct simulate_case *asked)
+{
+	struct simulate_case own = *asked;
+
+	own.setup = own_setup(r, in, asked->setup);
+	own.decode = asked->decode ? own_setup(r, in, asked->decode) : own.setup;
+	return own;
+}
+
+bool
+simulate_bind(struct run *r, const struct simulate_in *in, const struct simulate_case *asked, struct sim_config *out)
+{
+	const struct simulate_case own = own_case(r, in, asked);
+
+	return bind_simulation(r, in, &own, out);
+}
+
 enum answer
 serve_simulate(struct run *r, const struct simulate_in *in, const struct simulate_case *asked)
 {
 	struct simulate_progress progress = simulate_progress_begin();
-	struct simulate_case own = *asked;
-	const struct simulate_case *const c = &own;
+	const struct simulate_case own = own_case(r, in, asked), *const c = &own;
 	struct sim_config config;
 	const char *fault;
 
 	if (!comes_and_goes(r, asked->setup))
 		return REFUSED;
-	own.setup = own_setup(r, in, asked->setup);
-	own.decode = asked->decode ? own_setup(r, in, asked->decode) : own.setup;
 	if (!has_cache(r, own.setup, &own.load->each) || !has_cache(r, own.decode, &own.load->each))
 		return ANSWERED_NO;
-	if (!(check_numbers(r, in) && check_together(r, in, c) && bind_config(r, in, c, &config)))
+	if (!bind_simulation(r, in, c, &config))
 		return REFUSED;
 	if (in->rates.n)
 		return curve(r, in, c, &config);

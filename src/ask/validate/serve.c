@@ -65,113 +65,198 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 	return out->measured_s > 0 && isfinite(out->measured_s) ? NULL : "nothing was measured";
 }
 
-/* --- simulation ---------------------------------------------------------------------------------------------- */
-
-/* Published runs of some hundred requests that come at random or in a loop begin empty and end with whoever is left,
- * which a simulation of as many requests does too. */
-
-/* Latencies and rates of a run with a fixed number of requests. */
-struct serve_run {
-	double first_mean_s, first_p50_s, step_mean_s, step_p50_s, answer_s;
-	double output_token_per_s, total_token_per_s, request_per_s;
-};
-
-enum { SEEDS = 8, MOST_REQUESTS = 20000 };
-
-/* Whether the run is short enough to be simulated. */
-static bool
-serve_row_simulates(const struct serve_question *q)
-{
-	return q->setup->engine->kind == ENGINE_BATCHED && q->load.n_requests.value >= 1 &&
-	    q->load.n_requests.value <= MOST_REQUESTS;
-}
-
-static struct sim_lengths
-lengths_of(double mean, double cv)
-{
-	return (struct sim_lengths){cv > 0 ? SIM_LOG_NORMAL : SIM_CONSTANT, mean, cv, NULL, 0};
-}
-
-static bool
-simulate_seed(const struct serve_question *q, const struct serve_spread *spread, int seed, struct serve_run *out)
-{
-	struct sim_config c = {
-	    .traffic = {.n_requests = (size_t)q->load.n_requests.value,
-	        .rate_request_per_s = q->regime == SERVE_ONLINE ? q->rate_request_per_s : INFINITY,
-	        .gap_cv = 1,
-	        .n_clients = q->regime == SERVE_CLOSED ? (size_t)q->load.n_concurrent.value : 0,
-	        .isl = lengths_of(q->load.isl, spread->isl_cv),
-	        .osl = lengths_of(q->load.osl, spread->osl_cv),
-	        .cached_frac = q->load.cached_frac,
-	        .seed = (uint64_t)seed},
-	    .engine = simulate_setup(q->setup, &q->load),
-	    .n_replicas = 1,
-	    .n_threads = 1,
-	    .objectives = {NAN, NAN, NAN},
-	};
-	const char *fault;
-	struct simulation *s = simulate(&c, &fault);
-
-	if (!s)
-		return false;
-	const struct sim_result *r = simulation_result(s);
-	*out = (struct serve_run){.first_mean_s = r->ttft.mean,
-	    .first_p50_s = r->ttft.p50,
-	    .step_mean_s = r->itl.mean,
-	    .step_p50_s = r->itl.p50,
-	    .answer_s = r->e2e.mean,
-	    .output_token_per_s = r->output_token_per_s,
-	    .total_token_per_s = r->total_token_per_s,
-	    .request_per_s = r->request_per_s};
-	const bool all = r->n_finished == c.traffic.n_requests;
-	simulation_free(s);
-	return all;
-}
-
-/* Means over some seeds; false when not all is answered. */
-static bool
-serve_row_simulate(const struct serve_question *q, const struct serve_spread *spread, struct serve_run *out)
-{
-	const int n = q->load.n_requests.value > 2000 ? 1 : SEEDS;
-	struct serve_run sum = {0}, one;
-
-	for (int i = 1; i <= n; i++) {
-		if (!simulate_seed(q, spread, i, &one))
-			return false;
-		sum.first_mean_s += one.first_mean_s / n;
-		sum.first_p50_s += one.first_p50_s / n;
-		sum.step_mean_s += one.step_mean_s / n;
-		sum.step_p50_s += one.step_p50_s / n;
-		sum.answer_s += one.answer_s / n;
-		sum.output_token_per_s += one.output_token_per_s / n;
-		sum.total_token_per_s += one.total_token_per_s / n;
-		sum.request_per_s += one.request_per_s / n;
-	}
-	*out = sum;
-	return true;
-}
-
 /* --- a row as a question ------------------------------------------------------------------------------------- */
 
+#define THIS struct serve_in
+static const struct option serve_rows[] = {SERVE_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct layout_in
+static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct simulate_in
+static const struct option simulate_rows[] = {SIMULATE_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+static const struct option_group groups[] = {
+    OPTION_GROUP(serve_rows, 0),
+    OPTION_GROUP(layout_rows, offsetof(struct serve_in, layout)),
+    OPTION_GROUP(simulate_rows, offsetof(struct serve_in, simulation)),
+};
+
+static const struct command asks = {.name = "validate",
+    .operands = "model",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof *groups,
+    .input_size = sizeof(struct serve_in)};
+
 struct serve_reader {
-	struct run quiet; /* faults of a row are reasons to skip it, not errors */
+	const struct run *run;
 	struct serve_engines engines;
 	const struct engine *engine; /* of all rows; NULL: what each says */
 };
 
 /* A row as a question. */
 struct asked {
-	struct serve_parts parts;
-	struct serve_setup setup;
+	struct serve_row row;
+	struct run run; /* faults of a row are reasons to skip it, not errors */
+	struct serve_in *in;
+	struct serve_binding binding;
+	struct load load;
 	struct serve_question question;
-	double n_gpus;
-	const char *warning; /* what was assumed */
 };
 
 static bool
 recognises(const struct validate_file *f)
 {
 	return validate_has(f, "out_tps_total") && validate_has(f, "isl") && validate_has(f, "osl");
+}
+
+/* The words as `ridge serve` reads and binds them; else why it would not. */
+static const char *
+bind(struct serve_reader *x, struct asked *a)
+{
+	struct run *r = &a->run;
+	struct arguments args;
+
+	*r = run_quiet(x->run);
+	r->command = &asks;
+	a->in = ARENA_NEW(r->arena, struct serve_in);
+	const char *why = serve_row_say(&a->row);
+	if (why)
+		return why;
+	if (!arguments_parse(r->arena, r->diag, &asks, a->row.n_words, a->row.words, &args))
+		return run_refusal(r);
+	arguments_place(r->arena, r->diag, &asks, &args);
+	r->inputs = inputs_tree(r->arena, r->diag, &asks, NULL, &args);
+	return !diag_errors(r->diag) && inputs_bind(r->arena, r->diag, &asks, r->inputs, a->in) &&
+	        serve_bind(r, a->in, &a->binding, &a->load, &a->question)
+	    ? NULL
+	    : run_refusal(r);
+}
+
+/* GPU, model, engine. */
+static const char *
+ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *a)
+{
+	const char *model = row_text(row, "model_key"), *gpu = row_text(row, "gpu_id");
+	struct run *r = &a->run;
+	bool near = false;
+
+	*r = run_quiet(x->run);
+	a->row.arena = r->arena;
+	a->row.row = row;
+	if (!row_text(row, "kind") || row_is(row, "kind", "kernel"))
+		return "a kernel";
+	model = model ? model : row_text(row, "model");
+	a->row.model = model ? run_model(r, (struct word){model, {0}}) : NULL;
+	if (!a->row.model)
+		return "unknown model";
+	if (!gpu || !run_gpu(r, (struct word){gpu, {0}}))
+		return "GPU not in the database";
+	a->row.engine = x->engine ? x->engine : serve_row_engine(&x->engines, r, row, &near);
+	if (!a->row.engine)
+		return "unknown software";
+	if (near)
+		a->row.warning = "neighboring software version";
+	return serve_row_read(&a->row);
+}
+
+static double
+n_replicas(const struct asked *a)
+{
+	return a->row.n_gpus / (a->row.layout.tp * a->row.layout.pp);
+}
+
+/* Where only the number of GPUs is printed, people take what is fastest: the layout with the most output. */
+static const char *
+best_layout(struct serve_reader *x, struct asked *a)
+{
+	struct serve_layout best = {0};
+	double most = 0;
+
+	if (row_is(a->row.row, "kind", "online-serving"))
+		return "layout not given";
+	for (double tp = 1; tp <= fmin(8, a->row.n_gpus); tp *= 2)
+		for (double pp = 1; pp <= 2 && tp * pp <= a->row.n_gpus; pp *= 2) {
+			struct serve_metrics m;
+			a->row.layout = (struct serve_layout){tp, pp, 1, false};
+			if (fmod(a->row.n_gpus, tp * pp) != 0 || bind(x, a))
+				continue;
+			serve_answer(&a->question, &m);
+			if (!m.fits || m.saturated || !(m.output_token_per_s * n_replicas(a) > most))
+				continue;
+			most = m.output_token_per_s * n_replicas(a);
+			best = a->row.layout;
+		}
+	if (!(most > 0))
+		return "no layout fits";
+	a->row.warning = "layout not published: the fastest assumed";
+	a->row.layout = best;
+	return bind(x, a);
+}
+
+static const char *
+ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
+{
+	const char *why = ask_parts(x, row, a);
+
+	if (why)
+		return why;
+	return a->row.layout.tp > 0 ? bind(x, a) : best_layout(x, a);
+}
+
+/* --- simulation ---------------------------------------------------------------------------------------------- */
+
+/* Latencies and rates of a run. */
+struct serve_run {
+	double first_mean_s, first_p50_s;
+	double gap_mean_s, gap_p50_s;     /* between two tokens */
+	double token_mean_s, token_p50_s; /* (last - first) / (tokens - 1) of each request */
+	double answer_s, output_token_per_s, total_token_per_s, request_per_s;
+};
+
+enum { SEEDS = 8 };
+
+static bool
+simulate_seed(struct sim_config *c, uint64_t seed, struct serve_run *out)
+{
+	const char *fault;
+
+	c->traffic.seed = seed;
+	c->n_threads = 1;
+	struct simulation *s = simulate(c, &fault);
+	if (!s)
+		return false;
+	const struct sim_result *r = simulation_result(s);
+	*out = (struct serve_run){r->ttft.mean, r->ttft.p50, r->itl.mean, r->itl.p50, r->tpot.mean, r->tpot.p50,
+	    r->e2e.mean, r->output_token_per_s, r->total_token_per_s, r->request_per_s};
+	const bool all = r->n_finished == c->traffic.n_requests;
+	simulation_free(s);
+	return all;
+}
+
+/* Means over some seeds; false when not all is answered. */
+static bool
+simulate_row(struct asked *a, struct serve_run *out)
+{
+	enum { N = sizeof(struct serve_run) / sizeof(double) };
+	const int n = a->in->requests.value > 2000 ? 1 : SEEDS;
+	struct sim_config config;
+	union {
+		struct serve_run run;
+		double all[N];
+	} one, sum = {.all = {0}};
+
+	if (!serve_simulation(&a->run, a->in, &a->binding, &a->load, &config))
+		return false;
+	for (int i = 1; i <= n; i++) {
+		if (!simulate_seed(&config, (uint64_t)i, &one.run))
+			return false;
+		for (int k = 0; k < N; k++)
+			sum.all[k] += one.all[k] / n;
+	}
+	*out = sum.run;
+	return true;
 }
 
 /* What a column holds, and what is predicted for it. */
@@ -192,129 +277,14 @@ label(struct score_case *c, const struct validate_row *row, const char *engine, 
 	c->label[SCORE_BY_FRAMEWORK] = engine;
 }
 
-/* GPU, model, engine, types. */
-static const char *
-ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *a)
-{
-	struct run *r = &x->quiet;
-	const char *model = row_text(row, "model_key"), *gpu = row_text(row, "gpu_id");
-	struct serve_parts *p = &a->parts;
-	bool near = false;
-
-	if (!row_text(row, "kind") || row_is(row, "kind", "kernel"))
-		return "a kernel";
-	if (!gpu)
-		return "GPU not in the database";
-	model = model ? model : row_text(row, "model");
-	p->model = model ? run_model(r, (struct word){model, {0}}) : NULL;
-	if (!p->model)
-		return "unknown model";
-	p->gpu = run_gpu(r, (struct word){gpu, {0}});
-	if (!p->gpu)
-		return "GPU not in the database";
-	p->engine = x->engine ? x->engine : serve_row_engine(&x->engines, r, row, &near);
-	if (!p->engine)
-		return "unknown software";
-	if (near)
-		a->warning = "neighboring software version";
-	p->linked = datum_given(p->gpu->link_byte_per_s) && !p->gpu->link_bridge;
-	p->consensus = bind_kernels(r, p->gpu, NULL, KERNELS_SERVE, p->engine->backend);
-	return serve_row_types(row, p);
-}
-
-static const char *
-assemble(struct serve_reader *x, struct asked *a)
-{
-	const char *why = serve_assemble(&a->setup, ARENA_NEW(x->quiet.arena, struct calibration), &a->parts);
-
-	a->question.setup = &a->setup;
-	return why;
-}
-
-static double
-n_replicas(const struct asked *a)
-{
-	return a->n_gpus / (a->setup.layout.tp * a->setup.layout.pp);
-}
-
-/* One replica's share of clients, requests and their rate. */
-static struct serve_question
-share_of(const struct asked *a)
-{
-	const double n = n_replicas(a);
-	struct serve_question q = a->question;
-
-	if (!(n > 1))
-		return q;
-	q.rate_request_per_s /= n;
-	q.load.n_concurrent.value = fmax(1, q.load.n_concurrent.value / n);
-	q.load.n_requests.value = fmax(1, q.load.n_requests.value / n);
-	if (!datum_given(a->question.load.n_concurrent))
-		q.load.n_concurrent = datum_absent();
-	if (!datum_given(a->question.load.n_requests))
-		q.load.n_requests = datum_absent();
-	return q;
-}
-
-/* Where only the number of GPUs is printed, people take what is fastest: the layout with the most output. */
-static const char *
-best_layout(struct serve_reader *x, struct asked *a)
-{
-	struct serve_layout best = {0};
-	double most = 0;
-
-	for (double tp = 1; tp <= fmin(8, a->n_gpus); tp *= 2)
-		for (double pp = 1; pp <= 2 && tp * pp <= a->n_gpus; pp *= 2) {
-			struct serve_metrics m;
-			if (fmod(a->n_gpus, tp * pp) != 0)
-				continue;
-			a->parts.layout = (struct serve_layout){tp, pp, 1, false};
-			if (assemble(x, a))
-				continue;
-			struct serve_question q = share_of(a);
-			serve_answer(&q, &m);
-			if (!m.fits || m.saturated || !(m.output_token_per_s * n_replicas(a) > most))
-				continue;
-			most = m.output_token_per_s * n_replicas(a);
-			best = a->parts.layout;
-		}
-	if (!(most > 0))
-		return "no layout fits";
-	a->warning = "layout not published: the fastest assumed";
-	a->parts.layout = best;
-	return assemble(x, a);
-}
-
-static const char *
-ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
-{
-	const char *why = ask_parts(x, row, a);
-
-	if (!why)
-		why = serve_row_layout(row, &a->parts, &a->n_gpus);
-	a->question = (struct serve_question){.setup = &a->setup, .gpu = a->parts.gpu};
-	if (!why)
-		why = serve_row_load(row, &a->parts, &a->question, &a->warning);
-	if (why)
-		return why;
-	if (a->parts.layout.tp == 0)
-		why = a->question.regime == SERVE_ONLINE ? "layout not given" : best_layout(x, a);
-	else
-		why = assemble(x, a);
-	if (!why)
-		a->question = share_of(a);
-	return why;
-}
-
 /* --- outcomes -------------------------------------------------------------------------------------------- */
 
 /* What the run shows, in closed form or simulated.  Beyond saturation latencies grow for as long as requests come:
  * they are left out. */
 static void
-answer(struct asked *a, const struct validate_row *row, struct serve_metrics *m, struct serve_run *run)
+answer(struct asked *a, struct serve_metrics *m, struct serve_run *run)
 {
 	struct serve_question *q = &a->question;
-	const struct serve_spread spread = serve_row_spread(row, &q->load);
 
 	serve_answer(q, m);
 	const bool full = m->saturated || q->regime == SERVE_OFFLINE;
@@ -323,31 +293,34 @@ answer(struct asked *a, const struct validate_row *row, struct serve_metrics *m,
 		all.regime = SERVE_OFFLINE;
 		serve_answer(&all, m);
 	}
-	*run = (struct serve_run){m->first_s, m->first_s, m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
-	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
-	const bool comes = q->regime == SERVE_ONLINE || q->regime == SERVE_CLOSED ||
-	    (q->regime == SERVE_OFFLINE && row_is(row, "kind", "online-serving"));
-	if (m->fits && comes && serve_row_simulates(q))
-		serve_row_simulate(q, &spread, run);
-	if (full)
-		run->first_mean_s = run->first_p50_s = run->step_mean_s = run->step_p50_s = run->answer_s = NAN;
+	*run = (struct serve_run){m->first_s, m->first_s, m->step_s, m->step_s, m->step_s, m->step_s, m->answer_s,
+	    m->output_token_per_s, m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
+	if (m->fits && a->in->simulation.simulate)
+		simulate_row(a, run);
+	if (full) {
+		run->first_mean_s = run->first_p50_s = run->gap_mean_s = run->gap_p50_s = NAN;
+		run->token_mean_s = run->token_p50_s = run->answer_s = NAN;
+	}
 }
 
 /* Which columns this question answers: of runs where everything waits from the start, how much they put out. */
 static int
-outcomes(const struct asked *a, const struct serve_metrics *m, const struct serve_run *run,
-    const struct validate_row *row, struct outcome *out)
+outcomes(const struct asked *a, const struct serve_metrics *m, const struct serve_run *run, struct outcome *out)
 {
 	const struct serve_question *q = &a->question;
+	const struct validate_row *row = a->row.row;
 	const bool stream = row_is(row, "kind", "latency-batch1");
 	const bool arrives = row_is(row, "kind", "online-serving");
 	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE, timed = stream || arrives || pass;
 	const double n = n_replicas(a), none = NAN;
+	const bool gaps = row_has(row, "tpot_kind", "gap") || row_has(row, "notes", " ITL ") ||
+	    row_has(row, "notes", "per-token intervals");
+	const char *const token_kind = gaps ? "itl" : "tpot";
 	const struct outcome all[] = {
 	    {"out_tps_user", "decode", "x_token_per_s", 1, stream ? 1 / m->step_s : none},
 	    {"prefill_tps", "prompt", "x_token_per_s", 1, m->prompt_token_per_s},
 	    {"out_tps_total", "throughput", "x_token_per_s", 1, n * run->output_token_per_s},
-	    {"out_tps_per_gpu", "throughput", "x_token_per_s", 1, n * run->output_token_per_s / a->n_gpus},
+	    {"out_tps_per_gpu", "throughput", "x_token_per_s", 1, n * run->output_token_per_s / a->row.n_gpus},
 	    {"total_tps", "throughput", "x_token_per_s", 1, n * run->total_token_per_s},
 	    {"latency_ms", "latency", "x_s", 1e-3,
 	        arrives    ? none
@@ -356,14 +329,23 @@ outcomes(const struct asked *a, const struct serve_metrics *m, const struct serv
 	    {"req_per_s", "throughput", "x_per_s", 1, n * run->request_per_s},
 	    {"ttft_ms_mean", "ttft", "x_s", 1e-3, timed ? run->first_mean_s : none},
 	    {"ttft_ms_p50", "ttft", "x_s", 1e-3, timed ? run->first_p50_s : none},
-	    {"tpot_ms_mean", "itl", "x_s", 1e-3, timed ? run->step_mean_s : none},
-	    {"tpot_ms_p50", "itl", "x_s", 1e-3, timed ? run->step_p50_s : none},
+	    {"itl_ms_mean", "itl", "x_s", 1e-3, timed ? run->gap_mean_s : none},
+	    {"itl_ms_p50", "itl", "x_s", 1e-3, timed ? run->gap_p50_s : none},
+	    {"tpot_ms_mean", token_kind, "x_s", 1e-3,
+	        !timed     ? none
+	            : gaps ? run->gap_mean_s
+	                   : run->token_mean_s},
+	    {"tpot_ms_p50", token_kind, "x_s", 1e-3,
+	        !timed     ? none
+	            : gaps ? run->gap_p50_s
+	                   : run->token_p50_s},
 	};
 	bool rated = false, first = false, token = false;
 	int count = 0;
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-		const bool is_first = strcmp(all[i].kind, "ttft") == 0, is_token = strcmp(all[i].kind, "itl") == 0;
+		const bool is_first = strcmp(all[i].kind, "ttft") == 0,
+		           is_token = strstr(all[i].column, "tpot_ms") || strstr(all[i].column, "itl_ms");
 		if (!(row_number(row, all[i].column) > 0) || !(all[i].predicted > 0) || !isfinite(all[i].predicted))
 			continue;
 		/* the same run in other units; a single stream is told by its tokens, once */
@@ -376,6 +358,17 @@ outcomes(const struct asked *a, const struct serve_metrics *m, const struct serv
 		out[count++] = all[i];
 	}
 	return count;
+}
+
+/* What a user would type. */
+static const char *
+question_of(const struct serve_row *q)
+{
+	const char *text = "ridge serve";
+
+	for (int i = 0; i < q->n_words; i++)
+		text = arena_printf(q->arena, "%s %s", text, q->words[i]);
+	return text;
 }
 
 static void
@@ -402,62 +395,54 @@ static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
 	struct serve_reader *x = context;
-	struct asked a = {.warning = NULL};
+	struct asked a = {.in = NULL};
 	struct serve_metrics m;
 	struct serve_run run;
-	struct outcome found[16];
+	struct outcome found[SERVE_READING_MOST];
 	struct serve_judgement judged = {.trust = SERVE_TRUSTED};
 	int n = 0;
 
 	if (row_is(row, "kind", "kernel")) {
-		each_kernel(v, row, &x->quiet);
+		a.run = run_quiet(x->run);
+		each_kernel(v, row, &a.run);
 		return;
 	}
 	const char *why = ask(x, row, &a);
 	if (!why) {
-		answer(&a, row, &m, &run);
+		answer(&a, &m, &run);
 		judged = serve_judge(&a.question, &m);
-		n = outcomes(&a, &m, &run, row, found);
+		n = outcomes(&a, &m, &run, found);
 		why = judged.trust == SERVE_REFUSED ? judged.reasons[0]
 		    : !m.fits                       ? "it does not fit by the memory model"
 		    : n == 0                        ? "no predicted quantity was measured"
 		                                    : NULL;
 	}
 	if (why) {
-		label(validation_skip(v, row_line(row), why), row, a.parts.engine ? a.parts.engine->id : NULL, NULL);
+		label(validation_skip(v, row_line(row), why), row, a.row.engine ? a.row.engine->id : NULL, NULL);
 		return;
 	}
-	const struct serve_errors errors =
-	    serve_errors_of(v->run, &a.question, a.parts.consensus, judged.trust == SERVE_WARNED || a.warning);
+	const bool doubted = judged.trust == SERVE_WARNED || a.row.warning;
+	const struct serve_errors errors = serve_errors_of(v->run, &a.question, a.binding.fitted, doubted);
 	for (int i = 0; i < n; i++) {
 		struct score_case *c = validation_add(v, row_line(row), found[i].unit);
-		label(c, row, a.parts.engine->id, found[i].kind);
+		label(c, row, a.row.engine->id, found[i].kind);
 		c->name = row_text(row, "case_id");
+		c->detail = question_of(&a.row);
 		c->measured = row_number(row, found[i].column) * found[i].scale;
 		c->predicted = found[i].predicted;
 		const struct interval band = interval_of(c->predicted, &errors.terms, errors.why);
 		c->low = band.low;
 		c->high = band.high;
-		c->warning = judged.trust == SERVE_WARNED ? judged.reasons[0] : a.warning;
+		c->warning = judged.trust == SERVE_WARNED ? judged.reasons[0] : a.row.warning;
 	}
-}
-
-static struct serve_reader
-open_context(struct run *r)
-{
-	struct serve_reader x = {.quiet = run_quiet(r)};
-
-	x.quiet.sheet = sheet_new();
-	return x;
 }
 
 static bool
 read_serve(struct validation *v, const struct validate_file *f)
 {
-	struct serve_reader x = open_context(v->run);
-	const bool ok = validation_rows(v, f, each, &x);
-	sheet_free(x.quiet.sheet);
-	return ok;
+	struct serve_reader x = {.run = v->run};
+
+	return validation_rows(v, f, each, &x);
 }
 
 const struct validate_kind validate_serve = {"serve", "serving runs", recognises, read_serve};
@@ -469,15 +454,8 @@ serve_reader_new(struct run *r, const struct engine *engine)
 {
 	struct serve_reader *x = ARENA_NEW(r->arena, struct serve_reader);
 
-	*x = open_context(r);
-	x->engine = engine;
+	*x = (struct serve_reader){.run = r, .engine = engine};
 	return x;
-}
-
-void
-serve_reader_free(struct serve_reader *x)
-{
-	sheet_free(x->quiet.sheet);
 }
 
 struct serve_reading {
@@ -492,15 +470,15 @@ read_again(struct serve_reading *s, const struct engine *engine, struct outcome 
 	struct serve_metrics m;
 	struct serve_run run;
 
-	s->asked.setup.engine = engine;
-	answer(&s->asked, &s->row, &m, &run);
-	return m.fits ? outcomes(&s->asked, &m, &run, &s->row, found) : 0;
+	s->asked.binding.setup.engine = engine;
+	answer(&s->asked, &m, &run);
+	return m.fits ? outcomes(&s->asked, &m, &run, found) : 0;
 }
 
 const char *
 serve_reader_ask(struct serve_reader *x, const struct validate_row *row, struct serve_reading **out)
 {
-	struct serve_reading *s = ARENA_NEW(x->quiet.arena, struct serve_reading);
+	struct serve_reading *s = ARENA_NEW(x->run->arena, struct serve_reading);
 	struct serve_metrics m;
 	struct outcome found[SERVE_READING_MOST];
 
@@ -536,5 +514,5 @@ serve_reading_times(struct serve_reading *s, const struct engine *engine, struct
 double
 serve_reading_ranks(const struct serve_reading *s)
 {
-	return s->asked.setup.layout.tp;
+	return s->asked.row.layout.tp;
 }

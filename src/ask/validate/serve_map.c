@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Convert one published serving result to a question: engine, types, layout, load. */
+/* Convert one published serving result to the words of `ridge serve`: engine, types, layout, load. */
 #include "ask/validate/validate.h"
 
 #include "base/base.h"
 #include "db/db.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +104,37 @@ serve_row_engine(struct serve_engines *all, struct run *r, const struct validate
 	return found ? found : unknown;
 }
 
+/* --- words ----------------------------------------------------------------------------------------------- */
+
+static void
+say(struct serve_row *q, const char *word)
+{
+	if (q->n_words < SERVE_ROW_WORDS)
+		q->words[q->n_words++] = arena_text(q->arena, word);
+}
+
+static void
+say_text(struct serve_row *q, const char *option, const char *text)
+{
+	say(q, option);
+	say(q, text);
+}
+
+/* Absent: nothing is said. */
+static void
+say_number(struct serve_row *q, const char *option, double value)
+{
+	if (!isnan(value))
+		say_text(q, option, arena_printf(q->arena, "%.15g", value));
+}
+
+/* Counts are whole; means of lengths and shares of a replica need not be. */
+static void
+say_count(struct serve_row *q, const char *option, double value)
+{
+	say_number(q, option, fmax(1, round(value)));
+}
+
 static bool
 begins(const char *text, const char *piece)
 {
@@ -110,32 +143,29 @@ begins(const char *text, const char *piece)
 
 /* --- types ----------------------------------------------------------------------------------------------- */
 
-/* Weights as sources call them: what multiplies, what is stored, bytes of a weight and of one of the head (0: by type).
- */
+/* Weights as sources call them: what multiplies, and bits of a packed weight and of one of the head (NULL: by type). */
 static const struct column_format {
-	const char *text;
-	enum dtype compute, weights;
-	double weight_byte, head_byte;
+	const char *text, *compute, *bits, *head_bits;
 } column_formats[] = {
-    {"fp16", DTYPE_FP16, DTYPE_FP16, 0, 0},
-    {"F16", DTYPE_FP16, DTYPE_FP16, 0, 0},
-    {"bf16", DTYPE_BF16, DTYPE_BF16, 0, 0},
-    {"fp32", DTYPE_FP32, DTYPE_FP32, 0, 0},
-    {"tf32", DTYPE_TF32, DTYPE_TF32, 0, 0},
-    {"fp8-block", DTYPE_FP8_BLOCK, DTYPE_FP8_BLOCK, 0, 0},
-    {"fp8", DTYPE_FP8, DTYPE_FP8, 0, 0},
-    {"nvfp4", DTYPE_NVFP4, DTYPE_NVFP4, 0, 0},
-    {"mxfp4", DTYPE_MXFP4, DTYPE_MXFP4, 0, 0},
-    {"Q4_K_M", DTYPE_FP16, DTYPE_INT4, 0.606, 0.82},
-    {"Q4_0", DTYPE_FP16, DTYPE_INT4, 0.5625, 0},
-    {"EXL2", DTYPE_FP16, DTYPE_INT4, 0, 0},
-    {"int4 g32", DTYPE_BF16, DTYPE_INT4, 0.625, 0},
-    {"GPTQ int4 g128", DTYPE_FP16, DTYPE_INT4, 0.53125, 0},
-    {"int4 AWQ g128", DTYPE_FP16, DTYPE_INT4, 0.53125, 0},
-    {"int4 g128", DTYPE_FP16, DTYPE_INT4, 0.53125, 0},
-    {"int4", DTYPE_FP16, DTYPE_INT4, 0.5625, 0},
-    {"int8-v", DTYPE_INT8, DTYPE_INT8, 0, 0},
-    {"int8", DTYPE_INT8, DTYPE_INT8, 0, 0},
+    {"fp16", "fp16", NULL, NULL},
+    {"F16", "fp16", NULL, NULL},
+    {"bf16", "bf16", NULL, NULL},
+    {"fp32", "fp32", NULL, NULL},
+    {"tf32", "tf32", NULL, NULL},
+    {"fp8-block", "fp8-block", NULL, NULL},
+    {"fp8", "fp8", NULL, NULL},
+    {"nvfp4", "nvfp4", NULL, NULL},
+    {"mxfp4", "mxfp4", NULL, NULL},
+    {"Q4_K_M", "fp16", "4.848", "6.56"},
+    {"Q4_0", "fp16", "4.5", NULL},
+    {"EXL2", "fp16", "4.5", NULL},
+    {"int4 g32", "bf16", "5", NULL},
+    {"GPTQ int4 g128", "fp16", "4.25", NULL},
+    {"int4 AWQ g128", "fp16", "4.25", NULL},
+    {"int4 g128", "fp16", "4.25", NULL},
+    {"int4", "fp16", "4.5", NULL},
+    {"int8-v", "int8", NULL, NULL},
+    {"int8", "int8", NULL, NULL},
 };
 
 static const struct column_format *
@@ -154,38 +184,54 @@ has_block_scales(const struct workload *w)
 	return w->quantisation.weights == DTYPE_FP8_BLOCK || begins(w->id, "qwen3");
 }
 
-const char *
-serve_row_types(const struct validate_row *row, struct serve_parts *out)
+/* The cache where the row names none and the engine's usual one is not meant: C++ engines of TensorRT-LLM had the type
+ * of their 8-bit weights. */
+static const char *
+cache_of(const struct serve_row *q, const char *compute)
 {
-	const char *weights = row_text(row, "weight_dtype"), *acts = row_text(row, "act_dtype");
-	const char *kv = row_text(row, "kv_dtype"), *version = row_text(row, "sw_version");
-	const struct column_format *f = format_of(weights), *a = format_of(acts);
+	const struct column_format *k = format_of(row_text(q->row, "kv_dtype"));
+
+	if (k)
+		return k->bits ? "int4" : k->compute;
+	if (strcmp(compute, "fp8") == 0 && row_has(q->row, "software", "TensorRT-LLM") &&
+	    begins(row_text(q->row, "sw_version"), "0."))
+		return "fp8";
+	return NULL;
+}
+
+static const char *
+say_types(struct serve_row *q)
+{
+	const char *weights = row_text(q->row, "weight_dtype");
+	const struct column_format *f = format_of(weights), *a = format_of(row_text(q->row, "act_dtype"));
+	const bool narrow = row_has(q->row, "weight_dtype", "bf16 attn") || row_has(q->row, "weight_dtype", "FFN only");
 
 	if (!f)
 		return "unknown weight format";
-	out->compute = f->compute;
-	out->weights = f->weights;
-	out->weight_byte = f->weight_byte;
-	out->head_byte = f->head_byte;
-	if (f->weights == DTYPE_FP8 && has_block_scales(out->model))
-		out->compute = out->weights = DTYPE_FP8_BLOCK;
-	out->wide_attention = row_has(row, "weight_dtype", "bf16 attn") || row_has(row, "weight_dtype", "FFN only");
+	const char *compute = f->compute, *bits = f->bits;
+	const bool integer = strcmp(f->compute, "int8") == 0;
+	if (strcmp(compute, "fp8") == 0 && has_block_scales(q->model))
+		compute = "fp8-block";
 	if (begins(weights, "EXL2 "))
-		out->weight_byte = strtod(weights + 5, NULL) / 8;
+		bits = arena_printf(q->arena, "%g", strtod(weights + 5, NULL));
 	/* integers of 8 bits whose products are in 16, and of 4 bits in 8 */
-	if (a && (f->compute == DTYPE_INT8 || f->weights == DTYPE_INT4)) {
-		if (a->compute == DTYPE_INT8)
-			out->compute = DTYPE_INT8;
-		else if (dtype_byte(a->compute) >= 2 && f->compute == DTYPE_INT8)
-			out->compute = a->compute;
-	}
-	const struct column_format *k = format_of(kv);
-	if (k)
-		out->kv = k->weights;
-	else if (out->compute == DTYPE_FP8 && row_has(row, "software", "TensorRT-LLM") && begins(version, "0."))
-		out->kv = DTYPE_FP8;
-	else
-		out->kv = serve_usual_kv(out->engine, out->compute);
+	if (a && bits && strcmp(a->compute, "int8") == 0)
+		compute = "int8";
+	else if (a && integer && strstr(a->compute, "16"))
+		compute = a->compute;
+	if (narrow) {
+		say_text(q, "--set", arena_printf(q->arena, "model.quantisation.weights=%s", compute));
+		say_text(q, "--set", "model.quantisation.keep=attention");
+	} else
+		say_text(q, "--dtype", compute);
+	if (integer && strcmp(compute, "int8") != 0)
+		say_text(q, "--weights-dtype", "int8");
+	if (bits)
+		say_text(q, "--bits", bits);
+	if (f->head_bits)
+		say_text(q, "--head-bits", f->head_bits);
+	if (cache_of(q, compute))
+		say_text(q, "--kv-dtype", cache_of(q, compute));
 	return NULL;
 }
 
@@ -200,28 +246,44 @@ has_experts(const struct workload *w)
 	return false;
 }
 
-const char *
-serve_row_layout(const struct validate_row *row, struct serve_parts *out, double *n_gpus)
+/* Of a replica; tp 0: only the number of GPUs is printed. */
+static const char *
+read_layout(struct serve_row *q)
 {
-	const double n = row_number(row, "n_gpu"), tp = row_number(row, "tp"), pp = row_number(row, "pp");
-	const double ep = row_number(row, "ep");
-	const bool apart = row_has(row, "dp", "attn") || row_has(row, "notes", "attention DP enabled");
+	const double n = row_number(q->row, "n_gpu"), tp = row_number(q->row, "tp"), pp = row_number(q->row, "pp");
+	const double ep = row_number(q->row, "ep");
+	const bool apart = row_has(q->row, "dp", "attn") || row_number(q->row, "dp") > 1 ||
+	    row_has(q->row, "notes", "attention DP enabled") || row_has(q->row, "notes", "attention data parallel");
 
-	*n_gpus = n >= 1 ? n : fmax(1, tp) * fmax(1, pp);
-	out->layout = (struct serve_layout){tp >= 1 ? tp : 1, pp >= 1 ? pp : 1, ep >= 1 ? ep : 1, false};
+	q->n_gpus = n >= 1 ? n : fmax(1, tp) * fmax(1, pp);
+	q->layout = (struct serve_layout){tp >= 1 ? tp : 1, pp >= 1 ? pp : 1, ep >= 1 ? ep : 1, false};
 	if (isnan(tp) && n > 1) {
-		if (out->engine->kind != ENGINE_LAYER_SPLIT)
-			out->layout.tp = 0; /* to be found */
+		if (q->engine->kind != ENGINE_LAYER_SPLIT)
+			q->layout.tp = 0;
 		else
-			out->layout.pp = n;
+			q->layout.pp = n;
 	}
-	if (apart && has_experts(out->model) && out->layout.tp > 1) {
-		out->layout.attention_dp = true;
-		out->layout.ep = isnan(ep) ? out->layout.tp : ep;
+	if (apart && has_experts(q->model) && q->layout.tp > 1) {
+		q->layout.attention_dp = true;
+		q->layout.ep = isnan(ep) ? q->layout.tp : ep;
 	}
-	if (out->layout.tp > 0 && out->layout.ep > out->layout.tp)
+	if (q->layout.tp > 0 && q->layout.ep > q->layout.tp)
 		return "experts spread beyond one replica";
-	return out->layout.tp > 8 ? "a replica beyond one node" : NULL;
+	return q->layout.tp > 8 ? "a replica beyond one node" : NULL;
+}
+
+static void
+say_layout(struct serve_row *q)
+{
+	const struct serve_layout *l = &q->layout;
+	const char *ep = l->ep > 1 ? arena_printf(q->arena, ",ep=%g", l->ep) : "";
+
+	if (l->tp * l->pp * l->ep > 1)
+		say_text(q, "--layout", arena_printf(q->arena, "tp=%g,pp=%g%s", l->tp, l->pp, ep));
+	if (l->attention_dp)
+		say(q, "--attention-dp");
+	if (q->engine->row_split && l->pp > 1)
+		say(q, "--row-split");
 }
 
 /* --- the load -------------------------------------------------------------------------------------------- */
@@ -242,125 +304,164 @@ static const struct dataset {
 /* Mean lengths of prompts and answers; what is not printed follows from rates of the same row, or is usual.  Single
  * streams hardly depend on them. */
 static void
-lengths(const struct validate_row *row, bool stream, double *isl, double *osl, const char **warning)
+read_lengths(struct serve_row *q, bool stream)
 {
+	const struct validate_row *row = q->row;
 	const double rate = row_number(row, "req_per_s"), out_rate = row_number(row, "out_tps_total");
 	const double all_rate = row_number(row, "total_tps");
 	const bool decodes = row_number(row, "out_tps_user") > 0 || row_number(row, "tpot_ms_mean") > 0 || out_rate > 0;
 
-	*isl = row_number(row, "isl");
-	*osl = row_number(row, "osl");
-	if (isnan(*osl) && rate > 0 && out_rate > 0)
-		*osl = out_rate / rate;
-	if (isnan(*isl) && rate > 0 && all_rate > out_rate)
-		*isl = (all_rate - out_rate) / rate;
+	q->isl = row_number(row, "isl");
+	q->osl = row_number(row, "osl");
+	if (isnan(q->osl) && rate > 0 && out_rate > 0)
+		q->osl = out_rate / rate;
+	if (isnan(q->isl) && rate > 0 && all_rate > out_rate)
+		q->isl = (all_rate - out_rate) / rate;
 	const struct dataset *set =
 	    out_rate > 0 && row_is(row, "kind", "offline-throughput") ? ROW_FIND(row, "notes", datasets) : NULL;
-	if (set && isnan(*isl))
-		*isl = set->isl;
-	if (set && isnan(*osl))
-		*osl = set->osl;
-	if (stream && decodes && (isnan(*isl) || isnan(*osl)))
-		*warning = "lengths not published";
-	if (stream && isnan(*isl))
-		*isl = 128;
-	if (stream && decodes && isnan(*osl))
-		*osl = 200;
+	if (set && isnan(q->isl))
+		q->isl = set->isl;
+	if (set && isnan(q->osl))
+		q->osl = set->osl;
+	if (stream && decodes && (isnan(q->isl) || isnan(q->osl)))
+		q->warning = "lengths not published";
+	if (stream && isnan(q->isl))
+		q->isl = 128;
+	if (stream && decodes && isnan(q->osl))
+		q->osl = 200;
 }
 
-/* Conversations as they are collected have log-normal lengths about as wide as their means. */
-struct serve_spread
-serve_row_spread(const struct validate_row *row, const struct serve_load *load)
+/* How lengths vary.  Conversations as they are collected are log-normal, about as wide as their means; lengths that
+ * somebody chose are all alike, or uniform between two shares of a length: (high - low) / (low + high) over root 3. */
+static void
+read_spread(struct serve_row *q)
 {
-	const bool collected = isnan(row_number(row, "osl")) || fmod(load->osl, 8) != 0;
+	const bool collected = isnan(row_number(q->row, "osl")) || fmod(q->osl, 8) != 0;
+	const char *notes = row_text(q->row, "notes"), *uniform = notes ? strstr(notes, "lengths uniform ") : NULL;
+	double low, high;
 
-	return collected ? (struct serve_spread){1.0, 0.8} : (struct serve_spread){0, 0};
+	q->isl_cv = collected ? 1.0 : 0;
+	q->osl_cv = collected ? 0.8 : 0;
+	if (!uniform)
+		return;
+	if (sscanf(uniform, "lengths uniform in %lf..%lf", &low, &high) != 2)
+		low = 0, high = 1;
+	q->isl_cv = q->osl_cv = round(1000 * (high - low) / (high + low) / sqrt(3)) / 1000;
 }
 
 /* Inputs whose padding is left out are half as long on average. */
-static double
-real_length(const struct validate_row *row, const struct workload *w, double isl)
+static bool
+is_unpadded(const struct serve_row *q)
 {
 	double params = 0;
 
-	for (int i = 0; i < w->n_blocks; i++)
-		params += w->blocks[i].count.value * 12 * w->hidden.value * w->hidden.value;
-	const bool unpadded = row_has(row, "notes", "padding removed") || row_has(row, "sched", "EFF") ||
-	    (row_has(row, "software", "FasterTransformer") && params > 1e9);
-	return unpadded ? isl / 2 : isl;
+	for (int i = 0; i < q->model->n_blocks; i++)
+		params += q->model->blocks[i].count.value * 12 * q->model->hidden.value * q->model->hidden.value;
+	return row_has(q->row, "notes", "padding removed") || row_has(q->row, "sched", "EFF") ||
+	    (row_has(q->row, "software", "FasterTransformer") && params > 1e9);
 }
 
-/* Requests that come and go, or are all there. */
-static const char *
-batched_load(const struct validate_row *row, struct serve_question *out)
-{
-	const double batch = row_number(row, "batch"), clients = row_number(row, "concurrency");
-	const double requests = row_number(row, "num_requests");
-	const char *rate = row_text(row, "request_rate_rps");
+enum { MOST_SIMULATED = 20000 };
 
-	if (requests >= 1)
-		out->load.n_requests.value = requests;
-	if (row_has(row, "sched", "offline batch") && batch >= 1 && isnan(requests))
-		out->load.n_requests.value = batch;
+/* Requests that come and go, or are all there.  Published runs of some hundred requests begin empty and end with
+ * whoever is left, which a simulation of as many requests does too. */
+static const char *
+say_traffic(struct serve_row *q, double n_replicas)
+{
+	const double batch = row_number(q->row, "batch"), printed = row_number(q->row, "num_requests");
+	const char *rate = row_text(q->row, "request_rate_rps");
+	const bool online = row_is(q->row, "kind", "online-serving"), all = row_has(q->row, "sched", "offline batch");
+	const double requests = isnan(printed) && all ? batch : printed;
+	double clients = row_number(q->row, "concurrency");
+	bool comes = true;
+
 	if (rate && strcmp(rate, "inf") != 0) {
-		out->regime = SERVE_ONLINE;
-		out->rate_request_per_s = strtod(rate, NULL);
-		return out->rate_request_per_s > 0 ? NULL : "request rate not given";
+		const double per_s = strtod(rate, NULL);
+		if (!(per_s > 0))
+			return "request rate not given";
+		say_number(q, "--rate", per_s / n_replicas);
+	} else {
+		if (!(clients >= 1) && online && !rate)
+			return "load not given";
+		comes = clients >= 1 || online;
+		/* as many at once as the engine was told */
+		clients = clients >= 1 ? clients : all ? NAN : batch;
+		if (clients >= 1)
+			say_count(q, "--concurrency", clients / n_replicas);
 	}
-	if (clients >= 1) {
-		out->regime = SERVE_CLOSED;
-		out->load.n_concurrent.value = clients;
+	if (!(requests >= 1))
+		return NULL;
+	say_count(q, "--requests", requests / n_replicas);
+	q->simulates = comes && requests <= MOST_SIMULATED * n_replicas;
+	if (!q->simulates)
+		return NULL;
+	read_spread(q);
+	say(q, "--simulate");
+	say_text(q, "--warmup", "0");
+	say_number(q, "--isl-cv", q->isl_cv);
+	say_number(q, "--osl-cv", q->osl_cv);
+	return NULL;
+}
+
+static const char *
+say_load(struct serve_row *q)
+{
+	const bool encodes = q->model->kind == MODEL_ENCODER, stream = row_is(q->row, "kind", "latency-batch1");
+	const double batch = row_number(q->row, "batch");
+	const bool whole = row_has(q->row, "sched", "static") || row_has(q->row, "sched", "batching off") ||
+	    q->engine->kind != ENGINE_BATCHED;
+
+	say_count(q, "--isl", encodes && is_unpadded(q) ? q->isl / 2 : q->isl);
+	if (!encodes && q->osl > 0)
+		say_count(q, "--osl", q->osl);
+	if (encodes || !(q->osl > 0) || stream || whole) {
+		if (!encodes && q->osl > 0 && !stream && !(batch >= 1))
+			return "batch size not given";
+		say_count(q, "--batch", stream && !encodes && q->osl > 0 ? 1 : batch >= 1 ? batch : 1);
 		return NULL;
 	}
-	out->regime = SERVE_OFFLINE;
-	if (row_is(row, "kind", "online-serving") && !rate)
-		return "load not given";
-	if (batch >= 1 && !row_has(row, "sched", "offline batch"))
-		out->load.n_concurrent.value = batch;
+	return say_traffic(q, q->n_gpus / (q->layout.tp * q->layout.pp));
+}
+
+/* --- together -------------------------------------------------------------------------------------------- */
+
+static const char *
+refused(const struct serve_row *q)
+{
+	if (row_text(q->row, "spec_method"))
+		return "speculative decoding";
+	if (row_has(q->row, "notes", "shared-prefix") || row_has(q->row, "notes", "shared prefix") ||
+	    row_has(q->row, "notes", "cache hits") || row_has(q->row, "sched", "disaggregated"))
+		return "prefix cache or disaggregation not described by the row";
+	if (row_has(q->row, "notes", "offload"))
+		return "weights or KV cache outside the GPU";
 	return NULL;
 }
 
 const char *
-serve_row_load(
-    const struct validate_row *row, const struct serve_parts *p, struct serve_question *out, const char **warning)
+serve_row_read(struct serve_row *q)
 {
-	const double batch = row_number(row, "batch");
-	const bool stream = row_is(row, "kind", "latency-batch1");
-	const struct datum absent = datum_absent();
+	const bool stream = row_is(q->row, "kind", "latency-batch1");
+	const char *why = read_layout(q);
 
-	out->load = (struct serve_load){.n_requests = absent, .n_concurrent = absent};
-	out->n_batch = batch >= 1 ? batch : 1;
-	out->row_split = p->engine->row_split && p->layout.pp > 1;
-	if (row_text(row, "spec_method"))
-		return "speculative decoding";
-	if (row_has(row, "notes", "shared-prefix") || row_has(row, "notes", "shared prefix") ||
-	    row_has(row, "notes", "cache hits") || row_has(row, "sched", "disaggregated"))
-		return "prefix cache or disaggregation not described by the row";
-	if (row_has(row, "notes", "offload"))
-		return "weights or KV cache outside the GPU";
-	lengths(row, stream, &out->load.isl, &out->load.osl, warning);
-	if (isnan(out->load.isl) || out->load.isl + fmax(0, out->load.osl) < 1)
-		return "lengths not given";
-	if (p->model->kind == MODEL_ENCODER) {
-		out->regime = SERVE_ENCODE;
-		out->load.isl = real_length(row, p->model, out->load.isl);
-		out->load.osl = 1;
-		return NULL;
-	}
-	if (!(out->load.osl > 0)) {
-		out->regime = SERVE_PROMPT;
-		out->load.osl = 1;
-		return NULL;
-	}
-	if (stream) {
-		out->regime = SERVE_STATIC;
-		out->n_batch = 1;
-		return NULL;
-	}
-	if (row_has(row, "sched", "static") || row_has(row, "sched", "batching off") ||
-	    p->engine->kind != ENGINE_BATCHED) {
-		out->regime = SERVE_STATIC;
-		return batch >= 1 ? NULL : "batch size not given";
-	}
-	return batched_load(row, out);
+	why = why ? why : refused(q);
+	if (why)
+		return why;
+	read_lengths(q, stream);
+	return isnan(q->isl) || q->isl + fmax(0, q->osl) < 1 ? "lengths not given" : NULL;
+}
+
+const char *
+serve_row_say(struct serve_row *q)
+{
+	q->n_words = 0;
+	q->simulates = false;
+	say(q, q->model->id);
+	say_text(q, "--gpu", row_text(q->row, "gpu_id"));
+	say_text(q, "--engine", q->engine->id);
+	const char *why = say_types(q);
+	if (why)
+		return why;
+	say_layout(q);
+	return say_load(q);
 }

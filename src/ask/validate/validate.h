@@ -177,26 +177,32 @@ struct serve_engines {
  * is not known.  `near` is set when only a neighboring version is known. */
 const struct engine *serve_row_engine(
     struct serve_engines *all, struct run *r, const struct validate_row *row, bool *near);
-/* Types and bytes of weights, products and cache; else why they are not known. */
-const char *serve_row_types(const struct validate_row *row, struct serve_parts *out);
-/* The layout of a replica, and all GPUs; tp 0 where only their number is printed.  Else why not. */
-const char *serve_row_layout(const struct validate_row *row, struct serve_parts *out, double *n_gpus);
-/* How lengths vary: coefficients of variation. */
-struct serve_spread {
-	double isl_cv, osl_cv;
+
+/* One row as what is typed behind `ridge serve`, for one replica. */
+enum { SERVE_ROW_WORDS = 48 };
+struct serve_row {
+	struct arena *arena;
+	const struct validate_row *row;
+	const struct workload *model;
+	const struct engine *engine;
+	double n_gpus;              /* of all replicas */
+	struct serve_layout layout; /* of one; tp 0 where only the number of GPUs is printed */
+	double isl, osl, isl_cv, osl_cv;
+	const char *warning; /* what was assumed */
+	char *words[SERVE_ROW_WORDS];
+	int n_words;
+	bool simulates; /* the run is finite and short */
 };
-/* Means of a data set vary, lengths that somebody chose do not. */
-struct serve_spread serve_row_spread(const struct validate_row *row, const struct serve_load *load);
-/* Regime and load; else why there is none.  *warning is set where lengths were assumed. */
-const char *serve_row_load(
-    const struct validate_row *row, const struct serve_parts *p, struct serve_question *out, const char **warning);
+/* Fill layout and lengths; else why the row cannot be asked. */
+const char *serve_row_read(struct serve_row *q);
+/* The words for q->layout; else why there are none. */
+const char *serve_row_say(struct serve_row *q);
 
 /* --- rows for fits --------------------------------------------------------------------------------------- */
 
 /* Rows that are asked again and again, all of one engine, whatever software they name. */
 struct serve_reader;
 struct serve_reader *serve_reader_new(struct run *r, const struct engine *engine);
-void serve_reader_free(struct serve_reader *x);
 /* One row as a question; else why it is none.  The row's table must live as long. */
 struct serve_reading;
 const char *serve_reader_ask(struct serve_reader *x, const struct validate_row *row, struct serve_reading **out);

@@ -62,6 +62,27 @@ alone(struct sheet *sh, const struct serve_setup *s, const struct serve_load *lo
 	return alone_s;
 }
 
+static double
+layers_of_experts(const struct workload *w)
+{
+	double n = 0;
+
+	for (int i = 0; i < w->n_blocks; i++)
+		n += w->blocks[i].moe.given ? w->blocks[i].count.value : 0;
+	return n;
+}
+
+/* A prompt is launched kernel by kernel from the CPU, where decode steps replay a graph: published runs of one to four
+ * clients show a time that goes with the layers of experts. */
+double
+serve_front(struct sheet *sh, const struct serve_setup *s)
+{
+	TAKE(sh, n_layers, layers_of_experts(s->model));
+	TAKE(sh, layer_front_s, datum_or(s->engine->front_s, 0));
+	LET(sh, front_s, n_layers * layer_front_s);
+	return front_s;
+}
+
 /* TTFT: on an idle replica, or behind the step that runs and the prompts that wait, in a step shared with others. */
 double
 serve_flow_first(
@@ -70,7 +91,8 @@ serve_flow_first(
 	FROM(sh, f, idle_frac, wait_s, place_s, n_own, n_beside);
 	CALL(sh, alone_s, alone(sh, s, load));
 	CALL(sh, own_s, serve_mixed_step(sh, s, load, n_own, n_beside));
-	LET(sh, first_s, place_s + idle_frac * alone_s + (1 - idle_frac) * (wait_s + own_s));
+	CALL(sh, front_s, serve_front(sh, s));
+	LET(sh, first_s, front_s + place_s + idle_frac * alone_s + (1 - idle_frac) * (wait_s + own_s));
 	return first_s;
 }
 

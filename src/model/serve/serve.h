@@ -73,6 +73,7 @@ struct engine {
 
 	/* a step: factor x (kernels + communication factor x collectives) + host + per sequence + with prompts */
 	struct datum host_s, prefill_s, sequence_s, first_s; /* first_s: of a lone first token, where prefill_s is 0 */
+	struct datum front_s; /* before a first token, per layer of experts: nobody else waits for it */
 	struct datum gpu_factor, comm_factor;
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
 	struct datum sampling_s, sampling_link_s;
@@ -334,6 +335,8 @@ bool serve_flow_open(
     const struct serve_setup *s, const struct serve_load *load, double rate_request_per_s, struct serve_flow *out);
 bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *load, double n_clients, double think_s,
     struct serve_flow *out);
+/* What a server adds to the first token of a request beside its steps. */
+double serve_front(struct sheet *sh, const struct serve_setup *s);
 /* Seconds to the first token, and of each of the others. */
 double serve_flow_first(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f);

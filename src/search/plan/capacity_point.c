@@ -299,9 +299,11 @@ set_point(const struct serve_setup *s, const struct plan_load *l, const struct s
 	steps_set(&empty, s, l, 0);
 	set_first(out, &t, &empty, l, f->n_running / l->osl_token);
 	/* chances know the shape; how long it is on average is known better */
-	const double factor = first_s / out->latency_s[PLAN_TTFT][PLAN_MEAN];
+	const double front_s = serve_front(NULL, s),
+	             factor = (first_s - front_s) / out->latency_s[PLAN_TTFT][PLAN_MEAN];
 	for (int i = 0; i < N_PLAN_STATISTICS; i++)
-		out->latency_s[PLAN_TTFT][i] *= factor;
+		out->latency_s[PLAN_TTFT][i] = front_s + factor * out->latency_s[PLAN_TTFT][i];
+	out->latency_s[PLAN_TTFT][PLAN_MEAN] = first_s;
 	set_tokens(out, s, l, step_s);
 	set_answers(out, l);
 	out->load = isnan(l->rate_request_per_s)

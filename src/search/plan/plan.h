@@ -185,8 +185,6 @@ struct serve_metrics {
 	struct serve_terms terms; /* its parts */
 };
 
-/* Bottleneck: `memory bandwidth`, `compute`, `communication`, `host`, `KV capacity`. */
-const char *serve_bound(const struct serve_question *q, const struct serve_metrics *m);
 void serve_answer(const struct serve_question *q, struct serve_metrics *out);
 /* What prompts of an engine run on that runs every operator by itself. */
 struct unfused_gpu serve_unfused_gpu(const struct serve_setup *s, const struct gpu *gpu);
@@ -208,7 +206,9 @@ struct serve_judgement serve_judge(const struct serve_question *q, const struct 
 struct serve_gains {
 	double mem_bandwidth, arithmetic, links, host;
 };
-struct serve_gains serve_elasticity(const struct serve_question *q);
+struct serve_gains serve_elasticity(const struct serve_question *q, const struct serve_metrics *now);
+/* What limits: `memory bandwidth`, `compute`, `communication`, `host`, `KV capacity`. */
+const char *serve_bound(const struct serve_question *q, const struct serve_metrics *m, const struct serve_gains *g);
 
 /* Causes that the measurements of a run support, most urgent first. */
 

@@ -253,6 +253,11 @@ more_bandwidth(struct faster *f, double x)
 	times(&k->context.mem_byte_per_s, x);
 	times(&k->generation.mem_byte_per_s, x);
 	times(&k->generation.query_byte_per_s, x);
+	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+		times(&k->attention_by[i].context.mem_byte_per_s, x);
+		times(&k->attention_by[i].generation.mem_byte_per_s, x);
+		times(&k->attention_by[i].generation.query_byte_per_s, x);
+	}
 	times(&k->mla_context.mem_byte_per_s, x);
 	times(&k->mla_generation.mem_byte_per_s, x);
 	times(&k->mla_generation.query_byte_per_s, x);
@@ -271,6 +276,13 @@ more_arithmetic(struct faster *f, double x)
 	times(&k->context.flop_per_s, x);
 	times(&k->mla_context.flop_per_s, x);
 	times(&k->mla_generation.flop_per_s, x);
+	times(&k->generation.flop_per_s, x);
+	times(&k->generation.own_feed_byte_per_s, x);
+	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+		times(&k->attention_by[i].context.flop_per_s, x);
+		times(&k->attention_by[i].generation.flop_per_s, x);
+		times(&k->attention_by[i].generation.own_feed_byte_per_s, x);
+	}
 	times(&f->engine.core_element, x);
 }
 
@@ -307,34 +319,34 @@ merit(const struct serve_question *q, const struct serve_metrics *m)
 }
 
 struct serve_gains
-serve_elasticity(const struct serve_question *q)
+serve_elasticity(const struct serve_question *q, const struct serve_metrics *now)
 {
 	static void (*const changes[])(struct faster * f, double x) = {
 	    more_bandwidth, more_arithmetic, more_links, less_host};
-	double gains[4];
-	struct serve_metrics now;
+	const bool alone = q->setup->layout.tp * q->setup->layout.pp <= 1;
+	double gains[4] = {0};
 	struct faster f;
 
-	serve_answer(q, &now);
 	for (int i = 0; i < 4; i++) {
 		struct serve_metrics then;
+		if (changes[i] == more_links && alone)
+			continue;
 		faster_copy(&f, q);
 		changes[i](&f, 1.1);
 		serve_answer(&f.question, &then);
-		gains[i] = merit(q, &then) / merit(q, &now) - 1;
+		gains[i] = merit(q, &then) / merit(q, now) - 1;
 	}
 	return (struct serve_gains){gains[0], gains[1], gains[2], gains[3]};
 }
 
 const char *
-serve_bound(const struct serve_question *q, const struct serve_metrics *m)
+serve_bound(const struct serve_question *q, const struct serve_metrics *m, const struct serve_gains *g)
 {
-	const struct serve_gains g = serve_elasticity(q);
 	const struct {
 		const char *name;
 		double gain;
-	} limits[] = {{"memory bandwidth", g.mem_bandwidth}, {"compute", g.arithmetic}, {"communication", g.links},
-	    {"host", g.host}};
+	} limits[] = {{"memory bandwidth", g->mem_bandwidth}, {"compute", g->arithmetic}, {"communication", g->links},
+	    {"host", g->host}};
 	size_t most = 0;
 
 	for (size_t i = 1; i < sizeof limits / sizeof *limits; i++)

@@ -40,6 +40,7 @@ struct sim_cost {
 /* One replica of an engine. */
 struct sim_engine {
 	struct sim_cost cost;
+	double front_s;               /* from a client to the scheduler and back, once for each request */
 	size_t n_blocks, block_token; /* the cache */
 	size_t max_sequences;         /* that run at once */
 	size_t max_step_token;        /* tokens of a step */

@@ -274,7 +274,7 @@ send_next(struct world *w, double now_s)
 	if (!is_closed(w) || w->next >= w->n_requests)
 		return;
 	w->requests[w->next].arrival_s = now_s;
-	heap_push(w, (struct delivery){now_s, w->next, false});
+	heap_push(w, (struct delivery){now_s + w->config->engine.front_s, w->next, false});
 	w->next += w->stride;
 }
 
@@ -351,7 +351,8 @@ deliver(struct world *w, const struct delivery *d)
 static double
 next_arrival(const struct world *w)
 {
-	return !is_closed(w) && w->next < w->n_requests ? w->requests[w->next].arrival_s : INFINITY;
+	return !is_closed(w) && w->next < w->n_requests ? w->requests[w->next].arrival_s + w->config->engine.front_s
+	                                                : INFINITY;
 }
 
 static double
