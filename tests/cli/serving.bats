@@ -183,3 +183,19 @@ pasted() {
 	with=$(value ttft_s $q) && without=$(value ttft_s $q --set engine.step.front=0s)
 	awk -v a="$with" -v b="$without" 'BEGIN { d = a - b - 58 * 0.0015; exit !(d < 1e-5 && d > -1e-5) }' || complain "$with $without"
 }
+
+@test "GPUs of a replica: as many as --gpus says, and one that is too small hears of nothing else" {
+	q() {
+		"$RIDGE" serve llama3-70b --gpu h100 --isl 1Ki --osl 1Ki --concurrency 3 "$@"
+	}
+	figures="ttft_s,tpot_s,weight_byte,kv_capacity_token"
+	[ "$(q --gpus 8 --get $figures)" = "$(q --layout tp=8 --get $figures)" ]
+	[ "$(q --gpus 8 --layout pp=2 --get $figures)" = "$(q --layout tp=4,pp=2 --get $figures)" ]
+	[ "$(q --gpus 8 --get $figures | wc -l)" -eq 4 ]
+	run q --gpus 8 --layout tp=2
+	[ "$status" -eq 2 ]
+	[[ $output == *"a replica with tp=2,pp=1 has 2 GPUs"* ]] || complain "$output"
+	run q --ttft 1s
+	[ "$status" -eq 1 ]
+	[[ $output == *"does not fit and misses its SLOs; nearest layout that fits: tp=2"* && $output != *"no effect"* ]] || complain "$output"
+}

@@ -21,10 +21,34 @@ bind_types(struct run *r, const struct serve_in *in, struct serve_parts *p)
 	return p->compute == DTYPE_MXFP4 || run_peak(r, p->gpu, p->compute, named, &peak);
 }
 
+/* The layout as given, with tp from --gpus where it is left open. */
+static bool
+replica_layout(struct run *r, const struct serve_in *in, struct layout_in *out)
+{
+	*out = in->layout;
+	if (!datum_given(in->gpus))
+		return true;
+	run_reads(r, &in->gpus, NULL);
+	const double n = in->gpus.value, pp = datum_or(in->layout.pp, 1), tp = datum_or(in->layout.tp, n / pp);
+	if (fmod(n, pp) == 0 && tp * pp == n) {
+		if (!datum_given(in->layout.tp))
+			run_assume_value(r, "layout", arena_printf(r->arena, "tp=%g", tp));
+		out->tp = (struct datum){.value = tp, .from = in->gpus.from};
+		return true;
+	}
+	return run_refuse(r, in->gpus.from,
+	    datum_given(in->layout.tp)
+	        ? arena_printf(r->arena, "a replica with tp=%g,pp=%g has %g GPUs", tp, pp, tp * pp)
+	        : arena_printf(r->arena, "pp=%g does not divide %g GPUs", pp, n),
+	    "leave --gpus out, or make it tp x pp; for several replicas see ridge capacity");
+}
+
 static bool
 read_layout(struct run *r, const struct serve_in *in, struct serve_binding *b, struct serve_layout *out)
 {
-	if (!run_layout(r, &in->layout, datum_absent(), b->model, &b->layout))
+	struct layout_in asked;
+
+	if (!replica_layout(r, in, &asked) || !run_layout(r, &asked, datum_absent(), b->model, &b->layout))
 		return false;
 	const struct layout *l = &b->layout;
 	bind_served_degrees(r, &in->layout);
@@ -225,18 +249,23 @@ nearest_layout(struct run *r, const struct serve_binding *b, const struct serve_
 }
 
 static enum answer
-does_not_fit(struct run *r, const struct serve_binding *b, const struct serve_question *q)
+does_not_fit(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct serve_question *q)
 {
 	struct sheet *sh = r->sheet;
+
+	run_reads(r, &in->ttft, &in->itl, &in->e2e, &in->slo, &in->concurrency, &in->rate, &in->requests,
+	    &in->simulation.think, NULL);
 	const char *layout = nearest_layout(r, b, q);
 
 	TAKE(sh, mem_byte, q->setup->mem_byte);
 	SHOW(sh, mem_byte, gpu_mem_byte);
 	CALL(sh, missing_byte, serve_missing(sh, q->setup, &q->load));
 	SHOW(sh, missing_byte, missing_byte);
+	const bool limited = datum_given(in->ttft) || datum_given(in->itl) || datum_given(in->e2e) || in->slo.n > 0;
 	TELL(sh, verdict,
-	    layout ? arena_printf(r->arena, "does not fit; nearest layout that fits: %s", layout)
-	           : "does not fit on 128 of these GPUs");
+	    arena_printf(r->arena, "does not fit%s%s%s", layout ? "" : " on 128 of these GPUs",
+	        limited ? " and misses its SLOs" : "",
+	        layout ? arena_printf(r->arena, "; nearest layout that fits: %s", layout) : ""));
 	return ANSWERED_NO;
 }
 
@@ -342,7 +371,7 @@ serve_engine(struct run *r, const struct serve_in *in)
 	serve_answer(&q, &m);
 	serve_show_room(r, &q);
 	if (!m.fits)
-		return does_not_fit(r, b, &q);
+		return does_not_fit(r, in, b, &q);
 	serve_show(r, b, &q, &m);
 	if (!m.saturated && !serve_show_pools(r, in, &q))
 		return REFUSED;

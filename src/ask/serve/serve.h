@@ -161,6 +161,8 @@ const char *serve_error_kind(const struct serve_question *q);
 	    "static batching: all --batch sequences wait for the longest answer")                                      \
 	X(0, longest, "longest", "longest", COUNT, "N", "", NULL, "static batching: longest OSL; --osl is the mean")   \
 	X('s', system, "system", "system", WORD, "NAME", "system", NULL, "system, instead of --gpu")                   \
+	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL,                                                             \
+	    "GPUs of one replica: --layout with tp=N/pp (default: as many as --layout says)")                          \
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
 	    "serving engine (default: trtllm; vllm on AMD)")                                                           \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
