@@ -12,6 +12,7 @@
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU that holds weights and KV cache")                    \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, to take its GPU")                      \
+	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs of one replica: --layout tp=N")                       \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, instead of the database's figure")    \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
 	    "sequence length in tokens (default 4096, or the model's context length)")                                 \
@@ -145,7 +146,8 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 	q->gpu = gpu.text ? run_gpu(r, gpu) : NULL;
 	if (!whole || !q->w || (gpu.text && !q->gpu) || !check_degrees(r, in))
 		return false;
-	if (!run_layout(r, &in->layout, datum_absent(), q->w, &q->layout))
+	struct layout_in asked;
+	if (!bind_replica(r, &in->layout, in->gpus, &asked) || !run_layout(r, &asked, datum_absent(), q->w, &q->layout))
 		return false;
 	bind_served_degrees(r, &in->layout);
 	run_reads(r, &in->seq, &in->max_seq, &in->batch, &in->batch_tokens, NULL);

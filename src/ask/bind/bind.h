@@ -210,6 +210,9 @@ const struct stack *bind_stack(struct run *r, struct word name, const struct wor
 /* The engine of this name, or the usual one on this GPU (NULL: any), which is listed.  NULL with errors. */
 const struct engine *bind_engine(struct run *r, struct word name, const struct gpu *gpu);
 
+/* A replica's layout as given, with tp from its number of GPUs where that is left open, which is listed.  False with
+ * errors. */
+bool bind_replica(struct run *r, const struct layout_in *in, struct datum n_gpus, struct layout_in *out);
 /* Degrees of parallelism of a served replica, marked as read. */
 void bind_served_degrees(struct run *r, const struct layout_in *in);
 

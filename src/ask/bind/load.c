@@ -261,6 +261,27 @@ bind_room(struct run *r, const struct room_in *in, const struct stack *engine, c
 	return true;
 }
 
+bool
+bind_replica(struct run *r, const struct layout_in *in, struct datum n_gpus, struct layout_in *out)
+{
+	const double n = n_gpus.value, pp = datum_or(in->pp, 1), tp = datum_or(in->tp, n / pp);
+
+	*out = *in;
+	if (!datum_given(n_gpus))
+		return true;
+	run_read_from(r, n_gpus.from);
+	if (fmod(n, pp) == 0 && tp * pp == n) {
+		if (!datum_given(in->tp))
+			run_assume_value(r, "layout", arena_printf(r->arena, "tp=%g", tp));
+		out->tp = (struct datum){.value = tp, .from = n_gpus.from};
+		return true;
+	}
+	return run_refuse(r, n_gpus.from,
+	    datum_given(in->tp) ? arena_printf(r->arena, "a replica with tp=%g,pp=%g has %g GPUs", tp, pp, tp * pp)
+	                        : arena_printf(r->arena, "pp=%g does not divide %g GPUs", pp, n),
+	    "leave --gpus out, or make it tp x pp; for several replicas see ridge capacity");
+}
+
 void
 bind_served_degrees(struct run *r, const struct layout_in *in)
 {

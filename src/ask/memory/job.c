@@ -66,8 +66,18 @@ bind_parallel(struct run *r, const struct memory_question *q, struct memory_job 
 		job->stack = bind_software(r, &software);
 	if (!job->stack)
 		return false;
+	/* --gpus are those of a replica, unless its weights are copied or sharded over them */
+	struct layout_in asked;
+	const struct layout_in *in = q->layout;
+	if (job->use == STACK_INFER && datum_given(q->memory->gpus) && !datum_given(in->dp) && !datum_given(in->zero) &&
+	    !in->fsdp) {
+		bind_served_degrees(r, in);
+		if (!bind_replica(r, in, q->memory->gpus, &asked))
+			return false;
+		in = &asked;
+	}
 	const struct layout_ask layout = {
-	    q->layout, q->memory->gpus, job->model, job->stack, q->training->no_sp, software.adapters};
+	    in, q->memory->gpus, job->model, job->stack, q->training->no_sp, software.adapters};
 	job->no_sp = q->training->no_sp;
 	if (!run_whole(r, "--gpus", q->memory->gpus, 1) || !bind_layout(r, &layout, &job->layout))
 		return false;

@@ -21,34 +21,13 @@ bind_types(struct run *r, const struct serve_in *in, struct serve_parts *p)
 	return p->compute == DTYPE_MXFP4 || run_peak(r, p->gpu, p->compute, named, &peak);
 }
 
-/* The layout as given, with tp from --gpus where it is left open. */
-static bool
-replica_layout(struct run *r, const struct serve_in *in, struct layout_in *out)
-{
-	*out = in->layout;
-	if (!datum_given(in->gpus))
-		return true;
-	run_reads(r, &in->gpus, NULL);
-	const double n = in->gpus.value, pp = datum_or(in->layout.pp, 1), tp = datum_or(in->layout.tp, n / pp);
-	if (fmod(n, pp) == 0 && tp * pp == n) {
-		if (!datum_given(in->layout.tp))
-			run_assume_value(r, "layout", arena_printf(r->arena, "tp=%g", tp));
-		out->tp = (struct datum){.value = tp, .from = in->gpus.from};
-		return true;
-	}
-	return run_refuse(r, in->gpus.from,
-	    datum_given(in->layout.tp)
-	        ? arena_printf(r->arena, "a replica with tp=%g,pp=%g has %g GPUs", tp, pp, tp * pp)
-	        : arena_printf(r->arena, "pp=%g does not divide %g GPUs", pp, n),
-	    "leave --gpus out, or make it tp x pp; for several replicas see ridge capacity");
-}
-
 static bool
 read_layout(struct run *r, const struct serve_in *in, struct serve_binding *b, struct serve_layout *out)
 {
 	struct layout_in asked;
 
-	if (!replica_layout(r, in, &asked) || !run_layout(r, &asked, datum_absent(), b->model, &b->layout))
+	if (!bind_replica(r, &in->layout, in->gpus, &asked) ||
+	    !run_layout(r, &asked, datum_absent(), b->model, &b->layout))
 		return false;
 	const struct layout *l = &b->layout;
 	bind_served_degrees(r, &in->layout);
