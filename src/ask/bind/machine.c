@@ -59,13 +59,13 @@ bind_known_networks(struct run *r, int *n)
 
 /* What was not measured on this network goes by the others.  Direct sends keep the share that only they reach. */
 static bool
-middle(struct run *r, const struct system *s, enum collective c, const struct calibration *any,
+middle(struct run *r, const struct link *fabric, enum collective c, const struct calibration *any,
     struct network_calibration *out)
 {
 	int n;
 	const struct network_known *known = bind_known_networks(r, &n);
 
-	if (!network_middle(known, n, NULL, s->fabric->kind, c, out))
+	if (!network_middle(known, n, NULL, fabric ? fabric->kind : NULL, c, out))
 		return false;
 	if (c == COLLECTIVE_ALL_TO_ALL && any->has_network[c])
 		out->nic_frac = any->network[c].nic_frac;
@@ -73,9 +73,10 @@ middle(struct run *r, const struct system *s, enum collective c, const struct ca
 }
 
 bool
-bind_network(struct run *r, const struct system *s, enum collective c, struct network_fit *out)
+bind_network(
+    struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out)
 {
-	const struct calibration *own = run_calibration(r, s->fabric->id, NULL);
+	const struct calibration *own = fabric ? run_calibration(r, fabric->id, NULL) : NULL;
 	struct network_calibration others;
 
 	*out = (struct network_fit){.fit = own};
@@ -84,12 +85,12 @@ bind_network(struct run *r, const struct system *s, enum collective c, struct ne
 	else {
 		out->fit = run_calibration(r, "network", NULL);
 		out->transferred = true;
-		if (!out->fit || !middle(r, s, c, out->fit, &out->rates))
+		if (!out->fit || !middle(r, fabric, c, out->fit, &out->rates))
 			return false;
 	}
-	if (s->gpu->vendor && strcmp(s->gpu->vendor, "AMD") == 0)
+	if (gpu->vendor && strcmp(gpu->vendor, "AMD") == 0)
 		out->rates.tree_frac = datum_absent(); /* RCCL goes by rings */
-	else if (!(out->rates.tree_frac.value > 0) && middle(r, s, c, out->fit, &others))
+	else if (!(out->rates.tree_frac.value > 0) && middle(r, fabric, c, out->fit, &others))
 		out->rates.tree_frac = others.tree_frac;
 	return true;
 }
