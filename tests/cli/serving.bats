@@ -176,3 +176,10 @@ pasted() {
 	drafted=$(value latencies.1.mean_s $at --simulate --requests 64 --drafts 3 --accepted 2.2)
 	awk -v a="$plain" -v b="$drafted" 'BEGIN { exit !(b < 0.5 * a) }' || complain "simulated: $plain and $drafted"
 }
+
+@test "a provider that no price is from is refused" {
+	ask capacity llama3-70b --gpu h100 --users 10 --tokens 4Ki --provider lamda
+	refused
+	says "no price in the database is from 'lamda'"
+	says "did you mean 'Lambda'?"
+}

@@ -152,6 +152,8 @@ bind_given_price(struct run *r, const struct words *words, const struct gpu *gpu
 
 /* --- prices of the database ------------------------------------------------------------------------------ */
 
+enum { MOST_PROVIDERS = 400 };
+
 struct offer {
 	const struct price *price;
 	double n_gpus, usd_per_s; /* of the whole instance */
@@ -241,9 +243,52 @@ usual_offer(struct run *r, const struct gpu *gpu, double n_linked)
 	return offer;
 }
 
+/* The first word of a source: `AWS`, `Lambda`. */
+static void
+add_provider(struct run *r, const char **names, size_t *n, const char *source)
+{
+	if (source && *n < MOST_PROVIDERS)
+		names[(*n)++] = arena_copy(r->arena, source, strcspn(source, " ,"));
+}
+
+/* Whether any GPU or system has a price from there; else an error with the nearest name. */
+static bool
+is_provider(struct run *r, struct word provider)
+{
+	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+	const char *names[MOST_PROVIDERS], *said;
+	size_t n = 0, n_gpus;
+	const char **gpus = database_list(quiet, ENTRY_GPU, &n_gpus);
+
+	for (size_t i = 0; i < n_gpus; i++) {
+		const struct gpu *gpu = database_gpu(quiet, gpus[i], NULL, (struct source){0}, &said);
+		for (int k = 0; gpu && k < gpu->n_prices; k++) {
+			if (text_mentions(gpu->prices[k].source, provider.text))
+				return true;
+			add_provider(r, names, &n, gpu->prices[k].source);
+		}
+		for (const struct system *const *at = gpu ? systems_of(r, gpu->id) : NULL; at && *at; at++)
+			for (int k = 0; k < (*at)->n_prices; k++) {
+				if (text_mentions((*at)->id, provider.text) ||
+				    text_mentions((*at)->prices[k].source, provider.text))
+					return true;
+				add_provider(r, names, &n, (*at)->prices[k].source);
+			}
+	}
+	diag_error(r->diag, provider.from, "no price in the database is from '%s'", provider.text);
+	const char *near = text_nearest(provider.text, names, n);
+	if (near)
+		diag_hint(r->diag, "did you mean '%s'?", near);
+	else
+		diag_hint(r->diag, "'ridge hw show GPU' lists prices; or give --price h100=3.5");
+	return false;
+}
+
 static bool
 no_offer(struct run *r, const struct price_in *in, const struct gpu *gpu)
 {
+	if (in->provider.text && !is_provider(r, in->provider))
+		return false;
 	if (in->provider.text)
 		run_warn(
 		    r, "no price of %s from '%s': 'ridge hw show %s' lists all", gpu->id, in->provider.text, gpu->id);

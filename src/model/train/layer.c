@@ -236,6 +236,7 @@ recompute(struct sheet *sh, const struct train_job *job, const struct block *blo
 		break;
 	}
 	case RECOMPUTE_OP: {
+		/* torchtitan's policy keeps every other product (apply_ac, selective by operator) */
 		TAKE(sh, sigma, train_sigma(job));
 		TAKE(sh, linear_forward_s, k->linear_s);
 		TAKE(sh, elementwise_forward_s, k->elementwise_s);
