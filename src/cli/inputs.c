@@ -153,7 +153,7 @@ map_add(struct node *map, const struct node *key, const struct node *item)
 }
 
 /* `system: {name: dgx-h100, gpus: 64}` counts the GPUs of the job, which are an input of their own. */
-static const struct node *
+const struct node *
 without_gpus(struct arena *a, const struct node *system)
 {
 	struct node *plain = map_copy(a, system);
@@ -306,9 +306,8 @@ check_known(struct arena *a, struct diag *d, const struct command *c, const stru
 
 		if (*prefix && strcmp(key, "name") == 0 && command_option_at(c, prefix))
 			continue;
-		/* a job for another command may count its GPUs there */
 		const struct node *gpus = strcmp(path, "system") == 0 ? tree_get(map->items[i], "gpus") : NULL;
-		if (gpus && gpus->at.line == 0) {
+		if (gpus) {
 			inputs_unknown(d, c, "system.gpus", gpus->at, "");
 			continue;
 		}

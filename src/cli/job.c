@@ -20,9 +20,18 @@ known_part(struct program *p, const struct node *job, const char *prefix, struct
 		if (place == INPUT_UNKNOWN) {
 			left->list = arena_grow(p->arena, left->list, left->n, left->n + 1, sizeof *left->list);
 			left->list[left->n++] = (struct word){path, job->keys[i]->at};
-		} else if (place != INPUT_ABOUT)
-			kept = tree_with(p->arena, kept, key,
-			    place == INPUT_ABOVE ? known_part(p, job->items[i], path, left) : job->items[i]);
+			continue;
+		}
+		const struct node *item = job->items[i],
+		                  *gpus = strcmp(path, "system") == 0 ? tree_get(item, "gpus") : NULL;
+		if (gpus) {
+			left->list = arena_grow(p->arena, left->list, left->n, left->n + 1, sizeof *left->list);
+			left->list[left->n++] = (struct word){"system.gpus", gpus->at};
+			item = without_gpus(p->arena, item);
+		}
+		if (place != INPUT_ABOUT)
+			kept = tree_with(
+			    p->arena, kept, key, place == INPUT_ABOVE ? known_part(p, item, path, left) : item);
 	}
 	return kept;
 }

@@ -718,19 +718,32 @@ database_system(struct database *db, const char *name, const struct node *overla
 	return set;
 }
 
+static const struct workload *
+bind_model(struct database *db, const struct node *root, const char *id, const struct node *overlay)
+{
+	struct arena *a = overlay ? db->passing : db->arena;
+	const void *filed;
+
+	if (!overlay && database_kept(db, root, "model", &filed))
+		return filed;
+	struct workload *model = ARENA_NEW(a, struct workload);
+	root = tree_overlay(a, root, overlay);
+	struct binder b = binder_of(db, a, root);
+	if (!workload_bind(&b, root, arena_text(a, id), model))
+		return NULL;
+	if (!overlay)
+		database_keep(db, root, "model", model);
+	return model;
+}
+
 const struct workload *
 database_model(
     struct database *db, const char *name, const struct node *overlay, struct source at, const char **announce)
 {
 	const char *id;
 	const struct node *root = database_open(db, ENTRY_MODEL, name, at, &id, announce);
-	struct workload *model = ARENA_NEW(db->passing, struct workload);
 
-	if (!root)
-		return NULL;
-	root = tree_overlay(db->passing, root, overlay);
-	struct binder b = binder_of(db, db->passing, root);
-	return workload_bind(&b, root, id, model) ? model : NULL;
+	return root ? bind_model(db, root, id, overlay) : NULL;
 }
 
 const struct calibration *

@@ -199,3 +199,10 @@ load helper
 	LOCPATH=$tmp/locale LC_ALL=de_DE.UTF-8 ask kv llama2-7b --seq 1000 --csv
 	is "$wanted"
 }
+
+@test "GPUs of a system are refused by a command that counts none, wherever they stand" {
+	printf '{"model": "llama3-8b", "gpu": "h100", "system": {"gpus": 4}}\n' >"$tmp/line"
+	ask kv --jsonl "$tmp/line"
+	says "'kv' has no input 'system.gpus'"
+	[ "$status" -eq 1 ] || complain "status should be 1"
+}

@@ -209,3 +209,10 @@ pasted() {
 	done 2>&1 | sort -u >"$BATS_TEST_TMPDIR/capacities"
 	[ "$(cat "$BATS_TEST_TMPDIR/capacities")" = 1444352 ] || complain "$(cat "$BATS_TEST_TMPDIR/capacities")"
 }
+
+@test "a provider that no price is from is refused" {
+	ask capacity llama3-70b --gpu h100 --users 10 --tokens 4Ki --provider lamda
+	refused
+	says "no price in the database is from 'lamda'"
+	says "did you mean 'Lambda'?"
+}

@@ -179,9 +179,6 @@ enum { WORLDS = 300, QUICK_WORLDS = 30 };
 	    .nvls_byte_per_s = datum(D(link_byte_per_s)),                                                              \
 	    .nvls_ramp_s = datum(D(hop_s)),                                                                            \
 	    .nvls_ramp_byte = datum(D(size_byte))})
-#define DOMAINS                                                                                                        \
-	((const struct domain_network){                                                                                \
-	    SOME(several, 7) + 1, D(nic_byte_per_s), 0.85, D(base_s), D(hop_s), D(node_hop_s)})
 
 /* A step of a serving engine, with or without prompts; a card for prompts. */
 #define SERVED_BATCH                                                                                                   \

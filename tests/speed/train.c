@@ -136,13 +136,17 @@ main(int argc, char **argv)
 	*c = *base;
 	c->has_context = true;
 	c->context = engine->context;
+	struct network_calibration network[N_COLLECTIVES];
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		network[i] =
+		    (struct network_calibration){{50e-6, {0}}, {250e-6, {0}}, {0.92, {0}}, {0.7, {0}}, {2, {0}}};
 	const struct train_job job = {.model = w,
 	    .stack = &s->time,
 	    .machine = {.kernels = c,
 	        .generation = 2,
 	        .n_domain = 8,
 	        .nic_byte_per_s = 50e9,
-	        .nic_frac = 0.85,
+	        .network = network,
 	        .power_frac = 1},
 	    .n_gpus = 1024,
 	    .n_global_sequences = 2048,

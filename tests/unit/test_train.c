@@ -52,8 +52,10 @@ START_TEST(collective_times)
 	static const double nic[N_GPUS] = {[ON_A100] = 25e9, [ON_H100] = 50e9, [ON_GB200] = 50e9};
 	struct calibration c;
 	const enum gpu_id gpu = collectives[_i].gpu;
-	const struct train_machine m = {
-	    .kernels = &c, .generation = calibration_of(gpu, &c), .nic_byte_per_s = nic[gpu], .nic_frac = 0.85};
+	const struct train_machine m = {.kernels = &c,
+	    .generation = calibration_of(gpu, &c),
+	    .nic_byte_per_s = nic[gpu],
+	    .network = network_of(0.85)};
 	const double s = train_collective(
 	    NULL, &m, collectives[_i].c, collectives[_i].n, collectives[_i].local, collectives[_i].size);
 
@@ -173,7 +175,7 @@ job_of(const struct question *q, struct calibration *c, struct block blocks[MOST
 	        .generation = generation,
 	        .n_domain = q->n_domain > 0 ? q->n_domain : 8,
 	        .nic_byte_per_s = q->nic_gbyte > 0 ? q->nic_gbyte * 1e9 : nic[generation],
-	        .nic_frac = q->nic_frac > 0 ? q->nic_frac : 0.85,
+	        .network = network_of(q->nic_frac > 0 ? q->nic_frac : 0.85),
 	        .pair_byte_per_s = q->pair_gbyte * 1e9,
 	        .power_frac = sqrt(power)},
 	    .layout = {.dp = q->n_gpus / (q->tp * q->pp * q->cp),

@@ -27,7 +27,7 @@ scene_of(struct scene *s, const struct test_shape *shape, enum gpu_id gpu, enum 
 	        .generation = generation,
 	        .n_domain = 8,
 	        .nic_byte_per_s = 50e9,
-	        .nic_frac = 0.85,
+	        .network = network_of(0.85),
 	        .power_frac = 1},
 	    .layout = {.dp = n_gpus, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1},
 	    .n_gpus = n_gpus,

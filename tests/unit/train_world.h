@@ -57,6 +57,18 @@ gemm_of(double peak_tflops, double hbm, double eta_m, double t0, double bsm, dou
 	    .derate = number(delta)};
 }
 
+/* A network of which collectives reach this share. */
+static inline const struct network_calibration *
+network_of(double nic_frac)
+{
+	static struct network_calibration all[N_COLLECTIVES];
+
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		all[i] = (struct network_calibration){
+		    .base_s = number(20e-6), .ramp_s = number(0), .nic_frac = number(nic_frac), .n_nodes = number(2)};
+	return all;
+}
+
 /* Fills `c`; returns the generation. */
 static inline int
 calibration_of(enum gpu_id gpu, struct calibration *c)

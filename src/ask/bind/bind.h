@@ -93,8 +93,9 @@ struct network_fit {
 	bool transferred;              /* other fabrics' */
 	struct network_calibration rates;
 };
-/* False when nothing is known of this collective over any network. */
-bool bind_network(struct run *r, const struct system *s, enum collective c, struct network_fit *out);
+/* `fabric` NULL: not known which.  False when nothing is known of this collective over any network. */
+bool bind_network(
+    struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out);
 /* The fabrics that were measured, with what a node of theirs has. */
 const struct network_known *bind_known_networks(struct run *r, int *n);
 

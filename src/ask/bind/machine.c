@@ -59,13 +59,13 @@ bind_known_networks(struct run *r, int *n)
 
 /* What was not measured on this network goes by the others.  Direct sends keep the share that only they reach. */
 static bool
-middle(struct run *r, const struct system *s, enum collective c, const struct calibration *any,
+middle(struct run *r, const struct link *fabric, enum collective c, const struct calibration *any,
     struct network_calibration *out)
 {
 	int n;
 	const struct network_known *known = bind_known_networks(r, &n);
 
-	if (!network_middle(known, n, NULL, s->fabric->kind, c, out))
+	if (!network_middle(known, n, NULL, fabric ? fabric->kind : NULL, c, out))
 		return false;
 	if (c == COLLECTIVE_ALL_TO_ALL && any->has_network[c])
 		out->nic_frac = any->network[c].nic_frac;
@@ -73,9 +73,10 @@ middle(struct run *r, const struct system *s, enum collective c, const struct ca
 }
 
 bool
-bind_network(struct run *r, const struct system *s, enum collective c, struct network_fit *out)
+bind_network(
+    struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out)
 {
-	const struct calibration *own = run_calibration(r, s->fabric->id, NULL);
+	const struct calibration *own = fabric ? run_calibration(r, fabric->id, NULL) : NULL;
 	struct network_calibration others;
 
 	*out = (struct network_fit){.fit = own};
@@ -84,12 +85,12 @@ bind_network(struct run *r, const struct system *s, enum collective c, struct ne
 	else {
 		out->fit = run_calibration(r, "network", NULL);
 		out->transferred = true;
-		if (!out->fit || !middle(r, s, c, out->fit, &out->rates))
+		if (!out->fit || !middle(r, fabric, c, out->fit, &out->rates))
 			return false;
 	}
-	if (s->gpu->vendor && strcmp(s->gpu->vendor, "AMD") == 0)
+	if (gpu->vendor && strcmp(gpu->vendor, "AMD") == 0)
 		out->rates.tree_frac = datum_absent(); /* RCCL goes by rings */
-	else if (!(out->rates.tree_frac.value > 0) && middle(r, s, c, out->fit, &others))
+	else if (!(out->rates.tree_frac.value > 0) && middle(r, fabric, c, out->fit, &others))
 		out->rates.tree_frac = others.tree_frac;
 	return true;
 }
@@ -150,6 +151,8 @@ bind_given_price(struct run *r, const struct words *words, const struct gpu *gpu
 }
 
 /* --- prices of the database ------------------------------------------------------------------------------ */
+
+enum { MOST_PROVIDERS = 400 };
 
 struct offer {
 	const struct price *price;
@@ -240,9 +243,52 @@ usual_offer(struct run *r, const struct gpu *gpu, double n_linked)
 	return offer;
 }
 
+/* The first word of a source: `AWS`, `Lambda`. */
+static void
+add_provider(struct run *r, const char **names, size_t *n, const char *source)
+{
+	if (source && *n < MOST_PROVIDERS)
+		names[(*n)++] = arena_copy(r->arena, source, strcspn(source, " ,"));
+}
+
+/* Whether any GPU or system has a price from there; else an error with the nearest name. */
+static bool
+is_provider(struct run *r, struct word provider)
+{
+	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+	const char *names[MOST_PROVIDERS], *said;
+	size_t n = 0, n_gpus;
+	const char **gpus = database_list(quiet, ENTRY_GPU, &n_gpus);
+
+	for (size_t i = 0; i < n_gpus; i++) {
+		const struct gpu *gpu = database_gpu(quiet, gpus[i], NULL, (struct source){0}, &said);
+		for (int k = 0; gpu && k < gpu->n_prices; k++) {
+			if (text_mentions(gpu->prices[k].source, provider.text))
+				return true;
+			add_provider(r, names, &n, gpu->prices[k].source);
+		}
+		for (const struct system *const *at = gpu ? systems_of(r, gpu->id) : NULL; at && *at; at++)
+			for (int k = 0; k < (*at)->n_prices; k++) {
+				if (text_mentions((*at)->id, provider.text) ||
+				    text_mentions((*at)->prices[k].source, provider.text))
+					return true;
+				add_provider(r, names, &n, (*at)->prices[k].source);
+			}
+	}
+	diag_error(r->diag, provider.from, "no price in the database is from '%s'", provider.text);
+	const char *near = text_nearest(provider.text, names, n);
+	if (near)
+		diag_hint(r->diag, "did you mean '%s'?", near);
+	else
+		diag_hint(r->diag, "'ridge hw show GPU' lists prices; or give --price h100=3.5");
+	return false;
+}
+
 static bool
 no_offer(struct run *r, const struct price_in *in, const struct gpu *gpu)
 {
+	if (in->provider.text && !is_provider(r, in->provider))
+		return false;
 	if (in->provider.text)
 		run_warn(
 		    r, "no price of %s from '%s': 'ridge hw show %s' lists all", gpu->id, in->provider.text, gpu->id);

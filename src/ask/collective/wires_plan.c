@@ -305,17 +305,6 @@ static const char *const keys[N_COLLECTIVES] = {
 #undef COLLECTIVE
 };
 
-/* NCCL's choice, or the one that was asked for, where they were fitted apart. */
-static enum collective_form
-ramp_form(const struct wires *w, enum collective c)
-{
-	if (!nvls_fitted(c, &w->fit->collective[c], w->n_ranks.value))
-		return FORM_RAMP;
-	if (w->algorithm == ALGORITHM_RING || !ground_of(w).sharp)
-		return FORM_RING_RAMP;
-	return w->algorithm == ALGORITHM_NVLS ? FORM_NVLS_RAMP : FORM_RAMP;
-}
-
 /* Ring and switches were fitted apart, so that either can be asked for. */
 static bool
 fits_order(const struct wires *w, enum collective c)
@@ -324,19 +313,17 @@ fits_order(const struct wires *w, enum collective c)
 	    w->fit->has_collective[c] && ground_of(w).sharp && nvls_fitted(c, &w->fit->collective[c], w->n_ranks.value);
 }
 
-/* Fitted inside one node.  What was not measured alone goes at the pace of another ring: an all-gather, else a sum. */
+/* Fitted inside one node. */
 static bool
 plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_byte, struct collective_plan *plan,
     struct wires_words *words)
 {
-	const enum collective as = w->fit->has_collective[c] ? c
-	    : w->fit->has_collective[COLLECTIVE_ALL_GATHER]  ? COLLECTIVE_ALL_GATHER
-	                                                     : COLLECTIVE_ALL_REDUCE;
+	const enum collective as = collective_measured(w->fit, c);
 
 	if (!w->fit->has_collective[as])
 		return false;
-	plan->form = ramp_form(w, c);
 	plan->ramp = &w->fit->collective[as];
+	plan->form = collective_ramp_form(c, plan->ramp, w->algorithm, ground_of(w).sharp, w->n_ranks.value);
 	plan->launch_s = w->launch_s;
 	run_read_from(r, w->launch.from);
 	words->model = error_words(
@@ -384,12 +371,11 @@ plan_network(struct run *r, const struct wires *w, enum collective c, double siz
 {
 	struct network_fit *net = ARENA_NEW(r->arena, struct network_fit);
 
-	if (!bind_network(r, w->system, c, net))
+	if (!bind_network(r, w->gpu, w->system->fabric, c, net))
 		return false;
 	plan->form = FORM_NETWORK;
 	plan->network = &net->rates;
-	plan->ask.node_hop_s =
-	    nccl_node_hop(c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING, PROTOCOL_SIMPLE);
+	plan->ask.node_hop_s = network_hop(c);
 	words->error = (struct error_source){.fit = net->fit,
 	    .kind = "network",
 	    .residual = arena_printf(r->arena, "network_%s", keys[c]),
@@ -478,11 +464,7 @@ plan_inside(struct run *r, const struct wires *w, const char *scope, enum collec
 		return;
 	const double across_s = collective_time(NULL, plan, size_byte);
 	plan->inside = inside;
-	/* in a full mesh rings that leave the node need fewer links inside: four nodes of eight MI325X reach 350 GB/s
-	 * of bus bandwidth, one 319 */
-	plan->rings = !over_mesh(w) &&
-	    (c == COLLECTIVE_ALL_GATHER || c == COLLECTIVE_REDUCE_SCATTER ||
-	        (c == COLLECTIVE_ALL_REDUCE && !ground_of(&one).sharp));
+	plan->rings = network_rings(c, over_mesh(w), ground_of(&one).sharp);
 	if (collective_time(NULL, plan, size_byte) <= across_s)
 		return;
 	words->model = arena_printf(r->arena, "as inside one node: %s", other.model);

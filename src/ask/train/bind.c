@@ -58,6 +58,21 @@ bind_node(struct run *r, const struct train_in *in, struct train_machine *m)
 	return true;
 }
 
+/* Every collective at the share of the line rate that was given; trees, which reach less of it, at no more. */
+static const struct network_calibration *
+reached(struct run *r, const struct network_calibration *network, struct datum frac)
+{
+	struct network_calibration *all = ARENA_ARRAY(r->arena, struct network_calibration, N_COLLECTIVES);
+
+	for (int i = 0; i < N_COLLECTIVES; i++) {
+		all[i] = network[i];
+		all[i].nic_frac = frac;
+		if (all[i].tree_frac.value > frac.value)
+			all[i].tree_frac = frac;
+	}
+	return all;
+}
+
 static bool
 bind_train_network(struct run *r, const struct train_in *in, struct train_machine *m)
 {
@@ -66,8 +81,8 @@ bind_train_network(struct run *r, const struct train_in *in, struct train_machin
 		return false;
 	if (datum_given(in->nic))
 		m->nic_byte_per_s = in->nic.value;
-	if (in->nic_reach.from.file != inputs_default)
-		m->nic_frac = in->nic_reach.value;
+	if (datum_given(in->nic_reach))
+		m->network = reached(r, m->network, in->nic_reach);
 	return true;
 }
 

@@ -152,21 +152,28 @@ collectives_from_sibling(struct run *r, const struct gpu *gpu, struct calibratio
 	memcpy(c->collective, s->collective, sizeof c->collective);
 }
 
-/* Products of 16 bits and collectives are the same libraries' in all frameworks: the consensus, where it was fitted. */
+/* Products of 16 bits are the same libraries' in all frameworks: the consensus, where it was fitted. */
 static void
 consensus(struct run *r, const struct gpu *gpu, struct calibration *c)
 {
 	const struct calibration *base = filed_fit(r, gpu, NULL);
 
-	if (!base)
-		return;
-	if (gemm_calibrated(base, DTYPE_BF16))
+	if (base && gemm_calibrated(base, DTYPE_BF16))
 		c->gemm[DTYPE_BF16] = base->gemm[DTYPE_BF16];
-	for (int i = 0; i < N_COLLECTIVES; i++)
-		if (base->has_collective[i]) {
-			c->has_collective[i] = true;
-			c->collective[i] = base->collective[i];
-		}
+}
+
+/* Collectives are those of `ridge comm`, where it has any. */
+static void
+collectives(struct run *r, const struct gpu *gpu, struct calibration *c)
+{
+	const struct calibration *links = filed_kernels(r, gpu, KERNELS_COLLECTIVE, NULL);
+
+	if (!links) {
+		collectives_from_sibling(r, gpu, c);
+		return;
+	}
+	memcpy(c->has_collective, links->has_collective, sizeof c->has_collective);
+	memcpy(c->collective, links->collective, sizeof c->collective);
 }
 
 const struct calibration *
@@ -189,8 +196,7 @@ train_kernels(struct run *r, const struct gpu *gpu)
 	middle_attention(r, gpu, c);
 	if (!c->has_context)
 		from_sibling(r, gpu, c, DTYPE_NONE);
-	if (!c->has_collective[COLLECTIVE_ALL_GATHER])
-		collectives_from_sibling(r, gpu, c);
+	collectives(r, gpu, c);
 	train_wide_kernels(c, DTYPE_TF32, gpu->peak_flop_per_s[PEAK_TF32]);
 	train_wide_kernels(c, DTYPE_FP32, gpu->peak_flop_per_s[PEAK_FP32]);
 	return c;
@@ -316,6 +322,18 @@ run_domain_gpus(const struct system *system)
 	return datum_or(system->n_domain_gpus, datum_or(system->n_gpus, USUAL_NODE));
 }
 
+static const struct network_calibration *
+train_network(struct run *r, const struct gpu *gpu, const struct link *fabric)
+{
+	struct network_calibration *all = ARENA_ARRAY(r->arena, struct network_calibration, N_COLLECTIVES);
+	struct network_fit net;
+
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		if (bind_network(r, gpu, fabric, (enum collective)i, &net))
+			all[i] = net.rates;
+	return all;
+}
+
 bool
 run_train_machine(
     struct run *r, const struct gpu *gpu, const struct system *system, struct train_machine *out, bool *capped)
@@ -326,7 +344,9 @@ run_train_machine(
 	    .generation = generation,
 	    .n_domain = run_domain_gpus(system),
 	    .nic_byte_per_s = usual_nic(generation),
-	    .nic_frac = 0.85,
+	    .network = train_network(r, gpu, system ? system->fabric : NULL),
+	    .sharp = system ? system->sharp : generation >= 2,
+	    .mesh = system && system->domain == DOMAIN_XGMI_MESH,
 	    .power_frac = 1};
 	if (out->kernels && out->kernels->transferred_from)
 		out->power_frac = power_share(r, gpu);
@@ -336,9 +356,6 @@ run_train_machine(
 	if (datum_given(system->nic_byte_per_s) && datum_given(system->n_nics) && datum_given(system->n_gpus))
 		out->nic_byte_per_s =
 		    nic_share(NULL, system->n_nics.value, system->nic_byte_per_s.value, system->n_gpus.value);
-	/* Omni-Path without GPUDirect: published runs reach 55 % */
-	if (system->fabric && strstr(system->fabric->id, "opa"))
-		out->nic_frac = 0.55;
 	/* without NVSwitch, a group smaller than the node has the links that its pairs happen to have; 6.7 GB/s was
 	 * fitted to two published runs */
 	if (generation == 0 && system->domain == DOMAIN_HYBRID_CUBE_MESH) {

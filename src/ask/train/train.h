@@ -28,8 +28,8 @@ struct train_in {
 	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs per node, when fewer than the system's") \
 	X(0, nic, "nic-bandwidth", "nic_bandwidth", RATE, "RATE", "", NULL,                                            \
 	    "network bandwidth per GPU, one direction (default: the system's)")                                        \
-	X(0, nic_reach, "nic-efficiency", "nic_efficiency", FRACTION, "FRACTION", "", "0.85",                          \
-	    "network efficiency of collectives")                                                                       \
+	X(0, nic_reach, "nic-efficiency", "nic_efficiency", FRACTION, "FRACTION", "", NULL,                            \
+	    "network efficiency of collectives (default: as measured)")                                                \
 	X(0, power_limit, "power-limit", "power_limit", POWER, "WATT", "", NULL,                                       \
 	    "power limit per GPU, when below its TDP")                                                                 \
 	X(0, price, "price", "price", PER_HOUR, "USD/h", "", NULL, "price of one GPU (default: the database's)")       \

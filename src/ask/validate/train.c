@@ -113,6 +113,7 @@ read_row(struct train_reader *x, struct published *p)
 	const struct gpu *found = gpu ? run_gpu(&look, (struct word){gpu, {0}}) : NULL;
 	if (!found)
 		return gpu ? arena_printf(p->arena, "gpu_id: '%s' is not in the database", gpu) : "GPU not given";
+	train_row_network(p, found);
 	return train_row_ask(p, found);
 }
 
@@ -143,7 +144,6 @@ bind_row(struct published *p, struct train_bound *b)
 		return run_refusal(&r);
 	if (workload_has_experts(b->ask.model) && isnan(row_number(row, "ep")) && b->ask.n_gpus.value > 1)
 		return train_refusal_text(TRAIN_REFUSES_EXPERTS);
-	train_row_machine(row, &b->ask.machine);
 	b->doubts.rowwise = published_fact(p, "precision.rowwise") != NULL;
 	b->doubts.micro_batch_open = doubts.micro_batch_open;
 	if (row_number(row, "nodes") > 0)

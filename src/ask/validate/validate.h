@@ -161,7 +161,7 @@ const char *train_row_ask(struct published *p, const struct gpu *gpu);
 void train_row_defaults(struct published *p, struct train_doubts *doubts);
 bool train_row_fit(struct published *p, const struct train_bound *b, struct train_doubts *doubts);
 /* What the row says of nodes and their network, over what is usual. */
-void train_row_machine(const struct validate_row *row, struct train_machine *m);
+void train_row_network(struct published *p, const struct gpu *gpu);
 /* What a training run says of memory, as one more case; none where it says nothing.  `why`: it has no inputs. */
 void train_row_memory(struct validation *v, struct published *p, const char *why);
 

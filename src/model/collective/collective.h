@@ -135,18 +135,28 @@ double allreduce_engine(struct sheet *sh, const struct custom_calibration *own,
 double collective_network(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks,
     double n_nodes, double size_byte, double nic_byte_per_s, double node_hop_s);
 
-/* One domain of linked GPUs, of any size; hop_s is one step of the ring beyond the eight ranks that were measured. */
-double collective_domain(struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks,
-    double size_byte, double hop_s);
-/* Several domains: n_local ranks of the group in each, every rank with its share of the NICs, of whose line rate
- * nic_frac is reached. */
-struct domain_network {
-	double n_local, nic_byte_per_s, nic_frac;
-	double base_s, hop_s, node_hop_s;
+/* Which collective's fit serves: what was not measured alone goes at the pace of another ring, an all-gather, else a
+ * sum. */
+enum collective collective_measured(const struct calibration *fit, enum collective c);
+/* NCCL's choice inside a node, or the ring or the switches that were asked for, where they were fitted apart. */
+enum collective_form collective_ramp_form(
+    enum collective c, const struct collective_calibration *fit, enum algorithm asked, bool sharp, double n_ranks);
+/* A step from node to node beyond those of the fit. */
+double network_hop(enum collective c);
+/* Whether a collective over nodes goes around rings that load the links inside too.  In a full mesh rings that leave
+ * the node need fewer links inside: four nodes of eight MI325X reach 350 GB/s of bus bandwidth, one 319. */
+bool network_rings(enum collective c, bool mesh, bool sharp);
+
+/* What the ranks of a job have. */
+struct collective_ground {
+	const struct calibration *kernels;         /* inside a node */
+	const struct network_calibration *network; /* by collective; NULL: one node */
+	bool sharp, mesh;                          /* switches that add up; a link from each GPU to each other one */
+	double nic_byte_per_s;                     /* of a rank */
 };
-/* A flat ring over all ranks that leaves by all rails; direct sends for all-to-all. */
-double collective_domains(struct sheet *sh, enum collective c, const struct collective_calibration *fit,
-    const struct domain_network *net, double n_ranks, double size_byte);
+/* As fitted, with ranks spread evenly over nodes; `inside` is room for what a node takes. */
+struct collective_plan collective_plan_fitted(const struct collective_ground *g, enum collective c, double n_ranks,
+    double n_nodes, struct collective_plan *inside);
 
 /* --- what NCCL would choose ------------------------------------------------------------------------------ */
 

@@ -35,6 +35,9 @@ reached_bandwidth(struct sheet *sh, const struct collective_calibration *fit, do
 	return reached_byte_per_s;
 }
 
+/* Each rank beyond the eight of the measurements: a prior. */
+static const double FAR_RANK_S = 1e-6;
+
 /*
  * Inside one node.  NCCL passes from LL through LL128 to Simple as messages grow, and half of the bandwidth is reached
  * only at several megabytes: the last term is that ramp, at its full cost from ramp_byte on.
@@ -48,7 +51,8 @@ collective_ring_ramp(
 	FROM(sh, fit, ramp_s, ramp_byte);
 	CALL(sh, volume_byte, bus_volume(sh, c, n_ranks, size_byte));
 	CALL(sh, reached_byte_per_s, reached_bandwidth(sh, fit, n_ranks));
-	LET(sh, latency_s, base_s + per_rank_s * (n_ranks - 2));
+	TAKE(sh, far_rank_s, FAR_RANK_S);
+	LET(sh, latency_s, base_s + per_rank_s * (fmin(n_ranks, 8) - 2) + fmax(0, n_ranks - 8) * far_rank_s);
 	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
 	LET(sh, fitted_s, fmin(1, n_ranks - 1) * (latency_s + volume_byte / reached_byte_per_s + protocol_s));
 	return fitted_s;

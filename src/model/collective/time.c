@@ -98,3 +98,65 @@ collective_time(struct sheet *sh, const struct collective_plan *plan, double siz
 		SET_CALL(sh, collective_s, form_time(sh, plan, size_byte));
 	return collective_s;
 }
+
+/* --- what was fitted ------------------------------------------------------------------------------------- */
+
+enum collective
+collective_measured(const struct calibration *fit, enum collective c)
+{
+	return fit->has_collective[c]                    ? c
+	    : fit->has_collective[COLLECTIVE_ALL_GATHER] ? COLLECTIVE_ALL_GATHER
+	                                                 : COLLECTIVE_ALL_REDUCE;
+}
+
+enum collective_form
+collective_ramp_form(
+    enum collective c, const struct collective_calibration *fit, enum algorithm asked, bool sharp, double n_ranks)
+{
+	if (!nvls_fitted(c, fit, n_ranks))
+		return FORM_RAMP;
+	if (asked == ALGORITHM_RING || !sharp)
+		return FORM_RING_RAMP;
+	return asked == ALGORITHM_NVLS ? FORM_NVLS_RAMP : FORM_RAMP;
+}
+
+double
+network_hop(enum collective c)
+{
+	return nccl_node_hop(c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING, PROTOCOL_SIMPLE);
+}
+
+bool
+network_rings(enum collective c, bool mesh, bool sharp)
+{
+	return !mesh &&
+	    (c == COLLECTIVE_ALL_GATHER || c == COLLECTIVE_REDUCE_SCATTER || (c == COLLECTIVE_ALL_REDUCE && !sharp));
+}
+
+static struct collective_plan
+plan_in_node(const struct collective_ground *g, enum collective c, double n_ranks)
+{
+	const struct collective_calibration *ramp = &g->kernels->collective[collective_measured(g->kernels, c)];
+
+	return (struct collective_plan){.form = collective_ramp_form(c, ramp, ALGORITHM_AUTO, g->sharp, n_ranks),
+	    .ramp = ramp,
+	    .ask = {.collective = c, .n_ranks = n_ranks, .n_nodes = 1}};
+}
+
+struct collective_plan
+collective_plan_fitted(const struct collective_ground *g, enum collective c, double n_ranks, double n_nodes,
+    struct collective_plan *inside)
+{
+	if (n_nodes <= 1)
+		return plan_in_node(g, c, n_ranks);
+	*inside = plan_in_node(g, c, n_ranks / n_nodes);
+	return (struct collective_plan){.form = FORM_NETWORK,
+	    .network = &g->network[c],
+	    .ask = {.collective = c,
+	        .n_ranks = n_ranks,
+	        .n_nodes = n_nodes,
+	        .nic_byte_per_s = g->nic_byte_per_s,
+	        .node_hop_s = network_hop(c)},
+	    .inside = n_ranks > n_nodes ? inside : NULL,
+	    .rings = network_rings(c, g->mesh, g->sharp)};
+}

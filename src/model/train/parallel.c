@@ -165,7 +165,8 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
 		SET(sh, neighbour_byte_per_s, link_byte_per_s);
 	} else {
-		FROM_STRUCT(sh, job->machine, nic_byte_per_s, nic_frac);
+		TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
+		TAKE(sh, nic_frac, job->machine.network[COLLECTIVE_SEND_RECV].nic_frac);
 		SET(sh, neighbour_byte_per_s, nic_byte_per_s * nic_frac);
 	}
 	LET(sh, send_s, base_s + part_byte / neighbour_byte_per_s);
@@ -180,6 +181,7 @@ static double
 expert_send(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
 	const struct layout *l = &job->layout;
+	const double n_domain = job->machine.n_domain;
 
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, hidden, job->model->hidden);
@@ -188,9 +190,10 @@ expert_send(struct sheet *sh, const struct train_job *job, const struct block *b
 	TAKE(sh, half_byte, 2.0);
 	LET(sh, size_byte, half_byte * hidden * (n_rows * top_k / tp));
 	double send_s;
-	if (l->ep <= job->machine.n_domain)
-		SET_CALL(
-		    sh, send_s, train_collective(sh, &job->machine, COLLECTIVE_ALL_TO_ALL, l->ep, l->ep, size_byte));
+	if (l->ep <= n_domain || !job->dedup)
+		SET_CALL(sh, send_s,
+		    train_collective(
+		        sh, &job->machine, COLLECTIVE_ALL_TO_ALL, l->ep, fmin(l->ep, n_domain), size_byte));
 	else
 		SET_CALL(sh, send_s, train_dispatch(sh, job, block, size_byte));
 	return send_s;

@@ -146,7 +146,8 @@ between_stages(struct sheet *sh, const struct train_job *job)
 		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
 		SET(sh, neighbour_byte_per_s, link_byte_per_s);
 	} else {
-		FROM_STRUCT(sh, job->machine, nic_byte_per_s, nic_frac);
+		TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
+		TAKE(sh, nic_frac, job->machine.network[COLLECTIVE_SEND_RECV].nic_frac);
 		SET(sh, neighbour_byte_per_s, nic_byte_per_s * nic_frac);
 	}
 	LET(sh, p2p_s,

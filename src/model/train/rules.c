@@ -51,15 +51,6 @@ train_lacks(const struct workload *w)
 	return NULL;
 }
 
-void
-train_machine_node(struct train_machine *m, double n_node_gpus)
-{
-	enum { LARGEST_NODE = 16 };
-
-	if (n_node_gpus >= 1 && m->n_domain <= LARGEST_NODE)
-		m->n_domain = fmin(m->n_domain, n_node_gpus);
-}
-
 /* What of a card people fill, by a rough count; and where the card is not known: one of 80 GB. */
 static const double FILLED = 0.85, USUAL_ROOM_BYTE = 72e9;
 

@@ -28,10 +28,11 @@ struct train_linear {
 /* Where it runs. */
 struct train_machine {
 	const struct calibration *kernels;
-	int generation;         /* 0 Volta, 1 Ampere, 2 Hopper, 3 Blackwell */
-	double n_domain;        /* GPUs that NVLink joins, at most those of a node */
-	double nic_byte_per_s;  /* a GPU's share of its node's NICs, one direction, line rate */
-	double nic_frac;        /* what of it is reached */
+	int generation;                            /* 0 Volta, 1 Ampere, 2 Hopper, 3 Blackwell */
+	double n_domain;                           /* GPUs that NVLink joins, at most those of a node */
+	double nic_byte_per_s;                     /* a GPU's share of its node's NICs, one direction, line rate */
+	const struct network_calibration *network; /* by collective: what is reached of it */
+	bool sharp, mesh;       /* NVSwitches that add up; a link from each GPU of a node to each other one */
 	double pair_byte_per_s; /* all-reduce of a group smaller than a node without NVSwitch; 0: NVLink as fitted */
 	double power_frac;      /* power limit over TDP; 1: none */
 };
@@ -126,7 +127,7 @@ double train_attention_backward(struct sheet *sh, const struct train_job *job, c
 /* A collective of n_ranks, n_local of them in one NVLink domain. */
 double train_collective(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks,
     double n_local, double size_byte);
-/* Tokens to their experts over domains: sent once per expert, or once per domain. */
+/* Tokens to their experts over domains, by a dispatcher that sends each once to a domain. */
 double train_dispatch(struct sheet *sh, const struct train_job *job, const struct block *block, double size_byte);
 /* One layer of this block; `out` (or NULL) gets the terms of a layer. */
 double train_layer(struct sheet *sh, const struct train_job *job, const struct block *block, struct train_terms *out);
@@ -269,8 +270,6 @@ const char *train_warning_text(enum train_warning w);
 bool train_warning_told(enum train_warning w);
 const char *train_assumption_text(enum train_assumption a);
 
-/* A row that names the GPUs of a node: they bound the NVLink domain, unless it joins many nodes as NVL72 does. */
-void train_machine_node(struct train_machine *m, double n_node_gpus);
 /* Fills a->job; a->refusal says what is missing. */
 void train_fill(const struct train_ask *ask, struct train_answer *a);
 /* Why no step of this job can be told, by arithmetic alone. */
