@@ -143,6 +143,12 @@ show_group(const struct validation *v, const struct columns *has, const struct s
 	HIDE(sh, conformal, conformal);
 	if (has->intervals)
 		SHOW(sh, coverage_frac, coverage_frac);
+	if (has->intervals && g->n_groups > 0) {
+		TAKE(sh, n_groups, g->n_groups);
+		TAKE(sh, group_coverage_frac, g->group_coverage80 / 100);
+		SHOW(sh, n_groups, n_groups);
+		SHOW(sh, group_coverage_frac, group_coverage_frac);
+	}
 	if (has->warned)
 		SHOW(sh, warned, n_warned);
 	else

@@ -41,4 +41,31 @@ train gpu 10 7.5
 train source 12 10
 train model 10 7.5
 EOT
+
+# intervals of what was left out: share of rows and of groups inside, least and most; half-width at most
+while read -r how low high group wide; do
+	sed -n "s/^CROSS(\"train\", \"$how\", \(.*\))$/\1/p" "$def" | tr '_' ' ' |
+		awk -F, -v l="$low" -v h="$high" -v g="$group" -v w="$wide" \
+			'{ n++; bad = $5 < l || $5 > h || $6 < g || $7 > w } END { exit !(n == 1 && !bad) }' || {
+		echo "cross: train, $how: not $low to $high % of rows and $group % of groups inside, or wider than $wide %"
+		status=1
+	}
+done <<EOT
+group.left.out 75 85 70 15
+gpu.left.out 75 85 70 15
+no.match 75 90 70 60
+EOT
+
+# half as wide, the intervals of published steps are too narrow: the limit tells
+RIDGE=${RIDGE:-$PWD/${BUILD:-build}/ridge}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+mkdir -p "$dir/hwdb/uncertainty"
+awk '/^conformal:/ { $2 /= 2 } { print }' hwdb/uncertainty/train.yaml >"$dir/hwdb/uncertainty/train.yaml"
+inside() { "$RIDGE" validate tests/corpus/train.csv --worst 0 -q --get groups.0.coverage_frac "$@"; }
+whole=$(inside) && half=$(inside --hwdb "$dir") &&
+	awk -v w="$whole" -v h="$half" 'BEGIN { exit !(w >= 0.75 && h < 0.70) }' || {
+	echo "cross: $whole of the steps inside their intervals, $half inside half of them (0.75 at least, 0.70 at most)"
+	status=1
+}
 exit $status

@@ -176,7 +176,7 @@ refit_domain(const struct asked *asked, enum domain d)
 		arena_free(a);
 		return false;
 	}
-	double *log_predicted = ARENA_ARRAY(a, double, r.n);
+	double *log_predicted = ARENA_ARRAY(a, double, 2 * r.n);
 	for (int i = 0; i < r.n; i++)
 		log_predicted[i] = r.rows[i].log_predicted;
 	print_score(&r, "in sample", log_predicted);
@@ -205,7 +205,13 @@ refit_domain(const struct asked *asked, enum domain d)
 			x[i] = r.params[i].start;
 		refit_set(&r, x);
 		refit_no_match(&r);
-		refit_predict(&r, log_predicted);
+		/* read anew: the intervals are those of frameworks that nobody listed */
+		r.n = 0;
+		memset(r.n_units, 0, sizeof r.n_units);
+		if (!refit_read_rows(&r))
+			return false;
+		for (int i = 0; i < r.n; i++)
+			log_predicted[i] = r.rows[i].log_predicted;
 		print_score(&r, "no match", log_predicted);
 		print_spread(&r, "no match", log_predicted);
 	}
