@@ -270,6 +270,15 @@ database_path(struct database *db, enum entry_kind k, const char *id)
 	return path;
 }
 
+bool
+database_is_own(struct database *db, enum entry_kind k, const char *id)
+{
+	for (size_t i = 0; i < db->n_roots; i++)
+		if (access(file_of(db, i, k, id), R_OK) == 0)
+			return access(file_of(db, i, ENTRY_UNCERTAINTY, "train"), R_OK) != 0;
+	return false;
+}
+
 static bool
 has_alias(const struct node *root, const char *name)
 {
@@ -749,6 +758,7 @@ database_calibration(struct database *db, const char *gpu, const char *backend)
 	struct binder b = binder_of(db, db->arena, root);
 	if (!calibration_bind(&b, root, arena_text(db->arena, id), calibration))
 		return NULL;
+	calibration->own = database_is_own(db, ENTRY_CALIBRATION, id);
 	database_keep(db, NULL, id, calibration);
 	return calibration;
 }

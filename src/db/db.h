@@ -65,6 +65,8 @@ const struct node *database_try(struct database *db, enum entry_kind k, const ch
 const char **database_list(struct database *db, enum entry_kind k, size_t *n);
 /* The file of an id. */
 const char *database_path(struct database *db, enum entry_kind k, const char *id);
+/* True if the file of an id is the user's: in a folder beside a whole database, which has files for uncertainty. */
+bool database_is_own(struct database *db, enum entry_kind k, const char *id);
 /* True if the file of an id contains this text; ten times cheaper than parsing it. */
 bool database_mentions(struct database *db, enum entry_kind k, const char *id, const char *text);
 

@@ -283,3 +283,11 @@ row() {
 		--seq 4096 --no-memory --stack megatron-core
 	shows "a plain all-to-all"
 }
+
+@test "gathers that nobody measured and nothing hides are refused" {
+	ask train gpt3-175b --gpu a100 --gpus 64 --layout zero=3 --stack deepspeed-2021 --batch 1 --global-batch 64 --seq 2048
+	refused
+	says "no such run was measured"
+	ask train gpt-1.3b --gpu a100 --gpus 8 --layout zero=3 --stack deepspeed-2021 --batch 1 --global-batch 64 --seq 2048
+	answered
+}

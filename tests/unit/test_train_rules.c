@@ -411,25 +411,6 @@ START_TEST(dispatchers_agree_for_one_expert)
 }
 END_TEST
 
-START_TEST(legacy_floor_is_the_same_for_any_size)
-{
-	struct scene s;
-	double last = 0;
-
-	for (double n = 128; n <= 2048; n *= 4) {
-		struct train_job *job = scene_of(&s, &GPT3, ON_A100, DEEPSPEED_2021, n);
-		job->layout.zero = 3;
-		job->n_global_sequences = n;
-		const double gather = terms_of(job).gather_s;
-		/* the bytes do not shrink; a step of the ring more for each rank */
-		if (last > 0)
-			ck_assert_double_ge(gather, last);
-		last = gather;
-		ck_assert_double_gt(gather, 2 * 1.74e11 * (n - 1) / n / (50e9 * 0.85));
-	}
-}
-END_TEST
-
 START_TEST(shares_add_up)
 {
 	static const struct test_shape *const shapes[] = {&LLAMA_405B, &QWEN3_30B, &DEEPSEEK, &GPT_OSS};
@@ -663,7 +644,6 @@ train_rules_suite(void)
 	tcase_add_test(t, experts_of_a_hybrid_shard);
 	tcase_add_test(t, host_of_experts);
 	tcase_add_test(t, dispatchers_agree_for_one_expert);
-	tcase_add_test(t, legacy_floor_is_the_same_for_any_size);
 	tcase_add_loop_test(t, shares_add_up, 0, 4);
 	tcase_add_test(t, recorded_is_computed);
 	tcase_add_test(t, remembered_is_computed);

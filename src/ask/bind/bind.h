@@ -198,15 +198,12 @@ bool bind_given_price(struct run *r, const struct words *words, const struct gpu
 struct software_ask {
 	enum stack_use use;
 	struct word name; /* --stack; no text: chosen by the rest */
-	const struct workload *model;
 	const struct layout_in *layout;
 	bool adapters;
 };
 
 /* The framework or engine; a choice is listed under `assumed`.  NULL with errors. */
 const struct stack *bind_software(struct run *r, const struct software_ask *ask);
-/* The stack of this name, or the one that its file names for this model. */
-const struct stack *bind_stack(struct run *r, struct word name, const struct workload *model);
 /* The engine of this name, or the usual one on this GPU (NULL: any), which is listed.  NULL with errors. */
 const struct engine *bind_engine(struct run *r, struct word name, const struct gpu *gpu);
 

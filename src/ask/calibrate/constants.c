@@ -276,9 +276,7 @@ stack_file(struct run *r, const struct calibrate_in *in, const struct stack *bas
 	n = with_sigma(a, n, "time.moe_sigma", &fit->experts);
 	n = tree_with(a, n, "time.spread", cited(a, arena_printf(a, "%.3f", fmax(fit->spread, 0.001))));
 	n = tree_with(a, n, "time.runs", cited(a, arena_printf(a, "%d", fit->dense.n + fit->experts.n)));
-	n = tree_with(a, n, "time.listed", own_word(a, "true"));
-	/* these runs are of this framework, whatever others do with such models */
-	return base->time.except ? tree_with(a, n, "time.except", own_word(a, "none")) : n;
+	return tree_with(a, n, "time.listed", own_word(a, "true"));
 }
 
 static void

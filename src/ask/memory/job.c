@@ -60,7 +60,7 @@ static bool
 bind_parallel(struct run *r, const struct memory_question *q, struct memory_job *job)
 {
 	const struct software_ask software = {
-	    job->use, q->memory->stack, job->model, q->layout, datum_or(q->training->lora_rank, 0) > 0};
+	    job->use, q->memory->stack, q->layout, datum_or(q->training->lora_rank, 0) > 0};
 
 	if (!job->stack)
 		job->stack = bind_software(r, &software);

@@ -27,7 +27,6 @@ struct stack_time {
 	bool tp_overlap;          /* tensor-parallel collectives overlap with products */
 	bool regathers;           /* sequence parallelism gathers inputs again for the weight gradients */
 	bool dp_overlap;          /* gradients and parameters travel beside computation */
-	bool legacy_zero;         /* ZeRO of 2020-21: one rail, parameter by parameter, nothing hidden */
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
 	struct datum reduce_byte; /* of a gradient on the wire */
 	bool gathers_fp8;         /* parameters of per-tensor fp8 products travel in 8 bits */
@@ -48,7 +47,6 @@ struct stack_time {
 	bool local_batch;          /* with pipelines the batch that is named is the local one */
 	struct datum chunk_layers; /* of a pipeline that is interleaved unless told otherwise; absent: it is not */
 	struct datum release;      /* year and month, 202604; absent: unknown or not versioned */
-	const char *except, *instead; /* ids of models whose recipes are those of another stack, and its id */
 	struct datum spread;          /* standard deviation of ln(measured / predicted) over runs of this framework */
 	struct datum n_runs;
 	struct datum left_out_frac,

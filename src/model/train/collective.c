@@ -24,10 +24,9 @@ train_local(struct sheet *sh, const struct train_job *job, double n_ranks, doubl
 	return n_local;
 }
 
-/* A collective whose ranks in one domain leave it by n_rails NICs. */
 double
-train_over_rails(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks, double n_local,
-    double n_rails, double size_byte)
+train_collective(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks, double n_local,
+    double size_byte)
 {
 	const struct collective_calibration *fit = &m->kernels->collective[c];
 
@@ -39,7 +38,7 @@ train_over_rails(struct sheet *sh, const struct train_machine *m, enum collectiv
 		SET_CALL(sh, collective_s, collective_domain(sh, c, fit, n_ranks, size_byte, FAR_RANK_S));
 	else {
 		const struct domain_network net = {.n_local = n_local,
-		    .nic_byte_per_s = m->nic_byte_per_s * n_rails / n_local,
+		    .nic_byte_per_s = m->nic_byte_per_s,
 		    .nic_frac = m->nic_frac,
 		    .base_s = NODE_BASE_S,
 		    .hop_s = LINK_HOP_S,
@@ -47,13 +46,6 @@ train_over_rails(struct sheet *sh, const struct train_machine *m, enum collectiv
 		SET_CALL(sh, collective_s, collective_domains(sh, c, fit, &net, n_ranks, size_byte));
 	}
 	return collective_s;
-}
-
-double
-train_collective(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks, double n_local,
-    double size_byte)
-{
-	return train_over_rails(sh, m, c, n_ranks, n_local, n_local, size_byte);
 }
 
 /*

@@ -177,6 +177,7 @@ struct calibration_about {
 	const char *name; /* for the first line: `H100 SXM5 80 GB` */
 	const char *gpu, *host, *backend, *source, *date, *note;
 	const struct node *before; /* the file that is replaced, or NULL: sections that were not fitted are kept */
+	bool own;                  /* it is the user's: earlier rows of the machine */
 };
 
 /* The text of the file in hwdb/calibration. */
