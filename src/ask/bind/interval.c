@@ -22,7 +22,12 @@ run_uncertainty(struct run *r, const char *kind)
 	    .transfer_sigma = absent,
 	    .engine_sigma = absent,
 	    .conformal = absent,
-	    .reach_sigma = absent};
+	    .reach_sigma = absent,
+	    .within_sigma = absent,
+	    .group_sigma = absent,
+	    .unlisted_sigma = absent,
+	    .n_groups = absent,
+	    .n_stacks = absent};
 	return u ? u : none;
 }
 

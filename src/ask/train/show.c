@@ -3,6 +3,7 @@
 #include "ask/train/train.h"
 
 #include "ask/bind/bind.h"
+#include "base/base.h"
 #include "model/kernel/kernel.h"
 #include "model/layer/layer.h"
 #include "search/plan/plan.h"
@@ -17,6 +18,23 @@ add_class(struct error_terms *e, const struct calibration *c, const char *residu
 		e->classes[e->n++] = error_class_of(share_frac, residual ? residual_of(c, residual) : NULL, sigma);
 }
 
+/* Components of variance: inside a group of source, model and GPU, between groups, and between stacks where this one is
+ * not listed.  The widening is Student's quantile over the normal one, with a degree of freedom less than there are
+ * groups. */
+static void
+add_composition(const struct stack_time *t, bool listed, const struct uncertainty *u, struct error_terms *e)
+{
+	const double within = datum_or(u->within_sigma, datum_or(u->sigma, 0.1)), group = datum_or(u->group_sigma, 0);
+	const double unlisted = listed ? 0 : datum_or(u->unlisted_sigma, 0);
+	const double n = datum_given(t->spread) ? datum_or(t->n_runs, 2)
+	    : listed                            ? datum_or(u->n_groups, 2)
+	                                        : datum_or(u->n_stacks, 2);
+
+	e->stack_sigma =
+	    datum_given(t->spread) ? t->spread.value : sqrt(within * within + group * group + unlisted * unlisted);
+	e->widening *= num_student(0.8, fmax(1, n - 1)) / num_normal_quantile(0.9);
+}
+
 struct interval
 train_interval(struct run *r, const struct train_bound *b, const struct train_answer *a)
 {
@@ -25,10 +43,10 @@ train_interval(struct run *r, const struct train_bound *b, const struct train_an
 	const bool narrow = dtype_byte(a->job.dtype) < 2;
 	double share[N_TRAIN_SHARES];
 	struct error_terms e = {
-	    .stack_sigma = datum_or(a->job.stack->spread, datum_or(u->sigma, 0.1) + (b->stack->time.listed ? 0 : 0.05)),
 	    .transfer_sigma = c->transferred_from ? fmax(c->transfer_sigma.gemm, datum_or(u->transfer_sigma, 0)) : 0,
 	    .widening = a->band * datum_or(u->conformal, 1)};
 
+	add_composition(a->job.stack, b->stack->time.listed, u, &e);
 	train_shares(&a->job, &a->terms, share);
 	const double t = a->terms.step_s;
 	add_class(&e, c, narrow ? NULL : "gemm_bf16",
