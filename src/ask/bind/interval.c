@@ -26,6 +26,8 @@ run_uncertainty(struct run *r, const char *kind)
 	    .within_sigma = absent,
 	    .group_sigma = absent,
 	    .unlisted_sigma = absent,
+	    .recipe_sigma = absent,
+	    .machine_sigma = absent,
 	    .n_groups = absent,
 	    .n_stacks = absent};
 	return u ? u : none;
