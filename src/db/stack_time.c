@@ -17,7 +17,6 @@ static const struct field fields[] = {
     FLAG("listed", listed, "constants fitted on published runs"),
     CHOICE("attention", attention, "unfused|flash1|flash2|tuned",
         "attention kernel: unfused, FlashAttention 1 in Triton, FlashAttention 2, or the vendor's"),
-    FLAG("context_flash2", context_flash2, "attention under context parallelism is no faster than FlashAttention 2"),
     FLAG("whole_waves", whole_waves, "GEMMs of cuBLAS 2022 and before: whole tiles in whole waves, no split-K"),
     FLAG("overlaps_tensor", tp_overlap, "tensor-parallel collectives overlap with GEMMs"),
     FLAG("regathers", regathers, "sequence parallelism gathers inputs again in the backward pass"),

@@ -18,17 +18,21 @@ struct cross_trait {
 static const struct cross_score scores[] = {
 #define CROSS(...) {__VA_ARGS__},
 #define TRAIT(...)
+#define CELL(...)
 #include "ask/validate/cross.def"
 #undef CROSS
 #undef TRAIT
+#undef CELL
 };
 
 static const struct cross_trait traits[] = {
 #define CROSS(...)
 #define TRAIT(...) {__VA_ARGS__},
+#define CELL(...)
 #include "ask/validate/cross.def"
 #undef CROSS
 #undef TRAIT
+#undef CELL
 };
 
 static void
@@ -69,7 +73,7 @@ show_cross(struct run *r)
 			TELL(sh, name, traits[i].key);
 			TELL(sh, value, traits[i].value);
 			TELL(sh, class_default, traits[i].otherwise);
-			TELL(sh, trait_basis, traits[i].fitted ? "fitted" : "stated");
+			TELL(sh, trait_basis, traits[i].fitted ? "fitted" : "documented");
 			TAKE(sh, left_out_effect_frac, traits[i].effect / 100);
 			SHOW(sh, left_out_effect_frac, left_out_effect_frac);
 		}

@@ -26,10 +26,6 @@ form_of(const struct train_job *job, const struct block *block)
 	/* no fused kernel of Hopper's time has learned sinks */
 	if (block->attention.sinks && job->machine.generation < BLACKWELL)
 		return ATTENTION_UNFUSED;
-	/* Blackwell came after FlashAttention 2 */
-	if (job->attention == ATTENTION_TUNED && job->layout.cp > 1 && job->stack->context_flash2 &&
-	    job->machine.generation == HOPPER)
-		return ATTENTION_FLASH2;
 	return job->attention;
 }
 

@@ -142,7 +142,7 @@ train_answer(const struct train_ask *ask, const struct train_doubts *doubts, str
 	train_fill(ask, out);
 	if (out->refusal)
 		return;
-	d.dispatcher_open |= ask->dispatcher == DISPATCH_BY_MODEL && ask->stack->time.dispatcher != DISPATCH_DEDUP;
+	d.dispatcher_open |= ask->dispatcher == DISPATCH_OPEN && ask->stack->time.dispatcher != DISPATCH_DEDUP;
 	d.micro_batch_open |= !datum_given(ask->n_sequences) ||
 	    (out->assumed & (1U << TRAIN_ASSUMES_LOCAL_BATCH | 1U << TRAIN_ASSUMES_FEWER)) != 0;
 	train_step(NULL, &out->job, &out->terms);

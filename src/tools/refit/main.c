@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { CELL_ROWS = 3 }; /* of a stack: fewer have no typical error */
+
 struct asked {
 	const char *rows, *write;
 	int domain, leave; /* -1: all */
@@ -40,6 +42,34 @@ print_spread(const struct refit *r, const char *how, const double *log_predicted
 	    s.group, s.n_groups, s.stack, s.n_stacks);
 }
 
+/* A line for each stack: what its rows were missed by, and how many models they are of. */
+static void
+print_cells(const struct refit *r, const double *log_predicted)
+{
+	const int n_models = r->n_units[LEAVE_MODEL];
+	double *e = ARENA_ARRAY(r->arena, double, r->n);
+	bool *known = ARENA_ARRAY(r->arena, bool, n_models), *done = ARENA_ARRAY(r->arena, bool, r->n);
+
+	for (int first = 0; first < r->n; first++) {
+		int n = 0, models = 0;
+		memset(known, 0, sizeof(bool) * (size_t)n_models);
+		for (int i = first; i < r->n && !done[first]; i++) {
+			const struct refit_row *row = &r->rows[i];
+			if (isnan(log_predicted[i]) || strcmp(row->stack, r->rows[first].stack) != 0)
+				continue;
+			done[i] = i > first;
+			e[n++] = fabs(exp(log_predicted[i] - row->log_measured) - 1);
+			models += !known[row->unit[LEAVE_MODEL]];
+			known[row->unit[LEAVE_MODEL]] = true;
+		}
+		if (n < CELL_ROWS)
+			continue;
+		num_sort(e, (size_t)n);
+		printf(
+		    "CELL(\"%s\", %.3f, %d, %d)\n", r->rows[first].stack, num_quantile(e, (size_t)n, 0.5), n, models);
+	}
+}
+
 static void
 print_params(const struct refit *r, const double *x)
 {
@@ -55,21 +85,6 @@ print_params(const struct refit *r, const double *x)
 }
 
 /* --- traits ---------------------------------------------------------------------------------------------- */
-
-/* Groups whose rows depend on a constant. */
-static int
-n_groups_of(const struct refit *r, int p)
-{
-	int n = 0;
-
-	for (int unit = 0; unit < r->n_units[LEAVE_GROUP]; unit++)
-		for (int i = 0; i < r->n; i++)
-			if (r->rows[i].unit[LEAVE_GROUP] == unit && r->jacobian[i * r->n_params + p] != 0) {
-				n++;
-				break;
-			}
-	return n;
-}
 
 static void
 judge_trait(struct refit *r, struct refit_trait *t, double left_out, double in_sample)
@@ -98,8 +113,6 @@ judge_trait(struct refit *r, struct refit_trait *t, double left_out, double in_s
 		r->at[p] = x[p];
 	t->in_sample = refit_group_error(r, log_at) - in_sample;
 	t->effect = refit_left_out_error(r, log_at, tau, LEAVE_GROUP) - left_out;
-	if (p >= 0 && n_groups_of(r, p) == 1) /* leaving that one out tells nothing of it */
-		t->effect = t->in_sample;
 	if (p >= 0)
 		r->at[p] = was;
 	arena_free(room);
@@ -136,7 +149,7 @@ print_traits(struct refit *r)
 			    r->arena, "%.3g%s", exp(r->at[r->params[t[i].param].up]), r->params[t[i].param].unit);
 		printf("TRAIT(\"%s\", \"%s\", \"%s\", \"%s\", %.2f, %s)\n", t[i].entry, t[i].key,
 		    short_text(r->arena, t[i].value), short_text(r->arena, t[i].otherwise), t[i].effect,
-		    t[i].param >= 0 ? "true" : "false");
+		    t[i].fitted ? "true" : "false");
 	}
 }
 
@@ -193,6 +206,8 @@ refit_domain(const struct asked *asked, enum domain d)
 		const char *how = arena_printf(a, "%s left out", leave_name((enum leave)l));
 		print_score(&r, how, log_predicted);
 		print_spread(&r, how, log_predicted);
+		if (d == DOMAIN_TRAIN && l == LEAVE_MODEL)
+			print_cells(&r, log_predicted);
 	}
 	print_params(&r, x);
 	if (asked->traits && d == DOMAIN_TRAIN)
@@ -214,6 +229,7 @@ refit_domain(const struct asked *asked, enum domain d)
 			log_predicted[i] = r.rows[i].log_predicted;
 		print_score(&r, "no match", log_predicted);
 		print_spread(&r, "no match", log_predicted);
+		print_cells(&r, log_predicted);
 	}
 	arena_free(a);
 	return ok;

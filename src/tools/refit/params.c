@@ -153,13 +153,12 @@ add(struct refit *r, enum entry_kind kind, const char *entry, const char *path, 
 	    .otherwise = log(value)};
 }
 
-/* Bytes of a gradient on the wire are a type, no fit. */
 static bool
 is_wanted(enum domain d, const char *path)
 {
 	const bool time = text_begins(path, "time.");
 
-	return d == DOMAIN_TRAIN ? time && strcmp(path, "time.reduce") != 0 : !time && strcmp(path, "safety") != 0;
+	return d == DOMAIN_TRAIN ? time : !time && strcmp(path, "safety") != 0;
 }
 
 static void
@@ -423,6 +422,7 @@ refit_find_traits(struct refit *r, int *n)
 		for (size_t k = 0; time && k < time->n && !text_begins(ids[i], "unlisted"); k++) {
 			const char *key = time->keys[k]->text, *path = arena_printf(r->arena, "time.%s", key);
 			const struct node *own = scalar_of(time->items[k]);
+			const bool fitted = is_fitted(tree_of(r, ENTRY_STACK, ids[i]), time->items[k]);
 			const struct node *other = effective(r, up ? up : class, path);
 			const char *otherwise = other ? other->text : NULL;
 			if (is_fact(key) || same(own->text, otherwise) ||
@@ -436,6 +436,7 @@ refit_find_traits(struct refit *r, int *n)
 			    .value = own->text,
 			    .otherwise = otherwise ? otherwise : "none",
 			    .param = param,
+			    .fitted = fitted,
 			    .map = writable(time),
 			    .node = writable(own),
 			    .inherits = up || !otherwise};

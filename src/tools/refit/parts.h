@@ -70,6 +70,7 @@ struct refit_trait {
 	const char *entry, *key, *value, *otherwise;
 	int param;
 	struct node *map, *node; /* where it stands */
+	bool fitted;             /* as the file says; else documented */
 	bool inherits;           /* left out, it is inherited */
 	double effect;           /* on the error of groups left out, in points; above 0: it helps */
 	double in_sample;

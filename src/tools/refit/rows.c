@@ -94,11 +94,15 @@ number_units(struct refit *r, enum leave l)
 	}
 }
 
+/* Lists of operators go by no constant of a stack. */
 static bool
 counts(const struct refit *r, const struct score_case *c)
 {
-	return !c->skipped && c->unit && strcmp(c->unit, domains[r->domain].unit) == 0 && c->sense == SCORE_VALUE &&
-	    c->measured > 0 && c->predicted > 0;
+	const char *kind = c->label[SCORE_BY_KIND];
+
+	return !c->skipped && !(kind && strcmp(kind, "operators") == 0) && c->unit &&
+	    strcmp(c->unit, domains[r->domain].unit) == 0 && c->sense == SCORE_VALUE && c->measured > 0 &&
+	    c->predicted > 0;
 }
 
 bool
