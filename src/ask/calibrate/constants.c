@@ -339,7 +339,9 @@ calibrate_stack(struct run *r, const struct calibrate_in *in)
 	if (!own_read(r, &in->files, columns, &rows, read_step, &s) || !own_enough(r, in->stack, &rows, FIT_STACK_ROWS))
 		goto out;
 	const struct uncertainty *u = run_uncertainty(r, "train");
-	const double usual = hypot(datum_or(u->within_sigma, 0.1), datum_or(u->group_sigma, 0));
+	/* few runs leave a part of what frameworks differ by */
+	const double usual = hypot(hypot(datum_or(u->within_sigma, 0.1), datum_or(u->group_sigma, 0)),
+	    datum_or(u->unlisted_sigma, 0) / sqrt(fmax(1, s.n)));
 	if (!fit_stack(r->arena, s.n, s.rows, datum_or(base->time.spread, usual), &fit)) {
 		diag_error(
 		    r->diag, in->stack.from, "no kind of model has the %d rows a factor needs", (int)FIT_STACK_ROWS);

@@ -31,12 +31,6 @@ is_own(struct run *r, const struct train_bound *b, enum dtype t)
 	                         : calibration_own(c, "gemm");
 }
 
-static double
-hypotenuse(double a, double b)
-{
-	return sqrt(a * a + b * b);
-}
-
 /* Components of variance: inside a group of source, model and GPU, between groups, between machines until this one was
  * measured, and between stacks where this one is not listed, more so with experts and adapters.  The widening is
  * Student's quantile over the normal one, with a degree of freedom less than there are groups. */
@@ -45,16 +39,15 @@ add_composition(const struct train_job *job, bool listed, bool own, const struct
 {
 	const struct stack_time *t = job->stack;
 	const bool recipe = !listed && (job->adapters || workload_has_experts(job->model));
-	const double groups =
-	    hypotenuse(datum_or(u->within_sigma, datum_or(u->sigma, 0.1)), datum_or(u->group_sigma, 0));
+	const double groups = hypot(datum_or(u->within_sigma, datum_or(u->sigma, 0.1)), datum_or(u->group_sigma, 0));
 	const double unlisted =
-	    hypotenuse(listed ? 0 : datum_or(u->unlisted_sigma, 0), recipe ? datum_or(u->recipe_sigma, 0) : 0);
+	    hypot(listed ? 0 : datum_or(u->unlisted_sigma, 0), recipe ? datum_or(u->recipe_sigma, 0) : 0);
 	const double machine = own ? 0 : datum_or(u->machine_sigma, 0);
 	const double n = datum_given(t->spread) ? datum_or(t->n_runs, 2)
 	    : listed                            ? datum_or(u->n_groups, 2)
 	                                        : datum_or(u->n_stacks, 2);
 
-	e->stack_sigma = datum_given(t->spread) ? t->spread.value : hypotenuse(hypotenuse(groups, machine), unlisted);
+	e->stack_sigma = datum_given(t->spread) ? t->spread.value : hypot(hypot(groups, machine), unlisted);
 	e->widening *= num_student(0.8, fmax(1, n - 1)) / num_normal_quantile(0.9);
 }
 
