@@ -267,9 +267,11 @@ row() {
 		"$(row activation_byte memory --params 7e9 --layers 32 --hidden 4096)" ]
 }
 
-@test "a framework whose error is known names it" {
+@test "a framework whose error is known names it, others say that it is unknown" {
 	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtitan
-	hides "typical error"
+	shows "% on 26 runs of 2 models"
+	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtune
+	shows "unknown: fewer than three published runs"
 	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtitan --set stack.time.left_out=0.07 \
 		--set stack.time.runs=41 --set stack.time.models=6
 	shows "7 % on 41 runs of 6 models"
@@ -290,4 +292,11 @@ row() {
 	says "no such run was measured"
 	ask train gpt-1.3b --gpu a100 --gpus 8 --layout zero=3 --stack deepspeed-2021 --batch 1 --global-batch 64 --seq 2048
 	answered
+}
+
+@test "an interval of a framework that is not listed ends at a factor of 1.6" {
+	ask train gpt2-xl --gpu v100-sxm2-32gb --dtype fp16 --gpus 32 --stack unlisted --batch 1 --seq 1024 --no-memory --json
+	answered
+	printf '%s' "$out" | tr -d '[:space:]' | grep -o '"step_s":{"low":[0-9.e+-]*,"high":[0-9.e+-]*' |
+		awk -F'[:,]' '{ n++; bad = $5 / $3 > 2.5601 || $5 / $3 < 2.5599 } END { exit !(n > 0 && !bad) }'
 }

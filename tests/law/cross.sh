@@ -59,6 +59,10 @@ group.left.out 75 85 70 15
 no.match 75 90 70 60
 EOT
 
+sh man/cross.sh "$def" | while read -r line; do
+	grep -qxF "$line" README.md || echo "cross: README.md lacks: $line"
+done | grep . && status=1
+
 # half as wide, the intervals of published steps are too narrow: the limit tells
 RIDGE=${RIDGE:-$PWD/${BUILD:-build}/ridge}
 dir=$(mktemp -d) || exit 1
