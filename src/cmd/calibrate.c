@@ -205,7 +205,7 @@ static const struct input_needs calibrate_needs[] = {
     {"gpu", "it applies to kernels; a stack or engine uses the GPUs of its rows"},
     {"backend", "it applies to kernels, not to --stack or --engine"},
     {"fresh", "it needs --write or --install"},
-    {"validate_with", "it applies to kernels; --stack prints the errors of its own rows"},
+    {"validate_with", "it applies to kernels; --stack prints errors without it"},
 };
 
 const struct command calibrate_command = {

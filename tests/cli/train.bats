@@ -300,3 +300,28 @@ row() {
 	printf '%s' "$out" | tr -d '[:space:]' | grep -o '"step_s":{"low":[0-9.e+-]*,"high":[0-9.e+-]*' |
 		awk -F'[:,]' '{ n++; bad = $5 / $3 > 2.5601 || $5 / $3 < 2.5599 } END { exit !(n > 0 && !bad) }'
 }
+
+@test "a machine says whether it was measured, and a framework whether it is known" {
+	question="train llama3-8b --system dgx-h100 --gpus 8 --layout tp=4,dp=2 --batch 1 --global-batch 64 --seq 4096"
+	# shellcheck disable=SC2086
+	[ "$(row kernel_basis $question)" = "not calibrated" ]
+	# upper end of the interval
+	high() {
+		# shellcheck disable=SC2086
+		ask $question --json "$@"
+		leaves | awk -F '\t' '$1 ~ /intervals.*step_s\/high$/ { print $2 }'
+	}
+	mkdir -p "$tmp/mine/calibration"
+	cp "$RIDGE_HWDB/hwdb/calibration/h100-sxm5-80gb.yaml" "$tmp/mine/calibration/"
+	# shellcheck disable=SC2086
+	[ "$(row kernel_basis $question --hwdb "$tmp/mine")" = "calibrated on this machine" ]
+	narrow=$(high --hwdb "$tmp/mine")
+	usual=$(high)
+	awk -v a="$narrow" -v b="$usual" 'BEGIN { exit !(0 < a && a < b) }' || complain "$narrow is not below $usual"
+	# a measured machine, a factor of at most 1.6 for a framework that is not
+	# shellcheck disable=SC2086
+	ask $question --stack unlisted
+	shows "not calibrated"
+	ask memory llama3-8b --gpu h100 --gpus 8 --layout fsdp --batch 1 --seq 4096 --stack unlisted-fsdp
+	shows "46.1 GiB (28.9 .. 73.9)"
+}

@@ -276,7 +276,7 @@ run_memory_job(struct run *r, const struct memory_question *q, struct memory_job
 bool
 memory_listed(const struct memory_job *job)
 {
-	return !job->stack->time.given || job->stack->time.listed;
+	return job->use == STACK_INFER || job->stack->n_matches > 0;
 }
 
 const char *
