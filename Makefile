@@ -126,7 +126,7 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
-$(BUILD)/man/ridge-accuracy.7: man/accuracy.sh $(wildcard tests/corpus/*.csv)
+$(BUILD)/man/ridge-accuracy.7: man/accuracy.sh src/ask/validate/cross.def $(wildcard tests/corpus/*.csv)
 $(BUILD)/man/libridge.3: tests/example/example.c
 $(BUILD)/man/ridge-glossary.7: man/glossary.sh man/answers.sh src/base/answers.def
 
@@ -249,6 +249,19 @@ SILICON ?= ../shared/silicon
 .PHONY: calibrations
 calibrations: $(BUILD)/ridge
 	@RIDGE_HWDB=$(CURDIR) sh src/tools/calibrations.sh $(BUILD)/ridge $(SILICON)
+
+# The constants of stacks and fabrics that were fitted to published runs, again, and their errors on runs that were left
+# out: `make refit`, `make refit ROWS=DIR ARGS="train --leave-out gpu"`.
+ROWS ?= tests/corpus
+REFIT_OBJ := $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/tools/refit/*.c))
+$(BUILD)/refit: $(REFIT_OBJ) $(BUILD)/libridge.a
+	@$(if $(Q),echo "  LD      $@")
+	$(Q)$(LINK) -Wl,--as-needed -o $@ $^ $(PKG_LIBS) -lm
+-include $(REFIT_OBJ:.o=.d)
+.PHONY: refit
+refit: $(BUILD)/refit
+	@RIDGE_HWDB=$(CURDIR) $(BUILD)/refit $(ROWS) $(or $(ARGS),--traits) >$(BUILD)/cross.def
+	@cat $(BUILD)/cross.def
 
 # --- packages, demonstration, installation -----------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # accuracy.sh RIDGE: tables of prediction errors for ridge-accuracy(7).  Lines of standard input say which:
-# "domain FILE COLUMN..." scores a file of tests/corpus by groups, "two-fold FILE" rows that were left out of a fit (it
+# "cross" shows what was left out, "domain FILE COLUMN..." scores a file of tests/corpus by groups, "two-fold FILE" rows that were left out of a fit (it
 # takes a minute: its table stands in the page).
 ridge=$1
 : "${RIDGE_HWDB:=$(pwd)}"
@@ -120,11 +120,20 @@ two_fold() {
 	table class <"$dir/folds"
 }
 
+# cross: errors on runs that were left out of the fit
+cross() {
+	echo '.Bl -column "kind" "source left out" "rows" "groups" "mean" "median" "inside" "by group" "width" "score"'
+	echo '.It Sy kind Ta Sy left out Ta Sy rows Ta Sy groups Ta Sy mean Ta Sy median Ta Sy inside Ta Sy by group Ta Sy width Ta Sy score'
+	sed -n 's/^CROSS(\(.*\))$/\1/p' src/ask/validate/cross.def | sed 's/"//g; s/ left out//; s/, / Ta /g; s/^/.It /'
+	echo .El
+}
+
 while read -r mark rest; do
 	# shellcheck disable=SC2086 # words
 	case $mark in
 	domain) domain $rest ;;
 	two-fold) two_fold $rest ;;
+	cross) cross ;;
 	*) false ;;
 	esac || exit 1
 done

@@ -17,7 +17,8 @@
 	X(0, max_error, "max-error", "max_error", FRACTION, "MEDIAN", "", NULL,                                        \
 	    "maximum median error over all rows, 0.08 or 8%; exit status 1 above it")                                  \
 	X(0, predictions, "predictions", "predictions", WORD, "FILE", "file", NULL,                                    \
-	    "write each row with its prediction to FILE, as CSV")
+	    "write each row with its prediction to FILE, as CSV")                                                      \
+	X(0, cross, "cross", "cross", FLAG, "", "", NULL, "show errors on runs that the constants were fitted without")
 
 struct validate_in {
 	VALIDATE_OPTIONS(OPTION_MEMBER)
@@ -142,6 +143,12 @@ show_group(const struct validation *v, const struct columns *has, const struct s
 	HIDE(sh, conformal, conformal);
 	if (has->intervals)
 		SHOW(sh, coverage_frac, coverage_frac);
+	if (has->intervals && g->n_groups > 0) {
+		TAKE(sh, n_groups, g->n_groups);
+		TAKE(sh, group_coverage_frac, g->group_coverage80 / 100);
+		SHOW(sh, n_groups, n_groups);
+		SHOW(sh, group_coverage_frac, group_coverage_frac);
+	}
 	if (has->warned)
 		SHOW(sh, warned, n_warned);
 	else
@@ -262,6 +269,11 @@ validate_run(struct run *r, const void *input)
 	struct validation v = {.run = r};
 	bool dimensions[N_SCORE_BY];
 
+	if (in->cross && in->files.n == 0) {
+		run_reads(r, &in->cross, NULL);
+		show_cross(r);
+		return ANSWERED;
+	}
 	run_reads(r, &in->files, &in->by, &in->only, &in->worst, &in->predictions, NULL);
 	if (!check_inputs(r, in) || !pick_dimensions(r, &in->by, dimensions) || !validation_read(&v, &in->files) ||
 	    !keep_only(r, &in->only, &v))
@@ -296,6 +308,7 @@ static const struct example validate_examples[] = {
         "measured and published collectives", 0},
     {"validate tests/corpus/memory.csv --only kind=measured --worst 10", "peak memory of published runs", 0},
     {"validate tests/corpus/gemm.csv --by gpu --max-error 10%", "fail above a median error", 0},
+    {"validate --cross", "errors on runs that were left out of the fit", 0},
 };
 
 const struct command validate_command = {

@@ -209,6 +209,10 @@ static const struct field data_fields[] = {
     FIGURE(struct file, "points", Q_COUNT, n_points, 1, 1e12, "number of measurements"),
     {.key = "date", .kind = FIELD_DATE, .offset = offsetof(struct file, date), .help = "date"},
     {.key = "note", .kind = FIELD_TEXT, .offset = offsetof(struct file, note), .help = "selection and method"},
+    {.key = "fitted",
+        .kind = FIELD_TEXT,
+        .offset = offsetof(struct file, fitted),
+        .help = "sections fitted to measurements of this machine; absent: all"},
     {.key = "kept",
         .kind = FIELD_TEXT,
         .offset = offsetof(struct file, kept),
@@ -338,6 +342,7 @@ calibration_bind(struct binder *b, const struct node *root, const char *id, stru
 	out->fabric = f->fabric;
 	out->host = f->host;
 	out->kept = f->kept;
+	out->fitted = f->fitted;
 	out->backend = f->backend;
 	out->source = f->source;
 	out->date = f->date;

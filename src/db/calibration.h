@@ -67,7 +67,7 @@ struct residuals {
 };
 
 struct file {
-	const char *gpu, *fabric, *host, *backend, *source, *date, *note, *kept;
+	const char *gpu, *fabric, *host, *backend, *source, *date, *note, *kept, *fitted;
 	struct datum n_points;
 	struct file_figures fig;
 	struct memory_calibration memory;

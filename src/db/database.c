@@ -270,6 +270,17 @@ database_path(struct database *db, enum entry_kind k, const char *id)
 	return path;
 }
 
+bool
+database_is_own(struct database *db, enum entry_kind k, const char *id)
+{
+	const char *path = database_path(db, k, id);
+
+	for (size_t i = 0; path && i < db->n_roots; i++)
+		if (strcmp(file_of(db, i, k, id), path) == 0)
+			return access(file_of(db, i, ENTRY_UNCERTAINTY, "train"), R_OK) != 0;
+	return path != NULL;
+}
+
 static bool
 has_alias(const struct node *root, const char *name)
 {
@@ -297,6 +308,22 @@ read_file(struct database *db, const char *path)
 	*f = (struct read_file){arena_text(db->arena, path), root, NULL, db->store->files};
 	db->store->files = f;
 	return root;
+}
+
+struct database *
+database_with(const struct database *db, struct arena *a, enum entry_kind k, const char *id, const struct node *root)
+{
+	struct database *out = database_for(db, a, db->diag);
+	struct read_file *file = ARENA_NEW(a, struct read_file);
+	struct known_name *path = ARENA_NEW(a, struct known_name);
+
+	/* what was made of the old entry does not hold */
+	*file = (struct read_file){arena_printf(a, "%s, new", id), root, NULL, db->store->files};
+	*path = (struct known_name){k, id, file->path, db->store->paths};
+	out->arena = a;
+	out->store = ARENA_NEW(a, struct store);
+	*out->store = (struct store){file, db->store->ids, path, NULL};
+	return out;
 }
 
 static struct read_file *
@@ -762,6 +789,7 @@ database_calibration(struct database *db, const char *gpu, const char *backend)
 	struct binder b = binder_of(db, db->arena, root);
 	if (!calibration_bind(&b, root, arena_text(db->arena, id), calibration))
 		return NULL;
+	calibration->own = database_is_own(db, ENTRY_CALIBRATION, id);
 	database_keep(db, NULL, id, calibration);
 	return calibration;
 }

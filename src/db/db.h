@@ -44,6 +44,9 @@ const char *database_user_directory(struct arena *a);
 
 /* The same database for one query: structs are allocated in `passing`, errors go to d, and parsed files are shared. */
 struct database *database_for(const struct database *db, struct arena *passing, struct diag *d);
+/* The same database with this entry in place of its file; what is made of entries is kept in `a`. */
+struct database *database_with(
+    const struct database *db, struct arena *a, enum entry_kind k, const char *id, const struct node *root);
 /* The same database with another destination for errors. */
 struct database *database_reporting_to(const struct database *db, struct diag *d);
 
@@ -65,6 +68,8 @@ const struct node *database_try(struct database *db, enum entry_kind k, const ch
 const char **database_list(struct database *db, enum entry_kind k, size_t *n);
 /* The file of an id. */
 const char *database_path(struct database *db, enum entry_kind k, const char *id);
+/* True if the file of an id is the user's: in a folder beside a whole database, which has files for uncertainty. */
+bool database_is_own(struct database *db, enum entry_kind k, const char *id);
 /* True if the file of an id contains this text; ten times cheaper than parsing it. */
 bool database_mentions(struct database *db, enum entry_kind k, const char *id, const char *text);
 

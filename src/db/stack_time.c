@@ -17,12 +17,10 @@ static const struct field fields[] = {
     FLAG("listed", listed, "constants fitted on published runs"),
     CHOICE("attention", attention, "unfused|flash1|flash2|tuned",
         "attention kernel: unfused, FlashAttention 1 in Triton, FlashAttention 2, or the vendor's"),
-    FLAG("context_flash2", context_flash2, "attention under context parallelism is no faster than FlashAttention 2"),
     FLAG("whole_waves", whole_waves, "GEMMs of cuBLAS 2022 and before: whole tiles in whole waves, no split-K"),
     FLAG("overlaps_tensor", tp_overlap, "tensor-parallel collectives overlap with GEMMs"),
     FLAG("regathers", regathers, "sequence parallelism gathers inputs again in the backward pass"),
     FLAG("overlaps_data", dp_overlap, "gradient and parameter communication overlaps compute"),
-    FLAG("legacy_zero", legacy_zero, "ZeRO of DeepSpeed 2020: no overlap, stage 3 over one rail"),
     FLAG("reshards_pipeline", reshards_pipeline, "FSDP in a pipeline gathers for every micro-batch"),
     FIGURE("reduce", Q_SIZE, reduce_byte, 0.5, 8, "bytes per gradient in communication"),
     FLAG("gathers_fp8", gathers_fp8, "parameters of per-tensor fp8 GEMMs are gathered in 8 bits"),
@@ -46,8 +44,6 @@ static const struct field fields[] = {
     FLAG("skips_padding", skips_padding, "encoders skip padding of long sequences"),
     FLAG("selects_operators", selects_operators, "selective recomputation by operator instead of core attention"),
     FLAG("local_batch", local_batch, "published batch with pipelines is the local one"),
-    {.key = "except", .kind = FIELD_TEXT, .offset = AT(except), .help = "models whose recipes use another stack"},
-    {.key = "instead", .kind = FIELD_TEXT, .offset = AT(instead), .help = "... that stack"},
     FIGURE("release", Q_NUMBER, release, 201001, 210012, "year and month of the release, 202604"),
 };
 const struct schema stack_time_schema = {"'time'", sizeof(struct stack), fields, sizeof fields / sizeof *fields};

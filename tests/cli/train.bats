@@ -267,9 +267,11 @@ row() {
 		"$(row activation_byte memory --params 7e9 --layers 32 --hidden 4096)" ]
 }
 
-@test "a framework whose error is known names it" {
+@test "a framework whose error is known names it, others say that it is unknown" {
 	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtitan
-	hides "typical error"
+	shows "% on 26 runs of 2 models"
+	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtune
+	shows "unknown: fewer than three published runs"
 	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtitan --set stack.time.left_out=0.07 \
 		--set stack.time.runs=41 --set stack.time.models=6
 	shows "7 % on 41 runs of 6 models"
@@ -282,4 +284,44 @@ row() {
 	ask train qwen3-235b-a22b --system dgx-h100 --gpus 256 --layout tp=2,pp=8,vp=4,ep=32 --batch 1 --global-batch 2048 \
 		--seq 4096 --no-memory --stack megatron-core
 	shows "a plain all-to-all"
+}
+
+@test "gathers that nobody measured and nothing hides are refused" {
+	ask train gpt3-175b --gpu a100 --gpus 64 --layout zero=3 --stack deepspeed-2021 --batch 1 --global-batch 64 --seq 2048
+	refused
+	says "no such run was measured"
+	ask train gpt-1.3b --gpu a100 --gpus 8 --layout zero=3 --stack deepspeed-2021 --batch 1 --global-batch 64 --seq 2048
+	answered
+}
+
+@test "an interval of a framework that is not listed ends at a factor of 1.6" {
+	ask train gpt2-xl --gpu v100-sxm2-32gb --dtype fp16 --gpus 32 --stack unlisted --batch 1 --seq 1024 --no-memory --json
+	answered
+	printf '%s' "$out" | tr -d '[:space:]' | grep -o '"step_s":{"low":[0-9.e+-]*,"high":[0-9.e+-]*' |
+		awk -F'[:,]' '{ n++; bad = $5 / $3 > 2.5601 || $5 / $3 < 2.5599 } END { exit !(n > 0 && !bad) }'
+}
+
+@test "a machine says whether it was measured, and a framework whether it is known" {
+	question="train llama3-8b --system dgx-h100 --gpus 8 --layout tp=4,dp=2 --batch 1 --global-batch 64 --seq 4096"
+	# shellcheck disable=SC2086
+	[ "$(row kernel_basis $question)" = "not calibrated" ]
+	# upper end of the interval
+	high() {
+		# shellcheck disable=SC2086
+		ask $question --json "$@"
+		leaves | awk -F '\t' '$1 ~ /intervals.*step_s\/high$/ { print $2 }'
+	}
+	mkdir -p "$tmp/mine/calibration"
+	cp "$RIDGE_HWDB/hwdb/calibration/h100-sxm5-80gb.yaml" "$tmp/mine/calibration/"
+	# shellcheck disable=SC2086
+	[ "$(row kernel_basis $question --hwdb "$tmp/mine")" = "calibrated on this machine" ]
+	narrow=$(high --hwdb "$tmp/mine")
+	usual=$(high)
+	awk -v a="$narrow" -v b="$usual" 'BEGIN { exit !(0 < a && a < b) }' || complain "$narrow is not below $usual"
+	# a measured machine, a factor of at most 1.6 for a framework that is not
+	# shellcheck disable=SC2086
+	ask $question --stack unlisted
+	shows "not calibrated"
+	ask memory llama3-8b --gpu h100 --gpus 8 --layout fsdp --batch 1 --seq 4096 --stack unlisted-fsdp
+	shows "46.1 GiB (28.9 .. 73.9)"
 }

@@ -41,7 +41,7 @@ ask_of(const struct scene *s, const struct stack *stack)
 	    .dtype = DTYPE_BF16,
 	    .recompute_given = true,
 	    .attention = N_ATTENTION_FORMS,
-	    .dispatcher = DISPATCH_BY_MODEL,
+	    .dispatcher = DISPATCH_OPEN,
 	    .imbalance = 1,
 	    .optimizer_byte = 30,
 	    .n_mtp = number(0)};
@@ -83,6 +83,7 @@ measure(struct lab *l, int n, int m, double sigma, double moe_sigma)
 		if (i >= n)
 			row->ask.ep = number(8);
 		row->doubts = (struct train_doubts){.n_nodes = 8};
+		row->model = row->gpu = NULL;
 		row->measured_s = step_with(row, sigma, moe_sigma) * exp(0.02 * sin(12.9898 * (i + 1)));
 	}
 }
@@ -132,6 +133,35 @@ START_TEST(test_wild_row)
 	l.rows[4].measured_s *= 5;
 	ck_assert(fit_stack(l.arena, ROWS, l.rows, 0.1, &fit));
 	ck_assert_double_eq_tol(fit.dense.value, 1.5, 0.04);
+	arena_free(l.arena);
+}
+END_TEST
+
+/* Two models that are 20 % apart: leaving rows out shows 2 %, leaving models out shows the 20. */
+START_TEST(test_models_left_out)
+{
+	struct lab l;
+	struct fit_stack fit;
+
+	measure(&l, ROWS, 0, 1.2, 1.2);
+	ck_assert(fit_stack(l.arena, ROWS, l.rows, 0.1, &fit));
+	ck_assert_int_eq(fit.left, FIT_LEFT_ROW);
+	ck_assert(isnan(fit.between));
+	for (int i = 0; i < ROWS; i++) {
+		l.rows[i].gpu = i < ROWS / 2 ? "one" : "two";
+		l.rows[i].measured_s *= i < ROWS / 2 ? 1 : 1.2;
+	}
+	ck_assert(fit_stack(l.arena, ROWS, l.rows, 0.1, &fit));
+	ck_assert_int_eq(fit.left, FIT_LEFT_GPU);
+	ck_assert_int_eq(fit.n_left, 2);
+	ck_assert_double_eq_tol(fit.unseen.median_ape, 0.18, 0.03);
+	ck_assert_double_eq_tol(fit.between, log(1.2) / sqrt(2), 0.02);
+	ck_assert_double_gt(fit.spread, fit.between);
+	for (int i = 0; i < ROWS; i++)
+		l.rows[i].model = i % 3 == 0 ? "dense" : i % 3 == 1 ? "wide" : "deep";
+	ck_assert(fit_stack(l.arena, ROWS, l.rows, 0.1, &fit));
+	ck_assert_int_eq(fit.left, FIT_LEFT_MODEL);
+	ck_assert_int_eq(fit.n_left, 3);
 	arena_free(l.arena);
 }
 END_TEST
@@ -200,6 +230,7 @@ fit_stack_suite(void)
 	tcase_add_test(t, test_recovers);
 	tcase_add_test(t, test_three_rows);
 	tcase_add_test(t, test_wild_row);
+	tcase_add_test(t, test_models_left_out);
 	tcase_add_test(t, test_experts_apart);
 	tcase_add_test(t, test_overlap);
 	tcase_add_test(t, test_same_twice);

@@ -150,8 +150,6 @@ static const struct question questions[N_STEPS] = {
         .framework = EXPERTS_2025, .balanced = true, .dedup = true},
     [STEP_X3] = {&QWEN3_30B, ON_H100, 16, 1, 2, 12, 1, 8, 1, false, 512, 1, 4096, .dtype = DTYPE_FP8,
         .framework = EXPERTS_2025, .balanced = true},
-    [STEP_X4] = {&GPT3, ON_A100, 384, 1, 1, 1, 1, 1, 3, false, 1536, 4, 2048, .recompute = RECOMPUTE_FULL,
-        .framework = DEEPSPEED_2021, .dropout = true},
     [STEP_X5] = {&LLAMA_405B, ON_H100_96, 512, 8, 16, 2, 1, 1, 3, true, 128, 1, 8192, .dtype = DTYPE_FP8,
         .recompute = RECOMPUTE_FULL, .power_watts_frac = 5.0 / 7, .framework = FSDP2_ASYNC},
     [STEP_X6] = {&LLAMA2_70B, ON_H200, 512, 1, 1, 1, 8, 1, 1, false, 64, 1, 8192, .dtype = DTYPE_FP8,

@@ -109,22 +109,6 @@ START_TEST(misaligned_heads)
 }
 END_TEST
 
-/* Frameworks of 2024 attend over a ring with FlashAttention 2, which on Blackwell was not there. */
-START_TEST(attention_of_a_ring)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
-	const double whole_s = train_attention_forward(NULL, job, &s.w.blocks[0]);
-
-	s.stack.context_flash2 = true;
-	ck_assert_double_eq(train_attention_forward(NULL, job, &s.w.blocks[0]), whole_s);
-	job->layout.cp = 2;
-	const double ring_s = train_attention_forward(NULL, job, &s.w.blocks[0]);
-	s.stack.context_flash2 = false;
-	ck_assert_double_gt(ring_s, 1.2 * train_attention_forward(NULL, job, &s.w.blocks[0]));
-}
-END_TEST
-
 /* Parameters with one scale per tensor can travel in 8 bits; those with block scales are cast after they arrive. */
 START_TEST(parameters_travel_in_fp8)
 {
@@ -410,25 +394,6 @@ START_TEST(dispatchers_agree_for_one_expert)
 }
 END_TEST
 
-START_TEST(legacy_floor_is_the_same_for_any_size)
-{
-	struct scene s;
-	double last = 0;
-
-	for (double n = 128; n <= 2048; n *= 4) {
-		struct train_job *job = scene_of(&s, &GPT3, ON_A100, DEEPSPEED_2021, n);
-		job->layout.zero = 3;
-		job->n_global_sequences = n;
-		const double gather = terms_of(job).gather_s;
-		/* the bytes do not shrink; a step of the ring more for each rank */
-		if (last > 0)
-			ck_assert_double_ge(gather, last);
-		last = gather;
-		ck_assert_double_gt(gather, 2 * 1.74e11 * (n - 1) / n / (50e9 * 0.85));
-	}
-}
-END_TEST
-
 START_TEST(shares_add_up)
 {
 	static const struct test_shape *const shapes[] = {&LLAMA_405B, &QWEN3_30B, &DEEPSEEK, &GPT_OSS};
@@ -525,7 +490,7 @@ ask_of(const struct scene *s, struct stack *stack)
 	    .packed_length = absent,
 	    .dtype = DTYPE_BF16,
 	    .attention = N_ATTENTION_FORMS,
-	    .dispatcher = DISPATCH_BY_MODEL,
+	    .dispatcher = DISPATCH_OPEN,
 	    .n_mtp = number(0)};
 }
 
@@ -577,7 +542,7 @@ START_TEST(dispatcher_of_the_framework)
 
 	scene_of(&s, &DEEPSEEK, ON_H100, TUNED, 64);
 	struct train_ask ask = ask_of(&s, &stack);
-	ask.dispatcher = DISPATCH_BY_MODEL;
+	ask.dispatcher = DISPATCH_OPEN;
 	ask.ep = number(32);
 	ask.tp = number(1);
 	ck_assert(!answer_to(&ask).job.dedup);
@@ -647,7 +612,6 @@ train_rules_suite(void)
 	tcase_add_test(t, mlp_again_is_the_dense_one);
 	tcase_add_test(t, waves_of_old_libraries);
 	tcase_add_test(t, misaligned_heads);
-	tcase_add_test(t, attention_of_a_ring);
 	tcase_add_test(t, parameters_travel_in_fp8);
 	tcase_add_test(t, inputs_are_gathered_again);
 	tcase_add_test(t, all_to_all_beside_compute);
@@ -662,7 +626,6 @@ train_rules_suite(void)
 	tcase_add_test(t, experts_of_a_hybrid_shard);
 	tcase_add_test(t, host_of_experts);
 	tcase_add_test(t, dispatchers_agree_for_one_expert);
-	tcase_add_test(t, legacy_floor_is_the_same_for_any_size);
 	tcase_add_loop_test(t, shares_add_up, 0, 4);
 	tcase_add_test(t, recorded_is_computed);
 	tcase_add_test(t, remembered_is_computed);

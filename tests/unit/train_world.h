@@ -228,7 +228,6 @@ framework_of(enum framework f)
 	                     : ATTENTION_TUNED,
 	    .tp_overlap = !old && (!fsdp || f == FSDP2_ASYNC),
 	    .dp_overlap = !old,
-	    .legacy_zero = f == DEEPSPEED_2021,
 	    .reshards_pipeline = f == FSDP2_EXPERTS,
 	    .reduce_byte = number(fsdp ? 4 : 2),
 	    .elementwise = number(eager ? 1.8 : 1),

@@ -58,7 +58,7 @@ bool run_errors(struct run *r, const struct error_source *s, struct error_terms 
 bool run_errors_with(struct run *r, const struct error_source *s, const struct uncertainty *u, struct error_terms *out,
     const char **why);
 /* The interval of an answer that rests on no calibration, such as memory; false when its kind has no file. */
-bool run_answer_interval(struct run *r, const char *kind, double value, struct interval *out);
+bool run_answer_interval(struct run *r, const char *kind, bool listed, double value, struct interval *out);
 /* The interval of one time; false when there is none. */
 bool run_interval(struct run *r, const struct error_source *s, double value, struct interval *out);
 
@@ -199,15 +199,12 @@ bool bind_given_price(struct run *r, const struct words *words, const struct gpu
 struct software_ask {
 	enum stack_use use;
 	struct word name; /* --stack; no text: chosen by the rest */
-	const struct workload *model;
 	const struct layout_in *layout;
 	bool adapters;
 };
 
 /* The framework or engine; a choice is listed under `assumed`.  NULL with errors. */
 const struct stack *bind_software(struct run *r, const struct software_ask *ask);
-/* The stack of this name, or the one that its file names for this model. */
-const struct stack *bind_stack(struct run *r, struct word name, const struct workload *model);
 /* The engine of this name, or the usual one on this GPU (NULL: any), which is listed.  NULL with errors. */
 const struct engine *bind_engine(struct run *r, struct word name, const struct gpu *gpu);
 

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-const struct stack *
-bind_stack(struct run *r, struct word name, const struct workload *model)
+static const struct stack *
+bind_stack(struct run *r, struct word name)
 {
 	const struct node *overlay = run_overlay(r, "stack");
 	const char *said;
@@ -18,10 +18,7 @@ bind_stack(struct run *r, struct word name, const struct workload *model)
 	run_read_from(r, name.from);
 	if (s && said)
 		run_assume_as(r, "stack", s->id, "%s", said);
-	if (!s || !s->time.except || !s->time.instead || !model->id || !text_lists(s->time.except, model->id))
-		return s;
-	run_assume_as(r, "stack", s->time.instead, "stack %s: recipes of %s still use it", s->time.instead, model->id);
-	return database_stack(r->database, r->arena, r->diag, s->time.instead, overlay, name.from, &said);
+	return s;
 }
 
 static bool
@@ -64,7 +61,7 @@ bind_software(struct run *r, const struct software_ask *ask)
 		name = (struct word){usual_stack(ask), {inputs_default, 0, 0, NULL, false}};
 		run_assume_value(r, "stack", "%s", name.text);
 	}
-	const struct stack *s = bind_stack(r, name, ask->model);
+	const struct stack *s = bind_stack(r, name);
 	if (!s || s->use == ask->use)
 		return s;
 	diag_error(r->diag, name.from, "%s is for %s", s->id, ask->use == STACK_TRAIN ? "serving" : "training");

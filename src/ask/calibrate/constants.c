@@ -185,7 +185,8 @@ calibrate_engine(struct run *r, const struct calibrate_in *in)
 		return REFUSED;
 	struct runs x = {.run = r, .base = base, .reader = serve_reader_new(r, base)};
 	struct last last = {.runs = &x};
-	if (!own_read(r, in, columns, &rows, read_run, &x) || !own_enough(r, in->engine, &rows, FIT_ENGINE_ROWS))
+	if (!own_read(r, &in->files, columns, &rows, read_run, &x) ||
+	    !own_enough(r, in->engine, &rows, FIT_ENGINE_ROWS))
 		goto out;
 	const struct fit_engine_points points = {x.n, predict, &last, x.measured_s, x.row, x.kind, x.parallel};
 	if (!fit_engine(r->arena, base, &points, &fit)) {
@@ -230,7 +231,8 @@ read_step(void *context, const struct validate_row *row)
 		s->rows = arena_grow(s->run->arena, s->rows, (size_t)s->room, (size_t)more, sizeof *s->rows);
 		s->room = more;
 	}
-	s->rows[s->n++] = (struct fit_stack_row){t.bound.ask, t.bound.doubts, t.measured_s};
+	s->rows[s->n++] =
+	    (struct fit_stack_row){t.bound.ask, t.bound.doubts, t.measured_s, t.bound.ask.model->id, t.bound.gpu->id};
 	return NULL;
 }
 
@@ -276,9 +278,11 @@ stack_file(struct run *r, const struct calibrate_in *in, const struct stack *bas
 	n = with_sigma(a, n, "time.moe_sigma", &fit->experts);
 	n = tree_with(a, n, "time.spread", cited(a, arena_printf(a, "%.3f", fmax(fit->spread, 0.001))));
 	n = tree_with(a, n, "time.runs", cited(a, arena_printf(a, "%d", fit->dense.n + fit->experts.n)));
-	n = tree_with(a, n, "time.listed", own_word(a, "true"));
-	/* these runs are of this framework, whatever others do with such models */
-	return base->time.except ? tree_with(a, n, "time.except", own_word(a, "none")) : n;
+	if (fit->left == FIT_LEFT_MODEL) {
+		n = tree_with(a, n, "time.left_out", cited(a, arena_printf(a, "%.3f", fit->unseen.median_ape)));
+		n = tree_with(a, n, "time.models", cited(a, arena_printf(a, "%d", fit->n_left)));
+	}
+	return tree_with(a, n, "time.listed", own_word(a, "true"));
 }
 
 static void
@@ -294,6 +298,8 @@ show_sigma(struct run *r, int row, const char *key, const struct fit_sigma *s, c
 static void
 stack_show(struct run *r, const struct fit_stack *fit, const struct stack *base)
 {
+	static const char *const lefts[N_FIT_LEFTS] = {"model", "GPU", "row"};
+	const char *left = lefts[fit->left];
 	int row = 0;
 
 	show_sigma(r, row++, "sigma", &fit->dense, base->id);
@@ -304,9 +310,13 @@ stack_show(struct run *r, const struct fit_stack *fit, const struct stack *base)
 	    few ? arena_printf(
 	              r->arena, "from these rows: %.3f; the rest is the usual spread of frameworks", fit->seen_spread)
 	        : "standard deviation of ln(step time), with the factor's error");
+	if (!isnan(fit->between))
+		own_show_figure(r, ++row, "between", "value_number", fit->between, NAN, NAN,
+		    arena_printf(
+		        r->arena, "standard deviation between %d %ss, a part of the spread", fit->n_left, left));
 	own_show_errors(r, 0, arena_printf(r->arena, "as %s", base->id), &fit->before);
 	own_show_errors(r, 1, "fitted", &fit->after);
-	own_show_errors(r, 2, "each row by the others", &fit->unseen);
+	own_show_errors(r, 2, arena_printf(r->arena, "each %s by the others", left), &fit->unseen);
 	run_assume(r,
 	    "attention kernels, overlap, traffic and host time as in %s: step times alone do not determine them",
 	    base->id);
@@ -326,9 +336,12 @@ calibrate_stack(struct run *r, const struct calibrate_in *in)
 	if (!base || !own_name(r, in->stack, ENTRY_STACK, base->id))
 		goto out;
 	train_reader_stack(s.reader, base);
-	if (!own_read(r, in, columns, &rows, read_step, &s) || !own_enough(r, in->stack, &rows, FIT_STACK_ROWS))
+	if (!own_read(r, &in->files, columns, &rows, read_step, &s) || !own_enough(r, in->stack, &rows, FIT_STACK_ROWS))
 		goto out;
-	const double usual = datum_or(run_uncertainty(r, "train")->sigma, 0.1);
+	const struct uncertainty *u = run_uncertainty(r, "train");
+	/* few runs leave a part of what frameworks differ by */
+	const double usual = hypot(hypot(datum_or(u->within_sigma, 0.1), datum_or(u->group_sigma, 0)),
+	    datum_or(u->unlisted_sigma, 0) / sqrt(fmax(1, s.n)));
 	if (!fit_stack(r->arena, s.n, s.rows, datum_or(base->time.spread, usual), &fit)) {
 		diag_error(
 		    r->diag, in->stack.from, "no kind of model has the %d rows a factor needs", (int)FIT_STACK_ROWS);

@@ -178,7 +178,8 @@ set_target(struct run *r, const struct calibrate_in *in, const struct measuremen
 	    .source = in->source.text ? in->source.text : file_names(a, in),
 	    .date = in->date.text ? in->date.text : date,
 	    .note = note,
-	    .before = file_before(r, t->id)};
+	    .before = file_before(r, t->id),
+	    .own = database_is_own(r->database, ENTRY_CALIBRATION, t->id)};
 	return true;
 }
 

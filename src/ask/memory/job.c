@@ -60,7 +60,7 @@ static bool
 bind_parallel(struct run *r, const struct memory_question *q, struct memory_job *job)
 {
 	const struct software_ask software = {
-	    job->use, q->memory->stack, job->model, q->layout, datum_or(q->training->lora_rank, 0) > 0};
+	    job->use, q->memory->stack, q->layout, datum_or(q->training->lora_rank, 0) > 0};
 
 	if (!job->stack)
 		job->stack = bind_software(r, &software);
@@ -281,6 +281,12 @@ run_memory_job(struct run *r, const struct memory_question *q, struct memory_job
 	    !bind_counter(r, in, job))
 		return false;
 	return bind_stages(r, q, job) && check_sharding(r, q, job) && memory_bind_training(r, q, job);
+}
+
+bool
+memory_listed(const struct memory_job *job)
+{
+	return job->use == STACK_INFER || job->stack->n_matches > 0;
 }
 
 const char *

@@ -269,7 +269,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	    : strcmp(t->attention.text, "unfused") == 0       ? ATTENTION_UNFUSED
 	    : out->stack->time.attention == ATTENTION_UNFUSED ? ATTENTION_FLASH2
 	                                                      : out->stack->time.attention;
-	ask->dispatcher = !q->train->dispatcher.text          ? DISPATCH_BY_MODEL
+	ask->dispatcher = !q->train->dispatcher.text          ? DISPATCH_OPEN
 	    : strcmp(q->train->dispatcher.text, "dedup") == 0 ? DISPATCH_DEDUP
 	                                                      : DISPATCH_PLAIN;
 	ask->context = t->cp_comm.text && strcmp(t->cp_comm.text, "a2a") == 0 ? CONTEXT_HEADS : CONTEXT_RING;

@@ -28,14 +28,20 @@ by_rate(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of the engines' kernels, since frameworks use the same libraries. */
+/* The machine's own, or the median of the engines' kernels, since frameworks use the same libraries. */
 static void
 middle_attention(struct run *r, const struct gpu *gpu, struct calibration *c)
 {
+	const struct calibration *base = filed_fit(r, gpu, NULL);
+	const bool own = calibration_own(base, "attention") && base->has_context;
 	struct context_calibration found[N_ENGINES + 1];
 	size_t n = 0;
 
-	for (size_t i = 0; i < N_ENGINES; i++) {
+	if (own) {
+		c->context = base->context;
+		c->has_context = true;
+	}
+	for (size_t i = 0; i < N_ENGINES && !own; i++) {
 		const struct calibration *e = kernels_of(r, gpu, engines[i]);
 		if (!e || !e->has_context)
 			continue;
@@ -67,13 +73,18 @@ by_peak(const void *a, const void *b)
 }
 
 /* Products of 8 bits are those of the engine whose kernels are most like a training library's; of 4 bits the middle
- * one. */
+ * one.  The machine's own come before both. */
 static bool
 narrow_products(struct run *r, const struct gpu *gpu, struct calibration *c, enum dtype t)
 {
+	const struct calibration *base = filed_fit(r, gpu, NULL);
 	struct gemm_calibration found[N_ENGINES] = {0};
 	size_t n = 0;
 
+	if (calibration_own(base, "gemm_by_dtype") && gemm_calibrated(base, t)) {
+		train_narrow_kernels(c, t, &base->gemm[t]);
+		return true;
+	}
 	for (size_t i = 0; i < N_ENGINES && (t != DTYPE_FP8 || n == 0); i++) {
 		const struct calibration *e = kernels_of(r, gpu, engines[i]);
 		if (e && gemm_calibrated(e, t))

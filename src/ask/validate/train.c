@@ -89,9 +89,7 @@ find_stack(struct train_reader *x, struct published *p)
 
 	if (x->stack) {
 		p->stack = x->stack;
-		/* these runs are of this framework, whatever others do with such models */
 		published_set(p, "stack.time.listed", "true");
-		published_set(p, "stack.time.except", "none");
 	} else if (!p->stack)
 		p->stack = published_stack_of(p, row_has(p->row, "sharding", "FSDP") ? "unlisted-fsdp" : "unlisted");
 	return refused;

@@ -172,6 +172,11 @@ row_find(const struct validate_row *row, const char *column, const void *table, 
 void
 row_labels(struct score_case *c, const struct validate_row *row, const struct row_label *labels, size_t n)
 {
+	const char *gpu = row_text(row, "gpu_id"), *model = row_text(row, "model");
+
+	c->group[0] = row_text(row, "source");
+	c->group[1] = model ? model : row_text(row, "collective");
+	c->group[2] = gpu ? gpu : row_text(row, "gpu");
 	for (size_t i = 0; i < n; i++)
 		if (!c->label[labels[i].by])
 			c->label[labels[i].by] = row_text(row, labels[i].column);

@@ -90,6 +90,8 @@ void row_labels(struct score_case *c, const struct validate_row *row, const stru
 
 /* Read the files, make the cases.  False with errors. */
 bool validation_read(struct validation *v, const struct words *files);
+/* Errors on runs that were left out of the fit. */
+void show_cross(struct run *r);
 /* One row per case as CSV.  False with errors. */
 bool validation_write(const struct validation *v, struct word file);
 

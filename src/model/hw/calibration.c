@@ -133,3 +133,9 @@ family_scale(const struct family *f, const struct param_units *u, void *figures)
 	for (int i = 0; i < f->n; i++)
 		d[i].value = param_scaled(u, f->rows[i].form, d[i].value);
 }
+
+bool
+calibration_own(const struct calibration *c, const char *section)
+{
+	return c && c->own && (!c->fitted || text_lists(c->fitted, section));
+}

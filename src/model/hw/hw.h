@@ -244,6 +244,8 @@ struct calibration {
 	const char *id, *gpu, *fabric, *backend, *source, *date, *note; /* of a GPU or of a fabric */
 	const char *host;                                               /* or of a host without a GPU */
 	const char *kept;                                               /* parameters that the rows did not determine */
+	bool own;           /* from a folder of the user's, not from a whole database */
+	const char *fitted; /* sections that were fitted, as `gemm collective`; NULL: all that there are */
 	struct datum n_points;
 	/* the reference figures that the file's fractions refer to */
 	struct datum ref_peak_flop_per_s, ref_mem_byte_per_s, ref_clock_hertz, ref_l2_byte, ref_n_sms;
@@ -277,6 +279,9 @@ struct calibration {
 	const char *transfer_note; /* `transferred from a100-sxm4-80gb, expected error 15-20 %` */
 	struct transfer_sigma transfer_sigma;
 };
+
+/* Whether this section was fitted to the machine's own measurements; c may be NULL. */
+bool calibration_own(const struct calibration *c, const char *section);
 
 /* --- the parameters as data ------------------------------------------------------------------------------ */
 

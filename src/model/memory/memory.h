@@ -11,7 +11,7 @@
 enum attention_form { ATTENTION_UNFUSED, ATTENTION_FLASH1, ATTENTION_FLASH2, ATTENTION_TUNED, N_ATTENTION_FORMS };
 
 /* How expert-parallel tokens travel when nobody says. */
-enum dispatcher { DISPATCH_PLAIN, DISPATCH_DEDUP, DISPATCH_BY_MODEL };
+enum dispatcher { DISPATCH_PLAIN, DISPATCH_DEDUP, DISPATCH_OPEN };
 /* How much of an all-to-all to the experts runs beside computation: as published runs have it, none, or all that the
  * layer's kernels last (Megatron-Core's overlap_moe_expert_parallel_comm). */
 enum expert_overlap { EXPERT_OVERLAP_PARTIAL, EXPERT_OVERLAP_NONE, EXPERT_OVERLAP_FULL };
@@ -22,12 +22,10 @@ struct stack_time {
 	struct datum sigma;     /* factor on the time of all layers' kernels */
 	struct datum moe_sigma; /* the same for mixtures of experts; absent: sigma */
 	enum attention_form attention;
-	bool context_flash2;      /* under context parallelism attention is no faster than FlashAttention 2 */
 	bool whole_waves;         /* its GEMMs are those of 2022 and before: whole tiles, no split depth */
 	bool tp_overlap;          /* tensor-parallel collectives overlap with products */
 	bool regathers;           /* sequence parallelism gathers inputs again for the weight gradients */
 	bool dp_overlap;          /* gradients and parameters travel beside computation */
-	bool legacy_zero;         /* ZeRO of 2020-21: one rail, parameter by parameter, nothing hidden */
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
 	struct datum reduce_byte; /* of a gradient on the wire */
 	bool gathers_fp8;         /* parameters of per-tensor fp8 products travel in 8 bits */
@@ -48,7 +46,6 @@ struct stack_time {
 	bool local_batch;          /* with pipelines the batch that is named is the local one */
 	struct datum chunk_layers; /* of a pipeline that is interleaved unless told otherwise; absent: it is not */
 	struct datum release;      /* year and month, 202604; absent: unknown or not versioned */
-	const char *except, *instead; /* ids of models whose recipes are those of another stack, and its id */
 	struct datum spread;          /* standard deviation of ln(measured / predicted) over runs of this framework */
 	struct datum n_runs;
 	struct datum left_out_frac,

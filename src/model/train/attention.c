@@ -7,7 +7,7 @@
 #include "model/train/parts.h"
 
 /*
- * What older kernels reach of the rate that a kernel tuned for the GPU has, fitted to 443 published training steps
+ * What older kernels reach of the rate that a kernel tuned for the GPU has, fitted to 442 published training steps
  * (llm-foundry's tables of 2023, torchtitan's benchmarks): FlashAttention 1 in Triton, FlashAttention 2 since Hopper.
  */
 static const double FLASH1_AMPERE = 0.8, FLASH1_HOPPER = 0.34, FLASH2_HOPPER = 0.67;
@@ -28,10 +28,6 @@ form_of(const struct train_job *job, const struct block *block)
 	/* no fused kernel of Hopper's time has learned sinks */
 	if (block->attention.sinks && job->machine.generation < BLACKWELL)
 		return ATTENTION_UNFUSED;
-	/* Blackwell came after FlashAttention 2 */
-	if (job->attention == ATTENTION_TUNED && job->layout.cp > 1 && job->stack->context_flash2 &&
-	    job->machine.generation == HOPPER)
-		return ATTENTION_FLASH2;
 	return job->attention;
 }
 

@@ -16,14 +16,12 @@ train_local(struct sheet *sh, const struct train_job *job, double n_ranks, doubl
 	return n_local;
 }
 
-/* A collective whose ranks in one domain leave it by n_rails NICs. */
 double
-train_over_rails(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks, double n_local,
-    double n_rails, double size_byte)
+train_collective(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks, double n_local,
+    double size_byte)
 {
 	GIVEN(sh, n_ranks, n_local, size_byte);
-	const struct collective_ground ground = {
-	    m->kernels, m->network, m->sharp, m->mesh, m->nic_byte_per_s * n_rails / n_local};
+	const struct collective_ground ground = {m->kernels, m->network, m->sharp, m->mesh, m->nic_byte_per_s};
 	struct collective_plan inside;
 	const struct collective_plan plan =
 	    collective_plan_fitted(&ground, c, n_ranks, ceil(n_ranks / n_local), &inside);
@@ -34,13 +32,6 @@ train_over_rails(struct sheet *sh, const struct train_machine *m, enum collectiv
 	else
 		SET_CALL(sh, collective_s, collective_time(sh, &plan, size_byte));
 	return collective_s;
-}
-
-double
-train_collective(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks, double n_local,
-    double size_byte)
-{
-	return train_over_rails(sh, m, c, n_ranks, n_local, n_local, size_byte);
 }
 
 /*

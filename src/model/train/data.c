@@ -4,9 +4,6 @@
 
 /* Parts that overlap one another: at least 40 million parameters, and a million per rank (Megatron-Core's buckets). */
 static const double BUCKET_PARAMS = 40e6, BUCKET_RANK_PARAMS = 1e6;
-/* A single slow rail disturbs computation less than all rails at full rate: a prior; none of 442 published steps goes
- * by it, and 0 or 0.5 leave their error as it is. */
-static const double RAIL_CONTENTION = 0.2;
 
 /* --- parameters of a rank -------------------------------------------------------------------------------- */
 
@@ -73,7 +70,6 @@ train_expert_params(struct sheet *sh, const struct train_job *job)
 /* A group that holds the same parameters: n_ranks that are `stride` apart. */
 struct group {
 	double n_ranks, stride, params;
-	bool one_rail;   /* rank by rank through one NIC of each node */
 	double n_copies; /* groups that are alike: more than one under hybrid sharding */
 };
 
@@ -90,8 +86,7 @@ group_time(struct sheet *sh, const struct train_job *job, const struct group *g,
 	TAKE(sh, n_pieces, n_parts);
 	TAKE(sh, wire_byte_per_param, byte);
 	LET(sh, piece_byte, group_param / n_pieces * wire_byte_per_param);
-	CALL(sh, piece_s,
-	    train_over_rails(sh, &job->machine, c, g->n_ranks, n_local, g->one_rail ? 1 : n_local, piece_byte));
+	CALL(sh, piece_s, train_collective(sh, &job->machine, c, g->n_ranks, n_local, piece_byte));
 	LET(sh, group_s, n_pieces * piece_s);
 	return group_s;
 }
@@ -108,7 +103,7 @@ gather_byte(const struct train_job *job)
 static double
 scatter_time(struct sheet *sh, const struct train_job *job, const struct group *g, double n_parts, double byte)
 {
-	const struct group alike = {g->n_copies, g->stride * g->n_ranks, g->params / g->n_ranks, g->one_rail, 1};
+	const struct group alike = {g->n_copies, g->stride * g->n_ranks, g->params / g->n_ranks, 1};
 
 	CALL(sh, within_s, group_time(sh, job, g, COLLECTIVE_REDUCE_SCATTER, n_parts, byte));
 	CALL(sh, across_s, group_time(sh, job, &alike, COLLECTIVE_ALL_REDUCE, n_parts, byte));
@@ -202,55 +197,6 @@ fully_sharded(struct sheet *sh, const struct train_job *job, const struct group 
 	return exposed_s;
 }
 
-static double
-rail_hide(struct sheet *sh, double comm_s, double work_s)
-{
-	GIVEN(sh, comm_s, work_s);
-	TAKE(sh, contention_frac, RAIL_CONTENTION);
-	LET(sh, hidden_s, fmax(0, comm_s - work_s) + contention_frac * fmin(comm_s, work_s));
-	return hidden_s;
-}
-
-/*
- * DeepSpeed of 2020-21: stages 1 and 2 hide nothing, stage 2 scatters after every micro-batch; stage 3 gathers
- * parameter by parameter over one rail, again for recomputation and backward: its floor does not shrink with N.
- */
-static double
-legacy(struct sheet *sh, const struct train_job *job, const struct group *dense, const struct group *experts,
-    const struct train_window *w, double m, struct train_terms *out)
-{
-	const bool full = job->layout.zero == 3;
-	const double layers = job->model->n_layers.value / job->layout.pp;
-	const double parts = layers * (train_has_experts(job->model) ? 6 : 4);
-	const struct group d = {dense->n_ranks, dense->stride, dense->params, full, dense->n_copies};
-	const struct group e = {experts->n_ranks, experts->stride, experts->params, full, experts->n_copies};
-
-	TAKE(sh, reduce_byte, job->stack->reduce_byte);
-	TAKE(sh, n_microbatches, m);
-	TAKE(sh, n_stage_layers, layers);
-	TAKE(sh, n_pieces, full ? parts : bucket_count_of(&d));
-	TAKE(sh, n_expert_pieces, full ? parts : bucket_count_of(&e));
-	CALL(sh, dense_scatter_s, scatter_time(sh, job, &d, n_pieces, reduce_byte));
-	CALL(sh, expert_scatter_s, scatter_time(sh, job, &e, n_expert_pieces, reduce_byte));
-	CALL(sh, dense_gather_s, group_time(sh, job, &d, COLLECTIVE_ALL_GATHER, n_pieces, gather_byte(job)));
-	CALL(sh, expert_gather_s, group_time(sh, job, &e, COLLECTIVE_ALL_GATHER, n_expert_pieces, gather_byte(job)));
-	LET(sh, scatter_s, dense_scatter_s + expert_scatter_s);
-	LET(sh, gather_s, dense_gather_s + expert_gather_s);
-	out->scatter_s = scatter_s;
-	out->gather_s = gather_s;
-	double exposed_s;
-	if (full) {
-		TAKE(sh, n_backward_gathers, job->recompute == RECOMPUTE_FULL ? 2.0 : 1.0);
-		CALL(sh, forward_s, rail_hide(sh, gather_s, w->forward_s));
-		CALL(sh, backward_s, rail_hide(sh, n_backward_gathers * gather_s + scatter_s, w->backward_s));
-		SET(sh, exposed_s, n_microbatches * (forward_s + backward_s) + (gather_s + scatter_s) / n_stage_layers);
-	} else if (job->layout.zero == 2)
-		SET(sh, exposed_s, n_microbatches * scatter_s + gather_s);
-	else
-		SET(sh, exposed_s, scatter_s + gather_s);
-	return exposed_s;
-}
-
 double
 train_data_parallel(
     struct sheet *sh, const struct train_job *job, const struct train_window *w, struct train_terms *out)
@@ -260,11 +206,10 @@ train_data_parallel(
 	const double expert_replicas = fmax(1, job->n_gpus / (l->pp * l->ep * l->etp));
 	const double expert_ranks = layout_expert_shard_ranks(l, shard);
 	const double expert_stride = fmin(l->ep * l->etp, job->machine.n_domain);
-	struct group dense = {shard, l->tp, out->rank_params, false, replicas / shard};
+	struct group dense = {shard, l->tp, out->rank_params, replicas / shard};
 	const struct group experts = {
-	    expert_ranks, expert_stride, out->expert_params, false, expert_replicas / expert_ranks};
-	const bool shards_once =
-	    l->zero == 3 && l->pp > 1 && !job->stack->reshards_pipeline && !job->stack->legacy_zero;
+	    expert_ranks, expert_stride, out->expert_params, expert_replicas / expert_ranks};
+	const bool shards_once = l->zero == 3 && l->pp > 1 && !job->stack->reshards_pipeline;
 
 	out->gather_s = out->scatter_s = 0;
 	if (job->adapters && l->zero < 3) {
@@ -276,8 +221,6 @@ train_data_parallel(
 	/* full sharding gathers the table that tokens are looked up in once, outside the layers */
 	if (l->zero == 3 && !shards_once)
 		dense.params -= job->model->vocab.value * job->model->hidden.value / l->tp;
-	if (job->stack->legacy_zero)
-		return legacy(sh, job, &dense, &experts, w, out->n_microbatches, out);
 	if (l->zero < 3 || shards_once)
 		return sharded(sh, job, &dense, &experts, w, out);
 	return fully_sharded(sh, job, &dense, &experts, w, out->n_microbatches, out);

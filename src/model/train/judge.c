@@ -74,9 +74,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	        l->zero == 3 && t->n_rows <= 8192 && job->model->hidden.value >= 7168 && !many_nodes},
 	    {TRAIN_WARNS_TRANSFERRED, d->transferred || job->machine.generation == VOLTA},
 	    {TRAIN_WARNS_OLD_CLUSTER, job->machine.generation == VOLTA && d->n_nodes > 1},
-	    {TRAIN_WARNS_GATHERS,
-	        (s->legacy_zero && l->zero >= 2) ||
-	            (l->zero == 3 && l->pp <= 1 && 2 * t->gather_s + t->scatter_s > work_s)},
+	    {TRAIN_WARNS_GATHERS, l->zero == 3 && l->pp <= 1 && 2 * t->gather_s + t->scatter_s > work_s},
 	    {TRAIN_WARNS_TINY, (t->layer_s < 2e-3 && !s->graphs) || t->step_s < 0.05},
 	    {TRAIN_WARNS_MICRO_BATCH, l->pp > 1 && (d->micro_batch_open || t->n_microbatches < 2 * l->pp)},
 	    {TRAIN_WARNS_EXPOSED, exposed_much(job, t)},
@@ -95,13 +93,11 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	return bits;
 }
 
-/* No utilization above what the products alone reach; no gathering for ever. */
+/* No utilization above what the products alone reach; no gathers that nothing hides and nobody measured. */
 static enum train_refusal
 unbelievable(const struct train_job *job, const struct train_terms *t)
 {
-	const double work_s = job->model->n_layers.value / job->layout.pp * (t->forward_s + t->backward_s);
-
-	if (job->stack->legacy_zero && job->layout.zero == 3 && t->gather_s > 5 * work_s)
+	if (!job->stack->dp_overlap && job->layout.zero == 3 && job->n_gpus > job->machine.n_domain)
 		return TRAIN_REFUSES_GATHER;
 	if (!(t->step_s > 0) || !(t->step_s < INFINITY))
 		return TRAIN_REFUSES_UTILISATION;
@@ -146,7 +142,7 @@ train_answer(const struct train_ask *ask, const struct train_doubts *doubts, str
 	train_fill(ask, out);
 	if (out->refusal)
 		return;
-	d.dispatcher_open |= ask->dispatcher == DISPATCH_BY_MODEL && ask->stack->time.dispatcher != DISPATCH_DEDUP;
+	d.dispatcher_open |= ask->dispatcher == DISPATCH_OPEN && ask->stack->time.dispatcher != DISPATCH_DEDUP;
 	d.micro_batch_open |= !datum_given(ask->n_sequences) ||
 	    (out->assumed & (1U << TRAIN_ASSUMES_LOCAL_BATCH | 1U << TRAIN_ASSUMES_FEWER)) != 0;
 	train_step(NULL, &out->job, &out->terms);

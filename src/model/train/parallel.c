@@ -4,7 +4,7 @@
 
 /*
  * Shares of communication that is waited for although it overlaps, and what hidden communication still costs the
- * computation beside it (SMs, memory, power): fitted to 443 published training steps, flat around these values.
+ * computation beside it (SMs, memory, power): fitted to 442 published training steps, flat around these values.
  */
 static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.55;
 /* Posting and merging of one step of ring attention; its backward pass sends twice. */

@@ -32,9 +32,6 @@ double train_sigma(const struct train_job *job);
 /* Experts of a rank. */
 double train_local_experts(const struct train_job *job, const struct block *block);
 
-/* train_collective over n_rails of the NICs of a domain. */
-double train_over_rails(struct sheet *sh, const struct train_machine *m, enum collective c, double n_ranks,
-    double n_local, double n_rails, double size_byte);
 /* What is left of a communication beside computation, when the two disturb each other. */
 double train_hide(struct sheet *sh, double comm_s, double work_s);
 

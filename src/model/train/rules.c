@@ -188,7 +188,7 @@ usual_dedup(const struct train_ask *ask)
 {
 	const enum dispatcher d = ask->dispatcher;
 
-	return (d == DISPATCH_BY_MODEL ? ask->stack->time.dispatcher : d) == DISPATCH_DEDUP;
+	return (d == DISPATCH_OPEN ? ask->stack->time.dispatcher : d) == DISPATCH_DEDUP;
 }
 
 static bool
@@ -265,7 +265,7 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 		return;
 	fill_recompute(ask, a);
 	job->dedup = usual_dedup(ask);
-	if (moe && job->layout.ep > job->machine.n_domain && ask->dispatcher == DISPATCH_BY_MODEL)
+	if (moe && job->layout.ep > job->machine.n_domain && ask->dispatcher == DISPATCH_OPEN)
 		assume(a, job->dedup ? TRAIN_ASSUMES_DEDUP : TRAIN_ASSUMES_PLAIN);
 	a->refusal = train_impossible(job);
 }

@@ -213,7 +213,7 @@ struct train_ask {
 	unsigned modules;
 	bool compiled, adapters, dropout; /* dropout: of a settled question; else that of the stack */
 	enum attention_form attention;    /* N_ATTENTION_FORMS: the stack's */
-	enum dispatcher dispatcher;       /* DISPATCH_BY_MODEL: not said */
+	enum dispatcher dispatcher;       /* DISPATCH_OPEN: not said */
 	double base_byte, optimizer_byte, imbalance;
 	enum context_form context;
 	bool zero_bubble, balanced_stages;

@@ -217,12 +217,26 @@ is_fitted(const struct fitted *f, const char *key)
 	return false;
 }
 
+static const char *const sections[] = {"gemm", "gemm_by_dtype", "weight_only", "collective", "custom_all_reduce",
+    "network", "attention", "attention_by", "mla", "moe", "memory", "launch", "fma"};
+
+/* Sections that were fitted: to these rows, or to earlier ones of the same machine. */
+static const char *
+fitted_sections(struct arena *a, const struct fitted *f, const struct node *before)
+{
+	const struct node *was = tree_get(before, "data.fitted");
+	const char *list = NULL;
+
+	for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+		if (is_fitted(f, sections[i]) || (was && was->text && text_lists(was->text, sections[i])))
+			list = list ? arena_printf(a, "%s %s", list, sections[i]) : sections[i];
+	return list;
+}
+
 /* Sections that stay as they were. */
 static const char *
 kept_sections(struct arena *a, const struct fitted *f, const struct node *before)
 {
-	static const char *const sections[] = {"gemm", "gemm_by_dtype", "weight_only", "collective",
-	    "custom_all_reduce", "network", "attention", "attention_by", "mla", "moe", "memory", "launch", "fma"};
 	const char *list = NULL;
 
 	for (size_t i = 0; before && i < sizeof sections / sizeof *sections; i++)
@@ -237,6 +251,7 @@ data_section(const struct fit_bench *b, const struct fitted *f, const struct cal
 	struct arena *a = b->arena;
 	const struct node *n = tree_map(a, nowhere);
 	const char *open = open_params(a, f), *kept = kept_sections(a, f, about->before), *note = about->note;
+	const char *fitted = fitted_sections(a, f, about->own ? about->before : NULL);
 	int n_points = 0;
 
 	for (int i = 0; i < f->n; i++)
@@ -252,6 +267,8 @@ data_section(const struct fit_bench *b, const struct fitted *f, const struct cal
 		    a, "%s%sNot fitted to these rows, unchanged: %s.", note ? note : "", note ? " " : "", kept);
 	if (note)
 		n = tree_with(a, n, "note", word(a, note));
+	if (fitted)
+		n = tree_with(a, n, "fitted", word(a, fitted));
 	if (open)
 		n = tree_with(a, n, "kept", word(a, open));
 	return n;

@@ -177,6 +177,7 @@ struct calibration_about {
 	const char *name; /* for the first line: `H100 SXM5 80 GB` */
 	const char *gpu, *host, *backend, *source, *date, *note;
 	const struct node *before; /* the file that is replaced, or NULL: sections that were not fitted are kept */
+	bool own;                  /* it is the user's: earlier rows of the machine */
 };
 
 /* The text of the file in hwdb/calibration. */
@@ -243,7 +244,11 @@ struct fit_stack_row {
 	struct train_ask ask; /* its stack is the one that the fit begins with */
 	struct train_doubts doubts;
 	double measured_s;
+	const char *model, *gpu; /* ids, or NULL: all of one */
 };
+
+/* What rows are left out together to judge a fit: the first of which there are two. */
+enum fit_left { FIT_LEFT_MODEL, FIT_LEFT_GPU, FIT_LEFT_ROW, N_FIT_LEFTS };
 
 /* A factor that was fitted. */
 struct fit_sigma {
@@ -256,7 +261,10 @@ struct fit_stack {
 	struct fit_sigma dense, experts; /* n 0: not fitted.  A stack with one factor for both has it in `dense` */
 	bool apart;                      /* the stack has one for mixtures of experts */
 	double spread, seen_spread; /* standard deviation of ln(measured / predicted): to go by, and of these rows */
-	struct fitted_errors before, after, unseen; /* with the stack as it was, as fitted, each row by the others */
+	enum fit_left left;
+	int n_left;     /* of those */
+	double between; /* standard deviation of ln(measured / predicted) between them; NaN where rows are left out */
+	struct fitted_errors before, after, unseen; /* with the stack as it was, as fitted, left out */
 	/* What a run that only communicated would stray by more, in logarithms, from this many rows or more; NaN where
 	 * the rows do not tell it from nothing: above 0, less overlaps than the stack says, below it more. */
 	double comm_slope;

@@ -19,6 +19,7 @@ enum { N_RESAMPLES = 1000, ROUNDS = 3, SEED = 1 };
 struct own {
 	double log_sigma, weight;
 	bool experts;
+	int unit; /* left out together */
 };
 
 static bool
@@ -100,14 +101,14 @@ median(struct own *list, int n)
 	return n ? list[n - 1].log_sigma : NAN;
 }
 
-/* Of one kind of rows, without one of them. */
+/* Of one kind of rows, without those of one unit (-1: all). */
 static int
 gather(const struct own *all, int n, bool experts, int without, struct own *out)
 {
 	int k = 0;
 
 	for (int i = 0; i < n; i++)
-		if (i != without && all[i].experts == experts && all[i].weight > 0)
+		if (all[i].unit != without && all[i].experts == experts && all[i].weight > 0)
 			out[k++] = all[i];
 	return k;
 }
@@ -162,25 +163,87 @@ fit_one(struct arena *a, const struct fit_stack_row *rows, int n, struct own *ow
 	}
 }
 
-/* The factor that the other rows give; the stack's own where they are too few. */
+/* The factor that the other units give; the inherited one where they have too few rows. */
 static double
-without(const struct own *own, int n, int i, double otherwise, struct own *room)
+without(const struct own *own, int n, int i, double inherited, struct own *room)
 {
-	const int k = gather(own, n, own[i].experts, i, room);
+	const int k = gather(own, n, own[i].experts, own[i].unit, room);
 
-	return k > 0 ? exp(median(room, k)) : otherwise;
+	return k > 0 ? exp(median(room, k)) : inherited;
+}
+
+static bool
+same_unit(const struct fit_stack_row *a, const struct fit_stack_row *b, enum fit_left left)
+{
+	const char *x = left == FIT_LEFT_MODEL ? a->model : a->gpu, *y = left == FIT_LEFT_MODEL ? b->model : b->gpu;
+
+	return left == FIT_LEFT_ROW ? a == b : x && y ? strcmp(x, y) == 0 : x == y;
+}
+
+/* Number the units, by the first dimension that has two. */
+static void
+set_units(int n, const struct fit_stack_row *rows, struct own *own, struct fit_stack *out)
+{
+	for (out->left = FIT_LEFT_MODEL; out->left < N_FIT_LEFTS; out->left++) {
+		out->n_left = 0;
+		for (int i = 0; i < n; i++) {
+			int k = 0;
+			while (k < i && !same_unit(&rows[k], &rows[i], out->left))
+				k++;
+			own[i].unit = k < i ? own[k].unit : out->n_left++;
+		}
+		if (out->n_left > 1 || out->left == FIT_LEFT_ROW)
+			return;
+	}
+}
+
+/* Standard deviations inside units and between them, by moments, as ln(measured / predicted). */
+static void
+components(
+    struct arena *a, int n, const int *unit, int n_units, const double *log_ratio, double *within, double *between)
+{
+	double *sum = ARENA_ARRAY(a, double, n_units), *squares = ARENA_ARRAY(a, double, n_units);
+	int *size = ARENA_ARRAY(a, int, n_units), used = 0;
+	double inside = 0, mean = 0, around = 0, inverse = 0;
+
+	for (int i = 0; i < n; i++) {
+		sum[unit[i]] += log_ratio[i];
+		squares[unit[i]] += log_ratio[i] * log_ratio[i];
+		size[unit[i]]++;
+	}
+	for (int u = 0; u < n_units; u++)
+		if (size[u]) {
+			inside += fmax(0, squares[u] - sum[u] * sum[u] / size[u]);
+			mean += sum[u] / size[u];
+			inverse += 1.0 / size[u];
+			used++;
+		}
+	for (int u = 0; u < n_units; u++)
+		if (size[u])
+			around += pow(sum[u] / size[u] - mean / used, 2);
+	const double v_within = n > used ? inside / (n - used) : 0;
+	*within = sqrt(v_within);
+	*between = used > 1 ? sqrt(fmax(0, around / (used - 1) - inverse / used * v_within)) : 0;
 }
 
 /* One parameter was taken from these residuals; a new run strays by the scatter and by the factor's own error.  Few
- * rows are counted beside as many of the listed spread as are missing. */
+ * rows are counted beside as many of the listed spread as are missing.  Where units were left out, a new one strays as
+ * they do between one another too. */
 static void
-set_spread(int n, int n_fitted, const double *log_ratio, double listed, struct fit_stack *out)
+set_spread(struct arena *a, int n, int n_fitted, const int *unit, const double *log_ratio, double listed,
+    struct fit_stack *out)
 {
-	double sum = 0;
+	double sum = 0, within, between;
 
 	for (int i = 0; i < n; i++)
 		sum += log_ratio[i] * log_ratio[i];
-	const double variance = sum / fmax(1, n - n_fitted) * (1 + (double)n_fitted / n);
+	double variance = sum / fmax(1, n - n_fitted) * (1 + (double)n_fitted / n);
+	out->between = NAN;
+	if (out->left != FIT_LEFT_ROW) {
+		components(a, n, unit, out->n_left, log_ratio, &within, &between);
+		variance = fmax(variance, within * within + between * between * (1 + 1.0 / out->n_left));
+		out->between = between;
+	}
 	const double weight = fmin(1, (double)(n - n_fitted) / (FIT_STACK_SPREAD_ROWS - 1));
 	out->seen_spread = sqrt(variance);
 	out->spread = sqrt(weight * variance + (1 - weight) * listed * listed);
@@ -222,11 +285,12 @@ fit_stack(struct arena *a, int n, const struct fit_stack_row *rows, double liste
 	const struct stack_time *base = &rows[0].ask.stack->time;
 	const double sigma = base->sigma.value, experts_sigma = datum_or(base->moe_sigma, sigma);
 
-	int n_used = 0;
+	int *unit = ARENA_ARRAY(a, int, n), n_used = 0;
 
 	out->apart = datum_given(base->moe_sigma);
 	for (int i = 0; i < n; i++)
-		own[i] = (struct own){own_sigma(&rows[i]), 0, out->apart && has_experts(rows[i].ask.model)};
+		own[i] = (struct own){own_sigma(&rows[i]), 0, out->apart && has_experts(rows[i].ask.model), 0};
+	set_units(n, rows, own, out);
 	fit_one(a, rows, n, own, false, sigma, &out->dense);
 	fit_one(a, rows, n, own, true, experts_sigma, &out->experts);
 	if (!out->dense.n && !out->experts.n)
@@ -234,18 +298,20 @@ fit_stack(struct arena *a, int n, const struct fit_stack_row *rows, double liste
 	for (int i = 0; i < n; i++) {
 		const struct fit_sigma *s = own[i].experts ? &out->experts : &out->dense;
 		measured_s[i] = rows[i].measured_s;
-		out->before_s[i] = predict(&rows[i], own[i].experts ? experts_sigma : sigma);
+		const double inherited = own[i].experts ? experts_sigma : sigma;
+		out->before_s[i] = predict(&rows[i], inherited);
 		out->after_s[i] = predict(&rows[i], s->value);
-		unseen_s[i] = s->n ? predict(&rows[i], without(own, n, i, s->value, room)) : NAN;
+		unseen_s[i] = s->n ? predict(&rows[i], without(own, n, i, inherited, room)) : NAN;
 		if (!s->n)
 			continue;
 		comm_frac[n_used] = comm_share(&rows[i]);
+		unit[n_used] = own[i].unit;
 		log_ratio[n_used++] = log(measured_s[i] / out->after_s[i]);
 	}
 	out->before = fitted_errors_of(a, n, out->before_s, measured_s, NULL);
 	out->after = fitted_errors_of(a, n, out->after_s, measured_s, NULL);
 	out->unseen = fitted_errors_of(a, n, unseen_s, measured_s, NULL);
 	out->comm_slope = comm_slope(n_used, comm_frac, log_ratio);
-	set_spread(n_used, (out->dense.n > 0) + (out->experts.n > 0), log_ratio, listed, out);
+	set_spread(a, n_used, (out->dense.n > 0) + (out->experts.n > 0), unit, log_ratio, listed, out);
 	return true;
 }

@@ -63,6 +63,7 @@ by_label(const void *a, const void *b)
 /* Room for the numbers of the largest group. */
 struct bench {
 	double *error, *absolute, *baseline;
+	const struct score_case **grouped;
 };
 
 /* --- one group ------------------------------------------------------------------------------------------- */
@@ -137,12 +138,44 @@ conformal_of(double *scaled_errors, size_t n)
 	return scaled_errors[(rank < 1 ? 1 : rank > n ? n : rank) - 1];
 }
 
+/* --- coverage by group ----------------------------------------------------------------------------------- */
+
+enum { GROUP_PARTS = 3 };
+
+static int
+by_group(const void *a, const void *b)
+{
+	const struct score_case *const *x = a, *const *y = b;
+	int order = 0;
+
+	for (int i = 0; i < GROUP_PARTS && !order; i++)
+		order = strcmp((*x)->group[i] ? (*x)->group[i] : "", (*y)->group[i] ? (*y)->group[i] : "");
+	return order;
+}
+
+/* A group counts by its share inside; cases that name no group are none. */
+static void
+score_coverage(const struct score_case **list, size_t n, struct score_group *g)
+{
+	double sum = 0;
+
+	qsort(list, n, sizeof *list, by_group);
+	for (size_t i = 0, k; i < n; i = k) {
+		int inside = 0;
+		for (k = i; k < n && by_group(&list[i], &list[k]) == 0; k++)
+			inside += list[k]->low <= list[k]->measured && list[k]->measured <= list[k]->high;
+		sum += (double)inside / (double)(k - i);
+		g->n_groups++;
+	}
+	g->group_coverage80 = percent(sum, g->n_groups);
+}
+
 static struct score_group
 score_one(const struct score_case *cases, const struct labelled *in, size_t n, enum score_by by, struct bench *b)
 {
 	struct score_group g = {.by = by, .name = in[0].label};
 	double sum = 0, weights = 0;
-	size_t found = 0;
+	size_t found = 0, grouped = 0;
 	int near10 = 0, near20 = 0, near30 = 0, covered = 0, under = 0, safe = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -164,6 +197,8 @@ score_one(const struct score_case *cases, const struct labelled *in, size_t n, e
 		if (!isnan(c->low)) {
 			b->baseline[g.n_intervals++] = scaled(c);
 			covered += c->low <= c->measured && c->measured <= c->high;
+			if (c->group[0])
+				b->grouped[grouped++] = c;
 		}
 		if (!isnan(c->safe)) {
 			g.n_safe++;
@@ -180,6 +215,7 @@ score_one(const struct score_case *cases, const struct labelled *in, size_t n, e
 	g.under10 = percent(under, g.n);
 	g.conformal = conformal_of(b->baseline, (size_t)g.n_intervals);
 	g.coverage80 = percent(covered, g.n_intervals);
+	score_coverage(b->grouped, grouped, &g);
 	g.safe_covers = percent(safe, g.n_safe);
 	for (int k = 0; k < SCORE_BASELINES; k++)
 		score_baseline(cases, in, n, k, b, &g);
@@ -214,7 +250,7 @@ score_groups(struct arena *a, const struct score_case *cases, size_t n, const bo
 	struct arena *scratch = arena_new();
 	struct labelled *in = ARENA_ARRAY(scratch, struct labelled, n + 1);
 	struct bench b = {ARENA_ARRAY(scratch, double, n + 1), ARENA_ARRAY(scratch, double, n + 1),
-	    ARENA_ARRAY(scratch, double, n + 1)};
+	    ARENA_ARRAY(scratch, double, n + 1), ARENA_ARRAY(scratch, const struct score_case *, n + 1)};
 
 	for (int by = 0; by < N_SCORE_BY; by++)
 		if (by == SCORE_BY_ALL || dimensions[by])

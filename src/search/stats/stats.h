@@ -110,13 +110,14 @@ enum score_sense { SCORE_VALUE, SCORE_ABOVE, SCORE_BELOW };
 
 struct score_case {
 	const char *file;
-	int line;                         /* of the file */
-	const char *unit;                 /* a row's name, for the unit of its values: x_s */
-	const char *name;                 /* for people */
-	const char *detail;               /* how the prediction is made up, or NULL */
-	const char *label[N_SCORE_BY];    /* NULL: not in this dimension; SCORE_BY_ALL is `all` unless left out */
-	double predicted, measured;       /* in one unit; measured above 0 */
-	double low, high;                 /* 80 % interval; NaN: none */
+	int line;                      /* of the file */
+	const char *unit;              /* a row's name, for the unit of its values: x_s */
+	const char *name;              /* for people */
+	const char *detail;            /* how the prediction is made up, or NULL */
+	const char *label[N_SCORE_BY]; /* NULL: not in this dimension; SCORE_BY_ALL is `all` unless left out */
+	const char *group[3];          /* source, model, GPU: neighbors in all of them are one group; NULL: not said */
+	double predicted, measured;    /* in one unit; measured above 0 */
+	double low, high;              /* 80 % interval; NaN: none */
 	double baseline[SCORE_BASELINES]; /* NaN: none */
 	double safe;                      /* what was promised not to be exceeded; NaN: nothing */
 	enum score_sense sense;           /* the true value is the measured one, above it, or below it */
@@ -130,6 +131,8 @@ struct score_group {
 	const char *name;
 	int n, n_skipped, n_warned, n_intervals, n_safe, n_bounds;
 	double mape, median_ape, bias, within10, within20, within30, coverage80;
+	double group_coverage80; /* of groups of source, model and GPU, each weighing the same */
+	int n_groups;
 	double conformal;   /* factor on the half-widths that makes 80 % fall inside, as for cases to come */
 	double under10;     /* predicted less than 90 % of what was measured */
 	double safe_covers; /* measured values at or below what was promised */

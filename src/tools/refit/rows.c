@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Published rows, read and predicted by the functions behind `ridge validate`. */
+#include "parts.h"
+
+#include "base/base.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *unit, *model;
+} domains[N_DOMAINS] = {{"train", "x_s", "model"}, {"memory", "x_byte", "model"}, {"comm", "x_s", "collective"}};
+
+static const char *const leaves[N_LEAVES] = {"source", "model", "gpu", "group"};
+
+const char *
+domain_name(enum domain d)
+{
+	return domains[d].name;
+}
+
+const char *
+leave_name(enum leave l)
+{
+	return leaves[l];
+}
+
+/* All cases of the files; the arena is the caller's to free. */
+static struct validation
+validate(struct refit *r, struct arena *a)
+{
+	struct run *run = ARENA_NEW(a, struct run);
+	struct validation v = {.run = run};
+	struct words files = {.n = r->n_files, .list = ARENA_ARRAY(a, struct word, r->n_files)};
+
+	*run = (struct run){.arena = a, .diag = diag_new(a), .command = command_find("validate"), .sheet = NULL};
+	run->inputs = tree_map(a, (struct source){0});
+	run->database = database_for(r->db, a, run->diag);
+	for (size_t i = 0; i < r->n_files; i++)
+		((struct word *)files.list)[i] = (struct word){r->files[i], {0}};
+	if (!validation_read(&v, &files)) {
+		diag_print(run->diag, stderr, false);
+		exit(3);
+	}
+	return v;
+}
+
+/* The cells that the groups go by, of all files. */
+struct shelf {
+	const char *file;
+	struct table table;
+};
+
+static const char *
+cell(const struct table *t, size_t line, const char *column)
+{
+	const size_t c = table_column(t, column);
+	const char *text = c < t->n_columns ? table_cell(t, line, c)->text : NULL;
+
+	return text && *text ? text : NULL;
+}
+
+static void
+label(struct refit *r, const struct shelf *shelves, struct refit_row *row)
+{
+	const struct table *t = NULL;
+	size_t line = 0;
+
+	for (size_t i = 0; i < r->n_files; i++)
+		if (strcmp(shelves[i].file, row->file) == 0)
+			t = &shelves[i].table;
+	while (t && line < t->n_lines && table_cell(t, line, 0)->at.line != row->line)
+		line++;
+	if (!t || line == t->n_lines)
+		return;
+	const char *gpu = cell(t, line, "gpu_id"), *source = cell(t, line, "source");
+	const char *model = cell(t, line, domains[r->domain].model);
+	row->label[LEAVE_SOURCE] = source ? source : "-";
+	row->label[LEAVE_MODEL] = model ? model : "-";
+	row->label[LEAVE_GPU] = gpu ? gpu : cell(t, line, "gpu") ? cell(t, line, "gpu") : "-";
+	row->label[LEAVE_GROUP] = arena_printf(
+	    r->arena, "%s x %s x %s", row->label[LEAVE_SOURCE], row->label[LEAVE_MODEL], row->label[LEAVE_GPU]);
+}
+
+static void
+number_units(struct refit *r, enum leave l)
+{
+	for (int i = 0; i < r->n; i++) {
+		int k = 0;
+		while (k < i && strcmp(r->rows[k].label[l], r->rows[i].label[l]) != 0)
+			k++;
+		r->rows[i].unit[l] = k < i ? r->rows[k].unit[l] : r->n_units[l]++;
+	}
+}
+
+/* Lists of operators go by no constant of a stack. */
+static bool
+counts(const struct refit *r, const struct score_case *c)
+{
+	const char *kind = c->label[SCORE_BY_KIND];
+
+	return !c->skipped && !(kind && strcmp(kind, "operators") == 0) && c->unit &&
+	    strcmp(c->unit, domains[r->domain].unit) == 0 && c->sense == SCORE_VALUE && c->measured > 0 &&
+	    c->predicted > 0;
+}
+
+bool
+refit_read_rows(struct refit *r)
+{
+	struct arena *a = r->arena;
+	struct shelf *shelves = ARENA_ARRAY(a, struct shelf, r->n_files);
+	const struct validation v = validate(r, a);
+
+	for (size_t i = 0; i < r->n_files; i++) {
+		shelves[i].file = r->files[i];
+		if (!table_read_file(a, r->diag, r->files[i], NULL, &shelves[i].table))
+			return false;
+	}
+	r->rows = ARENA_ARRAY(a, struct refit_row, v.n + 1);
+	for (size_t i = 0; i < v.n; i++) {
+		const struct score_case *c = &v.cases[i];
+		if (!counts(r, c))
+			continue;
+		struct refit_row *row = &r->rows[r->n++];
+		*row = (struct refit_row){.file = c->file,
+		    .line = c->line,
+		    .stack = c->label[SCORE_BY_FRAMEWORK] ? c->label[SCORE_BY_FRAMEWORK] : "-",
+		    .log_measured = log(c->measured),
+		    .log_predicted = log(c->predicted),
+		    .log_low = log(c->low),
+		    .log_high = log(c->high)};
+		label(r, shelves, row);
+		if (!row->label[LEAVE_GROUP])
+			r->n--;
+	}
+	for (int l = 0; l < N_LEAVES; l++)
+		number_units(r, (enum leave)l);
+	return r->n > 0;
+}
+
+void
+refit_predict(struct refit *r, double *log_predicted)
+{
+	struct arena *a = arena_new();
+	const struct validation v = validate(r, a);
+	int k = 0;
+
+	for (int i = 0; i < r->n; i++)
+		log_predicted[i] = NAN;
+	/* both lists are in the order of the files; a row that is skipped now is not a row then */
+	for (size_t i = 0; i < v.n && k < r->n; i++) {
+		const struct score_case *c = &v.cases[i];
+		if (!c->unit || strcmp(c->unit, domains[r->domain].unit) != 0)
+			continue;
+		while (k < r->n && strcmp(r->rows[k].file, c->file) == 0 && r->rows[k].line < c->line)
+			k++;
+		if (k < r->n && r->rows[k].line == c->line && strcmp(r->rows[k].file, c->file) == 0 && counts(r, c))
+			log_predicted[k++] = log(c->predicted);
+	}
+	arena_free(a);
+}
