@@ -183,6 +183,8 @@ calibrate_run(struct run *r, const void *input)
 			}
 	if (all.n == 1)
 		run_reads(r, &in->yaml, NULL);
+	if (in->validate_with.text && !calibrate_validate(r, in, &all))
+		return REFUSED;
 	if (in->yaml && all.n == 1)
 		r->document = calibration_text(&all.list[0].bench, &all.list[0].fitted, &all.list[0].about);
 	return calibrate_store(r, in, &all) ? ANSWERED : REFUSED;
@@ -203,6 +205,7 @@ static const struct input_needs calibrate_needs[] = {
     {"gpu", "it applies to kernels; a stack or engine uses the GPUs of its rows"},
     {"backend", "it applies to kernels, not to --stack or --engine"},
     {"fresh", "it needs --write or --install"},
+    {"validate_with", "it applies to kernels; --stack prints the errors of its own rows"},
 };
 
 const struct command calibrate_command = {

@@ -43,7 +43,7 @@ show_peak(struct run *r, const struct memory_job *job, struct memory_use *use)
 	CALL(sh, expected_byte, memory_peak(sh, job, use));
 	SHOW(sh, expected_byte, peak_byte);
 	struct interval i;
-	if (run_answer_interval(r, memory_kind(job), expected_byte, &i))
+	if (run_answer_interval(r, memory_kind(job), memory_listed(job), expected_byte, &i))
 		BETWEEN(sh, expected_byte, i.low, i.high, i.why);
 	if (!datum_given(job->stack->safety))
 		return expected_byte; /* an engine keeps within the share that it takes */

@@ -273,10 +273,12 @@ database_path(struct database *db, enum entry_kind k, const char *id)
 bool
 database_is_own(struct database *db, enum entry_kind k, const char *id)
 {
-	for (size_t i = 0; i < db->n_roots; i++)
-		if (access(file_of(db, i, k, id), R_OK) == 0)
+	const char *path = database_path(db, k, id);
+
+	for (size_t i = 0; path && i < db->n_roots; i++)
+		if (strcmp(file_of(db, i, k, id), path) == 0)
 			return access(file_of(db, i, ENTRY_UNCERTAINTY, "train"), R_OK) != 0;
-	return false;
+	return path != NULL;
 }
 
 static bool
@@ -306,6 +308,22 @@ read_file(struct database *db, const char *path)
 	*f = (struct read_file){arena_text(db->arena, path), root, NULL, db->store->files};
 	db->store->files = f;
 	return root;
+}
+
+struct database *
+database_with(const struct database *db, struct arena *a, enum entry_kind k, const char *id, const struct node *root)
+{
+	struct database *out = database_for(db, a, db->diag);
+	struct read_file *file = ARENA_NEW(a, struct read_file);
+	struct known_name *path = ARENA_NEW(a, struct known_name);
+
+	/* what was made of the old entry does not hold */
+	*file = (struct read_file){arena_printf(a, "%s, new", id), root, NULL, db->store->files};
+	*path = (struct known_name){k, id, file->path, db->store->paths};
+	out->arena = a;
+	out->store = ARENA_NEW(a, struct store);
+	*out->store = (struct store){file, db->store->ids, path, NULL};
+	return out;
 }
 
 static struct read_file *

@@ -44,6 +44,9 @@ const char *database_user_directory(struct arena *a);
 
 /* The same database for one query: structs are allocated in `passing`, errors go to d, and parsed files are shared. */
 struct database *database_for(const struct database *db, struct arena *passing, struct diag *d);
+/* The same database with this entry in place of its file; what is made of entries is kept in `a`. */
+struct database *database_with(
+    const struct database *db, struct arena *a, enum entry_kind k, const char *id, const struct node *root);
 /* The same database with another destination for errors. */
 struct database *database_reporting_to(const struct database *db, struct diag *d);
 

@@ -74,5 +74,5 @@ rows() {
 	rows h100-sxm5-80gb,vllm,bf16,8,4096,4096,12
 	ask calibrate "$tmp/rows.csv" --gpu h100
 	refused
-	says "48 needed"
+	says "8 needed"
 }

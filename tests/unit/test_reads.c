@@ -42,6 +42,7 @@ static const struct {
     {"bench", "only", {"launch"}},
     {"calibrate", "files", {"tests/fixtures/calibrate/h100.csv"}},
     {"calibrate", "write", {"/tmp/ridge-test-calibrations"}},
+    {"calibrate", "validate_with", {"tests/fixtures/calibrate/steps.csv"}},
     {NULL, "source", {"a paper"}},
     {NULL, "date", {"2026-01-01"}},
     {NULL, "note", {"a note"}},

@@ -58,7 +58,7 @@ bool run_errors(struct run *r, const struct error_source *s, struct error_terms 
 bool run_errors_with(struct run *r, const struct error_source *s, const struct uncertainty *u, struct error_terms *out,
     const char **why);
 /* The interval of an answer that rests on no calibration, such as memory; false when its kind has no file. */
-bool run_answer_interval(struct run *r, const char *kind, double value, struct interval *out);
+bool run_answer_interval(struct run *r, const char *kind, bool listed, double value, struct interval *out);
 /* The interval of one time; false when there is none. */
 bool run_interval(struct run *r, const struct error_source *s, double value, struct interval *out);
 

@@ -26,6 +26,8 @@ run_uncertainty(struct run *r, const char *kind)
 	    .within_sigma = absent,
 	    .group_sigma = absent,
 	    .unlisted_sigma = absent,
+	    .recipe_sigma = absent,
+	    .machine_sigma = absent,
 	    .n_groups = absent,
 	    .n_stacks = absent};
 	return u ? u : none;
@@ -136,7 +138,7 @@ run_interval(struct run *r, const struct error_source *s, double value, struct i
 }
 
 bool
-run_answer_interval(struct run *r, const char *kind, double value, struct interval *out)
+run_answer_interval(struct run *r, const char *kind, bool listed, double value, struct interval *out)
 {
 	const struct uncertainty *u = run_uncertainty(r, kind);
 	const struct residual of_kind = {
@@ -144,8 +146,10 @@ run_answer_interval(struct run *r, const char *kind, double value, struct interv
 
 	if (!(value > 0) || (!datum_given(u->sigma) && !datum_given(u->q10)))
 		return false;
-	const struct error_terms e = {
-	    .n = 1, .classes = {error_class_of(1, &of_kind, 0)}, .widening = datum_or(u->conformal, 1)};
-	*out = interval_of(value, &e, "calibrated");
+	const struct error_terms e = {.n = 1,
+	    .classes = {error_class_of(1, &of_kind, 0)},
+	    .stack_sigma = listed ? 0 : datum_or(u->unlisted_sigma, 0),
+	    .widening = datum_or(u->conformal, 1)};
+	*out = interval_of(value, &e, listed ? "calibrated" : "uncalibrated framework");
 	return true;
 }

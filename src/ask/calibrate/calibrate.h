@@ -25,6 +25,8 @@
 	X(0, date, "date", "date", WORD, "DATE", "", NULL,                                                             \
 	    "date of the measurements (default: the last date in the rows)")                                           \
 	X(0, note, "note", "note", WORD, "TEXT", "", NULL, "note to keep in the calibration file")                     \
+	X(0, validate_with, "validate-with", "validate_with", WORD, "FILE", "file", NULL,                              \
+	    "training steps of this machine: their error before and after")                                            \
 	X(0, stack, "stack", "stack", WORD, "NAME", "", NULL,                                                          \
 	    "fit the training stack NAME to measured training steps")                                                  \
 	X(0, engine, "engine", "engine", WORD, "NAME", "", NULL,                                                       \
@@ -63,6 +65,10 @@ bool calibrate_folder(struct run *r, const struct calibrate_in *in, enum entry_k
 /* One file that the answer leaves behind, with its folder, and the row that says so.  False with an error. */
 bool calibrate_write_file(struct run *r, const char *path, const char *text);
 
+/* The errors of measured training steps with the database as it is and with the new calibrations.  False with errors.
+ */
+bool calibrate_validate(struct run *r, const struct calibrate_in *in, const struct calibrate_targets *all);
+
 /* `ridge calibrate --stack` and `--engine`: whole runs that somebody measured become a file of a framework or engine.
  */
 
@@ -83,7 +89,7 @@ struct own_rows {
 };
 /* Calls `each` for every row of every file, which returns why it leaves the row out, or NULL.  A file without one of
  * the columns (a NULL-ended list) is an error. */
-bool own_read(struct run *r, const struct calibrate_in *in, const char *const *columns, struct own_rows *out,
+bool own_read(struct run *r, const struct words *files, const char *const *columns, struct own_rows *out,
     const char *(*each)(void *context, const struct validate_row *row), void *context);
 void own_warn(struct run *r, const struct own_rows *rows);
 /* Fewer than `least` rows: an error that says what was left out. */

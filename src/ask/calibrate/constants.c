@@ -185,7 +185,8 @@ calibrate_engine(struct run *r, const struct calibrate_in *in)
 		return REFUSED;
 	struct runs x = {.run = r, .base = base, .reader = serve_reader_new(r, base)};
 	struct last last = {.runs = &x};
-	if (!own_read(r, in, columns, &rows, read_run, &x) || !own_enough(r, in->engine, &rows, FIT_ENGINE_ROWS))
+	if (!own_read(r, &in->files, columns, &rows, read_run, &x) ||
+	    !own_enough(r, in->engine, &rows, FIT_ENGINE_ROWS))
 		goto out;
 	const struct fit_engine_points points = {x.n, predict, &last, x.measured_s, x.row, x.kind, x.parallel};
 	if (!fit_engine(r->arena, base, &points, &fit)) {
@@ -335,10 +336,12 @@ calibrate_stack(struct run *r, const struct calibrate_in *in)
 	if (!base || !own_name(r, in->stack, ENTRY_STACK, base->id))
 		goto out;
 	train_reader_stack(s.reader, base);
-	if (!own_read(r, in, columns, &rows, read_step, &s) || !own_enough(r, in->stack, &rows, FIT_STACK_ROWS))
+	if (!own_read(r, &in->files, columns, &rows, read_step, &s) || !own_enough(r, in->stack, &rows, FIT_STACK_ROWS))
 		goto out;
 	const struct uncertainty *u = run_uncertainty(r, "train");
-	const double usual = hypot(datum_or(u->within_sigma, 0.1), datum_or(u->group_sigma, 0));
+	/* few runs leave a part of what frameworks differ by */
+	const double usual = hypot(hypot(datum_or(u->within_sigma, 0.1), datum_or(u->group_sigma, 0)),
+	    datum_or(u->unlisted_sigma, 0) / sqrt(fmax(1, s.n)));
 	if (!fit_stack(r->arena, s.n, s.rows, datum_or(base->time.spread, usual), &fit)) {
 		diag_error(
 		    r->diag, in->stack.from, "no kind of model has the %d rows a factor needs", (int)FIT_STACK_ROWS);

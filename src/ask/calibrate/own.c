@@ -76,20 +76,20 @@ has_columns(struct run *r, struct word file, const struct table *t, const char *
 }
 
 bool
-own_read(struct run *r, const struct calibrate_in *in, const char *const *columns, struct own_rows *out,
+own_read(struct run *r, const struct words *files, const char *const *columns, struct own_rows *out,
     const char *(*each)(void *context, const struct validate_row *row), void *context)
 {
 	*out = (struct own_rows){.n_read = 0};
-	if (!in->files.n) {
+	if (!files->n) {
 		diag_error(r->diag, (struct source){0}, "no measured runs");
 		diag_hint(r->diag, "name a CSV file; - is standard input");
 		return false;
 	}
-	for (size_t i = 0; i < in->files.n; i++) {
+	for (size_t i = 0; i < files->n; i++) {
 		struct table *const t = ARENA_NEW(r->arena, struct table);
 
-		if (!table_read_file(r->arena, r->diag, in->files.list[i].text, NULL, t) ||
-		    !has_columns(r, in->files.list[i], t, columns))
+		if (!table_read_file(r->arena, r->diag, files->list[i].text, NULL, t) ||
+		    !has_columns(r, files->list[i], t, columns))
 			return false;
 		for (size_t line = 0; line < t->n_lines; line++) {
 			const struct validate_row row = {NULL, t, line};

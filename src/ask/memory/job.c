@@ -273,6 +273,12 @@ run_memory_job(struct run *r, const struct memory_question *q, struct memory_job
 	return bind_stages(r, q, job) && check_sharding(r, q, job) && memory_bind_training(r, q, job);
 }
 
+bool
+memory_listed(const struct memory_job *job)
+{
+	return !job->stack->time.given || job->stack->time.listed;
+}
+
 const char *
 memory_kind(const struct memory_job *job)
 {

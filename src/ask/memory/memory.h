@@ -131,6 +131,8 @@ bool run_memory_numbers(struct run *r, const struct memory_question *q, struct m
 void memory_reads(struct run *r, const struct memory_question *q, const struct memory_job *job);
 /* Which of hwdb/uncertainty says how wrong its peak may be. */
 const char *memory_kind(const struct memory_job *job);
+/* False for a framework of which no runs were looked at. */
+bool memory_listed(const struct memory_job *job);
 /* What one GPU's memory is, absent when nobody said.  False with errors. */
 bool run_card(struct run *r, const struct memory_in *in, struct datum *card, const struct gpu **gpu);
 

@@ -20,20 +20,34 @@ add_class(struct error_terms *e, const struct calibration *c, const char *residu
 		e->classes[e->n++] = error_class_of(share_frac, residual ? residual_of(c, residual) : NULL, sigma);
 }
 
-/* Components of variance: inside a group of source, model and GPU, between groups, and between stacks where this one is
- * not listed.  The widening is Student's quantile over the normal one, with a degree of freedom less than there are
- * groups. */
-static void
-add_composition(const struct stack_time *t, bool listed, const struct uncertainty *u, struct error_terms *e)
+/* Whether the products of this type were fitted to the machine's own. */
+static bool
+is_own(struct run *r, const struct train_bound *b, enum dtype t)
 {
-	const double within = datum_or(u->within_sigma, datum_or(u->sigma, 0.1)), group = datum_or(u->group_sigma, 0);
-	const double unlisted = listed ? 0 : datum_or(u->unlisted_sigma, 0);
+	const struct gpu *gpu = b->gpu->filed ? b->gpu->filed : b->gpu;
+	const struct calibration *c = run_calibration(r, gpu->id, NULL);
+
+	return dtype_byte(t) < 2 ? calibration_own(c, "gemm_by_dtype") && gemm_calibrated(c, t)
+	                         : calibration_own(c, "gemm");
+}
+
+/* Components of variance: inside a group of source, model and GPU, between groups, between machines until this one was
+ * measured, and between stacks where this one is not listed, more so with experts and adapters.  The widening is
+ * Student's quantile over the normal one, with a degree of freedom less than there are groups. */
+static void
+add_composition(const struct train_job *job, bool listed, bool own, const struct uncertainty *u, struct error_terms *e)
+{
+	const struct stack_time *t = job->stack;
+	const bool recipe = !listed && (job->adapters || workload_has_experts(job->model));
+	const double groups = hypot(datum_or(u->within_sigma, datum_or(u->sigma, 0.1)), datum_or(u->group_sigma, 0));
+	const double unlisted =
+	    hypot(listed ? 0 : datum_or(u->unlisted_sigma, 0), recipe ? datum_or(u->recipe_sigma, 0) : 0);
+	const double machine = own ? 0 : datum_or(u->machine_sigma, 0);
 	const double n = datum_given(t->spread) ? datum_or(t->n_runs, 2)
 	    : listed                            ? datum_or(u->n_groups, 2)
 	                                        : datum_or(u->n_stacks, 2);
 
-	e->stack_sigma =
-	    datum_given(t->spread) ? t->spread.value : sqrt(within * within + group * group + unlisted * unlisted);
+	e->stack_sigma = datum_given(t->spread) ? t->spread.value : hypot(hypot(groups, machine), unlisted);
 	e->widening *= num_student(0.8, fmax(1, n - 1)) / num_normal_quantile(0.9);
 }
 
@@ -52,7 +66,7 @@ train_interval(struct run *r, const struct train_bound *b, const struct train_an
 	    .transfer_sigma = c->transferred_from ? fmax(c->transfer_sigma.gemm, datum_or(u->transfer_sigma, 0)) : 0,
 	    .widening = a->band * datum_or(u->conformal, 1)};
 
-	add_composition(a->job.stack, b->stack->time.listed, u, &e);
+	add_composition(&a->job, b->stack->time.listed, is_own(r, b, a->job.dtype), u, &e);
 	train_shares(&a->job, &a->terms, share);
 	const double t = a->terms.step_s;
 	add_class(&e, c, narrow ? NULL : "gemm_bf16",
@@ -144,6 +158,7 @@ show_train_step(struct run *r, const struct train_question *q, const struct trai
 	const struct interval i = train_interval(r, b, a);
 	SHOW(sh, step_s, step_s);
 	BETWEEN(sh, step_s, i.low, i.high, i.why);
+	TELL(sh, kernel_basis, is_own(r, b, a->job.dtype) ? "calibrated on this machine" : "not calibrated");
 	FROM_STRUCT(sh, a->job, n_global_sequences, seq_length);
 	CALL(sh, step_token, train_step_tokens(sh, n_global_sequences, seq_length));
 	CALL(sh, rate_token_per_s, train_token_rate(sh, step_token, step_s));

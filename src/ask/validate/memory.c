@@ -106,7 +106,7 @@ predict(struct bound *b, enum wanted wanted, bool first_stage, struct score_case
 			c->warning = b->run.warnings.list[k].text;
 	if (wanted != WANT_PEAK)
 		return;
-	if (run_answer_interval(&b->run, memory_kind(&b->job), c->predicted, &i)) {
+	if (run_answer_interval(&b->run, memory_kind(&b->job), memory_listed(&b->job), c->predicted, &i)) {
 		c->low = i.low;
 		c->high = i.high;
 	}

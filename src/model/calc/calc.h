@@ -687,6 +687,8 @@ struct uncertainty {
 	struct datum within_sigma;       /* inside a group of source, model and GPU, beyond the kernels' */
 	struct datum group_sigma;        /* between groups of one stack */
 	struct datum unlisted_sigma;     /* added for a stack of which no runs were looked at */
+	struct datum recipe_sigma;       /* added for experts and adapters in such a stack */
+	struct datum machine_sigma;      /* added for a machine whose kernels nobody measured */
 	struct datum n_groups, n_stacks; /* that these were told from */
 	int n_ranges;
 	struct error_range {
