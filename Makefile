@@ -202,7 +202,7 @@ PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN 
 test: deps-test
 	@$(MAKE) --no-print-directory $(PARALLEL) check
 
-check: all $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit-tests $(BUILD)/tests/claims $(BUILD)/tests/law $(BUILD)/tests/example $(BUILD)/tests/json
+check: all $(BUILD)/refit $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit-tests $(BUILD)/tests/claims $(BUILD)/tests/law $(BUILD)/tests/example $(BUILD)/tests/json
 	@BUILD=$(BUILD) sh tests/run.sh
 
 # What tells most in half a minute: unit tests, laws of the models on a few inputs, some random questions.

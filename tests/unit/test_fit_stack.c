@@ -155,7 +155,8 @@ START_TEST(test_models_left_out)
 	ck_assert_int_eq(fit.left, FIT_LEFT_GPU);
 	ck_assert_int_eq(fit.n_left, 2);
 	ck_assert_double_eq_tol(fit.unseen.median_ape, 0.18, 0.03);
-	ck_assert_double_eq_tol(fit.between, log(1.2) / sqrt(2), 0.02);
+	/* the noise of the halves differs by 3 % */
+	ck_assert_double_eq_tol(fit.between, (log(1.2) - 0.027) / sqrt(2), 0.005);
 	ck_assert_double_gt(fit.spread, fit.between);
 	for (int i = 0; i < ROWS; i++)
 		l.rows[i].model = i % 3 == 0 ? "dense" : i % 3 == 1 ? "wide" : "deep";
