@@ -78,6 +78,23 @@ gather(const struct fit_bench *b, enum measurement_kind kind, const char *operat
 		w.footprint_byte[w.n] = arrays * m->size_byte;
 		w.measured_s[w.n++] = m->time_s;
 	}
+	/* Passes that do not fill a GPU take the time of one load, whatever their size. */
+	if (b->gpu && !w.latency) {
+		double best = 0, from_byte = 0;
+		int n = 0;
+
+		for (int i = 0; i < w.n; i++)
+			if (w.footprint_byte[i] / w.measured_s[i] > best) {
+				best = w.footprint_byte[i] / w.measured_s[i];
+				from_byte = w.footprint_byte[i];
+			}
+		for (int i = 0; i < w.n; i++)
+			if (w.footprint_byte[i] >= from_byte) {
+				w.footprint_byte[n] = w.footprint_byte[i];
+				w.measured_s[n++] = w.measured_s[i];
+			}
+		w.n = n;
+	}
 	return w;
 }
 
@@ -142,7 +159,7 @@ find_levels(struct walk *w, struct found_levels *out)
 	struct fit_result found;
 
 	out->n = 0;
-	for (int n = 1; n <= LEVELS_MAX && w->n >= ROWS_PER_LEVEL * n; n++) {
+	for (int n = 1; n <= (w->bench->gpu && !w->latency ? 2 : LEVELS_MAX) && w->n >= ROWS_PER_LEVEL * n; n++) {
 		w->n_levels = n;
 		const struct fit_problem p = problem_of(w);
 		if (!fit_run(&p, w->bench->n_bootstrap, &found))
