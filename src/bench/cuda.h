@@ -153,7 +153,8 @@ struct cuda_graph {
 			(void)cudaGraphExecDestroy(is);
 		is = nullptr;
 	}
-	/* Capture what `work`, a bool, puts into the stream.  Nothing stays open if it fails: then there is no graph. */
+	/* Capture what `work`, a bool, puts into the stream.  Nothing stays open if it fails: then there is no graph.
+	 */
 	template <class Work> cudaError_t record(cudaStream_t stream, const Work &work)
 	{
 		cudaGraph_t recorded = nullptr;

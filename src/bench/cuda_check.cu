@@ -24,8 +24,9 @@ cuda_count(char *why, size_t size)
 	else if (cudaDriverGetVersion(&version) == cudaSuccess && version == 0)
 		snprintf(why, size, "there is no NVIDIA driver");
 	else if (error == cudaErrorInsufficientDriver)
-		snprintf(why, size, "the driver supports CUDA %d.%d, and this was built with CUDA %d.%d: update the driver, or "
-		                    "build with an older toolkit",
+		snprintf(why, size,
+		    "the driver supports CUDA %d.%d, and this was built with CUDA %d.%d: update the driver, or "
+		    "build with an older toolkit",
 		    version / 1000, version % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 	else
 		snprintf(why, size, "%s", cudaGetErrorString(error));

@@ -11,6 +11,7 @@ static struct {
 	struct bench *bench;
 	double last_s;
 	double read_s; /* when the instruments were read: that takes milliseconds */
+	uint64_t throttling;
 } watched;
 
 size_t
@@ -26,7 +27,8 @@ read_instruments(struct bench *b)
 {
 	b->clock_mhz = nvml_clock_mhz();
 	b->power_watt = nvml_power_watt();
-	b->throttling |= nvml_throttling();
+	watched.throttling = nvml_throttling();
+	b->throttling |= watched.throttling;
 	watched.read_s = bench_now();
 }
 
@@ -38,7 +40,7 @@ cuda_watch_begin(struct bench *b)
 
 	if (watched.bench != b || now_s - watched.read_s > 0.05)
 		read_instruments(b);
-	b->throttling = 0;
+	b->throttling = watched.throttling;
 	watched.bench = b;
 	watched.last_s = now_s - 0.08; /* a short point is looked at too */
 	b->clock_before_mhz = b->clock_mhz;
@@ -117,8 +119,8 @@ open_gpu(struct bench *b, int index)
 	b->gpu_id = id_of(properties.name);
 	if (!b->gpu_id)
 		bench_say(b, "'%s' is not known by its name: ridge calibrate --gpu says which it is", properties.name);
-	const struct bench_device device = {gpu.n_sms, gpu.capability, driver, runtime,
-	    static_cast<double>(properties.totalGlobalMem), gpu.l2_byte};
+	const struct bench_device device = {
+	    gpu.n_sms, gpu.capability, driver, runtime, static_cast<double>(properties.totalGlobalMem), gpu.l2_byte};
 	TRY_STATUS(bench_device_ready(b, address, &device));
 	TRY(cudaSetDevice(index));
 	TRY(cudaEventCreate(&gpu.start));

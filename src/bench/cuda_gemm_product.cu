@@ -78,8 +78,8 @@ product_candidates(struct product *p, int n_wanted)
 	p->n_candidates = 0;
 	if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE &&
 	    status != CUBLAS_STATUS_ARCH_MISMATCH)
-		fprintf(stderr, "ridge-bench: gemm: %s %d x %d x %d: no candidates: %s\n", p->type->dtype, p->m, p->n, p->k,
-		    cublasLtGetStatusString(status));
+		fprintf(stderr, "ridge-bench: gemm: %s %d x %d x %d: no candidates: %s\n", p->type->dtype, p->m, p->n,
+		    p->k, cublasLtGetStatusString(status));
 	return BENCH_OK;
 }
 

@@ -45,7 +45,8 @@ timed_graph(void *context, long repeat)
 	const double start_s = bench_now();
 
 	for (long r = 0; r < repeat; r++)
-		if (!CUDA_OK(cudaGraphLaunch(l->graph.is, l->stream.is)) || !CUDA_OK(cudaStreamSynchronize(l->stream.is)))
+		if (!CUDA_OK(cudaGraphLaunch(l->graph.is, l->stream.is)) ||
+		    !CUDA_OK(cudaStreamSynchronize(l->stream.is)))
 			return -1;
 	return bench_now() - start_s;
 }
@@ -119,7 +120,8 @@ measure(struct bench *b, struct launches *l, const char *operation, bench_timer 
 	if (graph)
 		TRY_STATUS(record(l));
 	cuda_watch_begin(b);
-	const enum bench_status status = bench_take(timer, l, bench_share(b, n_points_left), BENCH_GPU_SAMPLE_S, &row.time);
+	const enum bench_status status =
+	    bench_take(timer, l, bench_share(b, n_points_left), BENCH_GPU_SAMPLE_S, &row.time);
 	TRY_STATUS(status);
 	bench_print(b, &row);
 	return BENCH_OK;

@@ -20,7 +20,7 @@ enum { ONLY_MAX = 32, GPUS_MAX = 64 };
 
 struct options {
 	bool quick, list, help, version, busy, device_given;
-	int gpu; /* -1: the host */
+	int gpu;                    /* -1: the host */
 	int gpus[GPUS_MAX], n_gpus; /* of subjects of several; 0: all */
 	uint64_t seed;
 	size_t n_only;
@@ -271,16 +271,15 @@ plugins_load(bool wanted)
 
 /* All that a signal may touch. */
 static volatile sig_atomic_t stopped;
-static char no_answer[300]; /* complete before a signal can come */
-
-enum { STOP_S = 10 };
+static char no_answer[300];  /* complete before a signal can come */
+static unsigned stop_s = 10; /* for a subject to notice that it is to end */
 
 /* A GPU that hangs never comes back to look at `stopped`. */
 static void
 stop(int signal_number)
 {
 	stopped = signal_number;
-	alarm(STOP_S);
+	alarm(stop_s);
 }
 
 /* The rows until then are whole: each is written at once. */
@@ -293,20 +292,25 @@ give_up(int signal_number)
 	_exit(BENCH_FAILED);
 }
 
-/* From now on the subject has this long; collectives say before which GPU does not answer. */
+/* From now on the subject has this long. */
 static void
-watch(const struct bench *b)
+watch(const struct bench *b, enum bench_where where)
 {
-	const double patience_s = fmax(1, ceil(bench_patience_s(b))) + 5;
+	const double patience_s = fmax(1, ceil(bench_patience_s(b)));
+	char gpu[16] = "a GPU";
 
 	alarm(0);
-	if (b->gpu < 0)
+	if (where == BENCH_HOST)
 		return;
+	if (where == BENCH_GPU)
+		snprintf(gpu, sizeof gpu, "GPU %d", b->gpu);
+	stop_s = (unsigned)fmin(10, patience_s);
 	snprintf(no_answer, sizeof no_answer,
-	    "ridge-bench: error: %s: GPU %d does not answer: given up; the rows so far are printed\n"
+	    "ridge-bench: error: %s: %s does not answer: given up; the rows so far are printed\n"
 	    "  hint: nvidia-smi and the kernel's log (dmesg, Xid) say more about it\n",
-	    b->subject, b->gpu);
-	alarm((unsigned)patience_s);
+	    b->subject ? b->subject : "start", gpu);
+	/* collectives say before which one it is */
+	alarm((unsigned)patience_s + (where == BENCH_GPUS ? 5 : 0));
 }
 
 bool
@@ -423,7 +427,7 @@ run_subjects(struct bench *b, const struct subjects *s)
 		b->budget_s = fmin(left_s * s->list[i]->weight / weights, 0.4 * total_s);
 		b->subject_started_s = bench_now();
 		weights -= s->list[i]->weight;
-		watch(b);
+		watch(b, s->list[i]->where);
 		status = worse(status, s->list[i]->run(b));
 		alarm(0);
 		bench_progress(b, NULL);
@@ -548,14 +552,16 @@ measure(const struct options *o, const struct plugin *plugins)
 		return BENCH_REFUSED;
 	}
 	if (!choose_device(&b, o, plugins))
-		return o->gpu >= 0 && with_gpus(plugins) ? BENCH_REFUSED : BENCH_FAILED;
+		return (o->gpu >= 0 || o->n_gpus > 0) && with_gpus(plugins) ? BENCH_REFUSED : BENCH_FAILED;
 	gather(&b, &s, plugins);
 	if (!choose(&s, o))
 		return BENCH_REFUSED;
+	watch(&b, b.gpu < 0 ? BENCH_HOST : BENCH_GPU);
 	enum bench_status status = open_gpus(&b, plugins);
 	if (status == BENCH_OK)
 		status = run_subjects(&b, &s);
 	bench_progress(&b, "%d points\n", b.n_rows);
+	watch(&b, b.gpu < 0 ? BENCH_HOST : BENCH_GPU);
 	for (const struct plugin *p = plugins; p->name; p++)
 		if (p->is && b.gpu >= 0)
 			p->is->close();

@@ -114,7 +114,8 @@ capture_from(const struct job *j, size_t i)
 	}
 	rank = &j->ranks->here[i];
 	return CUDA_OK(cudaSetDevice(rank->gpu)) &&
-	    CUDA_OK(rank->graph.record(rank->stream.is, [j, i] { return capture_from(j, i + 1); })) && rank->graph.is;
+	    rank->graph.record(rank->stream.is, [j, i] { return capture_from(j, i + 1); }) == cudaSuccess &&
+	    rank->graph.is;
 }
 
 /* All streams are captured at once: a group spans them. */
@@ -216,13 +217,12 @@ check_here(const struct job *j, double *wrong)
 
 	for (struct rank &rank : j->ranks->here) {
 		TRY(cudaSetDevice(rank.gpu));
-		fill<<<256, 256>>>(
+		fill<<<256, 256, 0, rank.stream.is>>>(
 		    reinterpret_cast<__nv_bfloat16 *>(rank.out.at), j->size_byte / ELEMENT_BYTE, rank.index);
 		TRY_LAUNCH();
-		TRY(cudaMemset(rank.in.at, 0xff, j->size_byte)); /* not numbers */
-		TRY(cudaDeviceSynchronize());
+		TRY(cudaMemsetAsync(rank.in.at, 0xff, j->size_byte, rank.stream.is)); /* not numbers */
 	}
-	if (run(j, 1) < 0)
+	if (!ranks_wait(j->bench, j->ranks) || run(j, 1) < 0)
 		return BENCH_FAILED;
 	*wrong = 0;
 	for (struct rank &rank : j->ranks->here) {
@@ -258,9 +258,14 @@ static bool
 record_everywhere(struct job *j)
 {
 	j->n_recorded = 0;
+	if (j->ranks->no_graphs)
+		return false;
 	tell(j, ORDER_RECORD, 0);
 	const double failed = ranks_largest(j->ranks, record(j) ? 0 : 1);
 	j->n_recorded = failed > 0 ? 0 : calls_of(j->size_byte);
+	if (failed > 0)
+		bench_say(j->bench, "calls cannot be captured in a CUDA graph: small sizes include their launch");
+	j->ranks->no_graphs = failed > 0;
 	return j->n_recorded > 0;
 }
 

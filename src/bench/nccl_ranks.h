@@ -30,7 +30,8 @@ struct rank {
 struct ranks {
 	int n, n_nodes; /* in all */
 	std::vector<struct rank> here;
-	bool first; /* this process prints */
+	bool first;     /* this process prints */
+	bool no_graphs; /* capturing failed once */
 	double patience_s;
 };
 

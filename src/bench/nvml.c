@@ -60,7 +60,7 @@ struct field {
 static struct {
 	void *library;
 	nvml_device device;
-#define MEMBER(member, name, arguments) int (*member) arguments;
+#define MEMBER(member, name, arguments) int(*member) arguments;
 	NEEDED_FUNCTIONS(MEMBER)
 	OTHER_FUNCTIONS(MEMBER)
 #undef MEMBER

@@ -161,6 +161,15 @@ add_known(struct line *l, const char *key, double value)
 }
 
 static void
+add_version(struct line *l, const char *key, int major, int minor)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%d.%d", major, minor);
+	add_text(l, key, text);
+}
+
+static void
 add_switch(struct line *l, const char *key, int on)
 {
 	if (on >= 0)
@@ -177,11 +186,11 @@ print_device(const struct bench *b, const struct bench_device *d, const struct n
 	add_text(&l, "device", b->device);
 	add_text(&l, "version", BENCH_VERSION);
 	add_count(&l, "sms", d->n_sms);
-	add_number(&l, "compute_capability", d->capability / 10.0);
+	add_version(&l, "compute_capability", d->capability / 10, d->capability % 10);
 	add_count(&l, "memory_bytes", d->memory_byte);
 	add_count(&l, "l2_bytes", d->l2_byte);
-	add_number(&l, "cuda_driver", d->cuda_driver / 1000 + d->cuda_driver % 1000 / 10 * 0.1);
-	add_number(&l, "cuda_runtime", d->cuda_runtime / 1000 + d->cuda_runtime % 1000 / 10 * 0.1);
+	add_version(&l, "cuda_driver", d->cuda_driver / 1000, d->cuda_driver % 1000 / 10);
+	add_version(&l, "cuda_runtime", d->cuda_runtime / 1000, d->cuda_runtime % 1000 / 10);
 	add_known(&l, "memory_clock_mhz", s->memory_clock_mhz);
 	add_known(&l, "power_limit_w", s->power_limit_watt);
 	add_known(&l, "temperature_c", s->temperature_celsius);
@@ -235,8 +244,9 @@ bench_device_ready(struct bench *b, const char *pci_address, const struct bench_
 
 	snprintf(opened, sizeof opened, "%s", pci_address);
 	if (!nvml_open(pci_address))
-		bench_say(b, "cannot read the driver's NVML: no clocks, power or throttling in the rows, and other "
-			     "processes on the GPU go unnoticed");
+		bench_say(b,
+		    "cannot read the driver's NVML: no clocks, power or throttling in the rows, and other "
+		    "processes on the GPU go unnoticed");
 	if (!nvml_driver(driver, sizeof driver))
 		snprintf(driver, sizeof driver, "CUDA %d.%d", d->cuda_driver / 1000, d->cuda_driver % 1000 / 10);
 	b->driver = driver;
