@@ -137,3 +137,22 @@ failed() {
 	[ "$(grep -c '"kind": "launch"' "$tmp/out")" -eq 10 ]
 	case $err in *"in a capture"*) complain "a capture stays open" ;; esac
 }
+
+# has_loop FILE LENGTH COLUMN COUNT: a loop no longer than that with so many of the instruction (columns of tests/bench/sass.c)
+has_loop() {
+	awk -v most="$2" -v c="$3" -v n="$4" '$1 <= most && $c == n { found = 1 } END { exit !found }' "$1" ||
+		{ cat "$1"; complain "no loop with $4 in column $3"; }
+}
+
+@test "the loops of the machine code have the instructions that are counted" {
+	nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null) || skip "no nvcc"
+	"${CC:-cc}" -O1 -o "$tmp/sass" tests/bench/sass.c
+	for part in fma wgmma; do
+		"$nvcc" -std=c++17 -O2 -cubin -arch=sm_90a -o "$tmp/$part.cubin" "src/bench/cuda_$part.cu" || skip "no sm_90a"
+		"$tmp/sass" "$tmp/$part.cubin" >"$tmp/$part"
+	done
+	has_loop "$tmp/fma" 265 3 256 # FFMA
+	has_loop "$tmp/fma" 265 4 256 # HFMA2
+	has_loop "$tmp/fma" 265 5 256 # DFMA
+	has_loop "$tmp/wgmma" 280 9 64
+}
