@@ -45,6 +45,10 @@ struct bench {
 	int n_threads;                /* of the host that may be used */
 	double clock_mhz, power_watt; /* seen last; 0: not known */
 	double clock_before_mhz;      /* the same, before the point began */
+	uint64_t throttling;          /* reasons seen while the point ran (nvml.h) */
+	bool busy;                    /* measure a GPU that others use */
+	const int *gpus;              /* for subjects of several; NULL: all */
+	int n_gpus;
 	const char *subject;
 	double started_s, subject_started_s;
 	int n_rows, n_wrong;
@@ -63,6 +67,8 @@ struct bench_subject {
 double bench_now(void);
 bool bench_stopped(void);
 
+/* Seconds after which work that has not ended is given up. */
+double bench_patience_s(const struct bench *b);
 /* Time left for each remaining point of the subject; slow points leave less for later ones. */
 double bench_share(const struct bench *b, double n_points_left);
 
@@ -75,11 +81,16 @@ struct bench_sample {
 /* Seconds that `n` repetitions took; negative: failed. */
 typedef double bench_timer(void *context, long n);
 
+/* Shortest sample in seconds: shorter ones are mostly clock and loop; on a GPU, events and launch take 2-5 us. */
+#define BENCH_HOST_SAMPLE_S 200e-6
+#define BENCH_GPU_SAMPLE_S 1e-3
+
 /*
- * Warm up, find how many repetitions make a sample that the clock can resolve, then sample until the middle half of the
- * samples lies within one percent, or `budget_s` is spent (but not before three samples).
+ * Warm up, find how many repetitions make a sample of `shortest_s`, then sample until the middle half of the samples
+ * lies within one percent, or `budget_s` is spent (but not before three samples).
  */
-enum bench_status bench_take(bench_timer *timer, void *context, double budget_s, struct bench_sample *out);
+enum bench_status bench_take(
+    bench_timer *timer, void *context, double budget_s, double shortest_s, struct bench_sample *out);
 /* The same from times that were taken elsewhere. */
 struct bench_sample bench_sample_of(double *seconds, int n);
 
@@ -97,6 +108,20 @@ struct bench_row {
 struct bench_row bench_row_new(const char *kind, const char *operation, const char *dtype);
 /* Written and flushed as one line. */
 void bench_print(struct bench *b, const struct bench_row *row);
+
+/* What a GPU is and how it is set, as a row of kind `device` at the head of the file. */
+struct bench_device {
+	int n_sms, capability, cuda_driver, cuda_runtime; /* 90 for 9.0; 13000 for CUDA 13.0 */
+	double memory_byte, l2_byte;
+};
+
+/*
+ * Read the GPU's state by its PCI address, refuse one that others use (unless b->busy) or that is divided, bind the
+ * process to the CPUs beside it, and print its row.  Fills b->driver.
+ */
+enum bench_status bench_device_ready(struct bench *b, const char *pci_address, const struct bench_device *device);
+/* The same refusals for another GPU that a subject of several takes; that of bench_device_ready passes. */
+enum bench_status bench_device_idle(const struct bench *b, int gpu, const char *pci_address);
 /* A remark for the person at the terminal: what is left out, and why. */
 void bench_say(const struct bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Where it is, on a terminal. */

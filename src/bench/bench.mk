@@ -55,12 +55,19 @@ bench: $(BUILD)/ridge-bench $(if $(HAS_LT),$(BUILD)/ridge-bench-cuda.so) $(if $(
 
 bench-missing:
 	@$(if $(BENCH_BLAS),,echo "ridge-bench: no OpenBLAS or BLIS: products of the host run in a loop of its own; libopenblas-dev has it")
-	@$(if $(NVCC),sh src/bench/targets.sh --said $(NVCC),echo "ridge-bench: no nvcc: nothing for GPUs was built; install the CUDA toolkit, or say make bench NVCC=/path/to/nvcc")
+	@$(if $(NVCC),sh src/bench/targets.sh --said $(NVCC) $(NVCC_TARGETS),echo "ridge-bench: no nvcc: nothing for GPUs was built; install the CUDA toolkit, or say make bench NVCC=/path/to/nvcc")
 	@$(if $(NVCC),$(if $(HAS_LT),,echo "ridge-bench: no cuBLASLt: nothing for GPUs was built; install libcublas-dev of the toolkit"))
 	@$(if $(NVCC),$(if $(HAS_NCCL),,echo "ridge-bench: no NCCL: no collectives; install libnccl-dev"))
 	@$(if $(HAS_NCCL),$(if $(HAS_MPI),,echo "ridge-bench: no MPI: collectives within one machine only; install libopenmpi-dev"))
 
-$(CUDA_OBJ) $(NCCL_SRC:src/%.cu=$(BUILD)/obj/%.cu.o): $(BUILD)/obj/%.cu.o: src/%.cu $(wildcard src/bench/*.h src/bench/*.def)
+# other targets than last time rebuild everything for GPUs
+NVCC_STAMP := $(BUILD)/obj/bench/targets
+.PHONY: bench-targets
+$(NVCC_STAMP): bench-targets
+	@mkdir -p $(dir $@)
+	@echo '$(strip $(NVCC_TARGETS))' | cmp -s - $@ || echo '$(strip $(NVCC_TARGETS))' >$@
+
+$(CUDA_OBJ) $(NCCL_SRC:src/%.cu=$(BUILD)/obj/%.cu.o): $(BUILD)/obj/%.cu.o: src/%.cu $(wildcard src/bench/*.h src/bench/*.def) $(NVCC_STAMP)
 	@mkdir -p $(dir $@)
 	@$(if $(Q),echo "  NVCC    $<")
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(if $(HAS_MPI),-DBENCH_MPI $(filter -I%,$(MPI_CFLAGS))) -c $< -o $@
@@ -77,3 +84,21 @@ $(BUILD)/ridge-bench-nccl.so: $(NCCL_OBJ)
 	@$(if $(Q),echo "  LD      $@")
 	$(Q)$(NVCC) -shared $(NVCC_TARGETS) -cudart static -o $@ $^ $(call cuda_link,libnccl.so) -lnccl \
 		$(foreach f,$(MPI_LIBS),$(if $(filter -l% -L%,$(f)),$(f),-Xlinker $(patsubst -Wl$(comma)%,%,$(f))))
+
+# --- tests: the same objects over GPUs that do nothing (tests/bench/gpus.c) -------------------------------------------
+
+BENCH_FAKE := $(BUILD)/bench-fake
+FAKE_GPUS  := $(BENCH_FAKE)/libnvidia-ml.so.1
+bench-fake: $(if $(HAS_LT),$(if $(HAS_NCCL),$(addprefix $(BENCH_FAKE)/,ridge-bench ridge-bench-cuda.so ridge-bench-nccl.so)))
+.PHONY: bench-fake
+
+$(FAKE_GPUS): tests/bench/gpus.c
+	@mkdir -p $(dir $@)
+	$(Q)$(CC) -shared -fPIC -O1 -Wall -isystem $(CUDA_HOME)/include -Wl,-soname,libnvidia-ml.so.1 -o $@ $<
+$(BENCH_FAKE)/ridge-bench: $(BUILD)/ridge-bench
+	@mkdir -p $(dir $@)
+	$(Q)cp $< $@
+$(BENCH_FAKE)/ridge-bench-cuda.so: $(CUDA_OBJ) $(FAKE_GPUS)
+$(BENCH_FAKE)/ridge-bench-nccl.so: $(NCCL_OBJ) $(FAKE_GPUS)
+$(BENCH_FAKE)/ridge-bench-%.so:
+	$(Q)$(CXX) -shared -Wl,-rpath,'$$ORIGIN' -o $@ $^ $(if $(filter %nccl.so,$@),$(MPI_LIBS))

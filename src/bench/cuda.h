@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 /* True, or the call is named with its error on standard error. */
 bool cuda_ok(cudaError_t error, const char *call, const char *file, int line);
@@ -30,6 +31,8 @@ bool cuda_ok(cudaError_t error, const char *call, const char *file, int line);
 
 /* How many GPUs there are; 0: none, and why. */
 int cuda_count(char *why, size_t size);
+/* Those of a subject of several GPUs: --gpus, or all.  Failed: one is busy or divided, which is said. */
+enum bench_status cuda_chosen(struct bench *b, std::vector<int> *gpus);
 
 /* The GPU that is measured. */
 struct cuda_gpu {
@@ -93,6 +96,85 @@ struct pinned_memory {
 	}
 };
 
+/* --- streams and graphs ---------------------------------------------------------------------------------- */
+
+struct cuda_stream {
+	cudaStream_t is = nullptr;
+
+	cuda_stream() = default;
+	cuda_stream(const cuda_stream &) = delete;
+	cuda_stream &operator=(const cuda_stream &) = delete;
+	cuda_stream(cuda_stream &&other) noexcept : is(other.is)
+	{
+		other.is = nullptr;
+	}
+	~cuda_stream()
+	{
+		if (is)
+			(void)cudaStreamDestroy(is);
+	}
+	/* By default, what is done in the default stream is ordered with it. */
+	cudaError_t make(unsigned flags = cudaStreamDefault)
+	{
+		return cudaStreamCreateWithFlags(&is, flags);
+	}
+};
+
+/* A stream that is the timed one as long as it lives. */
+struct measured_stream {
+	cuda_stream own;
+
+	~measured_stream()
+	{
+		gpu.stream = nullptr;
+	}
+	cudaError_t make()
+	{
+		const cudaError_t error = own.make();
+
+		gpu.stream = own.is;
+		return error;
+	}
+};
+
+struct cuda_graph {
+	cudaGraphExec_t is = nullptr;
+
+	cuda_graph() = default;
+	cuda_graph(const cuda_graph &) = delete;
+	cuda_graph &operator=(const cuda_graph &) = delete;
+	~cuda_graph()
+	{
+		clear();
+	}
+	void clear()
+	{
+		if (is)
+			(void)cudaGraphExecDestroy(is);
+		is = nullptr;
+	}
+	/* Capture what `work`, a bool, puts into the stream.  Nothing stays open if it fails: then there is no graph.
+	 */
+	template <class Work> cudaError_t record(cudaStream_t stream, const Work &work)
+	{
+		cudaGraph_t recorded = nullptr;
+
+		clear();
+		cudaError_t error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+		if (error != cudaSuccess)
+			return error;
+		const bool done = work();
+		error = cudaStreamEndCapture(stream, &recorded);
+		if (done && error == cudaSuccess)
+			error = cudaGraphInstantiateWithFlags(&is, recorded, 0);
+		if (recorded)
+			(void)cudaGraphDestroy(recorded);
+		if (!done)
+			(void)cudaGetLastError(); /* a capture that failed leaves its error behind */
+		return done ? error : cudaSuccess;
+	}
+};
+
 /* --- time ------------------------------------------------------------------------------------------------ */
 
 /* Seconds between two events around `launch(n)`, which starts n repetitions in gpu.stream. */
@@ -117,7 +199,7 @@ enum bench_status
 cuda_take(struct bench *b, const Launch &launch, double budget_s, struct bench_sample *out)
 {
 	cuda_watch_begin(b);
-	return bench_take(cuda_timed<Launch>, const_cast<Launch *>(&launch), budget_s, out);
+	return bench_take(cuda_timed<Launch>, const_cast<Launch *>(&launch), budget_s, BENCH_GPU_SAMPLE_S, out);
 }
 
 /* --- subjects -------------------------------------------------------------------------------------------- */

@@ -23,7 +23,29 @@ cuda_count(char *why, size_t size)
 		snprintf(why, size, "there is no GPU");
 	else if (cudaDriverGetVersion(&version) == cudaSuccess && version == 0)
 		snprintf(why, size, "there is no NVIDIA driver");
+	else if (error == cudaErrorInsufficientDriver)
+		snprintf(why, size,
+		    "the driver supports CUDA %d.%d, and this was built with CUDA %d.%d: update the driver, or "
+		    "build with an older toolkit",
+		    version / 1000, version % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 	else
 		snprintf(why, size, "%s", cudaGetErrorString(error));
 	return 0;
+}
+
+enum bench_status
+cuda_chosen(struct bench *b, std::vector<int> *gpus)
+{
+	char address[32];
+	int n = 0;
+
+	TRY(cudaGetDeviceCount(&n));
+	gpus->clear();
+	for (int i = 0; i < (b->gpus ? b->n_gpus : n); i++)
+		gpus->push_back(b->gpus ? b->gpus[i] : i);
+	for (const int i : *gpus) {
+		TRY(cudaDeviceGetPCIBusId(address, sizeof address, i));
+		TRY_STATUS(bench_device_idle(b, i, address));
+	}
+	return BENCH_OK;
 }

@@ -11,6 +11,7 @@ static struct {
 	struct bench *bench;
 	double last_s;
 	double read_s; /* when the instruments were read: that takes milliseconds */
+	uint64_t throttling;
 } watched;
 
 size_t
@@ -26,6 +27,8 @@ read_instruments(struct bench *b)
 {
 	b->clock_mhz = nvml_clock_mhz();
 	b->power_watt = nvml_power_watt();
+	watched.throttling = nvml_throttling();
+	b->throttling |= watched.throttling;
 	watched.read_s = bench_now();
 }
 
@@ -37,6 +40,7 @@ cuda_watch_begin(struct bench *b)
 
 	if (watched.bench != b || now_s - watched.read_s > 0.05)
 		read_instruments(b);
+	b->throttling = watched.throttling;
 	watched.bench = b;
 	watched.last_s = now_s - 0.08; /* a short point is looked at too */
 	b->clock_before_mhz = b->clock_mhz;
@@ -99,29 +103,28 @@ static enum bench_status
 open_gpu(struct bench *b, int index)
 {
 	static cudaDeviceProp properties;
-	static char driver[96];
 	char address[32];
-	int version = 0;
+	int driver = 0, runtime = 0;
 
-	TRY(cudaSetDevice(index));
+	/* No context yet: in a container its process would be listed under a number that is not ours. */
 	TRY(cudaGetDeviceProperties(&properties, index));
 	TRY(cudaDeviceGetPCIBusId(address, sizeof address, index));
-	TRY(cudaDriverGetVersion(&version));
+	TRY(cudaDriverGetVersion(&driver));
+	TRY(cudaRuntimeGetVersion(&runtime));
 	gpu.index = index;
 	gpu.n_sms = properties.multiProcessorCount;
 	gpu.l2_byte = static_cast<double>(properties.l2CacheSize);
 	gpu.capability = 10 * properties.major + properties.minor;
-	TRY(cudaEventCreate(&gpu.start));
-	TRY(cudaEventCreate(&gpu.stop));
-	if (!nvml_open(address))
-		bench_say(b, "the driver's management library cannot be read: rows have no clocks and no watts");
-	if (!nvml_driver(driver, sizeof driver))
-		snprintf(driver, sizeof driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
-	b->driver = driver;
 	b->device = properties.name;
 	b->gpu_id = id_of(properties.name);
 	if (!b->gpu_id)
 		bench_say(b, "'%s' is not known by its name: ridge calibrate --gpu says which it is", properties.name);
+	const struct bench_device device = {
+	    gpu.n_sms, gpu.capability, driver, runtime, static_cast<double>(properties.totalGlobalMem), gpu.l2_byte};
+	TRY_STATUS(bench_device_ready(b, address, &device));
+	TRY(cudaSetDevice(index));
+	TRY(cudaEventCreate(&gpu.start));
+	TRY(cudaEventCreate(&gpu.stop));
 	return wake();
 }
 

@@ -11,6 +11,8 @@
 #include <cuda_fp16.h>
 #include <vector>
 
+namespace {
+
 enum { CHAINS = 8, STEPS = 256, THREADS = 256, BLOCKS_PER_SM = 4 };
 
 /* What a type is made of: values of one register group, and the host's multiply-add with one rounding. */
@@ -124,7 +126,7 @@ __launch_bounds__(THREADS) chains(long n, float a_float, float b_float, T *out)
 	for (int c = 0; c < CHAINS; c++)
 		x[c] = lane<T>::from(start(threadIdx.x, c));
 	for (long i = 0; i < n; i++)
-#pragma unroll 8
+#pragma unroll 32
 		for (int s = 0; s < STEPS; s++)
 #pragma unroll
 			for (int c = 0; c < CHAINS; c++)
@@ -187,6 +189,8 @@ measure(struct bench *b, const char *dtype, double n_points_left)
 	bench_print(b, &row);
 	return BENCH_OK;
 }
+
+} /* namespace */
 
 enum bench_status
 cuda_fma(struct bench *b)

@@ -55,15 +55,13 @@ struct product {
 	unsigned char *x, *w, *y, *workspace;
 	size_t w_byte; /* of one copy */
 	size_t n_copies, n_recorded = 0;
-	cudaGraphExec_t graph = nullptr; /* n_recorded products, with each copy as often, by one candidate */
+	struct cuda_graph graph; /* n_recorded products, with each copy as often, by one candidate */
 
 	product() = default;
 	product(const product &) = delete;
 	product &operator=(const product &) = delete;
 	~product()
 	{
-		if (graph)
-			(void)cudaGraphExecDestroy(graph);
 		if (y_layout)
 			(void)cublasLtMatrixLayoutDestroy(y_layout);
 		if (x_layout)
@@ -76,10 +74,11 @@ struct product {
 };
 
 enum bench_status product_describe(struct product *p, const void *scales);
-/* n_candidates 0: this type or shape is not supported here. */
+/* n_candidates 0: this type or shape is not supported here, or the heuristic failed, which is said. */
 enum bench_status product_candidates(struct product *p, int n_wanted);
 /* With one copy of the weights, in gpu.stream; not every candidate can do what the heuristic thinks. */
 cublasStatus_t product_multiply(const struct product *p, int candidate, size_t copy);
+/* No graph: the candidate cannot. */
 enum bench_status product_record(struct product *p, int candidate);
 
 #endif

@@ -30,6 +30,8 @@ const struct gemm_type gemm_types[] = {
 
 const int n_gemm_types = sizeof gemm_types / sizeof *gemm_types;
 
+namespace {
+
 /* --- operands -------------------------------------------------------------------------------------------- */
 
 enum code { CODE_FP64, CODE_FP32, CODE_FP16, CODE_BF16, CODE_INT8, CODE_INT32, CODE_FP8, CODE_FP4, CODE_NONE };
@@ -143,6 +145,8 @@ fill(enum code code, void *array, size_t n, uint32_t seed)
 	}
 }
 
+} /* namespace */
+
 cudaError_t
 gemm_fill(const struct gemm_type *type, void *array, size_t n, uint32_t seed)
 {
@@ -151,6 +155,8 @@ gemm_fill(const struct gemm_type *type, void *array, size_t n, uint32_t seed)
 	fill<<<static_cast<unsigned>(8 * gpu.n_sms), 256>>>(code, array, code == CODE_FP4 ? n / 2 : n, seed);
 	return cudaGetLastError();
 }
+
+namespace {
 
 /* --- the reference --------------------------------------------------------------------------------------- */
 
@@ -195,6 +201,8 @@ count_unwritten(enum code result, const void *y, size_t n, unsigned *count)
 		if (isnan(value(result, y, i)))
 			atomicAdd(count, 1u);
 }
+
+} /* namespace */
 
 enum bench_status
 gemm_wrong_by(const struct gemm_type *type, const void *x, const void *w, const void *y, int m, int n, int k,

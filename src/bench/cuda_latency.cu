@@ -7,6 +7,8 @@
 
 #include <vector>
 
+namespace {
+
 enum { LINE_BYTE = 128, LINE_WORDS = LINE_BYTE / sizeof(uint64_t), STEPS = 256, L1_MOST_BYTE = 256 * 1024 };
 
 /* The word at the head of each line is the address of the next line's head: nothing is to be computed between loads. */
@@ -85,13 +87,15 @@ measure(struct bench *b, size_t size_byte, uint64_t *chain, uint64_t *at, double
 		return BENCH_OK;
 	struct chase chase = {at, size_byte <= L1_MOST_BYTE ? static_cast<long>(n_lines / STEPS + 1) : 0};
 	cuda_watch_begin(b);
-	TRY_STATUS(bench_take(timed, &chase, bench_share(b, n_points_left), &row.time));
+	TRY_STATUS(bench_take(timed, &chase, bench_share(b, n_points_left), BENCH_GPU_SAMPLE_S, &row.time));
 	row.time.median_s /= STEPS;
 	row.time.min_s /= STEPS;
 	row.time.max_s /= STEPS;
 	bench_print(b, &row);
 	return BENCH_OK;
 }
+
+} /* namespace */
 
 enum bench_status
 cuda_latency(struct bench *b)
@@ -101,6 +105,9 @@ cuda_latency(struct bench *b)
 	device_array<uint64_t> chain, at;
 	double n_points = 0;
 
+	/* lines left in L2 are one in eight at most */
+	while (static_cast<double>(most_byte) < 8 * gpu.l2_byte)
+		most_byte *= 2;
 	while (most_byte > least_byte && 2 * most_byte > cuda_free_byte())
 		most_byte /= 2;
 	TRY(chain.make(most_byte / sizeof(uint64_t)));

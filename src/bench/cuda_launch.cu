@@ -6,6 +6,8 @@
  */
 #include "cuda.h"
 
+namespace {
+
 __global__ void
 count_up(unsigned *counter, unsigned by)
 {
@@ -14,11 +16,11 @@ count_up(unsigned *counter, unsigned by)
 }
 
 struct launches {
-	cudaStream_t stream;
-	cudaGraphExec_t graph; /* of n kernels */
-	unsigned *counter;
-	long n;
-	unsigned by; /* 0: empty */
+	struct cuda_stream stream;
+	struct cuda_graph graph; /* of n kernels */
+	unsigned *counter = nullptr;
+	long n = 0;
+	unsigned by = 0; /* 0: empty */
 };
 
 static double
@@ -29,8 +31,8 @@ timed_stream(void *context, long repeat)
 
 	for (long r = 0; r < repeat; r++) {
 		for (long i = 0; i < l->n; i++)
-			count_up<<<1, 1, 0, l->stream>>>(l->counter, l->by);
-		if (!CUDA_OK(cudaGetLastError()) || !CUDA_OK(cudaStreamSynchronize(l->stream)))
+			count_up<<<1, 1, 0, l->stream.is>>>(l->counter, l->by);
+		if (!CUDA_OK(cudaGetLastError()) || !CUDA_OK(cudaStreamSynchronize(l->stream.is)))
 			return -1;
 	}
 	return bench_now() - start_s;
@@ -43,7 +45,8 @@ timed_graph(void *context, long repeat)
 	const double start_s = bench_now();
 
 	for (long r = 0; r < repeat; r++)
-		if (!CUDA_OK(cudaGraphLaunch(l->graph, l->stream)) || !CUDA_OK(cudaStreamSynchronize(l->stream)))
+		if (!CUDA_OK(cudaGraphLaunch(l->graph.is, l->stream.is)) ||
+		    !CUDA_OK(cudaStreamSynchronize(l->stream.is)))
 			return -1;
 	return bench_now() - start_s;
 }
@@ -59,9 +62,9 @@ timed_submit(void *context, long repeat)
 		const long n = repeat - done < 256 ? repeat - done : 256;
 		const double start_s = bench_now();
 		for (long i = 0; i < n; i++)
-			count_up<<<1, 1, 0, l->stream>>>(l->counter, l->by);
+			count_up<<<1, 1, 0, l->stream.is>>>(l->counter, l->by);
 		took_s += bench_now() - start_s;
-		if (!CUDA_OK(cudaGetLastError()) || !CUDA_OK(cudaStreamSynchronize(l->stream)))
+		if (!CUDA_OK(cudaGetLastError()) || !CUDA_OK(cudaStreamSynchronize(l->stream.is)))
 			return -1;
 		done += n;
 	}
@@ -71,16 +74,13 @@ timed_submit(void *context, long repeat)
 static enum bench_status
 record(struct launches *l)
 {
-	cudaGraph_t graph;
-
-	TRY(cudaStreamBeginCapture(l->stream, cudaStreamCaptureModeThreadLocal));
-	for (long i = 0; i < l->n; i++)
-		count_up<<<1, 1, 0, l->stream>>>(l->counter, l->by);
-	TRY(cudaStreamEndCapture(l->stream, &graph));
-	TRY(cudaGraphInstantiateWithFlags(&l->graph, graph, 0));
-	TRY(cudaGraphDestroy(graph));
-	TRY(cudaGraphUpload(l->graph, l->stream));
-	TRY(cudaStreamSynchronize(l->stream));
+	TRY(l->graph.record(l->stream.is, [l] {
+		for (long i = 0; i < l->n; i++)
+			count_up<<<1, 1, 0, l->stream.is>>>(l->counter, l->by);
+		return true;
+	}));
+	TRY(cudaGraphUpload(l->graph.is, l->stream.is));
+	TRY(cudaStreamSynchronize(l->stream.is));
 	return BENCH_OK;
 }
 
@@ -114,39 +114,37 @@ measure(struct bench *b, struct launches *l, const char *operation, bench_timer 
 	if (graph)
 		TRY_STATUS(record(l));
 	TRY_STATUS(wrong_by(l, timer, n, &wrong));
-	if (graph)
-		TRY(cudaGraphExecDestroy(l->graph));
 	if (!bench_right(b, wrong, 0, "launch: %s of %ld kernels", operation, n))
 		return BENCH_OK;
 	l->by = 0;
 	if (graph)
 		TRY_STATUS(record(l));
 	cuda_watch_begin(b);
-	const enum bench_status status = bench_take(timer, l, bench_share(b, n_points_left), &row.time);
-	if (graph)
-		TRY(cudaGraphExecDestroy(l->graph));
+	const enum bench_status status =
+	    bench_take(timer, l, bench_share(b, n_points_left), BENCH_GPU_SAMPLE_S, &row.time);
 	TRY_STATUS(status);
 	bench_print(b, &row);
 	return BENCH_OK;
 }
+
+} /* namespace */
 
 enum bench_status
 cuda_launch(struct bench *b)
 {
 	static const long counts[] = {1, 10, 100, 1000};
 	device_array<unsigned> counter;
-	struct launches l = {};
+	struct launches l;
 	double n_points = 2 + 2 * sizeof counts / sizeof *counts;
 
 	TRY(counter.make(1));
 	l.counter = counter.at;
-	TRY(cudaStreamCreateWithFlags(&l.stream, cudaStreamNonBlocking));
+	TRY(l.stream.make(cudaStreamNonBlocking));
 	TRY_STATUS(measure(b, &l, "empty", timed_stream, 1, n_points--));
 	TRY_STATUS(measure(b, &l, "submit", timed_submit, 1, n_points--));
 	for (const long n : counts)
 		TRY_STATUS(measure(b, &l, "stream", timed_stream, n, n_points--));
 	for (const long n : counts)
 		TRY_STATUS(measure(b, &l, "graph", timed_graph, n, n_points--));
-	TRY(cudaStreamDestroy(l.stream));
 	return BENCH_OK;
 }

@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+namespace {
+
 enum { THREADS = 256, BLOCKS_PER_SM = 4, UNROLL = 4 };
 
 struct arrays {
@@ -316,14 +318,19 @@ measure_near(struct bench *b, const struct footprints &w, bool shared, double n_
 	return BENCH_OK;
 }
 
+} /* namespace */
+
 enum bench_status
 cuda_memory(struct bench *b)
 {
-	const size_t least_byte = 16 * 1024, step = b->quick ? 4 : 2;
-	size_t most_byte = static_cast<size_t>(b->quick ? 1 : 4) << 30;
+	const size_t step = b->quick ? 4 : 2;
+	size_t least_byte = 1 << 20, most_byte = static_cast<size_t>(b->quick ? 1 : 4) << 30;
 	struct footprints w;
 	double n_points = 2;
 
+	/* below one load per thread, a pass takes one latency whatever its size */
+	while (least_byte < static_cast<size_t>(BLOCKS_PER_SM * gpu.n_sms) * THREADS * sizeof(float4))
+		least_byte *= 2;
 	while (most_byte > least_byte && 4 * most_byte > cuda_free_byte())
 		most_byte /= 2;
 	TRY(w.a.make(most_byte / sizeof(float)));

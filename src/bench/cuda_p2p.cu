@@ -4,12 +4,14 @@
 
 #include <vector>
 
+namespace {
+
 struct end {
 	int index;
 	uint32_t seed;
 	device_array<unsigned char> out, in;
 	device_array<unsigned> n_wrong;
-	cudaStream_t stream;
+	struct cuda_stream stream;
 };
 
 struct pair {
@@ -26,14 +28,14 @@ timed(void *context, long n)
 
 	for (long i = 0; i < n; i++) {
 		if (!CUDA_OK(cudaMemcpyPeerAsync(
-		        p->to->in.at, p->to->index, p->from->out.at, p->from->index, p->size_byte, p->from->stream)))
+		        p->to->in.at, p->to->index, p->from->out.at, p->from->index, p->size_byte, p->from->stream.is)))
 			return -1;
 		if (p->both &&
 		    !CUDA_OK(cudaMemcpyPeerAsync(
-		        p->from->in.at, p->from->index, p->to->out.at, p->to->index, p->size_byte, p->to->stream)))
+		        p->from->in.at, p->from->index, p->to->out.at, p->to->index, p->size_byte, p->to->stream.is)))
 			return -1;
 	}
-	if (!CUDA_OK(cudaStreamSynchronize(p->from->stream)) || !CUDA_OK(cudaStreamSynchronize(p->to->stream)))
+	if (!CUDA_OK(cudaStreamSynchronize(p->from->stream.is)) || !CUDA_OK(cudaStreamSynchronize(p->to->stream.is)))
 		return -1;
 	return bench_now() - start_s;
 }
@@ -107,7 +109,7 @@ measure(struct bench *b, struct pair *p, bool direct, double n_points_left)
 	if (!bench_right(b, wrong, 0, "p2p: %s, %zu bytes", note, p->size_byte))
 		return BENCH_OK;
 	cuda_watch_begin(b);
-	TRY_STATUS(bench_take(timed, p, bench_share(b, n_points_left), &row.time));
+	TRY_STATUS(bench_take(timed, p, bench_share(b, n_points_left), BENCH_GPU_SAMPLE_S, &row.time));
 	bench_print(b, &row);
 	return BENCH_OK;
 }
@@ -124,7 +126,7 @@ ready(struct end *e, int index, size_t n_byte, uint64_t seed)
 	fill<<<256, 256>>>(e->out.at, n_byte, e->seed);
 	TRY_LAUNCH();
 	TRY(cudaDeviceSynchronize());
-	TRY(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking));
+	TRY(e->stream.make(cudaStreamNonBlocking));
 	return BENCH_OK;
 }
 
@@ -149,44 +151,101 @@ reach(int from, int to, bool *direct)
 	return BENCH_OK;
 }
 
-enum bench_status
-cuda_p2p(struct bench *b)
+/* Pairs of one class are taken to be alike: behind NVSwitch all are. */
+struct pair_class {
+	bool direct, first_is_lower;
+	int rank; /* as the driver orders their links */
+};
+
+static enum bench_status
+class_of(int from, int to, struct pair_class *out)
+{
+	bool there = false, back = false;
+
+	TRY_STATUS(reach(to, from, &back));
+	TRY_STATUS(reach(from, to, &there));
+	*out = {there && back, from < to, 0};
+	if (there)
+		TRY(cudaDeviceGetP2PAttribute(&out->rank, cudaDevP2PAttrPerformanceRank, from, to));
+	return BENCH_OK;
+}
+
+static bool
+seen(std::vector<struct pair_class> *classes, const struct pair_class &c)
+{
+	for (const struct pair_class &old : *classes)
+		if (old.direct == c.direct && old.rank == c.rank && old.first_is_lower == c.first_is_lower)
+			return true;
+	classes->push_back(c);
+	return false;
+}
+
+struct taken_pair {
+	size_t from, to;
+	bool direct;
+};
+
+/* Pairs to measure: one of each class and order, or all of the GPUs that were named. */
+static enum bench_status
+choose(const struct bench *b, const std::vector<int> &gpus, std::vector<struct taken_pair> *out)
+{
+	std::vector<struct pair_class> classes;
+
+	for (size_t i = 0; i < gpus.size(); i++)
+		for (size_t k = 0; k < gpus.size(); k++) {
+			struct pair_class c;
+			if (i == k)
+				continue;
+			TRY_STATUS(class_of(gpus[i], gpus[k], &c));
+			if (b->gpus || !seen(&classes, c))
+				out->push_back({i, k, c.direct});
+		}
+	return BENCH_OK;
+}
+
+static enum bench_status
+measure_all(struct bench *b, const std::vector<int> &gpus)
 {
 	const size_t least_byte = 4 * 1024, step = b->quick ? 64 : 16;
 	size_t most_byte = static_cast<size_t>(b->quick ? 64 : 256) << 20;
-	int n_gpus = 0;
+	std::vector<struct end> ends(gpus.size());
+	std::vector<struct taken_pair> pairs;
 	double n_points = 0;
 
-	TRY(cudaGetDeviceCount(&n_gpus));
-	if (n_gpus < 2) {
-		bench_say(b, "left out: there is one GPU");
-		return BENCH_OK;
-	}
-	std::vector<struct end> ends(static_cast<size_t>(n_gpus));
-	for (int i = 0; i < n_gpus; i++) {
+	TRY_STATUS(choose(b, gpus, &pairs));
+	for (const int i : gpus) {
 		TRY(cudaSetDevice(i));
 		while (most_byte > least_byte && 4 * most_byte > cuda_free_byte())
 			most_byte /= 4;
 	}
-	for (int i = 0; i < n_gpus; i++)
-		TRY_STATUS(ready(&ends[static_cast<size_t>(i)], i, most_byte, b->seed));
+	for (size_t i = 0; i < gpus.size(); i++)
+		TRY_STATUS(ready(&ends[i], gpus[i], most_byte, b->seed));
 	for (size_t size = least_byte; size <= most_byte; size *= step)
-		n_points += 1.5 * n_gpus * (n_gpus - 1);
-	for (size_t i = 0; i < ends.size(); i++)
-		for (size_t k = 0; k < ends.size(); k++) {
-			bool there = false, back = false;
-			if (i == k)
-				continue;
-			TRY_STATUS(reach(static_cast<int>(k), static_cast<int>(i), &back));
-			TRY_STATUS(reach(static_cast<int>(i), static_cast<int>(k), &there));
-			for (size_t size = least_byte; size <= most_byte; size *= step) {
-				struct pair p = {&ends[i], &ends[k], size, false};
-				TRY_STATUS(measure(b, &p, there && back, n_points--));
-				p.both = true;
-				if (i < k)
-					TRY_STATUS(measure(b, &p, there && back, n_points--));
-			}
+		n_points += 1.5 * static_cast<double>(pairs.size());
+	for (const struct taken_pair &taken : pairs)
+		for (size_t size = least_byte; size <= most_byte; size *= step) {
+			struct pair p = {&ends[taken.from], &ends[taken.to], size, false};
+			TRY_STATUS(measure(b, &p, taken.direct, n_points--));
+			p.both = true;
+			if (taken.from < taken.to)
+				TRY_STATUS(measure(b, &p, taken.direct, n_points--));
 		}
-	TRY(cudaSetDevice(gpu.index));
 	return BENCH_OK;
+}
+
+} /* namespace */
+
+enum bench_status
+cuda_p2p(struct bench *b)
+{
+	std::vector<int> gpus;
+
+	TRY_STATUS(cuda_chosen(b, &gpus));
+	if (gpus.size() < 2) {
+		bench_say(b, "left out: there is one GPU");
+		return BENCH_OK;
+	}
+	const enum bench_status status = measure_all(b, gpus);
+	TRY(cudaSetDevice(gpu.index));
+	return status;
 }

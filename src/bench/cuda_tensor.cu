@@ -7,6 +7,8 @@
  */
 #include "cuda_tensor.h"
 
+namespace {
+
 enum { THREADS = 256, BLOCKS_PER_SM = 2, TILES = 4 };
 
 struct shape {
@@ -195,6 +197,8 @@ measure(struct bench *b, double n_points_left)
 	    run, n_points_left);
 }
 
+} /* namespace */
+
 enum bench_status
 cuda_tensor(struct bench *b)
 {
@@ -212,11 +216,14 @@ cuda_tensor(struct bench *b)
 	TRY_STATUS((measure<BF16, float, uint32_t>(b, 8)));
 	TRY_STATUS((measure<TF32, float, uint32_t>(b, 7)));
 	TRY_STATUS((measure<INT8, int, uint32_t>(b, 6)));
-	if (gpu.capability >= shapes[FP64_HOPPER].least)
+	/* GPUs for graphics have no fp64 matrix units: ptxas writes thousands of other instructions for them */
+	if (gpu.capability == 90 || gpu.capability / 10 == 10)
 		TRY_STATUS((measure<FP64_HOPPER, double, double>(b, 5)));
-	else
+	else if (gpu.capability == 80)
 		TRY_STATUS((measure<FP64, double, double>(b, 5)));
-	if (gpu.capability >= shapes[FP8].least)
+	/* Hopper and data-center Blackwell lack the instruction: ptxas emits fp16 products that do not depend on the
+	 * iteration, hoists them out of the loop, and only additions remain (NVIDIA/cutlass issue 1986) */
+	if (gpu.capability == shapes[FP8].least || gpu.capability / 10 == 12)
 		TRY_STATUS((measure<FP8, float, uint32_t>(b, 4)));
 	return gpu.capability == 90 ? cuda_wgmma(b) : BENCH_OK;
 }

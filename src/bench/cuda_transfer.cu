@@ -6,11 +6,13 @@
 #include <cstring>
 #include <vector>
 
+namespace {
+
 struct buffers {
 	pinned_memory pinned_out, pinned_in;
 	std::vector<unsigned char> pageable_out, pageable_in;
 	device_array<unsigned char> device_to, device_from;
-	cudaStream_t up, down;
+	struct cuda_stream up, down;
 };
 
 enum way { UP, DOWN, BOTH };
@@ -50,13 +52,13 @@ timed(void *context, long n)
 
 	for (long i = 0; i < n; i++) {
 		if (way != DOWN &&
-		    !CUDA_OK(cudaMemcpyAsync(x->device_to.at, out, t->size_byte, cudaMemcpyHostToDevice, x->up)))
+		    !CUDA_OK(cudaMemcpyAsync(x->device_to.at, out, t->size_byte, cudaMemcpyHostToDevice, x->up.is)))
 			return -1;
 		if (way != UP &&
-		    !CUDA_OK(cudaMemcpyAsync(in, x->device_from.at, t->size_byte, cudaMemcpyDeviceToHost, x->down)))
+		    !CUDA_OK(cudaMemcpyAsync(in, x->device_from.at, t->size_byte, cudaMemcpyDeviceToHost, x->down.is)))
 			return -1;
 	}
-	if (!CUDA_OK(cudaStreamSynchronize(x->up)) || !CUDA_OK(cudaStreamSynchronize(x->down)))
+	if (!CUDA_OK(cudaStreamSynchronize(x->up.is)) || !CUDA_OK(cudaStreamSynchronize(x->down.is)))
 		return -1;
 	return bench_now() - start_s;
 }
@@ -99,7 +101,7 @@ measure(struct bench *b, struct buffers *x, size_t size_byte, int k, double n_po
 	if (!bench_right(b, wrong, 0, "transfer: %s of %zu bytes", operations[k].name, size_byte))
 		return BENCH_OK;
 	cuda_watch_begin(b);
-	TRY_STATUS(bench_take(timed, &t, bench_share(b, n_points_left), &row.time));
+	TRY_STATUS(bench_take(timed, &t, bench_share(b, n_points_left), BENCH_GPU_SAMPLE_S, &row.time));
 	bench_print(b, &row);
 	return BENCH_OK;
 }
@@ -122,6 +124,8 @@ make(struct bench *b, struct buffers *x, size_t most_byte)
 	return BENCH_OK;
 }
 
+} /* namespace */
+
 enum bench_status
 cuda_transfer(struct bench *b)
 {
@@ -136,14 +140,12 @@ cuda_transfer(struct bench *b)
 	    (8 * static_cast<double>(most_byte) > bench_memory_byte() || 4 * most_byte > cuda_free_byte()))
 		most_byte /= 4;
 	TRY_STATUS(make(b, &x, most_byte));
-	TRY(cudaStreamCreateWithFlags(&x.up, cudaStreamNonBlocking));
-	TRY(cudaStreamCreateWithFlags(&x.down, cudaStreamNonBlocking));
+	TRY(x.up.make(cudaStreamNonBlocking));
+	TRY(x.down.make(cudaStreamNonBlocking));
 	for (size_t size = least_byte; size <= most_byte; size *= 4)
 		n_points += N_OPERATIONS;
 	for (size_t size = least_byte; status == BENCH_OK && size <= most_byte; size *= 4)
 		for (int k = 0; status == BENCH_OK && k < N_OPERATIONS; k++)
 			status = measure(b, &x, size, k, n_points--);
-	TRY(cudaStreamDestroy(x.up));
-	TRY(cudaStreamDestroy(x.down));
 	return status;
 }

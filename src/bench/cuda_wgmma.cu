@@ -6,6 +6,8 @@
  */
 #include "cuda_tensor.h"
 
+namespace {
+
 enum { THREADS = 256, GROUPS = THREADS / 128, A_BYTE = 64 * 32, B_BYTE = 256 * 32, ACCUMULATORS = 128 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -168,6 +170,8 @@ measure(struct bench *b, const char *dtype, int depth, double n_points_left)
 	return tensor_measure(b, "wgmma", dtype, flop, static_cast<double>(depth) * TENSOR_STEPS, ACCUMULATORS,
 	    ACCUMULATORS, out, run, n_points_left);
 }
+
+} /* namespace */
 
 enum bench_status
 cuda_wgmma(struct bench *b)

@@ -149,7 +149,7 @@ measure_fma(struct bench *b, const struct variant *variant, int n_threads, doubl
 	if (bench_right(b, job.error, variant->tolerance, "fma: %s, %d threads", variant->dtype, n_threads)) {
 		job.a = 1 - 0x1p-20; /* never there while it is timed_fma */
 		job.b = 0x1p-19;
-		status = bench_take(timed_fma, &job, budget_s, &row.time);
+		status = bench_take(timed_fma, &job, budget_s, BENCH_HOST_SAMPLE_S, &row.time);
 	}
 	if (status == BENCH_OK && row.time.n)
 		bench_print(b, &row);
@@ -335,7 +335,7 @@ measure(struct bench *b, struct product *p, double budget_s)
 	const double tolerance = (p->single ? 6e-8 : 1.2e-16) * (4 + sqrt((double)p->k));
 	if (!bench_right(b, wrong_by(p, b->seed + 3), tolerance, "gemm: %s %d x %d x %d", row.dtype, p->m, p->n, p->k))
 		return BENCH_OK;
-	const enum bench_status status = bench_take(timed, p, budget_s, &row.time);
+	const enum bench_status status = bench_take(timed, p, budget_s, BENCH_HOST_SAMPLE_S, &row.time);
 	if (status == BENCH_OK)
 		bench_print(b, &row);
 	return status;

@@ -203,7 +203,7 @@ measure(struct bench *b, struct job *job, double budget_s)
 	bench_progress(b, "%s of %.0f KiB, %d threads", job->operation->name, row.size_byte / 1024, (int)row.threads);
 	if (!bench_right(b, wrong_by(job), 0, "memory: %s of %.0f bytes", job->operation->name, row.size_byte))
 		return BENCH_OK;
-	const enum bench_status status = bench_take(timed, job, budget_s, &row.time);
+	const enum bench_status status = bench_take(timed, job, budget_s, BENCH_HOST_SAMPLE_S, &row.time);
 	if (status == BENCH_OK)
 		bench_print(b, &row);
 	return status;

@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 /* The command line. */
-enum { ONLY_MAX = 32 };
+enum { ONLY_MAX = 32, GPUS_MAX = 64 };
 
 struct options {
-	bool quick, list, help, version, device_given;
-	int gpu; /* -1: the host */
+	bool quick, list, help, version, busy, device_given;
+	int gpu;                    /* -1: the host */
+	int gpus[GPUS_MAX], n_gpus; /* of subjects of several; 0: all */
 	uint64_t seed;
 	size_t n_only;
 	const char *only[ONLY_MAX];
@@ -70,6 +71,31 @@ set_device(struct options *o, char *value)
 }
 
 static bool
+set_gpus(struct options *o, char *value)
+{
+	char *rest = value;
+	unsigned long long gpu;
+
+	o->n_gpus = 0;
+	for (char *word = strtok_r(value, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+		bool again = false;
+		const bool good = number(word, 4095, &gpu) && o->n_gpus < GPUS_MAX;
+		for (int i = 0; good && i < o->n_gpus; i++)
+			again = again || o->gpus[i] == (int)gpu;
+		if (!good || again) {
+			fprintf(stderr,
+			    "ridge-bench: error: --gpus: '%s' is %s\n  hint: numbers of GPUs, such as 0,1,2,3\n", word,
+			    again ? "there twice" : "no GPU");
+			return false;
+		}
+		o->gpus[o->n_gpus++] = (int)gpu;
+	}
+	if (o->n_gpus < 2)
+		fputs("ridge-bench: error: --gpus: two GPUs are needed\n  hint: --device selects one\n", stderr);
+	return o->n_gpus >= 2;
+}
+
+static bool
 set_seed(struct options *o, char *value)
 {
 	unsigned long long seed;
@@ -107,6 +133,9 @@ static const struct option {
 } options[] = {
     {"device", "host|N", set_device, 0,
         "the host, or a GPU by its number (default: 0, or the host where there is no GPU)"},
+    {"gpus", "LIST", set_gpus, 0,
+        "the GPUs of p2p, each pair of them, and of collective (default: all, one pair of each kind)"},
+    {"busy", NULL, NULL, offsetof(struct options, busy), "measure a GPU that other processes use"},
     {"only", "NAMES", set_only, 0, "these subjects alone, a comma between two"},
     {"quick", NULL, NULL, offsetof(struct options, quick),
         "fewer points, in less than 20 seconds (default: less than 90)"},
@@ -242,11 +271,46 @@ plugins_load(bool wanted)
 
 /* All that a signal may touch. */
 static volatile sig_atomic_t stopped;
+static char no_answer[300];  /* complete before a signal can come */
+static unsigned stop_s = 10; /* for a subject to notice that it is to end */
 
+/* A GPU that hangs never comes back to look at `stopped`. */
 static void
 stop(int signal_number)
 {
 	stopped = signal_number;
+	alarm(stop_s);
+}
+
+/* The rows until then are whole: each is written at once. */
+static void
+give_up(int signal_number)
+{
+	(void)signal_number;
+	if (write(STDERR_FILENO, no_answer, strlen(no_answer)) < 0)
+		_exit(BENCH_FAILED);
+	_exit(BENCH_FAILED);
+}
+
+/* From now on the subject has this long. */
+static void
+watch(const struct bench *b, enum bench_where where)
+{
+	const double patience_s = fmax(1, ceil(bench_patience_s(b)));
+	char gpu[16] = "a GPU";
+
+	alarm(0);
+	if (where == BENCH_HOST)
+		return;
+	if (where == BENCH_GPU)
+		snprintf(gpu, sizeof gpu, "GPU %d", b->gpu);
+	stop_s = (unsigned)fmin(10, patience_s);
+	snprintf(no_answer, sizeof no_answer,
+	    "ridge-bench: error: %s: %s does not answer: given up; the rows so far are printed\n"
+	    "  hint: nvidia-smi and the kernel's log (dmesg, Xid) say more about it\n",
+	    b->subject ? b->subject : "start", gpu);
+	/* collectives say before which one it is */
+	alarm((unsigned)patience_s + (where == BENCH_GPUS ? 5 : 0));
 }
 
 bool
@@ -258,8 +322,10 @@ bench_stopped(void)
 static void
 listen(void)
 {
-	struct sigaction action = {.sa_handler = stop};
+	struct sigaction action = {.sa_handler = stop}, end = {.sa_handler = give_up};
 
+	sigemptyset(&end.sa_mask);
+	sigaction(SIGALRM, &end, NULL);
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -361,7 +427,9 @@ run_subjects(struct bench *b, const struct subjects *s)
 		b->budget_s = fmin(left_s * s->list[i]->weight / weights, 0.4 * total_s);
 		b->subject_started_s = bench_now();
 		weights -= s->list[i]->weight;
+		watch(b, s->list[i]->where);
 		status = worse(status, s->list[i]->run(b));
+		alarm(0);
 		bench_progress(b, NULL);
 	}
 	b->subject = NULL;
@@ -425,7 +493,13 @@ choose_device(struct bench *b, const struct options *o, const struct plugin *plu
 		fputs(", or host\n", stderr);
 		return false;
 	}
-	b->gpu = o->device_given ? o->gpu : world_local_rank() % p->n_gpus;
+	for (int i = 0; i < o->n_gpus; i++)
+		if (o->gpus[i] >= p->n_gpus) {
+			fprintf(stderr, "ridge-bench: error: --gpus: there is no GPU %d\n  hint: 0 to %d\n", o->gpus[i],
+			    p->n_gpus - 1);
+			return false;
+		}
+	b->gpu = o->device_given ? o->gpu : o->n_gpus ? o->gpus[0] : world_local_rank() % p->n_gpus;
 	return true;
 }
 
@@ -461,6 +535,9 @@ measure(const struct options *o, const struct plugin *plugins)
 {
 	struct bench b = {.quick = o->quick,
 	    .seed = o->seed,
+	    .busy = o->busy,
+	    .gpus = o->n_gpus ? o->gpus : NULL,
+	    .n_gpus = o->n_gpus,
 	    .host = host_name(),
 	    .date = today(),
 	    .n_threads = bench_cpu_count(),
@@ -475,14 +552,16 @@ measure(const struct options *o, const struct plugin *plugins)
 		return BENCH_REFUSED;
 	}
 	if (!choose_device(&b, o, plugins))
-		return o->gpu >= 0 && with_gpus(plugins) ? BENCH_REFUSED : BENCH_FAILED;
+		return (o->gpu >= 0 || o->n_gpus > 0) && with_gpus(plugins) ? BENCH_REFUSED : BENCH_FAILED;
 	gather(&b, &s, plugins);
 	if (!choose(&s, o))
 		return BENCH_REFUSED;
+	watch(&b, b.gpu < 0 ? BENCH_HOST : BENCH_GPU);
 	enum bench_status status = open_gpus(&b, plugins);
 	if (status == BENCH_OK)
 		status = run_subjects(&b, &s);
 	bench_progress(&b, "%d points\n", b.n_rows);
+	watch(&b, b.gpu < 0 ? BENCH_HOST : BENCH_GPU);
 	for (const struct plugin *p = plugins; p->name; p++)
 		if (p->is && b.gpu >= 0)
 			p->is->close();

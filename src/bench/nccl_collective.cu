@@ -10,6 +10,8 @@
 #include <cstring>
 #include <cuda_bf16.h>
 
+namespace {
+
 enum operation { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, N_OPERATIONS };
 
 static const char *const names[N_OPERATIONS] = {
@@ -18,9 +20,11 @@ static const char *const names[N_OPERATIONS] = {
 enum { ELEMENT_BYTE = 2 };
 
 struct job {
+	const struct bench *bench;
 	struct ranks *ranks;
 	enum operation operation;
 	size_t size_byte;
+	int n_recorded; /* calls in the graphs; 0: each call is launched */
 };
 
 /* --- calls ----------------------------------------------------------------------------------------------- */
@@ -33,21 +37,21 @@ call(const struct job *j, struct rank *rank)
 
 	switch (j->operation) {
 	case ALL_REDUCE:
-		return ncclAllReduce(rank->out.at, rank->in.at, n, ncclBfloat16, ncclSum, rank->comm, rank->stream);
+		return ncclAllReduce(rank->out.at, rank->in.at, n, ncclBfloat16, ncclSum, rank->comm, rank->stream.is);
 	case ALL_GATHER:
-		return ncclAllGather(rank->out.at, rank->in.at, part, ncclBfloat16, rank->comm, rank->stream);
+		return ncclAllGather(rank->out.at, rank->in.at, part, ncclBfloat16, rank->comm, rank->stream.is);
 	case REDUCE_SCATTER:
 		return ncclReduceScatter(
-		    rank->out.at, rank->in.at, part, ncclBfloat16, ncclSum, rank->comm, rank->stream);
+		    rank->out.at, rank->in.at, part, ncclBfloat16, ncclSum, rank->comm, rank->stream.is);
 	case BROADCAST:
-		return ncclBroadcast(rank->out.at, rank->in.at, n, ncclBfloat16, 0, rank->comm, rank->stream);
+		return ncclBroadcast(rank->out.at, rank->in.at, n, ncclBfloat16, 0, rank->comm, rank->stream.is);
 	case ALL_TO_ALL:
 		for (size_t to = 0; to < n_ranks && result == ncclSuccess; to++) {
 			result = ncclSend(rank->out.at + to * part * ELEMENT_BYTE, part, ncclBfloat16,
-			    static_cast<int>(to), rank->comm, rank->stream);
+			    static_cast<int>(to), rank->comm, rank->stream.is);
 			if (result == ncclSuccess)
 				result = ncclRecv(rank->in.at + to * part * ELEMENT_BYTE, part, ncclBfloat16,
-				    static_cast<int>(to), rank->comm, rank->stream);
+				    static_cast<int>(to), rank->comm, rank->stream.is);
 		}
 		return result;
 	case N_OPERATIONS:
@@ -56,37 +60,92 @@ call(const struct job *j, struct rank *rank)
 	return ncclInvalidArgument;
 }
 
-/* n calls on every GPU of this process; seconds, or negative. */
+/* One call on every GPU of this process. */
+static bool
+call_all(const struct job *j)
+{
+	bool ok = NCCL_OK(ncclGroupStart());
+
+	for (struct rank &rank : j->ranks->here)
+		ok = ok && NCCL_OK(call(j, &rank));
+	return NCCL_OK(ncclGroupEnd()) && ok;
+}
+
+/* The graph of one GPU, started. */
+static bool
+replay(struct rank *rank)
+{
+	return CUDA_OK(cudaSetDevice(rank->gpu)) && CUDA_OK(cudaGraphLaunch(rank->graph.is, rank->stream.is));
+}
+
+/* n calls, or n graphs of calls, on every GPU of this process; seconds, or negative. */
 static double
 run(const struct job *j, long n)
 {
 	const double start_s = bench_now();
 
 	for (long i = 0; i < n; i++) {
-		if (!NCCL_OK(ncclGroupStart()))
+		if (j->n_recorded == 0 && !call_all(j))
 			return -1;
 		for (struct rank &rank : j->ranks->here)
-			if (!NCCL_OK(call(j, &rank)))
+			if (j->n_recorded > 0 && !replay(&rank))
 				return -1;
-		if (!NCCL_OK(ncclGroupEnd()))
-			return -1;
 	}
+	return ranks_wait(j->bench, j->ranks) ? bench_now() - start_s : -1;
+}
+
+/* Calls that follow one another in a graph: as many as hide the launch of the graph. */
+static int
+calls_of(size_t size_byte)
+{
+	return size_byte <= 1 << 20 ? 20 : size_byte <= 64 << 20 ? 4 : 1;
+}
+
+static bool
+capture_from(const struct job *j, size_t i)
+{
+	struct rank *rank;
+
+	if (i == j->ranks->here.size()) {
+		for (int k = 0; k < calls_of(j->size_byte); k++)
+			if (!call_all(j))
+				return false;
+		return true;
+	}
+	rank = &j->ranks->here[i];
+	return CUDA_OK(cudaSetDevice(rank->gpu)) &&
+	    rank->graph.record(rank->stream.is, [j, i] { return capture_from(j, i + 1); }) == cudaSuccess &&
+	    rank->graph.is;
+}
+
+/* All streams are captured at once: a group spans them. */
+static bool
+record(const struct job *j)
+{
 	for (struct rank &rank : j->ranks->here)
-		if (!CUDA_OK(cudaSetDevice(rank.gpu)) || !CUDA_OK(cudaStreamSynchronize(rank.stream)))
-			return -1;
-	return bench_now() - start_s;
+		rank.graph.clear();
+	return capture_from(j, 0);
 }
 
 /* The process that measures tells the others to do the same. */
-enum order { ORDER_END, ORDER_RUN, ORDER_CHECK };
+enum order { ORDER_END, ORDER_RUN, ORDER_CHECK, ORDER_RECORD };
+enum { N_WORDS = 5 };
+
+static void
+tell(const struct job *j, enum order order, long n)
+{
+	long words[N_WORDS] = {
+	    order, n, static_cast<long>(j->operation), static_cast<long>(j->size_byte), j->n_recorded};
+
+	ranks_tell(j->ranks, words, N_WORDS);
+}
 
 static double
 timed(void *context, long n)
 {
 	const struct job *j = static_cast<const struct job *>(context);
-	long words[4] = {ORDER_RUN, n, static_cast<long>(j->operation), static_cast<long>(j->size_byte)};
 
-	ranks_tell(j->ranks, words, 4);
+	tell(j, ORDER_RUN, n);
 	const double here_s = run(j, n), longest_s = ranks_largest(j->ranks, here_s);
 	return here_s < 0 ? here_s : longest_s;
 }
@@ -158,13 +217,12 @@ check_here(const struct job *j, double *wrong)
 
 	for (struct rank &rank : j->ranks->here) {
 		TRY(cudaSetDevice(rank.gpu));
-		fill<<<256, 256>>>(
+		fill<<<256, 256, 0, rank.stream.is>>>(
 		    reinterpret_cast<__nv_bfloat16 *>(rank.out.at), j->size_byte / ELEMENT_BYTE, rank.index);
 		TRY_LAUNCH();
-		TRY(cudaMemset(rank.in.at, 0xff, j->size_byte)); /* not numbers */
-		TRY(cudaDeviceSynchronize());
+		TRY(cudaMemsetAsync(rank.in.at, 0xff, j->size_byte, rank.stream.is)); /* not numbers */
 	}
-	if (run(j, 1) < 0)
+	if (!ranks_wait(j->bench, j->ranks) || run(j, 1) < 0)
 		return BENCH_FAILED;
 	*wrong = 0;
 	for (struct rank &rank : j->ranks->here) {
@@ -185,10 +243,9 @@ check_here(const struct job *j, double *wrong)
 static enum bench_status
 wrong_by(const struct job *j, double *wrong)
 {
-	long words[4] = {ORDER_CHECK, 0, static_cast<long>(j->operation), static_cast<long>(j->size_byte)};
 	double here = 0;
 
-	ranks_tell(j->ranks, words, 4);
+	tell(j, ORDER_CHECK, 0);
 	TRY_STATUS(check_here(j, &here));
 	*wrong = ranks_largest(j->ranks, here);
 	return BENCH_OK;
@@ -196,13 +253,47 @@ wrong_by(const struct job *j, double *wrong)
 
 /* --- points ---------------------------------------------------------------------------------------------- */
 
+/* Every process records, or none replays. */
+static bool
+record_everywhere(struct job *j)
+{
+	j->n_recorded = 0;
+	if (j->ranks->no_graphs)
+		return false;
+	tell(j, ORDER_RECORD, 0);
+	const double failed = ranks_largest(j->ranks, record(j) ? 0 : 1);
+	j->n_recorded = failed > 0 ? 0 : calls_of(j->size_byte);
+	if (failed > 0)
+		bench_say(j->bench, "calls cannot be captured in a CUDA graph: small sizes include their launch");
+	j->ranks->no_graphs = failed > 0;
+	return j->n_recorded > 0;
+}
+
+static enum bench_status
+take(struct bench *b, struct job *j, double budget_s, struct bench_row *row)
+{
+	char note[64];
+
+	TRY_STATUS(bench_take(timed, j, budget_s, BENCH_GPU_SAMPLE_S, &row->time));
+	if (j->n_recorded > 0) {
+		row->time.median_s /= j->n_recorded;
+		row->time.min_s /= j->n_recorded;
+		row->time.max_s /= j->n_recorded;
+		snprintf(note, sizeof note, "in a CUDA graph, %d calls each", j->n_recorded);
+		row->note = note;
+	} else
+		row->note = "launched one by one";
+	bench_print(b, row);
+	return BENCH_OK;
+}
+
+/* In graphs, as engines run them; and launched by one process for all GPUs, which holds small ones back. */
 static enum bench_status
 measure(struct bench *b, struct job *j, const char *library, double n_points_left)
 {
 	struct bench_row row = bench_row_new("collective", names[j->operation], "bf16");
 	double wrong;
 
-	row.backend = "nccl";
 	row.version = library + sizeof "NCCL " - 1;
 	row.library = library;
 	row.ranks = j->ranks->n;
@@ -212,9 +303,13 @@ measure(struct bench *b, struct job *j, const char *library, double n_points_lef
 	TRY_STATUS(wrong_by(j, &wrong));
 	if (!bench_right(b, wrong, 0, "collective: %s of %zu bytes", row.operation, j->size_byte))
 		return BENCH_OK;
-	TRY_STATUS(bench_take(timed, j, bench_share(b, n_points_left), &row.time));
-	bench_print(b, &row);
-	return BENCH_OK;
+	row.backend = record_everywhere(j) ? "nccl" : "nccl-stream";
+	TRY_STATUS(take(b, j, bench_share(b, 2 * n_points_left), &row));
+	if (j->n_recorded == 0)
+		return BENCH_OK;
+	j->n_recorded = 0;
+	row.backend = "nccl-stream";
+	return take(b, j, bench_share(b, 2 * n_points_left - 1), &row);
 }
 
 static enum bench_status
@@ -233,7 +328,7 @@ measure_all(struct bench *b, struct ranks *r, size_t most_byte)
 	for (int o = 0; o < N_OPERATIONS; o++)
 		for (size_t size = least_byte; size <= most_byte; size *= step) {
 			const size_t whole = ELEMENT_BYTE * static_cast<size_t>(r->n);
-			struct job j = {r, static_cast<enum operation>(o), size / whole * whole};
+			struct job j = {b, r, static_cast<enum operation>(o), size / whole * whole, 0};
 			if (j.size_byte > 0)
 				TRY_STATUS(measure(b, &j, library, n_points--));
 		}
@@ -242,29 +337,50 @@ measure_all(struct bench *b, struct ranks *r, size_t most_byte)
 
 /* A process that does what the first says. */
 static enum bench_status
-follow(struct ranks *r)
+follow(const struct bench *b, struct ranks *r)
 {
 	for (;;) {
-		long words[4] = {ORDER_END, 0, 0, 0};
+		long words[N_WORDS] = {ORDER_END, 0, 0, 0, 0};
 		double result = 0;
-		ranks_tell(r, words, 4);
-		const struct job j = {r, static_cast<enum operation>(words[2]), static_cast<size_t>(words[3])};
-		if (words[0] == ORDER_END)
-			return BENCH_OK;
-		if (words[0] == ORDER_CHECK)
+		ranks_tell(r, words, N_WORDS);
+		const struct job j = {b, r, static_cast<enum operation>(words[2]), static_cast<size_t>(words[3]),
+		    static_cast<int>(words[4])};
+		switch (words[0]) {
+		case ORDER_CHECK:
 			TRY_STATUS(check_here(&j, &result));
-		else
+			break;
+		case ORDER_RECORD:
+			result = record(&j) ? 0 : 1;
+			break;
+		case ORDER_RUN:
 			result = run(&j, words[1]);
+			break;
+		default:
+			return BENCH_OK;
+		}
 		if (result < 0)
-			return BENCH_FAILED; /* what started us ends the others */
+			return BENCH_FAILED;
 		(void)ranks_largest(r, result);
 	}
 }
 
 static enum bench_status
-collective(struct bench *b)
+measure_joined(struct bench *b, struct ranks *r)
 {
 	size_t most_byte = static_cast<size_t>(b->quick ? 64 : 1024) << 20;
+
+	TRY_STATUS(ranks_join(b, r, &most_byte));
+	if (!r->first)
+		return follow(b, r);
+	TRY_STATUS(measure_all(b, r, most_byte));
+	const struct job end = {b, r, ALL_REDUCE, 0, 0};
+	tell(&end, ORDER_END, 0);
+	return BENCH_OK;
+}
+
+static enum bench_status
+collective(struct bench *b)
+{
 	struct ranks r = {};
 	int n_gpus = 0;
 
@@ -274,23 +390,19 @@ collective(struct bench *b)
 		return BENCH_REFUSED;
 	}
 	TRY(cudaGetDeviceCount(&n_gpus));
-	if (world_size() == 1 && n_gpus < 2) {
+	if (world_size() == 1 && (b->gpus ? b->n_gpus : n_gpus) < 2) {
 		bench_say(b, "left out: there is one GPU");
 		return BENCH_OK;
 	}
-	TRY_STATUS(ranks_join(&r, &most_byte));
-	if (!r.first) {
-		TRY_STATUS(follow(&r));
-		return ranks_leave(&r);
-	}
-	const enum bench_status status = measure_all(b, &r, most_byte);
-	/* after a failure on this side the others still wait */
-	long words[4] = {ORDER_END, 0, 0, 0};
-	ranks_tell(&r, words, 4);
-	TRY_STATUS(status);
-	TRY_STATUS(ranks_leave(&r));
-	TRY(cudaSetDevice(b->gpu));
-	return BENCH_OK;
+	r.patience_s = bench_patience_s(b);
+	enum bench_status status = measure_joined(b, &r);
+	if (status == BENCH_OK)
+		status = ranks_leave(&r);
+	else
+		ranks_abort(&r); /* the others still wait */
+	if (status == BENCH_OK)
+		TRY(cudaSetDevice(b->gpu));
+	return status;
 }
 
 /* --- the shared object ----------------------------------------------------------------------------------- */
@@ -313,6 +425,8 @@ static void
 close_ranks(void)
 {
 }
+
+} /* namespace */
 
 extern "C" __attribute__((visibility("default"))) const struct bench_plugin bench_plugin = {
     BENCH_VERSION, subjects, sizeof subjects / sizeof *subjects, cuda_count, open_ranks, close_ranks};

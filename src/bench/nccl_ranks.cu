@@ -35,24 +35,26 @@ make(struct rank *rank, size_t most_byte)
 	TRY(cudaSetDevice(rank->gpu));
 	TRY(rank->out.make(most_byte));
 	TRY(rank->in.make(most_byte));
-	TRY(cudaStreamCreateWithFlags(&rank->stream, cudaStreamNonBlocking));
+	TRY(rank->stream.make(cudaStreamNonBlocking));
 	return BENCH_OK;
 }
 
 /* --- one process ----------------------------------------------------------------------------------------- */
 
 static enum bench_status
-join_alone(struct ranks *r)
+join_alone(struct bench *b, struct ranks *r)
 {
-	int n_gpus = 0;
+	std::vector<int> gpus;
 
-	TRY(cudaGetDeviceCount(&n_gpus));
-	std::vector<struct rank> all(static_cast<size_t>(n_gpus));
-	std::vector<ncclComm_t> comms(all.size());
-	TRY_NCCL(ncclCommInitAll(comms.data(), n_gpus, nullptr));
-	for (int i = 0; i < n_gpus; i++) {
-		all[static_cast<size_t>(i)].index = all[static_cast<size_t>(i)].gpu = i;
-		all[static_cast<size_t>(i)].comm = comms[static_cast<size_t>(i)];
+	TRY_STATUS(cuda_chosen(b, &gpus));
+	const int n_gpus = static_cast<int>(gpus.size());
+	std::vector<struct rank> all(gpus.size());
+	std::vector<ncclComm_t> comms(gpus.size());
+	TRY_NCCL(ncclCommInitAll(comms.data(), n_gpus, gpus.data()));
+	for (size_t i = 0; i < gpus.size(); i++) {
+		all[i].index = static_cast<int>(i);
+		all[i].gpu = gpus[i];
+		all[i].comm = comms[i];
 	}
 	r->n = n_gpus;
 	r->n_nodes = 1;
@@ -153,12 +155,12 @@ fit(const struct ranks *r, size_t *most_byte)
 }
 
 enum bench_status
-ranks_join(struct ranks *r, size_t *most_byte)
+ranks_join(struct bench *b, struct ranks *r, size_t *most_byte)
 {
 #ifdef BENCH_MPI
-	TRY_STATUS(world_size() > 1 ? join_many(r) : join_alone(r));
+	TRY_STATUS(world_size() > 1 ? join_many(r) : join_alone(b, r));
 #else
-	TRY_STATUS(join_alone(r));
+	TRY_STATUS(join_alone(b, r));
 #endif
 	TRY_STATUS(fit(r, most_byte));
 	for (struct rank &rank : r->here)
@@ -172,13 +174,53 @@ ranks_leave(struct ranks *r)
 	for (struct rank &rank : r->here) {
 		TRY(cudaSetDevice(rank.gpu));
 		TRY_NCCL(ncclCommDestroy(rank.comm));
-		TRY(cudaStreamDestroy(rank.stream));
+		rank.comm = nullptr;
 	}
 #ifdef BENCH_MPI
 	if (world_size() > 1)
 		TRY_MPI(MPI_Finalize());
 #endif
 	return BENCH_OK;
+}
+
+bool
+ranks_wait(const struct bench *b, struct ranks *r)
+{
+	const double start_s = bench_now();
+
+	for (struct rank &rank : r->here) {
+		cudaError_t state = cudaErrorNotReady;
+		ncclResult_t async = ncclSuccess;
+
+		while (state == cudaErrorNotReady) {
+			state = cudaStreamQuery(rank.stream.is);
+			if (state != cudaErrorNotReady)
+				break;
+			if (!NCCL_OK(ncclCommGetAsyncError(rank.comm, &async)) || !NCCL_OK(async))
+				return false;
+			if (bench_now() - start_s > r->patience_s) {
+				bench_say(b, "GPU %d does not answer: given up after %.0f s", rank.gpu, r->patience_s);
+				return false;
+			}
+		}
+		if (!CUDA_OK(state))
+			return false;
+	}
+	return true;
+}
+
+void
+ranks_abort(struct ranks *r)
+{
+	for (struct rank &rank : r->here)
+		if (rank.comm) {
+			(void)ncclCommAbort(rank.comm);
+			rank.comm = nullptr;
+		}
+#ifdef BENCH_MPI
+	if (world_size() > 1)
+		(void)MPI_Abort(MPI_COMM_WORLD, BENCH_FAILED);
+#endif
 }
 
 void

@@ -9,7 +9,6 @@
 #include "cuda.h"
 
 #include <nccl.h>
-#include <vector>
 
 bool nccl_ok(ncclResult_t result, const char *call, const char *file, int line);
 
@@ -22,22 +21,29 @@ bool nccl_ok(ncclResult_t result, const char *call, const char *file, int line);
 
 struct rank {
 	int index, gpu; /* among all; on this machine */
-	ncclComm_t comm;
-	cudaStream_t stream;
+	ncclComm_t comm = nullptr;
+	struct cuda_stream stream;
+	struct cuda_graph graph; /* of calls that were recorded */
 	device_array<unsigned char> out, in;
 };
 
 struct ranks {
 	int n, n_nodes; /* in all */
 	std::vector<struct rank> here;
-	bool first; /* this process prints */
+	bool first;     /* this process prints */
+	bool no_graphs; /* capturing failed once */
+	double patience_s;
 };
 
 /* Whether processes of several machines can be joined: built with MPI. */
 bool ranks_can_join(void);
 /* `most_byte`: of the largest buffer; less afterwards where a GPU has no room for it. */
-enum bench_status ranks_join(struct ranks *r, size_t *most_byte);
+enum bench_status ranks_join(struct bench *b, struct ranks *r, size_t *most_byte);
 enum bench_status ranks_leave(struct ranks *r);
+/* Until all GPUs of this process have ended.  False: one failed or does not answer, which is said. */
+bool ranks_wait(const struct bench *b, struct ranks *r);
+/* After a failure: end what still runs, and the other processes, which would wait for ever. */
+void ranks_abort(struct ranks *r);
 /* From the first process to all: what to do next. */
 void ranks_tell(const struct ranks *r, long *words, int n);
 /* The largest of a number over all processes, in the first. */

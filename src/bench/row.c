@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Print rows as JSON Lines on standard output, and remarks on standard error. */
 #include "bench.h"
+#include "nvml.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -72,17 +73,31 @@ add_count(struct line *l, const char *key, double value)
 	add(l, "%.0f", value);
 }
 
-/* A clock that changed while the point ran belongs to its row. */
+/* A clock that changed while the point ran, and what held it down, belong to its row. */
 static void
 add_note(struct line *l, const struct bench *b, const char *note)
 {
 	const double before = b->clock_before_mhz;
-	char text[256];
+	char text[400], clock[64] = "", held[160] = "", reasons[128];
 
-	snprintf(text, sizeof text, "%s", note ? note : "");
 	if (before > 0 && fabs(b->clock_mhz - before) > 0.03 * before)
-		snprintf(text, sizeof text, "%s%sclock before %.0f MHz", note ? note : "", note ? "; " : "", before);
-	add_text(l, "note", text);
+		snprintf(clock, sizeof clock, "; clock before %.0f MHz", before);
+	nvml_throttling_text(b->throttling, reasons, sizeof reasons);
+	if (*reasons)
+		snprintf(held, sizeof held, "; throttled: %s", reasons);
+	snprintf(text, sizeof text, "%s%s%s", note ? note : "", clock, held);
+	add_text(l, "note", text + (note ? 0 : 2 * (*text == ';')));
+}
+
+/* One line, as a whole: what was written before stays whole when this process is ended. */
+static void
+put(struct line *l)
+{
+	add(l, "}\n");
+	if (fwrite(l->text, 1, l->n, stdout) != l->n || fflush(stdout) != 0) {
+		perror("ridge-bench: error: cannot write the rows");
+		exit(BENCH_FAILED);
+	}
 }
 
 struct bench_row
@@ -132,12 +147,126 @@ bench_print(struct bench *b, const struct bench_row *row)
 	add_text(&l, "library", row->library);
 	add_text(&l, "host", b->host);
 	add_note(&l, b, row->note);
-	add(&l, "}\n");
-	if (fwrite(l.text, 1, l.n, stdout) != l.n || fflush(stdout) != 0) {
-		perror("ridge-bench: error: cannot write the rows");
-		exit(BENCH_FAILED);
-	}
+	put(&l);
 	b->n_rows++;
+}
+
+/* --- the device ------------------------------------------------------------------------------------------ */
+
+static void
+add_known(struct line *l, const char *key, double value)
+{
+	if (value >= 0)
+		add_number(l, key, value);
+}
+
+static void
+add_version(struct line *l, const char *key, int major, int minor)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%d.%d", major, minor);
+	add_text(l, key, text);
+}
+
+static void
+add_switch(struct line *l, const char *key, int on)
+{
+	if (on >= 0)
+		add_text(l, key, on ? "on" : "off");
+}
+
+static void
+print_device(const struct bench *b, const struct bench_device *d, const struct nvml_state *s)
+{
+	struct line l = {1, "{"};
+
+	add_text(&l, "kind", "device");
+	add_text(&l, "gpu_id", b->gpu_id);
+	add_text(&l, "device", b->device);
+	add_text(&l, "version", BENCH_VERSION);
+	add_count(&l, "sms", d->n_sms);
+	add_version(&l, "compute_capability", d->capability / 10, d->capability % 10);
+	add_count(&l, "memory_bytes", d->memory_byte);
+	add_count(&l, "l2_bytes", d->l2_byte);
+	add_version(&l, "cuda_driver", d->cuda_driver / 1000, d->cuda_driver % 1000 / 10);
+	add_version(&l, "cuda_runtime", d->cuda_runtime / 1000, d->cuda_runtime % 1000 / 10);
+	add_known(&l, "memory_clock_mhz", s->memory_clock_mhz);
+	add_known(&l, "power_limit_w", s->power_limit_watt);
+	add_known(&l, "temperature_c", s->temperature_celsius);
+	add_known(&l, "utilization_percent", 100 * s->utilization_frac);
+	add_known(&l, "other_processes", s->n_other_processes);
+	add_switch(&l, "ecc", s->ecc);
+	add_switch(&l, "mig", s->mig);
+	add_text(&l, "date", b->date);
+	add_text(&l, "driver", b->driver);
+	add_text(&l, "host", b->host);
+	put(&l);
+}
+
+/* Figures of a shared or divided GPU would be taken for those of the GPU. */
+static bool
+usable(const struct bench *b, int gpu, const struct nvml_state *s)
+{
+	char used[80] = "";
+
+	if (s->mig > 0) {
+		fprintf(stderr,
+		    "ridge-bench: error: GPU %d is divided by MIG: an instance's figures are not the GPU's\n"
+		    "  hint: measure a GPU without MIG; --device N selects one\n",
+		    gpu);
+		return false;
+	}
+	if (s->n_other_processes > 0)
+		snprintf(used, sizeof used, "%d other process%s", s->n_other_processes,
+		    s->n_other_processes == 1 ? "" : "es");
+	else if (s->utilization_frac > 0.2)
+		snprintf(used, sizeof used, "other work (%.0f %% utilization)", 100 * s->utilization_frac);
+	if (!*used)
+		return true;
+	if (b->busy) {
+		bench_say(b, "GPU %d has %s: the figures will be low", gpu, used);
+		return true;
+	}
+	fprintf(stderr,
+	    "ridge-bench: error: GPU %d is busy: it has %s\n"
+	    "  hint: wait until it is idle, select another with --device, or measure it anyway with --busy\n",
+	    gpu, used);
+	return false;
+}
+
+static char opened[32]; /* address of the measured one */
+
+enum bench_status
+bench_device_ready(struct bench *b, const char *pci_address, const struct bench_device *d)
+{
+	static char driver[96];
+
+	snprintf(opened, sizeof opened, "%s", pci_address);
+	if (!nvml_open(pci_address))
+		bench_say(b,
+		    "cannot read the driver's NVML: no clocks, power or throttling in the rows, and other "
+		    "processes on the GPU go unnoticed");
+	if (!nvml_driver(driver, sizeof driver))
+		snprintf(driver, sizeof driver, "CUDA %d.%d", d->cuda_driver / 1000, d->cuda_driver % 1000 / 10);
+	b->driver = driver;
+	const struct nvml_state s = nvml_state();
+	if (!usable(b, b->gpu, &s))
+		return BENCH_FAILED;
+	(void)nvml_bind_cpus();
+	print_device(b, d, &s);
+	return BENCH_OK;
+}
+
+enum bench_status
+bench_device_idle(const struct bench *b, int gpu, const char *pci_address)
+{
+	if (gpu == b->gpu || !nvml_open(pci_address))
+		return BENCH_OK;
+	const struct nvml_state s = nvml_state();
+	const bool ok = usable(b, gpu, &s);
+	(void)nvml_open(opened);
+	return ok ? BENCH_OK : BENCH_FAILED;
 }
 
 /* --- remarks --------------------------------------------------------------------------------------------- */

@@ -11,9 +11,6 @@
 
 enum { SAMPLES_MAX = 201, SAMPLES_STABLE = 11, SAMPLES_MIN = 3 };
 
-/* A sample shorter than this is mostly clock and loop. */
-static const double shortest_s = 200e-6;
-
 double
 bench_now(void)
 {
@@ -21,6 +18,14 @@ bench_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double
+bench_patience_s(const struct bench *b)
+{
+	const char *const given = getenv("RIDGE_BENCH_PATIENCE_S"); /* for tests */
+
+	return given ? atof(given) : 4 * b->budget_s + 60;
 }
 
 double
@@ -66,7 +71,7 @@ stable(const double *seconds, int n)
 
 /* Repetitions of a sample: doubled, or as the last time suggests, until it is long enough. */
 static enum bench_status
-warm_up(bench_timer *timer, void *context, double budget_s, long *repeat)
+warm_up(bench_timer *timer, void *context, double budget_s, double shortest_s, long *repeat)
 {
 	const double start_s = bench_now();
 	const double enough_s = fmin(fmax(shortest_s, budget_s / 100), 0.02);
@@ -87,13 +92,13 @@ warm_up(bench_timer *timer, void *context, double budget_s, long *repeat)
 }
 
 enum bench_status
-bench_take(bench_timer *timer, void *context, double budget_s, struct bench_sample *out)
+bench_take(bench_timer *timer, void *context, double budget_s, double shortest_s, struct bench_sample *out)
 {
 	double seconds[SAMPLES_MAX];
 	long repeat;
 	int n = 0;
 	const double start_s = bench_now();
-	const enum bench_status status = warm_up(timer, context, budget_s, &repeat);
+	const enum bench_status status = warm_up(timer, context, budget_s, shortest_s, &repeat);
 
 	if (status != BENCH_OK)
 		return status;

@@ -1,13 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# targets.sh [--said] NVCC: options that build for every GPU that this compiler can build for, of those that matter; --said:
-# in words, with what to install for the others.
+# targets.sh NVCC: options that build for every GPU that this compiler can build for, of those that matter.
+# targets.sh --said NVCC [OPTION...]: what is built, in words: for those options, or for all and what to install for the
+# others.
 said=
 [ "${1:-}" != --said ] || {
 	said=yes
 	shift
 }
 nvcc=${1:-nvcc}
+[ $# -eq 0 ] || shift
+given=$*
 known=$("$nvcc" --list-gpu-code 2>/dev/null | tr '\n' ' ')
 release=$("$nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1\2/p')
 
@@ -39,6 +42,10 @@ case " $known " in
 esac
 if [ -z "$said" ]; then
 	echo "$options"
+	exit 0
+fi
+if [ -n "$given" ] && [ "$given" != "${options# }" ]; then
+	echo "ridge-bench: built for$(printf '%s\n' "$given" | tr ' ,' '\n\n' | sed -n 's/^code=/ /p' | tr -d '\n')"
 	exit 0
 fi
 echo "ridge-bench: built for$names"

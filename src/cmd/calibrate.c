@@ -135,6 +135,7 @@ show_one(struct run *r, const struct calibrate_target *t)
 {
 	show_classes(r, t);
 	show_params(r, t);
+	calibrate_show_gaps(r, t);
 }
 
 static enum answer

@@ -299,6 +299,9 @@ measurement_read_json_lines(struct measurement_reader *r)
 		struct diag *quiet = diag_new(r->scratch);
 		const struct node *root = json_read(
 		    r->scratch, quiet, (struct source){r->out->file, line, 0, NULL, false}, start, strlen(start));
+		const struct node *kind = root ? tree_get(root, "kind") : NULL;
+		if (kind && kind->kind == NODE_SCALAR && kind->text && strcmp(kind->text, "device") == 0)
+			continue; /* how the GPU was set: for people */
 		if (!root)
 			measurement_skip(r, line, "not a JSON object");
 		else if (!json_row(r, root, &row, why, sizeof why))

@@ -117,6 +117,38 @@ lines() {
 	says "2 usable rows; 3 are needed"
 }
 
+# figure SECTION NAME LOW HIGH: a parameter that ridge-bench measured, in these bounds
+figure() {
+	got=$(leaves | awk -F '\t' -v section="$1" -v name="$2" '
+		split($1, p, "/") < 4 || p[2] != "parameters" { next }
+		p[4] == "section" { here = $2 == section }
+		p[4] == "name" { here = here && $2 == name }
+		here && p[4] ~ /^value_/ { print $2; exit }')
+	awk -v x="${got:-0}" -v low="$3" -v high="$4" 'BEGIN { exit !(x > low && x < high) }' || complain "$1.$2 is $got"
+}
+
+@test "one run of ridge-bench fits all that it measured, and says what it did not" {
+	ask calibrate tests/fixtures/calibrate/ridge-bench.jsonl --json
+	answered
+	# made with 80 % of peak and 84 % of bandwidth; the best candidates, at half the time, are not in it
+	figure gemm eta_c 0.76 0.86
+	figure gemm eta_m 0.80 0.88
+	figure memory.l2 rate 9.5e12 11.5e12
+	figure memory.l2 size 50e6 75e6
+	figure memory.hbm rate 4.1e12 4.5e12
+	figure launch graph_kernel 1.2e-6 1.3e-6
+	figure fma fp64 30e12 34e12
+	figure fma fp64_tensor 60e12 64e12
+	ask calibrate tests/fixtures/calibrate/ridge-bench.jsonl
+	answered
+	# errors on rows that were not fitted
+	shows "gemm_bf16_unseen_weights   154"
+	shows "attention.context     train, serve  transferred from h100-sxm5-80gb"
+	shows "attention.generation  serve         transferred from h100-sxm5-80gb"
+	shows "moe                   train, serve  transferred from h100-sxm5-80gb"
+	shows "collective            train, serve  transferred from h100-sxm5-80gb"
+}
+
 @test "requests that make no sense" {
 	ask calibrate "$steps" --stack ours --engine ours
 	refused

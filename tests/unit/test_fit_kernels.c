@@ -51,6 +51,7 @@ set_up(void)
 		made.peak_flop_per_s[i] = datum_absent();
 	made.peak_flop_per_s[PEAK_BF16] = number(989e12);
 	made.architecture = "hopper";
+	made.compute_capability = "9.0";
 	made.mem_byte_per_s = number(3.35e12);
 	made.clock_tensor_hertz = number(1.83e9);
 	made.clock_max_hertz = number(1.98e9);
@@ -357,6 +358,81 @@ START_TEST(test_memory)
 }
 END_TEST
 
+/*
+ * Reads of an H200: bytes per second over megabytes as RRZE-HPC/gpu-benches@1038c5d (gpu-l2-cache/h200.txt) published
+ * them, memory x 1.1 for more bytes in flight.  Below 2.1 MB a pass takes one latency.
+ */
+static double
+published_read_s(double size_byte)
+{
+	static const double megabyte[] = {0, 2.5, 9, 28, 37, 48, 63, 100, 1e6};
+	static const double rate[] = {11.4e12, 11.4e12, 10.1e12, 9.8e12, 9.5e12, 7.5e12, 4.5e12, 4.28e12, 4.28e12};
+	const double x = 1e-6 * size_byte;
+	int i = 0;
+
+	while (x > megabyte[i + 1])
+		i++;
+	const double share = (x - megabyte[i]) / (megabyte[i + 1] - megabyte[i]);
+	return fmax(size_byte / (rate[i] + share * (rate[i + 1] - rate[i])), 0.2e-6);
+}
+
+/* Loads of a GH200 (gpu-latency/gh200.txt there): L1, both halves of L2, memory. */
+static double
+published_latency_s(double size_byte)
+{
+	return size_byte < 256e3 ? 16.5e-9 : size_byte < 26e6 ? 142e-9 : size_byte < 64e6 ? 275e-9 : 345e-9;
+}
+
+START_TEST(test_memory_of_h200)
+{
+	static const double least[] = {16 * 1024, 2 << 20};
+
+	/* rows from before the program left out what does not fill the GPU, and rows since */
+	for (int old = 0; old < 2; old++) {
+		n_rows = 0;
+		for (double size = least[old]; size <= 4294967296.0; size *= 2) {
+			struct measurement *read = row(MEASUREMENT_COPY, "ridge-bench", "read");
+			read->size_byte = size;
+			timed(read, published_read_s(size));
+		}
+		for (double size = 4096; size <= 536870912; size *= 2) {
+			struct measurement *load = row(MEASUREMENT_LATENCY, "ridge-bench", "load");
+			load->size_byte = size;
+			timed(load, published_latency_s(size));
+		}
+		const struct fitted f = fit(fit_memory, NULL);
+		expect(class_of(&f, "memory.hbm"), "rate", 4.28e12, 0.05);
+		expect(class_of(&f, "memory.l2"), "rate", 10.4e12, 0.1);
+		expect(class_of(&f, "memory.l2"), "size", 60 * 1048576.0, 0.2);
+		expect(class_of(&f, "memory.hbm"), "latency", 345e-9, 0.1);
+	}
+}
+END_TEST
+
+/* Rates that are not of the vector units, or of no unit, stay out of their peaks. */
+START_TEST(test_peaks)
+{
+	static const struct {
+		const char *operation;
+		enum dtype dtype;
+		double flop_per_s;
+	} measured[] = {{NULL, DTYPE_FP64, 33e12}, {"mma", DTYPE_FP64, 62e12}, {"mma", DTYPE_FP8, 1950e12},
+	    {"wgmma", DTYPE_FP8, 1650e12}, {"mma", DTYPE_BF16, 620e12}, {"wgmma", DTYPE_BF16, 850e12}};
+
+	for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+		struct measurement *m = row(MEASUREMENT_FMA, "ridge-bench", measured[i].operation);
+		m->dtype = measured[i].dtype;
+		m->flop = 1e12;
+		m->time_s = 1e12 / measured[i].flop_per_s;
+	}
+	const struct fitted f = fit(fit_memory, NULL);
+	expect(class_of(&f, "fma"), "fp64", 33e12, 1e-9);
+	expect(class_of(&f, "fma"), "fp64_tensor", 62e12, 1e-9);
+	expect(class_of(&f, "fma"), "fp8", 1650e12, 1e-9);
+	expect(class_of(&f, "fma"), "bf16", 850e12, 1e-9);
+}
+END_TEST
+
 /* A fit starts inside its bounds, and what it finds is what the file's reader makes of it. */
 START_TEST(test_rows)
 {
@@ -392,6 +468,8 @@ fit_kernels_suite(void)
 	tcase_add_test(t, test_moe);
 	tcase_add_test(t, test_collective);
 	tcase_add_test(t, test_memory);
+	tcase_add_test(t, test_memory_of_h200);
+	tcase_add_test(t, test_peaks);
 	tcase_add_test(t, test_rows);
 	suite_add_tcase(s, t);
 	return s;

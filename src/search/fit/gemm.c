@@ -129,6 +129,13 @@ weight_type(const struct measurement *m)
 	return strncmp(m->dtype_text, "w4", 2) == 0 ? DTYPE_INT4 : DTYPE_INT8;
 }
 
+/* The best of several candidates and a clock after seconds of load are not what a program's next GEMM gets. */
+static bool
+is_usual(const struct measurement *m)
+{
+	return !m->backend || strncmp(m->backend, "cublaslt-", 9) != 0;
+}
+
 /* The engines' collectors visit five copies of the weights in turn; other benchmarks leave nothing of them in cache. */
 static struct table
 gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum dtype dtype, bool weight_only)
@@ -146,7 +153,8 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 	for (int i = 0; i < n_rows; i++) {
 		const struct measurement *m = rows[i];
 
-		if (is_weight_only(m) != weight_only || (weight_only ? weight_type(m) : m->dtype) != dtype ||
+		if (!is_usual(m) || is_weight_only(m) != weight_only ||
+		    (weight_only ? weight_type(m) : m->dtype) != dtype ||
 		    (any_wide && (m->n < NARROW || m->k < NARROW)))
 			continue;
 		t.points[t.n++] = (struct gemm_point){

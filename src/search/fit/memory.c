@@ -60,6 +60,27 @@ all_threads(const struct measurement *m, double most)
 	return isnan(m->threads) || most == 0 || m->threads == most;
 }
 
+/* Leave out footprints below the fastest: passes that do not fill a GPU take the time of one load, whatever their size.
+ */
+static void
+from_fastest(struct walk *w)
+{
+	double best = 0, from_byte = 0;
+	int n = 0;
+
+	for (int i = 0; i < w->n; i++)
+		if (w->footprint_byte[i] / w->measured_s[i] > best) {
+			best = w->footprint_byte[i] / w->measured_s[i];
+			from_byte = w->footprint_byte[i];
+		}
+	for (int i = 0; i < w->n; i++)
+		if (w->footprint_byte[i] >= from_byte) {
+			w->footprint_byte[n] = w->footprint_byte[i];
+			w->measured_s[n++] = w->measured_s[i];
+		}
+	w->n = n;
+}
+
 /* Rows of one operation over sizes; the time is of one pass, or of one load. */
 static struct walk
 gather(const struct fit_bench *b, enum measurement_kind kind, const char *operation)
@@ -78,6 +99,8 @@ gather(const struct fit_bench *b, enum measurement_kind kind, const char *operat
 		w.footprint_byte[w.n] = arrays * m->size_byte;
 		w.measured_s[w.n++] = m->time_s;
 	}
+	if (b->gpu && !w.latency)
+		from_fastest(&w);
 	return w;
 }
 
@@ -141,8 +164,11 @@ find_levels(struct walk *w, struct found_levels *out)
 	double left = INFINITY;
 	struct fit_result found;
 
+	/* streams on a GPU go past L1: L2 and memory are left */
+	const int most = w->bench->gpu && !w->latency ? 2 : LEVELS_MAX;
+
 	out->n = 0;
-	for (int n = 1; n <= LEVELS_MAX && w->n >= ROWS_PER_LEVEL * n; n++) {
+	for (int n = 1; n <= most && w->n >= ROWS_PER_LEVEL * n; n++) {
 		w->n_levels = n;
 		const struct fit_problem p = problem_of(w);
 		if (!fit_run(&p, w->bench->n_bootstrap, &found))
@@ -294,6 +320,24 @@ fit_launch(const struct fit_bench *b, struct fitted *out)
 
 /* --- arithmetic ------------------------------------------------------------------------------------------ */
 
+/*
+ * The rate that a row is of.  `mma` on fp64 runs on the matrix units.  Data-center Blackwell (10.x) reaches its peak by
+ * another instruction, and Hopper has no `mma` on fp8 (rows of it timed additions): those are no peaks.
+ */
+static enum peak
+peak_of_row(const struct fit_bench *b, const struct measurement *m)
+{
+	const bool mma = m->operation && strcmp(m->operation, "mma") == 0;
+	const char *capability = b->gpu && b->gpu->compute_capability ? b->gpu->compute_capability : "";
+
+	if (!mma)
+		return dtype_peak(m->dtype);
+	if (strncmp(capability, "10.", 3) == 0 ||
+	    (strncmp(capability, "9.", 2) == 0 && dtype_peak(m->dtype) == PEAK_FP8))
+		return PEAK_NONE;
+	return m->dtype == DTYPE_FP64 ? PEAK_FP64_TENSOR : dtype_peak(m->dtype);
+}
+
 /* The best of each type: what holds it back in the others is not the arithmetic. */
 static void
 fit_arithmetic(const struct fit_bench *b, struct fitted *out)
@@ -306,8 +350,9 @@ fit_arithmetic(const struct fit_bench *b, struct fitted *out)
 
 		if (m->kind != MEASUREMENT_FMA || m->dtype == DTYPE_NONE || !(m->flop > 0))
 			continue;
-		const enum peak p = dtype_peak(m->dtype);
-		best[p] = fmax(best[p], m->flop / m->time_s);
+		const enum peak p = peak_of_row(b, m);
+		if (p != PEAK_NONE)
+			best[p] = fmax(best[p], m->flop / m->time_s);
 	}
 	for (int p = 0; p < N_PEAKS; p++) {
 		if (!(best[p] > 0) || (c && c->n_params == FIT_PARAMS_MAX))
