@@ -193,7 +193,7 @@ stays_in_node(struct run *r, const struct layout_in *in, const struct layout *l)
 static bool
 may_attend_apart(struct run *r, const struct layout_in *in)
 {
-	static const char *const serving[] = {"serve", "capacity", "kv", "memory"};
+	static const char *const serving[] = {"serve", "capacity", "kv", "memory", "validate"};
 
 	if (!in->adp)
 		return true;
