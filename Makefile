@@ -248,7 +248,7 @@ bench-speed: $(SPEED)
 SILICON ?= ../shared/silicon
 .PHONY: calibrations
 calibrations: $(BUILD)/ridge
-	@RIDGE_HWDB=$(CURDIR) sh src/tools/calibrations.sh $(BUILD)/ridge $(SILICON)
+	@RIDGE_HWDB=$(CURDIR) sh src/tools/calibrations.sh $(BUILD)/ridge $(SILICON) $(PART)
 
 # --- packages, demonstration, installation -----------------------------------------------------------------------------
 
