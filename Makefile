@@ -248,7 +248,7 @@ bench-speed: $(SPEED)
 SILICON ?= ../shared/silicon
 .PHONY: calibrations
 calibrations: $(BUILD)/ridge
-	@RIDGE_HWDB=$(CURDIR) sh src/tools/calibrations.sh $(BUILD)/ridge $(SILICON)
+	@RIDGE_HWDB=$(CURDIR) sh src/tools/calibrations.sh $(BUILD)/ridge $(SILICON) $(PART)
 
 # The constants of stacks and fabrics that were fitted to published runs, again, and their errors on runs that were left
 # out: `make refit`, `make refit ROWS=DIR ARGS="train --leave-out gpu"`.

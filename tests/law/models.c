@@ -105,12 +105,10 @@ enum { WORLDS = 300, QUICK_WORLDS = 30 };
 	    .hold = datum(0.3),                                                                                        \
 	    .fade = datum(SOME(held, 0.5)),                                                                            \
 	    .norm = datum(SOME(joined, 2)),                                                                            \
-	    .own_item_s = datum(SOME(own, D(own_s))),                                                                  \
-	    .own_feed_byte_per_s = datum(SOME(own, D(own_feed_byte_per_s))),                                           \
-	    .own_base_s = datum(SOME(own, D(own_base_s)))})
+	    .own_item_s = datum(SOME(own, D(own_s)))})
 #define ATTENTION                                                                                                      \
 	((const struct attention_shape){.batch = D(batch),                                                             \
-	    .n_heads = (B(alone) ? 1 : 8) * D(n_groups),                                                               \
+	    .n_heads = 8 * D(n_groups),                                                                                \
 	    .n_kv_heads = D(n_groups),                                                                                 \
 	    .head_dim = D(head_dim),                                                                                   \
 	    .query_token = D(query_token),                                                                             \

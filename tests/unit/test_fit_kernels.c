@@ -182,8 +182,7 @@ START_TEST(test_generation)
 {
 	const struct generation_calibration p = {number(0.9 * 3.35e12), number(8e-6), number(0.3 * 3.35e12),
 	    number(3e-6), number(3e-6), number(0), .l2_byte_per_s = number(1.4 * 3.35e12), .hold = number(0.6),
-	    .fade = number(0.5), .norm = number(1.6), .own_item_s = number(1.5e-6),
-	    .own_feed_byte_per_s = number(8 * 1.83e9)};
+	    .fade = number(0.5), .norm = number(1.6), .own_item_s = number(1.5e-6)};
 
 	for (int i = 0; i < 300; i++) {
 		struct measurement *m = row(MEASUREMENT_ATTENTION, "vllm", "decode");
@@ -211,7 +210,6 @@ START_TEST(test_generation)
 	expect(c, "t0", 8e-6, 0.05);
 	expect(c, "tcta", 3e-6, 0.1);
 	expect(c, "tmha", 1.5e-6, 0.15);
-	expect(c, "bmha", 8, 0.05);
 	ck_assert_double_lt(c->residual.all.mape, 0.02);
 }
 END_TEST

@@ -297,6 +297,31 @@ START_TEST(parts_add_up)
 }
 END_TEST
 
+/* Decoding reads the keys that an indexer selects; beyond them a token costs what the indexer keeps of it, 128 bytes
+ * and a scale, and a score in fp32, written and read. */
+START_TEST(an_indexer_chooses)
+{
+	x.engine = engine_pytorch();
+	x.architecture = blackwell();
+	scene_deepseek(&x, gpu_b200, precision(DTYPE_NVFP4, .5625, .5625, 1), EXPERTS(4));
+	struct attention *a = &x.model.blocks[0].attention;
+	const struct serve_setup *s = &x.setup;
+	const struct block *b = x.model.blocks;
+	const double all_s = serve_layer_cached(NULL, s, b, 64, 2048),
+	             far_s = serve_layer_cached(NULL, s, b, 64, 65536),
+	             prompt_s = serve_layer_prompt(NULL, s, b, 1, 65536, 0);
+	a->indexer = (struct indexer){num(64), num(128), num(2048)};
+	const double chosen_s = serve_layer_cached(NULL, s, b, 64, 2048),
+	             more_s = serve_layer_cached(NULL, s, b, 64, 65536);
+
+	ck_assert_double_gt(chosen_s, all_s);
+	ck_assert_double_lt(more_s, far_s);
+	ck_assert_double_eq_tol(more_s - chosen_s,
+	    64.0 / 4 * (65536 - 2048) * (128 + 4 + 8) / x.kernels.gemm[DTYPE_BF16].mem_byte_per_s.value, 1e-12);
+	ck_assert_double_lt(serve_layer_prompt(NULL, s, b, 1, 65536, 0), prompt_s);
+}
+END_TEST
+
 START_TEST(sheet_changes_nothing)
 {
 	struct sheet *sh = sheet_new();
@@ -342,6 +367,7 @@ serve_step_suite(void)
 	tcase_add_test(c, step_once_per_query_head);
 	tcase_add_test(c, step_with_less_bandwidth);
 	tcase_add_test(c, parts_add_up);
+	tcase_add_test(c, an_indexer_chooses);
 	tcase_add_test(c, sheet_changes_nothing);
 	tcase_add_test(c, nothing_to_do);
 	suite_add_tcase(s, c);

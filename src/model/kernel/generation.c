@@ -105,49 +105,17 @@ split_cost(struct sheet *sh, double n_items, double n_splits, double read_s, con
 	return cost_s;
 }
 
-/* Where each query head has keys and values of its own, engines run another kernel, and nothing is multiplied as a
- * matrix: the CUDA cores convert what the SMs read, wherever it comes from. */
-static bool
-is_own(const struct attention_shape *a)
-{
-	return !(a->n_heads > a->n_kv_heads);
-}
-
-/* How long the work items keep the SMs. */
+/* How long the work items keep the SMs.  Without shared key heads engines may run another kernel. */
 static double
-item_time(struct sheet *sh, double n_items, double n_splits, bool own, const struct generation_calibration *p,
+item_time(struct sheet *sh, double n_items, double n_splits, bool shared, const struct generation_calibration *p,
     const struct calibration *c)
 {
 	GIVEN(sh, n_items, n_splits);
 	TAKE(sh, n_sms, c->ref_n_sms);
-	TAKE(sh, item_s, own && p->own_item_s.value > 0 ? p->own_item_s : p->item_s);
+	TAKE(sh, item_s, !shared && p->own_item_s.value > 0 ? p->own_item_s : p->item_s);
 	LET(sh, n_waves, fmax(1, n_items * n_splits / n_sms));
 	LET(sh, items_s, n_waves * item_s);
 	return items_s;
-}
-
-/* Working on what was read: converting it, or products with the queries of a key head, in tiles of 8. */
-static double
-work_time(struct sheet *sh, const struct attention_shape *a, double n_seen, double cache_byte,
-    const struct generation_calibration *p, const struct calibration *c)
-{
-	double work_s;
-
-	if (is_own(a) && p->own_feed_byte_per_s.value > 0) {
-		GIVEN(sh, cache_byte);
-		TAKE(sh, n_sms, c->ref_n_sms);
-		TAKE(sh, own_feed_byte_per_s, p->own_feed_byte_per_s);
-		SET(sh, work_s, cache_byte / (n_sms * own_feed_byte_per_s));
-	} else if (!is_own(a) && p->flop_per_s.value > 0) {
-		GIVEN(sh, n_seen);
-		FROM(sh, a, batch, n_heads, n_kv_heads, head_dim);
-		TAKE(sh, reached_flop_per_s, p->flop_per_s);
-		LET(sh, n_rows, 8 * ceil(n_heads / n_kv_heads / 8));
-		LET(sh, work_flop, 4 * batch * n_seen * n_kv_heads * n_rows * head_dim);
-		SET(sh, work_s, work_flop / reached_flop_per_s);
-	} else
-		SET(sh, work_s, 0);
-	return work_s;
 }
 
 /* Reading the cache; a kernel without matrix instructions is limited by the elements that it converts. */
@@ -165,8 +133,6 @@ cache_time(struct sheet *sh, const struct attention_shape *a, double n_seen, con
 	LET(sh, stream_byte_per_s, stream_frac * mem_byte_per_s);
 	LET(sh, stream_s,
 	    cache_byte * miss_frac / stream_byte_per_s + cache_byte * (1 - miss_frac) / (stream_frac * l2_byte_per_s));
-	CALL(sh, work_s, work_time(sh, a, n_seen, cache_byte, p, c));
-	LET(sh, read_s, fmax(stream_s, work_s));
 	double cache_s;
 	if (a->n_core_elems_per_clock > 0) {
 		TAKE(sh, n_heads, a->n_heads);
@@ -174,9 +140,9 @@ cache_time(struct sheet *sh, const struct attention_shape *a, double n_seen, con
 		TAKE(sh, clock_hertz, c->ref_clock_hertz);
 		TAKE(sh, n_elems_per_clock, a->n_core_elems_per_clock);
 		LET(sh, convert_s, 2 * batch * n_seen * n_heads * head_dim / (n_elems_per_clock * n_sms * clock_hertz));
-		SET(sh, cache_s, fmax(read_s, convert_s));
+		SET(sh, cache_s, fmax(stream_s, convert_s));
 	} else
-		SET(sh, cache_s, read_s);
+		SET(sh, cache_s, stream_s);
 	return cache_s;
 }
 
@@ -185,8 +151,7 @@ attention_generation(struct sheet *sh, const struct attention_shape *shape, cons
     const struct calibration *c)
 {
 	FROM(sh, shape, batch, n_heads, n_kv_heads, head_dim);
-	TAKE(sh, base_s, is_own(shape) && p->own_base_s.value > 0 ? p->own_base_s : p->base_s);
-	TAKE(sh, query_byte_per_s, p->query_byte_per_s);
+	FROM(sh, p, base_s, query_byte_per_s);
 	CALL(sh, n_seen, seen_count(sh, shape));
 	CALL(sh, cache_s, cache_time(sh, shape, n_seen, p, c));
 	/* queries and results, in 16 bits */
@@ -194,7 +159,7 @@ attention_generation(struct sheet *sh, const struct attention_shape *shape, cons
 	LET(sh, query_byte, 2 * batch * n_heads * head_dim * query_elem_byte);
 	LET(sh, n_items, batch * n_kv_heads * ceil(n_heads / n_kv_heads / 16));
 	CALL(sh, n_splits, split_count(sh, n_items, n_seen, c));
-	CALL(sh, items_s, item_time(sh, n_items, n_splits, is_own(shape), p, c));
+	CALL(sh, items_s, item_time(sh, n_items, n_splits, shape->n_heads > shape->n_kv_heads, p, c));
 	CALL(sh, joint_s, join_times(sh, p, cache_s, items_s));
 	CALL(sh, combine_s, split_cost(sh, n_items, n_splits, cache_s, p, c));
 	LET(sh, generation_s, base_s + joint_s + query_byte / query_byte_per_s + combine_s);
@@ -222,7 +187,7 @@ mla_generation(struct sheet *sh, const struct attention_shape *shape, const stru
 	LET(sh, query_byte, batch * n_heads * 1088 * query_elem_byte);
 	LET(sh, n_items, batch * ceil(n_heads / 64));
 	CALL(sh, n_splits, split_count(sh, n_items, n_seen, c));
-	CALL(sh, items_s, item_time(sh, n_items, n_splits, false, p, c));
+	CALL(sh, items_s, item_time(sh, n_items, n_splits, true, p, c));
 	CALL(sh, combine_s, split_cost(sh, n_items, n_splits, blend_s, p, c));
 	LET(sh, generation_s, base_s + blend_s + query_byte / query_byte_per_s + items_s + combine_s);
 	return generation_s;

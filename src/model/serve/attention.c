@@ -13,6 +13,21 @@ reach_of(const struct serve_setup *s, const struct attention *a)
 	return s->engine->core_attention == CORE_CHUNKED ? 0 : datum_or(a->chunk, 0);
 }
 
+static bool
+is_indexed(const struct attention *a)
+{
+	return a->indexer.dim.value > 0;
+}
+
+/* A token that decodes sees what its indexer lets through. */
+static double
+seen_of(const struct serve_setup *s, const struct attention *a)
+{
+	const double reach = reach_of(s, a), most = a->indexer.top_k.value;
+
+	return is_indexed(a) && (!(reach > 0) || most < reach) ? most : reach;
+}
+
 /* One GPU's heads; how far back they look. */
 static struct attention_shape
 shape_of(const struct serve_setup *s, const struct block *b)
@@ -27,9 +42,67 @@ shape_of(const struct serve_setup *s, const struct block *b)
 	    .elem_byte = 2,
 	    .kv_elem_byte = s->precision.kv_byte,
 	    .cold = true,
-	    .window_token = reach_of(s, a),
+	    .window_token = seen_of(s, a),
 	    .unmasked = s->model->kind == MODEL_ENCODER,
 	};
+}
+
+/*
+ * An indexer scores every key that a query may see, and selects (DeepSeek-AI, DeepSeek-V3.2, 2025, section 2.1).  It is
+ * whole on every GPU.  Keys of 8 bits are multiplied in 8 bits where the GPU does so; scores leave in fp32 and are read
+ * again by the selection, a kernel of its own.
+ */
+static double
+choice_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_sequences, double n_queries,
+    double n_cached)
+{
+	const struct attention *a = &b->attention;
+	const struct gemm_calibration *narrow = &s->kernels->gemm[DTYPE_FP8], *wide = &s->kernels->gemm[DTYPE_BF16];
+	const bool packed = a->kind != ATTENTION_HEADS;
+
+	if (!is_indexed(a)) {
+		LET(sh, no_choice_s, 0);
+		return no_choice_s;
+	}
+	GIVEN(sh, n_sequences, n_queries, n_cached);
+	TAKE(sh, n_index_heads, a->indexer.n_heads);
+	TAKE(sh, index_dim, a->indexer.dim);
+	TAKE(sh, key_elem_byte, packed ? 1.0 : s->precision.kv_byte);
+	TAKE(sh, scale_byte, packed ? 4 * ceil(index_dim / 128) : 0.0);
+	TAKE(sh, reached_flop_per_s,
+	    packed && narrow->peak_flop_per_s.value > 0 ? narrow->peak_flop_per_s : wide->peak_flop_per_s);
+	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
+	TAKE(sh, kernel_s, s->engine->elementwise_s);
+	TAKE(sh, score_byte, 8.0);
+	LET(sh, n_scores, n_sequences * n_queries * (n_cached + (n_queries + 1) / 2));
+	LET(sh, keys_byte, n_sequences * (n_cached + n_queries) * (index_dim * key_elem_byte + scale_byte));
+	LET(sh, choice_s,
+	    2 * kernel_s +
+	        fmax(2 * n_scores * n_index_heads * index_dim / reached_flop_per_s,
+	            (keys_byte + score_byte * n_scores) / mem_byte_per_s));
+	return choice_s;
+}
+
+/* Of a prompt, each query with the keys that it chose, by the kernel that decodes; short prompts are no slower than
+ * with all their keys. */
+static double
+chosen_prompt(struct sheet *sh, const struct serve_setup *s, const struct block *b, const struct attention_shape *all,
+    double all_s)
+{
+	struct attention_shape shape = *all;
+
+	GIVEN(sh, all_s);
+	TAKE(sh, n_allowed, b->attention.indexer.top_k);
+	TAKE(sh, chunk, all->query_token);
+	TAKE(sh, prefix, all->context_token);
+	LET(sh, n_short, fmin(chunk, fmax(0, n_allowed - prefix)));
+	LET(sh, n_seen, (n_short * (prefix + (n_short + 1) / 2) + (chunk - n_short) * n_allowed) / chunk);
+	shape.batch = all->batch * chunk;
+	shape.query_token = 1;
+	shape.context_token = n_seen;
+	CALL(sh, chosen_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
+	LET(sh, least_s, fmin(all_s, chosen_s));
+	return least_s;
 }
 
 double
@@ -55,11 +128,17 @@ serve_layer_prompt(
 		shape.rate_frac = e ? datum_or(e->fp8_attention, 1) : 1;
 	}
 	double full_s;
-	if (attention_is_latent(&b->attention))
-		SET_CALL(sh, full_s, mla_context(sh, &shape, &s->kernels->mla_context, s->kernels));
-	else
+	if (attention_is_latent(&b->attention)) {
+		shape.window_token = reach_of(s, &b->attention);
+		CALL(sh, all_s, mla_context(sh, &shape, &s->kernels->mla_context, s->kernels));
+		if (is_indexed(&b->attention))
+			SET_CALL(sh, full_s, chosen_prompt(sh, s, b, &shape, all_s));
+		else
+			SET(sh, full_s, all_s);
+	} else
 		SET_CALL(sh, full_s, attention_context(sh, &shape, context_calibrated(s->kernels, &shape), s->kernels));
-	LET(sh, layer_s, full_s * (n_each / n_full));
+	CALL(sh, choice_s, choice_time(sh, s, b, n_full, chunk, prefix));
+	LET(sh, layer_s, (full_s + choice_s) * (n_each / n_full));
 	return layer_s;
 }
 
@@ -77,12 +156,14 @@ serve_layer_cached(
 	shape.context_token = context;
 	shape.stream_frac = e && shape.n_heads > shape.n_kv_heads ? datum_or(e->kv_reuse_frac, 1) : 1;
 	shape.n_core_elems_per_clock = s->core_attention ? s->engine->core_element.value : 0;
-	double layer_s;
+	double attention_s;
 	if (attention_is_latent(&b->attention))
-		SET_CALL(sh, layer_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
+		SET_CALL(sh, attention_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
 	else
-		SET_CALL(sh, layer_s,
+		SET_CALL(sh, attention_s,
 		    attention_generation(sh, &shape, generation_calibrated(s->kernels, &shape), s->kernels));
+	CALL(sh, choice_s, choice_time(sh, s, b, n_each, 1, context));
+	LET(sh, layer_s, attention_s + choice_s);
 	return layer_s;
 }
 

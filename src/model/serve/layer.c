@@ -58,7 +58,7 @@ enum { MOST_PRODUCTS = 12 };
 
 /* Engines join all maps of attention that read the residual stream; the norm in front of maps from a latent quantizes
  * on the way; the absorbed maps of latent attention (DeepSeek-AI, arXiv:2405.04434) run in 16 bits, one product for all
- * heads.  What indexers compute is not modeled. */
+ * heads. */
 static int
 layer_maps(const struct serve_setup *s, const struct block *b, unsigned parts, struct product out[MOST_PRODUCTS])
 {
@@ -73,7 +73,7 @@ layer_maps(const struct serve_setup *s, const struct block *b, unsigned parts, s
 		const bool reads_stream = op->runs == RUNS_PRODUCT && op->k.whole && !op->from_latent;
 		const bool gate = op->part == IN_SHARED && op->n.whole && op->k.whole; /* of shared experts: no engine
 		                                                                          quantizes it */
-		if (!(op->part & parts) || !(op->forms & FORM_ABSORBED) || op->chooses ||
+		if (!(op->part & parts) || !(op->forms & FORM_ABSORBED) ||
 		    (op->runs != RUNS_PRODUCT && op->runs != RUNS_BATCHED))
 			continue;
 		if (reads_stream && stream >= 0 && (op->part == IN_MIXER || op->joined)) {

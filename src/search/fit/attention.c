@@ -14,7 +14,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { CONTEXT_PARAMS = 11, GENERATION_PARAMS = 13, CONTEXT_NEEDED = 40, GENERATION_NEEDED = 30, GROUP_MAX = 16 };
+enum { CONTEXT_PARAMS = 11, GENERATION_PARAMS = 10, CONTEXT_NEEDED = 40, GENERATION_NEEDED = 30, GROUP_MAX = 16 };
+/* of the generation's: tmha */
+enum { OWN_ITEM = GENERATION_PARAMS - 1 };
+
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
 struct table {
@@ -26,7 +29,6 @@ struct table {
 	const char **regime;
 	double *weight; /* NULL: all alike */
 	double tile;    /* of the trial */
-	enum kernels { ONE_KERNEL, OWN_KERNEL, OWN_AND_WORK, N_KERNELS } kernels;
 	struct param_units units;
 };
 
@@ -79,28 +81,45 @@ regime_of(double seconds)
 	return seconds < 20e-6 ? "below_20us" : seconds < 100e-6 ? "to_100us" : seconds < 1e-3 ? "to_1ms" : "above_1ms";
 }
 
+/* Keys and values that the queries see. */
+static double
+cache_byte_of(const struct attention_shape *s)
+{
+	const double seen = s->window_token > 0 ? fmin(s->window_token, s->context_token) : s->context_token;
+
+	return 2 * s->batch * seen * s->n_kv_heads * s->head_dim * s->kv_elem_byte;
+}
+
 /* Faster than memory delivers a cache that L2 cannot hold: the benchmark read less than it says. */
 static bool
 impossible(const struct fit_bench *b, const struct attention_shape *s, double time_s)
 {
-	const double seen = s->window_token > 0 ? fmin(s->window_token, s->context_token) : s->context_token;
-	const double cache_byte = 2 * s->batch * seen * s->n_kv_heads * s->head_dim * s->kv_elem_byte;
+	const double cache_byte = cache_byte_of(s);
 
 	return cache_byte > 2 * b->reference->ref_l2_byte.value &&
 	    cache_byte / time_s > b->reference->ref_mem_byte_per_s.value;
 }
 
-/* Each range of times counts alike: engines spend their time where few benchmarks are, in long reads. */
+/* Query heads per key head, 1, 2-3, 4-7 or 8 and more, and a cache below or above 100 MB. */
+static int
+cell_of(const struct attention_shape *s)
+{
+	const double ratio = s->n_heads / s->n_kv_heads;
+
+	return 2 * ((ratio >= 2) + (ratio >= 4) + (ratio >= 8)) + (cache_byte_of(s) > 100e6);
+}
+
+/* Each cell counts alike: engines spend their time where few benchmarks are, in long reads by grouped queries. */
 static void
 balance(const struct fit_bench *b, struct table *t)
 {
+	int n[8] = {0};
+
 	t->weight = ARENA_ARRAY(b->arena, double, t->n + 1);
-	for (int i = 0; i < t->n; i++) {
-		int n = 0;
-		for (int j = 0; j < t->n; j++)
-			n += strcmp(t->regime[i], t->regime[j]) == 0;
-		t->weight[i] = fmin(1.0 / n, 20.0 / t->n);
-	}
+	for (int i = 0; i < t->n; i++)
+		n[cell_of(&t->shape[i])]++;
+	for (int i = 0; i < t->n; i++)
+		t->weight[i] = fmin(1.0 / n[cell_of(&t->shape[i])], 20.0 / t->n);
 }
 
 static struct table
@@ -151,10 +170,6 @@ predict_generation(const void *context, const double *x, int row)
 	struct generation_calibration p;
 
 	fit_figures(&family_generation, &t->units, x, GENERATION_PARAMS, &p);
-	if (t->kernels < OWN_AND_WORK)
-		p.flop_per_s.value = 0;
-	if (t->kernels < OWN_KERNEL)
-		p.own_feed_byte_per_s.value = p.own_base_s.value = 0;
 	return attention_generation(NULL, &t->shape[row], &p, t->bench->reference);
 }
 
@@ -210,31 +225,13 @@ fit_context(const struct fit_bench *b, struct table *t, const char *path, const 
 		    .key = "tile", .unit = Q_COUNT, .value = t->tile, .low = NAN, .high = NAN, .identified = true};
 }
 
-/* Parameters without which the model is the other kernel's, or has no such limit, go where the rows do not show them.
- */
-static void
-drop_unseen(struct fitted_class *c)
-{
-	static const char *const optional[] = {"eta_c", "tmha", "bmha", "t0mha"};
-	int n = 0;
-
-	for (int i = 0; i < c->n_params; i++) {
-		bool is_optional = false;
-		for (size_t k = 0; k < sizeof optional / sizeof *optional; k++)
-			is_optional = is_optional || strcmp(c->params[i].key, optional[k]) == 0;
-		if (!is_optional || c->params[i].identified)
-			c->params[n++] = c->params[i];
-	}
-	c->n_params = n;
-}
-
 static void
 fit_generation(const struct fit_bench *b, struct table *t, const char *path, const char *residual, struct fitted *out)
 {
 	static const double starts[][GENERATION_PARAMS] = {
-	    {0.88, 8.7e-6, 0.24, 2.0e-6, 3.4e-6, 0.2, 1.2, 0.6, 0.5, 1.3, 3.4e-6, 40, 8.7e-6},
-	    {0.85, 8.0e-6, 0.12, 2.5e-6, 2.0e-6, 0.08, 0.9, 0.5, 0.5, 6, 1.5e-6, 12, 8.0e-6},
-	    {0.82, 6.0e-6, 0.50, 3.0e-6, 2.0e-6, 0.12, 3.3, 0.9, 0.4, 2, 1.5e-6, 20, 6.0e-6},
+	    {0.88, 8.7e-6, 0.24, 2.0e-6, 3.4e-6, 1.2, 0.6, 0.5, 1.3, 3.4e-6},
+	    {0.85, 8.0e-6, 0.12, 2.5e-6, 2.0e-6, 0.9, 0.5, 0.5, 6, 1.5e-6},
+	    {0.82, 6.0e-6, 0.50, 3.0e-6, 2.0e-6, 3.3, 0.9, 0.4, 2, 1.5e-6},
 	};
 
 	balance(b, t);
@@ -244,19 +241,11 @@ fit_generation(const struct fit_bench *b, struct table *t, const char *path, con
 
 	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
 		p.start[i] = starts[i];
-	/* a kernel of its own without grouped queries, and a limit by arithmetic, where rows that were left out are met
-	 * better with them */
-	const struct fitted_class empty = *c;
-	for (int k = ONE_KERNEL; k < N_KERNELS; k++) {
-		struct fitted_class found = empty;
-		t->kernels = (enum kernels)k;
-		const bool ok = fitted_run(b, &p, units, t->hash, t->regime, GENERATION_NEEDED, &found);
-		drop_unseen(&found);
-		if (k == ONE_KERNEL || (ok && found.residual.all.mape < c->residual.all.mape))
-			*c = found;
-		if (!ok)
-			return;
-	}
+	if (!fitted_run(b, &p, units, t->hash, t->regime, GENERATION_NEEDED, c))
+		return;
+	/* without such rows it is the other one */
+	if (!c->params[OWN_ITEM].identified)
+		c->n_params = OWN_ITEM;
 }
 
 static const char *

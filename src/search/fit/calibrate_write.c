@@ -233,6 +233,20 @@ fitted_sections(struct arena *a, const struct fitted *f, const struct node *befo
 	return list;
 }
 
+/* What an earlier fit could not tell of classes that this one leaves alone goes on being said. */
+static const char *
+open_before(struct arena *a, const struct fitted *f, const struct node *before, const char *list)
+{
+	const struct node *data = before ? tree_get(before, "data") : NULL, *was = data ? tree_get(data, "kept") : NULL;
+	char *rest = arena_printf(a, "%s", was && was->text ? was->text : ""), *name;
+
+	while ((name = strsep(&rest, ", ")))
+		if (*name && strrchr(name, '.') &&
+		    !is_fitted(f, arena_copy(a, name, (size_t)(strrchr(name, '.') - name))))
+			list = joined(a, list, name);
+	return list;
+}
+
 /* Sections that stay as they were. */
 static const char *
 kept_sections(struct arena *a, const struct fitted *f, const struct node *before)
@@ -250,7 +264,8 @@ data_section(const struct fit_bench *b, const struct fitted *f, const struct cal
 {
 	struct arena *a = b->arena;
 	const struct node *n = tree_map(a, nowhere);
-	const char *open = open_params(a, f), *kept = kept_sections(a, f, about->before), *note = about->note;
+	const char *open = open_before(a, f, about->before, open_params(a, f));
+	const char *kept = kept_sections(a, f, about->before), *note = about->note;
 	const char *fitted = fitted_sections(a, f, about->own ? about->before : NULL);
 	int n_points = 0;
 

@@ -276,13 +276,8 @@ more_arithmetic(struct faster *f, double x)
 	times(&k->context.flop_per_s, x);
 	times(&k->mla_context.flop_per_s, x);
 	times(&k->mla_generation.flop_per_s, x);
-	times(&k->generation.flop_per_s, x);
-	times(&k->generation.own_feed_byte_per_s, x);
-	for (int i = 0; i < N_ATTENTION_FITS; i++) {
+	for (int i = 0; i < N_ATTENTION_FITS; i++)
 		times(&k->attention_by[i].context.flop_per_s, x);
-		times(&k->attention_by[i].generation.flop_per_s, x);
-		times(&k->attention_by[i].generation.own_feed_byte_per_s, x);
-	}
 	times(&f->engine.core_element, x);
 }
 

@@ -178,6 +178,17 @@ windowed(const struct judged *j)
 	return false;
 }
 
+static bool
+chooses_keys(const struct judged *j)
+{
+	const struct workload *w = j->s->model;
+
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].attention.indexer.dim.value > 0)
+			return true;
+	return false;
+}
+
 static const struct {
 	enum serve_trust trust;
 	bool (*holds)(const struct judged *j);
@@ -203,6 +214,7 @@ static const struct {
     {SERVE_WARNED, few_latent, "MLA at small batch: gaps between small kernels cost another 20 to 40 %"},
     {SERVE_WARNED, many_nodes, "tp above 8: collectives across nodes are not modeled here"},
     {SERVE_WARNED, windowed, "sliding-window layers counted with a full KV cache"},
+    {SERVE_WARNED, chooses_keys, "an indexer chooses keys: no published run was compared with such a model"},
 };
 
 struct serve_judgement
