@@ -196,7 +196,20 @@ static const struct {
     {"w8a16", DTYPE_BF16, DTYPE_INT8, false},
     {"w4a16-mxfp4", DTYPE_BF16, DTYPE_MXFP4, false},
     {"w4a8_mxfp4_mxfp8", DTYPE_MXFP8, DTYPE_MXFP4, false},
+    {"w4a8-mxfp4", DTYPE_FP8, DTYPE_MXFP4, true},
 };
+
+/* Libraries whose tables time the product alone: its activations came quantized. */
+static bool
+takes_quantised(const struct measurement *row)
+{
+	static const char *const libraries[] = {"aiter", "hipblaslt", "hipkittens"};
+
+	for (size_t i = 0; row->backend && i < sizeof libraries / sizeof *libraries; i++)
+		if (text_begins(row->backend, libraries[i]))
+			return true;
+	return false;
+}
 
 static bool
 resolve_types(struct measurement_reader *r, struct measurement *row)
@@ -212,6 +225,8 @@ resolve_types(struct measurement_reader *r, struct measurement *row)
 			row->weight_dtype = mixed[i].weight;
 			row->static_scale = mixed[i].static_scale;
 		}
+	if (row->dtype != DTYPE_NONE && dtype_byte(row->dtype) < 2 && takes_quantised(row))
+		row->static_scale = true;
 	if (row->kv_text)
 		row->kv_dtype = dtype_find(row->kv_text);
 	else if (row->kind == MEASUREMENT_ATTENTION)

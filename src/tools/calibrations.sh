@@ -26,6 +26,18 @@ cut -d, -f1,2 "$work/${part:-gemm}.csv" | sed 1d | if [ "$part" ]; then tr , ' '
 	"$ridge" calibrate $files --gpu "$gpu" ${engine:+--backend "$engine"} --fresh --write "$out" \
 		--source "ai-dynamo/aiconfigurator 095f58a5 (Apache-2.0)" --date 2026-08 --note "CUDA graph replay." \
 		--quiet >"$out/$gpu-$engine.txt" || exit 255' fit "$ridge" "$work/out" "$*"
+# AMD: the month of each tuned shape is no version of the library
+for f in gemm moe; do
+	[ ! -r "$silicon/$f-amd.csv.gz" ] ||
+		gzip -dc "$silicon/$f-amd.csv.gz" | awk 'BEGIN { FS = OFS = "," } NR > 1 { $3 = "" } 1' >"$work/$f-amd.csv"
+done
+for gpu in mi300x mi308x mi355x; do
+	[ -z "$part" ] && [ -s "$work/gemm-amd.csv" ] || continue
+	echo "  FIT     $gpu"
+	"$ridge" calibrate "$work/gemm-amd.csv" "$work/moe-amd.csv" --gpu $gpu --fresh --write "$work/out" \
+		--source "ROCm/aiter tuned tables (MIT)" --date 2026-08 \
+		--note "Fastest kernel of all tried, activations quantized before." --quiet >"$work/out/$gpu.txt"
+done
 for f in "$work"/out/*.yaml; do
 	{ echo "# SPDX-License-Identifier: GPL-3.0-or-later"; cat "$f"; } >"hwdb/calibration/$(basename "$f")"
 done

@@ -59,7 +59,7 @@ estimated() {
 		answered
 		shows "no calibration of this kernel and dtype"
 	done
-	ask roofline gemm --m 4096 --n 4096 --k 4096 --gpu mi300x
+	ask roofline gemm --m 4096 --n 4096 --k 4096 --gpu mi250x
 	answered
 	shows "no calibration of this GPU"
 }
@@ -253,7 +253,7 @@ estimated() {
 	ask roofline gpt2 --gpu h100 --seq 1024
 	answered
 	says "unlike: head"
-	ask roofline gemm --m 8191 --n 8191 --k 8191 --gpu mi300x
+	ask roofline gemm --m 8191 --n 8191 --k 8191 --gpu mi250x
 	hides "aligned products"
 }
 

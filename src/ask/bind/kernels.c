@@ -252,8 +252,13 @@ own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 
 /* --- transfer -------------------------------------------------------------------------------------------- */
 
+enum { DONORS_MAX = 3 }; /* a donor may have its own donor, for what it lacks */
+
+static struct calibration *known_kernels(
+    struct run *r, const struct gpu *gpu, const char *backend, bool pooled, int n_donors);
+
 static struct calibration *
-transferred(struct run *r, const struct gpu *gpu, const char *backend, bool pooled)
+transferred(struct run *r, const struct gpu *gpu, const char *backend, bool pooled, int n_donors)
 {
 	struct arena *a = database_arena(r->database);
 	const struct transfer *rule = database_transfer(r->database, a, r->diag, gpu);
@@ -261,11 +266,11 @@ transferred(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 	const struct gpu *donor_gpu = NULL;
 	const char *ignored;
 
-	if (!rule)
+	if (!rule || n_donors == 0)
 		return NULL;
 	if (rule->from) {
 		donor_gpu = database_gpu(r->database, rule->from, NULL, (struct source){0}, &ignored);
-		donor = donor_gpu ? own_kernels(r, donor_gpu, backend, pooled) : NULL;
+		donor = donor_gpu ? known_kernels(r, donor_gpu, backend, pooled, n_donors - 1) : NULL;
 		if (!donor)
 			return NULL;
 	}
@@ -284,14 +289,14 @@ is_whole(const struct calibration *c)
 	return c->has_gemm && c->has_context && c->has_generation;
 }
 
-static const struct calibration *
-all_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pooled)
+static struct calibration *
+known_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pooled, int n_donors)
 {
 	struct calibration *own = own_kernels(r, gpu, backend, pooled);
 
 	if (own && is_whole(own))
 		return own;
-	struct calibration *donated = transferred(r, gpu, backend, pooled);
+	struct calibration *donated = transferred(r, gpu, backend, pooled, n_donors);
 	if (own && donated) {
 		/* the fits that there are come first, and what they lack is another GPU's */
 		add(own, donated);
@@ -301,6 +306,12 @@ all_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 		return own;
 	}
 	return own ? own : donated;
+}
+
+static const struct calibration *
+all_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pooled)
+{
+	return known_kernels(r, gpu, backend, pooled, DONORS_MAX);
 }
 
 const struct calibration *

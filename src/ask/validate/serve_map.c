@@ -13,10 +13,14 @@
 
 /* --- the engine: its file says what its software is called --------------------------------------------------- */
 
-/* 1000 x major + minor of the first `digits.digits` (or `digits.x`); NaN: none. */
+/* 1000 x major + minor of the first `digits.digits` (or `digits.x`), of the last of several releases; NaN: none. */
 static double
 version_of(const char *text)
 {
+	const char *to = text ? strstr(text, " to ") : NULL;
+
+	if (to)
+		text = to + strlen(" to ");
 	for (const char *p = text; p && *p; p++) {
 		if (!isdigit((unsigned char)*p))
 			continue;

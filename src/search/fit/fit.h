@@ -126,6 +126,11 @@ const struct measurement **fit_rows(const struct fit_bench *b, enum measurement_
 /* trtllm, vllm, sglang: inference engines, whose kernels differ; the others (cublaslt, nccl) are libraries. */
 bool fit_is_engine(const char *backend);
 
+/* Experts drawn at random for every token: as even as routing gets, though not all experts get a token. */
+bool fit_is_uniform(const struct measurement *m);
+
+struct moe_shape fit_moe_shape(const struct measurement *m);
+
 /* Hash of a row's numbers, so that held-out rows do not depend on their order in the file. */
 unsigned fit_hash(const double *numbers, int n);
 

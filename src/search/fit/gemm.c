@@ -39,6 +39,7 @@ struct table {
 	const char **regime;
 	enum dtype dtype;
 	bool weight_only;
+	bool alone; /* no 16-bit rows to take the rest from */
 	double peak_flop_per_s;
 	struct param_units units;
 	struct calibration *work; /* with the trial's parameters */
@@ -317,7 +318,8 @@ fit_narrow(const struct fit_bench *b, const struct table *t, const double *wide,
 	for (int i = 0; i < N_PARAMS; i++) {
 		/* a fixed part of the quantizing kernels cannot be told from one of the product */
 		const bool always = i == ETA_C, quantised = !t->weight_only && dynamic && dtype_byte(t->dtype) < 2;
-		const bool extra = i == ETA_M || (i == BASE && !quantised) || i == FEED || i == TILE || i == STEP;
+		const bool extra = i == ETA_M || (i == BASE && !quantised) || i == FEED || i == TILE || i == STEP ||
+		    (t->alone && i > STEP && i < QUANTISE);
 
 		if (i < QUANTISE)
 			p.params[i].start = fmin(p.params[i].high, fmax(p.params[i].low, wide[i]));
@@ -387,13 +389,13 @@ fit_gemm(const struct fit_bench *b, struct fitted *out)
 		bf16 = gather(b, rows, n, DTYPE_FP16, false);
 	for (int i = 0; i < N_PARAMS; i++)
 		wide[i] = family_gemm.rows[i].start;
-	if (bf16.n && !isnan(bf16.peak_flop_per_s))
-		fit_wide(b, &bf16, out, wide);
+	const bool alone = !bf16.n || isnan(bf16.peak_flop_per_s) || !fit_wide(b, &bf16, out, wide);
 	for (int narrow = 0; narrow < 2; narrow++)
 		for (int t = 0; t < N_DTYPES; t++) {
 			if (!narrow && (t == (int)bf16.dtype || t == DTYPE_BF16))
 				continue;
-			const struct table table = gather(b, rows, n, (enum dtype)t, narrow == 1);
+			struct table table = gather(b, rows, n, (enum dtype)t, narrow == 1);
+			table.alone = alone;
 			if (table.n && !isnan(table.peak_flop_per_s))
 				fit_type(b, &table, wide, out);
 		}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Mixtures of experts, per engine and type: routing, permutation and two grouped products, fitted to balanced routing.
- * What skewed routing costs on top depends on how it is skewed, which a measurement's name only hints at: those rows
- * are not fitted, their error with the balanced fit is a regime of the residual.
+ * Mixtures of experts, per engine (libraries that engines share: per GPU) and type: routing, permutation and two
+ * grouped products, fitted to balanced routing. What skewed routing costs on top depends on how it is skewed, which a
+ * measurement's name only hints at: those rows are not fitted, their error with the balanced fit is a regime of the
+ * residual.
  *
  * Errors have heavy tails, since engines choose among kernels by the case; the fit is of the median.
  */
@@ -25,16 +26,10 @@ struct table {
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
-static double
-or_one(double x)
-{
-	return isnan(x) ? 1 : x;
-}
-
 static bool
 is_balanced(const struct measurement *m)
 {
-	return !m->routing || strcmp(m->routing, "balanced") == 0;
+	return !m->routing || strcmp(m->routing, "balanced") == 0 || fit_is_uniform(m);
 }
 
 /* 16-bit activations with smaller weights run other kernels. */
@@ -42,24 +37,6 @@ static bool
 is_of(const struct measurement *m, enum dtype t)
 {
 	return m->dtype == t && (!m->dtype_text || strcmp(m->dtype_text, dtype_name(t)) == 0);
-}
-
-static struct moe_shape
-shape_of(const struct measurement *m)
-{
-	return (struct moe_shape){
-	    .n_tokens = m->tokens,
-	    .hidden = m->hidden,
-	    .expert_width = m->expert_ffn,
-	    .top_k = m->top_k,
-	    .n_experts = m->experts,
-	    .tp = or_one(m->tp),
-	    .ep = or_one(m->ep),
-	    .a_byte = dtype_byte(m->dtype),
-	    .w_byte = dtype_byte(m->dtype),
-	    .gated = true,
-	    .repeated = true,
-	};
 }
 
 static struct table
@@ -78,9 +55,9 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 	for (int i = 0; i < n_rows; i++) {
 		const struct measurement *m = rows[i];
 
-		if (!is_of(m, dtype) || is_balanced(m) != balanced)
+		if (!is_of(m, dtype) || is_balanced(m) != balanced || (!b->backend && fit_is_engine(m->backend)))
 			continue;
-		t.shape[t.n] = shape_of(m);
+		t.shape[t.n] = fit_moe_shape(m);
 		t.measured_s[t.n] = m->time_s;
 		/* whole models are kept out together: the next one brings its own sizes */
 		t.hash[t.n++] = fit_hash((const double[]){m->hidden, m->expert_ffn, m->top_k, m->experts}, 4);
@@ -151,7 +128,7 @@ fit_moe(const struct fit_bench *b, struct fitted *out)
 {
 	int n;
 
-	if (!b->gpu || !b->backend)
+	if (!b->gpu)
 		return;
 	const struct measurement **rows = fit_rows(b, MEASUREMENT_MOE, &n);
 	for (int t = 0; t < N_DTYPES; t++)

@@ -215,21 +215,42 @@ predict_attention(const struct measurement *m, const struct calibration *c, cons
 }
 
 static double
-predict_moe(const struct measurement *m, const struct calibration *c, const char **why)
+or_one(double x)
 {
-	const struct moe_shape shape = {.n_tokens = m->tokens,
+	return isnan(x) ? 1 : x;
+}
+
+bool
+fit_is_uniform(const struct measurement *m)
+{
+	return m->routing && strcmp(m->routing, "uniform") == 0;
+}
+
+struct moe_shape
+fit_moe_shape(const struct measurement *m)
+{
+	const double elem_byte = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype);
+
+	return (struct moe_shape){.n_tokens = m->tokens,
 	    .hidden = m->hidden,
 	    .expert_width = m->expert_ffn,
 	    .top_k = m->top_k,
 	    .n_experts = m->experts,
-	    .tp = isnan(m->tp) ? 1 : m->tp,
-	    .ep = isnan(m->ep) ? 1 : m->ep,
-	    .a_byte = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype),
-	    .w_byte = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype),
+	    .tp = or_one(m->tp),
+	    .ep = or_one(m->ep),
+	    .a_byte = elem_byte,
+	    .w_byte = elem_byte,
 	    .gated = true,
-	    .repeated = true};
+	    .repeated = fit_is_engine(m->backend),
+	    .expected = fit_is_uniform(m)};
+}
 
-	if (m->dtype == DTYPE_NONE || predict_weight_only(m) != DTYPE_NONE || !moe_calibrated(c, m->dtype)) {
+static double
+predict_moe(const struct measurement *m, const struct calibration *c, const char **why)
+{
+	const struct moe_shape shape = fit_moe_shape(m);
+
+	if (m->dtype == DTYPE_NONE || m->weight_dtype != m->dtype || !moe_calibrated(c, m->dtype)) {
 		*why = "no MoE calibration for this dtype";
 		return NAN;
 	}
@@ -308,7 +329,7 @@ predict_is_fitted(const struct measurement *m, const struct calibration *c)
 const char *
 predict_warning(const struct measurement *m, const struct calibration *c)
 {
-	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0)
+	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0 && !fit_is_uniform(m))
 		return "predicted with balanced experts";
 	if (m->kind != MEASUREMENT_ATTENTION)
 		return NULL;
@@ -362,7 +383,7 @@ predict_regime(const struct measurement *m, double time_s)
 {
 	if (m->kind == MEASUREMENT_GEMM)
 		return m->m <= 64 ? "decode" : m->m < 1024 ? "mid" : "prefill";
-	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0)
+	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0 && !fit_is_uniform(m))
 		return "skewed";
 	if (m->kind == MEASUREMENT_ATTENTION)
 		return time_s < 20e-6 ? "below_20us"
