@@ -199,7 +199,10 @@ inputs_spread(struct arena *a, struct diag *d, const struct command *c, const st
 		const struct node *item = map->items[i];
 		if (is_path(key) || is_layout(c, key, item) || key_path(c, key) != key || is_percentile(c, key, item))
 			continue;
-		map_add(plain, map->keys[i], gpus_of_system(c, key, item) ? without_gpus(a, item) : item);
+		if (gpus_of_system(c, key, item))
+			item = without_gpus(a, item);
+		if (item->n > 0 || item->kind != NODE_MAP)
+			map_add(plain, map->keys[i], item);
 	}
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;

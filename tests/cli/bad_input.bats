@@ -408,7 +408,7 @@ near() {
 	near serve llama3-8b --gpu h100 --isl 9 --osl 9 --ttft p95:2s -- "this answer has no ttft p95" -- "add --simulate"
 	near roofline gemm 4096 4096 4096 5 --gpu h100 -- "gemm has 3 dimensions, not 4" -- "--m --n --k"
 	near roofline gemm 4096 --m 3 --gpu h100 -- "--m: error: dimension 'm' is given twice" -- "keep one"
-	near kv llama3-8b --set system.gpus=4 -- "--set system.gpus: error: 'kv' has no input 'system.gpus'" -- "--help"
+	near roofline gemm 64 64 64 --gpu h100 --set system.gpus=4 -- "--set system.gpus: error: 'roofline' has no input 'system.gpus'" -- "--help"
 	near serve llama3-8b --gpu h100 --tensor-parallel 8 -- "no option '--tensor-parallel'" -- "did you mean '--tensor-parallel-size'?"
 	near help optoins -- "there is no help topic 'optoins'" -- "did you mean 'options'?"
 }

@@ -201,8 +201,8 @@ load helper
 }
 
 @test "GPUs of a system are refused by a command that counts none, wherever they stand" {
-	printf '{"model": "llama3-8b", "gpu": "h100", "system": {"gpus": 4}}\n' >"$tmp/line"
-	ask kv --jsonl "$tmp/line"
-	says "'kv' has no input 'system.gpus'"
+	printf '{"gemm": "4096 4096 4096", "gpu": "h100", "system": {"gpus": 4}}\n' >"$tmp/line"
+	ask roofline --jsonl "$tmp/line"
+	says "'roofline' has no input 'system.gpus'"
 	[ "$status" -eq 1 ] || complain "status should be 1"
 }
