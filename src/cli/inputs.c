@@ -199,9 +199,10 @@ inputs_spread(struct arena *a, struct diag *d, const struct command *c, const st
 		const struct node *item = map->items[i];
 		if (is_path(key) || is_layout(c, key, item) || key_path(c, key) != key || is_percentile(c, key, item))
 			continue;
-		if (gpus_of_system(c, key, item))
+		const bool counts = gpus_of_system(c, key, item);
+		if (counts)
 			item = without_gpus(a, item);
-		if (item->n > 0 || item->kind != NODE_MAP)
+		if (!counts || item->n > 0)
 			map_add(plain, map->keys[i], item);
 	}
 	for (size_t i = 0; i < map->n; i++) {

@@ -146,8 +146,17 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 	q->gpu = gpu.text ? run_gpu(r, gpu) : NULL;
 	if (!whole || !q->w || (gpu.text && !q->gpu) || !check_degrees(r, in))
 		return false;
+	/* a training job spreads its GPUs over more than one replica */
+	const struct layout_in *l = &in->layout;
+	const bool of_job = datum_given(in->gpus) && in->gpus.from.line > 0 &&
+	    (l->fsdp || datum_given(l->dp) || datum_given(l->pp) || datum_given(l->cp) || datum_given(l->zero));
 	struct layout_in asked;
-	if (!bind_replica(r, &in->layout, in->gpus, &asked) || !run_layout(r, &asked, datum_absent(), q->w, &q->layout))
+	if (of_job) {
+		run_read_from(r, in->gpus.from);
+		run_warn(r, "gpus ignored: the KV cache is counted for one tensor-parallel group");
+	}
+	if (!bind_replica(r, &in->layout, of_job ? datum_absent() : in->gpus, &asked) ||
+	    !run_layout(r, &asked, datum_absent(), q->w, &q->layout))
 		return false;
 	bind_served_degrees(r, &in->layout);
 	run_reads(r, &in->seq, &in->max_seq, &in->batch, &in->batch_tokens, NULL);

@@ -76,10 +76,9 @@ choice_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 	TAKE(sh, score_byte, 8.0);
 	LET(sh, n_scores, n_sequences * n_queries * (n_cached + (n_queries + 1) / 2));
 	LET(sh, keys_byte, n_sequences * (n_cached + n_queries) * (index_dim * key_elem_byte + scale_byte));
+	LET(sh, score_flop, 2 * n_scores * n_index_heads * index_dim);
 	LET(sh, choice_s,
-	    2 * kernel_s +
-	        fmax(2 * n_scores * n_index_heads * index_dim / reached_flop_per_s,
-	            (keys_byte + score_byte * n_scores) / mem_byte_per_s));
+	    2 * kernel_s + fmax(score_flop / reached_flop_per_s, (keys_byte + score_byte * n_scores) / mem_byte_per_s));
 	return choice_s;
 }
 
