@@ -46,7 +46,7 @@ struct stack_time {
 	bool local_batch;          /* with pipelines the batch that is named is the local one */
 	struct datum chunk_layers; /* of a pipeline that is interleaved unless told otherwise; absent: it is not */
 	struct datum release;      /* year and month, 202604; absent: unknown or not versioned */
-	struct datum spread;          /* standard deviation of ln(measured / predicted) over runs of this framework */
+	struct datum spread;       /* standard deviation of ln(measured / predicted) over runs of this framework */
 	struct datum n_runs;
 	struct datum left_out_frac,
 	    n_models; /* typical error with a run's model left out of the fit, and of how many */

@@ -207,8 +207,7 @@ train_data_parallel(
 	const double expert_ranks = layout_expert_shard_ranks(l, shard);
 	const double expert_stride = fmin(l->ep * l->etp, job->machine.n_domain);
 	struct group dense = {shard, l->tp, out->rank_params, replicas / shard};
-	const struct group experts = {
-	    expert_ranks, expert_stride, out->expert_params, expert_replicas / expert_ranks};
+	const struct group experts = {expert_ranks, expert_stride, out->expert_params, expert_replicas / expert_ranks};
 	const bool shards_once = l->zero == 3 && l->pp > 1 && !job->stack->reshards_pipeline;
 
 	out->gather_s = out->scatter_s = 0;
