@@ -309,7 +309,10 @@ scaled(const char *start, size_t length, double number, double scale)
 		if (powers[i] != scale || memchr(start, 'e', length) || memchr(start, 'E', length) ||
 		    length + 8 > sizeof text)
 			continue;
-		snprintf(text, sizeof text, "%.*se%d", (int)length, start, i - 12);
+		const int power = i - 12, tens = abs(power) / 10;
+		memcpy(text, start, length);
+		memcpy(text + length,
+		    (char[]){'e', power < 0 ? '-' : '+', (char)('0' + tens), (char)('0' + abs(power) % 10), 0}, 5);
 		return strtod(text, NULL);
 	}
 	return number * scale;

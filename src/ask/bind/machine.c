@@ -19,10 +19,10 @@ struct known_networks {
 };
 
 static bool
-is_known(const struct known_networks *k, const char *fabric)
+any_network(const struct calibration *fit)
 {
-	for (int i = 0; i < k->n; i++)
-		if (strcmp(k->list[i].fabric, fabric) == 0)
+	for (int c = 0; c < N_COLLECTIVES; c++)
+		if (fit->has_network[c])
 			return true;
 	return false;
 }
@@ -35,19 +35,16 @@ bind_known_networks(struct run *r, int *n)
 
 	if (!database_kept(r->database, NULL, "known networks", &kept)) {
 		size_t n_ids;
-		const char *ignored;
-		const char **ids = database_list(r->database, ENTRY_SYSTEM, &n_ids);
-		struct database *quiet = database_reporting_to(r->database, diag_new(a));
+		const char *ignored, **ids = database_list(r->database, ENTRY_CALIBRATION, &n_ids);
 		struct known_networks *k = ARENA_NEW(a, struct known_networks);
 		k->list = ARENA_ARRAY(a, struct network_known, n_ids + 1);
 		for (size_t i = 0; i < n_ids; i++) {
-			const struct system *s =
-			    database_system(quiet, ids[i], NULL, NULL, (struct source){0}, &ignored);
-			if (!s || !s->fabric || is_known(k, s->fabric->id))
-				continue;
-			const struct calibration *fit = database_calibration(r->database, s->fabric->id, NULL);
-			if (fit)
-				k->list[k->n++] = (struct network_known){s->fabric->id, fit, s->fabric->kind};
+			const struct link *fabric = database_path(r->database, ENTRY_LINK, ids[i])
+			    ? database_link(r->database, ids[i], NULL, (struct source){0}, &ignored)
+			    : NULL;
+			const struct calibration *fit = fabric ? database_calibration(r->database, ids[i], NULL) : NULL;
+			if (fit && any_network(fit))
+				k->list[k->n++] = (struct network_known){fabric->id, fit, fabric->kind};
 		}
 		database_keep(r->database, NULL, "known networks", k);
 		kept = k;

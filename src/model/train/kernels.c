@@ -68,15 +68,13 @@ train_wide_kernels(struct calibration *c, enum dtype t, struct datum peak_flop_p
 }
 
 static double
-product_time(const struct calibration *c, const struct gemm_calibration *g, enum dtype t)
+product_time(const struct calibration *c, enum dtype t)
 {
 	/* large, and below the size at which power matters */
 	struct gemm_shape shape = gemm_shape_of(8192, 8192, 7168, t);
-	struct calibration one = *c;
 
 	shape.quantise = false;
-	one.gemm[t] = *g;
-	return gemm_time(NULL, &shape, &one, t);
+	return gemm_time(NULL, &shape, c, t);
 }
 
 /* Products of few bits: the tiles, feeds and power of the 16-bit ones, at the rate with which a large product takes the
@@ -84,17 +82,19 @@ product_time(const struct calibration *c, const struct gemm_calibration *g, enum
 void
 train_narrow_kernels(struct calibration *c, enum dtype t, const struct gemm_calibration *measured)
 {
-	const double want_s = product_time(c, measured, t);
-	struct gemm_calibration g = c->gemm[DTYPE_BF16];
-	double slow = 0.1 * measured->peak_flop_per_s.value, fast = 10 * measured->peak_flop_per_s.value;
+	const struct datum peak = measured->peak_flop_per_s;
+	double slow = 0.1 * peak.value, fast = 10 * peak.value;
 
-	for (int i = 0; i < 60; i++) {
-		g.peak_flop_per_s.value = sqrt(slow * fast);
-		if (product_time(c, &g, t) > want_s)
-			slow = g.peak_flop_per_s.value;
+	c->gemm[t] = *measured;
+	const double want_s = product_time(c, t);
+	struct datum *rate = &c->gemm[t].peak_flop_per_s;
+	c->gemm[t] = c->gemm[DTYPE_BF16];
+	for (int i = 0; i < 40; i++) {
+		rate->value = sqrt(slow * fast);
+		if (product_time(c, t) > want_s)
+			slow = rate->value;
 		else
-			fast = g.peak_flop_per_s.value;
+			fast = rate->value;
 	}
-	g.peak_flop_per_s.from = measured->peak_flop_per_s.from;
-	c->gemm[t] = g;
+	rate->from = peak.from;
 }
