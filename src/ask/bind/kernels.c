@@ -252,7 +252,7 @@ own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 
 /* --- transfer -------------------------------------------------------------------------------------------- */
 
-enum { DONORS_MAX = 3 }; /* a donor may have its own donor, for what it lacks */
+enum { DONORS_MAX = 4 }; /* a donor may have its own donor, for what it lacks */
 
 static struct calibration *known_kernels(
     struct run *r, const struct gpu *gpu, const char *backend, bool pooled, int n_donors);
