@@ -407,8 +407,9 @@ say_traffic(struct serve_row *q, double n_replicas)
 	return NULL;
 }
 
-/* Scripts that start SGLang on Blackwell for benchmarks let it look for requests every 10 or 30 steps; inferred from
- * medians of first tokens, which rise with the number of clients as nothing else makes them. */
+/* Rows whose flags come from scripts: SGLang on Blackwell is taken to look for requests every 10 or 30 steps.  Both are
+ * remembered from such scripts, not fitted and not in the rows; medians of first tokens that rise with the clients
+ * agree, those of runs with usual flags do not rise. */
 static void
 say_poll(struct serve_row *q)
 {
