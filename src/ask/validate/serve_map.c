@@ -407,18 +407,6 @@ say_traffic(struct serve_row *q, double n_replicas)
 	return NULL;
 }
 
-/* Rows whose flags come from scripts: SGLang on Blackwell is taken to look for requests every 10 or 30 steps.  Both are
- * remembered from such scripts, not fitted and not in the rows; medians of first tokens that rise with the clients
- * agree, those of runs with usual flags do not rise. */
-static void
-say_poll(struct serve_row *q)
-{
-	if (strcmp(q->engine->id, "sglang") == 0 && begins(row_text(q->row, "gpu_id"), "b200") &&
-	    row_has(q->row, "notes", "flags from the scripts"))
-		say_text(q, "--set",
-		    row_number(q->row, "concurrency") < 16 ? "engine.scheduler.poll=10" : "engine.scheduler.poll=30");
-}
-
 static const char *
 say_load(struct serve_row *q)
 {
@@ -479,6 +467,5 @@ serve_row_say(struct serve_row *q)
 	if (why)
 		return why;
 	say_layout(q);
-	say_poll(q);
 	return say_load(q);
 }
