@@ -181,7 +181,22 @@ pasted() {
 	local q="serve deepseek-v3 --gpu b200 --engine sglang --layout tp=8 --isl 1000 --osl 200 --rate 0.01" with without
 	# shellcheck disable=SC2086 # words of a command line
 	with=$(value ttft_s $q) && without=$(value ttft_s $q --set engine.step.front=0s)
-	awk -v a="$with" -v b="$without" 'BEGIN { d = a - b - 58 * 0.0015; exit !(d < 1e-5 && d > -1e-5) }' || complain "$with $without"
+	awk -v a="$with" -v b="$without" 'BEGIN { d = a - b - 58 * 0.001; exit !(d < 1e-5 && d > -1e-5) }' || complain "$with $without"
+}
+
+@test "a benchmark of clients: its opening burst, what comes after it, and both together" {
+	local q="serve deepseek-r1 --gpu h200 --engine sglang --layout tp=8 --isl 922 --osl 922 --concurrency 64"
+	local run="$q --requests 640" mean burst steady endless simulated
+	# shellcheck disable=SC2086 # words of a command line
+	mean=$(value ttft_s $run) && burst=$(value burst_ttft_s $run) && steady=$(value steady_ttft_s $run)
+	# shellcheck disable=SC2086
+	endless=$(value ttft_s $q)
+	awk -v m="$mean" -v b="$burst" -v s="$steady" -v e="$endless" \
+		'BEGIN { exit !(m > s && b > 5 * m && s == e && (0.1 * b + 0.9 * s) / m < 1.001 && (0.1 * b + 0.9 * s) / m > 0.999) }' ||
+		complain "$mean $burst $steady $endless"
+	# shellcheck disable=SC2086
+	simulated=$(value latencies.0.mean_s $run --simulate --warmup 0 --isl-cv 0.1 --osl-cv 0.1)
+	awk -v a="$mean" -v b="$simulated" 'BEGIN { exit !(a / b < 1.15 && b / a < 1.15) }' || complain "$mean $simulated"
 }
 
 @test "GPUs of a replica: as many as --gpus says, and one that is too small hears of nothing else" {

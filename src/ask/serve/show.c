@@ -93,6 +93,42 @@ show_offline(struct run *r, const struct serve_question *q, const struct serve_e
 	show_saturation(r, q, s);
 }
 
+/* A quantile of the first tokens of a finite run. */
+static double
+show_quantile(
+    struct run *r, const struct serve_question *q, const struct serve_metrics *m, double steady_s, double share)
+{
+	return serve_run_quantile(r->sheet, &m->burst, q->load.n_requests.value, steady_s, share);
+}
+
+/* A finite run: its opening burst, where all clients begin at once, what comes after it, and both together. */
+static double
+show_run(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s,
+    double steady_s)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_burst burst;
+
+	GIVEN(sh, steady_s);
+	TAKE(sh, n_together, m->burst.n);
+	SHOW(sh, n_together, burst_requests);
+	TAKE(sh, cold_s, serve_cold(q->setup));
+	serve_burst(sh, q->setup, &q->load, n_together, cold_s, &burst);
+	CALL(sh, burst_first_s, serve_burst_first(sh, &burst));
+	SHOW(sh, burst_first_s, burst_ttft_s);
+	BAND(sh, burst_first_s, s);
+	SHOW(sh, steady_s, steady_ttft_s);
+	BAND(sh, steady_s, s);
+	CALL(sh, p50_s, show_quantile(r, q, m, steady_s, 0.5));
+	SHOW(sh, p50_s, ttft_p50_s);
+	BAND(sh, p50_s, s);
+	CALL(sh, p99_s, show_quantile(r, q, m, steady_s, 0.99));
+	SHOW(sh, p99_s, ttft_p99_s);
+	BAND(sh, p99_s, s);
+	CALL(sh, run_first_s, serve_run_first(sh, &burst, q->load.n_requests.value, steady_s));
+	return run_first_s;
+}
+
 /* Show what requests experience under random arrivals; return their E2E latency. */
 static double
 show_flow(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
@@ -101,7 +137,12 @@ show_flow(struct run *r, const struct serve_question *q, const struct serve_metr
 
 	TAKE(sh, n_running, m->flow.n_running);
 	SHOW(sh, n_running, n_running);
-	CALL(sh, first_s, serve_flow_first(sh, q->setup, &q->load, &m->flow));
+	CALL(sh, steady_s, serve_flow_first(sh, q->setup, &q->load, &m->flow));
+	double first_s;
+	if (m->burst.n > 0)
+		SET_CALL(sh, first_s, show_run(r, q, m, s, steady_s));
+	else
+		SET(sh, first_s, steady_s);
 	SHOW(sh, first_s, ttft_s);
 	BAND(sh, first_s, s);
 	CALL(sh, step_s, serve_flow_step(sh, q->setup, &q->load, &m->flow));
@@ -110,11 +151,30 @@ show_flow(struct run *r, const struct serve_question *q, const struct serve_metr
 	return show_answer_time(r, q, s, first_s, step_s);
 }
 
+/* Clients whose prompts together take most of a cycle may stay in step for ever, as well as spread over it. */
+static void
+show_in_step(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_burst all;
+
+	if (!serve_in_step(q, m))
+		return;
+	TAKE(sh, n_in_step, fmin(q->load.n_concurrent.value, m->flow.n_places));
+	TAKE(sh, warm_s, 0.0);
+	serve_burst(sh, q->setup, &q->load, n_in_step, warm_s, &all);
+	CALL(sh, in_step_s, serve_burst_first(sh, &all));
+	SHOW(sh, in_step_s, step_ttft_s);
+	BAND(sh, in_step_s, s);
+}
+
 static void
 show_closed(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
 {
 	struct sheet *sh = r->sheet;
 	const double answer = show_flow(r, q, m, s);
+
+	show_in_step(r, q, m, s);
 
 	CALL(sh, rate_request_per_s, serve_user_rate(sh, q->load.n_concurrent.value, answer, q->think_s));
 	SHOW(sh, rate_request_per_s, request_per_s);

@@ -293,8 +293,9 @@ answer(struct asked *a, struct serve_metrics *m, struct serve_run *run)
 		all.regime = SERVE_OFFLINE;
 		serve_answer(&all, m);
 	}
-	*run = (struct serve_run){m->first_s, m->first_s, m->step_s, m->step_s, m->step_s, m->step_s, m->answer_s,
-	    m->output_token_per_s, m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
+	*run = (struct serve_run){m->first_s, isnan(m->first_p50_s) ? m->first_s : m->first_p50_s, m->step_s, m->step_s,
+	    m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
+	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
 	if (m->fits && a->in->simulation.simulate)
 		simulate_row(a, run);
 	if (full) {

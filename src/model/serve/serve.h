@@ -25,6 +25,7 @@ struct engine_architecture {
 	    moe_feed_byte_per_s; /* operands fed to one SM; absent: as ungrouped products, with their latency */
 	struct datum fp4_frac;   /* share of the 4-bit peak inside the engine; absent: that of the kernel alone */
 	struct datum base_factor, host_factor; /* fixed parts of kernels, host time: old servers */
+	struct datum cold_s;                   /* of a server's first step, instead of the engine's */
 	struct datum watt_flop;                /* products under the power limit, FLOP per joule; absent: no limit */
 	struct datum tf32_frac, fp32_frac;     /* share of these peaks */
 };
@@ -74,6 +75,7 @@ struct engine {
 	/* a step: factor x (kernels + communication factor x collectives) + host + per sequence + with prompts */
 	struct datum host_s, prefill_s, sequence_s, first_s; /* first_s: of a lone first token, where prefill_s is 0 */
 	struct datum front_s; /* before a first token, per layer of experts: nobody else waits for it */
+	struct datum cold_s;  /* of a server's first step: kernels that are built and tuned when first used */
 	struct datum gpu_factor, comm_factor;
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
 	struct datum sampling_s, sampling_link_s;
@@ -94,6 +96,7 @@ struct engine {
 	struct stack memory; /* what it keeps beside weights and cache, and the share of the card that it takes */
 	bool narrow_kv;      /* caches in 8 bits beside weights in 8 or 4 bits where a checkpoint says nothing */
 	struct datum max_sequences, max_tokens;
+	struct datum poll_steps; /* steps that decode between two looks at who waits; absent: 1 */
 	bool chunked, evicts, prefill_first;
 
 	struct engine_unfused unfused;
@@ -337,12 +340,28 @@ bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *loa
     struct serve_flow *out);
 /* What a server adds to the first token of a request beside its steps. */
 double serve_front(struct sheet *sh, const struct serve_setup *s);
+/* What the first step of a server that has just been started takes longer. */
+double serve_cold(const struct serve_setup *s);
 /* Seconds to the first token, and of each of the others. */
 double serve_flow_first(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f);
 double serve_flow_step(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f);
 double serve_answer_time(struct sheet *sh, double first_s, double step_s, double osl);
+
+/* First tokens of n prompts that come together: from the soonest to the last. */
+struct serve_burst {
+	double n, soonest_s, last_s;
+};
+
+/* n_together clients begin at once; cold_s: how much longer the first step takes. */
+void serve_burst(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_together,
+    double cold_s, struct serve_burst *out);
+double serve_burst_first(struct sheet *sh, const struct serve_burst *b);
+/* The mean, and the quantile `share`, of a run of n_requests that begins so and goes on with steady_s. */
+double serve_run_first(struct sheet *sh, const struct serve_burst *b, double n_requests, double steady_s);
+double serve_run_quantile(
+    struct sheet *sh, const struct serve_burst *b, double n_requests, double steady_s, double share);
 
 /* --- beyond ---------------------------------------------------------------------------------------------- */
 

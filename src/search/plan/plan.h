@@ -180,12 +180,16 @@ struct serve_metrics {
 	double answer_s; /* E2E latency */
 	double output_token_per_s, prompt_token_per_s, request_per_s;
 	double saturation_request_per_s;
-	struct serve_flow flow;   /* of requests that come and go */
-	struct serve_batch batch; /* the step that most of the time is spent in */
-	struct serve_terms terms; /* its parts */
+	struct serve_flow flow;                          /* of requests that come and go */
+	struct serve_burst burst;                        /* the beginning of a finite run of clients; n 0: none */
+	double steady_first_s, first_p50_s, first_p99_s; /* TTFT after it, and percentiles over the run; NaN: no run */
+	struct serve_batch batch;                        /* the step that most of the time is spent in */
+	struct serve_terms terms;                        /* its parts */
 };
 
 void serve_answer(const struct serve_question *q, struct serve_metrics *out);
+/* Whether the prompts of all clients together take more than half of the time from one request to the next. */
+bool serve_in_step(const struct serve_question *q, const struct serve_metrics *m);
 /* What prompts of an engine run on that runs every operator by itself. */
 struct unfused_gpu serve_unfused_gpu(const struct serve_setup *s, const struct gpu *gpu);
 

@@ -58,6 +58,7 @@ simulate_setup(const struct serve_setup *s, const struct serve_load *load)
 	return (struct sim_engine){
 	    .cost = {.context = s, .step = step_cost, .linear = linear_cost, .head = head_cost},
 	    .front_s = serve_front(NULL, s),
+	    .poll_steps = (size_t)datum_or(e->poll_steps, 1),
 	    .n_blocks = (size_t)(serve_pool(NULL, s, load) / e->memory.block_token.value),
 	    .block_token = (size_t)e->memory.block_token.value,
 	    .max_sequences = (size_t)(e->max_sequences.value * groups * s->layout.pp),
