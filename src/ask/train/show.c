@@ -231,7 +231,9 @@ static const struct cell cells[] = {
 #define CROSS(...)
 #define TRAIT(...)
 #define CELL(...) {__VA_ARGS__},
+#define CONSTANT(...)
 #include "ask/validate/cross.def"
+#undef CONSTANT
 #undef CROSS
 #undef TRAIT
 #undef CELL
