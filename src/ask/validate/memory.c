@@ -217,7 +217,7 @@ recognises(const struct validate_file *f)
 static bool
 read_memory(struct validation *v, const struct validate_file *f)
 {
-	struct published_stacks stacks = {0};
+	struct published_stacks stacks = {.unlisted = v->unlisted};
 
 	v->baseline[0] = "states only";
 	return validation_rows(v, f, each_row, &stacks);

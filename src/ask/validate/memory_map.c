@@ -103,7 +103,9 @@ stack_of(struct published *p)
 	if (engine)
 		return engine;
 	published_find_stack(p, p->infer ? STACK_INFER : STACK_TRAIN);
-	if (p->stack && is_deepspeed(p))
+	if (!p->stack && !p->infer && p->stacks->unlisted)
+		p->stack = published_stack_of(p, row_has(p->row, "sharding", "FSDP") ? "unlisted-fsdp" : "unlisted");
+	if (p->match && is_deepspeed(p))
 		p->stack = published_stack_of(p, "hf-deepspeed");
 	return p->stack ? p->stack->id : NULL;
 }
@@ -119,6 +121,8 @@ counter_of(const struct published *p)
 		return "device";
 	if (said && !p->infer)
 		return datum_given(p->stack->counter_byte[c]) ? said : NULL;
+	if (!p->match)
+		return NULL;
 	return p->match->counter && strcmp(p->stack->id, "hf-deepspeed") != 0 ? p->match->counter : NULL;
 }
 

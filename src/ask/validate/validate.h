@@ -24,6 +24,7 @@ struct validation {
 	size_t n, room;
 	struct score_case *cases;
 	bool progress; /* somebody watches */
+	bool unlisted; /* peaks of frameworks that no file knows are predicted as those of nobody's */
 	double began_s;
 };
 
@@ -102,6 +103,7 @@ extern const struct validate_kind validate_measurements, validate_comm, validate
 
 /* All stacks, read when the first row asks. */
 struct published_stacks {
+	bool unlisted; /* as struct validation has it */
 	size_t n;
 	const struct stack **list;
 };

@@ -488,6 +488,7 @@ refit_no_match(struct refit *r)
 	size_t n;
 	const char **ids = database_list(r->db, ENTRY_STACK, &n);
 
+	r->unlisted = true;
 	for (size_t i = 0; i < n; i++) {
 		const struct node *match = tree_get(tree_of(r, ENTRY_STACK, ids[i]), "match");
 		for (size_t k = 0; match && k < match->n; k++)

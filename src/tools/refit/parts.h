@@ -47,6 +47,7 @@ struct refit {
 	struct diag *diag;
 	struct database *db;
 	enum domain domain;
+	bool unlisted; /* no framework has a file */
 	const char *const *files;
 	size_t n_files;
 	int n, n_units[N_LEAVES];

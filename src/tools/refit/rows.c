@@ -31,7 +31,7 @@ static struct validation
 validate(struct refit *r, struct arena *a)
 {
 	struct run *run = ARENA_NEW(a, struct run);
-	struct validation v = {.run = run};
+	struct validation v = {.run = run, .unlisted = r->unlisted};
 	struct words files = {.n = r->n_files, .list = ARENA_ARRAY(a, struct word, r->n_files)};
 
 	*run = (struct run){.arena = a, .diag = diag_new(a), .command = command_find("validate"), .sheet = NULL};
@@ -94,12 +94,14 @@ number_units(struct refit *r, enum leave l)
 	}
 }
 
-/* Lists of operators go by no constant of a stack. */
+/* Lists of operators go by no constant of a stack, and what generates is no training framework. */
 static bool
 counts(const struct refit *r, const struct score_case *c)
 {
-	const char *kind = c->label[SCORE_BY_KIND];
+	const char *kind = c->label[SCORE_BY_KIND], *task = c->label[SCORE_BY_TASK];
 
+	if (r->unlisted && task && text_begins(task, "inference")) /* engines have files of their own */
+		return false;
 	return !c->skipped && !(kind && strcmp(kind, "operators") == 0) && c->unit &&
 	    strcmp(c->unit, domains[r->domain].unit) == 0 && c->sense == SCORE_VALUE && c->measured > 0 &&
 	    c->predicted > 0;
