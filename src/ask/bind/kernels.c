@@ -37,8 +37,15 @@ bind_engine(struct run *r, struct word name, const struct gpu *gpu)
 
 	if (e && said)
 		run_assume_as(r, "engine", e->id, "%s", said);
-	if (e)
-		run_word(r, "engine", asked);
+	if (!e)
+		return NULL;
+	run_word(r, "engine", asked);
+	if (e->vendor && gpu && gpu->vendor && strcmp(e->vendor, gpu->vendor) != 0) {
+		run_refuse(r, asked.from, arena_printf(r->arena, "%s runs on %s GPUs only", e->name, e->vendor),
+		    strcmp(gpu->vendor, "AMD") == 0 ? "add --engine vllm or sglang"
+		                                    : "add --engine trtllm, vllm or sglang");
+		return NULL;
+	}
 	return e;
 }
 
