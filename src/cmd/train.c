@@ -46,7 +46,7 @@ train_run(struct run *r, const void *input)
 	}
 	if (train_is_list(r, &q))
 		return answer_train_list(r, &q);
-	if (!run_train_bind(r, &q, &b) || !train_run_is_whole(r, &in->train, b.ask.n_gpus.value))
+	if (!run_train_bind(r, &q, &b) || !train_run_is_whole(r, &in->train, b.ask.n_gpus))
 		return REFUSED;
 	train_answer(&b.ask, &b.doubts, &a);
 	if (a.refusal)
