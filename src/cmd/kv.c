@@ -51,9 +51,6 @@ static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
 #define THIS struct state_in
 static const struct option state_rows[] = {STATE_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 
 /* What the models are asked about. */
 struct kv_case {

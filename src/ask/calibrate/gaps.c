@@ -46,7 +46,7 @@ any_custom(const struct calibration *c)
 	return c->n_custom > 0;
 }
 
-/* Engines have kernels of their own for all but collectives of NCCL. */
+/* Sections of a calibration and the commands that read them; of_engine: fitted per engine, not per GPU. */
 static const struct gap {
 	const char *section, *readers;
 	bool (*has)(const struct calibration *c);

@@ -325,18 +325,6 @@ published_model(struct published *p)
 
 /* --- the question ---------------------------------------------------------------------------------------- */
 
-#define THIS struct memory_in
-static const struct option memory_rows[] = {MEMORY_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct training_in
-static const struct option training_rows[] = {TRAINING_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct serving_in
-static const struct option serving_rows[] = {SERVING_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct train_in
 static const struct option own_rows[] = {TRAIN_OPTIONS(OPTION_ROW)};
 #undef THIS
