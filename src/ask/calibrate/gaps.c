@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What train and serve read of a GPU beyond what was fitted, and which GPU's kernels they take for it. */
+/* Kernels that train and serve need but the rows did not cover, and the GPU that they are taken from. */
 #include "ask/calibrate/calibrate.h"
 
 #include <string.h>

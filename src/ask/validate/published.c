@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One published row as the inputs of a question: which stack it ran on, which model with which shape.  What training
- * runs and peaks of memory add is in train_map.c and memory_map.c. */
+/* Convert one published row to inputs: its stack, its model and their dimensions.  train_map.c and memory_map.c add
+ * what only training runs or memory peaks have. */
 #include "ask/validate/validate.h"
 
 #include "base/base.h"

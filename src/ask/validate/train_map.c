@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One published training run as inputs of `ridge train` and `ridge memory`: layout, batch and policies, and what is
- * taken where the row does not say. */
+/* Convert one published training run to the inputs of `ridge train` and `ridge memory`: layout, batch, policies, and
+ * defaults for missing columns. */
 #include "ask/validate/validate.h"
 
 #include <ctype.h>

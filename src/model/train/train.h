@@ -11,8 +11,7 @@
  * Time of one training step of a transformer: kernels of one layer, what of the communication stays exposed, the
  * pipeline, the optimizer.  Closed forms over kernels that were fitted to measurements; nothing is simulated.
  *
- * A time is of one rank of the fullest pipeline stage.  Every quantity below is as plain as the models take it: how a
- * question with gaps becomes a job is in train_rules.h.
+ * Times are of one rank of the slowest pipeline stage.  Conditions for refusals and warnings are in train_rules.def.
  */
 
 enum { TRAIN_MOST_LINEARS = 16, TRAIN_MOST_BLOCKS = 64 };
