@@ -12,9 +12,6 @@ static const struct option capacity_options[] = {CAPACITY_OPTIONS(OPTION_ROW)};
 #define THIS struct shape_in
 static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct capacity_plan_in
 static const struct option plan_rows[] = {CAPACITY_PLAN_OPTIONS(OPTION_ROW)};
 #undef THIS

@@ -9,9 +9,6 @@ static const struct option serve_options[] = {SERVE_OPTIONS(OPTION_ROW)};
 #define THIS struct shape_in
 static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct tail_in
 static const struct option tail_rows[] = {TAIL_OPTIONS(OPTION_ROW)};
 #undef THIS

@@ -200,6 +200,7 @@ static const struct field fields[] = {
         .offset = ENGINE(matches),
         .extra = ENGINE(n_matches),
         .help = "names of the software in published runs, and versions covered"},
+    TEXT("vendor", ENGINE(vendor), "NVIDIA or AMD: the only GPUs that it runs on"),
     TEXT("refused", ENGINE(refused), "reason why its answers are unreliable"),
     TEXT("warning", ENGINE(warning), "caveats of all its answers"),
     TEXT("notes", ENGINE(notes), "caveats"),

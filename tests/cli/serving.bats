@@ -231,3 +231,39 @@ pasted() {
 	says "no price in the database is from 'lamda'"
 	says "did you mean 'Lambda'?"
 }
+
+@test "engines are refused on GPUs that they do not run on" {
+	ask serve llama3.1-8b --gpu mi300x --isl 1000 --osl 200 --engine trtllm
+	refused
+	says "TensorRT-LLM, PyTorch runtime runs on NVIDIA GPUs only"
+	says "add --engine vllm or sglang"
+	ask kv llama3.1-8b --gpu h100 --engine atom
+	refused
+	says "ATOM runs on AMD GPUs only"
+	ask serve llama3.1-8b --gpu h100 --isl 1000 --osl 200 --engine tgi
+	refused
+	says "try trtllm, vllm or sglang"
+}
+
+@test "serve warns beyond the model's context length, as kv does" {
+	ask serve llama3.1-8b --gpu h100 --layout tp=2 --isl 200000 --osl 10
+	answered
+	says "ISL + OSL of 200010 tokens exceeds the model's context length 131072"
+	ask serve llama3.1-8b --gpu h100 --isl 1000 --osl 10
+	answered
+	[[ $output != *"context length"* ]] || complain "$output"
+}
+
+@test "kv of a training job counts one tensor-parallel group, as its layout on the command line does" {
+	ask kv workloads/jobs/train-megatron-175b-64-a100.yaml --get weight_byte,kv_capacity_token --quiet
+	answered
+	local of_job=$output
+	ask kv megatron-175b --gpu a100 --layout tp=8 --seq 2048 --get weight_byte,kv_capacity_token --quiet
+	answered
+	[ "$output" = "$of_job" ] || complain "$of_job" "$output"
+	ask kv workloads/jobs/train-qwen3-30b-a3b-8-gb200.yaml
+	answered
+	says "ignored: stack, gpus, layout.dp, layout.ep, layout.zero"
+	ask kv llama3-8b --gpus 8 --layout tp=2
+	refused
+}

@@ -22,27 +22,20 @@ struct lab {
 static struct train_ask
 ask_of(const struct scene *s, const struct stack *stack)
 {
-	const struct datum absent = datum_absent();
+	struct layout sharded = s->job.layout;
 
+	sharded.zero = 1;
+	sharded.shard = sharded.dp;
 	return (struct train_ask){.model = &s->w,
 	    .stack = stack,
 	    .machine = s->job.machine,
-	    .n_gpus = number(64),
-	    .dp = absent,
-	    .tp = number(1),
-	    .pp = absent,
-	    .vp = absent,
-	    .cp = absent,
-	    .ep = absent,
-	    .etp = absent,
-	    .zero = absent,
-	    .sp = -1,
+	    .n_gpus = s->job.n_gpus,
+	    .layout = sharded,
 	    .n_global_sequences = number(128),
 	    .n_sequences = number(1),
 	    .seq_length = number(4096),
-	    .packed_length = absent,
+	    .packed_length = datum_absent(),
 	    .dtype = DTYPE_BF16,
-	    .recompute_given = true,
 	    .attention = N_ATTENTION_FORMS,
 	    .dispatcher = DISPATCH_OPEN,
 	    .imbalance = 1,
@@ -84,7 +77,7 @@ measure(struct lab *l, int n, int m, double sigma, double moe_sigma)
 		row->ask.n_global_sequences = number(64 * (1 + i % 4));
 		row->ask.seq_length = number(i % 2 ? 4096 : 8192);
 		if (i >= n)
-			row->ask.ep = number(8);
+			row->ask.layout.ep = 8;
 		row->doubts = (struct train_doubts){.n_nodes = 8};
 		row->model = row->gpu = NULL;
 		row->measured_s = step_with(row, sigma, moe_sigma) * exp(0.02 * sin(12.9898 * (i + 1)));

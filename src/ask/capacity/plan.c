@@ -70,7 +70,7 @@ read_objective(struct run *r, struct word w, struct plan_objective *out)
 	return true;
 }
 
-/* Those of --slo, and the limits of means that have an option of their own. */
+/* SLOs from --slo and from --ttft, --tpot and --e2e. */
 static bool
 read_objectives(struct run *r, const struct capacity_plan_in *in, struct plan_load *l)
 {

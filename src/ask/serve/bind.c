@@ -343,6 +343,10 @@ serve_engine(struct run *r, const struct serve_in *in)
 	if (!simulate_check(r, &in->simulation) || !serve_bind(r, in, b, &load, &q))
 		return REFUSED;
 	r->title = title_of(r, b);
+	const double context_token = datum_or(in->isl, 0) + datum_or(in->osl, 0);
+	if (datum_given(b->model->context) && context_token > b->model->context.value)
+		run_warn(r, "ISL + OSL of %g tokens exceeds the model's context length %g", context_token,
+		    b->model->context.value);
 	if (in->simulation.simulate) {
 		struct simulate_case c;
 		return simulate_case_of(r, in, b, &load, &c) ? serve_simulate(r, &in->simulation, &c) : REFUSED;

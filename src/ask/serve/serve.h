@@ -202,8 +202,7 @@ enum answer serve_waiting(struct run *r, const struct serve_in *in);
 enum answer serve_floors(struct run *r, const struct serve_in *in);
 enum answer serve_engine(struct run *r, const struct serve_in *in);
 
-/* Whether an engine can be asked: a model by name and what it is to do.  Otherwise bandwidth and arithmetic give
- * floors. */
+/* True if the engine model applies: a named model and request lengths.  Otherwise the answer is roofline floors. */
 bool serve_has_engine(const struct serve_in *in);
 
 /* --- between the files ----------------------------------------------------------------------------------- */
@@ -218,19 +217,18 @@ struct serve_binding {
 	struct serve_setup setup;
 };
 
-/* From the inputs to a setup, the load on it, and the question that is asked of it; the same as a simulation.  `out`
- * must stay where it is.  False with errors. */
+/* Convert the inputs to a serving setup, its load and the query, or to a simulation.  The setup points into `out`,
+ * which must not move.  False with errors. */
 bool serve_bind(
     struct run *r, const struct serve_in *in, struct serve_binding *out, struct load *load, struct serve_question *q);
 bool serve_simulation(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
     struct sim_config *out);
 
-/* A time as people read it; how an objective is met, added to a verdict. */
-/* The same of --slo: `time_s` has a time of every measure and statistic, NaN where there is none. */
+/* Append to the verdict whether the SLOs of --slo are met; `time_s` is NaN where a statistic is unknown. */
 bool serve_slos(struct run *r, const struct words *list, double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS],
     const char **verdict, bool *met);
 bool serve_objective(struct run *r, const char *what, struct datum objective, double time_s, const char **verdict);
-/* Rows of the answer: what the memory holds, then all the rest, then pools of their own where they were asked for. */
+/* Show the answer: memory, then everything else, then disaggregated pools with --kv-link. */
 void serve_show_room(struct run *r, const struct serve_question *q);
 void serve_show(
     struct run *r, const struct serve_binding *b, const struct serve_question *q, const struct serve_metrics *m);

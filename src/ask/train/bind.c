@@ -183,25 +183,14 @@ as_in_memory(const struct memory_job *job, struct train_ask *ask)
 
 	ask->model = job->model;
 	ask->stack = job->stack;
-	ask->settled = true;
-	ask->n_gpus = derived(l->dp * l->tp * l->pp * l->cp);
-	ask->dp = derived(l->dp);
-	ask->tp = derived(l->tp);
-	ask->pp = derived(l->pp);
-	ask->vp = derived(l->vp);
-	ask->cp = derived(l->cp);
-	ask->ep = derived(l->ep);
-	ask->etp = derived(l->etp);
-	ask->zero = derived(l->zero);
-	ask->shard = derived(l->shard);
-	ask->sp = l->sp;
+	ask->n_gpus = l->dp * l->tp * l->pp * l->cp;
+	ask->layout = *l;
 	ask->n_stage_layers = job->n_stage_layers;
 	ask->stage_layers = job->stage_layers;
 	ask->n_sequences = job->batch;
 	ask->n_global_sequences = derived(job->batch.value * job->n_microbatches.value * l->dp);
 	ask->seq_length = job->seq;
 	ask->dtype = job->dtype;
-	ask->recompute_given = true;
 	ask->recompute = job->recompute;
 	ask->recompute_n = job->recompute_n;
 	ask->modules = job->modules;
@@ -258,9 +247,9 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	const struct training_in *t = q->memory.training;
 	struct train_ask *ask = &out->ask;
 
-	if (ask->ep.value * ask->etp.value > ask->machine.n_domain)
+	if (ask->layout.ep * ask->layout.etp > ask->machine.n_domain)
 		run_reads(r, &q->train->dispatcher, NULL);
-	if (ask->pp.value > 1)
+	if (ask->layout.pp > 1)
 		run_reads(r, &q->train->bubbles, &q->train->balanced, NULL);
 	if (datum_or(ask->model->n_mtp, 0) > 0)
 		run_reads(r, &q->train->mtp, NULL);
@@ -274,7 +263,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	                                                      : DISPATCH_PLAIN;
 	ask->context = t->cp_comm.text && strcmp(t->cp_comm.text, "a2a") == 0 ? CONTEXT_HEADS : CONTEXT_RING;
 	ask->zero_bubble = q->train->bubbles;
-	if (ask->zero_bubble && ask->pp.value > 1 && !out->stack->zero_bubble)
+	if (ask->zero_bubble && ask->layout.pp > 1 && !out->stack->zero_bubble)
 		run_warn(r, "stack %s has no zero-bubble schedule", out->stack->id);
 	ask->balanced_stages = q->train->balanced;
 	if (out->memory.offload)
@@ -306,8 +295,8 @@ run_train_bind(struct run *r, const struct train_question *q, struct train_bound
 	as_in_memory(&out->memory, ask);
 	if (!bind_schedule(r, q, out))
 		return false;
-	if (ask->n_gpus.value > ask->machine.n_domain)
+	if (ask->n_gpus > ask->machine.n_domain)
 		run_reads(r, &q->train->nic, &q->train->nic_reach, NULL);
-	out->doubts.n_nodes = ceil(ask->n_gpus.value / ask->machine.n_domain);
+	out->doubts.n_nodes = ceil(ask->n_gpus / ask->machine.n_domain);
 	return true;
 }

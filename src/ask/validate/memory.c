@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Published peaks of GPU memory.  A row becomes the inputs of `ridge memory`; what it does not say takes the same
- * defaults.  Runs that ran out of memory and the longest contexts that fitted are bounds.
+ * Validate published memory peaks.  A row becomes the inputs of `ridge memory`, with the same defaults.  Out-of-memory
+ * runs and the longest contexts that fit are scored as bounds.
  */
 #include "ask/memory/memory.h"
 #include "ask/validate/validate.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One row of a table of memory peaks as inputs of `ridge memory`; what it leaves out takes the command's defaults. */
+/* Convert one published memory peak to the inputs of `ridge memory`; missing columns take the command's defaults. */
 #include "ask/validate/validate.h"
 #include "base/base.h"
 

@@ -70,9 +70,6 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 #define THIS struct serve_in
 static const struct option serve_rows[] = {SERVE_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct simulate_in
 static const struct option simulate_rows[] = {SIMULATE_OPTIONS(OPTION_ROW)};
 #undef THIS

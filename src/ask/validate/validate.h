@@ -10,9 +10,8 @@
 #include "search/stats/stats.h"
 
 /*
- * Published or own measurements against predictions.  A kind of file is one struct validate_kind in a file of its own,
- * src/ask/validate/KIND.c, and one row of the table in validate.c: it knows its files by their columns, and makes a
- * case of each row.
+ * Compare measurements with predictions.  Each kind of file is a struct validate_kind in src/ask/validate/KIND.c and a
+ * row of the table in validate.c; it recognizes its files by their columns and turns each row into a case.
  */
 
 /* What was read and predicted so far. */

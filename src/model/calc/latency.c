@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Deadlines.  The longest way through a pipeline of stages is the critical path of Kelley and Walker (EJCC 1959); the
- * float of a stage is what its way is shorter than the longest one beside it.
+ * Latency budgets.  The longest path through a pipeline of stages is the critical path (Kelley and Walker, EJCC 1959);
+ * the float of a stage is how much longer it may take before its path becomes critical.
  */
 #include "model/calc/calc.h"
 

@@ -183,7 +183,7 @@ static double
 pipeline_time(struct sheet *sh, double ramp_s, double n_local, double size_byte, double line_byte_per_s)
 {
 	GIVEN(sh, ramp_s, n_local, size_byte, line_byte_per_s);
-	TAKE(sh, full_s, 0.3e-3); /* see above */
+	TAKE(sh, full_s, 0.3e-3); /* fitted to the four sweeps named above */
 	LET(sh, pipeline_s,
 	    fmin(1, fmax(0, n_local - 1)) * ramp_s * sqrt(fmin(1, size_byte / (full_s * line_byte_per_s))));
 	return pipeline_s;

@@ -70,6 +70,7 @@ struct engine_match {
 struct engine {
 	const char *id, *name, *versions, *notes;
 	const char *backend; /* whose kernels: trtllm, vllm, sglang */
+	const char *vendor;  /* of the GPUs that it runs on; NULL: any */
 	enum engine_kind kind;
 
 	/* a step: factor x (kernels + communication factor x collectives) + host + per sequence + with prompts */

@@ -8,7 +8,7 @@
 
 /*
  * Refit the constants of the database that were fitted to published runs, and judge them on runs that were left out.
- * A program of its own: it reads the files that `ridge validate` reads, by the same functions, and changes values in
+ * A separate program: it reads the files that `ridge validate` reads, by the same functions, and changes values in
  * the tree of the database that it holds in memory.
  */
 
