@@ -103,6 +103,7 @@ struct asked {
 	struct serve_binding binding;
 	struct load load;
 	struct serve_question question;
+	bool guessed; /* the layout */
 };
 
 static bool
@@ -174,7 +175,7 @@ best_layout(struct serve_reader *x, struct asked *a)
 	struct serve_layout best = {0};
 	double most = 0;
 
-	if (row_is(a->row.row, "kind", "online-serving"))
+	if (row_is(a->row.row, "kind", "online-serving") && isnan(row_number(a->row.row, "n_gpu")))
 		return "layout not given";
 	for (double tp = 1; tp <= fmin(8, a->row.n_gpus); tp *= 2)
 		for (double pp = 1; pp <= 2 && tp * pp <= a->row.n_gpus; pp *= 2) {
@@ -182,6 +183,9 @@ best_layout(struct serve_reader *x, struct asked *a)
 			a->row.layout = (struct serve_layout){tp, pp, 1, false};
 			if (fmod(a->row.n_gpus, tp * pp) != 0 || bind(x, a))
 				continue;
+			/* of requests that arrive: what it could put out */
+			if (a->question.regime == SERVE_ONLINE)
+				a->question.regime = SERVE_OFFLINE;
 			serve_answer(&a->question, &m);
 			if (!m.fits || m.saturated || !(m.output_token_per_s * n_replicas(a) > most))
 				continue;
@@ -190,6 +194,7 @@ best_layout(struct serve_reader *x, struct asked *a)
 		}
 	if (!(most > 0))
 		return "no layout fits";
+	a->guessed = true;
 	a->row.warning = "layout not published: the fastest assumed";
 	a->row.layout = best;
 	return bind(x, a);
@@ -311,7 +316,9 @@ outcomes(const struct asked *a, const struct serve_metrics *m, const struct serv
 	const struct validate_row *row = a->row.row;
 	const bool stream = row_is(row, "kind", "latency-batch1");
 	const bool arrives = row_is(row, "kind", "online-serving");
-	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE, timed = stream || arrives || pass;
+	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE;
+	/* latencies say most of the layout */
+	const bool timed = stream || pass || (arrives && !a->guessed);
 	const double n = n_replicas(a), none = NAN;
 	const bool gaps = row_has(row, "tpot_kind", "gap") || row_has(row, "notes", " ITL ") ||
 	    row_has(row, "notes", "per-token intervals");
