@@ -20,9 +20,13 @@ static const struct cross_score scores[] = {
 #define TRAIT(...)
 #define CELL(...)
 #include "ask/validate/cross.def"
-#undef CROSS
 #undef TRAIT
 #undef CELL
+#define SUPPORT(...)
+#define UNSEEN(...)
+#define MACHINE(...)
+#include "ask/serve/support.def"
+#undef CROSS
 };
 
 static const struct cross_trait traits[] = {

@@ -103,6 +103,7 @@ struct asked {
 	struct serve_binding binding;
 	struct load load;
 	struct serve_question question;
+	bool draft;   /* one seed */
 	bool guessed; /* the layout */
 };
 
@@ -139,7 +140,7 @@ bind(struct serve_reader *x, struct asked *a)
 static const char *
 ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 {
-	const char *model = row_text(row, "model_key"), *gpu = row_text(row, "gpu_id");
+	const char *model = row_text(row, "model_key"), *gpu = serve_row_gpu(x->run->arena, row);
 	struct run *r = &a->run;
 	bool near = false;
 
@@ -245,7 +246,7 @@ static bool
 simulate_row(struct asked *a, struct serve_run *out)
 {
 	enum { N = sizeof(struct serve_run) / sizeof(double) };
-	const int n = a->in->requests.value > 2000 ? 1 : SEEDS;
+	const int n = a->draft || a->in->requests.value > 2000 ? 1 : SEEDS;
 	struct sim_config config;
 	union {
 		struct serve_run run;
@@ -402,7 +403,7 @@ static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
 	struct serve_reader *x = context;
-	struct asked a = {.in = NULL};
+	struct asked a = {.in = NULL, .draft = v->draft};
 	struct serve_metrics m;
 	struct serve_run run;
 	struct outcome found[SERVE_READING_MOST];
@@ -428,8 +429,8 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		label(validation_skip(v, row_line(row), why), row, a.row.engine ? a.row.engine->id : NULL, NULL);
 		return;
 	}
-	const bool doubted = judged.trust == SERVE_WARNED || a.row.warning;
-	const struct serve_errors errors = serve_errors_of(v->run, &a.question, a.binding.fitted, doubted);
+	const struct serve_cell cell = serve_cell_of(&a.question);
+	const struct serve_errors errors = serve_errors_of(v->run, &a.question, a.binding.fitted);
 	for (int i = 0; i < n; i++) {
 		struct score_case *c = validation_add(v, row_line(row), found[i].unit);
 		label(c, row, a.row.engine->id, found[i].kind);
@@ -437,7 +438,10 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		c->detail = question_of(&a.row);
 		c->measured = row_number(row, found[i].column) * found[i].scale;
 		c->predicted = found[i].predicted;
-		const struct interval band = interval_of(c->predicted, &errors.terms, errors.why);
+		memcpy(c->cell, (const char *[]){cell.engine, cell.architecture, cell.format, cell.family},
+		    sizeof c->cell);
+		const struct serve_error *error = &errors.of[serve_quantity_of(found[i].kind)];
+		const struct interval band = interval_of(c->predicted, &error->terms, error->why);
 		c->low = band.low;
 		c->high = band.high;
 		c->warning = judged.trust == SERVE_WARNED ? judged.reasons[0] : a.row.warning;

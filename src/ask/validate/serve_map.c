@@ -457,13 +457,25 @@ serve_row_read(struct serve_row *q)
 	return isnan(q->isl) || q->isl + fmax(0, q->osl) < 1 ? "lengths not given" : NULL;
 }
 
+/* Its name in the database, or as it is printed, without the memory: RTX A6000 48GB. */
+const char *
+serve_row_gpu(struct arena *a, const struct validate_row *row)
+{
+	const char *id = row_text(row, "gpu_id"), *printed = row_text(row, "gpu");
+	const char *last = printed ? strrchr(printed, ' ') : NULL;
+
+	if (id || !last || !isdigit((unsigned char)last[1]) || !strstr(last, "GB"))
+		return id ? id : printed;
+	return arena_copy(a, printed, (size_t)(last - printed));
+}
+
 const char *
 serve_row_say(struct serve_row *q)
 {
 	q->n_words = 0;
 	q->simulates = false;
 	say(q, q->model->id);
-	say_text(q, "--gpu", row_text(q->row, "gpu_id"));
+	say_text(q, "--gpu", serve_row_gpu(q->arena, q->row));
 	say_text(q, "--engine", q->engine->id);
 	const char *why = say_types(q);
 	if (why)
