@@ -219,7 +219,7 @@ pasted() {
 	for how in "--gpus 8" "--gpus 8 --layout tp=8" "--layout tp=8"; do
 		for command in "kv --batch 1" "memory --infer" "serve --isl 1000 --osl 100 --rate 1"; do
 			# shellcheck disable=SC2086
-			"$RIDGE" ${command%% *} llama3-70b --gpu h100 ${command#* } $how --get kv_capacity_token
+			"$RIDGE" ${command%% *} llama3-70b --gpu h100 ${command#* } $how -q --get kv_capacity_token
 		done
 	done 2>&1 | sort -u >"$BATS_TEST_TMPDIR/capacities"
 	[ "$(cat "$BATS_TEST_TMPDIR/capacities")" = 1444352 ] || complain "$(cat "$BATS_TEST_TMPDIR/capacities")"

@@ -242,7 +242,7 @@ check_rows(struct lab *w, const struct card *c, enum dtype t)
 static bool
 is_measured_so(const char *gpu, enum dtype t)
 {
-	static const char *const ada[] = {"l4", "l40", "l40s", "rtx4090"};
+	static const char *const ada[] = {"l4", "l40", "l40s", "rtx4090", "rtx6000ada", "rtx5000ada", "rtx4000ada"};
 
 	for (size_t i = 0; i < sizeof ada / sizeof *ada; i++)
 		if (strcmp(gpu, ada[i]) == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Show the setups of a capacity plan. */
 #include "ask/capacity/capacity.h"
+#include "ask/serve/serve.h"
 #include "model/calc/calc.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
@@ -190,6 +191,8 @@ capacity_plan_show(struct run *r, const struct plan_candidate *c, const struct p
 		SHOW(sh, all_watt, power_watt);
 	}
 	show_latency(r, &c->usual, l);
+	const struct serve_question asked = {.setup = c->setup, .gpu = about->gpu, .regime = SERVE_ONLINE};
+	TELL_HIDDEN(sh, typical_error, serve_support(r, &asked));
 	if (c->front)
 		TELL(sh, pareto, "*");
 	if (c->confirmed)

@@ -112,17 +112,34 @@ bool simulate_write_requests(struct run *r, struct word file, const struct sim_r
 void simulate_show(struct run *r, const struct sim_config *c, const struct sim_result *result);
 void simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, bool full);
 
-/* How far answers of the serving model lie from published runs. */
+/* How far answers of the serving model lie from published runs: support.c. */
 
-struct serve_errors {
+/* Published runs are alike in these. */
+struct serve_cell {
+	const char *engine, *architecture, *format, *family;
+};
+
+enum serve_quantity { SERVE_THROUGHPUT, SERVE_TPOT, SERVE_TTFT, SERVE_LATENCY, N_SERVE_QUANTITIES };
+
+struct serve_error {
 	struct error_terms terms;
 	const char *why;
 };
 
-/* What an answer's interval rests on: the engine's published runs of this kind, whose kernels they are (`fitted`, or
- * NULL), and whether there is a reason for doubt. */
-struct serve_errors serve_errors_of(
-    struct run *r, const struct serve_question *q, const struct calibration *fitted, bool doubted);
+struct serve_errors {
+	struct serve_error of[N_SERVE_QUANTITIES];
+};
+
+struct serve_cell serve_cell_of(const struct serve_question *q);
+/* Of a regime of `ridge validate`: throughput, ttft, prompt, latency, tpot, itl, decode. */
+enum serve_quantity serve_quantity_of(const char *regime);
+/* What answers' intervals rest on: the published runs of this combination, or those of combinations left out of the
+ * fit and whose kernels they are (`fitted`, or NULL). */
+struct serve_errors serve_errors_of(struct run *r, const struct serve_question *q, const struct calibration *fitted);
+/* Of an answer whose first token takes this share of it. */
+struct serve_error serve_error_of_answer(const struct serve_errors *s, double first_frac);
+/* How far published runs of the combination were off, by quantity; warns where there are none. */
+const char *serve_support(struct run *r, const struct serve_question *q);
 
 /* What an engine's file calls residuals of such runs: offline, online, static, batch1, ttft, prompt, encoder. */
 const char *serve_error_kind(const struct serve_question *q);

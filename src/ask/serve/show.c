@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-#define BAND(sh, name, spread)                                                                                         \
+#define BAND(sh, name, errors, quantity)                                                                               \
 	do {                                                                                                           \
-		const struct interval band_ = interval_of((name), &(spread)->terms, (spread)->why);                    \
+		const struct serve_error *error_ = &(errors)->of[quantity];                                            \
+		const struct interval band_ = interval_of((name), &error_->terms, error_->why);                        \
 		BETWEEN(sh, name, band_.low, band_.high, band_.why);                                                   \
 	} while (0)
 
@@ -35,7 +36,9 @@ show_answer_time(
 
 	CALL(sh, answer_s, serve_answer_time(sh, first_s, step_s, q->load.osl));
 	SHOW(sh, answer_s, e2e_s);
-	BAND(sh, answer_s, s);
+	const struct serve_error e = serve_error_of_answer(s, first_s / answer_s);
+	const struct interval band = interval_of(answer_s, &e.terms, e.why);
+	BETWEEN(sh, answer_s, band.low, band.high, band.why);
 	return answer_s;
 }
 
@@ -52,7 +55,7 @@ show_saturation(struct run *r, const struct serve_question *q, const struct serv
 		CALL(sh, step_s, serve_steady(sh, q->setup, &endless, n_starting));
 		CALL(sh, saturation_request_per_s, serve_request_rate(sh, n_starting, step_s));
 		SHOW(sh, saturation_request_per_s, max_request_per_s);
-		BAND(sh, saturation_request_per_s, s);
+		BAND(sh, saturation_request_per_s, s, SERVE_THROUGHPUT);
 	}
 }
 
@@ -63,7 +66,7 @@ show_rate(struct run *r, const struct serve_question *q, const struct serve_erro
 
 	CALL(sh, rate_token_per_s, serve_token_rate(sh, rate_request_per_s, q->load.osl));
 	SHOW(sh, rate_token_per_s, output_token_per_s);
-	BAND(sh, rate_token_per_s, s);
+	BAND(sh, rate_token_per_s, s, SERVE_THROUGHPUT);
 }
 
 static void
@@ -77,15 +80,15 @@ show_offline(struct run *r, const struct serve_question *q, const struct serve_e
 	CALL(sh, steady_s, serve_steady(sh, q->setup, &q->load, n_starting));
 	CALL(sh, step_s, serve_token_time(sh, &q->load, steady_s));
 	SHOW(sh, step_s, tpot_s);
-	BAND(sh, step_s, s);
+	BAND(sh, step_s, s, SERVE_THROUGHPUT);
 	if (datum_given(q->load.n_requests)) {
 		TAKE(sh, n_asked, q->load.n_requests.value);
 		CALL(sh, run_s, serve_waves(sh, q->setup, &q->load, n_running));
 		SHOW(sh, run_s, makespan_s);
-		BAND(sh, run_s, s);
+		BAND(sh, run_s, s, SERVE_THROUGHPUT);
 		CALL(sh, rate_token_per_s, serve_run_rate(sh, n_asked, q->load.osl, run_s));
 		SHOW(sh, rate_token_per_s, output_token_per_s);
-		BAND(sh, rate_token_per_s, s);
+		BAND(sh, rate_token_per_s, s, SERVE_THROUGHPUT);
 	} else {
 		CALL(sh, rate_request_per_s, serve_request_rate(sh, n_starting, steady_s));
 		show_rate(r, q, s, rate_request_per_s);
@@ -144,10 +147,10 @@ show_flow(struct run *r, const struct serve_question *q, const struct serve_metr
 	else
 		SET(sh, first_s, steady_s);
 	SHOW(sh, first_s, ttft_s);
-	BAND(sh, first_s, s);
+	BAND(sh, first_s, s, SERVE_TTFT);
 	CALL(sh, step_s, serve_flow_step(sh, q->setup, &q->load, &m->flow));
 	SHOW(sh, step_s, tpot_s);
-	BAND(sh, step_s, s);
+	BAND(sh, step_s, s, SERVE_TPOT);
 	return show_answer_time(r, q, s, first_s, step_s);
 }
 
@@ -178,7 +181,7 @@ show_closed(struct run *r, const struct serve_question *q, const struct serve_me
 
 	CALL(sh, rate_request_per_s, serve_user_rate(sh, q->load.n_concurrent.value, answer, q->think_s));
 	SHOW(sh, rate_request_per_s, request_per_s);
-	BAND(sh, rate_request_per_s, s);
+	BAND(sh, rate_request_per_s, s, SERVE_THROUGHPUT);
 	show_rate(r, q, s, rate_request_per_s);
 	show_saturation(r, q, s);
 }
@@ -208,7 +211,7 @@ show_first(struct run *r, const struct serve_question *q, const struct serve_err
 	} else
 		SET_CALL(sh, first_s, serve_first(sh, q->setup, &q->load, q->n_batch));
 	SHOW(sh, first_s, ttft_s);
-	BAND(sh, first_s, s);
+	BAND(sh, first_s, s, SERVE_TTFT);
 	return first_s;
 }
 
@@ -227,14 +230,14 @@ show_static(struct run *r, const struct serve_question *q, const struct serve_er
 	} else
 		SET(sh, step_s, decode_s);
 	SHOW(sh, step_s, tpot_s);
-	BAND(sh, step_s, s);
+	BAND(sh, step_s, s, SERVE_TPOT);
 	CALL(sh, answer_s, serve_static(sh, first, step_s, q->load.osl));
 	SHOW(sh, answer_s, batch_s);
-	BAND(sh, answer_s, s);
+	BAND(sh, answer_s, s, SERVE_LATENCY);
 	TAKE(sh, n_batch, q->n_batch);
 	CALL(sh, rate_token_per_s, serve_run_rate(sh, n_batch, q->load.osl, answer_s));
 	SHOW(sh, rate_token_per_s, output_token_per_s);
-	BAND(sh, rate_token_per_s, s);
+	BAND(sh, rate_token_per_s, s, SERVE_LATENCY);
 }
 
 static void
@@ -246,7 +249,7 @@ show_prompt(struct run *r, const struct serve_question *q, const struct serve_er
 	TAKE(sh, n_batch, q->n_batch);
 	CALL(sh, prompt_token_per_s, serve_run_rate(sh, n_batch, q->load.isl, first_s));
 	SHOW(sh, prompt_token_per_s, input_token_per_s);
-	BAND(sh, prompt_token_per_s, s);
+	BAND(sh, prompt_token_per_s, s, SERVE_TTFT);
 }
 
 static void
@@ -256,11 +259,11 @@ show_encoder(struct run *r, const struct serve_question *q, const struct serve_e
 
 	CALL(sh, batch_s, serve_encode(sh, q->setup, q->load.isl, q->n_batch));
 	SHOW(sh, batch_s, batch_s);
-	BAND(sh, batch_s, s);
+	BAND(sh, batch_s, s, SERVE_LATENCY);
 	TAKE(sh, n_batch, q->n_batch);
 	CALL(sh, prompt_token_per_s, serve_run_rate(sh, n_batch, q->load.isl, batch_s));
 	SHOW(sh, prompt_token_per_s, input_token_per_s);
-	BAND(sh, prompt_token_per_s, s);
+	BAND(sh, prompt_token_per_s, s, SERVE_LATENCY);
 }
 
 /* --- one step, term by term ------------------------------------------------------------------------------ */
@@ -383,7 +386,7 @@ void
 serve_show(struct run *r, const struct serve_binding *b, const struct serve_question *q, const struct serve_metrics *m)
 {
 	const struct serve_judgement j = serve_judge(q, m);
-	const struct serve_errors s = serve_errors_of(r, q, b->fitted, j.trust != SERVE_TRUSTED);
+	const struct serve_errors s = serve_errors_of(r, q, b->fitted);
 
 	switch (q->regime) {
 	case SERVE_OFFLINE:
@@ -405,6 +408,7 @@ serve_show(struct run *r, const struct serve_binding *b, const struct serve_ques
 		show_encoder(r, q, &s);
 		break;
 	}
+	TELL(r->sheet, typical_error, serve_support(r, q));
 	for (int i = 0; i < j.n; i++)
 		run_warn(r, "%s", j.reasons[i]);
 	if (m->saturated)

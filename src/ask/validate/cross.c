@@ -27,9 +27,14 @@ static const struct cross_score scores[] = {
 #define CELL(...)
 #define CONSTANT(...)
 #include "ask/validate/cross.def"
-#undef CROSS
 #undef TRAIT
 #undef CONSTANT
+#undef CELL
+#define SUPPORT(...)
+#define UNSEEN(...)
+#define MACHINE(...)
+#include "ask/serve/support.def"
+#undef CROSS
 };
 
 static const struct cross_trait traits[] = {

@@ -22,6 +22,7 @@ struct validation {
 	const char *file;                      /* being read */
 	size_t n, room;
 	struct score_case *cases;
+	bool draft;    /* simulate each row once: for derivatives */
 	bool progress; /* somebody watches */
 	bool unlisted; /* peaks of frameworks that no file knows are predicted as those of nobody's */
 	double began_s;
@@ -200,6 +201,8 @@ struct serve_row {
 const char *serve_row_read(struct serve_row *q);
 /* The words for q->layout; else why there are none. */
 const char *serve_row_say(struct serve_row *q);
+/* The GPU as the database knows it, or as it is printed; NULL: none. */
+const char *serve_row_gpu(struct arena *a, const struct validate_row *row);
 
 /* --- rows for fits --------------------------------------------------------------------------------------- */
 

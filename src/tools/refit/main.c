@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
+ * refit ROWS serve
  * refit ROWS [train|memory|comm] [--leave-out source|model|gpu|group] [--traits] [--write HWDB]
  *
  * ROWS is a folder with train.csv, memory.csv, comm.csv.  Prints src/ask/validate/cross.def: a line for each way to
  * leave rows out, then the constants; --traits adds what each deviation from a class default is worth, and --write lays
- * the refitted values into the files of HWDB.
+ * the refitted values into the files of HWDB.  `serve` reads serve.csv and serve2.csv and prints
+ * src/ask/serve/support.def.
  */
 #include "parts.h"
 
@@ -21,7 +23,7 @@ enum { CELL_ROWS = 3 }; /* of a stack: fewer have no typical error */
 struct asked {
 	const char *rows, *write;
 	int domain, leave; /* -1: all */
-	bool traits;
+	bool traits, serve;
 };
 
 static void
@@ -298,6 +300,8 @@ read_arguments(int argc, char **argv, struct asked *out)
 		bool known = false;
 		if (strcmp(argv[i], "--traits") == 0)
 			known = out->traits = true;
+		else if (out->rows && strcmp(argv[i], "serve") == 0)
+			known = out->serve = true;
 		else if (strcmp(argv[i], "--write") == 0 && *value) {
 			out->write = argv[++i];
 			known = true;
@@ -331,11 +335,14 @@ main(int argc, char **argv)
 	struct asked asked;
 
 	if (!read_arguments(argc, argv, &asked)) {
-		fputs("usage: refit ROWS [train|memory|comm] [--leave-out source|model|gpu|group] [--traits] [--write "
+		fputs("usage: refit ROWS serve\n       refit ROWS [train|memory|comm] [--leave-out "
+		      "source|model|gpu|group] [--traits] [--write "
 		      "HWDB]\n",
 		    stderr);
 		return 2;
 	}
+	if (asked.serve)
+		return refit_serve(asked.rows) ? 0 : 3;
 	bool ok = true;
 	puts("/* SPDX-License-Identifier: GPL-3.0-or-later */\n/* Written by `make refit`; see HACKING.md, Refit. */");
 	for (int d = 0; d < N_DOMAINS; d++)
