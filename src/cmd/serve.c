@@ -83,6 +83,8 @@ static const struct example serve_examples[] = {
         "maximum output throughput of an offline run", 0},
     {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 8 --ttft 200ms --itl 50ms",
         "TTFT, TPOT and bottleneck at a request rate", 0},
+    {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 8 --slo ttft=p95:1s,e2e=p99:30s",
+        "SLOs on percentiles", 0},
     {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 32",
         "saturation: request rate above the maximum", 1},
     {"serve deepseek-v3 --gpu b200 --layout tp=8,ep=8 --attention-dp --dtype nvfp4 --isl 1000 --osl 1000",

@@ -86,17 +86,50 @@ pasted() {
 	engine=$(value candidates.0.engine "$@" --unconfirmed)
 	n=$(value candidates.0.n_replicas "$@" --unconfirmed)
 	rate=$(awk -v n="$n" 'BEGIN { printf "%.17g", 10 / n }')
-	for row in ttft_s tpot_s; do
+	for row in ttft_s tpot_s ttft_p95_s tpot_p99_s e2e_p50_s; do
 		same "$(value candidates.0.$row "$@" --unconfirmed)" \
-			"$(value $row serve "$2" --gpu "$4" --engine "$engine" --layout "$layout" --isl 2000 --osl 300 --rate "$rate")"
+			"$(value $row serve "$2" --gpu "$4" --engine "$engine" --layout "$layout" --isl 2000 --osl 300 --rate "$rate" \
+				--slo ttft.p95:1h,tpot.p99:1h,e2e.p50:1h)"
 	done
 }
 
 @test "a plan that is pasted into serve gives the same times" {
 	for model in llama3-70b gpt-oss-120b deepseek-r1 qwen3-235b-a22b; do
-		pasted capacity $model --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms
+		pasted capacity $model --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms,ttft.p95:1h,tpot.p99:1h,e2e.p50:1h
 	done
-	pasted capacity kimi-k2 --gpu b200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms
+	pasted capacity kimi-k2 --gpu b200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms,ttft.p95:1h,tpot.p99:1h,e2e.p50:1h
+}
+
+@test "percentiles are limited in the closed form, and in the simulation, by the same words" {
+	local at="serve llama3.1-8b --gpu h100 --isl 1000 --osl 200" row
+	for row in ttft_p50_s ttft_p95_s ttft_p99_s; do
+		# shellcheck disable=SC2086
+		value $row $at --rate 15 --slo "ttft=p50:1s,ttft=p95:1s,ttft=p99:1s" >>"$tmp/rows"
+	done
+	sort -c -g "$tmp/rows" || complain "not in order"
+	# shellcheck disable=SC2086
+	{
+		ask $at --rate 15 --ttft p95:1ms
+		[ "$status" = 1 ] || complain "1 ms is met"
+		shows "misses ttft p95 of 1 ms"
+		ask $at --concurrency 20 --e2e p99:100s
+		answered
+		ask $at --rate 15 --simulate --ttft p95:1s
+		answered
+		ask $at --rate 15 --itl p99:1s
+		refused
+		says "over requests, not of tokens"
+		ask $at --ttft p95:1s
+		refused
+		says "add --rate or --concurrency"
+	}
+	ask latency --budget p95:40ms --stages encode=12ms,plan=5ms --tails encode=15ms
+	answered
+	ask latency --budget p95:18ms --stages encode=12ms,plan=5ms --tails encode=15ms
+	[ "$status" = 1 ] || complain "18 ms is met"
+	ask latency --budget p95:18ms --stages encode=12ms,plan=5ms
+	refused
+	says "percentiles need the P99 of stages"
 }
 
 @test "latent caches are held once where that is what fits" {

@@ -689,16 +689,18 @@ plans_are_served(struct trial *t, const char *line)
 
 	if (!gpu || !engine || !type || !layout || isnan(n) || isnan(rate))
 		return;
-	const char *serve = arena_printf(trial_arena(t), "%s --gpu %s --engine %s --dtype %s --layout %s --rate %.17g",
+	const char *serve = arena_printf(trial_arena(t),
+	    "%s --gpu %s --engine %s --dtype %s --layout %s --rate %.17g --slo ttft.p99:1h",
 	    as(t, "serve", line, same), gpu, engine, type, layout, rate / n);
 	static const struct {
 		const char *plan, *serve;
-	} rows[] = {{"candidates.0.ttft_s", "ttft_s"}, {"candidates.0.tpot_s", "tpot_s"}};
+	} rows[] = {{"candidates.0.ttft_s", "ttft_s"}, {"candidates.0.tpot_s", "tpot_s"},
+	    {"candidates.0.ttft_p99_s", "ttft_p99_s"}};
 	if (trial_ask(t, serve)->status > 1) {
 		trial_broken(t, line, serve, "the second is refused");
 		return;
 	}
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const double a = reply_number(x, rows[i].plan), b = reply_number(trial_ask(t, serve), rows[i].serve);
 		if (isnan(a) || isnan(b))
 			continue;

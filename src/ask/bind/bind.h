@@ -150,6 +150,8 @@ struct slo {
 };
 /* One item of --slo; false with an error. */
 bool bind_slo(struct run *r, struct word w, struct slo *out);
+/* The row of a percentile. */
+void bind_show_percentile(struct sheet *sh, enum plan_measure m, enum plan_statistic s, double time_s);
 
 /* What a command's options say; absent: nothing, or it has no such option. */
 struct load_in {

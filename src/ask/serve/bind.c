@@ -250,6 +250,31 @@ does_not_fit(struct run *r, const struct serve_in *in, const struct serve_bindin
 
 /* --- the answer ------------------------------------------------------------------------------------------ */
 
+/* The percentiles that --slo limits, by the closed form of `ridge capacity`: rows, and their times. */
+static bool
+show_percentiles(struct run *r, const struct words *list, const struct serve_question *q, const struct serve_metrics *m,
+    double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS])
+{
+	double latency_s[N_PLAN_MEASURES][N_PLAN_STATISTICS];
+	bool known = false;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct slo slo;
+		if (!bind_slo(r, list->list[i], &slo))
+			return false;
+		if (slo.statistic == PLAN_MEAN || slo.measure == SLO_ITL)
+			continue;
+		if (!known)
+			plan_latencies(q->setup, &q->load, &m->flow, latency_s);
+		known = true;
+		/* measures of a plan are the first of those of an SLO */
+		const enum plan_measure of = (enum plan_measure)slo.measure;
+		time_s[slo.measure][slo.statistic] = latency_s[of][slo.statistic];
+		bind_show_percentile(r->sheet, of, slo.statistic, latency_s[of][slo.statistic]);
+	}
+	return true;
+}
+
 /* Means; of requests that come faster than they are answered no wait is short enough. */
 static void
 times_of(const struct serve_metrics *m, double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS])
@@ -267,7 +292,7 @@ times_of(const struct serve_metrics *m, double time_s[N_SLO_MEASURES][N_PLAN_STA
 }
 
 static enum answer
-verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics *m)
+verdict_of(struct run *r, const struct serve_in *in, const struct serve_question *q, const struct serve_metrics *m)
 {
 	const char *verdict = m->saturated
 	    ? arena_printf(r->arena, "saturated: the maximum is %.3g requests/s", 0.9 * m->saturation_request_per_s)
@@ -275,6 +300,9 @@ verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics 
 	double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS];
 
 	times_of(m, time_s);
+	if (!m->saturated && (q->regime == SERVE_ONLINE || q->regime == SERVE_CLOSED) &&
+	    !show_percentiles(r, &in->slo, q, m, time_s))
+		return REFUSED;
 	bool met = serve_objective(r, "--ttft", in->ttft, time_s[SLO_TTFT][PLAN_MEAN], &verdict) &
 	    serve_objective(r, "--itl", in->itl, time_s[SLO_ITL][PLAN_MEAN], &verdict) &
 	    serve_objective(r, "--e2e", in->e2e, time_s[SLO_E2E][PLAN_MEAN], &verdict);
@@ -354,7 +382,7 @@ serve_engine(struct run *r, const struct serve_in *in)
 	serve_show(r, b, &q, &m);
 	if (!m.saturated && !serve_show_pools(r, in, &q))
 		return REFUSED;
-	return verdict_of(r, in, &m);
+	return verdict_of(r, in, &q, &m);
 }
 
 /* --- errors -------------------------------------------------------------------------------------------------- */

@@ -151,7 +151,7 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL)")                      \
 	X(0, e2e, "e2e", "e2e", TIME, "TIME", "", NULL, "SLO: maximum P99 end-to-end latency")                         \
 	X(0, slo, "slo", "slo", WORDS, "WHAT:TIME,...", "", NULL,                                                      \
-	    "SLOs on ttft, tpot, itl or e2e; of a percentile with --simulate: ttft=p99:500ms,itl=40ms")                \
+	    "SLOs on ttft, tpot, itl or e2e, mean or percentile: ttft=p99:500ms,tpot=40ms")                \
 	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
 	    "measured sweep: batch or setting, requests per second, P99 latency")                                      \
 	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL,                                               \

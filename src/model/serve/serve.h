@@ -264,6 +264,7 @@ struct serve_load {
 	struct datum n_concurrent; /* at most this many at once */
 	/* speculative decoding: drafted for each sequence in a step, accepted of them, seconds of one; 0: none */
 	double n_drafts, n_accepted, draft_s;
+	const struct serve_setup *draft; /* what drafts, on the same GPUs; NULL: draft_s is all that is known */
 	double isl_cv, osl_cv; /* coefficients of variation of the lengths; 0: all alike */
 };
 
