@@ -116,8 +116,8 @@ with_input(struct arena *a, const struct command *c, const struct node *tree, co
 	if (!is_percentile(c, path, item))
 		return tree_with(a, tree, path, item);
 	const char *slo = joined(a, tree_at(tree, "slo"));
-	const char *text = arena_printf(a, "%s%s%s=%s", slo, *slo ? "," : "",
-	    strcmp(path, "budget") == 0 ? "e2e" : path, item->text);
+	const char *text =
+	    arena_printf(a, "%s%s%s=%s", slo, *slo ? "," : "", strcmp(path, "budget") == 0 ? "e2e" : path, item->text);
 	return tree_with(a, tree, "slo", tree_scalar(a, text, item->at));
 }
 

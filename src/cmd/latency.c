@@ -13,7 +13,8 @@
 	    "pipeline stages with their times, optionally with a new time: pre=5ms:4ms")                               \
 	X(0, parallel, "parallel", "parallel", WORDS, "A+B[/C],...", "", NULL,                                         \
 	    "parallel branches: branches joined by +, stages of a branch by /")                                        \
-	X(0, budget, "budget", "budget", TIME, "TIME", "", NULL, "latency budget, optionally of a percentile (p95:45ms); exit status 1 above it")             \
+	X(0, budget, "budget", "budget", TIME, "TIME", "", NULL,                                                       \
+	    "latency budget, optionally of a percentile (p95:45ms); exit status 1 above it")                           \
 	X(0, fps, "fps", "fps", NUMBER, "N", "", NULL, "frame rate, instead of --budget")                              \
 	X(0, tails, "tails", "tails", WORDS, "NAME=TIME,...", "", NULL, "P99 latencies of stages")                     \
 	X(0, slo, "slo", "slo", WORDS, "e2e=WHICH:TIME,...", "", NULL,                                                 \

@@ -89,6 +89,8 @@ static const struct example serve_examples[] = {
         "saturation: request rate above the maximum", 1},
     {"serve deepseek-v3 --gpu b200 --layout tp=8,ep=8 --attention-dp --dtype nvfp4 --isl 1000 --osl 1000",
         "expert parallelism with data-parallel attention", 0},
+    {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 5 --speculate eagle=3,accept=0.7",
+        "speculative decoding, with the cost of drafts", 0},
     {"serve llama3.1-70b --gpu h100 --isl 1000 --osl 200", "configurations that fit, when one does not", 1},
     {"serve llama3-70b --gpu h100 --layout tp=8 --batch 32 --context 4000 --itl 30ms",
         "roofline floors of latency and throughput", 0},

@@ -249,3 +249,42 @@ pasted() {
 	says "no price in the database is from 'lamda'"
 	says "did you mean 'Lambda'?"
 }
+
+@test "speculative decoding: drafts cost time and memory, and gain at most a token each" {
+	local at="serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200" draft b
+	# shellcheck disable=SC2086
+	{
+		for draft in eagle llama3.2-1b ngram; do
+			for b in 1 64; do
+				awk -v none="$(value drafts.draft_gain $at --batch $b --speculate $draft=3,accept=0)" \
+					-v all="$(value drafts.draft_gain $at --batch $b --speculate $draft=3,accept=1)" \
+					'BEGIN { exit !(none <= 1 && all > none && all <= 4) }' || complain "$draft at $b"
+			done
+			awk -v few="$(value drafts.draft_gain $at --batch 1 --speculate $draft=3,accept=0.7)" \
+				-v many="$(value drafts.draft_gain $at --batch 256 --speculate $draft=3,accept=0.7)" \
+				'BEGIN { exit !(many < few) }' || complain "$draft gains as much in large batches"
+		done
+		awk -v plain="$(value kv_capacity_token $at --rate 1)" \
+			-v eagle="$(value kv_capacity_token $at --rate 1 --speculate eagle=3,accept=0.7)" \
+			-v ngram="$(value kv_capacity_token $at --rate 1 --speculate ngram=3,accept=0.7)" \
+			'BEGIN { exit !(eagle < plain && ngram == plain) }' || complain "drafts take no memory"
+		awk -v closed="$(value tpot_s $at --rate 3 --speculate eagle=3,accept=0.7)" \
+			-v plain="$(value tpot_s $at --rate 3)" 'BEGIN { exit !(closed < plain) }' || complain "slower"
+		ask $at --rate 3 --simulate --speculate eagle=3,accept=0.7
+		answered
+		ask $at --rate 3 --speculate mtp=3,accept=0.7
+		refused
+		says "has no MTP modules"
+		ask $at --rate 3 --speculate eagle=3
+		refused
+		says "the acceptance rate is missing"
+		ask $at --rate 3 --speculate eagle=3,accept=1.2
+		refused
+		says "accept must be between 0 and 1"
+		ask $at --rate 3 --speculate eagle=3,accept=0.7 --draft-tokens 3 --accepted 2
+		refused
+		says "exclude each other"
+	}
+	ask capacity deepseek-v3 --gpu h200 --rate 10 --isl 1000 --osl 200 --ttft 1s --speculate mtp=1,accept=0.85 --unconfirmed
+	answered
+}

@@ -26,6 +26,8 @@ struct capacity_plan_in {
 	    "SLO plan: coefficient of variation of OSL (log-normal)")                                                  \
 	X(0, cached, "cached", "cached", FRACTION, "FRACTION", "", "0",                                                \
 	    "SLO plan: prefix cache hit rate, share of each prompt")                                                   \
+	X(0, speculate, "speculate", "speculate", WORDS, "METHOD=N,accept=F", "", NULL,                                \
+	    "SLO plan: speculative decoding, as in ridge serve: mtp=3,accept=0.8")                                     \
 	X(0, growth, "growth", "growth", FRACTION, "FRACTION", "", "0",                                                \
 	    "SLO plan: load headroom above the given load")                                                            \
 	X(0, spare, "spare", "spare", COUNT, "N", "", "0", "SLO plan: spare replicas (1 for N+1)")                     \

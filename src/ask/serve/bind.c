@@ -55,6 +55,22 @@ assemble(struct run *r, const struct serve_in *in, const struct serve_parts *p, 
 }
 
 static bool
+bind_drafts(struct run *r, const struct serve_in *in, const struct serve_parts *p, struct serve_binding *out)
+{
+	if (!bind_speculation(r, &in->speculate, p->model, &out->speculation))
+		return false;
+	if (in->speculate.n && datum_given(in->draft_tokens))
+		return run_refuse(r, in->draft_tokens.from, "--speculate and --draft-tokens exclude each other",
+		    "--speculate works the cost of drafts out; keep one");
+	if (in->speculate.n && out->engine->kind != ENGINE_BATCHED)
+		return run_refuse(r, out->speculation.from,
+		    arena_printf(r->arena, "%s has no model of speculative decoding", out->engine->name),
+		    "use trtllm, vllm or sglang, or give a measured --draft-time");
+	const char *fault = bind_draft(r, &out->speculation, p, &out->setup);
+	return !fault || run_refuse(r, out->speculation.from, fault, "use another draft, or --draft-tokens");
+}
+
+static bool
 bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 {
 	struct word name;
@@ -74,7 +90,7 @@ bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 		return false;
 	bind_serve_kernels(r, system, &p);
 	out->fitted = p.consensus;
-	return assemble(r, in, &p, &out->setup);
+	return assemble(r, in, &p, &out->setup) && bind_drafts(r, in, &p, out);
 }
 
 /* --- the question ---------------------------------------------------------------------------------------- */
@@ -151,7 +167,10 @@ serve_load(struct run *r, const struct serve_in *in, const struct serve_binding 
 
 	if (s->simulate || !datum_given(in->rate))
 		run_reads(r, &in->requests, NULL);
-	return check_numbers(r, in) && check_together(r, in, b) && bind_load(r, &load, out);
+	if (!check_numbers(r, in) || !check_together(r, in, b) || !bind_load(r, &load, out))
+		return false;
+	bind_drafted(&b->speculation, &out->each);
+	return true;
 }
 
 static void

@@ -150,8 +150,16 @@ struct serve_wires {
 	struct datum link_byte_per_s, pcie_byte_per_s;
 };
 
+/* What drafts tokens of a speculating replica, on the same GPUs. */
+struct serve_draft {
+	const struct serve_setup *setup;
+	bool shares_head; /* embedding and head are the target's */
+	bool joined;      /* it starts from the target's hidden state beside the token's embedding */
+};
+
 struct serve_setup {
 	const struct workload *model;
+	const struct serve_draft *draft; /* NULL: none, or draft_s of the load is all that is known */
 	const struct engine *engine;
 	const struct engine_architecture *architecture; /* or NULL */
 	const struct calibration *kernels;              /* made by serve_kernels */
@@ -264,7 +272,6 @@ struct serve_load {
 	struct datum n_concurrent; /* at most this many at once */
 	/* speculative decoding: drafted for each sequence in a step, accepted of them, seconds of one; 0: none */
 	double n_drafts, n_accepted, draft_s;
-	const struct serve_setup *draft; /* what drafts, on the same GPUs; NULL: draft_s is all that is known */
 	double isl_cv, osl_cv; /* coefficients of variation of the lengths; 0: all alike */
 };
 
@@ -347,6 +354,9 @@ double serve_answer_time(struct sheet *sh, double first_s, double step_s, double
 
 /* --- beyond ---------------------------------------------------------------------------------------------- */
 
+/* Seconds that drafting adds to a step; weights of what drafts on one GPU. */
+double serve_draft_time(struct sheet *sh, const struct serve_setup *s, const struct serve_batch *batch);
+double serve_draft_weights(struct sheet *sh, const struct serve_draft *d);
 /* Tokens per second with drafts over those without. */
 double serve_draft_gain(struct sheet *sh, double plain_s, double token_s);
 /* Disaggregated pools: prompts per second of a prefill replica, moving one prompt's cache over a link, and prefill

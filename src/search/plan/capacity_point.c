@@ -45,7 +45,6 @@ plan_serve_load(const struct plan_load *l)
 	    .n_drafts = l->n_drafts,
 	    .n_accepted = l->n_accepted,
 	    .draft_s = l->draft_s,
-	    .draft = l->draft,
 	    .isl_cv = l->isl_cv,
 	    .osl_cv = l->osl_cv};
 }
@@ -337,8 +336,7 @@ plan_latencies(const struct serve_setup *s, const struct serve_load *load, const
 	    .cached_frac = load->cached_frac,
 	    .n_drafts = load->n_drafts,
 	    .n_accepted = load->n_accepted,
-	    .draft_s = load->draft_s,
-	    .draft = load->draft};
+	    .draft_s = load->draft_s};
 	struct plan_point p;
 
 	set_point(s, &l, f, &p);

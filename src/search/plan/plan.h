@@ -78,10 +78,9 @@ struct plan_load {
 	double isl_token, osl_token, isl_cv, osl_cv;
 	double cached_frac;
 	double n_drafts, n_accepted, draft_s; /* as in struct serve_load */
-	const struct serve_setup *draft;
-	double growth_frac;      /* planned for on top */
-	double utilisation_frac; /* of a replica's saturation, at most */
-	double n_spare;          /* replicas that may fail */
+	double growth_frac;                   /* planned for on top */
+	double utilisation_frac;              /* of a replica's saturation, at most */
+	double n_spare;                       /* replicas that may fail */
 	const struct plan_objective *objectives;
 	size_t n_objectives;
 };
