@@ -288,3 +288,23 @@ pasted() {
 	ask capacity deepseek-v3 --gpu h200 --rate 10 --isl 1000 --osl 200 --ttft 1s --speculate mtp=1,accept=0.85 --unconfirmed
 	answered
 }
+
+@test "power of the site, growth, and what is not modeled" {
+	local plan="capacity llama3.1-8b --gpu h100 --rate 30 --isl 1000 --osl 200 --ttft 1s --unconfirmed" option
+	# shellcheck disable=SC2086
+	{
+		awk -v gpus="$(value candidates.0.power_watt $plan)" \
+			-v site="$(value candidates.0.site_watt $plan --host-power 700W --pue 1.5)" \
+			'BEGIN { exit !(site == 3 * gpus) }' || complain "not twice the power times 1.5"
+		ask $plan --pue 0.5
+		refused
+		ask $plan --sweep growth=0,0.5,1 --get candidates.0.n_gpus
+		answered
+		[ "$(printf '%s\n' "$out" | sort -g -u | wc -l)" = 3 ] || complain "growth needs no more GPUs"
+	}
+	for option in --lora --cpu-offload-gb --kv-offload; do
+		ask serve llama3.1-8b --gpu h100 --isl 1000 --osl 200 --rate 1 $option 8
+		refused
+		says "not modeled"
+	done
+}

@@ -18,7 +18,8 @@ capacity_plan_asked(const struct capacity_plan_in *in)
 {
 	return in->engine.n > 0 || in->slo.n > 0 || datum_given(in->ttft) || datum_given(in->tpot) ||
 	    datum_given(in->e2e) || in->dtypes.n > 0 || datum_given(in->day_tokens) || datum_given(in->think) ||
-	    in->growth.value > 0 || in->speculate.n > 0 || in->spare.value > 0 || in->every_layout;
+	    in->growth.value > 0 || in->speculate.n > 0 || datum_given(in->pue) || datum_given(in->host_power) ||
+	    in->spare.value > 0 || in->every_layout;
 }
 
 /* --- the load -------------------------------------------------------------------------------------------- */
@@ -49,6 +50,9 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (!(shares[i].value >= 0 && shares[i].value <= 100))
 			return run_refuse(r, shares[i].from, "must be between 0 and 100", "write 0.5 or 50%");
+	if (in->pue.value < 1)
+		return run_refuse(r, in->pue.from, "--pue must be at least 1", "write for example --pue 1.2");
+	run_reads(r, &in->pue, &in->host_power, NULL);
 	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
 	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
 	    run_fraction(r, "cached", in->cached) & run_whole(r, "spare", in->spare, 0) &
@@ -436,7 +440,7 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 		if (is_shown(&s, i))
 			SCOPE_I (r->sheet, "candidates", i) {
 				tell_price(&s, &s.list[i]);
-				capacity_plan_show(r, &s.list[i], &load);
+				capacity_plan_show(r, in, &s.list[i], &load);
 			}
 	warn(r, &s);
 	return feasible(&s.list[0]) ? ANSWERED : ANSWERED_NO;

@@ -153,7 +153,8 @@ tell_proof(struct run *r, const struct plan_candidate *c)
 }
 
 void
-capacity_plan_show(struct run *r, const struct plan_candidate *c, const struct plan_load *l)
+capacity_plan_show(
+    struct run *r, const struct capacity_plan_in *in, const struct plan_candidate *c, const struct plan_load *l)
 {
 	const struct plan_setup *about = c->about;
 	struct sheet *sh = r->sheet;
@@ -184,6 +185,12 @@ capacity_plan_show(struct run *r, const struct plan_candidate *c, const struct p
 		TAKE(sh, n_fleet_gpus, n_gpus);
 		CALL(sh, all_watt, serve_fleet_power(sh, n_fleet_gpus, gpu_watt));
 		SHOW(sh, all_watt, power_watt);
+		if (datum_given(in->pue) || datum_given(in->host_power)) {
+			CALL(sh, site_watt,
+			    serve_site_power(
+			        sh, all_watt, n_fleet_gpus, datum_or(in->host_power, 0), datum_or(in->pue, 1)));
+			SHOW(sh, site_watt, site_watt);
+		}
 	}
 	show_latency(r, &c->usual, l);
 	if (c->front)

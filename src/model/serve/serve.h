@@ -382,6 +382,8 @@ double serve_day_rate(struct sheet *sh, double day_token, double osl_token);
 /* GPUs, and what they draw. */
 double serve_fleet_gpus(struct sheet *sh, double n_all, double n_replica_gpus);
 double serve_fleet_power(struct sheet *sh, double n_gpus, double gpu_watt);
+/* ... with their hosts, so much for each GPU, at the facility's meter (ISO/IEC 30134-2). */
+double serve_site_power(struct sheet *sh, double gpus_watt, double n_gpus, double host_watt, double pue);
 /* What a request's time costs on average; and the time of a token of an answer in those of a prompt. */
 double serve_request_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double load_request_per_s);
 double serve_token_weight(
