@@ -284,7 +284,7 @@ show_drafts(struct run *r, const struct serve_question *q, const struct serve_me
 		CALL(sh, verify_s, serve_iteration(sh, q->setup, &m->batch, NULL));
 		SHOW(sh, verify_s, verify_s);
 		if (q->setup->draft) {
-			CALL(sh, drafts_s, serve_draft_time(sh, q->setup, &m->batch));
+			CALL(sh, drafts_s, serve_draft_time(sh, q->setup->draft, &m->batch));
 			SHOW(sh, drafts_s, draft_s);
 			CALL(sh, draft_weight_byte, serve_draft_weights(sh, q->setup->draft));
 			SHOW(sh, draft_weight_byte, draft_weight_byte);

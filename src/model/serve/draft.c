@@ -35,20 +35,20 @@ draft_pass(struct sheet *sh, const struct serve_draft *d, double n_new, double n
 }
 
 double
-serve_draft_time(struct sheet *sh, const struct serve_setup *s, const struct serve_batch *batch)
+serve_draft_time(struct sheet *sh, const struct serve_draft *d, const struct serve_batch *batch)
 {
 	TAKE(sh, n_prompts, batch->n_prefill);
 	TAKE(sh, chunk, batch->chunk_token);
 	TAKE(sh, n_running, batch->n_decode);
 	TAKE(sh, context, batch->context_token);
 	TAKE(sh, n_drafts, batch->n_drafts);
-	TAKE(sh, gpu_factor, s->engine->gpu_factor);
+	TAKE(sh, gpu_factor, d->setup->engine->gpu_factor);
 	LET(sh, n_verified, n_prompts * chunk + n_running * (1 + n_drafts));
-	CALL(sh, first_s, draft_pass(sh, s->draft, n_verified, n_running, context));
-	CALL(sh, prompts_s, serve_prompt_attention(sh, s->draft->setup, n_prompts, chunk, batch->prefix_token));
+	CALL(sh, first_s, draft_pass(sh, d, n_verified, n_running, context));
+	CALL(sh, prompts_s, serve_prompt_attention(sh, d->setup, n_prompts, chunk, batch->prefix_token));
 	double more_s = 0;
 	if (n_running > 0 && n_drafts > 1) {
-		CALL(sh, pass_s, draft_pass(sh, s->draft, n_running, n_running, context));
+		CALL(sh, pass_s, draft_pass(sh, d, n_running, n_running, context));
 		SET(sh, more_s, (n_drafts - 1) * pass_s);
 	}
 	LET(sh, drafts_s, gpu_factor * (first_s + prompts_s + more_s));

@@ -25,7 +25,7 @@ part_step(struct sheet *sh, const struct serve_setup *s, const struct serve_load
 
 	CALL(sh, step_s, serve_iteration(sh, s, &batch, NULL));
 	if (s->draft && load->n_drafts > 0) {
-		CALL(sh, drafts_s, serve_draft_time(sh, s, &batch));
+		CALL(sh, drafts_s, serve_draft_time(sh, s->draft, &batch));
 		LET(sh, speculated_step_s, step_s + drafts_s);
 		return speculated_step_s;
 	}

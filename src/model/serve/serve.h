@@ -355,7 +355,7 @@ double serve_answer_time(struct sheet *sh, double first_s, double step_s, double
 /* --- beyond ---------------------------------------------------------------------------------------------- */
 
 /* Seconds that drafting adds to a step; weights of what drafts on one GPU. */
-double serve_draft_time(struct sheet *sh, const struct serve_setup *s, const struct serve_batch *batch);
+double serve_draft_time(struct sheet *sh, const struct serve_draft *d, const struct serve_batch *batch);
 double serve_draft_weights(struct sheet *sh, const struct serve_draft *d);
 /* Tokens per second with drafts over those without. */
 double serve_draft_gain(struct sheet *sh, double plain_s, double token_s);

@@ -30,7 +30,7 @@ draft_cost_of(const struct serve_setup *s, const struct sim_batch *b)
 	    .context_token = b->context_token + 0.5,
 	    .n_drafts = b->n_decode > 0 ? (b->n_logit - b->n_rows) / b->n_decode : 0};
 
-	return s->draft ? serve_draft_time(NULL, s, &batch) : 0;
+	return s->draft ? serve_draft_time(NULL, s->draft, &batch) : 0;
 }
 
 static double
