@@ -86,13 +86,14 @@ serve_pool(struct sheet *sh, const struct serve_setup *s, const struct serve_loa
 	const struct memory_job job = serve_memory(s, load);
 
 	CALL(sh, pool_byte, memory_kv_pool(sh, &job));
-	double target_byte = pool_byte;
+	double target_byte;
 	if (s->draft) { /* it keeps keys and values of the same tokens */
 		CALL(sh, draft_byte, serve_draft_weights(sh, s->draft));
 		CALL(sh, kv_byte, serve_kv_byte(sh, s));
 		CALL(sh, draft_kv_byte, serve_kv_byte(sh, s->draft->setup));
 		SET(sh, target_byte, fmax(0, pool_byte - draft_byte) * kv_byte / (kv_byte + draft_kv_byte));
-	}
+	} else
+		SET(sh, target_byte, pool_byte);
 	CALL(sh, pool_token, memory_pool_tokens(sh, &job, target_byte));
 	return pool_token;
 }

@@ -21,7 +21,7 @@ draft_pass(struct sheet *sh, const struct serve_draft *d, double n_new, double n
 	CALL(sh, linear_s, serve_linear(sh, s, n_new, &terms));
 	CALL(sh, caches_s, serve_cached_attention(sh, s, n_running, context));
 	CALL(sh, head_s, serve_head(sh, s, n_running));
-	double joined_s = 0;
+	double joined_s;
 	/* hidden state and embedding come in side by side, and are brought to one width */
 	if (d->joined && n_new > 0) {
 		FROM(sh, s->model, hidden);
@@ -29,7 +29,8 @@ draft_pass(struct sheet *sh, const struct serve_draft *d, double n_new, double n
 		TAKE(sh, n_shards, serve_shards(s));
 		SET_CALL(sh, joined_s,
 		    serve_product(sh, s, &s->precision.mlp, fmax(1, n_new / n_groups), hidden / n_shards, 2 * hidden));
-	}
+	} else
+		SET(sh, joined_s, 0);
 	LET(sh, pass_s, linear_s + caches_s + head_s + joined_s);
 	return pass_s;
 }
@@ -46,11 +47,12 @@ serve_draft_time(struct sheet *sh, const struct serve_draft *d, const struct ser
 	LET(sh, n_verified, n_prompts * chunk + n_running * (1 + n_drafts));
 	CALL(sh, first_s, draft_pass(sh, d, n_verified, n_running, context));
 	CALL(sh, prompts_s, serve_prompt_attention(sh, d->setup, n_prompts, chunk, batch->prefix_token));
-	double more_s = 0;
+	double more_s;
 	if (n_running > 0 && n_drafts > 1) {
 		CALL(sh, pass_s, draft_pass(sh, d, n_running, n_running, context));
 		SET(sh, more_s, (n_drafts - 1) * pass_s);
-	}
+	} else
+		SET(sh, more_s, 0);
 	LET(sh, drafts_s, gpu_factor * (first_s + prompts_s + more_s));
 	return drafts_s;
 }
