@@ -86,17 +86,50 @@ pasted() {
 	engine=$(value candidates.0.engine "$@" --unconfirmed)
 	n=$(value candidates.0.n_replicas "$@" --unconfirmed)
 	rate=$(awk -v n="$n" 'BEGIN { printf "%.17g", 10 / n }')
-	for row in ttft_s tpot_s; do
+	for row in ttft_s tpot_s ttft_p95_s tpot_p99_s e2e_p50_s; do
 		same "$(value candidates.0.$row "$@" --unconfirmed)" \
-			"$(value $row serve "$2" --gpu "$4" --engine "$engine" --layout "$layout" --isl 2000 --osl 300 --rate "$rate")"
+			"$(value $row serve "$2" --gpu "$4" --engine "$engine" --layout "$layout" --isl 2000 --osl 300 --rate "$rate" \
+				--slo ttft.p95:1h,tpot.p99:1h,e2e.p50:1h)"
 	done
 }
 
 @test "a plan that is pasted into serve gives the same times" {
 	for model in llama3-70b gpt-oss-120b deepseek-r1 qwen3-235b-a22b; do
-		pasted capacity $model --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms
+		pasted capacity $model --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms,ttft.p95:1h,tpot.p99:1h,e2e.p50:1h
 	done
-	pasted capacity kimi-k2 --gpu b200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms
+	pasted capacity kimi-k2 --gpu b200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms,ttft.p95:1h,tpot.p99:1h,e2e.p50:1h
+}
+
+@test "percentiles are limited in the closed form, and in the simulation, by the same words" {
+	local at="serve llama3.1-8b --gpu h100 --isl 1000 --osl 200" row
+	for row in ttft_p50_s ttft_p95_s ttft_p99_s; do
+		# shellcheck disable=SC2086
+		value $row $at --rate 15 --slo "ttft=p50:1s,ttft=p95:1s,ttft=p99:1s" >>"$tmp/rows"
+	done
+	sort -c -g "$tmp/rows" || complain "not in order"
+	# shellcheck disable=SC2086
+	{
+		ask $at --rate 15 --ttft p95:1ms
+		[ "$status" = 1 ] || complain "1 ms is met"
+		shows "misses ttft p95 of 1 ms"
+		ask $at --concurrency 20 --e2e p99:100s
+		answered
+		ask $at --rate 15 --simulate --ttft p95:1s
+		answered
+		ask $at --rate 15 --itl p99:1s
+		refused
+		says "over requests, not of tokens"
+		ask $at --ttft p95:1s
+		refused
+		says "add --rate or --concurrency"
+	}
+	ask latency --budget p95:40ms --stages encode=12ms,plan=5ms --tails encode=15ms
+	answered
+	ask latency --budget p95:18ms --stages encode=12ms,plan=5ms --tails encode=15ms
+	[ "$status" = 1 ] || complain "18 ms is met"
+	ask latency --budget p95:18ms --stages encode=12ms,plan=5ms
+	refused
+	says "percentiles need the P99 of stages"
 }
 
 @test "latent caches are held once where that is what fits" {
@@ -266,4 +299,63 @@ pasted() {
 	says "ignored: stack, gpus, layout.dp, layout.ep, layout.zero"
 	ask kv llama3-8b --gpus 8 --layout tp=2
 	refused
+}
+
+@test "speculative decoding: drafts cost time and memory, and gain at most a token each" {
+	local at="serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200" draft b
+	# shellcheck disable=SC2086
+	{
+		for draft in eagle llama3.2-1b ngram; do
+			for b in 1 64; do
+				awk -v none="$(value drafts.draft_gain $at --batch $b --speculate $draft=3,accept=0)" \
+					-v all="$(value drafts.draft_gain $at --batch $b --speculate $draft=3,accept=1)" \
+					'BEGIN { exit !(none <= 1 && all > none && all <= 4) }' || complain "$draft at $b"
+			done
+			awk -v few="$(value drafts.draft_gain $at --batch 1 --speculate $draft=3,accept=0.7)" \
+				-v many="$(value drafts.draft_gain $at --batch 256 --speculate $draft=3,accept=0.7)" \
+				'BEGIN { exit !(many < few) }' || complain "$draft gains as much in large batches"
+		done
+		awk -v plain="$(value kv_capacity_token $at --rate 1)" \
+			-v eagle="$(value kv_capacity_token $at --rate 1 --speculate eagle=3,accept=0.7)" \
+			-v ngram="$(value kv_capacity_token $at --rate 1 --speculate ngram=3,accept=0.7)" \
+			'BEGIN { exit !(eagle < plain && ngram == plain) }' || complain "drafts take no memory"
+		awk -v closed="$(value tpot_s $at --rate 3 --speculate eagle=3,accept=0.7)" \
+			-v plain="$(value tpot_s $at --rate 3)" 'BEGIN { exit !(closed < plain) }' || complain "slower"
+		ask $at --rate 3 --simulate --speculate eagle=3,accept=0.7
+		answered
+		ask $at --rate 3 --speculate mtp=3,accept=0.7
+		refused
+		says "has no MTP modules"
+		ask $at --rate 3 --speculate eagle=3
+		refused
+		says "the acceptance rate is missing"
+		ask $at --rate 3 --speculate eagle=3,accept=1.2
+		refused
+		says "accept must be between 0 and 1"
+		ask $at --rate 3 --speculate eagle=3,accept=0.7 --draft-tokens 3 --accepted 2
+		refused
+		says "exclude each other"
+	}
+	ask capacity deepseek-v3 --gpu h200 --rate 10 --isl 1000 --osl 200 --ttft 1s --speculate mtp=1,accept=0.85 --unconfirmed
+	answered
+}
+
+@test "power of the site, growth, and what is not modeled" {
+	local plan="capacity llama3.1-8b --gpu h100 --rate 30 --isl 1000 --osl 200 --ttft 1s --unconfirmed" option
+	# shellcheck disable=SC2086
+	{
+		awk -v gpus="$(value candidates.0.power_watt $plan)" \
+			-v site="$(value candidates.0.site_watt $plan --host-power 700W --pue 1.5)" \
+			'BEGIN { exit !(site == 3 * gpus) }' || complain "not twice the power times 1.5"
+		ask $plan --pue 0.5
+		refused
+		ask $plan --sweep growth=0,0.5,1 --get candidates.0.n_gpus
+		answered
+		[ "$(printf '%s\n' "$out" | sort -g -u | wc -l)" = 3 ] || complain "growth needs no more GPUs"
+	}
+	for option in --lora --cpu-offload-gb --kv-offload; do
+		ask serve llama3.1-8b --gpu h100 --isl 1000 --osl 200 --rate 1 $option 8
+		refused
+		says "not modeled"
+	done
 }

@@ -168,7 +168,7 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL)")                      \
 	X(0, e2e, "e2e", "e2e", TIME, "TIME", "", NULL, "SLO: maximum P99 end-to-end latency")                         \
 	X(0, slo, "slo", "slo", WORDS, "WHAT:TIME,...", "", NULL,                                                      \
-	    "SLOs on ttft, tpot, itl or e2e; of a percentile with --simulate: ttft=p99:500ms,itl=40ms")                \
+	    "SLOs on ttft, tpot, itl or e2e, mean or percentile: ttft=p99:500ms,tpot=40ms")                            \
 	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
 	    "measured sweep: batch or setting, requests per second, P99 latency")                                      \
 	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL,                                               \
@@ -201,6 +201,8 @@ const char *serve_error_kind(const struct serve_question *q);
 	    "speculative decoding: mean accepted draft tokens per step; verification adds one")                        \
 	X(0, draft_time, "draft-time", "draft_time", TIME, "TIME", "", "0s",                                           \
 	    "speculative decoding: time per draft token")                                                              \
+	X(0, speculate, "speculate", "speculate", WORDS, "METHOD=N,accept=F", "", NULL,                                \
+	    "speculative decoding with its draft cost and memory: mtp=N, eagle=N, ngram=N or a model's name=N")        \
 	X(0, kv_link, "kv-link", "kv_link", WORD, "NAME", "link", NULL,                                                \
 	    "disaggregated prefill/decode; KV cache transfer over LINK")
 
@@ -231,6 +233,7 @@ struct serve_binding {
 	const struct engine *engine;
 	const struct calibration *fitted; /* the consensus, for what the intervals say */
 	struct layout layout;
+	struct speculation speculation;
 	struct serve_setup setup;
 };
 

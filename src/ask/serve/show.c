@@ -335,6 +335,10 @@ show_drafts(struct run *r, const struct serve_question *q, const struct serve_me
 
 	if (!(q->load.n_drafts > 0) || isnan(m->step_s))
 		return;
+	struct serve_setup alone = *q->setup;
+
+	alone.draft = NULL;
+	plain.setup = &alone;
 	plain.load.n_drafts = plain.load.n_accepted = plain.load.draft_s = 0;
 	serve_answer(&plain, &without);
 	if (!(without.step_s > 0))
@@ -342,6 +346,14 @@ show_drafts(struct run *r, const struct serve_question *q, const struct serve_me
 	SCOPE (sh, "drafts") {
 		CALL(sh, verify_s, serve_iteration(sh, q->setup, &m->batch, NULL));
 		SHOW(sh, verify_s, verify_s);
+		if (q->setup->draft) {
+			CALL(sh, drafts_s, serve_draft_time(sh, q->setup->draft, &m->batch));
+			SHOW(sh, drafts_s, draft_s);
+			CALL(sh, draft_weight_byte, serve_draft_weights(sh, q->setup->draft));
+			SHOW(sh, draft_weight_byte, draft_weight_byte);
+		}
+		TAKE(sh, n_step_tokens, 1 + q->load.n_accepted);
+		SHOW(sh, n_step_tokens, verify_token);
 		TAKE(sh, plain_s, without.step_s);
 		SHOW(sh, plain_s, plain_tpot_s);
 		TAKE(sh, token_s, m->step_s);

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "db/db.h"
+#include "model/calc/calc.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -426,13 +427,51 @@ say_load(struct serve_row *q)
 	return say_traffic(q, q->n_gpus / (q->layout.tp * q->layout.pp));
 }
 
+/* --- drafts ---------------------------------------------------------------------------------------------- */
+
+enum { MTP_MOST = 5 };
+/* Tokens of a step by the number of MTP drafts, the one for free included: TensorRT-LLM on DeepSeek-R1, 1K/2K prompts
+ * of a real data set (its blog on minimum latency).  The only published series; texts differ. */
+static const double mtp_tokens[MTP_MOST + 1] = {1, 1.92, 2.58, 2.82, 2.99, 3.01};
+
+/* Benchmarks that name neither length nor acceptance: 3 drafts, and the tokens of a step that leave no bias in the TPOT
+ * of 89 such rows (three engines, one source, random prompts, which are harder to guess than texts): their median error
+ * is 14 %, and 25 % with the series above. */
+static const double unnamed_drafts = 3, unnamed_tokens = 2.2;
+
+/* `MTP3`, `MTP`, `EAGLE3, 7 drafted, accepted length 3.15 with the first`. */
+static const char *
+say_drafts(struct serve_row *q)
+{
+	const char *method = row_text(q->row, "spec_method");
+	const bool mtp = begins(method, "MTP");
+	double n = 0, tokens = 0;
+
+	if (!method)
+		return NULL;
+	if (strstr(method, "relaxed"))
+		return "drafts that are accepted by another rule";
+	if (mtp) {
+		n = strtod(method + 3, NULL);
+		const bool named = n >= 1 && n <= MTP_MOST;
+		tokens = named ? mtp_tokens[(int)n] : unnamed_tokens;
+		n = named ? n : unnamed_drafts;
+		q->warning = named ? "acceptance not published: that of a real data set assumed"
+		                   : "draft length and acceptance not published";
+	} else if (sscanf(method, "EAGLE3, %lf drafted, accepted length %lf", &n, &tokens) != 2)
+		return "drafts not described";
+	const double accept = draft_acceptance(tokens, n);
+	if (isnan(accept))
+		return "drafts not described";
+	say_text(q, "--speculate", arena_printf(q->arena, "%s=%g,accept=%.6g", mtp ? "mtp" : "eagle", n, accept));
+	return NULL;
+}
+
 /* --- together -------------------------------------------------------------------------------------------- */
 
 static const char *
 refused(const struct serve_row *q)
 {
-	if (row_text(q->row, "spec_method"))
-		return "speculative decoding";
 	if (row_has(q->row, "notes", "shared-prefix") || row_has(q->row, "notes", "shared prefix") ||
 	    row_has(q->row, "notes", "cache hits") || row_has(q->row, "sched", "disaggregated"))
 		return "prefix cache or disaggregation not described by the row";
@@ -481,5 +520,6 @@ serve_row_say(struct serve_row *q)
 	if (why)
 		return why;
 	say_layout(q);
-	return say_load(q);
+	why = say_drafts(q);
+	return why ? why : say_load(q);
 }

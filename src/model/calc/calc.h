@@ -250,6 +250,8 @@ double latency_saving(struct sheet *sh, double before_s, double after_s);
 
 /* P99 over P50. */
 double latency_tail(struct sheet *sh, double p50_s, double p99_s);
+/* Another percentile of a normal spread between them. */
+double latency_percentile(struct sheet *sh, double p50_s, double p99_s, double share_frac);
 /* Runs that put n_beyond samples behind a percentile. */
 double latency_runs(struct sheet *sh, double percentile_frac, double n_beyond);
 

@@ -5,6 +5,8 @@
  */
 #include "model/calc/calc.h"
 
+#include "base/base.h"
+
 struct datum
 stage_takes(const struct stage *s, enum stage_time which)
 {
@@ -209,6 +211,15 @@ latency_tail_independent(struct sheet *sh, const struct stages *p)
 	SUM(sh, squares, i, p->n, spread(sh, p, i, usual_s));
 	LET(sh, tail_s, usual_s * (1 + sqrt(squares)));
 	return tail_s;
+}
+
+double
+latency_percentile(struct sheet *sh, double p50_s, double p99_s, double share_frac)
+{
+	GIVEN(sh, p50_s, p99_s);
+	TAKE(sh, distance, num_normal_quantile(share_frac) / num_normal_quantile(0.99));
+	LET(sh, percentile_s, p50_s + (p99_s - p50_s) * distance);
+	return percentile_s;
 }
 
 /* A percentile is as sure as the number of samples beyond it. */

@@ -154,8 +154,16 @@ struct serve_wires {
 	struct datum link_byte_per_s, pcie_byte_per_s;
 };
 
+/* What drafts tokens of a speculating replica, on the same GPUs. */
+struct serve_draft {
+	const struct serve_setup *setup;
+	bool shares_head; /* embedding and head are the target's */
+	bool joined;      /* it starts from the target's hidden state beside the token's embedding */
+};
+
 struct serve_setup {
 	const struct workload *model;
+	const struct serve_draft *draft; /* NULL: none, or draft_s of the load is all that is known */
 	const struct engine *engine;
 	const struct engine_architecture *architecture; /* or NULL */
 	const struct calibration *kernels;              /* made by serve_kernels */
@@ -366,6 +374,9 @@ double serve_run_quantile(
 
 /* --- beyond ---------------------------------------------------------------------------------------------- */
 
+/* Seconds that drafting adds to a step; weights of what drafts on one GPU. */
+double serve_draft_time(struct sheet *sh, const struct serve_draft *d, const struct serve_batch *batch);
+double serve_draft_weights(struct sheet *sh, const struct serve_draft *d);
 /* Tokens per second with drafts over those without. */
 double serve_draft_gain(struct sheet *sh, double plain_s, double token_s);
 /* Disaggregated pools: prompts per second of a prefill replica, moving one prompt's cache over a link, and prefill
@@ -391,6 +402,8 @@ double serve_day_rate(struct sheet *sh, double day_token, double osl_token);
 /* GPUs, and what they draw. */
 double serve_fleet_gpus(struct sheet *sh, double n_all, double n_replica_gpus);
 double serve_fleet_power(struct sheet *sh, double n_gpus, double gpu_watt);
+/* ... with their hosts, so much for each GPU, at the facility's meter (ISO/IEC 30134-2). */
+double serve_site_power(struct sheet *sh, double gpus_watt, double n_gpus, double host_watt, double pue);
 /* What a request's time costs on average; and the time of a token of an answer in those of a prompt. */
 double serve_request_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double load_request_per_s);
 double serve_token_weight(
