@@ -119,15 +119,15 @@ show_run(struct run *r, const struct serve_question *q, const struct serve_metri
 	serve_burst(sh, q->setup, &q->load, n_together, cold_s, &burst);
 	CALL(sh, burst_first_s, serve_burst_first(sh, &burst));
 	SHOW(sh, burst_first_s, burst_ttft_s);
-	BAND(sh, burst_first_s, s);
+	BAND(sh, burst_first_s, s, SERVE_TTFT);
 	SHOW(sh, steady_s, steady_ttft_s);
-	BAND(sh, steady_s, s);
+	BAND(sh, steady_s, s, SERVE_TTFT);
 	CALL(sh, p50_s, show_quantile(r, q, m, steady_s, 0.5));
 	SHOW(sh, p50_s, ttft_p50_s);
-	BAND(sh, p50_s, s);
+	BAND(sh, p50_s, s, SERVE_TTFT);
 	CALL(sh, p99_s, show_quantile(r, q, m, steady_s, 0.99));
 	SHOW(sh, p99_s, ttft_p99_s);
-	BAND(sh, p99_s, s);
+	BAND(sh, p99_s, s, SERVE_TTFT);
 	CALL(sh, run_first_s, serve_run_first(sh, &burst, q->load.n_requests.value, steady_s));
 	return run_first_s;
 }
@@ -168,7 +168,7 @@ show_in_step(struct run *r, const struct serve_question *q, const struct serve_m
 	serve_burst(sh, q->setup, &q->load, n_in_step, warm_s, &all);
 	CALL(sh, in_step_s, serve_burst_first(sh, &all));
 	SHOW(sh, in_step_s, step_ttft_s);
-	BAND(sh, in_step_s, s);
+	BAND(sh, in_step_s, s, SERVE_TTFT);
 }
 
 static void

@@ -29,7 +29,6 @@ static const struct cross_score scores[] = {
 #include "ask/validate/cross.def"
 #undef TRAIT
 #undef CONSTANT
-#undef CELL
 #define SUPPORT(...)
 #define UNSEEN(...)
 #define MACHINE(...)
