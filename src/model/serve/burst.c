@@ -18,10 +18,10 @@ serve_burst(struct sheet *sh, const struct serve_setup *s, const struct serve_lo
 	EITHER(sh, n_fit, s->engine->chunked, limit / isl, fmax(1, floor(limit / isl)));
 	LET(sh, n_own, fmin(n_fit, n_together));
 	EITHER(sh, n_beside, n_own < n_together && !s->engine->prefill_first, n_together / 2, 0);
-	CALL(sh, step_s, serve_mixed_step(sh, s, load, n_own, n_beside));
+	CALL(sh, prompt_step_s, serve_mixed_step(sh, s, load, n_own, n_beside));
 	CALL(sh, front_s, serve_front(sh, s));
-	LET(sh, soonest_s, front_s + cold_s + fmax(1, 1 / n_own) * step_s);
-	LET(sh, last_s, front_s + cold_s + n_together / n_own * step_s);
+	LET(sh, soonest_s, front_s + cold_s + fmax(1, 1 / n_own) * prompt_step_s);
+	LET(sh, last_s, front_s + cold_s + n_together / n_own * prompt_step_s);
 	*out = (struct serve_burst){n_together, soonest_s, fmax(soonest_s, last_s)};
 }
 
