@@ -21,6 +21,7 @@ faults=$(sed -n 's/^TRAIT("\(.*\)", "\(.*\)", "\(.*\)", "\(.*\)", \(.*\), true)$
 for f in "$stacks"/*.yaml; do
 	grep -q '^extends:' "$f" || continue
 	stack=$(basename "$f" .yaml)
+	# shellcheck disable=SC2013
 	for key in $(sed -n '/^time:/,/^[a-z]*: *$/p' "$f" | grep -o '[a-z0-9_]*: \[[^]]*, steps\]' | cut -d: -f1); do
 		grep -q "^TRAIT(\"$stack\", \"$key\"" "$def" || {
 			echo "cross: $stack: $key is fitted, and $def does not say what it is worth: make refit"
@@ -31,7 +32,7 @@ done
 
 # each constant that rows depend on says on how many rows and groups it rests, and what it is worth
 for rows in sigma counters network; do
-	grep -q "^CONSTANT(.*, \"[a-z]*[.]*$rows[^\"]*\", .*, [1-9][0-9]*, [1-9][0-9]*, -*[0-9.]*)$" "$def" || {
+	grep -q "^CONSTANT(.*, \"[a-z]*[.]*${rows}[^\"]*\", .*, [1-9][0-9]*, [1-9][0-9]*, -*[0-9.]*)$" "$def" || {
 		echo "cross: $def has no constants of $rows: make refit"
 		status=1
 	}
@@ -120,8 +121,9 @@ for f in hwdb/calibration/*.yaml; do
 done
 inside() { "$RIDGE" validate "tests/corpus/$1.csv" --worst 0 -q --get groups.0.coverage_frac ${2:+--hwdb "$2"}; }
 for rows in train memory comm; do
-	whole=$(inside $rows) && half=$(inside $rows "$dir") &&
-		awk -v w="$whole" -v h="$half" 'BEGIN { exit !(w >= 0.75 && h < 0.70) }' || {
+	whole=$(inside $rows)
+	half=$(inside $rows "$dir")
+	awk -v w="$whole" -v h="$half" 'BEGIN { exit !(w >= 0.75 && h < 0.70) }' || {
 		echo "cross: $rows: $whole inside their intervals, $half inside half of them (0.75 at least, 0.70 at most)"
 		status=1
 	}
