@@ -30,7 +30,7 @@ for f in "$stacks"/*.yaml; do
 	done
 done
 
-# each constant that rows depend on says on how many rows and groups it rests, and what it is worth
+# each fitted constant states its rows, its groups and its effect on the left-out error
 for rows in sigma counters network; do
 	grep -q "^CONSTANT(.*, \"[a-z]*[.]*${rows}[^\"]*\", .*, [1-9][0-9]*, [1-9][0-9]*, -*[0-9.]*)$" "$def" || {
 		echo "cross: $def has no constants of $rows: make refit"
@@ -109,15 +109,7 @@ for f in memory-train memory-infer collective network; do
 done
 awk '/^conformal:/ { $2 /= 2 } { print }' hwdb/uncertainty/train.yaml >"$dir/uncertainty/train.yaml"
 for f in hwdb/calibration/*.yaml; do
-	awk '{
-		out = ""
-		while (match($0, /(q10|q90|sd|mean): -?[0-9.]+/)) {
-			split(substr($0, RSTART, RLENGTH), p, ": ")
-			out = out substr($0, 1, RSTART - 1) p[1] ": " p[2] / 2
-			$0 = substr($0, RSTART + RLENGTH)
-		}
-		print out $0
-	}' "$f" >"$dir/calibration/${f##*/}"
+	awk -f tests/law/halve.awk "$f" >"$dir/calibration/${f##*/}"
 done
 inside() { "$RIDGE" validate "tests/corpus/$1.csv" --worst 0 -q --get groups.0.coverage_frac ${2:+--hwdb "$2"}; }
 for rows in train memory comm; do

@@ -100,7 +100,7 @@ counts(const struct refit *r, const struct score_case *c)
 {
 	const char *kind = c->label[SCORE_BY_KIND], *task = c->label[SCORE_BY_TASK];
 
-	if (r->unlisted && task && text_begins(task, "inference")) /* engines have files of their own */
+	if (r->unlisted && task && text_begins(task, "inference")) /* a serving engine, not a training framework */
 		return false;
 	return !c->skipped && !(kind && strcmp(kind, "operators") == 0) && c->unit &&
 	    strcmp(c->unit, domains[r->domain].unit) == 0 && c->sense == SCORE_VALUE && c->measured > 0 &&
