@@ -21,6 +21,7 @@ faults=$(sed -n 's/^TRAIT("\(.*\)", "\(.*\)", "\(.*\)", "\(.*\)", \(.*\), true)$
 for f in "$stacks"/*.yaml; do
 	grep -q '^extends:' "$f" || continue
 	stack=$(basename "$f" .yaml)
+	# shellcheck disable=SC2013
 	for key in $(sed -n '/^time:/,/^[a-z]*: *$/p' "$f" | grep -o '[a-z0-9_]*: \[[^]]*, steps\]' | cut -d: -f1); do
 		grep -q "^TRAIT(\"$stack\", \"$key\"" "$def" || {
 			echo "cross: $stack: $key is fitted, and $def does not say what it is worth: make refit"
@@ -29,9 +30,9 @@ for f in "$stacks"/*.yaml; do
 	done
 done
 
-# each constant that rows depend on says on how many rows and groups it rests, and what it is worth
+# each fitted constant states its rows, its groups and its effect on the left-out error
 for rows in sigma counters network; do
-	grep -q "^CONSTANT(.*, \"[a-z]*[.]*$rows[^\"]*\", .*, [1-9][0-9]*, [1-9][0-9]*, -*[0-9.]*)$" "$def" || {
+	grep -q "^CONSTANT(.*, \"[a-z]*[.]*${rows}[^\"]*\", .*, [1-9][0-9]*, [1-9][0-9]*, -*[0-9.]*)$" "$def" || {
 		echo "cross: $def has no constants of $rows: make refit"
 		status=1
 	}
@@ -108,20 +109,13 @@ for f in memory-train memory-infer collective network; do
 done
 awk '/^conformal:/ { $2 /= 2 } { print }' hwdb/uncertainty/train.yaml >"$dir/uncertainty/train.yaml"
 for f in hwdb/calibration/*.yaml; do
-	awk '{
-		out = ""
-		while (match($0, /(q10|q90|sd|mean): -?[0-9.]+/)) {
-			split(substr($0, RSTART, RLENGTH), p, ": ")
-			out = out substr($0, 1, RSTART - 1) p[1] ": " p[2] / 2
-			$0 = substr($0, RSTART + RLENGTH)
-		}
-		print out $0
-	}' "$f" >"$dir/calibration/${f##*/}"
+	awk -f tests/law/halve.awk "$f" >"$dir/calibration/${f##*/}"
 done
 inside() { "$RIDGE" validate "tests/corpus/$1.csv" --worst 0 -q --get groups.0.coverage_frac ${2:+--hwdb "$2"}; }
 for rows in train memory comm; do
-	whole=$(inside $rows) && half=$(inside $rows "$dir") &&
-		awk -v w="$whole" -v h="$half" 'BEGIN { exit !(w >= 0.75 && h < 0.70) }' || {
+	whole=$(inside $rows)
+	half=$(inside $rows "$dir")
+	awk -v w="$whole" -v h="$half" 'BEGIN { exit !(w >= 0.75 && h < 0.70) }' || {
 		echo "cross: $rows: $whole inside their intervals, $half inside half of them (0.75 at least, 0.70 at most)"
 		status=1
 	}

@@ -278,8 +278,8 @@ check_narrow(struct lab *w, const struct gpu *g)
 
 /* --- another GPU's kernels ------------------------------------------------------------------------------- */
 
-/* Kernels that the target has fits or figures of its own for are nobody's to give; traffic reaches what 16-bit products
- * do. */
+/* Skip kernels that the target has its own fits or figures for: no donor gives them.  For the rest, traffic reaches
+ * what 16-bit products do. */
 static bool
 is_own(struct run *r, const struct gpu *g, const struct transfer *rule, const struct kernel_machine *m,
     const struct op *op)

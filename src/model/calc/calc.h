@@ -680,7 +680,7 @@ struct error_terms {
 struct uncertainty {
 	const char *id, *name, *source, *date, *notes;
 	struct datum n_points;
-	struct datum sigma;          /* where a calibration gives no residual of its own */
+	struct datum sigma;          /* for a calibration without a residual */
 	struct datum q10, q90;       /* the same, where it is not normal */
 	struct datum transfer_sigma; /* added where the parameters are another machine's; absent: 0 */
 	struct datum engine_sigma;   /* added where they are the median of several engines', and one is meant */

@@ -17,7 +17,10 @@ static const double SHARED = 1e-3;
 static struct node *
 writable(const struct node *n)
 {
-	return (struct node *)(uintptr_t)n;
+	struct node *out;
+
+	memcpy(&out, &n, sizeof out);
+	return out;
 }
 
 /* --- the trees ------------------------------------------------------------------------------------------- */

@@ -119,7 +119,7 @@ counts(const struct refit *r, const struct score_case *c)
 {
 	const char *kind = c->label[SCORE_BY_KIND], *task = c->label[SCORE_BY_TASK];
 
-	if (r->unlisted && task && text_begins(task, "inference")) /* engines have files of their own */
+	if (r->unlisted && task && text_begins(task, "inference")) /* a serving engine, not a training framework */
 		return false;
 	if (r->domain == DOMAIN_SERVE && (!c->cell[0] || is_given(c)))
 		return false;
