@@ -28,4 +28,15 @@ done
 	echo "README.md shows too few commands"
 	status=1
 }
+sh man/cross.sh >"$work/errors"
+[ "$(wc -l <"$work/errors")" -eq 6 ] || {
+	echo "man/cross.sh prints not one line for each kind of prediction"
+	status=1
+}
+while read -r line; do
+	grep -qF -- "$line" README.md || {
+		echo "README.md lacks the left-out errors: $line"
+		status=1
+	}
+done <"$work/errors"
 exit $status
