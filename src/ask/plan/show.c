@@ -54,13 +54,13 @@ show_mfu(struct run *r, const struct plan_in *in, const struct plan_question *b,
 	const struct train_job *job = &s->answer.job;
 	const enum convention c = convention_find(in->train.convention.text);
 
+	run_reads(r, &in->train.convention, NULL);
 	if (convention_refusal(c, job->model))
 		return;
-	run_reads(r, &in->train.convention, NULL);
-	GIVEN(sh, step_s);
+	TAKE(sh, taken_s, step_s);
 	TAKE(sh, step_token, train_step_tokens(NULL, job->n_global_sequences, job->seq_length));
 	TAKE(sh, n_gpus, job->n_gpus);
-	CALL(sh, rate_token_per_s, train_token_rate(sh, step_token, step_s));
+	CALL(sh, rate_token_per_s, train_token_rate(sh, step_token, taken_s));
 	CALL(sh, gpu_token_per_s, train_gpu_rate(sh, rate_token_per_s, n_gpus));
 	CALL(sh, model_flop_per_token, convention_flop(sh, c, job->model, job->seq_length));
 	TAKE(sh, peak_flop_per_s, b->train.gpu->peak_flop_per_s[dtype_peak(job->dtype)]);
@@ -80,9 +80,9 @@ show_difference(struct run *r, const struct shown *s, const struct shown *best, 
 		return;
 	const bool narrow = dtype_byte(s->answer.job.dtype) < 2;
 	const double half = layout_difference(&s->shares, &best->shares, narrow);
-	GIVEN(sh, step_s);
+	TAKE(sh, own_step_s, step_s);
 	TAKE(sh, best_step_s, best->shares.step_s);
-	LET(sh, difference_frac, step_s / best_step_s - 1);
+	LET(sh, difference_frac, own_step_s / best_step_s - 1);
 	SHOW(sh, difference_frac, difference_frac);
 	BETWEEN(sh, difference_frac, (1 + difference_frac) * exp(-half) - 1, (1 + difference_frac) * exp(half) - 1,
 	    "paired: errors common to both layouts cancel");
