@@ -48,15 +48,19 @@ bottleneck(struct run *r, const struct train_answer *a)
 }
 
 static void
-show_mfu(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct shown *s, double step_s)
+show_mfu(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct shown *s, bool is_first,
+    double step_s)
 {
 	struct sheet *sh = r->sheet;
 	const struct train_job *job = &s->answer.job;
-	const enum convention c = convention_find(in->train.convention.text);
+	const enum convention c = convention_find(run_word(r, "flops-convention", in->train.convention));
+	const char *why = convention_refusal(c, job->model);
 
-	run_reads(r, &in->train.convention, NULL);
-	if (convention_refusal(c, job->model))
+	if (why) {
+		if (is_first)
+			run_warn(r, "no MFU: %s", why);
 		return;
+	}
 	TAKE(sh, taken_s, step_s);
 	TAKE(sh, step_token, train_step_tokens(NULL, job->n_global_sequences, job->seq_length));
 	TAKE(sh, n_gpus, job->n_gpus);
@@ -106,7 +110,7 @@ show_row(struct run *r, const struct plan_in *in, const struct plan_question *b,
 	SHOW(sh, step_s, step_s);
 	BETWEEN(sh, step_s, i.low, i.high, i.why);
 	show_difference(r, s, best, step_s);
-	show_mfu(r, in, b, s, step_s);
+	show_mfu(r, in, b, s, s == best, step_s);
 	if (b->space.modeled) {
 		TAKE(sh, expected_byte, s->row->peak_byte);
 		SHOW(sh, expected_byte, peak_byte);

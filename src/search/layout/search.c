@@ -104,6 +104,9 @@ list_members(struct search *s, struct layout_family *f)
 	const struct layout *l = &f->layout;
 	const double n = space->n_global_sequences / l->dp, most = layout_most_chunks(w) / l->pp;
 
+	/* who names both has a layout string for stages that do not come out even */
+	const bool may_be_written = space->pins[DEGREE_PP].n > 0 && space->pins[DEGREE_VP].n > 0;
+
 	f->n_vp = f->n_batches = 0;
 	for (int b = 1; b <= MOST_MICRO_BATCH || b <= space->n_sequences; b++)
 		if (fmod(n, b) == 0 && (space->n_sequences > 0 ? b == space->n_sequences : true) &&
@@ -113,7 +116,7 @@ list_members(struct search *s, struct layout_family *f)
 		return refuse(s, LAYOUT_BATCH);
 	for (int vp = 1; vp <= most && vp <= MOST_CHUNKS; vp++)
 		if (pinned(s, DEGREE_VP, vp) && (vp == 1 || (l->pp > 1 && !space->memory.gpipe)) &&
-		    (l->pp == 1 || layout_splits_evenly(w, l->pp * vp)))
+		    (l->pp == 1 || may_be_written || layout_splits_evenly(w, l->pp * vp)))
 			f->vp[f->n_vp++] = (short)vp;
 	if (f->n_vp == 0)
 		return refuse(s, LAYOUT_STAGES);
