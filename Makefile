@@ -126,7 +126,7 @@ $(BUILD)/man/%: man/% $(BUILD)/ridge man/splice.sh
 	@mkdir -p $(dir $@)
 	$(Q)sh man/splice.sh $(BUILD)/ridge $< >$@
 
-$(BUILD)/man/ridge-accuracy.7: man/accuracy.sh src/ask/validate/cross.def $(wildcard tests/corpus/*.csv)
+$(BUILD)/man/ridge-accuracy.7: man/accuracy.sh src/ask/validate/cross.def src/ask/serve/support.def $(wildcard tests/corpus/*.csv)
 $(BUILD)/man/libridge.3: tests/example/example.c
 $(BUILD)/man/ridge-glossary.7: man/glossary.sh man/answers.sh src/base/answers.def
 
@@ -262,6 +262,12 @@ $(BUILD)/refit: $(REFIT_OBJ) $(BUILD)/libridge.a
 refit: $(BUILD)/refit
 	@RIDGE_HWDB=$(CURDIR) $(BUILD)/refit $(ROWS) $(or $(ARGS),--traits) >$(BUILD)/cross.def
 	@cat $(BUILD)/cross.def
+
+# Likewise for serving: build/support.def, the table of what published runs support, for src/ask/serve: five minutes.
+.PHONY: support
+support: $(BUILD)/refit
+	@RIDGE_HWDB=$(CURDIR) $(BUILD)/refit $(ROWS) serve >$(BUILD)/support.def
+	@grep '^CROSS' $(BUILD)/support.def
 
 # --- packages, demonstration, installation -----------------------------------------------------------------------------
 

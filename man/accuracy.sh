@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # accuracy.sh RIDGE: tables of prediction errors for ridge-accuracy(7).  Lines of standard input say which:
-# "cross" shows what was left out, "domain FILE COLUMN..." scores a file of tests/corpus by groups, "two-fold FILE" rows that were left out of a fit (it
+# "cross" shows what was left out, "support" which serving runs were published, "domain FILE COLUMN..." scores a file of tests/corpus by groups, "two-fold FILE" rows that were left out of a fit (it
 # takes a minute: its table stands in the page).
 ridge=$1
 : "${RIDGE_HWDB:=$(pwd)}"
@@ -124,7 +124,27 @@ two_fold() {
 cross() {
 	echo '.Bl -column "kind" "source left out" "rows" "groups" "mean" "median" "inside" "by group" "width" "score"'
 	echo '.It Sy kind Ta Sy left out Ta Sy rows Ta Sy groups Ta Sy mean Ta Sy median Ta Sy inside Ta Sy by group Ta Sy width Ta Sy score'
-	sed -n 's/^CROSS(\(.*\))$/\1/p' src/ask/validate/cross.def | sed 's/"//g; s/ left out//; s/, / Ta /g; s/^/.It /'
+	sed -n 's/^CROSS(\(.*\))$/\1/p' src/ask/validate/cross.def src/ask/serve/support.def | sed 's/"//g; s/ left out//; s/, / Ta /g; s/^/.It /'
+	echo .El
+}
+
+# support: what published serving runs say of each engine and GPU architecture, by quantity: median error with the model
+# left out, share inside the intervals, rows and groups
+support() {
+	echo '.Bl -column "fastertransformer-encoder" "blackwell-ultra" "throughput" "rows" "groups" "mean" "median" "inside" "group"'
+	echo '.It Sy engine Ta Sy architecture Ta Sy quantity Ta Sy rows Ta Sy groups Ta Sy mean Ta Sy median Ta Sy inside Ta Sy by group'
+	sed -n 's/^MACHINE(\(.*\))$/\1/p' src/ask/serve/support.def | LC_ALL=C sort | sed 's/"//g; s/, / Ta /g; s/^/.It /'
+	echo .El
+	echo .Pp
+	echo 'No published run of:'
+	echo '.Bl -column "fastertransformer-encoder" "architectures"'
+	awk -F'"' '
+	/^MACHINE/ { seen[$2, $4] = 1; engine[$2] = 1; arch[$4] = 1 }
+	END { for (e in engine) { s = ""; for (a in arch) if (!((e, a) in seen)) t[++n] = a
+		for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (t[j] < t[i]) { x = t[i]; t[i] = t[j]; t[j] = x }
+		for (i = 1; i <= n; i++) s = s (s == "" ? "" : ", ") t[i]
+		n = 0
+		if (s != "") print ".It " e " Ta " s } }' src/ask/serve/support.def | LC_ALL=C sort
 	echo .El
 }
 
@@ -134,6 +154,7 @@ while read -r mark rest; do
 	domain) domain $rest ;;
 	two-fold) two_fold $rest ;;
 	cross) cross ;;
+	support) support ;;
 	*) false ;;
 	esac || exit 1
 done

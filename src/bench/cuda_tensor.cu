@@ -222,7 +222,7 @@ cuda_tensor(struct bench *b)
 	else if (gpu.capability == 80)
 		TRY_STATUS((measure<FP64, double, double>(b, 5)));
 	/* Hopper and data-center Blackwell lack the instruction: ptxas emits fp16 products that do not depend on the
-	 * iteration, hoists them out of the loop, and only additions remain (NVIDIA/cutlass issue 1986) */
+	 * iteration, hoists them out of the loop, and only additions remain (github.com/NVIDIA/cutlass/issues/1986) */
 	if (gpu.capability == shapes[FP8].least || gpu.capability / 10 == 12)
 		TRY_STATUS((measure<FP8, float, uint32_t>(b, 4)));
 	return gpu.capability == 90 ? cuda_wgmma(b) : BENCH_OK;

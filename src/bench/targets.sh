@@ -45,7 +45,7 @@ if [ -z "$said" ]; then
 	exit 0
 fi
 if [ -n "$given" ] && [ "$given" != "${options# }" ]; then
-	echo "ridge-bench: built for$(printf '%s\n' "$given" | tr ' ,' '\n\n' | sed -n 's/^code=/ /p' | tr -d '\n')"
+	echo "ridge-bench: built for$(printf '%s\n' "$given" | tr ' ,' '[\n*]' | sed -n 's/^code=/ /p' | tr -d '\n')"
 	exit 0
 fi
 echo "ridge-bench: built for$names"

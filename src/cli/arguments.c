@@ -301,12 +301,39 @@ value_of(struct parser *p, const char *attached, const char *option, const char 
 	return NULL;
 }
 
+/* What engines do and no model here does: said, rather than called a slip. */
+static bool
+not_modeled(struct parser *p, const char *option)
+{
+	static const struct {
+		const char *names, *why, *hint;
+	} all[] = {
+	    {"lora lora-modules enable-lora max-loras lora-paths",
+	        "serving with LoRA adapters is not modeled: no measured cost of their grouped products",
+	        "merged adapters cost nothing; see 'ridge memory --lora' for training"},
+	    {"kv-offload kv-offloading-size cpu-offload-gb swap-space kv-transfer-config hicache-ratio offload",
+	        "a KV cache outside the GPU is not modeled: which keys are read again is not known",
+	        "--cached gives the share of each prompt that is found"},
+	};
+	const char *name = option + strspn(option, "-");
+
+	for (size_t i = 0; text_lists("serve capacity", p->command->name) && i < sizeof all / sizeof *all; i++)
+		if (text_lists(all[i].names, name)) {
+			diag_error(p->diag, (struct source){0}, "%s: %s", option, all[i].why);
+			diag_hint(p->diag, "%s", all[i].hint);
+			return true;
+		}
+	return false;
+}
+
 static void
 unknown_option(struct parser *p, const char *option)
 {
 	const char *names[512];
 	size_t n = 0;
 
+	if (not_modeled(p, option))
+		return;
 	for (size_t g = 0; g < p->command->n_groups; g++)
 		for (size_t i = 0; i < p->command->groups[g].n && n < 200; i++)
 			if (p->command->groups[g].options[i].name)

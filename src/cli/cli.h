@@ -124,6 +124,9 @@ struct option {
 #define OPTION_ROW(letter, member, option, path, kind, metavar, complete, def, help)                                   \
 	{letter, option, path, OPTION_KIND_##kind, offsetof(THIS, member), metavar, complete, def, help},
 
+/* The length of a table that several commands share: [0 LAYOUT_OPTIONS(OPTION_COUNT)]. */
+#define OPTION_COUNT(...) +1
+
 /* A table of options and where its members lie in the command's input struct. */
 struct option_group {
 	const struct option *options;
@@ -241,7 +244,7 @@ struct layout_in {
 	X(0, adp, NULL, "layout.adp", FLAG, "", "", NULL, "serving: attention data parallel over the tp GPUs")
 	LAYOUT_OPTIONS(OPTION_MEMBER)
 };
-extern const struct option_group layout_group; /* offset 0: copy it and set .offset */
+extern const struct option layout_rows[0 LAYOUT_OPTIONS(OPTION_COUNT)];
 
 /* Fill a layout from its inputs; n_gpus absent: dp defaults to 1.  Checks that the degrees multiply to the GPUs and
  * divide the model's heads, layers and experts (model may be NULL); faults name the nearest layout that works. */

@@ -88,14 +88,14 @@ is_layout(const struct command *c, const char *key, const struct node *item)
 	return strcmp(key, "layout") == 0 && item->kind == NODE_SCALAR && item->text && command_has_layout(c);
 }
 
-/* `ttft: p95:2s` is an SLO of a percentile: `slo: ttft=p95:2s`. */
+/* `ttft: p95:2s` is an SLO of a percentile: `slo: ttft=p95:2s`; a budget is one of the whole way. */
 static bool
 is_percentile(const struct command *c, const char *path, const struct node *item)
 {
 	const char *text = item->kind == NODE_SCALAR && item->text ? item->text : "";
 
 	return text[0] == 'p' && strspn(text + 1, "0123456789") > 0 &&
-	    text[1 + strspn(text + 1, "0123456789")] == ':' && text_lists("ttft tpot itl e2e", path) &&
+	    text[1 + strspn(text + 1, "0123456789")] == ':' && text_lists("ttft tpot itl e2e budget", path) &&
 	    command_option_at(c, "slo");
 }
 
@@ -116,7 +116,8 @@ with_input(struct arena *a, const struct command *c, const struct node *tree, co
 	if (!is_percentile(c, path, item))
 		return tree_with(a, tree, path, item);
 	const char *slo = joined(a, tree_at(tree, "slo"));
-	const char *text = arena_printf(a, "%s%s%s=%s", slo, *slo ? "," : "", path, item->text);
+	const char *text =
+	    arena_printf(a, "%s%s%s=%s", slo, *slo ? "," : "", strcmp(path, "budget") == 0 ? "e2e" : path, item->text);
 	return tree_with(a, tree, "slo", tree_scalar(a, text, item->at));
 }
 

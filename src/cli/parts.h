@@ -6,7 +6,7 @@
 #include "db/db.h"
 #include "report/report.h"
 
-/* One question: inputs bound, the command run on a sheet, the answer kept for a report. */
+/* Shared by the files of this folder.  A question is one query: its inputs bound, run on a sheet, kept for a report. */
 
 struct question {
 	struct arena *arena;

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Inputs that change nothing where they are given, and are no mistake there. */
+/* Track which given inputs were read, and report those that were not. */
 static const struct {
 	const char *command, *path, *why;
 } idle[] = {

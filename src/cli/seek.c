@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The values of an input at which a condition begins or ceases to hold, by asking at values of its range.
+ * Find the input value at which a condition starts or stops holding, by queries at values of its range.
  *
- * Whole numbers are tried one by one where that is possible: all of the range, or the multiples of what the first valid
- * ones have in common (GPUs that a layout takes); so neither rows that go up and down with what divides nor the ends of
- * the range change the answer.  Longer ranges and other quantities are searched by halves, and the row must then rise
- * or fall over the whole of it.
+ * Whole numbers are tried one by one if there are few enough: the whole range, or the multiples of the common divisor
+ * of the first valid ones (GPUs that a layout accepts).  Then the row need not be monotonic, and the ends of the range
+ * do not matter.  Longer ranges and other quantities are bisected, which needs a monotonic row.
  */
 #include "base/base.h"
 #include "cli/parts.h"

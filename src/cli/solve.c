@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --solve NAME[=LO..HI] --until 'ROW OP VALUE': the least or the most of the valid values at which the condition holds.
- *
- * A value that is refused says nothing; seek.c chooses the values.
+ * --solve NAME[=LO..HI] --until 'ROW OP VALUE': the smallest or largest valid value at which the condition holds.
+ * Refused values are skipped; seek.c chooses which values to try.
  */
 #include "base/base.h"
 #include "cli/parts.h"

@@ -271,6 +271,18 @@ finish(struct sweeper *s)
 	return s->sink.status ? s->sink.status : s->status;
 }
 
+/* The heading of an axis: the name of the option that was meant, where an alias was typed. */
+static const char *
+sweep_name(const struct program *p, const struct axis_values *axis, size_t i)
+{
+	const char *typed = p->args.sweeps.list[i].path;
+	const struct option *o = command_option_at(p->command, axis->path);
+
+	if (!o || alias_find(p->command, typed, NULL) != o)
+		return typed;
+	return o->name ? o->name : o->path + strlen("layout.");
+}
+
 int
 program_sweep(struct program *p, const struct node *inputs)
 {
@@ -286,7 +298,7 @@ program_sweep(struct program *p, const struct node *inputs)
 		return REFUSED;
 	s.head.swept.list = ARENA_ARRAY(p->arena, const char *, s.axes.n);
 	for (; s.head.swept.n < s.axes.n; s.head.swept.n++)
-		s.head.swept.list[s.head.swept.n] = p->args.sweeps.list[s.head.swept.n].path;
+		s.head.swept.list[s.head.swept.n] = sweep_name(p, &s.axes.list[s.head.swept.n], s.head.swept.n);
 	s.report = points_report_new(output_format(&p->args), &s.head, p->args.plot != NULL);
 	points_report_begin(s.report, s.sink.to);
 	if (!answer_points(&s) || s.status == REFUSED)

@@ -12,9 +12,6 @@ static const struct option capacity_options[] = {CAPACITY_OPTIONS(OPTION_ROW)};
 #define THIS struct shape_in
 static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct capacity_plan_in
 static const struct option plan_rows[] = {CAPACITY_PLAN_OPTIONS(OPTION_ROW)};
 #undef THIS
@@ -72,6 +69,12 @@ static const struct option_group capacity_groups[] = {
 };
 
 static const struct example capacity_examples[] = {
+    {"capacity llama3.1-8b --gpu h100 --rate 30 --isl 1000 --osl 200 --slo ttft=p95:1s --unconfirmed "
+     "--sweep growth=0,0.5,1 --get candidates.0.n_gpus",
+        "GPUs of the cheapest setup as the load grows", 0},
+    {"capacity llama3.1-8b --gpu h100 --rate 30 --isl 1000 --osl 200 --ttft 1s --unconfirmed --host-power 575W --pue "
+     "1.3",
+        "power of the site", 0},
     {"capacity llama3-70b --gpu a100,h100,h200,b200 --users 200 --context 4Ki", "four candidates side by side", 0},
     {"capacity llama3-70b --gpu h100 --rate 5 --isl 1000 --osl 200 --weights-dtype fp8 --kv-dtype fp8",
         "replicas for a request rate, roofline bound", 0},

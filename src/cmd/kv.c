@@ -51,9 +51,6 @@ static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
 #define THIS struct state_in
 static const struct option state_rows[] = {STATE_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 
 /* What the models are asked about. */
 struct kv_case {
@@ -73,9 +70,15 @@ default_seq(const struct workload *w)
 	return (struct datum){fmin(4096, datum_or(w->context, 4096)), {"default", 0, 0, NULL, false}};
 }
 
+/* The cache is counted for one tensor-parallel group.  Other degrees in a job file, and its number of GPUs if it has a
+ * layout, describe the whole job: a job of another command may have them (cli/reads.c). */
 static bool
-check_degrees(struct run *r, const struct kv_in *in)
+group_layout(struct run *r, const struct kv_in *in, struct layout_in *out)
 {
+	const struct layout_in *l = &in->layout;
+	const bool split = l->fsdp || datum_given(l->tp) || datum_given(l->dp) || datum_given(l->pp) ||
+	    datum_given(l->cp) || datum_given(l->zero);
+	const bool of_job = datum_given(in->gpus) && in->gpus.from.line > 0 && split;
 	const struct {
 		const char *name;
 		struct datum given;
@@ -84,20 +87,19 @@ check_degrees(struct run *r, const struct kv_in *in)
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		const struct datum d = others[i].given;
-		if (!datum_given(d) || !(d.value > 1))
+		if (!datum_given(d) || !(d.value > 1) || d.from.line > 0)
 			continue;
-		/* a job of another command: its layout says more than is asked here */
-		if (d.from.line > 0) {
-			run_warn(r, "layout.%s ignored: the KV cache is counted for one tensor-parallel group",
-			    others[i].name);
-			continue;
-		}
 		diag_error(r->diag, d.from,
 		    "layout.%s has no effect: the KV cache is counted for one tensor-parallel group", others[i].name);
 		diag_hint(r->diag, "use only tp; 'ridge memory' also splits layers and sequences");
 		return false;
 	}
-	return true;
+	struct layout_in group = *l;
+	group.dp = group.pp = group.vp = group.cp = group.etp = group.zero = group.shard = datum_absent();
+	group.fsdp = false;
+	if (l->ep.from.line > 0 && fmod(datum_or(l->tp, 1), l->ep.value) != 0)
+		group.ep = datum_absent();
+	return bind_replica(r, &group, of_job ? datum_absent() : in->gpus, out);
 }
 
 /* What an engine would make of it: its blocks and, on a GPU, its room. */
@@ -144,21 +146,15 @@ bind(struct run *r, const struct kv_in *in, struct kv_case *q)
 	if (!run_gpu_name(r, in->gpu, in->system, &gpu))
 		return false;
 	q->gpu = gpu.text ? run_gpu(r, gpu) : NULL;
-	if (!whole || !q->w || (gpu.text && !q->gpu) || !check_degrees(r, in))
+	struct layout_in group;
+	if (!whole || !q->w || (gpu.text && !q->gpu) || !group_layout(r, in, &group) ||
+	    !run_layout(r, &group, datum_absent(), q->w, &q->layout))
 		return false;
-	/* a training job spreads its GPUs over more than one replica */
-	const struct layout_in *l = &in->layout;
-	const bool of_job = datum_given(in->gpus) && in->gpus.from.line > 0 &&
-	    (l->fsdp || datum_given(l->dp) || datum_given(l->pp) || datum_given(l->cp) || datum_given(l->zero));
-	struct layout_in asked;
-	if (of_job) {
-		run_read_from(r, in->gpus.from);
-		run_warn(r, "gpus ignored: the KV cache is counted for one tensor-parallel group");
-	}
-	if (!bind_replica(r, &in->layout, of_job ? datum_absent() : in->gpus, &asked) ||
-	    !run_layout(r, &asked, datum_absent(), q->w, &q->layout))
-		return false;
-	bind_served_degrees(r, &in->layout);
+	run_reads(r, &in->layout.tp, &in->layout.adp, NULL);
+	if (datum_given(group.ep))
+		run_reads(r, &in->layout.ep, NULL);
+	if (in->layout.tp.value > 8)
+		run_reads(r, &in->layout.across, NULL);
 	run_reads(r, &in->seq, &in->max_seq, &in->batch, &in->batch_tokens, NULL);
 	if (q->gpu || datum_given(in->gpu_mem))
 		run_reads(r, &in->weights, &in->gpu_mem, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge latency: latency budget of a pipeline, stage by stage. */
+#include "ask/bind/bind.h"
 #include "ask/serve/serve.h"
 #include "base/base.h"
 #include "cli/cli.h"
@@ -12,9 +13,12 @@
 	    "pipeline stages with their times, optionally with a new time: pre=5ms:4ms")                               \
 	X(0, parallel, "parallel", "parallel", WORDS, "A+B[/C],...", "", NULL,                                         \
 	    "parallel branches: branches joined by +, stages of a branch by /")                                        \
-	X(0, budget, "budget", "budget", TIME, "TIME", "", NULL, "latency budget; exit status 1 above it")             \
+	X(0, budget, "budget", "budget", TIME, "TIME", "", NULL,                                                       \
+	    "latency budget, optionally of a percentile (p95:45ms); exit status 1 above it")                           \
 	X(0, fps, "fps", "fps", NUMBER, "N", "", NULL, "frame rate, instead of --budget")                              \
 	X(0, tails, "tails", "tails", WORDS, "NAME=TIME,...", "", NULL, "P99 latencies of stages")                     \
+	X(0, slo, "slo", "slo", WORDS, "e2e=WHICH:TIME,...", "", NULL,                                                 \
+	    "SLOs on percentiles of the total, with --tails: e2e=p95:45ms; --budget p95:45ms says the same")           \
 	X(0, mph, "mph", "mph", NUMBER, "N", "", NULL, "vehicle speed, for the distance per frame")                    \
 	X(0, kmh, "kmh", "kmh", NUMBER, "N", "", NULL, "vehicle speed in km/h")
 
@@ -303,6 +307,12 @@ show_stages(
 		}
 }
 
+static enum answer
+worse(enum answer a, enum answer b)
+{
+	return a > b ? a : b;
+}
+
 /* --- tails of stages ------------------------------------------------------------------------------------- */
 
 static enum answer
@@ -325,10 +335,41 @@ show_tails(struct run *r, const struct latency_in *in, const struct stages *p, s
 			                                       : "misses the budget when all stages are slow together");
 			answer = p99_s <= budget.value ? ANSWERED : ANSWERED_NO;
 		}
-		const enum answer limit = tail_verdict(r, &in->tail, tail_ratio);
-		answer = limit > answer ? limit : answer;
+		answer = worse(answer, tail_verdict(r, &in->tail, tail_ratio));
 	}
 	return answer;
+}
+
+/* Percentiles that are limited: rows of a normal spread between P50 and P99, delays that come together. */
+static enum answer
+show_slos(struct run *r, const struct latency_in *in, double p50_s, double p99_s)
+{
+	const char *verdict = "";
+	bool met = true;
+
+	for (size_t i = 0; i < in->slo.n; i++) {
+		double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS];
+		struct slo slo;
+		if (!bind_slo(r, in->slo.list[i], &slo))
+			return REFUSED;
+		if (slo.measure != SLO_E2E || slo.statistic == PLAN_MEAN) {
+			run_refuse(r, in->slo.list[i].from, "--slo limits percentiles of the whole way here",
+			    "write for example --slo e2e=p95:45ms; --budget limits the total");
+			return REFUSED;
+		}
+		SCOPE_I (r->sheet, "slo", i) {
+			TAKE(r->sheet, share_frac, plan_share(slo.statistic));
+			CALL(r->sheet, total_s, latency_percentile(r->sheet, p50_s, p99_s, share_frac));
+			bind_show_percentile(r->sheet, PLAN_E2E, slo.statistic, total_s);
+			time_s[SLO_E2E][slo.statistic] = total_s;
+		}
+		const struct words one = {.n = 1, .list = &in->slo.list[i]};
+		if (!serve_slos(r, &one, time_s, &verdict, &met))
+			return REFUSED;
+	}
+	SCOPE (r->sheet, "slo")
+		TELL(r->sheet, verdict, verdict);
+	return met ? ANSWERED : ANSWERED_NO;
 }
 
 /* --- the command ----------------------------------------------------------------------------------------- */
@@ -342,6 +383,9 @@ check(struct run *r, const struct latency_in *in)
 	if (datum_given(in->budget) && datum_given(in->fps))
 		return run_refuse(
 		    r, in->budget.from, "--budget and --fps exclude each other", "30 frames/s are a budget of 33.3 ms");
+	if (in->slo.n && !in->tails.n)
+		return run_refuse(r, in->slo.list[0].from, "percentiles need the P99 of stages",
+		    "add for example --tails detect=12ms");
 	if (datum_given(in->mph) && datum_given(in->kmh))
 		return run_refuse(r, in->mph.from, "--mph and --kmh exclude each other", "keep one of them");
 	return run_positive(r, "budget", in->budget) & run_positive(r, "fps", in->fps) &
@@ -382,8 +426,11 @@ pipeline(struct run *r, const struct latency_in *in)
 		TELL(sh, critical_path, critical_names(r, &p, which));
 	show_travelled(r, in, datum_or(budget, after_s));
 	show_stages(r, &p, which, budget, after_s, all.changed);
-	const enum answer tail = all.tails ? show_tails(r, in, &p, budget, all.changed ? before_s : after_s) : ANSWERED;
-	return met ? tail : ANSWERED_NO;
+	const double p50_s = all.changed ? before_s : after_s;
+	enum answer tail = all.tails ? show_tails(r, in, &p, budget, p50_s) : ANSWERED;
+	if (all.tails && in->slo.n)
+		tail = worse(tail, show_slos(r, in, p50_s, latency_total(NULL, &p, STAGE_TAIL)));
+	return worse(tail, met ? ANSWERED : ANSWERED_NO);
 }
 
 static enum answer
@@ -427,6 +474,8 @@ static const struct example latency_examples[] = {
         "parallel branches", 0},
     {"latency --budget 33ms --stages encode=12ms,detect=8ms,plan=5ms --tails encode=15ms,detect=11ms --tail-limit 1.2",
         "with P99 latencies of stages", 1},
+    {"latency --budget p95:40ms --stages encode=12ms,detect=8ms,plan=5ms --tails encode=15ms,detect=11ms",
+        "a budget of a percentile", 0},
     {"latency --p50 10ms --p99 12ms --tail-limit 1.2 --runs 100", "check a measured P99/P50 ratio", 0},
 };
 
@@ -434,6 +483,7 @@ static const struct input_needs latency_needs[] = {
     {"budget", "it needs --stages pre=5ms,infer=12ms"},
     {"fps", "it needs --stages pre=5ms,infer=12ms"},
     {"tails", "it needs --stages pre=5ms,infer=12ms"},
+    {"slo", "it needs --stages and --tails"},
     {"parallel", "it needs --stages pre=5ms,infer=12ms"},
     {"mph", "it needs --stages, and --fps or --budget"},
     {"kmh", "it needs --stages, and --fps or --budget"},

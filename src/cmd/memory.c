@@ -409,20 +409,8 @@ memory_run(struct run *r, const void *input)
 	return is_served_list(r, &q) ? answer_list(r, &q) : answer_job(r, &q);
 }
 
-#define THIS struct memory_in
-static const struct option memory_rows[] = {MEMORY_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct training_in
-static const struct option training_rows[] = {TRAINING_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct serving_in
-static const struct option serving_rows[] = {SERVING_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct numbers_in
 static const struct option numbers_rows[] = {NUMBERS_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
 #undef THIS
 
 static const struct option_group memory_groups[] = {

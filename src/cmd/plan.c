@@ -27,13 +27,7 @@ plan_run(struct run *r, const void *input)
 static const struct option own_rows[] = {PLAN_OPTIONS(OPTION_ROW)};
 #undef THIS
 #define THIS struct plan_layout_in
-static const struct option layout_rows[] = {PLAN_LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct memory_in
-static const struct option memory_rows[] = {MEMORY_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct training_in
-static const struct option training_rows[] = {TRAINING_OPTIONS(OPTION_ROW)};
+static const struct option pin_rows[] = {PLAN_LAYOUT_OPTIONS(OPTION_ROW)};
 #undef THIS
 #define THIS struct train_in
 static const struct option step_rows[] = {TRAIN_OPTIONS(OPTION_ROW)};
@@ -41,7 +35,7 @@ static const struct option step_rows[] = {TRAIN_OPTIONS(OPTION_ROW)};
 
 static const struct option_group plan_groups[] = {
     OPTION_GROUP(memory_rows, offsetof(struct plan_in, memory)),
-    OPTION_GROUP(layout_rows, offsetof(struct plan_in, layout)),
+    OPTION_GROUP(pin_rows, offsetof(struct plan_in, layout)),
     OPTION_GROUP(own_rows, 0),
     OPTION_GROUP(training_rows, offsetof(struct plan_in, training)),
     OPTION_GROUP(step_rows, offsetof(struct plan_in, train)),

@@ -12,9 +12,6 @@ static const struct option roofline_options[] = {ROOFLINE_OPTIONS(OPTION_ROW)};
 #define THIS struct op_in
 static const struct option op_rows[] = {OP_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 
 static enum answer
 sharing_answer(struct run *r, const struct roofline_in *in)

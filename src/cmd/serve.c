@@ -9,9 +9,6 @@ static const struct option serve_options[] = {SERVE_OPTIONS(OPTION_ROW)};
 #define THIS struct shape_in
 static const struct option shape_rows[] = {SHAPE_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct tail_in
 static const struct option tail_rows[] = {TAIL_OPTIONS(OPTION_ROW)};
 #undef THIS
@@ -83,10 +80,14 @@ static const struct example serve_examples[] = {
         "maximum output throughput of an offline run", 0},
     {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 8 --ttft 200ms --itl 50ms",
         "TTFT, TPOT and bottleneck at a request rate", 0},
+    {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 8 --slo ttft=p95:1s,e2e=p99:30s",
+        "SLOs on percentiles", 0},
     {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 467 --osl 256 --rate 32",
         "saturation: request rate above the maximum", 1},
     {"serve deepseek-v3 --gpu b200 --layout tp=8,ep=8 --attention-dp --dtype nvfp4 --isl 1000 --osl 1000",
         "expert parallelism with data-parallel attention", 0},
+    {"serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 5 --speculate eagle=3,accept=0.7",
+        "speculative decoding, with the cost of drafts", 0},
     {"serve llama3.1-70b --gpu h100 --isl 1000 --osl 200", "configurations that fit, when one does not", 1},
     {"serve llama3-70b --gpu h100 --layout tp=8 --batch 32 --context 4000 --itl 30ms",
         "roofline floors of latency and throughput", 0},

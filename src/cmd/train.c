@@ -46,7 +46,7 @@ train_run(struct run *r, const void *input)
 	}
 	if (train_is_list(r, &q))
 		return answer_train_list(r, &q);
-	if (!run_train_bind(r, &q, &b) || !train_run_is_whole(r, &in->train, b.ask.n_gpus.value))
+	if (!run_train_bind(r, &q, &b) || !train_run_is_whole(r, &in->train, b.ask.n_gpus))
 		return REFUSED;
 	train_answer(&b.ask, &b.doubts, &a);
 	if (a.refusal)
@@ -60,15 +60,6 @@ train_run(struct run *r, const void *input)
 	return show_train_memory(r, &q, &b);
 }
 
-#define THIS struct memory_in
-static const struct option memory_rows[] = {MEMORY_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct training_in
-static const struct option training_rows[] = {TRAINING_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct train_in
 static const struct option own_rows[] = {TRAIN_OPTIONS(OPTION_ROW)};
 #undef THIS

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Calibration files.  They hold fractions of the reference figures that they were fitted against (`relative_to`); here
- * the two are multiplied, once, so that models see absolute rates and never mix a fitted fraction with another's
- * datasheet.
+ * Read calibration files.  They hold fractions of the reference figures they were fitted against (`relative_to`).  The
+ * two are multiplied here, once, so that no model combines a fraction with the wrong datasheet figure.
  */
 #include "db/calibration.h"
 

@@ -580,6 +580,11 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 		diag_hint(db->diag, "did you mean '%s'?", near);
 	else if (k == ENTRY_RELIABILITY)
 		diag_hint(db->diag, "try '%s'; a name with a / is read as a file", list[0]);
+	else if (k == ENTRY_ENGINE)
+		diag_hint(db->diag, "try trtllm, vllm or sglang; 'common' is for engines that are not listed");
+	else if (k == ENTRY_STACK)
+		diag_hint(
+		    db->diag, "try megatron-core or torchtitan; 'unlisted' is for frameworks that are not listed");
 	else if (k == ENTRY_GPU || k == ENTRY_SYSTEM || k == ENTRY_LINK)
 		diag_hint(db->diag, "'ridge hw list' shows all; a name with a / is read as a file");
 	else

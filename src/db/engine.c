@@ -14,6 +14,7 @@ static const struct field step_fields[] = {
     FIGURE("sequence", Q_TIME, ENGINE(sequence_s), 0, 1, "extra CPU time per decoding sequence"),
     FIGURE("first", Q_TIME, ENGINE(first_s), 0, 10, "extra CPU time of a single first token"),
     FIGURE("front", Q_TIME, ENGINE(front_s), 0, 1, "per layer of experts: time before a first token beside steps"),
+    FIGURE("cold", Q_TIME, ENGINE(cold_s), 0, 100, "extra time of the first step of a new server"),
     FIGURE("gpu", Q_NUMBER, ENGINE(gpu_factor), 0.1, 10, "factor on all GPU time"),
     FIGURE("comm", Q_NUMBER, ENGINE(comm_factor), 0.1, 10, "factor on collectives for rank skew"),
     FIGURE("small", Q_TIME, ENGINE(elementwise_s), 0, 1, "fixed time of an elementwise kernel"),
@@ -78,6 +79,7 @@ SCHEMA(pool_schema, "'pool'", struct engine, pool_fields);
 static const struct field scheduler_fields[] = {
     FIGURE("max_sequences", Q_COUNT, ENGINE(max_sequences), 1, 1e7, "maximum running sequences"),
     FIGURE("max_tokens", Q_COUNT, ENGINE(max_tokens), 1, 1e9, "maximum tokens per step"),
+    FIGURE("poll", Q_COUNT, ENGINE(poll_steps), 1, 1e4, "decode steps between two looks at waiting requests"),
     FLAG("chunked", ENGINE(chunked), "chunked prefill"),
     FLAG("evicts", ENGINE(evicts), "admits requests that may not fit, and preempts them"),
     FLAG("prefill_first", ENGINE(prefill_first), "steps with prefill do not decode"),
@@ -113,6 +115,8 @@ static const struct field architecture_fields[] = {
     FIGURE("fp32", Q_NUMBER, ARCH(fp32_frac), 0, 1, "share of the fp32 peak"),
     FIGURE("base", Q_NUMBER, ARCH(base_factor), 0, 10, "factor on the fixed parts of kernels"),
     FIGURE("host", Q_NUMBER, ARCH(host_factor), 0, 100, "factor on the CPU time"),
+    FIGURE(
+        "cold", Q_TIME, ARCH(cold_s), 0, 100, "extra time of the first step of a new server, instead of the engine's"),
     FIGURE("flop_per_joule", Q_NUMBER, ARCH(watt_flop), 0, 1e15, "GEMM FLOPs per joule: power limit"),
 };
 SCHEMA(architecture_schema, "an architecture", struct engine_architecture, architecture_fields);
@@ -196,6 +200,7 @@ static const struct field fields[] = {
         .offset = ENGINE(matches),
         .extra = ENGINE(n_matches),
         .help = "names of the software in published runs, and versions covered"},
+    TEXT("vendor", ENGINE(vendor), "NVIDIA or AMD: the only GPUs that it runs on"),
     TEXT("refused", ENGINE(refused), "reason why its answers are unreliable"),
     TEXT("warning", ENGINE(warning), "caveats of all its answers"),
     TEXT("notes", ENGINE(notes), "caveats"),

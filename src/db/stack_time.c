@@ -15,6 +15,7 @@ static const struct field fields[] = {
         "left_out", Q_NUMBER, left_out_frac, 0, 2, "typical error of those runs with their model left out of the fit"),
     FIGURE("models", Q_COUNT, n_models, 1, 1e6, "number of those models"),
     FLAG("listed", listed, "constants fitted on published runs"),
+    FLAG("dense_runs", dense_runs, "... none of which had experts or adapters"),
     CHOICE("attention", attention, "unfused|flash1|flash2|tuned",
         "attention kernel: unfused, FlashAttention 1 in Triton, FlashAttention 2, or the vendor's"),
     FLAG("whole_waves", whole_waves, "GEMMs of cuBLAS 2022 and before: whole tiles in whole waves, no split-K"),

@@ -48,6 +48,8 @@ static const struct field fields[] = {
     FIGURE("within_sigma", Q_NUMBER, within_sigma, 0, 10, "inside a group of source, model and GPU, besides kernels"),
     FIGURE("group_sigma", Q_NUMBER, group_sigma, 0, 10, "between such groups of one software stack"),
     FIGURE("unlisted_sigma", Q_NUMBER, unlisted_sigma, 0, 10, "added for a stack of which no runs were looked at"),
+    FIGURE("unlisted_within_sigma", Q_NUMBER, unlisted_within_sigma, 0, 10, "within_sigma of such a stack"),
+    FIGURE("unlisted_group_sigma", Q_NUMBER, unlisted_group_sigma, 0, 10, "group_sigma of such a stack"),
     FIGURE("recipe_sigma", Q_NUMBER, recipe_sigma, 0, 10, "added for experts and adapters in such a stack"),
     FIGURE("machine_sigma", Q_NUMBER, machine_sigma, 0, 10, "added until the machine's own kernels were measured"),
     FIGURE("groups", Q_COUNT, n_groups, 2, 1e6, "groups that these were told from"),

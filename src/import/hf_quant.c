@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * quantization_config: which format the published weights have, and which modules stay in 16 bits.  Embedding, head and
- * routers always do: no tool touches them unless it is told to.
+ * Read quantization_config: the format of the published weights, and the modules left in 16 bits.  Embedding, LM head
+ * and routers are: tools skip them by default.
  */
 #include "import/parts.h"
 

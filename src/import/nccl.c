@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tables of nccl-tests as people paste them: behind rank prefixes or mpirun's, indented, cut short, in the middle of
- * prose.  A row is known by its shape: two whole numbers, a type's name, then times.  Times are microseconds, sizes
- * bytes of the full buffer; bandwidths are only used to tell ranks and collective where nothing else does.
+ * Read nccl-tests output as people paste it: with rank or mpirun prefixes, indented, truncated, surrounded by prose.  A
+ * row is recognized by its shape: two whole numbers, a dtype, then times.  Times are in microseconds, sizes in bytes of
+ * the full buffer; bandwidths are only used to infer ranks and collective if nothing else tells them.
  */
 #include "import/parts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Collected figures of collectives, transfers and copies: CSV with a column `kind` (measured, ci_baseline; limits and
- * inputs of other models are left out), sizes in bytes, times in microseconds, bandwidths in 1e9 bytes per second.
+ * Read collected results of collectives, transfers and copies: CSV with a column `kind` (measured, ci_baseline; limits
+ * and inputs of other models are left out), sizes in bytes, times in microseconds, bandwidths in 1e9 bytes per second.
  */
 #include "import/parts.h"
 

@@ -32,7 +32,9 @@ for f in gemm moe; do
 		gzip -dc "$silicon/$f-amd.csv.gz" | awk 'BEGIN { FS = OFS = "," } NR > 1 { $3 = "" } 1' >"$work/$f-amd.csv"
 done
 for gpu in mi300x mi308x mi355x; do
-	[ -z "$part" ] && [ -s "$work/gemm-amd.csv" ] || continue
+	if [ -n "$part" ] || [ ! -s "$work/gemm-amd.csv" ]; then
+		continue
+	fi
 	echo "  FIT     $gpu"
 	"$ridge" calibrate "$work/gemm-amd.csv" "$work/moe-amd.csv" --gpu $gpu --fresh --write "$work/out" \
 		--source "ROCm/aiter tuned tables (MIT)" --date 2026-08 \

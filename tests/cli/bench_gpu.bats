@@ -19,7 +19,7 @@ bench() {
 	asked="ridge-bench $*"
 }
 
-# failed ROWS TEXT: status 3, so many lines, each whole, and this on standard error
+# failed ROWS TEXT: exit status 3, ROWS complete lines on stdout, TEXT on stderr
 failed() {
 	[ "$status" -eq 3 ] || complain "status should be 3"
 	[ "$(wc -l <"$tmp/out")" -eq "$1" ] || complain "there should be $1 lines"
@@ -138,7 +138,7 @@ failed() {
 	case $err in *"in a capture"*) complain "a capture stays open" ;; esac
 }
 
-# has_loop FILE LENGTH COLUMN COUNT: a loop no longer than that with so many of the instruction (columns of tests/bench/sass.c)
+# has_loop FILE LENGTH COLUMN COUNT: FILE has a loop of at most LENGTH instructions, COUNT of them in COLUMN (tests/bench/sass.c)
 has_loop() {
 	awk -v most="$2" -v c="$3" -v n="$4" '$1 <= most && $c == n { found = 1 } END { exit !found }' "$1" ||
 		{ cat "$1"; complain "no loop with $4 in column $3"; }

@@ -55,6 +55,31 @@ lines() {
 	says "2 usable rows; 3 are needed"
 }
 
+@test "three steps of an unlisted framework narrow its interval, whatever they are" {
+	question="train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --batch 1 --seq 8192 --recompute full --json"
+	# width: high over low of the step, and the larger factor either way
+	width() { leaves | awk -F '\t' '$1 ~ /step_s\/low$/ { l = $2 } $1 ~ /step_s\/high$/ { h = $2 } $1 == "answers/step_s" { t = $2 }
+		$1 == "answers/step_s/value" { t = $2 } END { print h / l, (h / t > t / l ? h / t : t / l) }'; }
+	# shellcheck disable=SC2086
+	ask $question --stack unlisted-fsdp
+	before=$(width)
+	# as they are; one of them five times as long
+	for wild in 1 5; do
+		lines "$steps" 3 | awk -F, -v OFS=, -v wild=$wild '
+			NR == 1 { for (i = 1; i <= NF; i++) if ($i == "step_time_s") t = i }
+			NR == 3 { $t *= wild }
+			{ print }' >"$tmp/three.csv"
+		ask calibrate "$tmp/three.csv" --stack ours --extends unlisted-fsdp --yaml -o "$tmp/ours.yaml"
+		answered
+		# shellcheck disable=SC2086
+		ask $question --stack "$tmp/ours.yaml"
+		after=$(width)
+		echo "$before $after" | awk -v wild=$wild \
+			'{ exit !($1 > 1 && ($3 < $1 || (wild > 1 && $3 < $1 * 1.0001)) && $4 < 1.6001) }' || complain "$before, then $after"
+		rm "$tmp/ours.yaml"
+	done
+}
+
 @test "rows that are left out are named" {
 	lines "$steps" 8 | sed '3s/h100-sxm5-80gb/h1000/; 5s/llama3-8b/llama-nobody/' >"$tmp/steps.csv"
 	ask calibrate "$tmp/steps.csv" --stack ours --extends torchtitan

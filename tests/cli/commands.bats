@@ -267,3 +267,12 @@ load helper
 	ask check nosuchentry
 	refused
 }
+
+@test "a limit on a time is labeled as one, and a request's cost as serve's is" {
+	ask compare --current 1.27h --max 2h
+	answered
+	shows "allowed time"
+	ask cost --load 50 --capacity 350@8 --price 3.50usd/h --isl 500 --osl 200 --output-weight 4
+	answered
+	shows "cost per request"
+}

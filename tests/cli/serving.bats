@@ -86,17 +86,50 @@ pasted() {
 	engine=$(value candidates.0.engine "$@" --unconfirmed)
 	n=$(value candidates.0.n_replicas "$@" --unconfirmed)
 	rate=$(awk -v n="$n" 'BEGIN { printf "%.17g", 10 / n }')
-	for row in ttft_s tpot_s; do
+	for row in ttft_s tpot_s ttft_p95_s tpot_p99_s e2e_p50_s; do
 		same "$(value candidates.0.$row "$@" --unconfirmed)" \
-			"$(value $row serve "$2" --gpu "$4" --engine "$engine" --layout "$layout" --isl 2000 --osl 300 --rate "$rate")"
+			"$(value $row serve "$2" --gpu "$4" --engine "$engine" --layout "$layout" --isl 2000 --osl 300 --rate "$rate" \
+				--slo ttft.p95:1h,tpot.p99:1h,e2e.p50:1h)"
 	done
 }
 
 @test "a plan that is pasted into serve gives the same times" {
 	for model in llama3-70b gpt-oss-120b deepseek-r1 qwen3-235b-a22b; do
-		pasted capacity $model --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms
+		pasted capacity $model --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms,ttft.p95:1h,tpot.p99:1h,e2e.p50:1h
 	done
-	pasted capacity kimi-k2 --gpu b200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms
+	pasted capacity kimi-k2 --gpu b200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms,ttft.p95:1h,tpot.p99:1h,e2e.p50:1h
+}
+
+@test "percentiles are limited in the closed form, and in the simulation, by the same words" {
+	local at="serve llama3.1-8b --gpu h100 --isl 1000 --osl 200" row
+	for row in ttft_p50_s ttft_p95_s ttft_p99_s; do
+		# shellcheck disable=SC2086
+		value $row $at --rate 15 --slo "ttft=p50:1s,ttft=p95:1s,ttft=p99:1s" >>"$tmp/rows"
+	done
+	sort -c -g "$tmp/rows" || complain "not in order"
+	# shellcheck disable=SC2086
+	{
+		ask $at --rate 15 --ttft p95:1ms
+		[ "$status" = 1 ] || complain "1 ms is met"
+		shows "misses ttft p95 of 1 ms"
+		ask $at --concurrency 20 --e2e p99:100s
+		answered
+		ask $at --rate 15 --simulate --ttft p95:1s
+		answered
+		ask $at --rate 15 --itl p99:1s
+		refused
+		says "over requests, not of tokens"
+		ask $at --ttft p95:1s
+		refused
+		says "add --rate or --concurrency"
+	}
+	ask latency --budget p95:40ms --stages encode=12ms,plan=5ms --tails encode=15ms
+	answered
+	ask latency --budget p95:18ms --stages encode=12ms,plan=5ms --tails encode=15ms
+	[ "$status" = 1 ] || complain "18 ms is met"
+	ask latency --budget p95:18ms --stages encode=12ms,plan=5ms
+	refused
+	says "percentiles need the P99 of stages"
 }
 
 @test "latent caches are held once where that is what fits" {
@@ -181,7 +214,22 @@ pasted() {
 	local q="serve deepseek-v3 --gpu b200 --engine sglang --layout tp=8 --isl 1000 --osl 200 --rate 0.01" with without
 	# shellcheck disable=SC2086 # words of a command line
 	with=$(value ttft_s $q) && without=$(value ttft_s $q --set engine.step.front=0s)
-	awk -v a="$with" -v b="$without" 'BEGIN { d = a - b - 58 * 0.0015; exit !(d < 1e-5 && d > -1e-5) }' || complain "$with $without"
+	awk -v a="$with" -v b="$without" 'BEGIN { d = a - b - 58 * 0.001; exit !(d < 1e-5 && d > -1e-5) }' || complain "$with $without"
+}
+
+@test "a benchmark of clients: its opening burst, what comes after it, and both together" {
+	local q="serve deepseek-r1 --gpu h200 --engine sglang --layout tp=8 --isl 922 --osl 922 --concurrency 64"
+	local run="$q --requests 640" mean burst steady endless simulated
+	# shellcheck disable=SC2086 # words of a command line
+	mean=$(value ttft_s $run) && burst=$(value burst_ttft_s $run) && steady=$(value steady_ttft_s $run)
+	# shellcheck disable=SC2086
+	endless=$(value ttft_s $q)
+	awk -v m="$mean" -v b="$burst" -v s="$steady" -v e="$endless" \
+		'BEGIN { exit !(m > s && b > 5 * m && s == e && (0.1 * b + 0.9 * s) / m < 1.001 && (0.1 * b + 0.9 * s) / m > 0.999) }' ||
+		complain "$mean $burst $steady $endless"
+	# shellcheck disable=SC2086
+	simulated=$(value latencies.0.mean_s $run --simulate --warmup 0 --isl-cv 0.1 --osl-cv 0.1)
+	awk -v a="$mean" -v b="$simulated" 'BEGIN { exit !(a / b < 1.15 && b / a < 1.15) }' || complain "$mean $simulated"
 }
 
 @test "GPUs of a replica: as many as --gpus says, and one that is too small hears of nothing else" {
@@ -204,7 +252,7 @@ pasted() {
 	for how in "--gpus 8" "--gpus 8 --layout tp=8" "--layout tp=8"; do
 		for command in "kv --batch 1" "memory --infer" "serve --isl 1000 --osl 100 --rate 1"; do
 			# shellcheck disable=SC2086
-			"$RIDGE" ${command%% *} llama3-70b --gpu h100 ${command#* } $how --get kv_capacity_token
+			"$RIDGE" ${command%% *} llama3-70b --gpu h100 ${command#* } $how -q --get kv_capacity_token
 		done
 	done 2>&1 | sort -u >"$BATS_TEST_TMPDIR/capacities"
 	[ "$(cat "$BATS_TEST_TMPDIR/capacities")" = 1444352 ] || complain "$(cat "$BATS_TEST_TMPDIR/capacities")"
@@ -215,4 +263,99 @@ pasted() {
 	refused
 	says "no price in the database is from 'lamda'"
 	says "did you mean 'Lambda'?"
+}
+
+@test "engines are refused on GPUs that they do not run on" {
+	ask serve llama3.1-8b --gpu mi300x --isl 1000 --osl 200 --engine trtllm
+	refused
+	says "TensorRT-LLM, PyTorch runtime runs on NVIDIA GPUs only"
+	says "add --engine vllm or sglang"
+	ask kv llama3.1-8b --gpu h100 --engine atom
+	refused
+	says "ATOM runs on AMD GPUs only"
+	ask serve llama3.1-8b --gpu h100 --isl 1000 --osl 200 --engine tgi
+	refused
+	says "try trtllm, vllm or sglang"
+}
+
+@test "serve warns beyond the model's context length, as kv does" {
+	ask serve llama3.1-8b --gpu h100 --layout tp=2 --isl 200000 --osl 10
+	answered
+	says "ISL + OSL of 200010 tokens exceeds the model's context length 131072"
+	ask serve llama3.1-8b --gpu h100 --isl 1000 --osl 10
+	answered
+	[[ $output != *"context length"* ]] || complain "$output"
+}
+
+@test "kv of a training job counts one tensor-parallel group, as its layout on the command line does" {
+	ask kv workloads/jobs/train-megatron-175b-64-a100.yaml --get weight_byte,kv_capacity_token --quiet
+	answered
+	local of_job=$output
+	ask kv megatron-175b --gpu a100 --layout tp=8 --seq 2048 --get weight_byte,kv_capacity_token --quiet
+	answered
+	[ "$output" = "$of_job" ] || complain "$of_job" "$output"
+	ask kv workloads/jobs/train-qwen3-30b-a3b-8-gb200.yaml
+	answered
+	says "ignored: stack, gpus, layout.dp, layout.ep, layout.zero"
+	ask kv llama3-8b --gpus 8 --layout tp=2
+	refused
+}
+
+@test "speculative decoding: drafts cost time and memory, and gain at most a token each" {
+	local at="serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200" draft b
+	# shellcheck disable=SC2086
+	{
+		for draft in eagle llama3.2-1b ngram; do
+			for b in 1 64; do
+				awk -v none="$(value drafts.draft_gain $at --batch $b --speculate $draft=3,accept=0)" \
+					-v all="$(value drafts.draft_gain $at --batch $b --speculate $draft=3,accept=1)" \
+					'BEGIN { exit !(none <= 1 && all > none && all <= 4) }' || complain "$draft at $b"
+			done
+			awk -v few="$(value drafts.draft_gain $at --batch 1 --speculate $draft=3,accept=0.7)" \
+				-v many="$(value drafts.draft_gain $at --batch 256 --speculate $draft=3,accept=0.7)" \
+				'BEGIN { exit !(many < few) }' || complain "$draft gains as much in large batches"
+		done
+		awk -v plain="$(value kv_capacity_token $at --rate 1)" \
+			-v eagle="$(value kv_capacity_token $at --rate 1 --speculate eagle=3,accept=0.7)" \
+			-v ngram="$(value kv_capacity_token $at --rate 1 --speculate ngram=3,accept=0.7)" \
+			'BEGIN { exit !(eagle < plain && ngram == plain) }' || complain "drafts take no memory"
+		awk -v closed="$(value tpot_s $at --rate 3 --speculate eagle=3,accept=0.7)" \
+			-v plain="$(value tpot_s $at --rate 3)" 'BEGIN { exit !(closed < plain) }' || complain "slower"
+		ask $at --rate 3 --simulate --speculate eagle=3,accept=0.7
+		answered
+		ask $at --rate 3 --speculate mtp=3,accept=0.7
+		refused
+		says "has no MTP modules"
+		ask $at --rate 3 --speculate eagle=3
+		refused
+		says "the acceptance rate is missing"
+		ask $at --rate 3 --speculate eagle=3,accept=1.2
+		refused
+		says "accept must be between 0 and 1"
+		ask $at --rate 3 --speculate eagle=3,accept=0.7 --draft-tokens 3 --accepted 2
+		refused
+		says "exclude each other"
+	}
+	ask capacity deepseek-v3 --gpu h200 --rate 10 --isl 1000 --osl 200 --ttft 1s --speculate mtp=1,accept=0.85 --unconfirmed
+	answered
+}
+
+@test "power of the site, growth, and what is not modeled" {
+	local plan="capacity llama3.1-8b --gpu h100 --rate 30 --isl 1000 --osl 200 --ttft 1s --unconfirmed" option
+	# shellcheck disable=SC2086
+	{
+		awk -v gpus="$(value candidates.0.power_watt $plan)" \
+			-v site="$(value candidates.0.site_watt $plan --host-power 700W --pue 1.5)" \
+			'BEGIN { exit !(site == 3 * gpus) }' || complain "not twice the power times 1.5"
+		ask $plan --pue 0.5
+		refused
+		ask $plan --sweep growth=0,0.5,1 --get candidates.0.n_gpus
+		answered
+		[ "$(printf '%s\n' "$out" | sort -g -u | wc -l)" = 3 ] || complain "growth needs no more GPUs"
+	}
+	for option in --lora --cpu-offload-gb --kv-offload; do
+		ask serve llama3.1-8b --gpu h100 --isl 1000 --osl 200 --rate 1 $option 8
+		refused
+		says "not modeled"
+	done
 }

@@ -411,3 +411,9 @@ trtllm"
 		says "exclude each other"
 	done
 }
+
+@test "columns of a sweep are named by the option, whatever alias was typed" {
+	ask serve llama3.1-70b --gpu h100 --isl 1000 --osl 200 --sweep tensor-parallel-size=4,8 --sweep output-len=100,200 --csv
+	answered
+	shows "tp,osl,weight_byte,"
+}

@@ -318,10 +318,10 @@ row() {
 	narrow=$(high --hwdb "$tmp/mine")
 	usual=$(high)
 	awk -v a="$narrow" -v b="$usual" 'BEGIN { exit !(0 < a && a < b) }' || complain "$narrow is not below $usual"
-	# a measured machine, a factor of at most 1.6 for a framework that is not
+	# a framework that nobody measured
 	# shellcheck disable=SC2086
 	ask $question --stack unlisted
 	shows "not calibrated"
 	ask memory llama3-8b --gpu h100 --gpus 8 --layout fsdp --batch 1 --seq 4096 --stack unlisted-fsdp
-	shows "46.1 GiB (28.9 .. 73.9)"
+	shows "46.1 GiB (25.8 .. 82.8)"
 }

@@ -158,13 +158,6 @@ bound_by(const struct card *c, const struct op *op, bool memory)
 	return bound_s > 50e-6 ? bound_s : 0;
 }
 
-/* AMD's cards without rows in bf16 or of attention in 8 bits take these over from others: a gap, not a law. */
-static bool
-is_amd(const char *id)
-{
-	return strncmp(id, "mi3", 3) == 0;
-}
-
 static void
 check_set(struct lab *w, const char *gpu, enum dtype t, const struct kernel_setting *f)
 {
@@ -190,8 +183,6 @@ check_set(struct lab *w, const char *gpu, enum dtype t, const struct kernel_sett
 				fault_report(w->faults, w->faults->where, "%s in %s: %.4g s at %g of %s, %.4g s at %g",
 				    op_text(w, &op), dtype_name(t), times[k][i], factors[k], f->path, times[k - 1][i],
 				    factors[k - 1]);
-		if (is_amd(gpu) && t == DTYPE_FP8 && op.kind == OP_attention)
-			continue;
 		/* where another limit is nearly as slow the two meet smoothly, and it takes its share */
 		if (times[1][i] - times[2][i] < 0.5 * bound[i] || times[1][i] > 2 * times[2][i] * (1 + 1e-9))
 			fault_report(w->faults, w->faults->where,
@@ -251,7 +242,7 @@ check_rows(struct lab *w, const struct card *c, enum dtype t)
 static bool
 is_measured_so(const char *gpu, enum dtype t)
 {
-	static const char *const ada[] = {"l4", "l40", "l40s", "rtx4090"};
+	static const char *const ada[] = {"l4", "l40", "l40s", "rtx4090", "rtx6000ada", "rtx5000ada", "rtx4000ada"};
 
 	for (size_t i = 0; i < sizeof ada / sizeof *ada; i++)
 		if (strcmp(gpu, ada[i]) == 0)
@@ -274,7 +265,7 @@ check_narrow(struct lab *w, const struct gpu *g)
 		    product_time(&half, DTYPE_BF16, sides[i / 9], sides[i / 3 % 3], sides[i % 3]);
 	for (int t = 0; t < 3; t++) {
 		const struct card c = card_of(w, g->id, narrow[t], NULL, NULL);
-		for (int i = 0; i < 27 && !is_measured_so(g->id, narrow[t]) && !is_amd(g->id); i++) {
+		for (int i = 0; i < 27 && !is_measured_so(g->id, narrow[t]); i++) {
 			const double m = sides[i / 9], n = sides[i / 3 % 3], k = sides[i % 3];
 			const double time_s = product_time(&c, narrow[t], m, n, k);
 			w->faults->n_rows++;
@@ -287,6 +278,28 @@ check_narrow(struct lab *w, const struct gpu *g)
 
 /* --- another GPU's kernels ------------------------------------------------------------------------------- */
 
+/* Skip kernels that the target has its own fits or figures for: no donor gives them.  For the rest, traffic reaches
+ * what 16-bit products do. */
+static bool
+is_own(struct run *r, const struct gpu *g, const struct transfer *rule, const struct kernel_machine *m,
+    const struct op *op)
+{
+	const struct calibration *own = filed_fit(r, g, NULL);
+	const bool given = dtype_byte(m->dtype) == 2 && datum_given(rule->gemm.peak_flop_per_s);
+
+	switch (kernel_of(m, op)) {
+	case KERNEL_PRODUCT:
+	case KERNEL_BATCHED:
+		return given || (own && own->gemm[m->dtype].peak_flop_per_s.value > 0);
+	case KERNEL_EXPERTS:
+		return own && own->moe[m->dtype].peak_flop_per_s.value > 0;
+	case KERNEL_STREAM:
+		return own && own->gemm[DTYPE_BF16].peak_flop_per_s.value > 0;
+	default:
+		return false;
+	}
+}
+
 /* A target with the donor's figures is the donor. */
 static void
 check_donor(struct lab *w, const struct gpu *g)
@@ -296,7 +309,7 @@ check_donor(struct lab *w, const struct gpu *g)
 	const struct transfer *rule = database_transfer(w->database, w->arena, w->diag, g);
 	const struct calibration *own = bind_kernels(&r, g, NULL, KERNELS_ROOFLINE, NULL);
 
-	if (!rule || !rule->from || !own || !own->transferred_from || is_amd(g->id) || datum_given(rule->gemm.base_s) ||
+	if (!rule || !rule->from || !own || !own->transferred_from || datum_given(rule->gemm.base_s) ||
 	    (g->mem_type && strncmp(g->mem_type, "GDDR", 4) == 0))
 		return;
 	const struct gpu *donor = database_gpu(w->database, rule->from, NULL, (struct source){0}, &said);
@@ -322,6 +335,8 @@ check_donor(struct lab *w, const struct gpu *g)
 		of_target.machine.kernel.fit = bind_kernels(&r, same, NULL, KERNELS_ROOFLINE, NULL);
 		for (int i = 0; i < N_OPS; i++) {
 			const struct op op = op_of(i, TYPES[t]);
+			if (is_own(&r, g, rule, &of_target.machine.kernel, &op))
+				continue;
 			const double here = time_of(&of_target, &op), there = time_of(&of_donor, &op);
 			w->faults->n_rows++;
 			if (fabs(here / there - 1) > 1e-3) /* ratios of the peaks of 8 and 16 bits are rounded */

@@ -182,6 +182,7 @@ enum { WORLDS = 300, QUICK_WORLDS = 30 };
 #define SERVED_BATCH                                                                                                   \
 	((const struct serve_batch){SOME(prompts, D(n_prompts)), D(n_chunk), SOME(prefix, D(n_prefix)), D(n_running),  \
 	    D(n_context), D(n_rows), SOME(drafts, D(n_drafts))})
+#define SERVED_BURST ((const struct serve_burst){D(n_burst), D(soonest_s), D(soonest_s) + D(later_s)})
 #define CARD                                                                                                           \
 	((const struct unfused_gpu){datum(D(peak_flop_per_s)), datum(D(mem_byte_per_s)),                               \
 	    B(power) ? datum(D(limit_flop_per_s)) : datum_absent()})

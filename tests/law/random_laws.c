@@ -692,22 +692,43 @@ plans_are_served(struct trial *t, const char *line)
 
 	if (!gpu || !engine || !type || !layout || isnan(n) || isnan(rate))
 		return;
-	const char *serve = arena_printf(trial_arena(t), "%s --gpu %s --engine %s --dtype %s --layout %s --rate %.17g",
-	    as(t, "serve", line, same), gpu, engine, type, layout, rate / n);
+	const char *serve = arena_printf(trial_arena(t),
+	    "%s --gpu %s --engine %s --dtype %s --layout %s --rate %.17g --slo ttft.p99:1h", as(t, "serve", line, same),
+	    gpu, engine, type, layout, rate / n);
 	static const struct {
 		const char *plan, *serve;
-	} rows[] = {{"candidates.0.ttft_s", "ttft_s"}, {"candidates.0.tpot_s", "tpot_s"}};
+	} rows[] = {{"candidates.0.ttft_s", "ttft_s"}, {"candidates.0.tpot_s", "tpot_s"},
+	    {"candidates.0.ttft_p99_s", "ttft_p99_s"}};
 	if (trial_ask(t, serve)->status > 1) {
 		trial_broken(t, line, serve, "the second is refused");
 		return;
 	}
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const double a = reply_number(x, rows[i].plan), b = reply_number(trial_ask(t, serve), rows[i].serve);
 		if (isnan(a) || isnan(b))
 			continue;
 		trial_count(t);
 		if (fabs(a - b) > 1e-6 * a)
 			trial_broken(t, line, serve, "%s is %.6g and %.6g", rows[i].plan, a, b);
+	}
+}
+
+/* Drafts that are all rejected gain nothing; those that are all accepted a token each. */
+static void
+drafts_are_bounded(struct trial *t, const char *line)
+{
+	if (value_of(t, line, "--speculate") || value_of(t, line, "--draft-tokens"))
+		return;
+	for (int accept = 0; accept < 2; accept++) {
+		const char *with = arena_printf(trial_arena(t), "%s --speculate ngram=3,accept=%d", line, accept);
+		if (!value_of(t, line, "--batch") || trial_ask(t, with)->status > 1)
+			return;
+		const double gain = reply_number(trial_ask(t, with), "drafts.draft_gain");
+		if (isnan(gain))
+			return;
+		trial_count(t);
+		if (gain > (accept ? 4 : 1) + 1e-9)
+			trial_broken(t, line, with, "gain %.6g", gain);
 	}
 }
 
@@ -785,6 +806,7 @@ const struct random_law random_laws[] = {
     {"kv = capacity", " capacity ", 1, kv_is_capacity},
     {"parameters", " memory checkpoint ", 4, parameters_are_alike},
     {"plan = serve", " capacity ", 1, plans_are_served},
+    {"drafts", " serve ", 1, drafts_are_bounded},
     {"closed loop", " serve ", 1, clients_are_where_they_are},
     {"simulation", " serve ", 2, simulation_is_closed_form},
     {"answer = JSON", NULL, 6, answer_is_json},

@@ -116,11 +116,12 @@ simulated(const struct subject *x, struct sim_traffic t)
 	t.seed = 1;
 	t.isl.mean_token = x->load.isl;
 	t.osl.mean_token = x->load.osl;
-	const struct sim_config c = {.traffic = t,
+	struct sim_config c = {.traffic = t,
 	    .engine = simulate_setup(&x->setup, &x->load),
 	    .n_replicas = 1,
-	    .warmup_frac = SIMULATE_WARMUP,
+	    .warmup_frac = t.ramp_s > 0 || !t.n_clients ? SIMULATE_WARMUP : 0,
 	    .objectives = {NAN, NAN, NAN}};
+	c.engine.cold_s = c.warmup_frac > 0 ? 0 : serve_cold(&x->setup);
 	struct simulation *s = simulate(&c, &fault);
 	ck_assert_msg(s, "%s", fault ? fault : "");
 	return s;
@@ -213,6 +214,43 @@ START_TEST(clients)
 }
 END_TEST
 
+/* A benchmark: all clients begin at once, each sends ten requests of varying lengths. */
+START_TEST(finite_runs)
+{
+	uint64_t stream = 17;
+	int n_faults = 0;
+
+	for (int n = 0; n < CLOSED_SUBJECTS;) {
+		struct subject x;
+		struct serve_metrics m;
+		if (!draw_subject(&stream, &x))
+			continue;
+		n++;
+		const double places = serve_running(NULL, &x.setup, &x.load),
+		             n_clients = between(&stream, 2, fmin(places, 64));
+		struct serve_question q = question(&x, SERVE_CLOSED);
+		q.load.n_concurrent.value = n_clients;
+		q.load.n_requests = (struct datum){10 * n_clients, {NULL, 0, 0, NULL, false}};
+		serve_answer(&q, &m);
+		/* where prompts take most of the time the clients stay in step */
+		if (serve_in_step(&q, &m))
+			continue;
+		struct simulation *s = simulated(&x,
+		    (struct sim_traffic){.n_requests = (size_t)(10 * n_clients),
+		        .n_clients = (size_t)n_clients,
+		        .rate_request_per_s = INFINITY,
+		        .isl = {.kind = SIM_LOG_NORMAL, .cv = 0.1},
+		        .osl = {.kind = SIM_LOG_NORMAL, .cv = 0.4}});
+		const struct sim_result *r = simulation_result(s);
+		n_faults += differs(&x, n_clients, "TTFT of a run", m.first_s, r->ttft.mean, 0.25) +
+		    differs(&x, n_clients, "its median", m.first_p50_s, r->ttft.p50, 0.35) +
+		    differs(&x, n_clients, "its P99", m.first_p99_s, r->ttft.p99, 0.35);
+		simulation_free(s);
+	}
+	ck_assert_int_eq(n_faults, 0);
+}
+END_TEST
+
 /* Half as many again as the replica takes, of answers that vary: it never gives more than the maximum. */
 START_TEST(overload)
 {
@@ -255,6 +293,7 @@ serve_agree_suite(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, at_a_rate);
 	tcase_add_test(t, clients);
+	tcase_add_test(t, finite_runs);
 	tcase_add_test(t, overload);
 	suite_add_tcase(s, t);
 	return s;

@@ -100,6 +100,46 @@ START_TEST(worked_steps)
 }
 END_TEST
 
+/* An engine that looks at who waits every tenth step takes the second request then: one that came before the last look
+ * waits no longer than others, and nobody waits while nobody decodes. */
+START_TEST(looks_now_and_then)
+{
+	static const struct sim_arrival two[] = {{0, 10, 100, 0}, {0.055, 10, 5, 0}};
+	static const struct {
+		size_t poll_steps, alike;
+		double first_s;
+	} cases[] = {{0, 1, 0.0706}, {10, 1, 0.1204}, {10, 0, 0.1204}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct sim_config c = toy(400, 1024);
+		c.traffic.trace = two;
+		c.traffic.n_requests = 2;
+		c.engine.poll_steps = cases[i].poll_steps;
+		c.every_step = cases[i].alike;
+		struct simulation *s = run(&c);
+		const struct sim_result *r = simulation_result(s);
+		ck_assert_double_eq_tol(r->requests[0].first_s, 0.0101, 1e-9);
+		ck_assert_double_eq_tol(r->requests[1].first_s, cases[i].first_s, 4e-4);
+		simulation_free(s);
+	}
+}
+END_TEST
+
+/* A server that has just been started: its first step takes longer, and all wait for it. */
+START_TEST(begins_cold)
+{
+	struct sim_config c = toy(400, 1024);
+
+	c.engine.cold_s = 1;
+	struct simulation *s = run(&c);
+	const struct sim_result *r = simulation_result(s);
+	ck_assert_double_eq_tol(r->requests[0].first_s, 1.015, 1e-9);
+	ck_assert_double_ge(r->requests[2].first_s, 1.015);
+	ck_assert_double_le(r->requests[2].first_s, 1.05);
+	simulation_free(s);
+}
+END_TEST
+
 /* --- what holds for every simulation --------------------------------------------------------------------- */
 
 struct limits {
@@ -612,6 +652,8 @@ simulate_suite(void)
 
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, worked_steps);
+	tcase_add_test(t, looks_now_and_then);
+	tcase_add_test(t, begins_cold);
 	tcase_add_test(t, timeline_is_thinned);
 	tcase_add_test(t, fast_forward_is_exact);
 	tcase_add_test(t, little);

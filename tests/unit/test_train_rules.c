@@ -467,27 +467,17 @@ END_TEST
 static struct train_ask
 ask_of(const struct scene *s, struct stack *stack)
 {
-	const struct datum absent = datum_absent();
-
 	*stack =
 	    (struct stack){.id = "test", .use = STACK_TRAIN, .max_zero = number(1), .sequence = true, .time = s->stack};
 	return (struct train_ask){.model = &s->w,
 	    .stack = stack,
 	    .machine = s->job.machine,
-	    .n_gpus = number(64),
-	    .dp = absent,
-	    .tp = absent,
-	    .pp = absent,
-	    .vp = absent,
-	    .cp = absent,
-	    .ep = absent,
-	    .etp = absent,
-	    .zero = absent,
-	    .sp = -1,
+	    .n_gpus = s->job.n_gpus,
+	    .layout = s->job.layout,
 	    .n_global_sequences = number(128),
-	    .n_sequences = absent,
+	    .n_sequences = number(1),
 	    .seq_length = number(4096),
-	    .packed_length = absent,
+	    .packed_length = datum_absent(),
 	    .dtype = DTYPE_BF16,
 	    .attention = N_ATTENTION_FORMS,
 	    .dispatcher = DISPATCH_OPEN,
@@ -511,25 +501,20 @@ START_TEST(refusals)
 
 	scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
 	struct train_ask ask = ask_of(&s, &stack);
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_PARALLEL);
-	ask.tp = number(3);
+	ask.layout.tp = 3;
 	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_LAYOUT);
-	ask.tp = number(8);
+	ask.layout.tp = ask.layout.dp = 8;
 	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_ANSWERED);
 	ask.n_global_sequences = number(4);
 	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_SMALL_BATCH);
-	ask.n_global_sequences = datum_absent();
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_BATCH);
 	ask.n_global_sequences = number(128);
 	ask.dtype = DTYPE_NVFP4;
 	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_KERNELS);
 	scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 64);
 	ask = ask_of(&s, &stack);
-	ask.tp = number(1);
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_EXPERTS);
-	ask.ep = number(7);
+	ask.layout.ep = 7;
 	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_EXPERT_LAYOUT);
-	ask.ep = number(8);
+	ask.layout.ep = 8;
 	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_ANSWERED);
 }
 END_TEST
@@ -543,34 +528,13 @@ START_TEST(dispatcher_of_the_framework)
 	scene_of(&s, &DEEPSEEK, ON_H100, TUNED, 64);
 	struct train_ask ask = ask_of(&s, &stack);
 	ask.dispatcher = DISPATCH_OPEN;
-	ask.ep = number(32);
-	ask.tp = number(1);
+	ask.layout.ep = 32;
+	ask.layout.tp = 1;
 	ck_assert(!answer_to(&ask).job.dedup);
 	stack.time.dispatcher = DISPATCH_DEDUP;
 	ck_assert(answer_to(&ask).job.dedup);
 	ask.dispatcher = DISPATCH_PLAIN;
 	ck_assert(!answer_to(&ask).job.dedup);
-}
-END_TEST
-
-START_TEST(printed_batch_of_a_pipeline_is_local)
-{
-	struct scene s;
-	struct stack stack;
-
-	scene_of(&s, &LLAMA_405B, ON_H100, FSDP2_ASYNC, 512);
-	s.stack.local_batch = true;
-	struct train_ask ask = ask_of(&s, &stack);
-	ask.n_gpus = number(512);
-	ask.tp = number(8);
-	ask.pp = number(16);
-	ask.n_sequences = number(32);
-	const struct train_answer local = answer_to(&ask);
-	ask.n_sequences = number(1);
-	const struct train_answer one = answer_to(&ask);
-	ck_assert_int_eq(local.refusal, TRAIN_ANSWERED);
-	ck_assert_double_eq(local.step_s, one.step_s);
-	ck_assert(local.warned & 1U << TRAIN_WARNS_MICRO_BATCH);
 }
 END_TEST
 
@@ -583,7 +547,7 @@ START_TEST(doubts_widen)
 
 	scene_of(&s, &QWEN3_30B, ON_B200, EXPERTS_2025, 64);
 	struct train_ask ask = ask_of(&s, &stack);
-	ask.ep = ask.tp = number(8);
+	ask.layout.ep = ask.layout.tp = 8, ask.layout.dp = 8;
 	s.stack.release = number(202511);
 	stack.time.release = number(202511);
 	stack.time.listed = true;
@@ -634,7 +598,6 @@ train_rules_suite(void)
 	t = tcase_create("questions");
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, dispatcher_of_the_framework);
-	tcase_add_test(t, printed_batch_of_a_pipeline_is_local);
 	tcase_add_test(t, doubts_widen);
 	suite_add_tcase(s, t);
 	return s;

@@ -208,6 +208,37 @@ START_TEST(test_references)
 }
 END_TEST
 
+/* Prompts attend in 8 bits by the 16-bit kernel where nobody fitted them: faster, and as fast as the 8-bit peak says.
+ */
+START_TEST(test_narrow)
+{
+	const struct calibration c = transfer(rule_for("mi355x"), "mi355x");
+	const struct attention_calibration *narrow = &c.attention_by[ATTENTION_FIT_D128_FP8];
+
+	ck_assert(narrow->has_context && !c.attention_by[ATTENTION_FIT_D128_KV8].has_context);
+	const double peaks =
+	    gpu("mi355x")->peak_flop_per_s[PEAK_FP8].value / gpu("mi355x")->peak_flop_per_s[PEAK_BF16].value;
+	ck_assert_double_eq_tol(narrow->context.flop_per_s.value, 1.18 * peaks / 2 * c.context.flop_per_s.value,
+	    1e-6 * narrow->context.flop_per_s.value);
+	ck_assert(
+	    !transfer(rule_for("v100-sxm2-16gb"), "v100-sxm2-16gb").attention_by[ATTENTION_FIT_D128_FP8].has_context);
+}
+END_TEST
+
+/* Wider kernels than were fitted go by the widest fit, those of 128 by their own. */
+START_TEST(test_wide)
+{
+	const struct calibration *c = database_calibration(db, "h200-sxm5-141gb", "vllm");
+	struct attention_shape shape = {
+	    .batch = 8, .n_heads = 16, .n_kv_heads = 4, .head_dim = 512, .elem_byte = 2, .kv_elem_byte = 2};
+
+	ck_assert_ptr_eq(context_calibrated(c, &shape), &c->attention_by[ATTENTION_FIT_D256].context);
+	ck_assert_ptr_eq(generation_calibrated(c, &shape), &c->attention_by[ATTENTION_FIT_D256].generation);
+	shape.head_dim = 128;
+	ck_assert_ptr_eq(generation_calibrated(c, &shape), &c->generation);
+}
+END_TEST
+
 Suite *transfer_suite(void);
 
 Suite *
@@ -224,6 +255,8 @@ transfer_suite(void)
 	tcase_add_test(t, test_median);
 	tcase_add_test(t, test_rebase);
 	tcase_add_test(t, test_references);
+	tcase_add_test(t, test_narrow);
+	tcase_add_test(t, test_wide);
 	suite_add_tcase(s, t);
 	return s;
 }

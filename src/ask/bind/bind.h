@@ -150,6 +150,8 @@ struct slo {
 };
 /* One item of --slo; false with an error. */
 bool bind_slo(struct run *r, struct word w, struct slo *out);
+/* The row of a percentile. */
+void bind_show_percentile(struct sheet *sh, enum plan_measure m, enum plan_statistic s, double time_s);
 
 /* What a command's options say; absent: nothing, or it has no such option. */
 struct load_in {
@@ -167,6 +169,22 @@ struct load {
 	double rate_request_per_s, n_clients;
 	double think_s, think_cv;
 };
+
+/* `--speculate mtp=3,accept=0.8`: how tokens are drafted. */
+enum draft_method { DRAFT_NONE, DRAFT_LOOKUP, DRAFT_MTP, DRAFT_EAGLE, DRAFT_MODEL };
+struct speculation {
+	enum draft_method method;
+	double n_drafts, accept_frac;
+	struct source from;
+	const struct workload *model; /* that drafts, or NULL */
+};
+/* Without words: DRAFT_NONE.  False with errors. */
+bool bind_speculation(struct run *r, const struct words *words, const struct workload *target, struct speculation *out);
+/* Its tokens of a step, in a load. */
+void bind_drafted(const struct speculation *in, struct serve_load *load);
+/* What drafts beside a setup made from these parts; NULL or a fault. */
+const char *bind_draft(
+    struct run *r, const struct speculation *in, const struct serve_parts *target, struct serve_setup *s);
 
 /* False with errors. */
 bool bind_load(struct run *r, const struct load_in *in, struct load *out);

@@ -26,6 +26,8 @@ run_uncertainty(struct run *r, const char *kind)
 	    .within_sigma = absent,
 	    .group_sigma = absent,
 	    .unlisted_sigma = absent,
+	    .unlisted_within_sigma = absent,
+	    .unlisted_group_sigma = absent,
 	    .recipe_sigma = absent,
 	    .machine_sigma = absent,
 	    .n_groups = absent,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The kernels of a GPU in one struct, at the rates of the GPU in hand: the fits of the GPU and of the engine laid over
- * each other, and for what nobody measured another GPU's, by the rules of hwdb/transfers.
+ * Merge the kernel fits of a GPU into one struct: the GPU's own fit, the engine's fit on top, and for kernels without
+ * measurements those of a donor GPU, by the rules in hwdb/transfers.
  *
- * A file's fractions become rates of the figures that the file refers to.  They are put at those of the GPU's entry
- * once, kept beside the entry, and at those that were set where any was.
+ * Calibration files hold fractions of their reference figures.  The reader turns them into rates; here they are
+ * rescaled to the figures of the GPU's entry (once, cached with the entry), or to those changed with --set.
  */
 #include "ask/bind/bind.h"
 
@@ -37,8 +37,15 @@ bind_engine(struct run *r, struct word name, const struct gpu *gpu)
 
 	if (e && said)
 		run_assume_as(r, "engine", e->id, "%s", said);
-	if (e)
-		run_word(r, "engine", asked);
+	if (!e)
+		return NULL;
+	run_word(r, "engine", asked);
+	if (e->vendor && gpu && gpu->vendor && strcmp(e->vendor, gpu->vendor) != 0) {
+		run_refuse(r, asked.from, arena_printf(r->arena, "%s runs on %s GPUs only", e->name, e->vendor),
+		    strcmp(gpu->vendor, "AMD") == 0 ? "add --engine vllm or sglang"
+		                                    : "add --engine trtllm, vllm or sglang");
+		return NULL;
+	}
 	return e;
 }
 
@@ -252,7 +259,7 @@ own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 
 /* --- transfer -------------------------------------------------------------------------------------------- */
 
-enum { DONORS_MAX = 3 }; /* a donor may have its own donor, for what it lacks */
+enum { DONORS_MAX = 4 }; /* a donor may have its own donor, for what it lacks */
 
 static struct calibration *known_kernels(
     struct run *r, const struct gpu *gpu, const char *backend, bool pooled, int n_donors);

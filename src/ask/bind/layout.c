@@ -19,9 +19,8 @@
  * the nearest that does. */
 
 #define THIS struct layout_in
-static const struct option layout_options[] = {LAYOUT_OPTIONS(OPTION_ROW)};
+const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
 #undef THIS
-const struct option_group layout_group = OPTION_GROUP(layout_options, 0);
 
 static bool
 whole(struct run *r, struct datum d, const char *name, double least, double *out)

@@ -338,3 +338,26 @@ bind_slo(struct run *r, struct word w, struct slo *out)
 	out->text = arena_printf(r->arena, "%s%s%s", measures[out->measure], of ? " " : "", of ? of : "");
 	return run_value(r, w.from, time, Q_TIME, &out->limit_s);
 }
+
+void
+bind_show_percentile(struct sheet *sh, enum plan_measure m, enum plan_statistic s, double time_s)
+{
+#define ROW(measure, statistic, row, id)                                                                               \
+	if (m == PLAN_##measure && s == PLAN_##statistic) {                                                            \
+		TAKE(sh, row, time_s);                                                                                 \
+		SHOW(sh, row, id);                                                                                     \
+	}
+	ROW(TTFT, P50, ttft_p50_s, ttft_p50_s)
+	ROW(TTFT, P90, ttft_p90_s, ttft_p90_s)
+	ROW(TTFT, P95, ttft_p95_s, ttft_p95_s)
+	ROW(TTFT, P99, ttft_p99_s, ttft_p99_s)
+	ROW(TPOT, P50, tpot_p50_s, tpot_p50_s)
+	ROW(TPOT, P90, tpot_p90_s, tpot_p90_s)
+	ROW(TPOT, P95, tpot_p95_s, tpot_p95_s)
+	ROW(TPOT, P99, tpot_p99_s, tpot_p99_s)
+	ROW(E2E, P50, answer_p50_s, e2e_p50_s)
+	ROW(E2E, P90, answer_p90_s, e2e_p90_s)
+	ROW(E2E, P95, answer_p95_s, e2e_p95_s)
+	ROW(E2E, P99, answer_p99_s, e2e_p99_s)
+#undef ROW
+}

@@ -267,9 +267,19 @@ cited(struct arena *a, const char *text)
 	return own_list(a, items, 2);
 }
 
+/* Whether no row has experts or adapters. */
+static bool
+all_dense(const struct steps *s)
+{
+	for (int i = 0; i < s->n; i++)
+		if (s->rows[i].ask.adapters || workload_has_experts(s->rows[i].ask.model))
+			return false;
+	return true;
+}
+
 static const struct node *
 stack_file(struct run *r, const struct calibrate_in *in, const struct stack *base, const struct own_rows *rows,
-    const struct fit_stack *fit)
+    const struct steps *steps, const struct fit_stack *fit)
 {
 	struct arena *a = r->arena;
 	const struct node *n = own_file(r, in, in->stack.text, base->id, rows);
@@ -282,6 +292,8 @@ stack_file(struct run *r, const struct calibrate_in *in, const struct stack *bas
 		n = tree_with(a, n, "time.left_out", cited(a, arena_printf(a, "%.3f", fit->unseen.median_ape)));
 		n = tree_with(a, n, "time.models", cited(a, arena_printf(a, "%d", fit->n_left)));
 	}
+	if (all_dense(steps))
+		n = tree_with(a, n, "time.dense_runs", own_word(a, "true"));
 	return tree_with(a, n, "time.listed", own_word(a, "true"));
 }
 
@@ -322,6 +334,29 @@ stack_show(struct run *r, const struct fit_stack *fit, const struct stack *base)
 	    base->id);
 }
 
+/* What was believed of runs with `base`: as train_interval() has it. */
+static struct fit_prior
+stack_prior(struct run *r, const struct stack *base, struct word name)
+{
+	const struct uncertainty *u = run_uncertainty(r, "train");
+	const char *said;
+	const struct stack *was = database_stack(r->database, r->arena, r->diag, name.text, NULL, name.from, &said);
+	const double within = datum_or(u->within_sigma, 0.1), group = datum_or(u->group_sigma, 0);
+	const double machine = datum_or(u->machine_sigma, 0);
+	struct fit_prior p = {within, group, machine};
+	double all = datum_or(base->time.spread, hypot(hypot(within, group), machine));
+
+	/* without its traits a framework's rows scatter more: what the rows tell is the less */
+	if (was && !was->time.listed) {
+		all = hypot(all, datum_or(u->unlisted_sigma, 0));
+		p.within = datum_or(u->unlisted_within_sigma, within);
+		p.group = datum_or(u->unlisted_group_sigma, group);
+		p.stack = sqrt(fmax(machine * machine, all * all - p.within * p.within - p.group * p.group));
+	}
+	const double share = all / hypot(hypot(p.within, p.group), p.stack);
+	return (struct fit_prior){p.within * share, p.group * share, p.stack * share};
+}
+
 enum answer
 calibrate_stack(struct run *r, const struct calibrate_in *in)
 {
@@ -338,11 +373,8 @@ calibrate_stack(struct run *r, const struct calibrate_in *in)
 	train_reader_stack(s.reader, base);
 	if (!own_read(r, &in->files, columns, &rows, read_step, &s) || !own_enough(r, in->stack, &rows, FIT_STACK_ROWS))
 		goto out;
-	const struct uncertainty *u = run_uncertainty(r, "train");
-	/* few runs leave a part of what frameworks differ by */
-	const double usual = hypot(hypot(datum_or(u->within_sigma, 0.1), datum_or(u->group_sigma, 0)),
-	    datum_or(u->unlisted_sigma, 0) / sqrt(fmax(1, s.n)));
-	if (!fit_stack(r->arena, s.n, s.rows, datum_or(base->time.spread, usual), &fit)) {
+	const struct fit_prior prior = stack_prior(r, base, extends);
+	if (!fit_stack(r->arena, s.n, s.rows, &prior, &fit)) {
 		diag_error(
 		    r->diag, in->stack.from, "no kind of model has the %d rows a factor needs", (int)FIT_STACK_ROWS);
 		goto out;
@@ -354,7 +386,7 @@ calibrate_stack(struct run *r, const struct calibrate_in *in)
 	r->title = arena_printf(r->arena, "%s, fitted to %d of %d steps; the rest from %s", in->stack.text, rows.n_used,
 	    rows.n_read, base->id);
 	stack_show(r, &fit, base);
-	if (own_store(r, in, ENTRY_STACK, in->stack.text, stack_file(r, in, base, &rows, &fit)))
+	if (own_store(r, in, ENTRY_STACK, in->stack.text, stack_file(r, in, base, &rows, &s, &fit)))
 		answer = ANSWERED;
 out:
 	train_reader_free(s.reader);

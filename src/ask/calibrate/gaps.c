@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What train and serve read of a GPU beyond what was fitted, and which GPU's kernels they take for it. */
+/* Kernels that train and serve need but the rows did not cover, and the GPU that they are taken from. */
 #include "ask/calibrate/calibrate.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ any_custom(const struct calibration *c)
 	return c->n_custom > 0;
 }
 
-/* Engines have kernels of their own for all but collectives of NCCL. */
+/* Sections of a calibration and the commands that read them; of_engine: fitted per engine, not per GPU. */
 static const struct gap {
 	const char *section, *readers;
 	bool (*has)(const struct calibration *c);

@@ -26,9 +26,15 @@ struct capacity_plan_in {
 	    "SLO plan: coefficient of variation of OSL (log-normal)")                                                  \
 	X(0, cached, "cached", "cached", FRACTION, "FRACTION", "", "0",                                                \
 	    "SLO plan: prefix cache hit rate, share of each prompt")                                                   \
+	X(0, speculate, "speculate", "speculate", WORDS, "METHOD=N,accept=F", "", NULL,                                \
+	    "SLO plan: speculative decoding, as in ridge serve: mtp=3,accept=0.8")                                     \
 	X(0, growth, "growth", "growth", FRACTION, "FRACTION", "", "0",                                                \
 	    "SLO plan: load headroom above the given load")                                                            \
 	X(0, spare, "spare", "spare", COUNT, "N", "", "0", "SLO plan: spare replicas (1 for N+1)")                     \
+	X(0, host_power, "host-power", "host_power", POWER, "WATT", "", NULL,                                          \
+	    "SLO plan: power of the host for each GPU, for the site's power")                                          \
+	X(0, pue, "pue", "pue", NUMBER, "FACTOR", "", NULL,                                                            \
+	    "SLO plan: power usage effectiveness of the facility, for the site's power")                               \
 	X(0, gpus, "gpus", "gpus", COUNT, "N", "", "8", "SLO plan: maximum GPUs per replica")                          \
 	X(0, every_layout, "every-layout", "every_layout", FLAG, "", "", NULL,                                         \
 	    "SLO plan: list every layout, not only the best per GPU, engine and dtype")                                \
@@ -116,6 +122,7 @@ struct plan_setup {
 	int group;       /* GPU, engine and type */
 };
 
-void capacity_plan_show(struct run *r, const struct plan_candidate *c, const struct plan_load *l);
+void capacity_plan_show(
+    struct run *r, const struct capacity_plan_in *in, const struct plan_candidate *c, const struct plan_load *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPUs by memory and roofline floors: what is asked, and the candidates that answer it. */
+/* `ridge capacity` without SLOs: GPU counts from memory and roofline floors. */
 #include "ask/capacity/parts.h"
 
 #include "ask/bind/bind.h"
@@ -74,7 +74,7 @@ check_gpu(struct run *r, const struct capacity_in *in)
 	return true;
 }
 
-/* The linear rule is used only when it is asked for by name; the exact one needs a shape. */
+/* The linear rule only with --kv-rule doc; the exact rule needs the shape of the model. */
 static bool
 bind_model(struct run *r, const struct capacity_in *in, struct plan *p)
 {

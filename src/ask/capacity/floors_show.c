@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GPUs by memory and roofline floors: ways to lay out a replica, and the rows of one candidate. */
+/* Capacity from memory and roofline floors: replica layouts, and the rows of one candidate GPU. */
 #include "ask/capacity/parts.h"
 
 #include "ask/bind/bind.h"
@@ -113,7 +113,7 @@ floors_replica(struct sheet *sh, const struct plan *p, const struct candidate *w
 	return a;
 }
 
-/* Every way with its price, which nobody is told. */
+/* Add prices to all layouts, without listing them under `assumed`. */
 bool
 floors_price_ways(struct run *r, const struct price_in *price, const struct plan *p, const struct candidate *who,
     struct way *ways, int n, struct capacity_replica *all)

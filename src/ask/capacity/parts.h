@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Capacity by memory and roofline floors, between its own files. */
+/* Shared by floors.c and floors_show.c. */
 #ifndef RIDGE_ASK_CAPACITY_PARTS_H
 #define RIDGE_ASK_CAPACITY_PARTS_H
 
@@ -22,7 +22,7 @@ struct candidate {
 	struct capacity_case c;
 };
 
-/* A way to lay a replica out, and what it is rented in. */
+/* One layout of a replica, and the instances it is rented in. */
 struct way {
 	struct layout layout;
 	struct rental rental;
@@ -35,7 +35,7 @@ struct capacity_replica floors_replica(
     struct sheet *sh, const struct plan *p, const struct candidate *who, const struct way *way);
 /* As --layout takes it. */
 const char *floors_layout(struct run *r, const struct candidate *who, const struct layout *l);
-/* Every way with its price, which nobody is told. */
+/* Add prices to all layouts, without listing them under `assumed`. */
 bool floors_price_ways(struct run *r, const struct price_in *price, const struct plan *p, const struct candidate *who,
     struct way *ways, int n, struct capacity_replica *all);
 /* The rows of one candidate; false when it does not fit. */

@@ -18,7 +18,8 @@ capacity_plan_asked(const struct capacity_plan_in *in)
 {
 	return in->engine.n > 0 || in->slo.n > 0 || datum_given(in->ttft) || datum_given(in->tpot) ||
 	    datum_given(in->e2e) || in->dtypes.n > 0 || datum_given(in->day_tokens) || datum_given(in->think) ||
-	    in->growth.value > 0 || in->spare.value > 0 || in->every_layout;
+	    in->growth.value > 0 || in->speculate.n > 0 || datum_given(in->pue) || datum_given(in->host_power) ||
+	    in->spare.value > 0 || in->every_layout;
 }
 
 /* --- the load -------------------------------------------------------------------------------------------- */
@@ -49,6 +50,9 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
 		if (!(shares[i].value >= 0 && shares[i].value <= 100))
 			return run_refuse(r, shares[i].from, "must be between 0 and 100", "write 0.5 or 50%");
+	if (in->pue.value < 1)
+		return run_refuse(r, in->pue.from, "--pue must be at least 1", "write for example --pue 1.2");
+	run_reads(r, &in->pue, &in->host_power, NULL);
 	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
 	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
 	    run_fraction(r, "cached", in->cached) & run_whole(r, "spare", in->spare, 0) &
@@ -70,7 +74,7 @@ read_objective(struct run *r, struct word w, struct plan_objective *out)
 	return true;
 }
 
-/* Those of --slo, and the limits of means that have an option of their own. */
+/* SLOs from --slo and from --ttft, --tpot and --e2e. */
 static bool
 read_objectives(struct run *r, const struct capacity_plan_in *in, struct plan_load *l)
 {
@@ -134,6 +138,7 @@ struct search {
 	const struct capacity_plan_in *in;
 	const struct capacity_plan_case *c;
 	const struct workload *model;
+	struct speculation speculation;
 	struct plan_candidate *list;
 	size_t n;
 	int n_groups;
@@ -172,6 +177,7 @@ add_layout(struct search *s, struct serve_parts *p, struct plan_setup about, str
 
 	p->layout = layout;
 	const char *fault = serve_assemble(setup, kernels, p);
+	fault = fault ? fault : bind_draft(s->run, &s->speculation, p, setup);
 	if (fault) {
 		s->fault = fault;
 		return;
@@ -302,9 +308,6 @@ bind_candidates(struct search *s)
 	const struct words *engines = s->in->engine.n ? &s->in->engine : &usual_engine,
 	                   *types = s->in->dtypes.n ? &s->in->dtypes : &usual_type;
 
-	s->model = run_model(s->run, s->c->model);
-	if (!s->model)
-		return false;
 	s->list = ARENA_ARRAY(s->run->arena, struct plan_candidate, CANDIDATES_MOST);
 	for (size_t i = 0; i < s->c->gpus->n; i++)
 		if (!add_gpu(s, s->c->gpus->list[i], engines, types))
@@ -414,8 +417,13 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 	struct search s = {.run = r, .in = in, .c = c};
 	struct plan_load load;
 
-	if (!read_load(r, in, c, &load) || !bind_candidates(&s))
+	if (!read_load(r, in, c, &load) || !(s.model = run_model(r, c->model)) ||
+	    !bind_speculation(r, &in->speculate, s.model, &s.speculation) || !bind_candidates(&s))
 		return REFUSED;
+	struct serve_load drafted = plan_serve_load(&load);
+	bind_drafted(&s.speculation, &drafted);
+	load.n_drafts = drafted.n_drafts;
+	load.n_accepted = drafted.n_accepted;
 	if (s.n == 0) {
 		run_refuse(r, c->gpus->list[0].from, "none of these setups can be evaluated",
 		    "see the warnings; without --engine and --slo, roofline floors are printed");
@@ -432,7 +440,7 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 		if (is_shown(&s, i))
 			SCOPE_I (r->sheet, "candidates", i) {
 				tell_price(&s, &s.list[i]);
-				capacity_plan_show(r, &s.list[i], &load);
+				capacity_plan_show(r, in, &s.list[i], &load);
 			}
 	warn(r, &s);
 	return feasible(&s.list[0]) ? ANSWERED : ANSWERED_NO;

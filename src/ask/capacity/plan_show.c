@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Show the setups of a capacity plan. */
 #include "ask/capacity/capacity.h"
+#include "ask/serve/serve.h"
 #include "model/calc/calc.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
@@ -109,35 +110,31 @@ is_asked(const struct plan_load *l, enum plan_measure m, enum plan_statistic s)
 	return false;
 }
 
+/* Those that objectives limit; the first token's P99 always. */
+static void
+show_percentiles(struct sheet *sh, const struct plan_point *p, const struct plan_load *l, enum plan_measure m)
+{
+	for (int k = PLAN_P50; k < N_PLAN_STATISTICS; k++) {
+		const enum plan_statistic s = (enum plan_statistic)k;
+		if (is_asked(l, m, s) || (m == PLAN_TTFT && s == PLAN_P99))
+			bind_show_percentile(sh, m, s, p->latency_s[m][s]);
+	}
+}
+
 static void
 show_latency(struct run *r, const struct plan_point *p, const struct plan_load *l)
 {
 	struct sheet *sh = r->sheet;
 
-#define PERCENTILE(row, measure, statistic, id)                                                                        \
-	TAKE(sh, row, p->latency_s[measure][statistic]);                                                               \
-	if (is_asked(l, measure, statistic))                                                                           \
-	SHOW(sh, row, id)
 	TAKE(sh, ttft_s, p->latency_s[PLAN_TTFT][PLAN_MEAN]);
 	SHOW(sh, ttft_s, ttft_s);
-	PERCENTILE(ttft_p50_s, PLAN_TTFT, PLAN_P50, ttft_p50_s);
-	PERCENTILE(ttft_p90_s, PLAN_TTFT, PLAN_P90, ttft_p90_s);
-	PERCENTILE(ttft_p95_s, PLAN_TTFT, PLAN_P95, ttft_p95_s);
-	TAKE(sh, ttft_p99_s, p->latency_s[PLAN_TTFT][PLAN_P99]);
-	SHOW(sh, ttft_p99_s, ttft_p99_s);
+	show_percentiles(sh, p, l, PLAN_TTFT);
 	TAKE(sh, tpot_s, p->latency_s[PLAN_TPOT][PLAN_MEAN]);
 	SHOW(sh, tpot_s, tpot_s);
-	PERCENTILE(tpot_p50_s, PLAN_TPOT, PLAN_P50, tpot_p50_s);
-	PERCENTILE(tpot_p90_s, PLAN_TPOT, PLAN_P90, tpot_p90_s);
-	PERCENTILE(tpot_p95_s, PLAN_TPOT, PLAN_P95, tpot_p95_s);
-	PERCENTILE(tpot_p99_s, PLAN_TPOT, PLAN_P99, tpot_p99_s);
+	show_percentiles(sh, p, l, PLAN_TPOT);
 	TAKE(sh, answer_s, p->latency_s[PLAN_E2E][PLAN_MEAN]);
 	SHOW(sh, answer_s, e2e_s);
-	PERCENTILE(answer_p50_s, PLAN_E2E, PLAN_P50, e2e_p50_s);
-	PERCENTILE(answer_p90_s, PLAN_E2E, PLAN_P90, e2e_p90_s);
-	PERCENTILE(answer_p95_s, PLAN_E2E, PLAN_P95, e2e_p95_s);
-	PERCENTILE(answer_p99_s, PLAN_E2E, PLAN_P99, e2e_p99_s);
-#undef PERCENTILE
+	show_percentiles(sh, p, l, PLAN_E2E);
 }
 
 /* Simulated: the planned load, without the spares. */
@@ -157,7 +154,8 @@ tell_proof(struct run *r, const struct plan_candidate *c)
 }
 
 void
-capacity_plan_show(struct run *r, const struct plan_candidate *c, const struct plan_load *l)
+capacity_plan_show(
+    struct run *r, const struct capacity_plan_in *in, const struct plan_candidate *c, const struct plan_load *l)
 {
 	const struct plan_setup *about = c->about;
 	struct sheet *sh = r->sheet;
@@ -188,8 +186,16 @@ capacity_plan_show(struct run *r, const struct plan_candidate *c, const struct p
 		TAKE(sh, n_fleet_gpus, n_gpus);
 		CALL(sh, all_watt, serve_fleet_power(sh, n_fleet_gpus, gpu_watt));
 		SHOW(sh, all_watt, power_watt);
+		if (datum_given(in->pue) || datum_given(in->host_power)) {
+			CALL(sh, site_watt,
+			    serve_site_power(
+			        sh, all_watt, n_fleet_gpus, datum_or(in->host_power, 0), datum_or(in->pue, 1)));
+			SHOW(sh, site_watt, site_watt);
+		}
 	}
 	show_latency(r, &c->usual, l);
+	const struct serve_question asked = {.setup = c->setup, .gpu = about->gpu, .regime = SERVE_ONLINE};
+	TELL_HIDDEN(sh, typical_error, serve_support(r, &asked));
 	if (c->front)
 		TELL(sh, pareto, "*");
 	if (c->confirmed)

@@ -9,6 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define THIS struct memory_in
+const struct option memory_rows[] = {MEMORY_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct training_in
+const struct option training_rows[] = {TRAINING_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct serving_in
+const struct option serving_rows[] = {SERVING_OPTIONS(OPTION_ROW)};
+#undef THIS
+
 /* --- words --------------------------------------------------------------------------------------------------- */
 
 static bool

@@ -33,6 +33,7 @@ struct memory_in {
 	    "share of GPU memory kept free, instead of the stack's safety factor")
 	MEMORY_OPTIONS(OPTION_MEMBER)
 };
+extern const struct option memory_rows[0 MEMORY_OPTIONS(OPTION_COUNT)];
 
 /* How it is trained. */
 struct training_in {
@@ -77,6 +78,7 @@ struct training_in {
 	    "quantization format of frozen base or served weights")
 	TRAINING_OPTIONS(OPTION_MEMBER)
 };
+extern const struct option training_rows[0 TRAINING_OPTIONS(OPTION_COUNT)];
 
 /* How it is served. */
 struct serving_in {
@@ -94,6 +96,7 @@ struct serving_in {
 	    "share of GPU memory the engine takes (default: the engine's)")
 	SERVING_OPTIONS(OPTION_MEMBER)
 };
+extern const struct option serving_rows[0 SERVING_OPTIONS(OPTION_COUNT)];
 
 /* A model known by its size alone. */
 struct numbers_in {

@@ -55,6 +55,22 @@ assemble(struct run *r, const struct serve_in *in, const struct serve_parts *p, 
 }
 
 static bool
+bind_drafts(struct run *r, const struct serve_in *in, const struct serve_parts *p, struct serve_binding *out)
+{
+	if (!bind_speculation(r, &in->speculate, p->model, &out->speculation))
+		return false;
+	if (in->speculate.n && datum_given(in->draft_tokens))
+		return run_refuse(r, in->draft_tokens.from, "--speculate and --draft-tokens exclude each other",
+		    "--speculate works the cost of drafts out; keep one");
+	if (in->speculate.n && out->engine->kind != ENGINE_BATCHED)
+		return run_refuse(r, out->speculation.from,
+		    arena_printf(r->arena, "%s has no model of speculative decoding", out->engine->name),
+		    "use trtllm, vllm or sglang, or give a measured --draft-time");
+	const char *fault = bind_draft(r, &out->speculation, p, &out->setup);
+	return !fault || run_refuse(r, out->speculation.from, fault, "use another draft, or --draft-tokens");
+}
+
+static bool
 bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 {
 	struct word name;
@@ -74,7 +90,7 @@ bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 		return false;
 	bind_serve_kernels(r, system, &p);
 	out->fitted = p.consensus;
-	return assemble(r, in, &p, &out->setup);
+	return assemble(r, in, &p, &out->setup) && bind_drafts(r, in, &p, out);
 }
 
 /* --- the question ---------------------------------------------------------------------------------------- */
@@ -151,7 +167,10 @@ serve_load(struct run *r, const struct serve_in *in, const struct serve_binding 
 
 	if (s->simulate || !datum_given(in->rate))
 		run_reads(r, &in->requests, NULL);
-	return check_numbers(r, in) && check_together(r, in, b) && bind_load(r, &load, out);
+	if (!check_numbers(r, in) || !check_together(r, in, b) || !bind_load(r, &load, out))
+		return false;
+	bind_drafted(&b->speculation, &out->each);
+	return true;
 }
 
 static void
@@ -250,6 +269,31 @@ does_not_fit(struct run *r, const struct serve_in *in, const struct serve_bindin
 
 /* --- the answer ------------------------------------------------------------------------------------------ */
 
+/* The percentiles that --slo limits, by the closed form of `ridge capacity`: rows, and their times. */
+static bool
+show_percentiles(struct run *r, const struct words *list, const struct serve_question *q, const struct serve_metrics *m,
+    double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS])
+{
+	double latency_s[N_PLAN_MEASURES][N_PLAN_STATISTICS];
+	bool known = false;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct slo slo;
+		if (!bind_slo(r, list->list[i], &slo))
+			return false;
+		if (slo.statistic == PLAN_MEAN || slo.measure == SLO_ITL)
+			continue;
+		if (!known)
+			plan_latencies(q->setup, &q->load, &m->flow, latency_s);
+		known = true;
+		/* measures of a plan are the first of those of an SLO */
+		const enum plan_measure of = (enum plan_measure)slo.measure;
+		time_s[slo.measure][slo.statistic] = latency_s[of][slo.statistic];
+		bind_show_percentile(r->sheet, of, slo.statistic, latency_s[of][slo.statistic]);
+	}
+	return true;
+}
+
 /* Means; of requests that come faster than they are answered no wait is short enough. */
 static void
 times_of(const struct serve_metrics *m, double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS])
@@ -267,7 +311,7 @@ times_of(const struct serve_metrics *m, double time_s[N_SLO_MEASURES][N_PLAN_STA
 }
 
 static enum answer
-verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics *m)
+verdict_of(struct run *r, const struct serve_in *in, const struct serve_question *q, const struct serve_metrics *m)
 {
 	const char *verdict = m->saturated
 	    ? arena_printf(r->arena, "saturated: the maximum is %.3g requests/s", 0.9 * m->saturation_request_per_s)
@@ -275,6 +319,9 @@ verdict_of(struct run *r, const struct serve_in *in, const struct serve_metrics 
 	double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS];
 
 	times_of(m, time_s);
+	if (!m->saturated && (q->regime == SERVE_ONLINE || q->regime == SERVE_CLOSED) &&
+	    !show_percentiles(r, &in->slo, q, m, time_s))
+		return REFUSED;
 	bool met = serve_objective(r, "--ttft", in->ttft, time_s[SLO_TTFT][PLAN_MEAN], &verdict) &
 	    serve_objective(r, "--itl", in->itl, time_s[SLO_ITL][PLAN_MEAN], &verdict) &
 	    serve_objective(r, "--e2e", in->e2e, time_s[SLO_E2E][PLAN_MEAN], &verdict);
@@ -343,6 +390,10 @@ serve_engine(struct run *r, const struct serve_in *in)
 	if (!simulate_check(r, &in->simulation) || !serve_bind(r, in, b, &load, &q))
 		return REFUSED;
 	r->title = title_of(r, b);
+	const double context_token = datum_or(in->isl, 0) + datum_or(in->osl, 0);
+	if (datum_given(b->model->context) && context_token > b->model->context.value)
+		run_warn(r, "ISL + OSL of %g tokens exceeds the model's context length %g", context_token,
+		    b->model->context.value);
 	if (in->simulation.simulate) {
 		struct simulate_case c;
 		return simulate_case_of(r, in, b, &load, &c) ? serve_simulate(r, &in->simulation, &c) : REFUSED;
@@ -354,7 +405,7 @@ serve_engine(struct run *r, const struct serve_in *in)
 	serve_show(r, b, &q, &m);
 	if (!m.saturated && !serve_show_pools(r, in, &q))
 		return REFUSED;
-	return verdict_of(r, in, &m);
+	return verdict_of(r, in, &q, &m);
 }
 
 /* --- errors -------------------------------------------------------------------------------------------------- */
@@ -376,49 +427,4 @@ serve_error_kind(const struct serve_question *q)
 	if (q->regime == SERVE_PROMPT && q->setup->engine->unfused.n_kernels.value > 0)
 		return "prompt";
 	return kinds[q->regime];
-}
-
-/* How the engine's published runs of this kind lay around the model. */
-static const struct engine_residual *
-residual_for(const struct serve_question *q)
-{
-	const struct engine *e = q->setup->engine;
-	const char *kind = serve_error_kind(q);
-
-	for (int i = 0; i < e->n_residuals; i++)
-		if (strcmp(e->residuals[i].kind, kind) == 0)
-			return &e->residuals[i];
-	return e->n_residuals > 0 ? &e->residuals[0] : NULL;
-}
-
-/* Of a normal error, the median is 0.6745 sigma and the mean 0.7979 sigma.  Errors have longer tails than that: both
- * count alike. */
-static double
-sigma_of(const struct engine_residual *e, double otherwise)
-{
-	if (!e)
-		return otherwise;
-	const double mean = e->mape_frac.value / 0.7979;
-	return datum_given(e->median_frac) ? (mean + e->median_frac.value / 0.6745) / 2 : mean;
-}
-
-/* Beside runs without a reason for doubt, those with one lay so much farther away. */
-static const double doubt = 1.8;
-
-struct serve_errors
-serve_errors_of(struct run *r, const struct serve_question *q, const struct calibration *fitted, bool doubted)
-{
-	const struct uncertainty *u = run_uncertainty(r, "serve");
-	const struct engine_residual *e = residual_for(q);
-	struct serve_errors s = {.terms = {.widening = datum_or(u->conformal, 1)}};
-
-	s.terms.stack_sigma = sigma_of(e, datum_or(u->sigma, 0.2));
-	/* encoders and engines that split layers were met on many GPUs whose kernels are other GPUs' */
-	const enum engine_kind kind = q->setup->engine->kind;
-	if (fitted && fitted->transferred_from && kind != ENGINE_ENCODER && kind != ENGINE_LAYER_SPLIT)
-		s.terms.transfer_sigma = fitted->transfer_sigma.gemm;
-	if (doubted)
-		s.terms.widening *= doubt;
-	s.why = e ? "published runs of this engine" : "no published runs of this engine";
-	return s;
 }

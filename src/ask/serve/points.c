@@ -431,7 +431,9 @@ serve_slos(struct run *r, const struct words *list, double time_s[N_SLO_MEASURES
 			return run_refuse(r, list->list[i].from,
 			    arena_printf(r->arena, "this answer has no %s", slo.text),
 			    slo.statistic == PLAN_MEAN ? "add --osl 200"
-			                               : "add --simulate: the closed form has means only");
+			        : slo.measure == SLO_ITL
+			        ? "add --simulate, or limit tpot: its percentiles are over requests, not of tokens"
+			        : "add --rate or --concurrency: percentiles are over requests that come and go");
 		*met = serve_objective(r, slo.text, slo.limit_s, found_s, verdict) && *met;
 	}
 	return true;

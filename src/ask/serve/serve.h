@@ -112,17 +112,34 @@ bool simulate_write_requests(struct run *r, struct word file, const struct sim_r
 void simulate_show(struct run *r, const struct sim_config *c, const struct sim_result *result);
 void simulate_show_rate(struct run *r, const struct sim_config *c, const struct sim_result *result, bool full);
 
-/* How far answers of the serving model lie from published runs. */
+/* How far answers of the serving model lie from published runs: support.c. */
 
-struct serve_errors {
+/* Published runs are alike in these. */
+struct serve_cell {
+	const char *engine, *architecture, *format, *family;
+};
+
+enum serve_quantity { SERVE_THROUGHPUT, SERVE_TPOT, SERVE_TTFT, SERVE_LATENCY, N_SERVE_QUANTITIES };
+
+struct serve_error {
 	struct error_terms terms;
 	const char *why;
 };
 
-/* What an answer's interval rests on: the engine's published runs of this kind, whose kernels they are (`fitted`, or
- * NULL), and whether there is a reason for doubt. */
-struct serve_errors serve_errors_of(
-    struct run *r, const struct serve_question *q, const struct calibration *fitted, bool doubted);
+struct serve_errors {
+	struct serve_error of[N_SERVE_QUANTITIES];
+};
+
+struct serve_cell serve_cell_of(const struct serve_question *q);
+/* Of a regime of `ridge validate`: throughput, ttft, prompt, latency, tpot, itl, decode. */
+enum serve_quantity serve_quantity_of(const char *regime);
+/* What answers' intervals rest on: the published runs of this combination, or those of combinations left out of the
+ * fit and whose kernels they are (`fitted`, or NULL). */
+struct serve_errors serve_errors_of(struct run *r, const struct serve_question *q, const struct calibration *fitted);
+/* Of an answer whose first token takes this share of it. */
+struct serve_error serve_error_of_answer(const struct serve_errors *s, double first_frac);
+/* How far published runs of the combination were off, by quantity; warns where there are none. */
+const char *serve_support(struct run *r, const struct serve_question *q);
 
 /* What an engine's file calls residuals of such runs: offline, online, static, batch1, ttft, prompt, encoder. */
 const char *serve_error_kind(const struct serve_question *q);
@@ -151,7 +168,7 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, itl, "itl", "itl", TIME, "TIME", "", NULL, "SLO: maximum inter-token latency (ITL)")                      \
 	X(0, e2e, "e2e", "e2e", TIME, "TIME", "", NULL, "SLO: maximum P99 end-to-end latency")                         \
 	X(0, slo, "slo", "slo", WORDS, "WHAT:TIME,...", "", NULL,                                                      \
-	    "SLOs on ttft, tpot, itl or e2e; of a percentile with --simulate: ttft=p99:500ms,itl=40ms")                \
+	    "SLOs on ttft, tpot, itl or e2e, mean or percentile: ttft=p99:500ms,tpot=40ms")                            \
 	X(0, points, "points", "points", WORDS, "NAME:RATE[:P99],...", "", NULL,                                       \
 	    "measured sweep: batch or setting, requests per second, P99 latency")                                      \
 	X(0, base_rate, "base-rate", "base_rate", NUMBER, "N", "", NULL,                                               \
@@ -171,7 +188,7 @@ const char *serve_error_kind(const struct serve_question *q);
 	    "request rate at one replica, requests per second (Poisson arrivals)")                                     \
 	X(0, concurrency, "concurrency", "concurrency", COUNT, "N", "", NULL,                                          \
 	    "concurrent clients, each sending its next request when the last is answered")                             \
-	X(0, requests, "requests", "requests", COUNT, "N", "", NULL, "number of requests, for an offline run")         \
+	X(0, requests, "requests", "requests", COUNT, "N", "", NULL, "number of requests of a run that ends")          \
 	X(0, cached, "cached", "cached", FRACTION, "FRACTION", "", NULL,                                               \
 	    "prefix cache hit rate, as a share of each prompt")                                                        \
 	X(0, row_split, "row-split", "row_split", FLAG, "", "", NULL,                                                  \
@@ -184,6 +201,8 @@ const char *serve_error_kind(const struct serve_question *q);
 	    "speculative decoding: mean accepted draft tokens per step; verification adds one")                        \
 	X(0, draft_time, "draft-time", "draft_time", TIME, "TIME", "", "0s",                                           \
 	    "speculative decoding: time per draft token")                                                              \
+	X(0, speculate, "speculate", "speculate", WORDS, "METHOD=N,accept=F", "", NULL,                                \
+	    "speculative decoding with its draft cost and memory: mtp=N, eagle=N, ngram=N or a model's name=N")        \
 	X(0, kv_link, "kv-link", "kv_link", WORD, "NAME", "link", NULL,                                                \
 	    "disaggregated prefill/decode; KV cache transfer over LINK")
 
@@ -202,8 +221,7 @@ enum answer serve_waiting(struct run *r, const struct serve_in *in);
 enum answer serve_floors(struct run *r, const struct serve_in *in);
 enum answer serve_engine(struct run *r, const struct serve_in *in);
 
-/* Whether an engine can be asked: a model by name and what it is to do.  Otherwise bandwidth and arithmetic give
- * floors. */
+/* True if the engine model applies: a named model and request lengths.  Otherwise the answer is roofline floors. */
 bool serve_has_engine(const struct serve_in *in);
 
 /* --- between the files ----------------------------------------------------------------------------------- */
@@ -215,22 +233,22 @@ struct serve_binding {
 	const struct engine *engine;
 	const struct calibration *fitted; /* the consensus, for what the intervals say */
 	struct layout layout;
+	struct speculation speculation;
 	struct serve_setup setup;
 };
 
-/* From the inputs to a setup, the load on it, and the question that is asked of it; the same as a simulation.  `out`
- * must stay where it is.  False with errors. */
+/* Convert the inputs to a serving setup, its load and the query, or to a simulation.  The setup points into `out`,
+ * which must not move.  False with errors. */
 bool serve_bind(
     struct run *r, const struct serve_in *in, struct serve_binding *out, struct load *load, struct serve_question *q);
 bool serve_simulation(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct load *load,
     struct sim_config *out);
 
-/* A time as people read it; how an objective is met, added to a verdict. */
-/* The same of --slo: `time_s` has a time of every measure and statistic, NaN where there is none. */
+/* Append to the verdict whether the SLOs of --slo are met; `time_s` is NaN where a statistic is unknown. */
 bool serve_slos(struct run *r, const struct words *list, double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS],
     const char **verdict, bool *met);
 bool serve_objective(struct run *r, const char *what, struct datum objective, double time_s, const char **verdict);
-/* Rows of the answer: what the memory holds, then all the rest, then pools of their own where they were asked for. */
+/* Show the answer: memory, then everything else, then disaggregated pools with --kv-link. */
 void serve_show_room(struct run *r, const struct serve_question *q);
 void serve_show(
     struct run *r, const struct serve_binding *b, const struct serve_question *q, const struct serve_metrics *m);

@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-#define BAND(sh, name, spread)                                                                                         \
+#define BAND(sh, name, errors, quantity)                                                                               \
 	do {                                                                                                           \
-		const struct interval band_ = interval_of((name), &(spread)->terms, (spread)->why);                    \
+		const struct serve_error *error_ = &(errors)->of[quantity];                                            \
+		const struct interval band_ = interval_of((name), &error_->terms, error_->why);                        \
 		BETWEEN(sh, name, band_.low, band_.high, band_.why);                                                   \
 	} while (0)
 
@@ -35,7 +36,9 @@ show_answer_time(
 
 	CALL(sh, answer_s, serve_answer_time(sh, first_s, step_s, q->load.osl));
 	SHOW(sh, answer_s, e2e_s);
-	BAND(sh, answer_s, s);
+	const struct serve_error e = serve_error_of_answer(s, first_s / answer_s);
+	const struct interval band = interval_of(answer_s, &e.terms, e.why);
+	BETWEEN(sh, answer_s, band.low, band.high, band.why);
 	return answer_s;
 }
 
@@ -52,7 +55,7 @@ show_saturation(struct run *r, const struct serve_question *q, const struct serv
 		CALL(sh, step_s, serve_steady(sh, q->setup, &endless, n_starting));
 		CALL(sh, saturation_request_per_s, serve_request_rate(sh, n_starting, step_s));
 		SHOW(sh, saturation_request_per_s, max_request_per_s);
-		BAND(sh, saturation_request_per_s, s);
+		BAND(sh, saturation_request_per_s, s, SERVE_THROUGHPUT);
 	}
 }
 
@@ -63,7 +66,7 @@ show_rate(struct run *r, const struct serve_question *q, const struct serve_erro
 
 	CALL(sh, rate_token_per_s, serve_token_rate(sh, rate_request_per_s, q->load.osl));
 	SHOW(sh, rate_token_per_s, output_token_per_s);
-	BAND(sh, rate_token_per_s, s);
+	BAND(sh, rate_token_per_s, s, SERVE_THROUGHPUT);
 }
 
 static void
@@ -77,20 +80,56 @@ show_offline(struct run *r, const struct serve_question *q, const struct serve_e
 	CALL(sh, steady_s, serve_steady(sh, q->setup, &q->load, n_starting));
 	CALL(sh, step_s, serve_token_time(sh, &q->load, steady_s));
 	SHOW(sh, step_s, tpot_s);
-	BAND(sh, step_s, s);
+	BAND(sh, step_s, s, SERVE_THROUGHPUT);
 	if (datum_given(q->load.n_requests)) {
 		TAKE(sh, n_asked, q->load.n_requests.value);
 		CALL(sh, run_s, serve_waves(sh, q->setup, &q->load, n_running));
 		SHOW(sh, run_s, makespan_s);
-		BAND(sh, run_s, s);
+		BAND(sh, run_s, s, SERVE_THROUGHPUT);
 		CALL(sh, rate_token_per_s, serve_run_rate(sh, n_asked, q->load.osl, run_s));
 		SHOW(sh, rate_token_per_s, output_token_per_s);
-		BAND(sh, rate_token_per_s, s);
+		BAND(sh, rate_token_per_s, s, SERVE_THROUGHPUT);
 	} else {
 		CALL(sh, rate_request_per_s, serve_request_rate(sh, n_starting, steady_s));
 		show_rate(r, q, s, rate_request_per_s);
 	}
 	show_saturation(r, q, s);
+}
+
+/* A quantile of the first tokens of a finite run. */
+static double
+show_quantile(
+    struct run *r, const struct serve_question *q, const struct serve_metrics *m, double steady_s, double share)
+{
+	return serve_run_quantile(r->sheet, &m->burst, q->load.n_requests.value, steady_s, share);
+}
+
+/* A finite run: its opening burst, where all clients begin at once, what comes after it, and both together. */
+static double
+show_run(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s,
+    double steady_s)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_burst burst;
+
+	GIVEN(sh, steady_s);
+	TAKE(sh, n_together, m->burst.n);
+	SHOW(sh, n_together, burst_requests);
+	TAKE(sh, cold_s, serve_cold(q->setup));
+	serve_burst(sh, q->setup, &q->load, n_together, cold_s, &burst);
+	CALL(sh, burst_first_s, serve_burst_first(sh, &burst));
+	SHOW(sh, burst_first_s, burst_ttft_s);
+	BAND(sh, burst_first_s, s, SERVE_TTFT);
+	SHOW(sh, steady_s, steady_ttft_s);
+	BAND(sh, steady_s, s, SERVE_TTFT);
+	CALL(sh, p50_s, show_quantile(r, q, m, steady_s, 0.5));
+	SHOW(sh, p50_s, ttft_p50_s);
+	BAND(sh, p50_s, s, SERVE_TTFT);
+	CALL(sh, p99_s, show_quantile(r, q, m, steady_s, 0.99));
+	SHOW(sh, p99_s, ttft_p99_s);
+	BAND(sh, p99_s, s, SERVE_TTFT);
+	CALL(sh, run_first_s, serve_run_first(sh, &burst, q->load.n_requests.value, steady_s));
+	return run_first_s;
 }
 
 /* Show what requests experience under random arrivals; return their E2E latency. */
@@ -101,13 +140,35 @@ show_flow(struct run *r, const struct serve_question *q, const struct serve_metr
 
 	TAKE(sh, n_running, m->flow.n_running);
 	SHOW(sh, n_running, n_running);
-	CALL(sh, first_s, serve_flow_first(sh, q->setup, &q->load, &m->flow));
+	CALL(sh, steady_s, serve_flow_first(sh, q->setup, &q->load, &m->flow));
+	double first_s;
+	if (m->burst.n > 0)
+		SET_CALL(sh, first_s, show_run(r, q, m, s, steady_s));
+	else
+		SET(sh, first_s, steady_s);
 	SHOW(sh, first_s, ttft_s);
-	BAND(sh, first_s, s);
+	BAND(sh, first_s, s, SERVE_TTFT);
 	CALL(sh, step_s, serve_flow_step(sh, q->setup, &q->load, &m->flow));
 	SHOW(sh, step_s, tpot_s);
-	BAND(sh, step_s, s);
+	BAND(sh, step_s, s, SERVE_TPOT);
 	return show_answer_time(r, q, s, first_s, step_s);
+}
+
+/* Clients whose prompts together take most of a cycle may stay in step for ever, as well as spread over it. */
+static void
+show_in_step(struct run *r, const struct serve_question *q, const struct serve_metrics *m, const struct serve_errors *s)
+{
+	struct sheet *sh = r->sheet;
+	struct serve_burst all;
+
+	if (!serve_in_step(q, m))
+		return;
+	TAKE(sh, n_in_step, fmin(q->load.n_concurrent.value, m->flow.n_places));
+	TAKE(sh, warm_s, 0.0);
+	serve_burst(sh, q->setup, &q->load, n_in_step, warm_s, &all);
+	CALL(sh, in_step_s, serve_burst_first(sh, &all));
+	SHOW(sh, in_step_s, step_ttft_s);
+	BAND(sh, in_step_s, s, SERVE_TTFT);
 }
 
 static void
@@ -116,9 +177,11 @@ show_closed(struct run *r, const struct serve_question *q, const struct serve_me
 	struct sheet *sh = r->sheet;
 	const double answer = show_flow(r, q, m, s);
 
+	show_in_step(r, q, m, s);
+
 	CALL(sh, rate_request_per_s, serve_user_rate(sh, q->load.n_concurrent.value, answer, q->think_s));
 	SHOW(sh, rate_request_per_s, request_per_s);
-	BAND(sh, rate_request_per_s, s);
+	BAND(sh, rate_request_per_s, s, SERVE_THROUGHPUT);
 	show_rate(r, q, s, rate_request_per_s);
 	show_saturation(r, q, s);
 }
@@ -148,7 +211,7 @@ show_first(struct run *r, const struct serve_question *q, const struct serve_err
 	} else
 		SET_CALL(sh, first_s, serve_first(sh, q->setup, &q->load, q->n_batch));
 	SHOW(sh, first_s, ttft_s);
-	BAND(sh, first_s, s);
+	BAND(sh, first_s, s, SERVE_TTFT);
 	return first_s;
 }
 
@@ -167,14 +230,14 @@ show_static(struct run *r, const struct serve_question *q, const struct serve_er
 	} else
 		SET(sh, step_s, decode_s);
 	SHOW(sh, step_s, tpot_s);
-	BAND(sh, step_s, s);
+	BAND(sh, step_s, s, SERVE_TPOT);
 	CALL(sh, answer_s, serve_static(sh, first, step_s, q->load.osl));
 	SHOW(sh, answer_s, batch_s);
-	BAND(sh, answer_s, s);
+	BAND(sh, answer_s, s, SERVE_LATENCY);
 	TAKE(sh, n_batch, q->n_batch);
 	CALL(sh, rate_token_per_s, serve_run_rate(sh, n_batch, q->load.osl, answer_s));
 	SHOW(sh, rate_token_per_s, output_token_per_s);
-	BAND(sh, rate_token_per_s, s);
+	BAND(sh, rate_token_per_s, s, SERVE_LATENCY);
 }
 
 static void
@@ -186,7 +249,7 @@ show_prompt(struct run *r, const struct serve_question *q, const struct serve_er
 	TAKE(sh, n_batch, q->n_batch);
 	CALL(sh, prompt_token_per_s, serve_run_rate(sh, n_batch, q->load.isl, first_s));
 	SHOW(sh, prompt_token_per_s, input_token_per_s);
-	BAND(sh, prompt_token_per_s, s);
+	BAND(sh, prompt_token_per_s, s, SERVE_TTFT);
 }
 
 static void
@@ -196,11 +259,11 @@ show_encoder(struct run *r, const struct serve_question *q, const struct serve_e
 
 	CALL(sh, batch_s, serve_encode(sh, q->setup, q->load.isl, q->n_batch));
 	SHOW(sh, batch_s, batch_s);
-	BAND(sh, batch_s, s);
+	BAND(sh, batch_s, s, SERVE_LATENCY);
 	TAKE(sh, n_batch, q->n_batch);
 	CALL(sh, prompt_token_per_s, serve_run_rate(sh, n_batch, q->load.isl, batch_s));
 	SHOW(sh, prompt_token_per_s, input_token_per_s);
-	BAND(sh, prompt_token_per_s, s);
+	BAND(sh, prompt_token_per_s, s, SERVE_LATENCY);
 }
 
 /* --- one step, term by term ------------------------------------------------------------------------------ */
@@ -272,6 +335,10 @@ show_drafts(struct run *r, const struct serve_question *q, const struct serve_me
 
 	if (!(q->load.n_drafts > 0) || isnan(m->step_s))
 		return;
+	struct serve_setup alone = *q->setup;
+
+	alone.draft = NULL;
+	plain.setup = &alone;
 	plain.load.n_drafts = plain.load.n_accepted = plain.load.draft_s = 0;
 	serve_answer(&plain, &without);
 	if (!(without.step_s > 0))
@@ -279,6 +346,14 @@ show_drafts(struct run *r, const struct serve_question *q, const struct serve_me
 	SCOPE (sh, "drafts") {
 		CALL(sh, verify_s, serve_iteration(sh, q->setup, &m->batch, NULL));
 		SHOW(sh, verify_s, verify_s);
+		if (q->setup->draft) {
+			CALL(sh, drafts_s, serve_draft_time(sh, q->setup->draft, &m->batch));
+			SHOW(sh, drafts_s, draft_s);
+			CALL(sh, draft_weight_byte, serve_draft_weights(sh, q->setup->draft));
+			SHOW(sh, draft_weight_byte, draft_weight_byte);
+		}
+		TAKE(sh, n_step_tokens, 1 + q->load.n_accepted);
+		SHOW(sh, n_step_tokens, verify_token);
 		TAKE(sh, plain_s, without.step_s);
 		SHOW(sh, plain_s, plain_tpot_s);
 		TAKE(sh, token_s, m->step_s);
@@ -323,7 +398,7 @@ void
 serve_show(struct run *r, const struct serve_binding *b, const struct serve_question *q, const struct serve_metrics *m)
 {
 	const struct serve_judgement j = serve_judge(q, m);
-	const struct serve_errors s = serve_errors_of(r, q, b->fitted, j.trust != SERVE_TRUSTED);
+	const struct serve_errors s = serve_errors_of(r, q, b->fitted);
 
 	switch (q->regime) {
 	case SERVE_OFFLINE:
@@ -345,6 +420,7 @@ serve_show(struct run *r, const struct serve_binding *b, const struct serve_ques
 		show_encoder(r, q, &s);
 		break;
 	}
+	TELL(r->sheet, typical_error, serve_support(r, q));
 	for (int i = 0; i < j.n; i++)
 		run_warn(r, "%s", j.reasons[i]);
 	if (m->saturated)

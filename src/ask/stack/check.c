@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The table of a document, computed again from its own factors.  A printed figure is `ok` when the right one rounds to
- * its digits, `rounded` within a tolerance, else `wrong`; what follows from an earlier wrong figure is said to.
+ * Recompute a published table from its factors.  A printed figure is `ok` if the recomputed one rounds to its digits,
+ * `rounded` if it is within the tolerance, else `wrong`; figures that follow from an earlier wrong one are marked so.
  */
 #include "ask/stack/stack.h"
 #include "base/base.h"

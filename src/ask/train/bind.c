@@ -214,9 +214,9 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	const struct training_in *t = q->memory.training;
 	struct train_ask *ask = &out->ask;
 
-	if (ask->ep.value * ask->etp.value > ask->machine.n_domain)
+	if (ask->layout.ep * ask->layout.etp > ask->machine.n_domain)
 		run_reads(r, &q->train->dispatcher, NULL);
-	if (ask->pp.value > 1)
+	if (ask->layout.pp > 1)
 		run_reads(r, &q->train->bubbles, &q->train->balanced, NULL);
 	if (datum_or(ask->model->n_mtp, 0) > 0)
 		run_reads(r, &q->train->mtp, NULL);
@@ -230,7 +230,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	                                                      : DISPATCH_PLAIN;
 	ask->context = t->cp_comm.text && strcmp(t->cp_comm.text, "a2a") == 0 ? CONTEXT_HEADS : CONTEXT_RING;
 	ask->zero_bubble = q->train->bubbles;
-	if (ask->zero_bubble && ask->pp.value > 1 && !out->stack->zero_bubble)
+	if (ask->zero_bubble && ask->layout.pp > 1 && !out->stack->zero_bubble)
 		run_warn(r, "stack %s has no zero-bubble schedule", out->stack->id);
 	ask->balanced_stages = q->train->balanced;
 	if (out->memory.offload)
@@ -262,8 +262,8 @@ run_train_bind(struct run *r, const struct train_question *q, struct train_bound
 	train_ask_memory(ask, &out->memory);
 	if (!bind_schedule(r, q, out))
 		return false;
-	if (ask->n_gpus.value > ask->machine.n_domain)
+	if (ask->n_gpus > ask->machine.n_domain)
 		run_reads(r, &q->train->nic, &q->train->nic_reach, NULL);
-	out->doubts.n_nodes = ceil(ask->n_gpus.value / ask->machine.n_domain);
+	out->doubts.n_nodes = ceil(ask->n_gpus / ask->machine.n_domain);
 	return true;
 }

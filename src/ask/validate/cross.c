@@ -15,24 +15,44 @@ struct cross_trait {
 	bool fitted;
 };
 
+/* A fitted number: as it stands, as these rows give it, and what it inherits from. */
+struct cross_constant {
+	const char *entry, *path, *value, *refitted, *otherwise;
+	double n, n_groups, effect;
+};
+
 static const struct cross_score scores[] = {
 #define CROSS(...) {__VA_ARGS__},
 #define TRAIT(...)
 #define CELL(...)
+#define CONSTANT(...)
 #include "ask/validate/cross.def"
-#undef CROSS
 #undef TRAIT
-#undef CELL
+#undef CONSTANT
+#define SUPPORT(...)
+#define UNSEEN(...)
+#define MACHINE(...)
+#include "ask/serve/support.def"
+#undef CROSS
 };
 
 static const struct cross_trait traits[] = {
 #define CROSS(...)
 #define TRAIT(...) {__VA_ARGS__},
-#define CELL(...)
+#define CONSTANT(...)
+#include "ask/validate/cross.def"
+#undef TRAIT
+#undef CONSTANT
+};
+
+static const struct cross_constant constants[] = {
+#define TRAIT(...)
+#define CONSTANT(...) {__VA_ARGS__},
 #include "ask/validate/cross.def"
 #undef CROSS
 #undef TRAIT
 #undef CELL
+#undef CONSTANT
 };
 
 static void
@@ -58,6 +78,22 @@ show_score(struct sheet *sh, const struct cross_score *s)
 	SHOW(sh, interval_score, interval_score);
 }
 
+static void
+show_constant(struct sheet *sh, const struct cross_constant *c)
+{
+	TELL(sh, stack, c->entry);
+	TELL(sh, name, c->path);
+	TELL(sh, value, c->value);
+	TELL(sh, refitted, c->refitted);
+	TELL(sh, class_default, c->otherwise);
+	TAKE(sh, n, c->n);
+	TAKE(sh, n_groups, c->n_groups);
+	TAKE(sh, left_out_effect_frac, c->effect / 100);
+	SHOW(sh, n, n);
+	SHOW(sh, n_groups, n_groups);
+	SHOW(sh, left_out_effect_frac, left_out_effect_frac);
+}
+
 void
 show_cross(struct run *r)
 {
@@ -77,4 +113,7 @@ show_cross(struct run *r)
 			TAKE(sh, left_out_effect_frac, traits[i].effect / 100);
 			SHOW(sh, left_out_effect_frac, left_out_effect_frac);
 		}
+	for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
+		SCOPE_I (sh, "constants", i)
+			show_constant(sh, &constants[i]);
 }

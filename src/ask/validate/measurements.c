@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Measured kernels and collectives.  Each row is predicted with the calibration of its backend, where there is one that
- * knows the kernel, or else with the GPU's own; what serving engines take for the same product is also scored by the
- * median of the engines at a shape, with seven bins of m that weigh the same.
+ * Validate measured kernels and collectives.  Each row is predicted with its backend's calibration if that covers the
+ * kernel, else with the GPU's own.  GEMMs of several engines are also scored by their median per shape, with equal
+ * weight for seven bins of m.
  */
 #include "ask/bind/bind.h"
 #include "ask/validate/validate.h"

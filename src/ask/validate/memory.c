@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Published peaks of GPU memory.  A row becomes the inputs of `ridge memory`; what it does not say takes the same
- * defaults.  Runs that ran out of memory and the longest contexts that fitted are bounds.
+ * Validate published memory peaks.  A row becomes the inputs of `ridge memory`, with the same defaults.  Out-of-memory
+ * runs and the longest contexts that fit are scored as bounds.
  */
 #include "ask/memory/memory.h"
 #include "ask/validate/validate.h"
@@ -217,7 +217,7 @@ recognises(const struct validate_file *f)
 static bool
 read_memory(struct validation *v, const struct validate_file *f)
 {
-	struct published_stacks stacks = {0};
+	struct published_stacks stacks = {.unlisted = v->unlisted};
 
 	v->baseline[0] = "states only";
 	return validation_rows(v, f, each_row, &stacks);

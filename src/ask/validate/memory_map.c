@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One row of a table of memory peaks as inputs of `ridge memory`; what it leaves out takes the command's defaults. */
+/* Convert one published memory peak to the inputs of `ridge memory`; missing columns take the command's defaults. */
 #include "ask/validate/validate.h"
 #include "base/base.h"
 
@@ -103,7 +103,9 @@ stack_of(struct published *p)
 	if (engine)
 		return engine;
 	published_find_stack(p, p->infer ? STACK_INFER : STACK_TRAIN);
-	if (p->stack && is_deepspeed(p))
+	if (!p->stack && !p->infer && p->stacks->unlisted)
+		p->stack = published_stack_of(p, row_has(p->row, "sharding", "FSDP") ? "unlisted-fsdp" : "unlisted");
+	if (p->match && p->stack && is_deepspeed(p))
 		p->stack = published_stack_of(p, "hf-deepspeed");
 	return p->stack ? p->stack->id : NULL;
 }
@@ -119,6 +121,8 @@ counter_of(const struct published *p)
 		return "device";
 	if (said && !p->infer)
 		return datum_given(p->stack->counter_byte[c]) ? said : NULL;
+	if (!p->match)
+		return NULL;
 	return p->match->counter && strcmp(p->stack->id, "hf-deepspeed") != 0 ? p->match->counter : NULL;
 }
 
@@ -334,16 +338,17 @@ memory_row_ask(struct published *p, enum wanted *wanted)
 	const char *why = published_words(p);
 
 	p->infer = published_fact(p, "task.infer") != NULL;
-	const char *stack = why ? NULL : stack_of(p);
+	if (why)
+		return why;
+	const char *stack = stack_of(p);
 	const struct recipe *hub = recipe_of(p);
-	if (!why && !stack)
-		why = row_text(p->row, "framework")
+	if (!stack)
+		return row_text(p->row, "framework")
 		    ? arena_printf(p->arena, "framework: '%s' is not in the database", row_text(p->row, "framework"))
 		    : "framework not given";
-	if (!why && p->match && p->match->refused)
-		why = p->match->refused;
-	if (!why)
-		why = want(p, wanted);
+	if (p->match && p->match->refused)
+		return p->match->refused;
+	why = want(p, wanted);
 	if (why)
 		return why;
 	const double seq = length_of(p, stack);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One published row as the inputs of a question: which stack it ran on, which model with which shape.  What training
- * runs and peaks of memory add is in train_map.c and memory_map.c. */
+/* Convert one published row to inputs: its stack, its model and their dimensions.  train_map.c and memory_map.c add
+ * what only training runs or memory peaks have. */
 #include "ask/validate/validate.h"
 
 #include "base/base.h"
@@ -325,18 +325,6 @@ published_model(struct published *p)
 
 /* --- the question ---------------------------------------------------------------------------------------- */
 
-#define THIS struct memory_in
-static const struct option memory_rows[] = {MEMORY_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct training_in
-static const struct option training_rows[] = {TRAINING_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct serving_in
-static const struct option serving_rows[] = {SERVING_OPTIONS(OPTION_ROW)};
-#undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct train_in
 static const struct option own_rows[] = {TRAIN_OPTIONS(OPTION_ROW)};
 #undef THIS

@@ -70,9 +70,6 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 #define THIS struct serve_in
 static const struct option serve_rows[] = {SERVE_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct layout_in
-static const struct option layout_rows[] = {LAYOUT_OPTIONS(OPTION_ROW)};
-#undef THIS
 #define THIS struct simulate_in
 static const struct option simulate_rows[] = {SIMULATE_OPTIONS(OPTION_ROW)};
 #undef THIS
@@ -103,6 +100,8 @@ struct asked {
 	struct serve_binding binding;
 	struct load load;
 	struct serve_question question;
+	bool draft;   /* one seed */
+	bool guessed; /* the layout */
 };
 
 static bool
@@ -138,7 +137,7 @@ bind(struct serve_reader *x, struct asked *a)
 static const char *
 ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 {
-	const char *model = row_text(row, "model_key"), *gpu = row_text(row, "gpu_id");
+	const char *model = row_text(row, "model_key"), *gpu = serve_row_gpu(x->run->arena, row);
 	struct run *r = &a->run;
 	bool near = false;
 
@@ -174,7 +173,7 @@ best_layout(struct serve_reader *x, struct asked *a)
 	struct serve_layout best = {0};
 	double most = 0;
 
-	if (row_is(a->row.row, "kind", "online-serving"))
+	if (row_is(a->row.row, "kind", "online-serving") && isnan(row_number(a->row.row, "n_gpu")))
 		return "layout not given";
 	for (double tp = 1; tp <= fmin(8, a->row.n_gpus); tp *= 2)
 		for (double pp = 1; pp <= 2 && tp * pp <= a->row.n_gpus; pp *= 2) {
@@ -182,6 +181,9 @@ best_layout(struct serve_reader *x, struct asked *a)
 			a->row.layout = (struct serve_layout){tp, pp, 1, false};
 			if (fmod(a->row.n_gpus, tp * pp) != 0 || bind(x, a))
 				continue;
+			/* of requests that arrive: what it could put out */
+			if (a->question.regime == SERVE_ONLINE)
+				a->question.regime = SERVE_OFFLINE;
 			serve_answer(&a->question, &m);
 			if (!m.fits || m.saturated || !(m.output_token_per_s * n_replicas(a) > most))
 				continue;
@@ -190,6 +192,7 @@ best_layout(struct serve_reader *x, struct asked *a)
 		}
 	if (!(most > 0))
 		return "no layout fits";
+	a->guessed = true;
 	a->row.warning = "layout not published: the fastest assumed";
 	a->row.layout = best;
 	return bind(x, a);
@@ -240,7 +243,7 @@ static bool
 simulate_row(struct asked *a, struct serve_run *out)
 {
 	enum { N = sizeof(struct serve_run) / sizeof(double) };
-	const int n = a->in->requests.value > 2000 ? 1 : SEEDS;
+	const int n = a->draft || a->in->requests.value > 2000 ? 1 : SEEDS;
 	struct sim_config config;
 	union {
 		struct serve_run run;
@@ -293,8 +296,9 @@ answer(struct asked *a, struct serve_metrics *m, struct serve_run *run)
 		all.regime = SERVE_OFFLINE;
 		serve_answer(&all, m);
 	}
-	*run = (struct serve_run){m->first_s, m->first_s, m->step_s, m->step_s, m->step_s, m->step_s, m->answer_s,
-	    m->output_token_per_s, m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
+	*run = (struct serve_run){m->first_s, isnan(m->first_p50_s) ? m->first_s : m->first_p50_s, m->step_s, m->step_s,
+	    m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
+	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
 	if (m->fits && a->in->simulation.simulate)
 		simulate_row(a, run);
 	if (full) {
@@ -311,7 +315,9 @@ outcomes(const struct asked *a, const struct serve_metrics *m, const struct serv
 	const struct validate_row *row = a->row.row;
 	const bool stream = row_is(row, "kind", "latency-batch1");
 	const bool arrives = row_is(row, "kind", "online-serving");
-	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE, timed = stream || arrives || pass;
+	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE;
+	/* latencies say most of the layout */
+	const bool timed = stream || pass || (arrives && !a->guessed);
 	const double n = n_replicas(a), none = NAN;
 	const bool gaps = row_has(row, "tpot_kind", "gap") || row_has(row, "notes", " ITL ") ||
 	    row_has(row, "notes", "per-token intervals");
@@ -395,7 +401,7 @@ static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
 	struct serve_reader *x = context;
-	struct asked a = {.in = NULL};
+	struct asked a = {.in = NULL, .draft = v->draft};
 	struct serve_metrics m;
 	struct serve_run run;
 	struct outcome found[SERVE_READING_MOST];
@@ -421,8 +427,8 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		label(validation_skip(v, row_line(row), why), row, a.row.engine ? a.row.engine->id : NULL, NULL);
 		return;
 	}
-	const bool doubted = judged.trust == SERVE_WARNED || a.row.warning;
-	const struct serve_errors errors = serve_errors_of(v->run, &a.question, a.binding.fitted, doubted);
+	const struct serve_cell cell = serve_cell_of(&a.question);
+	const struct serve_errors errors = serve_errors_of(v->run, &a.question, a.binding.fitted);
 	for (int i = 0; i < n; i++) {
 		struct score_case *c = validation_add(v, row_line(row), found[i].unit);
 		label(c, row, a.row.engine->id, found[i].kind);
@@ -430,7 +436,10 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		c->detail = question_of(&a.row);
 		c->measured = row_number(row, found[i].column) * found[i].scale;
 		c->predicted = found[i].predicted;
-		const struct interval band = interval_of(c->predicted, &errors.terms, errors.why);
+		memcpy(c->cell, (const char *[]){cell.engine, cell.architecture, cell.format, cell.family},
+		    sizeof c->cell);
+		const struct serve_error *error = &errors.of[serve_quantity_of(found[i].kind)];
+		const struct interval band = interval_of(c->predicted, &error->terms, error->why);
 		c->low = band.low;
 		c->high = band.high;
 		c->warning = judged.trust == SERVE_WARNED ? judged.reasons[0] : a.row.warning;

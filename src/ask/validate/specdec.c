@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Published gains of speculative decoding, from the tokens that a step yields.  What a step costs beside one without
- * drafts is the method's: it is known for classes of methods only, from the same kind of publications.
+ * Validate published speedups of speculative decoding, given the accepted tokens per step.  The relative cost of a
+ * step depends on the method; it is known per class of methods only, from the same kind of publications.
  */
 #include "ask/validate/validate.h"
 #include "model/calc/calc.h"

@@ -140,7 +140,7 @@ bind_row(struct published *p, struct train_bound *b)
 		return "global batch not given";
 	if (train_row_fit(p, b, &doubts) && !bind(p, &r, b))
 		return run_refusal(&r);
-	if (workload_has_experts(b->ask.model) && isnan(row_number(row, "ep")) && b->ask.n_gpus.value > 1)
+	if (workload_has_experts(b->ask.model) && isnan(row_number(row, "ep")) && b->ask.n_gpus > 1)
 		return train_refusal_text(TRAIN_REFUSES_EXPERTS);
 	b->doubts.rowwise = published_fact(p, "precision.rowwise") != NULL;
 	b->doubts.micro_batch_open = doubts.micro_batch_open;

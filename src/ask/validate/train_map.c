@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One published training run as inputs of `ridge train` and `ridge memory`: layout, batch and policies, and what is
- * taken where the row does not say. */
+/* Convert one published training run to the inputs of `ridge train` and `ridge memory`: layout, batch, policies, and
+ * defaults for missing columns. */
 #include "ask/validate/validate.h"
 
 #include <ctype.h>
@@ -326,7 +326,7 @@ memory_of(struct published *p, const struct train_bound *b, struct memory_job *o
 	if (!b->no_memory || !b->ask.adapters)
 		return !b->no_memory;
 	published_set(&other, "stack", "torchtune");
-	published_number(&other, "layout.dp", b->ask.dp.value * b->ask.tp.value);
+	published_number(&other, "layout.dp", b->ask.layout.dp * b->ask.layout.tp);
 	published_set(&other, "layout.tp", "1");
 	return published_ask(&other, &r, &q) && run_memory_job(&r, &q.memory, out, &gpu);
 }
@@ -341,8 +341,8 @@ memory_of(struct published *p, const struct train_bound *b, struct memory_job *o
 bool
 train_row_fit(struct published *p, const struct train_bound *b, struct train_doubts *doubts)
 {
-	const double pp = b->ask.pp.value, mbs = b->ask.n_sequences.value, global = b->ask.n_global_sequences.value;
-	const double dp = b->ask.dp.value;
+	const double pp = b->ask.layout.pp, mbs = b->ask.n_sequences.value, global = b->ask.n_global_sequences.value;
+	const double dp = b->ask.layout.dp;
 	struct memory_job job;
 	const bool known = memory_of(p, b, &job);
 	bool again = false;

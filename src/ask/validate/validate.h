@@ -10,9 +10,8 @@
 #include "search/stats/stats.h"
 
 /*
- * Published or own measurements against predictions.  A kind of file is one struct validate_kind in a file of its own,
- * src/ask/validate/KIND.c, and one row of the table in validate.c: it knows its files by their columns, and makes a
- * case of each row.
+ * Compare measurements with predictions.  Each kind of file is a struct validate_kind in src/ask/validate/KIND.c and a
+ * row of the table in validate.c; it recognizes its files by their columns and turns each row into a case.
  */
 
 /* What was read and predicted so far. */
@@ -23,7 +22,9 @@ struct validation {
 	const char *file;                      /* being read */
 	size_t n, room;
 	struct score_case *cases;
+	bool draft;    /* simulate each row once: for derivatives */
 	bool progress; /* somebody watches */
+	bool unlisted; /* peaks of frameworks that no file knows are predicted as those of nobody's */
 	double began_s;
 };
 
@@ -102,6 +103,7 @@ extern const struct validate_kind validate_measurements, validate_comm, validate
 
 /* All stacks, read when the first row asks. */
 struct published_stacks {
+	bool unlisted; /* as struct validation has it */
 	size_t n;
 	const struct stack **list;
 };
@@ -199,6 +201,8 @@ struct serve_row {
 const char *serve_row_read(struct serve_row *q);
 /* The words for q->layout; else why there are none. */
 const char *serve_row_say(struct serve_row *q);
+/* The GPU as the database knows it, or as it is printed; NULL: none. */
+const char *serve_row_gpu(struct arena *a, const struct validate_row *row);
 
 /* --- rows for fits --------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The words of published training runs and peaks of memory: one vocabulary for all columns of both.  A cell is read
- * from left to right.  Each word sets inputs of `ridge train` and `ridge memory`, or facts that decide defaults; a word
- * that is not here skips the row and is named in the reason.
+ * The vocabulary of published training runs and memory peaks, one for all columns.  Cells are read from left to right.
+ * Each word sets inputs of `ridge train` and `ridge memory`, or facts that decide defaults; an unknown word skips the
+ * row and is named as the reason.
  */
 #include "ask/validate/validate.h"
 #include "base/base.h"

@@ -250,6 +250,8 @@ double latency_saving(struct sheet *sh, double before_s, double after_s);
 
 /* P99 over P50. */
 double latency_tail(struct sheet *sh, double p50_s, double p99_s);
+/* Another percentile of a normal spread between them. */
+double latency_percentile(struct sheet *sh, double p50_s, double p99_s, double share_frac);
 /* Runs that put n_beyond samples behind a percentile. */
 double latency_runs(struct sheet *sh, double percentile_frac, double n_beyond);
 
@@ -678,14 +680,15 @@ struct error_terms {
 struct uncertainty {
 	const char *id, *name, *source, *date, *notes;
 	struct datum n_points;
-	struct datum sigma;              /* where a calibration gives no residual of its own */
-	struct datum q10, q90;           /* the same, where it is not normal */
-	struct datum transfer_sigma;     /* added where the parameters are another machine's; absent: 0 */
-	struct datum engine_sigma;       /* added where they are the median of several engines', and one is meant */
-	struct datum conformal;          /* factor that makes 80 % of the cases fall inside; absent: 1 */
-	struct datum reach_sigma;        /* for each factor of e beyond the ranges; absent: 0 */
-	struct datum within_sigma;       /* inside a group of source, model and GPU, beyond the kernels' */
-	struct datum group_sigma;        /* between groups of one stack */
+	struct datum sigma;          /* for a calibration without a residual */
+	struct datum q10, q90;       /* the same, where it is not normal */
+	struct datum transfer_sigma; /* added where the parameters are another machine's; absent: 0 */
+	struct datum engine_sigma;   /* added where they are the median of several engines', and one is meant */
+	struct datum conformal;      /* factor that makes 80 % of the cases fall inside; absent: 1 */
+	struct datum reach_sigma;    /* for each factor of e beyond the ranges; absent: 0 */
+	struct datum within_sigma;   /* inside a group of source, model and GPU, beyond the kernels' */
+	struct datum group_sigma;    /* between groups of one stack */
+	struct datum unlisted_within_sigma, unlisted_group_sigma; /* inside and between groups of such a stack */
 	struct datum unlisted_sigma;     /* added for a stack of which no runs were looked at */
 	struct datum recipe_sigma;       /* added for experts and adapters in such a stack */
 	struct datum machine_sigma;      /* added for a machine whose kernels nobody measured */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Measurements of a run: which signs of a cause hold, and shares of the step derived from them. */
+/* Evaluate the symptoms of a cause on measurements of a run, and derive shares of the step from them. */
 #include "model/calc/calc.h"
 
 #include <string.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Deadlines.  The longest way through a pipeline of stages is the critical path of Kelley and Walker (EJCC 1959); the
- * float of a stage is what its way is shorter than the longest one beside it.
+ * Latency budgets.  The longest path through a pipeline of stages is the critical path (Kelley and Walker, EJCC 1959);
+ * the float of a stage is how much longer it may take before its path becomes critical.
  */
 #include "model/calc/calc.h"
+
+#include "base/base.h"
 
 struct datum
 stage_takes(const struct stage *s, enum stage_time which)
@@ -209,6 +211,15 @@ latency_tail_independent(struct sheet *sh, const struct stages *p)
 	SUM(sh, squares, i, p->n, spread(sh, p, i, usual_s));
 	LET(sh, tail_s, usual_s * (1 + sqrt(squares)));
 	return tail_s;
+}
+
+double
+latency_percentile(struct sheet *sh, double p50_s, double p99_s, double share_frac)
+{
+	GIVEN(sh, p50_s, p99_s);
+	TAKE(sh, distance, num_normal_quantile(share_frac) / num_normal_quantile(0.99));
+	LET(sh, percentile_s, p50_s + (p99_s - p50_s) * distance);
+	return percentile_s;
 }
 
 /* A percentile is as sure as the number of samples beyond it. */

@@ -54,7 +54,7 @@ collective_ring_ramp(
 	TAKE(sh, far_rank_s, FAR_RANK_S);
 	LET(sh, latency_s, base_s + per_rank_s * (fmin(n_ranks, 8) - 2) + fmax(0, n_ranks - 8) * far_rank_s);
 	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
-	LET(sh, fitted_s, fmin(1, n_ranks - 1) * (latency_s + volume_byte / reached_byte_per_s + protocol_s));
+	EITHER(sh, fitted_s, n_ranks > 1, latency_s + volume_byte / reached_byte_per_s + protocol_s, 0);
 	return fitted_s;
 }
 
@@ -76,8 +76,8 @@ allreduce_nvls_ramp(struct sheet *sh, const struct collective_calibration *fit, 
 	TAKE(sh, ramp_byte, fit->nvls_ramp_byte);
 	TAKE(sh, mebi_byte, 1048576.0); /* the size that the ramp is given at */
 	LET(sh, protocol_s, ramp_s * sqrt(fmin(size_byte, ramp_byte) / mebi_byte));
-	LET(sh, switched_s,
-	    fmin(1, n_ranks - 1) * (switch_s + size_byte * (1 + 1 / n_ranks) / switch_byte_per_s + protocol_s));
+	EITHER(
+	    sh, switched_s, n_ranks > 1, switch_s + size_byte * (1 + 1 / n_ranks) / switch_byte_per_s + protocol_s, 0);
 	return switched_s;
 }
 
@@ -118,7 +118,7 @@ allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double 
 	LET(sh, two_shot_s,
 	    two_base_s + two_per_rank_s * (n_ranks - 2) +
 	        2 * n_peers / n_ranks * size_byte / (linked_frac * two_byte_per_s));
-	LET(sh, custom_s, fmin(1, n_peers) * fmin(one_shot_s, two_shot_s));
+	EITHER(sh, custom_s, n_ranks > 1, fmin(one_shot_s, two_shot_s), 0);
 	return custom_s;
 }
 
@@ -183,7 +183,7 @@ static double
 pipeline_time(struct sheet *sh, double ramp_s, double n_local, double size_byte, double line_byte_per_s)
 {
 	GIVEN(sh, ramp_s, n_local, size_byte, line_byte_per_s);
-	TAKE(sh, full_s, 0.3e-3); /* see above */
+	TAKE(sh, full_s, 0.3e-3); /* fitted to the four sweeps named above */
 	LET(sh, pipeline_s,
 	    fmin(1, fmax(0, n_local - 1)) * ramp_s * sqrt(fmin(1, size_byte / (full_s * line_byte_per_s))));
 	return pipeline_s;

@@ -47,23 +47,37 @@ attention_fit_name(enum attention_fit a)
 	return attentions[a].name;
 }
 
+/* Kernels that are wider than any with a fit are most like the widest: 512 by the fits of 256. */
+static enum attention_fit
+stand_in(const struct attention_shape *shape)
+{
+	struct attention_shape widest = *shape;
+
+	widest.head_dim = 256;
+	return shape->head_dim > widest.head_dim ? attention_fit_of(&widest) : N_ATTENTION_FITS;
+}
+
 const struct context_calibration *
 context_calibrated(const struct calibration *c, const struct attention_shape *shape)
 {
-	const enum attention_fit a = attention_fit_of(shape);
+	const enum attention_fit a = attention_fit_of(shape), b = stand_in(shape);
 
 	if (c && a < N_ATTENTION_FITS && c->attention_by[a].has_context)
 		return &c->attention_by[a].context;
+	if (c && b < N_ATTENTION_FITS && c->attention_by[b].has_context)
+		return &c->attention_by[b].context;
 	return c && c->has_context ? &c->context : NULL;
 }
 
 const struct generation_calibration *
 generation_calibrated(const struct calibration *c, const struct attention_shape *shape)
 {
-	const enum attention_fit a = attention_fit_of(shape);
+	const enum attention_fit a = attention_fit_of(shape), b = stand_in(shape);
 
 	if (c && a < N_ATTENTION_FITS && c->attention_by[a].has_generation)
 		return &c->attention_by[a].generation;
+	if (c && b < N_ATTENTION_FITS && c->attention_by[b].has_generation)
+		return &c->attention_by[b].generation;
 	return c && c->has_generation ? &c->generation : NULL;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Kernels without arithmetic to speak of last as long as their traffic.  What fits in L2 was left there by the kernel
- * before.  0.85 of the memory's rate and three times that rate for L2 are what the elementwise
- * kernels of serving engines reached on A100 to B200.
+ * Elementwise kernels take the time of their traffic.  Operands that fit in L2 are found there, left by the previous
+ * kernel.  0.85 of the memory bandwidth, and three times that bandwidth from L2, are what elementwise kernels of
+ * serving engines reach on A100 to B200.
  */
 #include "model/kernel/kernel.h"
 

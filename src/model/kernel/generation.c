@@ -86,20 +86,28 @@ split_count(struct sheet *sh, double n_items, double n_seen, const struct calibr
 }
 
 /*
- * What splitting costs: combining the parts, or else reading each item whole, if that is less.  One SM reads an item no
- * faster than where there are just too many items to split, one more than half of the SMs; `read_s` is for all of them.
+ * Reading each item whole.  One SM reads an item no faster than where there are just too many items to split, one more
+ * than half of the SMs; `read_s` is for all of them.
  */
 static double
-split_cost(struct sheet *sh, double n_items, double n_splits, double read_s, const struct generation_calibration *p,
-    const struct calibration *c)
+whole_time(struct sheet *sh, double n_items, double read_s, const struct calibration *c)
+{
+	GIVEN(sh, n_items, read_s);
+	TAKE(sh, n_sms, c->ref_n_sms);
+	LET(sh, whole_s, read_s * fmax(1, (floor(n_sms / 2) + 1) / n_items));
+	return whole_s;
+}
+
+/* What splitting costs: combining the parts, or what whole items take longer, if that is less. */
+static double
+split_cost(struct sheet *sh, double n_splits, double joint_s, double whole_s, const struct generation_calibration *p)
 {
 	double cost_s;
 
 	if (n_splits > 1) {
-		GIVEN(sh, n_items, read_s);
-		TAKE(sh, n_sms, c->ref_n_sms);
+		GIVEN(sh, joint_s, whole_s);
 		TAKE(sh, split_s, p->split_s);
-		SET(sh, cost_s, fmin(split_s, read_s * ((floor(n_sms / 2) + 1) / n_items - 1)));
+		SET(sh, cost_s, fmin(split_s, whole_s - joint_s));
 	} else
 		SET(sh, cost_s, 0);
 	return cost_s;
@@ -161,7 +169,9 @@ attention_generation(struct sheet *sh, const struct attention_shape *shape, cons
 	CALL(sh, n_splits, split_count(sh, n_items, n_seen, c));
 	CALL(sh, items_s, item_time(sh, n_items, n_splits, shape->n_heads > shape->n_kv_heads, p, c));
 	CALL(sh, joint_s, join_times(sh, p, cache_s, items_s));
-	CALL(sh, combine_s, split_cost(sh, n_items, n_splits, cache_s, p, c));
+	CALL(sh, whole_read_s, whole_time(sh, n_items, cache_s, c));
+	CALL(sh, whole_s, join_times(sh, p, whole_read_s, items_s));
+	CALL(sh, combine_s, split_cost(sh, n_splits, joint_s, whole_s, p));
 	LET(sh, generation_s, base_s + joint_s + query_byte / query_byte_per_s + combine_s);
 	return generation_s;
 }
@@ -188,7 +198,8 @@ mla_generation(struct sheet *sh, const struct attention_shape *shape, const stru
 	LET(sh, n_items, batch * ceil(n_heads / 64));
 	CALL(sh, n_splits, split_count(sh, n_items, n_seen, c));
 	CALL(sh, items_s, item_time(sh, n_items, n_splits, true, p, c));
-	CALL(sh, combine_s, split_cost(sh, n_items, n_splits, blend_s, p, c));
+	CALL(sh, whole_s, whole_time(sh, n_items, blend_s, c));
+	CALL(sh, combine_s, split_cost(sh, n_splits, blend_s, whole_s, p));
 	LET(sh, generation_s, base_s + blend_s + query_byte / query_byte_per_s + items_s + combine_s);
 	return generation_s;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A loop over more bytes than a level holds finds part of them there: all up to half of what is useful of the level,
- * none from one and a half times that on.  Three quarters of a cache are useful, as in the products' model.
+ * Memory hierarchy.  A loop hits a cache level fully up to half of its effective size, and not at all from one and a
+ * half times that size.  The effective size is three quarters of the cache, as in the GEMM model.
  *
  * Plateaus and pointer chases: McVoy and Staelin, "lmbench", USENIX 1996; Mei and Chu, "Dissecting GPU memory hierarchy
  * through microbenchmarking", IEEE TPDS 2017.

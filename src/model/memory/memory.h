@@ -19,6 +19,7 @@ enum expert_overlap { EXPERT_OVERLAP_PARTIAL, EXPERT_OVERLAP_NONE, EXPERT_OVERLA
 struct stack_time {
 	bool given;
 	bool listed;            /* constants were set on published runs of this framework */
+	bool dense_runs;        /* ... without experts or adapters among them */
 	struct datum sigma;     /* factor on the time of all layers' kernels */
 	struct datum moe_sigma; /* the same for mixtures of experts; absent: sigma */
 	enum attention_form attention;

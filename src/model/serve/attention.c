@@ -73,7 +73,7 @@ choice_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 	    packed && narrow->peak_flop_per_s.value > 0 ? narrow->peak_flop_per_s : wide->peak_flop_per_s);
 	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
 	TAKE(sh, kernel_s, s->engine->elementwise_s);
-	TAKE(sh, score_byte, 8.0);
+	TAKE(sh, score_byte, 8.0); /* fp32, written once and read once */
 	LET(sh, n_scores, n_sequences * n_queries * (n_cached + (n_queries + 1) / 2));
 	LET(sh, keys_byte, n_sequences * (n_cached + n_queries) * (index_dim * key_elem_byte + scale_byte));
 	LET(sh, score_flop, 2 * n_scores * n_index_heads * index_dim);

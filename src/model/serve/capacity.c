@@ -54,7 +54,11 @@ serve_weights(struct sheet *sh, const struct serve_setup *s)
 
 	memory_peak(NULL, &job, &use);
 	CALL(sh, weight_byte, memory_weights(sh, &job, use.stage));
-	return weight_byte;
+	if (!s->draft)
+		return weight_byte;
+	CALL(sh, draft_byte, serve_draft_weights(sh, s->draft));
+	LET(sh, all_weight_byte, weight_byte + draft_byte);
+	return all_weight_byte;
 }
 
 static double
@@ -82,7 +86,15 @@ serve_pool(struct sheet *sh, const struct serve_setup *s, const struct serve_loa
 	const struct memory_job job = serve_memory(s, load);
 
 	CALL(sh, pool_byte, memory_kv_pool(sh, &job));
-	CALL(sh, pool_token, memory_pool_tokens(sh, &job, pool_byte));
+	double target_byte;
+	if (s->draft) { /* it keeps keys and values of the same tokens */
+		CALL(sh, draft_byte, serve_draft_weights(sh, s->draft));
+		CALL(sh, kv_byte, serve_kv_byte(sh, s));
+		CALL(sh, draft_kv_byte, serve_kv_byte(sh, s->draft->setup));
+		SET(sh, target_byte, fmax(0, pool_byte - draft_byte) * kv_byte / (kv_byte + draft_kv_byte));
+	} else
+		SET(sh, target_byte, pool_byte);
+	CALL(sh, pool_token, memory_pool_tokens(sh, &job, target_byte));
 	return pool_token;
 }
 
@@ -127,7 +139,11 @@ serve_missing(struct sheet *sh, const struct serve_setup *s, const struct serve_
 	const struct memory_job job = serve_memory(s, load);
 
 	CALL(sh, missing_byte, memory_missing(sh, &job));
-	return missing_byte;
+	if (!s->draft)
+		return missing_byte;
+	CALL(sh, draft_byte, serve_draft_weights(sh, s->draft));
+	LET(sh, all_missing_byte, missing_byte + draft_byte);
+	return all_missing_byte;
 }
 
 double

@@ -65,6 +65,14 @@ serve_fleet_power(struct sheet *sh, double n_gpus, double gpu_watt)
 }
 
 double
+serve_site_power(struct sheet *sh, double gpus_watt, double n_gpus, double host_watt, double pue)
+{
+	GIVEN(sh, gpus_watt, n_gpus, host_watt, pue);
+	LET(sh, site_watt, (gpus_watt + n_gpus * host_watt) * pue);
+	return site_watt;
+}
+
+double
 serve_request_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double load_request_per_s)
 {
 	GIVEN(sh, n_gpus, gpu_usd_per_s, load_request_per_s);

@@ -302,6 +302,7 @@ serve_elementwise(struct sheet *sh, const struct serve_setup *s, double moved_by
 	TAKE(sh, mem_byte_per_s, s->kernels->ref_mem_byte_per_s);
 	LET(sh, engine_byte, moved_frac * moved_byte);
 	CALL(sh, miss_frac, level_miss(sh, engine_byte, l2_byte, 0, 0));
+	/* 0.85 and 3: as in kernel/elementwise.c */
 	LET(sh, per_byte_s_per_byte, miss_frac / (0.85 * mem_byte_per_s) + (1 - miss_frac) / (3 * mem_byte_per_s));
 	LET(sh, small_s, base_factor * base_s + engine_byte * per_byte_s_per_byte);
 	return small_s;

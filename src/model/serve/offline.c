@@ -24,6 +24,11 @@ part_step(struct sheet *sh, const struct serve_setup *s, const struct serve_load
 	};
 
 	CALL(sh, step_s, serve_iteration(sh, s, &batch, NULL));
+	if (s->draft && load->n_drafts > 0) {
+		CALL(sh, drafts_s, serve_draft_time(sh, s->draft, &batch));
+		LET(sh, speculated_step_s, step_s + drafts_s);
+		return speculated_step_s;
+	}
 	if (!(load->draft_s > 0) || !(n_running > 0))
 		return step_s;
 	FROM(sh, load, n_drafts, draft_s);

@@ -83,6 +83,28 @@ serve_front(struct sheet *sh, const struct serve_setup *s)
 	return front_s;
 }
 
+double
+serve_cold(const struct serve_setup *s)
+{
+	return datum_or(s->architecture ? s->architecture->cold_s : datum_absent(), datum_or(s->engine->cold_s, 0));
+}
+
+/* An engine that looks at who waits every few steps finds a prompt half as many late. */
+static double
+unseen(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_beside)
+{
+	double unseen_s;
+
+	if (!(datum_or(s->engine->poll_steps, 1) > 1)) {
+		SET(sh, unseen_s, 0);
+		return unseen_s;
+	}
+	TAKE(sh, poll_steps, s->engine->poll_steps);
+	CALL(sh, other_step_s, serve_mixed_step(sh, s, load, 0, n_beside));
+	SET(sh, unseen_s, (poll_steps - 1) / 2 * other_step_s);
+	return unseen_s;
+}
+
 /* TTFT: on an idle replica, or behind the step that runs and the prompts that wait, in a step shared with others. */
 double
 serve_flow_first(
@@ -92,7 +114,8 @@ serve_flow_first(
 	CALL(sh, alone_s, alone(sh, s, load));
 	CALL(sh, own_s, serve_mixed_step(sh, s, load, n_own, n_beside));
 	CALL(sh, front_s, serve_front(sh, s));
-	LET(sh, first_s, front_s + place_s + idle_frac * alone_s + (1 - idle_frac) * (wait_s + own_s));
+	CALL(sh, unseen_s, unseen(sh, s, load, n_beside));
+	LET(sh, first_s, front_s + place_s + idle_frac * alone_s + (1 - idle_frac) * (unseen_s + wait_s + own_s));
 	return first_s;
 }
 

@@ -25,6 +25,7 @@ struct engine_architecture {
 	    moe_feed_byte_per_s; /* operands fed to one SM; absent: as ungrouped products, with their latency */
 	struct datum fp4_frac;   /* share of the 4-bit peak inside the engine; absent: that of the kernel alone */
 	struct datum base_factor, host_factor; /* fixed parts of kernels, host time: old servers */
+	struct datum cold_s;                   /* of a server's first step, instead of the engine's */
 	struct datum watt_flop;                /* products under the power limit, FLOP per joule; absent: no limit */
 	struct datum tf32_frac, fp32_frac;     /* share of these peaks */
 };
@@ -69,11 +70,13 @@ struct engine_match {
 struct engine {
 	const char *id, *name, *versions, *notes;
 	const char *backend; /* whose kernels: trtllm, vllm, sglang */
+	const char *vendor;  /* of the GPUs that it runs on; NULL: any */
 	enum engine_kind kind;
 
 	/* a step: factor x (kernels + communication factor x collectives) + host + per sequence + with prompts */
 	struct datum host_s, prefill_s, sequence_s, first_s; /* first_s: of a lone first token, where prefill_s is 0 */
 	struct datum front_s; /* before a first token, per layer of experts: nobody else waits for it */
+	struct datum cold_s;  /* of a server's first step: kernels that are built and tuned when first used */
 	struct datum gpu_factor, comm_factor;
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
 	struct datum sampling_s, sampling_link_s;
@@ -94,6 +97,7 @@ struct engine {
 	struct stack memory; /* what it keeps beside weights and cache, and the share of the card that it takes */
 	bool narrow_kv;      /* caches in 8 bits beside weights in 8 or 4 bits where a checkpoint says nothing */
 	struct datum max_sequences, max_tokens;
+	struct datum poll_steps; /* steps that decode between two looks at who waits; absent: 1 */
 	bool chunked, evicts, prefill_first;
 
 	struct engine_unfused unfused;
@@ -150,8 +154,16 @@ struct serve_wires {
 	struct datum link_byte_per_s, pcie_byte_per_s;
 };
 
+/* What drafts tokens of a speculating replica, on the same GPUs. */
+struct serve_draft {
+	const struct serve_setup *setup;
+	bool shares_head; /* embedding and head are the target's */
+	bool joined;      /* it starts from the target's hidden state beside the token's embedding */
+};
+
 struct serve_setup {
 	const struct workload *model;
+	const struct serve_draft *draft; /* NULL: none, or draft_s of the load is all that is known */
 	const struct engine *engine;
 	const struct engine_architecture *architecture; /* or NULL */
 	const struct calibration *kernels;              /* made by serve_kernels */
@@ -337,6 +349,8 @@ bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *loa
     struct serve_flow *out);
 /* What a server adds to the first token of a request beside its steps. */
 double serve_front(struct sheet *sh, const struct serve_setup *s);
+/* What the first step of a server that has just been started takes longer. */
+double serve_cold(const struct serve_setup *s);
 /* Seconds to the first token, and of each of the others. */
 double serve_flow_first(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f);
@@ -344,8 +358,25 @@ double serve_flow_step(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f);
 double serve_answer_time(struct sheet *sh, double first_s, double step_s, double osl);
 
+/* First tokens of n prompts that come together: from the soonest to the last. */
+struct serve_burst {
+	double n, soonest_s, last_s;
+};
+
+/* n_together clients begin at once; cold_s: how much longer the first step takes. */
+void serve_burst(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_together,
+    double cold_s, struct serve_burst *out);
+double serve_burst_first(struct sheet *sh, const struct serve_burst *b);
+/* The mean, and the quantile `share`, of a run of n_requests that begins so and goes on with steady_s. */
+double serve_run_first(struct sheet *sh, const struct serve_burst *b, double n_requests, double steady_s);
+double serve_run_quantile(
+    struct sheet *sh, const struct serve_burst *b, double n_requests, double steady_s, double share);
+
 /* --- beyond ---------------------------------------------------------------------------------------------- */
 
+/* Seconds that drafting adds to a step; weights of what drafts on one GPU. */
+double serve_draft_time(struct sheet *sh, const struct serve_draft *d, const struct serve_batch *batch);
+double serve_draft_weights(struct sheet *sh, const struct serve_draft *d);
 /* Tokens per second with drafts over those without. */
 double serve_draft_gain(struct sheet *sh, double plain_s, double token_s);
 /* Disaggregated pools: prompts per second of a prefill replica, moving one prompt's cache over a link, and prefill
@@ -371,6 +402,8 @@ double serve_day_rate(struct sheet *sh, double day_token, double osl_token);
 /* GPUs, and what they draw. */
 double serve_fleet_gpus(struct sheet *sh, double n_all, double n_replica_gpus);
 double serve_fleet_power(struct sheet *sh, double n_gpus, double gpu_watt);
+/* ... with their hosts, so much for each GPU, at the facility's meter (ISO/IEC 30134-2). */
+double serve_site_power(struct sheet *sh, double gpus_watt, double n_gpus, double host_watt, double pue);
 /* What a request's time costs on average; and the time of a token of an answer in those of a prompt. */
 double serve_request_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double load_request_per_s);
 double serve_token_weight(

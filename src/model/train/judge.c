@@ -143,10 +143,8 @@ train_answer(const struct train_ask *ask, const struct train_doubts *doubts, str
 	if (out->refusal)
 		return;
 	d.dispatcher_open |= ask->dispatcher == DISPATCH_OPEN && ask->stack->time.dispatcher != DISPATCH_DEDUP;
-	d.micro_batch_open |= !datum_given(ask->n_sequences) ||
-	    (out->assumed & (1U << TRAIN_ASSUMES_LOCAL_BATCH | 1U << TRAIN_ASSUMES_FEWER)) != 0;
 	train_step(NULL, &out->job, &out->terms);
 	train_judge(&d, out);
 	if (out->job.layout.pp > 1 && d.micro_batch_open)
-		other_micro_batches(out, fmax(4, datum_or(ask->n_sequences, 1)));
+		other_micro_batches(out, fmax(4, ask->n_sequences.value));
 }

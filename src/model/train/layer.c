@@ -6,7 +6,7 @@
 
 enum pass { FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT };
 
-/* The products of a layer, listed once for all that is asked of them. */
+/* The GEMMs of a layer; time, FLOP and memory are sums over this one list. */
 struct products {
 	double rows;
 	int n;

@@ -5,9 +5,9 @@
 
 #include "model/layer/layer.h"
 
-/* Convolutions reach less of the matrix units than products of the same size: implicit products gather their operands,
- * and narrow channels leave parts of a tile idle.  From published single-GPU rates of ResNet-50 on V100 and A100
- * (NVIDIA/DeepLearningExamples). */
+/* Convolutions reach a smaller share of the tensor core peak than GEMMs of the same size: implicit GEMMs gather their
+ * operands, and narrow channels leave parts of a tile idle.  From published single-GPU rates of ResNet-50 on V100 and
+ * A100 (NVIDIA/DeepLearningExamples). */
 static const double TENSOR_CONVOLUTION = 0.43, VECTOR_CONVOLUTION = 0.78;
 /* Norm and activation are one kernel that reads its input twice, and five passes backward: 8 passes for the 4 of a
  * list, whose forward pass counts three times.  Rows of tables are gathered in pieces of a few hundred bytes. */

@@ -11,8 +11,7 @@
  * Time of one training step of a transformer: kernels of one layer, what of the communication stays exposed, the
  * pipeline, the optimizer.  Closed forms over kernels that were fitted to measurements; nothing is simulated.
  *
- * A time is of one rank of the fullest pipeline stage.  Every quantity below is as plain as the models take it: how a
- * question with gaps becomes a job is in train_rules.h.
+ * Times are of one rank of the slowest pipeline stage.  Conditions for refusals and warnings are in train_rules.def.
  */
 
 enum { TRAIN_MOST_LINEARS = 16, TRAIN_MOST_BLOCKS = 64 };
@@ -203,32 +202,27 @@ double train_sample_rate(struct sheet *sh, double n_global_samples, double step_
  * and which answers are less sure than others, and why.
  */
 
-/* A question.  Datums that are absent were not said. */
+/* A job as commands bind it.  packed_length and n_mtp may be absent. */
 struct train_ask {
 	const struct workload *model;
 	const struct stack *stack;
 	struct train_machine machine;
-	bool settled; /* layout, batch and recomputation are decided: what published rows leave open is not guessed */
-	struct datum n_gpus, dp, tp, pp, vp, cp, ep, etp;
-	struct datum zero;  /* 0..3; absent: what the stack does */
-	struct datum shard; /* GPUs that share one sharded copy; absent: all replicas */
-	int sp;             /* 1 yes, 0 no, -1 not said */
+	double n_gpus;
+	struct layout layout;
 	int n_stage_layers; /* layers of each (virtual) stage; 0: an even split */
 	const int *stage_layers;
 	struct datum n_global_sequences, n_sequences, seq_length, packed_length;
 	enum dtype dtype;
-	bool recompute_given;
 	enum recompute recompute;
 	double recompute_n;
 	unsigned modules;
-	bool compiled, adapters, dropout; /* dropout: of a settled question; else that of the stack */
-	enum attention_form attention;    /* N_ATTENTION_FORMS: the stack's */
-	enum dispatcher dispatcher;       /* DISPATCH_OPEN: not said */
+	bool compiled, adapters, dropout;
+	enum attention_form attention; /* N_ATTENTION_FORMS: the stack's */
+	enum dispatcher dispatcher;    /* DISPATCH_OPEN: the stack's */
 	double base_byte, optimizer_byte, imbalance;
 	enum context_form context;
 	bool zero_bubble, balanced_stages;
 	struct datum n_mtp; /* absent: those of the model */
-	double card_byte;   /* 0: not known */
 };
 
 enum train_refusal {
@@ -246,7 +240,7 @@ enum train_warning {
 	N_TRAIN_WARNINGS,
 };
 
-/* What was decided for the asker. */
+/* What the model chose and the user may want to know. */
 enum train_assumption {
 #define TRAIN_ASSUMPTION(id, text) TRAIN_ASSUMES_##id,
 #include "model/train/train_rules.def"
@@ -282,7 +276,7 @@ const char *train_assumption_text(enum train_assumption a);
 
 /* All that the memory model's job has decided too; the machine and the schedule stay as they are. */
 void train_ask_memory(struct train_ask *ask, const struct memory_job *job);
-/* Fills a->job; a->refusal says what is missing. */
+/* Build a->job, or set a->refusal. */
 void train_fill(const struct train_ask *ask, struct train_answer *a);
 /* Why no step of this job can be told, by arithmetic alone. */
 enum train_refusal train_impossible(const struct train_job *job);
@@ -291,8 +285,6 @@ void train_judge(const struct train_doubts *d, struct train_answer *a);
 /* All of it: fill, predict, judge.  Nothing is recorded; with doubts that follow from the question added to `d`. */
 void train_answer(const struct train_ask *ask, const struct train_doubts *d, struct train_answer *out);
 
-/* Bytes per token that a layer keeps for its backward pass, roughly: what decides whether people recompute. */
-double train_layer_kept(const struct train_job *job, const struct block *block);
 /* Why the layers of this model have no time here, or NULL. */
 const char *train_lacks(const struct workload *w);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Attention over a prompt and of one new token, per engine: kernels differ more between engines than between GPUs, so
- * that there is no median of them.  Head widths and types are classes of their own (attention.def); a window is not:
- * it only takes tiles and cached tokens away.  Rows with one are fitted where there are too few without.
+ * no median is taken.  Head widths and dtypes are separate classes (attention.def); windows are not:
+ * they only remove tiles and cached tokens.  Rows with one are fitted where there are too few without.
  *
  * Decoding with more than 16 query heads per key head leaves the kernels that the model describes; those rows are not
  * fitted.

@@ -277,7 +277,13 @@ struct fit_stack {
 };
 
 /* `listed`: the spread of runs of the stack that the fit begins with.  False when there are too few rows. */
-bool fit_stack(struct arena *a, int n, const struct fit_stack_row *rows, double listed, struct fit_stack *out);
+/* What is believed before the first row, as standard deviations of ln(measured / predicted): inside a group of source,
+ * model and GPU, between groups, and of all that the rows' machine and framework add to both. */
+struct fit_prior {
+	double within, group, stack;
+};
+bool fit_stack(
+    struct arena *a, int n, const struct fit_stack_row *rows, const struct fit_prior *prior, struct fit_stack *out);
 
 /*
  * A network without measurements: the median of the measured ones.  Latencies are those of networks with the same

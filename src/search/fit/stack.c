@@ -226,12 +226,97 @@ components(
 	*between = used > 1 ? sqrt(fmax(0, around / (used - 1) - inverse / used * v_within)) : 0;
 }
 
-/* One parameter was taken from these residuals; a new run strays by the scatter and by the factor's own error.  Few
- * rows are counted beside as many of the listed spread as are missing.  Where units were left out, a new one strays as
- * they do between one another too. */
+/* How far the mean of n rows of k groups lies from what framework and machine are like, as a variance. */
+static double
+mean_variance(const struct fit_prior *p, int n, int k)
+{
+	return p->within * p->within / n + p->group * p->group / k;
+}
+
+/* How much these rows say of the spread: few are counted beside as many of the prior as are missing. */
+static double
+rows_weight(int n, int n_fitted)
+{
+	return fmin(1, (double)(n - n_fitted) / (FIT_STACK_SPREAD_ROWS - 1));
+}
+
+static double
+blend(double weight, double seen, double believed)
+{
+	return sqrt(weight * seen * seen + (1 - weight) * believed * believed);
+}
+
+/* Residuals no farther than twice the usual one, so that a wild row does not speak for all. */
+static double *
+tamed(struct arena *a, int n, const double *log_ratio)
+{
+	double *size = ARENA_ARRAY(a, double, n), *out = ARENA_ARRAY(a, double, n);
+
+	for (int i = 0; i < n; i++)
+		size[i] = fabs(log_ratio[i]);
+	num_sort(size, (size_t)n);
+	const double far = 2 * 1.4826 * num_quantile(size, (size_t)n, 0.5);
+	for (int i = 0; i < n; i++)
+		out[i] = fmin(fmax(log_ratio[i], -far), far);
+	return out;
+}
+
+/* The components with what the rows show of them.  One group's own deviation cannot be told from the framework's. */
+static struct fit_prior
+with_rows(struct arena *a, const struct fit_prior *p, int n, int n_fitted, const int *unit, const double *log_ratio,
+    const struct fit_stack *f)
+{
+	const double weight = rows_weight(n, n_fitted), *residual = tamed(a, n, log_ratio);
+	double within, between;
+
+	components(a, n, unit, f->n_left, residual, &within, &between);
+	if (f->left != FIT_LEFT_ROW)
+		return (struct fit_prior){blend(weight, within, p->within), blend(weight, between, p->group), p->stack};
+	double sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += residual[i] * residual[i];
+	return (struct fit_prior){
+	    blend(weight, sqrt(sum / fmax(1, n - n_fitted)), p->within), 0, hypot(p->stack, p->group)};
+}
+
+/* The part of a deviation that is the framework's and the machine's.  One beyond 1.5 standard deviations is drawn less
+ * (Huber): a few frameworks are far off. */
+static double
+kept(const struct fit_prior *p, int n, int k, double deviation)
+{
+	const double far = p->stack > 0 ? fabs(deviation) / (1.5 * p->stack) : 0;
+	const double v = p->stack * p->stack * fmax(1, far);
+
+	return v > 0 ? v / (v + mean_variance(p, n, k)) : 0;
+}
+
+/* Draw the factor towards the inherited one, by what the step deviates. */
 static void
-set_spread(struct arena *a, int n, int n_fitted, const int *unit, const double *log_ratio, double listed,
-    struct fit_stack *out)
+draw(const struct fit_prior *p, int n_units, double inherited, struct fit_sigma *s)
+{
+	if (!s->n)
+		return;
+	const double share = kept(p, s->n, n_units, s->share_frac * log(s->value / inherited));
+	s->value = inherited * pow(s->value / inherited, share);
+	s->low = inherited * pow(s->low / inherited, share);
+	s->high = inherited * pow(s->high / inherited, share);
+}
+
+/* Of a new run in another group: the components that stay, and what these rows leave of the framework's. */
+static double
+left_variance(const struct fit_prior *p, int n, int k)
+{
+	const double v = p->stack * p->stack, own = mean_variance(p, n, k);
+
+	return p->within * p->within + p->group * p->group + (v > 0 ? v * own / (v + own) : 0);
+}
+
+/* One parameter was taken from these residuals; a new run strays by the scatter and by the factor's own error.  Few
+ * rows are counted beside as many of the listed components as are missing.  Where units were left out, a new one strays
+ * as they do between one another too.  Measuring makes nothing less certain: never more than before the rows. */
+static void
+set_spread(struct arena *a, int n, int n_fitted, const int *unit, const double *log_ratio,
+    const struct fit_prior *prior, struct fit_stack *out)
 {
 	double sum = 0, within, between;
 
@@ -244,9 +329,11 @@ set_spread(struct arena *a, int n, int n_fitted, const int *unit, const double *
 		variance = fmax(variance, within * within + between * between * (1 + 1.0 / out->n_left));
 		out->between = between;
 	}
-	const double weight = fmin(1, (double)(n - n_fitted) / (FIT_STACK_SPREAD_ROWS - 1));
+	const double weight = rows_weight(n, n_fitted);
+	const double before = prior->within * prior->within + prior->group * prior->group + prior->stack * prior->stack;
+	const int k = out->left == FIT_LEFT_ROW ? 1 : out->n_left;
 	out->seen_spread = sqrt(variance);
-	out->spread = sqrt(weight * variance + (1 - weight) * listed * listed);
+	out->spread = sqrt(fmin(before, weight * variance + (1 - weight) * left_variance(prior, n, k)));
 }
 
 /* Exposed communication, as a share of the step. */
@@ -273,45 +360,81 @@ comm_slope(int n, const double *comm_frac, const double *log_ratio)
 	return fabs(line.slope) > 3 * line.slope_error ? line.slope : NAN;
 }
 
+/* What is worked out of the rows on the way. */
+struct lab {
+	int n, n_used;
+	const struct fit_stack_row *rows;
+	struct own *own, *room;
+	double sigma, experts_sigma; /* inherited */
+	double *measured_s, *unseen_s, *log_ratio, *comm_frac;
+	int *unit; /* of each residual */
+};
+
+/* Predictions by the factors, without the row's unit, and the residuals of rows whose factor was fitted. */
+static void
+predict_all(struct lab *l, struct fit_stack *out)
+{
+	l->n_used = 0;
+	for (int i = 0; i < l->n; i++) {
+		const struct fit_sigma *s = l->own[i].experts ? &out->experts : &out->dense;
+		const double inherited = l->own[i].experts ? l->experts_sigma : l->sigma;
+		l->measured_s[i] = l->rows[i].measured_s;
+		out->before_s[i] = predict(&l->rows[i], inherited);
+		out->after_s[i] = predict(&l->rows[i], s->value);
+		l->unseen_s[i] = s->n ? predict(&l->rows[i], without(l->own, l->n, i, inherited, l->room)) : NAN;
+		if (!s->n)
+			continue;
+		l->comm_frac[l->n_used] = comm_share(&l->rows[i]);
+		l->unit[l->n_used] = l->own[i].unit;
+		l->log_ratio[l->n_used++] = log(l->measured_s[i] / out->after_s[i]);
+	}
+}
+
+static struct lab
+lab_of(struct arena *a, int n, const struct fit_stack_row *rows)
+{
+	const struct stack_time *base = &rows[0].ask.stack->time;
+
+	return (struct lab){.n = n,
+	    .rows = rows,
+	    .own = ARENA_ARRAY(a, struct own, n),
+	    .room = ARENA_ARRAY(a, struct own, n),
+	    .sigma = base->sigma.value,
+	    .experts_sigma = datum_or(base->moe_sigma, base->sigma.value),
+	    .measured_s = ARENA_ARRAY(a, double, n),
+	    .unseen_s = ARENA_ARRAY(a, double, n),
+	    .log_ratio = ARENA_ARRAY(a, double, n),
+	    .comm_frac = ARENA_ARRAY(a, double, n),
+	    .unit = ARENA_ARRAY(a, int, n)};
+}
+
 bool
-fit_stack(struct arena *a, int n, const struct fit_stack_row *rows, double listed, struct fit_stack *out)
+fit_stack(
+    struct arena *a, int n, const struct fit_stack_row *rows, const struct fit_prior *prior, struct fit_stack *out)
 {
 	*out = (struct fit_stack){.before_s = ARENA_ARRAY(a, double, n + 1), .after_s = ARENA_ARRAY(a, double, n + 1)};
 	if (n < FIT_STACK_ROWS)
 		return false;
-	struct own *own = ARENA_ARRAY(a, struct own, n), *room = ARENA_ARRAY(a, struct own, n);
-	double *measured_s = ARENA_ARRAY(a, double, n), *unseen_s = ARENA_ARRAY(a, double, n);
-	double *log_ratio = ARENA_ARRAY(a, double, n), *comm_frac = ARENA_ARRAY(a, double, n);
-	const struct stack_time *base = &rows[0].ask.stack->time;
-	const double sigma = base->sigma.value, experts_sigma = datum_or(base->moe_sigma, sigma);
+	struct lab l = lab_of(a, n, rows);
 
-	int *unit = ARENA_ARRAY(a, int, n), n_used = 0;
-
-	out->apart = datum_given(base->moe_sigma);
+	out->apart = datum_given(rows[0].ask.stack->time.moe_sigma);
 	for (int i = 0; i < n; i++)
-		own[i] = (struct own){own_sigma(&rows[i]), 0, out->apart && has_experts(rows[i].ask.model), 0};
-	set_units(n, rows, own, out);
-	fit_one(a, rows, n, own, false, sigma, &out->dense);
-	fit_one(a, rows, n, own, true, experts_sigma, &out->experts);
+		l.own[i] = (struct own){own_sigma(&rows[i]), 0, out->apart && has_experts(rows[i].ask.model), 0};
+	set_units(n, rows, l.own, out);
+	fit_one(a, rows, n, l.own, false, l.sigma, &out->dense);
+	fit_one(a, rows, n, l.own, true, l.experts_sigma, &out->experts);
 	if (!out->dense.n && !out->experts.n)
 		return false;
-	for (int i = 0; i < n; i++) {
-		const struct fit_sigma *s = own[i].experts ? &out->experts : &out->dense;
-		measured_s[i] = rows[i].measured_s;
-		const double inherited = own[i].experts ? experts_sigma : sigma;
-		out->before_s[i] = predict(&rows[i], inherited);
-		out->after_s[i] = predict(&rows[i], s->value);
-		unseen_s[i] = s->n ? predict(&rows[i], without(own, n, i, inherited, room)) : NAN;
-		if (!s->n)
-			continue;
-		comm_frac[n_used] = comm_share(&rows[i]);
-		unit[n_used] = own[i].unit;
-		log_ratio[n_used++] = log(measured_s[i] / out->after_s[i]);
-	}
-	out->before = fitted_errors_of(a, n, out->before_s, measured_s, NULL);
-	out->after = fitted_errors_of(a, n, out->after_s, measured_s, NULL);
-	out->unseen = fitted_errors_of(a, n, unseen_s, measured_s, NULL);
-	out->comm_slope = comm_slope(n_used, comm_frac, log_ratio);
-	set_spread(a, n_used, (out->dense.n > 0) + (out->experts.n > 0), unit, log_ratio, listed, out);
+	const int n_fitted = (out->dense.n > 0) + (out->experts.n > 0), k = out->left == FIT_LEFT_ROW ? 1 : out->n_left;
+	predict_all(&l, out);
+	const struct fit_prior seen = with_rows(a, prior, l.n_used, n_fitted, l.unit, l.log_ratio, out);
+	draw(&seen, k, l.sigma, &out->dense);
+	draw(&seen, k, l.experts_sigma, &out->experts);
+	predict_all(&l, out);
+	out->before = fitted_errors_of(a, n, out->before_s, l.measured_s, NULL);
+	out->after = fitted_errors_of(a, n, out->after_s, l.measured_s, NULL);
+	out->unseen = fitted_errors_of(a, n, l.unseen_s, l.measured_s, NULL);
+	out->comm_slope = comm_slope(l.n_used, l.comm_frac, l.log_ratio);
+	set_spread(a, l.n_used, n_fitted, l.unit, l.log_ratio, prior, out);
 	return true;
 }

@@ -12,6 +12,7 @@
 #include "base/base.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { N_KNOTS = 5, N_COMPANY = 12, HALVINGS = 30 };
 static const double knots[N_KNOTS] = {0, 1, 2, 4, 8};
@@ -41,6 +42,9 @@ plan_serve_load(const struct plan_load *l)
 	    .cached_frac = l->cached_frac,
 	    .n_requests = datum_absent(),
 	    .n_concurrent = datum_absent(),
+	    .n_drafts = l->n_drafts,
+	    .n_accepted = l->n_accepted,
+	    .draft_s = l->draft_s,
 	    .isl_cv = l->isl_cv,
 	    .osl_cv = l->osl_cv};
 }
@@ -53,7 +57,7 @@ steps_set(struct steps *t, const struct serve_setup *s, const struct plan_load *
 
 	for (int i = 0; i < N_KNOTS; i++)
 		t->time_s[i] = serve_mixed_step(NULL, s, &load, knots[i], n_running);
-	t->most = fmax(serve_token_limit(NULL, s, &load) - n_running, 1) / isl;
+	t->most = fmax(serve_token_limit(NULL, s, &load) - n_running * (1 + l->n_drafts), 1) / isl;
 	if (!s->engine->chunked)
 		t->most = fmax(1, floor(t->most));
 }
@@ -240,6 +244,15 @@ set_first(struct plan_point *out, const struct steps *t, const struct steps *emp
 		out->latency_s[PLAN_TTFT][i] = first_quantile(&f, shares[i]);
 }
 
+/* Requests that begin with each step: as many as end. */
+static double
+starting_of(const struct plan_load *l, double n_running)
+{
+	const struct serve_load load = plan_serve_load(l);
+
+	return n_running / (1 + serve_decode_steps(NULL, &load));
+}
+
 /* --- tokens and answers ---------------------------------------------------------------------------------- */
 
 /* Average step: as many prompts are taken in as answers end. */
@@ -259,11 +272,11 @@ set_tokens(struct plan_point *out, const struct serve_setup *s, const struct pla
 	struct steps t;
 
 	steps_set(&t, s, l, n);
-	const double usual_s = usual_step(&t, n / l->osl_token);
+	const double usual_s = usual_step(&t, starting_of(l, n));
 	for (int i = 0; i < N_PLAN_STATISTICS; i++) {
 		const double more = i > PLAN_P50 ? n + num_normal_quantile(shares[i]) * spread : n;
 		steps_set(&t, s, l, more);
-		tpot[i] = step_s * fmax(1, usual_step(&t, more / l->osl_token) / usual_s);
+		tpot[i] = step_s * fmax(1, usual_step(&t, starting_of(l, more)) / usual_s);
 	}
 }
 
@@ -297,7 +310,7 @@ set_point(const struct serve_setup *s, const struct plan_load *l, const struct s
 	/* a step that decodes has at least one sequence, though it may seldom run */
 	steps_set(&t, s, l, fmax(f->n_running, 1));
 	steps_set(&empty, s, l, 0);
-	set_first(out, &t, &empty, l, f->n_running / l->osl_token);
+	set_first(out, &t, &empty, l, starting_of(l, f->n_running));
 	/* chances know the shape; how long it is on average is known better */
 	const double front_s = serve_front(NULL, s),
 	             factor = (first_s - front_s) / out->latency_s[PLAN_TTFT][PLAN_MEAN];
@@ -309,6 +322,25 @@ set_point(const struct serve_setup *s, const struct plan_load *l, const struct s
 	out->load = isnan(l->rate_request_per_s)
 	    ? out->rate_request_per_s * (l->think_s + out->latency_s[PLAN_E2E][PLAN_MEAN])
 	    : out->rate_request_per_s;
+}
+
+void
+plan_latencies(const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f,
+    double latency_s[N_PLAN_MEASURES][N_PLAN_STATISTICS])
+{
+	const struct plan_load l = {.rate_request_per_s = f->rate_request_per_s,
+	    .isl_token = load->isl,
+	    .osl_token = load->osl,
+	    .isl_cv = load->isl_cv,
+	    .osl_cv = load->osl_cv,
+	    .cached_frac = load->cached_frac,
+	    .n_drafts = load->n_drafts,
+	    .n_accepted = load->n_accepted,
+	    .draft_s = load->draft_s};
+	struct plan_point p;
+
+	set_point(s, &l, f, &p);
+	memcpy(latency_s, p.latency_s, sizeof p.latency_s);
 }
 
 bool

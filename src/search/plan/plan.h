@@ -77,9 +77,10 @@ struct plan_load {
 	double n_users, think_s;
 	double isl_token, osl_token, isl_cv, osl_cv;
 	double cached_frac;
-	double growth_frac;      /* planned for on top */
-	double utilisation_frac; /* of a replica's saturation, at most */
-	double n_spare;          /* replicas that may fail */
+	double n_drafts, n_accepted, draft_s; /* as in struct serve_load */
+	double growth_frac;                   /* planned for on top */
+	double utilisation_frac;              /* of a replica's saturation, at most */
+	double n_spare;                       /* replicas that may fail */
 	const struct plan_objective *objectives;
 	size_t n_objectives;
 };
@@ -136,6 +137,9 @@ bool plan_point(
     const struct serve_setup *s, const struct plan_load *load, double rate_request_per_s, struct plan_point *out);
 bool plan_point_users(
     const struct serve_setup *s, const struct plan_load *load, double n_users, struct plan_point *out);
+/* Means and percentiles of what requests meet, as in a plan: of `load` on a replica where they meet `f`. */
+void plan_latencies(const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f,
+    double latency_s[N_PLAN_MEASURES][N_PLAN_STATISTICS]);
 /* The most that one replica takes; false when it takes nothing: bound says why. */
 bool plan_most(
     const struct serve_setup *s, const struct plan_load *load, struct plan_point *out, enum plan_bound *bound);
@@ -180,12 +184,16 @@ struct serve_metrics {
 	double answer_s; /* E2E latency */
 	double output_token_per_s, prompt_token_per_s, request_per_s;
 	double saturation_request_per_s;
-	struct serve_flow flow;   /* of requests that come and go */
-	struct serve_batch batch; /* the step that most of the time is spent in */
-	struct serve_terms terms; /* its parts */
+	struct serve_flow flow;                          /* of requests that come and go */
+	struct serve_burst burst;                        /* the beginning of a finite run of clients; n 0: none */
+	double steady_first_s, first_p50_s, first_p99_s; /* TTFT after it, and percentiles over the run; NaN: no run */
+	struct serve_batch batch;                        /* the step that most of the time is spent in */
+	struct serve_terms terms;                        /* its parts */
 };
 
 void serve_answer(const struct serve_question *q, struct serve_metrics *out);
+/* Whether the prompts of all clients together take more than half of the time from one request to the next. */
+bool serve_in_step(const struct serve_question *q, const struct serve_metrics *m);
 /* What prompts of an engine run on that runs every operator by itself. */
 struct unfused_gpu serve_unfused_gpu(const struct serve_setup *s, const struct gpu *gpu);
 

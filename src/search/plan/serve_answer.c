@@ -73,6 +73,30 @@ keep_flow(const struct serve_question *q, struct serve_metrics *m)
 	keep_step(q, m, decode_batch(q, f->n_decoding));
 }
 
+/* A run that ends: it begins with as many prompts as there are clients, or places. */
+static void
+keep_run(const struct serve_question *q, struct serve_metrics *m)
+{
+	const double n = q->load.n_requests.value,
+	             n_together = fmin(n, fmin(q->load.n_concurrent.value, m->flow.n_places));
+
+	m->steady_first_s = m->first_s;
+	serve_burst(NULL, q->setup, &q->load, n_together, serve_cold(q->setup), &m->burst);
+	m->first_s = serve_run_first(NULL, &m->burst, n, m->steady_first_s);
+	m->first_p50_s = serve_run_quantile(NULL, &m->burst, n, m->steady_first_s, 0.5);
+	m->first_p99_s = serve_run_quantile(NULL, &m->burst, n, m->steady_first_s, 0.99);
+	m->answer_s = serve_answer_time(NULL, m->first_s, m->step_s, q->load.osl);
+}
+
+bool
+serve_in_step(const struct serve_question *q, const struct serve_metrics *m)
+{
+	struct serve_burst all;
+
+	serve_burst(NULL, q->setup, &q->load, fmin(q->load.n_concurrent.value, m->flow.n_places), 0, &all);
+	return all.last_s - all.soonest_s > (m->answer_s + q->think_s) / 2;
+}
+
 static void
 answer_closed(const struct serve_question *q, struct serve_metrics *m)
 {
@@ -81,6 +105,8 @@ answer_closed(const struct serve_question *q, struct serve_metrics *m)
 	if (!serve_flow_closed(q->setup, &q->load, clients, q->think_s, &m->flow))
 		return;
 	keep_flow(q, m);
+	if (datum_given(q->load.n_requests))
+		keep_run(q, m);
 	m->request_per_s = serve_user_rate(NULL, clients, m->answer_s, q->think_s);
 	m->output_token_per_s = serve_token_rate(NULL, m->request_per_s, q->load.osl);
 }
@@ -196,6 +222,9 @@ serve_answer(const struct serve_question *q, struct serve_metrics *out)
 	    [SERVE_ENCODE] = answer_encode,
 	};
 	static const struct serve_metrics nothing = {.first_s = NAN,
+	    .steady_first_s = NAN,
+	    .first_p50_s = NAN,
+	    .first_p99_s = NAN,
 	    .step_s = NAN,
 	    .answer_s = NAN,
 	    .output_token_per_s = NAN,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * When not to believe a serving prediction.  Each predicate was true of published runs on which the model was worse
- * than elsewhere; where none holds, 98 % of 1264 published rows were within 20 %, where one of the warnings does, 78 %
- * of 537.
+ * Conditions under which serving predictions are unreliable, each from published runs with larger errors.  Without any
+ * of them 98 % of 1264 published rows were within 20 %; with one of the warnings 78 % of 537.
  */
 #include "search/plan/plan.h"
 

@@ -71,6 +71,8 @@ struct replica {
 	size_t n_slots, n_decoding, n_fresh;
 	uint32_t head, tail; /* who waits */
 	size_t n_waiting, waiting_token;
+	size_t n_seen; /* of them, when the engine last looked, at this tick */
+	int32_t looked;
 	size_t free_blocks;
 	uint64_t context_token,
 	    prompt_token; /* of those that decode, together: prompts and steps made; prompts alone */

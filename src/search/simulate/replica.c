@@ -49,6 +49,7 @@ push(struct replica *p, uint32_t id, bool front)
 	else
 		p->tail = p->world->requests[p->tail].next = id;
 	p->n_waiting++;
+	p->n_seen += front;
 	p->waiting_token += r->isl_token;
 	if (p->n_waiting > p->watch.most_waiting)
 		p->watch.most_waiting = p->n_waiting;
@@ -63,7 +64,24 @@ pop(struct replica *p)
 	if (p->head == NOBODY)
 		p->tail = NOBODY;
 	p->n_waiting--;
+	p->n_seen--;
 	p->waiting_token -= r->isl_token;
+}
+
+/* Some engines look at who waits only every few steps, unless nobody decodes. */
+static bool
+looks(const struct replica *p)
+{
+	return p->n_decoding == 0 || p->tick - p->looked >= (int32_t)p->engine->poll_steps;
+}
+
+static void
+look(struct replica *p)
+{
+	if (!looks(p))
+		return;
+	p->n_seen = p->n_waiting;
+	p->looked = p->tick;
 }
 
 /* --- decoding -------------------------------------------------------------------------------------------- */
@@ -262,7 +280,7 @@ fill_batch(struct replica *p)
 	p->batch = (struct sim_batch){0};
 	if (e->chunked && p->n_decoding < p->n_slots)
 		go_on_prefilling(p, &plan);
-	while (p->head != NOBODY && p->n_slots < e->max_sequences && plan.budget_token > 0 && admit_first(p, &plan))
+	while (p->n_seen > 0 && p->n_slots < e->max_sequences && plan.budget_token > 0 && admit_first(p, &plan))
 		;
 	struct sim_batch *b = &p->batch;
 	if (b->n_prefill > 0)
@@ -290,7 +308,8 @@ set_length(struct replica *p, uint64_t n_alike)
 
 	b.context_token += yield(p) * ((double)n_alike - 1) / 2;
 	p->n_alike = n_alike;
-	p->step_s = cost_of(p->cache, &b) + (b.n_decode > 0 ? p->engine->draft_s : 0);
+	p->step_s = cost_of(p->cache, &b) + (b.n_decode > 0 ? p->engine->draft_s : 0) +
+	    (p->n_steps == 0 ? p->engine->cold_s : 0);
 	p->end_s = p->start_s + (double)n_alike * p->step_s;
 }
 
@@ -301,10 +320,19 @@ stalled(const struct replica *p)
 	return p->engine->prefill_first && p->decoded_s < p->start_s;
 }
 
+/* Steps until those that wait are looked at. */
+static uint64_t
+until_look(const struct replica *p)
+{
+	const int64_t left = (int64_t)p->engine->poll_steps - (p->tick - p->looked);
+
+	return left > 1 ? (uint64_t)left : 1;
+}
+
 static uint64_t
 alike_most(const struct replica *p)
 {
-	uint64_t n = FORWARD_MOST;
+	uint64_t n = p->n_waiting > p->n_seen ? until_look(p) : FORWARD_MOST;
 
 	if (p->world->config->every_step || p->batch.n_prefill > 0 || p->n_decoding < p->n_slots || p->n_fresh ||
 	    stalled(p))
@@ -324,6 +352,7 @@ replica_begin(struct replica *p, double now_s)
 	watch_pass(p, now_s);
 	if (p->engine->evict && p->tick >= p->next_grow)
 		grow(p);
+	look(p);
 	fill_batch(p);
 	if (p->batch.n_prefill == 0 && p->batch.n_decode == 0)
 		return false; /* its blocks are on the way to the other pool */
@@ -344,7 +373,7 @@ replica_receive(struct replica *p, uint32_t id, double now_s)
 	if (!p->busy || p->n_alike == 1 || !alone)
 		return;
 	/* it is looked at after the step that goes on, not after the run of steps */
-	uint64_t n = (uint64_t)fmax(1, ceil((now_s - p->start_s) / p->step_s));
+	uint64_t n = (uint64_t)fmax((double)until_look(p), ceil((now_s - p->start_s) / p->step_s));
 	const uint64_t most = p->n_alike;
 	for (set_length(p, n < most ? n : most); p->end_s < now_s && p->n_alike < most;)
 		set_length(p, p->n_alike + 1);

@@ -17,6 +17,21 @@ part_of(const struct serve_setup *s, double n_prompts)
 	return fmax(n_prompts / s->layout.pp, fmin(n_prompts, 1));
 }
 
+/* Passes of what drafts. */
+static double
+draft_cost_of(const struct serve_setup *s, const struct sim_batch *b)
+{
+	const double pp = s->layout.pp, n_prompts = part_of(s, b->n_prefill);
+	const struct serve_batch batch = {.n_prefill = n_prompts,
+	    .chunk_token = b->n_prefill > 0 ? b->prefill_token / b->n_prefill : 0,
+	    .prefix_token = b->prefix_token,
+	    .n_decode = b->n_decode / pp,
+	    .context_token = b->context_token + 0.5,
+	    .n_drafts = b->n_decode > 0 ? (b->n_logit - b->n_rows) / b->n_decode : 0};
+
+	return s->draft ? serve_draft_time(NULL, s->draft, &batch) : 0;
+}
+
 static double
 step_cost(const void *context, const struct sim_batch *b)
 {
@@ -29,7 +44,8 @@ step_cost(const void *context, const struct sim_batch *b)
 	/* in the middle of the step, caches are half a token longer */
 	if (b->n_decode > 0)
 		gpu_s += serve_cached_attention(NULL, s, b->n_decode / s->layout.pp, b->context_token + 0.5);
-	return s->engine->gpu_factor.value * gpu_s + serve_host(NULL, s, n_prompts, b->n_rows / s->layout.pp);
+	return s->engine->gpu_factor.value * gpu_s + draft_cost_of(s, b) +
+	    serve_host(NULL, s, n_prompts, b->n_rows / s->layout.pp);
 }
 
 static double
@@ -57,6 +73,7 @@ simulate_setup(const struct serve_setup *s, const struct serve_load *load)
 	return (struct sim_engine){
 	    .cost = {.context = s, .step = step_cost, .linear = linear_cost, .head = head_cost},
 	    .front_s = serve_front(NULL, s),
+	    .poll_steps = (size_t)datum_or(e->poll_steps, 1),
 	    .n_blocks = (size_t)(serve_pool(NULL, s, load) / e->memory.block_token.value),
 	    .block_token = (size_t)e->memory.block_token.value,
 	    .max_sequences = (size_t)(e->max_sequences.value * groups * s->layout.pp),
@@ -67,7 +84,7 @@ simulate_setup(const struct serve_setup *s, const struct serve_load *load)
 	    .n_parts = (size_t)s->layout.pp,
 	    .n_drafts = load->n_drafts,
 	    .n_accepted = load->n_accepted,
-	    .draft_s = load->n_drafts * load->draft_s,
+	    .draft_s = s->draft ? 0 : load->n_drafts * load->draft_s,
 	};
 }
 

@@ -41,6 +41,8 @@ struct sim_cost {
 struct sim_engine {
 	struct sim_cost cost;
 	double front_s;               /* from a client to the scheduler and back, once for each request */
+	double cold_s;                /* of a replica's first step, besides what it costs */
+	size_t poll_steps;            /* steps that decode between two looks at who waits; 0: 1 */
 	size_t n_blocks, block_token; /* the cache */
 	size_t max_sequences;         /* that run at once */
 	size_t max_step_token;        /* tokens of a step */

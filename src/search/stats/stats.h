@@ -108,6 +108,8 @@ enum { SCORE_BASELINES = 2 };
 /* The measurement is a value, or an upper or lower bound. */
 enum score_sense { SCORE_VALUE, SCORE_ABOVE, SCORE_BELOW };
 
+enum { SCORE_CELL = 4 };
+
 struct score_case {
 	const char *file;
 	int line;                      /* of the file */
@@ -116,6 +118,7 @@ struct score_case {
 	const char *detail;            /* how the prediction is made up, or NULL */
 	const char *label[N_SCORE_BY]; /* NULL: not in this dimension; SCORE_BY_ALL is `all` unless left out */
 	const char *group[3];          /* source, model, GPU: neighbors in all of them are one group; NULL: not said */
+	const char *cell[SCORE_CELL];  /* of the support table, NULL: none: engine, architecture, format, family */
 	double predicted, measured;    /* in one unit; measured above 0 */
 	double low, high;              /* 80 % interval; NaN: none */
 	double baseline[SCORE_BASELINES]; /* NaN: none */

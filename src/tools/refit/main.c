@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
+ * refit ROWS serve
  * refit ROWS [train|memory|comm] [--leave-out source|model|gpu|group] [--traits] [--write HWDB]
  *
  * ROWS is a folder with train.csv, memory.csv, comm.csv.  Prints src/ask/validate/cross.def: a line for each way to
  * leave rows out, then the constants; --traits adds what each deviation from a class default is worth, and --write lays
- * the refitted values into the files of HWDB.
+ * the refitted values into the files of HWDB.  `serve` reads serve.csv and serve2.csv and prints
+ * src/ask/serve/support.def.
  */
 #include "parts.h"
 
@@ -21,7 +23,7 @@ enum { CELL_ROWS = 3 }; /* of a stack: fewer have no typical error */
 struct asked {
 	const char *rows, *write;
 	int domain, leave; /* -1: all */
-	bool traits;
+	bool traits, serve;
 };
 
 static void
@@ -70,22 +72,9 @@ print_cells(const struct refit *r, const double *log_predicted)
 	}
 }
 
-static void
-print_params(const struct refit *r, const double *x)
-{
-	for (int i = 0; i < r->n_params; i++) {
-		const struct refit_param *p = &r->params[i];
-		int n = 0;
-		for (int k = 0; k < r->n; k++)
-			n += r->jacobian[k * r->n_params + i] != 0;
-		if (p->moves || p->hyper)
-			printf("/* %-24s %-24s %8.4g -> %8.4g%-4s %4d rows */\n", p->entry, p->path, exp(p->start),
-			    exp(x[i]), p->unit ? p->unit : "", n);
-	}
-}
-
 /* --- traits ---------------------------------------------------------------------------------------------- */
 
+/* `t->param` -1: the switch at its default; else the constant as what it inherits from, and no closer fit. */
 static void
 judge_trait(struct refit *r, struct refit_trait *t, double left_out, double in_sample)
 {
@@ -153,6 +142,73 @@ print_traits(struct refit *r)
 	}
 }
 
+/* --- constants ------------------------------------------------------------------------------------------- */
+
+/* Rows that depend on it, and their groups. */
+static void
+count_rows(const struct refit *r, int param, int *n, int *n_groups)
+{
+	bool *seen = ARENA_ARRAY(r->arena, bool, r->n_units[LEAVE_GROUP]);
+
+	*n = *n_groups = 0;
+	for (int i = 0; i < r->n; i++) {
+		const int group = r->rows[i].unit[LEAVE_GROUP];
+		if (r->jacobian[i * r->n_params + param] == 0)
+			continue;
+		++*n;
+		*n_groups += !seen[group];
+		seen[group] = true;
+	}
+}
+
+/* What it would be without its rows: what it inherits, or the mean of the others of its name; NaN: nothing is. */
+static double
+without(const struct refit *r, int param)
+{
+	const struct refit_param *p = &r->params[param];
+	double sum = 0;
+	int n = 0;
+
+	if (p->up >= 0)
+		return r->at[p->up];
+	if (fabs(p->otherwise - p->start) > 1e-6)
+		return p->otherwise;
+	for (int i = 0; i < r->n_params; i++)
+		if (i != param && !r->params[i].hyper && strcmp(r->params[i].path, p->path) == 0) {
+			sum += r->at[i];
+			n++;
+		}
+	return n ? sum / n : NAN;
+}
+
+/* Each fitted constant: what stands in the file, what the fit gives, its rows and groups, and by how much the error of
+ * groups left out grows without it. */
+static void
+print_constants(struct refit *r, const double *x)
+{
+	double *tau = ARENA_ARRAY(r->arena, double, r->n_params);
+
+	for (int i = 0; i < r->n_params; i++)
+		tau[i] = r->params[i].tau;
+	const double left_out = refit_left_out_error(r, r->log_at, tau, LEAVE_GROUP);
+	const double in_sample = refit_group_error(r, r->log_at);
+	for (int i = 0; i < r->n_params; i++) {
+		struct refit_param *p = &r->params[i];
+		struct refit_trait t = {.param = i};
+		const double other = without(r, i), otherwise = p->otherwise;
+		int n, n_groups;
+		if (!p->moves || p->hyper || isnan(other))
+			continue;
+		count_rows(r, i, &n, &n_groups);
+		p->otherwise = other;
+		judge_trait(r, &t, left_out, in_sample);
+		p->otherwise = otherwise;
+		printf("CONSTANT(\"%s\", \"%s\", \"%.3g%s\", \"%.3g%s\", \"%.3g%s\", %d, %d, %.2f)\n", p->entry,
+		    p->path, exp(p->start), p->unit, exp(x[i]), p->unit, exp(other), p->unit, n, n_groups,
+		    round(100 * t.effect) / 100 + 0.0);
+	}
+}
+
 /* --- one kind of rows ------------------------------------------------------------------------------------ */
 
 static bool
@@ -209,13 +265,13 @@ refit_domain(const struct asked *asked, enum domain d)
 		if (d == DOMAIN_TRAIN && l == LEAVE_MODEL)
 			print_cells(&r, log_predicted);
 	}
-	print_params(&r, x);
+	print_constants(&r, x);
 	if (asked->traits && d == DOMAIN_TRAIN)
 		print_traits(&r);
 	bool ok = true;
 	if (asked->write)
 		ok = refit_write(&r, x, asked->write);
-	if (d == DOMAIN_TRAIN) {
+	if (d != DOMAIN_COMM) {
 		for (int i = 0; i < r.n_params; i++)
 			x[i] = r.params[i].start;
 		refit_set(&r, x);
@@ -244,6 +300,8 @@ read_arguments(int argc, char **argv, struct asked *out)
 		bool known = false;
 		if (strcmp(argv[i], "--traits") == 0)
 			known = out->traits = true;
+		else if (out->rows && strcmp(argv[i], "serve") == 0)
+			known = out->serve = true;
 		else if (strcmp(argv[i], "--write") == 0 && *value) {
 			out->write = argv[++i];
 			known = true;
@@ -277,11 +335,14 @@ main(int argc, char **argv)
 	struct asked asked;
 
 	if (!read_arguments(argc, argv, &asked)) {
-		fputs("usage: refit ROWS [train|memory|comm] [--leave-out source|model|gpu|group] [--traits] [--write "
+		fputs("usage: refit ROWS serve\n       refit ROWS [train|memory|comm] [--leave-out "
+		      "source|model|gpu|group] [--traits] [--write "
 		      "HWDB]\n",
 		    stderr);
 		return 2;
 	}
+	if (asked.serve)
+		return refit_serve(asked.rows) ? 0 : 3;
 	bool ok = true;
 	puts("/* SPDX-License-Identifier: GPL-3.0-or-later */\n/* Written by `make refit`; see HACKING.md, Refit. */");
 	for (int d = 0; d < N_DOMAINS; d++)

@@ -17,7 +17,10 @@ static const double SHARED = 1e-3;
 static struct node *
 writable(const struct node *n)
 {
-	return (struct node *)(uintptr_t)n;
+	struct node *out;
+
+	memcpy(&out, &n, sizeof out);
+	return out;
 }
 
 /* --- the trees ------------------------------------------------------------------------------------------- */
@@ -45,6 +48,12 @@ root_of(struct refit *r, const char *entry)
 	const char *up = parent_of(r, ENTRY_STACK, entry);
 
 	return up ? root_of(r, up) : entry;
+}
+
+bool
+refit_inherits(struct refit *r, const char *entry, const char *from)
+{
+	return entry && (strcmp(entry, from) == 0 || refit_inherits(r, parent_of(r, ENTRY_ENGINE, entry), from));
 }
 
 /* The stack that stands for a class: who shards everything, and who does not. */
@@ -89,6 +98,8 @@ is_fitted(const struct node *root, const struct node *n)
 static double
 tau_of(const char *path)
 {
+	if (text_begins(path, "step.") || text_begins(path, "architectures."))
+		return 0.7;
 	return strstr(path, "sigma")                               ? 0.15
 	    : strstr(path, "moe_")                                 ? 0.5
 	    : strstr(path, ".base") || strstr(path, ".ramp")       ? 0.7
@@ -112,6 +123,28 @@ belief_of(const char *path, double otherwise)
 		if (strcmp(path, beliefs[i].key) == 0)
 			return log(beliefs[i].value);
 	return otherwise;
+}
+
+/* What one would guess of an engine that nobody measured: a step's time on the CPU, factors of 1.  A value without a
+ * guess, such as kernels', starts where it stands. */
+static double
+engine_belief(const struct refit_param *p)
+{
+	static const struct {
+		const char *end, *unit;
+		double value;
+	} beliefs[] = {{"step.host", "ms", 1.5}, {"step.prefill", "ms", 3}, {"step.sequence", "us", 3},
+	    {"step.front", "ms", 1}, {"step.gpu", "", 1}, {"step.comm", "", 1.3}, {".imbalance", "", 2},
+	    {".moe_time", "", 1.3}, {".base", "", 1}, {".host", "", 1}, {".kv_rate", "", 0.5},
+	    {".fp8_attention", "", 1.5}, {"_base", "", 1}};
+	const size_t n = strlen(p->path);
+
+	for (size_t i = 0; i < sizeof beliefs / sizeof *beliefs; i++) {
+		const size_t m = strlen(beliefs[i].end);
+		if (m <= n && strcmp(p->path + n - m, beliefs[i].end) == 0 && strcmp(p->unit, beliefs[i].unit) == 0)
+			return log(beliefs[i].value);
+	}
+	return p->start;
 }
 
 /* The same of a class: how far it may lie from what stands in the file. */
@@ -158,14 +191,22 @@ is_wanted(enum domain d, const char *path)
 {
 	const bool time = text_begins(path, "time.");
 
+	if (d == DOMAIN_SERVE) /* pools are fitted to memory logs */
+		return !text_begins(path, "pool.");
 	return d == DOMAIN_TRAIN ? time : !time && strcmp(path, "safety") != 0;
+}
+
+static enum entry_kind
+kind_of(const struct refit *r)
+{
+	return r->domain == DOMAIN_COMM ? ENTRY_CALIBRATION : r->domain == DOMAIN_SERVE ? ENTRY_ENGINE : ENTRY_STACK;
 }
 
 static void
 walk(struct refit *r, const char *entry, const struct node *root, const struct node *n, const char *path)
 {
 	if (n->kind == NODE_LIST && is_fitted(root, n) && is_wanted(r->domain, path))
-		add(r, ENTRY_STACK, entry, path, n->items[0]);
+		add(r, kind_of(r), entry, path, n->items[0]);
 	else if (n->kind == NODE_MAP || n->kind == NODE_LIST)
 		for (size_t i = 0; i < n->n; i++) {
 			const char *key = n->kind == NODE_MAP ? n->keys[i]->text : arena_printf(r->arena, "%zu", i);
@@ -228,16 +269,20 @@ find_up(struct refit *r, int i)
 		p->up = strcmp(entry, "network") == 0 ? -1 : find(r, "network", p->path);
 		return;
 	}
-	while ((entry = parent_of(r, ENTRY_STACK, entry))) {
+	while ((entry = parent_of(r, p->kind, entry))) {
 		p->up = find(r, entry, p->path);
 		if (p->up >= 0)
 			return;
-		const struct node *stated = tree_at(tree_of(r, ENTRY_STACK, entry), p->path);
+		const struct node *stated = tree_at(tree_of(r, p->kind, entry), p->path);
 		const char *unit;
 		if (stated && number_in(scalar_of(stated), &unit) > 0) {
 			p->otherwise = log(number_in(scalar_of(stated), &unit));
 			return;
 		}
+	}
+	if (p->kind == ENTRY_ENGINE) {
+		p->otherwise = engine_belief(p);
+		return;
 	}
 	if (strcmp(p->path, "time.moe_sigma") == 0) { /* instead of the factor of all layers */
 		for (entry = p->entry; entry && p->up < 0; entry = parent_of(r, ENTRY_STACK, entry))
@@ -276,14 +321,14 @@ share(struct refit *r, int i)
 void
 refit_find_params(struct refit *r)
 {
-	const enum entry_kind kind = r->domain == DOMAIN_COMM ? ENTRY_CALIBRATION : ENTRY_STACK;
+	const enum entry_kind kind = kind_of(r);
 	size_t n;
 	const char **ids = database_list(r->db, kind, &n);
 
 	r->params = ARENA_ARRAY(r->arena, struct refit_param, PARAMS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		const struct node *root = tree_of(r, kind, ids[i]);
-		if (kind == ENTRY_STACK)
+		if (kind != ENTRY_CALIBRATION)
 			walk(r, ids[i], root, root, "");
 		else if (tree_get(root, "fabric"))
 			walk_fabric(r, ids[i], root);
@@ -488,6 +533,7 @@ refit_no_match(struct refit *r)
 	size_t n;
 	const char **ids = database_list(r->db, ENTRY_STACK, &n);
 
+	r->unlisted = true;
 	for (size_t i = 0; i < n; i++) {
 		const struct node *match = tree_get(tree_of(r, ENTRY_STACK, ids[i]), "match");
 		for (size_t k = 0; match && k < match->n; k++)

@@ -8,22 +8,33 @@
 
 /*
  * Refit the constants of the database that were fitted to published runs, and judge them on runs that were left out.
- * A program of its own: it reads the files that `ridge validate` reads, by the same functions, and changes values in
+ * A separate program: it reads the files that `ridge validate` reads, by the same functions, and changes values in
  * the tree of the database that it holds in memory.
  */
 
 /* What is fitted together: constants, and the rows that they are fitted to. */
-enum domain { DOMAIN_TRAIN, DOMAIN_MEMORY, DOMAIN_COMM, N_DOMAINS };
+enum domain { DOMAIN_TRAIN, DOMAIN_MEMORY, DOMAIN_COMM, N_DOMAINS, DOMAIN_SERVE = N_DOMAINS };
 const char *domain_name(enum domain d);
 
-/* By what rows are left out together. */
-enum leave { LEAVE_SOURCE, LEAVE_MODEL, LEAVE_GPU, LEAVE_GROUP, N_LEAVES };
+/* By what rows are left out together; serving runs also by the cell of the support table, and by engine. */
+enum leave {
+	LEAVE_SOURCE,
+	LEAVE_MODEL,
+	LEAVE_GPU,
+	LEAVE_GROUP,
+	N_LEAVES,
+	LEAVE_CELL = N_LEAVES,
+	LEAVE_ENGINE,
+	N_UNITS
+};
 const char *leave_name(enum leave l);
 
 /* A published value.  `unit` numbers the sets that are left out, by enum leave. */
 struct refit_row {
-	const char *file, *label[N_LEAVES], *stack;
-	int line, unit[N_LEAVES];
+	const char *file, *label[N_UNITS], *stack;
+	const char *what; /* of serving: the regime; else NULL */
+	const struct score_case *of;
+	int line, unit[N_UNITS];
 	double log_measured, log_predicted, log_low, log_high; /* as the database stands */
 };
 
@@ -47,9 +58,11 @@ struct refit {
 	struct diag *diag;
 	struct database *db;
 	enum domain domain;
+	bool unlisted; /* no framework has a file */
 	const char *const *files;
 	size_t n_files;
-	int n, n_units[N_LEAVES];
+	bool draft; /* simulate each row once */
+	int n, n_units[N_UNITS];
 	struct refit_row *rows;
 	int n_params;
 	struct refit_param *params;
@@ -60,6 +73,8 @@ struct refit {
 /* --- constants: params.c --------------------------------------------------------------------------------- */
 
 void refit_find_params(struct refit *r);
+/* Whether an engine is `from` or extends it. */
+bool refit_inherits(struct refit *r, const char *entry, const char *from);
 /* Lay these values over the database. */
 void refit_set(struct refit *r, const double *x);
 /* Write them into the files of the folder `hwdb`. */
@@ -100,6 +115,11 @@ void refit_fit(struct refit *r, double *x);
 double refit_left_out_error(const struct refit *r, const double *log_at, const double *tau, enum leave by);
 /* The same with the model run again; fills the predictions. */
 void refit_leave_out(struct refit *r, enum leave by, double *log_predicted);
+
+/* --- serving: serve.c ------------------------------------------------------------------------------------ */
+
+/* Print src/ask/serve/support.def.  False without rows. */
+bool refit_serve(const char *rows);
 
 /* --- the table: table.c ---------------------------------------------------------------------------------- */
 

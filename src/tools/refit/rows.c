@@ -10,9 +10,10 @@
 
 static const struct {
 	const char *name, *unit, *model;
-} domains[N_DOMAINS] = {{"train", "x_s", "model"}, {"memory", "x_byte", "model"}, {"comm", "x_s", "collective"}};
+} domains[N_DOMAINS + 1] = {
+    {"train", "x_s", "model"}, {"memory", "x_byte", "model"}, {"comm", "x_s", "collective"}, {"serve", NULL, "model"}};
 
-static const char *const leaves[N_LEAVES] = {"source", "model", "gpu", "group"};
+static const char *const leaves[N_UNITS] = {"source", "model", "gpu", "group", "combination", "engine"};
 
 const char *
 domain_name(enum domain d)
@@ -31,7 +32,7 @@ static struct validation
 validate(struct refit *r, struct arena *a)
 {
 	struct run *run = ARENA_NEW(a, struct run);
-	struct validation v = {.run = run};
+	struct validation v = {.run = run, .unlisted = r->unlisted, .draft = r->draft};
 	struct words files = {.n = r->n_files, .list = ARENA_ARRAY(a, struct word, r->n_files)};
 
 	*run = (struct run){.arena = a, .diag = diag_new(a), .command = command_find("validate"), .sheet = NULL};
@@ -84,6 +85,15 @@ label(struct refit *r, const struct shelf *shelves, struct refit_row *row)
 }
 
 static void
+label_cell(struct refit *r, struct refit_row *row)
+{
+	const char *const *cell = row->of->cell;
+
+	row->label[LEAVE_CELL] = arena_printf(r->arena, "%s, %s, %s, %s", cell[0], cell[1], cell[2], cell[3]);
+	row->label[LEAVE_ENGINE] = cell[0];
+}
+
+static void
 number_units(struct refit *r, enum leave l)
 {
 	for (int i = 0; i < r->n; i++) {
@@ -94,15 +104,28 @@ number_units(struct refit *r, enum leave l)
 	}
 }
 
-/* Lists of operators go by no constant of a stack. */
+/* Throughput is the rate of requests where that was asked. */
+static bool
+is_given(const struct score_case *c)
+{
+	const char *regime = c->label[SCORE_BY_REGIME];
+
+	return regime && strcmp(regime, "throughput") == 0 && c->detail && strstr(c->detail, " --rate ");
+}
+
+/* Lists of operators go by no constant of a stack, and what generates is no training framework. */
 static bool
 counts(const struct refit *r, const struct score_case *c)
 {
-	const char *kind = c->label[SCORE_BY_KIND];
+	const char *kind = c->label[SCORE_BY_KIND], *task = c->label[SCORE_BY_TASK];
 
+	if (r->unlisted && task && text_begins(task, "inference")) /* a serving engine, not a training framework */
+		return false;
+	if (r->domain == DOMAIN_SERVE && (!c->cell[0] || is_given(c)))
+		return false;
 	return !c->skipped && !(kind && strcmp(kind, "operators") == 0) && c->unit &&
-	    strcmp(c->unit, domains[r->domain].unit) == 0 && c->sense == SCORE_VALUE && c->measured > 0 &&
-	    c->predicted > 0;
+	    (!domains[r->domain].unit || strcmp(c->unit, domains[r->domain].unit) == 0) && c->sense == SCORE_VALUE &&
+	    c->measured > 0 && c->predicted > 0;
 }
 
 bool
@@ -126,15 +149,19 @@ refit_read_rows(struct refit *r)
 		*row = (struct refit_row){.file = c->file,
 		    .line = c->line,
 		    .stack = c->label[SCORE_BY_FRAMEWORK] ? c->label[SCORE_BY_FRAMEWORK] : "-",
+		    .what = r->domain == DOMAIN_SERVE ? c->label[SCORE_BY_REGIME] : NULL,
+		    .of = c,
 		    .log_measured = log(c->measured),
 		    .log_predicted = log(c->predicted),
 		    .log_low = log(c->low),
 		    .log_high = log(c->high)};
 		label(r, shelves, row);
+		if (row->what)
+			label_cell(r, row);
 		if (!row->label[LEAVE_GROUP])
 			r->n--;
 	}
-	for (int l = 0; l < N_LEAVES; l++)
+	for (int l = 0; l < (r->domain == DOMAIN_SERVE ? (int)N_UNITS : (int)N_LEAVES); l++)
 		number_units(r, (enum leave)l);
 	return r->n > 0;
 }
@@ -151,12 +178,16 @@ refit_predict(struct refit *r, double *log_predicted)
 	/* both lists are in the order of the files; a row that is skipped now is not a row then */
 	for (size_t i = 0; i < v.n && k < r->n; i++) {
 		const struct score_case *c = &v.cases[i];
-		if (!c->unit || strcmp(c->unit, domains[r->domain].unit) != 0)
+		if (!counts(r, c))
 			continue;
 		while (k < r->n && strcmp(r->rows[k].file, c->file) == 0 && r->rows[k].line < c->line)
 			k++;
-		if (k < r->n && r->rows[k].line == c->line && strcmp(r->rows[k].file, c->file) == 0 && counts(r, c))
-			log_predicted[k++] = log(c->predicted);
+		for (int j = k; j < r->n && r->rows[j].line == c->line && strcmp(r->rows[j].file, c->file) == 0; j++)
+			if (!r->rows[j].what || strcmp(r->rows[j].what, c->label[SCORE_BY_REGIME]) == 0) {
+				log_predicted[j] = log(c->predicted);
+				k = j + 1;
+				break;
+			}
 	}
 	arena_free(a);
 }
