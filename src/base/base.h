@@ -233,4 +233,10 @@ void formula_each_name(const char *text, void (*each)(void *context, const char 
  */
 bool formula_assignable(struct formula_value from, struct dim to);
 
+/* --- threads ------------------------------------------------------------------------------------------------- */
+
+/* job(context, i) for i = 0 .. n-1, in any order, on n_threads threads (0: one for each core); a thread that cannot be
+ * started is done without. */
+void crew_run(void (*job)(void *context, size_t i), void *context, size_t n, size_t n_threads);
+
 #endif

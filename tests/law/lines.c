@@ -38,6 +38,12 @@ static const struct {
     {ALL, "roofline {llama3-8b|gemma2-9b|llama4-scout} --gpu h200 --unfused --batch 3 --seq 5000"},
     {ALL, "roofline --flops 1.2TFLOP --bytes 3GB --time 5ms --gpu {h100|v100} --dtype fp16"},
     {ALL, "roofline sharing --encoder 5GFLOP --cameras 6 --tasks 4 --head 1GFLOP"},
+    /* plans */
+    {SOME,
+        "plan train {llama3-8b|mixtral-8x7b|deepseek-v3|gpt3-175b} --system {dgx-h100|gb200-nvl72} --gpus {64|256} "
+        "--global-batch 512 --seq 4096 --dtype {bf16|fp8} --top 3"},
+    {ALL,
+        "plan train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --stack {torchtitan|hf-deepspeed|litgpt} --top 4"},
     /* the database */
     {ALL, "hw list {gpus|systems|links}"},
     {ALL, "hw show {h100|v100|mi300x|dgx-h100|nvlink4|a100|gb200|rtx-4090}"},

@@ -169,39 +169,6 @@ bind_memory(struct run *r, const struct train_question *q, struct train_bound *o
 	return false;
 }
 
-static struct datum
-derived(double value)
-{
-	return (struct datum){value, {NULL, 0, 0, NULL, false}};
-}
-
-/* Everything that the memory model has decided too. */
-static void
-as_in_memory(const struct memory_job *job, struct train_ask *ask)
-{
-	const struct layout *l = &job->layout;
-
-	ask->model = job->model;
-	ask->stack = job->stack;
-	ask->n_gpus = l->dp * l->tp * l->pp * l->cp;
-	ask->layout = *l;
-	ask->n_stage_layers = job->n_stage_layers;
-	ask->stage_layers = job->stage_layers;
-	ask->n_sequences = job->batch;
-	ask->n_global_sequences = derived(job->batch.value * job->n_microbatches.value * l->dp);
-	ask->seq_length = job->seq;
-	ask->dtype = job->dtype;
-	ask->recompute = job->recompute;
-	ask->recompute_n = job->recompute_n;
-	ask->modules = job->modules;
-	ask->compiled = job->compiled;
-	ask->dropout = job->dropout;
-	ask->adapters = job->lora_rank.value > 0;
-	ask->imbalance = job->imbalance.value;
-	if (job->quant != QUANT_NONE)
-		ask->base_byte = quant_bits(job->quant) / 8;
-}
-
 /* Another framework's words for the optimizer's traffic: states are read and written, the gradient is read, and where
  * there are fp32 masters 16-bit parameters are written. */
 static double
@@ -292,7 +259,7 @@ run_train_bind(struct run *r, const struct train_question *q, struct train_bound
 	if (!bind_memory(r, q, out) || !run_train_machine_of(r, q, out))
 		return false;
 	out->stack = out->memory.stack;
-	as_in_memory(&out->memory, ask);
+	train_ask_memory(ask, &out->memory);
 	if (!bind_schedule(r, q, out))
 		return false;
 	if (ask->n_gpus > ask->machine.n_domain)

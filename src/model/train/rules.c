@@ -103,6 +103,40 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 	a->refusal = train_impossible(job);
 }
 
+/* --- a job of the memory model ---------------------------------------------------------------------------- */
+
+static struct datum
+derived(double value)
+{
+	return (struct datum){value, {NULL, 0, 0, NULL, false}};
+}
+
+void
+train_ask_memory(struct train_ask *ask, const struct memory_job *job)
+{
+	const struct layout *l = &job->layout;
+
+	ask->model = job->model;
+	ask->stack = job->stack;
+	ask->n_gpus = l->dp * l->tp * l->pp * l->cp;
+	ask->layout = *l;
+	ask->n_stage_layers = job->n_stage_layers;
+	ask->stage_layers = job->stage_layers;
+	ask->n_sequences = job->batch;
+	ask->n_global_sequences = derived(job->batch.value * job->n_microbatches.value * l->dp);
+	ask->seq_length = job->seq;
+	ask->dtype = job->dtype;
+	ask->recompute = job->recompute;
+	ask->recompute_n = job->recompute_n;
+	ask->modules = job->modules;
+	ask->compiled = job->compiled;
+	ask->dropout = job->dropout;
+	ask->adapters = job->lora_rank.value > 0;
+	ask->imbalance = job->imbalance.value;
+	if (job->quant != QUANT_NONE)
+		ask->base_byte = quant_bits(job->quant) / 8;
+}
+
 /* --- what arithmetic forbids ----------------------------------------------------------------------------- */
 
 enum train_refusal

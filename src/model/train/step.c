@@ -212,6 +212,40 @@ head_time(struct sheet *sh, const struct train_job *job, const double kind_s[])
 	return head_s;
 }
 
+/* Layers and head of a micro-batch: what neither the pipeline nor the replicas change. */
+static double
+layers_and_head(struct sheet *sh, const struct train_job *job, struct train_terms *t, double kind_s[])
+{
+	SUM(sh, layers_s, i, job->model->n_blocks, kind_layers(sh, job, i, t, kind_s));
+	CALL(sh, head_s, head_time(sh, job, kind_s));
+	t->logits_s = head_s;
+	return layers_s;
+}
+
+/* The step from its layers. */
+static double
+assemble(struct sheet *sh, const struct train_job *job, double layers_s, const double kind_s[], struct train_terms *t)
+{
+	CALL(sh, rank_param, train_dense_params(sh, job));
+	CALL(sh, expert_param, train_expert_params(sh, job));
+	t->rank_params = rank_param;
+	t->expert_params = expert_param;
+	CALL(sh, pipeline_s, train_pipeline(sh, job, layers_s, kind_s, t));
+	struct train_window window = {0, 0};
+	SCOPE (sh, "window")
+		window = window_of(sh, job, t);
+	CALL(sh, data_parallel_s, train_data_parallel(sh, job, &window, t));
+	t->dp_s = data_parallel_s;
+	CALL(sh, optimizer_s, optimizer_time(sh, job, t));
+	t->optimizer_s = optimizer_s;
+	TAKE(sh, n_gpus, job->n_gpus);
+	TAKE(sh, straggling, STRAGGLING);
+	LET(sh, straggler, 1 + straggling * log2(fmax(1, n_gpus / 8)));
+	t->straggler = straggler;
+	LET(sh, step_s, (pipeline_s + data_parallel_s + optimizer_s) * straggler);
+	return t->step_s = step_s;
+}
+
 double
 train_step(struct sheet *sh, const struct train_job *job, struct train_terms *out)
 {
@@ -222,30 +256,26 @@ train_step(struct sheet *sh, const struct train_job *job, struct train_terms *ou
 	CALL(sh, n_microbatches, train_microbatches(sh, job));
 	t.n_rows = n_rows;
 	t.n_microbatches = n_microbatches;
-	SUM(sh, layers_s, i, job->model->n_blocks, kind_layers(sh, job, i, &t, kind_s));
-	CALL(sh, head_s, head_time(sh, job, kind_s));
-	t.logits_s = head_s;
-	CALL(sh, rank_param, train_dense_params(sh, job));
-	CALL(sh, expert_param, train_expert_params(sh, job));
-	t.rank_params = rank_param;
-	t.expert_params = expert_param;
-	CALL(sh, pipeline_s, train_pipeline(sh, job, layers_s, kind_s, &t));
-	struct train_window window = {0, 0};
-	SCOPE (sh, "window")
-		window = window_of(sh, job, &t);
-	CALL(sh, data_parallel_s, train_data_parallel(sh, job, &window, &t));
-	t.dp_s = data_parallel_s;
-	CALL(sh, optimizer_s, optimizer_time(sh, job, &t));
-	t.optimizer_s = optimizer_s;
-	TAKE(sh, n_gpus, job->n_gpus);
-	TAKE(sh, straggling, STRAGGLING);
-	LET(sh, straggler, 1 + straggling * log2(fmax(1, n_gpus / 8)));
-	t.straggler = straggler;
-	LET(sh, step_s, (pipeline_s + data_parallel_s + optimizer_s) * straggler);
-	t.step_s = step_s;
+	const double layers_s = layers_and_head(sh, job, &t, kind_s);
+	const double step_s = assemble(sh, job, layers_s, kind_s, &t);
 	if (out)
 		*out = t;
 	return step_s;
+}
+
+void
+train_part(const struct train_job *job, struct train_part *out)
+{
+	*out = (struct train_part){.terms = {.n_rows = train_rows(NULL, job)}};
+	out->layers_s = layers_and_head(NULL, job, &out->terms, out->kind_s);
+}
+
+double
+train_assemble(const struct train_job *job, const struct train_part *part, struct train_terms *out)
+{
+	*out = part->terms;
+	out->n_microbatches = train_microbatches(NULL, job);
+	return assemble(NULL, job, part->layers_s, part->kind_s, out);
 }
 
 /* The mean stage does the layers; what the fullest stage does beyond that counts as bubble. */

@@ -147,6 +147,16 @@ void train_wide_kernels(struct calibration *c, enum dtype t, struct datum peak_f
 
 /* Seconds of one step; `out` gets the terms. */
 double train_step(struct sheet *sh, const struct train_job *job, struct train_terms *out);
+
+/* The same in two pieces, for searches.  Layers and head depend on tp, sp, cp, ep, etp, dispatcher, micro-batch,
+ * recomputation, type and whether parameters are sharded; not on pp, vp, dp nor the other stages of ZeRO. */
+struct train_part {
+	double layers_s, kind_s[TRAIN_MOST_BLOCKS];
+	struct train_terms terms;
+};
+void train_part(const struct train_job *job, struct train_part *out);
+double train_assemble(const struct train_job *job, const struct train_part *part, struct train_terms *out);
+
 /* The step by share; they add up to t->step_s. */
 void train_shares(const struct train_job *job, const struct train_terms *t, double share[N_TRAIN_SHARES]);
 
@@ -264,6 +274,8 @@ const char *train_warning_text(enum train_warning w);
 bool train_warning_told(enum train_warning w);
 const char *train_assumption_text(enum train_assumption a);
 
+/* All that the memory model's job has decided too; the machine and the schedule stay as they are. */
+void train_ask_memory(struct train_ask *ask, const struct memory_job *job);
 /* Build a->job, or set a->refusal. */
 void train_fill(const struct train_ask *ask, struct train_answer *a);
 /* Why no step of this job can be told, by arithmetic alone. */

@@ -5,7 +5,6 @@
 #include "search/simulate/parts.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -106,48 +105,6 @@ struct simulation {
 	atomic_size_t n_done;
 	struct sim_result result;
 };
-
-/* --- work for several threads ---------------------------------------------------------------------------- */
-
-struct crew {
-	void (*job)(void *context, size_t i);
-	void *context;
-	size_t n;
-	atomic_size_t next;
-};
-
-static void *
-work(void *argument)
-{
-	struct crew *c = argument;
-
-	for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;)
-		c->job(c->context, i);
-	return NULL;
-}
-
-/* job(context, i) for i = 0 .. n-1, in any order; a thread that cannot be started is done without. */
-static void
-share_out(void (*job)(void *context, size_t i), void *context, size_t n, size_t n_threads)
-{
-	enum { THREADS_MOST = 256 };
-	struct crew crew = {.job = job, .context = context, .n = n};
-	pthread_t threads[THREADS_MOST];
-	size_t n_started = 0;
-
-	if (n_threads == 0) {
-		const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-		n_threads = n_cores > 0 ? (size_t)n_cores : 1;
-	}
-	if (n_threads > n)
-		n_threads = n;
-	while (n_started + 1 < n_threads && n_started < THREADS_MOST &&
-	    pthread_create(&threads[n_started], NULL, work, &crew) == 0)
-		n_started++;
-	work(&crew);
-	for (size_t i = 0; i < n_started; i++)
-		pthread_join(threads[i], NULL);
-}
 
 /* --- one simulation -------------------------------------------------------------------------------------- */
 
@@ -303,7 +260,7 @@ simulate_many(
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; out[i] && k < out[i]->n_worlds; k++)
 			worlds[n_worlds++] = &out[i]->worlds[k];
-	share_out(run_world, worlds, n_worlds, n_threads);
+	crew_run(run_world, worlds, n_worlds, n_threads);
 	for (size_t i = 0; i < n; i++)
 		if (out[i])
 			conclude(out[i]);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The fastest layouts of a training job that fit.
+ *
+ * A family is one (tp, pp, cp, ep, etp, zero); its members differ in chunks per stage, micro-batch and recomputation.
+ * The layer of a step is timed once for each (tp, cp, ep, etp, micro-batch, recomputation) and shared by all pipelines;
+ * memory, the dearer half, is worked out only for members that can still enter the table.  Both are those of `ridge
+ * train` and `ridge memory`.
+ */
+#ifndef RIDGE_SEARCH_LAYOUT_LAYOUT_H
+#define RIDGE_SEARCH_LAYOUT_LAYOUT_H
+
+#include "base/base.h"
+#include "model/memory/memory.h"
+#include "model/train/train.h"
+
+enum layout_rule {
+#define LAYOUT_RULE(id, what, megatron, torchtitan) LAYOUT_##id,
+#include "search/layout/rule.def"
+#undef LAYOUT_RULE
+	N_LAYOUT_RULES,
+};
+const char *layout_rule_text(enum layout_rule r);
+/* Where the source of the framework says so. */
+const char *layout_rule_place(enum layout_rule r, const struct stack *s);
+
+enum layout_degree {
+	DEGREE_TP,
+	DEGREE_PP,
+	DEGREE_VP,
+	DEGREE_CP,
+	DEGREE_EP,
+	DEGREE_ETP,
+	DEGREE_DP,
+	DEGREE_ZERO,
+	N_DEGREES,
+};
+const char *layout_degree_name(enum layout_degree d);
+
+/* What a degree may be: ranges, single values among them; n is 0: anything that is legal. */
+enum { MOST_PIN_RANGES = 16, MOST_POLICIES = 8, MOST_MICRO_BATCH = 16 };
+struct layout_pin {
+	int n;
+	struct {
+		double low, high;
+	} ranges[MOST_PIN_RANGES];
+};
+bool layout_pin_allows(const struct layout_pin *p, double value);
+
+struct layout_policy {
+	enum recompute recompute;
+	double n;
+	unsigned modules;
+	const char *text; /* as --recompute takes it */
+};
+
+struct layout_space {
+	struct train_ask ask;     /* layout, batch and recomputation are left open */
+	struct memory_job memory; /* the same job */
+	bool modeled;             /* there is a rule for its memory, and a card to compare it with */
+	bool across;              /* tensor parallelism may leave the NVLink domain */
+	bool exhaustive;          /* every family, not the n_rows fastest */
+	double n_gpus, n_global_sequences;
+	double shard; /* 0: all replicas */
+	struct layout_pin pins[N_DEGREES];
+	double n_sequences; /* of a micro-batch; 0: searched */
+	int n_policies;
+	struct layout_policy policies[MOST_POLICIES];
+	size_t n_rows, n_threads; /* threads 0: one for each core */
+};
+
+/* The usual policies of the stack for this model, cheapest in time first. */
+void layout_policies(struct layout_space *s);
+
+struct layout_row {
+	struct layout layout;
+	double n_sequences; /* of a micro-batch */
+	int policy;
+	double step_s, peak_byte; /* peak_byte NaN: not modeled */
+	enum verdict verdict;
+};
+
+struct layout_result {
+	size_t n_rows;
+	struct layout_row *rows;          /* one for each family, fastest first */
+	double n_searched;                /* legal layouts */
+	double n_refused[N_LAYOUT_RULES]; /* families by the rule that refuses them */
+	bool has_near, has_least;
+	struct layout_row near;  /* the fastest that does not fit, where it is faster than the first row */
+	struct layout_row least; /* the least memory that was found, where nothing fits */
+};
+
+void layout_search(struct arena *a, const struct layout_space *s, struct layout_result *out);
+/* A row as the jobs that the commands have for it. */
+void layout_memory_job(const struct layout_space *s, const struct layout_row *row, struct memory_job *out);
+void layout_train_ask(const struct layout_space *s, const struct layout_row *row, struct train_ask *out);
+
+/*
+ * Two layouts compared.  Most of the error of a step is common to all layouts of one framework on one machine and
+ * cancels in their ratio.
+ */
+
+/* A step by what its error comes from: shares, and the standard deviation of the logarithm of each. */
+enum pair_class { PAIR_GEMM, PAIR_ATTENTION, PAIR_COMM, PAIR_ELEMENTWISE, PAIR_HOST, N_PAIR_CLASSES };
+struct layout_shares {
+	double step_s, frac[N_PAIR_CLASSES];
+};
+struct layout_shares layout_shares_of(const struct train_job *job, const struct train_terms *t);
+/* Half-width of the 80 % interval of ln(a / b). */
+double layout_difference(const struct layout_shares *a, const struct layout_shares *b, bool narrow);
+
+#endif

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Enumerate legal layouts, time them, and check the memory of those that can enter the table. */
+#include "search/layout/layout.h"
+
+#include "search/plan/plan.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { MOST_CHUNKS = 64, MOST_BATCHES = MOST_MICRO_BATCH };
+
+/* One member of a family. */
+struct member {
+	double step_s;
+	short vp, n_sequences, policy;
+};
+
+struct layout_family {
+	struct layout layout; /* vp 1 */
+	int n_vp, n_batches;
+	short vp[MOST_CHUNKS], batches[MOST_BATCHES];
+	struct member *members; /* fastest first */
+	size_t n_members;
+	double least_s; /* of the fastest */
+	bool fits, misses;
+	struct layout_row best, near, least;
+};
+
+/* Families with one layer: all pipelines of a (tp, cp, ep, etp, sharded or not). */
+struct layout_block {
+	size_t first, n;
+};
+
+struct search {
+	const struct layout_space *space;
+	struct train_job job; /* all but the layout, the batch and the policy */
+	size_t n_families, n_blocks, room, room_blocks;
+	struct layout_family *families;
+	struct layout_family **order; /* fastest first */
+	struct layout_block *blocks;
+	struct arena *arena;
+	struct layout_result *out;
+	pthread_mutex_t lock;
+	double *kept; /* the n_rows fastest that fit, sorted */
+	size_t n_kept;
+};
+
+/* --- jobs ------------------------------------------------------------------------------------------------ */
+
+void
+layout_memory_job(const struct layout_space *s, const struct layout_row *row, struct memory_job *out)
+{
+	const struct layout_policy *p = &s->policies[row->policy];
+
+	*out = s->memory;
+	out->layout = row->layout;
+	out->said = (struct batch_said){row->n_sequences, 0, s->n_global_sequences};
+	out->recompute = p->recompute;
+	out->recompute_n = p->n;
+	out->modules = p->modules;
+	fit_settle(out);
+}
+
+void
+layout_train_ask(const struct layout_space *s, const struct layout_row *row, struct train_ask *out)
+{
+	struct memory_job job;
+
+	layout_memory_job(s, row, &job);
+	*out = s->ask;
+	train_ask_memory(out, &job);
+}
+
+static void
+set_policy(const struct layout_space *s, int policy, struct train_job *job)
+{
+	job->recompute = s->policies[policy].recompute;
+	job->recompute_n = s->policies[policy].n;
+	job->modules = s->policies[policy].modules;
+}
+
+/* --- legal layouts --------------------------------------------------------------------------------------- */
+
+static bool
+refuse(struct search *s, enum layout_rule rule)
+{
+	s->out->n_refused[rule]++;
+	return false;
+}
+
+static bool
+pinned(const struct search *s, enum layout_degree d, double value)
+{
+	return layout_pin_allows(&s->space->pins[d], value);
+}
+
+/* Chunks of a stage and micro-batches of a family. */
+static bool
+list_members(struct search *s, struct layout_family *f)
+{
+	const struct layout_space *space = s->space;
+	const struct workload *w = space->memory.model;
+	const struct layout *l = &f->layout;
+	const double n = space->n_global_sequences / l->dp, most = layout_most_chunks(w) / l->pp;
+
+	/* who names both has a layout string for stages that do not come out even */
+	const bool may_be_written = space->pins[DEGREE_PP].n > 0 && space->pins[DEGREE_VP].n > 0;
+
+	f->n_vp = f->n_batches = 0;
+	for (int b = 1; b <= MOST_MICRO_BATCH || b <= space->n_sequences; b++)
+		if (fmod(n, b) == 0 && (space->n_sequences > 0 ? b == space->n_sequences : true) &&
+		    f->n_batches < MOST_BATCHES)
+			f->batches[f->n_batches++] = (short)b;
+	if (n != floor(n) || f->n_batches == 0)
+		return refuse(s, LAYOUT_BATCH);
+	for (int vp = 1; vp <= most && vp <= MOST_CHUNKS; vp++)
+		if (pinned(s, DEGREE_VP, vp) && (vp == 1 || (l->pp > 1 && !space->memory.gpipe)) &&
+		    (l->pp == 1 || may_be_written || layout_splits_evenly(w, l->pp * vp)))
+			f->vp[f->n_vp++] = (short)vp;
+	if (f->n_vp == 0)
+		return refuse(s, LAYOUT_STAGES);
+	f->n_members = (size_t)(f->n_vp * f->n_batches * space->n_policies);
+	return true;
+}
+
+static bool
+is_legal(struct search *s, const struct layout_family *f)
+{
+	struct train_job job = s->job;
+	struct layout_row row = {.layout = f->layout, .n_sequences = f->batches[0]};
+	struct memory_job memory;
+
+	layout_memory_job(s->space, &row, &memory);
+	job.layout = f->layout;
+	job.layout.vp = f->vp[0];
+	job.n_sequences = f->batches[0];
+	return (train_impossible(&job) == TRAIN_ANSWERED && fit_may_train(&memory)) || refuse(s, LAYOUT_STACK);
+}
+
+static void
+add_family(struct search *s, const struct layout *l)
+{
+	struct layout_family f = {.layout = *l};
+
+	if (!list_members(s, &f) || !is_legal(s, &f))
+		return;
+	if (s->n_families == s->room) {
+		struct layout_family *more = ARENA_ARRAY(s->arena, struct layout_family, 2 * s->room + 256);
+		for (size_t i = 0; i < s->n_families; i++)
+			more[i] = s->families[i];
+		s->families = more;
+		s->room = 2 * s->room + 256;
+	}
+	s->families[s->n_families++] = f;
+	s->out->n_searched += (double)f.n_members;
+}
+
+/* What dp and the stage of ZeRO may be. */
+static void
+add_sharded(struct search *s, struct layout l, int zero)
+{
+	const struct layout_space *space = s->space;
+
+	l.dp = space->n_gpus / (l.tp * l.pp * l.cp);
+	if (!pinned(s, DEGREE_DP, l.dp))
+		return;
+	l.zero = zero;
+	l.shard = space->shard > 0 ? space->shard : l.dp * l.cp;
+	if (fmod(l.dp * l.cp, l.shard) == 0)
+		add_family(s, &l);
+}
+
+/* All pipelines of a layer. */
+static void
+add_block(struct search *s, struct layout l, int zero, bool usual)
+{
+	const struct layout_space *space = s->space;
+	const struct stack *stack = space->memory.stack;
+	const size_t first = s->n_families;
+	const double ranks = space->n_gpus / (l.tp * l.cp), most = layout_most_chunks(space->memory.model);
+
+	for (double pp = 1; pp <= fmin(ranks, stack->pipeline ? most : 1); pp++) {
+		l.pp = pp;
+		if (!pinned(s, DEGREE_PP, pp))
+			continue;
+		if (fmod(ranks, pp) != 0) {
+			if (space->pins[DEGREE_PP].n)
+				refuse(s, LAYOUT_WORLD);
+			continue;
+		}
+		if (fmod(space->n_gpus / pp, l.ep * l.etp) != 0) {
+			refuse(s, LAYOUT_EXPERT_RANKS);
+			continue;
+		}
+		/* with few replicas the stack shards nothing unless told to */
+		const int stage =
+		    usual ? layout_usual_zero(stack, space->memory.lora_rank.value > 0, ranks / pp * l.cp) : zero;
+		if (usual ? pinned(s, DEGREE_ZERO, stage) : true)
+			add_sharded(s, l, stage);
+	}
+	if (s->n_families == first)
+		return;
+	if (s->n_blocks == s->room_blocks) {
+		struct layout_block *more = ARENA_ARRAY(s->arena, struct layout_block, 2 * s->room_blocks + 64);
+		for (size_t i = 0; i < s->n_blocks; i++)
+			more[i] = s->blocks[i];
+		s->blocks = more;
+		s->room_blocks = 2 * s->room_blocks + 64;
+	}
+	s->blocks[s->n_blocks++] = (struct layout_block){first, s->n_families - first};
+}
+
+/* The usual stage of ZeRO, and others that were asked for or, where parameters are sharded, the one that keeps them. */
+static void
+add_stages(struct search *s, const struct layout *l)
+{
+	const struct layout_space *space = s->space;
+	const struct stack *stack = space->memory.stack;
+	const struct layout_pin *pin = &space->pins[DEGREE_ZERO];
+	const int usual = layout_usual_zero(stack, space->memory.lora_rank.value > 0, 2);
+
+	add_block(s, *l, usual, true);
+	for (int zero = 0; zero <= (int)datum_or(stack->max_zero, 0); zero++)
+		if (zero != usual && (pin->n ? pinned(s, DEGREE_ZERO, zero) : usual == 3 && zero == 2))
+			add_block(s, *l, zero, false);
+}
+
+static void
+add_experts(struct search *s, struct layout l)
+{
+	const double experts = fit_experts(s->space->memory.model);
+
+	for (double ep = 1; ep <= fmax(1, experts); ep++) {
+		const bool may = ep == 1 || s->space->memory.stack->expert;
+		if (!may || !pinned(s, DEGREE_EP, ep))
+			continue;
+		if (ep > 1 && fmod(experts, ep) != 0) {
+			if (s->space->pins[DEGREE_EP].n)
+				refuse(s, LAYOUT_EXPERTS);
+			continue;
+		}
+		l.ep = ep;
+		l.etp = 1;
+		if (pinned(s, DEGREE_ETP, 1))
+			add_stages(s, &l);
+		l.etp = l.tp;
+		if (experts > 0 && l.tp > 1 && pinned(s, DEGREE_ETP, l.tp))
+			add_stages(s, &l);
+	}
+}
+
+static void
+add_contexts(struct search *s, struct layout l)
+{
+	const struct layout_space *space = s->space;
+
+	for (double cp = 1; cp <= (space->memory.stack->context && space->memory.flash ? space->n_gpus / l.tp : 1);
+	     cp *= 2) {
+		if (!pinned(s, DEGREE_CP, cp) || fmod(space->n_gpus / l.tp, cp) != 0)
+			continue;
+		if (cp > 1 && fmod(space->memory.seq.value, 2 * cp) != 0) {
+			refuse(s, LAYOUT_SEQUENCE);
+			continue;
+		}
+		l.cp = cp;
+		add_experts(s, l);
+	}
+}
+
+static void
+enumerate(struct search *s)
+{
+	const struct layout_space *space = s->space;
+	const struct memory_job *m = &space->memory;
+	const double most = !m->stack->tensor ? 1
+	    : space->across                   ? space->n_gpus
+	                                      : fmin(space->n_gpus, space->ask.machine.n_domain);
+
+	for (double tp = 1; tp <= most; tp++) {
+		if (!pinned(s, DEGREE_TP, tp))
+			continue;
+		if (fmod(space->n_gpus, tp) != 0) {
+			if (space->pins[DEGREE_TP].n)
+				refuse(s, LAYOUT_WORLD);
+			continue;
+		}
+		if (!fit_divides_heads(m->model, tp)) {
+			refuse(s, LAYOUT_TENSOR);
+			continue;
+		}
+		add_contexts(s,
+		    (struct layout){
+		        .tp = tp, .vp = 1, .ep = 1, .etp = 1, .sp = !m->no_sp && layout_usual_sp(m->stack, tp)});
+	}
+}
+
+/* --- time ------------------------------------------------------------------------------------------------ */
+
+static void
+time_block(void *context, size_t i)
+{
+	struct search *s = context;
+	const struct layout_space *space = s->space;
+	const struct layout_block *b = &s->blocks[i];
+	struct train_part parts[MOST_POLICIES];
+	struct train_job job = s->job;
+	struct train_terms t;
+
+	for (size_t f = 0; f < b->n; f++) {
+		s->families[b->first + f].least_s = INFINITY;
+		s->families[b->first + f].n_members = 0;
+	}
+	for (int n = 1; n <= MOST_MICRO_BATCH || n <= space->n_sequences; n++) {
+		bool timed = false;
+		for (size_t f = b->first; f < b->first + b->n; f++) {
+			struct layout_family *family = &s->families[f];
+			bool has = false;
+			for (int k = 0; k < family->n_batches; k++)
+				has = has || family->batches[k] == n;
+			if (!has)
+				continue;
+			job.layout = family->layout;
+			job.n_sequences = n;
+			for (int p = 0; p < space->n_policies; p++) {
+				set_policy(space, p, &job);
+				if (!timed)
+					train_part(&job, &parts[p]);
+				for (int v = 0; v < family->n_vp; v++) {
+					job.layout.vp = family->vp[v];
+					const double step_s = train_assemble(&job, &parts[p], &t);
+					family->members[family->n_members++] =
+					    (struct member){step_s, family->vp[v], (short)n, (short)p};
+					family->least_s = fmin(family->least_s, step_s);
+				}
+			}
+			timed = true;
+		}
+	}
+}
+
+/* --- memory ---------------------------------------------------------------------------------------------- */
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	if (x->step_s != y->step_s)
+		return x->step_s < y->step_s ? -1 : 1;
+	/* of equals the one with less of everything */
+	if (x->vp != y->vp)
+		return x->vp - y->vp;
+	return x->n_sequences != y->n_sequences ? x->n_sequences - y->n_sequences : x->policy - y->policy;
+}
+
+static int
+by_least(const void *a, const void *b)
+{
+	const struct layout_family *x = *(struct layout_family *const *)a, *y = *(struct layout_family *const *)b;
+
+	if (x->least_s != y->least_s)
+		return x->least_s < y->least_s ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* The slowest that can still enter the table. */
+static double
+bound_of(struct search *s)
+{
+	pthread_mutex_lock(&s->lock);
+	const double bound = !s->space->exhaustive && s->n_kept == s->space->n_rows ? s->kept[s->n_kept - 1] : INFINITY;
+	pthread_mutex_unlock(&s->lock);
+	return bound;
+}
+
+static void
+keep(struct search *s, double step_s)
+{
+	pthread_mutex_lock(&s->lock);
+	size_t i = s->n_kept < s->space->n_rows ? s->n_kept++ : s->n_kept;
+	if (i == s->space->n_rows && s->kept[--i] <= step_s) {
+		pthread_mutex_unlock(&s->lock);
+		return;
+	}
+	for (; i > 0 && s->kept[i - 1] > step_s; i--)
+		s->kept[i] = s->kept[i - 1];
+	s->kept[i] = step_s;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static struct layout_row
+row_of(const struct layout_family *f, const struct member *m)
+{
+	struct layout_row row = {
+	    .layout = f->layout, .n_sequences = m->n_sequences, .policy = m->policy, .step_s = m->step_s};
+
+	row.layout.vp = m->vp;
+	return row;
+}
+
+static void
+evaluate(const struct search *s, struct layout_row *row)
+{
+	struct memory_job job;
+
+	row->peak_byte = NAN;
+	row->verdict = FITS;
+	if (!s->space->modeled)
+		return;
+	layout_memory_job(s->space, row, &job);
+	row->peak_byte = memory_peak(NULL, &job, NULL);
+	row->verdict = memory_verdict(&job, row->peak_byte);
+}
+
+/* What has been seen not to fit, by chunks and policy: no larger micro-batch does either, as long as there are several
+ * (a single one may go without accumulated gradients). */
+struct limits {
+	short least[MOST_CHUNKS + 1][MOST_POLICIES];
+};
+
+static bool
+is_over(const struct limits *limits, const struct member *m)
+{
+	const short least = limits->least[m->vp][m->policy];
+
+	return least > 0 && m->n_sequences > least;
+}
+
+static void
+check_family(void *context, size_t i)
+{
+	struct search *s = context;
+	struct layout_family *f = s->order[i];
+	struct limits limits = {{{0}}};
+
+	f->least.peak_byte = INFINITY;
+	if (f->least_s > bound_of(s))
+		return;
+	qsort(f->members, f->n_members, sizeof *f->members, by_time);
+	for (size_t k = 0; k < f->n_members; k++) {
+		const struct member *m = &f->members[k];
+		if (m->step_s > bound_of(s))
+			return;
+		if (is_over(&limits, m))
+			continue;
+		struct layout_row row = row_of(f, m);
+		evaluate(s, &row);
+		if (row.verdict != DOES_NOT_FIT) {
+			f->fits = true;
+			f->best = row;
+			keep(s, row.step_s);
+			return;
+		}
+		if (!f->misses)
+			f->near = row;
+		f->misses = true;
+		if (row.peak_byte < f->least.peak_byte)
+			f->least = row;
+		if (s->space->n_global_sequences > row.n_sequences * f->layout.dp)
+			limits.least[m->vp][m->policy] = m->n_sequences;
+	}
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------ */
+
+static int
+by_row(const void *a, const void *b)
+{
+	const struct layout_family *x = *(struct layout_family *const *)a, *y = *(struct layout_family *const *)b;
+
+	if (x->best.step_s != y->best.step_s)
+		return x->best.step_s < y->best.step_s ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void
+collect(struct search *s)
+{
+	const struct layout_space *space = s->space;
+	struct layout_result *out = s->out;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_families; i++)
+		if (s->families[i].fits)
+			s->order[n++] = &s->families[i];
+	qsort(s->order, n, sizeof *s->order, by_row);
+	out->n_rows = n < space->n_rows || space->exhaustive ? n : space->n_rows;
+	out->rows = ARENA_ARRAY(s->arena, struct layout_row, out->n_rows + 1);
+	for (size_t i = 0; i < out->n_rows; i++)
+		out->rows[i] = s->order[i]->best;
+	for (size_t i = 0; i < s->n_families; i++) {
+		const struct layout_family *f = &s->families[i];
+		const bool faster = n == 0 || f->near.step_s < out->rows[0].step_s;
+		if (f->misses && faster && (!out->has_near || f->near.step_s < out->near.step_s)) {
+			out->near = f->near;
+			out->has_near = true;
+		}
+		if (n == 0 && f->misses && (!out->has_least || f->least.peak_byte < out->least.peak_byte)) {
+			out->least = f->least;
+			out->has_least = true;
+		}
+	}
+}
+
+void
+layout_search(struct arena *a, const struct layout_space *space, struct layout_result *out)
+{
+	struct search s = {.space = space, .arena = a, .out = out};
+	struct layout_row one = {
+	    .layout = {.dp = space->n_gpus, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1}, .n_sequences = 1};
+	struct train_ask ask;
+	struct train_answer filled;
+	size_t n_members = 0;
+
+	*out = (struct layout_result){0};
+	layout_train_ask(space, &one, &ask);
+	train_fill(&ask, &filled);
+	s.job = filled.job;
+	s.job.n_gpus = space->n_gpus;
+	s.job.n_global_sequences = space->n_global_sequences;
+	enumerate(&s);
+	for (size_t i = 0; i < s.n_families; i++)
+		n_members += s.families[i].n_members;
+	struct member *members = ARENA_ARRAY(a, struct member, n_members + 1);
+	s.order = ARENA_ARRAY(a, struct layout_family *, s.n_families + 1);
+	s.kept = ARENA_ARRAY(a, double, space->n_rows + 1);
+	for (size_t i = 0; i < s.n_families; i++) {
+		s.families[i].members = members;
+		members += s.families[i].n_members;
+		s.order[i] = &s.families[i];
+	}
+	pthread_mutex_init(&s.lock, NULL);
+	crew_run(time_block, &s, s.n_blocks, space->n_threads);
+	qsort(s.order, s.n_families, sizeof *s.order, by_least);
+	crew_run(check_family, &s, s.n_families, space->n_threads);
+	pthread_mutex_destroy(&s.lock);
+	collect(&s);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A step from its shared layer is train_step's, bit by bit. */
+#include "search/layout/layout.h"
+
+#include <check.h>
+
+#include "train_scene.h"
+
+static const double SHARED[][2] = {{1, 1}, {2, 1}, {4, 2}, {8, 8}, {16, 4}};
+
+static void
+compare(const struct train_job *job, const struct train_part *part, int *n)
+{
+	struct train_terms whole, pieces;
+
+	if (train_impossible(job) != TRAIN_ANSWERED)
+		return;
+	train_step(NULL, job, &whole);
+	train_assemble(job, part, &pieces);
+	ck_assert_mem_eq(&whole, &pieces, sizeof whole);
+	++*n;
+}
+
+/* One layer for every pipeline, replica count and stage of ZeRO. */
+static void
+compare_pipelines(struct train_job job, int *n)
+{
+	struct train_part part;
+
+	train_part(&job, &part);
+	for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED; i++)
+		for (int zero = 0; zero < 4; zero++) {
+			job.layout.pp = SHARED[i][0];
+			job.layout.vp = SHARED[i][1];
+			job.layout.zero = zero;
+			job.layout.dp = job.n_gpus / (job.layout.tp * job.layout.cp * job.layout.pp);
+			job.layout.shard = job.layout.dp * job.layout.cp;
+			compare(&job, &part, n);
+		}
+}
+
+START_TEST(pieces_are_the_step)
+{
+	const struct test_shape *const shapes[] = {&LLAMA_70B, &QWEN3_30B, &GPT3};
+	int n = 0;
+
+	for (size_t m = 0; m < sizeof shapes / sizeof *shapes; m++)
+		for (int tp = 1; tp <= 8; tp *= 2)
+			for (int b = 1; b <= 4; b *= 2) {
+				struct scene s;
+				struct train_job *job = scene_of(&s, shapes[m], ON_H100, TUNED, 512);
+				job->layout.tp = job->layout.etp = tp;
+				job->layout.sp = tp > 1;
+				job->n_sequences = b;
+				compare_pipelines(*job, &n);
+			}
+	ck_assert_int_gt(n, 200);
+}
+END_TEST
+
+START_TEST(pairs_are_symmetric)
+{
+	const struct layout_shares a = {1, {0.6, 0.2, 0.1, 0.05, 0.05}}, b = {2, {0.4, 0.2, 0.3, 0.05, 0.05}};
+
+	ck_assert_double_eq(layout_difference(&a, &b, false), layout_difference(&b, &a, false));
+	ck_assert_double_gt(layout_difference(&a, &b, false), layout_difference(&a, &a, false));
+	ck_assert_double_gt(layout_difference(&a, &b, true), layout_difference(&a, &b, false));
+}
+END_TEST
+
+Suite *plan_layout_suite(void);
+
+Suite *
+plan_layout_suite(void)
+{
+	Suite *s = suite_create("plan_layout");
+	TCase *c = tcase_create("plan_layout");
+
+	tcase_add_test(c, pieces_are_the_step);
+	tcase_add_test(c, pairs_are_symmetric);
+	suite_add_tcase(s, c);
+	return s;
+}
