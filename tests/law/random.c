@@ -30,7 +30,8 @@ static const char *const templates[] = {
     "train $moe --gpu {h100|b200} --gpus ^16..64 --layout ep=^2..8,zero=1 --batch 1 --global-batch ^64..512 --seq "
     "^1024..8192 --no-memory",
     "train $trained --system $cluster --gpus ^8..512 --batch ^1..2 --seq 4096 --tokens 1T --no-memory",
-    "plan train $trained --gpu $trainable --gpus ^8..64 --global-batch ^64..512 --seq ^1024..8192 --top ^1..4 {--layout "
+    "plan train $trained --gpu $trainable --gpus ^8..64 --global-batch ^64..512 --seq ^1024..8192 --top ^1..4 "
+    "{--layout "
     "tp=1..4|--recompute full||}",
     "serve $decoder --gpu $fitted --layout tp=^1..8 --engine $server --isl #50..8000 --osl #10..2000 --batch #1..256",
     "serve $dense --gpu $fitted --layout tp=^1..8 --engine $server --isl #50..8000 --osl #10..1000 --rate "

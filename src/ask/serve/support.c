@@ -194,7 +194,7 @@ serve_errors_of(struct run *r, const struct serve_question *q, const struct cali
 	const struct serve_cell cell = serve_cell_of(q);
 	const struct engine_residual *own = own_residual(q);
 	const double widening = datum_or(run_uncertainty(r, "serve")->conformal, 1);
-	struct serve_errors s;
+	struct serve_errors s = {0};
 
 	for (int i = 0; i < N_SERVE_QUANTITIES; i++) {
 		struct serve_error *e = &s.of[i];

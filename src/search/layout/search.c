@@ -120,7 +120,7 @@ list_members(struct search *s, struct layout_family *f)
 			f->vp[f->n_vp++] = (short)vp;
 	if (f->n_vp == 0)
 		return refuse(s, LAYOUT_STAGES);
-	f->n_members = (size_t)(f->n_vp * f->n_batches * space->n_policies);
+	f->n_members = (size_t)f->n_vp * (size_t)f->n_batches * (size_t)space->n_policies;
 	return true;
 }
 

@@ -190,6 +190,7 @@ fill_squares(struct judge *j)
 static double
 deviation(const struct judge *j, const char *const *cell, enum serve_quantity quantity, enum leave by, int unit)
 {
+	const bool own = by == LEAVE_CELL || by == LEAVE_ENGINE; /* else all four ways of leaving out are pooled */
 	const int levels = by == LEAVE_ENGINE ? 1 : by == LEAVE_CELL ? 2 : 4;
 	double sum[4] = {0}, n[4] = {0}, v;
 
@@ -197,7 +198,7 @@ deviation(const struct judge *j, const char *const *cell, enum serve_quantity qu
 		const struct entry *e = &j->entries[k];
 		if (e->quantity != quantity || (unit >= 0 && e->unit[by] == unit))
 			continue;
-		const double square = by < LEAVE_CELL ? pooled_square(e) : e->square[by];
+		const double square = own ? e->square[by] : pooled_square(e);
 		for (int level = likeness(cell, e->cell); level >= 0; level--) {
 			sum[level] += square;
 			n[level]++;
