@@ -87,6 +87,9 @@ enable = true' ] || complain "not what was expected"
 	answered 1
 	says "DeepSpeed has no option for sp=true"
 	says "the training script sets it"
+	ask train llama3-8b --system dgx-h100 --gpus 8 --layout tp=2 --stack megatron-core --optimizer sgd --no-memory --emit megatron
+	answered 1
+	says "not emitted: --optimizer"
 }
 
 @test "JSON has the text as an answer" {

@@ -229,6 +229,32 @@ say_fact(struct launch *l, enum launch_fact fact, const struct fact *f)
 	l->incomplete = true;
 }
 
+/* What no map has a rule for. */
+static void
+say_rest(struct launch *l, const struct memory_job *m, const struct train_job *job)
+{
+	const struct {
+		bool given;
+		const char *option;
+	} rest[] = {
+	    {m->n_stage_layers > 0, "--stage-layers"},
+	    {job->balanced_stages, "--balanced-stages"},
+	    {job->packed_length > 0, "--packed"},
+	    {m->lora_rank.value > 0, "--lora-rank"},
+	    {m->quant != QUANT_NONE, "--quant"},
+	    {m->optimizer != OPTIMIZER_ADAM, "--optimizer"},
+	    {m->optimizer_in_backward, "--optimizer-in-backward"},
+	    {m->quantised_parameters, "--fp8-params"},
+	    {m->scheme != m->stack->scheme, "--states"},
+	};
+
+	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+		if (rest[i].given) {
+			run_warn(l->r, "not emitted: %s", rest[i].option);
+			l->incomplete = true;
+		}
+}
+
 /* --- files ----------------------------------------------------------------------------------------------- */
 
 static const char *
@@ -320,6 +346,7 @@ launch_show(struct run *r, struct word framework, const struct memory_job *memor
 	for (int f = 0; f < N_LAUNCH_FACTS; f++)
 		if (facts[f].text)
 			say_fact(&l, (enum launch_fact)f, &facts[f]);
+	say_rest(&l, memory, &a->job);
 	const char *text = launch_text(&l);
 	size_t n = strlen(text);
 	while (n > 0 && text[n - 1] == '\n')
