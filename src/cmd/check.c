@@ -177,6 +177,16 @@ check_diagnosis(struct checker *c, const char *path)
 		diag_error(c->diag, tree_get(root, "command")->at, "there is no command '%s'", name);
 }
 
+static void
+check_launcher(struct checker *c, const char *path)
+{
+	const struct node *root = tree_read_file(c->arena, c->diag, path);
+	struct binder b = {.arena = c->arena, .diag = c->diag};
+
+	if (root)
+		launcher_bind(&b, root, path, ARENA_NEW(c->arena, struct launcher));
+}
+
 /* A job is the inputs of a command: its option rows are the schema. */
 static void
 check_job(struct checker *c, const char *path)
@@ -211,6 +221,7 @@ static void (*const checks[N_ENTRY_KINDS])(struct checker *c, const char *path) 
     [ENTRY_DIAGNOSIS] = check_diagnosis,
     [ENTRY_UNCERTAINTY] = check_uncertainty,
     [ENTRY_TRANSFER] = check_transfer,
+    [ENTRY_LAUNCHER] = check_launcher,
 };
 
 /* --- which kind ------------------------------------------------------------------------------------------ */
@@ -220,11 +231,11 @@ static const struct {
 	const char *key;
 	enum entry_kind kind;
 } marks[] = {{"peak", ENTRY_GPU}, {"domain", ENTRY_SYSTEM}, {"relative_to", ENTRY_CALIBRATION},
-    {"signs", ENTRY_DIAGNOSIS}, {"command", ENTRY_JOB}, {"layers", ENTRY_MODEL}, {"operators", ENTRY_MODEL},
-    {"attention", ENTRY_MODEL}, {"memory", ENTRY_GPU}, {"network", ENTRY_SYSTEM}, {"logits", ENTRY_STACK},
-    {"scheduler", ENTRY_ENGINE}, {"per_direction", ENTRY_LINK}, {"read", ENTRY_LINK}, {"unexpected", ENTRY_RELIABILITY},
-    {"conformal", ENTRY_UNCERTAINTY}, {"reach_sigma", ENTRY_UNCERTAINTY}, {"expected", ENTRY_TRANSFER},
-    {"time", ENTRY_STACK}, {"step", ENTRY_ENGINE}};
+    {"signs", ENTRY_DIAGNOSIS}, {"command", ENTRY_JOB}, {"form", ENTRY_LAUNCHER}, {"layers", ENTRY_MODEL},
+    {"operators", ENTRY_MODEL}, {"attention", ENTRY_MODEL}, {"memory", ENTRY_GPU}, {"network", ENTRY_SYSTEM},
+    {"logits", ENTRY_STACK}, {"scheduler", ENTRY_ENGINE}, {"per_direction", ENTRY_LINK}, {"read", ENTRY_LINK},
+    {"unexpected", ENTRY_RELIABILITY}, {"conformal", ENTRY_UNCERTAINTY}, {"reach_sigma", ENTRY_UNCERTAINTY},
+    {"expected", ENTRY_TRANSFER}, {"time", ENTRY_STACK}, {"step", ENTRY_ENGINE}};
 
 static enum entry_kind
 kind_of_file(struct checker *c, const char *path)
@@ -256,7 +267,7 @@ check_file(struct checker *c, const char *path, enum entry_kind kind)
 		diag_hint(c->diag,
 		    "put it in a folder called gpus, links, systems, calibration, stacks, engines, reliability, "
 		    "diagnoses, "
-		    "uncertainty, transfers, models or jobs");
+		    "uncertainty, transfers, launchers, models or jobs");
 	}
 }
 

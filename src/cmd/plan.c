@@ -39,6 +39,7 @@ static const struct option_group plan_groups[] = {
     OPTION_GROUP(own_rows, 0),
     OPTION_GROUP(training_rows, offsetof(struct plan_in, training)),
     OPTION_GROUP(step_rows, offsetof(struct plan_in, train)),
+    OPTION_GROUP(launch_rows, offsetof(struct plan_in, launch)),
 };
 
 static const struct example plan_examples[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge train: training step time, MFU, run length and cost. */
 #include "ask/train/train.h"
+#include "ask/launch/launch.h"
 #include "search/plan/plan.h"
 
 struct train_command_in {
@@ -8,6 +9,7 @@ struct train_command_in {
 	struct training_in training;
 	struct layout_in layout;
 	struct train_in train;
+	struct launch_in launch;
 };
 
 static enum answer
@@ -57,7 +59,10 @@ train_run(struct run *r, const void *input)
 	show_train_gains(r, &a);
 	show_train_schedules(r, &q, &b, &a);
 	show_train_run(r, &q, &b, &a, step_s);
-	return show_train_memory(r, &q, &b);
+	const enum answer fits = show_train_memory(r, &q, &b);
+	const enum answer said = in->launch.emit.text ? launch_show(r, in->launch.emit, &b.memory, &a) : ANSWERED;
+	run_reads(r, &in->launch.emit, NULL);
+	return said > fits ? said : fits;
 }
 
 #define THIS struct train_in
@@ -69,6 +74,7 @@ static const struct option_group train_groups[] = {
     OPTION_GROUP(layout_rows, offsetof(struct train_command_in, layout)),
     OPTION_GROUP(training_rows, offsetof(struct train_command_in, training)),
     OPTION_GROUP(own_rows, offsetof(struct train_command_in, train)),
+    OPTION_GROUP(launch_rows, offsetof(struct train_command_in, launch)),
 };
 
 static const struct example train_examples[] = {

@@ -68,6 +68,7 @@ static const struct {
     [ENTRY_DIAGNOSIS] = {"diagnosis", "diagnoses"},
     [ENTRY_UNCERTAINTY] = {"uncertainty", "uncertainty"},
     [ENTRY_TRANSFER] = {"transfer", "transfers"},
+    [ENTRY_LAUNCHER] = {"launcher", "launchers"},
 };
 
 /* Aliases of the shipped entries, written by the Makefile from their `aliases:` lines. */

@@ -29,6 +29,7 @@ enum entry_kind {
 	ENTRY_DIAGNOSIS,
 	ENTRY_UNCERTAINTY,
 	ENTRY_TRANSFER,
+	ENTRY_LAUNCHER,
 	N_ENTRY_KINDS,
 };
 
@@ -152,6 +153,35 @@ bool engine_bind(struct binder *b, const struct node *root, const char *id, stru
 /* By name, with `overlay` (or NULL) laid over the file; NULL on faults. */
 struct engine *database_engine(struct database *db, struct arena *a, struct diag *d, const char *name,
     const struct node *overlay, struct source at, const char **announce);
+
+/* How a framework is told of a training run, from hwdb/launchers. */
+enum launch_fact {
+#define LAUNCH(id, name) LAUNCH_##id,
+#include "db/launcher.def"
+#undef LAUNCH
+	N_LAUNCH_FACTS,
+};
+const char *launch_fact_name(enum launch_fact f);
+
+enum launch_form { LAUNCH_ARGV, LAUNCH_OVERRIDES, LAUNCH_TOML, LAUNCH_JSON };
+
+struct launcher_rule {
+	enum launch_fact fact;
+	const char *from, *is, *key, *value, *say; /* but for `from`, any may be NULL */
+	bool is_switch, is_list, elsewhere;
+};
+
+struct launcher {
+	const char *id, *name, *version, *source, *launch, *stacks, *notes;
+	int form; /* enum launch_form */
+	int n_rules;
+	struct launcher_rule *rules;
+};
+
+bool launcher_bind(struct binder *b, const struct node *root, const char *id, struct launcher *out);
+/* NULL with errors. */
+const struct launcher *database_launcher(
+    struct database *db, struct arena *a, struct diag *d, const char *name, struct source at);
 
 /* A cause of a slow or failing run, from hwdb/diagnoses. */
 

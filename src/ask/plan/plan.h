@@ -3,6 +3,7 @@
 #ifndef RIDGE_ASK_PLAN_PLAN_H
 #define RIDGE_ASK_PLAN_PLAN_H
 
+#include "ask/launch/launch.h"
 #include "ask/train/train.h"
 #include "search/layout/layout.h"
 
@@ -36,6 +37,7 @@ struct plan_in {
 	struct plan_layout_in layout;
 	struct training_in training;
 	struct train_in train;
+	struct launch_in launch;
 };
 
 /* What the search works on. */

@@ -301,5 +301,6 @@ plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b
 	show_refused(r, b, &found);
 	if (b->train.no_memory)
 		run_warn(r, "memory not counted: %s", b->train.no_memory);
-	return ANSWERED;
+	run_reads(r, &in->launch.emit, NULL);
+	return in->launch.emit.text ? launch_show(r, in->launch.emit, &list[0].memory, &list[0].answer) : ANSWERED;
 }
