@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Judge `ridge plan train` by tuned recipes: sh src/tools/recipes.sh build/ridge recipes.csv [options of plan]
+# For each: whether its layout is legal and fits, how far its step is behind the best of the plan, the rank of its
+# family (tp, pp, cp, ep), and how many families stand in the first group.  Columns are found by name in the header.
+set -eu
+ridge=$1
+recipes=$2
+shift 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# One line per recipe: name, kind, then the words of the question, then those of its layout.
+awk -F, -v OFS='\t' '
+BEGIN {
+	split("deepseek_v3 kimi_k2 gpt_oss_20b gpt_oss_120b llama3_8b llama3_70b llama31_405b qwen3_30b_a3b qwen3_235b_a22b", from, " ")
+	split("deepseek-v3 kimi-k2 gpt-oss-20b gpt-oss-120b llama3-8b llama3-70b llama3.1-405b qwen3-30b-a3b qwen3-235b-a22b", to, " ")
+	split("4096 4096 4096 4096 8192 8192 8192 4096 4096", usual, " ")
+	for (i in from) {
+		model[from[i]] = to[i]
+		seq[from[i]] = usual[i]
+	}
+	system_of["h100"] = "dgx-h100"
+	system_of["gb200"] = "gb200-nvl72"
+	split("bf16 bf16 fp8cs fp8 fp8sc fp8 fp8ds fp8 fp8mx mxfp8 nvfp4 nvfp4", t, " ")
+	for (i = 1; i < 12; i += 2)
+		dtype[t[i]] = t[i + 1]
+}
+/^#/ { next }
+!n { for (n = 1; n <= NF; n++) at[$n] = n; next }
+function of(name) { return $at[name] }
+function degree(name, value) { return value == "" ? "" : "," name "=" value }
+of("task") != "pretrain" || !(of("model") in model) || !(of("precision") in dtype) { next }
+of("fsdp") != "" || of("offload_layers") of("offload_modules") != "" || of("variant") ~ /cg|stash/ { next }
+of("tp") == "" || of("pp") == "" || of("global_batch") !~ /^[0-9]+$/ { next }
+{
+	s = of("seq") ~ /^[0-9]+$/ ? of("seq") : seq[of("model")]
+	experts = of("model") ~ /llama/ ? "dense" : "experts"
+	l = substr(degree("tp", of("tp")) degree("pp", of("pp")) degree("vp", of("vp")) degree("cp", of("cp") == "" ? 1 : of("cp")) \
+	    degree("ep", of("ep")) degree("etp", of("etp")), 2)
+	r = of("recompute_granularity") == "full" ? "full" : of("recompute_modules")
+	gsub(/ /, ",", r)
+	print of("recipe"), experts, model[of("model")] " --system " system_of[of("gpu")] " --gpus " of("gpus") \
+	    " --global-batch " of("global_batch") " --seq " s " --dtype " dtype[of("precision")] " --stack megatron-bridge", \
+	    "--layout " l " --batch " of("micro_batch") " --recompute " (r == "" ? "none" : r)
+}' "$recipes" >"$work/list"
+
+# Rows of a plan, best first: tp,pp,cp,ep, step, verdict and group.
+rows() {
+	jq -r '(.tables.layouts // [])[] | (.layout | [splits(",")] | map(select(test("=")) | split("=") | {(.[0]): .[1]}) | add) as $l
+		| [([$l.tp, $l.pp, $l.cp, $l.ep] | map(. // "1") | join(",")), .step_s, .verdict // "fits", .group] | @tsv' "$1"
+}
+
+while IFS='	' read -r name kind question layout; do
+	# shellcheck disable=SC2086 # words of the question and of the layout
+	"$ridge" plan train $question "$@" --all --json >"$work/all" 2>"$work/failed" </dev/null || true
+	# shellcheck disable=SC2086
+	"$ridge" plan train $question "$@" $layout --json >"$work/own" 2>"$work/error" </dev/null || true
+	rows "$work/all" >"$work/rows"
+	rows "$work/own" >"$work/row"
+	near=$(jq -r '(.tables.near // [])[0] | select(.note | test("least")) | .peak_byte / 1073741824' "$work/own" 2>/dev/null || true)
+	awk -F'\t' -v OFS='\t' -v name="$name" -v kind="$kind" -v near="$near" -v failed="$(head -n 1 "$work/failed")" -v error="$(head -n 1 "$work/error")" '
+	FILENAME ~ /row$/ { own = $1; own_s = $2; verdict = $3; next }
+	{ n++; family[n] = $1; step[n] = $2; group[n] = $4 }
+	!($1 in rank) { rank[$1] = ++n_families; letter[$1] = $4 }
+	{ n_first += $4 == "a" }
+	END {
+		if (own_s == "")
+			print name, kind, near != "" ? "over" : "refused", "-", "-", "-", n_first, near != "" ? near " GiB" : error
+		else if (!n)
+			print name, kind, verdict, "-", "-", "-", 0, "no plan: " failed
+		else
+			printf "%s\t%s\t%s\t%.1f\t%s\t%s\t%d\t\n", name, kind, verdict, 100 * (own_s / step[1] - 1), \
+			    own in rank ? rank[own] : "-", own in letter ? letter[own] : "-", n_first
+	}' "$work/row" "$work/rows"
+done <"$work/list" >"$work/judged"
+
+cat "$work/judged"
+awk -F'\t' '
+{ n[$2]++; legal[$2] += $3 != "refused"; fits[$2] += $3 != "refused" && $3 != "over" }
+$4 != "-" { most = $2 == "dense" ? 7 : 10; near[$2] += $4 <= most; ranked[$2] += $5 != "-" && ($6 == "a" || $5 <= (most == 7 ? 10 : 20)) }
+END {
+	for (kind in n)
+		printf "%s: %d recipes, legal %d, fit %d, within %d %% of the best %d, family among the first or in group a %d\n", kind, \
+		    n[kind], legal[kind], fits[kind], kind == "dense" ? 7 : 10, near[kind], ranked[kind]
+}' "$work/judged"
