@@ -670,8 +670,10 @@ serve_flow_closed(const struct serve_setup *s, const struct serve_load *load, do
 	}
 	if (!(n_clients > 1))
 		out->rate_request_per_s = n_clients / cycle_of(&c, &from, out);
-	/* whoever is left over waits (Little) */
+	/* whoever is left over waits (Little), and nobody is served faster than by a replica that is full */
 	if (full.place_s > out->place_s)
 		*out = full;
+	else
+		out->place_s += fmax(0, n_clients / full.rate_request_per_s - cycle_of(&c, &from, out));
 	return true;
 }
