@@ -34,7 +34,7 @@ allow() {
 all=$(
 	allow base base paths.h
 	allow db base db model paths.h aliases.inc \
-		'db/database.c>import/import.h' 'db/database.c>bench/gpu_names.def'
+		'db/database.c>import/import.h' 'db/entry.c>bench/gpu_names.def'
 	allow import base db import model/hw/measurement.def \
 		model/hw/hw.h model/hw/measurement.h model/layer/layer.h search/simulate/simulate.h
 	allow model/hw base model/hw
