@@ -456,7 +456,7 @@ bind_kernels(
 
 /* --- serve kernels ------------------------------------------------------------------------------------------- */
 
-/* Kernels and wires of a serving setup. */
+/* Kernels and links of a serving setup. */
 
 /* GPUs of one replica that reach each other over NVLink. */
 static bool

@@ -23,7 +23,7 @@ allreduce_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, do
 	TAKE(sh, reached_frac, e->pcie_frac);
 	TAKE(sh, ramp_s, e->pcie_ramp_s);
 	TAKE(sh, ramp_byte, e->pcie_ramp_byte);
-	TAKE(sh, pcie_byte_per_s, s->wires.pcie_byte_per_s);
+	TAKE(sh, pcie_byte_per_s, s->links.pcie_byte_per_s);
 	LET(sh, volume_byte, 2 * (n_ranks - 1) / n_ranks * size_byte);
 	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
 	LET(sh, reduce_s,
@@ -40,7 +40,7 @@ gather_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, doubl
 	TAKE(sh, base_s, e->pcie_s);
 	TAKE(sh, per_rank_frac, e->pcie_rank_frac);
 	TAKE(sh, reached_frac, e->pcie_gather_frac);
-	TAKE(sh, pcie_byte_per_s, s->wires.pcie_byte_per_s);
+	TAKE(sh, pcie_byte_per_s, s->links.pcie_byte_per_s);
 	LET(sh, volume_byte, (n_ranks - 1) / n_ranks * size_byte);
 	LET(sh, gather_s,
 	    base_s * (1 + per_rank_frac * (n_ranks - 2)) + volume_byte / (reached_frac * pcie_byte_per_s));
@@ -61,7 +61,7 @@ serve_allreduce(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	double reduce_s;
 
 	GIVEN(sh, size_byte);
-	if (!s->wires.linked) {
+	if (!s->links.linked) {
 		SET_CALL(sh, reduce_s, allreduce_pcie(sh, s, n_ranks, size_byte));
 		return reduce_s;
 	}
@@ -81,7 +81,7 @@ serve_gather(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	const double n_ranks = s->layout.tp;
 	double gather_s;
 
-	if (s->wires.linked)
+	if (s->links.linked)
 		SET_CALL(sh, gather_s,
 		    collective_ramp(
 		        sh, COLLECTIVE_ALL_GATHER, &s->kernels->collective[COLLECTIVE_ALL_GATHER], n_ranks, size_byte));

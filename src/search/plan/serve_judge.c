@@ -68,7 +68,7 @@ starved(const struct judged *j)
 static bool
 hbm_over_pcie(const struct judged *j)
 {
-	return has_hbm(j) && !j->s->wires.linked && (j->s->layout.tp == 2 || j->s->layout.tp == 8);
+	return has_hbm(j) && !j->s->links.linked && (j->s->layout.tp == 2 || j->s->layout.tp == 8);
 }
 
 static bool
