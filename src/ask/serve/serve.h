@@ -70,11 +70,11 @@ struct simulate_in {
 	X(0, warmup, "warmup", "warmup", FRACTION, "FRACTION", "", NULL,                                               \
 	    "simulation: warm-up requests left out of the statistics (default: 20 %; a trace: none; 0: a benchmark)")  \
 	X(0, rates, "rates", "rates", WORDS, "N,...", "", NULL, "simulation: request rates to sweep, one line each")   \
-	X(0, timeline, "timeline", "timeline", WORD, "FILE", "file", NULL,                                             \
+	X(0, timeline, "timeline", "timeline", WORD, "FILE", "output", NULL,                                           \
 	    "simulation: write queue, batch and KV cache over time as CSV")                                            \
 	X(0, timeline_rows, "timeline-rows", "timeline_rows", COUNT, "N", "", "1000",                                  \
 	    "simulation: maximum timeline rows per replica")                                                           \
-	X(0, dump, "dump", "dump", WORD, "FILE", "file", NULL, "simulation: write every request as CSV")
+	X(0, dump, "dump", "dump", WORD, "FILE", "output", NULL, "simulation: write every request as CSV")
 	SIMULATE_OPTIONS(OPTION_MEMBER)
 };
 
