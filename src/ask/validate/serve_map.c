@@ -243,15 +243,6 @@ say_types(struct serve_row *q)
 
 /* --- the layout ------------------------------------------------------------------------------------------ */
 
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 /* Of a replica; tp 0: only the number of GPUs is printed. */
 static const char *
 read_layout(struct serve_row *q)
@@ -269,7 +260,7 @@ read_layout(struct serve_row *q)
 		else
 			q->layout.pp = n;
 	}
-	if (apart && has_experts(q->model) && q->layout.tp > 1) {
+	if (apart && workload_has_experts(q->model) && q->layout.tp > 1) {
 		q->layout.attention_dp = true;
 		q->layout.ep = isnan(ep) ? q->layout.tp : ep;
 	}
