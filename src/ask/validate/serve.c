@@ -160,12 +160,6 @@ ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *
 	return serve_row_read(&a->row);
 }
 
-static double
-n_replicas(const struct asked *a)
-{
-	return a->row.n_gpus / (a->row.layout.tp * a->row.layout.pp);
-}
-
 /* Where only the number of GPUs is printed, people take what is fastest: the layout with the most output. */
 static const char *
 best_layout(struct serve_reader *x, struct asked *a)
@@ -185,9 +179,9 @@ best_layout(struct serve_reader *x, struct asked *a)
 			if (a->question.regime == SERVE_ONLINE)
 				a->question.regime = SERVE_OFFLINE;
 			serve_answer(&a->question, &m);
-			if (!m.fits || m.saturated || !(m.output_token_per_s * n_replicas(a) > most))
+			if (!m.fits || m.saturated || !(m.output_token_per_s * serve_row_replicas(&a->row) > most))
 				continue;
-			most = m.output_token_per_s * n_replicas(a);
+			most = m.output_token_per_s * serve_row_replicas(&a->row);
 			best = a->row.layout;
 		}
 	if (!(most > 0))
@@ -299,8 +293,8 @@ answer(struct asked *a, struct serve_metrics *m, struct serve_run *run)
 	*run = (struct serve_run){m->first_s, isnan(m->first_p50_s) ? m->first_s : m->first_p50_s, m->step_s, m->step_s,
 	    m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
 	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
-	if (m->fits && a->in->simulation.simulate)
-		simulate_row(a, run);
+	if (m->fits && a->in->simulation.simulate && !simulate_row(a, run) && a->row.n_decode > 0)
+		m->fits = false;
 	if (full) {
 		run->first_mean_s = run->first_p50_s = run->gap_mean_s = run->gap_p50_s = NAN;
 		run->token_mean_s = run->token_p50_s = run->answer_s = NAN;
@@ -318,7 +312,7 @@ outcomes(const struct asked *a, const struct serve_metrics *m, const struct serv
 	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE;
 	/* latencies say most of the layout */
 	const bool timed = stream || pass || (arrives && !a->guessed);
-	const double n = n_replicas(a), none = NAN;
+	const double n = serve_row_replicas(&a->row), none = NAN;
 	const bool gaps = row_has(row, "tpot_kind", "gap") || row_has(row, "notes", " ITL ") ||
 	    row_has(row, "notes", "per-token intervals");
 	const char *const token_kind = gaps ? "itl" : "tpot";

@@ -191,6 +191,9 @@ struct serve_row {
 	const struct engine *engine;
 	double n_gpus;              /* of all replicas */
 	struct serve_layout layout; /* of one; tp 0 where only the number of GPUs is printed */
+	/* disaggregated: `layout` is that of the replicas that prefill; n_decode 0: no pools */
+	double n_prefill, n_decode;
+	struct serve_layout decode;
 	double isl, osl, isl_cv, osl_cv;
 	const char *warning; /* what was assumed */
 	char *words[SERVE_ROW_WORDS];
@@ -199,6 +202,8 @@ struct serve_row {
 };
 /* Fill layout and lengths; else why the row cannot be asked. */
 const char *serve_row_read(struct serve_row *q);
+/* Replicas that are asked about one by one; pools are one. */
+double serve_row_replicas(const struct serve_row *q);
 /* The words for q->layout; else why there are none. */
 const char *serve_row_say(struct serve_row *q);
 /* The GPU as the database knows it, or as it is printed; NULL: none. */
