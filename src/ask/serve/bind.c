@@ -86,6 +86,9 @@ bind_decode(struct run *r, const struct serve_in *in, struct serve_parts p, stru
 	out->decode = NULL;
 	if (!in->decode_layout.n)
 		return true;
+	if (!in->kv_link.text)
+		return run_refuse(r, in->decode_layout.list[0].from, "--decode-layout needs --kv-link",
+		    "add the link that caches move over: --kv-link roce-400");
 	out->decode = ARENA_NEW(r->arena, struct serve_setup);
 	return serve_decode_layout(r, in, p.model, &p.layout) && bind_replica_of(r, in, &p, out, out->decode);
 }
@@ -425,7 +428,7 @@ serve_engine(struct run *r, const struct serve_in *in)
 	if (!m.fits)
 		return does_not_fit(r, in, b, &q);
 	serve_show(r, b, &q, &m);
-	if (!m.saturated && !serve_show_pools(r, in, &q))
+	if (!m.saturated && !serve_show_pools(r, in, b, &q))
 		return REFUSED;
 	return verdict_of(r, in, &q, &m);
 }

@@ -258,6 +258,7 @@ void serve_show(
 /* --decode-layout as a layout; false with errors. */
 bool serve_decode_layout(
     struct run *r, const struct serve_in *in, const struct workload *model, struct serve_layout *out);
-bool serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_question *q);
+bool serve_show_pools(
+    struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct serve_question *q);
 
 #endif
