@@ -192,6 +192,30 @@ best_layout(struct serve_reader *x, struct asked *a)
 	return bind(x, a);
 }
 
+/* Benchmarks of static batches that print no size take all that fits. */
+static const char *
+fullest_batch(struct serve_reader *x, struct asked *a)
+{
+	enum { MOST = 1 << 16 };
+	struct serve_metrics m;
+	double fits = 0;
+
+	a->row.n_batch = 1;
+	const char *why = bind(x, a);
+	if (why)
+		return why;
+	for (double step = MOST; step >= 1; step /= 2) {
+		a->question.n_batch = fits + step;
+		serve_answer(&a->question, &m);
+		fits += m.fits ? step : 0;
+	}
+	if (!(fits >= 1))
+		return "it does not fit by the memory model";
+	a->row.n_batch = fits;
+	a->row.warning = "batch size not published: all that fits assumed";
+	return bind(x, a);
+}
+
 static const char *
 ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 {
@@ -199,7 +223,8 @@ ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 
 	if (why)
 		return why;
-	return a->row.layout.tp > 0 ? bind(x, a) : best_layout(x, a);
+	why = a->row.layout.tp > 0 ? bind(x, a) : best_layout(x, a);
+	return why == serve_no_batch ? fullest_batch(x, a) : why;
 }
 
 /* --- simulation ---------------------------------------------------------------------------------------------- */

@@ -458,11 +458,13 @@ say_traffic(struct serve_row *q, double n_replicas)
 	return NULL;
 }
 
+const char serve_no_batch[] = "batch size not given";
+
 static const char *
 say_load(struct serve_row *q)
 {
 	const bool encodes = q->model->kind == MODEL_ENCODER, stream = row_is(q->row, "kind", "latency-batch1");
-	const double batch = row_number(q->row, "batch");
+	const double printed = row_number(q->row, "batch"), batch = printed >= 1 ? printed : q->n_batch;
 	const bool whole = row_has(q->row, "sched", "static") || row_has(q->row, "sched", "batching off") ||
 	    q->engine->kind != ENGINE_BATCHED;
 
@@ -471,7 +473,7 @@ say_load(struct serve_row *q)
 		say_count(q, "--osl", q->osl);
 	if (encodes || !(q->osl > 0) || stream || whole) {
 		if (!encodes && q->osl > 0 && !stream && !(batch >= 1))
-			return "batch size not given";
+			return serve_no_batch;
 		say_count(q, "--batch", stream && !encodes && q->osl > 0 ? 1 : batch >= 1 ? batch : 1);
 		return NULL;
 	}

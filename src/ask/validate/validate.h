@@ -195,6 +195,7 @@ struct serve_row {
 	double n_prefill, n_decode;
 	struct serve_layout decode;
 	double isl, osl, isl_cv, osl_cv;
+	double n_batch;      /* of a static batch whose size is not printed; 0: nothing is assumed */
 	const char *warning; /* what was assumed */
 	char *words[SERVE_ROW_WORDS];
 	int n_words;
@@ -204,7 +205,8 @@ struct serve_row {
 const char *serve_row_read(struct serve_row *q);
 /* Replicas that are asked about one by one; pools are one. */
 double serve_row_replicas(const struct serve_row *q);
-/* The words for q->layout; else why there are none. */
+/* The words for q->layout; else why there are none: the last of them where a batch size would do. */
+extern const char serve_no_batch[];
 const char *serve_row_say(struct serve_row *q);
 /* The GPU as the database knows it, or as it is printed; NULL: none. */
 const char *serve_row_gpu(struct arena *a, const struct validate_row *row);
