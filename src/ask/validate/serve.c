@@ -337,7 +337,7 @@ outcomes(const struct asked *a, const struct serve_metrics *m, const struct serv
 	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE;
 	/* latencies say most of the layout */
 	const bool timed = stream || pass || (arrives && !a->guessed);
-	const double n = serve_row_replicas(&a->row), none = NAN;
+	const double n = serve_row_replicas(&a->row) / a->row.n_beams, none = NAN;
 	const bool gaps = row_has(row, "tpot_kind", "gap") || row_has(row, "notes", " ITL ") ||
 	    row_has(row, "notes", "per-token intervals");
 	const char *const token_kind = gaps ? "itl" : "tpot";

@@ -195,6 +195,7 @@ struct serve_row {
 	double n_prefill, n_decode;
 	struct serve_layout decode;
 	double isl, osl, isl_cv, osl_cv;
+	double n_beams;      /* sequences of a request, of which one is the answer */
 	double n_batch;      /* of a static batch whose size is not printed; 0: nothing is assumed */
 	const char *warning; /* what was assumed */
 	char *words[SERVE_ROW_WORDS];
