@@ -157,7 +157,8 @@ ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *
 		return "unknown software";
 	if (near)
 		a->row.warning = "neighboring software version";
-	return serve_row_read(&a->row);
+	const char *why = serve_lacks_model(a->row.model);
+	return why ? why : serve_row_read(&a->row);
 }
 
 /* Where only the number of GPUs is printed, people take what is fastest: the layout with the most output. */
@@ -165,6 +166,8 @@ static const char *
 best_layout(struct serve_reader *x, struct asked *a)
 {
 	struct serve_layout best = {0};
+	const char *refusal = NULL; /* of the last layout; where none could be asked, the reason */
+	bool asked = false;
 	double most = 0;
 
 	if (row_is(a->row.row, "kind", "online-serving") && isnan(row_number(a->row.row, "n_gpu")))
@@ -173,8 +176,9 @@ best_layout(struct serve_reader *x, struct asked *a)
 		for (double pp = 1; pp <= 2 && tp * pp <= a->row.n_gpus; pp *= 2) {
 			struct serve_metrics m;
 			a->row.layout = (struct serve_layout){tp, pp, 1, false};
-			if (fmod(a->row.n_gpus, tp * pp) != 0 || bind(x, a))
+			if (fmod(a->row.n_gpus, tp * pp) != 0 || (refusal = bind(x, a)))
 				continue;
+			asked = true;
 			/* of requests that arrive: what it could put out */
 			if (a->question.regime == SERVE_ONLINE)
 				a->question.regime = SERVE_OFFLINE;
@@ -185,7 +189,7 @@ best_layout(struct serve_reader *x, struct asked *a)
 			best = a->row.layout;
 		}
 	if (!(most > 0))
-		return "no layout fits";
+		return asked || !refusal ? "no layout fits" : refusal;
 	a->guessed = true;
 	a->row.warning = "layout not published: the fastest assumed";
 	a->row.layout = best;
@@ -262,7 +266,8 @@ static bool
 simulate_row(struct asked *a, struct serve_run *out)
 {
 	enum { N = sizeof(struct serve_run) / sizeof(double) };
-	const int n = a->draft || a->in->requests.value > 2000 ? 1 : SEEDS;
+	/* what differs between seeds is less than pools are off by */
+	const int n = a->draft || a->in->requests.value > 2000 || a->row.n_decode > 0 ? 1 : SEEDS;
 	struct sim_config config;
 	union {
 		struct serve_run run;
