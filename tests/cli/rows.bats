@@ -225,7 +225,6 @@ serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,ba
 	} >"$tmp/beams.csv"
 	ask validate "$tmp/beams.csv" --worst 4
 	shows "--isl 195 --osl 69"
-	shows "beam search as sequences that share a prompt"
 	predictions "$tmp/beams.csv" offline-throughput >"$tmp/beams.tsv"
 	awk -F '\t' '{ x[NR] = $2 } END { exit !(x[1] > 0 && x[1] < x[2] && x[3] > x[4] && x[4] > 0) }' "$tmp/beams.tsv" ||
 		complain "$(cat "$tmp/beams.tsv")"
