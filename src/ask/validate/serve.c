@@ -504,6 +504,8 @@ read_again(struct serve_reading *s, const struct engine *engine, struct outcome 
 	struct serve_run run;
 
 	s->asked.binding.setup.engine = engine;
+	if (s->asked.binding.decode)
+		s->asked.binding.decode->engine = engine;
 	answer(&s->asked, &m, &run);
 	return m.fits ? outcomes(&s->asked, &m, &run, found) : 0;
 }
