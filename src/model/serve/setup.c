@@ -146,24 +146,6 @@ serve_lacks_model(const struct workload *w)
 	return NULL;
 }
 
-static bool
-has_latent(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (attention_is_latent(&w->blocks[i].attention))
-			return true;
-	return false;
-}
-
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 static const char *
 lacks_arithmetic(const struct serve_parts *in)
 {
@@ -185,7 +167,7 @@ lacks_kernels(const struct serve_setup *s, const struct calibration *k)
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (!(k->gemm[formats[i]->type].peak_flop_per_s.value > 0))
 			return "no GEMM rate for this dtype on this GPU";
-	if (has_latent(s->model) && (!k->has_mla_context || !k->has_mla_generation))
+	if (workload_has_latent(s->model) && (!k->has_mla_context || !k->has_mla_generation))
 		return "no MLA calibration for this GPU and engine";
 	if (s->layout.tp > 1 && s->links.linked &&
 	    !(k->collective[COLLECTIVE_ALL_REDUCE].bus_byte_per_s.value > 0 &&
@@ -203,7 +185,7 @@ wrong_layout(const struct serve_parts *in)
 
 	if (fmod(l->tp, l->ep) != 0)
 		return "ep must divide tp";
-	if (l->ep > 1 && !has_experts(in->model))
+	if (l->ep > 1 && !workload_has_experts(in->model))
 		return "the model has no experts for ep";
 	return NULL;
 }

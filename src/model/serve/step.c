@@ -213,15 +213,20 @@ serve_head(struct sheet *sh, const struct serve_setup *s, double n_rows)
 	return head_s;
 }
 
+/* Where attention is data parallel, each rank has a scheduler of its own for its own sequences.  Constants were fitted
+ * to nodes of up to eight ranks as if one did all. */
+static const double fitted_ranks = 8;
+
 double
 serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, double n_rows)
 {
 	GIVEN(sh, n_rows);
+	TAKE(sh, n_schedulers, fmax(1, serve_groups(s) / fitted_ranks));
 	TAKE(sh, base_s, s->engine->host_s);
 	TAKE(sh, sequence_s, s->engine->sequence_s);
 	TAKE(sh, prefill_s, n_prompts > 0 ? s->engine->prefill_s.value : 0.0);
 	TAKE(sh, host_factor, s->architecture ? datum_or(s->architecture->host_factor, 1) : 1);
-	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows + prefill_s);
+	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows / n_schedulers + prefill_s);
 	return host_s;
 }
 
