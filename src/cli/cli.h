@@ -42,7 +42,8 @@ int ridge_main_with(struct database *open, int argc, char **argv, sheet_inspecto
  *   option    the long option, or NULL if only --set and job files reach the path
  *   KIND      FLAG, WORD, CHOICE, WORDS (comma list), NODE (a YAML subtree, for lists of points), or a quantity of
  *             sheet.h without its Q_: NUMBER FRACTION COUNT SIZE RATE WORK PEAK TIME CLOCK MONEY PER_HOUR DENSITY ...
- *   complete  what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file", or `a|b|c` of a CHOICE
+ *   complete  what completion offers: "gpu" "system" "link" "model" "job" "stack" "command" "file" (that is read) "output" (that is
+ *             written), or `a|b|c` of a CHOICE
  *   default   as typed, or NULL; a default that a sheet TAKEs is listed under `assumed`
  */
 /* clang-format on */
@@ -378,9 +379,10 @@ struct words;
 struct outputs;
 
 struct outputs *outputs_new(struct arena *a);
-/* No output that is begun from now on may be one of these: every word of the inputs that names a file, and the operands
- * as typed; the items of one word; one file. */
-void outputs_guard(struct outputs *o, const struct node *inputs, const struct words *operands);
+/* No output that is begun from now on may be one of these: every word of the inputs that names a file to be read, and
+ * the operands as typed; the items of one word; one file. */
+void outputs_guard(
+    struct outputs *o, const struct command *command, const struct node *inputs, const struct words *operands);
 void outputs_guard_word(struct outputs *o, const char *text);
 void outputs_guard_file(struct outputs *o, const char *name);
 

@@ -128,10 +128,20 @@ guard_tree(struct outputs *o, const struct node *n)
 		guard_tree(o, n->items[i]);
 }
 
-void
-outputs_guard(struct outputs *o, const struct node *inputs, const struct words *operands)
+static bool
+is_written(const struct command *command, const char *path)
 {
-	guard_tree(o, inputs);
+	const struct option *option = command_option_at(command, path);
+
+	return option && strcmp(option->complete, "output") == 0;
+}
+
+void
+outputs_guard(struct outputs *o, const struct command *command, const struct node *inputs, const struct words *operands)
+{
+	for (size_t i = 0; inputs && inputs->kind == NODE_MAP && i < inputs->n; i++)
+		if (!is_written(command, inputs->keys[i]->text))
+			guard_tree(o, inputs->items[i]);
 	for (size_t i = 0; i < operands->n; i++)
 		outputs_guard_word(o, operands->list[i].text);
 }

@@ -94,7 +94,7 @@ question_ask(const struct question *q, const struct node *inputs)
 	void *in = arena_take(q->arena, q->command->input_size + 1);
 
 	r.sheet = sheet_new();
-	outputs_guard(q->outputs, inputs, &q->files);
+	outputs_guard(q->outputs, q->command, inputs, &q->files);
 	struct answered out = {.status = REFUSED, .sheet = r.sheet};
 	if (inputs_bind(q->arena, q->diag, q->command, inputs, in)) {
 		r.reads = reads_new(q->arena, q->command, inputs, q->foreign ? q->foreign->job : NULL, in);

@@ -291,7 +291,7 @@ program_sweep(struct program *p, const struct node *inputs)
 
 	if (!read_axes(p, inputs, &s.axes))
 		return REFUSED;
-	outputs_guard(p->outputs, inputs, &p->question.files);
+	outputs_guard(p->outputs, p->command, inputs, &p->question.files);
 	for (size_t i = 0; i < p->args.sweeps.n; i++)
 		outputs_guard_word(p->outputs, p->args.sweeps.list[i].text);
 	if (!sink_open(p, &s.sink))

@@ -32,20 +32,20 @@
 
 struct comm_in {
 	COMM_OPTIONS(OPTION_MEMBER)
-	struct wires_in wires;
+	struct interconnect_in interconnect;
 };
 
 #define THIS struct comm_in
 static const struct option comm_options[] = {COMM_OPTIONS(OPTION_ROW)};
 #undef THIS
-#define THIS struct wires_in
-static const struct option wires_options[] = {WIRES_OPTIONS(OPTION_ROW)};
+#define THIS struct interconnect_in
+static const struct option interconnect_options[] = {INTERCONNECT_OPTIONS(OPTION_ROW)};
 #undef THIS
 
 /* The request, checked. */
 struct comm_case {
 	enum collective collective;
-	struct wires wires;
+	struct interconnect interconnect;
 	double n_rows, n_columns; /* of --matrix; 0 without */
 };
 
@@ -162,18 +162,18 @@ static bool
 bind(struct run *r, const struct comm_in *in, struct comm_case *q)
 {
 	if (!check_inputs(r, in) || !find_collective(r, in->collective, &q->collective) ||
-	    !check_compression(r, in, q) || !wires_bind(r, &in->wires, &q->wires))
+	    !check_compression(r, in, q) || !interconnect_bind(r, &in->interconnect, &q->interconnect))
 		return false;
-	if (datum_given(in->time) && q->wires.any)
+	if (datum_given(in->time) && q->interconnect.any)
 		return fault(r, in->time.from, "--time excludes --bandwidth, --link, --gpu and --system",
 		    "leave one of them out");
-	if (datum_given(in->time) && has_size(in) && !datum_given(in->wires.gpus))
+	if (datum_given(in->time) && has_size(in) && !datum_given(in->interconnect.gpus))
 		return fault(r, in->time.from, "--time needs the number of ranks", "add --gpus 8");
-	if (q->wires.any && !has_size(in))
+	if (q->interconnect.any && !has_size(in))
 		return fault(
 		    r, in->collective.from, "buffer size missing", "add --size 14GB, or --params 7B --dtype bf16");
-	if (!q->wires.any && !datum_given(in->time) && q->n_rows <= 0 &&
-	    !(has_size(in) && (datum_given(in->bucket) || datum_given(in->wires.gpus))))
+	if (!q->interconnect.any && !datum_given(in->time) && q->n_rows <= 0 &&
+	    !(has_size(in) && (datum_given(in->bucket) || datum_given(in->interconnect.gpus))))
 		return fault(r, in->collective.from, "interconnect missing",
 		    "add --bandwidth 50GB/s, --link nvlink4, --gpu h100 or --system dgx-h100, with --gpus; or --time "
 		    "of a measurement");
@@ -199,7 +199,7 @@ size_of(struct run *r, const struct comm_in *in)
 	return full_byte;
 }
 
-/* The size that goes over the wires: all of it, or the factors of PowerSGD. */
+/* The size that goes over the links: all of it, or the factors of PowerSGD. */
 static double
 sent_size(struct run *r, const struct comm_in *in, const struct comm_case *q)
 {
@@ -237,16 +237,17 @@ show_buckets(struct run *r, const struct comm_in *in, const struct comm_case *q,
 {
 	struct sheet *sh = r->sheet;
 	struct collective_plan plan, last_plan;
-	struct wires_words words;
+	struct interconnect_words words;
 
 	TAKE(sh, bucket_byte, in->bucket);
 	CALL(sh, n_buckets, bucket_count(sh, size_byte, bucket_byte));
 	SHOW(sh, n_buckets, n_buckets);
-	if (!q->wires.any)
+	if (!q->interconnect.any)
 		return true;
 	CALL(sh, last_byte, bucket_last(sh, size_byte, bucket_byte, n_buckets));
-	if (!wires_plan(r, &q->wires, "bucket", q->collective, fmin(bucket_byte, size_byte), &plan, &words) ||
-	    !wires_plan(r, &q->wires, "last_bucket", q->collective, last_byte, &last_plan, &words))
+	if (!interconnect_plan(
+	        r, &q->interconnect, "bucket", q->collective, fmin(bucket_byte, size_byte), &plan, &words) ||
+	    !interconnect_plan(r, &q->interconnect, "last_bucket", q->collective, last_byte, &last_plan, &words))
 		return false;
 	CALL(sh, bucket_s, collective_time(sh, &plan, bucket_byte));
 	CALL(sh, last_bucket_s, collective_time(sh, &last_plan, last_byte));
@@ -279,14 +280,14 @@ show_time(struct run *r, const struct comm_in *in, struct comm_case *q, double s
 {
 	struct sheet *sh = r->sheet;
 	struct collective_plan plan;
-	struct wires_words words;
+	struct interconnect_words words;
 
-	FROM_STRUCT(sh, q->wires, n_ranks, n_nodes);
+	FROM_STRUCT(sh, q->interconnect, n_ranks, n_nodes);
 	SHOW(sh, n_ranks, n_ranks);
 	if (n_nodes > 1)
 		SHOW(sh, n_nodes, n_nodes);
-	wires_rates(r, &q->wires);
-	if (!wires_plan(r, &q->wires, "wires", q->collective, size_byte, &plan, &words))
+	interconnect_rates(r, &q->interconnect);
+	if (!interconnect_plan(r, &q->interconnect, "interconnect", q->collective, size_byte, &plan, &words))
 		return false;
 	TELL(sh, algorithm, words.algorithm);
 	if (words.protocol)
@@ -315,7 +316,7 @@ show_measured(struct run *r, const struct comm_in *in, struct comm_case *q, doub
 	SHOW(sh, comm_s, comm_s);
 	if (!has_size(in))
 		return true;
-	TAKE(sh, n_ranks, q->wires.n_ranks);
+	TAKE(sh, n_ranks, q->interconnect.n_ranks);
 	SHOW(sh, n_ranks, n_ranks);
 	CALL(sh, volume_byte, bus_volume(sh, q->collective, n_ranks, size_byte));
 	SHOW(sh, volume_byte, volume_byte);
@@ -406,23 +407,24 @@ comm_run(struct run *r, const void *input)
 	}
 	run_reads(r, &in->collective, NULL);
 	if (strcmp(in->collective.text, "links") == 0)
-		return links_show(r, in->wires.link, in->wires.gpu);
+		return links_show(r, in->interconnect.link, in->interconnect.gpu);
 	if (!bind(r, in, &q))
 		return REFUSED;
-	r->title = q.wires.gpu ? arena_printf(r->arena, "%s on %s", collective_name(q.collective),
-	                             q.wires.system ? q.wires.system->name : q.wires.gpu->name)
-	                       : collective_name(q.collective);
+	r->title = q.interconnect.gpu
+	    ? arena_printf(r->arena, "%s on %s", collective_name(q.collective),
+	          q.interconnect.system ? q.interconnect.system->name : q.interconnect.gpu->name)
+	    : collective_name(q.collective);
 	const double size_byte = sent_size(r, in, &q);
 	bool ok = true;
-	if (q.wires.any)
+	if (q.interconnect.any)
 		ok = show_time(r, in, &q, size_byte, &t);
 	else if (datum_given(in->time))
 		ok = show_measured(r, in, &q, size_byte, &t);
 	else if (datum_given(in->bucket) && has_size(in))
 		ok = show_buckets(r, in, &q, size_byte, &t);
-	if (!q.wires.any && !datum_given(in->time) && has_size(in) && datum_given(in->wires.gpus)) {
+	if (!q.interconnect.any && !datum_given(in->time) && has_size(in) && datum_given(in->interconnect.gpus)) {
 		struct sheet *sh = r->sheet;
-		TAKE(sh, n_ranks, in->wires.gpus);
+		TAKE(sh, n_ranks, in->interconnect.gpus);
 		CALL(sh, volume_byte, bus_volume(sh, q.collective, n_ranks, size_byte));
 		SHOW(sh, volume_byte, volume_byte);
 	}
@@ -431,7 +433,7 @@ comm_run(struct run *r, const void *input)
 
 static const struct option_group comm_groups[] = {
     OPTION_GROUP(comm_options, 0),
-    OPTION_GROUP(wires_options, offsetof(struct comm_in, wires)),
+    OPTION_GROUP(interconnect_options, offsetof(struct comm_in, interconnect)),
 };
 
 static const struct example comm_examples[] = {

@@ -16,7 +16,7 @@
 	X(0, worst, "worst", "worst", COUNT, "N", "", "5", "show the N largest errors")                                \
 	X(0, max_error, "max-error", "max_error", FRACTION, "MEDIAN", "", NULL,                                        \
 	    "maximum median error over all rows, 0.08 or 8%; exit status 1 above it")                                  \
-	X(0, predictions, "predictions", "predictions", WORD, "FILE", "file", NULL,                                    \
+	X(0, predictions, "predictions", "predictions", WORD, "FILE", "output", NULL,                                  \
 	    "write each row with its prediction to FILE, as CSV")                                                      \
 	X(0, cross, "cross", "cross", FLAG, "", "", NULL, "show errors on runs that the constants were fitted without")
 

@@ -405,6 +405,7 @@ near() {
 	near kv meta-llama/Lama-3.1-70B -- "there is no model 'meta-llama/Lama-3.1-70B'" -- "did you mean 'llama3.1-70b'?"
 	near kv llama3-8b --gpu "NVIDIA H100 80GB HMB3" -- "there is no GPU 'NVIDIA H100 80GB HMB3'" -- "did you mean 'NVIDIA H100 80GB HBM3'?"
 	near capacity llama3-8b --gpu h100 --rate 2 --isl 9 --osl 9 --slo tft:2s -- "--slo: error: 'tft:2s' is not an SLO" -- "ttft=p99:500ms"
+	near capacity llama3-8b --gpu h100 --rate 2 --isl 9 --osl 9 --slo itl.p99:2s -- "--slo: error: no percentile of the inter-token latency" -- "--simulate --slo itl.p99:TIME"
 	near serve llama3-8b --gpu h100 --isl 9 --osl 9 --ttft p95:2s -- "this answer has no ttft p95" -- "add --rate or --concurrency"
 	near roofline gemm 4096 4096 4096 5 --gpu h100 -- "gemm has 3 dimensions, not 4" -- "--m --n --k"
 	near roofline gemm 4096 --m 3 --gpu h100 -- "--m: error: dimension 'm' is given twice" -- "keep one"

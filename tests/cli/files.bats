@@ -84,6 +84,25 @@ out" ]
 	grep -q plot "$tmp/x.gp"
 }
 
+@test "an answer's file may be there already, unless it is an input" {
+	rows="$RIDGE_HWDB/tests/corpus/gemm.csv"
+	for _ in first second; do
+		ask validate "$rows" --predictions "$tmp/p.csv"
+		answered
+		ask serve llama3-8b --gpu h100 --isl 100 --osl 10 --rate 1 --requests 5 --simulate \
+			--dump "$tmp/dump.csv" --timeline "$tmp/timeline.csv"
+		answered
+	done
+	cp "$rows" "$tmp/rows.csv"
+	ask validate "$tmp/rows.csv" --predictions "$tmp/rows.csv"
+	refused
+	says "is one of the inputs"
+	cmp -s "$rows" "$tmp/rows.csv" || complain "the input was written to"
+	ask validate "$tmp/rows.csv" --predictions "$tmp/p.csv" -o "$tmp/p.csv"
+	refused
+	says "two outputs write"
+}
+
 @test "files of an answer: all of them, or none" {
 	echo old >"$tmp/x.gp"
 	ask kv llama2-7b --sweep seq=1Ki,2Ki --plot "$tmp/x.gp" -o "$tmp/nowhere/x.txt"

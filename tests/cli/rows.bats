@@ -199,3 +199,33 @@ refuses_nonsense() {
 		END { exit !(!bad && m[2] < m[1] && m[3] < m[1] && m[4] > 1.5 * m[1] && m[5] < 0.6 * m[1] && m[7] < m[6]) }' "$tmp/o.tsv" ||
 		complain "$(cat "$tmp/o.tsv")"
 }
+
+serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,batch,concurrency,num_requests,isl,osl,out_tps_total,notes
+
+@test "pools of prefill and decode are read from the notes" {
+	{
+		printf '%s\n' "$serve_heads"
+		pools="prefill 1 workers tp1 ep1 dpattn=True on 4 GPUs; decode 2 workers tp8 ep8 dpattn=False on 16 GPUs"
+		printf '%s\n' "online-serving,x,Dynamo + SGLang,deepseek-r1,nvfp4,gb200,20,8,disaggregated,,16,40,900,100,500,$pools"
+		printf '%s\n' "online-serving,x,Dynamo + SGLang,deepseek-r1,nvfp4,gb200,20,8,disaggregated,,16,40,900,100,500,none"
+	} >"$tmp/pools.csv"
+	ask validate "$tmp/pools.csv" --worst 1
+	shows "--layout tp=4,pp=1,ep=4 --attention-dp --replicas 1 --decode-replicas 2 --decode-layout tp=8,ep=8"
+	shows "--concurrency 16 --requests 40"
+	shows "pools of prefill and decode not described"
+}
+
+@test "beams share a prompt; a static batch without a size is all that fits" {
+	{
+		printf '%s\n' "$serve_heads"
+		printf '%s\n' 'offline-throughput,x,TensorRT-LLM,gptj-6b,fp8,h100-sxm5-80gb,1,1,MLPerf Offline,,,,778,69,2000,'
+		printf '%s\n' 'offline-throughput,x,TensorRT-LLM,gptj-6b,fp8,h100-sxm5-80gb,1,1,,,,,778,69,2000,'
+		printf '%s\n' 'offline-throughput,x,TensorRT-LLM,llama3-8b,fp16,l40s,1,1,static,,,,1024,512,2000,'
+		printf '%s\n' 'offline-throughput,x,TensorRT-LLM,llama3-8b,fp16,l40s,1,1,static,8,,,1024,512,2000,'
+	} >"$tmp/beams.csv"
+	ask validate "$tmp/beams.csv" --worst 4
+	shows "--isl 195 --osl 69"
+	predictions "$tmp/beams.csv" offline-throughput >"$tmp/beams.tsv"
+	awk -F '\t' '{ x[NR] = $2 } END { exit !(x[1] > 0 && x[1] < x[2] && x[3] > x[4] && x[4] > 0) }' "$tmp/beams.tsv" ||
+		complain "$(cat "$tmp/beams.tsv")"
+}

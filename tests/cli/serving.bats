@@ -100,6 +100,14 @@ pasted() {
 	pasted capacity kimi-k2 --gpu b200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s,tpot:80ms,ttft.p95:1h,tpot.p99:1h,e2e.p50:1h
 }
 
+@test "a mean ITL is a mean TPOT; a percentile of it needs the simulation" {
+	local at="capacity llama3-8b --gpu h100 --rate 50 --isl 1000 --osl 200 --unconfirmed --slo" row
+	for row in tpot_s n_replicas; do
+		# shellcheck disable=SC2086
+		same "$(value candidates.0.$row $at ttft:1s,itl:40ms)" "$(value candidates.0.$row $at ttft:1s,tpot:40ms)"
+	done
+}
+
 @test "percentiles are limited in the closed form, and in the simulation, by the same words" {
 	local at="serve llama3.1-8b --gpu h100 --isl 1000 --osl 200" row
 	for row in ttft_p50_s ttft_p95_s ttft_p99_s; do

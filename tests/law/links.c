@@ -22,13 +22,13 @@ size_at(int i)
 	return 1024 * pow(4, i); /* 1 KiB to 16 GiB */
 }
 
-static struct wires_in
+static struct interconnect_in
 question(const char *system, double n_ranks, double n_nodes)
 {
 	const struct datum none = datum_absent();
 	const struct source here = {"law", 0, 0, NULL, false};
 
-	return (struct wires_in){.system = {system, here},
+	return (struct interconnect_in){.system = {system, here},
 	    .gpus = {n_ranks, here},
 	    .nodes = {n_nodes, here},
 	    .bandwidth = none,
@@ -42,7 +42,7 @@ question(const char *system, double n_ranks, double n_nodes)
 /* One system with so many ranks and nodes. */
 struct wired {
 	struct run run;
-	struct wires wires;
+	struct interconnect interconnect;
 	bool known;
 };
 
@@ -50,11 +50,11 @@ static struct wired
 place_of(struct lab *w, const char *system, double n_ranks, double n_nodes, const char *path, const char *text)
 {
 	struct wired p = {.run = lab_ask(w, &comm_command, path, text)};
-	const struct wires_in in = question(system, n_ranks, n_nodes);
+	const struct interconnect_in in = question(system, n_ranks, n_nodes);
 
-	p.known = wires_bind(&p.run, &in, &p.wires);
+	p.known = interconnect_bind(&p.run, &in, &p.interconnect);
 	if (p.known)
-		wires_rates(&p.run, &p.wires);
+		interconnect_rates(&p.run, &p.interconnect);
 	return p;
 }
 
@@ -63,9 +63,9 @@ static double
 time_of(struct wired *p, enum collective c, double size_byte)
 {
 	struct collective_plan plan;
-	struct wires_words words;
+	struct interconnect_words words;
 
-	if (!p->known || !wires_plan(&p->run, &p->wires, "wires", c, size_byte, &plan, &words))
+	if (!p->known || !interconnect_plan(&p->run, &p->interconnect, "interconnect", c, size_byte, &plan, &words))
 		return NAN;
 	return collective_time(NULL, &plan, size_byte);
 }
@@ -110,8 +110,8 @@ node_bytes(enum collective c, bool sharp, double n_nodes, double n_local, double
 static void
 check_rates(struct lab *w, const struct wired *p, double times[N_COLLECTIVES][N_SIZES])
 {
-	const struct system *s = p->wires.system;
-	const double n_nodes = p->wires.n_nodes, n_local = p->wires.n_ranks.value / n_nodes;
+	const struct system *s = p->interconnect.system;
+	const double n_nodes = p->interconnect.n_nodes, n_local = p->interconnect.n_ranks.value / n_nodes;
 	const double nics = s->n_nics.value * s->nic_byte_per_s.value * n_local / s->n_gpus.value;
 	const bool net_sharp = s->fabric && s->fabric->in_switch_reduction;
 
@@ -121,12 +121,12 @@ check_rates(struct lab *w, const struct wired *p, double times[N_COLLECTIVES][N_
 			             inside = link_bytes((enum collective)c, s->sharp, n_local, size);
 			const double across = node_bytes((enum collective)c, net_sharp, n_nodes, n_local, size);
 			w->faults->n_rows++;
-			if (n_local > 1 && times[c][i] < inside / p->wires.link_byte_per_s * (1 - 1e-9))
+			if (n_local > 1 && times[c][i] < inside / p->interconnect.link_byte_per_s * (1 - 1e-9))
 				fault_report(w->faults, s->id, "%s of %.0f bytes on %.0f ranks: faster than its links",
-				    collective_name((enum collective)c), size, p->wires.n_ranks.value);
+				    collective_name((enum collective)c), size, p->interconnect.n_ranks.value);
 			if (n_nodes > 1 && times[c][i] < across / nics * (1 - 1e-9))
 				fault_report(w->faults, s->id, "%s of %.0f bytes on %.0f ranks: faster than its NICs",
-				    collective_name((enum collective)c), size, p->wires.n_ranks.value);
+				    collective_name((enum collective)c), size, p->interconnect.n_ranks.value);
 		}
 }
 
@@ -231,7 +231,7 @@ check_training(struct lab *w, const struct system *s, double n_local, double n_n
 		return;
 	struct wired p = place_of(w, s->id, n_local * n_nodes, n_nodes, NULL, NULL);
 	/* links that were not measured: by the textbook there, of a GPU alike here */
-	if (!p.wires.fit)
+	if (!p.interconnect.fit)
 		return;
 	times_of(&p, times);
 	struct run r = lab_ask(w, &train_command, NULL, NULL);

@@ -31,7 +31,7 @@ judge() {
 }
 
 # Millions of instructions of a cold answer: kv and comm in 2 ms, memory and capacity in 3, roofline in 6, train in 7,
-# serve in 7.
+# serve in 7.  Objectives on three GPUs try ten layouts, simulations included.
 while IFS='|' read -r most line; do
 	# shellcheck disable=SC2086 # a line is words
 	n=$(count "$ridge" $line)
@@ -41,6 +41,7 @@ done <<LINES
 5|kv llama3-70b --gpu h100 --seq 8192
 6|comm allreduce --size 1GiB --system dgx-h100 --ranks 8
 6|memory llama3-70b --gpu h100 --layout tp=8,dp=2 --json
+2700|capacity llama3-70b --gpu h100,h200,b200-sxm --rate 50 --isl 1000 --osl 200 --slo ttft.p99:500ms,tpot:40ms
 14|capacity llama3-70b --gpu a100,h100 --users 200 --tokens 4Ki
 35|roofline llama3-70b --gpu h100 --phase decode --batch 8 --seq 4096
 46|serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 2

@@ -301,7 +301,7 @@ scene_set(struct scene *x, enum vector_gpu gpu, const struct test_shape *shape, 
 	    .kernels = &x->kernels,
 	    .precision = p,
 	    .layout = layout,
-	    .wires = {linked, num(450e9), num(gpu == gpu_rtx ? 50e9 : 25e9)},
+	    .links = {linked, num(450e9), num(gpu == gpu_rtx ? 50e9 : 25e9)},
 	    .mem_byte = num(gpu_rows[gpu].mib * 1048576)};
 	x->setup.core_attention = serve_core_attention(&x->model.w, &x->engine, p.kv_byte);
 	serve_kernels(&x->kernels, &x->setup, NULL, &x->fitted, NULL);

@@ -69,6 +69,7 @@ static const struct {
     {"capacity", "slo", {"ttft:2s", "tpot.p95:60ms"}},
     {"latency", "slo", {"e2e=p95:1h", "e2e=p95:1us"}},
     {NULL, "speculate", {"eagle=3,accept=0.7", "ngram=3,accept=0.5"}},
+    {NULL, "decode_layout", {"tp=8", "tp=4,pp=2"}},
     {"serve", "slo", {"ttft:2s", "tpot:1us"}},
     {"capacity", "dtypes", {"fp8", "int4"}},
     {"serve", "kv_link", {"nvlink4", "pcie5-x16"}},

@@ -172,7 +172,7 @@ START_TEST(judgement)
 	ck_assert_int_eq(j.trust, SERVE_TRUSTED);
 	/* HBM without NVLink */
 	set(gpu_h100, &llama31_8b, bf16(), TENSOR(2));
-	x.setup.wires.linked = false;
+	x.setup.links.linked = false;
 	q = ask(SERVE_OFFLINE, 1000, 1000);
 	serve_answer(&q, &m);
 	j = serve_judge(&q, &m);

@@ -504,16 +504,16 @@ START_TEST(two_pools)
 	const struct sim_result *r = simulation_result(s);
 	/* 13 ms of prompt, 4 ms on the link, then two tokens alone: 10.01 ms and 30 us for each 300 tokens of context
 	 */
-	ck_assert_double_eq_tol(r->requests[0].first_s, 0.013, 1e-12);
+	ck_assert_double_eq_tol(r->requests[0].first_s, 0.017, 1e-12);
 	const double second_s = 0.013 + 0.004 + 0.01001 + 301e-7;
 	/* the second prompt ends at 25 ms and its cache has moved at 28 ms: a step too late for the next one */
-	ck_assert_double_eq_tol(r->requests[1].first_s, 0.025, 1e-12);
+	ck_assert_double_eq_tol(r->requests[1].first_s, 0.028, 1e-12);
 	ck_assert_double_eq_tol(r->requests[0].last_s, second_s + 0.01001 + 302e-7, 1e-12);
 	ck_assert_double_eq_tol(r->requests[1].last_s, r->requests[0].last_s + 2 * 0.01001 + 201e-7 + 202e-7, 1e-12);
 	ck_assert_uint_eq(r->requests[0].replica, 1);
 	ck_assert_uint_eq(r->n_preempted, 0);
 	/* the first gap is as long as the way */
-	ck_assert_double_eq_tol(r->itl.most, r->requests[1].last_s - 0.01001 - 202e-7 - 0.025, 1e-12);
+	ck_assert_double_eq_tol(r->itl.most, r->requests[1].last_s - 0.01001 - 202e-7 - 0.028, 1e-12);
 	simulation_free(s);
 
 	/* one link: caches move one after the other */

@@ -294,7 +294,7 @@ START_TEST(adapters_have_no_weight_gradients)
 }
 END_TEST
 
-START_TEST(infinite_wires_leave_latency)
+START_TEST(infinite_links_leave_latency)
 {
 	struct scene s;
 	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 64);
@@ -585,7 +585,7 @@ train_rules_suite(void)
 	tcase_add_test(t, full_recompute_is_a_forward_pass);
 	tcase_add_test(t, one_gpu_talks_to_nobody);
 	tcase_add_test(t, adapters_have_no_weight_gradients);
-	tcase_add_test(t, infinite_wires_leave_latency);
+	tcase_add_test(t, infinite_links_leave_latency);
 	tcase_add_test(t, hybrid_shards);
 	tcase_add_test(t, experts_of_a_hybrid_shard);
 	tcase_add_test(t, host_of_experts);

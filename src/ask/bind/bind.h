@@ -72,10 +72,11 @@ struct memory_in;
 /* --- kernels and networks: rates of the GPU in hand ------------------------------------------------------- */
 
 enum kernel_purpose {
-	KERNELS_ROOFLINE,   /* one kernel: products are those of all engines together, unless an engine is named */
-	KERNELS_TRAIN,      /* a training library's; with an engine, that engine's */
-	KERNELS_SERVE,      /* a serving engine's */
-	KERNELS_COLLECTIVE, /* NCCL inside one node; with an engine, what that engine's own file has */
+	KERNELS_ROOFLINE,     /* one kernel: products are those of all engines together, unless an engine is named */
+	KERNELS_TRAIN,        /* a training library's; with an engine, that engine's */
+	KERNELS_SERVE,        /* a serving engine's */
+	KERNELS_SERVE_LATENT, /* ... of a model whose attention is over latents */
+	KERNELS_COLLECTIVE,   /* NCCL inside one node; with an engine, what that engine's own file has */
 };
 
 /* What was fitted to the kernels of this GPU, by the rules of hwdb/transfers another GPU's for what nobody measured

@@ -103,6 +103,19 @@ add_types(struct calibration *to, const struct calibration *from)
 }
 
 static void
+add_latent(struct calibration *to, const struct calibration *from)
+{
+	if (!to->has_mla_context) {
+		to->has_mla_context = from->has_mla_context;
+		to->mla_context = from->mla_context;
+	}
+	if (!to->has_mla_generation) {
+		to->has_mla_generation = from->has_mla_generation;
+		to->mla_generation = from->mla_generation;
+	}
+}
+
+static void
 add_attention(struct calibration *to, const struct calibration *from)
 {
 	if (!to->has_context) {
@@ -113,14 +126,7 @@ add_attention(struct calibration *to, const struct calibration *from)
 		to->has_generation = from->has_generation;
 		to->generation = from->generation;
 	}
-	if (!to->has_mla_context) {
-		to->has_mla_context = from->has_mla_context;
-		to->mla_context = from->mla_context;
-	}
-	if (!to->has_mla_generation) {
-		to->has_mla_generation = from->has_mla_generation;
-		to->mla_generation = from->mla_generation;
-	}
+	add_latent(to, from);
 	for (int i = 0; i < N_ATTENTION_FITS; i++) {
 		struct attention_calibration *a = &to->attention_by[i];
 		const struct attention_calibration *b = &from->attention_by[i];
@@ -223,10 +229,15 @@ links_fit(struct run *r, const struct gpu *gpu, const char *engine)
 	return any_collective(fit) || (fit && fit->n_custom > 0) ? fit : NULL;
 }
 
-/* The GPU's own fits under this engine; of the others what only they have.  `pooled`: products are those of all engines
- * together, where no engine is named. */
+/* What is wanted of a GPU's kernels. */
+struct wanted {
+	bool pooled; /* products are those of all engines together, where no engine is named */
+	bool latent; /* attention over latents too, which few files have */
+};
+
+/* The GPU's own fits under this engine; of the others what only they have. */
 static struct calibration *
-own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pooled)
+own_kernels(struct run *r, const struct gpu *gpu, const char *backend, struct wanted want)
 {
 	const struct calibration *base = filed_fit(r, gpu, NULL);
 	const char *first = backend ? backend : engines[middle_engine(r, gpu)];
@@ -245,7 +256,12 @@ own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 		add_links(out, links);
 	for (int i = 0; i < N_ENGINES && !backend; i++)
 		add(out, filed_fit(r, gpu, engines[i]));
-	for (int t = 0; t < N_DTYPES && pooled && !backend && base; t++)
+	for (int i = 0; i < N_ENGINES && want.latent && backend; i++) {
+		const struct calibration *other = filed_fit(r, gpu, engines[i]);
+		if (other)
+			add_latent(out, other);
+	}
+	for (int t = 0; t < N_DTYPES && want.pooled && !backend && base; t++)
 		if (base->gemm[t].peak_flop_per_s.value > 0)
 			out->gemm[t] = base->gemm[t];
 	if (base) {
@@ -262,10 +278,10 @@ own_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 enum { DONORS_MAX = 4 }; /* a donor may have its own donor, for what it lacks */
 
 static struct calibration *known_kernels(
-    struct run *r, const struct gpu *gpu, const char *backend, bool pooled, int n_donors);
+    struct run *r, const struct gpu *gpu, const char *backend, struct wanted want, int n_donors);
 
 static struct calibration *
-transferred(struct run *r, const struct gpu *gpu, const char *backend, bool pooled, int n_donors)
+transferred(struct run *r, const struct gpu *gpu, const char *backend, struct wanted want, int n_donors)
 {
 	struct arena *a = database_arena(r->database);
 	const struct transfer *rule = database_transfer(r->database, a, r->diag, gpu);
@@ -277,7 +293,7 @@ transferred(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 		return NULL;
 	if (rule->from) {
 		donor_gpu = database_gpu(r->database, rule->from, NULL, (struct source){0}, &ignored);
-		donor = donor_gpu ? known_kernels(r, donor_gpu, backend, pooled, n_donors - 1) : NULL;
+		donor = donor_gpu ? known_kernels(r, donor_gpu, backend, want, n_donors - 1) : NULL;
 		if (!donor)
 			return NULL;
 	}
@@ -291,19 +307,20 @@ transferred(struct run *r, const struct gpu *gpu, const char *backend, bool pool
 
 /* Every kind of kernel that a model may ask for. */
 static bool
-is_whole(const struct calibration *c)
+is_whole(const struct calibration *c, struct wanted want)
 {
-	return c->has_gemm && c->has_context && c->has_generation;
+	return c->has_gemm && c->has_context && c->has_generation &&
+	    (!want.latent || (c->has_mla_context && c->has_mla_generation));
 }
 
 static struct calibration *
-known_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pooled, int n_donors)
+known_kernels(struct run *r, const struct gpu *gpu, const char *backend, struct wanted want, int n_donors)
 {
-	struct calibration *own = own_kernels(r, gpu, backend, pooled);
+	struct calibration *own = own_kernels(r, gpu, backend, want);
 
-	if (own && is_whole(own))
+	if (own && is_whole(own, want))
 		return own;
-	struct calibration *donated = transferred(r, gpu, backend, pooled, n_donors);
+	struct calibration *donated = transferred(r, gpu, backend, want, n_donors);
 	if (own && donated) {
 		/* the fits that there are come first, and what they lack is another GPU's */
 		add(own, donated);
@@ -316,15 +333,15 @@ known_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool po
 }
 
 static const struct calibration *
-all_kernels(struct run *r, const struct gpu *gpu, const char *backend, bool pooled)
+all_kernels(struct run *r, const struct gpu *gpu, const char *backend, struct wanted want)
 {
-	return known_kernels(r, gpu, backend, pooled, DONORS_MAX);
+	return known_kernels(r, gpu, backend, want, DONORS_MAX);
 }
 
 const struct calibration *
 middle_kernels(struct run *r, const struct gpu *gpu)
 {
-	return all_kernels(r, gpu, NULL, false);
+	return all_kernels(r, gpu, NULL, (struct wanted){0});
 }
 
 /* --- by purpose ------------------------------------------------------------------------------------------ */
@@ -363,15 +380,15 @@ reference_for(const struct gpu *gpu, enum kernel_purpose purpose)
 {
 	struct kernel_reference out = reference_of_gpu(gpu);
 
-	if (purpose == KERNELS_SERVE)
+	if (purpose == KERNELS_SERVE || purpose == KERNELS_SERVE_LATENT)
 		out.clock_hertz = serving_clock(gpu);
 	return out;
 }
 
 static const struct calibration *
-serving_kernels(struct run *r, const struct gpu *gpu, const char *engine)
+serving_kernels(struct run *r, const struct gpu *gpu, const char *engine, bool latent)
 {
-	const struct calibration *all = all_kernels(r, gpu, engine, false);
+	const struct calibration *all = all_kernels(r, gpu, engine, (struct wanted){.latent = latent});
 
 	if (!all)
 		return NULL;
@@ -384,11 +401,12 @@ make_kernels(struct run *r, const struct gpu *gpu, enum kernel_purpose purpose, 
 {
 	switch (purpose) {
 	case KERNELS_ROOFLINE:
-		return all_kernels(r, gpu, engine, true);
+		return all_kernels(r, gpu, engine, (struct wanted){.pooled = true});
 	case KERNELS_TRAIN:
-		return engine ? all_kernels(r, gpu, engine, false) : train_kernels(r, gpu);
+		return engine ? all_kernels(r, gpu, engine, (struct wanted){0}) : train_kernels(r, gpu);
 	case KERNELS_SERVE:
-		return serving_kernels(r, gpu, engine);
+	case KERNELS_SERVE_LATENT:
+		return serving_kernels(r, gpu, engine, purpose == KERNELS_SERVE_LATENT);
 	case KERNELS_COLLECTIVE:
 		return engine ? engine_collectives(r, gpu, engine) : collective_kernels(r, gpu);
 	}
@@ -456,7 +474,7 @@ bind_kernels(
 
 /* --- serve kernels ------------------------------------------------------------------------------------------- */
 
-/* Kernels and wires of a serving setup. */
+/* Kernels and links of a serving setup. */
 
 /* GPUs of one replica that reach each other over NVLink. */
 static bool
@@ -472,7 +490,8 @@ void
 bind_serve_kernels(struct run *r, const struct system *system, struct serve_parts *p)
 {
 	p->linked = is_linked(p->gpu, system);
-	p->consensus = bind_kernels(r, p->gpu, system, KERNELS_SERVE, p->engine->backend);
+	p->consensus = bind_kernels(r, p->gpu, system,
+	    workload_has_latent(p->model) ? KERNELS_SERVE_LATENT : KERNELS_SERVE, p->engine->backend);
 	if (p->consensus && p->consensus->transfer_note)
 		run_assume(r, "kernels %s", p->consensus->transfer_note);
 }

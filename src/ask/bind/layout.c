@@ -70,7 +70,7 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
 		const struct datum heads = block_heads(b);
-		if (l->tp > 1 && datum_given(heads))
+		if (l->tp > 1 && !l->adp && datum_given(heads))
 			ok = must_divide(r, in->tp, "tp", l->tp, heads.value,
 			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of recurrent layers") &&
 			    ok;

@@ -63,13 +63,15 @@ static bool
 read_objective(struct run *r, struct word w, struct plan_objective *out)
 {
 	static const enum plan_measure measures[] = {
-	    [SLO_TTFT] = PLAN_TTFT, [SLO_TPOT] = PLAN_TPOT, [SLO_E2E] = PLAN_E2E};
+	    [SLO_TTFT] = PLAN_TTFT, [SLO_TPOT] = PLAN_TPOT, [SLO_ITL] = PLAN_TPOT, [SLO_E2E] = PLAN_E2E};
 	struct slo slo;
 
 	if (!bind_slo(r, w, &slo))
 		return false;
-	if (slo.measure == SLO_ITL)
-		return run_refuse(r, w.from, "SLO plans are on ttft, tpot and e2e", "write tpot instead of itl");
+	/* their means are the same; of a percentile only the simulation knows the gaps one by one */
+	if (slo.measure == SLO_ITL && slo.statistic != PLAN_MEAN)
+		return run_refuse(r, w.from, "no percentile of the inter-token latency without simulation",
+		    "write tpot.p99:TIME, or check a layout with 'ridge serve --simulate --slo itl.p99:TIME'");
 	*out = (struct plan_objective){measures[slo.measure], slo.statistic, slo.limit_s.value};
 	return true;
 }

@@ -7,8 +7,8 @@
 #include "cli/cli.h"
 #include "model/collective/collective.h"
 
-#define WIRES_LAUNCHES "graph|stream|torch"
-#define WIRES_OPTIONS(X)                                                                                               \
+#define INTERCONNECT_LAUNCHES "graph|stream|torch"
+#define INTERCONNECT_OPTIONS(X)                                                                                        \
 	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL, "GPUs (ranks) in the collective")                           \
 	X(0, nodes, "nodes", "nodes", COUNT, "N", "", NULL, "nodes, with GPUs spread evenly over them")                \
 	X(0, bandwidth, "bandwidth", "bandwidth", RATE, "RATE", "", NULL,                                              \
@@ -22,7 +22,7 @@
 	X(0, algorithm, "algo", "algo", CHOICE, "NAME", algorithm_choices, "auto", "algorithm; auto is NCCL's choice") \
 	X(0, backend, "backend", "backend", CHOICE, "NAME", "trtllm|vllm|sglang", NULL,                                \
 	    "engine whose custom all-reduce is used (--algo custom)")                                                  \
-	X(0, launch, "launch", "launch", CHOICE, "HOW", WIRES_LAUNCHES, "graph",                                       \
+	X(0, launch, "launch", "launch", CHOICE, "HOW", INTERCONNECT_LAUNCHES, "graph",                                \
 	    "launch mode: CUDA graph, back to back in a stream, or single PyTorch calls")                              \
 	X(0, latency, "latency", "latency", TIME, "TIME", "", NULL, "latency of one step, with --bandwidth or --link") \
 	X(0, groups, "nvlink-groups", "nvlink_groups", WORDS, "N,N", "", NULL,                                         \
@@ -31,12 +31,12 @@
 	X(0, host_bandwidth, "host-bandwidth", "host_bandwidth", RATE, "RATE", "", NULL,                               \
 	    "bandwidth between NVLink groups, instead of --host-link")
 
-struct wires_in {
-	WIRES_OPTIONS(OPTION_MEMBER)
+struct interconnect_in {
+	INTERCONNECT_OPTIONS(OPTION_MEMBER)
 };
 
 /* Options of the request, bound. */
-struct wires {
+struct interconnect {
 	bool any;                 /* anything was named */
 	bool bare;                /* a bandwidth or a link: textbook */
 	enum algorithm algorithm; /* as asked, or ALGORITHM_AUTO */
@@ -52,24 +52,24 @@ struct wires {
 	const struct calibration *fit, *engine;
 	struct word launch;    /* how calls are made, as asked */
 	struct datum launch_s; /* of one call; 0 where the call is hidden behind the one before */
-	/* filled by wires_rates */
+	/* filled by interconnect_rates */
 	double link_byte_per_s, nic_byte_per_s;
 };
 
 /* What a plan is, for people. */
-struct wires_words {
+struct interconnect_words {
 	const char *algorithm, *protocol, *model;
 	struct error_source error; /* fit NULL: a formula, without an interval */
 };
 
-bool wires_bind(struct run *r, const struct wires_in *in, struct wires *out);
+bool interconnect_bind(struct run *r, const struct interconnect_in *in, struct interconnect *out);
 /* Rows of the bandwidths, shown. */
-void wires_rates(struct run *r, struct wires *w);
+void interconnect_rates(struct run *r, struct interconnect *w);
 /* How to work out this collective at this size; false with errors.  Rows that this takes lie in `scope`. */
-bool wires_plan(struct run *r, const struct wires *w, const char *scope, enum collective c, double size_byte,
-    struct collective_plan *plan, struct wires_words *words);
+bool interconnect_plan(struct run *r, const struct interconnect *w, const char *scope, enum collective c,
+    double size_byte, struct collective_plan *plan, struct interconnect_words *words);
 /* One link of `[Nx]NAME`; *n is N, or the number that a GPU has, or 1. */
-const struct link *wires_link(struct run *r, struct word text, struct datum *n);
+const struct link *interconnect_link(struct run *r, struct word text, struct datum *n);
 
 /* The links of the database as a table, and the link that a bandwidth fits. */
 

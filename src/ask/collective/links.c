@@ -89,7 +89,7 @@ list_named(struct run *r, struct word list, struct listed *out, size_t room, siz
 
 	for (size_t i = 0; i < n_names && *n < room; i++) {
 		struct datum units;
-		const struct link *link = wires_link(r, (struct word){names[i], list.from}, &units);
+		const struct link *link = interconnect_link(r, (struct word){names[i], list.from}, &units);
 		if (!link)
 			return false;
 		out[(*n)++] = listed_of(link, units);

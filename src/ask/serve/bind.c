@@ -55,7 +55,7 @@ assemble(struct run *r, const struct serve_in *in, const struct serve_parts *p, 
 }
 
 static bool
-bind_drafts(struct run *r, const struct serve_in *in, const struct serve_parts *p, struct serve_binding *out)
+read_drafts(struct run *r, const struct serve_in *in, const struct serve_parts *p, struct serve_binding *out)
 {
 	if (!bind_speculation(r, &in->speculate, p->model, &out->speculation))
 		return false;
@@ -66,8 +66,31 @@ bind_drafts(struct run *r, const struct serve_in *in, const struct serve_parts *
 		return run_refuse(r, out->speculation.from,
 		    arena_printf(r->arena, "%s has no model of speculative decoding", out->engine->name),
 		    "use trtllm, vllm or sglang, or give a measured --draft-time");
-	const char *fault = bind_draft(r, &out->speculation, p, &out->setup);
-	return !fault || run_refuse(r, out->speculation.from, fault, "use another draft, or --draft-tokens");
+	return true;
+}
+
+/* A replica of this layout, with what drafts on it. */
+static bool
+bind_replica_of(struct run *r, const struct serve_in *in, const struct serve_parts *p, const struct serve_binding *b,
+    struct serve_setup *out)
+{
+	if (!assemble(r, in, p, out))
+		return false;
+	const char *fault = bind_draft(r, &b->speculation, p, out);
+	return !fault || run_refuse(r, b->speculation.from, fault, "use another draft, or --draft-tokens");
+}
+
+static bool
+bind_decode(struct run *r, const struct serve_in *in, struct serve_parts p, struct serve_binding *out)
+{
+	out->decode = NULL;
+	if (!in->decode_layout.n)
+		return true;
+	if (!in->kv_link.text)
+		return run_refuse(r, in->decode_layout.list[0].from, "--decode-layout needs --kv-link",
+		    "add the link that caches move over: --kv-link roce-400");
+	out->decode = ARENA_NEW(r->arena, struct serve_setup);
+	return serve_decode_layout(r, in, p.model, &p.layout) && bind_replica_of(r, in, &p, out, out->decode);
 }
 
 static bool
@@ -90,7 +113,8 @@ bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 		return false;
 	bind_serve_kernels(r, system, &p);
 	out->fitted = p.consensus;
-	return assemble(r, in, &p, &out->setup) && bind_drafts(r, in, &p, out);
+	return read_drafts(r, in, &p, out) && bind_replica_of(r, in, &p, out, &out->setup) &&
+	    bind_decode(r, in, p, out);
 }
 
 /* --- the question ---------------------------------------------------------------------------------------- */
@@ -347,6 +371,7 @@ simulate_case_of(struct run *r, const struct serve_in *in, const struct serve_bi
 {
 	*out = (struct simulate_case){
 	    .setup = &b->setup,
+	    .decode = b->decode,
 	    .load = load,
 	    .isl = in->isl,
 	    .osl = in->osl,
@@ -403,7 +428,7 @@ serve_engine(struct run *r, const struct serve_in *in)
 	if (!m.fits)
 		return does_not_fit(r, in, b, &q);
 	serve_show(r, b, &q, &m);
-	if (!m.saturated && !serve_show_pools(r, in, &q))
+	if (!m.saturated && !serve_show_pools(r, in, b, &q))
 		return REFUSED;
 	return verdict_of(r, in, &q, &m);
 }

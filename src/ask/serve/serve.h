@@ -70,11 +70,11 @@ struct simulate_in {
 	X(0, warmup, "warmup", "warmup", FRACTION, "FRACTION", "", NULL,                                               \
 	    "simulation: warm-up requests left out of the statistics (default: 20 %; a trace: none; 0: a benchmark)")  \
 	X(0, rates, "rates", "rates", WORDS, "N,...", "", NULL, "simulation: request rates to sweep, one line each")   \
-	X(0, timeline, "timeline", "timeline", WORD, "FILE", "file", NULL,                                             \
+	X(0, timeline, "timeline", "timeline", WORD, "FILE", "output", NULL,                                           \
 	    "simulation: write queue, batch and KV cache over time as CSV")                                            \
 	X(0, timeline_rows, "timeline-rows", "timeline_rows", COUNT, "N", "", "1000",                                  \
 	    "simulation: maximum timeline rows per replica")                                                           \
-	X(0, dump, "dump", "dump", WORD, "FILE", "file", NULL, "simulation: write every request as CSV")
+	X(0, dump, "dump", "dump", WORD, "FILE", "output", NULL, "simulation: write every request as CSV")
 	SIMULATE_OPTIONS(OPTION_MEMBER)
 };
 
@@ -204,7 +204,9 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, speculate, "speculate", "speculate", WORDS, "METHOD=N,accept=F", "", NULL,                                \
 	    "speculative decoding with its draft cost and memory: mtp=N, eagle=N, ngram=N or a model's name=N")        \
 	X(0, kv_link, "kv-link", "kv_link", WORD, "NAME", "link", NULL,                                                \
-	    "disaggregated prefill/decode; KV cache transfer over LINK")
+	    "disaggregated prefill/decode; KV cache transfer over LINK")                                               \
+	X(0, decode_layout, "decode-layout", "decode_layout", WORDS, "tp=N,ep=N,adp", "", NULL,                        \
+	    "disaggregated: layout of a decode replica (default: --layout, which is then the prefill replica's)")
 
 struct serve_in {
 	SERVE_OPTIONS(OPTION_MEMBER)
@@ -235,6 +237,7 @@ struct serve_binding {
 	struct layout layout;
 	struct speculation speculation;
 	struct serve_setup setup;
+	struct serve_setup *decode; /* of a replica that only decodes, where it has another layout; or NULL */
 };
 
 /* Convert the inputs to a serving setup, its load and the query, or to a simulation.  The setup points into `out`,
@@ -252,6 +255,10 @@ bool serve_objective(struct run *r, const char *what, struct datum objective, do
 void serve_show_room(struct run *r, const struct serve_question *q);
 void serve_show(
     struct run *r, const struct serve_binding *b, const struct serve_question *q, const struct serve_metrics *m);
-bool serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_question *q);
+/* --decode-layout as a layout; false with errors. */
+bool serve_decode_layout(
+    struct run *r, const struct serve_in *in, const struct workload *model, struct serve_layout *out);
+bool serve_show_pools(
+    struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct serve_question *q);
 
 #endif

@@ -364,8 +364,10 @@ show_drafts(struct run *r, const struct serve_question *q, const struct serve_me
 
 /* Disaggregated prefill and decode pools. */
 bool
-serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_question *q)
+serve_show_pools(
+    struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct serve_question *q)
 {
+	const struct serve_setup *decode = b->decode ? b->decode : q->setup;
 	struct sheet *sh = r->sheet;
 	struct serve_load endless = q->load;
 
@@ -380,12 +382,12 @@ serve_show_pools(struct run *r, const struct serve_in *in, const struct serve_qu
 	SCOPE (sh, "pools") {
 		TAKE(sh, link_byte_per_s, link->byte_per_s);
 		TAKE(sh, link_latency_s, datum_or(link->latency_s, 0));
-		CALL(sh, n_running, serve_running(sh, q->setup, &endless));
+		CALL(sh, n_running, serve_running(sh, decode, &endless));
 		CALL(sh, transfer_s, serve_transfer(sh, q->setup, &q->load, link_byte_per_s, link_latency_s));
 		SHOW(sh, transfer_s, transfer_s);
 		CALL(sh, prefill_request_per_s, serve_prefill_rate(sh, q->setup, &q->load));
 		SHOW(sh, prefill_request_per_s, prefill_request_per_s);
-		CALL(sh, decode_s, serve_decode(sh, q->setup, &q->load, n_running));
+		CALL(sh, decode_s, serve_decode(sh, decode, &q->load, n_running));
 		CALL(sh, decode_request_per_s, serve_decode_rate(sh, &q->load, n_running, decode_s));
 		SHOW(sh, decode_request_per_s, decode_request_per_s);
 		CALL(sh, pool_ratio, serve_pool_ratio(sh, prefill_request_per_s, decode_request_per_s));

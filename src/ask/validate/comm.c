@@ -185,7 +185,8 @@ struct request {
 
 /* As if this fabric had not been measured. */
 static double
-predict_without(const struct wiring *known, const struct wires *w, const struct collective_plan *plan, double size_byte)
+predict_without(
+    const struct wiring *known, const struct interconnect *w, const struct collective_plan *plan, double size_byte)
 {
 	struct collective_plan other = *plan;
 	struct network_calibration middle;
@@ -204,13 +205,13 @@ predict(
     struct validation *v, const struct wiring *known, const struct request *q, struct score_case *c, const char **why)
 {
 	struct run quiet = run_quiet(v->run);
-	struct wires w;
+	struct interconnect w;
 	struct collective_plan plan;
-	struct wires_words words;
+	struct interconnect_words words;
 	struct interval i;
 
 	const struct datum absent = datum_absent();
-	struct wires_in in = {.gpus = count(q->n_ranks),
+	struct interconnect_in in = {.gpus = count(q->n_ranks),
 	    .nodes = count(q->n_nodes),
 	    .bandwidth = absent,
 	    .nic_bandwidth = absent,
@@ -223,12 +224,12 @@ predict(
 		in.system.text = q->system;
 	else
 		in.gpu.text = q->gpu;
-	if (!wires_bind(&quiet, &in, &w)) {
+	if (!interconnect_bind(&quiet, &in, &w)) {
 		*why = run_refusal(&quiet);
 		return false;
 	}
-	wires_rates(&quiet, &w);
-	if (!wires_plan(&quiet, &w, "wires", q->collective, q->size_byte, &plan, &words)) {
+	interconnect_rates(&quiet, &w);
+	if (!interconnect_plan(&quiet, &w, "interconnect", q->collective, q->size_byte, &plan, &words)) {
 		*why = "algorithm does not support this collective";
 		return false;
 	}

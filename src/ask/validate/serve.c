@@ -157,13 +157,8 @@ ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *
 		return "unknown software";
 	if (near)
 		a->row.warning = "neighboring software version";
-	return serve_row_read(&a->row);
-}
-
-static double
-n_replicas(const struct asked *a)
-{
-	return a->row.n_gpus / (a->row.layout.tp * a->row.layout.pp);
+	const char *why = serve_lacks_model(a->row.model);
+	return why ? why : serve_row_read(&a->row);
 }
 
 /* Where only the number of GPUs is printed, people take what is fastest: the layout with the most output. */
@@ -171,6 +166,8 @@ static const char *
 best_layout(struct serve_reader *x, struct asked *a)
 {
 	struct serve_layout best = {0};
+	const char *refusal = NULL; /* of the last layout; where none could be asked, the reason */
+	bool asked = false;
 	double most = 0;
 
 	if (row_is(a->row.row, "kind", "online-serving") && isnan(row_number(a->row.row, "n_gpu")))
@@ -179,22 +176,47 @@ best_layout(struct serve_reader *x, struct asked *a)
 		for (double pp = 1; pp <= 2 && tp * pp <= a->row.n_gpus; pp *= 2) {
 			struct serve_metrics m;
 			a->row.layout = (struct serve_layout){tp, pp, 1, false};
-			if (fmod(a->row.n_gpus, tp * pp) != 0 || bind(x, a))
+			if (fmod(a->row.n_gpus, tp * pp) != 0 || (refusal = bind(x, a)))
 				continue;
+			asked = true;
 			/* of requests that arrive: what it could put out */
 			if (a->question.regime == SERVE_ONLINE)
 				a->question.regime = SERVE_OFFLINE;
 			serve_answer(&a->question, &m);
-			if (!m.fits || m.saturated || !(m.output_token_per_s * n_replicas(a) > most))
+			if (!m.fits || m.saturated || !(m.output_token_per_s * serve_row_replicas(&a->row) > most))
 				continue;
-			most = m.output_token_per_s * n_replicas(a);
+			most = m.output_token_per_s * serve_row_replicas(&a->row);
 			best = a->row.layout;
 		}
 	if (!(most > 0))
-		return "no layout fits";
+		return asked || !refusal ? "no layout fits" : refusal;
 	a->guessed = true;
 	a->row.warning = "layout not published: the fastest assumed";
 	a->row.layout = best;
+	return bind(x, a);
+}
+
+/* Benchmarks of static batches that print no size take all that fits. */
+static const char *
+fullest_batch(struct serve_reader *x, struct asked *a)
+{
+	enum { MOST = 1 << 16 };
+	struct serve_metrics m;
+	double fits = 0;
+
+	a->row.n_batch = 1;
+	const char *why = bind(x, a);
+	if (why)
+		return why;
+	for (double step = MOST; step >= 1; step /= 2) {
+		a->question.n_batch = fits + step;
+		serve_answer(&a->question, &m);
+		fits += m.fits ? step : 0;
+	}
+	if (!(fits >= 1))
+		return "it does not fit by the memory model";
+	a->row.n_batch = fits;
+	a->row.warning = "batch size not published: all that fits assumed";
 	return bind(x, a);
 }
 
@@ -205,7 +227,8 @@ ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 
 	if (why)
 		return why;
-	return a->row.layout.tp > 0 ? bind(x, a) : best_layout(x, a);
+	why = a->row.layout.tp > 0 ? bind(x, a) : best_layout(x, a);
+	return why == serve_no_batch ? fullest_batch(x, a) : why;
 }
 
 /* --- simulation ---------------------------------------------------------------------------------------------- */
@@ -243,7 +266,8 @@ static bool
 simulate_row(struct asked *a, struct serve_run *out)
 {
 	enum { N = sizeof(struct serve_run) / sizeof(double) };
-	const int n = a->draft || a->in->requests.value > 2000 ? 1 : SEEDS;
+	/* what differs between seeds is less than pools are off by */
+	const int n = a->draft || a->in->requests.value > 2000 || a->row.n_decode > 0 ? 1 : SEEDS;
 	struct sim_config config;
 	union {
 		struct serve_run run;
@@ -299,8 +323,8 @@ answer(struct asked *a, struct serve_metrics *m, struct serve_run *run)
 	*run = (struct serve_run){m->first_s, isnan(m->first_p50_s) ? m->first_s : m->first_p50_s, m->step_s, m->step_s,
 	    m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
 	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
-	if (m->fits && a->in->simulation.simulate)
-		simulate_row(a, run);
+	if (m->fits && a->in->simulation.simulate && !simulate_row(a, run) && a->row.n_decode > 0)
+		m->fits = false;
 	if (full) {
 		run->first_mean_s = run->first_p50_s = run->gap_mean_s = run->gap_p50_s = NAN;
 		run->token_mean_s = run->token_p50_s = run->answer_s = NAN;
@@ -318,7 +342,7 @@ outcomes(const struct asked *a, const struct serve_metrics *m, const struct serv
 	const bool pass = q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE;
 	/* latencies say most of the layout */
 	const bool timed = stream || pass || (arrives && !a->guessed);
-	const double n = n_replicas(a), none = NAN;
+	const double n = serve_row_replicas(&a->row) / a->row.n_beams, none = NAN;
 	const bool gaps = row_has(row, "tpot_kind", "gap") || row_has(row, "notes", " ITL ") ||
 	    row_has(row, "notes", "per-token intervals");
 	const char *const token_kind = gaps ? "itl" : "tpot";
@@ -480,6 +504,8 @@ read_again(struct serve_reading *s, const struct engine *engine, struct outcome 
 	struct serve_run run;
 
 	s->asked.binding.setup.engine = engine;
+	if (s->asked.binding.decode)
+		s->asked.binding.decode->engine = engine;
 	answer(&s->asked, &m, &run);
 	return m.fits ? outcomes(&s->asked, &m, &run, found) : 0;
 }

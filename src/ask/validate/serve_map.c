@@ -243,19 +243,37 @@ say_types(struct serve_row *q)
 
 /* --- the layout ------------------------------------------------------------------------------------------ */
 
+/* `prefill 2 workers tp8 ep8 dpattn=True on 16 GPUs`: the layout is that of one of the workers.  Where attention is
+ * data parallel, some print 1 for tp. */
 static bool
-has_experts(const struct workload *w)
+read_pool(const struct serve_row *q, const char *name, double *n, struct serve_layout *out)
 {
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
+	const char *notes = row_text(q->row, "notes"), *at = notes ? strstr(notes, name) : NULL;
+	double tp, ep, n_gpus;
+	char apart[8];
+
+	if (!at ||
+	    sscanf(at + strlen(name), " %lf workers tp%lf ep%lf dpattn=%7s on %lf GPUs", n, &tp, &ep, apart, &n_gpus) !=
+	        5 ||
+	    !(*n >= 1 && n_gpus >= *n) || fmod(n_gpus, *n) != 0)
+		return false;
+	const bool adp = strcmp(apart, "True") == 0;
+	const double all = n_gpus / *n;
+	*out = (struct serve_layout){all, 1, adp && tp == 1 ? all : fmin(ep, all), adp && all > 1};
+	return true;
 }
 
 /* Of a replica; tp 0: only the number of GPUs is printed. */
 static const char *
 read_layout(struct serve_row *q)
 {
+	if (row_has(q->row, "sched", "disaggregated")) {
+		q->n_gpus = row_number(q->row, "n_gpu");
+		return read_pool(q, "prefill", &q->n_prefill, &q->layout) &&
+		        read_pool(q, "decode", &q->n_decode, &q->decode)
+		    ? NULL
+		    : "pools of prefill and decode not described";
+	}
 	const double n = row_number(q->row, "n_gpu"), tp = row_number(q->row, "tp"), pp = row_number(q->row, "pp");
 	const double ep = row_number(q->row, "ep");
 	const bool apart = row_has(q->row, "dp", "attn") || row_number(q->row, "dp") > 1 ||
@@ -269,11 +287,35 @@ read_layout(struct serve_row *q)
 		else
 			q->layout.pp = n;
 	}
-	if (apart && has_experts(q->model) && q->layout.tp > 1) {
+	if (apart && workload_has_experts(q->model) && q->layout.tp > 1) {
 		q->layout.attention_dp = true;
 		q->layout.ep = isnan(ep) ? q->layout.tp : ep;
 	}
 	return q->layout.tp > 0 && q->layout.ep > q->layout.tp ? "experts spread beyond one replica" : NULL;
+}
+
+/* A published layout is no mistake. */
+static const char *
+across(const struct serve_layout *l)
+{
+	return l->tp > 8 ? ",across" : "";
+}
+
+/* The cache moves inside an NVLink domain that holds several nodes, else over the usual network: which is not printed,
+ * and takes milliseconds. */
+static void
+say_pools(struct serve_row *q)
+{
+	const struct serve_layout *l = &q->decode;
+	const bool rack = begins(serve_row_gpu(q->arena, q->row), "gb");
+
+	say_text(q, "--replicas", arena_printf(q->arena, "%g", q->n_prefill));
+	say_text(q, "--decode-replicas", arena_printf(q->arena, "%g", q->n_decode));
+	say_text(q, "--decode-layout",
+	    arena_printf(q->arena, "tp=%g,ep=%g%s%s", l->tp, l->ep, l->attention_dp ? ",adp" : "", across(l)));
+	say_text(q, "--kv-link", rack ? "nvlink5" : "roce-400");
+	if (q->n_prefill > 1)
+		say_text(q, "--routing", "shortest-queue");
 }
 
 static void
@@ -283,11 +325,13 @@ say_layout(struct serve_row *q)
 	const char *ep = l->ep > 1 ? arena_printf(q->arena, ",ep=%g", l->ep) : "";
 
 	if (l->tp * l->pp * l->ep > 1)
-		say_text(q, "--layout", arena_printf(q->arena, "tp=%g,pp=%g%s", l->tp, l->pp, ep));
+		say_text(q, "--layout", arena_printf(q->arena, "tp=%g,pp=%g%s%s", l->tp, l->pp, ep, across(l)));
 	if (l->attention_dp)
 		say(q, "--attention-dp");
 	if (q->engine->row_split && l->pp > 1)
 		say(q, "--row-split");
+	if (q->n_decode > 0)
+		say_pools(q);
 }
 
 /* --- the load -------------------------------------------------------------------------------------------- */
@@ -365,6 +409,12 @@ is_unpadded(const struct serve_row *q)
 	    (row_has(q->row, "software", "FasterTransformer") && params > 1e9);
 }
 
+double
+serve_row_replicas(const struct serve_row *q)
+{
+	return q->n_decode > 0 ? 1 : q->n_gpus / (q->layout.tp * q->layout.pp);
+}
+
 enum { MOST_SIMULATED = 20000 };
 
 /* Requests that come and go, or are all there.  Published runs of some hundred requests begin empty and end with
@@ -383,7 +433,7 @@ say_traffic(struct serve_row *q, double n_replicas)
 		const double per_s = strtod(rate, NULL);
 		if (!(per_s > 0))
 			return "request rate not given";
-		say_number(q, "--rate", per_s / n_replicas);
+		say_number(q, "--rate", q->n_beams * per_s / n_replicas);
 	} else {
 		if (!(clients >= 1) && online && !rate)
 			return "load not given";
@@ -391,12 +441,13 @@ say_traffic(struct serve_row *q, double n_replicas)
 		/* as many at once as the engine was told */
 		clients = clients >= 1 ? clients : all ? NAN : batch;
 		if (clients >= 1)
-			say_count(q, "--concurrency", clients / n_replicas);
+			say_count(q, "--concurrency", q->n_beams * clients / n_replicas);
 	}
 	if (!(requests >= 1))
 		return NULL;
-	say_count(q, "--requests", requests / n_replicas);
-	q->simulates = comes && requests <= MOST_SIMULATED * n_replicas;
+	say_count(q, "--requests", q->n_beams * requests / n_replicas);
+	/* pools have no closed form here */
+	q->simulates = comes && (q->n_decode > 0 || requests <= MOST_SIMULATED * n_replicas);
 	if (!q->simulates)
 		return NULL;
 	read_spread(q);
@@ -407,24 +458,27 @@ say_traffic(struct serve_row *q, double n_replicas)
 	return NULL;
 }
 
+const char serve_no_batch[] = "batch size not given";
+
 static const char *
 say_load(struct serve_row *q)
 {
 	const bool encodes = q->model->kind == MODEL_ENCODER, stream = row_is(q->row, "kind", "latency-batch1");
-	const double batch = row_number(q->row, "batch");
+	const double printed = row_number(q->row, "batch"), batch = printed >= 1 ? printed : q->n_batch;
 	const bool whole = row_has(q->row, "sched", "static") || row_has(q->row, "sched", "batching off") ||
 	    q->engine->kind != ENGINE_BATCHED;
 
-	say_count(q, "--isl", encodes && is_unpadded(q) ? q->isl / 2 : q->isl);
+	/* the beams of a request are sequences that share its prompt */
+	say_count(q, "--isl", encodes && is_unpadded(q) ? q->isl / 2 : q->isl / q->n_beams);
 	if (!encodes && q->osl > 0)
 		say_count(q, "--osl", q->osl);
 	if (encodes || !(q->osl > 0) || stream || whole) {
 		if (!encodes && q->osl > 0 && !stream && !(batch >= 1))
-			return "batch size not given";
+			return serve_no_batch;
 		say_count(q, "--batch", stream && !encodes && q->osl > 0 ? 1 : batch >= 1 ? batch : 1);
 		return NULL;
 	}
-	return say_traffic(q, q->n_gpus / (q->layout.tp * q->layout.pp));
+	return say_traffic(q, serve_row_replicas(q));
 }
 
 /* --- drafts ---------------------------------------------------------------------------------------------- */
@@ -473,11 +527,8 @@ static const char *
 refused(const struct serve_row *q)
 {
 	if (row_has(q->row, "notes", "shared-prefix") || row_has(q->row, "notes", "shared prefix") ||
-	    row_has(q->row, "notes", "cache hits") || row_has(q->row, "sched", "disaggregated"))
-		return "prefix cache or disaggregation not described by the row";
-	/* the rules of MLPerf ask GPT-J for four beams */
-	if (row_has(q->row, "sched", "MLPerf") && text_begins(q->model->id, "gptj"))
-		return "beam search";
+	    row_has(q->row, "notes", "cache hits"))
+		return "prefix cache hits not described by the row";
 	if (row_has(q->row, "notes", "offload"))
 		return "weights or KV cache outside the GPU";
 	return NULL;
@@ -493,6 +544,10 @@ serve_row_read(struct serve_row *q)
 	if (why)
 		return why;
 	read_lengths(q, stream);
+	/* the rules of MLPerf ask GPT-J for four beams */
+	q->n_beams = row_has(q->row, "sched", "MLPerf") && text_begins(q->model->id, "gptj") ? 4 : 1;
+	if (q->n_beams > 1)
+		q->warning = "beam search as sequences that share a prompt";
 	return isnan(q->isl) || q->isl + fmax(0, q->osl) < 1 ? "lengths not given" : NULL;
 }
 

@@ -191,7 +191,12 @@ struct serve_row {
 	const struct engine *engine;
 	double n_gpus;              /* of all replicas */
 	struct serve_layout layout; /* of one; tp 0 where only the number of GPUs is printed */
+	/* disaggregated: `layout` is that of the replicas that prefill; n_decode 0: no pools */
+	double n_prefill, n_decode;
+	struct serve_layout decode;
 	double isl, osl, isl_cv, osl_cv;
+	double n_beams;      /* sequences of a request, of which one is the answer */
+	double n_batch;      /* of a static batch whose size is not printed; 0: nothing is assumed */
 	const char *warning; /* what was assumed */
 	char *words[SERVE_ROW_WORDS];
 	int n_words;
@@ -199,7 +204,10 @@ struct serve_row {
 };
 /* Fill layout and lengths; else why the row cannot be asked. */
 const char *serve_row_read(struct serve_row *q);
-/* The words for q->layout; else why there are none. */
+/* Replicas that are asked about one by one; pools are one. */
+double serve_row_replicas(const struct serve_row *q);
+/* The words for q->layout; else why there are none: the last of them where a batch size would do. */
+extern const char serve_no_batch[];
 const char *serve_row_say(struct serve_row *q);
 /* The GPU as the database knows it, or as it is printed; NULL: none. */
 const char *serve_row_gpu(struct arena *a, const struct validate_row *row);

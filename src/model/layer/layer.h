@@ -161,6 +161,8 @@ bool workload_recurs(const struct workload *w);
 bool workload_attends(const struct workload *w);
 /* Whether any layer routes tokens to experts. */
 bool workload_has_experts(const struct workload *w);
+/* Whether some layer attends over latents. */
+bool workload_has_latent(const struct workload *w);
 /* The first block that attends, or NULL. */
 const struct block *workload_attention(const struct workload *w);
 

@@ -30,6 +30,15 @@ workload_recurs(const struct workload *w)
 }
 
 bool
+workload_has_latent(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (attention_is_latent(&w->blocks[i].attention))
+			return true;
+	return false;
+}
+
+bool
 workload_has_experts(const struct workload *w)
 {
 	for (int i = 0; i < w->n_blocks; i++)

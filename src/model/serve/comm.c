@@ -23,7 +23,7 @@ allreduce_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, do
 	TAKE(sh, reached_frac, e->pcie_frac);
 	TAKE(sh, ramp_s, e->pcie_ramp_s);
 	TAKE(sh, ramp_byte, e->pcie_ramp_byte);
-	TAKE(sh, pcie_byte_per_s, s->wires.pcie_byte_per_s);
+	TAKE(sh, pcie_byte_per_s, s->links.pcie_byte_per_s);
 	LET(sh, volume_byte, 2 * (n_ranks - 1) / n_ranks * size_byte);
 	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
 	LET(sh, reduce_s,
@@ -40,7 +40,7 @@ gather_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, doubl
 	TAKE(sh, base_s, e->pcie_s);
 	TAKE(sh, per_rank_frac, e->pcie_rank_frac);
 	TAKE(sh, reached_frac, e->pcie_gather_frac);
-	TAKE(sh, pcie_byte_per_s, s->wires.pcie_byte_per_s);
+	TAKE(sh, pcie_byte_per_s, s->links.pcie_byte_per_s);
 	LET(sh, volume_byte, (n_ranks - 1) / n_ranks * size_byte);
 	LET(sh, gather_s,
 	    base_s * (1 + per_rank_frac * (n_ranks - 2)) + volume_byte / (reached_frac * pcie_byte_per_s));
@@ -61,7 +61,7 @@ serve_allreduce(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	double reduce_s;
 
 	GIVEN(sh, size_byte);
-	if (!s->wires.linked) {
+	if (!s->links.linked) {
 		SET_CALL(sh, reduce_s, allreduce_pcie(sh, s, n_ranks, size_byte));
 		return reduce_s;
 	}
@@ -81,7 +81,7 @@ serve_gather(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	const double n_ranks = s->layout.tp;
 	double gather_s;
 
-	if (s->wires.linked)
+	if (s->links.linked)
 		SET_CALL(sh, gather_s,
 		    collective_ramp(
 		        sh, COLLECTIVE_ALL_GATHER, &s->kernels->collective[COLLECTIVE_ALL_GATHER], n_ranks, size_byte));
@@ -90,16 +90,34 @@ serve_gather(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	return gather_s;
 }
 
+/* Share of the ranks that a token is sent to: those of its experts, where these are spread over more ranks than a node
+ * has (DeepEP, TensorRT-LLM's wide expert parallelism); all of them up to there. */
+static double
+reached_ranks(struct sheet *sh, const struct serve_setup *s, const struct block *b)
+{
+	double reached_frac;
+
+	if (s->layout.ep <= CUSTOM_MOST_RANKS) {
+		SET(sh, reached_frac, 1);
+		return reached_frac;
+	}
+	TAKE(sh, ep, s->layout.ep);
+	TAKE(sh, top_k, b->moe.top_k);
+	SET(sh, reached_frac, 1 - pow(1 - 1 / ep, top_k));
+	return reached_frac;
+}
+
 /* Data-parallel attention: every rank gets all tokens in front of the experts, and its own back, summed. */
 static double
-exchange_time(struct sheet *sh, const struct serve_setup *s, double n_new)
+exchange_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
 {
 	GIVEN(sh, n_new);
+	CALL(sh, reached_frac, reached_ranks(sh, s, b));
 	TAKE(sh, hidden, s->model->hidden);
 	TAKE(sh, a_elem_byte, s->precision.experts.a_byte);
 	TAKE(sh, wide_byte, 2.0);
-	LET(sh, out_byte, n_new * hidden * a_elem_byte);
-	LET(sh, back_byte, n_new * hidden * wide_byte);
+	LET(sh, out_byte, reached_frac * n_new * hidden * a_elem_byte);
+	LET(sh, back_byte, reached_frac * n_new * hidden * wide_byte);
 	CALL(sh, gather_s, serve_gather(sh, s, out_byte));
 	CALL(sh, scatter_s, serve_gather(sh, s, back_byte));
 	LET(sh, exchange_s, gather_s + scatter_s);
@@ -117,7 +135,7 @@ serve_layer_comm(struct sheet *sh, const struct serve_setup *s, const struct blo
 	}
 	GIVEN(sh, n_new);
 	if (s->layout.attention_dp) {
-		SET_CALL(sh, comm_s, exchange_time(sh, s, n_new));
+		SET_CALL(sh, comm_s, exchange_time(sh, s, b, n_new));
 		return comm_s;
 	}
 	TAKE(sh, hidden, s->model->hidden);

@@ -30,6 +30,8 @@ enum {
 	MOST_PLACES = 1 << 20,
 };
 
+static const double STEEPEST = 0.9; /* the more it wants per sequence: steps that grow as fast as what runs diverge */
+
 /* Prompts beside n_decoding sequences, in pieces of 1 / n_pieces prompts: engines that cut prompts fill steps. */
 struct chain {
 	const struct serve_setup *setup;
@@ -449,12 +451,21 @@ random_part(const struct chain *c, const struct senders *from)
 	return is_open(from) ? 1 : -expm1(-from->think_s / time_of(c, 0));
 }
 
+/* Where n and what it wants would meet, were both lines through this pair and the last. */
+static double
+meeting(double n, double wanted, double last_n, double last_wanted)
+{
+	const double slope = (wanted - last_wanted) / (n - last_n);
+
+	return slope < STEEPEST ? n + (wanted - n) / (1 - slope) : wanted;
+}
+
 /* Sequences that decode beside one that does, so that as many come as leave.  False: there is no such number. */
 static bool
 balance(struct chain *c, const struct senders *from, double others_per_s, double *n_beside)
 {
 	const double n_steps = serve_decode_steps(NULL, c->load);
-	double n = 0, few = 0, many = INFINITY;
+	double n = 0, few = 0, many = INFINITY, last_n = 0, last_wanted = 0;
 
 	for (int i = 0; i < OUTER_ROUNDS && n < 1e7; i++) {
 		set_decoding(c, from, n);
@@ -471,7 +482,10 @@ balance(struct chain *c, const struct senders *from, double others_per_s, double
 			many = fmin(many, n);
 		if (!taken && isinf(many))
 			return false;
-		n = fmin(fmax(i < 2 ? wanted : (n + wanted) / 2, few), many);
+		const double next = i == 0 || !isfinite(last_wanted) ? wanted : meeting(n, wanted, last_n, last_wanted);
+		last_n = n;
+		last_wanted = wanted;
+		n = fmin(fmax(next, few), many);
 		if (isfinite(many) && (i > PATIENCE || !(n > few && n < many)))
 			n = (few + many) / 2;
 	}

@@ -149,7 +149,7 @@ struct serve_layout {
 };
 
 /* Links of one GPU.  Without NVLink, collectives go over PCIe. */
-struct serve_wires {
+struct serve_links {
 	bool linked;
 	struct datum link_byte_per_s, pcie_byte_per_s;
 };
@@ -169,7 +169,7 @@ struct serve_setup {
 	const struct calibration *kernels;              /* made by serve_kernels */
 	struct serve_precision precision;
 	struct serve_layout layout;
-	struct serve_wires wires;
+	struct serve_links links;
 	struct datum mem_byte; /* of one GPU, usable */
 	double card_frac;      /* of it, for weights and cache; 0: the engine's rule */
 	bool core_attention;   /* decode attention runs once per query head */

@@ -146,24 +146,6 @@ serve_lacks_model(const struct workload *w)
 	return NULL;
 }
 
-static bool
-has_latent(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (attention_is_latent(&w->blocks[i].attention))
-			return true;
-	return false;
-}
-
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 static const char *
 lacks_arithmetic(const struct serve_parts *in)
 {
@@ -185,13 +167,13 @@ lacks_kernels(const struct serve_setup *s, const struct calibration *k)
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (!(k->gemm[formats[i]->type].peak_flop_per_s.value > 0))
 			return "no GEMM rate for this dtype on this GPU";
-	if (has_latent(s->model) && (!k->has_mla_context || !k->has_mla_generation))
+	if (workload_has_latent(s->model) && (!k->has_mla_context || !k->has_mla_generation))
 		return "no MLA calibration for this GPU and engine";
-	if (s->layout.tp > 1 && s->wires.linked &&
+	if (s->layout.tp > 1 && s->links.linked &&
 	    !(k->collective[COLLECTIVE_ALL_REDUCE].bus_byte_per_s.value > 0 &&
 	        k->collective[COLLECTIVE_ALL_GATHER].bus_byte_per_s.value > 0))
 		return "no NVLink collective calibration for this GPU";
-	if (s->layout.tp > 1 && !s->wires.linked && !datum_given(s->wires.pcie_byte_per_s))
+	if (s->layout.tp > 1 && !s->links.linked && !datum_given(s->links.pcie_byte_per_s))
 		return "no link data between the GPUs";
 	return NULL;
 }
@@ -203,7 +185,7 @@ wrong_layout(const struct serve_parts *in)
 
 	if (fmod(l->tp, l->ep) != 0)
 		return "ep must divide tp";
-	if (l->ep > 1 && !has_experts(in->model))
+	if (l->ep > 1 && !workload_has_experts(in->model))
 		return "the model has no experts for ep";
 	return NULL;
 }
@@ -228,13 +210,13 @@ serve_assemble(struct serve_setup *out, struct calibration *kernels, const struc
 	    .kernels = kernels,
 	    .precision = precision_of(in, a),
 	    .layout = in->layout,
-	    .wires = {in->linked, datum_absent(), serve_pcie(gpu->pcie)},
+	    .links = {in->linked, datum_absent(), serve_pcie(gpu->pcie)},
 	    .card_frac = in->card_frac,
 	    .mem_byte = in->mem_byte.value > 0 ? in->mem_byte : memory_of_gpu(gpu),
 	};
 	if (in->linked && datum_given(gpu->link_byte_per_s) && datum_given(gpu->n_links)) {
-		out->wires.link_byte_per_s = gpu->link_byte_per_s;
-		out->wires.link_byte_per_s.value *= gpu->n_links.value;
+		out->links.link_byte_per_s = gpu->link_byte_per_s;
+		out->links.link_byte_per_s.value *= gpu->n_links.value;
 	}
 	out->core_attention = serve_core_attention(in->model, in->engine, out->precision.kv_byte);
 	if (!serve_kernels(kernels, out, gpu, in->consensus, in->own))

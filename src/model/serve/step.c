@@ -130,8 +130,8 @@ pipeline_time(struct sheet *sh, const struct serve_setup *s, double n_new)
 	TAKE(sh, hidden, s->model->hidden);
 	TAKE(sh, wide_byte, 2.0);
 	TAKE(sh, hop_s, 8e-6); /* two ranks that send to one another: 6.6 to 12 us on seven GPUs (hwdb/calibration) */
-	TAKE(sh, link_byte_per_s, s->wires.linked ? s->wires.link_byte_per_s : s->wires.pcie_byte_per_s);
-	TAKE(sh, reached_frac, s->wires.linked ? 0.8 : 0.7);
+	TAKE(sh, link_byte_per_s, s->links.linked ? s->links.link_byte_per_s : s->links.pcie_byte_per_s);
+	TAKE(sh, reached_frac, s->links.linked ? 0.8 : 0.7);
 	SET(sh, pipeline_s, (pp - 1) * (hop_s + n_new * hidden * wide_byte / (reached_frac * link_byte_per_s)));
 	return pipeline_s;
 }
@@ -203,7 +203,7 @@ serve_head(struct sheet *sh, const struct serve_setup *s, double n_rows)
 	double agree_s;
 	if (s->layout.tp > 1 && !s->layout.attention_dp) {
 		TAKE(sh, choice_byte, 8.0);
-		TAKE(sh, agree_base_s, s->wires.linked ? s->engine->sampling_link_s : s->engine->pcie_s);
+		TAKE(sh, agree_base_s, s->links.linked ? s->engine->sampling_link_s : s->engine->pcie_s);
 		LET(sh, choices_byte, n_rows * choice_byte);
 		CALL(sh, reduce_s, serve_allreduce(sh, s, choices_byte));
 		SET(sh, agree_s, reduce_s + agree_base_s);
@@ -213,15 +213,20 @@ serve_head(struct sheet *sh, const struct serve_setup *s, double n_rows)
 	return head_s;
 }
 
+/* Where attention is data parallel, each rank has a scheduler of its own for its own sequences.  Constants were fitted
+ * to nodes of up to eight ranks as if one did all. */
+static const double fitted_ranks = 8;
+
 double
 serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, double n_rows)
 {
 	GIVEN(sh, n_rows);
+	TAKE(sh, n_schedulers, fmax(1, serve_groups(s) / fitted_ranks));
 	TAKE(sh, base_s, s->engine->host_s);
 	TAKE(sh, sequence_s, s->engine->sequence_s);
 	TAKE(sh, prefill_s, n_prompts > 0 ? s->engine->prefill_s.value : 0.0);
 	TAKE(sh, host_factor, s->architecture ? datum_or(s->architecture->host_factor, 1) : 1);
-	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows + prefill_s);
+	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows / n_schedulers + prefill_s);
 	return host_s;
 }
 

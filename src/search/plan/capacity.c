@@ -8,9 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { POINT_HALVINGS = 12, RETREATS = 20 };
-static const double least_part = 1e-4; /* of a replica's rate: as good as alone */
-static const double idle_frac = 0.05;  /* chosen: below this part of its rate a replica is bought in vain */
+enum { POINT_ROUNDS = 24, RETREATS = 20 };
+static const double close_enough = 0.0025; /* of a rate, in logarithms */
+static const double least_part = 1e-4;     /* of a replica's rate: as good as alone */
+static const double idle_frac = 0.05;      /* chosen: below this part of its rate a replica is bought in vain */
 
 const char *
 plan_bound_text(enum plan_bound b)
@@ -40,17 +41,27 @@ plan_bound_text(enum plan_bound b)
 	return "";
 }
 
+/* The worst latency over its limit; what that is. */
+static double
+excess(const struct plan_load *load, const struct plan_point *p, enum plan_measure *worst)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < load->n_objectives; i++) {
+		const struct plan_objective *o = &load->objectives[i];
+		const double over = p->latency_s[o->measure][o->statistic] / o->limit_s;
+		if (!(over <= most)) {
+			most = over;
+			*worst = o->measure;
+		}
+	}
+	return most;
+}
+
 static bool
 plan_meets(const struct plan_load *load, const struct plan_point *p, enum plan_measure *missed)
 {
-	for (size_t i = 0; i < load->n_objectives; i++) {
-		const struct plan_objective *o = &load->objectives[i];
-		if (!(p->latency_s[o->measure][o->statistic] <= o->limit_s)) {
-			*missed = o->measure;
-			return false;
-		}
-	}
-	return true;
+	return excess(load, p, missed) <= 1;
 }
 
 /* --- the most that a replica takes ----------------------------------------------------------------------- */
@@ -78,23 +89,46 @@ bound_of(enum plan_measure missed)
 	return missed == PLAN_TTFT ? PLAN_BY_TTFT : missed == PLAN_TPOT ? PLAN_BY_TPOT : PLAN_BY_E2E;
 }
 
-/* Between a rate at which the objectives are met and one at which they are not. */
+/* A rate, and how far its worst latency is over its limit: logarithms, in which latencies are nearly straight. */
+struct tried {
+	double log_rate, log_excess;
+};
+
+/* The next rate to try: where a straight line meets the limit. */
+static double
+between(struct tried low, struct tried high)
+{
+	const double part = -low.log_excess / (high.log_excess - low.log_excess);
+
+	return low.log_rate + (high.log_rate - low.log_rate) * (isfinite(part) ? fmin(fmax(part, 0.02), 0.98) : 0.5);
+}
+
+/* Between a rate at which the objectives are met and one at which they are not: false position after Illinois, where an
+ * end that stays counts half as far from the limit. */
 static void
-search(const struct serve_setup *s, const struct plan_load *l, double low, double high, struct plan_point *out,
-    enum plan_bound *bound)
+search(const struct serve_setup *s, const struct plan_load *l, struct tried low, struct tried high,
+    struct plan_point *out, enum plan_bound *bound)
 {
 	enum plan_measure missed = PLAN_TTFT;
 	struct plan_point p;
+	int side = 0;
 
-	for (int i = 0; i < POINT_HALVINGS; i++) {
-		const double rate = sqrt(low * high);
-		if (plan_point(s, l, rate, &p) && plan_meets(l, &p, &missed)) {
-			low = rate;
+	for (int i = 0; i < POINT_ROUNDS && high.log_rate - low.log_rate > close_enough; i++) {
+		const double at = between(low, high);
+		const double over = plan_point(s, l, exp(at), &p) ? excess(l, &p, &missed) : INFINITY;
+		const bool met = over <= 1;
+		if (met) {
+			low = (struct tried){at, log(over)};
 			*out = p;
 		} else {
-			high = rate;
+			high = (struct tried){at, log(over)};
 			*bound = bound_of(missed);
 		}
+		if (met && side > 0)
+			high.log_excess /= 2;
+		if (!met && side < 0)
+			low.log_excess /= 2;
+		side = met ? 1 : -1;
 	}
 }
 
@@ -109,13 +143,15 @@ plan_most(const struct serve_setup *s, const struct plan_load *l, struct plan_po
 		return false;
 	for (int i = 0; i < RETREATS && !plan_point(s, l, high, out); i++)
 		high *= 0.97;
-	if (!plan_meets(l, out, &missed)) {
+	const double over = excess(l, out, &missed);
+	if (!(over <= 1)) {
 		*bound = bound_of(missed);
 		if (!plan_point(s, l, low, out) || !plan_meets(l, out, &missed)) {
 			*bound = PLAN_MISSES;
 			return false;
 		}
-		search(s, l, low, high, out, bound);
+		search(s, l, (struct tried){log(low), log(excess(l, out, &missed))},
+		    (struct tried){log(high), log(over)}, out, bound);
 	}
 	out->full_frac = out->rate_request_per_s / full;
 	return true;

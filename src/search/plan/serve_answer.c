@@ -321,8 +321,8 @@ more_links(struct faster *f, double x)
 		times(&k->custom[i].one_byte_per_s, x);
 		times(&k->custom[i].two_byte_per_s, x);
 	}
-	times(&f->setup.wires.link_byte_per_s, x);
-	times(&f->setup.wires.pcie_byte_per_s, x);
+	times(&f->setup.links.link_byte_per_s, x);
+	times(&f->setup.links.pcie_byte_per_s, x);
 }
 
 static void

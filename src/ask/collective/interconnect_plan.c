@@ -8,7 +8,7 @@
 /* --- bandwidths ------------------------------------------------------------------------------------------ */
 
 static double
-bare_rate(struct sheet *sh, const struct wires *w)
+bare_rate(struct sheet *sh, const struct interconnect *w)
 {
 	double inside_byte_per_s;
 
@@ -30,7 +30,7 @@ bare_rate(struct sheet *sh, const struct wires *w)
 }
 
 static double
-gpu_rate(struct sheet *sh, const struct wires *w)
+gpu_rate(struct sheet *sh, const struct interconnect *w)
 {
 	if (w->gpu->link_kind && strcmp(w->link->kind, "pcie") != 0 && datum_given(w->gpu->n_links)) {
 		TAKE(sh, n_links, w->gpu->n_links);
@@ -46,7 +46,7 @@ gpu_rate(struct sheet *sh, const struct wires *w)
 }
 
 static double
-system_rate(struct sheet *sh, const struct wires *w)
+system_rate(struct sheet *sh, const struct interconnect *w)
 {
 	const struct system *s = w->system;
 	double domain_rate_byte_per_s;
@@ -68,7 +68,7 @@ system_rate(struct sheet *sh, const struct wires *w)
 }
 
 static double
-wires_rate(struct sheet *sh, const struct wires *w)
+interconnect_rate(struct sheet *sh, const struct interconnect *w)
 {
 	double rate_byte_per_s;
 
@@ -82,11 +82,11 @@ wires_rate(struct sheet *sh, const struct wires *w)
 }
 
 void
-wires_rates(struct run *r, struct wires *w)
+interconnect_rates(struct run *r, struct interconnect *w)
 {
 	struct sheet *sh = r->sheet;
 
-	CALL(sh, link_byte_per_s, wires_rate(sh, w));
+	CALL(sh, link_byte_per_s, interconnect_rate(sh, w));
 	if (link_byte_per_s > 0)
 		SHOW(sh, link_byte_per_s, link_byte_per_s);
 	w->link_byte_per_s = link_byte_per_s;
@@ -107,13 +107,13 @@ wires_rates(struct run *r, struct wires *w)
 /* --- what NCCL would choose ------------------------------------------------------------------------------ */
 
 static bool
-over_pcie(const struct wires *w)
+over_pcie(const struct interconnect *w)
 {
 	return w->link && strcmp(w->link->kind, "pcie") == 0;
 }
 
 static bool
-over_mesh(const struct wires *w)
+over_mesh(const struct interconnect *w)
 {
 	return w->link && strcmp(w->link->kind, "xgmi") == 0;
 }
@@ -137,7 +137,7 @@ counted_share(struct sheet *sh, const struct link *l)
 }
 
 static struct nccl_ground
-ground_of(const struct wires *w)
+ground_of(const struct interconnect *w)
 {
 	const int generation = w->gpu ? nccl_generation(w->gpu->architecture) : -1;
 	const bool sharp = w->system ? w->system->sharp : generation >= 2 && !over_pcie(w);
@@ -170,7 +170,7 @@ is_choice(const struct nccl_choice *choice, enum algorithm a, double n_nodes)
 /* --- plans ----------------------------------------------------------------------------------------------- */
 
 static bool
-can_do(struct run *r, const struct wires *w, enum collective c)
+can_do(struct run *r, const struct interconnect *w, enum collective c)
 {
 	const enum algorithm a = w->algorithm;
 
@@ -187,7 +187,7 @@ can_do(struct run *r, const struct wires *w, enum collective c)
 }
 
 static struct collective_ask
-ask_of(const struct wires *w, enum collective c, enum algorithm a)
+ask_of(const struct interconnect *w, enum collective c, enum algorithm a)
 {
 	return (struct collective_ask){
 	    .collective = c,
@@ -204,7 +204,7 @@ ask_of(const struct wires *w, enum collective c, enum algorithm a)
 }
 
 static enum algorithm
-usual(const struct wires *w, enum collective c)
+usual(const struct interconnect *w, enum collective c)
 {
 	const enum algorithm a = algorithm_usual(c);
 
@@ -213,8 +213,8 @@ usual(const struct wires *w, enum collective c)
 
 /* A bare rate: the formula and nothing else. */
 static void
-plan_bare(
-    struct run *r, const struct wires *w, enum collective c, struct collective_plan *plan, struct wires_words *words)
+plan_bare(struct run *r, const struct interconnect *w, enum collective c, struct collective_plan *plan,
+    struct interconnect_words *words)
 {
 	const enum algorithm a = w->algorithm == ALGORITHM_AUTO ? usual(w, c) : w->algorithm;
 
@@ -230,11 +230,11 @@ plan_bare(
 
 /* Rows of the rates that a plan by link facts goes by, in a scope of their own. */
 static void
-reached_rates(struct sheet *sh, const char *scope, const struct wires *w, const struct nccl_ground *g, enum protocol p,
-    struct collective_ask *plan)
+reached_rates(struct sheet *sh, const char *scope, const struct interconnect *w, const struct nccl_ground *g,
+    enum protocol p, struct collective_ask *plan)
 {
 	const bool nvls = plan->algorithm == ALGORITHM_NVLS || plan->algorithm == ALGORITHM_NVLS_TREE;
-	const bool shown = strcmp(scope, "wires") == 0; /* buckets go the same way */
+	const bool shown = strcmp(scope, "interconnect") == 0; /* buckets go the same way */
 	const double n_local = w->n_ranks.value / w->n_nodes;
 
 	SCOPE (sh, scope) {
@@ -271,8 +271,9 @@ reached_rates(struct sheet *sh, const char *scope, const struct wires *w, const 
 
 /* Link facts: what NCCL counts on of the line rate, and the latencies of its model. */
 static void
-plan_facts(struct run *r, const struct wires *w, const char *scope, enum collective c, const struct nccl_ground *g,
-    const struct nccl_choice *choice, struct collective_plan *plan, struct wires_words *words)
+plan_facts(struct run *r, const struct interconnect *w, const char *scope, enum collective c,
+    const struct nccl_ground *g, const struct nccl_choice *choice, struct collective_plan *plan,
+    struct interconnect_words *words)
 {
 	const enum algorithm asked = w->algorithm == ALGORITHM_AUTO ? choice->algorithm : w->algorithm;
 	const enum algorithm a = asked == ALGORITHM_RING && w->n_nodes > 1 ? ALGORITHM_RAILS : asked;
@@ -307,7 +308,7 @@ static const char *const keys[N_COLLECTIVES] = {
 
 /* Ring and switches were fitted apart, so that either can be asked for. */
 static bool
-fits_order(const struct wires *w, enum collective c)
+fits_order(const struct interconnect *w, enum collective c)
 {
 	return (w->algorithm == ALGORITHM_RING || w->algorithm == ALGORITHM_NVLS) && w->n_nodes <= 1 && w->fit &&
 	    w->fit->has_collective[c] && ground_of(w).sharp && nvls_fitted(c, &w->fit->collective[c], w->n_ranks.value);
@@ -315,8 +316,8 @@ fits_order(const struct wires *w, enum collective c)
 
 /* Fitted inside one node. */
 static bool
-plan_ramp(struct run *r, const struct wires *w, enum collective c, double size_byte, struct collective_plan *plan,
-    struct wires_words *words)
+plan_ramp(struct run *r, const struct interconnect *w, enum collective c, double size_byte,
+    struct collective_plan *plan, struct interconnect_words *words)
 {
 	const enum collective as = collective_measured(w->fit, c);
 
@@ -366,8 +367,8 @@ transfer_sigma(struct run *r, const struct collective_plan *plan, double size_by
 }
 
 static bool
-plan_network(struct run *r, const struct wires *w, enum collective c, double size_byte, struct collective_plan *plan,
-    struct wires_words *words)
+plan_network(struct run *r, const struct interconnect *w, enum collective c, double size_byte,
+    struct collective_plan *plan, struct interconnect_words *words)
 {
 	struct network_fit *net = ARENA_NEW(r->arena, struct network_fit);
 
@@ -395,8 +396,8 @@ plan_network(struct run *r, const struct wires *w, enum collective c, double siz
 }
 
 static void
-plan_custom(
-    struct run *r, const struct wires *w, double size_byte, struct collective_plan *plan, struct wires_words *words)
+plan_custom(struct run *r, const struct interconnect *w, double size_byte, struct collective_plan *plan,
+    struct interconnect_words *words)
 {
 	plan->form = FORM_CUSTOM;
 	plan->custom = &w->engine->custom[0];
@@ -412,11 +413,11 @@ plan_custom(
 }
 
 static bool
-plan_form(struct run *r, const struct wires *w, const char *scope, enum collective c, double size_byte,
-    struct collective_plan *plan, struct wires_words *words)
+plan_form(struct run *r, const struct interconnect *w, const char *scope, enum collective c, double size_byte,
+    struct collective_plan *plan, struct interconnect_words *words)
 {
 	*plan = (struct collective_plan){0};
-	*words = (struct wires_words){0};
+	*words = (struct interconnect_words){0};
 	if (!can_do(r, w, c))
 		return false;
 	if (w->bare) {
@@ -447,13 +448,13 @@ plan_form(struct run *r, const struct wires *w, const char *scope, enum collecti
 /* The same among the ranks of one node, by what NCCL would choose there.  Where that takes longer than the network it
  * is the answer, and its words and warnings are the answer's. */
 static void
-plan_inside(struct run *r, const struct wires *w, const char *scope, enum collective c, double size_byte,
-    struct collective_plan *plan, struct wires_words *words)
+plan_inside(struct run *r, const struct interconnect *w, const char *scope, enum collective c, double size_byte,
+    struct collective_plan *plan, struct interconnect_words *words)
 {
 	struct run quiet = *r;
-	struct wires one = *w;
+	struct interconnect one = *w;
 	struct collective_plan *inside = ARENA_NEW(r->arena, struct collective_plan);
-	struct wires_words other;
+	struct interconnect_words other;
 
 	quiet.warnings = (struct words){0};
 	one.n_ranks.value = w->n_ranks.value / w->n_nodes;
@@ -474,8 +475,8 @@ plan_inside(struct run *r, const struct wires *w, const char *scope, enum collec
 }
 
 bool
-wires_plan(struct run *r, const struct wires *w, const char *scope, enum collective c, double size_byte,
-    struct collective_plan *plan, struct wires_words *words)
+interconnect_plan(struct run *r, const struct interconnect *w, const char *scope, enum collective c, double size_byte,
+    struct collective_plan *plan, struct interconnect_words *words)
 {
 	if (!plan_form(r, w, scope, c, size_byte, plan, words))
 		return false;

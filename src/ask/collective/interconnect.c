@@ -37,7 +37,7 @@ take_count(struct word text, struct datum *n)
 }
 
 const struct link *
-wires_link(struct run *r, struct word text, struct datum *n)
+interconnect_link(struct run *r, struct word text, struct datum *n)
 {
 	const struct datum one = {1, {"default", 0, 0, NULL, false}};
 	struct datum asked = datum_absent();
@@ -61,7 +61,7 @@ wires_link(struct run *r, struct word text, struct datum *n)
 }
 
 static bool
-bind_bare(struct run *r, const struct wires_in *in, struct wires *w)
+bind_bare(struct run *r, const struct interconnect_in *in, struct interconnect *w)
 {
 	w->bare = true;
 	w->rate = in->bandwidth;
@@ -69,7 +69,7 @@ bind_bare(struct run *r, const struct wires_in *in, struct wires *w)
 	w->nic_rate = in->nic_bandwidth;
 	if (!in->link.text)
 		return true;
-	w->link = wires_link(r, in->link, &w->n_units);
+	w->link = interconnect_link(r, in->link, &w->n_units);
 	if (w->link)
 		w->rate = w->link->byte_per_s;
 	return w->link != NULL;
@@ -78,7 +78,7 @@ bind_bare(struct run *r, const struct wires_in *in, struct wires *w)
 /* --- groups joined through the host ---------------------------------------------------------------------- */
 
 static bool
-bind_groups(struct run *r, const struct wires_in *in, struct wires *w)
+bind_groups(struct run *r, const struct interconnect_in *in, struct interconnect *w)
 {
 	double n = 0;
 
@@ -108,7 +108,7 @@ bind_groups(struct run *r, const struct wires_in *in, struct wires *w)
 	w->host_rate = in->host_bandwidth;
 	if (in->host_link.text) {
 		struct datum n_units;
-		const struct link *host = wires_link(r, in->host_link, &n_units);
+		const struct link *host = interconnect_link(r, in->host_link, &n_units);
 		if (!host)
 			return false;
 		w->host_rate = host->byte_per_s;
@@ -130,7 +130,7 @@ link_factor(const struct link *l)
 
 /* The rates of the domain go with the link that was set. */
 static void
-follow_link(struct run *r, struct wires *w)
+follow_link(struct run *r, struct interconnect *w)
 {
 	const double factor = link_factor(w->link);
 
@@ -153,7 +153,7 @@ follow_link(struct run *r, struct wires *w)
 
 /* What was fitted inside a node, over the link in hand. */
 static const struct calibration *
-find_kernels(struct run *r, const struct wires *w, const char *engine)
+find_kernels(struct run *r, const struct interconnect *w, const char *engine)
 {
 	const struct calibration *fit = bind_kernels(r, w->gpu, w->system, KERNELS_COLLECTIVE, engine);
 
@@ -167,7 +167,7 @@ find_kernels(struct run *r, const struct wires *w, const char *engine)
 
 /* The GPU's own fit, or another's whose links are like these (hwdb/transfers). */
 static const struct calibration *
-find_fit(struct run *r, const struct wires *w)
+find_fit(struct run *r, const struct interconnect *w)
 {
 	const struct calibration *fit = find_kernels(r, w, NULL);
 
@@ -178,7 +178,7 @@ find_fit(struct run *r, const struct wires *w)
 }
 
 static bool
-find_engine(struct run *r, const struct wires_in *in, struct wires *w)
+find_engine(struct run *r, const struct interconnect_in *in, struct interconnect *w)
 {
 	if (!in->backend.text && w->algorithm != ALGORITHM_CUSTOM)
 		return true;
@@ -205,7 +205,7 @@ find_engine(struct run *r, const struct wires_in *in, struct wires *w)
 /* What a call adds, by how it is made: measured against graphs (hwdb/calibration/network.yaml).  Formulas and the
  * engines' kernels are of graphs. */
 static bool
-find_launch(struct run *r, const struct wires_in *in, struct wires *w)
+find_launch(struct run *r, const struct interconnect_in *in, struct interconnect *w)
 {
 	const struct calibration *any;
 
@@ -224,7 +224,7 @@ find_launch(struct run *r, const struct wires_in *in, struct wires *w)
 /* --- systems --------------------------------------------------------------------------------------------- */
 
 static bool
-bind_gpu(struct run *r, const struct wires_in *in, struct wires *w)
+bind_gpu(struct run *r, const struct interconnect_in *in, struct interconnect *w)
 {
 	w->gpu = run_gpu(r, in->gpu);
 	if (!w->gpu)
@@ -254,7 +254,7 @@ bind_gpu(struct run *r, const struct wires_in *in, struct wires *w)
 
 /* Ranks over the domains of a system: all in one, or the same number in each of several. */
 static bool
-spread(struct run *r, const struct wires_in *in, struct wires *w)
+spread(struct run *r, const struct interconnect_in *in, struct interconnect *w)
 {
 	const struct system *s = w->system;
 	const double domain = s->n_domain_gpus.value;
@@ -287,7 +287,7 @@ domain_link(const struct system *s)
 }
 
 static bool
-bind_system(struct run *r, const struct wires_in *in, struct wires *w)
+bind_system(struct run *r, const struct interconnect_in *in, struct interconnect *w)
 {
 	w->system = run_system(r, in->system);
 	if (!w->system)
@@ -307,7 +307,7 @@ bind_system(struct run *r, const struct wires_in *in, struct wires *w)
 /* --- together -------------------------------------------------------------------------------------------- */
 
 static bool
-one_of(struct run *r, const struct wires_in *in)
+one_of(struct run *r, const struct interconnect_in *in)
 {
 	const struct {
 		const char *name;
@@ -356,12 +356,12 @@ algorithm_of(struct word name)
 }
 
 bool
-wires_bind(struct run *r, const struct wires_in *in, struct wires *w)
+interconnect_bind(struct run *r, const struct interconnect_in *in, struct interconnect *w)
 {
 	bool ok = run_whole(r, "--gpus", in->gpus, 1) & run_whole(r, "--nodes", in->nodes, 1) &
 	    above_zero(r, in->bandwidth) & above_zero(r, in->nic_bandwidth) & above_zero(r, in->host_bandwidth);
 
-	*w = (struct wires){.n_ranks = in->gpus, .n_nodes = datum_given(in->nodes) ? in->nodes.value : 1};
+	*w = (struct interconnect){.n_ranks = in->gpus, .n_nodes = datum_given(in->nodes) ? in->nodes.value : 1};
 	w->rate = w->nic_rate = w->latency = w->host_rate = w->n_units = datum_absent();
 	w->algorithm = algorithm_of(in->algorithm);
 	w->n_groups = 1;
