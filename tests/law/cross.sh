@@ -56,10 +56,10 @@ memory gpu 7 4.7
 memory source 7 4.7
 memory model 7 4.7
 memory group 7 4.7
-comm gpu 25 15
-comm source 25 15
-comm model 25 15
-comm group 25 15
+comm gpu 22 8
+comm source 22 10
+comm model 22 10
+comm group 22 10
 EOT
 
 # intervals of what was left out: share of rows and of groups inside, least and most; half-width at most

@@ -268,6 +268,23 @@ class_mean(struct refit *r, enum entry_kind kind, const char *class, const char 
 	return r->n_params++;
 }
 
+/* A fabric's: the mean of those of its kind (InfiniBand, Ethernet), and that of all. */
+static int
+fabric_mean(struct refit *r, const struct refit_param *p)
+{
+	const struct node *fabric = scalar_of(tree_get(tree_of(r, ENTRY_CALIBRATION, p->entry), "fabric")),
+	                  *link = fabric ? scalar_of(tree_get(tree_of(r, ENTRY_LINK, fabric->text), "kind")) : NULL;
+	const int all = class_mean(r, p->kind, "all fabrics", p->path, p->start);
+
+	if (!link || all < 0)
+		return all;
+	const int like =
+	    class_mean(r, p->kind, arena_printf(r->arena, "fabrics of kind %s", link->text), p->path, p->start);
+	if (like >= 0)
+		r->params[like].up = all;
+	return like;
+}
+
 static void
 find_up(struct refit *r, int i)
 {
@@ -277,7 +294,7 @@ find_up(struct refit *r, int i)
 	if (p->kind == ENTRY_CALIBRATION) {
 		p->up = strcmp(entry, "network") == 0 ? -1 : find(r, "network", p->path);
 		if (p->up < 0)
-			p->up = class_mean(r, p->kind, "all fabrics", p->path, p->start);
+			p->up = fabric_mean(r, p);
 		return;
 	}
 	while ((entry = parent_of(r, p->kind, entry))) {
@@ -338,7 +355,7 @@ anchor(struct refit *r, int i, int stated)
 	double sum = 0;
 	int k = 0;
 
-	for (int j = 0; j < stated; j++)
+	for (int j = 0; j < (p->kind == ENTRY_CALIBRATION ? r->n_params : stated); j++)
 		if (r->params[j].up == i) {
 			sum += r->params[j].start;
 			k++;
@@ -348,7 +365,7 @@ anchor(struct refit *r, int i, int stated)
 	if (p->kind != ENTRY_CALIBRATION)
 		return;
 	p->start = p->otherwise = fabric_belief(p->path);
-	if (k > 1)
+	if (k > 1 && p->up < 0)
 		p->tau = LOOSE;
 }
 
