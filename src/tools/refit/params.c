@@ -12,6 +12,8 @@
 enum { PARAMS_MAX = 256, TRAITS_MAX = 256 };
 /* Standard deviation of a constant from one that it equals. */
 static const double SHARED = 1e-3;
+/* Of the mean of several. */
+static const double LOOSE = 1e3;
 
 /* Trees are constant for everybody else: here they are the database's values to be changed. */
 static struct node *
@@ -123,6 +125,13 @@ belief_of(const char *path, double otherwise)
 		if (strcmp(path, beliefs[i].key) == 0)
 			return log(beliefs[i].value);
 	return otherwise;
+}
+
+/* What one would guess of all fabrics, where no row of a collective is left.  In the unit of the files. */
+static double
+fabric_belief(const char *path)
+{
+	return log(strstr(path, ".nic") ? 0.9 : strstr(path, ".ramp") ? 200 : 100); /* us */
 }
 
 /* What one would guess of an engine that nobody measured: a step's time on the CPU, factors of 1.  A value without a
@@ -240,13 +249,13 @@ find(const struct refit *r, const char *entry, const char *path)
 
 /* The mean of a class: over all that have no other constant to inherit from. */
 static int
-class_mean(struct refit *r, const char *class, const char *path, double start)
+class_mean(struct refit *r, enum entry_kind kind, const char *class, const char *path, double start)
 {
 	const int found = find(r, class, path);
 
 	if (found >= 0 || r->n_params == PARAMS_MAX)
 		return found;
-	r->params[r->n_params] = (struct refit_param){.kind = ENTRY_STACK,
+	r->params[r->n_params] = (struct refit_param){.kind = kind,
 	    .entry = class,
 	    .path = path,
 	    .start = start,
@@ -259,6 +268,23 @@ class_mean(struct refit *r, const char *class, const char *path, double start)
 	return r->n_params++;
 }
 
+/* A fabric's: the mean of those of its kind (InfiniBand, Ethernet), and that of all. */
+static int
+fabric_mean(struct refit *r, const struct refit_param *p)
+{
+	const struct node *fabric = scalar_of(tree_get(tree_of(r, ENTRY_CALIBRATION, p->entry), "fabric")),
+	                  *link = fabric ? scalar_of(tree_get(tree_of(r, ENTRY_LINK, fabric->text), "kind")) : NULL;
+	const int all = class_mean(r, p->kind, "all fabrics", p->path, p->start);
+
+	if (!link || all < 0)
+		return all;
+	const int like =
+	    class_mean(r, p->kind, arena_printf(r->arena, "fabrics of kind %s", link->text), p->path, p->start);
+	if (like >= 0)
+		r->params[like].up = all;
+	return like;
+}
+
 static void
 find_up(struct refit *r, int i)
 {
@@ -267,6 +293,8 @@ find_up(struct refit *r, int i)
 
 	if (p->kind == ENTRY_CALIBRATION) {
 		p->up = strcmp(entry, "network") == 0 ? -1 : find(r, "network", p->path);
+		if (p->up < 0)
+			p->up = fabric_mean(r, p);
 		return;
 	}
 	while ((entry = parent_of(r, p->kind, entry))) {
@@ -292,7 +320,7 @@ find_up(struct refit *r, int i)
 	if (text_begins(p->path, "logits.")) /* each is another way to work out the loss */
 		return;
 	if (r->domain == DOMAIN_MEMORY) {
-		p->up = class_mean(r, "all stacks", p->path, p->start);
+		p->up = class_mean(r, p->kind, "all stacks", p->path, p->start);
 		return;
 	}
 	/* a root: its class's; the class of what nobody listed is the mean of all */
@@ -318,6 +346,29 @@ share(struct refit *r, int i)
 		p->tau = SHARED;
 }
 
+/* A mean without a stack of its own.  That of fabrics is held hardly at all, by what is believed of them: held by what
+ * they have, a fabric left out would be drawn towards its own fit. */
+static void
+anchor(struct refit *r, int i, int stated)
+{
+	struct refit_param *p = &r->params[i];
+	double sum = 0;
+	int k = 0;
+
+	for (int j = 0; j < (p->kind == ENTRY_CALIBRATION ? r->n_params : stated); j++)
+		if (r->params[j].up == i) {
+			sum += r->params[j].start;
+			k++;
+		}
+	if (k > 0)
+		p->start = p->otherwise = sum / k;
+	if (p->kind != ENTRY_CALIBRATION)
+		return;
+	p->start = p->otherwise = fabric_belief(p->path);
+	if (k > 1 && p->up < 0)
+		p->tau = LOOSE;
+}
+
 void
 refit_find_params(struct refit *r)
 {
@@ -338,17 +389,8 @@ refit_find_params(struct refit *r)
 		find_up(r, i);
 	for (int i = 0; i < stated; i++)
 		share(r, i);
-	/* a class without a stack of its own inherits what its members have */
-	for (int i = stated; i < r->n_params; i++) {
-		double sum = 0;
-		int k = 0;
-		for (int j = 0; j < stated; j++)
-			if (r->params[j].up == i) {
-				sum += r->params[j].start;
-				k++;
-			}
-		r->params[i].start = r->params[i].otherwise = sum / k;
-	}
+	for (int i = stated; i < r->n_params; i++)
+		anchor(r, i, stated);
 }
 
 /* --- laying values over the files ------------------------------------------------------------------------ */
@@ -419,7 +461,7 @@ refit_write(const struct refit *r, const double *x, const char *hwdb)
 		const struct refit_param *p = &r->params[i];
 		const double value = written(r, x, i);
 		const char *path = arena_printf(r->arena, "%s/%s/%s.yaml", hwdb, entry_kind_folder(p->kind), p->entry);
-		if (p->hyper || fabs(value - p->start) < 0.005)
+		if (p->hyper || !p->moves || fabs(value - p->start) < 0.005)
 			continue;
 		if (!replace(path, p->node->at.line, p->node->at.column, p->length,
 		        arena_printf(r->arena, "%.3g%s", exp(value), p->unit)))

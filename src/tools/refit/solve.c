@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Of a group's log error: what a residual is worth beside a constant's stray.  Beyond 1.5 of it a row counts less. */
-static const double row_sd = 0.10, huber = 1.5, nudge = 0.03;
+static const double row_sd = 0.10, huber = 1.5, nudge = 0.03, given_sd = 1e-3;
 enum { ROUNDS = 5, REWEIGHTS = 4, PARAMS_OF_ROW = 64 };
 
 void
@@ -87,6 +87,13 @@ add_rows(const struct refit *r, const double *log_at, enum leave by, int unit, c
 	}
 }
 
+/* A fabric's constant that no row feels stands as its own file has it: that was measured elsewhere. */
+static bool
+is_given(const struct refit_param *p)
+{
+	return p->kind == ENTRY_CALIBRATION && !p->hyper && !p->moves;
+}
+
 /* What is believed of constants before. */
 static void
 add_prior(const struct refit *r, const double *tau, const double *x, double *a, double *b)
@@ -101,6 +108,10 @@ add_prior(const struct refit *r, const double *tau, const double *x, double *a, 
 		const double w = (far > 1 ? 1 / far : 1) / (tau[p] * tau[p]);
 		a[p * m + p] += w;
 		b[p] -= w * d;
+		if (is_given(&r->params[p])) {
+			a[p * m + p] += 1 / (given_sd * given_sd);
+			b[p] -= (x[p] - r->params[p].start) / (given_sd * given_sd);
+		}
 		if (up < 0)
 			continue;
 		a[up * m + up] += w;
