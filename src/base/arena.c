@@ -44,10 +44,8 @@ out_of_memory(void)
 }
 
 static void *
-allocate(size_t size)
+checked(void *p)
 {
-	void *p = malloc(size);
-
 	if (!p)
 		out_of_memory();
 	return p;
@@ -56,10 +54,7 @@ allocate(size_t size)
 struct arena *
 arena_new(void)
 {
-	struct arena *a = allocate(sizeof *a);
-
-	a->chunks = NULL;
-	return a;
+	return checked(calloc(1, sizeof(struct arena)));
 }
 
 static void
@@ -101,6 +96,7 @@ arena_size(const struct arena *a)
 	return n;
 }
 
+/* Large ones have a chunk of their own, which the system hands out zeroed. */
 void *
 arena_take(struct arena *a, size_t size)
 {
@@ -109,20 +105,21 @@ arena_take(struct arena *a, size_t size)
 	if (size > SIZE_MAX / 2)
 		out_of_memory();
 	size = (size + align - 1) / align * align;
+	bool zeroed = false;
 	if (!a->chunks || a->chunks->size - a->chunks->used < size) {
 		const size_t twice = a->chunks ? 2 * a->chunks->size : FIRST_CHUNK,
 		             usual = twice < CHUNK ? twice : CHUNK;
-		const size_t room = size > usual ? size : usual;
-		struct chunk *c = allocate(sizeof *c + room);
+		zeroed = size > usual;
+		struct chunk *c = checked(zeroed ? calloc(1, sizeof *c + size) : malloc(sizeof *c + usual));
 
 		c->next = a->chunks;
 		c->used = 0;
-		c->size = room;
+		c->size = zeroed ? size : usual;
 		a->chunks = c;
 	}
 	void *p = a->chunks->data + a->chunks->used;
 	a->chunks->used += size;
-	return memset(p, 0, size);
+	return zeroed ? p : memset(p, 0, size);
 }
 
 char *

@@ -60,10 +60,11 @@ stand_in(const struct attention_shape *shape)
 const struct context_calibration *
 context_calibrated(const struct calibration *c, const struct attention_shape *shape)
 {
-	const enum attention_fit a = attention_fit_of(shape), b = stand_in(shape);
+	const enum attention_fit a = attention_fit_of(shape);
 
 	if (c && a < N_ATTENTION_FITS && c->attention_by[a].has_context)
 		return &c->attention_by[a].context;
+	const enum attention_fit b = stand_in(shape);
 	if (c && b < N_ATTENTION_FITS && c->attention_by[b].has_context)
 		return &c->attention_by[b].context;
 	return c && c->has_context ? &c->context : NULL;
@@ -72,10 +73,11 @@ context_calibrated(const struct calibration *c, const struct attention_shape *sh
 const struct generation_calibration *
 generation_calibrated(const struct calibration *c, const struct attention_shape *shape)
 {
-	const enum attention_fit a = attention_fit_of(shape), b = stand_in(shape);
+	const enum attention_fit a = attention_fit_of(shape);
 
 	if (c && a < N_ATTENTION_FITS && c->attention_by[a].has_generation)
 		return &c->attention_by[a].generation;
+	const enum attention_fit b = stand_in(shape);
 	if (c && b < N_ATTENTION_FITS && c->attention_by[b].has_generation)
 		return &c->attention_by[b].generation;
 	return c && c->has_generation ? &c->generation : NULL;

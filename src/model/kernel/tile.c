@@ -58,20 +58,24 @@ tile_times(struct sheet *sh, const struct tiles *w, const struct tile *t)
 	return (struct tile_times){arithmetic_s, feed_s, extra_s};
 }
 
-/* Terms that do not depend on the tile. */
+enum { N_MS = 5, N_NS = 4, N_SPLITS = 6, MOST_TILES = N_MS * N_NS * N_SPLITS };
+static const double tile_ms[N_MS] = {16, 32, 64, 128, 256}, tile_ns[N_NS] = {32, 64, 128, 256};
+
+/* Terms that do not depend on the tile, and those of a depth. */
 struct search {
 	double n_sms, sm_s_per_flop, feed_s_per_byte, tile_s, k_step_s, wave_frac, traffic_s, norm;
-	double n_groups, m, n, k, fed_n, a_byte, w_byte;
+	double n_groups, m, n, fed_n, a_byte, w_byte;
 	double part_s, reduction_s; /* part_s: of the sums of a split product, per split */
 	bool grouped;
+	int n_depths; /* parts stay deep */
+	double depth[N_SPLITS];
 };
 
 static struct search
 search_of(const struct tiles *w)
 {
 	const struct gemm_calibration *p = w->fit;
-
-	return (struct search){
+	struct search s = {
 	    .n_sms = w->n_sms.value,
 	    .sm_s_per_flop = w->n_sms.value / w->flop_per_s,
 	    .feed_s_per_byte = 1 / p->feed_byte_per_s.value,
@@ -83,7 +87,6 @@ search_of(const struct tiles *w)
 	    .n_groups = w->n_groups,
 	    .m = w->m,
 	    .n = w->n,
-	    .k = w->k,
 	    .fed_n = w->grouped ? INFINITY : w->n,
 	    .a_byte = w->a_byte,
 	    .w_byte = w->w_byte,
@@ -91,33 +94,72 @@ search_of(const struct tiles *w)
 	    .part_s = 8.0 * w->m * w->n / p->l2_byte_per_s.value,
 	    .grouped = w->grouped,
 	};
-}
 
-enum { N_SPLITS = 6, MOST_TILES = 5 * 4 * N_SPLITS };
+	do {
+		s.depth[s.n_depths] = w->grouped ? w->k : 32 * kernel_up(w->k / (32 << s.n_depths));
+		s.n_depths++;
+	} while (!w->grouped && s.n_depths < N_SPLITS && w->k / (1 << s.n_depths) >= 128);
+	return s;
+}
 
 /* A way to cut the product: tile_times without its rows.  Its time is at least least_s. */
 struct cut {
-	struct tile tile;
+	short m, n, split; /* of tile_ms, of tile_ns, and the power of two that is the number of parts */
 	double arithmetic_s, feed_s, longest_s, extra_s, least_s;
 };
 
-static struct cut
-cut_of(const struct search *s, const struct tile *t, double n_tiles, double depth)
+/* A tile with each number of parts, as long as they are few. */
+static int
+add_splits(const struct search *s, struct cut c, double n_tiles, struct cut *cuts, int n)
 {
-	const double n_waves = n_tiles * t->n_splits / s->n_sms;
-	const double waves = s->wave_frac * kernel_up(n_waves) + (1 - s->wave_frac) * kernel_most(1, n_waves);
-	const double tile_cost = 1 + 0.64 * (1 / t->tile_m + 1 / t->tile_n);
-	const double arithmetic_s = waves * (2 * t->tile_m * t->tile_n * depth) * s->sm_s_per_flop * tile_cost;
-	const double operand_byte =
-	    (kernel_least(t->tile_m, s->m) * s->a_byte + kernel_least(t->tile_n, s->fed_n) * s->w_byte) * depth;
-	const double steps = s->grouped ? waves : kernel_up(waves);
-	const double feed_s =
-	    kernel_most(waves * operand_byte * s->feed_s_per_byte, steps * (depth / 64) * s->k_step_s);
-	const double split_s = t->n_splits > 1 ? s->reduction_s + t->n_splits * s->part_s : 0;
-	const double longest_s = kernel_most(kernel_most(arithmetic_s, feed_s), s->traffic_s);
-	const double extra_s = waves * s->tile_s + split_s;
+	const double tile_m = tile_ms[c.m], tile_n = tile_ns[c.n], tile_flop = 2 * tile_m * tile_n,
+	             tile_cost = 1 + 0.64 * (1 / tile_m + 1 / tile_n),
+	             tile_byte = kernel_least(tile_m, s->m) * s->a_byte + kernel_least(tile_n, s->fed_n) * s->w_byte;
 
-	return (struct cut){*t, arithmetic_s, feed_s, longest_s, extra_s, extra_s + longest_s};
+	for (; c.split < s->n_depths; c.split++) {
+		const double n_splits = 1 << c.split, depth = s->depth[c.split];
+		if (c.split > 0 && n_tiles * n_splits > 4 * s->n_sms)
+			break;
+		const double n_waves = n_tiles * n_splits / s->n_sms;
+		const double waves = s->wave_frac * kernel_up(n_waves) + (1 - s->wave_frac) * kernel_most(1, n_waves);
+		const double steps = s->grouped ? waves : kernel_up(waves);
+		c.arithmetic_s = waves * (tile_flop * depth) * s->sm_s_per_flop * tile_cost;
+		c.feed_s =
+		    kernel_most(waves * (tile_byte * depth) * s->feed_s_per_byte, steps * (depth / 64) * s->k_step_s);
+		c.longest_s = kernel_most(kernel_most(c.arithmetic_s, c.feed_s), s->traffic_s);
+		c.extra_s = waves * s->tile_s + (c.split > 0 ? s->reduction_s + n_splits * s->part_s : 0);
+		c.least_s = c.extra_s + c.longest_s;
+		cuts[n++] = c;
+	}
+	return n;
+}
+
+/* Kernels of groups have no tiles of 256 rows and none of 32 columns. */
+static int
+all_cuts(const struct search *s, struct cut *cuts)
+{
+	const short n_ms = N_MS - s->grouped, first = s->grouped;
+	double n_columns[N_NS];
+	short n_ns = first;
+	int n = 0;
+
+	do
+		n_columns[n_ns] = kernel_up(s->n / tile_ns[n_ns]);
+	while (++n_ns < N_NS && tile_ns[n_ns] < 2 * s->n);
+	for (short i = 0; i < n_ms && (i == 0 || tile_ms[i] < 2 * s->m); i++) {
+		const double n_rows = s->n_groups * kernel_up(s->m / tile_ms[i]);
+		for (short j = first; j < n_ns; j++)
+			if (i < N_MS - 1 || j < N_NS - 1)
+				n = add_splits(s, (struct cut){.m = i, .n = j}, n_rows * n_columns[j], cuts, n);
+	}
+	return n;
+}
+
+/* One of the three is 1, whose power is too. */
+static double
+power(double x, double exponent)
+{
+	return x == 1 ? 1 : pow(x, exponent);
 }
 
 /* blend_time plus the fixed costs. */
@@ -126,8 +168,8 @@ cut_time(const struct search *s, const struct cut *c)
 {
 	return c->extra_s +
 	    c->longest_s *
-	    pow(pow(c->arithmetic_s / c->longest_s, s->norm) + pow(c->feed_s / c->longest_s, s->norm) +
-	            pow(s->traffic_s / c->longest_s, s->norm),
+	    pow(power(c->arithmetic_s / c->longest_s, s->norm) + power(c->feed_s / c->longest_s, s->norm) +
+	            power(s->traffic_s / c->longest_s, s->norm),
 	        1 / s->norm);
 }
 
@@ -142,55 +184,40 @@ least_time(const struct search *s, const struct cut *c)
 	return c->extra_s + c->longest_s * sqrt(sqrt(a * a * a * a + f * f * f * f + t * t * t * t));
 }
 
-/* Splits of the depth, as long as the parts stay deep and few. */
+/* The one that promises most. */
 static int
-add_splits(const struct search *s, double tile_m, double tile_n, const double *depth, struct cut *cuts, int n)
+most_promising(const struct search *s, const struct cut *cuts, int n)
 {
-	const double n_tiles = s->n_groups * kernel_up(s->m / tile_m) * kernel_up(s->n / tile_n);
+	int best = 0;
 
-	for (int i = 0; i < (s->grouped ? 1 : N_SPLITS); i++) {
-		const struct tile t = {tile_m, tile_n, 1 << i};
-		if (i > 0 && (s->k / t.n_splits < 128 || n_tiles * t.n_splits > 4 * s->n_sms))
-			break;
-		cuts[n++] = cut_of(s, &t, n_tiles, depth[i]);
+	for (int i = 1; i < n; i++)
+		if (cuts[i].least_s < cuts[best].least_s)
+			best = i;
+	double best_s = least_time(s, &cuts[best]);
+	for (int i = 0; i < n; i++) {
+		const double s_least = cuts[i].least_s < best_s ? least_time(s, &cuts[i]) : best_s;
+		if (s_least < best_s) {
+			best_s = s_least;
+			best = i;
+		}
 	}
-	return n;
-}
-
-/* Kernels of groups have no tiles of 256 rows and none of 32 columns. */
-static int
-all_cuts(const struct search *s, struct cut *cuts)
-{
-	static const double ms[] = {16, 32, 64, 128, 256}, ns[] = {32, 64, 128, 256};
-	const size_t n_ms = sizeof ms / sizeof *ms - s->grouped, n_ns = sizeof ns / sizeof *ns, first = s->grouped;
-	double depth[N_SPLITS];
-	int n = 0;
-
-	for (int i = 0; i < N_SPLITS; i++)
-		depth[i] = s->grouped ? s->k : 32 * kernel_up(s->k / (32 << i));
-	for (size_t i = 0; i < n_ms && (i == 0 || ms[i] < 2 * s->m); i++)
-		for (size_t j = first; j < n_ns && (j == first || ns[j] < 2 * s->n); j++)
-			if (ms[i] < 256 || ns[j] < 256)
-				n = add_splits(s, ms[i], ns[j], depth, cuts, n);
-	return n;
+	return best;
 }
 
 /* The fastest, by the same formula as the answer: of each tile the time never falls as rows are added, so neither does
- * that of the fastest one.  Few need their time worked out: the one that promises most goes first. */
+ * that of the fastest one.  Few need their time worked out. */
 struct tile
 tile_best(const struct tiles *w)
 {
 	const struct search search = search_of(w), *s = &search;
 	struct cut cuts[MOST_TILES];
 	const int n = all_cuts(s, cuts);
-	int best = 0;
-
-	for (int i = 1; i < n; i++)
-		if (cuts[i].least_s < cuts[best].least_s)
-			best = i;
+	int best = most_promising(s, cuts, n);
+	const int first = best;
 	double best_s = cut_time(s, &cuts[best]);
+
 	for (int i = 0; i < n; i++) {
-		if (cuts[i].least_s >= best_s || least_time(s, &cuts[i]) >= best_s)
+		if (i == first || cuts[i].least_s >= best_s || least_time(s, &cuts[i]) >= best_s)
 			continue;
 		const double cut_s = cut_time(s, &cuts[i]);
 		if (cut_s < best_s) {
@@ -198,7 +225,7 @@ tile_best(const struct tiles *w)
 			best = i;
 		}
 	}
-	return cuts[best].tile;
+	return (struct tile){tile_ms[cuts[best].m], tile_ns[cuts[best].n], 1 << cuts[best].split};
 }
 
 /* Three limits that meet smoothly, as a norm of theirs: cubic where the fit says nothing else. */

@@ -178,7 +178,7 @@ balance(struct chain *c, const struct senders *from, double others_per_s, double
 static double
 prompt_share(const struct chain *c)
 {
-	const double without_s = chain_time(c, 0), with_s = chain_time(c, c->n_together);
+	const double without_s = c->knot_s[0], with_s = chain_time(c, c->n_together);
 
 	if (c->setup->engine->prefill_first || !(with_s > without_s))
 		return c->prompt_frac;

@@ -107,19 +107,20 @@ between(struct tried low, struct tried high)
  * end that stays counts half as far from the limit. */
 static void
 search(const struct serve_setup *s, const struct plan_load *l, struct tried low, struct tried high,
-    struct plan_point *out, enum plan_bound *bound)
+    struct serve_flow *out, enum plan_bound *bound)
 {
 	enum plan_measure missed = PLAN_TTFT;
 	struct plan_point p;
+	struct serve_flow f;
 	int side = 0;
 
 	for (int i = 0; i < POINT_ROUNDS && high.log_rate - low.log_rate > close_enough; i++) {
 		const double at = between(low, high);
-		const double over = plan_point(s, l, exp(at), &p) ? excess(l, &p, &missed) : INFINITY;
+		const double over = plan_glance(s, l, exp(at), &f, &p) ? excess(l, &p, &missed) : INFINITY;
 		const bool met = over <= 1;
 		if (met) {
 			low = (struct tried){at, log(over)};
-			*out = p;
+			*out = f;
 		} else {
 			high = (struct tried){at, log(over)};
 			*bound = bound_of(missed);
@@ -138,21 +139,25 @@ plan_most(const struct serve_setup *s, const struct plan_load *l, struct plan_po
 	double high = l->utilisation_frac * most_rate(s, l, bound), low = least_part * high;
 	const double full = high;
 	enum plan_measure missed = PLAN_TTFT;
+	struct serve_flow f;
 
 	if (*bound == PLAN_DOES_NOT_FIT)
 		return false;
-	for (int i = 0; i < RETREATS && !plan_point(s, l, high, out); i++)
+	bool taken = false;
+	for (int i = 0; i < RETREATS && !(taken = plan_glance(s, l, high, &f, out)); i++)
 		high *= 0.97;
 	const double over = excess(l, out, &missed);
 	if (!(over <= 1)) {
 		*bound = bound_of(missed);
-		if (!plan_point(s, l, low, out) || !plan_meets(l, out, &missed)) {
+		if (!plan_glance(s, l, low, &f, out) || !plan_meets(l, out, &missed)) {
 			*bound = PLAN_MISSES;
 			return false;
 		}
 		search(s, l, (struct tried){log(low), log(excess(l, out, &missed))},
-		    (struct tried){log(high), log(over)}, out, bound);
+		    (struct tried){log(high), log(over)}, &f, bound);
 	}
+	if (taken)
+		plan_point_of(s, l, &f, out);
 	out->full_frac = out->rate_request_per_s / full;
 	return true;
 }

@@ -28,6 +28,29 @@ struct steps {
 	double most; /* prompts that fit a step, not always whole */
 };
 
+/* Latencies that somebody asks for. */
+struct wanted {
+	bool latency[N_PLAN_MEASURES][N_PLAN_STATISTICS];
+};
+
+/* All, or those of the objectives; a percentile of the answer is made of those of its tokens. */
+static struct wanted
+wanted_of(const struct plan_load *objectives)
+{
+	struct wanted w = {{{false}}};
+
+	for (int i = 0; !objectives && i < N_PLAN_STATISTICS; i++)
+		w.latency[PLAN_TTFT][i] = w.latency[PLAN_TPOT][i] = true;
+	for (size_t i = 0; objectives && i < objectives->n_objectives; i++) {
+		const struct plan_objective *o = &objectives->objectives[i];
+		if (o->measure != PLAN_TPOT)
+			w.latency[PLAN_TTFT][o->statistic] = true;
+		if (o->measure != PLAN_TTFT)
+			w.latency[PLAN_TPOT][o->statistic] = true;
+	}
+	return w;
+}
+
 double
 plan_share(enum plan_statistic s)
 {
@@ -220,7 +243,7 @@ first_quantile(const struct first *f, double share)
 
 static void
 set_first(struct plan_point *out, const struct steps *t, const struct steps *empty, const struct plan_load *l,
-    double starting)
+    double starting, const struct wanted *wanted)
 {
 	struct chance chances[CHANCES_MOST] = {{0, 0, 0}};
 	struct first f = {.steps = t,
@@ -241,7 +264,8 @@ set_first(struct plan_point *out, const struct steps *t, const struct steps *emp
 		mean += chances[i].share * (chances[i].own_s + chances[i].wait_s / 2);
 	out->latency_s[PLAN_TTFT][PLAN_MEAN] = mean / f.sum;
 	for (int i = PLAN_P50; i < N_PLAN_STATISTICS; i++)
-		out->latency_s[PLAN_TTFT][i] = first_quantile(&f, shares[i]);
+		if (wanted->latency[PLAN_TTFT][i])
+			out->latency_s[PLAN_TTFT][i] = first_quantile(&f, shares[i]);
 }
 
 /* Requests that begin with each step: as many as end. */
@@ -263,18 +287,21 @@ usual_step(const struct steps *t, double starting)
 }
 
 static void
-set_tokens(struct plan_point *out, const struct serve_setup *s, const struct plan_load *l, double step_s)
+set_tokens(struct plan_point *out, const struct serve_setup *s, const struct plan_load *l, const struct steps *usual,
+    double step_s, const struct wanted *wanted)
 {
 	double *const tpot = out->latency_s[PLAN_TPOT];
 	/* the average of an M/D/infinity number over one service time has 2/3 of its variance; of varying answers the
 	 * short ones see nearly all of it */
 	const double n = fmax(out->n_running, 1), spread = sqrt(n * (l->osl_cv > 0 ? 1 : 2.0 / 3));
-	struct steps t;
+	const double usual_s = usual_step(usual, starting_of(l, n));
 
-	steps_set(&t, s, l, n);
-	const double usual_s = usual_step(&t, starting_of(l, n));
-	for (int i = 0; i < N_PLAN_STATISTICS; i++) {
-		const double more = i > PLAN_P50 ? n + num_normal_quantile(shares[i]) * spread : n;
+	tpot[PLAN_MEAN] = tpot[PLAN_P50] = step_s;
+	for (int i = PLAN_P50 + 1; i < N_PLAN_STATISTICS; i++) {
+		const double more = n + num_normal_quantile(shares[i]) * spread;
+		struct steps t;
+		if (!wanted->latency[PLAN_TPOT][i])
+			continue;
 		steps_set(&t, s, l, more);
 		tpot[i] = step_s * fmax(1, usual_step(&t, starting_of(l, more)) / usual_s);
 	}
@@ -298,9 +325,10 @@ set_answers(struct plan_point *out, const struct plan_load *l)
 	}
 }
 
-/* A point of what requests meet. */
+/* A point of what requests meet; of latencies, those that are wanted and all means. */
 static void
-set_point(const struct serve_setup *s, const struct plan_load *l, const struct serve_flow *f, struct plan_point *out)
+set_point(const struct serve_setup *s, const struct plan_load *l, const struct serve_flow *f,
+    const struct wanted *wanted, struct plan_point *out)
 {
 	const struct serve_load load = plan_serve_load(l);
 	const double first_s = serve_flow_first(NULL, s, &load, f), step_s = serve_flow_step(NULL, s, &load, f);
@@ -310,18 +338,27 @@ set_point(const struct serve_setup *s, const struct plan_load *l, const struct s
 	/* a step that decodes has at least one sequence, though it may seldom run */
 	steps_set(&t, s, l, fmax(f->n_running, 1));
 	steps_set(&empty, s, l, 0);
-	set_first(out, &t, &empty, l, starting_of(l, f->n_running));
+	set_first(out, &t, &empty, l, starting_of(l, f->n_running), wanted);
 	/* chances know the shape; how long it is on average is known better */
 	const double front_s = serve_front(NULL, s),
 	             factor = (first_s - front_s) / out->latency_s[PLAN_TTFT][PLAN_MEAN];
 	for (int i = 0; i < N_PLAN_STATISTICS; i++)
 		out->latency_s[PLAN_TTFT][i] = front_s + factor * out->latency_s[PLAN_TTFT][i];
 	out->latency_s[PLAN_TTFT][PLAN_MEAN] = first_s;
-	set_tokens(out, s, l, step_s);
+	set_tokens(out, s, l, &t, step_s, wanted);
 	set_answers(out, l);
 	out->load = isnan(l->rate_request_per_s)
 	    ? out->rate_request_per_s * (l->think_s + out->latency_s[PLAN_E2E][PLAN_MEAN])
 	    : out->rate_request_per_s;
+}
+
+void
+plan_point_of(
+    const struct serve_setup *s, const struct plan_load *l, const struct serve_flow *f, struct plan_point *out)
+{
+	const struct wanted all = wanted_of(NULL);
+
+	set_point(s, l, f, &all, out);
 }
 
 void
@@ -339,8 +376,21 @@ plan_latencies(const struct serve_setup *s, const struct serve_load *load, const
 	    .draft_s = load->draft_s};
 	struct plan_point p;
 
-	set_point(s, &l, f, &p);
+	plan_point_of(s, &l, f, &p);
 	memcpy(latency_s, p.latency_s, sizeof p.latency_s);
+}
+
+bool
+plan_glance(const struct serve_setup *s, const struct plan_load *l, double rate_request_per_s, struct serve_flow *f,
+    struct plan_point *out)
+{
+	const struct serve_load load = plan_serve_load(l);
+	const struct wanted wanted = wanted_of(l);
+
+	if (!serve_flow_open(s, &load, rate_request_per_s, f))
+		return false;
+	set_point(s, l, f, &wanted, out);
+	return true;
 }
 
 bool
@@ -351,7 +401,7 @@ plan_point(const struct serve_setup *s, const struct plan_load *l, double rate_r
 
 	if (!serve_flow_open(s, &load, rate_request_per_s, &f))
 		return false;
-	set_point(s, l, &f, out);
+	plan_point_of(s, l, &f, out);
 	return true;
 }
 
@@ -363,6 +413,6 @@ plan_point_users(const struct serve_setup *s, const struct plan_load *l, double 
 
 	if (!serve_flow_closed(s, &load, n_users, l->think_s, &f))
 		return false;
-	set_point(s, l, &f, out);
+	plan_point_of(s, l, &f, out);
 	return true;
 }

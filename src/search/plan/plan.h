@@ -137,6 +137,12 @@ bool plan_point(
     const struct serve_setup *s, const struct plan_load *load, double rate_request_per_s, struct plan_point *out);
 bool plan_point_users(
     const struct serve_setup *s, const struct plan_load *load, double n_users, struct plan_point *out);
+/* Of what requests meet. */
+void plan_point_of(
+    const struct serve_setup *s, const struct plan_load *load, const struct serve_flow *f, struct plan_point *out);
+/* As plan_point, but of percentiles those of the objectives alone; what requests meet there. */
+bool plan_glance(const struct serve_setup *s, const struct plan_load *load, double rate_request_per_s,
+    struct serve_flow *f, struct plan_point *out);
 /* Means and percentiles of what requests meet, as in a plan: of `load` on a replica where they meet `f`. */
 void plan_latencies(const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f,
     double latency_s[N_PLAN_MEASURES][N_PLAN_STATISTICS]);
