@@ -70,6 +70,7 @@ static const struct option_group serve_groups[] = {
     OPTION_GROUP(layout_rows, offsetof(struct serve_in, layout)),
     OPTION_GROUP(tail_rows, offsetof(struct serve_in, tail)),
     OPTION_GROUP(simulate_rows, offsetof(struct serve_in, simulation)),
+    OPTION_GROUP(launch_serve_rows, offsetof(struct serve_in, launch)),
 };
 
 static const struct example serve_examples[] = {
@@ -91,6 +92,8 @@ static const struct example serve_examples[] = {
     {"serve llama3.1-70b --gpu h100 --isl 1000 --osl 200", "configurations that fit, when one does not", 1},
     {"serve llama3-70b --gpu h100 --layout tp=8 --batch 32 --context 4000 --itl 30ms",
         "roofline floors of latency and throughput", 0},
+    {"serve llama3.1-70b --gpu h100 --layout tp=2 --dtype fp8 --engine vllm --isl 1000 --osl 250 --rate 4 --emit vllm",
+        "the same as a command line of the engine", 0},
     {"serve --params 7e9 --bits 4 --gpu a100 --isl 4096", "a model given by its parameter count", 0},
     {"serve --p50 10ms --p99 12ms --tail-limit 1.2 --runs 100", "check a measured P99/P50 ratio", 0},
     {"serve --static --batch 32 --osl 200 --longest 1000", "waste of static batching", 0},

@@ -154,7 +154,7 @@ bool engine_bind(struct binder *b, const struct node *root, const char *id, stru
 struct engine *database_engine(struct database *db, struct arena *a, struct diag *d, const char *name,
     const struct node *overlay, struct source at, const char **announce);
 
-/* How a framework is told of a training run, from hwdb/launchers. */
+/* How a framework or an engine is told of a run, from hwdb/launchers. */
 enum launch_fact {
 #define LAUNCH(id, name) LAUNCH_##id,
 #include "db/launcher.def"
@@ -162,18 +162,22 @@ enum launch_fact {
 	N_LAUNCH_FACTS,
 };
 const char *launch_fact_name(enum launch_fact f);
+/* The one with the name of n bytes; N_LAUNCH_FACTS: none. */
+enum launch_fact launch_fact_named(const char *name, size_t n);
 
 enum launch_form { LAUNCH_ARGV, LAUNCH_OVERRIDES, LAUNCH_TOML, LAUNCH_JSON };
 
 struct launcher_rule {
 	enum launch_fact fact;
-	const char *from, *is, *key, *value, *say; /* but for `from`, any may be NULL */
-	bool is_switch, is_list, elsewhere;
+	const char *from, *is, *key, *also, *value, *say; /* but for `from`, any may be NULL */
+	bool is_switch, is_list, in_file, elsewhere;
 };
 
+enum launch_use { LAUNCH_TRAIN, LAUNCH_SERVE };
+
 struct launcher {
-	const char *id, *name, *version, *source, *launch, *stacks, *notes;
-	int form; /* enum launch_form */
+	const char *id, *name, *version, *source, *launch, *config, *stacks, *notes;
+	int form, use; /* enum launch_form, enum launch_use */
 	int n_rules;
 	struct launcher_rule *rules;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Read the options of training frameworks: which of them say what of a run. */
+/* Read the options of training frameworks and serving engines: which of them say what of a run. */
 #include "db/parts.h"
 
 #include "base/base.h"
@@ -23,9 +23,11 @@ static const struct field rule_fields[] = {
     {.key = "from", .kind = FIELD_TEXT, .offset = AT(from), .required = true, .help = "what is said"},
     TEXT("is", is, "only where it has this value"),
     TEXT("key", key, "the framework's option; absent: it needs none"),
-    TEXT("value", value, "what is written (default: the value itself)"),
+    TEXT("also", also, "other spellings that are read, separated by blanks"),
+    TEXT("value", value, "what is written (default: the value itself); @NAME@ stands for what NAME says"),
     FLAG("switch", is_switch, "an option without a value"),
     FLAG("list", is_list, "several values, separated by commas"),
+    FLAG("file", in_file, "a key of the file that `config` names, not of the command line"),
     TEXT("say", say, "why it cannot be said"),
     FLAG("elsewhere", elsewhere, "it can, but not here: no fault of the answer"),
 };
@@ -48,8 +50,14 @@ static const struct field fields[] = {
         .choices = "argv|overrides|toml|json",
         .required = true,
         .help = "options of a command line, key=value words, or a file"},
+    {.key = "use",
+        .kind = FIELD_CHOICE,
+        .offset = AT(use),
+        .choices = "train|serve",
+        .help = "training (default) or serving"},
     TEXT("launch", launch, "the command line before the options"),
-    TEXT("stacks", stacks, "stacks whose layouts it runs, separated by blanks"),
+    TEXT("config", config, "option of the command line that takes a YAML file"),
+    TEXT("stacks", stacks, "stacks or engines whose layouts it runs, separated by blanks"),
     {.key = "map",
         .kind = FIELD_LIST,
         .offset = AT(rules),
@@ -62,12 +70,38 @@ static const struct field fields[] = {
 #undef AT
 SCHEMA(launcher_schema, "a launcher", struct launcher, fields);
 
+enum launch_fact
+launch_fact_named(const char *name, size_t n)
+{
+	int f = 0;
+
+	while (f < N_LAUNCH_FACTS && (strncmp(names[f], name, n) != 0 || names[f][n]))
+		f++;
+	return (enum launch_fact)f;
+}
+
+/* Every @NAME@ of a value is something of a run. */
+static bool
+check_value(struct binder *b, const struct node *n, const char *value)
+{
+	const char *at = value ? strchr(value, '@') : NULL;
+
+	while (at) {
+		const char *end = strchr(at + 1, '@');
+		if (!end || launch_fact_named(at + 1, (size_t)(end - at - 1)) == N_LAUNCH_FACTS) {
+			diag_error(b->diag, tree_get(n, "value")->at, "nothing of a run is called '%s'", at);
+			diag_hint(b->diag, "write for example @n_drafts@");
+			return false;
+		}
+		at = strchr(end + 1, '@');
+	}
+	return true;
+}
+
 static bool
 bind_rule(struct binder *b, const struct node *n, struct launcher_rule *rule)
 {
-	for (rule->fact = 0; rule->fact < N_LAUNCH_FACTS; rule->fact++)
-		if (strcmp(names[rule->fact], rule->from) == 0)
-			break;
+	rule->fact = launch_fact_named(rule->from, strlen(rule->from));
 	if (rule->fact == N_LAUNCH_FACTS) {
 		const char *near = text_nearest(rule->from, names, N_LAUNCH_FACTS);
 		diag_error(b->diag, tree_get(n, "from")->at, "nothing of a run is called '%s'", rule->from);
@@ -80,7 +114,7 @@ bind_rule(struct binder *b, const struct node *n, struct launcher_rule *rule)
 		diag_hint(b->diag, "remove one of them");
 		return false;
 	}
-	return true;
+	return check_value(b, n, rule->value);
 }
 
 bool

@@ -100,6 +100,76 @@ enable = true' ] || complain "not what was expected"
 	case $out in *'"launch_options"'*'--bf16'*) ;; *) complain "no launch_options" ;; esac
 }
 
+@test "engines get a command line that a shell can read" {
+	setup=(llama3.1-70b --gpu h100 --layout tp=2 --dtype fp8 --isl 1000 --osl 250 --rate 4)
+	ask serve "${setup[@]}" --engine vllm --emit vllm
+	answered
+	[ "$out" = 'vllm serve ${MODEL} --dtype bfloat16 --tensor-parallel-size 2 --quantization fp8 --kv-cache-dtype bfloat16 --max-num-seqs 256 --max-num-batched-tokens 8192 --gpu-memory-utilization 0.9 --max-model-len 1250' ] ||
+		complain "not what was expected"
+	ask serve "${setup[@]}" --engine sglang --emit sglang --headroom 0.2
+	answered
+	[ "$out" = 'python -m sglang.launch_server --model-path ${MODEL} --tp-size 2 --dtype bfloat16 --quantization fp8 --kv-cache-dtype bf16 --max-running-requests 1024 --chunked-prefill-size 8192 --mem-fraction-static 0.8 --context-length 1250' ] ||
+		complain "not what was expected"
+	ask serve "${setup[@]}" --engine trtllm --emit trtllm
+	answered
+	says "serve a checkpoint in fp8"
+	[ "$out" = "cat >engine.yaml <<'END'
+dtype: bfloat16
+END
+trtllm-serve serve \${MODEL} --tp_size 2 --kv_cache_dtype fp8 --max_batch_size 2048 --max_num_tokens 8192 --free_gpu_memory_fraction 0.9 --max_seq_len 1250 --config engine.yaml" ] ||
+		complain "not what was expected"
+	sh -n "$tmp/out"
+}
+
+@test "experts, attention by rank and drafts in the words of each engine" {
+	setup=(deepseek-v3 --gpu b200 --layout tp=8,ep=8,adp --isl 1000 --osl 250 --rate 4 --speculate mtp=3,accept=0.8)
+	ask serve "${setup[@]}" --engine vllm --emit vllm
+	answered
+	[ "$out" = "vllm serve \${MODEL} --dtype bfloat16 --data-parallel-size 8 --enable-expert-parallel --kv-cache-dtype bfloat16 --max-num-seqs 256 --max-num-batched-tokens 8192 --gpu-memory-utilization 0.9 --max-model-len 1250 --speculative-config '{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'" ] ||
+		complain "not what was expected"
+	sh -n "$tmp/out"
+	ask serve "${setup[@]}" --engine sglang --emit sglang
+	answered
+	[ "$out" = 'python -m sglang.launch_server --model-path ${MODEL} --tp-size 8 --ep-size 8 --dtype bfloat16 --dp-size 8 --enable-dp-attention --kv-cache-dtype bf16 --max-running-requests 8192 --chunked-prefill-size 65536 --mem-fraction-static 0.88 --context-length 1250 --speculative-algorithm NEXTN --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4' ] ||
+		complain "not what was expected"
+	ask serve "${setup[@]}" --engine trtllm --emit trtllm
+	answered
+	case $out in *"enable_attention_dp: true
+speculative_config:
+  decoding_type: MTP
+  num_nextn_predict_layers: 3
+END
+trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; esac
+	sh -n "$tmp/out"
+	ask serve deepseek-v3 --gpu b200 --layout tp=8,ep=4 --engine vllm --isl 1000 --osl 250 --rate 1 --emit vllm
+	answered 1
+	says "over all GPUs of a stage or over none"
+}
+
+@test "two pools are two lines" {
+	ask serve llama3.1-70b --gpu h100 --layout tp=2 --dtype fp8 --engine sglang --isl 1000 --osl 250 --rate 4 \
+		--kv-link ib-ndr --decode-layout tp=4 --emit sglang
+	answered
+	[ "$(grep -c -- '--disaggregation-mode' <<<"$out")" = 2 ]
+	[ "$(grep -o -- '--tp-size 4.*mode decode' <<<"$out" | wc -l)" = 1 ]
+	says "the router in front of the two pools"
+	ask serve llama3.1-70b --gpu h100 --layout tp=2 --engine vllm --isl 1000 --osl 250 --rate 1 --kv-link ib-ndr \
+		--speculate eagle=3,accept=0.7 --emit vllm
+	sh -n "$tmp/out"
+	# shellcheck disable=SC2016 # what the shell of the server sees
+	DRAFT_MODEL=/models/draft sh -c "$(sed -n 's/^vllm serve ${MODEL}/printf "%s\\n"/p' <<<"$out" | head -n 1)" |
+		grep -qx '{"method": "eagle3", "model": "/models/draft", "num_speculative_tokens": 3}'
+}
+
+@test "a framework is not launched for another use" {
+	ask serve llama3.1-8b --gpu h100 --isl 1000 --osl 250 --emit megatron
+	refused
+	says "vllm, sglang or trtllm"
+	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --emit vllm
+	refused
+	says "for serving, not for training"
+}
+
 @test "faults of a launcher file have a place" {
 	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --emit nothing
 	refused

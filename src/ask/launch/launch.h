@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A bound training job as options of a framework. */
+/* A bound job as options of a framework or an engine. */
 #ifndef RIDGE_ASK_LAUNCH_LAUNCH_H
 #define RIDGE_ASK_LAUNCH_LAUNCH_H
 
+#include "ask/bind/bind.h"
 #include "cli/cli.h"
+#include "db/db.h"
 #include "model/memory/memory.h"
 #include "model/train/train.h"
 
@@ -19,5 +21,28 @@ extern const struct option launch_rows[0 LAUNCH_OPTIONS(OPTION_COUNT)];
  * ANSWERED_NO where that changes the job. */
 enum answer launch_show(
     struct run *r, struct word framework, const struct memory_job *memory, const struct train_answer *a);
+
+struct launch_serve_in {
+#define LAUNCH_SERVE_OPTIONS(X)                                                                                        \
+	X(0, emit, "emit", "emit", WORD, "ENGINE", "vllm|sglang|trtllm", NULL,                                         \
+	    "print the command line of this engine instead: vllm, sglang or trtllm")
+	LAUNCH_SERVE_OPTIONS(OPTION_MEMBER)
+};
+extern const struct option launch_serve_rows[0 LAUNCH_SERVE_OPTIONS(OPTION_COUNT)];
+
+/* What an engine is launched with. */
+struct launch_served {
+	const struct serve_setup *setup, *decode; /* decode: of another pool, or NULL */
+	enum dtype compute, weights, kv;
+	bool published; /* weights as the checkpoint has them */
+	const struct speculation *speculation;
+	double n_replicas, n_decode;
+	double most_token; /* of a request; 0: not known */
+};
+
+enum answer launch_serve_show(struct run *r, struct word engine, const struct launch_served *s);
+
+/* Inputs of `ridge serve` that no rule is about, and why: what is asked of a server, or what no engine is told. */
+const char *launch_serve_skips(const char *path);
 
 #endif

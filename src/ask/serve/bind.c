@@ -8,16 +8,15 @@
 #include <string.h>
 
 static bool
-bind_types(struct run *r, const struct serve_in *in, struct serve_parts *p)
+bind_types(struct run *r, const struct serve_in *in, struct serve_parts *p, struct formats *f)
 {
 	const struct formats_in asked = {in->dtype, in->weights_dtype, in->kv_dtype, in->bits, in->head_bits};
 	const struct word named = {dtype_name(p->compute), {"--dtype", 0, 0, NULL, false}};
-	struct formats f;
 	struct datum peak;
 
-	if (!bind_formats(r, &asked, p->model, p->gpu, p->engine, &f))
+	if (!bind_formats(r, &asked, p->model, p->gpu, p->engine, f))
 		return false;
-	serve_formats(p, &f);
+	serve_formats(p, f);
 	return p->compute == DTYPE_MXFP4 || run_peak(r, p->gpu, p->compute, named, &peak);
 }
 
@@ -105,7 +104,8 @@ bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 	out->gpu = p.gpu = run_gpu(r, name);
 	out->model = p.model = run_model(r, in->model);
 	out->engine = p.engine = p.gpu ? bind_engine(r, in->engine, p.gpu) : NULL;
-	if (!p.gpu || !p.model || !p.engine || !bind_types(r, in, &p) || !read_layout(r, in, out, &p.layout))
+	if (!p.gpu || !p.model || !p.engine || !bind_types(r, in, &p, &out->formats) ||
+	    !read_layout(r, in, out, &p.layout))
 		return false;
 	run_reads(r, &in->gpu_mem, NULL);
 	p.mem_byte = bind_card(r, p.gpu, in->gpu_mem);
@@ -276,7 +276,7 @@ does_not_fit(struct run *r, const struct serve_in *in, const struct serve_bindin
 	struct sheet *sh = r->sheet;
 
 	run_reads(r, &in->ttft, &in->itl, &in->e2e, &in->slo, &in->concurrency, &in->rate, &in->requests,
-	    &in->simulation.think, NULL);
+	    &in->simulation.think, &in->launch.emit, NULL);
 	const char *layout = nearest_layout(r, b, q);
 
 	TAKE(sh, mem_byte, q->setup->mem_byte);
@@ -404,6 +404,24 @@ serve_simulation(struct run *r, const struct serve_in *in, const struct serve_bi
 	return simulate_case_of(r, in, b, load, &c) && simulate_bind(r, &in->simulation, &c, out);
 }
 
+static enum answer
+emit(struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct serve_question *q)
+{
+	const struct launch_served s = {.setup = &b->setup,
+	    .decode = in->kv_link.text && !b->decode ? &b->setup : b->decode,
+	    .compute = b->formats.compute,
+	    .weights = b->formats.weights,
+	    .kv = b->formats.kv,
+	    .published = b->formats.published != NULL,
+	    .speculation = &b->speculation,
+	    .n_replicas = 1,
+	    .n_decode = 1,
+	    .most_token = q->load.isl_cv > 0 || q->load.osl_cv > 0 ? 0 : q->load.isl + q->load.osl};
+
+	run_reads(r, &in->launch.emit, NULL);
+	return launch_serve_show(r, in->launch.emit, &s);
+}
+
 enum answer
 serve_engine(struct run *r, const struct serve_in *in)
 {
@@ -430,7 +448,11 @@ serve_engine(struct run *r, const struct serve_in *in)
 	serve_show(r, b, &q, &m);
 	if (!m.saturated && !serve_show_pools(r, in, b, &q))
 		return REFUSED;
-	return verdict_of(r, in, &q, &m);
+	const enum answer met = verdict_of(r, in, &q, &m);
+	if (!in->launch.emit.text || met == REFUSED)
+		return met;
+	const enum answer said = emit(r, in, b, &q);
+	return said > met ? said : met;
 }
 
 /* --- errors -------------------------------------------------------------------------------------------------- */

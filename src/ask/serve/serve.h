@@ -4,6 +4,7 @@
 #define RIDGE_ASK_SERVE_SERVE_H
 
 #include "ask/bind/bind.h"
+#include "ask/launch/launch.h"
 #include "cli/cli.h"
 #include "model/serve/serve.h"
 #include "search/plan/plan.h"
@@ -214,6 +215,7 @@ struct serve_in {
 	struct layout_in layout;
 	struct tail_in tail;
 	struct simulate_in simulation;
+	struct launch_serve_in launch;
 };
 
 /* One question each. */
@@ -235,6 +237,7 @@ struct serve_binding {
 	const struct engine *engine;
 	const struct calibration *fitted; /* the consensus, for what the intervals say */
 	struct layout layout;
+	struct formats formats;
 	struct speculation speculation;
 	struct serve_setup setup;
 	struct serve_setup *decode; /* of a replica that only decodes, where it has another layout; or NULL */
