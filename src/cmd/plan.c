@@ -29,15 +29,25 @@ static const struct option own_rows[] = {PLAN_OPTIONS(OPTION_ROW)};
 #define THIS struct plan_layout_in
 static const struct option pin_rows[] = {PLAN_LAYOUT_OPTIONS(OPTION_ROW)};
 #undef THIS
+#define THIS struct plan_choice_in
+static const struct option choice_rows[] = {PLAN_CHOICE_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct memory_in
+static const struct option job_rows[] = {MEMORY_JOB_OPTIONS(OPTION_ROW)};
+#undef THIS
+#define THIS struct training_in
+static const struct option how_rows[] = {TRAINING_JOB_OPTIONS(OPTION_ROW)};
+#undef THIS
 #define THIS struct train_in
-static const struct option step_rows[] = {TRAIN_OPTIONS(OPTION_ROW)};
+static const struct option step_rows[] = {TRAIN_JOB_OPTIONS(OPTION_ROW)};
 #undef THIS
 
 static const struct option_group plan_groups[] = {
-    OPTION_GROUP(memory_rows, offsetof(struct plan_in, memory)),
+    OPTION_GROUP(job_rows, offsetof(struct plan_in, memory)),
+    OPTION_GROUP(choice_rows, offsetof(struct plan_in, choice)),
     OPTION_GROUP(pin_rows, offsetof(struct plan_in, layout)),
     OPTION_GROUP(own_rows, 0),
-    OPTION_GROUP(training_rows, offsetof(struct plan_in, training)),
+    OPTION_GROUP(how_rows, offsetof(struct plan_in, training)),
     OPTION_GROUP(step_rows, offsetof(struct plan_in, train)),
     OPTION_GROUP(launch_rows, offsetof(struct plan_in, launch)),
 };
@@ -47,6 +57,11 @@ static const struct example plan_examples[] = {
         "the fastest layouts that fit, and which of them cannot be told apart", 0},
     {"plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --layout tp=4/8,pp=2..8,cp=1",
         "some degrees pinned", 0},
+    {"plan train llama3-70b --system dgx-h100 --gpus 64..2048*2 --global-batch 1920 --seq 8192 --tokens 1T --deadline "
+     "30d",
+        "fewest GPUs, cheapest and fastest run that meets a deadline", 0},
+    {"plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --dtype bf16,fp8 --top 4",
+        "types compared", 0},
     {"plan train llama3-8b --system dgx-h100 --gpus 8 --global-batch 64 --stack torchtitan --batch 1 --top 3",
         "another framework", 0},
     {"plan train llama3-8b --system dgx-h100 --global-batch 512 --top 1 --sweep gpus=8..64*2", "best layout by scale",
@@ -56,14 +71,16 @@ static const struct example plan_examples[] = {
 
 static const struct input_needs plan_needs[] = {
     {"microbatches", "it follows from --global-batch and the layout; leave it out"},
-    {"schedule", "plan searches interleaved 1F1B; use 'ridge train' for GPipe"},
+    {"schedule", "it applies to pipelines; leave it out"},
     {"dispatcher", "it applies to mixtures of experts on several nodes; leave it out"},
     {"nic_bandwidth", "it applies between nodes; leave it out"},
     {"nic_efficiency", "it applies between nodes; leave it out"},
-    {"tokens", "plan ranks step times; pass the options of a row to 'ridge train --tokens'"},
-    {"price", "plan ranks step times; pass the options of a row to 'ridge train --price'"},
-    {"mtbf", "plan ranks step times; pass the options of a row to 'ridge train'"},
-    {"gpu_mtbf", "plan ranks step times; pass the options of a row to 'ridge train'"},
+    {"price", "it is paid for a whole run: add --tokens 1T"},
+    {"mtbf", "it applies to a whole run: add --tokens 1T"},
+    {"gpu_mtbf", "it applies to a whole run: add --tokens 1T"},
+    {"checkpoint_time", "it applies to a whole run: add --tokens 1T --gpu-mtbf 50000h"},
+    {"restart", "it applies to a whole run: add --tokens 1T --gpu-mtbf 50000h"},
+    {"grad_dtype", "it affects only memory: drop it or --no-memory"},
     {"gpu_mem", "it affects only memory: drop it or --no-memory"},
     {"headroom", "it affects only memory: drop it or --no-memory"},
     {"counter", "it affects only memory: drop it or --no-memory"},

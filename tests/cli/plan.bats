@@ -78,3 +78,85 @@ same_as_train() {
 	[ "$status" -eq 1 ]
 	says "some do on 128"
 }
+
+@test "several numbers of GPUs: each row is the best layout of its number" {
+	for n in 64 128 192; do
+		line=$("$RIDGE" plan train llama3-70b --system dgx-h100 --gpus $n --global-batch 384 --get layouts.0.layout,layouts.0.step_s)
+		all=$("$RIDGE" plan train llama3-70b --system dgx-h100 --gpus 64,192,128 --global-batch 384 --csv --table layouts)
+		echo "$all" | grep -q "$n,\"*$(echo "$line" | head -n 1)" || complain "$n: $line is not in $all"
+	done
+}
+
+@test "a deadline: fewest, cheapest and fastest keep it, and one GPU count less does not" {
+	plan="llama3-70b --system dgx-h100 --global-batch 1920 --seq 8192 --tokens 1T --deadline 30d"
+	# shellcheck disable=SC2086 # words
+	notes=$("$RIDGE" plan train $plan --gpus 256..512 --csv --table layouts)
+	echo "$notes" | grep -q fewest
+	echo "$notes" | grep -q cheapest
+	echo "$notes" | grep -q fastest
+	# shellcheck disable=SC2086
+	fewest=$("$RIDGE" plan train $plan --gpus 256..512 --rank gpus --get layouts.0.n_gpus)
+	# shellcheck disable=SC2086
+	ask plan train $plan --gpus 256..$((fewest - 8))
+	[ "$status" -eq 1 ]
+	says "no layout meets the deadline: it is missed by"
+	shows "the fastest there is"
+	# shellcheck disable=SC2086
+	sure=$("$RIDGE" plan train $plan --gpus 256..512 --sure --rank gpus --get layouts.0.n_gpus)
+	[ "$sure" -gt "$fewest" ]
+}
+
+@test "a budget is kept, or missed by so much" {
+	plan="llama3-70b --system dgx-h100 --global-batch 1024 --tokens 100B --gpus 128..256"
+	# shellcheck disable=SC2086 # words
+	cost=$("$RIDGE" plan train $plan --rank cost --get layouts.0.run_usd)
+	# shellcheck disable=SC2086
+	kept=$("$RIDGE" plan train $plan --budget "$(awk -v c="$cost" 'BEGIN { print 1.001 * c }')usd" --get layouts.0.run_usd)
+	[ "$kept" = "$cost" ]
+	# shellcheck disable=SC2086
+	ask plan train $plan --budget "$(awk -v c="$cost" 'BEGIN { print 0.9 * c }')usd"
+	[ "$status" -eq 1 ]
+	says "no layout stays within the budget"
+}
+
+@test "lists are searched whole: the best of two types is the better of each" {
+	plan="llama3-8b --system dgx-h100 --gpus 16 --global-batch 128"
+	best=
+	for t in bf16 fp8; do
+		# shellcheck disable=SC2086 # words
+		one=$("$RIDGE" plan train $plan --dtype $t --get step_s)
+		best=$(printf '%s\n%s\n' "$one" "$best" | sed '/^$/d' | sort -g | head -n 1)
+	done
+	# shellcheck disable=SC2086
+	[ "$("$RIDGE" plan train $plan --dtype bf16,fp8 --get step_s)" = "$best" ]
+	# shellcheck disable=SC2086
+	ask plan train $plan --batch 1,2 --recompute none,full --schedule 1f1b,gpipe --all --csv --table layouts
+	[ "$status" -eq 0 ]
+	shows "schedule gpipe"
+	# shellcheck disable=SC2086
+	ask plan train $plan --dtype bf16,fp7
+	refused
+	says "did you mean"
+}
+
+@test "order by memory: no member of any family needs less" {
+	plan="llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --layout cp=1"
+	# shellcheck disable=SC2086 # words
+	least=$("$RIDGE" plan train $plan --rank memory --get layouts.0.peak_byte)
+	for b in 1 2 4; do
+		# shellcheck disable=SC2086
+		all=$("$RIDGE" plan train $plan --all --batch $b --csv --table layouts)
+		echo "$all" | awk -F, -v least="$least" 'NR > 1 { for (i = 1; i <= NF; i++) if ($i > 1e9 && $i < least) exit 1 }'
+	done
+}
+
+@test "numbers of GPUs, targets and ranks that make no sense are refused" {
+	for words in "--gpus 128..64" "--gpus 64..128*1" "--gpus 1.5" "--gpus 65..71" "--deadline 30d" "--rank cost --gpus 64" \
+		"--gpus 64 --sure" "--gpus 64 --price 2"; do
+		# shellcheck disable=SC2086 # words
+		ask plan train llama3-70b --system dgx-h100 --global-batch 128 $words
+		refused
+	done
+	ask plan train llama3-70b --system dgx-h100 --global-batch 128 --gpus 128..64
+	says "write --gpus 64..128"
+}

@@ -9,48 +9,47 @@
 
 /* What is trained or served, and where. */
 struct memory_in {
-#define MEMORY_OPTIONS(X)                                                                                              \
+#define MEMORY_JOB_OPTIONS(X)                                                                                          \
 	X('m', model, "model", "model", WORD, "NAME", "model", NULL, "model: name in the database, or file")           \
 	X('g', gpu, "gpu", "gpu", WORD, "NAME", "gpu", NULL, "GPU: name in the database")                              \
 	X(0, gpu_mem, "gpu-mem", "gpu_mem", SIZE, "SIZE", "", NULL, "GPU memory, instead of the database's figure")    \
 	X(0, system, "system", "system", WORD, "NAME", "system", NULL, "system, for its GPU and node size")            \
-	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL,                                                             \
-	    "number of GPUs; what the layout leaves goes to data parallelism")                                         \
 	X(0, use, "use", "use", CHOICE, "USE", "train|infer", "train", "training or inference")                        \
 	X(0, infer, "infer", "infer", FLAG, "", "", NULL, "same as --use infer")                                       \
-	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "micro-batch size; serving: concurrent sequences")        \
 	X(0, global_batch, "global-batch", "global_batch", COUNT, "N", "", NULL, "global batch size in sequences")     \
 	X(0, microbatches, "microbatches", "microbatches", COUNT, "N", "", NULL,                                       \
 	    "micro-batches per step and replica (gradient accumulation steps)")                                        \
 	X('s', seq, "seq", "seq", COUNT, "N", "", NULL,                                                                \
 	    "sequence length in tokens (default 4096, or the model's context length)")                                 \
-	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(T), "bf16", "GEMM dtype")                           \
-	X(0, stack, "stack", "stack", WORD, "NAME", "stack", NULL, "training framework or engine, from the database")  \
 	X(0, counter, "counter", "counter", CHOICE, "WHAT", "allocated|reserved|device", NULL,                         \
 	    "what the peak counts: live tensors (allocated), allocator pool (reserved), or whole device (default: "    \
 	    "the widest known)")                                                                                       \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
 	    "share of GPU memory kept free, instead of the stack's safety factor")
+/* What a plan may search: it has lists of them. */
+#define MEMORY_CHOICE_OPTIONS(X)                                                                                       \
+	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL,                                                             \
+	    "number of GPUs; what the layout leaves goes to data parallelism")                                         \
+	X('b', batch, "batch", "batch", COUNT, "N", "", "1", "micro-batch size; serving: concurrent sequences")        \
+	X(0, dtype, "dtype", "dtype", CHOICE, "TYPE", DTYPE_CHOICE(T), "bf16", "GEMM dtype")                           \
+	X(0, stack, "stack", "stack", WORD, "NAME", "stack", NULL, "training framework or engine, from the database")
+#define MEMORY_OPTIONS(X) MEMORY_JOB_OPTIONS(X) MEMORY_CHOICE_OPTIONS(X)
 	MEMORY_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option memory_rows[0 MEMORY_OPTIONS(OPTION_COUNT)];
 
 /* How it is trained. */
 struct training_in {
-#define TRAINING_OPTIONS(X)                                                                                            \
+#define TRAINING_JOB_OPTIONS(X)                                                                                        \
 	X(0, recompute, "recompute", "recompute", WORDS, "POLICY",                                                     \
 	    "none|selective|full|op|sqrt|every-2|uniform-2|core_attn|mla_up_proj|moe_act|layernorm|shared_experts|"    \
 	    "mlp|moe",                                                                                                 \
 	    "none",                                                                                                    \
 	    "activation recomputation: none, selective, full, every-N (every Nth layer), uniform-N (one checkpoint "   \
 	    "per N layers), sqrt, op, or modules of a layer")                                                          \
-	X(0, optimizer, "optimizer", "optimizer", CHOICE, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",     \
-	    "adam", "optimizer")                                                                                       \
 	X(0, states, "states", "states", CHOICE, "HOW", "mixed|fp32|pure", NULL,                                       \
 	    "16-bit parameters with fp32 master weights (mixed), all fp32, or all 16-bit (pure) (default: the "        \
 	    "stack's)")                                                                                                \
-	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                            \
-	    "gradient dtype (default: the stack's)")                                                                   \
 	X(0, fp8_params, "fp8-params", "fp8_params", FLAG, "", "", NULL, "store parameters in FP8")                    \
 	X(0, optimizer_in_backward, "optimizer-in-backward", "optimizer_in_backward", FLAG, "", "", NULL,              \
 	    "fuse the optimizer step into backward; frees each gradient at once")                                      \
@@ -64,7 +63,6 @@ struct training_in {
 	X(0, no_sp, "no-sp", "layout.no_sp", FLAG, "", "", NULL,                                                       \
 	    "disable sequence parallelism with tensor parallelism")                                                    \
 	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", "ring", "context parallelism communication")    \
-	X(0, schedule, "schedule", "schedule", CHOICE, "NAME", "1f1b|gpipe", "1f1b", "pipeline schedule")              \
 	X(0, stage_layers, "stage-layers", "stage_layers", WORDS, "LIST", "", NULL,                                    \
 	    "layers per pipeline stage: 3,4*14,2")                                                                     \
 	X(0, imbalance, "imbalance", "imbalance", NUMBER, "X", "", "1",                                                \
@@ -76,6 +74,14 @@ struct training_in {
 	    "LoRA dropout (default: the stack's)")                                                                     \
 	X(0, quant, "quant", "quant", CHOICE, "FORMAT", "nf4|nf4-dq|int4|int8|fp8|mxfp4|nvfp4", NULL,                  \
 	    "quantization format of frozen base or served weights")
+/* What a plan may search: it has lists of them. */
+#define TRAINING_CHOICE_OPTIONS(X)                                                                                     \
+	X(0, optimizer, "optimizer", "optimizer", CHOICE, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",     \
+	    "adam", "optimizer")                                                                                       \
+	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                            \
+	    "gradient dtype (default: the stack's)")                                                                   \
+	X(0, schedule, "schedule", "schedule", CHOICE, "NAME", "1f1b|gpipe", "1f1b", "pipeline schedule")
+#define TRAINING_OPTIONS(X) TRAINING_JOB_OPTIONS(X) TRAINING_CHOICE_OPTIONS(X)
 	TRAINING_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option training_rows[0 TRAINING_OPTIONS(OPTION_COUNT)];
@@ -165,6 +171,8 @@ bool memory_bind_serving(struct run *r, const struct memory_question *q, const s
 bool memory_recompute(struct run *r, const struct words *list, enum recompute *policy, double *n, unsigned *modules);
 /* Whether the model has enough layers for this checkpoint interval; false with an error. */
 bool memory_interval(struct run *r, const struct words *list, double n, struct datum n_layers);
+/* Whether stack and model have the recomputation policy of this job; false with errors. */
+bool memory_check_policy(struct run *r, const struct memory_question *q, const struct memory_job *job);
 bool memory_offload(struct run *r, const struct words *list, unsigned *out);
 bool memory_targets(struct run *r, const struct words *list, unsigned *out);
 /* `3,4*14,2`: layers of each stage. */

@@ -111,8 +111,8 @@ bind_loss(struct run *r, const struct training_in *in, struct memory_job *job)
 	return false;
 }
 
-static bool
-check_policy(struct run *r, const struct memory_question *q, const struct memory_job *job)
+bool
+memory_check_policy(struct run *r, const struct memory_question *q, const struct memory_job *job)
 {
 	const struct training_in *in = q->training;
 	const struct source at = in->recompute.n ? in->recompute.list[0].from : (struct source){0};
@@ -183,7 +183,7 @@ bind_activations(struct run *r, const struct memory_question *q, struct memory_j
 	if (!job->flash && job->layout.cp > 1)
 		return memory_refuse(r, in->attention.from, "context parallelism needs flash attention",
 		    "leave --attention unfused out");
-	return check_policy(r, q, job) && bind_loss(r, in, job);
+	return memory_check_policy(r, q, job) && bind_loss(r, in, job);
 }
 
 /* --- adapters -------------------------------------------------------------------------------------------- */

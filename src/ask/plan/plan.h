@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inputs of `ridge plan train`, bound to a search over layouts. */
+/* Inputs of `ridge plan train`, bound to searches over layouts. */
 #ifndef RIDGE_ASK_PLAN_PLAN_H
 #define RIDGE_ASK_PLAN_PLAN_H
 
@@ -26,31 +26,124 @@ struct plan_layout_in {
 	bool across;
 };
 
+/* Lists of what `ridge train` takes one of. */
+struct plan_choice_in {
+#define PLAN_CHOICE_OPTIONS(X)                                                                                         \
+	X('n', gpus, "gpus", "gpus", WORDS, "N", "", NULL,                                                             \
+	    "number of GPUs; several: 64,128 or 64..2048 (multiples of a node), 64..2048*2, 64..512+64")               \
+	X('b', batch, "batch", "batch", WORDS, "N", "", NULL,                                                          \
+	    "micro-batch sizes searched: 1,2,4 (default: auto, all divisors up to 16)")                                \
+	X(0, stack, "stack", "stack", WORDS, "NAME", "stack", NULL, "training frameworks compared")                    \
+	X(0, dtype, "dtype", "dtype", WORDS, "TYPE", DTYPE_CHOICE(T), "bf16", "GEMM dtypes compared")                  \
+	X(0, grad_dtype, "grad-dtype", "grad_dtype", WORDS, "TYPE", DTYPE_CHOICE(S), NULL,                             \
+	    "gradient dtypes compared (default: the stack's)")                                                         \
+	X(0, optimizer, "optimizer", "optimizer", WORDS, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",      \
+	    "adam", "optimizers compared")                                                                             \
+	X(0, schedule, "schedule", "schedule", WORDS, "NAME", "1f1b|gpipe|zero-bubble", "1f1b",                        \
+	    "pipeline schedules compared")                                                                             \
+	X(0, dispatcher, "dispatcher", "dispatcher", WORDS, "HOW", "auto|plain|dedup", NULL,                           \
+	    "MoE dispatchers compared (default: auto, the stack's)")
+	PLAN_CHOICE_OPTIONS(OPTION_MEMBER)
+};
+
 struct plan_in {
 #define PLAN_OPTIONS(X)                                                                                                \
 	X(0, verb, NULL, "verb", WORD, "WHAT", "train", NULL, "what is planned: train")                                \
+	X(0, rank, "rank", "rank", CHOICE, "BY", "time|cost|energy|memory|gpus", NULL,                                 \
+	    "order of the rows (default: time; with --deadline or --budget: cost)")                                    \
+	X(0, deadline, "deadline", "deadline", TIME, "TIME", "", NULL,                                                 \
+	    "longest training time; searches the number of GPUs unless --gpus is given")                               \
+	X(0, budget, "budget", "budget", MONEY, "USD", "", NULL,                                                       \
+	    "most money for the run; searches the number of GPUs unless --gpus is given")                              \
+	X(0, sure, "sure", "sure", FLAG, "", "", NULL,                                                                 \
+	    "the upper end of the interval must meet --deadline and --budget, not the prediction alone")               \
 	X(0, top, "top", "top", COUNT, "K", "", "10", "layouts listed")                                                \
 	X(0, all, "all", "all", FLAG, "", "", NULL, "list every family of layouts that fits")                          \
 	X(0, threads, "threads", "threads", COUNT, "N", "", NULL, "threads of the search (default: all cores)")
 	PLAN_OPTIONS(OPTION_MEMBER)
 	struct memory_in memory;
 	struct plan_layout_in layout;
+	struct plan_choice_in choice;
 	struct training_in training;
 	struct train_in train;
 	struct launch_in launch;
 };
 
-/* What the search works on. */
-struct plan_question {
-	struct layout_space space;
+/* One framework with one set of types, dispatcher and schedule: what a search keeps. */
+struct plan_variant {
+	struct plan_in in; /* as bound: one GPU, one micro-batch, one of each list */
+	struct layout_in layout;
 	struct train_question question;
-	struct memory_in memory; /* as bound: one GPU, one micro-batch */
-	struct layout_in layout; /* nothing said */
 	struct train_bound train;
+	struct layout_space space;
+	const char *options; /* that tell it from others: `--dtype fp8`; empty: there are no others */
 };
 
-/* False with errors. */
+enum plan_rank { RANK_TIME, RANK_COST, RANK_ENERGY, RANK_MEMORY, RANK_GPUS };
+
+struct plan_question {
+	size_t n_variants, n_counts;
+	struct plan_variant *variants;
+	double *counts; /* of GPUs, ascending */
+	bool by_scale;  /* one row for each count, not for each family */
+	enum plan_rank rank;
+};
+
+/* What the options come to; false with errors. */
 bool plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out);
+bool plan_bind_pins(struct run *r, const struct plan_layout_in *in, struct layout_space *s);
+/* Numbers of GPUs, ascending; `node` is the step of a range without one. */
+bool plan_bind_counts(struct run *r, const struct words *said, double node, struct plan_question *out);
+
+/* --- the search ------------------------------------------------------------------------------------------- */
+
+/* A layout with its jobs and what it is compared by. */
+struct plan_row {
+	const struct plan_variant *variant;
+	struct layout_space space; /* the variant's at this number of GPUs */
+	struct train_bound train;  /* the same */
+	struct layout_row row;
+	struct memory_job memory;
+	struct train_answer answer;
+	struct layout_shares shares;
+	char group;
+	double low, high; /* of its step, as factors */
+	/* of a run with --tokens; NaN: not asked, or no price or power is known */
+	double run_s, gpu_s, usd, joule;
+};
+
+struct plan_found {
+	size_t n;
+	struct plan_row *rows;       /* by rank, best first */
+	struct layout_result merged; /* counters, and what comes near, of all searches; its rows are unused */
+	struct plan_row near, least;
+};
+
+/* All variants at all counts. */
+void plan_search(struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *out);
+/* A row with everything that follows from it. */
+void plan_fill(struct run *r, const struct plan_in *in, const struct plan_variant *v, double n_gpus,
+    const struct layout_row *row, struct plan_row *out);
+/* The space of a variant at a number of GPUs. */
+struct layout_space plan_space(const struct plan_variant *v, double n_gpus);
+/* Its figure of this rank; smaller is better. */
+double plan_value(const struct plan_row *row, enum plan_rank rank);
+
+/* --- the answer ------------------------------------------------------------------------------------------- */
+
 enum answer plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b);
+/* `dp=8,tp=4`, and all options with which train says the same. */
+const char *plan_layout_text(struct run *r, const struct memory_job *job);
+const char *plan_options_text(struct run *r, const struct plan_row *row);
+/* One row of the table; `best` is the one it is compared to, or NULL. */
+void plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *row,
+    const struct plan_row *best);
+/* Nothing is legal, or nothing fits. */
+enum answer plan_show_nothing(
+    struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_found *found);
+void plan_show_near(struct run *r, const struct plan_row *row, const char *note);
+/* One row for each number of GPUs: fewest, cheapest, fastest. */
+enum answer plan_show_scales(
+    struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *found);
 
 #endif

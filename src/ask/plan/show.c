@@ -6,17 +6,8 @@
 
 #include <string.h>
 
-/* A row with its jobs and what it is compared by. */
-struct shown {
-	const struct layout_row *row;
-	struct memory_job memory;
-	struct train_answer answer;
-	struct layout_shares shares;
-	char group;
-};
-
-static const char *
-layout_text(struct run *r, const struct memory_job *job)
+const char *
+plan_layout_text(struct run *r, const struct memory_job *job)
 {
 	char text[120];
 
@@ -24,12 +15,16 @@ layout_text(struct run *r, const struct memory_job *job)
 	return arena_printf(r->arena, "%s", text);
 }
 
-static const char *
-options_text(struct run *r, const struct plan_question *b, const struct shown *s)
+const char *
+plan_options_text(struct run *r, const struct plan_row *row)
 {
-	return arena_printf(r->arena, "--layout %s --batch %g --recompute %s", layout_text(r, &s->memory),
-	    s->row->n_sequences, b->space.policies[s->row->policy].text);
+	const char *own = row->variant->options;
+
+	return arena_printf(r->arena, "--layout %s --batch %g --recompute %s%s%s", plan_layout_text(r, &row->memory),
+	    row->row.n_sequences, row->space.policies[row->row.policy].text, *own ? " " : "", own);
 }
+
+/* --- a row ------------------------------------------------------------------------------------------------ */
 
 /* The largest part of the step beside the layers' own kernels. */
 static const char *
@@ -48,8 +43,7 @@ bottleneck(struct run *r, const struct train_answer *a)
 }
 
 static void
-show_mfu(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct shown *s, bool is_first,
-    double step_s)
+show_mfu(struct run *r, const struct plan_in *in, const struct plan_row *s, bool is_first, double step_s)
 {
 	struct sheet *sh = r->sheet;
 	const struct train_job *job = &s->answer.job;
@@ -67,7 +61,7 @@ show_mfu(struct run *r, const struct plan_in *in, const struct plan_question *b,
 	CALL(sh, rate_token_per_s, train_token_rate(sh, step_token, taken_s));
 	CALL(sh, gpu_token_per_s, train_gpu_rate(sh, rate_token_per_s, n_gpus));
 	CALL(sh, model_flop_per_token, convention_flop(sh, c, job->model, job->seq_length));
-	TAKE(sh, peak_flop_per_s, b->train.gpu->peak_flop_per_s[dtype_peak(job->dtype)]);
+	TAKE(sh, peak_flop_per_s, s->train.gpu->peak_flop_per_s[dtype_peak(job->dtype)]);
 	CALL(sh, mfu_frac, train_utilisation(sh, model_flop_per_token, gpu_token_per_s, peak_flop_per_s));
 	if (convention_is_hardware(c))
 		SHOW(sh, mfu_frac, hfu_frac);
@@ -75,15 +69,22 @@ show_mfu(struct run *r, const struct plan_in *in, const struct plan_question *b,
 		SHOW(sh, mfu_frac, mfu_frac);
 }
 
+static double
+half_width(const struct plan_row *a, const struct plan_row *b)
+{
+	const bool narrow = dtype_byte(a->answer.job.dtype) < 2 || dtype_byte(b->answer.job.dtype) < 2;
+
+	return layout_difference(&a->shares, &b->shares, narrow);
+}
+
 static void
-show_difference(struct run *r, const struct shown *s, const struct shown *best, double step_s)
+show_difference(struct run *r, const struct plan_row *s, const struct plan_row *best, double step_s)
 {
 	struct sheet *sh = r->sheet;
 
 	if (s == best)
 		return;
-	const bool narrow = dtype_byte(s->answer.job.dtype) < 2;
-	const double half = layout_difference(&s->shares, &best->shares, narrow);
+	const double half = half_width(s, best);
 	TAKE(sh, own_step_s, step_s);
 	TAKE(sh, best_step_s, best->shares.step_s);
 	LET(sh, difference_frac, own_step_s / best_step_s - 1);
@@ -92,62 +93,115 @@ show_difference(struct run *r, const struct shown *s, const struct shown *best, 
 	    "paired: errors common to both layouts cancel");
 }
 
+/* What tells it from rows of other variants and sizes, then the layout. */
 static void
-show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct shown *s,
-    const struct shown *best)
+show_what(struct run *r, const struct plan_question *b, const struct plan_row *s)
+{
+	struct sheet *sh = r->sheet;
+
+	if (b->n_counts > 1) {
+		TAKE(sh, n_gpus, s->space.n_gpus);
+		SHOW(sh, n_gpus, n_gpus);
+	}
+	TELL(sh, layout, plan_layout_text(r, &s->memory));
+	TAKE(sh, n_micro_sequences, s->row.n_sequences);
+	SHOW(sh, n_micro_sequences, n_micro_sequences);
+	TELL(sh, recompute, s->space.policies[s->row.policy].text);
+	if (b->n_variants > 1)
+		TELL(sh, options, s->variant->options);
+}
+
+/* Training time, GPU hours, money and energy of a whole run. */
+static void
+show_run(
+    struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s, double step_s)
+{
+	struct sheet *sh = r->sheet;
+	const struct train_job *job = &s->answer.job;
+	const struct datum price = run_train_price(r, &s->variant->question, &s->train);
+	const double low_frac = s->low, high_frac = s->high;
+
+	TAKE(sh, budget_token, in->train.tokens);
+	TAKE(sh, step_token, train_step_tokens(NULL, job->n_global_sequences, job->seq_length));
+	CALL(sh, n_steps, train_steps_needed(sh, budget_token, step_token));
+	CALL(sh, run_s, train_run_time(sh, n_steps, step_s));
+	SHOW(sh, run_s, run_s);
+	BETWEEN(sh, run_s, low_frac * run_s, high_frac * run_s, "as of the step");
+	double paid_s;
+	if (datum_given(in->train.mtbf) || datum_given(in->train.gpu_mtbf)) {
+		TAKE(sh, goodput_frac, train_goodput_of(&in->train, job->n_gpus));
+		CALL(sh, wall_s, run_wall(sh, run_s, goodput_frac));
+		SHOW(sh, wall_s, wall_s);
+		SET(sh, paid_s, wall_s);
+	} else
+		SET(sh, paid_s, run_s);
+	TAKE(sh, n_paid_gpus, job->n_gpus);
+	CALL(sh, gpu_time_s, cost_gpu_time(sh, n_paid_gpus, paid_s));
+	SHOW(sh, gpu_time_s, gpu_s);
+	if (datum_given(price)) {
+		TAKE(sh, gpu_usd_per_s, price);
+		LET(sh, run_usd, gpu_time_s * gpu_usd_per_s);
+		SHOW(sh, run_usd, run_usd);
+	}
+	if (!datum_given(s->train.tdp_watt))
+		return;
+	TAKE(sh, gpu_watt, s->train.tdp_watt);
+	CALL(sh, energy_joule, train_energy(sh, n_paid_gpus, gpu_watt, paid_s));
+	if (b->rank == RANK_ENERGY)
+		SHOW(sh, energy_joule, energy_joule);
+	else
+		HIDE(sh, energy_joule, energy_joule);
+}
+
+void
+plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s,
+    const struct plan_row *best)
 {
 	struct sheet *sh = r->sheet;
 	struct train_terms t;
 	const char letter[2] = {s->group, '\0'};
+	const double low_frac = s->low, high_frac = s->high;
 
-	TELL(sh, group, arena_printf(r->arena, "%s", letter));
-	TELL(sh, layout, layout_text(r, &s->memory));
-	TAKE(sh, n_micro_sequences, s->row->n_sequences);
-	SHOW(sh, n_micro_sequences, n_micro_sequences);
-	TELL(sh, recompute, b->space.policies[s->row->policy].text);
+	if (!b->by_scale)
+		TELL(sh, group, arena_printf(r->arena, "%s", letter));
+	show_what(r, b, s);
 	CALL(sh, step_s, train_step(sh, &s->answer.job, &t));
-	const struct interval i = train_interval(r, &b->train, &s->answer);
 	SHOW(sh, step_s, step_s);
-	BETWEEN(sh, step_s, i.low, i.high, i.why);
-	show_difference(r, s, best, step_s);
-	show_mfu(r, in, b, s, s == best, step_s);
-	if (b->space.modeled) {
-		TAKE(sh, expected_byte, s->row->peak_byte);
+	BETWEEN(sh, step_s, low_frac * s->answer.step_s, high_frac * s->answer.step_s,
+	    train_interval(r, &s->train, &s->answer).why);
+	if (!b->by_scale)
+		show_difference(r, s, best, step_s);
+	if (datum_given(in->train.tokens))
+		show_run(r, in, b, s, step_s);
+	show_mfu(r, in, s, s == best, step_s);
+	if (s->space.modeled) {
+		TAKE(sh, expected_byte, s->row.peak_byte);
 		SHOW(sh, expected_byte, peak_byte);
-		TELL(sh, verdict, verdict_name(s->row->verdict));
+		TELL(sh, verdict, verdict_name(s->row.verdict));
 	}
-	TELL(sh, bottleneck, bottleneck(r, &s->answer));
+	if (!b->by_scale)
+		TELL(sh, bottleneck, bottleneck(r, &s->answer));
 }
 
-static void
-fill_shown(const struct plan_question *b, const struct layout_row *row, struct shown *out)
-{
-	struct train_ask ask;
-
-	out->row = row;
-	layout_memory_job(&b->space, row, &out->memory);
-	layout_train_ask(&b->space, row, &ask);
-	train_answer(&ask, &b->train.doubts, &out->answer);
-	out->shares = layout_shares_of(&out->answer.job, &out->answer.terms);
-}
+/* --- groups ----------------------------------------------------------------------------------------------- */
 
 /* A letter for all that the first of its group cannot be told from, down the table. */
 static void
-set_groups(struct shown *list, size_t n)
+set_groups(struct plan_row *list, size_t n)
 {
 	size_t first = 0;
 	char letter = 'a';
 
 	for (size_t i = 0; i < n; i++) {
-		const bool narrow = dtype_byte(list[i].answer.job.dtype) < 2;
-		const double half = layout_difference(&list[i].shares, &list[first].shares, narrow);
-		if (log(list[i].shares.step_s / list[first].shares.step_s) > half) {
+		if (fabs(log(list[i].shares.step_s / list[first].shares.step_s)) > half_width(&list[i], &list[first])) {
 			first = i;
 			letter = letter < 'z' ? (char)(letter + 1) : 'z';
 		}
 		list[i].group = letter;
 	}
 }
+
+/* --- beside the table ------------------------------------------------------------------------------------- */
 
 static void
 show_refused(struct run *r, const struct plan_question *b, const struct layout_result *found)
@@ -158,149 +212,86 @@ show_refused(struct run *r, const struct plan_question *b, const struct layout_r
 		if (found->n_refused[i] > 0)
 			SCOPE_I (sh, "refused", i) {
 				TELL(sh, rule, layout_rule_text((enum layout_rule)i));
-				TELL(sh, place, layout_rule_place((enum layout_rule)i, b->space.memory.stack));
+				TELL(sh, place,
+				    layout_rule_place((enum layout_rule)i, b->variants[0].space.memory.stack));
 				TAKE(sh, n_families, found->n_refused[i]);
 				SHOW(sh, n_families, n_layouts);
 			}
 }
 
-static void
-show_near(struct run *r, const struct plan_question *b, const struct layout_row *row, const char *note)
+void
+plan_show_near(struct run *r, const struct plan_row *row, const char *note)
 {
 	struct sheet *sh = r->sheet;
-	struct shown s;
 
-	fill_shown(b, row, &s);
 	SCOPE_I (sh, "near", 0) {
-		TELL(sh, layout, layout_text(r, &s.memory));
-		TAKE(sh, near_step_s, row->step_s);
+		TELL(sh, layout, plan_layout_text(r, &row->memory));
+		TAKE(sh, near_step_s, row->row.step_s);
 		SHOW(sh, near_step_s, step_s);
-		TAKE(sh, near_byte, row->peak_byte);
+		TAKE(sh, near_byte, row->row.peak_byte);
 		SHOW(sh, near_byte, peak_byte);
-		TELL(sh, verdict, verdict_name(row->verdict));
+		TELL(sh, verdict, verdict_name(row->row.verdict));
 		TELL(sh, note, note);
 	}
 }
 
-/* --- nothing --------------------------------------------------------------------------------------------- */
-
-/* Which single pin, dropped, leaves something legal. */
-static const char *
-pin_in_the_way(struct run *r, const struct plan_question *b)
-{
-	for (int d = 0; d < N_DEGREES; d++) {
-		struct layout_space other = b->space;
-		struct layout_result found;
-		if (other.pins[d].n == 0)
-			continue;
-		other.pins[d].n = 0;
-		other.n_rows = 1;
-		other.modeled = false;
-		layout_search(r->arena, &other, &found);
-		if (found.n_rows == 0)
-			continue;
-		struct shown s;
-		fill_shown(b, &found.rows[0], &s);
-		return arena_printf(r->arena, "leave %s open, for example --layout %s",
-		    layout_degree_name((enum layout_degree)d), layout_text(r, &s.memory));
-	}
-	return "use another number of GPUs or another global batch";
-}
-
-static enum answer
-nothing_legal(struct run *r, const struct plan_question *b, const struct layout_result *found)
-{
-	int most = N_LAYOUT_RULES;
-
-	for (int i = 0; i < N_LAYOUT_RULES; i++)
-		if (found->n_refused[i] > 0 && (most == N_LAYOUT_RULES || found->n_refused[i] > found->n_refused[most]))
-			most = i;
-	if (most == N_LAYOUT_RULES)
-		diag_error(r->diag, (struct source){0}, "no layout of %g GPUs matches --layout", b->space.n_gpus);
-	else
-		diag_error(r->diag, (struct source){0}, "no legal layout of %g GPUs: %s (%s)", b->space.n_gpus,
-		    layout_rule_text((enum layout_rule)most),
-		    layout_rule_place((enum layout_rule)most, b->space.memory.stack));
-	diag_hint(r->diag, "%s", pin_in_the_way(r, b));
-	return REFUSED;
-}
-
-/* The fewest GPUs, in doublings, on which something fits; 0: none up to sixteen times as many. */
-static double
-gpus_that_do(struct run *r, const struct plan_question *b)
-{
-	for (double times = 2; times <= 16; times *= 2) {
-		struct layout_space more = b->space;
-		struct layout_result found;
-		more.n_gpus *= times;
-		more.n_rows = 1;
-		layout_search(r->arena, &more, &found);
-		if (found.n_rows > 0)
-			return more.n_gpus;
-	}
-	return 0;
-}
-
-static enum answer
-nothing_fits(struct run *r, const struct plan_question *b, const struct layout_result *found)
-{
-	struct sheet *sh = r->sheet;
-
-	TELL(sh, verdict, verdict_name(DOES_NOT_FIT));
-	TAKE(sh, card_byte, b->space.memory.card_byte);
-	SHOW(sh, card_byte, gpu_mem_byte);
-	show_near(r, b, &found->least, "least memory of all layouts");
-	const double n = gpus_that_do(r, b);
-	if (n > 0) {
-		TAKE(sh, n_min_gpus, n);
-		SHOW(sh, n_min_gpus, n_min_gpus);
-		run_warn(r, "no layout fits on %g GPUs; some do on %g", b->space.n_gpus, n);
-	} else
-		run_warn(r, "no layout fits on %g GPUs, nor on up to 16 times as many", b->space.n_gpus);
-	return ANSWERED_NO;
-}
-
-/* --- the table ------------------------------------------------------------------------------------------- */
-
 static void
-show_first(struct run *r, const struct plan_question *b, const struct shown *best, const struct layout_result *found)
+show_first(struct run *r, const struct plan_row *best, const struct plan_found *found)
 {
 	struct sheet *sh = r->sheet;
 
-	TELL_HIDDEN(sh, layout, layout_text(r, &best->memory));
-	TAKE(sh, first_step_s, best->row->step_s);
+	TELL_HIDDEN(sh, layout, plan_layout_text(r, &best->memory));
+	TAKE(sh, first_step_s, best->row.step_s);
 	HIDE(sh, first_step_s, step_s);
-	TELL(sh, train_options, options_text(r, b, best));
-	TAKE(sh, n_searched, found->n_searched);
+	TELL(sh, train_options, plan_options_text(r, best));
+	TAKE(sh, n_searched, found->merged.n_searched);
 	SHOW(sh, n_searched, n_searched);
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------- */
+
+static const char *
+title_of(struct run *r, const struct plan_question *b)
+{
+	const struct plan_variant *v = &b->variants[0];
+	const double low = b->counts[0], high = b->counts[b->n_counts - 1];
+	const char *gpus =
+	    b->n_counts == 1 ? arena_printf(r->arena, "%g", low) : arena_printf(r->arena, "%g to %g", low, high);
+
+	return arena_printf(r->arena, "%s on %s x %s with %s: %g sequences of %g tokens", v->space.memory.model->name,
+	    gpus, v->train.gpu->name, v->train.stack->name, v->space.n_global_sequences, v->space.memory.seq.value);
+}
+
+static enum answer
+show_families(struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *found)
+{
+	set_groups(found->rows, found->n);
+	for (size_t i = 0; i < found->n; i++)
+		SCOPE_I (r->sheet, "layouts", i)
+			plan_show_row(r, in, b, &found->rows[i], &found->rows[0]);
+	show_first(r, &found->rows[0], found);
+	if (found->merged.has_near && b->rank != RANK_MEMORY)
+		plan_show_near(r, &found->near, "faster than the first row");
+	return ANSWERED;
 }
 
 enum answer
 plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b)
 {
-	const struct layout_space *s = &b->space;
-	struct layout_result found;
+	struct plan_found found;
 
-	r->title = arena_printf(r->arena, "%s on %g x %s with %s: %g sequences of %g tokens", s->memory.model->name,
-	    s->n_gpus, b->train.gpu->name, b->train.stack->name, s->n_global_sequences, s->memory.seq.value);
-	layout_search(r->arena, s, &found);
-	if (found.n_searched == 0)
-		return nothing_legal(r, b, &found);
-	if (found.n_rows == 0)
-		return nothing_fits(r, b, &found);
-	struct shown *list = ARENA_ARRAY(r->arena, struct shown, found.n_rows);
-	for (size_t i = 0; i < found.n_rows; i++)
-		fill_shown(b, &found.rows[i], &list[i]);
-	set_groups(list, found.n_rows);
-	for (size_t i = 0; i < found.n_rows; i++)
-		SCOPE_I (r->sheet, "layouts", i)
-			show_row(r, in, b, &list[i], &list[0]);
-	show_first(r, b, &list[0], &found);
-	if (found.has_near)
-		show_near(r, b, &found.near, "faster than the first row");
-	show_refused(r, b, &found);
-	if (b->train.no_memory)
-		run_warn(r, "memory not counted: %s", b->train.no_memory);
+	r->title = title_of(r, b);
+	plan_search(r, in, b, &found);
+	if (found.n == 0)
+		return plan_show_nothing(r, in, b, &found);
+	const enum answer kind = b->by_scale ? plan_show_scales(r, in, b, &found) : show_families(r, in, b, &found);
+	if (b->by_scale)
+		show_first(r, &found.rows[0], &found);
+	show_refused(r, b, &found.merged);
+	if (b->variants[0].train.no_memory)
+		run_warn(r, "memory not counted: %s", b->variants[0].train.no_memory);
 	run_reads(r, &in->launch.emit, NULL);
-	return in->launch.emit.text ? launch_show(r, in->launch.emit, &list[0].memory, &list[0].answer) : ANSWERED;
+	if (!in->launch.emit.text || kind != ANSWERED)
+		return kind;
+	return launch_show(r, in->launch.emit, &found.rows[0].memory, &found.rows[0].answer);
 }

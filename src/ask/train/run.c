@@ -124,9 +124,8 @@ enum { MOST_FIXES = 3 };
 
 /* --- the run --------------------------------------------------------------------------------------------- */
 
-/* Price of a GPU: given, else the system's, else the GPU's; NaN if unknown. */
-static struct datum
-price_of(struct run *r, const struct train_question *q, const struct train_bound *b)
+struct datum
+run_train_price(struct run *r, const struct train_question *q, const struct train_bound *b)
 {
 	const struct system *s = q->memory.memory->system.text ? b->system : NULL;
 
@@ -144,6 +143,16 @@ price_of(struct run *r, const struct train_question *q, const struct train_bound
 		return b->gpu->prices[0].usd_per_s;
 	}
 	return datum_absent();
+}
+
+double
+train_goodput_of(const struct train_in *in, double n_gpus)
+{
+	if (!datum_given(in->mtbf) && !datum_given(in->gpu_mtbf))
+		return 1;
+	const double mtbf_s = datum_given(in->mtbf) ? in->mtbf.value : job_mtbf(NULL, in->gpu_mtbf.value, n_gpus);
+	const struct failing f = {{mtbf_s, {NULL, 0, 0, NULL, false}}, in->write, in->write, in->restart};
+	return goodput(NULL, &f, daly_interval(NULL, in->write.value, mtbf_s));
 }
 
 /* Failures: what of the time trains; NaN where nothing was said of them. */
@@ -229,7 +238,7 @@ show_cost(struct run *r, const struct train_question *q, const struct train_boun
 	TAKE(sh, n_paid_gpus, a->job.n_gpus);
 	CALL(sh, gpu_time_s, cost_gpu_time(sh, n_paid_gpus, paid_s));
 	SHOW(sh, gpu_time_s, gpu_s);
-	const struct datum price = price_of(r, q, b);
+	const struct datum price = run_train_price(r, q, b);
 	if (datum_given(price)) {
 		TAKE(sh, gpu_usd_per_s, price);
 		LET(sh, run_usd, gpu_time_s * gpu_usd_per_s);

@@ -9,7 +9,7 @@
 #include "model/train/train.h"
 
 struct train_in {
-#define TRAIN_OPTIONS(X)                                                                                               \
+#define TRAIN_JOB_OPTIONS(X)                                                                                           \
 	X(0, tokens, "tokens", "tokens", COUNT, "N", "", NULL,                                                         \
 	    "training tokens of the run; prints wall time, GPU-hours and cost")                                        \
 	X(0, convention, "flops-convention", "flops_convention", CHOICE, "NAME",                                       \
@@ -18,8 +18,6 @@ struct train_in {
 	    "ridge-causal", "FLOPs convention for MFU")                                                                \
 	X(0, packed, "packed", "packed", COUNT, "N", "", NULL,                                                         \
 	    "mean length of samples packed into a sequence, with attention masked between them")                       \
-	X(0, dispatcher, "dispatcher", "dispatcher", CHOICE, "HOW", "plain|dedup", NULL,                               \
-	    "MoE all-to-all between NVLink domains: each token once per expert, or once per domain (DeepEP)")          \
 	X(0, bubbles, "zero-bubble", "zero_bubble", FLAG, "", "", NULL,                                                \
 	    "zero-bubble schedule: weight gradients fill the pipeline bubble")                                         \
 	X(0, balanced, "balanced-stages", "balanced_stages", FLAG, "", "", NULL,                                       \
@@ -38,6 +36,11 @@ struct train_in {
 	X(0, write, "checkpoint-time", "checkpoint_time", TIME, "TIME", "", "60s", "stall per checkpoint")             \
 	X(0, restart, "restart", "restart", TIME, "TIME", "", "10min", "restart time after a failure")                 \
 	X(0, no_memory, "no-memory", "no_memory", FLAG, "", "", NULL, "skip the memory check; predict time only")
+/* What a plan may search: it has lists of them. */
+#define TRAIN_CHOICE_OPTIONS(X)                                                                                        \
+	X(0, dispatcher, "dispatcher", "dispatcher", CHOICE, "HOW", "plain|dedup", NULL,                               \
+	    "MoE all-to-all between NVLink domains: each token once per expert, or once per domain (DeepEP)")
+#define TRAIN_OPTIONS(X) TRAIN_JOB_OPTIONS(X) TRAIN_CHOICE_OPTIONS(X)
 	TRAIN_OPTIONS(OPTION_MEMBER)
 };
 
@@ -86,6 +89,10 @@ void show_train_schedules(
     struct run *r, const struct train_question *q, const struct train_bound *b, const struct train_answer *a);
 /* Whether what is said of a whole run is whole; false with errors. */
 bool train_run_is_whole(struct run *r, const struct train_in *in, double n_gpus);
+/* Price of a GPU: given, else the system's, else the GPU's; absent if unknown. */
+struct datum run_train_price(struct run *r, const struct train_question *q, const struct train_bound *b);
+/* Share of the wall time that trains, of this many GPUs; 1 where nothing was said of failures. */
+double train_goodput_of(const struct train_in *in, double n_gpus);
 /* Days, GPU hours, money, energy, goodput. */
 void show_train_run(struct run *r, const struct train_question *q, const struct train_bound *b,
     const struct train_answer *a, double step_s);

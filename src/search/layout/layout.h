@@ -47,6 +47,9 @@ struct layout_pin {
 };
 bool layout_pin_allows(const struct layout_pin *p, double value);
 
+/* What is best: the fastest that fits, or the one with the least memory. */
+enum layout_goal { GOAL_TIME, GOAL_MEMORY };
+
 struct layout_policy {
 	enum recompute recompute;
 	double n;
@@ -59,11 +62,13 @@ struct layout_space {
 	struct memory_job memory; /* the same job */
 	bool modeled;             /* there is a rule for its memory, and a card to compare it with */
 	bool across;              /* tensor parallelism may leave the NVLink domain */
-	bool exhaustive;          /* every family, not the n_rows fastest */
+	bool exhaustive;          /* every family, not the n_rows best */
+	bool pipelines;           /* none without one: another space has those */
+	enum layout_goal goal;
 	double n_gpus, n_global_sequences;
 	double shard; /* 0: all replicas */
 	struct layout_pin pins[N_DEGREES];
-	double n_sequences; /* of a micro-batch; 0: searched */
+	struct layout_pin batches; /* micro-batches */
 	int n_policies;
 	struct layout_policy policies[MOST_POLICIES];
 	size_t n_rows, n_threads; /* threads 0: one for each core */

@@ -4,6 +4,7 @@
 
 #include "search/plan/plan.h"
 
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ layout_memory_job(const struct layout_space *s, const struct layout_row *row, st
 
 	*out = s->memory;
 	out->layout = row->layout;
+	out->gpipe = s->memory.gpipe && row->layout.pp > 1;
 	out->said = (struct batch_said){row->n_sequences, 0, s->n_global_sequences};
 	out->recompute = p->recompute;
 	out->recompute_n = p->n;
@@ -95,6 +97,17 @@ pinned(const struct search *s, enum layout_degree d, double value)
 	return layout_pin_allows(&s->space->pins[d], value);
 }
 
+/* The largest micro-batch that is looked at. */
+static int
+most_batch(const struct layout_space *space)
+{
+	double most = space->batches.n ? 1 : MOST_MICRO_BATCH;
+
+	for (int i = 0; i < space->batches.n; i++)
+		most = fmax(most, space->batches.ranges[i].high);
+	return (int)fmin(most, SHRT_MAX);
+}
+
 /* Chunks of a stage and micro-batches of a family. */
 static bool
 list_members(struct search *s, struct layout_family *f)
@@ -108,9 +121,8 @@ list_members(struct search *s, struct layout_family *f)
 	const bool may_be_written = space->pins[DEGREE_PP].n > 0 && space->pins[DEGREE_VP].n > 0;
 
 	f->n_vp = f->n_batches = 0;
-	for (int b = 1; b <= MOST_MICRO_BATCH || b <= space->n_sequences; b++)
-		if (fmod(n, b) == 0 && (space->n_sequences > 0 ? b == space->n_sequences : true) &&
-		    f->n_batches < MOST_BATCHES)
+	for (int b = 1; b <= most_batch(space); b++)
+		if (fmod(n, b) == 0 && layout_pin_allows(&space->batches, b) && f->n_batches < MOST_BATCHES)
 			f->batches[f->n_batches++] = (short)b;
 	if (n != floor(n) || f->n_batches == 0)
 		return refuse(s, LAYOUT_BATCH);
@@ -182,7 +194,7 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 
 	for (double pp = 1; pp <= fmin(ranks, stack->pipeline ? most : 1); pp++) {
 		l.pp = pp;
-		if (!pinned(s, DEGREE_PP, pp))
+		if (!pinned(s, DEGREE_PP, pp) || (pp == 1 && space->pipelines))
 			continue;
 		if (fmod(ranks, pp) != 0) {
 			if (space->pins[DEGREE_PP].n)
@@ -311,7 +323,7 @@ time_block(void *context, size_t i)
 		s->families[b->first + f].least_s = INFINITY;
 		s->families[b->first + f].n_members = 0;
 	}
-	for (int n = 1; n <= MOST_MICRO_BATCH || n <= space->n_sequences; n++) {
+	for (int n = 1; n <= most_batch(space); n++) {
 		bool timed = false;
 		for (size_t f = b->first; f < b->first + b->n; f++) {
 			struct layout_family *family = &s->families[f];
@@ -427,6 +439,23 @@ is_over(const struct limits *limits, const struct member *m)
 	return least > 0 && m->n_sequences > least;
 }
 
+/* The member with the least memory of those that fit, the faster of equals. */
+static void
+spare_family(struct search *s, struct layout_family *f)
+{
+	for (size_t k = 0; k < f->n_members; k++) {
+		struct layout_row row = row_of(f, &f->members[k]);
+		evaluate(s, &row);
+		if (row.verdict != DOES_NOT_FIT && (!f->fits || row.peak_byte < f->best.peak_byte)) {
+			f->fits = true;
+			f->best = row;
+		} else if (row.verdict == DOES_NOT_FIT && row.peak_byte < f->least.peak_byte) {
+			f->misses = true;
+			f->least = f->near = row;
+		}
+	}
+}
+
 static void
 check_family(void *context, size_t i)
 {
@@ -435,9 +464,13 @@ check_family(void *context, size_t i)
 	struct limits limits = {{{0}}};
 
 	f->least.peak_byte = INFINITY;
-	if (f->least_s > bound_of(s))
+	if (s->space->goal == GOAL_TIME && f->least_s > bound_of(s))
 		return;
 	qsort(f->members, f->n_members, sizeof *f->members, by_time);
+	if (s->space->goal == GOAL_MEMORY) {
+		spare_family(s, f);
+		return;
+	}
 	for (size_t k = 0; k < f->n_members; k++) {
 		const struct member *m = &f->members[k];
 		if (m->step_s > bound_of(s))
@@ -474,6 +507,16 @@ by_row(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static int
+by_memory(const void *a, const void *b)
+{
+	const struct layout_family *x = *(struct layout_family *const *)a, *y = *(struct layout_family *const *)b;
+
+	if (x->best.peak_byte != y->best.peak_byte)
+		return x->best.peak_byte < y->best.peak_byte ? -1 : 1;
+	return by_row(a, b);
+}
+
 static void
 collect(struct search *s)
 {
@@ -484,7 +527,7 @@ collect(struct search *s)
 	for (size_t i = 0; i < s->n_families; i++)
 		if (s->families[i].fits)
 			s->order[n++] = &s->families[i];
-	qsort(s->order, n, sizeof *s->order, by_row);
+	qsort(s->order, n, sizeof *s->order, space->goal == GOAL_MEMORY ? by_memory : by_row);
 	out->n_rows = n < space->n_rows || space->exhaustive ? n : space->n_rows;
 	out->rows = ARENA_ARRAY(s->arena, struct layout_row, out->n_rows + 1);
 	for (size_t i = 0; i < out->n_rows; i++)

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Search all variants at all numbers of GPUs, and put their rows in order. */
+#include "ask/plan/plan.h"
+
+#include <stdlib.h>
+
+/* One search: a variant at a number of GPUs. */
+struct quest {
+	const struct plan_variant *variant;
+	struct layout_space space;
+	struct layout_result found;
+	struct arena *arena;
+};
+
+struct layout_space
+plan_space(const struct plan_variant *v, double n_gpus)
+{
+	struct layout_space s = v->space;
+
+	s.n_gpus = n_gpus;
+	return s;
+}
+
+static void
+search_point(void *context, size_t i)
+{
+	struct quest *p = &((struct quest *)context)[i];
+	struct arena *passing = arena_new();
+
+	p->arena = arena_new();
+	layout_search(passing, &p->space, &p->found);
+	p->found.rows =
+	    arena_grow(p->arena, p->found.rows, p->found.n_rows, p->found.n_rows + 1, sizeof *p->found.rows);
+	arena_free(passing);
+}
+
+/* --- a row ------------------------------------------------------------------------------------------------ */
+
+static void
+fill_run(struct run *r, const struct plan_in *in, const struct plan_variant *v, struct plan_row *row)
+{
+	const struct train_job *job = &row->answer.job;
+
+	row->run_s = row->gpu_s = row->usd = row->joule = NAN;
+	if (!datum_given(in->train.tokens))
+		return;
+	const struct datum price = run_train_price(r, &v->question, &v->train);
+	const double n_steps = train_steps_needed(
+	    NULL, in->train.tokens.value, train_step_tokens(NULL, job->n_global_sequences, job->seq_length));
+	row->run_s = train_run_time(NULL, n_steps, row->row.step_s) / train_goodput_of(&in->train, job->n_gpus);
+	row->gpu_s = row->run_s * job->n_gpus;
+	row->usd = row->gpu_s * price.value;
+	row->joule = train_energy(NULL, job->n_gpus, v->train.tdp_watt.value, row->run_s);
+}
+
+void
+plan_fill(struct run *r, const struct plan_in *in, const struct plan_variant *v, double n_gpus,
+    const struct layout_row *row, struct plan_row *out)
+{
+	struct train_ask ask;
+
+	*out = (struct plan_row){.variant = v, .space = plan_space(v, n_gpus), .train = v->train, .row = *row};
+	out->train.doubts.n_nodes = ceil(n_gpus / v->space.ask.machine.n_domain);
+	layout_memory_job(&out->space, row, &out->memory);
+	layout_train_ask(&out->space, row, &ask);
+	train_answer(&ask, &out->train.doubts, &out->answer);
+	out->shares = layout_shares_of(&out->answer.job, &out->answer.terms);
+	const struct interval i = train_interval(r, &out->train, &out->answer);
+	out->low = i.low / out->answer.step_s;
+	out->high = i.high / out->answer.step_s;
+	fill_run(r, in, v, out);
+}
+
+double
+plan_value(const struct plan_row *row, enum plan_rank rank)
+{
+	switch (rank) {
+	case RANK_TIME:
+		break;
+	case RANK_COST: /* money per GPU hour is the same for all */
+		return isnan(row->gpu_s) ? row->row.step_s * row->space.n_gpus : row->gpu_s;
+	case RANK_ENERGY:
+		return row->joule;
+	case RANK_MEMORY:
+		return row->row.peak_byte;
+	case RANK_GPUS:
+		return row->space.n_gpus;
+	}
+	return isnan(row->run_s) ? row->row.step_s : row->run_s;
+}
+
+/* --- all rows ---------------------------------------------------------------------------------------------- */
+
+/* What is put in order, before anything is filled in. */
+struct candidate {
+	const struct quest *point;
+	const struct layout_row *row;
+	enum plan_rank rank;
+};
+
+static double
+value_of(const struct candidate *c)
+{
+	const double n = c->point->space.n_gpus;
+
+	switch (c->rank) {
+	case RANK_MEMORY:
+		return c->row->peak_byte;
+	case RANK_GPUS:
+		return n;
+	case RANK_COST:
+	case RANK_ENERGY:
+		return n * c->row->step_s;
+	case RANK_TIME:
+		break;
+	}
+	return c->row->step_s;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	const double u = value_of(x), v = value_of(y);
+
+	if (u != v)
+		return u < v ? -1 : 1;
+	if (x->row->step_s != y->row->step_s)
+		return x->row->step_s < y->row->step_s ? -1 : 1;
+	if (x->point != y->point)
+		return x->point < y->point ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Counters, and what comes near. */
+static void
+merge(struct run *r, const struct plan_in *in, const struct quest *p, struct plan_found *out)
+{
+	struct layout_result *all = &out->merged;
+	const struct layout_result *one = &p->found;
+
+	all->n_searched += one->n_searched;
+	for (int i = 0; i < N_LAYOUT_RULES; i++)
+		all->n_refused[i] += one->n_refused[i];
+	if (one->has_near && (!all->has_near || one->near.step_s < all->near.step_s)) {
+		all->has_near = true;
+		all->near = one->near;
+		plan_fill(r, in, p->variant, p->space.n_gpus, &one->near, &out->near);
+	}
+	if (one->has_least && (!all->has_least || one->least.peak_byte < all->least.peak_byte)) {
+		all->has_least = true;
+		all->least = one->least;
+		plan_fill(r, in, p->variant, p->space.n_gpus, &one->least, &out->least);
+	}
+}
+
+/* Rows of each number of GPUs: its best by rank, and those where fewer variants stand behind it. */
+static size_t
+keep_best_of_scale(struct candidate *list, size_t n)
+{
+	size_t n_kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool seen = false;
+		for (size_t k = 0; k < n_kept && !seen; k++)
+			seen = list[k].point->space.n_gpus == list[i].point->space.n_gpus;
+		if (!seen)
+			list[n_kept++] = list[i];
+	}
+	return n_kept;
+}
+
+static void
+collect(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct quest *points, size_t n,
+    struct plan_found *out)
+{
+	size_t n_rows = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_rows += points[i].found.n_rows;
+	struct candidate *list = ARENA_ARRAY(r->arena, struct candidate, n_rows + 1);
+	n_rows = 0;
+	for (size_t i = 0; i < n; i++) {
+		merge(r, in, &points[i], out);
+		for (size_t k = 0; k < points[i].found.n_rows; k++)
+			list[n_rows++] = (struct candidate){&points[i], &points[i].found.rows[k], b->rank};
+	}
+	qsort(list, n_rows, sizeof *list, by_value);
+	if (b->by_scale)
+		n_rows = keep_best_of_scale(list, n_rows);
+	else if (!in->all)
+		n_rows = (size_t)fmin((double)n_rows, in->top.value);
+	out->rows = ARENA_ARRAY(r->arena, struct plan_row, n_rows + 1);
+	for (; out->n < n_rows; out->n++)
+		plan_fill(r, in, list[out->n].point->variant, list[out->n].point->space.n_gpus, list[out->n].row,
+		    &out->rows[out->n]);
+	if (n_rows > 0 && out->merged.has_near && out->near.row.step_s >= out->rows[0].row.step_s)
+		out->merged.has_near = false;
+}
+
+void
+plan_search(struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *out)
+{
+	const size_t n = b->n_variants * b->n_counts;
+	struct quest *points = ARENA_ARRAY(r->arena, struct quest, n + 1);
+	const size_t n_threads = datum_given(in->threads) ? (size_t)in->threads.value : 0;
+
+	*out = (struct plan_found){0};
+	for (size_t i = 0; i < n; i++) {
+		struct quest *p = &points[i];
+		p->variant = &b->variants[i % b->n_variants];
+		p->space = plan_space(p->variant, b->counts[i / b->n_variants]);
+		p->space.goal = b->rank == RANK_MEMORY ? GOAL_MEMORY : GOAL_TIME;
+		if (b->by_scale) {
+			p->space.n_rows = 1;
+			p->space.exhaustive = false;
+		}
+		if (n > 1) /* searches side by side instead */
+			p->space.n_threads = 1;
+	}
+	crew_run(search_point, points, n, n_threads);
+	collect(r, in, b, points, n, out);
+	for (size_t i = 0; i < n; i++)
+		arena_free(points[i].arena);
+}
