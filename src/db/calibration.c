@@ -124,6 +124,15 @@ static const struct field moe_by_dtype_fields[] = {
 #undef SUB
 #undef MEMBER
 SCHEMA(moe_by_dtype_schema, "'moe'", struct file, moe_by_dtype_fields);
+
+#define SUB moe_kernel_schema
+#define MEMBER fig.moe_weight_only
+static const struct field moe_weight_only_fields[] = {
+#include "model/hw/dtype.def"
+};
+#undef SUB
+#undef MEMBER
+SCHEMA(moe_weight_only_schema, "'moe_weight_only'", struct file, moe_weight_only_fields);
 #undef DTYPE
 
 static const struct field collectives_fields[] = {
@@ -263,6 +272,10 @@ static const struct field fields[] = {
         .help = "the same for other head dimensions, 8-bit KV caches (kv8) and 8-bit GEMMs (fp8)"},
     {.key = "mla", .kind = FIELD_MAP, .sub = &mla_schema, .help = "multi-head latent attention"},
     {.key = "moe", .kind = FIELD_MAP, .sub = &moe_by_dtype_schema, .help = "mixtures of experts, balanced routing"},
+    {.key = "moe_weight_only",
+        .kind = FIELD_MAP,
+        .sub = &moe_weight_only_schema,
+        .help = "experts with 16-bit activations and small weights"},
     {.key = "memory",
         .kind = FIELD_CUSTOM,
         .offset = offsetof(struct file, memory),
@@ -292,6 +305,7 @@ clear(struct calibration *out)
 		out->gemm[t].base_s = out->gemm[t].peak_flop_per_s = datum_absent();
 		out->weight_only[t].base_s = out->weight_only[t].peak_flop_per_s = datum_absent();
 		out->moe[t].base_s = out->moe[t].peak_flop_per_s = datum_absent();
+		out->moe_weight_only[t].base_s = out->moe_weight_only[t].peak_flop_per_s = datum_absent();
 	}
 	for (int i = 0; i < N_PEAKS; i++)
 		out->fma_flop_per_s[i] = datum_absent();

@@ -54,7 +54,7 @@ struct file_figures {
 	struct custom_file custom;
 	struct context_calibration context, mla_context, context_by[N_ATTENTION_FITS];
 	struct generation_calibration generation, mla_generation, generation_by[N_ATTENTION_FITS];
-	struct moe_calibration moe[N_DTYPES];
+	struct moe_calibration moe[N_DTYPES], moe_weight_only[N_DTYPES];
 	struct network_calibration network[N_COLLECTIVES];
 	struct launch_calibration launch;
 	struct datum call_s;

@@ -72,6 +72,8 @@ convert_kernels(struct binder *b, struct file_figures *f, struct calibration *ou
 			out->weight_only[t] = f->weight_only[t];
 		if (rates(b, &family_moe, ref, peak, &f->moe[t], &ok))
 			out->moe[t] = f->moe[t];
+		if (rates(b, &family_moe, ref, PEAK_BF16, &f->moe_weight_only[t], &ok))
+			out->moe_weight_only[t] = f->moe_weight_only[t];
 	}
 	return ok;
 }

@@ -98,6 +98,8 @@ add_types(struct calibration *to, const struct calibration *from)
 			to->weight_only[t] = from->weight_only[t];
 		if (!(to->moe[t].peak_flop_per_s.value > 0))
 			to->moe[t] = from->moe[t];
+		if (!(to->moe_weight_only[t].peak_flop_per_s.value > 0))
+			to->moe_weight_only[t] = from->moe_weight_only[t];
 	}
 	to->has_gemm = to->has_gemm || from->has_gemm;
 }

@@ -264,8 +264,9 @@ struct calibration {
 	struct context_calibration context, mla_context;
 	struct generation_calibration generation, mla_generation;
 	struct attention_calibration attention_by[N_ATTENTION_FITS];
-	struct moe_calibration moe[N_DTYPES]; /* base_s is absent where there is none */
-	struct memory_calibration memory;     /* no levels: not measured */
+	struct moe_calibration moe[N_DTYPES];             /* base_s is absent where there is none */
+	struct moe_calibration moe_weight_only[N_DTYPES]; /* 16-bit activations, weights of this type */
+	struct memory_calibration memory;                 /* no levels: not measured */
 	bool has_launch;
 	struct launch_calibration launch;
 	struct datum call_s; /* time that a single PyTorch call adds to a collective replayed in a graph */

@@ -75,14 +75,35 @@ join_times(struct sheet *sh, const struct generation_calibration *p, double cach
 	return joint_s;
 }
 
-/* Parts that the cache of one item is split into, for SMs that would idle. */
+/* Parts that the cache of one item is split into, for SMs that would idle, as far as the kernel can. */
 static double
-split_count(struct sheet *sh, double n_items, double n_seen, const struct calibration *c)
+split_count(struct sheet *sh, double n_items, double n_seen, struct datum most, const struct calibration *c)
 {
 	GIVEN(sh, n_items, n_seen);
 	TAKE(sh, n_sms, c->ref_n_sms);
-	LET(sh, n_splits, fmin(fmax(1, floor(n_sms / n_items)), ceil(n_seen / 128)));
+	LET(sh, n_wanted, fmin(fmax(1, floor(n_sms / n_items)), ceil(n_seen / 128)));
+	double n_splits;
+	if (most.value > 0) {
+		TAKE(sh, n_most, most);
+		SET(sh, n_splits, fmin(n_wanted, n_most));
+	} else
+		SET(sh, n_splits, n_wanted);
 	return n_splits;
+}
+
+/* The part of the cache that a block of threads reads by itself: what is not split is read by one SM alone. */
+static double
+part_time(struct sheet *sh, double cache_byte, double n_items, double n_splits, struct datum rate)
+{
+	double part_s;
+
+	if (rate.value > 0) {
+		GIVEN(sh, cache_byte, n_items, n_splits);
+		TAKE(sh, part_byte_per_s, rate);
+		SET(sh, part_s, cache_byte / (n_items * n_splits) / part_byte_per_s);
+	} else
+		SET(sh, part_s, 0);
+	return part_s;
 }
 
 /*
@@ -126,16 +147,25 @@ item_time(struct sheet *sh, double n_items, double n_splits, bool shared, const 
 	return items_s;
 }
 
-/* Reading the cache; a kernel without matrix instructions is limited by the elements that it converts. */
+/* Keys and values that are looked at. */
 static double
-cache_time(struct sheet *sh, const struct attention_shape *a, double n_seen, const struct generation_calibration *p,
-    const struct calibration *c)
+cache_size(struct sheet *sh, const struct attention_shape *a, double n_seen)
 {
 	GIVEN(sh, n_seen);
 	FROM(sh, a, batch, n_kv_heads, head_dim, kv_elem_byte);
+	LET(sh, cache_byte, 2 * batch * n_seen * n_kv_heads * head_dim * kv_elem_byte);
+	return cache_byte;
+}
+
+/* Reading the cache; a kernel without matrix instructions is limited by the elements that it converts. */
+static double
+cache_time(struct sheet *sh, const struct attention_shape *a, double n_seen, double cache_byte,
+    const struct generation_calibration *p, const struct calibration *c)
+{
+	GIVEN(sh, n_seen, cache_byte);
+	FROM(sh, a, batch, n_heads, n_kv_heads, head_dim);
 	TAKE(sh, stream_frac, kernel_factor(a->stream_frac));
 	TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
-	LET(sh, cache_byte, 2 * batch * n_seen * n_kv_heads * head_dim * kv_elem_byte);
 	CALL(sh, miss_frac, miss_share(sh, a->cold, cache_byte, p, c));
 	CALL(sh, l2_byte_per_s, l2_rate(sh, p));
 	LET(sh, stream_byte_per_s, stream_frac * mem_byte_per_s);
@@ -143,12 +173,15 @@ cache_time(struct sheet *sh, const struct attention_shape *a, double n_seen, con
 	    cache_byte * miss_frac / stream_byte_per_s + cache_byte * (1 - miss_frac) / (stream_frac * l2_byte_per_s));
 	double cache_s;
 	if (a->n_core_elems_per_clock > 0) {
-		TAKE(sh, n_heads, a->n_heads);
 		TAKE(sh, n_sms, c->ref_n_sms);
 		TAKE(sh, clock_hertz, c->ref_clock_hertz);
 		TAKE(sh, n_elems_per_clock, a->n_core_elems_per_clock);
 		LET(sh, convert_s, 2 * batch * n_seen * n_heads * head_dim / (n_elems_per_clock * n_sms * clock_hertz));
 		SET(sh, cache_s, fmax(stream_s, convert_s));
+	} else if (n_heads <= n_kv_heads && p->core_byte_per_s.value > 0) {
+		TAKE(sh, n_sms, c->ref_n_sms);
+		TAKE(sh, core_byte_per_s, p->core_byte_per_s);
+		SET(sh, cache_s, fmax(stream_s, cache_byte / (n_sms * core_byte_per_s)));
 	} else
 		SET(sh, cache_s, stream_s);
 	return cache_s;
@@ -158,16 +191,21 @@ double
 attention_generation(struct sheet *sh, const struct attention_shape *shape, const struct generation_calibration *p,
     const struct calibration *c)
 {
+	const bool shared = shape->n_heads > shape->n_kv_heads;
 	FROM(sh, shape, batch, n_heads, n_kv_heads, head_dim);
 	FROM(sh, p, base_s, query_byte_per_s);
 	CALL(sh, n_seen, seen_count(sh, shape));
-	CALL(sh, cache_s, cache_time(sh, shape, n_seen, p, c));
+	CALL(sh, cache_byte, cache_size(sh, shape, n_seen));
+	CALL(sh, stream_s, cache_time(sh, shape, n_seen, cache_byte, p, c));
 	/* queries and results, in 16 bits */
 	TAKE(sh, query_elem_byte, 2.0);
 	LET(sh, query_byte, 2 * batch * n_heads * head_dim * query_elem_byte);
 	LET(sh, n_items, batch * n_kv_heads * ceil(n_heads / n_kv_heads / 16));
-	CALL(sh, n_splits, split_count(sh, n_items, n_seen, c));
-	CALL(sh, items_s, item_time(sh, n_items, n_splits, shape->n_heads > shape->n_kv_heads, p, c));
+	CALL(sh, n_splits, split_count(sh, n_items, n_seen, shared ? p->n_parts : p->n_own_parts, c));
+	CALL(sh, part_s,
+	    part_time(sh, cache_byte, n_items, n_splits, shared ? p->part_byte_per_s : p->own_part_byte_per_s));
+	LET(sh, cache_s, fmax(stream_s, part_s));
+	CALL(sh, items_s, item_time(sh, n_items, n_splits, shared, p, c));
 	CALL(sh, joint_s, join_times(sh, p, cache_s, items_s));
 	CALL(sh, whole_read_s, whole_time(sh, n_items, cache_s, c));
 	CALL(sh, whole_s, join_times(sh, p, whole_read_s, items_s));
@@ -196,7 +234,7 @@ mla_generation(struct sheet *sh, const struct attention_shape *shape, const stru
 	TAKE(sh, query_elem_byte, 2.0);
 	LET(sh, query_byte, batch * n_heads * 1088 * query_elem_byte);
 	LET(sh, n_items, batch * ceil(n_heads / 64));
-	CALL(sh, n_splits, split_count(sh, n_items, n_seen, c));
+	CALL(sh, n_splits, split_count(sh, n_items, n_seen, p->n_parts, c));
 	CALL(sh, items_s, item_time(sh, n_items, n_splits, true, p, c));
 	CALL(sh, whole_s, whole_time(sh, n_items, blend_s, c));
 	CALL(sh, combine_s, split_cost(sh, n_splits, blend_s, whole_s, p));

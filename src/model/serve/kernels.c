@@ -38,6 +38,12 @@ take_own(struct calibration *out, const struct calibration *own)
 			out->attention_by[i].generation = own->attention_by[i].generation;
 		}
 	}
+	for (int t = 0; t < N_DTYPES; t++) {
+		if (own->moe[t].peak_flop_per_s.value > 0)
+			out->moe[t] = own->moe[t];
+		if (own->moe_weight_only[t].peak_flop_per_s.value > 0)
+			out->moe_weight_only[t] = own->moe_weight_only[t];
+	}
 	if (own->has_mla_context) {
 		out->has_mla_context = true;
 		out->mla_context = own->mla_context;
@@ -150,6 +156,17 @@ number(double value)
 	return (struct datum){value, {NULL, 0, 0, NULL, false}};
 }
 
+/* Experts in mxfp4 run kernels of their own, with 8 or 16 bits of activations: as they were measured. */
+static void
+take_mxfp4(struct calibration *c, const struct serve_setup *s, const struct moe_calibration *narrow)
+{
+	const struct serve_format *f = &s->precision.experts;
+	const struct moe_calibration *p = f->a_byte >= 2 ? &c->moe_weight_only[DTYPE_MXFP4] : narrow;
+
+	if (f->w_byte > 0.5 && f->w_byte < 0.55 && p->peak_flop_per_s.value > 0)
+		c->moe[f->type] = *p;
+}
+
 /* Grouped products of experts inside an engine: all rates are shares of the datasheet's or of plain products'. */
 static void
 fill_experts(struct calibration *c, const struct serve_setup *s)
@@ -157,6 +174,7 @@ fill_experts(struct calibration *c, const struct serve_setup *s)
 	const struct engine_architecture *a = s->architecture;
 	const double mem = c->ref_mem_byte_per_s.value;
 	const double wide_frac = c->gemm[DTYPE_BF16].peak_flop_per_s.value / c->ref_peak_flop_per_s.value;
+	const struct moe_calibration narrow = c->moe[DTYPE_MXFP4];
 
 	for (int t = 0; t < N_DTYPES; t++) {
 		const struct gemm_calibration *g = &c->gemm[t];
@@ -177,6 +195,7 @@ fill_experts(struct calibration *c, const struct serve_setup *s)
 			c->moe[t].k_step_s = number(0);
 		}
 	}
+	take_mxfp4(c, s, &narrow);
 }
 
 bool

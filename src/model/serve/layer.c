@@ -202,9 +202,10 @@ experts_of(const struct serve_setup *s, const struct block *b, double n_new)
 	const struct serve_format *f = &s->precision.experts;
 	const struct serve_layout *l = &s->layout;
 	const double latent = datum_or(b->moe.latent, 0);
-	/* unpacking costs grouped products the same share of their bandwidth as plain ones */
+	const struct moe_calibration *p = &s->kernels->moe[f->type];
+	/* unpacking costs grouped products the same share of their bandwidth as plain ones; measured ones include it */
 	const double same_share =
-	    s->kernels->moe[f->type].mem_byte_per_s.value / s->kernels->gemm[f->type].mem_byte_per_s.value;
+	    p->l2_byte_per_s.value > 0 ? 0 : p->mem_byte_per_s.value / s->kernels->gemm[f->type].mem_byte_per_s.value;
 
 	return (struct moe_shape){
 	    .n_tokens = n_new,

@@ -106,7 +106,7 @@ calibration_rebase(struct arena *a, const struct node *file, const struct node *
 {
 	static const char *const sections[] = {"gemm", "gemm_by_dtype", "attention", "attention_by", "mla", "moe"};
 	const struct rebase r = {a, tree_get(file, "relative_to"), relative_to};
-	const struct node *weight_only = tree_get(file, "weight_only");
+	static const char *const packed[] = {"weight_only", "moe_weight_only"};
 
 	if (!r.from)
 		return file;
@@ -117,9 +117,13 @@ calibration_rebase(struct arena *a, const struct node *file, const struct node *
 			file = tree_with(a, file, sections[i], walk(&r, n, "peak_bf16"));
 	}
 	/* weights of another type, products in 16 bits */
-	for (size_t i = 0; weight_only && i < weight_only->n; i++)
-		if (weight_only->items[i]->kind == NODE_MAP)
-			file = tree_with(a, file, arena_printf(a, "weight_only.%s", weight_only->keys[i]->text),
-			    walk(&r, weight_only->items[i], "peak_bf16"));
+	for (size_t j = 0; j < sizeof packed / sizeof *packed; j++) {
+		const struct node *n = tree_get(file, packed[j]);
+
+		for (size_t i = 0; n && i < n->n; i++)
+			if (n->items[i]->kind == NODE_MAP)
+				file = tree_with(a, file, arena_printf(a, "%s.%s", packed[j], n->keys[i]->text),
+				    walk(&r, n->items[i], "peak_bf16"));
+	}
 	return file;
 }

@@ -218,7 +218,7 @@ is_fitted(const struct fitted *f, const char *key)
 }
 
 static const char *const sections[] = {"gemm", "gemm_by_dtype", "weight_only", "collective", "custom_all_reduce",
-    "network", "attention", "attention_by", "mla", "moe", "memory", "launch", "fma"};
+    "network", "attention", "attention_by", "mla", "moe", "moe_weight_only", "memory", "launch", "fma"};
 
 /* Sections that were fitted: to these rows, or to earlier ones of the same machine. */
 static const char *
@@ -295,7 +295,7 @@ in_order(struct arena *a, const struct node *root)
 {
 	static const char *const order[] = {"format", "gpu", "fabric", "host", "backend", "relative_to", "data", "gemm",
 	    "gemm_by_dtype", "weight_only", "collective", "custom_all_reduce", "network", "attention", "attention_by",
-	    "mla", "moe", "memory", "launch", "fma", "residual"};
+	    "mla", "moe", "moe_weight_only", "memory", "launch", "fma", "residual"};
 	const struct node *out = tree_map(a, nowhere);
 
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {

@@ -130,6 +130,8 @@ bool fit_is_engine(const char *backend);
 bool fit_is_uniform(const struct measurement *m);
 
 struct moe_shape fit_moe_shape(const struct measurement *m);
+/* The type whose parameters a row of experts tells, and whether its activations have 16 bits and its weights less. */
+enum dtype fit_moe_type(const struct measurement *m, bool *packed);
 
 /* Hash of a row's numbers, so that held-out rows do not depend on their order in the file. */
 unsigned fit_hash(const double *numbers, int n);

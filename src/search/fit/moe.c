@@ -14,7 +14,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_PARAMS = 12, ROWS_NEEDED = 60 };
+enum { N_PARAMS = 12, ROWS_NEEDED = 60, PACKED_NEEDED = 7, PACKED_FEW = 16 };
+/* rows of calibration.def */
+enum { ETA_C, ETA_M, BASE, TILE = 4, PERMUTE = 7 };
+
 struct table {
 	const struct fit_bench *bench;
 	int n;
@@ -32,19 +35,27 @@ is_balanced(const struct measurement *m)
 	return !m->routing || strcmp(m->routing, "balanced") == 0 || fit_is_uniform(m);
 }
 
-/* 16-bit activations with smaller weights run other kernels. */
+/* What a fit is of: weights of a type, with activations of 16 bits or not. */
+struct kind {
+	enum dtype type;
+	bool packed;
+};
+
 static bool
-is_of(const struct measurement *m, enum dtype t)
+is_of(const struct measurement *m, const struct kind *k)
 {
-	return m->dtype == t && (!m->dtype_text || strcmp(m->dtype_text, dtype_name(t)) == 0);
+	bool packed;
+
+	return fit_moe_type(m, &packed) == k->type && packed == k->packed;
 }
 
 static struct table
-gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum dtype dtype, bool balanced)
+gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, const struct kind *kind, bool balanced)
 {
-	struct table t = {.bench = b, .peak_flop_per_s = datum_or(b->gpu->peak_flop_per_s[dtype_peak(dtype)], NAN)};
+	const enum peak peak = kind->packed ? PEAK_BF16 : dtype_peak(kind->type);
+	struct table t = {.bench = b, .peak_flop_per_s = datum_or(b->gpu->peak_flop_per_s[peak], NAN)};
 
-	if (isnan(t.peak_flop_per_s) && dtype_peak(dtype) == PEAK_BF16)
+	if (isnan(t.peak_flop_per_s) && peak == PEAK_BF16)
 		t.peak_flop_per_s = b->reference->ref_peak_flop_per_s.value;
 	t.units = param_units_of(
 	    t.peak_flop_per_s, b->reference->ref_mem_byte_per_s.value, b->reference->ref_clock_hertz.value);
@@ -55,12 +66,15 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 	for (int i = 0; i < n_rows; i++) {
 		const struct measurement *m = rows[i];
 
-		if (!is_of(m, dtype) || is_balanced(m) != balanced || (!b->backend && fit_is_engine(m->backend)))
+		if (!is_of(m, kind) || is_balanced(m) != balanced || (!b->backend && fit_is_engine(m->backend)))
 			continue;
 		t.shape[t.n] = fit_moe_shape(m);
 		t.measured_s[t.n] = m->time_s;
-		/* whole models are kept out together: the next one brings its own sizes */
-		t.hash[t.n++] = fit_hash((const double[]){m->hidden, m->expert_ffn, m->top_k, m->experts}, 4);
+		/* whole models are kept out together: the next one brings its own sizes; packed ones are too few for
+		 * that */
+		t.hash[t.n++] = kind->packed
+		    ? fit_hash((const double[]){m->tokens, m->experts, m->tp, m->ep}, 4)
+		    : fit_hash((const double[]){m->hidden, m->expert_ffn, m->top_k, m->experts}, 4);
 	}
 	return t;
 }
@@ -92,8 +106,35 @@ add_skewed(const struct fit_bench *b, const struct table *t, const double *value
 	r->regimes[r->n_regimes++].errors = fitted_errors_of(b->arena, t->n, predicted_s, t->measured_s, NULL);
 }
 
+/* The residual's name: the type of the rows. */
+static const char *
+residual_of(struct arena *a, const struct kind *k)
+{
+	const bool fine = k->type == DTYPE_MXFP4;
+	char *name = k->packed ? arena_printf(a, "moe_w%da16%s", k->type == DTYPE_INT8 ? 8 : 4, fine ? "_mxfp4" : "")
+	                       : arena_printf(a, "moe_%s", dtype_name(k->type));
+
+	for (char *c = name; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	return name;
+}
+
+/* Kernels that unpack have few rows apiece: they start from the 16-bit ones and change their rates and fixed costs. */
 static void
-fit_type(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum dtype dtype, struct fitted *out)
+start_from(struct fit_problem *p, const double *wide, int n_rows)
+{
+	for (int i = 0; i < N_PARAMS; i++) {
+		const bool rate = i == ETA_C || i == ETA_M || i == BASE, cost = i == TILE || i == PERMUTE;
+
+		p->params[i].start = fmin(p->params[i].high, fmax(p->params[i].low, wide[i]));
+		p->params[i].fixed = n_rows < PACKED_FEW ? !rate : n_rows < ROWS_NEEDED ? !rate && !cost : false;
+	}
+}
+
+/* `values`, where there is a fit, are its parameters; `wide` those of 16-bit experts, or NULL. */
+static bool
+fit_kind(const struct fit_bench *b, const struct measurement **rows, int n_rows, const struct kind *kind,
+    const double *wide, struct fitted *out, double *values)
 {
 	/* fluid kernels of Hopper and Blackwell; older ones with a floor per step and a large L2 */
 	static const double starts[][N_PARAMS] = {
@@ -101,36 +142,46 @@ fit_type(const struct fit_bench *b, const struct measurement **rows, int n_rows,
 	    {0.6, 0.80, 12e-6, 90, 0.5e-6, 600, 3.5, 1.0, 5, 6, 0.9, 0.3},
 	    {0.5, 0.90, 30e-6, 60, 0.1e-6, 20, 3.0, 50, 0.6, 3, 0.5, 0.7},
 	};
-	const struct table t = gather(b, rows, n_rows, dtype, true), skewed = gather(b, rows, n_rows, dtype, false);
+	const struct table t = gather(b, rows, n_rows, kind, true), skewed = gather(b, rows, n_rows, kind, false);
 	struct fit_problem p = {.n_rows = t.n, .predict = predict, .context = &t, .measured_s = t.measured_s};
+	const int n_needed = wide ? PACKED_NEEDED : ROWS_NEEDED;
 	enum quantity units[FIT_PARAMS_MAX];
-	double values[N_PARAMS];
 
-	if (t.n < ROWS_NEEDED || isnan(t.peak_flop_per_s))
-		return;
+	if (t.n < n_needed || isnan(t.peak_flop_per_s))
+		return false;
 	fit_family(&family_moe, &p, units);
+	if (wide)
+		start_from(&p, wide, t.n);
 	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
 		p.start[i] = starts[i];
-	char *residual = arena_printf(b->arena, "moe_%s", dtype_name(dtype));
-	for (char *c = residual; *c; c++)
-		*c = *c == '-' ? '_' : *c;
-	struct fitted_class *c = fitted_add(b, out, arena_printf(b->arena, "moe.%s", dtype_name(dtype)), residual);
-	if (!fitted_run(b, &p, units, t.hash, NULL, ROWS_NEEDED, c))
-		return;
+	struct fitted_class *c = fitted_add(b, out,
+	    arena_printf(b->arena, "%s.%s", kind->packed ? "moe_weight_only" : "moe", dtype_name(kind->type)),
+	    residual_of(b->arena, kind));
+	if (!fitted_run(b, &p, units, t.hash, NULL, n_needed, c))
+		return false;
 	for (int i = 0; i < N_PARAMS; i++)
 		values[i] = c->params[i].value;
 	add_skewed(b, &skewed, values, c);
 	fitted_in_rates(c, b->reference->ref_mem_byte_per_s.value);
+	return true;
 }
 
 void
 fit_moe(const struct fit_bench *b, struct fitted *out)
 {
+	double wide[N_PARAMS], values[N_PARAMS];
 	int n;
 
 	if (!b->gpu)
 		return;
 	const struct measurement **rows = fit_rows(b, MEASUREMENT_MOE, &n);
-	for (int t = 0; t < N_DTYPES; t++)
-		fit_type(b, rows, n, (enum dtype)t, out);
+	const bool any = fit_kind(b, rows, n, &(struct kind){DTYPE_BF16, false}, NULL, out, wide);
+	for (int t = 0; t < N_DTYPES; t++) {
+		if (t == DTYPE_BF16)
+			continue;
+		fit_kind(b, rows, n, &(struct kind){(enum dtype)t, false}, any && t == DTYPE_MXFP4 ? wide : NULL, out,
+		    values);
+		if (any)
+			fit_kind(b, rows, n, &(struct kind){(enum dtype)t, true}, wide, out, values);
+	}
 }

@@ -226,10 +226,20 @@ fit_is_uniform(const struct measurement *m)
 	return m->routing && strcmp(m->routing, "uniform") == 0;
 }
 
+/* 4-bit weights meet activations of 8 or 16 bits: one fit each. */
+enum dtype
+fit_moe_type(const struct measurement *m, bool *packed)
+{
+	*packed = m->weight_dtype != m->dtype && m->dtype == DTYPE_BF16;
+	if (*packed || m->weight_dtype == m->dtype || (m->dtype == DTYPE_MXFP8 && m->weight_dtype == DTYPE_MXFP4))
+		return m->weight_dtype;
+	return DTYPE_NONE;
+}
+
 struct moe_shape
 fit_moe_shape(const struct measurement *m)
 {
-	const double elem_byte = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype);
+	const double a_byte = m->dtype == DTYPE_NONE ? 2 : dtype_byte(m->dtype);
 
 	return (struct moe_shape){.n_tokens = m->tokens,
 	    .hidden = m->hidden,
@@ -238,8 +248,8 @@ fit_moe_shape(const struct measurement *m)
 	    .n_experts = m->experts,
 	    .tp = or_one(m->tp),
 	    .ep = or_one(m->ep),
-	    .a_byte = elem_byte,
-	    .w_byte = elem_byte,
+	    .a_byte = a_byte,
+	    .w_byte = m->weight_dtype == DTYPE_NONE ? a_byte : dtype_byte(m->weight_dtype),
 	    .gated = true,
 	    .repeated = fit_is_engine(m->backend),
 	    .expected = fit_is_uniform(m)};
@@ -249,12 +259,15 @@ static double
 predict_moe(const struct measurement *m, const struct calibration *c, const char **why)
 {
 	const struct moe_shape shape = fit_moe_shape(m);
+	bool packed;
+	const enum dtype t = fit_moe_type(m, &packed);
+	const struct moe_calibration *p = t == DTYPE_NONE ? NULL : packed ? &c->moe_weight_only[t] : &c->moe[t];
 
-	if (m->dtype == DTYPE_NONE || m->weight_dtype != m->dtype || !moe_calibrated(c, m->dtype)) {
+	if (!p || !(p->peak_flop_per_s.value > 0)) {
 		*why = "no MoE calibration for this dtype";
 		return NAN;
 	}
-	return moe_time(NULL, &shape, &c->moe[m->dtype], c);
+	return moe_time(NULL, &shape, p, c);
 }
 
 static double
@@ -364,7 +377,7 @@ predict_residual(const struct measurement *m, char *buf, size_t size)
 	if (m->kind == MEASUREMENT_GEMM)
 		return underscored("gemm_", type, buf, size);
 	if (m->kind == MEASUREMENT_MOE)
-		return underscored("moe_", type, buf, size);
+		return underscored("moe_", m->dtype_text ? m->dtype_text : type, buf, size);
 	if (m->kind == MEASUREMENT_ATTENTION) {
 		const struct attention_shape shape = attention_of(m);
 		const enum attention_fit fit = attention_fit_of(&shape);

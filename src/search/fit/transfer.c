@@ -119,11 +119,12 @@ scale_kernels(struct calibration *c, const struct ratios *r)
 	for (int t = 0; t < N_DTYPES; t++) {
 		const enum peak p = dtype_peak((enum dtype)t);
 		struct gemm_calibration *g = &c->gemm[t], *w = &c->weight_only[t];
-		struct moe_calibration *m = &c->moe[t];
+		struct moe_calibration *m = &c->moe[t], *n = &c->moe_weight_only[t];
 
 		scale_products(&family_gemm, r, p, g, &g->peak_flop_per_s, &g->base_s);
 		scale_products(&family_gemm, r, PEAK_BF16, w, &w->peak_flop_per_s, &w->base_s);
 		scale_products(&family_moe, r, p, m, &m->peak_flop_per_s, &m->base_s);
+		scale_products(&family_moe, r, PEAK_BF16, n, &n->peak_flop_per_s, &n->base_s);
 	}
 	scale_attention(c, r);
 }
@@ -228,6 +229,7 @@ start_empty(const struct transfer *rule, const struct calibration *ref, struct c
 		    .l2_byte_per_s = times(ref->ref_mem_byte_per_s, 4)};
 		out->weight_only[t].base_s = out->weight_only[t].peak_flop_per_s = datum_absent();
 		out->moe[t].base_s = out->moe[t].peak_flop_per_s = datum_absent();
+		out->moe_weight_only[t].base_s = out->moe_weight_only[t].peak_flop_per_s = datum_absent();
 	}
 	out->has_context = datum_given(rule->context.flop_per_s);
 	out->has_generation = datum_given(rule->generation.mem_byte_per_s) && mem > 0;
