@@ -103,6 +103,8 @@ SCHEMA(unfused_schema, "'prompt'", struct engine, unfused_fields);
 
 static const struct field architecture_fields[] = {
     FIGURE("fp8_attention", Q_NUMBER, ARCH(fp8_attention), 0.1, 10, "prefill speedup with 8-bit KV cache"),
+    FIGURE("core_elements", Q_NUMBER, ARCH(core_element), 0, 1e4,
+        "decode attention reads the cache once per query head: elements per SM and clock"),
     FIGURE("kv_rate", Q_NUMBER, ARCH(kv_reuse_frac), 0, 1, "grouped decode attention: share of its bandwidth"),
     FIGURE("imbalance", Q_NUMBER, ARCH(imbalance), 0, 100, "expert load imbalance"),
     FLAG("imbalance_is_tokens", ARCH(imbalance_is_tokens), "imbalance adds tokens to a rank, not weights"),
@@ -111,6 +113,7 @@ static const struct field architecture_fields[] = {
     FIGURE("moe_feed", Q_RATE, ARCH(moe_feed_byte_per_s), 0, 1e14,
         "operand bytes of grouped GEMMs fed to one SM per clock"),
     FIGURE("fp4", Q_NUMBER, ARCH(fp4_frac), 0, 1, "share of the 4-bit peak inside the engine"),
+    FIGURE("fp16", Q_NUMBER, ARCH(wide_frac), 0, 1, "share of the 16-bit peak inside the engine"),
     FIGURE("tf32", Q_NUMBER, ARCH(tf32_frac), 0, 1, "share of the TensorFloat-32 peak"),
     FIGURE("fp32", Q_NUMBER, ARCH(fp32_frac), 0, 1, "share of the fp32 peak"),
     FIGURE("base", Q_NUMBER, ARCH(base_factor), 0, 10, "factor on the fixed parts of kernels"),

@@ -170,7 +170,8 @@ architecture_none(void)
 	struct engine_architecture a = {.architecture = ""};
 
 	a.fp8_attention = a.kv_reuse_frac = a.imbalance = a.moe_time = a.moe_peak_frac = a.moe_feed_byte_per_s =
-	    a.fp4_frac = a.base_factor = a.host_factor = a.watt_flop = a.tf32_frac = a.fp32_frac = datum_absent();
+	    a.fp4_frac = a.base_factor = a.host_factor = a.watt_flop = a.tf32_frac = a.fp32_frac = a.wide_frac =
+	        a.core_element = datum_absent();
 	return a;
 }
 
@@ -303,7 +304,7 @@ scene_set(struct scene *x, enum vector_gpu gpu, const struct test_shape *shape, 
 	    .layout = layout,
 	    .links = {linked, num(450e9), num(gpu == gpu_rtx ? 50e9 : 25e9)},
 	    .mem_byte = num(gpu_rows[gpu].mib * 1048576)};
-	x->setup.core_attention = serve_core_attention(&x->model.w, &x->engine, p.kv_byte);
+	x->setup.core_attention = serve_core_attention(&x->model.w, &x->engine, NULL, p.kv_byte);
 	serve_kernels(&x->kernels, &x->setup, NULL, &x->fitted, NULL);
 }
 
@@ -348,7 +349,7 @@ scene_maverick(struct scene *x, enum vector_gpu gpu, struct serve_precision p, s
 	x->model.w.n_blocks = 2;
 	x->model.w.n_layers = num(48);
 	x->model.blocks[0].attention.chunk = x->model.blocks[1].attention.chunk = num(8192);
-	x->setup.core_attention = serve_core_attention(&x->model.w, &x->engine, p.kv_byte);
+	x->setup.core_attention = serve_core_attention(&x->model.w, &x->engine, NULL, p.kv_byte);
 }
 
 /* --- families of engines --------------------------------------------------------------------------------- */

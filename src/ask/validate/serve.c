@@ -196,30 +196,6 @@ best_layout(struct serve_reader *x, struct asked *a)
 	return bind(x, a);
 }
 
-/* Benchmarks of static batches that print no size take all that fits. */
-static const char *
-fullest_batch(struct serve_reader *x, struct asked *a)
-{
-	enum { MOST = 1 << 16 };
-	struct serve_metrics m;
-	double fits = 0;
-
-	a->row.n_batch = 1;
-	const char *why = bind(x, a);
-	if (why)
-		return why;
-	for (double step = MOST; step >= 1; step /= 2) {
-		a->question.n_batch = fits + step;
-		serve_answer(&a->question, &m);
-		fits += m.fits ? step : 0;
-	}
-	if (!(fits >= 1))
-		return "it does not fit by the memory model";
-	a->row.n_batch = fits;
-	a->row.warning = "batch size not published: all that fits assumed";
-	return bind(x, a);
-}
-
 static const char *
 ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 {
@@ -227,8 +203,7 @@ ask(struct serve_reader *x, const struct validate_row *row, struct asked *a)
 
 	if (why)
 		return why;
-	why = a->row.layout.tp > 0 ? bind(x, a) : best_layout(x, a);
-	return why == serve_no_batch ? fullest_batch(x, a) : why;
+	return a->row.layout.tp > 0 ? bind(x, a) : best_layout(x, a);
 }
 
 /* --- simulation ---------------------------------------------------------------------------------------------- */
@@ -421,6 +396,14 @@ each_kernel(struct validation *v, const struct validate_row *row, struct run *qu
 	c->warning = k.warning;
 }
 
+static bool
+is_wanted(const struct validation *v, const struct serve_question *q)
+{
+	const struct engine_architecture *a = q->setup->architecture;
+
+	return v->wants(v->wants_context, q->setup->engine->id, a ? a->architecture : "");
+}
+
 static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
@@ -438,6 +421,8 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		return;
 	}
 	const char *why = ask(x, row, &a);
+	if (v->wants && !why && !is_wanted(v, &a.question))
+		return;
 	if (!why) {
 		answer(&a, &m, &run);
 		judged = serve_judge(&a.question, &m);

@@ -424,7 +424,8 @@ say_traffic(struct serve_row *q, double n_replicas)
 {
 	const double batch = row_number(q->row, "batch"), printed = row_number(q->row, "num_requests");
 	const char *rate = row_text(q->row, "request_rate_rps");
-	const bool online = row_is(q->row, "kind", "online-serving"), all = row_has(q->row, "sched", "offline batch");
+	const bool online = row_is(q->row, "kind", "online-serving"),
+	           all = row_has(q->row, "sched", "offline batch") || row_has(q->row, "sched", "static");
 	const double requests = isnan(printed) && all ? batch : printed;
 	double clients = row_number(q->row, "concurrency");
 	bool comes = true;
@@ -458,15 +459,13 @@ say_traffic(struct serve_row *q, double n_replicas)
 	return NULL;
 }
 
-const char serve_no_batch[] = "batch size not given";
-
 static const char *
 say_load(struct serve_row *q)
 {
 	const bool encodes = q->model->kind == MODEL_ENCODER, stream = row_is(q->row, "kind", "latency-batch1");
-	const double printed = row_number(q->row, "batch"), batch = printed >= 1 ? printed : q->n_batch;
-	const bool whole = row_has(q->row, "sched", "static") || row_has(q->row, "sched", "batching off") ||
-	    q->engine->kind != ENGINE_BATCHED;
+	const double batch = row_number(q->row, "batch");
+	/* an engine that schedules requests takes a batch that was sent at once as requests */
+	const bool whole = row_has(q->row, "sched", "batching off") || q->engine->kind != ENGINE_BATCHED;
 
 	/* the beams of a request are sequences that share its prompt */
 	say_count(q, "--isl", encodes && is_unpadded(q) ? q->isl / 2 : q->isl / q->n_beams);
@@ -474,7 +473,7 @@ say_load(struct serve_row *q)
 		say_count(q, "--osl", q->osl);
 	if (encodes || !(q->osl > 0) || stream || whole) {
 		if (!encodes && q->osl > 0 && !stream && !(batch >= 1))
-			return serve_no_batch;
+			return "batch size not given";
 		say_count(q, "--batch", stream && !encodes && q->osl > 0 ? 1 : batch >= 1 ? batch : 1);
 		return NULL;
 	}
@@ -531,6 +530,9 @@ refused(const struct serve_row *q)
 		return "prefix cache hits not described by the row";
 	if (row_has(q->row, "notes", "offload"))
 		return "weights or KV cache outside the GPU";
+	/* clients are not the printed rate times the printed time of an answer (Little) */
+	if (row_has(q->row, "notes", "ANOMALOUS"))
+		return "the row contradicts itself";
 	return NULL;
 }
 
@@ -548,7 +550,12 @@ serve_row_read(struct serve_row *q)
 	q->n_beams = row_has(q->row, "sched", "MLPerf") && text_begins(q->model->id, "gptj") ? 4 : 1;
 	if (q->n_beams > 1)
 		q->warning = "beam search as sequences that share a prompt";
-	return isnan(q->isl) || q->isl + fmax(0, q->osl) < 1 ? "lengths not given" : NULL;
+	if (isnan(q->isl) || q->isl + fmax(0, q->osl) < 1)
+		return "lengths not given";
+	/* vLLM ends an answer there, whatever was asked for */
+	return row_has(q->row, "software", "vLLM") && q->isl + fmax(0, q->osl) > datum_or(q->model->context, INFINITY)
+	    ? "longer than the model's context"
+	    : NULL;
 }
 
 /* Its name in the database, or as it is printed, without the memory: RTX A6000 48GB. */

@@ -22,7 +22,10 @@ struct validation {
 	const char *file;                      /* being read */
 	size_t n, room;
 	struct score_case *cases;
-	bool draft;    /* simulate each row once: for derivatives */
+	bool draft; /* simulate each row once: for derivatives */
+	/* serving rows of these engines and architectures alone; NULL: all */
+	bool (*wants)(void *context, const char *engine, const char *architecture);
+	void *wants_context;
 	bool progress; /* somebody watches */
 	bool unlisted; /* peaks of frameworks that no file knows are predicted as those of nobody's */
 	double began_s;
@@ -196,7 +199,6 @@ struct serve_row {
 	struct serve_layout decode;
 	double isl, osl, isl_cv, osl_cv;
 	double n_beams;      /* sequences of a request, of which one is the answer */
-	double n_batch;      /* of a static batch whose size is not printed; 0: nothing is assumed */
 	const char *warning; /* what was assumed */
 	char *words[SERVE_ROW_WORDS];
 	int n_words;
@@ -206,8 +208,6 @@ struct serve_row {
 const char *serve_row_read(struct serve_row *q);
 /* Replicas that are asked about one by one; pools are one. */
 double serve_row_replicas(const struct serve_row *q);
-/* The words for q->layout; else why there are none: the last of them where a batch size would do. */
-extern const char serve_no_batch[];
 const char *serve_row_say(struct serve_row *q);
 /* The GPU as the database knows it, or as it is printed; NULL: none. */
 const char *serve_row_gpu(struct arena *a, const struct validate_row *row);

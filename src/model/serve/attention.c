@@ -154,7 +154,8 @@ serve_layer_cached(
 	shape.batch = n_each;
 	shape.context_token = context;
 	shape.stream_frac = e && shape.n_heads > shape.n_kv_heads ? datum_or(e->kv_reuse_frac, 1) : 1;
-	shape.n_core_elems_per_clock = s->core_attention ? s->engine->core_element.value : 0;
+	shape.n_core_elems_per_clock =
+	    s->core_attention ? datum_or(e ? e->core_element : datum_absent(), s->engine->core_element.value) : 0;
 	double attention_s;
 	if (attention_is_latent(&b->attention))
 		SET_CALL(sh, attention_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));

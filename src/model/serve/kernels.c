@@ -108,11 +108,15 @@ static struct datum
 reached_peak(const struct calibration *c, const struct serve_setup *s, const struct gpu *gpu, enum dtype t)
 {
 	const struct engine_architecture *a = s->architecture;
-	const struct datum wide = c->gemm[DTYPE_BF16].peak_flop_per_s, fitted = c->gemm[t].peak_flop_per_s;
+	struct datum wide = c->gemm[DTYPE_BF16].peak_flop_per_s;
+	const struct datum fitted = c->gemm[t].peak_flop_per_s;
 	struct datum peak = gpu ? gpu->peak_flop_per_s[dtype_peak(t)] : datum_absent(), share = datum_absent();
 
-	if (t == DTYPE_BF16 || t == DTYPE_FP16)
+	if (t == DTYPE_BF16 || t == DTYPE_FP16) {
+		if (a && datum_given(a->wide_frac))
+			wide.value = a->wide_frac.value * c->ref_peak_flop_per_s.value;
 		return wide;
+	}
 	if (a && dtype_peak(t) == PEAK_FP4)
 		share = a->fp4_frac;
 	if (a && t == DTYPE_TF32)
@@ -224,13 +228,17 @@ power_of_two(double x)
 }
 
 bool
-serve_core_attention(const struct workload *w, const struct engine *e, double kv_byte)
+serve_core_attention(
+    const struct workload *w, const struct engine *e, const struct engine_architecture *here, double kv_byte)
 {
+	const bool always = here && datum_given(here->core_element);
+
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct attention *a = &w->blocks[i].attention;
 		if (w->blocks[i].mixer != MIXER_ATTENTION || a->kind != ATTENTION_HEADS)
 			continue;
-		if ((e->core_attention == CORE_UNEVEN && !power_of_two(a->n_heads.value / a->n_kv_heads.value)) ||
+		if (always ||
+		    (e->core_attention == CORE_UNEVEN && !power_of_two(a->n_heads.value / a->n_kv_heads.value)) ||
 		    (e->core_attention == CORE_CHUNKED && datum_given(a->chunk)) ||
 		    (e->core_attention == CORE_INT4 && kv_byte < 1))
 			return true;

@@ -16,6 +16,7 @@
 struct engine_architecture {
 	const char *architecture;   /* as the GPU's file says; `-gddr` is appended for cards without HBM */
 	struct datum fp8_attention; /* prompts with 8-bit caches and products: times faster than in 16 bits */
+	struct datum core_element;  /* decode attention once per query head: elements of the cache per SM and clock */
 	struct datum kv_reuse_frac; /* grouped decode kernels: share of the bandwidth that is reached */
 	struct datum imbalance;     /* expert parallelism: a of 1 + a sqrt(2 ln(ep) ep / experts) */
 	struct datum moe_time;      /* grouped products take this much longer than alone */
@@ -27,7 +28,7 @@ struct engine_architecture {
 	struct datum base_factor, host_factor; /* fixed parts of kernels, host time: old servers */
 	struct datum cold_s;                   /* of a server's first step, instead of the engine's */
 	struct datum watt_flop;                /* products under the power limit, FLOP per joule; absent: no limit */
-	struct datum tf32_frac, fp32_frac;     /* share of these peaks */
+	struct datum wide_frac, tf32_frac, fp32_frac; /* share of these peaks */
 };
 
 /* When decode attention runs on the CUDA cores, once per query head. */
@@ -223,7 +224,8 @@ bool serve_kernels(struct calibration *out, const struct serve_setup *s, const s
 /* Rates of PCIe that engines reach, by the name of the GPU's slot (`pcie4-x16`); absent if unknown. */
 struct datum serve_pcie(const char *slot);
 /* Whether decode attention of this model and cache runs on the CUDA cores in this engine. */
-bool serve_core_attention(const struct workload *w, const struct engine *e, double kv_byte);
+bool serve_core_attention(
+    const struct workload *w, const struct engine *e, const struct engine_architecture *a, double kv_byte);
 /* The batch of n_decode sequences that hold context tokens, and n_prefill whole prompts of isl tokens. */
 struct serve_batch serve_step(double n_prefill, double isl, double n_decode, double context);
 

@@ -218,7 +218,7 @@ serve_assemble(struct serve_setup *out, struct calibration *kernels, const struc
 		out->links.link_byte_per_s = gpu->link_byte_per_s;
 		out->links.link_byte_per_s.value *= gpu->n_links.value;
 	}
-	out->core_attention = serve_core_attention(in->model, in->engine, out->precision.kv_byte);
+	out->core_attention = serve_core_attention(in->model, in->engine, a, out->precision.kv_byte);
 	if (!serve_kernels(kernels, out, gpu, in->consensus, in->own))
 		return "no kernel measurements for this GPU or a similar one";
 	return lacks_kernels(out, kernels);

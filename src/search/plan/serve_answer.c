@@ -247,6 +247,7 @@ serve_answer(const struct serve_question *q, struct serve_metrics *out)
 struct faster {
 	struct calibration kernels;
 	struct engine engine;
+	struct engine_architecture architecture;
 	struct serve_setup setup;
 	struct serve_question question;
 };
@@ -259,6 +260,10 @@ faster_copy(struct faster *f, const struct serve_question *q)
 	f->setup = *q->setup;
 	f->setup.kernels = &f->kernels;
 	f->setup.engine = &f->engine;
+	if (q->setup->architecture) {
+		f->architecture = *q->setup->architecture;
+		f->setup.architecture = &f->architecture;
+	}
 	f->question = *q;
 	f->question.setup = &f->setup;
 }
@@ -308,6 +313,7 @@ more_arithmetic(struct faster *f, double x)
 	for (int i = 0; i < N_ATTENTION_FITS; i++)
 		times(&k->attention_by[i].context.flop_per_s, x);
 	times(&f->engine.core_element, x);
+	times(&f->architecture.core_element, x);
 }
 
 static void

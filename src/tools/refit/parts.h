@@ -61,7 +61,8 @@ struct refit {
 	bool unlisted; /* no framework has a file */
 	const char *const *files;
 	size_t n_files;
-	bool draft; /* simulate each row once */
+	bool draft;                     /* simulate each row once */
+	const struct refit_param *only; /* predict the rows that can feel this constant of an engine; NULL: all */
 	int n, n_units[N_UNITS];
 	struct refit_row *rows;
 	int n_params;

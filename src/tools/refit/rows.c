@@ -27,12 +27,33 @@ leave_name(enum leave l)
 	return leaves[l];
 }
 
+/* Whether rows of this engine on this architecture can feel the constant. */
+static bool
+feels(void *context, const char *engine, const char *architecture)
+{
+	static const char here[] = "architectures.";
+	struct refit *r = context;
+	const char *path = r->only->path, *dot = strrchr(path, '.');
+	const size_t n = strlen(here);
+
+	if (!refit_inherits(r, engine, r->only->entry))
+		return false;
+	if (strncmp(path, here, n) != 0)
+		return true;
+	return strlen(architecture) == (size_t)(dot - path) - n &&
+	    strncmp(path + n, architecture, strlen(architecture)) == 0;
+}
+
 /* All cases of the files; the arena is the caller's to free. */
 static struct validation
 validate(struct refit *r, struct arena *a)
 {
 	struct run *run = ARENA_NEW(a, struct run);
-	struct validation v = {.run = run, .unlisted = r->unlisted, .draft = r->draft};
+	struct validation v = {.run = run,
+	    .unlisted = r->unlisted,
+	    .draft = r->draft,
+	    .wants = r->only ? feels : NULL,
+	    .wants_context = r};
 	struct words files = {.n = r->n_files, .list = ARENA_ARRAY(a, struct word, r->n_files)};
 
 	*run = (struct run){.arena = a, .diag = diag_new(a), .command = command_find("validate"), .sheet = NULL};
@@ -166,21 +187,35 @@ refit_read_rows(struct refit *r)
 	return r->n > 0;
 }
 
+static int
+first_of(const struct refit *r, const char *file)
+{
+	int k = 0;
+
+	while (k < r->n && strcmp(r->rows[k].file, file) != 0)
+		k++;
+	return k;
+}
+
 void
 refit_predict(struct refit *r, double *log_predicted)
 {
 	struct arena *a = arena_new();
 	const struct validation v = validate(r, a);
+	const char *file = NULL;
 	int k = 0;
 
 	for (int i = 0; i < r->n; i++)
 		log_predicted[i] = NAN;
 	/* both lists are in the order of the files; a row that is skipped now is not a row then */
-	for (size_t i = 0; i < v.n && k < r->n; i++) {
+	for (size_t i = 0; i < v.n; i++) {
 		const struct score_case *c = &v.cases[i];
 		if (!counts(r, c))
 			continue;
-		while (k < r->n && strcmp(r->rows[k].file, c->file) == 0 && r->rows[k].line < c->line)
+		if (!file || strcmp(file, c->file) != 0)
+			k = first_of(r, c->file);
+		file = c->file;
+		while (k < r->n && strcmp(r->rows[k].file, file) == 0 && r->rows[k].line < c->line)
 			k++;
 		for (int j = k; j < r->n && r->rows[j].line == c->line && strcmp(r->rows[j].file, c->file) == 0; j++)
 			if (!r->rows[j].what || strcmp(r->rows[j].what, c->label[SCORE_BY_REGIME]) == 0) {
