@@ -34,6 +34,8 @@ enum bench_where {
 	BENCH_GPUS, /* several at once */
 };
 
+struct cuda_gpu;
+
 struct bench {
 	bool quick;
 	uint64_t seed;
@@ -49,6 +51,8 @@ struct bench {
 	bool busy;                    /* measure a GPU that others use */
 	const int *gpus;              /* for subjects of several; NULL: all */
 	int n_gpus;
+	struct cuda_gpu *cuda; /* the GPU that is measured, to its shared object */
+	char pci_address[32];  /* of that GPU */
 	const char *subject;
 	double started_s, subject_started_s;
 	int n_rows, n_wrong;
@@ -156,11 +160,11 @@ struct bench_plugin {
 	const char *version; /* BENCH_VERSION of its sources */
 	const struct bench_subject *subjects;
 	size_t n_subjects;
-	/* How many GPUs can be used; 0 with the reason in `why`. */
+	/* How many GPUs can be used; 0: there is none; negative: none can be used; with the reason in `why`. */
 	int (*n_gpus)(char *why, size_t size);
 	/* Fills device and driver of `b`, and readies the GPU. */
 	enum bench_status (*open)(struct bench *b, int gpu);
-	void (*close)(void);
+	void (*close)(struct bench *b);
 };
 
 #ifdef __cplusplus

@@ -102,3 +102,14 @@ $(BENCH_FAKE)/ridge-bench-cuda.so: $(CUDA_OBJ) $(FAKE_GPUS)
 $(BENCH_FAKE)/ridge-bench-nccl.so: $(NCCL_OBJ) $(FAKE_GPUS)
 $(BENCH_FAKE)/ridge-bench-%.so:
 	$(Q)$(CXX) -shared -Wl,-rpath,'$$ORIGIN' -o $@ $^ $(if $(filter %nccl.so,$@),$(MPI_LIBS))
+
+# machine code of the timed loops, for tests/bench/loops.txt
+SASS_TARGETS ?= 80 90a 120
+SASS_PARTS   := fma latency memory tensor
+SASS_CUBINS   = $(foreach t,$(SASS_TARGETS),$(foreach p,$(SASS_PARTS) $(if $(filter 90a,$(t)),wgmma),$(BUILD)/sass/$(p).$(t).cubin))
+bench-sass: $(if $(NVCC),$(SASS_CUBINS) $(BUILD)/sass/hollow.90a.cubin)
+.PHONY: bench-sass
+$(BUILD)/sass/%.cubin: $(wildcard src/bench/*.cu src/bench/*.h) tests/bench/hollow.cu
+	@mkdir -p $(dir $@)
+	$(Q)$(NVCC) $(filter-out -lineinfo $(NVCC_TARGETS),$(NVCC_FLAGS)) -cubin -arch=sm_$(subst .,,$(suffix $*)) \
+		-o $@ $(firstword $(wildcard src/bench/cuda_$(basename $*).cu tests/bench/$(basename $*).cu))

@@ -4,6 +4,7 @@
 #define BENCH_CUDA_H
 
 #include "bench.h"
+#include "plan.h"
 
 #include <cuda_runtime.h>
 
@@ -29,25 +30,37 @@ bool cuda_ok(cudaError_t error, const char *call, const char *file, int line);
 			return try_status;                                                                             \
 	} while (0)
 
-/* How many GPUs there are; 0: none, and why. */
+/* How many GPUs can be used; 0: there is none; negative: none can be used; and why. */
 int cuda_count(char *why, size_t size);
 /* Those of a subject of several GPUs: --gpus, or all.  Failed: one is busy or divided, which is said. */
 enum bench_status cuda_chosen(struct bench *b, std::vector<int> *gpus);
 
-/* The GPU that is measured. */
+/* The GPU that is measured: bench::cuda. */
 struct cuda_gpu {
-	int index, n_sms, capability; /* 90 for 9.0 */
+	int n_sms, capability; /* 90 for 9.0 */
 	double l2_byte;
 	cudaEvent_t start, stop;
 	cudaStream_t stream; /* that is timed; NULL: the default one */
+	double read_s;       /* when the instruments were read, which takes milliseconds */
+	double looked_s;     /* when that was considered last */
+	uint64_t throttling; /* as it was then */
 };
-
-extern struct cuda_gpu gpu;
 
 size_t cuda_free_byte(void);
 /* Reads the clock and the power into the rows to come, at most ten times a second: while work is running. */
-void cuda_watch(void);
+void cuda_watch(struct bench *b);
 void cuda_watch_begin(struct bench *b);
+
+/*
+ * A point that is measured, as long as this lives: what stands on a terminal, and a range of NVTX on the timeline of a
+ * profiler.
+ */
+struct cuda_point {
+	cuda_point(const struct bench *b, const char *format, ...) __attribute__((format(printf, 3, 4)));
+	~cuda_point();
+	cuda_point(const cuda_point &) = delete;
+	cuda_point &operator=(const cuda_point &) = delete;
+};
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
@@ -123,16 +136,22 @@ struct cuda_stream {
 /* A stream that is the timed one as long as it lives. */
 struct measured_stream {
 	cuda_stream own;
+	struct cuda_gpu *gpu;
 
+	explicit measured_stream(struct cuda_gpu *of) : gpu(of)
+	{
+	}
+	measured_stream(const measured_stream &) = delete;
+	measured_stream &operator=(const measured_stream &) = delete;
 	~measured_stream()
 	{
-		gpu.stream = nullptr;
+		gpu->stream = nullptr;
 	}
 	cudaError_t make()
 	{
 		const cudaError_t error = own.make();
 
-		gpu.stream = own.is;
+		gpu->stream = own.is;
 		return error;
 	}
 };
@@ -177,19 +196,25 @@ struct cuda_graph {
 
 /* --- time ------------------------------------------------------------------------------------------------ */
 
-/* Seconds between two events around `launch(n)`, which starts n repetitions in gpu.stream. */
+template <class Launch> struct cuda_launches {
+	struct bench *b;
+	const Launch &launch; /* launch(n) starts n repetitions in the timed stream */
+};
+
+/* Seconds between two events around n repetitions. */
 template <class Launch>
 double
 cuda_timed(void *context, long n)
 {
-	const Launch &launch = *static_cast<const Launch *>(context);
+	const auto *l = static_cast<const cuda_launches<Launch> *>(context);
+	const struct cuda_gpu *gpu = l->b->cuda;
 	float ms = -1;
 
-	if (!CUDA_OK(cudaEventRecord(gpu.start, gpu.stream)) || !CUDA_OK(launch(n)) ||
-	    !CUDA_OK(cudaEventRecord(gpu.stop, gpu.stream)))
+	if (!CUDA_OK(cudaEventRecord(gpu->start, gpu->stream)) || !CUDA_OK(l->launch(n)) ||
+	    !CUDA_OK(cudaEventRecord(gpu->stop, gpu->stream)))
 		return -1;
-	cuda_watch();
-	if (!CUDA_OK(cudaEventSynchronize(gpu.stop)) || !CUDA_OK(cudaEventElapsedTime(&ms, gpu.start, gpu.stop)))
+	cuda_watch(l->b);
+	if (!CUDA_OK(cudaEventSynchronize(gpu->stop)) || !CUDA_OK(cudaEventElapsedTime(&ms, gpu->start, gpu->stop)))
 		return -1;
 	return 1e-3 * static_cast<double>(ms);
 }
@@ -198,8 +223,10 @@ template <class Launch>
 enum bench_status
 cuda_take(struct bench *b, const Launch &launch, double budget_s, struct bench_sample *out)
 {
+	cuda_launches<Launch> launches = {b, launch};
+
 	cuda_watch_begin(b);
-	return bench_take(cuda_timed<Launch>, const_cast<Launch *>(&launch), budget_s, BENCH_GPU_SAMPLE_S, out);
+	return bench_take(cuda_timed<Launch>, &launches, budget_s, BENCH_GPU_SAMPLE_S, out);
 }
 
 /* --- subjects -------------------------------------------------------------------------------------------- */

@@ -1,6 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Check CUDA calls; count the devices. */
+/* Check CUDA calls; count the devices; name the points. */
 #include "cuda.h"
+
+#include <cstdarg>
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define RANGE_BEGIN(text) (void)nvtxRangePushA(text)
+#define RANGE_END() (void)nvtxRangePop()
+#else
+#define RANGE_BEGIN(text) (void)(text)
+#define RANGE_END() (void)0
+#endif
+
+cuda_point::cuda_point(const struct bench *b, const char *format, ...)
+{
+	char text[160];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	bench_progress(b, "%s", text);
+	RANGE_BEGIN(text);
+}
+
+cuda_point::~cuda_point()
+{
+	RANGE_END();
+}
 
 bool
 cuda_ok(cudaError_t error, const char *call, const char *file, int line)
@@ -30,7 +58,7 @@ cuda_count(char *why, size_t size)
 		    version / 1000, version % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 	else
 		snprintf(why, size, "%s", cudaGetErrorString(error));
-	return 0;
+	return error == cudaSuccess || error == cudaErrorNoDevice || version == 0 ? 0 : -1;
 }
 
 enum bench_status

@@ -5,15 +5,6 @@
 
 #include <cstring>
 
-struct cuda_gpu gpu;
-
-static struct {
-	struct bench *bench;
-	double last_s;
-	double read_s; /* when the instruments were read: that takes milliseconds */
-	uint64_t throttling;
-} watched;
-
 size_t
 cuda_free_byte(void)
 {
@@ -27,9 +18,9 @@ read_instruments(struct bench *b)
 {
 	b->clock_mhz = nvml_clock_mhz();
 	b->power_watt = nvml_power_watt();
-	watched.throttling = nvml_throttling();
-	b->throttling |= watched.throttling;
-	watched.read_s = bench_now();
+	b->cuda->throttling = nvml_throttling();
+	b->throttling |= b->cuda->throttling;
+	b->cuda->read_s = bench_now();
 }
 
 /* The readings of one point do not stay for the next, unless that begins at once. */
@@ -38,23 +29,22 @@ cuda_watch_begin(struct bench *b)
 {
 	const double now_s = bench_now();
 
-	if (watched.bench != b || now_s - watched.read_s > 0.05)
+	if (now_s - b->cuda->read_s > 0.05)
 		read_instruments(b);
-	b->throttling = watched.throttling;
-	watched.bench = b;
-	watched.last_s = now_s - 0.08; /* a short point is looked at too */
+	b->throttling = b->cuda->throttling;
+	b->cuda->looked_s = now_s - 0.08; /* a short point is looked at too */
 	b->clock_before_mhz = b->clock_mhz;
 }
 
 void
-cuda_watch(void)
+cuda_watch(struct bench *b)
 {
 	const double now_s = bench_now();
 
-	if (!watched.bench || now_s - watched.last_s < 0.1)
+	if (now_s - b->cuda->looked_s < 0.1)
 		return;
-	watched.last_s = now_s;
-	read_instruments(watched.bench);
+	b->cuda->looked_s = now_s;
+	read_instruments(b);
 }
 
 /* --- one GPU --------------------------------------------------------------------------------------------- */
@@ -76,6 +66,8 @@ id_of(const char *name)
 	return nullptr;
 }
 
+namespace {
+
 __global__ void
 spin(float x, long n, float *out)
 {
@@ -85,24 +77,36 @@ spin(float x, long n, float *out)
 		*out = x;
 }
 
+} /* namespace */
+
 /* An idle GPU raises its clock some time after work has come: the first point is not to see that. */
 static enum bench_status
-wake(void)
+wake(const struct cuda_gpu *gpu)
 {
 	const double start_s = bench_now();
 
 	while (bench_now() - start_s < 0.3) {
-		spin<<<static_cast<unsigned>(4 * gpu.n_sms), 256>>>(0.5f, 100000, nullptr);
+		spin<<<static_cast<unsigned>(4 * gpu->n_sms), 256>>>(0.5f, 100000, nullptr);
 		TRY_LAUNCH();
 		TRY(cudaDeviceSynchronize());
 	}
 	return BENCH_OK;
 }
 
+static void
+close_gpu(struct bench *b)
+{
+	nvml_close();
+	delete b->cuda;
+	b->cuda = nullptr;
+	(void)cudaDeviceReset();
+}
+
 static enum bench_status
 open_gpu(struct bench *b, int index)
 {
-	static cudaDeviceProp properties;
+	static cudaDeviceProp properties; /* its name is in every row */
+	cudaFuncAttributes code;
 	char address[32];
 	int driver = 0, runtime = 0;
 
@@ -111,29 +115,27 @@ open_gpu(struct bench *b, int index)
 	TRY(cudaDeviceGetPCIBusId(address, sizeof address, index));
 	TRY(cudaDriverGetVersion(&driver));
 	TRY(cudaRuntimeGetVersion(&runtime));
-	gpu.index = index;
-	gpu.n_sms = properties.multiProcessorCount;
-	gpu.l2_byte = static_cast<double>(properties.l2CacheSize);
-	gpu.capability = 10 * properties.major + properties.minor;
 	b->device = properties.name;
 	b->gpu_id = id_of(properties.name);
 	if (!b->gpu_id)
 		bench_say(b, "'%s' is not known by its name: ridge calibrate --gpu says which it is", properties.name);
+	struct cuda_gpu *const gpu = b->cuda = new struct cuda_gpu();
+	gpu->n_sms = properties.multiProcessorCount;
+	gpu->l2_byte = static_cast<double>(properties.l2CacheSize);
+	gpu->capability = 10 * properties.major + properties.minor;
 	const struct bench_device device = {
-	    gpu.n_sms, gpu.capability, driver, runtime, static_cast<double>(properties.totalGlobalMem), gpu.l2_byte};
+	    gpu->n_sms, gpu->capability, driver, runtime, static_cast<double>(properties.totalGlobalMem), gpu->l2_byte};
 	TRY_STATUS(bench_device_ready(b, address, &device));
 	TRY(cudaSetDevice(index));
-	TRY(cudaEventCreate(&gpu.start));
-	TRY(cudaEventCreate(&gpu.stop));
-	return wake();
-}
-
-static void
-close_gpu(void)
-{
-	watched.bench = nullptr;
-	nvml_close();
-	(void)cudaDeviceReset();
+	TRY(cudaFuncGetAttributes(&code, spin));
+	if (code.ptxVersion < gpu->capability)
+		bench_say(b,
+		    "this was built for compute capability %d.%d: what %d.%d has besides is left out, and instructions "
+		    "may be those of the older one",
+		    code.ptxVersion / 10, code.ptxVersion % 10, gpu->capability / 10, gpu->capability % 10);
+	TRY(cudaEventCreate(&gpu->start));
+	TRY(cudaEventCreate(&gpu->stop));
+	return wake(gpu);
 }
 
 static const struct bench_subject subjects[] = {

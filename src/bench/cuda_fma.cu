@@ -170,12 +170,12 @@ template <class T>
 static enum bench_status
 measure(struct bench *b, const char *dtype, double n_points_left)
 {
-	const unsigned n_blocks = static_cast<unsigned>(BLOCKS_PER_SM * gpu.n_sms);
+	const unsigned n_blocks = static_cast<unsigned>(BLOCKS_PER_SM * b->cuda->n_sms);
 	struct bench_row row = bench_row_new("fma", nullptr, dtype);
 	device_array<T> out;
 	double wrong;
 
-	bench_progress(b, "%s", dtype);
+	const cuda_point point(b, "%s", dtype);
 	TRY(out.make(n_blocks * static_cast<size_t>(THREADS) * CHAINS));
 	TRY_STATUS(wrong_by(out, n_blocks, &wrong));
 	if (!bench_right(b, wrong, 0, "fma: %s", dtype))
@@ -198,7 +198,7 @@ cuda_fma(struct bench *b)
 	TRY_STATUS(measure<double>(b, "fp64", 4));
 	TRY_STATUS(measure<float>(b, "fp32", 3));
 	TRY_STATUS(measure<__half2>(b, "fp16", 2));
-	if (gpu.capability >= 80)
+	if (b->cuda->capability >= 80)
 		TRY_STATUS(measure<__nv_bfloat162>(b, "bf16", 1));
 	return BENCH_OK;
 }

@@ -61,6 +61,9 @@ struct workspace {
 	double flop_per_s = 0; /* the best seen of the type: what is to be expected of the next point */
 	int n_left_out = 0;
 
+	explicit workspace(struct cuda_gpu *gpu) : stream(gpu)
+	{
+	}
 	~workspace()
 	{
 		if (handle)
@@ -78,7 +81,7 @@ wrong_by(const struct product *p, int candidate, uint32_t seed, bool *can, doubl
 	*can = product_multiply(p, candidate, 1) == CUBLAS_STATUS_SUCCESS;
 	if (!*can)
 		return BENCH_OK;
-	TRY_STATUS(gemm_wrong_by(p->type, p->x, p->w + p->w_byte, p->y, p->m, p->n, p->k, seed, error));
+	TRY_STATUS(gemm_wrong_by(p->gpu, p->type, p->x, p->w + p->w_byte, p->y, p->m, p->n, p->k, seed, error));
 	return BENCH_OK;
 }
 
@@ -107,7 +110,7 @@ take_recorded(struct bench *b, const struct product *p, double budget_s, struct 
 	const auto launch = [&](long n) {
 		cudaError_t error = cudaSuccess;
 		for (long i = 0; i < n && error == cudaSuccess; i++)
-			error = cudaGraphLaunch(p->graph.is, gpu.stream);
+			error = cudaGraphLaunch(p->graph.is, p->gpu->stream);
 		return error;
 	};
 
@@ -129,10 +132,10 @@ take(struct bench *b, struct product *p, int candidate, double budget_s, struct 
 	if (can)
 		TRY_STATUS(wrong_by(p, candidate, static_cast<uint32_t>(b->seed) + 9, &can, &error));
 	if (!can ||
-	    !bench_right(b, error, p->type->tolerance, "gemm: %s %d x %d x %d, candidate %d", p->type->dtype, p->m,
-	        p->n, p->k, candidate))
+	    !bench_right(b, error, plan_gemm_tolerance(p->type->tolerance, p->type->scaled, p->k),
+	        "gemm: %s %d x %d x %d, candidate %d", p->type->dtype, p->m, p->n, p->k, candidate))
 		return BENCH_OK;
-	TRY_STATUS(product_record(p, candidate));
+	product_record(p, candidate);
 	if (!p->graph.is)
 		return BENCH_OK;
 	return take_recorded(b, p, budget_s, sample);
@@ -145,15 +148,15 @@ measure_sustained(struct bench *b, const struct workspace *w, struct product *p,
 	const double start_s = bench_now();
 	struct bench_sample sample;
 
-	bench_progress(b, "%s %d x %d x %d, sustained", p->type->dtype, p->m, p->n, p->k);
-	TRY_STATUS(product_record(p, candidate));
+	const cuda_point point(b, "%s %d x %d x %d, sustained", p->type->dtype, p->m, p->n, p->k);
+	product_record(p, candidate);
 	if (!p->graph.is)
 		return BENCH_OK;
 	while (bench_now() - start_s < 2) {
 		if (bench_stopped())
 			return BENCH_STOPPED;
-		TRY(cudaGraphLaunch(p->graph.is, gpu.stream));
-		TRY(cudaStreamSynchronize(gpu.stream));
+		TRY(cudaGraphLaunch(p->graph.is, p->gpu->stream));
+		TRY(cudaStreamSynchronize(p->gpu->stream));
 	}
 	TRY_STATUS(take_recorded(b, p, 0.5, &sample));
 	return print(b, w, p, "cublaslt-sustained", "after 2 s of the same", &sample);
@@ -198,9 +201,9 @@ measure_times(struct bench *b, struct workspace *w, struct product *p, bool sust
 
 /* The type that most is fitted from: bf16, or fp16 where that is missing. */
 static bool
-is_main(const struct gemm_type *type)
+is_main(const struct bench *b, const struct gemm_type *type)
 {
-	return type == gemm_types || (type == gemm_types + 1 && gpu.capability < gemm_types[0].least);
+	return type == gemm_types || (type == gemm_types + 1 && b->cuda->capability < gemm_types[0].least);
 }
 
 static enum bench_status
@@ -217,6 +220,7 @@ measure_shape(struct bench *b, struct workspace *w, const struct gemm_type *type
 		w->n_left_out++;
 		return BENCH_OK;
 	}
+	p.gpu = b->cuda;
 	p.type = type;
 	p.m = m;
 	p.n = layer->n;
@@ -228,14 +232,14 @@ measure_shape(struct bench *b, struct workspace *w, const struct gemm_type *type
 	p.workspace = w->room.at;
 	p.n_copies = w->n_copies;
 	p.w_byte = static_cast<size_t>(type->in_byte * layer->n * layer->k);
-	bench_progress(b, "%s %d x %d x %d", type->dtype, m, p.n, p.k);
+	const cuda_point point(b, "%s %d x %d x %d", type->dtype, m, p.n, p.k);
 	TRY_STATUS(product_describe(&p, w->scales.at));
 	TRY_STATUS(product_candidates(&p, b->quick ? 3 : CANDIDATES_MAX));
 	if (p.n_candidates == 0) {
 		w->n_left_out++;
 		return BENCH_OK;
 	}
-	const bool sustained = !b->quick && is_main(type) && m == 8192 && layer->n == 28672;
+	const bool sustained = !b->quick && is_main(b, type) && m == 8192 && layer->n == 28672;
 	return measure_times(b, w, &p, sustained, budget_s);
 }
 
@@ -244,7 +248,7 @@ measure_shape(struct bench *b, struct workspace *w, const struct gemm_type *type
 static bool
 taken(const struct bench *b, const struct gemm_type *type, const struct layer *layer, const struct batch *batch)
 {
-	const bool main_type = is_main(type);
+	const bool main_type = is_main(b, type);
 
 	if (b->quick)
 		return layer->quick && batch->quick && (main_type || (layer == layers && batch->every_type));
@@ -263,15 +267,15 @@ count(const struct bench *b, const struct gemm_type *type)
 }
 
 static size_t
-copies_of(const struct gemm_type *type, const struct layer *layer)
+copies_of(const struct bench *b, const struct gemm_type *type, const struct layer *layer)
 {
 	const double one_byte = type->in_byte * layer->n * layer->k;
 
-	return static_cast<size_t>(ceil(3 * gpu.l2_byte / one_byte)) + 1;
+	return static_cast<size_t>(ceil(3 * b->cuda->l2_byte / one_byte)) + 1;
 }
 
 static enum bench_status
-make(struct workspace *w, const struct gemm_type *type, const struct layer *layer, int m)
+make(const struct cuda_gpu *gpu, struct workspace *w, const struct gemm_type *type, const struct layer *layer, int m)
 {
 	const size_t x = static_cast<size_t>(m) * static_cast<size_t>(layer->k);
 	const size_t one = static_cast<size_t>(layer->n) * static_cast<size_t>(layer->k);
@@ -281,8 +285,8 @@ make(struct workspace *w, const struct gemm_type *type, const struct layer *laye
 	TRY(w->x.make(static_cast<size_t>(type->in_byte * static_cast<double>(x))));
 	TRY(w->w.make(static_cast<size_t>(type->in_byte * static_cast<double>(one)) * w->n_copies));
 	TRY(w->y.make(static_cast<size_t>(type->out_byte) * y));
-	TRY(gemm_fill(type, w->x.at, x, 1));
-	TRY(gemm_fill(type, w->w.at, one * w->n_copies, 2));
+	TRY(gemm_fill(gpu, type, w->x.at, x, 1));
+	TRY(gemm_fill(gpu, type, w->w.at, one * w->n_copies, 2));
 	if (type->blocks) {
 		/* 1.0 in e4m3 without a sign */
 		TRY(w->scales.make(rows * static_cast<size_t>((layer->k / 16 + 3) / 4 * 4)));
@@ -317,7 +321,7 @@ measure_type(struct bench *b, struct workspace *w, const struct gemm_type *type,
 		const int most = largest(b, type, &layer);
 		const double room_byte = static_cast<double>(cuda_free_byte() + w->x.n + w->w.n + w->y.n);
 		const double needed_byte = type->in_byte *
-		        (static_cast<double>(copies_of(type, &layer)) * layer.n * layer.k + 1.0 * most * layer.k) +
+		        (static_cast<double>(copies_of(b, type, &layer)) * layer.n * layer.k + 1.0 * most * layer.k) +
 		    type->out_byte * most * layer.n;
 		if (most == 0)
 			continue;
@@ -328,9 +332,9 @@ measure_type(struct bench *b, struct workspace *w, const struct gemm_type *type,
 		w->x.clear();
 		w->w.clear();
 		w->y.clear();
-		w->n_copies = copies_of(type, &layer);
+		w->n_copies = copies_of(b, type, &layer);
 		snprintf(w->note, sizeof w->note, "n_copies %zu", w->n_copies);
-		TRY_STATUS(make(w, type, &layer, most));
+		TRY_STATUS(make(b->cuda, w, type, &layer, most));
 		for (const struct batch &batch : batches)
 			if (taken(b, type, &layer, &batch))
 				TRY_STATUS(measure_shape(b, w, type, &layer, batch.m, (*n_points_left)--));
@@ -347,7 +351,7 @@ enum bench_status
 cuda_gemm(struct bench *b)
 {
 	const size_t version = cublasLtGetVersion();
-	struct workspace w;
+	struct workspace w(b->cuda);
 	enum bench_status status = BENCH_OK;
 	double n_points = 0;
 
@@ -359,10 +363,10 @@ cuda_gemm(struct bench *b)
 	TRY(w.stream.make());
 	TRY_LT(cublasLtCreate(&w.handle));
 	for (int i = 0; i < n_gemm_types; i++)
-		if (gpu.capability >= gemm_types[i].least)
+		if (b->cuda->capability >= gemm_types[i].least)
 			n_points += count(b, &gemm_types[i]);
 	for (int i = 0; status == BENCH_OK && i < n_gemm_types; i++)
-		if (gpu.capability >= gemm_types[i].least && gpu.capability <= gemm_types[i].most)
+		if (b->cuda->capability >= gemm_types[i].least && b->cuda->capability <= gemm_types[i].most)
 			status = measure_type(b, &w, &gemm_types[i], &n_points);
 	return status;
 }

@@ -12,7 +12,7 @@ struct gemm_type {
 	cudaDataType_t in, out, scale;
 	cublasComputeType_t compute;
 	double in_byte, out_byte;
-	double tolerance; /* of the relative norm over sampled elements */
+	double tolerance; /* of the relative norm over sampled elements, at a depth of 4096 */
 	int least, most;  /* compute capabilities that have it */
 	bool scaled;      /* operands have a scale factor each */
 	bool blocks;      /* of 16 elements have a scale factor each */
@@ -22,14 +22,14 @@ extern const struct gemm_type gemm_types[];
 extern const int n_gemm_types;
 
 /* Random numbers of a type; scale factors are ones. */
-cudaError_t gemm_fill(const struct gemm_type *type, void *array, size_t n, uint32_t seed);
+cudaError_t gemm_fill(const struct cuda_gpu *gpu, const struct gemm_type *type, void *array, size_t n, uint32_t seed);
 
 /*
  * A row-major product y = x w^T with x m x k and w n x k: the relative norm of the difference at sampled elements to
  * sums in double precision, and how many elements of y were not written (they were made not-a-number before).
  */
-enum bench_status gemm_wrong_by(const struct gemm_type *type, const void *x, const void *w, const void *y, int m, int n,
-    int k, uint32_t seed, double *error);
+enum bench_status gemm_wrong_by(const struct cuda_gpu *gpu, const struct gemm_type *type, const void *x, const void *w,
+    const void *y, int m, int n, int k, uint32_t seed, double *error);
 
 /* --- a product through cuBLASLt -------------------------------------------------------------------------- */
 
@@ -45,6 +45,7 @@ bool lt_ok(cublasStatus_t status, const char *call, const char *file, int line);
 enum { CANDIDATES_MAX = 8, WORKSPACE_BYTE = 32 << 20 };
 
 struct product {
+	const struct cuda_gpu *gpu;
 	const struct gemm_type *type;
 	int m, n, k;
 	cublasLtHandle_t handle;
@@ -76,9 +77,9 @@ struct product {
 enum bench_status product_describe(struct product *p, const void *scales);
 /* n_candidates 0: this type or shape is not supported here, or the heuristic failed, which is said. */
 enum bench_status product_candidates(struct product *p, int n_wanted);
-/* With one copy of the weights, in gpu.stream; not every candidate can do what the heuristic thinks. */
+/* With one copy of the weights, in the timed stream; not every candidate can do what the heuristic thinks. */
 cublasStatus_t product_multiply(const struct product *p, int candidate, size_t copy);
 /* No graph: the candidate cannot. */
-enum bench_status product_record(struct product *p, int candidate);
+void product_record(struct product *p, int candidate);
 
 #endif

@@ -34,6 +34,7 @@ follow(uint64_t *at, long n)
 }
 
 struct chase {
+	struct bench *b;
 	uint64_t *at;
 	long lead; /* turns after which L1, which a kernel finds empty, holds the chain; 0: it cannot */
 };
@@ -48,10 +49,12 @@ timed(void *context, long n)
 		return cudaGetLastError();
 	};
 
+	cuda_launches<decltype(launch)> launches = {c->b, launch};
+
 	if (c->lead == 0)
-		return cuda_timed<decltype(launch)>(&launch, n);
-	const double lead_s = cuda_timed<decltype(launch)>(&launch, c->lead);
-	const double both_s = cuda_timed<decltype(launch)>(&launch, c->lead + n);
+		return cuda_timed<decltype(launch)>(&launches, n);
+	const double lead_s = cuda_timed<decltype(launch)>(&launches, c->lead);
+	const double both_s = cuda_timed<decltype(launch)>(&launches, c->lead + n);
 	return lead_s < 0 || both_s < 0 ? -1 : fmax(both_s - lead_s, 1e-9);
 }
 
@@ -68,7 +71,7 @@ measure(struct bench *b, size_t size_byte, uint64_t *chain, uint64_t *at, double
 
 	row.size_byte = static_cast<double>(size_byte);
 	row.note = "one thread, lines of 128 bytes";
-	bench_progress(b, "%zu KiB", size_byte / 1024);
+	const cuda_point point(b, "%zu KiB", size_byte / 1024);
 	bench_cycle(next.data(), n_lines, b->seed);
 	TRY(device_next.make(n_lines));
 	TRY(cudaMemcpy(device_next.at, next.data(), n_lines * sizeof(uint32_t), cudaMemcpyHostToDevice));
@@ -85,7 +88,7 @@ measure(struct bench *b, size_t size_byte, uint64_t *chain, uint64_t *at, double
 	if (!bench_right(b, there == first + static_cast<uint64_t>(right) * LINE_BYTE ? 0 : 1, 0,
 	        "latency: chain over %zu bytes", size_byte))
 		return BENCH_OK;
-	struct chase chase = {at, size_byte <= L1_MOST_BYTE ? static_cast<long>(n_lines / STEPS + 1) : 0};
+	struct chase chase = {b, at, size_byte <= L1_MOST_BYTE ? static_cast<long>(n_lines / STEPS + 1) : 0};
 	cuda_watch_begin(b);
 	TRY_STATUS(bench_take(timed, &chase, bench_share(b, n_points_left), BENCH_GPU_SAMPLE_S, &row.time));
 	row.time.median_s /= STEPS;
@@ -101,15 +104,10 @@ enum bench_status
 cuda_latency(struct bench *b)
 {
 	const size_t least_byte = 4 * 1024, step = b->quick ? 4 : 2;
-	size_t most_byte = static_cast<size_t>(512) << 20;
+	const size_t most_byte = plan_chain_byte(b->cuda->l2_byte, static_cast<double>(cuda_free_byte()));
 	device_array<uint64_t> chain, at;
 	double n_points = 0;
 
-	/* lines left in L2 are one in eight at most */
-	while (static_cast<double>(most_byte) < 8 * gpu.l2_byte)
-		most_byte *= 2;
-	while (most_byte > least_byte && 2 * most_byte > cuda_free_byte())
-		most_byte /= 2;
 	TRY(chain.make(most_byte / sizeof(uint64_t)));
 	TRY(at.make(1));
 	for (size_t size = least_byte; size <= most_byte; size *= step)

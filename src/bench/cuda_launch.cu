@@ -109,7 +109,7 @@ measure(struct bench *b, struct launches *l, const char *operation, bench_timer 
 
 	l->n = n;
 	row.batch = static_cast<double>(n);
-	bench_progress(b, "%s of %ld", operation, n);
+	const cuda_point point(b, "%s of %ld", operation, n);
 	l->by = 1;
 	if (graph)
 		TRY_STATUS(record(l));

@@ -19,16 +19,24 @@ struct arrays {
 	uint32_t *sums;
 };
 
-/* Volatile: every pass loads again. */
+/* Volatile: every pass loads again.  SURE: there is something at the address; else `wanted` tells, and zeros come back.
+ */
+template <bool SURE>
 __device__ static inline float4
-load(const float4 *from)
+load(const float4 *from, bool wanted)
 {
-	float4 v;
+	float4 v = make_float4(0, 0, 0, 0);
 
-	asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
-	             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-	             : "l"(from)
-	             : "memory");
+	if (SURE)
+		asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+		             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+		             : "l"(from)
+		             : "memory");
+	else
+		asm volatile("{ .reg .pred p; setp.ne.u32 p, %5, 0; @p ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4]; }"
+		             : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+		             : "l"(from), "r"(static_cast<unsigned>(wanted))
+		             : "memory");
 	return v;
 }
 
@@ -42,60 +50,38 @@ bits(float4 v)
 
 enum operation { READ, WRITE, COPY, SCALE, TRIAD };
 
-template <enum operation OP>
-__device__ static inline void
-step(const struct arrays &x, size_t i, uint32_t *sum)
-{
-	if constexpr (OP == READ) {
-		*sum += bits(load(x.a + i));
-	} else if constexpr (OP == WRITE) {
-		x.a[i] = make_float4(FACTOR, FACTOR, FACTOR, FACTOR);
-	} else {
-		float4 v = load(x.b + i);
-		if constexpr (OP == SCALE)
-			v = make_float4(FACTOR * v.x, FACTOR * v.y, FACTOR * v.z, FACTOR * v.w);
-		if constexpr (OP == TRIAD) {
-			const float4 w = load(x.c + i);
-			v = make_float4(v.x + FACTOR * w.x, v.y + FACTOR * w.y, v.z + FACTOR * w.z, v.w + FACTOR * w.w);
-		}
-		x.a[i] = v;
-	}
-}
-
-/* Several loads are under way before the first is used. */
-template <enum operation OP>
+/*
+ * Several loads are under way before the first is used.  SURE: all elements are inside the arrays; else those that are,
+ * so that arrays which give each thread less than that have as many loads under way as they can.
+ */
+template <enum operation OP, bool SURE>
 __device__ static inline void
 four(const struct arrays &x, size_t i, size_t stride, uint32_t *sum)
 {
-	if constexpr (OP == READ) {
-		float4 v[UNROLL];
+	float4 v[UNROLL], w[UNROLL];
+
 #pragma unroll
-		for (size_t u = 0; u < UNROLL; u++)
-			v[u] = load(x.a + i + u * stride);
+	for (size_t u = 0; u < UNROLL; u++) {
+		const size_t at = i + u * stride;
+		v[u] = w[u] = make_float4(FACTOR, FACTOR, FACTOR, FACTOR);
+		if constexpr (OP != WRITE)
+			v[u] = load<SURE>((OP == READ ? x.a : x.b) + at, SURE || at < x.n);
+		if constexpr (OP == TRIAD)
+			w[u] = load<SURE>(x.c + at, SURE || at < x.n);
+	}
 #pragma unroll
-		for (size_t u = 0; u < UNROLL; u++)
+	for (size_t u = 0; u < UNROLL; u++) {
+		if constexpr (OP == READ) {
 			*sum += bits(v[u]);
-	} else if constexpr (OP == WRITE) {
-#pragma unroll
-		for (size_t u = 0; u < UNROLL; u++)
-			step<OP>(x, i + u * stride, sum);
-	} else {
-		float4 v[UNROLL], w[UNROLL];
-#pragma unroll
-		for (size_t u = 0; u < UNROLL; u++) {
-			v[u] = load(x.b + i + u * stride);
-			if constexpr (OP == TRIAD)
-				w[u] = load(x.c + i + u * stride);
-			else
-				w[u] = make_float4(0, 0, 0, 0);
+			continue;
 		}
-#pragma unroll
-		for (size_t u = 0; u < UNROLL; u++) {
-			const float s = OP == COPY ? 1.0f : FACTOR;
-			x.a[i + u * stride] = OP == TRIAD ? make_float4(v[u].x + s * w[u].x, v[u].y + s * w[u].y,
-			                                        v[u].z + s * w[u].z, v[u].w + s * w[u].w)
-			                                  : make_float4(s * v[u].x, s * v[u].y, s * v[u].z, s * v[u].w);
-		}
+		if constexpr (OP == SCALE)
+			v[u] = make_float4(FACTOR * v[u].x, FACTOR * v[u].y, FACTOR * v[u].z, FACTOR * v[u].w);
+		if constexpr (OP == TRIAD)
+			v[u] = make_float4(v[u].x + FACTOR * w[u].x, v[u].y + FACTOR * w[u].y, v[u].z + FACTOR * w[u].z,
+			    v[u].w + FACTOR * w[u].w);
+		if (SURE || i + u * stride < x.n)
+			x.a[i + u * stride] = v[u];
 	}
 }
 
@@ -110,9 +96,9 @@ __launch_bounds__(THREADS, BLOCKS_PER_SM) pass(struct arrays x, long n_passes)
 	for (long p = 0; p < n_passes; p++) {
 		size_t i = thread;
 		for (; i + (UNROLL - 1) * stride < x.n; i += UNROLL * stride)
-			four<OP>(x, i, stride, &sum);
-		for (; i < x.n; i += stride)
-			step<OP>(x, i, &sum);
+			four<OP, true>(x, i, stride, &sum);
+		if (i < x.n)
+			four<OP, false>(x, i, stride, &sum);
 		asm volatile("" ::: "memory");
 	}
 	x.sums[thread] = sum;
@@ -145,9 +131,9 @@ fill(float *a, float *b, float *c, size_t n)
 	}
 }
 
-/* out[0]: elements that are wrong; out[1]: the sum of the bits of what was filled in. */
+/* out[0]: elements that are wrong; out[1]: the sum of the bits of every `step`th that was filled in. */
 __global__ void
-check(const float *a, size_t n, enum operation op, unsigned long long *out)
+check(const float *a, size_t n, size_t step, enum operation op, unsigned long long *out)
 {
 	const size_t stride = gridDim.x * static_cast<size_t>(blockDim.x);
 	unsigned long long wrong = 0, sum = 0;
@@ -158,7 +144,7 @@ check(const float *a, size_t n, enum operation op, unsigned long long *out)
 		    : op == TRIAD               ? value_b(i) + FACTOR * value_c(i)
 		                                : value_b(i);
 		wrong += a[i] == right ? 0 : 1;
-		sum += __float_as_uint(right);
+		sum += i % step == 0 ? __float_as_uint(right) : 0;
 	}
 	atomicAdd(&out[0], wrong);
 	atomicAdd(&out[1], sum);
@@ -209,7 +195,7 @@ wrong_by(const struct footprints &w, const struct arrays &x, int k, double *wron
 		TRY(cudaMemset(x.a, 0xff, x.n * sizeof(float4)));
 	operations[k].pass<<<w.n_blocks, THREADS>>>(x, 1);
 	TRY_LAUNCH();
-	check<<<w.n_blocks, THREADS>>>(reinterpret_cast<const float *>(x.a), x.n * 4, operations[k].op, w.out.at);
+	check<<<w.n_blocks, THREADS>>>(reinterpret_cast<const float *>(x.a), x.n * 4, 1, operations[k].op, w.out.at);
 	TRY_LAUNCH();
 	add_up<<<16, THREADS>>>(w.sums.at, w.sums.n, w.out.at);
 	TRY_LAUNCH();
@@ -229,7 +215,7 @@ measure(struct bench *b, const struct footprints &w, size_t size_byte, int k, do
 	double wrong;
 
 	row.size_byte = static_cast<double>(size_byte);
-	bench_progress(b, "%s of %zu KiB", operations[k].name, size_byte / 1024);
+	const cuda_point point(b, "%s of %zu KiB", operations[k].name, size_byte / 1024);
 	TRY_STATUS(wrong_by(w, x, k, &wrong));
 	if (!bench_right(b, wrong, 0, "memory: %s of %zu bytes", operations[k].name, size_byte))
 		return BENCH_OK;
@@ -246,10 +232,13 @@ measure(struct bench *b, const struct footprints &w, size_t size_byte, int k, do
 
 enum { NEAR_BYTE = 16 * 1024, NEAR_VECTORS = NEAR_BYTE / 16 };
 
-/* Every block reads 16 KiB of its own again and again, from L1 or from shared memory. */
+/*
+ * Every block reads 16 KiB of its own again and again, from L1 or from shared memory.  Each pass begins `turn_byte`
+ * further on: from a constant the compiler would find that passes repeat, and load once for all of them.
+ */
 template <bool SHARED>
 __global__ void
-near_pass(const float4 *from, uint32_t *sums, long n_passes)
+near_pass(const float4 *from, uint32_t *sums, long n_passes, unsigned turn_byte)
 {
 	__shared__ float4 kept[SHARED ? NEAR_VECTORS : 1];
 	const float4 *own = from + blockIdx.x * static_cast<size_t>(NEAR_VECTORS);
@@ -260,24 +249,24 @@ near_pass(const float4 *from, uint32_t *sums, long n_passes)
 			kept[SHARED ? i : 0] = own[i];
 	__syncthreads();
 	const unsigned base = static_cast<unsigned>(__cvta_generic_to_shared(kept));
-	for (long p = 0; p < n_passes; p++)
+	unsigned first_byte = threadIdx.x * static_cast<unsigned>(sizeof(float4));
+	for (long p = 0; p < n_passes; p++, first_byte += turn_byte)
 #pragma unroll
-		for (int i = 0; i < NEAR_VECTORS / THREADS; i++) {
-			/* another place in each pass, or the compiler may load once and for all */
-			const unsigned turn = static_cast<unsigned>(i) + static_cast<unsigned>(p);
-			const unsigned at = turn % (NEAR_VECTORS / THREADS) * THREADS + threadIdx.x;
+		for (unsigned i = 0; i < NEAR_VECTORS / THREADS; i++) {
+			const unsigned at_byte = (first_byte + i * THREADS * 16) % NEAR_BYTE;
 			float4 v;
 			if (SHARED)
 				asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
 				             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-				             : "r"(base + 16u * at)
+				             : "r"(base + at_byte)
 				             : "memory");
 			else
 				asm volatile("ld.global.ca.v4.f32 {%0, %1, %2, %3}, [%4];"
 				             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-				             : "l"(own + at)
+				             : "l"(reinterpret_cast<const char *>(own) + at_byte)
 				             : "memory");
-			sum += bits(v);
+			/* one word: adding all four would take the integer units as long as the load takes */
+			sum += __float_as_uint(v.x);
 		}
 	sums[blockIdx.x * static_cast<size_t>(THREADS) + threadIdx.x] = sum;
 }
@@ -286,7 +275,7 @@ near_pass(const float4 *from, uint32_t *sums, long n_passes)
 static enum bench_status
 measure_near(struct bench *b, const struct footprints &w, bool shared, double n_points_left)
 {
-	const unsigned n_blocks = static_cast<unsigned>(2 * gpu.n_sms);
+	const unsigned n_blocks = static_cast<unsigned>(2 * b->cuda->n_sms), turn_byte = THREADS * sizeof(float4);
 	const auto kernel = shared ? near_pass<true> : near_pass<false>;
 	struct bench_row row = bench_row_new("copy", shared ? "read_shared" : "read_l1", "fp32");
 	unsigned long long out[3];
@@ -294,14 +283,15 @@ measure_near(struct bench *b, const struct footprints &w, bool shared, double n_
 
 	row.size_byte = static_cast<double>(n_blocks) * NEAR_BYTE;
 	row.note = "16 KiB of each of two blocks a multiprocessor";
-	bench_progress(b, "%s", row.operation);
+	const cuda_point point(b, "%s", row.operation);
 	if (w.a.n * sizeof(float) < static_cast<size_t>(row.size_byte))
 		return BENCH_OK;
 	TRY(cudaMemset(w.out.at, 0, sizeof out));
 	TRY(cudaMemset(w.sums.at, 0, w.sums.n * sizeof(uint32_t)));
-	kernel<<<n_blocks, THREADS>>>(reinterpret_cast<const float4 *>(w.b.at), w.sums.at, 1);
+	kernel<<<n_blocks, THREADS>>>(reinterpret_cast<const float4 *>(w.b.at), w.sums.at, 1, turn_byte);
 	TRY_LAUNCH();
-	check<<<n_blocks, THREADS>>>(w.b.at, n_blocks * static_cast<size_t>(NEAR_BYTE) / sizeof(float), READ, w.out.at);
+	check<<<n_blocks, THREADS>>>(
+	    w.b.at, n_blocks * static_cast<size_t>(NEAR_BYTE) / sizeof(float), 4, READ, w.out.at);
 	TRY_LAUNCH();
 	add_up<<<16, THREADS>>>(w.sums.at, w.sums.n, w.out.at);
 	TRY_LAUNCH();
@@ -310,7 +300,7 @@ measure_near(struct bench *b, const struct footprints &w, bool shared, double n_
 	if (!bench_right(b, wrong, 0, "memory: %s", row.operation))
 		return BENCH_OK;
 	const auto launch = [&](long n) {
-		kernel<<<n_blocks, THREADS>>>(reinterpret_cast<const float4 *>(w.b.at), w.sums.at, n);
+		kernel<<<n_blocks, THREADS>>>(reinterpret_cast<const float4 *>(w.b.at), w.sums.at, n, turn_byte);
 		return cudaGetLastError();
 	};
 	TRY_STATUS(cuda_take(b, launch, bench_share(b, n_points_left), &row.time));
@@ -324,19 +314,17 @@ enum bench_status
 cuda_memory(struct bench *b)
 {
 	const size_t step = b->quick ? 4 : 2;
-	size_t least_byte = 1 << 20, most_byte = static_cast<size_t>(b->quick ? 1 : 4) << 30;
+	const size_t least_byte =
+	    plan_least_byte(static_cast<size_t>(BLOCKS_PER_SM * b->cuda->n_sms) * THREADS, sizeof(float4));
+	const size_t most_byte = plan_most_byte(
+	    static_cast<size_t>(b->quick ? 1 : 4) << 30, least_byte, 2, 4, static_cast<double>(cuda_free_byte()));
 	struct footprints w;
 	double n_points = 2;
 
-	/* below one load per thread, a pass takes one latency whatever its size */
-	while (least_byte < static_cast<size_t>(BLOCKS_PER_SM * gpu.n_sms) * THREADS * sizeof(float4))
-		least_byte *= 2;
-	while (most_byte > least_byte && 4 * most_byte > cuda_free_byte())
-		most_byte /= 2;
 	TRY(w.a.make(most_byte / sizeof(float)));
 	TRY(w.b.make(most_byte / sizeof(float)));
 	TRY(w.c.make(most_byte / sizeof(float)));
-	w.n_blocks = static_cast<unsigned>(BLOCKS_PER_SM * gpu.n_sms);
+	w.n_blocks = static_cast<unsigned>(BLOCKS_PER_SM * b->cuda->n_sms);
 	TRY(w.sums.make(w.n_blocks * static_cast<size_t>(THREADS)));
 	TRY(w.out.make(3));
 	fill<<<w.n_blocks, THREADS>>>(w.a.at, w.b.at, w.c.at, w.a.n);

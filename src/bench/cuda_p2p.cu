@@ -94,7 +94,7 @@ measure(struct bench *b, struct pair *p, bool direct, double n_points_left)
 	row.note = note;
 	row.size_byte = static_cast<double>(p->size_byte);
 	row.ranks = 2;
-	bench_progress(b, "%s, %zu KiB", note, p->size_byte / 1024);
+	const cuda_point point(b, "%s, %zu KiB", note, p->size_byte / 1024);
 	TRY(cudaSetDevice(p->to->index));
 	TRY(cudaMemset(p->to->in.at, 0, p->size_byte));
 	TRY(cudaDeviceSynchronize());
@@ -215,8 +215,7 @@ measure_all(struct bench *b, const std::vector<int> &gpus)
 	TRY_STATUS(choose(b, gpus, &pairs));
 	for (const int i : gpus) {
 		TRY(cudaSetDevice(i));
-		while (most_byte > least_byte && 4 * most_byte > cuda_free_byte())
-			most_byte /= 4;
+		most_byte = plan_most_byte(most_byte, least_byte, 4, 4, static_cast<double>(cuda_free_byte()));
 	}
 	for (size_t i = 0; i < gpus.size(); i++)
 		TRY_STATUS(ready(&ends[i], gpus[i], most_byte, b->seed));
@@ -246,6 +245,6 @@ cuda_p2p(struct bench *b)
 		return BENCH_OK;
 	}
 	const enum bench_status status = measure_all(b, gpus);
-	TRY(cudaSetDevice(gpu.index));
+	TRY(cudaSetDevice(b->gpu));
 	return status;
 }

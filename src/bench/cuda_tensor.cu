@@ -174,7 +174,7 @@ static enum bench_status
 measure(struct bench *b, double n_points_left)
 {
 	const struct shape *shape = &shapes[K];
-	const unsigned n_blocks = static_cast<unsigned>(BLOCKS_PER_SM * gpu.n_sms);
+	const unsigned n_blocks = static_cast<unsigned>(BLOCKS_PER_SM * b->cuda->n_sms);
 	const size_t n_threads = n_blocks * static_cast<size_t>(THREADS);
 	const int held = shape->m * shape->n / 32; /* elements of a tile in one thread */
 	device_array<C> out;
@@ -202,13 +202,13 @@ measure(struct bench *b, double n_points_left)
 enum bench_status
 cuda_tensor(struct bench *b)
 {
-	const bool turing = gpu.capability == 75;
+	const int capability = b->cuda->capability;
 
-	if (gpu.capability < 75) {
+	if (capability < 75) {
 		bench_say(b, "left out: mma.sync for this GPU has other shapes; gemm reaches its matrix units");
 		return BENCH_OK;
 	}
-	if (turing) {
+	if (capability < 80) {
 		TRY_STATUS((measure<FP16_TURING, float, uint32_t>(b, 2)));
 		return measure<INT8_TURING, int, uint32_t>(b, 1);
 	}
@@ -216,14 +216,11 @@ cuda_tensor(struct bench *b)
 	TRY_STATUS((measure<BF16, float, uint32_t>(b, 8)));
 	TRY_STATUS((measure<TF32, float, uint32_t>(b, 7)));
 	TRY_STATUS((measure<INT8, int, uint32_t>(b, 6)));
-	/* GPUs for graphics have no fp64 matrix units: ptxas writes thousands of other instructions for them */
-	if (gpu.capability == 90 || gpu.capability / 10 == 10)
+	if (plan_has_mma(capability, "fp64") && capability >= shapes[FP64_HOPPER].least)
 		TRY_STATUS((measure<FP64_HOPPER, double, double>(b, 5)));
-	else if (gpu.capability == 80)
+	else if (plan_has_mma(capability, "fp64"))
 		TRY_STATUS((measure<FP64, double, double>(b, 5)));
-	/* Hopper and data-center Blackwell lack the instruction: ptxas emits fp16 products that do not depend on the
-	 * iteration, hoists them out of the loop, and only additions remain (github.com/NVIDIA/cutlass/issues/1986) */
-	if (gpu.capability == shapes[FP8].least || gpu.capability / 10 == 12)
+	if (plan_has_mma(capability, "fp8"))
 		TRY_STATUS((measure<FP8, float, uint32_t>(b, 4)));
-	return gpu.capability == 90 ? cuda_wgmma(b) : BENCH_OK;
+	return capability == 90 ? cuda_wgmma(b) : BENCH_OK;
 }

@@ -40,7 +40,7 @@ tensor_measure(struct bench *b, const char *instruction, const char *dtype, doub
 	std::vector<C> got(out.n);
 	double wrong = 0;
 
-	bench_progress(b, "%s %s", instruction, dtype);
+	const cuda_point point(b, "%s %s", instruction, dtype);
 	TRY(cudaMemset(out.at, 0xff, out.n * sizeof(C)));
 	TRY(run(3, false));
 	TRY(cudaMemcpy(got.data(), out.at, out.n * sizeof(C), cudaMemcpyDeviceToHost));

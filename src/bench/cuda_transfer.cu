@@ -96,7 +96,7 @@ measure(struct bench *b, struct buffers *x, size_t size_byte, int k, double n_po
 
 	row.size_byte = static_cast<double>(size_byte);
 	row.note = operations[k].note;
-	bench_progress(b, "%s of %zu KiB", operations[k].name, size_byte / 1024);
+	const cuda_point point(b, "%s of %zu KiB", operations[k].name, size_byte / 1024);
 	TRY_STATUS(wrong_by(&t, &wrong));
 	if (!bench_right(b, wrong, 0, "transfer: %s of %zu bytes", operations[k].name, size_byte))
 		return BENCH_OK;
@@ -130,15 +130,14 @@ enum bench_status
 cuda_transfer(struct bench *b)
 {
 	const size_t least_byte = 4 * 1024;
-	size_t most_byte = static_cast<size_t>(b->quick ? 64 : 256) << 20;
+	/* four buffers here, one to check with, and two there */
+	const size_t most_byte = plan_most_byte(
+	    plan_most_byte(static_cast<size_t>(b->quick ? 64 : 256) << 20, least_byte, 4, 8, bench_memory_byte()),
+	    least_byte, 4, 4, static_cast<double>(cuda_free_byte()));
 	struct buffers x;
 	enum bench_status status = BENCH_OK;
 	double n_points = 0;
 
-	/* four buffers here, one to check with, and two there */
-	while (most_byte > least_byte &&
-	    (8 * static_cast<double>(most_byte) > bench_memory_byte() || 4 * most_byte > cuda_free_byte()))
-		most_byte /= 4;
 	TRY_STATUS(make(b, &x, most_byte));
 	TRY(x.up.make(cudaStreamNonBlocking));
 	TRY(x.down.make(cudaStreamNonBlocking));

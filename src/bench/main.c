@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "bench.h"
+#include "plan.h"
 #include "world.h"
 
 #include <dlfcn.h>
@@ -132,7 +133,7 @@ static const struct option {
 	const char *help;
 } options[] = {
     {"device", "host|N", set_device, 0,
-        "the host, or a GPU by its number (default: 0, or the host where there is no GPU)"},
+        "the host, or one GPU by its number (default: 0, or the host where there is no GPU)"},
     {"gpus", "LIST", set_gpus, 0,
         "the GPUs of p2p, each pair of them, and of collective (default: all, one pair of each kind)"},
     {"busy", NULL, NULL, offsetof(struct options, busy), "measure a GPU that other processes use"},
@@ -363,14 +364,31 @@ list_all(const struct plugin *plugins)
 
 	list_subjects("host (--device host):", bench_host_subjects, n_bench_host_subjects);
 	for (const struct plugin *p = plugins; p->name; p++) {
-		if (p->is)
-			snprintf(heading, sizeof heading, "%s%s%s%s:", p->title,
-			    p->n_gpus ? "" : " (cannot run here: ", p->n_gpus ? "" : p->why, p->n_gpus ? "" : ")");
+		if (p->is && p->n_gpus > 0)
+			snprintf(heading, sizeof heading, "%s:", p->title);
+		else if (p->is)
+			snprintf(heading, sizeof heading, "%s (cannot run here: %s):", p->title, p->why);
 		else
 			snprintf(heading, sizeof heading, "%s: absent: %s", p->title, p->why);
 		list_subjects(heading, p->is ? p->is->subjects : NULL, p->is ? p->is->n_subjects : 0);
 	}
 	printf("absent: attention, moe (grouped products): their kernels are those of the engines\n");
+}
+
+/* --device alone: other GPUs are left in peace. */
+static bool
+one_gpu(const struct options *o)
+{
+	return o->device_given && o->n_gpus == 0;
+}
+
+static const struct bench_subject *
+find_subject(const struct subjects *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->list[i]->name, name) == 0)
+			return s->list[i];
+	return NULL;
 }
 
 /* Keeps what --only names.  A name that is not there is an error that lists those that are. */
@@ -380,15 +398,22 @@ choose(struct subjects *s, const struct options *o)
 	struct subjects chosen = {.n = 0};
 	bool ok = true;
 
-	if (o->n_only == 0)
-		return true;
+	for (size_t i = 0; i < s->n && o->n_only == 0; i++)
+		if (s->list[i]->where != BENCH_GPUS || !one_gpu(o))
+			add_subjects(&chosen, s->list[i], 1);
 	for (size_t i = 0; i < o->n_only; i++) {
-		const size_t before = chosen.n;
-		for (size_t k = 0; k < s->n; k++)
-			if (strcmp(s->list[k]->name, o->only[i]) == 0)
-				add_subjects(&chosen, s->list[k], 1);
-		if (chosen.n > before)
+		const struct bench_subject *const found = find_subject(s, o->only[i]);
+		if (found && found->where == BENCH_GPUS && one_gpu(o)) {
+			fprintf(stderr,
+			    "ridge-bench: error: --only: '%s' takes several GPUs, --device %d is one\n"
+			    "  hint: --gpus selects them; without either it takes all\n",
+			    found->name, o->gpu);
+			ok = false;
+		}
+		if (found) {
+			add_subjects(&chosen, found, 1);
 			continue;
+		}
 		fprintf(stderr, "ridge-bench: error: --only: there is no subject '%s' on this device\n  hint: it has",
 		    o->only[i]);
 		for (size_t k = 0; k < s->n; k++)
@@ -413,7 +438,7 @@ worse(enum bench_status a, enum bench_status b)
 static enum bench_status
 run_subjects(struct bench *b, const struct subjects *s)
 {
-	const double total_s = b->quick ? 12 : 65; /* what starting and checking takes comes on top */
+	const double total_s = plan_total_s(b->quick);
 	enum bench_status status = BENCH_OK;
 	double weights = 0;
 
@@ -421,10 +446,7 @@ run_subjects(struct bench *b, const struct subjects *s)
 		weights += s->list[i]->weight;
 	for (size_t i = 0; i < s->n && status != BENCH_STOPPED; i++) {
 		b->subject = s->list[i]->name;
-		/* the time of subjects that needed less goes to those that follow; one alone needs no more than its
-		 * part */
-		const double left_s = fmax(0.2 * total_s, total_s - (bench_now() - b->started_s));
-		b->budget_s = fmin(left_s * s->list[i]->weight / weights, 0.4 * total_s);
+		b->budget_s = plan_budget_s(total_s, bench_now() - b->started_s, s->list[i]->weight, weights);
 		b->subject_started_s = bench_now();
 		weights -= s->list[i]->weight;
 		watch(b, s->list[i]->where);
@@ -464,6 +486,23 @@ with_gpus(const struct plugin *plugins)
 	return plugins->is && plugins->n_gpus > 0 ? plugins : NULL;
 }
 
+static bool
+host_asked(const struct options *o)
+{
+	return o->device_given && o->gpu < 0;
+}
+
+/* Options that say nothing about what is measured are refused. */
+static bool
+options_agree(const struct options *o)
+{
+	if (!host_asked(o) || (!o->n_gpus && !o->busy))
+		return true;
+	fprintf(stderr, "ridge-bench: error: --%s is about GPUs, not about --device host\n  hint: leave one out\n",
+	    o->busy ? "busy" : "gpus");
+	return false;
+}
+
 /* Default device: the first GPU, else the host, with a remark. */
 static bool
 choose_device(struct bench *b, const struct options *o, const struct plugin *plugins)
@@ -471,13 +510,14 @@ choose_device(struct bench *b, const struct options *o, const struct plugin *plu
 	const struct plugin *const p = with_gpus(plugins);
 
 	b->gpu = o->gpu;
-	if (o->device_given && o->gpu < 0)
+	if (host_asked(o))
 		return true;
-	if (!p && o->device_given) {
+	/* one that is there and cannot be used is not to be taken for none */
+	if (!p && (o->device_given || o->n_gpus || plugins->n_gpus < 0)) {
 		fprintf(stderr,
-		    "ridge-bench: error: --device %d: no GPU can be measured: %s\n"
+		    "ridge-bench: error: no GPU can be measured: %s\n"
 		    "  hint: --device host measures the processor and the memory of this machine\n",
-		    o->gpu, plugins->why);
+		    plugins->why);
 		return false;
 	}
 	if (!p) {
@@ -564,7 +604,7 @@ measure(const struct options *o, const struct plugin *plugins)
 	watch(&b, b.gpu < 0 ? BENCH_HOST : BENCH_GPU);
 	for (const struct plugin *p = plugins; p->name; p++)
 		if (p->is && b.gpu >= 0)
-			p->is->close();
+			p->is->close(&b);
 	if (status == BENCH_STOPPED)
 		bench_say(&b, "interrupted: %d points were printed", b.n_rows);
 	return status == BENCH_OK && b.n_wrong > 0 ? BENCH_WRONG : (int)status;
@@ -585,7 +625,9 @@ main(int argc, char **argv)
 		return fflush(stdout) == 0 ? BENCH_OK : BENCH_FAILED;
 	}
 	/* the host needs no shared object, and none may disturb it */
-	const bool host_only = o.device_given && o.gpu < 0 && !o.list;
+	if (!options_agree(&o))
+		return BENCH_REFUSED;
+	const bool host_only = host_asked(&o) && !o.list;
 	const struct plugin *const plugins = plugins_load(!host_only);
 	if (o.list) {
 		list_all(plugins);

@@ -299,7 +299,7 @@ measure(struct bench *b, struct job *j, const char *library, double n_points_lef
 	row.ranks = j->ranks->n;
 	row.nodes = j->ranks->n_nodes;
 	row.size_byte = static_cast<double>(j->size_byte);
-	bench_progress(b, "%s of %zu KiB over %d GPUs", row.operation, j->size_byte / 1024, j->ranks->n);
+	const cuda_point point(b, "%s of %zu KiB over %d GPUs", row.operation, j->size_byte / 1024, j->ranks->n);
 	TRY_STATUS(wrong_by(j, &wrong));
 	if (!bench_right(b, wrong, 0, "collective: %s of %zu bytes", row.operation, j->size_byte))
 		return BENCH_OK;
@@ -315,7 +315,7 @@ measure(struct bench *b, struct job *j, const char *library, double n_points_lef
 static enum bench_status
 measure_all(struct bench *b, struct ranks *r, size_t most_byte)
 {
-	const size_t least_byte = 4096, step = b->quick ? 16 : 4;
+	const size_t least_byte = 4096, step = b->quick ? 16 : 2; /* fifteen sizes are fitted */
 	char library[32];
 	int version = 0;
 	double n_points = 0;
@@ -422,7 +422,7 @@ open_ranks(struct bench *, int)
 }
 
 static void
-close_ranks(void)
+close_ranks(struct bench *)
 {
 }
 

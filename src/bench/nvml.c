@@ -48,6 +48,7 @@ struct field {
 #define OTHER_FUNCTIONS(X)                                                                                             \
 	X(reasons, "nvmlDeviceGetCurrentClocksEventReasons", (nvml_device, unsigned long long *))                      \
 	X(old_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons", (nvml_device, unsigned long long *))               \
+	X(most_clock, "nvmlDeviceGetMaxClockInfo", (nvml_device, int, unsigned *))                                     \
 	X(power_limit, "nvmlDeviceGetEnforcedPowerLimit", (nvml_device, unsigned *))                                   \
 	X(temperature, "nvmlDeviceGetTemperature", (nvml_device, int, unsigned *))                                     \
 	X(ecc, "nvmlDeviceGetEccMode", (nvml_device, int *, int *))                                                    \
@@ -212,7 +213,7 @@ other_processes(void)
 struct nvml_state
 nvml_state(void)
 {
-	struct nvml_state s = {-1, -1, -1, -1, -1, -1, -1};
+	struct nvml_state s = {-1, -1, -1, -1, -1, -1, -1, -1};
 	struct utilization busy;
 	unsigned value, pending;
 	int on, next;
@@ -221,6 +222,8 @@ nvml_state(void)
 		return s;
 	if (nvml.clock(nvml.device, CLOCK_MEMORY, &value) == 0)
 		s.memory_clock_mhz = value;
+	if (nvml.most_clock && nvml.most_clock(nvml.device, CLOCK_SM, &value) == 0)
+		s.most_clock_mhz = value;
 	if (nvml.power_limit && nvml.power_limit(nvml.device, &value) == 0)
 		s.power_limit_watt = 1e-3 * value;
 	if (nvml.temperature && nvml.temperature(nvml.device, 0, &value) == 0)

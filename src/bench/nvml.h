@@ -13,7 +13,7 @@ extern "C" {
 
 /* What is read once, before the first benchmark; -1: not known. */
 struct nvml_state {
-	double memory_clock_mhz, power_limit_watt, temperature_celsius, utilization_frac;
+	double most_clock_mhz, memory_clock_mhz, power_limit_watt, temperature_celsius, utilization_frac;
 	int ecc, mig;          /* 0 off, 1 on */
 	int n_other_processes; /* that compute on it, this one left out */
 };

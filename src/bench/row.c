@@ -191,6 +191,7 @@ print_device(const struct bench *b, const struct bench_device *d, const struct n
 	add_count(&l, "l2_bytes", d->l2_byte);
 	add_version(&l, "cuda_driver", d->cuda_driver / 1000, d->cuda_driver % 1000 / 10);
 	add_version(&l, "cuda_runtime", d->cuda_runtime / 1000, d->cuda_runtime % 1000 / 10);
+	add_known(&l, "max_clock_mhz", s->most_clock_mhz);
 	add_known(&l, "memory_clock_mhz", s->memory_clock_mhz);
 	add_known(&l, "power_limit_w", s->power_limit_watt);
 	add_known(&l, "temperature_c", s->temperature_celsius);
@@ -235,14 +236,12 @@ usable(const struct bench *b, int gpu, const struct nvml_state *s)
 	return false;
 }
 
-static char opened[32]; /* address of the measured one */
-
 enum bench_status
 bench_device_ready(struct bench *b, const char *pci_address, const struct bench_device *d)
 {
 	static char driver[96];
 
-	snprintf(opened, sizeof opened, "%s", pci_address);
+	snprintf(b->pci_address, sizeof b->pci_address, "%s", pci_address);
 	if (!nvml_open(pci_address))
 		bench_say(b,
 		    "cannot read the driver's NVML: no clocks, power or throttling in the rows, and other "
@@ -265,7 +264,7 @@ bench_device_idle(const struct bench *b, int gpu, const char *pci_address)
 		return BENCH_OK;
 	const struct nvml_state s = nvml_state();
 	const bool ok = usable(b, gpu, &s);
-	(void)nvml_open(opened);
+	(void)nvml_open(b->pci_address);
 	return ok ? BENCH_OK : BENCH_FAILED;
 }
 

@@ -7,10 +7,12 @@
 
 #define BENCH_OPTIONS(X)                                                                                               \
 	X(0, device, "device", "device", WORD, "host|N", "host|0|1|2|3", NULL,                                         \
-	    "host, or GPU index (default: 0, or the host without a GPU)")                                              \
-	X(0, only, "only", "only", WORDS, "NAMES",                                                                     \
-	    "memory|latency|transfer|fma|tensor|gemm|launch|attention|p2p|collective", NULL,                           \
-	    "subjects to measure; --list shows them")                                                                  \
+	    "host, or one GPU by its index (default: 0, or the host without a GPU)")                                   \
+	X(0, gpus, "gpus", "gpus", WORDS, "LIST", "0,1|0,1,2,3", NULL,                                                 \
+	    "GPUs of p2p, every pair, and of collective (default: all, one pair of each kind)")                        \
+	X(0, busy, "busy", "busy", FLAG, "", "", NULL, "measure a GPU that other processes use")                       \
+	X(0, only, "only", "only", WORDS, "NAMES", "memory|latency|transfer|fma|tensor|gemm|launch|p2p|collective",    \
+	    NULL, "subjects to measure; --list shows them")                                                            \
 	X(0, quick, "quick", "quick", FLAG, "", "", NULL, "fewer points: under 20 seconds instead of under 90")        \
 	X(0, seed, "seed", "seed", COUNT, "N", "", NULL, "random seed of the operands (default: 1)")                   \
 	X(0, list, "list", "list", FLAG, "", "", NULL, "list the subjects, and why some are unavailable")
@@ -43,9 +45,13 @@ bench_run(struct run *r, const void *input)
 
 	run_reads(r, &in->device, &in->list, NULL);
 	if (!in->list)
-		run_reads(r, &in->only, &in->quick, &in->seed, NULL);
+		run_reads(r, &in->only, &in->quick, &in->seed, &in->gpus, &in->busy, NULL);
 	if (in->device.text)
 		words[n++] = arena_printf(r->arena, "--device=%s", in->device.text);
+	if (in->gpus.n)
+		words[n++] = arena_printf(r->arena, "--gpus=%s", joined(r, &in->gpus));
+	if (in->busy)
+		words[n++] = "--busy";
 	if (in->only.n)
 		words[n++] = arena_printf(r->arena, "--only=%s", joined(r, &in->only));
 	if (datum_given(in->seed))

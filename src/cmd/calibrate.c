@@ -136,6 +136,7 @@ show_one(struct run *r, const struct calibrate_target *t)
 	show_classes(r, t);
 	show_params(r, t);
 	calibrate_show_gaps(r, t);
+	calibrate_show_unused(r, t);
 }
 
 static enum answer

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * GPUs that do nothing, for the tests of ridge-bench's host side: CUDA's runtime, cuBLASLt, NCCL and NVML in one
- * library. Copies copy, memory is the host's, kernels do not run; but `count_up` counts and `sample` says that a GEMM
- * is right. The environment sets what is wrong with them: FAKE_GPUS n, FAKE_DRIVER 12040, FAKE_FREE bytes that are said
- * to be free, FAKE_MEMORY bytes that an allocation may have, FAKE_HANG index of a GPU that never ends its work,
- *   FAKE_MIG, FAKE_PROCESSES n, FAKE_UTILIZATION percent, FAKE_BUSY index that these are of (default: all),
- *   FAKE_THROTTLE bits, FAKE_GEMM first (candidate fails) | heuristic (fails once) | capture (fails), FAKE_CAPTURE
- * fails.
+ * GPUs that do nothing, for the tests of ridge-bench's host side: CUDA's runtime, cuBLASLt, NCCL, NVML and a profiler of
+ * NVTX in one library.  Copies copy, memory is the host's, kernels do not run; but `count_up` counts and `sample` says
+ * that a GEMM is right.  What it notices it says on standard error.  The environment sets what is wrong with them:
+ * FAKE_GPUS n, FAKE_DRIVER 12040, FAKE_CAPABILITY 90, FAKE_PTX version of the code that is loaded,
+ * FAKE_FREE bytes that are said to be free, FAKE_MEMORY bytes that an allocation may have,
+ * FAKE_HANG index of a GPU that does not end its work, FAKE_HANG_AFTER milliseconds, FAKE_UNSTEADY times that never settle,
+ * FAKE_MIG, FAKE_PROCESSES n, FAKE_UTILIZATION percent, FAKE_BUSY index that these are of (default: all),
+ * FAKE_THROTTLE bits, FAKE_CAPTURE fails,
+ * FAKE_GEMM first (candidate fails) | heuristic (fails once) | capture (fails) | graph (fails once).
  */
+#define _GNU_SOURCE
+
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,7 +193,8 @@ cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 	(void)device;
 	memset(p, 0, sizeof *p);
 	strcpy(p->name, "made-up GPU");
-	p->major = 9;
+	p->major = (int)setting("FAKE_CAPABILITY", 90) / 10;
+	p->minor = (int)setting("FAKE_CAPABILITY", 90) % 10;
 	p->multiProcessorCount = 4;
 	p->l2CacheSize = 1 << 20;
 	p->totalGlobalMem = (size_t)1 << 30;
@@ -209,10 +215,23 @@ cudaSetDevice(int device)
 	return cudaSuccess;
 }
 
+static double
+now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void
 hang(int gpu)
 {
-	while (gpu == setting("FAKE_HANG", -1))
+	static double start_s;
+
+	if (start_s == 0)
+		start_s = now_s();
+	while (gpu == setting("FAKE_HANG", -1) && now_s() - start_s >= 1e-3 * (double)setting("FAKE_HANG_AFTER", 0))
 		(void)pause();
 }
 
@@ -246,7 +265,9 @@ cudaFuncGetAttributes(struct cudaFuncAttributes *a, const void *function)
 {
 	(void)function;
 	memset(a, 0, sizeof *a);
-	a->ptxVersion = 90;
+	a->binaryVersion = (int)setting("FAKE_CAPABILITY", 90);
+	a->ptxVersion = (int)setting("FAKE_PTX", a->binaryVersion);
+	a->sharedSizeBytes = 1;
 	return cudaSuccess;
 }
 
@@ -291,6 +312,11 @@ cudaMalloc(void **at, size_t n)
 cudaError_t
 cudaMallocHost(void **at, size_t n)
 {
+	cpu_set_t cpus;
+
+	sched_getaffinity(0, sizeof cpus, &cpus);
+	fprintf(
+	    stderr, "fake: pinned on %d CPU, %s\n", CPU_COUNT(&cpus), CPU_ISSET(0, &cpus) ? "the GPU's" : "another");
 	return cudaMalloc(at, n);
 }
 
@@ -391,11 +417,8 @@ cudaEventCreate(cudaEvent_t *out)
 cudaError_t
 cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-	struct timespec t;
-
 	(void)stream;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	event->at_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	event->at_s = now_s();
 	return cudaSuccess;
 }
 
@@ -410,7 +433,10 @@ cudaEventSynchronize(cudaEvent_t event)
 cudaError_t
 cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
-	*ms = (float)(1e3 * (end->at_s - start->at_s) + 1e-3);
+	static int n;
+
+	*ms =
+	    (float)(1e3 * (end->at_s - start->at_s) + 1e-3) * (setting("FAKE_UNSTEADY", 0) ? (float)(1 + n++ % 7) : 1);
 	return cudaSuccess;
 }
 
@@ -437,8 +463,11 @@ cudaError_t
 cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags)
 {
 	const struct CUstream_st *stream = (const struct CUstream_st *)(void *)graph;
+	static int n_failed;
 
 	(void)flags;
+	if (is("FAKE_GEMM", "graph") && n_failed++ == 0)
+		return cudaErrorMemoryAllocation;
 	*out = calloc(1, sizeof **out);
 	(*out)->gpu = stream->gpu;
 	(*out)->n_counted = stream->n_counted;
@@ -611,7 +640,9 @@ NVML(nvmlInit_v2, void);
 NVML(nvmlShutdown, void);
 NVML(nvmlDeviceGetHandleByPciBusId_v2, const char *, void **);
 NVML(nvmlDeviceGetClockInfo, void *, int, unsigned *);
+NVML(nvmlDeviceGetMaxClockInfo, void *, int, unsigned *);
 NVML(nvmlDeviceGetPowerUsage, void *, unsigned *);
+NVML(nvmlDeviceGetFieldValues, void *, int, void *);
 NVML(nvmlDeviceGetEnforcedPowerLimit, void *, unsigned *);
 NVML(nvmlSystemGetDriverVersion, char *, unsigned);
 NVML(nvmlDeviceGetMigMode, void *, unsigned *, unsigned *);
@@ -644,6 +675,26 @@ NVML(nvmlDeviceGetClockInfo, void *device, int which, unsigned *mhz)
 	return 0;
 }
 
+NVML(nvmlDeviceGetMaxClockInfo, void *device, int which, unsigned *mhz)
+{
+	*mhz = 1980;
+	return 0;
+}
+
+/* The power at the moment alone, as a driver lays it out: field, type and status, value. */
+NVML(nvmlDeviceGetFieldValues, void *device, int n, void *fields)
+{
+	unsigned *const field = fields;
+
+	if (n != 1 || field[0] != 186)
+		return 2;
+	field[6] = 1;
+	field[7] = 0;
+	field[8] = 655000;
+	return 0;
+}
+
+/* The mean of a second. */
 NVML(nvmlDeviceGetPowerUsage, void *device, unsigned *milliwatt)
 {
 	*milliwatt = 650000;
@@ -705,4 +756,16 @@ NVML(nvmlDeviceGetCpuAffinity, void *device, unsigned n, unsigned long *set)
 	memset(set, 0, n * sizeof *set);
 	set[0] = 1;
 	return 0;
+}
+
+/* --- NVTX ------------------------------------------------------------------------------------------------ */
+
+int InitializeInjectionNvtx2(void *(*export_table)(unsigned));
+
+int
+InitializeInjectionNvtx2(void *(*export_table)(unsigned))
+{
+	(void)export_table;
+	fputs("fake: a profiler is called\n", stderr);
+	return 1;
 }

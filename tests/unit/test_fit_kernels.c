@@ -130,6 +130,16 @@ expect(const struct fitted_class *c, const char *key, double value, double toler
 	ck_abort_msg("%s has no %s", c->path, key);
 }
 
+static const struct fitted_errors *
+residual_of(const struct fitted *f, const char *name)
+{
+	for (int i = 0; i < f->n; i++)
+		if (f->classes[i].residual_name && strcmp(f->classes[i].residual_name, name) == 0)
+			return &f->classes[i].residual.all;
+	ck_abort_msg("no errors of %s", name);
+	return NULL;
+}
+
 static struct context_calibration
 context_made(double tile)
 {
@@ -353,6 +363,9 @@ START_TEST(test_memory)
 	expect(class_of(&f, "memory.l1"), "latency", 25e-9, 0.05);
 	expect(class_of(&f, "launch"), "stream", 5e-6, 0.01);
 	expect(class_of(&f, "launch"), "stream_kernel", 2.2e-6, 0.01);
+	/* 10 and 100 kernels lie on the line through 1 and 1000 */
+	ck_assert_int_eq(residual_of(&f, "launch")->n, 2);
+	ck_assert_double_lt(residual_of(&f, "launch")->mape, 1e-9);
 }
 END_TEST
 
@@ -400,8 +413,11 @@ START_TEST(test_memory_of_h200)
 		}
 		const struct fitted f = fit(fit_memory, NULL);
 		expect(class_of(&f, "memory.hbm"), "rate", 4.28e12, 0.05);
-		expect(class_of(&f, "memory.l2"), "rate", 10.4e12, 0.1);
-		expect(class_of(&f, "memory.l2"), "size", 60 * 1048576.0, 0.2);
+		expect(class_of(&f, "memory.l2"), "rate", 10.6e12, 0.08); /* 11.4 at 2.5 MB, 9.8 at 28 */
+		expect(class_of(&f, "memory.l2"), "size", 58.4 * 1048576.0, 0.06);
+		/* sizes that were left out: that at the edge of L2 is off, the others are right */
+		ck_assert_double_lt(residual_of(&f, "memory_read")->median_ape, 0.06);
+		ck_assert_double_lt(residual_of(&f, "latency")->median_ape, 0.03);
 		expect(class_of(&f, "memory.hbm"), "latency", 345e-9, 0.1);
 	}
 }
@@ -423,11 +439,54 @@ START_TEST(test_peaks)
 		m->flop = 1e12;
 		m->time_s = 1e12 / measured[i].flop_per_s;
 	}
-	const struct fitted f = fit(fit_memory, NULL);
+	struct fitted f = fit(fit_memory, NULL);
 	expect(class_of(&f, "fma"), "fp64", 33e12, 1e-9);
 	expect(class_of(&f, "fma"), "fp64_tensor", 62e12, 1e-9);
 	expect(class_of(&f, "fma"), "fp8", 1650e12, 1e-9);
 	expect(class_of(&f, "fma"), "bf16", 850e12, 1e-9);
+	/* data-center Blackwell has its peak by tcgen05, which is not measured; Ada and workstation Blackwell by mma */
+	for (int i = 0; i < 2; i++) {
+		struct gpu other = *gpu;
+		other.compute_capability = i ? "12.0" : "10.0";
+		const struct fit_bench b = {
+		    .arena = arena, .gpu = &other, .reference = &reference, .rows = rows + 1, .n_rows = i ? 2 : 1};
+		f = (struct fitted){0};
+		fit_memory(&b, &f);
+		ck_assert_int_eq(f.n, i);
+		if (i)
+			expect(class_of(&f, "fma"), "fp8", 1950e12, 1e-9);
+	}
+}
+END_TEST
+
+/* Only what programs get is fitted: the best candidate and a hot GPU stay out of the median of a shape. */
+START_TEST(test_candidates)
+{
+	static const char *const backends[] = {"cublaslt", "cublaslt-best", "cublaslt-sustained"};
+	double eta[2] = {0};
+
+	for (int all = 0; all < 2; all++) {
+		n_rows = 0;
+		for (double m = 1; m <= 8192; m *= 2)
+			for (double n = 1024; n <= 16384; n *= 2)
+				for (int i = 0; i < (all ? 3 : 1); i++) {
+					struct measurement *g = row(MEASUREMENT_GEMM, backends[i], NULL);
+					g->m = m;
+					g->n = n;
+					g->k = 4096;
+					g->time_s = (2e-6 + fmax(2 * m * n * 4096 / 790e12, 2 * n * 4096 / 2.8e12)) *
+					    (i == 1          ? 0.5
+					            : i == 2 ? 1.3
+					                     : 1);
+				}
+		const struct fitted f = fit(fit_gemm, NULL);
+		const struct fitted_class *c = class_of(&f, "gemm");
+		for (int i = 0; i < c->n_params; i++)
+			if (strcmp(c->params[i].key, "eta_c") == 0)
+				eta[all] = c->params[i].value;
+	}
+	ck_assert_double_gt(eta[0], 0.7);
+	ck_assert_double_eq_tol(eta[0], eta[1], 1e-12);
 }
 END_TEST
 
@@ -468,6 +527,7 @@ fit_kernels_suite(void)
 	tcase_add_test(t, test_memory);
 	tcase_add_test(t, test_memory_of_h200);
 	tcase_add_test(t, test_peaks);
+	tcase_add_test(t, test_candidates);
 	tcase_add_test(t, test_rows);
 	suite_add_tcase(s, t);
 	return s;

@@ -461,7 +461,8 @@ calibrate_findings(const struct fit_bench *b, struct fitted *out)
 		for (int j = 0; j < c->n_params; j++)
 			if (c->params[j].identified)
 				check_param(b, c, &c->params[j], out);
-		if (c->residual.all.n && c->residual.all.mape > 0.20)
+		/* of sizes at the edge of a cache that were left out, one is far off and says nothing of the others */
+		if (c->residual.all.n && (c->path ? c->residual.all.mape : c->residual.all.median_ape) > 0.20)
 			find(out,
 			    arena_printf(b->arena,
 			        "%s has a fit error of %.0f %%: check for several kernels in one class",

@@ -126,6 +126,10 @@ const struct measurement **fit_rows(const struct fit_bench *b, enum measurement_
 /* trtllm, vllm, sglang: inference engines, whose kernels differ; the others (cublaslt, nccl) are libraries. */
 bool fit_is_engine(const char *backend);
 
+/* False for the best of several candidates and for a clock after seconds of load: not what a program's next GEMM gets.
+ */
+bool fit_is_usual(const struct measurement *m);
+
 /* Experts drawn at random for every token: as even as routing gets, though not all experts get a token. */
 bool fit_is_uniform(const struct measurement *m);
 

@@ -130,9 +130,8 @@ weight_type(const struct measurement *m)
 	return strncmp(m->dtype_text, "w4", 2) == 0 ? DTYPE_INT4 : DTYPE_INT8;
 }
 
-/* The best of several candidates and a clock after seconds of load are not what a program's next GEMM gets. */
-static bool
-is_usual(const struct measurement *m)
+bool
+fit_is_usual(const struct measurement *m)
 {
 	return !m->backend || strncmp(m->backend, "cublaslt-", 9) != 0;
 }
@@ -154,7 +153,7 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 	for (int i = 0; i < n_rows; i++) {
 		const struct measurement *m = rows[i];
 
-		if (!is_usual(m) || is_weight_only(m) != weight_only ||
+		if (!fit_is_usual(m) || is_weight_only(m) != weight_only ||
 		    (weight_only ? weight_type(m) : m->dtype) != dtype ||
 		    (any_wide && (m->n < NARROW || m->k < NARROW)))
 			continue;
@@ -304,30 +303,38 @@ fit_wide(const struct fit_bench *b, const struct table *t, struct fitted *out, d
 	return true;
 }
 
-/* Other types: from the 16-bit values; `more` frees what the type may change of the rest. */
+/* What a type may have of its own: its share of the peak; of memory, and its fixed time too; tiles as well. */
+enum freedom { OWN_RATE, OWN_MEMORY, OWN_TILES };
+
+/* Other types: the rest from the 16-bit values.  One run of ridge-bench has 28 products of a type, which do not tell of
+ * tiles. */
 static struct fitted_class
-fit_narrow(const struct fit_bench *b, const struct table *t, const double *wide, bool more)
+fit_narrow(const struct fit_bench *b, const struct table *t, const double *wide, enum freedom own)
 {
 	enum quantity units[FIT_PARAMS_MAX];
 	struct fit_problem p = problem_of(t, units);
 	struct fitted_class c = {.path = NULL};
 	bool dynamic = false;
+	int n_free = 0;
 
 	for (int i = 0; i < t->n; i++)
 		dynamic = dynamic || !t->points[i].fixed_scale;
 	for (int i = 0; i < N_PARAMS; i++) {
 		/* a fixed part of the quantizing kernels cannot be told from one of the product */
 		const bool always = i == ETA_C, quantised = !t->weight_only && dynamic && dtype_byte(t->dtype) < 2;
-		const bool extra = i == ETA_M || (i == BASE && !quantised) || i == FEED || i == TILE || i == STEP ||
-		    (t->alone && i > STEP && i < QUANTISE);
+		const bool memory = i == ETA_M || (i == BASE && !quantised);
+		const bool tiles = i == FEED || i == TILE || i == STEP || (t->alone && i > STEP && i < QUANTISE);
 
 		if (i < QUANTISE)
 			p.params[i].start = fmin(p.params[i].high, fmax(p.params[i].low, wide[i]));
-		p.params[i].fixed = !(always || (more && extra));
+		p.params[i].fixed = !(always || (own >= OWN_MEMORY && memory) || (own == OWN_TILES && tiles));
 	}
 	if (!t->weight_only && dynamic && dtype_byte(t->dtype) < 2)
 		p.params[QUANTISE].fixed = p.params[ETA_Q].fixed = false;
-	fitted_run(b, &p, units, t->hash, t->regime, ROWS_NEEDED, &c);
+	for (int i = 0; i < N_PARAMS; i++)
+		n_free += !p.params[i].fixed;
+	fitted_run(b, &p, units, t->hash, t->regime,
+	    own == OWN_TILES || t->alone ? ROWS_NEEDED : KNOWN_ROWS_NEEDED * n_free, &c);
 	if (p.params[QUANTISE].fixed)
 		drop(&c, QUANTISE);
 	return c;
@@ -361,10 +368,12 @@ static void
 fit_type(const struct fit_bench *b, const struct table *t, const double *wide, struct fitted *out)
 {
 	const char *name = dtype_name(t->dtype);
-	struct fitted_class few = fit_narrow(b, t, wide, false), many = {.refused = ""};
+	struct fitted_class few = fit_narrow(b, t, wide, OWN_RATE), many = {.refused = ""};
 
 	if (!few.refused)
-		many = fit_narrow(b, t, wide, true);
+		many = fit_narrow(b, t, wide, OWN_TILES);
+	if (!few.refused && many.refused)
+		many = fit_narrow(b, t, wide, OWN_MEMORY);
 	struct fitted_class *c =
 	    fitted_add(b, out, arena_printf(b->arena, "%s.%s", t->weight_only ? "weight_only" : "gemm_by_dtype", name),
 	        residual_name_of(b->arena, t));
@@ -392,7 +401,8 @@ fit_gemm(const struct fit_bench *b, struct fitted *out)
 	const bool alone = !bf16.n || isnan(bf16.peak_flop_per_s) || !fit_wide(b, &bf16, out, wide);
 	for (int narrow = 0; narrow < 2; narrow++)
 		for (int t = 0; t < N_DTYPES; t++) {
-			if (!narrow && (t == (int)bf16.dtype || t == DTYPE_BF16))
+			/* no model multiplies in fp64, whose matrix units have a peak apart */
+			if (!narrow && (t == (int)bf16.dtype || t == DTYPE_BF16 || t == DTYPE_FP64))
 				continue;
 			struct table table = gather(b, rows, n, (enum dtype)t, narrow == 1);
 			table.alone = alone;

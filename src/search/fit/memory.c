@@ -28,18 +28,20 @@ struct found_levels {
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
-/* Number of arrays that an operation touches, each once; 0 if it is not a pass over memory. */
+/* Passes over memory, and the arrays that each touches once. */
+static const struct {
+	const char *name;
+	double n_arrays;
+} operations[] = {{"read", 1}, {"copy", 2}, {"scale", 2}, {"triad", 3}, {"write", 1}};
+
+enum { N_OPERATIONS = sizeof operations / sizeof *operations };
+
 static double
 arrays_of(const char *operation)
 {
-	static const struct {
-		const char *name;
-		double n;
-	} operations[] = {{"read", 1}, {"copy", 2}, {"scale", 2}, {"triad", 3}, {"write", 1}};
-
-	for (size_t i = 0; operation && i < sizeof operations / sizeof *operations; i++)
+	for (int i = 0; operation && i < N_OPERATIONS; i++)
 		if (strcmp(operations[i].name, operation) == 0)
-			return operations[i].n;
+			return operations[i].n_arrays;
 	return 0;
 }
 
@@ -187,17 +189,72 @@ find_levels(struct walk *w, struct found_levels *out)
 	return out->n > 0;
 }
 
+/* --- errors on rows that were not fitted ------------------------------------------------------------------- */
+
+static void
+add_errors(const struct fit_bench *b, const char *name, int n, const double *predicted_s, const double *measured_s,
+    struct fitted *out)
+{
+	const struct fitted_errors errors = fitted_errors_of(b->arena, n, predicted_s, measured_s, NULL);
+
+	if (!errors.n)
+		return;
+	struct fitted_class *c = fitted_add(b, out, NULL, name);
+	c->n_fitted = n;
+	c->residual.all = errors;
+}
+
+/* Sizes predicted by the levels that the other sizes give. */
+static void
+add_left_out(struct walk *w, int n_levels, const char *name, struct fitted *out)
+{
+	unsigned *hash = ARENA_ARRAY(w->bench->arena, unsigned, w->n + 1);
+	double *predicted_s = ARENA_ARRAY(w->bench->arena, double, w->n + 1), last[FIT_PARAMS_MAX];
+
+	w->n_levels = n_levels;
+	const struct fit_problem p = problem_of(w);
+	for (int i = 0; i < w->n; i++)
+		hash[i] = fit_hash(&w->footprint_byte[i], 1);
+	if (fitted_cross(w->bench, &p, hash, predicted_s, last))
+		add_errors(w->bench, name, w->n, predicted_s, w->measured_s, out);
+}
+
+/* Passes of the operations that no level was fitted to. */
+static void
+add_other_passes(const struct fit_bench *b, const char *fitted, const struct found_levels *found, struct fitted *out)
+{
+	double *predicted_s = ARENA_ARRAY(b->arena, double, b->n_rows + 1),
+	       *measured_s = ARENA_ARRAY(b->arena, double, b->n_rows + 1), x[2 * LEVELS_MAX];
+	int n = 0;
+
+	for (int i = 0; i < found->n; i++) {
+		x[i] = found->what[i].value;
+		x[found->n + i] = found->size[i].value / (i ? found->size[i - 1].value : 1);
+	}
+	for (int i = 0; i < N_OPERATIONS; i++) {
+		struct walk w = gather(b, MEASUREMENT_COPY, operations[i].name);
+
+		w.n_levels = found->n;
+		for (int k = 0; strcmp(operations[i].name, fitted) != 0 && k < w.n; k++) {
+			predicted_s[n] = predict(&w, x, k);
+			measured_s[n++] = w.measured_s[k];
+		}
+	}
+	add_errors(b, "memory_other_passes", n, predicted_s, measured_s, out);
+}
+
 /* Stores are lost where a plateau is looked for in them; reads first. */
 static bool
-find_rates(const struct fit_bench *b, struct found_levels *out)
+find_rates(const struct fit_bench *b, struct found_levels *out, struct fitted *errors)
 {
-	static const char *const operations[] = {"read", "copy", "scale", "triad", "write"};
-
 	out->n = 0;
-	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-		struct walk w = gather(b, MEASUREMENT_COPY, operations[i]);
-		if (w.n >= ROWS_PER_LEVEL && find_levels(&w, out))
-			return true;
+	for (int i = 0; i < N_OPERATIONS; i++) {
+		struct walk w = gather(b, MEASUREMENT_COPY, operations[i].name);
+		if (w.n < ROWS_PER_LEVEL || !find_levels(&w, out))
+			continue;
+		add_left_out(&w, out->n, arena_printf(b->arena, "memory_%s", operations[i].name), errors);
+		add_other_passes(b, operations[i].name, out, errors);
+		return true;
 	}
 	return false;
 }
@@ -251,9 +308,9 @@ fit_levels(const struct fit_bench *b, struct fitted *out)
 	struct walk chase = gather(b, MEASUREMENT_LATENCY, NULL);
 	struct found_levels rates, latencies = {0};
 
-	find_rates(b, &rates);
-	if (chase.n >= ROWS_PER_LEVEL)
-		find_levels(&chase, &latencies);
+	find_rates(b, &rates, out);
+	if (chase.n >= ROWS_PER_LEVEL && find_levels(&chase, &latencies))
+		add_left_out(&chase, latencies.n, "latency", out);
 	if (rates.n || latencies.n)
 		add_levels(b, &rates, &latencies, count(b, MEASUREMENT_COPY) + chase.n, out);
 }
@@ -298,6 +355,29 @@ put_time(struct fitted_class *c, const char *key, double seconds)
 	put(c, key, Q_TIME, &(struct fit_value){seconds, NAN, NAN, true});
 }
 
+/* Predict the rows between the two that gave the line. */
+static void
+add_launch_errors(const struct fit_bench *b, struct fitted *out)
+{
+	double *predicted_s = ARENA_ARRAY(b->arena, double, b->n_rows + 1),
+	       *measured_s = ARENA_ARRAY(b->arena, double, b->n_rows + 1), base_s, each_s;
+	static const char *const lines[] = {"stream", "graph"};
+	int n = 0;
+
+	for (size_t l = 0; l < sizeof lines / sizeof *lines; l++)
+		for (int i = 0; line_of(b, lines[l], &base_s, &each_s) && i < b->n_rows; i++) {
+			const struct measurement *m = &b->rows[i];
+			const double time_s = base_s + m->batch * each_s;
+
+			if (m->kind != MEASUREMENT_LAUNCH || !m->operation || strcmp(m->operation, lines[l]) != 0 ||
+			    !(m->batch >= 1) || fabs(time_s / m->time_s - 1) < 1e-12)
+				continue;
+			predicted_s[n] = time_s;
+			measured_s[n++] = m->time_s;
+		}
+	add_errors(b, "launch", n, predicted_s, measured_s, out);
+}
+
 static void
 fit_launch(const struct fit_bench *b, struct fitted *out)
 {
@@ -316,6 +396,7 @@ fit_launch(const struct fit_bench *b, struct fitted *out)
 	}
 	if (submit)
 		put_time(c, "submit", submit->time_s);
+	add_launch_errors(b, out);
 }
 
 /* --- arithmetic ------------------------------------------------------------------------------------------ */

@@ -170,6 +170,10 @@ predict_gemm(const struct measurement *m, const struct calibration *c, const cha
 	const enum dtype weights = predict_weight_only(m);
 	const struct gemm_shape shape = gemm_of(m);
 
+	if (!fit_is_usual(m)) {
+		*why = "best of several candidates, or a GPU after seconds of load";
+		return NAN;
+	}
 	if (weights != DTYPE_NONE && c->weight_only[weights].peak_flop_per_s.value > 0) {
 		/* the model reads the parameters of a type from one place */
 		struct calibration other = *c;
