@@ -333,11 +333,19 @@ plan_search(struct run *r, const struct plan_in *in, const struct plan_question 
 		if (n > 1) /* searches side by side instead */
 			p->space.n_threads = 1;
 	}
+	struct layout_memos **memos = ARENA_ARRAY(r->arena, struct layout_memos *, b->n_variants + 1);
+	for (size_t k = 0; k < b->n_variants; k++)
+		memos[k] = layout_memos_new(r->arena, b->variants[k].space.ask.machine.kernels);
+	for (size_t i = 0; i < n; i++)
+		points[i].space.memos = memos[i % b->n_variants];
 	w.n_planned = out->n_planned = count(points, n, in->all, &out->widest);
 	out->too_many = out->n_planned > MOST_LAYOUTS && !in->all;
+	if (!out->too_many)
+		run_watched(points, n, n_threads, &w);
+	for (size_t k = 0; k < b->n_variants; k++)
+		layout_memos_free(memos[k]);
 	if (out->too_many)
 		return;
-	run_watched(points, n, n_threads, &w);
 	out->interrupted = w.stop;
 	collect(r, in, b, points, n, out);
 	for (size_t i = 0; i < n; i++)

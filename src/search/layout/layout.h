@@ -64,6 +64,11 @@ struct layout_policy {
 	const char *text; /* as --recompute takes it */
 };
 
+/* Products that were timed before, shared by all searches with the same kernels; each thread takes one at a time. */
+struct layout_memos;
+struct layout_memos *layout_memos_new(struct arena *a, const struct calibration *kernels);
+void layout_memos_free(struct layout_memos *m);
+
 struct layout_space {
 	struct train_ask ask;     /* layout, batch and recomputation are left open */
 	struct memory_job memory; /* the same job */
@@ -81,6 +86,7 @@ struct layout_space {
 	struct layout_policy policies[MOST_POLICIES];
 	size_t n_rows, n_threads;         /* threads 0: one for each core */
 	const struct layout_watch *watch; /* NULL: nobody waits */
+	struct layout_memos *memos;       /* NULL: every product is timed anew */
 };
 
 /* The usual policies of the stack for this model, cheapest in time first. */

@@ -307,6 +307,51 @@ enumerate(struct search *s)
 	}
 }
 
+/* --- products that were timed before ------------------------------------------------------------------------ */
+
+struct layout_memos {
+	const struct calibration *kernels;
+	pthread_mutex_t lock;
+	struct arena *arena;
+	size_t n;
+	struct train_memo *idle[256]; /* as many as there are threads */
+};
+
+struct layout_memos *
+layout_memos_new(struct arena *a, const struct calibration *kernels)
+{
+	struct layout_memos *m = ARENA_NEW(a, struct layout_memos);
+
+	m->kernels = kernels;
+	m->arena = arena_new();
+	pthread_mutex_init(&m->lock, NULL);
+	return m;
+}
+
+void
+layout_memos_free(struct layout_memos *m)
+{
+	pthread_mutex_destroy(&m->lock);
+	arena_free(m->arena);
+}
+
+static struct train_memo *
+take_memo(struct layout_memos *m)
+{
+	pthread_mutex_lock(&m->lock);
+	struct train_memo *memo = m->n > 0 ? m->idle[--m->n] : train_memo_new(m->arena, m->kernels);
+	pthread_mutex_unlock(&m->lock);
+	return memo;
+}
+
+static void
+put_memo(struct layout_memos *m, struct train_memo *memo)
+{
+	pthread_mutex_lock(&m->lock);
+	m->idle[m->n++] = memo;
+	pthread_mutex_unlock(&m->lock);
+}
+
 /* --- time ------------------------------------------------------------------------------------------------ */
 
 /* Whether to go on, after so many layouts more. */
@@ -336,6 +381,9 @@ time_block(void *context, size_t i)
 	}
 	if (!go(s, n_members))
 		return;
+	struct train_memo *memo = space->memos ? take_memo(space->memos) : NULL;
+	if (memo)
+		train_memo_use(memo, &job);
 	for (int n = 1; n <= most_batch(space); n++) {
 		bool timed = false;
 		for (size_t f = b->first; f < b->first + b->n; f++) {
@@ -362,6 +410,8 @@ time_block(void *context, size_t i)
 			timed = true;
 		}
 	}
+	if (memo)
+		put_memo(space->memos, memo);
 }
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
