@@ -54,9 +54,10 @@ struct outputs;
 struct reads;
 
 enum answer {
-	ANSWERED = 0,    /* answered */
-	ANSWERED_NO = 1, /* answered: no (does not fit, misses the target, faults found) */
-	REFUSED = 2,     /* the request was wrong: diag has the errors */
+	ANSWERED = 0,      /* answered */
+	ANSWERED_NO = 1,   /* answered: no (does not fit, misses the target, faults found) */
+	REFUSED = 2,       /* the request was wrong: diag has the errors */
+	INTERRUPTED = 130, /* by SIGINT: what was found until then is answered */
 };
 
 /* A word of the input; text NULL when it was not given. */
@@ -166,6 +167,7 @@ struct command {
 	size_t n_examples;
 	const struct input_needs *needs;
 	size_t n_needs;
+	const char *unsolvable; /* why --solve makes no sense, or NULL */
 	size_t input_size;
 	enum answer (*run)(struct run *r, const void *in);
 };

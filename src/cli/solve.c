@@ -319,6 +319,11 @@ question_solve(const struct question *q, const struct node *inputs, const char *
 	struct solution out = {.inputs = NULL};
 	double low, high;
 
+	if (q->command->unsolvable) {
+		diag_error(q->diag, s.at, "%s", q->command->unsolvable);
+		diag_hint(q->diag, "leave --solve out, or use --sweep");
+		goto out;
+	}
 	s.seek = (struct seeker){.arena = q->arena, .context = &s, .probe = probe};
 	if (!parse_condition(&s, until) || !parse_bracket(&s, solve, &low, &high) ||
 	    !inputs_check(q->arena, q->diag, q->command, inputs, s.path))

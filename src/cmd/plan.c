@@ -62,6 +62,10 @@ static const struct example plan_examples[] = {
         "fewest GPUs, cheapest and fastest run that meets a deadline", 0},
     {"plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --dtype bf16,fp8 --top 4",
         "types compared", 0},
+    {"plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --from tp=8,pp=4,vp=5",
+        "the changes of what runs today that help most", 0},
+    {"plan train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --pareto time:memory",
+        "what less memory costs in time", 0},
     {"plan train llama3-8b --system dgx-h100 --gpus 8 --global-batch 64 --stack torchtitan --batch 1 --top 3",
         "another framework", 0},
     {"plan train llama3-8b --system dgx-h100 --global-batch 512 --top 1 --sweep gpus=8..64*2", "best layout by scale",
@@ -70,11 +74,11 @@ static const struct example plan_examples[] = {
 };
 
 static const struct input_needs plan_needs[] = {
-    {"microbatches", "it follows from --global-batch and the layout; leave it out"},
     {"schedule", "it applies to pipelines; leave it out"},
     {"dispatcher", "it applies to mixtures of experts on several nodes; leave it out"},
     {"nic_bandwidth", "it applies between nodes; leave it out"},
     {"nic_efficiency", "it applies between nodes; leave it out"},
+    {"tokens", "changes are ranked by the time of a step; leave it out"},
     {"price", "it is paid for a whole run: add --tokens 1T"},
     {"mtbf", "it applies to a whole run: add --tokens 1T"},
     {"gpu_mtbf", "it applies to a whole run: add --tokens 1T"},
@@ -101,6 +105,7 @@ const struct command plan_command = {
     .n_examples = sizeof plan_examples / sizeof *plan_examples,
     .needs = plan_needs,
     .n_needs = sizeof plan_needs / sizeof *plan_needs,
+    .unsolvable = "plan searches by itself",
     .input_size = sizeof(struct plan_in),
     .run = plan_run,
 };

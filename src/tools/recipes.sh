@@ -45,20 +45,64 @@ of("tp") == "" || of("pp") == "" || of("global_batch") !~ /^[0-9]+$/ { next }
 	    "--layout " l " --batch " of("micro_batch") " --recompute " (r == "" ? "none" : r)
 }' "$recipes" >"$work/list"
 
+# table NAME FILE: a table of a plan as lines between tabs, by the columns that follow: table layouts FILE layout step_s
+table() {
+	awk -v names="$*" '
+	function cells(line, out, n, i, c, quoted, cell) {
+		n = 0
+		for (i = 1; i <= length(line); i++) {
+			c = substr(line, i, 1)
+			if (c == "\"")
+				quoted = !quoted
+			else if (c == "," && !quoted) {
+				out[++n] = cell
+				cell = ""
+			} else
+				cell = cell c
+		}
+		out[++n] = cell
+		return n
+	}
+	BEGIN { n_names = split(names, name, " ") }
+	/^#/ { next }
+	{ n = cells($0, cell) }
+	!started { for (i = 1; i <= n; i++) at[cell[i]] = i; started = 1; next }
+	{
+		line = ""
+		for (i = 1; i <= n_names; i++)
+			line = line (i > 1 ? "\t" : "") (name[i] in at ? cell[at[name[i]]] : "fits")
+		print line
+	}'
+}
+
 # Rows of a plan, best first: tp,pp,cp,ep, step, verdict and group.
 rows() {
-	jq -r '(.tables.layouts // [])[] | (.layout | [splits(",")] | map(select(test("=")) | split("=") | {(.[0]): .[1]}) | add) as $l
-		| [([$l.tp, $l.pp, $l.cp, $l.ep] | map(. // "1") | join(",")), .step_s, .verdict // "fits", .group] | @tsv' "$1"
+	table layout step_s verdict group <"$1" | awk -F'\t' -v OFS='\t' '
+	{
+		split("", of)
+		n = split($1, parts, ",")
+		for (i = 1; i <= n; i++) {
+			split(parts[i], pair, "=")
+			of[pair[1]] = pair[2]
+		}
+		family = ""
+		for (i = split("tp pp cp ep", names, " "); i > 0; i--)
+			family = (names[i] in of ? of[names[i]] : 1) (family == "" ? "" : ",") family
+		print family, $2, $3, $4
+	}'
 }
 
 while IFS='	' read -r name kind question layout; do
 	# shellcheck disable=SC2086 # words of the question and of the layout
-	"$ridge" plan train $question "$@" --all --json >"$work/all" 2>"$work/failed" </dev/null || true
+	"$ridge" plan train $question "$@" --all --csv --table layouts >"$work/all" 2>"$work/failed" </dev/null || true
 	# shellcheck disable=SC2086
-	"$ridge" plan train $question "$@" $layout --json >"$work/own" 2>"$work/error" </dev/null || true
+	"$ridge" plan train $question "$@" $layout --csv --table layouts >"$work/own" 2>"$work/error" </dev/null || true
 	rows "$work/all" >"$work/rows"
 	rows "$work/own" >"$work/row"
-	near=$(jq -r '(.tables.near // [])[0] | select(.note | test("least")) | .peak_byte / 1073741824' "$work/own" 2>/dev/null || true)
+	near=
+	# shellcheck disable=SC2086
+	[ -s "$work/row" ] || near=$("$ridge" plan train $question "$@" $layout --get near.0.peak_byte 2>/dev/null </dev/null |
+		awk '{ print $1 / 1073741824 }')
 	awk -F'\t' -v OFS='\t' -v name="$name" -v kind="$kind" -v near="$near" -v failed="$(head -n 1 "$work/failed")" -v error="$(head -n 1 "$work/error")" '
 	FILENAME ~ /row$/ { own = $1; own_s = $2; verdict = $3; next }
 	{ n++; family[n] = $1; step[n] = $2; group[n] = $4 }

@@ -160,3 +160,95 @@ same_as_train() {
 	ask plan train llama3-70b --system dgx-h100 --global-batch 128 --gpus 128..64
 	says "write --gpus 64..128"
 }
+
+@test "a front has nothing beside it that is faster and smaller" {
+	plan="llama3-8b --system dgx-h100 --gpus 16 --global-batch 128"
+	# shellcheck disable=SC2086 # words
+	"$RIDGE" plan train $plan --pareto time:memory --all --get layouts.0.step_s,layouts.1.step_s,layouts.0.peak_byte,layouts.1.peak_byte |
+		tr '\n' ' ' | awk '{ exit !($1 < $2 && $3 > $4) }'
+	# shellcheck disable=SC2086
+	first=$("$RIDGE" plan train $plan --pareto time:memory --get step_s)
+	# shellcheck disable=SC2086
+	[ "$first" = "$("$RIDGE" plan train $plan --get step_s)" ]
+	# shellcheck disable=SC2086
+	last=$("$RIDGE" plan train $plan --pareto time:memory --all --csv --table layouts | awk 'END { print NR - 2 }')
+	# shellcheck disable=SC2086
+	least=$("$RIDGE" plan train $plan --pareto time:memory --all --get "layouts.$last.peak_byte")
+	# shellcheck disable=SC2086
+	[ "$least" = "$("$RIDGE" plan train $plan --rank memory --get layouts.0.peak_byte)" ]
+}
+
+@test "fronts over GPUs are drawn" {
+	plan="llama3-70b --system dgx-h100 --global-batch 1024 --tokens 100B --gpus 128..512"
+	for front in time:gpus cost:time energy:time; do
+		# shellcheck disable=SC2086 # words
+		ask plan train $plan --pareto $front --plot "$BATS_TEST_TMPDIR/front.gp"
+		[ "$status" -eq 0 ]
+		grep -q "'front'" "$BATS_TEST_TMPDIR/front.gp"
+	done
+	ask plan train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --plot "$BATS_TEST_TMPDIR/rows.gp"
+	[ "$status" -eq 0 ]
+	grep -q "limit of the GPU" "$BATS_TEST_TMPDIR/rows.gp"
+}
+
+@test "what runs today is what train says, and a change what train says of it" {
+	plan="llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192"
+	# shellcheck disable=SC2086 # words
+	today=$("$RIDGE" plan train $plan --from tp=8,pp=4,vp=5 --get step_s,peak_byte)
+	# shellcheck disable=SC2086
+	[ "$today" = "$("$RIDGE" train $plan --layout tp=8,pp=4,vp=5 --get step_s,peak_byte)" ]
+	# shellcheck disable=SC2086
+	changes=$("$RIDGE" plan train $plan --from tp=8,pp=4,vp=5 --csv --table changes)
+	# shellcheck disable=SC2086
+	step=$("$RIDGE" train $plan --layout tp=4,pp=4,vp=5 --get step_s || true)
+	echo "$changes" | grep 'tp 8 -> 4' | grep -q "$step"
+	# shellcheck disable=SC2086
+	"$RIDGE" plan train $plan --from tp=8,pp=4,vp=5 --csv --table numerics | grep -q -- '--dtype fp8'
+	echo "$changes" | grep -q 'not distinguishable'
+	! echo "$changes" | grep -q -- '--dtype'
+	# shellcheck disable=SC2086
+	ask plan train $plan --from nothing
+	refused
+	# shellcheck disable=SC2086
+	ask plan train $plan --from tp=7
+	refused
+}
+
+@test "groups, ranks of rows to emit, and files" {
+	plan="llama3-70b --system dgx-h100 --gpus 64 --global-batch 128"
+	# shellcheck disable=SC2086 # words
+	[ "$("$RIDGE" plan train $plan --groups --top 4 --csv --table layouts | awk -F, 'NR > 1 { print $1 }' | tr -d '\n')" = abcd ]
+	# shellcheck disable=SC2086
+	"$RIDGE" plan train $plan --emit megatron --emit-rank 2 -o "$BATS_TEST_TMPDIR/run.sh"
+	tp=$("$RIDGE" plan train $plan --get layouts.1.layout | sed -n 's/.*tp=\([0-9]*\).*/\1/p')
+	grep -q -- "--tensor-model-parallel-size $tp" "$BATS_TEST_TMPDIR/run.sh"
+	sh -n "$BATS_TEST_TMPDIR/run.sh"
+	# shellcheck disable=SC2086
+	ask plan train $plan --emit megatron --emit-rank 11
+	refused
+	says "there are 10 rows"
+	# shellcheck disable=SC2086
+	ask plan train $plan --emit-rank 2
+	refused
+}
+
+@test "edges: what stands in the way, what is refused, and interrupts" {
+	ask plan train llama3-70b --system dgx-h100 --gpus 16 --global-batch 64 --layout tp=1
+	[ "$status" -eq 1 ]
+	says "tp stands in the way"
+	ask plan train llama3-8b --system dgx-h100 --gpus 16 --global-batch 64 --solve gpus --until 'step_s <= 1'
+	refused
+	says "plan searches by itself"
+	ask plan train deepseek-v3 --system dgx-h100 --gpus 16384 --global-batch 15360 --stack megatron-core,megatron-bridge \
+		--dtype bf16,fp8 --optimizer adam,lion,adagrad,sgd --grad-dtype bf16,fp32 --dispatcher plain,dedup
+	refused
+	says "more than 1e7 layouts"
+	"$RIDGE" plan train deepseek-v3 --system dgx-h100 --gpus 2048 --global-batch 15360 --all >"$BATS_TEST_TMPDIR/out" 2>&1 &
+	pid=$!
+	sleep 0.3
+	kill -INT $pid
+	wait $pid || [ $? -eq 130 ]
+	ask plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 1 --layout dp=2
+	refused
+	says "micro-batch x dp divides the global batch"
+}

@@ -26,7 +26,9 @@ static bool
 has_run(struct run *r, const struct plan_in *in)
 {
 	const char *rank = in->rank.text ? in->rank.text : "";
-	const bool by_run = strcmp(rank, "cost") == 0 || strcmp(rank, "energy") == 0;
+	const char *front = in->pareto.text ? in->pareto.text : "";
+	const bool by_run = strcmp(rank, "cost") == 0 || strcmp(rank, "energy") == 0 ||
+	    strcmp(front, "cost:time") == 0 || strcmp(front, "energy:time") == 0;
 
 	if (datum_given(in->train.tokens))
 		return run_positive(r, "--deadline", in->deadline) && run_positive(r, "--budget", in->budget);
@@ -34,7 +36,8 @@ has_run(struct run *r, const struct plan_in *in)
 		return refuse(r, datum_given(in->deadline) ? in->deadline.from : in->budget.from,
 		    "no training tokens given", "add for example --tokens 1T");
 	return !by_run ||
-	    refuse(r, in->rank.from, "cost and energy are those of a whole run", "add for example --tokens 1T");
+	    refuse(r, in->rank.text ? in->rank.from : in->pareto.from, "cost and energy are those of a whole run",
+	        "add for example --tokens 1T");
 }
 
 static bool
@@ -52,11 +55,17 @@ has_need(struct run *r, const struct plan_in *in)
 	if (!datum_given(in->memory.global_batch))
 		return refuse(r, (struct source){0}, "no global batch given",
 		    "add for example --global-batch 128: a plan keeps it, whatever the layout");
+	if (datum_given(in->memory.microbatches))
+		return refuse(r, in->memory.microbatches.from, "micro-batches follow from the layout",
+		    "leave it out: --global-batch is kept");
 	if (in->sure && !has_target(in))
 		return refuse(r, (struct source){"--sure", 0, 0, NULL, false}, "there is nothing to be sure of",
 		    "add --deadline 30d or --budget '$2M'");
-	return has_run(r, in) && run_whole(r, "--global-batch", in->memory.global_batch, 1) &&
-	    run_whole(r, "--top", in->top, 1) && run_whole(r, "--threads", in->threads, 1);
+	if (datum_given(in->emit_rank) && !in->launch.emit.text)
+		return refuse(r, in->emit_rank.from, "there is nothing to emit", "add for example --emit megatron");
+	return has_run(r, in) && run_whole(r, "--emit-rank", in->emit_rank, 1) &&
+	    run_whole(r, "--global-batch", in->memory.global_batch, 1) && run_whole(r, "--top", in->top, 1) &&
+	    run_whole(r, "--threads", in->threads, 1);
 }
 
 /* --- lists ----------------------------------------------------------------------------------------------- */
@@ -281,9 +290,10 @@ reads(struct run *r, const struct plan_in *in, const struct plan_question *b)
 	const double n_gpus = b->counts[b->n_counts - 1];
 	const bool pipelines = s->memory.stack->pipeline && n_gpus > 1;
 
-	run_reads(r, &in->verb, &in->top, &in->all, &in->threads, &in->rank, &in->deadline, &in->budget, &in->sure,
-	    &m->model, &m->gpu, &m->system, &m->global_batch, &m->seq, &m->infer, &m->use, &c->gpus, &c->batch,
-	    &c->dtype, &c->stack, &c->optimizer, &in->training.recompute, NULL);
+	run_reads(r, &in->verb, &in->top, &in->all, &in->threads, &in->rank, &in->pareto, &in->from, &in->groups,
+	    &in->emit_rank, &in->deadline, &in->budget, &in->sure, &m->model, &m->gpu, &m->system, &m->global_batch,
+	    &m->seq, &m->infer, &m->use, &c->gpus, &c->batch, &c->dtype, &c->stack, &c->optimizer,
+	    &in->training.recompute, NULL);
 	if (s->memory.stack->tensor && n_gpus > 1)
 		run_reads(r, &in->training.no_sp, NULL);
 	if (s->modeled)
@@ -298,7 +308,7 @@ reads(struct run *r, const struct plan_in *in, const struct plan_question *b)
 		run_reads(r, &in->train.nic, &in->train.nic_reach, NULL);
 	if (n_gpus > s->ask.machine.n_domain && workload_has_experts(s->memory.model))
 		run_reads(r, &c->dispatcher, NULL);
-	if (datum_given(in->train.tokens))
+	if (datum_given(in->train.tokens) && !in->from.text)
 		run_reads(r, &in->train.tokens, &in->train.price, &in->train.mtbf, &in->train.gpu_mtbf,
 		    &in->train.write, &in->train.restart, NULL);
 }
@@ -315,8 +325,8 @@ same_schedule(const struct plan_in *in, const struct plan_in *own)
 	return bubbles ? own->train.bubbles : !own->train.bubbles && strcmp(own->training.schedule.text, first) == 0;
 }
 
-static bool
-bind_variant(
+bool
+plan_bind_variant(
     struct run *r, const struct plan_in *in, const struct layout_space *pinned, size_t k, struct plan_variant *v)
 {
 	struct layout_space *s = &v->space;
@@ -359,18 +369,58 @@ rank_of(const struct plan_in *in)
 	return has_target(in) ? RANK_COST : RANK_TIME;
 }
 
+static enum plan_front
+front_of(const struct plan_in *in)
+{
+	static const char *const names[] = {"", "time:gpus", "time:memory", "cost:time", "energy:time"};
+
+	for (size_t i = 1; in->pareto.text && i < sizeof names / sizeof *names; i++)
+		if (strcmp(names[i], in->pareto.text) == 0)
+			return (enum plan_front)i;
+	return FRONT_NONE;
+}
+
+/* Whether the options fit each other. */
+static bool
+is_consistent(struct run *r, const struct plan_in *in, const struct plan_question *b)
+{
+	const bool of_memory = b->front == FRONT_TIME_MEMORY;
+
+	if (b->front && in->rank.text)
+		return refuse(r, in->rank.from, "--pareto and --rank exclude each other", "keep one");
+	if (of_memory && b->by_scale)
+		return refuse(r, in->pareto.from, "time over memory is a front of one number of GPUs",
+		    "give one number of GPUs, and no deadline or budget");
+	if (of_memory && b->n_variants > 1)
+		return refuse(r, in->pareto.from, "time over memory is a front of one framework and type",
+		    "give one of each list");
+	if (of_memory && !b->variants[0].space.modeled)
+		return refuse(r, in->pareto.from, "memory is not part of this plan", "drop --no-memory");
+	if (b->front && !of_memory && !b->by_scale)
+		return refuse(
+		    r, in->pareto.from, "this front is one over numbers of GPUs", "add for example --gpus 64..2048");
+	if (in->groups && (b->by_scale || b->front))
+		return refuse(r, (struct source){"--groups", 0, 0, NULL, false},
+		    "groups are those of one number of GPUs",
+		    "give one number of GPUs, and no deadline, budget or front");
+	if (in->from.text && (b->by_scale || b->front || in->groups || in->all || in->rank.text))
+		return refuse(r, in->from.from, "changes are ranked by time, on one number of GPUs",
+		    "drop --rank, --pareto, --groups, --all, --deadline and --budget");
+	return true;
+}
+
 /* Whether the figure to rank by is known. */
 static bool
 can_rank(struct run *r, const struct plan_in *in, const struct plan_question *b)
 {
 	const struct plan_variant *v = &b->variants[0];
 
-	if ((datum_given(in->budget) || (in->rank.text && b->rank == RANK_COST)) &&
+	if ((datum_given(in->budget) || b->front == FRONT_COST_TIME || (in->rank.text && b->rank == RANK_COST)) &&
 	    !datum_given(run_train_price(r, &v->question, &v->train)))
 		return refuse(
 		    r, (struct source){0}, "no price of this GPU in the database", "add for example --price 2.5");
-	if (b->rank == RANK_ENERGY && !datum_given(v->train.tdp_watt))
-		return refuse(r, in->rank.from, "the power of this GPU is unknown", "use another --rank");
+	if ((b->rank == RANK_ENERGY || b->front == FRONT_ENERGY_TIME) && !datum_given(v->train.tdp_watt))
+		return refuse(r, (struct source){0}, "the power of this GPU is unknown", "use another --rank");
 	if (b->rank == RANK_MEMORY && !v->space.modeled)
 		return refuse(
 		    r, in->rank.from, "memory is not part of this plan", "drop --no-memory, or use another --rank");
@@ -388,7 +438,7 @@ plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out)
 	out->n_variants = count_variants(r, in);
 	out->variants = ARENA_ARRAY(r->arena, struct plan_variant, out->n_variants + 1);
 	for (size_t k = 0; k < out->n_variants; k++)
-		if (!bind_variant(r, in, &pinned, k, &out->variants[k]))
+		if (!plan_bind_variant(r, in, &pinned, k, &out->variants[k]))
 			return false;
 	if (out->n_variants == 0)
 		return false;
@@ -399,6 +449,8 @@ plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out)
 		return false;
 	out->by_scale = out->n_counts > 1 || has_target(in);
 	out->rank = rank_of(in);
+	out->front = front_of(in);
 	reads(r, in, out);
-	return can_rank(r, in, out) && train_run_is_whole(r, &in->train, out->counts[out->n_counts - 1]);
+	return is_consistent(r, in, out) && can_rank(r, in, out) &&
+	    train_run_is_whole(r, &in->train, out->counts[out->n_counts - 1]);
 }

@@ -57,6 +57,12 @@ struct plan_in {
 	    "most money for the run; searches the number of GPUs unless --gpus is given")                              \
 	X(0, sure, "sure", "sure", FLAG, "", "", NULL,                                                                 \
 	    "the upper end of the interval must meet --deadline and --budget, not the prediction alone")               \
+	X(0, pareto, "pareto", "pareto", CHOICE, "FRONT", "time:gpus|time:memory|cost:time|energy:time", NULL,         \
+	    "list what nothing beats in both, instead of a rank")                                                      \
+	X(0, from, "from", "from", WORD, "LAYOUT", "", NULL,                                                           \
+	    "layout that runs today (tp=8,pp=4): the changes that help most")                                          \
+	X(0, groups, "groups", "groups", FLAG, "", "", NULL, "list one row for each group that can be told apart")     \
+	X(0, emit_rank, "emit-rank", "emit_rank", COUNT, "N", "", NULL, "row that --emit prints (default: 1)")         \
 	X(0, top, "top", "top", COUNT, "K", "", "10", "layouts listed")                                                \
 	X(0, all, "all", "all", FLAG, "", "", NULL, "list every family of layouts that fits")                          \
 	X(0, threads, "threads", "threads", COUNT, "N", "", NULL, "threads of the search (default: all cores)")
@@ -79,6 +85,8 @@ struct plan_variant {
 	const char *options; /* that tell it from others: `--dtype fp8`; empty: there are no others */
 };
 
+enum plan_front { FRONT_NONE, FRONT_TIME_GPUS, FRONT_TIME_MEMORY, FRONT_COST_TIME, FRONT_ENERGY_TIME };
+
 enum plan_rank { RANK_TIME, RANK_COST, RANK_ENERGY, RANK_MEMORY, RANK_GPUS };
 
 struct plan_question {
@@ -87,10 +95,14 @@ struct plan_question {
 	double *counts; /* of GPUs, ascending */
 	bool by_scale;  /* one row for each count, not for each family */
 	enum plan_rank rank;
+	enum plan_front front;
 };
 
 /* What the options come to; false with errors. */
 bool plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out);
+/* Combination number k of the lists, at the degrees pinned; false with errors. */
+bool plan_bind_variant(
+    struct run *r, const struct plan_in *in, const struct layout_space *pinned, size_t k, struct plan_variant *v);
 bool plan_bind_pins(struct run *r, const struct plan_layout_in *in, struct layout_space *s);
 /* Numbers of GPUs, ascending; `node` is the step of a range without one. */
 bool plan_bind_counts(struct run *r, const struct words *said, double node, struct plan_question *out);
@@ -107,6 +119,7 @@ struct plan_row {
 	struct train_answer answer;
 	struct layout_shares shares;
 	char group;
+	size_t n_group;   /* rows of its group; 0: not counted */
 	double low, high; /* of its step, as factors */
 	/* of a run with --tokens; NaN: not asked, or no price or power is known */
 	double run_s, gpu_s, usd, joule;
@@ -117,6 +130,11 @@ struct plan_found {
 	struct plan_row *rows;       /* by rank, best first */
 	struct layout_result merged; /* counters, and what comes near, of all searches; its rows are unused */
 	struct plan_row near, least;
+	size_t n_points; /* of a front: what else was compared */
+	struct layout_row *points;
+	bool interrupted, too_many;
+	double n_planned; /* layouts that there are, as far as they were counted */
+	const char *widest;
 };
 
 /* All variants at all counts. */
@@ -145,5 +163,19 @@ void plan_show_near(struct run *r, const struct plan_row *row, const char *note)
 /* One row for each number of GPUs: fewest, cheapest, fastest. */
 enum answer plan_show_scales(
     struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *found);
+
+/* What no other row beats in both; the others stay behind it. */
+size_t plan_front_of(const struct plan_question *b, struct plan_row *rows, size_t n);
+/* Front, curve over GPUs, or step time over memory; NULL: nothing to draw. */
+const struct plot *plan_plot(struct run *r, const struct plan_question *b, const struct plan_row *rows, size_t n,
+    const struct plan_found *found);
+
+/* --- what runs today --------------------------------------------------------------------------------------- */
+
+/* A layout as settings of the inputs of train: `layout.tp` 8, `layout.pp` 4.  False with errors. */
+bool plan_from_layout(struct run *r, struct word from, struct settings *out);
+/* Single changes of what the settings say runs today, and the best two. */
+enum answer plan_show_changes(
+    struct run *r, const struct plan_in *in, const struct plan_question *b, const struct settings *today);
 
 #endif

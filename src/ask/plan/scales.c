@@ -159,7 +159,9 @@ plan_show_scales(struct run *r, const struct plan_in *in, const struct plan_ques
 	for (size_t i = 0; i < found->n; i++)
 		if (meets(in, &rows[i], in->sure))
 			rows[n++] = rows[i];
-	found->n = in->all ? n : thin_out(r, in, rows, n, (size_t)in->top.value);
+	found->n = b->front ? plan_front_of(b, rows, n) : n;
+	if (!in->all)
+		found->n = thin_out(r, in, rows, found->n, (size_t)in->top.value);
 	for (size_t i = 0; i < found->n; i++)
 		SCOPE_I (r->sheet, "layouts", i) {
 			plan_show_row(r, in, b, &rows[i], &rows[0]);

@@ -2,7 +2,12 @@
 /* Search all variants at all numbers of GPUs, and put their rows in order. */
 #include "ask/plan/plan.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 /* One search: a variant at a number of GPUs. */
 struct quest {
@@ -32,6 +37,85 @@ search_point(void *context, size_t i)
 	p->found.rows =
 	    arena_grow(p->arena, p->found.rows, p->found.n_rows, p->found.n_rows + 1, sizeof *p->found.rows);
 	arena_free(passing);
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------------ */
+
+enum { MOST_LAYOUTS = 10000000 };
+
+/* What all searches of a question share. */
+struct watch {
+	double n_planned;
+	atomic_llong n_done;
+	atomic_bool stop;
+	atomic_llong shown_ms; /* since the beginning */
+	double began_s;
+	bool on;
+};
+
+static double
+clock_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* SIGINT is blocked while a search runs, and looked for here. */
+static bool
+is_interrupted(void)
+{
+	sigset_t waiting;
+
+	return sigpending(&waiting) == 0 && sigismember(&waiting, SIGINT) == 1;
+}
+
+static void
+show_progress(const struct watch *w, double taken_s)
+{
+	const double done_frac = fmin(1, (double)w->n_done / fmax(1, w->n_planned));
+
+	fprintf(stderr, "\rplan: %3.0f %% of %.2g layouts, %.0f s left ", 100 * done_frac, w->n_planned,
+	    taken_s * (1 - done_frac) / fmax(done_frac, 0.01));
+	fflush(stderr);
+}
+
+static bool
+go_on(void *context, double n_done)
+{
+	enum { EVERY_MS = 100 };
+	struct watch *w = context;
+	long long last = w->shown_ms;
+
+	w->n_done += (long long)n_done;
+	const double taken_s = clock_s() - w->began_s;
+	const long long now = (long long)(1000 * taken_s);
+	if (now - last >= EVERY_MS && atomic_compare_exchange_strong(&w->shown_ms, &last, now)) {
+		if (is_interrupted())
+			w->stop = true;
+		else if (w->on && taken_s > 1)
+			show_progress(w, taken_s);
+	}
+	return !w->stop;
+}
+
+/* Run the searches, interrupts held back. */
+static void
+run_watched(struct quest *quests, size_t n, size_t n_threads, struct watch *w)
+{
+	sigset_t stops, before;
+	int which;
+
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &stops, &before);
+	crew_run(search_point, quests, n, n_threads);
+	if (w->stop && is_interrupted())
+		sigwait(&stops, &which);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (w->on && w->shown_ms > 1000)
+		fputs("\r\033[K", stderr);
 }
 
 /* --- a row ------------------------------------------------------------------------------------------------ */
@@ -140,6 +224,10 @@ merge(struct run *r, const struct plan_in *in, const struct quest *p, struct pla
 	const struct layout_result *one = &p->found;
 
 	all->n_searched += one->n_searched;
+	if (one->n_points > 0) {
+		out->n_points = one->n_points;
+		out->points = arena_grow(r->arena, one->points, one->n_points, one->n_points + 1, sizeof *one->points);
+	}
 	for (int i = 0; i < N_LAYOUT_RULES; i++)
 		all->n_refused[i] += one->n_refused[i];
 	if (one->has_near && (!all->has_near || one->near.step_s < all->near.step_s)) {
@@ -188,7 +276,7 @@ collect(struct run *r, const struct plan_in *in, const struct plan_question *b, 
 	qsort(list, n_rows, sizeof *list, by_value);
 	if (b->by_scale)
 		n_rows = keep_best_of_scale(list, n_rows);
-	else if (!in->all)
+	else if (!in->all && !in->groups && !b->front)
 		n_rows = (size_t)fmin((double)n_rows, in->top.value);
 	out->rows = ARENA_ARRAY(r->arena, struct plan_row, n_rows + 1);
 	for (; out->n < n_rows; out->n++)
@@ -198,19 +286,46 @@ collect(struct run *r, const struct plan_in *in, const struct plan_question *b, 
 		out->merged.has_near = false;
 }
 
+/* Layouts of all searches, until they are too many. */
+static double
+count(const struct quest *quests, size_t n, bool all, const char **widest)
+{
+	double n_layouts = 0, most = 0;
+
+	for (size_t i = 0; i < n && (all || n_layouts <= MOST_LAYOUTS); i++) {
+		const char *own;
+		const double n_own = layout_count(&quests[i].space, &own);
+		n_layouts += n_own;
+		if (n_own > most)
+			*widest = own;
+		most = fmax(most, n_own);
+	}
+	return n_layouts;
+}
+
 void
 plan_search(struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *out)
 {
 	const size_t n = b->n_variants * b->n_counts;
 	struct quest *points = ARENA_ARRAY(r->arena, struct quest, n + 1);
 	const size_t n_threads = datum_given(in->threads) ? (size_t)in->threads.value : 0;
+	struct watch w = {
+	    .began_s = clock_s(),
+	    .on = isatty(STDERR_FILENO),
+	};
+	const struct layout_watch watch = {go_on, &w};
 
 	*out = (struct plan_found){0};
 	for (size_t i = 0; i < n; i++) {
 		struct quest *p = &points[i];
 		p->variant = &b->variants[i % b->n_variants];
 		p->space = plan_space(p->variant, b->counts[i / b->n_variants]);
-		p->space.goal = b->rank == RANK_MEMORY ? GOAL_MEMORY : GOAL_TIME;
+		p->space.watch = &watch;
+		p->space.least = b->n_counts == 1;
+		p->space.goal = b->front == FRONT_TIME_MEMORY ? GOAL_FRONT
+		    : b->rank == RANK_MEMORY                  ? GOAL_MEMORY
+		                                              : GOAL_TIME;
+		p->space.exhaustive = in->all || in->groups;
 		if (b->by_scale) {
 			p->space.n_rows = 1;
 			p->space.exhaustive = false;
@@ -218,7 +333,20 @@ plan_search(struct run *r, const struct plan_in *in, const struct plan_question 
 		if (n > 1) /* searches side by side instead */
 			p->space.n_threads = 1;
 	}
-	crew_run(search_point, points, n, n_threads);
+	struct layout_memos **memos = ARENA_ARRAY(r->arena, struct layout_memos *, b->n_variants + 1);
+	for (size_t k = 0; k < b->n_variants; k++)
+		memos[k] = layout_memos_new(r->arena, b->variants[k].space.ask.machine.kernels);
+	for (size_t i = 0; i < n; i++)
+		points[i].space.memos = memos[i % b->n_variants];
+	w.n_planned = out->n_planned = count(points, n, in->all, &out->widest);
+	out->too_many = out->n_planned > MOST_LAYOUTS && !in->all;
+	if (!out->too_many)
+		run_watched(points, n, n_threads, &w);
+	for (size_t k = 0; k < b->n_variants; k++)
+		layout_memos_free(memos[k]);
+	if (out->too_many)
+		return;
+	out->interrupted = w.stop;
 	collect(r, in, b, points, n, out);
 	for (size_t i = 0; i < n; i++)
 		arena_free(points[i].arena);

@@ -162,14 +162,20 @@ plan_show_row(struct run *r, const struct plan_in *in, const struct plan_questio
 	const char letter[2] = {s->group, '\0'};
 	const double low_frac = s->low, high_frac = s->high;
 
-	if (!b->by_scale)
+	const bool compared = !b->by_scale && !b->front;
+
+	if (compared)
 		TELL(sh, group, arena_printf(r->arena, "%s", letter));
+	if (s->n_group > 0) {
+		TAKE(sh, n_families, (double)s->n_group);
+		SHOW(sh, n_families, n_layouts);
+	}
 	show_what(r, b, s);
 	CALL(sh, step_s, train_step(sh, &s->answer.job, &t));
 	SHOW(sh, step_s, step_s);
 	BETWEEN(sh, step_s, low_frac * s->answer.step_s, high_frac * s->answer.step_s,
 	    train_interval(r, &s->train, &s->answer).why);
-	if (!b->by_scale)
+	if (compared)
 		show_difference(r, s, best, step_s);
 	if (datum_given(in->train.tokens))
 		show_run(r, in, b, s, step_s);
@@ -179,7 +185,7 @@ plan_show_row(struct run *r, const struct plan_in *in, const struct plan_questio
 		SHOW(sh, expected_byte, peak_byte);
 		TELL(sh, verdict, verdict_name(s->row.verdict));
 	}
-	if (!b->by_scale)
+	if (compared || b->front == FRONT_TIME_MEMORY)
 		TELL(sh, bottleneck, bottleneck(r, &s->answer));
 }
 
@@ -262,36 +268,100 @@ title_of(struct run *r, const struct plan_question *b)
 	    gpus, v->train.gpu->name, v->train.stack->name, v->space.n_global_sequences, v->space.memory.seq.value);
 }
 
+/* The first of each group, with the number of its rows. */
+static size_t
+keep_heads(struct plan_row *list, size_t n)
+{
+	size_t n_kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || list[i].group != list[n_kept - 1].group)
+			list[n_kept++] = list[i];
+		list[n_kept - 1].n_group++;
+	}
+	return n_kept;
+}
+
+/* At most so many rows of a front, its ends among them. */
+static size_t
+keep_evenly(struct plan_row *list, size_t n, size_t most)
+{
+	if (n <= most)
+		return n;
+	for (size_t i = 1; i < most; i++)
+		list[i] = list[i * (n - 1) / (most - 1)];
+	return most;
+}
+
 static enum answer
 show_families(struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *found)
 {
-	set_groups(found->rows, found->n);
+	struct plan_row *rows = found->rows;
+
+	if (!b->front)
+		set_groups(rows, found->n);
+	if (in->groups)
+		found->n = (size_t)fmin((double)keep_heads(rows, found->n), in->all ? INFINITY : in->top.value);
+	if (b->front && !in->all)
+		found->n = keep_evenly(rows, found->n, (size_t)in->top.value);
 	for (size_t i = 0; i < found->n; i++)
 		SCOPE_I (r->sheet, "layouts", i)
-			plan_show_row(r, in, b, &found->rows[i], &found->rows[0]);
-	show_first(r, &found->rows[0], found);
+			plan_show_row(r, in, b, &rows[i], &rows[0]);
 	if (found->merged.has_near && b->rank != RANK_MEMORY)
 		plan_show_near(r, &found->near, "faster than the first row");
 	return ANSWERED;
+}
+
+static enum answer
+too_many(struct run *r, const struct plan_found *found)
+{
+	diag_error(r->diag, (struct source){0}, "more than 1e7 layouts: %.2g so far, most by values of %s",
+	    found->n_planned, found->widest ? found->widest : "--gpus");
+	diag_hint(r->diag, "pin it or shorten the lists, or add --all to search them anyway");
+	return REFUSED;
+}
+
+static enum answer
+emit(struct run *r, const struct plan_in *in, const struct plan_found *found)
+{
+	const double rank = datum_or(in->emit_rank, 1);
+
+	if (rank <= (double)found->n) {
+		const struct plan_row *row = &found->rows[(size_t)rank - 1];
+		return launch_show(r, in->launch.emit, &row->memory, &row->answer);
+	}
+	diag_error(r->diag, in->emit_rank.from, "there are %zu rows", found->n);
+	diag_hint(r->diag, "use at most %zu, or a larger --top", found->n);
+	return REFUSED;
 }
 
 enum answer
 plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b)
 {
 	struct plan_found found;
+	struct settings today = {0};
 
 	r->title = title_of(r, b);
+	run_reads(r, &in->launch.emit, NULL);
+	if (in->from.text)
+		return plan_from_layout(r, in->from, &today) ? plan_show_changes(r, in, b, &today) : REFUSED;
 	plan_search(r, in, b, &found);
+	if (found.too_many)
+		return too_many(r, &found);
 	if (found.n == 0)
-		return plan_show_nothing(r, in, b, &found);
+		return found.interrupted ? INTERRUPTED : plan_show_nothing(r, in, b, &found);
+	const struct plan_row *all = arena_grow(r->arena, found.rows, found.n, found.n + 1, sizeof *found.rows);
+	const size_t n_all = found.n;
 	const enum answer kind = b->by_scale ? plan_show_scales(r, in, b, &found) : show_families(r, in, b, &found);
-	if (b->by_scale)
-		show_first(r, &found.rows[0], &found);
+	if (r->draws)
+		r->plot = plan_plot(r, b, all, n_all, &found);
+	show_first(r, &found.rows[0], &found);
 	show_refused(r, b, &found.merged);
 	if (b->variants[0].train.no_memory)
 		run_warn(r, "memory not counted: %s", b->variants[0].train.no_memory);
-	run_reads(r, &in->launch.emit, NULL);
-	if (!in->launch.emit.text || kind != ANSWERED)
-		return kind;
-	return launch_show(r, in->launch.emit, &found.rows[0].memory, &found.rows[0].answer);
+	if (found.interrupted) {
+		run_warn(r, "interrupted: what was found until then");
+		return INTERRUPTED;
+	}
+	return in->launch.emit.text && kind == ANSWERED ? emit(r, in, &found) : kind;
 }

@@ -47,8 +47,15 @@ struct layout_pin {
 };
 bool layout_pin_allows(const struct layout_pin *p, double value);
 
-/* What is best: the fastest that fits, or the one with the least memory. */
-enum layout_goal { GOAL_TIME, GOAL_MEMORY };
+/* What is looked for: the fastest that fit, those with the least memory, or all that no other one beats in both. */
+enum layout_goal { GOAL_TIME, GOAL_MEMORY, GOAL_FRONT };
+
+/* Who waits for a search.  `go` is called by any thread with the layouts that it has looked at; false ends the search
+ * with what was found so far. */
+struct layout_watch {
+	bool (*go)(void *context, double n_done);
+	void *context;
+};
 
 struct layout_policy {
 	enum recompute recompute;
@@ -57,12 +64,18 @@ struct layout_policy {
 	const char *text; /* as --recompute takes it */
 };
 
+/* Products that were timed before, shared by all searches with the same kernels; each thread takes one at a time. */
+struct layout_memos;
+struct layout_memos *layout_memos_new(struct arena *a, const struct calibration *kernels);
+void layout_memos_free(struct layout_memos *m);
+
 struct layout_space {
 	struct train_ask ask;     /* layout, batch and recomputation are left open */
 	struct memory_job memory; /* the same job */
 	bool modeled;             /* there is a rule for its memory, and a card to compare it with */
 	bool across;              /* tensor parallelism may leave the NVLink domain */
 	bool exhaustive;          /* every family, not the n_rows best */
+	bool least;               /* where nothing fits, the least memory is looked for */
 	bool pipelines;           /* none without one: another space has those */
 	enum layout_goal goal;
 	double n_gpus, n_global_sequences;
@@ -71,7 +84,9 @@ struct layout_space {
 	struct layout_pin batches; /* micro-batches */
 	int n_policies;
 	struct layout_policy policies[MOST_POLICIES];
-	size_t n_rows, n_threads; /* threads 0: one for each core */
+	size_t n_rows, n_threads;         /* threads 0: one for each core */
+	const struct layout_watch *watch; /* NULL: nobody waits */
+	struct layout_memos *memos;       /* NULL: every product is timed anew */
 };
 
 /* The usual policies of the stack for this model, cheapest in time first. */
@@ -87,7 +102,9 @@ struct layout_row {
 
 struct layout_result {
 	size_t n_rows;
-	struct layout_row *rows;          /* one for each family, fastest first */
+	struct layout_row *rows; /* one for each family, fastest first; of a front, all of it */
+	size_t n_points;         /* of a front: all that were compared */
+	struct layout_row *points;
 	double n_searched;                /* legal layouts */
 	double n_refused[N_LAYOUT_RULES]; /* families by the rule that refuses them */
 	bool has_near, has_least;
@@ -95,6 +112,8 @@ struct layout_result {
 	struct layout_row least; /* the least memory that was found, where nothing fits */
 };
 
+/* Legal layouts, and what has the most values. */
+double layout_count(const struct layout_space *s, const char **widest);
 void layout_search(struct arena *a, const struct layout_space *s, struct layout_result *out);
 /* A row as the jobs that the commands have for it. */
 void layout_memory_job(const struct layout_space *s, const struct layout_row *row, struct memory_job *out);

@@ -307,7 +307,61 @@ enumerate(struct search *s)
 	}
 }
 
+/* --- products that were timed before ------------------------------------------------------------------------ */
+
+struct layout_memos {
+	const struct calibration *kernels;
+	pthread_mutex_t lock;
+	struct arena *arena;
+	size_t n;
+	struct train_memo *idle[256]; /* as many as there are threads */
+};
+
+struct layout_memos *
+layout_memos_new(struct arena *a, const struct calibration *kernels)
+{
+	struct layout_memos *m = ARENA_NEW(a, struct layout_memos);
+
+	m->kernels = kernels;
+	m->arena = arena_new();
+	pthread_mutex_init(&m->lock, NULL);
+	return m;
+}
+
+void
+layout_memos_free(struct layout_memos *m)
+{
+	pthread_mutex_destroy(&m->lock);
+	arena_free(m->arena);
+}
+
+static struct train_memo *
+take_memo(struct layout_memos *m)
+{
+	pthread_mutex_lock(&m->lock);
+	struct train_memo *memo = m->n > 0 ? m->idle[--m->n] : train_memo_new(m->arena, m->kernels);
+	pthread_mutex_unlock(&m->lock);
+	return memo;
+}
+
+static void
+put_memo(struct layout_memos *m, struct train_memo *memo)
+{
+	pthread_mutex_lock(&m->lock);
+	m->idle[m->n++] = memo;
+	pthread_mutex_unlock(&m->lock);
+}
+
 /* --- time ------------------------------------------------------------------------------------------------ */
+
+/* Whether to go on, after so many layouts more. */
+static bool
+go(const struct search *s, size_t n_done)
+{
+	const struct layout_watch *w = s->space->watch;
+
+	return !w || w->go(w->context, (double)n_done);
+}
 
 static void
 time_block(void *context, size_t i)
@@ -318,11 +372,18 @@ time_block(void *context, size_t i)
 	struct train_part parts[MOST_POLICIES];
 	struct train_job job = s->job;
 	struct train_terms t;
+	size_t n_members = 0;
 
 	for (size_t f = 0; f < b->n; f++) {
 		s->families[b->first + f].least_s = INFINITY;
+		n_members += s->families[b->first + f].n_members;
 		s->families[b->first + f].n_members = 0;
 	}
+	if (!go(s, n_members))
+		return;
+	struct train_memo *memo = space->memos ? take_memo(space->memos) : NULL;
+	if (memo)
+		train_memo_use(memo, &job);
 	for (int n = 1; n <= most_batch(space); n++) {
 		bool timed = false;
 		for (size_t f = b->first; f < b->first + b->n; f++) {
@@ -349,6 +410,8 @@ time_block(void *context, size_t i)
 			timed = true;
 		}
 	}
+	if (memo)
+		put_memo(space->memos, memo);
 }
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
@@ -429,6 +492,7 @@ evaluate(const struct search *s, struct layout_row *row)
  * (a single one may go without accumulated gradients). */
 struct limits {
 	short least[MOST_CHUNKS + 1][MOST_POLICIES];
+	bool known[MOST_CHUNKS + 1], over[MOST_CHUNKS + 1]; /* by chunks: the states alone do not fit */
 };
 
 static bool
@@ -437,6 +501,26 @@ is_over(const struct limits *limits, const struct member *m)
 	const short least = limits->least[m->vp][m->policy];
 
 	return least > 0 && m->n_sequences > least;
+}
+
+/* Whether weights, gradients and optimizer leave no room, whatever the micro-batch and the recomputation: those of the
+ * first stage with the fewest micro-batches, of which a single one may go without accumulated gradients. */
+static bool
+states_are_over(const struct search *s, const struct layout_family *f, struct limits *limits, const struct member *m)
+{
+	struct member fewest = *m;
+	struct memory_job job;
+	struct memory_use use;
+
+	if (limits->known[m->vp] || !s->space->modeled)
+		return limits->over[m->vp];
+	fewest.n_sequences = f->batches[f->n_batches - 1];
+	const struct layout_row row = row_of(f, &fewest);
+	layout_memory_job(s->space, &row, &job);
+	memory_at(NULL, &job, 0, MOMENT_BACKWARD, &use);
+	limits->known[m->vp] = true;
+	limits->over[m->vp] = use.weights + use.gradients + use.optimizer > memory_limit(NULL, &job);
+	return limits->over[m->vp];
 }
 
 /* The member with the least memory of those that fit, the faster of equals. */
@@ -456,19 +540,47 @@ spare_family(struct search *s, struct layout_family *f)
 	}
 }
 
+/* Members that take less memory than every faster one; they move to the front of the list. */
+static void
+trade_family(struct search *s, struct layout_family *f)
+{
+	double least_byte = INFINITY;
+	size_t n = 0;
+
+	for (size_t k = 0; k < f->n_members; k++) {
+		struct layout_row row = row_of(f, &f->members[k]);
+		evaluate(s, &row);
+		if (row.verdict == DOES_NOT_FIT) {
+			if (row.peak_byte < f->least.peak_byte)
+				f->least = f->near = row;
+			f->misses = true;
+		} else if (row.peak_byte < least_byte || n == 0) {
+			least_byte = row.peak_byte;
+			f->members[n++] = f->members[k];
+		}
+	}
+	f->n_members = n;
+	f->fits = n > 0;
+}
+
 static void
 check_family(void *context, size_t i)
 {
 	struct search *s = context;
 	struct layout_family *f = s->order[i];
-	struct limits limits = {{{0}}};
+	struct limits limits = {.known = {false}};
 
 	f->least.peak_byte = INFINITY;
+	if (!go(s, 0) && s->n_kept > 0)
+		return;
 	if (s->space->goal == GOAL_TIME && f->least_s > bound_of(s))
 		return;
 	qsort(f->members, f->n_members, sizeof *f->members, by_time);
-	if (s->space->goal == GOAL_MEMORY) {
-		spare_family(s, f);
+	if (s->space->goal != GOAL_TIME) {
+		if (s->space->goal == GOAL_MEMORY)
+			spare_family(s, f);
+		else
+			trade_family(s, f);
 		return;
 	}
 	for (size_t k = 0; k < f->n_members; k++) {
@@ -478,6 +590,12 @@ check_family(void *context, size_t i)
 		if (is_over(&limits, m))
 			continue;
 		struct layout_row row = row_of(f, m);
+		if (states_are_over(s, f, &limits, m)) {
+			if (!f->misses)
+				f->near = row;
+			f->misses = true;
+			continue;
+		}
 		evaluate(s, &row);
 		if (row.verdict != DOES_NOT_FIT) {
 			f->fits = true;
@@ -488,10 +606,25 @@ check_family(void *context, size_t i)
 		if (!f->misses)
 			f->near = row;
 		f->misses = true;
-		if (row.peak_byte < f->least.peak_byte)
-			f->least = row;
 		if (s->space->n_global_sequences > row.n_sequences * f->layout.dp)
 			limits.least[m->vp][m->policy] = m->n_sequences;
+	}
+}
+
+/* Where nothing fits: the least memory of a family, which the smallest micro-batch has. */
+static void
+spend_least(void *context, size_t i)
+{
+	struct search *s = context;
+	struct layout_family *f = &s->families[i];
+
+	for (size_t k = 0; k < f->n_members; k++) {
+		if (f->members[k].n_sequences != f->batches[0] || !go(s, 0))
+			continue;
+		struct layout_row row = row_of(f, &f->members[k]);
+		evaluate(s, &row);
+		if (row.peak_byte < f->least.peak_byte)
+			f->least = row;
 	}
 }
 
@@ -517,6 +650,42 @@ by_memory(const void *a, const void *b)
 	return by_row(a, b);
 }
 
+static int
+by_step(const void *a, const void *b)
+{
+	const struct layout_row *x = a, *y = b;
+
+	if (x->step_s != y->step_s)
+		return x->step_s < y->step_s ? -1 : 1;
+	return x->peak_byte < y->peak_byte ? -1 : x->peak_byte > y->peak_byte;
+}
+
+/* Of the fronts of all families the one of all. */
+static void
+collect_front(struct search *s)
+{
+	struct layout_result *out = s->out;
+	double least_byte = INFINITY;
+
+	for (size_t i = 0; i < s->n_families; i++)
+		out->n_points += s->families[i].fits ? s->families[i].n_members : 0;
+	out->points = ARENA_ARRAY(s->arena, struct layout_row, out->n_points + 1);
+	out->n_points = 0;
+	for (size_t i = 0; i < s->n_families; i++)
+		for (size_t k = 0; s->families[i].fits && k < s->families[i].n_members; k++) {
+			struct layout_row *row = &out->points[out->n_points++];
+			*row = row_of(&s->families[i], &s->families[i].members[k]);
+			evaluate(s, row);
+		}
+	qsort(out->points, out->n_points, sizeof *out->points, by_step);
+	out->rows = ARENA_ARRAY(s->arena, struct layout_row, out->n_points + 1);
+	for (size_t i = 0; i < out->n_points; i++)
+		if (out->points[i].peak_byte < least_byte) {
+			least_byte = out->points[i].peak_byte;
+			out->rows[out->n_rows++] = out->points[i];
+		}
+}
+
 static void
 collect(struct search *s)
 {
@@ -528,10 +697,16 @@ collect(struct search *s)
 		if (s->families[i].fits)
 			s->order[n++] = &s->families[i];
 	qsort(s->order, n, sizeof *s->order, space->goal == GOAL_MEMORY ? by_memory : by_row);
-	out->n_rows = n < space->n_rows || space->exhaustive ? n : space->n_rows;
-	out->rows = ARENA_ARRAY(s->arena, struct layout_row, out->n_rows + 1);
-	for (size_t i = 0; i < out->n_rows; i++)
-		out->rows[i] = s->order[i]->best;
+	if (space->goal == GOAL_FRONT)
+		collect_front(s);
+	else {
+		out->n_rows = n < space->n_rows || space->exhaustive ? n : space->n_rows;
+		out->rows = ARENA_ARRAY(s->arena, struct layout_row, out->n_rows + 1);
+		for (size_t i = 0; i < out->n_rows; i++)
+			out->rows[i] = s->order[i]->best;
+	}
+	if (n == 0 && space->modeled && space->least)
+		crew_run(spend_least, s, s->n_families, space->n_threads);
 	for (size_t i = 0; i < s->n_families; i++) {
 		const struct layout_family *f = &s->families[i];
 		const bool faster = n == 0 || f->near.step_s < out->rows[0].step_s;
@@ -539,30 +714,88 @@ collect(struct search *s)
 			out->near = f->near;
 			out->has_near = true;
 		}
-		if (n == 0 && f->misses && (!out->has_least || f->least.peak_byte < out->least.peak_byte)) {
+		if (n == 0 && isfinite(f->least.peak_byte) &&
+		    (!out->has_least || f->least.peak_byte < out->least.peak_byte)) {
 			out->least = f->least;
 			out->has_least = true;
 		}
 	}
+	if (out->has_near)
+		evaluate(s, &out->near);
+}
+
+/* The dimension with the most values. */
+static const char *
+widest_of(const struct search *s)
+{
+	enum { MOST = 1025 };
+	const char *widest = "--recompute";
+	int most = s->space->n_policies;
+
+	for (int d = 0; d < N_DEGREES; d++) {
+		bool seen[MOST] = {false};
+		int n = 0;
+		for (size_t i = 0; i < s->n_families; i++) {
+			const struct layout_family *f = &s->families[i];
+			const struct layout *l = &f->layout;
+			const double of[N_DEGREES] = {[DEGREE_TP] = l->tp,
+			    [DEGREE_PP] = l->pp,
+			    [DEGREE_VP] = f->n_vp,
+			    [DEGREE_CP] = l->cp,
+			    [DEGREE_EP] = l->ep,
+			    [DEGREE_ETP] = l->etp,
+			    [DEGREE_DP] = l->dp,
+			    [DEGREE_ZERO] = l->zero};
+			const int at = (int)fmin(of[d], MOST - 1);
+			n += !seen[at];
+			seen[at] = true;
+		}
+		if (n > most) {
+			most = n;
+			widest = layout_degree_name((enum layout_degree)d);
+		}
+	}
+	return widest;
+}
+
+/* The job of any layout, and all families. */
+static void
+begin(struct search *s)
+{
+	const struct layout_space *space = s->space;
+	struct layout_row one = {
+	    .layout = {.dp = space->n_gpus, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1}, .n_sequences = 1};
+	struct train_ask ask;
+	struct train_answer filled;
+
+	*s->out = (struct layout_result){0};
+	layout_train_ask(space, &one, &ask);
+	train_fill(&ask, &filled);
+	s->job = filled.job;
+	s->job.n_gpus = space->n_gpus;
+	s->job.n_global_sequences = space->n_global_sequences;
+	enumerate(s);
+}
+
+double
+layout_count(const struct layout_space *space, const char **widest)
+{
+	struct layout_result out;
+	struct search s = {.space = space, .arena = arena_new(), .out = &out};
+
+	begin(&s);
+	*widest = widest_of(&s);
+	arena_free(s.arena);
+	return out.n_searched;
 }
 
 void
 layout_search(struct arena *a, const struct layout_space *space, struct layout_result *out)
 {
 	struct search s = {.space = space, .arena = a, .out = out};
-	struct layout_row one = {
-	    .layout = {.dp = space->n_gpus, .tp = 1, .pp = 1, .vp = 1, .cp = 1, .ep = 1, .etp = 1}, .n_sequences = 1};
-	struct train_ask ask;
-	struct train_answer filled;
 	size_t n_members = 0;
 
-	*out = (struct layout_result){0};
-	layout_train_ask(space, &one, &ask);
-	train_fill(&ask, &filled);
-	s.job = filled.job;
-	s.job.n_gpus = space->n_gpus;
-	s.job.n_global_sequences = space->n_global_sequences;
-	enumerate(&s);
+	begin(&s);
 	for (size_t i = 0; i < s.n_families; i++)
 		n_members += s.families[i].n_members;
 	struct member *members = ARENA_ARRAY(a, struct member, n_members + 1);

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What runs today, and the changes of it that help most. */
+#include "ask/plan/plan.h"
+
+#include "search/plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CHANGES = 512, MOST_PAIRS_SHOWN = 3 };
+
+/* One option of the launcher changed. */
+struct change {
+	int what; /* a degree, MICRO_BATCH, RECOMPUTE or OPTION */
+	const char *text;
+	bool numerics;
+	const struct plan_variant *variant; /* of an option, what it makes; else today's */
+	const char *halves[2];              /* of two changes */
+	double value;                       /* of a degree or micro-batch, number of the policy */
+	struct plan_row row;
+};
+enum { MICRO_BATCH = N_DEGREES, RECOMPUTE, OPTION };
+
+struct changes {
+	struct run *r;
+	const struct plan_in *in;
+	struct plan_variant *today;
+	double n_gpus;
+	struct plan_row base;
+	size_t n;
+	struct change *list;
+};
+
+/* --- today ------------------------------------------------------------------------------------------------- */
+
+struct today_in {
+	struct memory_in memory;
+	struct training_in training;
+	struct layout_in layout;
+	struct train_in train;
+};
+
+#define THIS struct train_in
+static const struct option step_rows[] = {TRAIN_OPTIONS(OPTION_ROW)};
+#undef THIS
+static const struct option_group today_groups[] = {
+    {memory_rows, 0 MEMORY_OPTIONS(OPTION_COUNT), offsetof(struct today_in, memory)},
+    {training_rows, 0 TRAINING_OPTIONS(OPTION_COUNT), offsetof(struct today_in, training)},
+    {layout_rows, 0 LAYOUT_OPTIONS(OPTION_COUNT), offsetof(struct today_in, layout)},
+    OPTION_GROUP(step_rows, offsetof(struct today_in, train)),
+};
+static const struct command today_command = {.name = "plan",
+    .groups = today_groups,
+    .n_groups = sizeof today_groups / sizeof *today_groups,
+    .input_size = sizeof(struct today_in)};
+
+bool
+plan_from_layout(struct run *r, struct word from, struct settings *out)
+{
+	if (!strchr(from.text, '=')) {
+		diag_error(r->diag, from.from, "'%s' is no layout", from.text);
+		diag_hint(r->diag, "write for example --from tp=8,pp=4,vp=5");
+		return false;
+	}
+	return arguments_layout(r->arena, r->diag, from.text, from.from, out);
+}
+
+/* The first of a list: what runs today has one. */
+static const struct node *
+first_of(struct run *r, const struct option *o, const struct node *n)
+{
+	const char *comma = n->kind == NODE_SCALAR && n->text && o->kind != KIND_WORDS ? strchr(n->text, ',') : NULL;
+
+	if (n->kind == NODE_LIST && n->n > 0 && o->kind != KIND_WORDS)
+		return n->items[0];
+	return comma ? tree_scalar(r->arena, arena_copy(r->arena, n->text, (size_t)(comma - n->text)), n->at) : n;
+}
+
+/* The inputs of train: what the plan was asked, without its pins, and what runs today. */
+static bool
+bind_inputs(struct run *r, const struct settings *today, struct today_in *out)
+{
+	const struct node *tree = tree_map(r->arena, (struct source){"command line", 0, 0, NULL, false});
+
+	for (size_t g = 0; g < today_command.n_groups; g++)
+		for (size_t i = 0; i < today_groups[g].n; i++) {
+			const struct option *o = &today_groups[g].options[i];
+			const struct node *n = tree_at(r->inputs, o->path);
+			const bool pin = strncmp(o->path, "layout.", 7) == 0 && strcmp(o->path, "layout.no_sp") != 0;
+			const bool open = n && n->kind == NODE_SCALAR && n->text && strcmp(n->text, "auto") == 0;
+			const bool bubbles = n && strcmp(o->path, "schedule") == 0;
+			if (n && !pin && !open && !bubbles)
+				tree = tree_with(r->arena, tree, o->path, first_of(r, o, n));
+		}
+	for (size_t i = 0; i < today->n; i++) {
+		const struct setting *s = &today->list[i];
+		tree = tree_with(r->arena, tree, s->path, tree_scalar(r->arena, s->text, s->at));
+	}
+	return inputs_bind(r->arena, r->diag, &today_command, tree, out);
+}
+
+/* The policy of the job, added to those of the space where it is none of them. */
+static int
+policy_of(struct layout_space *s, const struct memory_job *job, const char *text)
+{
+	for (int i = 0; i < s->n_policies; i++)
+		if (s->policies[i].recompute == job->recompute && s->policies[i].modules == job->modules &&
+		    (job->recompute == RECOMPUTE_NONE || job->recompute == RECOMPUTE_FULL ||
+		        s->policies[i].n == job->recompute_n))
+			return i;
+	if (s->n_policies == MOST_POLICIES)
+		s->n_policies--;
+	s->policies[s->n_policies] = (struct layout_policy){job->recompute, job->recompute_n, job->modules, text};
+	return s->n_policies++;
+}
+
+static const char *
+joined(struct run *r, const struct words *list)
+{
+	const char *text = list->list[0].text;
+
+	for (size_t i = 1; i < list->n; i++)
+		text = arena_printf(r->arena, "%s,%s", text, list->list[i].text);
+	return text;
+}
+
+/* Every micro-batch, every policy. */
+static void
+open_space(struct layout_space *s)
+{
+	s->batches.n = 0;
+	s->n_policies = 0;
+	layout_policies(s);
+	s->n_rows = 1;
+	s->exhaustive = false;
+	s->n_threads = 1;
+}
+
+static bool
+bind_today(struct changes *c, const struct plan_question *b, const struct settings *said)
+{
+	static const struct serving_in serving;
+	static const struct numbers_in numbers;
+	struct run *r = c->r;
+	struct today_in *in = ARENA_NEW(r->arena, struct today_in);
+	struct train_bound bound;
+	struct train_answer answer;
+	struct reads *reads = r->reads;
+
+	if (!bind_inputs(r, said, in))
+		return false;
+	const struct train_question q = {
+	    {&in->memory, &in->training, &serving, &numbers, &in->layout, NULL}, &in->train};
+	r->reads = NULL; /* the plan's own inputs have been read */
+	const bool ok = run_train_bind(r, &q, &bound);
+	r->reads = reads;
+	if (!ok)
+		return false;
+	train_answer(&bound.ask, &bound.doubts, &answer);
+	if (answer.refusal) {
+		diag_error(r->diag, c->in->from.from, "no step time: %s", train_refusal_text(answer.refusal));
+		diag_hint(r->diag, "see ridge-train(1), REFUSALS");
+		return false;
+	}
+	c->today = ARENA_NEW(r->arena, struct plan_variant);
+	*c->today = b->variants[0];
+	c->n_gpus = bound.ask.n_gpus;
+	struct layout_space *s = &c->today->space;
+	open_space(s);
+	s->memory.no_sp = bound.memory.layout.tp > 1 && !bound.memory.layout.sp;
+	s->n_global_sequences = answer.job.n_global_sequences;
+	struct layout_row row = {.layout = bound.memory.layout,
+	    .n_sequences = answer.job.n_sequences,
+	    .policy = policy_of(s, &bound.memory, joined(r, &in->training.recompute)),
+	    .step_s = answer.step_s,
+	    .peak_byte = NAN,
+	    .verdict = FITS};
+	if (s->modeled) {
+		row.peak_byte = memory_peak(NULL, &bound.memory, NULL);
+		row.verdict = memory_verdict(&bound.memory, row.peak_byte);
+	}
+	plan_fill(r, c->in, c->today, c->n_gpus, &row, &c->base);
+	return true;
+}
+
+/* --- one layout -------------------------------------------------------------------------------------------- */
+
+static void
+pin(struct layout_space *s, enum layout_degree d, double value)
+{
+	s->pins[d].n = 1;
+	s->pins[d].ranges[0].low = s->pins[d].ranges[0].high = value;
+}
+
+static double *
+degree_of(struct layout *l, enum layout_degree d)
+{
+	double *const of[N_DEGREES] = {[DEGREE_TP] = &l->tp,
+	    [DEGREE_PP] = &l->pp,
+	    [DEGREE_VP] = &l->vp,
+	    [DEGREE_CP] = &l->cp,
+	    [DEGREE_EP] = &l->ep,
+	    [DEGREE_ETP] = &l->etp,
+	    [DEGREE_DP] = &l->dp};
+
+	return of[d];
+}
+
+/* Whether --layout allows what a change leads to. */
+static bool
+is_allowed(const struct changes *c, struct layout *l)
+{
+	const struct layout_pin *pins = c->in->from.text ? c->today->space.pins : NULL;
+
+	for (int d = 0; pins && d < N_DEGREES; d++)
+		if (!layout_pin_allows(&pins[d], d == DEGREE_ZERO ? l->zero : *degree_of(l, (enum layout_degree)d)))
+			return false;
+	return true;
+}
+
+/* Time and memory of one layout by the rules of the search; false where one refuses it. */
+static bool
+evaluate(const struct changes *c, const struct plan_variant *v, const struct layout_row *row, struct plan_row *out)
+{
+	struct layout_space s = plan_space(v, c->n_gpus);
+	struct layout l = row->layout;
+	struct layout_result found;
+	struct arena *passing = arena_new();
+
+	s.policies[0] = s.policies[row->policy];
+	s.n_policies = 1;
+	s.batches.n = 1;
+	s.batches.ranges[0].low = s.batches.ranges[0].high = row->n_sequences;
+	s.across = true;
+	for (int d = 0; d < N_DEGREES; d++)
+		pin(&s, (enum layout_degree)d, d == DEGREE_ZERO ? l.zero : *degree_of(&l, (enum layout_degree)d));
+	s.shard = layout_shard_ranks(&l) < l.dp * l.cp ? l.shard : 0;
+	layout_search(passing, &s, &found);
+	const bool legal = found.n_rows > 0 || found.has_near;
+	if (legal) {
+		struct layout_row got = found.n_rows > 0 ? found.rows[0] : found.near;
+		got.policy = row->policy;
+		plan_fill(c->r, c->in, v, c->n_gpus, &got, out);
+	}
+	arena_free(passing);
+	return legal;
+}
+
+/* --- single changes ---------------------------------------------------------------------------------------- */
+
+/* Put a change into a layout, with what follows from it; false where nothing whole does. */
+static bool
+apply(const struct changes *c, const struct change *x, struct layout_row *row)
+{
+	const struct workload *w = c->today->space.memory.model;
+	struct layout *l = &row->layout;
+
+	if (x->what == MICRO_BATCH)
+		row->n_sequences = x->value;
+	else if (x->what == RECOMPUTE)
+		row->policy = (int)x->value;
+	else if (x->what == DEGREE_ZERO)
+		l->zero = (int)x->value;
+	else if (x->what != OPTION) {
+		const bool follows = x->what == DEGREE_TP && l->etp == l->tp && l->tp > 1;
+		*degree_of(l, (enum layout_degree)x->what) = x->value;
+		l->etp = follows ? x->value : l->etp;
+		l->dp = c->n_gpus / (l->tp * l->pp * l->cp);
+		l->shard = l->dp * l->cp;
+		l->sp = !c->today->space.memory.no_sp && layout_usual_sp(c->today->space.memory.stack, l->tp);
+	}
+	if (x->what == DEGREE_PP || x->what == DEGREE_VP)
+		while (l->vp > 1 && x->what == DEGREE_PP && (l->pp == 1 || !layout_splits_evenly(w, l->pp * l->vp)))
+			l->vp--;
+	return l->dp == floor(l->dp) && l->dp >= 1 && (l->etp == 1 || l->etp == l->tp) &&
+	    (l->pp == 1 || layout_splits_evenly(w, l->pp * l->vp)) && (x->what == OPTION || is_allowed(c, l));
+}
+
+/* `pp 4 -> 2 (dp 2 -> 4)`. */
+static const char *
+text_of(const struct changes *c, const struct change *x, const struct layout_row *now)
+{
+	struct arena *a = c->r->arena;
+	struct layout before = c->base.row.layout, after = now->layout;
+	const char *text, *more = "";
+
+	if (x->what == MICRO_BATCH)
+		return arena_printf(a, "micro-batch %g -> %g", c->base.row.n_sequences, x->value);
+	if (x->what == RECOMPUTE)
+		return arena_printf(a, "--recompute %s", c->today->space.policies[now->policy].text);
+	if (x->what == DEGREE_ZERO)
+		return arena_printf(a, "zero %d -> %d", before.zero, after.zero);
+	text = arena_printf(a, "%s %g -> %g", layout_degree_name((enum layout_degree)x->what),
+	    *degree_of(&before, (enum layout_degree)x->what), x->value);
+	for (int d = 0; d < DEGREE_ZERO; d++) {
+		const double was = *degree_of(&before, (enum layout_degree)d),
+		             is = *degree_of(&after, (enum layout_degree)d);
+		if (d != x->what && was != is)
+			more = arena_printf(a, "%s%s%s %g -> %g", more, *more ? ", " : "",
+			    layout_degree_name((enum layout_degree)d), was, is);
+	}
+	return *more ? arena_printf(a, "%s (%s)", text, more) : text;
+}
+
+static void
+add_change(struct changes *c, struct change x)
+{
+	struct layout_row row = c->base.row;
+
+	if (c->n == MOST_CHANGES || !apply(c, &x, &row))
+		return;
+	x.variant = x.variant ? x.variant : c->today;
+	x.text = x.text ? x.text : text_of(c, &x, &row);
+	if (evaluate(c, x.variant, &row, &x.row))
+		c->list[c->n++] = x;
+}
+
+static void
+add_degrees(struct changes *c)
+{
+	const struct layout_space *s = &c->today->space;
+	const struct workload *w = s->memory.model;
+	const struct layout *l = &c->base.row.layout;
+	const double experts = fit_experts(w), chunks = layout_most_chunks(w);
+	const double most[N_DEGREES] = {[DEGREE_TP] = s->memory.stack->tensor
+	        ? fmin(c->n_gpus, s->across ? c->n_gpus : s->ask.machine.n_domain)
+	        : 1,
+	    [DEGREE_PP] = s->memory.stack->pipeline ? fmin(c->n_gpus, chunks) : 1,
+	    [DEGREE_VP] = l->pp > 1 ? chunks / l->pp : 1,
+	    [DEGREE_CP] = s->memory.stack->context ? c->n_gpus : 1,
+	    [DEGREE_EP] = s->memory.stack->expert ? fmax(1, experts) : 1,
+	    [DEGREE_ETP] = experts > 0 ? l->tp : 1,
+	    [DEGREE_ZERO] = datum_or(s->memory.stack->max_zero, 0)};
+
+	for (int d = 0; d < N_DEGREES; d++) {
+		struct layout now = *l;
+		const bool zero = d == DEGREE_ZERO, powers = d == DEGREE_CP;
+		const double own = zero ? l->zero : *degree_of(&now, (enum layout_degree)d);
+		for (double value = zero ? 0 : 1; value <= most[d] && d != DEGREE_DP;
+		     value = powers ? 2 * value : value + 1)
+			if (value != own)
+				add_change(c, (struct change){.what = d, .value = value});
+	}
+}
+
+static void
+add_rest(struct changes *c)
+{
+	for (int b = 1; b <= MOST_MICRO_BATCH; b++)
+		if (b != c->base.row.n_sequences)
+			add_change(c, (struct change){.what = MICRO_BATCH, .value = b});
+	for (int p = 0; p < c->today->space.n_policies; p++)
+		if (p != c->base.row.policy)
+			add_change(c, (struct change){.what = RECOMPUTE, .value = p});
+}
+
+/* --- options of other variants ----------------------------------------------------------------------------- */
+
+/* Options whose other values are tried where their list names none; numerics: the run would train otherwise. */
+static const struct {
+	size_t list;
+	const char *option, *others;
+	bool numerics;
+} options[] = {
+#define OTHERS(member, ...)                                                                                            \
+	{                                                                                                              \
+		offsetof(struct plan_in, choice.member), __VA_ARGS__                                                   \
+	}
+    OTHERS(dtype, "--dtype", "bf16,fp8,mxfp8,nvfp4", true),
+    OTHERS(grad_dtype, "--grad-dtype", "bf16,fp32", true),
+    OTHERS(optimizer, "--optimizer", "", true),
+    OTHERS(schedule, "--schedule", "zero-bubble", false),
+    OTHERS(dispatcher, "--dispatcher", "plain,dedup", false),
+    OTHERS(stack, "--stack", "", false),
+#undef OTHERS
+};
+enum { N_OPTIONS = sizeof options / sizeof *options };
+
+static struct words *
+list_at(struct plan_in *in, size_t i)
+{
+	return (struct words *)(void *)((char *)in + options[i].list);
+}
+
+/* Today's job with another value of one option; NULL where it has no answer. */
+static const struct plan_variant *
+variant_with(const struct changes *c, size_t option, const char *value)
+{
+	struct run quiet = *c->r;
+	struct plan_in in = *c->in;
+	struct plan_variant *v = ARENA_NEW(quiet.arena, struct plan_variant);
+
+	quiet.diag = diag_new(quiet.arena);
+	quiet.reads = NULL;
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		list_at(&in, i)->n = list_at(&in, i)->n ? 1 : 0;
+	struct words *list = list_at(&in, option);
+	list->n = 1;
+	list->list = ARENA_NEW(quiet.arena, struct word);
+	list->list[0] = (struct word){value, {options[option].option, 0, 0, NULL, false}};
+	if (!plan_bind_variant(&quiet, &in, &c->today->space, 0, v))
+		return NULL;
+	const struct layout_space *today = &c->today->space;
+	v->space.memory.no_sp = today->memory.no_sp;
+	v->space.n_policies = today->n_policies;
+	for (int i = 0; i < today->n_policies; i++)
+		v->space.policies[i] = today->policies[i];
+	v->space.n_rows = 1;
+	v->space.exhaustive = false;
+	v->space.n_threads = 1;
+	return v;
+}
+
+/* Whether a value is another one than today's. */
+static bool
+is_other(const struct changes *c, size_t option, const char *value)
+{
+	const struct train_job *job = &c->base.answer.job;
+	const struct memory_job *m = &c->base.memory;
+
+	if (strcmp(options[option].option, "--dtype") == 0)
+		return strcmp(value, dtype_name(job->dtype)) != 0;
+	if (strcmp(options[option].option, "--dispatcher") == 0)
+		return m->layout.ep * m->layout.etp > c->today->space.ask.machine.n_domain &&
+		    job->dedup != (strcmp(value, "dedup") == 0);
+	if (strcmp(options[option].option, "--grad-dtype") == 0)
+		return datum_or(m->gradient_byte, datum_or(m->stack->gradient_byte, 0)) !=
+		    (strcmp(value, "fp32") == 0 ? 4 : 2);
+	if (strcmp(options[option].option, "--schedule") == 0)
+		return m->layout.pp > 1 && (strcmp(value, "zero-bubble") != 0 || m->stack->zero_bubble);
+	return true;
+}
+
+static void
+add_options(struct changes *c)
+{
+	struct plan_in in = *c->in;
+
+	for (size_t i = 0; i < N_OPTIONS; i++) {
+		const struct words *said = list_at(&in, i);
+		size_t n;
+		char **others = text_split(c->r->arena, options[i].others, ',', &n);
+		const bool open = said->n < 2;
+		for (size_t k = open ? 0 : 1; k < (open ? n : said->n); k++) {
+			const char *value = open ? others[k] : said->list[k].text;
+			const struct plan_variant *v =
+			    *value && is_other(c, i, value) ? variant_with(c, i, value) : NULL;
+			if (v)
+				add_change(c,
+				    (struct change){.what = OPTION,
+				        .variant = v,
+				        .numerics = options[i].numerics,
+				        .text = arena_printf(c->r->arena, "%s %s", options[i].option, value)});
+		}
+	}
+	struct plan_variant *twice = ARENA_NEW(c->r->arena, struct plan_variant);
+	*twice = *c->today;
+	twice->space.n_global_sequences *= 2;
+	add_change(c,
+	    (struct change){.what = OPTION,
+	        .variant = twice,
+	        .numerics = true,
+	        .text = arena_printf(c->r->arena, "--global-batch %g", twice->space.n_global_sequences)});
+}
+
+/* --- two changes ------------------------------------------------------------------------------------------- */
+
+static bool
+fits(const struct change *x)
+{
+	return x->row.row.verdict != DOES_NOT_FIT;
+}
+
+/* Seconds for the sequences of today's step. */
+static double
+step_of(const struct changes *c, const struct change *x)
+{
+	return x->row.row.step_s * c->base.answer.job.n_global_sequences / x->row.answer.job.n_global_sequences;
+}
+
+/* Both changes at once; false where that is no layout. */
+static bool
+both(const struct changes *c, const struct change *x, const struct change *y, struct change *out)
+{
+	struct layout_row row = c->base.row;
+
+	if (x->what == y->what || x->numerics || y->numerics || !apply(c, x, &row) || !apply(c, y, &row))
+		return false;
+	*out = (struct change){.what = OPTION, .variant = x->what == OPTION ? x->variant : y->variant};
+	if (!evaluate(c, out->variant, &row, &out->row))
+		return false;
+	out->text = arena_printf(c->r->arena, "%s, %s", x->text, y->text);
+	out->halves[0] = x->text;
+	out->halves[1] = y->text;
+	return true;
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+	const double u = x->row.row.step_s / x->row.answer.job.n_global_sequences;
+	const double v = y->row.row.step_s / y->row.answer.job.n_global_sequences;
+
+	if (u != v)
+		return u < v ? -1 : 1;
+	return strcmp(x->text, y->text);
+}
+
+/* Pairs that fit and are faster than each of their halves, fastest first. */
+static size_t
+find_pairs(const struct changes *c, struct change **out)
+{
+	size_t n = 0, room = c->n * c->n / 2 + 1;
+	struct change *list = ARENA_ARRAY(c->r->arena, struct change, room), pair;
+
+	for (size_t i = 0; i < c->n; i++)
+		for (size_t k = i + 1; k < c->n; k++)
+			if (both(c, &c->list[i], &c->list[k], &pair) && fits(&pair) &&
+			    pair.row.row.step_s < c->base.row.step_s)
+				list[n++] = pair;
+	qsort(list, n, sizeof *list, by_time);
+	*out = list;
+	return n;
+}
+
+/* The fastest pair with this change, which alone does not fit. */
+static const char *
+remedy_of(struct run *r, const struct change *x, const struct change *pairs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (int k = 0; k < 2; k++)
+			if (pairs[i].halves[k] == x->text)
+				return arena_printf(
+				    r->arena, "fits with %s: %.4g s", pairs[i].halves[1 - k], pairs[i].row.row.step_s);
+	return "";
+}
+
+/* --- the answer -------------------------------------------------------------------------------------------- */
+
+static void
+show_change(const struct changes *c, const struct change *x, const struct change *pairs, size_t n_pairs)
+{
+	struct sheet *sh = c->r->sheet;
+	const bool narrow = dtype_byte(x->row.answer.job.dtype) < 2 || dtype_byte(c->base.answer.job.dtype) < 2;
+	const double half = layout_difference(&x->row.shares, &c->base.shares, narrow);
+	const double low_frac = x->row.low, high_frac = x->row.high;
+
+	TELL(sh, change, x->text);
+	TAKE(sh, changed_s, x->row.row.step_s);
+	SHOW(sh, changed_s, step_s);
+	BETWEEN(sh, changed_s, low_frac * changed_s, high_frac * changed_s, "as of ridge train");
+	TAKE(sh, same_work_s, step_of(c, x));
+	TAKE(sh, today_s, c->base.row.step_s);
+	LET(sh, saved_frac, 1 - same_work_s / today_s);
+	SHOW(sh, saved_frac, saved_frac);
+	const double low = 1 - same_work_s / today_s * exp(half), high = 1 - same_work_s / today_s * exp(-half);
+	BETWEEN(sh, saved_frac, low, high, "paired: errors common to both layouts cancel");
+	if (x->row.space.modeled) {
+		TAKE(sh, changed_byte, x->row.row.peak_byte);
+		SHOW(sh, changed_byte, peak_byte);
+		TELL(sh, verdict, verdict_name(x->row.row.verdict));
+	}
+	TELL(sh, note,
+	    low < 0 && high > 0 ? "not distinguishable"
+	        : !fits(x)      ? remedy_of(c->r, x, pairs, n_pairs)
+	        : x->numerics   ? "numerics change"
+	                        : "");
+}
+
+static size_t
+show_list(const struct changes *c, const char *table, bool numerics, const struct change *pairs, size_t n_pairs)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n && n < (size_t)c->in->top.value; i++) {
+		const struct change *x = &c->list[i];
+		if (x->numerics != numerics || step_of(c, x) >= c->base.row.step_s)
+			continue;
+		SCOPE_I (c->r->sheet, table, n)
+			show_change(c, x, pairs, n_pairs);
+		n++;
+	}
+	return n;
+}
+
+static void
+show_today(const struct changes *c)
+{
+	struct sheet *sh = c->r->sheet;
+	const double low_frac = c->base.low, high_frac = c->base.high;
+	struct train_terms t;
+
+	TELL(sh, layout, plan_layout_text(c->r, &c->base.memory));
+	CALL(sh, step_s, train_step(sh, &c->base.answer.job, &t));
+	SHOW(sh, step_s, step_s);
+	BETWEEN(sh, step_s, low_frac * step_s, high_frac * step_s, "as of ridge train");
+	if (!c->base.space.modeled)
+		return;
+	TAKE(sh, today_byte, c->base.row.peak_byte);
+	SHOW(sh, today_byte, peak_byte);
+	TELL(sh, verdict, verdict_name(c->base.row.verdict));
+}
+
+enum answer
+plan_show_changes(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct settings *today)
+{
+	struct changes c = {.r = r, .in = in, .list = ARENA_ARRAY(r->arena, struct change, MOST_CHANGES)};
+	struct change *pairs;
+
+	if (!bind_today(&c, b, today))
+		return REFUSED;
+	add_degrees(&c);
+	add_rest(&c);
+	add_options(&c);
+	qsort(c.list, c.n, sizeof *c.list, by_time);
+	const size_t n_pairs = find_pairs(&c, &pairs);
+	show_today(&c);
+	const size_t n = show_list(&c, "changes", false, pairs, n_pairs);
+	const size_t n_numerics = show_list(&c, "numerics", true, pairs, n_pairs);
+	for (size_t i = 0; i < n_pairs && i < MOST_PAIRS_SHOWN; i++)
+		SCOPE_I (r->sheet, "pairs", i)
+			show_change(&c, &pairs[i], NULL, 0);
+	if (n + n_numerics + n_pairs == 0)
+		run_warn(r, "no single change and no two save time");
+	if (!in->launch.emit.text)
+		return ANSWERED;
+	const struct plan_row *row = n_pairs > 0 ? &pairs[0].row : &c.base;
+	return launch_show(r, in->launch.emit, &row->memory, &row->answer);
+}
