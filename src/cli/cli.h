@@ -476,7 +476,10 @@ bool run_inside(struct run *r, const char *option, struct datum d);
 extern const struct command *const commands[];
 extern const size_t n_commands;
 
+/* `plan serve` is named `plan-serve`, too. */
 const struct command *command_find(const char *name);
+/* The one that a command line begins with, and how many of its words name it. */
+const struct command *command_called(int argc, char **argv, int *n_words);
 
 /* All commands with their questions. */
 void help_overview(FILE *to);

@@ -77,7 +77,7 @@ offer_values(struct completer *c, const struct command *command, const char *com
 		}
 	if (strcmp(complete, "command") == 0)
 		for (size_t i = 0; i < n_commands; i++)
-			offer(c, commands[i]->name);
+			offer(c, arena_copy(c->arena, commands[i]->name, strcspn(commands[i]->name, " ")));
 	else if (strcmp(complete, "row") == 0)
 		offer_ids(c, command);
 	else if (strcmp(complete, "format") == 0)
@@ -148,11 +148,23 @@ offer_options(struct completer *c, const struct command *command)
 		offer(c, arena_printf(c->arena, "--%s", global_options[i].name));
 }
 
+/* The second word of commands with two. */
+static void
+offer_second(struct completer *c, const char *first)
+{
+	const size_t n = strlen(first);
+
+	for (size_t i = 0; i < n_commands; i++)
+		if (strncmp(commands[i]->name, first, n) == 0 && commands[i]->name[n] == ' ')
+			offer(c, commands[i]->name + n + 1);
+}
+
 void
 help_complete(struct arena *a, FILE *to, int argc, char **argv)
 {
 	struct completer c = {a, to, argc ? argv[argc - 1] : "", ""};
-	const struct command *command = argc > 1 ? command_find(argv[0]) : NULL;
+	int n_words = 1;
+	const struct command *command = argc > 1 ? command_called(argc - 1, argv, &n_words) : NULL;
 
 	if (argc <= 1) {
 		offer_values(&c, NULL, "command");
@@ -165,6 +177,8 @@ help_complete(struct arena *a, FILE *to, int argc, char **argv)
 		offer_values(&c, NULL, "command");
 		return;
 	}
+	if (argc == 2)
+		offer_second(&c, argv[0]);
 	if (!command)
 		return;
 	const char *equals = strchr(c.typed, '=');
@@ -179,7 +193,8 @@ help_complete(struct arena *a, FILE *to, int argc, char **argv)
 		offer_options(&c, command);
 		return;
 	}
-	if (argc > 2 && text_begins(argv[argc - 2], "--") && offer_option_value(&c, command, argv[argc - 2] + 2))
+	if (argc > n_words + 1 && text_begins(argv[argc - 2], "--") &&
+	    offer_option_value(&c, command, argv[argc - 2] + 2))
 		return;
 	/* an operand: what the option of the same path takes */
 	size_t n;

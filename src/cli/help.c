@@ -21,13 +21,39 @@ const size_t n_commands = sizeof commands / sizeof *commands;
 static const char *const sections[] = {
     "Memory", "Performance", "Capacity and cost", "Diagnosis", "Database and measurements"};
 
+/* `plan serve`, and in one word `plan-serve`. */
+static bool
+is_named(const struct command *c, const char *name)
+{
+	const char *own = c->name;
+
+	while (*own && (*own == *name || (*own == ' ' && *name == '-')))
+		own++, name++;
+	return !*own && !*name;
+}
+
 const struct command *
 command_find(const char *name)
 {
 	for (size_t i = 0; i < n_commands; i++)
-		if (strcmp(commands[i]->name, name) == 0)
+		if (is_named(commands[i], name))
 			return commands[i];
 	return NULL;
+}
+
+const struct command *
+command_called(int argc, char **argv, int *n_words)
+{
+	for (size_t i = 0; argc > 1 && i < n_commands; i++) {
+		const size_t n = strlen(argv[0]);
+		if (strncmp(commands[i]->name, argv[0], n) == 0 && commands[i]->name[n] == ' ' &&
+		    strcmp(commands[i]->name + n + 1, argv[1]) == 0) {
+			*n_words = 2;
+			return commands[i];
+		}
+	}
+	*n_words = 1;
+	return argc > 0 ? command_find(argv[0]) : NULL;
 }
 
 void

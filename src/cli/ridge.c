@@ -183,8 +183,10 @@ open_manual(FILE *to, const char *name)
 	char page[64] = "";
 	const struct command *c = command_find(name);
 
-	if (c)
-		snprintf(page, sizeof page, "ridge-%s.1", name);
+	if (c) {
+		snprintf(page, sizeof page, "ridge-%s.1", c->name);
+		page[strcspn(page, " ")] = strchr(page, ' ') ? '-' : '\0';
+	}
 	for (size_t i = 0; i < N_TOPICS; i++)
 		if (topics[i].page && strcmp(topics[i].name, name) == 0)
 			snprintf(page, sizeof page, "%s", topics[i].page);
@@ -214,6 +216,8 @@ open_manual(FILE *to, const char *name)
 static int
 help(FILE *to, int argc, char **argv)
 {
+	int n_words;
+
 	if (argc == 2 && strcmp(argv[0], "answers") == 0 && strcmp(argv[1], "--old") == 0) {
 		print_old_answers(to);
 		return ANSWERED;
@@ -222,6 +226,9 @@ help(FILE *to, int argc, char **argv)
 		aliases_print(to);
 		return ANSWERED;
 	}
+	const struct command *c = command_called(argc, argv, &n_words);
+	if (c && argc == n_words)
+		return open_manual(to, c->name);
 	if (argc > 1) {
 		fprintf(stderr, "ridge: error: help takes one topic\n  hint: write 'ridge help %s'\n", argv[0]);
 		return REFUSED;
@@ -230,6 +237,15 @@ help(FILE *to, int argc, char **argv)
 		return open_manual(to, argv[0]);
 	help_overview(to);
 	return ANSWERED;
+}
+
+/* In one word. */
+static void
+print_name(FILE *to, const char *name)
+{
+	for (; *name; name++)
+		fputc(*name == ' ' ? '-' : *name, to);
+	fputc('\n', to);
 }
 
 /* Words for the build and the shells, not for people. */
@@ -250,7 +266,7 @@ internal(struct arena *a, FILE *to, int argc, char **argv)
 		aliases_mdoc(to);
 	else if (strcmp(argv[1], "__names") == 0)
 		for (size_t i = 0; i < n_commands; i++)
-			fprintf(to, "%s\n", commands[i]->name);
+			print_name(to, commands[i]->name);
 	else if (strcmp(argv[1], "__lines") == 0)
 		for (size_t i = 0; i < n_commands; i++)
 			for (size_t k = 0; k < commands[i]->n_examples; k++)
@@ -279,11 +295,12 @@ dispatch(struct program *p, int argc, char **argv)
 		return help(p->page, argc - 2, argv + 2);
 	if (internal(p->arena, p->page, argc, argv))
 		return ANSWERED;
-	p->command = command_find(argv[1]);
+	int n_words;
+	p->command = command_called(argc - 1, argv + 1, &n_words);
 	if (!p->command)
 		return unknown_command(argv[1]);
 	diag_program(p->diag, arena_printf(p->arena, "ridge %s", p->command->name));
-	const int status = run_command(p, argc - 2, argv + 2);
+	const int status = run_command(p, argc - 1 - n_words, argv + 1 + n_words);
 	diag_print(p->diag, stderr, output_color(p, STDERR_FILENO));
 	return diag_failed(p->diag) ? STATUS_FAILED : status;
 }

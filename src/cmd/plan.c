@@ -11,8 +11,8 @@ plan_run(struct run *r, const void *input)
 	struct plan_question b;
 
 	if (strcmp(in->verb.text, "serve") == 0) {
-		diag_error(r->diag, in->verb.from, "plan serve is not available");
-		diag_hint(r->diag, "use 'ridge capacity': GPUs, engines and layouts that meet SLOs under a load");
+		diag_error(r->diag, in->verb.from, "'serve' stands behind other words");
+		diag_hint(r->diag, "write 'ridge plan serve', then the options");
 		return REFUSED;
 	}
 	if (strcmp(in->verb.text, "train") != 0) {

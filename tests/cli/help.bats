@@ -8,7 +8,7 @@ load helper
 	ask --help
 	answered
 	for command in $("$RIDGE" __names); do
-		shows "  $command "
+		shows "  ${command//-/ } "
 	done
 	ask -h
 	answered
@@ -30,8 +30,8 @@ load helper
 	for command in $("$RIDGE" __names); do
 		ask "$command" --help
 		answered
-		shows "ridge $command: "
-		shows "usage: ridge $command "
+		shows "ridge ${command//-/ }: "
+		shows "usage: ridge ${command//-/ } "
 		shows "--json"
 		shows "exit status:"
 		ask "$command" -h

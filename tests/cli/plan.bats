@@ -50,9 +50,9 @@ same_as_train() {
 }
 
 @test "what cannot be planned is refused with what can" {
-	ask plan serve llama3-70b
+	ask plan -n 8 serve llama3-70b
 	refused
-	says "use 'ridge capacity'"
+	says "write 'ridge plan serve'"
 	ask plan llama3-70b
 	refused
 	says "write ridge plan train llama3-70b"

@@ -21,7 +21,7 @@ for command in $("$RIDGE" __names); do
 	case $command in
 	check | hw | model | bench | calibrate | validate | train | plan) continue ;; # the database and what measures it; whole runs
 	esac
-	grep -q "^$command " "$lines" || {
+	grep -q "^$(printf '%s' "$command" | tr - ' ') " "$lines" || {
 		echo "decisions: man/ridge-decisions.7 has no line of 'ridge $command'"
 		status=1
 	}

@@ -47,7 +47,8 @@ for job in workloads/jobs/*.yaml; do
 	fi
 done
 for command in $("$RIDGE" __names); do
-	if ! grep -q "^[0-3]$tab$command\( \|\$\)" "$lines"; then
+	words=$(printf '%s' "$command" | tr - ' ')
+	if ! grep -q "^[0-3]$tab$words\( \|\$\)" "$lines"; then
 		echo "examples: 'ridge $command' has no example"
 		status=1
 	fi

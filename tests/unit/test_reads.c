@@ -469,7 +469,8 @@ END_TEST
 static bool
 is_slow(const struct command *c)
 {
-	return strcmp(c->name, "capacity") == 0 || strcmp(c->name, "serve") == 0;
+	return strcmp(c->name, "capacity") == 0 || strcmp(c->name, "serve") == 0 ||
+	    strcmp(c->name, "plan serve") == 0;
 }
 
 Suite *reads_suite(void);

@@ -105,22 +105,40 @@ enum answer capacity_floors(struct run *r, const struct capacity_in *in);
 bool capacity_plan_asked(const struct capacity_plan_in *in);
 enum answer capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c);
 
-/* --- between its own files ------------------------------------------------------------------------------- */
-
-struct plan_candidate;
-struct plan_load;
-struct engine;
+/* --- the search, for `ridge plan serve` too --------------------------------------------------------------- */
 
 /* One setup that is looked at. */
 struct plan_setup {
 	const struct gpu *gpu;
 	const struct engine *engine;
 	enum dtype type;
+	struct formats formats;
+	const struct calibration *fitted; /* the consensus, for what the intervals say */
 	const char *layout;
 	struct rental rental;
 	double n_linked; /* GPUs of a replica */
 	int group;       /* GPU, engine and type */
 };
+
+struct capacity_search {
+	struct run *run;
+	const struct capacity_plan_in *in;
+	const struct capacity_plan_case *c;
+	const struct workload *model;
+	struct speculation speculation;
+	struct plan_candidate *list; /* `about` is a struct plan_setup */
+	size_t n;
+	int n_groups;
+	const char *fault; /* why the last setup could not be put together */
+};
+
+/* The load and the SLOs.  False with errors. */
+bool capacity_load(
+    struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c, struct plan_load *l);
+/* All GPUs, engines, dtypes and layouts, not sized yet; run, in and c are set.  False with errors, also for none. */
+bool capacity_candidates(struct capacity_search *s);
+/* The load with the drafts of --speculate. */
+void capacity_drafts(const struct capacity_search *s, struct plan_load *load);
 
 void capacity_plan_show(
     struct run *r, const struct capacity_plan_in *in, const struct plan_candidate *c, const struct plan_load *l);

@@ -96,8 +96,8 @@ read_objectives(struct run *r, const struct capacity_plan_in *in, struct plan_lo
 	return run_positive(r, "ttft", in->ttft) & run_positive(r, "tpot", in->tpot) & run_positive(r, "e2e", in->e2e);
 }
 
-static bool
-read_load(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c, struct plan_load *l)
+bool
+capacity_load(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c, struct plan_load *l)
 {
 	const struct datum read[] = {c->rate, c->users, c->isl, c->osl, c->utilisation};
 
@@ -135,18 +135,6 @@ read_load(struct run *r, const struct capacity_plan_in *in, const struct capacit
 
 /* --- candidates ------------------------------------------------------------------------------------------ */
 
-struct search {
-	struct run *run;
-	const struct capacity_plan_in *in;
-	const struct capacity_plan_case *c;
-	const struct workload *model;
-	struct speculation speculation;
-	struct plan_candidate *list;
-	size_t n;
-	int n_groups;
-	const char *fault; /* why the last setup could not be put together */
-};
-
 /* As --layout takes it. */
 static const char *
 layout_text(struct arena *a, const struct serve_setup *setup)
@@ -161,7 +149,7 @@ layout_text(struct arena *a, const struct serve_setup *setup)
 
 /* What a layout is rented in: said of those that are shown. */
 static bool
-quiet_price(const struct search *s, struct plan_setup *about)
+quiet_price(const struct capacity_search *s, struct plan_setup *about)
 {
 	struct run quiet = *s->run;
 
@@ -170,7 +158,7 @@ quiet_price(const struct search *s, struct plan_setup *about)
 
 /* One layout; what cannot be put together is left out, and remembered. */
 static void
-add_layout(struct search *s, struct serve_parts *p, struct plan_setup about, struct serve_layout layout)
+add_layout(struct capacity_search *s, struct serve_parts *p, struct plan_setup about, struct serve_layout layout)
 {
 	struct arena *a = s->run->arena;
 	struct serve_setup *setup = ARENA_NEW(a, struct serve_setup);
@@ -224,7 +212,7 @@ wanted(struct datum asked, double degree)
 }
 
 static void
-add_layouts(struct search *s, struct serve_parts *p, const struct plan_setup *about)
+add_layouts(struct capacity_search *s, struct serve_parts *p, const struct plan_setup *about)
 {
 	const struct layout_in *asked = s->c->layout;
 	const double most = s->in->gpus.value;
@@ -245,7 +233,7 @@ add_layouts(struct search *s, struct serve_parts *p, const struct plan_setup *ab
 
 /* GPU, engine and type: all layouts. */
 static bool
-add_type(struct search *s, const struct gpu *gpu, const struct engine *e, struct word type)
+add_type(struct capacity_search *s, const struct gpu *gpu, const struct engine *e, struct word type)
 {
 	struct run *r = s->run;
 	struct formats f;
@@ -263,7 +251,9 @@ add_type(struct search *s, const struct gpu *gpu, const struct engine *e, struct
 	if (!serve_headroom(r, s->c->headroom, &p))
 		return false;
 	about.type = p.weights;
+	about.formats = f;
 	bind_serve_kernels(r, NULL, &p);
+	about.fitted = p.consensus;
 	add_layouts(s, &p, &about);
 	if (s->n == before)
 		run_warn(r, "%s, %s, %s: %s", gpu->id, e->id, dtype_name(about.type),
@@ -285,7 +275,7 @@ batched_engine(struct run *r, struct word name, const struct gpu *gpu)
 }
 
 static bool
-add_gpu(struct search *s, struct word name, const struct words *engines, const struct words *types)
+add_gpu(struct capacity_search *s, struct word name, const struct words *engines, const struct words *types)
 {
 	const struct gpu *gpu = run_gpu(s->run, name);
 
@@ -302,8 +292,8 @@ add_gpu(struct search *s, struct word name, const struct words *engines, const s
 	return true;
 }
 
-static bool
-bind_candidates(struct search *s)
+bool
+capacity_candidates(struct capacity_search *s)
 {
 	struct word engine = {NULL, {0}}, type = s->c->dtype;
 	const struct words usual_engine = {.n = 1, .list = &engine}, usual_type = {.n = 1, .list = &type};
@@ -311,23 +301,33 @@ bind_candidates(struct search *s)
 	                   *types = s->in->dtypes.n ? &s->in->dtypes : &usual_type;
 
 	s->list = ARENA_ARRAY(s->run->arena, struct plan_candidate, CANDIDATES_MOST);
+	if (!(s->model = run_model(s->run, s->c->model)) ||
+	    !bind_speculation(s->run, &s->in->speculate, s->model, &s->speculation))
+		return false;
 	for (size_t i = 0; i < s->c->gpus->n; i++)
 		if (!add_gpu(s, s->c->gpus->list[i], engines, types))
 			return false;
+	if (s->n == 0)
+		return run_refuse(s->run, s->c->gpus->list[0].from, "none of these setups can be evaluated",
+		    "see the warnings; 'ridge capacity' without --engine and --slo prints roofline floors");
 	return true;
+}
+
+void
+capacity_drafts(const struct capacity_search *s, struct plan_load *load)
+{
+	struct serve_load drafted = plan_serve_load(load);
+
+	bind_drafted(&s->speculation, &drafted);
+	load->n_drafts = drafted.n_drafts;
+	load->n_accepted = drafted.n_accepted;
 }
 
 /* --- the answer ------------------------------------------------------------------------------------------ */
 
-static bool
-feasible(const struct plan_candidate *c)
-{
-	return isfinite(c->n_gpus) && c->bound != PLAN_SIMULATED_OUT;
-}
-
 /* The cheapest, and what is faster for more money, step by step; what the simulation says may change the order. */
 static void
-confirm(struct search *s, const struct plan_load *l)
+confirm(struct capacity_search *s, const struct plan_load *l)
 {
 	int n = 0;
 
@@ -337,14 +337,14 @@ confirm(struct search *s, const struct plan_load *l)
 		plan_confirm(&s->list[i], l, (uint64_t)s->in->seed.value);
 		n++;
 	}
-	plan_sort(s->run->arena, s->list, s->n);
+	plan_sort(s->run->arena, s->list, s->n, PLAN_RANK_COST);
 }
 
 /* How far a setup got. */
 static int
 rank_of(const struct plan_candidate *c)
 {
-	if (feasible(c))
+	if (plan_feasible(c))
 		return 3;
 	return c->bound == PLAN_SIMULATED_OUT ? 2 : c->bound == PLAN_MISSES;
 }
@@ -365,7 +365,7 @@ stands_for(const struct plan_candidate *a, size_t a_place, const struct plan_can
 
 /* The front, and of each group the cheapest that meets the objectives, or else one that shows why none does. */
 static bool
-is_shown(const struct search *s, size_t i)
+is_shown(const struct capacity_search *s, size_t i)
 {
 	const struct plan_candidate *c = &s->list[i];
 	const int group = ((const struct plan_setup *)c->about)->group;
@@ -380,7 +380,7 @@ is_shown(const struct search *s, size_t i)
 }
 
 static void
-warn(struct run *r, const struct search *s)
+warn(struct run *r, const struct capacity_search *s)
 {
 	bool fits = false;
 
@@ -395,7 +395,7 @@ warn(struct run *r, const struct search *s)
 		run_warn(r, "closed load: users of faster GPUs send more requests, which may need more replicas");
 	if (s->in->unconfirmed)
 		run_warn(r, "closed form, not confirmed by simulation");
-	else if (feasible(&s->list[0]))
+	else if (plan_feasible(&s->list[0]))
 		run_warn(r,
 		    "up to %d setups on the cost-latency front simulated at the planned load, without spare replicas; "
 		    "the others are closed-form",
@@ -404,7 +404,7 @@ warn(struct run *r, const struct search *s)
 
 /* Where the price of a row comes from. */
 static void
-tell_price(const struct search *s, const struct plan_candidate *c)
+tell_price(const struct capacity_search *s, const struct plan_candidate *c)
 {
 	const struct plan_setup *about = c->about;
 	struct rental rental;
@@ -416,21 +416,12 @@ tell_price(const struct search *s, const struct plan_candidate *c)
 enum answer
 capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c)
 {
-	struct search s = {.run = r, .in = in, .c = c};
+	struct capacity_search s = {.run = r, .in = in, .c = c};
 	struct plan_load load;
 
-	if (!read_load(r, in, c, &load) || !(s.model = run_model(r, c->model)) ||
-	    !bind_speculation(r, &in->speculate, s.model, &s.speculation) || !bind_candidates(&s))
+	if (!capacity_load(r, in, c, &load) || !capacity_candidates(&s))
 		return REFUSED;
-	struct serve_load drafted = plan_serve_load(&load);
-	bind_drafted(&s.speculation, &drafted);
-	load.n_drafts = drafted.n_drafts;
-	load.n_accepted = drafted.n_accepted;
-	if (s.n == 0) {
-		run_refuse(r, c->gpus->list[0].from, "none of these setups can be evaluated",
-		    "see the warnings; without --engine and --slo, roofline floors are printed");
-		return REFUSED;
-	}
+	capacity_drafts(&s, &load);
 	r->title = datum_given(c->users)
 	    ? arena_printf(r->arena, "GPUs for %g users of %s", load.n_users, s.model->name)
 	    : arena_printf(r->arena, "GPUs for %.4g requests/s of %g tokens in, %g out: %s", load.rate_request_per_s,
@@ -445,5 +436,5 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 				capacity_plan_show(r, in, &s.list[i], &load);
 			}
 	warn(r, &s);
-	return feasible(&s.list[0]) ? ANSWERED : ANSWERED_NO;
+	return plan_feasible(&s.list[0]) ? ANSWERED : ANSWERED_NO;
 }

@@ -42,8 +42,8 @@ plan_bound_text(enum plan_bound b)
 }
 
 /* The worst latency over its limit; what that is. */
-static double
-excess(const struct plan_load *load, const struct plan_point *p, enum plan_measure *worst)
+double
+plan_excess(const struct plan_load *load, const struct plan_point *p, enum plan_measure *worst)
 {
 	double most = 0;
 
@@ -61,7 +61,7 @@ excess(const struct plan_load *load, const struct plan_point *p, enum plan_measu
 static bool
 plan_meets(const struct plan_load *load, const struct plan_point *p, enum plan_measure *missed)
 {
-	return excess(load, p, missed) <= 1;
+	return plan_excess(load, p, missed) <= 1;
 }
 
 /* --- the most that a replica takes ----------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ search(const struct serve_setup *s, const struct plan_load *l, struct tried low,
 
 	for (int i = 0; i < POINT_ROUNDS && high.log_rate - low.log_rate > close_enough; i++) {
 		const double at = between(low, high);
-		const double over = plan_glance(s, l, exp(at), &f, &p) ? excess(l, &p, &missed) : INFINITY;
+		const double over = plan_glance(s, l, exp(at), &f, &p) ? plan_excess(l, &p, &missed) : INFINITY;
 		const bool met = over <= 1;
 		if (met) {
 			low = (struct tried){at, log(over)};
@@ -146,20 +146,29 @@ plan_most(const struct serve_setup *s, const struct plan_load *l, struct plan_po
 	bool taken = false;
 	for (int i = 0; i < RETREATS && !(taken = plan_glance(s, l, high, &f, out)); i++)
 		high *= 0.97;
-	const double over = excess(l, out, &missed);
+	const double over = plan_excess(l, out, &missed);
 	if (!(over <= 1)) {
 		*bound = bound_of(missed);
 		if (!plan_glance(s, l, low, &f, out) || !plan_meets(l, out, &missed)) {
 			*bound = PLAN_MISSES;
 			return false;
 		}
-		search(s, l, (struct tried){log(low), log(excess(l, out, &missed))},
+		search(s, l, (struct tried){log(low), log(plan_excess(l, out, &missed))},
 		    (struct tried){log(high), log(over)}, &f, bound);
 	}
 	if (taken)
 		plan_point_of(s, l, &f, out);
 	out->full_frac = out->rate_request_per_s / full;
 	return true;
+}
+
+bool
+plan_alone(const struct serve_setup *s, const struct plan_load *l, struct plan_point *out)
+{
+	enum plan_bound bound;
+	const double most = most_rate(s, l, &bound);
+
+	return bound != PLAN_DOES_NOT_FIT && plan_point(s, l, least_part * most, out);
 }
 
 /* --- replicas -------------------------------------------------------------------------------------------- */
@@ -202,51 +211,98 @@ plan_size(struct plan_candidate *c, const struct plan_load *l)
 	count(c, l);
 }
 
-static double
-cost_of_candidate(const struct plan_candidate *c)
+bool
+plan_feasible(const struct plan_candidate *c)
 {
-	return isnan(c->all_usd_per_s) ? c->n_gpus : c->all_usd_per_s;
+	return isfinite(c->n_gpus) && c->bound != PLAN_SIMULATED_OUT;
 }
 
-/* Cheapest first; what has no price after what has one; then the faster, then the order in which they came. */
-static int
-by_cost(const void *x, const void *y)
+double
+plan_rank_value(const struct plan_candidate *c, enum plan_rank rank)
 {
-	const struct plan_candidate *a = *(struct plan_candidate *const *)x, *b = *(struct plan_candidate *const *)y;
-	const bool a_priced = !isnan(a->all_usd_per_s), b_priced = !isnan(b->all_usd_per_s);
-	const double a_cost = cost_of_candidate(a), b_cost = cost_of_candidate(b);
+	if (isinf(c->n_gpus))
+		return INFINITY;
+	switch (rank) {
+	case PLAN_RANK_COST:
+		return c->all_usd_per_s;
+	case PLAN_RANK_POWER:
+		return c->all_watt;
+	case PLAN_RANK_GPUS:
+		return c->n_gpus;
+	case PLAN_RANK_TTFT:
+		return c->usual.latency_s[PLAN_TTFT][PLAN_MEAN];
+	case PLAN_RANK_TPOT:
+		return c->usual.latency_s[PLAN_TPOT][PLAN_MEAN];
+	case N_PLAN_RANKS:
+		break;
+	}
+	return NAN;
+}
 
-	if (isinf(a_cost) != isinf(b_cost))
-		return isinf(a_cost) ? 1 : -1;
-	if (a_priced != b_priced)
-		return a_priced ? -1 : 1;
-	if (a_cost != b_cost)
-		return a_cost < b_cost ? -1 : 1;
-	const double a_s = a->usual.latency_s[PLAN_E2E][PLAN_MEAN], b_s = b->usual.latency_s[PLAN_E2E][PLAN_MEAN];
-	if (isfinite(a_cost) && a_s != b_s)
+struct ranked {
+	const struct plan_candidate *c;
+	double value;
+	bool known, vain; /* vain: of latencies, one that pays for idle replicas */
+};
+
+/* The best first; what is not known after what is, by GPUs; then the faster, then the order in which they came. */
+static int
+by_rank(const void *x, const void *y)
+{
+	const struct ranked *a = x, *b = y;
+
+	if (isinf(a->value) != isinf(b->value))
+		return isinf(a->value) ? 1 : -1;
+	if (a->vain != b->vain)
+		return a->vain ? 1 : -1;
+	if (a->known != b->known)
+		return a->known ? -1 : 1;
+	if (a->value != b->value)
+		return a->value < b->value ? -1 : 1;
+	const double a_s = a->c->usual.latency_s[PLAN_E2E][PLAN_MEAN], b_s = b->c->usual.latency_s[PLAN_E2E][PLAN_MEAN];
+	if (isfinite(a->value) && a_s != b_s)
 		return a_s < b_s ? -1 : 1;
-	return (a > b) - (a < b);
+	return (a->c > b->c) - (a->c < b->c);
+}
+
+/* No other candidate is both cheaper and faster; without a price they have a front of their own. */
+static void
+mark_front(struct arena *a, struct plan_candidate *list, size_t n)
+{
+	struct ranked *order = ARENA_ARRAY(a, struct ranked, n);
+	double fastest_s[2] = {INFINITY, INFINITY};
+
+	for (size_t i = 0; i < n; i++) {
+		const double usd = plan_rank_value(&list[i], PLAN_RANK_COST);
+		order[i] = (struct ranked){&list[i], isnan(usd) ? list[i].n_gpus : usd, !isnan(usd), false};
+	}
+	qsort(order, n, sizeof *order, by_rank);
+	for (size_t i = 0; i < n; i++) {
+		struct plan_candidate *c = &list[order[i].c - list];
+		double *const fastest = &fastest_s[!order[i].known];
+		const double e2e_s = c->usual.latency_s[PLAN_E2E][PLAN_MEAN];
+		c->front = plan_feasible(c) && !c->idle && e2e_s < *fastest;
+		if (c->front)
+			*fastest = e2e_s;
+	}
 }
 
 void
-plan_sort(struct arena *a, struct plan_candidate *list, size_t n)
+plan_sort(struct arena *a, struct plan_candidate *list, size_t n, enum plan_rank rank)
 {
-	struct plan_candidate **order = ARENA_ARRAY(a, struct plan_candidate *, n),
-	                      *sorted = ARENA_ARRAY(a, struct plan_candidate, n);
-	double fastest_s[2] = {INFINITY, INFINITY};
+	const bool latency = rank == PLAN_RANK_TTFT || rank == PLAN_RANK_TPOT;
+	struct ranked *order = ARENA_ARRAY(a, struct ranked, n);
+	struct plan_candidate *sorted = ARENA_ARRAY(a, struct plan_candidate, n);
 
-	for (size_t i = 0; i < n; i++)
-		order[i] = &list[i];
-	qsort(order, n, sizeof *order, by_cost);
+	mark_front(a, list, n);
 	for (size_t i = 0; i < n; i++) {
-		sorted[i] = *order[i];
-		double *const fastest = &fastest_s[isnan(sorted[i].all_usd_per_s)];
-		const double e2e_s = sorted[i].usual.latency_s[PLAN_E2E][PLAN_MEAN];
-		sorted[i].front = isfinite(sorted[i].n_gpus) && sorted[i].bound != PLAN_SIMULATED_OUT &&
-		    !sorted[i].idle && e2e_s < *fastest;
-		if (sorted[i].front)
-			*fastest = e2e_s;
+		const double value = plan_rank_value(&list[i], rank);
+		order[i] = (struct ranked){
+		    &list[i], isnan(value) ? list[i].n_gpus : value, !isnan(value), latency && list[i].idle};
 	}
+	qsort(order, n, sizeof *order, by_rank);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = *order[i].c;
 	for (size_t i = 0; i < n; i++)
 		list[i] = sorted[i];
 }
@@ -256,7 +312,7 @@ plan_all(struct arena *a, struct plan_candidate *list, size_t n, const struct pl
 {
 	for (size_t i = 0; i < n; i++)
 		plan_size(&list[i], l);
-	plan_sort(a, list, n);
+	plan_sort(a, list, n, PLAN_RANK_COST);
 }
 
 /* --- simulation ------------------------------------------------------------------------------------------ */

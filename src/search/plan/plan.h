@@ -151,8 +151,18 @@ bool plan_most(
     const struct serve_setup *s, const struct plan_load *load, struct plan_point *out, enum plan_bound *bound);
 /* Replicas, cost and power of one candidate. */
 void plan_size(struct plan_candidate *c, const struct plan_load *load);
-/* Sized candidates in order of cost (of GPUs where there is no price), the front marked. */
-void plan_sort(struct arena *a, struct plan_candidate *list, size_t n);
+/* What setups are ranked by. */
+enum plan_rank { PLAN_RANK_COST, PLAN_RANK_POWER, PLAN_RANK_GPUS, PLAN_RANK_TTFT, PLAN_RANK_TPOT, N_PLAN_RANKS };
+/* Of a sized candidate; NaN: no price or power is known, infinite: it does not meet the objectives. */
+double plan_rank_value(const struct plan_candidate *c, enum plan_rank rank);
+bool plan_feasible(const struct plan_candidate *c);
+/* Sized candidates, the first the best (by GPUs where no price or power is known), the front of cost and latency
+ * marked. */
+void plan_sort(struct arena *a, struct plan_candidate *list, size_t n, enum plan_rank rank);
+/* The worst latency of a point over its limit, and of which objective it is; 0 without objectives. */
+double plan_excess(const struct plan_load *load, const struct plan_point *p, enum plan_measure *worst);
+/* The latency of a request that is alone; false when not even one fits. */
+bool plan_alone(const struct serve_setup *s, const struct plan_load *load, struct plan_point *out);
 /* All candidates, sized and sorted. */
 void plan_all(struct arena *a, struct plan_candidate *list, size_t n, const struct plan_load *load);
 /* Simulate a candidate at the planned load without its spares, and add replicas until it meets the objectives. */

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Fronts of `ridge plan serve --pareto`: setups, or operating points, that no other one beats in both measures. */
+#include "ask/plan/serve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_POINTS = 12 };
+
+/* --- two measures of a setup at the load ----------------------------------------------------------------- */
+
+static const char *const measures[] = {"cost", "power", "gpus", "ttft", "tpot", "e2e"};
+enum { N_MEASURES = sizeof measures / sizeof *measures };
+
+static double
+value_of(const struct plan_candidate *c, int measure)
+{
+	if (measure < (int)N_PLAN_RANKS)
+		return plan_rank_value(c, (enum plan_rank)measure);
+	return isinf(c->n_gpus) ? INFINITY : c->usual.latency_s[PLAN_E2E][PLAN_MEAN];
+}
+
+static int
+measure_named(const char *name, size_t n)
+{
+	int i = 0;
+
+	while (i < (int)N_MEASURES && (strncmp(measures[i], name, n) != 0 || measures[i][n]))
+		i++;
+	return i;
+}
+
+/* One point of the plane; both are to be small. */
+struct spot {
+	double x, y;
+	struct plan_served_row row;
+};
+
+static int
+by_x(const void *a, const void *b)
+{
+	const struct spot *p = a, *q = b;
+
+	if (p->x != q->x)
+		return p->x < q->x ? -1 : 1;
+	return p->y != q->y ? (p->y < q->y ? -1 : 1) : (p->row.c > q->row.c) - (p->row.c < q->row.c);
+}
+
+static struct plan_served_row *
+front_of(struct run *r, struct spot *spots, size_t n, size_t *n_rows)
+{
+	struct plan_served_row *rows = ARENA_ARRAY(r->arena, struct plan_served_row, n + 1);
+	double least = INFINITY;
+
+	*n_rows = 0;
+	qsort(spots, n, sizeof *spots, by_x);
+	for (size_t i = 0; i < n; i++)
+		if (spots[i].y < least) {
+			least = spots[i].y;
+			rows[(*n_rows)++] = spots[i].row;
+		}
+	return rows;
+}
+
+/* --- operating points ------------------------------------------------------------------------------------ */
+
+/* From one request at a time to as many as a replica takes: tokens of a GPU against tokens of a user. */
+static size_t
+add_points(struct run *r, const struct plan_served *p, const struct plan_candidate *c, struct spot *out)
+{
+	struct plan_load free_load = p->load;
+	enum plan_bound bound;
+	struct plan_point most, at;
+	size_t n = 0;
+
+	free_load.n_objectives = 0;
+	free_load.utilisation_frac = 1;
+	if (!plan_most(c->setup, &free_load, &most, &bound))
+		return 0;
+	for (int i = 0; i < N_POINTS; i++) {
+		const double rate = most.rate_request_per_s * pow(2, (i - N_POINTS + 1) / 1.5);
+		if (!plan_point(c->setup, &free_load, rate, &at) || !(at.latency_s[PLAN_TPOT][PLAN_MEAN] > 0))
+			continue;
+		struct plan_candidate *own = ARENA_NEW(r->arena, struct plan_candidate);
+		*own = *c;
+		own->usual = at;
+		const double gpu = rate * p->load.osl_token / c->n_replica_gpus,
+		             user = 1 / at.latency_s[PLAN_TPOT][PLAN_MEAN];
+		out[n++] = (struct spot){-user, -gpu, {own, 'a', gpu, user}};
+	}
+	return n;
+}
+
+static struct plan_served_row *
+token_front(struct run *r, const struct plan_served *p, size_t *n_rows)
+{
+	const struct capacity_search *s = &p->search;
+	struct spot *spots = ARENA_ARRAY(r->arena, struct spot, s->n * N_POINTS + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->list[i].bound != PLAN_DOES_NOT_FIT)
+			n += add_points(r, p, &s->list[i], spots + n);
+	return front_of(r, spots, n, n_rows);
+}
+
+/* --- the question ---------------------------------------------------------------------------------------- */
+
+bool
+plan_serve_front(struct run *r, const struct plan_served *p, struct plan_served_row **rows, size_t *n)
+{
+	const struct word w = p->in->pareto;
+	const struct capacity_search *s = &p->search;
+	const char *colon = strchr(w.text, ':');
+
+	run_reads(r, &p->in->pareto, NULL);
+	if (strcmp(w.text, "tokens-per-gpu:tokens-per-user") == 0) {
+		*rows = token_front(r, p, n);
+		return true;
+	}
+	const int x = colon ? measure_named(w.text, (size_t)(colon - w.text)) : (int)N_MEASURES,
+	          y = colon ? measure_named(colon + 1, strlen(colon + 1)) : (int)N_MEASURES;
+	if (x == (int)N_MEASURES || y == (int)N_MEASURES || x == y)
+		return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is no front", w.text),
+		    "write for example cost:tpot, of cost, power, gpus, ttft, tpot and e2e, or "
+		    "tokens-per-gpu:tokens-per-user");
+	struct spot *spots = ARENA_ARRAY(r->arena, struct spot, s->n + 1);
+	size_t n_spots = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct plan_candidate *c = &s->list[i];
+		if (plan_feasible(c) && !c->idle && isfinite(value_of(c, x)) && isfinite(value_of(c, y)))
+			spots[n_spots++] = (struct spot){value_of(c, x), value_of(c, y), {c, 'a', NAN, NAN}};
+	}
+	*rows = front_of(r, spots, n_spots, n);
+	plan_serve_groups(r, p, *rows, *n);
+	return true;
+}

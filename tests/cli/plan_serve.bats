@@ -1,0 +1,92 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Plans of serving: rows are what capacity and serve say, limits are kept, nothing that meets is said with the nearest.
+
+load helper
+
+plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
+
+@test "equal questions give the best row of capacity" {
+	own=layouts.0.gpu,layouts.0.engine,layouts.0.dtype,layouts.0.layout,layouts.0.n_replicas,layouts.0.n_gpus,layouts.0.ttft_s,layouts.0.tpot_s
+	for asked in "llama3.1-8b --gpu h100,h200 --rate 30 --isl 1000 --osl 250 --tpot 40ms" \
+		"llama3.1-8b --gpu a100-80gb,l40s --engine vllm --rate 5 --isl 500 --osl 500 --ttft 2s" \
+		"llama3.1-70b --gpu h100 --engine vllm,sglang --rate 4 --isl 2000 --osl 200 --slo ttft.p99:2s" \
+		"qwen3-30b-a3b --gpu h200 --engine vllm --users 300 --think 10s --isl 800 --osl 300 --e2e 20s" \
+		"llama3.1-8b --gpu b200 --rate 50 --isl 128 --osl 1024 --tpot 20ms --growth 0.5 --spare 1"; do
+		# shellcheck disable=SC2086 # words
+		planned=$("$RIDGE" plan serve $asked --max-sequences default --max-step-tokens default --unconfirmed --get "$own")
+		# shellcheck disable=SC2086
+		sized=$("$RIDGE" capacity $asked --unconfirmed --get "${own//layouts/candidates}")
+		[ "$planned" = "$sized" ] || complain "$asked: plan says $planned, capacity $sized"
+	done
+}
+
+@test "limits are tried, and are what serve is told" {
+	ask "${plan[@]}" --gpu h100 --engine vllm --tpot 60ms --max-sequences 64,512 --max-step-tokens 4096
+	answered
+	options=$("$RIDGE" "${plan[@]}" --gpu h100 --engine vllm --tpot 60ms --max-sequences 512 --max-step-tokens 4096 --get serve_options)
+	case $options in *"--set engine.scheduler.max_sequences=512 --set engine.scheduler.max_tokens=4096") ;; *) complain "$options" ;; esac
+	mapfile -t row < <("$RIDGE" "${plan[@]}" --gpu h100 --engine vllm --tpot 60ms --max-sequences 512 --max-step-tokens 4096 \
+		--get layouts.0.n_replicas,layouts.0.ttft_s,layouts.0.tpot_s)
+	# shellcheck disable=SC2086 # words
+	got=$("$RIDGE" serve llama3.1-8b $options --isl 1000 --osl 250 --rate "$(awk "BEGIN { print 20 / ${row[0]} }")" --get ttft_s,tpot_s)
+	[ "$got" = "${row[1]}"$'\n'"${row[2]}" ] || complain "${row[*]}: serve says $got"
+	ask "${plan[@]}" --gpu h100 --max-sequences auto,5
+	refused
+	ask "${plan[@]}" --gpu h100 --max-step-tokens 0
+	refused
+}
+
+@test "another limit never costs more than the engine's" {
+	for n in 5 40 160; do
+		usual=$("$RIDGE" plan serve llama3.1-8b --gpu h100 --engine vllm --rate $n --isl 1000 --osl 250 --unconfirmed \
+			--max-sequences default --max-step-tokens default --get n_gpus)
+		tuned=$("$RIDGE" plan serve llama3.1-8b --gpu h100 --engine vllm --rate $n --isl 1000 --osl 250 --unconfirmed --get n_gpus)
+		[ "$tuned" -le "$usual" ] || complain "$n requests/s: $tuned GPUs, $usual with the engine's limits"
+	done
+}
+
+@test "ranks and fronts" {
+	for rank in power:power_watt gpus:n_gpus ttft:ttft_s tpot:tpot_s; do
+		mapfile -t value < <("$RIDGE" "${plan[@]}" --gpu h100,h200 --engine vllm,sglang --dtype bf16,fp8 --rank "${rank%:*}" \
+			--get "layouts.0.${rank#*:},layouts.1.${rank#*:}")
+		awk "BEGIN { exit !(${value[0]} <= ${value[1]}) }" || complain "$rank: ${value[*]}"
+	done
+	ask "${plan[@]}" --gpu h100,h200 --engine vllm --dtype bf16,fp8 --tpot 60ms --pareto gpus:tpot --csv --table layouts
+	answered
+	ask "${plan[@]}" --gpu h100 --pareto cost:speed
+	refused
+	says "cost:tpot"
+	ask "${plan[@]}" --gpu h100 --engine vllm --pareto tokens-per-gpu:tokens-per-user --csv --table layouts
+	answered
+	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) { if ($i ~ /^user_token/) u = i; if ($i ~ /^gpu_output/) g = i } next }
+		NR > 2 && ($u > user || $g < gpu) { exit 1 } { user = $u; gpu = $g }' "$tmp/out" || complain "not a front"
+}
+
+@test "a row as a command line" {
+	ask "${plan[@]}" --gpu h100 --engine vllm,sglang --dtype bf16,fp8 --tpot 60ms --emit vllm --emit-rank 2
+	[ "$(wc -l <"$tmp/out")" = 1 ]
+	sh -n "$tmp/out"
+	ask "${plan[@]}" --gpu h100 --engine vllm --emit vllm --emit-rank 9
+	refused
+	says "--emit-rank 1"
+}
+
+@test "nothing that meets: the nearest, with status 1" {
+	ask plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5 --isl 1000 --osl 250 --tpot 2ms --unconfirmed
+	answered 1
+	shows "times the TPOT of its SLO"
+	ask plan serve llama3.1-405b --gpu l40s --engine vllm --rate 5 --isl 1000 --osl 250 --gpus 2 --unconfirmed
+	answered 1
+	says "raise --gpus"
+}
+
+@test "what is missing is said" {
+	ask plan serve llama3.1-8b --rate 5 --isl 100 --osl 100
+	refused
+	ask plan serve --gpu h100 --rate 5 --isl 100 --osl 100
+	refused
+	ask plan serve llama3.1-8b --gpu h100 --isl 100 --osl 100
+	refused
+	says "--rate 5"
+}
