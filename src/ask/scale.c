@@ -304,7 +304,7 @@ show_fit(struct run *r, const struct fit *f, bool universal)
 	if (!f->given)
 		return;
 	SCOPE_I (sh, "fits", universal) {
-		TELL(sh, curve, universal ? "universal" : "Amdahl");
+		TELL(sh, curve, universal ? "USL" : "Amdahl");
 		CALL(sh, contention, scale_interval(sh, &c));
 		SHOW(sh, contention, contention);
 		TELL(sh, contention_interval, interval(r, "contention", &c));

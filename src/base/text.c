@@ -90,9 +90,10 @@ text_nearest(const char *word, const char *const *candidates, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		int distance = text_distance(word, candidates[i]);
 
+		/* a beginning comes first, and of those the shortest */
 		if (length >= 3 && strncasecmp(candidates[i], word, strlen(word)) == 0)
-			distance = least(distance, 1);
-		if (distance < best_distance) {
+			distance = 0;
+		if (distance < best_distance || (distance == 0 && strlen(candidates[i]) < strlen(best))) {
 			best_distance = distance;
 			best = candidates[i];
 		}

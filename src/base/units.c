@@ -241,11 +241,34 @@ quantity_dim(enum quantity q)
 	return quantities[q].dim;
 }
 
+/* The example with the number that was typed: 48 for a time is `48us, 48ms or 48h`. */
+static void
+hint_with_units(const char *number, enum quantity q, char *hint, size_t size)
+{
+	size_t n = (size_t)snprintf(hint, size, "write ");
+
+	for (const char *p = quantities[q].example; *p && n + strlen(number) + 2 < size;)
+		if (isdigit((unsigned char)*p)) {
+			n += (size_t)snprintf(hint + n, size - n, "%s", number);
+			p += strspn(p, "0123456789.");
+		} else {
+			hint[n++] = *p++;
+			hint[n] = '\0';
+		}
+}
+
+/* A plain number with a word behind it (`8req/s`) needs the word to go. */
 static bool
 fault_not(const char *text, enum quantity q, struct quantity_fault *fault)
 {
+	const size_t digits = strspn(text, "0123456789.");
+	const bool plain = q == Q_COUNT || q == Q_NUMBER;
+
 	snprintf(fault->what, sizeof fault->what, "'%.60s' is not %s", text, quantities[q].name);
-	snprintf(fault->hint, sizeof fault->hint, "write for example %s", quantities[q].example);
+	if (plain && digits && isalpha((unsigned char)text[digits]) && !strpbrk(text + digits, "0123456789"))
+		snprintf(fault->hint, sizeof fault->hint, "write %.*s", (int)digits, text);
+	else
+		snprintf(fault->hint, sizeof fault->hint, "write for example %s", quantities[q].example);
 	return false;
 }
 
@@ -354,7 +377,10 @@ read_quantity(const char *text, enum quantity q, double *value, struct quantity_
 	} else if (*unit == '\0') {
 		snprintf(
 		    fault->what, sizeof fault->what, "'%.60s' has no unit, but %s is needed", text, quantities[q].name);
-		snprintf(fault->hint, sizeof fault->hint, "write for example %s", quantities[q].example);
+		if (strlen(text) < 12 && isdigit((unsigned char)*text))
+			hint_with_units(text, q, fault->hint, sizeof fault->hint);
+		else
+			snprintf(fault->hint, sizeof fault->hint, "write for example %s", quantities[q].example);
 		return false;
 	}
 	for (int i = 0; i < N_UNITS && scale == 0; i++)
@@ -461,8 +487,13 @@ money_write(double v, char *buf, size_t size)
 	char digits[40], out[60];
 	size_t n = 0;
 
-	if ((fabs(v) < 0.1 && v != 0) || fabs(v) >= 1e15) {
-		snprintf(buf, size, "%s$%.3g", v < 0 ? "-" : "", fabs(v));
+	const bool tiny = fabs(v) < 0.1 && fabs(v) > 1e-9;
+
+	if (tiny || (fabs(v) <= 1e-9 && v != 0) || fabs(v) >= 1e15) {
+		snprintf(buf, size, tiny ? "%s$%.*f" : "%s$%.*g", v < 0 ? "-" : "",
+		    tiny ? 2 - (int)floor(log10(fabs(v))) : 3, fabs(v));
+		for (size_t end = strlen(buf); tiny && buf[end - 1] == '0' && buf[end - 4] != '.'; end--)
+			buf[end - 1] = '\0';
 		return;
 	}
 	snprintf(digits, sizeof digits, fabs(v) < 1000 ? "%.2f" : "%.0f", fabs(v));

@@ -158,6 +158,15 @@ value_in(const struct pairs *p, const char *piece, size_t *length)
 	return equals ? equals + 1 : NULL;
 }
 
+/* The value of a degree that goes on as another part: `2dp4`, `2 pp=2`. */
+static bool
+runs_on(const char *value)
+{
+	const char *rest = value + strspn(value, "0123456789");
+
+	return rest > value && isalpha((unsigned char)rest[strspn(rest, " ")]) && strpbrk(rest, "=:0123456789");
+}
+
 /* Pieces without `=` belong to the value before (`gpu=a,b`), unless nothing came before or flags may stand. */
 static bool
 add_pairs(const struct pairs *p, const char *text)
@@ -177,6 +186,9 @@ add_pairs(const struct pairs *p, const char *text)
 		if (!good_path(p, path))
 			return false;
 		const char *value = said ? said : "true";
+		if (p->layout && runs_on(value))
+			return bad_pair(p, arena_printf(p->arena, "'%s' runs parts of a layout together", pieces[i]),
+			    "separate them with commas: tp=2,pp=2");
 		while (!p->layout && i + 1 < n && !strchr(pieces[i + 1], '='))
 			value = arena_printf(p->arena, "%s,%s", value, pieces[++i]);
 		struct source at = p->at;
@@ -301,6 +313,37 @@ value_of(struct parser *p, const char *attached, const char *option, const char 
 	return NULL;
 }
 
+/* Options of other programs that no option here stands for: what to write instead, rather than the nearest spelling. */
+static const char *
+instead_of(const struct command *c, const char *name)
+{
+	static const struct {
+		const char *commands, *names, *hint;
+	} all[] = {
+	    {"memory plan train", "use-distributed-optimizer zero-1", "write --layout zero=1"},
+	    {"memory plan train", "num-layers-per-virtual-pipeline-stage num-virtual-stages-per-pipeline-rank",
+	        "write --layout vp=N: N chunks of layers on each pipeline stage"},
+	    {"memory plan train", "recompute-method recompute-num-layers", "write --recompute full, or uniform-N"},
+	    {"memory plan train", "overlap-grad-reduce overlap-param-gather tp-comm-overlap use-flash-attn",
+	        "the framework decides: choose it with --stack"},
+	    {"train plan", "engine", "write --stack: engines serve, stacks train"},
+	    {"capacity kv serve", "stack framework", "write --engine: stacks train, engines serve"},
+	    {"capacity kv launch memory plan roofline serve train", "bf16 fp16 fp8 fp32", "write --dtype bf16"},
+	    {"serve capacity", "enable-expert-parallel enable-ep-moe", "write --layout ep=N"},
+	    {"serve", "enable-chunked-prefill", "the engine decides; in a simulation, write --prefill chunked"},
+	    {"serve capacity", "max-model-len", "leave it out: sequences take --isl and --osl"},
+	    {"serve capacity", "enable-prefix-caching",
+	        "write --cached F: the share of each prompt found in the cache"},
+	    {"serve capacity kv", "gpu-memory-utilization mem-fraction-static utilization",
+	        "the engine's own share applies; --headroom replaces it"},
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (text_lists(all[i].commands, c->name) && text_lists(all[i].names, name))
+			return all[i].hint;
+	return NULL;
+}
+
 /* What engines do and no model here does: said, rather than called a slip. */
 static bool
 not_modeled(struct parser *p, const char *option)
@@ -346,8 +389,10 @@ unknown_option(struct parser *p, const char *option)
 		if (alias_option(&aliases[i], p->command))
 			names[n++] = aliases[i].name;
 	diag_error(p->diag, (struct source){0}, "there is no option '%s'", option);
-	const char *near = text_nearest(option + strspn(option, "-"), names, n);
-	if (near)
+	const char *name = option + strspn(option, "-"), *near = text_nearest(name, names, n);
+	if (instead_of(p->command, name))
+		diag_hint(p->diag, "%s", instead_of(p->command, name));
+	else if (near)
 		diag_hint(p->diag, "did you mean '--%s'?", near);
 	else
 		diag_hint(p->diag, "'ridge %s --help' lists the options", p->command->name);
@@ -547,6 +592,11 @@ arguments_place(struct arena *a, struct diag *d, const struct command *c, struct
 	}
 	if (i < operands->n) {
 		diag_error(d, (struct source){0}, "extra operand '%s'", operands->list[i].text);
-		diag_hint(d, "usage: ridge %s %s [OPTIONS]", c->name, c->usage);
+		if (strchr(operands->list[i].text, '='))
+			diag_hint(d, "write lists without blanks: --option a=1,b=2");
+		else if (command_option_named(c, "points") && strchr(operands->list[i].text, '.'))
+			diag_hint(d, "write --points %s", operands->list[i].text);
+		else
+			diag_hint(d, "usage: ridge %s %s [OPTIONS]", c->name, c->usage);
 	}
 }

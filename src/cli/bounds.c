@@ -244,6 +244,10 @@ bounds_check(struct diag *d, struct source at, const char *path, enum quantity q
 		diag_error(d, at, "%s must be at most %s", path, most);
 	else
 		return true;
-	diag_hint(d, "write a number from %s to %s", least, most);
+	if (q == Q_FRACTION && b.most == 1)
+		diag_hint(d, "write a share up to 1, or a percentage: 0.8 or 80%%");
+	else
+		diag_hint(
+		    d, b.above ? "write a number above %s, up to %s" : "write a number from %s to %s", least, most);
 	return false;
 }

@@ -73,7 +73,10 @@ help_overview(FILE *to)
 			fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
 		}
 	}
-	fputs("\n'ridge COMMAND --help' shows options and examples, 'ridge help COMMAND' opens the manual.\n", to);
+	fputs(
+	    "\n'ridge COMMAND --help' shows options and examples, 'ridge help COMMAND' opens the manual.\n"
+	    "'ridge help TOPIC': decisions (command lines for them), glossary, models (equations), accuracy, options\n",
+	    to);
 }
 
 void

@@ -262,6 +262,18 @@ is_above(const struct option *o, const void *key)
 	return strncmp(o->path, key, n) == 0 && o->path[n] == '.';
 }
 
+/* `layout.tensor` begins an option of other programs, --tensor-parallel-size, which is `layout.tp` here. */
+static const char *
+layout_word(const char *path)
+{
+	const size_t n = strlen("layout.");
+
+	for (size_t i = 0; text_begins(path, "layout.") && strlen(path + n) > 2 && i < n_aliases; i++)
+		if (text_begins(aliases[i].of, "layout.") && text_begins(aliases[i].name, path + n))
+			return aliases[i].of;
+	return NULL;
+}
+
 void
 inputs_unknown(struct diag *d, const struct command *c, const char *path, struct source at, const char *before)
 {
@@ -271,7 +283,9 @@ inputs_unknown(struct diag *d, const struct command *c, const char *path, struct
 	for (size_t g = 0; g < c->n_groups; g++)
 		for (size_t i = 0; i < c->groups[g].n && n < 250; i++)
 			names[n++] = c->groups[g].options[i].path;
-	const char *near = text_nearest(path, names, n);
+	const char *near = layout_word(path);
+	if (!near)
+		near = text_nearest(path, names, n);
 	const size_t layout =
 	    text_begins(path, "layout.") && (!near || text_begins(near, "layout.")) && !*before ? strlen("layout.") : 0;
 	if (layout)
@@ -376,14 +390,16 @@ bind_choice(struct arena *a, struct diag *d, const struct option *o, const struc
 		return false;
 	char **choices = text_split(a, o->complete, '|', &n_choices);
 	for (size_t i = 0; i < n_choices; i++)
-		if (strcmp(choices[i], out->text) == 0)
+		if (strcmp(choices[i], out->text) == 0 || strcmp(choices[i], dtype_spelled(out->text)) == 0) {
+			out->text = choices[i];
 			return true;
+		}
 	diag_error(d, n->at, "'%s' is not one of %s", out->text, o->complete);
 	const char *near = text_nearest(out->text, (const char *const *)choices, n_choices);
 	if (near)
 		diag_hint(d, "did you mean '%s'?", near);
 	else
-		diag_hint(d, "write one of them");
+		diag_hint(d, o->name ? "write one of them" : "write one of them before '%s'", out->text);
 	return false;
 }
 

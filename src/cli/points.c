@@ -88,7 +88,7 @@ readable(struct arena *a, struct diag *d, const struct setting *s, const struct 
 		return true;
 	char **choices = text_split(a, o->complete, '|', &n);
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(choices[i], value) == 0)
+		if (strcmp(choices[i], value) == 0 || strcmp(choices[i], dtype_spelled(value)) == 0)
 			return true;
 	const char *near = text_nearest(value, (const char *const *)choices, n);
 	diag_error(d, s->at, "'%s': '%s' is not one of %s", s->path, value, o->complete);

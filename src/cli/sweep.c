@@ -8,15 +8,16 @@
 #include <unistd.h>
 
 static const char *
-first_error(const struct diag *d)
+first_error(const struct diag *d, const char **hint)
 {
 	struct source at;
-	const char *hint, *text;
+	const char *text;
 	enum severity severity;
 
-	for (int i = 0; (text = diag_message(d, i, &at, &hint, &severity)); i++)
+	for (int i = 0; (text = diag_message(d, i, &at, hint, &severity)); i++)
 		if (severity == SEVERITY_ERROR)
 			return text;
+	*hint = NULL;
 	return "refused";
 }
 
@@ -24,15 +25,17 @@ first_error(const struct diag *d)
 struct refusals {
 	size_t n, others;
 	struct {
-		const char *point, *why;
+		const char *point, *why, *hint;
 		size_t count;
 	} list[16];
 };
 
 static void
-add_refusal(
-    struct arena *a, struct refusals *refusals, const struct texts *names, const struct texts *values, const char *why)
+add_refusal(struct arena *a, struct refusals *refusals, const struct texts *names, const struct texts *values,
+    const struct diag *d)
 {
+	const char *hint, *why = first_error(d, &hint);
+
 	for (size_t i = 0; i < refusals->n; i++)
 		if (strcmp(refusals->list[i].why, why) == 0) {
 			refusals->list[i].count++;
@@ -47,6 +50,7 @@ add_refusal(
 		point = arena_printf(a, "%s%s%s=%s", point, i ? ", " : "", names->list[i], values->list[i]);
 	refusals->list[refusals->n].point = point;
 	refusals->list[refusals->n].why = arena_text(a, why);
+	refusals->list[refusals->n].hint = hint ? arena_text(a, hint) : NULL;
 	refusals->list[refusals->n++].count = 1;
 }
 
@@ -64,6 +68,23 @@ merge_refusals(struct arena *a, struct words *warnings, const struct refusals *r
 			w.text = arena_printf(a, "%s: %s", refusals->list[i].point, refusals->list[i].why);
 		if (w.text)
 			question_merge(a, warnings, &(struct words){1, &w});
+	}
+}
+
+/* No point was answered: print every fault of the last one, and the first of points with another. */
+static void
+print_refusals(struct program *p, const struct refusals *refusals, const struct diag *last)
+{
+	const char *hint, *said = first_error(last, &hint);
+
+	diag_print(last, stderr, output_color(p, STDERR_FILENO));
+	for (size_t i = 0; i < refusals->n; i++) {
+		if (strcmp(refusals->list[i].why, said) == 0)
+			continue;
+		diag_error(p->diag, (struct source){"--sweep", 0, 0, NULL, false}, "%s: %s", refusals->list[i].point,
+		    refusals->list[i].why);
+		if (refusals->list[i].hint)
+			diag_hint(p->diag, "%s", refusals->list[i].hint);
 	}
 }
 
@@ -206,9 +227,9 @@ answer_point(struct sweeper *s, struct arena *passing, size_t i)
 	point.asked = question_inputs(&q, at, &point.n_asked);
 	if (a.status == REFUSED) {
 		point.faults = d;
-		add_refusal(p->arena, &s->refusals, &s->head.swept, &point.swept, first_error(d));
+		add_refusal(p->arena, &s->refusals, &s->head.swept, &point.swept, d);
 		if (s->status == REFUSED && i + 1 == s->axes.n_points)
-			diag_print(d, stderr, output_color(p, STDERR_FILENO));
+			print_refusals(p, &s->refusals, d);
 	} else {
 		program_inspect(p, a.sheet);
 		if (a.reads)

@@ -101,7 +101,7 @@ right_size(struct run *r, const struct cost_in *in, struct fleet *f)
 	SHOW(sh, gpu_request_per_s, gpu_request_per_s);
 	const double now = datum_given(in->gpus) ? in->gpus.value : gpus;
 	if (!datum_given(in->gpus))
-		run_assume(r, "GPUs now: those of --capacity");
+		run_assume(r, "current GPUs: those of --capacity");
 	show_now(r, f, gpu_request_per_s, now);
 	CALL(sh, n_gpus, cost_gpus_needed(sh, load_request_per_s, gpu_request_per_s, utilisation_target_frac));
 	CALL(sh, utilisation_frac, cost_utilisation(sh, load_request_per_s, gpu_request_per_s, n_gpus));

@@ -35,7 +35,7 @@ serve_run(struct run *r, const void *input)
 		enum answer (*answer)(struct run *r, const struct serve_in *in);
 	} questions[] = {
 	    {"--points", in->points.n > 0, serve_points},
-	    {"--p50", tail_given(&in->tail), tail},
+	    {"--p50 and --p99", tail_given(&in->tail), tail},
 	    {"--static", in->static_batch, serve_waiting},
 	    {"--gpu", placed, engine ? serve_engine : serve_floors},
 	    {"--ttft", !placed && in->points.n == 0 && (datum_given(in->ttft) || datum_given(in->itl)),

@@ -274,7 +274,7 @@ lint_rate(struct diag *d, struct datum rate, const char *what, double computed)
 			diag_error(d, rate.from, "the %s peak of %s is far from units x clock (%s)", what, one, other);
 			diag_hint(d, "check SMs, units per SM, clock and whether the figure is dense");
 		} else
-			diag_warning(d, rate.from, "the %s peak of %s is %+.0f %% off units x clock (%s)", what, one,
+			diag_warning(d, rate.from, "the %s peak of %s is %+.0f %% from units x clock (%s)", what, one,
 			    100 * (ratio - 1), other);
 	}
 }

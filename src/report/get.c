@@ -9,12 +9,25 @@
 
 /* --- names ----------------------------------------------------------------------------------------------- */
 
+/* The id of an answer whose label has this word: `throughput` is in "output throughput". */
+static const char *
+labeled(const char *id, const char *word)
+{
+	const struct answer_entry *answer = id ? answer_find(id) : NULL;
+
+	return answer && strlen(word) > 3 && strstr(answer->label, word) ? id : NULL;
+}
+
 static void
 say_near(const struct sheet *sh, const char *name, char *why, size_t size)
 {
 	const char *names[512];
 	size_t n = 0;
 
+	if (answer_find(name)) {
+		snprintf(why, size, "this query does not answer '%.80s'\n--json shows what it answers", name);
+		return;
+	}
 	for (int i = 0; i < sheet_size(sh) && n < 512; i++)
 		if (sheet_row(sh, i)->id)
 			names[n++] = sheet_row(sh, i)->id;
@@ -22,6 +35,8 @@ say_near(const struct sheet *sh, const char *name, char *why, size_t size)
 		if (sheet_row(sh, i)->kind != ROW_SCOPE && sheet_row(sh, i)->kind != ROW_ITEM)
 			names[n++] = sheet_row(sh, i)->name;
 	const char *near = text_nearest(name, names, n);
+	for (int i = 0; i < sheet_size(sh) && !near; i++)
+		near = labeled(sheet_row(sh, i)->id, name);
 	snprintf(why, size, "there is no answer '%.80s'\n%s%s%s", name, near ? "did you mean '" : "", near ? near : "",
 	    near ? "'?" : "--json shows all answers");
 }

@@ -18,6 +18,25 @@ text_columns(const char *text)
 	return n;
 }
 
+/* Quantities with a unit of their own in print: GPU time in GPU-hours, an SNR in dB. */
+static bool
+write_special(const struct row *row, char *buf, size_t size)
+{
+	const double hours = row->value / 3600;
+
+	if (row->id && strcmp(row->id, "gpu_s") == 0)
+		snprintf(buf, size,
+		    hours >= 1e6        ? "%.3g M GPU-hours"
+		        : hours >= 1000 ? "%.0f GPU-hours"
+		                        : "%.3g GPU-hours",
+		    hours >= 1e6 ? hours / 1e6 : hours);
+	else if (row->id && strcmp(row->id, "snr_db") == 0)
+		snprintf(buf, size, "%.3g dB", row->value);
+	else
+		return false;
+	return true;
+}
+
 static const char *
 cell_text(struct arena *a, const struct row *row, enum number_form form)
 {
@@ -29,6 +48,8 @@ cell_text(struct arena *a, const struct row *row, enum number_form form)
 		return NULL;
 	if (form == FORM_BASE)
 		return arena_text(a, number_write(row->value, buf, sizeof buf));
+	if (!row->why && write_special(row, buf, sizeof buf))
+		return arena_text(a, buf);
 	if (row->why)
 		interval_write(row->name, row->value, row->low, row->high, 3, buf, sizeof buf);
 	else

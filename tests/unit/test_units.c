@@ -426,7 +426,7 @@ static const struct {
     {"x_usd", 999.5, "$999.50"},
     {"x_usd", 1000, "$1,000"},
     {"x_usd_per_s", 3.5 / 3600, "$3.50/h"},
-    {"x_usd_per_token", 2e-6, "$2e-06/token"},
+    {"x_usd_per_token", 2e-6, "$0.000002/token"},
     {"x_frac", 0.816, "81.6 %"},
     {"x_frac", 1, "100 %"},
     {"n_gpus", 16384, "16384"},

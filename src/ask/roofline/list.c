@@ -52,6 +52,20 @@ has_dimension(enum op_kind kind, const char *path)
 	return false;
 }
 
+/* The option of a dimension as people type it: attention takes --heads for its h. */
+static const char *
+option_of(enum op_kind kind, const char *dim)
+{
+	static const char *const longer[][2] = {
+	    {"b", "batch"}, {"h", "heads"}, {"s", "seq"}, {"c", "context"}, {"d", "head_dim"}, {"kv", "kv_heads"}};
+	const bool attends = kind == OP_attention || kind == OP_scores || kind == OP_values;
+
+	for (size_t i = 0; attends && i < sizeof longer / sizeof *longer; i++)
+		if (strcmp(longer[i][0], dim) == 0)
+			return longer[i][1];
+	return path_of(dim);
+}
+
 static void
 dimensions_of(enum op_kind kind, char *buf, size_t size)
 {
@@ -61,7 +75,7 @@ dimensions_of(enum op_kind kind, char *buf, size_t size)
 	for (int i = 0; op_dim_name(kind, i) && n < size; i++) {
 		const char *otherwise = op_dim_default(kind, i);
 		n += (size_t)snprintf(buf + n, size - n, "%s%s--%s%s", i ? " " : "", otherwise ? "[" : "",
-		    path_of(op_dim_name(kind, i)), otherwise ? "]" : "");
+		    option_of(kind, op_dim_name(kind, i)), otherwise ? "]" : "");
 	}
 	for (char *p = buf; *p; p++)
 		if (*p == '_')
@@ -191,9 +205,10 @@ run_op(struct run *r, enum op_kind kind, const struct op_in *in, double elem_byt
 		return check_shape(r, in, out);
 	char list[200];
 	dimensions_of(kind, list, sizeof list);
-	diag_error(
-	    r->diag, (struct source){0}, "%s needs --%s", op_kind_name(kind), path_of(op_dim_name(kind, missing)));
-	diag_hint(r->diag, "its dimensions are %s", list);
+	const char *needed = option_of(kind, op_dim_name(kind, missing));
+	diag_error(r->diag, (struct source){0}, "%s needs --%s", op_kind_name(kind),
+	    strcmp(needed, "head_dim") == 0 ? "head-dim" : needed);
+	diag_hint(r->diag, "give %s, or the values in this order", list);
 	return false;
 }
 

@@ -50,7 +50,8 @@ assemble(struct run *r, const struct serve_in *in, const struct serve_parts *p, 
 
 	if (!fault)
 		return true;
-	return run_refuse(r, in->model.from, fault, "without --isl and with --context, roofline floors are printed");
+	return run_refuse(r, strstr(fault, "this GPU") ? in->gpu.from : in->model.from, fault,
+	    "without --isl and with --context, roofline floors are printed");
 }
 
 static bool
@@ -338,7 +339,8 @@ static enum answer
 verdict_of(struct run *r, const struct serve_in *in, const struct serve_question *q, const struct serve_metrics *m)
 {
 	const char *verdict = m->saturated
-	    ? arena_printf(r->arena, "saturated: the maximum is %.3g requests/s", 0.9 * m->saturation_request_per_s)
+	    ? arena_printf(r->arena, "saturated: above 90 %% of the max request rate, %.3g requests/s",
+	          0.9 * m->saturation_request_per_s)
 	    : "";
 	double time_s[N_SLO_MEASURES][N_PLAN_STATISTICS];
 

@@ -49,7 +49,7 @@ serve_row_kernel(struct run *r, const struct validate_row *row, struct serve_ker
 	if (t == DTYPE_BF16 && c && !gemm_calibrated(c, t))
 		t = DTYPE_FP16;
 	if (t == N_DTYPES || !c || !gemm_calibrated(c, t))
-		return "no kernel measurements for this GPU or a similar one";
+		return "no kernel measurements of this GPU or a similar one";
 	const struct gemm_shape s = gemm_shape_of(m, n, k, t);
 	const double flop = 2 * m * n * k;
 	const struct error_source source = {

@@ -117,6 +117,24 @@ dtype_chosen(const char *choices, int index)
 	return DTYPE_NONE;
 }
 
+const char *
+dtype_spelled(const char *name)
+{
+	static const struct {
+		const char *text;
+		enum dtype type;
+	} spellings[] = {
+#define SPELLING(text, id) {text, DTYPE_##id},
+#include "model/hw/dtype.def"
+#undef SPELLING
+	};
+
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+		if (strcmp(spellings[i].text, name) == 0)
+			return dtype_name(spellings[i].type);
+	return name;
+}
+
 enum dtype
 dtype_find(const char *name)
 {

@@ -29,6 +29,8 @@ const char *dtype_name(enum dtype t);
 double dtype_byte(enum dtype t);
 enum peak dtype_peak(enum dtype t);
 /* The dtype or peak with this name, or DTYPE_NONE / PEAK_NONE. */
+/* The name of the dtype that frameworks spell like this (bfloat16: bf16), else the word itself. */
+const char *dtype_spelled(const char *name);
 enum dtype dtype_find(const char *name);
 /* The dtype whose kernel fits a training step uses for this one. */
 enum dtype dtype_fits(enum dtype t);

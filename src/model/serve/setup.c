@@ -220,6 +220,6 @@ serve_assemble(struct serve_setup *out, struct calibration *kernels, const struc
 	}
 	out->core_attention = serve_core_attention(in->model, in->engine, a, out->precision.kv_byte);
 	if (!serve_kernels(kernels, out, gpu, in->consensus, in->own))
-		return "no kernel measurements for this GPU or a similar one";
+		return "no kernel measurements of this GPU or a similar one";
 	return lacks_kernels(out, kernels);
 }

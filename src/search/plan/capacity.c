@@ -30,7 +30,7 @@ plan_bound_text(enum plan_bound b)
 	case PLAN_BY_THROUGHPUT:
 		return "throughput";
 	case PLAN_BY_NOTHING:
-		return "nothing";
+		return "none";
 	case PLAN_DOES_NOT_FIT:
 		return "does not fit";
 	case PLAN_MISSES:
