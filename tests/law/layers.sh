@@ -39,7 +39,7 @@ all=$(
 		model/hw/hw.h model/hw/measurement.h model/layer/layer.h search/simulate/simulate.h
 	allow model/hw base model/hw
 	allow model/calc base model/calc model/hw \
-		'model/calc/calc.h>model/layer/layer.h' 'model/calc/launch.c>model/layer/layer.h'
+		'model/calc/calc.h>model/layer/layer.h' 'model/calc/latency.c>model/layer/layer.h'
 	for domain in layer collective; do
 		allow model/$domain base model/$domain model/hw
 	done

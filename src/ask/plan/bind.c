@@ -358,14 +358,14 @@ plan_bind_variant(
 	return bind_policies(r, v, &in->training.recompute, s) && bind_batches(r, &in->choice.batch, s);
 }
 
-static enum plan_rank
+static enum layout_rank
 rank_of(const struct plan_in *in)
 {
 	static const char *const names[] = {"time", "cost", "energy", "memory", "gpus"};
 
 	for (size_t i = 0; in->rank.text && i < sizeof names / sizeof *names; i++)
 		if (strcmp(names[i], in->rank.text) == 0)
-			return (enum plan_rank)i;
+			return (enum layout_rank)i;
 	return has_target(in) ? RANK_COST : RANK_TIME;
 }
 

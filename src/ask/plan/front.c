@@ -4,7 +4,7 @@
 
 /* The two figures of a front; smaller is better. */
 static const struct {
-	enum plan_rank x, y;
+	enum layout_rank x, y;
 } axes[] = {[FRONT_TIME_GPUS] = {RANK_GPUS, RANK_TIME},
     [FRONT_TIME_MEMORY] = {RANK_MEMORY, RANK_TIME},
     [FRONT_COST_TIME] = {RANK_TIME, RANK_COST},
@@ -57,7 +57,7 @@ static const char *const titles[] = {[RANK_TIME] = "training time (d)",
 
 /* A figure in the unit of its axis. */
 static double
-drawn(const struct plan_row *row, enum plan_rank rank)
+drawn(const struct plan_row *row, enum layout_rank rank)
 {
 	switch (rank) {
 	case RANK_TIME:
@@ -75,7 +75,7 @@ drawn(const struct plan_row *row, enum plan_rank rank)
 }
 
 static struct plot_series
-series_of(struct run *r, const char *title, const struct plan_row *rows, size_t n, enum plan_rank x, enum plan_rank y,
+series_of(struct run *r, const char *title, const struct plan_row *rows, size_t n, enum layout_rank x, enum layout_rank y,
     bool front)
 {
 	double *at = ARENA_ARRAY(r->arena, double, n + 1), *value = ARENA_ARRAY(r->arena, double, n + 1);
@@ -138,8 +138,8 @@ plan_plot(
 	struct plot *p = ARENA_NEW(r->arena, struct plot);
 	struct plot_panel *panel = ARENA_NEW(r->arena, struct plot_panel);
 	const bool memory = !b->by_scale;
-	const enum plan_rank x = b->front ? axes[b->front].x : memory ? RANK_MEMORY : RANK_GPUS;
-	const enum plan_rank y = b->front ? axes[b->front].y : RANK_TIME;
+	const enum layout_rank x = b->front ? axes[b->front].x : memory ? RANK_MEMORY : RANK_GPUS;
+	const enum layout_rank y = b->front ? axes[b->front].y : RANK_TIME;
 
 	panel->series = ARENA_ARRAY(r->arena, struct plot_series, 3);
 	if (b->front == FRONT_TIME_MEMORY)

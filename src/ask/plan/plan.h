@@ -87,14 +87,14 @@ struct plan_variant {
 
 enum plan_front { FRONT_NONE, FRONT_TIME_GPUS, FRONT_TIME_MEMORY, FRONT_COST_TIME, FRONT_ENERGY_TIME };
 
-enum plan_rank { RANK_TIME, RANK_COST, RANK_ENERGY, RANK_MEMORY, RANK_GPUS };
+enum layout_rank { RANK_TIME, RANK_COST, RANK_ENERGY, RANK_MEMORY, RANK_GPUS };
 
 struct plan_question {
 	size_t n_variants, n_counts;
 	struct plan_variant *variants;
 	double *counts; /* of GPUs, ascending */
 	bool by_scale;  /* one row for each count, not for each family */
-	enum plan_rank rank;
+	enum layout_rank rank;
 	enum plan_front front;
 };
 
@@ -145,7 +145,7 @@ void plan_fill(struct run *r, const struct plan_in *in, const struct plan_varian
 /* The space of a variant at a number of GPUs. */
 struct layout_space plan_space(const struct plan_variant *v, double n_gpus);
 /* Its figure of this rank; smaller is better. */
-double plan_value(const struct plan_row *row, enum plan_rank rank);
+double plan_value(const struct plan_row *row, enum layout_rank rank);
 
 /* --- the answer ------------------------------------------------------------------------------------------- */
 

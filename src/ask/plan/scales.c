@@ -17,7 +17,7 @@ meets(const struct plan_in *in, const struct plan_row *row, bool sure)
 
 /* The first of those that meet it by this rank; n: there is none. */
 static size_t
-best_of(const struct plan_in *in, const struct plan_row *rows, size_t n, enum plan_rank rank, bool sure)
+best_of(const struct plan_in *in, const struct plan_row *rows, size_t n, enum layout_rank rank, bool sure)
 {
 	size_t best = n;
 
@@ -44,7 +44,7 @@ is_front(const struct plan_row *rows, size_t n, size_t i)
 }
 
 static const struct {
-	enum plan_rank rank;
+	enum layout_rank rank;
 	const char *plain, *sure;
 } titles[] = {{RANK_GPUS, "fewest", "fewest that is sure"}, {RANK_COST, "cheapest", "cheapest that is sure"},
     {RANK_TIME, "fastest", NULL}};
@@ -112,7 +112,7 @@ static enum answer
 show_missed(struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *found)
 {
 	struct sheet *sh = r->sheet;
-	const enum plan_rank rank = datum_given(in->deadline) ? RANK_TIME : RANK_COST;
+	const enum layout_rank rank = datum_given(in->deadline) ? RANK_TIME : RANK_COST;
 	size_t best = 0;
 	char text[80];
 

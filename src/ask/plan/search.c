@@ -156,7 +156,7 @@ plan_fill(struct run *r, const struct plan_in *in, const struct plan_variant *v,
 }
 
 double
-plan_value(const struct plan_row *row, enum plan_rank rank)
+plan_value(const struct plan_row *row, enum layout_rank rank)
 {
 	switch (rank) {
 	case RANK_TIME:
@@ -179,7 +179,7 @@ plan_value(const struct plan_row *row, enum plan_rank rank)
 struct candidate {
 	const struct quest *point;
 	const struct layout_row *row;
-	enum plan_rank rank;
+	enum layout_rank rank;
 };
 
 static double

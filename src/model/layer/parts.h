@@ -47,17 +47,10 @@ struct layer_op *row_map(
 struct layer_op *row_vector(struct layer *l, enum layer_part part, const char *title, struct width n);
 struct layer_state *state_add(
     struct layer *l, const char *title, enum state_span span, enum state_type type, struct width width);
-/* Only the window or chunk of this attention is held. */
-struct layer_state *state_reaches(struct layer_state *s, const struct attention *a);
 
 void describe_heads(struct layer *l, const struct workload *w, enum layer_part part);
 void describe_latent(struct layer *l, const struct workload *w);
 void describe_compressed(struct layer *l, const struct workload *w);
-void describe_indexer(struct layer *l, const struct workload *w, enum layer_part part);
-void describe_recurrence(struct layer *l, const struct workload *w);
-void describe_feed(struct layer *l, const struct workload *w);
-/* The map and the norm; returns the norm. */
-struct layer_op *add_query_compression(struct layer *l, const struct workload *w, enum layer_part part);
 
 /* --- folds ----------------------------------------------------------------------------------------------- */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sparse attention: indexers that choose tokens, and tokens compressed to one of several.  All heads share what is
- * cached, so every GPU of a tensor-parallel group keeps the whole of it.
+ * Attention as rows: heads, the latent that they may come from; indexers that choose tokens, and tokens compressed to
+ * one of several.
  */
 #include "model/layer/parts.h"
 
 /* Queries through a compressed width and a norm. */
-struct layer_op *
+static struct layer_op *
 add_query_compression(struct layer *l, const struct workload *w, enum layer_part part)
 {
 	const struct width low = whole(l->block->attention.q_lora);
@@ -15,7 +15,8 @@ add_query_compression(struct layer *l, const struct workload *w, enum layer_part
 	return row_add(l, part, RUNS_NORM, "query norm", low, columns(figure(1)));
 }
 
-struct layer_state *
+/* Only the window or chunk of this attention is held. */
+static struct layer_state *
 state_reaches(struct layer_state *s, const struct attention *a)
 {
 	s->reach = kv_reach(a);
@@ -38,7 +39,7 @@ pack_key(struct layer_state *s, const struct attention *a)
 /* DeepSeek-AI, DeepSeek-V3.2, 2025, section 2.1: queries from the compressed ones of latent attention, one key with a
  * norm, a weight per head.  On plain heads queries come from the residual stream, each group of heads has an index head
  * of its own, so that nothing is weighed, and the key is of the cache's type (MiniMax-M3). */
-void
+static void
 describe_indexer(struct layer *l, const struct workload *w, enum layer_part part)
 {
 	const struct attention *a = &l->block->attention;
@@ -63,7 +64,204 @@ describe_indexer(struct layer *l, const struct workload *w, enum layer_part part
 		pack_key(s, a);
 }
 
+/* --- heads ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Heads (Vaswani et al., NeurIPS 2017) that share keys and values in groups (Shazeer, arXiv:1911.02150; Ainslie et al.,
+ * EMNLP 2023), over their own tokens or over those of an encoder.
+ */
+
+/* Names of the products of self-attention and of attention to an encoder. */
+struct names {
+	const char *query, *key_value, *core, *output;
+};
+
+/* Queries, whole or through a compressed width with a norm (Step-3).  A gate doubles their projection (Qwen3-Next). */
+static void
+add_queries(struct layer *l, const struct workload *w, enum layer_part part, const struct names *names)
+{
+	const struct attention *a = &l->block->attention;
+	const struct width query = wide(a->n_heads, a->head_dim.value);
+	struct width from = whole(w->hidden);
+	const char *product = names->query;
+
+	if (a->q_lora.value > 0) {
+		from = add_query_compression(l, w, part)->n;
+		product = "query projection";
+	}
+	struct layer_op *op = row_map(l, part, "queries", product, query, from);
+	op->map = MAP_Q;
+	op->from_latent = a->q_lora.value > 0;
+	if (a->gate)
+		row_map(l, part, "gate", product, query, from)->from_latent = a->q_lora.value > 0;
+}
+
+static void
+add_biases(struct layer *l, const struct workload *w, enum layer_part part)
+{
+	const struct attention *a = &l->block->attention;
+	const bool inputs = a->bias == BIAS_QKV || a->bias == BIAS_ALL;
+
+	if (inputs) {
+		row_vector(l, part, "query bias", wide(a->n_heads, a->head_dim.value * (a->gate ? 2 : 1)));
+		row_vector(l, part, "key bias", wide(a->n_kv_heads, a->head_dim.value));
+		if (!a->k_is_v)
+			row_vector(l, part, "value bias", wide(a->n_kv_heads, value_dim_of(a)));
+	}
+	if (a->bias == BIAS_OUT || a->bias == BIAS_ALL)
+		row_vector(l, part, "output bias", whole(w->hidden));
+}
+
+/* Gains of queries and keys: of one head's width (Qwen3), or of all heads together (OLMo 2, MiniMax-M2); sinks. */
+static void
+add_vectors(struct layer *l, const struct workload *w, enum layer_part part)
+{
+	const struct attention *a = &l->block->attention;
+	const struct datum one = figure(1);
+
+	add_biases(l, w, part);
+	if (a->qk_norm) {
+		row_vector(l, part, "query gains", wide(a->qk_norm_full ? a->n_heads : one, a->head_dim.value));
+		row_vector(l, part, "key gains", wide(a->qk_norm_full ? a->n_kv_heads : one, a->head_dim.value));
+	}
+	if (a->sinks)
+		row_vector(l, part, "sinks", columns(a->n_heads));
+}
+
+static void
+add_cache(struct layer *l, enum layer_part part)
+{
+	const struct attention *a = &l->block->attention;
+	const struct width width = wide(a->n_kv_heads, a->head_dim.value + value_dim_of(a));
+
+	if (part == IN_CROSS)
+		state_add(l, "keys and values of the encoder", SPAN_SOURCE, STATE_CACHE, width);
+	else
+		state_reaches(state_add(l, "keys and values", SPAN_TOKENS, STATE_CACHE, width), a);
+}
+
+void
+describe_heads(struct layer *l, const struct workload *w, enum layer_part part)
+{
+	static const struct names own = {"qkv projection", "qkv projection", "attention", "output projection"},
+	                          others = {"cross query projection", "cross key and value projection",
+	                              "cross attention", "cross output projection"};
+	const struct attention *a = &l->block->attention;
+	const struct names *names = part == IN_CROSS ? &others : &own;
+	const char *product = a->q_lora.value > 0 && part != IN_CROSS ? "key and value projection" : names->key_value;
+	const struct width hidden = whole(w->hidden), key = wide(a->n_kv_heads, a->head_dim.value),
+	                   value = wide(a->n_kv_heads, value_dim_of(a)), output = wide(a->n_heads, value_dim_of(a));
+
+	add_cache(l, part);
+	add_queries(l, w, part, names);
+	struct layer_op *op = row_map(l, part, "keys", product, key, hidden);
+	op->map = MAP_K;
+	op->source = part == IN_CROSS;
+	if (!a->k_is_v) {
+		op = row_map(l, part, "values", product, value, hidden);
+		op->map = MAP_V;
+		op->source = part == IN_CROSS;
+	}
+	add_vectors(l, w, part);
+	if (indexed(a))
+		describe_indexer(l, w, part);
+	row_add(l, part, RUNS_ATTENTION, names->core, wide(a->n_heads, a->head_dim.value), value)->source =
+	    part == IN_CROSS;
+	if (a->gate)
+		row_add(l, part, RUNS_GATE, "attention gate", output, hidden)->inputs = 2;
+	row_map(l, part, "output", names->output, hidden, output)->map = MAP_O;
+}
+
+/* --- latent attention ------------------------------------------------------------------------------------ */
+
+/*
+ * Multi-head latent attention: keys and values of all heads come from one compressed row of each token, which is what
+ * is cached.  DeepSeek-AI, arXiv:2405.04434, section 2.1 and appendix B: absorbed, the maps from the latent go into
+ * queries and results, and attention works on the latent itself.  Decode does so, and sparse attention always
+ * (DeepSeek-V3.2, section 2.1).
+ */
+
+/* The row that is cached: 8-bit caches of sparse kernels have one fp32 scale per 128 values beside a 16-bit rotary part
+ * (FlashMLA). */
+static void
+add_latent_cache(struct layer *l)
+{
+	const struct attention *a = &l->block->attention;
+	struct layer_state *s = state_reaches(
+	    state_add(l, "latents", SPAN_TOKENS, STATE_CACHE, whole(figure(a->kv_lora.value + a->rope.value))), a);
+
+	if (!indexed(a))
+		return;
+	s->n_8 = a->kv_lora.value;
+	s->n_16 = a->rope.value;
+	s->scale_byte = a->kv_lora.value / 128 * 4;
+}
+
+static void
+add_latent_queries(struct layer *l, const struct workload *w)
+{
+	const struct attention *a = &l->block->attention;
+	const struct width query = wide(a->n_heads, a->nope.value + a->rope.value);
+	struct width from = whole(w->hidden);
+
+	if (a->q_lora.value > 0) {
+		from = add_query_compression(l, w, IN_MIXER)->n;
+		l->op[l->n_ops - 1].doubled = l->op[l->n_ops - 2].doubled = true;
+	}
+	struct layer_op *op = row_map(l, IN_MIXER, "queries", "query projection", query, from);
+	op->map = MAP_Q;
+	op->from_latent = a->q_lora.value > 0;
+}
+
+static void
+add_cores(struct layer *l)
+{
+	const struct attention *a = &l->block->attention;
+	const struct width latent = whole(a->kv_lora);
+	const double wide_key = a->nope.value + a->rope.value, v_dim = a->v_dim.value;
+	struct layer_op *op;
+
+	op = row_map(
+	    l, IN_MIXER, "keys and values", "key and value expansion", wide(a->n_heads, a->nope.value + v_dim), latent);
+	op->cached = op->from_latent = true;
+	op->forms = FORM_EXPANDED;
+	op = row_add(l, IN_MIXER, RUNS_ATTENTION, "attention", wide(a->n_heads, wide_key), wide(a->n_heads, v_dim));
+	op->forms = FORM_EXPANDED;
+	op = row_add(l, IN_MIXER, RUNS_BATCHED, "queries into the latent", latent, wide(a->n_heads, a->nope.value));
+	op->forms = FORM_ABSORBED;
+	op->inputs = a->n_heads.value;
+	op = row_add(l, IN_MIXER, RUNS_LATENT, "attention", wide(a->n_heads, a->kv_lora.value), whole(a->rope));
+	op->forms = FORM_ABSORBED;
+	op = row_add(
+	    l, IN_MIXER, RUNS_BATCHED, "latent into values", whole(a->v_dim), wide(a->n_heads, a->kv_lora.value));
+	op->forms = FORM_ABSORBED;
+	op->inputs = a->n_heads.value;
+}
+
+void
+describe_latent(struct layer *l, const struct workload *w)
+{
+	const struct attention *a = &l->block->attention;
+	const struct width hidden = whole(w->hidden), value = wide(a->n_heads, a->v_dim.value),
+	                   row = whole(figure(a->kv_lora.value + a->rope.value));
+
+	add_latent_cache(l);
+	add_latent_queries(l, w);
+	row_map(l, IN_MIXER, "latent", "key and value compression", row, hidden)->doubled = true;
+	row_add(l, IN_MIXER, RUNS_NORM, "latent norm", whole(a->kv_lora), columns(figure(1)))->doubled = true;
+	if (indexed(a))
+		describe_indexer(l, w, IN_MIXER);
+	add_cores(l);
+	if (a->gate) {
+		row_map(l, IN_MIXER, "gate", "gate projection", value, hidden);
+		row_add(l, IN_MIXER, RUNS_GATE, "attention gate", value, hidden)->inputs = 2;
+	}
+	row_map(l, IN_MIXER, "output", "output projection", hidden, value)->map = MAP_O;
+}
+
 /* --- compressed sparse attention (DeepSeek-V4 technical report, 2026, and its reference implementation) --- */
+
+/* All heads share what is cached, so every GPU of a tensor-parallel group keeps the whole of it. */
 
 /* A compressor makes one token of `ratio` by a softmax over their weights: two maps, a bias per place and a norm; of
  * overlapping stretches, so twice as wide, where the ratio is 4.  It holds values and weights in fp32 until a token is
