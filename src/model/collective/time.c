@@ -7,10 +7,9 @@ network_time(struct sheet *sh, const struct collective_plan *plan, double size_b
 {
 	GIVEN(sh, size_byte);
 	FROM_STRUCT(sh, plan->ask, n_ranks, n_nodes);
-	FROM_STRUCT(sh, plan->ask, nic_byte_per_s, node_hop_s);
+	FROM_STRUCT(sh, plan->ask, nic_byte_per_s);
 	CALL(sh, network_s,
-	    collective_network(
-	        sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, nic_byte_per_s, node_hop_s));
+	    collective_network(sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, nic_byte_per_s));
 	return network_s;
 }
 
@@ -58,7 +57,12 @@ form_time(struct sheet *sh, const struct collective_plan *plan, double size_byte
 		SET_CALL(sh, planned_s, allreduce_engine(sh, plan->custom, plan->ramp, ask.n_ranks, size_byte));
 		break;
 	case FORM_NETWORK:
-		SET_CALL(sh, planned_s, network_time(sh, plan, size_byte));
+		if (plan->launch_s.value > 0) {
+			TAKE(sh, call_s, plan->launch_s);
+			CALL(sh, called_s, network_time(sh, plan, size_byte));
+			SET(sh, planned_s, called_s + call_s);
+		} else
+			SET_CALL(sh, planned_s, network_time(sh, plan, size_byte));
 		break;
 	}
 	return planned_s;
@@ -120,12 +124,6 @@ collective_ramp_form(
 	return asked == ALGORITHM_NVLS ? FORM_NVLS_RAMP : FORM_RAMP;
 }
 
-double
-network_hop(enum collective c)
-{
-	return nccl_node_hop(c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING, PROTOCOL_SIMPLE);
-}
-
 bool
 network_rings(enum collective c, bool mesh, bool sharp)
 {
@@ -152,11 +150,7 @@ collective_plan_fitted(const struct collective_ground *g, enum collective c, dou
 	*inside = plan_in_node(g, c, n_ranks / n_nodes);
 	return (struct collective_plan){.form = FORM_NETWORK,
 	    .network = &g->network[c],
-	    .ask = {.collective = c,
-	        .n_ranks = n_ranks,
-	        .n_nodes = n_nodes,
-	        .nic_byte_per_s = g->nic_byte_per_s,
-	        .node_hop_s = network_hop(c)},
+	    .ask = {.collective = c, .n_ranks = n_ranks, .n_nodes = n_nodes, .nic_byte_per_s = g->nic_byte_per_s},
 	    .inside = n_ranks > n_nodes ? inside : NULL,
 	    .rings = network_rings(c, g->mesh, g->sharp)};
 }
