@@ -110,7 +110,7 @@ convert_collectives(const struct file_figures *f, const char *backend, struct ca
 		out->has_collective[c] = datum_given(f->collective[c].base_s);
 		out->collective[c] = f->collective[c];
 		out->network[c] = f->network[c];
-		out->has_network[c] = datum_given(f->network[c].base_s);
+		out->has_network[c] = datum_given(f->network[c].hop_s);
 	}
 	if (!datum_given(f->custom.one_s))
 		return;

@@ -223,6 +223,17 @@ add_models(struct worlds *all, struct database *db)
 	}
 }
 
+/* A fabric's steps, and what all fabrics share of a sum. */
+static const struct network_calibration *
+whole_network(struct arena *a, struct database *db, const struct network_calibration *own)
+{
+	struct network_calibration *out = ARENA_NEW(a, struct network_calibration);
+
+	*out = database_calibration(db, "network", NULL)->network[COLLECTIVE_ALL_REDUCE];
+	out->hop_s = own->hop_s;
+	return out;
+}
+
 static void
 add_calibrations(struct worlds *all, struct database *db)
 {
@@ -239,7 +250,7 @@ add_calibrations(struct worlds *all, struct database *db)
 			if (c->has_collective[k])
 				add(&all->ramp, &c->collective[k]);
 			if (c->has_network[k])
-				add(&all->network, &c->network[k]);
+				add(&all->network, whole_network(database_arena(db), db, &c->network[k]));
 		}
 		for (int k = 0; k < c->n_custom; k++)
 			add(&all->custom, &c->custom[k]);

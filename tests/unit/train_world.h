@@ -65,7 +65,7 @@ network_of(double nic_frac)
 
 	for (int i = 0; i < N_COLLECTIVES; i++)
 		all[i] = (struct network_calibration){
-		    .base_s = number(20e-6), .ramp_s = number(0), .nic_frac = number(nic_frac), .n_nodes = number(2)};
+		    .hop_s = number(9.5e-6), .n_fill = number(0), .nic_frac = number(nic_frac)};
 	return all;
 }
 

@@ -91,11 +91,15 @@ void bind_serve_kernels(struct run *r, const struct system *system, struct serve
 /* Collectives over the nodes of a system. */
 struct network_fit {
 	const struct calibration *fit; /* the file that it rests on */
-	bool transferred;              /* other fabrics' */
+	bool transferred;              /* of another collective, or of other fabrics */
+	bool near;                     /* those have the same transport */
 	struct network_calibration rates;
 };
 /* `fabric` NULL: not known which.  False when nothing is known of this collective over any network. */
 bool bind_network(
+    struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out);
+/* The same as if nobody had measured this fabric. */
+bool bind_network_unmeasured(
     struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out);
 /* The fabrics that were measured, with what a node of theirs has. */
 const struct network_known *bind_known_networks(struct run *r, int *n);

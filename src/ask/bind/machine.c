@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Collective parameters across the nodes of a system, rescaled to its NICs.  An unmeasured fabric takes the median of
- * the others.
+ * Collective parameters across the nodes of a system.  A fabric has the latency of a step; what all fabrics share, such
+ * as the share of the line rate, is in hwdb/calibration/network.yaml.
  */
 #include "ask/bind/bind.h"
 
@@ -18,13 +18,16 @@ struct known_networks {
 	struct network_known *list;
 };
 
-static bool
-any_network(const struct calibration *fit)
+/* The latency of a step, which all collectives over a fabric share: that of this one, else of another; NaN: none. */
+static double
+hop_of(const struct calibration *fit, enum collective c)
 {
-	for (int c = 0; c < N_COLLECTIVES; c++)
-		if (fit->has_network[c])
-			return true;
-	return false;
+	if (fit->has_network[c])
+		return fit->network[c].hop_s.value;
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		if (fit->has_network[i])
+			return fit->network[i].hop_s.value;
+	return NAN;
 }
 
 const struct network_known *
@@ -43,8 +46,9 @@ bind_known_networks(struct run *r, int *n)
 			    ? database_link(r->database, ids[i], NULL, (struct source){0}, &ignored)
 			    : NULL;
 			const struct calibration *fit = fabric ? database_calibration(r->database, ids[i], NULL) : NULL;
-			if (fit && any_network(fit))
-				k->list[k->n++] = (struct network_known){fabric->id, fit, fabric->kind};
+			if (fit && hop_of(fit, COLLECTIVE_ALL_REDUCE) > 0)
+				k->list[k->n++] = (struct network_known){
+				    fabric->id, fabric->kind, hop_of(fit, COLLECTIVE_ALL_REDUCE)};
 		}
 		database_keep(r->database, NULL, "known networks", k);
 		kept = k;
@@ -54,19 +58,45 @@ bind_known_networks(struct run *r, int *n)
 	return k->list;
 }
 
-/* What was not measured on this network goes by the others.  Direct sends keep the share that only they reach. */
-static bool
-middle(struct run *r, const struct link *fabric, enum collective c, const struct calibration *any,
-    struct network_calibration *out)
+/* What all fabrics share: that of this collective, else of gathers. */
+static struct network_calibration
+shared_rates(const struct calibration *any, enum collective c)
 {
+	return any->network[datum_given(any->network[c].nic_frac) ? c : COLLECTIVE_ALL_GATHER];
+}
+
+static void
+take(struct datum *to, struct datum from)
+{
+	if (datum_given(from))
+		*to = from;
+}
+
+/* Sums are scattered as gathers are. */
+static enum collective
+measured_as(const struct calibration *own, enum collective c)
+{
+	return c == COLLECTIVE_REDUCE_SCATTER && !own->has_network[c] ? COLLECTIVE_ALL_GATHER : c;
+}
+
+bool
+bind_network_unmeasured(
+    struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out)
+{
+	const struct calibration *any = run_calibration(r, "network", NULL);
 	int n;
 	const struct network_known *known = bind_known_networks(r, &n);
 
-	if (!network_middle(known, n, NULL, fabric ? fabric->kind : NULL, c, out))
+	*out = (struct network_fit){.fit = any, .transferred = true};
+	if (!any || n == 0)
 		return false;
-	if (c == COLLECTIVE_ALL_TO_ALL && any->has_network[c])
-		out->nic_frac = any->network[c].nic_frac;
-	return true;
+	out->rates = shared_rates(any, c);
+	out->rates.hop_s = (struct datum){
+	    network_middle(known, n, fabric ? fabric->id : NULL, fabric ? fabric->kind : NULL, &out->near),
+	    {"hwdb/calibration", 0, 0, NULL, false}};
+	if (gpu->vendor && strcmp(gpu->vendor, "AMD") == 0)
+		out->rates.tree_frac = datum_absent(); /* RCCL goes by rings */
+	return !isnan(out->rates.hop_s.value);
 }
 
 bool
@@ -74,21 +104,25 @@ bind_network(
     struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out)
 {
 	const struct calibration *own = fabric ? run_calibration(r, fabric->id, NULL) : NULL;
-	struct network_calibration others;
+	struct network_fit other;
 
-	*out = (struct network_fit){.fit = own};
-	if (own && own->has_network[c])
-		out->rates = own->network[c];
-	else {
-		out->fit = run_calibration(r, "network", NULL);
-		out->transferred = true;
-		if (!out->fit || !middle(r, fabric, c, out->fit, &out->rates))
-			return false;
-	}
-	if (gpu->vendor && strcmp(gpu->vendor, "AMD") == 0)
-		out->rates.tree_frac = datum_absent(); /* RCCL goes by rings */
-	else if (!(out->rates.tree_frac.value > 0) && middle(r, fabric, c, out->fit, &others))
-		out->rates.tree_frac = others.tree_frac;
+	if (!bind_network_unmeasured(r, gpu, fabric, c, &other))
+		return false;
+	*out = other;
+	if (!own || isnan(hop_of(own, c)))
+		return true;
+	const struct network_calibration *fit = &own->network[measured_as(own, c)];
+	out->transferred = !own->has_network[measured_as(own, c)];
+	out->fit = out->transferred ? other.fit : own;
+	out->rates.hop_s = (struct datum){hop_of(own, measured_as(own, c)), {"hwdb/calibration", 0, 0, NULL, false}};
+	out->near = true;
+	if (out->transferred)
+		return true;
+	out->rates.hop_s = fit->hop_s;
+	take(&out->rates.n_fill, fit->n_fill);
+	take(&out->rates.nic_frac, fit->nic_frac);
+	if (datum_given(out->rates.tree_frac))
+		take(&out->rates.tree_frac, fit->tree_frac);
 	return true;
 }
 

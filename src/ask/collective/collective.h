@@ -52,6 +52,7 @@ struct interconnect {
 	const struct calibration *fit, *engine;
 	struct word launch;    /* how calls are made, as asked */
 	struct datum launch_s; /* of one call; 0 where the call is hidden behind the one before */
+	bool unmeasured;       /* as if nobody had measured the network */
 	/* filled by interconnect_rates */
 	double link_byte_per_s, nic_byte_per_s;
 };
@@ -59,6 +60,7 @@ struct interconnect {
 /* What a plan is, for people. */
 struct interconnect_words {
 	const char *algorithm, *protocol, *model;
+	const char *fabric;        /* whose measurements the answer rests on; NULL: those of other networks, or none */
 	struct error_source error; /* fit NULL: a formula, without an interval */
 };
 

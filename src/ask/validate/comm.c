@@ -17,8 +17,6 @@ struct known_system {
 
 struct wiring {
 	struct known_system *systems;
-	const struct network_known *networks;
-	int n_networks;
 	struct database *quiet;
 };
 
@@ -183,26 +181,26 @@ struct request {
 	double n_ranks, n_nodes, size_byte;
 };
 
-/* As if this fabric had not been measured. */
-static double
-predict_without(
-    const struct wiring *known, const struct interconnect *w, const struct collective_plan *plan, double size_byte)
+/* As if this fabric had not been measured: the time, and the half-width of its interval. */
+static void
+predict_without(struct run *quiet, struct interconnect w, const struct request *q, struct score_case *c)
 {
-	struct collective_plan other = *plan;
-	struct network_calibration middle;
+	struct collective_plan plan;
+	struct interconnect_words words;
+	struct interval i;
 
-	if (plan->form != FORM_NETWORK ||
-	    !network_middle(known->networks, known->n_networks, w->system->fabric->id, w->system->fabric->kind,
-	        plan->ask.collective, &middle))
-		return NAN;
-	other.network = &middle;
-	return collective_time(NULL, &other, size_byte);
+	w.unmeasured = true;
+	if (!interconnect_plan(quiet, &w, "interconnect", q->collective, q->size_byte, &plan, &words) ||
+	    plan.form != FORM_NETWORK)
+		return;
+	c->baseline[1] = collective_time(NULL, &plan, q->size_byte);
+	if (run_interval(quiet, &words.error, c->baseline[1], &i))
+		c->wide = log(i.high / i.low) / 2;
 }
 
 /* A run of its own that tells nobody. */
 static bool
-predict(
-    struct validation *v, const struct wiring *known, const struct request *q, struct score_case *c, const char **why)
+predict(struct validation *v, const struct request *q, struct score_case *c, const char **why)
 {
 	struct run quiet = run_quiet(v->run);
 	struct interconnect w;
@@ -234,14 +232,18 @@ predict(
 		return false;
 	}
 	c->predicted = collective_time(NULL, &plan, q->size_byte);
-	c->baseline[1] = predict_without(known, &w, &plan, q->size_byte);
 	if (run_interval(&quiet, &words.error, c->predicted, &i)) {
 		c->low = i.low;
 		c->high = i.high;
 	}
 	c->detail = words.model;
+	c->label[SCORE_BY_FRAMEWORK] = words.fabric ? words.fabric
+	    : plan.form == FORM_NETWORK             ? "other networks"
+	    : w.fit && w.fit->id                    ? w.fit->id
+	                                            : "formula";
 	if (quiet.warnings.n)
 		c->warning = quiet.warnings.list[0].text;
+	predict_without(&quiet, w, q, c);
 	/* the line rate of what is slowest: no latency, no efficiency */
 	const double volume = bus_volume(NULL, q->collective, q->n_ranks, q->size_byte);
 	const double nics = q->n_nodes > 1 ? w.nic_byte_per_s * (q->n_ranks / q->n_nodes) : INFINITY;
@@ -347,7 +349,7 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	}
 	struct score_case made = {0};
 	made.low = made.high = made.baseline[0] = made.baseline[1] = NAN;
-	if (why || !predict(v, w, &q, &made, &why)) {
+	if (why || !predict(v, &q, &made, &why)) {
 		set_labels(row, validation_skip(v, row_line(row), why));
 		return;
 	}
@@ -360,7 +362,9 @@ each_row(struct validation *v, const struct validate_row *row, void *context)
 	c->baseline[0] = made.baseline[0];
 	c->baseline[1] = made.baseline[1];
 	c->warning = made.warning;
+	c->wide = made.wide;
 	c->detail = made.detail;
+	c->label[SCORE_BY_FRAMEWORK] = made.label[SCORE_BY_FRAMEWORK];
 	c->name = arena_printf(v->run->arena, "%s of %g bytes on %g ranks%s%s", what, q.size_byte, q.n_ranks,
 	    q.system ? ", " : "", q.system ? q.system : "");
 }
@@ -378,7 +382,6 @@ read_comm(struct validation *v, const struct validate_file *f)
 {
 	struct wiring w = {.quiet = database_reporting_to(v->run->database, diag_new(v->run->arena))};
 
-	w.networks = bind_known_networks(v->run, &w.n_networks);
 	v->baseline[0] = "line rate";
 	v->baseline[1] = "other fabrics";
 	return validation_rows(v, f, each_row, &w);

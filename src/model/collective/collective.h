@@ -83,7 +83,7 @@ struct collective_plan {
 	const struct collective_calibration *ramp;
 	const struct custom_calibration *custom;
 	const struct network_calibration *network;
-	struct datum launch_s; /* what a call of its own adds to a ramp, which was fitted to CUDA graphs; 0: nothing */
+	struct datum launch_s; /* what a call of its own adds to what was fitted; 0: nothing */
 	/* the same among the ranks of one node, which several nodes take no less than; NULL: one node, or one rank in
 	 * each. `rings` go through all nodes, so that links inside carry the volume of all ranks */
 	const struct collective_plan *inside;
@@ -133,7 +133,7 @@ double allreduce_engine(struct sheet *sh, const struct custom_calibration *own,
     const struct collective_calibration *nccl, double n_ranks, double size_byte);
 /* Several nodes.  nic_byte_per_s is a GPU's share of the NICs at line rate; the fit says what of it is reached. */
 double collective_network(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks,
-    double n_nodes, double size_byte, double nic_byte_per_s, double node_hop_s);
+    double n_nodes, double size_byte, double nic_byte_per_s);
 
 /* Which collective's fit serves: what was not measured alone goes at the pace of another ring, an all-gather, else a
  * sum. */
@@ -141,8 +141,6 @@ enum collective collective_measured(const struct calibration *fit, enum collecti
 /* NCCL's choice inside a node, or the ring or the switches that were asked for, where they were fitted apart. */
 enum collective_form collective_ramp_form(
     enum collective c, const struct collective_calibration *fit, enum algorithm asked, bool sharp, double n_ranks);
-/* A step from node to node beyond those of the fit. */
-double network_hop(enum collective c);
 /* Whether a collective over nodes goes around rings that load the links inside too.  In a full mesh rings that leave
  * the node need fewer links inside: four nodes of eight MI325X reach 350 GB/s of bus bandwidth, one 319. */
 bool network_rings(enum collective c, bool mesh, bool sharp);

@@ -174,22 +174,23 @@ node_time(struct sheet *sh, enum collective c, const struct network_calibration 
 
 /*
  * A pipeline cuts a message into chunks until the latency of the chunks equals the time of one, and so grows as the
- * root of the size (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005); NCCL's buffers bound the number of chunks, and
- * from then on it is full.  Four sweeps on fabrics of 50 and 400 GB/s a node put that at 0.22 to 0.34 ms of the line
- * rate; without a bound they are met with 4.6 instead of 4.2 %, at shares of the line above 1.  Ranks alone in their
- * nodes hand nothing on inside: none is seen there.
+ * root of latency and size (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005); NCCL's buffers bound the number of
+ * chunks, and from then on it is full.  Four sweeps on fabrics of 50 and 400 GB/s a node put that at 0.22 to 0.34 ms of
+ * the line rate.  Ranks alone in their nodes hand nothing on inside: none is seen there.
  */
 static double
-pipeline_time(struct sheet *sh, double ramp_s, double n_local, double size_byte, double line_byte_per_s)
+pipeline_time(struct sheet *sh, double n_fill, double hop_s, double n_local, double size_byte, double line_byte_per_s)
 {
-	GIVEN(sh, ramp_s, n_local, size_byte, line_byte_per_s);
+	GIVEN(sh, n_fill, hop_s, n_local, size_byte, line_byte_per_s);
 	TAKE(sh, full_s, 0.3e-3); /* fitted to the four sweeps named above */
+	LET(sh, full_ramp_s, n_fill * sqrt(hop_s * full_s));
 	LET(sh, pipeline_s,
-	    fmin(1, fmax(0, n_local - 1)) * ramp_s * sqrt(fmin(1, size_byte / (full_s * line_byte_per_s))));
+	    fmin(1, fmax(0, n_local - 1)) * full_ramp_s * sqrt(fmin(1, size_byte / (full_s * line_byte_per_s))));
 	return pipeline_s;
 }
 
-/* Steps between nodes that come one after the other: levels of a tree, or nodes of a ring. */
+/* Steps between nodes that come one after the other: levels of a tree up and down, or, as a ring comes back to the node
+ * that it began in, its edges between nodes. */
 static double
 node_steps(struct sheet *sh, enum collective c, double n_nodes)
 {
@@ -200,24 +201,51 @@ node_steps(struct sheet *sh, enum collective c, double n_nodes)
 	else if (c == COLLECTIVE_ALL_TO_ALL || c == COLLECTIVE_SEND_RECV)
 		SET(sh, n_steps, 1);
 	else
-		SET(sh, n_steps, n_nodes - 1);
+		SET(sh, n_steps, n_nodes);
 	return n_steps;
+}
+
+/* The same inside nodes: the chain that a tree has in each, up and down; the other edges of a ring. */
+static double
+local_steps(struct sheet *sh, enum collective c, double n_ranks, double n_nodes)
+{
+	GIVEN(sh, n_ranks, n_nodes);
+	double n_local_steps;
+	if (c == COLLECTIVE_ALL_REDUCE)
+		SET(sh, n_local_steps, 2 * (n_ranks / n_nodes - 1));
+	else if (c == COLLECTIVE_ALL_TO_ALL || c == COLLECTIVE_SEND_RECV)
+		SET(sh, n_local_steps, 0);
+	else
+		SET(sh, n_local_steps, n_ranks - n_nodes);
+	return n_local_steps;
+}
+
+/* What a collective takes without bytes: NCCL's own latencies of its shortest protocol, and the fabric's steps. */
+static double
+latency_time(struct sheet *sh, enum collective c, double hop_s, double n_ranks, double n_nodes)
+{
+	const enum algorithm a = c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING;
+
+	GIVEN(sh, hop_s, n_ranks, n_nodes);
+	TAKE(sh, start_s, nccl_base(a, PROTOCOL_LL));
+	TAKE(sh, local_hop_s, nccl_hop(a, PROTOCOL_LL, true));
+	CALL(sh, n_steps, node_steps(sh, c, n_nodes));
+	CALL(sh, n_local_steps, local_steps(sh, c, n_ranks, n_nodes));
+	LET(sh, latency_s, start_s + n_local_steps * local_hop_s + n_steps * hop_s);
+	return latency_s;
 }
 
 double
 collective_network(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks,
-    double n_nodes, double size_byte, double nic_byte_per_s, double node_hop_s)
+    double n_nodes, double size_byte, double nic_byte_per_s)
 {
-	GIVEN(sh, n_ranks, n_nodes, size_byte, nic_byte_per_s, node_hop_s);
-	FROM(sh, fit, base_s, ramp_s);
-	TAKE(sh, n_fitted_nodes, fit->n_nodes);
+	GIVEN(sh, n_ranks, n_nodes, size_byte, nic_byte_per_s);
+	FROM(sh, fit, hop_s, n_fill);
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, line_byte_per_s, n_local * nic_byte_per_s);
 	CALL(sh, node_s, node_time(sh, c, fit, n_ranks, n_nodes, size_byte, line_byte_per_s));
-	CALL(sh, pipeline_s, pipeline_time(sh, ramp_s, n_local, size_byte, line_byte_per_s));
-	CALL(sh, n_steps, node_steps(sh, c, n_nodes));
-	CALL(sh, n_fitted_steps, node_steps(sh, c, n_fitted_nodes));
-	LET(sh, latency_s, base_s + fmax(0, n_steps - n_fitted_steps) * node_hop_s);
+	CALL(sh, pipeline_s, pipeline_time(sh, n_fill, hop_s, n_local, size_byte, line_byte_per_s));
+	CALL(sh, latency_s, latency_time(sh, c, hop_s, n_ranks, n_nodes));
 	LET(sh, network_s, latency_s + pipeline_s + node_s);
 	return network_s;
 }
@@ -231,10 +259,9 @@ network_time(struct sheet *sh, const struct collective_plan *plan, double size_b
 {
 	GIVEN(sh, size_byte);
 	FROM_STRUCT(sh, plan->ask, n_ranks, n_nodes);
-	FROM_STRUCT(sh, plan->ask, nic_byte_per_s, node_hop_s);
+	FROM_STRUCT(sh, plan->ask, nic_byte_per_s);
 	CALL(sh, network_s,
-	    collective_network(
-	        sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, nic_byte_per_s, node_hop_s));
+	    collective_network(sh, plan->ask.collective, plan->network, n_ranks, n_nodes, size_byte, nic_byte_per_s));
 	return network_s;
 }
 
@@ -282,7 +309,12 @@ form_time(struct sheet *sh, const struct collective_plan *plan, double size_byte
 		SET_CALL(sh, planned_s, allreduce_engine(sh, plan->custom, plan->ramp, ask.n_ranks, size_byte));
 		break;
 	case FORM_NETWORK:
-		SET_CALL(sh, planned_s, network_time(sh, plan, size_byte));
+		if (plan->launch_s.value > 0) {
+			TAKE(sh, call_s, plan->launch_s);
+			CALL(sh, called_s, network_time(sh, plan, size_byte));
+			SET(sh, planned_s, called_s + call_s);
+		} else
+			SET_CALL(sh, planned_s, network_time(sh, plan, size_byte));
 		break;
 	}
 	return planned_s;
@@ -344,12 +376,6 @@ collective_ramp_form(
 	return asked == ALGORITHM_NVLS ? FORM_NVLS_RAMP : FORM_RAMP;
 }
 
-double
-network_hop(enum collective c)
-{
-	return nccl_node_hop(c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING, PROTOCOL_SIMPLE);
-}
-
 bool
 network_rings(enum collective c, bool mesh, bool sharp)
 {
@@ -376,11 +402,7 @@ collective_plan_fitted(const struct collective_ground *g, enum collective c, dou
 	*inside = plan_in_node(g, c, n_ranks / n_nodes);
 	return (struct collective_plan){.form = FORM_NETWORK,
 	    .network = &g->network[c],
-	    .ask = {.collective = c,
-	        .n_ranks = n_ranks,
-	        .n_nodes = n_nodes,
-	        .nic_byte_per_s = g->nic_byte_per_s,
-	        .node_hop_s = network_hop(c)},
+	    .ask = {.collective = c, .n_ranks = n_ranks, .n_nodes = n_nodes, .nic_byte_per_s = g->nic_byte_per_s},
 	    .inside = n_ranks > n_nodes ? inside : NULL,
 	    .rings = network_rings(c, g->mesh, g->sharp)};
 }

@@ -154,8 +154,9 @@ struct collective_calibration {
 #undef NCCL
 };
 
-/* Collectives over the NICs of several nodes: t = base + ramp + volume / (nic_frac x the node's NICs); of an all-reduce
- * the faster of a ring's volume at nic_frac and a tree's at tree_frac. */
+/* Collectives over the NICs of several nodes: t = steps x hop + fill sqrt(hop) + volume / (nic_frac x the node's NICs);
+ * of an all-reduce the faster of a ring's volume at nic_frac and a tree's at tree_frac.  A fabric has its hop; the rest
+ * is that of all fabrics (hwdb/calibration/network.yaml). */
 struct network_calibration {
 #define NETWORK FIGURE_MEMBER
 #include "model/hw/calibration.def"

@@ -16,12 +16,6 @@
 
 /* --- network middle ------------------------------------------------------------------------------------------ */
 
-static struct datum
-middle_of(double value)
-{
-	return (struct datum){value, {NULL, 0, 0, "middle of the fabrics in hwdb/calibration", false}};
-}
-
 /* Latencies of a network are those of how it is reached: verbs, AWS's datagrams, or the host's TCP. */
 static const char *
 transport_of(const char *kind)
@@ -35,89 +29,29 @@ same_transport(const char *a, const char *b)
 	return strcmp(transport_of(a), transport_of(b)) == 0;
 }
 
-/* Geometric mean of `of` over the fabrics that have it, of one transport or, with NULL, of all. */
-struct middle_ask {
-	const struct network_known *known;
-	int n;
-	const char *without, *kind;
-};
-
+/* Geometric mean over the fabrics of one transport or, with NULL, of all; NaN: none is left. */
 static double
-middle(const struct middle_ask *m, bool (*counts)(enum collective c), double (*of)(const struct network_calibration *f))
+middle(const struct network_known *known, int n, const char *without, const char *kind)
 {
 	double log_sum = 0;
 	int found = 0;
 
-	for (int i = 0; i < m->n; i++)
-		for (int c = 0; c <= COLLECTIVE_ALL_GATHER; c++) {
-			const struct network_known *k = &m->known[i];
-			const double value = k->fit->has_network[c] ? of(&k->fit->network[c]) : NAN;
-
-			if (!counts((enum collective)c) || (m->without && strcmp(k->fabric, m->without) == 0) ||
-			    (m->kind && !same_transport(k->kind, m->kind)) || !(value > 0))
-				continue;
-			log_sum += log(value);
+	for (int i = 0; i < n; i++)
+		if (!(without && strcmp(known[i].fabric, without) == 0) &&
+		    (!kind || same_transport(known[i].kind, kind))) {
+			log_sum += log(known[i].hop_s);
 			found++;
 		}
 	return found ? exp(log_sum / found) : NAN;
 }
 
-static bool
-any_of(enum collective c)
+double
+network_middle(const struct network_known *known, int n, const char *without, const char *kind, bool *near)
 {
-	return c <= COLLECTIVE_ALL_GATHER;
-}
+	const double near_s = kind ? middle(known, n, without, kind) : NAN;
 
-static bool
-sums(enum collective c)
-{
-	return c == COLLECTIVE_ALL_REDUCE;
-}
-
-static bool
-gathers(enum collective c)
-{
-	return c == COLLECTIVE_ALL_GATHER;
-}
-
-/* Of two nodes: trees over more have more levels. */
-static double
-base_of(const struct network_calibration *f)
-{
-	return f->base_s.value / ceil(log2(f->n_nodes.value));
-}
-
-static double
-ramp_of(const struct network_calibration *f)
-{
-	return f->ramp_s.value;
-}
-
-static double
-nic_of(const struct network_calibration *f)
-{
-	return f->nic_frac.value;
-}
-
-static double
-tree_of(const struct network_calibration *f)
-{
-	return f->tree_frac.value;
-}
-
-bool
-network_middle(const struct network_known *known, int n, const char *without, const char *kind, enum collective c,
-    struct network_calibration *out)
-{
-	const struct middle_ask like = {known, n, without, kind}, all = {known, n, without, NULL};
-	const double near_s = middle(&like, any_of, base_of);
-
-	*out = (struct network_calibration){.base_s = middle_of(isnan(near_s) ? middle(&all, any_of, base_of) : near_s),
-	    .ramp_s = middle_of(middle(&all, sums(c) ? sums : gathers, ramp_of)),
-	    .nic_frac = middle_of(middle(&all, any_of, nic_of)),
-	    .tree_frac = middle_of(middle(&all, sums, tree_of)),
-	    .n_nodes = middle_of(2)};
-	return !isnan(out->base_s.value) && !isnan(out->ramp_s.value) && !isnan(out->nic_frac.value);
+	*near = !isnan(near_s);
+	return *near ? near_s : middle(known, n, without, NULL);
 }
 
 enum { N_PARAMS = 6, N_SWITCHED = 11, ROWS_NEEDED = 15 };

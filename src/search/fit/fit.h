@@ -292,19 +292,17 @@ bool fit_stack(
     struct arena *a, int n, const struct fit_stack_row *rows, const struct fit_prior *prior, struct fit_stack *out);
 
 /*
- * A network without measurements: the median of the measured ones.  Latencies are those of networks with the same
- * transport; the ramps, of reductions and of other collectives, and the shares of the line rate are those of all.
+ * A network without measurements: the latency of a step is the geometric mean of those of networks with the same
+ * transport (AWS's datagrams, verbs, the host's TCP), else of all.
  */
 
 struct network_known {
-	const char *fabric;
-	const struct calibration *fit;
-	const char *kind; /* of its link: `efa` */
+	const char *fabric, *kind; /* of its link: `efa` */
+	double hop_s;
 };
 
-/* For links of this kind; the fabric `without` is left out.  False when none is left. */
-bool network_middle(const struct network_known *known, int n, const char *without, const char *kind, enum collective c,
-    struct network_calibration *out);
+/* For links of this kind; the fabric `without` is left out.  *near: of the same transport.  NaN when none is left. */
+double network_middle(const struct network_known *known, int n, const char *without, const char *kind, bool *near);
 
 /* Predict a measured row with a calibration. */
 

@@ -121,6 +121,7 @@ struct score_case {
 	const char *cell[SCORE_CELL];  /* of the support table, NULL: none: engine, architecture, format, family */
 	double predicted, measured;    /* in one unit; measured above 0 */
 	double low, high;              /* 80 % interval; NaN: none */
+	double wide; /* its half-width, as a logarithm, if nobody had measured this; 0 or NaN: the same */
 	double baseline[SCORE_BASELINES]; /* NaN: none */
 	double safe;                      /* what was promised not to be exceeded; NaN: nothing */
 	enum score_sense sense;           /* the true value is the measured one, above it, or below it */

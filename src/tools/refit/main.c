@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * refit ROWS serve
- * refit ROWS [train|memory|comm] [--leave-out source|model|gpu|group] [--traits] [--write HWDB]
+ * refit ROWS [train|memory|comm] [--leave-out source|model|gpu|group] [--traits] [--rows] [--write HWDB]
  *
- * ROWS is a folder with train.csv, memory.csv, comm.csv.  Prints src/ask/validate/cross.def: a line for each way to
- * leave rows out, then the constants; --traits adds what each deviation from a class default is worth, and --write lays
- * the refitted values into the files of HWDB.  `serve` reads serve.csv and serve2.csv and prints
- * src/ask/serve/support.def.
+ * ROWS is a folder with train.csv, memory.csv, comm.csv (and comm-amd.csv).  Prints src/ask/validate/cross.def: a line
+ * for each way to leave rows out, then the constants; --traits adds what each deviation from a class default is worth,
+ * --rows what each row was missed by, and --write lays the refitted values into the files of HWDB.  `serve` reads
+ * serve.csv and serve2.csv and prints src/ask/serve/support.def.
  */
 #include "parts.h"
 
@@ -23,13 +23,13 @@ enum { CELL_ROWS = 3 }; /* of a stack: fewer have no typical error */
 struct asked {
 	const char *rows, *write;
 	int domain, leave; /* -1: all */
-	bool traits, serve;
+	bool traits, each, serve;
 };
 
 static void
-print_score(const struct refit *r, const char *how, const double *log_predicted)
+print_score(const struct refit *r, const char *how, enum leave by, const double *log_predicted)
 {
-	const struct refit_score s = refit_score_of(r, log_predicted);
+	const struct refit_score s = refit_score_of(r, log_predicted, by);
 
 	printf("CROSS(\"%s\", \"%s\", %d, %d, %.2f, %.2f, %.0f, %.0f, %.1f, %.1f)\n", domain_name(r->domain), how, s.n,
 	    s.n_groups, s.mean, s.median, s.inside_rows, s.inside_groups, s.half_width, s.score);
@@ -42,6 +42,22 @@ print_spread(const struct refit *r, const char *how, const double *log_predicted
 
 	printf("/* %s, %s: within %.3f, groups %.3f (%d), stacks %.3f (%d) */\n", domain_name(r->domain), how, s.within,
 	    s.group, s.n_groups, s.stack, s.n_stacks);
+}
+
+/* A line for each row: file, line, what it was missed by in %, whether its interval holds, set that was left out. */
+static void
+print_rows(const struct refit *r, enum leave by, const double *log_predicted)
+{
+	for (int i = 0; i < r->n; i++) {
+		const struct refit_row *row = &r->rows[i];
+		const double error = log_predicted[i] - row->log_measured;
+		double low, high;
+		refit_interval(r, log_predicted, by, i, &low, &high);
+		const bool holds = low <= row->log_measured && row->log_measured <= high;
+		printf("/* %s:%d: %+.1f %s of %.0f, %s: %s */\n", row->file, row->line, 100 * (exp(error) - 1),
+		    holds ? "inside" : "outside", 100 * (exp((high - low) / 2) - 1), row->label[by],
+		    row->of->name ? row->of->name : row->stack);
+	}
 }
 
 /* A line for each stack: what its rows were missed by, and how many models they are of. */
@@ -220,15 +236,17 @@ exists(const char *path)
 static const char *const *
 files_of(struct arena *a, enum domain d, const char *rows, size_t *n)
 {
-	const char **files = ARENA_ARRAY(a, const char *, 2);
+	const char **files = ARENA_ARRAY(a, const char *, 3);
 	const char *own = arena_printf(a, "%s/%s.csv", rows, domain_name(d));
-	const char *train = arena_printf(a, "%s/train.csv", rows);
+	const char *train = arena_printf(a, "%s/train.csv", rows), *amd = arena_printf(a, "%s/comm-amd.csv", rows);
 
 	*n = 0;
 	if (exists(own))
 		files[(*n)++] = own;
 	if (d == DOMAIN_MEMORY && exists(train))
 		files[(*n)++] = train;
+	if (d == DOMAIN_COMM && exists(amd))
+		files[(*n)++] = amd;
 	return files;
 }
 
@@ -248,20 +266,22 @@ refit_domain(const struct asked *asked, enum domain d)
 	double *log_predicted = ARENA_ARRAY(a, double, 2 * r.n);
 	for (int i = 0; i < r.n; i++)
 		log_predicted[i] = r.rows[i].log_predicted;
-	print_score(&r, "in sample", log_predicted);
+	print_score(&r, "in sample", N_LEAVES, log_predicted);
 	print_spread(&r, "in sample", log_predicted);
 
 	refit_find_params(&r);
 	double *x = ARENA_ARRAY(a, double, r.n_params);
 	refit_fit(&r, x);
-	print_score(&r, "refitted", r.log_at);
+	print_score(&r, "refitted", N_LEAVES, r.log_at);
 	for (int l = 0; l < N_LEAVES; l++) {
 		if (asked->leave >= 0 && asked->leave != l)
 			continue;
 		refit_leave_out(&r, (enum leave)l, log_predicted);
 		const char *how = arena_printf(a, "%s left out", leave_name((enum leave)l));
-		print_score(&r, how, log_predicted);
+		print_score(&r, how, (enum leave)l, log_predicted);
 		print_spread(&r, how, log_predicted);
+		if (asked->each)
+			print_rows(&r, (enum leave)l, log_predicted);
 		if (d == DOMAIN_TRAIN && l == LEAVE_MODEL)
 			print_cells(&r, log_predicted);
 	}
@@ -283,7 +303,7 @@ refit_domain(const struct asked *asked, enum domain d)
 			return false;
 		for (int i = 0; i < r.n; i++)
 			log_predicted[i] = r.rows[i].log_predicted;
-		print_score(&r, "no match", log_predicted);
+		print_score(&r, "no match", N_LEAVES, log_predicted);
 		print_spread(&r, "no match", log_predicted);
 		print_cells(&r, log_predicted);
 	}
@@ -300,6 +320,8 @@ read_arguments(int argc, char **argv, struct asked *out)
 		bool known = false;
 		if (strcmp(argv[i], "--traits") == 0)
 			known = out->traits = true;
+		else if (strcmp(argv[i], "--rows") == 0)
+			known = out->each = true;
 		else if (out->rows && strcmp(argv[i], "serve") == 0)
 			known = out->serve = true;
 		else if (strcmp(argv[i], "--write") == 0 && *value) {
@@ -335,9 +357,8 @@ main(int argc, char **argv)
 	struct asked asked;
 
 	if (!read_arguments(argc, argv, &asked)) {
-		fputs("usage: refit ROWS serve\n       refit ROWS [train|memory|comm] [--leave-out "
-		      "source|model|gpu|group] [--traits] [--write "
-		      "HWDB]\n",
+		fputs("usage: refit ROWS serve\n       refit ROWS [train|memory|comm] "
+		      "[--leave-out source|model|gpu|group] [--traits] [--rows] [--write HWDB]\n",
 		    stderr);
 		return 2;
 	}

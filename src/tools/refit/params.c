@@ -104,7 +104,8 @@ tau_of(const char *path)
 		return 0.7;
 	return strstr(path, "sigma")                               ? 0.15
 	    : strstr(path, "moe_")                                 ? 0.5
-	    : strstr(path, ".base") || strstr(path, ".ramp")       ? 0.7
+	    : strstr(path, ".hop")                                 ? 0.4
+	    : strstr(path, ".nic")                                 ? 0.05
 	    : strstr(path, "logit") || strstr(path, "p2p_exposed") ? 0.05
 	                                                           : 0.25;
 }
@@ -127,11 +128,16 @@ belief_of(const char *path, double otherwise)
 	return otherwise;
 }
 
-/* What one would guess of all fabrics, where no row of a collective is left.  In the unit of the files. */
+/* What one would guess of the steps of a network, where no row is left.  In the unit of the files. */
+static const double hop_belief_us = 40;
+
+/* Of what all fabrics share: what the sweeps of efa-p5 and gcp-tcpxo gave, which are in none of the files of rows. */
 static double
-fabric_belief(const char *path)
+shared_belief(const struct refit_param *p)
 {
-	return log(strstr(path, ".nic") ? 0.9 : strstr(path, ".ramp") ? 200 : 100); /* us */
+	if (strstr(p->path, ".fill"))
+		return log(strstr(p->path, "all_reduce") ? 3.5 : 0.66);
+	return strstr(p->path, ".nic") ? log(0.9) : p->start;
 }
 
 /* What one would guess of an engine that nobody measured: a step's time on the CPU, factors of 1.  A value without a
@@ -156,11 +162,12 @@ engine_belief(const struct refit_param *p)
 	return p->start;
 }
 
-/* The same of a class: how far it may lie from what stands in the file. */
+/* The same of a class: how far it may lie from what stands in the file.  Transports differ so
+ * much that one says hardly anything of another (network_middle). */
 static double
 class_tau(const char *path)
 {
-	return strstr(path, "sigma") ? 0.5 : tau_of(path);
+	return strstr(path, "sigma") ? 0.5 : strstr(path, ".hop") ? 3 : tau_of(path);
 }
 
 static double
@@ -189,7 +196,7 @@ add(struct refit *r, enum entry_kind kind, const char *entry, const char *path, 
 	    .node = n,
 	    .start = log(value),
 	    .least = log(value) - 2,
-	    .most = strstr(path, "p2p_exposed") || strstr(path, ".nic") ? 0 : log(value) + 2,
+	    .most = strstr(path, "p2p_exposed") || strstr(path, ".nic") || strstr(path, ".tree") ? 0 : log(value) + 2,
 	    .tau = tau_of(path),
 	    .up = -1,
 	    .otherwise = log(value)};
@@ -231,7 +238,8 @@ walk_fabric(struct refit *r, const char *entry, const struct node *root)
 	for (size_t i = 0; network && i < network->n; i++)
 		for (size_t k = 0; k < network->items[i]->n; k++) {
 			const char *key = network->items[i]->keys[k]->text;
-			if (strcmp(key, "base") == 0 || strcmp(key, "ramp") == 0 || strcmp(key, "nic") == 0)
+			if (strcmp(key, "hop") == 0 || strcmp(key, "fill") == 0 || strcmp(key, "nic") == 0 ||
+			    strcmp(key, "tree") == 0)
 				add(r, ENTRY_CALIBRATION, entry,
 				    arena_printf(r->arena, "network.%s.%s", network->keys[i]->text, key),
 				    scalar_of(network->items[i]->items[k]));
@@ -268,18 +276,20 @@ class_mean(struct refit *r, enum entry_kind kind, const char *class, const char 
 	return r->n_params++;
 }
 
-/* A fabric's: the mean of those of its kind (InfiniBand, Ethernet), and that of all. */
+/* A fabric's latency of a step: the mean of those of its kind (verbs, AWS's datagrams), and that of all, whatever the
+ * collective that it was measured by. */
 static int
 fabric_mean(struct refit *r, const struct refit_param *p)
 {
 	const struct node *fabric = scalar_of(tree_get(tree_of(r, ENTRY_CALIBRATION, p->entry), "fabric")),
 	                  *link = fabric ? scalar_of(tree_get(tree_of(r, ENTRY_LINK, fabric->text), "kind")) : NULL;
-	const int all = class_mean(r, p->kind, "all fabrics", p->path, p->start);
+	const int all = class_mean(r, p->kind, "all fabrics", "network.hop", p->start);
 
 	if (!link || all < 0)
 		return all;
+	const char *kind = strcmp(link->text, "infiniband") == 0 ? "roce" : link->text;
 	const int like =
-	    class_mean(r, p->kind, arena_printf(r->arena, "fabrics of kind %s", link->text), p->path, p->start);
+	    class_mean(r, p->kind, arena_printf(r->arena, "fabrics of kind %s", kind), "network.hop", p->start);
 	if (like >= 0)
 		r->params[like].up = all;
 	return like;
@@ -293,8 +303,10 @@ find_up(struct refit *r, int i)
 
 	if (p->kind == ENTRY_CALIBRATION) {
 		p->up = strcmp(entry, "network") == 0 ? -1 : find(r, "network", p->path);
-		if (p->up < 0)
+		if (p->up < 0 && strstr(p->path, ".hop"))
 			p->up = fabric_mean(r, p);
+		else if (p->up < 0)
+			p->otherwise = shared_belief(p);
 		return;
 	}
 	while ((entry = parent_of(r, p->kind, entry))) {
@@ -364,9 +376,19 @@ anchor(struct refit *r, int i, int stated)
 		p->start = p->otherwise = sum / k;
 	if (p->kind != ENTRY_CALIBRATION)
 		return;
-	p->start = p->otherwise = fabric_belief(p->path);
+	p->start = p->otherwise = log(hop_belief_us);
 	if (k > 1 && p->up < 0)
 		p->tau = LOOSE;
+}
+
+/* Whether a row rests on the measurements of this fabric. */
+static bool
+has_rows(const struct refit *r, const char *entry)
+{
+	for (int i = 0; i < r->n; i++)
+		if (strcmp(r->rows[i].stack, entry) == 0)
+			return true;
+	return false;
 }
 
 void
@@ -391,6 +413,9 @@ refit_find_params(struct refit *r)
 		share(r, i);
 	for (int i = stated; i < r->n_params; i++)
 		anchor(r, i, stated);
+	for (int i = 0; i < stated; i++)
+		r->params[i].given = kind == ENTRY_CALIBRATION && strcmp(r->params[i].entry, "network") != 0 &&
+		    !has_rows(r, r->params[i].entry);
 }
 
 /* --- laying values over the files ------------------------------------------------------------------------ */

@@ -36,6 +36,7 @@ struct refit_row {
 	const struct score_case *of;
 	int line, unit[N_UNITS];
 	double log_measured, log_predicted, log_low, log_high; /* as the database stands */
+	double wide; /* half-width of the interval if nobody had measured this; 0: the same */
 };
 
 /* A fitted constant; its logarithm is what is fitted. */
@@ -51,6 +52,7 @@ struct refit_param {
 	double otherwise;
 	bool hyper; /* the mean of a class: in no file */
 	bool moves; /* some row depends on it */
+	bool given; /* a fabric's that was measured elsewhere: its rows are not here */
 };
 
 struct refit {
@@ -128,8 +130,11 @@ struct refit_score {
 	int n, n_groups;
 	double mean, median, bias, inside_rows, inside_groups, half_width, score;
 };
-/* Of predictions, with the rows' intervals moved to them. */
-struct refit_score refit_score_of(const struct refit *r, const double *log_predicted);
+/* Of predictions, with the rows' intervals moved to them; what is left out by `by` without a row of its own that stays
+ * (a fabric) has the interval of what nobody measured.  N_LEAVES: nothing is left out. */
+struct refit_score refit_score_of(const struct refit *r, const double *log_predicted, enum leave by);
+void refit_interval(
+    const struct refit *r, const double *log_predicted, enum leave by, int row, double *log_low, double *log_high);
 double refit_group_error(const struct refit *r, const double *log_predicted);
 /* How residuals vary inside groups, between groups of a stack, and between stacks. */
 struct refit_spread {

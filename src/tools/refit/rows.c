@@ -175,7 +175,8 @@ refit_read_rows(struct refit *r)
 		    .log_measured = log(c->measured),
 		    .log_predicted = log(c->predicted),
 		    .log_low = log(c->low),
-		    .log_high = log(c->high)};
+		    .log_high = log(c->high),
+		    .wide = c->wide};
 		label(r, shelves, row);
 		if (row->what)
 			label_cell(r, row);

@@ -87,13 +87,6 @@ add_rows(const struct refit *r, const double *log_at, enum leave by, int unit, c
 	}
 }
 
-/* A fabric's constant that no row feels stands as its own file has it: that was measured elsewhere. */
-static bool
-is_given(const struct refit_param *p)
-{
-	return p->kind == ENTRY_CALIBRATION && !p->hyper && !p->moves;
-}
-
 /* What is believed of constants before. */
 static void
 add_prior(const struct refit *r, const double *tau, const double *x, double *a, double *b)
@@ -108,7 +101,7 @@ add_prior(const struct refit *r, const double *tau, const double *x, double *a, 
 		const double w = (far > 1 ? 1 / far : 1) / (tau[p] * tau[p]);
 		a[p * m + p] += w;
 		b[p] -= w * d;
-		if (is_given(&r->params[p])) {
+		if (r->params[p].given) {
 			a[p * m + p] += 1 / (given_sd * given_sd);
 			b[p] -= (x[p] - r->params[p].start) / (given_sd * given_sd);
 		}

@@ -46,8 +46,33 @@ interval_score(double low, double high, double y)
 	return high - low + 2 / alpha * fmax(0, low - y) + 2 / alpha * fmax(0, y - high);
 }
 
+/* Whether rows of the same stack or fabric stay when this one's set is left out. */
+static bool
+stays(const struct refit *r, enum leave by, int row)
+{
+	for (int i = 0; i < r->n; i++)
+		if (r->rows[i].unit[by] != r->rows[row].unit[by] && strcmp(r->rows[i].stack, r->rows[row].stack) == 0)
+			return true;
+	return false;
+}
+
+void
+refit_interval(
+    const struct refit *r, const double *log_predicted, enum leave by, int row, double *log_low, double *log_high)
+{
+	const struct refit_row *of = &r->rows[row];
+	const double move = log_predicted[row] - of->log_predicted;
+
+	*log_low = of->log_low + move;
+	*log_high = of->log_high + move;
+	if (by == N_LEAVES || !(of->wide > 0) || stays(r, by, row))
+		return;
+	*log_low = log_predicted[row] - of->wide;
+	*log_high = log_predicted[row] + of->wide;
+}
+
 struct refit_score
-refit_score_of(const struct refit *r, const double *log_predicted)
+refit_score_of(const struct refit *r, const double *log_predicted, enum leave by)
 {
 	struct arena *room = arena_new();
 	const int n_groups = r->n_units[LEAVE_GROUP];
@@ -66,8 +91,8 @@ refit_score_of(const struct refit *r, const double *log_predicted)
 		s.mean += e[s.n++];
 		if (isnan(row->log_low))
 			continue;
-		const double move = log_predicted[i] - row->log_predicted;
-		const double low = row->log_low + move, high = row->log_high + move;
+		double low, high;
+		refit_interval(r, log_predicted, by, i, &low, &high);
 		const bool holds = row->log_measured >= low && row->log_measured <= high;
 		half[wide++] = (high - low) / 2;
 		in += holds;
