@@ -30,15 +30,9 @@ split_of(const struct memory_job *job)
 }
 
 /* First layer of (virtual) stage v. */
-static int
-stage_start(const struct memory_job *job, const struct split *s, int v)
+static inline int
+even_start(const struct split *s, int v)
 {
-	if (job->n_stage_layers) {
-		int start = 0;
-		for (int i = 0; i < v; i++)
-			start += job->stage_layers[i];
-		return start;
-	}
 	if (v == 0)
 		return 0;
 	if (v == s->n_stages)
@@ -47,6 +41,16 @@ stage_start(const struct memory_job *job, const struct split *s, int v)
 }
 
 static int
+listed_start(const struct memory_job *job, int v)
+{
+	int start = 0;
+
+	for (int i = 0; i < v; i++)
+		start += job->stage_layers[i];
+	return start;
+}
+
+static inline int
 overlap(int a_start, int a_end, int b_start, int b_end)
 {
 	const int start = a_start > b_start ? a_start : b_start, end = a_end < b_end ? a_end : b_end;
@@ -65,10 +69,9 @@ memory_stage_layers(const struct memory_job *job, int stage, int block)
 	for (int i = 0; i < block; i++)
 		start += (int)job->model->blocks[i].count.value;
 	const int end = start + (int)job->model->blocks[block].count.value;
-	for (int c = 0; c < n_chunks; c++) {
-		const int v = c * n_stages + stage;
-		n += overlap(start, end, stage_start(job, &split, v), stage_start(job, &split, v + 1));
-	}
+	for (int v = stage; v < n_chunks * n_stages; v += n_stages)
+		n += job->n_stage_layers ? overlap(start, end, listed_start(job, v), listed_start(job, v + 1))
+		                         : overlap(start, end, even_start(&split, v), even_start(&split, v + 1));
 	return n;
 }
 
