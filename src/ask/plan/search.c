@@ -34,6 +34,8 @@ search_point(void *context, size_t i)
 
 	p->arena = arena_new();
 	layout_search(passing, &p->space, &p->found);
+	p->found.points =
+	    arena_grow(p->arena, p->found.points, p->found.n_points, p->found.n_points + 1, sizeof *p->found.points);
 	p->found.rows =
 	    arena_grow(p->arena, p->found.rows, p->found.n_rows, p->found.n_rows + 1, sizeof *p->found.rows);
 	arena_free(passing);

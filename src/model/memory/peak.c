@@ -128,12 +128,15 @@ memory_stage_peak(const struct memory_job *job, int stage, struct memory_use *us
 	return use->total;
 }
 
-/* A stage with the layers of the one before it has fewer micro-batches in flight and cannot be the largest. */
+/* A stage with the layers of the one before it has fewer micro-batches in flight and cannot be the largest.  Like layers
+ * that are spread evenly never become more between the first stage and the last. */
 static bool
 can_be_largest(const struct memory_job *job, int stage)
 {
 	if (stage < 2 || job_is_last(job, stage))
 		return true;
+	if (job->model->n_blocks == 1 && !job->n_stage_layers)
+		return false;
 	for (int i = 0; i < job->model->n_blocks; i++)
 		if (memory_stage_layers(job, stage, i) > memory_stage_layers(job, stage - 1, i))
 			return true;

@@ -6,37 +6,51 @@
 
 /* --- which layers ---------------------------------------------------------------------------------------- */
 
-/* First layer of (virtual) stage v when n_layers are spread over n_stages.  Where they do not divide, the last and the
- * first stage have fewer in turn (they also hold the head and the embedding), then the stages before the last.  With
- * more stages than layers those two have none: the embedding and the loss are stages by themselves. */
-static int
-even_start(int n_layers, int n_stages, int v)
-{
-	const int most = (n_layers + n_stages - 1) / n_stages, spare = n_stages * most - n_layers;
-	const int fewer = n_stages > n_layers ? most : most - 1; /* that an end may have */
-	const int last = spare / 2 + spare % 2 < fewer ? spare / 2 + spare % 2 : fewer;
-	const int first = spare / 2 < fewer ? spare / 2 : fewer;
-	const int rest = spare - first - last, whole = n_stages - 1 - rest;
+/* How n_layers are spread over n_stages.  Where they do not divide, the last and the first stage have fewer in turn
+ * (they also hold the head and the embedding), then the stages before the last.  With more stages than layers those two
+ * have none: the embedding and the loss are stages by themselves. */
+struct split {
+	int n_layers, n_stages;
+	int most, first,
+	    whole; /* layers of a stage; those that the first lacks; stages before the ones that lack one */
+};
 
+static struct split
+split_of(const struct memory_job *job)
+{
+	struct split s = {(int)job->model->n_layers.value, (int)(job->layout.pp * job->layout.vp), 0, 0, 0};
+
+	s.most = (s.n_layers + s.n_stages - 1) / s.n_stages;
+	const int spare = s.n_stages * s.most - s.n_layers;
+	const int fewer = s.n_stages > s.n_layers ? s.most : s.most - 1; /* that an end may have */
+	const int last = spare / 2 + spare % 2 < fewer ? spare / 2 + spare % 2 : fewer;
+	s.first = spare / 2 < fewer ? spare / 2 : fewer;
+	s.whole = s.n_stages - 1 - (spare - s.first - last);
+	return s;
+}
+
+/* First layer of (virtual) stage v. */
+static inline int
+even_start(const struct split *s, int v)
+{
 	if (v == 0)
 		return 0;
-	if (v == n_stages)
-		return n_layers;
-	return v * most - first - (v > whole ? v - whole : 0);
+	if (v == s->n_stages)
+		return s->n_layers;
+	return v * s->most - s->first - (v > s->whole ? v - s->whole : 0);
 }
 
 static int
-stage_start(const struct memory_job *job, int v)
+listed_start(const struct memory_job *job, int v)
 {
-	if (!job->n_stage_layers)
-		return even_start((int)job->model->n_layers.value, (int)(job->layout.pp * job->layout.vp), v);
 	int start = 0;
+
 	for (int i = 0; i < v; i++)
 		start += job->stage_layers[i];
 	return start;
 }
 
-static int
+static inline int
 overlap(int a_start, int a_end, int b_start, int b_end)
 {
 	const int start = a_start > b_start ? a_start : b_start, end = a_end < b_end ? a_end : b_end;
@@ -49,15 +63,15 @@ double
 memory_stage_layers(const struct memory_job *job, int stage, int block)
 {
 	const int n_stages = (int)job->layout.pp, n_chunks = (int)job->layout.vp;
+	const struct split split = split_of(job);
 	int start = 0, n = 0;
 
 	for (int i = 0; i < block; i++)
 		start += (int)job->model->blocks[i].count.value;
 	const int end = start + (int)job->model->blocks[block].count.value;
-	for (int c = 0; c < n_chunks; c++) {
-		const int v = c * n_stages + stage;
-		n += overlap(start, end, stage_start(job, v), stage_start(job, v + 1));
-	}
+	for (int v = stage; v < n_chunks * n_stages; v += n_stages)
+		n += job->n_stage_layers ? overlap(start, end, listed_start(job, v), listed_start(job, v + 1))
+		                         : overlap(start, end, even_start(&split, v), even_start(&split, v + 1));
 	return n;
 }
 
