@@ -117,6 +117,8 @@ static const struct {
     {"validate", "by", {"kind", "gpu"}},
     {"validate", "only", {"kind=measured", "gpu=h100-sxm5-80gb"}},
     {"validate", "predictions", {"/tmp/ridge-test-predictions.csv"}},
+    {"serve", "from", {"tests/fixtures/launchers/serve.sh"}},
+    {NULL, "from", {"tests/fixtures/launchers/train.sh"}},
     {"roofline", "measurements", {"tests/fixtures/measurement/base.csv"}},
     {NULL, "loss", {"fused", "eager", "chunked", "compiled"}},
     {NULL, "stage_layers", {"32", "7,8*14,7", "41,39", "12*4"}},
