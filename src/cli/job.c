@@ -2,6 +2,7 @@
 /* Job files: inputs of a command, named as its options. */
 #include "base/base.h"
 #include "cli/parts.h"
+#include "db/launch.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -82,5 +83,44 @@ program_job(struct program *p, const struct node **job)
 	*job = ours ? root : foreign_part(p, root, command->text ? command->text : "?");
 	operands->list++;
 	operands->n--;
+	return true;
+}
+
+/* --- launchers ------------------------------------------------------------------------------------------- */
+
+static const struct setting *
+from_of(const struct program *p)
+{
+	const struct option *o = command_option_at(p->command, "from");
+	const struct setting *found = NULL;
+
+	for (size_t i = 0; o && strcmp(o->complete, "file") == 0 && i < p->args.options.n; i++)
+		if (strcmp(p->args.options.list[i].path, "from") == 0)
+			found = &p->args.options.list[i];
+	return found;
+}
+
+bool
+program_launch(struct program *p, const struct node **job)
+{
+	const struct setting *from = from_of(p);
+	struct foreign_job *foreign;
+	struct launch_file file;
+
+	if (!from)
+		return true;
+	if (!launcher_read(p->question.database, p->arena, p->diag, from->text, from->at, &file))
+		return false;
+	if (file.by->use == LAUNCH_SERVE && command_option_at(p->command, "use"))
+		file.inputs = tree_with(p->arena, file.inputs, "use", tree_scalar(p->arena, "infer", from->at));
+	foreign = ARENA_NEW(p->arena, struct foreign_job);
+	*foreign = (struct foreign_job){.job = file.inputs,
+	    .command = file.by->name,
+	    .file = from->text,
+	    .unread = file.unread,
+	    .unmapped = file.unmapped};
+	const struct node *known = known_part(p, file.inputs, "", &foreign->left);
+	*job = *job ? tree_overlay(p->arena, *job, known) : known;
+	p->question.foreign = foreign;
 	return true;
 }

@@ -22,7 +22,8 @@ struct question {
 struct foreign_job {
 	const struct node *job;
 	const char *command;
-	struct words left; /* its inputs that this command has not */
+	struct words left;                    /* its inputs that this command has not */
+	const char *file, *unread, *unmapped; /* of --from: options without a rule, and what no input takes; or NULL */
 };
 
 struct answered {
@@ -156,6 +157,8 @@ int program_sweep(struct program *p, const struct node *inputs);
 int program_lines(struct program *p, const struct node *base);
 /* The first operand may be a job: a file that says `command:`, or the name of one in the database.  False on faults. */
 bool program_job(struct program *p, const struct node **job);
+/* The inputs of --from, a command line or file of a framework, laid over the job.  False with errors. */
+bool program_launch(struct program *p, const struct node **job);
 
 /* A system's map without the GPUs of the job. */
 const struct node *without_gpus(struct arena *a, const struct node *system);

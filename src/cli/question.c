@@ -76,8 +76,15 @@ warn_left_out(struct run *r, const struct foreign_job *foreign)
 		if (r->reads->list[i].elsewhere && !r->reads->list[i].read)
 			list = arena_printf(
 			    r->arena, "%s%s%s", list ? list : "", list ? ", " : "", r->reads->list[i].path);
-	if (list)
+	if (list && foreign->file)
+		run_warn(r, "%s: ignored here: %s", foreign->file, list);
+	else if (list)
 		run_warn(r, "job of command '%s': ignored: %s", foreign->command, list);
+	if (foreign->unread)
+		run_warn(r, "%s, read as options of %s: not understood: %s", foreign->file, foreign->command,
+		    foreign->unread);
+	if (foreign->unmapped)
+		run_warn(r, "%s: not taken over: %s", foreign->file, foreign->unmapped);
 }
 
 struct answered

@@ -2,6 +2,7 @@
 /* ridge memory: GPU memory for training, fine-tuning and inference. */
 #include "ask/memory/memory.h"
 #include "ask/bind/bind.h"
+#include "ask/launch/launch.h"
 #include "cli/cli.h"
 #include "db/db.h"
 #include "model/layer/layer.h"
@@ -15,6 +16,7 @@ struct memory_command_in {
 	struct serving_in serving;
 	struct numbers_in numbers;
 	struct layout_in layout;
+	struct launch_from_in from;
 };
 
 enum { MOST_FIXES = 6 };
@@ -406,6 +408,7 @@ memory_run(struct run *r, const void *input)
 	}
 	if (memory_is_numbers(&q))
 		return answer_numbers(r, &q);
+	run_reads(r, &in->from.from, NULL);
 	return is_served_list(r, &q) ? answer_list(r, &q) : answer_job(r, &q);
 }
 
@@ -419,6 +422,7 @@ static const struct option_group memory_groups[] = {
     OPTION_GROUP(training_rows, offsetof(struct memory_command_in, training)),
     OPTION_GROUP(serving_rows, offsetof(struct memory_command_in, serving)),
     OPTION_GROUP(numbers_rows, offsetof(struct memory_command_in, numbers)),
+    OPTION_GROUP(launch_from_rows, offsetof(struct memory_command_in, from)),
 };
 
 static const struct example memory_examples[] = {

@@ -86,6 +86,9 @@ static const struct example examples[] = {
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --dtype fp8 --rate 20 --isl 1000 --osl 250 --tpot 50ms "
      "--unconfirmed --emit vllm",
         "the first row as a command line", 0},
+    {"plan serve llama3.1-8b --gpu h100,h200 --engine sglang --dtype fp8 --rate 60 --isl 4000 --osl 250 --ttft 500ms "
+     "--tpot 20ms --unconfirmed --pools --kv-link roce-400",
+        "pools that prefill and others that decode, and what the link carries", 0},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5 --isl 1000 --osl 250 --tpot 2ms --unconfirmed",
         "no setup meets the SLOs: the nearest", 1},
 };

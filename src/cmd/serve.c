@@ -71,6 +71,7 @@ static const struct option_group serve_groups[] = {
     OPTION_GROUP(tail_rows, offsetof(struct serve_in, tail)),
     OPTION_GROUP(simulate_rows, offsetof(struct serve_in, simulation)),
     OPTION_GROUP(launch_serve_rows, offsetof(struct serve_in, launch)),
+    OPTION_GROUP(launch_from_rows, offsetof(struct serve_in, from)),
 };
 
 static const struct example serve_examples[] = {

@@ -10,6 +10,7 @@ struct train_command_in {
 	struct layout_in layout;
 	struct train_in train;
 	struct launch_in launch;
+	struct launch_from_in from;
 };
 
 static enum answer
@@ -46,6 +47,7 @@ train_run(struct run *r, const void *input)
 		diag_hint(r->diag, "ridge train llama3-8b --system dgx-h100 --layout fsdp");
 		return REFUSED;
 	}
+	run_reads(r, &in->from.from, NULL);
 	if (train_is_list(r, &q))
 		return answer_train_list(r, &q);
 	if (!run_train_bind(r, &q, &b) || !train_run_is_whole(r, &in->train, b.ask.n_gpus))
@@ -75,6 +77,7 @@ static const struct option_group train_groups[] = {
     OPTION_GROUP(training_rows, offsetof(struct train_command_in, training)),
     OPTION_GROUP(own_rows, offsetof(struct train_command_in, train)),
     OPTION_GROUP(launch_rows, offsetof(struct train_command_in, launch)),
+    OPTION_GROUP(launch_from_rows, offsetof(struct train_command_in, from)),
 };
 
 static const struct example train_examples[] = {

@@ -179,3 +179,45 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	says "x.yaml:7:"
 	says "did you mean"
 }
+
+@test "a command line is read backwards" {
+	ask train llama3-70b --system dgx-h100 --from tests/fixtures/launchers/train.sh --get step_s,peak_byte
+	answered
+	says "not understood: --num-layers, --hidden-size"
+	read=$out
+	ask train llama3-70b --system dgx-h100 --gpus 64 --layout tp=4,pp=4,vp=5,zero=1,sp --stack megatron-core --batch 1 \
+		--global-batch 128 --seq 8192 --recompute full --get step_s,peak_byte
+	[ "$read" = "$out" ] || complain "read as $read"
+	ask memory llama3-70b --system dgx-h100 --from tests/fixtures/launchers/train.sh --get peak_byte
+	[ "$out" = "${read#*$'\n'}" ]
+	ask train llama3-70b --system dgx-h100 --from tests/fixtures/launchers/train.sh --layout pp=2 --get step_s
+	answered
+	[ "$out" != "${read%$'\n'*}" ] || complain "an option does not come before the file"
+}
+
+@test "an engine's command line is read backwards, spelled as engines take it" {
+	ask serve llama3.1-70b --gpu h100 --isl 1000 --osl 250 --rate 2 --from tests/fixtures/launchers/serve.sh --emit vllm
+	answered
+	says "not understood: --enable-prefix-caching, --port"
+	for word in "--tensor-parallel-size 4" "--max-num-seqs 128" "--max-num-batched-tokens 4096" "--kv-cache-dtype fp8"; do
+		case $out in *"$word"*) ;; *) complain "$word is lost" ;; esac
+	done
+	echo 'python -m sglang.launch_server --model-path m --tp 8 --dp 8 --enable-dp-attention --ep-size 8 --speculative-algorithm NEXTN --speculative-num-steps 2 --speculative-eagle-topk 1 --speculative-num-draft-tokens 3' >"$tmp/run.sh"
+	ask serve deepseek-v3 --gpu b200 --isl 1000 --osl 250 --rate 1 --from "$tmp/run.sh"
+	answered
+	says "add --speculate mtp=2,accept=F"
+	ask serve deepseek-v3 --gpu b200 --isl 1000 --osl 250 --rate 1 --from "$tmp/run.sh" --emit sglang
+	case $out in *"--tp-size 8 --ep-size 8"*"--dp-size 8 --enable-dp-attention"*) ;; *) complain "layout lost" ;; esac
+}
+
+@test "what cannot be read is refused" {
+	ask train llama3-8b --system dgx-h100 --from "$tmp/none.sh"
+	refused
+	echo 'echo hello' >"$tmp/run.sh"
+	ask train llama3-8b --system dgx-h100 --from "$tmp/run.sh"
+	refused
+	says "no option of a framework that is known"
+	printf '{"train_micro_batch_size_per_gpu": ' >"$tmp/ds.json"
+	ask train llama3-8b --system dgx-h100 --from "$tmp/ds.json"
+	refused
+}

@@ -81,6 +81,30 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	says "raise --gpus"
 }
 
+@test "pools: the cheapest pair, and the link that carries the caches" {
+	pools=(plan serve llama3.1-8b --gpu h100,h200 --engine sglang --dtype fp8 --rate 60 --isl 4000 --osl 250 --ttft 500ms
+		--tpot 20ms --unconfirmed --pools)
+	ask "${pools[@]}" --csv --table pools
+	answered
+	mapfile -t value < <("$RIDGE" "${pools[@]}" --get pools.0.month_usd,pools.1.month_usd,pools.0.ttft_s,pools.0.tpot_s,pools.0.link_busy_frac)
+	awk "BEGIN { exit !(${value[0]} <= ${value[1]} && ${value[2]} <= 0.5 && ${value[3]} <= 0.02 && ${value[4]} <= 0.5) }" ||
+		complain "${value[*]}"
+	# a slower link is busier, takes more replicas, and makes the first token too late
+	slower=$("$RIDGE" "${pools[@]}" --kv-link roce-100 --get pools.0.link_busy_frac)
+	awk "BEGIN { exit !($slower > ${value[4]}) }" || complain "$slower"
+	few=$("$RIDGE" "${pools[@]}" --get pools.0.n_gpus)
+	many=$("$RIDGE" "${pools[@]}" --kv-link eth-10 --get pools.0.n_gpus)
+	[ "$many" -gt "$few" ] || complain "$many GPUs over 10 Gbit/s, $few over 400"
+	ask "${pools[@]/500ms/50ms}" --kv-link eth-10
+	says "no pair of pools meets the SLOs"
+	ask "${pools[@]}" --emit sglang
+	[ "$(grep -c -- --disaggregation-mode "$tmp/out")" = 2 ]
+	sh -n "$tmp/out"
+	ask plan serve llama3.1-8b --gpu h100 --users 20 --isl 100 --osl 100 --unconfirmed --pools
+	refused
+	says "--rate 20"
+}
+
 @test "what is missing is said" {
 	ask plan serve llama3.1-8b --rate 5 --isl 100 --osl 100
 	refused

@@ -777,6 +777,81 @@ simulation_is_closed_form(struct trial *t, const char *line)
 	}
 }
 
+/* The same question of `plan serve`, with the engine's own limits: one search, one best row. */
+static void
+plans_are_sized(struct trial *t, const char *line)
+{
+	static const char *const same[] = {"--gpu", "--rate", "--isl", "--osl", "--engine", NULL};
+	static const char *const rows[] = {"n_gpus", "n_replicas", "ttft_s", "tpot_s", "month_usd"};
+	const struct reply *x = trial_ask(t, line);
+	const char *slo = value_of(t, line, "--objectives"), *layout = reply_word(x, "candidates.0.layout");
+
+	if (!slo || !has(t, line, "--unconfirmed") || !layout || isnan(reply_number(x, "candidates.0.n_gpus")))
+		return;
+	const char *plan =
+	    arena_printf(trial_arena(t), "%s --slo %s --unconfirmed --max-sequences default --max-step-tokens default",
+	        as(t, "plan serve", line, same), slo);
+	const struct reply *y = trial_ask(t, plan);
+	const char *says = reply_word(y, "layouts.0.layout");
+	trial_count(t);
+	if (!says || strcmp(says, layout) != 0)
+		trial_broken(t, line, plan, "the best layout is %s and %s", layout, says ? says : "none");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const double a = reply_number(x, arena_printf(trial_arena(t), "candidates.0.%s", rows[i])),
+		             b = reply_number(y, arena_printf(trial_arena(t), "layouts.0.%s", rows[i]));
+		if (a != b && !(isnan(a) && isnan(b)))
+			trial_broken(t, line, plan, "%s is %.6g and %.6g", rows[i], a, b);
+	}
+}
+
+/* What a framework is told reads back as the same job, where all of it can be told. */
+static void
+reads_back(struct trial *t, const char *line, const char *by, const char *const *options, const char *const *rows)
+{
+	const char *emit = with(t, line, "--emit", by);
+	const struct reply *x = trial_ask(t, line), *said = trial_ask(t, emit);
+
+	if (x->status > 1 || said->status != x->status || !reply_word(said, "launch_options") ||
+	    strstr(said->err, "here:"))
+		return;
+	const char *file = asker_file(trial_asker(t), said->out);
+	const char *command = arena_copy(trial_arena(t), line, strcspn(line, " "));
+	const char *back = with(t, as(t, command, line, options), "--from", file);
+	const struct reply *y = trial_ask(t, back);
+	for (size_t i = 0; rows[i]; i++) {
+		const double a = reply_number(x, rows[i]), b = reply_number(y, rows[i]);
+		if (isnan(a))
+			continue;
+		trial_count(t);
+		if (a != b)
+			trial_broken(t, emit, back, "%s: %s is %.9g and %.9g", by, rows[i], a, b);
+	}
+}
+
+static void
+launchers_read_back(struct trial *t, const char *line)
+{
+	static const char *const machine[] = {"--gpu", "--system", "--gpus", NULL},
+	                         *const script[] = {"--gpu", "--system", "--gpus", "--seq", "--recompute", NULL},
+	                         *const steps[] = {"step_s", "peak_byte", NULL};
+	static const char *const load[] = {"--gpu", "--isl", "--osl", "--rate", "--batch", "--concurrency",
+	    "--requests", NULL},
+	                         *const times[] = {"ttft_s", "tpot_s", "output_token_per_s", "kv_capacity_token", NULL};
+	static const struct {
+		const char *by, *stack;
+	} trained[] = {{"megatron", "megatron-core"}, {"bridge", "megatron-bridge"}, {"torchtitan", "torchtitan"},
+	    {"deepspeed", "hf-deepspeed"}};
+	static const char *const served[] = {"vllm", "sglang", "trtllm"};
+
+	if (strncmp(line, "train", 5) == 0 && !has(t, line, "--no-memory") && !has(t, line, "--tokens"))
+		for (size_t i = 0; i < sizeof trained / sizeof *trained; i++)
+			reads_back(t, with(t, line, "--stack", trained[i].stack), trained[i].by,
+			    i == 3 ? script : machine, steps);
+	if (strncmp(line, "serve", 5) == 0 && value_of(t, line, "--isl"))
+		for (size_t i = 0; i < sizeof served / sizeof *served; i++)
+			reads_back(t, with(t, line, "--engine", served[i]), served[i], load, times);
+}
+
 /* --- the table ------------------------------------------------------------------------------------------- */
 
 const struct random_law random_laws[] = {
@@ -806,6 +881,8 @@ const struct random_law random_laws[] = {
     {"kv = capacity", " capacity ", 1, kv_is_capacity},
     {"parameters", " memory checkpoint ", 4, parameters_are_alike},
     {"plan = serve", " capacity ", 1, plans_are_served},
+    {"plan serve = capacity", " capacity ", 1, plans_are_sized},
+    {"launchers", " train serve ", 2, launchers_read_back},
     {"drafts", " serve ", 1, drafts_are_bounded},
     {"closed loop", " serve ", 1, clients_are_where_they_are},
     {"simulation", " serve ", 2, simulation_is_closed_form},

@@ -121,6 +121,8 @@ static const struct {
     {"plan", "batch", {"2", "1,2"}},
     {"plan", "stack", {"torchtitan", "megatron-bridge"}},
     {"plan", "from", {"tp=8", "tp=4,pp=2"}},
+    {"serve", "from", {"tests/fixtures/launchers/serve.sh"}},
+    {NULL, "from", {"tests/fixtures/launchers/train.sh"}},
     {"roofline", "measurements", {"tests/fixtures/measurement/base.csv"}},
     {NULL, "loss", {"fused", "eager", "chunked", "compiled"}},
     {NULL, "stage_layers", {"32", "7,8*14,7", "41,39", "12*4"}},

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define THIS struct launch_from_in
+const struct option launch_from_rows[] = {LAUNCH_FROM_OPTIONS(OPTION_ROW)};
+#undef THIS
+
 struct fact
 fact_count(struct run *r, double n, double plain)
 {

@@ -17,6 +17,16 @@ struct launch_in {
 };
 extern const struct option launch_rows[0 LAUNCH_OPTIONS(OPTION_COUNT)];
 
+/* What a job is taken from: read before the question is asked, by src/cli/job.c. */
+struct launch_from_in {
+#define LAUNCH_FROM_OPTIONS(X)                                                                                         \
+	X(0, from, "from", "from", WORD, "FILE", "file", NULL,                                                         \
+	    "command line (run.sh), TOML or JSON file of a framework or engine: its layout and options are the "       \
+	    "inputs")
+	LAUNCH_FROM_OPTIONS(OPTION_MEMBER)
+};
+extern const struct option launch_from_rows[0 LAUNCH_FROM_OPTIONS(OPTION_COUNT)];
+
 /* The command line or file of this framework is the document of the answer; what it cannot say is a warning.
  * ANSWERED_NO where that changes the job. */
 enum answer launch_show(

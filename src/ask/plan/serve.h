@@ -35,6 +35,10 @@ struct plan_serve_in {
 	    NULL,                                                                                                      \
 	    "only setups that no other one beats in both: of cost, power, gpus, ttft, tpot, e2e; or "                  \
 	    "tokens-per-gpu:tokens-per-user")                                                                          \
+	X(0, pools, "pools", "pools", FLAG, "", "", NULL,                                                              \
+	    "plan pools too: replicas that prefill and others that decode, each with its own GPU and layout")          \
+	X(0, kv_link, "kv-link", "kv_link", WORD, "NAME", "link", NULL,                                                \
+	    "link that carries KV caches between pools, one per GPU (default: ib-ndr)")                                \
 	X(0, top, "top", "top", COUNT, "K", "", "10", "rows listed")                                                   \
 	X(0, emit_rank, "emit-rank", "emit_rank", COUNT, "N", "", "1", "row that --emit prints")
 	PLAN_SERVE_OPTIONS(OPTION_MEMBER)
@@ -60,6 +64,19 @@ struct plan_served_row {
 	double gpu_token_per_s, user_token_per_s; /* of an operating point; NaN: the load's */
 };
 
+/* Replicas that prefill, others that decode, and the link between them. */
+struct plan_pools {
+	const struct plan_candidate *prefill, *decode;
+	const struct link *link;
+	double n_prefill, n_decode;
+	double ttft_s, tpot_s, transfer_s, link_frac;
+	double cost; /* USD per second; GPUs where no price is known */
+	bool priced;
+};
+
+/* The cheapest pairs of pools whose caches the link carries. */
+struct plan_pools *plan_serve_pools(struct run *r, const struct plan_served *p, const struct link *link, size_t *n);
+
 /* Candidates sized, tuned, ranked and confirmed.  False with errors. */
 bool plan_serve_search(struct run *r, const struct plan_serve_in *in, struct plan_served *p);
 /* The half-width, in logarithms, of what a setup is ranked by. */
@@ -72,5 +89,8 @@ struct plan_served_row *plan_serve_rows(struct run *r, const struct plan_served 
 bool plan_serve_front(struct run *r, const struct plan_served *p, struct plan_served_row **rows, size_t *n);
 
 enum answer plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_served_row *rows, size_t n);
+
+/* Show pairs of pools below the rows, and print one with --emit. */
+enum answer plan_serve_show_pools(struct run *r, const struct plan_served *p);
 
 #endif

@@ -230,13 +230,18 @@ warn(struct run *r, const struct plan_served *p, const struct plan_served_row *r
 enum answer
 plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_served_row *rows, size_t n)
 {
-	if (n == 0)
+	if (n == 0 && !p->in->pools)
 		return nothing_meets(r, p);
 	for (size_t i = 0; i < n; i++)
 		SCOPE_I (r->sheet, "layouts", i)
 			show_row(r, p, &rows[i], &rows[0]);
-	show_first(r, p, &rows[0]);
-	if (isnan(rows[0].gpu_token_per_s))
+	if (n > 0)
+		show_first(r, p, &rows[0]);
+	if (n > 0 && isnan(rows[0].gpu_token_per_s))
 		warn(r, p, rows);
+	if (p->in->pools) {
+		const enum answer pools = plan_serve_show_pools(r, p);
+		return pools == ANSWERED_NO && n > 0 && !p->in->launch.emit.text ? ANSWERED : pools;
+	}
 	return p->in->launch.emit.text ? emit(r, p, rows, n) : ANSWERED;
 }

@@ -280,6 +280,8 @@ does_not_fit(struct run *r, const struct serve_in *in, const struct serve_bindin
 	    &in->simulation.think, &in->launch.emit, NULL);
 	const char *layout = nearest_layout(r, b, q);
 
+	if (in->launch.emit.text)
+		run_warn(r, "not emitted: it does not fit");
 	TAKE(sh, mem_byte, q->setup->mem_byte);
 	SHOW(sh, mem_byte, gpu_mem_byte);
 	CALL(sh, missing_byte, serve_missing(sh, q->setup, &q->load));
@@ -432,6 +434,7 @@ serve_engine(struct run *r, const struct serve_in *in)
 	struct serve_metrics m;
 	struct load load;
 
+	run_reads(r, &in->from.from, NULL);
 	if (!simulate_check(r, &in->simulation) || !serve_bind(r, in, b, &load, &q))
 		return REFUSED;
 	r->title = title_of(r, b);

@@ -216,6 +216,7 @@ struct serve_in {
 	struct tail_in tail;
 	struct simulate_in simulation;
 	struct launch_serve_in launch;
+	struct launch_from_in from;
 };
 
 /* One question each. */

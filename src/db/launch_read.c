@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rules of hwdb/launchers backwards: from options to inputs. */
+#include "db/launch.h"
+
+#include "base/base.h"
+#include "db/parts.h"
+#include "db/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reading {
+	struct arena *arena;
+	const struct launcher *by;
+	struct launch_pairs pairs;
+	const char *facts[N_LAUNCH_FACTS];
+	const struct node *inputs;
+	struct source at;
+	const char *unmapped;
+};
+
+/* --- rules ----------------------------------------------------------------------------------------------- */
+
+/* Engines take `--max_num_seqs` for `--max-num-seqs`. */
+static bool
+same_key(const char *x, const char *y, size_t n)
+{
+	size_t i = 0;
+
+	for (; i < n && x[i]; i++)
+		if (x[i] != y[i] && !((x[i] == '_' || x[i] == '-') && (y[i] == '_' || y[i] == '-')))
+			return false;
+	return i == n && !x[i];
+}
+
+static bool
+is_key_of(const struct launcher_rule *rule, const char *key)
+{
+	if (rule->key && same_key(key, rule->key, strlen(rule->key)))
+		return true;
+	for (const char *p = rule->also; p && *p;) {
+		const size_t n = strcspn(p, " ");
+		if (same_key(key, p, n))
+			return true;
+		p += n + (p[n] == ' ');
+	}
+	return false;
+}
+
+/* The last of several counts. */
+static struct launch_pair *
+pair_of(struct launch_pairs *pairs, const struct launcher_rule *rule)
+{
+	struct launch_pair *found = NULL;
+
+	for (size_t i = 0; i < pairs->n; i++)
+		if (is_key_of(rule, pairs->list[i].key))
+			found = &pairs->list[i];
+	return found;
+}
+
+/* Whether a value is what a rule writes; what stands where it has another fact is that fact's. */
+static bool
+matches(struct reading *r, const char *form, const char *value, const char *inside[N_LAUNCH_FACTS])
+{
+	while (*form) {
+		if (*form != '@') {
+			if (*form == ' ' || *value == ' ') {
+				form += strspn(form, " ");
+				value += strspn(value, " ");
+			} else if (*form++ != *value++)
+				return false;
+			continue;
+		}
+		const size_t n = strcspn(form + 1, "@"), length = strspn(value, "0123456789.");
+		if (length == 0)
+			return false;
+		inside[launch_fact_named(form + 1, n)] = arena_copy(r->arena, value, length);
+		form += n + 2;
+		value += length;
+	}
+	return !*value;
+}
+
+static const char *
+plain_bool(const char *value)
+{
+	return strcmp(value, "True") == 0 ? "true" : strcmp(value, "False") == 0 ? "false" : value;
+}
+
+/* What a rule reads: NULL if it does not hold. */
+static const char *
+rule_text(struct reading *r, const struct launcher_rule *rule, const char *inside[N_LAUNCH_FACTS])
+{
+	const struct launch_pair *p = pair_of(&r->pairs, rule);
+
+	if (!p)
+		return NULL;
+	const char *value = plain_bool(p->value ? p->value : "true");
+	if (rule->is_switch)
+		return strcmp(value, "false") == 0 ? NULL : rule->is ? rule->is : "";
+	if (rule->value)
+		return matches(r, rule->value, value, inside) ? rule->is ? rule->is : "" : NULL;
+	return !rule->is || strcmp(rule->is, value) == 0 ? value : NULL;
+}
+
+static bool
+is_alike(const struct launcher_rule *x, const struct launcher_rule *y)
+{
+	return x->fact == y->fact && (x->is && y->is ? strcmp(x->is, y->is) == 0 : x->is == y->is);
+}
+
+/* All rules of one value have to hold; of several values the one with most. */
+static void
+read_fact(struct reading *r, enum launch_fact fact)
+{
+	const char *inside[N_LAUNCH_FACTS] = {NULL}, *best_inside[N_LAUNCH_FACTS] = {NULL};
+	const struct launcher_rule *best = NULL;
+	int most = 0;
+
+	for (int i = 0; i < r->by->n_rules; i++) {
+		const struct launcher_rule *rule = &r->by->rules[i];
+		const char *text = NULL;
+		int n = 0;
+		if (rule->fact != fact || !rule->key)
+			continue;
+		for (int k = 0; k < r->by->n_rules; k++) {
+			const struct launcher_rule *other = &r->by->rules[k];
+			if (!other->key || !is_alike(rule, other))
+				continue;
+			const char *here = rule_text(r, other, inside);
+			if (!here) {
+				n = 0;
+				break;
+			}
+			text = !text || !*text ? here : text;
+			n++;
+		}
+		if (n <= most)
+			continue;
+		most = n;
+		best = rule;
+		memcpy(best_inside, inside, sizeof inside);
+		r->facts[fact] = *text ? text : rule->is ? rule->is : "true";
+	}
+	if (!best)
+		return;
+	for (int f = 0; f < N_LAUNCH_FACTS; f++)
+		if (best_inside[f])
+			r->facts[f] = best_inside[f];
+	for (int k = 0; k < r->by->n_rules; k++)
+		for (size_t i = 0; r->by->rules[k].key && is_alike(best, &r->by->rules[k]) && i < r->pairs.n; i++)
+			if (is_key_of(&r->by->rules[k], r->pairs.list[i].key))
+				r->pairs.list[i].used = true;
+}
+
+/* Whether a value of this fact can be said. */
+static bool
+can_say(const struct launcher *by, enum launch_fact fact, const char *is)
+{
+	for (int i = 0; i < by->n_rules; i++)
+		if (by->rules[i].fact == fact && by->rules[i].key &&
+		    (!by->rules[i].is || strcmp(by->rules[i].is, is) == 0))
+			return true;
+	return false;
+}
+
+/* --- inputs ---------------------------------------------------------------------------------------------- */
+
+static void
+put(struct reading *r, const char *path, const char *text)
+{
+	r->inputs = tree_with(r->arena, r->inputs, path, tree_scalar(r->arena, text, r->at));
+}
+
+static double
+number(const struct reading *r, enum launch_fact f, double otherwise)
+{
+	char *end;
+
+	if (!r->facts[f])
+		return otherwise;
+	const double value = strtod(r->facts[f], &end);
+	return end == r->facts[f] || *end ? otherwise : value;
+}
+
+static void
+put_number(struct reading *r, const char *path, double value)
+{
+	put(r, path, arena_printf(r->arena, "%.15g", value));
+}
+
+static void
+miss(struct reading *r, const char *what)
+{
+	r->unmapped = arena_printf(r->arena, "%s%s%s", r->unmapped ? r->unmapped : "", r->unmapped ? ", " : "", what);
+}
+
+/* A degree that is not said is 1. */
+static void
+put_degrees(struct reading *r)
+{
+	static const struct {
+		enum launch_fact fact;
+		const char *path;
+	} degrees[] = {{LAUNCH_TP, "layout.tp"}, {LAUNCH_PP, "layout.pp"}, {LAUNCH_VP, "layout.vp"},
+	    {LAUNCH_CP, "layout.cp"}, {LAUNCH_EP, "layout.ep"}};
+
+	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+		if (can_say(r->by, degrees[i].fact, ""))
+			put_number(r, degrees[i].path, number(r, degrees[i].fact, 1));
+	if (r->facts[LAUNCH_ETP])
+		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
+}
+
+static void
+put_sharding(struct reading *r)
+{
+	const char *zero = r->facts[LAUNCH_ZERO];
+
+	if (zero)
+		put(r, "layout.zero", zero);
+	else if (can_say(r->by, LAUNCH_ZERO, "1"))
+		put(r, "layout.zero", "0");
+	if (r->facts[LAUNCH_SP] && strcmp(r->facts[LAUNCH_SP], "true") == 0)
+		put(r, "layout.sp", "true");
+	else if (can_say(r->by, LAUNCH_SP, "true") && number(r, LAUNCH_TP, 1) > 1)
+		put(r, "layout.no_sp", "true");
+	if (number(r, LAUNCH_COPIES, 1) > 1 && r->facts[LAUNCH_SHARD])
+		put(r, "layout.shard", r->facts[LAUNCH_SHARD]);
+	else if (number(r, LAUNCH_COPIES, 1) > 1)
+		miss(r, "copies of the optimizer's states: add --layout shard=N");
+}
+
+static void
+put_recompute(struct reading *r)
+{
+	const char *policy = r->facts[LAUNCH_RECOMPUTE], *n = r->facts[LAUNCH_RECOMPUTE_LAYERS];
+
+	if (!policy)
+		return;
+	if (strcmp(policy, "every") == 0 || strcmp(policy, "uniform") == 0)
+		put(r, "recompute", n ? arena_printf(r->arena, "%s-%s", policy, n) : "full");
+	else if (strcmp(policy, "modules") == 0)
+		put(r, "recompute", r->facts[LAUNCH_MODULES] ? r->facts[LAUNCH_MODULES] : "core_attn");
+	else
+		put(r, "recompute", policy);
+}
+
+static void
+put_training(struct reading *r)
+{
+	static const struct {
+		enum launch_fact fact;
+		const char *path;
+	} rows[] = {{LAUNCH_GLOBAL_BATCH, "global_batch"}, {LAUNCH_SEQ, "seq"}, {LAUNCH_DTYPE, "dtype"},
+	    {LAUNCH_GRAD_DTYPE, "grad_dtype"}, {LAUNCH_CP_COMM, "cp_comm"}, {LAUNCH_DISPATCHER, "dispatcher"},
+	    {LAUNCH_OFFLOAD, "offload"}, {LAUNCH_COMPILE, "compile"}};
+	static const enum launch_fact batches[] = {LAUNCH_MICRO_BATCH, LAUNCH_PIPELINE_BATCH, LAUNCH_LOCAL_BATCH};
+	const char *schedule = r->facts[LAUNCH_SCHEDULE];
+
+	put(r, "stack", arena_copy(r->arena, r->by->stacks, strcspn(r->by->stacks, " ")));
+	put_degrees(r);
+	put_sharding(r);
+	put_recompute(r);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (r->facts[rows[i].fact])
+			put(r, rows[i].path, r->facts[rows[i].fact]);
+	for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+		if (r->facts[batches[i]]) {
+			put(r, "batch", r->facts[batches[i]]);
+			break;
+		}
+	if (r->facts[LAUNCH_ACCUMULATION] && !r->facts[LAUNCH_GLOBAL_BATCH])
+		put(r, "microbatches", r->facts[LAUNCH_ACCUMULATION]);
+	if (schedule && strcmp(schedule, "gpipe") == 0)
+		put(r, "schedule", "gpipe");
+	if (schedule && strcmp(schedule, "zero-bubble") == 0)
+		put(r, "zero_bubble", "true");
+	if (r->facts[LAUNCH_STAGE_LAYERS] && schedule && strcmp(schedule, "1f1b") != 0)
+		miss(r, "layers of a stage: add --layout vp=N");
+}
+
+static void
+put_served_layout(struct reading *r)
+{
+	const double n_adp = number(r, LAUNCH_ADP, 1),
+	             tp = r->facts[LAUNCH_TP] ? number(r, LAUNCH_TP, 1) : number(r, LAUNCH_ATTENTION_TP, 1) * n_adp;
+	const bool adp = r->facts[LAUNCH_ADP] && (n_adp > 1 || strcmp(r->facts[LAUNCH_ADP], "true") == 0);
+
+	put_number(r, "layout.tp", tp);
+	put_number(r, "layout.pp", number(r, LAUNCH_PP, 1));
+	put_number(r, "layout.ep", r->facts[LAUNCH_EXPERTS] ? tp : number(r, LAUNCH_EP, 1));
+	if (adp)
+		put(r, "layout.adp", "true");
+	if (adp && n_adp > 1 && n_adp < tp)
+		miss(r, "attention over groups of ranks: ridge has it over all or none");
+}
+
+static void
+put_limits(struct reading *r)
+{
+	const double n_adp = fmax(1, number(r, LAUNCH_ADP, 1)), all = number(r, LAUNCH_ALL_SEQUENCES, NAN),
+	             all_token = number(r, LAUNCH_ALL_STEP_TOKENS, NAN),
+	             share = number(r, LAUNCH_UTILIZATION, number(r, LAUNCH_CACHE_SHARE, NAN));
+	const double n_sequences = number(r, LAUNCH_MAX_SEQUENCES, all / n_adp),
+	             n_token = number(r, LAUNCH_STEP_TOKENS, all_token / n_adp);
+
+	if (!isnan(n_sequences))
+		put_number(r, "engine.scheduler.max_sequences", n_sequences);
+	if (!isnan(n_token))
+		put_number(r, "engine.scheduler.max_tokens", n_token);
+	if (!isnan(share))
+		put_number(r, "engine.pool.share", share);
+}
+
+static void
+put_serving(struct reading *r)
+{
+	put(r, "engine.name", arena_copy(r->arena, r->by->stacks, strcspn(r->by->stacks, " ")));
+	put_served_layout(r);
+	put_limits(r);
+	if (r->facts[LAUNCH_QUANTIZE])
+		put(r, "dtype", r->facts[LAUNCH_QUANTIZE]);
+	else if (r->facts[LAUNCH_DTYPE] && strcmp(r->facts[LAUNCH_DTYPE], "bf16") != 0)
+		put(r, "dtype", r->facts[LAUNCH_DTYPE]);
+	if (r->facts[LAUNCH_KV_DTYPE])
+		put(r, "kv_dtype", r->facts[LAUNCH_KV_DTYPE]);
+	if (r->facts[LAUNCH_DRAFT])
+		miss(r,
+		    arena_printf(r->arena, "drafts: add --speculate %s=%g,accept=F", r->facts[LAUNCH_DRAFT],
+		        number(r, LAUNCH_N_DRAFTS, number(r, LAUNCH_DRAFT_ROWS, 2) - 1)));
+	if (r->facts[LAUNCH_ROLE])
+		miss(r, arena_printf(r->arena, "a pool of %s servers: add --kv-link", r->facts[LAUNCH_ROLE]));
+}
+
+/* --- whose options --------------------------------------------------------------------------------------- */
+
+/* Options that a launcher knows; its program's name counts more than any. */
+static int
+score(const struct launcher *by, struct launch_pairs *pairs, const char *text)
+{
+	static const char *const programs[] = {"pretrain_gpt.py", "vllm serve", "sglang.launch_server", "trtllm-serve"};
+	int n = 0;
+
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+		if (by->launch && strstr(by->launch, programs[i]) && strstr(text, programs[i]))
+			n += 1000;
+	for (size_t i = 0; i < pairs->n; i++)
+		for (int k = 0; k < by->n_rules; k++)
+			if (is_key_of(&by->rules[k], pairs->list[i].key)) {
+				n++;
+				break;
+			}
+	return n;
+}
+
+static const struct launcher *
+launcher_of(struct database *db, struct arena *a, struct diag *d, struct launch_pairs *pairs, const char *text)
+{
+	const struct launcher *best = NULL;
+	const char **names;
+	int most = 0;
+	size_t n;
+
+	names = database_list(db, ENTRY_LAUNCHER, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct launcher *by = database_launcher(db, a, d, names[i], (struct source){0});
+		const int here = by ? score(by, pairs, text) : 0;
+		if (here > most) {
+			most = here;
+			best = by;
+		}
+	}
+	return best;
+}
+
+/* `torchrun --nnodes 2 --nproc-per-node 8`. */
+static void
+put_gpus(struct reading *r)
+{
+	static const struct launcher_rule nodes = {.key = "--nnodes"}, each = {.key = "--nproc-per-node"};
+	struct launch_pair *n = pair_of(&r->pairs, &nodes), *k = pair_of(&r->pairs, &each);
+	const double gpus = (n && n->value ? strtod(n->value, NULL) : 1) * (k && k->value ? strtod(k->value, NULL) : 0);
+
+	if (!(gpus >= 1))
+		return;
+	put_number(r, "gpus", gpus);
+	k->used = true;
+	if (n)
+		n->used = true;
+}
+
+bool
+launcher_read(
+    struct database *db, struct arena *a, struct diag *d, const char *path, struct source at, struct launch_file *out)
+{
+	struct reading r = {.arena = a, .inputs = tree_map(a, at), .at = {path, 0, 0, NULL, false}};
+	const char *text;
+
+	*out = (struct launch_file){0};
+	if (!launch_pairs_read(a, d, path, at, &r.pairs, &text))
+		return false;
+	r.by = out->by = launcher_of(db, a, d, &r.pairs, text);
+	if (!r.by) {
+		diag_error(d, at, "%s has no option of a framework that is known", path);
+		diag_hint(d, "give a command line, a TOML or a JSON file; hwdb/launchers has the options");
+		return false;
+	}
+	for (int f = 0; f < N_LAUNCH_FACTS; f++)
+		if (!r.facts[f])
+			read_fact(&r, (enum launch_fact)f);
+	if (r.by->use == LAUNCH_SERVE)
+		put_serving(&r);
+	else {
+		put_training(&r);
+		put_gpus(&r);
+	}
+	for (size_t i = 0; i < r.pairs.n; i++)
+		if (!r.pairs.list[i].used)
+			out->unread = arena_printf(
+			    a, "%s%s%s", out->unread ? out->unread : "", out->unread ? ", " : "", r.pairs.list[i].key);
+	out->inputs = r.inputs;
+	out->unmapped = r.unmapped;
+	return true;
+}
