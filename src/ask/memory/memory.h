@@ -30,7 +30,7 @@ struct memory_in {
 	    "what the peak counts: live tensors (allocated), allocator pool (reserved), or whole device (default: "    \
 	    "the widest known)")                                                                                       \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "share of GPU memory kept free, instead of the stack's safety factor")
+	    "share of GPU memory left free, instead of the stack's safety factor")
 	MEMORY_OPTIONS(OPTION_MEMBER)
 };
 extern const struct option memory_rows[0 MEMORY_OPTIONS(OPTION_COUNT)];

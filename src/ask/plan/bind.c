@@ -18,7 +18,7 @@ refuse(struct run *r, struct source at, const char *what, const char *hint)
 static bool
 bad_pin(struct run *r, const char *name, struct word w)
 {
-	diag_error(r->diag, w.from, "'%s' is no value of %s", w.text, name);
+	diag_error(r->diag, w.from, "'%s' is not a value of %s", w.text, name);
 	diag_hint(r->diag, "write for example --layout %s=4, %s=2..8 or %s=1/2/8", name, name, name);
 	return false;
 }
@@ -91,7 +91,7 @@ has_need(struct run *r, const struct plan_in *in)
 		return refuse(r, (struct source){0}, "no number of GPUs given", "add for example --gpus 64");
 	if (!datum_given(in->memory.global_batch))
 		return refuse(r, (struct source){0}, "no global batch given",
-		    "add for example --global-batch 128: a plan keeps it, whatever the layout");
+		    "add for example --global-batch 128: it is the same for every layout");
 	return run_whole(r, "--gpus", in->memory.gpus, 1) &&
 	    run_whole(r, "--global-batch", in->memory.global_batch, 1) &&
 	    run_whole(r, "--batch", in->memory.batch, 1) && run_whole(r, "--top", in->top, 1) &&
