@@ -8,6 +8,15 @@ while IFS= read -r line; do
 	case $line in
 	'.\" OPTIONS') "$ridge" __options "$command" ;;
 	'.\" EXAMPLES') "$ridge" __examples "$command" ;;
+	'.\" OUTPUT '*)
+		words=${line#* OUTPUT }
+		echo '.Bd -literal'
+		printf '$ ridge %s\n' "$words" | sed 's/-/\\-/g'
+		# an answer may be no (1)
+		# shellcheck disable=SC2086 # the words of a command line
+		COLUMNS=76 RIDGE_HWDB=${RIDGE_HWDB:-$PWD} "$ridge" $words 2>/dev/null | sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^[.']/\\\\\&&/"
+		echo .Ed
+		;;
 	'.\" COMMANDS') "$ridge" __commands ;;
 	'.\" ALIASES') "$ridge" __aliases ;;
 	'.\" KINDS') sh man/columns.sh MEASUREMENT <src/model/hw/measurement.def ;;

@@ -62,7 +62,7 @@ set_device(struct options *o, char *value)
 		return true;
 	if (!number(value, 4095, &gpu)) {
 		fprintf(stderr,
-		    "ridge-bench: error: --device: '%s' is no device\n  hint: host, or the number of a GPU: 0, 1, "
+		    "ridge-bench: error: --device: '%s' is not a device\n  hint: host, or the number of a GPU: 0, 1, "
 		    "...\n",
 		    value);
 		return false;
@@ -102,7 +102,7 @@ set_seed(struct options *o, char *value)
 	unsigned long long seed;
 
 	if (!number(value, UINT64_MAX, &seed)) {
-		fprintf(stderr, "ridge-bench: error: --seed: '%s' is no whole number\n", value);
+		fprintf(stderr, "ridge-bench: error: --seed: '%s' is not a whole number\n", value);
 		return false;
 	}
 	o->seed = seed;
@@ -414,7 +414,8 @@ choose(struct subjects *s, const struct options *o)
 			add_subjects(&chosen, found, 1);
 			continue;
 		}
-		fprintf(stderr, "ridge-bench: error: --only: there is no subject '%s' on this device\n  hint: it has",
+		fprintf(stderr,
+		    "ridge-bench: error: --only: there is no measurement '%s' on this device\n  hint: it has",
 		    o->only[i]);
 		for (size_t k = 0; k < s->n; k++)
 			fprintf(stderr, " %s", s->list[k]->name);

@@ -352,7 +352,7 @@ not_modeled(struct parser *p, const char *option)
 		const char *names, *why, *hint;
 	} all[] = {
 	    {"lora lora-modules enable-lora max-loras lora-paths",
-	        "serving with LoRA adapters is not modeled: no measured cost of their grouped products",
+	        "serving with LoRA adapters is not modeled: no measured cost of their grouped GEMMs",
 	        "merged adapters cost nothing; see 'ridge memory --lora' for training"},
 	    {"kv-offload kv-offloading-size cpu-offload-gb swap-space kv-transfer-config hicache-ratio offload",
 	        "a KV cache outside the GPU is not modeled: which keys are read again is not known",

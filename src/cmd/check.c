@@ -263,7 +263,7 @@ check_file(struct checker *c, const char *path, enum entry_kind kind)
 		return;
 	}
 	if (tree_read_file(c->arena, c->diag, path)) {
-		diag_error(c->diag, (struct source){path, 1, 1, NULL, false}, "cannot tell what kind of file this is");
+		diag_error(c->diag, (struct source){path, 1, 1, NULL, false}, "unknown kind of file");
 		diag_hint(c->diag,
 		    "put it in a folder called gpus, links, systems, calibration, stacks, engines, reliability, "
 		    "diagnoses, "

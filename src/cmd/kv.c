@@ -33,7 +33,7 @@
 	X(0, batch_tokens, "batch-tokens", "batch_tokens", COUNT, "N", "", NULL,                                       \
 	    "maximum tokens per engine step; prints the memory an admitted sequence reserves")                         \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "share of memory kept free for activations, workspace and fragmentation, instead of the engine's rule")
+	    "share of memory left free for activations, workspace and fragmentation, instead of the engine's rule")
 
 struct kv_in {
 	KV_OPTIONS(OPTION_MEMBER)

@@ -18,7 +18,7 @@
 	X(0, fps, "fps", "fps", NUMBER, "N", "", NULL, "frame rate, instead of --budget")                              \
 	X(0, tails, "tails", "tails", WORDS, "NAME=TIME,...", "", NULL, "P99 latencies of stages")                     \
 	X(0, slo, "slo", "slo", WORDS, "e2e=WHICH:TIME,...", "", NULL,                                                 \
-	    "SLOs on percentiles of the total, with --tails: e2e=p95:45ms; --budget p95:45ms says the same")           \
+	    "SLOs on percentiles of the total, with --tails: e2e=p95:45ms; or --budget p95:45ms")                      \
 	X(0, mph, "mph", "mph", NUMBER, "N", "", NULL, "vehicle speed, for the distance per frame")                    \
 	X(0, kmh, "kmh", "kmh", NUMBER, "N", "", NULL, "vehicle speed in km/h")
 
@@ -353,7 +353,7 @@ show_slos(struct run *r, const struct latency_in *in, double p50_s, double p99_s
 		if (!bind_slo(r, in->slo.list[i], &slo))
 			return REFUSED;
 		if (slo.measure != SLO_E2E || slo.statistic == PLAN_MEAN) {
-			run_refuse(r, in->slo.list[i].from, "--slo limits percentiles of the whole way here",
+			run_refuse(r, in->slo.list[i].from, "--slo limits percentiles of the total latency here",
 			    "write for example --slo e2e=p95:45ms; --budget limits the total");
 			return REFUSED;
 		}

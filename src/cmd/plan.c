@@ -54,7 +54,7 @@ static const struct option_group plan_groups[] = {
 
 static const struct example plan_examples[] = {
     {"plan train llama3.1-405b --system dgx-h100 --gpus 16384 --global-batch 2048 --seq 8192",
-        "the fastest layouts that fit, and which of them cannot be told apart", 0},
+        "the fastest layouts that fit, and which of them are equally fast within the error", 0},
     {"plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --layout tp=4/8,pp=2..8,cp=1",
         "some degrees pinned", 0},
     {"plan train llama3-70b --system dgx-h100 --gpus 64..2048*2 --global-batch 1920 --seq 8192 --tokens 1T --deadline "

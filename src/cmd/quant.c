@@ -22,7 +22,7 @@
 	    "largest weight of a group, for the rounding error of integers")                                           \
 	X(0, value, "value", "value", NUMBER, "X", "", NULL, "value to store; prints its rounding and spacing")        \
 	X(0, update, "update", "update", NUMBER, "X", "", NULL,                                                        \
-	    "update added to --value; tells whether it survives rounding")                                             \
+	    "update added to --value, to check whether rounding loses it")                                             \
 	X(0, loss_scale, "loss-scale", "loss_scale", NUMBER, "X", "", NULL, "loss scale that multiplies --value")
 
 struct quant_in {

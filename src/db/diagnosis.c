@@ -39,7 +39,7 @@ static const struct field fields[] = {
         .kind = FIELD_TEXT,
         .offset = DIAGNOSIS(command),
         .required = true,
-        .help = "command line that sizes it, without 'ridge'; {figure|example} stands for a figure"},
+        .help = "command line that sizes it, without 'ridge'; {figure|example} is replaced by a figure"},
     {.key = "notes", .kind = FIELD_TEXT, .offset = DIAGNOSIS(notes), .help = "caveats"},
 };
 static const struct schema diagnosis_schema = {

@@ -20,7 +20,7 @@ launch_fact_name(enum launch_fact f)
 
 #define AT(member) offsetof(struct launcher_rule, member)
 static const struct field rule_fields[] = {
-    {.key = "from", .kind = FIELD_TEXT, .offset = AT(from), .required = true, .help = "what is said"},
+    {.key = "from", .kind = FIELD_TEXT, .offset = AT(from), .required = true, .help = "input of the run"},
     TEXT("is", is, "only where it has this value"),
     TEXT("key", key, "the framework's option; absent: it needs none"),
     TEXT("also", also, "other spellings that are read, separated by blanks"),
@@ -110,7 +110,7 @@ bind_rule(struct binder *b, const struct node *n, struct launcher_rule *rule)
 		return false;
 	}
 	if (rule->key && rule->say) {
-		diag_error(b->diag, tree_get(n, "say")->at, "a rule has a key, or says why there is none");
+		diag_error(b->diag, tree_get(n, "say")->at, "a rule needs a key, or a reason why there is none");
 		diag_hint(b->diag, "remove one of them");
 		return false;
 	}

@@ -36,7 +36,7 @@ static const struct field fields[] = {
     FIGURE("moe_sync", Q_TIME, moe_sync_s, 0, 1, "device stall for routed token counts, per layer"),
     FIGURE("moe_expert", Q_TIME, moe_expert_s, 0, 1, "... and per local expert in 8 or 4 bits"),
     CHOICE("overlaps_experts", expert_overlap, "partial|none|full",
-        "all-to-all of experts beside compute: as published runs, not at all, or as far as compute lasts"),
+        "overlap of the expert all-to-all with compute: as in published runs, none, or complete"),
     CHOICE("dispatcher", dispatcher, "plain|dedup",
         "MoE dispatch to other domains: a token per expert, or once per domain"),
     FIGURE("chunk_layers", Q_COUNT, chunk_layers, 1, 1000, "interleaved stages, layers per chunk"),

@@ -72,7 +72,7 @@ evaluate(struct binder *b, const struct node *n, const struct symbols *s, double
 	struct formula_fault fault;
 
 	if (n->kind != NODE_SCALAR || !n->text) {
-		diag_error(b->diag, n->at, "expected a number or a product of numbers and symbols");
+		diag_error(b->diag, n->at, "expected a number or a product of numbers and names");
 		return false;
 	}
 	if (!formula_evaluate(n->text, (struct formula_names){find, s}, &v, &fault)) {

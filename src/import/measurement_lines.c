@@ -140,7 +140,7 @@ csv_kind(struct measurement_reader *r, struct csv *c)
 			return true;
 		}
 	return measurement_refuse(
-	    r, 1, "add a column 'kind': copy, gemm, attention, ...", "the columns do not tell what was measured");
+	    r, 1, "add a column 'kind': copy, gemm, attention, ...", "no column names the kind of measurement");
 }
 
 /* A time in another unit must not be read as microseconds. */

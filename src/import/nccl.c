@@ -519,6 +519,6 @@ import_nccl_json(struct measurement_reader *r, const struct node *root)
 		if (results->items[i]->kind == NODE_MAP)
 			add_result(r, root, results->items[i], &common, (int)i + 1);
 		else
-			measurement_skip(r, (int)i + 1, "a result is no object");
+			measurement_skip(r, (int)i + 1, "a result is not an object");
 	return true;
 }

@@ -102,7 +102,7 @@ trace() {
 	says "--decode-layout needs --kv-link"
 	ask $served --isl 467 --osl 256 --rate 8 --decode-replicas 1 --kv-link nvlink4 --decode-layout tp=x --requests 500
 	refused
-	says "'tp=x' is no degree of a decode replica"
+	says "'tp=x' is not a parallel degree of a decode replica"
 	ask $served --isl 467 --osl 256 --concurrency 8 --admission evict --prefill chunked --max-sequences 4 --requests 100
 	answered
 }

@@ -304,7 +304,7 @@ row() {
 @test "a machine says whether it was measured, and a framework whether it is known" {
 	question="train llama3-8b --system dgx-h100 --gpus 8 --layout tp=4,dp=2 --batch 1 --global-batch 64 --seq 4096"
 	# shellcheck disable=SC2086
-	[ "$(row kernel_basis $question)" = "not calibrated" ]
+	[ "$(row kernel_basis $question)" = "shipped calibration" ]
 	# upper end of the interval
 	high() {
 		# shellcheck disable=SC2086
@@ -321,7 +321,7 @@ row() {
 	# a framework that nobody measured
 	# shellcheck disable=SC2086
 	ask $question --stack unlisted
-	shows "not calibrated"
+	shows "shipped calibration"
 	ask memory llama3-8b --gpu h100 --gpus 8 --layout fsdp --batch 1 --seq 4096 --stack unlisted-fsdp
 	shows "46.1 GiB (25.8 .. 82.8)"
 }

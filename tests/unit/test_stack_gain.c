@@ -164,7 +164,7 @@ static const struct {
     {"amp=", "NAME=FACTOR"},
     {"amp=fast", "not a known kind"},
     {"amp=0", "greater than 0"},
-    {"amp=1.3..1.1", "a range must grow"},
+    {"amp=1.3..1.1", "a range must end above its start"},
     {"flash=1.6@0", "between 0 and 1"},
     {"flash=1.6@1.2", "between 0 and 1"},
     {"ddp:45ms", "value missing after"},

@@ -25,7 +25,7 @@ read_method(struct run *r, struct word w, const char *name, const struct workloa
 	} methods[] = {{"mtp", DRAFT_MTP}, {"eagle", DRAFT_EAGLE}, {"eagle3", DRAFT_EAGLE}, {"ngram", DRAFT_LOOKUP}};
 
 	if (out->method != DRAFT_NONE)
-		return run_refuse(r, w.from, "--speculate drafts in one way", "keep one method");
+		return run_refuse(r, w.from, "--speculate takes one method", "keep one method");
 	out->method = DRAFT_MODEL;
 	out->from = w.from;
 	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
@@ -75,7 +75,7 @@ bind_speculation(struct run *r, const struct words *words, const struct workload
 		return true;
 	run_read_from(r, words->list[0].from);
 	if (out->method == DRAFT_NONE)
-		return run_refuse(r, words->list[0].from, "--speculate names no method", "add for example mtp=3");
+		return run_refuse(r, words->list[0].from, "--speculate needs a method", "add for example mtp=3");
 	if (isnan(out->accept_frac))
 		return run_refuse(r, out->from, "the acceptance rate is missing",
 		    "add accept=0.8: the chance that a drafted token is accepted if all before it were; engines log "

@@ -82,7 +82,7 @@ struct capacity_plan_case {
 	X(0, paging_overhead, "paging-overhead", "paging_overhead", FRACTION, "FRACTION", "", NULL,                    \
 	    "fragmentation overhead instead of blocks (default with --kv-rule doc: 0.3)")                              \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "share of GPU memory kept free besides weights and KV cache (default: the engine's rule; with --params "   \
+	    "share of GPU memory left free after weights and KV cache (default: the engine's rule; with --params "     \
 	    "0.2)")                                                                                                    \
 	X('w', weights, "weights", "weights", CHOICE, "HOW", "replicated|shared", "replicated",                        \
 	    "weights replicated per replica, or one copy shared over all GPUs")                                        \

@@ -205,8 +205,8 @@ show_misfit(struct run *r, const struct plan *p, const struct candidate *who, co
 	TAKE(sh, n_fewest_gpus, all[fewest].tp);
 	SHOW(sh, n_fewest_gpus, n_min_gpus);
 	TELL(sh, verdict,
-	    arena_printf(r->arena, "does not fit on %g GPUs: needs --layout %s", last->layout.tp,
-	        floors_layout(r, who, &ways[fewest].layout)));
+	    arena_printf(r->arena, "does not fit on %g GPU%s: needs --layout %s", last->layout.tp,
+	        last->layout.tp == 1 ? "" : "s", floors_layout(r, who, &ways[fewest].layout)));
 	return false;
 }
 

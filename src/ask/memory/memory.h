@@ -25,7 +25,7 @@ struct memory_in {
 	    "what the peak counts: live tensors (allocated), allocator pool (reserved), or whole device (default: "    \
 	    "the widest known)")                                                                                       \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "share of GPU memory kept free, instead of the stack's safety factor")
+	    "share of GPU memory left free, instead of the stack's safety factor")
 /* What a plan may search: it has lists of them. */
 #define MEMORY_CHOICE_OPTIONS(X)                                                                                       \
 	X('n', gpus, "gpus", "gpus", COUNT, "N", "", NULL,                                                             \

@@ -54,7 +54,7 @@ has_need(struct run *r, const struct plan_in *in)
 		    "add for example --gpus 64, or --tokens 1T --deadline 30d to search it");
 	if (!datum_given(in->memory.global_batch))
 		return refuse(r, (struct source){0}, "no global batch given",
-		    "add for example --global-batch 128: a plan keeps it, whatever the layout");
+		    "add for example --global-batch 128: it is the same for every layout");
 	if (datum_given(in->memory.microbatches))
 		return refuse(r, in->memory.microbatches.from, "micro-batches follow from the layout",
 		    "leave it out: --global-batch is kept");

@@ -61,7 +61,7 @@ read_drafts(struct run *r, const struct serve_in *in, const struct serve_parts *
 		return false;
 	if (in->speculate.n && datum_given(in->draft_tokens))
 		return run_refuse(r, in->draft_tokens.from, "--speculate and --draft-tokens exclude each other",
-		    "--speculate works the cost of drafts out; keep one");
+		    "--speculate includes the cost of drafts; keep one");
 	if (in->speculate.n && out->engine->kind != ENGINE_BATCHED)
 		return run_refuse(r, out->speculation.from,
 		    arena_printf(r->arena, "%s has no model of speculative decoding", out->engine->name),
@@ -88,7 +88,7 @@ bind_decode(struct run *r, const struct serve_in *in, struct serve_parts p, stru
 		return true;
 	if (!in->kv_link.text)
 		return run_refuse(r, in->decode_layout.list[0].from, "--decode-layout needs --kv-link",
-		    "add the link that caches move over: --kv-link roce-400");
+		    "add the link for KV transfers: --kv-link roce-400");
 	out->decode = ARENA_NEW(r->arena, struct serve_setup);
 	return serve_decode_layout(r, in, p.model, &p.layout) && bind_replica_of(r, in, &p, out, out->decode);
 }

@@ -11,7 +11,8 @@
 static bool
 wrong_degree(struct run *r, struct word w)
 {
-	return run_refuse(r, w.from, arena_printf(r->arena, "'%s' is no degree of a decode replica", w.text),
+	return run_refuse(r, w.from,
+	    arena_printf(r->arena, "'%s' is not a parallel degree of a decode replica", w.text),
 	    "write for example --decode-layout tp=32,ep=32,adp");
 }
 

@@ -184,7 +184,7 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, engine, "engine", "engine", WORD, "NAME", "engine", NULL,                                                 \
 	    "serving engine (default: trtllm; vllm on AMD)")                                                           \
 	X(0, headroom, "headroom", "headroom", FRACTION, "FRACTION", "", NULL,                                         \
-	    "share of GPU memory kept free besides weights and KV cache (default: the engine's rule)")                 \
+	    "share of GPU memory left free after weights and KV cache (default: the engine's rule)")                   \
 	X(0, rate, "rate", "rate", NUMBER, "N", "", NULL,                                                              \
 	    "request rate at one replica, requests per second (Poisson arrivals)")                                     \
 	X(0, concurrency, "concurrency", "concurrency", COUNT, "N", "", NULL,                                          \

@@ -63,7 +63,7 @@ read_stated(struct run *r, struct word w, const char *text, struct step *out)
 	if (!read_range(r, at ? arena_copy(r->arena, text, (size_t)(at - text)) : text, Q_NUMBER, out->factor))
 		return fault(r, w, "the factor is not a number", form);
 	if (!(out->factor[0] > 0) || out->factor[1] < out->factor[0])
-		return fault(r, w, "a factor must be greater than 0, and a range must grow",
+		return fault(r, w, "a factor must be greater than 0, and a range must end above its start",
 		    "2 is twice as fast; below 1 is slower");
 	if (!bounds_check(r->diag, w.from, "factor", Q_NUMBER, out->factor[1]))
 		return false;

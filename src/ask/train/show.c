@@ -160,7 +160,7 @@ show_train_step(struct run *r, const struct train_question *q, const struct trai
 	const struct interval i = train_interval(r, b, a);
 	SHOW(sh, step_s, step_s);
 	BETWEEN(sh, step_s, i.low, i.high, i.why);
-	TELL(sh, kernel_basis, is_own(r, b, a->job.dtype) ? "calibrated on this machine" : "not calibrated");
+	TELL(sh, kernel_basis, is_own(r, b, a->job.dtype) ? "calibrated on this machine" : "shipped calibration");
 	FROM_STRUCT(sh, a->job, n_global_sequences, seq_length);
 	CALL(sh, step_token, train_step_tokens(sh, n_global_sequences, seq_length));
 	CALL(sh, rate_token_per_s, train_token_rate(sh, step_token, step_s));

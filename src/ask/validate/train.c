@@ -103,7 +103,7 @@ read_row(struct train_reader *x, struct published *p)
 	struct run look = run_quiet(&p->run);
 
 	if (!why && date && published_month(p->row) == 0)
-		why = arena_printf(p->arena, "date: '%s' is no date", date);
+		why = arena_printf(p->arena, "date: '%s' is not a date", date);
 	if (!why)
 		why = find_stack(x, p);
 	if (why)

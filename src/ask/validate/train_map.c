@@ -209,7 +209,7 @@ set_format(struct published *p, const struct gpu *gpu)
 		return NULL;
 	}
 	if (row_text(p->row, "precision"))
-		return arena_printf(p->arena, "precision: '%s' is no type of products", row_text(p->row, "precision"));
+		return arena_printf(p->arena, "precision: '%s' is not a GEMM dtype", row_text(p->row, "precision"));
 	if (!capability || strtod(capability, NULL) >= 9)
 		return "precision not given";
 	published_set(p, "dtype", gpu->lacks[PEAK_BF16] ? "fp16" : NULL);

@@ -275,7 +275,7 @@ read_file(struct validation *v, struct word name)
 	for (int k = 0; k < N_KINDS; k++)
 		if (kinds[k]->recognises(&f))
 			return kinds[k]->read(v, &f);
-	diag_error(v->run->diag, name.from, "cannot tell what '%s' measures", f.name);
+	diag_error(v->run->diag, name.from, "no column of '%s' names a kind of measurement", f.name);
 	char *known = arena_text(v->run->arena, "");
 	for (int k = 0; k < N_KINDS; k++)
 		known = arena_printf(v->run->arena, "%s%s%s", known, k ? "; " : "", kinds[k]->title);
