@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Read serving engines: step overheads, KV cache pool and scheduler.  Similar versions extend another file. */
+/* Read serving engines and launchers of training frameworks. */
 #include "db/parts.h"
+#include "db/store.h"
+
+#include "base/base.h"
 
 #include <string.h>
+
+/* --- engines: step overheads, KV cache pool and scheduler ------------------------------------------------ */
 
 #define ENGINE(member) offsetof(struct engine, member)
 #define ARCH(member) offsetof(struct engine_architecture, member)
@@ -167,7 +172,7 @@ bind_architectures(struct binder *b, const struct node *n, void *out)
 	return ok;
 }
 
-static const struct field fields[] = {
+static const struct field engine_fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
     {.key = "name", .kind = FIELD_TEXT, .offset = ENGINE(name), .required = true, .help = "display name"},
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
@@ -205,7 +210,8 @@ static const struct field fields[] = {
     TEXT("warning", ENGINE(warning), "caveats of all its answers"),
     TEXT("notes", ENGINE(notes), "caveats"),
 };
-const struct schema engine_schema = {"an engine", sizeof(struct engine), fields, sizeof fields / sizeof *fields};
+static const struct schema engine_schema = {
+    "an engine", sizeof(struct engine), engine_fields, sizeof engine_fields / sizeof *engine_fields};
 
 /* Values without which no step can be computed. */
 static bool
@@ -308,4 +314,108 @@ database_engine(struct database *db, struct arena *a, struct diag *d, const char
 	root = tree_overlay(a, root, overlay);
 	struct binder b = {.arena = a, .diag = d, .sources = tree_get(root, "sources")};
 	return engine_bind(&b, root, id, engine) ? engine : NULL;
+}
+
+/* --- launchers: which options say what of a run ---------------------------------------------------------- */
+
+static const char *const names[N_LAUNCH_FACTS] = {
+#define LAUNCH(id, name) name,
+#include "db/launcher.def"
+#undef LAUNCH
+};
+
+const char *
+launch_fact_name(enum launch_fact f)
+{
+	return names[f];
+}
+
+#undef AT
+#define AT(member) offsetof(struct launcher_rule, member)
+static const struct field rule_fields[] = {
+    {.key = "from", .kind = FIELD_TEXT, .offset = AT(from), .required = true, .help = "what is said"},
+    TEXT("is", is, "only where it has this value"),
+    TEXT("key", key, "the framework's option; absent: it needs none"),
+    TEXT("value", value, "what is written (default: the value itself)"),
+    FLAG("switch", is_switch, "an option without a value"),
+    FLAG("list", is_list, "several values, separated by commas"),
+    TEXT("say", say, "why it cannot be said"),
+    FLAG("elsewhere", elsewhere, "it can, but not here: no fault of the answer"),
+};
+#undef AT
+SCHEMA(rule_schema, "a rule of a launcher", struct launcher_rule, rule_fields);
+
+#undef AT
+#define AT(member) offsetof(struct launcher, member)
+static const struct field launcher_fields[] = {
+    {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
+    {.key = "name", .kind = FIELD_TEXT, .offset = AT(name), .required = true, .help = "name of the framework"},
+    {.key = "version", .kind = FIELD_TEXT, .offset = AT(version), .required = true, .help = "release or commit"},
+    {.key = "source",
+        .kind = FIELD_TEXT,
+        .offset = AT(source),
+        .required = true,
+        .help = "where its options are defined"},
+    {.key = "form",
+        .kind = FIELD_CHOICE,
+        .offset = AT(form),
+        .choices = "argv|overrides|toml|json",
+        .required = true,
+        .help = "options of a command line, key=value words, or a file"},
+    TEXT("launch", launch, "the command line before the options"),
+    TEXT("stacks", stacks, "stacks whose layouts it runs, separated by blanks"),
+    {.key = "map",
+        .kind = FIELD_LIST,
+        .offset = AT(rules),
+        .extra = AT(n_rules),
+        .sub = &rule_schema,
+        .required = true,
+        .help = "rules: all that hold are written, in this order"},
+    TEXT("notes", notes, "caveats"),
+};
+#undef AT
+SCHEMA(launcher_schema, "a launcher", struct launcher, launcher_fields);
+
+static bool
+bind_rule(struct binder *b, const struct node *n, struct launcher_rule *rule)
+{
+	for (rule->fact = 0; rule->fact < N_LAUNCH_FACTS; rule->fact++)
+		if (strcmp(names[rule->fact], rule->from) == 0)
+			break;
+	if (rule->fact == N_LAUNCH_FACTS) {
+		const char *near = text_nearest(rule->from, names, N_LAUNCH_FACTS);
+		diag_error(b->diag, tree_get(n, "from")->at, "nothing of a run is called '%s'", rule->from);
+		diag_hint(
+		    b->diag, near ? "did you mean '%s'?" : "ridge-hwdb(5) lists what there is%s", near ? near : "");
+		return false;
+	}
+	if (rule->key && rule->say) {
+		diag_error(b->diag, tree_get(n, "say")->at, "a rule has a key, or says why there is none");
+		diag_hint(b->diag, "remove one of them");
+		return false;
+	}
+	return true;
+}
+
+bool
+launcher_bind(struct binder *b, const struct node *root, const char *id, struct launcher *out)
+{
+	const struct node *map = tree_get(root, "map");
+	bool ok = schema_bind(b, &launcher_schema, root, out);
+
+	out->id = id;
+	for (int i = 0; ok && i < out->n_rules; i++)
+		ok = bind_rule(b, map->items[i], &out->rules[i]) && ok;
+	return ok;
+}
+
+const struct launcher *
+database_launcher(struct database *db, struct arena *a, struct diag *d, const char *name, struct source at)
+{
+	const char *id, *ignored;
+	const struct node *root = database_open(db, ENTRY_LAUNCHER, name, at, &id, &ignored);
+	struct launcher *out = ARENA_NEW(a, struct launcher);
+	struct binder b = {.arena = a, .diag = d};
+
+	return root && launcher_bind(&b, root, id, out) ? out : NULL;
 }
