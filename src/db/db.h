@@ -100,8 +100,6 @@ bool workload_bind(struct binder *b, const struct node *root, const char *id, st
 
 /* A GPU file of the database as struct gpu. */
 
-extern const struct schema gpu_schema, price_schema;
-
 /* Strings live in the binder's arena or in the tree.  False on faults. */
 bool gpu_bind(struct binder *b, const struct node *root, const char *id, struct gpu *out);
 
@@ -142,8 +140,6 @@ const struct stack *database_stack(struct database *db, struct arena *a, struct 
     const struct node *overlay, struct source at, const char **announce);
 
 /* An engine file of the database as struct engine. */
-
-extern const struct schema engine_schema;
 
 /* The file with everything that it `extends` beneath it, or NULL on faults. */
 const struct node *engine_tree(struct database *db, struct arena *a, struct diag *d, const struct node *root);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Read serving engines: step overheads, KV cache pool and scheduler.  Similar versions extend another file. */
+/* Read serving engines. */
 #include "db/parts.h"
+#include "db/store.h"
+
+#include "base/base.h"
 
 #include <string.h>
+
+/* --- engines: step overheads, KV cache pool and scheduler ------------------------------------------------ */
 
 #define ENGINE(member) offsetof(struct engine, member)
 #define ARCH(member) offsetof(struct engine_architecture, member)
@@ -170,7 +175,7 @@ bind_architectures(struct binder *b, const struct node *n, void *out)
 	return ok;
 }
 
-static const struct field fields[] = {
+static const struct field engine_fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
     {.key = "name", .kind = FIELD_TEXT, .offset = ENGINE(name), .required = true, .help = "display name"},
     {.key = "aliases", .kind = FIELD_IGNORED, .help = "aliases; case and punctuation are ignored"},
@@ -208,7 +213,8 @@ static const struct field fields[] = {
     TEXT("warning", ENGINE(warning), "caveats of all its answers"),
     TEXT("notes", ENGINE(notes), "caveats"),
 };
-const struct schema engine_schema = {"an engine", sizeof(struct engine), fields, sizeof fields / sizeof *fields};
+static const struct schema engine_schema = {
+    "an engine", sizeof(struct engine), engine_fields, sizeof engine_fields / sizeof *engine_fields};
 
 /* Values without which no step can be computed. */
 static bool

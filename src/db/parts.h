@@ -115,13 +115,6 @@ struct datum layer_default(double value);
 bool mixer_finish(
     struct binder *b, const struct node *map, const struct block_file *f, struct datum hidden, struct block *out);
 
-/* The part `time` of a stack file. */
-
-/* Its rows lie in struct stack, member `time`. */
-extern const struct schema stack_time_schema;
-/* What every step needs is there; else an error at the map. */
-bool stack_time_whole(struct binder *b, const struct node *map, const struct stack_time *t);
-
 /* `quantisation:` of a model file: in what types the published checkpoint is stored. */
 
 struct storage_file {
@@ -134,9 +127,5 @@ extern const struct schema storage_schema;
 
 /* `map` NULL: it is not quantized. */
 bool storage_finish(struct binder *b, const struct node *map, const struct storage_file *f, struct quantisation *out);
-
-/* An entry with what it extends under it, but for the keys of `own` (NULL at its end); NULL with an error. */
-const struct node *entry_extended(struct database *db, struct arena *a, struct diag *d, enum entry_kind kind,
-    const struct node *root, const char *const *own);
 
 #endif

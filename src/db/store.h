@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The database as its own files see it: database.c reads, entry.c finds, entry_bind.c binds. */
+/* The database as its own files see it: database.c reads, entry.c finds and binds. */
 #ifndef RIDGE_DB_STORE_H
 #define RIDGE_DB_STORE_H
 
@@ -57,6 +57,9 @@ const struct node *entry_read(struct database *db, enum entry_kind k, const char
 const struct node *file_open(struct database *db, const char *path);
 /* `root` if it says format 1, or nothing unless it must; NULL with an error. */
 const struct node *of_this_format(struct database *db, const struct node *root, bool required);
+/* An entry with what it extends under it, but for the keys of `own` (NULL at its end); NULL with an error. */
+const struct node *entry_extended(struct database *db, struct arena *a, struct diag *d, enum entry_kind kind,
+    const struct node *root, const char *const *own);
 bool entry_has_alias(const struct node *root, const char *name);
 /* A Hugging Face configuration as a model; other files as they are. */
 const struct node *file_imported(struct database *db, const char *path, const struct node *root);

@@ -169,8 +169,8 @@ list(struct reader *r, const yaml_event_t *start, int depth)
 	return NULL;
 }
 
-static int
-key_index(const struct node *map, const char *key)
+int
+tree_index(const struct node *map, const char *key)
 {
 	for (size_t i = 0; i < map->n; i++)
 		if (strcmp(map->keys[i]->text, key) == 0)
@@ -194,7 +194,7 @@ merge(struct reader *r, struct node *n, size_t *room, const struct node *from)
 		return false;
 	}
 	for (size_t i = 0; i < from->n; i++)
-		if (key_index(n, from->keys[i]->text) < 0)
+		if (tree_index(n, from->keys[i]->text) < 0)
 			append(r, n, room, from->keys[i], from->items[i]);
 	return true;
 }
@@ -202,7 +202,7 @@ merge(struct reader *r, struct node *n, size_t *room, const struct node *from)
 static bool
 add_pair(struct reader *r, struct node *n, size_t *room, const struct node *key, const struct node *item)
 {
-	const int before = key_index(n, key->text);
+	const int before = tree_index(n, key->text);
 
 	if (before >= 0) {
 		char what[200], hint[200];
@@ -412,7 +412,7 @@ tree_get(const struct node *n, const char *key)
 {
 	if (!n || n->kind != NODE_MAP)
 		return NULL;
-	const int i = key_index(n, key);
+	const int i = tree_index(n, key);
 	return i < 0 ? NULL : n->items[i];
 }
 
@@ -435,104 +435,5 @@ tree_at(const struct node *n, const char *path)
 		} else
 			n = tree_get(n, step);
 	}
-	return n;
-}
-
-const struct node *
-tree_scalar(struct arena *a, const char *text, struct source at)
-{
-	struct node *n = ARENA_NEW(a, struct node);
-
-	n->kind = NODE_SCALAR;
-	n->text = text;
-	n->at = at;
-	n->weight = 1;
-	return n;
-}
-
-const struct node *
-tree_map(struct arena *a, struct source at)
-{
-	struct node *n = ARENA_NEW(a, struct node);
-
-	n->kind = NODE_MAP;
-	n->at = at;
-	n->weight = 1;
-	return n;
-}
-
-/* A copy of a map or list with room for more children. */
-static struct node *
-copy(struct arena *a, const struct node *from, size_t more)
-{
-	struct node *n = ARENA_NEW(a, struct node);
-
-	*n = *from;
-	n->items = arena_grow(a, from->items, from->n, from->n + more, sizeof *n->items);
-	if (from->kind == NODE_MAP)
-		n->keys = arena_grow(a, from->keys, from->n, from->n + more, sizeof *n->keys);
-	return n;
-}
-
-/* The map has room. */
-static void
-put(struct node *map, const struct node *key, const struct node *item)
-{
-	const int i = key_index(map, key->text);
-
-	if (i >= 0) {
-		map->items[i] = item;
-		return;
-	}
-	map->keys[map->n] = key;
-	map->items[map->n++] = item;
-}
-
-static struct node *
-with_key(struct arena *a, const struct node *map, const char *key, const struct node *item)
-{
-	struct node *n = copy(a, map, 1);
-
-	put(n, tree_scalar(a, arena_text(a, key), item->at), item);
-	return n;
-}
-
-const struct node *
-tree_with(struct arena *a, const struct node *root, const char *path, const struct node *item)
-{
-	const size_t length = strcspn(path, ".");
-	const char *key = arena_copy(a, path, length);
-	const struct node *map = root;
-
-	if (!root)
-		map = tree_map(a, item->at);
-	else if (root->kind == NODE_LIST) {
-		char *end;
-		const unsigned long i = strtoul(key, &end, 10);
-		if (*end || i >= root->n)
-			return root;
-		struct node *n = copy(a, root, 0);
-		n->items[i] = path[length] ? tree_with(a, root->items[i], path + length + 1, item) : item;
-		return n;
-	} else if (root->kind == NODE_SCALAR)
-		map = with_key(a, tree_map(a, root->at), "name", root);
-	if (!path[length]) {
-		/* a name beside an overlay stays its name */
-		const struct node *old = tree_get(map, key);
-		if (old && old->kind == NODE_MAP && item->kind == NODE_SCALAR)
-			item = with_key(a, old, "name", item);
-		return with_key(a, map, key, item);
-	}
-	return with_key(a, map, key, tree_with(a, tree_get(map, key), path + length + 1, item));
-}
-
-const struct node *
-tree_overlay(struct arena *a, const struct node *base, const struct node *over)
-{
-	if (!base || !over || base->kind != NODE_MAP || over->kind != NODE_MAP)
-		return over ? over : base;
-	struct node *n = copy(a, base, over->n);
-	for (size_t i = 0; i < over->n; i++)
-		put(n, over->keys[i], tree_overlay(a, tree_get(base, over->keys[i]->text), over->items[i]));
 	return n;
 }

@@ -29,6 +29,8 @@ const struct node *tree_read_file(struct arena *a, struct diag *d, const char *p
 /* Read text that came from `name`. */
 const struct node *tree_read_text(struct arena *a, struct diag *d, const char *name, const char *text, size_t length);
 
+/* The place of a key in a map, or -1. */
+int tree_index(const struct node *map, const char *key);
 /* Value of a key, or NULL. */
 const struct node *tree_get(const struct node *n, const char *key);
 /* Value at a dotted path (`memory.bandwidth`, `prices.0.on`), or NULL. */

@@ -1,10 +1,111 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Write trees and values as YAML. */
+/* Edit and write trees: an edit copies the path that it changes. */
 #include "db/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const struct node *
+tree_scalar(struct arena *a, const char *text, struct source at)
+{
+	struct node *n = ARENA_NEW(a, struct node);
+
+	n->kind = NODE_SCALAR;
+	n->text = text;
+	n->at = at;
+	n->weight = 1;
+	return n;
+}
+
+const struct node *
+tree_map(struct arena *a, struct source at)
+{
+	struct node *n = ARENA_NEW(a, struct node);
+
+	n->kind = NODE_MAP;
+	n->at = at;
+	n->weight = 1;
+	return n;
+}
+
+/* A copy of a map or list with room for more children. */
+static struct node *
+copy(struct arena *a, const struct node *from, size_t more)
+{
+	struct node *n = ARENA_NEW(a, struct node);
+
+	*n = *from;
+	n->items = arena_grow(a, from->items, from->n, from->n + more, sizeof *n->items);
+	if (from->kind == NODE_MAP)
+		n->keys = arena_grow(a, from->keys, from->n, from->n + more, sizeof *n->keys);
+	return n;
+}
+
+/* The map has room. */
+static void
+put_pair(struct node *map, const struct node *key, const struct node *item)
+{
+	const int i = tree_index(map, key->text);
+
+	if (i >= 0) {
+		map->items[i] = item;
+		return;
+	}
+	map->keys[map->n] = key;
+	map->items[map->n++] = item;
+}
+
+static struct node *
+with_key(struct arena *a, const struct node *map, const char *key, const struct node *item)
+{
+	struct node *n = copy(a, map, 1);
+
+	put_pair(n, tree_scalar(a, arena_text(a, key), item->at), item);
+	return n;
+}
+
+const struct node *
+tree_with(struct arena *a, const struct node *root, const char *path, const struct node *item)
+{
+	const size_t length = strcspn(path, ".");
+	const char *key = arena_copy(a, path, length);
+	const struct node *map = root;
+
+	if (!root)
+		map = tree_map(a, item->at);
+	else if (root->kind == NODE_LIST) {
+		char *end;
+		const unsigned long i = strtoul(key, &end, 10);
+		if (*end || i >= root->n)
+			return root;
+		struct node *n = copy(a, root, 0);
+		n->items[i] = path[length] ? tree_with(a, root->items[i], path + length + 1, item) : item;
+		return n;
+	} else if (root->kind == NODE_SCALAR)
+		map = with_key(a, tree_map(a, root->at), "name", root);
+	if (!path[length]) {
+		/* a name beside an overlay stays its name */
+		const struct node *old = tree_get(map, key);
+		if (old && old->kind == NODE_MAP && item->kind == NODE_SCALAR)
+			item = with_key(a, old, "name", item);
+		return with_key(a, map, key, item);
+	}
+	return with_key(a, map, key, tree_with(a, tree_get(map, key), path + length + 1, item));
+}
+
+const struct node *
+tree_overlay(struct arena *a, const struct node *base, const struct node *over)
+{
+	if (!base || !over || base->kind != NODE_MAP || over->kind != NODE_MAP)
+		return over ? over : base;
+	struct node *n = copy(a, base, over->n);
+	for (size_t i = 0; i < over->n; i++)
+		put_pair(n, over->keys[i], tree_overlay(a, tree_get(base, over->keys[i]->text), over->items[i]));
+	return n;
+}
+
+/* --- writing --------------------------------------------------------------------------------------------- */
 
 enum { WIDTH = 138, LONG = 60 }; /* a longer text is quoted, so that it can go on in the next line */
 
