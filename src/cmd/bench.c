@@ -25,6 +25,8 @@ struct bench_in {
 static const struct option bench_options[] = {BENCH_OPTIONS(OPTION_ROW)};
 #undef THIS
 
+enum { SYSTEM_ERROR = 3 }; /* as ridge-bench ends when a GPU fails */
+
 static const char *
 joined(struct run *r, const struct words *words)
 {
@@ -84,6 +86,8 @@ bench_run(struct run *r, const void *input)
 		run_warn(r, "interrupted: showing the rows measured so far");
 	else if (rows.status > ANSWERED_NO)
 		run_warn(r, "some subjects were not measured");
+	if (rows.signal == 0 && rows.status == SYSTEM_ERROR)
+		return (enum answer)SYSTEM_ERROR; /* the rows until then are the answer */
 	return rows.signal == 0 && rows.status == ANSWERED ? ANSWERED : ANSWERED_NO;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * GPUs that do nothing, for the tests of ridge-bench's host side: CUDA's runtime, cuBLASLt, NCCL, NVML and a profiler of
- * NVTX in one library.  Copies copy, memory is the host's, kernels do not run; but `count_up` counts and `sample` says
- * that a GEMM is right.  What it notices it says on standard error.  The environment sets what is wrong with them:
+ * GPUs that do nothing, for the tests of ridge-bench's host side: CUDA's runtime, cuBLASLt, NCCL, NVML and a profiler
+ * of NVTX in one library.  Copies copy, memory is the host's, kernels do not run; but `count_up` counts and `sample`
+ * says that a GEMM is right.  What it notices it says on standard error.  The environment sets what is wrong with them:
  * FAKE_GPUS n, FAKE_DRIVER 12040, FAKE_CAPABILITY 90, FAKE_PTX version of the code that is loaded,
  * FAKE_FREE bytes that are said to be free, FAKE_MEMORY bytes that an allocation may have,
- * FAKE_HANG index of a GPU that does not end its work, FAKE_HANG_AFTER milliseconds, FAKE_UNSTEADY times that never settle,
- * FAKE_MIG, FAKE_PROCESSES n, FAKE_UTILIZATION percent, FAKE_BUSY index that these are of (default: all),
+ * FAKE_HANG index of a GPU that does not end its work, FAKE_HANG_AFTER milliseconds, FAKE_UNSTEADY times that never
+ * settle, FAKE_MIG, FAKE_PROCESSES n, FAKE_UTILIZATION percent, FAKE_BUSY index that these are of (default: all),
  * FAKE_THROTTLE bits, FAKE_CAPTURE fails,
  * FAKE_GEMM first (candidate fails) | heuristic (fails once) | capture (fails) | graph (fails once).
  */

@@ -71,6 +71,7 @@ rows_are_whole() {
 	answered
 	shows "memory"
 	shows "fma"
+	shows "no model computes on the CPU"
 }
 
 @test "--only measures what it names" {
@@ -145,6 +146,16 @@ whole_lines() {
 	asked="ridge bench" out=$(cat "$tmp/out") err=$(cat "$tmp/err")
 	[ "$status" -eq 1 ] || complain "status should be 1"
 	whole_lines
+}
+
+@test "a run that is killed leaves no half of a file" {
+	set -m
+	"$RIDGE" bench --device host --only memory -o "$tmp/rows" >"$tmp/out" 2>"$tmp/err" </dev/null &
+	set +m
+	sleep 2
+	kill -KILL $!
+	wait $! || :
+	[ ! -e "$tmp/rows" ] || complain "there is half a file"
 }
 
 @test "a wrong result is an error and no time" {

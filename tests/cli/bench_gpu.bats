@@ -149,6 +149,30 @@ failed() {
 	failed 1 "p2p: a GPU does not answer"
 }
 
+@test "ridge bench ends as ridge-bench does, with the rows until then" {
+	[ -x "$BUILD/bench-fake/ridge-bench" ] || skip "no CUDA toolkit to build it with"
+	cp "$RIDGE" "$BUILD"/bench-fake/* "$tmp"
+	for wrong in FAKE_HANG=0 FAKE_MEMORY=1000; do
+		status=0
+		env LD_LIBRARY_PATH="$tmp" RIDGE_BENCH_PATIENCE_S=1 $wrong "$tmp/ridge" bench --quick --only memory \
+			>"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+		out=$(cat "$tmp/out") err=$(cat "$tmp/err") asked="ridge bench, $wrong"
+		failed 1 "some subjects were not measured"
+	done
+	for wrong in FAKE_PROCESSES=1 FAKE_MIG=1 FAKE_DRIVER=12040; do
+		status=0
+		env LD_LIBRARY_PATH="$tmp" $wrong "$tmp/ridge" bench --quick --only memory \
+			>"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+		out=$(cat "$tmp/out") err=$(cat "$tmp/err") asked="ridge bench, $wrong"
+		failed 0 "nothing was measured"
+	done
+	# options go through
+	env LD_LIBRARY_PATH="$tmp" FAKE_PROCESSES=1 "$tmp/ridge" bench --quick --only launch --busy >"$tmp/out" 2>"$tmp/err"
+	[ "$(grep -c '"kind": "launch"' "$tmp/out")" -eq 10 ]
+	env LD_LIBRARY_PATH="$tmp" FAKE_GPUS=8 "$tmp/ridge" bench --quick --only p2p --gpus 2,5 >"$tmp/out" 2>"$tmp/err"
+	grep -q "gpu 2 -> gpu 5" "$tmp/out"
+}
+
 @test "whoever ends it in the middle has whole rows" {
 	bench launch
 	for signal in KILL TERM; do

@@ -199,8 +199,19 @@ figure() {
 @test "a run of ridge-bench is validated as it is, its device row and all" {
 	ask validate tests/fixtures/calibrate/ridge-bench.jsonl
 	answered
-	shows "kind       gemm                     263 "
+	shows "kind       gemm                     229 "
 	shows "kind       collective                76 "
+}
+
+@test "a few GEMMs of a new GPU give its rate, and a relative's kernels the rest" {
+	awk '/"gemm"/ && !(/"cublaslt"/ && /"bf16"/ && ++n % 11 == 0) { next } /^#|"gemm"/' \
+		tests/fixtures/calibrate/ridge-bench.jsonl >"$tmp/few.jsonl"
+	[ "$(grep -c '"gemm"' "$tmp/few.jsonl")" -eq 14 ]
+	ask calibrate "$tmp/few.jsonl"
+	answered
+	shows "gemm, but its rate    train, serve  transferred from h100-sxm5-80gb"
+	ask calibrate "$tmp/few.jsonl" --json
+	figure gemm eta_c 0.76 0.88
 }
 
 @test "one GPU: collectives are another's" {

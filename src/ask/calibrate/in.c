@@ -2,6 +2,7 @@
 /* Select the rows and targets of a calibration. */
 #include "ask/calibrate/calibrate.h"
 
+#include "ask/bind/bind.h"
 #include "base/base.h"
 #include "cli/cli.h"
 #include "db/db.h"
@@ -167,6 +168,8 @@ set_target(struct run *r, const struct calibrate_in *in, const struct measuremen
 		t->bench.known = run_calibration(r, gpu, backend);
 		if (!t->bench.known && backend)
 			t->bench.known = run_calibration(r, gpu, NULL);
+		if (!t->bench.known)
+			t->bench.relative = bind_kernels(r, t->bench.gpu, NULL, KERNELS_ROOFLINE, NULL);
 	}
 	const char *who = versions(a, &t->bench), *date = last_date(&t->bench), *note = in->note.text;
 	if (who)

@@ -109,6 +109,9 @@ struct fit_bench {
 	const struct gpu *gpu;           /* NULL: a host */
 	const char *backend;             /* NULL: the median of the backends at each shape, where the class allows it */
 	const struct calibration *known; /* its parameters are the first start and the defaults; may be NULL */
+	/* Of a GPU that this one's kernels are like: for what too few rows leave open, where nothing is known; or NULL.
+	 */
+	const struct calibration *relative;
 	/* Only its ref_ figures are set: what fractions refer to, and what the models take from the GPU.  Peaks of
 	 * other types are the GPU's. */
 	const struct calibration *reference;
@@ -129,6 +132,10 @@ bool fit_is_engine(const char *backend);
 /* False for the best of several candidates and for a clock after seconds of load: not what a program's next GEMM gets.
  */
 bool fit_is_usual(const struct measurement *m);
+
+/* Whether a rate without memory traffic may be a peak: not of an instruction that is not the GPU's fastest of its type.
+ */
+bool fit_is_peak(const struct fit_bench *b, const struct measurement *m);
 
 /* Experts drawn at random for every token: as even as routing gets, though not all experts get a token. */
 bool fit_is_uniform(const struct measurement *m);

@@ -271,17 +271,18 @@ fit_known(const struct fit_bench *b, const struct table *t, const struct fit_pro
 	return c;
 }
 
-/* 16-bit products: everything but the quantization.  A list of few or large products changes known parameters only as
- * far as rows that were not fitted bear it out.  Returns the fitted values. */
+/* 16-bit products: everything but the quantization.  A list of few or large products changes known parameters, or those
+ * of a relative, only as far as rows that were not fitted bear it out.  Returns the fitted values. */
 static bool
 fit_wide(const struct fit_bench *b, const struct table *t, struct fitted *out, double *values)
 {
-	const bool known = b->known && b->known->gemm[t->dtype].peak_flop_per_s.value > 0;
+	const struct calibration *start = !b->known && t->n < ROWS_NEEDED ? b->relative : b->known;
+	const bool known = start && start->gemm[t->dtype].peak_flop_per_s.value > 0;
 	enum quantity units[FIT_PARAMS_MAX];
 	struct fit_problem p = problem_of(t, units);
 
 	if (known)
-		fit_start_from(&family_gemm, &t->units, &b->known->gemm[t->dtype], &p);
+		fit_start_from(&family_gemm, &t->units, &start->gemm[t->dtype], &p);
 	for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
 		p.start[i] = starts[i];
 	struct fitted_class *c = fitted_add(b, out, "gemm", "gemm_bf16");

@@ -419,6 +419,12 @@ peak_of_row(const struct fit_bench *b, const struct measurement *m)
 	return m->dtype == DTYPE_FP64 ? PEAK_FP64_TENSOR : dtype_peak(m->dtype);
 }
 
+bool
+fit_is_peak(const struct fit_bench *b, const struct measurement *m)
+{
+	return peak_of_row(b, m) != PEAK_NONE;
+}
+
 /* The best of each type: what holds it back in the others is not the arithmetic. */
 static void
 fit_arithmetic(const struct fit_bench *b, struct fitted *out)
