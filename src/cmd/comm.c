@@ -300,6 +300,8 @@ show_time(struct run *r, const struct comm_in *in, struct comm_case *q, double s
 	struct interval i;
 	if (run_interval(r, &words.error, comm_s, &i))
 		BETWEEN(sh, comm_s, i.low, i.high, i.why);
+	if (words.basis)
+		TELL(sh, typical_error, typical_error(r, "comm", words.basis, "GPU"));
 	*t = (struct timed){comm_s, 0, volume_byte};
 	show_bandwidths(r, size_byte, t);
 	return !datum_given(in->bucket) || show_buckets(r, in, q, size_byte, t);

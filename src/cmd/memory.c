@@ -250,6 +250,8 @@ answer_job(struct run *r, const struct memory_question *q)
 	memory_reads(r, q, &job);
 	const double expected_byte = show_peak(r, &job, &use);
 	const enum verdict verdict = show_verdict(r, &job, expected_byte);
+	if (r->sheet && job.stack)
+		TELL(r->sheet, typical_error, typical_error(r, "memory", job.stack->id, "model"));
 	show_moments(r, &job, &use);
 	show_stages(r, &job);
 	if (!datum_given(job.card_byte))

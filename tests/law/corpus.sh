@@ -42,4 +42,18 @@ while read -r file only rows median bias inside; do
 done <<EOF
 $table
 EOF
+
+# a step that is missed by more than 30 % came with a warning; REFERENCE: all rows, not the drawn ones alone
+predictions=$(mktemp) || exit 1
+for f in tests/corpus/train.csv ${REFERENCE:+"$REFERENCE/cases/train.csv"}; do
+	"$RIDGE" validate "$f" --worst 0 -q --predictions "$predictions" >/dev/null || status=1
+	awk -F, -v f="$f" '{ gsub(/"[^"]*"/, "quoted") }
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		{ e = $at["error_percent"] }
+		e != "" && (e > 30 || e < -30) && $at["sense"] == "value" && $at["warning"] == "" && $at["skipped"] == "" {
+			printf "corpus: %s:%s is missed by %.0f %% without a warning\n", f, $2, e; bad = 1
+		}
+		END { exit bad }' "$predictions" || status=1
+done
+rm -f "$predictions"
 exit $status

@@ -82,8 +82,8 @@ memory gpu.left.out 75 85 70 12
 memory group.left.out 75 85 70 12
 comm source.left.out 75 96 70 40
 comm model.left.out 75 90 70 40
-comm gpu.left.out 75 90 70 40
-comm group.left.out 75 90 70 40
+comm gpu.left.out 75 96 70 40
+comm group.left.out 75 96 70 40
 EOT
 
 sh man/cross.sh "$def" | while read -r line; do

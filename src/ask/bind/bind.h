@@ -104,6 +104,13 @@ bool bind_network_unmeasured(
 /* The fabrics that were measured, with what a node of theirs has. */
 const struct network_known *bind_known_networks(struct run *r, int *n);
 
+/* --- typical errors ------------------------------------------------------------------------------------------ */
+
+/* `7 % on 41 runs of 6 models`: errors of published runs (`train`, `memory`, `comm`) that rest on a stack or
+ * calibration of this name, left out of the fit; or that there are none. */
+const char *typical_error(struct run *r, const char *kind, const char *name, const char *of);
+const char *typical_error_words(struct run *r, double left_out_frac, int n_runs, int n_of, const char *of);
+
 /* --- card: usable memory of a GPU ------------------------------------------------------------------------- */
 
 /* --gpu-mem, else what the driver reports, else 99 % of the label in GiB, listed as assumed. */

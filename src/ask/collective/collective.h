@@ -60,7 +60,8 @@ struct interconnect {
 /* What a plan is, for people. */
 struct interconnect_words {
 	const char *algorithm, *protocol, *model;
-	const char *fabric;        /* whose measurements the answer rests on; NULL: those of other networks, or none */
+	const char
+	    *basis; /* what the answer rests on: a calibration, `other networks`, `formula`; NULL: what was given */
 	struct error_source error; /* fit NULL: a formula, without an interval */
 };
 

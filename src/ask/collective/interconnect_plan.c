@@ -287,6 +287,7 @@ plan_facts(struct run *r, const struct interconnect *w, const char *scope, enum 
 	plan->ask.node_hop_s = w->n_nodes > 1 ? nccl_node_hop(a, p) : 0;
 	words->algorithm = algorithm_name(a);
 	words->protocol = a == ALGORITHM_DIRECT ? NULL : protocol_name(p);
+	words->basis = "formula";
 	words->model = "link data and NCCL's latencies, not measured";
 	run_warn(r, "%s: %s; expect 25 %% error for large messages, a factor of two for small ones", words->model,
 	    w->algorithm == ALGORITHM_AUTO ? "not fitted here" : "the fits cover NCCL's own choice");
@@ -327,6 +328,7 @@ plan_ramp(struct run *r, const struct interconnect *w, enum collective c, double
 	plan->form = collective_ramp_form(c, plan->ramp, w->algorithm, ground_of(w).sharp, w->n_ranks.value);
 	plan->launch_s = w->launch_s;
 	run_read_from(r, w->launch.from);
+	words->basis = w->fit->id;
 	words->model = error_words(
 	    r, w->fit, keys[as], over_mesh(w) ? "fitted to RCCL on 2 to 8 GPUs" : "fitted to NCCL on 2 to 8 GPUs");
 	if (w->launch_s.value > 0)
@@ -386,12 +388,13 @@ plan_network(struct run *r, const struct interconnect *w, enum collective c, dou
 	    .n = 2,
 	    .at = {{"nodes", w->n_nodes}, {"size", size_byte}}};
 	if (!net->transferred) {
-		words->fabric = net->fit->fabric;
+		words->basis = net->fit->fabric;
 		words->model =
 		    arena_printf(r->arena, "fitted to %s over %s", over_mesh(w) ? "RCCL" : "NCCL", net->fit->fabric);
 		return true;
 	}
 	words->error.transfer_sigma = transfer_sigma(r, net, plan, size_byte);
+	words->basis = "other networks";
 	words->model = "efficiency and latencies of other networks";
 	run_warn(r, "no measurements of %s over %s: using those of other networks; expect 20 %% error or more",
 	    collective_name(c), w->system->fabric->id);
@@ -407,6 +410,7 @@ plan_custom(struct run *r, const struct interconnect *w, double size_byte, struc
 	if (w->fit && w->fit->has_collective[COLLECTIVE_ALL_REDUCE] && !over_pcie(w))
 		plan->ramp = &w->fit->collective[COLLECTIVE_ALL_REDUCE];
 	words->algorithm = arena_printf(r->arena, "%s custom all-reduce", w->engine->backend);
+	words->basis = w->engine->id;
 	words->model = error_words(r, w->engine, "custom_all_reduce", "fitted under CUDA graphs");
 	words->error = (struct error_source){.fit = w->engine,
 	    .kind = "collective",
@@ -473,6 +477,7 @@ plan_inside(struct run *r, const struct interconnect *w, const char *scope, enum
 		return;
 	words->model = arena_printf(r->arena, "as inside one node: %s", other.model);
 	words->error = other.error;
+	words->basis = other.basis;
 	for (size_t i = 0; i < quiet.warnings.n; i++)
 		run_warn(r, "%s", quiet.warnings.list[i].text);
 }

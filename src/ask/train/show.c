@@ -220,49 +220,16 @@ show_train_schedules(
 
 /* --- how far off published runs were --------------------------------------------------------------------- */
 
-/* Of a shipped stack, as `make refit` found it. */
-struct cell {
-	const char *stack;
-	double left_out_frac;
-	int n_runs, n_models;
-};
-
-static const struct cell cells[] = {
-#define CROSS(...)
-#define TRAIT(...)
-#define CELL(...) {__VA_ARGS__},
-#define CONSTANT(...)
-#include "ask/validate/cross.def"
-#undef CONSTANT
-#undef CROSS
-#undef TRAIT
-#undef CELL
-};
-
-static struct cell
-cell_of(const struct stack *stack)
-{
-	const struct stack_time *t = &stack->time;
-
-	if (datum_given(t->left_out_frac) && datum_given(t->n_runs) && datum_given(t->n_models))
-		return (struct cell){stack->id, t->left_out_frac.value, (int)t->n_runs.value, (int)t->n_models.value};
-	/* what nobody listed comes last: all rows, not the few that no stack has */
-	for (size_t i = sizeof cells / sizeof *cells; i-- > 0;)
-		if (strcmp(cells[i].stack, stack->id) == 0)
-			return cells[i];
-	return (struct cell){0};
-}
-
 static void
 show_typical_error(struct run *r, const struct stack *stack)
 {
 	struct sheet *sh = r->sheet;
-	const struct cell c = cell_of(stack);
+	const struct stack_time *t = &stack->time;
+	const bool own = datum_given(t->left_out_frac) && datum_given(t->n_runs) && datum_given(t->n_models);
 
 	TELL(sh, typical_error,
-	    c.n_runs ? arena_printf(r->arena, "%.0f %% on %d runs of %d model%s", 100 * c.left_out_frac, c.n_runs,
-	                   c.n_models, c.n_models == 1 ? "" : "s")
-	             : "unknown: fewer than three published runs");
+	    own ? typical_error_words(r, t->left_out_frac.value, (int)t->n_runs.value, (int)t->n_models.value, "model")
+	        : typical_error(r, "train", stack->id, "model"));
 }
 
 /* --- doubts ---------------------------------------------------------------------------------------------- */

@@ -237,10 +237,7 @@ predict(struct validation *v, const struct request *q, struct score_case *c, con
 		c->high = i.high;
 	}
 	c->detail = words.model;
-	c->label[SCORE_BY_FRAMEWORK] = words.fabric ? words.fabric
-	    : plan.form == FORM_NETWORK             ? "other networks"
-	    : w.fit && w.fit->id                    ? w.fit->id
-	                                            : "formula";
+	c->label[SCORE_BY_FRAMEWORK] = words.basis;
 	if (quiet.warnings.n)
 		c->warning = quiet.warnings.list[0].text;
 	predict_without(&quiet, w, q, c);

@@ -110,6 +110,7 @@ predict(struct bound *b, enum wanted wanted, bool first_stage, struct score_case
 		c->low = i.low;
 		c->high = i.high;
 	}
+	c->cell[0] = b->job.stack->id;
 	c->safe = memory_safe(NULL, c->predicted, b->job.stack->safety);
 	c->baseline[0] = use.weights + use.gradients + use.optimizer;
 }

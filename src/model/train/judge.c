@@ -81,6 +81,8 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	    {TRAIN_WARNS_PADDING,
 	        s->skips_padding && job->model->kind == MODEL_ENCODER && job->seq_length > 384 &&
 	            !(job->packed_length > 0)},
+	    {TRAIN_WARNS_VOLTA_ENCODER,
+	        job->machine.generation == VOLTA && job->model->kind == MODEL_ENCODER && job->dtype != DTYPE_FP32},
 	    {TRAIN_WARNS_PRECISION, d->precision_open || d->evaluation},
 	    {TRAIN_WARNS_STACK, !s->listed},
 	    {TRAIN_WARNS_WAITS, t->n_microbatches < l->pp},

@@ -60,11 +60,13 @@ print_rows(const struct refit *r, enum leave by, const double *log_predicted)
 	}
 }
 
-/* A line for each stack: what its rows were missed by, and how many models they are of. */
+/* A line for each stack, or for the measurements that a collective rests on: what its rows were missed by, and how many
+ * models (GPUs) they are of. */
 static void
 print_cells(const struct refit *r, const double *log_predicted)
 {
-	const int n_models = r->n_units[LEAVE_MODEL];
+	const enum leave of = r->domain == DOMAIN_COMM ? LEAVE_GPU : LEAVE_MODEL;
+	const int n_models = r->n_units[of];
 	double *e = ARENA_ARRAY(r->arena, double, r->n);
 	bool *known = ARENA_ARRAY(r->arena, bool, n_models), *done = ARENA_ARRAY(r->arena, bool, r->n);
 
@@ -77,14 +79,14 @@ print_cells(const struct refit *r, const double *log_predicted)
 				continue;
 			done[i] = i > first;
 			e[n++] = fabs(exp(log_predicted[i] - row->log_measured) - 1);
-			models += !known[row->unit[LEAVE_MODEL]];
-			known[row->unit[LEAVE_MODEL]] = true;
+			models += !known[row->unit[of]];
+			known[row->unit[of]] = true;
 		}
 		if (n < CELL_ROWS)
 			continue;
 		num_sort(e, (size_t)n);
-		printf(
-		    "CELL(\"%s\", %.3f, %d, %d)\n", r->rows[first].stack, num_quantile(e, (size_t)n, 0.5), n, models);
+		printf("CELL(\"%s\", \"%s\", %.3f, %d, %d)\n", domain_name(r->domain), r->rows[first].stack,
+		    num_quantile(e, (size_t)n, 0.5), n, models);
 	}
 }
 
@@ -282,7 +284,7 @@ refit_domain(const struct asked *asked, enum domain d)
 		print_spread(&r, how, log_predicted);
 		if (asked->each)
 			print_rows(&r, (enum leave)l, log_predicted);
-		if (d == DOMAIN_TRAIN && l == LEAVE_MODEL)
+		if (l == (d == DOMAIN_COMM ? LEAVE_GROUP : LEAVE_MODEL))
 			print_cells(&r, log_predicted);
 	}
 	print_constants(&r, x);

@@ -149,6 +149,15 @@ counts(const struct refit *r, const struct score_case *c)
 	    c->measured > 0 && c->predicted > 0;
 }
 
+/* What a row rests on: a stack, an engine, a calibration. */
+static const char *
+stack_of(const struct refit *r, const struct score_case *c)
+{
+	const char *stack = r->domain == DOMAIN_MEMORY ? c->cell[0] : c->label[SCORE_BY_FRAMEWORK];
+
+	return stack ? stack : "-";
+}
+
 bool
 refit_read_rows(struct refit *r)
 {
@@ -169,7 +178,7 @@ refit_read_rows(struct refit *r)
 		struct refit_row *row = &r->rows[r->n++];
 		*row = (struct refit_row){.file = c->file,
 		    .line = c->line,
-		    .stack = c->label[SCORE_BY_FRAMEWORK] ? c->label[SCORE_BY_FRAMEWORK] : "-",
+		    .stack = stack_of(r, c),
 		    .what = r->domain == DOMAIN_SERVE ? c->label[SCORE_BY_REGIME] : NULL,
 		    .of = c,
 		    .log_measured = log(c->measured),
