@@ -16,9 +16,11 @@ BEGIN {
 	split("deepseek_v3 kimi_k2 gpt_oss_20b gpt_oss_120b llama3_8b llama3_70b llama31_405b qwen3_30b_a3b qwen3_235b_a22b", from, " ")
 	split("deepseek-v3 kimi-k2 gpt-oss-20b gpt-oss-120b llama3-8b llama3-70b llama3.1-405b qwen3-30b-a3b qwen3-235b-a22b", to, " ")
 	split("4096 4096 4096 4096 8192 8192 8192 4096 4096", usual, " ")
+	split("61 61 24 36 32 80 126 48 94", n_layers, " ")
 	for (i in from) {
 		model[from[i]] = to[i]
 		seq[from[i]] = usual[i]
+		layers[from[i]] = n_layers[i]
 	}
 	system_of["h100"] = "dgx-h100"
 	system_of["gb200"] = "gb200-nvl72"
@@ -39,6 +41,9 @@ of("tp") == "" || of("pp") == "" || of("global_batch") !~ /^[0-9]+$/ { next }
 	l = substr(degree("tp", of("tp")) degree("pp", of("pp")) degree("vp", of("vp")) degree("cp", of("cp") == "" ? 1 : of("cp")) \
 	    degree("ep", of("ep")) degree("etp", of("etp")), 2)
 	r = of("recompute_granularity") == "full" ? "full" : of("recompute_modules")
+	# so many layers of a stage, one by one
+	if (r == "full" && of("recompute_layers") > 1)
+		r = "every-" int(layers[of("model")] / (of("pp") * of("recompute_layers")) + 0.5)
 	gsub(/ /, ",", r)
 	print of("recipe"), experts, model[of("model")] " --system " system_of[of("gpu")] " --gpus " of("gpus") \
 	    " --global-batch " of("global_batch") " --seq " s " --dtype " dtype[of("precision")] " --stack megatron-bridge", \

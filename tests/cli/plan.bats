@@ -235,7 +235,7 @@ same_as_train() {
 @test "edges: what stands in the way, what is refused, and interrupts" {
 	ask plan train llama3-70b --system dgx-h100 --gpus 16 --global-batch 64 --layout tp=1
 	[ "$status" -eq 1 ]
-	says "tp stands in the way"
+	says "pin tp prevents a fit"
 	ask plan train llama3-8b --system dgx-h100 --gpus 16 --global-batch 64 --solve gpus --until 'step_s <= 1'
 	refused
 	says "plan searches by itself"

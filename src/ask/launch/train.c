@@ -140,7 +140,7 @@ say_rest(struct launch *l, const struct memory_job *m, const struct train_job *j
 	    {m->quant != QUANT_NONE, "--quant"},
 	    {m->optimizer != OPTIMIZER_ADAM, "--optimizer"},
 	    {m->optimizer_in_backward, "--optimizer-in-backward"},
-	    {m->quantised_parameters, "--fp8-params"},
+	    {m->quantised_parameters && !m->stack->time.gathers_fp8, "--fp8-params"},
 	    {m->scheme != m->stack->scheme, "--states"},
 	};
 

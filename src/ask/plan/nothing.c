@@ -83,7 +83,7 @@ show_pins_in_the_way(struct run *r, const struct plan_in *in, const struct plan_
 
 	for (int d = 0; d < N_DEGREES; d++)
 		if (b->variants[0].space.pins[d].n > 0 && without_pin(r, in, b, d, true, &row))
-			run_warn(r, "%s stands in the way: with it open %s fits in %.3g s a step",
+			run_warn(r, "pin %s prevents a fit: without it %s fits, %.3g s a step",
 			    layout_degree_name((enum layout_degree)d), plan_layout_text(r, &row.memory),
 			    row.row.step_s);
 }

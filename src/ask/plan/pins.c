@@ -158,7 +158,7 @@ plan_bind_counts(struct run *r, const struct words *said, double node, struct pl
 			out->counts[n++] = out->counts[i];
 	out->n_counts = n;
 	if (n == 0)
-		return bad_count(r, words->list[0], arena_printf(r->arena, "no multiple of %g lies between", node));
+		return bad_count(r, words->list[0], arena_printf(r->arena, "no multiple of %g between these", node));
 	if (!said->n)
 		run_assume(r, "GPUs: multiples of %g up to 16384", node);
 	return true;

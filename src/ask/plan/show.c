@@ -282,7 +282,7 @@ keep_heads(struct plan_row *list, size_t n)
 	return n_kept;
 }
 
-/* At most so many rows of a front, its ends among them. */
+/* At most n rows of a front, its ends among them. */
 static size_t
 keep_evenly(struct plan_row *list, size_t n, size_t most)
 {

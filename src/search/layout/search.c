@@ -354,7 +354,7 @@ put_memo(struct layout_memos *m, struct train_memo *memo)
 
 /* --- time ------------------------------------------------------------------------------------------------ */
 
-/* Whether to go on, after so many layouts more. */
+/* Whether to go on, after n_done layouts more. */
 static bool
 go(const struct search *s, size_t n_done)
 {
