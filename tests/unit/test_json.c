@@ -176,7 +176,10 @@ has_format(const char *line)
 static void
 must_name_inputs(const char *line, const char *text)
 {
-	const struct command *c = command_find(arena_copy(a, line, strcspn(line, " ")));
+	size_t n;
+	int n_words;
+	char **words = text_split(a, line, ' ', &n);
+	const struct command *c = command_called((int)n, words, &n_words);
 	cJSON *object = cJSON_Parse(text);
 	const cJSON *one;
 

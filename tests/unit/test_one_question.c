@@ -193,7 +193,8 @@ ask_in_every_way(const struct command *c, const char *line)
 	char *words[MOST_WORDS];
 	int n = split_line(a, line, words, MOST_WORDS - 1);
 
-	ck_assert_msg(arguments_parse(a, d, c, n - 2, words + 2, &args), "ridge %s", line);
+	const int n_name = strchr(c->name, ' ') ? 3 : 2; /* and the program's */
+	ck_assert_msg(arguments_parse(a, d, c, n - n_name, words + n_name, &args), "ridge %s", line);
 	if (is_of_job(&args))
 		return;
 	arguments_place(a, d, c, &args);

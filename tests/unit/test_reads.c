@@ -422,7 +422,8 @@ try_example(const struct command *c, const struct example *e)
 	const int n = split_line(a, e->line, words, 64);
 
 	take_shorter(words, n);
-	if (!arguments_parse(a, kept, c, n - 2, words + 2, &q.args))
+	const int n_name = strchr(c->name, ' ') ? 3 : 2; /* and the program's */
+	if (!arguments_parse(a, kept, c, n - n_name, words + n_name, &q.args))
 		ck_abort_msg("%s: %s", e->line, said(a, kept));
 	if (q.args.sweeps.n || q.args.solve)
 		return;
@@ -474,8 +475,7 @@ END_TEST
 static bool
 is_slow(const struct command *c)
 {
-	return strcmp(c->name, "capacity") == 0 || strcmp(c->name, "serve") == 0 ||
-	    strcmp(c->name, "plan serve") == 0;
+	return strcmp(c->name, "capacity") == 0 || strcmp(c->name, "serve") == 0 || strcmp(c->name, "plan serve") == 0;
 }
 
 Suite *reads_suite(void);
