@@ -157,7 +157,7 @@ int program_lines(struct program *p, const struct node *base);
 /* The first operand may be a job: a file that says `command:`, or the name of one in the database.  False on faults. */
 bool program_job(struct program *p, const struct node **job);
 
-/* A system's map without the GPUs of the job. */
-const struct node *without_gpus(struct arena *a, const struct node *system);
+/* Errors for what a tree of inputs has that the command does not know; `prefix` is the path of the map. */
+void inputs_known(struct arena *a, struct diag *d, const struct command *c, const struct node *map, const char *prefix);
 
 #endif
