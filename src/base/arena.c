@@ -3,8 +3,10 @@
 #include "base/base.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdalign.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -162,4 +164,45 @@ arena_grow(struct arena *a, const void *array, size_t n, size_t more, size_t ele
 	if (n)
 		memcpy(p, array, n * element);
 	return p;
+}
+
+/* --- threads: share independent pieces of work among them ------------------------------------------------ */
+
+struct crew {
+	void (*job)(void *context, size_t i);
+	void *context;
+	size_t n;
+	atomic_size_t next;
+};
+
+static void *
+work(void *argument)
+{
+	struct crew *c = argument;
+
+	for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;)
+		c->job(c->context, i);
+	return NULL;
+}
+
+void
+crew_run(void (*job)(void *context, size_t i), void *context, size_t n, size_t n_threads)
+{
+	enum { THREADS_MOST = 256 };
+	struct crew crew = {.job = job, .context = context, .n = n};
+	pthread_t threads[THREADS_MOST];
+	size_t n_started = 0;
+
+	if (n_threads == 0) {
+		const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+		n_threads = n_cores > 0 ? (size_t)n_cores : 1;
+	}
+	if (n_threads > n)
+		n_threads = n;
+	while (n_started + 1 < n_threads && n_started < THREADS_MOST &&
+	    pthread_create(&threads[n_started], NULL, work, &crew) == 0)
+		n_started++;
+	work(&crew);
+	for (size_t i = 0; i < n_started; i++)
+		pthread_join(threads[i], NULL);
 }

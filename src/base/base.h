@@ -3,6 +3,7 @@
 #ifndef RIDGE_BASE_BASE_H
 #define RIDGE_BASE_BASE_H
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,6 +90,13 @@ size_t text_sequence(const char *p);
 /* The text as it may go to a terminal: control characters and broken bytes written as `\x1b`.  The text itself where it
  * has none. */
 const char *text_visible(struct arena *a, const char *text);
+
+/* A program that uses this library may have set a locale whose numbers have a comma: ours have a point in between. */
+struct numbers {
+	locale_t before, ours; /* 0: nothing was changed */
+};
+struct numbers numbers_begin(void);
+void numbers_end(struct numbers n);
 
 /* Numerics: fits, quantiles and roots.  num.c is the only file that knows GSL.  Everything is deterministic. */
 

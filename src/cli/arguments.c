@@ -15,59 +15,6 @@ const struct global_option global_options[] = {
 };
 const size_t n_global_options = sizeof global_options / sizeof *global_options;
 
-const struct option *
-command_option(const struct command *c, bool (*each)(const struct option *o, const void *key), const void *key)
-{
-	for (size_t g = 0; g < c->n_groups; g++)
-		for (size_t i = 0; i < c->groups[g].n; i++)
-			if (each(&c->groups[g].options[i], key))
-				return &c->groups[g].options[i];
-	return NULL;
-}
-
-static bool
-is_named(const struct option *o, const void *key)
-{
-	return o->name && strcmp(o->name, key) == 0;
-}
-
-static bool
-is_at(const struct option *o, const void *key)
-{
-	return strcmp(o->path, key) == 0;
-}
-
-static bool
-has_letter(const struct option *o, const void *key)
-{
-	return o->letter == *(const char *)key;
-}
-
-static bool
-is_layout(const struct option *o, const void *key)
-{
-	(void)key;
-	return text_begins(o->path, "layout.");
-}
-
-const struct option *
-command_option_named(const struct command *c, const char *name)
-{
-	return command_option(c, is_named, name);
-}
-
-const struct option *
-command_option_at(const struct command *c, const char *path)
-{
-	return command_option(c, is_at, path);
-}
-
-bool
-command_has_layout(const struct command *c)
-{
-	return command_option(c, is_layout, NULL) != NULL;
-}
-
 void
 settings_add(struct arena *a, struct settings *s, const char *path, const char *text, struct source at)
 {
@@ -447,6 +394,12 @@ long_option(struct parser *p, const char *word)
 		return;
 	}
 	unknown_option(p, option);
+}
+
+static bool
+has_letter(const struct option *o, const void *key)
+{
+	return o->letter == *(const char *)key;
 }
 
 static void

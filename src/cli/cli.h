@@ -356,7 +356,6 @@ enum input_place {
 	INPUT_ABOVE,   /* a map with inputs in it */
 	INPUT_UNKNOWN, /* none */
 };
-enum input_place inputs_place(const struct command *c, const char *path, const struct node *item);
 
 /* Check the value at this path of the tree, which a sweep or a search will replace.  True where there is none. */
 bool inputs_check(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, const char *path);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Merge job file, --set and options into one tree of inputs, and fill structs from it. */
+/* Merge job file, --set and options into one tree of inputs. */
 #include "cli/cli.h"
-#include "cli/parts.h"
 
 #include "base/base.h"
+#include "cli/parts.h"
+#include "db/launch.h"
 #include "db/tree.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const char inputs_default[] = "default";
 
@@ -154,7 +156,7 @@ map_add(struct node *map, const struct node *key, const struct node *item)
 }
 
 /* `system: {name: dgx-h100, gpus: 64}` counts the GPUs of the job, which are an input of their own. */
-const struct node *
+static const struct node *
 without_gpus(struct arena *a, const struct node *system)
 {
 	struct node *plain = map_copy(a, system);
@@ -299,7 +301,7 @@ inputs_unknown(struct diag *d, const struct command *c, const char *path, struct
 		diag_hint(d, "'ridge %s --help' lists the inputs", c->name);
 }
 
-enum input_place
+static enum input_place
 inputs_place(const struct command *c, const char *path, const struct node *item)
 {
 	static const char *const about[] = {"format", "command", "name", "source", "notes"};
@@ -316,8 +318,8 @@ inputs_place(const struct command *c, const char *path, const struct node *item)
 	return item->kind == NODE_MAP && (o || command_option(c, is_above, path)) ? INPUT_ABOVE : INPUT_UNKNOWN;
 }
 
-static void
-check_known(struct arena *a, struct diag *d, const struct command *c, const struct node *map, const char *prefix)
+void
+inputs_known(struct arena *a, struct diag *d, const struct command *c, const struct node *map, const char *prefix)
 {
 	for (size_t i = 0; i < map->n; i++) {
 		const char *key = map->keys[i]->text;
@@ -332,7 +334,7 @@ check_known(struct arena *a, struct diag *d, const struct command *c, const stru
 		}
 		switch (inputs_place(c, path, map->items[i])) {
 		case INPUT_ABOVE:
-			check_known(a, d, c, map->items[i], path);
+			inputs_known(a, d, c, map->items[i], path);
 			break;
 		case INPUT_UNKNOWN:
 			inputs_unknown(d, c, path, map->items[i]->at, "");
@@ -344,215 +346,122 @@ check_known(struct arena *a, struct diag *d, const struct command *c, const stru
 	}
 }
 
-/* --- values ---------------------------------------------------------------------------------------------- */
+/* --- job files: inputs of a command, named as its options ------------------------------------------------ */
 
-/* A map stands for its `name`: `system: {name: dgx-h100, gpus: 64}`. */
+/* Keep what this command knows of a job written for another one, and the names of the rest. */
 static const struct node *
-plain_value(const struct node *n)
+known_part(struct program *p, const struct node *job, const char *prefix, struct words *left)
 {
-	const struct node *name = n && n->kind == NODE_MAP ? tree_get(n, "name") : NULL;
+	const struct node *kept = tree_map(p->arena, job->at);
 
-	return name ? name : n;
-}
-
-/* What an unset variable of a shell leaves: it would be another question. */
-static bool
-empty(struct diag *d, const struct option *o, const struct node *n, const char *what)
-{
-	if (n->at.line)
-		diag_error(d, n->at, "'%s': %s", o->path, what);
-	else
-		diag_error(d, n->at, "%s", what);
-	diag_hint(d, "write %s, or leave it out", *o->metavar ? o->metavar : "a value");
-	return false;
-}
-
-static bool
-bind_word(struct diag *d, const struct option *o, const struct node *n, struct word *out)
-{
-	if (n->kind != NODE_SCALAR || !n->text) {
-		diag_error(d, n->at, "'%s' must be one word", o->path);
-		diag_hint(d, "write '%s: %s'", o->path, *o->metavar ? o->metavar : "WORD");
-		return false;
-	}
-	if (!*n->text)
-		return empty(d, o, n, "the value is empty");
-	*out = (struct word){n->text, n->at};
-	return true;
-}
-
-static bool
-bind_choice(struct arena *a, struct diag *d, const struct option *o, const struct node *n, struct word *out)
-{
-	size_t n_choices;
-
-	if (!bind_word(d, o, n, out))
-		return false;
-	char **choices = text_split(a, o->complete, '|', &n_choices);
-	for (size_t i = 0; i < n_choices; i++)
-		if (strcmp(choices[i], out->text) == 0 || strcmp(choices[i], dtype_spelled(out->text)) == 0) {
-			out->text = choices[i];
-			return true;
-		}
-	diag_error(d, n->at, "'%s' is not one of %s", out->text, o->complete);
-	const char *near = text_nearest(out->text, (const char *const *)choices, n_choices);
-	if (near)
-		diag_hint(d, "did you mean '%s'?", near);
-	else
-		diag_hint(d, o->name ? "write one of them" : "write one of them before '%s'", out->text);
-	return false;
-}
-
-static bool
-bind_words(struct arena *a, struct diag *d, const struct option *o, const struct node *n, struct words *out)
-{
-	if (n->kind == NODE_LIST && n->n == 0)
-		return empty(d, o, n, "the list is empty");
-	if (n->kind == NODE_LIST) {
-		out->list = ARENA_ARRAY(a, struct word, n->n + 1);
-		for (size_t i = 0; i < n->n; i++)
-			if (!bind_word(d, o, plain_value(n->items[i]), &out->list[out->n++]))
-				return false;
-		return true;
-	}
-	struct word all;
-	if (!bind_word(d, o, n, &all))
-		return false;
-	size_t pieces;
-	char **texts = text_split(a, all.text, ',', &pieces);
-	out->list = ARENA_ARRAY(a, struct word, pieces + 1);
-	for (size_t i = 0; i < pieces; i++) {
-		if (!*texts[i])
-			return empty(d, o, n, "empty item in the list");
-		out->list[out->n++] = (struct word){texts[i], all.from};
-	}
-	return true;
-}
-
-static bool
-bind_flag(struct diag *d, const struct option *o, const struct node *n, bool *out)
-{
-	const char *text = n->kind == NODE_SCALAR ? n->text : NULL;
-
-	if (text && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)) {
-		*out = strcmp(text, "true") == 0;
-		return true;
-	}
-	diag_error(d, n->at, "'%s' must be true or false", o->path);
-	diag_hint(d, "leave it out for false");
-	return false;
-}
-
-/* A number, with the option that an assumed one belongs to. */
-static bool
-bind_quantity(struct arena *a, struct diag *d, const struct option *o, const struct node *n, struct datum *out)
-{
-	struct binder b = {.arena = a, .diag = d};
-
-	if (!schema_quantity(&b, n, o->quantity, -INFINITY, 0, out) ||
-	    !bounds_check(d, out->from, o->path, o->quantity, out->value))
-		return false;
-	if (n->at.file == inputs_default)
-		out->from.cite = n->at.cite;
-	return true;
-}
-
-static bool
-bind_option(struct arena *a, struct diag *d, const struct option *o, const struct node *n, char *out)
-{
-	void *member = out + o->offset;
-
-	if (o->kind == KIND_NODE) {
-		*(const struct node **)member = n;
-		return true;
-	}
-	n = plain_value(n);
-	switch (o->kind) {
-	case KIND_FLAG:
-		return bind_flag(d, o, n, member);
-	case KIND_WORD:
-		return bind_word(d, o, n, member);
-	case KIND_CHOICE:
-		return bind_choice(a, d, o, n, member);
-	case KIND_WORDS:
-		return bind_words(a, d, o, n, member);
-	case KIND_QUANTITY:
-		return bind_quantity(a, d, o, n, member);
-	case KIND_NODE:
-		break;
-	}
-	return true;
-}
-
-/* `model: {layers: 40}` without a name is an overlay alone; an empty map is a value that is missing. */
-static bool
-is_overlay(const struct option *o, const struct node *n)
-{
-	return n->kind == NODE_MAP && n->n > 0 && o->kind != KIND_NODE && !tree_get(n, "name") &&
-	    (o->kind != KIND_QUANTITY || !tree_get(n, "value"));
-}
-
-static bool
-bind_group(struct arena *a, struct diag *d, const struct node *tree, const struct option_group *g, char *out)
-{
-	bool ok = true;
-
-	for (size_t i = 0; i < g->n; i++) {
-		const struct option *o = &g->options[i];
-		const struct node *n = tree_at(tree, o->path);
-
-		if (o->kind == KIND_QUANTITY)
-			*(struct datum *)(void *)(out + g->offset + o->offset) = datum_absent();
-		if (n && is_overlay(o, n))
-			n = NULL;
-		if (!n && o->def)
-			n = tree_scalar(a, o->def,
-			    (struct source){
-			        inputs_default, 0, 0, o->name ? arena_printf(a, "--%s", o->name) : o->path, false});
-		if (n)
-			ok = bind_option(a, d, o, n, out + g->offset) && ok;
-	}
-	return ok;
-}
-
-bool
-inputs_bind(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, void *out)
-{
-	const int errors = diag_errors(d);
-
-	memset(out, 0, c->input_size);
-	check_known(a, d, c, tree, "");
-	for (size_t g = 0; g < c->n_groups; g++)
-		bind_group(a, d, tree, &c->groups[g], out);
-	return diag_errors(d) == errors;
-}
-
-bool
-inputs_check(struct arena *a, struct diag *d, const struct command *c, const struct node *tree, const char *path)
-{
-	const struct option *o = command_option_at(c, path);
-	const struct node *n = o ? tree_at(tree, path) : NULL;
-
-	if (!n || is_overlay(o, n))
-		return true;
-	return bind_option(a, d, o, n, (char *)arena_take(a, c->input_size + 1));
-}
-
-const struct node *
-inputs_overlay(struct arena *a, const struct command *c, const struct node *tree, const char *path)
-{
-	const struct node *map = tree_at(tree, path);
-	const struct node *overlay = NULL;
-
-	if (!map || map->kind != NODE_MAP)
-		return NULL;
-	for (size_t i = 0; i < map->n; i++) {
-		const char *key = map->keys[i]->text;
-		/* `system: {name: dgx-h100, gpus: 64}` counts the GPUs of the job, not of a node */
-		if (strcmp(key, "name") == 0 || (strcmp(path, "system") == 0 && strcmp(key, "gpus") == 0) ||
-		    command_option_at(c, arena_printf(a, "%s.%s", path, key)))
+	for (size_t i = 0; i < job->n; i++) {
+		const char *key = job->keys[i]->text;
+		const char *path = *prefix ? arena_printf(p->arena, "%s.%s", prefix, key) : key;
+		const bool name = *prefix && strcmp(key, "name") == 0 && command_option_at(p->command, prefix);
+		const enum input_place place = name ? INPUT_HERE : inputs_place(p->command, path, job->items[i]);
+		if (place == INPUT_UNKNOWN) {
+			left->list = arena_grow(p->arena, left->list, left->n, left->n + 1, sizeof *left->list);
+			left->list[left->n++] = (struct word){path, job->keys[i]->at};
 			continue;
-		overlay = tree_with(a, overlay, key, map->items[i]);
+		}
+		const struct node *item = job->items[i],
+		                  *gpus = strcmp(path, "system") == 0 ? tree_get(item, "gpus") : NULL;
+		if (gpus) {
+			left->list = arena_grow(p->arena, left->list, left->n, left->n + 1, sizeof *left->list);
+			left->list[left->n++] = (struct word){"system.gpus", gpus->at};
+			item = without_gpus(p->arena, item);
+		}
+		if (place != INPUT_ABOUT)
+			kept = tree_with(
+			    p->arena, kept, key, place == INPUT_ABOVE ? known_part(p, item, path, left) : item);
 	}
-	return overlay;
+	return kept;
+}
+
+static const struct node *
+foreign_part(struct program *p, const struct node *root, const char *command)
+{
+	struct foreign_job *foreign = ARENA_NEW(p->arena, struct foreign_job);
+
+	*foreign = (struct foreign_job){.job = root, .command = command};
+	p->question.foreign = foreign;
+	return known_part(p, inputs_spread(p->arena, p->diag, p->command, root), "", &foreign->left);
+}
+
+/* Of `BASE CURRENT|JOB` a job stands in for two operands: two of them are no job. */
+static bool
+stands_for_several(const char *usage, size_t n_operands)
+{
+	const char *job = strstr(usage, "|JOB"), *start = job;
+	size_t n = 1;
+
+	while (start && start > usage && start[-1] != '|' && start[-1] != '[')
+		n += *--start == ' ';
+	return job && n > 1 && n_operands >= n;
+}
+
+/* The first operand may be a job: a file that says `command:`, or the name of one in the database. */
+bool
+program_job(struct program *p, const struct node **job)
+{
+	struct words *operands = &p->args.operands;
+
+	*job = NULL;
+	if (operands->n == 0 || !strstr(p->command->usage, "JOB") || stands_for_several(p->command->usage, operands->n))
+		return true;
+	const char *name = operands->list[0].text, *id;
+	const bool file =
+	    (strchr(name, '/') && access(name, F_OK) == 0) || text_ends(name, ".yaml") || strcmp(name, "-") == 0;
+	if (!file && !database_path(p->question.database, ENTRY_JOB, name))
+		return true;
+	const struct node *root = database_try(p->question.database, ENTRY_JOB, name, &id);
+	if (!root)
+		return false;
+	const struct node *command = tree_get(root, "command");
+	if (!command)
+		return true;
+	const bool ours = command->kind == NODE_SCALAR && command->text && strcmp(command->text, p->command->name) == 0;
+	*job = ours ? root : foreign_part(p, root, command->text ? command->text : "?");
+	operands->list++;
+	operands->n--;
+	return true;
+}
+
+/* --- launchers ------------------------------------------------------------------------------------------- */
+
+static const struct setting *
+from_of(const struct program *p)
+{
+	const struct option *o = command_option_at(p->command, "from");
+	const struct setting *found = NULL;
+
+	for (size_t i = 0; o && strcmp(o->complete, "file") == 0 && i < p->args.options.n; i++)
+		if (strcmp(p->args.options.list[i].path, "from") == 0)
+			found = &p->args.options.list[i];
+	return found;
+}
+
+bool
+program_launch(struct program *p, const struct node **job)
+{
+	const struct setting *from = from_of(p);
+	struct foreign_job *foreign;
+	struct launch_file file;
+
+	if (!from)
+		return true;
+	if (!launcher_read(p->question.database, p->arena, p->diag, from->text, from->at, &file))
+		return false;
+	if (file.by->use == LAUNCH_SERVE && command_option_at(p->command, "use"))
+		file.inputs = tree_with(p->arena, file.inputs, "use", tree_scalar(p->arena, "infer", from->at));
+	foreign = ARENA_NEW(p->arena, struct foreign_job);
+	*foreign = (struct foreign_job){.job = file.inputs,
+	    .command = file.by->name,
+	    .file = from->text,
+	    .unread = file.unread,
+	    .unmapped = file.unmapped};
+	const struct node *known = known_part(p, file.inputs, "", &foreign->left);
+	*job = *job ? tree_overlay(p->arena, *job, known) : known;
+	p->question.foreign = foreign;
+	return true;
 }

@@ -160,7 +160,7 @@ bool program_job(struct program *p, const struct node **job);
 /* The inputs of --from, a command line or file of a framework, laid over the job.  False with errors. */
 bool program_launch(struct program *p, const struct node **job);
 
-/* A system's map without the GPUs of the job. */
-const struct node *without_gpus(struct arena *a, const struct node *system);
+/* Errors for what a tree of inputs has that the command does not know; `prefix` is the path of the map. */
+void inputs_known(struct arena *a, struct diag *d, const struct command *c, const struct node *map, const char *prefix);
 
 #endif

@@ -71,7 +71,7 @@ default_seq(const struct workload *w)
 }
 
 /* The cache is counted for one tensor-parallel group.  Other degrees in a job file, and its number of GPUs if it has a
- * layout, describe the whole job: a job of another command may have them (cli/reads.c). */
+ * layout, describe the whole job: a job of another command may have them (cli/values.c). */
 static bool
 group_layout(struct run *r, const struct kv_in *in, struct layout_in *out)
 {

@@ -59,8 +59,6 @@ size_t text_columns(const char *text);
 
 bool report_text(FILE *to, const struct report *r, char *why, size_t size);
 bool report_json(FILE *to, const struct report *r, char *why, size_t size);
-bool report_csv(FILE *to, const struct report *r, char *why, size_t size);
-bool report_md(FILE *to, const struct report *r, char *why, size_t size);
 bool report_explain(FILE *to, const struct report *r, char *why, size_t size);
 bool report_get(FILE *to, const struct report *r, char *why, size_t size);
 
@@ -76,8 +74,6 @@ struct getter *getter_new(struct arena *a, const char *names, const char *betwee
 void getter_print(struct getter *g, FILE *to, const struct answer_point *p);
 /* What is wrong with a name that no point had so far, in two lines as report_print has it; NULL: all were found. */
 const char *getter_missing(const struct getter *g);
-void csv_grid(FILE *to, const struct grid *g);
-void md_points(FILE *to, const struct report *r, const struct grid *g);
 /* `whys`: what intervals rest on; unconfirmed: a figure of the table is. */
 struct text_notes {
 	struct texts whys;

@@ -149,12 +149,6 @@ struct plot {
 	struct plot_panel *panels;
 };
 
-/* The script; it opens a window, or draws on the terminal that is set. */
-void plot_script(FILE *to, const struct plot *p);
-
-/* Panels that have something to show. */
-size_t plot_panels(const struct plot *p);
-
 /* What the name of a file asks for. */
 enum plot_form { PLOT_UNKNOWN, PLOT_SCRIPT, PLOT_PNG, PLOT_SVG, PLOT_PDF };
 enum plot_form plot_form_of(const char *path);

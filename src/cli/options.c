@@ -1,11 +1,123 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bounds of every input, by quantity and by name. */
+/* The options of a command, their other spellings, and the bounds of every input. */
 #include "cli/cli.h"
 
 #include "base/base.h"
+#include "cli/parts.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+/* --- by name and path ------------------------------------------------------------------------------------ */
+
+const struct option *
+command_option(const struct command *c, bool (*each)(const struct option *o, const void *key), const void *key)
+{
+	for (size_t g = 0; g < c->n_groups; g++)
+		for (size_t i = 0; i < c->groups[g].n; i++)
+			if (each(&c->groups[g].options[i], key))
+				return &c->groups[g].options[i];
+	return NULL;
+}
+
+static bool
+is_named(const struct option *o, const void *key)
+{
+	return o->name && strcmp(o->name, key) == 0;
+}
+
+static bool
+is_at(const struct option *o, const void *key)
+{
+	return strcmp(o->path, key) == 0;
+}
+
+static bool
+is_layout(const struct option *o, const void *key)
+{
+	(void)key;
+	return text_begins(o->path, "layout.");
+}
+
+const struct option *
+command_option_named(const struct command *c, const char *name)
+{
+	return command_option(c, is_named, name);
+}
+
+const struct option *
+command_option_at(const struct command *c, const char *path)
+{
+	return command_option(c, is_at, path);
+}
+
+bool
+command_has_layout(const struct command *c)
+{
+	return command_option(c, is_layout, NULL) != NULL;
+}
+
+/* --- aliases: names in earlier versions and in other programs -------------------------------------------- */
+
+const struct alias aliases[] = {
+#define ALIAS(name, of, commands, number) {name, of, commands, number},
+#include "cli/aliases.def"
+#undef ALIAS
+};
+const size_t n_aliases = sizeof aliases / sizeof *aliases;
+
+const struct option *
+alias_option(const struct alias *alias, const struct command *c)
+{
+	if (*alias->commands && !text_lists(alias->commands, c->name))
+		return NULL;
+	return text_begins(alias->of, "layout.") ? command_option_at(c, alias->of) : command_option_named(c, alias->of);
+}
+
+const struct option *
+alias_find(const struct command *c, const char *name, const char *value)
+{
+	const struct option *o = NULL;
+
+	for (size_t i = 0; i < n_aliases && !o; i++)
+		if (strcmp(aliases[i].name, name) == 0 &&
+		    (!aliases[i].number || (value && isdigit((unsigned char)*value))))
+			o = alias_option(&aliases[i], c);
+	return o;
+}
+
+/* `--tp` is a word of --layout. */
+static void
+print_canonical(FILE *to, const struct alias *alias, const char *dash)
+{
+	if (text_begins(alias->of, "layout."))
+		fprintf(to, "%slayout %s", dash, alias->of + strlen("layout."));
+	else
+		fprintf(to, "%s%s", dash, alias->of);
+}
+
+void
+aliases_print(FILE *to)
+{
+	for (size_t i = 0; i < n_aliases; i++) {
+		fprintf(to, "--%-32s ", aliases[i].name);
+		print_canonical(to, &aliases[i], "--");
+		fprintf(to, *aliases[i].commands ? " (%s)\n" : "%s\n", aliases[i].commands);
+	}
+}
+
+void
+aliases_mdoc(FILE *to)
+{
+	for (size_t i = 0; i < n_aliases; i++) {
+		fprintf(to, ".It Fl \\-%s Ta Fl \\-", aliases[i].name);
+		print_canonical(to, &aliases[i], "");
+		fprintf(to, " Ta %s\n", aliases[i].commands);
+	}
+}
+
+/* --- bounds, by quantity and by name --------------------------------------------------------------------- */
 
 static const double HOUR = 3600, YEAR = 365 * 86400.0;
 
@@ -249,5 +361,65 @@ bounds_check(struct diag *d, struct source at, const char *path, enum quantity q
 	else
 		diag_hint(
 		    d, b.above ? "write a number above %s, up to %s" : "write a number from %s to %s", least, most);
+	return false;
+}
+
+/* --- values that commands parse themselves --------------------------------------------------------------- */
+
+bool
+run_refuse(struct run *r, struct source at, const char *what, const char *hint)
+{
+	diag_error(r->diag, at, "%s", what);
+	diag_hint(r->diag, "%s", hint);
+	return false;
+}
+
+bool
+run_value(struct run *r, struct source at, const char *text, enum quantity q, struct datum *out)
+{
+	struct quantity_fault fault;
+
+	*out = (struct datum){NAN, at};
+	run_read_from(r, at);
+	if (quantity_read(text, q, &out->value, &fault)) {
+		if (out->value > 0)
+			return bounds_check(r->diag, at, text, q, out->value);
+		diag_error(r->diag, at, "'%s' must be greater than 0", text);
+		diag_hint(r->diag, "leave it out, or give a positive value");
+		return false;
+	}
+	diag_error(r->diag, at, "%s", fault.what);
+	if (fault.hint[0])
+		diag_hint(r->diag, "%s", fault.hint);
+	return false;
+}
+
+bool
+run_positive(struct run *r, const char *option, struct datum d)
+{
+	if (!datum_given(d) || d.value > 0)
+		return true;
+	diag_error(r->diag, d.from, "%s must be greater than 0", option);
+	diag_hint(r->diag, "leave %s out if it does not matter here", option);
+	return false;
+}
+
+bool
+run_fraction(struct run *r, const char *option, struct datum d)
+{
+	if (!datum_given(d) || (d.value >= 0 && d.value <= 1))
+		return true;
+	diag_error(r->diag, d.from, "%s must be between 0 and 1", option);
+	diag_hint(r->diag, "write 0.85 or 85%%");
+	return false;
+}
+
+bool
+run_inside(struct run *r, const char *option, struct datum d)
+{
+	if (!datum_given(d) || (d.value > 0 && d.value < 1))
+		return true;
+	diag_error(r->diag, d.from, "%s must be above 0 and below 1", option);
+	diag_hint(r->diag, "write 0.85 or 85%%");
 	return false;
 }
