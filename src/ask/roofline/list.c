@@ -242,6 +242,24 @@ show_lines(const struct roof *q, const struct machine *m, const struct op *ops, 
 		}
 }
 
+/* The list on one machine; seconds at its roofs. */
+static double
+show_on(const struct roof *q, const struct machine *m, const struct op *ops, int n, double list_flop)
+{
+	struct sheet *sh = q->run->sheet;
+
+	TAKE(sh, peak_flop_per_s, m->peak);
+	TAKE(sh, mem_byte_per_s, m->gpu->mem_byte_per_s);
+	CALL(sh, ridge_flop_per_byte, ridge_point(sh, peak_flop_per_s, mem_byte_per_s));
+	SUM(sh, list_s, i, n, roofline_op(sh, &ops[i], peak_flop_per_s, mem_byte_per_s));
+	CALL(sh, list_peak_frac, roofline_rate_frac(sh, list_flop, list_s, peak_flop_per_s));
+	SHOW(sh, ridge_flop_per_byte, ridge_flop_per_byte);
+	SHOW(sh, list_s, list_roof_s);
+	SHOW(sh, list_peak_frac, list_frac);
+	roof_show_calibrated_list(q, m, ops, n, list_s);
+	return list_s;
+}
+
 static void
 compare_list(const struct roof *q, const struct op *ops, int n, double list_flop)
 {
@@ -251,15 +269,7 @@ compare_list(const struct roof *q, const struct op *ops, int n, double list_flop
 		SCOPE_I (sh, "gpus", i) {
 			const struct machine *m = &q->machines[i];
 			TELL(sh, gpu, m->gpu->id);
-			TAKE(sh, peak_flop_per_s, m->peak);
-			TAKE(sh, mem_byte_per_s, m->gpu->mem_byte_per_s);
-			CALL(sh, ridge_flop_per_byte, ridge_point(sh, peak_flop_per_s, mem_byte_per_s));
-			SUM(sh, list_s, j, n, roofline_op(sh, &ops[j], peak_flop_per_s, mem_byte_per_s));
-			CALL(sh, list_peak_frac, roofline_rate_frac(sh, list_flop, list_s, peak_flop_per_s));
-			SHOW(sh, ridge_flop_per_byte, ridge_flop_per_byte);
-			SHOW(sh, list_s, list_roof_s);
-			SHOW(sh, list_peak_frac, list_frac);
-			roof_show_calibrated_list(q, m, ops, n, list_s);
+			show_on(q, m, ops, n, list_flop);
 		}
 }
 
@@ -277,15 +287,7 @@ list_answer(const struct roof *q, const struct roofline_in *in, const struct op 
 		compare_list(q, ops, n, list_flop);
 		return ANSWERED;
 	}
-	TAKE(sh, peak_flop_per_s, m->peak);
-	TAKE(sh, mem_byte_per_s, m->gpu->mem_byte_per_s);
-	CALL(sh, ridge_flop_per_byte, ridge_point(sh, peak_flop_per_s, mem_byte_per_s));
-	SUM(sh, list_s, i, n, roofline_op(sh, &ops[i], peak_flop_per_s, mem_byte_per_s));
-	CALL(sh, list_peak_frac, roofline_rate_frac(sh, list_flop, list_s, peak_flop_per_s));
-	SHOW(sh, ridge_flop_per_byte, ridge_flop_per_byte);
-	SHOW(sh, list_s, list_roof_s);
-	SHOW(sh, list_peak_frac, list_frac);
-	roof_show_calibrated_list(q, m, ops, n, list_s);
+	const double list_s = show_on(q, m, ops, n, list_flop);
 	roof_warn_alignment(q, m, ops, n, list_s);
 	const enum answer answer = roof_show_measured(q, m, in->time, list_flop, list_byte, list_s);
 	show_lines(q, m, ops, n, list_s);
