@@ -11,7 +11,7 @@ struct completer {
 	struct arena *arena;
 	FILE *to;
 	const char *typed;
-	const char *before; /* what stands in front: `--gpu=`, `tp=8,` */
+	const char *before; /* prefix: `--gpu=`, `tp=8,` */
 };
 
 static void

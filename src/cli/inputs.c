@@ -153,7 +153,7 @@ map_add(struct node *map, const struct node *key, const struct node *item)
 	map->items[map->n++] = item;
 }
 
-/* `system: {name: dgx-h100, gpus: 64}` counts the GPUs of the job, which are an input of their own. */
+/* `system: {name: dgx-h100, gpus: 64}` counts the GPUs of the job, a separate input. */
 const struct node *
 without_gpus(struct arena *a, const struct node *system)
 {

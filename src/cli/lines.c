@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lines of one run: they share the database, and each has memory of its own that goes with it. */
+/* The lines of one run: they share the database; the memory of each line is freed after it. */
 struct lines {
 	struct program *p;
 	const struct node *base;

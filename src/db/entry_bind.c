@@ -18,7 +18,7 @@ binder_of(struct database *db, struct arena *a, const struct node *root)
 	    .cite = source && source->kind == NODE_SCALAR ? source->text : NULL};
 }
 
-/* Entries are bound once; with an overlay anew, beside the entry as it is filed. */
+/* Bind an entry once; with an overlay bind it again, separately. */
 static const struct gpu *
 bind_gpu(struct database *db, const struct node *root, const char *id, const struct node *overlay)
 {

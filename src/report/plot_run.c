@@ -56,7 +56,7 @@ run(FILE *script, FILE *picture, FILE *messages)
 		if (dup2(fileno(script), STDIN_FILENO) < 0 || dup2(fileno(picture), STDOUT_FILENO) < 0 ||
 		    dup2(fileno(messages), STDERR_FILENO) < 0)
 			_exit(NOT_THERE - 1);
-		/* -d: nobody's start-up files */
+		/* -d: no start-up files */
 		execlp("gnuplot", "gnuplot", "-d", "-", (char *)NULL);
 		_exit(errno == ENOENT ? NOT_THERE : NOT_THERE - 1);
 	}

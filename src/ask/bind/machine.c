@@ -54,7 +54,7 @@ bind_known_networks(struct run *r, int *n)
 	return k->list;
 }
 
-/* What was not measured on this network goes by the others.  Direct sends keep the share that only they reach. */
+/* Fill what was not measured on this network from the others.  Direct sends keep their own share of line rate. */
 static bool
 middle(struct run *r, const struct link *fabric, enum collective c, const struct calibration *any,
     struct network_calibration *out)
@@ -86,7 +86,7 @@ bind_network(
 			return false;
 	}
 	if (gpu->vendor && strcmp(gpu->vendor, "AMD") == 0)
-		out->rates.tree_frac = datum_absent(); /* RCCL goes by rings */
+		out->rates.tree_frac = datum_absent(); /* RCCL uses rings */
 	else if (!(out->rates.tree_frac.value > 0) && middle(r, fabric, c, out->fit, &others))
 		out->rates.tree_frac = others.tree_frac;
 	return true;

@@ -31,7 +31,7 @@ options_text(struct run *r, const struct plan_question *b, const struct shown *s
 	    s->row->n_sequences, b->space.policies[s->row->policy].text);
 }
 
-/* The largest part of the step beside the layers' own kernels. */
+/* The largest part of the step other than the layers' kernels. */
 static const char *
 bottleneck(struct run *r, const struct train_answer *a)
 {

@@ -246,7 +246,7 @@ cell_of(const struct stack *stack)
 
 	if (datum_given(t->left_out_frac) && datum_given(t->n_runs) && datum_given(t->n_models))
 		return (struct cell){stack->id, t->left_out_frac.value, (int)t->n_runs.value, (int)t->n_models.value};
-	/* what nobody listed comes last: all rows, not the few that no stack has */
+	/* unlisted frameworks come last: scored on all rows */
 	for (size_t i = sizeof cells / sizeof *cells; i-- > 0;)
 		if (strcmp(cells[i].stack, stack->id) == 0)
 			return cells[i];

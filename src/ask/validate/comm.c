@@ -153,7 +153,7 @@ script_order(const struct validate_row *row, const struct gpu *gpu, double n_ran
 	return "nvls";
 }
 
-/* What a row says of itself that keeps it from being compared; NULL: nothing. */
+/* Why a row cannot be compared, from its own columns; NULL if it can. */
 static const char *
 doubt_of(const struct validate_row *row)
 {
@@ -199,7 +199,7 @@ predict_without(
 	return collective_time(NULL, &other, size_byte);
 }
 
-/* A run of its own that tells nobody. */
+/* A separate run whose messages are dropped. */
 static bool
 predict(
     struct validation *v, const struct wiring *known, const struct request *q, struct score_case *c, const char **why)
