@@ -149,7 +149,7 @@ struct fleet {
 
 /* What one GPU costs: as stated, or the price of the database that was asked for; false with an error. */
 bool cost_find_base(struct run *r, const struct cost_in *in, struct fleet *f);
-/* What the machines cost when they are bought, beside renting as many. */
+/* Cost of buying the machines, compared with renting them. */
 enum answer cost_own_or_rent(struct run *r, const struct cost_in *in, const struct fleet *f);
 
 /* --- scale --------------------------------------------------------------------------------------------------- */
@@ -207,7 +207,7 @@ struct scale_point {
 
 /* The GPUs of --gpus; false with an error. */
 bool scale_ranks(struct run *r, const struct scale_in *in, double *ranks);
-/* An error when nobody said for how many GPUs. */
+/* Refuse a query without a number of GPUs. */
 bool scale_need_ranks(struct run *r, const struct scale_in *in);
 /* A fraction as people read it. */
 const char *scale_percent(struct run *r, double fraction);

@@ -11,7 +11,7 @@
 
 /* The program as a function, so that tests can look at the sheets of real command lines. */
 
-/* Called with every sheet that a command filled, before it is printed; NULL: nobody looks. */
+/* Called with every sheet that a command filled, before it is printed; may be NULL. */
 typedef void sheet_inspector(const struct sheet *sh, const char *command);
 
 /* Returns the exit status. */
@@ -180,7 +180,7 @@ struct run {
 	struct database *database;
 	const struct command *command;
 	const struct node *inputs; /* what was asked, as a tree: options, --set, job file */
-	struct reads *reads;       /* which of them were read; NULL: nobody asks */
+	struct reads *reads;       /* which of them were read; NULL: not tracked */
 	struct assumptions assumed;
 	struct words warnings;
 	struct words files;      /* for `check`: operands as typed */
@@ -192,7 +192,7 @@ struct run {
 	const struct plot *plot; /* for --plot; NULL: a sweep is drawn from its rows, one answer is not drawn */
 };
 
-/* Something that the answer rests on and nobody stated, or that people should know. */
+/* An assumption of the answer, or a warning. */
 void run_assume(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The value that an input took for want of one, by the option's name: `run_assume_value(r, "seq", "%g", 4096)`. */
 void run_assume_value(struct run *r, const char *option, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -367,7 +367,7 @@ const struct node *inputs_overlay(struct arena *a, const struct command *c, cons
 extern const char *const input_entities[];
 extern const size_t n_input_entities;
 
-/* The place of numbers that nobody gave. */
+/* The place of default values. */
 extern const char inputs_default[];
 
 /*
@@ -414,7 +414,7 @@ struct given_input {
 	const struct option *option; /* NULL: figures laid over an entry of the database, `gpu.memory.bandwidth` */
 	const struct node *node;
 	size_t offset;        /* of the member in the command's struct */
-	bool read, elsewhere; /* elsewhere: it stands in a job that was written for another command */
+	bool read, elsewhere; /* elsewhere: it is in a job written for another command */
 };
 
 struct reads {
@@ -463,7 +463,7 @@ bool bounds_check(struct diag *d, struct source at, const char *path, enum quant
 
 /* An error with its place and what to do; false. */
 bool run_refuse(struct run *r, struct source at, const char *what, const char *hint);
-/* A quantity above 0 that stands in a word. */
+/* Read a quantity above 0 from a word. */
 bool run_value(struct run *r, struct source at, const char *text, enum quantity q, struct datum *out);
 /* Above 0; between 0 and 1, with both or without.  What is absent is all right. */
 bool run_positive(struct run *r, const char *option, struct datum d);

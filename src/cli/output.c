@@ -220,7 +220,7 @@ output_warnings(const struct program *p, const struct report *r)
 		    stderr, "ridge %s: warning: %s\n", p->command->name, text_visible(r->arena, r->warnings.list[i]));
 }
 
-/* An answer that is a file of its own is shown as it is, unless a format was asked for. */
+/* Print an answer that is a file as it is, unless a format was given. */
 bool
 output_wants_document(const struct arguments *args, const char *document)
 {

@@ -338,7 +338,7 @@ write_aside(struct outputs *o, struct output *f, mode_t mode, bool there)
 	return written && closed;
 }
 
-/* The whole content beside its target, or into the device that the name means. */
+/* Write the whole content to a temporary file next to its target, or to the device of that name. */
 static bool
 write_one(struct outputs *o, struct diag *d, struct output *f)
 {

@@ -149,7 +149,7 @@ int program_plot(struct program *p, const struct plot *plot, const char *why);
 /* Is the file's name one that can be drawn to? */
 bool program_plot_name(struct program *p);
 
-/* Show a sheet to whoever looks before it goes. */
+/* Pass a sheet to the inspector before it is freed. */
 void program_inspect(const struct program *p, const struct sheet *sh);
 
 /* Each answers what was asked and returns the exit status. */

@@ -316,7 +316,7 @@ sink_open(struct program *p, struct sink *s)
 	return true;
 }
 
-/* False when nobody takes it any more. */
+/* False when standard output is closed. */
 static bool
 sink_pass(struct sink *s)
 {
@@ -369,7 +369,7 @@ writes_files(struct sweeper *s, size_t n_before)
 	return true;
 }
 
-/* One point, with memory of its own.  False when the sweep cannot go on; `last` then gets its faults. */
+/* Answer one point, with its own memory.  False when the sweep cannot go on; `last` then gets its faults. */
 static bool
 answer_point(struct sweeper *s, struct arena *passing, size_t i)
 {

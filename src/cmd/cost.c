@@ -123,7 +123,7 @@ right_size(struct run *r, const struct cost_in *in, struct fleet *f)
 
 /* --- what is paid ---------------------------------------------------------------------------------------- */
 
-/* The price that a bill implies, and whether it is the one that was given beside it. */
+/* Compute the price that a bill implies, and compare it with the given one. */
 static enum answer
 show_implied(struct run *r, const struct fleet *f)
 {

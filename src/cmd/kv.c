@@ -107,7 +107,7 @@ static bool
 bind_serving(struct run *r, const struct kv_in *in, struct kv_case *q)
 {
 	const bool placed = q->gpu || datum_given(in->gpu_mem);
-	/* without a card nobody asks for weights */
+	/* without a GPU the weights are not needed */
 	const struct formats_in types = {
 	    in->dtype, placed ? in->weights_dtype : (struct word){0}, in->kv_dtype, datum_absent(), datum_absent()};
 	struct room_in room = {in->headroom, datum_absent(), in->block, in->batch_tokens};

@@ -125,7 +125,7 @@ read_tail(struct reader *all, struct word w)
 	return true;
 }
 
-/* `a+b/c`: a beside b, which c follows.  All take the leg of the first. */
+/* `a+b/c`: a in parallel with b, which c follows.  All take the leg of the first. */
 static bool
 read_group(struct reader *all, struct word w)
 {

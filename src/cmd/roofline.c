@@ -38,7 +38,7 @@ sharing_answer(struct run *r, const struct roofline_in *in)
 	return ANSWERED;
 }
 
-/* --- what is asked --------------------------------------------------------------------------------------- */
+/* --- the query ------------------------------------------------------------------------------------------ */
 
 /* Inputs that belong to another question are refused rather than ignored. */
 static bool

@@ -21,7 +21,7 @@ add_root(struct database *db, const char *path)
 		db->roots[db->n_roots++] = path;
 }
 
-/* Run from its build folder, the program reads the source tree beside it. */
+/* Run from its build folder, the program reads the source tree next to it. */
 static const char *
 source_tree(struct arena *a)
 {

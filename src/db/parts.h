@@ -35,7 +35,7 @@
 
 /* The layers of a model file: what mixes tokens, and the feed-forward part.  workload.c reads the rest. */
 
-/* What a file says, before defaults are filled in. */
+/* The content of a file, before defaults are filled in. */
 struct attention_file {
 	struct attention attention;
 	int kind, bias, qk_norm;

@@ -463,7 +463,7 @@ finish_transformer(struct binder *b, const struct node *root, struct workload_fi
 	return storage_finish(b, tree_get(root, "quantisation"), &f->storage, &w->quantisation) && ok;
 }
 
-/* Describe the layers once for all that is asked of them. */
+/* Describe the layers once, for all queries. */
 static void
 describe(struct binder *b, const struct workload *w, struct block *blocks, int n_blocks)
 {

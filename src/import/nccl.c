@@ -2,7 +2,7 @@
 /*
  * Read nccl-tests output as people paste it: with rank or mpirun prefixes, indented, truncated, surrounded by prose.  A
  * row is recognized by its shape: two whole numbers, a dtype, then times.  Times are in microseconds, sizes in bytes of
- * the full buffer; bandwidths are only used to infer ranks and collective if nothing else tells them.
+ * the full buffer; bandwidths are only used to infer ranks and collective if these are not given.
  */
 #include "import/parts.h"
 
@@ -83,7 +83,7 @@ struct nccl_table {
 	const char *collective, *version, *date;
 	double n_ranks, n_nodes; /* as lines say; 0: they do not */
 	int n_tables;
-	bool has_root; /* the column stands in the header */
+	bool has_root; /* the header has the column */
 	int n, room;
 	struct table_row *rows; /* of the table that is being read */
 };

@@ -18,7 +18,7 @@
 
 enum { MAX_CELLS = 512 };
 
-/* Metrics of the details page go by their titles too. */
+/* Metrics of the details page are also found by title. */
 static const struct {
 	const char *name;
 	enum { TIME, BYTES, FLOP, CLOCK } what;

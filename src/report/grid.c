@@ -18,7 +18,7 @@ text_columns(const char *text)
 	return n;
 }
 
-/* Quantities with a unit of their own in print: GPU time in GPU-hours, an SNR in dB. */
+/* Quantities that are printed in a special unit: GPU time in GPU-hours, an SNR in dB. */
 static bool
 write_special(const struct row *row, char *buf, size_t size)
 {
@@ -57,7 +57,7 @@ cell_text(struct arena *a, const struct row *row, enum number_form form)
 	return arena_printf(a, "%s%s", buf, row->from.unconfirmed ? UNCONFIRMED_MARK : "");
 }
 
-/* Machines read an interval as two columns of its own; people find it in the cell of its value. */
+/* An interval has two columns in CSV; in text it is in the cell of its value. */
 enum { N_ENDS = 2 };
 
 static struct row

@@ -15,7 +15,7 @@ struct json {
 	FILE *to;
 	bool lines; /* indented, for people; else all on one line */
 	int depth;
-	bool begun; /* something stands in this object or list */
+	bool begun; /* this object or list is not empty */
 };
 
 static void

@@ -130,7 +130,7 @@ struct plot_series {
 	bool line, marks;
 	size_t n;
 	const double *x, *y;      /* NaN: a gap */
-	const char *const *names; /* beside the points; NULL: none */
+	const char *const *names; /* printed next to the points; NULL: none */
 };
 
 struct plot_panel {

@@ -52,7 +52,7 @@ struct error_source {
 /* What is known of this kind of answer; an empty one when there is no file.  Read once for each run. */
 const struct uncertainty *run_uncertainty(struct run *r, const char *kind);
 /* The terms of the error, for answers that put several together; false when there is nothing to go by.  *why says
- * `calibrated`, `transferred from ...` and `extrapolated: m above 32768`; `why` NULL: nobody asks. */
+ * `calibrated`, `transferred from ...` and `extrapolated: m above 32768`; `why` NULL: not needed. */
 bool run_errors(struct run *r, const struct error_source *s, struct error_terms *out, const char **why);
 /* The same with what run_uncertainty said, for many. */
 bool run_errors_with(struct run *r, const struct error_source *s, const struct uncertainty *u, struct error_terms *out,
@@ -171,7 +171,7 @@ struct load_in {
 	struct datum rate, clients; /* one of them, or neither */
 	struct datum think, think_cv;
 	struct datum requests, draft_tokens, accepted, draft_time;
-	double usual_think_s; /* of clients where nobody says */
+	double usual_think_s; /* default think time of clients */
 	const char *clients_option;
 };
 
@@ -194,7 +194,7 @@ struct speculation {
 bool bind_speculation(struct run *r, const struct words *words, const struct workload *target, struct speculation *out);
 /* Its tokens of a step, in a load. */
 void bind_drafted(const struct speculation *in, struct serve_load *load);
-/* What drafts beside a setup made from these parts; NULL or a fault. */
+/* Add the draft model to a setup made from these parts; NULL or a fault. */
 const char *bind_draft(
     struct run *r, const struct speculation *in, const struct serve_parts *target, struct serve_setup *s);
 

@@ -183,7 +183,7 @@ prefill_rate(struct run *r, const struct gpu *gpu, int engine)
 	return c && c->has_context ? c->context.flop_per_s.value : 0;
 }
 
-/* The engine whose prefill is neither the fastest nor the slowest: where nobody names one. */
+/* Default engine: the one whose prefill is neither the fastest nor the slowest. */
 static int
 middle_engine(struct run *r, const struct gpu *gpu)
 {

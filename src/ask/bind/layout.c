@@ -271,7 +271,7 @@ refuse(struct run *r, struct source at, const char *what, const char *hint)
 
 /* --- what is left open ----------------------------------------------------------------------------------- */
 
-/* One word for all that nobody said, as --layout takes it: `layout zero=1,sp`. */
+/* List the assumed parts of a layout in the form of --layout: `layout zero=1,sp`. */
 static void
 assume(struct run *r, const struct layout_ask *ask, const struct layout *l)
 {

@@ -196,7 +196,7 @@ bind_card(struct run *r, const struct gpu *gpu, struct datum given)
 /* --- room ---------------------------------------------------------------------------------------------------- */
 
 /* The room that a serving engine leaves to its cache: of the card its share, less weights, the activations of its
- * largest step and its context, in blocks.  A headroom that is asked for takes the place of the engine's own rule. */
+ * largest step and its context, in blocks.  A given headroom replaces the engine's rule. */
 
 static bool
 check(struct run *r, const struct room_in *in, const struct stack *engine)

@@ -62,7 +62,7 @@ read_run(void *context, const struct validate_row *row)
 	return NULL;
 }
 
-/* Points of a run follow one another: the run is asked once for all of them. */
+/* The points of a run are consecutive: read the run once for all of them. */
 struct last {
 	const struct runs *runs;
 	struct serve_reading *reading;

@@ -101,7 +101,7 @@ struct capacity_in {
 /* GPUs by what memory holds and the roofline allows, for --users or --rate. */
 enum answer capacity_floors(struct run *r, const struct capacity_in *in);
 
-/* Whether this form is asked for; an option of it alone is an error. */
+/* True if this form is selected; an option of it alone is an error. */
 bool capacity_plan_asked(const struct capacity_plan_in *in);
 enum answer capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct capacity_plan_case *c);
 

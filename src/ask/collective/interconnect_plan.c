@@ -228,7 +228,7 @@ plan_bare(struct run *r, const struct interconnect *w, enum collective c, struct
 	run_read_from(r, w->latency.from);
 }
 
-/* Rows of the rates that a plan by link facts goes by, in a scope of their own. */
+/* Record the rates of a plan made from link facts, in a separate scope. */
 static void
 reached_rates(struct sheet *sh, const char *scope, const struct interconnect *w, const struct nccl_ground *g,
     enum protocol p, struct collective_ask *plan)

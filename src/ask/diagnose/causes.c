@@ -314,7 +314,7 @@ struct filling {
 	const struct diagnose_in *in;
 	const struct figures *figures;
 	struct weighed *weighed;
-	const char *examples; /* that stand in command lines for what nobody measured */
+	const char *examples; /* example values in command lines, for figures that were not measured */
 };
 
 static const char *

@@ -98,7 +98,7 @@ struct breakdown {
 bool diagnose_read_parts(struct run *r, const struct diagnose_in *in, struct breakdown *b);
 /* Rows of all parts; false when they are more than the step.  *busy_frac is how long the GPU computes. */
 bool diagnose_show_parts(struct run *r, const struct breakdown *b, struct figures *f, double *busy_frac);
-/* The passes are the computing of a step where nobody gave that. */
+/* Forward and backward pass make up the compute of a step if that was not given. */
 void diagnose_join_passes(struct run *r, const struct breakdown *b, struct figures *f);
 /* A part's measured time against `PART=TIME`, its prediction. */
 bool diagnose_show_predicted(struct run *r, struct word w, struct figures *f);

@@ -142,12 +142,12 @@ void memory_reads(struct run *r, const struct memory_question *q, const struct m
 const char *memory_kind(const struct memory_job *job);
 /* False for a framework of which no runs were looked at. */
 bool memory_listed(const struct memory_job *job);
-/* What one GPU's memory is, absent when nobody said.  False with errors. */
+/* Memory of one GPU, absent if not given.  False with errors. */
 bool run_card(struct run *r, const struct memory_in *in, struct datum *card, const struct gpu **gpu);
 
 /* The two halves of binding a memory job. */
 
-/* A value that nobody gave: it is listed under `assumed` when it is used. */
+/* A default: it is listed under `assumed` when it is used. */
 struct datum memory_default(double value);
 /* An error with its way out; always false. */
 bool memory_refuse(struct run *r, struct source at, const char *what, const char *hint);

@@ -18,7 +18,7 @@ const struct option_group op_group = OPTION_GROUP(op_options, 0);
 
 enum { N_OPTIONS = sizeof op_options / sizeof *op_options };
 
-/* `--flops` is the work of a bare point; the FLOP of one element have a name of their own. */
+/* `--flops` is the work of a bare point; FLOPs per element are --per-element. */
 static const char *
 path_of(const char *dim)
 {

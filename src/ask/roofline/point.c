@@ -270,7 +270,7 @@ roof_plot(struct arena *a, const char *title, const struct roof_line *lines, siz
 
 /* --- what a sheet holds ---------------------------------------------------------------------------------- */
 
-/* The row of this name beside row i. */
+/* The row of this name in the scope of row i. */
 static const struct row *
 beside(const struct sheet *sh, int i, const char *name)
 {
@@ -290,7 +290,7 @@ value_beside(const struct sheet *sh, int i, const char *name)
 	return row ? row->value : NAN;
 }
 
-/* Points at the roof, as calibrated and as measured: from the times that stand beside an intensity. */
+/* Points of the drawing: roofline, estimated and measured, from the times in the scope of an intensity. */
 static const struct {
 	const char *row, *name;
 } timed[] = {{"roof_s", "roofline"}, {"calibrated_s", "calibrated"}, {"measured_s", "measured"}};
@@ -303,7 +303,7 @@ near(double x, double y)
 	return fabs(x - y) < 0.25 * y; /* as seen on a logarithmic axis */
 }
 
-/* Names at one place stand beside each other, not on top. */
+/* Put names of coinciding points next to each other. */
 static void
 add_mark(struct arena *a, struct roof_marks *m, double intensity, double flop_per_s, const char *name)
 {
@@ -322,7 +322,7 @@ add_mark(struct arena *a, struct roof_marks *m, double intensity, double flop_pe
 	m->n++;
 }
 
-/* An intensity alone has what is attainable beside it, and no times. */
+/* A bare intensity has its attainable performance, and no times. */
 static void
 add_point(struct arena *a, const struct sheet *sh, int i, struct roof_marks *marks)
 {
@@ -338,7 +338,7 @@ add_point(struct arena *a, const struct sheet *sh, int i, struct roof_marks *mar
 	}
 }
 
-/* Machines whose peaks were not asked for: the table of ridge points; bf16, or what stands in for it. */
+/* Table of ridge points for GPUs without a dtype; bf16, or its substitute. */
 static double
 peak_of(const struct machine *m)
 {

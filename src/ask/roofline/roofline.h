@@ -60,7 +60,7 @@ bool run_op_shape(struct run *r, enum op_kind kind, const struct words *shape, s
 /* True when any dimension was given. */
 bool op_given(const struct op_in *in);
 
-/* The machines that a roofline is asked about, and what is said of a point under their roofs. */
+/* GPUs of a roofline query, and the answers of a point under their rooflines. */
 
 struct machine {
 	const struct gpu *gpu;

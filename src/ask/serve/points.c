@@ -225,7 +225,7 @@ serve_waiting(struct run *r, const struct serve_in *in)
 
 /* --- floors -------------------------------------------------------------------------------------------------- */
 
-/* `ridge serve`: what bandwidth and arithmetic allow at best, where no engine is asked about. */
+/* `ridge serve` without an engine: roofline floors of latency and throughput. */
 
 /* --- floors ---------------------------------------------------------------------------------------------- */
 

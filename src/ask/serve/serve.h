@@ -145,7 +145,7 @@ const char *serve_support(struct run *r, const struct serve_question *q);
 /* What an engine's file calls residuals of such runs: offline, online, static, batch1, ttft, prompt, encoder. */
 const char *serve_error_kind(const struct serve_question *q);
 
-/* What `ridge serve` is asked, and the files that answer it. */
+/* Options of `ridge serve` and its entry points. */
 
 #define SERVE_OPTIONS(X)                                                                                               \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \

@@ -147,7 +147,7 @@ usual_cycle(const struct simulate_case *c, double n_clients)
 	return serve_answer_time(NULL, first_s, step_s, l->osl) + c->load->think_s;
 }
 
-/* What is left out, and how many requests are simulated: said, where nobody else did. */
+/* List warm-up and number of simulated requests as assumed, unless given. */
 static void
 bind_length(struct run *r, const struct simulate_in *in, const struct simulate_case *c, struct sim_config *out)
 {
@@ -456,7 +456,7 @@ comes_and_goes(struct run *r, const struct serve_setup *s)
 	return true;
 }
 
-/* Whether anything is left for a cache beside the weights. */
+/* True if the weights leave memory for a KV cache. */
 static bool
 has_cache(struct run *r, const struct serve_setup *s, const struct serve_load *load)
 {

@@ -151,7 +151,7 @@ script_order(const struct validate_row *row, const struct gpu *gpu, double n_ran
 	return "nvls";
 }
 
-/* What a row says of itself that keeps it from being compared; NULL: nothing. */
+/* Why a row cannot be compared, from its own columns; NULL if it can. */
 static const char *
 doubt_of(const struct validate_row *row)
 {
@@ -198,7 +198,7 @@ predict_without(struct run *quiet, struct interconnect w, const struct request *
 		c->wide = log(i.high / i.low) / 2;
 }
 
-/* A run of its own that tells nobody. */
+/* A separate run whose messages are dropped. */
 static bool
 predict(struct validation *v, const struct request *q, struct score_case *c, const char **why)
 {

@@ -21,7 +21,7 @@ set_labels(const struct validate_row *row, struct score_case *c)
 	row_labels(c, row, labels, sizeof labels / sizeof *labels);
 }
 
-/* What the model of memory says of the job, in bytes or tokens. */
+/* Predict the job with the memory model, in bytes or tokens. */
 static double
 answer(const struct memory_job *m, enum wanted wanted, bool first_stage, struct memory_use *use)
 {
@@ -193,7 +193,7 @@ train_row_memory(struct validation *v, struct published *p, const char *why)
 		why = "unknown GPU memory";
 	struct score_case *c =
 	    why ? validation_skip(v, row_line(row), why) : validation_add(v, row_line(row), "x_byte");
-	c->label[SCORE_BY_ALL] = c->label[SCORE_BY_KIND] = "memory"; /* a group beside that of the steps */
+	c->label[SCORE_BY_ALL] = c->label[SCORE_BY_KIND] = "memory"; /* a group apart from the step times */
 	if (why)
 		return;
 	c->name = row_text(row, "case_id");

@@ -74,7 +74,7 @@ vllm_of(const struct published *p)
 	return row_text(p->row, "seq_len") ? "vllm-0.6" : "vllm";
 }
 
-/* Engines keep their memory in files of their own.  NULL: the row names none. */
+/* Find the engine of a row: engines have separate files.  NULL: the row names none. */
 static const char *
 engine_of(const struct published *p)
 {
@@ -94,7 +94,7 @@ is_deepspeed(const struct published *p)
 	        (!is_adapted(p) && published_fact(p, "optimizer.mixed")));
 }
 
-/* NULL: nobody knows the framework. */
+/* NULL: unknown framework. */
 static const char *
 stack_of(struct published *p)
 {
@@ -110,7 +110,7 @@ stack_of(struct published *p)
 	return p->stack ? p->stack->id : NULL;
 }
 
-/* What the metric says, where the stack knows it; else what tables of this framework print. */
+/* The counter named by the metric if the stack has it, else the usual one of this framework. */
 static const char *
 counter_of(const struct published *p)
 {

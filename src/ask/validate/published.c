@@ -68,7 +68,7 @@ holds(const struct published *p, const struct stack *s, const struct stack_match
 	    month >= datum_or(m->from, 0) && (!datum_given(m->before) || month < m->before.value);
 }
 
-/* What ran counts before who wrote of it; then the more a match says the better. */
+/* Match the software that ran before the publisher; among these prefer the most specific match. */
 static double
 weight(const struct published *p, const struct stack_match *m)
 {

@@ -29,7 +29,7 @@ recognises(const struct validate_file *f)
 	        validate_has(f, "tflops_per_gpu"));
 }
 
-/* Whose count of FLOP a printed rate goes by. */
+/* Find the FLOPs convention of a published rate. */
 static enum convention
 counted_by(const struct validate_row *row)
 {
@@ -243,7 +243,7 @@ train_row_case(struct validation *v, struct train_reader *x, const struct valida
 	return c;
 }
 
-/* Convolutional networks and recommenders, which are answered by their order of magnitude: a group of their own. */
+/* Score convolutional networks and recommenders, predicted to an order of magnitude, as a separate group. */
 static bool
 list_case(struct validation *v, struct train_row *t)
 {

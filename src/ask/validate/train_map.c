@@ -313,7 +313,7 @@ fits(struct memory_job *job, double n_sequences, double n_global)
 	    FILLED * datum_or(job->card_byte, INFINITY);
 }
 
-/* The job for the memory model: of adapters in a stack that nobody measured with them, as torchtune trains them. */
+/* Make the job for the memory model; adapters in a stack without LoRA measurements are trained as in torchtune. */
 static bool
 memory_of(struct published *p, const struct train_bound *b, struct memory_job *out)
 {

@@ -17,7 +17,7 @@
 /* What was read and predicted so far. */
 struct validation {
 	struct run *run;
-	const char *baseline[SCORE_BASELINES]; /* what stands beside the prediction: `roof`; NULL: nothing */
+	const char *baseline[SCORE_BASELINES]; /* baselines printed with the prediction: `roof`; NULL: none */
 	const char *bound, *safe;              /* heads of their columns, where a kind has such cases */
 	const char *file;                      /* being read */
 	size_t n, room;
@@ -27,7 +27,7 @@ struct validation {
 	bool (*wants)(void *context, const char *engine, const char *architecture);
 	void *wants_context;
 	bool progress; /* somebody watches */
-	bool unlisted; /* peaks of frameworks that no file knows are predicted as those of nobody's */
+	bool unlisted; /* peaks of unknown frameworks are predicted as unlisted */
 	double began_s;
 };
 
@@ -157,7 +157,7 @@ const struct stack *published_stack_of(const struct published *p, const char *id
 const char *published_model(struct published *p);
 /* Recomputation, loss, offload and chunks of the pipeline, under the stack's names. */
 void published_policies(struct published *p);
-/* The inputs bound in a run of their own; false with its errors. */
+/* Bind the inputs in a separate run; false with its errors. */
 bool published_ask(struct published *p, struct run *r, struct train_question *q);
 
 /* Inputs of a row of peaks; else why there are none. */
@@ -167,7 +167,7 @@ const char *train_row_ask(struct published *p, const struct gpu *gpu);
 /* What it does not say, before it is bound and after; the latter says whether it must be bound again. */
 void train_row_defaults(struct published *p, struct train_doubts *doubts);
 bool train_row_fit(struct published *p, const struct train_bound *b, struct train_doubts *doubts);
-/* What the row says of nodes and their network, over what is usual. */
+/* Apply the row's nodes and network to the defaults. */
 void train_row_network(struct published *p, const struct gpu *gpu);
 /* What a training run says of memory, as one more case; none where it says nothing.  `why`: it has no inputs. */
 void train_row_memory(struct validation *v, struct published *p, const char *why);

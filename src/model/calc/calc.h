@@ -60,7 +60,7 @@ struct reliability {
 	const char *id, *name, *gpu, *notes;
 	struct datum n_gpus, period_s;
 	struct datum n_interruptions; /* all of them */
-	struct datum n_failures;      /* those that nobody had planned */
+	struct datum n_failures;      /* unplanned ones */
 	struct datum goodput_frac;    /* share of useful time, where it was published */
 };
 
@@ -136,7 +136,8 @@ double cost_base_ratio(struct sheet *sh, double bill_usd, double computed_usd);
 double cost_saved(struct sheet *sh, double before_usd, double after_usd);
 double cost_saved_frac(struct sheet *sh, double before_usd, double after_usd);
 
-/* Right-sizing: what one GPU of a measured fleet carries, GPUs that a load needs at most so busy, how busy they are. */
+/* Right-sizing: request rate per GPU of a measured fleet, GPUs needed to keep utilization below a limit, and
+ * utilization. */
 double cost_gpu_rate(struct sheet *sh, double measured_request_per_s, double n_measured_gpus);
 double cost_gpus_needed(struct sheet *sh, double load_request_per_s, double gpu_request_per_s, double utilisation_frac);
 double cost_utilisation(struct sheet *sh, double load_request_per_s, double gpu_request_per_s, double n_gpus);
@@ -304,7 +305,7 @@ double cache_hot(struct sheet *sh, double n_items, double cached_frac);
 double cache_share(struct sheet *sh, double n_items, double n_hot);
 
 /* The share of lookups that finds its row, when the hottest are held. */
-/* Zipf: the row of rank k is asked for as often as k^-zipf says. */
+/* Zipf: the row of rank k is read with frequency k^-zipf. */
 double cache_zipf(struct sheet *sh, double n_items, double n_hot, double zipf);
 /* All rows are asked for alike. */
 double cache_uniform(struct sheet *sh, double n_items, double n_hot);
@@ -424,12 +425,12 @@ struct chain {
 	const struct op *ops;
 };
 
-/* Whether an operator of this kind can stand in a chain. */
+/* True if an operator of this kind can be part of a chain. */
 bool fusion_takes(enum op_kind kind);
 /* Elements that it reads from the one before it, and that it hands on. */
 double fusion_in(struct sheet *sh, const struct op *op);
 double fusion_out(struct sheet *sh, const struct op *op);
-/* Bytes that it needs beside the stream: weights, other operands. */
+/* Bytes that it reads besides the stream: weights, other operands. */
 double fusion_own(struct sheet *sh, const struct op *op);
 
 /* Bytes of the chain as it is, and as one kernel that keeps what lies between in registers or shared memory. */
@@ -619,7 +620,7 @@ bool sign_holds(const struct sign *s, const struct figures *f);
 enum harm { HARM_STOPS, HARM_SPOILS, HARM_SLOWS }; /* the run ends, its result is wrong, it is slow; worst first */
 enum use { USE_ANY, USE_TRAIN, USE_SERVE };
 
-/* What to do, and who says so (or NULL). */
+/* The fix, and its source (or NULL). */
 struct fix {
 	const char *text, *cite;
 };
@@ -691,7 +692,7 @@ struct uncertainty {
 	struct datum unlisted_within_sigma, unlisted_group_sigma; /* inside and between groups of such a stack */
 	struct datum unlisted_sigma;     /* added for a stack of which no runs were looked at */
 	struct datum recipe_sigma;       /* added for experts and adapters in such a stack */
-	struct datum machine_sigma;      /* added for a machine whose kernels nobody measured */
+	struct datum machine_sigma;      /* added for a machine without measured kernels */
 	struct datum n_groups, n_stacks; /* that these were told from */
 	int n_ranges;
 	struct error_range {

@@ -4,7 +4,7 @@
  *
  * Sizes are of the full buffer, as nccl-tests prints them: what an all-reduce sums, what an all-gather returns, what a
  * reduce-scatter starts from.  Bandwidths are of one GPU and one direction.  A hop is the latency of one step.
- * One rank has nobody to talk to: every time is 0 then.
+ * With one rank every time is 0.
  */
 #ifndef RIDGE_MODEL_COLLECTIVE_COLLECTIVE_H
 #define RIDGE_MODEL_COLLECTIVE_COLLECTIVE_H
@@ -28,7 +28,7 @@ extern const char algorithm_choices[];
 /* False when the algorithm does not support the collective, or that number of nodes. */
 bool algorithm_does(enum algorithm a, enum collective c);
 bool algorithm_spans(enum algorithm a, double n_nodes);
-/* What to take when nobody says: rings, and direct sends for all-to-all and send/receive. */
+/* Default algorithm: rings, and direct sends for all-to-all and send/receive. */
 enum algorithm algorithm_usual(enum collective c);
 
 /* --- volume and bandwidth, as nccl-tests counts them ----------------------------------------------------- */

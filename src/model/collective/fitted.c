@@ -81,7 +81,7 @@ allreduce_nvls_ramp(struct sheet *sh, const struct collective_calibration *fit, 
 	return switched_s;
 }
 
-/* NCCL goes by what it takes to be the faster one. */
+/* NCCL chooses what its tuning model predicts to be faster. */
 double
 collective_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte)
@@ -154,7 +154,7 @@ node_volume(struct sheet *sh, enum collective c, double n_ranks, double n_nodes,
 }
 
 /* NCCL takes rings or trees, whichever is faster: trees send 2 (m-1)/m of an all-reduce, at a smaller share of the
- * line.  Two nodes go by trees, from some eight on rings are as fast. */
+ * line.  Two nodes use trees; from about eight nodes on, rings are as fast. */
 static double
 node_time(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks, double n_nodes,
     double size_byte, double line_byte_per_s)

@@ -118,7 +118,7 @@ limited_time(struct sheet *sh, const struct gemm_shape *g, double free_s)
 	return limited_s;
 }
 
-/* Scaling and casting the activations: kernels of their own. */
+/* Scaling and casting of activations run as separate kernels. */
 static double
 cast_time(struct sheet *sh, const struct gemm_shape *g, const struct gemm_calibration *p)
 {

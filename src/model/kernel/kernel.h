@@ -156,7 +156,7 @@ const char *kernel_kind_name(enum kernel_kind k);
 enum kernel_kind kernel_of(const struct kernel_machine *m, const struct op *op);
 /* The attention that an operator asks for; only of those that kernel_of calls attention. */
 struct attention_shape kernel_attention_shape(const struct op *op);
-/* Latent attention of DeepSeek's sizes, which has fits of its own. */
+/* MLA with DeepSeek's dimensions, which has separate fits. */
 bool kernel_is_latent(const struct kernel_machine *m, const struct op *op);
 /* Whether what operator i does is measured with the experts beside it: their routing and their activation. */
 bool kernel_inside_experts(const struct kernel_machine *m, const struct op *ops, int n, int i);

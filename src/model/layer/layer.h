@@ -20,7 +20,7 @@ enum norm_kind { NORM_RMS, NORM_LAYER };
 enum position_kind { POSITIONS_ROPE, POSITIONS_LEARNED, POSITIONS_ALIBI, POSITIONS_RELATIVE };
 enum model_kind { MODEL_DECODER, MODEL_ENCODER, MODEL_VISION, MODEL_OPERATORS, MODEL_ENCODER_DECODER };
 
-/* Chooses the tokens that attention reads: few narrow heads of its own, one cached key. */
+/* Indexer: selects the tokens that attention reads, with a few narrow heads and one cached key. */
 struct indexer {
 	struct datum n_heads, dim, top_k; /* dim absent or 0: there is none */
 };
@@ -300,7 +300,7 @@ struct layout {
 	int zero;     /* 0..3; FSDP is 3 */
 	bool sp;      /* sequence parallel: norms and residuals divided by tp */
 	double shard; /* GPUs over which ZeRO/FSDP shards; dp*cp unless a hybrid shard says less */
-	bool adp;     /* serving: each of the tp GPUs attends for sequences of its own, with whole attention weights */
+	bool adp;     /* serving: attention data parallelism over the tp GPUs, with replicated attention weights */
 };
 
 /* Operators: what one computes and what it moves.  The table is op.def. */
@@ -351,7 +351,7 @@ enum phase {
 	PHASE_TRAIN,   /* the forward pass of training: the head sees every token */
 };
 
-/* What a model is asked to do, on one of tp GPUs. */
+/* The work of a model, on one of tp GPUs. */
 struct shape {
 	enum phase phase;
 	double batch;    /* sequences, or images */

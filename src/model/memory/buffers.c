@@ -76,7 +76,7 @@ layer_rank_params(struct sheet *sh, const struct memory_job *job, int i)
 	return rank_param;
 }
 
-/* The head when it is a matrix of its own, else the table that it shares. */
+/* The LM head if it is untied, else the table that it shares. */
 static double
 head_rank_params(struct sheet *sh, const struct memory_job *job)
 {

@@ -10,7 +10,7 @@
 /* The attention kernel: scores in memory, FlashAttention 1 (Triton), 2, or what a vendor tuned for the GPU. */
 enum attention_form { ATTENTION_UNFUSED, ATTENTION_FLASH1, ATTENTION_FLASH2, ATTENTION_TUNED, N_ATTENTION_FORMS };
 
-/* How expert-parallel tokens travel when nobody says. */
+/* Default dispatcher of expert-parallel tokens. */
 enum dispatcher { DISPATCH_PLAIN, DISPATCH_DEDUP, DISPATCH_OPEN };
 /* How much of an all-to-all to the experts runs beside computation: as published runs have it, none, or all that the
  * layer's kernels last (Megatron-Core's overlap_moe_expert_parallel_comm). */
@@ -26,9 +26,9 @@ struct stack_time {
 	bool whole_waves;         /* its GEMMs are those of 2022 and before: whole tiles, no split depth */
 	bool tp_overlap;          /* tensor-parallel collectives overlap with products */
 	bool regathers;           /* sequence parallelism gathers inputs again for the weight gradients */
-	bool dp_overlap;          /* gradients and parameters travel beside computation */
+	bool dp_overlap;          /* gradient and parameter communication overlaps with compute */
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
-	struct datum reduce_byte; /* of a gradient on the wire */
+	struct datum reduce_byte; /* of a gradient in communication */
 	bool gathers_fp8;         /* parameters of per-tensor fp8 products travel in 8 bits */
 	struct datum elementwise, elementwise_compiled; /* traffic of elementwise kernels over that of fused ones */
 	bool expert_eager;                              /* activations of experts run as many separate kernels */
@@ -42,7 +42,7 @@ struct stack_time {
 	enum expert_overlap expert_overlap;
 	bool packs;                /* tuning packs short samples into whole sequences */
 	bool stops_early;          /* full recomputation ends before a layer's last product and its scatter */
-	bool skips_padding;        /* encoders leave out the padding of long sequences, by an amount that nobody says */
+	bool skips_padding;        /* encoders leave out the padding of long sequences, by an unpublished amount */
 	bool selects_operators;    /* `selective` recomputation is by operator, not of attention's core */
 	bool local_batch;          /* with pipelines the batch that is named is the local one */
 	struct datum chunk_layers; /* of a pipeline that is interleaved unless told otherwise; absent: it is not */
@@ -64,7 +64,7 @@ enum stack_rules { RULES_OPERATORS, RULES_MEGATRON_CORE };
 /* 16-bit parameters with an fp32 master; fp32 parameters cast for each product; 16-bit parameters and nothing else. */
 enum state_scheme { STATES_MIXED, STATES_FP32, STATES_PURE };
 
-/* When gradients of the step before lie beside the loss. */
+/* When gradients of the previous step coexist with the loss. */
 enum held { HELD_ALWAYS, HELD_ACCUMULATING };
 
 /* What a published peak counts: live tensors, the allocator's pool, or everything on the device. */
@@ -107,7 +107,7 @@ struct stack {
 	enum state_scheme scheme;
 	struct datum gradient_byte; /* per parameter; absent: as the parameters */
 	enum held gradients;
-	bool unties_head;          /* the head is a matrix of its own where the model ties it to the table */
+	bool unties_head;          /* the LM head is untied where the model ties it to the table */
 	struct datum adapter_byte; /* per adapter parameter, as stored */
 	bool adapter_dropout;      /* adapters are trained with dropout unless told otherwise */
 	bool fused_casts;          /* adapters cast their inputs inside their kernels and keep no copy */

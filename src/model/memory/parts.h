@@ -42,7 +42,7 @@ job_shards(const struct memory_job *job)
 	return job->layout.adp ? 1 : job->layout.tp;
 }
 
-/* Ranks of a replica that hold sequences of their own. */
+/* Ranks of a replica that hold separate sequences. */
 static inline double
 job_groups(const struct memory_job *job)
 {

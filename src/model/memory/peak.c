@@ -40,7 +40,7 @@ memory_has_moment(const struct memory_job *job, int stage, enum moment moment)
 	return false;
 }
 
-/* Gradients of earlier micro-batches, or those that a framework keeps for the whole run, lie beside the loss. */
+/* Gradients of earlier micro-batches, or permanent gradient buffers, coexist with the loss. */
 static bool
 holds_gradients(const struct memory_job *job, enum moment moment)
 {

@@ -229,7 +229,7 @@ memory_adapter_params(struct sheet *sh, const struct memory_job *job, int stage)
 	return adapter_param;
 }
 
-/* Token table and head that are trained beside adapters: copies of both, or of the one that they share. */
+/* Token table and LM head that are trained along with adapters: copies of both, or of the shared one. */
 double
 whole_params(struct sheet *sh, const struct memory_job *job, int stage)
 {

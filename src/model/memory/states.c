@@ -164,7 +164,7 @@ state(struct sheet *sh, const struct memory_job *job, int from_zero, double stat
 	return state_byte;
 }
 
-/* What is trained whole beside adapters has copies, gradients and moments in the type of the base. */
+/* Parts trained in full along with adapters have copies, gradients and moments in the dtype of the base. */
 static double
 whole_state(
     struct sheet *sh, const struct memory_job *job, int from_zero, double n_copies, const struct rank_params *params)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Speculative decoding (Leviathan, Kalman and Matias, ICML 2023): what drafting costs beside the step that verifies.
- * Prediction layers of the model (MTP), a trained layer beside it (EAGLE) or a small model run as many times as tokens
- * are drafted, one after the other in the same graph, so that the host waits for the step alone.  The first pass also
- * takes in what the last step verified, and prompts.
+ * Speculative decoding (Leviathan, Kalman and Matias, ICML 2023): the cost of drafting, in addition to the verification
+ * step. Prediction layers of the model (MTP), a trained layer beside it (EAGLE) or a small model run as many times as
+ * tokens are drafted, one after the other in the same graph, so that the host waits for the step alone.  The first pass
+ * also takes in what the last step verified, and prompts.
  */
 #include "model/serve/parts.h"
 

@@ -99,7 +99,7 @@ is_open(const struct senders *from)
 	return isinf(from->n);
 }
 
-/* The chance that nobody else is there, when each of the others is for this part of the time. */
+/* Probability that no other client is active, if each is active for this share of the time. */
 static double
 nobody(const struct senders *from, double n_others)
 {
@@ -185,7 +185,7 @@ prompt_share(const struct chain *c)
 	return fmin(1, fmax(0, (c->decode_s - without_s) / (with_s - without_s)));
 }
 
-/* What a prompt meets: nobody, or a replica at work. */
+/* State of the replica that a prompt finds: idle, or busy. */
 static void
 set_first(const struct chain *c, const struct senders *from, double n_others, struct serve_flow *out)
 {

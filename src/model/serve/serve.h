@@ -8,7 +8,7 @@
 #include "model/memory/memory.h"
 
 /*
- * Serving engines: what is spent beside kernels, which kernels are chosen, how requests are admitted.  One struct per
+ * Serving engines: time outside kernels, choice of kernels, how requests are admitted.  One struct per
  * family of versions that behave alike; its numbers were fitted to published runs and say how well they meet them.
  */
 
@@ -76,7 +76,7 @@ struct engine {
 
 	/* a step: factor x (kernels + communication factor x collectives) + host + per sequence + with prompts */
 	struct datum host_s, prefill_s, sequence_s, first_s; /* first_s: of a lone first token, where prefill_s is 0 */
-	struct datum front_s; /* before a first token, per layer of experts: nobody else waits for it */
+	struct datum front_s; /* before a first token, per layer of experts; other requests do not wait for it */
 	struct datum cold_s;  /* of a server's first step: kernels that are built and tuned when first used */
 	struct datum gpu_factor, comm_factor;
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
@@ -95,7 +95,7 @@ struct engine {
 	enum engine_reduce reduce;
 	struct datum pcie_s, pcie_rank_frac, pcie_ramp_s, pcie_ramp_byte, pcie_frac, pcie_gather_frac;
 
-	struct stack memory; /* what it keeps beside weights and cache, and the share of the card that it takes */
+	struct stack memory; /* memory besides weights and KV cache, and the share of GPU memory it takes */
 	bool narrow_kv;      /* caches in 8 bits beside weights in 8 or 4 bits where a checkpoint says nothing */
 	struct datum max_sequences, max_tokens;
 	struct datum poll_steps; /* steps that decode between two looks at who waits; absent: 1 */
@@ -338,7 +338,7 @@ struct serve_flow {
 	double n_few, n_many;                /* ... for so much of the time, as their number varies */
 	double few_frac, many_frac;
 	double prompt_frac, n_together; /* of its steps, those with prompts; prompts in one of them */
-	double idle_frac;               /* requests that find nobody */
+	double idle_frac;               /* requests that find an idle replica */
 	double n_beside, n_own;         /* the others: sequences that decode and prompts in their own last step */
 	double wait_s, place_s;         /* until that step begins; for a place before that */
 };
@@ -349,7 +349,7 @@ bool serve_flow_open(
     const struct serve_setup *s, const struct serve_load *load, double rate_request_per_s, struct serve_flow *out);
 bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *load, double n_clients, double think_s,
     struct serve_flow *out);
-/* What a server adds to the first token of a request beside its steps. */
+/* Time that a server adds to the first token of a request, outside its steps. */
 double serve_front(struct sheet *sh, const struct serve_setup *s);
 /* What the first step of a server that has just been started takes longer. */
 double serve_cold(const struct serve_setup *s);
@@ -413,7 +413,7 @@ double serve_token_weight(
 
 /* Engines that run every operator by itself, as llama.cpp does: prompts, and GPUs that share layers. */
 
-/* What prompts run on.  limit_flop_per_s is what the power supply allows, absent where nobody knows. */
+/* What prompts run on.  limit_flop_per_s is what the power supply allows, absent if unknown. */
 struct unfused_gpu {
 	struct datum peak_flop_per_s, mem_byte_per_s, limit_flop_per_s;
 };

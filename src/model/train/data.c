@@ -91,7 +91,7 @@ group_time(struct sheet *sh, const struct train_job *job, const struct group *g,
 	return group_s;
 }
 
-/* Of a parameter on the wire: 16 bits, or the 8 that products with one scale per tensor take. */
+/* Bytes of a parameter in communication: 2, or 1 for GEMMs with one scale per tensor. */
 static double
 gather_byte(const struct train_job *job)
 {

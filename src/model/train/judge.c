@@ -95,7 +95,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	return bits;
 }
 
-/* No utilization above what the products alone reach; no gathers that nothing hides and nobody measured. */
+/* Refuse an MFU above that of the GEMMs alone, and exposed gathers that were never measured. */
 static enum train_refusal
 unbelievable(const struct train_job *job, const struct train_terms *t)
 {

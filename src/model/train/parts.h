@@ -32,7 +32,7 @@ double train_sigma(const struct train_job *job);
 /* Experts of a rank. */
 double train_local_experts(const struct train_job *job, const struct block *block);
 
-/* What is left of a communication beside computation, when the two disturb each other. */
+/* Exposed part of a communication that overlaps with compute and slows it down. */
 double train_hide(struct sheet *sh, double comm_s, double work_s);
 
 double train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);

@@ -248,7 +248,7 @@ enum train_assumption {
 	N_TRAIN_ASSUMPTIONS,
 };
 
-/* What is known of a question beside the job that came of it. */
+/* Facts about a query that are not part of its job. */
 struct train_doubts {
 	bool rowwise;     /* 8-bit scales by row, in kernels of their own */
 	bool transferred; /* kernels of another GPU */

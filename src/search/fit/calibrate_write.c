@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIME_ROWS = 10 }; /* fewer say nothing of their own */
+enum { REGIME_ROWS = 10 }; /* fewer do not determine a residual */
 
 /* --- numbers --------------------------------------------------------------------------------------------- */
 

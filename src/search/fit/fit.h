@@ -315,7 +315,7 @@ double network_middle(const struct network_known *known, int n, const char *with
 
 /* Seconds, or NaN with the reason in *why. */
 double predict_row(const struct measurement *m, const struct calibration *c, const char **why);
-/* What makes the prediction doubtful: a kernel that nobody measured, for which another one stands in; NULL: nothing. */
+/* Why the prediction is doubtful: an unmeasured kernel, replaced by another one; NULL: it is not. */
 const char *predict_warning(const struct measurement *m, const struct calibration *c);
 /* Whether errors of the fit are those of this row: false where another kernel's fit stands in, which errs as the file
  * of its kind in hwdb/uncertainty says. */

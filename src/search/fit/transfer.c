@@ -159,7 +159,7 @@ scale_collectives(struct calibration *c, const struct ratios *r, const struct tr
 
 /* --- what the rule itself says --------------------------------------------------------------------------- */
 
-/* What the rule gives stands in place of what was there. */
+/* Replace the parameter with the rule's. */
 static void
 replace_family(const struct family *f, const struct param_units *u, const void *given, void *figures)
 {
@@ -314,7 +314,7 @@ ratio(struct datum to, struct datum from)
 	return to.value / from.value;
 }
 
-/* The rate of a type; the two of 16 bits stand in for each other. */
+/* The rate of a dtype; bf16 and fp16 substitute for each other. */
 static struct datum
 peak_of(const struct kernel_reference *r, enum peak p)
 {

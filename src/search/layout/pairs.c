@@ -8,7 +8,7 @@
 static const double sigmas[N_PAIR_CLASSES] = {0.06, 0.10, 0.15, 0.15, 0.40};
 /* GEMMs of 8 bits and less. */
 static const double NARROW_GEMM = 0.08;
-/* What a layout's prediction is off by beside its classes: set, not fitted.  111 published pairs of one source,
+/* Error of a layout's prediction besides its classes: an assumption, not a fit.  111 published pairs of one source,
  * release, model, GPU and batch differ by 4.6 % (rms) in ln(measured / predicted), the classes included. */
 static const double OWN = 0.03;
 static const double QUANTILE_80 = 1.2816;

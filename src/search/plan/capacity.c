@@ -325,7 +325,7 @@ lengths(double mean_token, double cv)
 	return (struct sim_lengths){cv > 0 ? SIM_LOG_NORMAL : SIM_CONSTANT, mean_token, cv, NULL, 0};
 }
 
-/* The highest percentile that is asked for. */
+/* The highest requested percentile. */
 static double
 highest_share(const struct plan_load *l)
 {

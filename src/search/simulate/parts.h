@@ -141,7 +141,7 @@ struct world {
 };
 
 void world_run(struct world *w);
-/* A replica tells: the request is answered, or prefilled. */
+/* Called by a replica when a request is answered, or prefilled. */
 void world_answered(struct world *w, uint32_t id, double now_s);
 void world_prefilled(struct world *w, struct replica *p, uint32_t id, double now_s);
 

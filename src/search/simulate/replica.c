@@ -68,7 +68,7 @@ pop(struct replica *p)
 	p->waiting_token -= r->isl_token;
 }
 
-/* Some engines look at who waits only every few steps, unless nobody decodes. */
+/* Some engines check the queue only every few steps, unless no sequence is decoding. */
 static bool
 looks(const struct replica *p)
 {

@@ -48,7 +48,7 @@ struct sim_engine {
 	size_t max_step_token;        /* tokens of a step */
 	bool evict;                   /* reserve the prompt alone and preempt; else reserve prompt and answer */
 	bool chunked;                 /* a long prompt is prefilled over several steps */
-	bool prefill_first;           /* nobody decodes in a step that prefills */
+	bool prefill_first;           /* steps with prefill do not decode */
 	size_t n_parts;               /* of a batch, that go through stages one after the other; 0: 1 */
 	/* speculative decoding: drafted for each sequence in a step, tokens that the step makes of it, seconds more */
 	double n_drafts, n_accepted, draft_s;
