@@ -87,6 +87,20 @@ warn_left_out(struct run *r, const struct foreign_job *foreign)
 		run_warn(r, "%s: not taken over: %s", foreign->file, foreign->unmapped);
 }
 
+/* The program reads launch files into the inputs; a line of JSON or a caller of the library has none. */
+static bool
+from_is_read(const struct question *q, const struct node *inputs)
+{
+	const struct option *o = command_option_at(q->command, "from");
+	const struct node *given = o && strcmp(o->complete, "file") == 0 ? tree_get(inputs, "from") : NULL;
+
+	if (!given || (q->foreign && q->foreign->file))
+		return true;
+	diag_error(q->diag, given->at, "a launch file is read on the command line only");
+	diag_hint(q->diag, "write 'ridge %s --from FILE', or give its layout and options", q->command->name);
+	return false;
+}
+
 struct answered
 question_ask(const struct question *q, const struct node *inputs)
 {
@@ -103,7 +117,7 @@ question_ask(const struct question *q, const struct node *inputs)
 	r.sheet = sheet_new();
 	outputs_guard(q->outputs, q->command, inputs, &q->files);
 	struct answered out = {.status = REFUSED, .sheet = r.sheet};
-	if (inputs_bind(q->arena, q->diag, q->command, inputs, in)) {
+	if (from_is_read(q, inputs) && inputs_bind(q->arena, q->diag, q->command, inputs, in)) {
 		r.reads = reads_new(q->arena, q->command, inputs, q->foreign ? q->foreign->job : NULL, in);
 		out.status = q->command->run(&r, in);
 		if (out.status != REFUSED)

@@ -104,6 +104,25 @@ token_front(struct run *r, const struct plan_served *p, size_t *n_rows)
 	return front_of(r, spots, n, n_rows);
 }
 
+/* Operating points have a load of their own: what shapes or ranks the one that is asked about is refused. */
+static bool
+has_no_load(struct run *r)
+{
+	static const char *const loads[] = {
+	    "rank", "slo", "ttft", "tpot", "e2e", "growth", "spare", "host_power", "pue", "isl_cv", "every_layout"};
+	bool ok = true;
+
+	for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
+		const struct node *given = tree_get(r->inputs, loads[i]);
+		if (!given)
+			continue;
+		diag_error(r->diag, given->at, "a front of operating points has no %s", loads[i]);
+		diag_hint(r->diag, "leave it out, or write for example --pareto cost:tpot");
+		ok = false;
+	}
+	return ok;
+}
+
 /* --- the question ---------------------------------------------------------------------------------------- */
 
 bool
@@ -115,6 +134,8 @@ plan_serve_front(struct run *r, const struct plan_served *p, struct plan_served_
 
 	run_reads(r, &p->in->pareto, NULL);
 	if (strcmp(w.text, "tokens-per-gpu:tokens-per-user") == 0) {
+		if (!has_no_load(r))
+			return false;
 		*rows = token_front(r, p, n);
 		return true;
 	}

@@ -234,9 +234,11 @@ fit_is_uniform(const struct measurement *m)
 enum dtype
 fit_moe_type(const struct measurement *m, bool *packed)
 {
-	*packed = m->weight_dtype != m->dtype && m->dtype == DTYPE_BF16;
-	if (*packed || m->weight_dtype == m->dtype || (m->dtype == DTYPE_MXFP8 && m->weight_dtype == DTYPE_MXFP4))
-		return m->weight_dtype;
+	const enum dtype weight = m->weight_dtype == DTYPE_NONE ? m->dtype : m->weight_dtype;
+
+	*packed = weight != m->dtype && m->dtype == DTYPE_BF16;
+	if (*packed || weight == m->dtype || (m->dtype == DTYPE_MXFP8 && weight == DTYPE_MXFP4))
+		return weight;
 	return DTYPE_NONE;
 }
 
