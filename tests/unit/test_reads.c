@@ -121,6 +121,9 @@ static const struct {
     {"plan", "batch", {"2", "1,2"}},
     {"plan", "stack", {"torchtitan", "megatron-bridge"}},
     {"plan", "from", {"tp=8", "tp=4,pp=2"}},
+    {"plan serve", "price", {"2.5", "h100=2.5"}},
+    {"plan serve", "slo", {"ttft:2s", "tpot.p95:60ms"}},
+    {"plan serve", "top", {"1"}},
     {"plan serve", "max_sequences", {"16", "64"}},
     {"plan serve", "max_step_tokens", {"512", "4096"}},
     {"plan serve", "kv_link", {"ib-ndr", "roce-400"}},
@@ -346,6 +349,16 @@ static const struct {
     {"capacity llama3-70b --gpu h100,h200,b200", "seed", "other draws confirm the same plan"},
     {"plan serve llama3.1-8b --gpu h100,h200 --engine vllm", "seed", "other draws confirm the same rows"},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 10", "every_layout", "a front has no others"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "target_load", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "rank", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "pareto", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "top", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "isl_cv", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "growth", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "spare", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "host_power", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "pue", "nothing meets the SLOs"},
+    {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "every_layout", "nothing meets the SLOs"},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --dtype fp8", "emit_rank", "the first is the default"},
     {"serve llama3.1-70b --gpu h100 --layout tp=2 --dtype fp8", "gpus", "the layout takes as many"},
     {"compare", "seed", "so few values have the same median in every draw"},
@@ -410,6 +423,7 @@ static const struct {
 } shorter[] = {
     {"tests/fixtures/calibrate/h100.csv", "tests/fixtures/calibrate/copies.csv"},
     {"h100,h200,b200", "h100,b200"},
+    {"bf16,fp8", "fp8"},
 };
 
 static void
@@ -497,7 +511,7 @@ reads_suite(void)
 	tcase_set_timeout(tc, 300);
 	tcase_set_tags(slow, "slow");
 	tcase_add_checked_fixture(slow, set_up, tear_down);
-	tcase_set_timeout(slow, 300);
+	tcase_set_timeout(slow, 900);
 	for (int i = 0; i < (int)n_commands; i++)
 		tcase_add_loop_test(is_slow(commands[i]) ? slow : tc, inputs_have_an_effect, i, i + 1);
 	tcase_add_loop_test(tc, needs_are_of_inputs, 0, (int)n_commands);

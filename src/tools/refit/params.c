@@ -106,7 +106,6 @@ tau_of(const char *path)
 	    : strstr(path, "moe_")                                 ? 0.5
 	    : strstr(path, ".hop")                                 ? 0.4
 	    : strstr(path, ".nic")                                 ? 0.05
-	    : text_begins(path, "counters.")                       ? 0.7
 	    : strstr(path, "logit") || strstr(path, "p2p_exposed") ? 0.05
 	                                                           : 0.25;
 }
