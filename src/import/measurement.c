@@ -285,7 +285,8 @@ measurements_are_in(const char *text, size_t length)
 
 	if (n == 0)
 		return false;
-	if (*start == '{') /* rows of ours, of which the first may describe the device; or documents of two benchmarks */
+	if (*start ==
+	    '{') /* rows of ours, of which the first may describe the device; or documents of two benchmarks */
 		return (line_has(start, n, "\"kind\"") && line_has(text, length, "_us\"")) ||
 		    line_has(text, length, "\"nvbandwidth\"") || line_has(text, length, "\"bus_bw\"");
 	return is_published(start, n) || (is_csv(start, n) && line_has(start, n, "time_us")) ||

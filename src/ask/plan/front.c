@@ -75,8 +75,8 @@ drawn(const struct plan_row *row, enum layout_rank rank)
 }
 
 static struct plot_series
-series_of(struct run *r, const char *title, const struct plan_row *rows, size_t n, enum layout_rank x, enum layout_rank y,
-    bool front)
+series_of(struct run *r, const char *title, const struct plan_row *rows, size_t n, enum layout_rank x,
+    enum layout_rank y, bool front)
 {
 	double *at = ARENA_ARRAY(r->arena, double, n + 1), *value = ARENA_ARRAY(r->arena, double, n + 1);
 	const char **names = front ? ARENA_ARRAY(r->arena, const char *, n + 1) : NULL;

@@ -128,8 +128,8 @@ memory_stage_peak(const struct memory_job *job, int stage, struct memory_use *us
 	return use->total;
 }
 
-/* A stage with the layers of the one before it has fewer micro-batches in flight and cannot be the largest.  Like layers
- * that are spread evenly never become more between the first stage and the last. */
+/* A stage with the layers of the one before it has fewer micro-batches in flight and cannot be the largest.  Like
+ * layers that are spread evenly never become more between the first stage and the last. */
 static bool
 can_be_largest(const struct memory_job *job, int stage)
 {
