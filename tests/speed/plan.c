@@ -108,8 +108,8 @@ main(int argc, char **argv)
 	b.kernels->has_context = true;
 	b.kernels->context = engine->context;
 	for (int i = 0; i < N_COLLECTIVES; i++)
-		b.network[i] =
-		    (struct network_calibration){{50e-6, {0}}, {250e-6, {0}}, {0.92, {0}}, {0.7, {0}}, {2, {0}}};
+		b.network[i] = (struct network_calibration){
+		    .hop_s = {.value = 20e-6}, .n_fill = {.value = 2}, .nic_frac = {.value = 0.92}};
 	struct layout_space dense = space_of(&b, "llama3.1-70b", 1024, 2048, 8192);
 	struct layout_space experts = space_of(&b, "qwen3-235b-a22b", 512, 4096, 4096);
 	dense.memos = experts.memos = layout_memos_new(b.arena, b.kernels);

@@ -138,8 +138,8 @@ main(int argc, char **argv)
 	c->context = engine->context;
 	struct network_calibration network[N_COLLECTIVES];
 	for (int i = 0; i < N_COLLECTIVES; i++)
-		network[i] =
-		    (struct network_calibration){{50e-6, {0}}, {250e-6, {0}}, {0.92, {0}}, {0.7, {0}}, {2, {0}}};
+		network[i] = (struct network_calibration){
+		    .hop_s = {.value = 20e-6}, .n_fill = {.value = 2}, .nic_frac = {.value = 0.92}};
 	const struct train_job job = {.model = w,
 	    .stack = &s->time,
 	    .machine = {.kernels = c,

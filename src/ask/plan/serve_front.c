@@ -108,8 +108,8 @@ token_front(struct run *r, const struct plan_served *p, size_t *n_rows)
 static bool
 has_no_load(struct run *r)
 {
-	static const char *const loads[] = {
-	    "rank", "slo", "ttft", "tpot", "e2e", "growth", "spare", "host_power", "pue", "isl_cv", "every_layout"};
+	static const char *const loads[] = {"rank", "price", "provider", "slo", "ttft", "tpot", "e2e", "growth",
+	    "spare", "host_power", "pue", "isl_cv", "every_layout"};
 	bool ok = true;
 
 	for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
