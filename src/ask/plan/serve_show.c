@@ -42,8 +42,8 @@ show_limits(struct run *r, const struct plan_candidate *c)
 
 	TAKE(sh, n_sequences_most, c->setup->engine->max_sequences.value);
 	SHOW(sh, n_sequences_most, n_limit_sequences);
-	TAKE(sh, step_token_most, c->setup->engine->max_tokens.value);
-	SHOW(sh, step_token_most, limit_step_token);
+	TAKE(sh, limit_step_token, c->setup->engine->max_tokens.value);
+	SHOW(sh, limit_step_token, limit_step_token);
 }
 
 /* What the errors of the engine's published runs leave open. */

@@ -56,10 +56,10 @@ show_mfu(struct run *r, const struct plan_in *in, const struct plan_row *s, bool
 		return;
 	}
 	TAKE(sh, taken_s, step_s);
-	TAKE(sh, step_token, train_step_tokens(NULL, job->n_global_sequences, job->seq_length));
-	TAKE(sh, n_gpus, job->n_gpus);
-	CALL(sh, rate_token_per_s, train_token_rate(sh, step_token, taken_s));
-	CALL(sh, gpu_token_per_s, train_gpu_rate(sh, rate_token_per_s, n_gpus));
+	TAKE(sh, taken_token, train_step_tokens(NULL, job->n_global_sequences, job->seq_length));
+	TAKE(sh, n_taken_gpus, job->n_gpus);
+	CALL(sh, rate_token_per_s, train_token_rate(sh, taken_token, taken_s));
+	CALL(sh, gpu_token_per_s, train_gpu_rate(sh, rate_token_per_s, n_taken_gpus));
 	CALL(sh, model_flop_per_token, convention_flop(sh, c, job->model, job->seq_length));
 	TAKE(sh, peak_flop_per_s, s->train.gpu->peak_flop_per_s[dtype_peak(job->dtype)]);
 	CALL(sh, mfu_frac, train_utilisation(sh, model_flop_per_token, gpu_token_per_s, peak_flop_per_s));
