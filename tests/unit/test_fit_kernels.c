@@ -85,6 +85,7 @@ row(enum measurement_kind kind, const char *backend, const char *operation)
 	    .operation = operation,
 	    .dtype_text = "bf16",
 	    .dtype = DTYPE_BF16,
+	    .weight_dtype = DTYPE_BF16,
 	    .kv_dtype = DTYPE_BF16,
 	    .routing = "balanced"};
 	m->nodes = m->threads = NAN;
@@ -112,7 +113,7 @@ static const struct fitted_class *
 class_of(const struct fitted *f, const char *path)
 {
 	for (int i = 0; i < f->n; i++)
-		if (strcmp(f->classes[i].path, path) == 0)
+		if (f->classes[i].path && strcmp(f->classes[i].path, path) == 0)
 			return &f->classes[i];
 	ck_abort_msg("no %s was fitted", path);
 	return NULL;
