@@ -354,7 +354,7 @@ START_TEST(test_memory)
 	for (double n = 1; n < 5000; n *= 10) {
 		struct measurement *start = row(MEASUREMENT_LAUNCH, "ridge-bench", "stream");
 		start->batch = n;
-		start->time_s = 5e-6 + n * 2.2e-6;
+		start->time_s = (5e-6 + n * 2.2e-6) * (n > 1 && n < 1000 ? 1.02 : 1);
 	}
 	const struct fitted f = fit(fit_memory, NULL);
 	expect(class_of(&f, "memory.hbm"), "rate", 3e12, 0.03);
@@ -364,9 +364,9 @@ START_TEST(test_memory)
 	expect(class_of(&f, "memory.l1"), "latency", 25e-9, 0.05);
 	expect(class_of(&f, "launch"), "stream", 5e-6, 0.01);
 	expect(class_of(&f, "launch"), "stream_kernel", 2.2e-6, 0.01);
-	/* 10 and 100 kernels lie on the line through 1 and 1000 */
+	/* 10 and 100 kernels take 2 % longer than the line through 1 and 1000 says */
 	ck_assert_int_eq(residual_of(&f, "launch")->n, 2);
-	ck_assert_double_lt(residual_of(&f, "launch")->mape, 1e-9);
+	ck_assert_double_eq_tol(residual_of(&f, "launch")->mape, 0.02 / 1.02, 1e-6);
 }
 END_TEST
 

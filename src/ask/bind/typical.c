@@ -32,9 +32,12 @@ typical_error_words(struct run *r, double left_out_frac, int n_runs, int n_of, c
 const char *
 typical_error(struct run *r, const char *kind, const char *name, const char *of)
 {
+	const struct cell *found = NULL;
+
 	/* what nobody listed comes last: all rows, not the few that no stack has */
-	for (size_t i = sizeof cells / sizeof *cells; name && i-- > 0;)
+	for (size_t i = 0; name && i < sizeof cells / sizeof *cells; i++)
 		if (strcmp(cells[i].kind, kind) == 0 && strcmp(cells[i].name, name) == 0)
-			return typical_error_words(r, cells[i].left_out_frac, cells[i].n_runs, cells[i].n_models, of);
-	return "unknown: fewer than three published runs";
+			found = &cells[i];
+	return found ? typical_error_words(r, found->left_out_frac, found->n_runs, found->n_models, of)
+	             : "unknown: fewer than three published runs";
 }
