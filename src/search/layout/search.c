@@ -780,7 +780,7 @@ begin(struct search *s)
 double
 layout_count(const struct layout_space *space, const char **widest)
 {
-	struct layout_result out;
+	struct layout_result out = {0};
 	struct search s = {.space = space, .arena = arena_new(), .out = &out};
 
 	begin(&s);
