@@ -100,7 +100,7 @@ struct asked {
 	struct serve_binding binding;
 	struct load load;
 	struct serve_question question;
-	bool draft;   /* one seed */
+	bool draft;   /* one seed, or closed form */
 	bool guessed; /* the layout */
 };
 
@@ -298,7 +298,9 @@ answer(struct asked *a, struct serve_metrics *m, struct serve_run *run)
 	*run = (struct serve_run){m->first_s, isnan(m->first_p50_s) ? m->first_s : m->first_p50_s, m->step_s, m->step_s,
 	    m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
 	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
-	if (m->fits && a->in->simulation.simulate && !simulate_row(a, run) && a->row.n_decode > 0)
+	/* derivatives are those of the closed form, where there is one */
+	const bool simulates = a->in->simulation.simulate && !(a->draft && a->row.n_decode == 0);
+	if (m->fits && simulates && !simulate_row(a, run) && a->row.n_decode > 0)
 		m->fits = false;
 	if (full) {
 		run->first_mean_s = run->first_p50_s = run->gap_mean_s = run->gap_p50_s = NAN;

@@ -22,7 +22,7 @@ struct validation {
 	const char *file;                      /* being read */
 	size_t n, room;
 	struct score_case *cases;
-	bool draft; /* simulate each row once: for derivatives */
+	bool draft; /* for derivatives: closed forms, else one simulation of each row */
 	/* serving rows of these engines and architectures alone; NULL: all */
 	bool (*wants)(void *context, const char *engine, const char *architecture);
 	void *wants_context;

@@ -63,7 +63,7 @@ struct refit {
 	bool unlisted; /* no framework has a file */
 	const char *const *files;
 	size_t n_files;
-	bool draft;                     /* simulate each row once */
+	bool draft;                     /* closed forms, else one simulation of each row */
 	const struct refit_param *only; /* predict the rows that can feel this constant of an engine; NULL: all */
 	int n, n_units[N_UNITS];
 	struct refit_row *rows;

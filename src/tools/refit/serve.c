@@ -58,7 +58,8 @@ static void
 lay_tangent(struct refit *r)
 {
 	const int n = r->n, m = r->n_params;
-	double *x = ARENA_ARRAY(r->arena, double, m), *moved = ARENA_ARRAY(r->arena, double, n);
+	double *x = ARENA_ARRAY(r->arena, double, m), *there = ARENA_ARRAY(r->arena, double, n);
+	double *moved = ARENA_ARRAY(r->arena, double, n);
 	const size_t n_files = r->n_files;
 
 	r->jacobian = ARENA_ARRAY(r->arena, double, (size_t)n *(size_t)m);
@@ -68,8 +69,11 @@ lay_tangent(struct refit *r)
 		r->log_at[i] = r->rows[i].log_predicted;
 	for (int p = 0; p < m; p++)
 		x[p] = r->at[p] = r->params[p].start;
+	r->draft = true;
+	refit_predict(r, there);
 	for (int p = 0; p < m; p++) {
 		const double step = x[p] + nudge > r->params[p].most ? -nudge : nudge;
+		r->n_files = n_files;
 		r->n_files = files_of(r, &r->params[p]);
 		if (!r->n_files)
 			continue;
@@ -80,7 +84,7 @@ lay_tangent(struct refit *r)
 		r->only = NULL;
 		x[p] -= step;
 		for (int i = 0; i < n; i++) {
-			const double slope = (moved[i] - r->log_at[i]) / step;
+			const double slope = (moved[i] - there[i]) / step;
 			/* a run that now keeps up, or no longer: no slope */
 			r->jacobian[i * m + p] = isfinite(slope) && fabs(slope) < 3 ? slope : 0;
 			r->params[p].moves = r->params[p].moves || r->jacobian[i * m + p] != 0;
@@ -90,6 +94,7 @@ lay_tangent(struct refit *r)
 	fputs("\r\033[K", stderr);
 	r->n_files = n_files;
 	refit_set(r, r->at);
+	r->draft = false;
 }
 
 /* Residuals of all rows by the constants that rows of other units give. */
@@ -435,8 +440,7 @@ refit_serve(const char *rows)
 {
 	static const char *const names[] = {"serve", "serve2"};
 	struct arena *a = arena_new();
-	/* one seed: what differs between seeds is less than rows are off by, and a pass takes a sixth of the time */
-	struct refit r = {.arena = a, .diag = diag_new(a), .domain = DOMAIN_SERVE, .draft = true};
+	struct refit r = {.arena = a, .diag = diag_new(a), .domain = DOMAIN_SERVE};
 	const char *files[2];
 	struct judge j = {.r = &r};
 
