@@ -56,7 +56,7 @@ struct calibrate_targets {
 
 /* Read the file and find the targets in it.  False with errors. */
 bool calibrate_read(struct run *r, const struct calibrate_in *in, struct calibrate_targets *out);
-/* Rows that no parameter is fitted to, with the reason. */
+/* Show the rows that the fit does not use, with the reason. */
 void calibrate_show_unused(struct run *r, const struct calibrate_target *t);
 /* Fit one.  False with an error when nothing could be fitted. */
 bool calibrate_fit(struct run *r, const struct calibrate_in *in, struct calibrate_target *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rows that no parameter is fitted to, counted by what they are, with the reason. */
+/* Count the rows that the fit does not use, by kind, with the reason. */
 #include "ask/calibrate/calibrate.h"
 
 #include <string.h>

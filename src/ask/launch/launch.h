@@ -17,7 +17,7 @@ struct launch_in {
 };
 extern const struct option launch_rows[0 LAUNCH_OPTIONS(OPTION_COUNT)];
 
-/* What a job is taken from: read before the question is asked, by src/cli/job.c. */
+/* The launch file that gives layout and options; src/cli/inputs.c reads it before the command runs. */
 struct launch_from_in {
 #define LAUNCH_FROM_OPTIONS(X)                                                                                         \
 	X(0, from, "from", "from", WORD, "FILE", "file", NULL,                                                         \
@@ -52,7 +52,8 @@ struct launch_served {
 
 enum answer launch_serve_show(struct run *r, struct word engine, const struct launch_served *s);
 
-/* Inputs of `ridge serve` that no rule is about, and why: what is asked of a server, or what no engine is told. */
+/* Why no launcher has a rule for this input of `ridge serve`: it describes the load, or no engine has such an option.
+ * NULL: one has. */
 const char *launch_serve_skips(const char *path);
 
 #endif

@@ -202,7 +202,7 @@ is_open(const struct words *said)
 	    (said->n == 1 && strcmp(said->list[0].text, "auto") == 0);
 }
 
-/* Modules of a layer belong to one policy; every other word is one of its own. */
+/* Modules of a layer form one policy together; any other word is a policy by itself. */
 static bool
 is_module(const char *text)
 {

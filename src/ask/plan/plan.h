@@ -109,7 +109,7 @@ bool plan_bind_counts(struct run *r, const struct words *said, double node, stru
 
 /* --- the search ------------------------------------------------------------------------------------------- */
 
-/* A layout with its jobs and what it is compared by. */
+/* A layout, its training and memory jobs, and the figures it is compared by. */
 struct plan_row {
 	const struct plan_variant *variant;
 	struct layout_space space; /* the variant's at this number of GPUs */

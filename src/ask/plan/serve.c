@@ -119,7 +119,7 @@ tune(const struct plan_served *p, const struct limits *sequences, const struct l
 				try_limits(p, c, 0, chunks[i]);
 }
 
-/* Limits that are said: every pair of them is a candidate of its own. */
+/* Given limits: try every pair as a candidate. */
 static void
 spread(struct plan_served *p, const struct limits *sequences, const struct limits *tokens)
 {

@@ -104,7 +104,7 @@ token_front(struct run *r, const struct plan_served *p, size_t *n_rows)
 	return front_of(r, spots, n, n_rows);
 }
 
-/* Operating points have a load of their own: what shapes or ranks the one that is asked about is refused. */
+/* Refuse inputs that shape or rank the load: the points of this front cover all loads. */
 static bool
 has_no_load(struct run *r)
 {

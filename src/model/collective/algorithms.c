@@ -192,7 +192,7 @@ collective_rails(struct sheet *sh, enum collective c, double n_ranks, double n_n
 }
 
 /* Sends to peers in the node and to peers outside go over different links at the same time; bus bandwidth on m nodes
- * tends to m/(m-1) of a GPU's NIC share (NVIDIA/nccl-tests issue 130). */
+ * tends to m/(m-1) of a GPU's NIC share (NVIDIA/nccl-tests#130). */
 double
 alltoall_direct(struct sheet *sh, double n_ranks, double n_nodes, double size_byte, double link_byte_per_s,
     double nic_byte_per_s, double base_s)
