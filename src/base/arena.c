@@ -188,7 +188,7 @@ work(void *argument)
 void
 crew_run(void (*job)(void *context, size_t i), void *context, size_t n, size_t n_threads)
 {
-	enum { THREADS_MOST = 256 };
+	enum { THREADS_MOST = 255 }; /* and the caller */
 	struct crew crew = {.job = job, .context = context, .n = n};
 	pthread_t threads[THREADS_MOST];
 	size_t n_started = 0;

@@ -452,7 +452,15 @@ program_launch(struct program *p, const struct node **job)
 		return true;
 	if (!launcher_read(p->question.database, p->arena, p->diag, from->text, from->at, &file))
 		return false;
-	if (file.by->use == LAUNCH_SERVE && command_option_at(p->command, "use"))
+	const enum launch_use takes = command_option_at(p->command, "stack") ? LAUNCH_TRAIN : LAUNCH_SERVE;
+	const bool takes_both = command_option_at(p->command, "use") != NULL;
+	if (!takes_both && (enum launch_use)file.by->use != takes) {
+		diag_error(p->diag, from->at, "%s launches %s (%s)", from->text,
+		    takes == LAUNCH_TRAIN ? "a server" : "training", file.by->name);
+		diag_hint(p->diag, "give it to 'ridge %s'", takes == LAUNCH_TRAIN ? "serve" : "train");
+		return false;
+	}
+	if (file.by->use == LAUNCH_SERVE && takes_both)
 		file.inputs = tree_with(p->arena, file.inputs, "use", tree_scalar(p->arena, "infer", from->at));
 	foreign = ARENA_NEW(p->arena, struct foreign_job);
 	*foreign = (struct foreign_job){.job = file.inputs,

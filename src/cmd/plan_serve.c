@@ -70,6 +70,12 @@ static const struct option_group groups[] = {
     OPTION_GROUP(launch_serve_rows, offsetof(struct plan_serve_in, launch)),
 };
 
+static const struct input_needs plan_serve_needs[] = {
+    {"kv_link", "it needs --pools"},
+    {"emit_rank", "it needs --emit"},
+    {"top", "--emit prints one row: --emit-rank chooses it"},
+};
+
 static const struct example examples[] = {
     {"plan serve llama3.1-8b --gpu h100,h200 --engine vllm --dtype bf16,fp8 --rate 20 --isl 1000 --osl 250 --slo "
      "ttft.p99:1s,tpot:50ms",
@@ -101,6 +107,8 @@ const struct command plan_serve_command = {
     .usage = "[MODEL|JOB]",
     .groups = groups,
     .n_groups = sizeof groups / sizeof *groups,
+    .needs = plan_serve_needs,
+    .n_needs = sizeof plan_serve_needs / sizeof *plan_serve_needs,
     .examples = examples,
     .n_examples = sizeof examples / sizeof *examples,
     .input_size = sizeof(struct plan_serve_in),

@@ -227,6 +227,8 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 	else if (k == ENTRY_STACK)
 		diag_hint(
 		    db->diag, "try megatron-core or torchtitan; 'unlisted' is for frameworks that are not listed");
+	else if (k == ENTRY_LAUNCHER)
+		diag_hint(db->diag, "training: megatron, bridge, torchtitan, deepspeed; serving: vllm, sglang, trtllm");
 	else if (k == ENTRY_GPU || k == ENTRY_SYSTEM || k == ENTRY_LINK)
 		diag_hint(db->diag, "'ridge hw list' shows all; a name with a / is read as a file");
 	else

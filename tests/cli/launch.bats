@@ -220,4 +220,10 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	printf '{"train_micro_batch_size_per_gpu": ' >"$tmp/ds.json"
 	ask train llama3-8b --system dgx-h100 --from "$tmp/ds.json"
 	refused
+	ask serve --from tests/fixtures/launchers/train.sh --isl 10 --osl 10
+	refused
+	says "launches training"
+	ask serve llama3-8b --gpu h100 --isl 10 --osl 10 --emit foo
+	refused
+	says "vllm, sglang, trtllm"
 }

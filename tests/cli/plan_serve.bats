@@ -113,4 +113,10 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	ask plan serve llama3.1-8b --gpu h100 --isl 100 --osl 100
 	refused
 	says "--rate 5"
+	ask plan serve llama3.1-8b --gpu h100 --rate 5 --isl 100 --osl 100 --kv-link ib-ndr
+	refused
+	says "it needs --pools"
+	ask plan serve llama3.1-8b --gpu h100 --rate 5 --isl 100 --osl 100 --pareto tokens-per-gpu:tokens-per-user --rank tpot
+	refused
+	says "operating points has no rank"
 }

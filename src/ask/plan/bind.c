@@ -113,7 +113,7 @@ is_choice(struct run *r, const struct choice *c, struct word w)
 		if (strcmp(list[i], w.text) == 0)
 			return true;
 	const char *near = text_nearest(w.text, (const char *const *)list, n);
-	diag_error(r->diag, w.from, "%s: '%s' is not one of %s", c->option, w.text, c->choices);
+	diag_error(r->diag, w.from, "'%s' is not one of %s", w.text, c->choices);
 	if (near)
 		diag_hint(r->diag, "did you mean '%s'?", near);
 	else

@@ -199,7 +199,8 @@ emit(struct run *r, const struct plan_served *p, const struct plan_served_row *r
 
 	run_reads(r, &in->launch.emit, &in->emit_rank, NULL);
 	if (i >= n) {
-		run_refuse(r, in->emit_rank.from, arena_printf(r->arena, "there are %zu rows", n),
+		run_refuse(r, in->emit_rank.from,
+		    arena_printf(r->arena, n == 1 ? "there is %zu row" : "there are %zu rows", n),
 		    arena_printf(r->arena, "write --emit-rank %zu, or raise --top", n));
 		return REFUSED;
 	}

@@ -330,7 +330,7 @@ emit(struct run *r, const struct plan_in *in, const struct plan_found *found)
 		const struct plan_row *row = &found->rows[(size_t)rank - 1];
 		return launch_show(r, in->launch.emit, &row->memory, &row->answer);
 	}
-	diag_error(r->diag, in->emit_rank.from, "there are %zu rows", found->n);
+	diag_error(r->diag, in->emit_rank.from, found->n == 1 ? "there is %zu row" : "there are %zu rows", found->n);
 	diag_hint(r->diag, "use at most %zu, or a larger --top", found->n);
 	return REFUSED;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Enumerate legal layouts, time them, and check the memory of those that can enter the table. */
-#include "search/layout/layout.h"
+/* Time the legal layouts, and check the memory of those that can enter the table. */
+#include "search/layout/parts.h"
 
 #include "search/plan/plan.h"
 
@@ -8,45 +8,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-
-enum { MOST_CHUNKS = 64, MOST_BATCHES = MOST_MICRO_BATCH };
-
-/* One member of a family. */
-struct member {
-	double step_s;
-	short vp, n_sequences, policy;
-};
-
-struct layout_family {
-	struct layout layout; /* vp 1 */
-	int n_vp, n_batches;
-	short vp[MOST_CHUNKS], batches[MOST_BATCHES];
-	struct member *members; /* fastest first */
-	size_t n_members;
-	double least_s; /* of the fastest */
-	bool fits, misses;
-	struct layout_row best, near, least;
-};
-
-/* Families with one layer: all pipelines of a (tp, cp, ep, etp, sharded or not). */
-struct layout_block {
-	size_t first, n;
-};
-
-struct search {
-	const struct layout_space *space;
-	struct train_job job; /* all but the layout, the batch and the policy */
-	size_t n_families, n_blocks, room, room_blocks;
-	struct layout_family *families;
-	struct layout_family **order; /* fastest first */
-	struct layout_block *blocks;
-	struct arena *arena;
-	struct layout_result *out;
-	pthread_mutex_t lock;
-	double *kept; /* the n_rows fastest that fit, sorted */
-	size_t n_kept;
-};
-
 /* --- jobs ------------------------------------------------------------------------------------------------ */
 
 void
@@ -80,231 +41,6 @@ set_policy(const struct layout_space *s, int policy, struct train_job *job)
 	job->recompute = s->policies[policy].recompute;
 	job->recompute_n = s->policies[policy].n;
 	job->modules = s->policies[policy].modules;
-}
-
-/* --- legal layouts --------------------------------------------------------------------------------------- */
-
-static bool
-refuse(struct search *s, enum layout_rule rule)
-{
-	s->out->n_refused[rule]++;
-	return false;
-}
-
-static bool
-pinned(const struct search *s, enum layout_degree d, double value)
-{
-	return layout_pin_allows(&s->space->pins[d], value);
-}
-
-/* The largest micro-batch that is looked at. */
-static int
-most_batch(const struct layout_space *space)
-{
-	double most = space->batches.n ? 1 : MOST_MICRO_BATCH;
-
-	for (int i = 0; i < space->batches.n; i++)
-		most = fmax(most, space->batches.ranges[i].high);
-	return (int)fmin(most, SHRT_MAX);
-}
-
-/* Chunks of a stage and micro-batches of a family. */
-static bool
-list_members(struct search *s, struct layout_family *f)
-{
-	const struct layout_space *space = s->space;
-	const struct workload *w = space->memory.model;
-	const struct layout *l = &f->layout;
-	const double n = space->n_global_sequences / l->dp, most = layout_most_chunks(w) / l->pp;
-
-	/* who names both has a layout string for stages that do not come out even */
-	const bool may_be_written = space->pins[DEGREE_PP].n > 0 && space->pins[DEGREE_VP].n > 0;
-
-	f->n_vp = f->n_batches = 0;
-	for (int b = 1; b <= most_batch(space); b++)
-		if (fmod(n, b) == 0 && layout_pin_allows(&space->batches, b) && f->n_batches < MOST_BATCHES)
-			f->batches[f->n_batches++] = (short)b;
-	if (n != floor(n) || f->n_batches == 0)
-		return refuse(s, LAYOUT_BATCH);
-	for (int vp = 1; vp <= most && vp <= MOST_CHUNKS; vp++)
-		if (pinned(s, DEGREE_VP, vp) && (vp == 1 || (l->pp > 1 && !space->memory.gpipe)) &&
-		    (l->pp == 1 || may_be_written || layout_splits_evenly(w, l->pp * vp)))
-			f->vp[f->n_vp++] = (short)vp;
-	if (f->n_vp == 0)
-		return refuse(s, LAYOUT_STAGES);
-	f->n_members = (size_t)f->n_vp * (size_t)f->n_batches * (size_t)space->n_policies;
-	return true;
-}
-
-static bool
-is_legal(struct search *s, const struct layout_family *f)
-{
-	struct train_job job = s->job;
-	struct layout_row row = {.layout = f->layout, .n_sequences = f->batches[0]};
-	struct memory_job memory;
-
-	layout_memory_job(s->space, &row, &memory);
-	job.layout = f->layout;
-	job.layout.vp = f->vp[0];
-	job.n_sequences = f->batches[0];
-	return (train_impossible(&job) == TRAIN_ANSWERED && fit_may_train(&memory)) || refuse(s, LAYOUT_STACK);
-}
-
-static void
-add_family(struct search *s, const struct layout *l)
-{
-	struct layout_family f = {.layout = *l};
-
-	if (!list_members(s, &f) || !is_legal(s, &f))
-		return;
-	if (s->n_families == s->room) {
-		struct layout_family *more = ARENA_ARRAY(s->arena, struct layout_family, 2 * s->room + 256);
-		for (size_t i = 0; i < s->n_families; i++)
-			more[i] = s->families[i];
-		s->families = more;
-		s->room = 2 * s->room + 256;
-	}
-	s->families[s->n_families++] = f;
-	s->out->n_searched += (double)f.n_members;
-}
-
-/* What dp and the stage of ZeRO may be. */
-static void
-add_sharded(struct search *s, struct layout l, int zero)
-{
-	const struct layout_space *space = s->space;
-
-	l.dp = space->n_gpus / (l.tp * l.pp * l.cp);
-	if (!pinned(s, DEGREE_DP, l.dp))
-		return;
-	l.zero = zero;
-	l.shard = space->shard > 0 ? space->shard : l.dp * l.cp;
-	if (fmod(l.dp * l.cp, l.shard) == 0)
-		add_family(s, &l);
-}
-
-/* All pipelines of a layer. */
-static void
-add_block(struct search *s, struct layout l, int zero, bool usual)
-{
-	const struct layout_space *space = s->space;
-	const struct stack *stack = space->memory.stack;
-	const size_t first = s->n_families;
-	const double ranks = space->n_gpus / (l.tp * l.cp), most = layout_most_chunks(space->memory.model);
-
-	for (double pp = 1; pp <= fmin(ranks, stack->pipeline ? most : 1); pp++) {
-		l.pp = pp;
-		if (!pinned(s, DEGREE_PP, pp) || (pp == 1 && space->pipelines))
-			continue;
-		if (fmod(ranks, pp) != 0) {
-			if (space->pins[DEGREE_PP].n)
-				refuse(s, LAYOUT_WORLD);
-			continue;
-		}
-		if (fmod(space->n_gpus / pp, l.ep * l.etp) != 0) {
-			refuse(s, LAYOUT_EXPERT_RANKS);
-			continue;
-		}
-		/* with few replicas the stack shards nothing unless told to */
-		const int stage =
-		    usual ? layout_usual_zero(stack, space->memory.lora_rank.value > 0, ranks / pp * l.cp) : zero;
-		if (usual ? pinned(s, DEGREE_ZERO, stage) : true)
-			add_sharded(s, l, stage);
-	}
-	if (s->n_families == first)
-		return;
-	if (s->n_blocks == s->room_blocks) {
-		struct layout_block *more = ARENA_ARRAY(s->arena, struct layout_block, 2 * s->room_blocks + 64);
-		for (size_t i = 0; i < s->n_blocks; i++)
-			more[i] = s->blocks[i];
-		s->blocks = more;
-		s->room_blocks = 2 * s->room_blocks + 64;
-	}
-	s->blocks[s->n_blocks++] = (struct layout_block){first, s->n_families - first};
-}
-
-/* The usual stage of ZeRO, and others that were asked for or, where parameters are sharded, the one that keeps them. */
-static void
-add_stages(struct search *s, const struct layout *l)
-{
-	const struct layout_space *space = s->space;
-	const struct stack *stack = space->memory.stack;
-	const struct layout_pin *pin = &space->pins[DEGREE_ZERO];
-	const int usual = layout_usual_zero(stack, space->memory.lora_rank.value > 0, 2);
-
-	add_block(s, *l, usual, true);
-	for (int zero = 0; zero <= (int)datum_or(stack->max_zero, 0); zero++)
-		if (zero != usual && (pin->n ? pinned(s, DEGREE_ZERO, zero) : usual == 3 && zero == 2))
-			add_block(s, *l, zero, false);
-}
-
-static void
-add_experts(struct search *s, struct layout l)
-{
-	const double experts = fit_experts(s->space->memory.model);
-
-	for (double ep = 1; ep <= fmax(1, experts); ep++) {
-		const bool may = ep == 1 || s->space->memory.stack->expert;
-		if (!may || !pinned(s, DEGREE_EP, ep))
-			continue;
-		if (ep > 1 && fmod(experts, ep) != 0) {
-			if (s->space->pins[DEGREE_EP].n)
-				refuse(s, LAYOUT_EXPERTS);
-			continue;
-		}
-		l.ep = ep;
-		l.etp = 1;
-		if (pinned(s, DEGREE_ETP, 1))
-			add_stages(s, &l);
-		l.etp = l.tp;
-		if (experts > 0 && l.tp > 1 && pinned(s, DEGREE_ETP, l.tp))
-			add_stages(s, &l);
-	}
-}
-
-static void
-add_contexts(struct search *s, struct layout l)
-{
-	const struct layout_space *space = s->space;
-
-	for (double cp = 1; cp <= (space->memory.stack->context && space->memory.flash ? space->n_gpus / l.tp : 1);
-	     cp *= 2) {
-		if (!pinned(s, DEGREE_CP, cp) || fmod(space->n_gpus / l.tp, cp) != 0)
-			continue;
-		if (cp > 1 && fmod(space->memory.seq.value, 2 * cp) != 0) {
-			refuse(s, LAYOUT_SEQUENCE);
-			continue;
-		}
-		l.cp = cp;
-		add_experts(s, l);
-	}
-}
-
-static void
-enumerate(struct search *s)
-{
-	const struct layout_space *space = s->space;
-	const struct memory_job *m = &space->memory;
-	const double most = !m->stack->tensor ? 1
-	    : space->across                   ? space->n_gpus
-	                                      : fmin(space->n_gpus, space->ask.machine.n_domain);
-
-	for (double tp = 1; tp <= most; tp++) {
-		if (!pinned(s, DEGREE_TP, tp))
-			continue;
-		if (fmod(space->n_gpus, tp) != 0) {
-			if (space->pins[DEGREE_TP].n)
-				refuse(s, LAYOUT_WORLD);
-			continue;
-		}
-		if (!fit_divides_heads(m->model, tp)) {
-			refuse(s, LAYOUT_TENSOR);
-			continue;
-		}
-		add_contexts(s,
-		    (struct layout){
-		        .tp = tp, .vp = 1, .ep = 1, .etp = 1, .sp = !m->no_sp && layout_usual_sp(m->stack, tp)});
-	}
 }
 
 /* --- products that were timed before ------------------------------------------------------------------------ */
@@ -384,7 +120,7 @@ time_block(void *context, size_t i)
 	struct train_memo *memo = space->memos ? take_memo(space->memos) : NULL;
 	if (memo)
 		train_memo_use(memo, &job);
-	for (int n = 1; n <= most_batch(space); n++) {
+	for (int n = 1; n <= layout_most_batch(space); n++) {
 		bool timed = false;
 		for (size_t f = b->first; f < b->first + b->n; f++) {
 			struct layout_family *family = &s->families[f];
@@ -774,7 +510,7 @@ begin(struct search *s)
 	s->job = filled.job;
 	s->job.n_gpus = space->n_gpus;
 	s->job.n_global_sequences = space->n_global_sequences;
-	enumerate(s);
+	layout_enumerate(s);
 }
 
 double
