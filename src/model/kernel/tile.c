@@ -8,6 +8,8 @@
  */
 #include "model/kernel/kernel.h"
 
+#include <assert.h>
+
 #include "model/kernel/parts.h"
 
 /* A second kernel adds the parts of a split product. */
@@ -212,6 +214,7 @@ tile_best(const struct tiles *w)
 	const struct search search = search_of(w), *s = &search;
 	struct cut cuts[MOST_TILES];
 	const int n = all_cuts(s, cuts);
+	assert(n > 0); /* the smallest tile always counts */
 	int best = most_promising(s, cuts, n);
 	const int first = best;
 	double best_s = cut_time(s, &cuts[best]);
