@@ -98,7 +98,7 @@ text_nearest(const char *word, const char *const *candidates, size_t n)
 		/* a beginning comes first, and of those the shortest */
 		if (length >= 3 && strncasecmp(candidates[i], word, strlen(word)) == 0)
 			distance = 0;
-		if (distance < best_distance || (distance == 0 && strlen(candidates[i]) < strlen(best))) {
+		if (distance < best_distance || (best && distance == 0 && strlen(candidates[i]) < strlen(best))) {
 			best_distance = distance;
 			best = candidates[i];
 		}

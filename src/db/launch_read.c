@@ -382,8 +382,9 @@ put_gpus(struct reading *r)
 {
 	static const struct launcher_rule nodes = {.key = "--nnodes"}, each = {.key = "--nproc-per-node"};
 	struct launch_pair *n = pair_of(&r->pairs, &nodes), *k = pair_of(&r->pairs, &each);
-	const double gpus = (n && n->value ? strtod(n->value, NULL) : 1) * (k && k->value ? strtod(k->value, NULL) : 0);
-
+	if (!k || !k->value)
+		return;
+	const double gpus = (n && n->value ? strtod(n->value, NULL) : 1) * strtod(k->value, NULL);
 	if (!(gpus >= 1))
 		return;
 	put_number(r, "gpus", gpus);

@@ -154,7 +154,7 @@ enum answer plan_show(struct run *r, const struct plan_in *in, const struct plan
 const char *plan_layout_text(struct run *r, const struct memory_job *job);
 const char *plan_options_text(struct run *r, const struct plan_row *row);
 /* One row of the table; `best` is the one it is compared to, or NULL. */
-void plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *row,
+void plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s,
     const struct plan_row *best);
 /* Nothing is legal, or nothing fits. */
 enum answer plan_show_nothing(
