@@ -10,7 +10,8 @@ table='
 trtllm-0.17                     2        0       0
 trtllm-0.14                     1        0       0
 trtllm-static                   1        0       0
-trtllm                          2        1       0
+trtllm-1.0                      1        1       0
+trtllm                          1        0       0
 trtllm-0.14-batch               1        0       0
 deepspeed-mii                   1        1       0
 vllm                            2        1       0

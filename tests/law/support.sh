@@ -53,18 +53,20 @@ awk -v w="$whole" -v h="$half" 'BEGIN { exit !(w >= 0.75 && h < w - 0.1) }' ||
 
 # a combination that runs were published of, and one of which none was
 ask() { "$RIDGE" serve llama3.3-70b --isl 1000 --osl 1000 --layout tp=2 "$@" 2>&1; }
-known=$(ask --gpu h200 --engine trtllm --dtype fp8)
+known=$(ask --gpu h200 --engine trtllm-1.0 --dtype fp8)
 case $known in
 *"no published run of"*) fail "TensorRT-LLM on H200 in fp8 was published" ;;
 *"typical error"*" % on "*" runs of "*) ;;
 *) fail "TensorRT-LLM on H200 in fp8: no typical error" ;;
 esac
+ask --gpu h200 --engine trtllm --dtype fp8 | grep -q "no published run of trtllm on hopper with fp8 weights" ||
+	fail "TensorRT-LLM 1.2 on H200 in fp8: runs of 1.0 alone were published, and the answer does not say so"
 ask --gpu gb200 --engine vllm --dtype nvfp4 | grep -q "no published run of vllm on blackwell with nvfp4 weights" ||
 	fail "vLLM on GB200 in nvfp4: nobody measured it, and the answer does not say so"
 wide() {
 	ask "$@" --json | tr -d ' \t\n' |
 		sed 's/.*"output_token_per_s":{"low":\([0-9.e+]*\),"high":\([0-9.e+]*\),.*/\2 \1/' | awk '{ print $1 / $2 }'
 }
-awk -v k="$(wide --gpu h200 --engine trtllm --dtype fp8)" -v u="$(wide --gpu gb200 --engine vllm --dtype nvfp4)" \
+awk -v k="$(wide --gpu h200 --engine trtllm-1.0 --dtype fp8)" -v u="$(wide --gpu gb200 --engine vllm --dtype nvfp4)" \
 	'BEGIN { exit !(k > 1 && u > k) }' || fail "the interval of what nobody measured is not the wider one"
 exit $status

@@ -55,7 +55,7 @@ END_TEST
 
 START_TEST(architectures)
 {
-	const struct engine *e = by_name("trtllm");
+	const struct engine *e = by_name("trtllm-1.0");
 	const struct gpu server = {.architecture = "blackwell", .mem_type = "HBM3e"},
 	                 card = {.architecture = "blackwell", .mem_type = "GDDR7"},
 	                 old = {.architecture = "ampere", .mem_type = "HBM2e"};
