@@ -100,7 +100,8 @@ struct asked {
 	struct serve_binding binding;
 	struct load load;
 	struct serve_question question;
-	bool draft;   /* one seed, or closed form */
+	const struct validation *validation;
+	bool unwanted;
 	bool guessed; /* the layout */
 };
 
@@ -133,6 +134,14 @@ bind(struct serve_reader *x, struct asked *a)
 	    : run_refusal(r);
 }
 
+static bool
+is_wanted(const struct validation *v, const struct engine *e, const struct gpu *gpu)
+{
+	const struct engine_architecture *a = engine_architecture(e, gpu);
+
+	return !v->wants || v->wants(v->wants_context, e->id, a ? a->architecture : "");
+}
+
 /* GPU, model, engine. */
 static const char *
 ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *a)
@@ -150,11 +159,15 @@ ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *
 	a->row.model = model ? run_model(r, (struct word){model, {0}}) : NULL;
 	if (!a->row.model)
 		return "unknown model";
-	if (!gpu || !run_gpu(r, (struct word){gpu, {0}}))
+	const struct gpu *known = gpu ? run_gpu(r, (struct word){gpu, {0}}) : NULL;
+	if (!known)
 		return "GPU not in the database";
 	a->row.engine = x->engine ? x->engine : serve_row_engine(&x->engines, r, row, &near);
 	if (!a->row.engine)
 		return "unknown software";
+	a->unwanted = !is_wanted(a->validation, a->row.engine, known);
+	if (a->unwanted)
+		return "not asked for";
 	if (near)
 		a->row.warning = "neighboring software version";
 	const char *why = serve_lacks_model(a->row.model);
@@ -242,7 +255,7 @@ simulate_row(struct asked *a, struct serve_run *out)
 {
 	enum { N = sizeof(struct serve_run) / sizeof(double) };
 	/* what differs between seeds is less than pools are off by */
-	const int n = a->draft || a->in->requests.value > 2000 || a->row.n_decode > 0 ? 1 : SEEDS;
+	const int n = a->validation->draft || a->in->requests.value > 2000 || a->row.n_decode > 0 ? 1 : SEEDS;
 	struct sim_config config;
 	union {
 		struct serve_run run;
@@ -251,6 +264,10 @@ simulate_row(struct asked *a, struct serve_run *out)
 
 	if (!serve_simulation(&a->run, a->in, &a->binding, &a->load, &config))
 		return false;
+	/* derivatives do not need the ten requests of a client that benchmarks send */
+	const size_t few = config.traffic.n_clients < 250 ? 500 : 2 * config.traffic.n_clients;
+	if (a->validation->draft && config.traffic.n_requests > few)
+		config.traffic.n_requests = few;
 	for (int i = 1; i <= n; i++) {
 		if (!simulate_seed(&config, (uint64_t)i, &one.run))
 			return false;
@@ -299,7 +316,7 @@ answer(struct asked *a, struct serve_metrics *m, struct serve_run *run)
 	    m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
 	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
 	/* derivatives are those of the closed form, where there is one */
-	const bool simulates = a->in->simulation.simulate && !(a->draft && a->row.n_decode == 0);
+	const bool simulates = a->in->simulation.simulate && !(a->validation->draft && a->row.n_decode == 0);
 	if (m->fits && simulates && !simulate_row(a, run) && a->row.n_decode > 0)
 		m->fits = false;
 	if (full) {
@@ -398,19 +415,11 @@ each_kernel(struct validation *v, const struct validate_row *row, struct run *qu
 	c->warning = k.warning;
 }
 
-static bool
-is_wanted(const struct validation *v, const struct serve_question *q)
-{
-	const struct engine_architecture *a = q->setup->architecture;
-
-	return v->wants(v->wants_context, q->setup->engine->id, a ? a->architecture : "");
-}
-
 static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
 	struct serve_reader *x = context;
-	struct asked a = {.in = NULL, .draft = v->draft};
+	struct asked a = {.validation = v};
 	struct serve_metrics m;
 	struct serve_run run;
 	struct outcome found[SERVE_READING_MOST];
@@ -423,7 +432,7 @@ each(struct validation *v, const struct validate_row *row, void *context)
 		return;
 	}
 	const char *why = ask(x, row, &a);
-	if (v->wants && !why && !is_wanted(v, &a.question))
+	if (a.unwanted)
 		return;
 	if (!why) {
 		answer(&a, &m, &run);
