@@ -301,6 +301,18 @@ across(const struct serve_layout *l)
 	return l->tp > 8 ? ",across" : "";
 }
 
+/* Places of a rank that decodes: benchmarks of one source keep pools full with a few percent more clients than these
+ * hold, and places are a power of two or three times one.  564 clients of 32 ranks: 16 each, and 52 wait. */
+static double
+pool_places(const struct serve_row *q)
+{
+	const double groups = q->decode.attention_dp ? q->decode.tp : 1;
+	const double most = fmax(1, row_number(q->row, "concurrency") / (q->n_decode * groups));
+	const double two = exp2(floor(log2(most))), three = 3 * exp2(floor(log2(most / 3)));
+
+	return three >= 1 ? fmax(two, three) : two;
+}
+
 /* The cache moves inside an NVLink domain that holds several nodes, else over the usual network: which is not printed,
  * and takes milliseconds. */
 static void
@@ -316,6 +328,8 @@ say_pools(struct serve_row *q)
 	say_text(q, "--kv-link", rack ? "nvlink5" : "roce-400");
 	if (q->n_prefill > 1)
 		say_text(q, "--routing", "shortest-queue");
+	if (row_has(q->row, "software", "TensorRT-LLM") && row_number(q->row, "concurrency") >= 1)
+		say_text(q, "--set", arena_printf(q->arena, "engine.scheduler.max_sequences=%g", pool_places(q)));
 }
 
 static void

@@ -260,7 +260,8 @@ admit_first(struct replica *p, struct plan *plan)
 	p->free_blocks -= need;
 	struct slot *s = &p->slots[p->n_slots++];
 	*s = (struct slot){.id = id, .isl = r->isl_token, .target = target, .done = r->cached_token, .blocks = need};
-	if (moved) { /* its cache came with it */
+	if (moved) { /* its cache came with it, and the first token goes out from here, as in engines with two pools */
+		p->world->requests[id].first_s = p->world->requests[id].last_s = p->start_s;
 		s->done = s->target;
 		start_decoding(p, s, r->made_token, r->osl_token, true);
 		plan->budget_token -= 1 + e->n_drafts;
@@ -353,11 +354,11 @@ replica_begin(struct replica *p, double now_s)
 	if (p->engine->evict && p->tick >= p->next_grow)
 		grow(p);
 	look(p);
+	p->start_s = now_s;
 	fill_batch(p);
 	if (p->batch.n_prefill == 0 && p->batch.n_decode == 0)
 		return false; /* its blocks are on the way to the other pool */
 	p->busy = true;
-	p->start_s = now_s;
 	set_length(p, alike_most(p));
 	watch_moment(p);
 	return true;

@@ -331,7 +331,6 @@ world_prefilled(struct world *w, struct replica *p, uint32_t id, double now_s)
 	heap_push(w, (struct delivery){p->link_s, id, true});
 }
 
-/* The first token goes out with the replica that decodes, as engines with separate pools answer from there. */
 static void
 deliver(struct world *w, const struct delivery *d)
 {
@@ -344,7 +343,6 @@ deliver(struct world *w, const struct delivery *d)
 	struct replica *const from = &w->replicas[r->replica];
 	watch_pass(from, d->time_s);
 	from->free_blocks += replica_blocks(from, r->isl_token);
-	r->first_s = r->last_s = d->time_s;
 	replica_receive(route(w, true), d->id, d->time_s);
 }
 
