@@ -100,6 +100,10 @@ static const struct example serve_examples[] = {
     {"serve --static --batch 32 --osl 200 --longest 1000", "waste of static batching", 0},
 };
 
+static const struct input_needs serve_needs[] = {
+    {"cold", "it needs --requests with --concurrency (or --simulate --warmup 0), and an engine with a slow first step"},
+};
+
 const struct command serve_command = {
     .name = "serve",
     .section = "Performance",
@@ -110,6 +114,8 @@ const struct command serve_command = {
     .n_groups = sizeof serve_groups / sizeof *serve_groups,
     .examples = serve_examples,
     .n_examples = sizeof serve_examples / sizeof *serve_examples,
+    .needs = serve_needs,
+    .n_needs = sizeof serve_needs / sizeof *serve_needs,
     .input_size = sizeof(struct serve_in),
     .run = serve_run,
 };

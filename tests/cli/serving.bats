@@ -227,7 +227,7 @@ pasted() {
 
 @test "a benchmark of clients: its opening burst, what comes after it, and both together" {
 	local q="serve deepseek-r1 --gpu h200 --engine sglang --layout tp=8 --isl 922 --osl 922 --concurrency 64"
-	local run="$q --requests 640" mean burst steady endless simulated
+	local run="$q --requests 640 --cold" mean burst steady endless simulated warm
 	# shellcheck disable=SC2086 # words of a command line
 	mean=$(value ttft_s $run) && burst=$(value burst_ttft_s $run) && steady=$(value steady_ttft_s $run)
 	# shellcheck disable=SC2086
@@ -238,6 +238,14 @@ pasted() {
 	# shellcheck disable=SC2086
 	simulated=$(value latencies.0.mean_s $run --simulate --warmup 0 --isl-cv 0.1 --osl-cv 0.1)
 	awk -v a="$mean" -v b="$simulated" 'BEGIN { exit !(a / b < 1.15 && b / a < 1.15) }' || complain "$mean $simulated"
+	# a tenth of the requests waits for the 0.5 s of a new server
+	# shellcheck disable=SC2086
+	warm=$(value ttft_s $q --requests 640)
+	awk -v a="$mean" -v b="$warm" 'BEGIN { d = a - b - 0.05; exit !(d < 1e-9 && d > -1e-9) }' || complain "$mean $warm"
+	# shellcheck disable=SC2086
+	ask $q --cold
+	says "--cold: error"
+	says "it needs --requests"
 }
 
 @test "GPUs of a replica: as many as --gpus says, and one that is too small hears of nothing else" {

@@ -171,6 +171,16 @@ regime_of(const struct serve_in *in, const struct serve_binding *b)
 	return SERVE_OFFLINE;
 }
 
+/* Whether clients begin together, and everything counts: as in a benchmark. */
+static bool
+runs_whole(const struct serve_in *in)
+{
+	const struct simulate_in *s = &in->simulation;
+
+	return s->simulate ? datum_given(s->warmup) && s->warmup.value == 0 && !s->trace.text
+	                   : datum_given(in->requests) && datum_given(in->concurrency);
+}
+
 static bool
 serve_load(struct run *r, const struct serve_in *in, const struct serve_binding *b, struct load *out)
 {
@@ -195,6 +205,9 @@ serve_load(struct run *r, const struct serve_in *in, const struct serve_binding 
 	if (!check_numbers(r, in) || !check_together(r, in, b) || !bind_load(r, &load, out))
 		return false;
 	bind_drafted(&b->speculation, &out->each);
+	out->each.cold = in->cold;
+	if (in->cold && runs_whole(in) && serve_cold(&b->setup, &out->each) > 0)
+		run_reads(r, &in->cold, NULL);
 	return true;
 }
 

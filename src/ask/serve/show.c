@@ -115,7 +115,7 @@ show_run(struct run *r, const struct serve_question *q, const struct serve_metri
 	GIVEN(sh, steady_s);
 	TAKE(sh, n_together, m->burst.n);
 	SHOW(sh, n_together, burst_requests);
-	TAKE(sh, cold_s, serve_cold(q->setup));
+	TAKE(sh, cold_s, serve_cold(q->setup, &q->load));
 	serve_burst(sh, q->setup, &q->load, n_together, cold_s, &burst);
 	CALL(sh, burst_first_s, serve_burst_first(sh, &burst));
 	SHOW(sh, burst_first_s, burst_ttft_s);

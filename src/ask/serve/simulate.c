@@ -170,7 +170,7 @@ bind_length(struct run *r, const struct simulate_in *in, const struct simulate_c
 
 /* Who counts the whole run. */
 static bool
-begins_cold(const struct simulate_in *in)
+counts_all(const struct simulate_in *in)
 {
 	return datum_given(in->warmup) && in->warmup.value == 0 && !in->trace.text;
 }
@@ -190,7 +190,7 @@ bind_traffic(struct run *r, const struct simulate_in *in, const struct simulate_
 	if (datum_given(c->n_concurrent)) {
 		t->n_clients = (size_t)fmin(c->n_concurrent.value, 1u << 30);
 		/* who counts the whole run asks for a benchmark's, whose clients begin together */
-		t->ramp_s = begins_cold(in) ? 0 : usual_cycle(c, c->n_concurrent.value / replicas);
+		t->ramp_s = counts_all(in) ? 0 : usual_cycle(c, c->n_concurrent.value / replicas);
 	}
 	if (in->trace.text && !read_trace(r, in, c, t))
 		return false;
@@ -282,8 +282,8 @@ bind_config(struct run *r, const struct simulate_in *in, const struct simulate_c
 	usual.isl = usual_prompt(&out->traffic);
 	out->engine = simulate_setup(c->setup, &usual);
 	/* a benchmark that counts all of its run begins with a server that has just been started */
-	if (begins_cold(in))
-		out->engine.cold_s = serve_cold(c->setup);
+	if (counts_all(in))
+		out->engine.cold_s = serve_cold(c->setup, &c->load->each);
 	if (out->n_decode_replicas)
 		out->decode = simulate_setup(c->decode, &usual);
 	return true;

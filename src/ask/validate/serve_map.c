@@ -612,6 +612,9 @@ serve_row_say(struct serve_row *q)
 		return why;
 	say_layout(q);
 	say_poll(q);
+	/* its first tokens show it, those of other sources do not */
+	if (row_has(q->row, "source", "InferenceX"))
+		say(q, "--cold");
 	why = say_drafts(q);
 	return why ? why : say_load(q);
 }

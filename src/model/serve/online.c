@@ -84,8 +84,10 @@ serve_front(struct sheet *sh, const struct serve_setup *s)
 }
 
 double
-serve_cold(const struct serve_setup *s)
+serve_cold(const struct serve_setup *s, const struct serve_load *load)
 {
+	if (!load->cold)
+		return 0;
 	return datum_or(s->architecture ? s->architecture->cold_s : datum_absent(), datum_or(s->engine->cold_s, 0));
 }
 

@@ -279,6 +279,7 @@ struct serve_load {
 	/* speculative decoding: drafted for each sequence in a step, accepted of them, seconds of one; 0: none */
 	double n_drafts, n_accepted, draft_s;
 	double isl_cv, osl_cv; /* coefficients of variation of the lengths; 0: all alike */
+	bool cold;             /* a finite run begins on a new server */
 };
 
 /* --- room ------------------------------------------------------------------------------------------------ */
@@ -352,7 +353,7 @@ bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *loa
 /* Time that a server adds to the first token of a request, outside its steps. */
 double serve_front(struct sheet *sh, const struct serve_setup *s);
 /* What the first step of a server that has just been started takes longer. */
-double serve_cold(const struct serve_setup *s);
+double serve_cold(const struct serve_setup *s, const struct serve_load *load);
 /* Seconds to the first token, and of each of the others. */
 double serve_flow_first(
     struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct serve_flow *f);

@@ -81,7 +81,7 @@ keep_run(const struct serve_question *q, struct serve_metrics *m)
 	             n_together = fmin(n, fmin(q->load.n_concurrent.value, m->flow.n_places));
 
 	m->steady_first_s = m->first_s;
-	serve_burst(NULL, q->setup, &q->load, n_together, serve_cold(q->setup), &m->burst);
+	serve_burst(NULL, q->setup, &q->load, n_together, serve_cold(q->setup, &q->load), &m->burst);
 	m->first_s = serve_run_first(NULL, &m->burst, n, m->steady_first_s);
 	m->first_p50_s = serve_run_quantile(NULL, &m->burst, n, m->steady_first_s, 0.5);
 	m->first_p99_s = serve_run_quantile(NULL, &m->burst, n, m->steady_first_s, 0.99);
