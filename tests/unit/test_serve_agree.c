@@ -81,7 +81,8 @@ draw_subject(uint64_t *stream, struct subject *x)
 	x->load = (struct serve_load){.isl = between(stream, 100, 4000),
 	    .osl = between(stream, 50, 1000),
 	    .n_requests = datum_absent(),
-	    .n_concurrent = datum_absent()};
+	    .n_concurrent = datum_absent(),
+	    .cold = true};
 	ck_assert(x->model && x->gpu && x->engine);
 	const enum dtype t = !narrow || x->gpu->lacks[PEAK_FP8] ? DTYPE_BF16 : DTYPE_FP8;
 	const struct serve_parts p = {.model = x->model,
@@ -121,7 +122,7 @@ simulated(const struct subject *x, struct sim_traffic t)
 	    .n_replicas = 1,
 	    .warmup_frac = t.ramp_s > 0 || !t.n_clients ? SIMULATE_WARMUP : 0,
 	    .objectives = {NAN, NAN, NAN}};
-	c.engine.cold_s = c.warmup_frac > 0 ? 0 : serve_cold(&x->setup);
+	c.engine.cold_s = c.warmup_frac > 0 ? 0 : serve_cold(&x->setup, &x->load);
 	struct simulation *s = simulate(&c, &fault);
 	ck_assert_msg(s, "%s", fault ? fault : "");
 	return s;

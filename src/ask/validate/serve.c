@@ -100,7 +100,7 @@ struct asked {
 	struct serve_binding binding;
 	struct load load;
 	struct serve_question question;
-	const struct validation *validation;
+	const struct validation *validation; /* NULL: a row alone */
 	bool unwanted;
 	bool guessed; /* the layout */
 };
@@ -135,11 +135,17 @@ bind(struct serve_reader *x, struct asked *a)
 }
 
 static bool
+is_draft(const struct asked *a)
+{
+	return a->validation && a->validation->draft;
+}
+
+static bool
 is_wanted(const struct validation *v, const struct engine *e, const struct gpu *gpu)
 {
 	const struct engine_architecture *a = engine_architecture(e, gpu);
 
-	return !v->wants || v->wants(v->wants_context, e->id, a ? a->architecture : "");
+	return !v || !v->wants || v->wants(v->wants_context, e->id, a ? a->architecture : "");
 }
 
 /* GPU, model, engine. */
@@ -255,7 +261,7 @@ simulate_row(struct asked *a, struct serve_run *out)
 {
 	enum { N = sizeof(struct serve_run) / sizeof(double) };
 	/* what differs between seeds is less than pools are off by */
-	const int n = a->validation->draft || a->in->requests.value > 2000 || a->row.n_decode > 0 ? 1 : SEEDS;
+	const int n = is_draft(a) || a->in->requests.value > 2000 || a->row.n_decode > 0 ? 1 : SEEDS;
 	struct sim_config config;
 	union {
 		struct serve_run run;
@@ -266,7 +272,7 @@ simulate_row(struct asked *a, struct serve_run *out)
 		return false;
 	/* derivatives do not need the ten requests of a client that benchmarks send */
 	const size_t few = config.traffic.n_clients < 250 ? 500 : 2 * config.traffic.n_clients;
-	if (a->validation->draft && config.traffic.n_requests > few)
+	if (is_draft(a) && config.traffic.n_requests > few)
 		config.traffic.n_requests = few;
 	for (int i = 1; i <= n; i++) {
 		if (!simulate_seed(&config, (uint64_t)i, &one.run))
@@ -316,7 +322,7 @@ answer(struct asked *a, struct serve_metrics *m, struct serve_run *run)
 	    m->step_s, m->step_s, m->answer_s, m->output_token_per_s,
 	    m->output_token_per_s * (q->load.isl + q->load.osl) / q->load.osl, m->request_per_s};
 	/* derivatives are those of the closed form, where there is one */
-	const bool simulates = a->in->simulation.simulate && !(a->validation->draft && a->row.n_decode == 0);
+	const bool simulates = a->in->simulation.simulate && !(is_draft(a) && a->row.n_decode == 0);
 	if (m->fits && simulates && !simulate_row(a, run) && a->row.n_decode > 0)
 		m->fits = false;
 	if (full) {
