@@ -465,7 +465,7 @@ try_example(const struct command *c, size_t i_example)
 	if (q.args.sweeps.n || q.args.solve)
 		return;
 	struct program p = {.arena = a, .diag = kept, .command = c, .args = q.args, .question = {.database = database}};
-	ck_assert_msg(program_job(&p, &q.job), "%s: %s", e->line, said(a, kept));
+	ck_assert_msg(program_job(&p, &q.job) && program_launch(&p, &q.job), "%s: %s", e->line, said(a, kept));
 	q.args = p.args;
 	arguments_place(a, kept, c, &q.args);
 	q.base = see(c, inputs_with(&q, NULL, NULL), &q.args.operands);
