@@ -293,7 +293,8 @@ inputs_unknown(struct diag *d, const struct command *c, const char *path, struct
 		diag_error(d, at, "a layout has no '%s'", path + layout);
 	else
 		diag_error(d, at, "'%s' has no input '%s'", c->name, path);
-	const bool whole = at.line == 0 && !text_begins(at.file ? at.file : "", "--layout");
+	const char *file = at.file ? at.file : "";
+	const bool whole = at.line == 0 && !text_begins(file, "--layout") && !text_begins(file, "--from");
 	if (near)
 		diag_hint(d, "did you mean '%s%s'?", before, near + (whole ? 0 : layout));
 	else

@@ -255,6 +255,13 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	done
 }
 
+@test "what a launch file says and the job has no use for is named" {
+	printf '%s ' torchrun --nproc-per-node 8 pretrain_gpt.py --micro-batch-size 1 --global-batch-size 64 --bf16 \
+		--cp-comm-type a2a --use-distributed-optimizer >"$tmp/run.sh"
+	ask train llama3-8b --system dgx-h100 --from "$tmp/run.sh"
+	says "run.sh: ignored here: cp_comm"
+}
+
 @test "a launch file of the other use is refused with the command that takes it" {
 	for command in train "plan train"; do
 		# shellcheck disable=SC2086 # words

@@ -126,6 +126,7 @@ static const struct {
     {"plan serve", "top", {"1"}},
     {"plan serve", "max_sequences", {"16", "64"}},
     {"plan serve", "max_step_tokens", {"512", "4096"}},
+    {"plan serve", "from", {"tp=4", "tp=2,max-sequences=64"}},
     {"plan serve", "kv_link", {"ib-ndr", "roce-400"}},
     {"serve", "from", {"tests/fixtures/launchers/serve.sh"}},
     {NULL, "from", {"tests/fixtures/launchers/train.sh"}},
