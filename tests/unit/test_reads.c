@@ -117,7 +117,7 @@ static const struct {
     {"validate", "by", {"kind", "gpu"}},
     {"validate", "only", {"kind=measured", "gpu=h100-sxm5-80gb"}},
     {"validate", "predictions", {"/tmp/ridge-test-predictions.csv"}},
-    {"plan", "gpus", {"64", "16,64"}},
+    {"plan", "gpus", {"64", "16,64", "128"}},
     {"plan", "batch", {"2", "1,2"}},
     {"plan", "stack", {"torchtitan", "megatron-bridge"}},
     {"plan", "from", {"tp=8", "tp=4,pp=2"}},

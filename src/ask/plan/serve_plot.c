@@ -39,13 +39,13 @@ series_of(struct run *r, const struct plan_served *p, const char *title, const s
     bool front)
 {
 	double *x = ARENA_ARRAY(r->arena, double, n + 1), *y = ARENA_ARRAY(r->arena, double, n + 1);
-	const char **names = front ? ARENA_ARRAY(r->arena, const char *, n + 1) : NULL;
+	const char **names = front && p->in->pareto.text ? ARENA_ARRAY(r->arena, const char *, n + 1) : NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		const bool point = !isnan(rows[i].gpu_token_per_s);
 		x[i] = point ? rows[i].user_token_per_s : drawn(&rows[i], p->x);
 		y[i] = point ? rows[i].gpu_token_per_s : drawn(&rows[i], p->y);
-		if (front)
+		if (names)
 			names[i] = name_of(r, p, &rows[i]);
 	}
 	return (struct plot_series){title, front && p->in->pareto.text, true, n, x, y, names};
