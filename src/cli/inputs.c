@@ -4,7 +4,6 @@
 
 #include "base/base.h"
 #include "cli/parts.h"
-#include "db/launch.h"
 #include "db/tree.h"
 
 #include <stdio.h>
@@ -294,7 +293,8 @@ inputs_unknown(struct diag *d, const struct command *c, const char *path, struct
 		diag_error(d, at, "a layout has no '%s'", path + layout);
 	else
 		diag_error(d, at, "'%s' has no input '%s'", c->name, path);
-	const bool whole = at.line == 0 && !text_begins(at.file ? at.file : "", "--layout");
+	const char *file = at.file ? at.file : "";
+	const bool whole = at.line == 0 && !text_begins(file, "--layout") && !text_begins(file, "--from");
 	if (near)
 		diag_hint(d, "did you mean '%s%s'?", before, near + (whole ? 0 : layout));
 	else
@@ -348,9 +348,8 @@ inputs_known(struct arena *a, struct diag *d, const struct command *c, const str
 
 /* --- job files: inputs of a command, named as its options ------------------------------------------------ */
 
-/* Keep what this command knows of a job written for another one, and the names of the rest. */
-static const struct node *
-known_part(struct program *p, const struct node *job, const char *prefix, struct words *left)
+const struct node *
+inputs_known_part(struct program *p, const struct node *job, const char *prefix, struct words *left)
 {
 	const struct node *kept = tree_map(p->arena, job->at);
 
@@ -373,7 +372,7 @@ known_part(struct program *p, const struct node *job, const char *prefix, struct
 		}
 		if (place != INPUT_ABOUT)
 			kept = tree_with(
-			    p->arena, kept, key, place == INPUT_ABOVE ? known_part(p, item, path, left) : item);
+			    p->arena, kept, key, place == INPUT_ABOVE ? inputs_known_part(p, item, path, left) : item);
 	}
 	return kept;
 }
@@ -385,7 +384,7 @@ foreign_part(struct program *p, const struct node *root, const char *command)
 
 	*foreign = (struct foreign_job){.job = root, .command = command};
 	p->question.foreign = foreign;
-	return known_part(p, inputs_spread(p->arena, p->diag, p->command, root), "", &foreign->left);
+	return inputs_known_part(p, inputs_spread(p->arena, p->diag, p->command, root), "", &foreign->left);
 }
 
 /* Of `BASE CURRENT|JOB` a job stands in for two operands: two of them are no job. */
@@ -424,52 +423,5 @@ program_job(struct program *p, const struct node **job)
 	*job = ours ? root : foreign_part(p, root, command->text ? command->text : "?");
 	operands->list++;
 	operands->n--;
-	return true;
-}
-
-/* --- launchers ------------------------------------------------------------------------------------------- */
-
-static const struct setting *
-from_of(const struct program *p)
-{
-	const struct option *o = command_option_at(p->command, "from");
-	const struct setting *found = NULL;
-
-	for (size_t i = 0; o && strcmp(o->complete, "file") == 0 && i < p->args.options.n; i++)
-		if (strcmp(p->args.options.list[i].path, "from") == 0)
-			found = &p->args.options.list[i];
-	return found;
-}
-
-bool
-program_launch(struct program *p, const struct node **job)
-{
-	const struct setting *from = from_of(p);
-	struct foreign_job *foreign;
-	struct launch_file file;
-
-	if (!from)
-		return true;
-	if (!launcher_read(p->question.database, p->arena, p->diag, from->text, from->at, &file))
-		return false;
-	const enum launch_use takes = command_option_at(p->command, "stack") ? LAUNCH_TRAIN : LAUNCH_SERVE;
-	const bool takes_both = command_option_at(p->command, "use") != NULL;
-	if (!takes_both && (enum launch_use)file.by->use != takes) {
-		diag_error(p->diag, from->at, "%s launches %s (%s)", from->text,
-		    takes == LAUNCH_TRAIN ? "a server" : "training", file.by->name);
-		diag_hint(p->diag, "give it to 'ridge %s'", takes == LAUNCH_TRAIN ? "serve" : "train");
-		return false;
-	}
-	if (file.by->use == LAUNCH_SERVE && takes_both)
-		file.inputs = tree_with(p->arena, file.inputs, "use", tree_scalar(p->arena, "infer", from->at));
-	foreign = ARENA_NEW(p->arena, struct foreign_job);
-	*foreign = (struct foreign_job){.job = file.inputs,
-	    .command = file.by->name,
-	    .file = from->text,
-	    .unread = file.unread,
-	    .unmapped = file.unmapped};
-	const struct node *known = known_part(p, file.inputs, "", &foreign->left);
-	*job = *job ? tree_overlay(p->arena, *job, known) : known;
-	p->question.foreign = foreign;
 	return true;
 }

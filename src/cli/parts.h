@@ -157,8 +157,13 @@ int program_sweep(struct program *p, const struct node *inputs);
 int program_lines(struct program *p, const struct node *base);
 /* The first operand may be a job: a file that says `command:`, or the name of one in the database.  False on faults. */
 bool program_job(struct program *p, const struct node **job);
-/* The inputs of --from, a command line or file of a framework, laid over the job.  False with errors. */
+/* The inputs of --from, a command line or file of a framework, laid over the job; a plan has its layout as the value of
+ * --from.  False with errors. */
 bool program_launch(struct program *p, const struct node **job);
+/* Keep what this command knows of a job written for another one, and the names of the rest. */
+const struct node *inputs_known_part(struct program *p, const struct node *job, const char *prefix, struct words *left);
+/* Whether --from of this command takes a layout too. */
+bool launch_takes_layout(const struct option *from);
 
 /* Errors for what a tree of inputs has that the command does not know; `prefix` is the path of the map. */
 void inputs_known(struct arena *a, struct diag *d, const struct command *c, const struct node *map, const char *prefix);

@@ -259,7 +259,9 @@ given_node(const struct option *o, const struct node *tree)
 static void
 add(struct reads *r, const struct node *job, struct given_input input)
 {
-	input.elsewhere = job && input.node->at.file == job->at.file;
+	const char *file = job ? job->at.file : NULL, *from = input.node->at.file;
+
+	input.elsewhere = job && (from == file || (from && file && strcmp(from, file) == 0));
 	r->list[r->n++] = input;
 }
 

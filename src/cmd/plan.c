@@ -64,6 +64,8 @@ static const struct example plan_examples[] = {
         "types compared", 0},
     {"plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --from tp=8,pp=4,vp=5",
         "the changes of what runs today that help most", 0},
+    {"plan train llama3-70b --system dgx-h100 --from tests/fixtures/launchers/train.sh --top 4",
+        "the same of a launch file", 0},
     {"plan train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --pareto time:memory",
         "what less memory costs in time", 0},
     {"plan train llama3-8b --system dgx-h100 --gpus 8 --global-batch 64 --stack torchtitan --batch 1 --top 3",

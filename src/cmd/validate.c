@@ -18,6 +18,8 @@
 	    "maximum median error over all rows, 0.08 or 8%; exit status 1 above it")                                  \
 	X(0, predictions, "predictions", "predictions", WORD, "FILE", "output", NULL,                                  \
 	    "write each row with its prediction to FILE, as CSV")                                                      \
+	X(0, plan, "plan", "plan", FLAG, "", "", NULL,                                                                 \
+	    "judge ridge plan train: how layouts of published training runs stand among all that fit")                 \
 	X(0, cross, "cross", "cross", FLAG, "", "", NULL, "show errors on runs that the constants were fitted without")
 
 struct validate_in {
@@ -262,6 +264,20 @@ check_inputs(struct run *r, const struct validate_in *in)
 }
 
 static enum answer
+judge_plans(struct run *r, const struct validate_in *in)
+{
+	struct validation v = {.run = r};
+
+	run_reads(r, &in->files, &in->plan, &in->worst, NULL);
+	v.judge = plan_judge_new(&v);
+	if (!check_inputs(r, in) || !validation_read(&v, &in->files) ||
+	    !plan_judge_show(v.judge, in->files, (size_t)in->worst.value))
+		return REFUSED;
+	show_skipped(&v);
+	return ANSWERED;
+}
+
+static enum answer
 validate_run(struct run *r, const void *input)
 {
 	const struct validate_in *in = input;
@@ -274,6 +290,8 @@ validate_run(struct run *r, const void *input)
 		show_cross(r);
 		return ANSWERED;
 	}
+	if (in->plan)
+		return judge_plans(r, in);
 	run_reads(r, &in->files, &in->by, &in->only, &in->worst, &in->predictions, NULL);
 	if (!check_inputs(r, in) || !pick_dimensions(r, &in->by, dimensions) || !validation_read(&v, &in->files) ||
 	    !keep_only(r, &in->only, &v))
@@ -308,6 +326,7 @@ static const struct example validate_examples[] = {
         "measured and published collectives", 0},
     {"validate tests/corpus/memory.csv --only kind=measured --worst 10", "peak memory of published runs", 0},
     {"validate tests/corpus/gemm.csv --by gpu --max-error 10%", "fail above a median error", 0},
+    {"validate tests/corpus/train.csv --plan", "layouts of published runs against the best of a search", 0},
     {"validate --cross", "errors on runs that were left out of the fit", 0},
 };
 

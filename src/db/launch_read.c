@@ -168,10 +168,14 @@ can_say(const struct launcher *by, enum launch_fact fact, const char *is)
 
 /* --- inputs ---------------------------------------------------------------------------------------------- */
 
+/* Each at a place of its own: what reads one does not read the others. */
 static void
 put(struct reading *r, const char *path, const char *text)
 {
-	r->inputs = tree_with(r->arena, r->inputs, path, tree_scalar(r->arena, text, r->at));
+	struct source at = r->at;
+
+	at.file = arena_text(r->arena, at.file);
+	r->inputs = tree_with(r->arena, r->inputs, path, tree_scalar(r->arena, text, at));
 }
 
 static double
@@ -397,12 +401,13 @@ bool
 launcher_read(
     struct database *db, struct arena *a, struct diag *d, const char *path, struct source at, struct launch_file *out)
 {
-	struct reading r = {.arena = a, .inputs = tree_map(a, at), .at = {path, 0, 0, NULL, false}};
+	struct reading r = {.arena = a, .at = {path, 0, 0, NULL, false}};
 	const char *text;
 
 	*out = (struct launch_file){0};
 	if (!launch_pairs_read(a, d, path, at, &r.pairs, &text))
 		return false;
+	r.inputs = tree_map(a, r.at);
 	r.by = out->by = launcher_of(db, a, d, &r.pairs, text);
 	if (!r.by) {
 		diag_error(d, at, "%s has no option of a framework that is known", path);

@@ -227,3 +227,53 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	refused
 	says "vllm, sglang, trtllm"
 }
+
+@test "a plan begins with what a launch file runs" {
+	plan=(plan train llama3-70b --system dgx-h100)
+	today=$("$RIDGE" "${plan[@]}" --from tests/fixtures/launchers/train.sh --get step_s,peak_byte)
+	[ "$today" = "$("$RIDGE" train "${plan[@]:2}" --from tests/fixtures/launchers/train.sh --get step_s,peak_byte)" ] ||
+		complain "plan says $today"
+	ask "${plan[@]}" --from tests/fixtures/launchers/train.sh --top 2 --csv --table changes
+	answered
+	says "not understood: --num-layers, --hidden-size"
+	case $out in *"recompute none"*) ;; *) complain "the file's recomputation is not today's" ;; esac
+	# the file gives numbers of its own; the layout alone takes them from the options
+	by_hand=$("$RIDGE" "${plan[@]}" --gpus 64 --global-batch 128 --seq 8192 --recompute full --batch 1 --stack megatron-core \
+		--from tp=4,pp=4,vp=5,zero=1,sp --csv --table changes --top 2)
+	[ "$out" = "$by_hand" ] || complain "by hand it is $by_hand"
+	ask "${plan[@]}" --from tests/fixtures/launchers/train.sh --layout tp=4..8 --csv --table changes
+	answered
+	case $out in *"tp 4 -> 2"*) complain "a pin is not kept" ;; esac
+	for framework in torchtitan:torchtitan deepspeed:hf-deepspeed megatron:megatron-core bridge:megatron-bridge; do
+		job=(llama3-8b --system dgx-h100 --gpus 16)
+		"$RIDGE" plan train "${job[@]}" --global-batch 64 --seq 4096 --stack "${framework#*:}" --batch 1 --recompute none \
+			--emit "${framework%:*}" >"$tmp/file" 2>"$tmp/said" || true
+		step=$("$RIDGE" plan train "${job[@]}" --global-batch 64 --seq 4096 --stack "${framework#*:}" --batch 1 --recompute none \
+			--get step_s)
+		ask plan train "${job[@]}" --from "$tmp/file" --get step_s
+		[ "$out" = "$step" ] || complain "$framework: planned as $step"
+	done
+}
+
+@test "what a launch file says and the job has no use for is named" {
+	printf '%s ' torchrun --nproc-per-node 8 pretrain_gpt.py --micro-batch-size 1 --global-batch-size 64 --bf16 \
+		--cp-comm-type a2a --use-distributed-optimizer >"$tmp/run.sh"
+	ask train llama3-8b --system dgx-h100 --from "$tmp/run.sh"
+	says "run.sh: ignored here: cp_comm"
+}
+
+@test "a launch file of the other use is refused with the command that takes it" {
+	for command in train "plan train"; do
+		# shellcheck disable=SC2086 # words
+		ask $command llama3-8b --system dgx-h100 --from tests/fixtures/launchers/serve.sh
+		refused
+		says "serve.sh launches a server (vLLM)"
+		says "write 'ridge ${command/train/serve} --from tests/fixtures/launchers/serve.sh'"
+	done
+	ask train --from tests/fixtures/launchers/serve.sh
+	refused
+	says "launches a server"
+	ask plan train llama3-8b --system dgx-h100 --gpus 8 --global-batch 64 --from "$tmp/none.sh"
+	refused
+	says "neither a layout nor a launch file"
+}

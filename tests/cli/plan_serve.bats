@@ -120,3 +120,62 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	refused
 	says "operating points has no rank"
 }
+
+@test "what serves today is the setup of serve, and rows say what they save of it" {
+	asked=(llama3.1-70b --gpu h100 --rate 20 --isl 1000 --osl 250 --tpot 50ms --unconfirmed)
+	mapfile -t today < <("$RIDGE" plan serve "${asked[@]}" --from tests/fixtures/launchers/serve.sh \
+		--get today.0.n_replicas,today.0.ttft_s,today.0.tpot_s,today.0.n_limit_sequences,today.0.month_usd)
+	got=$("$RIDGE" serve llama3.1-70b --gpu h100 --isl 1000 --osl 250 --from tests/fixtures/launchers/serve.sh \
+		--rate "$(awk "BEGIN { print 20 / ${today[0]} }")" --get ttft_s,tpot_s)
+	[ "$got" = "${today[1]}"$'\n'"${today[2]}" ] || complain "${today[*]}: serve says $got"
+	[ "${today[3]}" = 128 ]
+	mapfile -t first < <("$RIDGE" plan serve "${asked[@]}" --engine vllm,sglang --dtype bf16,fp8 \
+		--from tests/fixtures/launchers/serve.sh --get layouts.0.month_usd,layouts.0.saved_frac,today.0.engine,today.0.dtype)
+	awk "BEGIN { d = 1 - ${first[0]} / ${today[4]} - ${first[1]}; exit !(d < 1e-9 && d > -1e-9) }" || complain "${first[*]}"
+	[ "${first[2]} ${first[3]}" = "vllm bf16" ] || complain "today is ${first[*]}"
+	# without --engine the file's is searched, and in one word it is the same
+	file=$("$RIDGE" plan serve "${asked[@]}" --from tests/fixtures/launchers/serve.sh --csv --table today)
+	word=$("$RIDGE" plan serve "${asked[@]}" --engine vllm --csv --table today \
+		--from tp=4,engine=vllm,kv-dtype=fp8,max-sequences=128,max-step-tokens=4096)
+	[ "$file" = "$word" ] || complain "$word is not $file"
+	"$RIDGE" plan serve "${asked[@]}" --from tests/fixtures/launchers/serve.sh --get layouts.0.engine | grep -qx vllm
+	# a setup that the search finds first saves nothing
+	layout=$("$RIDGE" plan serve "${asked[@]}" --engine sglang --max-sequences default --max-step-tokens default --get layout)
+	ask plan serve "${asked[@]}" --engine sglang --max-sequences default --max-step-tokens default --from "$layout" \
+		--get layouts.0.saved_frac,layouts.0.note
+	[ "$out" = 0$'\n'"not distinguishable from today" ] || complain "not nothing"
+}
+
+@test "what serves today and cannot is said or refused" {
+	asked=(llama3.1-70b --gpu h100 --engine vllm --rate 20 --isl 1000 --osl 250 --tpot 50ms --unconfirmed)
+	ask plan serve "${asked[@]}" --from tp=1
+	answered
+	says "does not carry the load within the SLOs"
+	for from in tp=3 tp=8,vp=2 nothing tp=4,foo=3 tp=2,engine=nope tp=4,max-sequences=0 tp=4,engine=llama.cpp; do
+		ask plan serve "${asked[@]}" --from "$from"
+		refused
+	done
+	ask plan serve "${asked[@]}" --from tp=4 --pareto cost:tpot
+	refused
+	says "leave --pareto out"
+	ask plan serve "${asked[@]}" --from tests/fixtures/launchers/train.sh
+	refused
+	says "write 'ridge plan train --from tests/fixtures/launchers/train.sh'"
+}
+
+@test "fronts and rows are drawn" {
+	for words in "--pareto cost:tpot" "--pareto tokens-per-gpu:tokens-per-user"; do
+		# shellcheck disable=SC2086 # words
+		ask "${plan[@]}" --gpu h100,h200 --engine vllm --dtype bf16,fp8 $words --plot "$tmp/front.gp"
+		answered
+		grep -q "'front'" "$tmp/front.gp"
+		grep -q "other setups" "$tmp/front.gp"
+	done
+	grep -q "tokens/s per user" "$tmp/front.gp"
+	for rank in cost power gpus ttft tpot; do
+		ask "${plan[@]}" --gpu h100,h200 --engine vllm --rank $rank --from tp=2 --plot "$tmp/$rank.gp"
+		answered
+		grep -q "'today'" "$tmp/$rank.gp"
+	done
+	grep -q "USD per month" "$tmp/cost.gp"
+}

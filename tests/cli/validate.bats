@@ -224,3 +224,31 @@ agrees() {
 	answered
 	awk -v a="$scored" -v b="$out" 'BEGIN { exit !(a > 0 && a / b > 0.9999 && a / b < 1.0001) }' || complain "$scored $out"
 }
+
+@test "published layouts are judged by the search of plan" {
+	sed -n '1p;5p' tests/corpus/train.csv >"$tmp/one.csv"
+	ask validate "$tmp/one.csv" --plan --get plans.0.best_layout,plans.0.layout,plans.0.n_family_rank
+	answered
+	best=$("$RIDGE" plan train qwen3-30b-a3b --gpu b200 --gpus 8 --global-batch 512 --seq 4096 --dtype mxfp8 \
+		--stack megatron-bridge --get layouts.0.layout,layouts.0.n_micro_sequences | paste -sd ' ' | sed 's/ /,batch /')
+	[ "$out" = "$best"$'\n'"dp=8,ep=8,zero=1,batch 1"$'\n'1 ] || complain "plan says $best"
+	# the layout that the search found is its own best
+	awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 1 { $at["mbs"] = 4 } { print }' "$tmp/one.csv" >"$tmp/best.csv"
+	ask validate "$tmp/best.csv" --plan --get median_regret_frac,near_best_frac,first_families_frac,plans.0.best_share_frac
+	[ "$out" = 0$'\n'1$'\n'1$'\n'1 ] || complain "regret of the best"
+	ask validate tests/corpus/train.csv --plan --worst 100 --csv --table plans
+	answered
+	[ "$(wc -l <"$tmp/out")" -gt 80 ]
+	awk -F, 'NR > 2 && $0 ~ /,batch/ { n = split($0, q, "\""); split(q[n], rest, ","); if (rest[2] < last) exit 1; last = rest[2] }' "$tmp/out"
+}
+
+@test "--plan is of training runs, and judges nothing else" {
+	ask validate tests/corpus/gemm.csv --plan
+	refused
+	says "no layout to judge"
+	for words in "--by gpu" "--only gpu=b200-sxm" "--max-error 10%" "--predictions $tmp/p.csv"; do
+		# shellcheck disable=SC2086 # words
+		ask validate tests/corpus/train.csv --plan $words
+		refused
+	done
+}

@@ -54,7 +54,7 @@ all=$(
 	allow report base report
 	allow ask base db import model search report ask cli/cli.h
 	allow cli base report ask cli commands.h paths.h \
-		db/db.h db/tree.h 'cli/inputs.c>db/launch.h' 'cli/library.c>import/import.h' \
+		db/db.h db/tree.h 'cli/launchers.c>db/launch.h' 'cli/library.c>import/import.h' \
 		'cli/cli.h>model/hw/hw.h' 'cli/cli.h>model/layer/layer.h'
 	allow cmd report ask cli cmd model/hw/dtype.def \
 		base db/db.h db/tree.h model/calc/calc.h model/collective/collective.h model/layer/layer.h \

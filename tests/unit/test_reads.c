@@ -117,7 +117,7 @@ static const struct {
     {"validate", "by", {"kind", "gpu"}},
     {"validate", "only", {"kind=measured", "gpu=h100-sxm5-80gb"}},
     {"validate", "predictions", {"/tmp/ridge-test-predictions.csv"}},
-    {"plan", "gpus", {"64", "16,64"}},
+    {"plan", "gpus", {"64", "16,64", "128"}},
     {"plan", "batch", {"2", "1,2"}},
     {"plan", "stack", {"torchtitan", "megatron-bridge"}},
     {"plan", "from", {"tp=8", "tp=4,pp=2"}},
@@ -126,6 +126,7 @@ static const struct {
     {"plan serve", "top", {"1"}},
     {"plan serve", "max_sequences", {"16", "64"}},
     {"plan serve", "max_step_tokens", {"512", "4096"}},
+    {"plan serve", "from", {"tp=4", "tp=2,max-sequences=64"}},
     {"plan serve", "kv_link", {"ib-ndr", "roce-400"}},
     {"serve", "from", {"tests/fixtures/launchers/serve.sh"}},
     {NULL, "from", {"tests/fixtures/launchers/train.sh"}},
@@ -470,7 +471,7 @@ try_example(const struct command *c, size_t i_example, int *n_shown)
 	if (q.args.sweeps.n || q.args.solve)
 		return;
 	struct program p = {.arena = a, .diag = kept, .command = c, .args = q.args, .question = {.database = database}};
-	ck_assert_msg(program_job(&p, &q.job), "%s: %s", e->line, said(a, kept));
+	ck_assert_msg(program_job(&p, &q.job) && program_launch(&p, &q.job), "%s: %s", e->line, said(a, kept));
 	q.args = p.args;
 	arguments_place(a, kept, c, &q.args);
 	q.base = see(c, inputs_with(&q, NULL, NULL), &q.args.operands);

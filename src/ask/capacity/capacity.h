@@ -52,6 +52,7 @@ struct capacity_plan_case {
 	struct price_in price;
 	struct word dtype, weights_dtype, kv_dtype;
 	const struct layout_in *layout;
+	const struct serve_layout *exact; /* the only one; NULL: all that `layout` allows */
 };
 
 /* Inputs of `ridge capacity`. */

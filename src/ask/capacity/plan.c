@@ -254,7 +254,13 @@ add_type(struct capacity_search *s, const struct gpu *gpu, const struct engine *
 	about.formats = f;
 	bind_serve_kernels(r, NULL, &p);
 	about.fitted = p.consensus;
-	add_layouts(s, &p, &about);
+	if (s->c->exact)
+		add_layout(s, &p, about, *s->c->exact);
+	else
+		add_layouts(s, &p, &about);
+	if (s->n == before && s->c->exact)
+		return run_refuse(r, s->c->layout->tp.from, s->fault ? s->fault : "this layout cannot be evaluated",
+		    "--from has to be a layout that the engine can serve");
 	if (s->n == before)
 		run_warn(r, "%s, %s, %s: %s", gpu->id, e->id, dtype_name(about.type),
 		    s->fault ? s->fault : "no layout divides the model");

@@ -58,8 +58,8 @@ bool
 plan_from_layout(struct run *r, struct word from, struct settings *out)
 {
 	if (!strchr(from.text, '=')) {
-		diag_error(r->diag, from.from, "'%s' is no layout", from.text);
-		diag_hint(r->diag, "write for example --from tp=8,pp=4,vp=5");
+		diag_error(r->diag, from.from, "'%s' is neither a layout nor a launch file", from.text);
+		diag_hint(r->diag, "write for example --from tp=8,pp=4,vp=5, or on the command line --from run.sh");
 		return false;
 	}
 	return arguments_layout(r->arena, r->diag, from.text, from.from, out);

@@ -59,8 +59,8 @@ struct plan_in {
 	    "the upper end of the interval must meet --deadline and --budget, not the prediction alone")               \
 	X(0, pareto, "pareto", "pareto", CHOICE, "FRONT", "time:gpus|time:memory|cost:time|energy:time", NULL,         \
 	    "list what nothing beats in both, instead of a rank")                                                      \
-	X(0, from, "from", "from", WORD, "LAYOUT", "", NULL,                                                           \
-	    "layout that runs today (tp=8,pp=4): the changes that help most")                                          \
+	X(0, from, "from", "from", WORD, "LAYOUT|FILE", "file", NULL,                                                  \
+	    "layout that runs today (tp=8,pp=4), or its launch file (run.sh, TOML, JSON): the changes that help most") \
 	X(0, groups, "groups", "groups", FLAG, "", "", NULL, "list one row for each group that can be told apart")     \
 	X(0, emit_rank, "emit-rank", "emit_rank", COUNT, "N", "", NULL, "row that --emit prints (default: 1)")         \
 	X(0, top, "top", "top", COUNT, "K", "", "10", "layouts listed")                                                \

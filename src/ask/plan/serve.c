@@ -271,9 +271,10 @@ rank_named(const char *name)
 	return (enum plan_rank)i;
 }
 
-static void
-set_case(const struct plan_serve_in *in, struct plan_served *p)
+void
+plan_serve_case(const struct plan_serve_in *in, struct plan_served *p)
 {
+	*p = (struct plan_served){.in = in, .rank = rank_named(in->rank.text)};
 	p->dtype = (struct word){"bf16", {inputs_default, 0, 0, NULL, false}};
 	p->about = (struct capacity_plan_case){.model = in->model,
 	    .gpus = &in->gpu,
@@ -295,16 +296,23 @@ plan_serve_search(struct run *r, const struct plan_serve_in *in, struct plan_ser
 {
 	struct limits sequences, tokens;
 
-	*p = (struct plan_served){.in = in, .rank = rank_named(in->rank.text)};
-	set_case(in, p);
+	plan_serve_case(in, p);
 	p->search = (struct capacity_search){.run = r, .in = &in->plan, .c = &p->about};
-	run_reads(r, &in->rank, NULL);
+	run_reads(r, &in->rank, &in->from, NULL);
+	if (in->from.text && in->pareto.text)
+		return run_refuse(
+		    r, in->from.from, "what serves today is compared by one figure", "leave --pareto out");
 	if (!read_limits(r, "max-sequences", &in->max_sequences, &sequences) ||
 	    !read_limits(r, "max-step-tokens", &in->max_step_tokens, &tokens) || !run_whole(r, "top", in->top, 1) ||
 	    !run_whole(r, "emit-rank", in->emit_rank, 1) || !capacity_load(r, &in->plan, &p->about, &p->load) ||
 	    !capacity_candidates(&p->search))
 		return false;
 	capacity_drafts(&p->search, &p->load);
+	if (in->from.text) {
+		p->today = ARENA_NEW(r->arena, struct plan_candidate);
+		if (!plan_serve_today(r, in, &p->load, p->today))
+			return false;
+	}
 	size_all(p, &sequences, &tokens);
 	if (!in->plan.unconfirmed && !in->pareto.text)
 		confirm(r, p);

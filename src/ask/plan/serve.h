@@ -39,12 +39,21 @@ struct plan_serve_in {
 	    "plan pools too: replicas that prefill and others that decode, each with its own GPU and layout")          \
 	X(0, kv_link, "kv-link", "kv_link", WORD, "NAME", "link", NULL,                                                \
 	    "link that carries KV caches between pools, one per GPU (default: ib-ndr)")                                \
+	X(0, from, "from", "from", WORD, "LAYOUT|FILE", "file", NULL,                                                  \
+	    "layout that serves today (tp=8), or its launch file (serve.sh): what each row saves")                     \
 	X(0, top, "top", "top", COUNT, "K", "", "10", "rows listed")                                                   \
 	X(0, emit_rank, "emit-rank", "emit_rank", COUNT, "N", "", "1", "row that --emit prints")
 	PLAN_SERVE_OPTIONS(OPTION_MEMBER)
 	struct layout_in layout;
 	struct capacity_plan_in plan;
 	struct launch_serve_in launch;
+};
+
+/* A row: a setup at the load, or at another operating point. */
+struct plan_served_row {
+	const struct plan_candidate *c;
+	char group;
+	double gpu_token_per_s, user_token_per_s; /* of an operating point; NaN: the load's */
 };
 
 /* What was searched. */
@@ -55,13 +64,11 @@ struct plan_served {
 	struct plan_load load;
 	enum plan_rank rank;
 	struct word dtype;
-};
-
-/* A row: a setup at the load, or at another operating point. */
-struct plan_served_row {
-	const struct plan_candidate *c;
-	char group;
-	double gpu_token_per_s, user_token_per_s; /* of an operating point; NaN: the load's */
+	struct plan_candidate *today; /* of --from, sized; or NULL */
+	/* of a front: the two measures, and all that was compared */
+	int x, y;
+	size_t n_points;
+	struct plan_served_row *points;
 };
 
 /* Replicas that prefill, others that decode, and the link between them. */
@@ -77,6 +84,12 @@ struct plan_pools {
 /* The cheapest pairs of pools whose caches the link carries. */
 struct plan_pools *plan_serve_pools(struct run *r, const struct plan_served *p, const struct link *link, size_t *n);
 
+/* The case of the search by the inputs. */
+void plan_serve_case(const struct plan_serve_in *in, struct plan_served *p);
+/* The setup of --from, sized for the load and confirmed.  False with errors. */
+bool plan_serve_today(
+    struct run *r, const struct plan_serve_in *in, const struct plan_load *load, struct plan_candidate *out);
+
 /* Candidates sized, tuned, ranked and confirmed.  False with errors. */
 bool plan_serve_search(struct run *r, const struct plan_serve_in *in, struct plan_served *p);
 /* The half-width, in logarithms, of what a setup is ranked by. */
@@ -86,7 +99,12 @@ void plan_serve_groups(struct run *r, const struct plan_served *p, struct plan_s
 /* The rows that are listed: the best of each GPU, engine and dtype, or the front. */
 struct plan_served_row *plan_serve_rows(struct run *r, const struct plan_served *p, size_t *n);
 /* False with an error: no such pair. */
-bool plan_serve_front(struct run *r, const struct plan_served *p, struct plan_served_row **rows, size_t *n);
+bool plan_serve_front(struct run *r, struct plan_served *p, struct plan_served_row **rows, size_t *n);
+/* A measure of a setup at the load: what it can be ranked by, or the whole latency (N_PLAN_RANKS). */
+double plan_serve_measure(const struct plan_candidate *c, int measure);
+/* The front before all setups, or what rows are ranked by over the TPOT. */
+const struct plot *plan_serve_plot(
+    struct run *r, const struct plan_served *asked, const struct plan_served_row *rows, size_t n);
 
 enum answer plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_served_row *rows, size_t n);
 

@@ -12,8 +12,8 @@ enum { N_POINTS = 12 };
 static const char *const measures[] = {"cost", "power", "gpus", "ttft", "tpot", "e2e"};
 enum { N_MEASURES = sizeof measures / sizeof *measures };
 
-static double
-value_of(const struct plan_candidate *c, int measure)
+double
+plan_serve_measure(const struct plan_candidate *c, int measure)
 {
 	if (measure < (int)N_PLAN_RANKS)
 		return plan_rank_value(c, (enum plan_rank)measure);
@@ -47,18 +47,21 @@ by_x(const void *a, const void *b)
 }
 
 static struct plan_served_row *
-front_of(struct run *r, struct spot *spots, size_t n, size_t *n_rows)
+front_of(struct run *r, struct plan_served *p, struct spot *spots, size_t n, size_t *n_rows)
 {
+	p->points = ARENA_ARRAY(r->arena, struct plan_served_row, n + 1);
 	struct plan_served_row *rows = ARENA_ARRAY(r->arena, struct plan_served_row, n + 1);
 	double least = INFINITY;
 
 	*n_rows = 0;
 	qsort(spots, n, sizeof *spots, by_x);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		p->points[p->n_points++] = spots[i].row;
 		if (spots[i].y < least) {
 			least = spots[i].y;
 			rows[(*n_rows)++] = spots[i].row;
 		}
+	}
 	return rows;
 }
 
@@ -92,7 +95,7 @@ add_points(struct run *r, const struct plan_served *p, const struct plan_candida
 }
 
 static struct plan_served_row *
-token_front(struct run *r, const struct plan_served *p, size_t *n_rows)
+token_front(struct run *r, struct plan_served *p, size_t *n_rows)
 {
 	const struct capacity_search *s = &p->search;
 	struct spot *spots = ARENA_ARRAY(r->arena, struct spot, s->n * N_POINTS + 1);
@@ -101,7 +104,7 @@ token_front(struct run *r, const struct plan_served *p, size_t *n_rows)
 	for (size_t i = 0; i < s->n; i++)
 		if (s->list[i].bound != PLAN_DOES_NOT_FIT)
 			n += add_points(r, p, &s->list[i], spots + n);
-	return front_of(r, spots, n, n_rows);
+	return front_of(r, p, spots, n, n_rows);
 }
 
 /* Refuse inputs that shape or rank the load: the points of this front cover all loads. */
@@ -126,7 +129,7 @@ has_no_load(struct run *r)
 /* --- the question ---------------------------------------------------------------------------------------- */
 
 bool
-plan_serve_front(struct run *r, const struct plan_served *p, struct plan_served_row **rows, size_t *n)
+plan_serve_front(struct run *r, struct plan_served *p, struct plan_served_row **rows, size_t *n)
 {
 	const struct word w = p->in->pareto;
 	const struct capacity_search *s = &p->search;
@@ -147,12 +150,16 @@ plan_serve_front(struct run *r, const struct plan_served *p, struct plan_served_
 		    "tokens-per-gpu:tokens-per-user");
 	struct spot *spots = ARENA_ARRAY(r->arena, struct spot, s->n + 1);
 	size_t n_spots = 0;
+	p->x = x;
+	p->y = y;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct plan_candidate *c = &s->list[i];
-		if (plan_feasible(c) && !c->idle && isfinite(value_of(c, x)) && isfinite(value_of(c, y)))
-			spots[n_spots++] = (struct spot){value_of(c, x), value_of(c, y), {c, 'a', NAN, NAN}};
+		if (plan_feasible(c) && !c->idle && isfinite(plan_serve_measure(c, x)) &&
+		    isfinite(plan_serve_measure(c, y)))
+			spots[n_spots++] =
+			    (struct spot){plan_serve_measure(c, x), plan_serve_measure(c, y), {c, 'a', NAN, NAN}};
 	}
-	*rows = front_of(r, spots, n_spots, n);
+	*rows = front_of(r, p, spots, n_spots, n);
 	plan_serve_groups(r, p, *rows, *n);
 	return true;
 }

@@ -83,6 +83,30 @@ show_difference(
 	    "errors of both setups in full");
 }
 
+/* Of what is paid for today, or of today's latency; the first column of savings says whether they can be told from 0.
+ */
+static void
+show_saved(struct run *r, const struct plan_served *p, const struct plan_served_row *row)
+{
+	struct sheet *sh = r->sheet;
+	double own = plan_rank_value(row->c, p->rank), today = p->today ? plan_rank_value(p->today, p->rank) : INFINITY;
+
+	if (isnan(own) || isnan(today)) {
+		own = row->c->n_gpus;
+		today = p->today->n_gpus;
+	}
+	if (!p->today || !plan_feasible(p->today))
+		return;
+	const double half = hypot(plan_serve_half(r, p, row->c), plan_serve_half(r, p, p->today));
+	TAKE(sh, row_value, own);
+	TAKE(sh, today_value, today);
+	LET(sh, saved_frac, 1 - row_value / today_value);
+	SHOW(sh, saved_frac, saved_frac);
+	const double low = 1 - row_value / today_value * exp(half), high = 1 - row_value / today_value * exp(-half);
+	BETWEEN(sh, saved_frac, low, high, "errors of both setups in full");
+	TELL(sh, note, low < 0 && high > 0 ? "not distinguishable from today" : "");
+}
+
 /* An operating point of a replica instead of the load's. */
 static void
 show_point(struct run *r, const struct plan_served_row *row)
@@ -116,6 +140,22 @@ show_row(
 	show_bands(r, row);
 	show_limits(r, row->c);
 	show_difference(r, p, row, best);
+	show_saved(r, p, row);
+}
+
+static void
+show_today(struct run *r, const struct plan_served *p)
+{
+	SCOPE_I (r->sheet, "today", 0) {
+		const struct plan_served_row row = {p->today, 'a', NAN, NAN};
+		capacity_plan_show(r, &p->in->plan, p->today, &p->load);
+		if (plan_feasible(p->today))
+			show_bands(r, &row);
+		show_limits(r, p->today);
+	}
+	if (!plan_feasible(p->today))
+		run_warn(r, "what serves today does not carry the load within the SLOs: %s",
+		    plan_bound_text(p->today->bound));
 }
 
 /* --- nothing --------------------------------------------------------------------------------------------- */
@@ -231,6 +271,8 @@ warn(struct run *r, const struct plan_served *p, const struct plan_served_row *r
 enum answer
 plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_served_row *rows, size_t n)
 {
+	if (p->today)
+		show_today(r, p);
 	if (n == 0 && !p->in->pools)
 		return nothing_meets(r, p);
 	for (size_t i = 0; i < n; i++)
@@ -238,6 +280,8 @@ plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_se
 			show_row(r, p, &rows[i], &rows[0]);
 	if (n > 0)
 		show_first(r, p, &rows[0]);
+	if (n > 0 && r->draws)
+		r->plot = plan_serve_plot(r, p, rows, n);
 	if (n > 0 && isnan(rows[0].gpu_token_per_s))
 		warn(r, p, rows);
 	if (p->in->pools) {

@@ -154,6 +154,28 @@ bind_row(struct published *p, struct train_bound *b)
 	return NULL;
 }
 
+/* The same run on one GPU with one sequence, as a search begins. */
+static const char *
+bind_open(const struct train_row *t, struct train_bound *b)
+{
+	static const char left_out[] = "layout recompute stage_layers microbatches global_batch";
+	struct published p = t->published;
+	const struct node *no_sp = tree_at(p.inputs, "layout.no_sp"), *all = p.inputs;
+	struct train_doubts doubts = {0};
+	struct run r;
+
+	p.inputs = tree_map(p.arena, all->at);
+	for (size_t i = 0; i < all->n; i++)
+		if (!text_lists(left_out, all->keys[i]->text))
+			p.inputs = tree_with(p.arena, p.inputs, all->keys[i]->text, all->items[i]);
+	if (no_sp)
+		p.inputs = tree_with(p.arena, p.inputs, "layout.no_sp", no_sp);
+	published_number(&p, "gpus", 1);
+	published_number(&p, "batch", 1);
+	train_row_defaults(&p, &doubts);
+	return bind(&p, &r, b) ? NULL : run_refusal(&r);
+}
+
 /* The largest shares of the step. */
 static const char *
 made_of(struct arena *a, const struct train_job *job, const struct train_terms *t)
@@ -274,11 +296,27 @@ list_case(struct validation *v, struct train_row *t)
 }
 
 static void
+judge(struct validation *v, const struct validate_row *row, const struct train_row *t, const char *why)
+{
+	struct train_bound open;
+
+	why = why ? why : t->bound.ask.n_gpus == 1 ? "one GPU has one layout" : bind_open(t, &open);
+	if (why)
+		validation_skip(v, row_line(row), why);
+	else
+		plan_judge_row(v->judge, t, &open);
+}
+
+static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
 	struct train_row t;
 	const char *why = train_row_predict(context, row, &t);
 
+	if (v->judge) {
+		judge(v, row, &t, why);
+		return;
+	}
 	if (why && list_case(v, &t))
 		return;
 	if (why)

@@ -26,8 +26,9 @@ struct validation {
 	/* serving rows of these engines and architectures alone; NULL: all */
 	bool (*wants)(void *context, const char *engine, const char *architecture);
 	void *wants_context;
-	bool progress; /* somebody watches */
-	bool unlisted; /* peaks of unknown frameworks are predicted as unlisted */
+	struct plan_judge *judge; /* layouts of training runs are judged instead; or NULL */
+	bool progress;            /* somebody watches */
+	bool unlisted;            /* peaks of unknown frameworks are predicted as unlisted */
 	double began_s;
 };
 
@@ -248,6 +249,13 @@ struct train_row {
 };
 /* Why there is no prediction, or NULL. */
 const char *train_row_predict(struct train_reader *x, const struct validate_row *row, struct train_row *out);
+/* Published layouts against the best of a search. */
+struct plan_judge;
+struct plan_judge *plan_judge_new(struct validation *v);
+/* `open`: the same run with its layout, micro-batch and recomputation left open. */
+void plan_judge_row(struct plan_judge *j, const struct train_row *t, const struct train_bound *open);
+/* A summary, and the `worst` of them.  False with an error: there are none. */
+bool plan_judge_show(const struct plan_judge *j, struct words files, size_t worst);
 /* From now on every row is of this stack, whatever framework it names: for fits. */
 void train_reader_stack(struct train_reader *x, const struct stack *stack);
 
