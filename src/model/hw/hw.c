@@ -232,7 +232,7 @@ static const struct {
 	const char *reference;
 } forms[N_FORMS] = {
 #define FORM(id, quantity, reference) {quantity, reference},
-#include "model/hw/form.def"
+#include "model/hw/calibration.def"
 #undef FORM
 };
 

@@ -189,7 +189,7 @@ struct generation_calibration {
 /* Attention with other head dimensions and dtypes than 128 and 16 bits. */
 enum attention_fit {
 #define ATTENTION(id, ...) ATTENTION_FIT_##id,
-#include "model/hw/attention.def"
+#include "model/hw/calibration.def"
 #undef ATTENTION
 	N_ATTENTION_FITS,
 };
@@ -227,7 +227,7 @@ struct launch_calibration {
 
 enum collective {
 #define COLLECTIVE(id, text, ...) COLLECTIVE_##id,
-#include "model/hw/collective.def"
+#include "model/hw/calibration.def"
 #undef COLLECTIVE
 	N_COLLECTIVES,
 };
@@ -291,7 +291,7 @@ bool calibration_own(const struct calibration *c, const char *section);
 
 enum param_form {
 #define FORM(id, quantity, reference) FORM_##id,
-#include "model/hw/form.def"
+#include "model/hw/calibration.def"
 #undef FORM
 	N_FORMS,
 };
