@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "cli/parts.h"
-#include "db/launch.h"
+#include "db/db.h"
 #include "db/tree.h"
 
 #include <stdio.h>

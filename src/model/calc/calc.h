@@ -37,7 +37,7 @@ double scale_interval(struct sheet *sh, const struct scale_estimate *e);
 /* The same for a throughput. */
 double scale_rate_interval(struct sheet *sh, const struct scale_estimate *e);
 
-/* Work of a data-parallel step against one rank: what waiting leaves of n (ridge/collective.h has the waiting). */
+/* Work of a data-parallel step against one rank: what waiting leaves of n (collective.h has the waiting). */
 double scale_step_speedup(struct sheet *sh, double n_ranks, double efficiency_frac);
 
 /* Share of a pipeline step in which a stage idles. */
@@ -361,7 +361,7 @@ double data_slowdown(struct sheet *sh, double expected_sample_per_s, double rate
 
 /* --- a loader that changes ------------------------------------------------------------------------------- */
 
-/* A step of which loading is a share; what it gains is gain_part, stack_gain.h. */
+/* A step of which loading is a share; what it gains is gain_part. */
 double data_iteration(struct sheet *sh, double load_s, double load_frac);
 /* Upper limit of the sample rate with a faster loader. */
 double data_most(struct sheet *sh, double rate_sample_per_s, double gain);
@@ -385,7 +385,7 @@ double data_volume(struct sheet *sh, double flow_byte_per_s, double length_s);
 
 /* --- checkpoints on the same storage --------------------------------------------------------------------- */
 
-/* Time of one (alone: checkpoint_write, reliability.h) beside reading that is served first. */
+/* Time of one (alone: checkpoint_write) beside reading that is served first. */
 double data_burst_beside(struct sheet *sh, double burst_s, double read_frac);
 /* Share of the storage's time that both take. */
 double data_busy_both(struct sheet *sh, double read_frac, double write_frac);
@@ -554,7 +554,7 @@ double gain_amount(struct sheet *sh, double before, double after);
 /* Steps multiply. */
 double gain_product(struct sheet *sh, double so_far, double factor);
 double gain_remaining(struct sheet *sh, double target, double have);
-/* Time and money after a speedup, and the time that it saves (cost.h has the money). */
+/* Time and money after a speedup, and the time that it saves. */
 double gain_time(struct sheet *sh, double base_s, double speedup);
 double gain_cost(struct sheet *sh, double base_usd, double speedup);
 /* What the run took before a speedup. */

@@ -3,7 +3,6 @@
 #include "model/hw/hw.h"
 
 #include "base/base.h"
-#include "model/hw/measurement.h"
 
 #include <string.h>
 
