@@ -6,6 +6,7 @@
 #include "model/calc/calc.h"
 #include "model/hw/hw.h"
 #include "model/layer/layer.h"
+#include "model/measured/measured.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
 

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
 #include "search/fit/fit.h"
