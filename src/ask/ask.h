@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 
 /* --- measurements of any unit -------------------------------------------------------------------------------- */
 

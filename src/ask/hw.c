@@ -6,6 +6,7 @@
 #include "db/db.h"
 #include "model/calc/calc.h"
 #include "model/kernel/kernel.h"
+#include "model/measured/measured.h"
 
 void
 hw_figure(struct run *r, const struct answer_entry *answer, struct datum d)

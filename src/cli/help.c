@@ -334,7 +334,7 @@ offer_values(struct completer *c, const struct command *command, const char *com
 		offer_ids(c, command);
 	else if (strcmp(complete, "format") == 0)
 		for (size_t i = 0; i < N_FORMATS; i++)
-			offer(c, formats[i].name);
+			offer(c, number_formats[i].name);
 	else if (strcmp(complete, "path") == 0 && command) {
 		for (size_t g = 0; g < command->n_groups; g++)
 			for (size_t i = 0; i < command->groups[g].n; i++)

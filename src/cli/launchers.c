@@ -3,7 +3,7 @@
 #include "cli/parts.h"
 
 #include "base/base.h"
-#include "db/launch.h"
+#include "db/db.h"
 #include "db/tree.h"
 
 #include <string.h>

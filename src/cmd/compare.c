@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "import/import.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 #include "search/stats/stats.h"
 
 #include <math.h>

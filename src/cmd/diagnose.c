@@ -4,6 +4,7 @@
 #include "ask/ask.h"
 #include "ask/bind/bind.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 
 #include <string.h>
 

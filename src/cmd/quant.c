@@ -3,7 +3,6 @@
 #include "ask/bind/bind.h"
 #include "base/base.h"
 #include "cli/cli.h"
-#include "model/calc/calc.h"
 #include "model/memory/memory.h"
 #include "search/stats/stats.h"
 
@@ -57,7 +56,7 @@ find(struct run *r, struct word name)
 	if (f)
 		return f;
 	for (; n < N_FORMATS; n++)
-		names[n] = formats[n].name;
+		names[n] = number_formats[n].name;
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
 		names[n++] = aliases[i].alias;
 	diag_error(r->diag, name.from, "'%s' is not a number format", name.text);
@@ -330,7 +329,7 @@ show_formats(struct run *r, const struct quant_in *in, const struct format *list
 static struct format
 integers(struct run *r, const struct quant_in *in)
 {
-	struct format f = formats[FORMAT_INT8];
+	struct format f = number_formats[FORMAT_INT8];
 
 	run_reads(r, &in->bits, NULL);
 
@@ -358,7 +357,7 @@ bind_quant_formats(struct run *r, const struct quant_in *in, struct format *list
 		return changed(r, in, &f, &list[(*n)++]);
 	}
 	for (; *n < N_FORMATS; (*n)++)
-		list[*n] = formats[*n];
+		list[*n] = number_formats[*n];
 	return true;
 }
 

@@ -2,6 +2,7 @@
 /* ridge trend: growth of a series, and when it reaches a limit. */
 #include "ask/ask.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 #include "search/stats/stats.h"
 
 #include <string.h>

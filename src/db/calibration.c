@@ -142,7 +142,7 @@ static const struct field collectives_fields[] = {
 	    .sub = &collective_schema,                                                                                 \
 	    .offset = offsetof(struct file, fig.collective[COLLECTIVE_##id]),                                          \
 	    .help = title},
-#include "model/hw/collective.def"
+#include "model/hw/calibration.def"
 #undef COLLECTIVE
 };
 SCHEMA(collectives_schema, "'collective'", struct file, collectives_fields);
@@ -154,7 +154,7 @@ static const struct field networks_fields[] = {
 	    .sub = &network_schema,                                                                                    \
 	    .offset = offsetof(struct file, fig.network[COLLECTIVE_##id]),                                             \
 	    .help = title},
-#include "model/hw/collective.def"
+#include "model/hw/calibration.def"
 #undef COLLECTIVE
 };
 SCHEMA(networks_schema, "'network'", struct file, networks_fields);
@@ -180,12 +180,12 @@ SCHEMA(attention_schema, "'attention'", struct file, attention_fields);
 	        .offset = offsetof(struct file, fig.generation_by[ATTENTION_FIT_##id])},                               \
 	};                                                                                                             \
 	SCHEMA(attention_##id##_schema, "'attention_by'", struct file, attention_##id##_fields);
-#include "model/hw/attention.def"
+#include "model/hw/calibration.def"
 #undef ATTENTION
 static const struct field attention_by_fields[] = {
 #define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte)                                                         \
 	{.key = text, .kind = FIELD_MAP, .sub = &attention_##id##_schema},
-#include "model/hw/attention.def"
+#include "model/hw/calibration.def"
 #undef ATTENTION
 };
 SCHEMA(attention_by_schema, "'attention_by'", struct file, attention_by_fields);

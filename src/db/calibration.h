@@ -26,7 +26,7 @@
 	}
 enum {
 #define FORM(id, quantity, reference) QUANTITY_##id = quantity,
-#include "model/hw/form.def"
+#include "model/hw/calibration.def"
 #undef FORM
 };
 #define SCHEMA(var, name_, type, rows)                                                                                 \

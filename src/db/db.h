@@ -6,6 +6,7 @@
 #include "model/calc/calc.h"
 #include "model/hw/hw.h"
 #include "model/layer/layer.h"
+#include "model/measured/measured.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
 
@@ -209,5 +210,18 @@ void lint_link(struct diag *d, const struct link *link);
 void lint_system(struct diag *d, const struct system *system);
 /* In workload.c. */
 void lint_workload(struct diag *d, const struct workload *w, double counted_params);
+
+/* --- launch files of frameworks and engines, read backwards by the rules of hwdb/launchers ---------------- */
+
+struct launch_file {
+	const struct launcher *by;
+	const struct node *inputs;     /* as a job has them: layout.tp, batch, dtype */
+	const char *unread, *unmapped; /* options that no rule is about; what rules say and no input takes; or NULL */
+};
+
+/* A command line (`run.sh`), a TOML or a JSON file, of the launcher that has most of its options.  False with errors.
+ */
+bool launcher_read(
+    struct database *db, struct arena *a, struct diag *d, const char *path, struct source at, struct launch_file *out);
 
 #endif

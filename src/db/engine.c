@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Read serving engines. */
 #include "db/parts.h"
-#include "db/store.h"
 
 #include "base/base.h"
 

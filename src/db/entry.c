@@ -3,7 +3,7 @@
 #include "db/db.h"
 
 #include "base/base.h"
-#include "db/store.h"
+#include "db/parts.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rules of hwdb/launchers backwards: from options to inputs. */
-#include "db/launch.h"
 
 #include "base/base.h"
 #include "db/parts.h"
-#include "db/store.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Read training frameworks: memory beyond the model states, and overheads of the step. */
 #include "db/parts.h"
-#include "db/store.h"
 
 #include "db/db.h"
 #include "model/memory/memory.h"

@@ -19,13 +19,13 @@ static const struct {
 	const char *names;
 } fields[N_HF_FIELDS] = {
 #define FIELD(id, kind, low, high, names) {#id, kind, low, high, names},
-#include "import/hf_fields.def"
+#include "import/hf.def"
 #undef FIELD
 };
 
 static const struct hf_family families[] = {
 #define FAMILY(...) {__VA_ARGS__},
-#include "import/hf_families.def"
+#include "import/hf.def"
 #undef FAMILY
 };
 

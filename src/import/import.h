@@ -5,11 +5,11 @@
 #include "base/base.h"
 #include "db/db.h"
 #include "db/tree.h"
-#include "model/hw/measurement.h"
+#include "model/hw/hw.h"
 #include "search/simulate/simulate.h"
 
 /*
- * Import of Hugging Face configurations (`config.json`) as model files.  Each model_type is a row of hf_families.def,
+ * Import of Hugging Face configurations (`config.json`) as model files.  Each model_type is a row of hf.def,
  * with a fixture in tests/fixtures/hf.
  */
 

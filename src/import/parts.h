@@ -8,12 +8,12 @@
 
 enum hf_field {
 #define FIELD(id, kind, low, high, names) HF_##id,
-#include "import/hf_fields.def"
+#include "import/hf.def"
 #undef FIELD
 	N_HF_FIELDS,
 };
 
-/* A row of hf_families.def. */
+/* A row of hf.def. */
 struct hf_family {
 	const char *type, *like, *fields, *fixed, *quiet, *defaults, *layers, *only, *remark;
 };
@@ -93,7 +93,7 @@ void hf_encoder(struct hf *h, struct node *out);
 /* `quantisation:` from quantization_config, or nothing. */
 void hf_quantisation(struct hf *h, struct node *out);
 
-/* The rules of the column `layers` in hf_families.def, and what they share. */
+/* The rules of the column `layers` in hf.def, and what they share. */
 
 /* A list with one entry per layer; entries for multi-token prediction may follow.  NULL when the file has none. */
 const struct node *hf_per_layer(struct hf *h, const char *name);

@@ -3,7 +3,7 @@
 # Every key that a file of hwdb may have stands in ridge-hwdb(5).
 page=${BUILD:-build}/man/ridge-hwdb.5 # with the rows of calibration.def
 missing=0
-for f in hardware calibration calibration_rates stack engine diagnosis transfer; do
+for f in hardware calibration calibration_rates stack engine diagnosis; do
 	keys=$(sed -n -E \
 		-e 's/.*\.key = "([a-z0-9_-]+)".*/\1/p' \
 		-e 's/^[[:space:]]*[A-Z]+\((struct [a-z_]+, )?"([a-z0-9_-]+)".*/\2/p' "src/db/$f.c" | grep -v '_$' | sort -u)

@@ -9,6 +9,7 @@
 #include "model/collective/collective.h"
 #include "model/kernel/kernel.h"
 #include "model/layer/layer.h"
+#include "model/measured/measured.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
 #include "model/train/train.h"

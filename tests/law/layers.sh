@@ -36,11 +36,11 @@ all=$(
 	allow db base db model paths.h aliases.inc \
 		'db/database.c>import/import.h' 'db/entry.c>bench/gpu_names.def'
 	allow import base db import model/hw/measurement.def \
-		model/hw/hw.h model/hw/measurement.h model/layer/layer.h search/simulate/simulate.h
+		model/hw/hw.h model/layer/layer.h search/simulate/simulate.h
 	allow model/hw base model/hw
 	allow model/calc base model/calc model/hw \
 		'model/calc/calc.h>model/layer/layer.h' 'model/calc/latency.c>model/layer/layer.h'
-	for domain in layer collective; do
+	for domain in layer collective measured; do
 		allow model/$domain base model/$domain model/hw
 	done
 	for domain in kernel memory; do
@@ -54,11 +54,11 @@ all=$(
 	allow report base report
 	allow ask base db import model search report ask cli/cli.h
 	allow cli base report ask cli commands.h paths.h \
-		db/db.h db/tree.h 'cli/launchers.c>db/launch.h' 'cli/library.c>import/import.h' \
+		db/db.h db/tree.h 'cli/library.c>import/import.h' \
 		'cli/cli.h>model/hw/hw.h' 'cli/cli.h>model/layer/layer.h'
 	allow cmd report ask cli cmd model/hw/dtype.def \
-		base db/db.h db/tree.h model/calc/calc.h model/collective/collective.h model/layer/layer.h \
-		model/memory/memory.h model/hw/hw.h model/hw/measurement.h model/kernel/kernel.h model/serve/serve.h model/train/train.h 'cmd/check.c>db' 'cmd/compare.c>import/import.h' search/plan/plan.h search/stats/stats.h
+		base db/db.h db/tree.h model/calc/calc.h model/measured/measured.h model/collective/collective.h model/layer/layer.h \
+		model/memory/memory.h model/hw/hw.h model/kernel/kernel.h model/serve/serve.h model/train/train.h 'cmd/check.c>db' 'cmd/compare.c>import/import.h' search/plan/plan.h search/stats/stats.h
 )
 if [ -n "$all" ]; then
 	echo "$all"
@@ -91,7 +91,7 @@ for folder in src/*/; do
 done
 for folder in src/model/*/; do
 	case $folder in
-	*/hw/ | */layer/ | */collective/ | */calc/ | */kernel/ | */memory/ | */train/ | */serve/) ;;
+	*/hw/ | */layer/ | */collective/ | */calc/ | */measured/ | */kernel/ | */memory/ | */train/ | */serve/) ;;
 	*) fault "$folder is no domain of models" ;;
 	esac
 done

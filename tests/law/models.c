@@ -23,8 +23,8 @@ enum { WORLDS = 300, QUICK_WORLDS = 30 };
 	    B(verified) ? datum(D(verify_s)) : datum_absent(), B(overhead) ? datum(D(overhead_s)) : datum_absent()})
 
 /* A format, some with groups of their own; one of floating point. */
-#define ANY_FORMAT (&formats[x->seed % N_FORMATS])
-#define FLOAT_FORMAT (&formats[x->seed % (FORMAT_MXFP4 + 1)])
+#define ANY_FORMAT (&number_formats[x->seed % N_FORMATS])
+#define FLOAT_FORMAT (&number_formats[x->seed % (FORMAT_MXFP4 + 1)])
 
 /* One stage, two branches of which one has two, one stage. */
 #define STAGE(stage, in, beside)                                                                                       \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "model/calc/calc.h"
+#include "model/hw/hw.h"
 
 #include "model/memory/memory.h"
 #include "search/stats/stats.h"
@@ -295,9 +295,9 @@ START_TEST(more_of_anything_is_better)
 	ck_assert(rounding_normal(named("nvfp4"), 16, 1e7).rms < rounding_normal(named("mxfp4"), 32, 1).rms);
 	/* nothing beats Shannon's bound */
 	for (int i = 0; i < N_FORMATS; i++) {
-		const struct rounding e =
-		    rounding_normal(&formats[i], formats[i].group > 0 ? formats[i].group : 4096, 1e7);
-		ck_assert(rounding_ideal_bits(NULL, e.rms) < format_bits(NULL, &formats[i]));
+		const struct rounding e = rounding_normal(
+		    &number_formats[i], number_formats[i].group > 0 ? number_formats[i].group : 4096, 1e7);
+		ck_assert(rounding_ideal_bits(NULL, e.rms) < format_bits(NULL, &number_formats[i]));
 		ck_assert(e.mean < e.rms);
 	}
 }

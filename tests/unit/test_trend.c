@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "model/calc/calc.h"
+#include "model/measured/measured.h"
 
 #include "base/base.h"
 #include "search/stats/stats.h"

@@ -4,6 +4,7 @@
 #include "db/db.h"
 #include "json_schema.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 #include "report/report.h"
 #include "said.h"
 #include "toy_answers.h"

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
 #include "search/fit/fit.h"
@@ -101,8 +102,6 @@ bool bind_network(
 /* The same as if nobody had measured this fabric. */
 bool bind_network_unmeasured(
     struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out);
-/* The fabrics that were measured, with what a node of theirs has. */
-const struct network_known *bind_known_networks(struct run *r, int *n);
 
 /* --- typical errors ------------------------------------------------------------------------------------------ */
 

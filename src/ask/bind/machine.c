@@ -30,7 +30,8 @@ hop_of(const struct calibration *fit, enum collective c)
 	return NAN;
 }
 
-const struct network_known *
+/* The fabrics that were measured, with what a node of theirs has. */
+static const struct network_known *
 bind_known_networks(struct run *r, int *n)
 {
 	struct arena *a = database_arena(r->database);

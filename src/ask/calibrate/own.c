@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `ridge calibrate --stack`: fit a training framework to measured steps. */
+/* Measured runs of an engine or a stack: reading them, what is left out, and the words of the entry they make. */
 #include "ask/calibrate/calibrate.h"
 
 #include "base/base.h"

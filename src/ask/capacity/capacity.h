@@ -144,4 +144,32 @@ void capacity_drafts(const struct capacity_search *s, struct plan_load *load);
 void capacity_plan_show(
     struct run *r, const struct capacity_plan_in *in, const struct plan_candidate *c, const struct plan_load *l);
 
+/* --- floors.c and floors_show.c ------------------------------------------------------------------------------ */
+
+enum { WAYS_MAX = 22, NODE = 8, TP_MOST = 1024 };
+struct plan {
+	const struct workload *w; /* NULL: --params alone */
+	bool load, shared, linear;
+	struct layout layout; /* tp 0: choose */
+	bool named;           /* a model whose weights are known part by part */
+	bool adp;             /* asked for, or tried where every GPU would keep a whole copy of the cache */
+	double weight_byte;   /* of numbers */
+};
+
+struct candidate {
+	const struct gpu *gpu; /* NULL: --gpu-mem */
+	struct formats formats;
+	struct memory_job job; /* one user on one replica, but for its layout */
+	struct capacity_case c;
+};
+
+/* One layout of a replica, and the instances it is rented in. */
+struct way {
+	struct layout layout;
+	struct rental rental;
+};
+
+/* The rows of one candidate; false when it does not fit. */
+bool floors_show(struct run *r, const struct price_in *price, const struct plan *p, const struct candidate *who);
+
 #endif

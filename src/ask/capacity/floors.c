@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `ridge capacity` without SLOs: GPU counts from memory and roofline floors. */
-#include "ask/capacity/parts.h"
+#include "ask/capacity/capacity.h"
 
 #include "ask/bind/bind.h"
 #include "base/base.h"

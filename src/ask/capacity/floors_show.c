@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Capacity from memory and roofline floors: replica layouts, and the rows of one candidate GPU. */
-#include "ask/capacity/parts.h"
+#include "ask/capacity/capacity.h"
 
 #include "ask/bind/bind.h"
 #include "base/base.h"
@@ -47,7 +47,7 @@ layout_of(const struct plan *p, double tp, bool adp)
 }
 
 /* Powers of two that divide the heads: groups of at most `most` GPUs, each as one and attending apart. */
-int
+static int
 floors_ways(const struct plan *p, double most, struct way *ways)
 {
 	int n = 0;
@@ -75,7 +75,7 @@ job_of(const struct candidate *who, const struct layout *l)
 }
 
 /* As --layout takes it. */
-const char *
+static const char *
 floors_layout(struct run *r, const struct candidate *who, const struct layout *l)
 {
 	const struct memory_job job = job_of(who, l);
@@ -86,7 +86,7 @@ floors_layout(struct run *r, const struct candidate *who, const struct layout *l
 }
 
 /* What one GPU of the replica holds. */
-struct capacity_replica
+static struct capacity_replica
 floors_replica(struct sheet *sh, const struct plan *p, const struct candidate *who, const struct way *way)
 {
 	const struct memory_job job = job_of(who, &way->layout);
@@ -114,7 +114,7 @@ floors_replica(struct sheet *sh, const struct plan *p, const struct candidate *w
 }
 
 /* Add prices to all layouts, without listing them under `assumed`. */
-bool
+static bool
 floors_price_ways(struct run *r, const struct price_in *price, const struct plan *p, const struct candidate *who,
     struct way *ways, int n, struct capacity_replica *all)
 {

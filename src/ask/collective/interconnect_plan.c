@@ -303,7 +303,7 @@ error_words(struct run *r, const struct calibration *c, const char *name, const 
 
 static const char *const keys[N_COLLECTIVES] = {
 #define COLLECTIVE(id, text, key, title) [COLLECTIVE_##id] = key,
-#include "model/hw/collective.def"
+#include "model/hw/calibration.def"
 #undef COLLECTIVE
 };
 

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 
 #include <string.h>
 

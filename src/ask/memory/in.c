@@ -100,7 +100,7 @@ memory_recompute(struct run *r, const struct words *list, enum recompute *policy
 	    "every-2",
 	    "uniform-2",
 #define MODULE(id, text, title) text,
-#include "model/memory/recompute.def"
+#include "model/memory/choices.def"
 #undef MODULE
 	};
 	unsigned found = 0;

@@ -101,7 +101,7 @@ enum answer show_train_memory(struct run *r, const struct train_question *q, con
 /* Convolutional networks and recommenders: lists of operators. */
 bool train_is_list(struct run *r, const struct train_question *q);
 enum answer answer_train_list(struct run *r, const struct train_question *q);
-/* Warnings of train_rules.h, and what was assumed. */
+/* Warnings of train.def, and what was assumed. */
 void show_train_doubts(struct run *r, const struct train_bound *b, const struct train_answer *a);
 
 #endif

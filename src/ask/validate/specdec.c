@@ -5,6 +5,7 @@
  */
 #include "ask/validate/validate.h"
 #include "model/calc/calc.h"
+#include "model/measured/measured.h"
 
 #include <string.h>
 

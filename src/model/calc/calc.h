@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Closed forms: scaling laws, reliability, cost, number formats, caches, latency, launches, comparison. */
+/* Closed forms: scaling laws, reliability, cost, caches, data loading, latency, launches, speculation, speedups. */
 #ifndef RIDGE_MODEL_CALC_CALC_H
 #define RIDGE_MODEL_CALC_CALC_H
 
@@ -37,7 +37,7 @@ double scale_interval(struct sheet *sh, const struct scale_estimate *e);
 /* The same for a throughput. */
 double scale_rate_interval(struct sheet *sh, const struct scale_estimate *e);
 
-/* Work of a data-parallel step against one rank: what waiting leaves of n (ridge/collective.h has the waiting). */
+/* Work of a data-parallel step against one rank: what waiting leaves of n (collective.h has the waiting). */
 double scale_step_speedup(struct sheet *sh, double n_ranks, double efficiency_frac);
 
 /* Share of a pipeline step in which a stage idles. */
@@ -181,38 +181,6 @@ double cost_break_even_duty(struct sheet *sh, double own_usd_per_s, double n_gpu
 double cost_break_even(struct sheet *sh, double capital_usd, double rent_usd_per_s, double running_usd_per_s);
 /* An amount of money for a month of 730 hours. */
 double cost_month(struct sheet *sh, double all_usd_per_s);
-
-/* A measurement against an earlier one: how much worse, and the limit that a threshold sets.  Above 0 is worse. */
-
-/* Where more is better (throughput): the share that was lost, and the least that is allowed. */
-double compare_lost(struct sheet *sh, double baseline, double current);
-double compare_least(struct sheet *sh, double baseline, double threshold_frac);
-/* Where less is better (time, memory): the share that was added, and the most that is allowed. */
-double compare_added(struct sheet *sh, double baseline, double current);
-double compare_most(struct sheet *sh, double baseline, double threshold_frac);
-
-/* A value as a share of the most that it may be. */
-double compare_of_limit(struct sheet *sh, double current, double limit);
-
-/* Mann and Whitney's U as the probability that a current measurement is worse than an earlier one (ties count half). */
-double compare_worse_frac(struct sheet *sh, double n_worse_pairs, double n_baseline, double n_current);
-
-/* Whether a series grows, and when it reaches a limit.  Series are pure numbers in one unit, whatever it is; measured_*
- * gives a number its unit back. */
-
-/* Growth for each step between the first and the last point. */
-double trend_end_slope(struct sheet *sh, double first_step, double last_step, double first, double last);
-/* Its line's value at step 0. */
-double trend_start(struct sheet *sh, double first, double slope, double first_step);
-/* A line's value at a step, its growth over n steps, and the last step below a limit (slope above 0). */
-double trend_value(struct sheet *sh, double start, double slope, double n_steps);
-double trend_growth(struct sheet *sh, double slope, double n_steps);
-double trend_reached(struct sheet *sh, double start, double slope, double limit);
-
-/* A number of a series in its unit: bytes, seconds, bytes per second. */
-double measured_size(struct sheet *sh, double number, double unit_byte);
-double measured_time(struct sheet *sh, double number, double unit_s);
-double measured_rate(struct sheet *sh, double number, double unit_byte_per_s);
 
 /* A deadline: stages one after the other and side by side, what is left of the budget, and how long the tail is. */
 
@@ -361,7 +329,7 @@ double data_slowdown(struct sheet *sh, double expected_sample_per_s, double rate
 
 /* --- a loader that changes ------------------------------------------------------------------------------- */
 
-/* A step of which loading is a share; what it gains is gain_part, stack_gain.h. */
+/* A step of which loading is a share; what it gains is gain_part. */
 double data_iteration(struct sheet *sh, double load_s, double load_frac);
 /* Upper limit of the sample rate with a faster loader. */
 double data_most(struct sheet *sh, double rate_sample_per_s, double gain);
@@ -385,7 +353,7 @@ double data_volume(struct sheet *sh, double flow_byte_per_s, double length_s);
 
 /* --- checkpoints on the same storage --------------------------------------------------------------------- */
 
-/* Time of one (alone: checkpoint_write, reliability.h) beside reading that is served first. */
+/* Time of one (alone: checkpoint_write) beside reading that is served first. */
 double data_burst_beside(struct sheet *sh, double burst_s, double read_frac);
 /* Share of the storage's time that both take. */
 double data_busy_both(struct sheet *sh, double read_frac, double write_frac);
@@ -470,69 +438,6 @@ double draft_break_even(const struct draft_cost *c, double n_drafts);
 /* The acceptance that yields tokens_per_step tokens with n_drafts drafts; NaN outside 1 .. n_drafts + 1. */
 double draft_acceptance(double tokens_per_step, double n_drafts);
 
-/* Formats of numbers: what they cost, what they can hold, and how they round.  The table is format.def. */
-
-enum format_code { CODE_IEEE, CODE_E4M3, CODE_FINITE, CODE_INTEGER, CODE_NORMAL };
-enum scaling { SCALING_NONE, SCALING_ABSMAX, SCALING_POWER, SCALING_FP8 };
-
-struct format {
-	const char *name, *title, *source;
-	enum format_code code;
-	enum scaling scaling;
-	double exponent_bits, mantissa_bits, stored_bits;
-	double scale_bits, group, zero_bits; /* group 0: a scale that is not counted */
-	double outer_bits, outer_group;      /* second-level scale: bits, and scales per group */
-};
-
-enum {
-#define FORMAT(id, ...) FORMAT_##id,
-#include "model/calc/format.def"
-#undef FORMAT
-	N_FORMATS,
-};
-
-extern const struct format formats[N_FORMATS];
-/* The format of this name, or NULL. */
-const struct format *format_find(const char *name);
-bool format_is_float(const struct format *f);
-
-/* --- what it costs --------------------------------------------------------------------------------------- */
-
-double format_bits(struct sheet *sh, const struct format *f);
-double format_scale_bytes(struct sheet *sh, const struct format *f, double n_params);
-/* How many times smaller than a base. */
-double format_ratio(struct sheet *sh, double base_bits_per_weight, double bits_per_weight);
-
-/* --- what it can hold: a floating-point code, before scaling --------------------------------------------- */
-
-double format_element_bits(struct sheet *sh, const struct format *f);
-double format_largest(struct sheet *sh, const struct format *f);
-double format_smallest_normal(struct sheet *sh, const struct format *f);
-double format_smallest(struct sheet *sh, const struct format *f);
-double format_digits(struct sheet *sh, const struct format *f);
-/* From a number to the next. */
-double format_spacing(struct sheet *sh, const struct format *f, double magnitude);
-/* A number times a loss scale. */
-double format_scaled(struct sheet *sh, double value, double factor);
-/* An update in units of the spacing: below one half it is rounded away. */
-double format_update(struct sheet *sh, double update, double spacing);
-
-/* Integers: the largest one, and the step when the largest of a group is absmax. */
-double integer_largest(struct sheet *sh, double n_bits);
-double integer_step(struct sheet *sh, double absmax, double largest);
-/* Rounding to a grid: mean, root of the mean square, and largest error. */
-double rounding_mean(struct sheet *sh, double step);
-double rounding_rms(struct sheet *sh, double step);
-double rounding_worst(struct sheet *sh, double step);
-
-/* --- how it rounds a normal distribution, in units of its standard deviation ----------------------------- */
-
-double normal_mean_abs(struct sheet *sh);
-double rounding_relative(struct sheet *sh, double mean_error, double mean_abs);
-double rounding_snr(struct sheet *sh, double rms_error);
-/* Bits that the best code of all would need for this error. */
-double rounding_ideal_bits(struct sheet *sh, double rms_error);
-
 /* What optimizations are worth to a whole run: Amdahl's law for parts of it, products, time and money after each step,
  * and whether the hardware can be that fast.  (stack.h is another thing: the traits of training software.) */
 
@@ -554,7 +459,7 @@ double gain_amount(struct sheet *sh, double before, double after);
 /* Steps multiply. */
 double gain_product(struct sheet *sh, double so_far, double factor);
 double gain_remaining(struct sheet *sh, double target, double have);
-/* Time and money after a speedup, and the time that it saves (cost.h has the money). */
+/* Time and money after a speedup, and the time that it saves. */
 double gain_time(struct sheet *sh, double base_s, double speedup);
 double gain_cost(struct sheet *sh, double base_usd, double speedup);
 /* What the run took before a speedup. */
@@ -584,143 +489,5 @@ double gain_ahead(struct sheet *sh, double one_frac, double other_frac);
 double gain_mfu(
     struct sheet *sh, double n_params, double n_tokens, double n_gpus, double peak_flop_per_s, double time_s);
 double gain_floor(struct sheet *sh, double n_params, double n_tokens, double n_gpus, double peak_flop_per_s);
-
-/* Symptoms and causes: figures that were measured, and what is known to lie behind them. */
-
-enum figure {
-#define FIGURE(name, title, option) FIGURE_##name,
-#include "model/calc/figure.def"
-#undef FIGURE
-	N_FIGURES,
-	FIGURE_NONE = -1,
-};
-
-const char *figure_name(enum figure f);
-const char *figure_title(enum figure f);
-const char *figure_option(enum figure f);
-/* The figure with this name, or FIGURE_NONE. */
-enum figure figure_find(const char *name);
-
-/* What was measured; NaN where it was not. */
-struct figures {
-	double value[N_FIGURES];
-};
-
-/* A figure that speaks for a cause: above or below a limit, or simply given (neither limit). */
-struct sign {
-	enum figure figure;
-	struct datum above, below;
-	bool required; /* without it the cause is not meant */
-};
-
-/* Whether it is known, and whether it holds. */
-bool sign_known(const struct sign *s, const struct figures *f);
-bool sign_holds(const struct sign *s, const struct figures *f);
-
-enum harm { HARM_STOPS, HARM_SPOILS, HARM_SLOWS }; /* the run ends, its result is wrong, it is slow; worst first */
-enum use { USE_ANY, USE_TRAIN, USE_SERVE };
-
-/* The fix, and its source (or NULL). */
-struct fix {
-	const char *text, *cite;
-};
-
-/* One cause: a file of hwdb/diagnoses. */
-struct diagnosis {
-	const char *id, *name, *notes;
-	enum harm harm;
-	enum use use;
-	int n_signs, n_unless, n_stakes, n_fixes;
-	struct sign *signs, *unless; /* none of `unless` may hold */
-	const char *
-	    *stakes;       /* formulas over figures: the share of the time that it costs; the first that can be read */
-	struct fix *fixes; /* in this order */
-	const char *command; /* the command line that sizes it, with {figure|example} in it */
-	struct source from;
-};
-
-/* --- what figures say together --------------------------------------------------------------------------- */
-
-/* Idle that no part of the step accounts for: neither those that compute nor those that wait. */
-double diagnose_idle(struct sheet *sh, double gpu_busy_frac, double computing_frac, double waiting_frac);
-/* Parts of a step together. */
-double diagnose_together(struct sheet *sh, const double *part_frac, int n_parts);
-/* A step that is the sum of its parts. */
-double diagnose_step(struct sheet *sh, const double *part_s, int n_parts);
-/* What a part takes beyond its prediction, as a share of the step; 0 when it takes less. */
-double diagnose_excess(struct sheet *sh, double measured_s, double predicted_s, double step_s);
-/* The clock that a GPU holds, of its highest. */
-double diagnose_clock(struct sheet *sh, double clock_hertz, double max_hertz);
-double diagnose_memory(struct sheet *sh, double peak_byte, double memory_byte);
-
-/*
- * How wrong a prediction may be.  Errors are natural logarithms of measured / predicted; an interval holds 80 % of the
- * cases.  Errors of one class of kernels are taken as fully correlated (the same kernel is wrong in the same way in
- * every layer), errors of different classes as independent.
- */
-
-enum { ERROR_CLASSES_MAX = 24, UNCERTAINTY_RANGES = 8 };
-
-/* A class of kernels in a sum: what share it has, and how its measurements lay around its predictions. */
-struct error_class {
-	double share_frac;
-	double q10, q90; /* 10 % and 90 % quantiles */
-};
-
-struct error_terms {
-	int n;
-	struct error_class classes[ERROR_CLASSES_MAX];
-	double stack_sigma;    /* of how the parts are put together, 0: they stand alone */
-	double transfer_sigma; /* of parameters taken from another GPU, 0: its own */
-	double reach;          /* error_reach of every dimension, added up */
-	double reach_sigma;    /* error for each unit of that */
-	double widening;       /* factor on the half-width: conformal correction, warnings */
-};
-
-/* What is known of a kind of answer beyond the residuals of a calibration. */
-struct uncertainty {
-	const char *id, *name, *source, *date, *notes;
-	struct datum n_points;
-	struct datum sigma;          /* for a calibration without a residual */
-	struct datum q10, q90;       /* the same, where it is not normal */
-	struct datum transfer_sigma; /* added where the parameters are another machine's; absent: 0 */
-	struct datum engine_sigma;   /* added where they are the median of several engines', and one is meant */
-	struct datum conformal;      /* factor that makes 80 % of the cases fall inside; absent: 1 */
-	struct datum reach_sigma;    /* for each factor of e beyond the ranges; absent: 0 */
-	struct datum within_sigma;   /* inside a group of source, model and GPU, beyond the kernels' */
-	struct datum group_sigma;    /* between groups of one stack */
-	struct datum unlisted_within_sigma, unlisted_group_sigma; /* inside and between groups of such a stack */
-	struct datum unlisted_sigma;     /* added for a stack of which no runs were looked at */
-	struct datum recipe_sigma;       /* added for experts and adapters in such a stack */
-	struct datum machine_sigma;      /* added for a machine without measured kernels */
-	struct datum n_groups, n_stacks; /* that these were told from */
-	int n_ranges;
-	struct error_range {
-		const char *dim; /* `m` */
-		struct datum from, to;
-	} ranges[UNCERTAINTY_RANGES]; /* that were measured */
-};
-
-/* The 80 % interval of a row, and how it is known. */
-struct interval {
-	double low, high;
-	const char *why;
-};
-
-/* ln of how far a value lies outside of what was measured; 0 inside. */
-double error_reach(struct sheet *sh, double value, double from, double to);
-/* Half-widths in ln, downwards and upwards. */
-double error_below(struct sheet *sh, const struct error_terms *e);
-double error_above(struct sheet *sh, const struct error_terms *e);
-/* The conformal factor: which quantile of |ln(measured / predicted)| / half-width holds 80 % of n cases with the
- * finite-sample correction; 1 when there are too few. */
-double conformal_rank(struct sheet *sh, double n_cases);
-
-/* A class of a sum from the residuals of a calibration (NULL, or without quantiles: a normal error of `sigma`). */
-struct error_class error_class_of(double share_frac, const struct residual *r, double sigma);
-/* The residual of this name, or NULL. */
-const struct residual *residual_of(const struct calibration *c, const char *name);
-/* value x exp(-below) .. value x exp(above). */
-struct interval interval_of(double value, const struct error_terms *e, const char *why);
 
 #endif

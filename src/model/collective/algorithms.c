@@ -14,7 +14,7 @@ static const struct {
 	const char *name, *title;
 } collectives[N_COLLECTIVES] = {
 #define COLLECTIVE(id, text, key, title) [COLLECTIVE_##id] = {text, title},
-#include "model/hw/collective.def"
+#include "model/hw/calibration.def"
 #undef COLLECTIVE
 };
 

@@ -3,7 +3,6 @@
 #include "model/hw/hw.h"
 
 #include "base/base.h"
-#include "model/hw/measurement.h"
 
 #include <string.h>
 
@@ -232,7 +231,7 @@ static const struct {
 	const char *reference;
 } forms[N_FORMS] = {
 #define FORM(id, quantity, reference) {quantity, reference},
-#include "model/hw/form.def"
+#include "model/hw/calibration.def"
 #undef FORM
 };
 

@@ -189,7 +189,7 @@ struct generation_calibration {
 /* Attention with other head dimensions and dtypes than 128 and 16 bits. */
 enum attention_fit {
 #define ATTENTION(id, ...) ATTENTION_FIT_##id,
-#include "model/hw/attention.def"
+#include "model/hw/calibration.def"
 #undef ATTENTION
 	N_ATTENTION_FITS,
 };
@@ -227,7 +227,7 @@ struct launch_calibration {
 
 enum collective {
 #define COLLECTIVE(id, text, ...) COLLECTIVE_##id,
-#include "model/hw/collective.def"
+#include "model/hw/calibration.def"
 #undef COLLECTIVE
 	N_COLLECTIVES,
 };
@@ -291,7 +291,7 @@ bool calibration_own(const struct calibration *c, const char *section);
 
 enum param_form {
 #define FORM(id, quantity, reference) FORM_##id,
-#include "model/hw/form.def"
+#include "model/hw/calibration.def"
 #undef FORM
 	N_FORMS,
 };
@@ -345,5 +345,126 @@ struct transfer {
 	struct datum collective_base_s;
 	struct datum ring_frac; /* factor on the bandwidth of collectives beyond that of the links */
 };
+
+/* --- measurements ------------------------------------------------------------------------------------------ */
+
+/*
+ * One row per kernel, copy, collective or launch, with its shape, time and how it was measured.  Seconds and bytes;
+ * absent values are NaN or NULL.
+ */
+
+enum measurement_kind {
+#define MEASUREMENT(id, text, title) MEASUREMENT_##id,
+#include "model/hw/measurement.def"
+#undef MEASUREMENT
+	N_MEASUREMENT_KINDS,
+};
+
+const char *measurement_kind_name(enum measurement_kind k);
+int measurement_kind_find(const char *name); /* or -1 */
+
+struct measurement {
+	enum measurement_kind kind;
+	int line;            /* of its file */
+	const char *gpu;     /* id in the database; NULL for a host, or where the label has no entry */
+	const char *device;  /* as the source prints it */
+	const char *backend; /* library or engine of the kernel: cublaslt, vllm, nccl, custom-vllm */
+	const char *version; /* of that */
+	const char
+	    *operation; /* prefill or decode; all_reduce; read, write, copy, scale, triad; h2d, d2h; empty, graph */
+	const char *dtype_text; /* as written: fp8-static has no kernel that quantizes the activations */
+	const char *kv_text;
+	enum dtype dtype, kv_dtype; /* DTYPE_NONE where there is none */
+	enum dtype weight_dtype;    /* of the weights where they are narrower (w4a16: dtype is bf16); else the dtype */
+	bool static_scale;          /* fp8-static: scales are known beforehand */
+	const char *routing;        /* of a mixture: balanced, power_law_1.2 */
+#define DIMENSION(member, text, title) double member;
+#include "model/hw/measurement.def"
+#undef DIMENSION
+	double time_s, min_s, max_s, n_runs; /* median, spread and repetitions */
+	double byte_per_s; /* of a copy or p2p; their time may be absent where the source prints bandwidths alone */
+	double clock_hertz, power_watt;      /* seen while it ran */
+	const char *mode;                    /* of a collective: out-of-place, in-place */
+	const char *intra_link, *inter_link; /* as the source prints them */
+	const char *date, *driver, *library, *host, *note;
+	const char *source, *id, *confidence; /* of a published figure */
+};
+
+struct measurements {
+	const char *file;
+	int n_rows;
+	struct measurement *rows;
+	int n_skipped; /* rows that are not used, each with a reason in `skips` */
+	int n_skips;   /* distinct reasons */
+	struct {
+		const char *why;
+		int n, first_line;
+	} skips[32];
+};
+
+/* --- formats of numbers ---------------------------------------------------------------------------------- */
+
+/* Formats of numbers: what they cost, what they can hold, and how they round.  The table is format.def. */
+
+enum format_code { CODE_IEEE, CODE_E4M3, CODE_FINITE, CODE_INTEGER, CODE_NORMAL };
+enum scaling { SCALING_NONE, SCALING_ABSMAX, SCALING_POWER, SCALING_FP8 };
+
+struct format {
+	const char *name, *title, *source;
+	enum format_code code;
+	enum scaling scaling;
+	double exponent_bits, mantissa_bits, stored_bits;
+	double scale_bits, group, zero_bits; /* group 0: a scale that is not counted */
+	double outer_bits, outer_group;      /* second-level scale: bits, and scales per group */
+};
+
+enum {
+#define FORMAT(id, ...) FORMAT_##id,
+#include "model/hw/format.def"
+#undef FORMAT
+	N_FORMATS,
+};
+
+extern const struct format number_formats[N_FORMATS];
+/* The format of this name, or NULL. */
+const struct format *format_find(const char *name);
+bool format_is_float(const struct format *f);
+
+/* --- what it costs --------------------------------------------------------------------------------------- */
+
+double format_bits(struct sheet *sh, const struct format *f);
+double format_scale_bytes(struct sheet *sh, const struct format *f, double n_params);
+/* How many times smaller than a base. */
+double format_ratio(struct sheet *sh, double base_bits_per_weight, double bits_per_weight);
+
+/* --- what it can hold: a floating-point code, before scaling --------------------------------------------- */
+
+double format_element_bits(struct sheet *sh, const struct format *f);
+double format_largest(struct sheet *sh, const struct format *f);
+double format_smallest_normal(struct sheet *sh, const struct format *f);
+double format_smallest(struct sheet *sh, const struct format *f);
+double format_digits(struct sheet *sh, const struct format *f);
+/* From a number to the next. */
+double format_spacing(struct sheet *sh, const struct format *f, double magnitude);
+/* A number times a loss scale. */
+double format_scaled(struct sheet *sh, double value, double factor);
+/* An update in units of the spacing: below one half it is rounded away. */
+double format_update(struct sheet *sh, double update, double spacing);
+
+/* Integers: the largest one, and the step when the largest of a group is absmax. */
+double integer_largest(struct sheet *sh, double n_bits);
+double integer_step(struct sheet *sh, double absmax, double largest);
+/* Rounding to a grid: mean, root of the mean square, and largest error. */
+double rounding_mean(struct sheet *sh, double step);
+double rounding_rms(struct sheet *sh, double step);
+double rounding_worst(struct sheet *sh, double step);
+
+/* --- how it rounds a normal distribution, in units of its standard deviation ----------------------------- */
+
+double normal_mean_abs(struct sheet *sh);
+double rounding_relative(struct sheet *sh, double mean_error, double mean_abs);
+double rounding_snr(struct sheet *sh, double rms_error);
+/* Bits that the best code of all would need for this error. */
+double rounding_ideal_bits(struct sheet *sh, double rms_error);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Attention over a prompt: pairs of 128 queries and 128 keys are the tiles that the SMs work on (Dao,
+ * Attention kernels: over a prompt, and of one new token per sequence.
+ *
+ * Over a prompt, pairs of 128 queries and 128 keys are the tiles that the SMs work on (Dao,
  * "FlashAttention-2", 2023), and a causal mask leaves out the tiles above the diagonal.  The launch lasts as long as
  * the work spread evenly over the SMs, or as its longest row of tiles; what is written before and read after it moves
  * through memory.
@@ -9,7 +11,6 @@
  * parameters and errors are in hwdb/calibration.
  */
 #include "model/kernel/kernel.h"
-
 #include "model/kernel/parts.h"
 
 /* Widths that plain and latent attention differ in. */
@@ -25,7 +26,7 @@ static const struct {
 	double head_dim, elem_byte, kv_elem_byte;
 } attentions[] = {
 #define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte) {text, head_dim, elem_byte, kv_elem_byte},
-#include "model/hw/attention.def"
+#include "model/hw/calibration.def"
 #undef ATTENTION
 };
 
@@ -264,4 +265,247 @@ mla_context(struct sheet *sh, const struct attention_shape *shape, const struct 
 
 	CALL(sh, context_s, context_time(sh, shape, &w, p, c));
 	return context_s;
+}
+
+/* --- decode --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Attention of one new token per sequence.  Work items are pairs of a sequence and a key head (16 query heads at most
+ * share one); when there are fewer than SMs the cache is split and the parts are combined (Dao et al.,
+ * "Flash-Decoding", 2023).  The cache is read once; every item costs its SM a little.
+ *
+ * Fitted to the attention measurements of ai-dynamo/aiconfigurator@095f58a5 (Apache-2.0): hwdb/calibration.
+ */
+
+/* Tokens of the cache that are looked at. */
+static double
+seen_count(struct sheet *sh, const struct attention_shape *a)
+{
+	TAKE(sh, n_cached, a->context_token);
+	double n_seen;
+	if (a->window_token > 0) {
+		TAKE(sh, n_window, a->window_token);
+		SET(sh, n_seen, fmin(n_cached, n_window));
+	} else
+		SET(sh, n_seen, n_cached);
+	return n_seen;
+}
+
+/* The share that does not come from L2: all of it in a model, whose other layers pass through the cache in between. */
+static double
+miss_share(
+    struct sheet *sh, bool cold, double cache_byte, const struct generation_calibration *p, const struct calibration *c)
+{
+	double miss_frac;
+
+	if (cold) {
+		SET(sh, miss_frac, 1);
+		return miss_frac;
+	}
+	GIVEN(sh, cache_byte);
+	TAKE(sh, l2_byte, c->ref_l2_byte);
+	if (p->fade.value > 0) {
+		FROM(sh, p, hold, fade);
+		SET_CALL(sh, miss_frac, level_miss(sh, cache_byte, l2_byte, hold, fade));
+	} else
+		SET_CALL(sh, miss_frac, level_miss(sh, cache_byte, l2_byte, 0, 0));
+	return miss_frac;
+}
+
+static double
+l2_rate(struct sheet *sh, const struct generation_calibration *p)
+{
+	double l2_byte_per_s;
+
+	if (p->l2_byte_per_s.value > 0) {
+		TAKE(sh, fitted_byte_per_s, p->l2_byte_per_s);
+		SET(sh, l2_byte_per_s, fitted_byte_per_s);
+	} else {
+		TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
+		SET(sh, l2_byte_per_s, 4 * mem_byte_per_s);
+	}
+	return l2_byte_per_s;
+}
+
+/* Traffic and work items: one after the other, or partly at the same time. */
+static double
+join_times(struct sheet *sh, const struct generation_calibration *p, double cache_s, double items_s)
+{
+	GIVEN(sh, cache_s, items_s);
+	double joint_s;
+	if (p->norm.value > 1) {
+		TAKE(sh, norm, p->norm);
+		SET(sh, joint_s,
+		    fmax(cache_s, items_s) *
+		        pow(1 + pow(fmin(cache_s, items_s) / fmax(cache_s, items_s), norm), 1 / norm));
+	} else
+		SET(sh, joint_s, cache_s + items_s);
+	return joint_s;
+}
+
+/* Parts that the cache of one item is split into, for SMs that would idle, as far as the kernel can. */
+static double
+split_count(struct sheet *sh, double n_items, double n_seen, struct datum most, const struct calibration *c)
+{
+	GIVEN(sh, n_items, n_seen);
+	TAKE(sh, n_sms, c->ref_n_sms);
+	LET(sh, n_wanted, fmin(fmax(1, floor(n_sms / n_items)), ceil(n_seen / 128)));
+	double n_splits;
+	if (most.value > 0) {
+		TAKE(sh, n_most, most);
+		SET(sh, n_splits, fmin(n_wanted, n_most));
+	} else
+		SET(sh, n_splits, n_wanted);
+	return n_splits;
+}
+
+/* The part of the cache that a block of threads reads by itself: what is not split is read by one SM alone. */
+static double
+part_time(struct sheet *sh, double cache_byte, double n_items, double n_splits, struct datum rate)
+{
+	double part_s;
+
+	if (rate.value > 0) {
+		GIVEN(sh, cache_byte, n_items, n_splits);
+		TAKE(sh, part_byte_per_s, rate);
+		SET(sh, part_s, cache_byte / (n_items * n_splits) / part_byte_per_s);
+	} else
+		SET(sh, part_s, 0);
+	return part_s;
+}
+
+/*
+ * Reading each item whole.  One SM reads an item no faster than where there are just too many items to split, one more
+ * than half of the SMs; `read_s` is for all of them.
+ */
+static double
+whole_time(struct sheet *sh, double n_items, double read_s, const struct calibration *c)
+{
+	GIVEN(sh, n_items, read_s);
+	TAKE(sh, n_sms, c->ref_n_sms);
+	LET(sh, whole_s, read_s * fmax(1, (floor(n_sms / 2) + 1) / n_items));
+	return whole_s;
+}
+
+/* What splitting costs: combining the parts, or what whole items take longer, if that is less. */
+static double
+split_cost(struct sheet *sh, double n_splits, double joint_s, double whole_s, const struct generation_calibration *p)
+{
+	double cost_s;
+
+	if (n_splits > 1) {
+		GIVEN(sh, joint_s, whole_s);
+		TAKE(sh, split_s, p->split_s);
+		SET(sh, cost_s, fmin(split_s, whole_s - joint_s));
+	} else
+		SET(sh, cost_s, 0);
+	return cost_s;
+}
+
+/* How long the work items keep the SMs.  Without shared key heads engines may run another kernel. */
+static double
+item_time(struct sheet *sh, double n_items, double n_splits, bool shared, const struct generation_calibration *p,
+    const struct calibration *c)
+{
+	GIVEN(sh, n_items, n_splits);
+	TAKE(sh, n_sms, c->ref_n_sms);
+	TAKE(sh, item_s, !shared && p->own_item_s.value > 0 ? p->own_item_s : p->item_s);
+	LET(sh, n_waves, fmax(1, n_items * n_splits / n_sms));
+	LET(sh, items_s, n_waves * item_s);
+	return items_s;
+}
+
+/* Keys and values that are looked at. */
+static double
+cache_size(struct sheet *sh, const struct attention_shape *a, double n_seen)
+{
+	GIVEN(sh, n_seen);
+	FROM(sh, a, batch, n_kv_heads, head_dim, kv_elem_byte);
+	LET(sh, cache_byte, 2 * batch * n_seen * n_kv_heads * head_dim * kv_elem_byte);
+	return cache_byte;
+}
+
+/* Reading the cache; a kernel without matrix instructions is limited by the elements that it converts. */
+static double
+cache_time(struct sheet *sh, const struct attention_shape *a, double n_seen, double cache_byte,
+    const struct generation_calibration *p, const struct calibration *c)
+{
+	GIVEN(sh, n_seen, cache_byte);
+	FROM(sh, a, batch, n_heads, n_kv_heads, head_dim);
+	TAKE(sh, stream_frac, kernel_factor(a->stream_frac));
+	TAKE(sh, mem_byte_per_s, p->mem_byte_per_s);
+	CALL(sh, miss_frac, miss_share(sh, a->cold, cache_byte, p, c));
+	CALL(sh, l2_byte_per_s, l2_rate(sh, p));
+	LET(sh, stream_byte_per_s, stream_frac * mem_byte_per_s);
+	LET(sh, stream_s,
+	    cache_byte * miss_frac / stream_byte_per_s + cache_byte * (1 - miss_frac) / (stream_frac * l2_byte_per_s));
+	double cache_s;
+	if (a->n_core_elems_per_clock > 0) {
+		TAKE(sh, n_sms, c->ref_n_sms);
+		TAKE(sh, clock_hertz, c->ref_clock_hertz);
+		TAKE(sh, n_elems_per_clock, a->n_core_elems_per_clock);
+		LET(sh, convert_s, 2 * batch * n_seen * n_heads * head_dim / (n_elems_per_clock * n_sms * clock_hertz));
+		SET(sh, cache_s, fmax(stream_s, convert_s));
+	} else if (n_heads <= n_kv_heads && p->core_byte_per_s.value > 0) {
+		TAKE(sh, n_sms, c->ref_n_sms);
+		TAKE(sh, core_byte_per_s, p->core_byte_per_s);
+		SET(sh, cache_s, fmax(stream_s, cache_byte / (n_sms * core_byte_per_s)));
+	} else
+		SET(sh, cache_s, stream_s);
+	return cache_s;
+}
+
+double
+attention_generation(struct sheet *sh, const struct attention_shape *shape, const struct generation_calibration *p,
+    const struct calibration *c)
+{
+	const bool shared = shape->n_heads > shape->n_kv_heads;
+	FROM(sh, shape, batch, n_heads, n_kv_heads, head_dim);
+	FROM(sh, p, base_s, query_byte_per_s);
+	CALL(sh, n_seen, seen_count(sh, shape));
+	CALL(sh, cache_byte, cache_size(sh, shape, n_seen));
+	CALL(sh, stream_s, cache_time(sh, shape, n_seen, cache_byte, p, c));
+	/* queries and results, in 16 bits */
+	TAKE(sh, query_elem_byte, 2.0);
+	LET(sh, query_byte, 2 * batch * n_heads * head_dim * query_elem_byte);
+	LET(sh, n_items, batch * n_kv_heads * ceil(n_heads / n_kv_heads / 16));
+	CALL(sh, n_splits, split_count(sh, n_items, n_seen, shared ? p->n_parts : p->n_own_parts, c));
+	CALL(sh, part_s,
+	    part_time(sh, cache_byte, n_items, n_splits, shared ? p->part_byte_per_s : p->own_part_byte_per_s));
+	LET(sh, cache_s, fmax(stream_s, part_s));
+	CALL(sh, items_s, item_time(sh, n_items, n_splits, shared, p, c));
+	CALL(sh, joint_s, join_times(sh, p, cache_s, items_s));
+	CALL(sh, whole_read_s, whole_time(sh, n_items, cache_s, c));
+	CALL(sh, whole_s, join_times(sh, p, whole_read_s, items_s));
+	CALL(sh, combine_s, split_cost(sh, n_splits, joint_s, whole_s, p));
+	LET(sh, generation_s, base_s + joint_s + query_byte / query_byte_per_s + combine_s);
+	return generation_s;
+}
+
+/* The cache holds 512 + 64 elements per token for all heads; products of 576 and 512 per head and token, on tiles of 64
+ * heads at least. */
+double
+mla_generation(struct sheet *sh, const struct attention_shape *shape, const struct generation_calibration *p,
+    const struct calibration *c)
+{
+	FROM(sh, shape, batch, n_heads, kv_elem_byte);
+	TAKE(sh, rate_frac, kernel_factor(shape->rate_frac));
+	TAKE(sh, stream_frac, kernel_factor(shape->stream_frac));
+	FROM(sh, p, base_s, mem_byte_per_s, query_byte_per_s);
+	TAKE(sh, reached_flop_per_s, p->flop_per_s);
+	CALL(sh, n_seen, seen_count(sh, shape));
+	LET(sh, cache_byte, 576 * batch * n_seen * kv_elem_byte);
+	LET(sh, cache_s, cache_byte / (stream_frac * mem_byte_per_s));
+	LET(sh, work_flop, 2 * batch * fmax(64, n_heads) * 1088 * n_seen);
+	LET(sh, work_s, work_flop / (rate_frac * reached_flop_per_s));
+	LET(sh, blend_s, cbrt(cache_s * cache_s * cache_s + work_s * work_s * work_s));
+	TAKE(sh, query_elem_byte, 2.0);
+	LET(sh, query_byte, batch * n_heads * 1088 * query_elem_byte);
+	LET(sh, n_items, batch * ceil(n_heads / 64));
+	CALL(sh, n_splits, split_count(sh, n_items, n_seen, p->n_parts, c));
+	CALL(sh, items_s, item_time(sh, n_items, n_splits, true, p, c));
+	CALL(sh, whole_s, whole_time(sh, n_items, blend_s, c));
+	CALL(sh, combine_s, split_cost(sh, n_splits, blend_s, whole_s, p));
+	LET(sh, generation_s, base_s + blend_s + query_byte / query_byte_per_s + items_s + combine_s);
+	return generation_s;
 }

@@ -1,5 +1,259 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
+ * Products cut into tiles that the SMs work on in waves: one product, or a group of like ones whose tiles
+ * share their waves (moe.c).  The tile is the one that makes them shortest.
+ *
+ * The two were fitted apart and differ where the fits do: tiles of a group are not split along k, their operands are
+ * not cut at the edge of the result, and the last wave is as fluid as the others.
+ */
+#include "model/kernel/kernel.h"
+#include "model/kernel/parts.h"
+
+#include <assert.h>
+
+/* A second kernel adds the parts of a split product. */
+static double
+reduction_time(const struct gemm_calibration *p)
+{
+	return p->reduction_s.value > 0 ? p->reduction_s.value : 2.2e-6;
+}
+
+struct tile_times
+tile_times(struct sheet *sh, const struct tiles *w, const struct tile *t)
+{
+	const struct gemm_calibration *p = w->fit;
+
+	FROM(sh, w, n_groups, m, n, k);
+	TAKE(sh, a_elem_byte, w->a_byte);
+	TAKE(sh, w_elem_byte, w->w_byte);
+	FROM(sh, t, tile_m, tile_n, n_splits);
+	FROM(sh, w, n_sms);
+	TAKE(sh, reached_flop_per_s, w->flop_per_s);
+	FROM(sh, p, feed_byte_per_s, k_step_s, tile_s, wave_frac);
+	LET(sh, n_tiles, n_groups * ceil(m / tile_m) * ceil(n / tile_n));
+	LET(sh, n_waves, n_tiles * n_splits / n_sms);
+	/* between whole waves and a fluid of work: modern kernels hand out the rest of a wave in smaller pieces */
+	LET(sh, n_effective_waves, wave_frac * ceil(n_waves) + (1 - wave_frac) * fmax(1, n_waves));
+	EITHER(sh, depth, w->grouped, k, 32 * ceil(k / (32 * n_splits)));
+	LET(sh, tile_flop, 2 * tile_m * tile_n * depth);
+	LET(sh, sm_flop_per_s, reached_flop_per_s / n_sms);
+	/* small tiles lose a little: 0.02 x 32 (1/tile_m + 1/tile_n) */
+	LET(sh, tile_cost, 1 + 0.64 * (1 / tile_m + 1 / tile_n));
+	LET(sh, arithmetic_s, n_effective_waves * tile_flop / sm_flop_per_s * tile_cost);
+	EITHER(sh, fed_n, w->grouped, tile_n, fmin(tile_n, n));
+	LET(sh, operand_byte, (fmin(tile_m, m) * a_elem_byte + fed_n * w_elem_byte) * depth);
+	LET(sh, supply_s, n_effective_waves * operand_byte / feed_byte_per_s);
+	EITHER(sh, n_steps, w->grouped, n_effective_waves, ceil(n_effective_waves));
+	LET(sh, latency_s, n_steps * (depth / 64) * k_step_s);
+	LET(sh, feed_s, fmax(supply_s, latency_s));
+	double split_s;
+	if (t->n_splits > 1) {
+		/* partial sums in fp32, written once and read once: 2 x 4 bytes */
+		TAKE(sh, reduction_s, reduction_time(p));
+		TAKE(sh, part_byte, 8.0);
+		TAKE(sh, l2_byte_per_s, p->l2_byte_per_s);
+		SET(sh, split_s, reduction_s + part_byte * n_splits * m * n / l2_byte_per_s);
+	} else
+		SET(sh, split_s, 0);
+	LET(sh, extra_s, n_effective_waves * tile_s + split_s);
+	return (struct tile_times){arithmetic_s, feed_s, extra_s};
+}
+
+enum { N_MS = 5, N_NS = 4, N_SPLITS = 6, MOST_TILES = N_MS * N_NS * N_SPLITS };
+static const double tile_ms[N_MS] = {16, 32, 64, 128, 256}, tile_ns[N_NS] = {32, 64, 128, 256};
+
+/* Terms that do not depend on the tile, and those of a depth. */
+struct search {
+	double n_sms, sm_s_per_flop, feed_s_per_byte, tile_s, k_step_s, wave_frac, traffic_s, norm;
+	double n_groups, m, n, fed_n, a_byte, w_byte;
+	double part_s, reduction_s; /* part_s: of the sums of a split product, per split */
+	bool grouped;
+	int n_depths; /* parts stay deep */
+	double depth[N_SPLITS];
+};
+
+static struct search
+search_of(const struct tiles *w)
+{
+	const struct gemm_calibration *p = w->fit;
+	struct search s = {
+	    .n_sms = w->n_sms.value,
+	    .sm_s_per_flop = w->n_sms.value / w->flop_per_s,
+	    .feed_s_per_byte = 1 / p->feed_byte_per_s.value,
+	    .tile_s = p->tile_s.value,
+	    .k_step_s = p->k_step_s.value,
+	    .wave_frac = p->wave_frac.value,
+	    .traffic_s = w->traffic_s,
+	    .norm = p->norm.value > 0 ? p->norm.value : 3,
+	    .n_groups = w->n_groups,
+	    .m = w->m,
+	    .n = w->n,
+	    .fed_n = w->grouped ? INFINITY : w->n,
+	    .a_byte = w->a_byte,
+	    .w_byte = w->w_byte,
+	    .reduction_s = reduction_time(p),
+	    .part_s = 8.0 * w->m * w->n / p->l2_byte_per_s.value,
+	    .grouped = w->grouped,
+	};
+
+	do {
+		s.depth[s.n_depths] = w->grouped ? w->k : 32 * kernel_up(w->k / (32 << s.n_depths));
+		s.n_depths++;
+	} while (!w->grouped && s.n_depths < N_SPLITS && w->k / (1 << s.n_depths) >= 128);
+	return s;
+}
+
+/* A way to cut the product: tile_times without its rows.  Its time is at least least_s. */
+struct cut {
+	short m, n, split; /* of tile_ms, of tile_ns, and the power of two that is the number of parts */
+	double arithmetic_s, feed_s, longest_s, extra_s, least_s;
+};
+
+/* A tile with each number of parts, as long as they are few. */
+static int
+add_splits(const struct search *s, struct cut c, double n_tiles, struct cut *cuts, int n)
+{
+	const double tile_m = tile_ms[c.m], tile_n = tile_ns[c.n], tile_flop = 2 * tile_m * tile_n,
+	             tile_cost = 1 + 0.64 * (1 / tile_m + 1 / tile_n),
+	             tile_byte = kernel_least(tile_m, s->m) * s->a_byte + kernel_least(tile_n, s->fed_n) * s->w_byte;
+
+	for (; c.split < s->n_depths; c.split++) {
+		const double n_splits = 1 << c.split, depth = s->depth[c.split];
+		if (c.split > 0 && n_tiles * n_splits > 4 * s->n_sms)
+			break;
+		const double n_waves = n_tiles * n_splits / s->n_sms;
+		const double waves = s->wave_frac * kernel_up(n_waves) + (1 - s->wave_frac) * kernel_most(1, n_waves);
+		const double steps = s->grouped ? waves : kernel_up(waves);
+		c.arithmetic_s = waves * (tile_flop * depth) * s->sm_s_per_flop * tile_cost;
+		c.feed_s =
+		    kernel_most(waves * (tile_byte * depth) * s->feed_s_per_byte, steps * (depth / 64) * s->k_step_s);
+		c.longest_s = kernel_most(kernel_most(c.arithmetic_s, c.feed_s), s->traffic_s);
+		c.extra_s = waves * s->tile_s + (c.split > 0 ? s->reduction_s + n_splits * s->part_s : 0);
+		c.least_s = c.extra_s + c.longest_s;
+		cuts[n++] = c;
+	}
+	return n;
+}
+
+/* Kernels of groups have no tiles of 256 rows and none of 32 columns. */
+static int
+all_cuts(const struct search *s, struct cut *cuts)
+{
+	const short n_ms = N_MS - s->grouped, first = s->grouped;
+	double n_columns[N_NS];
+	short n_ns = first;
+	int n = 0;
+
+	do
+		n_columns[n_ns] = kernel_up(s->n / tile_ns[n_ns]);
+	while (++n_ns < N_NS && tile_ns[n_ns] < 2 * s->n);
+	for (short i = 0; i < n_ms && (i == 0 || tile_ms[i] < 2 * s->m); i++) {
+		const double n_rows = s->n_groups * kernel_up(s->m / tile_ms[i]);
+		for (short j = first; j < n_ns; j++)
+			if (i < N_MS - 1 || j < N_NS - 1)
+				n = add_splits(s, (struct cut){.m = i, .n = j}, n_rows * n_columns[j], cuts, n);
+	}
+	return n;
+}
+
+/* One of the three is 1, whose power is too. */
+static double
+power(double x, double exponent)
+{
+	return x == 1 ? 1 : pow(x, exponent);
+}
+
+/* blend_time plus the fixed costs. */
+static double
+cut_time(const struct search *s, const struct cut *c)
+{
+	return c->extra_s +
+	    c->longest_s *
+	    pow(power(c->arithmetic_s / c->longest_s, s->norm) + power(c->feed_s / c->longest_s, s->norm) +
+	            power(s->traffic_s / c->longest_s, s->norm),
+	        1 / s->norm);
+}
+
+/* Less than cut_time, without its powers: the fourth norm is below all norms of a lower exponent. */
+static double
+least_time(const struct search *s, const struct cut *c)
+{
+	const double a = c->arithmetic_s / c->longest_s, f = c->feed_s / c->longest_s, t = s->traffic_s / c->longest_s;
+
+	if (s->norm > 4)
+		return c->least_s;
+	return c->extra_s + c->longest_s * sqrt(sqrt(a * a * a * a + f * f * f * f + t * t * t * t));
+}
+
+/* The one that promises most. */
+static int
+most_promising(const struct search *s, const struct cut *cuts, int n)
+{
+	int best = 0;
+
+	for (int i = 1; i < n; i++)
+		if (cuts[i].least_s < cuts[best].least_s)
+			best = i;
+	double best_s = least_time(s, &cuts[best]);
+	for (int i = 0; i < n; i++) {
+		const double s_least = cuts[i].least_s < best_s ? least_time(s, &cuts[i]) : best_s;
+		if (s_least < best_s) {
+			best_s = s_least;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* The fastest, by the same formula as the answer: of each tile the time never falls as rows are added, so neither does
+ * that of the fastest one.  Few need their time worked out. */
+struct tile
+tile_best(const struct tiles *w)
+{
+	const struct search search = search_of(w), *s = &search;
+	struct cut cuts[MOST_TILES];
+	const int n = all_cuts(s, cuts);
+	assert(n > 0); /* the smallest tile always counts */
+	int best = most_promising(s, cuts, n);
+	const int first = best;
+	double best_s = cut_time(s, &cuts[best]);
+
+	for (int i = 0; i < n; i++) {
+		if (i == first || cuts[i].least_s >= best_s || least_time(s, &cuts[i]) >= best_s)
+			continue;
+		const double cut_s = cut_time(s, &cuts[i]);
+		if (cut_s < best_s) {
+			best_s = cut_s;
+			best = i;
+		}
+	}
+	return (struct tile){tile_ms[cuts[best].m], tile_ns[cuts[best].n], 1 << cuts[best].split};
+}
+
+/* Three limits that meet smoothly, as a norm of theirs: cubic where the fit says nothing else. */
+double
+blend_time(struct sheet *sh, const struct gemm_calibration *p, double arithmetic_s, double feed_s, double traffic_s)
+{
+	double blend_s;
+
+	GIVEN(sh, arithmetic_s, feed_s, traffic_s);
+	if (p->norm.value > 0) {
+		TAKE(sh, norm, p->norm);
+		LET(sh, longest_s, fmax(fmax(arithmetic_s, feed_s), traffic_s));
+		LET(sh, sum_frac,
+		    pow(arithmetic_s / longest_s, norm) + pow(feed_s / longest_s, norm) +
+		        pow(traffic_s / longest_s, norm));
+		SET(sh, blend_s, longest_s * pow(sum_frac, 1 / norm));
+	} else
+		SET(sh, blend_s,
+		    cbrt(arithmetic_s * arithmetic_s * arithmetic_s + feed_s * feed_s * feed_s +
+		        traffic_s * traffic_s * traffic_s));
+	return blend_s;
+}
+
+/* --- one GEMM ------------------------------------------------------------------------------------------------- */
+
+/*
  * GEMMs tile by tile.  The output is cut into tiles that the SMs work on in waves; each wave lasts as long as
  * its arithmetic, the feeding of its operands from the L2 cache, or the latency of its inner loop; the whole product no
  * shorter than its traffic takes.  The tile is the one that makes it shortest.
@@ -9,9 +263,6 @@
  * (Apache-2.0), eight GPUs; each GPU's parameters and their error on shapes that were not fitted are in
  * hwdb/calibration.
  */
-#include "model/kernel/kernel.h"
-
-#include "model/kernel/parts.h"
 
 struct gemm_shape
 gemm_shape_of(double m, double n, double k, enum dtype t)

@@ -51,7 +51,7 @@ struct attention_shape {
 	double n_core_elems_per_clock;
 };
 
-/* The one of attention.def that a shape is of, or N_ATTENTION_FITS. */
+/* The one of calibration.def that a shape is of, or N_ATTENTION_FITS. */
 enum attention_fit attention_fit_of(const struct attention_shape *shape);
 const char *attention_fit_name(enum attention_fit a);
 /* The fit for a shape's head width and types, or the calibration's own; NULL: none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A mixture of experts: tokens are sorted by expert, one launch multiplies the rows of all experts with their weights,
- * twice, and the results go back to their tokens.  The grouped product is tiled like a plain one (tile.c), with
+ * twice, and the results go back to their tokens.  The grouped product is tiled like a plain one (gemm.c), with
  * the tiles of all experts in the same waves; weights always stream from memory.
  *
  * Grouped products: Gale et al., "MegaBlocks", MLSys 2023.  Form and constants were fitted to the measurements of

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
+ * Kernels at the speed of the hardware: roofline, caches and memory, elementwise kernels.
+ *
  * The roofline model: Williams, Waterman and Patterson, Communications of the ACM 52(4), 2009.
  * A kernel that moves a byte for every I FLOP runs at min(peak, I x bandwidth); the ridge point is the I where both
  * meet.
@@ -235,4 +237,163 @@ encoder_saving(struct sheet *sh, double shared_flop, double separate_flop)
 	GIVEN(sh, shared_flop, separate_flop);
 	LET(sh, saved_frac, 1 - shared_flop / separate_flop);
 	return saved_frac;
+}
+
+/* --- memory hierarchy ----------------------------------------------------------------------------------------- */
+
+/*
+ * A loop hits a cache level fully up to half of its effective size, and not at all from one and a
+ * half times that size.  The effective size is three quarters of the cache, as in the GEMM model.
+ *
+ * Plateaus and pointer chases: McVoy and Staelin, "lmbench", USENIX 1996; Mei and Chu, "Dissecting GPU memory hierarchy
+ * through microbenchmarking", IEEE TPDS 2017.
+ */
+
+/* Three quarters of a cache are useful, and between half of that and one and a half times that its hits fade out, where
+ * no fit says what it holds. */
+double
+level_miss(struct sheet *sh, double footprint_byte, double level_byte, double hold_frac, double fade_frac)
+{
+	GIVEN(sh, footprint_byte, level_byte, hold_frac, fade_frac);
+	EITHER(sh, miss_frac, fade_frac > 0, fmin(1, fmax(0, (footprint_byte / level_byte - hold_frac) / fade_frac)),
+	    fmin(1, fmax(0, footprint_byte / (0.75 * level_byte) - 0.5)));
+	return miss_frac;
+}
+
+/* The share of the accesses that level i does not serve.  The last level serves all that reach it. */
+static double
+miss_share(struct sheet *sh, const struct memory_calibration *m, int i, double footprint_byte)
+{
+	double miss_frac;
+
+	if (i == m->n_levels - 1) {
+		SET(sh, miss_frac, 0);
+		return miss_frac;
+	}
+	GIVEN(sh, footprint_byte);
+	TAKE(sh, level_byte, m->level[i].size_byte);
+	SET_CALL(sh, miss_frac, level_miss(sh, footprint_byte, level_byte, 0, 0));
+	return miss_frac;
+}
+
+/* Share of accesses served by level i: missed by the levels above it and found here. */
+static double
+served_share(struct sheet *sh, const struct memory_calibration *m, int i, double footprint_byte)
+{
+	GIVEN(sh, footprint_byte);
+	double reaching_frac;
+	if (i == 0)
+		SET(sh, reaching_frac, 1);
+	else
+		SET_CALL(sh, reaching_frac, miss_share(sh, m, i - 1, footprint_byte));
+	CALL(sh, missed_frac, miss_share(sh, m, i, footprint_byte));
+	LET(sh, served_frac, fmax(0, reaching_frac - missed_frac));
+	return served_frac;
+}
+
+static double
+byte_time(struct sheet *sh, const struct memory_calibration *m, int i, double footprint_byte)
+{
+	GIVEN(sh, footprint_byte);
+	CALL(sh, served_frac, served_share(sh, m, i, footprint_byte));
+	TAKE(sh, level_byte_per_s, m->level[i].byte_per_s);
+	LET(sh, part_s, served_frac * footprint_byte / level_byte_per_s);
+	return part_s;
+}
+
+/* The levels whose rate (or latency) was measured. */
+static struct memory_calibration
+measured_levels(const struct memory_calibration *m, bool rate)
+{
+	struct memory_calibration out = {0};
+
+	for (int i = 0; i < m->n_levels; i++)
+		if (datum_given(rate ? m->level[i].byte_per_s : m->level[i].latency_s))
+			out.level[out.n_levels++] = m->level[i];
+	return out;
+}
+
+double
+memory_rate(struct sheet *sh, const struct memory_calibration *m, double footprint_byte)
+{
+	const struct memory_calibration with = measured_levels(m, true);
+
+	GIVEN(sh, footprint_byte);
+	SUM(sh, pass_s, i, with.n_levels, byte_time(sh, &with, i, footprint_byte));
+	LET(sh, memory_byte_per_s, footprint_byte / pass_s);
+	return memory_byte_per_s;
+}
+
+static double
+load_time(struct sheet *sh, const struct memory_calibration *m, int i, double footprint_byte)
+{
+	GIVEN(sh, footprint_byte);
+	CALL(sh, served_frac, served_share(sh, m, i, footprint_byte));
+	TAKE(sh, level_s, m->level[i].latency_s);
+	LET(sh, part_s, served_frac * level_s);
+	return part_s;
+}
+
+double
+memory_latency(struct sheet *sh, const struct memory_calibration *m, double footprint_byte)
+{
+	const struct memory_calibration with = measured_levels(m, false);
+
+	GIVEN(sh, footprint_byte);
+	SUM(sh, latency_s, i, with.n_levels, load_time(sh, &with, i, footprint_byte));
+	return latency_s;
+}
+
+double
+launch_time(struct sheet *sh, const struct launch_calibration *l, double n_kernels, bool graph)
+{
+	GIVEN(sh, n_kernels);
+	TAKE(sh, base_s, graph ? l->graph_base_s : l->stream_base_s);
+	TAKE(sh, kernel_s, graph ? l->graph_kernel_s : l->stream_kernel_s);
+	LET(sh, launches_s, base_s + n_kernels * kernel_s);
+	return launches_s;
+}
+
+/* --- elementwise kernels -------------------------------------------------------------------------------------- */
+
+/*
+ * Elementwise kernels take the time of their traffic.  Operands that fit in L2 are found there, left by the previous
+ * kernel.  0.85 of the memory bandwidth, and three times that bandwidth from L2, are what elementwise kernels of
+ * serving engines reach on A100 to B200.
+ */
+
+double
+elementwise_time(struct sheet *sh, const struct elementwise_shape *shape, const struct calibration *c)
+{
+	FROM(sh, shape, traffic_byte, n_launches, launch_s);
+	TAKE(sh, mem_byte_per_s, c->ref_mem_byte_per_s);
+	TAKE(sh, mem_frac, shape->mem_frac > 0 ? shape->mem_frac : 0.85);
+	double miss_frac;
+	if (shape->cold) {
+		SET(sh, miss_frac, 1);
+	} else {
+		TAKE(sh, l2_byte, c->ref_l2_byte);
+		SET_CALL(sh, miss_frac, level_miss(sh, traffic_byte, l2_byte, 0, 0));
+	}
+	TAKE(sh, l2_ratio, shape->l2_ratio > 0 ? shape->l2_ratio : 3);
+	LET(sh, missed_s, traffic_byte * miss_frac / (mem_frac * mem_byte_per_s));
+	LET(sh, cached_s, traffic_byte * (1 - miss_frac) / (l2_ratio * mem_byte_per_s));
+	LET(sh, elementwise_s, n_launches * launch_s + missed_s + cached_s);
+	return elementwise_s;
+}
+
+double
+quantise_time(struct sheet *sh, const struct gemm_calibration *p, double n_rows, double n_columns, double elem_byte)
+{
+	double cast_s;
+
+	if (!(p->quantise_byte_per_s.value > 0)) {
+		SET(sh, cast_s, 0);
+		return cast_s;
+	}
+	GIVEN(sh, n_rows, n_columns, elem_byte);
+	TAKE(sh, wide_byte, 2.0);
+	FROM(sh, p, quantise_s, quantise_byte_per_s);
+	SET(sh, cast_s, quantise_s + n_rows * n_columns * (wide_byte + elem_byte) / quantise_byte_per_s);
+	return cast_s;
 }

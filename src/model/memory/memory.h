@@ -195,7 +195,7 @@ bool batch_settle(const struct batch_said *said, double seq_length, const struct
 
 enum optimizer {
 #define OPTIMIZER(id, text, n_moments, mixed_byte, pure_byte, title) OPTIMIZER_##id,
-#include "model/memory/optimizer.def"
+#include "model/memory/choices.def"
 #undef OPTIMIZER
 	N_OPTIMIZERS,
 };
@@ -203,21 +203,21 @@ enum optimizer {
 enum quant {
 	QUANT_NONE,
 #define QUANT(id, text, bits, experts_only, bitsandbytes, title) QUANT_##id,
-#include "model/memory/quant.def"
+#include "model/memory/choices.def"
 #undef QUANT
 	N_QUANTS,
 };
 
 enum module {
 #define MODULE(id, text, title) MODULE_##id,
-#include "model/memory/recompute.def"
+#include "model/memory/choices.def"
 #undef MODULE
 	N_MODULES,
 };
 
 enum target {
 #define TARGET(id, text, title) TARGET_##id,
-#include "model/memory/recompute.def"
+#include "model/memory/choices.def"
 #undef TARGET
 	N_TARGETS,
 };

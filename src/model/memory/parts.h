@@ -101,7 +101,6 @@ double modules_kept(struct sheet *sh, const struct memory_job *job, const struct
 double policy_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
 /* Parameters of its adapters on one rank. */
 double layer_adapters(struct sheet *sh, const struct memory_job *job, const struct block *block);
-double checkpoint_byte_per_token(struct sheet *sh, const struct memory_job *job);
 
 /* One stage's share of each component. */
 double weights_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params);

@@ -1,8 +1,156 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs that the saved-tensor rules cover; others are refused by name, never approximated. */
+/*
+ * What frameworks do where a layout or a batch leaves it open, and the jobs that are refused.  Rules after Megatron-LM
+ * (megatron/training/arguments.py, megatron/core/transformer/transformer_config.py) and torchtitan
+ * (distributed/pipeline_parallel.py): a stage may hold any number of layers, also none beside the embedding or the
+ * loss.
+ */
+#include "model/memory/memory.h"
 #include "model/memory/parts.h"
 
+#include <math.h>
 #include <string.h>
+
+bool
+layout_is_fsdp(const struct stack *s)
+{
+	return s->time.listed && datum_or(s->max_zero, 0) >= 3;
+}
+
+int
+layout_usual_zero(const struct stack *s, bool adapters, double n_replicas)
+{
+	if (!(n_replicas > 1))
+		return 0;
+	if (layout_is_fsdp(s) && !adapters)
+		return 3;
+	return datum_or(s->max_zero, 0) >= 1;
+}
+
+bool
+layout_usual_sp(const struct stack *s, double tp)
+{
+	return tp > 1 && s->sequence;
+}
+
+double
+layout_usual_chunks(const struct stack *s, const struct workload *w, double pp)
+{
+	const double layers = datum_or(s->time.chunk_layers, 0);
+	const double stage = ceil(w->n_layers.value / pp);
+
+	return pp > 1 && layers >= 1 ? fmax(1, floor(stage / layers)) : 1;
+}
+
+static bool
+has_experts(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].moe.given)
+			return true;
+	return false;
+}
+
+double
+layout_usual_etp(const struct workload *w, const struct layout *l)
+{
+	return !has_experts(w) || l->ep > 1 ? 1 : l->tp;
+}
+
+double
+layout_shard_ranks(const struct layout *l)
+{
+	const double replicas = l->dp * l->cp;
+
+	return l->shard > 0 ? fmin(l->shard, replicas) : replicas;
+}
+
+double
+layout_expert_shard_ranks(const struct layout *l, double n_shards)
+{
+	return fmax(1, n_shards * l->tp / (l->ep * l->etp));
+}
+
+/* --- pipelines ------------------------------------------------------------------------------------------- */
+
+double
+layout_most_chunks(const struct workload *w)
+{
+	return w->n_layers.value + 2 + datum_or(w->n_mtp, 0);
+}
+
+bool
+layout_splits_evenly(const struct workload *w, double n_chunks)
+{
+	const double layers = w->n_layers.value, most = layout_most_chunks(w);
+
+	for (double items = layers; items <= most; items++)
+		if (fmod(items, n_chunks) == 0)
+			return true;
+	return false;
+}
+
+double
+layout_finest_chunks(const struct workload *w, double pp)
+{
+	for (double vp = floor(layout_most_chunks(w) / pp); vp > 1 && pp > 1; vp--)
+		if (layout_splits_evenly(w, pp * vp))
+			return vp;
+	return 1;
+}
+
+bool
+layout_deals_heads(const struct attention *a, double tp)
+{
+	const double groups = datum_or(a->n_kv_heads, 0);
+
+	return a->kind != ATTENTION_HEADS || !(groups > 0) || fmod(groups, tp) == 0 || fmod(tp, groups) == 0;
+}
+
+/* --- sequences of a step --------------------------------------------------------------------------------- */
+
+/* Tokens that a micro-batch of short sequences usually has, from published runs; micro-batches of a step for each
+ * pipeline stage where nothing is said, and those that a short sequence must leave to keep the stages busy. */
+enum { USUAL_TOKENS = 2048, FOR_EACH_STAGE = 4, KEEP_BUSY = 2 };
+
+/* The largest micro-batch of a usual number of tokens that divides the sequences of a replica. */
+static double
+usual_micro_batch(double n_replica_sequences, double seq_length, double pp)
+{
+	double best = 1;
+
+	for (double n = 2; n * seq_length <= USUAL_TOKENS && n <= n_replica_sequences; n++)
+		if (fmod(n_replica_sequences, n) == 0 && (pp <= 1 || n_replica_sequences / n >= KEEP_BUSY * pp))
+			best = n;
+	return best;
+}
+
+bool
+batch_settle(const struct batch_said *said, double seq_length, const struct layout *l, struct batch_said *out)
+{
+	const double n_replica_sequences = said->n_global_sequences / l->dp;
+
+	*out = *said;
+	if (!(said->n_global_sequences > 0)) {
+		out->n_sequences = said->n_sequences > 0 ? said->n_sequences : 1;
+		if (!(said->n_microbatches > 0))
+			out->n_microbatches = l->pp > 1 ? FOR_EACH_STAGE * l->pp : 1;
+		out->n_global_sequences = out->n_sequences * out->n_microbatches * l->dp;
+		return true;
+	}
+	if (!(said->n_sequences > 0))
+		out->n_sequences = said->n_microbatches > 0 ? n_replica_sequences / said->n_microbatches
+		                                            : usual_micro_batch(n_replica_sequences, seq_length, l->pp);
+	if (!(said->n_microbatches > 0))
+		out->n_microbatches = n_replica_sequences / out->n_sequences;
+	return out->n_sequences >= 1 && out->n_sequences == floor(out->n_sequences) && out->n_microbatches >= 1 &&
+	    out->n_microbatches == floor(out->n_microbatches) &&
+	    out->n_sequences * out->n_microbatches * l->dp == said->n_global_sequences;
+}
+
+/* --- what is refused ------------------------------------------------------------------------------------------ */
+
+/* What the saved-tensor rules do not cover is refused by name, never approximated. */
 
 /* Serving needs weights and a cache; both are counted for every decoder, with its encoder where it has one. */
 static const char *

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Training step of an operator list. */
 #include "model/train/train.h"
 
 #include "model/train/parts.h"

@@ -22,12 +22,8 @@ struct train_core train_core(const struct train_job *job, const struct block *bl
 /* Whether a block has routed experts, and any block has. */
 bool train_routes(const struct block *block);
 bool train_has_experts(const struct workload *w);
-/* GPUs of a group that one domain holds: how many ranks of a group whose neighbors are `stride` apart. */
-double train_local(struct sheet *sh, const struct train_job *job, double n_ranks, double stride);
 /* The first block with routed experts, or NULL. */
 const struct block *train_routed(const struct workload *w);
-/* Layers of the model that have experts, as a fraction. */
-double train_expert_share(const struct workload *w);
 double train_sigma(const struct train_job *job);
 /* Experts of a rank. */
 double train_local_experts(const struct train_job *job, const struct block *block);

@@ -11,7 +11,7 @@
  * Time of one training step of a transformer: kernels of one layer, what of the communication stays exposed, the
  * pipeline, the optimizer.  Closed forms over kernels that were fitted to measurements; nothing is simulated.
  *
- * Times are of one rank of the slowest pipeline stage.  Conditions for refusals and warnings are in train_rules.def.
+ * Times are of one rank of the slowest pipeline stage.  Conditions for refusals and warnings are in train.def.
  */
 
 enum { TRAIN_MOST_LINEARS = 16, TRAIN_MOST_BLOCKS = 64 };
@@ -99,7 +99,7 @@ struct train_terms {
 /* Shares of a step that add up to it. */
 enum train_share {
 #define TRAIN_SHARE(id, text, title) TRAIN_##id,
-#include "model/train/train_share.def"
+#include "model/train/train.def"
 #undef TRAIN_SHARE
 	N_TRAIN_SHARES,
 };
@@ -228,14 +228,14 @@ struct train_ask {
 enum train_refusal {
 	TRAIN_ANSWERED,
 #define TRAIN_REFUSAL(id, text) TRAIN_REFUSES_##id,
-#include "model/train/train_rules.def"
+#include "model/train/train.def"
 #undef TRAIN_REFUSAL
 	N_TRAIN_REFUSALS,
 };
 
 enum train_warning {
 #define TRAIN_WARNING(id, factor, low, high, told, text) TRAIN_WARNS_##id,
-#include "model/train/train_rules.def"
+#include "model/train/train.def"
 #undef TRAIN_WARNING
 	N_TRAIN_WARNINGS,
 };
@@ -243,7 +243,7 @@ enum train_warning {
 /* What the model chose and the user may want to know. */
 enum train_assumption {
 #define TRAIN_ASSUMPTION(id, text) TRAIN_ASSUMES_##id,
-#include "model/train/train_rules.def"
+#include "model/train/train.def"
 #undef TRAIN_ASSUMPTION
 	N_TRAIN_ASSUMPTIONS,
 };
@@ -280,8 +280,6 @@ void train_ask_memory(struct train_ask *ask, const struct memory_job *job);
 void train_fill(const struct train_ask *ask, struct train_answer *a);
 /* Why no step of this job can be told, by arithmetic alone. */
 enum train_refusal train_impossible(const struct train_job *job);
-/* Warnings, band and refusals that need the terms. */
-void train_judge(const struct train_doubts *d, struct train_answer *a);
 /* All of it: fill, predict, judge.  Nothing is recorded; with doubts that follow from the question added to `d`. */
 void train_answer(const struct train_ask *ask, const struct train_doubts *d, struct train_answer *out);
 

@@ -89,7 +89,7 @@ collective_of(const struct measurement *m)
 {
 	static const char *const keys[] = {
 #define COLLECTIVE(id, text, key, title) key,
-#include "model/hw/collective.def"
+#include "model/hw/calibration.def"
 #undef COLLECTIVE
 	};
 	int i = 0;

@@ -7,7 +7,6 @@
 #include "base/base.h"
 #include "base/sheet.h"
 #include "model/hw/hw.h"
-#include "model/hw/measurement.h"
 #include "model/serve/serve.h"
 #include "model/train/train.h"
 

@@ -131,7 +131,7 @@ collective_of(const struct measurement *m)
 {
 	static const char *const keys[N_COLLECTIVES] = {
 #define COLLECTIVE(id, text, key, title) [COLLECTIVE_##id] = key,
-#include "model/hw/collective.def"
+#include "model/hw/calibration.def"
 #undef COLLECTIVE
 	};
 

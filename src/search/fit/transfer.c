@@ -92,7 +92,7 @@ scale_products(
 /* Bytes per element of the queries. */
 static const double query_bytes[N_ATTENTION_FITS] = {
 #define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte) elem_byte,
-#include "model/hw/attention.def"
+#include "model/hw/calibration.def"
 #undef ATTENTION
 };
 

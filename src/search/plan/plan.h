@@ -4,7 +4,7 @@
 #define RIDGE_SEARCH_PLAN_PLAN_H
 
 #include "base/base.h"
-#include "model/calc/calc.h"
+#include "model/measured/measured.h"
 #include "model/memory/memory.h"
 #include "model/serve/serve.h"
 #include "model/train/train.h"

@@ -3,7 +3,7 @@
 #include "search/stats/stats.h"
 
 #include "base/base.h"
-#include "model/calc/calc.h"
+#include "model/measured/measured.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "model/calc/calc.h"
-#include "model/hw/measurement.h"
+#include "model/hw/hw.h"
 
 /* Significance of a regression between two samples. */
 

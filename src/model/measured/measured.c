@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What measurements say: a regression, growth, a cause, an interval. */
-#include "model/calc/calc.h"
+#include "model/measured/measured.h"
 
 #include <string.h>
 
@@ -132,7 +132,7 @@ static const struct {
 	const char *name, *title, *option;
 } figures[N_FIGURES] = {
 #define FIGURE(name, title, option) [FIGURE_##name] = {#name, title, option},
-#include "model/calc/figure.def"
+#include "model/measured/figure.def"
 #undef FIGURE
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Formats of numbers.  Floating point as IEEE 754-2019, section 3; small codes as OCP Microscaling Formats 1.0. */
-#include "model/calc/calc.h"
+#include "model/hw/hw.h"
 
 #include <string.h>
 
-const struct format formats[N_FORMATS] = {
+const struct format number_formats[N_FORMATS] = {
 #define FORMAT(id, text, code_, e, m, stored, scaling_, scale, size, zero, outer, outer_size, title_, source_)         \
 	[FORMAT_##id] = {.name = text,                                                                                 \
 	    .title = title_,                                                                                           \
@@ -19,7 +19,7 @@ const struct format formats[N_FORMATS] = {
 	    .zero_bits = zero,                                                                                         \
 	    .outer_bits = outer,                                                                                       \
 	    .outer_group = outer_size},
-#include "model/calc/format.def"
+#include "model/hw/format.def"
 #undef FORMAT
 };
 
@@ -27,8 +27,8 @@ const struct format *
 format_find(const char *name)
 {
 	for (int i = 0; i < N_FORMATS; i++)
-		if (strcmp(formats[i].name, name) == 0)
-			return &formats[i];
+		if (strcmp(number_formats[i].name, name) == 0)
+			return &number_formats[i];
 	return NULL;
 }
 
