@@ -692,6 +692,8 @@ struct uncertainty {
 	struct datum unlisted_within_sigma, unlisted_group_sigma; /* inside and between groups of such a stack */
 	struct datum unlisted_sigma;     /* added for a stack of which no runs were looked at */
 	struct datum recipe_sigma;       /* added for experts and adapters in such a stack */
+	struct datum hop_sigma;          /* of a step's latency on a network, from others of its transport */
+	struct datum transport_sigma;    /* the same from other transports */
 	struct datum machine_sigma;      /* added for a machine without measured kernels */
 	struct datum n_groups, n_stacks; /* that these were told from */
 	int n_ranges;
