@@ -442,6 +442,9 @@ static const struct field uncertainty_fields[] = {
     FIGURE("unlisted_group_sigma", Q_NUMBER, unlisted_group_sigma, 0, 10, "group_sigma of such a stack"),
     FIGURE("recipe_sigma", Q_NUMBER, recipe_sigma, 0, 10, "added for experts and adapters in such a stack"),
     FIGURE("machine_sigma", Q_NUMBER, machine_sigma, 0, 10, "added until the machine's own kernels were measured"),
+    FIGURE(
+        "hop_sigma", Q_NUMBER, hop_sigma, 0, 10, "of a network's latency per step, told from others of its transport"),
+    FIGURE("transport_sigma", Q_NUMBER, transport_sigma, 0, 10, "of the same, told from other transports"),
     FIGURE("groups", Q_COUNT, n_groups, 2, 1e6, "groups that these were told from"),
     FIGURE("stacks", Q_COUNT, n_stacks, 2, 1e6, "stacks that unlisted_sigma was told from"),
     {.key = "range",

@@ -382,6 +382,8 @@ run_uncertainty(struct run *r, const char *kind)
 	    .unlisted_within_sigma = absent,
 	    .unlisted_group_sigma = absent,
 	    .recipe_sigma = absent,
+	    .hop_sigma = absent,
+	    .transport_sigma = absent,
 	    .machine_sigma = absent,
 	    .n_groups = absent,
 	    .n_stacks = absent};

@@ -356,9 +356,7 @@ plan_ramp(struct run *r, const struct interconnect *w, enum collective c, double
 static double
 transfer_sigma(struct run *r, const struct network_fit *net, const struct collective_plan *plan, double size_byte)
 {
-	/* spread of ln(hop): verbs of three fabrics 0.1, AWS's datagrams of three 0.4; of the means of transports 0.5
-	 */
-	static const double near_sigma = 0.35, far_sigma = 0.5;
+	const struct uncertainty *u = run_uncertainty(r, "network");
 	struct network_calibration bytes = *plan->network;
 	struct collective_plan alone = *plan;
 
@@ -366,7 +364,7 @@ transfer_sigma(struct run *r, const struct network_fit *net, const struct collec
 	alone.network = &bytes;
 	const double share = 1 - collective_time(NULL, &alone, size_byte) / collective_time(NULL, plan, size_byte);
 	return hypot(
-	    share * (net->near ? near_sigma : far_sigma), datum_or(run_uncertainty(r, "network")->transfer_sigma, 0));
+	    share * datum_or(net->near ? u->hop_sigma : u->transport_sigma, 0), datum_or(u->transfer_sigma, 0));
 }
 
 static bool

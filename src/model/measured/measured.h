@@ -134,14 +134,16 @@ struct error_terms {
 struct uncertainty {
 	const char *id, *name, *source, *date, *notes;
 	struct datum n_points;
-	struct datum sigma;          /* for a calibration without a residual */
-	struct datum q10, q90;       /* the same, where it is not normal */
-	struct datum transfer_sigma; /* added where the parameters are another machine's; absent: 0 */
-	struct datum engine_sigma;   /* added where they are the median of several engines', and one is meant */
-	struct datum conformal;      /* factor that makes 80 % of the cases fall inside; absent: 1 */
-	struct datum reach_sigma;    /* for each factor of e beyond the ranges; absent: 0 */
-	struct datum within_sigma;   /* inside a group of source, model and GPU, beyond the kernels' */
-	struct datum group_sigma;    /* between groups of one stack */
+	struct datum sigma;           /* for a calibration without a residual */
+	struct datum q10, q90;        /* the same, where it is not normal */
+	struct datum transfer_sigma;  /* added where the parameters are another machine's; absent: 0 */
+	struct datum engine_sigma;    /* added where they are the median of several engines', and one is meant */
+	struct datum conformal;       /* factor that makes 80 % of the cases fall inside; absent: 1 */
+	struct datum reach_sigma;     /* for each factor of e beyond the ranges; absent: 0 */
+	struct datum hop_sigma;       /* of a step's latency on a network, from others of its transport */
+	struct datum transport_sigma; /* the same from other transports */
+	struct datum within_sigma;    /* inside a group of source, model and GPU, beyond the kernels' */
+	struct datum group_sigma;     /* between groups of one stack */
 	struct datum unlisted_within_sigma, unlisted_group_sigma; /* inside and between groups of such a stack */
 	struct datum unlisted_sigma;     /* added for a stack of which no runs were looked at */
 	struct datum recipe_sigma;       /* added for experts and adapters in such a stack */
