@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a default is called: the option whose it is, else the member that was taken. */
 static void
@@ -94,7 +95,7 @@ from_is_read(const struct question *q, const struct node *inputs)
 	const struct option *o = command_option_at(q->command, "from");
 	const struct node *given = o && strcmp(o->complete, "file") == 0 ? tree_get(inputs, "from") : NULL;
 
-	if (!given || launch_takes_layout(o) || (q->foreign && q->foreign->file))
+	if (!given || (q->foreign && q->foreign->file) || (launch_takes_layout(o) && access(given->text, F_OK) != 0))
 		return true;
 	diag_error(q->diag, given->at, "a launch file is read on the command line only");
 	diag_hint(q->diag, "write 'ridge %s --from FILE', or give its layout and options", q->command->name);

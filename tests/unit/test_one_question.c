@@ -169,7 +169,7 @@ is_plain(const struct example *e)
 {
 	static const char *const others[] = {"--json", "--csv", "--md", "--explain", "--get", "-o", "--sweep",
 	    "--solve", "--plot", "--jsonl", "|", "<", " - ", "--dump", "--timeline", "--predictions", "--install",
-	    "--yaml", "jobs/", "--write"};
+	    "--yaml", "jobs/", "--write", "--from tests/"};
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strstr(e->line, others[i]))

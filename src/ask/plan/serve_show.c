@@ -89,14 +89,14 @@ static void
 show_saved(struct run *r, const struct plan_served *p, const struct plan_served_row *row)
 {
 	struct sheet *sh = r->sheet;
-	double own = plan_rank_value(row->c, p->rank), today = p->today ? plan_rank_value(p->today, p->rank) : INFINITY;
 
+	if (!p->today || !plan_feasible(p->today))
+		return;
+	double own = plan_rank_value(row->c, p->rank), today = plan_rank_value(p->today, p->rank);
 	if (isnan(own) || isnan(today)) {
 		own = row->c->n_gpus;
 		today = p->today->n_gpus;
 	}
-	if (!p->today || !plan_feasible(p->today))
-		return;
 	const double half = hypot(plan_serve_half(r, p, row->c), plan_serve_half(r, p, p->today));
 	TAKE(sh, row_value, own);
 	TAKE(sh, today_value, today);
