@@ -147,7 +147,7 @@ load helper
 }
 
 @test "capacity: objectives that leave a replica almost idle are impractical" {
-	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --objectives tpot:12.5ms --unconfirmed
+	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --engine trtllm-1.0 --objectives tpot:12.5ms --unconfirmed
 	answered
 	shows "TPOT: impractical"
 	says "impractical: the SLOs allow each replica 1.6 %"
