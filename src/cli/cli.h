@@ -318,6 +318,12 @@ void arguments_place(struct arena *a, struct diag *d, const struct command *c, s
 
 /* `tp=8,pp=2,sp` as settings of layout.tp and so on.  False with an error. */
 bool arguments_layout(struct arena *a, struct diag *d, const char *text, struct source at, struct settings *out);
+/* What a server that runs today is told beside its layout: `engine=vllm`, and the input that it is. */
+struct launch_word {
+	const char *name, *path;
+};
+enum { N_LAUNCH_WORDS = 6 };
+extern const struct launch_word launch_words[N_LAUNCH_WORDS];
 
 /* Visit every option of a command; stops when `each` returns true and returns that option. */
 const struct option *command_option(

@@ -44,6 +44,10 @@ is_of_use(struct program *p, const struct setting *from, const struct launch_fil
 
 /* --- a plan: what runs today in one word ------------------------------------------------------------------ */
 
+const struct launch_word launch_words[N_LAUNCH_WORDS] = {{"engine", "engine.name"}, {"dtype", "dtype"},
+    {"kv-dtype", "kv_dtype"}, {"max-sequences", "engine.scheduler.max_sequences"},
+    {"max-step-tokens", "engine.scheduler.max_tokens"}, {"utilization", "engine.pool.share"}};
+
 static const char *
 with_word(struct arena *a, const char *text, const char *name, const char *value)
 {
@@ -56,11 +60,6 @@ with_word(struct arena *a, const char *text, const char *name, const char *value
 static const char *
 today_text(struct program *p, const struct launch_file *file, const struct node **inputs)
 {
-	static const struct {
-		const char *path, *name;
-	} words[] = {{"engine.name", "engine"}, {"dtype", "dtype"}, {"kv_dtype", "kv-dtype"},
-	    {"engine.scheduler.max_sequences", "max-sequences"}, {"engine.scheduler.max_tokens", "max-step-tokens"},
-	    {"engine.pool.share", "utilization"}};
 	const struct node *layout = tree_get(file->inputs, "layout"), *engine = tree_at(file->inputs, "engine.name"),
 	                  *no_sp = tree_at(file->inputs, "layout.no_sp"), *rest = tree_map(p->arena, file->inputs->at);
 	const char *text = "";
@@ -68,9 +67,9 @@ today_text(struct program *p, const struct launch_file *file, const struct node 
 	for (size_t i = 0; layout && i < layout->n; i++)
 		if (strcmp(layout->keys[i]->text, "no_sp") != 0)
 			text = with_word(p->arena, text, layout->keys[i]->text, layout->items[i]->text);
-	for (size_t i = 0; engine && i < sizeof words / sizeof *words; i++) {
-		const struct node *n = tree_at(file->inputs, words[i].path);
-		text = n ? with_word(p->arena, text, words[i].name, n->text) : text;
+	for (size_t i = 0; engine && i < N_LAUNCH_WORDS; i++) {
+		const struct node *n = tree_at(file->inputs, launch_words[i].path);
+		text = n ? with_word(p->arena, text, launch_words[i].name, n->text) : text;
 	}
 	for (size_t i = 0; i < file->inputs->n; i++)
 		if (file->inputs->items[i] != layout && !text_lists("engine microbatches", file->inputs->keys[i]->text))

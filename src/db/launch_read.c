@@ -166,7 +166,7 @@ can_say(const struct launcher *by, enum launch_fact fact, const char *is)
 
 /* --- inputs ---------------------------------------------------------------------------------------------- */
 
-/* Each at a place of its own: what reads one does not read the others. */
+/* Give each input its own file name: inputs are tracked by place, and one read must not mark the others. */
 static void
 put(struct reading *r, const char *path, const char *text)
 {

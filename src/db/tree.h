@@ -38,6 +38,8 @@ const struct node *tree_at(const struct node *n, const char *path);
 /* A new scalar. */
 const struct node *tree_scalar(struct arena *a, const char *text, struct source at);
 const struct node *tree_map(struct arena *a, struct source at);
+/* The first item of a list, or of a scalar with commas; any other node as it is. */
+const struct node *tree_first(struct arena *a, const struct node *n);
 /* The tree with the value at the dotted path replaced or added (root NULL: a new map).  A scalar on the way becomes a
  * map with the scalar as `name`. */
 const struct node *tree_with(struct arena *a, const struct node *root, const char *path, const struct node *item);

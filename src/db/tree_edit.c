@@ -66,6 +66,16 @@ with_key(struct arena *a, const struct node *map, const char *key, const struct 
 }
 
 const struct node *
+tree_first(struct arena *a, const struct node *n)
+{
+	if (n->kind == NODE_LIST)
+		return n->n > 0 ? n->items[0] : n;
+	return n->kind == NODE_SCALAR && n->text && strchr(n->text, ',')
+	    ? tree_scalar(a, arena_copy(a, n->text, strcspn(n->text, ",")), n->at)
+	    : n;
+}
+
+const struct node *
 tree_with(struct arena *a, const struct node *root, const char *path, const struct node *item)
 {
 	const size_t length = strcspn(path, ".");

@@ -5,8 +5,8 @@
  * says that a GEMM is right.  What it notices it says on standard error.  The environment sets what is wrong with them:
  * FAKE_GPUS n, FAKE_DRIVER 12040, FAKE_CAPABILITY 90, FAKE_PTX version of the code that is loaded,
  * FAKE_FREE bytes that are said to be free, FAKE_MEMORY bytes that an allocation may have,
- * FAKE_HANG index of a GPU that does not end its work, FAKE_HANG_AFTER milliseconds, FAKE_UNSTEADY times that never
- * settle, FAKE_MIG, FAKE_PROCESSES n, FAKE_UTILIZATION percent, FAKE_BUSY index that these are of (default: all),
+ * FAKE_HANG index of a GPU that does not end its work, FAKE_HANG_AFTER so many allocations, FAKE_UNSTEADY times that
+ * never settle, FAKE_MIG, FAKE_PROCESSES n, FAKE_UTILIZATION percent, FAKE_BUSY index that these are of (default: all),
  * FAKE_THROTTLE bits, FAKE_CAPTURE fails,
  * FAKE_GEMM first (candidate fails) | heuristic (fails once) | capture (fails) | graph (fails once).
  */
@@ -17,6 +17,7 @@
 #include <nccl.h>
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,14 +225,12 @@ now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static atomic_int n_allocations;
+
 static void
 hang(int gpu)
 {
-	static double start_s;
-
-	if (start_s == 0)
-		start_s = now_s();
-	while (gpu == setting("FAKE_HANG", -1) && now_s() - start_s >= 1e-3 * (double)setting("FAKE_HANG_AFTER", 0))
+	while (gpu == setting("FAKE_HANG", -1) && n_allocations >= setting("FAKE_HANG_AFTER", 0))
 		(void)pause();
 }
 
@@ -305,6 +304,7 @@ cudaMemGetInfo(size_t *free_byte, size_t *total_byte)
 cudaError_t
 cudaMalloc(void **at, size_t n)
 {
+	n_allocations++;
 	*at = n <= (size_t)setting("FAKE_MEMORY", 1L << 28) ? calloc(n, 1) : NULL;
 	return *at ? cudaSuccess : cudaErrorMemoryAllocation;
 }

@@ -137,7 +137,7 @@ failed() {
 	bench FAKE_HANG=0 RIDGE_BENCH_PATIENCE_S=1 launch
 	failed 1 "GPU 0 does not answer"
 	for subject in memory gemm transfer; do
-		bench FAKE_HANG=0 FAKE_HANG_AFTER=400 FAKE_UNSTEADY=1 FAKE_FREE=180000000 RIDGE_BENCH_PATIENCE_S=1 "$subject"
+		bench FAKE_HANG=0 FAKE_HANG_AFTER=3 FAKE_UNSTEADY=1 FAKE_FREE=180000000 RIDGE_BENCH_PATIENCE_S=1 "$subject"
 		[ "$status" -eq 3 ] || complain "status should be 3"
 		says "$subject: GPU 0 does not answer"
 		leaves -l >/dev/null

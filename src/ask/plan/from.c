@@ -65,17 +65,6 @@ plan_from_layout(struct run *r, struct word from, struct settings *out)
 	return arguments_layout(r->arena, r->diag, from.text, from.from, out);
 }
 
-/* The first of a list: what runs today has one. */
-static const struct node *
-first_of(struct run *r, const struct option *o, const struct node *n)
-{
-	const char *comma = n->kind == NODE_SCALAR && n->text && o->kind != KIND_WORDS ? strchr(n->text, ',') : NULL;
-
-	if (n->kind == NODE_LIST && n->n > 0 && o->kind != KIND_WORDS)
-		return n->items[0];
-	return comma ? tree_scalar(r->arena, arena_copy(r->arena, n->text, (size_t)(comma - n->text)), n->at) : n;
-}
-
 /* The inputs of train: what the plan was asked, without its pins, and what runs today. */
 static bool
 bind_inputs(struct run *r, const struct settings *today, struct today_in *out)
@@ -90,7 +79,9 @@ bind_inputs(struct run *r, const struct settings *today, struct today_in *out)
 			const bool open = n && n->kind == NODE_SCALAR && n->text && strcmp(n->text, "auto") == 0;
 			const bool bubbles = n && strcmp(o->path, "schedule") == 0;
 			if (n && !pin && !open && !bubbles)
-				tree = tree_with(r->arena, tree, o->path, first_of(r, o, n));
+				/* of types and frameworks to compare, the first is what runs today */
+				tree = tree_with(
+				    r->arena, tree, o->path, o->kind == KIND_WORDS ? n : tree_first(r->arena, n));
 		}
 	for (size_t i = 0; i < today->n; i++) {
 		const struct setting *s = &today->list[i];

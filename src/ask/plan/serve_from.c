@@ -4,35 +4,15 @@
 
 #include <string.h>
 
-/* What an engine is told beside its layout, as --from writes it. */
-static const struct {
-	const char *name, *path;
-} words[] = {{"engine", "engine.name"}, {"dtype", "dtype"}, {"kv-dtype", "kv_dtype"},
-    {"max-sequences", "engine.scheduler.max_sequences"}, {"max-step-tokens", "engine.scheduler.max_tokens"},
-    {"utilization", "engine.pool.share"}};
-enum { N_WORDS = sizeof words / sizeof *words };
-
 static const char *
 path_of(const char *piece)
 {
 	const size_t n = strcspn(piece, "=");
 
-	for (size_t i = 0; i < N_WORDS; i++)
-		if (piece[n] && strncmp(piece, words[i].name, n) == 0 && !words[i].name[n])
-			return words[i].path;
+	for (size_t i = 0; i < N_LAUNCH_WORDS; i++)
+		if (piece[n] && strncmp(piece, launch_words[i].name, n) == 0 && !launch_words[i].name[n])
+			return launch_words[i].path;
 	return NULL;
-}
-
-/* The first of a list: what runs today has one. */
-static const struct node *
-first_of(struct run *r, const struct node *n)
-{
-	const char *text = n->kind == NODE_SCALAR && n->text ? n->text : "";
-
-	if (n->kind == NODE_LIST)
-		return n->n > 0 ? n->items[0] : n;
-	return n->kind == NODE_SCALAR ? tree_scalar(r->arena, arena_copy(r->arena, text, strcspn(text, ",")), n->at)
-	                              : n;
 }
 
 /* The inputs of the plan at what is said: one GPU, one engine, one layout.  NULL with errors. */
@@ -54,7 +34,7 @@ today_inputs(struct run *r, struct word from)
 	}
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
 		const struct node *given = tree_get(tree, lists[i]);
-		tree = given ? tree_with(r->arena, tree, lists[i], first_of(r, given)) : tree;
+		tree = given ? tree_with(r->arena, tree, lists[i], tree_first(r->arena, given)) : tree;
 	}
 	for (size_t i = 0; i < n; i++) {
 		const char *path = path_of(pieces[i]);

@@ -253,7 +253,7 @@ train_logits(struct sheet *sh, const struct train_job *job)
 static const double ROUTING_TRAFFIC = 1.5;
 /* The same kernels' backward pass. */
 static const double ROUTING_BACKWARD = 1.3;
-/* gpt-oss: bias, two clamps, sigmoid and products as kernels of their own. */
+/* gpt-oss runs the bias, two clamps, the sigmoid and the multiplies as separate kernels. */
 static const double EAGER_PASSES = 17;
 
 /* Rows that one rank's experts work on: every token k times; ranks of a tensor-parallel group that do not split the
