@@ -335,6 +335,45 @@ START_TEST(sheet_changes_nothing)
 }
 END_TEST
 
+/* A short prompt takes what its launches take and the tokens of others wait for it; a long one hides them. */
+START_TEST(prompts_are_launched)
+{
+	x.engine = engine_base();
+	x.engine.prompt_layer_s = num(2e-3);
+	x.architecture = hopper();
+	scene_set(&x, gpu_h100, &llama31_8b, bf16(), alone);
+	const struct serve_batch mixed = {1, 100, 0, 8, 500, 9, 0}, decode = {0, 0, 0, 8, 500, 8, 0},
+	                         heavy = {64, 8000, 0, 8, 500, 72, 0};
+	const double mixed_s = serve_iteration(NULL, &x.setup, &mixed, NULL),
+	             decode_s = serve_iteration(NULL, &x.setup, &decode, NULL),
+	             heavy_s = serve_iteration(NULL, &x.setup, &heavy, NULL);
+	x.engine.prompt_layer_s = datum_absent();
+
+	ck_assert_double_eq_tol(mixed_s, 32 * 2e-3 + serve_host(NULL, &x.setup, 1, 9), 1e-12);
+	ck_assert(serve_iteration(NULL, &x.setup, &decode, NULL) == decode_s);
+	ck_assert(serve_iteration(NULL, &x.setup, &heavy, NULL) == heavy_s);
+}
+END_TEST
+
+/* Ranks that hold some of the heads sum squares twice a layer; one rank has nothing to sum. */
+START_TEST(norms_over_all_heads)
+{
+	x.engine = engine_pytorch();
+	x.architecture = hopper();
+	for (int tp = 1; tp <= 8; tp *= 8) {
+		scene_set(&x, gpu_h200, &qwen3_235b, precision(DTYPE_FP8_BLOCK, 1, 1, 1),
+		    (struct serve_layout){tp, 1, 1, false});
+		struct block *b = x.model.blocks;
+		const double comm_s = serve_layer_comm(NULL, &x.setup, b, 16),
+		             small_s = serve_layer_small(NULL, &x.setup, b, 16);
+		b->attention.qk_norm = b->attention.qk_norm_full = true;
+		ck_assert_double_eq_tol(serve_layer_comm(NULL, &x.setup, b, 16) - comm_s,
+		    tp > 1 ? 2 * serve_allreduce(NULL, &x.setup, 16 * 4) : 0, 1e-15);
+		ck_assert_double_gt(serve_layer_small(NULL, &x.setup, b, 16), small_s);
+	}
+}
+END_TEST
+
 START_TEST(nothing_to_do)
 {
 	x.engine = engine_base();
@@ -369,6 +408,8 @@ serve_step_suite(void)
 	tcase_add_test(c, parts_add_up);
 	tcase_add_test(c, an_indexer_chooses);
 	tcase_add_test(c, sheet_changes_nothing);
+	tcase_add_test(c, prompts_are_launched);
+	tcase_add_test(c, norms_over_all_heads);
 	tcase_add_test(c, nothing_to_do);
 	suite_add_tcase(s, c);
 	return s;

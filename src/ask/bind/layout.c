@@ -10,6 +10,7 @@
 #include "model/memory/memory.h"
 #include "search/plan/plan.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +59,29 @@ must_divide(struct run *r, struct datum from, const char *name, double value, do
 }
 
 static bool
+is_serving(const struct run *r)
+{
+	static const char *const serving[] = {"serve", "capacity", "kv", "memory", "validate"};
+
+	for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
+		if (strcmp(r->command->name, serving[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Servers that spread experts widely hold some of them twice, so that every rank has as many. */
+static bool
+holds_twice(struct run *r, const struct layout *l, const struct moe *moe)
+{
+	const double n = moe->n_experts.value, each = ceil(n / l->ep);
+
+	if (!is_serving(r) || !l->adp || l->ep >= n || fmod(n, l->ep) == 0)
+		return false;
+	run_assume(r, "%g redundant experts: each of the %g ranks holds %g of %g", each * l->ep - n, l->ep, each, n);
+	return true;
+}
+
+static bool
 divides_model(struct run *r, const struct layout_in *in, const struct workload *w, const struct layout *l)
 {
 	bool ok = true;
@@ -81,7 +105,7 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 			diag_hint(r->diag, "use tp=%g", nearest_divisor(b->attention.n_kv_heads.value, l->tp));
 			ok = false;
 		}
-		if (l->ep > 1 && b->moe.given)
+		if (l->ep > 1 && b->moe.given && !holds_twice(r, l, &b->moe))
 			ok = must_divide(r, in->ep, "ep", l->ep, b->moe.n_experts.value, "experts") && ok;
 		if (!ok)
 			return false;
@@ -192,13 +216,8 @@ stays_in_node(struct run *r, const struct layout_in *in, const struct layout *l)
 static bool
 may_attend_apart(struct run *r, const struct layout_in *in)
 {
-	static const char *const serving[] = {"serve", "capacity", "kv", "memory", "validate"};
-
-	if (!in->adp)
+	if (!in->adp || is_serving(r))
 		return true;
-	for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
-		if (strcmp(r->command->name, serving[i]) == 0)
-			return true;
 	diag_error(r->diag, (struct source){0}, "attention data parallelism (adp) applies to serving");
 	diag_hint(r->diag, "leave adp out");
 	return false;

@@ -2,6 +2,8 @@
 /* Inference memory: weights in their stored formats, KV cache, prefill activations, engine reserve. */
 #include "model/memory/parts.h"
 
+#include <math.h>
+
 #include "model/layer/layer.h"
 
 /* --- weights as stored ------------------------------------------------------------------------------------------ */
@@ -30,11 +32,14 @@ part_weights(struct sheet *sh, const struct memory_job *job, const struct block 
 	return part_weight_byte;
 }
 
-/* Experts are spread by ep and cut by etp, all else by tp; biases of experts stay in 16 bits. */
+/* Experts are spread by ep and cut by etp, all else by tp; biases of experts stay in 16 bits.  Where ep does not divide
+ * them, some are held twice, so that every rank has as many. */
 static double
 expert_weights(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
-	const double n_shards = job->layout.ep * job->layout.etp;
+	const double n_experts = datum_or(block->moe.n_experts, 0), ep = job->layout.ep,
+	             n_spread = n_experts > 0 ? n_experts / ceil(n_experts / ep) : ep,
+	             n_shards = n_spread * job->layout.etp;
 
 	TAKE(sh, plain_byte_per_param, job_elem_byte(job));
 	CALL(sh, map_byte, part_weights(sh, job, block, IN_EXPERTS, PART_EXPERTS, n_shards));

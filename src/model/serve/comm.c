@@ -124,6 +124,24 @@ exchange_time(struct sheet *sh, const struct serve_setup *s, const struct block 
 	return exchange_s;
 }
 
+/* Norms of queries and of keys over all heads: ranks that hold some of the heads each sum their squares. */
+static double
+norm_reductions(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
+{
+	double norms_s;
+
+	if (!b->attention.qk_norm_full) {
+		SET(sh, norms_s, 0);
+		return norms_s;
+	}
+	GIVEN(sh, n_new);
+	TAKE(sh, square_byte, 4.0);
+	LET(sh, squares_byte, n_new * square_byte);
+	CALL(sh, squares_s, serve_allreduce(sh, s, squares_byte));
+	SET(sh, norms_s, 2 * squares_s);
+	return norms_s;
+}
+
 double
 serve_layer_comm(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
 {
@@ -143,7 +161,8 @@ serve_layer_comm(struct sheet *sh, const struct serve_setup *s, const struct blo
 	TAKE(sh, n_reductions, s->model->parallel ? 1.0 : 2.0);
 	LET(sh, size_byte, n_new * hidden * wide_byte);
 	CALL(sh, reduce_s, serve_allreduce(sh, s, size_byte));
-	SET(sh, comm_s, n_reductions * reduce_s);
+	CALL(sh, norms_s, norm_reductions(sh, s, b, n_new));
+	SET(sh, comm_s, n_reductions * reduce_s + norms_s);
 	return comm_s;
 }
 

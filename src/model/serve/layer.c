@@ -229,6 +229,10 @@ uneven(const struct serve_setup *s)
 	return s->layout.ep > 1 && s->architecture && datum_given(s->architecture->imbalance);
 }
 
+/* Who spreads experts over more ranks than a node has also moves and doubles them by load (EPLB of DeepSeek-V3,
+ * arXiv:2412.19437, 3.4.2): loads stay as uneven as in a node. */
+static const double balanced_from = 8;
+
 /* Load of the busiest rank over the mean. */
 static double
 imbalance_of(struct sheet *sh, const struct serve_setup *s, const struct block *b)
@@ -240,7 +244,7 @@ imbalance_of(struct sheet *sh, const struct serve_setup *s, const struct block *
 		return load;
 	}
 	TAKE(sh, unevenness, s->architecture->imbalance);
-	TAKE(sh, ep, s->layout.ep);
+	TAKE(sh, ep, fmin(s->layout.ep, balanced_from));
 	TAKE(sh, n_experts, b->moe.n_experts);
 	SET_CALL(sh, load, serve_imbalance(sh, unevenness, ep, n_experts));
 	return load;
@@ -309,6 +313,32 @@ serve_elementwise(struct sheet *sh, const struct serve_setup *s, double moved_by
 	return small_s;
 }
 
+/* Norms of queries and keys over all heads, between two kernels each: squares, and what all ranks' squares make of
+ * them.  Those of one head go with the rotation. */
+static double
+wide_norms(struct sheet *sh, const struct serve_setup *s, const struct block *b, double m)
+{
+	const struct attention *a = &b->attention;
+	double wide_norms_s;
+
+	if (!a->qk_norm_full) {
+		SET(sh, wide_norms_s, 0);
+		return wide_norms_s;
+	}
+	GIVEN(sh, m);
+	TAKE(sh, n_shards, serve_shards(s));
+	FROM(sh, a, n_heads, n_kv_heads, head_dim);
+	TAKE(sh, elem_byte, 2.0);
+	LET(sh, q_byte, elem_byte * m * n_heads / n_shards * head_dim);
+	LET(sh, k_byte, elem_byte * m * n_kv_heads / n_shards * head_dim);
+	CALL(sh, q_squares_s, serve_elementwise(sh, s, q_byte));
+	CALL(sh, q_norm_s, serve_elementwise(sh, s, 2 * q_byte));
+	CALL(sh, k_squares_s, serve_elementwise(sh, s, k_byte));
+	CALL(sh, k_norm_s, serve_elementwise(sh, s, 2 * k_byte));
+	SET(sh, wide_norms_s, q_squares_s + q_norm_s + k_squares_s + k_norm_s);
+	return wide_norms_s;
+}
+
 /* Norms with the residual, in fp32 and 16 bits; the activation between the products of a dense part. */
 double
 serve_layer_small(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
@@ -326,6 +356,7 @@ serve_layer_small(struct sheet *sh, const struct serve_setup *s, const struct bl
 		SET_CALL(sh, activation_s, activation_time(sh, s, m, b->mlp.width.value, b->mlp.gated));
 	else
 		SET(sh, activation_s, 0);
-	LET(sh, small_s, n_norms * norm_s + activation_s);
+	CALL(sh, wide_norms_s, wide_norms(sh, s, b, m));
+	LET(sh, small_s, n_norms * norm_s + activation_s + wide_norms_s);
 	return small_s;
 }

@@ -50,6 +50,13 @@ same_feed(const struct block *x, const struct block *y)
 	    same(c->latent, d->latent);
 }
 
+/* Also in the norms of queries and keys, which all ranks do together where they span the heads. */
+static bool
+same_norms(const struct block *x, const struct block *y)
+{
+	return same_feed(x, y) && x->attention.qk_norm_full == y->attention.qk_norm_full;
+}
+
 static int
 first_like(const struct workload *w, int i, bool (*alike)(const struct block *x, const struct block *y))
 {
@@ -99,7 +106,7 @@ static double
 block_small(struct sheet *sh, const struct serve_setup *s, int i, double n_new, struct kept *k)
 {
 	TAKE(sh, n_layers, s->model->blocks[i].count);
-	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->small, same_feed, serve_layer_small));
+	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->small, same_norms, serve_layer_small));
 	LET(sh, block_s, n_layers * layer_s);
 	return block_s;
 }
@@ -108,7 +115,7 @@ static double
 block_comm(struct sheet *sh, const struct serve_setup *s, int i, double n_new, struct kept *k)
 {
 	TAKE(sh, n_layers, s->model->blocks[i].count);
-	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->comm, same_feed, serve_layer_comm));
+	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->comm, same_norms, serve_layer_comm));
 	LET(sh, block_s, n_layers * layer_s);
 	return block_s;
 }
@@ -230,6 +237,22 @@ serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, doub
 	return host_s;
 }
 
+/* Decode steps replay a graph; a step with prompts is launched kernel by kernel, and waits for the CPU. */
+double
+serve_prompt_floor(struct sheet *sh, const struct serve_setup *s, double n_prompts)
+{
+	double floor_s;
+
+	if (!(n_prompts > 0) || !(datum_or(s->engine->prompt_layer_s, 0) > 0)) {
+		SET(sh, floor_s, 0);
+		return floor_s;
+	}
+	TAKE(sh, n_layers, s->model->n_layers);
+	FROM(sh, s->engine, prompt_layer_s);
+	SET(sh, floor_s, n_layers * prompt_layer_s);
+	return floor_s;
+}
+
 double
 serve_iteration(struct sheet *sh, const struct serve_setup *s, const struct serve_batch *batch, struct serve_terms *out)
 {
@@ -250,7 +273,9 @@ serve_iteration(struct sheet *sh, const struct serve_setup *s, const struct serv
 	CALL(sh, caches_s, serve_cached_attention(sh, s, n_running, context));
 	CALL(sh, head_s, serve_head(sh, s, n_rows + n_verified));
 	CALL(sh, host_s, serve_host(sh, s, n_prompts, n_rows));
-	LET(sh, iteration_s, gpu_factor * (linear_s + prompts_s + caches_s + head_s) + host_s);
+	CALL(sh, floor_s, serve_prompt_floor(sh, s, n_prompts));
+	LET(sh, gpu_s, fmax(floor_s, gpu_factor * (linear_s + prompts_s + caches_s + head_s)));
+	LET(sh, iteration_s, gpu_s + host_s);
 	terms.prompt_attention = prompts_s;
 	terms.cached_attention = caches_s;
 	terms.head = head_s;
