@@ -51,14 +51,14 @@ train gpu 8.5 6.5
 train source 9 7
 train model 8 6
 train group 8 6
-memory gpu 7 4.7
-memory source 7 4.7
-memory model 7 4.7
-memory group 7 4.7
-comm gpu 15 10
-comm source 13 7
-comm model 18 10
-comm group 13 7
+memory gpu 6.3 4
+memory source 6.3 4
+memory model 6.3 4
+memory group 6.3 4
+comm gpu 11 7
+comm source 9 5
+comm model 12 8
+comm group 9 5
 EOT
 
 # intervals of what was left out: share of rows and of groups inside, least and most; half-width at most
@@ -80,10 +80,10 @@ memory source.left.out 75 85 70 12
 memory model.left.out 75 85 70 12
 memory gpu.left.out 75 85 70 12
 memory group.left.out 75 85 70 12
-comm source.left.out 75 92 70 25
-comm model.left.out 75 85 70 25
-comm gpu.left.out 75 92 70 25
-comm group.left.out 75 92 70 25
+comm source.left.out 75 90 70 16
+comm model.left.out 75 85 70 16
+comm gpu.left.out 75 85 70 16
+comm group.left.out 75 90 70 16
 EOT
 
 sh man/cross.sh "$def" | while read -r line; do

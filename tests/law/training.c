@@ -76,7 +76,8 @@ some_network(struct arena *a)
 	struct network_calibration *all = ARENA_ARRAY(a, struct network_calibration, N_COLLECTIVES);
 
 	for (int i = 0; i < N_COLLECTIVES; i++)
-		all[i] = (struct network_calibration){{20e-6, {0}}, {3.4, {0}}, {0.92, {0}}, {0.78, {0}}};
+		all[i] = (struct network_calibration){
+		    .hop_s = {20e-6, {0}}, .n_fill = {3.4, {0}}, .nic_frac = {0.92, {0}}, .tree_frac = {0.78, {0}}};
 	return all;
 }
 

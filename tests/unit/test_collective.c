@@ -436,6 +436,19 @@ START_TEST(rings_and_trees)
 }
 END_TEST
 
+/* Where LL is not safe, every step has the latencies of Simple: AWS's plugin says so of p4d, and no other fabric does.
+ */
+START_TEST(simple_protocol)
+{
+	struct network_calibration fit = {.hop_s = of(30e-6), .n_fill = of(2), .nic_frac = of(0.9), .simple = true};
+
+	ck_assert_double_eq_tol(collective_network(NULL, COLLECTIVE_ALL_REDUCE, &fit, 16, 2, 0, 50e9),
+	    8.4e-6 + 14 * 4e-6 + 2 * (30e-6 + 9e-6), 1e-12);
+	ck_assert_double_eq_tol(collective_network(NULL, COLLECTIVE_ALL_GATHER, &fit, 16, 2, 0, 50e9),
+	    8.4e-6 + 14 * 3.4e-6 + 2 * (30e-6 + 11.3e-6), 1e-12);
+}
+END_TEST
+
 /* In a full mesh two ranks have one link; through a switch they have all. */
 START_TEST(full_mesh)
 {
@@ -624,6 +637,7 @@ collective_suite(void)
 	tcase_add_test(t, called);
 	tcase_add_test(t, middle_network);
 	tcase_add_test(t, rings_and_trees);
+	tcase_add_test(t, simple_protocol);
 	tcase_add_test(t, full_mesh);
 	tcase_add_test(t, measured_on_nodes);
 	tcase_add_test(t, absolute_rates);

@@ -220,18 +220,34 @@ local_steps(struct sheet *sh, enum collective c, double n_ranks, double n_nodes)
 	return n_local_steps;
 }
 
+static enum algorithm
+network_algorithm(enum collective c)
+{
+	return c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING;
+}
+
+/* A fabric's steps are those of LL.  Simple waits for a flush at each, by the difference that NCCL's tuner has. */
+static double
+step_fence(enum collective c, bool simple)
+{
+	const enum algorithm a = network_algorithm(c);
+
+	return simple ? nccl_node_hop(a, PROTOCOL_SIMPLE) - nccl_node_hop(a, PROTOCOL_LL) : 0;
+}
+
 /* What a collective takes without bytes: NCCL's own latencies of its shortest protocol, and the fabric's steps. */
 static double
-latency_time(struct sheet *sh, enum collective c, double hop_s, double n_ranks, double n_nodes)
+latency_time(struct sheet *sh, enum collective c, bool simple, double step_s, double n_ranks, double n_nodes)
 {
-	const enum algorithm a = c == COLLECTIVE_ALL_REDUCE ? ALGORITHM_DOUBLE_TREE : ALGORITHM_RING;
+	const enum algorithm a = network_algorithm(c);
+	const enum protocol p = simple ? PROTOCOL_SIMPLE : PROTOCOL_LL;
 
-	GIVEN(sh, hop_s, n_ranks, n_nodes);
-	TAKE(sh, start_s, nccl_base(a, PROTOCOL_LL));
-	TAKE(sh, local_hop_s, nccl_hop(a, PROTOCOL_LL, true));
+	GIVEN(sh, step_s, n_ranks, n_nodes);
+	TAKE(sh, start_s, nccl_base(a, p));
+	TAKE(sh, local_hop_s, nccl_hop(a, p, true));
 	CALL(sh, n_steps, node_steps(sh, c, n_nodes));
 	CALL(sh, n_local_steps, local_steps(sh, c, n_ranks, n_nodes));
-	LET(sh, latency_s, start_s + n_local_steps * local_hop_s + n_steps * hop_s);
+	LET(sh, latency_s, start_s + n_local_steps * local_hop_s + n_steps * step_s);
 	return latency_s;
 }
 
@@ -244,8 +260,10 @@ collective_network(struct sheet *sh, enum collective c, const struct network_cal
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, line_byte_per_s, n_local * nic_byte_per_s);
 	CALL(sh, node_s, node_time(sh, c, fit, n_ranks, n_nodes, size_byte, line_byte_per_s));
-	CALL(sh, pipeline_s, pipeline_time(sh, n_fill, hop_s, n_local, size_byte, line_byte_per_s));
-	CALL(sh, latency_s, latency_time(sh, c, hop_s, n_ranks, n_nodes));
+	TAKE(sh, fence_s, step_fence(c, fit->simple));
+	LET(sh, step_s, hop_s + fence_s);
+	CALL(sh, pipeline_s, pipeline_time(sh, n_fill, step_s, n_local, size_byte, line_byte_per_s));
+	CALL(sh, latency_s, latency_time(sh, c, fit->simple, step_s, n_ranks, n_nodes));
 	LET(sh, network_s, latency_s + pipeline_s + node_s);
 	return network_s;
 }

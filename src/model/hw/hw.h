@@ -95,7 +95,7 @@ struct link {
 	    tree_simple_s; /* NCCL's hardware hops */
 	struct datum p2p_byte_per_s, allreduce_bus_byte_per_s, h2d_byte_per_s, nccl_byte_per_s, efficiency_frac;
 	struct datum read_byte_per_s, write_byte_per_s;
-	bool in_switch_reduction;
+	bool in_switch_reduction, simple_protocol;
 	const struct link *filed; /* as of a GPU */
 };
 
@@ -161,6 +161,7 @@ struct network_calibration {
 #define NETWORK FIGURE_MEMBER
 #include "model/hw/calibration.def"
 #undef NETWORK
+	bool simple; /* NCCL has no protocol but Simple here */
 };
 
 /* One- and two-shot all-reduce of the serving engines, CUDA graph, up to 32 MB. */

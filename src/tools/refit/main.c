@@ -75,7 +75,8 @@ print_cells(const struct refit *r, const double *log_predicted)
 		memset(known, 0, sizeof(bool) * (size_t)n_models);
 		for (int i = first; i < r->n && !done[first]; i++) {
 			const struct refit_row *row = &r->rows[i];
-			if (isnan(log_predicted[i]) || strcmp(row->stack, r->rows[first].stack) != 0)
+			if (isnan(log_predicted[i]) || strcmp(row->stack, r->rows[first].stack) != 0 ||
+			    strcmp(row->stack, "-") == 0)
 				continue;
 			done[i] = i > first;
 			e[n++] = fabs(exp(log_predicted[i] - row->log_measured) - 1);
@@ -215,7 +216,8 @@ print_constants(struct refit *r, const double *x)
 		struct refit_trait t = {.param = i};
 		const double other = without(r, i), otherwise = p->otherwise;
 		int n, n_groups;
-		if (!p->moves || p->hyper || isnan(other))
+		/* bytes of a logit: each is another way to work out the loss, and none is the other's default */
+		if (!p->moves || p->hyper || isnan(other) || text_begins(p->path, "logits."))
 			continue;
 		count_rows(r, i, &n, &n_groups);
 		p->otherwise = other;

@@ -164,6 +164,18 @@ engine_belief(const struct refit_param *p)
 	return p->start;
 }
 
+/* What a counter of memory shows beyond live tensors, in GiB: the CUDA context and libraries 0.5 on the device, and as
+ * much again and the rest of its blocks what an allocator of training keeps; generation frees nearly nothing. */
+static double
+counter_belief(const char *path, bool trains, double otherwise)
+{
+	if (strcmp(path, "counters.device") == 0)
+		return log(trains ? 1.5 : 0.5);
+	if (strcmp(path, "counters.reserved") == 0)
+		return log(trains ? 1.0 : 0.25);
+	return otherwise;
+}
+
 /* The same of a class: how far it may lie from what stands in the file.  Transports differ so
  * much that one says hardly anything of another (network_middle). */
 static double
@@ -334,7 +346,10 @@ find_up(struct refit *r, int i)
 	if (text_begins(p->path, "logits.")) /* each is another way to work out the loss */
 		return;
 	if (r->domain == DOMAIN_MEMORY) {
-		p->up = class_mean(r, p->kind, "all stacks", p->path, p->start);
+		const struct node *use = tree_get(tree_of(r, p->kind, root_of(r, p->entry)), "use");
+		const bool trains = !use || strcmp(use->text, "infer") != 0;
+		p->up = class_mean(r, p->kind, trains ? "stacks that train" : "stacks that generate", p->path,
+		    counter_belief(p->path, trains, p->start));
 		return;
 	}
 	/* a root: its class's; the class of what nobody listed is the mean of all */
@@ -374,7 +389,7 @@ anchor(struct refit *r, int i, int stated)
 			sum += r->params[j].start;
 			k++;
 		}
-	if (k > 0)
+	if (k > 0 && !text_begins(p->path, "counters."))
 		p->start = p->otherwise = sum / k;
 	if (p->kind != ENTRY_CALIBRATION)
 		return;
