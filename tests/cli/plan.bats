@@ -252,3 +252,19 @@ same_as_train() {
 	refused
 	says "micro-batch x dp divides the global batch"
 }
+
+@test "virtual stages need whole groups of micro-batches" {
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 6 --seq 4096 --layout pp=4,vp=4,dp=2
+	refused
+	says "with vp, pp divides the micro-batches of a step"
+	says "leave vp open"
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 8 --seq 4096 --layout pp=4,vp=4,dp=2 --get layouts.0.n_micro_sequences
+	answered
+	[ "$out" = 1 ] || complain "two micro-batches for four stages"
+	# PyTorch's rounds: 3 micro-batches are one of two stages, 5 are no two
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 6 --seq 4096 --layout pp=2,vp=4,dp=2 --stack torchtitan
+	answered
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 10 --seq 4096 --layout pp=2,vp=4,dp=2 --stack torchtitan
+	refused
+	says "torch/distributed/pipelining/schedules.py"
+}
