@@ -264,7 +264,7 @@ same_as_train() {
 	# PyTorch's rounds: 3 micro-batches are one of two stages, 5 are no two
 	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 6 --seq 4096 --layout pp=2,vp=4,dp=2 --stack torchtitan
 	answered
-	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 10 --seq 4096 --layout pp=2,vp=4,dp=2 --stack torchtitan
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 10 --seq 4096 --layout pp=2,vp=4,dp=2 --batch 1 --stack torchtitan
 	refused
 	says "torch/distributed/pipelining/schedules.py"
 }
