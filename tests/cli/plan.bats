@@ -268,3 +268,25 @@ same_as_train() {
 	refused
 	says "torch/distributed/pipelining/schedules.py"
 }
+
+@test "types that the GPU does not multiply are not offered" {
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 128 --seq 8192 --from dp=4,tp=2
+	answered
+	shows "--dtype fp8"
+	hides mxfp8
+	hides nvfp4
+	ask plan train llama3-8b --gpu b200 --gpus 8 --global-batch 128 --seq 8192 --from dp=8
+	shows "--dtype mxfp8"
+	for words in "train --batch 1" "memory --batch 1" "plan train --gpus 8 --global-batch 8"; do
+		# shellcheck disable=SC2086 # words
+		set -- $words
+		command=$1
+		shift
+		[ "$command" != plan ] || { command="plan train"; shift; }
+		# shellcheck disable=SC2086
+		ask $command llama3-8b --gpu h100 --seq 2048 --dtype mxfp8 "$@"
+		refused
+		says "h100-sxm5-80gb has no mxfp8 support"
+		says "use --dtype fp8"
+	done
+}
