@@ -6,6 +6,8 @@
 #include "db/db.h"
 #include "db/tree.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,6 +58,44 @@ with_word(struct arena *a, const char *text, const char *name, const char *value
 	return arena_printf(a, "%s%s%s%s%s", text, *text ? "," : "", name, flag ? "" : "=", flag ? "" : value);
 }
 
+static double
+number_at(const struct node *inputs, const char *path, double otherwise)
+{
+	const struct node *n = tree_at(inputs, path);
+	char *end = NULL;
+	const double value = n && n->text ? strtod(n->text, &end) : NAN;
+
+	return end && *end == '\0' && value > 0 ? value : otherwise;
+}
+
+static const char *
+said(const struct program *p, const char *path)
+{
+	for (size_t i = 0; i < p->args.options.n; i++)
+		if (strcmp(p->args.options.list[i].path, path) == 0)
+			return p->args.options.list[i].text;
+	return NULL;
+}
+
+/* DeepSpeed's configuration may give the batch of a replica and the steps it accumulates, and leave the global batch to
+ * the number of ranks.  NULL: it gives neither, or the number of GPUs is none. */
+static const char *
+global_batch(struct program *p, const struct launch_file *file)
+{
+	const double n_sequences = number_at(file->inputs, "batch", NAN),
+	             n_steps = number_at(file->inputs, "microbatches", NAN),
+	             n_model = number_at(file->inputs, "layout.tp", 1) * number_at(file->inputs, "layout.pp", 1) *
+	    number_at(file->inputs, "layout.cp", 1);
+	const char *gpus = said(p, "gpus");
+	char *end = NULL;
+	const double n_gpus = gpus ? strtod(gpus, &end) : NAN;
+
+	if (tree_get(file->inputs, "global_batch") || !end || *end != '\0' || !(n_gpus >= n_model))
+		return NULL;
+	const double all = n_sequences * n_steps * floor(n_gpus / n_model);
+	return isnan(all) ? NULL : arena_printf(p->arena, "%.15g", all);
+}
+
 /* `tp=4,pp=4,sp`; of an engine its name and limits too.  What a plan searches leaves the inputs. */
 static const char *
 today_text(struct program *p, const struct launch_file *file, const struct node **inputs)
@@ -76,6 +116,9 @@ today_text(struct program *p, const struct launch_file *file, const struct node 
 			rest = tree_with(p->arena, rest, file->inputs->keys[i]->text, file->inputs->items[i]);
 	if (engine)
 		rest = tree_with(p->arena, rest, "engine", engine);
+	const char *batch = global_batch(p, file);
+	if (batch)
+		rest = tree_with(p->arena, rest, "global_batch", tree_scalar(p->arena, batch, file->inputs->at));
 	*inputs = no_sp ? tree_with(p->arena, rest, "layout.no_sp", no_sp) : rest;
 	return text;
 }

@@ -19,7 +19,7 @@
 	X(0, predictions, "predictions", "predictions", WORD, "FILE", "output", NULL,                                  \
 	    "write each row with its prediction to FILE, as CSV")                                                      \
 	X(0, plan, "plan", "plan", FLAG, "", "", NULL,                                                                 \
-	    "judge ridge plan train: how layouts of published training runs stand among all that fit")                 \
+	    "judge ridge plan: how layouts of published runs stand among all")                                         \
 	X(0, cross, "cross", "cross", FLAG, "", "", NULL, "show errors on runs that the constants were fitted without")
 
 struct validate_in {
@@ -270,9 +270,18 @@ judge_plans(struct run *r, const struct validate_in *in)
 
 	run_reads(r, &in->files, &in->plan, &in->worst, NULL);
 	v.judge = plan_judge_new(&v);
-	if (!check_inputs(r, in) || !validation_read(&v, &in->files) ||
-	    !plan_judge_show(v.judge, in->files, (size_t)in->worst.value))
+	v.ranks = serve_ranks_new(r);
+	if (!check_inputs(r, in) || !validation_read(&v, &in->files))
 		return REFUSED;
+	r->title = "published layouts against the best of ridge plan";
+	const bool trained = plan_judge_show(v.judge, (size_t)in->worst.value);
+	const bool served = serve_ranks_show(v.ranks, (size_t)in->worst.value);
+	if (!trained && !served) {
+		diag_error(r->diag, in->files.list[0].from, "no layout to judge");
+		diag_hint(
+		    r->diag, "give training runs on several GPUs, or serving runs of several layouts of one setup");
+		return REFUSED;
+	}
 	show_skipped(&v);
 	return ANSWERED;
 }

@@ -250,6 +250,24 @@ put_recompute(struct reading *r)
 		put(r, "recompute", policy);
 }
 
+/* DeepSpeed's `auto` is what the trainer was told on its own command line. */
+static void
+miss_auto(struct reading *r)
+{
+	static const struct {
+		enum launch_fact fact;
+		const char *what;
+	} rows[] = {{LAUNCH_MICRO_BATCH, "micro-batch (auto): add --batch N"},
+	    {LAUNCH_ACCUMULATION, "gradient accumulation (auto): add --global-batch N"},
+	    {LAUNCH_GLOBAL_BATCH, "global batch (auto): add --global-batch N"}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (r->facts[rows[i].fact] && strcmp(r->facts[rows[i].fact], "auto") == 0) {
+			miss(r, rows[i].what);
+			r->facts[rows[i].fact] = NULL;
+		}
+}
+
 static void
 put_training(struct reading *r)
 {
@@ -262,6 +280,7 @@ put_training(struct reading *r)
 	static const enum launch_fact batches[] = {LAUNCH_MICRO_BATCH, LAUNCH_PIPELINE_BATCH, LAUNCH_LOCAL_BATCH};
 	const char *schedule = r->facts[LAUNCH_SCHEDULE];
 
+	miss_auto(r);
 	put(r, "stack", arena_copy(r->arena, r->by->stacks, strcspn(r->by->stacks, " ")));
 	put_degrees(r);
 	put_sharding(r);

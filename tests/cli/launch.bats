@@ -277,3 +277,22 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	refused
 	says "neither a layout nor a launch file"
 }
+
+@test "a DeepSpeed configuration without its global batch" {
+	# micro-batch x accumulation x replicas
+	echo '{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 3}}' >"$tmp/ds.json"
+	ask plan train llama3-8b --gpu h100 --gpus 8 --seq 2048 --from "$tmp/ds.json"
+	answered
+	shows "64 sequences of 2048 tokens"
+	ask plan train llama3-8b --gpu h100 --gpus 8 --seq 2048 --global-batch 128 --from "$tmp/ds.json"
+	answered
+	shows "128 sequences of 2048 tokens"
+	# `auto`: what the trainer fills in
+	echo '{"train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto"}' >"$tmp/auto.json"
+	ask plan train llama3-8b --gpu h100 --gpus 8 --seq 2048 --from "$tmp/auto.json"
+	refused
+	says "no global batch given"
+	ask train llama3-8b --gpu h100 --gpus 8 --seq 2048 --global-batch 64 --batch 2 --from "$tmp/auto.json" --stack hf-deepspeed
+	answered 1 # its memory does not fit
+	says "micro-batch (auto): add --batch N"
+}

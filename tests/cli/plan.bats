@@ -252,3 +252,41 @@ same_as_train() {
 	refused
 	says "micro-batch x dp divides the global batch"
 }
+
+@test "virtual stages need whole groups of micro-batches" {
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 6 --seq 4096 --layout pp=4,vp=4,dp=2
+	refused
+	says "with vp, pp divides the micro-batches of a step"
+	says "leave vp open"
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 8 --seq 4096 --layout pp=4,vp=4,dp=2 --get layouts.0.n_micro_sequences
+	answered
+	[ "$out" = 1 ] || complain "two micro-batches for four stages"
+	# PyTorch's rounds: 3 micro-batches are one of two stages, 5 are no two
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 6 --seq 4096 --layout pp=2,vp=4,dp=2 --stack torchtitan
+	answered
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 10 --seq 4096 --layout pp=2,vp=4,dp=2 --batch 1 --stack torchtitan
+	refused
+	says "torch/distributed/pipelining/schedules.py"
+}
+
+@test "types that the GPU does not multiply are not offered" {
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 128 --seq 8192 --from dp=4,tp=2
+	answered
+	shows "--dtype fp8"
+	hides mxfp8
+	hides nvfp4
+	ask plan train llama3-8b --gpu b200 --gpus 8 --global-batch 128 --seq 8192 --from dp=8
+	shows "--dtype mxfp8"
+	for words in "train --batch 1" "memory --batch 1" "plan train --gpus 8 --global-batch 8"; do
+		# shellcheck disable=SC2086 # words
+		set -- $words
+		command=$1
+		shift
+		[ "$command" != plan ] || { command="plan train"; shift; }
+		# shellcheck disable=SC2086
+		ask $command llama3-8b --gpu h100 --seq 2048 --dtype mxfp8 "$@"
+		refused
+		says "h100-sxm5-80gb has no mxfp8 support"
+		says "use --dtype fp8"
+	done
+}

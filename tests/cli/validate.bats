@@ -234,15 +234,59 @@ agrees() {
 	[ "$out" = "$best"$'\n'"dp=8,ep=8,zero=1,batch 1"$'\n'1 ] || complain "plan says $best"
 	# the layout that the search found is its own best
 	awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 1 { $at["mbs"] = 4 } { print }' "$tmp/one.csv" >"$tmp/best.csv"
-	ask validate "$tmp/best.csv" --plan --get median_regret_frac,near_best_frac,first_families_frac,plans.0.best_share_frac
+	ask validate "$tmp/best.csv" --plan \
+		--get judged.0.median_regret_frac,judged.0.near_best_frac,judged.0.first_families_frac,plans.0.best_share_frac
 	[ "$out" = 0$'\n'1$'\n'1$'\n'1 ] || complain "regret of the best"
+	ask validate "$tmp/best.csv" --plan --get judged.0.group,judged.1.group,judged.1.meets_all_frac
+	[ "$out" = all$'\n'experts$'\n'1 ] || complain "groups: $out"
+	# a layout that the launcher refuses
+	awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 1 {
+		$at["gbs"] = 12
+		$at["mbs"] = 1
+		$at["pp"] = $at["vp"] = 2
+		$at["dp"] = $at["ep"] = 4
+	} { print }' \
+		"$tmp/one.csv" >"$tmp/illegal.csv"
+	ask validate "$tmp/illegal.csv" --plan --get judged.0.legal_frac,plans.0.note
+	[ "$out" = 0$'\n'"with vp, pp divides the micro-batches of a step" ] || complain "illegal: $out"
+	# of two layouts of one question the faster one was tuned
+	{ cat "$tmp/one.csv"; sed -n '2s/[^,]*,[^,]*/&slow/p' "$tmp/illegal.csv"; sed -n 2p "$tmp/best.csv" | sed 's/,mbridge/,again-mbridge/'; } >"$tmp/two.csv"
+	ask validate "$tmp/two.csv" --plan --get judged.0.n
+	[ "$out" = 2 ] || complain "questions: $out"
 	ask validate tests/corpus/train.csv --plan --worst 100 --csv --table plans
 	answered
-	[ "$(wc -l <"$tmp/out")" -gt 80 ]
+	[ "$(wc -l <"$tmp/out")" -gt 60 ]
 	awk -F, 'NR > 2 && $0 ~ /,batch/ { n = split($0, q, "\""); split(q[n], rest, ","); if (rest[2] < last) exit 1; last = rest[2] }' "$tmp/out"
 }
 
-@test "--plan is of training runs, and judges nothing else" {
+@test "layouts of one setup are ranked as they were measured" {
+	{
+		echo gpu_id,case_id,kind,software,sw_version,model_key,model,weight_dtype,n_gpu,tp,sched,isl,osl,num_requests,out_tps_total,out_tps_per_gpu,confidence
+		# the least memory of all: two GPUs have no room for the KV cache
+		setup=h100-sxm5-80gb,x,offline-throughput,TensorRT-LLM,0.14.0,llama3-70b,70b,fp16
+		echo "$setup,2,2,in-flight batching,128,2048,3000,818,,exact"
+		echo "$setup,4,4,in-flight batching,128,2048,3000,5072,,exact"
+		# the same layout once more, slower: it counts once
+		echo "$setup,4,4,in-flight batching,128,2048,3000,1072,,exact"
+		# the rate of one GPU, not of all; another load; a layout alone
+		setup=h100-sxm5-80gb,x,offline-throughput,TensorRT-LLM,0.14.0,llama3-8b,8b,fp16
+		echo "$setup,1,1,in-flight batching,128,128,3000,,9000,exact"
+		echo "$setup,8,8,in-flight batching,128,128,3000,,12000,exact"
+		echo "$setup,8,8,in-flight batching,128,256,3000,,12000,exact"
+	} >"$tmp/serve.csv"
+	ask validate "$tmp/serve.csv" --plan --worst 9 --csv --table ranks
+	answered
+	awk -F, '/^all,2,0.5,0.5,/ { all++ } /^best not smallest,2,0.5,/ { some++ } END { exit !(all == 1 && some == 1) }' "$tmp/out" ||
+		complain "ranks: $(cat "$tmp/out")"
+	ask validate "$tmp/serve.csv" --plan --get setups.0.layout,setups.0.best_layout,setups.0.regret_frac
+	[ "$out" = "tp=8,pp=1,ep=1"$'\n'"tp=1,pp=1,ep=1"$'\n'0.25 ] || complain "wrong setup: $out"
+	# beside training runs: both
+	sed -n '1p;5p' tests/corpus/train.csv >"$tmp/one.csv"
+	ask validate "$tmp/one.csv" "$tmp/serve.csv" --plan --get judged.0.n,ranks.0.n
+	[ "$out" = 1$'\n'2 ] || complain "both: $out"
+}
+
+@test "--plan judges layouts, and nothing else" {
 	ask validate tests/corpus/gemm.csv --plan
 	refused
 	says "no layout to judge"

@@ -231,8 +231,13 @@ run_peak(struct run *r, const struct gpu *gpu, enum dtype t, struct word asked, 
 	const enum peak peak = dtype_peak(t);
 
 	*out = gpu->peak_flop_per_s[peak];
-	if (datum_given(*out))
+	if (datum_given(*out) && !gpu_lacks(gpu, t))
 		return true;
+	if (datum_given(*out)) {
+		diag_error(r->diag, asked.from, "%s has no %s support", gpu->id, dtype_name(t));
+		diag_hint(r->diag, "use --dtype %s", peak_name(peak));
+		return false;
+	}
 	diag_error(r->diag, asked.from,
 	    gpu->lacks[peak] ? "%s has no %s support" : "the %s peak of %s is not in the database",
 	    gpu->lacks[peak] ? gpu->id : peak_name(peak), gpu->lacks[peak] ? peak_name(peak) : gpu->id);

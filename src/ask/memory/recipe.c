@@ -26,7 +26,7 @@ memory_bind_precision(struct run *r, const struct memory_question *q, const stru
 	struct datum ignored;
 
 	job->dtype = dtype_find(run_word(r, "dtype", asked));
-	if (gpu && gpu->lacks[dtype_peak(job->dtype)])
+	if (gpu && gpu_lacks(gpu, job->dtype))
 		return run_peak(r, gpu, job->dtype, asked, &ignored);
 	job->weight_copies = copies_of(gpu, job->dtype);
 	memory_quantise(job, memory_quant(q->training->quant.text));
@@ -279,7 +279,7 @@ memory_bind_serving(struct run *r, const struct memory_question *q, const struct
 	memory_quantise(job, memory_quant(q->training->quant.text)); /* for its workspace */
 	if (!bind_formats(r, &asked, job->model, gpu, engine, &f))
 		return false;
-	if (gpu && gpu->lacks[dtype_peak(f.compute)])
+	if (gpu && gpu_lacks(gpu, f.compute))
 		return run_peak(r, gpu, f.compute, q->memory->dtype, &ignored);
 	job->weight_copies = copies_of(gpu, f.compute);
 	return bind_room(r, &room, job->stack, &f, job->card_byte, job);

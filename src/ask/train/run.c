@@ -94,7 +94,7 @@ answer_train_list(struct run *r, const struct train_question *q)
 		return REFUSED;
 	job.machine = b.ask.machine;
 	job.dtype = dtype_find(run_word(r, "dtype", in->dtype));
-	if (b.gpu->lacks[dtype_peak(job.dtype)]) {
+	if (gpu_lacks(b.gpu, job.dtype)) {
 		run_peak(r, b.gpu, job.dtype, in->dtype, &ignored);
 		return REFUSED;
 	}

@@ -9,16 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAMILIES_MOST = 20 };
-static const double near_frac = 0.07; /* of the best step: as much as tuned layouts are expected to be */
+/* What is expected of tuned layouts: how far their step is from the best one, and among how many families they are. */
+enum { FAMILIES_MOST = 20, FAMILIES_DENSE = 10 };
+static const double near_dense_frac = 0.07, near_experts_frac = 0.1;
 
 /* A published layout beside the best of its question. */
 struct judged {
-	const char *name, *layout, *best;
+	const char *name, *layout, *best, *question;
 	int line, rank; /* rank 0: not among the first families */
-	double share_frac;
+	double share_frac, measured_s;
 	enum verdict verdict;
 	bool same; /* cannot be told from the best */
+	bool experts;
+	const char *illegal; /* the rule that the layout breaks, or NULL */
 };
 
 struct plan_judge {
@@ -61,51 +64,154 @@ rank_of(const struct layout_result *found, const struct layout *own)
 	return 0;
 }
 
-/* Whether the interval of the difference has 0 in it. */
-static bool
-is_same(const struct layout_space *s, const struct layout_row *best, const struct train_row *t)
+static void
+pin(struct layout_pin *p, double value)
+{
+	p->n = 1;
+	p->ranges[0].low = p->ranges[0].high = value;
+}
+
+/* The published layout alone. */
+static struct layout_space
+pinned(const struct layout_space *open, const struct memory_job *job, double n_sequences)
+{
+	const struct layout *l = &job->layout;
+	const double of[N_DEGREES] = {[DEGREE_TP] = l->tp,
+	    [DEGREE_PP] = l->pp,
+	    [DEGREE_VP] = l->vp,
+	    [DEGREE_CP] = l->cp,
+	    [DEGREE_EP] = l->ep,
+	    [DEGREE_ETP] = l->etp,
+	    [DEGREE_DP] = l->dp,
+	    [DEGREE_ZERO] = l->zero};
+	struct layout_space s = *open;
+
+	for (int d = 0; d < N_DEGREES; d++)
+		pin(&s.pins[d], of[d]);
+	/* there is nothing to shard */
+	if (l->dp * l->cp == 1)
+		s.pins[DEGREE_ZERO].n = 0;
+	pin(&s.batches, n_sequences);
+	s.shard = l->shard < l->dp * l->cp ? l->shard : 0;
+	return s;
+}
+
+/* The rule of the launcher that the layout breaks; NULL: none, and the search would find it. */
+static const char *
+broken_rule(const struct layout_space *own)
+{
+	double n_refused[N_LAYOUT_RULES];
+
+	if (layout_legal(own, n_refused))
+		return NULL;
+	for (int i = 0; i < N_LAYOUT_RULES; i++)
+		if (n_refused[i] > 0)
+			return layout_rule_text((enum layout_rule)i);
+	return "no layout of the search";
+}
+
+/* A layout as the commands see it. */
+struct seen {
+	struct memory_job job;
+	struct train_answer answer;
+};
+
+static void
+see(const struct layout_space *s, const struct layout_row *row, const struct train_row *t, struct seen *out)
 {
 	struct train_ask ask;
-	struct train_answer first;
 
-	layout_train_ask(s, best, &ask);
-	train_answer(&ask, &t->bound.doubts, &first);
-	const struct layout_shares x = layout_shares_of(&first.job, &first.terms),
-	                           y = layout_shares_of(&t->answer.job, &t->answer.terms);
-	return fabs(log(y.step_s / x.step_s)) <= layout_difference(&x, &y, dtype_byte(first.job.dtype) < 2);
+	layout_memory_job(s, row, &out->job);
+	layout_train_ask(s, row, &ask);
+	train_answer(&ask, &t->bound.doubts, &out->answer);
+}
+
+/* The layout that ran.  What the row leaves open is as fast as can be: chunks of a stage, micro-batch, recomputation.
+ */
+static void
+settle(struct arena *a, const struct layout_space *own, const struct train_row *t, struct seen *out)
+{
+	const struct validate_row *row = t->published.row;
+	const bool any_vp = isnan(row_number(row, "vp")) && t->bound.memory.layout.pp > 1;
+	const bool any_batch = isnan(row_number(row, "mbs")), any_policy = !row_text(row, "recompute");
+	struct layout_space s = *own;
+	struct layout_result found = {0};
+
+	*out = (struct seen){t->bound.memory, t->answer};
+	if (any_vp)
+		s.pins[DEGREE_VP].n = 0;
+	if (any_batch)
+		s.batches.n = 0;
+	if (!any_policy) {
+		s.n_policies = 1;
+		s.policies[0] = (struct layout_policy){
+		    .recompute = out->job.recompute, .n = out->job.recompute_n, .modules = out->job.modules};
+	}
+	if (any_vp || any_batch || any_policy)
+		layout_search(a, &s, &found);
+	if (found.n_rows > 0)
+		see(&s, &found.rows[0], t, out);
+}
+
+/* Whether the interval of the difference has 0 in it. */
+static bool
+is_same(const struct seen *best, const struct seen *own)
+{
+	const struct layout_shares x = layout_shares_of(&best->answer.job, &best->answer.terms),
+	                           y = layout_shares_of(&own->answer.job, &own->answer.terms);
+	return fabs(log(y.step_s / x.step_s)) <= layout_difference(&x, &y, dtype_byte(best->answer.job.dtype) < 2);
 }
 
 static const char *
-layout_of(struct run *r, const struct memory_job *job, double n_sequences)
+layout_of(struct run *r, const struct seen *x)
 {
 	char text[120];
 
-	fit_layout_text(job, text, sizeof text);
-	return arena_printf(r->arena, "%s,batch %g", text, n_sequences);
+	fit_layout_text(&x->job, text, sizeof text);
+	return arena_printf(r->arena, "%s,batch %g", text, x->answer.job.n_sequences);
+}
+
+/* What runs must have in common to be answers to one question. */
+static const char *
+question_of(struct arena *a, const struct validate_row *row)
+{
+	static const char *const columns[] = {"model", "task", "gpu_id", "num_gpus", "gbs", "seq", "precision"};
+	const char *out = "";
+
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+		const char *said = row_text(row, columns[i]);
+		out = arena_printf(a, "%s|%s", out, said ? said : "");
+	}
+	return out;
 }
 
 static void
-compare(
-    struct plan_judge *j, const struct train_row *t, const struct layout_space *s, const struct layout_result *found)
+compare(struct plan_judge *j, struct arena *passing, const struct train_row *t, const struct layout_space *s,
+    const struct layout_result *found)
 {
 	struct run *r = j->v->run;
-	const struct layout_row *best = &found->rows[0];
-	struct memory_job job;
+	const struct layout_space alone = pinned(s, &t->bound.memory, t->answer.job.n_sequences);
+	struct seen best, own;
 	struct judged *out;
 
 	j->list = arena_grow(r->arena, j->list, j->n, j->n + 1, sizeof *j->list);
 	out = &j->list[j->n++];
-	layout_memory_job(s, best, &job);
+	see(s, &found->rows[0], t, &best);
+	settle(passing, &alone, t, &own);
 	*out = (struct judged){.name = row_text(t->published.row, "case_id"),
-	    .layout = layout_of(r, &t->bound.memory, t->answer.job.n_sequences),
-	    .best = layout_of(r, &job, best->n_sequences),
+	    .layout = layout_of(r, &own),
+	    .best = layout_of(r, &best),
+	    .question = question_of(r->arena, t->published.row),
+	    .measured_s = t->measured_s,
 	    .line = row_line(t->published.row),
-	    .rank = rank_of(found, &t->bound.memory.layout),
-	    .share_frac = best->step_s / t->answer.step_s,
+	    .rank = rank_of(found, &own.job.layout),
+	    .share_frac = best.answer.step_s / own.answer.step_s,
 	    .verdict = FITS,
-	    .same = is_same(s, best, t)};
+	    .same = is_same(&best, &own),
+	    .experts = workload_has_experts(s->memory.model),
+	    .illegal = broken_rule(&alone)};
 	if (s->modeled)
-		out->verdict = memory_verdict(&t->bound.memory, memory_peak(NULL, &t->bound.memory, NULL));
+		out->verdict = memory_verdict(&own.job, memory_peak(NULL, &own.job, NULL));
 }
 
 void
@@ -118,14 +224,19 @@ plan_judge_row(struct plan_judge *j, const struct train_row *t, const struct tra
 	    .n_global_sequences = t->answer.job.n_global_sequences,
 	    .n_rows = FAMILIES_MOST,
 	    .across = t->bound.memory.layout.tp > open->ask.machine.n_domain};
+	const struct layout *own = &t->bound.memory.layout;
 	struct layout_result found;
-	struct arena *passing = arena_new();
 
+	if (own->zero > datum_or(open->memory.stack->max_zero, 0) && own->dp * own->cp > 1) {
+		validation_skip(j->v, row_line(t->published.row), "sharded as the rules of its stack do not have it");
+		return;
+	}
+	struct arena *passing = arena_new();
 	layout_policies(&s);
 	s.memos = layout_memos_new(passing, s.ask.machine.kernels);
 	layout_search(passing, &s, &found);
 	if (found.n_rows > 0)
-		compare(j, t, &s, &found);
+		compare(j, passing, t, &s, &found);
 	else
 		validation_skip(j->v, row_line(t->published.row), "no layout of the search fits");
 	layout_memos_free(s.memos);
@@ -158,41 +269,110 @@ show_judged(struct sheet *sh, const struct judged *x)
 		TAKE(sh, family_rank, x->rank);
 		SHOW(sh, family_rank, n_family_rank);
 	}
-	TELL(sh, note, x->same ? "not distinguishable from the best" : x->rank == 0 ? "behind 20 families" : "");
+	TELL(sh, note,
+	    x->illegal         ? x->illegal
+	        : x->same      ? "not distinguishable from the best"
+	        : x->rank == 0 ? "behind 20 families"
+	                       : "");
 }
 
-bool
-plan_judge_show(const struct plan_judge *j, struct words files, size_t worst)
+static bool
+is_near(const struct judged *x)
 {
+	return x->share_frac >= 1 / (1 + (x->experts ? near_experts_frac : near_dense_frac));
+}
+
+static bool
+is_first(const struct judged *x)
+{
+	return x->same || (x->rank > 0 && x->rank <= (x->experts ? FAMILIES_MOST : FAMILIES_DENSE));
+}
+
+/* Of all, or of one of the two kinds of model. */
+enum judged_group { JUDGED_ALL, JUDGED_DENSE, JUDGED_EXPERTS, N_JUDGED_GROUPS };
+
+static void
+show_group(const struct plan_judge *j, enum judged_group group)
+{
+	static const char *const names[] = {"all", "dense", "experts"};
 	struct run *r = j->v->run;
 	struct sheet *sh = r->sheet;
 	double *regret = ARENA_ARRAY(r->arena, double, j->n + 1), all = 0;
-	size_t n_near = 0, n_first = 0, n_fit = 0;
+	double n_near = 0, n_first = 0, n_fit = 0, n_legal = 0, n_all = 0;
+	size_t n = 0;
 
-	if (j->n == 0)
-		return run_refuse(r, files.list[0].from, "no layout to judge",
-		    "give training runs on several GPUs, with layout and step time");
 	for (size_t i = 0; i < j->n; i++) {
-		regret[i] = fmax(0, 1 - j->list[i].share_frac);
-		all += regret[i];
-		n_near += j->list[i].share_frac >= 1 / (1 + near_frac);
-		n_first += j->list[i].rank > 0 || j->list[i].same;
-		n_fit += j->list[i].verdict != DOES_NOT_FIT;
+		const struct judged *x = &j->list[i];
+		if (group != JUDGED_ALL && x->experts != (group == JUDGED_EXPERTS))
+			continue;
+		const bool fits = x->verdict != DOES_NOT_FIT;
+		regret[n] = fmax(0, 1 - x->share_frac);
+		all += regret[n++];
+		n_legal += !x->illegal;
+		n_fit += fits;
+		n_near += is_near(x);
+		n_first += is_first(x);
+		n_all += !x->illegal && fits && is_near(x) && is_first(x);
 	}
-	r->title = "published layouts against the best of ridge plan train";
-	const double n_judged = (double)j->n;
+	if (n == 0)
+		return;
+	const double n_judged = (double)n;
+	TELL(sh, group, names[group]);
 	TAKE(sh, n_rows, n_judged);
 	SHOW(sh, n_rows, n);
-	TAKE(sh, fit_frac, (double)n_fit / n_judged);
+	TAKE(sh, legal_frac, n_legal / n_judged);
+	SHOW(sh, legal_frac, legal_frac);
+	TAKE(sh, fit_frac, n_fit / n_judged);
 	SHOW(sh, fit_frac, fit_frac);
-	TAKE(sh, near_best_frac, (double)n_near / n_judged);
+	TAKE(sh, near_best_frac, n_near / n_judged);
 	SHOW(sh, near_best_frac, near_best_frac);
-	TAKE(sh, first_families_frac, (double)n_first / n_judged);
+	TAKE(sh, first_families_frac, n_first / n_judged);
 	SHOW(sh, first_families_frac, first_families_frac);
-	TAKE(sh, median_regret_frac, rank_median(regret, j->n));
+	TAKE(sh, meets_all_frac, n_all / n_judged);
+	SHOW(sh, meets_all_frac, meets_all_frac);
+	TAKE(sh, median_regret_frac, rank_median(regret, n));
 	SHOW(sh, median_regret_frac, median_regret_frac);
 	TAKE(sh, mean_regret_frac, all / n_judged);
 	SHOW(sh, mean_regret_frac, mean_regret_frac);
+}
+
+static int
+by_question(const void *a, const void *b)
+{
+	const struct judged *x = a, *y = b;
+	const int order = strcmp(x->question, y->question);
+
+	if (order)
+		return order;
+	return x->measured_s != y->measured_s ? (x->measured_s < y->measured_s ? -1 : 1) : x->line - y->line;
+}
+
+/* Of several published layouts of one question the fastest was tuned; the others are known to be slower. */
+static void
+keep_fastest(struct plan_judge *j)
+{
+	size_t n = 0;
+
+	qsort(j->list, j->n, sizeof *j->list, by_question);
+	for (size_t i = 0; i < j->n; i++)
+		if (n == 0 || strcmp(j->list[n - 1].question, j->list[i].question) != 0)
+			j->list[n++] = j->list[i];
+		else
+			validation_skip(j->v, j->list[i].line, "another published run of the question is faster");
+	j->n = n;
+}
+
+bool
+plan_judge_show(struct plan_judge *j, size_t worst)
+{
+	struct sheet *sh = j->v->run->sheet;
+
+	if (j->n == 0)
+		return false;
+	keep_fastest(j);
+	for (int g = 0; g < N_JUDGED_GROUPS; g++)
+		SCOPE_I (sh, "judged", g)
+			show_group(j, (enum judged_group)g);
 	qsort(j->list, j->n, sizeof *j->list, by_share);
 	for (size_t i = 0; i < j->n && i < worst; i++)
 		SCOPE_I (sh, "plans", i)

@@ -421,6 +421,19 @@ each_kernel(struct validation *v, const struct validate_row *row, struct run *qu
 	c->warning = k.warning;
 }
 
+/* Its throughput beside that of other layouts.  Requests that arrive by themselves say nothing of what a layout could.
+ */
+static void
+rank(struct serve_ranks *to, const struct asked *a, const struct outcome *found, int n)
+{
+	if (a->guessed || a->row.n_decode > 0 || a->question.regime == SERVE_ONLINE)
+		return;
+	for (int i = 0; i < n; i++)
+		if (strcmp(found[i].kind, "throughput") == 0)
+			serve_ranks_row(
+			    to, &a->row, found[i].column, row_number(a->row.row, found[i].column), found[i].predicted);
+}
+
 static void
 each(struct validation *v, const struct validate_row *row, void *context)
 {
@@ -451,6 +464,10 @@ each(struct validation *v, const struct validate_row *row, void *context)
 	}
 	if (why) {
 		label(validation_skip(v, row_line(row), why), row, a.row.engine ? a.row.engine->id : NULL, NULL);
+		return;
+	}
+	if (v->ranks) {
+		rank(v->ranks, &a, found, n);
 		return;
 	}
 	const struct serve_cell cell = serve_cell_of(&a.question);

@@ -26,9 +26,10 @@ struct validation {
 	/* serving rows of these engines and architectures alone; NULL: all */
 	bool (*wants)(void *context, const char *engine, const char *architecture);
 	void *wants_context;
-	struct plan_judge *judge; /* layouts of training runs are judged instead; or NULL */
-	bool progress;            /* somebody watches */
-	bool unlisted;            /* peaks of unknown frameworks are predicted as unlisted */
+	struct plan_judge *judge;  /* layouts of training runs are judged instead; or NULL */
+	struct serve_ranks *ranks; /* and the order of those of serving runs */
+	bool progress;             /* somebody watches */
+	bool unlisted;             /* peaks of unknown frameworks are predicted as unlisted */
 	double began_s;
 };
 
@@ -213,6 +214,15 @@ const char *serve_row_say(struct serve_row *q);
 /* The GPU as the database knows it, or as it is printed; NULL: none. */
 const char *serve_row_gpu(struct arena *a, const struct validate_row *row);
 
+/* Ranks of published layouts against the predicted ones. */
+struct serve_ranks;
+struct serve_ranks *serve_ranks_new(struct run *r);
+/* A row's rate, in `column`. */
+void serve_ranks_row(
+    struct serve_ranks *s, const struct serve_row *q, const char *column, double measured, double predicted);
+/* As plan_judge_show. */
+bool serve_ranks_show(const struct serve_ranks *s, size_t worst);
+
 /* --- rows for fits --------------------------------------------------------------------------------------- */
 
 /* Rows that are asked again and again, all of one engine, whatever software they name. */
@@ -254,8 +264,8 @@ struct plan_judge;
 struct plan_judge *plan_judge_new(struct validation *v);
 /* `open`: the same run with its layout, micro-batch and recomputation left open. */
 void plan_judge_row(struct plan_judge *j, const struct train_row *t, const struct train_bound *open);
-/* A summary, and the `worst` of them.  False with an error: there are none. */
-bool plan_judge_show(const struct plan_judge *j, struct words files, size_t worst);
+/* A summary, and the `worst` of them.  False: there are none. */
+bool plan_judge_show(struct plan_judge *j, size_t worst);
 /* From now on every row is of this stack, whatever framework it names: for fits. */
 void train_reader_stack(struct train_reader *x, const struct stack *stack);
 

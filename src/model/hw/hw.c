@@ -97,6 +97,15 @@ dtype_peak(enum dtype t)
 	return dtypes[t].peak;
 }
 
+/* Products with a scale for every 32 numbers came with those of 4 bits (OCP MX 1.0: NVIDIA Blackwell, AMD CDNA 4). */
+bool
+gpu_lacks(const struct gpu *gpu, enum dtype t)
+{
+	const enum peak p = dtype_peak(t);
+
+	return p != PEAK_NONE && (gpu->lacks[p] || (t == DTYPE_MXFP8 && gpu->lacks[PEAK_FP4]));
+}
+
 enum dtype
 dtype_fits(enum dtype t)
 {

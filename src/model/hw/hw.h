@@ -75,6 +75,8 @@ struct gpu {
 	struct price *prices;
 	const struct gpu *filed; /* the entry before --set; NULL: nothing was set */
 };
+/* Whether the hardware has no products of this type. */
+bool gpu_lacks(const struct gpu *gpu, enum dtype t);
 
 enum domain_kind {
 	DOMAIN_NONE,

@@ -27,7 +27,8 @@ serve_products(const struct gpu *gpu, enum dtype weights)
 {
 	const enum peak p = dtype_peak(weights);
 
-	if (weights == DTYPE_INT4 || (p != PEAK_NONE && (gpu->lacks[p] || !datum_given(gpu->peak_flop_per_s[p]))))
+	if (weights == DTYPE_INT4 || gpu_lacks(gpu, weights) ||
+	    (p != PEAK_NONE && !datum_given(gpu->peak_flop_per_s[p])))
 		return DTYPE_BF16;
 	return weights == DTYPE_MXFP4 ? DTYPE_FP8 : weights;
 }

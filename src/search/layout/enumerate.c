@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 static bool
 refuse(struct search *s, enum layout_rule rule)
@@ -28,6 +29,16 @@ layout_most_batch(const struct layout_space *space)
 	for (int i = 0; i < space->batches.n; i++)
 		most = fmax(most, space->batches.ranges[i].high);
 	return (int)fmin(most, SHRT_MAX);
+}
+
+/* PyTorch runs interleaved stages in rounds of equal length of at least pp micro-batches, Megatron in groups of pp. */
+bool
+layout_interleaves(const struct layout_space *space, const struct layout *l, int vp, double n_sequences)
+{
+	const double n_micro = space->n_global_sequences / (l->dp * n_sequences);
+	const bool rounds = strstr(space->memory.stack->id, "titan") != NULL;
+
+	return vp == 1 || fmod(n_micro, rounds ? fmax(1, floor(n_micro / l->pp)) : l->pp) == 0;
 }
 
 /* Chunks of a stage and micro-batches of a family. */
@@ -54,8 +65,12 @@ list_members(struct search *s, struct layout_family *f)
 			f->vp[f->n_vp++] = (short)vp;
 	if (f->n_vp == 0)
 		return refuse(s, LAYOUT_STAGES);
-	f->n_members = (size_t)f->n_vp * (size_t)f->n_batches * (size_t)space->n_policies;
-	return true;
+	f->n_members = 0;
+	for (int b = 0; b < f->n_batches; b++)
+		for (int v = 0; v < f->n_vp; v++)
+			f->n_members +=
+			    layout_interleaves(space, l, f->vp[v], f->batches[b]) ? (size_t)space->n_policies : 0;
+	return f->n_members > 0 || refuse(s, LAYOUT_INTERLEAVED);
 }
 
 static bool

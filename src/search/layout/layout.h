@@ -114,6 +114,8 @@ struct layout_result {
 
 /* Legal layouts, and what has the most values. */
 double layout_count(const struct layout_space *s, const char **widest);
+/* Whether there is any, and what each rule refused. */
+bool layout_legal(const struct layout_space *s, double n_refused[N_LAYOUT_RULES]);
 void layout_search(struct arena *a, const struct layout_space *s, struct layout_result *out);
 /* A row as the jobs that the commands have for it. */
 void layout_memory_job(const struct layout_space *s, const struct layout_row *row, struct memory_job *out);

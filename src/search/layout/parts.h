@@ -47,6 +47,8 @@ struct search {
 
 /* Lay the legal layouts into families and blocks, and count the refused ones by rule. */
 void layout_enumerate(struct search *s);
+/* Whether micro-batches of this many sequences go through vp chunks of a stage. */
+bool layout_interleaves(const struct layout_space *space, const struct layout *l, int vp, double n_sequences);
 /* Largest micro-batch that is looked at. */
 int layout_most_batch(const struct layout_space *space);
 

@@ -136,6 +136,8 @@ time_block(void *context, size_t i)
 				if (!timed)
 					train_part(&job, &parts[p]);
 				for (int v = 0; v < family->n_vp; v++) {
+					if (!layout_interleaves(space, &family->layout, family->vp[v], n))
+						continue;
 					job.layout.vp = family->vp[v];
 					const double step_s = train_assemble(&job, &parts[p], &t);
 					family->members[family->n_members++] =
@@ -523,6 +525,19 @@ layout_count(const struct layout_space *space, const char **widest)
 	*widest = widest_of(&s);
 	arena_free(s.arena);
 	return out.n_searched;
+}
+
+bool
+layout_legal(const struct layout_space *space, double n_refused[N_LAYOUT_RULES])
+{
+	struct layout_result out = {0};
+	struct search s = {.space = space, .arena = arena_new(), .out = &out};
+
+	begin(&s);
+	for (int i = 0; i < N_LAYOUT_RULES; i++)
+		n_refused[i] = out.n_refused[i];
+	arena_free(s.arena);
+	return out.n_searched > 0;
 }
 
 void
