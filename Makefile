@@ -214,9 +214,10 @@ check: all $(BUILD)/refit $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit
 quick: $(BUILD)/ridge $(BUILD)/tests/unit-tests $(BUILD)/tests/law
 	@BUILD=$(BUILD) sh tests/run.sh --quick
 
-# Three times the random questions.
-check-long: $(BUILD)/ridge $(BUILD)/tests/law
+# Three times the random questions; and every value of every option in every example, of slow commands too.
+check-long: $(BUILD)/ridge $(BUILD)/tests/law $(BUILD)/tests/unit-tests
 	@BUILD=$(BUILD) QUESTIONS=30000 sh tests/run.sh "random questions"
+	@BUILD=$(BUILD) EVERY=1 CK_RUN_SUITE=reads sh tests/run.sh "unit tests"
 
 # The same tests under the address, undefined-behaviour and leak sanitizers, in a build of their own.
 check-asan:

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A command line of an example as the words that main() gets. */
+/* A command line of an example as the words that main() gets, and examples that take long made shorter. */
 #ifndef RIDGE_TESTS_SPLIT_H
 #define RIDGE_TESTS_SPLIT_H
 
 #include "base/base.h"
+
+#include <string.h>
 
 /* Words as a shell splits them. */
 static inline int
@@ -30,6 +32,26 @@ split_line(struct arena *a, const char *line, char **words, int most)
 		words[n++] = arena_copy(a, word, m);
 	}
 	return n;
+}
+
+/* Operands whose answer takes seconds, and shorter ones that take the same options.  tests/law/examples.sh runs each
+ * example as it stands. */
+static const struct {
+	const char *of_example, *taken;
+} shorter[] = {
+    {"tests/fixtures/calibrate/h100.csv", "tests/fixtures/calibrate/copies.csv"},
+    {"tests/corpus/train.csv", "tests/fixtures/train-rows.csv"},
+    {"h100,h200,b200", "h100,b200"},
+    {"bf16,fp8", "fp8"},
+};
+
+static inline void
+take_shorter(struct arena *a, char **words, int n)
+{
+	for (int i = 0; i < n; i++)
+		for (size_t k = 0; k < sizeof shorter / sizeof *shorter; k++)
+			if (strcmp(words[i], shorter[k].of_example) == 0)
+				words[i] = arena_text(a, shorter[k].taken);
 }
 
 #endif
