@@ -7,15 +7,16 @@
 
 #include <string.h>
 
-/* Words as a shell splits them. */
+/* Words as a shell splits them, blanks and quotes, after the program's name, and NULL; `most` is the room.  Returns
+ * their number. */
 static inline int
 split_line(struct arena *a, const char *line, char **words, int most)
 {
 	int n = 0;
 
 	words[n++] = arena_text(a, "ridge");
-	for (const char *p = line; *p && n < most;) {
-		char word[500];
+	for (const char *p = line; *p && n < most - 1;) {
+		char word[1000];
 		size_t m = 0;
 		while (*p == ' ')
 			p++;
@@ -31,6 +32,7 @@ split_line(struct arena *a, const char *line, char **words, int most)
 		}
 		words[n++] = arena_copy(a, word, m);
 	}
+	words[n] = NULL;
 	return n;
 }
 
