@@ -214,9 +214,12 @@ check: all $(BUILD)/refit $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit
 quick: $(BUILD)/ridge $(BUILD)/tests/unit-tests $(BUILD)/tests/law
 	@BUILD=$(BUILD) sh tests/run.sh --quick
 
-# Three times the random questions.
-check-long: $(BUILD)/ridge $(BUILD)/tests/law
+# Three times the random questions; every value of every option in every example, of slow commands too; and intervals of
+# the other halves.
+check-long: $(BUILD)/ridge $(BUILD)/tests/law $(BUILD)/tests/unit-tests
 	@BUILD=$(BUILD) QUESTIONS=30000 sh tests/run.sh "random questions"
+	@BUILD=$(BUILD) EVERY=1 CK_RUN_SUITE=reads sh tests/run.sh "unit tests"
+	@BUILD=$(BUILD) HALVES="-7 -8 -9 -10 -11" sh tests/run.sh coverage
 
 # The same tests under the address, undefined-behaviour and leak sanitizers, in a build of their own.
 check-asan:

@@ -439,7 +439,8 @@ worse(enum bench_status a, enum bench_status b)
 static enum bench_status
 run_subjects(struct bench *b, const struct subjects *s)
 {
-	const double total_s = plan_total_s(b->quick);
+	const char *const given = getenv("RIDGE_BENCH_TOTAL_S"); /* for tests, which look at rows and not at times */
+	const double total_s = given && *given ? atof(given) : plan_total_s(b->quick);
 	enum bench_status status = BENCH_OK;
 	double weights = 0;
 

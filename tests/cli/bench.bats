@@ -4,9 +4,10 @@
 
 load helper
 
-# no GPU is seen: these tests are of the host
+# no GPU is seen: these tests are of the host; rows are looked at, not times: all subjects take a second
 CUDA_VISIBLE_DEVICES=
-export CUDA_VISIBLE_DEVICES
+RIDGE_BENCH_TOTAL_S=1
+export CUDA_VISIBLE_DEVICES RIDGE_BENCH_TOTAL_S
 
 bench() {
 	status=0
@@ -129,7 +130,7 @@ whole_lines() {
 }
 
 @test "an interrupt keeps the rows until then, each a whole line" {
-	interrupted "$(dirname "$RIDGE")/ridge-bench" --device host
+	interrupted env RIDGE_BENCH_TOTAL_S=60 "$(dirname "$RIDGE")/ridge-bench" --device host
 	[ "$status" -eq 130 ] || complain "not ended by the interrupt"
 	whole_lines
 }
@@ -137,7 +138,7 @@ whole_lines() {
 @test "ridge bench passes an interrupt on and prints the rows until then" {
 	# its rows come at the end, all together: one is there after a moment
 	set -m
-	"$RIDGE" bench --device host --only memory >"$tmp/out" 2>"$tmp/err" </dev/null &
+	RIDGE_BENCH_TOTAL_S=60 "$RIDGE" bench --device host --only memory >"$tmp/out" 2>"$tmp/err" </dev/null &
 	set +m
 	sleep 2
 	kill -INT $!
@@ -150,7 +151,7 @@ whole_lines() {
 
 @test "a run that is killed leaves no half of a file" {
 	set -m
-	"$RIDGE" bench --device host --only memory -o "$tmp/rows" >"$tmp/out" 2>"$tmp/err" </dev/null &
+	RIDGE_BENCH_TOTAL_S=60 "$RIDGE" bench --device host --only memory -o "$tmp/rows" >"$tmp/out" 2>"$tmp/err" </dev/null &
 	set +m
 	sleep 2
 	kill -KILL $!

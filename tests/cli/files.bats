@@ -118,11 +118,12 @@ out" ]
 }
 
 @test "several calibrations: all of them, or none" {
-	cp "$RIDGE_HWDB/tests/fixtures/calibrate/h100.csv" "$tmp/in.csv"
+	# of two engines, as few rows as can be fitted
+	awk -F, '/^gpu_id/ || (/,(vllm|sglang),.*,bf16,/ && n[$2]++ < 50)' "$RIDGE_HWDB/tests/fixtures/calibrate/h100.csv" >"$tmp/in.csv"
 	ask calibrate "$tmp/in.csv" --write "$tmp/db"
 	answered
 	find "$tmp/db" -type f >"$tmp/list"
-	[ -s "$tmp/list" ] || complain "no file was written"
+	[ "$(wc -l <"$tmp/list")" -gt 1 ] || complain "no files were written"
 	[ -z "$(find "$tmp" -name '.ridge-*')" ] || complain "something was left behind"
 	find "$tmp/db" -type f -exec rm {} \;
 	# the last of them cannot be put in place
@@ -324,11 +325,10 @@ out" ]
 	done
 }
 
-@test "every job that is shipped is answered" {
+# tests/law/examples.sh asks them as files
+@test "every job that is shipped is answered by its name" {
 	for job in "$RIDGE_HWDB"/workloads/jobs/*.yaml; do
 		command=$(sed -n 's/^command: *//p' "$job")
-		ask "$command" "$job"
-		[ "$status" -le 1 ] || complain "$job is refused"
 		name=$(basename "$job" .yaml)
 		ask "$command" "$name"
 		[ "$status" -le 1 ] || complain "$name is refused"

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "db/db.h"
+#include "unit/split.h"
 
 #include <math.h>
 #include <signal.h>
@@ -219,7 +220,7 @@ ask(struct asker *s, struct database *open, const char *line)
 	s->now->line = arena_text(s->arena, line);
 	if (ftruncate(s->out, 0) || ftruncate(s->err, 0) || lseek(s->out, 0, SEEK_SET) || lseek(s->err, 0, SEEK_SET))
 		abort();
-	const int n = line_words(s->arena, line, words, MAX_WORDS);
+	const int n = split_line(s->arena, line, words, MAX_WORDS);
 	the_question = line;
 	alarm(TIMEOUT_S);
 	s->now->status = ridge_main_with(open, n, words, inspect);
@@ -289,33 +290,6 @@ reply_word(const struct reply *x, const char *path)
 }
 
 /* --- lines ----------------------------------------------------------------------------------------------- */
-
-int
-line_words(struct arena *a, const char *line, char **words, int most)
-{
-	int n = 0;
-
-	words[n++] = arena_text(a, "ridge");
-	for (const char *p = line; *p && n < most - 1;) {
-		char word[1000];
-		size_t m = 0;
-		while (*p == ' ')
-			p++;
-		if (!*p)
-			break;
-		for (char quote = '\0'; *p && (quote || *p != ' '); p++) {
-			if (!quote && (*p == '\'' || *p == '"'))
-				quote = *p;
-			else if (quote && quote == *p)
-				quote = '\0';
-			else if (m + 1 < sizeof word)
-				word[m++] = *p;
-		}
-		words[n++] = arena_copy(a, word, m);
-	}
-	words[n] = NULL;
-	return n;
-}
 
 static const char *
 find_word(const char *line, const char *word)

@@ -57,8 +57,6 @@ double reply_number(const struct reply *x, const char *path);
 /* NULL where there is none. */
 const char *reply_word(const struct reply *x, const char *path);
 
-/* Words as a shell splits them: blanks and quotes; the first is the program's name.  Returns their number. */
-int line_words(struct arena *a, const char *line, char **words, int most);
 /* What follows this word (`--seq`), or NULL. */
 const char *line_value(struct arena *a, const char *line, const char *option);
 bool line_has(struct arena *a, const char *line, const char *word);

@@ -135,11 +135,23 @@ check_formula(struct checker *c, const struct row *row)
 
 /* --- calls ----------------------------------------------------------------------------------------------- */
 
+/* The first row after all that is inside a scope: a row is in the scope of the one before it, or of one around that
+ * (check_places). */
+static int
+end_of(const struct sheet *sh, int scope)
+{
+	int i = scope + 1;
+
+	while (i < sheet_size(sh) && sheet_row(sh, i)->parent >= scope)
+		i++;
+	return i;
+}
+
 /* The last row with a value directly inside, or -1. */
 static int
 result_of(const struct sheet *sh, int scope)
 {
-	for (int i = sheet_size(sh) - 1; i > scope; i--)
+	for (int i = end_of(sh, scope) - 1; i > scope; i--)
 		if (sheet_row(sh, i)->parent == scope && sheet_row(sh, i)->kind != ROW_SCOPE &&
 		    sheet_row(sh, i)->kind != ROW_WORD && sheet_row(sh, i)->kind != ROW_ITEM)
 			return i;
@@ -214,16 +226,17 @@ check_arguments(struct checker *c, const struct row *row)
 	char argument[300];
 	int n_arguments = -1, n_given = 0;
 	const char *start = strchr(row->text, '('), *at = start ? start + 1 : "";
+	const int end = end_of(c->sh, c->at);
 
 	while (next_argument(&at, argument, sizeof argument))
 		n_arguments++;
-	for (int i = c->at + 1; i < sheet_size(c->sh); i++)
+	for (int i = c->at + 1; i < end; i++)
 		n_given += sheet_row(c->sh, i)->parent == c->at && sheet_row(c->sh, i)->kind == ROW_GIVEN;
 	if (n_arguments != n_given || n_given == 0)
 		return;
 	at = start + 1;
 	next_argument(&at, argument, sizeof argument); /* the sheet */
-	for (int i = c->at + 1; i < sheet_size(c->sh); i++)
+	for (int i = c->at + 1; i < end; i++)
 		if (sheet_row(c->sh, i)->parent == c->at && sheet_row(c->sh, i)->kind == ROW_GIVEN &&
 		    next_argument(&at, argument, sizeof argument))
 			check_argument(c, argument, sheet_row(c->sh, i));
@@ -235,9 +248,10 @@ static void
 check_items(struct checker *c, const struct row *row)
 {
 	double all = row->kind == ROW_SUM ? 0 : -INFINITY;
+	const int end = end_of(c->sh, c->at);
 	int n = 0;
 
-	for (int i = c->at + 1; i < sheet_size(c->sh); i++) {
+	for (int i = c->at + 1; i < end; i++) {
 		const struct row *item = sheet_row(c->sh, i);
 		if (item->parent != c->at)
 			continue;
@@ -266,6 +280,22 @@ by_text(const void *a, const void *b)
 	const int order = strcmp(x->text, y->text);
 
 	return order ? order : x->row - y->row;
+}
+
+static void
+check_places(struct checker *c)
+{
+	for (int i = 0; i < sheet_size(c->sh); i++) {
+		const int parent = sheet_row(c->sh, i)->parent;
+		int around = i - 1;
+
+		while (around >= 0 && around != parent)
+			around = sheet_row(c->sh, around)->parent;
+		if (around != parent) {
+			c->at = i;
+			broken(c, "stands apart from its scope");
+		}
+	}
 }
 
 static void
@@ -406,6 +436,7 @@ law_check(const struct sheet *sh, struct faults *f)
 	f->n_rows += sheet_size(sh);
 	for (c.at = 0; c.at < sheet_size(sh); c.at++)
 		check_row(&c);
+	check_places(&c);
 	check_paths(&c);
 	check_answers(&c);
 	return f->n - before;

@@ -3,7 +3,8 @@
 # Intervals hold what they say: 80 % of the rows that nobody fitted lie inside.  Parameters and residuals come from one
 # half of the shapes, the other half is predicted, and 75 to 85 % must lie in their intervals; with intervals of half the
 # width too few do, which shows that the test can fail.  The rows that ship are products on one GPU: 140 shapes, of which
-# one way to halve them tells to 4 points only, so there are five; with COVERAGE_GPUS
+# one way to halve them tells to 4 points only, so there are five (HALVES; negative ones have the halves the other way
+# round, as make check-long asks); with COVERAGE_GPUS
 # (ids of GPUs, or all) the kernels in the folder silicon of REFERENCE follow: a minute for each GPU.
 RIDGE=${RIDGE:-$PWD/${BUILD:-build}/ridge}
 : "${RIDGE_HWDB:=$PWD}"
@@ -91,7 +92,7 @@ judge() {
 # shipped: products on one GPU, and the same with intervals that are too narrow
 : >"$dir/wide"
 : >"$dir/narrow"
-for turn in 7 8 9 10 11 -7 -8 -9 -10 -11; do
+for turn in ${HALVES:-7 8 9 10 11}; do
 	split bf16 "" "${turn#-}" <tests/fixtures/calibrate/h100.csv
 	[ "$turn" -gt 0 ] || {
 		mv "$dir/fit.csv" "$dir/other"

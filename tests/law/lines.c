@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "unit/split.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -281,7 +282,8 @@ ask(const char *line, char *said, size_t size)
 {
 	struct arena *a = arena_new();
 	char *words[128];
-	const int n = line_words(a, line, words, 128);
+	const int n = split_line(a, line, words, 128);
+	take_shorter(a, words, n);
 	FILE *errors = tmpfile();
 
 	if (!errors)

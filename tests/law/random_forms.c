@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "law/law.h"
 #include "law/random.h"
+#include "unit/split.h"
 
 #include <cJSON.h>
 #include <stdlib.h>
@@ -287,7 +288,7 @@ answer_is_line(struct trial *t, const char *line)
 	struct arena *a = trial_arena(t);
 	const struct command *c = command_find(arena_copy(a, line, strcspn(line, " ")));
 	char *words[128];
-	const int n = line_words(a, line, words, 128);
+	const int n = split_line(a, line, words, 128);
 	cJSON *object = cJSON_CreateObject();
 
 	if (c && as_object(a, c, words, n, object)) {

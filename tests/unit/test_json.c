@@ -147,6 +147,7 @@ ask(const char *line, const char *path)
 	int status;
 	int n = split_line(a, line, words, 58);
 
+	take_shorter(a, words, n);
 	words[n++] = arena_text(a, "--json");
 	words[n++] = arena_text(a, "-o");
 	words[n++] = arena_text(a, path);

@@ -193,6 +193,7 @@ ask_in_every_way(const struct command *c, const char *line)
 	char *words[MOST_WORDS];
 	int n = split_line(a, line, words, MOST_WORDS - 1);
 
+	take_shorter(a, words, n);
 	const int n_name = strchr(c->name, ' ') ? 3 : 2; /* and the program's */
 	ck_assert_msg(arguments_parse(a, d, c, n - n_name, words + n_name, &args), "ridge %s", line);
 	if (is_of_job(&args))

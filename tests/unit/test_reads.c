@@ -396,11 +396,16 @@ fault(const struct asking *q, const struct option *o, const char *value, const c
 	    *why ? ":\n" : "\n", why);
 }
 
-/* Each of a hundred answers of theirs simulates. */
+/* Each of a hundred answers of theirs simulates, or searches through layouts.  With EVERY=1 none is slow. */
 static bool
 is_slow(const struct command *c)
 {
-	return strcmp(c->name, "capacity") == 0 || strcmp(c->name, "serve") == 0 || strcmp(c->name, "plan serve") == 0;
+	static const char *const names[] = {"capacity", "serve", "plan serve", "plan", "validate"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!getenv("EVERY") && strcmp(c->name, names[i]) == 0)
+			return true;
+	return false;
 }
 
 /* An option of a slow command that has shown its effect in two examples is not tried in others. */
@@ -412,21 +417,23 @@ try_option(const struct asking *q, const struct option *o, int *n_shown)
 	const char *values[MOST_VALUES];
 	const size_t n = values_of(q->command, o, values);
 	const char *accepted = NULL;
-	bool changes = false;
+	bool changes = false, unread = false;
 
 	if (n == 0)
 		fault(q, o, "", "no value to try", "");
 	for (size_t k = 0; k < n; k++) {
-		/* slow ones take values until one has an effect, and begin with another in each example */
-		if (is_slow(q->command) && accepted && changes)
+		/* slow ones take values until one has an effect, may have none or is not read, and begin with another
+		 * in each example */
+		if (is_slow(q->command) && (accepted ? changes || may_stay(q, o) : unread))
 			break;
 		const size_t i = (k + q->n_before) % n;
 		const struct node *inputs = inputs_with(q, o->path, values[i]);
 		const struct seen with = see(q->command, inputs, &q->args.operands);
 		const bool different = with.content != q->base.content;
+		unread = is_unread(&with, o->path);
 		if (with.refused)
 			continue;
-		if (different && is_unread(&with, o->path))
+		if (different && unread)
 			fault(q, o, values[i], "changes the answer and is refused", with.why);
 		if (with.unread.n == 0)
 			accepted = values[i];
@@ -435,24 +442,6 @@ try_option(const struct asking *q, const struct option *o, int *n_shown)
 	*n_shown += changes;
 	if (accepted && !changes && !may_stay(q, o))
 		fault(q, o, accepted, "is accepted and changes nothing", "");
-}
-
-/* Operands whose answer takes long, and shorter ones that take the same options. */
-static const struct {
-	const char *of_example, *taken;
-} shorter[] = {
-    {"tests/fixtures/calibrate/h100.csv", "tests/fixtures/calibrate/copies.csv"},
-    {"h100,h200,b200", "h100,b200"},
-    {"bf16,fp8", "fp8"},
-};
-
-static void
-take_shorter(char **words, int n)
-{
-	for (int i = 0; i < n; i++)
-		for (size_t k = 0; k < sizeof shorter / sizeof *shorter; k++)
-			if (strcmp(words[i], shorter[k].of_example) == 0)
-				words[i] = arena_text(a, shorter[k].taken);
 }
 
 static void
@@ -464,7 +453,7 @@ try_example(const struct command *c, size_t i_example, int *n_shown)
 	struct asking q = {.command = c, .line = e->line, .n_before = i_example};
 	const int n = split_line(a, e->line, words, 64);
 
-	take_shorter(words, n);
+	take_shorter(a, words, n);
 	const int n_name = strchr(c->name, ' ') ? 3 : 2; /* and the program's */
 	if (!arguments_parse(a, kept, c, n - n_name, words + n_name, &q.args))
 		ck_abort_msg("%s: %s", e->line, said(a, kept));

@@ -316,7 +316,7 @@ bind_slo(struct run *r, struct word w, struct slo *out)
 	    [SLO_TTFT] = "ttft", [SLO_TPOT] = "tpot", [SLO_E2E] = "e2e", [SLO_ITL] = "itl"};
 	static const char *const statistics[N_PLAN_STATISTICS] = {
 #define STATISTIC(id, name, share) [PLAN_##id] = name,
-#include "search/plan/statistic.def"
+	    PLAN_STATISTICS(STATISTIC)
 #undef STATISTIC
 	};
 	const size_t n_name = strcspn(w.text, ".:="), n_all = strcspn(w.text, ":=");

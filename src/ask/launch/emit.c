@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Write facts of a run as options of a framework, by the rules of hwdb/launchers. */
-#include "ask/launch/parts.h"
+#include "ask/launch/launch.h"
 
 #include "db/tree.h"
 

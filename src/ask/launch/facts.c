@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a training framework is told of a job, and a serving engine of a setup. */
-#include "ask/launch/parts.h"
+#include "ask/launch/launch.h"
 
 #include <string.h>
 

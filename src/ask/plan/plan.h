@@ -156,16 +156,10 @@ const char *plan_options_text(struct run *r, const struct plan_row *row);
 /* One row of the table; `best` is the one it is compared to, or NULL. */
 void plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s,
     const struct plan_row *best);
-/* Nothing is legal, or nothing fits. */
-enum answer plan_show_nothing(
-    struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_found *found);
-void plan_show_near(struct run *r, const struct plan_row *row, const char *note);
 /* One row for each number of GPUs: fewest, cheapest, fastest. */
 enum answer plan_show_scales(
     struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *found);
 
-/* What no other row beats in both; the others stay behind it. */
-size_t plan_front_of(const struct plan_question *b, struct plan_row *rows, size_t n);
 /* Front, curve over GPUs, or step time over memory; NULL: nothing to draw. */
 const struct plot *plan_plot(struct run *r, const struct plan_question *b, const struct plan_row *rows, size_t n,
     const struct plan_found *found);

@@ -100,8 +100,6 @@ void plan_serve_groups(struct run *r, const struct plan_served *p, struct plan_s
 struct plan_served_row *plan_serve_rows(struct run *r, const struct plan_served *p, size_t *n);
 /* False with an error: no such pair. */
 bool plan_serve_front(struct run *r, struct plan_served *p, struct plan_served_row **rows, size_t *n);
-/* A measure of a setup at the load: what it can be ranked by, or the whole latency (N_PLAN_RANKS). */
-double plan_serve_measure(const struct plan_candidate *c, int measure);
 /* The front before all setups, or what rows are ranked by over the TPOT. */
 const struct plot *plan_serve_plot(
     struct run *r, const struct plan_served *asked, const struct plan_served_row *rows, size_t n);

@@ -2,7 +2,8 @@
 /* Fit everything that was measured on one GPU, and warn of implausible results. */
 #include "search/fit/fit.h"
 
-#include "search/fit/parts.h"
+#include "db/tree.h"
+#include "search/fit/fit.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -349,4 +349,7 @@ void rebase_kernels(struct calibration *c, const struct kernel_reference *from, 
 /* Scale collectives inside a node to links of `factor` times the bandwidth. */
 void rebase_links(struct calibration *c, double factor);
 
+/* The text of a file's tree. */
+char *calibration_layout(struct arena *a, const struct node *root);
+
 #endif

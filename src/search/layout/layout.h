@@ -14,11 +14,30 @@
 #include "model/memory/memory.h"
 #include "model/train/train.h"
 
+/* ID, what, megatron, torchtitan: what a launcher refuses, and where its source says so (Megatron-LM 0.20, d98e8a64;
+ * torchtitan 0.2.2, 73a0e697).  In the order in which the search applies them. */
+#define LAYOUT_RULES(X)                                                                                                \
+	X(TENSOR, "tp divides the attention heads, and KV heads are a multiple or a divisor of it",                    \
+	    "megatron/core/transformer/transformer_config.py:1446", "arithmetic")                                      \
+	X(WORLD, "tp x pp x cp divides the GPUs", "megatron/training/arguments.py:432",                                \
+	    "torchtitan/distributed/parallel_dims.py")                                                                 \
+	X(BATCH, "micro-batch x dp divides the global batch", "megatron/core/num_microbatches_calculator.py:382",      \
+	    "arithmetic")                                                                                              \
+	X(STAGES, "pp x vp divides the layers, embedding and loss counted or not",                                     \
+	    "megatron/training/arguments.py:945", "torchtitan/distributed/pipeline_parallel.py:218")                   \
+	X(INTERLEAVED, "with vp, pp divides the micro-batches of a step",                                              \
+	    "megatron/core/model_parallel_config.py:431", "torch/distributed/pipelining/schedules.py")                 \
+	X(SEQUENCE, "2 cp divides the sequence length", "megatron/training/arguments.py:1336",                         \
+	    "torchtitan/distributed/parallel_dims.py")                                                                 \
+	X(EXPERTS, "ep divides the experts", "megatron/training/arguments.py:1657", "arithmetic")                      \
+	X(EXPERT_RANKS, "ep x etp divides the GPUs of a stage", "megatron/core/parallel_state.py:871",                 \
+	    "torchtitan/distributed/parallel_dims.py")                                                                 \
+	X(STACK, "the time model has no answer for it", "ridge-train(1)", "ridge-train(1)")
 enum layout_rule {
 #define LAYOUT_RULE(id, what, megatron, torchtitan) LAYOUT_##id,
-#include "search/layout/rule.def"
+	LAYOUT_RULES(LAYOUT_RULE)
 #undef LAYOUT_RULE
-	N_LAYOUT_RULES,
+	    N_LAYOUT_RULES,
 };
 const char *layout_rule_text(enum layout_rule r);
 /* Where the source of the framework says so. */

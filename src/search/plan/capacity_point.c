@@ -18,7 +18,7 @@ enum { N_KNOTS = 5, N_COMPANY = 12, HALVINGS = 30 };
 static const double knots[N_KNOTS] = {0, 1, 2, 4, 8};
 static const double shares[N_PLAN_STATISTICS] = {
 #define STATISTIC(id, name, share) [PLAN_##id] = share,
-#include "search/plan/statistic.def"
+    PLAN_STATISTICS(STATISTIC)
 #undef STATISTIC
 };
 

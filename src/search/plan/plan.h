@@ -58,11 +58,18 @@ bool fit_may_train(const struct memory_job *job);
  */
 
 enum plan_measure { PLAN_TTFT, PLAN_TPOT, PLAN_E2E, N_PLAN_MEASURES };
+/* ID, name in --slo, quantile: statistics of a latency that an SLO can limit. */
+#define PLAN_STATISTICS(X)                                                                                             \
+	X(MEAN, "mean", NAN)                                                                                           \
+	X(P50, "p50", 0.5)                                                                                             \
+	X(P90, "p90", 0.9)                                                                                             \
+	X(P95, "p95", 0.95)                                                                                            \
+	X(P99, "p99", 0.99)
 enum plan_statistic {
 #define STATISTIC(id, name, share) PLAN_##id,
-#include "search/plan/statistic.def"
+	PLAN_STATISTICS(STATISTIC)
 #undef STATISTIC
-	N_PLAN_STATISTICS,
+	    N_PLAN_STATISTICS,
 };
 
 struct plan_objective {
