@@ -440,7 +440,7 @@ END_TEST
  */
 START_TEST(simple_protocol)
 {
-	struct network_calibration fit = {.hop_s = of(30e-6), .n_fill = of(2), .nic_frac = of(0.9), .simple = true};
+	struct network_calibration fit = {.hop_s = of(30e-6), .n_fill = of(2), .nic_frac = of(0.9), .simple = of(1)};
 
 	ck_assert_double_eq_tol(collective_network(NULL, COLLECTIVE_ALL_REDUCE, &fit, 16, 2, 0, 50e9),
 	    8.4e-6 + 14 * 4e-6 + 2 * (30e-6 + 9e-6), 1e-12);

@@ -92,7 +92,7 @@ bind_network_unmeasured(
 	if (!any || n == 0)
 		return false;
 	out->rates = shared_rates(any, c);
-	out->rates.simple = fabric && fabric->simple_protocol;
+	out->rates.simple = (struct datum){fabric && fabric->simple_protocol, {0}};
 	out->rates.hop_s = (struct datum){
 	    network_middle(known, n, fabric ? fabric->id : NULL, fabric ? fabric->kind : NULL, &out->near),
 	    {"hwdb/calibration", 0, 0, NULL, false}};

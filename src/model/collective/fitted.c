@@ -260,10 +260,10 @@ collective_network(struct sheet *sh, enum collective c, const struct network_cal
 	LET(sh, n_local, n_ranks / n_nodes);
 	LET(sh, line_byte_per_s, n_local * nic_byte_per_s);
 	CALL(sh, node_s, node_time(sh, c, fit, n_ranks, n_nodes, size_byte, line_byte_per_s));
-	TAKE(sh, fence_s, step_fence(c, fit->simple));
+	TAKE(sh, fence_s, step_fence(c, fit->simple.value > 0));
 	LET(sh, step_s, hop_s + fence_s);
 	CALL(sh, pipeline_s, pipeline_time(sh, n_fill, step_s, n_local, size_byte, line_byte_per_s));
-	CALL(sh, latency_s, latency_time(sh, c, fit->simple, step_s, n_ranks, n_nodes));
+	CALL(sh, latency_s, latency_time(sh, c, fit->simple.value > 0, step_s, n_ranks, n_nodes));
 	LET(sh, network_s, latency_s + pipeline_s + node_s);
 	return network_s;
 }

@@ -163,7 +163,7 @@ struct network_calibration {
 #define NETWORK FIGURE_MEMBER
 #include "model/hw/calibration.def"
 #undef NETWORK
-	bool simple; /* NCCL has no protocol but Simple here */
+	struct datum simple; /* 1: NCCL has no protocol but Simple here; a figure, as all members are */
 };
 
 /* One- and two-shot all-reduce of the serving engines, CUDA graph, up to 32 MB. */
