@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fronts: what no other layout beats in both of two figures, and how they are drawn. */
+/* Rows of several searches: fronts of two figures and their plot; numbers of GPUs under a deadline or a budget. */
 #include "ask/plan/plan.h"
 
 #include <stdlib.h>

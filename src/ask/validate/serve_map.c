@@ -473,22 +473,22 @@ say_traffic(struct serve_row *q, double n_replicas)
 	return NULL;
 }
 
-/* SGLang on Blackwell in one source, whose flags come from scripts: it looks for new requests every few steps.  Of 1,
- * 6, 10, 14, 20, 26, 30, 36 and 45 these two fit 64 rows of B200 best: TTFT is 17 % off below 16 clients (32 % with a
- * look every step) and 20 % from there on (74 %); on B300, where they were not fitted, 40 % (42 %) and 67 % (91 %).
- * Runs on other GPUs, or with usual flags, look every step. */
+/* Servers of one source, whose flags come from scripts, look for new requests every few steps.  SGLang on Blackwell: of
+ * 1, 6, 10, 14, 20, 26, 30, 36 and 45 these two fit 64 rows of B200 best: TTFT is 17 % off below 16 clients (32 % with
+ * a look every step) and 20 % from there on (74 %); on B300, where they were not fitted, 40 % (42 %) and 67 % (91 %).
+ * TensorRT-LLM with data-parallel attention, whose ranks wait for one another's prompts: of 1, 30 and 60, 30 fits 13
+ * rows best (TTFT 33 % off instead of 76).  Runs on other GPUs, or with usual flags, look every step. */
 static void
 say_poll(struct serve_row *q)
 {
 	const char *gpu = row_text(q->row, "gpu_id");
+	const bool waits = begins(q->engine->id, "trtllm") && row_number(q->row, "dp") > 1,
+	           polls = strcmp(q->engine->id, "sglang") == 0 && (begins(gpu, "b200") || begins(gpu, "b300"));
 
-	/* its ranks wait for one another's prompts, 60 steps at most: 30 fit 13 rows best (TTFT 77 -> 34 % off) */
-	if (begins(q->engine->id, "trtllm") && row_number(q->row, "dp") > 1)
-		say_text(q, "--set", "engine.scheduler.poll=30");
-	if (strcmp(q->engine->id, "sglang") == 0 && (begins(gpu, "b200") || begins(gpu, "b300")) &&
-	    row_has(q->row, "notes", "flags from the scripts"))
+	if ((waits || polls) && row_has(q->row, "notes", "flags from the scripts"))
 		say_text(q, "--set",
-		    row_number(q->row, "concurrency") < 16 ? "engine.scheduler.poll=10" : "engine.scheduler.poll=30");
+		    polls && row_number(q->row, "concurrency") < 16 ? "engine.scheduler.poll=10"
+		                                                    : "engine.scheduler.poll=30");
 }
 
 static const char *

@@ -135,7 +135,7 @@ norm_reductions(struct sheet *sh, const struct serve_setup *s, const struct bloc
 		return norms_s;
 	}
 	GIVEN(sh, n_new);
-	TAKE(sh, square_byte, 4.0);
+	TAKE(sh, square_byte, 4.0); /* sums are fp32 */
 	LET(sh, squares_byte, n_new * square_byte);
 	CALL(sh, squares_s, serve_allreduce(sh, s, squares_byte));
 	SET(sh, norms_s, 2 * squares_s);

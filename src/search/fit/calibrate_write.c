@@ -201,7 +201,7 @@ walk(const struct rebase *r, const struct node *map, const char *peak)
 	return out;
 }
 
-/* A file with its fractions referring to these figures in place of its own `relative_to`: the rates stay the same. */
+/* The file with its fractions restated for a new `relative_to`, so that the absolute rates stay as they are. */
 static const struct node *
 calibration_rebase(struct arena *a, const struct node *file, const struct node *relative_to)
 {
