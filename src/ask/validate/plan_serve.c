@@ -183,6 +183,8 @@ serve_ranks_show(const struct serve_ranks *s, size_t worst)
 	struct setup *setups = ARENA_ARRAY(r->arena, struct setup, s->n + 1);
 	size_t n = 0;
 
+	if (s->n == 0)
+		return false;
 	qsort(s->list, s->n, sizeof *s->list, by_setup);
 	for (size_t i = 0, k; i < s->n; i = k) {
 		for (k = i + 1; k < s->n && strcmp(s->list[k].setup, s->list[i].setup) == 0;)
