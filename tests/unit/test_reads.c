@@ -365,6 +365,7 @@ static const struct {
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "pue", "nothing meets the SLOs"},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "every_layout", "nothing meets the SLOs"},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --dtype fp8", "emit_rank", "the first is the default"},
+    {"plan serve llama3.1-70b --gpu h100 --rate 20", "top", "one setup is best in all respects"},
     {"serve llama3.1-70b --gpu h100 --layout tp=2 --dtype fp8", "gpus", "the layout takes as many"},
     {"compare", "seed", "so few values have the same median in every draw"},
     {"diagnose", "top", "there are fewer causes"},
