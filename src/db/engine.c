@@ -18,6 +18,8 @@ static const struct field step_fields[] = {
     FIGURE("sequence", Q_TIME, ENGINE(sequence_s), 0, 1, "extra CPU time per decoding sequence"),
     FIGURE("first", Q_TIME, ENGINE(first_s), 0, 10, "extra CPU time of a single first token"),
     FIGURE("front", Q_TIME, ENGINE(front_s), 0, 1, "per layer of experts: time before the first token, outside steps"),
+    FIGURE("prompt_layer", Q_TIME, ENGINE(prompt_layer_s), 0, 1,
+        "least time of a layer in a step with prompts: CPU launches"),
     FIGURE("cold", Q_TIME, ENGINE(cold_s), 0, 100, "extra time of the first step of a new server"),
     FIGURE("gpu", Q_NUMBER, ENGINE(gpu_factor), 0.1, 10, "factor on all GPU time"),
     FIGURE("comm", Q_NUMBER, ENGINE(comm_factor), 0.1, 10, "factor on collectives for rank skew"),

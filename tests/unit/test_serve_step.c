@@ -335,6 +335,26 @@ START_TEST(sheet_changes_nothing)
 }
 END_TEST
 
+/* A short prompt takes what its launches take and the tokens of others wait for it; a long one hides them. */
+START_TEST(prompts_are_launched)
+{
+	x.engine = engine_base();
+	x.engine.prompt_layer_s = num(2e-3);
+	x.architecture = hopper();
+	scene_set(&x, gpu_h100, &llama31_8b, bf16(), alone);
+	const struct serve_batch mixed = {1, 100, 0, 8, 500, 9, 0}, decode = {0, 0, 0, 8, 500, 8, 0},
+	                         heavy = {64, 8000, 0, 8, 500, 72, 0};
+	const double mixed_s = serve_iteration(NULL, &x.setup, &mixed, NULL),
+	             decode_s = serve_iteration(NULL, &x.setup, &decode, NULL),
+	             heavy_s = serve_iteration(NULL, &x.setup, &heavy, NULL);
+	x.engine.prompt_layer_s = datum_absent();
+
+	ck_assert_double_eq_tol(mixed_s, 32 * 2e-3 + serve_host(NULL, &x.setup, 1, 9), 1e-12);
+	ck_assert(serve_iteration(NULL, &x.setup, &decode, NULL) == decode_s);
+	ck_assert(serve_iteration(NULL, &x.setup, &heavy, NULL) == heavy_s);
+}
+END_TEST
+
 /* Ranks that hold some of the heads sum squares twice a layer; one rank has nothing to sum. */
 START_TEST(norms_over_all_heads)
 {
@@ -388,6 +408,7 @@ serve_step_suite(void)
 	tcase_add_test(c, parts_add_up);
 	tcase_add_test(c, an_indexer_chooses);
 	tcase_add_test(c, sheet_changes_nothing);
+	tcase_add_test(c, prompts_are_launched);
 	tcase_add_test(c, norms_over_all_heads);
 	tcase_add_test(c, nothing_to_do);
 	suite_add_tcase(s, c);

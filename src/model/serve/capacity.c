@@ -98,16 +98,14 @@ serve_pool(struct sheet *sh, const struct serve_setup *s, const struct serve_loa
 	return pool_token;
 }
 
+/* Sequences that the cache has room for. */
 double
-serve_running(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load)
+serve_cached(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load)
 {
 	TAKE(sh, isl, load->isl);
 	/* those that run are longer than those that are asked for */
 	TAKE(sh, osl, load->osl * (1 + load->osl_cv * load->osl_cv));
 	TAKE(sh, block, s->engine->memory.block_token);
-	TAKE(sh, max_sequences, s->engine->max_sequences);
-	TAKE(sh, pp, s->layout.pp);
-	TAKE(sh, n_groups, serve_groups(s));
 	CALL(sh, pool_token, serve_pool(sh, s, load));
 	TAKE(sh, one_token, 1.0);
 	LET(sh, pool, pool_token / one_token);
@@ -117,7 +115,18 @@ serve_running(struct sheet *sh, const struct serve_setup *s, const struct serve_
 		SET(sh, held, ceil((isl + osl / 2) / block) * block);
 	else
 		SET(sh, held, ceil((isl + osl) / block) * block);
-	LET(sh, fitting, fmin(floor(pool / held), max_sequences * n_groups * pp));
+	LET(sh, n_cached, floor(pool / held));
+	return n_cached;
+}
+
+double
+serve_running(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load)
+{
+	TAKE(sh, max_sequences, s->engine->max_sequences);
+	TAKE(sh, pp, s->layout.pp);
+	TAKE(sh, n_groups, serve_groups(s));
+	CALL(sh, n_cached, serve_cached(sh, s, load));
+	LET(sh, fitting, fmin(n_cached, max_sequences * n_groups * pp));
 	double asked;
 	if (datum_given(load->n_requests)) {
 		TAKE(sh, requests, load->n_requests.value);

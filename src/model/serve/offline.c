@@ -118,34 +118,52 @@ steady_cut(struct sheet *sh, const struct serve_setup *s, const struct serve_loa
 	return steady_s;
 }
 
-/* The mean of a step's time over a Poisson number of prompts.  Few of them: none, one, and straight from there on. */
+/* Prompts that start together.  Where the cache is full, an answer that ends leaves room for more than one of them, and
+ * what the others grow by uses the rest up before the next one ends. */
+static double
+starting_together(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running)
+{
+	double n_group;
+
+	if (!s->engine->evicts || n_running < serve_cached(NULL, s, load)) {
+		SET(sh, n_group, 1);
+		return n_group;
+	}
+	FROM(sh, load, isl, osl);
+	SET(sh, n_group, (isl + osl) / isl);
+	return n_group;
+}
+
+/* The mean of a step's time over a Poisson number of groups of prompts.  Few of them: none, one, and straight from
+ * there on. */
 static double
 steady_few(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting,
-    double n_decoding, double n_fit)
+    double n_decoding, double n_fit, double n_group)
 {
-	GIVEN(sh, n_starting, n_fit);
+	GIVEN(sh, n_starting, n_fit, n_group);
+	LET(sh, n_groups, n_starting / n_group);
 	CALL(sh, decode_step_s, serve_mixed_step(sh, s, load, 0, n_decoding));
-	CALL(sh, one_step_s, serve_mixed_step(sh, s, load, 1, n_decoding));
-	LET(sh, n_several, fmin(n_fit, 1 + ceil(n_starting)));
+	CALL(sh, group_step_s, serve_mixed_step(sh, s, load, n_group, n_decoding));
+	LET(sh, n_several, fmin(n_fit, n_group * (1 + ceil(n_groups))));
 	double more_s;
-	if (n_several > 1) {
+	if (n_several > n_group) {
 		CALL(sh, several_step_s, serve_mixed_step(sh, s, load, n_several, n_decoding));
-		SET(sh, more_s, (several_step_s - one_step_s) / (n_several - 1));
+		SET(sh, more_s, (several_step_s - group_step_s) / (n_several / n_group - 1));
 	} else
-		SET(sh, more_s, one_step_s);
-	LET(sh, without_frac, exp(-n_starting));
+		SET(sh, more_s, group_step_s);
+	LET(sh, without_frac, exp(-n_groups));
 	LET(sh, steady_s,
-	    without_frac * decode_step_s + (1 - without_frac) * one_step_s + (n_starting - 1 + without_frac) * more_s);
+	    without_frac * decode_step_s + (1 - without_frac) * group_step_s + (n_groups - 1 + without_frac) * more_s);
 	return steady_s;
 }
 
 /* Many: three points with their mean and variance, by the nodes of Gauss and Hermite. */
 static double
-steady_many(
-    struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting, double n_decoding)
+steady_many(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting,
+    double n_decoding, double n_group)
 {
-	GIVEN(sh, n_starting);
-	LET(sh, reach, sqrt(3 * n_starting));
+	GIVEN(sh, n_starting, n_group);
+	LET(sh, reach, sqrt(3 * n_starting * n_group));
 	CALL(sh, few_step_s, serve_mixed_step(sh, s, load, n_starting - reach, n_decoding));
 	CALL(sh, usual_step_s, serve_mixed_step(sh, s, load, n_starting, n_decoding));
 	CALL(sh, many_step_s, serve_mixed_step(sh, s, load, n_starting + reach, n_decoding));
@@ -163,6 +181,7 @@ serve_steady(struct sheet *sh, const struct serve_setup *s, const struct serve_l
 	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
 	LET(sh, n_decoding, n_starting * n_decode_steps);
 	LET(sh, fit, fmax(limit - n_decoding * (1 + n_drafts), 1) / isl);
+	CALL(sh, n_together, starting_together(sh, s, load, n_starting + n_decoding));
 	double n_fit, steady_s;
 	if (s->engine->chunked)
 		SET(sh, n_fit, fit);
@@ -172,10 +191,10 @@ serve_steady(struct sheet *sh, const struct serve_setup *s, const struct serve_l
 		SET_CALL(sh, steady_s, serve_mixed_step(sh, s, load, n_starting, n_decoding));
 	else if (n_fit < 1)
 		SET_CALL(sh, steady_s, steady_cut(sh, s, load, n_starting, n_decoding, n_fit));
-	else if (n_starting > 3)
-		SET_CALL(sh, steady_s, steady_many(sh, s, load, n_starting, n_decoding));
+	else if (n_starting > 3 * n_together)
+		SET_CALL(sh, steady_s, steady_many(sh, s, load, n_starting, n_decoding, n_together));
 	else
-		SET_CALL(sh, steady_s, steady_few(sh, s, load, n_starting, n_decoding, n_fit));
+		SET_CALL(sh, steady_s, steady_few(sh, s, load, n_starting, n_decoding, n_fit, fmin(n_fit, n_together)));
 	return steady_s;
 }
 

@@ -77,7 +77,9 @@ struct engine {
 	/* a step: factor x (kernels + communication factor x collectives) + host + per sequence + with prompts */
 	struct datum host_s, prefill_s, sequence_s, first_s; /* first_s: of a lone first token, where prefill_s is 0 */
 	struct datum front_s; /* before a first token, per layer of experts; other requests do not wait for it */
-	struct datum cold_s;  /* of a server's first step: kernels that are built and tuned when first used */
+	struct datum
+	    prompt_layer_s;  /* least time of a layer in a step with prompts: its kernels are launched one by one */
+	struct datum cold_s; /* of a server's first step: kernels that are built and tuned when first used */
 	struct datum gpu_factor, comm_factor;
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
 	struct datum sampling_s, sampling_link_s;
@@ -290,6 +292,8 @@ struct memory_job serve_memory(const struct serve_setup *s, const struct serve_l
 double serve_weights(struct sheet *sh, const struct serve_setup *s);
 double serve_kv_byte(struct sheet *sh, const struct serve_setup *s);
 double serve_pool(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);
+/* Sequences of this load that the cache has room for. */
+double serve_cached(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);
 /* Sequences of this load that run at once; below 1: not even one fits. */
 double serve_running(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);
 
@@ -352,6 +356,9 @@ bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *loa
     struct serve_flow *out);
 /* Time that a server adds to the first token of a request, outside its steps. */
 double serve_front(struct sheet *sh, const struct serve_setup *s);
+
+/* The least that a step with prompts takes on the GPU: its kernels are launched one by one. */
+double serve_prompt_floor(struct sheet *sh, const struct serve_setup *s, double n_prompts);
 /* What the first step of a server that has just been started takes longer. */
 double serve_cold(const struct serve_setup *s, const struct serve_load *load);
 /* Seconds to the first token, and of each of the others. */

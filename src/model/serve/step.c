@@ -237,6 +237,22 @@ serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, doub
 	return host_s;
 }
 
+/* Decode steps replay a graph; a step with prompts is launched kernel by kernel, and waits for the CPU. */
+double
+serve_prompt_floor(struct sheet *sh, const struct serve_setup *s, double n_prompts)
+{
+	double floor_s;
+
+	if (!(n_prompts > 0) || !(datum_or(s->engine->prompt_layer_s, 0) > 0)) {
+		SET(sh, floor_s, 0);
+		return floor_s;
+	}
+	TAKE(sh, n_layers, s->model->n_layers);
+	FROM(sh, s->engine, prompt_layer_s);
+	SET(sh, floor_s, n_layers * prompt_layer_s);
+	return floor_s;
+}
+
 double
 serve_iteration(struct sheet *sh, const struct serve_setup *s, const struct serve_batch *batch, struct serve_terms *out)
 {
@@ -257,7 +273,9 @@ serve_iteration(struct sheet *sh, const struct serve_setup *s, const struct serv
 	CALL(sh, caches_s, serve_cached_attention(sh, s, n_running, context));
 	CALL(sh, head_s, serve_head(sh, s, n_rows + n_verified));
 	CALL(sh, host_s, serve_host(sh, s, n_prompts, n_rows));
-	LET(sh, iteration_s, gpu_factor * (linear_s + prompts_s + caches_s + head_s) + host_s);
+	CALL(sh, floor_s, serve_prompt_floor(sh, s, n_prompts));
+	LET(sh, gpu_s, fmax(floor_s, gpu_factor * (linear_s + prompts_s + caches_s + head_s)));
+	LET(sh, iteration_s, gpu_s + host_s);
 	terms.prompt_attention = prompts_s;
 	terms.cached_attention = caches_s;
 	terms.head = head_s;

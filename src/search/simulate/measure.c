@@ -37,8 +37,10 @@ cost_of(struct cost_cache *c, const struct sim_batch *b)
 {
 	const double step_s = c->cost->step ? c->cost->step(c->cost->context, b) : 0;
 
-	return step_s + table_value(c, &c->linear, c->cost->linear, b->n_new_token) +
+	const double sum_s = step_s + table_value(c, &c->linear, c->cost->linear, b->n_new_token) +
 	    table_value(c, &c->head, c->cost->head, b->n_logit);
+
+	return c->cost->least ? fmax(sum_s, c->cost->least(c->cost->context, b)) : sum_s;
 }
 
 /* --- gaps between tokens --------------------------------------------------------------------------------- */

@@ -32,6 +32,21 @@ draft_cost_of(const struct serve_setup *s, const struct sim_batch *b)
 	return s->draft ? serve_draft_time(NULL, s->draft, &batch) : 0;
 }
 
+/* What a step takes besides its kernels. */
+static double
+host_cost(const struct serve_setup *s, const struct sim_batch *b)
+{
+	return draft_cost_of(s, b) + serve_host(NULL, s, part_of(s, b->n_prefill), b->n_rows / s->layout.pp);
+}
+
+static double
+least_cost(const void *context, const struct sim_batch *b)
+{
+	const struct serve_setup *s = context;
+
+	return b->n_prefill > 0 ? serve_prompt_floor(NULL, s, b->n_prefill) + host_cost(s, b) : 0;
+}
+
 static double
 step_cost(const void *context, const struct sim_batch *b)
 {
@@ -44,8 +59,7 @@ step_cost(const void *context, const struct sim_batch *b)
 	/* in the middle of the step, caches are half a token longer */
 	if (b->n_decode > 0)
 		gpu_s += serve_cached_attention(NULL, s, b->n_decode / s->layout.pp, b->context_token + 0.5);
-	return s->engine->gpu_factor.value * gpu_s + draft_cost_of(s, b) +
-	    serve_host(NULL, s, n_prompts, b->n_rows / s->layout.pp);
+	return s->engine->gpu_factor.value * gpu_s + host_cost(s, b);
 }
 
 static double
@@ -71,7 +85,7 @@ simulate_setup(const struct serve_setup *s, const struct serve_load *load)
 	const double groups = s->layout.attention_dp ? s->layout.tp : 1;
 
 	return (struct sim_engine){
-	    .cost = {.context = s, .step = step_cost, .linear = linear_cost, .head = head_cost},
+	    .cost = {.context = s, .step = step_cost, .least = least_cost, .linear = linear_cost, .head = head_cost},
 	    .front_s = serve_front(NULL, s),
 	    .poll_steps = (size_t)datum_or(e->poll_steps, 1),
 	    .n_blocks = (size_t)(serve_pool(NULL, s, load) / e->memory.block_token.value),

@@ -27,12 +27,14 @@ struct sim_batch {
 	double n_logit;
 };
 
-/* Seconds of a step: the sum of the three.  `linear` and `head` depend on one whole number each, n_new_token and
- * n_logit, and are asked once for each value; `step` is asked every time.  Any of them may be NULL.  With several
- * replicas they are called from several threads, so they must not write to the context. */
+/* Seconds of a step: the sum of the three, and no less than `least`, where it is given.  `linear` and `head` depend on
+ * one whole number each, n_new_token and n_logit, and are asked once for each value; `step` is asked every time.  Any
+ * of them may be NULL.  With several replicas they are called from several threads, so they must not write to the
+ * context. */
 struct sim_cost {
 	const void *context;
 	double (*step)(const void *context, const struct sim_batch *batch);
+	double (*least)(const void *context, const struct sim_batch *batch);
 	double (*linear)(const void *context, double n_tokens);
 	double (*head)(const void *context, double n_rows);
 };
