@@ -18,6 +18,7 @@ static const struct field step_fields[] = {
     FIGURE("sequence", Q_TIME, ENGINE(sequence_s), 0, 1, "extra CPU time per decoding sequence"),
     FIGURE("first", Q_TIME, ENGINE(first_s), 0, 10, "extra CPU time of a single first token"),
     FIGURE("front", Q_TIME, ENGINE(front_s), 0, 1, "per layer of experts: time before the first token, outside steps"),
+    FIGURE("handover", Q_TIME, ENGINE(handover_s), 0, 10, "time of handing a request from one pool to the other"),
     FIGURE("prompt_layer", Q_TIME, ENGINE(prompt_layer_s), 0, 1,
         "least time of a layer in a step with prompts: CPU launches"),
     FIGURE("cold", Q_TIME, ENGINE(cold_s), 0, 100, "extra time of the first step of a new server"),

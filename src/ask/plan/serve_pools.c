@@ -60,7 +60,8 @@ size_prefill(const struct plan_load *l, const struct plan_candidate *c, double t
 {
 	const struct serve_load load = plan_serve_load(l);
 	const double full = serve_prefill_rate(NULL, c->setup, &load),
-	             alone_s = serve_first(NULL, c->setup, &load, 1) + serve_front(NULL, c->setup) + transfer_s;
+	             alone_s = serve_first(NULL, c->setup, &load, 1) + serve_front(NULL, c->setup) +
+	    serve_handover(NULL, c->setup) + transfer_s;
 	double low = 0.01, high = l->utilisation_frac;
 
 	if (!(full > 0) || first_excess(l, alone_s, 1 / full, low) > 1)

@@ -284,8 +284,10 @@ bind_config(struct run *r, const struct simulate_in *in, const struct simulate_c
 	/* a benchmark that counts all of its run begins with a server that has just been started */
 	if (counts_all(in))
 		out->engine.cold_s = serve_cold(c->setup, &c->load->each);
-	if (out->n_decode_replicas)
+	if (out->n_decode_replicas) {
 		out->decode = simulate_setup(c->decode, &usual);
+		out->engine.front_s += serve_handover(NULL, c->setup);
+	}
 	return true;
 }
 

@@ -161,6 +161,13 @@ serve_decode_rate(struct sheet *sh, const struct serve_load *load, double n_runn
 }
 
 double
+serve_handover(struct sheet *sh, const struct serve_setup *s)
+{
+	TAKE(sh, handover_s, datum_or(s->engine->handover_s, 0));
+	return handover_s;
+}
+
+double
 serve_transfer(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double link_byte_per_s,
     double link_latency_s)
 {

@@ -76,10 +76,10 @@ struct engine {
 
 	/* a step: factor x (kernels + communication factor x collectives) + host + per sequence + with prompts */
 	struct datum host_s, prefill_s, sequence_s, first_s; /* first_s: of a lone first token, where prefill_s is 0 */
-	struct datum front_s; /* before a first token, per layer of experts; other requests do not wait for it */
-	struct datum
-	    prompt_layer_s;  /* least time of a layer in a step with prompts: its kernels are launched one by one */
-	struct datum cold_s; /* of a server's first step: kernels that are built and tuned when first used */
+	struct datum front_s;        /* before a first token, per layer of experts; other requests do not wait for it */
+	struct datum handover_s;     /* of a request from one pool to the other: a router, two schedulers that agree */
+	struct datum prompt_layer_s; /* least time of a layer in a step with prompts, launched kernel by kernel */
+	struct datum cold_s;         /* of a server's first step: kernels that are built and tuned when first used */
 	struct datum gpu_factor, comm_factor;
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
 	struct datum sampling_s, sampling_link_s;
@@ -354,8 +354,9 @@ bool serve_flow_open(
     const struct serve_setup *s, const struct serve_load *load, double rate_request_per_s, struct serve_flow *out);
 bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *load, double n_clients, double think_s,
     struct serve_flow *out);
-/* Time that a server adds to the first token of a request, outside its steps. */
+/* Time that a server adds to the first token of a request, outside its steps; and two pools, beside the transfer. */
 double serve_front(struct sheet *sh, const struct serve_setup *s);
+double serve_handover(struct sheet *sh, const struct serve_setup *s);
 
 /* The least that a step with prompts takes on the GPU: its kernels are launched one by one. */
 double serve_prompt_floor(struct sheet *sh, const struct serve_setup *s, double n_prompts);
