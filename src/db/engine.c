@@ -124,6 +124,7 @@ static const struct field architecture_fields[] = {
     FIGURE("tf32", Q_NUMBER, ARCH(tf32_frac), 0, 1, "share of the TensorFloat-32 peak"),
     FIGURE("fp32", Q_NUMBER, ARCH(fp32_frac), 0, 1, "share of the fp32 peak"),
     FIGURE("base", Q_NUMBER, ARCH(base_factor), 0, 10, "factor on the fixed parts of kernels"),
+    FIGURE("base8", Q_NUMBER, ARCH(base8_factor), 0, 10, "... of models with 8-bit activations (default: base)"),
     FIGURE("host", Q_NUMBER, ARCH(host_factor), 0, 100, "factor on the CPU time"),
     FIGURE(
         "cold", Q_TIME, ARCH(cold_s), 0, 100, "extra time of the first step of a new server, instead of the engine's"),

@@ -108,7 +108,7 @@ enable = true' ] || complain "not what was expected"
 		complain "not what was expected"
 	ask serve "${setup[@]}" --engine sglang --emit sglang --headroom 0.2
 	answered
-	[ "$out" = 'python -m sglang.launch_server --model-path ${MODEL} --tp-size 2 --dtype bfloat16 --quantization fp8 --kv-cache-dtype bf16 --max-running-requests 1024 --chunked-prefill-size 8192 --mem-fraction-static 0.8 --context-length 1250' ] ||
+	[ "$out" = 'python -m sglang.launch_server --model-path ${MODEL} --tp-size 2 --dtype bfloat16 --quantization fp8 --kv-cache-dtype bf16 --max-running-requests 2048 --chunked-prefill-size 8192 --mem-fraction-static 0.8 --context-length 1250' ] ||
 		complain "not what was expected"
 	ask serve "${setup[@]}" --engine trtllm --emit trtllm
 	answered
@@ -130,7 +130,7 @@ trtllm-serve serve \${MODEL} --tp_size 2 --kv_cache_dtype fp8 --max_batch_size 2
 	sh -n "$tmp/out"
 	ask serve "${setup[@]}" --engine sglang --emit sglang
 	answered
-	[ "$out" = 'python -m sglang.launch_server --model-path ${MODEL} --tp-size 8 --ep-size 8 --dtype bfloat16 --dp-size 8 --enable-dp-attention --kv-cache-dtype bf16 --max-running-requests 8192 --chunked-prefill-size 65536 --mem-fraction-static 0.88 --context-length 1250 --speculative-algorithm NEXTN --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4' ] ||
+	[ "$out" = 'python -m sglang.launch_server --model-path ${MODEL} --tp-size 8 --ep-size 8 --dtype bfloat16 --dp-size 8 --enable-dp-attention --kv-cache-dtype bf16 --max-running-requests 16384 --chunked-prefill-size 65536 --mem-fraction-static 0.88 --context-length 1250 --speculative-algorithm NEXTN --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4' ] ||
 		complain "not what was expected"
 	ask serve "${setup[@]}" --engine trtllm --emit trtllm
 	answered

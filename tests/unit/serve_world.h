@@ -170,8 +170,8 @@ architecture_none(void)
 	struct engine_architecture a = {.architecture = ""};
 
 	a.fp8_attention = a.kv_reuse_frac = a.imbalance = a.moe_time = a.moe_peak_frac = a.moe_feed_byte_per_s =
-	    a.fp4_frac = a.base_factor = a.host_factor = a.watt_flop = a.tf32_frac = a.fp32_frac = a.wide_frac =
-	        a.core_element = datum_absent();
+	    a.fp4_frac = a.base_factor = a.base8_factor = a.host_factor = a.watt_flop = a.tf32_frac = a.fp32_frac =
+	        a.wide_frac = a.core_element = datum_absent();
 	return a;
 }
 

@@ -335,6 +335,27 @@ START_TEST(sheet_changes_nothing)
 }
 END_TEST
 
+/* Kernels that quantize activations are slow where their factor says so, and not asked for in 16 bits. */
+START_TEST(fixed_parts_of_8_bits)
+{
+	double wide_s[2], narrow_s[2];
+
+	for (int i = 0; i < 2; i++) {
+		x.engine = engine_base();
+		x.architecture = hopper();
+		if (i)
+			x.architecture.base8_factor = num(4);
+		scene_set(&x, gpu_h100, &llama31_8b, bf16(), alone);
+		wide_s[i] = serve_elementwise(NULL, &x.setup, 0);
+		scene_set(&x, gpu_h100, &llama31_8b, fp8(), alone);
+		narrow_s[i] = serve_elementwise(NULL, &x.setup, 0);
+	}
+	x.architecture.base8_factor = datum_absent();
+	ck_assert(wide_s[0] > 0 && wide_s[1] == wide_s[0] && narrow_s[0] == wide_s[0]);
+	ck_assert_double_eq_tol(narrow_s[1], 4 * narrow_s[0], 1e-15);
+}
+END_TEST
+
 /* A short prompt takes what its launches take and the tokens of others wait for it; a long one hides them. */
 START_TEST(prompts_are_launched)
 {
@@ -408,6 +429,7 @@ serve_step_suite(void)
 	tcase_add_test(c, parts_add_up);
 	tcase_add_test(c, an_indexer_chooses);
 	tcase_add_test(c, sheet_changes_nothing);
+	tcase_add_test(c, fixed_parts_of_8_bits);
 	tcase_add_test(c, prompts_are_launched);
 	tcase_add_test(c, norms_over_all_heads);
 	tcase_add_test(c, nothing_to_do);

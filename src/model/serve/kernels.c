@@ -84,11 +84,22 @@ limit_streams(struct calibration *c)
 		limit_stream(&c->attention_by[i].generation, c);
 }
 
-/* Fixed parts of kernels in this engine, on this architecture. */
+double
+serve_base_factor(const struct serve_setup *s)
+{
+	const struct engine_architecture *a = s->architecture;
+	const struct serve_precision *p = &s->precision;
+	const bool narrow = p->attention.a_byte < 2 || p->mlp.a_byte < 2 || p->experts.a_byte < 2;
+
+	if (!a)
+		return 1;
+	return narrow && datum_given(a->base8_factor) ? a->base8_factor.value : datum_or(a->base_factor, 1);
+}
+
 static void
 scale_bases(struct calibration *c, const struct serve_setup *s)
 {
-	const double old = s->architecture ? datum_or(s->architecture->base_factor, 1) : 1;
+	const double old = serve_base_factor(s);
 	const double attention = datum_or(s->engine->attention_base, 1) * old;
 
 	for (int t = 0; t < N_DTYPES; t++)

@@ -301,7 +301,7 @@ serve_elementwise(struct sheet *sh, const struct serve_setup *s, double moved_by
 {
 	GIVEN(sh, moved_byte);
 	TAKE(sh, base_s, s->engine->elementwise_s);
-	TAKE(sh, base_factor, s->architecture ? datum_or(s->architecture->base_factor, 1) : 1);
+	TAKE(sh, base_factor, serve_base_factor(s));
 	TAKE(sh, moved_frac, datum_or(s->engine->elementwise_frac, 1));
 	TAKE(sh, l2_byte, s->kernels->ref_l2_byte);
 	TAKE(sh, mem_byte_per_s, s->kernels->ref_mem_byte_per_s);

@@ -30,6 +30,9 @@ serve_wide(const struct serve_setup *s)
 double serve_product(
     struct sheet *sh, const struct serve_setup *s, const struct serve_format *f, double m, double n, double k);
 
+/* Factor on the fixed parts of kernels in this engine, on this architecture. */
+double serve_base_factor(const struct serve_setup *s);
+
 /* The two halves of serve_layer_products. */
 double serve_attention_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new);
 double serve_feed_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new);
