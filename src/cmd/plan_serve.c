@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge plan serve: setups of serving engines that meet SLOs under a load, ranked, and their command lines. */
-#include "ask/plan/serve.h"
+#include "ask/plan/plan.h"
 
 static enum answer
 plan_serve_run(struct run *r, const void *input)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The forms of an answer: one by one (CSV, Markdown), and point by point of a sweep. */
-#include "report/parts.h"
+#include "report/report.h"
 
 #include "base/base.h"
-#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

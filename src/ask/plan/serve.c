@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Search the setups of `ridge plan serve`: the candidates of `ridge capacity`, with limits of the scheduler. */
-#include "ask/plan/serve.h"
+#include "ask/plan/plan.h"
 
 #include "ask/serve/serve.h"
 

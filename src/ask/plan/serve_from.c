@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The setup that serves today, sized for the load of a plan. */
-#include "ask/plan/serve.h"
+#include "ask/plan/plan.h"
 
 #include <string.h>
 

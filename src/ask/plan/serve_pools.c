@@ -6,7 +6,7 @@
  * that prefill by TTFT, waiting as a queue with one server and service times that are all alike (M/D/1; its tail after
  * Kingman's heavy-traffic limit), replicas that decode by TPOT.  Pairs are made of the cheapest of each side.
  */
-#include "ask/plan/serve.h"
+#include "ask/plan/plan.h"
 
 #include "ask/serve/serve.h"
 #include "base/base.h"
