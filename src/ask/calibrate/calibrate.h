@@ -56,12 +56,8 @@ struct calibrate_targets {
 
 /* Read the file and find the targets in it.  False with errors. */
 bool calibrate_read(struct run *r, const struct calibrate_in *in, struct calibrate_targets *out);
-/* Show the rows that the fit does not use, with the reason. */
-void calibrate_show_unused(struct run *r, const struct calibrate_target *t);
 /* Fit one.  False with an error when nothing could be fitted. */
 bool calibrate_fit(struct run *r, const struct calibrate_in *in, struct calibrate_target *t);
-/* What train and serve read beyond the fit, as rows with the GPU that they take it from. */
-void calibrate_show_gaps(struct run *r, const struct calibrate_target *t);
 /* Put the files where the options say.  False with an error. */
 bool calibrate_store(struct run *r, const struct calibrate_in *in, const struct calibrate_targets *all);
 /* The folder that the options name, or the user's own; NULL when nothing is to be written.  False with an error. */
