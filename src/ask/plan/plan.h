@@ -253,12 +253,6 @@ struct plan_pools {
 /* The cheapest pairs of pools whose caches the link carries. */
 struct plan_pools *plan_serve_pools(struct run *r, const struct plan_served *p, const struct link *link, size_t *n);
 
-/* The case of the search by the inputs. */
-void plan_serve_case(const struct plan_serve_in *in, struct plan_served *p);
-/* The setup of --from, sized for the load and confirmed.  False with errors. */
-bool plan_serve_today(
-    struct run *r, const struct plan_serve_in *in, const struct plan_load *load, struct plan_candidate *out);
-
 /* Candidates sized, tuned, ranked and confirmed.  False with errors. */
 bool plan_serve_search(struct run *r, const struct plan_serve_in *in, struct plan_served *p);
 /* The half-width, in logarithms, of what a setup is ranked by. */
