@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge diagnose: likely causes of a slow step. */
-#include "ask/diagnose/diagnose.h"
 #include "ask/ask.h"
 #include "ask/bind/bind.h"
 #include "model/calc/calc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge kv: KV cache size, and how many sequences fit. */
 #include "ask/bind/bind.h"
-#include "ask/model/model.h"
+#include "ask/ask.h"
 #include "cli/cli.h"
 #include "model/layer/layer.h"
 #include "model/memory/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge model: parameters, FLOPs per token, KV cache and checkpoint size of a model. */
-#include "ask/model/model.h"
+#include "ask/ask.h"
 #include "base/base.h"
 #include "db/db.h"
 #include "db/tree.h"

@@ -4,11 +4,11 @@
 #define RIDGE_REPORT_REPORT_H
 
 #include "base/base.h"
+#include "base/sheet.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include "base/sheet.h"
 
 /* An input as asked: a number in base units, or a word. */
 struct asked_input {

@@ -142,20 +142,6 @@ void layout_search(struct arena *a, const struct layout_space *s, struct layout_
 void layout_memory_job(const struct layout_space *s, const struct layout_row *row, struct memory_job *out);
 void layout_train_ask(const struct layout_space *s, const struct layout_row *row, struct train_ask *out);
 
-/*
- * Two layouts compared.  Most of the error of a step is common to all layouts of one framework on one machine and
- * cancels in their ratio.
- */
-
-/* A step by what its error comes from: shares, and the standard deviation of the logarithm of each. */
-enum pair_class { PAIR_GEMM, PAIR_ATTENTION, PAIR_COMM, PAIR_ELEMENTWISE, PAIR_HOST, N_PAIR_CLASSES };
-struct layout_shares {
-	double step_s, frac[N_PAIR_CLASSES];
-};
-struct layout_shares layout_shares_of(const struct train_job *job, const struct train_terms *t);
-/* Half-width of the 80 % interval of ln(a / b). */
-double layout_difference(const struct layout_shares *a, const struct layout_shares *b, bool narrow);
-
 /* --- between the files of this folder --------------------------------------------------------------------- */
 
 enum { MOST_CHUNKS = 64, MOST_BATCHES = MOST_MICRO_BATCH };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Show KV cache and recurrent state of a model by kind of layer. */
-#include "ask/model/model.h"
+#include "ask/ask.h"
 
 #include "ask/bind/bind.h"
 #include "model/layer/layer.h"

@@ -2,7 +2,7 @@
 /* Show a model: architecture, parameters by part, KV cache, checkpoints. */
 #include "ask/bind/bind.h"
 
-#include "ask/model/model.h"
+#include "ask/ask.h"
 #include "model/layer/layer.h"
 #include "model/memory/memory.h"
 
