@@ -329,7 +329,7 @@ show_formats(struct run *r, const struct quant_in *in, const struct format *list
 static struct format
 integers(struct run *r, const struct quant_in *in)
 {
-	struct format f = number_formats[FORMAT_INT8];
+	struct format f = *format_find("int8");
 
 	run_reads(r, &in->bits, NULL);
 
