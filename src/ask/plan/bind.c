@@ -278,6 +278,72 @@ bind_batches(struct run *r, const struct words *said, struct layout_space *s)
 	return true;
 }
 
+/* --- pins ------------------------------------------------------------------------------------------------ */
+
+static bool
+bad_pin(struct run *r, const char *name, struct word w)
+{
+	diag_error(r->diag, w.from, "'%s' is no value of %s", w.text, name);
+	diag_hint(r->diag, "write for example --layout %s=4, %s=2..8 or %s=1/2/8", name, name, name);
+	return false;
+}
+
+/* `8`, `4..16`, `1/2/8..16`. */
+static bool
+bind_pin(struct run *r, const char *name, long least, struct word w, struct layout_pin *out)
+{
+	const char *s = w.text;
+
+	for (out->n = 0; s; out->n++) {
+		char *end;
+		if (out->n == MOST_PIN_RANGES) {
+			diag_error(r->diag, w.from, "too many alternatives");
+			diag_hint(r->diag, "use a range, such as 1..16");
+			return false;
+		}
+		const long low = strtol(s, &end, 10);
+		long high = low;
+		if (end == s)
+			return bad_pin(r, name, w);
+		if (end[0] == '.' && end[1] == '.') {
+			s = end + 2;
+			high = strtol(s, &end, 10);
+			if (end == s)
+				return bad_pin(r, name, w);
+		}
+		if ((*end && *end != '/') || low < least || high > 1000000)
+			return bad_pin(r, name, w);
+		if (high < low) {
+			diag_error(r->diag, w.from, "%s=%s is reversed", name, w.text);
+			diag_hint(r->diag, "write %s=%ld..%ld", name, high, low);
+			return false;
+		}
+		out->ranges[out->n].low = (double)low;
+		out->ranges[out->n].high = (double)high;
+		s = *end ? end + 1 : NULL;
+	}
+	return true;
+}
+
+static bool
+bind_pins(struct run *r, const struct plan_layout_in *in, struct layout_space *s)
+{
+	bool ok = true;
+
+	for (int d = 0; d < N_DEGREES; d++) {
+		const struct word w = in->degrees[d];
+		if (w.text)
+			ok = bind_pin(r, layout_degree_name((enum layout_degree)d), d == DEGREE_ZERO ? 0 : 1, w,
+			         &s->pins[d]) &&
+			    ok;
+		run_reads(r, &in->degrees[d], NULL);
+	}
+	s->across = in->across;
+	s->shard = datum_or(in->shard, 0);
+	run_reads(r, &in->across, &in->shard, NULL);
+	return ok && run_whole(r, "shard", in->shard, 1);
+}
+
 /* --- what was read --------------------------------------------------------------------------------------- */
 
 /* What other commands read by the layout that they have. */
@@ -433,7 +499,7 @@ plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out)
 	struct layout_space pinned = {0};
 
 	*out = (struct plan_question){0};
-	if (!has_need(r, in) || !plan_bind_pins(r, &in->layout, &pinned))
+	if (!has_need(r, in) || !bind_pins(r, &in->layout, &pinned))
 		return false;
 	out->n_variants = count_variants(r, in);
 	out->variants = ARENA_ARRAY(r->arena, struct plan_variant, out->n_variants + 1);

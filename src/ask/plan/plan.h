@@ -104,7 +104,6 @@ bool plan_bind(struct run *r, const struct plan_in *in, struct plan_question *ou
 /* Combination number k of the lists, at the degrees pinned; false with errors. */
 bool plan_bind_variant(
     struct run *r, const struct plan_in *in, const struct layout_space *pinned, size_t k, struct plan_variant *v);
-bool plan_bind_pins(struct run *r, const struct plan_layout_in *in, struct layout_space *s);
 /* Numbers of GPUs, ascending; `node` is the step of a range without one. */
 bool plan_bind_counts(struct run *r, const struct words *said, double node, struct plan_question *out);
 
