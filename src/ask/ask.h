@@ -91,6 +91,13 @@ void hw_show_fit(struct run *r, const struct calibration *c);
 /* `measured`, `from h100-sxm5-80gb`, or `-`. */
 const char *hw_calibrated(struct run *r, const struct gpu *gpu);
 
+/* The links of the database as a table, and the link that a bandwidth fits. */
+
+/* Links named in `list` (all when it has no text) and those of a GPU: both units, both directions. */
+enum answer links_show(struct run *r, struct word list, struct word gpu);
+/* The slowest links that carry a volume in this time: between GPUs, and between nodes. */
+void links_fitting(struct run *r, double volume_byte, double comm_s);
+
 /* --- cost ---------------------------------------------------------------------------------------------------- */
 
 /* Inputs of `ridge cost`, shared by its commands and calculations. */
@@ -323,7 +330,7 @@ struct weighed {
 void diagnose_show_causes(struct run *r, const struct diagnose_in *in, const struct figures *f,
     const struct diagnosis **all, size_t n, struct weighed *w);
 
-/* --- `ridge model`, and the state of a model ------------------------------------------------------------------ */
+/* --- `ridge model` --------------------------------------------------------------------------------------------- */
 
 #define MODEL_CONVENTIONS                                                                                              \
 	"all|ridge-causal|ridge-full|palm|kaplan|llm-foundry|megatron-bridge|nemo|sc21|sc21-model|bigscience|"         \
@@ -347,33 +354,7 @@ bool model_is_causal(const struct workload *w);
 /* All of one model. */
 enum answer model_show(struct run *r, const struct model_in *in, struct word name);
 
-/* What an engine decides about the state of a model: the type of recurrent states, draft modules, tokens of the
- * encoder. */
-
-struct state_in {
-#define STATE_OPTIONS(X)                                                                                               \
-	X(0, state_dtype, "state-dtype", "state_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                         \
-	    "dtype of recurrent states (default: the model's, or fp32)")                                               \
-	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL, "MTP modules in use; each adds one layer to the KV cache")       \
-	X(0, source, "source-seq", "source_seq", COUNT, "N", "", NULL,                                                 \
-	    "encoder-decoder models: source sequence length (default: --seq)")
-	STATE_OPTIONS(OPTION_MEMBER)
-};
-
-/* The model as the engine runs it; NULL with errors. */
-const struct workload *run_state(struct run *r, const struct state_in *in, const struct workload *model);
-
 /* How a layer looks back, for people: `window of 128`, `Mamba-2`. */
 const char *reach_text(struct arena *a, const struct block *b);
-
-/* What a model keeps of a sequence, by kind of layer, and how an engine keeps it. */
-
-struct state_view {
-	const struct workload *w;
-	double seq_token, block_token, kv_elem_byte, tp;
-	struct datum batch, step_token; /* sequences that run at once; tokens of a step, or absent */
-};
-/* Rows behind those of one sequence. */
-void state_show(struct run *r, const struct state_view *v);
 
 #endif
