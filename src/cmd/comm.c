@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge comm: time of a collective, and its effect on the step. */
-#include "ask/bind/bind.h"
 #include "ask/ask.h"
+#include "ask/bind/bind.h"
 #include "ask/collective/collective.h"
 #include "base/base.h"
 #include "cli/cli.h"
