@@ -6,8 +6,8 @@
 #include "base/sheet.h"
 #include "cli/cli.h"
 #include "db/db.h"
+#include "db/tree.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,37 +210,18 @@ validation_rows(struct validation *v, const struct validate_file *f,
 static bool
 read_whole(struct run *r, struct word name, struct validate_file *out)
 {
-	const bool standard = strcmp(name.text, "-") == 0;
-	FILE *file = standard ? stdin : fopen(name.text, "rb");
-	char *text = NULL;
-	size_t length = 0, room = 0;
+	struct file_text file;
+	const bool whole = file_whole(r->arena, name.text, MAX_BYTES, &file);
 
-	*out = (struct validate_file){.name = standard ? "standard input" : name.text};
-	if (!file) {
-		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text, strerror(errno));
-		diag_hint(r->diag, "give measurement files; - is standard input");
-		return false;
-	}
-	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
-		if (room - length < 2) {
-			room = room ? 2 * room : 1 << 16;
-			text = arena_grow(r->arena, text, length, room, 1);
-		}
-		got = fread(text + length, 1, room - length - 1, file);
-	}
-	const bool failed = ferror(file) != 0;
-	if (!standard)
-		fclose(file);
-	if (failed || length > MAX_BYTES) {
-		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text,
-		    failed ? "input error" : "larger than 256 MiB");
-		diag_hint(r->diag, "give measurement files; - is standard input");
-		return false;
-	}
-	text[length] = '\0';
-	out->text = text;
-	out->length = length;
-	return true;
+	*out = (struct validate_file){.name = file.name, .text = file.text, .length = file.length};
+	if (whole)
+		return true;
+	diag_error(r->diag, name.from, "cannot read '%s': %s", name.text,
+	    !file.why         ? "larger than 256 MiB"
+	        : file.opened ? "input error"
+	                      : file.why);
+	diag_hint(r->diag, "give measurement files; - is standard input");
+	return false;
 }
 
 /* The columns of a CSV file: its first line, when that begins with a letter. */
