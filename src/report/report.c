@@ -9,12 +9,12 @@
 
 /* --- CSV (RFC 4180) in base units; missing cells are empty ----------------------------------------------- */
 
-static void
-print_field(FILE *to, const char *text)
+void
+report_csv_field(FILE *to, const char *text)
 {
 	if (!text)
 		return;
-	if (!strpbrk(text, ",\"\n")) {
+	if (!strpbrk(text, ",\"\r\n")) {
 		fputs(text, to);
 		return;
 	}
@@ -33,7 +33,7 @@ print_csv_line(FILE *to, const char *const *fields, size_t n)
 	for (size_t c = 0; c < n; c++) {
 		if (c)
 			fputc(',', to);
-		print_field(to, fields[c]);
+		report_csv_field(to, fields[c]);
 	}
 	fputc('\n', to);
 }

@@ -156,6 +156,9 @@ enum plot_form plot_form_of(const char *path);
 /* The script or the picture, as bytes of the arena; NULL with an error. */
 const char *plot_draw(struct arena *a, struct diag *d, const struct plot *p, enum plot_form form, size_t *n);
 
+/* A field of CSV, quoted where it must be; NULL: empty. */
+void report_csv_field(FILE *to, const char *text);
+
 /* --- between the files of this folder --------------------------------------------------------------------- */
 
 /* Answers as lines and tables, for text, CSV and Markdown. */

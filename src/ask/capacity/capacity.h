@@ -169,6 +169,8 @@ struct way {
 	struct rental rental;
 };
 
+/* Whether tp divides the heads of every layer; a NULL model has none. */
+bool capacity_divides(const struct workload *w, double tp);
 /* The rows of one candidate; false when it does not fit. */
 bool floors_show(struct run *r, const struct price_in *price, const struct plan *p, const struct candidate *who);
 

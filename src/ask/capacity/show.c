@@ -15,8 +15,8 @@
 
 /* --- ways to lay a replica out ---------------------------------------------------------------------------- */
 
-static bool
-divides(const struct workload *w, double tp)
+bool
+capacity_divides(const struct workload *w, double tp)
 {
 	for (int i = 0; w && i < w->n_blocks; i++)
 		if (fmod(datum_or(block_heads(&w->blocks[i]), tp), tp) != 0)
@@ -56,7 +56,7 @@ floors_ways(const struct plan *p, double most, struct way *ways)
 	int n = 0;
 
 	for (double tp = p->layout.tp ? p->layout.tp : 1; tp <= fmax(most, p->layout.tp); tp *= 2) {
-		if (!p->layout.tp && tp > 1 && !divides(p->w, tp))
+		if (!p->layout.tp && tp > 1 && !capacity_divides(p->w, tp))
 			continue;
 		if (!p->layout.adp || tp == 1)
 			ways[n++] = (struct way){.layout = layout_of(p, tp, false)};

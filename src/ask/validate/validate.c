@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "db/db.h"
 #include "db/tree.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,24 +281,6 @@ validation_read(struct validation *v, const struct words *files)
 /* --- one row per case ------------------------------------------------------------------------------------ */
 
 static void
-write_text(FILE *to, const char *text)
-{
-	if (!text)
-		return;
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, to);
-		return;
-	}
-	fputc('"', to);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', to);
-		fputc(*text, to);
-	}
-	fputc('"', to);
-}
-
-static void
 write_number(FILE *to, double value)
 {
 	char buf[40];
@@ -310,12 +293,12 @@ write_number(FILE *to, double value)
 static void
 write_case(FILE *to, const struct validation *v, const struct score_case *c)
 {
-	write_text(to, c->file);
+	report_csv_field(to, c->file);
 	fprintf(to, ",%d,", c->line);
-	write_text(to, c->name);
+	report_csv_field(to, c->name);
 	for (int by = SCORE_BY_ALL + 1; by < N_SCORE_BY; by++) {
 		fputc(',', to);
-		write_text(to, c->label[by]);
+		report_csv_field(to, c->label[by]);
 	}
 	write_number(to, c->measured);
 	write_number(to, c->skipped ? NAN : c->predicted);
@@ -328,9 +311,9 @@ write_case(FILE *to, const struct validation *v, const struct score_case *c)
 	fputc(',', to);
 	fputs(c->sense == SCORE_VALUE ? "value" : c->sense == SCORE_ABOVE ? "at least" : "at most", to);
 	fputc(',', to);
-	write_text(to, c->warning);
+	report_csv_field(to, c->warning);
 	fputc(',', to);
-	write_text(to, c->skipped);
+	report_csv_field(to, c->skipped);
 	fputc('\n', to);
 }
 
@@ -349,7 +332,7 @@ validation_write(const struct validation *v, struct word file)
 	for (int k = 0; k < SCORE_BASELINES; k++)
 		if (v->baseline[k]) {
 			fputc(',', to);
-			write_text(to, v->baseline[k]);
+			report_csv_field(to, v->baseline[k]);
 		}
 	fputs(",sense,warning,skipped\n", to);
 	for (size_t i = 0; i < v->n; i++)
