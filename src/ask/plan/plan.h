@@ -152,7 +152,6 @@ double plan_value(const struct plan_row *row, enum layout_rank rank);
 enum answer plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b);
 /* `dp=8,tp=4`, and all options with which train says the same. */
 const char *plan_layout_text(struct run *r, const struct memory_job *job);
-const char *plan_options_text(struct run *r, const struct plan_row *row);
 /* One row of the table; `best` is the one it is compared to, or NULL. */
 void plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s,
     const struct plan_row *best);
@@ -238,19 +237,6 @@ struct plan_served {
 	size_t n_points;
 	struct plan_served_row *points;
 };
-
-/* Replicas that prefill, others that decode, and the link between them. */
-struct plan_pools {
-	const struct plan_candidate *prefill, *decode;
-	const struct link *link;
-	double n_prefill, n_decode;
-	double ttft_s, tpot_s, transfer_s, link_frac;
-	double cost; /* USD per second; GPUs where no price is known */
-	bool priced;
-};
-
-/* The cheapest pairs of pools whose caches the link carries. */
-struct plan_pools *plan_serve_pools(struct run *r, const struct plan_served *p, const struct link *link, size_t *n);
 
 /* Candidates sized, tuned, ranked and confirmed.  False with errors. */
 bool plan_serve_search(struct run *r, const struct plan_serve_in *in, struct plan_served *p);
