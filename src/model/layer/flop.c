@@ -277,15 +277,6 @@ all_attend(const struct workload *w)
 	return true;
 }
 
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 /* The forms in L and h alone are those of GPT: as many key heads as heads, a plain MLP of width 4 h. */
 static bool
 is_gpt(const struct workload *w)
@@ -314,7 +305,7 @@ convention_refusal(enum convention c, const struct workload *w)
 		return NULL;
 	case CONVENTION_BIGSCIENCE:
 	case CONVENTION_BIGSCIENCE_PLAIN:
-		return has_experts(w) ? "the convention is for dense models: N would count all experts" : NULL;
+		return workload_has_experts(w) ? "the convention is for dense models: N would count all experts" : NULL;
 	case CONVENTION_PALM:
 	case CONVENTION_NEMO:
 	case CONVENTION_LLM_FOUNDRY:
