@@ -4,9 +4,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
