@@ -8,7 +8,6 @@
 #include "model/layer/layer.h"
 #include "model/memory/memory.h"
 
-
 /* The one that fits 443 published steps best. */
 static const double USUAL_UTILISATION = 0.327;
 
