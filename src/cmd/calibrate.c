@@ -9,16 +9,6 @@
 static const struct option calibrate_options[] = {CALIBRATE_OPTIONS(OPTION_ROW)};
 #undef THIS
 
-static void
-plain(struct run *r, const char *name, const struct answer_entry *answer, double value)
-{
-	if (isnan(value))
-		return;
-	sheet_take_number(r->sheet, name, NULL, value);
-	if (answer)
-		sheet_show(r->sheet, name, answer);
-}
-
 /* A row whose name says its unit. */
 static const char *
 row_of(const struct fitted_param *p)
@@ -75,17 +65,17 @@ show_classes(struct run *r, const struct calibrate_target *t)
 			continue;
 		SCOPE_I (r->sheet, "classes", i) {
 			TELL(r->sheet, class, c->residual_name);
-			plain(r, "n_rows", &answer_table[ID_n_rows], c->n_fitted);
-			plain(r, "mape_frac", &answer_table[ID_mape_frac], e->mape);
-			plain(r, "median_ape_frac", &answer_table[ID_median_ape_frac], e->median_ape);
-			plain(r, "mean_bias_frac", &answer_table[ID_mean_bias_frac], e->bias);
-			plain(r, "q10", &answer_table[ID_log_error_p10], e->q10);
-			plain(r, "q90", &answer_table[ID_log_error_p90], e->q90);
+			own_plain(r, "n_rows", &answer_table[ID_n_rows], c->n_fitted);
+			own_plain(r, "mape_frac", &answer_table[ID_mape_frac], e->mape);
+			own_plain(r, "median_ape_frac", &answer_table[ID_median_ape_frac], e->median_ape);
+			own_plain(r, "mean_bias_frac", &answer_table[ID_mean_bias_frac], e->bias);
+			own_plain(r, "q10", &answer_table[ID_log_error_p10], e->q10);
+			own_plain(r, "q90", &answer_table[ID_log_error_p90], e->q90);
 			for (int j = 0; j < c->residual.n_regimes; j++)
 				SCOPE_I (r->sheet, "regimes", j) {
 					TELL_HIDDEN(r->sheet, regime, c->residual.regimes[j].name);
-					plain(r, "n_rows", NULL, c->residual.regimes[j].errors.n);
-					plain(r, "mape_frac", NULL, c->residual.regimes[j].errors.mape);
+					own_plain(r, "n_rows", NULL, c->residual.regimes[j].errors.n);
+					own_plain(r, "mape_frac", NULL, c->residual.regimes[j].errors.mape);
 				}
 		}
 	}
@@ -107,7 +97,7 @@ show_params(struct run *r, const struct calibrate_target *t)
 				TELL(r->sheet, section, c->path);
 				TELL(r->sheet, name, p->key);
 				TELL(r->sheet, value, value_text(r, p));
-				plain(r, row_of(p), NULL, p->value);
+				own_plain(r, row_of(p), NULL, p->value);
 				sheet_hidden_number(r->sheet, row_of(p), answer_find(row_of(p)));
 				if (!isnan(p->low))
 					sheet_between(r->sheet, row_of(p), p->low, p->high, "bootstrap");
@@ -161,18 +151,17 @@ any_custom(const struct calibration *c)
 	return c->n_custom > 0;
 }
 
-/* Sections of a calibration and the commands that read them; of_engine: fitted per engine, not per GPU. */
+/* Sections of a calibration and the commands that read them. */
 static const struct gap {
 	const char *section, *readers;
 	bool (*has)(const struct calibration *c);
-	bool of_engine;
 } gaps[] = {
-    {"gemm", "train, serve", any_gemm, false},
-    {"attention.context", "train, serve", any_context, true},
-    {"attention.generation", "serve", any_generation, true},
-    {"moe", "train, serve", any_moe, true},
-    {"collective", "train, serve", any_collective, false},
-    {"custom_all_reduce", "serve", any_custom, true},
+    {"gemm", "train, serve", any_gemm},
+    {"attention.context", "train, serve", any_context},
+    {"attention.generation", "serve", any_generation},
+    {"moe", "train, serve", any_moe},
+    {"collective", "train, serve", any_collective},
+    {"custom_all_reduce", "serve", any_custom},
 };
 
 static bool

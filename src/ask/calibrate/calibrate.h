@@ -108,6 +108,8 @@ const struct node *own_list(struct arena *a, const struct node *const *items, si
 bool own_store(
     struct run *r, const struct calibrate_in *in, enum entry_kind kind, const char *name, const struct node *file);
 
+/* A number in base units, if it is one, as a row of this name; shown where there is an answer for it. */
+void own_plain(struct run *r, const char *name, const struct answer_entry *answer, double value);
 /* A fitted figure, and the errors before and after, as rows of the answer. */
 void own_show_figure(struct run *r, int row, const char *key, const char *unit_name, double value, double low,
     double high, const char *note);

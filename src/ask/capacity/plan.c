@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { CANDIDATES_MOST = 4096, OBJECTIVES_MOST = 12, CONFIRMED_MOST = 4 };
+enum { CANDIDATES_MOST = 4096, CONFIRMED_MOST = 4 };
 static const double think_default_s = 30;
 
 bool
