@@ -9,7 +9,6 @@
  */
 #include "model/kernel/kernel.h"
 
-
 struct group {
 	double n_groups, n_rows, n_columns, n_depth;
 };

@@ -246,7 +246,6 @@ layout_enumerate(struct search *s)
 
 /* --- rules, pins and recomputation policies ---------------------------------------------------------------------- */
 
-
 static const struct {
 	const char *what, *megatron, *torchtitan;
 } rules[N_LAYOUT_RULES] = {
