@@ -155,10 +155,13 @@ struct input_needs {
 	const char *path, *what;
 };
 
+/* An array of a command and its length: COUNTED(groups, plan_groups). */
+#define COUNTED(member, table) .member = table, .n_##member = sizeof(table) / sizeof *(table)
+
 struct command {
 	const char *name;
 	const char *section;  /* heading in the list of commands */
-	const char *summary;  /* the question it answers, one line, lower case, no full stop */
+	const char *summary;  /* what it answers, one line, no full stop */
 	const char *operands; /* paths that operands set, in order; `names...` takes all the rest as a list */
 	const char *usage;    /* the operands as people read them: `[MODEL|JOB]` */
 	const struct option_group *groups;

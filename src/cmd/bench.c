@@ -260,10 +260,8 @@ const struct command bench_command = {
     .summary = "Run the microbenchmarks on this machine",
     .operands = "",
     .usage = "[JOB]",
-    .groups = bench_groups,
-    .n_groups = 1,
-    .examples = bench_examples,
-    .n_examples = sizeof bench_examples / sizeof *bench_examples,
+    COUNTED(groups, bench_groups),
+    COUNTED(examples, bench_examples),
     .input_size = sizeof(struct bench_in),
     .run = bench_run,
 };

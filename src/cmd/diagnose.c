@@ -386,10 +386,8 @@ const struct command diagnose_command = {
     .summary = "Likely causes of a slow step, and what to do first",
     .operands = "",
     .usage = "[JOB]",
-    .groups = diagnose_groups,
-    .n_groups = sizeof diagnose_groups / sizeof *diagnose_groups,
-    .examples = diagnose_examples,
-    .n_examples = sizeof diagnose_examples / sizeof *diagnose_examples,
+    COUNTED(groups, diagnose_groups),
+    COUNTED(examples, diagnose_examples),
     .input_size = sizeof(struct diagnose_in),
     .run = diagnose_run,
 };

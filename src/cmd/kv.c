@@ -498,10 +498,8 @@ const struct command kv_command = {
     .summary = "KV cache size, and how many tokens and sequences fit",
     .operands = "model",
     .usage = "[MODEL|JOB]",
-    .groups = kv_groups,
-    .n_groups = sizeof kv_groups / sizeof *kv_groups,
-    .examples = kv_examples,
-    .n_examples = sizeof kv_examples / sizeof *kv_examples,
+    COUNTED(groups, kv_groups),
+    COUNTED(examples, kv_examples),
     .input_size = sizeof(struct kv_in),
     .run = kv_run,
 };
