@@ -51,7 +51,7 @@ LIB_SRC  := $(wildcard $(addsuffix /*.c,src/base src/db src/import src/model/* s
 	src/ask src/ask/* src/cli src/cmd))
 LIB_OBJ  := $(LIB_SRC:src/%.c=$(BUILD)/obj/%.o)
 HEADERS  := $(wildcard include/ridge/*.h)
-COMMANDS ?= $(sort $(patsubst src/cmd/%.c,%,$(wildcard src/cmd/*.c)))
+COMMANDS ?= $(sort $(shell sed -n 's/^const struct command \(.*\)_command = .*/\1/p' src/cmd/*.c))
 DATA     := $(wildcard hwdb/*/*.yaml workloads/*/*.yaml)
 GENERATED := $(addprefix $(BUILD)/gen/,commands.h aliases.inc paths.h)
 MAN_SRC  := $(wildcard man/*.[1357])

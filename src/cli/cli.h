@@ -155,10 +155,13 @@ struct input_needs {
 	const char *path, *what;
 };
 
+/* An array of a command and its length: COUNTED(groups, plan_groups). */
+#define COUNTED(member, table) .member = table, .n_##member = sizeof(table) / sizeof *(table)
+
 struct command {
 	const char *name;
 	const char *section;  /* heading in the list of commands */
-	const char *summary;  /* the question it answers, one line, lower case, no full stop */
+	const char *summary;  /* what it answers, one line, no full stop */
 	const char *operands; /* paths that operands set, in order; `names...` takes all the rest as a list */
 	const char *usage;    /* the operands as people read them: `[MODEL|JOB]` */
 	const struct option_group *groups;
@@ -498,20 +501,6 @@ void help_mdoc_examples(FILE *to, const struct command *c);
 void help_mdoc_commands(FILE *to);
 /* Candidates for the last of the words, one per line. */
 void help_complete(struct arena *a, FILE *to, int argc, char **argv);
-
-/* Other programs of ours, without a shell. */
-
-struct child_output {
-	const char *text; /* all that it printed, from the arena */
-	size_t n_lines;
-	int status, signal; /* how it ended; signal 0: by itself */
-};
-
-/* Beside this program, in ../libexec/ridge, or in PATH; NULL when it is nowhere. */
-const char *child_find(struct arena *a, const char *name);
-/* Runs it and keeps its standard output; its standard error is ours.  Interrupts are passed on to it, so that it can
- * end well.  False: it could not be started, and diag says why. */
-bool child_run(struct arena *a, struct diag *d, const char *path, const char *const *words, struct child_output *out);
 
 /* --sweep: lists of values, and the outer product of several. */
 

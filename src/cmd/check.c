@@ -405,10 +405,8 @@ const struct command check_command = {
     .summary = "Check a database or workload file: form and physics",
     .operands = "files...",
     .usage = "[FILE|NAME...]",
-    .groups = check_groups,
-    .n_groups = 1,
-    .examples = examples,
-    .n_examples = sizeof examples / sizeof *examples,
+    COUNTED(groups, check_groups),
+    COUNTED(examples, examples),
     .input_size = sizeof(struct check_in),
     .run = run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge comm: time of a collective, and its effect on the step. */
+#include "ask/ask.h"
 #include "ask/bind/bind.h"
 #include "ask/collective/collective.h"
 #include "base/base.h"
@@ -49,14 +50,6 @@ struct comm_case {
 	double n_rows, n_columns; /* of --matrix; 0 without */
 };
 
-static bool
-fault(struct run *r, struct source at, const char *what, const char *hint)
-{
-	diag_error(r->diag, at, "%s", what);
-	diag_hint(r->diag, "%s", hint);
-	return false;
-}
-
 /* --- the request ----------------------------------------------------------------------------------------- */
 
 /* all-reduce, all_reduce and allreduce are one word. */
@@ -96,7 +89,7 @@ read_matrix(struct run *r, struct word text, double *n_rows, double *n_columns)
 	    quantity_read(sides[1], Q_COUNT, n_columns, &qf) && *n_rows >= 1 && *n_columns >= 1)
 		return bounds_check(r->diag, text.from, "side of a matrix", Q_COUNT, *n_rows) &&
 		    bounds_check(r->diag, text.from, "side of a matrix", Q_COUNT, *n_columns);
-	return fault(
+	return run_refuse(
 	    r, text.from, "expected ROWSxCOLUMNS, such as 4096x4096", "write two whole numbers without a unit");
 }
 
@@ -108,12 +101,12 @@ check_compression(struct run *r, const struct comm_in *in, struct comm_case *q)
 	if (!rank && !matrix)
 		return true;
 	if (rank != matrix)
-		return fault(r, rank ? in->compress_rank.from : in->matrix.from,
+		return run_refuse(r, rank ? in->compress_rank.from : in->matrix.from,
 		    "--compress-rank needs --matrix, and the reverse", "write --compress-rank 32 --matrix 4096x4096");
 	if (!read_matrix(r, in->matrix, &q->n_rows, &q->n_columns))
 		return false;
 	if (in->compress_rank.value > fmin(q->n_rows, q->n_columns))
-		return fault(r, in->compress_rank.from, "--compress-rank exceeds the shorter side of --matrix",
+		return run_refuse(r, in->compress_rank.from, "--compress-rank exceeds the shorter side of --matrix",
 		    "lower --compress-rank");
 	return true;
 }
@@ -138,17 +131,17 @@ check_inputs(struct run *r, const struct comm_in *in)
 	ok = check_fraction(r, "--target-eff", in->target_eff, 1e-6, 1) && ok;
 	ok = check_fraction(r, "--measured-eff", in->measured_eff, 0, 1.5) && ok;
 	if (datum_given(in->size) && datum_given(in->params))
-		ok = fault(r, in->params.from, "--size and --params exclude each other", "keep one of them");
+		ok = run_refuse(r, in->params.from, "--size and --params exclude each other", "keep one of them");
 	if (datum_given(in->target_eff) && !datum_given(in->compute))
-		ok = fault(
+		ok = run_refuse(
 		    r, in->target_eff.from, "--target-eff needs the compute time of the step", "add --compute 1500ms");
 	if (datum_given(in->bucket) && in->bucket.value <= 0)
-		ok = fault(
+		ok = run_refuse(
 		    r, in->bucket.from, "--bucket must be greater than 0", "write --bucket 25MiB, PyTorch's default");
 	if (datum_given(in->time) && in->time.value <= 0)
-		ok = fault(r, in->time.from, "the time must be greater than 0", "write 450ms");
+		ok = run_refuse(r, in->time.from, "the time must be greater than 0", "write 450ms");
 	if (datum_given(in->compute) && in->compute.value <= 0)
-		ok = fault(r, in->compute.from, "the time must be greater than 0", "write 1500ms");
+		ok = run_refuse(r, in->compute.from, "the time must be greater than 0", "write 1500ms");
 	return ok;
 }
 
@@ -165,16 +158,16 @@ bind(struct run *r, const struct comm_in *in, struct comm_case *q)
 	    !check_compression(r, in, q) || !interconnect_bind(r, &in->interconnect, &q->interconnect))
 		return false;
 	if (datum_given(in->time) && q->interconnect.any)
-		return fault(r, in->time.from, "--time excludes --bandwidth, --link, --gpu and --system",
+		return run_refuse(r, in->time.from, "--time excludes --bandwidth, --link, --gpu and --system",
 		    "leave one of them out");
 	if (datum_given(in->time) && has_size(in) && !datum_given(in->interconnect.gpus))
-		return fault(r, in->time.from, "--time needs the number of ranks", "add --gpus 8");
+		return run_refuse(r, in->time.from, "--time needs the number of ranks", "add --gpus 8");
 	if (q->interconnect.any && !has_size(in))
-		return fault(
+		return run_refuse(
 		    r, in->collective.from, "buffer size missing", "add --size 14GB, or --params 7B --dtype bf16");
 	if (!q->interconnect.any && !datum_given(in->time) && q->n_rows <= 0 &&
 	    !(has_size(in) && (datum_given(in->bucket) || datum_given(in->interconnect.gpus))))
-		return fault(r, in->collective.from, "interconnect missing",
+		return run_refuse(r, in->collective.from, "interconnect missing",
 		    "add --bandwidth 50GB/s, --link nvlink4, --gpu h100 or --system dgx-h100, with --gpus; or --time "
 		    "of a measurement");
 	return true;
@@ -403,7 +396,7 @@ comm_run(struct run *r, const void *input)
 	struct timed t = {0, 0, NAN};
 
 	if (!in->collective.text) {
-		fault(r, (struct source){0}, "no collective given",
+		run_refuse(r, (struct source){0}, "no collective given",
 		    "ridge comm allreduce --size 14GB --gpus 8 --system dgx-h100");
 		return REFUSED;
 	}
@@ -470,12 +463,9 @@ const struct command comm_command = {
     .summary = "Time and bandwidth of a collective; overlap with compute",
     .operands = "collective",
     .usage = "COLLECTIVE|links|[JOB]",
-    .groups = comm_groups,
-    .n_groups = sizeof comm_groups / sizeof *comm_groups,
-    .examples = comm_examples,
-    .n_examples = sizeof comm_examples / sizeof *comm_examples,
-    .needs = comm_needs,
-    .n_needs = sizeof comm_needs / sizeof *comm_needs,
+    COUNTED(groups, comm_groups),
+    COUNTED(examples, comm_examples),
+    COUNTED(needs, comm_needs),
     .input_size = sizeof(struct comm_in),
     .run = comm_run,
 };

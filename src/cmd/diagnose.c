@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge diagnose: likely causes of a slow step. */
-#include "ask/diagnose/diagnose.h"
 #include "ask/ask.h"
 #include "ask/bind/bind.h"
 #include "model/calc/calc.h"
@@ -387,10 +386,8 @@ const struct command diagnose_command = {
     .summary = "Likely causes of a slow step, and what to do first",
     .operands = "",
     .usage = "[JOB]",
-    .groups = diagnose_groups,
-    .n_groups = sizeof diagnose_groups / sizeof *diagnose_groups,
-    .examples = diagnose_examples,
-    .n_examples = sizeof diagnose_examples / sizeof *diagnose_examples,
+    COUNTED(groups, diagnose_groups),
+    COUNTED(examples, diagnose_examples),
     .input_size = sizeof(struct diagnose_in),
     .run = diagnose_run,
 };

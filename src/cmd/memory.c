@@ -169,24 +169,6 @@ show_limits(struct run *r, const struct memory_job *job, double n_node)
 	TELL(sh, min_layout, fewest.change);
 }
 
-static void
-show_fixes(struct run *r, const struct memory_job *job, double n_node)
-{
-	struct sheet *sh = r->sheet;
-	struct memory_fix *fixes = ARENA_ARRAY(r->arena, struct memory_fix, MOST_FIXES);
-	const int n = fit_fixes(job, n_node, fixes, MOST_FIXES);
-
-	for (int i = 0; i < n; i++)
-		SCOPE_I (sh, "fixes", i) {
-			TELL(sh, change, fixes[i].change);
-			TAKE(sh, n_fixed_gpus, fixes[i].n_gpus);
-			TAKE(sh, fixed_byte, fixes[i].need_byte);
-			SHOW(sh, n_fixed_gpus, n_gpus);
-			SHOW(sh, fixed_byte, peak_byte);
-			TELL(sh, verdict, verdict_name(fixes[i].verdict));
-		}
-}
-
 /* --- a list of operators --------------------------------------------------------------------------------- */
 
 static bool
@@ -261,7 +243,7 @@ answer_job(struct run *r, const struct memory_question *q)
 	const double n_node = bind_node_gpus(r, q->memory);
 	show_limits(r, &job, n_node);
 	if (verdict != FITS)
-		show_fixes(r, &job, n_node);
+		memory_show_fixes(r, &job, n_node, MOST_FIXES, true);
 	return verdict == DOES_NOT_FIT ? ANSWERED_NO : ANSWERED;
 }
 
@@ -462,12 +444,9 @@ const struct command memory_command = {
     .summary = "GPU memory for training, fine-tuning and inference",
     .operands = "model",
     .usage = "[MODEL|JOB]",
-    .groups = memory_groups,
-    .n_groups = sizeof memory_groups / sizeof *memory_groups,
-    .examples = memory_examples,
-    .n_examples = sizeof memory_examples / sizeof *memory_examples,
-    .needs = memory_needs,
-    .n_needs = sizeof memory_needs / sizeof *memory_needs,
+    COUNTED(groups, memory_groups),
+    COUNTED(examples, memory_examples),
+    COUNTED(needs, memory_needs),
     .input_size = sizeof(struct memory_command_in),
     .run = memory_run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ridge model: parameters, FLOPs per token, KV cache and checkpoint size of a model. */
-#include "ask/model/model.h"
+#include "ask/ask.h"
 #include "base/base.h"
 #include "db/db.h"
 #include "db/tree.h"
@@ -178,12 +178,9 @@ const struct command model_command = {
     .summary = "Parameters, FLOPs per token, KV cache and checkpoint size of a model",
     .operands = "verb names...",
     .usage = "[list|show|compare|import] [MODEL...]",
-    .groups = model_groups,
-    .n_groups = sizeof model_groups / sizeof *model_groups,
-    .examples = model_examples,
-    .n_examples = sizeof model_examples / sizeof *model_examples,
-    .needs = model_needs,
-    .n_needs = sizeof model_needs / sizeof *model_needs,
+    COUNTED(groups, model_groups),
+    COUNTED(examples, model_examples),
+    COUNTED(needs, model_needs),
     .input_size = sizeof(struct model_in),
     .run = model_run,
 };

@@ -329,7 +329,7 @@ show_formats(struct run *r, const struct quant_in *in, const struct format *list
 static struct format
 integers(struct run *r, const struct quant_in *in)
 {
-	struct format f = number_formats[FORMAT_INT8];
+	struct format f = *format_find("int8");
 
 	run_reads(r, &in->bits, NULL);
 
@@ -407,12 +407,9 @@ const struct command quant_command = {
     .summary = "Size, range and error of a number format",
     .operands = "formats...",
     .usage = "[FORMAT...|JOB]",
-    .groups = quant_groups,
-    .n_groups = sizeof quant_groups / sizeof *quant_groups,
-    .examples = quant_examples,
-    .n_examples = sizeof quant_examples / sizeof *quant_examples,
-    .needs = quant_needs,
-    .n_needs = sizeof quant_needs / sizeof *quant_needs,
+    COUNTED(groups, quant_groups),
+    COUNTED(examples, quant_examples),
+    COUNTED(needs, quant_needs),
     .input_size = sizeof(struct quant_in),
     .run = quant_run,
 };

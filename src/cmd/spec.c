@@ -218,10 +218,8 @@ const struct command spec_command = {
     .summary = "Speedup from speculative decoding",
     .operands = "",
     .usage = "[JOB]",
-    .groups = spec_groups,
-    .n_groups = sizeof spec_groups / sizeof *spec_groups,
-    .examples = spec_examples,
-    .n_examples = sizeof spec_examples / sizeof *spec_examples,
+    COUNTED(groups, spec_groups),
+    COUNTED(examples, spec_examples),
     .input_size = sizeof(struct spec_in),
     .run = spec_run,
 };

@@ -345,10 +345,8 @@ const struct command validate_command = {
     .summary = "Prediction error against published or your own measurements",
     .operands = "files...",
     .usage = "FILE...",
-    .groups = validate_groups,
-    .n_groups = 1,
-    .examples = validate_examples,
-    .n_examples = sizeof validate_examples / sizeof *validate_examples,
+    COUNTED(groups, validate_groups),
+    COUNTED(examples, validate_examples),
     .input_size = sizeof(struct validate_in),
     .run = validate_run,
 };

@@ -3,19 +3,19 @@
  * Read calibration files.  They hold fractions of the reference figures they were fitted against (`relative_to`).  The
  * two are multiplied here, once, so that no model combines a fraction with the wrong datasheet figure.
  */
-#include "db/calibration.h"
+#include "db/parts.h"
 
 #include <string.h>
 
 static const struct field reference_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \
-	FIGURE(struct reference, "peak_" text, Q_PEAK, peak_flop_per_s[PEAK_##id], 1e9, 1e18, title),
+	FIGURE_OF(struct reference, "peak_" text, Q_PEAK, peak_flop_per_s[PEAK_##id], 1e9, 1e18, title),
 #include "model/hw/dtype.def"
 #undef PEAK
-    FIGURE(struct reference, "hbm", Q_RATE, mem_byte_per_s, 1e10, 1e15, "memory bandwidth"),
-    FIGURE(struct reference, "clock", Q_CLOCK, clock_hertz, 1e8, 1e10, "SM clock"),
-    FIGURE(struct reference, "l2", Q_SIZE, l2_byte, 1e5, 1e10, "L2 cache"),
-    FIGURE(struct reference, "sms", Q_COUNT, n_sms, 1, 1e4, "streaming multiprocessors"),
+    FIGURE_OF(struct reference, "hbm", Q_RATE, mem_byte_per_s, 1e10, 1e15, "memory bandwidth"),
+    FIGURE_OF(struct reference, "clock", Q_CLOCK, clock_hertz, 1e8, 1e10, "SM clock"),
+    FIGURE_OF(struct reference, "l2", Q_SIZE, l2_byte, 1e5, 1e10, "L2 cache"),
+    FIGURE_OF(struct reference, "sms", Q_COUNT, n_sms, 1, 1e4, "streaming multiprocessors"),
 };
 SCHEMA(reference_schema, "'relative_to'", struct reference, reference_fields);
 
@@ -97,42 +97,42 @@ SCHEMA(launch_schema, "'launch'", OF, launch_fields);
 
 /* Maps whose keys are dtypes or collectives. */
 #define DTYPE(id, text, ...)                                                                                           \
-	{.key = text, .kind = FIELD_MAP, .sub = &SUB, .offset = offsetof(struct file, MEMBER[DTYPE_##id])},
-#define SUB gemm_schema
+	{.key = text, .kind = FIELD_MAP, .sub = &KERNEL, .offset = offsetof(struct fit_file, MEMBER[DTYPE_##id])},
+#define KERNEL gemm_schema
 #define MEMBER fig.by_dtype
 static const struct field by_dtype_fields[] = {
 #include "model/hw/dtype.def"
 };
-#undef SUB
+#undef KERNEL
 #undef MEMBER
-SCHEMA(by_dtype_schema, "'gemm_by_dtype'", struct file, by_dtype_fields);
+SCHEMA(by_dtype_schema, "'gemm_by_dtype'", struct fit_file, by_dtype_fields);
 
-#define SUB gemm_schema
+#define KERNEL gemm_schema
 #define MEMBER fig.weight_only
 static const struct field weight_only_fields[] = {
 #include "model/hw/dtype.def"
 };
-#undef SUB
+#undef KERNEL
 #undef MEMBER
-SCHEMA(weight_only_schema, "'weight_only'", struct file, weight_only_fields);
+SCHEMA(weight_only_schema, "'weight_only'", struct fit_file, weight_only_fields);
 
-#define SUB moe_kernel_schema
+#define KERNEL moe_kernel_schema
 #define MEMBER fig.moe
 static const struct field moe_by_dtype_fields[] = {
 #include "model/hw/dtype.def"
 };
-#undef SUB
+#undef KERNEL
 #undef MEMBER
-SCHEMA(moe_by_dtype_schema, "'moe'", struct file, moe_by_dtype_fields);
+SCHEMA(moe_by_dtype_schema, "'moe'", struct fit_file, moe_by_dtype_fields);
 
-#define SUB moe_kernel_schema
+#define KERNEL moe_kernel_schema
 #define MEMBER fig.moe_weight_only
 static const struct field moe_weight_only_fields[] = {
 #include "model/hw/dtype.def"
 };
-#undef SUB
+#undef KERNEL
 #undef MEMBER
-SCHEMA(moe_weight_only_schema, "'moe_weight_only'", struct file, moe_weight_only_fields);
+SCHEMA(moe_weight_only_schema, "'moe_weight_only'", struct fit_file, moe_weight_only_fields);
 #undef DTYPE
 
 static const struct field collectives_fields[] = {
@@ -140,46 +140,46 @@ static const struct field collectives_fields[] = {
 	{.key = key_,                                                                                                  \
 	    .kind = FIELD_MAP,                                                                                         \
 	    .sub = &collective_schema,                                                                                 \
-	    .offset = offsetof(struct file, fig.collective[COLLECTIVE_##id]),                                          \
+	    .offset = offsetof(struct fit_file, fig.collective[COLLECTIVE_##id]),                                      \
 	    .help = title},
 #include "model/hw/calibration.def"
 #undef COLLECTIVE
 };
-SCHEMA(collectives_schema, "'collective'", struct file, collectives_fields);
+SCHEMA(collectives_schema, "'collective'", struct fit_file, collectives_fields);
 
 static const struct field networks_fields[] = {
 #define COLLECTIVE(id, text, key_, title)                                                                              \
 	{.key = key_,                                                                                                  \
 	    .kind = FIELD_MAP,                                                                                         \
 	    .sub = &network_schema,                                                                                    \
-	    .offset = offsetof(struct file, fig.network[COLLECTIVE_##id]),                                             \
+	    .offset = offsetof(struct fit_file, fig.network[COLLECTIVE_##id]),                                         \
 	    .help = title},
 #include "model/hw/calibration.def"
 #undef COLLECTIVE
 };
-SCHEMA(networks_schema, "'network'", struct file, networks_fields);
+SCHEMA(networks_schema, "'network'", struct fit_file, networks_fields);
 
 static const struct field attention_fields[] = {
-    {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .offset = offsetof(struct file, fig.context)},
+    {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .offset = offsetof(struct fit_file, fig.context)},
     {.key = "generation",
         .kind = FIELD_MAP,
         .sub = &generation_schema,
-        .offset = offsetof(struct file, fig.generation)},
+        .offset = offsetof(struct fit_file, fig.generation)},
 };
-SCHEMA(attention_schema, "'attention'", struct file, attention_fields);
+SCHEMA(attention_files_schema, "'attention'", struct fit_file, attention_fields);
 
 #define ATTENTION(id, text, head_dim, elem_byte, kv_elem_byte)                                                         \
 	static const struct field attention_##id##_fields[] = {                                                        \
 	    {.key = "context",                                                                                         \
 	        .kind = FIELD_MAP,                                                                                     \
 	        .sub = &context_schema,                                                                                \
-	        .offset = offsetof(struct file, fig.context_by[ATTENTION_FIT_##id])},                                  \
+	        .offset = offsetof(struct fit_file, fig.context_by[ATTENTION_FIT_##id])},                              \
 	    {.key = "generation",                                                                                      \
 	        .kind = FIELD_MAP,                                                                                     \
 	        .sub = &generation_schema,                                                                             \
-	        .offset = offsetof(struct file, fig.generation_by[ATTENTION_FIT_##id])},                               \
+	        .offset = offsetof(struct fit_file, fig.generation_by[ATTENTION_FIT_##id])},                           \
 	};                                                                                                             \
-	SCHEMA(attention_##id##_schema, "'attention_by'", struct file, attention_##id##_fields);
+	SCHEMA(attention_##id##_schema, "'attention_by'", struct fit_file, attention_##id##_fields);
 #include "model/hw/calibration.def"
 #undef ATTENTION
 static const struct field attention_by_fields[] = {
@@ -188,73 +188,76 @@ static const struct field attention_by_fields[] = {
 #include "model/hw/calibration.def"
 #undef ATTENTION
 };
-SCHEMA(attention_by_schema, "'attention_by'", struct file, attention_by_fields);
+SCHEMA(attention_by_schema, "'attention_by'", struct fit_file, attention_by_fields);
 
 static const struct field mla_fields[] = {
     {.key = "note", .kind = FIELD_IGNORED, .help = "source, when not the rows of `data`"},
-    {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .offset = offsetof(struct file, fig.mla_context)},
+    {.key = "context", .kind = FIELD_MAP, .sub = &context_schema, .offset = offsetof(struct fit_file, fig.mla_context)},
     {.key = "generation",
         .kind = FIELD_MAP,
         .sub = &generation_schema,
-        .offset = offsetof(struct file, fig.mla_generation)},
+        .offset = offsetof(struct fit_file, fig.mla_generation)},
 };
-SCHEMA(mla_schema, "'mla'", struct file, mla_fields);
+SCHEMA(mla_schema, "'mla'", struct fit_file, mla_fields);
 
 static const struct field fma_fields[] = {
 #define PEAK(id, text, substitute, title)                                                                              \
-	FIGURE(struct file, text, Q_PEAK, fig.fma_flop_per_s[PEAK_##id], 1e6, 1e18, title),
+	FIGURE_OF(struct fit_file, text, Q_PEAK, fig.fma_flop_per_s[PEAK_##id], 1e6, 1e18, title),
 #include "model/hw/dtype.def"
 #undef PEAK
 };
-SCHEMA(fma_schema, "'fma'", struct file, fma_fields);
+SCHEMA(fma_schema, "'fma'", struct fit_file, fma_fields);
 
 static const struct field data_fields[] = {
     {.key = "source",
         .kind = FIELD_TEXT,
-        .offset = offsetof(struct file, source),
+        .offset = offsetof(struct fit_file, source),
         .required = true,
         .help = "source of the measurements"},
-    FIGURE(struct file, "points", Q_COUNT, n_points, 1, 1e12, "number of measurements"),
-    {.key = "date", .kind = FIELD_DATE, .offset = offsetof(struct file, date), .help = "date"},
-    {.key = "note", .kind = FIELD_TEXT, .offset = offsetof(struct file, note), .help = "selection and method"},
+    FIGURE_OF(struct fit_file, "points", Q_COUNT, n_points, 1, 1e12, "number of measurements"),
+    {.key = "date", .kind = FIELD_DATE, .offset = offsetof(struct fit_file, date), .help = "date"},
+    {.key = "note", .kind = FIELD_TEXT, .offset = offsetof(struct fit_file, note), .help = "selection and method"},
     {.key = "fitted",
         .kind = FIELD_TEXT,
-        .offset = offsetof(struct file, fitted),
+        .offset = offsetof(struct fit_file, fitted),
         .help = "sections fitted to measurements of this machine; absent: all"},
     {.key = "kept",
         .kind = FIELD_TEXT,
-        .offset = offsetof(struct file, kept),
+        .offset = offsetof(struct fit_file, kept),
         .help = "undetermined parameters, left at their defaults"},
 };
-SCHEMA(data_schema, "'data'", struct file, data_fields);
+SCHEMA(data_schema, "'data'", struct fit_file, data_fields);
 
 static const struct field call_fields[] = {
-    FIGURE(struct file, "torch", Q_TIME, fig.call_s, 0, 1, "single PyTorch calls"),
+    FIGURE_OF(struct fit_file, "torch", Q_TIME, fig.call_s, 0, 1, "single PyTorch calls"),
 };
-SCHEMA(call_schema, "'call'", struct file, call_fields);
+SCHEMA(call_schema, "'call'", struct fit_file, call_fields);
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
-    {.key = "gpu", .kind = FIELD_TEXT, .offset = offsetof(struct file, gpu), .help = "an entry of hwdb/gpus"},
+    {.key = "gpu", .kind = FIELD_TEXT, .offset = offsetof(struct fit_file, gpu), .help = "an entry of hwdb/gpus"},
     {.key = "fabric",
         .kind = FIELD_TEXT,
-        .offset = offsetof(struct file, fabric),
+        .offset = offsetof(struct fit_file, fabric),
         .help = "an entry of hwdb/links, or `any` for what is transferred to fabrics without measurements"},
-    {.key = "host", .kind = FIELD_TEXT, .offset = offsetof(struct file, host), .help = "name of a host without a GPU"},
+    {.key = "host",
+        .kind = FIELD_TEXT,
+        .offset = offsetof(struct fit_file, host),
+        .help = "name of a host without a GPU"},
     {.key = "backend",
         .kind = FIELD_TEXT,
-        .offset = offsetof(struct file, backend),
+        .offset = offsetof(struct fit_file, backend),
         .help = "trtllm, vllm, sglang; without it the median of them"},
     {.key = "relative_to",
         .kind = FIELD_MAP,
         .sub = &reference_schema,
-        .offset = offsetof(struct file, fig.reference),
+        .offset = offsetof(struct fit_file, fig.reference),
         .help = "rates that the fractions below refer to"},
     {.key = "data", .kind = FIELD_MAP, .sub = &data_schema, .required = true, .help = "measurements behind the fit"},
     {.key = "gemm",
         .kind = FIELD_MAP,
         .sub = &gemm_schema,
-        .offset = offsetof(struct file, fig.gemm),
+        .offset = offsetof(struct fit_file, fig.gemm),
         .help = "bf16 GEMM"},
     {.key = "gemm_by_dtype", .kind = FIELD_MAP, .sub = &by_dtype_schema, .help = "GEMM in other dtypes"},
     {.key = "weight_only", .kind = FIELD_MAP, .sub = &weight_only_schema, .help = "16-bit activations, small weights"},
@@ -262,10 +265,10 @@ static const struct field fields[] = {
     {.key = "custom_all_reduce",
         .kind = FIELD_MAP,
         .sub = &custom_schema,
-        .offset = offsetof(struct file, fig.custom),
+        .offset = offsetof(struct fit_file, fig.custom),
         .help = "the engine's custom all-reduce under CUDA graphs, up to 32 MB"},
     {.key = "network", .kind = FIELD_MAP, .sub = &networks_schema, .help = "collectives over several nodes"},
-    {.key = "attention", .kind = FIELD_MAP, .sub = &attention_schema, .help = "prefill and decode"},
+    {.key = "attention", .kind = FIELD_MAP, .sub = &attention_files_schema, .help = "prefill and decode"},
     {.key = "attention_by",
         .kind = FIELD_MAP,
         .sub = &attention_by_schema,
@@ -278,23 +281,24 @@ static const struct field fields[] = {
         .help = "experts with 16-bit activations and small weights"},
     {.key = "memory",
         .kind = FIELD_CUSTOM,
-        .offset = offsetof(struct file, memory),
+        .offset = offsetof(struct fit_file, memory),
         .custom = bind_memory,
         .help = "bandwidth and latency by memory level, smallest first"},
     {.key = "launch",
         .kind = FIELD_MAP,
         .sub = &launch_schema,
-        .offset = offsetof(struct file, fig.launch),
+        .offset = offsetof(struct fit_file, fig.launch),
         .help = "launch times of empty kernels"},
     {.key = "call", .kind = FIELD_MAP, .sub = &call_schema, .help = "extra time of a call over CUDA graph replay"},
     {.key = "fma", .kind = FIELD_MAP, .sub = &fma_schema, .help = "compute without memory traffic"},
     {.key = "residual",
         .kind = FIELD_CUSTOM,
-        .offset = offsetof(struct file, residuals),
+        .offset = offsetof(struct fit_file, residuals),
         .custom = bind_residuals,
         .help = "errors on held-out points"},
 };
-static const struct schema file_schema = {"a calibration", sizeof(struct file), fields, sizeof fields / sizeof *fields};
+static const struct schema file_schema = {
+    "a calibration", sizeof(struct fit_file), fields, sizeof fields / sizeof *fields};
 
 /* Everything a model may ask for is absent until the file gives it. */
 static void
@@ -335,7 +339,7 @@ cite(struct file_figures *f, const char *source)
 bool
 calibration_bind(struct binder *b, const struct node *root, const char *id, struct calibration *out)
 {
-	struct file *f = ARENA_NEW(b->arena, struct file);
+	struct fit_file *f = ARENA_NEW(b->arena, struct fit_file);
 	struct fitted_ranges ranges = {0, 0, NULL};
 
 	clear(out);

@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What calibration files hold beside their families, their shares as absolute rates, and transfers to other GPUs. */
-#include "db/calibration.h"
-#include "db/db.h"
+#include "db/parts.h"
 
 #include <math.h>
 #include <string.h>
 
+#define NEEDED_OF(type, key_, q, member, low, high, help_)                                                             \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = offsetof(type, member), .min = low,      \
+		.max = high, .required = true, .help = help_                                                           \
+	}
+
 /* --- residuals: maps with names of the file's own -------------------------------------------------------- */
 
 static const struct field residual_fields[] = {
-    FIGURE(struct residual, "n", Q_COUNT, n_points, 1, 1e12, "points"),
-    NEEDED(struct residual, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error (fraction)"),
-    FIGURE(struct residual, "bias", Q_NUMBER, bias_frac, -10, 10, "mean of (predicted - measured) / measured"),
-    FIGURE(struct residual, "q10", Q_NUMBER, q10, -10, 10, "10 % quantile of ln(measured / predicted)"),
-    FIGURE(struct residual, "q90", Q_NUMBER, q90, -10, 10, "90 % quantile of ln(measured / predicted)"),
-    FIGURE(struct residual, "mean", Q_NUMBER, mean, -10, 10, "mean of ln(measured / predicted)"),
-    FIGURE(struct residual, "sd", Q_NUMBER, sd, 0, 10, "standard deviation of the same"),
+    FIGURE_OF(struct residual, "n", Q_COUNT, n_points, 1, 1e12, "points"),
+    NEEDED_OF(struct residual, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error (fraction)"),
+    FIGURE_OF(struct residual, "bias", Q_NUMBER, bias_frac, -10, 10, "mean of (predicted - measured) / measured"),
+    FIGURE_OF(struct residual, "q10", Q_NUMBER, q10, -10, 10, "10 % quantile of ln(measured / predicted)"),
+    FIGURE_OF(struct residual, "q90", Q_NUMBER, q90, -10, 10, "90 % quantile of ln(measured / predicted)"),
+    FIGURE_OF(struct residual, "mean", Q_NUMBER, mean, -10, 10, "mean of ln(measured / predicted)"),
+    FIGURE_OF(struct residual, "sd", Q_NUMBER, sd, 0, 10, "standard deviation of the same"),
     {.key = "by", .kind = FIELD_IGNORED, .help = "by regime: mape, or a map {n, mape, bias, q10, q90}"},
 };
 SCHEMA(residual_schema, "a residual", struct residual, residual_fields);
 
 static const struct field regime_fields[] = {
-    FIGURE(struct residual_regime, "n", Q_COUNT, n_points, 1, 1e12, "points"),
-    NEEDED(struct residual_regime, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error (fraction)"),
-    FIGURE(struct residual_regime, "bias", Q_NUMBER, bias_frac, -10, 10, "mean of (predicted - measured) / measured"),
-    FIGURE(struct residual_regime, "q10", Q_NUMBER, q10, -10, 10, "10 % quantile of ln(measured / predicted)"),
-    FIGURE(struct residual_regime, "q90", Q_NUMBER, q90, -10, 10, "90 % quantile of ln(measured / predicted)"),
+    FIGURE_OF(struct residual_regime, "n", Q_COUNT, n_points, 1, 1e12, "points"),
+    NEEDED_OF(struct residual_regime, "mape", Q_NUMBER, mape_frac, 0, 10, "mean absolute error (fraction)"),
+    FIGURE_OF(
+        struct residual_regime, "bias", Q_NUMBER, bias_frac, -10, 10, "mean of (predicted - measured) / measured"),
+    FIGURE_OF(struct residual_regime, "q10", Q_NUMBER, q10, -10, 10, "10 % quantile of ln(measured / predicted)"),
+    FIGURE_OF(struct residual_regime, "q90", Q_NUMBER, q90, -10, 10, "90 % quantile of ln(measured / predicted)"),
 };
 SCHEMA(regime_schema, "a regime", struct residual_regime, regime_fields);
 
@@ -78,9 +84,9 @@ bind_residuals(struct binder *b, const struct node *n, void *out)
 /* --- levels of memory ------------------------------------------------------------------------------------ */
 
 static const struct field level_fields[] = {
-    FIGURE(struct memory_level, "size", Q_SIZE, size_byte, 1, 1e15, "capacity; ignored for the last level"),
-    FIGURE(struct memory_level, "rate", Q_RATE, byte_per_s, 1e6, 1e16, "plateau bandwidth"),
-    FIGURE(struct memory_level, "latency", Q_TIME, latency_s, 0, 1, "latency of one dependent load"),
+    FIGURE_OF(struct memory_level, "size", Q_SIZE, size_byte, 1, 1e15, "capacity; ignored for the last level"),
+    FIGURE_OF(struct memory_level, "rate", Q_RATE, byte_per_s, 1e6, 1e16, "plateau bandwidth"),
+    FIGURE_OF(struct memory_level, "latency", Q_TIME, latency_s, 0, 1, "latency of one dependent load"),
 };
 SCHEMA(level_schema, "a level of memory", struct memory_level, level_fields);
 
@@ -240,7 +246,7 @@ calibration_interval(const struct calibration *c, struct datum figure, double *l
 /* --- transfers: rules that replace missing measurements of a GPU ---------------------------------------------- */
 
 #define TRANSFER(member) offsetof(struct transfer, member)
-#define TEXT(key_, member, required_, help_)                                                                           \
+#define WORD(key_, member, required_, help_)                                                                           \
 	{                                                                                                              \
 		.key = key_, .kind = FIELD_TEXT, .offset = TRANSFER(member), .required = required_, .help = help_      \
 	}
@@ -266,11 +272,11 @@ bind_targets(struct binder *b, const struct node *n, void *out)
 }
 
 static const struct field error_fields[] = {
-    FIGURE(struct transfer, "gemm", Q_NUMBER, error.gemm, 0, 2, "GEMMs"),
-    FIGURE(struct transfer, "context", Q_NUMBER, error.context, 0, 2, "prefill attention"),
-    FIGURE(struct transfer, "generation", Q_NUMBER, error.generation, 0, 2, "decode attention"),
-    FIGURE(struct transfer, "moe", Q_NUMBER, error.moe, 0, 2, "mixtures of experts"),
-    FIGURE(struct transfer, "collective", Q_NUMBER, error.collective, 0, 2, "collectives inside a node"),
+    FIGURE_OF(struct transfer, "gemm", Q_NUMBER, error.gemm, 0, 2, "GEMMs"),
+    FIGURE_OF(struct transfer, "context", Q_NUMBER, error.context, 0, 2, "prefill attention"),
+    FIGURE_OF(struct transfer, "generation", Q_NUMBER, error.generation, 0, 2, "decode attention"),
+    FIGURE_OF(struct transfer, "moe", Q_NUMBER, error.moe, 0, 2, "mixtures of experts"),
+    FIGURE_OF(struct transfer, "collective", Q_NUMBER, error.collective, 0, 2, "collectives inside a node"),
 };
 SCHEMA(error_schema, "'error'", struct transfer, error_fields);
 
@@ -305,22 +311,23 @@ SCHEMA(generation_schema, "'generation'", OF, generation_fields);
 #undef GENERATION
 
 static const struct field collective_fields[] = {
-    FIGURE(struct transfer, "a0", Q_TIME, collective_base_s, 0, 1, "latency, two ranks"),
-    FIGURE(struct transfer, "rate", Q_NUMBER, ring_frac, 0.01, 10, "factor on the bandwidth, beyond that of the links"),
+    FIGURE_OF(struct transfer, "a0", Q_TIME, collective_base_s, 0, 1, "latency, two ranks"),
+    FIGURE_OF(
+        struct transfer, "rate", Q_NUMBER, ring_frac, 0.01, 10, "factor on the bandwidth, beyond that of the links"),
 };
 SCHEMA(collective_schema, "'collective'", struct transfer, collective_fields);
 
 static const struct field fields[] = {
     {.key = "format", .kind = FIELD_IGNORED, .help = "format version: 1"},
-    TEXT("name", name, true, "display name"),
-    TEXT("from", from, false, "donor GPU; without it, only the parameters here count"),
+    WORD("name", name, true, "display name"),
+    WORD("from", from, false, "donor GPU; without it, only the parameters here count"),
     {.key = "to",
         .kind = FIELD_CUSTOM,
         .offset = 0,
         .custom = bind_targets,
         .help = "target GPUs; default: NVIDIA GPUs without another file"},
-    TEXT("source", source, true, "source of the errors"),
-    TEXT("expected", expected, true, "GEMM error, as text"),
+    WORD("source", source, true, "source of the errors"),
+    WORD("expected", expected, true, "GEMM error, as text"),
     {.key = "error", .kind = FIELD_MAP, .sub = &error_schema, .required = true, .help = "mean errors, by kernel"},
     {.key = "gemm",
         .kind = FIELD_MAP,
@@ -338,7 +345,7 @@ static const struct field fields[] = {
         .offset = TRANSFER(generation),
         .help = "the same for decode attention"},
     {.key = "collective", .kind = FIELD_MAP, .sub = &collective_schema, .help = "the same for collectives"},
-    TEXT("notes", notes, false, "caveats"),
+    WORD("notes", notes, false, "caveats"),
 };
 SCHEMA(transfer_schema, "a transfer", struct transfer, fields);
 

@@ -152,11 +152,57 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
     const struct node *overlay, struct source at, const char **announce);
 
 /* How a framework or an engine is told of a run, from hwdb/launchers. */
+/* X(id, name): what a run is launched with, as `from:` of hwdb/launchers names it: training, then serving. */
+#define LAUNCH_FACTS(X)                                                                                                \
+	X(TP, "tp")                                                                                                    \
+	X(PP, "pp")                                                                                                    \
+	X(VP, "vp")                                                                                                    \
+	X(CP, "cp")                                                                                                    \
+	X(EP, "ep")                                                                                                    \
+	X(ETP, "etp")                                                                                                  \
+	X(SP, "sp")                                                                                                    \
+	X(ZERO, "zero")                                                                                                \
+	X(SHARD, "shard")                                                                                              \
+	X(COPIES, "copies")                                                                                            \
+	X(STAGE_LAYERS, "stage_layers")                                                                                \
+	X(SCHEDULE, "schedule")                                                                                        \
+	X(MICRO_BATCH, "micro_batch")                                                                                  \
+	X(LOCAL_BATCH, "local_batch")                                                                                  \
+	X(PIPELINE_BATCH, "pipeline_batch")                                                                            \
+	X(ACCUMULATION, "accumulation")                                                                                \
+	X(GLOBAL_BATCH, "global_batch")                                                                                \
+	X(SEQ, "seq")                                                                                                  \
+	X(DTYPE, "dtype")                                                                                              \
+	X(GRAD_DTYPE, "grad_dtype")                                                                                    \
+	X(RECOMPUTE, "recompute")                                                                                      \
+	X(RECOMPUTE_LAYERS, "recompute_layers")                                                                        \
+	X(MODULES, "modules")                                                                                          \
+	X(CP_COMM, "cp_comm")                                                                                          \
+	X(DISPATCHER, "dispatcher")                                                                                    \
+	X(OFFLOAD, "offload")                                                                                          \
+	X(COMPILE, "compile")                                                                                          \
+	X(ATTENTION_TP, "attention_tp")                                                                                \
+	X(ADP, "adp")                                                                                                  \
+	X(EXPERTS, "experts")                                                                                          \
+	X(QUANTIZE, "quantize")                                                                                        \
+	X(KV_DTYPE, "kv_dtype")                                                                                        \
+	X(MAX_SEQUENCES, "max_sequences")                                                                              \
+	X(ALL_SEQUENCES, "all_sequences")                                                                              \
+	X(STEP_TOKENS, "step_tokens")                                                                                  \
+	X(ALL_STEP_TOKENS, "all_step_tokens")                                                                          \
+	X(CHUNKED, "chunked")                                                                                          \
+	X(UTILIZATION, "utilization")                                                                                  \
+	X(CACHE_SHARE, "cache_share")                                                                                  \
+	X(MAX_LENGTH, "max_length")                                                                                    \
+	X(DRAFT, "draft")                                                                                              \
+	X(N_DRAFTS, "n_drafts")                                                                                        \
+	X(DRAFT_ROWS, "draft_rows")                                                                                    \
+	X(ROLE, "role")
 enum launch_fact {
-#define LAUNCH(id, name) LAUNCH_##id,
-#include "db/launcher.def"
-#undef LAUNCH
-	N_LAUNCH_FACTS,
+#define LAUNCH_FACT(id, name) LAUNCH_##id,
+	LAUNCH_FACTS(LAUNCH_FACT)
+#undef LAUNCH_FACT
+	    N_LAUNCH_FACTS,
 };
 const char *launch_fact_name(enum launch_fact f);
 /* The one with the name of n bytes; N_LAUNCH_FACTS: none. */

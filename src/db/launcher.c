@@ -10,9 +10,9 @@
 #include <string.h>
 
 static const char *const names[N_LAUNCH_FACTS] = {
-#define LAUNCH(id, name) name,
-#include "db/launcher.def"
-#undef LAUNCH
+#define LAUNCH_FACT(id, name) name,
+    LAUNCH_FACTS(LAUNCH_FACT)
+#undef LAUNCH_FACT
 };
 
 const char *

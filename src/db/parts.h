@@ -10,6 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A figure in a schema of `type`. */
+#define FIGURE_OF(type, key_, q, member, low, high, help_)                                                             \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = q, .offset = offsetof(type, member), .min = low,      \
+		.max = high, .help = help_                                                                             \
+	}
 /* Rows of a schema.  A file defines AT(member), the offset of a member in its struct. */
 #define FIGURE(key_, q, member, low, high, help_)                                                                      \
 	{                                                                                                              \
@@ -67,11 +73,7 @@ struct block_file {
 extern const struct schema attention_schema, mamba_schema, delta_schema, kda_schema, mlp_schema, moe_schema,
     block_schema;
 
-#define LAYER_FIGURE(type, key_, member, low, high, help_)                                                             \
-	{                                                                                                              \
-		.key = key_, .kind = FIELD_QUANTITY, .quantity = Q_COUNT, .offset = offsetof(type, member),            \
-		.min = low, .max = high, .help = help_                                                                 \
-	}
+#define LAYER_FIGURE(type, key, member, low, high, help) FIGURE_OF(type, key, Q_COUNT, member, low, high, help)
 #define LAYER_FLAG(type, key_, member, help_)                                                                          \
 	{                                                                                                              \
 		.key = key_, .kind = FIELD_FLAG, .offset = offsetof(type, member), .help = help_                       \
@@ -204,5 +206,71 @@ const struct node *entry_extended(struct database *db, struct arena *a, struct d
 bool entry_has_alias(const struct node *root, const char *name);
 /* A Hugging Face configuration as a model; other files as they are. */
 const struct node *file_imported(struct database *db, const char *path, const struct node *root);
+
+/* --- calibrations: calibration.c, calibration_rates.c ------------------------------------------------------- */
+
+/* The file as it is written: shares are read into the structs that later hold rates. */
+
+/* A row of calibration.def in a schema of `type`. */
+#define FAMILY_FIELD(type, key_, member, form, is_required, low, high, title)                                          \
+	{                                                                                                              \
+		.key = key_, .kind = FIELD_QUANTITY, .quantity = (enum quantity)QUANTITY_##form,                       \
+		.offset = offsetof(type, member), .min = low, .max = high, .required = is_required, .help = title      \
+	}
+enum {
+#define FORM(id, quantity, reference) QUANTITY_##id = quantity,
+#include "model/hw/calibration.def"
+#undef FORM
+};
+
+struct reference {
+	struct datum peak_flop_per_s[N_PEAKS];
+	struct datum mem_byte_per_s, clock_hertz, l2_byte, n_sms;
+};
+
+/* custom_calibration without its engine */
+struct custom_file {
+#define CUSTOM FIGURE_MEMBER
+#include "model/hw/calibration.def"
+#undef CUSTOM
+};
+
+/* Nothing but datums, so that all of them can be given the file's citation in one pass. */
+struct file_figures {
+	struct reference reference;
+	struct gemm_calibration gemm, by_dtype[N_DTYPES], weight_only[N_DTYPES];
+	struct collective_calibration collective[N_COLLECTIVES];
+	struct custom_file custom;
+	struct context_calibration context, mla_context, context_by[N_ATTENTION_FITS];
+	struct generation_calibration generation, mla_generation, generation_by[N_ATTENTION_FITS];
+	struct moe_calibration moe[N_DTYPES], moe_weight_only[N_DTYPES];
+	struct network_calibration network[N_COLLECTIVES];
+	struct launch_calibration launch;
+	struct datum call_s;
+	struct datum fma_flop_per_s[N_PEAKS];
+};
+
+struct residuals {
+	int n;
+	struct residual *list;
+};
+
+struct fit_file {
+	const char *gpu, *fabric, *host, *backend, *source, *date, *note, *kept, *fitted;
+	struct datum n_points;
+	struct file_figures fig;
+	struct memory_calibration memory;
+	struct residuals residuals;
+};
+
+/* `residual`: from what was predicted to its errors. */
+bool bind_residuals(struct binder *b, const struct node *n, void *out);
+/* `memory`: from levels, the smallest first, to their plateaus. */
+bool bind_memory(struct binder *b, const struct node *n, void *out);
+
+/* Fractions into rates.  False when one refers to a figure that the file does not give. */
+bool convert_kernels(struct binder *b, struct file_figures *f, struct calibration *out);
+bool convert_attention(struct binder *b, struct file_figures *f, struct calibration *out);
+void convert_collectives(const struct file_figures *f, const char *backend, struct calibration *out);
 
 #endif

@@ -370,41 +370,45 @@ tree_read_text(struct arena *a, struct diag *d, const char *name, const char *te
 	return diag_errors(d) > errors ? NULL : n;
 }
 
+bool
+file_whole(struct arena *a, const char *path, size_t most, struct file_text *out)
+{
+	const bool standard = strcmp(path, "-") == 0;
+	FILE *file = standard ? stdin : fopen(path, "rb");
+	size_t room = 0;
+
+	*out = (struct file_text){.name = standard ? "standard input" : arena_text(a, path), .opened = file != NULL};
+	if (!file) {
+		out->why = strerror(errno);
+		return false;
+	}
+	for (size_t got = 1; got && out->length <= most; out->length += got) {
+		if (room - out->length < 2) {
+			room = room ? 4 * room : 16384;
+			out->text = arena_grow(a, out->text, out->length, room, 1);
+		}
+		got = fread(out->text + out->length, 1, room - out->length - 1, file);
+	}
+	out->text[out->length] = '\0';
+	out->why = ferror(file) ? strerror(errno) : NULL;
+	if (!standard)
+		fclose(file);
+	return !out->why && out->length <= most;
+}
+
 const struct node *
 tree_read_file(struct arena *a, struct diag *d, const char *path)
 {
-	const bool standard = strcmp(path, "-") == 0;
-	const char *name = standard ? "standard input" : arena_text(a, path);
-	FILE *file = standard ? stdin : fopen(path, "rb");
-	char *text = NULL;
-	size_t length = 0, room = 0;
+	struct file_text file;
 
-	if (!file) {
-		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
-		diag_hint(d, "a name with a / or .yaml at the end is a file; other names are database entries");
-		return NULL;
-	}
-	for (;;) {
-		if (length == room) {
-			const size_t more = room ? 2 * room : 16384;
-			text = arena_grow(a, text, length, more, 1);
-			room = more;
-		}
-		const size_t got = fread(text + length, 1, room - length, file);
-		length += got;
-		if (got == 0 || length > MAX_BYTES)
-			break;
-	}
-	const bool failed = ferror(file) != 0;
-	const int why = errno;
-	if (!standard)
-		fclose(file);
-	if (failed) {
-		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(why));
-		diag_hint(d, "give a file");
-		return NULL;
-	}
-	return tree_read_text(a, d, name, text, length);
+	file_whole(a, path, MAX_BYTES, &file);
+	if (!file.why)
+		return tree_read_text(a, d, file.name, file.text, file.length); /* which refuses large ones */
+	diag_error(d, (struct source){0}, "cannot read '%s': %s", path, file.why);
+	diag_hint(d, "%s",
+	    file.opened ? "give a file"
+	                : "a name with a / or .yaml at the end is a file; other names are database entries");
+	return NULL;
 }
 
 const struct node *

@@ -24,6 +24,16 @@ struct node {
 	size_t weight;             /* nodes below, aliases counted as often as they stand */
 };
 
+/* A file as a whole, `-` is standard input. */
+struct file_text {
+	const char *name; /* for messages */
+	char *text;       /* ends in NUL */
+	size_t length;
+	bool opened;
+	const char *why; /* it could not be opened or read; NULL: it was, or is larger than `most` */
+};
+bool file_whole(struct arena *a, const char *path, size_t most, struct file_text *out);
+
 /* Read a file (`-` is stdin).  NULL on faults; an unreadable file is an error of the request. */
 const struct node *tree_read_file(struct arena *a, struct diag *d, const char *path);
 /* Read text that came from `name`. */

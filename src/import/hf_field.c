@@ -39,7 +39,7 @@ static const struct {
     {HF_mlp, "relu gelu gelu_new silu gated-relu gated-gelu gated-gelu_new gated-silu"},
 };
 
-enum { N_FAMILIES = sizeof families / sizeof *families, MAX_CHAIN = 12, MAX_NAME = 96 };
+enum { N_FAMILIES = sizeof families / sizeof *families, MAX_NAME = 96 };
 
 /* --- the table ------------------------------------------------------------------------------------------- */
 

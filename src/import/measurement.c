@@ -6,7 +6,6 @@
 #include "import/parts.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -349,36 +348,15 @@ bool
 measurements_read_with(struct arena *a, struct diag *d, const char *path, struct database *db,
     const struct measurement_hints *hints, struct measurements *out)
 {
-	const bool standard = strcmp(path, "-") == 0;
-	FILE *file = standard ? stdin : fopen(path, "rb");
-	char *text = NULL;
-	size_t length = 0, room = 0;
+	struct file_text file;
+	const bool whole = file_whole(a, path, MAX_BYTES, &file);
 
-	*out = (struct measurements){.file = standard ? "standard input" : arena_text(a, path)};
-	if (!file) {
-		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
-		diag_hint(d, "give a measurement file, or - for standard input");
-		return false;
-	}
-	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
-		if (room - length < 2) {
-			room = room ? 4 * room : 65536;
-			text = arena_grow(a, text, length, room, 1);
-		}
-		got = fread(text + length, 1, room - length - 1, file);
-	}
-	const bool failed = ferror(file) != 0;
-	const int why = errno;
-	if (!standard)
-		fclose(file);
-	if (failed || length > MAX_BYTES) {
-		diag_error(d, (struct source){0}, "cannot read '%s': %s", path,
-		    failed ? strerror(why) : "larger than 512 MiB");
-		diag_hint(d, "give a measurement file, or - for standard input");
-		return false;
-	}
-	text[length] = '\0';
-	return read_taken(a, d, out->file, text, length, db, hints, out);
+	*out = (struct measurements){.file = file.name};
+	if (whole)
+		return read_taken(a, d, out->file, file.text, file.length, db, hints, out);
+	diag_error(d, (struct source){0}, "cannot read '%s': %s", path, file.why ? file.why : "larger than 512 MiB");
+	diag_hint(d, "give a measurement file, or - for standard input");
+	return false;
 }
 
 bool

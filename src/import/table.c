@@ -5,7 +5,6 @@
 #include "base/base.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -277,35 +276,13 @@ read_text(struct arena *a, struct diag *d, const char *name, const char *text, s
 static bool
 read_csv(struct arena *a, struct diag *d, const char *path, struct table *out)
 {
-	const bool standard = strcmp(path, "-") == 0;
-	FILE *file = standard ? stdin : fopen(path, "rb");
-	const char *name = standard ? "standard input" : arena_text(a, path);
-	char *text = NULL;
-	size_t length = 0, room = 0;
+	struct file_text file;
 
-	if (!file) {
-		diag_error(d, (struct source){0}, "cannot read '%s': %s", path, strerror(errno));
-		diag_hint(d, "give a file of numbers: CSV, YAML or one number per line");
-		return false;
-	}
-	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
-		if (room - length < 2) {
-			room = room ? 2 * room : 16384;
-			text = arena_grow(a, text, length, room, 1);
-		}
-		got = fread(text + length, 1, room - length - 1, file);
-	}
-	const bool failed = ferror(file) != 0;
-	const int why = errno;
-	if (!standard)
-		fclose(file);
-	if (failed || length > MAX_BYTES) {
-		diag_error(
-		    d, (struct source){0}, "cannot read '%s': %s", path, failed ? strerror(why) : "larger than 32 MiB");
-		diag_hint(d, "give a file of numbers: CSV, YAML or one number per line");
-		return false;
-	}
-	return read_text(a, d, name, text, length, out);
+	if (file_whole(a, path, MAX_BYTES, &file))
+		return read_text(a, d, file.name, file.text, file.length, out);
+	diag_error(d, (struct source){0}, "cannot read '%s': %s", path, file.why ? file.why : "larger than 32 MiB");
+	diag_hint(d, "give a file of numbers: CSV, YAML or one number per line");
+	return false;
 }
 
 bool

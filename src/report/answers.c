@@ -4,7 +4,6 @@
 
 #include "base/base.h"
 #include "base/sheet.h"
-#include "report/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

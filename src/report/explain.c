@@ -5,7 +5,7 @@
  */
 #include "base/base.h"
 #include "base/sheet.h"
-#include "report/parts.h"
+#include "report/report.h"
 
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Arrange the answers of a sheet as lines and tables. */
-#include "report/parts.h"
+#include "report/report.h"
 
 #include "base/base.h"
 #include "base/sheet.h"
-#include "report/report.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* JSON as in ridge-json(5): answers, tables and intervals by id; with a trace also every row by its dotted path. */
 #include "base/base.h"
 #include "base/sheet.h"
-#include "report/parts.h"
 #include "report/report.h"
 
 #include <math.h>

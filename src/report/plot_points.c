@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include "base/sheet.h"
-#include "report/parts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The forms of an answer: one by one (CSV, Markdown), and point by point of a sweep. */
-#include "report/parts.h"
+#include "report/report.h"
 
 #include "base/base.h"
-#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* --- CSV (RFC 4180) in base units; missing cells are empty ----------------------------------------------- */
 
-static void
-print_field(FILE *to, const char *text)
+void
+report_csv_field(FILE *to, const char *text)
 {
 	if (!text)
 		return;
-	if (!strpbrk(text, ",\"\n")) {
+	if (!strpbrk(text, ",\"\r\n")) {
 		fputs(text, to);
 		return;
 	}
@@ -34,7 +33,7 @@ print_csv_line(FILE *to, const char *const *fields, size_t n)
 	for (size_t c = 0; c < n; c++) {
 		if (c)
 			fputc(',', to);
-		print_field(to, fields[c]);
+		report_csv_field(to, fields[c]);
 	}
 	fputc('\n', to);
 }

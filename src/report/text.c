@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Text output: aligned lines and tables, then the assumptions. */
 #include "base/base.h"
-#include "report/parts.h"
+#include "report/report.h"
 
 #include <string.h>
 

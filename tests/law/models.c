@@ -24,7 +24,9 @@ enum { WORLDS = 300, QUICK_WORLDS = 30 };
 
 /* A format, some with groups of their own; one of floating point. */
 #define ANY_FORMAT (&number_formats[x->seed % N_FORMATS])
-#define FLOAT_FORMAT (&number_formats[x->seed % (FORMAT_MXFP4 + 1)])
+/* the first formats are floating point */
+enum { N_FLOAT_FORMATS = 16 };
+#define FLOAT_FORMAT (&number_formats[x->seed % N_FLOAT_FORMATS])
 
 /* One stage, two branches of which one has two, one stage. */
 #define STAGE(stage, in, beside)                                                                                       \

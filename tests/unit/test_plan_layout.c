@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A step from its shared layer is train_step's, bit by bit. */
-#include "search/layout/layout.h"
+#include "ask/train/train.h"
 
 #include <check.h>
 

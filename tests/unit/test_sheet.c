@@ -3,7 +3,7 @@
 #include "base/sheet.h"
 #include "toy_answers.h"
 
-#include "report/parts.h"
+#include "report/report.h"
 #include "said.h"
 
 /* --- a model that uses every macro ----------------------------------------------------------------------- */

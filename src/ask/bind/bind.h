@@ -242,6 +242,9 @@ const struct engine *bind_engine(struct run *r, struct word name, const struct g
 bool bind_replica(struct run *r, const struct layout_in *in, struct datum n_gpus, struct layout_in *out);
 /* Degrees of parallelism of a served replica, marked as read. */
 void bind_served_degrees(struct run *r, const struct layout_in *in);
+/* --decode-layout: the layout of the replicas that decode, where others prefill.  False with errors. */
+bool bind_decode_layout(
+    struct run *r, const struct words *said, const struct workload *model, struct serve_layout *out);
 
 /* --- layout: degrees of parallelism and what goes with them ------------------------------------------------ */
 

@@ -280,14 +280,6 @@ run_layout(
 	return true;
 }
 
-static bool
-refuse(struct run *r, struct source at, const char *what, const char *hint)
-{
-	diag_error(r->diag, at, "%s", what);
-	diag_hint(r->diag, "%s", hint);
-	return false;
-}
-
 /* --- what is left open ----------------------------------------------------------------------------------- */
 
 /* List the assumed parts of a layout in the form of --layout: `layout zero=1,sp`. */
@@ -375,7 +367,7 @@ check_pipeline(struct run *r, const struct layout_ask *ask, const struct layout 
 	const double most = layout_most_chunks(ask->model);
 
 	if (l->vp > 1 && l->pp < 2)
-		return refuse(r, ask->in->vp.from, "vp needs pipeline stages (pp)", "leave vp out, or add pp=2");
+		return run_refuse(r, ask->in->vp.from, "vp needs pipeline stages (pp)", "leave vp out, or add pp=2");
 	if (l->pp * l->vp <= most)
 		return true;
 	diag_error(r->diag, ask->in->vp.from,
@@ -393,7 +385,8 @@ check_experts(struct run *r, const struct layout_ask *ask, const struct layout *
 
 	if (s->rules != RULES_MEGATRON_CORE || !s->sequence || l->tp < 2 || l->sp || !workload_has_experts(ask->model))
 		return true;
-	return refuse(r, ask->in->tp.from, "Megatron needs sequence parallelism for experts with tensor parallelism",
+	return run_refuse(r, ask->in->tp.from,
+	    "Megatron needs sequence parallelism for experts with tensor parallelism",
 	    "add sp, as in --layout tp=2,sp, and leave --no-sp out");
 }
 
@@ -402,7 +395,7 @@ check_sharding(struct run *r, const struct layout_ask *ask, const struct layout 
 {
 	if (!datum_given(ask->in->shard) || l->zero > 0)
 		return true;
-	return refuse(r, ask->in->shard.from, "shard has no effect without ZeRO", "add zero=1, 2 or 3");
+	return run_refuse(r, ask->in->shard.from, "shard has no effect without ZeRO", "add zero=1, 2 or 3");
 }
 
 /* `sp: false` of a job file says what --no-sp says. */
@@ -422,7 +415,7 @@ bind_layout(struct run *r, const struct layout_ask *given, struct layout *out)
 	if (!run_layout(r, ask->in, ask->n_gpus, ask->model, out))
 		return false;
 	if (ask->no_sp && ask->in->sp)
-		return refuse(r, (struct source){0}, "sp and --no-sp exclude each other", "keep one");
+		return run_refuse(r, (struct source){0}, "sp and --no-sp exclude each other", "keep one");
 	fill(ask, out);
 	if (!check_forms(r, ask, out))
 		return false;

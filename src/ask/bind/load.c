@@ -7,6 +7,7 @@
 #include "model/layer/layer.h"
 #include "model/memory/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool
@@ -288,6 +289,68 @@ bind_served_degrees(struct run *r, const struct layout_in *in)
 	run_reads(r, &in->tp, &in->pp, &in->ep, &in->adp, NULL);
 	if (in->tp.value > 8)
 		run_reads(r, &in->across, NULL);
+}
+
+static bool
+wrong_degree(struct run *r, struct word w)
+{
+	return run_refuse(r, w.from,
+	    arena_printf(r->arena, "'%s' is not a parallel degree of a decode replica", w.text),
+	    "write for example --decode-layout tp=32,ep=32,adp");
+}
+
+/* One of `tp=8`, `ep=8`, `pp=2`, `adp`, `across`. */
+static bool
+read_degree(struct run *r, struct word w, struct layout_in *out)
+{
+	const struct {
+		const char *name;
+		struct datum *to;
+	} degrees[] = {{"tp=", &out->tp}, {"pp=", &out->pp}, {"ep=", &out->ep}};
+	char *end;
+
+	if (strcmp(w.text, "adp") == 0)
+		return out->adp = true;
+	if (strcmp(w.text, "across") == 0)
+		return out->across = true;
+	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++) {
+		const size_t n = strlen(degrees[i].name);
+		if (strncmp(w.text, degrees[i].name, n) != 0)
+			continue;
+		const double value = strtod(w.text + n, &end);
+		if (end == w.text + n || *end)
+			return wrong_degree(r, w);
+		*degrees[i].to = (struct datum){value, w.from};
+		return true;
+	}
+	return wrong_degree(r, w);
+}
+
+bool
+bind_decode_layout(struct run *r, const struct words *said, const struct workload *model, struct serve_layout *out)
+{
+	struct layout_in asked = {.dp = datum_absent(),
+	    .tp = datum_absent(),
+	    .pp = datum_absent(),
+	    .vp = datum_absent(),
+	    .cp = datum_absent(),
+	    .ep = datum_absent(),
+	    .etp = datum_absent(),
+	    .zero = datum_absent(),
+	    .shard = datum_absent()};
+	struct layout l;
+
+	for (size_t i = 0; i < said->n; i++)
+		if (!read_degree(r, said->list[i], &asked))
+			return false;
+	if (!run_layout(r, &asked, datum_absent(), model, &l))
+		return false;
+	run_reads(r, said, NULL);
+	if (l.ep > l.tp || fmod(l.tp, l.ep) != 0)
+		return run_refuse(
+		    r, said->list[0].from, "ep must divide tp", "write for example --decode-layout tp=8,ep=8");
+	*out = (struct serve_layout){l.tp, l.pp, l.ep, l.adp && l.tp > 1};
+	return true;
 }
 
 /* --- SLOs ------------------------------------------------------------------------------------------------ */

@@ -77,22 +77,13 @@ bind_software(struct run *r, const struct software_ask *ask)
 /* The types of weights, products and cache.  A checkpoint that was published in a narrow format is run in it, part by
  * part, unless an option says otherwise. */
 
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 /* The format of most of the weights. */
 static enum dtype
 main_format(const struct workload *w)
 {
 	const struct quantisation *q = &w->quantisation;
 
-	return q->quantised & 1u << PART_EXPERTS && has_experts(w) ? q->experts : q->weights;
+	return q->quantised & 1u << PART_EXPERTS && workload_has_experts(w) ? q->experts : q->weights;
 }
 
 /* Fills part_byte: embedding, head, norms and routers stay in 16 bits, or in more where all has more. */
@@ -120,7 +111,7 @@ static void
 say_published(struct run *r, const struct workload *w, const struct gpu *gpu, struct formats *f)
 {
 	const enum dtype products = gpu ? serve_products(gpu, f->weights) : f->weights;
-	const bool all = !has_experts(w) || (w->quantisation.quantised & 1u << PART_MIXER);
+	const bool all = !workload_has_experts(w) || (w->quantisation.quantised & 1u << PART_MIXER);
 	const char *part = all ? "weights" : "expert weights";
 
 	if (w->quantisation.weights != f->weights && all)

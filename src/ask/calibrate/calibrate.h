@@ -56,12 +56,8 @@ struct calibrate_targets {
 
 /* Read the file and find the targets in it.  False with errors. */
 bool calibrate_read(struct run *r, const struct calibrate_in *in, struct calibrate_targets *out);
-/* Show the rows that the fit does not use, with the reason. */
-void calibrate_show_unused(struct run *r, const struct calibrate_target *t);
 /* Fit one.  False with an error when nothing could be fitted. */
 bool calibrate_fit(struct run *r, const struct calibrate_in *in, struct calibrate_target *t);
-/* What train and serve read beyond the fit, as rows with the GPU that they take it from. */
-void calibrate_show_gaps(struct run *r, const struct calibrate_target *t);
 /* Put the files where the options say.  False with an error. */
 bool calibrate_store(struct run *r, const struct calibrate_in *in, const struct calibrate_targets *all);
 /* The folder that the options name, or the user's own; NULL when nothing is to be written.  False with an error. */
@@ -112,6 +108,8 @@ const struct node *own_list(struct arena *a, const struct node *const *items, si
 bool own_store(
     struct run *r, const struct calibrate_in *in, enum entry_kind kind, const char *name, const struct node *file);
 
+/* A number in base units, if it is one, as a row of this name; shown where there is an answer for it. */
+void own_plain(struct run *r, const char *name, const struct answer_entry *answer, double value);
 /* A fitted figure, and the errors before and after, as rows of the answer. */
 void own_show_figure(struct run *r, int row, const char *key, const char *unit_name, double value, double low,
     double high, const char *note);

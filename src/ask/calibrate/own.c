@@ -255,8 +255,8 @@ own_store(struct run *r, const struct calibrate_in *in, enum entry_kind kind, co
 
 /* --- the answer ------------------------------------------------------------------------------------------ */
 
-static void
-plain(struct run *r, const char *name, const struct answer_entry *answer, double value)
+void
+own_plain(struct run *r, const char *name, const struct answer_entry *answer, double value)
 {
 	if (isnan(value))
 		return;
@@ -278,7 +278,7 @@ own_show_figure(struct run *r, int row, const char *key, const char *unit_name, 
 	SCOPE_I (r->sheet, "parameters", row) {
 		TELL(r->sheet, name, key);
 		TELL(r->sheet, value, text);
-		plain(r, unit_name, NULL, value);
+		own_plain(r, unit_name, NULL, value);
 		if (!isnan(value))
 			sheet_hidden_number(r->sheet, unit_name, answer_find(unit_name));
 		if (low < high)
@@ -292,11 +292,11 @@ own_show_errors(struct run *r, int row, const char *name, const struct fitted_er
 {
 	SCOPE_I (r->sheet, "errors", row) {
 		TELL(r->sheet, fit, name);
-		plain(r, "n_rows", &answer_table[ID_n], e->n);
-		plain(r, "mape_frac", &answer_table[ID_mape_frac], e->mape);
-		plain(r, "median_ape_frac", &answer_table[ID_median_ape_frac], e->median_ape);
-		plain(r, "mean_bias_frac", &answer_table[ID_mean_bias_frac], e->bias);
-		plain(r, "q10", NULL, e->q10);
-		plain(r, "q90", NULL, e->q90);
+		own_plain(r, "n_rows", &answer_table[ID_n], e->n);
+		own_plain(r, "mape_frac", &answer_table[ID_mape_frac], e->mape);
+		own_plain(r, "median_ape_frac", &answer_table[ID_median_ape_frac], e->median_ape);
+		own_plain(r, "mean_bias_frac", &answer_table[ID_mean_bias_frac], e->bias);
+		own_plain(r, "q10", NULL, e->q10);
+		own_plain(r, "q90", NULL, e->q90);
 	}
 }

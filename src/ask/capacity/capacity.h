@@ -144,7 +144,7 @@ void capacity_drafts(const struct capacity_search *s, struct plan_load *load);
 void capacity_plan_show(
     struct run *r, const struct capacity_plan_in *in, const struct plan_candidate *c, const struct plan_load *l);
 
-/* --- floors.c and floors_show.c ------------------------------------------------------------------------------ */
+/* --- floors: floors.c and show.c ------------------------------------------------------------------------------ */
 
 enum { WAYS_MAX = 22, NODE = 8, TP_MOST = 1024 };
 struct plan {
@@ -169,6 +169,8 @@ struct way {
 	struct rental rental;
 };
 
+/* Whether tp divides the heads of every layer; a NULL model has none. */
+bool capacity_divides(const struct workload *w, double tp);
 /* The rows of one candidate; false when it does not fit. */
 bool floors_show(struct run *r, const struct price_in *price, const struct plan *p, const struct candidate *who);
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { CANDIDATES_MOST = 4096, OBJECTIVES_MOST = 12, CONFIRMED_MOST = 4 };
+enum { CANDIDATES_MOST = 4096, CONFIRMED_MOST = 4 };
 static const double think_default_s = 30;
 
 bool
@@ -188,24 +188,6 @@ add_layout(struct capacity_search *s, struct serve_parts *p, struct plan_setup a
 }
 
 static bool
-divides(const struct workload *w, double tp)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (fmod(datum_or(block_heads(&w->blocks[i]), tp), tp) != 0)
-			return false;
-	return true;
-}
-
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
-static bool
 wanted(struct datum asked, double degree)
 {
 	return !datum_given(asked) || asked.value == degree;
@@ -216,11 +198,11 @@ add_layouts(struct capacity_search *s, struct serve_parts *p, const struct plan_
 {
 	const struct layout_in *asked = s->c->layout;
 	const double most = s->in->gpus.value;
-	const bool experts = has_experts(s->model);
+	const bool experts = workload_has_experts(s->model);
 
 	for (double tp = 1; tp <= most; tp *= 2)
 		for (double pp = 1; tp * pp <= most; pp *= 2) {
-			if (!wanted(asked->tp, tp) || !wanted(asked->pp, pp) || !divides(s->model, tp) ||
+			if (!wanted(asked->tp, tp) || !wanted(asked->pp, pp) || !capacity_divides(s->model, tp) ||
 			    pp > s->model->n_layers.value)
 				continue;
 			for (int way = 0; way < (experts && tp > 1 ? 3 : 1); way++) {

@@ -74,11 +74,4 @@ bool interconnect_plan(struct run *r, const struct interconnect *w, const char *
 /* One link of `[Nx]NAME`; *n is N, or the number that a GPU has, or 1. */
 const struct link *interconnect_link(struct run *r, struct word text, struct datum *n);
 
-/* The links of the database as a table, and the link that a bandwidth fits. */
-
-/* Links named in `list` (all when it has no text) and those of a GPU: both units, both directions. */
-enum answer links_show(struct run *r, struct word list, struct word gpu);
-/* The slowest links that carry a volume in this time: between GPUs, and between nodes. */
-void links_fitting(struct run *r, double volume_byte, double comm_s);
-
 #endif

@@ -12,14 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool
-fault(struct run *r, struct source at, const char *what, const char *hint)
-{
-	diag_error(r->diag, at, "%s", what);
-	diag_hint(r->diag, "%s", hint);
-	return false;
-}
-
 /* --- links ----------------------------------------------------------------------------------------------- */
 
 /* `4xnvlink3` is four of them. */
@@ -90,7 +82,7 @@ bind_groups(struct run *r, const struct interconnect_in *in, struct interconnect
 		struct quantity_fault qf;
 		double size;
 		if (!quantity_read(in->groups.list[i].text, Q_COUNT, &size, &qf) || size < 1 || size != floor(size))
-			return fault(r, in->groups.list[i].from, "expected group sizes, such as 4,4",
+			return run_refuse(r, in->groups.list[i].from, "expected group sizes, such as 4,4",
 			    "'nvidia-smi topo -m' shows which GPUs NVLink (NV#) joins; SYS, NODE and PHB go through "
 			    "the host");
 		n += size;
@@ -99,11 +91,11 @@ bind_groups(struct run *r, const struct interconnect_in *in, struct interconnect
 	if (!datum_given(w->n_ranks))
 		w->n_ranks = (struct datum){n, in->groups.list[0].from};
 	if (w->n_ranks.value != n)
-		return fault(r, w->n_ranks.from, "the groups do not add up to --gpus", "leave --gpus out");
+		return run_refuse(r, w->n_ranks.from, "the groups do not add up to --gpus", "leave --gpus out");
 	if (w->algorithm != ALGORITHM_AUTO && w->algorithm != ALGORITHM_RING)
-		return fault(r, in->groups.list[0].from, "--nvlink-groups needs a ring", "use --algo ring");
+		return run_refuse(r, in->groups.list[0].from, "--nvlink-groups needs a ring", "use --algo ring");
 	if (!w->bare)
-		return fault(r, in->groups.list[0].from, "--nvlink-groups needs the link inside the groups",
+		return run_refuse(r, in->groups.list[0].from, "--nvlink-groups needs the link inside the groups",
 		    "add --link nvlink3 (or 4xnvlink3) or --bandwidth");
 	w->host_rate = in->host_bandwidth;
 	if (in->host_link.text) {
@@ -114,7 +106,7 @@ bind_groups(struct run *r, const struct interconnect_in *in, struct interconnect
 		w->host_rate = host->byte_per_s;
 	}
 	if (w->n_groups > 1 && !datum_given(w->host_rate))
-		return fault(r, in->groups.list[0].from, "--nvlink-groups needs the link between the groups",
+		return run_refuse(r, in->groups.list[0].from, "--nvlink-groups needs the link between the groups",
 		    "add --host-link pcie4-x16, or --host-bandwidth with a measured rate");
 	return true;
 }
@@ -183,12 +175,12 @@ find_engine(struct run *r, const struct interconnect_in *in, struct interconnect
 	if (!in->backend.text && w->algorithm != ALGORITHM_CUSTOM)
 		return true;
 	if (!in->backend.text)
-		return fault(
+		return run_refuse(
 		    r, in->algorithm.from, "--algo custom needs an engine", "add --backend trtllm, vllm or sglang");
 	if (!w->gpu)
-		return fault(r, in->backend.from, "--backend needs a GPU", "add --gpu or --system");
+		return run_refuse(r, in->backend.from, "--backend needs a GPU", "add --gpu or --system");
 	if (w->algorithm != ALGORITHM_AUTO && w->algorithm != ALGORITHM_CUSTOM)
-		return fault(r, in->algorithm.from, "--backend and --algo exclude each other",
+		return run_refuse(r, in->algorithm.from, "--backend and --algo exclude each other",
 		    "keep --backend for the engine's custom all-reduce, or --algo for NCCL");
 	w->algorithm = ALGORITHM_CUSTOM;
 	run_reads(r, &in->backend, NULL);
@@ -214,7 +206,7 @@ find_launch(struct run *r, const struct interconnect_in *in, struct interconnect
 	if (!in->launch.text || strcmp(in->launch.text, "torch") != 0)
 		return true;
 	if (w->bare || !w->gpu)
-		return fault(r, in->launch.from, "--launch needs a calibrated GPU", "add --gpu or --system");
+		return run_refuse(r, in->launch.from, "--launch needs a calibrated GPU", "add --gpu or --system");
 	any = run_calibration(r, "network", NULL);
 	if (any && datum_given(any->call_s))
 		w->launch_s = any->call_s;
@@ -230,17 +222,18 @@ bind_gpu(struct run *r, const struct interconnect_in *in, struct interconnect *w
 	if (!w->gpu)
 		return false;
 	if (in->nodes.value > 1 || in->gpus.value > 72)
-		return fault(r, datum_given(in->nodes) ? in->nodes.from : in->gpus.from,
+		return run_refuse(r, datum_given(in->nodes) ? in->nodes.from : in->gpus.from,
 		    "--gpu covers one node without a network", "add a --system such as dgx-h100 or aws-p5.48xlarge");
 	/* a bridge joins two cards, not all of a node */
 	const bool linked = w->gpu->link_kind && !(w->gpu->link_bridge && in->gpus.value > 2);
 	const char *id = linked ? w->gpu->link_kind : w->gpu->pcie;
 	if (!id)
-		return fault(r, in->gpu.from, "the database has no link for this GPU", "add --bandwidth or --link");
+		return run_refuse(
+		    r, in->gpu.from, "the database has no link for this GPU", "add --bandwidth or --link");
 	w->link = run_link(r, (struct word){id, in->gpu.from});
 	w->fit = find_fit(r, w);
 	if (!datum_given(w->n_ranks))
-		return fault(r, in->gpu.from, "number of ranks missing", "add --gpus 8");
+		return run_refuse(r, in->gpu.from, "number of ranks missing", "add --gpus 8");
 	/* eight share a board, except where a rack is one domain */
 	const double domain = strncmp(w->gpu->id, "gb", 2) == 0 ? 72 : 8;
 	if (w->n_ranks.value > domain) {
@@ -332,7 +325,7 @@ one_of(struct run *r, const struct interconnect_in *in)
 		first = i;
 	}
 	if (first > 1 && (datum_given(in->latency) || datum_given(in->nic_bandwidth)))
-		return fault(r, datum_given(in->latency) ? in->latency.from : in->nic_bandwidth.from,
+		return run_refuse(r, datum_given(in->latency) ? in->latency.from : in->nic_bandwidth.from,
 		    "--latency and --nic-bandwidth need --bandwidth or --link",
 		    "leave them out with --gpu or --system");
 	return true;
@@ -343,7 +336,7 @@ above_zero(struct run *r, struct datum rate)
 {
 	if (!datum_given(rate) || rate.value > 0)
 		return true;
-	return fault(r, rate.from, "the bandwidth must be greater than 0", "write for example 50GB/s");
+	return run_refuse(r, rate.from, "the bandwidth must be greater than 0", "write for example 50GB/s");
 }
 
 static enum algorithm
@@ -380,13 +373,13 @@ interconnect_bind(struct run *r, const struct interconnect_in *in, struct interc
 	if (!w->bare)
 		follow_link(r, w);
 	if (!datum_given(w->n_ranks))
-		return fault(
+		return run_refuse(
 		    r, datum_given(w->rate) ? w->rate.from : in->link.from, "number of ranks missing", "add --gpus 8");
 	if (w->bare && fmod(w->n_ranks.value, w->n_nodes) != 0)
-		return fault(
+		return run_refuse(
 		    r, in->nodes.from, "the ranks do not divide evenly over the nodes", "change --gpus or --nodes");
 	if (w->bare && w->n_nodes > 1 && !datum_given(w->nic_rate))
-		return fault(r, in->nodes.from, "network bandwidth missing",
+		return run_refuse(r, in->nodes.from, "network bandwidth missing",
 		    "add --nic-bandwidth 50GB/s, the NIC bandwidth per GPU");
 	return true;
 }

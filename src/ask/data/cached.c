@@ -108,14 +108,6 @@ cached_asked(const struct cached_in *in)
 	return datum_given(in->items) || datum_given(in->hit) || datum_given(in->lookup) || in->histogram.n > 0;
 }
 
-static bool
-refuse(struct run *r, struct source at, const char *what, const char *hint)
-{
-	diag_error(r->diag, at, "%s", what);
-	diag_hint(r->diag, "%s", hint);
-	return false;
-}
-
 /* --- how the rows are asked for -------------------------------------------------------------------------- */
 
 struct curve {
@@ -145,7 +137,7 @@ read_curve(struct run *r, const struct words *list, struct curve *out)
 	int n = 0;
 
 	if (list->n > KNOTS_MAX - 1)
-		return refuse(r, list->list[0].from, "too many points in the histogram", "give at most 63");
+		return run_refuse(r, list->list[0].from, "too many points in the histogram", "give at most 63");
 	for (size_t i = 0; i < list->n; i++, n++) {
 		const struct word w = list->list[i];
 		if (!read_knot(r, w, &out->items[n], &out->lookups[n]))
@@ -153,10 +145,10 @@ read_curve(struct run *r, const struct words *list, struct curve *out)
 		const double more = (out->lookups[n] - lookups) / (out->items[n] - items);
 		if (!(out->items[n] > items && out->items[n] <= 1 && out->lookups[n] >= lookups &&
 		        out->lookups[n] <= 1))
-			return refuse(
+			return run_refuse(
 			    r, w.from, "shares of a histogram must grow from 0 to 1", "start with the hottest rows");
 		if (more > slope * (1 + 1e-9))
-			return refuse(r, w.from, "these rows are hotter than the previous ones",
+			return run_refuse(r, w.from, "these rows are hotter than the previous ones",
 			    "sort rows by lookups, hottest first");
 		items = out->items[n];
 		lookups = out->lookups[n];
@@ -178,23 +170,23 @@ check_law(struct run *r, const struct cached_in *in)
 	const struct source from = {0};
 
 	if (n > 1)
-		return refuse(r, from, "--zipf, --uniform and --histogram exclude each other", "keep one of them");
+		return run_refuse(r, from, "--zipf, --uniform and --histogram exclude each other", "keep one of them");
 	if (datum_given(in->hit) && n && rows)
-		return refuse(r, in->hit.from, "--hit excludes --fraction with --zipf",
+		return run_refuse(r, in->hit.from, "--hit excludes --fraction with --zipf",
 		    "leave out --hit, --fraction (to get the cached rows) or --zipf (to get the exponent)");
 	if (datum_given(in->hit) && (in->uniform || in->histogram.n))
-		return refuse(r, in->hit.from, "--hit needs --zipf",
+		return run_refuse(r, in->hit.from, "--hit needs --zipf",
 		    "use --fraction, for example with --sweep fraction=5%,10%,20%");
 	if (datum_given(in->hit) && datum_given(in->items) && !n && !rows)
-		return refuse(r, in->items.from, "cache size missing",
+		return run_refuse(r, in->items.from, "cache size missing",
 		    "add --fraction 0.15 for the exponent, or --zipf 1 for the rows");
 	if (!datum_given(in->hit) && !n)
-		return refuse(r, from, "lookup distribution missing",
+		return run_refuse(r, from, "lookup distribution missing",
 		    "add --zipf 0.95, --uniform, a measured --histogram, or the measured --hit rate");
 	if (!datum_given(in->hit) && !rows)
-		return refuse(r, from, "cache size missing", "add --fraction 15% or --cached 6M");
+		return run_refuse(r, from, "cache size missing", "add --fraction 15% or --cached 6M");
 	if (!datum_given(in->items) && (datum_given(in->zipf) || datum_given(in->cached) || in->uniform))
-		return refuse(r, from, "table size missing", "add --items 40M");
+		return run_refuse(r, from, "table size missing", "add --items 40M");
 	return true;
 }
 
@@ -204,12 +196,12 @@ check_ranges(struct run *r, const struct cached_in *in)
 	if (!measure_fraction(r, "fraction", in->fraction, 0, 1) || !measure_fraction(r, "hit", in->hit, 0, 1))
 		return false;
 	if (datum_given(in->cached) && datum_given(in->fraction))
-		return refuse(r, in->cached.from, "--cached and --fraction exclude each other", "keep one of them");
+		return run_refuse(r, in->cached.from, "--cached and --fraction exclude each other", "keep one of them");
 	if (datum_given(in->cached) && datum_given(in->items) && in->cached.value > in->items.value)
-		return refuse(
+		return run_refuse(
 		    r, in->cached.from, "the cache is larger than the table", "give at most the rows of the table");
 	if (datum_given(in->zipf) && in->zipf.value > 50)
-		return refuse(r, in->zipf.from, "--zipf is too large", "typical exponents are near 1");
+		return run_refuse(r, in->zipf.from, "--zipf is too large", "typical exponents are near 1");
 	return run_whole(r, "items", in->items, 1) & run_whole(r, "cached", in->cached, 0);
 }
 
@@ -254,7 +246,7 @@ show_zipf(struct run *r, const struct cached_in *in, double n_items, double n_ho
 		run_reads(r, &in->hit, NULL);
 		exponent = cache_zipf_of(n_items, n_hot, in->hit.value);
 		if (isnan(exponent))
-			return refuse(r, in->hit.from, "no Zipf exponent gives this hit rate",
+			return run_refuse(r, in->hit.from, "no Zipf exponent gives this hit rate",
 			    "give a hit rate above the cached share and below 1");
 	}
 	TAKE(sh, zipf, exponent);

@@ -310,37 +310,3 @@ launch_serve_show(struct run *r, struct word engine, const struct launch_served 
 	}
 	return launch_end(&l, text);
 }
-
-/* --- inputs that no rule is about ------------------------------------------------------------------------ */
-
-const char *
-launch_serve_skips(const char *path)
-{
-	static const char load[] = "requests, not the server", machine[] = "the machine is not an option",
-	                  place[] = "what the answer is held against", form[] = "another form of the query",
-	                  simulated[] = "the simulation", none[] = "no engine has such an option";
-	static const struct {
-		const char *path, *why;
-	} rows[] = {{"model", "${MODEL}"}, {"params", form}, {"bits", form}, {"gpu", machine}, {"gpu_mem", machine},
-	    {"batch", form}, {"context", form}, {"mfu", form}, {"ttft", place}, {"itl", place}, {"e2e", place},
-	    {"slo", place}, {"points", form}, {"base_rate", form}, {"base_p99", form}, {"static", form},
-	    {"longest", form}, {"system", machine}, {"gpus", machine}, {"rate", load}, {"concurrency", load},
-	    {"requests", load}, {"cold", load}, {"cached", load}, {"row_split", none}, {"head_bits", none},
-	    {"draft_tokens", none}, {"accepted", none}, {"draft_time", none}, {"kv_link", machine}, {"p50", form},
-	    {"p99", form}, {"tail_limit", form}, {"runs", form}, {"simulate", simulated}, {"seed", simulated},
-	    {"gap_cv", load}, {"isl_cv", load}, {"osl_cv", load}, {"lengths", load}, {"trace", load},
-	    {"trace_speed", load}, {"prefix_block", load}, {"think", load}, {"think_cv", load},
-	    {"replicas", "one server is launched"}, {"routing", "the router is not launched"},
-	    {"decode_replicas", "one server is launched"}, {"admission", none}, {"prefill", none},
-	    {"warmup", simulated}, {"rates", load}, {"timeline", simulated}, {"timeline_rows", simulated},
-	    {"dump", simulated}, {"layers", form}, {"heads", form}, {"kv_heads", form}, {"head_dim", form},
-	    {"layout.dp", "one server is launched"}, {"layout.vp", "refused by serving"},
-	    {"layout.cp", "refused by serving"}, {"layout.etp", "follows from tp and ep"},
-	    {"layout.zero", "training alone"}, {"layout.shard", "training alone"}, {"layout.sp", "training alone"},
-	    {"layout.across", machine}, {"layout.fsdp", "training alone"}, {"emit", form}, {"from", form}};
-
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (strcmp(rows[i].path, path) == 0)
-			return rows[i].why;
-	return NULL;
-}

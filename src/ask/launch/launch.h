@@ -52,10 +52,6 @@ struct launch_served {
 
 enum answer launch_serve_show(struct run *r, struct word engine, const struct launch_served *s);
 
-/* Why no launcher has a rule for this input of `ridge serve`: it describes the load, or no engine has such an option.
- * NULL: one has. */
-const char *launch_serve_skips(const char *path);
-
 /* --- for the files that write launchers ---------------------------------------------------------------------- */
 
 /* NULL: nothing to say.  A plain one is what every framework does by itself: no option where none has this value.  A

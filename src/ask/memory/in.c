@@ -91,16 +91,9 @@ module_bit(const char *text, unsigned *modules)
 bool
 memory_recompute(struct run *r, const struct words *list, enum recompute *policy, double *n, unsigned *modules)
 {
-	static const char *const names[] = {
-	    "none",
-	    "full",
-	    "op",
-	    "sqrt",
-	    "selective",
-	    "every-2",
-	    "uniform-2",
+	static const char *const names[] = {"none", "full", "op", "sqrt", "selective", "every-2", "uniform-2",
 #define MODULE(id, text, title) text,
-#include "model/memory/choices.def"
+	    MODULES(MODULE)
 #undef MODULE
 	};
 	unsigned found = 0;

@@ -294,3 +294,22 @@ memory_kind(const struct memory_job *job)
 {
 	return job->use == STACK_INFER ? "memory-infer" : "memory-train";
 }
+
+void
+memory_show_fixes(struct run *r, const struct memory_job *job, double n_node, int most, bool verdicts)
+{
+	struct sheet *sh = r->sheet;
+	struct memory_fix *fixes = ARENA_ARRAY(r->arena, struct memory_fix, (size_t)most);
+	const int n = fit_fixes(job, n_node, fixes, most);
+
+	for (int i = 0; i < n; i++)
+		SCOPE_I (sh, "fixes", i) {
+			TELL(sh, change, fixes[i].change);
+			TAKE(sh, n_fixed_gpus, fixes[i].n_gpus);
+			TAKE(sh, fixed_byte, fixes[i].need_byte);
+			SHOW(sh, n_fixed_gpus, n_gpus);
+			SHOW(sh, fixed_byte, peak_byte);
+			if (verdicts)
+				TELL(sh, verdict, verdict_name(fixes[i].verdict));
+		}
+}

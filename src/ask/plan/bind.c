@@ -5,14 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool
-refuse(struct run *r, struct source at, const char *what, const char *hint)
-{
-	diag_error(r->diag, at, "%s", what);
-	diag_hint(r->diag, "%s", hint);
-	return false;
-}
-
 /* --- what is needed -------------------------------------------------------------------------------------- */
 
 static bool
@@ -33,10 +25,10 @@ has_run(struct run *r, const struct plan_in *in)
 	if (datum_given(in->train.tokens))
 		return run_positive(r, "--deadline", in->deadline) && run_positive(r, "--budget", in->budget);
 	if (has_target(in))
-		return refuse(r, datum_given(in->deadline) ? in->deadline.from : in->budget.from,
+		return run_refuse(r, datum_given(in->deadline) ? in->deadline.from : in->budget.from,
 		    "no training tokens given", "add for example --tokens 1T");
 	return !by_run ||
-	    refuse(r, in->rank.text ? in->rank.from : in->pareto.from, "cost and energy are those of a whole run",
+	    run_refuse(r, in->rank.text ? in->rank.from : in->pareto.from, "cost and energy are those of a whole run",
 	        "add for example --tokens 1T");
 }
 
@@ -44,25 +36,25 @@ static bool
 has_need(struct run *r, const struct plan_in *in)
 {
 	if (!in->memory.model.text)
-		return refuse(r, (struct source){0}, "no model given",
+		return run_refuse(r, (struct source){0}, "no model given",
 		    "ridge plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128");
 	if (in->training.stage_layers.n > 0)
-		return refuse(r, in->training.stage_layers.list[0].from, "plan splits layers evenly over stages",
+		return run_refuse(r, in->training.stage_layers.list[0].from, "plan splits layers evenly over stages",
 		    "use 'ridge train --stage-layers' for a list");
 	if (in->choice.gpus.n == 0 && !has_target(in))
-		return refuse(r, (struct source){0}, "no number of GPUs given",
+		return run_refuse(r, (struct source){0}, "no number of GPUs given",
 		    "add for example --gpus 64, or --tokens 1T --deadline 30d to search it");
 	if (!datum_given(in->memory.global_batch))
-		return refuse(r, (struct source){0}, "no global batch given",
+		return run_refuse(r, (struct source){0}, "no global batch given",
 		    "add for example --global-batch 128: it is the same for every layout");
 	if (datum_given(in->memory.microbatches))
-		return refuse(r, in->memory.microbatches.from, "micro-batches follow from the layout",
+		return run_refuse(r, in->memory.microbatches.from, "micro-batches follow from the layout",
 		    "leave it out: --global-batch is kept");
 	if (in->sure && !has_target(in))
-		return refuse(r, (struct source){"--sure", 0, 0, NULL, false}, "there is nothing to be sure of",
+		return run_refuse(r, (struct source){"--sure", 0, 0, NULL, false}, "there is nothing to be sure of",
 		    "add --deadline 30d or --budget '$2M'");
 	if (datum_given(in->emit_rank) && !in->launch.emit.text)
-		return refuse(r, in->emit_rank.from, "there is nothing to emit", "add for example --emit megatron");
+		return run_refuse(r, in->emit_rank.from, "there is nothing to emit", "add for example --emit megatron");
 	return has_run(r, in) && run_whole(r, "--emit-rank", in->emit_rank, 1) &&
 	    run_whole(r, "--global-batch", in->memory.global_batch, 1) && run_whole(r, "--top", in->top, 1) &&
 	    run_whole(r, "--threads", in->threads, 1);
@@ -221,7 +213,7 @@ add_policy(struct run *r, const struct plan_variant *v, struct words words, cons
 	struct memory_job job = s->memory;
 
 	if (s->n_policies == MOST_POLICIES)
-		return refuse(
+		return run_refuse(
 		    r, words.list[0].from, "too many recomputation policies", "at most 8 are searched at once");
 	if (!memory_recompute(r, &words, &p.recompute, &p.n, &p.modules))
 		return false;
@@ -267,15 +259,81 @@ bind_batches(struct run *r, const struct words *said, struct layout_space *s)
 		struct quantity_fault fault;
 		double n;
 		if (s->batches.n == MOST_PIN_RANGES)
-			return refuse(r, w.from, "too many micro-batches", "leave --batch out to search all");
+			return run_refuse(r, w.from, "too many micro-batches", "leave --batch out to search all");
 		if (!quantity_read(w.text, Q_COUNT, &n, &fault))
-			return refuse(r, w.from, fault.what, fault.hint);
+			return run_refuse(r, w.from, fault.what, fault.hint);
 		if (!run_whole(r, "--batch", (struct datum){n, w.from}, 1))
 			return false;
 		s->batches.ranges[s->batches.n].low = s->batches.ranges[s->batches.n].high = n;
 		s->batches.n++;
 	}
 	return true;
+}
+
+/* --- pins ------------------------------------------------------------------------------------------------ */
+
+static bool
+bad_pin(struct run *r, const char *name, struct word w)
+{
+	diag_error(r->diag, w.from, "'%s' is no value of %s", w.text, name);
+	diag_hint(r->diag, "write for example --layout %s=4, %s=2..8 or %s=1/2/8", name, name, name);
+	return false;
+}
+
+/* `8`, `4..16`, `1/2/8..16`. */
+static bool
+bind_pin(struct run *r, const char *name, long least, struct word w, struct layout_pin *out)
+{
+	const char *s = w.text;
+
+	for (out->n = 0; s; out->n++) {
+		char *end;
+		if (out->n == MOST_PIN_RANGES) {
+			diag_error(r->diag, w.from, "too many alternatives");
+			diag_hint(r->diag, "use a range, such as 1..16");
+			return false;
+		}
+		const long low = strtol(s, &end, 10);
+		long high = low;
+		if (end == s)
+			return bad_pin(r, name, w);
+		if (end[0] == '.' && end[1] == '.') {
+			s = end + 2;
+			high = strtol(s, &end, 10);
+			if (end == s)
+				return bad_pin(r, name, w);
+		}
+		if ((*end && *end != '/') || low < least || high > 1000000)
+			return bad_pin(r, name, w);
+		if (high < low) {
+			diag_error(r->diag, w.from, "%s=%s is reversed", name, w.text);
+			diag_hint(r->diag, "write %s=%ld..%ld", name, high, low);
+			return false;
+		}
+		out->ranges[out->n].low = (double)low;
+		out->ranges[out->n].high = (double)high;
+		s = *end ? end + 1 : NULL;
+	}
+	return true;
+}
+
+static bool
+bind_pins(struct run *r, const struct plan_layout_in *in, struct layout_space *s)
+{
+	bool ok = true;
+
+	for (int d = 0; d < N_DEGREES; d++) {
+		const struct word w = in->degrees[d];
+		if (w.text)
+			ok = bind_pin(r, layout_degree_name((enum layout_degree)d), d == DEGREE_ZERO ? 0 : 1, w,
+			         &s->pins[d]) &&
+			    ok;
+		run_reads(r, &in->degrees[d], NULL);
+	}
+	s->across = in->across;
+	s->shard = datum_or(in->shard, 0);
+	run_reads(r, &in->across, &in->shard, NULL);
+	return ok && run_whole(r, "shard", in->shard, 1);
 }
 
 /* --- what was read --------------------------------------------------------------------------------------- */
@@ -387,24 +445,24 @@ is_consistent(struct run *r, const struct plan_in *in, const struct plan_questio
 	const bool of_memory = b->front == FRONT_TIME_MEMORY;
 
 	if (b->front && in->rank.text)
-		return refuse(r, in->rank.from, "--pareto and --rank exclude each other", "keep one");
+		return run_refuse(r, in->rank.from, "--pareto and --rank exclude each other", "keep one");
 	if (of_memory && b->by_scale)
-		return refuse(r, in->pareto.from, "time over memory is a front of one number of GPUs",
+		return run_refuse(r, in->pareto.from, "time over memory is a front of one number of GPUs",
 		    "give one number of GPUs, and no deadline or budget");
 	if (of_memory && b->n_variants > 1)
-		return refuse(r, in->pareto.from, "time over memory is a front of one framework and type",
+		return run_refuse(r, in->pareto.from, "time over memory is a front of one framework and type",
 		    "give one of each list");
 	if (of_memory && !b->variants[0].space.modeled)
-		return refuse(r, in->pareto.from, "memory is not part of this plan", "drop --no-memory");
+		return run_refuse(r, in->pareto.from, "memory is not part of this plan", "drop --no-memory");
 	if (b->front && !of_memory && !b->by_scale)
-		return refuse(
+		return run_refuse(
 		    r, in->pareto.from, "this front is one over numbers of GPUs", "add for example --gpus 64..2048");
 	if (in->groups && (b->by_scale || b->front))
-		return refuse(r, (struct source){"--groups", 0, 0, NULL, false},
+		return run_refuse(r, (struct source){"--groups", 0, 0, NULL, false},
 		    "groups are those of one number of GPUs",
 		    "give one number of GPUs, and no deadline, budget or front");
 	if (in->from.text && (b->by_scale || b->front || in->groups || in->all || in->rank.text))
-		return refuse(r, in->from.from, "changes are ranked by time, on one number of GPUs",
+		return run_refuse(r, in->from.from, "changes are ranked by time, on one number of GPUs",
 		    "drop --rank, --pareto, --groups, --all, --deadline and --budget");
 	return true;
 }
@@ -417,12 +475,12 @@ can_rank(struct run *r, const struct plan_in *in, const struct plan_question *b)
 
 	if ((datum_given(in->budget) || b->front == FRONT_COST_TIME || (in->rank.text && b->rank == RANK_COST)) &&
 	    !datum_given(run_train_price(r, &v->question, &v->train)))
-		return refuse(
+		return run_refuse(
 		    r, (struct source){0}, "no price of this GPU in the database", "add for example --price 2.5");
 	if ((b->rank == RANK_ENERGY || b->front == FRONT_ENERGY_TIME) && !datum_given(v->train.tdp_watt))
-		return refuse(r, (struct source){0}, "the power of this GPU is unknown", "use another --rank");
+		return run_refuse(r, (struct source){0}, "the power of this GPU is unknown", "use another --rank");
 	if (b->rank == RANK_MEMORY && !v->space.modeled)
-		return refuse(
+		return run_refuse(
 		    r, in->rank.from, "memory is not part of this plan", "drop --no-memory, or use another --rank");
 	return true;
 }
@@ -433,7 +491,7 @@ plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out)
 	struct layout_space pinned = {0};
 
 	*out = (struct plan_question){0};
-	if (!has_need(r, in) || !plan_bind_pins(r, &in->layout, &pinned))
+	if (!has_need(r, in) || !bind_pins(r, &in->layout, &pinned))
 		return false;
 	out->n_variants = count_variants(r, in);
 	out->variants = ARENA_ARRAY(r->arena, struct plan_variant, out->n_variants + 1);

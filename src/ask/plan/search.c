@@ -178,14 +178,14 @@ plan_value(const struct plan_row *row, enum layout_rank rank)
 /* --- all rows ---------------------------------------------------------------------------------------------- */
 
 /* What is put in order, before anything is filled in. */
-struct candidate {
+struct ranked {
 	const struct quest *point;
 	const struct layout_row *row;
 	enum layout_rank rank;
 };
 
 static double
-value_of(const struct candidate *c)
+value_of(const struct ranked *c)
 {
 	const double n = c->point->space.n_gpus;
 
@@ -206,7 +206,7 @@ value_of(const struct candidate *c)
 static int
 by_value(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct ranked *x = a, *y = b;
 	const double u = value_of(x), v = value_of(y);
 
 	if (u != v)
@@ -246,7 +246,7 @@ merge(struct run *r, const struct plan_in *in, const struct quest *p, struct pla
 
 /* Rows of each number of GPUs: its best by rank, and those where fewer variants stand behind it. */
 static size_t
-keep_best_of_scale(struct candidate *list, size_t n)
+keep_best_of_scale(struct ranked *list, size_t n)
 {
 	size_t n_kept = 0;
 
@@ -268,12 +268,12 @@ collect(struct run *r, const struct plan_in *in, const struct plan_question *b, 
 
 	for (size_t i = 0; i < n; i++)
 		n_rows += points[i].found.n_rows;
-	struct candidate *list = ARENA_ARRAY(r->arena, struct candidate, n_rows + 1);
+	struct ranked *list = ARENA_ARRAY(r->arena, struct ranked, n_rows + 1);
 	n_rows = 0;
 	for (size_t i = 0; i < n; i++) {
 		merge(r, in, &points[i], out);
 		for (size_t k = 0; k < points[i].found.n_rows; k++)
-			list[n_rows++] = (struct candidate){&points[i], &points[i].found.rows[k], b->rank};
+			list[n_rows++] = (struct ranked){&points[i], &points[i].found.rows[k], b->rank};
 	}
 	qsort(list, n_rows, sizeof *list, by_value);
 	if (b->by_scale)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Fronts of `ridge plan serve --pareto`: setups, or operating points, that no other one beats in both measures. */
-#include "ask/plan/serve.h"
+#include "ask/plan/plan.h"
 #include "report/report.h"
 
 #include <stdlib.h>

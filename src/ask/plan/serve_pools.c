@@ -6,13 +6,23 @@
  * that prefill by TTFT, waiting as a queue with one server and service times that are all alike (M/D/1; its tail after
  * Kingman's heavy-traffic limit), replicas that decode by TPOT.  Pairs are made of the cheapest of each side.
  */
-#include "ask/plan/serve.h"
+#include "ask/plan/plan.h"
 
 #include "ask/serve/serve.h"
 #include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Replicas that prefill, others that decode, and the link between them. */
+struct pools {
+	const struct plan_candidate *prefill, *decode;
+	const struct link *link;
+	double n_prefill, n_decode;
+	double ttft_s, tpot_s, transfer_s, link_frac;
+	double cost; /* USD per second; GPUs where no price is known */
+	bool priced;
+};
 
 enum { SIDE_MOST = 6, HALVINGS = 24 };
 static const double link_most_frac = 0.5; /* of a link: caches come in bursts */
@@ -152,7 +162,7 @@ pools_cost(const struct side *prefill, double n_prefill, const struct side *deco
 
 static bool
 set_pair(const struct plan_served *p, const struct link *link, const struct side *prefill, const struct side *decode,
-    struct plan_pools *out)
+    struct pools *out)
 {
 	const struct plan_load *l = &p->load;
 	const struct serve_load load = plan_serve_load(l);
@@ -164,7 +174,7 @@ set_pair(const struct plan_served *p, const struct link *link, const struct side
 	    fmax(replicas(l, prefill), ceil(transfer_s * l->rate_request_per_s / link_most_frac - 1e-9));
 	const double answer_s = prefill->time_s + (l->osl_token - 1) * decode->time_s;
 
-	*out = (struct plan_pools){.prefill = prefill->c,
+	*out = (struct pools){.prefill = prefill->c,
 	    .decode = decode->c,
 	    .link = link,
 	    .n_prefill = n_prefill,
@@ -182,7 +192,7 @@ set_pair(const struct plan_served *p, const struct link *link, const struct side
 }
 
 static double
-pair_gpus(const struct plan_pools *p)
+pair_gpus(const struct pools *p)
 {
 	return p->n_prefill * p->prefill->n_replica_gpus + p->n_decode * p->decode->n_replica_gpus;
 }
@@ -190,7 +200,7 @@ pair_gpus(const struct plan_pools *p)
 static int
 by_cost(const void *x, const void *y)
 {
-	const struct plan_pools *a = x, *b = y;
+	const struct pools *a = x, *b = y;
 
 	if (a->priced != b->priced)
 		return a->priced ? -1 : 1;
@@ -219,8 +229,9 @@ cheapest(struct side *list, size_t n)
 	return kept;
 }
 
-struct plan_pools *
-plan_serve_pools(struct run *r, const struct plan_served *p, const struct link *link, size_t *n)
+/* The cheapest pairs of pools whose caches the link carries. */
+static struct pools *
+cheapest_pools(struct run *r, const struct plan_served *p, const struct link *link, size_t *n)
 {
 	const struct capacity_search *s = &p->search;
 	const struct serve_load load = plan_serve_load(&p->load);
@@ -240,7 +251,7 @@ plan_serve_pools(struct run *r, const struct plan_served *p, const struct link *
 	}
 	n_prefill = cheapest(prefill, n_prefill);
 	n_decode = cheapest(decode, n_decode);
-	struct plan_pools *list = ARENA_ARRAY(r->arena, struct plan_pools, n_prefill * n_decode + 1);
+	struct pools *list = ARENA_ARRAY(r->arena, struct pools, n_prefill * n_decode + 1);
 	size_t n_pairs = 0;
 	for (size_t i = 0; i < n_prefill; i++)
 		for (size_t k = 0; k < n_decode; k++)
@@ -269,7 +280,7 @@ pool_text(struct run *r, double n, const struct plan_candidate *c)
 }
 
 static void
-show_pair(struct run *r, const struct plan_pools *pair)
+show_pair(struct run *r, const struct pools *pair)
 {
 	struct sheet *sh = r->sheet;
 
@@ -296,7 +307,7 @@ show_pair(struct run *r, const struct plan_pools *pair)
 }
 
 static enum answer
-emit(struct run *r, const struct plan_served *p, const struct plan_pools *list, size_t n)
+emit(struct run *r, const struct plan_served *p, const struct pools *list, size_t n)
 {
 	const struct plan_serve_in *in = p->in;
 	const size_t i = (size_t)in->emit_rank.value - 1;
@@ -340,7 +351,7 @@ plan_serve_show_pools(struct run *r, const struct plan_served *p)
 	const struct link *link = run_link(r, name);
 	if (!link)
 		return REFUSED;
-	const struct plan_pools *list = plan_serve_pools(r, p, link, &n);
+	const struct pools *list = cheapest_pools(r, p, link, &n);
 	for (size_t i = 0; i < n; i++)
 		SCOPE_I (r->sheet, "pools", i)
 			show_pair(r, &list[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Show the setups of `ridge plan serve`. */
-#include "ask/plan/serve.h"
+#include "ask/plan/plan.h"
 #include "ask/serve/serve.h"
 
 #include <string.h>

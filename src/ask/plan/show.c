@@ -15,8 +15,8 @@ plan_layout_text(struct run *r, const struct memory_job *job)
 	return arena_printf(r->arena, "%s", text);
 }
 
-const char *
-plan_options_text(struct run *r, const struct plan_row *row)
+static const char *
+options_text(struct run *r, const struct plan_row *row)
 {
 	const char *own = row->variant->options;
 
@@ -249,7 +249,7 @@ show_first(struct run *r, const struct plan_row *best, const struct plan_found *
 	TELL_HIDDEN(sh, layout, plan_layout_text(r, &best->memory));
 	TAKE(sh, first_step_s, best->row.step_s);
 	HIDE(sh, first_step_s, step_s);
-	TELL(sh, train_options, plan_options_text(r, best));
+	TELL(sh, train_options, options_text(r, best));
 	TAKE(sh, n_searched, found->merged.n_searched);
 	SHOW(sh, n_searched, n_searched);
 }

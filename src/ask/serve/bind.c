@@ -90,7 +90,8 @@ bind_decode(struct run *r, const struct serve_in *in, struct serve_parts p, stru
 		return run_refuse(r, in->decode_layout.list[0].from, "--decode-layout needs --kv-link",
 		    "add the link for KV transfers: --kv-link roce-400");
 	out->decode = ARENA_NEW(r->arena, struct serve_setup);
-	return serve_decode_layout(r, in, p.model, &p.layout) && bind_replica_of(r, in, &p, out, out->decode);
+	return bind_decode_layout(r, &in->decode_layout, p.model, &p.layout) &&
+	    bind_replica_of(r, in, &p, out, out->decode);
 }
 
 static bool

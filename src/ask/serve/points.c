@@ -396,15 +396,6 @@ show_step(
 	return step_s;
 }
 
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 /* One objective against its floor; false when even the floor misses it. */
 bool
 serve_objective(struct run *r, const char *what, struct datum objective, double floor_s, const char **verdict)
@@ -461,7 +452,7 @@ serve_floors(struct run *r, const struct serve_in *in)
 		SHOW(sh, answer_s, e2e_s);
 		whole_s = answer_s;
 	}
-	if (f.w && has_experts(f.w))
+	if (f.w && workload_has_experts(f.w))
 		run_warn(r, "all experts read in every step: a small batch reads fewer and may be faster");
 	run_warn(r, "roofline floors: queueing, launches, communication and scheduling come on top");
 	const bool met = serve_objective(r, "--ttft", in->ttft, prompt_s, &verdict) &

@@ -261,9 +261,6 @@ bool serve_objective(struct run *r, const char *what, struct datum objective, do
 void serve_show_room(struct run *r, const struct serve_question *q);
 void serve_show(
     struct run *r, const struct serve_binding *b, const struct serve_question *q, const struct serve_metrics *m);
-/* --decode-layout as a layout; false with errors. */
-bool serve_decode_layout(
-    struct run *r, const struct serve_in *in, const struct workload *model, struct serve_layout *out);
 bool serve_show_pools(
     struct run *r, const struct serve_in *in, const struct serve_binding *b, const struct serve_question *q);
 

@@ -51,8 +51,6 @@ enum answer stack_run(struct run *r, const struct stack_in *in);
 bool stack_reaches(double speedup, double needed);
 /* A document's table, line by line. */
 enum answer stack_check(struct run *r, const struct stack_in *in);
-/* Parts of a run, their shares, and what they become. */
-enum answer stack_parts(struct run *r, const struct stack_in *in);
 
 /* Steps of an optimization stack: what each applies to, and the factor that the whole run gains. */
 

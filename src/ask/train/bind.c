@@ -6,14 +6,6 @@
 
 #include <string.h>
 
-static bool
-refuse(struct run *r, struct source at, const char *what, const char *hint)
-{
-	diag_error(r->diag, at, "%s", what);
-	diag_hint(r->diag, "%s", hint);
-	return false;
-}
-
 /* --- where ----------------------------------------------------------------------------------------------- */
 
 static bool
@@ -25,7 +17,7 @@ bind_system(struct run *r, const struct train_question *q, struct train_bound *o
 	if (!run_gpu_name(r, in->gpu, in->system, &name))
 		return false;
 	if (!name.text)
-		return refuse(r, (struct source){0}, "no GPU given", "add --system dgx-h100, or --gpu h100");
+		return run_refuse(r, (struct source){0}, "no GPU given", "add --system dgx-h100, or --gpu h100");
 	out->gpu = run_gpu(r, name);
 	if (!out->gpu)
 		return false;
@@ -98,7 +90,7 @@ bind_power(struct run *r, const struct train_in *in, struct train_bound *out)
 	if (!datum_given(limit))
 		return true;
 	if (!datum_given(tdp))
-		return refuse(r, limit.from, "--power-limit: the power of this GPU is unknown", "leave it out");
+		return run_refuse(r, limit.from, "--power-limit: the power of this GPU is unknown", "leave it out");
 	if (limit.value < IDLE * tdp.value || limit.value > tdp.value) {
 		diag_error(r->diag, limit.from, "--power-limit %g W is not between %g W (idle) and %g W (TDP)",
 		    limit.value, IDLE * tdp.value, tdp.value);
@@ -145,7 +137,7 @@ train_is_training(struct run *r, const struct memory_in *in)
 	run_reads(r, &in->use, NULL);
 	if (!in->infer && strcmp(in->use.text, "infer") != 0)
 		return true;
-	return refuse(r, in->infer ? nowhere : in->use.from, "--infer is not training",
+	return run_refuse(r, in->infer ? nowhere : in->use.from, "--infer is not training",
 	    "use 'ridge memory --infer' for memory, 'ridge serve' for time");
 }
 

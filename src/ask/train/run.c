@@ -120,8 +120,6 @@ answer_train_list(struct run *r, const struct train_question *q)
 	return ANSWERED;
 }
 
-enum { MOST_FIXES = 3 };
-
 /* --- the run --------------------------------------------------------------------------------------------- */
 
 struct datum
@@ -282,23 +280,6 @@ show_train_run(struct run *r, const struct train_question *q, const struct train
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
-static void
-show_fixes(struct run *r, const struct memory_job *job, double n_node)
-{
-	struct sheet *sh = r->sheet;
-	struct memory_fix *fixes = ARENA_ARRAY(r->arena, struct memory_fix, MOST_FIXES);
-	const int n = fit_fixes(job, n_node, fixes, MOST_FIXES);
-
-	for (int i = 0; i < n; i++)
-		SCOPE_I (sh, "fixes", i) {
-			TELL(sh, change, fixes[i].change);
-			TAKE(sh, n_fixed_gpus, fixes[i].n_gpus);
-			TAKE(sh, fixed_byte, fixes[i].need_byte);
-			SHOW(sh, n_fixed_gpus, n_gpus);
-			SHOW(sh, fixed_byte, peak_byte);
-		}
-}
-
 enum answer
 show_train_memory(struct run *r, const struct train_question *q, const struct train_bound *b)
 {
@@ -326,6 +307,6 @@ show_train_memory(struct run *r, const struct train_question *q, const struct tr
 	const enum verdict verdict = memory_verdict(job, expected_byte);
 	TELL(sh, verdict, verdict_name(verdict));
 	if (verdict == DOES_NOT_FIT)
-		show_fixes(r, job, bind_node_gpus(r, q->memory.memory));
+		memory_show_fixes(r, job, bind_node_gpus(r, q->memory.memory), 3, false);
 	return verdict == DOES_NOT_FIT ? ANSWERED_NO : ANSWERED;
 }

@@ -82,6 +82,23 @@ double show_train_step(
     struct run *r, const struct train_question *q, const struct train_bound *b, struct train_answer *a);
 /* The 80 % interval of its seconds. */
 struct interval train_interval(struct run *r, const struct train_bound *b, const struct train_answer *a);
+
+/*
+ * Two layouts compared.  Most of the error of a step is common to all layouts of one framework on one machine and
+ * cancels in their ratio.
+ */
+
+/* A step by what its error comes from: shares, and the standard deviation of the logarithm of each. */
+enum pair_class { PAIR_GEMM, PAIR_ATTENTION, PAIR_COMM, PAIR_ELEMENTWISE, PAIR_HOST, N_PAIR_CLASSES };
+struct layout_shares {
+	double step_s, frac[N_PAIR_CLASSES];
+};
+struct layout_shares layout_shares_of(const struct train_job *job, const struct train_terms *t);
+/* Half-width of the 80 % interval of ln(a / b). */
+double layout_difference(const struct layout_shares *a, const struct layout_shares *b, bool narrow);
+
+/* What else the answer shows. */
+
 /* What the next 10 % of each would give. */
 void show_train_gains(struct run *r, const struct train_answer *a);
 /* Schedules with a smaller bubble, where the bubble is a good part of the step. */

@@ -26,7 +26,7 @@ struct judged {
 
 struct plan_judge {
 	struct validation *v;
-	size_t n, n_alone;
+	size_t n;
 	struct judged *list;
 };
 

@@ -3,10 +3,12 @@
 #include "ask/validate/validate.h"
 
 #include "base/base.h"
+#include "base/sheet.h"
 #include "cli/cli.h"
 #include "db/db.h"
+#include "db/tree.h"
+#include "report/report.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,37 +211,18 @@ validation_rows(struct validation *v, const struct validate_file *f,
 static bool
 read_whole(struct run *r, struct word name, struct validate_file *out)
 {
-	const bool standard = strcmp(name.text, "-") == 0;
-	FILE *file = standard ? stdin : fopen(name.text, "rb");
-	char *text = NULL;
-	size_t length = 0, room = 0;
+	struct file_text file;
+	const bool whole = file_whole(r->arena, name.text, MAX_BYTES, &file);
 
-	*out = (struct validate_file){.name = standard ? "standard input" : name.text};
-	if (!file) {
-		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text, strerror(errno));
-		diag_hint(r->diag, "give measurement files; - is standard input");
-		return false;
-	}
-	for (size_t got = 1; got && length <= MAX_BYTES; length += got) {
-		if (room - length < 2) {
-			room = room ? 2 * room : 1 << 16;
-			text = arena_grow(r->arena, text, length, room, 1);
-		}
-		got = fread(text + length, 1, room - length - 1, file);
-	}
-	const bool failed = ferror(file) != 0;
-	if (!standard)
-		fclose(file);
-	if (failed || length > MAX_BYTES) {
-		diag_error(r->diag, name.from, "cannot read '%s': %s", name.text,
-		    failed ? "input error" : "larger than 256 MiB");
-		diag_hint(r->diag, "give measurement files; - is standard input");
-		return false;
-	}
-	text[length] = '\0';
-	out->text = text;
-	out->length = length;
-	return true;
+	*out = (struct validate_file){.name = file.name, .text = file.text, .length = file.length};
+	if (whole)
+		return true;
+	diag_error(r->diag, name.from, "cannot read '%s': %s", name.text,
+	    !file.why         ? "larger than 256 MiB"
+	        : file.opened ? "input error"
+	                      : file.why);
+	diag_hint(r->diag, "give measurement files; - is standard input");
+	return false;
 }
 
 /* The columns of a CSV file: its first line, when that begins with a letter. */
@@ -298,24 +281,6 @@ validation_read(struct validation *v, const struct words *files)
 /* --- one row per case ------------------------------------------------------------------------------------ */
 
 static void
-write_text(FILE *to, const char *text)
-{
-	if (!text)
-		return;
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, to);
-		return;
-	}
-	fputc('"', to);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', to);
-		fputc(*text, to);
-	}
-	fputc('"', to);
-}
-
-static void
 write_number(FILE *to, double value)
 {
 	char buf[40];
@@ -328,12 +293,12 @@ write_number(FILE *to, double value)
 static void
 write_case(FILE *to, const struct validation *v, const struct score_case *c)
 {
-	write_text(to, c->file);
+	report_csv_field(to, c->file);
 	fprintf(to, ",%d,", c->line);
-	write_text(to, c->name);
+	report_csv_field(to, c->name);
 	for (int by = SCORE_BY_ALL + 1; by < N_SCORE_BY; by++) {
 		fputc(',', to);
-		write_text(to, c->label[by]);
+		report_csv_field(to, c->label[by]);
 	}
 	write_number(to, c->measured);
 	write_number(to, c->skipped ? NAN : c->predicted);
@@ -346,9 +311,9 @@ write_case(FILE *to, const struct validation *v, const struct score_case *c)
 	fputc(',', to);
 	fputs(c->sense == SCORE_VALUE ? "value" : c->sense == SCORE_ABOVE ? "at least" : "at most", to);
 	fputc(',', to);
-	write_text(to, c->warning);
+	report_csv_field(to, c->warning);
 	fputc(',', to);
-	write_text(to, c->skipped);
+	report_csv_field(to, c->skipped);
 	fputc('\n', to);
 }
 
@@ -367,11 +332,129 @@ validation_write(const struct validation *v, struct word file)
 	for (int k = 0; k < SCORE_BASELINES; k++)
 		if (v->baseline[k]) {
 			fputc(',', to);
-			write_text(to, v->baseline[k]);
+			report_csv_field(to, v->baseline[k]);
 		}
 	fputs(",sense,warning,skipped\n", to);
 	for (size_t i = 0; i < v->n; i++)
 		if (v->cases[i].label[SCORE_BY_ALL]) /* a median of rows is no row */
 			write_case(to, v, &v->cases[i]);
 	return true;
+}
+
+/* --- --cross: runs left out of the fit -------------------------------------------------------------------- */
+
+/* How wrong predictions are on runs that were left out of the fit: what `make refit` found, carried by the program. */
+
+struct cross_score {
+	const char *rows, *how;
+	double n, n_groups, mean, median, inside_rows, inside_groups, half_width, score;
+};
+
+struct cross_trait {
+	const char *stack, *key, *value, *otherwise;
+	double effect;
+	bool fitted;
+};
+
+/* A fitted number: as it stands, as these rows give it, and what it inherits from. */
+struct cross_constant {
+	const char *entry, *path, *value, *refitted, *otherwise;
+	double n, n_groups, effect;
+};
+
+static const struct cross_score scores[] = {
+#define CROSS(...) {__VA_ARGS__},
+#define TRAIT(...)
+#define CELL(...)
+#define CONSTANT(...)
+#include "ask/validate/cross.def"
+#undef TRAIT
+#undef CONSTANT
+#define SUPPORT(...)
+#define UNSEEN(...)
+#define MACHINE(...)
+#include "ask/serve/support.def"
+#undef CROSS
+};
+
+static const struct cross_trait traits[] = {
+#define CROSS(...)
+#define TRAIT(...) {__VA_ARGS__},
+#define CONSTANT(...)
+#include "ask/validate/cross.def"
+#undef TRAIT
+#undef CONSTANT
+};
+
+static const struct cross_constant constants[] = {
+#define TRAIT(...)
+#define CONSTANT(...) {__VA_ARGS__},
+#include "ask/validate/cross.def"
+#undef CROSS
+#undef TRAIT
+#undef CELL
+#undef CONSTANT
+};
+
+static void
+show_score(struct sheet *sh, const struct cross_score *s)
+{
+	TELL(sh, scored, s->rows);
+	TELL(sh, left_out, s->how);
+	TAKE(sh, n, s->n);
+	TAKE(sh, n_groups, s->n_groups);
+	TAKE(sh, mape_frac, s->mean / 100);
+	TAKE(sh, median_ape_frac, s->median / 100);
+	TAKE(sh, coverage_frac, s->inside_rows / 100);
+	TAKE(sh, group_coverage_frac, s->inside_groups / 100);
+	TAKE(sh, half_width_frac, s->half_width / 100);
+	TAKE(sh, interval_score, s->score / 100);
+	SHOW(sh, n, n);
+	SHOW(sh, n_groups, n_groups);
+	SHOW(sh, mape_frac, mape_frac);
+	SHOW(sh, median_ape_frac, median_ape_frac);
+	SHOW(sh, coverage_frac, coverage_frac);
+	SHOW(sh, group_coverage_frac, group_coverage_frac);
+	SHOW(sh, half_width_frac, half_width_frac);
+	SHOW(sh, interval_score, interval_score);
+}
+
+static void
+show_constant(struct sheet *sh, const struct cross_constant *c)
+{
+	TELL(sh, stack, c->entry);
+	TELL(sh, name, c->path);
+	TELL(sh, value, c->value);
+	TELL(sh, refitted, c->refitted);
+	TELL(sh, class_default, c->otherwise);
+	TAKE(sh, n, c->n);
+	TAKE(sh, n_groups, c->n_groups);
+	TAKE(sh, left_out_effect_frac, c->effect / 100);
+	SHOW(sh, n, n);
+	SHOW(sh, n_groups, n_groups);
+	SHOW(sh, left_out_effect_frac, left_out_effect_frac);
+}
+
+void
+show_cross(struct run *r)
+{
+	struct sheet *sh = r->sheet;
+
+	r->title = "runs left out of the fit: errors of the constants that the other runs give";
+	for (size_t i = 0; i < sizeof scores / sizeof *scores; i++)
+		SCOPE_I (sh, "cross", i)
+			show_score(sh, &scores[i]);
+	for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
+		SCOPE_I (sh, "traits", i) {
+			TELL(sh, stack, traits[i].stack);
+			TELL(sh, name, traits[i].key);
+			TELL(sh, value, traits[i].value);
+			TELL(sh, class_default, traits[i].otherwise);
+			TELL(sh, trait_basis, traits[i].fitted ? "fitted" : "documented");
+			TAKE(sh, left_out_effect_frac, traits[i].effect / 100);
+			SHOW(sh, left_out_effect_frac, left_out_effect_frac);
+		}
+	for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
+		SCOPE_I (sh, "constants", i)
+			show_constant(sh, &constants[i]);
 }

@@ -259,6 +259,13 @@ struct train_row {
 };
 /* Why there is no prediction, or NULL. */
 const char *train_row_predict(struct train_reader *x, const struct validate_row *row, struct train_row *out);
+/* The labels of a row; its step as a case; the case of a model that is a list of operators, false where it is none. */
+void train_row_label(struct score_case *c, const struct validate_row *row, const char *kind);
+struct score_case *train_row_case(
+    struct validation *v, struct train_reader *x, const struct validate_row *row, const struct train_row *t);
+bool train_list_case(struct validation *v, struct train_row *t);
+/* The context length of a model; NaN: it is not known. */
+double train_reader_context(struct train_reader *x, const char *model);
 /* Published layouts against the best of a search. */
 struct plan_judge;
 struct plan_judge *plan_judge_new(struct validation *v);

@@ -68,7 +68,7 @@ static const struct entry {
     {RECOMPUTE, "uniform #", ".policy=uniform-#"},
     {RECOMPUTE, "every #", ".policy=every-#"},
 #define MODULE(id, text, title) {RECOMPUTE, text, ".modules+=" text},
-#include "model/memory/choices.def"
+    MODULES(MODULE)
 #undef MODULE
     /* litgpt's hub: none of its recipes for one GPU recomputes */
     {RECOMPUTE, "see config|fsdp multi gpu default|script default|only", ""},

@@ -4,23 +4,58 @@
 
 #include <string.h>
 
-const struct format number_formats[N_FORMATS] = {
-#define FORMAT(id, text, code_, e, m, stored, scaling_, scale, size, zero, outer, outer_size, title_, source_)         \
-	[FORMAT_##id] = {.name = text,                                                                                 \
-	    .title = title_,                                                                                           \
-	    .source = source_,                                                                                         \
-	    .code = CODE_##code_,                                                                                      \
-	    .scaling = SCALING_##scaling_,                                                                             \
-	    .exponent_bits = e,                                                                                        \
-	    .mantissa_bits = m,                                                                                        \
-	    .stored_bits = stored,                                                                                     \
-	    .scale_bits = scale,                                                                                       \
-	    .group = size,                                                                                             \
-	    .zero_bits = zero,                                                                                         \
-	    .outer_bits = outer,                                                                                       \
-	    .outer_group = outer_size},
-#include "model/hw/format.def"
-#undef FORMAT
+/*
+ * Formats of weights.  The code says which patterns are no numbers: IEEE (the top exponent), E4M3 (one pattern), FINITE
+ * (none), INTEGER, NORMAL (quantiles of a normal distribution).  A group of weights shares a scale, and a zero point
+ * where it has bits; `outer_group` scales share another one.  Group 0: one scale for a tensor or a row, whose bits are
+ * not counted.  Scaling: NONE, ABSMAX (the largest of a group becomes the largest of the code), POWER (a power of two,
+ * rounded down: OCP MX), FP8 (an E4M3 number under one scale of the tensor).
+ */
+const struct format number_formats[] = {
+    {"fp64", "double precision", "IEEE 754-2019", CODE_IEEE, SCALING_NONE, 11, 52, 64, 0, 0, 0, 0, 0},
+    {"fp32", "single precision", "IEEE 754-2019", CODE_IEEE, SCALING_NONE, 8, 23, 32, 0, 0, 0, 0, 0},
+    {"tf32", "19 bits of an fp32 number", "NVIDIA A100 white paper, 2020", CODE_IEEE, SCALING_NONE, 8, 10, 32, 0, 0, 0,
+        0, 0},
+    {"fp16", "half precision", "IEEE 754-2019", CODE_IEEE, SCALING_NONE, 5, 10, 16, 0, 0, 0, 0, 0},
+    {"bf16", "bfloat16", "Kalamkar et al., arXiv:1905.12322", CODE_IEEE, SCALING_NONE, 8, 7, 16, 0, 0, 0, 0, 0},
+    {"fp8-e4m3", "8-bit floating point, more precise", "Micikevicius et al., arXiv:2209.05433", CODE_E4M3,
+        SCALING_ABSMAX, 4, 3, 8, 0, 0, 0, 0, 0},
+    {"fp8-e5m2", "8-bit floating point, wider", "Micikevicius et al., arXiv:2209.05433", CODE_IEEE, SCALING_ABSMAX, 5,
+        2, 8, 0, 0, 0, 0, 0},
+    {"fp8-block", "E4M3, an fp32 scale for each 128 x 128", "DeepSeek-AI, arXiv:2412.19437, section 3.3", CODE_E4M3,
+        SCALING_ABSMAX, 4, 3, 8, 32, 16384, 0, 0, 0},
+    {"fp6-e3m2", "6-bit floating point, wider", "OCP MX 1.0, 2023", CODE_FINITE, SCALING_ABSMAX, 3, 2, 6, 0, 0, 0, 0,
+        0},
+    {"fp6-e2m3", "6-bit floating point, more precise", "OCP MX 1.0, 2023", CODE_FINITE, SCALING_ABSMAX, 2, 3, 6, 0, 0,
+        0, 0, 0},
+    {"fp4-e2m1", "4-bit floating point", "OCP MX 1.0, 2023", CODE_FINITE, SCALING_ABSMAX, 2, 1, 4, 0, 0, 0, 0, 0},
+    {"mxfp8", "E4M3, an 8-bit exponent for each 32", "OCP MX 1.0, 2023", CODE_E4M3, SCALING_POWER, 4, 3, 8, 8, 32, 0, 0,
+        0},
+    {"mxfp8-e5m2", "E5M2, an 8-bit exponent for each 32", "OCP MX 1.0, 2023", CODE_IEEE, SCALING_POWER, 5, 2, 8, 8, 32,
+        0, 0, 0},
+    {"mxfp6-e3m2", "E3M2, an 8-bit exponent for each 32", "OCP MX 1.0, 2023", CODE_FINITE, SCALING_POWER, 3, 2, 6, 8,
+        32, 0, 0, 0},
+    {"mxfp6-e2m3", "E2M3, an 8-bit exponent for each 32", "OCP MX 1.0, 2023", CODE_FINITE, SCALING_POWER, 2, 3, 6, 8,
+        32, 0, 0, 0},
+    {"mxfp4", "E2M1, an 8-bit exponent for each 32", "OCP MX 1.0, 2023", CODE_FINITE, SCALING_POWER, 2, 1, 4, 8, 32, 0,
+        0, 0},
+    {"mxint8", "8-bit integers, an 8-bit exponent for each 32", "OCP MX 1.0, 2023", CODE_INTEGER, SCALING_POWER, 0, 7,
+        8, 8, 32, 0, 0, 0},
+    {"nvfp4", "E2M1, an E4M3 scale for each 16", "NVIDIA, Introducing NVFP4, 2025", CODE_FINITE, SCALING_FP8, 2, 1, 4,
+        8, 16, 0, 0, 0},
+    {"int8", "8-bit integers", "Jacob et al., CVPR 2018", CODE_INTEGER, SCALING_ABSMAX, 0, 7, 8, 0, 0, 0, 0, 0},
+    {"int8-g128", "8-bit integers, a 16-bit scale for each 128", "Frantar et al., ICLR 2023 (GPTQ)", CODE_INTEGER,
+        SCALING_ABSMAX, 0, 7, 8, 16, 128, 0, 0, 0},
+    {"int4", "4-bit integers", "Jacob et al., CVPR 2018", CODE_INTEGER, SCALING_ABSMAX, 0, 3, 4, 0, 0, 0, 0, 0},
+    {"int4-g128", "4-bit integers, a 16-bit scale for each 128", "Frantar et al., ICLR 2023 (GPTQ)", CODE_INTEGER,
+        SCALING_ABSMAX, 0, 3, 4, 16, 128, 0, 0, 0},
+    {"gptq", "4-bit integers, a 16-bit scale and a zero for each 128",
+        "Frantar et al., ICLR 2023 (GPTQ); Lin et al., MLSys 2024 (AWQ)", CODE_INTEGER, SCALING_ABSMAX, 0, 3, 4, 16,
+        128, 4, 0, 0},
+    {"nf4", "16 quantiles, an fp32 scale for each 64", "Dettmers et al., arXiv:2305.14314", CODE_NORMAL, SCALING_ABSMAX,
+        0, 0, 4, 32, 64, 0, 0, 0},
+    {"nf4-dq", "16 quantiles, 8-bit scales, an fp32 one for each 256 of them", "Dettmers et al., arXiv:2305.14314",
+        CODE_NORMAL, SCALING_ABSMAX, 0, 0, 4, 8, 64, 0, 32, 256},
 };
 
 const struct format *

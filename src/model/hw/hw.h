@@ -407,7 +407,7 @@ struct measurements {
 
 /* --- formats of numbers ---------------------------------------------------------------------------------- */
 
-/* Formats of numbers: what they cost, what they can hold, and how they round.  The table is format.def. */
+/* Formats of numbers: what they cost, what they can hold, and how they round.  The table is in format.c. */
 
 enum format_code { CODE_IEEE, CODE_E4M3, CODE_FINITE, CODE_INTEGER, CODE_NORMAL };
 enum scaling { SCALING_NONE, SCALING_ABSMAX, SCALING_POWER, SCALING_FP8 };
@@ -421,13 +421,7 @@ struct format {
 	double outer_bits, outer_group;      /* second-level scale: bits, and scales per group */
 };
 
-enum {
-#define FORMAT(id, ...) FORMAT_##id,
-#include "model/hw/format.def"
-#undef FORMAT
-	N_FORMATS,
-};
-
+enum { N_FORMATS = 25 };
 extern const struct format number_formats[N_FORMATS];
 /* The format of this name, or NULL. */
 const struct format *format_find(const char *name);

@@ -11,7 +11,6 @@
  * parameters and errors are in hwdb/calibration.
  */
 #include "model/kernel/kernel.h"
-#include "model/kernel/parts.h"
 
 /* Widths that plain and latent attention differ in. */
 struct widths {

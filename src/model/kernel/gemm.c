@@ -7,7 +7,6 @@
  * not cut at the edge of the result, and the last wave is as fluid as the others.
  */
 #include "model/kernel/kernel.h"
-#include "model/kernel/parts.h"
 
 #include <assert.h>
 

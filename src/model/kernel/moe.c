@@ -9,8 +9,6 @@
  */
 #include "model/kernel/kernel.h"
 
-#include "model/kernel/parts.h"
-
 struct group {
 	double n_groups, n_rows, n_columns, n_depth;
 };

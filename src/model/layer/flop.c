@@ -189,13 +189,42 @@ backward_flop(struct sheet *sh, const struct workload *w, double seq_token, bool
 
 /* --- by published convention ----------------------------------------------------------------------------- */
 
+/* How publications count the FLOP of one trained token, forward and backward.  `attention` says which keys count;
+ * hardware FLOP have the recomputed forward passes in them. */
 static const struct {
-	const char *name, *attention, *title, *source;
+	const char *name, *attention;
 	bool hardware;
+	const char *title, *source;
 } conventions[N_CONVENTIONS] = {
-#define CONVENTION(id, text, attention, hardware, title, source) {text, attention, title, source, hardware},
-#include "model/layer/convention.def"
-#undef CONVENTION
+    [CONVENTION_RIDGE_CAUSAL] = {"ridge-causal", "visible keys", false,
+        "three forward passes; windows and sparse attention as they are",
+        "Chowdhery et al., arXiv:2204.02311, appendix B, with causal attention"},
+    [CONVENTION_RIDGE_FULL] = {"ridge-full", "all keys", false, "three forward passes, every token attending to all",
+        "Chowdhery et al., arXiv:2204.02311, appendix B"},
+    [CONVENTION_PALM] = {"palm", "all keys", false, "6 N + 12 L a d s, N all parameters that a token meets",
+        "Chowdhery et al., arXiv:2204.02311, appendix B"},
+    [CONVENTION_KAPLAN] = {"kaplan", "none", false, "6 N, N without embedding and head; of experts those visited",
+        "Kaplan et al., arXiv:2001.08361, section 2.1"},
+    [CONVENTION_LLM_FOUNDRY] = {"llm-foundry", "all keys", false, "6 N + 12 L h s, N with the embedding",
+        "mosaicml/llm-foundry, scripts/train/benchmarking/README.md"},
+    [CONVENTION_MEGATRON_BRIDGE] = {"megatron-bridge", "half of all keys", false,
+        "6 N + 6 L a d s, N the products of a token: no embedding, norms or routers",
+        "NVIDIA-NeMo/Megatron-Bridge, training/utils/flop_utils.py, 25.09 and later"},
+    [CONVENTION_NEMO] = {"nemo", "all keys", false, "6 N + 12 L a d s, N without the embedding",
+        "NVIDIA/NeMo up to 24.07; Megatron-LM, examples/llama"},
+    [CONVENTION_SC21] = {"sc21", "all keys", true, "96 L h^2 (1 + s/6h + V/16Lh): full recompute",
+        "Narayanan et al., SC 2021, equation 3; also BigScience and MT-NLG"},
+    [CONVENTION_SC21_MODEL] = {"sc21-model", "all keys", false,
+        "72 L h^2 (1 + s/6h + V/12Lh): the same without recompute", "Narayanan et al., SC 2021, appendix"},
+    [CONVENTION_BIGSCIENCE] = {"bigscience", "none", true, "8 N: full recompute, no attention, no head apart",
+        "bigscience-workshop/bigscience, V100 tables"},
+    [CONVENTION_BIGSCIENCE_PLAIN] = {"bigscience-no-recompute", "none", false, "6 N",
+        "bigscience-workshop/bigscience, V100 tables"},
+    [CONVENTION_SEQSEL] = {"seqsel", "all keys", false, "72 L h^2 (1 + s/6h + V/12Lh)",
+        "Korthikanti et al., arXiv:2205.05198, appendix A: MFU"},
+    [CONVENTION_SEQSEL_HARDWARE] = {"seqsel-hardware", "all keys", true,
+        "72 L h^2 (1 + s/3h + V/12Lh): attention computed again",
+        "Korthikanti et al., arXiv:2205.05198, appendix A: HFU under selective recompute"},
 };
 
 const char *
@@ -248,15 +277,6 @@ all_attend(const struct workload *w)
 	return true;
 }
 
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 /* The forms in L and h alone are those of GPT: as many key heads as heads, a plain MLP of width 4 h. */
 static bool
 is_gpt(const struct workload *w)
@@ -285,7 +305,7 @@ convention_refusal(enum convention c, const struct workload *w)
 		return NULL;
 	case CONVENTION_BIGSCIENCE:
 	case CONVENTION_BIGSCIENCE_PLAIN:
-		return has_experts(w) ? "the convention is for dense models: N would count all experts" : NULL;
+		return workload_has_experts(w) ? "the convention is for dense models: N would count all experts" : NULL;
 	case CONVENTION_PALM:
 	case CONVENTION_NEMO:
 	case CONVENTION_LLM_FOUNDRY:

@@ -503,11 +503,21 @@ double kv_capacity_sequences(struct sheet *sh, double space_byte, double sequenc
 /* Conventions of publications for the FLOP of a trained token: a utilization means nothing without its convention. */
 
 enum convention {
-#define CONVENTION(id, text, attention, hardware, title, source) CONVENTION_##id,
-#include "model/layer/convention.def"
-#undef CONVENTION
-	N_CONVENTIONS,
 	CONVENTION_NONE = -1,
+	CONVENTION_RIDGE_CAUSAL,
+	CONVENTION_RIDGE_FULL,
+	CONVENTION_PALM,
+	CONVENTION_KAPLAN,
+	CONVENTION_LLM_FOUNDRY,
+	CONVENTION_MEGATRON_BRIDGE,
+	CONVENTION_NEMO,
+	CONVENTION_SC21,
+	CONVENTION_SC21_MODEL,
+	CONVENTION_BIGSCIENCE,
+	CONVENTION_BIGSCIENCE_PLAIN,
+	CONVENTION_SEQSEL,
+	CONVENTION_SEQSEL_HARDWARE,
+	N_CONVENTIONS
 };
 
 const char *convention_name(enum convention c);

@@ -132,7 +132,7 @@ static const struct {
 	const char *name, *title, *option;
 } figures[N_FIGURES] = {
 #define FIGURE(name, title, option) [FIGURE_##name] = {#name, title, option},
-#include "model/measured/figure.def"
+    FIGURES(FIGURE)
 #undef FIGURE
 };
 

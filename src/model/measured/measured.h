@@ -40,11 +40,69 @@ double measured_rate(struct sheet *sh, double number, double unit_byte_per_s);
 
 /* Symptoms and causes: figures that were measured, and what is known to lie behind them. */
 
+/* X(name, title, option): what is measured of a run, and what says it.  The name ends in its unit; a figure that is 1
+ * or absent is a sign by itself. */
+#define FIGURES(X)                                                                                                     \
+	X(gpu_busy_frac, "GPU busy", "--gpu-util")                                                                     \
+	X(idle_frac, "idle, by no known cause", "--gpu-util")                                                          \
+	X(sm_active_frac, "SMs with work", "--sm-active")                                                              \
+	X(occupancy_frac, "SM occupancy", "--occupancy")                                                               \
+	X(tensor_active_frac, "tensor cores in use", "--tensor-active")                                                \
+	X(bandwidth_frac, "memory bandwidth in use", "--mem-bandwidth")                                                \
+	X(cpu_busy_frac, "CPU busy", "--cpu-util")                                                                     \
+	X(mfu_frac, "model FLOP utilization", "--mfu")                                                                 \
+	X(clock_frac, "clock, of the highest", "--clock")                                                              \
+	X(kernel_s, "mean kernel", "--kernel-time")                                                                    \
+	X(large_gaps, "idle between batches", "--gaps large")                                                          \
+	X(small_gaps, "many short idle gaps", "--gaps small")                                                          \
+	X(slow, "slower than it should be", "--slow")                                                                  \
+	X(step_s, "step", "--step")                                                                                    \
+	X(load_s, "loading", "--parts load=")                                                                          \
+	X(compute_s, "computing", "--parts compute=")                                                                  \
+	X(optimizer_s, "optimizer", "--parts optimizer=")                                                              \
+	X(comm_s, "exposed communication", "--parts comm=")                                                            \
+	X(launch_s, "waiting for launches", "--parts launch=")                                                         \
+	X(sync_s, "synchronizing with the host", "--parts sync=")                                                      \
+	X(bubble_s, "pipeline bubble", "--parts bubble=")                                                              \
+	X(checkpoint_s, "writing checkpoints", "--parts checkpoint=")                                                  \
+	X(load_frac, "loading", "--parts load=")                                                                       \
+	X(compute_frac, "computing", "--parts compute=")                                                               \
+	X(optimizer_frac, "optimizer", "--parts optimizer=")                                                           \
+	X(comm_frac, "exposed communication", "--parts comm=")                                                         \
+	X(launch_frac, "waiting for launches", "--parts launch=")                                                      \
+	X(sync_frac, "synchronizing with the host", "--parts sync=")                                                   \
+	X(bubble_frac, "pipeline bubble", "--parts bubble=")                                                           \
+	X(checkpoint_frac, "writing checkpoints", "--parts checkpoint=")                                               \
+	X(comm_excess_frac, "communication beyond the prediction", "--predicted comm=")                                \
+	X(compute_excess_frac, "computing beyond the prediction", "--predicted compute=")                              \
+	X(load_excess_frac, "loading beyond the prediction", "--predicted load=")                                      \
+	X(step_excess_frac, "step beyond the prediction", "--predicted step=")                                         \
+	X(n_gpus, "GPUs", "--gpus")                                                                                    \
+	X(efficiency_frac, "scaling efficiency", "--gpus --speedup")                                                   \
+	X(imbalance, "slowest rank over the mean", "--slowest-rank")                                                   \
+	X(p50_s, "median latency", "--p50")                                                                            \
+	X(p99_s, "P99 latency", "--p99")                                                                               \
+	X(tail, "P99 over P50", "--p50 --p99")                                                                         \
+	X(oom, "out of memory", "--oom")                                                                               \
+	X(peak_byte, "peak memory", "--peak")                                                                          \
+	X(memory_byte, "memory of the GPU", "--memory")                                                                \
+	X(memory_frac, "memory in use at the peak", "--peak --memory")                                                 \
+	X(growth_byte, "growth for each step", "--growth")                                                             \
+	X(batch, "batch", "--batch")                                                                                   \
+	X(baseline, "throughput before", "--baseline")                                                                 \
+	X(current, "throughput now", "--current")                                                                      \
+	X(lost_frac, "throughput lost", "--baseline --current")                                                        \
+	X(nan_loss, "NaN in the loss", "--nan")                                                                        \
+	X(loss_spikes, "loss spikes at regular steps", "--loss-spikes")                                                \
+	X(accuracy_drop_frac, "accuracy lost by quantizing", "--accuracy-drop")                                        \
+	X(cache_frac, "KV cache in use", "--cache-used")                                                               \
+	X(n_waiting, "requests that wait", "--waiting")                                                                \
+	X(n_preempted, "requests that were evicted", "--preempted")
 enum figure {
 #define FIGURE(name, title, option) FIGURE_##name,
-#include "model/measured/figure.def"
+	FIGURES(FIGURE)
 #undef FIGURE
-	N_FIGURES,
+	    N_FIGURES,
 	FIGURE_NONE = -1,
 };
 

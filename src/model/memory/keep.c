@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a layer keeps for its backward pass: tensors read off its rows, each with a class of keep.def.  Megatron-Core
+ * What a layer keeps for its backward pass: tensors read off its rows, each with a class of enum keep.  Megatron-Core
  * with Transformer Engine is read off its operators (August 2026), and so is what latent attention (DeepSeek-AI,
  * arXiv:2405.04434, section 2.1) and experts keep everywhere.  Other frameworks keep the list of Korthikanti et al.,
  * arXiv:2205.05198, section 4.1 (34 h + 5 a s bytes per token for a GPT layer in 16 bits), widened to gated MLPs,
@@ -13,13 +13,26 @@
 
 /* --- classes --------------------------------------------------------------------------------------------- */
 
+/* How the backward pass keeps a tensor: the cases of kept_byte. */
 enum keep {
-#define KEEP(id, names, bytes) KEEP_##id,
-#include "model/memory/keep.def"
-#undef KEEP
+	KEEP_PLAIN,
+	KEEP_OPERAND,
+	KEEP_NORMS,
+	KEEP_FLOAT,
+	KEEP_OUTPUT,
+	KEEP_LOG_SUM_EXP,
+	KEEP_SCORES,
+	KEEP_MASK,
+	KEEP_ROUTER,
+	KEEP_INDEX,
+	KEEP_DISPATCHED,
+	KEEP_COPY,
+	KEEP_ADAPTER,
+	KEEP_ADAPTER_INPUT,
+	KEEP_EAGER,
 };
 
-/* What the expressions of keep.def name. */
+/* What the expressions of the classes name. */
 struct traits {
 	double elem_byte, input_byte, float_byte, n_norm_copies, n_outputs, copy_byte, lse_byte, n_scores, mask_byte,
 	    router_byte, index_byte, late_byte, adapter_byte, cast_byte, dropout_byte, eager_byte;
@@ -395,6 +408,8 @@ keep_by_operator(struct list *l)
 
 /* --- folds ----------------------------------------------------------------------------------------------- */
 
+/* Bytes for each token of a tensor of this width.  The expressions are code and derivation at once; WITH(x) names a
+ * trait of the job. */
 static double
 kept_byte(struct sheet *sh, const struct kept *k, const struct traits *t)
 {
@@ -407,7 +422,29 @@ kept_byte(struct sheet *sh, const struct kept *k, const struct traits *t)
 		names LET(sh, kept_byte_per_token, bytes);                                                             \
 		return kept_byte_per_token;                                                                            \
 	}
-#include "model/memory/keep.def"
+		KEEP(PLAIN, WITH(elem_byte), width * elem_byte)
+		/* what a product reads, as it is quantized for it */
+		KEEP(OPERAND, WITH(input_byte), width * input_byte)
+		/* eager norms keep an fp32 copy too, and the normalized value when the gain is trained */
+		KEEP(NORMS, WITH(n_norm_copies) WITH(elem_byte), width * n_norm_copies * elem_byte)
+		/* one number a token in fp32: of a norm, or the weight of a routed copy */
+		KEEP(FLOAT, WITH(float_byte), width * float_byte)
+		KEEP(OUTPUT, WITH(n_outputs) WITH(elem_byte) WITH(copy_byte),
+		    width * (n_outputs * elem_byte + copy_byte))
+		KEEP(LOG_SUM_EXP, WITH(lse_byte), width * lse_byte)
+		/* scores, their softmax and its dropout, and the tanh that bounds them */
+		KEEP(SCORES, WITH(n_scores) WITH(elem_byte) WITH(mask_byte), width * (n_scores * elem_byte + mask_byte))
+		KEEP(MASK, WITH(mask_byte), width * mask_byte)
+		/* scores, probabilities and the auxiliary loss's scores in fp32, the routing map, indices */
+		KEEP(ROUTER, WITH(router_byte) WITH(index_byte), width * (router_byte + 2 * index_byte))
+		KEEP(INDEX, WITH(index_byte), width * index_byte)
+		/* tokens that were sent to experts; their output too where probabilities are applied to it */
+		KEEP(DISPATCHED, WITH(input_byte) WITH(late_byte), width * (input_byte + late_byte))
+		KEEP(COPY, WITH(copy_byte), width * copy_byte)
+		KEEP(ADAPTER, WITH(adapter_byte), width * adapter_byte)
+		/* an adapter's input, cast to the adapter's type, and with dropout its masked copies */
+		KEEP(ADAPTER_INPUT, WITH(cast_byte) WITH(dropout_byte), width * (cast_byte + dropout_byte))
+		KEEP(EAGER, WITH(eager_byte), width * eager_byte)
 #undef KEEP
 #undef WITH
 	}

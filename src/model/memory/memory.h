@@ -193,33 +193,79 @@ bool batch_settle(const struct batch_said *said, double seq_length, const struct
  * pipeline stage where they are most.  Closed forms, nothing is simulated.
  */
 
+/* X(id, text, moments per parameter, bytes of one beside fp32 parameters or masters, bytes of one beside pure 16-bit
+ * parameters, title).  Adam: Kingma and Ba, ICLR 2015.  8-bit states carry one fp32 scale per 2048: Dettmers et al.,
+ * arXiv:2110.02861.  Lion: Chen et al., arXiv:2302.06675. */
+#define OPTIMIZERS(X)                                                                                                  \
+	X(ADAM, "adam", 2, 4, 2, "Adam and AdamW: two moments")                                                        \
+	X(ADAM8BIT, "adam8bit", 2, 1.001953125, 1.001953125, "Adam with both moments in 8 bits")                       \
+	X(LION, "lion", 1, 4, 2, "Lion: one moment")                                                                   \
+	X(MOMENTUM, "momentum", 1, 4, 2, "SGD with momentum")                                                          \
+	X(ADAGRAD, "adagrad", 1, 4, 2, "Adagrad: one accumulator")                                                     \
+	X(SGD, "sgd", 0, 0, 0, "plain SGD: no state")
 enum optimizer {
 #define OPTIMIZER(id, text, n_moments, mixed_byte, pure_byte, title) OPTIMIZER_##id,
-#include "model/memory/choices.def"
+	OPTIMIZERS(OPTIMIZER)
 #undef OPTIMIZER
-	N_OPTIMIZERS,
+	    N_OPTIMIZERS,
 };
 
+/* X(id, text, bits per weight with its scales, experts only, bitsandbytes, title): frozen or served weights.
+ * nf4: one fp32 scale per 64, with double quantization an 8-bit one and an fp32 one per 64 x 256 (Dettmers et al.,
+ * arXiv:2305.14314).  GPTQ and AWQ: a 16-bit scale and a zero of the weights' width per 128.  mxfp4: one 8-bit scale
+ * per 32 (OCP MX 1.0); models that ship in it quantize only their experts (gpt-oss model card).  nvfp4: one 8-bit scale
+ * per 16. */
+#define QUANTS(X)                                                                                                      \
+	X(NF4, "nf4", 4.5, false, true, "4-bit normal float")                                                          \
+	X(NF4_DQ, "nf4-dq", 4.126953125, false, true, "4-bit normal float, scales quantized too")                      \
+	X(INT4, "int4", 4.15625, false, false, "GPTQ or AWQ, groups of 128")                                           \
+	X(INT8, "int8", 8.1875, false, false, "8-bit integers, groups of 128")                                         \
+	X(FP8, "fp8", 8.001953125, false, false, "8-bit floating point, blocks of 128 x 128")                          \
+	X(MXFP4, "mxfp4", 4.25, true, false, "4-bit floating point, groups of 32")                                     \
+	X(NVFP4, "nvfp4", 4.5, false, false, "4-bit floating point, groups of 16")
 enum quant {
 	QUANT_NONE,
 #define QUANT(id, text, bits, experts_only, bitsandbytes, title) QUANT_##id,
-#include "model/memory/choices.def"
+	QUANTS(QUANT)
 #undef QUANT
-	N_QUANTS,
+	    N_QUANTS,
 };
 
+/* X(id, text, title): parts of a layer that can be computed again in the backward pass instead of being saved; the
+ * names are those of Megatron-Core's --recompute-modules. */
+#define MODULES(X)                                                                                                     \
+	X(CORE_ATTN, "core_attn", "the attention kernel")                                                              \
+	X(MLA_UP_PROJ, "mla_up_proj", "latent attention's up-projections, norms and rotary embedding")                 \
+	X(MOE_ACT, "moe_act", "the activation inside the experts")                                                     \
+	X(LAYERNORM, "layernorm", "norms that stand alone")                                                            \
+	X(SHARED_EXPERTS, "shared_experts", "the shared experts")                                                      \
+	X(MLP, "mlp", "a dense MLP with its norm")                                                                     \
+	X(MOE, "moe", "the whole mixture of experts")
 enum module {
 #define MODULE(id, text, title) MODULE_##id,
-#include "model/memory/choices.def"
+	MODULES(MODULE)
 #undef MODULE
-	N_MODULES,
+	    N_MODULES,
 };
 
+/* X(id, text, title): the maps of a layer that an adapter can be put on, and what is trained beside them; learned
+ * prompts and scales: Zhang et al., arXiv:2303.16199, and Gao et al., arXiv:2304.15010. */
+#define TARGETS(X)                                                                                                     \
+	X(Q, "q", "queries")                                                                                           \
+	X(K, "k", "keys")                                                                                              \
+	X(V, "v", "values")                                                                                            \
+	X(O, "o", "attention output")                                                                                  \
+	X(GATE, "gate", "gate of the MLP")                                                                             \
+	X(UP, "up", "up map of the MLP")                                                                               \
+	X(DOWN, "down", "down map of the MLP")                                                                         \
+	X(EMBED, "embed", "token table and head, trained in full along with the adapters")                             \
+	X(PROMPT, "prompt", "learned prompts of as many tokens as the rank, in every layer")                           \
+	X(OUTPUTS, "outputs", "a scale and a shift of every map's output, and the norms' gains")
 enum target {
 #define TARGET(id, text, title) TARGET_##id,
-#include "model/memory/choices.def"
+	TARGETS(TARGET)
 #undef TARGET
-	N_TARGETS,
+	    N_TARGETS,
 };
 
 enum recompute {

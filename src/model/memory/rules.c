@@ -42,19 +42,10 @@ layout_usual_chunks(const struct stack *s, const struct workload *w, double pp)
 	return pp > 1 && layers >= 1 ? fmax(1, floor(stage / layers)) : 1;
 }
 
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 double
 layout_usual_etp(const struct workload *w, const struct layout *l)
 {
-	return !has_experts(w) || l->ep > 1 ? 1 : l->tp;
+	return !workload_has_experts(w) || l->ep > 1 ? 1 : l->tp;
 }
 
 double

@@ -255,7 +255,7 @@ module_name(enum module m)
 {
 	static const char *const names[] = {
 #define MODULE(id, text, title) text,
-#include "model/memory/choices.def"
+	    MODULES(MODULE)
 #undef MODULE
 	};
 	return names[m];
@@ -266,7 +266,7 @@ target_name(enum target t)
 {
 	static const char *const names[] = {
 #define TARGET(id, text, title) text,
-#include "model/memory/choices.def"
+	    TARGETS(TARGET)
 #undef TARGET
 	};
 	return names[t];

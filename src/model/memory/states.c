@@ -10,7 +10,7 @@ optimizer_name(enum optimizer o)
 {
 	static const char *const names[] = {
 #define OPTIMIZER(id, text, n_moments, mixed_byte, pure_byte, title) text,
-#include "model/memory/choices.def"
+	    OPTIMIZERS(OPTIMIZER)
 #undef OPTIMIZER
 	};
 	return names[o];
@@ -21,7 +21,7 @@ optimizer_moments(enum optimizer o)
 {
 	static const double moments[] = {
 #define OPTIMIZER(id, text, n_moments, mixed_byte, pure_byte, title) n_moments,
-#include "model/memory/choices.def"
+	    OPTIMIZERS(OPTIMIZER)
 #undef OPTIMIZER
 	};
 	return moments[o];
@@ -32,7 +32,7 @@ optimizer_moment_byte(enum optimizer o, bool pure)
 {
 	static const double bytes[][2] = {
 #define OPTIMIZER(id, text, n_moments, mixed_byte, pure_byte, title) {mixed_byte, pure_byte},
-#include "model/memory/choices.def"
+	    OPTIMIZERS(OPTIMIZER)
 #undef OPTIMIZER
 	};
 	return bytes[o][pure];
@@ -47,10 +47,9 @@ struct quant_row {
 static const struct quant_row *
 quant_row(enum quant q)
 {
-	static const struct quant_row rows[] = {
-	    {"none", 16, false, false},
+	static const struct quant_row rows[] = {{"none", 16, false, false},
 #define QUANT(id, text, bits, experts_only, bitsandbytes, title) {text, bits, experts_only, bitsandbytes},
-#include "model/memory/choices.def"
+	    QUANTS(QUANT)
 #undef QUANT
 	};
 	return &rows[q];

@@ -22,15 +22,6 @@ struct own {
 	int unit; /* left out together */
 };
 
-static bool
-has_experts(const struct workload *w)
-{
-	for (int i = 0; i < w->n_blocks; i++)
-		if (w->blocks[i].moe.given)
-			return true;
-	return false;
-}
-
 static double
 predict(const struct fit_stack_row *row, double sigma)
 {
@@ -419,7 +410,8 @@ fit_stack(
 
 	out->apart = datum_given(rows[0].ask.stack->time.moe_sigma);
 	for (int i = 0; i < n; i++)
-		l.own[i] = (struct own){own_sigma(&rows[i]), 0, out->apart && has_experts(rows[i].ask.model), 0};
+		l.own[i] =
+		    (struct own){own_sigma(&rows[i]), 0, out->apart && workload_has_experts(rows[i].ask.model), 0};
 	set_units(n, rows, l.own, out);
 	fit_one(a, rows, n, l.own, false, l.sigma, &out->dense);
 	fit_one(a, rows, n, l.own, true, l.experts_sigma, &out->experts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Legal layouts: degrees that divide the GPUs and the model, under the pins and the rules of the framework. */
-#include "search/layout/parts.h"
+#include "search/layout/layout.h"
 
 #include "search/plan/plan.h"
 
@@ -245,8 +245,6 @@ layout_enumerate(struct search *s)
 }
 
 /* --- rules, pins and recomputation policies ---------------------------------------------------------------------- */
-
-#include "search/layout/layout.h"
 
 static const struct {
 	const char *what, *megatron, *torchtitan;

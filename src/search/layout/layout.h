@@ -14,6 +14,8 @@
 #include "model/memory/memory.h"
 #include "model/train/train.h"
 
+#include <pthread.h>
+
 /* ID, what, megatron, torchtitan: what a launcher refuses, and where its source says so (Megatron-LM 0.20, d98e8a64;
  * torchtitan 0.2.2, 73a0e697).  In the order in which the search applies them. */
 #define LAYOUT_RULES(X)                                                                                                \
@@ -140,18 +142,51 @@ void layout_search(struct arena *a, const struct layout_space *s, struct layout_
 void layout_memory_job(const struct layout_space *s, const struct layout_row *row, struct memory_job *out);
 void layout_train_ask(const struct layout_space *s, const struct layout_row *row, struct train_ask *out);
 
-/*
- * Two layouts compared.  Most of the error of a step is common to all layouts of one framework on one machine and
- * cancels in their ratio.
- */
+/* --- between the files of this folder --------------------------------------------------------------------- */
 
-/* A step by what its error comes from: shares, and the standard deviation of the logarithm of each. */
-enum pair_class { PAIR_GEMM, PAIR_ATTENTION, PAIR_COMM, PAIR_ELEMENTWISE, PAIR_HOST, N_PAIR_CLASSES };
-struct layout_shares {
-	double step_s, frac[N_PAIR_CLASSES];
+enum { MOST_CHUNKS = 64, MOST_BATCHES = MOST_MICRO_BATCH };
+
+/* One member of a family. */
+struct member {
+	double step_s;
+	short vp, n_sequences, policy;
 };
-struct layout_shares layout_shares_of(const struct train_job *job, const struct train_terms *t);
-/* Half-width of the 80 % interval of ln(a / b). */
-double layout_difference(const struct layout_shares *a, const struct layout_shares *b, bool narrow);
+
+struct layout_family {
+	struct layout layout; /* vp 1 */
+	int n_vp, n_batches;
+	short vp[MOST_CHUNKS], batches[MOST_BATCHES];
+	struct member *members; /* fastest first */
+	size_t n_members;
+	double least_s; /* of the fastest */
+	bool fits, misses;
+	struct layout_row best, near, least;
+};
+
+/* Families with one layer: all pipelines of a (tp, cp, ep, etp, sharded or not). */
+struct layout_block {
+	size_t first, n;
+};
+
+struct search {
+	const struct layout_space *space;
+	struct train_job job; /* all but the layout, the batch and the policy */
+	size_t n_families, n_blocks, room, room_blocks;
+	struct layout_family *families;
+	struct layout_family **order; /* fastest first */
+	struct layout_block *blocks;
+	struct arena *arena;
+	struct layout_result *out;
+	pthread_mutex_t lock;
+	double *kept; /* the n_rows fastest that fit, sorted */
+	size_t n_kept;
+};
+
+/* Lay the legal layouts into families and blocks, and count the refused ones by rule. */
+void layout_enumerate(struct search *s);
+/* Whether micro-batches of this many sequences go through vp chunks of a stage. */
+bool layout_interleaves(const struct layout_space *space, const struct layout *l, int vp, double n_sequences);
+/* Largest micro-batch that is looked at. */
+int layout_most_batch(const struct layout_space *space);
 
 #endif

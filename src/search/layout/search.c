@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Time the legal layouts, and check the memory of those that can enter the table. */
-#include "search/layout/parts.h"
+#include "search/layout/layout.h"
 
 #include "search/plan/plan.h"
 

@@ -309,7 +309,7 @@ rounder_of(const struct format *f, double group, double tensor)
 	r.n_levels = rounding_levels(f, r.levels);
 	r.top = r.levels[r.n_levels - 1];
 	if (f->scaling == SCALING_FP8) {
-		const struct format *scale = &number_formats[FORMAT_FP8_E4M3];
+		const struct format *scale = format_find("fp8-e4m3");
 		r.n_scales = rounding_levels(scale, r.scales);
 		r.tensor_unit = largest_quantile(0.5, tensor) / (r.top * format_largest(NULL, scale));
 	}

@@ -2,11 +2,34 @@
 /* Show a model: architecture, parameters by part, KV cache, checkpoints. */
 #include "ask/bind/bind.h"
 
-#include "ask/model/model.h"
+#include "ask/ask.h"
 #include "model/layer/layer.h"
 #include "model/memory/memory.h"
 
 #include <string.h>
+
+const char *
+reach_text(struct arena *a, const struct block *b)
+{
+	static const char *const names[] = {[MIXER_ATTENTION] = NULL,
+	    [MIXER_MAMBA] = "Mamba-2",
+	    [MIXER_DELTA] = "gated delta net",
+	    [MIXER_KDA] = "Kimi delta attention",
+	    [MIXER_NONE] = "no other tokens"};
+	const struct attention *t = &b->attention;
+
+	if (names[b->mixer])
+		return names[b->mixer];
+	if (t->kind == ATTENTION_CSA && t->ratio.value > 0)
+		return arena_printf(a, "window of %g, compressed %g:1", t->window.value, t->ratio.value);
+	if (datum_given(kv_reach(t)))
+		return arena_printf(a, t->window.value > 0 ? "window of %g" : "chunks of %g", kv_reach(t).value);
+	if (t->indexer.dim.value > 0)
+		return attention_is_latent(t) ? "latents, top-k" : "all tokens, top-k";
+	if (attention_is_latent(t))
+		return "latents of all tokens";
+	return b->cross ? "all tokens, encoder included" : "all tokens";
+}
 
 /* --- work ---------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Show likely causes: evidence, potential saving, fixes, sizing command. */
-#include "ask/diagnose/diagnose.h"
+#include "ask/ask.h"
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -45,7 +45,7 @@ static const struct {
 };
 
 /* `NAME=`, a part of the list; N_STEP_PARTS with an error.  *value is what stands behind it. */
-static enum part
+static enum step_part
 part_of(struct run *r, struct word w, const char **value)
 {
 	const char *names[N_STEP_PARTS], *sign = strchr(w.text, '=');
@@ -54,7 +54,7 @@ part_of(struct run *r, struct word w, const char **value)
 	for (int p = 0; p < N_STEP_PARTS; p++) {
 		if (sign && strcmp(parts[p].name, name) == 0) {
 			*value = sign + 1;
-			return (enum part)p;
+			return (enum step_part)p;
 		}
 		names[p] = parts[p].name;
 	}
@@ -74,7 +74,7 @@ static bool
 read_part(struct run *r, struct word w, struct breakdown *b)
 {
 	const char *text;
-	const enum part p = part_of(r, w, &text);
+	const enum step_part p = part_of(r, w, &text);
 	struct quantity_fault fault;
 	double value;
 
