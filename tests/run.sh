@@ -74,11 +74,11 @@ everything() {
 	kind "unit tests, one half" "$BUILD/tests/unit-tests 0 2"
 	kind "unit tests, other half" "$BUILD/tests/unit-tests 1 2"
 	kind coverage "sh tests/law/coverage.sh"
-	kind "command line: bench" "bats tests/cli/bench.bats" bats
+	kind "command line: bench" "bash tests/bats.bash tests/cli/bench.bats" bash
 	kind "laws of the models" "$BUILD/tests/law"
 	for t in tests/cli/*.bats; do
 		name=${t##*/}
-		[ "$name" = bench.bats ] || kind "command line: ${name%.bats}" "bats $t" bats
+		[ "$name" = bench.bats ] || kind "command line: ${name%.bats}" "bash tests/bats.bash $t" bash
 	done
 	kind "bad input" "bash tests/robust/bad_input.sh" bash
 	kind "published numbers" "$BUILD/tests/claims tests/claims/*.tsv"

@@ -129,7 +129,7 @@ refuses_nonsense() {
 	} >"$tmp/b.csv"
 	ask validate "$tmp/b.csv" --predictions "$tmp/p.csv"
 	answered
-	[ "$(grep -c grad_accum "$tmp/p.csv")" = 1 ] || complain "$(cat "$tmp/p.csv")"
+	[ "$(grep -c grad_accum "$tmp/p.csv")" = 1 ] || complain "$(<"$tmp/p.csv")"
 }
 
 @test "a model that was cut keeps the dense layers that the notes name" {
@@ -145,10 +145,10 @@ refuses_nonsense() {
 			"notes=w/o MTP"
 	} >"$tmp/d.csv"
 	predictions "$tmp/d.csv" memory >"$tmp/d.tsv"
-	awk -F '\t' '{ m[NR] = $2 } END { exit !(m[2] < 0.8 * m[1]) }' "$tmp/d.tsv" || complain "memory: $(cat "$tmp/d.tsv")"
+	awk -F '\t' '{ m[NR] = $2 } END { exit !(m[2] < 0.8 * m[1]) }' "$tmp/d.tsv" || complain "memory: $(<"$tmp/d.tsv")"
 	predictions "$tmp/d.csv" step >"$tmp/d.tsv"
 	awk -F '\t' '{ t[NR] = $2 } END { exit !(t[2] > 0 && t[2] < t[1] && t[3] < t[1]) }' "$tmp/d.tsv" ||
-		complain "steps: $(cat "$tmp/d.tsv")"
+		complain "steps: $(<"$tmp/d.tsv")"
 }
 
 @test "notes: overlap, context parallelism, capacity, loss" {
@@ -179,7 +179,7 @@ refuses_nonsense() {
 	ask validate "$tmp/w.csv" --predictions "$tmp/p.csv"
 	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["kind"] == "step" { print $at["framework"] }' "$tmp/p.csv" |
 		tr '\n' ' ' >"$tmp/w"
-	[ "$(cat "$tmp/w")" = "torchtitan torchtitan unlisted-fsdp megatron-core nemo " ] || complain "$(cat "$tmp/w")"
+	[ "$(<"$tmp/w")" = "torchtitan torchtitan unlisted-fsdp megatron-core nemo " ] || complain "$(<"$tmp/w")"
 }
 
 @test "an optimizer, an offload or a type that peaks depend on is read" {
@@ -197,7 +197,7 @@ refuses_nonsense() {
 	awk -F '\t' '
 		{ m[NR] = $2; if ($2 == "") bad = 1 }
 		END { exit !(!bad && m[2] < m[1] && m[3] < m[1] && m[4] > 1.5 * m[1] && m[5] < 0.6 * m[1] && m[7] < m[6]) }' "$tmp/o.tsv" ||
-		complain "$(cat "$tmp/o.tsv")"
+		complain "$(<"$tmp/o.tsv")"
 }
 
 serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,batch,concurrency,num_requests,isl,osl,out_tps_total,notes
@@ -227,5 +227,5 @@ serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,ba
 	shows "--isl 195 --osl 69"
 	predictions "$tmp/beams.csv" offline-throughput >"$tmp/beams.tsv"
 	awk -F '\t' '{ x[NR] = $2 } END { exit !(x[1] > 0 && x[1] < x[2] && x[3] > x[4] && x[4] > 0) }' "$tmp/beams.tsv" ||
-		complain "$(cat "$tmp/beams.tsv")"
+		complain "$(<"$tmp/beams.tsv")"
 }

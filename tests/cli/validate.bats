@@ -24,7 +24,7 @@ measured() {
 
 @test "standard input" {
 	measured h100-sxm5-80gb,vllm,1,bf16,4096,4096,4096,176
-	ask_with "$(cat "$tmp/m.csv")" validate - --by gpu
+	ask_with "$(<"$tmp/m.csv")" validate - --by gpu
 	answered
 	shows "h100-sxm5-80gb"
 }
@@ -188,7 +188,7 @@ predicted() {
 		} >"$tmp/w.csv"
 		predicted "$tmp/w.csv" >>"$tmp/all"
 	done
-	[ "$(sort -u "$tmp/all" | wc -l)" = 1 ] && [ "$(wc -l <"$tmp/all")" = 4 ] || complain "$(cat "$tmp/all")"
+	[ "$(sort -u "$tmp/all" | wc -l)" = 1 ] && [ "$(wc -l <"$tmp/all")" = 4 ] || complain "$(<"$tmp/all")"
 }
 
 # agrees REGIME LEAST: at least so many rows of the corpus are answered by the words that `--worst` prints as they are scored
@@ -277,7 +277,7 @@ agrees() {
 	ask validate "$tmp/serve.csv" --plan --worst 9 --csv --table ranks
 	answered
 	awk -F, '/^all,2,0.5,0.5,/ { all++ } /^best not smallest,2,0.5,/ { some++ } END { exit !(all == 1 && some == 1) }' "$tmp/out" ||
-		complain "ranks: $(cat "$tmp/out")"
+		complain "ranks: $(<"$tmp/out")"
 	ask validate "$tmp/serve.csv" --plan --get setups.0.layout,setups.0.best_layout,setups.0.regret_frac
 	[ "$out" = "tp=8,pp=1,ep=1"$'\n'"tp=1,pp=1,ep=1"$'\n'0.25 ] || complain "wrong setup: $out"
 	# beside training runs: both
