@@ -189,11 +189,14 @@ least_time(const struct search *s, const struct cut *c)
 static int
 most_promising(const struct search *s, const struct cut *cuts, int n)
 {
+	double least_s = INFINITY; /* not cuts[best].least_s, for which each comparison would wait */
 	int best = 0;
 
-	for (int i = 1; i < n; i++)
-		if (cuts[i].least_s < cuts[best].least_s)
+	for (int i = 0; i < n; i++)
+		if (cuts[i].least_s < least_s) {
+			least_s = cuts[i].least_s;
 			best = i;
+		}
 	double best_s = least_time(s, &cuts[best]);
 	for (int i = 0; i < n; i++) {
 		const double s_least = cuts[i].least_s < best_s ? least_time(s, &cuts[i]) : best_s;
