@@ -75,6 +75,7 @@ help"); do
 		fault "$page mentions 'ridge $command', but there is no such command"
 	done
 	# pages of ours that it refers to
+	# shellcheck disable=SC2013 # words are lines
 	for other in $(sed -n 's/^\.Xr \(ridge[a-z-]*\) \([0-9]\).*/\1.\2/p' "$page" | sort -u); do
 		[ -f "man/$other" ] || fault "$page refers to $other, which does not exist"
 	done
