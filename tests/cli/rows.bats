@@ -19,13 +19,18 @@ run() {
 
 # with HEADS ROW COLUMN=TEXT...: the row with these cells
 with() {
-	columns=$1 line=$2
+	local -a head cells
+	local IFS=, set i
+	read -ra head <<<"$1"
+	read -ra cells <<<"$2"
 	shift 2
-	for set; do
-		line=$(printf '%s\n' "$line" | awk -F, -v OFS=, -v heads="$columns" -v column="${set%%=*}" -v text="${set#*=}" '
-			{ n = split(heads, head, ","); for (i = 1; i <= n; i++) if (head[i] == column) $i = text; print }')
+	for i in "${!head[@]}"; do
+		cells[i]=${cells[i]-}
+		for set; do
+			[ "${head[i]}" != "${set%%=*}" ] || cells[i]=${set#*=}
+		done
 	done
-	printf '%s\n' "$line"
+	printf '%s\n' "${cells[*]}"
 }
 
 train_row=$(run | tail -n 1)
@@ -33,13 +38,13 @@ peak_row='a100-sxm4-80gb,peak,somebody,,measured,finetune,llama2-7b,6.7,A100,1,t
 
 # predictions FILE [KIND]: line, predicted and the reason for leaving it out, of each row
 predictions() {
+	: >"$tmp/p.csv" # nothing of an answer before
 	ask validate "$1" --predictions "$tmp/p.csv"
 	# names of peaks have a comma
 	awk -F, -v kind="$2" '
 		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		{ more = $3 ~ /^"/ }
 		kind == "" || $(at["kind"] + more) == kind { print $2 "\t" $(at["predicted"] + more) "\t" $NF }' "$tmp/p.csv"
-	rm -f "$tmp/p.csv"
 }
 
 # ratio KIND COLUMN=TEXT...: prediction of the run with these cells over that of the run without
