@@ -69,23 +69,30 @@ if [ -n "$quick" ]; then
 fi
 everything() {
 	have gnuplot || skipped="$skipped, plots (gnuplot)"
-	kind "random questions, one half" "$BUILD/tests/law --random $((QUESTIONS / 2)) ${SEED:-1} 0 2"
-	kind "random questions, other half" "$BUILD/tests/law --random $((QUESTIONS / 2)) ${SEED:-1} 1 2"
 	kind "unit tests, one half" "$BUILD/tests/unit-tests 0 2"
 	kind "unit tests, other half" "$BUILD/tests/unit-tests 1 2"
 	kind coverage "sh tests/law/coverage.sh"
-	kind "command line: bench" "bats tests/cli/bench.bats" bats
 	kind "laws of the models" "$BUILD/tests/law"
-	for t in tests/cli/*.bats; do
-		name=${t##*/}
-		[ "$name" = bench.bats ] || kind "command line: ${name%.bats}" "bats $t" bats
+	slow="bench_gpu validate rows files serving calibrate_own plan set sweep plan_serve bench"
+	for name in $slow; do
+		kind "command line: $name" "bash tests/bats.bash tests/cli/$name.bats" bash
 	done
 	kind "bad input" "bash tests/robust/bad_input.sh" bash
+	kind cross "sh tests/law/cross.sh"
+	kind examples "sh tests/law/examples.sh"
+	kind manuals "sh tests/law/manuals.sh"
+	kind "random questions, one half" "$BUILD/tests/law --random $((QUESTIONS / 2)) ${SEED:-1} 0 2"
+	kind "random questions, other half" "$BUILD/tests/law --random $((QUESTIONS / 2)) ${SEED:-1} 1 2"
+	for t in tests/cli/*.bats; do
+		name=$(basename "$t" .bats)
+		case " $slow " in *" $name "*) continue ;; esac
+		kind "command line: $name" "bash tests/bats.bash $t" bash
+	done
 	kind "published numbers" "$BUILD/tests/claims tests/claims/*.tsv"
 	for t in tests/law/*.sh; do
 		tool=
 		case $t in
-		*/coverage.sh) continue ;;
+		*/coverage.sh | */cross.sh | */examples.sh | */manuals.sh) continue ;;
 		*/globals.sh) tool=objdump ;;
 		*/hardened.sh) tool=readelf ;;
 		*/golden.sh)

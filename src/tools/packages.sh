@@ -39,7 +39,6 @@ need library yaml-0.1 libyaml-dev libyaml-devel libyaml
 need library libcjson libcjson-dev cjson-devel cjson
 if [ "$what" = test ]; then
 	need library check check check-devel check
-	need program bats bats bats bats-core
 	need program gnuplot gnuplot-nox gnuplot-minimal gnuplot
 	need program valgrind valgrind valgrind valgrind
 	need program script bsdutils util-linux-script util-linux

@@ -12,8 +12,8 @@ export CUDA_VISIBLE_DEVICES RIDGE_BENCH_TOTAL_S
 bench() {
 	status=0
 	"$(dirname "$RIDGE")/ridge-bench" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
-	out=$(cat "$tmp/out")
-	err=$(cat "$tmp/err")
+	out=$(<"$tmp/out")
+	err=$(<"$tmp/err")
 	asked="ridge-bench $*"
 }
 
@@ -118,8 +118,8 @@ interrupted() {
 	kill -INT $!
 	status=0
 	wait $! || status=$?
-	out=$(cat "$tmp/out")
-	err=$(cat "$tmp/err")
+	out=$(<"$tmp/out")
+	err=$(<"$tmp/err")
 }
 
 # whole_lines: there are rows, each a whole line of JSON
@@ -144,7 +144,7 @@ whole_lines() {
 	kill -INT $!
 	status=0
 	wait $! || status=$?
-	asked="ridge bench" out=$(cat "$tmp/out") err=$(cat "$tmp/err")
+	asked="ridge bench" out=$(<"$tmp/out") err=$(<"$tmp/err")
 	[ "$status" -eq 1 ] || complain "status should be 1"
 	whole_lines
 }

@@ -3,13 +3,9 @@
 # What `ridge check` must catch: mistakes that real tables of GPU figures have in them.
 
 setup() {
-	dir=$(mktemp -d)
+	dir=$BATS_TEST_TMPDIR
 	mkdir -p "$dir/gpus" "$dir/links" "$dir/systems" "$dir/models"
 	db=$RIDGE_HWDB/hwdb
-}
-
-teardown() {
-	rm -rf "$dir"
 }
 
 # spoil NAME SED: a copy of a GPU file with one figure changed

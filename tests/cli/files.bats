@@ -10,7 +10,7 @@ load helper
 	ask kv llama2-7b --json -o "$tmp/answer.json"
 	answered
 	[ -z "$out" ]
-	[ "$(cat "$tmp/answer.json")" = "$printed" ]
+	[ "$(<"$tmp/answer.json")" = "$printed" ]
 	ask kv llama2-7b --json -o -
 	is "$printed"
 	[ "$(ls "$tmp")" = "answer.json
@@ -40,10 +40,10 @@ out" ]
 	echo old >"$tmp/answer"
 	ask kv nosuchmodel -o "$tmp/answer"
 	refused
-	[ "$(cat "$tmp/answer")" = old ]
+	[ "$(<"$tmp/answer")" = old ]
 	ask kv llama2-7b --get nosuchrow -o "$tmp/answer"
 	refused
-	[ "$(cat "$tmp/answer")" = old ]
+	[ "$(<"$tmp/answer")" = old ]
 }
 
 @test "-o and others: a name, and not one of the inputs" {
@@ -68,7 +68,7 @@ out" ]
 	echo '{"model": "llama2-7b"}' >"$tmp/lines"
 	ask kv --jsonl "$tmp/lines" --get seq_token -o "$tmp/lines"
 	refused
-	[ "$(cat "$tmp/lines")" = '{"model": "llama2-7b"}' ]
+	[ "$(<"$tmp/lines")" = '{"model": "llama2-7b"}' ]
 }
 
 @test "two outputs are two files" {
@@ -78,7 +78,7 @@ out" ]
 	ln -s x.gp "$tmp/y.gp"
 	ask kv llama2-7b --sweep seq=1Ki,2Ki --plot "$tmp/x.gp" -o "$tmp/y.gp"
 	refused
-	[ "$(cat "$tmp/x.gp")" = old ]
+	[ "$(<"$tmp/x.gp")" = old ]
 	ask kv llama2-7b --sweep seq=1Ki,2Ki --plot "$tmp/x.gp" -o "$tmp/x.txt"
 	answered
 	grep -q plot "$tmp/x.gp"
@@ -107,7 +107,7 @@ out" ]
 	echo old >"$tmp/x.gp"
 	ask kv llama2-7b --sweep seq=1Ki,2Ki --plot "$tmp/x.gp" -o "$tmp/nowhere/x.txt"
 	[ "$status" -eq 3 ]
-	[ "$(cat "$tmp/x.gp")" = old ] || complain "the drawing was put in place without the answer"
+	[ "$(<"$tmp/x.gp")" = old ] || complain "the drawing was put in place without the answer"
 	ask validate "$RIDGE_HWDB/tests/corpus/gemm.csv" --only kind=nothing --predictions "$tmp/p.csv"
 	refused
 	[ ! -e "$tmp/p.csv" ] || complain "a file of an answer that was refused"
@@ -151,7 +151,7 @@ out" ]
 			[ "$ended" -eq 0 ] || break
 		done
 		[ "$ended" -gt 128 ] || complain "no signal came before the answer was done: status $ended"
-		[ "$(cat "$tmp/answer")" = old ] || complain "a part of the answer was written"
+		[ "$(<"$tmp/answer")" = old ] || complain "a part of the answer was written"
 		[ -z "$(find "$tmp" -name '.ridge-*')" ] || complain "something was left behind"
 	done
 }
@@ -176,7 +176,7 @@ out" ]
 		"$RIDGE" kv llama2-7b --json -o "$tmp/answer" 2>/dev/null || status=$?
 		[ "$status" -eq 3 ]
 	)
-	[ "$(cat "$tmp/answer")" = old ]
+	[ "$(<"$tmp/answer")" = old ]
 	[ "$(ls "$tmp")" = answer ]
 }
 
@@ -195,7 +195,7 @@ out" ]
 		[ "$status" -eq 3 ]
 		says "Permission denied"
 	}
-	[ "$(cat "$tmp/closed/answer")" = old ]
+	[ "$(<"$tmp/closed/answer")" = old ]
 	[ "$(ls "$tmp/closed")" = answer ]
 	ask kv llama2-7b -o /proc/answer
 	[ "$status" -eq 3 ]
@@ -242,7 +242,7 @@ out" ]
 	is 524288
 	ask kv ./mine.yaml --get kv_byte_per_token
 	is 524288
-	ask_with "$(cat mine.yaml)" kv - --get kv_byte_per_token
+	ask_with "$(<mine.yaml)" kv - --get kv_byte_per_token
 	is 524288
 }
 
@@ -267,7 +267,7 @@ out" ]
 	is 536870912
 	ask kv "$tmp/job.yaml" --set layout.tp=1 --get kv_sequence_byte
 	is 1073741824
-	ask_with "$(cat "$tmp/job.yaml")" kv - --get kv_sequence_byte
+	ask_with "$(<"$tmp/job.yaml")" kv - --get kv_sequence_byte
 	is 536870912
 	printf 'format: 1\ncommand: kv\nmodel: llama2-7b\nseqq: 2048\n' >"$tmp/job.yaml"
 	ask kv "$tmp/job.yaml"

@@ -4,24 +4,19 @@
 # tests/run.sh.
 
 setup() {
-	tmp=$(mktemp -d)
+	tmp=$BATS_TEST_TMPDIR
 	unset NO_COLOR COLUMNS
 	TERM=xterm
 	export TERM
-}
-
-teardown() {
-	chmod -R u+rwx "$tmp"
-	rm -rf "$tmp"
 }
 
 # ask WORD...: run ridge; status, out and err hold what it said
 ask() {
 	status=0
 	"$RIDGE" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
-	out=$(cat "$tmp/out")
-	err=$(cat "$tmp/err")
-	asked="ridge $(printf '%.500s' "$*")"
+	out=$(<"$tmp/out")
+	err=$(<"$tmp/err")
+	printf -v asked '%.500s' "ridge $*"
 }
 
 # ask_with TEXT WORD...: the same with TEXT on standard input
@@ -30,9 +25,9 @@ ask_with() {
 	shift
 	status=0
 	"$RIDGE" "$@" >"$tmp/out" 2>"$tmp/err" <"$tmp/in" || status=$?
-	out=$(cat "$tmp/out")
-	err=$(cat "$tmp/err")
-	asked="ridge $(printf '%.500s' "$*")"
+	out=$(<"$tmp/out")
+	err=$(<"$tmp/err")
+	printf -v asked '%.500s' "ridge $*"
 }
 
 complain() {
@@ -72,12 +67,15 @@ is() {
 
 # leaves [-l]: standard output as lines `PATH<tab>VALUE`, one for each value of the JSON (-l: of each line) that it must be
 leaves() {
-	"$(dirname "$RIDGE")/tests/json" "$@" "$tmp/out" || complain "no JSON"
+	"${RIDGE%/*}/tests/json" "$@" "$tmp/out" || complain "no JSON"
 }
 
 # json_is PATH VALUE: one value of the JSON on standard output
 json_is() {
-	got=$(leaves | awk -F '\t' -v path="$1" '$1 == path { print $2; n++ } END { exit !n }') || complain "nothing at $1"
+	got=$'\n'$(leaves)
+	case $got in *$'\n'"$1"$'\t'*) ;; *) complain "nothing at $1" ;; esac
+	got=${got#*$'\n'"$1"$'\t'}
+	got=${got%%[$'\t\n']*}
 	[ "$got" = "$2" ] || complain "$1 should be $2, is $got"
 }
 

@@ -186,7 +186,7 @@ load helper
 		ulimit -v 30000
 		"$RIDGE" kv llama2-7b --sweep seq=1..100000+1 --json >"$tmp/out" 2>"$tmp/err"
 	) || status=$?
-	err=$(cat "$tmp/err")
+	err=$(<"$tmp/err")
 	[ "$status" -eq 0 ] || [ "$status" -eq 3 ] || complain "status $status"
 	[ "$status" -eq 0 ] || says "out of memory"
 }

@@ -19,7 +19,7 @@ files=tests/fixtures/measurement
 }
 
 @test "a measurement file on standard input" {
-	ask_with "$(cat $files/new.csv)" compare $files/base.csv - --get groups.1.change_frac
+	ask_with "$(<$files/new.csv)" compare $files/base.csv - --get groups.1.change_frac
 	answered 1
 }
 

@@ -155,7 +155,7 @@ esc=$(printf '\033')
 on_terminal() {
 	needs "the script(1) of util-linux" "make deps-test" script -qec true /dev/null
 	script -qec "$*" /dev/null </dev/null >"$tmp/out" 2>/dev/null
-	out=$(cat "$tmp/out")
+	out=$(<"$tmp/out")
 }
 
 @test "color: on a terminal, unless NO_COLOR or a dumb one" {

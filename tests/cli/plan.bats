@@ -182,13 +182,13 @@ same_as_train() {
 	plan="llama3-70b --system dgx-h100 --global-batch 1024 --tokens 100B --gpus 128..512"
 	for front in time:gpus cost:time energy:time; do
 		# shellcheck disable=SC2086 # words
-		ask plan train $plan --pareto $front --plot "$BATS_TEST_TMPDIR/front.gp"
+		ask plan train $plan --pareto $front --plot "$tmp/front.gp"
 		[ "$status" -eq 0 ]
-		grep -q "'front'" "$BATS_TEST_TMPDIR/front.gp"
+		grep -q "'front'" "$tmp/front.gp"
 	done
-	ask plan train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --plot "$BATS_TEST_TMPDIR/rows.gp"
+	ask plan train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --plot "$tmp/rows.gp"
 	[ "$status" -eq 0 ]
-	grep -q "limit of the GPU" "$BATS_TEST_TMPDIR/rows.gp"
+	grep -q "limit of the GPU" "$tmp/rows.gp"
 }
 
 @test "what runs today is what train says, and a change what train says of it" {
@@ -219,10 +219,10 @@ same_as_train() {
 	# shellcheck disable=SC2086 # words
 	[ "$("$RIDGE" plan train $plan --groups --top 4 --csv --table layouts | awk -F, 'NR > 1 { print $1 }' | tr -d '\n')" = abcd ]
 	# shellcheck disable=SC2086
-	"$RIDGE" plan train $plan --emit megatron --emit-rank 2 -o "$BATS_TEST_TMPDIR/run.sh"
+	"$RIDGE" plan train $plan --emit megatron --emit-rank 2 -o "$tmp/run.sh"
 	tp=$("$RIDGE" plan train $plan --get layouts.1.layout | sed -n 's/.*tp=\([0-9]*\).*/\1/p')
-	grep -q -- "--tensor-model-parallel-size $tp" "$BATS_TEST_TMPDIR/run.sh"
-	sh -n "$BATS_TEST_TMPDIR/run.sh"
+	grep -q -- "--tensor-model-parallel-size $tp" "$tmp/run.sh"
+	sh -n "$tmp/run.sh"
 	# shellcheck disable=SC2086
 	ask plan train $plan --emit megatron --emit-rank 11
 	refused
@@ -243,7 +243,7 @@ same_as_train() {
 		--dtype bf16,fp8 --optimizer adam,lion,adagrad,sgd --grad-dtype bf16,fp32 --dispatcher plain,dedup
 	refused
 	says "more than 1e7 layouts"
-	"$RIDGE" plan train deepseek-v3 --system dgx-h100 --gpus 2048 --global-batch 15360 --all >"$BATS_TEST_TMPDIR/out" 2>&1 &
+	"$RIDGE" plan train deepseek-v3 --system dgx-h100 --gpus 2048 --global-batch 15360 --all >"$tmp/out" 2>&1 &
 	pid=$!
 	sleep 0.3
 	kill -INT $pid

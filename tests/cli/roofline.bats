@@ -145,7 +145,7 @@ estimated() {
 	ask scale --series "$tmp/series.csv" --get points.3.n_gpus
 	answered
 	[ "$out" = 64 ]
-	ask_with "$(cat "$tmp/series.csv")" scale --series -
+	ask_with "$(<"$tmp/series.csv")" scale --series -
 	answered
 	shows "scaling law  Amdahl's"
 	echo '[{"gpus": 8, "rate": 100}, {"gpus": 16, "rate": 190}]' >"$tmp/series.json"

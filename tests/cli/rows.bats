@@ -19,13 +19,18 @@ run() {
 
 # with HEADS ROW COLUMN=TEXT...: the row with these cells
 with() {
-	columns=$1 line=$2
+	local -a head cells
+	local IFS=, set i
+	read -ra head <<<"$1"
+	read -ra cells <<<"$2"
 	shift 2
-	for set; do
-		line=$(printf '%s\n' "$line" | awk -F, -v OFS=, -v heads="$columns" -v column="${set%%=*}" -v text="${set#*=}" '
-			{ n = split(heads, head, ","); for (i = 1; i <= n; i++) if (head[i] == column) $i = text; print }')
+	for i in "${!head[@]}"; do
+		cells[i]=${cells[i]-}
+		for set; do
+			[ "${head[i]}" != "${set%%=*}" ] || cells[i]=${set#*=}
+		done
 	done
-	printf '%s\n' "$line"
+	printf '%s\n' "${cells[*]}"
 }
 
 train_row=$(run | tail -n 1)
@@ -33,13 +38,13 @@ peak_row='a100-sxm4-80gb,peak,somebody,,measured,finetune,llama2-7b,6.7,A100,1,t
 
 # predictions FILE [KIND]: line, predicted and the reason for leaving it out, of each row
 predictions() {
+	: >"$tmp/p.csv" # nothing of an answer before
 	ask validate "$1" --predictions "$tmp/p.csv"
 	# names of peaks have a comma
 	awk -F, -v kind="$2" '
 		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		{ more = $3 ~ /^"/ }
 		kind == "" || $(at["kind"] + more) == kind { print $2 "\t" $(at["predicted"] + more) "\t" $NF }' "$tmp/p.csv"
-	rm -f "$tmp/p.csv"
 }
 
 # ratio KIND COLUMN=TEXT...: prediction of the run with these cells over that of the run without
@@ -129,7 +134,7 @@ refuses_nonsense() {
 	} >"$tmp/b.csv"
 	ask validate "$tmp/b.csv" --predictions "$tmp/p.csv"
 	answered
-	[ "$(grep -c grad_accum "$tmp/p.csv")" = 1 ] || complain "$(cat "$tmp/p.csv")"
+	[ "$(grep -c grad_accum "$tmp/p.csv")" = 1 ] || complain "$(<"$tmp/p.csv")"
 }
 
 @test "a model that was cut keeps the dense layers that the notes name" {
@@ -145,10 +150,10 @@ refuses_nonsense() {
 			"notes=w/o MTP"
 	} >"$tmp/d.csv"
 	predictions "$tmp/d.csv" memory >"$tmp/d.tsv"
-	awk -F '\t' '{ m[NR] = $2 } END { exit !(m[2] < 0.8 * m[1]) }' "$tmp/d.tsv" || complain "memory: $(cat "$tmp/d.tsv")"
+	awk -F '\t' '{ m[NR] = $2 } END { exit !(m[2] < 0.8 * m[1]) }' "$tmp/d.tsv" || complain "memory: $(<"$tmp/d.tsv")"
 	predictions "$tmp/d.csv" step >"$tmp/d.tsv"
 	awk -F '\t' '{ t[NR] = $2 } END { exit !(t[2] > 0 && t[2] < t[1] && t[3] < t[1]) }' "$tmp/d.tsv" ||
-		complain "steps: $(cat "$tmp/d.tsv")"
+		complain "steps: $(<"$tmp/d.tsv")"
 }
 
 @test "notes: overlap, context parallelism, capacity, loss" {
@@ -179,7 +184,7 @@ refuses_nonsense() {
 	ask validate "$tmp/w.csv" --predictions "$tmp/p.csv"
 	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["kind"] == "step" { print $at["framework"] }' "$tmp/p.csv" |
 		tr '\n' ' ' >"$tmp/w"
-	[ "$(cat "$tmp/w")" = "torchtitan torchtitan unlisted-fsdp megatron-core nemo " ] || complain "$(cat "$tmp/w")"
+	[ "$(<"$tmp/w")" = "torchtitan torchtitan unlisted-fsdp megatron-core nemo " ] || complain "$(<"$tmp/w")"
 }
 
 @test "an optimizer, an offload or a type that peaks depend on is read" {
@@ -197,7 +202,7 @@ refuses_nonsense() {
 	awk -F '\t' '
 		{ m[NR] = $2; if ($2 == "") bad = 1 }
 		END { exit !(!bad && m[2] < m[1] && m[3] < m[1] && m[4] > 1.5 * m[1] && m[5] < 0.6 * m[1] && m[7] < m[6]) }' "$tmp/o.tsv" ||
-		complain "$(cat "$tmp/o.tsv")"
+		complain "$(<"$tmp/o.tsv")"
 }
 
 serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,batch,concurrency,num_requests,isl,osl,out_tps_total,notes
@@ -227,5 +232,5 @@ serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,ba
 	shows "--isl 195 --osl 69"
 	predictions "$tmp/beams.csv" offline-throughput >"$tmp/beams.tsv"
 	awk -F '\t' '{ x[NR] = $2 } END { exit !(x[1] > 0 && x[1] < x[2] && x[3] > x[4] && x[4] > 0) }' "$tmp/beams.tsv" ||
-		complain "$(cat "$tmp/beams.tsv")"
+		complain "$(<"$tmp/beams.tsv")"
 }

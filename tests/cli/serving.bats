@@ -287,8 +287,8 @@ pasted() {
 			# shellcheck disable=SC2086
 			"$RIDGE" ${command%% *} llama3-70b --gpu h100 ${command#* } $how -q --get kv_capacity_token
 		done
-	done 2>&1 | sort -u >"$BATS_TEST_TMPDIR/capacities"
-	[ "$(cat "$BATS_TEST_TMPDIR/capacities")" = 1444352 ] || complain "$(cat "$BATS_TEST_TMPDIR/capacities")"
+	done 2>&1 | sort -u >"$tmp/capacities"
+	[ "$(<"$tmp/capacities")" = 1444352 ] || complain "$(<"$tmp/capacities")"
 }
 
 @test "a provider that no price is from is refused" {

@@ -131,7 +131,7 @@ falls() {
 	# shellcheck disable=SC2086
 	ask $step
 	answered
-	before=$(cat "$tmp/out")
+	before=$(<"$tmp/out")
 	# shellcheck disable=SC2086
 	ask $step --set gpu.peak.bf16=4500TFLOP/s
 	answered

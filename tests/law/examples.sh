@@ -34,9 +34,10 @@ while IFS=$tab read -r wanted line; do
 	fi
 done <"$lines"
 # jobs are examples too: each is answered by the command that it names
+names=$("$RIDGE" __names)
 for job in workloads/jobs/*.yaml; do
 	command=$(sed -n 's/^command: *//p' "$job")
-	"$RIDGE" __names | grep -qx -- "$command" || continue
+	printf '%s\n' "$names" | grep -qx -- "$command" || continue
 	"$RIDGE" "$command" "$job" >/dev/null 2>"$said"
 	got=$?
 	if [ "$got" -gt 1 ]; then
@@ -46,7 +47,7 @@ for job in workloads/jobs/*.yaml; do
 		status=1
 	fi
 done
-for command in $("$RIDGE" __names); do
+for command in $names; do
 	words=$(printf '%s' "$command" | tr - ' ')
 	if ! grep -q "^[0-3]$tab$words\( \|\$\)" "$lines"; then
 		echo "examples: 'ridge $command' has no example"

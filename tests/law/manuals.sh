@@ -29,18 +29,33 @@ for command in $commands; do
 	# every option and example of the program, and no page from before the last change
 	built=$BUILD/man/ridge-$command.1
 	if [ -f "$built" ]; then
-		"$RIDGE" "$command" --help | sed -n 's/^ *\(-[a-zA-Z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' | while read -r option; do
-			grep -q "^\.It .*Fl ..$option\( \|\$\)" "$built" || echo "$option"
-		done >"$BUILD/manuals.tmp"
-		while read -r option; do
+		for option in $("$RIDGE" "$command" --help | awk -v built="$built" '
+			BEGIN {
+				while ((getline line <built) > 0)
+					if (line ~ /^\.It .*Fl /) {
+						sub(/.*Fl ../, "", line)
+						sub(/ .*/, "", line)
+						listed[line]
+					}
+			}
+			match($0, /^ *(-[a-zA-Z], )?--[a-z0-9-]*/) {
+				option = substr($0, 1, RLENGTH)
+				sub(/.*--/, "", option)
+				if (!(option in listed))
+					print option
+			}'); do
 			fault "$built does not list --$option"
-		done <"$BUILD/manuals.tmp"
-		rm -f "$BUILD/manuals.tmp"
+		done
 	fi
 done
 
-# words of every --help
+# words of every --help; --old is of `ridge help answers`
 options=$(for command in $commands; do "$RIDGE" "$command" --help; done | grep -oE -- '--[a-z0-9][a-z0-9-]*' | sort -u)
+options=$(printf '%s\n' "$options" --help --version --old)
+# unknown WORDS: lines of standard input that are no line of WORDS
+unknown() {
+	words=$1 awk 'BEGIN { n = split(ENVIRON["words"], w, "\n"); for (i = 1; i <= n; i++) known[w[i]] } !($0 in known) && !said[$0]++'
+}
 for page in man/*.[1-9]; do
 	name=$(basename "$page")
 	case $name in
@@ -50,30 +65,20 @@ for page in man/*.[1-9]; do
 		printf '%s\n' "$commands" | grep -qx -- "$command" || fault "$page: there is no command '$command'"
 		;;
 	esac
-	# long options: .Fl \-name, .Fl -name, \-\-name, --name; --old is of `ridge help answers`
-	sed -e 's/\\-/-/g' "$page" | grep -oE -- '(Fl -|--)[a-z0-9][a-z0-9-]*' | sed -e 's/^Fl -/--/' | sort -u | while read -r option; do
-		printf '%s\n' "$options" --help --version --old | grep -qx -- "$option" || echo "$option"
-	done >"$BUILD/manuals.tmp"
-	while read -r option; do
+	# long options: .Fl \-name, .Fl -name, \-\-name, --name
+	for option in $(sed -e 's/\\-/-/g' "$page" | grep -oE -- '(Fl -|--)[a-z0-9][a-z0-9-]*' | sed -e 's/^Fl -/--/' | unknown "$options"); do
 		fault "$page mentions $option, which no command has"
-	done <"$BUILD/manuals.tmp"
-	rm -f "$BUILD/manuals.tmp"
+	done
 	# commands: .Ic ridge NAME, .Nm ridge NAME, $ ridge NAME
-	grep -oE '(Ic|Nm|\$) ridge [a-z]+' "$page" | sed 's/.* //' | sort -u | while read -r command; do
-		printf '%s\n' "$commands" help | grep -qx -- "$command" || echo "$command"
-	done >"$BUILD/manuals.tmp"
-	while read -r command; do
+	for command in $(grep -oE '(Ic|Nm|\$) ridge [a-z]+' "$page" | sed 's/.* //' | unknown "$commands
+help"); do
 		fault "$page mentions 'ridge $command', but there is no such command"
-	done <"$BUILD/manuals.tmp"
-	rm -f "$BUILD/manuals.tmp"
+	done
 	# pages of ours that it refers to
-	sed -n 's/^\.Xr \(ridge[a-z-]*\) \([0-9]\).*/\1.\2/p' "$page" | sort -u | while read -r other; do
-		[ -f "man/$other" ] || echo "$other"
-	done >"$BUILD/manuals.tmp"
-	while read -r other; do
-		fault "$page refers to $other, which does not exist"
-	done <"$BUILD/manuals.tmp"
-	rm -f "$BUILD/manuals.tmp"
+	# shellcheck disable=SC2013 # words are lines
+	for other in $(sed -n 's/^\.Xr \(ridge[a-z-]*\) \([0-9]\).*/\1.\2/p' "$page" | sort -u); do
+		[ -f "man/$other" ] || fault "$page refers to $other, which does not exist"
+	done
 	# lines of examples in its text, except those that measure, write, or read files that only users have
 	sed -n 's/^\.Dl \$ ridge //p' "$page" | grep -v -E '^bench|[|>]|--install|(^|[ /])(mine|steps|base|new|config)\.(jsonl|csv|json)' >"$BUILD/manuals.tmp"
 	while read -r line; do

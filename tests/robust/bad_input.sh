@@ -21,17 +21,18 @@ judge() {
 	why=
 	timeout $limit bash -c "$3" >"$W/.out" 2>"$W/.err" </dev/null
 	s=$?
+	err=$(<"$W/.err")
 	[ $s -lt 124 ] || why="$why CRASH-OR-HANG"
 	[ $s -eq "$2" ] || why="$why status=$s"
-	! grep -qE 'AddressSanitizer|runtime error|LeakSanitizer' "$W/.err" || why="$why SANITIZER"
+	[[ ! $err =~ AddressSanitizer|runtime\ error|LeakSanitizer ]] || why="$why SANITIZER"
 	if [ "$1" = T ]; then
 		:
 	elif [ $s = 2 ] || [ $s = 3 ] || [ "$1" = L ]; then
 		[ "$1" != t ] || [ ! -s "$W/.out" ] || why="$why stdout-not-empty"
-		grep -qE 'error:|usage:' "$W/.err" || why="$why no-error-text"
-		grep -qE 'hint: |usage:' "$W/.err" || why="$why no-hint"
+		[[ $err =~ error:|usage: ]] || why="$why no-error-text"
+		[[ $err =~ hint:\ |usage: ]] || why="$why no-hint"
 	else
-		! grep -q 'error:' "$W/.err" || why="$why error-text"
+		[[ $err != *error:* ]] || why="$why error-text"
 		! grep -qwE -e '-?nan|-?inf|unlimited' "$W/.out" || why="$why nan-or-inf"
 	fi
 	if [ -z "$why" ]; then

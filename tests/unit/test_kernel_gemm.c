@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "model/kernel/kernel.h"
+#include "model/kernel/parts.h"
 
 #include <check.h>
 #include <string.h>
@@ -109,6 +110,57 @@ START_TEST(test_sheet_changes_nothing)
 }
 END_TEST
 
+/* Extra and blended time of a product cut that way. */
+static double
+cut_s(const struct tiles *w, const struct tile *t)
+{
+	const struct tile_times times = tile_times(NULL, w, t);
+
+	return times.extra_s + blend_time(NULL, w->fit, times.arithmetic_s, times.feed_s, w->traffic_s);
+}
+
+/* No tile is faster than the chosen one, whatever the exponent: those that bounds leave out lose. */
+START_TEST(test_best_tile)
+{
+	static const double norms[] = {0, 0.7, 1, 1.3, 2, 2.6, 3, 3.5, 4, 5.7, 8, 12};
+	const struct vector *v = &vectors[_i];
+	struct calibration c = calibration_of(parameters_of(v->id));
+	struct gemm_calibration *p = &c.gemm[DTYPE_BF16];
+
+	for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) {
+		p->norm = norms[i] > 0 ? number(norms[i]) : (struct datum){0};
+		p->wave_frac = number(norms[i] / 12);
+		const double flop_per_s = 0.8 * c.ref_peak_flop_per_s.value,
+		             least_s = 2 * (v->m * v->k + v->n * v->k) / c.ref_mem_byte_per_s.value;
+		const struct tiles w = {.n_groups = 1,
+		    .m = v->m,
+		    .n = v->n,
+		    .k = v->k,
+		    .a_byte = 2,
+		    .w_byte = 2,
+		    .n_sms = c.ref_n_sms,
+		    .flop_per_s = flop_per_s,
+		    .traffic_s = least_s,
+		    .fit = p};
+		const struct tile best = tile_best(&w);
+		const double best_s = cut_s(&w, &best);
+
+		for (double tile_m = 16; tile_m <= 256 && (tile_m == 16 || tile_m < 2 * w.m); tile_m *= 2)
+			for (double tile_n = 32; tile_n <= 256 && (tile_n == 32 || tile_n < 2 * w.n); tile_n *= 2) {
+				const double n_tiles = ceil(w.m / tile_m) * ceil(w.n / tile_n);
+
+				for (double parts = 1; parts <= 32 && tile_m * tile_n < 256 * 256; parts *= 2) {
+					if (parts > 1 && (w.k / parts < 128 || n_tiles * parts > 4 * w.n_sms.value))
+						break;
+					const struct tile tile = {tile_m, tile_n, parts};
+					ck_assert_msg(best_s <= cut_s(&w, &tile) * (1 + 1e-12),
+					    "norm %g: %g x %g, %g parts", norms[i], tile_m, tile_n, parts);
+				}
+			}
+	}
+}
+END_TEST
+
 START_TEST(test_rules)
 {
 	struct calibration c = calibration_of(parameters_of("h100_sxm"));
@@ -164,6 +216,7 @@ kernel_gemm_suite(void)
 	TCase *t = tcase_create("kernel_gemm");
 
 	tcase_add_loop_test(t, test_vector, 0, N_VECTORS);
+	tcase_add_loop_test(t, test_best_tile, 0, N_VECTORS);
 	tcase_add_test(t, test_sheet_changes_nothing);
 	tcase_add_test(t, test_rules);
 	tcase_add_test(t, test_quantise);

@@ -60,6 +60,9 @@ tile_times(struct sheet *sh, const struct tiles *w, const struct tile *t)
 
 enum { N_MS = 5, N_NS = 4, N_SPLITS = 6, MOST_TILES = N_MS * N_NS * N_SPLITS };
 static const double tile_ms[N_MS] = {16, 32, 64, 128, 256}, tile_ns[N_NS] = {32, 64, 128, 256};
+/* 1 / tile_ms, 1 / tile_ns: exact, and a division less */
+static const double per_tile_ms[N_MS] = {0x1p-4, 0x1p-5, 0x1p-6, 0x1p-7, 0x1p-8},
+                    per_tile_ns[N_NS] = {0x1p-5, 0x1p-6, 0x1p-7, 0x1p-8};
 
 /* Terms that do not depend on the tile, and those of a depth. */
 struct search {
@@ -113,7 +116,7 @@ static int
 add_splits(const struct search *s, struct cut c, double n_tiles, struct cut *cuts, int n)
 {
 	const double tile_m = tile_ms[c.m], tile_n = tile_ns[c.n], tile_flop = 2 * tile_m * tile_n,
-	             tile_cost = 1 + 0.64 * (1 / tile_m + 1 / tile_n),
+	             tile_cost = 1 + 0.64 * (per_tile_ms[c.m] + per_tile_ns[c.n]),
 	             tile_byte = kernel_least(tile_m, s->m) * s->a_byte + kernel_least(tile_n, s->fed_n) * s->w_byte;
 
 	for (; c.split < s->n_depths; c.split++) {
@@ -144,10 +147,10 @@ all_cuts(const struct search *s, struct cut *cuts)
 	int n = 0;
 
 	do
-		n_columns[n_ns] = kernel_up(s->n / tile_ns[n_ns]);
+		n_columns[n_ns] = kernel_up(s->n * per_tile_ns[n_ns]);
 	while (++n_ns < N_NS && tile_ns[n_ns] < 2 * s->n);
 	for (short i = 0; i < n_ms && (i == 0 || tile_ms[i] < 2 * s->m); i++) {
-		const double n_rows = s->n_groups * kernel_up(s->m / tile_ms[i]);
+		const double n_rows = s->n_groups * kernel_up(s->m * per_tile_ms[i]);
 		for (short j = first; j < n_ns; j++)
 			if (i < N_MS - 1 || j < N_NS - 1)
 				n = add_splits(s, (struct cut){.m = i, .n = j}, n_rows * n_columns[j], cuts, n);
@@ -184,15 +187,69 @@ least_time(const struct search *s, const struct cut *c)
 	return c->extra_s + c->longest_s * sqrt(sqrt(a * a * a * a + f * f * f * f + t * t * t * t));
 }
 
+/* x^norm between the whole powers whole and whole + 1, share on the way from one to the other: it is their geometric
+ * mean, which lies between their harmonic and their arithmetic one. */
+struct between {
+	int whole;
+	double share;
+};
+
+static struct between
+between_of(double norm)
+{
+	const int whole = (int)kernel_least(norm, 8);
+
+	return (struct between){whole, norm - whole};
+}
+
+static double
+whole_power(double x, int whole)
+{
+	double product = x;
+
+	while (--whole > 0)
+		product *= x;
+	return product;
+}
+
+static double
+power_at_least(double x, struct between b)
+{
+	return whole_power(x, b.whole) * x / ((1 - b.share) * x + b.share);
+}
+
+static double
+power_at_most(double x, struct between b)
+{
+	return whole_power(x, b.whole) * (1 - b.share + b.share * x);
+}
+
+/* That cut_time is not below best_s, without its powers; what rounding leaves open is open. */
+static bool
+no_better(const struct search *s, struct between b, const struct cut *c, double best_s)
+{
+	if (c->least_s >= best_s)
+		return true;
+	if (s->norm < 1 || s->norm > 8)
+		return false;
+	const double share = 1 / c->longest_s, room = (best_s - c->extra_s) * share;
+	const double sum = power_at_least(c->arithmetic_s * share, b) + power_at_least(c->feed_s * share, b) +
+	    power_at_least(s->traffic_s * share, b);
+	return sum > power_at_most(room, b) * (1 + 1e-9);
+}
+
 /* The one that promises most. */
 static int
 most_promising(const struct search *s, const struct cut *cuts, int n)
 {
+	double least_s = INFINITY; /* not cuts[best].least_s, for which each comparison would wait */
 	int best = 0;
 
-	for (int i = 1; i < n; i++)
-		if (cuts[i].least_s < cuts[best].least_s)
+	for (int i = 0; i < n; i++)
+		if (cuts[i].least_s < least_s) {
+			least_s = cuts[i].least_s;
 			best = i;
+		}
 	double best_s = least_time(s, &cuts[best]);
 	for (int i = 0; i < n; i++) {
 		const double s_least = cuts[i].least_s < best_s ? least_time(s, &cuts[i]) : best_s;
@@ -215,10 +272,11 @@ tile_best(const struct tiles *w)
 	assert(n > 0); /* the smallest tile always counts */
 	int best = most_promising(s, cuts, n);
 	const int first = best;
+	const struct between norm = between_of(s->norm);
 	double best_s = cut_time(s, &cuts[best]);
 
 	for (int i = 0; i < n; i++) {
-		if (i == first || cuts[i].least_s >= best_s || least_time(s, &cuts[i]) >= best_s)
+		if (i == first || no_better(s, norm, &cuts[i], best_s))
 			continue;
 		const double cut_s = cut_time(s, &cuts[i]);
 		if (cut_s < best_s) {
@@ -398,9 +456,13 @@ in_whole_waves(const struct gemm_calibration *p)
 double
 gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t)
 {
-	const struct gemm_calibration whole = in_whole_waves(&c->gemm[t]);
-	const struct gemm_calibration *p = shape->whole_waves ? &whole : &c->gemm[t];
+	const struct gemm_calibration *p = &c->gemm[t];
+	struct gemm_calibration whole;
 
+	if (shape->whole_waves) {
+		whole = in_whole_waves(p);
+		p = &whole;
+	}
 	CALL(sh, traffic_s, traffic_time(sh, shape, c, p));
 	CALL(sh, arithmetic_flop_per_s, arithmetic_rate(sh, shape, p));
 	const struct tiles tiles = {.n_groups = 1,

@@ -22,21 +22,30 @@ enum { WIDTH = 118 };
 
 struct page {
 	struct arena *arena;
-	const char *text;
-	size_t column, indent;
+	char *text;
+	size_t length, room, column, indent;
 };
 
 static void
 put(struct page *p, const char *text)
 {
-	p->text = arena_printf(p->arena, "%s%s", p->text, text);
-	p->column += strlen(text);
+	const size_t n = strlen(text);
+
+	if (p->length + n + 1 > p->room) {
+		p->room = 2 * (p->length + n + 1);
+		p->text = arena_grow(p->arena, p->text, p->length, p->room, 1);
+	}
+	memcpy(p->text + p->length, text, n + 1);
+	p->length += n;
+	p->column += n;
 }
 
 static void
 new_line(struct page *p, size_t indent)
 {
-	p->text = arena_printf(p->arena, "%s\n%*s", p->text, (int)indent, "");
+	put(p, "\n");
+	for (size_t i = 0; i < indent; i++)
+		put(p, " ");
 	p->column = indent;
 }
 
@@ -134,7 +143,7 @@ holds_maps(const struct node *n)
 char *
 calibration_layout(struct arena *a, const struct node *root)
 {
-	struct page p = {a, "", 0, 0};
+	struct page p = {.arena = a};
 
 	for (size_t i = 0; i < root->n; i++) {
 		const struct node *n = root->items[i];
@@ -157,7 +166,8 @@ calibration_layout(struct arena *a, const struct node *root)
 		}
 		new_line(&p, 0);
 	}
-	return arena_text(a, p.text);
+	put(&p, "");
+	return p.text;
 }
 
 /* --- fitted -------------------------------------------------------------------------------------------------- */
