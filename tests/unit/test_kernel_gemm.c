@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "model/kernel/kernel.h"
-#include "model/kernel/parts.h"
 
 #include <check.h>
 #include <string.h>
