@@ -71,9 +71,9 @@ train_dispatch(struct sheet *sh, const struct train_job *job, const struct block
  * computation beside it (SMs, memory, power): fitted to 442 published training steps, flat around these values.
  */
 static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.55;
-/* Posting of one step of ring attention, by a host and from a CUDA graph (fitted to five published runs of two GPUs
- * with cp=8); its backward pass sends twice. */
-static const double RING_STEP_S = 40e-6, RING_GRAPH_STEP_S = 20e-6;
+/* Posting of one step of ring attention, by a host and from a CUDA graph (fitted to five published runs, both GPUs
+ * alike, with cp=8); its backward pass sends twice. */
+static const double RING_STEP_S = 40e-6, RING_GRAPH_STEP_S = 17e-6;
 /* Of a query element and step: results are added to an fp32 sum of the outputs and to the queries' gradients, and where
  * half of the queries take part they are copied (Transformer Engine, context_parallel.py). */
 static const double RING_MERGE_BYTE = 16;
