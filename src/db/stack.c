@@ -112,6 +112,7 @@ static const struct field adapter_fields[] = {
     FLAG("dropout", adapter_dropout, "LoRA dropout on by default"),
     FLAG("fused_qkv", fused_qkv_adapters, "one adapter kernel for q, k and v: always three copies"),
     FLAG("quantised_base", quantised_base, "supports a quantized base (QLoRA)"),
+    FLAG("fp8", fp8_frozen, "with fp8 GEMMs, frozen weights are stored and attention runs in fp8"),
     FLAG("fused_casts", fused_casts, "inputs cast inside the adapter kernels, without a copy"),
     FLAG("casts_rest", casts_for_quantised, "k-bit training casts unquantized parameters to fp32"),
 };

@@ -225,6 +225,10 @@ agrees() {
 	[ "$out" = 0$'\n'1$'\n'1$'\n'1 ] || complain "regret of the best"
 	ask validate "$tmp/best.csv" --plan --get judged.0.group,judged.1.group,judged.1.meets_all_frac
 	[ "$out" = all$'\n'experts$'\n'1 ] || complain "groups: $out"
+	# a micro-batch that contradicts the steps it is accumulated over is open
+	awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 1 { $at["grad_accum"] = 2 } { print }' "$tmp/one.csv" >"$tmp/odd.csv"
+	ask validate "$tmp/odd.csv" --plan --get plans.0.layout,plans.0.best_share_frac
+	[ "$out" = "${best}"$'\n'1 ] || complain "contradiction: $out"
 	# a layout that the launcher refuses
 	awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 1 {
 		$at["gbs"] = 12

@@ -656,6 +656,33 @@ START_TEST(ring_transient)
 }
 END_TEST
 
+/* Transformer Engine keeps no input of a frozen weight that has no adapter, and no gradient of its shape; where
+ * MLPerf's runs compute attention in fp8, its tensors are kept so. */
+START_TEST(frozen_megatron)
+{
+	struct stack stack = megatron_core();
+	struct memory_use use;
+	struct model m;
+
+	stack.adapter_byte = number(2);
+	stack.workspace_byte = number(0);
+	make_model(&m, &llama3_8b);
+	struct memory_job job = job_of(&m, &stack, 1, 4096);
+	job.lora_rank = number(8);
+	job.targets = 1u << TARGET_Q | 1u << TARGET_V;
+	const double inputs = 2 * 4096 + 2 * 14336, adapters = 2 * 2 * 8;
+	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]), 139400 - inputs + adapters);
+	memory_at(NULL, &job, 0, MOMENT_BACKWARD, &use);
+	ck_assert_double_eq(use.buffers, transients[0].per_token * 4096);
+	job.dtype = DTYPE_FP8;
+	/* the output map has no adapter: its 8-bit input is not kept either */
+	const double narrow = 120968 - (4096 + 14336) - 4096 + adapters;
+	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]), narrow);
+	stack.fp8_frozen = true;
+	ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.blocks[0]), narrow - (2 * 4096 + 2 * 1024));
+}
+END_TEST
+
 /* Bytes of one weight under quantised training: 16-bit parameters and their copies, or the copies alone. */
 static const struct {
 	enum dtype dtype;
@@ -1264,6 +1291,7 @@ memory_suite(void)
 	LOOP(megatron_budgets, budgets);
 	LOOP(megatron_transients, transients);
 	tcase_add_test(c, ring_transient);
+	tcase_add_test(c, frozen_megatron);
 	LOOP(quantised_weights, elements);
 	LOOP(torchtitan, titan);
 	LOOP(torchtune, tune);

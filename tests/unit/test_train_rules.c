@@ -54,6 +54,35 @@ START_TEST(slowest_stage_has_its_own_layers)
 }
 END_TEST
 
+/* A ring adds up partial results at every step, whatever its messages take; a CUDA graph posts them faster. */
+START_TEST(ring_adds_up)
+{
+	struct scene s, g;
+	struct train_job *eager = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
+	struct train_job *graphs = scene_of(&g, &LLAMA_8B, ON_H100, TUNED_GRAPHS, 8);
+	struct train_terms one, two;
+
+	eager->layout.cp = graphs->layout.cp = 4;
+	eager->seq_length = graphs->seq_length = 8192;
+	train_layer(NULL, eager, &s.w.blocks[0], &one);
+	train_layer(NULL, graphs, &g.w.blocks[0], &two);
+	NEAR(one.cp_s - two.cp_s, 3 * 3 * 23e-6);
+	/* rows of the attention kernel start once for each part of the keys */
+	const double parts_s = one.attention_forward_s;
+	eager->context = CONTEXT_HEADS;
+	train_layer(NULL, eager, &s.w.blocks[0], &one);
+	const double starts_s =
+	    eager->stack->sigma.value * 8192 / 4 * 32 / 128 * s.c.context.block_s.value / s.c.ref_n_sms.value;
+	NEAR(parts_s - one.attention_forward_s, 0.75 * 3 * starts_s);
+	eager->context = CONTEXT_RING;
+	train_layer(NULL, eager, &s.w.blocks[0], &one);
+	eager->n_sequences *= 2;
+	train_layer(NULL, eager, &s.w.blocks[0], &two);
+	ck_assert_double_ge(
+	    two.cp_s - one.cp_s, 3 * 16 * 2048 * 4096 / s.c.gemm[DTYPE_BF16].mem_byte_per_s.value * 0.9);
+}
+END_TEST
+
 /* Equal stages: the last one has the head beside them.  126 layers on 16 x 8 chunks: embedding and head count. */
 START_TEST(ends_of_a_pipeline)
 {
@@ -572,6 +601,7 @@ train_rules_suite(void)
 
 	tcase_add_test(t, bubble_of_equal_stages);
 	tcase_add_test(t, slowest_stage_has_its_own_layers);
+	tcase_add_test(t, ring_adds_up);
 	tcase_add_test(t, ends_of_a_pipeline);
 	tcase_add_test(t, mlp_again_is_the_dense_one);
 	tcase_add_test(t, waves_of_old_libraries);

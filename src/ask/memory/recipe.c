@@ -31,9 +31,13 @@ memory_bind_precision(struct run *r, const struct memory_question *q, const stru
 	job->weight_copies = copies_of(gpu, job->dtype);
 	memory_quantise(job, memory_quant(q->training->quant.text));
 	run_reads(r, &q->training->quant, NULL);
-	/* what travels in 8 bits is stored in 8 bits */
+	/* what travels in 8 bits is stored in 8 bits; a frozen weight is transposed when its product needs it
+	 * (Megatron-Core, disable_parameter_transpose_cache) */
+	const bool frozen = job->lora_rank.value > 0;
 	job->quantised_parameters = q->training->fp8_params ||
-	    (job->stack->time.gathers_fp8 && job->dtype == DTYPE_FP8 && !(job->lora_rank.value > 0));
+	    (job->dtype == DTYPE_FP8 && (frozen ? job->stack->fp8_frozen : job->stack->time.gathers_fp8));
+	if (job->quantised_parameters && frozen)
+		job->weight_copies = 1;
 	if (job->quantised_parameters && (dtype_byte(job->dtype) >= 2 || job->dtype == DTYPE_NVFP4))
 		return memory_refuse(
 		    r, asked.from, "--fp8-params needs --dtype fp8 or mxfp8", "leave --fp8-params out");

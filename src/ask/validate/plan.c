@@ -126,6 +126,16 @@ see(const struct layout_space *s, const struct layout_row *row, const struct tra
 	train_answer(&ask, &t->bound.doubts, &out->answer);
 }
 
+/* Whether the micro-batch is not known: left out, or at odds with the global batch and the steps that accumulate it. */
+static bool
+leaves_batch_open(const struct validate_row *row)
+{
+	const double n = row_number(row, "mbs") * row_number(row, "grad_accum") * row_number(row, "dp");
+	const double gbs = row_number(row, "gbs");
+
+	return isnan(row_number(row, "mbs")) || (n > 0 && gbs > 0 && n != gbs);
+}
+
 /* The layout that ran.  What the row leaves open is as fast as can be: chunks of a stage, micro-batch, recomputation.
  */
 static void
@@ -133,7 +143,7 @@ settle(struct arena *a, const struct layout_space *own, const struct train_row *
 {
 	const struct validate_row *row = t->published.row;
 	const bool any_vp = isnan(row_number(row, "vp")) && t->bound.memory.layout.pp > 1;
-	const bool any_batch = isnan(row_number(row, "mbs")), any_policy = !row_text(row, "recompute");
+	const bool any_batch = leaves_batch_open(row), any_policy = !row_text(row, "recompute");
 	struct layout_space s = *own;
 	struct layout_result found = {0};
 

@@ -51,6 +51,26 @@ cast_byte(const struct memory_job *job)
 	return job->stack->adapter_byte.value > 2 && !job->stack->fused_casts ? 4 : 0;
 }
 
+/* A product keeps its input for the weight's gradient: the weight's own or its adapter's.  Some libraries keep it for
+ * frozen quantized weights too; where they keep it in fp32, that copy replaces all others.  An adapter behind dropout
+ * keeps what dropout left of it, and one of a wider type its cast: both are counted with the adapter, and nothing else
+ * needs the input. */
+static bool
+reads_input(const struct memory_job *job)
+{
+	return !job->adapter_dropout && !(cast_byte(job) > 0);
+}
+
+static bool
+keeps_input(const struct memory_job *job, bool adapted)
+{
+	if (!job_is_lora(job))
+		return true;
+	if (job->quant != QUANT_NONE && job->stack->keeps_fp32_inputs)
+		return false;
+	return adapted || (job->quant != QUANT_NONE && job->stack->keeps_quantised_inputs);
+}
+
 /* Context parallelism keeps a second copy of attention's output: the tensor before the all-to-all, or the second cast
  * of the ring's fp32 sum.  `own`: attention's tensors are read off its operators. */
 static struct traits
@@ -64,7 +84,7 @@ traits_of(const struct memory_job *job, bool own)
 	    .float_byte = 4,
 	    .n_norm_copies = eager ? 2 + trained : 1,
 	    .n_outputs = own && job->layout.cp > 1 ? 2 : 1,
-	    .copy_byte = job_is_quantised(job) ? job_input_byte(job) : 0,
+	    .copy_byte = job_is_quantised(job) && keeps_input(job, job_adapts(job, TARGET_O)) ? job_input_byte(job) : 0,
 	    .lse_byte = job->flash ? 4 : 0,
 	    .n_scores = job_is_capped(job) ? 3 : 2,
 	    .mask_byte = job->dropout,
@@ -112,26 +132,6 @@ add(struct list *l, enum keep keep, const char *title, double width, unsigned mo
 
 #define AGAIN(m) (1u << MODULE_##m)
 
-/* A product keeps its input for the weight's gradient: the weight's own or its adapter's.  Some libraries keep it for
- * frozen quantized weights too; where they keep it in fp32, that copy replaces all others.  An adapter behind dropout
- * keeps what dropout left of it, and one of a wider type its cast: both are counted with the adapter, and nothing else
- * needs the input. */
-static bool
-reads_input(const struct memory_job *job)
-{
-	return !job->adapter_dropout && !(cast_byte(job) > 0);
-}
-
-static bool
-keeps_input(const struct memory_job *job, bool adapted)
-{
-	if (!job_is_lora(job))
-		return true;
-	if (job->quant != QUANT_NONE && job->stack->keeps_fp32_inputs)
-		return false;
-	return adapted || (job->quant != QUANT_NONE && job->stack->keeps_quantised_inputs);
-}
-
 /* Whether what the layer's first maps of these kinds read is kept for an adapter.  Lists of fused adapters were fitted
  * with the input. */
 static bool
@@ -159,10 +159,11 @@ keep_entrance(struct list *l, bool feed)
 	if (l->own[l->part]) {
 		add(l, KEEP_PLAIN, "input of the norm", stream, 0);
 		add(l, KEEP_FLOAT, "scale of the norm", 1 / l->norm_shards, 0);
-		add(l, experts ? KEEP_PLAIN : KEEP_OPERAND, "normalized stream", stream,
-		    experts || (!feed && attention_is_latent(&block->attention)) ? AGAIN(LAYERNORM)
-		        : feed                                                   ? AGAIN(MLP)
-		                                                                 : 0);
+		if (first_input_kept(l->job, feed))
+			add(l, experts ? KEEP_PLAIN : KEEP_OPERAND, "normalized stream", stream,
+			    experts || (!feed && attention_is_latent(&block->attention)) ? AGAIN(LAYERNORM)
+			        : feed                                                   ? AGAIN(MLP)
+			                                                                 : 0);
 	} else {
 		add(l, KEEP_NORMS, "norms", layer_norms(l->layer)->copies.value / 2 * stream, 0);
 		if (first_input_kept(l->job, feed))
@@ -174,6 +175,13 @@ keep_entrance(struct list *l, bool feed)
 }
 
 /* --- attention ------------------------------------------------------------------------------------------- */
+
+/* What the attention kernel reads and writes is kept as it is, which is also what the output map reads. */
+static bool
+fp8_attention(const struct memory_job *job)
+{
+	return job_is_lora(job) && job->dtype == DTYPE_FP8 && job->stack->fp8_frozen;
+}
 
 /* Queries and keys are kept after the rotary embedding, which keeps only its angles; values are copied out of the fused
  * buffer, which is then freed, or stay a view of its whole.  Of latent attention the up-projections' outputs are freed:
@@ -188,18 +196,19 @@ keep_attention(struct list *l, const struct layer_op *op)
 	const double queries = width_local(op->n, l->tp), n_keys = width_local(kv, l->tp);
 	const double keys = n_keys * op->n.size, values = n_keys * op->k.size;
 	const unsigned again = attention_is_latent(a) ? AGAIN(MLA_UP_PROJ) : 0;
+	const enum keep keep = fp8_attention(job) ? KEEP_OPERAND : KEEP_PLAIN;
 
 	l->part = OF_MIXER;
 	if (a->qk_norm && job_is_megatron(job)) {
 		add(l, KEEP_PLAIN, "queries and keys before their norms", queries + keys, 0);
 		add(l, KEEP_FLOAT, "scales of their norms", heads + n_keys, 0);
 	}
-	add(l, KEEP_PLAIN, "queries", queries, again);
-	add(l, KEEP_PLAIN, "keys", keys, again);
-	add(l, KEEP_PLAIN, "values", values, again);
+	add(l, keep, "queries", queries, again);
+	add(l, keep, "keys", keys, again);
+	add(l, keep, "values", values, again);
 	if (job->stack->v_view && !l->own[OF_MIXER])
 		add(l, KEEP_PLAIN, "fused queries and values", queries + width_local(op->k, l->tp), 0);
-	add(l, KEEP_OUTPUT, "output of attention", heads * op->k.size, 0);
+	add(l, fp8_attention(job) ? KEEP_OPERAND : KEEP_OUTPUT, "output of attention", heads * op->k.size, 0);
 	add(l, KEEP_LOG_SUM_EXP, "log-sum-exp", heads, AGAIN(CORE_ATTN));
 	if (!job->flash || job_is_capped(job))
 		add(l, KEEP_SCORES, "scores", heads * job->seq.value, AGAIN(CORE_ATTN));
@@ -268,7 +277,7 @@ keep_feed(struct list *l, const struct layer_op *op)
 		add(l, KEEP_PLAIN, op->title, n * width_local(op->n, shards), again);
 	if (op->map == MAP_GATE && op->part == IN_MLP && !job->stack->fused_activation)
 		add(l, KEEP_PLAIN, "activated gate", width_local(op->n, shards), again);
-	if (op->map == MAP_DOWN && (l->own[OF_FEED] || keeps_input(job, adapted)))
+	if (op->map == MAP_DOWN && keeps_input(job, adapted))
 		add(l, KEEP_OPERAND, "input of down", n * width_local(op->k, shards),
 		    again | (op->routed ? AGAIN(MOE_ACT) : 0));
 }

@@ -178,7 +178,8 @@ dummy_gradients(struct sheet *sh, const struct memory_job *job, int stage)
 	struct layer own;
 	int n = 0;
 
-	for (int i = 0; i < job->model->n_blocks; i++)
+	/* frozen weights have no gradient */
+	for (int i = 0; i < job->model->n_blocks && !job_is_lora(job); i++)
 		if (memory_stage_layers(job, stage, i) > 0)
 			n = layer_shapes(job, layer_of(job->model, &job->model->blocks[i], &own), shapes, n);
 	SUM(sh, dummies_byte, i, n, shape_gradient(sh, job, &shapes[i]));

@@ -111,6 +111,7 @@ struct stack {
 	struct datum adapter_byte; /* per adapter parameter, as stored */
 	bool adapter_dropout;      /* adapters are trained with dropout unless told otherwise */
 	bool fused_casts;          /* adapters cast their inputs inside their kernels and keep no copy */
+	bool fp8_frozen;           /* of fp8 products: frozen weights are stored in fp8 alone, attention is fp8 too */
 	bool fused_qkv_adapters;   /* one adapter kernel for q, k and v: three copies whatever is adapted */
 	bool casts_for_quantised;  /* k-bit training casts what is not quantized to fp32 */
 

@@ -92,9 +92,12 @@ fused_core(struct sheet *sh, const struct train_job *job, const struct block *bl
 	LET(sh, n_blocks, ceil(packed_length / 128));
 	EITHER(sh, n_tiles, causal, n_blocks * (n_blocks + 1) / 2 * seen_frac, n_blocks * n_blocks);
 	LET(sh, n_head_sequences, seq_length / packed_length * n_sequences * n_heads / tp / cp);
+	/* a ring meets its keys in parts: the first with all queries, the others half with all and half with half of
+	 * them */
+	TAKE(sh, n_passes, job->context == CONTEXT_RING ? 1 + 0.75 * (job->layout.cp - 1) : 1);
 	LET(sh, tile_flop, 2 * 128 * 128 * (key_dim + value_dim));
 	LET(sh, arithmetic_s, n_tiles * tile_flop / (tuned_flop_per_s * kernel_frac * narrow_frac * power_rate_frac));
-	LET(sh, core_s, n_head_sequences * (arithmetic_s + n_blocks * block_s / n_sms));
+	LET(sh, core_s, n_head_sequences * (arithmetic_s + n_passes * n_blocks * block_s / n_sms));
 	return core_s;
 }
 

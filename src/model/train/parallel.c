@@ -71,8 +71,12 @@ train_dispatch(struct sheet *sh, const struct train_job *job, const struct block
  * computation beside it (SMs, memory, power): fitted to 442 published training steps, flat around these values.
  */
 static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.55;
-/* Posting and merging of one step of ring attention; its backward pass sends twice. */
-static const double RING_STEP_S = 40e-6;
+/* Posting of one step of ring attention, by a host and from a CUDA graph (fitted to five published runs, both GPUs
+ * alike, with cp=8); its backward pass sends twice. */
+static const double RING_STEP_S = 40e-6, RING_GRAPH_STEP_S = 17e-6;
+/* Of a query element and step: results are added to an fp32 sum of the outputs and to the queries' gradients, and where
+ * half of the queries take part they are copied (Transformer Engine, context_parallel.py). */
+static const double RING_MERGE_BYTE = 16;
 static const double PAIR_BASE_S = 20e-6;
 
 double
@@ -222,8 +226,12 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 		SET_CALL(sh, context_s, exchanged_context(sh, job, block, part_byte));
 		return context_s;
 	}
-	TAKE(sh, ring_step_s, RING_STEP_S);
+	TAKE(sh, ring_step_s, job->stack->graphs ? RING_GRAPH_STEP_S : RING_STEP_S);
 	TAKE(sh, base_s, PAIR_BASE_S);
+	TAKE(sh, query_width, width_local(train_core(job, block).n, l->tp));
+	TAKE(sh, merge_byte, RING_MERGE_BYTE);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	LET(sh, merge_s, n_rows * query_width * merge_byte / mem_byte_per_s);
 	double neighbour_byte_per_s;
 	if (inside) {
 		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
@@ -236,7 +244,7 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	LET(sh, send_s, base_s + part_byte / neighbour_byte_per_s);
 	LET(sh, forward_wait_s, fmax(0, send_s - attention_forward_s / cp));
 	LET(sh, backward_wait_s, fmax(0, 2 * send_s - attention_backward_s / cp));
-	SET(sh, context_s, (cp - 1) * (3 * ring_step_s + forward_wait_s + backward_wait_s));
+	SET(sh, context_s, (cp - 1) * (3 * ring_step_s + merge_s + forward_wait_s + backward_wait_s));
 	return context_s;
 }
 
