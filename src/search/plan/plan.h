@@ -266,8 +266,6 @@ double train_memo_gemm(struct train_memo *memo, const struct gemm_shape *shape, 
 /* The job's products from this cache. */
 void train_memo_use(struct train_memo *memo, struct train_job *job);
 
-/* Rejection by arithmetic and rough memory, then time: for searches.  True when `t` was filled. */
-bool train_predict(const struct train_job *job, double card_byte, struct train_terms *t);
 /* A floor of the memory of one GPU: states and the activations that no policy drops. */
 double train_memory_floor(const struct train_job *job);
 

@@ -105,15 +105,6 @@ train_memory_floor(const struct train_job *job)
 	    2 * rows * job->model->hidden.value / (l->sp ? l->tp : 1) * layers * flight;
 }
 
-bool
-train_predict(const struct train_job *job, double card_byte, struct train_terms *t)
-{
-	if (train_impossible(job) != TRAIN_ANSWERED || (card_byte > 0 && train_memory_floor(job) > card_byte))
-		return false;
-	train_step(NULL, job, t);
-	return true;
-}
-
 /* --- train schedule ------------------------------------------------------------------------------------------ */
 
 static double

@@ -133,7 +133,7 @@ struct world {
 	size_t n_open, n_arrived, n_half, n_warm,
 	    n_own;        /* n_own: all requests of this world, n_warm: before it counts */
 	double mark_s[2]; /* what counts begins and ends */
-	double n_open_half, n_open_last, open_s;
+	double n_open_half, n_open_last;
 	size_t n_refused;
 	atomic_size_t *n_done; /* of all worlds */
 	bool reports;          /* this world draws the progress */
