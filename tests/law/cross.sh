@@ -72,8 +72,8 @@ while read -r rows how low high group wide; do
 done <<EOT
 train source.left.out 75 85 70 15
 train model.left.out 75 85 70 15
-train gpu.left.out 75 87 70 15
-train group.left.out 75 87 70 15
+train gpu.left.out 75 85 70 15
+train group.left.out 75 85 70 15
 train no.match 75 90 70 60
 memory no.match 75 90 60 90
 memory source.left.out 75 85 70 12
