@@ -119,7 +119,8 @@ steady_cut(struct sheet *sh, const struct serve_setup *s, const struct serve_loa
 }
 
 /* Prompts that start together.  Where the cache is full, an answer that ends leaves room for more than one of them, and
- * what the others grow by uses the rest up before the next one ends. */
+ * what the others grow by uses the rest up before the next one ends.  The nearer the limit of sequences, the more often
+ * places are what is missing. */
 static double
 starting_together(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running)
 {
@@ -129,8 +130,12 @@ starting_together(struct sheet *sh, const struct serve_setup *s, const struct se
 		SET(sh, n_group, 1);
 		return n_group;
 	}
+	GIVEN(sh, n_running);
 	FROM(sh, load, isl, osl);
-	SET(sh, n_group, (isl + osl) / isl);
+	TAKE(sh, max_sequences, s->engine->max_sequences);
+	TAKE(sh, n_ranks, serve_groups(s) * s->layout.pp);
+	LET(sh, free_frac, fmax(0, 1 - n_running / (max_sequences * n_ranks)));
+	SET(sh, n_group, 1 + free_frac * osl / isl);
 	return n_group;
 }
 
