@@ -98,7 +98,6 @@ serve_pool(struct sheet *sh, const struct serve_setup *s, const struct serve_loa
 	return pool_token;
 }
 
-/* Sequences that the cache has room for. */
 double
 serve_cached(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load)
 {

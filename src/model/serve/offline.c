@@ -124,51 +124,51 @@ steady_cut(struct sheet *sh, const struct serve_setup *s, const struct serve_loa
 static double
 starting_together(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running)
 {
-	double n_group;
+	double n_together;
 
 	if (!s->engine->evicts || n_running < serve_cached(NULL, s, load)) {
-		SET(sh, n_group, 1);
-		return n_group;
+		SET(sh, n_together, 1);
+		return n_together;
 	}
 	GIVEN(sh, n_running);
 	FROM(sh, load, isl, osl);
 	TAKE(sh, max_sequences, s->engine->max_sequences);
-	TAKE(sh, n_ranks, serve_groups(s) * s->layout.pp);
-	LET(sh, free_frac, fmax(0, 1 - n_running / (max_sequences * n_ranks)));
-	SET(sh, n_group, 1 + free_frac * osl / isl);
-	return n_group;
+	TAKE(sh, n_groups, serve_groups(s));
+	TAKE(sh, pp, s->layout.pp);
+	LET(sh, free_frac, fmax(0, 1 - n_running / (max_sequences * n_groups * pp)));
+	SET(sh, n_together, 1 + free_frac * osl / isl);
+	return n_together;
 }
 
-/* The mean of a step's time over a Poisson number of groups of prompts.  Few of them: none, one, and straight from
- * there on. */
+/* The mean of a step's time over a Poisson number of starts.  Few of them: none, one, and straight from there on. */
 static double
 steady_few(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting,
-    double n_decoding, double n_fit, double n_group)
+    double n_decoding, double n_fit, double n_together)
 {
-	GIVEN(sh, n_starting, n_fit, n_group);
-	LET(sh, n_groups, n_starting / n_group);
+	GIVEN(sh, n_starting, n_fit, n_together);
+	LET(sh, n_starts, n_starting / n_together);
 	CALL(sh, decode_step_s, serve_mixed_step(sh, s, load, 0, n_decoding));
-	CALL(sh, group_step_s, serve_mixed_step(sh, s, load, n_group, n_decoding));
-	LET(sh, n_several, fmin(n_fit, n_group * (1 + ceil(n_groups))));
+	CALL(sh, group_step_s, serve_mixed_step(sh, s, load, n_together, n_decoding));
+	LET(sh, n_several, fmin(n_fit, n_together * (1 + ceil(n_starts))));
 	double more_s;
-	if (n_several > n_group) {
+	if (n_several > n_together) {
 		CALL(sh, several_step_s, serve_mixed_step(sh, s, load, n_several, n_decoding));
-		SET(sh, more_s, (several_step_s - group_step_s) / (n_several / n_group - 1));
+		SET(sh, more_s, (several_step_s - group_step_s) / (n_several / n_together - 1));
 	} else
 		SET(sh, more_s, group_step_s);
-	LET(sh, without_frac, exp(-n_groups));
+	LET(sh, without_frac, exp(-n_starts));
 	LET(sh, steady_s,
-	    without_frac * decode_step_s + (1 - without_frac) * group_step_s + (n_groups - 1 + without_frac) * more_s);
+	    without_frac * decode_step_s + (1 - without_frac) * group_step_s + (n_starts - 1 + without_frac) * more_s);
 	return steady_s;
 }
 
 /* Many: three points with their mean and variance, by the nodes of Gauss and Hermite. */
 static double
 steady_many(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting,
-    double n_decoding, double n_group)
+    double n_decoding, double n_together)
 {
-	GIVEN(sh, n_starting, n_group);
-	LET(sh, reach, sqrt(3 * n_starting * n_group));
+	GIVEN(sh, n_starting, n_together);
+	LET(sh, reach, sqrt(3 * n_starting * n_together));
 	CALL(sh, few_step_s, serve_mixed_step(sh, s, load, n_starting - reach, n_decoding));
 	CALL(sh, usual_step_s, serve_mixed_step(sh, s, load, n_starting, n_decoding));
 	CALL(sh, many_step_s, serve_mixed_step(sh, s, load, n_starting + reach, n_decoding));

@@ -26,7 +26,7 @@ struct engine_architecture {
 	    moe_feed_byte_per_s; /* operands fed to one SM; absent: as ungrouped products, with their latency */
 	struct datum fp4_frac;   /* share of the 4-bit peak inside the engine; absent: that of the kernel alone */
 	struct datum base_factor, host_factor; /* fixed parts of kernels, host time: old servers */
-	struct datum base8_factor; /* fixed parts with 8-bit activations, which kernels of their own quantize */
+	struct datum base8_factor; /* fixed parts of kernels when activations are 8-bit; absent: base_factor */
 	struct datum cold_s;       /* of a server's first step, instead of the engine's */
 	struct datum watt_flop;    /* products under the power limit, FLOP per joule; absent: no limit */
 	struct datum wide_frac, tf32_frac, fp32_frac; /* share of these peaks */
