@@ -459,8 +459,10 @@ START_TEST(test_memory)
 	ck_assert_double_eq_tol(memory_rate(NULL, &m, 10e6), 5e12, 1);
 	ck_assert_double_eq_tol(memory_rate(NULL, &m, 1e9), 1.8e12, 1);
 	ck_assert_double_eq_tol(memory_latency(NULL, &m, 1e9), 500e-9, 1e-15);
-	/* as much as is useful of L2: half from there */
-	ck_assert_double_eq_tol(memory_rate(NULL, &m, 30e6), 1 / (0.5 / 5e12 + 0.5 / 1.8e12), 1);
+	/* passes hit up to 0.9 of L2, and miss from 1.15 of it on; a chain of loads reaches the next level earlier */
+	ck_assert_double_eq_tol(memory_rate(NULL, &m, 36e6), 5e12, 1);
+	ck_assert_double_eq_tol(memory_rate(NULL, &m, 41e6), 1 / (0.5 / 5e12 + 0.5 / 1.8e12), 1);
+	ck_assert_double_eq_tol(memory_rate(NULL, &m, 46e6), 1.8e12, 1);
 	ck_assert_double_eq_tol(memory_latency(NULL, &m, 30e6), 315e-9, 1e-15);
 
 	const struct launch_calibration l = {number(5e-6), number(2e-6), number(8e-6), number(1e-6), number(3e-6)};
