@@ -32,6 +32,7 @@ static const struct field time_fields[] = {
     FLAG("gathers_fp8", gathers_fp8, "parameters of per-tensor fp8 GEMMs are gathered in 8 bits"),
     FIGURE("elementwise", Q_NUMBER, elementwise, 0.1, 10, "elementwise traffic over fused traffic"),
     FIGURE("elementwise_compiled", Q_NUMBER, elementwise_compiled, 0.1, 10, "the same when the model is compiled"),
+    FIGURE("elementwise_pure", Q_NUMBER, elementwise_pure, 0.1, 10, "the same when all states have 16 bits"),
     FLAG("eager_experts", expert_eager, "expert activations with biases and clamps are separate kernels"),
     FLAG("graphs", graphs, "layers use CUDA graphs"),
     FIGURE("host", Q_NUMBER, host_frac, 0, 10, "host time of a dense layer relative to eager mode"),

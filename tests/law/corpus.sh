@@ -12,6 +12,10 @@ table='
 serve.csv      -                      80      6.7      2   75..97
 comm.csv       -                      32      5        3   75..100
 serve.csv      regime=throughput      50      6.7      4   -
+steps-h100.csv -                      28      6.5      5   70..95
+bench-h100.jsonl -                   210      6.5      2   60..90
+bench-h200.jsonl -                   210      6.5      2   60..90
+attention-h100.jsonl backend=torch-cudnn 28   6        4   -
 '
 
 # shellcheck disable=SC2086 # no words, or an option and its value
@@ -45,7 +49,7 @@ EOF
 
 # a step that is missed by more than 30 % came with a warning; REFERENCE: all rows, not the drawn ones alone
 predictions=$(mktemp) || exit 1
-for f in tests/corpus/train.csv ${REFERENCE:+"$REFERENCE/cases/train.csv"}; do
+for f in tests/corpus/train.csv tests/corpus/steps-h100.csv ${REFERENCE:+"$REFERENCE/cases/train.csv"}; do
 	"$RIDGE" validate "$f" --worst 0 -q --predictions "$predictions" >/dev/null || status=1
 	awk -F, -v f="$f" '{ gsub(/"[^"]*"/, "quoted") }
 		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }

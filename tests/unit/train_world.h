@@ -232,6 +232,7 @@ framework_of(enum framework f)
 	    .reduce_byte = number(fsdp ? 4 : 2),
 	    .elementwise = number(eager ? 1.8 : 1),
 	    .elementwise_compiled = datum_absent(),
+	    .elementwise_pure = datum_absent(),
 	    .expert_eager = f == EXPERTS_EAGER,
 	    .graphs = f == TUNED_GRAPHS,
 	    .host_frac = number(f == XLA ? 0.35 : 1),

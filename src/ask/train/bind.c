@@ -161,14 +161,6 @@ bind_memory(struct run *r, const struct train_question *q, struct train_bound *o
 	return false;
 }
 
-/* Another framework's words for the optimizer's traffic: states are read and written, the gradient is read, and where
- * there are fp32 masters 16-bit parameters are written. */
-static double
-optimizer_traffic(enum optimizer o)
-{
-	return 8 + 4 + 2 + 2 * optimizer_moments(o) * optimizer_moment_byte(o, false);
-}
-
 static bool
 bind_packing(struct run *r, const struct train_question *q, struct train_ask *ask)
 {
@@ -212,7 +204,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 		run_reads(r, &q->train->bubbles, &q->train->balanced, NULL);
 	if (datum_or(ask->model->n_mtp, 0) > 0)
 		run_reads(r, &q->train->mtp, NULL);
-	run_reads(r, &t->optimizer, &t->offload, &q->train->packed, NULL);
+	run_reads(r, &t->optimizer, &t->states, &t->offload, &q->train->packed, NULL);
 	ask->attention = !t->attention.text                   ? N_ATTENTION_FORMS
 	    : strcmp(t->attention.text, "unfused") == 0       ? ATTENTION_UNFUSED
 	    : out->stack->time.attention == ATTENTION_UNFUSED ? ATTENTION_FLASH2
@@ -227,7 +219,6 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	ask->balanced_stages = q->train->balanced;
 	if (out->memory.offload)
 		run_warn(r, "offload transfer time is not counted");
-	ask->optimizer_byte = optimizer_traffic(out->memory.optimizer);
 	if (!datum_given(ask->n_mtp) && datum_or(ask->model->n_mtp, 0) > 0)
 		run_assume_value(r, "mtp", "%g", ask->model->n_mtp.value);
 	return bind_prediction(r, ask) && bind_packing(r, q, ask);

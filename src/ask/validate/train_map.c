@@ -144,17 +144,19 @@ set_recompute(struct published *p)
 static void
 set_loss(struct published *p)
 {
-	static const char *const fused[] = {"te", "fused-linear", "chunked", "compiled"},
-	                         *const chunked[] = {"chunked", "fused-linear"};
+	static const struct {
+		const char *said, *names[4];
+	} losses[] = {{"fused", {"te", "fused-linear", "chunked", "compiled"}},
+	    {"chunked", {"chunked", "fused-linear"}}, {"compiled", {"compiled"}}};
 	const char *said = published_fact(p, "notes.loss");
-	const bool chunks = said && strcmp(said, "chunked") == 0;
 
-	for (size_t i = 0; said && i < (chunks ? 2 : 4); i++)
-		for (int k = 0; k < p->stack->n_losses; k++)
-			if (strcmp(p->stack->losses[k].name, chunks ? chunked[i] : fused[i]) == 0) {
-				published_set(p, "loss", p->stack->losses[k].name);
-				return;
-			}
+	for (size_t i = 0; said && i < sizeof losses / sizeof *losses; i++)
+		for (int n = 0; strcmp(said, losses[i].said) == 0 && n < 4 && losses[i].names[n]; n++)
+			for (int k = 0; k < p->stack->n_losses; k++)
+				if (strcmp(p->stack->losses[k].name, losses[i].names[n]) == 0) {
+					published_set(p, "loss", p->stack->losses[k].name);
+					return;
+				}
 }
 
 static void
@@ -253,6 +255,8 @@ train_row_ask(struct published *p, const struct gpu *gpu)
 		return "num_gpus: not tp x pp x cp x dp";
 	if (!published_input(p, "stack"))
 		published_set(p, "stack", p->stack->id);
+	if (p->match && p->match->counter && row_number(p->row, "peak_mem_gb") > 0)
+		published_set(p, "counter", p->match->counter);
 	published_set(p, "gpu", gpu->id);
 	set_layout(p);
 	published_policies(p);

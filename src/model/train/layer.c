@@ -100,6 +100,16 @@ dequantise(struct sheet *sh, const struct train_job *job, const struct products 
 
 /* --- elementwise kernels and quantization --------------------------------------------------------------- */
 
+static struct datum
+traffic_factor_of(const struct train_job *job)
+{
+	const struct stack_time *s = job->stack;
+
+	if (job->compiled && datum_given(s->elementwise_compiled))
+		return s->elementwise_compiled;
+	return job->pure && datum_given(s->elementwise_pure) ? s->elementwise_pure : s->elementwise;
+}
+
 /*
  * Norms, two residual sums and dropout on the hidden size, rotary embedding and biases on the heads, the activation on
  * the feed-forward width, in tensors read or written; `norms_only` leaves the feed-forward part out.
@@ -107,16 +117,14 @@ dequantise(struct sheet *sh, const struct train_job *job, const struct products 
 static double
 elementwise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward, bool norms_only)
 {
-	const struct stack_time *s = job->stack;
 	struct layer own;
 	const struct layer_op *norms = layer_norms(layer_of(job->model, block, &own));
 	const struct train_core core = train_core(job, block);
-	const bool compiled = job->compiled && datum_given(s->elementwise_compiled);
 	const bool gated = block->mlp.gated;
 	const double width = block->mlp.given ? block->mlp.width.value : 0;
 
 	CALL(sh, n_rows, train_rows(sh, job));
-	TAKE(sh, traffic_factor, compiled ? s->elementwise_compiled : s->elementwise);
+	TAKE(sh, traffic_factor, traffic_factor_of(job));
 	TAKE(sh, hidden, job->model->hidden);
 	TAKE(sh, n_norms, norms->copies);
 	TAKE(sh, n_heads, core.n.units);

@@ -74,6 +74,7 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 	    .packed_length = datum_or(ask->packed_length, 0),
 	    .dtype = ask->dtype,
 	    .compiled = ask->compiled,
+	    .pure = ask->pure,
 	    .n_stage_layers = ask->n_stage_layers,
 	    .stage_layers = ask->stage_layers,
 	    .recompute = ask->recompute,
@@ -110,6 +111,17 @@ derived(double value)
 	return (struct datum){value, {NULL, 0, 0, NULL, false}};
 }
 
+/* The optimizer reads and writes parameters and moments, and reads the gradient; beside masters it writes a 16-bit copy. */
+static double
+optimizer_traffic(const struct memory_job *job)
+{
+	const bool pure = job->scheme == STATES_PURE;
+	const double param_byte = pure ? 2 : 4, copy_byte = job->scheme == STATES_MIXED ? 2 : 0;
+
+	return 2 * param_byte + param_byte + copy_byte +
+	    2 * optimizer_moments(job->optimizer) * optimizer_moment_byte(job->optimizer, pure);
+}
+
 void
 train_ask_memory(struct train_ask *ask, const struct memory_job *job)
 {
@@ -129,6 +141,8 @@ train_ask_memory(struct train_ask *ask, const struct memory_job *job)
 	ask->recompute_n = job->recompute_n;
 	ask->modules = job->modules;
 	ask->compiled = job->compiled;
+	ask->pure = job->scheme == STATES_PURE;
+	ask->optimizer_byte = optimizer_traffic(job);
 	ask->dropout = job->dropout;
 	ask->adapters = job->lora_rank.value > 0;
 	ask->imbalance = job->imbalance.value;

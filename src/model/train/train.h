@@ -56,7 +56,7 @@ struct train_job {
 	    seq_length;       /* of a step, of one micro-batch of one rank, of a sequence */
 	double packed_length; /* mean length of what is packed into a sequence; 0: nothing */
 	enum dtype dtype;     /* of the layers' products; attention, router and logits stay at 16 bits */
-	bool compiled, dropout;
+	bool compiled, pure, dropout; /* pure: all states in 16 bits */
 	enum attention_form attention;
 	enum recompute recompute;
 	double recompute_n;
@@ -216,7 +216,7 @@ struct train_ask {
 	enum recompute recompute;
 	double recompute_n;
 	unsigned modules;
-	bool compiled, adapters, dropout;
+	bool compiled, pure, adapters, dropout;
 	enum attention_form attention; /* N_ATTENTION_FORMS: the stack's */
 	enum dispatcher dispatcher;    /* DISPATCH_OPEN: the stack's */
 	double base_byte, optimizer_byte, imbalance;
