@@ -325,3 +325,12 @@ row() {
 	ask memory llama3-8b --gpu h100 --gpus 8 --layout fsdp --batch 1 --seq 4096 --stack unlisted-fsdp
 	shows "46.1 GiB (25.8 .. 82.8)"
 }
+
+@test "the optimizer moves what the states keep" {
+	for states in mixed fp32 pure; do
+		ask train llama3-8b --gpu h200 --gpus 1 --batch 1 --stack pytorch --recompute full --states "$states" --no-memory --get step_s.optimizer_s.optimizer_s
+		answered
+		printf '%s\n' "$out" >>"$tmp/s"
+	done
+	awk '{ s[NR] = $1 } END { exit !(s[1] > s[2] && s[2] > 1.5 * s[3]) }' "$tmp/s" || complain "$(cat "$tmp/s")"
+}
