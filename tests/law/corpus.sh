@@ -13,8 +13,8 @@ serve.csv      -                      80      6.7      2   75..97
 comm.csv       -                      32      5        3   75..100
 serve.csv      regime=throughput      50      6.7      4   -
 steps-h100.csv -                      28      6.5      5   75..100
-bench-h100.jsonl -                   210      6.5      2   60..90
-bench-h200.jsonl -                   210      6.5      2   60..90
+bench-h100.jsonl dtype=bf16          154      6.5      2   60..90
+bench-h200.jsonl dtype=bf16          154      6.5      2   60..90
 attention-h100.jsonl backend=torch-cudnn 28   6        4   -
 '
 

@@ -204,7 +204,9 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 		run_reads(r, &q->train->bubbles, &q->train->balanced, NULL);
 	if (datum_or(ask->model->n_mtp, 0) > 0)
 		run_reads(r, &q->train->mtp, NULL);
-	run_reads(r, &t->optimizer, &t->states, &t->offload, &q->train->packed, NULL);
+	run_reads(r, &t->optimizer, &t->offload, &q->train->packed, NULL);
+	if (!ask->adapters)
+		run_reads(r, &t->states, NULL);
 	ask->attention = !t->attention.text                   ? N_ATTENTION_FORMS
 	    : strcmp(t->attention.text, "unfused") == 0       ? ATTENTION_UNFUSED
 	    : out->stack->time.attention == ATTENTION_UNFUSED ? ATTENTION_FLASH2
