@@ -320,3 +320,19 @@ estimated() {
 	ask roofline norm --rows 4096 --width 4096 --gpu h100 --get roof_s
 	is "$same"
 }
+
+@test "levels and instruction rates that were measured on one GPU are not another's" {
+	ask hw show h100
+	answered
+	shows "FMA throughput"
+	shows "stored size"
+	ask roofline gemm 4096 4096 4096 --gpu h100
+	shows "L2, as measured"
+	for gpu in h20 gh200 h100-pcie; do
+		ask hw show "$gpu"
+		answered
+		[[ $out != *"FMA throughput"* && $out != *"stored size"* ]] || complain "$gpu shows what an H100 reached"
+		ask roofline gemm 4096 4096 4096 --gpu "$gpu"
+		[[ $out != *"as measured"* ]] || complain "$gpu has the L2 of an H100"
+	done
+}

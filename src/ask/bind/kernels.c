@@ -173,6 +173,9 @@ add(struct calibration *to, const struct calibration *from)
 		to->has_launch = from->has_launch;
 		to->launch = from->launch;
 	}
+	for (int p = 0; p < N_PEAKS; p++)
+		if (!datum_given(to->fma_flop_per_s[p]))
+			to->fma_flop_per_s[p] = from->fma_flop_per_s[p];
 }
 
 static double

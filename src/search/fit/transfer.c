@@ -269,9 +269,11 @@ transfer_calibration(const struct transfer *rule, const struct calibration *dono
 	out->ref_l2_byte = ref.ref_l2_byte;
 	out->ref_n_sms = ref.ref_n_sms;
 	memcpy(out->ref_peaks_flop_per_s, target->peak_flop_per_s, sizeof out->ref_peaks_flop_per_s);
-	/* levels and launches are another machine's: not theirs to give */
+	/* levels, launches and rates of instructions are another machine's: not theirs to give */
 	out->memory.n_levels = 0;
 	out->has_launch = false;
+	for (int p = 0; p < N_PEAKS; p++)
+		out->fma_flop_per_s[p] = datum_absent();
 	replace(rule, &ref, target, out);
 	add_narrow(target, out);
 	raise_memory(target, &ref, out);
