@@ -5,7 +5,6 @@
 
 #include "base/base.h"
 #include "db/parts.h"
-#include "search/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
