@@ -63,7 +63,7 @@ kind() {
 
 # the longest first, so that all processors are busy to the end
 if [ -n "$quick" ]; then
-	kind "unit tests" "CK_FORK=no CK_EXCLUDE_TAGS=slow $BUILD/tests/unit-tests"
+	kind "unit tests" "CK_EXCLUDE_TAGS=slow $BUILD/tests/unit-tests"
 	kind "random questions" "$BUILD/tests/law --random 300"
 	kind "laws of the models" "$BUILD/tests/law --quick"
 fi

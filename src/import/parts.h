@@ -81,8 +81,6 @@ const char *hf_text(const struct node *n);
 /* Fill h->layers by the family's rules. */
 void hf_layers(struct hf *h);
 
-/* --- hf_blocks.c ----------------------------------------------------------------------------------------- */
-
 /* attention, mlp, moe or blocks of the decoder, or of the only stack. */
 void hf_blocks(struct hf *h, struct node *out);
 /* The encoder of an encoder-decoder. */

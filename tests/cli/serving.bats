@@ -82,16 +82,11 @@ same() {
 
 # plan COMMAND...: the first setup of a plan, pasted into serve at its share of the load
 pasted() {
-	local layout engine n rate
-	layout=$(value candidates.0.layout "$@" --unconfirmed)
-	engine=$(value candidates.0.engine "$@" --unconfirmed)
-	n=$(value candidates.0.n_replicas "$@" --unconfirmed)
-	rate=$(awk -v n="$n" 'BEGIN { printf "%.17g", 10 / n }')
-	for row in ttft_s tpot_s ttft_p95_s tpot_p99_s e2e_p50_s; do
-		same "$(value candidates.0.$row "$@" --unconfirmed)" \
-			"$(value $row serve "$2" --gpu "$4" --engine "$engine" --layout "$layout" --isl 2000 --osl 300 --rate "$rate" \
-				--slo ttft.p95:1h,tpot.p99:1h,e2e.p50:1h)"
-	done
+	local rows=ttft_s,tpot_s,ttft_p95_s,tpot_p99_s,e2e_p50_s setup
+	mapfile -t setup < <(value "candidates.0.layout,candidates.0.engine,candidates.0.n_replicas,candidates.0.${rows//,/,candidates.0.}" "$@" --unconfirmed)
+	same "$(printf '%s\n' "${setup[@]:3}")" \
+		"$(value $rows serve "$2" --gpu "$4" --engine "${setup[1]}" --layout "${setup[0]}" --isl 2000 --osl 300 \
+			--rate "$(awk -v n="${setup[2]}" 'BEGIN { printf "%.17g", 10 / n }')" --slo ttft.p95:1h,tpot.p99:1h,e2e.p50:1h)"
 }
 
 @test "a plan that is pasted into serve gives the same times" {

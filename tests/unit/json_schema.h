@@ -6,11 +6,16 @@
 #ifndef RIDGE_TESTS_JSON_SCHEMA_H
 #define RIDGE_TESTS_JSON_SCHEMA_H
 
+#include "base/base.h"
+
 #include <cJSON.h>
+#include <check.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct json_fault {
 	char text[400];
@@ -168,6 +173,42 @@ json_valid(const cJSON *root, const cJSON *schema, const cJSON *value, const cha
 
 	cJSON_ArrayForEach(rule, schema) if (!json_keyword(root, schema, rule, value, path, fault)) return false;
 	return true;
+}
+
+/* The schema as it is installed, in the build folder of this program. */
+static inline cJSON *
+json_schema(struct arena *a)
+{
+	char self[1000];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	self[n > 0 ? n : 0] = '\0';
+	*strrchr(self, '/') = '\0';
+	const char *path = arena_printf(a, "%s/../man/ridge.schema.json", self);
+	FILE *file = fopen(path, "rb");
+	char *text = NULL;
+	size_t size = 0;
+	ck_assert_msg(file, "cannot read %s", path);
+	ck_assert_int_gt(getdelim(&text, &size, '\0', file), 0);
+	fclose(file);
+	cJSON *schema = cJSON_Parse(text);
+	ck_assert_msg(schema, "%s is not JSON", path);
+	free(text);
+	return schema;
+}
+
+static inline bool
+json_text_valid(const cJSON *schema, const char *text, struct json_fault *fault)
+{
+	cJSON *value = cJSON_ParseWithOpts(text, NULL, 1);
+
+	if (!value) {
+		snprintf(fault->text, sizeof fault->text, "not JSON");
+		return false;
+	}
+	const bool ok = json_valid(schema, schema, value, "", fault);
+	cJSON_Delete(value);
+	return ok;
 }
 
 #endif

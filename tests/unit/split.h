@@ -44,6 +44,7 @@ static const struct {
     {"tests/fixtures/calibrate/h100.csv", "tests/fixtures/calibrate/copies.csv"},
     {"tests/corpus/train.csv", "tests/fixtures/train-rows.csv"},
     {"h100,h200,b200", "h100,b200"},
+    {"h100,l40s", "l40s"},
     {"bf16,fp8", "fp8"},
 };
 

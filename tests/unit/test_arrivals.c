@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { N = 200000 };
+enum { N = 50000 };
 
 START_TEST(splitmix)
 {

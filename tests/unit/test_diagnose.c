@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "search/plan/plan.h"
+#include "db/db.h"
 
 #include "db/db.h"
 

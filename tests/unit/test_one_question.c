@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One question has one answer, to the last bit: as a command line, a line of --jsonl, a point of a sweep, the end of a
- * search, and a call of the library. */
+ * search, and a call of the library.  As JSON it is what ridge.schema.json says. */
 #include <ridge/ridge.h>
 
 #include "cli/cli.h"
+#include "json_schema.h"
 #include "split.h"
 
 #include <cJSON.h>
@@ -11,53 +12,131 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MOST_WORDS = 80 };
 
 static struct arena *a;
+static cJSON *schema;
 
 static void
 set_up(void)
 {
 	a = arena_new();
+	schema = json_schema(a);
 }
 
 static void
 tear_down(void)
 {
+	cJSON_Delete(schema);
 	arena_free(a);
 }
 
-/* What the program prints for these words, in a process of its own; NULL when it refuses them. */
+/* What the program prints for these words, and its exit status. */
+static const char *
+printed_text(char **words, int n, int *exit_status)
+{
+	FILE *file = tmpfile();
+	const int kept[] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)}, nothing = open("/dev/null", O_WRONLY);
+
+	fflush(NULL);
+	ck_assert(file && nothing >= 0);
+	ck_assert(dup2(fileno(file), STDOUT_FILENO) >= 0 && dup2(nothing, STDERR_FILENO) >= 0);
+	*exit_status = ridge_main(n, words, NULL);
+	fflush(NULL);
+	dup2(kept[0], STDOUT_FILENO);
+	dup2(kept[1], STDERR_FILENO);
+	close(kept[0]);
+	close(kept[1]);
+	close(nothing);
+	const long size = lseek(fileno(file), 0, SEEK_END);
+	char *text = arena_take(a, (size_t)size + 1);
+	ck_assert_int_eq(pread(fileno(file), text, (size_t)size, 0), size);
+	fclose(file);
+	return text;
+}
+
+/* The same as JSON; NULL when the program refuses them. */
 static cJSON *
 printed(char **words, int n)
 {
-	char path[] = "/tmp/ridge-question-XXXXXX";
-	const int fd = mkstemp(path);
 	int status;
+	const char *text = printed_text(words, n, &status);
 
-	ck_assert_int_ge(fd, 0);
-	fflush(NULL);
-	const pid_t child = fork();
-	if (child == 0) {
-		const int nothing = open("/dev/null", O_WRONLY);
-		if (nothing < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(nothing, STDERR_FILENO) < 0)
-			_exit(99);
-		const int said = ridge_main(n, words, NULL);
-		fflush(stdout);
-		_exit(said);
-	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) != 99);
-	const off_t size = lseek(fd, 0, SEEK_END);
-	char *text = arena_take(a, (size_t)size + 1);
-	ck_assert_int_eq(pread(fd, text, (size_t)size, 0), size);
-	close(fd);
-	unlink(path);
-	return WEXITSTATUS(status) < 2 ? cJSON_Parse(text) : NULL;
+	return status < 2 ? cJSON_Parse(text) : NULL;
 }
+
+/* --- what the schema says -------------------------------------------------------------------------------- */
+
+static bool
+has_format(const char *line)
+{
+	static const char *const formats[] = {"--json", "--csv", "--md", "--explain", "--get", "--output", "-o "};
+
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+		if (strstr(line, formats[i]))
+			return true;
+	return false;
+}
+
+/* What an answer rests on can be said with these paths and values. */
+static void
+must_name_inputs(const char *line, const char *text)
+{
+	size_t n;
+	int n_words;
+	char **words = text_split(a, line, ' ', &n);
+	const struct command *c = command_called((int)n, words, &n_words);
+	cJSON *object = cJSON_Parse(text);
+	const cJSON *one;
+
+	cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(object, "assumed"))
+	{
+		const cJSON *input = cJSON_GetObjectItemCaseSensitive(one, "input");
+		if (!input || (strcmp(input->valuestring, "layout") == 0 && command_has_layout(c)))
+			continue;
+		const struct option *o = command_option_at(c, input->valuestring);
+		ck_assert_msg(o, "ridge %s: '%s' is no input", line, input->valuestring);
+		ck_assert_msg(
+		    (o->kind == KIND_QUANTITY) == (bool)cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(one, "value")),
+		    "ridge %s: the value of '%s'", line, input->valuestring);
+	}
+	cJSON_Delete(object);
+}
+
+static const char *
+valid_json(const char *line, int wanted)
+{
+	char *words[MOST_WORDS];
+	struct json_fault fault = {""};
+	int n = split_line(a, line, words, MOST_WORDS - 2), status;
+
+	take_shorter(a, words, n);
+	words[n++] = arena_text(a, "--json");
+	const char *text = printed_text(words, n, &status);
+	ck_assert_msg(status == wanted, "ridge %s --json: status %d", line, status);
+	ck_assert_msg(json_text_valid(schema, text, &fault), "ridge %s --json: %s", line, fault.text);
+	/* nothing that is not a number may slip in as one */
+	ck_assert_ptr_null(strstr(text, ": nan"));
+	ck_assert_ptr_null(strstr(text, ": inf"));
+	must_name_inputs(line, text);
+	return text;
+}
+
+START_TEST(sweeps_and_solutions_are_valid)
+{
+	static const char *const lines[] = {
+	    "kv llama3-8b --sweep seq=1Ki..8Ki*2 --sweep batch=1,2",
+	    "kv llama3-8b --sweep gpu=h100,nothing",
+	    "kv llama3-8b --solve seq=1..8Ki --until 'sequence_byte <= 1GiB'",
+	    "hw show h100 -q",
+	};
+	valid_json(lines[_i], 0);
+}
+END_TEST
+
+/* --- every way to ask ------------------------------------------------------------------------------------ */
 
 /* Answers, tables and intervals as text. */
 static const char *
@@ -186,39 +265,42 @@ is_of_job(const struct arguments *args)
 }
 
 static void
-ask_in_every_way(const struct command *c, const char *line)
+ask_in_every_way(const struct command *c, const char *line, const cJSON *answer)
 {
 	struct diag *d = diag_new(a);
 	struct arguments args;
 	char *words[MOST_WORDS];
-	int n = split_line(a, line, words, MOST_WORDS - 1);
+	const int n = split_line(a, line, words, MOST_WORDS),
+	          n_name = strchr(c->name, ' ') ? 3 : 2; /* and the program's */
 
 	take_shorter(a, words, n);
-	const int n_name = strchr(c->name, ' ') ? 3 : 2; /* and the program's */
 	ck_assert_msg(arguments_parse(a, d, c, n - n_name, words + n_name, &args), "ridge %s", line);
 	if (is_of_job(&args))
 		return;
 	arguments_place(a, d, c, &args);
-	words[n++] = arena_text(a, "--json");
-	cJSON *answer = printed(words, n);
 	const char *json = as_json(&args);
 	cJSON *lined = as_line(c->name, json);
 	must_be_same(line, "as a line", answer, lined);
 	must_be_so_in_the_library(line, c->name, json, answer);
 	must_be_so_in_a_sweep(line, c, &args, answer);
 	cJSON_Delete(lined);
-	cJSON_Delete(answer);
 }
 
 START_TEST(an_example_has_one_answer)
 {
 	const struct command *c = commands[_i];
+	/* bench measures anew; check reads the operands as typed */
+	const bool once = strcmp(c->name, "bench") == 0 || strcmp(c->name, "check") == 0;
 
-	if (strcmp(c->name, "bench") == 0 || strcmp(c->name, "check") == 0)
-		return; /* bench measures anew; check reads the operands as typed */
-	for (size_t i = 0; i < c->n_examples; i++)
-		if (is_plain(&c->examples[i]))
-			ask_in_every_way(c, c->examples[i].line);
+	for (size_t i = 0; i < c->n_examples; i++) {
+		const struct example *e = &c->examples[i];
+		if (has_format(e->line))
+			continue;
+		cJSON *answer = cJSON_Parse(valid_json(e->line, e->status));
+		if (!once && is_plain(e))
+			ask_in_every_way(c, e->line, answer);
+		cJSON_Delete(answer);
+	}
 }
 END_TEST
 
@@ -270,5 +352,9 @@ one_question_suite(void)
 	tcase_add_loop_test(t, an_example_has_one_answer, 0, (int)n_commands);
 	tcase_add_loop_test(t, a_search_ends_in_an_answer, 0, (int)(sizeof searches / sizeof *searches));
 	suite_add_tcase(s, t);
+	TCase *quick = tcase_create("quick");
+	tcase_add_checked_fixture(quick, set_up, tear_down);
+	tcase_add_loop_test(quick, sweeps_and_solutions_are_valid, 0, 4);
+	suite_add_tcase(s, quick);
 	return s;
 }

@@ -231,7 +231,7 @@ fit_of(const struct document *d, const struct printed *p, double right)
 }
 
 /* Finding of a line: the worst of its figures. */
-struct finding {
+struct checked {
 	enum fit worst;
 	const char *text;
 };
@@ -239,7 +239,7 @@ struct finding {
 /* `follows` is what an earlier printed figure would make it, NaN when there is none. */
 static void
 judge(struct run *r, const struct document *d, const struct printed *p, const char *name, const char *row, double right,
-    double follows, struct finding *f)
+    double follows, struct checked *f)
 {
 	char buf[60];
 
@@ -265,7 +265,7 @@ struct step_chain {
 
 static void
 check_speedup(
-    struct run *r, const struct document *d, const struct line *l, const struct step_chain *c, struct finding *f)
+    struct run *r, const struct document *d, const struct line *l, const struct step_chain *c, struct checked *f)
 {
 	struct sheet *sh = r->sheet;
 
@@ -290,7 +290,7 @@ check_speedup(
 /* Time and money at the right speedup; `claimed` is the printed one. */
 static void
 check_figures(
-    struct run *r, const struct document *d, const struct line *l, double speedup, double claimed, struct finding *f)
+    struct run *r, const struct document *d, const struct line *l, double speedup, double claimed, struct checked *f)
 {
 	struct sheet *sh = r->sheet;
 
@@ -319,7 +319,7 @@ check_line(struct run *r, const struct document *d, size_t i, struct step_chain 
 {
 	const struct line *l = &d->lines[i];
 	struct sheet *sh = r->sheet;
-	struct finding f = {FIT_OK, NULL};
+	struct checked f = {FIT_OK, NULL};
 
 	SCOPE_I (sh, "lines", i) {
 		const double factor = l->has_factor ? step_factor(NULL, &l->step, 0, NAN) : 1;

@@ -4,7 +4,7 @@
  * decode.  A step takes as many as fit, lasts as long as they make it, and meanwhile a Poisson number of others
  * arrives.
  */
-#include "model/serve/chain.h"
+#include "model/serve/parts.h"
 
 enum {
 	PIECES = 4, /* of what a step takes, at least, where prompts are cut */
@@ -131,7 +131,7 @@ pass_on(const struct chain *c, int q, double share, double *next)
 	const double rest = rest_of(c, q), x = c->n_arriving[q];
 	const int whole = (int)rest;
 	const double part = rest - whole;
-	double p = share * exp(-x), left = share;
+	double p = share * c->none[q], left = share;
 
 	for (int k = 0;; k++) {
 		const int to = whole + k * c->n_pieces;
@@ -177,6 +177,7 @@ set_steps(struct chain *c, double usual_s)
 		if (q == 0 && !(c->load->osl > 1))
 			c->step_s[q] = 0;
 		c->n_arriving[q] = c->rate_per_s * (c->random_frac * c->step_s[q] + (1 - c->random_frac) * usual_s);
+		c->none[q] = exp(-c->n_arriving[q]);
 		c->n_ending[q] =
 		    prompts_in(c, q) - (1 - part) * prompts_in(c, (int)rest) - part * prompts_in(c, (int)rest + 1);
 	}

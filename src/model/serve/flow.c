@@ -14,9 +14,7 @@
  * that decodes is taken as constant while prompts come and go.  Short answers of heavy prompts close to the most that
  * the replica takes are where that fails first.
  */
-#include "model/serve/serve.h"
-
-#include "model/serve/chain.h"
+#include "model/serve/parts.h"
 
 enum { OUTER_ROUNDS = 60, PATIENCE = 12, MOST_PLACES = 1 << 20 };
 

@@ -188,3 +188,159 @@ serve_pool_ratio(struct sheet *sh, double prefill_request_per_s, double decode_r
 	LET(sh, pool_ratio, decode_request_per_s / prefill_request_per_s);
 	return pool_ratio;
 }
+
+/* --- requests that all begin at once ----------------------------------------------------------------------------- */
+
+/*
+ * A benchmark of n requests: its clients all begin at once at a server that has just been started.  Their first
+ * prompts wait for one another; the other requests meet what they meet in a run without end.
+ */
+
+/* Steps that take as many prompts as fit; half of the answers are under way beside the middle one. */
+void
+serve_burst(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_together,
+    double cold_s, struct serve_burst *out)
+{
+	GIVEN(sh, n_together, cold_s);
+	TAKE(sh, isl, load->isl * (1 - load->cached_frac));
+	CALL(sh, limit, serve_token_limit(sh, s, load));
+	EITHER(sh, n_fit, s->engine->chunked, limit / isl, fmax(1, floor(limit / isl)));
+	LET(sh, n_own, fmin(n_fit, n_together));
+	EITHER(sh, n_beside, n_own < n_together && !s->engine->prefill_first, n_together / 2, 0);
+	CALL(sh, prompt_step_s, serve_mixed_step(sh, s, load, n_own, n_beside));
+	CALL(sh, front_s, serve_front(sh, s));
+	LET(sh, soonest_s, front_s + cold_s + fmax(1, 1 / n_own) * prompt_step_s);
+	LET(sh, last_s, front_s + cold_s + n_together / n_own * prompt_step_s);
+	*out = (struct serve_burst){n_together, soonest_s, fmax(soonest_s, last_s)};
+}
+
+double
+serve_burst_first(struct sheet *sh, const struct serve_burst *b)
+{
+	FROM(sh, b, soonest_s, last_s);
+	LET(sh, burst_first_s, (soonest_s + last_s) / 2);
+	return burst_first_s;
+}
+
+double
+serve_run_first(struct sheet *sh, const struct serve_burst *b, double n_requests, double steady_s)
+{
+	GIVEN(sh, steady_s);
+	TAKE(sh, n_asked, n_requests);
+	TAKE(sh, n_burst, fmin(b->n, n_requests));
+	CALL(sh, burst_first_s, serve_burst_first(sh, b));
+	LET(sh, run_first_s, (n_burst * burst_first_s + (n_asked - n_burst) * steady_s) / n_asked);
+	return run_first_s;
+}
+
+/* The burst's first tokens are spread evenly, all others take the same. */
+double
+serve_run_quantile(struct sheet *sh, const struct serve_burst *b, double n_requests, double steady_s, double share)
+{
+	GIVEN(sh, steady_s, share);
+	TAKE(sh, n_asked, n_requests);
+	FROM(sh, b, soonest_s, last_s);
+	TAKE(sh, n_burst, fmin(b->n, n_requests));
+	LET(sh, burst_frac, n_burst / n_asked);
+	LET(sh, sooner_frac,
+	    burst_frac * fmin(1, fmax(0, (steady_s - soonest_s) / fmax(last_s - soonest_s, 1e-9 * last_s))));
+	double quantile_s;
+	if (share < sooner_frac)
+		SET(sh, quantile_s, soonest_s + share / burst_frac * (last_s - soonest_s));
+	else if (share <= sooner_frac + 1 - burst_frac)
+		SET(sh, quantile_s, steady_s);
+	else
+		SET(sh, quantile_s, soonest_s + (share - 1 + burst_frac) / burst_frac * (last_s - soonest_s));
+	return quantile_s;
+}
+
+/* --- number of replicas, and cost of input and output tokens under mixed load ------------------------------------ */
+
+double
+serve_fleet_rate(struct sheet *sh, double replica_request_per_s, double n_replicas)
+{
+	GIVEN(sh, replica_request_per_s, n_replicas);
+	LET(sh, fleet_request_per_s, n_replicas * replica_request_per_s);
+	return fleet_request_per_s;
+}
+
+double
+serve_fleet_needed(struct sheet *sh, double load_request_per_s, double growth_frac, double replica_request_per_s)
+{
+	GIVEN(sh, load_request_per_s, growth_frac, replica_request_per_s);
+	TAKE(sh, slack_frac, 1e-9); /* a load that fills its replicas to the last request, but for rounding */
+	LET(sh, n_loads, (1 + growth_frac) * load_request_per_s / replica_request_per_s);
+	LET(sh, n_needed, fmax(1, ceil(n_loads - slack_frac)));
+	return n_needed;
+}
+
+double
+serve_fleet_all(struct sheet *sh, double n_needed, double n_added, double n_spare)
+{
+	GIVEN(sh, n_needed, n_added, n_spare);
+	LET(sh, n_all, n_needed + n_added + n_spare);
+	return n_all;
+}
+
+/* The interactive response time law: N = X (R + Z); Denning and Buzen, Computing Surveys 10(3), 1978. */
+double
+serve_user_rate(struct sheet *sh, double n_users, double answer_s, double think_s)
+{
+	GIVEN(sh, n_users, answer_s, think_s);
+	TAKE(sh, user_request, 1.0);
+	LET(sh, load_request_per_s, n_users * user_request / (answer_s + think_s));
+	return load_request_per_s;
+}
+
+double
+serve_day_rate(struct sheet *sh, double day_token, double osl_token)
+{
+	GIVEN(sh, day_token, osl_token);
+	TAKE(sh, day_s, 86400.0);
+	TAKE(sh, answer_request, 1.0);
+	LET(sh, load_request_per_s, day_token / osl_token * answer_request / day_s);
+	return load_request_per_s;
+}
+
+double
+serve_fleet_gpus(struct sheet *sh, double n_all, double n_replica_gpus)
+{
+	GIVEN(sh, n_all, n_replica_gpus);
+	LET(sh, n_gpus, n_all * n_replica_gpus);
+	return n_gpus;
+}
+
+double
+serve_fleet_power(struct sheet *sh, double n_gpus, double gpu_watt)
+{
+	GIVEN(sh, n_gpus, gpu_watt);
+	LET(sh, all_watt, n_gpus * gpu_watt);
+	return all_watt;
+}
+
+double
+serve_site_power(struct sheet *sh, double gpus_watt, double n_gpus, double host_watt, double pue)
+{
+	GIVEN(sh, gpus_watt, n_gpus, host_watt, pue);
+	LET(sh, site_watt, (gpus_watt + n_gpus * host_watt) * pue);
+	return site_watt;
+}
+
+double
+serve_request_usd(struct sheet *sh, double n_gpus, double gpu_usd_per_s, double load_request_per_s)
+{
+	GIVEN(sh, n_gpus, gpu_usd_per_s, load_request_per_s);
+	LET(sh, bill_usd_per_request, n_gpus * gpu_usd_per_s / load_request_per_s);
+	return bill_usd_per_request;
+}
+
+double
+serve_token_weight(struct sheet *sh, double decode_step_s, double n_running, double prompt_step_s, double isl_token)
+{
+	GIVEN(sh, decode_step_s, n_running, prompt_step_s, isl_token);
+	TAKE(sh, made_token, 1.0);
+	LET(sh, output_s_per_token, decode_step_s / (n_running * made_token));
+	LET(sh, input_s_per_token, prompt_step_s / isl_token);
+	LET(sh, output_weight, output_s_per_token / input_s_per_token);
+	return output_weight;
+}
