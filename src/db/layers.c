@@ -331,10 +331,9 @@ mixer_finish(
 	return true;
 }
 
-/* --- blocks of layers -------------------------------------------------------------------------------------------- */
-
 /* --- storage ------------------------------------------------------------------------------------------------- */
 
+#undef AT
 #define AT(member) offsetof(struct storage_file, member)
 static const struct field fields[] = {
     {.key = "weights",
