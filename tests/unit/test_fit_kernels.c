@@ -375,11 +375,15 @@ static const double read_mib_us[][2] = {{4, 0.5915}, {8, 1.0879}, {16, 2.172}, {
     {48, 8.7039}, {56, 18.108}, {64, 21.025}, {80, 26.573}, {96, 32.124}, {128, 43.11}, {256, 86.914}, {512, 174.72},
     {1024, 349.33}, {2048, 697.46}, {4096, 1395}};
 
-/* Loads of a GH200 (gpu-latency/gh200.txt there): L1, both halves of L2, memory. */
+/* Loads there: L1 and the line where it ends, both halves of L2, memory. */
 static double
-published_latency_s(double size_byte)
+measured_latency_s(double size_byte)
 {
-	return size_byte < 256e3 ? 16.5e-9 : size_byte < 26e6 ? 142e-9 : size_byte < 64e6 ? 275e-9 : 345e-9;
+	return size_byte < 200e3 ? 16.2e-9
+	    : size_byte < 500e3  ? 80.7e-9
+	    : size_byte < 20e6   ? 143e-9
+	    : size_byte < 40e6   ? 267e-9
+	                         : 347e-9;
 }
 
 START_TEST(test_memory_of_hopper)
@@ -400,14 +404,14 @@ START_TEST(test_memory_of_hopper)
 		for (double size = 4096; size <= 536870912; size *= 2) {
 			struct measurement *load = row(MEASUREMENT_LATENCY, "ridge-bench", "load");
 			load->size_byte = size;
-			timed(load, published_latency_s(size));
+			timed(load, measured_latency_s(size));
 		}
 		const struct fitted f = fit(fit_memory, NULL);
 		expect(class_of(&f, "memory.hbm"), "rate", 3.08e12, 0.02);
 		expect(class_of(&f, "memory.l2"), "rate", 7.7e12, 0.02);
 		expect(class_of(&f, "memory.l2"), "size", 50 * 1048576.0, 0.03);
 		/* sizes that were left out: that at the edge of L2 is off, the others are right */
-		ck_assert_double_lt(residual_of(&f, "memory_read")->median_ape, 0.02);
+		ck_assert_double_lt(residual_of(&f, "memory_read")->median_ape, 0.03);
 		ck_assert_double_lt(residual_of(&f, "latency")->median_ape, 0.03);
 		expect(class_of(&f, "memory.hbm"), "latency", 345e-9, 0.1);
 	}

@@ -62,19 +62,21 @@ all_threads(const struct measurement *m, double most)
 	return isnan(m->threads) || most == 0 || m->threads == most;
 }
 
-/* Leave out footprints below the fastest: passes that do not fill a GPU take the time of one load, whatever their size.
+/*
+ * Leave out footprints below the first that is nearly as fast as any: passes that do not fill a GPU take the time of one
+ * load, whatever their size.
  */
 static void
 from_fastest(struct walk *w)
 {
-	double best = 0, from_byte = 0;
+	double best = 0, from_byte = INFINITY;
 	int n = 0;
 
 	for (int i = 0; i < w->n; i++)
-		if (w->footprint_byte[i] / w->measured_s[i] > best) {
-			best = w->footprint_byte[i] / w->measured_s[i];
-			from_byte = w->footprint_byte[i];
-		}
+		best = fmax(best, w->footprint_byte[i] / w->measured_s[i]);
+	for (int i = 0; i < w->n; i++)
+		if (w->footprint_byte[i] / w->measured_s[i] > 0.95 * best)
+			from_byte = fmin(from_byte, w->footprint_byte[i]);
 	for (int i = 0; i < w->n; i++)
 		if (w->footprint_byte[i] >= from_byte) {
 			w->footprint_byte[n] = w->footprint_byte[i];
