@@ -166,6 +166,17 @@ pasted() {
 	}
 }
 
+@test "the power limit bounds products of cards" {
+	local rate="serve llama2-70b --gpu h100-nvl-94gb --engine trtllm-0.14 --dtype fp8 --isl 294 --osl 294 --layout tp=1"
+	local usual more
+	# shellcheck disable=SC2086
+	{
+		usual=$(value output_token_per_s $rate)
+		more=$(value output_token_per_s $rate --set gpu.tdp=700W)
+	}
+	awk -v u="$usual" -v m="$more" 'BEGIN { exit !(m > 1.2 * u) }' || complain "$usual token/s at 400 W, $more at 700 W"
+}
+
 @test "types and headroom act in every form of capacity" {
 	local plan="capacity llama3-70b --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s --unconfirmed"
 	local usual option
