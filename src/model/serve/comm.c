@@ -107,6 +107,28 @@ reached_ranks(struct sheet *sh, const struct serve_setup *s, const struct block 
 	return reached_frac;
 }
 
+/* Where experts are spread over more ranks than a node has, each rank writes to each other one at once, and none waits
+ * for what a ring has to pass on: it starts as fast as among the ranks of a node. */
+static double
+send_time(struct sheet *sh, const struct serve_setup *s, double size_byte)
+{
+	double send_s;
+
+	if (!s->links.linked || s->layout.ep <= CUSTOM_MOST_RANKS) {
+		SET_CALL(sh, send_s, serve_gather(sh, s, size_byte));
+		return send_s;
+	}
+	GIVEN(sh, size_byte);
+	TAKE(sh, n_ranks, s->layout.tp);
+	TAKE(sh, n_near, (double)CUSTOM_MOST_RANKS);
+	LET(sh, sent_byte, size_byte * (1 - 1 / n_ranks));
+	LET(sh, near_byte, sent_byte / (1 - 1 / n_near));
+	SET_CALL(sh, send_s,
+	    collective_ramp(
+	        sh, COLLECTIVE_ALL_GATHER, &s->kernels->collective[COLLECTIVE_ALL_GATHER], n_near, near_byte));
+	return send_s;
+}
+
 /* Data-parallel attention: every rank gets all tokens in front of the experts, and its own back, summed. */
 static double
 exchange_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
@@ -118,8 +140,8 @@ exchange_time(struct sheet *sh, const struct serve_setup *s, const struct block 
 	TAKE(sh, wide_byte, 2.0);
 	LET(sh, out_byte, reached_frac * n_new * hidden * a_elem_byte);
 	LET(sh, back_byte, reached_frac * n_new * hidden * wide_byte);
-	CALL(sh, gather_s, serve_gather(sh, s, out_byte));
-	CALL(sh, scatter_s, serve_gather(sh, s, back_byte));
+	CALL(sh, gather_s, send_time(sh, s, out_byte));
+	CALL(sh, scatter_s, send_time(sh, s, back_byte));
 	LET(sh, exchange_s, gather_s + scatter_s);
 	return exchange_s;
 }
