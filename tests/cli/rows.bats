@@ -245,3 +245,13 @@ serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,ba
 	ask validate "$tmp/dates.csv" --worst 0 --predictions "$tmp/p.csv"
 	[ "$(cut -d, -f17 "$tmp/p.csv" | tr '\n' ' ')" = "framework trtllm-1.0 trtllm-1.0 trtllm " ] || complain "$(<"$tmp/p.csv")"
 }
+
+@test "conversations vary in length, also where the mean answer is a round number" {
+	{
+		printf '%s\n' "$serve_heads"
+		printf '%s\n' "online-serving,x,SGLang,gpt-oss-120b,mxfp4,b200-sxm,8,8,,,10,100,297,192,500,ShareGPT prompts and answers"
+		printf '%s\n' "online-serving,x,SGLang,gpt-oss-120b,mxfp4,b200-sxm,8,8,,,10,100,297,192,500,"
+	} >"$tmp/lengths.csv"
+	ask validate "$tmp/lengths.csv" --worst 2
+	[ "$(grep -c -e "--isl-cv 1 --osl-cv 0.8" <<<"$out")" = 1 ] || complain "$out"
+}
