@@ -408,8 +408,8 @@ read_lengths(struct serve_row *q, bool stream)
 static void
 read_spread(struct serve_row *q)
 {
-	const bool collected = isnan(row_number(q->row, "osl")) || fmod(q->osl, 8) != 0 ||
-	    row_has(q->row, "notes", "ShareGPT");
+	const bool collected =
+	    isnan(row_number(q->row, "osl")) || fmod(q->osl, 8) != 0 || row_has(q->row, "notes", "ShareGPT");
 	const char *notes = row_text(q->row, "notes"), *uniform = notes ? strstr(notes, "lengths uniform ") : NULL;
 	double low, high;
 
