@@ -234,3 +234,24 @@ serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,ba
 	awk -F '\t' '{ x[NR] = $2 } END { exit !(x[1] > 0 && x[1] < x[2] && x[3] > x[4] && x[4] > 0) }' "$tmp/beams.tsv" ||
 		complain "$(<"$tmp/beams.tsv")"
 }
+
+@test "a version that is a date is the date" {
+	{
+		printf '%s\n' "kind,source,software,sw_version,date,model_key,weight_dtype,gpu_id,n_gpu,tp,isl,osl,out_tps_total"
+		printf '%s\n' "offline-throughput,x,TensorRT-LLM,2025-05,,llama3-8b,fp8,h200-sxm5-141gb,1,1,1000,1000,9000"
+		printf '%s\n' "offline-throughput,x,TensorRT-LLM,,2025-05-12,llama3-8b,fp8,h200-sxm5-141gb,1,1,1000,1000,9000"
+		printf '%s\n' "offline-throughput,x,TensorRT-LLM,,2026-05-12,llama3-8b,fp8,h200-sxm5-141gb,1,1,1000,1000,9000"
+	} >"$tmp/dates.csv"
+	ask validate "$tmp/dates.csv" --worst 0 --predictions "$tmp/p.csv"
+	[ "$(cut -d, -f17 "$tmp/p.csv" | tr '\n' ' ')" = "framework trtllm-1.0 trtllm-1.0 trtllm " ] || complain "$(<"$tmp/p.csv")"
+}
+
+@test "conversations vary in length, also where the mean answer is a round number" {
+	{
+		printf '%s\n' "$serve_heads"
+		printf '%s\n' "online-serving,x,SGLang,gpt-oss-120b,mxfp4,b200-sxm,8,8,,,10,100,297,192,500,ShareGPT prompts and answers"
+		printf '%s\n' "online-serving,x,SGLang,gpt-oss-120b,mxfp4,b200-sxm,8,8,,,10,100,297,192,500,"
+	} >"$tmp/lengths.csv"
+	ask validate "$tmp/lengths.csv" --worst 2
+	[ "$(grep -c -e "--isl-cv 1 --osl-cv 0.8" <<<"$out")" = 1 ] || complain "$out"
+}

@@ -161,6 +161,28 @@ pasted() {
 	}
 }
 
+@test "a replica of several nodes waits for its network" {
+	local near far
+	near=$(value tpot_s serve deepseek-r1 --gpu h200 --dtype fp8-block --isl 1000 --osl 200 --concurrency 8 --engine sglang --layout tp=8)
+	ask serve deepseek-r1 --gpu h200 --dtype fp8-block --isl 1000 --osl 200 --concurrency 8 --engine sglang --layout tp=16,across
+	answered
+	shows "50 GB/s of network per GPU between the nodes of a replica"
+	far=$(value tpot_s serve deepseek-r1 --gpu h200 --dtype fp8-block --isl 1000 --osl 200 --concurrency 8 --engine sglang \
+		--layout tp=16,across)
+	awk -v n="$near" -v f="$far" 'BEGIN { exit !(f > n) }' || complain "tp=8 $near s, tp=16 over two nodes $far s"
+}
+
+@test "the power limit bounds products of cards" {
+	local rate="serve llama2-70b --gpu h100-nvl-94gb --engine trtllm-0.14 --dtype fp8 --isl 294 --osl 294 --layout tp=1"
+	local usual more
+	# shellcheck disable=SC2086
+	{
+		usual=$(value output_token_per_s $rate)
+		more=$(value output_token_per_s $rate --set gpu.tdp=700W)
+	}
+	awk -v u="$usual" -v m="$more" 'BEGIN { exit !(m > 1.2 * u) }' || complain "$usual token/s at 400 W, $more at 700 W"
+}
+
 @test "types and headroom act in every form of capacity" {
 	local plan="capacity llama3-70b --gpu h200 --rate 10 --isl 2000 --osl 300 --objectives ttft:2s --unconfirmed"
 	local usual option

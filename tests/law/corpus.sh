@@ -9,7 +9,7 @@ status=0
 
 # file         only                 rows   median   bias  inside
 table='
-serve.csv      -                      80      6.7      2   75..97
+serve.csv      -                      80      7.1      2   75..97
 comm.csv       -                      32      5        3   75..100
 serve.csv      regime=throughput      50      6.7      4   -
 steps-h100.csv -                      28      6.5      5   75..100

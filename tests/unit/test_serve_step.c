@@ -279,6 +279,22 @@ START_TEST(step_with_less_bandwidth)
 }
 END_TEST
 
+/* Beyond a node every rank writes to all others at once: more ranks with the same tokens exchange no longer. */
+START_TEST(wide_experts_start_at_once)
+{
+	double last_s = INFINITY;
+
+	x.engine = engine_pytorch();
+	x.architecture = hopper();
+	for (int n = 16; n <= 64; n *= 2) {
+		scene_set(&x, gpu_h200, &qwen3_235b, precision(DTYPE_FP8_BLOCK, 1, 1, 1), EXPERTS(n));
+		const double comm_s = serve_layer_comm(NULL, &x.setup, x.setup.model->blocks, 64);
+		ck_assert_double_le(comm_s, last_s);
+		last_s = comm_s;
+	}
+}
+END_TEST
+
 /* --- structure ------------------------------------------------------------------------------------------- */
 
 /* The four parts make the step, so that tables of the first two may be kept. */
@@ -426,6 +442,7 @@ serve_step_suite(void)
 	tcase_add_test(c, step_deepseek);
 	tcase_add_test(c, step_once_per_query_head);
 	tcase_add_test(c, step_with_less_bandwidth);
+	tcase_add_test(c, wide_experts_start_at_once);
 	tcase_add_test(c, parts_add_up);
 	tcase_add_test(c, an_indexer_chooses);
 	tcase_add_test(c, sheet_changes_nothing);

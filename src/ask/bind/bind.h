@@ -88,6 +88,8 @@ const struct calibration *bind_kernels(
 
 /* Kernels of the GPU and engine of a setup, and whether its GPUs are linked; a transfer is listed. */
 void bind_serve_kernels(struct run *r, const struct system *system, struct serve_parts *p);
+/* What joins the nodes of a replica that has more GPUs than one of them. */
+void bind_serve_network(struct run *r, const struct system *system, struct serve_parts *p);
 
 /* Collectives over the nodes of a system. */
 struct network_fit {
@@ -99,6 +101,10 @@ struct network_fit {
 /* `fabric` NULL: not known which.  False when nothing is known of this collective over any network. */
 bool bind_network(
     struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out);
+/* Of all collectives; those that nothing is known of are 0. */
+const struct network_calibration *bind_networks(struct run *r, const struct gpu *gpu, const struct link *fabric);
+/* GPUs that reach each other without a network, of the system or of any system with this GPU; 0: not known. */
+double run_node_gpus(struct run *r);
 /* The same as if nobody had measured this fabric. */
 bool bind_network_unmeasured(
     struct run *r, const struct gpu *gpu, const struct link *fabric, enum collective c, struct network_fit *out);

@@ -500,3 +500,26 @@ bind_serve_kernels(struct run *r, const struct system *system, struct serve_part
 	if (p->consensus && p->consensus->transfer_note)
 		run_assume(r, "kernels %s", p->consensus->transfer_note);
 }
+
+/* A GPU's share of its node's network where no system is known: one NIC of 400 Gbit/s. */
+static const double usual_nic_byte_per_s = 50e9;
+
+void
+bind_serve_network(struct run *r, const struct system *system, struct serve_parts *p)
+{
+	enum { SMALLEST_NODE = 8 };
+
+	p->network = (struct serve_network){0};
+	if (p->layout.tp <= SMALLEST_NODE)
+		return;
+	const double n_near = run_node_gpus(r);
+	if (!(n_near > 0) || p->layout.tp <= n_near)
+		return;
+	p->network = (struct serve_network){
+	    n_near, bind_networks(r, p->gpu, system ? system->fabric : NULL), usual_nic_byte_per_s};
+	if (system && datum_given(system->nic_byte_per_s) && datum_given(system->n_nics) && datum_given(system->n_gpus))
+		p->network.nic_byte_per_s =
+		    nic_share(NULL, system->n_nics.value, system->nic_byte_per_s.value, system->n_gpus.value);
+	else
+		run_assume(r, "%g GB/s of network per GPU between the nodes of a replica", usual_nic_byte_per_s / 1e9);
+}

@@ -182,9 +182,8 @@ largest_domain(struct database *db, const char *name)
 	return most;
 }
 
-/* GPUs that reach each other without a network, of the system or of any system with this GPU; 0: not known. */
-static double
-node_size(struct run *r)
+double
+run_node_gpus(struct run *r)
 {
 	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
 	const char *system = asked_name(r, "system"), *gpu = asked_name(r, "gpu"), *said;
@@ -204,7 +203,7 @@ stays_in_node(struct run *r, const struct layout_in *in, const struct layout *l)
 
 	if (in->across || l->tp <= SMALLEST_NODE)
 		return true;
-	const double node = node_size(r);
+	const double node = run_node_gpus(r);
 	if (node == 0 || l->tp <= node)
 		return true;
 	diag_error(r->diag, in->tp.from, "tp=%g exceeds the %g GPUs of one NVLink domain", l->tp, node);

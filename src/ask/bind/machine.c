@@ -128,6 +128,18 @@ bind_network(
 	return true;
 }
 
+const struct network_calibration *
+bind_networks(struct run *r, const struct gpu *gpu, const struct link *fabric)
+{
+	struct network_calibration *all = ARENA_ARRAY(r->arena, struct network_calibration, N_COLLECTIVES);
+	struct network_fit net;
+
+	for (int i = 0; i < N_COLLECTIVES; i++)
+		if (bind_network(r, gpu, fabric, (enum collective)i, &net))
+			all[i] = net.rates;
+	return all;
+}
+
 /* --- price --------------------------------------------------------------------------------------------------- */
 
 /* What GPUs cost to rent.  Clouds rent instances: a replica of linked GPUs needs one that has as many. */

@@ -81,7 +81,8 @@ bind_replica_of(struct run *r, const struct serve_in *in, const struct serve_par
 }
 
 static bool
-bind_decode(struct run *r, const struct serve_in *in, struct serve_parts p, struct serve_binding *out)
+bind_decode(struct run *r, const struct serve_in *in, const struct system *system, struct serve_parts p,
+    struct serve_binding *out)
 {
 	out->decode = NULL;
 	if (!in->decode_layout.n)
@@ -90,8 +91,10 @@ bind_decode(struct run *r, const struct serve_in *in, struct serve_parts p, stru
 		return run_refuse(r, in->decode_layout.list[0].from, "--decode-layout needs --kv-link",
 		    "add the link for KV transfers: --kv-link roce-400");
 	out->decode = ARENA_NEW(r->arena, struct serve_setup);
-	return bind_decode_layout(r, &in->decode_layout, p.model, &p.layout) &&
-	    bind_replica_of(r, in, &p, out, out->decode);
+	if (!bind_decode_layout(r, &in->decode_layout, p.model, &p.layout))
+		return false;
+	bind_serve_network(r, system, &p);
+	return bind_replica_of(r, in, &p, out, out->decode);
 }
 
 static bool
@@ -114,9 +117,10 @@ bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 	if (!serve_headroom(r, in->headroom, &p))
 		return false;
 	bind_serve_kernels(r, system, &p);
+	bind_serve_network(r, system, &p);
 	out->fitted = p.consensus;
 	return read_drafts(r, in, &p, out) && bind_replica_of(r, in, &p, out, &out->setup) &&
-	    bind_decode(r, in, p, out);
+	    bind_decode(r, in, system, p, out);
 }
 
 /* --- the question ---------------------------------------------------------------------------------------- */

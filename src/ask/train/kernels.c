@@ -333,18 +333,6 @@ run_domain_gpus(const struct system *system)
 	return datum_or(system->n_domain_gpus, datum_or(system->n_gpus, USUAL_NODE));
 }
 
-static const struct network_calibration *
-train_network(struct run *r, const struct gpu *gpu, const struct link *fabric)
-{
-	struct network_calibration *all = ARENA_ARRAY(r->arena, struct network_calibration, N_COLLECTIVES);
-	struct network_fit net;
-
-	for (int i = 0; i < N_COLLECTIVES; i++)
-		if (bind_network(r, gpu, fabric, (enum collective)i, &net))
-			all[i] = net.rates;
-	return all;
-}
-
 bool
 run_train_machine(
     struct run *r, const struct gpu *gpu, const struct system *system, struct train_machine *out, bool *capped)
@@ -355,7 +343,7 @@ run_train_machine(
 	    .generation = generation,
 	    .n_domain = run_domain_gpus(system),
 	    .nic_byte_per_s = usual_nic(generation),
-	    .network = train_network(r, gpu, system ? system->fabric : NULL),
+	    .network = bind_networks(r, gpu, system ? system->fabric : NULL),
 	    .sharp = system ? system->sharp : generation >= 2,
 	    .mesh = system && system->domain == DOMAIN_XGMI_MESH,
 	    .power_frac = 1};

@@ -35,6 +35,16 @@ version_of(const char *text)
 	return NAN;
 }
 
+/* When it ran: some print it as the version. */
+static const char *
+date_of(const struct validate_row *row)
+{
+	const char *date = row_text(row, "date"), *version = row_text(row, "sw_version");
+	int year, month;
+
+	return date || !version || sscanf(version, "20%2d-%2d", &year, &month) != 2 ? date : version;
+}
+
 /* How far a version is from those that are meant; 0: it is one of them. */
 static double
 distance(const struct engine_match *m, double version, const char *date)
@@ -81,7 +91,7 @@ read_engines(struct serve_engines *all, struct run *r)
 const struct engine *
 serve_row_engine(struct serve_engines *all, struct run *r, const struct validate_row *row, bool *near)
 {
-	const char *date = row_text(row, "date");
+	const char *date = date_of(row);
 	const double version = version_of(row_text(row, "sw_version"));
 	const struct engine_match *best = NULL;
 	const struct engine *found = NULL, *unknown = NULL;
@@ -398,7 +408,8 @@ read_lengths(struct serve_row *q, bool stream)
 static void
 read_spread(struct serve_row *q)
 {
-	const bool collected = isnan(row_number(q->row, "osl")) || fmod(q->osl, 8) != 0;
+	const bool collected =
+	    isnan(row_number(q->row, "osl")) || fmod(q->osl, 8) != 0 || row_has(q->row, "notes", "ShareGPT");
 	const char *notes = row_text(q->row, "notes"), *uniform = notes ? strstr(notes, "lengths uniform ") : NULL;
 	double low, high;
 

@@ -54,6 +54,21 @@ has_custom(const struct serve_setup *s, double size_byte)
 	    size_byte <= custom_most_byte;
 }
 
+/* A replica of several nodes: as NCCL does it over a network. */
+static double
+across_nodes(struct sheet *sh, const struct serve_setup *s, enum collective c, double size_byte)
+{
+	const struct serve_network *n = &s->network;
+	const struct collective_ground ground = {
+	    .kernels = s->kernels, .network = n->fits, .nic_byte_per_s = n->nic_byte_per_s};
+	struct collective_plan inside;
+	const struct collective_plan plan =
+	    collective_plan_fitted(&ground, c, s->layout.tp, ceil(s->layout.tp / n->n_near), &inside);
+
+	CALL(sh, across_s, collective_time(sh, &plan, size_byte));
+	return across_s;
+}
+
 double
 serve_allreduce(struct sheet *sh, const struct serve_setup *s, double size_byte)
 {
@@ -61,6 +76,10 @@ serve_allreduce(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	double reduce_s;
 
 	GIVEN(sh, size_byte);
+	if (s->network.n_near > 0) {
+		SET_CALL(sh, reduce_s, across_nodes(sh, s, COLLECTIVE_ALL_REDUCE, size_byte));
+		return reduce_s;
+	}
 	if (!s->links.linked) {
 		SET_CALL(sh, reduce_s, allreduce_pcie(sh, s, n_ranks, size_byte));
 		return reduce_s;
@@ -81,7 +100,9 @@ serve_gather(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	const double n_ranks = s->layout.tp;
 	double gather_s;
 
-	if (s->links.linked)
+	if (s->network.n_near > 0)
+		SET_CALL(sh, gather_s, across_nodes(sh, s, COLLECTIVE_ALL_GATHER, size_byte));
+	else if (s->links.linked)
 		SET_CALL(sh, gather_s,
 		    collective_ramp(
 		        sh, COLLECTIVE_ALL_GATHER, &s->kernels->collective[COLLECTIVE_ALL_GATHER], n_ranks, size_byte));
@@ -107,6 +128,28 @@ reached_ranks(struct sheet *sh, const struct serve_setup *s, const struct block 
 	return reached_frac;
 }
 
+/* Where experts are spread over more ranks than a node has, each rank writes to each other one at once, and none waits
+ * for what a ring has to pass on: it starts as fast as among the ranks of a node. */
+static double
+send_time(struct sheet *sh, const struct serve_setup *s, double size_byte)
+{
+	double send_s;
+
+	if (!s->links.linked || s->network.n_near > 0 || s->layout.ep <= CUSTOM_MOST_RANKS) {
+		SET_CALL(sh, send_s, serve_gather(sh, s, size_byte));
+		return send_s;
+	}
+	GIVEN(sh, size_byte);
+	TAKE(sh, n_ranks, s->layout.tp);
+	TAKE(sh, n_near, (double)CUSTOM_MOST_RANKS);
+	LET(sh, sent_byte, size_byte * (1 - 1 / n_ranks));
+	LET(sh, near_byte, sent_byte / (1 - 1 / n_near));
+	SET_CALL(sh, send_s,
+	    collective_ramp(
+	        sh, COLLECTIVE_ALL_GATHER, &s->kernels->collective[COLLECTIVE_ALL_GATHER], n_near, near_byte));
+	return send_s;
+}
+
 /* Data-parallel attention: every rank gets all tokens in front of the experts, and its own back, summed. */
 static double
 exchange_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
@@ -118,8 +161,8 @@ exchange_time(struct sheet *sh, const struct serve_setup *s, const struct block 
 	TAKE(sh, wide_byte, 2.0);
 	LET(sh, out_byte, reached_frac * n_new * hidden * a_elem_byte);
 	LET(sh, back_byte, reached_frac * n_new * hidden * wide_byte);
-	CALL(sh, gather_s, serve_gather(sh, s, out_byte));
-	CALL(sh, scatter_s, serve_gather(sh, s, back_byte));
+	CALL(sh, gather_s, send_time(sh, s, out_byte));
+	CALL(sh, scatter_s, send_time(sh, s, back_byte));
 	LET(sh, exchange_s, gather_s + scatter_s);
 	return exchange_s;
 }

@@ -158,6 +158,13 @@ struct serve_links {
 	struct datum link_byte_per_s, pcie_byte_per_s;
 };
 
+/* Between the nodes of a replica; n_near: GPUs of one, 0: the replica stays in one. */
+struct serve_network {
+	double n_near;
+	const struct network_calibration *fits; /* by collective */
+	double nic_byte_per_s;                  /* of a GPU */
+};
+
 /* What drafts tokens of a speculating replica, on the same GPUs. */
 struct serve_draft {
 	const struct serve_setup *setup;
@@ -174,6 +181,7 @@ struct serve_setup {
 	struct serve_precision precision;
 	struct serve_layout layout;
 	struct serve_links links;
+	struct serve_network network;
 	struct datum mem_byte; /* of one GPU, usable */
 	double card_frac;      /* of it, for weights and cache; 0: the engine's rule */
 	bool core_attention;   /* decode attention runs once per query head */
@@ -207,6 +215,7 @@ struct serve_parts {
 	double weight_byte, head_byte;             /* of a weight, of one of the head; 0: what the types say */
 	struct serve_layout layout;
 	bool linked; /* the replica's GPUs have NVLink to one another */
+	struct serve_network network;
 };
 
 /* Put a setup together.  Returns why that cannot be done, or NULL.  `kernels` must live as long as `out`. */

@@ -40,12 +40,13 @@ stream_cap(const struct engine *e, double w_byte)
 	return datum_or(w_byte > 1.5 ? e->cap16_byte : w_byte > 0.75 ? e->cap8_byte : e->cap4_byte, 0);
 }
 
+/* A joule does as many times more products as their operands are narrower than 16 bits. */
 static double
 power_limit(const struct serve_parts *in, const struct engine_architecture *a, enum dtype t)
 {
 	if (!a || !datum_given(a->watt_flop) || !datum_given(in->gpu->tdp_watt))
 		return 0;
-	return a->watt_flop.value * in->gpu->tdp_watt.value * (t == DTYPE_INT8 ? 2 : 1);
+	return a->watt_flop.value * in->gpu->tdp_watt.value * fmax(1, floor(2 / dtype_byte(t)));
 }
 
 /* Integers of 4 bits that are multiplied in 8 have two levels of scales. */
@@ -212,6 +213,7 @@ serve_assemble(struct serve_setup *out, struct calibration *kernels, const struc
 	    .precision = precision_of(in, a),
 	    .layout = in->layout,
 	    .links = {in->linked, datum_absent(), serve_pcie(gpu->pcie)},
+	    .network = in->network,
 	    .card_frac = in->card_frac,
 	    .mem_byte = in->mem_byte.value > 0 ? in->mem_byte : memory_of_gpu(gpu),
 	};
