@@ -202,6 +202,8 @@ static const struct entry {
     {NOTE, "w/o mtp|without mtp|no mtp", ".mtp=0"},
     {NOTE, "cp a2a|a2a cp|ulysses", "cp_comm=a2a"},
     {NOTE, "capacity factor #", "imbalance=#"},
+    {NOTE, "recompute rmsnorm", ".modules+=layernorm"},
+    {NOTE, "mla up proj", ".modules+=mla_up_proj"},
     {NOTE, "fused cross entropy", ".loss=fused"},
     {NOTE, "fused linear cross entropy|chunked", ".loss=chunked"},
     {NOTE, "fp8 params|fp8 parameters|fp8 param", "fp8_params=true"},
