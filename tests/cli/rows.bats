@@ -171,6 +171,9 @@ refuses_nonsense() {
 	balanced=$(ratio step $moe)
 	full=$(ratio step $moe "notes=capacity factor 1.5")
 	awk -v a="$balanced" -v b="$full" 'BEGIN { exit !(b > 1.05 * a) }' || complain "capacity factor: $balanced $full"
+	selective=$(ratio memory $moe recompute=selective)
+	noted=$(ratio memory $moe recompute=selective "notes=recompute RMSNorm+MLA up-proj")
+	awk -v a="$selective" -v b="$noted" 'BEGIN { exit !(b < a) }' || complain "recomputed norms: $selective $noted"
 }
 
 @test "what ran decides before who wrote of it" {

@@ -564,6 +564,28 @@ START_TEST(dispatcher_of_the_framework)
 	ck_assert(answer_to(&ask).job.dedup);
 	ask.dispatcher = DISPATCH_PLAIN;
 	ck_assert(!answer_to(&ask).job.dedup);
+	stack.time.dispatcher = DISPATCH_DEDUP_HOPPER;
+	ask.dispatcher = DISPATCH_OPEN;
+	ck_assert(answer_to(&ask).job.dedup);
+	ask.machine.generation = 3;
+	ck_assert(!answer_to(&ask).job.dedup);
+}
+END_TEST
+
+/* DeepEP moves rows of a multiple of 256 elements between nodes: 2880 is none. */
+START_TEST(dispatcher_of_the_width)
+{
+	struct scene s;
+	struct stack stack;
+
+	scene_of(&s, &GPT_OSS, ON_H100, TUNED, 64);
+	struct train_ask ask = ask_of(&s, &stack);
+	ask.layout.ep = 32;
+	ask.layout.tp = 1;
+	stack.time.dispatcher = DISPATCH_DEDUP;
+	ck_assert(!answer_to(&ask).job.dedup);
+	ask.dispatcher = DISPATCH_DEDUP;
+	ck_assert(answer_to(&ask).job.dedup);
 }
 END_TEST
 
@@ -628,6 +650,7 @@ train_rules_suite(void)
 	t = tcase_create("questions");
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, dispatcher_of_the_framework);
+	tcase_add_test(t, dispatcher_of_the_width);
 	tcase_add_test(t, doubts_widen);
 	suite_add_tcase(s, t);
 	return s;

@@ -126,11 +126,13 @@ set_offload(struct published *p)
 		published_set(p, "offload", row_has(p->row, "sharding", "FSDP") ? "params,optimizer" : "optimizer");
 }
 
-/* Recomputation as the stack has it: of operators, or of modules. */
+/* Recomputation as the stack has it: of operators, or of modules, which a note may name. */
 static void
 set_recompute(struct published *p)
 {
-	const char *policy = published_fact(p, "recompute.policy"), *modules = published_fact(p, "recompute.modules");
+	const char *policy = published_fact(p, "recompute.policy");
+	const char *named = published_fact(p, "recompute.modules"), *noted = published_fact(p, "notes.modules");
+	const char *modules = named ? named : noted;
 	const bool megatron = p->stack->rules == RULES_MEGATRON_CORE;
 
 	if (modules && megatron)

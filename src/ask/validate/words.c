@@ -203,6 +203,8 @@ static const struct entry {
     {NOTE, "w/o mtp|without mtp|no mtp", ".mtp=0"},
     {NOTE, "cp a2a|a2a cp|ulysses", "cp_comm=a2a"},
     {NOTE, "capacity factor #", "imbalance=#"},
+    {NOTE, "recompute rmsnorm", ".modules+=layernorm"},
+    {NOTE, "mla up proj", ".modules+=mla_up_proj"},
     {NOTE, "fused cross entropy", ".loss=fused"},
     {NOTE, "compiled loss", ".loss=compiled"},
     {NOTE, "fused linear cross entropy|chunked", ".loss=chunked"},

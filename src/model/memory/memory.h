@@ -11,7 +11,7 @@
 enum attention_form { ATTENTION_UNFUSED, ATTENTION_FLASH1, ATTENTION_FLASH2, ATTENTION_TUNED, N_ATTENTION_FORMS };
 
 /* Default dispatcher of expert-parallel tokens. */
-enum dispatcher { DISPATCH_PLAIN, DISPATCH_DEDUP, DISPATCH_OPEN };
+enum dispatcher { DISPATCH_PLAIN, DISPATCH_DEDUP, DISPATCH_DEDUP_HOPPER, DISPATCH_OPEN };
 /* How much of an all-to-all to the experts runs beside computation: as published runs have it, none, or all that the
  * layer's kernels last (Megatron-Core's overlap_moe_expert_parallel_comm). */
 enum expert_overlap { EXPERT_OVERLAP_PARTIAL, EXPERT_OVERLAP_NONE, EXPERT_OVERLAP_FULL };

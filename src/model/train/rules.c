@@ -46,13 +46,22 @@ train_lacks(const struct workload *w)
 
 /* --- the job ---------------------------------------------------------------------------------------------- */
 
-/* As told, or as the recipes of the framework have it. */
+enum { VOLTA = 0, BLACKWELL = 3 };
+
+/* Between nodes DeepEP sums rows of a multiple of 256 16-bit elements (csrc/kernels/internode.cu: hidden_int4 % 32);
+ * HybridEP's first releases want one of 512. */
+static const double DEDUP_WIDTH = 256;
+
+/* As told, or as the recipes of the framework have it where GPU and model let them. */
 static bool
 usual_dedup(const struct train_ask *ask)
 {
-	const enum dispatcher d = ask->dispatcher;
+	const enum dispatcher d = ask->stack->time.dispatcher;
+	const bool runs = d == DISPATCH_DEDUP || (d == DISPATCH_DEDUP_HOPPER && ask->machine.generation < BLACKWELL);
 
-	return (d == DISPATCH_OPEN ? ask->stack->time.dispatcher : d) == DISPATCH_DEDUP;
+	if (ask->dispatcher != DISPATCH_OPEN)
+		return ask->dispatcher == DISPATCH_DEDUP;
+	return runs && fmod(ask->model->hidden.value, DEDUP_WIDTH) == 0;
 }
 
 void
@@ -214,8 +223,6 @@ train_warning_told(enum train_warning w)
 /* What row-wise scaling costs: published steps of eager kernels. */
 static const double ROWWISE_COST = 1.4;
 
-enum { VOLTA = 0, BLACKWELL = 3 };
-
 static bool
 exposed_much(const struct train_job *job, const struct train_terms *t)
 {
@@ -330,7 +337,7 @@ train_answer(const struct train_ask *ask, const struct train_doubts *doubts, str
 	train_fill(ask, out);
 	if (out->refusal)
 		return;
-	d.dispatcher_open |= ask->dispatcher == DISPATCH_OPEN && ask->stack->time.dispatcher != DISPATCH_DEDUP;
+	d.dispatcher_open |= ask->dispatcher == DISPATCH_OPEN && ask->stack->time.dispatcher == DISPATCH_PLAIN;
 	train_step(NULL, &out->job, &out->terms);
 	train_judge(&d, out);
 	if (out->job.layout.pp > 1 && d.micro_batch_open)
