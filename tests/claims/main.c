@@ -12,6 +12,7 @@
 #include "base/sheet.h"
 #include "cli/cli.h"
 #include "report/report.h"
+#include "unit/split.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,40 +54,12 @@ inspect(const struct sheet *sh, const char *command)
 		snprintf(found.word, sizeof found.word, "%s", row->text);
 }
 
-/* Words as a shell splits them: blanks, single and double quotes. */
-static int
-split(struct arena *a, const char *line, char **words, int most)
-{
-	int n = 0;
-
-	words[n++] = arena_text(a, "ridge");
-	for (const char *p = line; *p && n < most - 1;) {
-		char word[500];
-		size_t m = 0;
-		while (*p == ' ')
-			p++;
-		if (!*p)
-			break;
-		for (char quote = '\0'; *p && (quote || *p != ' '); p++) {
-			if (!quote && (*p == '\'' || *p == '"'))
-				quote = *p;
-			else if (quote == *p)
-				quote = '\0';
-			else if (m + 1 < sizeof word)
-				word[m++] = *p;
-		}
-		words[n++] = arena_copy(a, word, m);
-	}
-	words[n] = NULL;
-	return n;
-}
-
 /* Answers go nowhere; what the sheet held is all that counts. */
 static void
 ask(struct arena *a, const struct claim *c)
 {
 	char *words[128];
-	const int n = split(a, c->line, words, 128);
+	const int n = split_line(a, c->line, words, 128);
 	fflush(stdout);
 	fflush(stderr);
 	const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tests that change the environment put it back: others run in the same process with CK_FORK=no. */
+/* Tests that change the environment put it back: others run in the same process. */
 #ifndef RIDGE_TESTS_ENVIRONMENT_H
 #define RIDGE_TESTS_ENVIRONMENT_H
 
