@@ -30,10 +30,11 @@ struct stack_time {
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
 	struct datum reduce_byte; /* of a gradient in communication */
 	bool gathers_fp8;         /* parameters of per-tensor fp8 products travel in 8 bits */
-	/* traffic of elementwise kernels over that of fused ones: eager, compiled, and eager with all states in 16 bits */
+	/* traffic of elementwise kernels over that of fused ones: eager, compiled, and eager with all states in 16 bits
+	 */
 	struct datum elementwise, elementwise_compiled, elementwise_pure;
-	bool expert_eager;                              /* activations of experts run as many separate kernels */
-	bool graphs;                                    /* CUDA graphs */
+	bool expert_eager;      /* activations of experts run as many separate kernels */
+	bool graphs;            /* CUDA graphs */
 	struct datum host_frac; /* host floor of a dense layer over that of an eager framework */
 	struct datum step_s;    /* of a step, outside layers: input, norms, reading the loss */
 	struct datum moe_floor_s,

@@ -120,7 +120,8 @@ derived(double value)
 	return (struct datum){value, {NULL, 0, 0, NULL, false}};
 }
 
-/* The optimizer reads and writes parameters and moments, and reads the gradient; beside masters it writes a 16-bit copy. */
+/* The optimizer reads and writes parameters and moments, and reads the gradient; beside masters it writes a 16-bit
+ * copy. */
 static double
 optimizer_traffic(const struct memory_job *job)
 {

@@ -53,9 +53,9 @@ struct train_job {
 	const int *stage_layers;
 	double n_gpus; /* dp tp pp cp */
 	double n_global_sequences, n_sequences,
-	    seq_length;       /* of a step, of one micro-batch of one rank, of a sequence */
-	double packed_length; /* mean length of what is packed into a sequence; 0: nothing */
-	enum dtype dtype;     /* of the layers' products; attention, router and logits stay at 16 bits */
+	    seq_length;               /* of a step, of one micro-batch of one rank, of a sequence */
+	double packed_length;         /* mean length of what is packed into a sequence; 0: nothing */
+	enum dtype dtype;             /* of the layers' products; attention, router and logits stay at 16 bits */
 	bool compiled, pure, dropout; /* pure: all states in 16 bits */
 	enum attention_form attention;
 	enum recompute recompute;

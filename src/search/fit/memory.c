@@ -63,8 +63,8 @@ all_threads(const struct measurement *m, double most)
 }
 
 /*
- * Leave out footprints below the first that is nearly as fast as any: passes that do not fill a GPU take the time of one
- * load, whatever their size.
+ * Leave out footprints below the first that is nearly as fast as any: passes that do not fill a GPU take the time of
+ * one load, whatever their size.
  */
 static void
 from_fastest(struct walk *w)
