@@ -110,9 +110,8 @@ stack_of(struct published *p)
 	return p->stack ? p->stack->id : NULL;
 }
 
-/* The counter named by the metric if the stack has it, else the usual one of this framework. */
-static const char *
-counter_of(const struct published *p)
+const char *
+published_counter(const struct published *p)
 {
 	const char *said = published_fact(p, "metric.counter");
 	const enum counter c = said && strcmp(said, "reserved") == 0 ? COUNTER_RESERVED : COUNTER_ALLOCATED;
@@ -359,7 +358,7 @@ memory_row_ask(struct published *p, enum wanted *wanted)
 	if ((why = published_model(p)))
 		return why;
 	published_set(p, "stack", stack);
-	published_set(p, "counter", counter_of(p));
+	published_set(p, "counter", published_counter(p));
 	published_number(p, "seq", seq);
 	set_layout(p);
 	set_batch(p);

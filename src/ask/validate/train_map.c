@@ -257,8 +257,8 @@ train_row_ask(struct published *p, const struct gpu *gpu)
 		return "num_gpus: not tp x pp x cp x dp";
 	if (!published_input(p, "stack"))
 		published_set(p, "stack", p->stack->id);
-	if (p->match && p->match->counter && row_number(p->row, "peak_mem_gb") > 0)
-		published_set(p, "counter", p->match->counter);
+	if (row_number(p->row, "peak_mem_gb") > 0 && published_counter(p))
+		published_set(p, "counter", published_counter(p));
 	published_set(p, "gpu", gpu->id);
 	set_layout(p);
 	published_policies(p);

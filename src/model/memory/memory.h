@@ -30,8 +30,7 @@ struct stack_time {
 	bool reshards_pipeline;   /* full sharding gathers for every micro-batch in a pipeline too */
 	struct datum reduce_byte; /* of a gradient in communication */
 	bool gathers_fp8;         /* parameters of per-tensor fp8 products travel in 8 bits */
-	/* traffic of elementwise kernels over that of fused ones: eager, compiled, and eager with all states in 16 bits
-	 */
+	/* traffic of elementwise kernels over that of fused ones; pure: eager, with all states in 16 bits */
 	struct datum elementwise, elementwise_compiled, elementwise_pure;
 	bool expert_eager;      /* activations of experts run as many separate kernels */
 	bool graphs;            /* CUDA graphs */

@@ -213,8 +213,7 @@ static const struct {
     {SERVE_WARNED, unfused_on_many, "prefill over several GPUs, or on A40: published rates scatter"},
     {SERVE_WARNED, many_heads_first, "more than 16 query heads per KV head: prefill was up to 20 % off"},
     {SERVE_WARNED, few_latent, "MLA at small batch: gaps between small kernels cost another 20 to 40 %"},
-    {SERVE_WARNED, many_nodes,
-        "tp above 8: collectives go on as fitted to 8 GPUs; a network between nodes is not modeled"},
+    {SERVE_WARNED, many_nodes, "tp above 8: collectives were fitted to 8 GPUs, and few published runs have more"},
     {SERVE_WARNED, windowed, "sliding-window layers counted with a full KV cache"},
     {SERVE_WARNED, chooses_keys, "an indexer chooses keys: no published run was compared with such a model"},
 };
