@@ -268,7 +268,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	    {TRAIN_WARNS_TRANSFERRED, d->transferred || job->machine.generation == VOLTA},
 	    {TRAIN_WARNS_OLD_CLUSTER, job->machine.generation == VOLTA && d->n_nodes > 1},
 	    {TRAIN_WARNS_GATHERS, l->zero == 3 && l->pp <= 1 && 2 * t->gather_s + t->scatter_s > work_s},
-	    {TRAIN_WARNS_TINY, (t->layer_s < 2e-3 && !s->graphs) || t->step_s < 0.05},
+	    {TRAIN_WARNS_TINY, (t->layer_s < 2e-3 && !s->graphs) || t->step_s < (d->n_nodes > 1 ? 0.1 : 0.05)},
 	    {TRAIN_WARNS_MICRO_BATCH, l->pp > 1 && (d->micro_batch_open || t->n_microbatches < 2 * l->pp)},
 	    {TRAIN_WARNS_EXPOSED, exposed_much(job, t)},
 	    {TRAIN_WARNS_PADDING,
