@@ -156,3 +156,18 @@ load helper
 	refused
 	says "there is no model 'nobody/nothing'"
 }
+
+# --- what 0.1.0 took
+
+@test "no option of 0.1.0 is lost" {
+	local command options option lost=
+	while IFS=$'\t' read -r command options; do
+		set -- --zyx=1
+		for option in $options; do
+			set -- "$@" "--$option=1"
+		done
+		lost+=$("$RIDGE" "$command" "$@" 2>&1 </dev/null | grep "there is no option" | sed "s/^/$command: /")$'\n'
+	done < <(grep -v '^#' tests/fixtures/options-0.1.0.tsv)
+	[ "$(grep -c "'--zyx'" <<<"$lost")" = "$(grep -vc '^#' tests/fixtures/options-0.1.0.tsv)" ]
+	! grep "option '" <<<"$lost" | grep -v "'--zyx'" || false
+}
