@@ -715,6 +715,36 @@ plans_are_served(struct trial *t, const char *line)
 	}
 }
 
+/* A row of a plan is what `train` says of its layout. */
+static void
+plans_are_trained(struct trial *t, const char *line)
+{
+	static const char *const rows[] = {"step_s", "peak_byte", "mfu_frac"};
+
+	if (strncmp(line, "plan train ", 11) != 0)
+		return;
+	for (int i = 0; i < 4; i++) {
+		struct arena *a = trial_arena(t);
+		const struct reply *x = trial_ask(t, line);
+		const char *layout = reply_word(x, arena_printf(a, "layouts.%d.layout", i)),
+		           *recompute = reply_word(x, arena_printf(a, "layouts.%d.recompute", i));
+		const double n = reply_number(x, arena_printf(a, "layouts.%d.n_micro_sequences", i));
+		if (!layout || !recompute || isnan(n))
+			return;
+		const char *train = with(t, with(t, line + strlen("plan "), "--top", NULL), "--layout", layout);
+		train = with(t, with(t, train, "--recompute", recompute), "--batch", arena_printf(a, "%.17g", n));
+		for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+			const double one = trial_number(t, line, arena_printf(a, "layouts.%d.%s", i, rows[k])),
+			             two = trial_number(t, train, rows[k]);
+			if (isnan(one) && isnan(two))
+				continue;
+			trial_count(t);
+			if (one != two)
+				trial_broken(t, line, train, "%s is %.17g and %.17g", rows[k], one, two);
+		}
+	}
+}
+
 /* Drafts that are all rejected gain nothing; those that are all accepted a token each. */
 static void
 drafts_are_bounded(struct trial *t, const char *line)
@@ -883,6 +913,7 @@ const struct random_law random_laws[] = {
     {"kv = capacity", " capacity ", 1, kv_is_capacity},
     {"parameters", " memory checkpoint ", 4, parameters_are_alike},
     {"plan = serve", " capacity ", 1, plans_are_served},
+    {"plan = train", " plan ", 1, plans_are_trained},
     {"plan serve = capacity", " capacity ", 1, plans_are_sized},
     {"launchers", " train serve ", 2, launchers_read_back},
     {"drafts", " serve ", 1, drafts_are_bounded},

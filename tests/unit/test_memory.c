@@ -1105,6 +1105,37 @@ START_TEST(peak_is_over_all_stages)
 }
 END_TEST
 
+/* Jobs of one family, in any order: remembered sums are those that are worked out. */
+START_TEST(memo_changes_nothing)
+{
+	static const struct test_shape *const shapes[] = {&llama3_70b, &deepseek_v3, &qwen3_30b};
+	static const enum recompute again[] = {RECOMPUTE_NONE, RECOMPUTE_MODULES, RECOMPUTE_EVERY, RECOMPUTE_FULL};
+	const struct stack core = megatron_core(), other = megatron_2022();
+
+	for (int i = 0; i < 6; i++) {
+		struct memory_memo memo = {0};
+		struct model m;
+		make_model(&m, shapes[i / 2]);
+		struct memory_job job = job_of(&m, i % 2 ? &other : &core, 1, 4096);
+		job.layout.tp = job.layout.cp = 2;
+		job.layout.pp = 4;
+		job.layout.sp = true;
+		job.layout.zero = 1;
+		for (int n = 0; n < 2000; n++) {
+			job.batch = number(1 + n % 5);
+			job.layout.vp = 1 + n % 7;
+			job.recompute = again[n % 4];
+			job.recompute_n = 1 + n % 3;
+			job.modules = (unsigned)n % (1U << N_MODULES);
+			job.memo = NULL;
+			const double bare = memory_peak(NULL, &job, NULL);
+			job.memo = &memo;
+			ck_assert_double_eq(memory_peak(NULL, &job, NULL), bare);
+		}
+	}
+}
+END_TEST
+
 static struct memory_job
 searched(const struct model *m, const struct stack *stack)
 {
@@ -1307,6 +1338,7 @@ memory_suite(void)
 	tcase_add_test(c, same_with_a_sheet);
 	tcase_add_test(c, monotone);
 	tcase_add_test(c, peak_is_over_all_stages);
+	tcase_add_test(c, memo_changes_nothing);
 	tcase_add_test(c, largest_of_each);
 	tcase_add_test(c, fewest_gpus);
 	tcase_add_test(c, fixes);

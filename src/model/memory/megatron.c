@@ -99,10 +99,17 @@ block_transient(struct sheet *sh, const struct memory_job *job, int stage, int i
 }
 
 static double
+stage_transient(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	MOST(sh, transient_byte_per_token, i, job->model->n_blocks, block_transient(sh, job, stage, i));
+	return transient_byte_per_token;
+}
+
+static double
 first_backward_layer(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	CALL(sh, n_tokens, memory_tokens(sh, job));
-	MOST(sh, transient_byte_per_token, i, job->model->n_blocks, block_transient(sh, job, stage, i));
+	const double transient_byte_per_token = memory_remembered(sh, job, stage, STAGE_TRANSIENT, stage_transient);
 	LET(sh, transient_byte, n_tokens * transient_byte_per_token);
 	return transient_byte;
 }
@@ -172,7 +179,7 @@ shape_gradient(struct sheet *sh, const struct memory_job *job, const struct weig
 }
 
 static double
-dummy_gradients(struct sheet *sh, const struct memory_job *job, int stage)
+stage_dummies(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	struct weight_shape shapes[MOST_SHAPES];
 	struct layer own;
@@ -184,6 +191,12 @@ dummy_gradients(struct sheet *sh, const struct memory_job *job, int stage)
 			n = layer_shapes(job, layer_of(job->model, &job->model->blocks[i], &own), shapes, n);
 	SUM(sh, dummies_byte, i, n, shape_gradient(sh, job, &shapes[i]));
 	return dummies_byte;
+}
+
+static double
+dummy_gradients(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	return memory_remembered(sh, job, stage, STAGE_DUMMIES, stage_dummies);
 }
 
 /* The last norm's input and output, and the gathered input of the head. */

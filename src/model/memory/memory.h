@@ -330,6 +330,31 @@ struct memory_job {
 
 	struct datum context_byte;             /* what the counter shows beyond live tensors */
 	struct datum card_byte, headroom_frac; /* headroom absent: the rule of the safety factor */
+
+	struct memory_memo *memo; /* NULL: every stage is worked out each time */
+};
+
+/* Sums over the layers of a pipeline stage: they follow from the model, its layout and what is computed again. */
+enum stage_sum {
+	STAGE_LINEAR,
+	STAGE_EXPERT,
+	STAGE_OTHER,
+	STAGE_KEPT,
+	STAGE_RETURNED,
+	STAGE_TRANSIENT,
+	STAGE_DUMMIES,
+	N_STAGE_SUMS,
+};
+
+/* Those of earlier jobs, for searches: jobs that differ in chunks of a stage, micro-batches and recomputation alone.
+ * Starts as zeros. */
+enum { MEMORY_MEMO_SIZE = 128 };
+struct memory_memo {
+	struct memory_memo_entry {
+		int vp, stage, policy; /* vp is 0 in an empty one */
+		unsigned modules;
+		double recompute_n, sums[N_STAGE_SUMS]; /* NaN: not worked out yet */
+	} entries[MEMORY_MEMO_SIZE];
 };
 
 /* Bytes on one GPU. */

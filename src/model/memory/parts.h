@@ -102,6 +102,11 @@ double policy_kept(struct sheet *sh, const struct memory_job *job, const struct 
 /* Parameters of its adapters on one rank. */
 double layer_adapters(struct sheet *sh, const struct memory_job *job, const struct block *block);
 
+/* A sum of a stage by `work`, or what it was before when nothing is recorded. */
+typedef double stage_sum_fn(struct sheet *sh, const struct memory_job *job, int stage);
+double memory_remembered(
+    struct sheet *sh, const struct memory_job *job, int stage, enum stage_sum sum, stage_sum_fn *work);
+
 /* One stage's share of each component. */
 double weights_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params);
 double gradients_memory(struct sheet *sh, const struct memory_job *job, const struct rank_params *params);

@@ -108,6 +108,39 @@ memory_in_flight(struct sheet *sh, const struct memory_job *job, int stage)
 	return n_in_flight;
 }
 
+/* --- sums that were worked out before --------------------------------------------------------------------- */
+
+/* Of all sums only what is kept and what comes back follow from what is computed again. */
+static struct memory_memo_entry *
+entry_of(const struct memory_job *job, int stage, enum stage_sum sum)
+{
+	const bool again = sum == STAGE_KEPT || sum == STAGE_RETURNED;
+	const int vp = (int)job->layout.vp, policy = again ? (int)job->recompute + 1 : 0;
+	const unsigned modules = again ? job->modules : 0;
+	const double n = again ? job->recompute_n : 0;
+	const unsigned place = (unsigned)(stage + 5 * vp + 41 * policy) + 11 * modules;
+	struct memory_memo_entry *e = &job->memo->entries[place % MEMORY_MEMO_SIZE];
+
+	if (e->vp != vp || e->stage != stage || e->policy != policy || e->modules != modules || e->recompute_n != n) {
+		*e = (struct memory_memo_entry){
+		    .vp = vp, .stage = stage, .policy = policy, .modules = modules, .recompute_n = n};
+		for (int i = 0; i < N_STAGE_SUMS; i++)
+			e->sums[i] = NAN;
+	}
+	return e;
+}
+
+double
+memory_remembered(struct sheet *sh, const struct memory_job *job, int stage, enum stage_sum sum, stage_sum_fn *work)
+{
+	if (sh || !job->memo)
+		return work(sh, job, stage);
+	double *known = &entry_of(job, stage, sum)->sums[sum];
+	if (isnan(*known))
+		*known = work(NULL, job, stage);
+	return *known;
+}
+
 /* --- parameters of a rank -------------------------------------------------------------------------------- */
 
 static double
@@ -120,8 +153,8 @@ block_linear(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	return linear_param;
 }
 
-double
-memory_linear_params(struct sheet *sh, const struct memory_job *job, int stage)
+static double
+linear_params(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	SUM(sh, layers_param, i, job->model->n_blocks, block_linear(sh, job, stage, i));
 	if (job->model->n_encoder_blocks == 0 || stage > 0) {
@@ -135,6 +168,12 @@ memory_linear_params(struct sheet *sh, const struct memory_job *job, int stage)
 	return linear_param;
 }
 
+double
+memory_linear_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	return memory_remembered(sh, job, stage, STAGE_LINEAR, linear_params);
+}
+
 static double
 block_experts(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
@@ -145,11 +184,17 @@ block_experts(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	return routed_param;
 }
 
-double
-memory_expert_params(struct sheet *sh, const struct memory_job *job, int stage)
+static double
+expert_params(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	SUM(sh, expert_param, i, job->model->n_blocks, block_experts(sh, job, stage, i));
 	return expert_param;
+}
+
+double
+memory_expert_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	return memory_remembered(sh, job, stage, STAGE_EXPERT, expert_params);
 }
 
 static double
@@ -193,8 +238,8 @@ last_stage_params(struct sheet *sh, const struct memory_job *job)
 	return last_param;
 }
 
-double
-memory_other_params(struct sheet *sh, const struct memory_job *job, int stage)
+static double
+other_params(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	SUM(sh, norm_param, i, job->model->n_blocks, block_norms(sh, job, stage, i));
 	double first_param, last_param;
@@ -208,6 +253,12 @@ memory_other_params(struct sheet *sh, const struct memory_job *job, int stage)
 		SET(sh, last_param, 0);
 	LET(sh, other_param, norm_param + first_param + last_param);
 	return other_param;
+}
+
+double
+memory_other_params(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	return memory_remembered(sh, job, stage, STAGE_OTHER, other_params);
 }
 
 /* --- adapters -------------------------------------------------------------------------------------------- */
@@ -340,6 +391,13 @@ block_returns(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	return returns_byte_per_token;
 }
 
+static double
+stage_returns(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	MOST(sh, returns_byte_per_token, i, job->model->n_blocks, block_returns(sh, job, stage, i));
+	return returns_byte_per_token;
+}
+
 double
 recompute_returns(struct sheet *sh, const struct memory_job *job, int stage)
 {
@@ -348,7 +406,7 @@ recompute_returns(struct sheet *sh, const struct memory_job *job, int stage)
 		return returned_byte;
 	}
 	CALL(sh, n_tokens, memory_tokens(sh, job));
-	MOST(sh, returns_byte_per_token, i, job->model->n_blocks, block_returns(sh, job, stage, i));
+	const double returns_byte_per_token = memory_remembered(sh, job, stage, STAGE_RETURNED, stage_returns);
 	LET(sh, returned_byte, n_tokens * returns_byte_per_token);
 	return returned_byte;
 }
@@ -363,10 +421,17 @@ block_kept(struct sheet *sh, const struct memory_job *job, int stage, int i)
 }
 
 static double
+stage_kept(struct sheet *sh, const struct memory_job *job, int stage)
+{
+	SUM(sh, stage_byte_per_token, i, job->model->n_blocks, block_kept(sh, job, stage, i));
+	return stage_byte_per_token;
+}
+
+static double
 stage_activations(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	CALL(sh, n_tokens, memory_tokens(sh, job));
-	SUM(sh, stage_byte_per_token, i, job->model->n_blocks, block_kept(sh, job, stage, i));
+	const double stage_byte_per_token = memory_remembered(sh, job, stage, STAGE_KEPT, stage_kept);
 	LET(sh, microbatch_byte, n_tokens * stage_byte_per_token);
 	return microbatch_byte;
 }

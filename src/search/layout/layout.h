@@ -148,8 +148,9 @@ enum { MOST_CHUNKS = 64, MOST_BATCHES = MOST_MICRO_BATCH };
 
 /* One member of a family. */
 struct member {
-	double step_s;
+	double step_s, peak_byte; /* the peak of what stays on a front */
 	short vp, n_sequences, policy;
+	enum verdict verdict;
 };
 
 struct layout_family {

@@ -141,7 +141,7 @@ time_block(void *context, size_t i)
 					job.layout.vp = family->vp[v];
 					const double step_s = train_assemble(&job, &parts[p], &t);
 					family->members[family->n_members++] =
-					    (struct member){step_s, family->vp[v], (short)n, (short)p};
+					    (struct member){step_s, NAN, family->vp[v], (short)n, (short)p, FITS};
 					family->least_s = fmin(family->least_s, step_s);
 				}
 			}
@@ -205,15 +205,19 @@ keep(struct search *s, double step_s)
 static struct layout_row
 row_of(const struct layout_family *f, const struct member *m)
 {
-	struct layout_row row = {
-	    .layout = f->layout, .n_sequences = m->n_sequences, .policy = m->policy, .step_s = m->step_s};
+	struct layout_row row = {.layout = f->layout,
+	    .n_sequences = m->n_sequences,
+	    .policy = m->policy,
+	    .step_s = m->step_s,
+	    .peak_byte = m->peak_byte,
+	    .verdict = m->verdict};
 
 	row.layout.vp = m->vp;
 	return row;
 }
 
 static void
-evaluate(const struct search *s, struct layout_row *row)
+evaluate(const struct search *s, struct memory_memo *memo, struct layout_row *row)
 {
 	struct memory_job job;
 
@@ -222,6 +226,7 @@ evaluate(const struct search *s, struct layout_row *row)
 	if (!s->space->modeled)
 		return;
 	layout_memory_job(s->space, row, &job);
+	job.memo = memo;
 	row->peak_byte = memory_peak(NULL, &job, NULL);
 	row->verdict = memory_verdict(&job, row->peak_byte);
 }
@@ -263,11 +268,11 @@ states_are_over(const struct search *s, const struct layout_family *f, struct li
 
 /* The member with the least memory of those that fit, the faster of equals. */
 static void
-spare_family(struct search *s, struct layout_family *f)
+spare_family(struct search *s, struct memory_memo *memo, struct layout_family *f)
 {
 	for (size_t k = 0; k < f->n_members; k++) {
 		struct layout_row row = row_of(f, &f->members[k]);
-		evaluate(s, &row);
+		evaluate(s, memo, &row);
 		if (row.verdict != DOES_NOT_FIT && (!f->fits || row.peak_byte < f->best.peak_byte)) {
 			f->fits = true;
 			f->best = row;
@@ -280,21 +285,23 @@ spare_family(struct search *s, struct layout_family *f)
 
 /* Members that take less memory than every faster one; they move to the front of the list. */
 static void
-trade_family(struct search *s, struct layout_family *f)
+trade_family(struct search *s, struct memory_memo *memo, struct layout_family *f)
 {
 	double least_byte = INFINITY;
 	size_t n = 0;
 
 	for (size_t k = 0; k < f->n_members; k++) {
 		struct layout_row row = row_of(f, &f->members[k]);
-		evaluate(s, &row);
+		evaluate(s, memo, &row);
 		if (row.verdict == DOES_NOT_FIT) {
 			if (row.peak_byte < f->least.peak_byte)
 				f->least = f->near = row;
 			f->misses = true;
 		} else if (row.peak_byte < least_byte || n == 0) {
 			least_byte = row.peak_byte;
-			f->members[n++] = f->members[k];
+			f->members[n] = f->members[k];
+			f->members[n].peak_byte = row.peak_byte;
+			f->members[n++].verdict = row.verdict;
 		}
 	}
 	f->n_members = n;
@@ -307,6 +314,7 @@ check_family(void *context, size_t i)
 	struct search *s = context;
 	struct layout_family *f = s->order[i];
 	struct limits limits = {.known = {false}};
+	struct memory_memo memo = {0};
 
 	f->least.peak_byte = INFINITY;
 	if (!go(s, 0) && s->n_kept > 0)
@@ -316,9 +324,9 @@ check_family(void *context, size_t i)
 	qsort(f->members, f->n_members, sizeof *f->members, by_time);
 	if (s->space->goal != GOAL_TIME) {
 		if (s->space->goal == GOAL_MEMORY)
-			spare_family(s, f);
+			spare_family(s, &memo, f);
 		else
-			trade_family(s, f);
+			trade_family(s, &memo, f);
 		return;
 	}
 	for (size_t k = 0; k < f->n_members; k++) {
@@ -334,7 +342,7 @@ check_family(void *context, size_t i)
 			f->misses = true;
 			continue;
 		}
-		evaluate(s, &row);
+		evaluate(s, &memo, &row);
 		if (row.verdict != DOES_NOT_FIT) {
 			f->fits = true;
 			f->best = row;
@@ -360,7 +368,7 @@ spend_least(void *context, size_t i)
 		if (f->members[k].n_sequences != f->batches[0] || !go(s, 0))
 			continue;
 		struct layout_row row = row_of(f, &f->members[k]);
-		evaluate(s, &row);
+		evaluate(s, NULL, &row);
 		if (row.peak_byte < f->least.peak_byte)
 			f->least = row;
 	}
@@ -410,11 +418,8 @@ collect_front(struct search *s)
 	out->points = ARENA_ARRAY(s->arena, struct layout_row, out->n_points + 1);
 	out->n_points = 0;
 	for (size_t i = 0; i < s->n_families; i++)
-		for (size_t k = 0; s->families[i].fits && k < s->families[i].n_members; k++) {
-			struct layout_row *row = &out->points[out->n_points++];
-			*row = row_of(&s->families[i], &s->families[i].members[k]);
-			evaluate(s, row);
-		}
+		for (size_t k = 0; s->families[i].fits && k < s->families[i].n_members; k++)
+			out->points[out->n_points++] = row_of(&s->families[i], &s->families[i].members[k]);
 	qsort(out->points, out->n_points, sizeof *out->points, by_step);
 	out->rows = ARENA_ARRAY(s->arena, struct layout_row, out->n_points + 1);
 	for (size_t i = 0; i < out->n_points; i++)
@@ -459,7 +464,7 @@ collect(struct search *s)
 		}
 	}
 	if (out->has_near)
-		evaluate(s, &out->near);
+		evaluate(s, NULL, &out->near);
 }
 
 /* The dimension with the most values. */
