@@ -179,6 +179,16 @@ take_mxfp4(struct calibration *c, const struct serve_setup *s, const struct moe_
 		c->moe[f->type] = *p;
 }
 
+/* Grouped products of block-scaled types resemble no plain ones: as they were measured.  TensorRT-LLM's were fitted to
+ * its performance tables; experts of ranks that each attend for themselves run kernels that nobody measured (DeepEP).
+ */
+static bool
+runs_measured(const struct serve_setup *s, enum dtype t)
+{
+	return strcmp(s->engine->backend, "trtllm") != 0 && !(s->layout.attention_dp && s->layout.ep > 1) &&
+	    (t == DTYPE_FP8_BLOCK || t == DTYPE_NVFP4);
+}
+
 /* Grouped products of experts inside an engine: all rates are shares of the datasheet's or of plain products'. */
 static void
 fill_experts(struct calibration *c, const struct serve_setup *s)
@@ -190,6 +200,8 @@ fill_experts(struct calibration *c, const struct serve_setup *s)
 
 	for (int t = 0; t < N_DTYPES; t++) {
 		const struct gemm_calibration *g = &c->gemm[t];
+		if (runs_measured(s, (enum dtype)t) && c->moe[t].peak_flop_per_s.value > 0)
+			continue;
 		c->moe[t] = (struct moe_calibration){
 		    .peak_flop_per_s = g->peak_flop_per_s,
 		    .mem_byte_per_s = number(0.9 * mem),
