@@ -274,19 +274,21 @@ const struct engine_architecture *
 engine_architecture(const struct engine *e, const struct gpu *gpu)
 {
 	const bool gddr = gpu->mem_type && strncmp(gpu->mem_type, "GDDR", 4) == 0;
-	const struct engine_architecture *found = NULL;
+	const struct engine_architecture *found = NULL, *whole = NULL;
 
 	if (!gpu->architecture)
 		return NULL;
 	for (int i = 0; i < e->n_architectures; i++) {
 		const char *name = e->architectures[i].architecture;
-		const size_t n = strlen(gpu->architecture);
+		const size_t n = strlen(gpu->architecture), m = strlen(name);
 		if (strcmp(name, gpu->architecture) == 0)
 			found = found ? found : &e->architectures[i];
 		else if (gddr && strncmp(name, gpu->architecture, n) == 0 && strcmp(name + n, "-gddr") == 0)
 			return &e->architectures[i];
+		else if (m < n && strncmp(name, gpu->architecture, m) == 0 && gpu->architecture[m] == '-')
+			whole = &e->architectures[i]; /* blackwell, of blackwell-ultra */
 	}
-	return found;
+	return found ? found : whole;
 }
 
 /* --- prompts in llama.cpp ---------------------------------------------------------------------------------------- */
