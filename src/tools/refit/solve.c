@@ -96,13 +96,13 @@ constants_of(const struct refit *r, int i, int at[PARAMS_OF_ROW])
 }
 
 double
-refit_log_at(const struct refit *r, int i, const double *x)
+refit_log_at(const struct refit *r, int row, const double *x)
 {
 	int at[PARAMS_OF_ROW];
 	double slope[PARAMS_OF_ROW];
-	const int k = constants_of(r, i, at);
+	const int k = constants_of(r, row, at);
 
-	return log_at(r, i, r->log_at[i], at, k, x, slope);
+	return log_at(r, row, r->log_at[row], at, k, x, slope);
 }
 
 /* What the rows say: a += J'WJ, b -= J'Wr at x. */
