@@ -18,15 +18,15 @@ while read -r quantity how mean median; do
 		awk -F, -v mean="$mean" -v median="$median" '{ n++; bad = $3 > mean || $4 > median } END { exit !(n == 1 && !bad) }' ||
 		fail "$quantity, $how left out: above $mean % mean or $median % median, or missing"
 done <<EOT
-throughput source 18.7 12.7
-throughput model 15.4 11.6
-throughput gpu 20.6 12.1
-TPOT source 16.2 12.3
-TPOT model 16 12.1
-TPOT gpu 16.7 12.6
-TTFT source 33.5 25.9
-TTFT model 33.8 25.9
-TTFT gpu 33.9 26.1
+throughput source 18.3 12.8
+throughput model 16.2 12
+throughput gpu 18.1 12
+TPOT source 15.2 12.3
+TPOT model 15.4 12.1
+TPOT gpu 15.4 12.3
+TTFT source 33.4 23.6
+TTFT model 33.7 24.2
+TTFT gpu 34.2 27.6
 EOT
 
 # the line below a score has what half the width would hold

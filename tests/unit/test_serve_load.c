@@ -147,10 +147,11 @@ START_TEST(offline_experts)
 	x.engine = engine_pytorch();
 	x.architecture = hopper();
 	scene_set(&x, gpu_h200, &qwen3_235b, precision(DTYPE_FP8_BLOCK, 1, 1, 1), EXPERTS(8));
-	NEAR(run_rate(1000, 2000, 1500), 21709, 1e-3, "Qwen3 235B"); /* published 22 060 */
+	/* the reference, whose ranks share one scheduler, has 21 709 and 24 544 */
+	NEAR(run_rate(1000, 2000, 1500), 22220, 1e-3, "Qwen3 235B"); /* published 22 060 */
 	x.architecture = blackwell();
 	scene_deepseek(&x, gpu_b200, precision(DTYPE_NVFP4, .5625, .5625, 1), EXPERTS(4));
-	NEAR(run_rate(1000, 1000, 3000), 24544, 1e-3, "DeepSeek-R1"); /* published 25 852 */
+	NEAR(run_rate(1000, 1000, 3000), 25103, 1e-3, "DeepSeek-R1"); /* published 25 852 */
 }
 END_TEST
 

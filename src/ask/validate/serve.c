@@ -141,6 +141,12 @@ is_draft(const struct asked *a)
 }
 
 static bool
+is_wanted_row(const struct validation *v, const struct validate_row *row)
+{
+	return !v || !v->wants_row || v->wants_row(v->wants_context, v->file, row_line(row));
+}
+
+static bool
 is_wanted(const struct validation *v, const struct engine *e, const struct gpu *gpu)
 {
 	const struct engine_architecture *a = engine_architecture(e, gpu);
@@ -159,6 +165,9 @@ ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *
 	*r = run_quiet(x->run);
 	a->row.arena = r->arena;
 	a->row.row = row;
+	a->unwanted = !is_wanted_row(a->validation, row);
+	if (a->unwanted)
+		return "not asked for";
 	if (!row_text(row, "kind") || row_is(row, "kind", "kernel"))
 		return "a kernel";
 	model = model ? model : row_text(row, "model");

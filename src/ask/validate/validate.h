@@ -23,7 +23,8 @@ struct validation {
 	size_t n, room;
 	struct score_case *cases;
 	bool draft; /* for derivatives: closed forms, else one simulation of each row */
-	/* serving rows of these engines and architectures alone; NULL: all */
+	/* these serving rows alone, and those of these engines and architectures; NULL: all */
+	bool (*wants_row)(void *context, const char *file, int line);
 	bool (*wants)(void *context, const char *engine, const char *architecture);
 	void *wants_context;
 	struct plan_judge *judge;  /* layouts of training runs are judged instead; or NULL */

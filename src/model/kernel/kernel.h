@@ -111,11 +111,13 @@ double launch_time(struct sheet *sh, const struct launch_calibration *l, double 
 struct moe_shape {
 	double n_tokens, hidden, expert_width, top_k, n_experts, tp, ep;
 	double a_byte, w_byte;
-	bool gated;    /* up and gate projection in one product */
-	bool expected; /* each token picks at random: some experts get none; else as few are idle as possible */
+	bool gated;        /* up and gate projection in one product */
+	bool expected;     /* each token picks at random: some experts get none; else as few are idle as possible */
+	bool slowest_rank; /* of the ranks, the one with the most experts that get any row; else their mean */
 
 	/* Rows of this rank's experts against the mean of the ranks: skewed routing. */
 	double load_frac;
+	double token_frac;            /* of all tokens, those that this rank sees, moves and sums */
 	double time_frac;             /* factor on the two products */
 	double weight_byte_per_clock; /* most that one SM unpacks per clock of weights in another type */
 	double hit_frac;              /* share of the weights that L2 holds */

@@ -7,6 +7,7 @@
  * Grouped products: Gale et al., "MegaBlocks", MLSys 2023.  Form and constants were fitted to the measurements of
  * ai-dynamo/aiconfigurator@095f58a5 (Apache-2.0): hwdb/calibration.
  */
+#include "base/base.h"
 #include "model/kernel/kernel.h"
 
 struct group {
@@ -103,6 +104,27 @@ active_count(struct sheet *sh, const struct moe_shape *s, double n_local_pairs)
 	return n_active;
 }
 
+/* Of the rank that has most of them, which the others wait for: the largest of normal variables (Blom, Statistical
+ * Estimates and Transformed Beta-Variables, 1958). */
+static double
+busiest_count(struct sheet *sh, const struct moe_shape *s, double n_active)
+{
+	double n_busiest;
+
+	if (!s->slowest_rank || !(s->ep > 1)) {
+		SET(sh, n_busiest, n_active);
+		return n_busiest;
+	}
+	GIVEN(sh, n_active);
+	TAKE(sh, n_experts, s->n_experts);
+	TAKE(sh, n_expert_ranks, s->ep);
+	LET(sh, n_local, n_experts / n_expert_ranks);
+	LET(sh, deviation, sqrt(n_active * fmax(0, 1 - n_active / n_local)));
+	LET(sh, n_deviations, num_normal_quantile((n_expert_ranks - 0.375) / (n_expert_ranks + 0.25)));
+	SET(sh, n_busiest, fmin(n_local, n_active + n_deviations * deviation));
+	return n_busiest;
+}
+
 /* Sorting rows to their experts and back, and the activation: per pair of token and expert that this GPU holds, per
  * token, and per pair of any GPU. */
 static double
@@ -111,7 +133,7 @@ permute_time(
 {
 	GIVEN(sh, n_local_pairs, n_width);
 	TAKE(sh, n_hidden, s->hidden);
-	TAKE(sh, n_rows, s->n_tokens);
+	TAKE(sh, n_rows, kernel_factor(s->token_frac) * s->n_tokens);
 	TAKE(sh, n_chosen, s->top_k);
 	TAKE(sh, word_byte, 1.0);
 	LET(sh, pair_byte, (4 * n_hidden + 6 * n_width) * word_byte);
@@ -169,13 +191,14 @@ moe_time(struct sheet *sh, const struct moe_shape *shape, const struct moe_calib
 	LET(sh, n_width, n_expert_width / n_width_ranks);
 	LET(sh, n_mean_pairs, n_rows * n_chosen / n_expert_ranks);
 	CALL(sh, n_active, active_count(sh, shape, n_mean_pairs));
+	CALL(sh, n_busiest, busiest_count(sh, shape, n_active));
 	/* an expert cannot get more rows than there are tokens */
 	LET(sh, n_expert_rows, fmin(load_frac * (n_mean_pairs / n_active), fmax(n_rows, n_mean_pairs / n_active)));
 	struct moe_shape cached = *shape;
-	CALL(sh, hit_frac, hit_share(sh, shape, p, c, n_active, n_width));
+	CALL(sh, hit_frac, hit_share(sh, shape, p, c, n_busiest, n_width));
 	cached.hit_frac = hit_frac;
-	CALL(sh, up_s, grouped_gemm_time(sh, &cached, p, c, n_active, n_expert_rows, n_matrices * n_width, n_hidden));
-	CALL(sh, down_s, grouped_gemm_time(sh, &cached, p, c, n_active, n_expert_rows, n_hidden, n_width));
+	CALL(sh, up_s, grouped_gemm_time(sh, &cached, p, c, n_busiest, n_expert_rows, n_matrices * n_width, n_hidden));
+	CALL(sh, down_s, grouped_gemm_time(sh, &cached, p, c, n_busiest, n_expert_rows, n_hidden, n_width));
 	CALL(sh, permute_s, permute_time(sh, shape, p, load_frac * n_mean_pairs, n_width));
 	LET(sh, moe_s, base_s + time_frac * (up_s + down_s) + permute_s);
 	return moe_s;

@@ -111,10 +111,8 @@ serve_gather(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	return gather_s;
 }
 
-/* Share of the ranks that a token is sent to: those of its experts, where these are spread over more ranks than a node
- * has (DeepEP, TensorRT-LLM's wide expert parallelism); all of them up to there. */
-static double
-reached_ranks(struct sheet *sh, const struct serve_setup *s, const struct block *b)
+double
+serve_reached_ranks(struct sheet *sh, const struct serve_setup *s, const struct block *b)
 {
 	double reached_frac;
 
@@ -155,7 +153,7 @@ static double
 exchange_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
 {
 	GIVEN(sh, n_new);
-	CALL(sh, reached_frac, reached_ranks(sh, s, b));
+	CALL(sh, reached_frac, serve_reached_ranks(sh, s, b));
 	TAKE(sh, hidden, s->model->hidden);
 	TAKE(sh, a_elem_byte, s->precision.experts.a_byte);
 	TAKE(sh, wide_byte, 2.0);

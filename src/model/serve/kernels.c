@@ -179,6 +179,16 @@ take_mxfp4(struct calibration *c, const struct serve_setup *s, const struct moe_
 		c->moe[f->type] = *p;
 }
 
+/* Grouped products of block-scaled types resemble no plain ones: as they were measured.  TensorRT-LLM's were fitted to
+ * its performance tables; experts of ranks that each attend for themselves run kernels that nobody measured (DeepEP).
+ */
+static bool
+runs_measured(const struct serve_setup *s, enum dtype t)
+{
+	return strcmp(s->engine->backend, "trtllm") != 0 && !(s->layout.attention_dp && s->layout.ep > 1) &&
+	    (t == DTYPE_FP8_BLOCK || t == DTYPE_NVFP4);
+}
+
 /* Grouped products of experts inside an engine: all rates are shares of the datasheet's or of plain products'. */
 static void
 fill_experts(struct calibration *c, const struct serve_setup *s)
@@ -190,6 +200,8 @@ fill_experts(struct calibration *c, const struct serve_setup *s)
 
 	for (int t = 0; t < N_DTYPES; t++) {
 		const struct gemm_calibration *g = &c->gemm[t];
+		if (runs_measured(s, (enum dtype)t) && c->moe[t].peak_flop_per_s.value > 0)
+			continue;
 		c->moe[t] = (struct moe_calibration){
 		    .peak_flop_per_s = g->peak_flop_per_s,
 		    .mem_byte_per_s = number(0.9 * mem),
@@ -262,19 +274,21 @@ const struct engine_architecture *
 engine_architecture(const struct engine *e, const struct gpu *gpu)
 {
 	const bool gddr = gpu->mem_type && strncmp(gpu->mem_type, "GDDR", 4) == 0;
-	const struct engine_architecture *found = NULL;
+	const struct engine_architecture *found = NULL, *whole = NULL;
 
 	if (!gpu->architecture)
 		return NULL;
 	for (int i = 0; i < e->n_architectures; i++) {
 		const char *name = e->architectures[i].architecture;
-		const size_t n = strlen(gpu->architecture);
+		const size_t n = strlen(gpu->architecture), m = strlen(name);
 		if (strcmp(name, gpu->architecture) == 0)
 			found = found ? found : &e->architectures[i];
 		else if (gddr && strncmp(name, gpu->architecture, n) == 0 && strcmp(name + n, "-gddr") == 0)
 			return &e->architectures[i];
+		else if (m < n && strncmp(name, gpu->architecture, m) == 0 && gpu->architecture[m] == '-')
+			whole = &e->architectures[i]; /* blackwell, of blackwell-ultra */
 	}
-	return found;
+	return found ? found : whole;
 }
 
 /* --- prompts in llama.cpp ---------------------------------------------------------------------------------------- */

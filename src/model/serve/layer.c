@@ -265,12 +265,16 @@ routed_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 	TAKE(sh, back_byte, 4.0);
 	TAKE(sh, permute_byte_per_s, p->permute_byte_per_s);
 	CALL(sh, load, imbalance_of(sh, s, b));
+	CALL(sh, token_frac, serve_reached_ranks(sh, s, b));
+	const bool brings_tokens = uneven(s) && a->imbalance_is_tokens;
 	double more_s;
-	if (uneven(s) && a->imbalance_is_tokens) {
+	shape.token_frac = token_frac;
+	shape.slowest_rank = brings_tokens || !uneven(s); /* else the factor has it */
+	if (brings_tokens) {
 		shape.load_frac = load;
 		shape.time_frac = engine_factor;
 		/* and they all go back */
-		SET(sh, more_s, (load - 1) * (back_byte * n_new * hidden) / permute_byte_per_s);
+		SET(sh, more_s, (load - 1) * (back_byte * token_frac * n_new * hidden) / permute_byte_per_s);
 	} else {
 		shape.time_frac = engine_factor * load;
 		SET(sh, more_s, 0);

@@ -33,6 +33,10 @@ double serve_product(
 /* Factor on the fixed parts of kernels in this engine, on this architecture. */
 double serve_base_factor(const struct serve_setup *s);
 
+/* Share of the ranks that a token is sent to: those of its experts, where these are spread over more ranks than a node
+ * has (DeepEP, TensorRT-LLM's wide expert parallelism); all of them up to there. */
+double serve_reached_ranks(struct sheet *sh, const struct serve_setup *s, const struct block *b);
+
 /* The two halves of serve_layer_products. */
 double serve_attention_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new);
 double serve_feed_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new);

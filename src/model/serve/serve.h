@@ -14,7 +14,8 @@
 
 /* What a family's kernels do on one architecture.  Absent: nothing special. */
 struct engine_architecture {
-	const char *architecture;   /* as the GPU's file says; `-gddr` is appended for cards without HBM */
+	const char
+	    *architecture; /* as the GPU's file says, or the part in front of its hyphen; `-gddr`: cards without HBM */
 	struct datum fp8_attention; /* prompts with 8-bit caches and products: times faster than in 16 bits */
 	struct datum core_element;  /* decode attention once per query head: elements of the cache per SM and clock */
 	struct datum kv_reuse_frac; /* grouped decode kernels: share of the bandwidth that is reached */

@@ -226,15 +226,12 @@ serve_head(struct sheet *sh, const struct serve_setup *s, double n_rows)
 	return head_s;
 }
 
-/* Where attention is data parallel, each rank has a scheduler of its own for its own sequences.  Constants were fitted
- * to nodes of up to eight ranks as if one did all. */
-static const double fitted_ranks = 8;
-
+/* Where attention is data parallel, each rank has a scheduler of its own for its own sequences. */
 double
 serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, double n_rows)
 {
 	GIVEN(sh, n_rows);
-	TAKE(sh, n_schedulers, fmax(1, serve_groups(s) / fitted_ranks));
+	TAKE(sh, n_schedulers, serve_groups(s));
 	TAKE(sh, base_s, s->engine->host_s);
 	TAKE(sh, sequence_s, s->engine->sequence_s);
 	TAKE(sh, prefill_s, n_prompts > 0 ? s->engine->prefill_s.value : 0.0);

@@ -65,6 +65,8 @@ struct refit {
 	size_t n_files;
 	bool draft;                     /* closed forms, else one simulation of each row */
 	const struct refit_param *only; /* predict the rows that can feel this constant of an engine; NULL: all */
+	enum leave only_by;             /* ... or the rows of this unit */
+	int only_unit;                  /* 1 more than its number; 0: all */
 	int n, n_units[N_UNITS];
 	struct refit_row *rows;
 	int n_params;
@@ -110,12 +112,14 @@ void refit_predict(struct refit *r, double *log_predicted);
 
 /* Derivatives of the predictions at x, and the predictions there. */
 void refit_linearise(struct refit *r, const double *x);
-/* The best constants without the rows of one unit (-1: of all rows), by the derivatives; from predictions `log_at`. */
-void refit_solve(const struct refit *r, const double *log_at, const double *tau, enum leave by, int unit, double *x);
+/* The best constants without the rows of one unit (-1: of all rows), by the derivatives; from predictions `start`. */
+void refit_solve(const struct refit *r, const double *start, const double *tau, enum leave by, int unit, double *x);
+/* The logarithm of a row's prediction with these constants, without running the model. */
+double refit_log_at(const struct refit *r, int row, const double *x);
 /* All rows, to the end. */
 void refit_fit(struct refit *r, double *x);
 /* Errors of the rows of each unit, predicted without it, by the derivatives alone. */
-double refit_left_out_error(const struct refit *r, const double *log_at, const double *tau, enum leave by);
+double refit_left_out_error(const struct refit *r, const double *start, const double *tau, enum leave by);
 /* The same with the model run again; fills the predictions. */
 void refit_leave_out(struct refit *r, enum leave by, double *log_predicted);
 

@@ -44,6 +44,19 @@ feels(void *context, const char *engine, const char *architecture)
 	    strncmp(path + n, architecture, strlen(architecture)) == 0;
 }
 
+/* Whether the row is of the unit in question. */
+static bool
+belongs(void *context, const char *file, int line)
+{
+	const struct refit *r = context;
+
+	for (int i = 0; i < r->n; i++)
+		if (r->rows[i].line == line && r->rows[i].unit[r->only_by] == r->only_unit - 1 &&
+		    strcmp(r->rows[i].file, file) == 0)
+			return true;
+	return false;
+}
+
 /* All cases of the files; the arena is the caller's to free. */
 static struct validation
 validate(struct refit *r, struct arena *a)
@@ -53,6 +66,7 @@ validate(struct refit *r, struct arena *a)
 	    .unlisted = r->unlisted,
 	    .draft = r->draft,
 	    .wants = r->only ? feels : NULL,
+	    .wants_row = r->only_unit ? belongs : NULL,
 	    .wants_context = r};
 	struct words files = {.n = r->n_files, .list = ARENA_ARRAY(a, struct word, r->n_files)};
 

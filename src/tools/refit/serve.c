@@ -2,8 +2,8 @@
 /*
  * Serving runs: what each combination of engine, GPU, format and model was missed by when its runs were left out of the
  * fit, and how wide intervals must be for that.  Refitted are the constants of engines that say "fitted", but for the
- * memory pools and those of kernels without a guess; by the tangent at the database's constants, since a pass over the
- * rows takes half a minute.
+ * memory pools and those of kernels without a guess: by the tangent at the database's constants.  What was left out is
+ * then predicted by the model itself, since constants without rows go far.
  */
 #include "parts.h"
 
@@ -36,6 +36,7 @@ struct judge {
 	struct entry *entries;
 	int n_entries;
 	double *residual[N_UNITS], *in_sample; /* measured - predicted */
+	double *there;                         /* closed forms at the database's constants */
 	double factor[N_UNITS][N_SERVE_QUANTITIES];
 };
 
@@ -55,10 +56,10 @@ files_of(struct refit *r, const struct refit_param *p)
 }
 
 static void
-lay_tangent(struct refit *r)
+lay_tangent(struct refit *r, double *there)
 {
 	const int n = r->n, m = r->n_params;
-	double *x = ARENA_ARRAY(r->arena, double, m), *there = ARENA_ARRAY(r->arena, double, n);
+	double *x = ARENA_ARRAY(r->arena, double, m);
 	double *moved = ARENA_ARRAY(r->arena, double, n);
 	const size_t n_files = r->n_files;
 
@@ -69,7 +70,6 @@ lay_tangent(struct refit *r)
 		r->log_at[i] = r->rows[i].log_predicted;
 	for (int p = 0; p < m; p++)
 		x[p] = r->at[p] = r->params[p].start;
-	r->draft = true;
 	refit_predict(r, there);
 	for (int p = 0; p < m; p++) {
 		const double step = x[p] + nudge > r->params[p].most ? -nudge : nudge;
@@ -94,16 +94,17 @@ lay_tangent(struct refit *r)
 	fputs("\r\033[K", stderr);
 	r->n_files = n_files;
 	refit_set(r, r->at);
-	r->draft = false;
 }
 
-/* Residuals of all rows by the constants that rows of other units give. */
+/* Residuals of all rows by the constants that rows of other units give; by the tangent where a run no longer keeps up.
+ */
 static void
 leave_out(struct judge *j, enum leave by)
 {
 	struct refit *r = j->r;
 	const int m = r->n_params;
 	double *x = ARENA_ARRAY(r->arena, double, m), *tau = ARENA_ARRAY(r->arena, double, m);
+	double *moved = ARENA_ARRAY(r->arena, double, r->n);
 
 	j->residual[by] = ARENA_ARRAY(r->arena, double, r->n);
 	for (int p = 0; p < m; p++)
@@ -111,15 +112,23 @@ leave_out(struct judge *j, enum leave by)
 	for (int unit = 0; unit < r->n_units[by]; unit++) {
 		memcpy(x, r->at, sizeof(double) * (size_t)m);
 		refit_solve(r, r->log_at, tau, by, unit, x);
+		refit_set(r, x);
+		r->only_by = by;
+		r->only_unit = unit + 1;
+		refit_predict(r, moved);
+		r->only_unit = 0;
 		for (int i = 0; i < r->n; i++) {
+			double change = moved[i] - j->there[i];
 			if (r->rows[i].unit[by] != unit)
 				continue;
-			double predicted = r->log_at[i];
-			for (int p = 0; p < m; p++)
-				predicted += r->jacobian[i * m + p] * (x[p] - r->at[p]);
-			j->residual[by][i] = r->rows[i].log_measured - predicted;
+			if (!isfinite(change))
+				change = refit_log_at(r, i, x) - r->log_at[i];
+			j->residual[by][i] = r->rows[i].log_measured - r->log_at[i] - change;
 		}
+		fprintf(stderr, "\r%s %d of %d\033[K", leave_name(by), unit + 1, r->n_units[by]);
 	}
+	fputs("\r\033[K", stderr);
+	refit_set(r, r->at);
 }
 
 /* --- groups ---------------------------------------------------------------------------------------------- */
@@ -456,7 +465,9 @@ refit_serve(const char *rows)
 		return false;
 	}
 	refit_find_params(&r);
-	lay_tangent(&r);
+	r.draft = true;
+	j.there = ARENA_ARRAY(a, double, r.n);
+	lay_tangent(&r, j.there);
 	j.in_sample = ARENA_ARRAY(a, double, r.n);
 	for (int i = 0; i < r.n; i++)
 		j.in_sample[i] = r.rows[i].log_measured - r.log_at[i];
