@@ -118,9 +118,9 @@ busiest_count(struct sheet *sh, const struct moe_shape *s, double n_active)
 	GIVEN(sh, n_active);
 	TAKE(sh, n_experts, s->n_experts);
 	TAKE(sh, n_expert_ranks, s->ep);
+	TAKE(sh, n_deviations, num_normal_quantile((s->ep - 0.375) / (s->ep + 0.25)));
 	LET(sh, n_local, n_experts / n_expert_ranks);
 	LET(sh, deviation, sqrt(n_active * fmax(0, 1 - n_active / n_local)));
-	LET(sh, n_deviations, num_normal_quantile((n_expert_ranks - 0.375) / (n_expert_ranks + 0.25)));
 	SET(sh, n_busiest, fmin(n_local, n_active + n_deviations * deviation));
 	return n_busiest;
 }
