@@ -8,15 +8,20 @@ load helper
 RIDGE_BENCH_TOTAL_S=1
 export RIDGE_BENCH_TOTAL_S
 
+# GPUs that do nothing run no machine code: one target will do
+OWN=$BUILD/one-target
+GPUS=$OWN/bench-fake
+export OWN GPUS
+
 setup_file() {
-	make -s bench-fake BUILD="$BUILD" ${NVCC_TARGETS:+NVCC_TARGETS="$NVCC_TARGETS"} >/dev/null
+	make -s bench-fake BUILD="$OWN" NVCC_TARGETS="${NVCC_TARGETS:--gencode arch=compute_90a,code=sm_90a}" >/dev/null
 }
 
 # bench [NAME=VALUE...] OPTION...: run it over these GPUs; none may keep a test waiting
 bench() {
-	[ -x "$BUILD/bench-fake/ridge-bench" ] || skip "no CUDA toolkit to build it with"
+	[ -x "$GPUS/ridge-bench" ] || skip "no CUDA toolkit to build it with"
 	status=0
-	LD_LIBRARY_PATH=$BUILD/bench-fake timeout 60 env "${@:1:$#-1}" "$BUILD/bench-fake/ridge-bench" --quick --only "${@: -1}" \
+	LD_LIBRARY_PATH=$GPUS timeout 60 env "${@:1:$#-1}" "$GPUS/ridge-bench" --quick --only "${@: -1}" \
 		>"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
 	out=$(<"$tmp/out")
 	err=$(<"$tmp/err")
@@ -26,14 +31,14 @@ bench() {
 # asked_for NAME=VALUE... -- OPTION...: run it over these GPUs with a command line of one's own
 asked_for() {
 	local -a set=()
-	[ -x "$BUILD/bench-fake/ridge-bench" ] || skip "no CUDA toolkit to build it with"
+	[ -x "$GPUS/ridge-bench" ] || skip "no CUDA toolkit to build it with"
 	while [ "$1" != -- ]; do
 		set+=("$1")
 		shift
 	done
 	shift
 	status=0
-	LD_LIBRARY_PATH=$BUILD/bench-fake timeout 120 env "${set[@]}" "$BUILD/bench-fake/ridge-bench" "$@" \
+	LD_LIBRARY_PATH=$GPUS timeout 120 env "${set[@]}" "$GPUS/ridge-bench" "$@" \
 		>"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
 	out=$(<"$tmp/out")
 	err=$(<"$tmp/err")
@@ -120,7 +125,7 @@ failed() {
 }
 
 @test "a profiler sees points as ranges of NVTX" {
-	bench NVTX_INJECTION64_PATH="$BUILD/bench-fake/libnvidia-ml.so.1" launch
+	bench NVTX_INJECTION64_PATH="$GPUS/libnvidia-ml.so.1" launch
 	answered
 	says "a profiler is called"
 }
@@ -154,8 +159,8 @@ failed() {
 }
 
 @test "ridge bench ends as ridge-bench does, with the rows until then" {
-	[ -x "$BUILD/bench-fake/ridge-bench" ] || skip "no CUDA toolkit to build it with"
-	cp "$RIDGE" "$BUILD"/bench-fake/* "$tmp"
+	[ -x "$GPUS/ridge-bench" ] || skip "no CUDA toolkit to build it with"
+	cp "$RIDGE" "$GPUS"/* "$tmp"
 	for wrong in FAKE_HANG=0 FAKE_MEMORY=1000; do
 		status=0
 		env LD_LIBRARY_PATH="$tmp" RIDGE_BENCH_PATIENCE_S=1 $wrong "$tmp/ridge" bench --quick --only memory \
@@ -181,7 +186,7 @@ failed() {
 	bench launch
 	for signal in KILL TERM; do
 		set -m
-		LD_LIBRARY_PATH=$BUILD/bench-fake RIDGE_BENCH_TOTAL_S=60 FAKE_GPUS=2 "$BUILD/bench-fake/ridge-bench" --only collective \
+		LD_LIBRARY_PATH=$GPUS RIDGE_BENCH_TOTAL_S=60 FAKE_GPUS=2 "$GPUS/ridge-bench" --only collective \
 			>"$tmp/out" 2>"$tmp/err" </dev/null &
 		set +m
 		for _ in $(seq 100); do
@@ -214,11 +219,11 @@ failed() {
 	answered
 	[ "$(grep -o 'gpu . -> gpu .' "$tmp/out" | sort -u | tr '\n' ';')" = "gpu 0 -> gpu 1;gpu 0 -> gpu 4;gpu 1 -> gpu 0;gpu 4 -> gpu 0;" ] ||
 		complain "other pairs"
-	LD_LIBRARY_PATH=$BUILD/bench-fake FAKE_GPUS=8 "$BUILD/bench-fake/ridge-bench" --quick --only p2p --gpus 1,2,6 >"$tmp/out" 2>"$tmp/err"
+	LD_LIBRARY_PATH=$GPUS FAKE_GPUS=8 "$GPUS/ridge-bench" --quick --only p2p --gpus 1,2,6 >"$tmp/out" 2>"$tmp/err"
 	[ "$(grep -o 'gpu . -> gpu .' "$tmp/out" | sort -u | wc -l)" -eq 6 ]
 	for list in 1 1,1 0,9 x; do
 		status=0
-		LD_LIBRARY_PATH=$BUILD/bench-fake FAKE_GPUS=8 "$BUILD/bench-fake/ridge-bench" --gpus $list >"$tmp/out" 2>"$tmp/err" || status=$?
+		LD_LIBRARY_PATH=$GPUS FAKE_GPUS=8 "$GPUS/ridge-bench" --gpus $list >"$tmp/out" 2>"$tmp/err" || status=$?
 		[ "$status" -eq 2 ] || complain "--gpus $list should be refused"
 	done
 }
@@ -269,8 +274,8 @@ loops() {
 }
 
 @test "sources share no names but those that they declare" {
-	[ -x "$BUILD/bench-fake/ridge-bench" ] || skip "no CUDA toolkit to build it with"
-	for object in "$BUILD"/obj/bench/*.cu.o; do
+	[ -x "$GPUS/ridge-bench" ] || skip "no CUDA toolkit to build it with"
+	for object in "$OWN"/obj/bench/*.cu.o; do
 		names=$(nm -C --defined-only "$object" | awk '$2 ~ /^[TDBR]$/ { $1 = $2 = ""; print }' |
 			grep -vE '^  (cuda_|gemm_|n_gemm_types|product_|lt_ok|nccl_ok|ranks_|bench_plugin|fatbinData|__device_stub__ZN[0-9]+_GLOBAL__N_|\(anonymous namespace\)::)') || continue
 		echo "others of $object: $names"
