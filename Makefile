@@ -214,7 +214,7 @@ check: all $(BUILD)/refit $(REPLAYS) $(BUILD)/tests/examples $(BUILD)/tests/unit
 quick: $(BUILD)/ridge $(BUILD)/tests/unit-tests $(BUILD)/tests/law
 	@BUILD=$(BUILD) sh tests/run.sh --quick
 
-# Three times the random questions; every value of every option in every example, of slow commands too; and intervals of
+# Five times the random questions; every value of every option in every example, of slow commands too; and intervals of
 # the other halves.
 check-long: $(BUILD)/ridge $(BUILD)/tests/law $(BUILD)/tests/unit-tests
 	@BUILD=$(BUILD) QUESTIONS=30000 sh tests/run.sh "random questions"
