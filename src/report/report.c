@@ -500,7 +500,7 @@ text_note(struct arena *a, struct text_notes *notes, const struct sheet *sh)
 		if (!row->label)
 			continue;
 		notes->unconfirmed = notes->unconfirmed || row->from.unconfirmed;
-		/* wider than the error of its own fit: the kernels are transferred or extrapolated */
+		/* transferred or extrapolated kernels: less certain than their fit */
 		bool known = !row->why || strcmp(row->why, "calibrated") == 0;
 		for (size_t k = 0; k < notes->whys.n && !known; k++)
 			known = strcmp(notes->whys.list[k], row->why) == 0;

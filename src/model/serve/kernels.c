@@ -179,9 +179,8 @@ take_mxfp4(struct calibration *c, const struct serve_setup *s, const struct moe_
 		c->moe[f->type] = *p;
 }
 
-/* Grouped products of block-scaled types resemble no plain ones: as they were measured.  TensorRT-LLM's were fitted to
- * its performance tables; experts of ranks that each attend for themselves run kernels that nobody measured (DeepEP).
- */
+/* Take grouped GEMMs of block-scaled types as measured: no plain GEMM predicts them.  TensorRT-LLM's were fitted to its
+ * performance tables, and with data-parallel attention experts run kernels that nobody measured (DeepEP). */
 static bool
 runs_measured(const struct serve_setup *s, enum dtype t)
 {

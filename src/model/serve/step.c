@@ -226,7 +226,7 @@ serve_head(struct sheet *sh, const struct serve_setup *s, double n_rows)
 	return head_s;
 }
 
-/* Where attention is data parallel, each rank has a scheduler of its own for its own sequences. */
+/* With data-parallel attention every rank schedules its own sequences. */
 double
 serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, double n_rows)
 {

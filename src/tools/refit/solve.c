@@ -66,7 +66,7 @@ group_sizes(const struct refit *r, enum leave by, int unit, int *size)
 static double
 log_at(const struct refit *r, int i, double start, const int *at, int k, const double *x, double *slope)
 {
-	static const double least = 0.05;
+	static const double least = 0.05; /* of the step time that must be left */
 	const double *j = &r->jacobian[i * r->n_params];
 	const bool is_sum = r->domain == DOMAIN_SERVE;
 	const double sense = is_sum && strcmp(r->rows[i].of->unit, "x_s") != 0 ? -1 : 1;
