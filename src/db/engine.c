@@ -21,6 +21,7 @@ static const struct field step_fields[] = {
     FIGURE("handover", Q_TIME, ENGINE(handover_s), 0, 10, "time of handing a request from one pool to the other"),
     FIGURE("prompt_layer", Q_TIME, ENGINE(prompt_layer_s), 0, 1,
         "least time of a layer in a step with prompts: CPU launches"),
+    FIGURE("recurrent", Q_TIME, ENGINE(recurrent_s), 0, 1, "extra CPU time of a step of a model with recurrent layers"),
     FIGURE("cold", Q_TIME, ENGINE(cold_s), 0, 100, "extra time of the first step of a new server"),
     FIGURE("gpu", Q_NUMBER, ENGINE(gpu_factor), 0.1, 10, "factor on all GPU time"),
     FIGURE("comm", Q_NUMBER, ENGINE(comm_factor), 0.1, 10, "factor on collectives for rank skew"),

@@ -390,6 +390,25 @@ pasted() {
 	answered
 }
 
+@test "models with recurrent layers are served" {
+	local at="--gpu b200 --layout tp=2 --engine sglang --osl 400 --concurrency 16" model near far
+	for model in qwen3-next nemotron-3-nano nemotron-3-super; do
+		# shellcheck disable=SC2086
+		{
+			ask serve $model $at --isl 1000
+			answered
+			says "recurrent layers: the interval is that of a combination left out of the fit"
+			near=$(value tpot_s serve $model $at --isl 1000)
+			far=$(value tpot_s serve $model $at --isl 16000)
+			awk -v near="$near" -v far="$far" 'BEGIN { exit !(far > near && far < 2 * near) }' ||
+				complain "longer contexts cost $far instead of $near"
+			ask serve $model $at --isl 1000 --speculate ngram=2,accept=0.8
+			refused
+			says "recurrent layers is not modeled"
+		}
+	done
+}
+
 @test "power of the site, growth, and what is not modeled" {
 	local plan="capacity llama3.1-8b --gpu h100 --rate 30 --isl 1000 --osl 200 --ttft 1s --unconfirmed" option
 	# shellcheck disable=SC2086

@@ -414,6 +414,61 @@ START_TEST(norms_over_all_heads)
 }
 END_TEST
 
+/* A gated delta net with 32 heads of 128 x 128 numbers in fp32, and a block of a feed-forward part alone. */
+static struct block *
+with_states(void)
+{
+	x.engine = engine_base();
+	x.architecture = hopper();
+	scene_set(&x, gpu_h100, &llama31_8b, bf16(), TENSOR(2));
+	struct block *b = x.model.blocks;
+	b->mixer = MIXER_DELTA;
+	b->delta = (struct delta){num(16), num(32), num(128), num(128), num(4), num(64)};
+	return b;
+}
+
+/* Who decodes reads and writes 1 MiB on each of two GPUs, besides 2 x (16 x 128 + 32 x 128 + 32) / 2 numbers of 16
+ * bits, however long the context; prompts take in proportion to their tokens. */
+START_TEST(states_in_place_of_a_cache)
+{
+	const struct block *b = with_states();
+	const double mem_byte_per_s = x.kernels.gemm[DTYPE_BF16].mem_byte_per_s.value,
+	             one_byte = 2 * 1048576 + 2 * (2048 + 4096 + 32);
+	const double few_s = serve_layer_cached(NULL, &x.setup, b, 64, 1000),
+	             many_s = serve_layer_cached(NULL, &x.setup, b, 192, 1000);
+	ck_assert_double_eq_tol((many_s - few_s) * mem_byte_per_s, 128 * one_byte, 1);
+	ck_assert(serve_layer_cached(NULL, &x.setup, b, 64, 100000) == few_s);
+
+	const double short_s = serve_layer_prompt(NULL, &x.setup, b, 1, 4096, 0),
+	             long_s = serve_layer_prompt(NULL, &x.setup, b, 1, 8192, 0),
+	             longer_s = serve_layer_prompt(NULL, &x.setup, b, 1, 12288, 0);
+	ck_assert_double_gt(long_s, short_s);
+	ck_assert_double_eq_tol(longer_s - long_s, long_s - short_s, 1e-9 * long_s);
+	ck_assert(serve_layer_prompt(NULL, &x.setup, b, 1, 4096, 65536) == short_s);
+}
+END_TEST
+
+/* Layers that mix nothing have no attention and half of the reductions; a scan is launched in three times the kernels
+ * of attention. */
+START_TEST(layers_of_one_part)
+{
+	struct block *b = with_states();
+	const double n_layers = b->count.value;
+	const struct serve_batch mixed = {1, 100, 0, 8, 500, 9, 0};
+	const double both_s = serve_layer_comm(NULL, &x.setup, b, 16);
+	x.engine.prompt_layer_s = num(2e-3);
+	const double recurrent_s = serve_iteration(NULL, &x.setup, &mixed, NULL);
+	b->mixer = MIXER_NONE;
+	const double feed_s = serve_iteration(NULL, &x.setup, &mixed, NULL);
+	x.engine.prompt_layer_s = datum_absent();
+
+	ck_assert_double_eq_tol(recurrent_s - feed_s, 1.5 * n_layers * 2e-3, 1e-12);
+	ck_assert_double_eq_tol(both_s, 2 * serve_layer_comm(NULL, &x.setup, b, 16), 1e-15);
+	ck_assert(serve_layer_prompt(NULL, &x.setup, b, 1, 4096, 0) == 0);
+	ck_assert(serve_layer_cached(NULL, &x.setup, b, 64, 1000) == 0);
+}
+END_TEST
+
 START_TEST(nothing_to_do)
 {
 	x.engine = engine_base();
@@ -452,6 +507,8 @@ serve_step_suite(void)
 	tcase_add_test(c, fixed_parts_of_8_bits);
 	tcase_add_test(c, prompts_are_launched);
 	tcase_add_test(c, norms_over_all_heads);
+	tcase_add_test(c, states_in_place_of_a_cache);
+	tcase_add_test(c, layers_of_one_part);
 	tcase_add_test(c, nothing_to_do);
 	suite_add_tcase(s, c);
 	return s;

@@ -66,6 +66,10 @@ read_drafts(struct run *r, const struct serve_in *in, const struct serve_parts *
 		return run_refuse(r, out->speculation.from,
 		    arena_printf(r->arena, "%s has no model of speculative decoding", out->engine->name),
 		    "use trtllm, vllm or sglang, or give a measured --draft-time");
+	if (in->speculate.n && workload_recurs(p->model))
+		return run_refuse(r, out->speculation.from,
+		    "speculative decoding of a model with recurrent layers is not modeled: states must be taken back",
+		    "leave out --speculate, or give a measured --draft-time");
 	return true;
 }
 
@@ -412,7 +416,7 @@ simulate_case_of(struct run *r, const struct serve_in *in, const struct serve_bi
 	const struct link *link = run_link(r, in->kv_link);
 	if (!link)
 		return false;
-	out->transfer_s = datum_or(link->latency_s, 0);
+	out->transfer_s = datum_or(link->latency_s, 0) + serve_state_byte(NULL, &b->setup) / link->byte_per_s.value;
 	out->transfer_s_per_token = serve_kv_byte(NULL, &b->setup) / link->byte_per_s.value;
 	return true;
 }

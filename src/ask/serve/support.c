@@ -68,9 +68,10 @@ serve_cell_of(const struct serve_question *q)
 	        : g->architecture ? g->architecture
 	                          : g->id,
 	    .format = format_of(experts ? &q->setup->precision.experts : &q->setup->precision.mlp),
-	    .family = attention_is_latent(&w->blocks[0].attention) ? "latent"
-	        : experts                                          ? "experts"
-	                                                           : "dense"};
+	    .family = workload_recurs(w)                       ? "recurrent"
+	        : attention_is_latent(&w->blocks[0].attention) ? "latent"
+	        : experts                                      ? "experts"
+	                                                       : "dense"};
 }
 
 enum serve_quantity
@@ -117,7 +118,8 @@ static const char *
 cell_text(struct arena *a, const struct serve_cell *c)
 {
 	return arena_printf(a, "%s on %s with %s weights, %s", c->engine, c->architecture, c->format,
-	    strcmp(c->family, "latent") == 0        ? "latent attention"
+	    strcmp(c->family, "recurrent") == 0     ? "recurrent layers"
+	        : strcmp(c->family, "latent") == 0  ? "latent attention"
 	        : strcmp(c->family, "experts") == 0 ? "a mixture of experts"
 	                                            : "a dense model");
 }

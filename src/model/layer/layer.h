@@ -343,6 +343,9 @@ double op_total_params(struct sheet *sh, const struct op *op);
 double op_total_flop(struct sheet *sh, const struct op *op);
 double op_total_byte(struct sheet *sh, const struct op *op);
 
+/* The recurrence of a layer that has one, over n_new tokens of each of batch sequences, on one of tp GPUs. */
+struct op recurrence_op(const struct workload *w, const struct block *b, double batch, double n_new, double tp);
+
 /* A workload as one list of operators, and the arithmetic of one token. */
 
 enum phase {

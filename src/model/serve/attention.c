@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention of one layer and of all layers in a serving step.  KV caches always stream from memory. */
+/* What mixes tokens, of one layer and of all layers in a serving step.  KV caches always stream from memory. */
 #include "model/serve/parts.h"
 
 #include "model/kernel/kernel.h"
@@ -110,6 +110,8 @@ serve_layer_prompt(
 {
 	const struct engine_architecture *e = s->architecture;
 
+	if (b->mixer != MIXER_ATTENTION)
+		return serve_layer_scan(sh, s, b, n_prompts, chunk);
 	GIVEN(sh, n_prompts);
 	TAKE(sh, n_groups, serve_groups(s));
 	/* fewer prompts than ranks: some ranks wait for the others */
@@ -147,6 +149,8 @@ serve_layer_cached(
 {
 	const struct engine_architecture *e = s->architecture;
 
+	if (b->mixer != MIXER_ATTENTION)
+		return serve_layer_scan(sh, s, b, n_running, 1);
 	GIVEN(sh, n_running);
 	TAKE(sh, n_groups, serve_groups(s));
 	LET(sh, n_each, fmax(1, n_running / n_groups));
@@ -173,10 +177,6 @@ static double
 block_prompt(
     struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_prompts, double chunk, double prefix)
 {
-	if (b->mixer != MIXER_ATTENTION) {
-		LET(sh, no_attention_s, 0);
-		return no_attention_s;
-	}
 	TAKE(sh, n_layers, b->count);
 	CALL(sh, layer_s, serve_layer_prompt(sh, s, b, n_prompts, chunk, prefix));
 	LET(sh, block_s, n_layers * layer_s);
@@ -186,10 +186,6 @@ block_prompt(
 static double
 block_cached(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_running, double context)
 {
-	if (b->mixer != MIXER_ATTENTION) {
-		LET(sh, no_attention_s, 0);
-		return no_attention_s;
-	}
 	TAKE(sh, n_layers, b->count);
 	CALL(sh, layer_s, serve_layer_cached(sh, s, b, n_running, context));
 	LET(sh, block_s, n_layers * layer_s);

@@ -81,6 +81,15 @@ serve_kv_byte(struct sheet *sh, const struct serve_setup *s)
 }
 
 double
+serve_state_byte(struct sheet *sh, const struct serve_setup *s)
+{
+	TAKE(sh, pp, s->layout.pp);
+	CALL(sh, layers_byte, state_sequence(sh, s->model, serve_shards(s)));
+	LET(sh, state_byte, layers_byte / pp);
+	return state_byte;
+}
+
+double
 serve_pool(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load)
 {
 	const struct memory_job job = serve_memory(s, load);

@@ -154,7 +154,7 @@ exchange_time(struct sheet *sh, const struct serve_setup *s, const struct block 
 {
 	GIVEN(sh, n_new);
 	CALL(sh, reached_frac, serve_reached_ranks(sh, s, b));
-	TAKE(sh, hidden, s->model->hidden);
+	TAKE(sh, hidden, datum_or(b->moe.latent, 0) > 0 ? b->moe.latent : s->model->hidden);
 	TAKE(sh, a_elem_byte, s->precision.experts.a_byte);
 	TAKE(sh, wide_byte, 2.0);
 	LET(sh, out_byte, reached_frac * n_new * hidden * a_elem_byte);
@@ -183,6 +183,13 @@ norm_reductions(struct sheet *sh, const struct serve_setup *s, const struct bloc
 	return norms_s;
 }
 
+/* One behind what mixes tokens and one behind the feed-forward part, where a layer has both apart. */
+static double
+reductions_of(const struct workload *w, const struct block *b)
+{
+	return w->parallel ? 1 : (b->mixer != MIXER_NONE) + (b->mlp.given || b->moe.given);
+}
+
 double
 serve_layer_comm(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
 {
@@ -199,7 +206,7 @@ serve_layer_comm(struct sheet *sh, const struct serve_setup *s, const struct blo
 	}
 	TAKE(sh, hidden, s->model->hidden);
 	TAKE(sh, wide_byte, 2.0);
-	TAKE(sh, n_reductions, s->model->parallel ? 1.0 : 2.0);
+	TAKE(sh, n_reductions, reductions_of(s->model, b));
 	LET(sh, size_byte, n_new * hidden * wide_byte);
 	CALL(sh, reduce_s, serve_allreduce(sh, s, size_byte));
 	CALL(sh, norms_s, norm_reductions(sh, s, b, n_new));

@@ -170,7 +170,8 @@ activation_time(struct sheet *sh, const struct serve_setup *s, double m, double 
 	return activation_s;
 }
 
-/* Parts of an expert layer that every token visits: the router, in 16 bits, and shared experts. */
+/* Parts of an expert layer that every token visits: the router, in 16 bits, shared experts, and the maps to and from
+ * the width at which the routed ones work. */
 static double
 shared_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double m)
 {
@@ -191,7 +192,8 @@ shared_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 		SET(sh, shared_s, feed_s + activation_s);
 	} else
 		SET(sh, shared_s, 0);
-	LET(sh, everybody_s, router_s + quantise_s + shared_s);
+	CALL(sh, latent_s, maps_time(sh, s, &s->precision.mlp, b, IN_LATENT, m));
+	LET(sh, everybody_s, router_s + quantise_s + shared_s + latent_s);
 	return everybody_s;
 }
 
@@ -343,7 +345,8 @@ wide_norms(struct sheet *sh, const struct serve_setup *s, const struct block *b,
 	return wide_norms_s;
 }
 
-/* Norms with the residual, in fp32 and 16 bits; the activation between the products of a dense part. */
+/* Norms with the residual, in fp32 and 16 bits; the activation between the products of a dense part; what stands around
+ * a recurrence. */
 double
 serve_layer_small(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
 {
@@ -361,6 +364,7 @@ serve_layer_small(struct sheet *sh, const struct serve_setup *s, const struct bl
 	else
 		SET(sh, activation_s, 0);
 	CALL(sh, wide_norms_s, wide_norms(sh, s, b, m));
-	LET(sh, small_s, n_norms * norm_s + activation_s + wide_norms_s);
+	CALL(sh, recurrent_s, serve_recurrent_small(sh, s, b, m));
+	LET(sh, small_s, n_norms * norm_s + activation_s + wide_norms_s + recurrent_s);
 	return small_s;
 }

@@ -176,7 +176,8 @@ serve_transfer(struct sheet *sh, const struct serve_setup *s, const struct serve
 	TAKE(sh, pp, s->layout.pp);
 	/* each GPU sends its own part over its own link */
 	CALL(sh, kv_byte, serve_kv_byte(sh, s));
-	LET(sh, prompt_byte, isl * kv_byte);
+	CALL(sh, state_byte, serve_state_byte(sh, s));
+	LET(sh, prompt_byte, isl * kv_byte + state_byte);
 	LET(sh, transfer_s, link_latency_s + prompt_byte / link_byte_per_s);
 	return transfer_s;
 }

@@ -37,6 +37,13 @@ double serve_base_factor(const struct serve_setup *s);
  * has (DeepEP, TensorRT-LLM's wide expert parallelism); all of them up to there. */
 double serve_reached_ranks(struct sheet *sh, const struct serve_setup *s, const struct block *b);
 
+/* The recurrence of a layer over n_each new tokens of each sequence, one token where it decodes; 0 where nothing mixes
+ * tokens. */
+double serve_layer_scan(
+    struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_sequences, double n_each);
+/* The kernels around it that go over every new token: short convolution, norm and gate of the output. */
+double serve_recurrent_small(struct sheet *sh, const struct serve_setup *s, const struct block *b, double m);
+
 /* The two halves of serve_layer_products. */
 double serve_attention_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new);
 double serve_feed_products(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new);

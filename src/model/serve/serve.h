@@ -81,7 +81,9 @@ struct engine {
 	struct datum front_s;        /* before a first token, per layer of experts; other requests do not wait for it */
 	struct datum handover_s;     /* of a request from one pool to the other: a router, two schedulers that agree */
 	struct datum prompt_layer_s; /* least time of a layer in a step with prompts, launched kernel by kernel */
-	struct datum cold_s;         /* of a server's first step: kernels that are built and tuned when first used */
+	struct datum
+	    recurrent_s; /* of a step of a model with recurrent layers, where these keep the host from running ahead */
+	struct datum cold_s; /* of a server's first step: kernels that are built and tuned when first used */
 	struct datum gpu_factor, comm_factor;
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
 	struct datum sampling_s, sampling_link_s;
@@ -302,6 +304,8 @@ struct memory_job serve_memory(const struct serve_setup *s, const struct serve_l
 /* Weights on one GPU; keys and values of one token on it; and tokens that the replica's caches hold. */
 double serve_weights(struct sheet *sh, const struct serve_setup *s);
 double serve_kv_byte(struct sheet *sh, const struct serve_setup *s);
+/* Recurrent states of one sequence on one GPU, whatever its length; 0 where no layer has one. */
+double serve_state_byte(struct sheet *sh, const struct serve_setup *s);
 double serve_pool(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);
 /* Sequences of this load that the cache has room for. */
 double serve_cached(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load);

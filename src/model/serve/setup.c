@@ -140,8 +140,6 @@ serve_lacks_model(const struct workload *w)
 	if (w->kind != MODEL_DECODER && w->kind != MODEL_ENCODER)
 		return "serving models decoders and encoders only";
 	for (int i = 0; i < w->n_blocks; i++) {
-		if (w->blocks[i].mixer != MIXER_ATTENTION)
-			return "serving of recurrent layers is not modeled";
 		if (w->blocks[i].attention.kind == ATTENTION_CSA)
 			return "serving of compressed attention is not modeled";
 	}

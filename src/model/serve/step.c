@@ -30,6 +30,20 @@ same(struct datum a, struct datum b)
 }
 
 static bool
+same_recurrence(const struct block *x, const struct block *y)
+{
+	const struct mamba *a = &x->mamba, *b = &y->mamba;
+	const struct delta *c = &x->delta, *d = &y->delta;
+	const struct kda *e = &x->kda, *f = &y->kda;
+
+	return same(a->n_heads, b->n_heads) && same(a->head_dim, b->head_dim) && same(a->n_groups, b->n_groups) &&
+	    same(a->state, b->state) && same(c->n_key_heads, d->n_key_heads) &&
+	    same(c->n_value_heads, d->n_value_heads) && same(c->key_dim, d->key_dim) &&
+	    same(c->value_dim, d->value_dim) && same(e->n_heads, f->n_heads) && same(e->head_dim, f->head_dim) &&
+	    e->full_gate == f->full_gate;
+}
+
+static bool
 same_attention(const struct block *x, const struct block *y)
 {
 	const struct attention *a = &x->attention, *b = &y->attention;
@@ -38,7 +52,7 @@ same_attention(const struct block *x, const struct block *y)
 	    same(a->n_heads, b->n_heads) && same(a->n_kv_heads, b->n_kv_heads) && same(a->head_dim, b->head_dim) &&
 	    same(a->q_lora, b->q_lora) && same(a->kv_lora, b->kv_lora) && same(a->nope, b->nope) &&
 	    same(a->rope, b->rope) && same(a->v_dim, b->v_dim) && same(a->indexer.n_heads, b->indexer.n_heads) &&
-	    same(a->indexer.dim, b->indexer.dim);
+	    same(a->indexer.dim, b->indexer.dim) && same_recurrence(x, y);
 }
 
 static bool
@@ -53,11 +67,13 @@ same_feed(const struct block *x, const struct block *y)
 	    same(c->latent, d->latent);
 }
 
-/* Also in the norms of queries and keys, which all ranks do together where they span the heads. */
+/* Also in the norms of queries and keys, which all ranks do together where they span the heads, and in what stands
+ * around a recurrence. */
 static bool
-same_norms(const struct block *x, const struct block *y)
+same_small(const struct block *x, const struct block *y)
 {
-	return same_feed(x, y) && x->attention.qk_norm_full == y->attention.qk_norm_full;
+	return same_feed(x, y) && x->attention.qk_norm_full == y->attention.qk_norm_full && x->mixer == y->mixer &&
+	    same_recurrence(x, y) && x->has_norms == y->has_norms && (!x->has_norms || same(x->norms, y->norms));
 }
 
 static int
@@ -109,7 +125,7 @@ static double
 block_small(struct sheet *sh, const struct serve_setup *s, int i, double n_new, struct kept *k)
 {
 	TAKE(sh, n_layers, s->model->blocks[i].count);
-	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->small, same_norms, serve_layer_small));
+	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->small, same_small, serve_layer_small));
 	LET(sh, block_s, n_layers * layer_s);
 	return block_s;
 }
@@ -118,7 +134,7 @@ static double
 block_comm(struct sheet *sh, const struct serve_setup *s, int i, double n_new, struct kept *k)
 {
 	TAKE(sh, n_layers, s->model->blocks[i].count);
-	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->comm, same_norms, serve_layer_comm));
+	CALL(sh, layer_s, part_of(sh, s, i, n_new, k->comm, same_small, serve_layer_comm));
 	LET(sh, block_s, n_layers * layer_s);
 	return block_s;
 }
@@ -236,8 +252,23 @@ serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, doub
 	TAKE(sh, sequence_s, s->engine->sequence_s);
 	TAKE(sh, prefill_s, n_prompts > 0 ? s->engine->prefill_s.value : 0.0);
 	TAKE(sh, host_factor, s->architecture ? datum_or(s->architecture->host_factor, 1) : 1);
-	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows / n_schedulers + prefill_s);
+	TAKE(sh, recurrent_s, workload_recurs(s->model) ? datum_or(s->engine->recurrent_s, 0) : 0.0);
+	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows / n_schedulers + prefill_s + recurrent_s);
 	return host_s;
+}
+
+/* Kernels of a block's layers as a share of those of a layer that attends and has a feed-forward part, half each.  A
+ * scan has about three times the kernels of attention: recurrent.c. */
+static double
+block_launches(struct sheet *sh, const struct block *b)
+{
+	const bool attends = b->mixer == MIXER_ATTENTION, recurs = !attends && b->mixer != MIXER_NONE;
+
+	TAKE(sh, n_layers, b->count);
+	TAKE(sh, mixer_half, recurs ? 3.0 : attends ? 1.0 : 0.0);
+	TAKE(sh, feed_half, b->mlp.given || b->moe.given ? 1.0 : 0.0);
+	LET(sh, n_launched, n_layers * (mixer_half + feed_half) / 2);
+	return n_launched;
 }
 
 /* Decode steps replay a graph; a step with prompts is launched kernel by kernel, and waits for the CPU. */
@@ -250,9 +281,9 @@ serve_prompt_floor(struct sheet *sh, const struct serve_setup *s, double n_promp
 		SET(sh, floor_s, 0);
 		return floor_s;
 	}
-	TAKE(sh, n_layers, s->model->n_layers);
 	FROM(sh, s->engine, prompt_layer_s);
-	SET(sh, floor_s, n_layers * prompt_layer_s);
+	SUM(sh, n_launched, i, s->model->n_blocks, block_launches(sh, &s->model->blocks[i]));
+	SET(sh, floor_s, n_launched * prompt_layer_s);
 	return floor_s;
 }
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Layers with a recurrent state in a serving step: the kernels between their maps.  A prompt goes through a scan in
+ * chunks, GEMMs on the tensor cores (Dao and Gu, arXiv:2405.21060, section 6; Yang et al., arXiv:2406.06484); a
+ * sequence that decodes reads its state and writes it back.
+ */
+#include "model/serve/parts.h"
+
+#include "model/layer/layer.h"
+
+/* Kernels of a scan: decays, products within chunks, states of chunks, passing them on, outputs (five to seven in
+ * mamba_ssm 2.2 ops/triton/ssd_combined.py and flash-linear-attention 0.3 ops/gated_delta_rule/chunk.py). */
+static const double scan_kernels = 6;
+/* Share of the bf16 GEMM rate: tiles of one chunk and one head, 64 to 256 wide, in Triton. */
+static const double scan_rate_frac = 0.3;
+
+double
+serve_layer_scan(
+    struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_sequences, double n_each)
+{
+	const struct gemm_calibration *wide = &s->kernels->gemm[DTYPE_BF16];
+	const bool scans = n_each > 1;
+
+	if (b->mixer == MIXER_NONE) {
+		LET(sh, nothing_s, 0);
+		return nothing_s;
+	}
+	GIVEN(sh, n_sequences);
+	TAKE(sh, n_groups, serve_groups(s));
+	LET(sh, n_local, n_sequences / n_groups);
+	LET(sh, n_full, fmax(1, n_local));
+	const struct op op = recurrence_op(s->model, b, n_full, n_each, serve_shards(s));
+	CALL(sh, work_flop, op_total_flop(sh, &op));
+	CALL(sh, traffic_byte, op_total_byte(sh, &op));
+	TAKE(sh, kernel_s, s->engine->elementwise_s);
+	TAKE(sh, base_factor, serve_base_factor(s));
+	TAKE(sh, n_kernels, scans ? scan_kernels : 1.0);
+	TAKE(sh, rate_frac, scans ? scan_rate_frac : 1.0);
+	TAKE(sh, peak_flop_per_s, wide->peak_flop_per_s);
+	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
+	LET(sh, scan_s,
+	    n_kernels * base_factor * kernel_s +
+	        fmax(work_flop / (rate_frac * peak_flop_per_s), traffic_byte / mem_byte_per_s));
+	/* fewer prompts than ranks: some ranks wait for the others */
+	LET(sh, share_frac, scans ? n_local / n_full : 1);
+	LET(sh, layer_s, scan_s * share_frac);
+	return layer_s;
+}
+
+/* Tensors that a row's kernel reads and writes: a convolution its input and output; a gate, with the norm of the same
+ * kernel, two and its output. */
+static double
+passes_of(const struct layer_op *op)
+{
+	if (op->part != IN_MIXER)
+		return 0;
+	return op->runs == RUNS_GATE ? 3 : op->runs == RUNS_CONVOLUTION ? 2 : 0;
+}
+
+static double
+row_time(struct sheet *sh, const struct serve_setup *s, const struct layer_op *op, double m)
+{
+	double row_s;
+
+	if (!(passes_of(op) > 0)) {
+		SET(sh, row_s, 0);
+		return row_s;
+	}
+	GIVEN(sh, m);
+	TAKE(sh, n_passes, passes_of(op));
+	TAKE(sh, width, width_local(op->n, serve_shards(s)));
+	TAKE(sh, elem_byte, 2.0);
+	LET(sh, moved_byte, n_passes * m * width * elem_byte);
+	SET_CALL(sh, row_s, serve_elementwise(sh, s, moved_byte));
+	return row_s;
+}
+
+double
+serve_recurrent_small(struct sheet *sh, const struct serve_setup *s, const struct block *b, double m)
+{
+	struct layer own;
+	const struct layer *l = layer_of(s->model, b, &own);
+
+	if (b->mixer == MIXER_ATTENTION || b->mixer == MIXER_NONE) {
+		LET(sh, no_kernels_s, 0);
+		return no_kernels_s;
+	}
+	GIVEN(sh, m);
+	SUM(sh, kernels_s, i, l->n_ops, row_time(sh, s, &l->op[i], m));
+	return kernels_s;
+}
