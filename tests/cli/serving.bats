@@ -409,6 +409,21 @@ pasted() {
 	done
 }
 
+@test "compressed attention is served, and longer contexts cost little" {
+	local at="serve deepseek-v4-flash --gpu h200 --layout tp=4 --osl 400 --concurrency 1" near far
+	# shellcheck disable=SC2086
+	{
+		ask $at --isl 1000
+		answered
+		says "compressed attention: the interval is that of a combination left out of the fit"
+		case $err in *"full KV cache"*) complain "windows are counted in full" ;; esac
+		near=$(value tpot_s $at --isl 8000)
+		far=$(value tpot_s $at --isl 64000)
+		awk -v near="$near" -v far="$far" 'BEGIN { exit !(far > near && far < 1.5 * near) }' ||
+			complain "longer contexts cost $far instead of $near"
+	}
+}
+
 @test "power of the site, growth, and what is not modeled" {
 	local plan="capacity llama3.1-8b --gpu h100 --rate 30 --isl 1000 --osl 200 --ttft 1s --unconfirmed" option
 	# shellcheck disable=SC2086

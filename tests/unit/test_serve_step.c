@@ -414,6 +414,46 @@ START_TEST(norms_over_all_heads)
 }
 END_TEST
 
+/* Beyond its window a layer reads nothing, one row for 128 tokens, or what its indexer selects of one for four; what it
+ * selects from costs a score and 128 bytes with a scale for every four tokens. */
+START_TEST(far_tokens_are_compressed)
+{
+	x.engine = engine_pytorch();
+	x.architecture = blackwell();
+	scene_deepseek(&x, gpu_b200, precision(DTYPE_NVFP4, .5625, .5625, 1), EXPERTS(4));
+	const struct serve_setup *s = &x.setup;
+	const struct block *b = x.model.blocks;
+	struct attention *a = &x.model.blocks[0].attention;
+	*a = (struct attention){.kind = ATTENTION_CSA,
+	    .n_heads = num(128),
+	    .head_dim = num(512),
+	    .rope = num(64),
+	    .q_lora = num(1536),
+	    .window = num(128),
+	    .ratio = num(0),
+	    .o_lora = num(1024),
+	    .o_groups = num(8)};
+
+	const double near_s = serve_layer_cached(NULL, s, b, 64, 8192);
+	ck_assert(serve_layer_cached(NULL, s, b, 64, 65536) == near_s);
+	a->ratio = num(128);
+	const double some_s = serve_layer_cached(NULL, s, b, 64, 8192),
+	             far_s = serve_layer_cached(NULL, s, b, 64, 65536);
+	ck_assert(near_s < some_s && some_s < far_s);
+	a->window = num(640); /* as many rows as 128 near ones and 65536 / 128 */
+	a->ratio = num(0);
+	ck_assert_double_eq_tol(serve_layer_cached(NULL, s, b, 64, 65536), far_s, 1e-12);
+
+	a->window = num(128);
+	a->ratio = num(4);
+	a->indexer = (struct indexer){num(64), num(128), num(512)};
+	const double chosen_s = serve_layer_cached(NULL, s, b, 64, 8192);
+	ck_assert_double_eq_tol(serve_layer_cached(NULL, s, b, 64, 65536) - chosen_s,
+	    64.0 / 4 * (65536 - 8192) / 4 * (128 + 4 + 8) / x.kernels.gemm[DTYPE_BF16].mem_byte_per_s.value, 1e-12);
+	ck_assert_double_gt(serve_layer_prompt(NULL, s, b, 1, 8192, 0), serve_layer_prompt(NULL, s, b, 1, 4096, 0));
+}
+END_TEST
+
 /* A gated delta net with 32 heads of 128 x 128 numbers in fp32, and a block of a feed-forward part alone. */
 static struct block *
 with_states(void)
@@ -507,6 +547,7 @@ serve_step_suite(void)
 	tcase_add_test(c, fixed_parts_of_8_bits);
 	tcase_add_test(c, prompts_are_launched);
 	tcase_add_test(c, norms_over_all_heads);
+	tcase_add_test(c, far_tokens_are_compressed);
 	tcase_add_test(c, states_in_place_of_a_cache);
 	tcase_add_test(c, layers_of_one_part);
 	tcase_add_test(c, nothing_to_do);

@@ -494,9 +494,10 @@ is_linked(const struct gpu *gpu, const struct system *system)
 void
 bind_serve_kernels(struct run *r, const struct system *system, struct serve_parts *p)
 {
+	const bool rows = workload_has_latent(p->model) || workload_compresses(p->model);
+
 	p->linked = is_linked(p->gpu, system);
-	p->consensus = bind_kernels(r, p->gpu, system,
-	    workload_has_latent(p->model) ? KERNELS_SERVE_LATENT : KERNELS_SERVE, p->engine->backend);
+	p->consensus = bind_kernels(r, p->gpu, system, rows ? KERNELS_SERVE_LATENT : KERNELS_SERVE, p->engine->backend);
 	if (p->consensus && p->consensus->transfer_note)
 		run_assume(r, "kernels %s", p->consensus->transfer_note);
 }

@@ -69,6 +69,7 @@ serve_cell_of(const struct serve_question *q)
 	                          : g->id,
 	    .format = format_of(experts ? &q->setup->precision.experts : &q->setup->precision.mlp),
 	    .family = workload_recurs(w)                       ? "recurrent"
+	        : workload_compresses(w)                       ? "compressed"
 	        : attention_is_latent(&w->blocks[0].attention) ? "latent"
 	        : experts                                      ? "experts"
 	                                                       : "dense"};
@@ -118,10 +119,11 @@ static const char *
 cell_text(struct arena *a, const struct serve_cell *c)
 {
 	return arena_printf(a, "%s on %s with %s weights, %s", c->engine, c->architecture, c->format,
-	    strcmp(c->family, "recurrent") == 0     ? "recurrent layers"
-	        : strcmp(c->family, "latent") == 0  ? "latent attention"
-	        : strcmp(c->family, "experts") == 0 ? "a mixture of experts"
-	                                            : "a dense model");
+	    strcmp(c->family, "recurrent") == 0        ? "recurrent layers"
+	        : strcmp(c->family, "compressed") == 0 ? "compressed attention"
+	        : strcmp(c->family, "latent") == 0     ? "latent attention"
+	        : strcmp(c->family, "experts") == 0    ? "a mixture of experts"
+	                                               : "a dense model");
 }
 
 /* --- intervals ------------------------------------------------------------------------------------------- */

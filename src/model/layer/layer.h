@@ -163,6 +163,8 @@ bool workload_attends(const struct workload *w);
 bool workload_has_experts(const struct workload *w);
 /* Whether some layer attends over latents. */
 bool workload_has_latent(const struct workload *w);
+/* ... over compressed tokens and a window (DeepSeek-V4). */
+bool workload_compresses(const struct workload *w);
 /* The first block that attends, or NULL. */
 const struct block *workload_attention(const struct workload *w);
 
@@ -343,6 +345,10 @@ double op_total_params(struct sheet *sh, const struct op *op);
 double op_total_flop(struct sheet *sh, const struct op *op);
 double op_total_byte(struct sheet *sh, const struct op *op);
 
+/* Keys that a query attends to on average: those that it may see, those that its indexer lets through, or near and
+ * compressed ones; and those that an indexer scores. */
+double attended_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
+double scored_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
 /* The recurrence of a layer that has one, over n_new tokens of each of batch sequences, on one of tp GPUs. */
 struct op recurrence_op(const struct workload *w, const struct block *b, double batch, double n_new, double tp);
 

@@ -392,6 +392,15 @@ workload_has_latent(const struct workload *w)
 }
 
 bool
+workload_compresses(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].attention.kind == ATTENTION_CSA)
+			return true;
+	return false;
+}
+
+bool
 workload_has_experts(const struct workload *w)
 {
 	for (int i = 0; i < w->n_blocks; i++)

@@ -79,10 +79,7 @@ indexed(const struct attention *a)
 	return a->indexer.dim.value > 0;
 }
 
-/* Keys that a query attends to on average: those that it may see, those that its indexer lets through, or near and
- * compressed ones; those that an indexer scores; and those that must be read. */
-double attended_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
-double scored_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
+/* Keys that must be read: those that any new query may see; of one query, those that it chooses. */
 double read_keys(const struct attention *a, double n_new, double n_cached);
 
 /* What the files that count parameters share. */

@@ -28,6 +28,9 @@ seen_of(const struct serve_setup *s, const struct attention *a)
 	return is_indexed(a) && (!(reach > 0) || most < reach) ? most : reach;
 }
 
+/* Of a compressed row: 448 + 2 x 64 + 8; the kernel for latents has 512 + 64 elements. */
+static const double row_byte = 584, row_elems = 576;
+
 /* One GPU's heads; how far back they look. */
 static struct attention_shape
 shape_of(const struct serve_setup *s, const struct block *b)
@@ -65,6 +68,7 @@ choice_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 		return no_choice_s;
 	}
 	GIVEN(sh, n_sequences, n_queries, n_cached);
+	TAKE(sh, ratio, a->kind == ATTENTION_CSA ? a->ratio.value : 1.0);
 	TAKE(sh, n_index_heads, a->indexer.n_heads);
 	TAKE(sh, index_dim, a->indexer.dim);
 	TAKE(sh, key_elem_byte, packed ? 1.0 : s->precision.kv_byte);
@@ -74,8 +78,8 @@ choice_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
 	TAKE(sh, kernel_s, s->engine->elementwise_s);
 	TAKE(sh, score_byte, 8.0); /* fp32, written once and read once */
-	LET(sh, n_scores, n_sequences * n_queries * (n_cached + (n_queries + 1) / 2));
-	LET(sh, keys_byte, n_sequences * (n_cached + n_queries) * (index_dim * key_elem_byte + scale_byte));
+	LET(sh, n_scores, n_sequences * n_queries * (n_cached + (n_queries + 1) / 2) / ratio);
+	LET(sh, keys_byte, n_sequences * (n_cached + n_queries) / ratio * (index_dim * key_elem_byte + scale_byte));
 	LET(sh, score_flop, 2 * n_scores * n_index_heads * index_dim);
 	LET(sh, choice_s,
 	    2 * kernel_s + fmax(score_flop / reached_flop_per_s, (keys_byte + score_byte * n_scores) / mem_byte_per_s));
@@ -104,6 +108,30 @@ chosen_prompt(struct sheet *sh, const struct serve_setup *s, const struct block 
 	return least_s;
 }
 
+/*
+ * Near tokens and compressed ones (DeepSeek-AI, DeepSeek-V4, 2026): one shared row of 448 elements in 8 bits, 64 in 16
+ * and scales stands for the keys and values of all heads.  Nobody has published the kernel's times: as the one for
+ * latents takes for as many rows, every query with its own.
+ */
+static double
+compressed_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_sequences,
+    double n_queries, double n_cached)
+{
+	struct attention_shape shape = shape_of(s, b);
+
+	GIVEN(sh, n_sequences, n_queries, n_cached);
+	CALL(sh, n_seen, attended_keys(sh, &b->attention, n_queries, n_cached, true));
+	shape.batch = n_sequences * n_queries;
+	shape.query_token = 1;
+	shape.context_token = n_seen;
+	shape.window_token = 0;
+	shape.kv_elem_byte = row_byte / row_elems;
+	CALL(sh, rows_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
+	CALL(sh, choice_s, choice_time(sh, s, b, n_sequences, n_queries, n_cached));
+	LET(sh, compressed_s, rows_s + choice_s);
+	return compressed_s;
+}
+
 double
 serve_layer_prompt(
     struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_prompts, double chunk, double prefix)
@@ -121,6 +149,11 @@ serve_layer_prompt(
 	shape.batch = n_full;
 	shape.query_token = chunk;
 	shape.context_token = prefix;
+	if (b->attention.kind == ATTENTION_CSA) {
+		CALL(sh, compressed_s, compressed_time(sh, s, b, n_full, chunk, prefix));
+		LET(sh, compressed_layer_s, compressed_s * (n_each / n_full));
+		return compressed_layer_s;
+	}
 	shape.elem_byte = s->precision.fast_prompts ? 1 : 2;
 	const enum attention_fit fit = attention_fit_of(&shape);
 	if (s->precision.fast_prompts && !(fit < N_ATTENTION_FITS && s->kernels->attention_by[fit].has_context)) {
@@ -154,6 +187,8 @@ serve_layer_cached(
 	GIVEN(sh, n_running);
 	TAKE(sh, n_groups, serve_groups(s));
 	LET(sh, n_each, fmax(1, n_running / n_groups));
+	if (b->attention.kind == ATTENTION_CSA)
+		return compressed_time(sh, s, b, n_each, 1, context - 1);
 	struct attention_shape shape = shape_of(s, b);
 	shape.batch = n_each;
 	shape.context_token = context;

@@ -139,10 +139,6 @@ serve_lacks_model(const struct workload *w)
 		return "lists of operators cannot be served";
 	if (w->kind != MODEL_DECODER && w->kind != MODEL_ENCODER)
 		return "serving models decoders and encoders only";
-	for (int i = 0; i < w->n_blocks; i++) {
-		if (w->blocks[i].attention.kind == ATTENTION_CSA)
-			return "serving of compressed attention is not modeled";
-	}
 	return NULL;
 }
 
@@ -169,6 +165,8 @@ lacks_kernels(const struct serve_setup *s, const struct calibration *k)
 			return "no GEMM rate for this dtype on this GPU";
 	if (workload_has_latent(s->model) && (!k->has_mla_context || !k->has_mla_generation))
 		return "no MLA calibration for this GPU and engine";
+	if (workload_compresses(s->model) && !k->has_mla_generation)
+		return "no calibration of attention over compressed rows for this GPU and engine";
 	if (s->layout.tp > 1 && s->links.linked &&
 	    !(k->collective[COLLECTIVE_ALL_REDUCE].bus_byte_per_s.value > 0 &&
 	        k->collective[COLLECTIVE_ALL_GATHER].bus_byte_per_s.value > 0))

@@ -52,7 +52,8 @@ same_attention(const struct block *x, const struct block *y)
 	    same(a->n_heads, b->n_heads) && same(a->n_kv_heads, b->n_kv_heads) && same(a->head_dim, b->head_dim) &&
 	    same(a->q_lora, b->q_lora) && same(a->kv_lora, b->kv_lora) && same(a->nope, b->nope) &&
 	    same(a->rope, b->rope) && same(a->v_dim, b->v_dim) && same(a->indexer.n_heads, b->indexer.n_heads) &&
-	    same(a->indexer.dim, b->indexer.dim) && same_recurrence(x, y);
+	    same(a->indexer.dim, b->indexer.dim) && same(a->ratio, b->ratio) && same(a->o_lora, b->o_lora) &&
+	    same(a->o_groups, b->o_groups) && same_recurrence(x, y);
 }
 
 static bool

@@ -173,7 +173,8 @@ windowed(const struct judged *j)
 	const struct workload *w = j->s->model;
 
 	for (int i = 0; i < w->n_blocks; i++)
-		if (datum_given(w->blocks[i].attention.window) && is_batched(j))
+		if (datum_given(w->blocks[i].attention.window) && w->blocks[i].attention.kind != ATTENTION_CSA &&
+		    is_batched(j))
 			return true;
 	return false;
 }
