@@ -41,9 +41,11 @@ serve_layer_scan(
 	LET(sh, scan_s,
 	    n_kernels * base_factor * kernel_s +
 	        fmax(work_flop / (rate_frac * peak_flop_per_s), traffic_byte / mem_byte_per_s));
-	/* fewer prompts than ranks: some ranks wait for the others */
-	LET(sh, share_frac, scans ? n_local / n_full : 1);
-	LET(sh, layer_s, scan_s * share_frac);
+	double layer_s;
+	if (scans) /* fewer prompts than ranks: some ranks wait for the others */
+		SET(sh, layer_s, scan_s * n_local / n_full);
+	else
+		SET(sh, layer_s, scan_s);
 	return layer_s;
 }
 
