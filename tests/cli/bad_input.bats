@@ -395,6 +395,7 @@ near() {
 	near serve llama3-8b --gpu h100 --qps 3 --rate 4 -- "--rate: error: is given twice: --qps is the same" -- "keep one"
 	near cost --gpu h100 --gpus 8 --price h100=x -- "--price: error: 'x' is not a price per hour" -- '$3.50/h'
 	near train llama3-8b --gpu h100 --layout tp3 -- "--layout tp: error: tp=3 does not divide" -- "nearest: tp=2"
+	near serve qwen2.5-7b --gpu h100 --layout tp=8 --isl 9 --osl 9 -- "tp=8 does not divide the model's 28 attention" -- "nearest: tp=4"
 	near train llama3-8b --gpu h100 --layout pt=3 -- "--layout pt: error: a layout has no 'pt'" -- "did you mean 'tp'?"
 	near train llama3-8b --gpu h100 --set layout.tpp=8 -- "--set layout.tpp: error: a layout has no 'tpp'" -- "did you mean 'layout.tp'?"
 	near train llama3-8b --gpu h100 --sweep btach=1,2 -- "--sweep: error: 'train' has no input 'btach'" -- "did you mean 'batch'?"

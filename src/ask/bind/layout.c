@@ -49,12 +49,36 @@ nearest_divisor(double of, double wanted)
 }
 
 static bool
-must_divide(struct run *r, struct datum from, const char *name, double value, double of, const char *what)
+deals_blocks(const struct workload *w, double tp)
+{
+	for (int i = 0; i < w->n_blocks; i++) {
+		const struct datum heads = block_heads(&w->blocks[i]);
+		if ((datum_given(heads) && fmod(heads.value, tp) != 0) ||
+		    !layout_deals_heads(&w->blocks[i].attention, tp))
+			return false;
+	}
+	return true;
+}
+
+/* The most of at most this many GPUs among which all heads can be dealt. */
+static double
+most_tp(const struct workload *w, double wanted)
+{
+	double tp = wanted;
+
+	while (tp > 1 && !deals_blocks(w, tp))
+		tp--;
+	return tp;
+}
+
+static bool
+must_divide(
+    struct run *r, struct datum from, const char *name, double value, double of, const char *what, double instead)
 {
 	if (fmod(of, value) == 0)
 		return true;
 	diag_error(r->diag, from.from, "%s=%g does not divide the model's %g %s", name, value, of, what);
-	diag_hint(r->diag, "nearest: %s=%g", name, nearest_divisor(of, value));
+	diag_hint(r->diag, "nearest: %s=%g", name, instead);
 	return false;
 }
 
@@ -96,17 +120,20 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 		const struct datum heads = block_heads(b);
 		if (l->tp > 1 && !l->adp && datum_given(heads))
 			ok = must_divide(r, in->tp, "tp", l->tp, heads.value,
-			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of recurrent layers") &&
+			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of recurrent layers",
+			         most_tp(w, l->tp)) &&
 			    ok;
 		if (ok && l->tp > 1 && !layout_deals_heads(&b->attention, l->tp)) {
 			diag_error(r->diag, in->tp.from,
 			    "the model's %g KV heads are neither a multiple nor a divisor of tp=%g",
 			    b->attention.n_kv_heads.value, l->tp);
-			diag_hint(r->diag, "use tp=%g", nearest_divisor(b->attention.n_kv_heads.value, l->tp));
+			diag_hint(r->diag, "use tp=%g", most_tp(w, l->tp));
 			ok = false;
 		}
 		if (l->ep > 1 && b->moe.given && !holds_twice(r, l, &b->moe))
-			ok = must_divide(r, in->ep, "ep", l->ep, b->moe.n_experts.value, "experts") && ok;
+			ok = must_divide(r, in->ep, "ep", l->ep, b->moe.n_experts.value, "experts",
+			         nearest_divisor(b->moe.n_experts.value, l->ep)) &&
+			    ok;
 		if (!ok)
 			return false;
 	}
