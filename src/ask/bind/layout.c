@@ -60,15 +60,17 @@ deals_blocks(const struct workload *w, double tp)
 	return true;
 }
 
-/* The most of at most this many GPUs among which all heads can be dealt. */
+/* The nearest number of GPUs among which all heads can be dealt. */
 static double
-most_tp(const struct workload *w, double wanted)
+nearest_tp(const struct workload *w, double wanted)
 {
-	double tp = wanted;
-
-	while (tp > 1 && !deals_blocks(w, tp))
-		tp--;
-	return tp;
+	for (double away = 0; away < wanted; away++) {
+		if (deals_blocks(w, wanted - away))
+			return wanted - away;
+		if (deals_blocks(w, wanted + away))
+			return wanted + away;
+	}
+	return 1;
 }
 
 static bool
@@ -121,13 +123,13 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 		if (l->tp > 1 && !l->adp && datum_given(heads))
 			ok = must_divide(r, in->tp, "tp", l->tp, heads.value,
 			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of recurrent layers",
-			         most_tp(w, l->tp)) &&
+			         nearest_tp(w, l->tp)) &&
 			    ok;
 		if (ok && l->tp > 1 && !layout_deals_heads(&b->attention, l->tp)) {
 			diag_error(r->diag, in->tp.from,
 			    "the model's %g KV heads are neither a multiple nor a divisor of tp=%g",
 			    b->attention.n_kv_heads.value, l->tp);
-			diag_hint(r->diag, "use tp=%g", most_tp(w, l->tp));
+			diag_hint(r->diag, "use tp=%g", nearest_tp(w, l->tp));
 			ok = false;
 		}
 		if (l->ep > 1 && b->moe.given && !holds_twice(r, l, &b->moe))
