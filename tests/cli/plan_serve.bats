@@ -46,6 +46,20 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	done
 }
 
+@test "a GPU without a price comes after those with one, compared with none of them" {
+	local at="deepseek-r1 --gpu h200,mi355x --engine sglang --rate 3 --isl 4000 --osl 1000 --tpot 30ms --unconfirmed"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan serve $at --csv --table layouts
+		answered
+		says "no price of mi355x"
+		shows "h200-sxm5-141gb"
+		hides difference_frac # of a price to a number of GPUs
+		ask plan serve $at --price h200=7,mi355x=3 --csv --table layouts
+		shows difference_frac
+	}
+}
+
 @test "ranks and fronts" {
 	for rank in power:power_watt gpus:n_gpus ttft:ttft_s tpot:tpot_s; do
 		mapfile -t value < <("$RIDGE" "${plan[@]}" --gpu h100,h200 --engine vllm,sglang --dtype bf16,fp8 --rank "${rank%:*}" \

@@ -141,6 +141,8 @@ bool capacity_candidates(struct capacity_search *s);
 /* The load with the drafts of --speculate. */
 void capacity_drafts(const struct capacity_search *s, struct plan_load *load);
 
+/* Say where the price of a row comes from, or warn that there is none. */
+void capacity_tell_price(const struct capacity_search *s, const struct plan_candidate *c);
 void capacity_plan_show(
     struct run *r, const struct capacity_plan_in *in, const struct plan_candidate *c, const struct plan_load *l);
 

@@ -390,9 +390,8 @@ warn(struct run *r, const struct capacity_search *s)
 		    CONFIRMED_MOST);
 }
 
-/* Where the price of a row comes from. */
-static void
-tell_price(const struct capacity_search *s, const struct plan_candidate *c)
+void
+capacity_tell_price(const struct capacity_search *s, const struct plan_candidate *c)
 {
 	const struct plan_setup *about = c->about;
 	struct rental rental;
@@ -420,7 +419,7 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 	for (size_t i = 0; i < s.n; i++)
 		if (is_shown(&s, i))
 			SCOPE_I (r->sheet, "candidates", i) {
-				tell_price(&s, &s.list[i]);
+				capacity_tell_price(&s, &s.list[i]);
 				capacity_plan_show(r, in, &s.list[i], &load);
 			}
 	warn(r, &s);

@@ -72,9 +72,9 @@ show_difference(
 	struct sheet *sh = r->sheet;
 	double own = plan_rank_value(row->c, p->rank), least = plan_rank_value(best->c, p->rank);
 
-	if (row == best)
+	if (row == best || isnan(own) != isnan(least)) /* a price is compared with no number of GPUs */
 		return;
-	if (isnan(own) || isnan(least)) {
+	if (isnan(own)) {
 		own = row->c->n_gpus;
 		least = best->c->n_gpus;
 	}
@@ -282,6 +282,8 @@ plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_se
 	for (size_t i = 0; i < n; i++)
 		SCOPE_I (r->sheet, "layouts", i)
 			show_row(r, p, &rows[i], &rows[0]);
+	for (size_t i = 0; i < n; i++)
+		capacity_tell_price(&p->search, rows[i].c);
 	if (n > 0)
 		show_first(r, p, &rows[0]);
 	if (n > 0 && r->draws)
