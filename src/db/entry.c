@@ -204,6 +204,20 @@ nearest_entry(enum entry_kind k, const char *const *ids, size_t n, const char *n
 	return text_nearest(plain, candidates, n_candidates);
 }
 
+/* `8xh100`, `8 x h100`: what stands behind the number, or NULL. */
+static const char *
+behind_number(const char *name)
+{
+	const char *at = name + strspn(name, "0123456789");
+
+	if (at == name)
+		return NULL;
+	at += strspn(at, " ");
+	if (*at != 'x' && *at != 'X' && *at != '*')
+		return NULL;
+	return at + 1 + strspn(at + 1, " ");
+}
+
 static void
 no_such_entry(struct database *db, enum entry_kind k, const char *name, struct source at)
 {
@@ -217,8 +231,11 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 		return;
 	}
 	diag_error(db->diag, at, "there is no %s '%s'", kinds[k].name, name);
-	const char *near = nearest_entry(k, list, n, name);
-	if (near)
+	const char *one = k == ENTRY_GPU ? behind_number(name) : NULL;
+	const char *near = nearest_entry(k, list, n, one ? one : name);
+	if (near && one)
+		diag_hint(db->diag, "write '%s', and how many in --gpus", near);
+	else if (near)
 		diag_hint(db->diag, "did you mean '%s'?", near);
 	else if (k == ENTRY_RELIABILITY)
 		diag_hint(db->diag, "try '%s'; a name with a / is read as a file", list[0]);

@@ -16,6 +16,7 @@ load helper
 	memmory llama3-8b|there is no command 'memmory'|did you mean 'memory'?
 	memory llama3-9b --gpu h100|there is no model 'llama3-9b'|did you mean 'llama3-8b'?
 	hw show h10|there is no GPU 'h10'|did you mean 'h100'?
+	memory llama3-8b --gpu 8xH100|there is no GPU '8xH100'|write 'h100', and how many in --gpus
 	hw h100|'h100' is not one of list|write one of them before 'h100'
 	memory llama3-8b --layout tp2dp4|--layout: error: 'tp2dp4' runs parts of a layout together|separate them with commas: tp=2,pp=2
 	memory llama3-8b --layout tensor=2|a layout has no 'tensor'|did you mean 'tp'?
