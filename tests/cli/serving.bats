@@ -38,6 +38,10 @@ same() {
 	llama3-70b h100 tp=4 sglang
 	qwen3-235b-a22b h200 tp=8,ep=8 vllm
 	deepseek-r1 h200 tp=8 trtllm
+	qwen3-next h200 tp=4 vllm
+	nemotron-3-super h200 tp=4 sglang
+	kimi-linear mi300x tp=4 sglang
+	deepseek-v4-flash h200 tp=4 vllm
 	deepseek-r1 h200 tp=8,ep=8,adp trtllm
 	deepseek-r1 b200 tp=8,ep=8,attention-dp sglang
 	deepseek-r1 gb200 tp=48,ep=48,adp,across sglang
