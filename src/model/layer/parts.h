@@ -85,9 +85,6 @@ double attended_keys(struct sheet *sh, const struct attention *a, double n_new, 
 double scored_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
 double read_keys(const struct attention *a, double n_new, double n_cached);
 
-/* A recurrence over n_new tokens of each of batch sequences, on one of tp GPUs. */
-struct op recurrence_op(const struct workload *w, const struct block *b, double batch, double n_new, double tp);
-
 /* What the files that count parameters share. */
 
 /* RMSNorm has a gain, LayerNorm a gain and a bias.  Zhang and Sennrich, NeurIPS 2019; Ba et al., arXiv:1607.06450. */
