@@ -39,6 +39,7 @@ static const struct field time_fields[] = {
     FIGURE("step", Q_TIME, step_s, 0, 10, "host time of a step outside its layers"),
     FIGURE("moe_floor", Q_TIME, moe_floor_s, 0, 1, "host time of an expert layer, forward and backward"),
     FIGURE("moe_expert_floor", Q_TIME, moe_expert_floor_s, 0, 1, "... per local expert in block-scaled 8 or 4 bits"),
+    FIGURE("hybrid_sync", Q_TIME, hybrid_sync_s, 0, 1, "device stall per expert layer where kinds of layers alternate"),
     FIGURE("moe_sync", Q_TIME, moe_sync_s, 0, 1, "device stall for routed token counts, per layer"),
     FIGURE("moe_expert", Q_TIME, moe_expert_s, 0, 1, "... and per local expert in 8 or 4 bits"),
     CHOICE("overlaps_experts", expert_overlap, "partial|none|full",

@@ -23,6 +23,7 @@ same_as_train() {
 	same_as_train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192
 	same_as_train qwen3-30b-a3b --system gb200-nvl72 --gpus 8 --global-batch 512 --dtype mxfp8
 	same_as_train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --stack torchtitan
+	same_as_train nemotron-3-super --system dgx-b200 --gpus 64 --global-batch 256
 }
 
 @test "threads do not change a plan" {
@@ -33,7 +34,8 @@ same_as_train() {
 
 @test "pruning does not change a plan" {
 	for asked in "llama3-70b --gpus 128 --global-batch 256" "qwen3-30b-a3b --gpus 32 --global-batch 512" \
-		"llama3.1-405b --gpus 512 --global-batch 1152" "llama3-8b --gpus 64 --global-batch 128 --stack torchtitan"; do
+		"llama3.1-405b --gpus 512 --global-batch 1152" "llama3-8b --gpus 64 --global-batch 128 --stack torchtitan" \
+		"nemotron-3-super --gpus 128 --global-batch 256"; do
 		# shellcheck disable=SC2086 # words
 		few=$(table $asked --system dgx-h100 --top 7)
 		# shellcheck disable=SC2086

@@ -334,3 +334,40 @@ row() {
 	done
 	awk '{ s[NR] = $1 } END { exit !(s[1] > s[2] && s[2] > 1.5 * s[3]) }' "$tmp/s" || complain "$(cat "$tmp/s")"
 }
+
+@test "hybrids: scans, latents and layers of one part are answered by train, memory and plan alike" {
+	local nano="nemotron-3-nano --system gb300-nvl72 --gpus 8 --layout ep=8,zero=1 --batch 4 --seq 8192 --dtype mxfp8 \
+		--stack megatron-bridge"
+	# shellcheck disable=SC2086 # words of a command line
+	ask train $nano --global-batch 512
+	answered
+	shows "state-space scan"
+	says "state-space layers: kernels and waits were fitted"
+	# shellcheck disable=SC2086
+	[ "$(row peak_byte train $nano --global-batch 512)" = "$(row peak_byte memory $nano --microbatches 16)" ]
+	# shellcheck disable=SC2086
+	[ "$(row flop_per_token train $nano --global-batch 512 --flops-convention ridge-causal)" = \
+		"$(row flop_per_token model show nemotron-3-nano --seq 8192 --flops-convention ridge-causal)" ]
+	ask plan train nemotron-3-super --gpu b200 --gpus 64 --global-batch 512 --seq 8192
+	answered
+	shows "ep=8"
+	# a model of hybrids alone has its own FLOP count
+	[ "$(row n_layers model show nemotron-h-56b)" = 118 ]
+	ask train nemotron-h-56b --system dgx-h100 --gpus 64 --layout tp=8,zero=1,sp --global-batch 64 --seq 8192 \
+		--flops-convention megatron-bridge --no-memory
+	answered
+	shows "MFU"
+}
+
+@test "what of hybrids is not modeled is refused with the reason" {
+	both nemotron-3-nano --system dgx-h100 --gpus 16 --layout cp=2,ep=8
+	says "context parallelism of state-space layers"
+	both qwen3-next-80b-a3b --system dgx-h100 --gpus 16 --layout ep=8
+	says "delta rule"
+	ask memory nemotron-3-nano --stack megatron-bridge --gpu h100 --gpus 16 --layout ep=8 --lora-rank 16
+	refused
+	says "LoRA on experts"
+	ask train nemotron-3-nano --system gb200-nvl72 --gpus 16 --layout tp=16
+	refused
+	says "groups of the state-space layers"
+}

@@ -133,6 +133,19 @@ gates() {
 	json_is tables/groups/1/name unlisted-fsdp
 }
 
+@test "prediction layers of a hybrid are those in the FLOP that a row prints" {
+	local head row
+	head='gpu_id,case_id,source,date,software,family,task,model,seq,num_gpus,precision,tp,pp,ep,sharding,mbs,gbs,tokens_per_s_per_gpu,tflops_per_gpu'
+	row='nobody,2026-06,NeMo container 26.06,moe-llm,pretrain,nemotron-3-super,8192,64,mxfp8,1,1,64,distributed-optimizer(ZeRO1),1,512,10000'
+	printf '%s\n' "$head" "gb300,none,$row,754" "gb300,two,$row,847" "gb300,unsaid,$row," >"$tmp/t.csv"
+	ask validate "$tmp/t.csv" --predictions "$tmp/p.csv"
+	answered
+	predicted() { awk -F, -v c="$1" '$3 == c { print $19 }' "$tmp/p.csv"; }
+	[ "$(predicted two)" = "$(predicted unsaid)" ]
+	[ "$(predicted none)" = "$("$RIDGE" train nemotron-3-super --gpu gb300 --gpus 64 --layout ep=64,zero=1 --batch 1 \
+		--global-batch 512 --seq 8192 --dtype mxfp8 --stack megatron-bridge --mtp 0 --no-memory --get step_s 2>/dev/null)" ]
+}
+
 @test "a scaling series is scored by step and by efficiency" {
 	cat >"$tmp/s.csv" <<-'END'
 	gpu_id,series,source,model,gpu,num_gpus,nodes,interconnect,precision,scaling,batch,parallelism,throughput,unit,confidence,notes

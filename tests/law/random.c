@@ -29,6 +29,13 @@ static const char *const templates[] = {
     "^256..2048 --seq ^1024..16384 {--recompute full|--recompute selective||}",
     "train $moe --gpu {h100|b200} --gpus ^16..64 --layout ep=^2..8,zero=1 --batch 1 --global-batch ^64..512 --seq "
     "^1024..8192 --no-memory",
+    "train $hybrid --gpu {h100-sxm5-80gb|b200-sxm} --gpus ^16..64 --layout tp=^1..8,pp=^1..4,zero=1 --batch 1 "
+    "--global-batch ^64..512 --seq ^1024..8192 --stack megatron-core {--recompute full|--dtype fp8|--no-memory||}",
+    "memory $hybrid --gpu $fitted --gpus 64 --layout tp=^1..8,pp=^1..4,zero=1{,sp||} --batch ^1..2 --seq ^1024..8192 "
+    "{--recompute full|--recompute layernorm,moe_act||}",
+    "plan train $hybrid --gpu {h100-sxm5-80gb|b200-sxm} --gpus ^32..128 --global-batch ^128..512 --seq ^1024..8192 "
+    "--top "
+    "^1..4 {--layout tp=1..4|--recompute full||}",
     "train $trained --system $cluster --gpus ^8..512 --batch ^1..2 --seq 4096 --tokens 1T --no-memory",
     "plan train $trained --gpu $trainable --gpus ^8..64 --global-batch ^64..512 --seq ^1024..8192 --top ^1..4 "
     "{--layout "
@@ -103,6 +110,7 @@ static struct names lists[] = {
     {.list = "dense"},
     {.list = "moe"},
     {.list = "trained"},
+    {.list = "hybrid"},
     {.list = "vision"},
     {.list = "gpu"},
     {.list = "system"},
@@ -166,6 +174,8 @@ add_model(const struct workload *w, const char *id)
 		name_add("dense", id);
 	if (plain && !routed)
 		name_add("trained", id);
+	if (!train_lacks(w) && workload_alternates(w))
+		name_add("hybrid", id);
 }
 
 static void

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Check vectors of the memory model, run with the constants printed beside them: they test equations, not the database.
  */
+#include "base/base.h"
 #include "model/memory/memory.h"
 #include "search/plan/plan.h"
+#include "unit/hybrids.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -204,6 +206,46 @@ START_TEST(megatron_layers)
 	job.dtype = layers[_i].dtype;
 	ck_assert_msg(memory_layer_saved(NULL, &job, &m.blocks[layers[_i].block]) == layers[_i].expect, "%s: %.17g",
 	    layers[_i].what, memory_layer_saved(NULL, &job, &m.blocks[layers[_i].block]));
+}
+END_TEST
+
+/*
+ * Layers of one part.  A scan of Nano: norm 2 x 2 x 2688 + 4, input projection 2 x 10304, output of the scan and input
+ * of the output projection 2 x 4096 each, 8 scales.  Experts of Super: norm 2 x 2 x 4096 + 4, router 512 x 14, 22
+ * copies of 1024 with their weights and two widths of 2688, two of the shared 5376, input of the map out of the latent
+ * 1024.
+ */
+static const struct {
+	const char *what, *yaml;
+	int block;
+	double tp;
+	enum dtype dtype;
+	double expect;
+} hybrid_layers[] = {
+    {"scan", NEMOTRON_3_NANO, 0, 1, DTYPE_BF16, 10756 + 20608 + 2 * 8192 + 32},
+    {"scan, 4 ranks", NEMOTRON_3_NANO, 0, 4, DTYPE_BF16, (10756 + 20608 + 2 * 8192 + 32) / 4.0},
+    {"scan in fp8", NEMOTRON_3_NANO, 0, 1, DTYPE_FP8, 10756 - 2688 + 20608 + 8192 + 4096 + 32},
+    {"attention", NEMOTRON_3_NANO, 1, 1, DTYPE_BF16, 10756 + 2 * (2 * 4096 + 2 * 256) + 4 * 32},
+    {"experts in a latent", NEMOTRON_3_SUPER, 2, 1, DTYPE_BF16,
+        16388 + 512 * 14 + 22 * (2048 + 4 + 2 * 5376) + 2 * 10752 + 2048},
+    {"experts in a latent, fp8", NEMOTRON_3_SUPER, 2, 1, DTYPE_FP8,
+        16388 + 512 * 14 + 22 * (1024 + 4 + 5376 + 2688) + 10752 + 5376 + 2 * 4096 + 1024},
+};
+
+START_TEST(megatron_hybrid_layers)
+{
+	struct arena *a = arena_new();
+	const struct stack stack = megatron_core();
+	struct model m = {.workload = *hybrid(a, hybrid_layers[_i].yaml)};
+	struct memory_job job = job_of(&m, &stack, 1, 4096);
+
+	job.layout.tp = hybrid_layers[_i].tp;
+	job.layout.sp = hybrid_layers[_i].tp > 1;
+	job.dtype = hybrid_layers[_i].dtype;
+	const double saved = memory_layer_saved(NULL, &job, &m.workload.blocks[hybrid_layers[_i].block]);
+	ck_assert_msg(saved == hybrid_layers[_i].expect, "%s: %.17g", hybrid_layers[_i].what, saved);
+	ck_assert_ptr_null(memory_lacks_rule(&job));
+	arena_free(a);
 }
 END_TEST
 
@@ -1280,7 +1322,11 @@ START_TEST(rules)
 	make_model(&m, &llama3_8b);
 	struct memory_job job = job_of(&m, &stack, 1, 4096);
 	ck_assert(!memory_lacks_rule(&job));
+	m.blocks[0].mixer = MIXER_DELTA;
+	ck_assert(memory_lacks_rule(&job));
 	m.blocks[0].mixer = MIXER_MAMBA;
+	ck_assert(!memory_lacks_rule(&job));
+	job.layout.cp = 2;
 	ck_assert(memory_lacks_rule(&job));
 	job.use = STACK_INFER;
 	ck_assert(!memory_lacks_rule(&job));
@@ -1305,6 +1351,7 @@ memory_suite(void)
 	TCase *c = tcase_create("memory");
 
 	LOOP(megatron_layers, layers);
+	LOOP(megatron_hybrid_layers, hybrid_layers);
 	LOOP(megatron_modules, policies);
 	tcase_add_test(c, full_recompute_keeps_the_input);
 	tcase_add_test(c, gpt_layer);

@@ -238,7 +238,7 @@ run_train_bind(struct run *r, const struct train_question *q, struct train_bound
 	const char *why = train_lacks(w);
 	if (why) {
 		diag_error(r->diag, q->memory.memory->model.from, "%s: %s", w->id, why);
-		diag_hint(r->diag, "use a model with attention in every layer");
+		diag_hint(r->diag, "use a model whose layers attend or are Mamba-2");
 		return false;
 	}
 	if (!bind_memory(r, q, out) || !run_train_machine_of(r, q, out))

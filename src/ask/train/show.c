@@ -76,6 +76,7 @@ train_interval(struct run *r, const struct train_bound *b, const struct train_an
 	    (share[TRAIN_LINEAR] + share[TRAIN_EXPERTS] + share[TRAIN_LOGITS] + share[TRAIN_RECOMPUTE]) / t,
 	    narrow ? 0.08 : 0.06);
 	add_class(&e, c, NULL, share[TRAIN_ATTENTION] / t, 0.10);
+	add_class(&e, c, NULL, share[TRAIN_SCAN] / t, 0.15);
 	add_class(&e, c, NULL,
 	    (share[TRAIN_TP] + share[TRAIN_CP] + share[TRAIN_EP] + share[TRAIN_PP] + share[TRAIN_DP]) / t, 0.15);
 	add_class(&e, c, NULL, (share[TRAIN_ELEMENTWISE] + share[TRAIN_QUANTISE] + share[TRAIN_OPTIMIZER]) / t, 0.15);
@@ -113,7 +114,7 @@ layout_shares_of(const struct train_job *job, const struct train_terms *t)
 	train_shares(job, t, share);
 	s.frac[PAIR_GEMM] =
 	    (share[TRAIN_LINEAR] + share[TRAIN_EXPERTS] + share[TRAIN_LOGITS] + share[TRAIN_RECOMPUTE]) / t->step_s;
-	s.frac[PAIR_ATTENTION] = share[TRAIN_ATTENTION] / t->step_s;
+	s.frac[PAIR_ATTENTION] = (share[TRAIN_ATTENTION] + share[TRAIN_SCAN]) / t->step_s;
 	s.frac[PAIR_COMM] =
 	    (share[TRAIN_TP] + share[TRAIN_CP] + share[TRAIN_EP] + share[TRAIN_PP] + share[TRAIN_DP]) / t->step_s;
 	s.frac[PAIR_ELEMENTWISE] =

@@ -286,6 +286,42 @@ own_shape(struct published *p, const char *refusal)
 	return is_off(share, SHAPED) ? "params_b: not the parameters of the row's shape" : NULL;
 }
 
+/* Prediction layers that the FLOP of a row have in them: TFLOP/s over tokens/s, by the count of hybrids, of which each
+ * makes a twentieth or more; NaN: the row does not say. */
+static double
+counted_prediction(const struct validate_row *row, const struct workload *w)
+{
+	const double token_flop = 1e12 * row_number(row, "tflops_per_gpu") / row_number(row, "tokens_per_s_per_gpu");
+	const double seq_token = row_number(row, "seq");
+	struct workload with = *w;
+	double best = NAN, off = INFINITY;
+
+	if (!workload_alternates(w) || convention_refusal(CONVENTION_MEGATRON_BRIDGE, w) || !(token_flop > 0) ||
+	    !(seq_token > 0))
+		return NAN;
+	for (double n = 0; n <= w->n_mtp.value; n++) {
+		with.n_mtp.value = n;
+		const double ratio = convention_flop(NULL, CONVENTION_MEGATRON_BRIDGE, &with, seq_token) / token_flop;
+		if (fabs(log(ratio)) < off) {
+			off = fabs(log(ratio));
+			best = n;
+		}
+	}
+	return best;
+}
+
+static void
+set_prediction(struct published *p, const struct workload *w)
+{
+	const double said = published_figure(p, "notes.mtp");
+
+	if (!(datum_or(w->n_mtp, 0) > 0))
+		return;
+	const double n = isnan(said) ? counted_prediction(p->row, w) : said;
+	if (n < w->n_mtp.value)
+		published_number(p, "model.mtp.layers", n);
+}
+
 const char *
 published_model(struct published *p)
 {
@@ -308,8 +344,7 @@ published_model(struct published *p)
 	p->n_layers = datum_or(layers, datum_or(w->n_layers, NAN));
 	if (differs(vocab, w->vocab))
 		set_figure(p, "model.vocab", vocab);
-	if (datum_or(w->n_mtp, 0) > 0 && published_figure(p, "notes.mtp") == 0)
-		published_set(p, "model.mtp.layers", "0");
+	set_prediction(p, w);
 	const char *why = w->n_blocks > 0 ? set_layers(p, w, layers) : NULL;
 	if (!why && w->n_blocks > 0)
 		why = set_widths(p, w);

@@ -64,6 +64,17 @@ describe_mamba(struct layer *l, const struct workload *w)
 	add_output(l, w, inner, inner);
 }
 
+struct scan_widths
+mamba_widths(const struct mamba *m, double seq_length, double tp)
+{
+	const double heads = m->n_heads.value / tp, groups = share_of(m->n_groups.value, tp), state = m->state.value;
+	const double inner = heads * m->head_dim.value, maps = 2 * groups * state;
+	const double chunk = fmin(m->chunk.value, seq_length);
+
+	return (struct scan_widths){
+	    inner, maps, heads, 2 * inner + maps + heads, inner * state / chunk, groups * chunk};
+}
+
 /* Gated delta net: queries, keys, values and gate; two numbers per value head and token; a convolution; decay and step
  * bias of each head.  Yang, Kautz and Hatamizadeh, ICLR 2025. */
 static void
@@ -254,10 +265,12 @@ describe_experts(struct layer *l, const struct workload *w)
 		row_vector(l, IN_ROUTER, "router bias", experts);
 	row_add(l, IN_ROUTER, RUNS_SOFTMAX, "router softmax", experts, hidden);
 	if (latent)
-		row_map(l, IN_LATENT, "into the experts' latent", "into the experts' latent", stream, hidden);
+		row_map(l, IN_LATENT, "into the experts' latent", "into the experts' latent", stream, hidden)->doubled =
+		    true;
 	add_experts(l, stream);
 	if (latent)
-		row_map(l, IN_LATENT, "out of the experts' latent", "out of the experts' latent", hidden, stream);
+		row_map(l, IN_LATENT, "out of the experts' latent", "out of the experts' latent", hidden, stream)
+		    ->doubled = true;
 	add_shared(l, w);
 }
 

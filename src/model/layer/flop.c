@@ -208,7 +208,7 @@ static const struct {
     [CONVENTION_LLM_FOUNDRY] = {"llm-foundry", "all keys", false, "6 N + 12 L h s, N with the embedding",
         "mosaicml/llm-foundry, scripts/train/benchmarking/README.md"},
     [CONVENTION_MEGATRON_BRIDGE] = {"megatron-bridge", "half of all keys", false,
-        "6 N + 6 L a d s, N the products of a token: no embedding, norms or routers",
+        "6 N + 6 L a d s, N the products of a token: no embedding, norms or routers; Mamba-2 layers by a formula",
         "NVIDIA-NeMo/Megatron-Bridge, training/utils/flop_utils.py, 25.09 and later"},
     [CONVENTION_NEMO] = {"nemo", "all keys", false, "6 N + 12 L a d s, N without the embedding",
         "NVIDIA/NeMo up to 24.07; Megatron-LM, examples/llama"},
@@ -277,6 +277,18 @@ all_attend(const struct workload *w)
 	return true;
 }
 
+/* Layers of one part each, of which some attend or recur as in Mamba-2. */
+static bool
+is_hybrid(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++) {
+		const enum mixer_kind mixer = w->blocks[i].mixer;
+		if (mixer == MIXER_DELTA || mixer == MIXER_KDA || w->blocks[i].attention.kind == ATTENTION_CSA)
+			return false;
+	}
+	return workload_alternates(w);
+}
+
 /* The forms in L and h alone are those of GPT: as many key heads as heads, a plain MLP of width 4 h. */
 static bool
 is_gpt(const struct workload *w)
@@ -309,9 +321,12 @@ convention_refusal(enum convention c, const struct workload *w)
 	case CONVENTION_PALM:
 	case CONVENTION_NEMO:
 	case CONVENTION_LLM_FOUNDRY:
-	case CONVENTION_MEGATRON_BRIDGE:
 		if (w->kind == MODEL_ENCODER_DECODER || !all_attend(w))
 			return "the formula needs attention in every layer";
+		return NULL;
+	case CONVENTION_MEGATRON_BRIDGE:
+		if (w->kind == MODEL_ENCODER_DECODER || (!all_attend(w) && !is_hybrid(w)))
+			return "the formula needs attention or Mamba-2 in every layer that mixes tokens";
 		return NULL;
 	case CONVENTION_SC21:
 	case CONVENTION_SC21_MODEL:
@@ -347,6 +362,10 @@ layer_width(struct sheet *sh, const struct workload *w, const struct block *b)
 	struct layer own;
 	const struct layer_op *core = layer_attention(layer_of(w, b, &own));
 
+	if (!core) {
+		LET(sh, attended_width, 0);
+		return attended_width;
+	}
 	TAKE(sh, n_layers, b->count);
 	TAKE(sh, n_heads, core->n.units);
 	TAKE(sh, key_width, core->n.size);
@@ -388,6 +407,76 @@ block_uncounted(struct sheet *sh, const struct workload *w, const struct block *
 	CALL(sh, layer_param, layer_params(sh, w, b, IN_ROUTER | IN_NORMS, COUNT_ALL));
 	LET(sh, uncounted_param, n_layers * layer_param);
 	return uncounted_param;
+}
+
+/* A state-space layer of a hybrid is counted as twice the hidden size wide, its scan as 7 FLOP for each element of the
+ * state. */
+static double
+bridge_scan_flop(struct sheet *sh, const struct workload *w, const struct block *b)
+{
+	if (b->mixer != MIXER_MAMBA) {
+		LET(sh, scan_flop_per_token, 0);
+		return scan_flop_per_token;
+	}
+	TAKE(sh, n_layers, b->count);
+	TAKE(sh, hidden, w->hidden);
+	FROM_STRUCT(sh, b->mamba, n_heads, n_groups, state);
+	LET(sh, projected, 2 * 2 * hidden + 2 * n_groups * state + n_heads);
+	LET(sh, products_flop_per_token, 2 * hidden * projected + 2 * 2 * hidden * hidden);
+	LET(sh, scan_flop_per_token, 3 * n_layers * (products_flop_per_token + 7 * 2 * hidden * state));
+	return scan_flop_per_token;
+}
+
+/* Products of a layer of this kind that a token meets, but those that are not counted. */
+static double
+bridge_layer_params(struct sheet *sh, const struct workload *w, const struct block *b)
+{
+	const unsigned parts = IN_LAYER & ~(IN_ROUTER | IN_NORMS | (b->mixer == MIXER_MAMBA ? IN_MIXER : 0));
+
+	CALL(sh, layer_param, layer_params(sh, w, b, parts, COUNT_ACTIVE));
+	LET(sh, product_param, layer_param);
+	return product_param;
+}
+
+static double
+bridge_block_params(struct sheet *sh, const struct workload *w, const struct block *b)
+{
+	TAKE(sh, n_layers, b->count);
+	CALL(sh, layer_param, bridge_layer_params(sh, w, b));
+	LET(sh, block_param, n_layers * layer_param);
+	return block_param;
+}
+
+/* A prediction layer is one that attends and one that feeds forward, with a head. */
+static double
+hybrid_flop(struct sheet *sh, const struct workload *w, double seq_token)
+{
+	const struct block *attends = workload_attention(w), *feeds = w->blocks;
+
+	while (feeds < w->blocks + w->n_blocks - 1 && !feeds->moe.given && !feeds->mlp.given)
+		feeds++;
+	TAKE(sh, n_places, seq_token);
+	TAKE(sh, n_mtp_layers, attends ? datum_or(w->n_mtp, 0) : 0);
+	FROM(sh, w, hidden, vocab);
+	SUM(sh, layers_param, i, w->n_blocks, bridge_block_params(sh, w, &w->blocks[i]));
+	SUM(sh, attended_width, i, w->n_blocks, layer_width(sh, w, &w->blocks[i]));
+	SUM(sh, scan_flop_per_token, i, w->n_blocks, bridge_scan_flop(sh, w, &w->blocks[i]));
+	double extra_param, extra_width;
+	if (n_mtp_layers > 0) {
+		CALL(sh, mixer_param, bridge_layer_params(sh, w, attends));
+		CALL(sh, feed_param, bridge_layer_params(sh, w, feeds));
+		CALL(sh, mixer_width, layer_width(sh, w, attends));
+		TAKE(sh, n_kind_layers, attends->count);
+		SET(sh, extra_param, mixer_param + feed_param + hidden * vocab);
+		SET(sh, extra_width, mixer_width / n_kind_layers);
+	} else {
+		SET(sh, extra_param, 0);
+		SET(sh, extra_width, 0);
+	}
+	LET(sh, product_param, layers_param + hidden * vocab + n_mtp_layers * extra_param);
+	LET(sh, trained_flop_per_token,
+	    6 * product_param + scan_flop_per_token + 6 * n_places * (attended_width + n_mtp_layers * extra_width));
+	return trained_flop_per_token;
 }
 
 static double
@@ -458,7 +547,7 @@ convention_flop(struct sheet *sh, enum convention c, const struct workload *w, d
 	case CONVENTION_LLM_FOUNDRY:
 		return foundry_flop(sh, w, seq_token);
 	case CONVENTION_MEGATRON_BRIDGE:
-		return bridge_flop(sh, w, seq_token);
+		return (workload_alternates(w) ? hybrid_flop : bridge_flop)(sh, w, seq_token);
 	case CONVENTION_SC21:
 		return gpt_flop(sh, w, seq_token, 96, 6, 16);
 	case CONVENTION_SC21_MODEL:

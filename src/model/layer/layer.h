@@ -54,6 +54,13 @@ struct mamba {
 	struct datum n_heads, head_dim, n_groups, state, conv, chunk; /* chunk: tokens that the scan takes at once */
 };
 
+/* Elements of each token around a state-space scan on one rank: values, maps into and out of the state, heads, the
+ * input projection's outputs; the states and the scores of a chunk, spread over its tokens. */
+struct scan_widths {
+	double inner, maps, heads, projected, states, scores;
+};
+struct scan_widths mamba_widths(const struct mamba *m, double seq_length, double tp);
+
 /* Gated delta net. */
 struct delta {
 	struct datum n_key_heads, n_value_heads, key_dim, value_dim, conv, chunk;
@@ -161,6 +168,15 @@ bool workload_recurs(const struct workload *w);
 bool workload_attends(const struct workload *w);
 /* Whether any layer routes tokens to experts. */
 bool workload_has_experts(const struct workload *w);
+/* Parts of a layer: 2 where a mixer of tokens and a feed-forward part follow each other, 1 where either is missing. */
+static inline double
+block_parts(const struct block *block)
+{
+	return (block->mixer != MIXER_NONE) + (block->mlp.given || block->moe.given);
+}
+/* Whether some layer has a mixer or a feed-forward part alone: kinds take turns all along such a model, in an order
+ * that its blocks, which count layers of a kind, do not give. */
+bool workload_alternates(const struct workload *w);
 /* Whether some layer attends over latents. */
 bool workload_has_latent(const struct workload *w);
 /* ... over compressed tokens and a window (DeepSeek-V4). */
@@ -351,6 +367,14 @@ double attended_keys(struct sheet *sh, const struct attention *a, double n_new, 
 double scored_keys(struct sheet *sh, const struct attention *a, double n_new, double n_cached, bool causal);
 /* The recurrence of a layer that has one, over n_new tokens of each of batch sequences, on one of tp GPUs. */
 struct op recurrence_op(const struct workload *w, const struct block *b, double batch, double n_new, double tp);
+/*
+ * What kernels of a scan reach of the memory's bandwidth or of the arithmetic peak: Triton kernels over short tiles.
+ * Fitted together with the stack's hybrid_sync to 37 published training steps of two models on five GPUs, 7 groups of
+ * one framework: 4.5 % (mean), 6 % with their GPU left out, 7 % with their model left out.  The two trade off: 0.25
+ * with 4.5 ms to 0.5 with 6 ms are within a point.  Two steps of another framework, without such waits, ask for a
+ * faster scan.
+ */
+static const double scan_reached_frac = 0.3;
 
 /* A workload as one list of operators, and the arithmetic of one token. */
 

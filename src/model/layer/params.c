@@ -383,6 +383,15 @@ workload_recurs(const struct workload *w)
 }
 
 bool
+workload_alternates(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (block_parts(&w->blocks[i]) < 2)
+			return true;
+	return false;
+}
+
+bool
 workload_has_latent(const struct workload *w)
 {
 	for (int i = 0; i < w->n_blocks; i++)

@@ -262,6 +262,21 @@ step_temporaries(struct sheet *sh, const struct memory_job *job, const struct ra
 	return temporary_byte;
 }
 
+/* Width of the tensor that stands for the gradients of a layer without experts: the MLP's, or what the mixer's first
+ * maps make. */
+static double
+gradient_width(const struct memory_job *job, const struct block *block)
+{
+	struct layer own;
+	const struct layer_op *core = layer_attention(layer_of(job->model, block, &own));
+
+	if (block->mlp.given)
+		return block->mlp.width.value;
+	if (block->mixer == MIXER_MAMBA)
+		return mamba_widths(&block->mamba, job->seq.value, 1).projected;
+	return core ? core->n.units.value * core->n.size : 0;
+}
+
 /* Gradients of the first backward layer: fitted, a share of a whole layer where layers are computed again, one tensor
  * of the MLP's width otherwise; experts hold two copies of the routed tokens around the exchange. */
 static double
@@ -272,15 +287,15 @@ backward_gradients(struct sheet *sh, const struct memory_job *job, int i, int st
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	double gradient_byte_per_token;
 	if (block->moe.given) {
-		TAKE(sh, hidden, job->model->hidden);
+		TAKE(sh, stream_dim, block->moe.latent.value > 0 ? block->moe.latent : job->model->hidden);
 		TAKE(sh, expert_width, block->moe.width);
 		TAKE(sh, etp, job->layout.etp);
 		CALL(sh, n_copies, routed_copies(sh, job, block));
-		SET(sh, gradient_byte_per_token, 2 * elem_byte * n_copies * fmax(hidden, expert_width / etp));
+		SET(sh, gradient_byte_per_token, 2 * elem_byte * n_copies * fmax(stream_dim, expert_width / etp));
 	} else if (job->recompute == RECOMPUTE_NONE || job->recompute == RECOMPUTE_MODULES) {
-		TAKE(sh, mlp_width, block->mlp.width);
+		TAKE(sh, tensor_width, gradient_width(job, block));
 		TAKE(sh, tp, job->layout.tp);
-		SET(sh, gradient_byte_per_token, elem_byte * mlp_width / tp);
+		SET(sh, gradient_byte_per_token, elem_byte * tensor_width / tp);
 	} else {
 		/* a prior: at 0 the mean error of 200 published peaks is 0.06 points larger, at 0.6 0.08 smaller */
 		TAKE(sh, gradient_frac, 0.3);

@@ -165,7 +165,7 @@ keep_entrance(struct list *l, bool feed)
 			        : feed                                                   ? AGAIN(MLP)
 			                                                                 : 0);
 	} else {
-		add(l, KEEP_NORMS, "norms", layer_norms(l->layer)->copies.value / 2 * stream, 0);
+		add(l, KEEP_NORMS, "norms", layer_norms(l->layer)->copies.value / block_parts(block) * stream, 0);
 		if (first_input_kept(l->job, feed))
 			add(l, KEEP_OPERAND, "normalized stream", stream, 0);
 	}
@@ -224,6 +224,22 @@ keep_latent_norm(struct list *l, const struct layer_op *op)
 	add(l, KEEP_FLOAT, "scale of the norm", 1 / l->norm_shards, 0);
 }
 
+/* Of a state-space layer the fused function keeps the input projection's outputs, from which it computes convolution
+ * and states again, the scan's output and the scale of each group's norm; the output projection keeps its input
+ * (mamba_ssm, MambaSplitConv1dScanCombinedFn, as Megatron-Core's mamba_mixer.py calls it). */
+static void
+keep_scan(struct list *l)
+{
+	const struct mamba *m = &l->layer->block->mamba;
+	const struct scan_widths w = mamba_widths(m, l->job->seq.value, l->tp);
+
+	l->part = OF_MIXER;
+	add(l, KEEP_PLAIN, "gate, values, maps and steps", w.projected, 0);
+	add(l, KEEP_PLAIN, "output of the scan", w.inner, 0);
+	add(l, KEEP_FLOAT, "scales of the gated norm", w.maps / (2 * m->state.value), 0);
+	add(l, KEEP_OPERAND, "input of the output projection", w.inner, 0);
+}
+
 /* --- feed-forward parts ---------------------------------------------------------------------------------- */
 
 double
@@ -243,9 +259,10 @@ keep_dispatch(struct list *l)
 {
 	const struct moe *moe = &l->layer->block->moe;
 	const double n_copies = routed_copies(NULL, l->job, l->layer->block), hidden = l->job->model->hidden.value;
+	const double stream = moe->latent.value > 0 ? moe->latent.value : hidden;
 
 	l->part = OF_FEED;
-	add(l, KEEP_DISPATCHED, "dispatched tokens", n_copies * hidden, AGAIN(MOE));
+	add(l, KEEP_DISPATCHED, "dispatched tokens", n_copies * stream, AGAIN(MOE));
 	add(l, KEEP_FLOAT, "probabilities", n_copies, AGAIN(MOE));
 	if (moe->n_shared.value > 0)
 		add(l, KEEP_COPY, "input of the shared experts", hidden / l->norm_shards, AGAIN(MOE));
@@ -257,6 +274,17 @@ keep_router(struct list *l, const struct layer_op *op)
 	l->part = OF_FEED;
 	add(l, KEEP_ROUTER, "router", op->n.units.value / l->norm_shards, AGAIN(MOE));
 	add(l, KEEP_INDEX, "permutation", 1 / l->norm_shards, AGAIN(MOE));
+}
+
+/* Maps into and out of the experts' latent are on every tensor-parallel rank, for its part of the sequence.  The first
+ * reads the normalized stream, of which it keeps its own quantized copy. */
+static void
+keep_latent_map(struct list *l, const struct layer_op *op)
+{
+	const bool into = op->n.units.value == l->layer->block->moe.latent.value;
+
+	l->part = OF_FEED;
+	add(l, into ? KEEP_COPY : KEEP_OPERAND, op->title, width_local(op->k, 1) / l->norm_shards, AGAIN(MOE));
 }
 
 /* The first maps' outputs stay for the activation's gradient: SwiGLU's gate, up and, where the activation is not one
@@ -369,6 +397,10 @@ keep_row(struct list *l, const struct layer_op *op)
 {
 	if (op->runs == RUNS_ATTENTION)
 		keep_attention(l, op);
+	else if (op->runs == RUNS_RECURRENCE)
+		keep_scan(l);
+	else if (op->part == IN_LATENT)
+		keep_latent_map(l, op);
 	else if (op->runs == RUNS_NORM && op->doubled)
 		keep_latent_norm(l, op);
 	else if (op->runs == RUNS_SOFTMAX)
@@ -384,9 +416,13 @@ keep_row(struct list *l, const struct layer_op *op)
 static void
 keep_all(struct list *l)
 {
-	keep_entrance(l, false);
-	keep_entrance(l, true);
-	if (l->layer->block->moe.given)
+	const struct block *block = l->layer->block;
+
+	if (block->mixer != MIXER_NONE)
+		keep_entrance(l, false);
+	if (block->mlp.given || block->moe.given)
+		keep_entrance(l, true);
+	if (block->moe.given)
 		keep_dispatch(l);
 	for (int i = 0; i < l->layer->n_ops; i++)
 		keep_row(l, &l->layer->op[i]);

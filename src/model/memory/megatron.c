@@ -34,12 +34,13 @@ experts_transient(struct sheet *sh, const struct memory_job *job, const struct b
 {
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, stream_dim, block->moe.latent.value > 0 ? block->moe.latent : job->model->hidden);
 	TAKE(sh, expert_width, block->moe.width);
 	TAKE(sh, etp, job->layout.etp);
 	TAKE(sh, norm_shards, job_norm_shards(job));
 	TAKE(sh, n_up_maps, block->moe.plain ? 1.0 : 2.0);
 	CALL(sh, n_copies, routed_copies(sh, job, block));
-	LET(sh, routed_width, fmax(2 * hidden, n_up_maps * expert_width / etp));
+	LET(sh, routed_width, fmax(2 * stream_dim, n_up_maps * expert_width / etp));
 	LET(sh, transient_byte_per_token, elem_byte * n_copies * routed_width + 2 * elem_byte * hidden / norm_shards);
 	return transient_byte_per_token;
 }
@@ -80,7 +81,36 @@ attention_transient(struct sheet *sh, const struct memory_job *job, const struct
 	return transient_byte_per_token;
 }
 
-/* The attention's gradients come after the saved tensors of the MLP behind it have been freed. */
+/* Gradients of the scan's output and of the input projection's outputs; the convolution's output and the scores again;
+ * states and their gradients as they are passed on, in fp32 and as products read them; the residual's two. */
+static double
+scan_transient(struct sheet *sh, const struct memory_job *job, const struct block *block)
+{
+	const struct scan_widths w = mamba_widths(&block->mamba, job->seq.value, job->layout.tp);
+
+	TAKE(sh, elem_byte, job_elem_byte(job));
+	TAKE(sh, float_byte, 4.0);
+	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, norm_shards, job_norm_shards(job));
+	FROM_STRUCT(sh, w, inner, maps, projected, states, scores);
+	LET(sh, transient_byte_per_token,
+	    elem_byte * (projected + 2 * inner + maps + 2 * states) + float_byte * (2 * states + scores) +
+	        2 * elem_byte * hidden / norm_shards);
+	return transient_byte_per_token;
+}
+
+static double
+mixer_transient(struct sheet *sh, const struct memory_job *job, const struct block *block)
+{
+	if (block->mixer == MIXER_ATTENTION)
+		return attention_transient(sh, job, block);
+	if (block->mixer == MIXER_MAMBA)
+		return scan_transient(sh, job, block);
+	LET(sh, transient_byte_per_token, 0);
+	return transient_byte_per_token;
+}
+
+/* The mixer's gradients come after the saved tensors of the MLP behind it have been freed. */
 static double
 block_transient(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
@@ -89,12 +119,14 @@ block_transient(struct sheet *sh, const struct memory_job *job, int stage, int i
 	double feed_forward_byte_per_token;
 	if (block->moe.given)
 		SET_CALL(sh, feed_forward_byte_per_token, experts_transient(sh, job, block));
-	else
+	else if (block->mlp.given)
 		SET_CALL(sh, feed_forward_byte_per_token, mlp_transient(sh, job, block));
-	CALL(sh, attention_byte_per_token, attention_transient(sh, job, block));
+	else
+		SET(sh, feed_forward_byte_per_token, 0);
+	CALL(sh, mixer_byte_per_token, mixer_transient(sh, job, block));
 	CALL(sh, freed_byte_per_token, feed_forward_saved(sh, job, block));
 	LET(sh, transient_byte_per_token,
-	    present * fmax(feed_forward_byte_per_token, attention_byte_per_token - freed_byte_per_token));
+	    present * fmax(feed_forward_byte_per_token, mixer_byte_per_token - freed_byte_per_token));
 	return transient_byte_per_token;
 }
 

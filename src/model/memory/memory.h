@@ -37,7 +37,9 @@ struct stack_time {
 	struct datum host_frac; /* host floor of a dense layer over that of an eager framework */
 	struct datum step_s;    /* of a step, outside layers: input, norms, reading the loss */
 	struct datum moe_floor_s,
-	    moe_expert_floor_s;                /* host floor of an expert layer, and per quantized local expert */
+	    moe_expert_floor_s; /* host floor of an expert layer, and per quantized local expert */
+	struct datum
+	    hybrid_sync_s; /* wait of the device in an expert layer where kinds of layers alternate, all of it */
 	struct datum moe_sync_s, moe_expert_s; /* waits of the device: for routed counts, and per quantized expert */
 	enum dispatcher dispatcher;
 	enum expert_overlap expert_overlap;

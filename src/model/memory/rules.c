@@ -155,16 +155,14 @@ serving_lacks(const struct memory_job *job)
 }
 
 /* Tensors that a layer saves were listed for softmax attention with its own queries, keys and values, for latent
- * attention, and for MLPs and experts behind them. */
+ * attention, for Mamba-2, and for MLPs and experts. */
 static const char *
 layer_lacks(const struct block *block)
 {
 	const struct attention *a = &block->attention;
 
-	if (block->mixer == MIXER_NONE)
-		return "layers without a mixer are not modeled in training";
-	if (block->mixer != MIXER_ATTENTION)
-		return "saved activations of recurrent layers are not modeled";
+	if (block->mixer == MIXER_DELTA || block->mixer == MIXER_KDA)
+		return "saved activations of linear attention by a delta rule are not modeled";
 	if (a->kind == ATTENTION_CSA)
 		return "saved activations of compressed sparse attention are not modeled";
 	if (a->indexer.dim.value > 0)
@@ -175,23 +173,25 @@ layer_lacks(const struct block *block)
 		return "saved activations of compressed queries are not modeled";
 	if (block->cross)
 		return "cross attention is not modeled in training";
-	if (!block->mlp.given && !block->moe.given)
-		return "layers without an MLP are not modeled in training";
-	return block->moe.latent.value > 0 ? "latent experts are not modeled in training" : NULL;
+	return NULL;
 }
 
-/* Adapters and the per-operator policy were listed for plain layers alone. */
+/* Adapters and the per-operator policy were listed for plain layers alone.  Megatron-Core exchanges heads for tokens
+ * around a scan, which needs copies of maps whose groups are fewer than the ranks: not listed. */
 static const char *
 plain_layers_lack(const struct memory_job *job)
 {
 	for (int i = 0; i < job->model->n_blocks; i++) {
 		const struct block *block = &job->model->blocks[i];
-		if (!block->moe.given && block->attention.kind == ATTENTION_HEADS)
+		const bool heads = block->mixer == MIXER_ATTENTION && block->attention.kind == ATTENTION_HEADS;
+		if (heads && !block->moe.given && block_parts(block) == 2)
 			continue;
 		if (job_is_lora(job))
-			return "LoRA on experts or latent attention is not modeled";
+			return "LoRA on experts, latent attention or layers of one part is not modeled";
 		if (job->recompute == RECOMPUTE_OP)
-			return "--recompute op is not modeled for experts or latent attention";
+			return "--recompute op is not modeled for experts, latent attention or layers of one part";
+		if (block->mixer == MIXER_MAMBA && job->layout.cp > 1)
+			return "context parallelism of state-space layers is not modeled";
 	}
 	return NULL;
 }

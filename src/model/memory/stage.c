@@ -59,20 +59,32 @@ overlap(int a_start, int a_end, int b_start, int b_end)
 }
 
 /* Chunk c of stage r is virtual stage c p + r (Narayanan et al., SC 2021, section 2.2). */
-double
-memory_stage_layers(const struct memory_job *job, int stage, int block)
+static int
+layers_between(const struct memory_job *job, int stage, int start, int end)
 {
 	const int n_stages = (int)job->layout.pp, n_chunks = (int)job->layout.vp;
 	const struct split split = split_of(job);
-	int start = 0, n = 0;
+	int n = 0;
 
-	for (int i = 0; i < block; i++)
-		start += (int)job->model->blocks[i].count.value;
-	const int end = start + (int)job->model->blocks[block].count.value;
 	for (int v = stage; v < n_chunks * n_stages; v += n_stages)
 		n += job->n_stage_layers ? overlap(start, end, listed_start(job, v), listed_start(job, v + 1))
 		                         : overlap(start, end, even_start(&split, v), even_start(&split, v + 1));
 	return n;
+}
+
+/* Kinds that take turns are on every stage, in their shares of the model. */
+double
+memory_stage_layers(const struct memory_job *job, int stage, int block)
+{
+	const struct workload *w = job->model;
+	const double count = w->blocks[block].count.value;
+	int start = 0;
+
+	if (workload_alternates(w))
+		return layers_between(job, stage, 0, (int)w->n_layers.value) * count / w->n_layers.value;
+	for (int i = 0; i < block; i++)
+		start += (int)w->blocks[i].count.value;
+	return layers_between(job, stage, start, start + (int)count);
 }
 
 /* 1F1B: stage r has p - r micro-batches in flight, never more than there are.  Interleaved: the warm-up of

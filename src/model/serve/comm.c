@@ -183,13 +183,6 @@ norm_reductions(struct sheet *sh, const struct serve_setup *s, const struct bloc
 	return norms_s;
 }
 
-/* One behind what mixes tokens and one behind the feed-forward part, where a layer has both apart. */
-static double
-reductions_of(const struct workload *w, const struct block *b)
-{
-	return w->parallel ? 1 : (b->mixer != MIXER_NONE) + (b->mlp.given || b->moe.given);
-}
-
 double
 serve_layer_comm(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_new)
 {
@@ -206,7 +199,8 @@ serve_layer_comm(struct sheet *sh, const struct serve_setup *s, const struct blo
 	}
 	TAKE(sh, hidden, s->model->hidden);
 	TAKE(sh, wide_byte, 2.0);
-	TAKE(sh, n_reductions, reductions_of(s->model, b));
+	/* one behind what mixes tokens, one behind the feed-forward part */
+	TAKE(sh, n_reductions, s->model->parallel ? 1.0 : block_parts(b));
 	LET(sh, size_byte, n_new * hidden * wide_byte);
 	CALL(sh, reduce_s, serve_allreduce(sh, s, size_byte));
 	CALL(sh, norms_s, norm_reductions(sh, s, b, n_new));

@@ -11,8 +11,6 @@
 /* Kernels of a scan: decays, products within chunks, states of chunks, passing them on, outputs (five to seven in
  * mamba_ssm 2.2 ops/triton/ssd_combined.py and flash-linear-attention 0.3 ops/gated_delta_rule/chunk.py). */
 static const double scan_kernels = 6;
-/* Share of the bf16 GEMM rate: tiles of one chunk and one head, 64 to 256 wide, in Triton. */
-static const double scan_rate_frac = 0.3;
 
 double
 serve_layer_scan(
@@ -35,12 +33,12 @@ serve_layer_scan(
 	TAKE(sh, kernel_s, s->engine->elementwise_s);
 	TAKE(sh, base_factor, serve_base_factor(s));
 	TAKE(sh, n_kernels, scans ? scan_kernels : 1.0);
-	TAKE(sh, rate_frac, scans ? scan_rate_frac : 1.0);
+	TAKE(sh, rate_frac, scans ? scan_reached_frac : 1.0);
 	TAKE(sh, peak_flop_per_s, wide->peak_flop_per_s);
 	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
 	LET(sh, scan_s,
 	    n_kernels * base_factor * kernel_s +
-	        fmax(work_flop / (rate_frac * peak_flop_per_s), traffic_byte / mem_byte_per_s));
+	        fmax(work_flop / peak_flop_per_s, traffic_byte / mem_byte_per_s) / rate_frac);
 	double layer_s;
 	if (scans) /* fewer prompts than ranks: some ranks wait for the others */
 		SET(sh, layer_s, scan_s * n_local / n_full);

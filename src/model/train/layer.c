@@ -14,8 +14,11 @@ struct products {
 };
 
 static double
-linear_pass(struct sheet *sh, const struct train_job *job, const struct train_linear *l, double rows, enum pass pass)
+linear_pass(
+    struct sheet *sh, const struct train_job *job, const struct train_linear *l, double all_rows, enum pass pass)
 {
+	const double rows = all_rows * l->rows_frac;
+
 	switch (pass) {
 	case FORWARD:
 		return train_gemm(sh, job, rows, l->n, l->k, job->dtype, 2);
@@ -111,8 +114,8 @@ traffic_factor_of(const struct train_job *job)
 }
 
 /*
- * Norms, two residual sums and dropout on the hidden size, rotary embedding and biases on the heads, the activation on
- * the feed-forward width, in tensors read or written; `norms_only` leaves the feed-forward part out.
+ * Norms, a residual sum and dropout of each part on the hidden size, rotary embedding and biases on the heads, the
+ * activation on the feed-forward width, in tensors read or written; `norms_only` leaves the feed-forward part out.
  */
 static double
 elementwise(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward, bool norms_only)
@@ -132,16 +135,18 @@ elementwise(struct sheet *sh, const struct train_job *job, const struct block *b
 	TAKE(sh, head_dim, core.n.size);
 	TAKE(sh, ffn_width, norms_only ? 0 : width);
 	TAKE(sh, ffn_passes, backward ? (gated ? 10.0 : 6.0) : (gated ? 6.0 : 4.0));
-	TAKE(sh, n_kernels, backward ? 14.0 : 10.0);
+	TAKE(sh, n_parts, block_parts(block));
+	TAKE(sh, n_part_kernels, backward ? 7.0 : 5.0);
 	TAKE(sh, tp, job->layout.tp);
 	TAKE(sh, norm_ranks, job->layout.sp ? job->layout.tp : 1);
 	TAKE(sh, elem_byte, train_elem_byte(job));
 	TAKE(sh, base_s, job->machine.kernels->gemm[DTYPE_BF16].base_s);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	LET(sh, n_passes,
-	    (2 * n_norms + 6) * hidden / norm_ranks + 2 * (n_heads + n_kv_heads) * head_dim / tp +
+	    (2 * n_norms + 3 * n_parts) * hidden / norm_ranks + 2 * (n_heads + n_kv_heads) * head_dim / tp +
 	        ffn_passes / 2 * ffn_width / tp);
-	LET(sh, elementwise_s, traffic_factor * n_passes * elem_byte * n_rows / mem_byte_per_s + n_kernels * base_s);
+	LET(sh, elementwise_s,
+	    traffic_factor * n_passes * elem_byte * n_rows / mem_byte_per_s + n_parts * n_part_kernels * base_s);
 	return elementwise_s;
 }
 
@@ -158,7 +163,7 @@ quantise(struct sheet *sh, const struct train_job *job, const struct products *p
 	}
 	for (int i = 0; i < p->n; i++)
 		if (!p->list[i].shared)
-			width += backward ? p->list[i].n : p->list[i].k;
+			width += (backward ? p->list[i].n : p->list[i].k) * p->list[i].rows_frac;
 	CALL(sh, n_rows, train_rows(sh, job));
 	TAKE(sh, all_widths, width);
 	TAKE(sh, pass_byte, 4.0);
@@ -262,6 +267,22 @@ recompute(struct sheet *sh, const struct train_job *job, const struct block *blo
 
 /* --- the layer ------------------------------------------------------------------------------------------- */
 
+/* Tokens that meet each other: attention, or the scan of a state-space layer. */
+static double
+mixer_core(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
+{
+	switch (block->mixer) {
+	case MIXER_ATTENTION:
+		return (backward ? train_attention_backward : train_attention_forward)(sh, job, block);
+	case MIXER_MAMBA:
+		return train_scan(sh, job, block, backward);
+	default:
+		break;
+	}
+	LET(sh, mixer_s, 0);
+	return mixer_s;
+}
+
 /* Kernels of routed experts; zero in other layers. */
 static double
 expert_part(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward, bool routing)
@@ -289,8 +310,8 @@ train_layer(struct sheet *sh, const struct train_job *job, const struct block *b
 		SET_CALL(sh, linear_wgrad_s, linears(sh, job, &products, WEIGHT_GRADIENT));
 	CALL(sh, adapters_s, adapters(sh, job, &products));
 	CALL(sh, dequantise_s, dequantise(sh, job, &products));
-	CALL(sh, attention_forward_s, train_attention_forward(sh, job, block));
-	CALL(sh, attention_backward_s, train_attention_backward(sh, job, block));
+	CALL(sh, mixer_forward_s, mixer_core(sh, job, block, false));
+	CALL(sh, mixer_backward_s, mixer_core(sh, job, block, true));
 	CALL(sh, elementwise_forward_s, elementwise(sh, job, block, false, false));
 	CALL(sh, elementwise_backward_s, elementwise(sh, job, block, true, false));
 	CALL(sh, quantise_forward_s, quantise(sh, job, &products, false));
@@ -301,21 +322,21 @@ train_layer(struct sheet *sh, const struct train_job *job, const struct block *b
 	CALL(sh, routing_backward_s, expert_part(sh, job, block, true, true));
 	LET(sh, forward_kernels_s,
 	    sigma *
-	        (linear_forward_s + adapters_s + dequantise_s + attention_forward_s + elementwise_forward_s +
+	        (linear_forward_s + adapters_s + dequantise_s + mixer_forward_s + elementwise_forward_s +
 	            quantise_forward_s + experts_forward_s + routing_forward_s));
 	LET(sh, backward_kernels_s,
 	    sigma *
-	        (linear_dgrad_s + linear_wgrad_s + 2 * adapters_s + dequantise_s + attention_backward_s +
+	        (linear_dgrad_s + linear_wgrad_s + 2 * adapters_s + dequantise_s + mixer_backward_s +
 	            elementwise_backward_s + quantise_backward_s + experts_backward_s + routing_backward_s));
 	CALL(sh, ep_s, train_expert_parallel(sh, job, block, forward_kernels_s, backward_kernels_s));
 	LET(sh, forward_s, forward_kernels_s + ep_s / 2);
 	LET(sh, backward_s, backward_kernels_s + ep_s / 2);
-	const struct kernels kernels = {&products, forward_s, linear_forward_s, attention_forward_s,
+	const bool attends = block->mixer == MIXER_ATTENTION;
+	const struct kernels kernels = {&products, forward_s, linear_forward_s, attends ? mixer_forward_s : 0,
 	    elementwise_forward_s, experts_forward_s, routing_forward_s};
 	CALL(sh, recompute_s, recompute(sh, job, block, &kernels));
 	CALL(sh, tp_s, train_tensor_parallel(sh, job, block));
-	CALL(sh, cp_s,
-	    train_context_parallel(sh, job, block, sigma * attention_forward_s, sigma * attention_backward_s));
+	CALL(sh, cp_s, train_context_parallel(sh, job, block, sigma * mixer_forward_s, sigma * mixer_backward_s));
 	LET(sh, device_s, forward_s + backward_s + recompute_s + tp_s + cp_s);
 	if (out)
 		*out = (struct train_terms){.forward_s = forward_s,
@@ -323,13 +344,14 @@ train_layer(struct sheet *sh, const struct train_job *job, const struct block *b
 		    .recompute_s = recompute_s,
 		    .linear_s = sigma *
 		        (linear_forward_s + linear_dgrad_s + linear_wgrad_s + 3 * adapters_s + 2 * dequantise_s),
-		    .attention_s = sigma * (attention_forward_s + attention_backward_s),
+		    .attention_s = attends ? sigma * (mixer_forward_s + mixer_backward_s) : 0,
+		    .scan_s = attends ? 0 : sigma * (mixer_forward_s + mixer_backward_s),
 		    .elementwise_s = sigma * (elementwise_forward_s + elementwise_backward_s),
 		    .quantise_s = sigma * (quantise_forward_s + quantise_backward_s),
 		    .expert_s =
 		        sigma * (experts_forward_s + experts_backward_s + routing_forward_s + routing_backward_s),
-		    .attention_forward_s = sigma * attention_forward_s,
-		    .attention_backward_s = sigma * attention_backward_s,
+		    .attention_forward_s = attends ? sigma * mixer_forward_s : 0,
+		    .attention_backward_s = attends ? sigma * mixer_backward_s : 0,
 		    .tp_s = tp_s,
 		    .cp_s = cp_s,
 		    .ep_s = ep_s,

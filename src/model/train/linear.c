@@ -95,7 +95,8 @@ train_linears(const struct train_job *job, const struct block *block, struct tra
 			out[n - 1].n += width_local(op->n, tp);
 		else
 			out[n++] = (struct train_linear){width_local(op->n, tp), width_local(op->k, tp),
-			    op->part == IN_MIXER, op->from_latent, op->part == IN_SHARED};
+			    op->part == IN_MIXER, op->from_latent, op->part == IN_SHARED,
+			    op->part == IN_LATENT && job->layout.sp ? 1 / tp : 1};
 	}
 	return n;
 }
@@ -304,16 +305,17 @@ down_width(const struct train_job *job, const struct block *block)
 	return block->moe.width.value / job->layout.etp;
 }
 
-static double
-stream_width(const struct train_job *job, const struct block *block)
+double
+train_stream_width(const struct workload *w, const struct block *block)
 {
-	return block->moe.latent.value > 0 ? block->moe.latent.value : job->model->hidden.value;
+	return block->moe.latent.value > 0 ? block->moe.latent.value : w->hidden.value;
 }
 
 double
 train_experts(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
 {
-	const double hidden = stream_width(job, block), up = up_width(job, block), down = down_width(job, block);
+	const double hidden = train_stream_width(job->model, block), up = up_width(job, block),
+	             down = down_width(job, block);
 	const double local = train_local_experts(job, block), group = routed_rows(NULL, job, block) / local;
 
 	if (!backward) {
@@ -346,9 +348,10 @@ train_routing(struct sheet *sh, const struct train_job *job, const struct block 
 	CALL(sh, router_s,
 	    train_gemm(sh, job, rows, block->moe.n_experts.value, job->model->hidden.value, train_wide_type(job), 2));
 	CALL(sh, n_routed_rows, routed_rows(sh, job, block));
-	TAKE(sh, stream_dim, stream_width(job, block));
+	TAKE(sh, stream_dim, train_stream_width(job->model, block));
 	TAKE(sh, expert_dim, down_width(job, block));
-	TAKE(sh, up_dim, backward ? up_width(job, block) : stream_width(job, block));
+	TAKE(sh, up_dim, backward ? up_width(job, block) : train_stream_width(job->model, block));
+	TAKE(sh, n_up_maps, block->moe.plain ? 1.0 : 2.0);
 	TAKE(sh, traffic_factor, ROUTING_TRAFFIC);
 	TAKE(sh, backward_factor, backward ? ROUTING_BACKWARD : 1);
 	TAKE(sh, n_router_products, backward && !job->adapters ? 2.0 : 1.0);
@@ -356,7 +359,7 @@ train_routing(struct sheet *sh, const struct train_job *job, const struct block 
 	TAKE(sh, quantised, train_quantises(job) ? 1.0 : 0.0);
 	TAKE(sh, half_byte, 2.0);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
-	LET(sh, permute_byte, half_byte * n_routed_rows * (4 * stream_dim + 5 * expert_dim));
+	LET(sh, permute_byte, half_byte * n_routed_rows * (4 * stream_dim + (n_up_maps + 3) * expert_dim));
 	LET(sh, eager_byte, n_eager_passes * 2 * half_byte / 2 * n_routed_rows * expert_dim);
 	EITHER(sh, cast_byte, backward, quantised * 2 * half_byte * n_routed_rows * (stream_dim + up_dim),
 	    quantised * 2 * half_byte * n_routed_rows * (stream_dim + expert_dim));

@@ -150,7 +150,8 @@ gather_again(struct sheet *sh, const struct train_job *job)
 	return again_s;
 }
 
-/* Attention and MLP, forward and backward (Shoeybi et al., arXiv:1909.08053); experts that are whole have none. */
+/* Mixer and feed-forward part, forward and backward (Shoeybi et al., arXiv:1909.08053); experts that are whole have
+ * none. */
 double
 train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
@@ -162,7 +163,7 @@ train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struc
 	}
 	CALL(sh, unit_s, tensor_unit(sh, job));
 	CALL(sh, again_s, gather_again(sh, job));
-	TAKE(sh, n_parts, whole ? 1.0 : 2.0);
+	TAKE(sh, n_parts, block_parts(block) - whole);
 	TAKE(sh, n_passes, tensor_passes(job));
 	TAKE(sh, exposed_frac, job->stack->tp_overlap && job->layout.sp ? TENSOR_EXPOSED : 1);
 	LET(sh, tensor_s, n_parts * (n_passes * unit_s * exposed_frac + again_s));
@@ -211,7 +212,7 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	const bool inside = l->tp * l->cp <= job->machine.n_domain;
 	const double kv = width_local(cache->width, l->tp) / 2;
 
-	if (l->cp <= 1) {
+	if (l->cp <= 1 || block->mixer != MIXER_ATTENTION) {
 		LET(sh, context_s, 0);
 		return context_s;
 	}
@@ -256,11 +257,11 @@ expert_send(struct sheet *sh, const struct train_job *job, const struct block *b
 	const double n_domain = job->machine.n_domain;
 
 	CALL(sh, n_rows, train_rows(sh, job));
-	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, stream_dim, train_stream_width(job->model, block));
 	TAKE(sh, top_k, block->moe.top_k);
 	TAKE(sh, tp, l->tp);
 	TAKE(sh, half_byte, 2.0);
-	LET(sh, size_byte, half_byte * hidden * (n_rows * top_k / tp));
+	LET(sh, size_byte, half_byte * stream_dim * (n_rows * top_k / tp));
 	double send_s;
 	if (l->ep <= n_domain || !job->dedup)
 		SET_CALL(sh, send_s,

@@ -25,6 +25,8 @@ bool train_has_experts(const struct workload *w);
 /* The first block with routed experts, or NULL. */
 const struct block *train_routed(const struct workload *w);
 double train_sigma(const struct train_job *job);
+/* Width of what the experts read and write: the residual stream, or their latent. */
+double train_stream_width(const struct workload *w, const struct block *block);
 /* Experts of a rank. */
 double train_local_experts(const struct train_job *job, const struct block *block);
 
@@ -37,6 +39,9 @@ double train_context_parallel(struct sheet *sh, const struct train_job *job, con
 /* forward_s, backward_s: of the layer's kernels. */
 double train_expert_parallel(
     struct sheet *sh, const struct train_job *job, const struct block *block, double forward_s, double backward_s);
+
+/* Convolution, scan and gated norm of a state-space layer. */
+double train_scan(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
 
 double train_experts(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
 double train_routing(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);

@@ -26,7 +26,8 @@ kinds_of(const struct train_job *job, double layers_s, const double kind_s[], do
 {
 	const struct block *first = &job->model->blocks[0];
 	const double n = job->model->n_layers.value, count = first->count.value;
-	const bool leads = !train_routes(first) && train_has_experts(job->model) && count <= MOST_LEAD * n;
+	const bool leads = !train_routes(first) && train_has_experts(job->model) && count <= MOST_LEAD * n &&
+	    !workload_alternates(job->model);
 	const double n_lead = leads ? count : 0;
 
 	return (struct kinds){n_lead, kind_s[0], (layers_s - n_lead * kind_s[0]) / (n - n_lead), head_s};

@@ -34,8 +34,8 @@ train_lacks(const struct workload *w)
 		return w->kind == MODEL_OPERATORS ? "it is a list of operators" : "it has an encoder and a decoder";
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
-		if (b->mixer != MIXER_ATTENTION)
-			return "some layers have no attention";
+		if (b->mixer == MIXER_DELTA || b->mixer == MIXER_KDA)
+			return "some layers have linear attention by a delta rule";
 		if (b->attention.kind == ATTENTION_CSA || b->attention.indexer.dim.value > 0)
 			return "it uses sparse attention";
 		if (b->cross)
@@ -57,11 +57,12 @@ static bool
 usual_dedup(const struct train_ask *ask)
 {
 	const enum dispatcher d = ask->stack->time.dispatcher;
+	const struct block *routed = train_routed(ask->model);
 	const bool runs = d == DISPATCH_DEDUP || (d == DISPATCH_DEDUP_HOPPER && ask->machine.generation < BLACKWELL);
 
 	if (ask->dispatcher != DISPATCH_OPEN)
 		return ask->dispatcher == DISPATCH_DEDUP;
-	return runs && fmod(ask->model->hidden.value, DEDUP_WIDTH) == 0;
+	return runs && routed && fmod(train_stream_width(ask->model, routed), DEDUP_WIDTH) == 0;
 }
 
 void
@@ -177,11 +178,15 @@ train_impossible(const struct train_job *job)
 	if (l->pp * l->vp > layout_most_chunks(w))
 		return TRAIN_REFUSES_STAGES;
 	for (int i = 0; i < w->n_blocks; i++) {
-		if (fmod(w->blocks[i].attention.n_heads.value, l->tp) != 0)
+		const struct block *b = &w->blocks[i];
+		if (fmod(datum_or(block_heads(b), 0), l->tp) != 0)
 			return TRAIN_REFUSES_HEADS;
-		if (train_routes(&w->blocks[i]) &&
-		    (fmod(w->blocks[i].moe.n_experts.value, l->ep) != 0 ||
-		        fmod(job->n_gpus / l->pp, l->ep * l->etp) != 0))
+		if (b->mixer == MIXER_MAMBA && fmod(b->mamba.n_groups.value, l->tp) != 0)
+			return TRAIN_REFUSES_SCAN_GROUPS;
+		if (b->mixer == MIXER_MAMBA && l->cp > 1)
+			return TRAIN_REFUSES_SCAN_CONTEXT;
+		if (train_routes(b) &&
+		    (fmod(b->moe.n_experts.value, l->ep) != 0 || fmod(job->n_gpus / l->pp, l->ep * l->etp) != 0))
 			return TRAIN_REFUSES_EXPERT_LAYOUT;
 	}
 	if (l->cp > 1 && job->context == CONTEXT_RING && job->seq_length / l->cp < 128)
@@ -246,11 +251,14 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	const double waits = t->sync_s + fmax(0, t->floor_s - t->device_s);
 	const double work_s = job->model->n_layers.value / l->pp * (t->forward_s + t->backward_s);
 	const bool many_nodes = job->n_gpus > job->machine.n_domain;
+	const bool scans = workload_recurs(job->model), fitted = datum_given(s->hybrid_sync_s);
+	const bool constant = fitted && workload_alternates(job->model); /* waits, whatever the experts of a GPU */
 	const struct {
 		enum train_warning which;
 		bool holds;
 	} rows[] = {
-	    {TRAIN_WARNS_LOCAL_EXPERTS, moe && local >= 16 && job->machine.n_domain <= 8 && s->moe_sync_s.value > 0},
+	    {TRAIN_WARNS_LOCAL_EXPERTS,
+	        moe && local >= 16 && job->machine.n_domain <= 8 && s->moe_sync_s.value > 0 && !constant},
 	    {TRAIN_WARNS_HOST, moe && waits >= 0.25 * t->layer_s},
 	    {TRAIN_WARNS_ULTRA_EXPERTS, moe && d->ultra},
 	    {TRAIN_WARNS_DISPATCHER, moe && l->ep > job->machine.n_domain && d->dispatcher_open},
@@ -278,6 +286,8 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	        job->machine.generation == VOLTA && job->model->kind == MODEL_ENCODER && job->dtype != DTYPE_FP32},
 	    {TRAIN_WARNS_PRECISION, d->precision_open || d->evaluation},
 	    {TRAIN_WARNS_STACK, !s->listed},
+	    {TRAIN_WARNS_SCAN, scans && fitted},
+	    {TRAIN_WARNS_SCAN_STACK, scans && !fitted},
 	    {TRAIN_WARNS_WAITS, t->n_microbatches < l->pp},
 	};
 	unsigned bits = 0;

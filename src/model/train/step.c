@@ -46,6 +46,7 @@ add_terms(struct train_terms *sum, const struct train_terms *t, double share)
 	sum->recompute_s += share * t->recompute_s;
 	sum->linear_s += share * t->linear_s;
 	sum->attention_s += share * t->attention_s;
+	sum->scan_s += share * t->scan_s;
 	sum->elementwise_s += share * t->elementwise_s;
 	sum->quantise_s += share * t->quantise_s;
 	sum->expert_s += share * t->expert_s;
@@ -62,7 +63,7 @@ add_terms(struct train_terms *sum, const struct train_terms *t, double share)
 
 /* Host time of a layer without experts: what it costs when the device is faster. */
 static double
-dense_floor(struct sheet *sh, const struct train_job *job)
+dense_floor(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
 	const struct stack_time *s = job->stack;
 	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
@@ -74,7 +75,9 @@ dense_floor(struct sheet *sh, const struct train_job *job)
 	TAKE(sh, recompute_factor, full ? HOST_RECOMPUTE : 1);
 	TAKE(sh, ring_step_s, ring ? HOST_RING_S : 0);
 	TAKE(sh, cp, job->layout.cp);
-	LET(sh, floor_s, dense_host_s * host_frac * adapter_factor * recompute_factor + 3 * cp * ring_step_s);
+	TAKE(sh, n_parts, block_parts(block));
+	LET(sh, floor_s,
+	    n_parts / 2 * dense_host_s * host_frac * adapter_factor * recompute_factor + 3 * cp * ring_step_s);
 	return floor_s;
 }
 
@@ -105,6 +108,18 @@ expert_sync(struct sheet *sh, const struct train_job *job, const struct block *b
 	return sync_s;
 }
 
+/* Where kinds of layers alternate, published steps have the same wait in every expert layer, whether a GPU has 8
+ * experts or 64 and whatever the release: all of it is exposed beside the short layers around it. */
+static double
+hybrid_time(struct sheet *sh, const struct train_job *job, double device_s, struct train_terms *t)
+{
+	GIVEN(sh, device_s);
+	TAKE(sh, sync_s, job->stack->hybrid_sync_s);
+	t->sync_s = sync_s;
+	LET(sh, layer_s, device_s + sync_s);
+	return layer_s;
+}
+
 /* A slow device hides the host but for the waits; a fast one waits for the host, and the waits are inside that. */
 static double
 hosted_time(
@@ -113,11 +128,13 @@ hosted_time(
 	GIVEN(sh, device_s);
 	double layer_s;
 	if (!train_routes(block)) {
-		CALL(sh, floor_s, dense_floor(sh, job));
+		CALL(sh, floor_s, dense_floor(sh, job, block));
 		t->floor_s = floor_s;
 		SET(sh, layer_s, fmax(device_s, floor_s));
 		return layer_s;
 	}
+	if (datum_given(job->stack->hybrid_sync_s) && workload_alternates(job->model))
+		return hybrid_time(sh, job, device_s, t);
 	CALL(sh, floor_s, expert_floor(sh, job, block));
 	CALL(sh, sync_s, expert_sync(sh, job, block));
 	t->floor_s = floor_s;
@@ -202,14 +219,30 @@ window_of(struct sheet *sh, const struct train_job *job, const struct train_term
 	return (struct train_window){window_forward_s, window_backward_s};
 }
 
-/* The head, and with multi-token prediction (DeepSeek-AI, arXiv:2412.19437, section 2.2) a layer of the last kind and a
- * head more. */
+/* A layer of the last kind; where kinds take turns, of the last that mixes tokens and the last that feeds forward. */
+static double
+last_layer(const struct workload *w, const double kind_s[])
+{
+	const int last = w->n_blocks - 1;
+	int mixer = last, feed = last;
+
+	if (!workload_alternates(w))
+		return kind_s[last];
+	while (mixer > 0 && w->blocks[mixer].mixer == MIXER_NONE)
+		mixer--;
+	while (feed > 0 && !w->blocks[feed].mlp.given && !w->blocks[feed].moe.given)
+		feed--;
+	return mixer == feed ? kind_s[last] : kind_s[mixer] + kind_s[feed];
+}
+
+/* The head, and with multi-token prediction (DeepSeek-AI, arXiv:2412.19437, section 2.2) a whole layer and a head
+ * more. */
 static double
 head_time(struct sheet *sh, const struct train_job *job, const double kind_s[])
 {
 	CALL(sh, logits_s, train_logits(sh, job));
 	TAKE(sh, n_mtp_layers, job->n_mtp);
-	TAKE(sh, last_layer_s, kind_s[job->model->n_blocks - 1]);
+	TAKE(sh, last_layer_s, last_layer(job->model, kind_s));
 	LET(sh, head_s, logits_s + n_mtp_layers * (logits_s + last_layer_s));
 	return head_s;
 }
@@ -289,6 +322,7 @@ train_shares(const struct train_job *job, const struct train_terms *t, double sh
 
 	share[TRAIN_LINEAR] = n * t->linear_s;
 	share[TRAIN_ATTENTION] = n * t->attention_s;
+	share[TRAIN_SCAN] = n * t->scan_s;
 	share[TRAIN_EXPERTS] = n * t->expert_s;
 	share[TRAIN_ELEMENTWISE] = n * t->elementwise_s;
 	share[TRAIN_QUANTISE] = n * t->quantise_s;

@@ -19,9 +19,10 @@ enum { TRAIN_MOST_LINEARS = 16, TRAIN_MOST_BLOCKS = 64 };
 /* One GEMM of a layer on one rank: (rows x k) times (k x n). */
 struct train_linear {
 	double n, k;
-	bool attention; /* adapters sit here */
-	bool up;        /* from a compressed width */
-	bool shared;    /* of experts that every token visits */
+	bool attention;   /* adapters sit here */
+	bool up;          /* from a compressed width */
+	bool shared;      /* of experts that every token visits */
+	double rows_frac; /* of the rank's tokens: maps that are whole work on its part of the sequence */
 };
 
 /* Where it runs. */
@@ -79,7 +80,7 @@ struct train_job {
 struct train_terms {
 	double n_microbatches, n_rows; /* tokens of a rank and micro-batch */
 	double forward_s, backward_s, recompute_s;
-	double linear_s, attention_s, elementwise_s, quantise_s, expert_s; /* of forward and backward */
+	double linear_s, attention_s, scan_s, elementwise_s, quantise_s, expert_s; /* of forward and backward */
 	double attention_forward_s, attention_backward_s;
 	double tp_s, cp_s, ep_s; /* exposed */
 	double device_s;         /* all of the above */
