@@ -456,6 +456,7 @@ hybrid_flop(struct sheet *sh, const struct workload *w, double seq_token)
 	while (feeds < w->blocks + w->n_blocks - 1 && !feeds->moe.given && !feeds->mlp.given)
 		feeds++;
 	TAKE(sh, n_places, seq_token);
+	TAKE(sh, flop_per_token_per_param, 6.0);
 	TAKE(sh, n_mtp_layers, attends ? datum_or(w->n_mtp, 0) : 0);
 	FROM(sh, w, hidden, vocab);
 	SUM(sh, layers_param, i, w->n_blocks, bridge_block_params(sh, w, &w->blocks[i]));
@@ -475,7 +476,8 @@ hybrid_flop(struct sheet *sh, const struct workload *w, double seq_token)
 	}
 	LET(sh, product_param, layers_param + hidden * vocab + n_mtp_layers * extra_param);
 	LET(sh, trained_flop_per_token,
-	    6 * product_param + scan_flop_per_token + 6 * n_places * (attended_width + n_mtp_layers * extra_width));
+	    flop_per_token_per_param * product_param + scan_flop_per_token +
+	        6 * n_places * (attended_width + n_mtp_layers * extra_width));
 	return trained_flop_per_token;
 }
 

@@ -25,12 +25,12 @@ scan_byte(struct sheet *sh, const struct train_job *job, const struct block *blo
 	FROM_STRUCT(sh, w, inner, maps, heads, states, scores);
 	TAKE(sh, half_byte, 2.0);
 	TAKE(sh, float_byte, 4.0);
-	EITHER(sh, scan_byte_per_token, backward,
+	EITHER(sh, row_byte, backward,
 	    half_byte * (21 * inner + 10.5 * maps + 5 * states + heads) +
 	        float_byte * (2 * maps + 6 * states + 6 * scores + 18 * heads),
 	    half_byte * (8 * inner + 4 * maps + 2 * states + heads) +
 	        float_byte * (2 * states + 2 * scores + 6 * heads));
-	return scan_byte_per_token;
+	return row_byte;
 }
 
 /* Products of a pass over the tokens of a rank.  Backward: two of each, and scores, states and decays again. */
@@ -49,12 +49,11 @@ double
 train_scan(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
 {
 	CALL(sh, n_rows, train_rows(sh, job));
-	CALL(sh, scan_byte_per_token, scan_byte(sh, job, block, backward));
+	CALL(sh, row_byte, scan_byte(sh, job, block, backward));
 	CALL(sh, products_flop, scan_flop(sh, job, block, backward));
 	TAKE(sh, peak_flop_per_s, job->machine.kernels->gemm[train_wide_type(job)].peak_flop_per_s);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	TAKE(sh, scan_rate_frac, scan_reached_frac);
-	LET(sh, scan_s,
-	    fmax(n_rows * scan_byte_per_token / mem_byte_per_s, products_flop / peak_flop_per_s) / scan_rate_frac);
+	LET(sh, scan_s, fmax(n_rows * row_byte / mem_byte_per_s, products_flop / peak_flop_per_s) / scan_rate_frac);
 	return scan_s;
 }
