@@ -327,6 +327,24 @@ row_deviation(const struct judge *j, int i, enum leave by)
 	return sqrt(d * d + j->doubt[by][i]);
 }
 
+/* ... of a cell for a model that it has no run of: its constants are known by the others. */
+static double
+cell_deviation(const struct judge *j, const char *const *cell, enum serve_quantity quantity)
+{
+	const double d = deviation(j, cell, quantity, LEAVE_SOURCE, -1);
+	double doubt = 0;
+	int n = 0;
+
+	for (int k = 0; k < j->n_entries; k++) {
+		const struct entry *e = &j->entries[k];
+		if (e->quantity == quantity && likeness(cell, e->cell) == 3) {
+			doubt += e->doubt[LEAVE_MODEL];
+			n++;
+		}
+	}
+	return sqrt(d * d + doubt / n);
+}
+
 /* ... and of an engine on what nobody measured it on, or of an engine that nobody measured (NULL). */
 static double
 unseen_deviation(const struct judge *j, const char *const *cell, enum serve_quantity quantity)
@@ -423,7 +441,7 @@ count(const struct judge *j, enum serve_quantity quantity, enum leave by, const 
 		    (architecture && strcmp(cell[1], architecture) != 0))
 			continue;
 		const double h = widths * j->factor[by][quantity] *
-		    (residual == j->in_sample ? deviation(j, cell, quantity, by, -1) : row_deviation(j, i, by));
+		    (residual == j->in_sample ? cell_deviation(j, cell, quantity) : row_deviation(j, i, by));
 		const double out = fabs(residual[i]) - h;
 		const int k = j->entry_of[i];
 		half[t.n++] = h;
@@ -498,7 +516,7 @@ print_cell(const struct judge *j, int first)
 	num_sort(error, (size_t)n);
 	printf("SUPPORT(\"%s\", \"%s\", \"%s\", \"%s\", %s, %d, %d, %.3f, %.3f)\n", cell[0], cell[1], cell[2], cell[3],
 	    quantities[q], n, models, num_quantile(error, (size_t)n, 0.5),
-	    j->factor[LEAVE_SOURCE][q] * deviation(j, cell, q, LEAVE_SOURCE, -1));
+	    j->factor[LEAVE_SOURCE][q] * cell_deviation(j, cell, q));
 }
 
 static void
