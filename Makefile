@@ -271,7 +271,7 @@ refit: $(BUILD)/refit
 	@RIDGE_HWDB=$(CURDIR) $(BUILD)/refit $(ROWS) $(or $(ARGS),--traits) >$(BUILD)/cross.def
 	@cat $(BUILD)/cross.def
 
-# Likewise for serving: build/support.def, the table of what published runs support, for src/ask/serve: five minutes.
+# Likewise for serving: build/support.def, the table of what published runs support, for src/ask/serve: fifteen minutes.
 .PHONY: support
 support: $(BUILD)/refit
 	@RIDGE_HWDB=$(CURDIR) $(BUILD)/refit $(ROWS) serve >$(BUILD)/support.def

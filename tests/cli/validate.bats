@@ -224,6 +224,19 @@ agrees() {
 	awk -v a="$scored" -v b="$out" 'BEGIN { exit !(a > 0 && a / b > 0.9999 && a / b < 1.0001) }' || complain "$scored $out"
 }
 
+@test "conversations of unequal length are simulated to the end: the longest are answered alone" {
+	local notes
+	for notes in "ShareGPT requests" "fixed lengths"; do
+		cat >"$tmp/r.csv" <<-END
+		gpu_id,case_id,kind,software,sw_version,model_key,weight_dtype,n_gpu,tp,batch,num_requests,isl,osl,out_tps_total,confidence,notes
+		a100-sxm4-80gb,x,offline-throughput,LMDeploy TurboMind,0.2.0,llama2-7b,fp16,1,1,256,1500,247,233,3387,exact,$notes
+		END
+		predicted "$tmp/r.csv" >>"$tmp/both"
+	done
+	awk 'NR == 1 { a = $1 } NR == 2 { b = $1 } END { exit !(a > 0.7 * b && a < 0.92 * b) }' "$tmp/both" ||
+		complain "$(<"$tmp/both")"
+}
+
 @test "published layouts are judged by the search of plan" {
 	sed -n '1p;5p' tests/corpus/train.csv >"$tmp/one.csv"
 	ask validate "$tmp/one.csv" --plan --get plans.0.best_layout,plans.0.layout,plans.0.n_family_rank

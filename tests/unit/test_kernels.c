@@ -154,6 +154,30 @@ START_TEST(test_gemm_options)
 }
 END_TEST
 
+/* A row of packed weights fills no tile: with a tenth of the arithmetic it takes as long.  Many rows do fill tiles. */
+START_TEST(test_gemm_packed)
+{
+	const struct line g = find("op_gpus", "h100", "bf16");
+	const struct calibration c = gemm_machine(g.number, DTYPE_BF16);
+	struct gemm_shape shape = gemm_shape_of(1, 28672, 8192, DTYPE_BF16);
+
+	shape.w_byte = 0.3125;
+	shape.rate_frac = 0.05;
+	const double tiles_s = gemm_time(NULL, &shape, &c, DTYPE_BF16);
+	shape.packed = true;
+	const double row_s = gemm_time(NULL, &shape, &c, DTYPE_BF16);
+	ck_assert_double_lt(row_s, 0.7 * tiles_s);
+	/* no faster than the weights stream */
+	ck_assert_double_gt(row_s, 0.3125 * 28672 * 8192 / (0.861 * 3.35e12));
+	shape.rate_frac = 0.5;
+	ck_assert_double_le(gemm_time(NULL, &shape, &c, DTYPE_BF16), row_s);
+	shape.m = 512;
+	const double rows_s = gemm_time(NULL, &shape, &c, DTYPE_BF16);
+	shape.packed = false;
+	ck_assert_double_eq(gemm_time(NULL, &shape, &c, DTYPE_BF16), rows_s);
+}
+END_TEST
+
 /* --- attention ------------------------------------------------------------------------------------------- */
 
 static struct calibration
@@ -517,6 +541,7 @@ kernels_suite(void)
 
 	tcase_add_test(t, test_gemm);
 	tcase_add_test(t, test_gemm_options);
+	tcase_add_test(t, test_gemm_packed);
 	tcase_add_test(t, test_attention);
 	tcase_add_test(t, test_windows);
 	tcase_add_test(t, test_generation_options);

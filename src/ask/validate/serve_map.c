@@ -475,7 +475,9 @@ say_traffic(struct serve_row *q, double n_replicas)
 	if (!(requests >= 1))
 		return NULL;
 	say_count(q, "--requests", q->n_beams * requests / n_replicas);
-	/* pools have no closed form here */
+	/* pools have no closed form here, and of conversations that vary in length the longest are answered alone at
+	 * the end */
+	comes = comes || (clients >= 1 && row_has(q->row, "notes", "ShareGPT"));
 	q->simulates = comes && (q->n_decode > 0 || requests <= MOST_SIMULATED * n_replicas);
 	if (!q->simulates)
 		return NULL;

@@ -453,6 +453,28 @@ in_whole_waves(const struct gemm_calibration *p)
 	return whole;
 }
 
+/* Packed weights and a few rows: matrix-vector kernels (llama.cpp, ExLlama, AWQ) multiply on the vector units what they
+ * stream, and fill no tile of a tensor core. */
+static double
+rows_time(struct sheet *sh, const struct gemm_shape *g, const struct calibration *c, const struct gemm_calibration *p,
+    double feed_s, double extra_s, double traffic_s)
+{
+	GIVEN(sh, feed_s, extra_s, traffic_s);
+	FROM(sh, g, m, n, k);
+	TAKE(sh, n_sms, c->ref_n_sms);
+	TAKE(sh, clock_hertz, c->ref_clock_hertz);
+	/* fused multiply-adds of an SM, since 2017: 128 in fp32, or 64 lanes of two in fp16 (NVIDIA, CUDA C++
+	 * Programming Guide, arithmetic instructions) */
+	TAKE(sh, lane_flop, 256.0);
+	TAKE(sh, base_s, p->base_s);
+	/* every weight is unpacked by as many instructions as two rows take */
+	LET(sh, row_flop, 2 * (m + 2) * n * k);
+	LET(sh, vector_s, row_flop / (lane_flop * n_sms * clock_hertz));
+	CALL(sh, blend_s, blend_time(sh, p, vector_s, feed_s, traffic_s));
+	LET(sh, rows_s, base_s + extra_s + blend_s);
+	return rows_s;
+}
+
 double
 gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t)
 {
@@ -481,7 +503,13 @@ gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibra
 	TAKE(sh, base_s, p->base_s);
 	CALL(sh, blend_s, blend_time(sh, p, arithmetic_s, feed_s, traffic_s));
 	CALL(sh, derate, derate_factor(sh, shape, c, p));
-	LET(sh, product_s, (base_s + extra_s + blend_s) * derate);
+	LET(sh, tiles_s, (base_s + extra_s + blend_s) * derate);
+	double product_s;
+	if (shape->packed) {
+		CALL(sh, rows_s, rows_time(sh, shape, c, p, feed_s, extra_s, traffic_s));
+		SET(sh, product_s, fmin(tiles_s, rows_s));
+	} else
+		SET(sh, product_s, tiles_s);
 	CALL(sh, limited_s, limited_time(sh, shape, product_s));
 	CALL(sh, cast_s, cast_time(sh, shape, p));
 	LET(sh, gemm_s, limited_s + cast_s);

@@ -18,6 +18,7 @@ serve_product(struct sheet *sh, const struct serve_setup *s, const struct serve_
 	    .a_byte = f->a_byte,
 	    .w_byte = f->w_byte,
 	    .o_byte = f->o_byte > 0 ? f->o_byte : 2,
+	    .packed = f->a_byte >= 2 && f->w_byte < 1.5,
 	    .weight_byte_per_clock = f->cap_byte,
 	    .rate_frac = f->rate_frac,
 	    .limit_flop_per_s = f->limit_flop_per_s,

@@ -65,8 +65,7 @@ struct refit {
 	size_t n_files;
 	bool draft;                     /* closed forms, else one simulation of each row */
 	const struct refit_param *only; /* predict the rows that can feel this constant of an engine; NULL: all */
-	enum leave only_by;             /* ... or the rows of this unit */
-	int only_unit;                  /* 1 more than its number; 0: all */
+	const bool *only_rows;          /* ... or the rows that are marked; NULL: all */
 	int n, n_units[N_UNITS];
 	struct refit_row *rows;
 	int n_params;
@@ -114,6 +113,9 @@ void refit_predict(struct refit *r, double *log_predicted);
 void refit_linearise(struct refit *r, const double *x);
 /* The best constants without the rows of one unit (-1: of all rows), by the derivatives; from predictions `start`. */
 void refit_solve(const struct refit *r, const double *start, const double *tau, enum leave by, int unit, double *x);
+/* Variance of the logarithms of the unit's predictions at x, for all that its constants are not known by other rows. */
+void refit_doubt(const struct refit *r, const double *start, const double *tau, enum leave by, int unit,
+    const double *x, double *variance);
 /* The logarithm of a row's prediction with these constants, without running the model. */
 double refit_log_at(const struct refit *r, int row, const double *x);
 /* All rows, to the end. */

@@ -44,15 +44,14 @@ feels(void *context, const char *engine, const char *architecture)
 	    strncmp(path + n, architecture, strlen(architecture)) == 0;
 }
 
-/* Whether the row is of the unit in question. */
+/* Whether the row is one of those that are marked. */
 static bool
 belongs(void *context, const char *file, int line)
 {
 	const struct refit *r = context;
 
 	for (int i = 0; i < r->n; i++)
-		if (r->rows[i].line == line && r->rows[i].unit[r->only_by] == r->only_unit - 1 &&
-		    strcmp(r->rows[i].file, file) == 0)
+		if (r->rows[i].line == line && r->only_rows[i] && strcmp(r->rows[i].file, file) == 0)
 			return true;
 	return false;
 }
@@ -66,7 +65,7 @@ validate(struct refit *r, struct arena *a)
 	    .unlisted = r->unlisted,
 	    .draft = r->draft,
 	    .wants = r->only ? feels : NULL,
-	    .wants_row = r->only_unit ? belongs : NULL,
+	    .wants_row = r->only_rows ? belongs : NULL,
 	    .wants_context = r};
 	struct words files = {.n = r->n_files, .list = ARENA_ARRAY(a, struct word, r->n_files)};
 

@@ -26,7 +26,8 @@ struct entry {
 	enum serve_quantity quantity;
 	int unit[N_UNITS], n;
 	const char *const *cell;
-	double square[N_UNITS]; /* mean, as left out */
+	double square[N_UNITS]; /* mean, as left out, beyond what is not known of the constants */
+	double doubt[N_UNITS];  /* mean, of what the constants are not known by others */
 };
 
 struct judge {
@@ -36,7 +37,10 @@ struct judge {
 	struct entry *entries;
 	int n_entries;
 	double *residual[N_UNITS], *in_sample; /* measured - predicted */
+	double *doubt[N_UNITS];                /* variance of that for constants without rows */
 	double *there;                         /* closed forms at the database's constants */
+	double *tau;                           /* how far constants may stray */
+	double *best, *start; /* the constants that all rows give, and what fits start from: see correct() */
 	double factor[N_UNITS][N_SERVE_QUANTITIES];
 };
 
@@ -96,35 +100,125 @@ lay_tangent(struct refit *r, double *there)
 	refit_set(r, r->at);
 }
 
+/* --- fits ------------------------------------------------------------------------------------------------ */
+
+static double *
+strays(struct refit *r)
+{
+	double *tau = ARENA_ARRAY(r->arena, double, r->n_params);
+
+	for (int p = 0; p < r->n_params; p++)
+		tau[p] = r->params[p].tau;
+	return tau;
+}
+
+/* The model's logarithms at x, of the rows that are marked (NULL: all); NaN where a run no longer keeps up. */
+static void
+predict_at(struct judge *j, const double *x, const bool *rows, double *log_predicted)
+{
+	struct refit *r = j->r;
+
+	refit_set(r, x);
+	r->only_rows = rows;
+	refit_predict(r, log_predicted);
+	r->only_rows = NULL;
+	for (int i = 0; i < r->n; i++)
+		log_predicted[i] += r->log_at[i] - j->there[i];
+}
+
+/* Move what a fit starts from towards where it meets the model at x: a tangent that is followed far misses it. */
+static void
+correct(struct judge *j, const double *x, const bool *rows, double *start)
+{
+	static const double share = 0.7; /* of the distance: with all of it, some constants swing */
+	struct refit *r = j->r;
+	struct arena *room = arena_new();
+	double *there = ARENA_ARRAY(room, double, r->n);
+
+	predict_at(j, x, rows, there);
+	for (int i = 0; i < r->n; i++)
+		if (isfinite(there[i]))
+			start[i] += share * (there[i] - (start[i] + refit_log_at(r, i, x) - r->log_at[i]));
+	arena_free(room);
+}
+
+/* The constants that all rows give. */
+static void
+find_best(struct judge *j)
+{
+	enum { ROUNDS = 4 };
+	struct refit *r = j->r;
+	const size_t n = sizeof(double) * (size_t)r->n, m = sizeof(double) * (size_t)r->n_params;
+
+	j->best = ARENA_ARRAY(r->arena, double, r->n_params);
+	j->start = ARENA_ARRAY(r->arena, double, r->n);
+	memcpy(j->best, r->at, m);
+	memcpy(j->start, r->log_at, n);
+	for (int round = 0; round < ROUNDS; round++) {
+		refit_solve(r, j->start, j->tau, LEAVE_GROUP, -1, j->best);
+		correct(j, j->best, NULL, j->start);
+	}
+	refit_solve(r, j->start, j->tau, LEAVE_GROUP, -1, j->best);
+}
+
+/* Marks rows outside of the unit whose predictions at x are far from those at the best constants of all rows. */
+static bool
+mark_far(const struct judge *j, enum leave by, int unit, const double *x, bool *rows)
+{
+	static const double far = 0.1;
+	const struct refit *r = j->r;
+	bool any = false;
+
+	for (int i = 0; i < r->n; i++) {
+		rows[i] =
+		    r->rows[i].unit[by] != unit && fabs(refit_log_at(r, i, x) - refit_log_at(r, i, j->best)) > far;
+		any = any || rows[i];
+	}
+	return any;
+}
+
+/* The constants that rows of other units give. */
+static void
+fit_without(struct judge *j, enum leave by, int unit, double *x)
+{
+	enum { ROUNDS = 2 };
+	struct refit *r = j->r;
+	struct arena *room = arena_new();
+	double *start = ARENA_ARRAY(room, double, r->n);
+	bool *rows = ARENA_ARRAY(room, bool, r->n);
+
+	memcpy(x, j->best, sizeof(double) * (size_t)r->n_params);
+	memcpy(start, j->start, sizeof(double) * (size_t)r->n);
+	refit_solve(r, start, j->tau, by, unit, x);
+	for (int round = 0; round < ROUNDS && mark_far(j, by, unit, x, rows); round++) {
+		correct(j, x, rows, start);
+		refit_solve(r, start, j->tau, by, unit, x);
+	}
+	refit_doubt(r, start, j->tau, by, unit, x, j->doubt[by]);
+	arena_free(room);
+}
+
 /* Residuals of all rows by the constants that rows of other units give; by the tangent where a run no longer keeps up.
  */
 static void
 leave_out(struct judge *j, enum leave by)
 {
 	struct refit *r = j->r;
-	const int m = r->n_params;
-	double *x = ARENA_ARRAY(r->arena, double, m), *tau = ARENA_ARRAY(r->arena, double, m);
-	double *moved = ARENA_ARRAY(r->arena, double, r->n);
+	double *x = ARENA_ARRAY(r->arena, double, r->n_params), *there = ARENA_ARRAY(r->arena, double, r->n);
+	bool *rows = ARENA_ARRAY(r->arena, bool, r->n);
 
 	j->residual[by] = ARENA_ARRAY(r->arena, double, r->n);
-	for (int p = 0; p < m; p++)
-		tau[p] = r->params[p].tau;
+	j->doubt[by] = ARENA_ARRAY(r->arena, double, r->n);
 	for (int unit = 0; unit < r->n_units[by]; unit++) {
-		memcpy(x, r->at, sizeof(double) * (size_t)m);
-		refit_solve(r, r->log_at, tau, by, unit, x);
-		refit_set(r, x);
-		r->only_by = by;
-		r->only_unit = unit + 1;
-		refit_predict(r, moved);
-		r->only_unit = 0;
-		for (int i = 0; i < r->n; i++) {
-			double change = moved[i] - j->there[i];
-			if (r->rows[i].unit[by] != unit)
-				continue;
-			if (!isfinite(change))
-				change = refit_log_at(r, i, x) - r->log_at[i];
-			j->residual[by][i] = r->rows[i].log_measured - r->log_at[i] - change;
-		}
+		fit_without(j, by, unit, x);
+		for (int i = 0; i < r->n; i++)
+			rows[i] = r->rows[i].unit[by] == unit;
+		predict_at(j, x, rows, there);
+		for (int i = 0; i < r->n; i++)
+			if (rows[i])
+				j->residual[by][i] = r->rows[i].log_measured -
+				    (isfinite(there[i]) ? there[i]
+				                        : j->start[i] + refit_log_at(r, i, x) - r->log_at[i]);
 		fprintf(stderr, "\r%s %d of %d\033[K", leave_name(by), unit + 1, r->n_units[by]);
 	}
 	fputs("\r\033[K", stderr);
@@ -190,7 +284,8 @@ fill_squares(struct judge *j)
 		for (int i = 0; i < j->r->n; i++) {
 			struct entry *e = &j->entries[j->entry_of[i]];
 			const double x = fmin(fabs(j->residual[l][i]), worst);
-			e->square[l] += x * x / e->n;
+			e->square[l] += fmax(0, x * x - j->doubt[l][i]) / e->n;
+			e->doubt[l] += j->doubt[l][i] / e->n;
 		}
 }
 
@@ -222,6 +317,53 @@ deviation(const struct judge *j, const char *const *cell, enum serve_quantity qu
 	return sqrt(v);
 }
 
+/* The same of one row, with what is not known of its constants. */
+static double
+row_deviation(const struct judge *j, int i, enum leave by)
+{
+	const struct refit_row *row = &j->r->rows[i];
+	const double d = deviation(j, row->of->cell, j->quantity[i], by, row->unit[by]);
+
+	return sqrt(d * d + j->doubt[by][i]);
+}
+
+/* ... of a cell for a model that it has no run of: its constants are known by the others. */
+static double
+cell_deviation(const struct judge *j, const char *const *cell, enum serve_quantity quantity)
+{
+	const double d = deviation(j, cell, quantity, LEAVE_SOURCE, -1);
+	double doubt = 0;
+	int n = 0;
+
+	for (int k = 0; k < j->n_entries; k++) {
+		const struct entry *e = &j->entries[k];
+		if (e->quantity == quantity && likeness(cell, e->cell) == 3) {
+			doubt += e->doubt[LEAVE_MODEL];
+			n++;
+		}
+	}
+	return sqrt(d * d + doubt / n);
+}
+
+/* ... and of an engine on what nobody measured it on, or of an engine that nobody measured (NULL). */
+static double
+unseen_deviation(const struct judge *j, const char *const *cell, enum serve_quantity quantity)
+{
+	const enum leave by = cell ? LEAVE_CELL : LEAVE_ENGINE;
+	const double d = deviation(j, cell ? cell : j->entries[0].cell, quantity, by, -1);
+	double doubt = 0;
+	int n = 0;
+
+	for (int k = 0; k < j->n_entries; k++) {
+		const struct entry *e = &j->entries[k];
+		if (e->quantity == quantity && (!cell || likeness(cell, e->cell) >= 1)) {
+			doubt += e->doubt[by];
+			n++;
+		}
+	}
+	return sqrt(d * d + doubt / n);
+}
+
 struct weighed {
 	double value, weight;
 };
@@ -248,7 +390,7 @@ factor_of(const struct judge *j, enum serve_quantity quantity, enum leave first,
 		for (int i = 0; i < r->n; i++) {
 			if (j->quantity[i] != quantity)
 				continue;
-			const double d = deviation(j, r->rows[i].of->cell, quantity, (enum leave)l, r->rows[i].unit[l]);
+			const double d = row_deviation(j, i, (enum leave)l);
 			list[n] = (struct weighed){fabs(j->residual[l][i]) / d, 1.0 / j->entries[j->entry_of[i]].n};
 			all += list[n++].weight;
 		}
@@ -299,7 +441,7 @@ count(const struct judge *j, enum serve_quantity quantity, enum leave by, const 
 		    (architecture && strcmp(cell[1], architecture) != 0))
 			continue;
 		const double h = widths * j->factor[by][quantity] *
-		    deviation(j, cell, quantity, by, residual == j->in_sample ? -1 : r->rows[i].unit[by]);
+		    (residual == j->in_sample ? cell_deviation(j, cell, quantity) : row_deviation(j, i, by));
 		const double out = fabs(residual[i]) - h;
 		const int k = j->entry_of[i];
 		half[t.n++] = h;
@@ -374,7 +516,7 @@ print_cell(const struct judge *j, int first)
 	num_sort(error, (size_t)n);
 	printf("SUPPORT(\"%s\", \"%s\", \"%s\", \"%s\", %s, %d, %d, %.3f, %.3f)\n", cell[0], cell[1], cell[2], cell[3],
 	    quantities[q], n, models, num_quantile(error, (size_t)n, 0.5),
-	    j->factor[LEAVE_SOURCE][q] * deviation(j, cell, q, LEAVE_SOURCE, -1));
+	    j->factor[LEAVE_SOURCE][q] * cell_deviation(j, cell, q));
 }
 
 static void
@@ -384,7 +526,7 @@ print_unseen(const struct judge *j, int first)
 	const enum serve_quantity q = j->quantity[first];
 
 	printf("UNSEEN(\"%s\", %s, %.3f)\n", cell[0], quantities[q],
-	    j->factor[LEAVE_CELL][q] * deviation(j, cell, q, LEAVE_CELL, -1));
+	    j->factor[LEAVE_CELL][q] * unseen_deviation(j, cell, q));
 }
 
 static void
@@ -401,17 +543,12 @@ print_machine(const struct judge *j, int first)
 static void
 print_constants(const struct judge *j)
 {
-	struct refit *r = j->r;
-	double *x = ARENA_ARRAY(r->arena, double, r->n_params), *tau = ARENA_ARRAY(r->arena, double, r->n_params);
+	const struct refit *r = j->r;
 
-	for (int p = 0; p < r->n_params; p++)
-		tau[p] = r->params[p].tau;
-	memcpy(x, r->at, sizeof(double) * (size_t)r->n_params);
-	refit_solve(r, r->log_at, tau, LEAVE_GROUP, -1, x);
 	for (int p = 0; p < r->n_params; p++)
 		if (r->params[p].moves)
 			printf("/* %-24s %-34s %8.4g -> %8.4g%s */\n", r->params[p].entry, r->params[p].path,
-			    exp(r->params[p].start), exp(x[p]), r->params[p].unit);
+			    exp(r->params[p].start), exp(j->best[p]), r->params[p].unit);
 }
 
 static void
@@ -429,8 +566,7 @@ print_all(const struct judge *j)
 			print_score(j, (enum serve_quantity)q, (enum leave)l, j->residual[l],
 			    arena_printf(r->arena, "%s left out", leave_name((enum leave)l)));
 		printf("UNSEEN(\"\", %s, %.3f)\n", quantities[q],
-		    j->factor[LEAVE_ENGINE][q] *
-		        deviation(j, r->rows[0].of->cell, (enum serve_quantity)q, LEAVE_ENGINE, -1));
+		    j->factor[LEAVE_ENGINE][q] * unseen_deviation(j, NULL, (enum serve_quantity)q));
 	}
 	for (int i = 0; i < r->n; i++)
 		if (!seen(j, i, 3))
@@ -471,6 +607,8 @@ refit_serve(const char *rows)
 	j.in_sample = ARENA_ARRAY(a, double, r.n);
 	for (int i = 0; i < r.n; i++)
 		j.in_sample[i] = r.rows[i].log_measured - r.log_at[i];
+	j.tau = strays(&r);
+	find_best(&j);
 	for (int l = 0; l < N_UNITS; l++)
 		leave_out(&j, (enum leave)l);
 	find_entries(&j);

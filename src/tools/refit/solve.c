@@ -181,6 +181,39 @@ refit_solve(const struct refit *r, const double *start, const double *tau, enum 
 	arena_free(room);
 }
 
+/* Laplace's approximation: constants are normal around x, by the curvature there of what rows and prior say. */
+void
+refit_doubt(const struct refit *r, const double *start, const double *tau, enum leave by, int unit, const double *x,
+    double *variance)
+{
+	const int m = r->n_params;
+	const size_t size = sizeof(double) * (size_t)m;
+	struct arena *room = arena_new();
+	double *a = ARENA_ARRAY(room, double, m *m), *b = ARENA_ARRAY(room, double, m);
+	double *factors = ARENA_ARRAY(room, double, m *m), *j = ARENA_ARRAY(room, double, m);
+	double *d = ARENA_ARRAY(room, double, m), slope[PARAMS_OF_ROW];
+	int at[PARAMS_OF_ROW], *n_rows = ARENA_ARRAY(room, int, r->n_units[LEAVE_GROUP]);
+
+	group_sizes(r, by, unit, n_rows);
+	add_rows(r, start, by, unit, n_rows, x, a, b);
+	add_prior(r, tau, x, a, b);
+	for (int i = 0; i < r->n; i++) {
+		if (r->rows[i].unit[by] != unit)
+			continue;
+		const int k = constants_of(r, i, at);
+		log_at(r, i, start[i], at, k, x, slope);
+		memset(j, 0, size);
+		for (int p = 0; p < k; p++)
+			j[at[p]] = slope[p];
+		memcpy(factors, a, size * (size_t)m);
+		variance[i] = 0;
+		if (num_solve((size_t)m, factors, j, d))
+			for (int p = 0; p < k; p++)
+				variance[i] += j[at[p]] * d[at[p]];
+	}
+	arena_free(room);
+}
+
 static void
 prior_of(const struct refit *r, double *tau)
 {
