@@ -141,9 +141,7 @@ shared_belief(const struct refit_param *p)
 }
 
 /* What one would guess of an engine that nobody measured: a step's time on the CPU, factors of 1, ten elements
- * per clock and SM of attention on vector units, half of the peak, 10 us for a kernel that Python launches.  On CDNA 3
- * products that nobody tuned reach half of what the best tuned ones do (0.51 of the peak in ROCm/aiter's tables), and
- * attention that reads the cache once per query head gets 4 elements a clock from memory.  A value without a
+ * per clock and SM of attention on vector units, half of the peak.  A value without a
  * guess, such as kernels', starts where it stands. */
 static double
 engine_belief(const struct refit_param *p)
@@ -153,9 +151,9 @@ engine_belief(const struct refit_param *p)
 		double value;
 	} beliefs[] = {{"step.host", "ms", 1.5}, {"step.prefill", "ms", 3}, {"step.sequence", "us", 3},
 	    {"step.front", "ms", 1}, {"step.gpu", "", 1}, {"step.comm", "", 1.3}, {".imbalance", "", 2},
-	    {"cdna3.fp16", "", 0.25}, {"cdna3.core_elements", "", 4}, {".moe_time", "", 1.3}, {".base", "", 1},
-	    {".host", "", 1}, {".kv_rate", "", 0.5}, {".fp8_attention", "", 1.5}, {"_base", "", 1},
-	    {"core_elements", "", 10}, {".fp16", "", 0.5}, {"step.launch", "us", 10}, {"step.first", "ms", 20}};
+	    {".moe_time", "", 1.3}, {".base", "", 1}, {".host", "", 1}, {".kv_rate", "", 0.5},
+	    {".fp8_attention", "", 1.5}, {"_base", "", 1}, {"core_elements", "", 10}, {".fp16", "", 0.5},
+	    {"step.launch", "us", 5}, {"step.first", "ms", 20}};
 	const size_t n = strlen(p->path);
 
 	for (size_t i = 0; i < sizeof beliefs / sizeof *beliefs; i++) {
