@@ -75,8 +75,9 @@ static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.
  * alike, with cp=8); its backward pass sends twice. */
 static const double RING_STEP_S = 40e-6, RING_GRAPH_STEP_S = 17e-6;
 /* Of a query element and step: results are added to an fp32 sum of the outputs and to the queries' gradients, and where
- * half of the queries take part they are copied (Transformer Engine, context_parallel.py). */
-static const double RING_MERGE_BYTE = 16;
+ * half of the queries take part they are copied.  The first step's are scaled to the sum and copied, read and written
+ * (flash_attn_fwd_out_correction_init and dq of Transformer Engine's context_parallel.py). */
+static const double RING_MERGE_BYTE = 16, RING_FIRST_BYTE = 8;
 static const double PAIR_BASE_S = 20e-6;
 
 double
@@ -231,7 +232,8 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	TAKE(sh, query_width, width_local(train_core(job, block).n, l->tp));
 	TAKE(sh, merge_byte, RING_MERGE_BYTE);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
-	LET(sh, merge_s, n_rows * query_width * merge_byte / mem_byte_per_s);
+	TAKE(sh, first_byte, RING_FIRST_BYTE);
+	LET(sh, merge_s, n_rows * query_width * (first_byte + (cp - 1) * merge_byte) / mem_byte_per_s);
 	double neighbour_byte_per_s;
 	if (inside) {
 		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
@@ -244,7 +246,7 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	LET(sh, send_s, base_s + part_byte / neighbour_byte_per_s);
 	LET(sh, forward_wait_s, fmax(0, send_s - attention_forward_s / cp));
 	LET(sh, backward_wait_s, fmax(0, 2 * send_s - attention_backward_s / cp));
-	SET(sh, context_s, (cp - 1) * (3 * ring_step_s + merge_s + forward_wait_s + backward_wait_s));
+	SET(sh, context_s, (cp - 1) * (3 * ring_step_s + forward_wait_s + backward_wait_s) + merge_s);
 	return context_s;
 }
 

@@ -40,6 +40,8 @@ double train_expert_parallel(
 
 double train_experts(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
 double train_routing(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
+/* The forward activation of routed experts, which is part of train_routing. */
+double train_activation(struct sheet *sh, const struct train_job *job, const struct block *block);
 
 /* One micro-batch on one stage, forward and backward: what data parallelism can hide behind. */
 struct train_window {
