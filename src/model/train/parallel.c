@@ -68,9 +68,10 @@ train_dispatch(struct sheet *sh, const struct train_job *job, const struct block
 
 /*
  * Shares of communication that is waited for although it overlaps, and what hidden communication still costs the
- * computation beside it (SMs, memory, power): fitted to 442 published training steps, flat around these values.
+ * computation beside it (SMs, memory, power): fitted to 442 published training steps, flat around these values.  A
+ * network brings a tenth of what NVLink does, so less of it passes through SMs and memory.
  */
-static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.55;
+static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.55, NETWORK_CONTENTION = 0.45;
 /* Posting of one step of ring attention, by a host and from a CUDA graph (fitted to five published runs, both GPUs
  * alike, with cp=8); its backward pass sends twice. */
 static const double RING_STEP_S = 40e-6, RING_GRAPH_STEP_S = 17e-6;
@@ -81,10 +82,10 @@ static const double RING_MERGE_BYTE = 16, RING_FIRST_BYTE = 8;
 static const double PAIR_BASE_S = 20e-6;
 
 double
-train_hide(struct sheet *sh, double comm_s, double work_s)
+train_hide(struct sheet *sh, double comm_s, double work_s, bool across)
 {
 	GIVEN(sh, comm_s, work_s);
-	TAKE(sh, contention_frac, CONTENTION);
+	TAKE(sh, contention_frac, across ? NETWORK_CONTENTION : CONTENTION);
 	LET(sh, hidden_s, fmax(0, comm_s - work_s) + contention_frac * fmin(comm_s, work_s));
 	return hidden_s;
 }
@@ -373,6 +374,13 @@ struct group {
 	double n_copies; /* groups that are alike: more than one under hybrid sharding */
 };
 
+/* Whether its ranks lie in several NVLink domains. */
+static bool
+is_across(const struct train_job *job, const struct group *g)
+{
+	return g->n_ranks > 1 && g->n_ranks * g->stride > job->machine.n_domain;
+}
+
 static double
 group_time(struct sheet *sh, const struct train_job *job, const struct group *g, enum collective c, double n_parts,
     double byte)
@@ -429,7 +437,7 @@ replicated(struct sheet *sh, const struct train_job *job, const struct group *de
 	out->scatter_s = reduce_s;
 	double exposed_s;
 	if (job->stack->dp_overlap)
-		SET_CALL(sh, exposed_s, train_hide(sh, reduce_s, w->backward_s));
+		SET_CALL(sh, exposed_s, train_hide(sh, reduce_s, w->backward_s, is_across(job, dense)));
 	else
 		SET(sh, exposed_s, reduce_s);
 	return exposed_s;
@@ -456,8 +464,8 @@ sharded(struct sheet *sh, const struct train_job *job, const struct group *dense
 	out->gather_s = gather_s;
 	double exposed_s;
 	if (job->stack->dp_overlap) {
-		CALL(sh, backward_s, train_hide(sh, scatter_s, w->backward_s));
-		CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s));
+		CALL(sh, backward_s, train_hide(sh, scatter_s, w->backward_s, is_across(job, dense)));
+		CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s, is_across(job, dense)));
 		if (fsdp)
 			SET(sh, exposed_s, backward_s + forward_s);
 		else
@@ -491,8 +499,8 @@ fully_sharded(struct sheet *sh, const struct train_job *job, const struct group 
 	out->scatter_s = scatter_s;
 	out->gather_s = gather_s;
 	TAKE(sh, n_microbatches, m);
-	CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s));
-	CALL(sh, backward_s, train_hide(sh, gather_s + scatter_s, w->backward_s));
+	CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s, is_across(job, dense)));
+	CALL(sh, backward_s, train_hide(sh, gather_s + scatter_s, w->backward_s, is_across(job, dense)));
 	LET(sh, exposed_s, n_microbatches * (forward_s + backward_s) + (gather_s + scatter_s) / n_stage_layers);
 	return exposed_s;
 }

@@ -28,8 +28,8 @@ double train_sigma(const struct train_job *job);
 /* Experts of a rank. */
 double train_local_experts(const struct train_job *job, const struct block *block);
 
-/* Exposed part of a communication that overlaps with compute and slows it down. */
-double train_hide(struct sheet *sh, double comm_s, double work_s);
+/* Exposed part of a communication that overlaps with compute and slows it down; `across` NVLink domains. */
+double train_hide(struct sheet *sh, double comm_s, double work_s, bool across);
 
 double train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);
 double train_context_parallel(struct sheet *sh, const struct train_job *job, const struct block *block,
