@@ -21,7 +21,8 @@ static const double FLASH1_AMPERE = 0.8, FLASH1_HOPPER = 0.34, FLASH2_HOPPER = 0
 /*
  * What the kernels of a ring reach on Hopper of the rate of one kernel over the whole sequence, unless a CUDA graph
  * runs them: fitted to published steps of five groups (Llama 3 8B and 70B in NeMo, 70B in AutoModel, LoRA of 70B in
- * MLPerf 4.1 on H100 and H200).  Without it the error with a model left out is 0.1 points larger.
+ * MLPerf 4.1 on H100 and H200), of which three come 5 to 7 points closer and the two that pretrain 70B 3 to 4 points
+ * farther off.  Without it the error with a model left out is 0.1 points larger.
  */
 static const double RING_HOPPER = 0.75;
 /* The backward kernel reaches 80 % of the forward rate (Dao, arXiv:2307.08691, section 4.1). */
