@@ -23,6 +23,8 @@ static const struct field time_fields[] = {
     FLAG("dense_runs", dense_runs, "... none of which had experts or adapters"),
     CHOICE("attention", attention, "unfused|flash1|flash2|tuned",
         "attention kernel: unfused, FlashAttention 1 in Triton, FlashAttention 2, or the vendor's"),
+    CHOICE("context_parallel", context, "ring|gather|heads",
+        "context parallelism: keys and values around a ring, gathered at once, or heads exchanged for tokens"),
     FLAG("whole_waves", whole_waves, "GEMMs of cuBLAS 2022 and before: whole tiles in whole waves, no split-K"),
     FLAG("overlaps_tensor", tp_overlap, "tensor-parallel collectives overlap with GEMMs"),
     FLAG("regathers", regathers, "sequence parallelism gathers inputs again in the backward pass"),

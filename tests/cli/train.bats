@@ -326,6 +326,18 @@ row() {
 	shows "46.1 GiB (25.8 .. 82.8)"
 }
 
+@test "context parallelism is the framework's, unless it is named" {
+	question="train llama3.1-405b --system dgx-h100 --gpus 2048 --layout tp=8,pp=16,cp=16,zero=1,sp --global-batch 16 --seq 131072 --no-memory"
+	for words in "--stack llama3" "--stack llama3 --cp-comm ring" "--stack unlisted-fsdp"; do
+		# shellcheck disable=SC2086
+		ask $question $words --get step_s
+		answered
+		printf '%s\n' "$out" >>"$tmp/s"
+	done
+	# keys and values that are gathered at once are waited for; those of a ring travel beside the attention
+	awk '{ s[NR] = $1 } END { exit !(s[1] > 1.005 * s[2] && s[2] < 1.001 * s[3]) }' "$tmp/s" || complain "$(cat "$tmp/s")"
+}
+
 @test "the optimizer moves what the states keep" {
 	for states in mixed fp32 pure; do
 		ask train llama3-8b --gpu h200 --gpus 1 --batch 1 --stack pytorch --recompute full --states "$states" --no-memory --get step_s.optimizer_s.optimizer_s

@@ -62,7 +62,8 @@ struct training_in {
 	X(0, dropout, "dropout", "dropout", CHOICE, "WHETHER", "on|off", NULL, "dropout (default: the stack's)")       \
 	X(0, no_sp, "no-sp", "layout.no_sp", FLAG, "", "", NULL,                                                       \
 	    "disable sequence parallelism with tensor parallelism")                                                    \
-	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", "ring", "context parallelism communication")    \
+	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", NULL,                                           \
+	    "context parallelism communication (default: the stack's)")                                                \
 	X(0, stage_layers, "stage-layers", "stage_layers", WORDS, "LIST", "", NULL,                                    \
 	    "layers per pipeline stage: 3,4*14,2")                                                                     \
 	X(0, imbalance, "imbalance", "imbalance", NUMBER, "X", "", "1",                                                \

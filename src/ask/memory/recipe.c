@@ -171,7 +171,7 @@ bind_activations(struct run *r, const struct memory_question *q, struct memory_j
 		run_reads(r, &in->cp_comm, NULL);
 	if (job->layout.pp > 1)
 		run_reads(r, &in->schedule, NULL);
-	job->cp_all_to_all = strcmp(in->cp_comm.text, "a2a") == 0;
+	job->cp_all_to_all = in->cp_comm.text ? strcmp(in->cp_comm.text, "a2a") == 0 : s->time.context == CONTEXT_HEADS;
 	job->gpipe = job->layout.pp > 1 && strcmp(in->schedule.text, "gpipe") == 0;
 	if (job->imbalance.value < 1)
 		return memory_refuse(

@@ -46,7 +46,7 @@ static const struct entry {
     {~0U, "not stated|unknown|n/a|default", ""},
 
     /* who holds which states */
-    {SHARDING, "zero2 like (no reshard after fwd)|zero2 like", "layout.zero=1"},
+    {SHARDING, "zero2 like (no reshard after fwd)|zero2 like", "layout.zero=2"},
     {SHARDING, "zero#|zero#dp|zero# equivalent|zero stage #", "layout.zero=#"},
     {SHARDING, "shard grad op", "layout.zero=2"},
     {SHARDING, "fsdp|fsdp2|megatron fsdp|hsdp|hybrid shard|full shard", "layout.zero=3"},

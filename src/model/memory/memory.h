@@ -12,6 +12,10 @@ enum attention_form { ATTENTION_UNFUSED, ATTENTION_FLASH1, ATTENTION_FLASH2, ATT
 
 /* Default dispatcher of expert-parallel tokens. */
 enum dispatcher { DISPATCH_PLAIN, DISPATCH_DEDUP, DISPATCH_DEDUP_HOPPER, DISPATCH_OPEN };
+/* Context parallelism: keys and values around a ring, gathered at once, or heads exchanged for tokens (Jacobs et al.,
+ * arXiv:2309.14509). */
+enum context_form { CONTEXT_RING, CONTEXT_GATHER, CONTEXT_HEADS };
+
 /* How much of an all-to-all to the experts runs beside computation: as published runs have it, none, or all that the
  * layer's kernels last (Megatron-Core's overlap_moe_expert_parallel_comm). */
 enum expert_overlap { EXPERT_OVERLAP_PARTIAL, EXPERT_OVERLAP_NONE, EXPERT_OVERLAP_FULL };
@@ -23,6 +27,7 @@ struct stack_time {
 	struct datum sigma;     /* factor on the time of all layers' kernels */
 	struct datum moe_sigma; /* the same for mixtures of experts; absent: sigma */
 	enum attention_form attention;
+	enum context_form context;
 	bool whole_waves;         /* its GEMMs are those of 2022 and before: whole tiles, no split depth */
 	bool tp_overlap;          /* tensor-parallel collectives overlap with products */
 	bool regathers;           /* sequence parallelism gathers inputs again for the weight gradients */

@@ -195,6 +195,25 @@ again_mlp(struct sheet *sh, const struct train_job *job, const struct block *blo
 	return mlp_s;
 }
 
+/* What a mixture of experts does again: all of it, its activation, or nothing. */
+static double
+again_experts(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
+{
+	const unsigned m = job->modules;
+	double experts_s;
+
+	if (m & 1U << MODULE_MOE) {
+		TAKE(sh, products_s, k->experts_s);
+		TAKE(sh, routing_s, k->routing_s);
+		SET(sh, experts_s, products_s + routing_s);
+	} else if (m & 1U << MODULE_MOE_ACT && train_routes(block)) {
+		CALL(sh, activation_s, train_activation(sh, job, block));
+		SET(sh, experts_s, activation_s);
+	} else
+		SET(sh, experts_s, 0);
+	return experts_s;
+}
+
 static double
 recompute_modules(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
 {
@@ -205,7 +224,7 @@ recompute_modules(struct sheet *sh, const struct train_job *job, const struct bl
 	/* a fused kernel keeps no scores: there is nothing that computing it again would save, and stacks do not */
 	TAKE(sh, again_attention_s, (m & 1U << MODULE_CORE_ATTN) && unfused ? k->attention_s : 0);
 	CALL(sh, again_mlp_s, again_mlp(sh, job, block, k));
-	TAKE(sh, again_experts_s, m & 1U << MODULE_MOE ? k->experts_s + k->routing_s : 0);
+	CALL(sh, again_experts_s, again_experts(sh, job, block, k));
 	double again_up_s;
 	if (m & 1U << MODULE_MLA_UP_PROJ && block->attention.kv_lora.value > 0) {
 		CALL(sh, up_maps_s, some_linears(sh, job, k->products, true));

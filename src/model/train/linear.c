@@ -369,3 +369,24 @@ train_routing(struct sheet *sh, const struct train_job *job, const struct block 
 	            mem_byte_per_s);
 	return routing_s;
 }
+
+/* The activation inside the experts once more: the output of the first map read, the input of the second written, and
+ * quantized again. */
+double
+train_activation(struct sheet *sh, const struct train_job *job, const struct block *block)
+{
+	const double n_passes = job->stack->expert_eager && block->attention.sinks ? EAGER_PASSES : 0;
+
+	CALL(sh, n_routed_rows, routed_rows(sh, job, block));
+	TAKE(sh, up_dim, up_width(job, block));
+	TAKE(sh, down_dim, down_width(job, block));
+	TAKE(sh, traffic_factor, ROUTING_TRAFFIC);
+	TAKE(sh, n_eager_passes, n_passes);
+	TAKE(sh, quantised, train_quantises(job) ? 1.0 : 0.0);
+	TAKE(sh, half_byte, 2.0);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	LET(sh, passed_dim,
+	    traffic_factor * (up_dim + down_dim + 2 * quantised * down_dim) + n_eager_passes * down_dim);
+	LET(sh, activation_s, half_byte * n_routed_rows * passed_dim / mem_byte_per_s);
+	return activation_s;
+}

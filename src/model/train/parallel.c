@@ -68,22 +68,24 @@ train_dispatch(struct sheet *sh, const struct train_job *job, const struct block
 
 /*
  * Shares of communication that is waited for although it overlaps, and what hidden communication still costs the
- * computation beside it (SMs, memory, power): fitted to 442 published training steps, flat around these values.
+ * computation beside it (SMs, memory, power): fitted to 442 published training steps, flat around these values.  A
+ * network brings a tenth of what NVLink does, so less of it passes through SMs and memory.
  */
-static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.55;
+static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.55, NETWORK_CONTENTION = 0.45;
 /* Posting of one step of ring attention, by a host and from a CUDA graph (fitted to five published runs, both GPUs
  * alike, with cp=8); its backward pass sends twice. */
 static const double RING_STEP_S = 40e-6, RING_GRAPH_STEP_S = 17e-6;
 /* Of a query element and step: results are added to an fp32 sum of the outputs and to the queries' gradients, and where
- * half of the queries take part they are copied (Transformer Engine, context_parallel.py). */
-static const double RING_MERGE_BYTE = 16;
+ * half of the queries take part they are copied.  The first step's are scaled to the sum and copied, read and written
+ * (flash_attn_fwd_out_correction_init and dq of Transformer Engine's context_parallel.py). */
+static const double RING_MERGE_BYTE = 16, RING_FIRST_BYTE = 8;
 static const double PAIR_BASE_S = 20e-6;
 
 double
-train_hide(struct sheet *sh, double comm_s, double work_s)
+train_hide(struct sheet *sh, double comm_s, double work_s, bool across)
 {
 	GIVEN(sh, comm_s, work_s);
-	TAKE(sh, contention_frac, CONTENTION);
+	TAKE(sh, contention_frac, across ? NETWORK_CONTENTION : CONTENTION);
 	LET(sh, hidden_s, fmax(0, comm_s - work_s) + contention_frac * fmin(comm_s, work_s));
 	return hidden_s;
 }
@@ -232,7 +234,8 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	TAKE(sh, query_width, width_local(train_core(job, block).n, l->tp));
 	TAKE(sh, merge_byte, RING_MERGE_BYTE);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
-	LET(sh, merge_s, n_rows * query_width * merge_byte / mem_byte_per_s);
+	TAKE(sh, first_byte, RING_FIRST_BYTE);
+	LET(sh, merge_s, n_rows * query_width * (first_byte + (cp - 1) * merge_byte) / mem_byte_per_s);
 	double neighbour_byte_per_s;
 	if (inside) {
 		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
@@ -245,7 +248,7 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	LET(sh, send_s, base_s + part_byte / neighbour_byte_per_s);
 	LET(sh, forward_wait_s, fmax(0, send_s - attention_forward_s / cp));
 	LET(sh, backward_wait_s, fmax(0, 2 * send_s - attention_backward_s / cp));
-	SET(sh, context_s, (cp - 1) * (3 * ring_step_s + merge_s + forward_wait_s + backward_wait_s));
+	SET(sh, context_s, (cp - 1) * (3 * ring_step_s + forward_wait_s + backward_wait_s) + merge_s);
 	return context_s;
 }
 
@@ -372,6 +375,13 @@ struct group {
 	double n_copies; /* groups that are alike: more than one under hybrid sharding */
 };
 
+/* Whether its ranks lie in several NVLink domains. */
+static bool
+is_across(const struct train_job *job, const struct group *g)
+{
+	return g->n_ranks > 1 && g->n_ranks * g->stride > job->machine.n_domain;
+}
+
 static double
 group_time(struct sheet *sh, const struct train_job *job, const struct group *g, enum collective c, double n_parts,
     double byte)
@@ -428,7 +438,7 @@ replicated(struct sheet *sh, const struct train_job *job, const struct group *de
 	out->scatter_s = reduce_s;
 	double exposed_s;
 	if (job->stack->dp_overlap)
-		SET_CALL(sh, exposed_s, train_hide(sh, reduce_s, w->backward_s));
+		SET_CALL(sh, exposed_s, train_hide(sh, reduce_s, w->backward_s, is_across(job, dense)));
 	else
 		SET(sh, exposed_s, reduce_s);
 	return exposed_s;
@@ -455,8 +465,8 @@ sharded(struct sheet *sh, const struct train_job *job, const struct group *dense
 	out->gather_s = gather_s;
 	double exposed_s;
 	if (job->stack->dp_overlap) {
-		CALL(sh, backward_s, train_hide(sh, scatter_s, w->backward_s));
-		CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s));
+		CALL(sh, backward_s, train_hide(sh, scatter_s, w->backward_s, is_across(job, dense)));
+		CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s, is_across(job, dense)));
 		if (fsdp)
 			SET(sh, exposed_s, backward_s + forward_s);
 		else
@@ -490,8 +500,8 @@ fully_sharded(struct sheet *sh, const struct train_job *job, const struct group 
 	out->scatter_s = scatter_s;
 	out->gather_s = gather_s;
 	TAKE(sh, n_microbatches, m);
-	CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s));
-	CALL(sh, backward_s, train_hide(sh, gather_s + scatter_s, w->backward_s));
+	CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s, is_across(job, dense)));
+	CALL(sh, backward_s, train_hide(sh, gather_s + scatter_s, w->backward_s, is_across(job, dense)));
 	LET(sh, exposed_s, n_microbatches * (forward_s + backward_s) + (gather_s + scatter_s) / n_stage_layers);
 	return exposed_s;
 }

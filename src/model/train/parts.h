@@ -30,8 +30,8 @@ double train_stream_width(const struct workload *w, const struct block *block);
 /* Experts of a rank. */
 double train_local_experts(const struct train_job *job, const struct block *block);
 
-/* Exposed part of a communication that overlaps with compute and slows it down. */
-double train_hide(struct sheet *sh, double comm_s, double work_s);
+/* Exposed part of a communication that overlaps with compute and slows it down; `across` NVLink domains. */
+double train_hide(struct sheet *sh, double comm_s, double work_s, bool across);
 
 double train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);
 double train_context_parallel(struct sheet *sh, const struct train_job *job, const struct block *block,
@@ -45,6 +45,8 @@ double train_scan(struct sheet *sh, const struct train_job *job, const struct bl
 
 double train_experts(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
 double train_routing(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
+/* The forward activation of routed experts, which is part of train_routing. */
+double train_activation(struct sheet *sh, const struct train_job *job, const struct block *block);
 
 /* One micro-batch on one stage, forward and backward: what data parallelism can hide behind. */
 struct train_window {

@@ -61,24 +61,46 @@ add_terms(struct train_terms *sum, const struct train_terms *t, double share)
 	sum->layer_s += share * t->layer_s;
 }
 
+/* Whether all of a layer is computed again. */
+static bool
+is_full(const struct train_job *job)
+{
+	return job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
+}
+
+/* Host time of ring attention in a layer: three passes over the parts of the keys. */
+static double
+ring_host(struct sheet *sh, const struct train_job *job)
+{
+	const bool ring = job->layout.cp > 1 && job->context == CONTEXT_RING && !job->stack->graphs;
+
+	TAKE(sh, ring_step_s, ring ? HOST_RING_S : 0);
+	TAKE(sh, cp, job->layout.cp);
+	LET(sh, ring_host_s, 3 * cp * ring_step_s);
+	return ring_host_s;
+}
+
 /* Host time of a layer without experts: what it costs when the device is faster. */
 static double
 dense_floor(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
 	const struct stack_time *s = job->stack;
-	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
-	const bool ring = job->layout.cp > 1 && job->context == CONTEXT_RING && !s->graphs;
 
 	TAKE(sh, dense_host_s, train_quantises(job) ? HOST_LAYER_QUANTISED_S : HOST_LAYER_S);
 	TAKE(sh, host_frac, s->host_frac);
 	TAKE(sh, adapter_factor, job->adapters ? HOST_ADAPTERS : 1);
-	TAKE(sh, recompute_factor, full ? HOST_RECOMPUTE : 1);
-	TAKE(sh, ring_step_s, ring ? HOST_RING_S : 0);
-	TAKE(sh, cp, job->layout.cp);
+	TAKE(sh, recompute_factor, is_full(job) ? HOST_RECOMPUTE : 1);
 	TAKE(sh, n_parts, block_parts(block));
-	LET(sh, floor_s,
-	    n_parts / 2 * dense_host_s * host_frac * adapter_factor * recompute_factor + 3 * cp * ring_step_s);
+	CALL(sh, ring_host_s, ring_host(sh, job));
+	LET(sh, floor_s, n_parts / 2 * dense_host_s * host_frac * adapter_factor * recompute_factor + ring_host_s);
 	return floor_s;
+}
+
+/* Whether the router and the experts run forward a second time. */
+static bool
+routes_again(const struct train_job *job)
+{
+	return is_full(job) || (job->recompute == RECOMPUTE_MODULES && job->modules & 1U << MODULE_MOE);
 }
 
 static double
@@ -90,12 +112,15 @@ expert_floor(struct sheet *sh, const struct train_job *job, const struct block *
 	TAKE(sh, moe_host_s, datum_or(s->moe_floor_s, 0));
 	TAKE(sh, per_expert_s, scaled ? datum_or(s->moe_expert_floor_s, 0) : 0);
 	TAKE(sh, n_local_experts, train_local_experts(job, block));
-	LET(sh, floor_s, moe_host_s + per_expert_s * n_local_experts);
+	TAKE(sh, recompute_factor, routes_again(job) ? HOST_RECOMPUTE : 1);
+	CALL(sh, ring_host_s, ring_host(sh, job));
+	LET(sh, floor_s, (moe_host_s + per_expert_s * n_local_experts) * recompute_factor + ring_host_s);
 	return floor_s;
 }
 
 /* Waits of the device in an expert layer: the counts of routed rows must reach the host before the experts' kernels can
- * be launched, and quantized experts are launched one by one. */
+ * be launched, and quantized experts are launched one by one.  The backward pass knows the counts; a forward pass that
+ * is run again waits for them again. */
 static double
 expert_sync(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
@@ -104,7 +129,9 @@ expert_sync(struct sheet *sh, const struct train_job *job, const struct block *b
 	TAKE(sh, count_sync_s, datum_or(s->moe_sync_s, 0));
 	TAKE(sh, per_expert_s, train_quantises(job) ? datum_or(s->moe_expert_s, 0) : 0);
 	TAKE(sh, n_local_experts, train_local_experts(job, block));
-	LET(sh, sync_s, count_sync_s + per_expert_s * n_local_experts);
+	TAKE(sh, n_forward_passes, routes_again(job) ? 2.0 : 1.0);
+	TAKE(sh, recompute_factor, routes_again(job) ? HOST_RECOMPUTE : 1);
+	LET(sh, sync_s, n_forward_passes * count_sync_s + recompute_factor * per_expert_s * n_local_experts);
 	return sync_s;
 }
 
@@ -201,12 +228,11 @@ optimizer_time(struct sheet *sh, const struct train_job *job, const struct train
 static struct train_window
 window_of(struct sheet *sh, const struct train_job *job, const struct train_terms *t)
 {
-	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
 
 	TAKE(sh, n_layers, job->model->n_layers);
 	FROM(sh, t, layer_s, device_s);
 	TAKE(sh, layer_forward_s, t->forward_s);
-	TAKE(sh, tp_forward_s, t->tp_s / (full ? 3 : 2));
+	TAKE(sh, tp_forward_s, t->tp_s / (is_full(job) ? 3 : 2));
 	TAKE(sh, head_s, t->logits_s);
 	TAKE(sh, pp, job->layout.pp);
 	TAKE(sh, whole_head, job->layout.pp > 1 ? 0.0 : 1.0);

@@ -37,10 +37,6 @@ struct train_machine {
 	double power_frac;      /* power limit over TDP; 1: none */
 };
 
-/* Context parallelism: keys and values around a ring, gathered at once, or heads exchanged for tokens (Jacobs et al.,
- * arXiv:2309.14509). */
-enum context_form { CONTEXT_RING, CONTEXT_GATHER, CONTEXT_HEADS };
-
 /* Time of one product, when the caller remembers shapes; see search/plan/train_cache.h. */
 struct train_memo;
 typedef double train_gemm_fn(struct train_memo *memo, const struct gemm_shape *shape, enum dtype t);
