@@ -152,7 +152,9 @@ train_list_step(struct sheet *sh, const struct train_list_job *job, struct train
 	if (n > 1) {
 		LET(sh, gradient_byte, replicated_param * elem_byte_per_param);
 		CALL(sh, gradients_s, train_collective(sh, m, COLLECTIVE_ALL_REDUCE, n, n_local, gradient_byte));
-		CALL(sh, hidden_s, train_hide(sh, gradients_s, 2 * (products_s + other_s) / 3, n > n_local));
+		CALL(sh, near_s, train_collective(sh, m, COLLECTIVE_ALL_REDUCE, n_local, n_local, gradient_byte));
+		CALL(sh, hidden_s,
+		    train_hide(sh, gradients_s, 2 * (products_s + other_s) / 3, fmin(1, near_s / gradients_s)));
 		SET(sh, reduce_s, hidden_s);
 	} else
 		SET(sh, reduce_s, 0);

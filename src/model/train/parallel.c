@@ -69,7 +69,8 @@ train_dispatch(struct sheet *sh, const struct train_job *job, const struct block
 /*
  * Shares of communication that is waited for although it overlaps, and what hidden communication still costs the
  * computation beside it (SMs, memory, power): fitted to 442 published training steps, flat around these values.  A
- * network brings a tenth of what NVLink does, so less of it passes through SMs and memory.
+ * network brings a tenth of what NVLink does, so less of it passes through SMs and memory; where it is as fast, the
+ * part inside a domain disturbs as it would alone.
  */
 static const double TENSOR_EXPOSED = 0.5, EXPERT_EXPOSED = 0.25, CONTENTION = 0.55, NETWORK_CONTENTION = 0.45;
 /* Posting of one step of ring attention, by a host and from a CUDA graph (fitted to five published runs, both GPUs
@@ -82,10 +83,12 @@ static const double RING_MERGE_BYTE = 16, RING_FIRST_BYTE = 8;
 static const double PAIR_BASE_S = 20e-6;
 
 double
-train_hide(struct sheet *sh, double comm_s, double work_s, bool across)
+train_hide(struct sheet *sh, double comm_s, double work_s, double near_frac)
 {
-	GIVEN(sh, comm_s, work_s);
-	TAKE(sh, contention_frac, across ? NETWORK_CONTENTION : CONTENTION);
+	GIVEN(sh, comm_s, work_s, near_frac);
+	TAKE(sh, network_frac, NETWORK_CONTENTION);
+	TAKE(sh, link_frac, CONTENTION);
+	LET(sh, contention_frac, fmax(network_frac, link_frac * near_frac));
 	LET(sh, hidden_s, fmax(0, comm_s - work_s) + contention_frac * fmin(comm_s, work_s));
 	return hidden_s;
 }
@@ -375,13 +378,6 @@ struct group {
 	double n_copies; /* groups that are alike: more than one under hybrid sharding */
 };
 
-/* Whether its ranks lie in several NVLink domains. */
-static bool
-is_across(const struct train_job *job, const struct group *g)
-{
-	return g->n_ranks > 1 && g->n_ranks * g->stride > job->machine.n_domain;
-}
-
 static double
 group_time(struct sheet *sh, const struct train_job *job, const struct group *g, enum collective c, double n_parts,
     double byte)
@@ -398,6 +394,26 @@ group_time(struct sheet *sh, const struct train_job *job, const struct group *g,
 	CALL(sh, piece_s, train_collective(sh, &job->machine, c, g->n_ranks, n_local, piece_byte));
 	LET(sh, group_s, n_pieces * piece_s);
 	return group_s;
+}
+
+/* Time that a group's part inside an NVLink domain would take by itself, of what the group takes: 1 where it has no
+ * other part. */
+static double
+near_share(struct sheet *sh, const struct train_job *job, const struct group *g, enum collective c, double n_parts,
+    double byte, double whole_s)
+{
+	double near_frac;
+
+	GIVEN(sh, whole_s);
+	CALL(sh, n_local, train_local(sh, job, g->n_ranks, g->stride));
+	if (n_local >= g->n_ranks || !(whole_s > 0)) {
+		SET(sh, near_frac, 1);
+		return near_frac;
+	}
+	const struct group near = {n_local, g->stride, g->params, 1};
+	CALL(sh, near_s, group_time(sh, job, &near, c, n_parts, byte));
+	SET(sh, near_frac, fmin(1, near_s / whole_s));
+	return near_frac;
 }
 
 /* Bytes of a parameter in communication: 2, or 1 for GEMMs with one scale per tensor. */
@@ -437,9 +453,10 @@ replicated(struct sheet *sh, const struct train_job *job, const struct group *de
 	LET(sh, reduce_s, dense_s + experts_s);
 	out->scatter_s = reduce_s;
 	double exposed_s;
-	if (job->stack->dp_overlap)
-		SET_CALL(sh, exposed_s, train_hide(sh, reduce_s, w->backward_s, is_across(job, dense)));
-	else
+	if (job->stack->dp_overlap) {
+		CALL(sh, near_frac, near_share(sh, job, dense, COLLECTIVE_ALL_REDUCE, 1, reduce_byte, dense_s));
+		SET_CALL(sh, exposed_s, train_hide(sh, reduce_s, w->backward_s, near_frac));
+	} else
 		SET(sh, exposed_s, reduce_s);
 	return exposed_s;
 }
@@ -465,8 +482,10 @@ sharded(struct sheet *sh, const struct train_job *job, const struct group *dense
 	out->gather_s = gather_s;
 	double exposed_s;
 	if (job->stack->dp_overlap) {
-		CALL(sh, backward_s, train_hide(sh, scatter_s, w->backward_s, is_across(job, dense)));
-		CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s, is_across(job, dense)));
+		CALL(sh, near_frac,
+		    near_share(sh, job, dense, COLLECTIVE_ALL_GATHER, n_buckets, gather_byte(job), dense_gather_s));
+		CALL(sh, backward_s, train_hide(sh, scatter_s, w->backward_s, near_frac));
+		CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s, near_frac));
 		if (fsdp)
 			SET(sh, exposed_s, backward_s + forward_s);
 		else
@@ -500,8 +519,10 @@ fully_sharded(struct sheet *sh, const struct train_job *job, const struct group 
 	out->scatter_s = scatter_s;
 	out->gather_s = gather_s;
 	TAKE(sh, n_microbatches, m);
-	CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s, is_across(job, dense)));
-	CALL(sh, backward_s, train_hide(sh, gather_s + scatter_s, w->backward_s, is_across(job, dense)));
+	CALL(
+	    sh, near_frac, near_share(sh, job, dense, COLLECTIVE_ALL_GATHER, layers, gather_byte(job), dense_gather_s));
+	CALL(sh, forward_s, train_hide(sh, gather_s, w->forward_s, near_frac));
+	CALL(sh, backward_s, train_hide(sh, gather_s + scatter_s, w->backward_s, near_frac));
 	LET(sh, exposed_s, n_microbatches * (forward_s + backward_s) + (gather_s + scatter_s) / n_stage_layers);
 	return exposed_s;
 }

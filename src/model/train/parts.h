@@ -30,8 +30,9 @@ double train_stream_width(const struct workload *w, const struct block *block);
 /* Experts of a rank. */
 double train_local_experts(const struct train_job *job, const struct block *block);
 
-/* Exposed part of a communication that overlaps with compute and slows it down; `across` NVLink domains. */
-double train_hide(struct sheet *sh, double comm_s, double work_s, bool across);
+/* Exposed part of a communication that overlaps with compute and slows it down; near_frac: what its part inside an
+ * NVLink domain would take by itself, of comm_s. */
+double train_hide(struct sheet *sh, double comm_s, double work_s, double near_frac);
 
 double train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);
 double train_context_parallel(struct sheet *sh, const struct train_job *job, const struct block *block,
