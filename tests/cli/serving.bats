@@ -401,7 +401,7 @@ pasted() {
 		{
 			ask serve $model $at --isl 1000
 			answered
-			says "recurrent layers: the interval is that of a combination left out of the fit"
+			shows "runs of 1 model"
 			near=$(value tpot_s serve $model $at --isl 1000)
 			far=$(value tpot_s serve $model $at --isl 16000)
 			awk -v near="$near" -v far="$far" 'BEGIN { exit !(far > near && far < 2 * near) }' ||
@@ -409,6 +409,8 @@ pasted() {
 			ask serve $model $at --isl 1000 --speculate ngram=2,accept=0.8
 			refused
 			says "recurrent layers is not modeled"
+			ask serve $model ${at/sglang/vllm} --isl 1000
+			says "recurrent layers: the interval is that of a combination left out of the fit"
 		}
 	done
 }
