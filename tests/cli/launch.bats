@@ -255,6 +255,23 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	done
 }
 
+@test "how keys and values travel is written, and read back" {
+	local job="train llama3-8b --system dgx-h100 --layout dp=8,cp=4,zero=3 --batch 1 --global-batch 8 --seq 32768" how
+	for how in "megatron-core megatron ring p2p" "megatron-core megatron gather all_gather" "megatron-core megatron a2a a2a" \
+		"torchtitan torchtitan ring alltoall" "torchtitan torchtitan gather allgather"; do
+		# shellcheck disable=SC2086 # words
+		set -- $how
+		# shellcheck disable=SC2086
+		"$RIDGE" $job --stack "$1" --cp-comm "$3" --emit "$2" >"$tmp/file" 2>/dev/null || true
+		grep -q "$4" "$tmp/file" || complain "$how: $(cat "$tmp/file")"
+		ask train llama3-8b --system dgx-h100 --from "$tmp/file" --get inputs.cp_comm
+		[ "$out" = "$3" ] || complain "$how: read as $out"
+	done
+	ask train llama3-8b --gpu h100 --layout cp=2 --cp-comm all
+	refused
+	says "ring"
+}
+
 @test "what a launch file says and the job has no use for is named" {
 	printf '%s ' torchrun --nproc-per-node 8 pretrain_gpt.py --micro-batch-size 1 --global-batch-size 64 --bf16 \
 		--cp-comm-type a2a --use-distributed-optimizer >"$tmp/run.sh"

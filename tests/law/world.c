@@ -446,7 +446,9 @@ policy_of(unsigned seed, struct memory_job *job)
 	job->flash = draw_bool(seed, "flash");
 	job->dropout = draw_bool(seed, "dropout");
 	job->compiled = draw_bool(seed, "compiled");
-	job->cp_all_to_all = draw_bool(seed, "cp all to all");
+	job->context = draw_bool(seed, "cp all to all") ? CONTEXT_HEADS
+	    : draw_bool(seed, "cp gather")              ? CONTEXT_GATHER
+	                                                : CONTEXT_RING;
 }
 
 static struct memory_job

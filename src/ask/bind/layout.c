@@ -48,6 +48,7 @@ nearest_divisor(double of, double wanted)
 	return best;
 }
 
+/* Whether the heads of every layer can be dealt to so many GPUs. */
 static bool
 deals_blocks(const struct workload *w, double tp)
 {
@@ -74,14 +75,12 @@ nearest_tp(const struct workload *w, double wanted)
 }
 
 static bool
-must_divide(
-    struct run *r, struct datum from, const char *name, double value, double of, const char *what, double instead)
+does_not_divide(struct run *r, struct datum from, const char *name, double value, double of, const char *what)
 {
 	if (fmod(of, value) == 0)
-		return true;
+		return false;
 	diag_error(r->diag, from.from, "%s=%g does not divide the model's %g %s", name, value, of, what);
-	diag_hint(r->diag, "nearest: %s=%g", name, instead);
-	return false;
+	return true;
 }
 
 static bool
@@ -120,11 +119,12 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
 		const struct datum heads = block_heads(b);
-		if (l->tp > 1 && !l->adp && datum_given(heads))
-			ok = must_divide(r, in->tp, "tp", l->tp, heads.value,
-			         b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of recurrent layers",
-			         nearest_tp(w, l->tp)) &&
-			    ok;
+		const char *kind = b->mixer == MIXER_ATTENTION ? "attention heads" : "heads of recurrent layers";
+		if (l->tp > 1 && !l->adp && datum_given(heads) &&
+		    does_not_divide(r, in->tp, "tp", l->tp, heads.value, kind)) {
+			diag_hint(r->diag, "nearest: tp=%g", nearest_tp(w, l->tp));
+			ok = false;
+		}
 		if (ok && l->tp > 1 && !layout_deals_heads(&b->attention, l->tp)) {
 			diag_error(r->diag, in->tp.from,
 			    "the model's %g KV heads are neither a multiple nor a divisor of tp=%g",
@@ -132,10 +132,11 @@ divides_model(struct run *r, const struct layout_in *in, const struct workload *
 			diag_hint(r->diag, "use tp=%g", nearest_tp(w, l->tp));
 			ok = false;
 		}
-		if (l->ep > 1 && b->moe.given && !holds_twice(r, l, &b->moe))
-			ok = must_divide(r, in->ep, "ep", l->ep, b->moe.n_experts.value, "experts",
-			         nearest_divisor(b->moe.n_experts.value, l->ep)) &&
-			    ok;
+		if (l->ep > 1 && b->moe.given && !holds_twice(r, l, &b->moe) &&
+		    does_not_divide(r, in->ep, "ep", l->ep, b->moe.n_experts.value, "experts")) {
+			diag_hint(r->diag, "nearest: ep=%g", nearest_divisor(b->moe.n_experts.value, l->ep));
+			ok = false;
+		}
 		if (!ok)
 			return false;
 	}

@@ -3,6 +3,7 @@
  * framework by the rules of hwdb/launchers. */
 #include "ask/launch/launch.h"
 
+#include "ask/memory/memory.h"
 #include "db/tree.h"
 
 #include <stdio.h>
@@ -127,7 +128,7 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 	set_recompute(r, m, f);
 	set_precision(m, &a->job, f);
 	if (m->layout.cp > 1)
-		f[LAUNCH_CP_COMM] = fact_word(m->cp_all_to_all ? "a2a" : "ring", !m->cp_all_to_all);
+		f[LAUNCH_CP_COMM] = fact_word(memory_context_word(m->context), m->context == CONTEXT_RING);
 	if (m->layout.ep > 1)
 		f[LAUNCH_DISPATCHER] = fact_word(a->job.dedup ? "dedup" : "plain", !a->job.dedup);
 	if (m->offload)

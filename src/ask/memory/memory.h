@@ -62,7 +62,7 @@ struct training_in {
 	X(0, dropout, "dropout", "dropout", CHOICE, "WHETHER", "on|off", NULL, "dropout (default: the stack's)")       \
 	X(0, no_sp, "no-sp", "layout.no_sp", FLAG, "", "", NULL,                                                       \
 	    "disable sequence parallelism with tensor parallelism")                                                    \
-	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|a2a", NULL,                                           \
+	X(0, cp_comm, "cp-comm", "cp_comm", CHOICE, "HOW", "ring|gather|a2a", NULL,                                    \
 	    "context parallelism communication (default: the stack's)")                                                \
 	X(0, stage_layers, "stage-layers", "stage_layers", WORDS, "LIST", "", NULL,                                    \
 	    "layers per pipeline stage: 3,4*14,2")                                                                     \
@@ -151,6 +151,9 @@ bool run_card(struct run *r, const struct memory_in *in, struct datum *card, con
 /* A default: it is listed under `assumed` when it is used. */
 struct datum memory_default(double value);
 /* An error with its way out; always false. */
+/* Context parallelism as --cp-comm says it, or the stack's. */
+const char *memory_context_word(enum context_form c);
+enum context_form memory_context(const struct training_in *in, const struct stack *s);
 bool memory_refuse(struct run *r, struct source at, const char *what, const char *hint);
 /* No rule for this job: such an error, or the reason where the question takes it; true there. */
 bool memory_no_rule(

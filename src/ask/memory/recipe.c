@@ -147,6 +147,27 @@ compiling_acts(const struct memory_job *job)
 	    (job->model->softcap && s->rules != RULES_MEGATRON_CORE);
 }
 
+const char *
+memory_context_word(enum context_form c)
+{
+	static const char *const words[] = {
+	    [CONTEXT_RING] = "ring", [CONTEXT_GATHER] = "gather", [CONTEXT_HEADS] = "a2a"};
+
+	return words[c];
+}
+
+enum context_form
+memory_context(const struct training_in *in, const struct stack *s)
+{
+	enum context_form c = CONTEXT_RING;
+
+	if (!in->cp_comm.text)
+		return s->time.context;
+	while (strcmp(memory_context_word(c), in->cp_comm.text) != 0)
+		c++;
+	return c;
+}
+
 static bool
 bind_activations(struct run *r, const struct memory_question *q, struct memory_job *job)
 {
@@ -171,7 +192,7 @@ bind_activations(struct run *r, const struct memory_question *q, struct memory_j
 		run_reads(r, &in->cp_comm, NULL);
 	if (job->layout.pp > 1)
 		run_reads(r, &in->schedule, NULL);
-	job->cp_all_to_all = in->cp_comm.text ? strcmp(in->cp_comm.text, "a2a") == 0 : s->time.context == CONTEXT_HEADS;
+	job->context = memory_context(in, s);
 	job->gpipe = job->layout.pp > 1 && strcmp(in->schedule.text, "gpipe") == 0;
 	if (job->imbalance.value < 1)
 		return memory_refuse(

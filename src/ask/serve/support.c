@@ -118,12 +118,15 @@ nearest(const struct serve_cell *cell, enum serve_quantity quantity, int *alike)
 static const char *
 cell_text(struct arena *a, const struct serve_cell *c)
 {
-	return arena_printf(a, "%s on %s with %s weights, %s", c->engine, c->architecture, c->format,
-	    strcmp(c->family, "recurrent") == 0        ? "recurrent layers"
-	        : strcmp(c->family, "compressed") == 0 ? "compressed attention"
-	        : strcmp(c->family, "latent") == 0     ? "latent attention"
-	        : strcmp(c->family, "experts") == 0    ? "a mixture of experts"
-	                                               : "a dense model");
+	static const struct {
+		const char *family, *text;
+	} names[] = {{"recurrent", "recurrent layers"}, {"compressed", "compressed attention"},
+	    {"latent", "latent attention"}, {"experts", "a mixture of experts"}, {"dense", "a dense model"}};
+	size_t i = 0;
+
+	while (strcmp(names[i].family, c->family) != 0)
+		i++;
+	return arena_printf(a, "%s on %s with %s weights, %s", c->engine, c->architecture, c->format, names[i].text);
 }
 
 /* --- intervals ------------------------------------------------------------------------------------------- */

@@ -214,9 +214,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	ask->dispatcher = !q->train->dispatcher.text          ? DISPATCH_OPEN
 	    : strcmp(q->train->dispatcher.text, "dedup") == 0 ? DISPATCH_DEDUP
 	                                                      : DISPATCH_PLAIN;
-	ask->context = !t->cp_comm.text           ? out->stack->time.context
-	    : strcmp(t->cp_comm.text, "a2a") == 0 ? CONTEXT_HEADS
-	                                          : CONTEXT_RING;
+	ask->context = memory_context(t, out->stack);
 	ask->zero_bubble = q->train->bubbles;
 	if (ask->zero_bubble && ask->layout.pp > 1 && !out->stack->zero_bubble)
 		run_warn(r, "stack %s has no zero-bubble schedule", out->stack->id);

@@ -467,8 +467,7 @@ rows_time(struct sheet *sh, const struct gemm_shape *g, const struct calibration
 	 * Programming Guide, arithmetic instructions) */
 	TAKE(sh, lane_flop, 256.0);
 	TAKE(sh, base_s, p->base_s);
-	/* every weight is unpacked by as many instructions as two rows take */
-	LET(sh, row_flop, 2 * (m + 2) * n * k);
+	LET(sh, row_flop, 2 * m * n * k);
 	LET(sh, vector_s, row_flop / (lane_flop * n_sms * clock_hertz));
 	CALL(sh, blend_s, blend_time(sh, p, vector_s, feed_s, traffic_s));
 	LET(sh, rows_s, base_s + extra_s + blend_s);

@@ -16,8 +16,7 @@ struct gemm_shape {
 	bool quantise;    /* activations are quantized on the way in */
 	bool whole_waves; /* libraries of 2022 and before: whole tiles in whole waves, the depth is not split */
 
-	bool
-	    packed; /* weights in another type than the arithmetic: kernels for a few rows unpack them as they stream */
+	bool packed;                  /* kernels for a few rows unpack weights of another type as they stream */
 	double weight_byte_per_clock; /* most that one SM unpacks per clock of weights in another type */
 	double rate_frac;             /* factor on the arithmetic, where a kernel reaches less than the fitted one */
 	double limit_flop_per_s;      /* most arithmetic that the power allows */

@@ -281,6 +281,13 @@ struct layer_state {
 	double ratio; /* 1, or tokens that are compressed to one row */
 };
 
+/* Bytes of a packed row. */
+static inline double
+state_packed_byte(const struct layer_state *s)
+{
+	return s->n_8 + 2 * s->n_16 + s->scale_byte;
+}
+
 enum { LAYER_OPS = 44, LAYER_STATES = 6 };
 
 struct layer {

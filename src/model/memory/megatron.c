@@ -71,8 +71,11 @@ attention_transient(struct sheet *sh, const struct memory_job *job, const struct
 	double transient_byte_per_token;
 	if (job->layout.cp < 2)
 		SET(sh, transient_byte_per_token, backward_byte_per_token);
-	else if (job->cp_all_to_all)
+	else if (job->context == CONTEXT_HEADS)
 		SET(sh, transient_byte_per_token, fmax(backward_byte_per_token, qkv_byte_per_token));
+	else if (job->context == CONTEXT_GATHER)
+		/* keys and values of all ranks, and their gradients before they are summed */
+		SET(sh, transient_byte_per_token, backward_byte_per_token + 2 * (cp - 1) * elem_byte * kv_width);
 	else
 		/* forward ring: each step holds its keys and values and a partial output, beside the fp32 sum */
 		SET(sh, transient_byte_per_token,

@@ -42,9 +42,8 @@ struct stack_time {
 	struct datum host_frac; /* host floor of a dense layer over that of an eager framework */
 	struct datum step_s;    /* of a step, outside layers: input, norms, reading the loss */
 	struct datum moe_floor_s,
-	    moe_expert_floor_s; /* host floor of an expert layer, and per quantized local expert */
-	struct datum
-	    hybrid_sync_s; /* wait of the device in an expert layer where kinds of layers alternate, all of it */
+	    moe_expert_floor_s;     /* host floor of an expert layer, and per quantized local expert */
+	struct datum hybrid_sync_s; /* wait of the device in an expert layer where kinds of layers alternate */
 	struct datum moe_sync_s, moe_expert_s; /* waits of the device: for routed counts, and per quantized expert */
 	enum dispatcher dispatcher;
 	enum expert_overlap expert_overlap;
@@ -320,7 +319,8 @@ struct memory_job {
 	enum recompute recompute;
 	double recompute_n;
 	unsigned modules; /* bits of enum module */
-	bool flash, dropout, compiled, cp_all_to_all;
+	bool flash, dropout, compiled;
+	enum context_form context;
 	struct datum imbalance; /* routed tokens of the busiest rank / mean */
 	const struct loss *loss;
 	bool loss_said; /* else that of the framework, which may follow the layout */

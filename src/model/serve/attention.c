@@ -28,9 +28,6 @@ seen_of(const struct serve_setup *s, const struct attention *a)
 	return is_indexed(a) && (!(reach > 0) || most < reach) ? most : reach;
 }
 
-/* Of a compressed row: 448 + 2 x 64 + 8; the kernel for latents has 512 + 64 elements. */
-static const double row_byte = 584, row_elems = 576;
-
 /* One GPU's heads; how far back they look. */
 static struct attention_shape
 shape_of(const struct serve_setup *s, const struct block *b)
@@ -69,6 +66,7 @@ choice_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 	}
 	GIVEN(sh, n_sequences, n_queries, n_cached);
 	TAKE(sh, ratio, a->kind == ATTENTION_CSA ? a->ratio.value : 1.0);
+	CALL(sh, n_scored, scored_keys(sh, a, n_queries, n_cached, true));
 	TAKE(sh, n_index_heads, a->indexer.n_heads);
 	TAKE(sh, index_dim, a->indexer.dim);
 	TAKE(sh, key_elem_byte, packed ? 1.0 : s->precision.kv_byte);
@@ -78,7 +76,7 @@ choice_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
 	TAKE(sh, kernel_s, s->engine->elementwise_s);
 	TAKE(sh, score_byte, 8.0); /* fp32, written once and read once */
-	LET(sh, n_scores, n_sequences * n_queries * (n_cached + (n_queries + 1) / 2) / ratio);
+	LET(sh, n_scores, n_sequences * n_queries * n_scored);
 	LET(sh, keys_byte, n_sequences * (n_cached + n_queries) / ratio * (index_dim * key_elem_byte + scale_byte));
 	LET(sh, score_flop, 2 * n_scores * n_index_heads * index_dim);
 	LET(sh, choice_s,
@@ -108,16 +106,21 @@ chosen_prompt(struct sheet *sh, const struct serve_setup *s, const struct block 
 	return least_s;
 }
 
+/* Elements of a row in the kernel for latents, 512 + 64. */
+static const double LATENT_ROW = 576;
+
 /*
- * Near tokens and compressed ones (DeepSeek-AI, DeepSeek-V4, 2026): one shared row of 448 elements in 8 bits, 64 in 16
- * and scales stands for the keys and values of all heads.  Nobody has published the kernel's times: as the one for
- * latents takes for as many rows, every query with its own.
+ * Near tokens and compressed ones (DeepSeek-AI, DeepSeek-V4, 2026): one shared row stands for the keys and values of
+ * all heads.  Nobody has published the kernel's times: as the one for latents takes for as many rows and their bytes,
+ * every query with its own.
  */
 static double
 compressed_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_sequences,
     double n_queries, double n_cached)
 {
 	struct attention_shape shape = shape_of(s, b);
+	struct layer own;
+	const struct layer_state *near = &layer_of(s->model, b, &own)->state[0];
 
 	GIVEN(sh, n_sequences, n_queries, n_cached);
 	CALL(sh, n_seen, attended_keys(sh, &b->attention, n_queries, n_cached, true));
@@ -125,7 +128,7 @@ compressed_time(struct sheet *sh, const struct serve_setup *s, const struct bloc
 	shape.query_token = 1;
 	shape.context_token = n_seen;
 	shape.window_token = 0;
-	shape.kv_elem_byte = row_byte / row_elems;
+	shape.kv_elem_byte = state_packed_byte(near) / LATENT_ROW;
 	CALL(sh, rows_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
 	CALL(sh, choice_s, choice_time(sh, s, b, n_sequences, n_queries, n_cached));
 	LET(sh, compressed_s, rows_s + choice_s);

@@ -81,9 +81,8 @@ struct engine {
 	struct datum front_s;        /* before a first token, per layer of experts; other requests do not wait for it */
 	struct datum handover_s;     /* of a request from one pool to the other: a router, two schedulers that agree */
 	struct datum prompt_layer_s; /* least time of a layer in a step with prompts, launched kernel by kernel */
-	struct datum
-	    recurrent_s; /* of a step of a model with recurrent layers, where these keep the host from running ahead */
-	struct datum cold_s; /* of a server's first step: kernels that are built and tuned when first used */
+	struct datum recurrent_s;    /* of a step with recurrent layers, where the host cannot run ahead of them */
+	struct datum cold_s;         /* of a server's first step: kernels that are built and tuned when first used */
 	struct datum gpu_factor, comm_factor;
 	struct datum elementwise_s, elementwise_frac; /* fixed part of a small kernel; share of its bytes that move */
 	struct datum sampling_s, sampling_link_s;

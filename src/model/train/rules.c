@@ -252,13 +252,12 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	const double work_s = job->model->n_layers.value / l->pp * (t->forward_s + t->backward_s);
 	const bool many_nodes = job->n_gpus > job->machine.n_domain;
 	const bool scans = workload_recurs(job->model), fitted = datum_given(s->hybrid_sync_s);
-	const bool constant = fitted && workload_alternates(job->model); /* waits, whatever the experts of a GPU */
 	const struct {
 		enum train_warning which;
 		bool holds;
 	} rows[] = {
 	    {TRAIN_WARNS_LOCAL_EXPERTS,
-	        moe && local >= 16 && job->machine.n_domain <= 8 && s->moe_sync_s.value > 0 && !constant},
+	        moe && local >= 16 && job->machine.n_domain <= 8 && s->moe_sync_s.value > 0 && !train_waits_alike(job)},
 	    {TRAIN_WARNS_HOST, moe && waits >= 0.25 * t->layer_s},
 	    {TRAIN_WARNS_ULTRA_EXPERTS, moe && d->ultra},
 	    {TRAIN_WARNS_DISPATCHER, moe && l->ep > job->machine.n_domain && d->dispatcher_open},

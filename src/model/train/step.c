@@ -135,6 +135,12 @@ expert_sync(struct sheet *sh, const struct train_job *job, const struct block *b
 	return sync_s;
 }
 
+bool
+train_waits_alike(const struct train_job *job)
+{
+	return datum_given(job->stack->hybrid_sync_s) && workload_alternates(job->model);
+}
+
 /* Where kinds of layers alternate, published steps have the same wait in every expert layer, whether a GPU has 8
  * experts or 64 and whatever the release: all of it is exposed beside the short layers around it. */
 static double
@@ -160,7 +166,7 @@ hosted_time(
 		SET(sh, layer_s, fmax(device_s, floor_s));
 		return layer_s;
 	}
-	if (datum_given(job->stack->hybrid_sync_s) && workload_alternates(job->model))
+	if (train_waits_alike(job))
 		return hybrid_time(sh, job, device_s, t);
 	CALL(sh, floor_s, expert_floor(sh, job, block));
 	CALL(sh, sync_s, expert_sync(sh, job, block));

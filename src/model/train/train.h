@@ -280,6 +280,9 @@ enum train_refusal train_impossible(const struct train_job *job);
 /* All of it: fill, predict, judge.  Nothing is recorded; with doubts that follow from the question added to `d`. */
 void train_answer(const struct train_ask *ask, const struct train_doubts *d, struct train_answer *out);
 
+/* Whether layers wait as steps of hybrids were fitted to do, whatever the experts of a GPU: stack_time.hybrid_sync_s.
+ */
+bool train_waits_alike(const struct train_job *job);
 /* Why the layers of this model have no time here, or NULL. */
 const char *train_lacks(const struct workload *w);
 
