@@ -48,7 +48,7 @@ nearest_divisor(double of, double wanted)
 	return best;
 }
 
-/* Whether the heads of every layer can be dealt to so many GPUs. */
+/* Whether tp GPUs can be dealt the heads of every layer. */
 static bool
 deals_blocks(const struct workload *w, double tp)
 {
