@@ -163,7 +163,7 @@ memory_context(const struct training_in *in, const struct stack *s)
 
 	if (!in->cp_comm.text)
 		return s->time.context;
-	while (strcmp(memory_context_word(c), in->cp_comm.text) != 0)
+	while (c < CONTEXT_HEADS && strcmp(memory_context_word(c), in->cp_comm.text) != 0)
 		c++;
 	return c;
 }
