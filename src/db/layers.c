@@ -451,6 +451,7 @@ static const struct field moe_fields[] = {
     LAYER_FLAG(struct moe_file, "router_bias", moe.router_bias, "router bias per expert"),
     LAYER_FLAG(struct moe_file, "expert_bias", moe.expert_bias, "expert linear layers have biases"),
     LAYER_CHOICE(struct moe_file, "gated", gated, "true|false", "true (default): experts of 3 matrices; false: of 2"),
+    EXPERTS("groups", n_groups, 1, 1e4, "groups that the router chooses before experts; default 1"),
     EXPERTS("latent", latent, 1, 1e6, "expert latent dimension, with projections in and out"),
     LAYER_FLAG(struct moe_file, "shared_gate", moe.shared_gate, "gate vector on the shared experts"),
 };

@@ -468,6 +468,8 @@ moe_of(struct hf *h, const struct hf_layer *l)
 	if (is(hf_word(h, HF_expert_kind), "plain"))
 		map_word(h->arena, out, "gated", "false", out->at);
 	map_number(h->arena, out, "latent", hf_number(h, HF_latent));
+	if (hf_number(h, HF_expert_groups).value > 1)
+		map_number(h->arena, out, "groups", hf_number(h, HF_expert_groups));
 	return out;
 }
 

@@ -415,6 +415,21 @@ pasted() {
 	done
 }
 
+@test "the kernels of a release: prompts without fast ones, experts in mxfp4 by Marlin" {
+	local at=(deepseek-r1 --gpu b300 --dtype fp8-block --kv-dtype fp8 --layout tp=8 --concurrency 4 --osl 922 --get ttft_s)
+	local new old
+	for isl in 922 7373; do
+		new+=" $("$RIDGE" serve "${at[@]}" --isl $isl --engine sglang 2>/dev/null)"
+		old+=" $("$RIDGE" serve "${at[@]}" --isl $isl --engine sglang-0.5.10 2>/dev/null)"
+	done
+	# the longer prompt suffers more: attention goes with its square
+	echo $new $old | awk '{ exit !($3 > 1.2 * $1 && $4 > 4 * $2) }' || complain "$new $old"
+	at=(gpt-oss-120b --gpu h200 --engine vllm --concurrency 2 --isl 7200 --osl 900 --get ttft_s)
+	new=$("$RIDGE" serve "${at[@]}" 2>/dev/null)
+	old=$("$RIDGE" serve "${at[@]}" --set engine.architectures.hopper.marlin=false 2>/dev/null)
+	echo $new $old | awk '{ exit !($1 > 1.2 * $2) }' || complain "$new $old"
+}
+
 @test "compressed attention is served, and longer contexts cost little" {
 	local at="serve deepseek-v4-flash --gpu h200 --layout tp=4 --osl 400 --concurrency 1" near far
 	# shellcheck disable=SC2086

@@ -138,7 +138,8 @@ engine_base(void)
 	e.comm_factor = num(1.5400560075492762);
 	e.elementwise_s = num(2e-6);
 	e.elementwise_frac = e.gemm_base = e.attention_base = e.quantise_s = e.quantise_frac = e.launch_s =
-	    e.n_layer_launches = e.cap16_byte = e.cap8_byte = e.cap4_byte = e.core_element = datum_absent();
+	    e.n_layer_launches = e.cap16_byte = e.cap8_byte = e.cap4_byte = e.core_element = e.graph_rows = e.router_s =
+	        e.walk_s = datum_absent();
 	e.sampling_s = num(20e-6);
 	e.sampling_link_s = num(5e-6);
 	e.weight_only_frac = num(.9);
@@ -171,7 +172,7 @@ architecture_none(void)
 
 	a.fp8_attention = a.kv_reuse_frac = a.imbalance = a.moe_time = a.moe_peak_frac = a.moe_feed_byte_per_s =
 	    a.fp4_frac = a.base_factor = a.base8_factor = a.host_factor = a.watt_flop = a.tf32_frac = a.fp32_frac =
-	        a.wide_frac = a.core_element = datum_absent();
+	        a.wide_frac = a.core_element = a.router_s = a.block8_frac = a.latent_prompt = datum_absent();
 	return a;
 }
 

@@ -414,6 +414,71 @@ START_TEST(norms_over_all_heads)
 }
 END_TEST
 
+/* A decode step with more sequences than the engine has graphs for is launched kernel by kernel, as prompts are. */
+START_TEST(large_steps_replay_no_graph)
+{
+	const struct serve_batch most = {0, 0, 0, 512, 500, 512, 0}, more = {0, 0, 0, 513, 500, 513, 0};
+
+	x.engine = engine_base();
+	x.engine.prompt_layer_s = num(2e-3);
+	x.engine.graph_rows = num(512);
+	x.architecture = hopper();
+	scene_set(&x, gpu_h100, &llama31_8b, bf16(), alone);
+	const double replayed_s = serve_iteration(NULL, &x.setup, &most, NULL),
+	             launched_s = serve_iteration(NULL, &x.setup, &more, NULL);
+	x.engine.graph_rows = datum_absent();
+
+	ck_assert_double_lt(replayed_s, 32 * 2e-3);
+	ck_assert_double_eq_tol(launched_s, 32 * 2e-3 + serve_host(NULL, &x.setup, 0, 513), 1e-12);
+	ck_assert_double_lt(serve_iteration(NULL, &x.setup, &more, NULL), 32 * 2e-3);
+}
+END_TEST
+
+/* A bias that chooses among more than 32 experts is added outside of the fused top-k; one in the router's map is not.
+ */
+START_TEST(routers_choose_in_torch)
+{
+	x.engine = engine_base();
+	x.architecture = blackwell();
+	scene_deepseek(&x, gpu_b200, precision(DTYPE_NVFP4, .5625, .5625, 1), EXPERTS(4));
+	struct block *b = x.model.blocks;
+	b->moe.router_bias = false;
+	b->moe.n_groups = datum_absent();
+	const double fused_s = serve_layer_small(NULL, &x.setup, b, 16);
+	x.engine.router_s = num(30e-6);
+	ck_assert(b->moe.given && serve_layer_small(NULL, &x.setup, b, 16) == fused_s);
+	b->moe.router_bias = true;
+	ck_assert_double_eq_tol(serve_layer_small(NULL, &x.setup, b, 16) - fused_s, 30e-6, 1e-15);
+	b->moe.n_groups = num(8);
+	ck_assert(serve_layer_small(NULL, &x.setup, b, 16) == fused_s);
+	b->moe.n_groups = datum_absent();
+	b->moe.expert_bias = true;
+	ck_assert(serve_layer_small(NULL, &x.setup, b, 16) == fused_s);
+	b->moe.expert_bias = false;
+	x.architecture.router_s = num(0);
+	ck_assert(serve_layer_small(NULL, &x.setup, b, 16) == fused_s);
+	x.architecture.router_s = datum_absent();
+	x.engine.router_s = datum_absent();
+}
+END_TEST
+
+/* 16 does not divide 20 heads: a token of the cache takes its time, for one sequence and for eight alike. */
+START_TEST(uneven_heads_walk_their_cache)
+{
+	x.engine = engine_base();
+	x.architecture = blackwell();
+	scene_deepseek(&x, gpu_b200, precision(DTYPE_NVFP4, .5625, .5625, 1), alone);
+	struct block *b = x.model.blocks;
+	const double split_s = serve_layer_cached(NULL, &x.setup, b, 1, 8000);
+	x.engine.walk_s = num(28e-9);
+	ck_assert(serve_layer_cached(NULL, &x.setup, b, 1, 8000) == split_s);
+	b->attention.n_heads = num(20);
+	ck_assert_double_eq_tol(serve_layer_cached(NULL, &x.setup, b, 1, 8000), 8000 * 28e-9, 1e-15);
+	ck_assert_double_eq_tol(serve_layer_cached(NULL, &x.setup, b, 8, 8000), 8000 * 28e-9, 1e-15);
+	x.engine.walk_s = datum_absent();
+}
+END_TEST
+
 /* Beyond its window a layer reads nothing, one row for 128 tokens, or what its indexer selects of one for four; what it
  * selects from costs a score and 128 bytes with a scale for every four tokens. */
 START_TEST(far_tokens_are_compressed)
@@ -545,6 +610,9 @@ serve_step_suite(void)
 	tcase_add_test(c, an_indexer_chooses);
 	tcase_add_test(c, sheet_changes_nothing);
 	tcase_add_test(c, fixed_parts_of_8_bits);
+	tcase_add_test(c, large_steps_replay_no_graph);
+	tcase_add_test(c, routers_choose_in_torch);
+	tcase_add_test(c, uneven_heads_walk_their_cache);
 	tcase_add_test(c, prompts_are_launched);
 	tcase_add_test(c, norms_over_all_heads);
 	tcase_add_test(c, far_tokens_are_compressed);

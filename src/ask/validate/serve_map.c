@@ -28,8 +28,15 @@ version_of(const char *text)
 		char *end;
 		const double major = strtod(p, &end);
 		const char *dot = p + strspn(p, "0123456789");
-		if (*dot == '.' && (isdigit((unsigned char)dot[1]) || dot[1] == 'x'))
-			return 1000 * floor(major) + (dot[1] == 'x' ? 0 : (double)strtol(dot + 1, NULL, 10));
+		if (*dot == '.' && dot[1] == 'x')
+			return 1000 * floor(major);
+		if (*dot == '.' && isdigit((unsigned char)dot[1])) {
+			const double minor = strtod(dot + 1, NULL);
+			const char *last = dot + 1 + strspn(dot + 1, "0123456789");
+			const double patch =
+			    *last == '.' && isdigit((unsigned char)last[1]) ? strtod(last + 1, NULL) : 0;
+			return 1000 * floor(major) + floor(minor) + fmin(floor(patch), 999) / 1000;
+		}
 		p = dot - 1;
 	}
 	return NAN;
@@ -45,11 +52,20 @@ date_of(const struct validate_row *row)
 	return date || !version || sscanf(version, "20%2d-%2d", &year, &month) != 2 ? date : version;
 }
 
+/* The last version of a range: "0.14" has all its patches in it. */
+static double
+last_version(const char *text)
+{
+	const double version = version_of(text);
+
+	return version == floor(version) ? version + 0.999 : version;
+}
+
 /* How far a version is from those that are meant; 0: it is one of them. */
 static double
 distance(const struct engine_match *m, double version, const char *date)
 {
-	const double from = m->from ? version_of(m->from) : -HUGE_VAL, to = m->to ? version_of(m->to) : HUGE_VAL;
+	const double from = m->from ? version_of(m->from) : -HUGE_VAL, to = m->to ? last_version(m->to) : HUGE_VAL;
 
 	if (isnan(version)) {
 		if (m->date)
@@ -74,6 +90,8 @@ closer(const struct engine_match *a, double a_far, const struct engine_match *b,
 		return strlen(a->software) > strlen(b->software);
 	if (a_said != b_said)
 		return a_said > b_said;
+	if (a_far == b_far)
+		return a->to && !b->to;
 	return a_far < b_far;
 }
 

@@ -82,7 +82,8 @@ struct moe {
 	struct datum n_experts, top_k, width, n_shared, shared_width; /* n_shared is 0 without shared experts */
 	bool plain;                                                   /* experts of two maps, not gated */
 	bool shared_gate;                                             /* one vector gates the shared experts */
-	struct datum latent; /* experts work on a latent of this width; absent or 0: on the residual stream */
+	struct datum latent;   /* experts work on a latent of this width; absent or 0: on the residual stream */
+	struct datum n_groups; /* a router chooses groups of experts before experts; absent: one group */
 };
 
 /* `count` layers that are alike: a mixer of tokens, then an MLP or a mixture of experts; each may be missing. */

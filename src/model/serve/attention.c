@@ -47,6 +47,19 @@ shape_of(const struct serve_setup *s, const struct block *b)
 	};
 }
 
+/* Kernels for latents take heads by 16.  Of other models a general one divides a cache among a few thread blocks, each
+ * of which walks its part: that takes as long for one sequence as for many. */
+static bool
+walks_caches(const struct serve_setup *s, const struct attention *a)
+{
+	return datum_given(s->engine->walk_s) && fmod(a->n_heads.value, 16) != 0;
+}
+
+/* Launches around the scores: two inputs in 8 bits, the keys' norm, the rotation and what it puts back into queries and
+ * keys (2), a Hadamard transform and 8 bits of both (4), their store, gates and their scale (2), then scores and choice
+ * (sgl-project/sglang, nsa_indexer.py). */
+static const double n_choice_kernels = 14;
+
 /*
  * An indexer scores every key that a query may see, and selects (DeepSeek-AI, DeepSeek-V3.2, 2025, section 2.1).  It is
  * whole on every GPU.  Keys of 8 bits are multiplied in 8 bits where the GPU does so; scores leave in fp32 and are read
@@ -75,12 +88,14 @@ choice_time(struct sheet *sh, const struct serve_setup *s, const struct block *b
 	    packed && narrow->peak_flop_per_s.value > 0 ? narrow->peak_flop_per_s : wide->peak_flop_per_s);
 	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
 	TAKE(sh, kernel_s, s->engine->elementwise_s);
+	TAKE(sh, n_kernels, n_choice_kernels);
 	TAKE(sh, score_byte, 8.0); /* fp32, written once and read once */
 	LET(sh, n_scores, n_sequences * n_queries * n_scored);
 	LET(sh, keys_byte, n_sequences * (n_cached + n_queries) / ratio * (index_dim * key_elem_byte + scale_byte));
 	LET(sh, score_flop, 2 * n_scores * n_index_heads * index_dim);
 	LET(sh, choice_s,
-	    2 * kernel_s + fmax(score_flop / reached_flop_per_s, (keys_byte + score_byte * n_scores) / mem_byte_per_s));
+	    n_kernels * kernel_s +
+	        fmax(score_flop / reached_flop_per_s, (keys_byte + score_byte * n_scores) / mem_byte_per_s));
 	return choice_s;
 }
 
@@ -167,6 +182,7 @@ serve_layer_prompt(
 	double full_s;
 	if (attention_is_latent(&b->attention)) {
 		shape.window_token = reach_of(s, &b->attention);
+		shape.rate_frac = (e ? datum_or(e->latent_prompt, 1) : 1) * (shape.rate_frac > 0 ? shape.rate_frac : 1);
 		CALL(sh, all_s, mla_context(sh, &shape, &s->kernels->mla_context, s->kernels));
 		if (is_indexed(&b->attention))
 			SET_CALL(sh, full_s, chosen_prompt(sh, s, b, &shape, all_s));
@@ -199,7 +215,11 @@ serve_layer_cached(
 	shape.n_core_elems_per_clock =
 	    s->core_attention ? datum_or(e ? e->core_element : datum_absent(), s->engine->core_element.value) : 0;
 	double attention_s;
-	if (attention_is_latent(&b->attention))
+	if (attention_is_latent(&b->attention) && walks_caches(s, &b->attention)) {
+		FROM(sh, s->engine, walk_s);
+		CALL(sh, split_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
+		SET(sh, attention_s, fmax(split_s, context * walk_s));
+	} else if (attention_is_latent(&b->attention))
 		SET_CALL(sh, attention_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
 	else
 		SET_CALL(sh, attention_s,

@@ -131,6 +131,8 @@ reached_peak(const struct calibration *c, const struct serve_setup *s, const str
 	}
 	if (a && dtype_peak(t) == PEAK_FP4)
 		share = a->fp4_frac;
+	if (a && t == DTYPE_FP8_BLOCK)
+		share = a->block8_frac;
 	if (a && t == DTYPE_TF32)
 		share = a->tf32_frac;
 	if (a && t == DTYPE_FP32)
@@ -168,12 +170,14 @@ number(double value)
 	return (struct datum){value, {NULL, 0, 0, NULL, false}};
 }
 
-/* Experts in mxfp4 run kernels of their own, with 8 or 16 bits of activations: as they were measured. */
+/* Experts in mxfp4 run kernels of their own, with 8 or 16 bits of activations: as they were measured.  Marlin unpacks
+ * them as it does 4-bit integers. */
 static void
 take_mxfp4(struct calibration *c, const struct serve_setup *s, const struct moe_calibration *narrow)
 {
 	const struct serve_format *f = &s->precision.experts;
-	const struct moe_calibration *p = f->a_byte >= 2 ? &c->moe_weight_only[DTYPE_MXFP4] : narrow;
+	const enum dtype wide = s->architecture && s->architecture->marlin ? DTYPE_INT4 : DTYPE_MXFP4;
+	const struct moe_calibration *p = f->a_byte >= 2 ? &c->moe_weight_only[wide] : narrow;
 
 	if (f->w_byte > 0.5 && f->w_byte < 0.55 && p->peak_flop_per_s.value > 0)
 		c->moe[f->type] = *p;

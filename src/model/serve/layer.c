@@ -346,6 +346,21 @@ wide_norms(struct sheet *sh, const struct serve_setup *s, const struct block *b,
 	return wide_norms_s;
 }
 
+/* The fused top-k of an engine takes scores with a bias only where a group has few experts; of the rest each operation
+ * of torch is a kernel.  A bias of the router's map, which comes with biases of the experts', is no such bias. */
+static double
+choice_of_experts(struct sheet *sh, const struct serve_setup *s, const struct block *b)
+{
+	static const double most_in_group = 32;
+	const struct engine_architecture *a = s->architecture;
+	const struct moe *m = &b->moe;
+	const struct datum router = a && datum_given(a->router_s) ? a->router_s : s->engine->router_s;
+	const bool fused = m->n_experts.value / datum_or(m->n_groups, 1) <= most_in_group;
+
+	TAKE(sh, choice_s, m->given && m->router_bias && !m->expert_bias && !fused ? datum_or(router, 0) : 0.0);
+	return choice_s;
+}
+
 /* Norms with the residual, in fp32 and 16 bits; the activation between the products of a dense part; what stands around
  * a recurrence. */
 double
@@ -365,7 +380,8 @@ serve_layer_small(struct sheet *sh, const struct serve_setup *s, const struct bl
 	else
 		SET(sh, activation_s, 0);
 	CALL(sh, wide_norms_s, wide_norms(sh, s, b, m));
+	CALL(sh, choice_s, choice_of_experts(sh, s, b));
 	CALL(sh, recurrent_s, serve_recurrent_small(sh, s, b, m));
-	LET(sh, small_s, n_norms * norm_s + activation_s + wide_norms_s + recurrent_s);
+	LET(sh, small_s, n_norms * norm_s + activation_s + wide_norms_s + choice_s + recurrent_s);
 	return small_s;
 }

@@ -21,13 +21,18 @@ struct engine_architecture {
 	struct datum kv_reuse_frac; /* grouped decode kernels: share of the bandwidth that is reached */
 	struct datum imbalance;     /* expert parallelism: a of 1 + a sqrt(2 ln(ep) ep / experts) */
 	struct datum moe_time;      /* grouped products take this much longer than alone */
+	bool marlin;                /* experts in mxfp4 with 16-bit activations: the kernel of 4-bit integers */
 	bool imbalance_is_tokens;   /* uneven routing brings more tokens to a rank, not more time for its weights */
 	struct datum moe_peak_frac; /* grouped products: share of the peak, relative to what 16-bit ones reach */
 	struct datum
-	    moe_feed_byte_per_s; /* operands fed to one SM; absent: as ungrouped products, with their latency */
-	struct datum fp4_frac;   /* share of the 4-bit peak inside the engine; absent: that of the kernel alone */
+	    moe_feed_byte_per_s;  /* operands fed to one SM; absent: as ungrouped products, with their latency */
+	struct datum block8_frac; /* 8-bit products with scales of blocks: share of the peak */
+	struct datum
+	    latent_prompt;     /* attention over latents in prompts: share of the arithmetic that its kernel reaches */
+	struct datum fp4_frac; /* share of the 4-bit peak inside the engine; absent: that of the kernel alone */
 	struct datum base_factor, host_factor; /* fixed parts of kernels, host time: old servers */
 	struct datum base8_factor; /* fixed parts of kernels when activations are 8-bit; absent: base_factor */
+	struct datum router_s;     /* of the top-k of a router, instead of the engine's */
 	struct datum cold_s;       /* of a server's first step, instead of the engine's */
 	struct datum watt_flop;    /* products under the power limit, FLOP per joule; absent: no limit */
 	struct datum wide_frac, tf32_frac, fp32_frac; /* share of these peaks */
@@ -80,7 +85,9 @@ struct engine {
 	struct datum host_s, prefill_s, sequence_s, first_s; /* first_s: of a lone first token, where prefill_s is 0 */
 	struct datum front_s;        /* before a first token, per layer of experts; other requests do not wait for it */
 	struct datum handover_s;     /* of a request from one pool to the other: a router, two schedulers that agree */
-	struct datum prompt_layer_s; /* least time of a layer in a step with prompts, launched kernel by kernel */
+	struct datum prompt_layer_s; /* least time of a layer in a step that is launched kernel by kernel */
+	struct datum graph_rows;     /* sequences of the largest decode step that replays a graph; absent: any */
+	struct datum router_s;       /* of the top-k of a router with a bias over many experts, in kernels of torch */
 	struct datum recurrent_s;    /* of a step with recurrent layers, where the host cannot run ahead of them */
 	struct datum cold_s;         /* of a server's first step: kernels that are built and tuned when first used */
 	struct datum gpu_factor, comm_factor;
@@ -94,6 +101,7 @@ struct engine {
 	struct datum cap16_byte, cap8_byte, cap4_byte; /* weights streamed per SM and clock, at most */
 	enum core_attention core_attention;
 	struct datum core_element; /* ... elements of the cache per SM and clock */
+	struct datum walk_s;       /* attention over latents, heads by no 16: time of a token that is cached */
 	struct datum gddr_frac;    /* bandwidth of GDDR that is reached, at least */
 	struct datum int8_frac;    /* arithmetic that 8-bit integer products reach of what they do alone */
 
@@ -372,8 +380,9 @@ bool serve_flow_closed(const struct serve_setup *s, const struct serve_load *loa
 double serve_front(struct sheet *sh, const struct serve_setup *s);
 double serve_handover(struct sheet *sh, const struct serve_setup *s);
 
-/* The least that a step with prompts takes on the GPU: its kernels are launched one by one. */
-double serve_prompt_floor(struct sheet *sh, const struct serve_setup *s, double n_prompts);
+/* The least that a step outside of graphs takes on the GPU, whose kernels are launched one by one: with prompts, or
+ * with more sequences than the engine captures. */
+double serve_eager_floor(struct sheet *sh, const struct serve_setup *s, double n_prompts, double n_rows);
 /* What the first step of a server that has just been started takes longer. */
 double serve_cold(const struct serve_setup *s, const struct serve_load *load);
 /* Seconds to the first token, and of each of the others. */

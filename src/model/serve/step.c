@@ -65,7 +65,8 @@ same_feed(const struct block *x, const struct block *y)
 	return a->given == b->given && a->gated == b->gated && same(a->width, b->width) && c->given == d->given &&
 	    c->plain == d->plain && same(c->n_experts, d->n_experts) && same(c->top_k, d->top_k) &&
 	    same(c->width, d->width) && same(c->n_shared, d->n_shared) && same(c->shared_width, d->shared_width) &&
-	    same(c->latent, d->latent);
+	    same(c->latent, d->latent) && same(c->n_groups, d->n_groups) && c->router_bias == d->router_bias &&
+	    c->expert_bias == d->expert_bias;
 }
 
 /* Also in the norms of queries and keys, which all ranks do together where they span the heads, and in what stands
@@ -273,13 +274,17 @@ block_launches(struct sheet *sh, const struct block *b)
 	return n_launched;
 }
 
-/* Decode steps replay a graph; a step with prompts is launched kernel by kernel, and waits for the CPU. */
+/* Decode steps replay a graph; a step with prompts, or with more sequences than graphs were captured for, is launched
+ * kernel by kernel and waits for the CPU. */
 double
-serve_prompt_floor(struct sheet *sh, const struct serve_setup *s, double n_prompts)
+serve_eager_floor(struct sheet *sh, const struct serve_setup *s, double n_prompts, double n_rows)
 {
+	const struct engine *e = s->engine;
+	const bool eager =
+	    n_prompts > 0 || (datum_given(e->graph_rows) && n_rows / serve_groups(s) > e->graph_rows.value);
 	double floor_s;
 
-	if (!(n_prompts > 0) || !(datum_or(s->engine->prompt_layer_s, 0) > 0)) {
+	if (!eager || !(datum_or(e->prompt_layer_s, 0) > 0)) {
 		SET(sh, floor_s, 0);
 		return floor_s;
 	}
@@ -309,7 +314,7 @@ serve_iteration(struct sheet *sh, const struct serve_setup *s, const struct serv
 	CALL(sh, caches_s, serve_cached_attention(sh, s, n_running, context));
 	CALL(sh, head_s, serve_head(sh, s, n_rows + n_verified));
 	CALL(sh, host_s, serve_host(sh, s, n_prompts, n_rows));
-	CALL(sh, floor_s, serve_prompt_floor(sh, s, n_prompts));
+	CALL(sh, floor_s, serve_eager_floor(sh, s, n_prompts, n_rows));
 	LET(sh, gpu_s, fmax(floor_s, gpu_factor * (linear_s + prompts_s + caches_s + head_s)));
 	LET(sh, iteration_s, gpu_s + host_s);
 	terms.prompt_attention = prompts_s;

@@ -43,8 +43,9 @@ static double
 least_cost(const void *context, const struct sim_batch *b)
 {
 	const struct serve_setup *s = context;
+	const double floor_s = serve_eager_floor(NULL, s, b->n_prefill, b->n_rows);
 
-	return b->n_prefill > 0 ? serve_prompt_floor(NULL, s, b->n_prefill) + host_cost(s, b) : 0;
+	return floor_s > 0 ? floor_s + host_cost(s, b) : 0;
 }
 
 static double

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * refit ROWS serve
+ * refit ROWS serve [--rows]
  * refit ROWS [train|memory|comm] [--leave-out source|model|gpu|group] [--traits] [--rows] [--write HWDB]
  *
  * ROWS is a folder with train.csv, memory.csv, comm.csv (and comm-amd.csv).  Prints src/ask/validate/cross.def: a line
@@ -361,13 +361,13 @@ main(int argc, char **argv)
 	struct asked asked;
 
 	if (!read_arguments(argc, argv, &asked)) {
-		fputs("usage: refit ROWS serve\n       refit ROWS [train|memory|comm] "
+		fputs("usage: refit ROWS serve [--rows]\n       refit ROWS [train|memory|comm] "
 		      "[--leave-out source|model|gpu|group] [--traits] [--rows] [--write HWDB]\n",
 		    stderr);
 		return 2;
 	}
 	if (asked.serve)
-		return refit_serve(asked.rows) ? 0 : 3;
+		return refit_serve(asked.rows, asked.each) ? 0 : 3;
 	bool ok = true;
 	puts("/* SPDX-License-Identifier: GPL-3.0-or-later */\n/* Written by `make refit`; see HACKING.md, Refit. */");
 	for (int d = 0; d < N_DOMAINS; d++)

@@ -141,7 +141,8 @@ shared_belief(const struct refit_param *p)
 }
 
 /* What one would guess of an engine that nobody measured: a step's time on the CPU, factors of 1, ten elements
- * per clock and SM of attention on vector units, half of the peak.  A value without a
+ * per clock and SM of attention on vector units, half of the peak, five small kernels to choose experts, a cache that
+ * a block reads at the bandwidth of one SM.  A value without a
  * guess, such as kernels', starts where it stands. */
 static double
 engine_belief(const struct refit_param *p)
@@ -153,7 +154,8 @@ engine_belief(const struct refit_param *p)
 	    {"step.front", "ms", 1}, {"step.gpu", "", 1}, {"step.comm", "", 1.3}, {".imbalance", "", 2},
 	    {".moe_time", "", 1.3}, {".base", "", 1}, {".host", "", 1}, {".kv_rate", "", 0.5},
 	    {".fp8_attention", "", 1.5}, {"_base", "", 1}, {"core_elements", "", 10}, {".fp16", "", 0.5},
-	    {"step.launch", "us", 5}, {"step.first", "ms", 20}};
+	    {"step.launch", "us", 5}, {"step.first", "ms", 20}, {"step.router", "us", 20}, {".latent_walk", "ns", 3},
+	    {".latent_prompts", "", 1}, {".fp8_block", "", 0.5}};
 	const size_t n = strlen(p->path);
 
 	for (size_t i = 0; i < sizeof beliefs / sizeof *beliefs; i++) {
@@ -162,6 +164,24 @@ engine_belief(const struct refit_param *p)
 			return log(beliefs[i].value);
 	}
 	return p->start;
+}
+
+/* What is known of an engine beside its runs.  The vLLM project profiled release 0.5.3 with Llama 3 8B on an H100: 38 %
+ * of the time on the GPU, 62 % on the CPU (blog.vllm.ai, 2024-09-05); 256 sequences take that GPU 11.4 ms.  Attention
+ * that reads a cache once per query head gets it from memory: 5.3 TB/s over 304 units at 2.1 GHz, 2 bytes an element.
+ */
+static const struct known {
+	const char *entry, *path;
+	double value;
+} known_beliefs[] = {{"vllm-0.6", "step.sequence", 70}, {"vllm-0.6", "architectures.cdna3.core_elements", 4.15}};
+
+static const struct known *
+known_belief(const struct refit_param *p)
+{
+	for (size_t i = 0; i < sizeof known_beliefs / sizeof *known_beliefs; i++)
+		if (strcmp(p->entry, known_beliefs[i].entry) == 0 && strcmp(p->path, known_beliefs[i].path) == 0)
+			return &known_beliefs[i];
+	return NULL;
 }
 
 /* What a counter of memory shows beyond live tensors, in GiB: the CUDA context and libraries 0.5 on the device, and as
@@ -314,7 +334,12 @@ find_up(struct refit *r, int i)
 {
 	struct refit_param *p = &r->params[i];
 	const char *entry = p->entry;
+	const struct known *known = known_belief(p);
 
+	if (known) {
+		p->otherwise = log(known->value);
+		return;
+	}
 	if (p->kind == ENTRY_CALIBRATION) {
 		p->up = strcmp(entry, "network") == 0 ? -1 : find(r, "network", p->path);
 		if (p->up < 0 && strstr(p->path, ".hop"))

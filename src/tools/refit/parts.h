@@ -127,8 +127,8 @@ void refit_leave_out(struct refit *r, enum leave by, double *log_predicted);
 
 /* --- serving: serve.c ------------------------------------------------------------------------------------ */
 
-/* Print src/ask/serve/support.def.  False without rows. */
-bool refit_serve(const char *rows);
+/* Print src/ask/serve/support.def, and what each row was missed by if `each`.  False without rows. */
+bool refit_serve(const char *rows, bool each);
 
 /* --- the table: table.c ---------------------------------------------------------------------------------- */
 

@@ -580,8 +580,24 @@ print_all(const struct judge *j)
 	print_constants(j);
 }
 
+/* A line for each row: file, line, what it was missed by in % in sample and as left out in each way, whose it is. */
+static void
+print_rows(const struct judge *j)
+{
+	const struct refit *r = j->r;
+
+	for (int i = 0; i < r->n; i++) {
+		const struct refit_row *row = &r->rows[i];
+		printf("/* %s:%d %s: %+.1f", row->file, row->line, titles[j->quantity[i]],
+		    100 * (exp(-j->in_sample[i]) - 1));
+		for (int l = 0; l < N_UNITS; l++)
+			printf(" %s %+.1f", leave_name((enum leave)l), 100 * (exp(-j->residual[l][i]) - 1));
+		printf(": %s: %s */\n", row->label[LEAVE_CELL], row->label[LEAVE_GROUP]);
+	}
+}
+
 bool
-refit_serve(const char *rows)
+refit_serve(const char *rows, bool each)
 {
 	static const char *const names[] = {"serve", "serve2"};
 	struct arena *a = arena_new();
@@ -615,6 +631,8 @@ refit_serve(const char *rows)
 	fill_squares(&j);
 	find_factors(&j);
 	print_all(&j);
+	if (each)
+		print_rows(&j);
 	arena_free(a);
 	return true;
 }
