@@ -42,12 +42,17 @@ version_of(const char *text)
 	return NAN;
 }
 
-/* When it ran: some print it as the version. */
+/* When it ran: some print it as the version, or what was checked out. */
 static const char *
 date_of(const struct validate_row *row)
 {
+	static const char *const checked_out[][2] = {{"commit b6261862", "2025-06"}}; /* before TensorRT-LLM 1.0.0rc1 */
 	const char *date = row_text(row, "date"), *version = row_text(row, "sw_version");
 	int year, month;
+
+	for (size_t i = 0; version && i < sizeof checked_out / sizeof *checked_out; i++)
+		if (text_begins(version, checked_out[i][0]))
+			return checked_out[i][1];
 
 	return date || !version || sscanf(version, "20%2d-%2d", &year, &month) != 2 ? date : version;
 }
