@@ -246,7 +246,11 @@ say_types(struct serve_row *q)
 {
 	const char *weights = row_text(q->row, "weight_dtype");
 	const struct column_format *f = format_of(weights), *a = format_of(row_text(q->row, "act_dtype"));
-	const bool narrow = row_has(q->row, "weight_dtype", "bf16 attn") || row_has(q->row, "weight_dtype", "FFN only");
+	/* NVIDIA's first checkpoints of DeepSeek-R1 in 4 bits have attention in 16, as one row of them prints */
+	const bool first = row_has(q->row, "model", "DeepSeek-R1") && row_has(q->row, "model", "-FP4") &&
+	    !row_has(q->row, "model", "-V2");
+	const bool narrow =
+	    first || row_has(q->row, "weight_dtype", "bf16 attn") || row_has(q->row, "weight_dtype", "FFN only");
 
 	if (!f)
 		return "unknown weight format";
