@@ -166,6 +166,7 @@ static const struct field match_fields[] = {
     TEXT("to", offsetof(struct engine_match, to), "the last version"),
     TEXT("weights", offsetof(struct engine_match, weights), "part of the weight dtype"),
     TEXT("date", offsetof(struct engine_match, date), "date prefix of runs without a version"),
+    TEXT("architecture", offsetof(struct engine_match, architecture), "architecture of the GPU"),
 };
 SCHEMA(match_schema, "a match", struct engine_match, match_fields);
 

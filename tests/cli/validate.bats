@@ -211,7 +211,7 @@ agrees() {
 	agrees throughput 40 # the others are of several replicas, or of one GPU
 }
 
-@test "a release whose kernels differ has an engine of its own, by its version, its date or what was checked out" {
+@test "a release whose kernels differ has an engine of its own, by its version, its date, its GPU or what was checked out" {
 	cat >"$tmp/r.csv" <<-'END'
 	gpu_id,case_id,kind,software,sw_version,date,model_key,weight_dtype,n_gpu,tp,concurrency,request_rate_rps,num_requests,isl,osl,ttft_ms_p50,tpot_ms_mean,tpot_kind,out_tps_total,confidence
 	b300-sxm,a,online-serving,SGLang,0.5.9,,deepseek-r1,fp8-block,8,8,4,inf,40,7373,922,300,,,,exact
@@ -219,12 +219,17 @@ agrees() {
 	b300-sxm,c,online-serving,SGLang,,2026-05-13,deepseek-r1,fp8-block,8,8,4,inf,40,7373,922,1900,,,,exact
 	b300-sxm,d,online-serving,SGLang,0.5.12,,deepseek-r1,fp8-block,8,8,4,inf,40,7373,922,300,,,,exact
 	b200-sxm,f,online-serving,TensorRT-LLM,commit b6261862,,deepseek-r1,nvfp4,8,8,4,inf,40,7373,922,300,,,,exact
+	mi300x,g,online-serving,SGLang,0.5.9,,deepseek-r1,fp8-block,8,8,4,inf,40,7373,922,300,,,,exact
+	mi325x,h,online-serving,SGLang,,2026-02-27,deepseek-r1,fp8-block,8,8,4,inf,40,7373,922,300,,,,exact
+	mi325x,i,online-serving,SGLang,0.5.12,,deepseek-r1,fp8-block,8,8,4,inf,40,7373,922,300,,,,exact
+	mi355x,j,online-serving,SGLang,,2025-12-14,deepseek-r1,mxfp4,8,8,4,inf,40,7373,922,300,,,,exact
+	mi355x,k,online-serving,SGLang,0.5.9,,deepseek-r1,mxfp4,8,8,4,inf,40,7373,922,300,,,,exact
 	b300-sxm,e,online-serving,SGLang,,2026-06-01,deepseek-r1,fp8-block,8,8,4,inf,40,7373,922,300,,,,exact
 	END
 	ask validate "$tmp/r.csv" --predictions "$tmp/p.csv"
 	answered
 	[ "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "framework") at = i; next }
-		{ printf "%s ", $at }' "$tmp/p.csv")" = 'sglang sglang-0.5.10 sglang-0.5.10 sglang trtllm-1.0 sglang ' ] || complain "$(cat "$tmp/p.csv")"
+		{ printf "%s ", $at }' "$tmp/p.csv")" = 'sglang sglang-0.5.10 sglang-0.5.10 sglang trtllm-1.0 sglang-0.5.9 sglang-0.5.9 sglang sglang-0.5.6 sglang sglang ' ] || complain "$(cat "$tmp/p.csv")"
 }
 
 @test "a simulated row and the same question typed give the same answer" {

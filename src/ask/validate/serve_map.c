@@ -111,8 +111,18 @@ read_engines(struct serve_engines *all, struct run *r)
 		    database_engine(r->database, r->arena, r->diag, ids[i], NULL, (struct source){0}, &said);
 }
 
+/* What a row says beside its version. */
+static bool
+matches(const struct engine_match *m, const struct validate_row *row, const struct gpu *gpu)
+{
+	return row_has(row, "software", m->software) && (!m->sched || row_has(row, "sched", m->sched)) &&
+	    (!m->weights || row_has(row, "weight_dtype", m->weights)) &&
+	    (!m->architecture || (gpu->architecture && strcmp(gpu->architecture, m->architecture) == 0));
+}
+
 const struct engine *
-serve_row_engine(struct serve_engines *all, struct run *r, const struct validate_row *row, bool *near)
+serve_row_engine(
+    struct serve_engines *all, struct run *r, const struct validate_row *row, const struct gpu *gpu, bool *near)
 {
 	const char *date = date_of(row);
 	const double version = version_of(row_text(row, "sw_version"));
@@ -129,9 +139,7 @@ serve_row_engine(struct serve_engines *all, struct run *r, const struct validate
 		for (int k = 0; e && k < e->n_matches; k++) {
 			const struct engine_match *m = &e->matches[k];
 			const double far = distance(m, version, date);
-			if (!row_has(row, "software", m->software) || (m->sched && !row_has(row, "sched", m->sched)) ||
-			    (m->weights && !row_has(row, "weight_dtype", m->weights)) ||
-			    (best && !closer(m, far, best, best_far)))
+			if (!matches(m, row, gpu) || (best && !closer(m, far, best, best_far)))
 				continue;
 			best = m;
 			best_far = far;

@@ -185,10 +185,10 @@ struct serve_engines {
 	size_t n;
 };
 
-/* The engine of a row's software, version, way of scheduling and date; the one that nobody measured for software that
- * is not known.  `near` is set when only a neighboring version is known. */
+/* The engine of a row's software, version, way of scheduling, date and GPU; the one that nobody measured for software
+ * that is not known.  `near` is set when only a neighboring version is known. */
 const struct engine *serve_row_engine(
-    struct serve_engines *all, struct run *r, const struct validate_row *row, bool *near);
+    struct serve_engines *all, struct run *r, const struct validate_row *row, const struct gpu *gpu, bool *near);
 
 /* One row as what is typed behind `ridge serve`, for one replica. */
 enum { SERVE_ROW_WORDS = 48 };

@@ -73,6 +73,7 @@ struct engine_match {
 	const char *from, *to;        /* versions, as `0.15`, both inside; NULL: no limit */
 	const char *weights;          /* a part of the type of the weights; NULL: whatever */
 	const char *date;             /* ... or runs without a version whose date begins so */
+	const char *architecture;     /* of the GPU; NULL: whatever */
 };
 
 struct engine {
