@@ -430,6 +430,27 @@ pasted() {
 	echo $new $old | awk '{ exit !($1 > 1.2 * $2) }' || complain "$new $old"
 }
 
+@test "beams share a prompt's cache and attend to all of it; what has no model of them is refused" {
+	local at=(serve gptj-6b --gpu h100 --dtype fp8 --osl 69)
+	# four sequences of a prompt take less than four prompts, and longer than sequences of a quarter of it
+	local beams apart quarter
+	beams=$("$RIDGE" "${at[@]}" --engine trtllm-0.14 --isl 800 --beams 4 --get output_token_per_s 2>/dev/null)
+	apart=$("$RIDGE" "${at[@]}" --engine trtllm-0.14 --isl 800 --get output_token_per_s 2>/dev/null)
+	quarter=$("$RIDGE" "${at[@]}" --engine trtllm-0.14 --isl 200 --get output_token_per_s 2>/dev/null)
+	echo $beams $apart $quarter | awk '{ exit !($1 > 1.3 * $2 && $1 < 0.9 * $3) }' || complain "$beams $apart $quarter"
+	ask "${at[@]}" --engine trtllm-0.14 --isl 800 --beams 1 --get output_token_per_s
+	answered
+	[ "$out" = "$apart" ] || complain "one beam is a sequence: $out $apart"
+	ask "${at[@]}" --engine vllm --isl 800 --beams 4
+	refused
+	says "beam search of vLLM 0.7 and later is not modeled"
+	ask "${at[@]}" --engine trtllm-0.14 --isl 800 --beams 4 --concurrency 8 --requests 100 --simulate
+	refused
+	says "in closed form, without drafts and launch lines"
+	ask "${at[@]}" --engine trtllm-0.14 --isl 800 --beams 0
+	refused
+}
+
 @test "compressed attention is served, and longer contexts cost little" {
 	local at="serve deepseek-v4-flash --gpu h200 --layout tp=4 --osl 400 --concurrency 1" near far
 	# shellcheck disable=SC2086

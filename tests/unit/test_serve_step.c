@@ -479,6 +479,30 @@ START_TEST(uneven_heads_walk_their_cache)
 }
 END_TEST
 
+/* Beams hold a prompt once; the vector units read it again for each: 13 elements of keys and of values a clock and SM.
+ */
+START_TEST(beams_attend_to_a_shared_prompt)
+{
+	x.engine = engine_base();
+	x.architecture = hopper();
+	x.engine.core_element = num(13);
+	scene_set(&x, gpu_h100, &llama31_8b, fp8(), alone);
+	const struct block *b = x.model.blocks;
+	const double alone_s = serve_layer_cached(NULL, &x.setup, b, 1024, 300);
+	x.setup.beam_token = 1e-9;
+	const double narrow_s = serve_layer_cached(NULL, &x.setup, b, 1024, 300);
+	x.setup.beam_token = 900;
+	const double shared_s = serve_layer_cached(NULL, &x.setup, b, 1024, 300);
+	x.setup.beam_token = 0;
+	x.engine.core_element = datum_absent();
+
+	ck_assert_double_gt(narrow_s, alone_s);
+	/* 1200 tokens instead of 300, beside the fixed part of the kernel */
+	ck_assert_double_gt(shared_s, 3.5 * narrow_s);
+	ck_assert_double_lt(shared_s, 4 * narrow_s);
+}
+END_TEST
+
 /* Beyond its window a layer reads nothing, one row for 128 tokens, or what its indexer selects of one for four; what it
  * selects from costs a score and 128 bytes with a scale for every four tokens. */
 START_TEST(far_tokens_are_compressed)
@@ -613,6 +637,7 @@ serve_step_suite(void)
 	tcase_add_test(c, large_steps_replay_no_graph);
 	tcase_add_test(c, routers_choose_in_torch);
 	tcase_add_test(c, uneven_heads_walk_their_cache);
+	tcase_add_test(c, beams_attend_to_a_shared_prompt);
 	tcase_add_test(c, prompts_are_launched);
 	tcase_add_test(c, norms_over_all_heads);
 	tcase_add_test(c, far_tokens_are_compressed);

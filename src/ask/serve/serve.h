@@ -192,6 +192,8 @@ const char *serve_error_kind(const struct serve_question *q);
 	X(0, requests, "requests", "requests", COUNT, "N", "", NULL, "number of requests of a run that ends")          \
 	X(0, cold, "cold", "cold", FLAG, "", "", NULL,                                                                 \
 	    "the run of --requests begins on a new server, whose first step takes longer (default: a warm one)")       \
+	X(0, beams, "beams", "beams", COUNT, "N", "", NULL,                                                            \
+	    "beam search: sequences that share a prompt of --isl tokens; rates count sequences")                       \
 	X(0, cached, "cached", "cached", FRACTION, "FRACTION", "", NULL,                                               \
 	    "prefix cache hit rate, as a share of each prompt")                                                        \
 	X(0, row_split, "row-split", "row_split", FLAG, "", "", NULL,                                                  \

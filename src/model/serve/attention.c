@@ -212,8 +212,10 @@ serve_layer_cached(
 	shape.batch = n_each;
 	shape.context_token = context;
 	shape.stream_frac = e && shape.n_heads > shape.n_kv_heads ? datum_or(e->kv_reuse_frac, 1) : 1;
+	/* the vector units read a shared prompt again for each beam, which the memory does once */
+	const double core_element = datum_or(e ? e->core_element : datum_absent(), s->engine->core_element.value);
 	shape.n_core_elems_per_clock =
-	    s->core_attention ? datum_or(e ? e->core_element : datum_absent(), s->engine->core_element.value) : 0;
+	    s->core_attention || s->beam_token > 0 ? core_element * context / (context + s->beam_token) : 0;
 	double attention_s;
 	if (attention_is_latent(&b->attention) && walks_caches(s, &b->attention)) {
 		FROM(sh, s->engine, walk_s);

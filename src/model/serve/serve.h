@@ -196,6 +196,7 @@ struct serve_setup {
 	struct datum mem_byte; /* of one GPU, usable */
 	double card_frac;      /* of it, for weights and cache; 0: the engine's rule */
 	bool core_attention;   /* decode attention runs once per query head */
+	double beam_token; /* of a prompt that beams share: what a sequence attends to beyond its part; 0: no beams */
 };
 
 /* What one step works on: n_prefill prompts or parts of chunk_token tokens that follow prefix_token cached ones, and
