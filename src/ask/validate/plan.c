@@ -147,6 +147,7 @@ settle(struct arena *a, const struct layout_space *own, const struct train_row *
 	struct layout_space s = *own;
 	struct layout_result found = {0};
 
+	s.ran = true;
 	*out = (struct seen){t->bound.memory, t->answer};
 	if (any_vp)
 		s.pins[DEGREE_VP].n = 0;
