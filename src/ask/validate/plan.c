@@ -287,10 +287,11 @@ show_judged(struct sheet *sh, const struct judged *x)
 	                       : "");
 }
 
+/* A first row that is slower than what ran, for the sake of its memory, is judged alike. */
 static bool
 is_near(const struct judged *x)
 {
-	return x->share_frac >= 1 / (1 + (x->experts ? near_experts_frac : near_dense_frac));
+	return fabs(log(x->share_frac)) <= log(1 + (x->experts ? near_experts_frac : near_dense_frac));
 }
 
 static bool
