@@ -44,6 +44,26 @@ same_as_train() {
 	done
 }
 
+@test "rows stand in order of the step over the chance that it fits; a headroom is sure" {
+	plan="llama3.1-70b --system dgx-h100 --gpus 128 --global-batch 1024 --seq 8192"
+	# shellcheck disable=SC2086 # words
+	for i in 0 1 2 3 4 5 6 7; do
+		"$RIDGE" plan train $plan --get layouts.$i.step_s,layouts.$i.chance_frac | tr '\n' ' '
+		echo
+	done | awk '{ s = $1 / $2; if (s < before) bad = 1; before = s; slower += $1 < last; last = $1 }
+		END { exit bad || !slower }'
+	# shellcheck disable=SC2086
+	for i in 0 1 2 3 4 5 6 7; do
+		"$RIDGE" plan train $plan --headroom 0.01 --get layouts.$i.step_s,layouts.$i.chance_frac | tr '\n' ' '
+		echo
+	done | awk '{ if ($1 < before || $2 != 1) bad = 1; before = $1 } END { exit bad }'
+	# the fastest that may fit is what the headroom has first
+	# shellcheck disable=SC2086
+	fastest=$("$RIDGE" plan train $plan --headroom 0.01 --get layouts.0.layout,layouts.0.step_s)
+	# shellcheck disable=SC2086
+	[ "$fastest" = "$("$RIDGE" plan train $plan --get near.0.layout,near.0.step_s)" ]
+}
+
 @test "pins are kept" {
 	layouts=$("$RIDGE" plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --layout tp=4/8,pp=2..4,cp=1 \
 		--csv --table layouts)
@@ -164,7 +184,7 @@ same_as_train() {
 }
 
 @test "a front has nothing beside it that is faster and smaller" {
-	plan="llama3-8b --system dgx-h100 --gpus 16 --global-batch 128"
+	plan="llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --headroom 0.01"
 	# shellcheck disable=SC2086 # words
 	"$RIDGE" plan train $plan --pareto time:memory --all --get layouts.0.step_s,layouts.1.step_s,layouts.0.peak_byte,layouts.1.peak_byte |
 		tr '\n' ' ' | awk '{ exit !($1 < $2 && $3 > $4) }'

@@ -1066,6 +1066,26 @@ START_TEST(verdicts)
 }
 END_TEST
 
+START_TEST(chances)
+{
+	struct stack stack = plain_stack();
+	struct memory_job job = {.use = STACK_TRAIN, .stack = &stack};
+
+	stack.safety = number(1.2);
+	job.card_byte = number(100);
+	job.headroom_frac = datum_absent();
+	/* half of the peaks are above the prediction, 5 % above the safety factor */
+	ck_assert_double_eq_tol(memory_chance(&job, 99), 0.5, 1e-12);
+	ck_assert_double_eq_tol(memory_chance(&job, 99 / 1.2), 0.95, 1e-9);
+	ck_assert_double_eq_tol(memory_chance(&job, 99 / 1.1), 0.8051, 1e-4);
+	ck_assert_double_gt(memory_chance(&job, 50), 0.999999);
+	/* a margin of one's own is sure */
+	job.headroom_frac = number(0.2);
+	ck_assert_double_eq(memory_chance(&job, 80), 1);
+	ck_assert_double_eq(memory_chance(&job, 80.1), 0);
+}
+END_TEST
+
 /* --- the sheet changes nothing --------------------------------------------------------------------------- */
 
 START_TEST(same_with_a_sheet)
@@ -1382,6 +1402,7 @@ memory_suite(void)
 	tcase_add_test(c, checkpointing);
 	tcase_add_test(c, sharing);
 	tcase_add_test(c, verdicts);
+	tcase_add_test(c, chances);
 	tcase_add_test(c, same_with_a_sheet);
 	tcase_add_test(c, monotone);
 	tcase_add_test(c, peak_is_over_all_stages);

@@ -165,7 +165,8 @@ bind_today(struct changes *c, const struct plan_question *b, const struct settin
 	    .policy = policy_of(s, &bound.memory, joined(r, &in->training.recompute)),
 	    .step_s = answer.step_s,
 	    .peak_byte = NAN,
-	    .verdict = FITS};
+	    .verdict = FITS,
+	    .chance_frac = 1};
 	if (s->modeled) {
 		row.peak_byte = memory_peak(NULL, &bound.memory, NULL);
 		row.verdict = memory_verdict(&bound.memory, row.peak_byte);

@@ -129,7 +129,7 @@ struct plan_found {
 	size_t n;
 	struct plan_row *rows;       /* by rank, best first */
 	struct layout_result merged; /* counters, and what comes near, of all searches; its rows are unused */
-	struct plan_row near, least;
+	struct plan_row risky, near, least;
 	size_t n_points; /* of a front: what else was compared */
 	struct layout_row *points;
 	bool interrupted, too_many;

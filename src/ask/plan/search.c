@@ -196,11 +196,11 @@ value_of(const struct ranked *c)
 		return n;
 	case RANK_COST:
 	case RANK_ENERGY:
-		return n * c->row->step_s;
+		return n * layout_expected_s(c->row);
 	case RANK_TIME:
 		break;
 	}
-	return c->row->step_s;
+	return layout_expected_s(c->row);
 }
 
 static int
@@ -232,6 +232,11 @@ merge(struct run *r, const struct plan_in *in, const struct quest *p, struct pla
 	}
 	for (int i = 0; i < N_LAYOUT_RULES; i++)
 		all->n_refused[i] += one->n_refused[i];
+	if (one->has_risky && (!all->has_risky || one->risky.step_s < all->risky.step_s)) {
+		all->has_risky = true;
+		all->risky = one->risky;
+		plan_fill(r, in, p->variant, p->space.n_gpus, &one->risky, &out->risky);
+	}
 	if (one->has_near && (!all->has_near || one->near.step_s < all->near.step_s)) {
 		all->has_near = true;
 		all->near = one->near;
@@ -284,6 +289,10 @@ collect(struct run *r, const struct plan_in *in, const struct plan_question *b, 
 	for (; out->n < n_rows; out->n++)
 		plan_fill(r, in, list[out->n].point->variant, list[out->n].point->space.n_gpus, list[out->n].row,
 		    &out->rows[out->n]);
+	for (size_t i = 0; i < n_rows; i++) /* listed, or no faster */
+		if (out->rows[i].row.step_s == out->risky.row.step_s ||
+		    (i == 0 && out->rows[i].row.step_s < out->risky.row.step_s))
+			out->merged.has_risky = false;
 	if (n_rows > 0 && out->merged.has_near && out->near.row.step_s >= out->rows[0].row.step_s)
 		out->merged.has_near = false;
 }

@@ -184,6 +184,8 @@ plan_show_row(struct run *r, const struct plan_in *in, const struct plan_questio
 		TAKE(sh, expected_byte, s->row.peak_byte);
 		SHOW(sh, expected_byte, peak_byte);
 		TELL(sh, verdict, verdict_name(s->row.verdict));
+		TAKE(sh, chance_frac, s->row.chance_frac);
+		SHOW(sh, chance_frac, chance_frac);
 	}
 	if (compared || b->front == FRONT_TIME_MEMORY)
 		TELL(sh, bottleneck, bottleneck(r, &s->answer));
@@ -191,7 +193,7 @@ plan_show_row(struct run *r, const struct plan_in *in, const struct plan_questio
 
 /* --- groups ----------------------------------------------------------------------------------------------- */
 
-/* A letter for all that the first of its group cannot be told from, down the table. */
+/* A letter for all that the first of its group cannot be told from, down the table: by what orders it. */
 static void
 set_groups(struct plan_row *list, size_t n)
 {
@@ -199,7 +201,8 @@ set_groups(struct plan_row *list, size_t n)
 	char letter = 'a';
 
 	for (size_t i = 0; i < n; i++) {
-		if (fabs(log(list[i].shares.step_s / list[first].shares.step_s)) > half_width(&list[i], &list[first])) {
+		const double ratio = layout_expected_s(&list[i].row) / layout_expected_s(&list[first].row);
+		if (fabs(log(ratio)) > half_width(&list[i], &list[first])) {
 			first = i;
 			letter = letter < 'z' ? (char)(letter + 1) : 'z';
 		}
@@ -226,12 +229,14 @@ show_refused(struct run *r, const struct plan_question *b, const struct layout_r
 }
 
 static void
-show_near(struct run *r, const struct plan_row *row, const char *note)
+show_near(struct run *r, int i, const struct plan_row *row, const char *note)
 {
 	struct sheet *sh = r->sheet;
 
-	SCOPE_I (sh, "near", 0) {
+	SCOPE_I (sh, "near", i) {
 		TELL(sh, layout, plan_layout_text(r, &row->memory));
+		TAKE(sh, n_micro_sequences, row->row.n_sequences);
+		SHOW(sh, n_micro_sequences, n_micro_sequences);
 		TAKE(sh, near_step_s, row->row.step_s);
 		SHOW(sh, near_step_s, step_s);
 		TAKE(sh, near_byte, row->row.peak_byte);
@@ -239,6 +244,20 @@ show_near(struct run *r, const struct plan_row *row, const char *note)
 		TELL(sh, verdict, verdict_name(row->row.verdict));
 		TELL(sh, note, note);
 	}
+}
+
+/* Of all layouts the fastest that may fit, and the fastest that does not. */
+static void
+show_faster(struct run *r, const struct plan_found *found)
+{
+	int n = 0;
+
+	if (found->merged.has_risky)
+		show_near(r, n++, &found->risky,
+		    arena_printf(r->arena, "faster than the first row, chance to fit %.0f %%",
+		        100 * found->risky.row.chance_frac));
+	if (found->merged.has_near)
+		show_near(r, n, &found->near, "faster than the first row");
 }
 
 static void
@@ -307,8 +326,8 @@ show_families(struct run *r, const struct plan_in *in, const struct plan_questio
 	for (size_t i = 0; i < found->n; i++)
 		SCOPE_I (r->sheet, "layouts", i)
 			plan_show_row(r, in, b, &rows[i], &rows[0]);
-	if (found->merged.has_near && b->rank != RANK_MEMORY)
-		show_near(r, &found->near, "faster than the first row");
+	if (b->rank != RANK_MEMORY)
+		show_faster(r, found);
 	return ANSWERED;
 }
 
@@ -429,7 +448,7 @@ nothing_fits(struct run *r, const struct plan_in *in, const struct plan_question
 	TAKE(sh, card_byte, b->variants[0].space.memory.card_byte);
 	SHOW(sh, card_byte, gpu_mem_byte);
 	if (found->merged.has_least)
-		show_near(r, &found->least, "least memory of all layouts");
+		show_near(r, 0, &found->least, "least memory of all layouts");
 	show_pins_in_the_way(r, in, b);
 	const double n = gpus_that_do(r, b);
 	if (n > 0) {

@@ -147,6 +147,7 @@ settle(struct arena *a, const struct layout_space *own, const struct train_row *
 	struct layout_space s = *own;
 	struct layout_result found = {0};
 
+	s.ran = true;
 	*out = (struct seen){t->bound.memory, t->answer};
 	if (any_vp)
 		s.pins[DEGREE_VP].n = 0;
@@ -286,10 +287,11 @@ show_judged(struct sheet *sh, const struct judged *x)
 	                       : "");
 }
 
+/* A first row that is slower than what ran, for the sake of its memory, is judged alike. */
 static bool
 is_near(const struct judged *x)
 {
-	return x->share_frac >= 1 / (1 + (x->experts ? near_experts_frac : near_dense_frac));
+	return fabs(log(x->share_frac)) <= log(1 + (x->experts ? near_experts_frac : near_dense_frac));
 }
 
 static bool

@@ -430,6 +430,8 @@ double memory_free(struct sheet *sh, double card_byte, double expected_byte);
 /* The bytes that a peak may reach: a headroom of the card, or all but 1 % of it. */
 double memory_limit(struct sheet *sh, const struct memory_job *job);
 enum verdict memory_verdict(const struct memory_job *job, double expected_byte);
+/* The chance that what is expected to peak there stays within the limit: 1 with a headroom of its own. */
+double memory_chance(const struct memory_job *job, double expected_byte);
 
 /* Serving: stored weights of one GPU of a stage. */
 double memory_weights(struct sheet *sh, const struct memory_job *job, int stage);

@@ -2,6 +2,10 @@
 /* Memory at each moment of a step, its peak, and whether it fits. */
 #include "model/memory/parts.h"
 
+#include "base/base.h"
+
+#include <math.h>
+
 const char *
 moment_name(enum moment m)
 {
@@ -233,18 +237,39 @@ pool_verdict(const struct memory_job *job, double expected_byte)
 	return held && expected_byte <= 0.99 * job->card_byte.value ? FITS : DOES_NOT_FIT;
 }
 
+static struct datum
+safety_of(const struct memory_job *job)
+{
+	const struct datum otherwise = {1.15, {0}};
+
+	return job->stack && datum_given(job->stack->safety) ? job->stack->safety : otherwise;
+}
+
 enum verdict
 memory_verdict(const struct memory_job *job, double expected_byte)
 {
 	if (job->use == STACK_INFER && job->stack && job->stack->pool != POOL_NONE)
 		return pool_verdict(job, expected_byte);
 	const double limit = memory_limit(NULL, job);
-	const struct datum otherwise = {1.15, {0}};
-	const struct datum safety = job->stack && datum_given(job->stack->safety) ? job->stack->safety : otherwise;
 
 	if (expected_byte > limit)
 		return DOES_NOT_FIT;
 	if (datum_given(job->headroom_frac))
 		return FITS;
-	return memory_safe(NULL, expected_byte, safety) <= limit ? FITS : RISKY;
+	return memory_safe(NULL, expected_byte, safety_of(job)) <= limit ? FITS : RISKY;
+}
+
+/*
+ * Measured peaks over predicted ones are taken to be log-normal around 1, 95 % of them below the safety factor.  At
+ * 1.20 that is a chance of 50, 67, 81, 90 and 95 % with a limit of 1, 1.05, 1.1, 1.15 and 1.2 times the prediction;
+ * of 162 published peaks of training in 11 tables, each table with the same weight, 31, 58, 84, 86 and 96 % are below.
+ */
+double
+memory_chance(const struct memory_job *job, double expected_byte)
+{
+	const double room = memory_limit(NULL, job) / expected_byte;
+
+	if (datum_given(job->headroom_frac))
+		return room >= 1 ? 1 : 0;
+	return num_normal_above(-log(room) * num_normal_quantile(0.95) / log(safety_of(job).value));
 }

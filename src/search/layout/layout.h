@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The fastest layouts of a training job that fit.
+ * The layouts of a training job that are expected to be fastest, of those that may fit.
  *
  * A family is one (tp, pp, cp, ep, etp, zero); its members differ in chunks per stage, micro-batch and recomputation.
  * The layer of a step is timed once for each (tp, cp, ep, etp, micro-batch, recomputation) and shared by all pipelines;
@@ -98,6 +98,7 @@ struct layout_space {
 	bool exhaustive;          /* every family, not the n_rows best */
 	bool least;               /* where nothing fits, the least memory is looked for */
 	bool pipelines;           /* none without one: another space has those */
+	bool ran;                 /* what is known of the layout ran: its chance to fit is 1 */
 	enum layout_goal goal;
 	double n_gpus, n_global_sequences;
 	double shard; /* 0: all replicas */
@@ -119,7 +120,11 @@ struct layout_row {
 	int policy;
 	double step_s, peak_byte; /* peak_byte NaN: not modeled */
 	enum verdict verdict;
+	double chance_frac; /* that it fits; 1: not modeled */
 };
+/* What rows are put in order by: a layout that does not fit has no throughput, so the time of a step over the chance
+ * that it does. */
+double layout_expected_s(const struct layout_row *row);
 
 struct layout_result {
 	size_t n_rows;
@@ -128,7 +133,8 @@ struct layout_result {
 	struct layout_row *points;
 	double n_searched;                /* legal layouts */
 	double n_refused[N_LAYOUT_RULES]; /* families by the rule that refuses them */
-	bool has_near, has_least;
+	bool has_risky, has_near, has_least;
+	struct layout_row risky; /* the fastest that may fit, where it is faster than the first row */
 	struct layout_row near;  /* the fastest that does not fit, where it is faster than the first row */
 	struct layout_row least; /* the least memory that was found, where nothing fits */
 };
@@ -161,7 +167,7 @@ struct layout_family {
 	size_t n_members;
 	double least_s; /* of the fastest */
 	bool fits, misses;
-	struct layout_row best, near, least;
+	struct layout_row best, fastest, near, least; /* fastest: of those that may fit */
 };
 
 /* Families with one layer: all pipelines of a (tp, cp, ep, etp, sharded or not). */
@@ -179,7 +185,7 @@ struct search {
 	struct arena *arena;
 	struct layout_result *out;
 	pthread_mutex_t lock;
-	double *kept; /* the n_rows fastest that fit, sorted */
+	double *kept; /* expected steps of the n_rows best that may fit, sorted */
 	size_t n_kept;
 };
 

@@ -188,17 +188,17 @@ bound_of(struct search *s)
 }
 
 static void
-keep(struct search *s, double step_s)
+keep(struct search *s, double expected_s)
 {
 	pthread_mutex_lock(&s->lock);
 	size_t i = s->n_kept < s->space->n_rows ? s->n_kept++ : s->n_kept;
-	if (i == s->space->n_rows && s->kept[--i] <= step_s) {
+	if (i == s->space->n_rows && s->kept[--i] <= expected_s) {
 		pthread_mutex_unlock(&s->lock);
 		return;
 	}
-	for (; i > 0 && s->kept[i - 1] > step_s; i--)
+	for (; i > 0 && s->kept[i - 1] > expected_s; i--)
 		s->kept[i] = s->kept[i - 1];
-	s->kept[i] = step_s;
+	s->kept[i] = expected_s;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -210,10 +210,17 @@ row_of(const struct layout_family *f, const struct member *m)
 	    .policy = m->policy,
 	    .step_s = m->step_s,
 	    .peak_byte = m->peak_byte,
-	    .verdict = m->verdict};
+	    .verdict = m->verdict,
+	    .chance_frac = 1};
 
 	row.layout.vp = m->vp;
 	return row;
+}
+
+double
+layout_expected_s(const struct layout_row *row)
+{
+	return row->step_s / row->chance_frac;
 }
 
 static void
@@ -229,6 +236,7 @@ evaluate(const struct search *s, struct memory_memo *memo, struct layout_row *ro
 	job.memo = memo;
 	row->peak_byte = memory_peak(NULL, &job, NULL);
 	row->verdict = memory_verdict(&job, row->peak_byte);
+	row->chance_frac = s->space->ran ? 1 : memory_chance(&job, row->peak_byte);
 }
 
 /* What has been seen not to fit, by chunks and policy: no larger micro-batch does either, as long as there are several
@@ -331,8 +339,9 @@ check_family(void *context, size_t i)
 	}
 	for (size_t k = 0; k < f->n_members; k++) {
 		const struct member *m = &f->members[k];
-		if (m->step_s > bound_of(s))
-			return;
+		/* no later one can be expected to be faster, even if it fits for sure */
+		if (m->step_s > bound_of(s) || (f->fits && m->step_s >= layout_expected_s(&f->best)))
+			break;
 		if (is_over(&limits, m))
 			continue;
 		struct layout_row row = row_of(f, m);
@@ -344,10 +353,12 @@ check_family(void *context, size_t i)
 		}
 		evaluate(s, &memo, &row);
 		if (row.verdict != DOES_NOT_FIT) {
+			if (!f->fits)
+				f->fastest = row;
+			if (!f->fits || layout_expected_s(&row) < layout_expected_s(&f->best))
+				f->best = row;
 			f->fits = true;
-			f->best = row;
-			keep(s, row.step_s);
-			return;
+			continue;
 		}
 		if (!f->misses)
 			f->near = row;
@@ -355,6 +366,8 @@ check_family(void *context, size_t i)
 		if (s->space->n_global_sequences > row.n_sequences * f->layout.dp)
 			limits.least[m->vp][m->policy] = m->n_sequences;
 	}
+	if (f->fits)
+		keep(s, layout_expected_s(&f->best));
 }
 
 /* Where nothing fits: the least memory of a family, which the smallest micro-batch has. */
@@ -381,8 +394,10 @@ by_row(const void *a, const void *b)
 {
 	const struct layout_family *x = *(struct layout_family *const *)a, *y = *(struct layout_family *const *)b;
 
-	if (x->best.step_s != y->best.step_s)
-		return x->best.step_s < y->best.step_s ? -1 : 1;
+	const double u = layout_expected_s(&x->best), v = layout_expected_s(&y->best);
+
+	if (u != v)
+		return u < v ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
@@ -456,6 +471,11 @@ collect(struct search *s)
 		if (f->misses && faster && (!out->has_near || f->near.step_s < out->near.step_s)) {
 			out->near = f->near;
 			out->has_near = true;
+		}
+		if (n > 0 && space->goal == GOAL_TIME && f->fits && f->fastest.step_s < out->rows[0].step_s &&
+		    (!out->has_risky || f->fastest.step_s < out->risky.step_s)) {
+			out->risky = f->fastest;
+			out->has_risky = true;
 		}
 		if (n == 0 && isfinite(f->least.peak_byte) &&
 		    (!out->has_least || f->least.peak_byte < out->least.peak_byte)) {
