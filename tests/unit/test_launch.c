@@ -20,7 +20,7 @@ serve_skips(const char *path)
 	    {"batch", form}, {"context", form}, {"mfu", form}, {"ttft", place}, {"itl", place}, {"e2e", place},
 	    {"slo", place}, {"points", form}, {"base_rate", form}, {"base_p99", form}, {"static", form},
 	    {"longest", form}, {"system", machine}, {"gpus", machine}, {"rate", load}, {"concurrency", load},
-	    {"requests", load}, {"cold", load}, {"cached", load}, {"row_split", none}, {"head_bits", none},
+	    {"requests", load}, {"cold", load}, {"cached", load}, {"beams", load}, {"row_split", none}, {"head_bits", none},
 	    {"draft_tokens", none}, {"accepted", none}, {"draft_time", none}, {"kv_link", machine}, {"p50", form},
 	    {"p99", form}, {"tail_limit", form}, {"runs", form}, {"simulate", simulated}, {"seed", simulated},
 	    {"gap_cv", load}, {"isl_cv", load}, {"osl_cv", load}, {"lengths", load}, {"trace", load},

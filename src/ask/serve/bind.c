@@ -132,7 +132,7 @@ bind_setup(struct run *r, const struct serve_in *in, struct serve_binding *out)
 static bool
 check_numbers(struct run *r, const struct serve_in *in)
 {
-	return run_whole(r, "batch", in->batch, 1) & run_whole(r, "beams", in->beams, 1) &
+	return run_whole(r, "batch", in->batch, 1) & run_whole(r, "beams", in->beams, 2) &
 	    run_positive(r, "ttft", in->ttft) & run_positive(r, "itl", in->itl) & run_positive(r, "e2e", in->e2e) &
 	    run_positive(r, "bits", in->bits) & run_positive(r, "head-bits", in->head_bits);
 }
@@ -224,18 +224,18 @@ serve_load(struct run *r, const struct serve_in *in, const struct serve_binding 
 static bool
 bind_beams(struct run *r, const struct serve_in *in, struct serve_binding *b, struct load *load)
 {
-	const double n = datum_or(in->beams, 1), isl = load->each.isl;
+	const double n = in->beams.value, isl = load->each.isl;
 
 	run_reads(r, &in->beams, NULL);
-	if (!(n > 1))
+	if (!datum_given(in->beams))
 		return true;
 	if (!datum_given(b->engine->core_element))
 		return run_refuse(r, in->beams.from,
 		    arena_printf(r->arena, "beam search of %s is not modeled", b->engine->name),
 		    "leave out --beams, or use --engine trtllm-0.14 or trtllm-0.17");
-	if (in->simulation.simulate || in->speculate.n || datum_given(in->draft_tokens) || in->launch.emit.text)
-		return run_refuse(r, in->beams.from, "beam search is modeled in closed form, without drafts and launch lines",
-		    "leave out --simulate, --speculate, --draft-tokens and --emit");
+	if (in->simulation.simulate || in->speculate.n || datum_given(in->draft_tokens))
+		return run_refuse(r, in->beams.from, "beam search is modeled in closed form, without drafts",
+		    "leave out --simulate, --speculate and --draft-tokens");
 	load->each.isl = isl / n;
 	b->setup.beam_token = isl - isl / n;
 	run_assume(r, "rates and running requests count sequences, %g of a request", n);
