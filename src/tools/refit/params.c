@@ -175,6 +175,12 @@ static const struct known {
 	double value;
 } known_beliefs[] = {{"vllm-0.6", "step.sequence", 70}, {"vllm-0.6", "architectures.cdna3.core_elements", 4.15}};
 
+/* The fixed parts of kernels are those of an architecture's software at a time, whatever engine launches them. */
+static const struct alike {
+	const char *entry, *path, *like_entry, *like_path;
+} alikes[] = {{"sglang-0.5.6", "architectures.cdna4.base", "sglang-0.5.9", "architectures.cdna3.base8"},
+    {"vllm-0.6", "architectures.cdna3.base", "sglang-0.5.9", "architectures.cdna3.base8"}};
+
 static const struct known *
 known_belief(const struct refit_param *p)
 {
@@ -340,6 +346,11 @@ find_up(struct refit *r, int i)
 		p->otherwise = log(known->value);
 		return;
 	}
+	for (size_t k = 0; k < sizeof alikes / sizeof *alikes; k++)
+		if (strcmp(p->entry, alikes[k].entry) == 0 && strcmp(p->path, alikes[k].path) == 0) {
+			p->up = find(r, alikes[k].like_entry, alikes[k].like_path);
+			return;
+		}
 	if (p->kind == ENTRY_CALIBRATION) {
 		p->up = strcmp(entry, "network") == 0 ? -1 : find(r, "network", p->path);
 		if (p->up < 0 && strstr(p->path, ".hop"))
