@@ -232,7 +232,7 @@ serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,ba
 		printf '%s\n' 'offline-throughput,x,TensorRT-LLM,llama3-8b,fp16,l40s,1,1,static,8,,,1024,512,2000,'
 	} >"$tmp/beams.csv"
 	ask validate "$tmp/beams.csv" --worst 4
-	shows "--isl 195 --osl 69"
+	shows "--isl 778 --beams 4 --osl 69"
 	predictions "$tmp/beams.csv" offline-throughput >"$tmp/beams.tsv"
 	awk -F '\t' '{ x[NR] = $2 } END { exit !(x[1] > 0 && x[1] < x[2] && x[3] > x[4] && x[4] > 0) }' "$tmp/beams.tsv" ||
 		complain "$(<"$tmp/beams.tsv")"

@@ -83,6 +83,36 @@ START_TEST(reductions)
 }
 END_TEST
 
+/* Small messages take three times as long as alone, those as long as the one that halves it twice, a long prompt's as
+ * long as alone. */
+START_TEST(reductions_wait)
+{
+	const double sizes[] = {1 * 8192 * 2, 10e6, 1e9}, factors[] = {3, 2, 1.02};
+	double alone_s[3];
+
+	x.engine = engine_base();
+	x.architecture = hopper();
+	scene_set(&x, gpu_h100, &llama31_70b, bf16(), TENSOR(4));
+	for (int i = 0; i < 3; i++)
+		alone_s[i] = serve_gather(NULL, &x.setup, sizes[i]);
+	const double small_s = serve_allreduce(NULL, &x.setup, sizes[0]),
+	             large_s = serve_allreduce(NULL, &x.setup, sizes[2]);
+	x.engine.link_wait = num(2);
+	x.engine.link_wait_byte = num(10e6);
+	for (int i = 0; i < 3; i++)
+		NEAR(serve_gather(NULL, &x.setup, sizes[i]), factors[i] * alone_s[i], 2e-3, "gather");
+	NEAR(serve_allreduce(NULL, &x.setup, sizes[0]), 3 * small_s, 1e-9, "all-reduce, small");
+	NEAR(serve_allreduce(NULL, &x.setup, sizes[2]), 1.02 * large_s, 1e-3, "all-reduce, large");
+
+	scene_set(&x, gpu_l40s, &llama31_70b, bf16(), TENSOR(4));
+	const double slot_s = serve_allreduce(NULL, &x.setup, sizes[1]),
+	             slot_gather_s = serve_gather(NULL, &x.setup, sizes[1]);
+	x.engine.pcie_wait = num(1.5);
+	NEAR(serve_allreduce(NULL, &x.setup, sizes[1]), 1.5 * slot_s, 1e-9, "all-reduce over PCIe");
+	NEAR(serve_gather(NULL, &x.setup, sizes[1]), 1.5 * slot_gather_s, 1e-9, "gather over PCIe");
+}
+END_TEST
+
 START_TEST(uneven_experts)
 {
 	NEAR(serve_imbalance(NULL, 2.28, 8, 128), 2.16242, 1e-5, "Hopper, 8 ranks");
@@ -619,6 +649,7 @@ serve_step_suite(void)
 	tcase_add_test(c, products_with_cold_weights);
 	tcase_add_test(c, attention_of_a_layer);
 	tcase_add_test(c, reductions);
+	tcase_add_test(c, reductions_wait);
 	tcase_add_test(c, uneven_experts);
 	tcase_add_test(c, step_8b_fp8);
 	tcase_add_test(c, step_70b_tp4);

@@ -219,8 +219,9 @@ serve_layer_cached(
 	double attention_s;
 	if (attention_is_latent(&b->attention) && walks_caches(s, &b->attention)) {
 		FROM(sh, s->engine, walk_s);
+		TAKE(sh, n_cached, context);
 		CALL(sh, split_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
-		SET(sh, attention_s, fmax(split_s, context * walk_s));
+		SET(sh, attention_s, fmax(split_s, n_cached * walk_s));
 	} else if (attention_is_latent(&b->attention))
 		SET_CALL(sh, attention_s, mla_generation(sh, &shape, &s->kernels->mla_generation, s->kernels));
 	else

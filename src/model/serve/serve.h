@@ -107,7 +107,8 @@ struct engine {
 	struct datum int8_frac;    /* arithmetic that 8-bit integer products reach of what they do alone */
 
 	enum engine_reduce reduce;
-	struct datum pcie_s, pcie_rank_frac, pcie_ramp_s, pcie_ramp_byte, pcie_frac, pcie_gather_frac;
+	struct datum link_wait, link_wait_byte; /* collectives over NVLink; absent: as long as alone */
+	struct datum pcie_wait, pcie_s, pcie_rank_frac, pcie_ramp_s, pcie_ramp_byte, pcie_frac, pcie_gather_frac;
 
 	struct stack memory; /* memory besides weights and KV cache, and the share of GPU memory it takes */
 	bool narrow_kv;      /* caches in 8 bits beside weights in 8 or 4 bits where a checkpoint says nothing */

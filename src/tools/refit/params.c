@@ -100,7 +100,8 @@ is_fitted(const struct node *root, const struct node *n)
 static double
 tau_of(const char *path)
 {
-	if (text_begins(path, "step.") || text_begins(path, "architectures."))
+	if (text_begins(path, "step.") || text_begins(path, "architectures.") || text_begins(path, "kernels.") ||
+	    text_begins(path, "links."))
 		return 0.7;
 	return strstr(path, "sigma")                               ? 0.15
 	    : strstr(path, "moe_")                                 ? 0.5
@@ -155,7 +156,8 @@ engine_belief(const struct refit_param *p)
 	    {".moe_time", "", 1.3}, {".base", "", 1}, {".host", "", 1}, {".kv_rate", "", 0.5},
 	    {".fp8_attention", "", 1.5}, {"_base", "", 1}, {"core_elements", "", 10}, {".fp16", "", 0.5},
 	    {"step.launch", "us", 10}, {"step.first", "ms", 20}, {"step.router", "us", 20}, {".latent_walk", "ns", 6},
-	    {".latent_prompts", "", 0.1}, {".fp8_block", "", 0.1}};
+	    {".latent_prompts", "", 0.1}, {".fp8_block", "", 0.1}, {".nvlink_wait", "", 1},
+	    {".nvlink_wait_size", "MB", 10}, {".pcie_wait", "", 1.3}, {".moe_peak", "", 1}};
 	const size_t n = strlen(p->path);
 
 	for (size_t i = 0; i < sizeof beliefs / sizeof *beliefs; i++) {
