@@ -103,9 +103,34 @@ static const struct example serve_examples[] = {
     {"serve --static --batch 32 --osl 200 --longest 1000", "waste of static batching", 0},
 };
 
+#define A_LOAD "it needs a load: add --isl 1000 --osl 200, and leave --context out"
+#define NO_MODEL "it describes a model that is not in the database: use it with --params"
 static const struct input_needs serve_needs[] = {
+    {"rate", A_LOAD},
+    {"concurrency", A_LOAD},
+    {"requests", A_LOAD},
+    {"beams", "it needs a load: add --isl 1000 --osl 200, and --engine trtllm-0.14"},
+    {"cached", "it needs prompts: add --isl 1000"},
+    {"headroom", A_LOAD},
+    {"speculate", A_LOAD},
+    {"kv_link", A_LOAD},
+    {"ttft", "it needs prompts: add --isl 1000"},
+    {"emit", A_LOAD},
+    {"think", "it needs --concurrency, --isl and --osl"},
+    {"draft_time", "it needs --draft-tokens and --accepted"},
+    {"mfu", "it applies to roofline floors: add --context 1000, or leave it out"},
+    {"longest", "it needs --static"},
+    {"base_rate", "it needs --points"},
+    {"base_p99", "it needs --points"},
+    {"tail_limit", "it needs --p50 and --p99"},
+    {"runs", "it needs --p50 and --p99"},
+    {"layers", NO_MODEL},
+    {"kv_heads", NO_MODEL},
+    {"head_dim", NO_MODEL},
     {"cold", "it needs --requests with --concurrency (or --simulate --warmup 0), and an engine with a slow first step"},
 };
+#undef A_LOAD
+#undef NO_MODEL
 
 const struct command serve_command = {
     .name = "serve",

@@ -286,6 +286,33 @@ pasted() {
 	says "it needs --requests"
 }
 
+@test "an option without what it needs: the hint names it, and with it there is an answer" {
+	while IFS='|' read -r option hint addition; do
+		# shellcheck disable=SC2086
+		ask serve llama3-8b --gpu h100 $option
+		[ "$status" -eq 2 ] || complain "$option"
+		says "has no effect here"
+		says "$hint"
+		# shellcheck disable=SC2086
+		ask serve llama3-8b --gpu h100 $option $addition
+		[ "$status" -eq 0 ] || complain "$option $addition: $output"
+	done <<-END
+		--rate 3|it needs a load|--isl 1000 --osl 200
+		--concurrency 8|it needs a load|--isl 1000 --osl 200
+		--requests 100|it needs a load|--isl 1000 --osl 200
+		--headroom 0.1|it needs a load|--isl 1000 --osl 200
+		--beams 2|it needs a load|--isl 1000 --osl 200 --engine trtllm-0.14
+		--speculate eagle=3,accept=0.7|it needs a load|--isl 1000 --osl 200
+		--kv-link nvlink4|it needs a load|--isl 1000 --osl 200
+		--emit trtllm|it needs a load|--isl 1000 --osl 200
+		--cached 0.3|it needs prompts|--isl 1000
+		--ttft 3s|it needs prompts|--isl 1000
+		--think 1s|it needs --concurrency|--concurrency 8 --isl 1000 --osl 200
+		--draft-time 1ms|it needs --draft-tokens|--isl 1000 --osl 200 --draft-tokens 4 --accepted 2.3
+		--mfu 0.3|it applies to roofline floors|--isl 1000 --context 1000
+	END
+}
+
 @test "GPUs of a replica: as many as --gpus says, and one that is too small hears of nothing else" {
 	q() {
 		"$RIDGE" serve llama3-70b --gpu h100 --isl 1Ki --osl 1Ki --concurrency 3 "$@"
