@@ -161,6 +161,31 @@ START_TEST(smaller_shards_hold_more)
 }
 END_TEST
 
+/* --- uneven stages -------------------------------------------------------------------------------------- */
+
+static const struct stack *
+framework(const char *name)
+{
+	const char *said;
+	const struct stack *s = database_stack(db, arena, diag, name, NULL, (struct source){0}, &said);
+
+	ck_assert_ptr_nonnull(s);
+	return s;
+}
+
+/* 126 layers are 128 chunks with the embedding and the loss, which releases of 2024 cannot count. */
+START_TEST(old_releases_count_layers_alone)
+{
+	const struct workload w = {.n_layers = number(126)};
+	const struct stack *old = framework("mlperf-v4"), *new = framework("megatron-bridge");
+
+	ck_assert(layout_splits_evenly(new, &w, 128) && layout_splits_evenly(old, &w, 126));
+	ck_assert(!layout_splits_evenly(old, &w, 128) && !layout_splits_evenly(new, &w, 125));
+	ck_assert_double_eq(layout_finest_chunks(new, &w, 16), 8);
+	ck_assert_double_eq(layout_finest_chunks(old, &w, 16), 1);
+}
+END_TEST
+
 Suite *sharding_suite(void);
 
 Suite *
@@ -173,6 +198,7 @@ sharding_suite(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, each_stage_needs_less);
 	tcase_add_test(t, smaller_shards_hold_more);
+	tcase_add_test(t, old_releases_count_layers_alone);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -299,11 +299,36 @@ START_TEST(interleaving_halves_the_bubble)
 	const struct train_terms two = terms_of(job);
 	stages(job, 4, 4);
 	const struct train_terms four = terms_of(job);
-	NEAR(four.p2p_s, 2 * two.p2p_s);
 	/* but for three sends of each chunk */
 	NEAR(two.bubble_s - 3 * two.p2p_s / 2, 2 * (four.bubble_s - 3 * four.p2p_s / 4));
 	job->zero_bubble = true;
 	NEAR(terms_of(job).bubble_s, four.bubble_s / 3);
+}
+END_TEST
+
+/* Sends wait for nothing else where a stage has one chunk, or no more micro-batches than there are stages; with more,
+ * part of them runs beside other chunks.  As many leave a domain as there are domains. */
+START_TEST(sends_are_hidden_once_the_pipeline_is_full)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
+
+	stages(job, 4, 1);
+	const double one_s = terms_of(job).p2p_s;
+	stages(job, 4, 2);
+	job->n_global_sequences = 4 * job->layout.dp;
+	NEAR(terms_of(job).p2p_s, 2 * one_s);
+	job->n_global_sequences = 1e6 * 4 * job->layout.dp;
+	const double full_s = terms_of(job).p2p_s;
+	ck_assert_double_gt(full_s, 0);
+	ck_assert_double_lt(full_s, 0.5 * 2 * one_s);
+
+	stages(job, 16, 1);
+	const double half_s = terms_of(job).p2p_s;
+	job->machine.n_domain = 64;
+	const double inside_s = terms_of(job).p2p_s;
+	job->machine.n_domain = 4;
+	NEAR(terms_of(job).p2p_s - inside_s, 2 * (half_s - inside_s));
 }
 END_TEST
 
@@ -712,6 +737,7 @@ train_rules_suite(void)
 	tcase_add_test(t, backward_products_of_hopper);
 	tcase_add_test(t, chunks_hide_gradients);
 	tcase_add_test(t, interleaving_halves_the_bubble);
+	tcase_add_test(t, sends_are_hidden_once_the_pipeline_is_full);
 	tcase_add_test(t, full_recompute_is_a_forward_pass);
 	tcase_add_test(t, one_gpu_talks_to_nobody);
 	tcase_add_test(t, adapters_have_no_weight_gradients);

@@ -262,10 +262,12 @@ apply(const struct changes *c, const struct change *x, struct layout_row *row)
 		l->sp = !c->today->space.memory.no_sp && layout_usual_sp(c->today->space.memory.stack, l->tp);
 	}
 	if (x->what == DEGREE_PP || x->what == DEGREE_VP)
-		while (l->vp > 1 && x->what == DEGREE_PP && (l->pp == 1 || !layout_splits_evenly(w, l->pp * l->vp)))
+		while (l->vp > 1 && x->what == DEGREE_PP &&
+		    (l->pp == 1 || !layout_splits_evenly(c->today->space.memory.stack, w, l->pp * l->vp)))
 			l->vp--;
 	return l->dp == floor(l->dp) && l->dp >= 1 && (l->etp == 1 || l->etp == l->tp) &&
-	    (l->pp == 1 || layout_splits_evenly(w, l->pp * l->vp)) && (x->what == OPTION || is_allowed(c, l));
+	    (l->pp == 1 || layout_splits_evenly(c->today->space.memory.stack, w, l->pp * l->vp)) &&
+	    (x->what == OPTION || is_allowed(c, l));
 }
 
 /* `pp 4 -> 2 (dp 2 -> 4)`. */

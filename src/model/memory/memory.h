@@ -179,10 +179,11 @@ double layout_expert_shard_ranks(const struct layout *l, double n_shards);
 /* Most pipeline chunks (pp x vp): a layer each; embedding, loss and every extra prediction layer may have one too. */
 double layout_most_chunks(const struct workload *w);
 /* Whether pp x vp chunks share the layers equally: alone, or counted with embedding, loss and extra prediction
- * layers (Megatron-LM, megatron/training/arguments.py, account_for_embedding_in_pipeline_split and the like). */
-bool layout_splits_evenly(const struct workload *w, double n_chunks);
+ * layers (Megatron-LM, megatron/training/arguments.py, account_for_embedding_in_pipeline_split and the like), which
+ * releases before Megatron-Core 0.11 do not have (its CHANGELOG: uneven virtual stages). */
+bool layout_splits_evenly(const struct stack *s, const struct workload *w, double n_chunks);
 /* The most chunks of a stage with an equal split; 1 where there is none above. */
-double layout_finest_chunks(const struct workload *w, double pp);
+double layout_finest_chunks(const struct stack *s, const struct workload *w, double pp);
 /* Whether query groups can be dealt to tp ranks: a multiple or a divisor of them. */
 bool layout_deals_heads(const struct attention *a, double tp);
 

@@ -70,10 +70,14 @@ layout_most_chunks(const struct workload *w)
 	return w->n_layers.value + 2 + datum_or(w->n_mtp, 0);
 }
 
+/* Year and month of the first release whose chunks may hold the embedding or the loss instead of a layer. */
+enum { UNEVEN_FROM = 202502 };
+
 bool
-layout_splits_evenly(const struct workload *w, double n_chunks)
+layout_splits_evenly(const struct stack *s, const struct workload *w, double n_chunks)
 {
-	const double layers = w->n_layers.value, most = layout_most_chunks(w);
+	const bool uneven = datum_or(s->time.release, UNEVEN_FROM) >= UNEVEN_FROM;
+	const double layers = w->n_layers.value, most = uneven ? layout_most_chunks(w) : layers;
 
 	for (double items = layers; items <= most; items++)
 		if (fmod(items, n_chunks) == 0)
@@ -82,10 +86,10 @@ layout_splits_evenly(const struct workload *w, double n_chunks)
 }
 
 double
-layout_finest_chunks(const struct workload *w, double pp)
+layout_finest_chunks(const struct stack *s, const struct workload *w, double pp)
 {
 	for (double vp = floor(layout_most_chunks(w) / pp); vp > 1 && pp > 1; vp--)
-		if (layout_splits_evenly(w, pp * vp))
+		if (layout_splits_evenly(s, w, pp * vp))
 			return vp;
 	return 1;
 }

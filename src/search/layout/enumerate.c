@@ -61,7 +61,7 @@ list_members(struct search *s, struct layout_family *f)
 		return refuse(s, LAYOUT_BATCH);
 	for (int vp = 1; vp <= most && vp <= MOST_CHUNKS; vp++)
 		if (pinned(s, DEGREE_VP, vp) && (vp == 1 || (l->pp > 1 && !space->memory.gpipe)) &&
-		    (l->pp == 1 || may_be_written || layout_splits_evenly(w, l->pp * vp)))
+		    (l->pp == 1 || may_be_written || layout_splits_evenly(space->memory.stack, w, l->pp * vp)))
 			f->vp[f->n_vp++] = (short)vp;
 	if (f->n_vp == 0)
 		return refuse(s, LAYOUT_STAGES);

@@ -209,7 +209,7 @@ static bool
 may_split(const struct memory_job *job, int tp, int pp)
 {
 	return (tp == 1 || job->stack->tensor) && fit_divides_heads(job->model, tp) &&
-	    (pp == 1 || (job->stack->pipeline && layout_splits_evenly(job->model, pp))) &&
+	    (pp == 1 || (job->stack->pipeline && layout_splits_evenly(job->stack, job->model, pp))) &&
 	    pp <= (int)job->model->n_layers.value;
 }
 
@@ -437,7 +437,7 @@ more_pipeline(struct memory_job *job, double n_node, char *text, size_t size)
 	(void)size;
 	if (!job->stack->pipeline || job->n_stage_layers > 0 ||
 	    2 * job->layout.pp * job->layout.vp > job->model->n_layers.value ||
-	    !layout_splits_evenly(job->model, 2 * job->layout.pp * job->layout.vp))
+	    !layout_splits_evenly(job->stack, job->model, 2 * job->layout.pp * job->layout.vp))
 		return false;
 	return doubled(job, &job->layout.pp);
 }

@@ -146,13 +146,13 @@ train_schedules(const struct train_job *job, const struct memory_job *memory, bo
     struct train_schedule out[MOST_SCHEDULES])
 {
 	const struct layout *l = &job->layout;
-	const double now_s = step_of(job), finest = layout_finest_chunks(job->model, l->pp);
+	const double now_s = step_of(job), finest = layout_finest_chunks(memory->stack, job->model, l->pp);
 	int n = 0;
 
 	if (!(l->pp > 1))
 		return 0;
 	for (double vp = finest; vp > l->vp && job->n_stage_layers == 0 && !memory->gpipe; vp--) {
-		if (!layout_splits_evenly(job->model, l->pp * vp))
+		if (!layout_splits_evenly(memory->stack, job->model, l->pp * vp))
 			continue;
 		const struct train_schedule s = interleaved(job, memory, modeled, vp);
 		/* the finest in any case, then the finest that fits */
