@@ -510,3 +510,10 @@ pasted() {
 		says "not modeled"
 	done
 }
+
+@test "check bits inside GDDR6 take a sixteenth of its bandwidth" {
+	local ask=(serve llama3-8b --gpu a40 --engine llama.cpp --batch 1 --isl 1 --osl 128 --get tpot_s)
+	with=$("$RIDGE" "${ask[@]}")
+	without=$("$RIDGE" "${ask[@]}" --set gpu.memory.inline_ecc=false)
+	awk -v with="$with" -v without="$without" 'BEGIN { exit !(with > 1.04 * without && with < 16 / 15 * without) }'
+}

@@ -97,6 +97,20 @@ dtype_peak(enum dtype t)
 	return dtypes[t].peak;
 }
 
+bool
+gpu_has_gddr(const struct gpu *gpu)
+{
+	return gpu->mem_type && strncmp(gpu->mem_type, "GDDR", 4) == 0;
+}
+
+/* GDDR6 has no room of its own for check bits: one byte in sixteen holds them, and is read with the others.  Boards for
+ * servers have them by default, those for workstations and games do not. */
+double
+gpu_gddr_share(const struct gpu *gpu, double share_frac)
+{
+	return share_frac * (gpu->mem_inline_ecc ? 15.0 / 16 : 1);
+}
+
 /* Products with a scale for every 32 numbers came with those of 4 bits (OCP MX 1.0: NVIDIA Blackwell, AMD CDNA 4). */
 bool
 gpu_lacks(const struct gpu *gpu, enum dtype t)

@@ -238,10 +238,10 @@ serve_kernels(struct calibration *out, const struct serve_setup *s, const struct
 	if (own && own != consensus)
 		take_own(out, own);
 	limit_streams(out);
-	const bool gddr = gpu && gpu->mem_type && strncmp(gpu->mem_type, "GDDR", 4) == 0;
 	struct datum *mem = &out->gemm[DTYPE_BF16].mem_byte_per_s;
-	if (gddr && datum_given(s->engine->gddr_frac))
-		mem->value = fmax(mem->value, s->engine->gddr_frac.value * out->ref_mem_byte_per_s.value);
+	if (gpu && gpu_has_gddr(gpu) && datum_given(s->engine->gddr_frac))
+		mem->value =
+		    fmax(mem->value, gpu_gddr_share(gpu, s->engine->gddr_frac.value) * out->ref_mem_byte_per_s.value);
 	fill_products(out, s, gpu);
 	fill_experts(out, s);
 	scale_bases(out, s);
@@ -276,7 +276,7 @@ serve_core_attention(
 const struct engine_architecture *
 engine_architecture(const struct engine *e, const struct gpu *gpu)
 {
-	const bool gddr = gpu->mem_type && strncmp(gpu->mem_type, "GDDR", 4) == 0;
+	const bool gddr = gpu_has_gddr(gpu);
 	const struct engine_architecture *found = NULL, *whole = NULL;
 
 	if (!gpu->architecture)

@@ -208,9 +208,9 @@ add_narrow(const struct gpu *target, struct calibration *out)
 static void
 raise_memory(const struct gpu *target, const struct calibration *ref, struct calibration *out)
 {
-	const double least = gddr_frac * ref->ref_mem_byte_per_s.value;
+	const double least = gpu_gddr_share(target, gddr_frac) * ref->ref_mem_byte_per_s.value;
 
-	if (!target->mem_type || strncmp(target->mem_type, "GDDR", 4) != 0)
+	if (!gpu_has_gddr(target))
 		return;
 	for (int t = 0; t < N_DTYPES; t++)
 		out->gemm[t].mem_byte_per_s.value = fmax(least, out->gemm[t].mem_byte_per_s.value);
