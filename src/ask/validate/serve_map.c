@@ -576,13 +576,33 @@ enum { MTP_MOST = 5 };
  * of a real data set (its blog on minimum latency).  The only published series; texts differ. */
 static const double mtp_tokens[MTP_MOST + 1] = {1, 1.92, 2.58, 2.82, 2.99, 3.01};
 
-/* Benchmarks that name neither length nor acceptance: 3 drafts, and the tokens of a step that leave no bias in the TPOT
- * of 89 such rows (three engines, one source, random prompts, which are harder to guess than texts): their median error
- * is 14 %, and 25 % with the series above. */
-static const double unnamed_drafts = 3, unnamed_tokens = 2.2;
-/* Long answers to such prompts repeat themselves: on 15 rows of TensorRT-LLM, TPOT is 36 % off with the tokens above,
- * 17 % with these.  Eight rows of other engines do not show it. */
-static const double long_answer = 4096, unnamed_long_tokens = 3;
+/* Drafts, and tokens of a step with them. */
+struct drafted {
+	double n, tokens;
+};
+
+/* Where a benchmark names neither: 3 drafts, and the tokens that leave no bias in the TPOT of such rows, of one source
+ * whose random prompts are harder to guess than texts.  TensorRT-LLM is further off: with 2.6 tokens, 3.2 in long
+ * answers (which repeat themselves), TPOT of 48 of its rows with few sequences a GPU is 11 % off in the mean instead of
+ * 17; with one draft, as its guides advise for throughput, 10 rows with many of them 11 % instead of 17. */
+static const struct drafted unnamed = {3, 2.2}, trtllm_few = {3, 2.6}, trtllm_long = {3, 3.2}, trtllm_many = {1, 1.75};
+static const double long_answer = 4096, many_sequences = 16;
+
+static struct drafted
+unnamed_drafts(const struct serve_row *q)
+{
+	const bool pools = q->n_decode > 0;
+	const double n_gpus = pools ? q->n_decode * q->decode.tp * q->decode.pp : q->n_gpus;
+	const bool many = row_number(q->row, "concurrency") >= many_sequences * n_gpus;
+
+	if (!begins(q->engine->id, "trtllm"))
+		return unnamed;
+	if (many && !pools)
+		return trtllm_many;
+	if (q->osl >= long_answer)
+		return trtllm_long;
+	return many ? unnamed : trtllm_few;
+}
 
 /* `MTP3`, `MTP`, `EAGLE3, 7 drafted, accepted length 3.15 with the first`. */
 static const char *
@@ -590,27 +610,24 @@ say_drafts(struct serve_row *q)
 {
 	const char *method = row_text(q->row, "spec_method");
 	const bool mtp = begins(method, "MTP");
-	double n = 0, tokens = 0;
+	struct drafted d = {0};
 
 	if (!method)
 		return NULL;
 	if (strstr(method, "relaxed"))
 		return "drafts that are accepted by another rule";
 	if (mtp) {
-		n = strtod(method + 3, NULL);
+		const int n = (int)strtod(method + 3, NULL);
 		const bool named = n >= 1 && n <= MTP_MOST;
-		tokens = named ? mtp_tokens[(int)n] : unnamed_tokens;
-		if (!named && q->osl >= long_answer && begins(q->engine->id, "trtllm"))
-			tokens = unnamed_long_tokens;
-		n = named ? n : unnamed_drafts;
+		d = named ? (struct drafted){n, mtp_tokens[n]} : unnamed_drafts(q);
 		q->warning = named ? "acceptance not published: that of a real data set assumed"
 		                   : "draft length and acceptance not published";
-	} else if (sscanf(method, "EAGLE3, %lf drafted, accepted length %lf", &n, &tokens) != 2)
+	} else if (sscanf(method, "EAGLE3, %lf drafted, accepted length %lf", &d.n, &d.tokens) != 2)
 		return "drafts not described";
-	const double accept = draft_acceptance(tokens, n);
+	const double accept = draft_acceptance(d.tokens, d.n);
 	if (isnan(accept))
 		return "drafts not described";
-	say_text(q, "--speculate", arena_printf(q->arena, "%s=%g,accept=%.6g", mtp ? "mtp" : "eagle", n, accept));
+	say_text(q, "--speculate", arena_printf(q->arena, "%s=%g,accept=%.6g", mtp ? "mtp" : "eagle", d.n, accept));
 	return NULL;
 }
 
