@@ -415,7 +415,7 @@ START_TEST(test_seen)
 }
 END_TEST
 
-/* 256 experts, 8 a token: one token visits 8, very many visit all. */
+/* 256 experts, 8 a token: one token visits 8, very many visit all; on the way the popular ones leave others idle. */
 START_TEST(test_visited_experts)
 {
 	struct arena *a = arena_new();
@@ -428,7 +428,12 @@ START_TEST(test_visited_experts)
 		const struct op *ops = list(a, w, x, &n);
 		for (int k = 0; k < n; k++)
 			if (ops[k].kind == OP_grouped)
-				ck_assert_double_eq_tol(ops[k].dim[0], i ? 256 : 8, 1e-9);
+				ck_assert_double_eq_tol(ops[k].dim[0], i ? 256 : 8, 1e-4);
+	}
+	for (double n = 2; n <= 512; n *= 2) {
+		const double idle = experts_idle(NULL, 8, 256, n);
+		ck_assert(idle > pow(1 - 8.0 / 256, n) && idle < experts_idle(NULL, 8, 256, n - 1));
+		ck_assert_double_eq(experts_idle(NULL, 8, 8, n), 0);
 	}
 	arena_free(a);
 }

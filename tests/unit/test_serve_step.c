@@ -271,8 +271,9 @@ END_TEST
 
 START_TEST(step_once_per_query_head)
 {
+	/* 1.2 % of its 128 experts idle, for the popular ones */
 	static const struct step maverick[] = {
-	    {"chunked", 0, 0, 1024, 2048, {3.3748, 0, 28.3898, 14.8627, .8427, 7.3975, .4034, 2.6390, 59.1674}}};
+	    {"chunked", 0, 0, 1024, 2048, {3.3748, 0, 28.3898, 14.7138, .8427, 7.3975, .4034, 2.6390, 59.0185}}};
 	static const struct step falcon[] = {
 	    {"29 heads", 0, 0, 1024, 1152, {32.3721, 0, 116.4919, 0, 3.9685, 13.4630, .3605, 0, 173.9268}}};
 	static const struct step a100[] = {

@@ -114,6 +114,7 @@ struct moe_shape {
 	double a_byte, w_byte;
 	bool gated;        /* up and gate projection in one product */
 	bool expected;     /* each token picks at random: some experts get none; else as few are idle as possible */
+	bool popular;      /* ... and more often one of the popular experts: as models are served */
 	bool slowest_rank; /* of the ranks, the one with the most experts that get any row; else their mean */
 
 	/* Rows of this rank's experts against the mean of the ranks: skewed routing. */

@@ -222,6 +222,7 @@ experts_of(const struct serve_setup *s, const struct block *b, double n_new)
 	    .w_byte = f->w_byte,
 	    .gated = !b->moe.plain,
 	    .expected = true,
+	    .popular = true,
 	    .weight_byte_per_clock = f->cap_byte * same_share,
 	};
 }
