@@ -87,40 +87,41 @@ grouped_gemm_time(struct sheet *sh, const struct moe_shape *shape, const struct 
 	return grouped_s;
 }
 
-/* Experts of this GPU that get any row where all are chosen alike. */
+/* Experts of this GPU that get any row. */
 static double
-even_count(struct sheet *sh, const struct moe_shape *s, double n_local_pairs)
+active_count(struct sheet *sh, const struct moe_shape *s, double n_local_pairs)
 {
 	GIVEN(sh, n_local_pairs);
 	TAKE(sh, n_experts, s->n_experts);
 	TAKE(sh, n_expert_ranks, s->ep);
-	double n_even;
+	double n_active;
 	if (s->expected) {
 		TAKE(sh, n_chosen, s->top_k);
 		TAKE(sh, n_rows, s->n_tokens);
-		SET(sh, n_even, fmax(1, n_experts / n_expert_ranks * (1 - pow(1 - n_chosen / n_experts, n_rows))));
-	} else
-		SET(sh, n_even, fmin(n_experts / n_expert_ranks, ceil(n_local_pairs)));
-	return n_even;
-}
-
-/* ... and where some are more popular. */
-static double
-active_count(struct sheet *sh, const struct moe_shape *s, double n_even)
-{
-	double n_active;
-
-	GIVEN(sh, n_even);
-	if (s->popular) {
-		TAKE(sh, n_experts, s->n_experts);
-		TAKE(sh, n_expert_ranks, s->ep);
-		TAKE(sh, n_chosen, s->top_k);
-		TAKE(sh, n_rows, s->n_tokens);
-		CALL(sh, idle_frac, experts_idle(sh, n_chosen, n_experts, n_rows));
+		double idle_frac;
+		if (s->popular)
+			SET_CALL(sh, idle_frac, experts_idle(sh, n_chosen, n_experts, n_rows));
+		else
+			SET(sh, idle_frac, pow(1 - n_chosen / n_experts, n_rows));
 		SET(sh, n_active, fmax(1, n_experts / n_expert_ranks * (1 - idle_frac)));
 	} else
-		SET(sh, n_active, n_even);
+		SET(sh, n_active, fmin(n_experts / n_expert_ranks, ceil(n_local_pairs)));
 	return n_active;
+}
+
+/* Rows of an expert: no more than there are tokens.  Many are whole, so that a few idle experts bring no tile more. */
+static double
+expert_rows(struct sheet *sh, const struct moe_shape *s, double n_mean_pairs, double n_active)
+{
+	enum { WHOLE_FROM = 64 };
+
+	GIVEN(sh, n_mean_pairs, n_active);
+	TAKE(sh, n_rows, s->n_tokens);
+	TAKE(sh, load_frac, kernel_factor(s->load_frac));
+	LET(sh, n_most, fmax(n_rows, n_mean_pairs / n_active));
+	LET(sh, n_free, fmin(load_frac * (n_mean_pairs / n_active), n_most));
+	EITHER(sh, n_expert_rows, n_free >= WHOLE_FROM, floor(n_free + 0.5), n_free);
+	return n_expert_rows;
 }
 
 /* Of the rank that has most of them, which the others wait for: the largest of normal variables (Blom, Statistical
@@ -209,11 +210,9 @@ moe_time(struct sheet *sh, const struct moe_shape *shape, const struct moe_calib
 	TAKE(sh, base_s, p->base_s);
 	LET(sh, n_width, n_expert_width / n_width_ranks);
 	LET(sh, n_mean_pairs, n_rows * n_chosen / n_expert_ranks);
-	CALL(sh, n_even, even_count(sh, shape, n_mean_pairs));
-	CALL(sh, n_active, active_count(sh, shape, n_even));
+	CALL(sh, n_active, active_count(sh, shape, n_mean_pairs));
 	CALL(sh, n_busiest, busiest_count(sh, shape, n_active));
-	/* an expert cannot get more rows than there are tokens; a few idle experts bring the others no tile more */
-	LET(sh, n_expert_rows, fmin(load_frac * (n_mean_pairs / n_even), fmax(n_rows, n_mean_pairs / n_even)));
+	CALL(sh, n_expert_rows, expert_rows(sh, shape, n_mean_pairs, n_active));
 	struct moe_shape cached = *shape;
 	CALL(sh, hit_frac, hit_share(sh, shape, p, c, n_busiest, n_width));
 	cached.hit_frac = hit_frac;

@@ -414,8 +414,8 @@ int expand(const struct workload *w, const struct shape *x, struct op *ops);
 const char *expand_missing(const struct workload *w);
 
 /* Tokens of one image: its patches and the class token. */
-/* Share of n_experts that no token of n_tokens picks, n_chosen experts a token. */
-double experts_idle(struct sheet *sh, double n_chosen, double n_experts, double n_tokens);
+/* Share of n_experts that no token of n_rows picks, n_chosen experts a token. */
+double experts_idle(struct sheet *sh, double n_chosen, double n_experts, double n_rows);
 double vision_tokens(struct sheet *sh, const struct workload *w);
 
 /* Keys that a query sees on average in a layer of this kind; `causal` false: every query sees them all. */
