@@ -110,7 +110,7 @@ same_as_train() {
 }
 
 @test "a deadline: fewest, cheapest and fastest keep it, and one GPU count less does not" {
-	plan="llama3-70b --system dgx-h100 --global-batch 1920 --seq 8192 --tokens 1T --deadline 30d"
+	plan="llama3-70b --system dgx-h100 --global-batch 1920 --seq 8192 --tokens 1T --deadline 28d"
 	# shellcheck disable=SC2086 # words
 	notes=$("$RIDGE" plan train $plan --gpus 256..512 --csv --table layouts)
 	echo "$notes" | grep -q fewest
