@@ -133,7 +133,7 @@ add_core(struct list *l, const struct layer_op *op, const struct block *b)
  * Experts are not chosen alike: the chance that a token picks one is taken for a beta variable with 3 as its first
  * parameter, which spreads by 0.6 of its mean.  Chosen on published serving of 63 combinations of engine, model and
  * GPU: TPOT of mixtures of experts 14.1 -> 13.8 % off in the mean; 2 gives 13.7, 1 gives 13.8.  With source, model or
- * GPU left out, all TPOT 10.8, 10.5 and 10.6 -> 10.4, 10.2 and 10.4 % in the median.
+ * GPU left out, all TPOT 10.8, 10.5 and 10.6 -> 10.4, 10.2 and 10.4 % in the median (with 4).
  */
 double
 experts_idle(struct sheet *sh, double n_chosen, double n_experts, double n_rows)
