@@ -37,7 +37,8 @@ static const struct field memory_fields[] = {
     FIGURE("label", Q_SIZE, mem_label_byte, 1e9, 1e13, "marketing size; never used in sums"),
     FIGURE("usable", Q_SIZE, mem_usable_byte, 1e9, 1e13, "size the driver reports"),
     FIGURE("bandwidth", Q_RATE, mem_byte_per_s, 1e10, 1e15, "datasheet bandwidth"),
-    FLAG("inline_ecc", mem_inline_ecc, "check bits lie in the memory itself: a sixteenth of it, and of its bandwidth"),
+    FLAG("inline_ecc", mem_inline_ecc,
+        "ECC is stored in the memory itself and takes a sixteenth of its size and bandwidth"),
 };
 SCHEMA(memory_schema, "'memory'", struct gpu, memory_fields);
 

@@ -350,6 +350,20 @@ lint_size(struct diag *d, struct datum size, double kib, const char *what, const
 	diag_hint(d, "228 KiB is Hopper's shared memory; A100 has 164 of 192 KiB");
 }
 
+/* Inline ECC takes a sixteenth of the size that the driver reports, and only GDDR6 has it. */
+static void
+lint_ecc(struct diag *d, const struct gpu *gpu)
+{
+	const double gib = gpu->mem_label_byte.value / 1e9, usable_gib = gpu->mem_usable_byte.value / (1 << 30);
+	const bool may = gpu->mem_type && strncmp(gpu->mem_type, "GDDR6", 5) == 0, lacks = usable_gib < 0.95 * gib;
+
+	if (gpu->mem_inline_ecc && !may)
+		diag_error(d, gpu->mem_usable_byte.from, "inline_ecc: only GDDR6 stores ECC in the memory itself");
+	else if (may && gpu->mem_inline_ecc != lacks)
+		diag_error(d, gpu->mem_usable_byte.from, "usable memory is %.2f of the label: inline_ecc should be %s",
+		    usable_gib / gib, lacks ? "true" : "false");
+}
+
 static void
 lint_memory(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 {
@@ -367,6 +381,7 @@ lint_memory(struct diag *d, const struct gpu *gpu, const struct architecture *a)
 		if (ratio < 0.88 || ratio > 1.1)
 			diag_error(d, gpu->mem_usable_byte.from,
 			    "usable memory is %.2f of the label: check GB versus GiB", ratio);
+		lint_ecc(d, gpu);
 	}
 	const struct datum fp16 = gpu->peak_flop_per_s[PEAK_FP16];
 	if (datum_given(fp16) && datum_given(gpu->mem_byte_per_s)) {

@@ -133,3 +133,13 @@ spoil() {
 	[ "$status" -eq 2 ]
 	[[ $output == *"there is no entry 'no-such-entry'"* ]]
 }
+
+@test "inline ECC at odds with the memory that the driver reports, or without GDDR6" {
+	spoil a40 's/inline_ecc: true, //'
+	[ "$status" -eq 1 ]
+	[[ $output == *"inline_ecc should be true"* ]]
+	spoil a6000 's/label: 48GB,/label: 48GB, inline_ecc: true,/'
+	[[ $output == *"inline_ecc should be false"* ]]
+	spoil h100-sxm5-80gb 's/label: 80GB,/label: 80GB, inline_ecc: true,/'
+	[[ $output == *"only GDDR6"* ]]
+}

@@ -511,7 +511,7 @@ pasted() {
 	done
 }
 
-@test "check bits inside GDDR6 take a sixteenth of its bandwidth" {
+@test "inline ECC takes a sixteenth of the bandwidth of GDDR6" {
 	local ask=(serve llama3-8b --gpu a40 --engine llama.cpp --batch 1 --isl 1 --osl 128 --get tpot_s)
 	with=$("$RIDGE" "${ask[@]}")
 	without=$("$RIDGE" "${ask[@]}" --set gpu.memory.inline_ecc=false)

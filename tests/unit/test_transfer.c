@@ -106,7 +106,7 @@ START_TEST(test_volta)
 }
 END_TEST
 
-/* GDDR reaches 90 % of its rate, less check bits; PCIe cards have no collectives over NVLink. */
+/* GDDR reaches 90 % of its rate, a sixteenth less with inline ECC; PCIe cards have no collectives over NVLink. */
 START_TEST(test_cards)
 {
 	const struct calibration t4 = transfer(rule_for("t4"), "t4");

@@ -583,8 +583,8 @@ struct drafted {
 
 /* Where a benchmark names neither: 3 drafts, and the tokens that leave no bias in the TPOT of such rows, of one source
  * whose random prompts are harder to guess than texts.  TensorRT-LLM is further off: with 2.6 tokens, 3.2 in long
- * answers (which repeat themselves), TPOT of 48 of its rows with few sequences a GPU is 11 % off in the mean instead of
- * 17; with one draft, as its guides advise for throughput, 10 rows with many of them 11 % instead of 17. */
+ * answers (which repeat themselves), TPOT of 48 of its rows with few sequences a GPU is 9 % off in the mean instead of
+ * 17; with one draft, as its guides advise for throughput, 10 rows with many of them 12 % instead of 17. */
 static const struct drafted unnamed = {3, 2.2}, trtllm_few = {3, 2.6}, trtllm_long = {3, 3.2}, trtllm_many = {1, 1.75};
 static const double long_answer = 4096, many_sequences = 16;
 

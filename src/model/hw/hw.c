@@ -103,8 +103,8 @@ gpu_has_gddr(const struct gpu *gpu)
 	return gpu->mem_type && strncmp(gpu->mem_type, "GDDR", 4) == 0;
 }
 
-/* GDDR6 has no room of its own for check bits: one byte in sixteen holds them, and is read with the others.  Boards for
- * servers have them by default, those for workstations and games do not. */
+/* GDDR6 has no extra chips for ECC: a sixteenth of the memory stores it, and of the bandwidth moves it.  Server boards
+ * ship with ECC on, as the size that their drivers report shows; workstation and gaming boards ship with it off. */
 double
 gpu_gddr_share(const struct gpu *gpu, double share_frac)
 {

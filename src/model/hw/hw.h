@@ -61,7 +61,7 @@ struct gpu {
 	struct datum clock_tensor_hertz, clock_max_hertz;
 	const char *mem_type;
 	struct datum mem_label_byte, mem_usable_byte, mem_byte_per_s;
-	bool mem_inline_ecc; /* check bits lie in the memory itself */
+	bool mem_inline_ecc; /* ECC is on and stored in the memory itself */
 	struct datum l2_byte, llc_byte;
 	struct datum shared_byte, shared_combined_byte; /* per SM */
 	struct datum n_registers;                       /* 32-bit, per SM */
@@ -76,7 +76,7 @@ struct gpu {
 	struct price *prices;
 	const struct gpu *filed; /* the entry before --set; NULL: nothing was set */
 };
-/* Share of its bandwidth that GDDR reaches, of `share_frac` without check bits among the data. */
+/* Share of its bandwidth that GDDR reaches, where it is `share_frac` without inline ECC. */
 double gpu_gddr_share(const struct gpu *gpu, double share_frac);
 /* Whether the GPU has GDDR. */
 bool gpu_has_gddr(const struct gpu *gpu);

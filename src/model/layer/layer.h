@@ -413,9 +413,9 @@ int expand(const struct workload *w, const struct shape *x, struct op *ops);
 /* What the list needs and the model does not say, or NULL. */
 const char *expand_missing(const struct workload *w);
 
-/* Tokens of one image: its patches and the class token. */
-/* Share of n_experts that no token of n_rows picks, n_chosen experts a token. */
+/* Share of n_experts that none of n_rows tokens picks, n_chosen experts each. */
 double experts_idle(struct sheet *sh, double n_chosen, double n_experts, double n_rows);
+/* Tokens of one image: its patches and the class token. */
 double vision_tokens(struct sheet *sh, const struct workload *w);
 
 /* Keys that a query sees on average in a layer of this kind; `causal` false: every query sees them all. */

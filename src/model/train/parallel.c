@@ -64,6 +64,29 @@ train_dispatch(struct sheet *sh, const struct train_job *job, const struct block
 	return dispatch_s;
 }
 
+/* --- neighbors ------------------------------------------------------------------------------------------------ */
+
+double
+train_send(struct sheet *sh, const struct train_job *job, double size_byte, double network_frac)
+{
+	double inside_s, outside_s;
+
+	GIVEN(sh, size_byte, network_frac);
+	if (network_frac < 1) {
+		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
+		SET(sh, inside_s, (1 - network_frac) * size_byte / link_byte_per_s);
+	} else
+		SET(sh, inside_s, 0);
+	if (network_frac > 0) {
+		TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
+		TAKE(sh, nic_frac, job->machine.network[COLLECTIVE_SEND_RECV].nic_frac);
+		SET(sh, outside_s, network_frac * size_byte / (nic_byte_per_s * nic_frac));
+	} else
+		SET(sh, outside_s, 0);
+	LET(sh, moved_s, inside_s + outside_s);
+	return moved_s;
+}
+
 /* --- tensor, context and expert parallelism ------------------------------------------------------------------- */
 
 /*
@@ -241,16 +264,9 @@ train_context_parallel(struct sheet *sh, const struct train_job *job, const stru
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	TAKE(sh, first_byte, RING_FIRST_BYTE);
 	LET(sh, merge_s, n_rows * query_width * (first_byte + (cp - 1) * merge_byte) / mem_byte_per_s);
-	double neighbour_byte_per_s;
-	if (inside) {
-		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
-		SET(sh, neighbour_byte_per_s, link_byte_per_s);
-	} else {
-		TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
-		TAKE(sh, nic_frac, job->machine.network[COLLECTIVE_SEND_RECV].nic_frac);
-		SET(sh, neighbour_byte_per_s, nic_byte_per_s * nic_frac);
-	}
-	LET(sh, send_s, base_s + part_byte / neighbour_byte_per_s);
+	TAKE(sh, network_frac, inside ? 0 : 1);
+	CALL(sh, moved_s, train_send(sh, job, part_byte, network_frac));
+	LET(sh, send_s, base_s + moved_s);
 	LET(sh, forward_wait_s, fmax(0, send_s - attention_forward_s / cp));
 	LET(sh, backward_wait_s, fmax(0, 2 * send_s - attention_backward_s / cp));
 	SET(sh, context_s, (cp - 1) * (3 * ring_step_s + forward_wait_s + backward_wait_s) + merge_s);

@@ -34,6 +34,8 @@ double train_local_experts(const struct train_job *job, const struct block *bloc
  * NVLink domain would take by itself, of comm_s. */
 double train_hide(struct sheet *sh, double comm_s, double work_s, double near_frac);
 
+/* size_byte to a neighbor, of all sends network_frac over the network and the rest inside an NVLink domain. */
+double train_send(struct sheet *sh, const struct train_job *job, double size_byte, double network_frac);
 double train_tensor_parallel(struct sheet *sh, const struct train_job *job, const struct block *block);
 double train_context_parallel(struct sheet *sh, const struct train_job *job, const struct block *block,
     double attention_forward_s, double attention_backward_s);

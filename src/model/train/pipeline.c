@@ -155,19 +155,8 @@ send_time(struct sheet *sh, const struct train_job *job)
 	LET(sh, size_byte, n_rows * hidden * elem_byte / n_slices);
 	TAKE(sh, base_s, SEND_BASE_S);
 	TAKE(sh, network_frac, job->n_gpus > g ? fmin(1, ceil(job->n_gpus / g) / job->layout.pp) : 0);
-	double inside_s, outside_s;
-	if (network_frac < 1) {
-		TAKE(sh, link_byte_per_s, job->machine.kernels->collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s);
-		SET(sh, inside_s, (1 - network_frac) * size_byte / link_byte_per_s);
-	} else
-		SET(sh, inside_s, 0);
-	if (network_frac > 0) {
-		TAKE(sh, nic_byte_per_s, job->machine.nic_byte_per_s);
-		TAKE(sh, nic_frac, job->machine.network[COLLECTIVE_SEND_RECV].nic_frac);
-		SET(sh, outside_s, network_frac * size_byte / (nic_byte_per_s * nic_frac));
-	} else
-		SET(sh, outside_s, 0);
-	LET(sh, send_s, base_s + inside_s + outside_s);
+	CALL(sh, moved_s, train_send(sh, job, size_byte, network_frac));
+	LET(sh, send_s, base_s + moved_s);
 	return send_s;
 }
 
