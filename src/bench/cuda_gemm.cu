@@ -132,7 +132,7 @@ take(struct bench *b, struct product *p, int candidate, double budget_s, struct 
 	if (can)
 		TRY_STATUS(wrong_by(p, candidate, static_cast<uint32_t>(b->seed) + 9, &can, &error));
 	if (!can ||
-	    !bench_right(b, error, plan_gemm_tolerance(p->type->tolerance, p->type->scaled, p->k),
+	    !bench_right(b, error, plan_gemm_tolerance(p->type->tolerance, p->type->scales == SCALES_ONE, p->k),
 	        "gemm: %s %d x %d x %d, candidate %d", p->type->dtype, p->m, p->n, p->k, candidate))
 		return BENCH_OK;
 	product_record(p, candidate);
@@ -287,14 +287,15 @@ make(const struct cuda_gpu *gpu, struct workspace *w, const struct gemm_type *ty
 	TRY(w->y.make(static_cast<size_t>(type->out_byte) * y));
 	TRY(gemm_fill(gpu, type, w->x.at, x, 1));
 	TRY(gemm_fill(gpu, type, w->w.at, one * w->n_copies, 2));
-	if (type->blocks) {
+	if (type->scales == SCALES_16) {
 		/* 1.0 in e4m3 without a sign */
 		TRY(w->scales.make(rows * static_cast<size_t>((layer->k / 16 + 3) / 4 * 4)));
 		TRY(cudaMemset(w->scales.at, 0x38, w->scales.n));
-	} else if (type->scaled) {
-		const float one_float = 1;
-		TRY(w->scales.make(sizeof one_float));
-		TRY(cudaMemcpy(w->scales.at, &one_float, sizeof one_float, cudaMemcpyHostToDevice));
+	} else if (type->scales != SCALES_NONE) {
+		const size_t n_blocks = static_cast<size_t>((layer->k + 127) / 128 + 3) / 4 * 4;
+		const std::vector<float> ones(type->scales == SCALES_128 ? rows * n_blocks : 1, 1.0F);
+		TRY(w->scales.make(ones.size() * sizeof ones[0]));
+		TRY(cudaMemcpy(w->scales.at, ones.data(), w->scales.n, cudaMemcpyHostToDevice));
 	}
 	TRY(cudaDeviceSynchronize());
 	return BENCH_OK;

@@ -7,6 +7,10 @@
 
 #include <cublasLt.h>
 
+/* Scale factors: one for each operand; for each 16 elements of a row (Blackwell); for each 128 elements of a row of
+ * activations and each block of 128 x 128 weights (Hopper), as DeepSeek-V3 has them. */
+enum gemm_scales { SCALES_NONE, SCALES_ONE, SCALES_16, SCALES_128 };
+
 struct gemm_type {
 	const char *dtype;
 	cudaDataType_t in, out, scale;
@@ -14,8 +18,7 @@ struct gemm_type {
 	double in_byte, out_byte;
 	double tolerance; /* of the relative norm over sampled elements, at a depth of 4096 */
 	int least, most;  /* compute capabilities that have it */
-	bool scaled;      /* operands have a scale factor each */
-	bool blocks;      /* of 16 elements have a scale factor each */
+	enum gemm_scales scales;
 };
 
 extern const struct gemm_type gemm_types[];
@@ -74,6 +77,7 @@ struct product {
 	}
 };
 
+/* `scales`: ones.  n_candidates -1: the library does not know such scale factors. */
 enum bench_status product_describe(struct product *p, const void *scales);
 /* n_candidates 0: this type or shape is not supported here, or the heuristic failed, which is said. */
 enum bench_status product_candidates(struct product *p, int n_wanted);

@@ -18,21 +18,37 @@ set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, co
 	return cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value);
 }
 
-/* One for each operand, or one for each 16 elements of its rows, which lie in tiles of 128 x 4: all are ones. */
+/* What the library calls the scale factors of weights and of activations. */
+static bool
+set_modes(struct product *p)
+{
+#if CUDART_VERSION >= 12090
+	if (p->type->scales == SCALES_128)
+		return set(p->operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+		           CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F) == CUBLAS_STATUS_SUCCESS &&
+		    set(p->operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F) ==
+		    CUBLAS_STATUS_SUCCESS;
+#endif
+#if CUDART_VERSION >= 12080
+	if (p->type->scales == SCALES_16)
+		return set(p->operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+		           CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3) == CUBLAS_STATUS_SUCCESS &&
+		    set(p->operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3) ==
+		    CUBLAS_STATUS_SUCCESS;
+#endif
+	return p->type->scales == SCALES_ONE;
+}
+
+/* All are ones, so it does not matter in what order they lie. */
 static enum bench_status
 describe_scales(struct product *p, const void *scales)
 {
-	if (!p->type->scaled && !p->type->blocks)
+	if (p->type->scales == SCALES_NONE)
 		return BENCH_OK;
 	TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales));
 	TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales));
-#if CUDART_VERSION >= 12080
-	if (p->type->blocks) {
-		const cublasLtMatmulMatrixScale_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
-		TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode));
-		TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode));
-	}
-#endif
+	if (!set_modes(p))
+		p->n_candidates = -1;
 	return BENCH_OK;
 }
 
@@ -47,7 +63,7 @@ product_describe(struct product *p, const void *scales)
 	TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, transposed));
 	TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_TRANSB, plain));
 	TRY_STATUS(describe_scales(p, scales));
-	if (t->scaled) {
+	if (t->scales == SCALES_ONE) {
 		/* as engines do it in inference; it matters on Hopper */
 		const int8_t fast = 1;
 		TRY_LT(set(p->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast));
@@ -64,6 +80,10 @@ product_candidates(struct product *p, int n_wanted)
 	const size_t workspace_byte = WORKSPACE_BYTE;
 	cublasLtMatmulPreference_t preference;
 
+	if (p->n_candidates < 0) {
+		p->n_candidates = 0;
+		return BENCH_OK;
+	}
 	TRY_LT(cublasLtMatmulPreferenceCreate(&preference));
 	cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
 	    preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_byte, sizeof workspace_byte);

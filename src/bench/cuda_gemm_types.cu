@@ -8,6 +8,7 @@
 /* The toolkit names the type. */
 #define HAS_FP8 (CUDART_VERSION >= 11080)
 #define HAS_FP4 (CUDART_VERSION >= 12080)
+#define HAS_FP8_BLOCKS (CUDART_VERSION >= 12090)
 
 enum { ALL = 10000 };
 
@@ -15,17 +16,20 @@ enum { ALL = 10000 };
  * kernel which splits the depth may round to the same type, and of products in tf32; for fp8, three times what Hopper's
  * short sums were seen to lose (plan_gemm_tolerance). */
 const struct gemm_type gemm_types[] = {
-    {"bf16", CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 1e-2, 80, ALL, false, false},
-    {"fp16", CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 2e-3, 70, ALL, false, false},
+    {"bf16", CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 1e-2, 80, ALL, SCALES_NONE},
+    {"fp16", CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 2, 2, 2e-3, 70, ALL, SCALES_NONE},
 #if HAS_FP8
-    {"fp8-static", CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1, 2, 6e-2, 89, ALL, true, false},
+    {"fp8-static", CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1, 2, 6e-2, 89, ALL, SCALES_ONE},
+#endif
+#if HAS_FP8_BLOCKS
+    {"fp8-block-static", CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 1, 2, 3e-2, 90, 90, SCALES_128},
 #endif
 #if HAS_FP4
-    {"nvfp4-static", CUDA_R_4F_E2M1, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0.5, 2, 1e-2, 100, ALL, false, true},
+    {"nvfp4-static", CUDA_R_4F_E2M1, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, 0.5, 2, 1e-2, 100, ALL, SCALES_16},
 #endif
-    {"int8-static", CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I, 1, 4, 0, 75, ALL, false, false},
-    {"tf32", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 4, 4, 2e-3, 80, ALL, false, false},
-    {"fp64", CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, 8, 8, 1e-12, 60, ALL, false, false},
+    {"int8-static", CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I, 1, 4, 0, 75, ALL, SCALES_NONE},
+    {"tf32", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 4, 4, 2e-3, 80, ALL, SCALES_NONE},
+    {"fp64", CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, 8, 8, 1e-12, 60, ALL, SCALES_NONE},
 };
 
 const int n_gemm_types = sizeof gemm_types / sizeof *gemm_types;

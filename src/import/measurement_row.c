@@ -190,6 +190,7 @@ static const struct {
 } mixed[] = {
     {"fp8-static", DTYPE_FP8, DTYPE_FP8, true},
     {"fp8-dynamic", DTYPE_FP8, DTYPE_FP8, false},
+    {"fp8-block-static", DTYPE_FP8_BLOCK, DTYPE_FP8_BLOCK, true},
     {"nvfp4-static", DTYPE_NVFP4, DTYPE_NVFP4, true},
     {"int8-static", DTYPE_INT8, DTYPE_INT8, true},
     {"w4a16", DTYPE_BF16, DTYPE_INT4, false},
