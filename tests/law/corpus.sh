@@ -14,8 +14,10 @@ comm.csv       -                      32      5        3   75..100
 serve.csv      regime=throughput      50      6.7      4   -
 steps-h100.csv -                      28      6.5      5   75..100
 bench-h100.jsonl dtype=bf16          154      6.5      2   60..90
+bench-h100.jsonl dtype=fp8-block-static 24    10      5   -
 bench-h200.jsonl dtype=bf16          154      6.5      2   60..90
 attention-h100.jsonl backend=torch-cudnn 28   6        4   -
+experts-h200.jsonl -                 139     13        3   75..95
 '
 
 # shellcheck disable=SC2086 # no words, or an option and its value

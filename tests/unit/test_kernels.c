@@ -447,6 +447,98 @@ START_TEST(test_moe_rules)
 }
 END_TEST
 
+/* Loads of a power law, drawn: what the model says of them in closed form. */
+struct drawn {
+	double active_frac, busiest_frac; /* of the busiest rank's experts; its rows over the mean of the ranks */
+};
+
+static double
+draw_load(double power, double least, double most)
+{
+	static unsigned state = 1;
+
+	state = state * 1664525u + 1013904223u;
+	const double u = (double)(state >> 8) / 16777216.0, a = pow(most, 1 - power), b = pow(least, 1 - power);
+	return pow((a - b) * u + b, 1 / (1 - power));
+}
+
+static struct drawn
+draw_loads(const struct moe_shape *s)
+{
+	enum { TRIALS = 200, EXPERTS_MAX = 512 };
+	const bool many = s->n_tokens * s->top_k > s->n_experts;
+	const int n = (int)s->n_experts, n_local = (int)(s->n_experts / s->ep);
+	const double n_pairs = s->n_tokens * s->top_k;
+	struct drawn out = {0, 0};
+
+	for (int trial = 0; trial < TRIALS; trial++) {
+		double load[EXPERTS_MAX], sum = 0, rounded = 0, busiest = 0, active = 0;
+		for (int i = 0; i < n; i++)
+			sum += load[i] = draw_load(s->power, many ? 1 : 0.01, many ? 0.8 * s->n_tokens : 2);
+		for (int i = 0; i < n; i++)
+			rounded += load[i] = round(load[i] * n_pairs / sum);
+		for (int i = 0; i < n && rounded < n_pairs; i++)
+			if (load[i] == 0)
+				rounded += load[i] = 1;
+		for (int rank = 0; rank < n / n_local; rank++) {
+			double rows = 0, n_active = 0;
+			for (int i = rank * n_local; i < (rank + 1) * n_local; i++) {
+				rows += load[i];
+				n_active += load[i] > 0;
+			}
+			active = rows > busiest ? n_active : active;
+			busiest = fmax(busiest, rows);
+		}
+		out.active_frac += active / n_local / TRIALS;
+		out.busiest_frac += busiest / (n_pairs / s->ep) / TRIALS;
+	}
+	return out;
+}
+
+START_TEST(test_moe_power_law)
+{
+	const struct line g = find("op_gpus", "serving-h100", "bf16");
+	const struct calibration c = gemm_machine(g.number, DTYPE_BF16);
+	/* experts that take what their weights take to read, and others that take what their rows take to multiply */
+	const struct moe_calibration reads = {.peak_flop_per_s = number(1e18),
+	                                 .mem_byte_per_s = number(3e12),
+	                                 .feed_byte_per_s = number(1e15),
+	                                 .norm = number(8)},
+	                             multiplies = {.peak_flop_per_s = number(1e13),
+	                                 .mem_byte_per_s = number(1e18),
+	                                 .feed_byte_per_s = number(1e18),
+	                                 .norm = number(8)};
+	static const struct {
+		double n_tokens, top_k, n_experts, ep, power;
+	} cases[] = {{8, 8, 256, 1, 1.01}, {16, 8, 256, 1, 1.2}, {32, 8, 256, 1, 1.01}, {128, 8, 256, 1, 1.2},
+	    {8192, 8, 256, 4, 1.01}, {8192, 8, 256, 8, 1.2}, {16384, 8, 256, 16, 1.01}, {16384, 4, 128, 8, 1.2},
+	    {8192, 8, 128, 64, 1.01}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct moe_shape s = {.n_tokens = cases[i].n_tokens,
+		    .hidden = 4096,
+		    .expert_width = 2048,
+		    .top_k = cases[i].top_k,
+		    .n_experts = cases[i].n_experts,
+		    .tp = 1,
+		    .ep = cases[i].ep,
+		    .a_byte = 2,
+		    .w_byte = 2,
+		    .gated = true,
+		    .power = cases[i].power};
+		const struct drawn drawn = draw_loads(&s);
+		const double skewed_s = moe_time(NULL, &s, &multiplies, &c), read_s = moe_time(NULL, &s, &reads, &c);
+		const double n_active = read_s * 3e12 / (3 * 2048 * 4096 * 2) / (s.n_experts / s.ep);
+		s.power = 0;
+		const double busiest = skewed_s / moe_time(NULL, &s, &multiplies, &c);
+		if (s.ep == 1)
+			ck_assert_double_eq_tol(n_active, drawn.active_frac, 0.1 * drawn.active_frac);
+		else
+			ck_assert_double_eq_tol(busiest, drawn.busiest_frac, 0.12 * drawn.busiest_frac);
+	}
+}
+END_TEST
+
 /* --- the rest -------------------------------------------------------------------------------------------- */
 
 START_TEST(test_elementwise)
@@ -549,6 +641,7 @@ kernels_suite(void)
 	tcase_add_test(t, test_latent);
 	tcase_add_test(t, test_moe);
 	tcase_add_test(t, test_moe_rules);
+	tcase_add_test(t, test_moe_power_law);
 	tcase_add_test(t, test_elementwise);
 	tcase_add_test(t, test_memory);
 	tcase_add_test(t, test_collective);

@@ -42,6 +42,28 @@ START_TEST(products_with_cold_weights)
 }
 END_TEST
 
+/* Kernels that cut products otherwise take their own time for large ones, at a peak that fits the tiles of 16 bits. */
+START_TEST(products_of_other_kernels)
+{
+	struct gemm_shape g = gemm_shape_of(8192, 8192, 8192, DTYPE_FP8);
+
+	g.quantise = false;
+	x.engine = engine_base();
+	x.architecture = hopper();
+	scene_set(&x, gpu_h100, &llama31_8b, bf16(), alone);
+	struct gemm_calibration *own = &x.fitted.gemm[DTYPE_FP8];
+	*own = x.fitted.gemm[DTYPE_BF16];
+	own->peak_flop_per_s = num(1.9e15);
+	own->norm = num(1.5);
+	own->reduction_s = num(80e-6);
+	const double own_s = gemm_time(NULL, &g, &x.fitted, DTYPE_FP8);
+	serve_kernels(&x.kernels, &x.setup, NULL, &x.fitted, NULL);
+	ck_assert_double_lt(x.kernels.gemm[DTYPE_FP8].peak_flop_per_s.value, 0.95 * 1.9e15);
+	ck_assert_double_eq(x.kernels.gemm[DTYPE_FP8].norm.value, x.fitted.gemm[DTYPE_BF16].norm.value);
+	NEAR(gemm_time(NULL, &g, &x.kernels, DTYPE_FP8), own_s, 1e-3, "product");
+}
+END_TEST
+
 START_TEST(attention_of_a_layer)
 {
 	static const struct {
@@ -648,6 +670,7 @@ serve_step_suite(void)
 	TCase *c = tcase_create("serve_step");
 
 	tcase_add_test(c, products_with_cold_weights);
+	tcase_add_test(c, products_of_other_kernels);
 	tcase_add_test(c, attention_of_a_layer);
 	tcase_add_test(c, reductions);
 	tcase_add_test(c, reductions_wait);

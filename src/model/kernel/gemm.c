@@ -511,6 +511,12 @@ gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibra
 		SET(sh, product_s, tiles_s);
 	CALL(sh, limited_s, limited_time(sh, shape, product_s));
 	CALL(sh, cast_s, cast_time(sh, shape, p));
-	LET(sh, gemm_s, limited_s + cast_s);
+	double gemm_s;
+	if (shape->launched && p->host_s.value > 0) {
+		/* the GPU waits for the host where its kernels are shorter than their launches */
+		TAKE(sh, host_s, p->host_s);
+		SET(sh, gemm_s, fmax(host_s, limited_s + cast_s));
+	} else
+		SET(sh, gemm_s, limited_s + cast_s);
 	return gemm_s;
 }

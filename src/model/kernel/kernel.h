@@ -21,6 +21,7 @@ struct gemm_shape {
 	double rate_frac;             /* factor on the arithmetic, where a kernel reaches less than the fitted one */
 	double limit_flop_per_s;      /* most arithmetic that the power allows */
 	double power_frac;            /* share of its speed that a card runs at below its usual power limit */
+	bool launched;                /* measured one launch at a time, where the calibration says that it was */
 };
 
 /* The shape of a product of dtype t in a model. */
@@ -124,6 +125,7 @@ struct moe_shape {
 	double weight_byte_per_clock; /* most that one SM unpacks per clock of weights in another type */
 	double hit_frac;              /* share of the weights that L2 holds */
 	bool repeated;                /* a benchmark, which finds what fits of the weights in L2 */
+	double power; /* loads of experts follow a power law of this exponent; this is the busiest rank */
 };
 
 /* True when the calibration has parameters for experts in this type. */

@@ -115,6 +115,36 @@ scale_bases(struct calibration *c, const struct serve_setup *s)
 	}
 }
 
+/* Whether kernels of a type cut products as 16-bit ones do, so that its peak is to be had with their tiles. */
+static bool
+has_wide_tiles(const struct calibration *c, enum dtype t)
+{
+	const struct gemm_calibration *own = &c->gemm[t], *wide = &c->gemm[DTYPE_BF16];
+
+	return !(own->norm.value > 0) ||
+	    (own->norm.value == wide->norm.value && own->reduction_s.value == wide->reduction_s.value);
+}
+
+/* The peak at which the tiles of 16-bit products take as long for a large product as the type's own kernels do. */
+static struct datum
+as_wide(const struct calibration *c, enum dtype t)
+{
+	enum { STEPS = 3 };
+	const double size = 8192;
+	struct gemm_shape shape = gemm_shape_of(size, size, size, t);
+	struct calibration wide = *c;
+	struct datum peak = c->gemm[t].peak_flop_per_s;
+
+	shape.quantise = false;
+	wide.gemm[t] = c->gemm[DTYPE_BF16];
+	const double own_s = gemm_time(NULL, &shape, c, t);
+	for (int i = 0; i < STEPS; i++) {
+		wide.gemm[t].peak_flop_per_s = peak;
+		peak.value *= gemm_time(NULL, &shape, &wide, t) / own_s;
+	}
+	return peak;
+}
+
 /* The peak that products of a type reach: fitted, or the architecture's share of the datasheet's. */
 static struct datum
 reached_peak(const struct calibration *c, const struct serve_setup *s, const struct gpu *gpu, enum dtype t)
@@ -142,7 +172,7 @@ reached_peak(const struct calibration *c, const struct serve_setup *s, const str
 		return peak;
 	}
 	if (fitted.value > 0)
-		return fitted;
+		return has_wide_tiles(c, t) ? fitted : as_wide(c, t);
 	/* not measured: as near to its peak as 16-bit products come to theirs */
 	if (datum_given(peak) && c->ref_peak_flop_per_s.value > 0)
 		peak.value *= wide.value / c->ref_peak_flop_per_s.value;

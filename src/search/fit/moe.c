@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Mixtures of experts, per engine (libraries that engines share: per GPU) and type: routing, permutation and two
- * grouped products, fitted to balanced routing. What skewed routing costs on top depends on how it is skewed, which a
- * measurement's name only hints at: those rows are not fitted, their error with the balanced fit is a regime of the
- * residual.
+ * grouped products.  Fitted to balanced routing, and to skewed routing too where few rows are balanced.
  *
  * Errors have heavy tails, since engines choose among kernels by the case; the fit is of the median.
  */
@@ -35,6 +33,12 @@ is_balanced(const struct measurement *m)
 	return !m->routing || strcmp(m->routing, "balanced") == 0 || fit_is_uniform(m);
 }
 
+static bool
+is_skewed(const struct measurement *m)
+{
+	return fit_moe_shape(m).power > 0;
+}
+
 /* What a fit is of: weights of a type, with activations of 16 bits or not. */
 struct kind {
 	enum dtype type;
@@ -50,7 +54,7 @@ is_of(const struct measurement *m, const struct kind *k)
 }
 
 static struct table
-gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, const struct kind *kind, bool balanced)
+gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, const struct kind *kind, bool skewed)
 {
 	const enum peak peak = kind->packed ? PEAK_BF16 : dtype_peak(kind->type);
 	struct table t = {.bench = b, .peak_flop_per_s = datum_or(b->gpu->peak_flop_per_s[peak], NAN)};
@@ -66,7 +70,8 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, c
 	for (int i = 0; i < n_rows; i++) {
 		const struct measurement *m = rows[i];
 
-		if (!is_of(m, kind) || is_balanced(m) != balanced || (!b->backend && fit_is_engine(m->backend)))
+		if (!is_of(m, kind) || !(is_balanced(m) || (skewed && is_skewed(m))) ||
+		    (!b->backend && fit_is_engine(m->backend)))
 			continue;
 		t.shape[t.n] = fit_moe_shape(m);
 		t.measured_s[t.n] = m->time_s;
@@ -89,21 +94,6 @@ predict(const void *context, const double *x, int row)
 
 	fit_figures(&family_moe, &t->units, x, N_PARAMS, &p);
 	return moe_time(NULL, &t->shape[row], &p, t->bench->reference);
-}
-
-/* The balanced fit on rows that are routed otherwise. */
-static void
-add_skewed(const struct fit_bench *b, const struct table *t, const double *values, struct fitted_class *c)
-{
-	double *predicted_s = ARENA_ARRAY(b->arena, double, t->n + 1);
-	struct fitted_residual *r = &c->residual;
-
-	if (t->n == 0 || r->n_regimes == FITTED_REGIMES_MAX)
-		return;
-	for (int i = 0; i < t->n; i++)
-		predicted_s[i] = predict(t, values, i);
-	r->regimes[r->n_regimes].name = "skewed";
-	r->regimes[r->n_regimes++].errors = fitted_errors_of(b->arena, t->n, predicted_s, t->measured_s, NULL);
 }
 
 /* The residual's name: the type of the rows. */
@@ -142,13 +132,15 @@ fit_kind(const struct fit_bench *b, const struct measurement **rows, int n_rows,
 	    {0.6, 0.80, 12e-6, 90, 0.5e-6, 600, 3.5, 1.0, 5, 6, 0.9, 0.3},
 	    {0.5, 0.90, 30e-6, 60, 0.1e-6, 20, 3.0, 50, 0.6, 3, 0.5, 0.7},
 	};
-	const struct table t = gather(b, rows, n_rows, kind, true), skewed = gather(b, rows, n_rows, kind, false);
-	struct fit_problem p = {.n_rows = t.n, .predict = predict, .context = &t, .measured_s = t.measured_s};
+	struct table t = gather(b, rows, n_rows, kind, false);
 	const int n_needed = wide ? PACKED_NEEDED : ROWS_NEEDED;
 	enum quantity units[FIT_PARAMS_MAX];
 
+	if (t.n < ROWS_NEEDED)
+		t = gather(b, rows, n_rows, kind, true);
 	if (t.n < n_needed || isnan(t.peak_flop_per_s))
 		return false;
+	struct fit_problem p = {.n_rows = t.n, .predict = predict, .context = &t, .measured_s = t.measured_s};
 	fit_family(&family_moe, &p, units);
 	if (wide)
 		start_from(&p, wide, t.n);
@@ -161,7 +153,6 @@ fit_kind(const struct fit_bench *b, const struct measurement **rows, int n_rows,
 		return false;
 	for (int i = 0; i < N_PARAMS; i++)
 		values[i] = c->params[i].value;
-	add_skewed(b, &skewed, values, c);
 	fitted_in_rates(c, b->reference->ref_mem_byte_per_s.value);
 	return true;
 }

@@ -161,6 +161,7 @@ gemm_of(const struct measurement *m)
 	}
 	shape.quantise = shape.quantise && !m->static_scale;
 	shape.n_copies = fit_is_engine(m->backend) ? ENGINE_COPIES : 0;
+	shape.launched = true;
 	return shape;
 }
 
@@ -242,6 +243,19 @@ fit_moe_type(const struct measurement *m, bool *packed)
 	return DTYPE_NONE;
 }
 
+/* The exponent of power_law_1.2; 0: loads are even, or of another distribution. */
+static double
+power_of(const struct measurement *m)
+{
+	static const char law[] = "power_law_";
+	double power;
+
+	return m->routing && strncmp(m->routing, law, sizeof law - 1) == 0 &&
+	        sscanf(m->routing + sizeof law - 1, "%lf", &power) == 1
+	    ? power
+	    : 0;
+}
+
 struct moe_shape
 fit_moe_shape(const struct measurement *m)
 {
@@ -258,7 +272,8 @@ fit_moe_shape(const struct measurement *m)
 	    .w_byte = m->weight_dtype == DTYPE_NONE ? a_byte : dtype_byte(m->weight_dtype),
 	    .gated = true,
 	    .repeated = fit_is_engine(m->backend),
-	    .expected = fit_is_uniform(m)};
+	    .expected = fit_is_uniform(m),
+	    .power = power_of(m)};
 }
 
 static double
@@ -348,7 +363,8 @@ predict_is_fitted(const struct measurement *m, const struct calibration *c)
 const char *
 predict_warning(const struct measurement *m, const struct calibration *c)
 {
-	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0 && !fit_is_uniform(m))
+	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0 && !fit_is_uniform(m) &&
+	    !(power_of(m) > 0))
 		return "predicted with balanced experts";
 	if (m->kind != MEASUREMENT_ATTENTION)
 		return NULL;
@@ -402,7 +418,8 @@ predict_regime(const struct measurement *m, double time_s)
 {
 	if (m->kind == MEASUREMENT_GEMM)
 		return m->m <= 64 ? "decode" : m->m < 1024 ? "mid" : "prefill";
-	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0 && !fit_is_uniform(m))
+	if (m->kind == MEASUREMENT_MOE && m->routing && strcmp(m->routing, "balanced") != 0 && !fit_is_uniform(m) &&
+	    !(power_of(m) > 0))
 		return "skewed";
 	if (m->kind == MEASUREMENT_ATTENTION)
 		return time_s < 20e-6 ? "below_20us"
