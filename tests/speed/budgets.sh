@@ -43,7 +43,7 @@ done <<LINES
 5.1|memory llama3-70b --gpu h100 --layout tp=8,dp=2 --json
 2200|capacity llama3-70b --gpu h100,h200,b200-sxm --rate 50 --isl 1000 --osl 200 --slo ttft.p99:500ms,tpot:40ms
 12|capacity llama3-70b --gpu a100,h100 --users 200 --tokens 4Ki
-35|roofline llama3-70b --gpu h100 --phase decode --batch 8 --seq 4096
+36|roofline llama3-70b --gpu h100 --phase decode --batch 8 --seq 4096
 38|serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 2
 46|train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 1 --recompute full
 LINES
