@@ -173,6 +173,22 @@ make_prompts(const struct context_calibration *p)
 	}
 }
 
+START_TEST(test_routing)
+{
+	static const struct {
+		const char *routing;
+		double power;
+	} cases[] = {{NULL, 0}, {"balanced", 0}, {"uniform", 0}, {"power_law_1.2", 1.2}, {"power_law_1", 1},
+	    {"power_law_", 0}, {"power_law_-1", 0}, {"power_law_nan", 0}, {"power_law_1e9", 0}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct measurement *m = row(MEASUREMENT_MOE, "vllm", NULL);
+		m->routing = cases[i].routing;
+		ck_assert_double_eq(fit_moe_shape(m).power, cases[i].power);
+	}
+}
+END_TEST
+
 START_TEST(test_context)
 {
 	const double tile = _i ? 64 : 128;
@@ -515,6 +531,7 @@ fit_kernels_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, set_up, tear_down);
 	tcase_add_loop_test(t, test_context, 0, 2);
+	tcase_add_test(t, test_routing);
 	tcase_add_test(t, test_generation);
 	tcase_add_test(t, test_too_few);
 	tcase_add_test(t, test_moe);

@@ -248,12 +248,13 @@ static double
 power_of(const struct measurement *m)
 {
 	static const char law[] = "power_law_";
+	static const double steepest = 10; /* all rows but a few go to one expert */
 	double power;
 
-	return m->routing && strncmp(m->routing, law, sizeof law - 1) == 0 &&
-	        sscanf(m->routing + sizeof law - 1, "%lf", &power) == 1
-	    ? power
-	    : 0;
+	if (!m->routing || strncmp(m->routing, law, sizeof law - 1) != 0 ||
+	    sscanf(m->routing + sizeof law - 1, "%lf", &power) != 1)
+		return 0;
+	return power > 0 && power <= steepest ? power : 0;
 }
 
 struct moe_shape
