@@ -474,6 +474,20 @@ rows_time(struct sheet *sh, const struct gemm_shape *g, const struct calibration
 	return rows_s;
 }
 
+/* What the host takes to launch a product one by one.  Scales of blocks lie four rows by four (CUTLASS), so that others
+ * are padded, and engines have another kernel for a few rows. */
+static double
+launches_time(struct sheet *sh, const struct gemm_shape *g, const struct gemm_calibration *p)
+{
+	enum { ALIGNED = 4, FEW = 32 };
+
+	TAKE(sh, host_s, p->host_s);
+	TAKE(sh, pad_s, fmod(g->m, ALIGNED) != 0 && p->host_pad_s.value > 0 ? p->host_pad_s.value : 0);
+	TAKE(sh, few_frac, g->m < FEW ? kernel_factor(p->host_few_frac.value) : 1);
+	LET(sh, launches_s, few_frac * (host_s + pad_s));
+	return launches_s;
+}
+
 double
 gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibration *c, enum dtype t)
 {
@@ -514,8 +528,8 @@ gemm_time(struct sheet *sh, const struct gemm_shape *shape, const struct calibra
 	double gemm_s;
 	if (shape->launched && p->host_s.value > 0) {
 		/* the GPU waits for the host where its kernels are shorter than their launches */
-		TAKE(sh, host_s, p->host_s);
-		SET(sh, gemm_s, fmax(host_s, limited_s + cast_s));
+		CALL(sh, launches_s, launches_time(sh, shape, p));
+		SET(sh, gemm_s, fmax(launches_s, limited_s + cast_s));
 	} else
 		SET(sh, gemm_s, limited_s + cast_s);
 	return gemm_s;

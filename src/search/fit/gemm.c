@@ -16,10 +16,10 @@
 
 static const double hosted_s = 40e-6; /* no kernels take that long to start in a replayed graph */
 
-enum { NARROW = 512, SMALL = 256, ROWS_NEEDED = 48, KNOWN_ROWS_NEEDED = 8, N_PARAMS = 14, ENGINE_COPIES = 5 };
+enum { NARROW = 512, SMALL = 256, ROWS_NEEDED = 48, KNOWN_ROWS_NEEDED = 8, N_PARAMS = 16, ENGINE_COPIES = 5 };
 
 /* GEMM rows of calibration.def */
-enum { ETA_C, ETA_M, BASE, FEED, TILE, STEP, DERATE = 7, L2, SUM, QUANTISE = 11, ETA_Q, HOST };
+enum { ETA_C, ETA_M, BASE, FEED, TILE, STEP, DERATE = 7, L2, SUM, QUANTISE = 11, ETA_Q, HOST, HOST_PAD, HOST_FEW };
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
@@ -202,16 +202,17 @@ problem_of(const struct table *t, enum quantity *units)
 	    .group = t->group};
 
 	fit_family(&family_gemm, &p, units);
-	p.params[QUANTISE].fixed = p.params[ETA_Q].fixed = p.params[HOST].fixed = true;
+	for (int i = QUANTISE; i < N_PARAMS; i++)
+		p.params[i].fixed = true;
 	return p;
 }
 
 /* Ampere, Hopper, Blackwell and Ada as they came out once: where a search may begin. */
 static const double starts[][N_PARAMS] = {
-    {0.85, 0.76, 2.0e-6, 60, 3.0e-6, 200, 0.45, 0.04, 4, 2.2e-6, 3, 4e-6, 0.4, 0},
-    {0.83, 0.86, 2.1e-6, 240, 1.1e-6, 145, 0.03, 0.11, 4, 2.2e-6, 3, 4e-6, 0.4, 0},
-    {0.79, 0.79, 2.2e-6, 110, 0.4e-6, 140, 0.06, 0.11, 3, 2.2e-6, 3, 4e-6, 0.4, 0},
-    {0.60, 0.81, 1.3e-6, 35, 0.9e-6, 520, 0.20, 0.11, 4, 2.2e-6, 3, 4e-6, 0.4, 0},
+    {0.85, 0.76, 2.0e-6, 60, 3.0e-6, 200, 0.45, 0.04, 4, 2.2e-6, 3, 4e-6, 0.4, 0, 0, 1},
+    {0.83, 0.86, 2.1e-6, 240, 1.1e-6, 145, 0.03, 0.11, 4, 2.2e-6, 3, 4e-6, 0.4, 0, 0, 1},
+    {0.79, 0.79, 2.2e-6, 110, 0.4e-6, 140, 0.06, 0.11, 3, 2.2e-6, 3, 4e-6, 0.4, 0, 0, 1},
+    {0.60, 0.81, 1.3e-6, 35, 0.9e-6, 520, 0.20, 0.11, 4, 2.2e-6, 3, 4e-6, 0.4, 0, 0, 1},
 };
 
 /* More parameters where they lower the error on rows that were not fitted by 3 % of it. */
@@ -350,6 +351,8 @@ is_free(const struct table *t, enum freedom own, int param)
 	case ETA_Q:
 		return own != HOSTED && is_quantised(t);
 	case HOST:
+	case HOST_PAD:
+	case HOST_FEW:
 		return own == HOSTED;
 	default:
 		return own == OWN_KERNELS || (own >= OWN_TILES && t->alone);
