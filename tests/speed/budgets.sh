@@ -45,7 +45,7 @@ done <<LINES
 12|capacity llama3-70b --gpu a100,h100 --users 200 --tokens 4Ki
 36|roofline llama3-70b --gpu h100 --phase decode --batch 8 --seq 4096
 38|serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 2
-46|train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 1 --recompute full
+47|train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 1 --recompute full
 LINES
 
 # lines N COMMAND INPUTS: N like lines, each with another length
