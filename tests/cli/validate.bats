@@ -336,3 +336,19 @@ agrees() {
 		refused
 	done
 }
+
+@test "an engine's launches by the host are in its own rows alone" {
+	cat >"$tmp/rows.csv" <<-'END'
+		gpu_id,backend,version,dtype,m,n,k,time_us
+		l40s,vllm,0.24.0,fp8-block,16,2048,2048,330
+		l40s,sglang,0.5.14,fp8-block,16,2048,2048,20
+		l40s,cublaslt,13.1,fp8-block,16,2048,2048,20
+	END
+	ask validate "$tmp/rows.csv" --predictions "$tmp/p.csv" --worst 0
+	answered
+	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		{ t = $at["predicted"]; n += $at["backend"] == "vllm" ? t > 250e-6 && t < 400e-6 : t > 5e-6 && t < 60e-6 }
+		END { exit n != 3 }' "$tmp/p.csv" || complain "$(cat "$tmp/p.csv")"
+	ask roofline gemm --m 16 --n 2048 --k 2048 --gpu l40s --dtype fp8-block --get kernel_s
+	awk -v t="$out" 'BEGIN { exit !(t < 60e-6) }' || complain "the host's time in a kernel"
+}

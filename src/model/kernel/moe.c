@@ -87,6 +87,14 @@ grouped_gemm_time(struct sheet *sh, const struct moe_shape *shape, const struct 
 	return grouped_s;
 }
 
+/* The largest of n normal variables, in standard deviations (Blom, Statistical Estimates and Transformed
+ * Beta-Variables, 1958). */
+static double
+largest_of(double n)
+{
+	return num_normal_quantile((n - 0.375) / (n + 0.25));
+}
+
 /* --- loads of experts that follow a power law ------------------------------------------------------------------- */
 
 /*
@@ -148,7 +156,7 @@ power_active(const struct moe_shape *s)
 }
 
 /* Rows of the busiest rank over the mean of all: the largest of sums, whose distribution is as skew as that of a load
- * over the root of their number (Cornish and Fisher, 1938; Blom, 1958). */
+ * over the root of their number (Cornish and Fisher, 1938). */
 static double
 power_busiest(const struct moe_shape *s)
 {
@@ -159,7 +167,7 @@ power_busiest(const struct moe_shape *s)
 
 	if (!(s->ep > 1))
 		return 1;
-	const double z = num_normal_quantile((s->ep - 0.375) / (s->ep + 0.25));
+	const double z = largest_of(s->ep);
 	const double largest = 1 + (z + (z * z - 1) / 6 * skewness / sqrt(n)) * deviation / mean / sqrt(n);
 	return fmin(largest, fmin(s->ep, l.most / mean));
 }
@@ -211,8 +219,7 @@ expert_rows(struct sheet *sh, const struct moe_shape *s, double n_mean_pairs, do
 	return n_expert_rows;
 }
 
-/* Of the rank that has most of them, which the others wait for: the largest of normal variables (Blom, Statistical
- * Estimates and Transformed Beta-Variables, 1958). */
+/* Of the rank that has most of them, which the others wait for. */
 static double
 busiest_count(struct sheet *sh, const struct moe_shape *s, double n_active)
 {
@@ -225,7 +232,7 @@ busiest_count(struct sheet *sh, const struct moe_shape *s, double n_active)
 	GIVEN(sh, n_active);
 	TAKE(sh, n_experts, s->n_experts);
 	TAKE(sh, n_expert_ranks, s->ep);
-	TAKE(sh, n_deviations, num_normal_quantile((s->ep - 0.375) / (s->ep + 0.25)));
+	TAKE(sh, n_deviations, largest_of(s->ep));
 	LET(sh, n_local, n_experts / n_expert_ranks);
 	LET(sh, deviation, sqrt(n_active * fmax(0, 1 - n_active / n_local)));
 	SET(sh, n_busiest, fmin(n_local, n_active + n_deviations * deviation));

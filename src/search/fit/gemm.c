@@ -306,8 +306,10 @@ fit_wide(const struct fit_bench *b, const struct table *t, struct fitted *out, d
 	return true;
 }
 
-/* What a type may have of its own: its share of the peak; of memory, and its fixed time too; tiles; how its kernels cut
- * a product and how their waves end.  HOSTED: tiles, and the host's time of a launch, which hides that of quantizing.
+/*
+ * Which parameters a type does not inherit from the 16-bit fit.  Each includes those before it: the share of the peak;
+ * memory bandwidth; tiles; split-k, waves and the smooth maximum.  HOSTED adds launch times of the host to OWN_TILES,
+ * and leaves quantization alone, which they hide.
  */
 enum freedom { OWN_RATE, OWN_MEMORY, OWN_TILES, OWN_KERNELS, HOSTED };
 

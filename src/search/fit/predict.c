@@ -161,7 +161,6 @@ gemm_of(const struct measurement *m)
 	}
 	shape.quantise = shape.quantise && !m->static_scale;
 	shape.n_copies = fit_is_engine(m->backend) ? ENGINE_COPIES : 0;
-	shape.launched = true;
 	return shape;
 }
 
@@ -169,8 +168,10 @@ static double
 predict_gemm(const struct measurement *m, const struct calibration *c, const char **why)
 {
 	const enum dtype weights = predict_weight_only(m);
-	const struct gemm_shape shape = gemm_of(m);
+	struct gemm_shape shape = gemm_of(m);
 
+	/* how an engine was measured says nothing of another's rows */
+	shape.launched = c->backend && m->backend && strcmp(c->backend, m->backend) == 0;
 	if (!fit_is_usual(m)) {
 		*why = "best of several candidates, or a GPU after seconds of load";
 		return NAN;
