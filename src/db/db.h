@@ -165,6 +165,8 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(SHARD, "shard")                                                                                              \
 	X(COPIES, "copies")                                                                                            \
 	X(STAGE_LAYERS, "stage_layers")                                                                                \
+	X(ENDS, "ends")                                                                                                \
+	X(STAGES, "stages")                                                                                            \
 	X(SCHEDULE, "schedule")                                                                                        \
 	X(MICRO_BATCH, "micro_batch")                                                                                  \
 	X(LOCAL_BATCH, "local_batch")                                                                                  \

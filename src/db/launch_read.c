@@ -199,6 +199,64 @@ miss(struct reading *r, const char *what)
 	r->unmapped = arena_printf(r->arena, "%s%s%s", r->unmapped ? r->unmapped : "", r->unmapped ? ", " : "", what);
 }
 
+/* A text in which `x*3` is xxx and `(xy|)*2` is xy|xy|; NULL: longer than any list of stages. */
+static const char *
+unrolled(struct arena *a, const char *text, bool groups)
+{
+	enum { MOST = 1 << 14 };
+	char *out = arena_take(a, MOST + 1);
+	size_t n = 0;
+
+	while (*text) {
+		const bool opens = groups && *text == '(' && strchr(text, ')');
+		const char *piece = text + opens;
+		const size_t length = opens ? strcspn(piece, ")") : 1;
+		unsigned long times = 1;
+		text = piece + length + opens;
+		if (*text == '*' && (opens || !groups)) {
+			char *end;
+			times = strtoul(text + 1, &end, 10);
+			text = end > text + 1 ? end : text + 1;
+		}
+		for (; times > 0; times--) {
+			if (n + length > MOST)
+				return NULL;
+			memcpy(out + n, piece, length);
+			n += length;
+		}
+	}
+	out[n] = '\0';
+	return out;
+}
+
+/* The chunks of stages that are written down, and their layers where those between the first and the last differ. */
+static void
+put_stages(struct reading *r)
+{
+	const char *groups = r->facts[LAUNCH_STAGES] ? unrolled(r->arena, r->facts[LAUNCH_STAGES], true) : NULL,
+	           *text = groups ? unrolled(r->arena, groups, false) : NULL, *list = NULL;
+	int n_stages = 0, most = 0, inner = -1;
+	bool even = true;
+
+	for (const char *p = text; p; n_stages++) {
+		const size_t length = strcspn(p, "|");
+		int n = 0;
+		for (size_t i = 0; i < length; i++)
+			n += p[i] == 't';
+		const bool ends = n_stages == 0 || !p[length];
+		even = even && (ends || inner < 0 || inner == n);
+		inner = ends ? inner : n;
+		most = n > most ? n : most;
+		list = list ? arena_printf(r->arena, "%s,%d", list, n) : arena_printf(r->arena, "%d", n);
+		p = p[length] ? p + length + 1 : NULL;
+	}
+	if (n_stages == 0)
+		return;
+	put_number(r, "layout.vp", fmax(1, floor(n_stages / number(r, LAUNCH_PP, 1))));
+	if (!even || (inner >= 0 && inner < most))
+		put(r, "stage_layers", list);
+}
+
 /* A degree that is not said is 1. */
 static void
 put_degrees(struct reading *r)
@@ -214,6 +272,7 @@ put_degrees(struct reading *r)
 			put_number(r, degrees[i].path, number(r, degrees[i].fact, 1));
 	if (r->facts[LAUNCH_ETP])
 		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
+	put_stages(r);
 }
 
 static void

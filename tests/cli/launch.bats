@@ -41,6 +41,39 @@ unlisted() {
 	sh -n "$tmp/out"
 }
 
+@test "stages that do not come out even are written as Megatron takes them" {
+	# embedding and loss in the place of a layer each: 126 layers on 128 chunks
+	ask train llama3.1-405b --system gb200-nvl72 --gpus 256 --global-batch 256 --seq 8192 --stack megatron-core --no-memory \
+		--layout tp=4,pp=16,vp=8,zero=1,sp --emit megatron
+	case $out in
+	*' --num-virtual-stages-per-pipeline-rank 8 '*' --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split '*) ;;
+	*) complain "ends are not counted" ;;
+	esac
+	# 61 layers on 16 chunks: a string, which says how many chunks there are; nothing else may
+	job=(kimi-k2 --system gb200-nvl72 --gpus 256 --global-batch 2048 --seq 4096 --dtype mxfp8 --stack megatron-bridge)
+	for framework in megatron bridge; do
+		ask train "${job[@]}" --layout pp=4,vp=4,ep=64 --batch 1 --no-memory --emit "$framework"
+		case $out in *'virtual'*) complain "$framework: the string has the chunks" ;; *'Et*3|(t*4|)*14,t*2L'*) ;;
+			*) complain "$framework: no string of stages" ;; esac
+		sh -n "$tmp/out"
+		cp "$tmp/out" "$tmp/$framework.sh"
+		ask train "${job[@]::3}" --gpus 256 --from "$tmp/$framework.sh" --stack megatron-bridge --no-memory --get layout,step_s
+		back=$out
+		ask train "${job[@]}" --layout pp=4,vp=4,ep=64 --batch 1 --no-memory --dispatcher dedup --get layout,step_s
+		[ "$back" = "$out" ] || complain "$framework reads back as: $back"
+	done
+	# a list of the user's own
+	ask train llama3-8b --system dgx-h100 --gpus 8 --global-batch 64 --stack megatron-core --no-memory \
+		--layout pp=4 --stage-layers 9,7,9,7 --emit megatron
+	case $out in *"'Et*9|t*7|t*9|t*7L'"*) ;; *) complain "the list is not there" ;; esac
+	cp "$tmp/out" "$tmp/own.sh"
+	ask train llama3-8b --system dgx-h100 --gpus 8 --from "$tmp/own.sh" --no-memory --get n_stage_layers,step_s
+	back=$out
+	ask train llama3-8b --system dgx-h100 --gpus 8 --global-batch 64 --stack megatron-core --no-memory \
+		--layout pp=4 --stage-layers 9,7,9,7 --get n_stage_layers,step_s
+	[ "$back" = "$out" ] || complain "reads back as: $back"
+}
+
 @test "torchtitan gets a TOML file" {
 	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 2 --seq 8192 --recompute op \
 		--compile --emit torchtitan

@@ -63,6 +63,43 @@ set_layout(struct run *r, const struct memory_job *m, struct fact *f)
 	f[LAUNCH_COPIES] = fact_derived(r, fmax(1, l->dp * l->cp / n_shards), l->zero > 0 ? 1 : NAN);
 }
 
+/* Stages as Megatron-LM writes them (its pipeline_parallel_layer_layout.py): embedding, layers, extra prediction layers
+ * and loss of each chunk, those that repeat in brackets: Et*3|(t*4|)*14,t*2mL. */
+static const char *
+stages_text(struct run *r, const struct memory_job *m, int n_mtp)
+{
+	const int n_chunks = (int)(m->layout.pp * m->layout.vp);
+	const char *out = "E";
+
+	for (int v = 0, same; v < n_chunks; v += same) {
+		const int n = memory_chunk_layers(m, v);
+		const bool last = v + 1 == n_chunks;
+		const char *layers = n > 1 ? arena_printf(r->arena, "t*%d", n) : n == 1 ? "t" : "";
+		for (same = 1; v > 0 && v + same < n_chunks - 1 && memory_chunk_layers(m, v + same) == n;)
+			same++;
+		out = same > 1 ? arena_printf(r->arena, "%s(%s|)*%d,", out, layers, same)
+		               : arena_printf(r->arena, "%s%s%s", out, layers, last ? "" : "|");
+	}
+	for (int i = 0; i < n_mtp; i++)
+		out = arena_printf(r->arena, "%sm", out);
+	return arena_printf(r->arena, "%sL", out);
+}
+
+/* How stages share the layers where these do not come out even: embedding and loss in the place of a layer each, or
+ * written down. */
+static void
+set_stages(struct run *r, const struct memory_job *m, int n_mtp, struct fact *f)
+{
+	const double n_layers = m->model->n_layers.value, n_chunks = m->layout.pp * m->layout.vp;
+
+	if (m->n_stage_layers == 0 && fmod(n_layers, n_chunks) == 0)
+		return;
+	if (m->n_stage_layers == 0 && fmod(n_layers + 2, n_chunks) == 0)
+		f[LAUNCH_ENDS] = (struct fact){"counted", false, true};
+	else
+		f[LAUNCH_STAGES] = (struct fact){stages_text(r, m, n_mtp), false, true};
+}
+
 static void
 set_pipeline(struct run *r, const struct memory_job *m, const struct train_job *job, struct fact *f)
 {
@@ -72,6 +109,7 @@ set_pipeline(struct run *r, const struct memory_job *m, const struct train_job *
 	if (l->pp == 1)
 		return;
 	f[LAUNCH_SCHEDULE] = fact_word(name, !job->zero_bubble && !m->gpipe);
+	set_stages(r, m, (int)job->n_mtp, f);
 	f[LAUNCH_STAGE_LAYERS] = fact_derived(r, ceil(m->model->n_layers.value / (l->pp * l->vp)), NAN);
 }
 
@@ -143,7 +181,7 @@ say_rest(struct launch *l, const struct memory_job *m, const struct train_job *j
 		bool given;
 		const char *option;
 	} rest[] = {
-	    {m->n_stage_layers > 0, "--stage-layers"},
+	    {m->n_stage_layers > 0 && !launch_maps(l, LAUNCH_STAGES), "--stage-layers"},
 	    {job->balanced_stages, "--balanced-stages"},
 	    {job->packed_length > 0, "--packed"},
 	    {m->lora_rank.value > 0, "--lora-rank"},
@@ -172,6 +210,9 @@ launch_show(struct run *r, struct word framework, const struct memory_job *memor
 	if (!launch_is_of(&l, memory->stack->id))
 		run_warn(r, "the step is that of %s: add --stack for that of %s", memory->stack->name, l.by->name);
 	set_facts(r, memory, a, facts);
+	/* stages that are written down say how many chunks there are */
+	if (facts[LAUNCH_STAGES].text && launch_maps(&l, LAUNCH_STAGES))
+		facts[LAUNCH_VP].text = NULL;
 	launch_say(&l, facts);
 	say_rest(&l, memory, &a->job);
 	return launch_end(&l, launch_text(&l));
@@ -415,6 +456,9 @@ add_option(struct launch *l, const struct launcher_rule *rule, const char *text)
 		          rule->is_list ? list_text(r, value, "", " ", "") : shell_word(r, value));
 		break;
 	case LAUNCH_OVERRIDES:
+		/* characters with a meaning of their own in an override */
+		if (strpbrk(value, "|*()"))
+			value = arena_printf(r->arena, "\"%s\"", value);
 		l->words = arena_printf(r->arena, "%s %s=%s", words, rule->key,
 		    rule->is_list ? list_text(r, value, "'[", ",", "]'") : shell_word(r, value));
 		break;
@@ -451,6 +495,15 @@ say_fact(struct launch *l, enum launch_fact fact, const struct fact *f)
 		return;
 	run_warn(l->r, "%s has no option for %s=%s", l->by->name, name, f->text);
 	l->incomplete = true;
+}
+
+bool
+launch_maps(const struct launch *l, enum launch_fact fact)
+{
+	for (int i = 0; i < l->by->n_rules; i++)
+		if (l->by->rules[i].fact == fact)
+			return true;
+	return false;
 }
 
 void

@@ -79,6 +79,8 @@ struct launch {
 bool launch_begin(struct run *r, struct word name, enum launch_use use, struct launch *out);
 /* Say all facts by the rules; what none says is a warning. */
 void launch_say(struct launch *l, const struct fact facts[N_LAUNCH_FACTS]);
+/* Whether the launcher has a rule for a fact. */
+bool launch_maps(const struct launch *l, enum launch_fact fact);
 /* Something that no map has a rule for. */
 void launch_lacks(struct launch *l, const char *what);
 /* The command line or file. */

@@ -385,6 +385,8 @@ double optimizer_moment_byte(enum optimizer o, bool pure);
 
 /* --- the parts ------------------------------------------------------------------------------------------- */
 
+/* Layers of chunk `chunk` of a pipeline, of pp x vp in the order of the layers. */
+int memory_chunk_layers(const struct memory_job *job, int chunk);
 /* Layers of block `block` on a pipeline stage, all its chunks together. */
 double memory_stage_layers(const struct memory_job *job, int stage, int block);
 /* Micro-batches whose activations a stage holds, in layers of the whole stage. */

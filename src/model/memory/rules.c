@@ -70,14 +70,19 @@ layout_most_chunks(const struct workload *w)
 	return w->n_layers.value + 2 + datum_or(w->n_mtp, 0);
 }
 
-/* Year and month of the first release whose chunks may hold the embedding or the loss instead of a layer. */
-enum { UNEVEN_FROM = 202502 };
+/* Year and month of the first release whose chunks may hold the embedding or the loss instead of a layer, and of the
+ * first that takes a string with the layers of each chunk. */
+enum { UNEVEN_FROM = 202502, WRITTEN_FROM = 202507 };
+
+/* Layers that the head of a mixture weighs: its rows are many, and its layers work with few of their parameters. */
+enum { HEAD_LAYERS = 2 };
 
 bool
 layout_splits_evenly(const struct stack *s, const struct workload *w, double n_chunks)
 {
-	const bool uneven = datum_or(s->time.release, UNEVEN_FROM) >= UNEVEN_FROM;
-	const double layers = w->n_layers.value, most = uneven ? layout_most_chunks(w) : layers;
+	const double release = datum_or(s->time.release, UNEVEN_FROM), layers = w->n_layers.value;
+	const bool uneven = release >= UNEVEN_FROM, written = release >= WRITTEN_FROM && workload_has_experts(w);
+	const double most = uneven ? layout_most_chunks(w) + (written ? HEAD_LAYERS - 1 : 0) : layers;
 
 	for (double items = layers; items <= most; items++)
 		if (fmod(items, n_chunks) == 0)

@@ -58,6 +58,15 @@ overlap(int a_start, int a_end, int b_start, int b_end)
 	return end > start ? end - start : 0;
 }
 
+int
+memory_chunk_layers(const struct memory_job *job, int chunk)
+{
+	const struct split split = split_of(job);
+
+	return job->n_stage_layers ? job->stage_layers[chunk]
+	                           : even_start(&split, chunk + 1) - even_start(&split, chunk);
+}
+
 /* Chunk c of stage r is virtual stage c p + r (Narayanan et al., SC 2021, section 2.2). */
 static int
 layers_between(const struct memory_job *job, int stage, int start, int end)
