@@ -298,6 +298,36 @@ agrees() {
 	awk -F, 'NR > 2 && $0 ~ /,batch/ { n = split($0, q, "\""); split(q[n], rest, ","); if (rest[2] < last) exit 1; last = rest[2] }' "$tmp/out"
 }
 
+@test "tuned recipes have no time, and are judged like runs" {
+	cat >"$tmp/recipes.csv" <<'END'
+# recipes of a framework
+recipe,file,model,task,gpu,gpus,precision,variant,tp,pp,vp,cp,ep,etp,sp,micro_batch,global_batch,seq,recompute_granularity,recompute_modules,recompute_layers,fsdp,offload_layers,offload_modules,grad_fp32,exp_avg_dtype,dispatcher
+llama3_70b_h100,x.py,llama3_70b,pretrain,h100,64,fp8cs,,4,8,5,1,1,,True,1,256,,,,,,,,False,,
+qwen3_30b,x.py,qwen3_30b_a3b,pretrain,gb200,8,bf16,,1,1,1,1,8,,False,4,512,4096,,,,,,,False,,hybridep
+fsdp,x.py,llama3_70b,pretrain,gb200,64,bf16,,1,1,1,1,1,,False,1,256,,,,,True,,,False,,
+
+offloads,x.py,qwen3_30b_a3b,pretrain,gb200,16,bf16,,1,1,1,1,16,,False,4,512,4096,,,,,,expert_fc1,False,,hybridep
+END
+	ask validate "$tmp/recipes.csv"
+	refused
+	says "add --plan"
+	ask validate "$tmp/recipes.csv" --plan --get judged.0.n,judged.1.group,judged.2.group
+	[ "$(echo "$out" | tr '\n' ' ')" = "2 dense experts " ] || complain "other rows were judged"
+	# the same question and layout as by hand
+	ask validate "$tmp/recipes.csv" --plan --worst 9 --csv --table plans
+	for row in '3,llama3_70b_h100,"dp=2,tp=4,pp=8,vp=5,zero=1,sp,batch 1"' '4,qwen3_30b,"dp=8,ep=8,zero=1,batch 4"'; do
+		case $out in *"$row"*) ;; *) complain "no row $row" ;; esac
+	done
+	best=$(echo "$out" | sed -n 's/^3,llama3_70b_h100,"[^"]*",[a-z]*,"\([^"]*\),batch [0-9]*".*/\1/p')
+	ask plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 256 --seq 8192 --dtype fp8 --stack megatron-bridge \
+		--get layouts.0.layout
+	[ "$best" = "$out" ] || complain "$best is the best by validate"
+	# lines keep their numbers, a comment and an empty line among them
+	ask validate "$tmp/recipes.csv" --plan --csv --table skipped
+	case $out in *'sharded as the rules of its stack do not have it,1,5'*'offloaded, which no layout of the search has",1,7'*) ;;
+	*) complain "reasons of the others" ;; esac
+}
+
 @test "layouts of one setup are ranked as they were measured" {
 	{
 		echo gpu_id,case_id,kind,software,sw_version,model_key,model,weight_dtype,n_gpu,tp,sched,isl,osl,num_requests,out_tps_total,out_tps_per_gpu,confidence

@@ -67,7 +67,7 @@ START_TEST(ring_adds_up)
 	eager->seq_length = graphs->seq_length = 8192;
 	train_layer(NULL, eager, &s.w.blocks[0], &one);
 	train_layer(NULL, graphs, &g.w.blocks[0], &two);
-	NEAR(one.cp_s - two.cp_s, 3 * 3 * 23e-6);
+	NEAR(one.cp_s - two.cp_s, 3 * 3 * 30e-6);
 	/* rows of the attention kernel start once for each part of the keys */
 	const double parts_s = one.attention_forward_s;
 	eager->context = CONTEXT_HEADS;
@@ -189,8 +189,8 @@ START_TEST(parameters_travel_in_fp8)
 }
 END_TEST
 
-/* Sequence parallelism where nothing overlaps: all of its traffic, and one more gather for attention and for the MLP.
- */
+/* Sequence parallelism: where it overlaps, what starts chunks and a share of what moves; where nothing does, all of its
+ * traffic, and one more gather for attention and for the MLP. */
 START_TEST(inputs_are_gathered_again)
 {
 	struct scene s;
@@ -199,13 +199,21 @@ START_TEST(inputs_are_gathered_again)
 	job->layout.tp = 8;
 	job->layout.dp = 1;
 	job->layout.sp = true;
-	const double overlapped_s = terms_of(job).tp_s;
+	const struct train_machine *m = &job->machine;
+	const double size_byte = 4096 * 8192 * 2.0,
+	             gather_s = train_collective(NULL, m, COLLECTIVE_ALL_GATHER, 8, 8, size_byte),
+	             unit_s = gather_s + train_collective(NULL, m, COLLECTIVE_REDUCE_SCATTER, 8, 8, size_byte),
+	             start_s = train_collective(NULL, m, COLLECTIVE_ALL_GATHER, 8, 8, 0) +
+	    train_collective(NULL, m, COLLECTIVE_REDUCE_SCATTER, 8, 8, 0);
+	NEAR(terms_of(job).tp_s, 4 * (2 * start_s + 0.4 * (unit_s - start_s)));
 	s.stack.regathers = true;
-	NEAR(terms_of(job).tp_s, overlapped_s);
+	NEAR(terms_of(job).tp_s, 4 * (2 * start_s + 0.4 * (unit_s - start_s)));
 	s.stack.tp_overlap = false;
-	const double size_byte = 4096 * 8192 * 2.0;
-	NEAR(terms_of(job).tp_s,
-	    2 * overlapped_s + 2 * train_collective(NULL, &job->machine, COLLECTIVE_ALL_GATHER, 8, 8, size_byte));
+	NEAR(terms_of(job).tp_s, 4 * unit_s + 2 * gather_s);
+	/* of a message that is all start nothing can be hidden */
+	s.stack.tp_overlap = true;
+	job->seq_length = 1;
+	ck_assert_double_gt(terms_of(job).tp_s, 4 * start_s);
 }
 END_TEST
 
@@ -265,10 +273,11 @@ START_TEST(chunks_hide_gradients)
 	NEAR(six.gather_s + six.scatter_s, one.gather_s + one.scatter_s);
 	ck_assert_double_lt(six.dp_s, one.dp_s);
 	/* what is hidden still disturbs, less where a network brings it than from NVLink */
-	ck_assert_double_gt(six.dp_s, 0.45 * (six.gather_s + six.scatter_s));
+	ck_assert_double_gt(six.dp_s, 0.35 * (six.gather_s + six.scatter_s));
 	const double comm_s = 0.4 * (six.gather_s + six.scatter_s);
-	NEAR(train_hide(NULL, comm_s, 2 * comm_s, 0.1) / train_hide(NULL, comm_s, 2 * comm_s, 1), 0.45 / 0.55);
-	NEAR(train_hide(NULL, comm_s, 2 * comm_s, 0.9) / train_hide(NULL, comm_s, 2 * comm_s, 1), 0.9);
+	NEAR(train_hide(NULL, comm_s, 2 * comm_s, 0), 0.35 * comm_s);
+	NEAR(train_hide(NULL, comm_s, 2 * comm_s, 0.5), 0.45 * comm_s);
+	NEAR(train_hide(NULL, comm_s, 2 * comm_s, 1), 0.55 * comm_s);
 }
 END_TEST
 

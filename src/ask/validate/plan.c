@@ -182,16 +182,17 @@ layout_of(struct run *r, const struct seen *x)
 	return arena_printf(r->arena, "%s,batch %g", text, x->answer.job.n_sequences);
 }
 
-/* What runs must have in common to be answers to one question. */
+/* What runs must have in common to be answers to one question.  One without a time is its own: nobody says which of
+ * several is faster. */
 static const char *
-question_of(struct arena *a, const struct validate_row *row)
+question_of(struct arena *a, const struct validate_row *row, double measured_s)
 {
 	static const char *const columns[] = {"model", "task", "gpu_id", "num_gpus", "gbs", "seq", "precision"};
-	const char *out = "";
+	const char *out = measured_s > 0 ? "" : row_text(row, "case_id");
 
 	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
 		const char *said = row_text(row, columns[i]);
-		out = arena_printf(a, "%s|%s", out, said ? said : "");
+		out = arena_printf(a, "%s|%s", out ? out : "", said ? said : "");
 	}
 	return out;
 }
@@ -212,8 +213,8 @@ compare(struct plan_judge *j, struct arena *passing, const struct train_row *t, 
 	*out = (struct judged){.name = row_text(t->published.row, "case_id"),
 	    .layout = layout_of(r, &own),
 	    .best = layout_of(r, &best),
-	    .question = question_of(r->arena, t->published.row),
-	    .measured_s = t->measured_s,
+	    .question = question_of(r->arena, t->published.row, t->measured_s),
+	    .measured_s = fmax(0, t->measured_s),
 	    .line = row_line(t->published.row),
 	    .rank = rank_of(found, &own.job.layout),
 	    .share_frac = best.answer.step_s / own.answer.step_s,

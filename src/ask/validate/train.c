@@ -15,6 +15,7 @@ struct train_reader {
 	struct run run;
 	struct published_stacks stacks;
 	const struct stack *stack; /* of all rows; NULL: what each says */
+	bool layouts;              /* rows name layouts, no times */
 };
 
 static bool
@@ -235,7 +236,7 @@ train_row_predict(struct train_reader *x, const struct validate_row *row, struct
 	if (why)
 		return why;
 	out->measured_s = measured_step(row, out->bound.ask.model);
-	if (!(out->measured_s > 0))
+	if (!(out->measured_s > 0) && !x->layouts)
 		return "nothing was measured";
 	train_answer(&out->bound.ask, &out->bound.doubts, &out->answer);
 	return out->answer.refusal ? train_refusal_text(out->answer.refusal) : NULL;
@@ -296,7 +297,11 @@ judge(struct validation *v, const struct validate_row *row, const struct train_r
 {
 	struct train_bound open;
 
-	why = why ? why : t->bound.ask.n_gpus == 1 ? "one GPU has one layout" : bind_open(t, &open);
+	if (!why && t->bound.ask.n_gpus == 1)
+		why = "one GPU has one layout";
+	if (!why && published_fact(&t->published, "offload.some"))
+		why = "activations of some layers are offloaded, which no layout of the search has";
+	why = why ? why : bind_open(t, &open);
 	if (why)
 		validation_skip(v, row_line(row), why);
 	else
@@ -353,14 +358,27 @@ train_reader_context(struct train_reader *x, const char *model)
 }
 
 static bool
-read_train(struct validation *v, const struct validate_file *f)
+read_rows(struct validation *v, const struct validate_file *f, bool layouts)
 {
 	struct train_reader *x = train_reader_new(v->run);
 
-	v->baseline[0] = "6N";
+	x->layouts = layouts;
 	const bool ok = validation_rows(v, f, each, x);
 	train_reader_free(x);
 	return ok;
+}
+
+bool
+train_read_layouts(struct validation *v, const struct validate_file *f)
+{
+	return read_rows(v, f, true);
+}
+
+static bool
+read_train(struct validation *v, const struct validate_file *f)
+{
+	v->baseline[0] = "6N";
+	return read_rows(v, f, false);
 }
 
 const struct validate_kind validate_train = {"train", "training runs", recognises, read_train};

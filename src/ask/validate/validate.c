@@ -20,6 +20,7 @@ static const struct validate_kind *const kinds[] = {
     &validate_comm,
     &validate_memory,
     &validate_train,
+    &validate_recipes,
     &validate_scaling,
     &validate_serve,
     &validate_specdec,

@@ -103,7 +103,9 @@ void show_cross(struct run *r);
 bool validation_write(const struct validation *v, struct word file);
 
 extern const struct validate_kind validate_measurements, validate_comm, validate_memory, validate_train,
-    validate_scaling, validate_serve, validate_specdec;
+    validate_recipes, validate_scaling, validate_serve, validate_specdec;
+/* Rows of training runs that name layouts and may lack times, to be judged. */
+bool train_read_layouts(struct validation *v, const struct validate_file *f);
 
 /* Published training runs and peaks of memory: one reader. */
 
