@@ -165,6 +165,12 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(SHARD, "shard")                                                                                              \
 	X(COPIES, "copies")                                                                                            \
 	X(STAGE_LAYERS, "stage_layers")                                                                                \
+	X(OVERLAP_GRADIENTS, "overlap_gradients")                                                                      \
+	X(OVERLAP_PARAMETERS, "overlap_parameters")                                                                    \
+	X(OVERLAP_TENSOR, "overlap_tensor")                                                                            \
+	X(FIRST_LESS, "first_less")                                                                                    \
+	X(LAST_LESS, "last_less")                                                                                      \
+	X(UNEVEN, "uneven")                                                                                            \
 	X(ENDS, "ends")                                                                                                \
 	X(STAGES, "stages")                                                                                            \
 	X(SCHEDULE, "schedule")                                                                                        \

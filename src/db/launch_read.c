@@ -327,6 +327,28 @@ miss_auto(struct reading *r)
 		}
 }
 
+/* Whether something is off: it says so, or leaves out the option that switches it on. */
+static bool
+is_off(const struct reading *r, enum launch_fact fact)
+{
+	if (r->facts[fact])
+		return strcmp(r->facts[fact], "false") == 0;
+	for (int i = 0; i < r->by->n_rules; i++)
+		if (r->by->rules[i].fact == fact && r->by->rules[i].is_switch)
+			return true;
+	return false;
+}
+
+/* Stacks overlap communication where a launch does not leave that off. */
+static void
+put_overlap(struct reading *r)
+{
+	if (r->facts[LAUNCH_ZERO] && is_off(r, LAUNCH_OVERLAP_GRADIENTS))
+		put(r, "stack.time.overlaps_data", "false");
+	if (number(r, LAUNCH_TP, 1) > 1 && is_off(r, LAUNCH_OVERLAP_TENSOR))
+		put(r, "stack.time.overlaps_tensor", "false");
+}
+
 static void
 put_training(struct reading *r)
 {
@@ -340,6 +362,7 @@ put_training(struct reading *r)
 	const char *schedule = r->facts[LAUNCH_SCHEDULE];
 
 	miss_auto(r);
+	put_overlap(r);
 	put(r, "stack", arena_copy(r->arena, r->by->stacks, strcspn(r->by->stacks, " ")));
 	put_degrees(r);
 	put_sharding(r);

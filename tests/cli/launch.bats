@@ -25,7 +25,7 @@ unlisted() {
 	ask train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --stack megatron-core \
 		--layout tp=4,pp=4,vp=5,zero=1,sp --recompute full --emit megatron
 	answered
-	[ "$out" = 'torchrun ${TORCHRUN_ARGS} pretrain_gpt.py ${MODEL_ARGS} ${DATA_ARGS} --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 5 --sequence-parallel --use-distributed-optimizer --micro-batch-size 1 --global-batch-size 128 --seq-length 8192 --bf16 --accumulate-allreduce-grads-in-fp32 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1' ] ||
+	[ "$out" = 'torchrun ${TORCHRUN_ARGS} pretrain_gpt.py ${MODEL_ARGS} ${DATA_ARGS} --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 5 --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --tp-comm-overlap --micro-batch-size 1 --global-batch-size 128 --seq-length 8192 --bf16 --accumulate-allreduce-grads-in-fp32 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1' ] ||
 		complain "not what was expected"
 	sh -n "$tmp/out"
 }
@@ -62,6 +62,15 @@ unlisted() {
 		ask train "${job[@]}" --layout pp=4,vp=4,ep=64 --batch 1 --no-memory --dispatcher dedup --get layout,step_s
 		[ "$back" = "$out" ] || complain "$framework reads back as: $back"
 	done
+	# torchtitan takes a layer off each end unless it is told not to
+	ask train llama3-8b --system dgx-h100 --gpus 64 --global-batch 128 --stack torchtitan --no-memory --batch 1 \
+		--layout pp=4,vp=2 --emit torchtitan
+	case $out in *'_layers_per_stage = 4'*'_first_stage_less_layers = 0'*'_last_stage_less_layers = 0'*) ;;
+	*) complain "32 layers on 8 chunks" ;; esac
+	ask train llama3.1-405b --system dgx-h100 --gpus 512 --global-batch 128 --stack torchtitan --no-memory --batch 1 \
+		--layout tp=8,pp=16 --emit torchtitan
+	case $out in *'_layers_per_stage = 8'*'_first_stage_less_layers = 1'*'_last_stage_less_layers = 1'*) ;;
+	*) complain "126 layers on 16 stages" ;; esac
 	# a list of the user's own
 	ask train llama3-8b --system dgx-h100 --gpus 8 --global-batch 64 --stack megatron-core --no-memory \
 		--layout pp=4 --stage-layers 9,7,9,7 --emit megatron
@@ -99,7 +108,7 @@ enable = true' ] || complain "not what was expected"
 @test "DeepSpeed gets a JSON file" {
 	ask train llama3-8b --system dgx-h100 --gpus 8 --layout zero=3 --stack hf-deepspeed --batch 2 --global-batch 64 \
 		--offload optimizer --no-memory --emit deepspeed
-	[ "$(echo "$out" | tr -d ' \n')" = '{"zero_optimization":{"stage":3,"offload_optimizer":{"device":"cpu"}},"train_micro_batch_size_per_gpu":2,"gradient_accumulation_steps":4,"train_batch_size":64,"bf16":{"enabled":true}}' ] ||
+	[ "$(echo "$out" | tr -d ' \n')" = '{"zero_optimization":{"stage":3,"overlap_comm":true,"offload_optimizer":{"device":"cpu"}},"train_micro_batch_size_per_gpu":2,"gradient_accumulation_steps":4,"train_batch_size":64,"bf16":{"enabled":true}}' ] ||
 		complain "not what was expected"
 }
 
@@ -226,6 +235,30 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	ask train llama3-70b --system dgx-h100 --from tests/fixtures/launchers/train.sh --layout pp=2 --get step_s
 	answered
 	[ "$out" != "${read%$'\n'*}" ] || complain "an option does not come before the file"
+}
+
+@test "communication that a launch leaves beside nothing is not overlapped" {
+	job=(llama3-70b --system dgx-h100)
+	grep -v tp-comm-overlap tests/fixtures/launchers/train.sh >"$tmp/waits.sh"
+	ask train "${job[@]}" --from "$tmp/waits.sh" --get step_s
+	waits=$out
+	ask train "${job[@]}" --from tests/fixtures/launchers/train.sh --set stack.time.overlaps_data=false,stack.time.overlaps_tensor=false --get step_s
+	[ "$waits" = "$out" ] || complain "$waits without the options"
+	ask train "${job[@]}" --from tests/fixtures/launchers/train.sh --get step_s
+	awk -v a="$waits" -v b="$out" 'BEGIN { exit !(a > 1.05 * b) }' || complain "no slower: $waits"
+	overlaps=$out
+	# written and read back; Bridge says both ways
+	ask train "${job[@]}" --from "$tmp/waits.sh" --emit bridge
+	case $out in *' comm_overlap.tp_comm_overlap=false '*) ;; *) complain "not said" ;; esac
+	cp "$tmp/out" "$tmp/bridge.sh"
+	ask train "${job[@]}" --gpus 64 --from "$tmp/bridge.sh" --stack megatron-core --get step_s
+	[ "$out" = "$waits" ] || complain "reads back as $out"
+	# a plan of it says what overlap would save
+	ask plan train "${job[@]}" --from "$tmp/waits.sh" --top 9 --csv --table changes
+	now=$(echo "$out" | sed -n 's/^communication overlaps computation,\([0-9.]*\),.*/\1/p')
+	awk -v a="$now" -v b="$overlaps" 'BEGIN { exit !(a > 0.9999 * b && a < 1.0001 * b) }' || complain "the change takes $now, not $overlaps"
+	ask plan train "${job[@]}" --from tests/fixtures/launchers/train.sh --top 99 --csv --table changes
+	case $out in *overlaps*) complain "a change that is none" ;; esac
 }
 
 @test "an engine's command line is read backwards, spelled as engines take it" {

@@ -6,6 +6,7 @@
 #include "ask/memory/memory.h"
 #include "db/tree.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +92,18 @@ static void
 set_stages(struct run *r, const struct memory_job *m, int n_mtp, struct fact *f)
 {
 	const double n_layers = m->model->n_layers.value, n_chunks = m->layout.pp * m->layout.vp;
+	const int first = memory_chunk_layers(m, 0), last = memory_chunk_layers(m, (int)n_chunks - 1);
+	int most = first > last ? first : last, least = INT_MAX;
 
+	for (int v = 1; v < (int)n_chunks - 1; v++) {
+		const int n = memory_chunk_layers(m, v);
+		most = n > most ? n : most;
+		least = n < least ? n : least;
+	}
+	f[LAUNCH_STAGE_LAYERS] = fact_derived(r, most, NAN);
+	f[LAUNCH_FIRST_LESS] = fact_derived(r, most - first, NAN);
+	f[LAUNCH_LAST_LESS] = fact_derived(r, most - last, NAN);
+	f[LAUNCH_UNEVEN] = (struct fact){least < most ? "true" : "false", least >= most, true};
 	if (m->n_stage_layers == 0 && fmod(n_layers, n_chunks) == 0)
 		return;
 	if (m->n_stage_layers == 0 && fmod(n_layers + 2, n_chunks) == 0)
@@ -110,7 +122,6 @@ set_pipeline(struct run *r, const struct memory_job *m, const struct train_job *
 		return;
 	f[LAUNCH_SCHEDULE] = fact_word(name, !job->zero_bubble && !m->gpipe);
 	set_stages(r, m, (int)job->n_mtp, f);
-	f[LAUNCH_STAGE_LAYERS] = fact_derived(r, ceil(m->model->n_layers.value / (l->pp * l->vp)), NAN);
 }
 
 static void
@@ -157,10 +168,26 @@ set_precision(const struct memory_job *m, const struct train_job *job, struct fa
 		f[LAUNCH_COMPILE] = fact_word("true", false);
 }
 
+/* What the step assumes to go on beside computation. */
+static void
+set_overlap(const struct train_job *job, struct fact *f)
+{
+	const struct layout *l = &job->layout;
+	const bool data = job->stack->dp_overlap, tensor = job->stack->tp_overlap;
+
+	if (l->dp * l->cp > 1)
+		f[LAUNCH_OVERLAP_GRADIENTS] = (struct fact){data ? "true" : "false", !data, true};
+	if (l->dp * l->cp > 1 && l->zero > 0)
+		f[LAUNCH_OVERLAP_PARAMETERS] = (struct fact){data ? "true" : "false", !data, true};
+	if (l->tp > 1 && l->sp)
+		f[LAUNCH_OVERLAP_TENSOR] = (struct fact){tensor ? "true" : "false", !tensor, true};
+}
+
 static void
 set_facts(struct run *r, const struct memory_job *m, const struct train_answer *a, struct fact *f)
 {
 	set_layout(r, m, f);
+	set_overlap(&a->job, f);
 	set_pipeline(r, m, &a->job, f);
 	set_batch(r, m, a, f);
 	set_recompute(r, m, f);

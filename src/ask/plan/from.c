@@ -457,6 +457,29 @@ add_options(struct changes *c)
 	        .text = arena_printf(c->r->arena, "--global-batch %g", twice->space.n_global_sequences)});
 }
 
+/* Communication beside computation, as the framework can, where today's launch leaves it off. */
+static void
+add_overlap(struct changes *c)
+{
+	struct run quiet = *c->r;
+	const struct stack *today = c->today->space.memory.stack, *whole;
+	const char *said;
+
+	quiet.diag = diag_new(quiet.arena);
+	whole = database_stack(quiet.database, quiet.arena, quiet.diag, today->id, NULL, (struct source){0}, &said);
+	if (!whole ||
+	    (whole->time.dp_overlap == today->time.dp_overlap && whole->time.tp_overlap == today->time.tp_overlap))
+		return;
+	struct stack *s = ARENA_NEW(quiet.arena, struct stack);
+	struct plan_variant *v = ARENA_NEW(quiet.arena, struct plan_variant);
+	*s = *today;
+	s->time.dp_overlap = whole->time.dp_overlap;
+	s->time.tp_overlap = whole->time.tp_overlap;
+	*v = *c->today;
+	v->space.memory.stack = v->space.ask.stack = s;
+	add_change(c, (struct change){.what = OPTION, .variant = v, .text = "communication overlaps computation"});
+}
+
 /* --- two changes ------------------------------------------------------------------------------------------- */
 
 static bool
@@ -607,6 +630,7 @@ plan_show_changes(struct run *r, const struct plan_in *in, const struct plan_que
 	add_degrees(&c);
 	add_rest(&c);
 	add_options(&c);
+	add_overlap(&c);
 	qsort(c.list, c.n, sizeof *c.list, by_time);
 	const size_t n_pairs = find_pairs(&c, &pairs);
 	show_today(&c);
