@@ -157,6 +157,7 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(TP, "tp")                                                                                                    \
 	X(PP, "pp")                                                                                                    \
 	X(VP, "vp")                                                                                                    \
+	X(CHUNKS, "chunks")                                                                                            \
 	X(CP, "cp")                                                                                                    \
 	X(EP, "ep")                                                                                                    \
 	X(ETP, "etp")                                                                                                  \
@@ -187,6 +188,9 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(MODULES, "modules")                                                                                          \
 	X(CP_COMM, "cp_comm")                                                                                          \
 	X(DISPATCHER, "dispatcher")                                                                                    \
+	X(DISPATCHER_BACKEND, "dispatcher_backend")                                                                    \
+	X(FP8_PARAMS, "fp8_params")                                                                                    \
+	X(LOSS, "loss")                                                                                                \
 	X(OFFLOAD, "offload")                                                                                          \
 	X(COMPILE, "compile")                                                                                          \
 	X(ATTENTION_TP, "attention_tp")                                                                                \

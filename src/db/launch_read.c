@@ -218,7 +218,7 @@ unrolled(struct arena *a, const char *text, bool groups)
 			times = strtoul(text + 1, &end, 10);
 			text = end > text + 1 ? end : text + 1;
 		}
-		for (; times > 0; times--) {
+		for (; times > 0 && length > 0; times--) {
 			if (n + length > MOST)
 				return NULL;
 			memcpy(out + n, piece, length);
@@ -233,7 +233,8 @@ unrolled(struct arena *a, const char *text, bool groups)
 static void
 put_stages(struct reading *r)
 {
-	const char *groups = r->facts[LAUNCH_STAGES] ? unrolled(r->arena, r->facts[LAUNCH_STAGES], true) : NULL,
+	const char *said = r->facts[LAUNCH_STAGES],
+	           *groups = said && strchr(said, '|') ? unrolled(r->arena, said, true) : NULL,
 	           *text = groups ? unrolled(r->arena, groups, false) : NULL, *list = NULL;
 	int n_stages = 0, most = 0, inner = -1;
 	bool even = true;
@@ -272,6 +273,10 @@ put_degrees(struct reading *r)
 			put_number(r, degrees[i].path, number(r, degrees[i].fact, 1));
 	if (r->facts[LAUNCH_ETP])
 		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
+	if (r->facts[LAUNCH_CHUNKS])
+		put(r, "layout.vp", r->facts[LAUNCH_CHUNKS]);
+	else if (can_say(r->by, LAUNCH_CHUNKS, ""))
+		put(r, "layout.vp", "1");
 	put_stages(r);
 }
 
@@ -357,7 +362,8 @@ put_training(struct reading *r)
 		const char *path;
 	} rows[] = {{LAUNCH_GLOBAL_BATCH, "global_batch"}, {LAUNCH_SEQ, "seq"}, {LAUNCH_DTYPE, "dtype"},
 	    {LAUNCH_GRAD_DTYPE, "grad_dtype"}, {LAUNCH_CP_COMM, "cp_comm"}, {LAUNCH_DISPATCHER, "dispatcher"},
-	    {LAUNCH_OFFLOAD, "offload"}, {LAUNCH_COMPILE, "compile"}};
+	    {LAUNCH_FP8_PARAMS, "fp8_params"}, {LAUNCH_LOSS, "loss"}, {LAUNCH_OFFLOAD, "offload"},
+	    {LAUNCH_COMPILE, "compile"}};
 	static const enum launch_fact batches[] = {LAUNCH_MICRO_BATCH, LAUNCH_PIPELINE_BATCH, LAUNCH_LOCAL_BATCH};
 	const char *schedule = r->facts[LAUNCH_SCHEDULE];
 

@@ -104,8 +104,10 @@ set_stages(struct run *r, const struct memory_job *m, int n_mtp, struct fact *f)
 	f[LAUNCH_FIRST_LESS] = fact_derived(r, most - first, NAN);
 	f[LAUNCH_LAST_LESS] = fact_derived(r, most - last, NAN);
 	f[LAUNCH_UNEVEN] = (struct fact){least < most ? "true" : "false", least >= most, true};
-	if (m->n_stage_layers == 0 && fmod(n_layers, n_chunks) == 0)
+	if (m->n_stage_layers == 0 && fmod(n_layers, n_chunks) == 0) {
+		f[LAUNCH_ENDS] = (struct fact){"whole", true, true};
 		return;
+	}
 	if (m->n_stage_layers == 0 && fmod(n_layers + 2, n_chunks) == 0)
 		f[LAUNCH_ENDS] = (struct fact){"counted", false, true};
 	else
@@ -122,6 +124,9 @@ set_pipeline(struct run *r, const struct memory_job *m, const struct train_job *
 		return;
 	f[LAUNCH_SCHEDULE] = fact_word(name, !job->zero_bubble && !m->gpipe);
 	set_stages(r, m, (int)job->n_mtp, f);
+	/* stages that are written down say how many chunks there are */
+	if (!f[LAUNCH_STAGES].text)
+		f[LAUNCH_CHUNKS] = fact_derived(r, l->vp, 1);
 }
 
 static void
@@ -164,8 +169,25 @@ set_precision(const struct memory_job *m, const struct train_job *job, struct fa
 	f[LAUNCH_DTYPE] = fact_word(dtype_name(job->dtype), false);
 	if (byte > 0)
 		f[LAUNCH_GRAD_DTYPE] = fact_word(byte == 4 ? "fp32" : "bf16", true);
+	if (m->quantised_parameters)
+		f[LAUNCH_FP8_PARAMS] = (struct fact){"true", false, true};
+	if (m->loss)
+		f[LAUNCH_LOSS] = (struct fact){m->loss->name, true, true};
 	if (job->compiled)
 		f[LAUNCH_COMPILE] = fact_word("true", false);
+}
+
+/* DeepEP knows nodes of eight GPUs, HybridEP racks that NVLink joins. */
+static void
+set_dispatcher(const struct train_job *job, struct fact *f)
+{
+	const bool rack = job->machine.n_domain > 8;
+
+	if (job->layout.ep <= 1)
+		return;
+	f[LAUNCH_DISPATCHER] = fact_word(job->dedup ? "dedup" : "plain", !job->dedup);
+	if (job->dedup)
+		f[LAUNCH_DISPATCHER_BACKEND] = (struct fact){rack ? "hybridep" : "deepep", false, true};
 }
 
 /* What the step assumes to go on beside computation. */
@@ -194,8 +216,7 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 	set_precision(m, &a->job, f);
 	if (m->layout.cp > 1)
 		f[LAUNCH_CP_COMM] = fact_word(memory_context_word(m->context), m->context == CONTEXT_RING);
-	if (m->layout.ep > 1)
-		f[LAUNCH_DISPATCHER] = fact_word(a->job.dedup ? "dedup" : "plain", !a->job.dedup);
+	set_dispatcher(&a->job, f);
 	if (m->offload)
 		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 3, offload_text), false);
 }
@@ -215,7 +236,7 @@ say_rest(struct launch *l, const struct memory_job *m, const struct train_job *j
 	    {m->quant != QUANT_NONE, "--quant"},
 	    {m->optimizer != OPTIMIZER_ADAM, "--optimizer"},
 	    {m->optimizer_in_backward, "--optimizer-in-backward"},
-	    {m->quantised_parameters && !m->stack->time.gathers_fp8, "--fp8-params"},
+	    {m->quantised_parameters && !launch_maps(l, LAUNCH_FP8_PARAMS), "--fp8-params"},
 	    {m->scheme != m->stack->scheme, "--states"},
 	};
 
@@ -237,9 +258,6 @@ launch_show(struct run *r, struct word framework, const struct memory_job *memor
 	if (!launch_is_of(&l, memory->stack->id))
 		run_warn(r, "the step is that of %s: add --stack for that of %s", memory->stack->name, l.by->name);
 	set_facts(r, memory, a, facts);
-	/* stages that are written down say how many chunks there are */
-	if (facts[LAUNCH_STAGES].text && launch_maps(&l, LAUNCH_STAGES))
-		facts[LAUNCH_VP].text = NULL;
 	launch_say(&l, facts);
 	say_rest(&l, memory, &a->job);
 	return launch_end(&l, launch_text(&l));
@@ -502,6 +520,7 @@ static void
 say_fact(struct launch *l, enum launch_fact fact, const struct fact *f)
 {
 	const char *name = launch_fact_name(fact);
+	const bool over_recipe = l->by->form == LAUNCH_OVERRIDES;
 	bool mapped = false, said = false;
 
 	for (int i = 0; i < l->by->n_rules; i++) {
@@ -509,7 +528,8 @@ say_fact(struct launch *l, enum launch_fact fact, const struct fact *f)
 		if (rule->fact != fact)
 			continue;
 		mapped = true;
-		if (rule->is ? strcmp(rule->is, f->text) != 0 : f->plain)
+		/* what a framework does by itself a recipe may have changed */
+		if (rule->is ? strcmp(rule->is, f->text) != 0 : f->plain && !over_recipe)
 			continue;
 		said = true;
 		if (rule->key)
