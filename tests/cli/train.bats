@@ -62,6 +62,28 @@ row() {
 	refused
 }
 
+@test "sequences that a layout cannot divide are refused by train, memory and plan alike" {
+	job=(llama3-8b --system dgx-h100 --gpus 8 --global-batch 64)
+	for command in train memory; do
+		ask "$command" "${job[@]}" --seq 1001 --layout tp=8
+		refused
+		says "1001 tokens are not a multiple of 8"
+		says "nearest: 1000 tokens"
+		ask "$command" "${job[@]}" --seq 1002 --layout cp=2
+		refused
+		says "nearest: 1004 tokens"
+		ask "$command" "${job[@]}" --seq 1000 --layout tp=8 --stack torchtitan
+		refused
+		says "nearest: 1008 tokens"
+		ask "$command" "${job[@]}" --seq 1001 --layout tp=8 --no-sp
+		answered
+	done
+	ask plan train "${job[@]}" --seq 1001 --csv --table layouts --all
+	case $out in *tp=* | *cp=*) complain "a layout that cannot run" ;; esac
+	ask plan train "${job[@]}" --seq 1001 --csv --table refused
+	case $out in *'tp where sequences are parallel'*) ;; *) complain "no rule" ;; esac
+}
+
 @test "what the memory side refuses, train refuses too, with --no-memory as well" {
 	for no in "" --no-memory; do
 		for words in "--stage-layers garbage" "--loss nosuch" "--offload nosuch" "--lora-targets zzz" "--headroom 7" \

@@ -186,6 +186,52 @@ START_TEST(old_releases_count_layers_alone)
 }
 END_TEST
 
+/* A mixture of 61 layers is 64 with the embedding and a head that weighs two, from the release that takes strings. */
+START_TEST(mixtures_are_written_down)
+{
+	struct block blocks[2] = {
+	    {.count = number(1)}, {.count = number(60), .moe = {.given = true, .n_experts = number(8)}}};
+	const struct workload w = {.n_layers = number(61), .n_blocks = 2, .blocks = blocks};
+	const struct stack *old = framework("nemo"), *new = framework("megatron-bridge");
+
+	ck_assert(layout_splits_evenly(new, &w, 16) && layout_splits_evenly(new, &w, 64));
+	ck_assert(!layout_splits_evenly(new, &w, 65) && !layout_splits_evenly(old, &w, 16));
+	/* as many layers as there are, and the spare ones lack at the ends */
+	const struct memory_job job = {.model = &w, .layout = {.pp = 4, .vp = 4}};
+	double sum = 0;
+	for (int chunk = 0; chunk < 16; chunk++) {
+		const int n = memory_chunk_layers(&job, chunk);
+		ck_assert_int_eq(n, chunk == 0 ? 3 : chunk == 15 ? 2 : 4);
+		sum += n;
+	}
+	ck_assert_double_eq(sum, 61);
+}
+END_TEST
+
+/* Two parts for each rank of context parallelism, one for each of a group with parallel sequences. */
+START_TEST(sequences_are_divided)
+{
+	static const struct {
+		const char *stack;
+		double tp, cp;
+		bool sp;
+		double unit;
+	} rows[] = {{"megatron-core", 1, 1, false, 1}, {"megatron-core", 8, 1, false, 1},
+	    {"megatron-core", 8, 1, true, 8}, {"megatron-core", 1, 4, false, 8}, {"megatron-core", 2, 4, true, 8},
+	    {"megatron-core", 3, 4, true, 24}, {"torchtitan", 1, 1, false, 1}, {"torchtitan", 8, 1, true, 16},
+	    {"torchtitan", 2, 4, true, 16}};
+	struct workload w = {.kind = MODEL_DECODER};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct layout l = {.tp = rows[i].tp, .cp = rows[i].cp, .sp = rows[i].sp};
+		ck_assert_double_eq(layout_sequence_unit(framework(rows[i].stack), &w, &l), rows[i].unit);
+	}
+	w.kind = MODEL_VISION;
+	ck_assert_double_eq(
+	    layout_sequence_unit(framework("megatron-core"), &w, &(struct layout){.tp = 8, .cp = 1, .sp = true}), 1);
+}
+END_TEST
+
 Suite *sharding_suite(void);
 
 Suite *
@@ -199,6 +245,8 @@ sharding_suite(void)
 	tcase_add_test(t, each_stage_needs_less);
 	tcase_add_test(t, smaller_shards_hold_more);
 	tcase_add_test(t, old_releases_count_layers_alone);
+	tcase_add_test(t, mixtures_are_written_down);
+	tcase_add_test(t, sequences_are_divided);
 	suite_add_tcase(s, t);
 	return s;
 }

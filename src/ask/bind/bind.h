@@ -278,12 +278,12 @@ struct batch {
 };
 
 /* The batch of a training step.  Contradictions and fractions are refused with the nearest numbers that work. */
-bool bind_batch(
-    struct run *r, const struct memory_in *in, const struct workload *w, const struct layout *l, struct batch *out);
+bool bind_batch(struct run *r, const struct memory_in *in, const struct workload *w, const struct stack *s,
+    const struct layout *l, struct batch *out);
 /* The same with the length of a sequence in `out`. */
 bool bind_microbatches(struct run *r, const struct memory_in *in, const struct layout *l, struct batch *out);
-/* Tokens of a sequence: those that were asked for, else what the model usually takes; divided over cp. */
-bool bind_sequence(struct run *r, struct datum asked, const struct workload *w, double cp, struct datum *out);
+/* Tokens of a sequence: those that were asked for, else what the model usually takes; a multiple of `unit`. */
+bool bind_sequence(struct run *r, struct datum asked, const struct workload *w, double unit, struct datum *out);
 
 /* Kernels of a GPU at the figures of its entry, before anything is set; private to kernels.c and ask/train/kernels.c.
  */

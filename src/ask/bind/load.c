@@ -103,7 +103,7 @@ usual_sequence(const struct workload *w)
 }
 
 bool
-bind_sequence(struct run *r, struct datum asked, const struct workload *w, double cp, struct datum *out)
+bind_sequence(struct run *r, struct datum asked, const struct workload *w, double unit, struct datum *out)
 {
 	if (!run_whole(r, "--seq", asked, 1))
 		return false;
@@ -115,10 +115,11 @@ bind_sequence(struct run *r, struct datum asked, const struct workload *w, doubl
 	}
 	if (datum_given(w->context) && out->value > w->context.value)
 		run_warn(r, "sequence length %g exceeds the model's context length %g", out->value, w->context.value);
-	if (fmod(out->value, cp) == 0)
+	if (fmod(out->value, unit) == 0)
 		return true;
-	diag_error(r->diag, out->from, "%g tokens are not divisible over cp=%g", out->value, cp);
-	diag_hint(r->diag, "nearest: %g tokens", cp * fmax(1, floor(out->value / cp + 0.5)));
+	diag_error(r->diag, out->from, "%g tokens are not a multiple of %g, as context and sequence parallelism need",
+	    out->value, unit);
+	diag_hint(r->diag, "nearest: %g tokens", unit * fmax(1, floor(out->value / unit + 0.5)));
 	return false;
 }
 
@@ -148,10 +149,11 @@ refuse(struct run *r, const struct memory_in *in, const struct batch_said *said,
 }
 
 bool
-bind_batch(
-    struct run *r, const struct memory_in *in, const struct workload *w, const struct layout *l, struct batch *out)
+bind_batch(struct run *r, const struct memory_in *in, const struct workload *w, const struct stack *s,
+    const struct layout *l, struct batch *out)
 {
-	return bind_sequence(r, in->seq, w, l->cp, &out->seq_length) && bind_microbatches(r, in, l, out);
+	return bind_sequence(r, in->seq, w, layout_sequence_unit(s, w, l), &out->seq_length) &&
+	    bind_microbatches(r, in, l, out);
 }
 
 bool

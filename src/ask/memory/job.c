@@ -121,7 +121,7 @@ bind_sequences(struct run *r, const struct memory_question *q, struct memory_job
 		return run_whole(r, "--batch", in->batch, 1) &&
 		    bind_sequence(r, in->seq, job->model, job->layout.cp, &job->seq);
 	}
-	if (!bind_batch(r, in, job->model, &job->layout, &b))
+	if (!bind_batch(r, in, job->model, job->stack, &job->layout, &b))
 		return false;
 	job->seq = b.seq_length;
 	job->batch = b.n_sequences;

@@ -184,6 +184,11 @@ double layout_most_chunks(const struct workload *w);
 bool layout_splits_evenly(const struct stack *s, const struct workload *w, double n_chunks);
 /* The most chunks of a stage with an equal split; 1 where there is none above. */
 double layout_finest_chunks(const struct stack *s, const struct workload *w, double pp);
+/* Tokens that a trained sequence is a multiple of.  Context parallelism gives each rank two parts, which balances a
+ * causal mask (Megatron-LM, megatron/training/arguments.py:1336), and sequence parallelism divides what a rank has
+ * among those of a tensor-parallel group; torchtitan asks for both at once (distributed/parallel_dims.py,
+ * seq_len_divisor).  Patches of an image come in odd numbers: they are padded. */
+double layout_sequence_unit(const struct stack *s, const struct workload *w, const struct layout *l);
 /* Whether query groups can be dealt to tp ranks: a multiple or a divisor of them. */
 bool layout_deals_heads(const struct attention *a, double tp);
 

@@ -99,6 +99,19 @@ layout_finest_chunks(const struct stack *s, const struct workload *w, double pp)
 	return 1;
 }
 
+double
+layout_sequence_unit(const struct stack *s, const struct workload *w, const struct layout *l)
+{
+	const double parts = l->cp > 1 ? 2 : 1, rows = l->sp ? l->tp : 1;
+
+	if (w->kind == MODEL_VISION)
+		return l->cp;
+	if (s->id && strstr(s->id, "titan"))
+		return l->tp * l->cp > 1 ? 2 * l->tp * l->cp : 1;
+	/* the least that both divide */
+	return l->cp * (fmod(rows, parts) == 0 ? rows : parts * rows);
+}
+
 bool
 layout_deals_heads(const struct attention *a, double tp)
 {

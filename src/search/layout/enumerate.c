@@ -208,11 +208,12 @@ add_contexts(struct search *s, struct layout l)
 	     cp *= 2) {
 		if (!pinned(s, DEGREE_CP, cp) || fmod(space->n_gpus / l.tp, cp) != 0)
 			continue;
-		if (cp > 1 && fmod(space->memory.seq.value, 2 * cp) != 0) {
+		l.cp = cp;
+		if (fmod(space->memory.seq.value, layout_sequence_unit(space->memory.stack, space->memory.model, &l)) !=
+		    0) {
 			refuse(s, LAYOUT_SEQUENCE);
 			continue;
 		}
-		l.cp = cp;
 		add_experts(s, l);
 	}
 }

@@ -29,8 +29,8 @@
 	    "megatron/training/arguments.py:945", "torchtitan/distributed/pipeline_parallel.py:218")                   \
 	X(INTERLEAVED, "with vp, pp divides the micro-batches of a step",                                              \
 	    "megatron/core/model_parallel_config.py:431", "torch/distributed/pipelining/schedules.py")                 \
-	X(SEQUENCE, "2 cp divides the sequence length", "megatron/training/arguments.py:1336",                         \
-	    "torchtitan/distributed/parallel_dims.py")                                                                 \
+	X(SEQUENCE, "2 cp divides the sequence length, and tp where sequences are parallel",                           \
+	    "megatron/training/arguments.py:1336", "torchtitan/distributed/parallel_dims.py")                          \
 	X(EXPERTS, "ep divides the experts", "megatron/training/arguments.py:1657", "arithmetic")                      \
 	X(EXPERT_RANKS, "ep x etp divides the GPUs of a stage", "megatron/core/parallel_state.py:871",                 \
 	    "torchtitan/distributed/parallel_dims.py")                                                                 \

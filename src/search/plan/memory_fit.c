@@ -202,7 +202,9 @@ fit_may_train(const struct memory_job *job)
 {
 	const bool alone = job->stack->rules == RULES_MEGATRON_CORE && job->stack->sequence && !job->layout.sp;
 
-	return job->use == STACK_INFER || !(alone && job->layout.tp > 1 && fit_experts(job->model) > 0);
+	return job->use == STACK_INFER ||
+	    (fmod(job->seq.value, layout_sequence_unit(job->stack, job->model, &job->layout)) == 0 &&
+	        !(alone && job->layout.tp > 1 && fit_experts(job->model) > 0));
 }
 
 static bool
@@ -445,11 +447,15 @@ more_pipeline(struct memory_job *job, double n_node, char *text, size_t size)
 static bool
 more_context(struct memory_job *job, double n_node, char *text, size_t size)
 {
+	struct layout twice = job->layout;
+
 	(void)n_node;
 	(void)text;
 	(void)size;
+	twice.cp *= 2;
 	if (job->use == STACK_INFER || !job->stack->context || !job->flash ||
-	    fmod(job->seq.value, 2 * job->layout.cp) != 0 || job->seq.value / (2 * job->layout.cp) < LEAST_RANK_TOKENS)
+	    fmod(job->seq.value, layout_sequence_unit(job->stack, job->model, &twice)) != 0 ||
+	    job->seq.value / twice.cp < LEAST_RANK_TOKENS)
 		return false;
 	return doubled(job, &job->layout.cp);
 }
