@@ -181,6 +181,19 @@ scaled(const char *start, size_t length, double number, double scale)
 	return number * scale;
 }
 
+/* What follows an amount of dollars: nothing, a price's unit, or thousands, millions and billions. */
+static const char *
+dollar_unit(const char *text)
+{
+	static const char *const units_of[][2] = {{"", "usd"}, {"/h", "usd/h"}, {"/kWh", "usd/kWh"}, {"k", "kusd"},
+	    {"K", "kusd"}, {"M", "Musd"}, {"B", "Gusd"}};
+
+	for (size_t i = 0; i < sizeof units_of / sizeof *units_of; i++)
+		if (strcmp(units_of[i][0], text) == 0)
+			return units_of[i][1];
+	return text;
+}
+
 static bool
 read_quantity(const char *text, enum quantity q, double *value, struct quantity_fault *fault)
 {
@@ -205,12 +218,8 @@ read_quantity(const char *text, enum quantity q, double *value, struct quantity_
 		end++;
 	const bool dollar = before || (money && *end == '$'); /* $2.50/h, 2.50$/h */
 	const char *unit = dollar && !before ? end + 1 : end;
-	if (dollar && *unit == '\0')
-		unit = "usd";
-	else if (dollar && strcmp(unit, "/h") == 0)
-		unit = "usd/h";
-	else if (dollar && strcmp(unit, "/kWh") == 0)
-		unit = "usd/kWh";
+	if (dollar)
+		unit = dollar_unit(unit);
 	double scale = 0;
 	if (*unit == '\0' && (q == Q_COUNT || q == Q_NUMBER || q == Q_FRACTION)) {
 		scale = 1;
