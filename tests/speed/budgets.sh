@@ -90,7 +90,7 @@ done
 # simulator at 3e6/s.
 one=$(count "$build/bench-train" 1)
 five=$(count "$build/bench-train" 5)
-judge "$(awk -v a="$one" -v b="$five" 'BEGIN { print (b - a) / 4 / 4096 }')" 11800 "instructions" "a training step, shapes remembered"
+judge "$(awk -v a="$one" -v b="$five" 'BEGIN { print (b - a) / 4 / 4096 }')" 12600 "instructions" "a training step, shapes remembered"
 n=$(count "$build/bench-simulate" 1)
 judge "$(awk -v n="$n" '{ print n / $1 }' "$dir/out")" 1500 "instructions" "a step of the simulator"
 
