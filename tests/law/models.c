@@ -148,6 +148,7 @@ enum { N_FLOAT_FORMATS = 16 };
 	    .w_byte = D(elem_byte),                                                                                    \
 	    .gated = B(gated),                                                                                         \
 	    .expected = B(expected),                                                                                   \
+	    .slowest_rank = B(slowest),                                                                                \
 	    .load_frac = SOME(load, 2),                                                                                \
 	    .time_frac = SOME(time, 1.5),                                                                              \
 	    .repeated = B(repeated),                                                                                   \

@@ -287,4 +287,15 @@ struct tile_times tile_times(struct sheet *sh, const struct tiles *w, const stru
 double blend_time(
     struct sheet *sh, const struct gemm_calibration *p, double arithmetic_s, double feed_s, double traffic_s);
 
+/* --- rows of experts ------------------------------------------------------------------------------------------ */
+
+/* Experts of this GPU that get any row, of n_local_pairs of a token and an expert. */
+double moe_active_experts(struct sheet *sh, const struct moe_shape *s, double n_local_pairs);
+/* Those of the rank that has most of them, which the others wait for. */
+double moe_busiest_experts(struct sheet *sh, const struct moe_shape *s, double n_active);
+/* Rows of this rank over the mean of all ranks. */
+double moe_load(const struct moe_shape *s);
+/* Rows of an expert: no more than there are tokens.  Many are whole, so that a few idle experts bring no tile more. */
+double moe_expert_rows(struct sheet *sh, const struct moe_shape *s, double n_mean_pairs, double n_active);
+
 #endif
