@@ -213,6 +213,27 @@ figure() {
 	figure gemm eta_c 0.76 0.88
 }
 
+@test "experts of a single model are fitted too" {
+	{
+		head -1 tests/corpus/moe.csv
+		# 64 rows: 1 to 32768 tokens at ep 4, 8, 16 and 32, by memory or by arithmetic, and 12 us on top
+		awk 'BEGIN {
+			for (ep = 4; ep <= 32; ep *= 2)
+				for (tokens = 1; tokens <= 32768; tokens *= 2) {
+					here = 128 / ep
+					weight = 3 * 2048 * 768
+					read_s = here * (1 - exp(-tokens * 8 / 128)) * weight * 2 / 2.8e12
+					math_s = tokens * 8 / ep * weight * 2 / 6e14
+					printf "h100-sxm5-80gb,vllm,0.14.0,bf16,%d,2048,768,8,128,1,%d,balanced,%.3f\n", \
+						tokens, ep, 1e6 * (read_s > math_s ? read_s : math_s) + 12
+				}
+		}'
+	} >"$tmp/experts.csv"
+	ask calibrate "$tmp/experts.csv" --backend vllm
+	answered
+	shows "moe.bf16"
+}
+
 @test "one GPU: collectives are another's" {
 	grep -v '"collective"\|"p2p_\|"gemm"' tests/fixtures/calibrate/ridge-bench.jsonl >"$tmp/one.jsonl"
 	ask calibrate "$tmp/one.jsonl"

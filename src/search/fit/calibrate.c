@@ -318,11 +318,27 @@ count(const struct fit_problem *p)
 	return n;
 }
 
+/* Whether one fold would have all rows: those of a single model, or of two that happen to fall together. */
+static bool
+falls_together(const struct fit_problem *p, const unsigned *hash, unsigned n_folds)
+{
+	int first = -1;
+
+	for (int i = 0; i < p->n_rows; i++) {
+		first = first < 0 && takes_part(p, i) ? i : first;
+		if (takes_part(p, i) && hash[i] % n_folds != hash[first] % n_folds)
+			return false;
+	}
+	return true;
+}
+
+/* Folds keep out what has one hash together; where that is everything, row by row. */
 bool
 fitted_cross(const struct fit_bench *b, const struct fit_problem *problem, const unsigned *hash, double *predicted_s,
     double *last)
 {
 	const int n = count(problem), n_folds = n < FEW_ROWS ? 5 : n < MANY_ROWS ? 3 : 2;
+	const bool by_row = falls_together(problem, hash, (unsigned)n_folds);
 	unsigned char *keep = ARENA_ARRAY(b->arena, unsigned char, problem->n_rows + 1);
 	struct fit_problem part = *problem;
 	struct fit_result found;
@@ -332,7 +348,8 @@ fitted_cross(const struct fit_bench *b, const struct fit_problem *problem, const
 		predicted_s[i] = NAN;
 	for (int fold = 0; fold < n_folds; fold++) {
 		for (int i = 0; i < problem->n_rows; i++)
-			keep[i] = takes_part(problem, i) && (int)(hash[i] % (unsigned)n_folds) != fold;
+			keep[i] = takes_part(problem, i) &&
+			    (int)((by_row ? (unsigned)i : hash[i]) % (unsigned)n_folds) != fold;
 		if (!fit_run(&part, 0, &found))
 			return false;
 		for (int j = 0; j < problem->n_params; j++)
