@@ -58,7 +58,7 @@ START_TEST(architectures)
 	const struct engine *e = by_name("trtllm-1.0");
 	const struct gpu server = {.architecture = "blackwell", .mem_type = "HBM3e"},
 	                 card = {.architecture = "blackwell", .mem_type = "GDDR7"},
-	                 old = {.architecture = "ampere", .mem_type = "HBM2e"};
+	                 old = {.architecture = "volta", .mem_type = "HBM2"};
 
 	ck_assert_ptr_nonnull(e);
 	ck_assert_double_eq_tol(engine_architecture(e, &server)->moe_time.value, 1.51, 1e-9);
