@@ -171,11 +171,15 @@ engine_belief(const struct refit_param *p)
 /* What is known of an engine beside its runs.  The vLLM project profiled release 0.5.3 with Llama 3 8B on an H100: 38 %
  * of the time on the GPU, 62 % on the CPU (blog.vllm.ai, 2024-09-05); 256 sequences take that GPU 11.4 ms.  Attention
  * that reads a cache once per query head gets it from memory: 5.3 TB/s over 304 units at 2.1 GHz, 2 bytes an element.
+ * llama.cpp unpacks weights and multiplies them by kernels of its own, at half the FLOPs per joule of a library's on
+ * Hopper: what its file says of architectures without runs.
  */
 static const struct known {
 	const char *entry, *path;
 	double value;
-} known_beliefs[] = {{"vllm-0.6", "step.sequence", 70}, {"vllm-0.6", "architectures.cdna3.core_elements", 4.15}};
+} known_beliefs[] = {{"vllm-0.6", "step.sequence", 70}, {"vllm-0.6", "architectures.cdna3.core_elements", 4.15},
+    {"llama.cpp", "architectures.hopper.flop_per_joule", 0.5e12},
+    {"llama.cpp", "architectures.ampere.flop_per_joule", 0.5e12}};
 
 /* The fixed parts of kernels are those of an architecture's software at a time, whatever engine launches them. */
 static const struct alike {
