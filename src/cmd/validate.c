@@ -278,8 +278,11 @@ judge_plans(struct run *r, const struct validate_in *in)
 	const bool served = serve_ranks_show(v.ranks, (size_t)in->worst.value);
 	if (!trained && !served) {
 		diag_error(r->diag, in->files.list[0].from, "no layout to judge");
-		diag_hint(
-		    r->diag, "give training runs on several GPUs, or serving runs of several layouts of one setup");
+		if (v.n > 0 && v.cases[0].skipped)
+			diag_hint(r->diag, "line %d: %s", v.cases[0].line, v.cases[0].skipped);
+		else
+			diag_hint(r->diag,
+			    "give training runs on several GPUs, or serving runs of several layouts of one setup");
 		return REFUSED;
 	}
 	show_skipped(&v);

@@ -233,9 +233,11 @@ unrolled(struct arena *a, const char *text, bool groups)
 static void
 put_stages(struct reading *r)
 {
+	static const char letters[] = "EtmL|()*,0123456789";
 	const char *said = r->facts[LAUNCH_STAGES],
-	           *groups = said && strchr(said, '|') ? unrolled(r->arena, said, true) : NULL,
+	           *groups = said && !said[strspn(said, letters)] ? unrolled(r->arena, said, true) : NULL,
 	           *text = groups ? unrolled(r->arena, groups, false) : NULL, *list = NULL;
+	const double pp = number(r, LAUNCH_PP, 1);
 	int n_stages = 0, most = 0, inner = -1;
 	bool even = true;
 
@@ -251,10 +253,13 @@ put_stages(struct reading *r)
 		list = list ? arena_printf(r->arena, "%s,%d", list, n) : arena_printf(r->arena, "%d", n);
 		p = p[length] ? p + length + 1 : NULL;
 	}
+	if (said && !text && strcmp(said, "null") != 0)
+		miss(r, "stages of the pipeline, unlike Et*3|(t*4|)*2t*3L: add --stage-layers");
 	if (n_stages == 0)
 		return;
-	put_number(r, "layout.vp", fmax(1, floor(n_stages / number(r, LAUNCH_PP, 1))));
-	if (!even || (inner >= 0 && inner < most))
+	put_number(r, "layout.vp", fmax(1, floor(n_stages / pp)));
+	/* a list of the wrong length is refused where the layout is known */
+	if (!even || (inner >= 0 && inner < most) || fmod(n_stages, pp) != 0)
 		put(r, "stage_layers", list);
 }
 

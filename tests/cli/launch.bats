@@ -281,6 +281,27 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	case $out in *"--tp-size 8 --ep-size 8"*"--dp-size 8 --enable-dp-attention"*) ;; *) complain "layout lost" ;; esac
 }
 
+@test "stages that make no sense are not passed over" {
+	stages() {
+		echo "torchrun pretrain_gpt.py --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 \
+			--pipeline-model-parallel-size 2 --bf16 --pipeline-model-parallel-layout \"$1\"" >"$tmp/run.sh"
+		ask train llama3-8b --system dgx-h100 --gpus 8 --no-memory --from "$tmp/run.sh"
+	}
+	for text in garbage 'Et*99999999999|tL' "[['embedding']]"; do
+		stages "$text"
+		answered
+		says "not taken over: stages of the pipeline"
+	done
+	for text in 'Et*2|t*3|' EtL; do
+		stages "$text"
+		refused
+		says "not 2 with 32"
+	done
+	stages null
+	answered
+	case $err in *"not taken over"*) complain "null says nothing" ;; esac
+}
+
 @test "what cannot be read is refused" {
 	ask train llama3-8b --system dgx-h100 --from "$tmp/none.sh"
 	refused

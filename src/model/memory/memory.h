@@ -184,6 +184,8 @@ double layout_most_chunks(const struct workload *w);
 bool layout_splits_evenly(const struct stack *s, const struct workload *w, double n_chunks);
 /* The most chunks of a stage with an equal split; 1 where there is none above. */
 double layout_finest_chunks(const struct stack *s, const struct workload *w, double pp);
+/* Whether the rules of torchtitan hold for layouts. */
+bool layout_is_titan(const struct stack *s);
 /* Tokens that a trained sequence is a multiple of.  Context parallelism gives each rank two parts, which balances a
  * causal mask (Megatron-LM, megatron/training/arguments.py:1336), and sequence parallelism divides what a rank has
  * among those of a tensor-parallel group; torchtitan asks for both at once (distributed/parallel_dims.py,

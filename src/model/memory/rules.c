@@ -99,6 +99,12 @@ layout_finest_chunks(const struct stack *s, const struct workload *w, double pp)
 	return 1;
 }
 
+bool
+layout_is_titan(const struct stack *s)
+{
+	return s->id && strstr(s->id, "titan");
+}
+
 double
 layout_sequence_unit(const struct stack *s, const struct workload *w, const struct layout *l)
 {
@@ -106,7 +112,7 @@ layout_sequence_unit(const struct stack *s, const struct workload *w, const stru
 
 	if (w->kind == MODEL_VISION)
 		return l->cp;
-	if (s->id && strstr(s->id, "titan"))
+	if (layout_is_titan(s))
 		return l->tp * l->cp > 1 ? 2 * l->tp * l->cp : 1;
 	/* the least that both divide */
 	return l->cp * (fmod(rows, parts) == 0 ? rows : parts * rows);

@@ -36,7 +36,7 @@ bool
 layout_interleaves(const struct layout_space *space, const struct layout *l, int vp, double n_sequences)
 {
 	const double n_micro = space->n_global_sequences / (l->dp * n_sequences);
-	const bool rounds = strstr(space->memory.stack->id, "titan") != NULL;
+	const bool rounds = layout_is_titan(space->memory.stack);
 
 	return vp == 1 || fmod(n_micro, rounds ? fmax(1, floor(n_micro / l->pp)) : l->pp) == 0;
 }
@@ -265,7 +265,7 @@ const char *
 layout_rule_place(enum layout_rule r, const struct stack *s)
 {
 	return s->rules == RULES_MEGATRON_CORE ? rules[r].megatron
-	    : strstr(s->id, "titan")           ? rules[r].torchtitan
+	    : layout_is_titan(s)               ? rules[r].torchtitan
 	                                       : "arithmetic";
 }
 
@@ -313,7 +313,7 @@ layout_policies(struct layout_space *s)
 	if (megatron && has_latent && fit_experts(w) > 0)
 		add_policy(
 		    s, (struct layout_policy){RECOMPUTE_MODULES, 1, latent | act, "mla_up_proj,layernorm,moe_act"});
-	if (strcmp(s->memory.stack->id, "torchtitan") == 0)
+	if (layout_is_titan(s->memory.stack))
 		add_policy(s, (struct layout_policy){RECOMPUTE_OP, 1, 0, "op"});
 	add_policy(s, (struct layout_policy){RECOMPUTE_FULL, 1, 0, "full"});
 }

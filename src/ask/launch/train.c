@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a training framework is told of a job: facts of a run. */
+#include "ask/launch/launch.h"
+
+#include "ask/memory/memory.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define THIS struct launch_in
+const struct option launch_rows[] = {LAUNCH_OPTIONS(OPTION_ROW)};
+#undef THIS
+
+/* --- the run --------------------------------------------------------------------------------------------- */
+
+static const char *
+join_bits(struct run *r, unsigned bits, int n, const char *(*name)(int))
+{
+	const char *list = NULL;
+
+	for (int i = 0; i < n; i++)
+		if (bits & 1U << i)
+			list = arena_printf(r->arena, "%s%s%s", list ? list : "", list ? "," : "", name(i));
+	return list;
+}
+
+static const char *
+module_text(int i)
+{
+	return module_name((enum module)i);
+}
+
+static const char *
+offload_text(int i)
+{
+	static const char *const names[] = {"optimizer", "params", "activations"};
+
+	return names[i];
+}
+
+static void
+set_layout(struct run *r, const struct memory_job *m, struct fact *f)
+{
+	const struct layout *l = &m->layout;
+	const double n_shards = l->zero > 0 ? layout_shard_ranks(l) : 1;
+
+	f[LAUNCH_TP] = fact_count(r, l->tp, 1);
+	f[LAUNCH_PP] = fact_count(r, l->pp, 1);
+	f[LAUNCH_VP] = fact_derived(r, l->vp, 1);
+	f[LAUNCH_CP] = fact_count(r, l->cp, 1);
+	f[LAUNCH_EP] = fact_count(r, l->ep, 1);
+	if (workload_has_experts(m->model))
+		f[LAUNCH_ETP] = fact_count(r, l->etp, NAN);
+	if (l->tp > 1)
+		f[LAUNCH_SP] = fact_word(l->sp ? "true" : "false", !l->sp);
+	f[LAUNCH_ZERO] = fact_count(r, l->zero, 0);
+	f[LAUNCH_SHARD] = fact_derived(r, fmax(1, n_shards / l->cp), NAN);
+	f[LAUNCH_COPIES] = fact_derived(r, fmax(1, l->dp * l->cp / n_shards), l->zero > 0 ? 1 : NAN);
+}
+
+/* Stages as Megatron-LM writes them (its pipeline_parallel_layer_layout.py): embedding, layers, extra prediction layers
+ * and loss of each chunk, those that repeat in brackets: Et*3|(t*4|)*14,t*2mL. */
+static const char *
+stages_text(struct run *r, const struct memory_job *m, int n_mtp)
+{
+	const int n_chunks = (int)(m->layout.pp * m->layout.vp);
+	const char *out = "E";
+
+	for (int v = 0, same; v < n_chunks; v += same) {
+		const int n = memory_chunk_layers(m, v);
+		const bool last = v + 1 == n_chunks;
+		const char *layers = n > 1 ? arena_printf(r->arena, "t*%d", n) : n == 1 ? "t" : "";
+		for (same = 1; v > 0 && v + same < n_chunks - 1 && memory_chunk_layers(m, v + same) == n;)
+			same++;
+		out = same > 1 ? arena_printf(r->arena, "%s(%s|)*%d,", out, layers, same)
+		               : arena_printf(r->arena, "%s%s%s", out, layers, last ? "" : "|");
+	}
+	for (int i = 0; i < n_mtp; i++)
+		out = arena_printf(r->arena, "%sm", out);
+	return arena_printf(r->arena, "%sL", out);
+}
+
+/* How stages share the layers where these do not come out even: embedding and loss in the place of a layer each, or
+ * written down. */
+static void
+set_stages(struct run *r, const struct memory_job *m, int n_mtp, struct fact *f)
+{
+	const double n_layers = m->model->n_layers.value, n_chunks = m->layout.pp * m->layout.vp;
+	const int first = memory_chunk_layers(m, 0), last = memory_chunk_layers(m, (int)n_chunks - 1);
+	int most = first > last ? first : last, least = INT_MAX;
+
+	for (int v = 1; v < (int)n_chunks - 1; v++) {
+		const int n = memory_chunk_layers(m, v);
+		most = n > most ? n : most;
+		least = n < least ? n : least;
+	}
+	f[LAUNCH_STAGE_LAYERS] = fact_derived(r, most, NAN);
+	f[LAUNCH_FIRST_LESS] = fact_derived(r, most - first, NAN);
+	f[LAUNCH_LAST_LESS] = fact_derived(r, most - last, NAN);
+	f[LAUNCH_UNEVEN] = (struct fact){least < most ? "true" : "false", least >= most, true};
+	if (m->n_stage_layers == 0 && fmod(n_layers, n_chunks) == 0) {
+		f[LAUNCH_ENDS] = (struct fact){"whole", true, true};
+		return;
+	}
+	if (m->n_stage_layers == 0 && fmod(n_layers + 2, n_chunks) == 0)
+		f[LAUNCH_ENDS] = (struct fact){"counted", false, true};
+	else
+		f[LAUNCH_STAGES] = (struct fact){stages_text(r, m, n_mtp), false, true};
+}
+
+static void
+set_pipeline(struct run *r, const struct memory_job *m, const struct train_job *job, struct fact *f)
+{
+	const struct layout *l = &m->layout;
+	const char *name = job->zero_bubble ? "zero-bubble" : m->gpipe ? "gpipe" : l->vp > 1 ? "interleaved" : "1f1b";
+
+	if (l->pp == 1)
+		return;
+	f[LAUNCH_SCHEDULE] = fact_word(name, !job->zero_bubble && !m->gpipe);
+	set_stages(r, m, (int)job->n_mtp, f);
+	/* stages that are written down say how many chunks there are */
+	if (!f[LAUNCH_STAGES].text)
+		f[LAUNCH_CHUNKS] = fact_derived(r, l->vp, 1);
+}
+
+static void
+set_batch(struct run *r, const struct memory_job *m, const struct train_answer *a, struct fact *f)
+{
+	const double n_micro = a->job.n_sequences, n_steps = a->terms.n_microbatches;
+
+	f[LAUNCH_MICRO_BATCH] = fact_derived(r, n_micro, NAN);
+	f[LAUNCH_ACCUMULATION] = fact_derived(r, n_steps, NAN);
+	f[LAUNCH_LOCAL_BATCH] = fact_derived(r, m->layout.pp > 1 ? n_micro * n_steps : n_micro, NAN);
+	if (m->layout.pp > 1)
+		f[LAUNCH_PIPELINE_BATCH] = fact_derived(r, n_micro, NAN);
+	f[LAUNCH_GLOBAL_BATCH] = fact_count(r, a->job.n_global_sequences, NAN);
+	f[LAUNCH_SEQ] = fact_count(r, a->job.seq_length, NAN);
+}
+
+static void
+set_recompute(struct run *r, const struct memory_job *m, struct fact *f)
+{
+	static const char *const names[] = {[RECOMPUTE_NONE] = "none",
+	    [RECOMPUTE_FULL] = "full",
+	    [RECOMPUTE_EVERY] = "every",
+	    [RECOMPUTE_UNIFORM] = "uniform",
+	    [RECOMPUTE_OP] = "op",
+	    [RECOMPUTE_MODULES] = "modules"};
+	const bool layers = m->recompute == RECOMPUTE_EVERY || m->recompute == RECOMPUTE_UNIFORM;
+
+	f[LAUNCH_RECOMPUTE] = fact_word(names[m->recompute], m->recompute == RECOMPUTE_NONE);
+	if (layers)
+		f[LAUNCH_RECOMPUTE_LAYERS] = fact_count(r, m->recompute_n, NAN);
+	if (m->recompute == RECOMPUTE_MODULES)
+		f[LAUNCH_MODULES] = fact_word(join_bits(r, m->modules, N_MODULES, module_text), false);
+}
+
+static void
+set_precision(const struct memory_job *m, const struct train_job *job, struct fact *f)
+{
+	const double byte = datum_or(m->gradient_byte, datum_or(m->stack->gradient_byte, 0));
+
+	f[LAUNCH_DTYPE] = fact_word(dtype_name(job->dtype), false);
+	if (byte > 0)
+		f[LAUNCH_GRAD_DTYPE] = fact_word(byte == 4 ? "fp32" : "bf16", true);
+	if (m->quantised_parameters)
+		f[LAUNCH_FP8_PARAMS] = (struct fact){"true", false, true};
+	if (m->loss)
+		f[LAUNCH_LOSS] = (struct fact){m->loss->name, true, true};
+	if (job->compiled)
+		f[LAUNCH_COMPILE] = fact_word("true", false);
+}
+
+/* DeepEP knows nodes of eight GPUs, HybridEP racks that NVLink joins. */
+static void
+set_dispatcher(const struct train_job *job, struct fact *f)
+{
+	const bool rack = job->machine.n_domain > 8;
+
+	if (job->layout.ep <= 1)
+		return;
+	f[LAUNCH_DISPATCHER] = fact_word(job->dedup ? "dedup" : "plain", !job->dedup);
+	if (job->dedup)
+		f[LAUNCH_DISPATCHER_BACKEND] = (struct fact){rack ? "hybridep" : "deepep", false, true};
+}
+
+/* What the step assumes to go on beside computation. */
+static void
+set_overlap(const struct train_job *job, struct fact *f)
+{
+	const struct layout *l = &job->layout;
+	const bool data = job->stack->dp_overlap, tensor = job->stack->tp_overlap;
+
+	if (l->dp * l->cp > 1)
+		f[LAUNCH_OVERLAP_GRADIENTS] = (struct fact){data ? "true" : "false", !data, true};
+	if (l->dp * l->cp > 1 && l->zero > 0)
+		f[LAUNCH_OVERLAP_PARAMETERS] = (struct fact){data ? "true" : "false", !data, true};
+	if (l->tp > 1 && l->sp)
+		f[LAUNCH_OVERLAP_TENSOR] = (struct fact){tensor ? "true" : "false", !tensor, true};
+}
+
+static void
+set_facts(struct run *r, const struct memory_job *m, const struct train_answer *a, struct fact *f)
+{
+	set_layout(r, m, f);
+	set_overlap(&a->job, f);
+	set_pipeline(r, m, &a->job, f);
+	set_batch(r, m, a, f);
+	set_recompute(r, m, f);
+	set_precision(m, &a->job, f);
+	if (m->layout.cp > 1)
+		f[LAUNCH_CP_COMM] = fact_word(memory_context_word(m->context), m->context == CONTEXT_RING);
+	set_dispatcher(&a->job, f);
+	if (m->offload)
+		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 3, offload_text), false);
+}
+
+/* What no map has a rule for. */
+static void
+say_rest(struct launch *l, const struct memory_job *m, const struct train_job *job)
+{
+	const struct {
+		bool given;
+		const char *option;
+	} rest[] = {
+	    {m->n_stage_layers > 0 && !launch_maps(l, LAUNCH_STAGES), "--stage-layers"},
+	    {job->balanced_stages, "--balanced-stages"},
+	    {job->packed_length > 0, "--packed"},
+	    {m->lora_rank.value > 0, "--lora-rank"},
+	    {m->quant != QUANT_NONE, "--quant"},
+	    {m->optimizer != OPTIMIZER_ADAM, "--optimizer"},
+	    {m->optimizer_in_backward, "--optimizer-in-backward"},
+	    {m->quantised_parameters && !launch_maps(l, LAUNCH_FP8_PARAMS), "--fp8-params"},
+	    {m->scheme != m->stack->scheme, "--states"},
+	};
+
+	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
+		if (rest[i].given)
+			launch_lacks(l, rest[i].option);
+}
+
+/* --- the answer ------------------------------------------------------------------------------------------ */
+
+enum answer
+launch_show(struct run *r, struct word framework, const struct memory_job *memory, const struct train_answer *a)
+{
+	struct launch l;
+	struct fact facts[N_LAUNCH_FACTS] = {{NULL, false, false}};
+
+	if (!launch_begin(r, framework, LAUNCH_TRAIN, &l))
+		return REFUSED;
+	if (!launch_is_of(&l, memory->stack->id))
+		run_warn(r, "the step is that of %s: add --stack for that of %s", memory->stack->name, l.by->name);
+	set_facts(r, memory, a, facts);
+	launch_say(&l, facts);
+	say_rest(&l, memory, &a->job);
+	return launch_end(&l, launch_text(&l));
+}
+
+/* --- serving -------------------------------------------------------------------------------------------------- */
