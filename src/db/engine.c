@@ -58,6 +58,8 @@ static const struct field kernel_fields[] = {
         "decode attention over latents of a number of heads that 16 does not divide: time per cached token"),
     FIGURE("int8", Q_NUMBER, ENGINE(int8_frac), 0, 2, "share of isolated throughput reached by int8 GEMMs"),
     FIGURE("gddr", Q_NUMBER, ENGINE(gddr_frac), 0, 1, "minimum share of GDDR bandwidth"),
+    FIGURE("expert_spread", Q_NUMBER, ENGINE(expert_spread_frac), 0, 1,
+        "experts: tokens of one differ from their mean by up to this share"),
 };
 SCHEMA(kernel_schema, "'kernels'", struct engine, kernel_fields);
 
@@ -70,9 +72,9 @@ static const struct field pcie_fields[] = {
     FIGURE("pcie_wait", Q_NUMBER, ENGINE(pcie_wait), 0.1, 10, "over PCIe: factor on collectives for rank skew"),
     FIGURE("pcie_base", Q_TIME, ENGINE(pcie_s), 0, 1, "over PCIe: latency, two GPUs"),
     FIGURE("pcie_rank", Q_NUMBER, ENGINE(pcie_rank_frac), 0, 10, "... extra share per further GPU"),
-    FIGURE("pcie_ramp", Q_TIME, ENGINE(pcie_ramp_s), 0, 1, "... extra time of the protocols below full rate"),
-    FIGURE("pcie_full", Q_SIZE, ENGINE(pcie_ramp_byte), 1, 1e12, "... volume at full rate"),
-    FIGURE("pcie_rate", Q_NUMBER, ENGINE(pcie_frac), 0, 10, "... all-reduce: share of the slot's rate"),
+    FIGURE("pcie_rate", Q_NUMBER, ENGINE(pcie_frac), 0, 10, "... all-reduce: share of the slot's rate, two GPUs"),
+    FIGURE("pcie_contention", Q_NUMBER, ENGINE(pcie_contention_frac), 0, 10,
+        "... extra time of the volume per further GPU, as a share"),
     FIGURE("pcie_gather", Q_NUMBER, ENGINE(pcie_gather_frac), 0, 10, "... gathers: share of the slot's rate"),
 };
 SCHEMA(pcie_schema, "'links'", struct engine, pcie_fields);
@@ -89,6 +91,8 @@ static const struct field pool_fields[] = {
     FIGURE(
         "sampler_rows", Q_COUNT, ENGINE(memory.sampler_rows), 1, 1e6, "sequences the engine profiles its sampler with"),
     FIGURE("sampler", Q_SIZE, ENGINE(memory.sampler_byte), 0, 1e3, "... bytes per sequence and vocabulary entry"),
+    FIGURE("decoder", Q_SIZE, ENGINE(memory.decoder_byte), 0, 1e3,
+        "decoder buffers: bytes per sequence of scheduler.max_sequences and vocabulary entry"),
     FIGURE("block", Q_COUNT, ENGINE(memory.block_token), 1, 1e6, "KV cache block size in tokens"),
     FLAG("narrow", ENGINE(narrow_kv), "8-bit KV cache with 8- or 4-bit weights, unless the checkpoint says otherwise"),
 };
@@ -254,9 +258,8 @@ check_given(struct binder *b, const struct node *root, const struct engine *e)
 	    {"step.sequence", e->sequence_s},
 	    {"links.pcie_base", e->pcie_s},
 	    {"links.pcie_rank", e->pcie_rank_frac},
-	    {"links.pcie_ramp", e->pcie_ramp_s},
-	    {"links.pcie_full", e->pcie_ramp_byte},
 	    {"links.pcie_rate", e->pcie_frac},
+	    {"links.pcie_contention", e->pcie_contention_frac},
 	    {"links.pcie_gather", e->pcie_gather_frac},
 	    {"pool.share", e->memory.utilization},
 	    {"pool.context", e->memory.counter_byte[COUNTER_DEVICE]},
@@ -305,6 +308,8 @@ set_memory(struct engine *e)
 	e->memory.batch_token = datum_given(read.batch_token) ? read.batch_token : e->max_tokens;
 	e->memory.sampler_rows = read.sampler_rows;
 	e->memory.sampler_byte = read.sampler_byte;
+	e->memory.decoder_rows = e->max_sequences;
+	e->memory.decoder_byte = read.decoder_byte;
 }
 
 bool

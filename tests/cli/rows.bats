@@ -238,6 +238,24 @@ serve_heads=kind,source,software,model_key,weight_dtype,gpu_id,n_gpu,tp,sched,ba
 		complain "$(<"$tmp/beams.tsv")"
 }
 
+@test "rows are asked with what their benchmark told the engine" {
+	row() { printf '%s\n' "offline-throughput,TensorRT-LLM perf-overview v$1,TensorRT-LLM,$1,$2,$3,$3,h100-sxm5-80gb,$4,$4,$5,$6,9000"; }
+	{
+		printf '%s\n' "kind,source,software,sw_version,model_key,weight_dtype,kv_dtype,gpu_id,n_gpu,tp,isl,osl,out_tps_total"
+		row 0.14.0 llama3-70b fp16 2 2048 2048
+		row 0.14.0 llama3-70b fp16 2 128 128
+		row 0.14.0 mixtral-8x7b fp8 8 128 128
+		row 0.17 llama3-70b fp16 4 128 128
+		# 79.6 GiB of 8 GPUs, 70.6 GB of weights, 160 KiB a token of 2000: 1762 requests, twice as many tokens
+		row 0.20 llama3.3-70b fp8 8 1000 1000
+		row 0.20 llama3.3-70b fp8 8 20000 2000
+	} >"$tmp/told.csv"
+	ask validate "$tmp/told.csv" --worst 6
+	local told
+	told=$(sed -n 's/.*max_sequences=\([0-9]*\) --set engine.scheduler.max_tokens=\([0-9]*\) --set engine.scheduler.chunked=\([a-z]*\).*/\1 \2 \3/p' <<<"$out" | sort -n | tr '\n' ';')
+	[ "$told" = "192 20192 false;256 1024 true;1792 3584 false;2048 1024 true;2048 8192 true;" ] || complain "$told"
+}
+
 @test "a version that is a date is the date" {
 	{
 		printf '%s\n' "kind,source,software,sw_version,date,model_key,weight_dtype,gpu_id,n_gpu,tp,isl,osl,out_tps_total"

@@ -139,7 +139,7 @@ engine_base(void)
 	e.elementwise_s = num(2e-6);
 	e.elementwise_frac = e.gemm_base = e.attention_base = e.quantise_s = e.quantise_frac = e.launch_s =
 	    e.n_layer_launches = e.cap16_byte = e.cap8_byte = e.cap4_byte = e.core_element = e.graph_rows = e.router_s =
-	        e.walk_s = datum_absent();
+	        e.walk_s = e.expert_spread_frac = datum_absent();
 	e.sampling_s = num(20e-6);
 	e.sampling_link_s = num(5e-6);
 	e.weight_only_frac = num(.9);
@@ -147,8 +147,7 @@ engine_base(void)
 	e.link_wait = e.link_wait_byte = e.pcie_wait = datum_absent();
 	e.pcie_s = num(25e-6);
 	e.pcie_rank_frac = num(.15);
-	e.pcie_ramp_s = num(4.4446804699909904e-05);
-	e.pcie_ramp_byte = num(10e6);
+	e.pcie_contention_frac = num(.0283);
 	e.pcie_frac = num(1.1117996448596756);
 	e.pcie_gather_frac = num(.703);
 	e.memory = (struct stack){.use = STACK_INFER,

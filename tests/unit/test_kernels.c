@@ -447,6 +447,56 @@ START_TEST(test_moe_rules)
 }
 END_TEST
 
+/* Tiles of uneven experts: the mean over many sizes.  One row more never costs a wave of tiles. */
+START_TEST(test_uneven_experts)
+{
+	enum { SIZES = 100000 };
+	static const double tiles[] = {0.3, 0.99, 1, 1.6, 2.3, 17.5};
+
+	for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+		double sum = 0;
+		for (int k = 0; k < SIZES; k++)
+			sum += ceil(tiles[i] * (1 + 0.5 * (2 * (k + 0.5) / SIZES - 1)));
+		ck_assert_double_eq_tol(kernel_up_about(tiles[i], 0.5), sum / SIZES, 1e-4);
+		ck_assert_double_eq(kernel_up_about(tiles[i], 0), ceil(tiles[i]));
+	}
+
+	const struct line g = find("op_gpus", "serving-h100", "bf16");
+	const struct calibration c = gemm_machine(g.number, DTYPE_BF16);
+	const struct moe_calibration p = {.peak_flop_per_s = number(800e12),
+	    .mem_byte_per_s = number(3e12),
+	    .base_s = number(25e-6),
+	    .feed_byte_per_s = number(217e9),
+	    .tile_s = number(1.5e-6),
+	    .k_step_s = number(0),
+	    .norm = number(2.6),
+	    .permute_byte_per_s = number(2e12)};
+	struct moe_shape s = {.hidden = 4096,
+	    .expert_width = 3584,
+	    .top_k = 2,
+	    .n_experts = 8,
+	    .tp = 1,
+	    .ep = 1,
+	    .a_byte = 2,
+	    .w_byte = 2,
+	    .gated = true};
+	double most_even = 0, most_uneven = 0, last_even_s = NAN, last_uneven_s = NAN;
+	for (s.n_tokens = 400; s.n_tokens <= 2400; s.n_tokens += 8) {
+		s.spread_frac = 0;
+		const double even_s = moe_time(NULL, &s, &p, &c);
+		s.spread_frac = 0.5;
+		const double uneven_s = moe_time(NULL, &s, &p, &c);
+		most_even = fmax(most_even, even_s / last_even_s);
+		most_uneven = fmax(most_uneven, uneven_s / last_uneven_s);
+		ck_assert(!(uneven_s < last_uneven_s * (1 - 1e-9)));
+		last_even_s = even_s;
+		last_uneven_s = uneven_s;
+	}
+	ck_assert_double_gt(most_even, 1.1);
+	ck_assert_double_lt(most_uneven, 1.03);
+}
+END_TEST
+
 /* Loads of a power law, drawn: what the model says of them in closed form. */
 struct drawn {
 	double active_frac, busiest_frac; /* of the busiest rank's experts; its rows over the mean of the ranks */
@@ -641,6 +691,7 @@ kernels_suite(void)
 	tcase_add_test(t, test_latent);
 	tcase_add_test(t, test_moe);
 	tcase_add_test(t, test_moe_rules);
+	tcase_add_test(t, test_uneven_experts);
 	tcase_add_test(t, test_moe_power_law);
 	tcase_add_test(t, test_elementwise);
 	tcase_add_test(t, test_memory);

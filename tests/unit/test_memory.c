@@ -114,7 +114,7 @@ plain_stack(void)
 	struct datum *const absent[] = {&s.gradient_byte, &s.adapter_byte, &s.eager_policy_byte, &s.step_byte,
 	    &s.subgroup_byte, &s.subgroup_param, &s.bucket_byte, &s.bucket_param, &s.live_byte, &s.n_quantised_buffers,
 	    &s.workspace_byte, &s.expert_workspace_byte, &s.utilization, &s.block_token, &s.batch_token,
-	    &s.sampler_rows, &s.sampler_byte, &s.n_kv_copies, &s.max_zero};
+	    &s.sampler_rows, &s.sampler_byte, &s.decoder_rows, &s.decoder_byte, &s.n_kv_copies, &s.max_zero};
 
 	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
 		*absent[i] = datum_absent();
@@ -996,6 +996,10 @@ START_TEST(vllm_pool)
 	const double pool = memory_kv_pool(NULL, &job);
 	ck_assert_double_eq_tol(pool / GIB, 57.738, 0.00051);
 	ck_assert_double_eq(memory_pool_tokens(NULL, &job, pool), 118240);
+	/* 2048 sequences, a vocabulary of 32000 and 16 bytes an entry: 0.9766 GiB less */
+	stack.decoder_rows = number(2048);
+	stack.decoder_byte = number(16);
+	ck_assert_double_eq_tol((pool - memory_kv_pool(NULL, &job)) / GIB, 2048 * 32000 * 16.0 / GIB, 1e-9);
 }
 END_TEST
 

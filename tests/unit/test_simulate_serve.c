@@ -122,23 +122,46 @@ START_TEST(over_the_rate)
 }
 END_TEST
 
-/* The closed form of a run in waves is within a percent of the steps one by one. */
+/* The closed form of a finite run is near the steps one by one: a few places and many, all at once and in waves, steps
+ * that prompts fill, prompts that are longer than a step. */
 START_TEST(closed_form_agrees)
 {
-	static const double sequences[] = {16, 64, 256};
+	static const struct {
+		double n_sequences, n_tokens, isl, osl, n_requests;
+		bool chunked;
+		double tolerance;
+	} runs[] = {
+	    {16, 8192, 1000, 250, 1000, false, 0.01},
+	    {64, 8192, 1000, 250, 1000, false, 0.01},
+	    {256, 8192, 1000, 250, 1000, false, 0.01},
+	    {256, 8192, 128, 512, 256, true, 0.01},
+	    {256, 8192, 128, 512, 600, true, 0.01},
+	    {256, 2048, 2048, 128, 1000, true, 0.015},
+	    {256, 1024, 2000, 500, 700, true, 0.03},
+	    {256, 4096, 1000, 200, 1000, false, 0.015},
+	    {512, 1024, 100, 400, 3000, true, 0.01},
+	    {512, 1600, 1000, 400, 2000, false, 0.03},
+	};
 
 	x.engine = engine_base();
 	x.architecture = hopper();
-	for (size_t i = 0; i < 3; i++) {
-		x.engine.max_sequences = num(sequences[i]);
+	for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+		x.engine.max_sequences = num(runs[i].n_sequences);
+		x.engine.max_tokens = num(runs[i].n_tokens);
+		x.engine.chunked = runs[i].chunked;
 		scene_set(&x, gpu_h100, &llama31_8b, bf16(), alone);
 		struct serve_load load = usual;
-		load.n_requests = num(1000);
+		load.isl = runs[i].isl;
+		load.osl = runs[i].osl;
+		load.n_requests = num(runs[i].n_requests);
 		const double run_s = serve_waves(NULL, &x.setup, &load, serve_running(NULL, &x.setup, &load));
-		const struct sim_engine e = simulate_setup(&x.setup, &usual);
-		const struct sim_config c = config_of(&e, 1000, INFINITY, 1);
+		const struct sim_engine e = simulate_setup(&x.setup, &load);
+		struct sim_config c = config_of(&e, (size_t)runs[i].n_requests, INFINITY, 1);
+		c.traffic.isl.mean_token = runs[i].isl;
+		c.traffic.osl.mean_token = runs[i].osl;
 		struct simulation *s = run(&c);
-		ck_assert_double_eq_tol(simulation_result(s)->end_s, run_s, 0.02 * run_s);
+		ck_assert_msg(fabs(run_s / simulation_result(s)->end_s - 1) <= runs[i].tolerance,
+		    "run %zu: %g s, %g one by one", i, run_s, simulation_result(s)->end_s);
 		simulation_free(s);
 	}
 }

@@ -54,13 +54,8 @@ limited(const struct plan_served *p, const struct plan_candidate *c, double n_se
 
 	*setup = *c->setup;
 	*e = *setup->engine;
-	if (n_token > 0) {
-		if (e->memory.batch_token.value == e->max_tokens.value)
-			e->memory.batch_token.value = n_token;
-		e->max_tokens.value = n_token;
-	}
-	if (n_sequences > 0)
-		e->max_sequences.value = n_sequences;
+	engine_limit(e, n_sequences > 0 ? (struct datum){n_sequences, {0}} : datum_absent(),
+	    n_token > 0 ? (struct datum){n_token, {0}} : datum_absent());
 	setup->engine = e;
 	out.setup = setup;
 	plan_size(&out, &p->load);

@@ -238,10 +238,7 @@ own_setup(struct run *r, const struct simulate_in *in, const struct serve_setup 
 		e->chunked = strcmp(in->prefill.text, "chunked") == 0;
 		e->prefill_first = strcmp(in->prefill.text, "first") == 0;
 	}
-	if (datum_given(in->max_sequences))
-		e->max_sequences = in->max_sequences;
-	if (datum_given(in->max_step_tokens))
-		e->max_tokens = in->max_step_tokens;
+	engine_limit(e, in->max_sequences, in->max_step_tokens);
 	return own;
 }
 

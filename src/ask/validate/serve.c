@@ -177,6 +177,7 @@ ask_parts(struct serve_reader *x, const struct validate_row *row, struct asked *
 	const struct gpu *known = gpu ? run_gpu(r, (struct word){gpu, {0}}) : NULL;
 	if (!known)
 		return "GPU not in the database";
+	a->row.gpu = known;
 	a->row.engine = x->engine ? x->engine : serve_row_engine(&x->engines, r, row, known, &near);
 	if (!a->row.engine)
 		return "unknown software";

@@ -546,6 +546,18 @@ say_poll(struct serve_row *q)
 		                                                    : "engine.scheduler.poll=30");
 }
 
+static void
+say_limits(struct serve_row *q)
+{
+	struct serve_limits limits;
+
+	if (!serve_row_limits(q, &limits))
+		return;
+	say_text(q, "--set", arena_printf(q->arena, "engine.scheduler.max_sequences=%g", limits.n_sequences));
+	say_text(q, "--set", arena_printf(q->arena, "engine.scheduler.max_tokens=%g", limits.n_tokens));
+	say_text(q, "--set", limits.chunked ? "engine.scheduler.chunked=true" : "engine.scheduler.chunked=false");
+}
+
 static const char *
 say_load(struct serve_row *q)
 {
@@ -693,6 +705,7 @@ serve_row_say(struct serve_row *q)
 	if (why)
 		return why;
 	say_layout(q);
+	say_limits(q);
 	say_poll(q);
 	/* its first tokens show it, those of other sources do not */
 	if (row_has(q->row, "source", "InferenceX"))

@@ -198,6 +198,7 @@ struct serve_row {
 	struct arena *arena;
 	const struct validate_row *row;
 	const struct workload *model;
+	const struct gpu *gpu;
 	const struct engine *engine;
 	double n_gpus;              /* of all replicas */
 	struct serve_layout layout; /* of one; tp 0 where only the number of GPUs is printed */
@@ -218,6 +219,13 @@ double serve_row_replicas(const struct serve_row *q);
 const char *serve_row_say(struct serve_row *q);
 /* The GPU as the database knows it, or as it is printed; NULL: none. */
 const char *serve_row_gpu(struct arena *a, const struct validate_row *row);
+
+/* What a benchmark told the engine, where its own tool chooses it; false: nothing beyond the engine's defaults. */
+struct serve_limits {
+	double n_sequences, n_tokens; /* running at once; of a step */
+	bool chunked;                 /* a long prompt takes several steps */
+};
+bool serve_row_limits(const struct serve_row *q, struct serve_limits *out);
 
 /* Ranks of published layouts against the predicted ones. */
 struct serve_ranks;

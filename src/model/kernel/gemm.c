@@ -29,7 +29,19 @@ tile_times(struct sheet *sh, const struct tiles *w, const struct tile *t)
 	FROM(sh, w, n_sms);
 	TAKE(sh, reached_flop_per_s, w->flop_per_s);
 	FROM(sh, p, feed_byte_per_s, k_step_s, tile_s, wave_frac);
-	LET(sh, n_tiles, n_groups * ceil(m / tile_m) * ceil(n / tile_n));
+	double n_row_tiles;
+	if (w->spread_frac > 0) {
+		/* kernel_up_about(m / tile_m, spread_frac) */
+		TAKE(sh, spread_frac, w->spread_frac);
+		LET(sh, most_tiles, (1 + spread_frac) * m / tile_m);
+		LET(sh, least_tiles, (1 - spread_frac) * m / tile_m);
+		SET(sh, n_row_tiles,
+		    ((floor(most_tiles) + 1) * (most_tiles - floor(most_tiles) / 2) -
+		        (floor(least_tiles) + 1) * (least_tiles - floor(least_tiles) / 2)) /
+		        (most_tiles - least_tiles));
+	} else
+		SET(sh, n_row_tiles, ceil(m / tile_m));
+	LET(sh, n_tiles, n_groups * n_row_tiles * ceil(n / tile_n));
 	LET(sh, n_waves, n_tiles * n_splits / n_sms);
 	/* between whole waves and a fluid of work: modern kernels hand out the rest of a wave in smaller pieces */
 	LET(sh, n_effective_waves, wave_frac * ceil(n_waves) + (1 - wave_frac) * fmax(1, n_waves));
@@ -67,7 +79,7 @@ static const double per_tile_ms[N_MS] = {0x1p-4, 0x1p-5, 0x1p-6, 0x1p-7, 0x1p-8}
 /* Terms that do not depend on the tile, and those of a depth. */
 struct search {
 	double n_sms, sm_s_per_flop, feed_s_per_byte, tile_s, k_step_s, wave_frac, traffic_s, norm;
-	double n_groups, m, n, fed_n, a_byte, w_byte;
+	double n_groups, m, n, fed_n, a_byte, w_byte, spread_frac;
 	double part_s, reduction_s; /* part_s: of the sums of a split product, per split */
 	bool grouped;
 	int n_depths; /* parts stay deep */
@@ -89,6 +101,7 @@ search_of(const struct tiles *w)
 	    .norm = p->norm.value > 0 ? p->norm.value : 3,
 	    .n_groups = w->n_groups,
 	    .m = w->m,
+	    .spread_frac = w->spread_frac,
 	    .n = w->n,
 	    .fed_n = w->grouped ? INFINITY : w->n,
 	    .a_byte = w->a_byte,
@@ -150,7 +163,7 @@ all_cuts(const struct search *s, struct cut *cuts)
 		n_columns[n_ns] = kernel_up(s->n * per_tile_ns[n_ns]);
 	while (++n_ns < N_NS && tile_ns[n_ns] < 2 * s->n);
 	for (short i = 0; i < n_ms && (i == 0 || tile_ms[i] < 2 * s->m); i++) {
-		const double n_rows = s->n_groups * kernel_up(s->m * per_tile_ms[i]);
+		const double n_rows = s->n_groups * kernel_up_about(s->m * per_tile_ms[i], s->spread_frac);
 		for (short j = first; j < n_ns; j++)
 			if (i < N_MS - 1 || j < N_NS - 1)
 				n = add_splits(s, (struct cut){.m = i, .n = j}, n_rows * n_columns[j], cuts, n);

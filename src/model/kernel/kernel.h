@@ -120,8 +120,9 @@ struct moe_shape {
 
 	/* Rows of this rank's experts against the mean of the ranks: skewed routing. */
 	double load_frac;
-	double token_frac;            /* of all tokens, those that this rank sees, moves and sums */
-	double time_frac;             /* factor on the two products */
+	double spread_frac; /* rows of the experts of a rank, evenly this share less and more than their mean */
+	double token_frac;  /* of all tokens, those that this rank sees, moves and sums */
+	double time_frac;   /* factor on the two products */
 	double weight_byte_per_clock; /* most that one SM unpacks per clock of weights in another type */
 	double hit_frac;              /* share of the weights that L2 holds */
 	bool repeated;                /* a benchmark, which finds what fits of the weights in L2 */
@@ -262,6 +263,23 @@ kernel_up(double x)
 	return whole < x ? whole + 1 : whole;
 }
 
+/* Mean of kernel_up over (1 - spread_frac) x .. (1 + spread_frac) x. */
+static inline double
+kernel_up_to(double u)
+{
+	const double whole = (double)(long long)u;
+
+	return (whole + 1) * (u - whole / 2);
+}
+
+static inline double
+kernel_up_about(double x, double spread_frac)
+{
+	const double half = spread_frac * x;
+
+	return half > 0 ? (kernel_up_to(x + half) - kernel_up_to(x - half)) / (2 * half) : kernel_up(x);
+}
+
 struct tile {
 	double tile_m, tile_n, n_splits;
 };
@@ -270,6 +288,7 @@ struct tile {
 struct tiles {
 	bool grouped;
 	double n_groups, m, n, k, a_byte, w_byte;
+	double spread_frac; /* rows of a group: evenly between m less and more this share of it */
 	struct datum n_sms;
 	double flop_per_s, traffic_s;       /* of all SMs; of the whole product */
 	const struct gemm_calibration *fit; /* of a group: feed, steps, tiles and norm */

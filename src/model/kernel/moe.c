@@ -71,6 +71,7 @@ grouped_gemm_time(struct sheet *sh, const struct moe_shape *shape, const struct 
 	const struct tiles tiles = {.grouped = true,
 	    .n_groups = n_groups,
 	    .m = n_rows,
+	    .spread_frac = shape->spread_frac,
 	    .n = n_columns,
 	    .k = n_depth,
 	    .a_byte = shape->a_byte,

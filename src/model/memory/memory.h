@@ -149,6 +149,7 @@ struct stack {
 	struct datum utilization;                /* the share of the pool's kind */
 	struct datum block_token, batch_token;   /* page size; most tokens of one prefill step */
 	struct datum sampler_rows, sampler_byte; /* profiled sampler: sequences, bytes per vocabulary entry */
+	struct datum decoder_rows, decoder_byte; /* decoder buffers: sequences, bytes per vocabulary entry */
 	struct datum n_kv_copies;                /* of a cache that grows by concatenation */
 
 	struct stack_time time; /* of a training step */

@@ -136,6 +136,17 @@ prefill_tokens(struct sheet *sh, const struct memory_job *job)
 	return step_token;
 }
 
+/* What a decoder keeps of each sequence that the engine was built for: logits, probabilities and what samples them. */
+static double
+decoder_buffers(struct sheet *sh, const struct memory_job *job)
+{
+	TAKE(sh, n_rows, datum_or(job->stack->decoder_rows, 0));
+	TAKE(sh, entry_byte, datum_or(job->stack->decoder_byte, 0));
+	TAKE(sh, vocabulary, datum_or(job->model->vocab, 0));
+	LET(sh, decoder_byte, n_rows * vocabulary * entry_byte);
+	return decoder_byte;
+}
+
 /* Some engines profile their sampler on a full batch of vocabulary rows. */
 static double
 serving_activations(struct sheet *sh, const struct memory_job *job)
@@ -151,7 +162,12 @@ serving_activations(struct sheet *sh, const struct memory_job *job)
 		SET(sh, sampler_byte, n_rows * vocabulary * entry_byte);
 	} else
 		SET(sh, sampler_byte, 0);
-	LET(sh, activations_byte, fmax(prefill_byte, sampler_byte));
+	if (!(datum_or(job->stack->decoder_byte, 0) > 0)) {
+		LET(sh, activations_byte, fmax(prefill_byte, sampler_byte));
+		return activations_byte;
+	}
+	CALL(sh, decoder_byte, decoder_buffers(sh, job));
+	LET(sh, activations_byte, fmax(prefill_byte, sampler_byte) + decoder_byte);
 	return activations_byte;
 }
 

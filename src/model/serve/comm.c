@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Collectives inside a replica.  With NVLink the faster of NCCL and the engine's own all-reduce; over PCIe a latency,
- * the volume at a share of the slot's rate, and what the protocols cost until they are at full rate.
+ * Collectives inside a replica.  With NVLink the faster of NCCL and the engine's own all-reduce; over PCIe a latency
+ * and the volume at a share of the slot's rate, both longer the more GPUs there are.
  */
 #include "model/serve/parts.h"
 
@@ -42,15 +42,13 @@ allreduce_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, do
 	TAKE(sh, base_s, e->pcie_s);
 	TAKE(sh, per_rank_frac, e->pcie_rank_frac);
 	TAKE(sh, reached_frac, e->pcie_frac);
-	TAKE(sh, ramp_s, e->pcie_ramp_s);
-	TAKE(sh, ramp_byte, e->pcie_ramp_byte);
+	TAKE(sh, contention_frac, e->pcie_contention_frac);
 	TAKE(sh, pcie_byte_per_s, s->links.pcie_byte_per_s);
 	LET(sh, volume_byte, 2 * (n_ranks - 1) / n_ranks * size_byte);
-	CALL(sh, protocol_s, protocol_ramp(sh, volume_byte, ramp_s, ramp_byte));
 	LET(sh, reduce_s,
 	    wait_factor *
-	        (base_s * (1 + per_rank_frac * (n_ranks - 2)) + volume_byte / (reached_frac * pcie_byte_per_s) +
-	            protocol_s));
+	        (base_s * (1 + per_rank_frac * (n_ranks - 2)) +
+	            volume_byte / (reached_frac * pcie_byte_per_s) * (1 + contention_frac * (n_ranks - 2))));
 	return reduce_s;
 }
 

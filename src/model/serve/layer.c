@@ -223,6 +223,7 @@ experts_of(const struct serve_setup *s, const struct block *b, double n_new)
 	    .gated = !b->moe.plain,
 	    .expected = true,
 	    .popular = true,
+	    .spread_frac = datum_or(s->engine->expert_spread_frac, 0),
 	    .weight_byte_per_clock = f->cap_byte * same_share,
 	};
 }

@@ -99,8 +99,16 @@ serve_starting(struct sheet *sh, const struct serve_setup *s, const struct serve
 	CALL(sh, limit, serve_token_limit(sh, s, load));
 	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
 	/* a step's tokens are shared by its prompts and by the decodes that this rate of prompts sustains */
-	LET(sh, fitting, limit / (isl + n_decode_steps * (1 + n_drafts)));
-	EITHER(sh, n_fitting, s->engine->chunked, fitting, fmax(1, floor(fitting)));
+	LET(sh, n_decode_tokens, n_decode_steps * (1 + n_drafts));
+	LET(sh, fitting, limit / (isl + n_decode_tokens));
+	double n_fitting;
+	if (s->engine->chunked)
+		SET(sh, n_fitting, fitting);
+	else {
+		/* whole prompts: in every step as many, or one more where enough of the others have ended */
+		LET(sh, sustained, (limit - ceil(fitting) * isl) / (1 + n_decode_tokens));
+		SET(sh, n_fitting, fmax(fmax(1, floor(fitting)), sustained));
+	}
 	LET(sh, n_starting, fmin(n_fitting, n_running / (1 + n_decode_steps)));
 	return n_starting;
 }
@@ -230,38 +238,141 @@ serve_token_time(struct sheet *sh, const struct serve_load *load, double step_s)
 	return token_s;
 }
 
-/* Decoding of a wave, n_wave sequences. */
-static double
-wave_decode(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_wave)
-{
-	double decode_s;
+/* --- a finite run ------------------------------------------------------------------------------------------ */
 
-	GIVEN(sh, n_wave);
-	if (!(n_wave > 0)) {
-		SET(sh, decode_s, 0);
-		return decode_s;
+/* Requests that are all there from the start, all alike. */
+struct finite {
+	double n_asked, isl, n_decode_steps; /* isl: tokens that are not cached */
+	double n_fed_tokens,
+	    limit; /* tokens of one sequence in a step, its drafts among them; that one step may carry */
+	double n_starting, n_places; /* prompts of a step; sequences that run at once */
+};
+
+/* Engines whose steps with prompts do not decode: all places are filled, then all decode together. */
+static double
+run_apart(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct finite *f)
+{
+	const double n_asked = f->n_asked, n_places = f->n_places, n_decode_steps = f->n_decode_steps, isl = f->isl,
+	             limit = f->limit;
+
+	GIVEN(sh, n_asked, n_places, n_decode_steps, isl, limit);
+	LET(sh, n_together, fmax(1, fmin(floor(limit / isl), n_places)));
+	CALL(sh, prompts_s, serve_mixed_step(sh, s, load, n_together, 0));
+	LET(sh, n_waves, floor(n_asked / n_places));
+	LET(sh, n_left, n_asked - n_waves * n_places);
+	CALL(sh, step_s, serve_mixed_step(sh, s, load, 0, n_places));
+	double left_s;
+	if (n_left > 0) {
+		CALL(sh, left_step_s, serve_mixed_step(sh, s, load, 0, n_left));
+		SET(sh, left_s, n_decode_steps * left_step_s);
+	} else
+		SET(sh, left_s, 0);
+	LET(sh, run_s, n_asked / n_together * prompts_s + n_waves * (n_decode_steps * step_s) + left_s);
+	return run_s;
+}
+
+/* Sequences run in waves.  Those of the first start over fill_steps steps, and end in the same order; whoever ends
+ * makes room for the next. */
+static double
+run_waves(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct finite *f,
+    double n_together)
+{
+	const double n_asked = f->n_asked, n_places = f->n_places, n_decode_steps = f->n_decode_steps;
+
+	GIVEN(sh, n_asked, n_places, n_decode_steps, n_together);
+	LET(sh, n_waves, floor(n_asked / n_places));
+	LET(sh, n_left, n_asked - n_waves * n_places);
+	LET(sh, fill_steps, n_places / n_together);
+	LET(sh, full_steps, 1 + n_decode_steps - fill_steps);
+	CALL(sh, fill_step_s, serve_mixed_step(sh, s, load, n_together, n_places / 2));
+	CALL(sh, full_step_s, serve_mixed_step(sh, s, load, 0, n_places));
+	CALL(sh, next_step_s, serve_mixed_step(sh, s, load, n_together, n_places));
+	LET(sh, waves_s,
+	    fill_steps * fill_step_s + full_steps * full_step_s +
+	        (n_waves - 1) * (fill_steps * next_step_s + full_steps * full_step_s));
+	if (!(n_left > 0)) {
+		CALL(sh, last_step_s, serve_mixed_step(sh, s, load, 0, n_places / 2));
+		LET(sh, run_s, waves_s + fill_steps * last_step_s);
+		return run_s;
 	}
-	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
-	CALL(sh, step_s, serve_mixed_step(sh, s, load, 0, n_wave));
-	SET(sh, decode_s, n_decode_steps * step_s);
-	return decode_s;
+	LET(sh, left_fill_steps, n_left / n_together);
+	CALL(sh, emptying_step_s, serve_mixed_step(sh, s, load, 0, (n_places + n_left) / 2));
+	CALL(sh, left_step_s, serve_mixed_step(sh, s, load, 0, n_left));
+	CALL(sh, last_step_s, serve_mixed_step(sh, s, load, 0, n_left / 2));
+	LET(sh, run_s,
+	    waves_s + left_fill_steps * next_step_s + (fill_steps - left_fill_steps) * emptying_step_s +
+	        full_steps * left_step_s + left_fill_steps * last_step_s);
+	return run_s;
+}
+
+/* Prompts fill every step, so that places stay empty: as many decode as start over an answer's steps. */
+static double
+run_filled(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, const struct finite *f)
+{
+	const double n_asked = f->n_asked, n_decode_steps = f->n_decode_steps, n_starting = f->n_starting, isl = f->isl,
+	             limit = f->limit, n_fed_tokens = f->n_fed_tokens;
+
+	GIVEN(sh, n_asked, n_decode_steps, n_starting, isl, limit, n_fed_tokens);
+	LET(sh, n_decoding, fmin(n_asked, n_starting * n_decode_steps));
+	CALL(sh, full_step_s, serve_mixed_step(sh, s, load, n_starting, n_decoding));
+	CALL(sh, last_step_s, serve_mixed_step(sh, s, load, 0, n_decoding / 2));
+	LET(sh, last_s, n_decode_steps * last_step_s);
+	if (s->engine->chunked) {
+		LET(sh, full_steps,
+		    fmax(0,
+		        n_asked * (isl + n_decode_steps * n_fed_tokens) -
+		            n_decoding * n_decode_steps * n_fed_tokens / 2) /
+		        limit);
+		LET(sh, run_s, full_steps * full_step_s + last_s);
+		return run_s;
+	}
+	if (!(n_decoding > 0)) {
+		LET(sh, run_s, n_asked / n_starting * full_step_s);
+		return run_s;
+	}
+	/* the first find more room */
+	LET(sh, room_steps, isl / n_fed_tokens * log(limit / fmax(1, limit - n_decoding * n_fed_tokens)));
+	LET(sh, fill_steps, fmin(n_decoding / n_starting, fmax(room_steps, n_decoding / fmax(1, floor(limit / isl)))));
+	CALL(sh, fill_step_s, serve_mixed_step(sh, s, load, n_decoding / fill_steps, n_decoding / 2));
+	LET(sh, run_s, fill_steps * fill_step_s + (n_asked - n_decoding) / n_starting * full_step_s + last_s);
+	return run_s;
 }
 
 double
 serve_waves(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running)
 {
+	struct finite f = {.n_asked = load->n_requests.value,
+	    .isl = load->isl * (1 - load->cached_frac),
+	    .n_fed_tokens = 1 + load->n_drafts,
+	    .n_places = n_running};
+
 	GIVEN(sh, n_running);
-	TAKE(sh, n_asked, load->n_requests.value);
-	TAKE(sh, isl, load->isl * (1 - load->cached_frac));
 	CALL(sh, limit, serve_token_limit(sh, s, load));
-	LET(sh, n_together, fmax(1, fmin(floor(limit / isl), n_running)));
-	CALL(sh, prompts_s, serve_mixed_step(sh, s, load, n_together, 0));
-	LET(sh, prompt_s, prompts_s / n_together);
-	LET(sh, n_waves, floor(n_asked / n_running));
-	LET(sh, n_left, n_asked - n_waves * n_running);
-	CALL(sh, wave_s, wave_decode(sh, s, load, n_running));
-	CALL(sh, left_s, wave_decode(sh, s, load, n_left));
-	LET(sh, run_s, n_waves * (n_running * prompt_s + wave_s) + n_left * prompt_s + left_s);
+	CALL(sh, n_decode_steps, serve_decode_steps(sh, load));
+	f.limit = limit;
+	f.n_decode_steps = n_decode_steps;
+	double run_s;
+	if (s->engine->prefill_first) {
+		SET_CALL(sh, run_s, run_apart(sh, s, load, &f));
+		return run_s;
+	}
+	CALL(sh, n_starting, serve_starting(sh, s, load, n_running));
+	f.n_starting = n_starting;
+	f.n_places = fmin(n_running, n_starting * (1 + n_decode_steps));
+	TAKE(sh, isl, f.isl);
+	TAKE(sh, n_fed_tokens, f.n_fed_tokens);
+	TAKE(sh, n_places, f.n_places);
+	/* prompts beside all places in use */
+	LET(sh, room, (limit - n_places * n_fed_tokens) / isl);
+	double n_together;
+	if (s->engine->chunked)
+		SET(sh, n_together, fmin(n_places, room));
+	else
+		SET(sh, n_together, fmax(1, fmin(n_places, floor(room * (1 + 1e-9)))));
+	if (n_places < n_together * (1 + n_decode_steps) * (1 - 1e-9))
+		SET_CALL(sh, run_s, run_waves(sh, s, load, &f, n_together));
+	else
+		SET_CALL(sh, run_s, run_filled(sh, s, load, &f));
 	return run_s;
 }
 

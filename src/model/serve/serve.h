@@ -101,14 +101,15 @@ struct engine {
 	struct datum weight_only_frac;                 /* of the arithmetic that dequantising products reach */
 	struct datum cap16_byte, cap8_byte, cap4_byte; /* weights streamed per SM and clock, at most */
 	enum core_attention core_attention;
-	struct datum core_element; /* ... elements of the cache per SM and clock */
-	struct datum walk_s;       /* attention over latents, heads by no 16: time of a token that is cached */
-	struct datum gddr_frac;    /* bandwidth of GDDR that is reached, at least */
-	struct datum int8_frac;    /* arithmetic that 8-bit integer products reach of what they do alone */
+	struct datum core_element;       /* ... elements of the cache per SM and clock */
+	struct datum walk_s;             /* attention over latents, heads by no 16: time of a token that is cached */
+	struct datum gddr_frac;          /* bandwidth of GDDR that is reached, at least */
+	struct datum expert_spread_frac; /* tokens of an expert: evenly this share less and more than their mean */
+	struct datum int8_frac;          /* arithmetic that 8-bit integer products reach of what they do alone */
 
 	enum engine_reduce reduce;
 	struct datum link_wait, link_wait_byte; /* collectives over NVLink; absent: as long as alone */
-	struct datum pcie_wait, pcie_s, pcie_rank_frac, pcie_ramp_s, pcie_ramp_byte, pcie_frac, pcie_gather_frac;
+	struct datum pcie_wait, pcie_s, pcie_rank_frac, pcie_frac, pcie_contention_frac, pcie_gather_frac;
 
 	struct stack memory; /* memory besides weights and KV cache, and the share of GPU memory it takes */
 	bool narrow_kv;      /* caches in 8 bits beside weights in 8 or 4 bits where a checkpoint says nothing */
@@ -130,6 +131,8 @@ struct engine {
 	const char *warning; /* what holds for every answer of the family */
 };
 
+/* Other limits than those of its file, and the memory that the engine sets aside for them.  Absent: as they are. */
+void engine_limit(struct engine *e, struct datum n_sequences, struct datum n_token);
 /* What the family does on this GPU, or NULL. */
 const struct engine_architecture *engine_architecture(const struct engine *e, const struct gpu *gpu);
 

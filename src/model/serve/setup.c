@@ -7,6 +7,18 @@
 
 #include <string.h>
 
+void
+engine_limit(struct engine *e, struct datum n_sequences, struct datum n_token)
+{
+	if (datum_given(n_token)) {
+		if (e->memory.batch_token.value == e->max_tokens.value)
+			e->memory.batch_token = n_token;
+		e->max_tokens = n_token;
+	}
+	if (datum_given(n_sequences))
+		e->max_sequences = e->memory.decoder_rows = n_sequences;
+}
+
 /* --- types ----------------------------------------------------------------------------------------------- */
 
 enum dtype
