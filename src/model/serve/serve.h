@@ -350,7 +350,8 @@ double serve_starting(struct sheet *sh, const struct serve_setup *s, const struc
 double serve_steady(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_starting);
 double serve_request_rate(struct sheet *sh, double n_starting, double step_s);
 double serve_token_rate(struct sheet *sh, double rate_request_per_s, double osl_token);
-/* Seconds of a finite run of equal requests: they move in waves. */
+/* Seconds of a finite run of equal requests: in waves, where places are what is short, else as fast as the tokens of a
+ * step allow. */
 double serve_waves(struct sheet *sh, const struct serve_setup *s, const struct serve_load *load, double n_running);
 double serve_run_rate(struct sheet *sh, double n_requests, double osl, double run_s);
 /* A static batch: all prompts in one step, then all tokens together; seconds to the first tokens, and per token. */
