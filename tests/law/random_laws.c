@@ -257,7 +257,8 @@ static const struct {
     {"more users", "serve", "--rate", 1.5, UP, "ttft_s", 0.005, NULL},
     {"more users", "serve", "--rate", 1.5, UP, "tpot_s", 0.005, NULL},
     {"more users", "serve", "--concurrency", 2, UP, "tpot_s", 0.005, NULL},
-    /* beyond the batches that it captured, SGLang launches every kernel of a step: 512 sequences decode faster than 513 */
+    /* beyond the batches that it captured, SGLang launches every kernel of a step: 512 sequences decode faster than 513
+     */
     {"more users", "serve", "--concurrency", 2, UP, "rate_request_per_s", 0.005, "sglang"},
     {"more users", "serve", "--concurrency", 2, UP, "rate_request_per_s", 0.3, NULL},
     {"more users", "checkpoint", "--gpus", 2, UP, "overhead_frac", 1e-9, NULL},

@@ -386,12 +386,11 @@ START_TEST(test_moe)
 }
 END_TEST
 
-START_TEST(test_moe_rules)
+/* Grouped products of round figures. */
+static struct moe_calibration
+round_experts(void)
 {
-	const struct line g = find("op_gpus", "serving-h100", "bf16");
-	struct calibration c = gemm_machine(g.number, DTYPE_BF16);
-	struct moe_calibration p = {
-	    .peak_flop_per_s = number(800e12),
+	return (struct moe_calibration){.peak_flop_per_s = number(800e12),
 	    .mem_byte_per_s = number(3e12),
 	    .base_s = number(25e-6),
 	    .feed_byte_per_s = number(217e9),
@@ -399,8 +398,14 @@ START_TEST(test_moe_rules)
 	    .k_step_s = number(0),
 	    .norm = number(2.6),
 	    .permute_byte_per_s = number(2e12),
-	    .route_byte_per_s = datum_absent(),
-	};
+	    .route_byte_per_s = datum_absent()};
+}
+
+START_TEST(test_moe_rules)
+{
+	const struct line g = find("op_gpus", "serving-h100", "bf16");
+	struct calibration c = gemm_machine(g.number, DTYPE_BF16);
+	struct moe_calibration p = round_experts();
 	struct moe_shape s = {.n_tokens = 1,
 	    .hidden = 4096,
 	    .expert_width = 1536,
@@ -463,14 +468,7 @@ START_TEST(test_uneven_experts)
 
 	const struct line g = find("op_gpus", "serving-h100", "bf16");
 	const struct calibration c = gemm_machine(g.number, DTYPE_BF16);
-	const struct moe_calibration p = {.peak_flop_per_s = number(800e12),
-	    .mem_byte_per_s = number(3e12),
-	    .base_s = number(25e-6),
-	    .feed_byte_per_s = number(217e9),
-	    .tile_s = number(1.5e-6),
-	    .k_step_s = number(0),
-	    .norm = number(2.6),
-	    .permute_byte_per_s = number(2e12)};
+	const struct moe_calibration p = round_experts();
 	struct moe_shape s = {.hidden = 4096,
 	    .expert_width = 3584,
 	    .top_k = 2,
