@@ -8,7 +8,7 @@ build=$2
 LC_ALL=C
 export LC_ALL
 command -v valgrind >/dev/null 2>&1 || {
-	echo "speed: valgrind is not installed: 'sh src/packages.sh test' installs it"
+	echo "speed: valgrind is not installed: 'sh src/tools/packages.sh test' installs it"
 	exit 1
 }
 dir=$(mktemp -d)
@@ -31,7 +31,7 @@ judge() {
 }
 
 # Millions of instructions of a cold answer: kv and comm in 2 ms, memory and capacity in 3, roofline in 6, train in 7,
-# serve in 7.  Objectives on three GPUs try ten layouts, simulations included.
+# serve in 7.  Objectives on three GPUs try 28 layouts and simulate eight times.
 while IFS='|' read -r most line; do
 	# shellcheck disable=SC2086 # a line is words
 	n=$(count "$ridge" $line)
@@ -41,7 +41,7 @@ done <<LINES
 3.6|kv llama3-70b --gpu h100 --seq 8192
 5.8|comm allreduce --size 1GiB --system dgx-h100 --ranks 8
 5.1|memory llama3-70b --gpu h100 --layout tp=8,dp=2 --json
-2200|capacity llama3-70b --gpu h100,h200,b200-sxm --rate 50 --isl 1000 --osl 200 --slo ttft.p99:500ms,tpot:40ms
+2300|capacity llama3-70b --gpu h100,h200,b200-sxm --rate 50 --isl 1000 --osl 200 --slo ttft.p99:500ms,tpot:40ms
 12|capacity llama3-70b --gpu a100,h100 --users 200 --tokens 4Ki
 36|roofline llama3-70b --gpu h100 --phase decode --batch 8 --seq 4096
 38|serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 2

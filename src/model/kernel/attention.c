@@ -388,16 +388,11 @@ whole_time(struct sheet *sh, double n_items, double read_s, const struct calibra
 
 /* What splitting costs: combining the parts, or what whole items take longer, if that is less. */
 static double
-split_cost(struct sheet *sh, double n_splits, double joint_s, double whole_s, const struct generation_calibration *p)
+split_cost(struct sheet *sh, double joint_s, double whole_s, const struct generation_calibration *p)
 {
-	double cost_s;
-
-	if (n_splits > 1) {
-		GIVEN(sh, joint_s, whole_s);
-		TAKE(sh, split_s, p->split_s);
-		SET(sh, cost_s, fmin(split_s, whole_s - joint_s));
-	} else
-		SET(sh, cost_s, 0);
+	GIVEN(sh, joint_s, whole_s);
+	TAKE(sh, split_s, p->split_s);
+	LET(sh, cost_s, fmin(split_s, whole_s - joint_s));
 	return cost_s;
 }
 
@@ -474,9 +469,13 @@ attention_generation(struct sheet *sh, const struct attention_shape *shape, cons
 	LET(sh, cache_s, fmax(stream_s, part_s));
 	CALL(sh, items_s, item_time(sh, n_items, n_splits, shared, p, c));
 	CALL(sh, joint_s, join_times(sh, p, cache_s, items_s));
-	CALL(sh, whole_read_s, whole_time(sh, n_items, cache_s, c));
-	CALL(sh, whole_s, join_times(sh, p, whole_read_s, items_s));
-	CALL(sh, combine_s, split_cost(sh, n_splits, joint_s, whole_s, p));
+	double combine_s;
+	if (n_splits > 1) {
+		CALL(sh, whole_read_s, whole_time(sh, n_items, cache_s, c));
+		CALL(sh, whole_s, join_times(sh, p, whole_read_s, items_s));
+		SET_CALL(sh, combine_s, split_cost(sh, joint_s, whole_s, p));
+	} else
+		SET(sh, combine_s, 0);
 	LET(sh, generation_s, base_s + joint_s + query_byte / query_byte_per_s + combine_s);
 	return generation_s;
 }
@@ -503,8 +502,12 @@ mla_generation(struct sheet *sh, const struct attention_shape *shape, const stru
 	LET(sh, n_items, batch * ceil(n_heads / 64));
 	CALL(sh, n_splits, split_count(sh, n_items, n_seen, p->n_parts, c));
 	CALL(sh, items_s, item_time(sh, n_items, n_splits, true, p, c));
-	CALL(sh, whole_s, whole_time(sh, n_items, blend_s, c));
-	CALL(sh, combine_s, split_cost(sh, n_splits, blend_s, whole_s, p));
+	double combine_s;
+	if (n_splits > 1) {
+		CALL(sh, whole_s, whole_time(sh, n_items, blend_s, c));
+		SET_CALL(sh, combine_s, split_cost(sh, blend_s, whole_s, p));
+	} else
+		SET(sh, combine_s, 0);
 	LET(sh, generation_s, base_s + blend_s + query_byte / query_byte_per_s + items_s + combine_s);
 	return generation_s;
 }

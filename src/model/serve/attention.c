@@ -150,6 +150,14 @@ compressed_time(struct sheet *sh, const struct serve_setup *s, const struct bloc
 	return compressed_s;
 }
 
+static bool
+is_measured(const struct serve_setup *s, const struct attention_shape *shape)
+{
+	const enum attention_fit fit = attention_fit_of(shape);
+
+	return fit < N_ATTENTION_FITS && s->kernels->attention_by[fit].has_context;
+}
+
 double
 serve_layer_prompt(
     struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_prompts, double chunk, double prefix)
@@ -173,8 +181,7 @@ serve_layer_prompt(
 		return compressed_layer_s;
 	}
 	shape.elem_byte = s->precision.fast_prompts ? 1 : 2;
-	const enum attention_fit fit = attention_fit_of(&shape);
-	if (s->precision.fast_prompts && !(fit < N_ATTENTION_FITS && s->kernels->attention_by[fit].has_context)) {
+	if (s->precision.fast_prompts && !is_measured(s, &shape)) {
 		/* not measured in 8 bits: the 16-bit kernel, times this speedup */
 		shape.elem_byte = 2;
 		shape.rate_frac = e ? datum_or(e->fp8_attention, 1) : 1;

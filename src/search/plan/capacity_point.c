@@ -245,7 +245,7 @@ static void
 set_first(struct plan_point *out, const struct steps *t, const struct steps *empty, const struct plan_load *l,
     double starting, const struct wanted *wanted)
 {
-	struct chance chances[CHANCES_MOST] = {{0, 0, 0}};
+	struct chance chances[CHANCES_MOST]; /* those below f.n are written */
 	struct first f = {.steps = t,
 	    .rate = out->rate_request_per_s,
 	    .isl_cv = l->isl_cv,
