@@ -65,10 +65,8 @@ SCHEMA(kernel_schema, "'kernels'", struct engine, kernel_fields);
 
 static const struct field pcie_fields[] = {
     CHOICE("reduce", ENGINE(reduce), "best|nccl", "all-reduce over NVLink: custom where faster, or NCCL"),
-    FIGURE("nvlink_wait", Q_NUMBER, ENGINE(link_wait), 0, 20,
-        "over NVLink: extra time of collectives inside a step, as a share of what they take alone, where they are "
-        "small"),
-    FIGURE("nvlink_wait_size", Q_SIZE, ENGINE(link_wait_byte), 1, 1e12, "... message of which it is half of that"),
+    FIGURE("nvlink_wait", Q_TIME, ENGINE(link_wait_s), 0, 1e-2,
+        "over NVLink: how late a rank comes to a collective on average; all wait for the last"),
     FIGURE("pcie_wait", Q_NUMBER, ENGINE(pcie_wait), 0.1, 10, "over PCIe: factor on collectives for rank skew"),
     FIGURE("pcie_base", Q_TIME, ENGINE(pcie_s), 0, 1, "over PCIe: latency, two GPUs"),
     FIGURE("pcie_rank", Q_NUMBER, ENGINE(pcie_rank_frac), 0, 10, "... extra share per further GPU"),
@@ -277,10 +275,6 @@ check_given(struct binder *b, const struct node *root, const struct engine *e)
 			    b->diag, root->at, "an engine needs %s, here or in the file it extends", needed[i].key);
 			ok = false;
 		}
-	if (datum_given(e->link_wait) && !datum_given(e->link_wait_byte)) {
-		diag_error(b->diag, root->at, "links.nvlink_wait needs links.nvlink_wait_size");
-		ok = false;
-	}
 	if (e->core_attention != CORE_NEVER && !datum_given(e->core_element)) {
 		diag_error(b->diag, root->at, "kernels.core_attention needs kernels.core_elements");
 		ok = false;

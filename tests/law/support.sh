@@ -21,10 +21,10 @@ done <<EOT
 throughput source 14.8 10.0
 throughput model 13.5 9.0
 throughput gpu 14.5 9.0
-TPOT source 13.6 10.1
-TPOT model 13.7 10.2
-TPOT gpu 13.6 10.2
-TTFT source 33.2 25.0
+TPOT source 13.4 10.0
+TPOT model 13.5 10.0
+TPOT gpu 13.4 10.0
+TTFT source 33.2 25.2
 TTFT model 33.2 27.1
 TTFT gpu 33.6 28.2
 EOT

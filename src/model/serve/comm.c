@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Collectives inside a replica.  With NVLink the faster of NCCL and the engine's own all-reduce; over PCIe a latency
- * and the volume at a share of the slot's rate, both longer the more GPUs there are.
+ * Collectives inside a replica.  With NVLink the faster of NCCL and the engine's own all-reduce, after a wait for the
+ * last rank; over PCIe a latency and the volume at a share of the slot's rate, both longer the more GPUs there are.
  */
 #include "model/serve/parts.h"
 
@@ -12,24 +12,23 @@
 enum { CUSTOM_MOST_RANKS = 8 };
 static const double custom_most_byte = 32.0 * 1048576;
 
-/* Inside a step a message over NVLink takes longer than in a benchmark, which sends it alone and again and again: ranks
- * come to it one after the other.  What that adds grows with the message, ever more slowly; beside what a long prompt
- * sends it is little. */
+/* Inside a step ranks come to a collective one after the other.  Where each is late by an exponentially distributed
+ * time, the last of n is on average late by the mean times the n-th harmonic number (Renyi, 1953). */
 static double
-link_wait(struct sheet *sh, const struct serve_setup *s, double size_byte)
+rank_wait(struct sheet *sh, const struct serve_setup *s, double n_ranks)
 {
-	const struct engine *e = s->engine;
-	double wait_factor;
+	double wait_s;
 
-	if (!datum_given(e->link_wait)) {
-		SET(sh, wait_factor, 1);
-		return wait_factor;
+	if (!(n_ranks > 1) || !datum_given(s->engine->link_wait_s)) {
+		SET(sh, wait_s, 0);
+		return wait_s;
 	}
-	GIVEN(sh, size_byte);
-	TAKE(sh, small_frac, e->link_wait);
-	TAKE(sh, half_byte, e->link_wait_byte);
-	SET(sh, wait_factor, 1 + small_frac / (1 + size_byte / half_byte));
-	return wait_factor;
+	GIVEN(sh, n_ranks);
+	TAKE(sh, late_s, s->engine->link_wait_s);
+	/* the harmonic number, to 1e-3 */
+	LET(sh, n_waits, log(n_ranks) + 0.5772 + 1 / (2 * n_ranks) - 1 / (12 * n_ranks * n_ranks));
+	SET(sh, wait_s, late_s * n_waits);
+	return wait_s;
 }
 
 static double
@@ -108,15 +107,13 @@ serve_allreduce(struct sheet *sh, const struct serve_setup *s, double size_byte)
 		return reduce_s;
 	}
 	const struct collective_calibration *fit = &s->kernels->collective[COLLECTIVE_ALL_REDUCE];
-	CALL(sh, wait_factor, link_wait(sh, s, size_byte));
+	CALL(sh, wait_s, rank_wait(sh, s, n_ranks));
 	CALL(sh, nccl_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, fit, n_ranks, size_byte));
 	if (has_custom(s, size_byte)) {
-		/* its own kernels are those of small messages */
-		TAKE(sh, small_frac, datum_or(s->engine->link_wait, 0));
 		CALL(sh, custom_s, allreduce_custom(sh, &s->kernels->custom[0], n_ranks, size_byte));
-		SET(sh, reduce_s, fmin(wait_factor * nccl_s, (1 + small_frac) * custom_s));
+		SET(sh, reduce_s, wait_s + fmin(nccl_s, custom_s));
 	} else
-		SET(sh, reduce_s, wait_factor * nccl_s);
+		SET(sh, reduce_s, wait_s + nccl_s);
 	return reduce_s;
 }
 
@@ -129,11 +126,11 @@ serve_gather(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	if (s->network.n_near > 0)
 		SET_CALL(sh, gather_s, across_nodes(sh, s, COLLECTIVE_ALL_GATHER, size_byte));
 	else if (s->links.linked) {
-		CALL(sh, wait_factor, link_wait(sh, s, size_byte));
+		CALL(sh, wait_s, rank_wait(sh, s, n_ranks));
 		CALL(sh, alone_s,
 		    collective_ramp(
 		        sh, COLLECTIVE_ALL_GATHER, &s->kernels->collective[COLLECTIVE_ALL_GATHER], n_ranks, size_byte));
-		SET(sh, gather_s, wait_factor * alone_s);
+		SET(sh, gather_s, wait_s + alone_s);
 	} else
 		SET_CALL(sh, gather_s, gather_pcie(sh, s, n_ranks, size_byte));
 	return gather_s;

@@ -158,9 +158,8 @@ engine_belief(const struct refit_param *p)
 	    {".moe_time", "", 1.3}, {".base", "", 1}, {".host", "", 1}, {".kv_rate", "", 0.5},
 	    {".fp8_attention", "", 1.5}, {"_base", "", 1}, {"core_elements", "", 10}, {".fp16", "", 0.5},
 	    {"step.launch", "us", 10}, {"step.first", "ms", 20}, {"step.router", "us", 20}, {".latent_walk", "ns", 6},
-	    {".latent_prompts", "", 0.1}, {".fp8_block", "", 0.1}, {".nvlink_wait", "", 1},
-	    {".nvlink_wait_size", "MB", 10}, {".pcie_wait", "", 1.3}, {".pcie_contention", "", 0.05},
-	    {"pool.decoder", "B", 16}, {".moe_peak", "", 1}};
+	    {".latent_prompts", "", 0.1}, {".fp8_block", "", 0.1}, {".nvlink_wait", "us", 20}, {".pcie_wait", "", 1.3},
+	    {".pcie_contention", "", 0.05}, {"pool.decoder", "B", 16}, {".moe_peak", "", 1}};
 	const size_t n = strlen(p->path);
 
 	for (size_t i = 0; i < sizeof beliefs / sizeof *beliefs; i++) {
