@@ -261,7 +261,7 @@ set_first(struct plan_point *out, const struct steps *t, const struct steps *emp
 	add_idle(&f, empty, idle);
 	add_busy(&f, starting, 1 - idle);
 	for (size_t i = 0; i < f.n; i++)
-		mean += chances[i].share * (chances[i].own_s + chances[i].wait_s / 2);
+		mean += f.chances[i].share * (f.chances[i].own_s + f.chances[i].wait_s / 2);
 	out->latency_s[PLAN_TTFT][PLAN_MEAN] = mean / f.sum;
 	for (int i = PLAN_P50; i < N_PLAN_STATISTICS; i++)
 		if (wanted->latency[PLAN_TTFT][i])
