@@ -31,7 +31,8 @@ judge() {
 }
 
 # Millions of instructions of a cold answer: kv and comm in 2 ms, memory and capacity in 3, roofline in 6, train in 7,
-# serve in 7.  Objectives on three GPUs try 28 layouts and simulate eight times.
+# serve in 7.  Objectives on three GPUs try 28 layouts; how often the front is then simulated depends on the answer, and a
+# step of the simulator has a budget of its own.
 while IFS='|' read -r most line; do
 	# shellcheck disable=SC2086 # a line is words
 	n=$(count "$ridge" $line)
@@ -41,7 +42,7 @@ done <<LINES
 3.6|kv llama3-70b --gpu h100 --seq 8192
 5.8|comm allreduce --size 1GiB --system dgx-h100 --ranks 8
 5.1|memory llama3-70b --gpu h100 --layout tp=8,dp=2 --json
-2300|capacity llama3-70b --gpu h100,h200,b200-sxm --rate 50 --isl 1000 --osl 200 --slo ttft.p99:500ms,tpot:40ms
+1400|capacity llama3-70b --gpu h100,h200,b200-sxm --rate 50 --isl 1000 --osl 200 --slo ttft.p99:500ms,tpot:40ms --unconfirmed
 12|capacity llama3-70b --gpu a100,h100 --users 200 --tokens 4Ki
 36|roofline llama3-70b --gpu h100 --phase decode --batch 8 --seq 4096
 38|serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 2
