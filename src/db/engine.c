@@ -66,7 +66,7 @@ SCHEMA(kernel_schema, "'kernels'", struct engine, kernel_fields);
 static const struct field pcie_fields[] = {
     CHOICE("reduce", ENGINE(reduce), "best|nccl", "all-reduce over NVLink: custom where faster, or NCCL"),
     FIGURE("nvlink_wait", Q_TIME, ENGINE(link_wait_s), 0, 1e-2,
-        "over NVLink: how late a rank comes to a collective on average; all wait for the last"),
+        "over NVLink: mean delay of a rank at a collective; all wait for the last"),
     FIGURE("pcie_wait", Q_NUMBER, ENGINE(pcie_wait), 0.1, 10, "over PCIe: factor on collectives for rank skew"),
     FIGURE("pcie_base", Q_TIME, ENGINE(pcie_s), 0, 1, "over PCIe: latency, two GPUs"),
     FIGURE("pcie_rank", Q_NUMBER, ENGINE(pcie_rank_frac), 0, 10, "... extra share per further GPU"),

@@ -150,6 +150,7 @@ compressed_time(struct sheet *sh, const struct serve_setup *s, const struct bloc
 	return compressed_s;
 }
 
+/* Attention of prompts in the bytes of this shape. */
 static bool
 is_measured(const struct serve_setup *s, const struct attention_shape *shape)
 {

@@ -13,7 +13,8 @@ enum { CUSTOM_MOST_RANKS = 8 };
 static const double custom_most_byte = 32.0 * 1048576;
 
 /* Inside a step ranks come to a collective one after the other.  Where each is late by an exponentially distributed
- * time, the last of n is on average late by the mean times the n-th harmonic number (Renyi, 1953). */
+ * time, the last of n is on average late by the mean times the n-th harmonic number (Renyi, On the theory of order
+ * statistics, 1953). */
 static double
 rank_wait(struct sheet *sh, const struct serve_setup *s, double n_ranks)
 {

@@ -108,8 +108,7 @@ struct engine {
 	struct datum int8_frac;          /* arithmetic that 8-bit integer products reach of what they do alone */
 
 	enum engine_reduce reduce;
-	struct datum
-	    link_wait_s; /* how late a rank comes to a collective over NVLink, on average; absent: not at all */
+	struct datum link_wait_s; /* mean delay of a rank at a collective over NVLink; absent: none */
 	struct datum pcie_wait, pcie_s, pcie_rank_frac, pcie_frac, pcie_contention_frac, pcie_gather_frac;
 
 	struct stack memory; /* memory besides weights and KV cache, and the share of GPU memory it takes */
