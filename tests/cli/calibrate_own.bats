@@ -234,6 +234,27 @@ figure() {
 	shows "moe.bf16"
 }
 
+@test "an engine's all-reduce alone is fitted, up to the messages that it leaves to NCCL" {
+	# one-shot kernels: 3 us and 200 GB/s to each peer; what is left to NCCL takes ten times as long
+	awk 'BEGIN {
+		print "gpu_id,library,version,collective,ranks,size_bytes,time_us"
+		for (ranks = 2; ranks <= 8; ranks *= 2)
+			for (size = 1024; size <= 67108864; size *= 4) {
+				own = size <= (ranks > 2 ? 8e6 : 16e6)
+				time = 3 + (ranks - 1) * size / 200e9 * 1e6
+				printf "h100-sxm5-80gb,custom-trtllm,1,all_reduce,%d,%d,%.3f\n", \
+					ranks, size, own ? time : 10 * time
+			}
+	}' >"$tmp/reduce.csv"
+	ask calibrate "$tmp/reduce.csv" --backend trtllm --json
+	answered
+	figure custom_all_reduce b1 190e9 210e9
+	mkdir "$tmp/written"
+	ask calibrate "$tmp/reduce.csv" --backend trtllm --fresh --write "$tmp/written"
+	answered
+	grep -q "most2: 16MB, most: 8MB" "$tmp/written/h100-sxm5-80gb-trtllm.yaml"
+}
+
 @test "one GPU: collectives are another's" {
 	grep -v '"collective"\|"p2p_\|"gemm"' tests/fixtures/calibrate/ridge-bench.jsonl >"$tmp/one.jsonl"
 	ask calibrate "$tmp/one.jsonl"

@@ -112,7 +112,7 @@ gpu_kernels(enum vector_gpu id, const char *backend)
 	if (id == gpu_##gpu) {                                                                                         \
 		c.n_custom = 1;                                                                                        \
 		c.custom[0] = (struct custom_calibration){num((a1)*1e-6), num((an1)*1e-6), num((b1)*1e9),              \
-		    num((a2)*1e-6), num((an2)*1e-6), num((b2)*1e9), num(NAN), ""};                                     \
+		    num((a2)*1e-6), num((an2)*1e-6), num((b2)*1e9), num(NAN), num(NAN), num(NAN), ""};                 \
 	}
 #include "../vectors/serve_gpus.inc"
 #undef ATTENTION

@@ -571,17 +571,52 @@ START_TEST(absolute_rates)
 }
 END_TEST
 
+static const struct custom_calibration own_kernels = {.one_s = {2e-6, {0}},
+    .one_per_rank_s = {1e-7, {0}},
+    .one_byte_per_s = {200e9, {0}},
+    .two_s = {8e-6, {0}},
+    .two_per_rank_s = {1e-7, {0}},
+    .two_byte_per_s = {300e9, {0}},
+    .pair_most_byte = {NAN, {0}},
+    .most_byte = {NAN, {0}},
+    .n_peers = {NAN, {0}},
+    .backend = "engine"};
+
 START_TEST(custom)
 {
-	const struct datum one_s = {2e-6, {0}}, per_rank_s = {1e-7, {0}}, one_rate = {200e9, {0}}, two_s = {8e-6, {0}},
-	                   two_rate = {300e9, {0}};
-	const struct custom_calibration fit = {
-	    one_s, per_rank_s, one_rate, two_s, per_rank_s, two_rate, {NAN, {NULL, 0, 0, NULL, false}}, "engine"};
+	const struct custom_calibration *fit = &own_kernels;
 
-	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 0), 2.6e-6, 1e-15);
-	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 1e4), 2.6e-6 + 7 * 1e4 / 200e9, 1e-15);
-	ck_assert_double_eq_tol(allreduce_custom(NULL, &fit, 8, 1e7), 8.6e-6 + 1.75 * 1e7 / 300e9, 1e-15);
-	ck_assert_double_eq(allreduce_custom(NULL, &fit, 1, 1e7), 0);
+	ck_assert_double_eq_tol(allreduce_custom(NULL, fit, 8, 0), 2.6e-6, 1e-15);
+	ck_assert_double_eq_tol(allreduce_custom(NULL, fit, 8, 1e4), 2.6e-6 + 7 * 1e4 / 200e9, 1e-15);
+	ck_assert_double_eq_tol(allreduce_custom(NULL, fit, 8, 1e7), 8.6e-6 + 1.75 * 1e7 / 300e9, 1e-15);
+	ck_assert_double_eq(allreduce_custom(NULL, fit, 1, 1e7), 0);
+}
+END_TEST
+
+/* Up to the largest message of an engine its kernels reduce, NCCL beyond; where nobody knows that size, the faster. */
+START_TEST(left_to_nccl)
+{
+	const struct collective_calibration nccl = {.base_s = of(1e-6),
+	    .per_rank_s = of(0),
+	    .bus_byte_per_s = of(400e9),
+	    .beta = of(0),
+	    .ramp_s = of(0),
+	    .ramp_byte = of(1e6)};
+	struct custom_calibration own = own_kernels;
+
+	for (double n = 2; n <= 8; n *= 2)
+		for (double size_byte = 1e3; size_byte < 1e9; size_byte *= 10) {
+			const double custom_s = allreduce_custom(NULL, &own_kernels, n, size_byte),
+			             nccl_s = collective_ramp(NULL, COLLECTIVE_ALL_REDUCE, &nccl, n, size_byte);
+			own.pair_most_byte = own.most_byte = datum_absent();
+			ck_assert_double_eq(allreduce_engine(NULL, &own, &nccl, n, size_byte),
+			    size_byte > 33554432 ? nccl_s : fmin(custom_s, nccl_s));
+			own.pair_most_byte = of(2e6);
+			own.most_byte = of(2e5);
+			ck_assert_double_eq(allreduce_engine(NULL, &own, &nccl, n, size_byte),
+			    size_byte > (n > 2 ? 2e5 : 2e6) ? nccl_s : custom_s);
+			ck_assert_double_eq(allreduce_engine(NULL, &own, NULL, n, size_byte), custom_s);
+		}
 }
 END_TEST
 
@@ -642,6 +677,7 @@ collective_suite(void)
 	tcase_add_test(t, measured_on_nodes);
 	tcase_add_test(t, absolute_rates);
 	tcase_add_test(t, custom);
+	tcase_add_test(t, left_to_nccl);
 	tcase_add_test(t, steps);
 	tcase_add_test(t, smaller_and_rarer);
 	suite_add_tcase(s, t);

@@ -186,11 +186,15 @@ set_target(struct run *r, const struct calibrate_in *in, const struct measuremen
 	return true;
 }
 
+/* Its kernels, or its all-reduce alone: custom-vllm is one of vllm. */
 static bool
-has_backend(const struct measurements *m, const char *gpu, const char *backend)
+has_backend(struct arena *a, const struct measurements *m, const char *gpu, const char *backend)
 {
+	const char *custom = arena_printf(a, "custom-%s", backend);
+
 	for (int i = 0; i < m->n_rows; i++)
-		if (same(m->rows[i].gpu, gpu) && same(m->rows[i].backend, backend))
+		if (same(m->rows[i].gpu, gpu) &&
+		    (same(m->rows[i].backend, backend) || same(m->rows[i].backend, custom)))
 			return true;
 	return false;
 }
@@ -214,7 +218,7 @@ add_targets(struct run *r, const struct calibrate_in *in, const char *gpu, const
 	for (int i = 0; i < wanted.n; i++) {
 		const char *backend = *wanted.list[i] ? wanted.list[i] : NULL;
 
-		if (backend && !has_backend(m, gpu, backend)) {
+		if (backend && !has_backend(r->arena, m, gpu, backend)) {
 			diag_error(r->diag, in->backend.from, "no rows for '%s' on %s", backend, gpu ? gpu : host);
 			return false;
 		}

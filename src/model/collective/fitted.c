@@ -122,14 +122,23 @@ allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double 
 	return custom_s;
 }
 
+/* Where nobody says how large the messages may be: the largest that was measured. */
+static const double OWN_MOST_BYTE = 33554432;
+
 double
 allreduce_engine(struct sheet *sh, const struct custom_calibration *own, const struct collective_calibration *nccl,
     double n_ranks, double size_byte)
 {
-	GIVEN(sh, n_ranks, size_byte);
-	CALL(sh, custom_s, allreduce_custom(sh, own, n_ranks, size_byte));
+	const struct datum most_byte = n_ranks > 2 ? own->most_byte : own->pair_most_byte;
 	double engine_s;
-	if (nccl) {
+
+	GIVEN(sh, n_ranks, size_byte);
+	if (nccl && size_byte > datum_or(most_byte, OWN_MOST_BYTE)) {
+		SET_CALL(sh, engine_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, nccl, n_ranks, size_byte));
+		return engine_s;
+	}
+	CALL(sh, custom_s, allreduce_custom(sh, own, n_ranks, size_byte));
+	if (nccl && !datum_given(most_byte)) {
 		CALL(sh, nccl_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, nccl, n_ranks, size_byte));
 		SET(sh, engine_s, fmin(custom_s, nccl_s));
 	} else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Collectives inside a replica.  With NVLink the faster of NCCL and the engine's own all-reduce, after a wait for the
- * last rank; over PCIe a latency and the volume at a share of the slot's rate, both longer the more GPUs there are.
+ * Collectives inside a replica.  With NVLink the engine's own all-reduce and NCCL's of large messages, after a wait for
+ * the last rank; over PCIe a latency and the volume at a share of the slot's rate, both longer the more GPUs there are.
  */
 #include "model/serve/parts.h"
 
@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { CUSTOM_MOST_RANKS = 8 };
-static const double custom_most_byte = 32.0 * 1048576;
 
 /* Inside a step ranks come to a collective one after the other.  Where each is late by an exponentially distributed
  * time, the last of n is on average late by the mean times the n-th harmonic number (Renyi, On the theory of order
@@ -71,10 +70,9 @@ gather_pcie(struct sheet *sh, const struct serve_setup *s, double n_ranks, doubl
 }
 
 static bool
-has_custom(const struct serve_setup *s, double size_byte)
+has_custom(const struct serve_setup *s)
 {
-	return s->engine->reduce == REDUCE_BEST && s->kernels->n_custom > 0 && s->layout.tp <= CUSTOM_MOST_RANKS &&
-	    size_byte <= custom_most_byte;
+	return s->engine->reduce == REDUCE_BEST && s->kernels->n_custom > 0 && s->layout.tp <= CUSTOM_MOST_RANKS;
 }
 
 /* A replica of several nodes: as NCCL does it over a network. */
@@ -109,12 +107,13 @@ serve_allreduce(struct sheet *sh, const struct serve_setup *s, double size_byte)
 	}
 	const struct collective_calibration *fit = &s->kernels->collective[COLLECTIVE_ALL_REDUCE];
 	CALL(sh, wait_s, rank_wait(sh, s, n_ranks));
-	CALL(sh, nccl_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, fit, n_ranks, size_byte));
-	if (has_custom(s, size_byte)) {
-		CALL(sh, custom_s, allreduce_custom(sh, &s->kernels->custom[0], n_ranks, size_byte));
-		SET(sh, reduce_s, wait_s + fmin(nccl_s, custom_s));
-	} else
+	if (has_custom(s)) {
+		CALL(sh, engine_s, allreduce_engine(sh, &s->kernels->custom[0], fit, n_ranks, size_byte));
+		SET(sh, reduce_s, wait_s + engine_s);
+	} else {
+		CALL(sh, nccl_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, fit, n_ranks, size_byte));
 		SET(sh, reduce_s, wait_s + nccl_s);
+	}
 	return reduce_s;
 }
 

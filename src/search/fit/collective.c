@@ -54,24 +54,55 @@ network_middle(const struct network_known *known, int n, const char *without, co
 	return *near ? near_s : middle(known, n, without, NULL);
 }
 
-enum { N_PARAMS = 6, N_SWITCHED = 11, ROWS_NEEDED = 15 };
+enum { N_PARAMS = 6, N_LIMITED = 8, N_SWITCHED = 11, ROWS_NEEDED = 15 };
 static const double worst_mape = 0.35; /* chosen: a fit that is further off is not kept */
 
 /* Of messages of this size the bandwidth makes up about half of the time. */
 static const double large_byte = 8388608;
 
-/* Of the engines' kernels: more is left to NCCL. */
-static const double custom_byte = 33554432;
-
 struct table {
 	int n;
 	enum collective collective;
 	double link_byte_per_s, nvls_min_ranks; /* none do: 0 */
+	const struct own_limit *limit;          /* of an engine's kernels; NULL: not known */
 	struct param_units units;               /* rates: share of the links' line rate */
 	int generation;
 	double *n_ranks, *size_byte, *measured_s;
 	unsigned *hash;
 };
+
+/* --- whose all-reduce ---------------------------------------------------------------------------------------- */
+
+/*
+ * The largest messages that engines reduce over NVLink with kernels of their own; of larger ones their rows are NCCL's.
+ * TensorRT-LLM from Hopper on: its workspace (getMaxRequiredWorkspaceSize, NVIDIA/TensorRT-LLM
+ * cpp/tensorrt_llm/common/customAllReduceUtils.h at 005b299).  The others as their rows beside NCCL's show.
+ */
+struct own_limit {
+	const char *backend;
+	int generation; /* nccl_generation, at least */
+	double pair_byte, more_byte;
+};
+static const struct own_limit own_limits[] = {
+    {"trtllm", 2, 16e6, 8e6},
+    {"trtllm", 1, 2e6, 1e6},
+    {"sglang", 2, 16777216, 16777216},
+    {"sglang", 1, 8388608, 8388608},
+    {"vllm", 2, 33554432, 33554432},
+    {"vllm", 1, 8e6, 8e6},
+};
+
+/* NULL: nobody knows. */
+static const struct own_limit *
+own_limit_of(const struct gpu *g, const char *backend)
+{
+	const int generation = g->architecture ? nccl_generation(g->architecture) : -1;
+
+	for (size_t i = 0; datum_or(g->n_links, 0) > 0 && i < sizeof own_limits / sizeof *own_limits; i++)
+		if (strcmp(own_limits[i].backend, backend) == 0 && generation >= own_limits[i].generation)
+			return &own_limits[i];
+	return NULL;
+}
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
@@ -100,7 +131,8 @@ collective_of(const struct measurement *m)
 }
 
 static struct table
-gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum collective c, double most_byte)
+gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum collective c, double pair_byte,
+    double more_byte)
 {
 	struct table t = {.collective = c, .link_byte_per_s = link_rate(b->gpu), .units = param_units()};
 
@@ -113,7 +145,7 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 		const struct measurement *m = rows[i];
 
 		if (collective_of(m) != c || m->nodes > 1 || m->ranks < 2 || !(m->size_byte > 0) ||
-		    m->size_byte > most_byte)
+		    m->size_byte > (m->ranks > 2 ? more_byte : pair_byte))
 			continue;
 		t.n_ranks[t.n] = m->ranks;
 		t.size_byte[t.n] = m->size_byte;
@@ -225,6 +257,15 @@ fit_form(const struct fit_bench *b, const struct table *t, const struct family *
 			p.params[N_PARAMS + i].fixed = true;
 		}
 	}
+	if (t->limit) {
+		const double known[] = {t->limit->pair_byte, t->limit->more_byte};
+
+		p.n_params = N_LIMITED;
+		for (int i = 0; i < 2; i++) {
+			p.params[N_PARAMS + i].start = known[i];
+			p.params[N_PARAMS + i].fixed = true;
+		}
+	}
 	for (int i = 0; shared && i < 2; i++) {
 		p.params[2 + i].start = shared[i];
 		p.params[2 + i].fixed = true;
@@ -305,7 +346,7 @@ fit_nccl(const struct fit_bench *b, struct fitted *out)
 	library.backend = "nccl";
 	const struct measurement **rows = fit_rows(&library, MEASUREMENT_COLLECTIVE, &n);
 	for (int i = 0; i < N_CLASSES; i++)
-		tables[i] = gather(b, rows, n, classes[i].collective, INFINITY);
+		tables[i] = gather(b, rows, n, classes[i].collective, INFINITY, INFINITY);
 	find_switches(b, &tables[0]);
 	const struct table reduces =
 	    below(b, &tables[0], tables[0].nvls_min_ranks > 0 ? tables[0].nvls_min_ranks : INFINITY);
@@ -328,13 +369,16 @@ fit_nccl(const struct fit_bench *b, struct fitted *out)
 static void
 fit_custom(const struct fit_bench *b, struct fitted *out)
 {
-	static const double other[N_PARAMS] = {4e-6, 0.1e-6, 0.4, 6e-6, 0.3e-6, 0.65};
+	static const struct own_limit measured = {"", 0, 33554432, 33554432};
+	static const double other[N_LIMITED] = {4e-6, 0.1e-6, 0.4, 6e-6, 0.3e-6, 0.65};
+	const struct own_limit *known = own_limit_of(b->gpu, b->backend), *limit = known ? known : &measured;
 	struct fit_bench engine = *b;
 	int n;
 
 	engine.backend = arena_printf(b->arena, "custom-%s", b->backend);
 	const struct measurement **rows = fit_rows(&engine, MEASUREMENT_COLLECTIVE, &n);
-	const struct table t = gather(b, rows, n, COLLECTIVE_ALL_REDUCE, custom_byte);
+	struct table t = gather(b, rows, n, COLLECTIVE_ALL_REDUCE, limit->pair_byte, limit->more_byte);
+	t.limit = known;
 	if (t.n)
 		fit_form(
 		    b, &t, &family_custom, other, NULL, predict_custom, "custom_all_reduce", "custom_all_reduce", out);
