@@ -150,7 +150,7 @@ load helper
 	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --engine trtllm-1.0 --objectives tpot:12.5ms --unconfirmed
 	answered
 	shows "TPOT: impractical"
-	says "impractical: the SLOs allow each replica 1.1 %"
+	says "impractical: the SLOs allow each replica 1.2 %"
 	ask capacity llama3-70b --gpu h100 --layout tp=8 --rate 20 --isl 1000 --osl 200 --objectives tpot:14ms --unconfirmed
 	answered
 	hides "impractical"
