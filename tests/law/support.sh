@@ -21,11 +21,11 @@ done <<EOT
 throughput source 14.8 10.0
 throughput model 13.5 9.0
 throughput gpu 14.5 9.0
-TPOT source 13.4 10.0
-TPOT model 13.5 10.0
-TPOT gpu 13.4 10.0
-TTFT source 33.2 25.2
-TTFT model 33.2 27.1
+TPOT source 13.4 9.8
+TPOT model 13.5 9.6
+TPOT gpu 13.4 9.6
+TTFT source 33.2 25.0
+TTFT model 33.2 26.5
 TTFT gpu 33.6 28.2
 EOT
 
