@@ -336,7 +336,7 @@ pasted() {
 			"$RIDGE" ${command%% *} llama3-70b --gpu h100 ${command#* } $how -q --get kv_capacity_token
 		done
 	done 2>&1 | sort -u >"$tmp/capacities"
-	[ "$(<"$tmp/capacities")" = 1444352 ] || complain "$(<"$tmp/capacities")"
+	[ "$(<"$tmp/capacities")" = 1427840 ] || complain "$(<"$tmp/capacities")"
 }
 
 @test "a provider that no price is from is refused" {

@@ -154,7 +154,7 @@ load helper
 	is 2049
 	ask kv llama2-7b --gpu h100 --solve batch --until 'batch_byte <= space_byte' --seq 4096 --get n_sequences
 	answered
-	is 29
+	is 28
 }
 
 @test "--solve says what it found" {
