@@ -128,8 +128,8 @@ double collective_ramp(
     struct sheet *sh, enum collective c, const struct collective_calibration *fit, double n_ranks, double size_byte);
 /* The faster of one-shot and two-shot. */
 double allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double n_ranks, double size_byte);
-/* An engine's own kernels up to the largest message they take, NCCL beyond; the faster where that size is not known, and
- * without a fit of NCCL (NULL) its own. */
+/* An engine's own kernels up to the largest message they take, NCCL beyond; the faster where that size is not known,
+ * and without a fit of NCCL (NULL) its own. */
 double allreduce_engine(struct sheet *sh, const struct custom_calibration *own,
     const struct collective_calibration *nccl, double n_ranks, double size_byte);
 /* Several nodes.  nic_byte_per_s is a GPU's share of the NICs at line rate; the fit says what of it is reached. */
