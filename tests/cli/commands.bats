@@ -97,6 +97,21 @@ load helper
 	case $out in 0.49 | 0.4900000000000*) ;; *) complain "should be 0.49" ;; esac
 }
 
+@test "comm: messages that an engine leaves to NCCL take NCCL's time, smaller ones its own" {
+	for ranks in 2 8; do
+		for size in 64KiB 64MiB; do
+			ask comm allreduce --size $size --gpu h100 --ranks $ranks --get comm_s
+			answered
+			nccl=$out
+			ask comm allreduce --size $size --gpu h100 --ranks $ranks --backend trtllm --get comm_s
+			answered
+			case $size in 64MiB) is "$nccl" ;; *) [ "$out" != "$nccl" ] || complain "NCCL's" ;; esac
+		done
+		ask comm allreduce --size 64MiB --gpu h100 --ranks $ranks --backend trtllm
+		shows "NCCL, as trtllm leaves this size to it"
+	done
+}
+
 @test "comm: refused" {
 	ask comm allredoce --size 1GB --ranks 8 --bandwidth 50GB/s
 	refused

@@ -399,13 +399,24 @@ plan_network(struct run *r, const struct interconnect *w, enum collective c, dou
 	return true;
 }
 
+/* Messages that the engine leaves to NCCL have NCCL's time, words and error. */
 static void
 plan_custom(struct run *r, const struct interconnect *w, double size_byte, struct collective_plan *plan,
     struct interconnect_words *words)
 {
+	const struct custom_calibration *own = &w->engine->custom[0];
+	const bool has_nccl = w->fit && w->fit->has_collective[COLLECTIVE_ALL_REDUCE] && !over_pcie(w);
+	struct interconnect nccl = *w;
+
+	nccl.algorithm = ALGORITHM_AUTO;
+	if (has_nccl && !allreduce_is_own(own, w->n_ranks.value, size_byte) &&
+	    plan_ramp(r, &nccl, COLLECTIVE_ALL_REDUCE, size_byte, plan, words)) {
+		words->algorithm = arena_printf(r->arena, "NCCL, as %s leaves this size to it", w->engine->backend);
+		return;
+	}
 	plan->form = FORM_CUSTOM;
-	plan->custom = &w->engine->custom[0];
-	if (w->fit && w->fit->has_collective[COLLECTIVE_ALL_REDUCE] && !over_pcie(w))
+	plan->custom = own;
+	if (has_nccl)
 		plan->ramp = &w->fit->collective[COLLECTIVE_ALL_REDUCE];
 	words->algorithm = arena_printf(r->arena, "%s custom all-reduce", w->engine->backend);
 	words->basis = w->engine->id;

@@ -132,6 +132,8 @@ double allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, 
  * and without a fit of NCCL (NULL) its own. */
 double allreduce_engine(struct sheet *sh, const struct custom_calibration *own,
     const struct collective_calibration *nccl, double n_ranks, double size_byte);
+/* Whether an engine's own kernels take messages of this size, or may. */
+bool allreduce_is_own(const struct custom_calibration *own, double n_ranks, double size_byte);
 /* Several nodes.  nic_byte_per_s is a GPU's share of the NICs at line rate; the fit says what of it is reached. */
 double collective_network(struct sheet *sh, enum collective c, const struct network_calibration *fit, double n_ranks,
     double n_nodes, double size_byte, double nic_byte_per_s);

@@ -125,20 +125,31 @@ allreduce_custom(struct sheet *sh, const struct custom_calibration *fit, double 
 /* Where nobody says how large the messages may be: the largest that was measured. */
 static const double OWN_MOST_BYTE = 33554432;
 
+static struct datum
+own_most(const struct custom_calibration *own, double n_ranks)
+{
+	return n_ranks > 2 ? own->most_byte : own->pair_most_byte;
+}
+
+bool
+allreduce_is_own(const struct custom_calibration *own, double n_ranks, double size_byte)
+{
+	return size_byte <= datum_or(own_most(own, n_ranks), OWN_MOST_BYTE);
+}
+
 double
 allreduce_engine(struct sheet *sh, const struct custom_calibration *own, const struct collective_calibration *nccl,
     double n_ranks, double size_byte)
 {
-	const struct datum most_byte = n_ranks > 2 ? own->most_byte : own->pair_most_byte;
 	double engine_s;
 
 	GIVEN(sh, n_ranks, size_byte);
-	if (nccl && size_byte > datum_or(most_byte, OWN_MOST_BYTE)) {
+	if (nccl && !allreduce_is_own(own, n_ranks, size_byte)) {
 		SET_CALL(sh, engine_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, nccl, n_ranks, size_byte));
 		return engine_s;
 	}
 	CALL(sh, custom_s, allreduce_custom(sh, own, n_ranks, size_byte));
-	if (nccl && !datum_given(most_byte)) {
+	if (nccl && !datum_given(own_most(own, n_ranks))) {
 		CALL(sh, nccl_s, collective_ramp(sh, COLLECTIVE_ALL_REDUCE, nccl, n_ranks, size_byte));
 		SET(sh, engine_s, fmin(custom_s, nccl_s));
 	} else
