@@ -266,7 +266,7 @@ static const struct field fields[] = {
         .kind = FIELD_MAP,
         .sub = &custom_schema,
         .offset = offsetof(struct fit_file, fig.custom),
-        .help = "the engine's custom all-reduce under CUDA graphs, up to 32 MB"},
+        .help = "the engine's custom all-reduce under CUDA graphs"},
     {.key = "network", .kind = FIELD_MAP, .sub = &networks_schema, .help = "collectives over several nodes"},
     {.key = "attention", .kind = FIELD_MAP, .sub = &attention_files_schema, .help = "prefill and decode"},
     {.key = "attention_by",

@@ -64,7 +64,8 @@ static const struct field kernel_fields[] = {
 SCHEMA(kernel_schema, "'kernels'", struct engine, kernel_fields);
 
 static const struct field pcie_fields[] = {
-    CHOICE("reduce", ENGINE(reduce), "best|nccl", "all-reduce over NVLink: custom where faster, or NCCL"),
+    CHOICE("reduce", ENGINE(reduce), "best|nccl",
+        "all-reduce over NVLink: custom up to the messages that the engine leaves to NCCL, or NCCL"),
     FIGURE("nvlink_wait", Q_TIME, ENGINE(link_wait_s), 0, 1e-2,
         "over NVLink: mean delay of a rank at a collective; all wait for the last"),
     FIGURE("pcie_wait", Q_NUMBER, ENGINE(pcie_wait), 0.1, 10, "over PCIe: factor on collectives for rank skew"),

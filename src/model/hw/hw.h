@@ -171,7 +171,7 @@ struct network_calibration {
 	struct datum simple; /* 1: NCCL has no protocol but Simple here; a figure, as all members are */
 };
 
-/* One- and two-shot all-reduce of the serving engines, CUDA graph, up to 32 MB. */
+/* One- and two-shot all-reduce of the serving engines, CUDA graph, up to the messages that they leave to NCCL. */
 struct custom_calibration {
 #define CUSTOM FIGURE_MEMBER
 #include "model/hw/calibration.def"

@@ -130,9 +130,10 @@ collective_of(const struct measurement *m)
 	return (enum collective)i;
 }
 
+/* `own`: only what an engine's kernels take; NULL: all. */
 static struct table
-gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum collective c, double pair_byte,
-    double more_byte)
+gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, enum collective c,
+    const struct custom_calibration *own)
 {
 	struct table t = {.collective = c, .link_byte_per_s = link_rate(b->gpu), .units = param_units()};
 
@@ -145,7 +146,7 @@ gather(const struct fit_bench *b, const struct measurement **rows, int n_rows, e
 		const struct measurement *m = rows[i];
 
 		if (collective_of(m) != c || m->nodes > 1 || m->ranks < 2 || !(m->size_byte > 0) ||
-		    m->size_byte > (m->ranks > 2 ? more_byte : pair_byte))
+		    (own && !allreduce_is_own(own, m->ranks, m->size_byte)))
 			continue;
 		t.n_ranks[t.n] = m->ranks;
 		t.size_byte[t.n] = m->size_byte;
@@ -346,7 +347,7 @@ fit_nccl(const struct fit_bench *b, struct fitted *out)
 	library.backend = "nccl";
 	const struct measurement **rows = fit_rows(&library, MEASUREMENT_COLLECTIVE, &n);
 	for (int i = 0; i < N_CLASSES; i++)
-		tables[i] = gather(b, rows, n, classes[i].collective, INFINITY, INFINITY);
+		tables[i] = gather(b, rows, n, classes[i].collective, NULL);
 	find_switches(b, &tables[0]);
 	const struct table reduces =
 	    below(b, &tables[0], tables[0].nvls_min_ranks > 0 ? tables[0].nvls_min_ranks : INFINITY);
@@ -369,16 +370,20 @@ fit_nccl(const struct fit_bench *b, struct fitted *out)
 static void
 fit_custom(const struct fit_bench *b, struct fitted *out)
 {
-	static const struct own_limit measured = {"", 0, 33554432, 33554432};
 	static const double other[N_LIMITED] = {4e-6, 0.1e-6, 0.4, 6e-6, 0.3e-6, 0.65};
-	const struct own_limit *known = own_limit_of(b->gpu, b->backend), *limit = known ? known : &measured;
+	const struct own_limit *limit = own_limit_of(b->gpu, b->backend);
+	struct custom_calibration own = {.pair_most_byte = datum_absent(), .most_byte = datum_absent()};
 	struct fit_bench engine = *b;
 	int n;
 
 	engine.backend = arena_printf(b->arena, "custom-%s", b->backend);
 	const struct measurement **rows = fit_rows(&engine, MEASUREMENT_COLLECTIVE, &n);
-	struct table t = gather(b, rows, n, COLLECTIVE_ALL_REDUCE, limit->pair_byte, limit->more_byte);
-	t.limit = known;
+	if (limit) {
+		own.pair_most_byte.value = limit->pair_byte;
+		own.most_byte.value = limit->more_byte;
+	}
+	struct table t = gather(b, rows, n, COLLECTIVE_ALL_REDUCE, &own);
+	t.limit = limit;
 	if (t.n)
 		fit_form(
 		    b, &t, &family_custom, other, NULL, predict_custom, "custom_all_reduce", "custom_all_reduce", out);
