@@ -182,8 +182,9 @@ struct run {
 	struct sheet *sheet; /* never NULL in a command */
 	struct database *database;
 	const struct command *command;
-	const struct node *inputs; /* what was asked, as a tree: options, --set, job file */
-	struct reads *reads;       /* which of them were read; NULL: not tracked */
+	const struct node *inputs;          /* what was asked, as a tree: options, --set, job file */
+	const struct launch_claims *claims; /* of the launch file about its model, or NULL */
+	struct reads *reads;                /* which of them were read; NULL: not tracked */
 	struct assumptions assumed;
 	struct words warnings;
 	struct words files;      /* for `check`: operands as typed */

@@ -24,6 +24,7 @@ struct foreign_job {
 	const char *command;
 	struct words left;                    /* its inputs that this command has not */
 	const char *file, *unread, *unmapped; /* of --from: options without a rule, and what no input takes; or NULL */
+	struct launch_claims claims;
 };
 
 struct answered {

@@ -115,6 +115,7 @@ question_ask(const struct question *q, const struct node *inputs)
 	    .database = database_for(q->database, q->arena, q->diag),
 	    .command = q->command,
 	    .inputs = inputs,
+	    .claims = q->foreign ? &q->foreign->claims : NULL,
 	    .files = q->files,
 	    .outputs = q->outputs,
 	    .draws = q->draws};
@@ -357,8 +358,11 @@ program_launch(struct program *p, const struct node **job)
 	if (file.by->use == LAUNCH_SERVE && command_option_at(p->command, "use"))
 		file.inputs = tree_with(p->arena, file.inputs, "use", tree_scalar(p->arena, "infer", from->at));
 	foreign = ARENA_NEW(p->arena, struct foreign_job);
-	*foreign = (struct foreign_job){
-	    .command = file.by->name, .file = from->text, .unread = file.unread, .unmapped = file.unmapped};
+	*foreign = (struct foreign_job){.command = file.by->name,
+	    .file = from->text,
+	    .unread = file.unread,
+	    .unmapped = file.unmapped,
+	    .claims = file.claims};
 	if (launch_takes_layout(command_option_at(p->command, "from")))
 		from->text = today_text(p, &file, &file.inputs);
 	foreign->job = file.inputs;

@@ -152,7 +152,8 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
     const struct node *overlay, struct source at, const char **announce);
 
 /* How a framework or an engine is told of a run, from hwdb/launchers. */
-/* X(id, name): what a run is launched with, as `from:` of hwdb/launchers names it: training, then serving. */
+/* X(id, name): what a run is launched with, as `from:` of hwdb/launchers names it: training, then serving, then what a
+ * file says of its model, which is read and never written. */
 #define LAUNCH_FACTS(X)                                                                                                \
 	X(TP, "tp")                                                                                                    \
 	X(PP, "pp")                                                                                                    \
@@ -209,7 +210,13 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(DRAFT, "draft")                                                                                              \
 	X(N_DRAFTS, "n_drafts")                                                                                        \
 	X(DRAFT_ROWS, "draft_rows")                                                                                    \
-	X(ROLE, "role")
+	X(ROLE, "role")                                                                                                \
+	X(MODEL_LAYERS, "model_layers")                                                                                \
+	X(MODEL_HIDDEN, "model_hidden")                                                                                \
+	X(MODEL_WIDTH, "model_width")                                                                                  \
+	X(MODEL_HEADS, "model_heads")                                                                                  \
+	X(MODEL_KV_HEADS, "model_kv_heads")                                                                            \
+	X(MODEL_EXPERTS, "model_experts")
 enum launch_fact {
 #define LAUNCH_FACT(id, name) LAUNCH_##id,
 	LAUNCH_FACTS(LAUNCH_FACT)
@@ -271,9 +278,23 @@ void lint_workload(struct diag *d, const struct workload *w, double counted_para
 
 /* --- launch files of frameworks and engines, read backwards by the rules of hwdb/launchers ---------------- */
 
+/* What a launch file says of its model: `--num-layers 80`. */
+struct launch_claim {
+	enum launch_fact fact;
+	const char *key;
+	double value;
+	struct source at;
+};
+
+struct launch_claims {
+	size_t n;
+	struct launch_claim *list;
+};
+
 struct launch_file {
 	const struct launcher *by;
-	const struct node *inputs;     /* as a job has them: layout.tp, batch, dtype */
+	const struct node *inputs; /* as a job has them: layout.tp, batch, dtype */
+	struct launch_claims claims;
 	const char *unread, *unmapped; /* options that no rule is about; what rules say and no input takes; or NULL */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rules of hwdb/launchers backwards: from options to inputs. */
+/* A launch file as inputs of a job, and what it claims of its model. */
 
 #include "base/base.h"
 #include "db/parts.h"
@@ -8,167 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reading {
-	struct arena *arena;
-	const struct launcher *by;
-	struct launch_pairs pairs;
-	const char *facts[N_LAUNCH_FACTS];
-	const struct node *inputs;
-	struct source at;
-	const char *unmapped;
-};
-
-/* --- rules ----------------------------------------------------------------------------------------------- */
-
-/* Engines take `--max_num_seqs` for `--max-num-seqs`. */
-static bool
-same_key(const char *x, const char *y, size_t n)
-{
-	size_t i = 0;
-
-	for (; i < n && x[i]; i++)
-		if (x[i] != y[i] && !((x[i] == '_' || x[i] == '-') && (y[i] == '_' || y[i] == '-')))
-			return false;
-	return i == n && !x[i];
-}
-
-static bool
-is_key_of(const struct launcher_rule *rule, const char *key)
-{
-	if (rule->key && same_key(key, rule->key, strlen(rule->key)))
-		return true;
-	for (const char *p = rule->also; p && *p;) {
-		const size_t n = strcspn(p, " ");
-		if (same_key(key, p, n))
-			return true;
-		p += n + (p[n] == ' ');
-	}
-	return false;
-}
-
-/* The last of several counts. */
-static struct launch_pair *
-pair_of(struct launch_pairs *pairs, const struct launcher_rule *rule)
-{
-	struct launch_pair *found = NULL;
-
-	for (size_t i = 0; i < pairs->n; i++)
-		if (is_key_of(rule, pairs->list[i].key))
-			found = &pairs->list[i];
-	return found;
-}
-
-/* Whether a value is what a rule writes; what stands where it has another fact is that fact's. */
-static bool
-matches(struct reading *r, const char *form, const char *value, const char *inside[N_LAUNCH_FACTS])
-{
-	while (*form) {
-		if (*form != '@') {
-			if (*form == ' ' || *value == ' ') {
-				form += strspn(form, " ");
-				value += strspn(value, " ");
-			} else if (*form++ != *value++)
-				return false;
-			continue;
-		}
-		const size_t n = strcspn(form + 1, "@"), length = strspn(value, "0123456789.");
-		if (length == 0)
-			return false;
-		inside[launch_fact_named(form + 1, n)] = arena_copy(r->arena, value, length);
-		form += n + 2;
-		value += length;
-	}
-	return !*value;
-}
-
-static const char *
-plain_bool(const char *value)
-{
-	return strcmp(value, "True") == 0 ? "true" : strcmp(value, "False") == 0 ? "false" : value;
-}
-
-/* What a rule reads: NULL if it does not hold. */
-static const char *
-rule_text(struct reading *r, const struct launcher_rule *rule, const char *inside[N_LAUNCH_FACTS])
-{
-	const struct launch_pair *p = pair_of(&r->pairs, rule);
-
-	if (!p)
-		return NULL;
-	const char *value = plain_bool(p->value ? p->value : "true");
-	if (rule->is_switch)
-		return strcmp(value, "false") == 0 ? NULL : rule->is ? rule->is : "";
-	if (rule->value)
-		return matches(r, rule->value, value, inside) ? rule->is ? rule->is : "" : NULL;
-	return !rule->is || strcmp(rule->is, value) == 0 ? value : NULL;
-}
-
-static bool
-is_alike(const struct launcher_rule *x, const struct launcher_rule *y)
-{
-	return x->fact == y->fact && (x->is && y->is ? strcmp(x->is, y->is) == 0 : x->is == y->is);
-}
-
-/* All rules of one value have to hold; of several values the one with most. */
-static void
-read_fact(struct reading *r, enum launch_fact fact)
-{
-	const char *inside[N_LAUNCH_FACTS] = {NULL}, *best_inside[N_LAUNCH_FACTS] = {NULL};
-	const struct launcher_rule *best = NULL;
-	int most = 0;
-
-	for (int i = 0; i < r->by->n_rules; i++) {
-		const struct launcher_rule *rule = &r->by->rules[i];
-		const char *text = NULL;
-		int n = 0;
-		if (rule->fact != fact || !rule->key)
-			continue;
-		for (int k = 0; k < r->by->n_rules; k++) {
-			const struct launcher_rule *other = &r->by->rules[k];
-			if (!other->key || !is_alike(rule, other))
-				continue;
-			const char *here = rule_text(r, other, inside);
-			if (!here) {
-				n = 0;
-				break;
-			}
-			text = !text || !*text ? here : text;
-			n++;
-		}
-		if (n <= most)
-			continue;
-		most = n;
-		best = rule;
-		memcpy(best_inside, inside, sizeof inside);
-		r->facts[fact] = *text ? text : rule->is ? rule->is : "true";
-	}
-	if (!best)
-		return;
-	for (int f = 0; f < N_LAUNCH_FACTS; f++)
-		if (best_inside[f])
-			r->facts[f] = best_inside[f];
-	for (int k = 0; k < r->by->n_rules; k++)
-		for (size_t i = 0; r->by->rules[k].key && is_alike(best, &r->by->rules[k]) && i < r->pairs.n; i++)
-			if (is_key_of(&r->by->rules[k], r->pairs.list[i].key))
-				r->pairs.list[i].used = true;
-}
-
-/* Whether a value of this fact can be said. */
-static bool
-can_say(const struct launcher *by, enum launch_fact fact, const char *is)
-{
-	for (int i = 0; i < by->n_rules; i++)
-		if (by->rules[i].fact == fact && by->rules[i].key &&
-		    (!by->rules[i].is || strcmp(by->rules[i].is, is) == 0))
-			return true;
-	return false;
-}
-
 /* --- inputs ---------------------------------------------------------------------------------------------- */
 
 /* Give each input its own file name: inputs are tracked by place, and one read must not mark the others. */
 static void
-put(struct reading *r, const char *path, const char *text)
+put(struct launch_reading *r, const char *path, const char *text)
 {
 	struct source at = r->at;
 
@@ -177,7 +21,7 @@ put(struct reading *r, const char *path, const char *text)
 }
 
 static double
-number(const struct reading *r, enum launch_fact f, double otherwise)
+number(const struct launch_reading *r, enum launch_fact f, double otherwise)
 {
 	char *end;
 
@@ -188,13 +32,13 @@ number(const struct reading *r, enum launch_fact f, double otherwise)
 }
 
 static void
-put_number(struct reading *r, const char *path, double value)
+put_number(struct launch_reading *r, const char *path, double value)
 {
 	put(r, path, arena_printf(r->arena, "%.15g", value));
 }
 
 static void
-miss(struct reading *r, const char *what)
+miss(struct launch_reading *r, const char *what)
 {
 	r->unmapped = arena_printf(r->arena, "%s%s%s", r->unmapped ? r->unmapped : "", r->unmapped ? ", " : "", what);
 }
@@ -231,7 +75,7 @@ unrolled(struct arena *a, const char *text, bool groups)
 
 /* The chunks of stages that are written down, and their layers where those between the first and the last differ. */
 static void
-put_stages(struct reading *r)
+put_stages(struct launch_reading *r)
 {
 	static const char letters[] = "EtmL|()*,0123456789";
 	const char *said = r->facts[LAUNCH_STAGES],
@@ -265,7 +109,7 @@ put_stages(struct reading *r)
 
 /* A degree that is not said is 1. */
 static void
-put_degrees(struct reading *r)
+put_degrees(struct launch_reading *r)
 {
 	static const struct {
 		enum launch_fact fact;
@@ -274,29 +118,29 @@ put_degrees(struct reading *r)
 	    {LAUNCH_CP, "layout.cp"}, {LAUNCH_EP, "layout.ep"}};
 
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
-		if (can_say(r->by, degrees[i].fact, ""))
+		if (launch_can_say(r->by, degrees[i].fact, ""))
 			put_number(r, degrees[i].path, number(r, degrees[i].fact, 1));
 	if (r->facts[LAUNCH_ETP])
 		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
 	if (r->facts[LAUNCH_CHUNKS])
 		put(r, "layout.vp", r->facts[LAUNCH_CHUNKS]);
-	else if (can_say(r->by, LAUNCH_CHUNKS, ""))
+	else if (launch_can_say(r->by, LAUNCH_CHUNKS, ""))
 		put(r, "layout.vp", "1");
 	put_stages(r);
 }
 
 static void
-put_sharding(struct reading *r)
+put_sharding(struct launch_reading *r)
 {
 	const char *zero = r->facts[LAUNCH_ZERO];
 
 	if (zero)
 		put(r, "layout.zero", zero);
-	else if (can_say(r->by, LAUNCH_ZERO, "1"))
+	else if (launch_can_say(r->by, LAUNCH_ZERO, "1"))
 		put(r, "layout.zero", "0");
 	if (r->facts[LAUNCH_SP] && strcmp(r->facts[LAUNCH_SP], "true") == 0)
 		put(r, "layout.sp", "true");
-	else if (can_say(r->by, LAUNCH_SP, "true") && number(r, LAUNCH_TP, 1) > 1)
+	else if (launch_can_say(r->by, LAUNCH_SP, "true") && number(r, LAUNCH_TP, 1) > 1)
 		put(r, "layout.no_sp", "true");
 	if (number(r, LAUNCH_COPIES, 1) > 1 && r->facts[LAUNCH_SHARD])
 		put(r, "layout.shard", r->facts[LAUNCH_SHARD]);
@@ -305,7 +149,7 @@ put_sharding(struct reading *r)
 }
 
 static void
-put_recompute(struct reading *r)
+put_recompute(struct launch_reading *r)
 {
 	const char *policy = r->facts[LAUNCH_RECOMPUTE], *n = r->facts[LAUNCH_RECOMPUTE_LAYERS];
 
@@ -321,7 +165,7 @@ put_recompute(struct reading *r)
 
 /* DeepSpeed's `auto` is what the trainer was told on its own command line. */
 static void
-miss_auto(struct reading *r)
+miss_auto(struct launch_reading *r)
 {
 	static const struct {
 		enum launch_fact fact;
@@ -339,7 +183,7 @@ miss_auto(struct reading *r)
 
 /* Whether something is off: it says so, or leaves out the option that switches it on. */
 static bool
-is_off(const struct reading *r, enum launch_fact fact)
+is_off(const struct launch_reading *r, enum launch_fact fact)
 {
 	if (r->facts[fact])
 		return strcmp(r->facts[fact], "false") == 0;
@@ -351,7 +195,7 @@ is_off(const struct reading *r, enum launch_fact fact)
 
 /* Stacks overlap communication where a launch does not leave that off. */
 static void
-put_overlap(struct reading *r)
+put_overlap(struct launch_reading *r)
 {
 	if (r->facts[LAUNCH_ZERO] && is_off(r, LAUNCH_OVERLAP_GRADIENTS))
 		put(r, "stack.time.overlaps_data", "false");
@@ -360,7 +204,7 @@ put_overlap(struct reading *r)
 }
 
 static void
-put_training(struct reading *r)
+put_training(struct launch_reading *r)
 {
 	static const struct {
 		enum launch_fact fact;
@@ -397,7 +241,7 @@ put_training(struct reading *r)
 }
 
 static void
-put_served_layout(struct reading *r)
+put_served_layout(struct launch_reading *r)
 {
 	const double n_adp = number(r, LAUNCH_ADP, 1),
 	             tp = r->facts[LAUNCH_TP] ? number(r, LAUNCH_TP, 1) : number(r, LAUNCH_ATTENTION_TP, 1) * n_adp;
@@ -413,7 +257,7 @@ put_served_layout(struct reading *r)
 }
 
 static void
-put_limits(struct reading *r)
+put_limits(struct launch_reading *r)
 {
 	const double n_adp = fmax(1, number(r, LAUNCH_ADP, 1)), all = number(r, LAUNCH_ALL_SEQUENCES, NAN),
 	             all_token = number(r, LAUNCH_ALL_STEP_TOKENS, NAN),
@@ -430,7 +274,7 @@ put_limits(struct reading *r)
 }
 
 static void
-put_serving(struct reading *r)
+put_serving(struct launch_reading *r)
 {
 	put(r, "engine.name", arena_copy(r->arena, r->by->stacks, strcspn(r->by->stacks, " ")));
 	put_served_layout(r);
@@ -463,7 +307,7 @@ score(const struct launcher *by, struct launch_pairs *pairs, const char *text)
 			n += 1000;
 	for (size_t i = 0; i < pairs->n; i++)
 		for (int k = 0; k < by->n_rules; k++)
-			if (is_key_of(&by->rules[k], pairs->list[i].key)) {
+			if (launch_is_key(&by->rules[k], pairs->list[i].key)) {
 				n++;
 				break;
 			}
@@ -492,10 +336,10 @@ launcher_of(struct database *db, struct arena *a, struct diag *d, struct launch_
 
 /* `torchrun --nnodes 2 --nproc-per-node 8`. */
 static void
-put_gpus(struct reading *r)
+put_gpus(struct launch_reading *r)
 {
 	static const struct launcher_rule nodes = {.key = "--nnodes"}, each = {.key = "--nproc-per-node"};
-	struct launch_pair *n = pair_of(&r->pairs, &nodes), *k = pair_of(&r->pairs, &each);
+	struct launch_pair *n = launch_pair_of(&r->pairs, &nodes), *k = launch_pair_of(&r->pairs, &each);
 	if (!k || !k->value)
 		return;
 	const double gpus = (n && n->value ? strtod(n->value, NULL) : 1) * strtod(k->value, NULL);
@@ -507,11 +351,53 @@ put_gpus(struct reading *r)
 		n->used = true;
 }
 
+/* --- the model ------------------------------------------------------------------------------------------- */
+
+/* Where the last word with this option stands; columns count from 1, lines too. */
+static struct source
+place_of(const struct launch_reading *r, const char *text, const char *key)
+{
+	struct source at = r->at;
+	const char *line = text;
+
+	for (const char *p = text; *p; p++) {
+		const size_t n = strlen(key);
+		if (p > line && p[-1] == '\n')
+			line = p;
+		if (strncmp(p, key, n) != 0 || !strchr(" \t\r\n=:\"\\", p[n]))
+			continue;
+		at.line = 1;
+		for (const char *q = text; q < line; q++)
+			at.line += *q == '\n';
+		at.column = (int)(p - line) + 1;
+	}
+	return at;
+}
+
+/* A value that is no number, such as ${LAYERS}, claims nothing. */
+static void
+read_claims(struct launch_reading *r, const char *text, struct launch_claims *out)
+{
+	for (int i = 0; i < r->by->n_rules; i++) {
+		const struct launcher_rule *rule = &r->by->rules[i];
+		const struct launch_pair *pair = launch_pair_of(&r->pairs, rule);
+		const double value = number(r, rule->fact, NAN);
+		if (rule->fact < LAUNCH_MODEL_LAYERS || !pair)
+			continue;
+		if (!(value > 0)) {
+			miss(r, arena_printf(r->arena, "%s %s", pair->key, pair->value ? pair->value : ""));
+			continue;
+		}
+		out->list = arena_grow(r->arena, out->list, out->n, out->n + 1, sizeof *out->list);
+		out->list[out->n++] = (struct launch_claim){rule->fact, pair->key, value, place_of(r, text, pair->key)};
+	}
+}
+
 bool
 launcher_read(
     struct database *db, struct arena *a, struct diag *d, const char *path, struct source at, struct launch_file *out)
 {
-	struct reading r = {.arena = a, .at = {path, 0, 0, NULL, false}};
+	struct launch_reading r = {.arena = a, .at = {path, 0, 0, NULL, false}};
 	const char *text;
 
 	*out = (struct launch_file){0};
@@ -526,12 +412,13 @@ launcher_read(
 	}
 	for (int f = 0; f < N_LAUNCH_FACTS; f++)
 		if (!r.facts[f])
-			read_fact(&r, (enum launch_fact)f);
+			launch_read_fact(&r, (enum launch_fact)f);
 	if (r.by->use == LAUNCH_SERVE)
 		put_serving(&r);
 	else {
 		put_training(&r);
 		put_gpus(&r);
+		read_claims(&r, text, &out->claims);
 	}
 	for (size_t i = 0; i < r.pairs.n; i++)
 		if (!r.pairs.list[i].used)

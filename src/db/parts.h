@@ -132,7 +132,8 @@ extern const struct schema storage_schema;
 /* `map` NULL: it is not quantized. */
 bool storage_finish(struct binder *b, const struct node *map, const struct storage_file *f, struct quantisation *out);
 
-/* --- options of a launch file: launcher.c, launch_read.c ---------------------------------------------------- */
+/* --- options of a launch file: launcher.c, launch_facts.c, launch_read.c
+ * ---------------------------------------------------- */
 
 /* One option or key with its value; the value of a switch is NULL. */
 struct launch_pair {
@@ -148,6 +149,25 @@ struct launch_pairs {
 /* The options of a text.  False with errors. */
 bool launch_pairs_read(
     struct arena *a, struct diag *d, const char *path, struct source at, struct launch_pairs *out, const char **text);
+
+/* A launch file as it is read. */
+struct launch_reading {
+	struct arena *arena;
+	const struct launcher *by;
+	struct launch_pairs pairs;
+	const char *facts[N_LAUNCH_FACTS]; /* NULL: not said */
+	const struct node *inputs;
+	struct source at;
+	const char *unmapped;
+};
+
+bool launch_is_key(const struct launcher_rule *rule, const char *key);
+/* The option that a rule is about; the last of several counts.  NULL: there is none. */
+struct launch_pair *launch_pair_of(struct launch_pairs *pairs, const struct launcher_rule *rule);
+/* All rules of one value have to hold; of several values the one with most. */
+void launch_read_fact(struct launch_reading *r, enum launch_fact fact);
+/* Whether a value of this fact can be said. */
+bool launch_can_say(const struct launcher *by, enum launch_fact fact, const char *is);
 
 /* --- the database behind its entries: database.c reads, entry.c finds and binds ----------------------------- */
 

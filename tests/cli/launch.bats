@@ -230,7 +230,7 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 @test "a command line is read backwards" {
 	ask train llama3-70b --system dgx-h100 --from tests/fixtures/launchers/train.sh --get step_s,peak_byte
 	answered
-	says "not understood: --num-layers, --hidden-size"
+	says "not understood: --lr, --weight-decay"
 	read=$out
 	ask train llama3-70b --system dgx-h100 --gpus 64 --layout tp=4,pp=4,vp=5,zero=1,sp --stack megatron-core --batch 1 \
 		--global-batch 128 --seq 8192 --recompute full --get step_s,peak_byte
@@ -320,6 +320,34 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	says "vllm, sglang, trtllm"
 }
 
+@test "a launch file of another model is refused, with a model that it fits" {
+	for question in "plan train" train memory; do
+		ask $question llama3-8b --system dgx-h100 --from tests/fixtures/launchers/train.sh
+		refused
+		says "train.sh:6:2: error:"
+		says "--num-layers 80, not 32; --hidden-size 8192, not 4096"
+		says "such as llama3-70b"
+		"$RIDGE" $question llama3-70b --system dgx-h100 --from tests/fixtures/launchers/train.sh >"$tmp/fits"
+	done
+	sed 's/--num-layers 80/--num-layers 81/' tests/fixtures/launchers/train.sh >"$tmp/run.sh"
+	ask train llama3-70b --system dgx-h100 --from "$tmp/run.sh"
+	refused
+	says "ridge model import"
+	sed 's/--num-layers 80/--num-layers $N/' tests/fixtures/launchers/train.sh >"$tmp/run.sh"
+	ask train llama3-70b --system dgx-h100 --from "$tmp/run.sh" --get step_s
+	answered
+	says "not taken over: --num-layers"
+	# Megatron-Bridge, experts
+	words="model.num_layers=61 model.num_moe_experts=256 model.expert_model_parallel_size=8"
+	echo "scripts/training/train.sh --recipe r $words" >"$tmp/run.sh"
+	job=(--system dgx-h100 --gpus 128 --global-batch 128 --batch 1 --no-memory --from "$tmp/run.sh" --get step_s)
+	ask train deepseek-v3 "${job[@]}"
+	answered
+	ask train kimi-k2 "${job[@]}"
+	refused
+	says "model.num_moe_experts 256, not 384"
+}
+
 @test "a plan begins with what a launch file runs" {
 	plan=(plan train llama3-70b --system dgx-h100)
 	today=$("$RIDGE" "${plan[@]}" --from tests/fixtures/launchers/train.sh --get step_s,peak_byte)
@@ -327,7 +355,7 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 		complain "plan says $today"
 	ask "${plan[@]}" --from tests/fixtures/launchers/train.sh --top 2 --csv --table changes
 	answered
-	says "not understood: --num-layers, --hidden-size"
+	says "not understood: --lr, --weight-decay"
 	case $out in *"recompute none"*) ;; *) complain "the file's recomputation is not today's" ;; esac
 	# the file gives numbers of its own; the layout alone takes them from the options
 	by_hand=$("$RIDGE" "${plan[@]}" --gpus 64 --global-batch 128 --seq 8192 --recompute full --batch 1 --stack megatron-core \

@@ -196,7 +196,7 @@ run_model(struct run *r, struct word name)
 	const char *const *assumed = database_assumed(r->database, name.text, &n);
 	for (size_t i = 0; i < n; i++)
 		run_assume(r, "%s", assumed[i]);
-	return model;
+	return model && run_claims_hold(r, model) ? model : NULL;
 }
 
 const struct calibration *
