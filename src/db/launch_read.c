@@ -374,6 +374,30 @@ place_of(const struct launch_reading *r, const char *text, const char *key)
 	return at;
 }
 
+static void
+claim(struct launch_reading *r, struct launch_claims *out, struct launch_claim c)
+{
+	out->list = arena_grow(r->arena, out->list, out->n, out->n + 1, sizeof *out->list);
+	out->list[out->n++] = c;
+}
+
+/* The word in the place of ${MODEL}: `vllm serve NAME`. */
+static void
+claim_operand(struct launch_reading *r, const char *text, struct launch_claims *out)
+{
+	const char *operand = r->by->launch ? strstr(r->by->launch, " ${MODEL}") : NULL;
+	if (!operand)
+		return;
+	const char *command = arena_copy(r->arena, r->by->launch, (size_t)(operand - r->by->launch));
+	const char *found = strstr(text, command), *word = found ? found + strlen(command) : "";
+	word += strspn(word, " \t\"'");
+	const size_t n = strcspn(word, " \t\r\n\"'\\");
+	if (n == 0 || strchr("-$", *word))
+		return;
+	const char *name = arena_copy(r->arena, word, n);
+	claim(r, out, (struct launch_claim){LAUNCH_MODEL_NAME, command, NAN, name, place_of(r, text, name)});
+}
+
 /* A value that is no number, such as ${LAYERS}, claims nothing. */
 static void
 read_claims(struct launch_reading *r, const char *text, struct launch_claims *out)
@@ -382,15 +406,18 @@ read_claims(struct launch_reading *r, const char *text, struct launch_claims *ou
 		const struct launcher_rule *rule = &r->by->rules[i];
 		const struct launch_pair *pair = launch_pair_of(&r->pairs, rule);
 		const double value = number(r, rule->fact, NAN);
+		const bool names = rule->fact == LAUNCH_MODEL_NAME;
 		if (rule->fact < LAUNCH_MODEL_LAYERS || !pair)
 			continue;
-		if (!(value > 0)) {
-			miss(r, arena_printf(r->arena, "%s %s", pair->key, pair->value ? pair->value : ""));
-			continue;
-		}
-		out->list = arena_grow(r->arena, out->list, out->n, out->n + 1, sizeof *out->list);
-		out->list[out->n++] = (struct launch_claim){rule->fact, pair->key, value, place_of(r, text, pair->key)};
+		const char *said = pair->value ? pair->value : "";
+		if (names || value > 0)
+			claim(r, out,
+			    (struct launch_claim){
+			        rule->fact, pair->key, value, names ? said : NULL, place_of(r, text, pair->key)});
+		else
+			miss(r, arena_printf(r->arena, "%s %s", pair->key, said));
 	}
+	claim_operand(r, text, out);
 }
 
 bool
@@ -418,8 +445,8 @@ launcher_read(
 	else {
 		put_training(&r);
 		put_gpus(&r);
-		read_claims(&r, text, &out->claims);
 	}
+	read_claims(&r, text, &out->claims);
 	for (size_t i = 0; i < r.pairs.n; i++)
 		if (!r.pairs.list[i].used)
 			out->unread = arena_printf(

@@ -348,6 +348,32 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	says "model.num_moe_experts 256, not 384"
 }
 
+@test "a served model is known by its name on the hub, its folder and its stored type" {
+	job=(--gpu h100 --isl 1000 --osl 250 --rate 1 --from "$tmp/run.sh")
+	for words in "vllm serve meta-llama/Llama-3.1-70B-Instruct" "vllm serve --model '/data/Llama-3.1-70B-Instruct'" \
+		"trtllm-serve serve nvidia/Llama-3.1-70B-Instruct-FP8" \
+		"python3 -m sglang.launch_server --model-path meta-llama/Llama-3.1-70B"; do
+		case $words in *vllm*) tp=--tensor-parallel-size ;; *trtllm*) tp=--tp_size ;; *) tp=--tp ;; esac
+		printf '#!/bin/sh\n%s %s 4\n' "$words" "$tp" >"$tmp/run.sh"
+		ask serve llama3.1-8b "${job[@]}"
+		refused
+		says "run.sh:2:"
+		says "such as llama3.1-70b"
+		# as large
+		ask serve llama3.3-70b "${job[@]}"
+		answered
+	done
+	for words in "vllm serve mine/no-such-model" "vllm serve \"\$MODEL\""; do
+		echo "$words --tensor-parallel-size 4" >"$tmp/run.sh"
+		ask serve llama3.1-8b "${job[@]}"
+		answered
+	done
+	# the file is about the target and not about its draft
+	echo "vllm serve meta-llama/Llama-3.1-70B --tensor-parallel-size 4" >"$tmp/run.sh"
+	ask serve llama3.1-70b "${job[@]}" --speculate llama3.2-1b=4,accept=0.7
+	answered
+}
+
 @test "a plan begins with what a launch file runs" {
 	plan=(plan train llama3-70b --system dgx-h100)
 	today=$("$RIDGE" "${plan[@]}" --from tests/fixtures/launchers/train.sh --get step_s,peak_byte)

@@ -7,6 +7,7 @@
 #include "db/db.h"
 
 #include <math.h>
+#include <string.h>
 
 static double
 layers_of(const struct workload *w)
@@ -57,30 +58,74 @@ experts_of(const struct workload *w)
 	return n;
 }
 
+enum { N_DIMENSIONS = LAUNCH_MODEL_NAME - LAUNCH_MODEL_LAYERS };
+
 static double
-dimension(const struct workload *w, enum launch_fact fact)
+dimension(const struct workload *w, int i)
 {
-	static double (*const of[])(const struct workload *w) = {
+	static double (*const of[N_DIMENSIONS])(const struct workload *w) = {
 	    layers_of, hidden_of, width_of, heads_of, kv_heads_of, experts_of};
 
-	return of[fact - LAUNCH_MODEL_LAYERS](w);
+	return of[i](w);
 }
 
-/* A dimension that the model has not makes no claim wrong. */
-static bool
-holds(const struct launch_claim *c, const struct workload *w)
-{
-	const double own = dimension(w, c->fact);
+/* --- names ------------------------------------------------------------------------------------------------- */
 
+/* `nvidia/Llama-3.1-70B-Instruct-FP8` and `/models/Llama-3.1-70B-Instruct` are of that model; NULL: nobody knows. */
+static const struct workload *
+named(struct run *r, const char *name)
+{
+	static const char *const storage[] = {"fp8", "fp4", "nvfp4", "mxfp4", "awq", "gptq", "int4", "int8", "bf16"};
+	const char *slash = strrchr(name, '/'), *id, *said;
+	char *plain = arena_text(r->arena, slash ? slash + 1 : name);
+
+	for (;;) {
+		if (!text_ends(plain, ".gguf") && !text_ends(plain, ".json") && !text_ends(plain, ".yaml") &&
+		    database_try(r->database, ENTRY_MODEL, plain, &id))
+			return database_model(r->database, id, NULL, (struct source){0}, &said);
+		char *dash = strrchr(plain, '-');
+		size_t i = 0;
+		while (dash && i < sizeof storage / sizeof *storage && !text_same_folded(dash + 1, storage[i]))
+			i++;
+		if (!dash || i == sizeof storage / sizeof *storage)
+			return NULL;
+		*dash = '\0';
+	}
+}
+
+/* --- claims ------------------------------------------------------------------------------------------------ */
+
+static bool
+is_alike(const struct workload *x, const struct workload *y)
+{
+	for (int i = 0; i < N_DIMENSIONS; i++) {
+		const double u = dimension(x, i), v = dimension(y, i);
+		if (u != v && !(isnan(u) && isnan(v)))
+			return false;
+	}
+	return true;
+}
+
+/* A dimension that the model has not, and a name that nobody knows, make no claim wrong. */
+static bool
+holds(struct run *r, const struct launch_claim *c, const struct workload *w)
+{
+	if (c->name) {
+		const struct workload *other = named(r, c->name);
+		return !other || is_alike(other, w);
+	}
+	const double own = dimension(w, (int)(c->fact - LAUNCH_MODEL_LAYERS));
 	return isnan(own) || own == c->value;
 }
 
 static bool
-has_all(const struct workload *w, const struct launch_claims *all)
+has_all(struct run *r, const struct workload *w)
 {
-	for (size_t i = 0; i < all->n; i++)
-		if (dimension(w, all->list[i].fact) != all->list[i].value)
+	for (size_t i = 0; i < r->claims->n; i++) {
+		const struct launch_claim *c = &r->claims->list[i];
+		if (c->name ? !holds(r, c, w) : dimension(w, (int)(c->fact - LAUNCH_MODEL_LAYERS)) != c->value)
 			return false;
+	}
 	return true;
 }
 
@@ -95,7 +140,7 @@ shared_letters(const char *x, const char *y)
 	return n;
 }
 
-/* Of the models with all these dimensions the one that is called most like this one; NULL: there is none. */
+/* Of the models that are as the file says, the one that is called most like this one; NULL: there is none. */
 static const char *
 model_of(struct run *r, const char *like)
 {
@@ -105,10 +150,18 @@ model_of(struct run *r, const char *like)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct workload *w = database_model(r->database, ids[i], NULL, (struct source){0}, &said);
-		if (w && has_all(w, r->claims) && (!best || shared_letters(ids[i], like) > shared_letters(best, like)))
+		if (w && has_all(r, w) && (!best || shared_letters(ids[i], like) > shared_letters(best, like)))
 			best = ids[i];
 	}
 	return best;
+}
+
+static const char *
+claim_text(struct run *r, const struct launch_claim *c, const struct workload *w)
+{
+	return c->name ? arena_printf(r->arena, "%s %s", c->key, c->name)
+	               : arena_printf(r->arena, "%s %g, not %g", c->key, c->value,
+	                     dimension(w, (int)(c->fact - LAUNCH_MODEL_LAYERS)));
 }
 
 bool
@@ -119,17 +172,16 @@ run_claims_hold(struct run *r, const struct workload *w)
 
 	for (size_t i = 0; r->claims && i < r->claims->n; i++) {
 		const struct launch_claim *c = &r->claims->list[i];
-		if (holds(c, w))
+		if (holds(r, c, w))
 			continue;
 		first = first ? first : c;
-		list = arena_printf(r->arena, "%s%s%s %g, not %g", list ? list : "", list ? "; " : "", c->key, c->value,
-		    dimension(w, c->fact));
+		list = arena_printf(r->arena, "%s%s%s", list ? list : "", list ? "; " : "", claim_text(r, c, w));
 	}
 	if (!first)
 		return true;
 	const char *other = model_of(r, w->id);
-	diag_error(r->diag, first->at, "the file trains another model than %s: %s", w->id, list);
-	diag_hint(r->diag, "give the model that it trains%s%s",
+	diag_error(r->diag, first->at, "the file launches another model than %s: %s", w->id, list);
+	diag_hint(r->diag, "give the model that it launches%s%s",
 	    other ? ", such as " : "; 'ridge model import config.json' makes a file of one", other ? other : "");
 	return false;
 }

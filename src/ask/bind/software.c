@@ -217,7 +217,10 @@ read_method(struct run *r, struct word w, const char *name, const struct workloa
 		if (strcmp(methods[i].name, name) == 0)
 			out->method = methods[i].method;
 	if (out->method == DRAFT_MODEL) {
+		const struct launch_claims *claims = r->claims; /* of the target */
+		r->claims = NULL;
 		out->model = run_model(r, (struct word){.text = name, .from = w.from});
+		r->claims = claims;
 		return out->model != NULL;
 	}
 	if (out->method == DRAFT_MTP && !(target->n_mtp.value > 0))
