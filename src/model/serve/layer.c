@@ -58,12 +58,14 @@ struct product {
 enum { MOST_PRODUCTS = 12 };
 
 /* Engines join all maps of attention that read the residual stream; the norm in front of maps from a latent quantizes
- * on the way; the absorbed maps of latent attention (DeepSeek-AI, arXiv:2405.04434) run in 16 bits, one product for all
- * heads. */
+ * on the way, and attention in front of its output map, unless scales are of blocks (NVIDIA/TensorRT-LLM,
+ * tensorrt_llm/_torch/modules/attention.py: out_scale); the absorbed maps of latent attention (DeepSeek-AI,
+ * arXiv:2405.04434) run in 16 bits, one product for all heads. */
 static int
 layer_maps(const struct serve_setup *s, const struct block *b, unsigned parts, struct product out[MOST_PRODUCTS])
 {
 	const double n_shards = serve_shards(s);
+	const bool by_blocks = s->precision.attention.type == DTYPE_FP8_BLOCK;
 	struct layer own;
 	const struct layer *l = layer_of(s->model, b, &own);
 	int n = 0, stream = -1;
@@ -83,7 +85,8 @@ layer_maps(const struct serve_setup *s, const struct block *b, unsigned parts, s
 		}
 		stream = reads_stream ? n : stream;
 		out[n++] = (struct product){op->product, width, width_local(op->k, n_shards) / pieces,
-		    op->runs == RUNS_BATCHED || gate, op->runs == RUNS_PRODUCT && !op->from_latent && !gate};
+		    op->runs == RUNS_BATCHED || gate,
+		    op->runs == RUNS_PRODUCT && !op->from_latent && !gate && (op->map != MAP_O || by_blocks)};
 	}
 	return n;
 }
@@ -100,7 +103,7 @@ projection(
 	CALL(sh, product_s, serve_product(sh, s, p->wide ? &wide : f, m, p->n, p->k));
 	double quantise_s;
 	if (p->quantised)
-		SET_CALL(sh, quantise_s, layer_quantise_time(sh, s, f, m, s->model->hidden.value));
+		SET_CALL(sh, quantise_s, layer_quantise_time(sh, s, f, m, p->k));
 	else
 		SET(sh, quantise_s, 0);
 	LET(sh, projection_s, product_s + quantise_s);
