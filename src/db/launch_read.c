@@ -353,23 +353,24 @@ put_gpus(struct launch_reading *r)
 
 /* --- the model ------------------------------------------------------------------------------------------- */
 
-/* Where the last word with this option stands; columns count from 1, lines too. */
+/* Where a word stands, the last of several; without a line if it is not written like this. */
 static struct source
-place_of(const struct launch_reading *r, const char *text, const char *key)
+place_of(const struct launch_reading *r, const char *text, const char *word)
 {
+	const size_t n = strlen(word);
 	struct source at = r->at;
-	const char *line = text;
+	int line = 1, column = 1;
 
-	for (const char *p = text; *p; p++) {
-		const size_t n = strlen(key);
-		if (p > line && p[-1] == '\n')
-			line = p;
-		if (strncmp(p, key, n) != 0 || !strchr(" \t\r\n=:\"\\", p[n]))
-			continue;
-		at.line = 1;
-		for (const char *q = text; q < line; q++)
-			at.line += *q == '\n';
-		at.column = (int)(p - line) + 1;
+	for (const char *p = text; *p; p++, column++) {
+		if (strncmp(p, word, n) == 0 && (p == text || strchr(" \t\n\"'", p[-1])) &&
+		    strchr(" \t\r\n=:\"'\\", p[n])) {
+			at.line = line;
+			at.column = column;
+		}
+		if (*p == '\n') {
+			line++;
+			column = 0;
+		}
 	}
 	return at;
 }
@@ -404,11 +405,11 @@ read_claims(struct launch_reading *r, const char *text, struct launch_claims *ou
 {
 	for (int i = 0; i < r->by->n_rules; i++) {
 		const struct launcher_rule *rule = &r->by->rules[i];
-		const struct launch_pair *pair = launch_pair_of(&r->pairs, rule);
-		const double value = number(r, rule->fact, NAN);
 		const bool names = rule->fact == LAUNCH_MODEL_NAME;
+		const struct launch_pair *pair = launch_pair_of(&r->pairs, rule);
 		if (rule->fact < LAUNCH_MODEL_LAYERS || !pair)
 			continue;
+		const double value = number(r, rule->fact, NAN);
 		const char *said = pair->value ? pair->value : "";
 		if (names || value > 0)
 			claim(r, out,

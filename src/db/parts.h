@@ -132,8 +132,7 @@ extern const struct schema storage_schema;
 /* `map` NULL: it is not quantized. */
 bool storage_finish(struct binder *b, const struct node *map, const struct storage_file *f, struct quantisation *out);
 
-/* --- options of a launch file: launcher.c, launch_facts.c, launch_read.c
- * ---------------------------------------------------- */
+/* --- launch files: launcher.c, launch_facts.c, launch_read.c ------------------------------------------------- */
 
 /* One option or key with its value; the value of a switch is NULL. */
 struct launch_pair {

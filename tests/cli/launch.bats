@@ -337,6 +337,18 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	ask train llama3-70b --system dgx-h100 --from "$tmp/run.sh" --get step_s
 	answered
 	says "not taken over: --num-layers"
+	# a model that --set changes is the one that the file is about, before or after
+	for layers in 80 81; do
+		sed "s/--num-layers 80/--num-layers $layers/" tests/fixtures/launchers/train.sh >"$tmp/run.sh"
+		ask memory llama3-70b --system dgx-h100 --from "$tmp/run.sh" --layout pp=1,vp=1 --set model.layers=81
+		[ "$status" -lt 2 ] || complain "$layers layers, changed to 81"
+	done
+	# as wide and as deep, without experts
+	echo "torchrun pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-experts 8 --global-batch-size 64" >"$tmp/run.sh"
+	ask train mistral-7b --system dgx-h100 --gpus 8 --no-memory --from "$tmp/run.sh"
+	refused
+	says "--num-experts 8, not 0"
+	says "such as mixtral-8x7b"
 	# Megatron-Bridge, experts
 	words="model.num_layers=61 model.num_moe_experts=256 model.expert_model_parallel_size=8"
 	echo "scripts/training/train.sh --recipe r $words" >"$tmp/run.sh"

@@ -428,8 +428,8 @@ START_TEST(fixed_parts_of_8_bits)
 }
 END_TEST
 
-/* Kernels of their own quantize what goes into a product: the residual stream whole on every rank, the width between
- * gate and down cut as the weights are.  Attention quantizes what it writes, unless scales are of blocks. */
+/* Every rank quantizes the whole residual stream in front of QKV and gate, and its own share of the columns in front of
+ * down.  Attention writes its output quantized, except with block scales. */
 START_TEST(activations_are_quantized_in_their_width)
 {
 	static const double n_token = 1000, reached = 1e-4; /* so slow that all else is little */

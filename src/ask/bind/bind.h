@@ -26,11 +26,12 @@ struct shape_in {
 	SHAPE_OPTIONS(OPTION_MEMBER)
 };
 
-/* Whether the launch file of --from is about a model of these dimensions; false with an error. */
-bool run_claims_hold(struct run *r, const struct workload *w);
 bool shape_given(const struct shape_in *in);
 /* The model with this name, or one made of the shape; it keeps a cache.  NULL with errors. */
 const struct workload *run_shape(struct run *r, struct word model, const struct shape_in *in);
+/* Whether the launch file of --from is about a model of these dimensions, with or without what --set changes of the one
+ * that is filed; false with an error. */
+bool run_claims_hold(struct run *r, const struct workload *w, const struct workload *filed);
 /* A whole number from `least` on; an absent one is all right. */
 bool run_whole(struct run *r, const char *option, struct datum d, double least);
 

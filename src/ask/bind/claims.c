@@ -48,25 +48,24 @@ kv_heads_of(const struct workload *w)
 	return b && !workload_has_latent(w) ? b->attention.n_kv_heads.value : NAN;
 }
 
+/* 0: a dense model. */
 static double
 experts_of(const struct workload *w)
 {
-	double n = NAN;
+	double n = 0;
 
 	for (int i = 0; i < w->n_blocks; i++)
 		n = w->blocks[i].moe.given ? w->blocks[i].moe.n_experts.value : n;
 	return n;
 }
 
-enum { N_DIMENSIONS = LAUNCH_MODEL_NAME - LAUNCH_MODEL_LAYERS };
-
 static double
-dimension(const struct workload *w, int i)
+dimension(const struct workload *w, enum launch_fact fact)
 {
-	static double (*const of[N_DIMENSIONS])(const struct workload *w) = {
+	static double (*const of[])(const struct workload *w) = {
 	    layers_of, hidden_of, width_of, heads_of, kv_heads_of, experts_of};
 
-	return of[i](w);
+	return of[fact - LAUNCH_MODEL_LAYERS](w);
 }
 
 /* --- names ------------------------------------------------------------------------------------------------- */
@@ -98,34 +97,32 @@ named(struct run *r, const char *name)
 static bool
 is_alike(const struct workload *x, const struct workload *y)
 {
-	for (int i = 0; i < N_DIMENSIONS; i++) {
-		const double u = dimension(x, i), v = dimension(y, i);
+	for (enum launch_fact f = LAUNCH_MODEL_LAYERS; f < LAUNCH_MODEL_NAME; f++) {
+		const double u = dimension(x, f), v = dimension(y, f);
 		if (u != v && !(isnan(u) && isnan(v)))
 			return false;
 	}
 	return true;
 }
 
-/* A dimension that the model has not, and a name that nobody knows, make no claim wrong. */
+/* `absent`: what a dimension that the model has not makes of a claim.  A name that nobody knows makes none wrong. */
 static bool
-holds(struct run *r, const struct launch_claim *c, const struct workload *w)
+holds(struct run *r, const struct launch_claim *c, const struct workload *w, bool absent)
 {
 	if (c->name) {
 		const struct workload *other = named(r, c->name);
 		return !other || is_alike(other, w);
 	}
-	const double own = dimension(w, (int)(c->fact - LAUNCH_MODEL_LAYERS));
-	return isnan(own) || own == c->value;
+	const double own = dimension(w, c->fact);
+	return isnan(own) ? absent : own == c->value;
 }
 
 static bool
 has_all(struct run *r, const struct workload *w)
 {
-	for (size_t i = 0; i < r->claims->n; i++) {
-		const struct launch_claim *c = &r->claims->list[i];
-		if (c->name ? !holds(r, c, w) : dimension(w, (int)(c->fact - LAUNCH_MODEL_LAYERS)) != c->value)
+	for (size_t i = 0; i < r->claims->n; i++)
+		if (!holds(r, &r->claims->list[i], w, false))
 			return false;
-	}
 	return true;
 }
 
@@ -160,19 +157,18 @@ static const char *
 claim_text(struct run *r, const struct launch_claim *c, const struct workload *w)
 {
 	return c->name ? arena_printf(r->arena, "%s %s", c->key, c->name)
-	               : arena_printf(r->arena, "%s %g, not %g", c->key, c->value,
-	                     dimension(w, (int)(c->fact - LAUNCH_MODEL_LAYERS)));
+	               : arena_printf(r->arena, "%s %g, not %g", c->key, c->value, dimension(w, c->fact));
 }
 
 bool
-run_claims_hold(struct run *r, const struct workload *w)
+run_claims_hold(struct run *r, const struct workload *w, const struct workload *filed)
 {
 	const struct launch_claim *first = NULL;
 	const char *list = NULL;
 
 	for (size_t i = 0; r->claims && i < r->claims->n; i++) {
 		const struct launch_claim *c = &r->claims->list[i];
-		if (holds(r, c, w))
+		if (holds(r, c, w, true) || holds(r, c, filed, true))
 			continue;
 		first = first ? first : c;
 		list = arena_printf(r->arena, "%s%s%s", list ? list : "", list ? "; " : "", claim_text(r, c, w));

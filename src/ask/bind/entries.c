@@ -188,15 +188,18 @@ run_model(struct run *r, struct word name)
 {
 	const char *said;
 	run_read_from(r, name.from);
-	const struct workload *model =
-	    database_model(r->database, name.text, run_overlay(r, "model"), name.from, &said);
+	const struct node *overlay = run_overlay(r, "model");
+	const struct workload *model = database_model(r->database, name.text, overlay, name.from, &said);
 
 	announce(r, "model", model ? model->id : NULL, said);
 	size_t n;
 	const char *const *assumed = database_assumed(r->database, name.text, &n);
 	for (size_t i = 0; i < n; i++)
 		run_assume(r, "%s", assumed[i]);
-	return model && run_claims_hold(r, model) ? model : NULL;
+	if (!model || !r->claims)
+		return model;
+	const struct workload *filed = overlay ? database_model(r->database, name.text, NULL, name.from, &said) : model;
+	return filed && run_claims_hold(r, model, filed) ? model : NULL;
 }
 
 const struct calibration *
