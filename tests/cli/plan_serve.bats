@@ -119,6 +119,62 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	says "--rate 20"
 }
 
+@test "fleets of the GPUs at hand: never more than there are, cheaper than one kind alone" {
+	stock=(plan serve llama3.1-70b --engine vllm --dtype fp8 --isl 1000 --osl 250 --tpot 50ms --unconfirmed)
+	mapfile -t value < <("$RIDGE" "${stock[@]}" --gpu h100:8,h200:4 --rate 20 \
+		--get layouts.0.month_usd,layouts.0.n_gpus,fleets.0.month_usd,fleets.0.n_gpus,fleets.0.tpot_s,fleets.0.fleet_request_per_s,fleets.0.fleet)
+	awk "BEGIN { exit !(${value[1]} <= 8 && ${value[2]} < ${value[0]} && ${value[3]} <= 12 && ${value[4]} <= 0.05 && ${value[5]} >= 20) }" ||
+		complain "${value[*]}"
+	case ${value[6]} in *" x h200"*" + "*" x h100"*) ;; *) complain "no fleet of both: ${value[6]}" ;; esac
+	# neither alone
+	ask "${stock[@]}" --gpu h100:4,h200:4 --rate 20 --get fleet,fleets.0.n_gpus
+	answered
+	ask "${stock[@]}" --gpu h100:4 --rate 20
+	answered 1
+	says "GPUs at hand take"
+	# what all of them take is what they can be asked for
+	most=$("$RIDGE" "${stock[@]}" --gpu h100:4,h200:4 --rate 500 --get fleets.0.fleet_request_per_s) || true
+	ask "${stock[@]}" --gpu h100:4,h200:4 --rate "$(awk "BEGIN { print 0.999 * $most }")"
+	answered
+	ask "${stock[@]}" --gpu h100:4,h200:4 --rate "$(awk "BEGIN { print 1.001 * $most }")"
+	answered 1
+	# enough GPUs change nothing but what is rented
+	figures=layouts.0.layout,layouts.0.n_gpus,layouts.0.ttft_s,layouts.0.tpot_s
+	few=$("$RIDGE" "${stock[@]}" --gpu h100:900 --price 3 --rate 20 --get "$figures")
+	any=$("$RIDGE" "${stock[@]}" --gpu h100 --price 3 --rate 20 --get "$figures")
+	[ "$few" = "$any" ] || complain "$few is not $any"
+}
+
+@test "a fleet as command lines, confirmed, and with a spare" {
+	stock=(plan serve llama3.1-70b --gpu h100:4,h200:4 --engine vllm --dtype fp8 --isl 1000 --osl 250 --tpot 50ms)
+	ask "${stock[@]}" --rate 20 --emit vllm
+	answered
+	[ "$(wc -l <"$tmp/out")" = 2 ]
+	sh -n "$tmp/out"
+	says "line 1 is of h200"
+	ask "${stock[@]}" --rate 20 --get fleets.0.confirmed
+	[ "$out" = yes ] || complain "not confirmed"
+	# users are a load too; a spare replica takes GPUs
+	ask "${stock[@]}" --users 1000 --unconfirmed --get fleets.0.n_fleet_users
+	answered
+	few=$("$RIDGE" "${stock[@]}" --rate 20 --unconfirmed --get fleets.0.n_gpus)
+	more=$("$RIDGE" "${stock[@]}" --rate 20 --unconfirmed --spare 1 --get fleets.0.n_gpus)
+	[ "$more" -gt "$few" ] || complain "$more GPUs with a spare, $few without"
+	# pools have the same GPUs
+	ask "${stock[@]/h100:4,h200:4/h100:2,h200:1}" --rate 20 --unconfirmed --pools
+	says "no pair of pools meets the SLOs"
+}
+
+@test "numbers of GPUs that make no sense are refused" {
+	for gpu in h100:0 h100:x h100: :8 h100:1.5 h100:-3 h100:4:5 h100:4,h100:8 h100,h100-sxm5-80gb:4; do
+		ask plan serve llama3.1-8b --gpu "$gpu" --rate 5 --isl 100 --osl 100
+		refused
+	done
+	says "named twice"
+	ask capacity llama3.1-8b --gpu h100:4 --rate 5 --isl 100 --osl 100
+	refused
+}
+
 @test "what is missing is said" {
 	ask plan serve llama3.1-8b --rate 5 --isl 100 --osl 100
 	refused

@@ -350,6 +350,7 @@ static const struct {
         "what does not fit has no price"},
     {"capacity llama3-70b --gpu h100,h200,b200", "seed", "other draws confirm the same plan"},
     {"plan serve llama3.1-8b --gpu h100,h200 --engine vllm", "seed", "other draws confirm the same rows"},
+    {"plan serve llama3.1-70b --gpu h100:4,h200:4", "seed", "other draws confirm the same fleet"},
     {"plan serve llama3.1-8b --gpu h100,l40s", "top", "one setup is best in all respects"},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 10", "every_layout", "a front has no others"},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 5", "target_load", "nothing meets the SLOs"},

@@ -48,6 +48,7 @@ struct capacity_plan_in {
 struct capacity_plan_case {
 	struct word model;
 	const struct words *gpus;
+	const double *const *most_gpus; /* that there are of each, or NULL; NULL: any number of all */
 	struct datum rate, users, isl, osl, utilisation, headroom;
 	struct price_in price;
 	struct word dtype, weights_dtype, kv_dtype;
@@ -117,8 +118,9 @@ struct plan_setup {
 	const struct calibration *fitted; /* the consensus, for what the intervals say */
 	const char *layout;
 	struct rental rental;
-	double n_linked; /* GPUs of a replica */
-	int group;       /* GPU, engine and type */
+	double n_linked;           /* GPUs of a replica */
+	int group;                 /* GPU, engine and type */
+	const double *n_most_gpus; /* that there are of the GPU; NULL: any number, rented in whole instances */
 };
 
 struct capacity_search {

@@ -182,7 +182,8 @@ add_layout(struct capacity_search *s, struct serve_parts *p, struct plan_setup a
 	s->list[s->n++] = (struct plan_candidate){.setup = setup,
 	    .about = kept,
 	    .n_replica_gpus = kept->n_linked,
-	    .n_unit_gpus = kept->rental.n_gpus,
+	    .n_unit_gpus = about.n_most_gpus ? 1 : kept->rental.n_gpus,
+	    .n_most_gpus = about.n_most_gpus,
 	    .gpu_usd_per_s = kept->rental.gpu_usd_per_s.value,
 	    .gpu_watt = about.gpu->tdp_watt.value};
 }
@@ -213,15 +214,18 @@ add_layouts(struct capacity_search *s, struct serve_parts *p, const struct plan_
 		}
 }
 
-/* GPU, engine and type: all layouts. */
+/* GPU number i, engine and type: all layouts. */
 static bool
-add_type(struct capacity_search *s, const struct gpu *gpu, const struct engine *e, struct word type)
+add_type(struct capacity_search *s, size_t i, const struct gpu *gpu, const struct engine *e, struct word type)
 {
 	struct run *r = s->run;
 	struct formats f;
 	struct serve_parts p = {
 	    .model = s->model, .gpu = gpu, .mem_byte = bind_card(r, gpu, datum_absent()), .engine = e};
-	struct plan_setup about = {.gpu = gpu, .engine = e, .group = s->n_groups++};
+	struct plan_setup about = {.gpu = gpu,
+	    .engine = e,
+	    .group = s->n_groups++,
+	    .n_most_gpus = s->c->most_gpus ? s->c->most_gpus[i] : NULL};
 	const size_t before = s->n;
 
 	const struct formats_in asked = {type, s->c->weights_dtype, s->c->kv_dtype, datum_absent(), datum_absent()};
@@ -263,18 +267,18 @@ batched_engine(struct run *r, struct word name, const struct gpu *gpu)
 }
 
 static bool
-add_gpu(struct capacity_search *s, struct word name, const struct words *engines, const struct words *types)
+add_gpu(struct capacity_search *s, size_t i, const struct words *engines, const struct words *types)
 {
-	const struct gpu *gpu = run_gpu(s->run, name);
+	const struct gpu *gpu = run_gpu(s->run, s->c->gpus->list[i]);
 
 	if (!gpu)
 		return false;
-	for (size_t i = 0; i < engines->n; i++) {
-		const struct engine *e = batched_engine(s->run, engines->list[i], gpu);
+	for (size_t k = 0; k < engines->n; k++) {
+		const struct engine *e = batched_engine(s->run, engines->list[k], gpu);
 		if (!e)
 			return false;
-		for (size_t k = 0; k < types->n; k++)
-			if (!add_type(s, gpu, e, types->list[k]))
+		for (size_t m = 0; m < types->n; m++)
+			if (!add_type(s, i, gpu, e, types->list[m]))
 				return false;
 	}
 	return true;
@@ -293,7 +297,7 @@ capacity_candidates(struct capacity_search *s)
 	    !bind_speculation(s->run, &s->in->speculate, s->model, &s->speculation))
 		return false;
 	for (size_t i = 0; i < s->c->gpus->n; i++)
-		if (!add_gpu(s, s->c->gpus->list[i], engines, types))
+		if (!add_gpu(s, i, engines, types))
 			return false;
 	if (s->n == 0)
 		return run_refuse(s->run, s->c->gpus->list[0].from, "none of these setups can be evaluated",
@@ -396,7 +400,7 @@ capacity_tell_price(const struct capacity_search *s, const struct plan_candidate
 	const struct plan_setup *about = c->about;
 	struct rental rental;
 
-	if (isfinite(c->n_gpus))
+	if (isfinite(c->n_gpus) || c->bound == PLAN_SHORT)
 		bind_price(s->run, &s->c->price, about->gpu, about->n_linked, &rental);
 }
 

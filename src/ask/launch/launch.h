@@ -48,9 +48,11 @@ struct launch_served {
 	const struct speculation *speculation;
 	double n_replicas, n_decode;
 	double most_token; /* of a request; 0: not known */
+	const char *gpu;   /* that a line is of, where there are several */
 };
 
-enum answer launch_serve_show(struct run *r, struct word engine, const struct launch_served *s);
+/* A line for each of n setups. */
+enum answer launch_serve_show(struct run *r, struct word engine, const struct launch_served *s, size_t n);
 
 /* --- for the files that write launchers ---------------------------------------------------------------------- */
 

@@ -118,28 +118,41 @@ say_replicas(struct run *r, double n, const char *role)
 		run_warn(r, "%g %sreplicas: start each with its own GPUs and port, behind a load balancer", n, role);
 }
 
+static void
+show_setup(struct launch *l, const struct launch_served *s, const char **text)
+{
+	struct run *r = l->r;
+
+	if (!launch_is_of(l, s->setup->engine->id))
+		run_warn(r, "the answer is that of %s: add --engine %s for that of %s", s->setup->engine->name,
+		    l->by->id, l->by->name);
+	if (s->setup->layout.tp * s->setup->layout.pp > 8)
+		run_warn(r, "a replica of %g GPUs may need several nodes: their addresses are not part of the line",
+		    s->setup->layout.tp * s->setup->layout.pp);
+	add_server(l, s, s->decode ? "prefill" : NULL, text);
+	say_replicas(r, s->n_replicas, s->decode ? "prefill " : "");
+	if (s->decode) {
+		struct launch_served decode = *s;
+		decode.setup = s->decode;
+		add_server(l, &decode, "decode", text);
+		say_replicas(r, s->n_decode, "decode ");
+		run_warn(r, "the router in front of the two pools is not part of the lines");
+	}
+}
+
 enum answer
-launch_serve_show(struct run *r, struct word engine, const struct launch_served *s)
+launch_serve_show(struct run *r, struct word engine, const struct launch_served *s, size_t n)
 {
 	struct launch l;
 	const char *text = "";
 
 	if (!launch_begin(r, engine, LAUNCH_SERVE, &l))
 		return REFUSED;
-	if (!launch_is_of(&l, s->setup->engine->id))
-		run_warn(r, "the answer is that of %s: add --engine %s for that of %s", s->setup->engine->name,
-		    l.by->id, l.by->name);
-	if (s->setup->layout.tp * s->setup->layout.pp > 8)
-		run_warn(r, "a replica of %g GPUs may need several nodes: their addresses are not part of the line",
-		    s->setup->layout.tp * s->setup->layout.pp);
-	add_server(&l, s, s->decode ? "prefill" : NULL, &text);
-	say_replicas(r, s->n_replicas, s->decode ? "prefill " : "");
-	if (s->decode) {
-		struct launch_served decode = *s;
-		decode.setup = s->decode;
-		add_server(&l, &decode, "decode", &text);
-		say_replicas(r, s->n_decode, "decode ");
-		run_warn(r, "the router in front of the two pools is not part of the lines");
+	for (size_t i = 0; i < n; i++) {
+		if (n > 1)
+			run_warn(r, "line %zu is of %s, %g replica%s", i + 1, s[i].gpu, s[i].n_replicas,
+			    s[i].n_replicas > 1 ? "s" : "");
+		show_setup(&l, &s[i], &text);
 	}
 	return launch_end(&l, text);
 }

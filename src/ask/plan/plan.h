@@ -176,7 +176,8 @@ enum answer plan_show_changes(
 struct plan_serve_in {
 #define PLAN_SERVE_OPTIONS(X)                                                                                          \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
-	X('g', gpu, "gpu", "gpu", WORDS, "NAME,...", "gpu", NULL, "GPUs to try")                                       \
+	X('g', gpu, "gpu", "gpu", WORDS, "NAME[:N],...", "gpu", NULL,                                                  \
+	    "GPUs to try; of a name with a number there are only so many: h100:8,h200:4")                              \
 	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "request rate, requests per second")                       \
 	X('u', users, "users", "users", COUNT, "N", "", NULL, "concurrent users, instead of --rate")                   \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL)")                                   \
@@ -226,6 +227,7 @@ struct plan_served_row {
 /* What was searched. */
 struct plan_served {
 	const struct plan_serve_in *in;
+	struct words gpus; /* without their numbers */
 	struct capacity_plan_case about;
 	struct capacity_search search;
 	struct plan_load load;
@@ -253,6 +255,40 @@ const struct plot *plan_serve_plot(
     struct run *r, const struct plan_served *asked, const struct plan_served_row *rows, size_t n);
 
 enum answer plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_served_row *rows, size_t n);
+
+/* GPUs and how many there are of each, NULL: any number.  False with errors. */
+bool plan_serve_stock(struct run *r, const struct words *gpus, struct words *names, const double ***most);
+/* Whether there are only so many of some GPU. */
+bool plan_serve_limited(const struct plan_served *p);
+/* Intervals of TTFT and TPOT at a load, from what the errors of the engine's published runs leave open. */
+void plan_serve_bands(
+    struct run *r, const struct plan_candidate *c, const struct plan_point *at, struct interval out[2]);
+/* A part of a fleet at the load of today, and what it showed in a simulation. */
+struct plan_mix_part {
+	double n_paid_gpus; /* of its GPU, with those of later parts; 0: paid with an earlier one */
+	double share_frac;  /* of the requests */
+	struct plan_point usual, proven;
+	struct interval ttft, tpot;
+};
+
+/* A fleet, and what it comes to. */
+struct plan_mix {
+	struct plan_fleet fleet;
+	struct plan_mix_part parts[FLEET_MOST_PARTS];
+	bool filled, confirmed; /* carries the load; in a simulation too */
+	double value;           /* what rows are ranked by */
+};
+
+/* Fleets where the number of GPUs is given, the best first: of each engine and type the one that is cheaper than all
+ * single setups, or all GPUs where those do not carry the load. */
+struct plan_mix *plan_serve_fleets(struct run *r, const struct plan_served *p, size_t *n);
+/* GPUs, USD a month and watts of a fleet, by its parts; NaN: not known. */
+double plan_mix_gpus(struct sheet *sh, const struct plan_mix *m);
+double plan_mix_usd(struct sheet *sh, const struct plan_mix *m);
+double plan_mix_watt(struct sheet *sh, const struct plan_mix *m);
+/* Show fleets of several setups where the number of GPUs is given; `alone`: no single setup carries the load, so print
+ * one with --emit, and what all GPUs together take where that is too little. */
+enum answer plan_serve_show_fleets(struct run *r, const struct plan_served *p, bool alone, size_t *n_shown);
 
 /* Show pairs of pools below the rows, and print one with --emit. */
 enum answer plan_serve_show_pools(struct run *r, const struct plan_served *p);

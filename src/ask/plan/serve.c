@@ -79,7 +79,10 @@ is_better(const struct plan_served *p, const struct plan_candidate *a, const str
 	const bool latency = p->rank == PLAN_RANK_TTFT || p->rank == PLAN_RANK_TPOT;
 	double x = plan_rank_value(a, p->rank), y = plan_rank_value(b, p->rank);
 
-	if (isnan(x) || isnan(y)) {
+	if (a->bound == PLAN_SHORT || b->bound == PLAN_SHORT) {
+		x = 1 / a->most.load;
+		y = 1 / b->most.load;
+	} else if (isnan(x) || isnan(y)) {
 		x = a->n_gpus;
 		y = b->n_gpus;
 	}
@@ -266,14 +269,19 @@ rank_named(const char *name)
 	return (enum plan_rank)i;
 }
 
-/* The case of the search by the inputs. */
-static void
-serve_case(const struct plan_serve_in *in, struct plan_served *p)
+/* The case of the search by the inputs.  False with errors. */
+static bool
+serve_case(struct run *r, const struct plan_serve_in *in, struct plan_served *p)
 {
+	const double **most_gpus;
+
 	*p = (struct plan_served){.in = in, .rank = rank_named(in->rank.text)};
+	if (!plan_serve_stock(r, &in->gpu, &p->gpus, &most_gpus))
+		return false;
 	p->dtype = (struct word){"bf16", {inputs_default, 0, 0, NULL, false}};
 	p->about = (struct capacity_plan_case){.model = in->model,
-	    .gpus = &in->gpu,
+	    .gpus = &p->gpus,
+	    .most_gpus = most_gpus,
 	    .rate = in->rate,
 	    .users = in->users,
 	    .isl = in->isl,
@@ -285,6 +293,7 @@ serve_case(const struct plan_serve_in *in, struct plan_served *p)
 	    .weights_dtype = in->weights_dtype,
 	    .kv_dtype = in->kv_dtype,
 	    .layout = &in->layout};
+	return true;
 }
 
 /* --- what serves today, sized for the load ---------------------------------------------------------------- */
@@ -368,7 +377,8 @@ today_setup(struct run *r, const struct plan_serve_in *in, const struct plan_loa
 	if (!model || !run_layout(&own, &today->layout, datum_absent(), model, &l))
 		return false;
 	const struct serve_layout layout = {l.tp, l.pp, l.ep, l.adp && l.tp > 1};
-	serve_case(today, &p);
+	if (!serve_case(&own, today, &p))
+		return false;
 	p.about.exact = &layout;
 	p.search = (struct capacity_search){.run = &own, .in = &today->plan, .c = &p.about};
 	if (!capacity_candidates(&p.search))
@@ -385,7 +395,10 @@ plan_serve_search(struct run *r, const struct plan_serve_in *in, struct plan_ser
 {
 	struct limits sequences, tokens;
 
-	serve_case(in, p);
+	if (!serve_case(r, in, p))
+		return false;
+	if (plan_serve_limited(p) && in->price.n == 0)
+		run_assume(r, "GPUs with a number are paid for one by one, not by the instance");
 	p->search = (struct capacity_search){.run = r, .in = &in->plan, .c = &p->about};
 	run_reads(r, &in->rank, &in->from, NULL);
 	if (in->from.text && in->pareto.text)

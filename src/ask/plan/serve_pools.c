@@ -161,6 +161,17 @@ pools_cost(const struct side *prefill, double n_prefill, const struct side *deco
 }
 
 static bool
+has_gpus(const struct pools *p)
+{
+	const struct plan_candidate *x = p->prefill, *y = p->decode;
+	const double x_gpus = p->n_prefill * x->n_replica_gpus, y_gpus = p->n_decode * y->n_replica_gpus;
+	const bool same = x->n_most_gpus == y->n_most_gpus;
+
+	return (!x->n_most_gpus || x_gpus + (same ? y_gpus : 0) <= *x->n_most_gpus) &&
+	    (!y->n_most_gpus || y_gpus + (same ? x_gpus : 0) <= *y->n_most_gpus);
+}
+
+static bool
 set_pair(const struct plan_served *p, const struct link *link, const struct side *prefill, const struct side *decode,
     struct pools *out)
 {
@@ -185,6 +196,8 @@ set_pair(const struct plan_served *p, const struct link *link, const struct side
 	    .link_frac = transfer_s * l->rate_request_per_s / n_prefill,
 	    .cost = pools_cost(prefill, n_prefill, decode, n_decode),
 	    .priced = !isnan(prefill->c->gpu_usd_per_s) && !isnan(decode->c->gpu_usd_per_s)};
+	if (!has_gpus(out))
+		return false;
 	for (size_t i = 0; i < l->n_objectives; i++)
 		if (l->objectives[i].measure == PLAN_E2E && answer_s > l->objectives[i].limit_s)
 			return false;
@@ -329,7 +342,7 @@ emit(struct run *r, const struct plan_served *p, const struct pools *list, size_
 	    .n_replicas = list[i].n_prefill,
 	    .n_decode = list[i].n_decode,
 	    .most_token = p->load.isl_cv > 0 || p->load.osl_cv > 0 ? 0 : p->load.isl_token + p->load.osl_token};
-	return launch_serve_show(r, in->launch.emit, &s);
+	return launch_serve_show(r, in->launch.emit, &s, 1);
 }
 
 enum answer

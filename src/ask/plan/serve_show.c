@@ -50,19 +50,26 @@ show_limits(struct run *r, const struct plan_candidate *c)
 	SHOW(sh, limit_step_token, limit_step_token);
 }
 
-/* What the errors of the engine's published runs leave open. */
+void
+plan_serve_bands(struct run *r, const struct plan_candidate *c, const struct plan_point *at, struct interval out[2])
+{
+	const struct plan_setup *about = c->about;
+	const struct serve_question q = {.setup = c->setup, .gpu = about->gpu, .regime = SERVE_ONLINE};
+	const struct serve_errors e = serve_errors_of(r, &q, about->fitted);
+	const struct serve_error *first = &e.of[SERVE_TTFT], *token = &e.of[SERVE_TPOT];
+
+	out[0] = interval_of(at->latency_s[PLAN_TTFT][PLAN_MEAN], &first->terms, first->why);
+	out[1] = interval_of(at->latency_s[PLAN_TPOT][PLAN_MEAN], &token->terms, token->why);
+}
+
 static void
 show_bands(struct run *r, const struct plan_served_row *row)
 {
-	const struct serve_question q = {.setup = row->c->setup, .gpu = setup_of(row)->gpu, .regime = SERVE_ONLINE};
-	const struct serve_errors e = serve_errors_of(r, &q, setup_of(row)->fitted);
-	const struct serve_error *first = &e.of[SERVE_TTFT], *token = &e.of[SERVE_TPOT];
-	const double *const ttft = row->c->usual.latency_s[PLAN_TTFT], *const tpot = row->c->usual.latency_s[PLAN_TPOT];
-	const struct interval i = interval_of(ttft[PLAN_MEAN], &first->terms, first->why),
-	                      k = interval_of(tpot[PLAN_MEAN], &token->terms, token->why);
+	struct interval of[2];
 
-	BETWEEN(r->sheet, ttft_s, i.low, i.high, i.why);
-	BETWEEN(r->sheet, tpot_s, k.low, k.high, k.why);
+	plan_serve_bands(r, row->c, &row->c->usual, of);
+	BETWEEN(r->sheet, ttft_s, of[0].low, of[0].high, of[0].why);
+	BETWEEN(r->sheet, tpot_s, of[1].low, of[1].high, of[1].why);
 }
 
 static void
@@ -258,7 +265,7 @@ emit(struct run *r, const struct plan_served *p, const struct plan_served_row *r
 	    .speculation = &p->search.speculation,
 	    .n_replicas = rows[i].c->n_all,
 	    .most_token = fixed ? p->load.isl_token + p->load.osl_token : 0};
-	return launch_serve_show(r, in->launch.emit, &s);
+	return launch_serve_show(r, in->launch.emit, &s, 1);
 }
 
 static void
@@ -275,10 +282,14 @@ warn(struct run *r, const struct plan_served *p, const struct plan_served_row *r
 enum answer
 plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_served_row *rows, size_t n)
 {
+	size_t n_fleets;
+
 	if (p->today)
 		show_today(r, p);
-	if (n == 0 && !p->in->pools)
-		return nothing_meets(r, p);
+	if (n == 0 && !p->in->pools) {
+		const enum answer fleets = plan_serve_show_fleets(r, p, true, &n_fleets);
+		return n_fleets > 0 ? fleets : nothing_meets(r, p);
+	}
 	for (size_t i = 0; i < n; i++)
 		SCOPE_I (r->sheet, "layouts", i)
 			show_row(r, p, &rows[i], &rows[0]);
@@ -290,6 +301,8 @@ plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_se
 		r->plot = plan_serve_plot(r, p, rows, n);
 	if (n > 0 && isnan(rows[0].gpu_token_per_s))
 		warn(r, p, rows);
+	if (!p->in->pareto.text && !p->in->launch.emit.text)
+		plan_serve_show_fleets(r, p, false, &n_fleets);
 	if (p->in->pools) {
 		const enum answer pools = plan_serve_show_pools(r, p);
 		return pools == ANSWERED_NO && n > 0 && !p->in->launch.emit.text ? ANSWERED : pools;

@@ -467,7 +467,7 @@ emit(struct run *r, const struct serve_in *in, const struct serve_binding *b, co
 	    .most_token = q->load.isl_cv > 0 || q->load.osl_cv > 0 ? 0 : q->load.isl + q->load.osl};
 
 	run_reads(r, &in->launch.emit, NULL);
-	return launch_serve_show(r, in->launch.emit, &s);
+	return launch_serve_show(r, in->launch.emit, &s, 1);
 }
 
 enum answer

@@ -35,6 +35,8 @@ plan_bound_text(enum plan_bound b)
 		return "does not fit";
 	case PLAN_MISSES:
 		return "too slow at batch 1";
+	case PLAN_SHORT:
+		return "GPUs at hand";
 	case PLAN_SIMULATED_OUT:
 		return "misses SLO in simulation";
 	}
@@ -179,6 +181,24 @@ demand(const struct plan_load *l)
 	return isnan(l->rate_request_per_s) ? l->n_users : l->rate_request_per_s;
 }
 
+double
+plan_demand(const struct plan_load *l)
+{
+	return demand(l) * (1 + l->growth_frac);
+}
+
+static void
+unsized(struct plan_candidate *c)
+{
+	c->n_needed = c->n_all = c->n_gpus = c->all_usd_per_s = c->all_watt = INFINITY;
+}
+
+static bool
+is_short(const struct plan_candidate *c, const struct plan_load *l)
+{
+	return c->n_most_gpus && (c->n_needed + l->n_spare) * c->n_replica_gpus > *c->n_most_gpus;
+}
+
 static void
 count(struct plan_candidate *c, const struct plan_load *l)
 {
@@ -192,18 +212,21 @@ count(struct plan_candidate *c, const struct plan_load *l)
 	c->n_rented_gpus = cost_rented(NULL, c->n_all, c->n_replica_gpus, c->n_unit_gpus);
 	c->all_usd_per_s = c->n_rented_gpus * c->gpu_usd_per_s;
 	c->all_watt = c->n_gpus * c->gpu_watt;
+	if (is_short(c, l)) {
+		c->bound = PLAN_SHORT;
+		unsized(c);
+	}
 }
 
 void
 plan_size(struct plan_candidate *c, const struct plan_load *l)
 {
-	c->n_needed = c->n_all = c->n_gpus = INFINITY;
-	c->all_usd_per_s = c->all_watt = INFINITY;
+	unsized(c);
 	c->confirmed = c->front = c->idle = false;
 	c->n_added = 0;
 	if (!plan_most(c->setup, l, &c->most, &c->bound))
 		return;
-	const double n = demand(l) * (1 + l->growth_frac) / c->most.load;
+	const double n = plan_demand(l) / c->most.load;
 	c->n_needed = fmax(1, ceil(n - 1e-9));
 	c->idle = c->n_needed > 1 && c->most.full_frac < idle_frac;
 	if (n < 0.5)
@@ -336,12 +359,18 @@ highest_share(const struct plan_load *l)
 	return share;
 }
 
+/* As many replicas as are simulated. */
+static double
+n_rehearsed(const struct plan_candidate *c)
+{
+	return floor(fmin(c->n_needed, REPLICAS_MOST));
+}
+
 /* A few of the replicas that must do without the spares, at their part of the planned load. */
 static struct simulation *
 rehearse(const struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
 {
-	const double n_replicas = fmin(c->n_needed, REPLICAS_MOST),
-	             load = demand(l) * (1 + l->growth_frac) * n_replicas / c->n_needed;
+	const double n_replicas = n_rehearsed(c), load = plan_demand(l) * n_replicas / c->n_needed;
 	const bool users = isnan(l->rate_request_per_s);
 	const struct serve_load usual = plan_serve_load(l);
 	struct sim_config config = {.traffic = {.gap_cv = 1,
@@ -387,7 +416,7 @@ holds(struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
 	if (!s)
 		return false;
 	const struct sim_result *r = simulation_result(s);
-	const double n_replicas = fmin(c->n_needed, REPLICAS_MOST);
+	const double n_replicas = n_rehearsed(c);
 	struct plan_point *p = &c->proven;
 	*p = (struct plan_point){
 	    .n_running = r->mean_running / n_replicas, .rate_request_per_s = r->request_per_s / n_replicas};
@@ -400,6 +429,18 @@ holds(struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
 	const bool open = !isnan(l->rate_request_per_s), growing = open && simulation_backlog(r) > 0.1;
 	simulation_free(s);
 	return !growing && plan_meets(l, p, &missed);
+}
+
+bool
+plan_holds(const struct plan_candidate *c, const struct plan_load *l, double replica_load, uint64_t seed,
+    struct plan_point *out)
+{
+	struct plan_candidate one = *c;
+
+	one.n_needed = fmax(1, plan_demand(l) / replica_load);
+	const bool met = holds(&one, l, seed);
+	*out = one.proven;
+	return met;
 }
 
 void
@@ -416,6 +457,8 @@ plan_confirm(struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
 		const double more = ceil(0.05 * c->n_needed);
 		c->n_needed += more;
 		c->n_added += more;
+		if (is_short(c, l))
+			break;
 	}
 	c->bound = PLAN_SIMULATED_OUT;
 	count(c, l);

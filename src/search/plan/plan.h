@@ -110,6 +110,7 @@ enum plan_bound {
 	PLAN_BY_NOTHING,    /* fewer than one replica would do */
 	PLAN_DOES_NOT_FIT,  /* no request fits */
 	PLAN_MISSES,        /* an objective is missed by a request that is alone */
+	PLAN_SHORT,         /* more GPUs than there are */
 	PLAN_SIMULATED_OUT, /* no number of replicas that was tried meets them in the simulation */
 };
 
@@ -122,6 +123,7 @@ struct plan_candidate {
 	double n_replica_gpus;
 	double n_unit_gpus;             /* GPUs per rental unit */
 	double gpu_usd_per_s, gpu_watt; /* NaN: unknown */
+	const double *n_most_gpus;      /* that there are of its GPU, one number for all its setups; NULL: any number */
 
 	enum plan_bound bound;
 	struct plan_point most;  /* that a replica takes */
@@ -174,6 +176,41 @@ bool plan_alone(const struct serve_setup *s, const struct plan_load *load, struc
 void plan_all(struct arena *a, struct plan_candidate *list, size_t n, const struct plan_load *load);
 /* Simulate a candidate at the planned load without its spares, and add replicas until it meets the objectives. */
 void plan_confirm(struct plan_candidate *c, const struct plan_load *load, uint64_t seed);
+
+/* Whether replicas meet the objectives in a simulation, each at this part of the planned load; what requests meet
+ * there.
+ */
+bool plan_holds(const struct plan_candidate *c, const struct plan_load *load, double replica_load, uint64_t seed,
+    struct plan_point *out);
+
+/* Fleets of several setups: replicas that differ in GPU or layout, behind one load balancer. */
+
+struct plan_fleet_part {
+	const struct plan_candidate *c;
+	double n_replicas;
+};
+
+enum { FLEET_MOST_PARTS = 16 };
+
+struct plan_fleet {
+	int n_parts;
+	struct plan_fleet_part parts[FLEET_MOST_PARTS]; /* in the order in which they were taken */
+	double load; /* that it takes within the objectives, without its spares: requests per second, or users */
+};
+
+/* What the load costs on a setup, per request per second or per user: what it is ranked by, or GPUs where that is not
+ * known. */
+double plan_fleet_price(const struct plan_candidate *c, enum plan_rank rank);
+/* Fill the load with the cheapest setups, as far as there are GPUs of each, the rest with what carries it cheapest;
+ * with the spares of the load.  Candidates are sized, by plan_fleet_price, and each takes a load.  False when all GPUs
+ * together do not carry it: the fleet has them all. */
+bool plan_fleet_fill(const struct plan_candidate *const *list, size_t n, const struct plan_load *load,
+    enum plan_rank rank, struct plan_fleet *out);
+/* A part's replicas at this share of what they take. */
+void plan_fleet_point(
+    const struct plan_load *load, const struct plan_fleet_part *part, double share, struct plan_point *out);
+/* Requests per second, or users, planned for. */
+double plan_demand(const struct plan_load *load);
 
 /* A serving query in closed form, without a sheet: capacity, speed, and reliability of the prediction. */
 
