@@ -217,6 +217,7 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(MODEL_HEADS, "model_heads")                                                                                  \
 	X(MODEL_KV_HEADS, "model_kv_heads")                                                                            \
 	X(MODEL_EXPERTS, "model_experts")                                                                              \
+	X(MODEL_PARAMS, "model_params")                                                                                \
 	X(MODEL_NAME, "model_name")
 enum launch_fact {
 #define LAUNCH_FACT(id, name) LAUNCH_##id,
@@ -279,7 +280,7 @@ void lint_workload(struct diag *d, const struct workload *w, double counted_para
 
 /* --- launch files of frameworks and engines, read backwards by the rules of hwdb/launchers ---------------- */
 
-/* What a launch file says of its model: `--num-layers 80`, `--model-path meta-llama/Llama-3.1-70B`. */
+/* What a launch file says of its model: `--num-layers 80`, `flavor = "8B"`, `--model-path meta-llama/Llama-3.1-70B`. */
 struct launch_claim {
 	enum launch_fact fact;
 	const char *key;

@@ -375,6 +375,16 @@ place_of(const struct launch_reading *r, const char *text, const char *word)
 	return at;
 }
 
+/* Of `model.flavor` that, or in a TOML file `flavor` alone. */
+static struct source
+place_of_key(const struct launch_reading *r, const char *text, const char *key)
+{
+	const char *dot = strrchr(key, '.');
+	const struct source at = place_of(r, text, key);
+
+	return at.line == 0 && dot ? place_of(r, text, dot + 1) : at;
+}
+
 static void
 claim(struct launch_reading *r, struct launch_claims *out, struct launch_claim c)
 {
@@ -399,6 +409,17 @@ claim_operand(struct launch_reading *r, const char *text, struct launch_claims *
 	claim(r, out, (struct launch_claim){LAUNCH_MODEL_NAME, command, NAN, name, place_of(r, text, name)});
 }
 
+/* `8B` and `30B-A3B` as a number of parameters; NaN: no such name. */
+static double
+named_size(const char *text)
+{
+	char *end;
+	const double value = strtod(text, &end);
+	const double unit = *end == 'B' || *end == 'b' ? 1e9 : *end == 'M' || *end == 'm' ? 1e6 : NAN;
+
+	return end == text || (end[1] && end[1] != '-') ? NAN : value * unit;
+}
+
 /* A value that is no number, such as ${LAYERS}, claims nothing. */
 static void
 read_claims(struct launch_reading *r, const char *text, struct launch_claims *out)
@@ -409,12 +430,12 @@ read_claims(struct launch_reading *r, const char *text, struct launch_claims *ou
 		const struct launch_pair *pair = launch_pair_of(&r->pairs, rule);
 		if (rule->fact < LAUNCH_MODEL_LAYERS || !pair)
 			continue;
-		const double value = number(r, rule->fact, NAN);
 		const char *said = pair->value ? pair->value : "";
+		const double value = rule->fact == LAUNCH_MODEL_PARAMS ? named_size(said) : number(r, rule->fact, NAN);
 		if (names || value > 0)
 			claim(r, out,
 			    (struct launch_claim){
-			        rule->fact, pair->key, value, names ? said : NULL, place_of(r, text, pair->key)});
+			        rule->fact, pair->key, value, names ? said : NULL, place_of_key(r, text, pair->key)});
 		else
 			miss(r, arena_printf(r->arena, "%s %s", pair->key, said));
 	}

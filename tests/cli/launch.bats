@@ -360,6 +360,28 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	says "model.num_moe_experts 256, not 384"
 }
 
+@test "the size in the name of a torchtitan model is its number of parameters" {
+	printf '[model]\nname = "llama3"\nflavor = "%s"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n' 8B >"$tmp/run.toml"
+	job=(--system dgx-h100 --gpus 64 --no-memory --from "$tmp/run.toml" --get step_s)
+	ask train llama3-70b "${job[@]}"
+	refused
+	says "run.toml:3:1: error:"
+	says "model.flavor 8B, not 70.6B"
+	says "such as llama3-8b"
+	ask train llama3-8b "${job[@]}"
+	answered
+	for flavor in 671B:deepseek-v3 30B-A3B:qwen3-30b-a3b 405B:llama3.1-405b 0.6B:qwen3-0.6b; do
+		printf '[model]\nflavor = "%s"\n[training]\nlocal_batch_size = 1\n' "${flavor%:*}" >"$tmp/run.toml"
+		ask train "${flavor#*:}" "${job[@]}"
+		answered
+	done
+	# a name without a size says nothing
+	printf '[model]\nflavor = "debugmodel"\n[training]\nlocal_batch_size = 1\n' >"$tmp/run.toml"
+	ask train llama3-8b "${job[@]}"
+	answered
+	says "not taken over: model.flavor debugmodel"
+}
+
 @test "a served model is known by its name on the hub, its folder and its stored type" {
 	job=(--gpu h100 --isl 1000 --osl 250 --rate 1 --from "$tmp/run.sh")
 	for words in "vllm serve meta-llama/Llama-3.1-70B-Instruct" "vllm serve --model '/data/Llama-3.1-70B-Instruct'" \

@@ -5,9 +5,13 @@
 #include "ask/bind/bind.h"
 #include "cli/cli.h"
 #include "db/db.h"
+#include "model/calc/calc.h"
 
 #include <math.h>
 #include <string.h>
+
+/* What a model's name says of its parameters is rounded, and may leave the embedding out. */
+static const double named_ratio = 1.3;
 
 static double
 layers_of(const struct workload *w)
@@ -60,10 +64,16 @@ experts_of(const struct workload *w)
 }
 
 static double
+params_of(const struct workload *w)
+{
+	return model_params(NULL, w);
+}
+
+static double
 dimension(const struct workload *w, enum launch_fact fact)
 {
 	static double (*const of[])(const struct workload *w) = {
-	    layers_of, hidden_of, width_of, heads_of, kv_heads_of, experts_of};
+	    layers_of, hidden_of, width_of, heads_of, kv_heads_of, experts_of, params_of};
 
 	return of[fact - LAUNCH_MODEL_LAYERS](w);
 }
@@ -97,7 +107,7 @@ named(struct run *r, const char *name)
 static bool
 is_alike(const struct workload *x, const struct workload *y)
 {
-	for (enum launch_fact f = LAUNCH_MODEL_LAYERS; f < LAUNCH_MODEL_NAME; f++) {
+	for (enum launch_fact f = LAUNCH_MODEL_LAYERS; f < LAUNCH_MODEL_PARAMS; f++) {
 		const double u = dimension(x, f), v = dimension(y, f);
 		if (u != v && !(isnan(u) && isnan(v)))
 			return false;
@@ -114,6 +124,8 @@ holds(struct run *r, const struct launch_claim *c, const struct workload *w, boo
 		return !other || is_alike(other, w);
 	}
 	const double own = dimension(w, c->fact);
+	if (c->fact == LAUNCH_MODEL_PARAMS)
+		return fabs(log(own / c->value)) < log(named_ratio);
 	return isnan(own) ? absent : own == c->value;
 }
 
@@ -156,6 +168,8 @@ model_of(struct run *r, const char *like)
 static const char *
 claim_text(struct run *r, const struct launch_claim *c, const struct workload *w)
 {
+	if (c->fact == LAUNCH_MODEL_PARAMS)
+		return arena_printf(r->arena, "%s %gB, not %.3gB", c->key, c->value / 1e9, dimension(w, c->fact) / 1e9);
 	return c->name ? arena_printf(r->arena, "%s %s", c->key, c->name)
 	               : arena_printf(r->arena, "%s %g, not %g", c->key, c->value, dimension(w, c->fact));
 }
