@@ -80,7 +80,7 @@ same_as_train() {
 	says "write ridge plan train llama3-70b"
 	ask plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --layout tp=7
 	refused
-	says "tp x pp x cp divides the GPUs"
+	says "tp=7 does not divide them (megatron"
 	says "leave tp open"
 	ask plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --layout tp=8..2
 	refused
@@ -93,6 +93,23 @@ same_as_train() {
 	says "add for example --global-batch 128"
 	ask plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --top 0
 	refused
+}
+
+@test "pins that no layout has say which, and why" {
+	for pin in "tp=7:tp=7 does not divide them (megatron/training/arguments.py:432)" "dp=5:dp=5 does not divide them" \
+		"tp=8,pp=16:tp=8 x pp=16 does not divide them" "tp=16:tp=16 reaches beyond the 8 GPUs of a node" \
+		"cp=3:cp=3 does not divide them"; do
+		ask plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 64 --layout "${pin%%:*}"
+		refused
+		says "${pin#*:}"
+		says "open, for example --layout"
+	done
+	ask plan train llama3-70b --system dgx-h100 --gpus 96 --global-batch 96 --layout cp=3
+	refused
+	says "cp=3 is no power of two"
+	ask plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 64 --layout tp=2 --stack deepspeed
+	refused
+	says "has no tensor parallelism"
 }
 
 @test "a model that fits nowhere names its least memory and the GPUs that do" {

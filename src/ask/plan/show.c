@@ -390,6 +390,47 @@ pin_in_the_way(struct run *r, const struct plan_in *in, const struct plan_questi
 	return "use another number of GPUs or another global batch";
 }
 
+/* The one value of a pin; NaN: it is open, or a choice. */
+static double
+pinned_to(const struct layout_space *s, enum layout_degree d)
+{
+	const struct layout_pin *p = &s->pins[d];
+
+	return p->n == 1 && p->ranges[0].low == p->ranges[0].high ? p->ranges[0].low : NAN;
+}
+
+/* Pins that no rule of a framework is about, and that no layout has; NULL: there are none. */
+static const char *
+pins_contradict(struct run *r, const struct layout_space *s)
+{
+	static const enum layout_degree of_gpus[] = {DEGREE_TP, DEGREE_PP, DEGREE_CP, DEGREE_DP};
+	const double tp = pinned_to(s, DEGREE_TP), cp = pinned_to(s, DEGREE_CP), n_domain = s->ask.machine.n_domain;
+	const char *list = "";
+	double product = 1;
+
+	for (size_t i = 0; i < sizeof of_gpus / sizeof *of_gpus; i++) {
+		const double degree = pinned_to(s, of_gpus[i]);
+		if (isnan(degree))
+			continue;
+		list = arena_printf(
+		    r->arena, "%s%s%s=%g", list, *list ? " x " : "", layout_degree_name(of_gpus[i]), degree);
+		product *= degree;
+	}
+	if (tp > 1 && !s->memory.stack->tensor)
+		return arena_printf(r->arena, "%s has no tensor parallelism", s->memory.stack->name);
+	if (cp > 1 && !s->memory.stack->context)
+		return arena_printf(r->arena, "%s has no context parallelism", s->memory.stack->name);
+	if (fmod(s->n_gpus, product) != 0)
+		return arena_printf(
+		    r->arena, "%s does not divide them (%s)", list, layout_rule_place(LAYOUT_WORLD, s->memory.stack));
+	if (tp > n_domain && !s->across)
+		return arena_printf(
+		    r->arena, "tp=%g reaches beyond the %g GPUs of a node, which takes 'across'", tp, n_domain);
+	if (cp > 1 && exp2(round(log2(cp))) != cp)
+		return arena_printf(r->arena, "cp=%g is no power of two", cp);
+	return NULL;
+}
+
 static enum answer
 nothing_legal(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct layout_result *found)
 {
@@ -399,7 +440,11 @@ nothing_legal(struct run *r, const struct plan_in *in, const struct plan_questio
 	for (int i = 0; i < N_LAYOUT_RULES; i++)
 		if (found->n_refused[i] > 0 && (most == N_LAYOUT_RULES || found->n_refused[i] > found->n_refused[most]))
 			most = i;
-	if (most == N_LAYOUT_RULES)
+	const struct layout_space space = plan_space(&b->variants[0], n_gpus);
+	const char *pins = pins_contradict(r, &space);
+	if (pins)
+		diag_error(r->diag, (struct source){0}, "no layout of %g GPUs: %s", n_gpus, pins);
+	else if (most == N_LAYOUT_RULES)
 		diag_error(r->diag, (struct source){0}, "no layout of %g GPUs matches --layout", n_gpus);
 	else
 		diag_error(r->diag, (struct source){0}, "no legal layout of %g GPUs: %s (%s)", n_gpus,
