@@ -177,7 +177,7 @@ struct plan_serve_in {
 #define PLAN_SERVE_OPTIONS(X)                                                                                          \
 	X('m', model, "model", "model", WORD, "MODEL", "model", NULL, "model: name in the database, or file")          \
 	X('g', gpu, "gpu", "gpu", WORDS, "NAME[:N],...", "gpu", NULL,                                                  \
-	    "GPUs to try; of a name with a number there are only so many: h100:8,h200:4")                              \
+	    "GPUs to try; NAME:N uses at most N of them: h100:8,h200:4")                                               \
 	X('r', rate, "rate", "rate", NUMBER, "N", "", NULL, "request rate, requests per second")                       \
 	X('u', users, "users", "users", COUNT, "N", "", NULL, "concurrent users, instead of --rate")                   \
 	X(0, isl, "isl", "isl", COUNT, "N", "", NULL, "input sequence length (ISL)")                                   \

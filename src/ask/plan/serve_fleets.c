@@ -54,12 +54,12 @@ plan_serve_stock(struct run *r, const struct words *gpus, struct words *names, c
 		list[i] = w;
 		if (!colon)
 			continue;
-		struct datum n = {0, w.from};
 		double *kept = ARENA_NEW(r->arena, double);
-		if (!run_value(r, w.from, colon + 1, Q_COUNT, &n) || !run_whole(r, "gpu", n, 1))
-			return false;
+		struct quantity_fault fault;
+		if (!quantity_read(colon + 1, Q_COUNT, kept, &fault) || !(*kept >= 1) || floor(*kept) != *kept)
+			return run_refuse(r, w.from, arena_printf(r->arena, "'%s' has no number of GPUs", w.text),
+			    "write for example h100:8, or h100 for any number");
 		list[i].text = arena_copy(r->arena, w.text, (size_t)(colon - w.text));
-		*kept = n.value;
 		numbers[i] = kept;
 		n_limited++;
 	}
