@@ -132,6 +132,16 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	ask "${stock[@]}" --gpu h100:4 --rate 20
 	answered 1
 	says "GPUs at hand take"
+	# latencies are those of serve at the share of a replica
+	ask "${stock[@]}" --gpu h100:4,h200:4 --rate 20 --explain=fleets.0.ttft_s
+	first=$(awk '/^ *replica_s = / { print $3; exit }' "$tmp/out")
+	ask "${stock[@]}" --gpu h100:4,h200:4 --rate 20 --explain=fleets.0.fleet_request_per_s
+	rate=$(awk '/^ *replica_request_per_s = / { r = r ? r : $3 } NR == 1 { all = $(NF - 1) } END { print 20 * r / all }' "$tmp/out")
+	part=$("$RIDGE" "${stock[@]}" --gpu h100:4,h200:4 --rate 20 --get fleet)
+	case $part in "4 x h200-sxm5-141gb tp=1,max-step-tokens=2048 + "*) ;; *) complain "another fleet: $part" ;; esac
+	alone=$("$RIDGE" serve llama3.1-70b --gpu h200 --engine vllm --dtype fp8 --layout tp=1 --isl 1000 --osl 250 \
+		--set engine.scheduler.max_tokens=2048 --rate "$rate" --get ttft_s)
+	awk "BEGIN { d = $first / (1000 * $alone) - 1; exit !(d < 5e-3 && d > -5e-3) }" || complain "$first ms, serve says $alone s"
 	# what all of them take is what they can be asked for
 	most=$("$RIDGE" "${stock[@]}" --gpu h100:4,h200:4 --rate 500 --get fleets.0.fleet_request_per_s) || true
 	ask "${stock[@]}" --gpu h100:4,h200:4 --rate "$(awk "BEGIN { print 0.999 * $most }")"

@@ -97,8 +97,8 @@ parts_text(struct run *r, const struct plan_fleet *f)
 	const char *out = "";
 
 	for (int i = 0; i < f->n_parts; i++)
-		out = arena_printf(r->arena, "%s%s%g x %s %s", out, i ? " + " : "", f->parts[i].n_replicas,
-		    setup_of(f->parts[i].c)->gpu->id, setup_of(f->parts[i].c)->layout);
+		out = arena_printf(r->arena, "%s%s%s", out, i ? " + " : "",
+		    plan_serve_part_text(r, f->parts[i].n_replicas, f->parts[i].c));
 	return out;
 }
 

@@ -286,19 +286,13 @@ cheapest_pools(struct run *r, const struct plan_served *p, const struct link *li
 
 /* --- the table ------------------------------------------------------------------------------------------- */
 
-static const char *
-pool_text(struct run *r, double n, const struct plan_candidate *c)
-{
-	return arena_printf(r->arena, "%g x %s %s", n, setup_of(c)->gpu->id, setup_of(c)->layout);
-}
-
 static void
 show_pair(struct run *r, const struct pools *pair)
 {
 	struct sheet *sh = r->sheet;
 
-	TELL(sh, prefill_pool, pool_text(r, pair->n_prefill, pair->prefill));
-	TELL(sh, decode_pool, pool_text(r, pair->n_decode, pair->decode));
+	TELL(sh, prefill_pool, plan_serve_part_text(r, pair->n_prefill, pair->prefill));
+	TELL(sh, decode_pool, plan_serve_part_text(r, pair->n_decode, pair->decode));
 	TELL(sh, engine, setup_of(pair->decode)->engine->id);
 	TELL(sh, dtype, dtype_name(setup_of(pair->decode)->type));
 	TAKE(sh, n_prefill_gpus, pair->n_prefill * pair->prefill->n_replica_gpus);

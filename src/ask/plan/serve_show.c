@@ -39,6 +39,20 @@ options_text(struct run *r, const struct plan_served *p, const struct plan_serve
 	return out;
 }
 
+const char *
+plan_serve_part_text(struct run *r, double n_replicas, const struct plan_candidate *c)
+{
+	const struct plan_setup *about = c->about;
+	const struct engine *e = c->setup->engine, *usual = about->engine;
+	const char *out = arena_printf(r->arena, "%g x %s %s", n_replicas, about->gpu->id, about->layout);
+
+	if (e->max_sequences.value != usual->max_sequences.value)
+		out = arena_printf(r->arena, "%s,max-sequences=%.15g", out, e->max_sequences.value);
+	if (e->max_tokens.value != usual->max_tokens.value)
+		out = arena_printf(r->arena, "%s,max-step-tokens=%.15g", out, e->max_tokens.value);
+	return out;
+}
+
 static void
 show_limits(struct run *r, const struct plan_candidate *c)
 {
