@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Fleets of `ridge plan serve --gpu h100:8,h200:4`: replicas that differ in GPU or layout, where there are only so many
- * GPUs of a kind.  All replicas of a fleet have the same engine and types, so that answers do not depend on who gives
- * them.
+ * Fleets of `ridge plan serve --gpu h100:8,h200:4`: replicas that differ in GPU or layout, where the number of a GPU is
+ * given.  All replicas of a fleet have the same engine and types, so that answers do not depend on who gives them.
  */
 #include "ask/plan/plan.h"
 
