@@ -204,8 +204,8 @@ static const struct example plan_serve_examples[] = {
     {"plan serve llama3.1-8b --gpu h100,h200 --engine sglang --dtype fp8 --rate 60 --isl 4000 --osl 250 --ttft 500ms "
      "--tpot 20ms --unconfirmed --pools --kv-link roce-400",
         "pools that prefill and others that decode, and what the link carries", 0},
-    {"plan serve llama3.1-70b --gpu h100:4,h200:4 --engine vllm --dtype fp8 --rate 20 --isl 1000 --osl 250 --tpot 50ms",
-        "a fleet of the GPUs at hand, where neither kind carries the load alone", 0},
+    {"plan serve llama3.1-70b --gpu h100:8,h200:4 --engine vllm --dtype fp8 --rate 20 --isl 1000 --osl 250 --tpot 50ms",
+        "a fleet of the GPUs at hand, cheaper than one kind alone", 0},
     {"plan serve llama3.1-70b --gpu h100 --rate 20 --isl 1000 --osl 250 --tpot 50ms --unconfirmed --from "
      "tests/fixtures/launchers/serve.sh",
         "what a launch file serves today, and what other setups save", 0},

@@ -259,6 +259,7 @@ plan_serve_show_fleets(struct run *r, const struct plan_served *p, bool alone, s
 	/* what falls short is told where nothing else carries the load */
 	while (n > 0 && !list[n - 1].filled && (!alone || list[0].filled))
 		n--;
+	n = n < (size_t)p->in->top.value ? n : (size_t)p->in->top.value;
 	*n_shown = n;
 	if (alone && n > 0 && list[0].filled && p->in->launch.emit.text)
 		return emit(r, p, &list[0]);

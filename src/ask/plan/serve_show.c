@@ -296,12 +296,13 @@ warn(struct run *r, const struct plan_served *p, const struct plan_served_row *r
 enum answer
 plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_served_row *rows, size_t n)
 {
-	size_t n_fleets;
+	size_t n_fleets = 0;
 
 	if (p->today)
 		show_today(r, p);
 	if (n == 0 && !p->in->pools) {
-		const enum answer fleets = plan_serve_show_fleets(r, p, true, &n_fleets);
+		const enum answer fleets =
+		    p->in->pareto.text ? ANSWERED_NO : plan_serve_show_fleets(r, p, true, &n_fleets);
 		return n_fleets > 0 ? fleets : nothing_meets(r, p);
 	}
 	for (size_t i = 0; i < n; i++)
