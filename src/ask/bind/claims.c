@@ -10,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* What a model's name says of its parameters is rounded, and may leave the embedding out. */
-static const double named_ratio = 1.3;
+/* What a model's name says of its parameters is rounded, and may leave the embedding out: the 148 models of the
+ * database that are named by a size have 0.86 to 1.32 times as many. */
+static const double named_ratio = 1.35;
 
 static double
 layers_of(const struct workload *w)

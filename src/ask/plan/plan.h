@@ -261,6 +261,9 @@ bool plan_serve_stock(struct run *r, const struct words *gpus, struct words *nam
 /* `4 x h200-sxm5-141gb tp=1,max-step-tokens=2048`: limits of the scheduler that are not the engine's, as --from has
  * them. */
 const char *plan_serve_part_text(struct run *r, double n_replicas, const struct plan_candidate *c);
+/* GPUs that are paid for a part of a fleet, in whole instances, which parts of one GPU and price share; 0: paid for
+ * with an earlier part. */
+double plan_serve_rented(const struct plan_fleet *f, int first);
 /* Whether the number of some GPU is given. */
 bool plan_serve_limited(const struct plan_served *p);
 /* Intervals of TTFT and TPOT at a load, from what the errors of the engine's published runs leave open. */

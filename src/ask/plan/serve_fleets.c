@@ -78,20 +78,27 @@ plan_serve_limited(const struct plan_served *p)
 
 /* --- what a fleet comes to ------------------------------------------------------------------------------- */
 
-/* GPUs of one kind are rented together. */
-static double
-rented(const struct plan_fleet *f, int first)
+/* Paid alike, so that one instance may hold replicas of both. */
+static bool
+are_paid_alike(const struct plan_candidate *x, const struct plan_candidate *y)
+{
+	return setup_of(x)->gpu == setup_of(y)->gpu && x->n_unit_gpus == y->n_unit_gpus &&
+	    x->gpu_usd_per_s == y->gpu_usd_per_s;
+}
+
+double
+plan_serve_rented(const struct plan_fleet *f, int first)
 {
 	const struct plan_candidate *c = f->parts[first].c;
 	double n_gpus = 0;
 	int n_parts = 0;
 
 	for (int i = 0; i < f->n_parts; i++) {
-		const bool same = setup_of(f->parts[i].c)->gpu == setup_of(c)->gpu;
-		if (same && i < first)
+		const bool alike = i == first || are_paid_alike(f->parts[i].c, c);
+		if (alike && i < first)
 			return 0;
-		n_parts += same;
-		n_gpus += same ? f->parts[i].n_replicas * f->parts[i].c->n_replica_gpus : 0;
+		n_parts += alike;
+		n_gpus += alike ? f->parts[i].n_replicas * f->parts[i].c->n_replica_gpus : 0;
 	}
 	return n_parts == 1 ? cost_rented(NULL, f->parts[first].n_replicas, c->n_replica_gpus, c->n_unit_gpus)
 	                    : cost_rented(NULL, n_gpus, 1, c->n_unit_gpus);
@@ -114,7 +121,7 @@ spread(struct run *r, const struct plan_served *p, struct plan_mix *m)
 		plan_serve_bands(r, part->c, &out->usual, of);
 		out->ttft = of[0];
 		out->tpot = of[1];
-		out->n_paid_gpus = rented(&m->fleet, i);
+		out->n_paid_gpus = plan_serve_rented(&m->fleet, i);
 		rate += part->n_replicas * out->usual.rate_request_per_s;
 	}
 	for (int i = 0; i < m->fleet.n_parts; i++)

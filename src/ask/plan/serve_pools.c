@@ -150,14 +150,11 @@ static double
 pools_cost(const struct side *prefill, double n_prefill, const struct side *decode, double n_decode)
 {
 	const struct plan_candidate *x = prefill->c, *y = decode->c;
-	const double x_gpus = n_prefill * x->n_replica_gpus, y_gpus = n_decode * y->n_replica_gpus;
+	const struct plan_fleet both = {.n_parts = 2, .parts = {{x, n_prefill}, {y, n_decode}}};
 
 	if (isnan(x->gpu_usd_per_s) || isnan(y->gpu_usd_per_s))
-		return x_gpus + y_gpus;
-	if (setup_of(x)->gpu == setup_of(y)->gpu && x->n_unit_gpus == y->n_unit_gpus)
-		return cost_rented(NULL, x_gpus + y_gpus, 1, x->n_unit_gpus) * x->gpu_usd_per_s;
-	return cost_rented(NULL, n_prefill, x->n_replica_gpus, x->n_unit_gpus) * x->gpu_usd_per_s +
-	    cost_rented(NULL, n_decode, y->n_replica_gpus, y->n_unit_gpus) * y->gpu_usd_per_s;
+		return n_prefill * x->n_replica_gpus + n_decode * y->n_replica_gpus;
+	return plan_serve_rented(&both, 0) * x->gpu_usd_per_s + plan_serve_rented(&both, 1) * y->gpu_usd_per_s;
 }
 
 static bool

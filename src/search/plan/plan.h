@@ -198,8 +198,8 @@ struct plan_fleet {
 	double load; /* that it takes within the objectives, without its spares: requests per second, or users */
 };
 
-/* What the load costs on a setup, per request per second or per user: what it is ranked by, or GPUs where that is not
- * known. */
+/* Price of one request per second, or of one user, on a setup: watts or GPUs where the rank is one of these, else USD
+ * per second; GPUs where that is not known. */
 double plan_fleet_price(const struct plan_candidate *c, enum plan_rank rank);
 /* Fill the load with the cheapest setups, as far as there are GPUs of each, the rest with what carries it cheapest;
  * with the spares of the load.  Candidates are sized, by plan_fleet_price, and each takes a load.  False when all GPUs
