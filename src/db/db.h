@@ -234,7 +234,7 @@ enum launch_form { LAUNCH_ARGV, LAUNCH_OVERRIDES, LAUNCH_TOML, LAUNCH_JSON };
 struct launcher_rule {
 	enum launch_fact fact;
 	const char *from, *is, *key, *also, *value, *say; /* but for `from`, any may be NULL */
-	bool is_switch, is_list, in_file, elsewhere;
+	bool is_switch, is_list, is_string, in_file, elsewhere;
 };
 
 enum launch_use { LAUNCH_TRAIN, LAUNCH_SERVE };

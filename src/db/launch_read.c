@@ -155,7 +155,7 @@ put_recompute(struct launch_reading *r)
 
 	if (!policy)
 		return;
-	if (strcmp(policy, "every") == 0 || strcmp(policy, "uniform") == 0)
+	if (strcmp(policy, "every") == 0 || strcmp(policy, "uniform") == 0 || strcmp(policy, "block") == 0)
 		put(r, "recompute", n ? arena_printf(r->arena, "%s-%s", policy, n) : "full");
 	else if (strcmp(policy, "modules") == 0)
 		put(r, "recompute", r->facts[LAUNCH_MODULES] ? r->facts[LAUNCH_MODULES] : "core_attn");

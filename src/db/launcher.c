@@ -30,6 +30,7 @@ static const struct field rule_fields[] = {
     TEXT("value", value, "what is written (default: the value itself); @NAME@ stands for what NAME says"),
     FLAG("switch", is_switch, "an option without a value"),
     FLAG("list", is_list, "several values, separated by commas"),
+    FLAG("string", is_string, "a string in a file, even where it is a number"),
     FLAG("file", in_file, "a key of the file that `config` names, not of the command line"),
     TEXT("say", say, "why it cannot be said"),
     FLAG("elsewhere", elsewhere, "it can, but not here: no fault of the answer"),

@@ -242,6 +242,30 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	[ "$out" != "${read%$'\n'*}" ] || complain "an option does not come before the file"
 }
 
+@test "layers that are recomputed in part are written, and read back" {
+	local job="llama3-70b --system dgx-h100 --gpus 32 --batch 1 --global-batch 256 --seq 8192 --layout tp=8,pp=2,dp=2,zero=1,sp" by
+	for by in "megatron megatron-core --recompute-method --recompute-num-layers" \
+		"bridge megatron-bridge model.recompute_method= model.recompute_num_layers="; do
+		# shellcheck disable=SC2086 # words
+		set -- $by
+		# shellcheck disable=SC2086
+		step=$("$RIDGE" train $job --stack "$2" --recompute block-20 --get step_s,peak_byte)
+		# shellcheck disable=SC2086
+		"$RIDGE" train $job --stack "$2" --recompute block-20 --emit "$1" >"$tmp/run.sh"
+		for flag in "$3" "$4"; do
+			grep -q -- "$flag" "$tmp/run.sh" || complain "$1 lacks $flag"
+		done
+		grep -q -- "${3%=}.block" "$tmp/run.sh" || complain "$1 has another method: $(cat "$tmp/run.sh")"
+		ask train llama3-70b --system dgx-h100 --gpus 32 --stack "$2" --from "$tmp/run.sh" --get step_s,peak_byte
+		answered
+		[ "$out" = "$step" ] || complain "$1 reads back as $out and not $step"
+	done
+	# shellcheck disable=SC2086
+	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --recompute every-2 --emit torchtitan
+	answered
+	case $out in *'selective_ac_option = "2"'*) ;; *) complain "every second layer is not written" ;; esac
+}
+
 @test "communication that a launch leaves beside nothing is not overlapped" {
 	job=(llama3-70b --system dgx-h100)
 	grep -v tp-comm-overlap tests/fixtures/launchers/train.sh >"$tmp/waits.sh"

@@ -22,8 +22,36 @@ same_as_train() {
 @test "a row of a plan asked of train has its step and memory" {
 	same_as_train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192
 	same_as_train qwen3-30b-a3b --system gb200-nvl72 --gpus 8 --global-batch 512 --dtype mxfp8
+	same_as_train llama3-70b --system dgx-h100 --gpus 32 --global-batch 256 --seq 8192
 	same_as_train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --stack torchtitan
+	same_as_train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --seq 16384 --stack torchtitan --layout tp=1,cp=1
 	same_as_train nemotron-3-super --system dgx-b200 --gpus 64 --global-batch 256
+}
+
+@test "layers that are recomputed in part stand in a plan where memory is short" {
+	job="llama3-70b --system dgx-h100 --gpus 32 --global-batch 256 --seq 8192 --batch 1"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan train $job --layout dp=2,tp=8,pp=2,vp=1,cp=1 --get layouts.0.recompute,step_s,layouts.0.peak_byte
+		answered
+		{ read -r policy; read -r step; read -r peak; } <<<"$out"
+		case $policy in block-*) ;; *) complain "the first row recomputes $policy" ;; esac
+		for other in none full; do
+			{ read -r s; read -r p; } < <("$RIDGE" train $job --layout dp=2,tp=8,pp=2,zero=1,sp --recompute $other --get step_s,peak_byte)
+			awk -v o=$other -v s="$s" -v p="$p" -v own_s="$step" -v own_p="$peak" 'BEGIN {
+				exit !(o == "none" ? s < own_s && p > own_p : s > own_s && p < own_p) }' ||
+				complain "$other: $s s, $p; $policy: $step s, $peak"
+		done
+		# as many layers as a stage has are all of them
+		all=$("$RIDGE" train $job --layout dp=2,tp=8,pp=2,zero=1,sp --recompute block-40 --get step_s)
+		[ "$all" = "$s" ] || complain "all layers take $all, full recomputation $s"
+	}
+	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 1 --recompute block-2
+	refused
+	says "block-N needs Megatron-Core"
+	ask memory llama3-8b --gpu h100 --stack megatron-core --recompute block-33
+	refused
+	says "the model has 32 layers"
 }
 
 @test "threads do not change a plan" {

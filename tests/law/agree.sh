@@ -41,7 +41,7 @@ BEGIN {
 		if (maybe(0.4)) say("global_batch", pick("64 128 512 1024 2048"))
 		if (maybe(0.08)) say("microbatches", pick("1 8 16"))
 		if (maybe(0.6)) say("seq", pick("512 1024 2048 4096 8192 32768"))
-		if (maybe(0.4)) say("recompute", pick("none full selective every-2 uniform-4 sqrt full op"))
+		if (maybe(0.4)) say("recompute", pick("none full selective every-2 uniform-4 sqrt full op block-2"))
 		if (maybe(0.5)) say("stack.name", pick("megatron-core torchtitan megatron-core nemo torchtitan hf-deepspeed hf-peft litgpt torchtune llm-foundry megatron-lm megatron-deepspeed megatron-bridge nemo mlperf unlisted jax unsloth deepspeed-2021 vllm"))
 		if (maybe(0.2)) say("dtype", pick("bf16 fp16 fp32"))
 		if (maybe(0.1)) say("lora_rank", pick("8 64"))

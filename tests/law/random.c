@@ -26,7 +26,8 @@ static const char *const templates[] = {
     "sglang||}",
     "train $trained --gpu $trainable --gpus ^1..64 --batch ^1..4 --seq ^512..16384 {--recompute full|--dtype fp8|||}",
     "train $trained --gpu $trainable --gpus ^16..256 --layout tp=^1..8,pp=^1..4,zero=1 --batch 1 --global-batch "
-    "^256..2048 --seq ^1024..16384 {--recompute full|--recompute selective||}",
+    "^256..2048 --seq ^1024..16384 {--recompute full|--recompute selective|--stack megatron-core --recompute "
+    "block-{1|4}||}",
     "train $moe --gpu {h100|b200} --gpus ^16..64 --layout ep=^2..8,zero=1 --batch 1 --global-batch ^64..512 --seq "
     "^1024..8192 --no-memory",
     "train $hybrid --gpu {h100-sxm5-80gb|b200-sxm} --gpus ^16..64 --layout tp=^1..8,pp=^1..4,zero=1 --batch 1 "
@@ -39,7 +40,7 @@ static const char *const templates[] = {
     "train $trained --system $cluster --gpus ^8..512 --batch ^1..2 --seq 4096 --tokens 1T --no-memory",
     "plan train $trained --gpu $trainable --gpus ^8..64 --global-batch ^64..512 --seq ^1024..8192 --top ^1..4 "
     "{--layout "
-    "tp=1..4|--recompute full||}",
+    "tp=1..4|--recompute full|--stack megatron-core --recompute block-2,full||}",
     "serve $decoder --gpu $fitted --layout tp=^1..8 --engine $server --isl #50..8000 --osl #10..2000 --batch #1..256",
     "serve $dense --gpu $fitted --layout tp=^1..8 --engine $server --isl #50..8000 --osl #10..1000 --rate "
     "{0.1|0.5|1|2|4}",

@@ -555,6 +555,7 @@ savings_save(struct trial *t, const char *line)
 		const char *command, *option, *more, *less, *id;
 	} pairs[] = {
 	    {"memory", "--recompute", "none", "full", "peak_byte"},
+	    {"memory", "--recompute", "block-1", "block-2", "peak_byte"},
 	    {"memory", "--kv-dtype", "bf16", "fp8", "peak_byte"},
 	    {"kv", "--kv-dtype", "bf16", "fp8", "batch_byte"},
 	};

@@ -98,6 +98,10 @@ END_TEST
 
 /* The same layer of DeepSeek-V3 with modules of it computed again. */
 static const struct {
+	double pp, vp, n, again_frac;
+} chunks[] = {{1, 1, 8, 0.25}, {2, 1, 4, 0.25}, {2, 4, 1, 0.25}, {2, 4, 4, 1}, {2, 4, 5, 1}, {3, 1, 1, 1 / 11.0}};
+
+static const struct {
 	unsigned modules;
 	double expect;
 } policies[] = {
@@ -139,6 +143,23 @@ START_TEST(full_recompute_keeps_the_input)
 	job.offload = OFFLOAD_ACTIVATIONS;
 	job.recompute = RECOMPUTE_FULL;
 	ck_assert_double_eq(memory_layer_kept(NULL, &job, m.blocks), 0);
+}
+END_TEST
+
+/* Of 32 layers on 2 stages of 4 chunks, the first of each chunk is one of four. */
+START_TEST(block_counts_layers_of_a_chunk)
+{
+	const struct stack stack = megatron_core();
+	struct model m;
+
+	make_model(&m, &llama3_8b);
+	struct memory_job job = job_of(&m, &stack, 1, 8192);
+	job.recompute = RECOMPUTE_BLOCK;
+	job.layout.pp = chunks[_i].pp;
+	job.layout.vp = chunks[_i].vp;
+	job.recompute_n = chunks[_i].n;
+	ck_assert_double_eq_tol(memory_layer_kept(NULL, &job, m.blocks),
+	    chunks[_i].again_frac * 2 * 4096 + (1 - chunks[_i].again_frac) * 139400, 1e-6);
 }
 END_TEST
 
@@ -278,6 +299,7 @@ memory_layer_suite(void)
 	LOOP(megatron_hybrid_layers, hybrid_layers);
 	LOOP(megatron_modules, policies);
 	tcase_add_test(c, full_recompute_keeps_the_input);
+	LOOP(block_counts_layers_of_a_chunk, chunks);
 	tcase_add_test(c, gpt_layer);
 	tcase_add_test(c, general_layers);
 	tcase_add_test(c, in_flight);

@@ -38,7 +38,8 @@ END_TEST
 START_TEST(memo_changes_nothing)
 {
 	static const struct test_shape *const shapes[] = {&llama3_70b, &deepseek_v3, &qwen3_30b};
-	static const enum recompute again[] = {RECOMPUTE_NONE, RECOMPUTE_MODULES, RECOMPUTE_EVERY, RECOMPUTE_FULL};
+	static const enum recompute again[] = {
+	    RECOMPUTE_NONE, RECOMPUTE_MODULES, RECOMPUTE_EVERY, RECOMPUTE_BLOCK, RECOMPUTE_FULL};
 	const struct stack core = megatron_core(), other = megatron_2022();
 
 	for (int i = 0; i < 6; i++) {
@@ -53,7 +54,7 @@ START_TEST(memo_changes_nothing)
 		for (int n = 0; n < 2000; n++) {
 			job.batch = number(1 + n % 5);
 			job.layout.vp = 1 + n % 7;
-			job.recompute = again[n % 4];
+			job.recompute = again[n % 5];
 			job.recompute_n = 1 + n % 3;
 			job.modules = (unsigned)n % (1U << N_MODULES);
 			job.memo = NULL;

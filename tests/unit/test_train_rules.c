@@ -358,6 +358,11 @@ START_TEST(full_recompute_is_a_forward_pass)
 	job->recompute = RECOMPUTE_EVERY;
 	job->recompute_n = 4;
 	NEAR(terms_of(job).recompute_s, none.forward_s / 4);
+	NEAR(terms_of(job).tp_s, 1.125 * none.tp_s);
+	const struct train_terms every = terms_of(job);
+	job->recompute = RECOMPUTE_BLOCK;
+	job->recompute_n = 8;
+	NEAR(terms_of(job).step_s, every.step_s);
 }
 END_TEST
 

@@ -110,7 +110,10 @@ add_option(struct launch *l, const struct launcher_rule *rule, const char *text)
 		break;
 	case LAUNCH_TOML:
 	case LAUNCH_JSON:
-		add_key(l, rule->key, rule->is_list ? list_text(r, value, "[\"", "\", \"", "\"]") : value);
+		add_key(l, rule->key,
+		    rule->is_list         ? list_text(r, value, "[\"", "\", \"", "\"]")
+		        : rule->is_string ? arena_printf(r->arena, "\"%s\"", value)
+		                          : value);
 		break;
 	}
 }
@@ -178,8 +181,8 @@ file_value(struct run *r, const char *text)
 	char *end;
 
 	(void)strtod(text, &end);
-	const bool bare =
-	    (!*end && end != text) || *text == '[' || strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+	const bool bare = (!*end && end != text) || *text == '[' || *text == '"' || strcmp(text, "true") == 0 ||
+	    strcmp(text, "false") == 0;
 	return bare ? text : arena_printf(r->arena, "\"%s\"", text);
 }
 

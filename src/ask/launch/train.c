@@ -143,10 +143,12 @@ set_recompute(struct run *r, const struct memory_job *m, struct fact *f)
 	static const char *const names[] = {[RECOMPUTE_NONE] = "none",
 	    [RECOMPUTE_FULL] = "full",
 	    [RECOMPUTE_EVERY] = "every",
+	    [RECOMPUTE_BLOCK] = "block",
 	    [RECOMPUTE_UNIFORM] = "uniform",
 	    [RECOMPUTE_OP] = "op",
 	    [RECOMPUTE_MODULES] = "modules"};
-	const bool layers = m->recompute == RECOMPUTE_EVERY || m->recompute == RECOMPUTE_UNIFORM;
+	const bool layers =
+	    m->recompute == RECOMPUTE_EVERY || m->recompute == RECOMPUTE_BLOCK || m->recompute == RECOMPUTE_UNIFORM;
 
 	f[LAUNCH_RECOMPUTE] = fact_word(names[m->recompute], m->recompute == RECOMPUTE_NONE);
 	if (layers)

@@ -70,11 +70,18 @@ whole_policy(const char *text, enum recompute *policy, double *n, unsigned *modu
 			*modules = policies[i].modules;
 			return true;
 		}
-	const double every = number_behind(text, "every-"), uniform = number_behind(text, "uniform-");
-	*policy = every > 0 ? RECOMPUTE_EVERY : RECOMPUTE_UNIFORM;
-	*n = every > 0 ? every : uniform;
+	static const struct {
+		const char *begin;
+		enum recompute policy;
+	} counted[] = {{"every-", RECOMPUTE_EVERY}, {"uniform-", RECOMPUTE_UNIFORM}, {"block-", RECOMPUTE_BLOCK}};
 	*modules = 0;
-	return every > 0 || uniform > 0;
+	for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+		*policy = counted[i].policy;
+		*n = number_behind(text, counted[i].begin);
+		if (*n > 0)
+			return true;
+	}
+	return false;
 }
 
 static bool
@@ -91,7 +98,8 @@ module_bit(const char *text, unsigned *modules)
 bool
 memory_recompute(struct run *r, const struct words *list, enum recompute *policy, double *n, unsigned *modules)
 {
-	static const char *const names[] = {"none", "full", "op", "sqrt", "selective", "every-2", "uniform-2",
+	static const char *const names[] = {
+	    "none", "full", "op", "sqrt", "selective", "every-2", "uniform-2", "block-1",
 #define MODULE(id, text, title) text,
 	    MODULES(MODULE)
 #undef MODULE
@@ -122,9 +130,8 @@ memory_interval(struct run *r, const struct words *list, double n, struct datum 
 {
 	if (!datum_given(n_layers) || n <= n_layers.value)
 		return true;
-	diag_error(r->diag, list->list[0].from, "checkpoint interval of %g layers exceeds the model's %g layers", n,
-	    n_layers.value);
-	diag_hint(r->diag, "use at most %g: every-%g", n_layers.value, n_layers.value);
+	diag_error(r->diag, list->list[0].from, "%s: the model has %g layers", list->list[0].text, n_layers.value);
+	diag_hint(r->diag, "use at most %g", n_layers.value);
 	return false;
 }
 
@@ -356,10 +363,11 @@ numbers_policy(struct run *r, const struct memory_question *q, struct memory_num
 	    !memory_interval(r, &q->training->recompute, out->recompute_n, q->numbers->layers))
 		return false;
 	if (out->recompute != RECOMPUTE_MODULES && out->recompute != RECOMPUTE_OP &&
-	    (out->recompute != RECOMPUTE_UNIFORM || out->recompute_n == 0))
+	    out->recompute != RECOMPUTE_BLOCK && (out->recompute != RECOMPUTE_UNIFORM || out->recompute_n == 0))
 		return true;
-	diag_error(r->diag, q->training->recompute.list[0].from, "--params supports no recomputation by module");
-	diag_hint(r->diag, "use none, full, every-2 or sqrt, or name a model");
+	diag_error(r->diag, q->training->recompute.list[0].from, "%s needs the layers of a model",
+	    q->training->recompute.list[0].text);
+	diag_hint(r->diag, "with --params use none, full, every-2 or sqrt, or name a model");
 	return false;
 }
 

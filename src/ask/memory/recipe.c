@@ -127,6 +127,9 @@ memory_check_policy(struct run *r, const struct memory_question *q, const struct
 	if (job->recompute == RECOMPUTE_MODULES && !megatron && job->modules != 1u << MODULE_CORE_ATTN)
 		return memory_refuse(r, at, "recomputation by module needs Megatron-Core",
 		    "use --stack megatron-core, or --recompute selective or full");
+	if (job->recompute == RECOMPUTE_BLOCK && !megatron)
+		return memory_refuse(r, at, "--recompute block-N needs Megatron-Core",
+		    "use --stack megatron-core, or --recompute every-N");
 	if (job->recompute == RECOMPUTE_OP && strcmp(job->stack->id, "torchtitan") != 0 &&
 	    !datum_given(job->stack->eager_policy_byte))
 		return memory_refuse(

@@ -214,7 +214,7 @@ add_policy(struct run *r, const struct plan_variant *v, struct words words, cons
 
 	if (s->n_policies == MOST_POLICIES)
 		return run_refuse(
-		    r, words.list[0].from, "too many recomputation policies", "at most 8 are searched at once");
+		    r, words.list[0].from, "too many recomputation policies", "at most 16 are searched at once");
 	if (!memory_recompute(r, &words, &p.recompute, &p.n, &p.modules))
 		return false;
 	if (p.recompute == RECOMPUTE_UNIFORM && p.n == 0)

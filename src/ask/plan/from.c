@@ -101,7 +101,7 @@ policy_of(struct layout_space *s, const struct memory_job *job, const char *text
 			return i;
 	if (s->n_policies == MOST_POLICIES)
 		s->n_policies--;
-	s->policies[s->n_policies] = (struct layout_policy){job->recompute, job->recompute_n, job->modules, text};
+	s->policies[s->n_policies] = (struct layout_policy){job->recompute, job->recompute_n, job->modules, text, 0};
 	return s->n_policies++;
 }
 
@@ -281,7 +281,8 @@ text_of(const struct changes *c, const struct change *x, const struct layout_row
 	if (x->what == MICRO_BATCH)
 		return arena_printf(a, "micro-batch %g -> %g", c->base.row.n_sequences, x->value);
 	if (x->what == RECOMPUTE)
-		return arena_printf(a, "--recompute %s", c->today->space.policies[now->policy].text);
+		return arena_printf(
+		    a, "--recompute %s", layout_policy_text(a, &c->today->space, &now->layout, now->policy));
 	if (x->what == DEGREE_ZERO)
 		return arena_printf(a, "zero %d -> %d", before.zero, after.zero);
 	text = arena_printf(a, "%s %g -> %g", layout_degree_name((enum layout_degree)x->what),
@@ -337,6 +338,18 @@ add_degrees(struct changes *c)
 	}
 }
 
+/* Whether a policy comes to what today's layout recomputes. */
+static bool
+is_todays(const struct changes *c, int p)
+{
+	const struct layout_space *s = &c->today->space;
+	const struct layout_row *row = &c->base.row;
+
+	return p == row->policy ||
+	    (s->policies[p].recompute == RECOMPUTE_BLOCK && s->policies[row->policy].recompute == RECOMPUTE_BLOCK &&
+	        layout_policy_n(s, &row->layout, p) == layout_policy_n(s, &row->layout, row->policy));
+}
+
 static void
 add_rest(struct changes *c)
 {
@@ -344,7 +357,7 @@ add_rest(struct changes *c)
 		if (b != c->base.row.n_sequences)
 			add_change(c, (struct change){.what = MICRO_BATCH, .value = b});
 	for (int p = 0; p < c->today->space.n_policies; p++)
-		if (p != c->base.row.policy)
+		if (!is_todays(c, p))
 			add_change(c, (struct change){.what = RECOMPUTE, .value = p});
 }
 

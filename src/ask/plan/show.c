@@ -21,7 +21,8 @@ options_text(struct run *r, const struct plan_row *row)
 	const char *own = row->variant->options;
 
 	return arena_printf(r->arena, "--layout %s --batch %g --recompute %s%s%s", plan_layout_text(r, &row->memory),
-	    row->row.n_sequences, row->space.policies[row->row.policy].text, *own ? " " : "", own);
+	    row->row.n_sequences, layout_policy_text(r->arena, &row->space, &row->row.layout, row->row.policy),
+	    *own ? " " : "", own);
 }
 
 /* --- a row ------------------------------------------------------------------------------------------------ */
@@ -106,7 +107,7 @@ show_what(struct run *r, const struct plan_question *b, const struct plan_row *s
 	TELL(sh, layout, plan_layout_text(r, &s->memory));
 	TAKE(sh, n_micro_sequences, s->row.n_sequences);
 	SHOW(sh, n_micro_sequences, n_micro_sequences);
-	TELL(sh, recompute, s->space.policies[s->row.policy].text);
+	TELL(sh, recompute, layout_policy_text(r->arena, &s->space, &s->row.layout, s->row.policy));
 	if (b->n_variants > 1)
 		TELL(sh, options, s->variant->options);
 }

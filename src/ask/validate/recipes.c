@@ -55,17 +55,15 @@ sequence(const struct validate_row *row)
 	return *text ? text : row_has(row, "model", "llama3") ? "8192" : "4096";
 }
 
-/* Modules, or full recomputation of the first layers of a stage: of every Nth, which takes as long. */
+/* Modules, or full recomputation of the first layers of a stage. */
 static const char *
 recomputation(struct run *r, const struct validate_row *row)
 {
-	const double n = row_number(row, "recompute_layers"), pp = fmax(1, row_number(row, "pp"));
-	struct run look = run_quiet(r);
+	const double n = row_number(row, "recompute_layers");
 
 	if (!row_is(row, "recompute_granularity", "full"))
 		return said(row, "recompute_modules");
-	const struct workload *w = n > 1 ? run_model(&look, (struct word){said(row, "model"), {0}}) : NULL;
-	return w ? arena_printf(r->arena, "every %.0f", fmax(1, round(w->n_layers.value / (pp * n)))) : "full";
+	return n > 1 ? arena_printf(r->arena, "block %.0f", n) : "full";
 }
 
 static const char *

@@ -67,6 +67,7 @@ static const struct entry {
     {RECOMPUTE, "none|no", ".policy=none"},
     {RECOMPUTE, "uniform #", ".policy=uniform-#"},
     {RECOMPUTE, "every #", ".policy=every-#"},
+    {RECOMPUTE, "block #", ".policy=block-#"},
 #define MODULE(id, text, title) {RECOMPUTE, text, ".modules+=" text},
     MODULES(MODULE)
 #undef MODULE

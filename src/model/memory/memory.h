@@ -289,6 +289,7 @@ enum recompute {
 	RECOMPUTE_NONE,
 	RECOMPUTE_FULL,    /* one checkpoint per layer */
 	RECOMPUTE_EVERY,   /* every n-th layer is checkpointed, the others keep everything */
+	RECOMPUTE_BLOCK,   /* the first n layers of every chunk of a stage are (Megatron-Core's method `block`) */
 	RECOMPUTE_UNIFORM, /* one checkpoint per n layers */
 	RECOMPUTE_OP,      /* every other GEMM and attention are kept */
 	RECOMPUTE_MODULES, /* parts of layers; core_attn alone is "selective" */
@@ -364,7 +365,7 @@ enum stage_sum {
 
 /* Those of earlier jobs, for searches: jobs that differ in chunks of a stage, micro-batches and recomputation alone.
  * Starts as zeros. */
-enum { MEMORY_MEMO_SIZE = 128 };
+enum { MEMORY_MEMO_SIZE = 256 };
 struct memory_memo {
 	struct memory_memo_entry {
 		int vp, stage, policy; /* vp is 0 in an empty one */
@@ -405,6 +406,12 @@ double memory_expert_params(struct sheet *sh, const struct memory_job *job, int 
 double memory_other_params(struct sheet *sh, const struct memory_job *job, int stage);
 /* Adapter parameters of the rank. */
 double memory_adapter_params(struct sheet *sh, const struct memory_job *job, int stage);
+
+/* Layers of the fullest chunk of a stage. */
+double recompute_chunk_layers(const struct workload *w, const struct layout *l);
+/* Layers for each one that is computed again, where some are and others keep everything: EVERY and BLOCK with n. */
+double recompute_interval(
+    struct sheet *sh, enum recompute policy, double n, const struct workload *w, const struct layout *l);
 
 /* Bytes per token that one layer saves for its backward pass: everything, and what the recompute policy keeps. */
 double memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);

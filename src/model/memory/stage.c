@@ -139,7 +139,7 @@ entry_of(const struct memory_job *job, int stage, enum stage_sum sum)
 	const int vp = (int)job->layout.vp, policy = again ? (int)job->recompute + 1 : 0;
 	const unsigned modules = again ? job->modules : 0;
 	const double n = again ? job->recompute_n : 0;
-	const unsigned place = (unsigned)(stage + 5 * vp + 41 * policy) + 11 * modules;
+	const unsigned place = (unsigned)(stage + 5 * vp + 41 * policy + 7 * (int)n) + 11 * modules;
 	struct memory_memo_entry *e = &job->memo->entries[place % MEMORY_MEMO_SIZE];
 
 	if (e->vp != vp || e->stage != stage || e->policy != policy || e->modules != modules || e->recompute_n != n) {
@@ -366,6 +366,25 @@ checkpoint_byte_per_token(struct sheet *sh, const struct memory_job *job)
 }
 
 double
+recompute_chunk_layers(const struct workload *w, const struct layout *l)
+{
+	return ceil(w->n_layers.value / (l->pp * l->vp));
+}
+
+double
+recompute_interval(struct sheet *sh, enum recompute policy, double n, const struct workload *w, const struct layout *l)
+{
+	TAKE(sh, n_said_layers, n);
+	double n_group_layers;
+	if (policy == RECOMPUTE_BLOCK) {
+		TAKE(sh, n_chunk_layers, recompute_chunk_layers(w, l));
+		SET(sh, n_group_layers, fmax(1, n_chunk_layers / n_said_layers));
+	} else
+		SET(sh, n_group_layers, n_said_layers);
+	return n_group_layers;
+}
+
+double
 memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
 	double kept_byte_per_token;
@@ -382,8 +401,8 @@ memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct b
 		return kept_byte_per_token;
 	}
 	CALL(sh, input_byte_per_token, checkpoint_byte_per_token(sh, job));
-	TAKE(sh, n_group_layers, job->recompute_n);
-	if (job->recompute == RECOMPUTE_EVERY) {
+	CALL(sh, n_group_layers, recompute_interval(sh, job->recompute, job->recompute_n, job->model, &job->layout));
+	if (job->recompute == RECOMPUTE_EVERY || job->recompute == RECOMPUTE_BLOCK) {
 		CALL(sh, saved_byte_per_token, memory_layer_saved(sh, job, block));
 		SET(sh, kept_byte_per_token,
 		    input_byte_per_token / n_group_layers + (1 - 1 / n_group_layers) * saved_byte_per_token);

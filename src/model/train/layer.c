@@ -262,9 +262,11 @@ recompute(struct sheet *sh, const struct train_job *job, const struct block *blo
 		SET(sh, recompute_s, layer_forward_s - last_product_s);
 		break;
 	}
-	case RECOMPUTE_EVERY: {
-		TAKE(sh, every, job->recompute_n);
-		SET(sh, recompute_s, layer_forward_s / every);
+	case RECOMPUTE_EVERY:
+	case RECOMPUTE_BLOCK: {
+		CALL(sh, n_group_layers,
+		    recompute_interval(sh, job->recompute, job->recompute_n, job->model, &job->layout));
+		SET(sh, recompute_s, layer_forward_s / n_group_layers);
 		break;
 	}
 	case RECOMPUTE_OP: {

@@ -154,11 +154,9 @@ tensor_unit(struct sheet *sh, const struct train_job *job, double n_rows)
 static double
 tensor_passes(const struct train_job *job)
 {
-	const bool full = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
+	const double again = job->stack->stops_early ? 0.75 : 1;
 
-	if (full)
-		return job->stack->stops_early ? 2.75 : 3;
-	return job->recompute == RECOMPUTE_OP && job->layout.sp ? 2.5 : 2;
+	return 2 + (job->recompute == RECOMPUTE_OP && job->layout.sp ? 0.5 : again * train_again_frac(job));
 }
 
 /* Megatron-Core keeps a part of each input and gathers it again for the weight gradients (Korthikanti et al.,

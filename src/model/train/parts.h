@@ -25,6 +25,8 @@ bool train_has_experts(const struct workload *w);
 /* The first block with routed experts, or NULL. */
 const struct block *train_routed(const struct workload *w);
 double train_sigma(const struct train_job *job);
+/* Share of the layers that are wholly computed again. */
+double train_again_frac(const struct train_job *job);
 /* Width of what the experts read and write: the residual stream, or their latent. */
 double train_stream_width(const struct workload *w, const struct block *block);
 /* Experts of a rank. */

@@ -61,11 +61,26 @@ add_terms(struct train_terms *sum, const struct train_terms *t, double share)
 	sum->layer_s += share * t->layer_s;
 }
 
-/* Whether all of a layer is computed again. */
-static bool
-is_full(const struct train_job *job)
+double
+train_again_frac(const struct train_job *job)
 {
-	return job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM;
+	switch (job->recompute) {
+	case RECOMPUTE_FULL:
+	case RECOMPUTE_UNIFORM:
+		return 1;
+	case RECOMPUTE_EVERY:
+	case RECOMPUTE_BLOCK:
+		return 1 / recompute_interval(NULL, job->recompute, job->recompute_n, job->model, &job->layout);
+	default:
+		return 0;
+	}
+}
+
+/* Host time with layers that are computed again over that without. */
+static double
+host_factor(double again_frac)
+{
+	return 1 + (HOST_RECOMPUTE - 1) * again_frac;
 }
 
 /* Host time of ring attention in a layer: three passes over the parts of the keys. */
@@ -89,18 +104,20 @@ dense_floor(struct sheet *sh, const struct train_job *job, const struct block *b
 	TAKE(sh, dense_host_s, train_quantises(job) ? HOST_LAYER_QUANTISED_S : HOST_LAYER_S);
 	TAKE(sh, host_frac, s->host_frac);
 	TAKE(sh, adapter_factor, job->adapters ? HOST_ADAPTERS : 1);
-	TAKE(sh, recompute_factor, is_full(job) ? HOST_RECOMPUTE : 1);
+	TAKE(sh, recompute_factor, host_factor(train_again_frac(job)));
 	TAKE(sh, n_parts, block_parts(block));
 	CALL(sh, ring_host_s, ring_host(sh, job));
 	LET(sh, floor_s, n_parts / 2 * dense_host_s * host_frac * adapter_factor * recompute_factor + ring_host_s);
 	return floor_s;
 }
 
-/* Whether the router and the experts run forward a second time. */
-static bool
+/* Share of the layers whose router and experts run forward a second time. */
+static double
 routes_again(const struct train_job *job)
 {
-	return is_full(job) || (job->recompute == RECOMPUTE_MODULES && job->modules & 1U << MODULE_MOE);
+	const bool experts = job->recompute == RECOMPUTE_MODULES && job->modules & 1U << MODULE_MOE;
+
+	return experts ? 1 : train_again_frac(job);
 }
 
 static double
@@ -112,7 +129,7 @@ expert_floor(struct sheet *sh, const struct train_job *job, const struct block *
 	TAKE(sh, moe_host_s, datum_or(s->moe_floor_s, 0));
 	TAKE(sh, per_expert_s, scaled ? datum_or(s->moe_expert_floor_s, 0) : 0);
 	TAKE(sh, n_local_experts, train_local_experts(job, block));
-	TAKE(sh, recompute_factor, routes_again(job) ? HOST_RECOMPUTE : 1);
+	TAKE(sh, recompute_factor, host_factor(routes_again(job)));
 	CALL(sh, ring_host_s, ring_host(sh, job));
 	LET(sh, floor_s, (moe_host_s + per_expert_s * n_local_experts) * recompute_factor + ring_host_s);
 	return floor_s;
@@ -129,8 +146,8 @@ expert_sync(struct sheet *sh, const struct train_job *job, const struct block *b
 	TAKE(sh, count_sync_s, datum_or(s->moe_sync_s, 0));
 	TAKE(sh, per_expert_s, train_quantises(job) ? datum_or(s->moe_expert_s, 0) : 0);
 	TAKE(sh, n_local_experts, train_local_experts(job, block));
-	TAKE(sh, n_forward_passes, routes_again(job) ? 2.0 : 1.0);
-	TAKE(sh, recompute_factor, routes_again(job) ? HOST_RECOMPUTE : 1);
+	TAKE(sh, n_forward_passes, 1 + routes_again(job));
+	TAKE(sh, recompute_factor, host_factor(routes_again(job)));
 	LET(sh, sync_s, n_forward_passes * count_sync_s + recompute_factor * per_expert_s * n_local_experts);
 	return sync_s;
 }
@@ -238,7 +255,7 @@ window_of(struct sheet *sh, const struct train_job *job, const struct train_term
 	TAKE(sh, n_layers, job->model->n_layers);
 	FROM(sh, t, layer_s, device_s);
 	TAKE(sh, layer_forward_s, t->forward_s);
-	TAKE(sh, tp_forward_s, t->tp_s / (is_full(job) ? 3 : 2));
+	TAKE(sh, tp_forward_s, t->tp_s / (2 + train_again_frac(job)));
 	TAKE(sh, head_s, t->logits_s);
 	TAKE(sh, pp, job->layout.pp);
 	TAKE(sh, whole_head, job->layout.pp > 1 ? 0.0 : 1.0);
@@ -418,17 +435,7 @@ train_utilisation(struct sheet *sh, double work_flop_per_token, double gpu_token
 static double
 again_share(const struct train_job *job)
 {
-	switch (job->recompute) {
-	case RECOMPUTE_FULL:
-	case RECOMPUTE_UNIFORM:
-		return 1;
-	case RECOMPUTE_EVERY:
-		return 1 / job->recompute_n;
-	case RECOMPUTE_OP:
-		return 0.5;
-	default:
-		return 0;
-	}
+	return job->recompute == RECOMPUTE_OP ? 0.5 : train_again_frac(job);
 }
 
 double

@@ -41,6 +41,18 @@ layout_interleaves(const struct layout_space *space, const struct layout *l, int
 	return vp == 1 || fmod(n_micro, rounds ? fmax(1, floor(n_micro / l->pp)) : l->pp) == 0;
 }
 
+static size_t
+n_policies(const struct layout_space *space, const struct layout *l, int vp)
+{
+	struct layout own = *l;
+	size_t n = 0;
+
+	own.vp = vp;
+	for (int p = 0; p < space->n_policies; p++)
+		n += layout_policy_holds(space, &own, p);
+	return n;
+}
+
 /* Chunks of a stage and micro-batches of a family. */
 static bool
 list_members(struct search *s, struct layout_family *f)
@@ -69,7 +81,7 @@ list_members(struct search *s, struct layout_family *f)
 	for (int b = 0; b < f->n_batches; b++)
 		for (int v = 0; v < f->n_vp; v++)
 			f->n_members +=
-			    layout_interleaves(space, l, f->vp[v], f->batches[b]) ? (size_t)space->n_policies : 0;
+			    layout_interleaves(space, l, f->vp[v], f->batches[b]) ? n_policies(space, l, f->vp[v]) : 0;
 	return f->n_members > 0 || refuse(s, LAYOUT_INTERLEAVED);
 }
 
@@ -299,21 +311,53 @@ layout_policies(struct layout_space *s)
 	const struct workload *w = s->memory.model;
 	const bool megatron = s->memory.stack->rules == RULES_MEGATRON_CORE;
 	const unsigned latent = 1u << MODULE_MLA_UP_PROJ | 1u << MODULE_LAYERNORM, act = 1u << MODULE_MOE_ACT;
+	static const double shares[] = {1.0 / 10, 1.0 / 5, 1.0 / 4, 1.0 / 3, 1.0 / 2, 2.0 / 3, 3.0 / 4};
 	bool has_latent = false;
 
 	for (int i = 0; i < w->n_blocks; i++)
 		has_latent = has_latent || attention_is_latent(&w->blocks[i].attention);
-	add_policy(s, (struct layout_policy){RECOMPUTE_NONE, 1, 0, "none"});
+	add_policy(s, (struct layout_policy){RECOMPUTE_NONE, 1, 0, "none", 0});
 	if (!s->memory.flash)
-		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, 1u << MODULE_CORE_ATTN, "selective"});
+		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, 1u << MODULE_CORE_ATTN, "selective", 0});
 	if (megatron && has_latent)
-		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, 1u << MODULE_MLA_UP_PROJ, "mla_up_proj"});
+		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, 1u << MODULE_MLA_UP_PROJ, "mla_up_proj", 0});
 	if (megatron && fit_experts(w) > 0)
-		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, act, "moe_act"});
+		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, act, "moe_act", 0});
 	if (megatron && has_latent && fit_experts(w) > 0)
 		add_policy(
-		    s, (struct layout_policy){RECOMPUTE_MODULES, 1, latent | act, "mla_up_proj,layernorm,moe_act"});
-	if (layout_is_titan(s->memory.stack))
-		add_policy(s, (struct layout_policy){RECOMPUTE_OP, 1, 0, "op"});
-	add_policy(s, (struct layout_policy){RECOMPUTE_FULL, 1, 0, "full"});
+		    s, (struct layout_policy){RECOMPUTE_MODULES, 1, latent | act, "mla_up_proj,layernorm,moe_act", 0});
+	if (layout_is_titan(s->memory.stack)) {
+		add_policy(s, (struct layout_policy){RECOMPUTE_EVERY, 8, 0, "every-8", 0});
+		add_policy(s, (struct layout_policy){RECOMPUTE_EVERY, 4, 0, "every-4", 0});
+		add_policy(s, (struct layout_policy){RECOMPUTE_OP, 1, 0, "op", 0});
+		add_policy(s, (struct layout_policy){RECOMPUTE_EVERY, 2, 0, "every-2", 0});
+	}
+	for (size_t i = 0; megatron && i < sizeof shares / sizeof *shares; i++)
+		add_policy(s, (struct layout_policy){RECOMPUTE_BLOCK, 0, 0, NULL, shares[i]});
+	add_policy(s, (struct layout_policy){RECOMPUTE_FULL, 1, 0, "full", 0});
+}
+
+double
+layout_policy_n(const struct layout_space *s, const struct layout *l, int policy)
+{
+	const struct layout_policy *p = &s->policies[policy];
+
+	return p->chunk_frac > 0 ? round(p->chunk_frac * recompute_chunk_layers(s->memory.model, l)) : p->n;
+}
+
+bool
+layout_policy_holds(const struct layout_space *s, const struct layout *l, int policy)
+{
+	const struct layout_policy *p = &s->policies[policy];
+	const double n = layout_policy_n(s, l, policy), n_chunk = recompute_chunk_layers(s->memory.model, l);
+
+	return !(p->chunk_frac > 0) || (n > 0 && fabs(n - p->chunk_frac * n_chunk) < 1e-9);
+}
+
+const char *
+layout_policy_text(struct arena *a, const struct layout_space *s, const struct layout *l, int policy)
+{
+	const char *text = s->policies[policy].text;
+
+	return text ? text : arena_printf(a, "block-%g", layout_policy_n(s, l, policy));
 }

@@ -59,7 +59,7 @@ enum layout_degree {
 const char *layout_degree_name(enum layout_degree d);
 
 /* What a degree may be: ranges, single values among them; n is 0: anything that is legal. */
-enum { MOST_PIN_RANGES = 16, MOST_POLICIES = 8, MOST_MICRO_BATCH = 16 };
+enum { MOST_PIN_RANGES = 16, MOST_POLICIES = 16, MOST_MICRO_BATCH = 16 };
 struct layout_pin {
 	int n;
 	struct {
@@ -82,7 +82,8 @@ struct layout_policy {
 	enum recompute recompute;
 	double n;
 	unsigned modules;
-	const char *text; /* as --recompute takes it */
+	const char *text;  /* as --recompute takes it; NULL where chunk_frac says how many layers */
+	double chunk_frac; /* of BLOCK: share of a chunk's layers, for layouts that it leaves whole ones; 0: n layers */
 };
 
 /* Products that were timed before, shared by all searches with the same kernels; each thread takes one at a time. */
@@ -113,6 +114,11 @@ struct layout_space {
 
 /* The usual policies of the stack for this model, cheapest in time first. */
 void layout_policies(struct layout_space *s);
+/* The policy of a layout as --recompute takes it; layers of BLOCK that it comes to. */
+const char *layout_policy_text(struct arena *a, const struct layout_space *s, const struct layout *l, int policy);
+double layout_policy_n(const struct layout_space *s, const struct layout *l, int policy);
+/* Whether it is a policy of its own there: some layers of a chunk and not all. */
+bool layout_policy_holds(const struct layout_space *s, const struct layout *l, int policy);
 
 struct layout_row {
 	struct layout layout;

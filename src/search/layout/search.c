@@ -20,7 +20,7 @@ layout_memory_job(const struct layout_space *s, const struct layout_row *row, st
 	out->gpipe = s->memory.gpipe && row->layout.pp > 1;
 	out->said = (struct batch_said){row->n_sequences, 0, s->n_global_sequences};
 	out->recompute = p->recompute;
-	out->recompute_n = p->n;
+	out->recompute_n = layout_policy_n(s, &row->layout, row->policy);
 	out->modules = p->modules;
 	fit_settle(out);
 }
@@ -39,7 +39,7 @@ static void
 set_policy(const struct layout_space *s, int policy, struct train_job *job)
 {
 	job->recompute = s->policies[policy].recompute;
-	job->recompute_n = s->policies[policy].n;
+	job->recompute_n = layout_policy_n(s, &job->layout, policy);
 	job->modules = s->policies[policy].modules;
 }
 
@@ -99,6 +99,13 @@ go(const struct search *s, size_t n_done)
 	return !w || w->go(w->context, (double)n_done);
 }
 
+/* Whether the share of the layers that are computed again follows from the pipeline. */
+static bool
+counts_layers(const struct layout_policy *p)
+{
+	return p->recompute == RECOMPUTE_BLOCK && p->chunk_frac == 0;
+}
+
 static void
 time_block(void *context, size_t i)
 {
@@ -121,7 +128,7 @@ time_block(void *context, size_t i)
 	if (memo)
 		train_memo_use(memo, &job);
 	for (int n = 1; n <= layout_most_batch(space); n++) {
-		bool timed = false;
+		bool timed[MOST_POLICIES] = {false};
 		for (size_t f = b->first; f < b->first + b->n; f++) {
 			struct layout_family *family = &s->families[f];
 			bool has = false;
@@ -131,21 +138,21 @@ time_block(void *context, size_t i)
 				continue;
 			job.layout = family->layout;
 			job.n_sequences = n;
-			for (int p = 0; p < space->n_policies; p++) {
-				set_policy(space, p, &job);
-				if (!timed)
-					train_part(&job, &parts[p]);
+			for (int p = 0; p < space->n_policies; p++)
 				for (int v = 0; v < family->n_vp; v++) {
-					if (!layout_interleaves(space, &family->layout, family->vp[v], n))
-						continue;
 					job.layout.vp = family->vp[v];
+					if (!layout_interleaves(space, &family->layout, family->vp[v], n) ||
+					    !layout_policy_holds(space, &job.layout, p))
+						continue;
+					set_policy(space, p, &job);
+					if (!timed[p] || counts_layers(&space->policies[p]))
+						train_part(&job, &parts[p]);
+					timed[p] = true;
 					const double step_s = train_assemble(&job, &parts[p], &t);
 					family->members[family->n_members++] =
 					    (struct member){step_s, NAN, family->vp[v], (short)n, (short)p, FITS};
 					family->least_s = fmin(family->least_s, step_s);
 				}
-			}
-			timed = true;
 		}
 	}
 	if (memo)
