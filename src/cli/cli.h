@@ -223,6 +223,8 @@ const struct system *run_system(struct run *r, struct word name);
  */
 bool run_gpu_name(struct run *r, struct word gpu, struct word system, struct word *out);
 const struct link *run_link(struct run *r, struct word name);
+/* The share of its line rate that a link is counted at: NCCL's, or a measured one, or all. */
+double run_link_counted(struct sheet *sh, const struct link *l);
 const struct workload *run_model(struct run *r, struct word name);
 /* Fitted parameters of this GPU (backend NULL: the consensus), or NULL when there are none; that is no error. */
 const struct calibration *run_calibration(struct run *r, const char *gpu, const char *backend);

@@ -357,3 +357,9 @@ same_as_train() {
 		says "use --dtype fp8"
 	done
 }
+
+@test "a plan without a step time says why" {
+	ask plan train llama3-8b --system dgx-h100 --gpus 16 --layout cp=16 --seq 1024 --global-batch 16
+	refused
+	says "fewer than 128 tokens per rank"
+}

@@ -405,3 +405,18 @@ row() {
 	refused
 	says "groups of the state-space layers"
 }
+
+@test "cards without NVLink exchange over PCIe, as comm says" {
+	n_param=$("$RIDGE" model show llama3.2-1b --get n_params)
+	for gpu in a100-pcie rtx3090 h200-nvl-141gb rtx4090 l40s; do
+		gather=$("$RIDGE" comm allgather --size "$((2 * n_param))B" --gpu $gpu --ranks 4 -q --get collective_s)
+		step=$("$RIDGE" train llama3.2-1b --gpu $gpu --gpus 4 --seq 128 --batch 1 --layout zero=1 --no-memory -q --get step_s)
+		# gradients are scattered and weights are gathered; the short step hides little of it
+		awk -v s="$step" -v g="$gather" 'BEGIN { exit !(s > 1.9 * g && s < 4 * g) }' ||
+			complain "$gpu: a step of $step s, a gather of $gather s"
+	done
+	ask train llama3.2-1b --gpu a100-pcie --gpus 4 --seq 2048 --batch 1
+	answered
+	case $out in *"8 GPUs per node"*) ;; *) complain "what is the node?" ;; esac
+	says "not measured on this GPU"
+}

@@ -183,6 +183,23 @@ run_link(struct run *r, struct word name)
 	return link;
 }
 
+double
+run_link_counted(struct sheet *sh, const struct link *l)
+{
+	double counted_frac;
+
+	if (l && datum_given(l->nccl_byte_per_s) && datum_given(l->byte_per_s)) {
+		TAKE(sh, nccl_byte_per_s, l->nccl_byte_per_s);
+		TAKE(sh, one_byte_per_s, l->filed ? l->filed->byte_per_s : l->byte_per_s);
+		SET_CALL(sh, counted_frac, link_share(sh, nccl_byte_per_s, one_byte_per_s));
+	} else if (l && datum_given(l->efficiency_frac)) {
+		TAKE(sh, efficiency_frac, l->efficiency_frac);
+		SET(sh, counted_frac, efficiency_frac);
+	} else
+		SET(sh, counted_frac, 1);
+	return counted_frac;
+}
+
 const struct workload *
 run_model(struct run *r, struct word name)
 {

@@ -118,24 +118,6 @@ over_mesh(const struct interconnect *w)
 	return w->link && strcmp(w->link->kind, "xgmi") == 0;
 }
 
-/* The share of its line rate that a link is counted at: NCCL's, or a measured one, or all. */
-static double
-counted_share(struct sheet *sh, const struct link *l)
-{
-	double counted_frac;
-
-	if (l && datum_given(l->nccl_byte_per_s) && datum_given(l->byte_per_s)) {
-		TAKE(sh, nccl_byte_per_s, l->nccl_byte_per_s);
-		TAKE(sh, one_byte_per_s, l->filed ? l->filed->byte_per_s : l->byte_per_s);
-		SET_CALL(sh, counted_frac, link_share(sh, nccl_byte_per_s, one_byte_per_s));
-	} else if (l && datum_given(l->efficiency_frac)) {
-		TAKE(sh, efficiency_frac, l->efficiency_frac);
-		SET(sh, counted_frac, efficiency_frac);
-	} else
-		SET(sh, counted_frac, 1);
-	return counted_frac;
-}
-
 static struct nccl_ground
 ground_of(const struct interconnect *w)
 {
@@ -152,7 +134,7 @@ ground_of(const struct interconnect *w)
 	        (strstr(w->system->host_cpu, "AMD") || strstr(w->system->host_cpu, "EPYC")),
 	    .n_ranks = w->n_ranks.value,
 	    .n_nodes = w->n_nodes,
-	    .link_byte_per_s = link_reached(NULL, w->link_byte_per_s, counted_share(NULL, w->link)),
+	    .link_byte_per_s = link_reached(NULL, w->link_byte_per_s, run_link_counted(NULL, w->link)),
 	    .nic_byte_per_s = w->n_nodes > 1 ? w->nic_byte_per_s * 0.96 : 0, /* NCCL: 12 GB/s per 100 Gbit/s */
 	};
 }
@@ -247,7 +229,7 @@ reached_rates(struct sheet *sh, const char *scope, const struct interconnect *w,
 				TAKE(sh, nvls_frac, nvls_reach(g->generation));
 				SET(sh, counted_frac, nvls_frac);
 			} else
-				SET_CALL(sh, counted_frac, counted_share(sh, w->link));
+				SET_CALL(sh, counted_frac, run_link_counted(sh, w->link));
 			CALL(sh, counted_byte_per_s, link_reached(sh, line_byte_per_s, counted_frac));
 			CALL(sh, packed_byte_per_s, link_reached(sh, counted_byte_per_s, protocol_frac));
 			LET(sh, data_byte_per_s, fmin(packed_byte_per_s, most_byte_per_s));
@@ -257,7 +239,7 @@ reached_rates(struct sheet *sh, const char *scope, const struct interconnect *w,
 		}
 		if (w->n_nodes > 1 && w->system) {
 			TAKE(sh, nic_line_byte_per_s, plan->nic_byte_per_s);
-			CALL(sh, nic_counted_frac, counted_share(sh, w->system->fabric));
+			CALL(sh, nic_counted_frac, run_link_counted(sh, w->system->fabric));
 			CALL(sh, nic_counted_byte_per_s, link_reached(sh, nic_line_byte_per_s, nic_counted_frac));
 			CALL(sh, nic_packed_byte_per_s, link_reached(sh, nic_counted_byte_per_s, protocol_frac));
 			TAKE(sh, n_node_ranks, n_local);

@@ -232,6 +232,8 @@ merge(struct run *r, const struct plan_in *in, const struct quest *p, struct pla
 	}
 	for (int i = 0; i < N_LAYOUT_RULES; i++)
 		all->n_refused[i] += one->n_refused[i];
+	if (all->why == TRAIN_ANSWERED)
+		all->why = one->why;
 	if (one->has_risky && (!all->has_risky || one->risky.step_s < all->risky.step_s)) {
 		all->has_risky = true;
 		all->risky = one->risky;

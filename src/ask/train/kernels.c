@@ -152,15 +152,49 @@ from_sibling(struct run *r, const struct gpu *gpu, struct calibration *c, enum d
 	    s->gemm[t].peak_flop_per_s.value / s->gemm[DTYPE_BF16].peak_flop_per_s.value * peak / other_peak;
 }
 
-static void
-collectives_from_sibling(struct run *r, const struct gpu *gpu, struct calibration *c)
-{
-	struct calibration *s = ARENA_NEW(r->arena, struct calibration);
+/* --- links that nobody measured ---------------------------------------------------------------------------- */
 
-	if (!sibling(r, gpu, DTYPE_NONE, s))
-		return;
-	memcpy(c->has_collective, s->has_collective, sizeof c->has_collective);
-	memcpy(c->collective, s->collective, sizeof c->collective);
+/* The link of a GPU to the others of its node, as `ridge comm` takes it, and what NCCL counts on of it.  A bridge joins
+ * two cards at most, and not every card has one: GPUs that it could join exchange over PCIe. */
+static double
+counted_link(struct run *r, const struct gpu *gpu, bool *direct)
+{
+	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+	const char *said, *id;
+
+	*direct = gpu->link_kind && !gpu->link_bridge;
+	id = *direct ? gpu->link_kind : gpu->pcie;
+	const struct link *link = id ? database_link(quiet, id, NULL, (struct source){0}, &said) : NULL;
+	if (!link)
+		return NAN;
+	const double one_byte_per_s =
+	    *direct ? datum_or(gpu->link_byte_per_s, link->byte_per_s.value) : link->byte_per_s.value;
+	return (*direct ? datum_or(gpu->n_links, 1) : 1) * one_byte_per_s * run_link_counted(NULL, link);
+}
+
+/* Where nobody measured: rings at the rate that NCCL counts on, with the latencies of its model. */
+static void
+collectives_from_link(struct run *r, const struct gpu *gpu, struct calibration *c)
+{
+	bool direct;
+	const double counted_byte_per_s = counted_link(r, gpu, &direct);
+	const double hop_s = nccl_hop(ALGORITHM_RING, PROTOCOL_SIMPLE, direct);
+
+	for (int i = 0; isfinite(counted_byte_per_s) && i < N_COLLECTIVES; i++) {
+		const double n_rounds = i == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+		c->has_collective[i] = true;
+		c->collective[i] = (struct collective_calibration){
+		    .base_s = {.value = nccl_base(ALGORITHM_RING, PROTOCOL_SIMPLE) + n_rounds * hop_s},
+		    .per_rank_s = {.value = n_rounds * hop_s},
+		    .bus_byte_per_s = {.value = counted_byte_per_s * protocol_share(PROTOCOL_SIMPLE)},
+		    .ramp_byte = {.value = 1},
+		    .nvls_min_ranks = datum_absent(),
+		    .nvls_base_s = datum_absent(),
+		    .nvls_byte_per_s = datum_absent(),
+		    .nvls_ramp_s = datum_absent(),
+		    .nvls_ramp_byte = datum_absent(),
+		    .n_peers = datum_absent()};
+	}
 }
 
 /* Products of 16 bits are the same libraries' in all frameworks: the consensus, where it was fitted. */
@@ -180,7 +214,7 @@ collectives(struct run *r, const struct gpu *gpu, struct calibration *c)
 	const struct calibration *links = filed_kernels(r, gpu, KERNELS_COLLECTIVE, NULL);
 
 	if (!links) {
-		collectives_from_sibling(r, gpu, c);
+		collectives_from_link(r, gpu, c);
 		return;
 	}
 	memcpy(c->has_collective, links->has_collective, sizeof c->has_collective);
@@ -234,7 +268,8 @@ same_links(const struct gpu *gpu, const struct gpu *other)
 	return strcmp(gpu->id, other->id) == 0 ||
 	    (gpu->architecture && other->architecture && strcmp(gpu->architecture, other->architecture) == 0 &&
 	        gpu->link_kind && other->link_kind && strcmp(gpu->link_kind, other->link_kind) == 0 &&
-	        gpu->n_links.value == other->n_links.value && gpu->n_sms.value == other->n_sms.value);
+	        !gpu->link_bridge == !other->link_bridge && gpu->n_links.value == other->n_links.value &&
+	        gpu->n_sms.value == other->n_sms.value);
 }
 
 /* True for variants of the same module: `a100-sxm4-40gb` and `a100-sxm4-80gb` differ only in memory. */
@@ -247,7 +282,8 @@ same_module(const char *a, const char *b)
 	return strncmp(a, b, n) == 0 && (b[n] == '-' || b[n] == '\0');
 }
 
-/* The vendor's own before those of clouds, the GPU itself before its siblings. */
+/* The vendor's own before those of clouds, the GPU itself before its siblings.  Nobody who has a cloud's machine with
+ * one GPU in mind leaves that unsaid. */
 const struct system *
 run_usual_system(struct run *r, const struct gpu *gpu)
 {
@@ -265,7 +301,7 @@ run_usual_system(struct run *r, const struct gpu *gpu)
 		return kept;
 	for (size_t i = 0; i < n; i++) {
 		const struct system *s = database_system(quiet, ids[i], NULL, NULL, (struct source){0}, &said);
-		if (!s || !same_links(gpu, s->gpu))
+		if (!s || s->n_gpus.value <= 1 || !same_links(gpu, s->gpu))
 			continue;
 		const bool own = strncmp(ids[i], "dgx-", 4) == 0 || strncmp(ids[i], gpu->id, strlen(gpu->id)) == 0;
 		const double score = (same_module(gpu->id, s->gpu->id) ? 1e6 : 0) + (own ? 1e5 : 0) +

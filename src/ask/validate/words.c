@@ -156,7 +156,7 @@ static const struct entry {
     {FITTED, "yes|oom", ""},
 
     /* what was run and what was read */
-    {TASK, "lora|qlora", ".adapters=true;.tunes=true"},
+    {TASK, "lora|qlora|peft", ".adapters=true;.tunes=true"},
     {TASK, "sft|finetune|fine tuning|full finetune", ".tunes=true"},
     {TASK, "inference|serving", ".infer=true"},
     {TASK, "pretrain|pretraining|continued", ""},

@@ -273,6 +273,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	    {TRAIN_WARNS_ALLOCATOR,
 	        l->zero == 3 && t->n_rows <= 8192 && job->model->hidden.value >= 7168 && !many_nodes},
 	    {TRAIN_WARNS_TRANSFERRED, d->transferred || job->machine.generation == VOLTA},
+	    {TRAIN_WARNS_LINK, d->unmeasured && job->n_gpus > 1},
 	    {TRAIN_WARNS_OLD_CLUSTER, job->machine.generation == VOLTA && d->n_nodes > 1},
 	    {TRAIN_WARNS_GATHERS, l->zero == 3 && l->pp <= 1 && 2 * t->gather_s + t->scatter_s > work_s},
 	    {TRAIN_WARNS_TINY, (t->layer_s < 2e-3 && !s->graphs) || t->step_s < (d->n_nodes > 1 ? 0.1 : 0.05)},

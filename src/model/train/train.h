@@ -249,6 +249,7 @@ enum train_assumption {
 struct train_doubts {
 	bool rowwise;     /* 8-bit scales by row, in kernels of their own */
 	bool transferred; /* kernels of another GPU */
+	bool unmeasured;  /* collectives inside a node that follow from the link */
 	bool ultra;       /* Blackwell Ultra: its experts and attention were hardly measured */
 	bool capped;      /* a variant with less power or clock than the fitted one */
 	bool dispatcher_open, micro_batch_open, precision_open, evaluation;

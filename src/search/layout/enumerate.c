@@ -96,7 +96,12 @@ is_legal(struct search *s, const struct layout_family *f)
 	job.layout = f->layout;
 	job.layout.vp = f->vp[0];
 	job.n_sequences = f->batches[0];
-	return (train_impossible(&job) == TRAIN_ANSWERED && fit_may_train(&memory)) || refuse(s, LAYOUT_STACK);
+	const enum train_refusal why = train_impossible(&job);
+	if (why == TRAIN_ANSWERED && fit_may_train(&memory))
+		return true;
+	if (s->out->why == TRAIN_ANSWERED)
+		s->out->why = why;
+	return refuse(s, LAYOUT_STACK);
 }
 
 static void

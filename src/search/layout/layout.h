@@ -139,6 +139,7 @@ struct layout_result {
 	struct layout_row *points;
 	double n_searched;                /* legal layouts */
 	double n_refused[N_LAYOUT_RULES]; /* families by the rule that refuses them */
+	enum train_refusal why;           /* of those without a step time, the first */
 	bool has_risky, has_near, has_least;
 	struct layout_row risky; /* the fastest that may fit, where it is faster than the first row */
 	struct layout_row near;  /* the fastest that does not fit, where it is faster than the first row */
