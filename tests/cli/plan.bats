@@ -363,3 +363,21 @@ same_as_train() {
 	refused
 	says "fewer than 128 tokens per rank"
 }
+
+@test "changes of what does not fit are those that make it fit" {
+	job="llama3-70b --system dgx-h100 --gpus 32 --global-batch 256 --seq 8192"
+	# shellcheck disable=SC2086 # words
+	ask plan train $job --from tp=4,pp=4 --get verdict
+	[ "$out" = "does not fit" ] || complain "today $out"
+	# shellcheck disable=SC2086
+	for table in changes pairs; do
+		rows=$("$RIDGE" plan train $job --from tp=4,pp=4 --csv --table $table)
+		[ "$(wc -l <<<"$rows")" -gt 1 ] || complain "no $table"
+		case $rows in *"does not fit"*) complain "$table: $rows" ;; esac
+	done
+	# shellcheck disable=SC2086
+	"$RIDGE" plan train $job --from tp=4,pp=4 --emit megatron >"$tmp/run.sh"
+	# shellcheck disable=SC2086
+	fits=$("$RIDGE" memory llama3-70b --system dgx-h100 --gpus 32 --from "$tmp/run.sh" -q --get verdict)
+	[ "$fits" != "does not fit" ] || complain "what is written does not fit: $(cat "$tmp/run.sh")"
+}

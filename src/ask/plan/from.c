@@ -508,6 +508,23 @@ step_of(const struct changes *c, const struct change *x)
 	return x->row.row.step_s * c->base.answer.job.n_global_sequences / x->row.answer.job.n_global_sequences;
 }
 
+/* Whether a change is worth a row: it saves time, or fits where today's job does not. */
+static bool
+helps(const struct changes *c, const struct change *x)
+{
+	return c->base.row.verdict == DOES_NOT_FIT ? fits(x) : step_of(c, x) < c->base.row.step_s;
+}
+
+/* The fastest single change that fits and leaves the numerics alone, or NULL. */
+static const struct change *
+best_single(const struct changes *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!c->list[i].numerics && fits(&c->list[i]) && helps(c, &c->list[i]))
+			return &c->list[i];
+	return NULL;
+}
+
 /* Both changes at once; false where that is no layout. */
 static bool
 both(const struct changes *c, const struct change *x, const struct change *y, struct change *out)
@@ -537,17 +554,20 @@ by_time(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-/* Pairs that fit and are faster than each of their halves, fastest first. */
+/* Pairs that fit and are faster than today's job, fastest first; where that does not fit, than each single change that
+ * does. */
 static size_t
 find_pairs(const struct changes *c, struct change **out)
 {
+	const struct change *single = best_single(c);
+	const bool fitting = c->base.row.verdict != DOES_NOT_FIT;
+	const double limit_s = fitting ? c->base.row.step_s : single ? single->row.row.step_s : INFINITY;
 	size_t n = 0, room = c->n * c->n / 2 + 1;
 	struct change *list = ARENA_ARRAY(c->r->arena, struct change, room), pair;
 
 	for (size_t i = 0; i < c->n; i++)
 		for (size_t k = i + 1; k < c->n; k++)
-			if (both(c, &c->list[i], &c->list[k], &pair) && fits(&pair) &&
-			    pair.row.row.step_s < c->base.row.step_s)
+			if (both(c, &c->list[i], &c->list[k], &pair) && fits(&pair) && pair.row.row.step_s < limit_s)
 				list[n++] = pair;
 	qsort(list, n, sizeof *list, by_time);
 	*out = list;
@@ -605,7 +625,7 @@ show_list(const struct changes *c, const char *table, bool numerics, const struc
 
 	for (size_t i = 0; i < c->n && n < (size_t)c->in->top.value; i++) {
 		const struct change *x = &c->list[i];
-		if (x->numerics != numerics || step_of(c, x) >= c->base.row.step_s)
+		if (x->numerics != numerics || !helps(c, x))
 			continue;
 		SCOPE_I (c->r->sheet, table, n)
 			show_change(c, x, pairs, n_pairs);
@@ -653,9 +673,12 @@ plan_show_changes(struct run *r, const struct plan_in *in, const struct plan_que
 		SCOPE_I (r->sheet, "pairs", i)
 			show_change(&c, &pairs[i], NULL, 0);
 	if (n + n_numerics + n_pairs == 0)
-		run_warn(r, "no single change and no two save time");
+		run_warn(r, "no single change and no two %s",
+		    c.base.row.verdict == DOES_NOT_FIT ? "make it fit" : "save time");
 	if (!in->launch.emit.text)
 		return ANSWERED;
-	const struct plan_row *row = n_pairs > 0 ? &pairs[0].row : &c.base;
+	const struct change *single = best_single(&c);
+	const bool twice = n_pairs > 0 && (!single || pairs[0].row.row.step_s < single->row.row.step_s);
+	const struct plan_row *row = twice ? &pairs[0].row : single ? &single->row : &c.base;
 	return launch_show(r, in->launch.emit, &row->memory, &row->answer);
 }
