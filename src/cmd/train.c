@@ -58,7 +58,7 @@ train_run(struct run *r, const void *input)
 	title_of(r, &b, &a);
 	const double step_s = show_train_step(r, &q, &b, &a);
 	show_train_doubts(r, &b, &a);
-	show_train_gains(r, &a);
+	show_train_gains(r, b.gpu, &a);
 	show_train_schedules(r, &q, &b, &a);
 	show_train_run(r, &q, &b, &a, step_s);
 	const enum answer fits = show_train_memory(r, &q, &b);

@@ -222,8 +222,17 @@ show_train_step(struct run *r, const struct train_question *q, const struct trai
 	return step_s;
 }
 
+/* What joins the GPUs of a node. */
+static const char *
+link_word(const struct gpu *gpu)
+{
+	if (!gpu->link_kind || gpu->link_bridge)
+		return "PCIe";
+	return strncmp(gpu->link_kind, "xgmi", 4) == 0 ? "xGMI" : "NVLink";
+}
+
 void
-show_train_gains(struct run *r, const struct train_answer *a)
+show_train_gains(struct run *r, const struct gpu *gpu, const struct train_answer *a)
 {
 	struct sheet *sh = r->sheet;
 
@@ -232,7 +241,9 @@ show_train_gains(struct run *r, const struct train_answer *a)
 		if (isnan(gain))
 			continue;
 		SCOPE_I (sh, "sensitivity", i) {
-			TELL(sh, change, train_gain_text((enum train_gain)i));
+			TELL(sh, change,
+			    i == GAIN_LINK ? arena_printf(r->arena, "10 %% more %s", link_word(gpu))
+			                   : train_gain_text((enum train_gain)i));
 			TAKE(sh, rate_ratio, gain);
 			LET(sh, more_frac, rate_ratio - 1);
 			SHOW(sh, more_frac, gain_frac);

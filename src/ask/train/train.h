@@ -100,7 +100,7 @@ double layout_difference(const struct layout_shares *a, const struct layout_shar
 /* What else the answer shows. */
 
 /* What the next 10 % of each would give. */
-void show_train_gains(struct run *r, const struct train_answer *a);
+void show_train_gains(struct run *r, const struct gpu *gpu, const struct train_answer *a);
 /* Schedules with a smaller bubble, where the bubble is a good part of the step. */
 void show_train_schedules(
     struct run *r, const struct train_question *q, const struct train_bound *b, const struct train_answer *a);

@@ -173,7 +173,7 @@ train_schedules(const struct train_job *job, const struct memory_job *memory, bo
 
 /* --- train gain ---------------------------------------------------------------------------------------------- */
 
-static const char *const texts[N_GAINS] = {"10 % more memory bandwidth", "10 % more compute", "10 % more NVLink",
+static const char *const texts[N_GAINS] = {"10 % more memory bandwidth", "10 % more compute", "10 % more of the link",
     "10 % more network", "micro-batch x 2", "global batch x 2", "sequence length + 10 %"};
 
 static const double MORE = 1.1; /* the 10 % of the texts */
