@@ -381,3 +381,8 @@ same_as_train() {
 	fits=$("$RIDGE" memory llama3-70b --system dgx-h100 --gpus 32 --from "$tmp/run.sh" -q --get verdict)
 	[ "$fits" != "does not fit" ] || complain "what is written does not fit: $(cat "$tmp/run.sh")"
 }
+
+@test "one replica is listed once, whatever could be sharded" {
+	rows=$(table llama3-8b --system aws-g5.48xlarge --gpus 8 --global-batch 64 --seq 4096 --stack torchtitan --layout tp=8 --all)
+	[ "$(grep -c "tp=8" <<<"$rows")" = 1 ] || complain "$rows"
+}

@@ -159,6 +159,9 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 			refuse(s, LAYOUT_EXPERT_RANKS);
 			continue;
 		}
+		/* a single replica has nothing to shard: that is the usual layout once more */
+		if (!usual && !space->pins[DEGREE_ZERO].n && ranks / pp * l.cp <= 1)
+			continue;
 		/* with few replicas the stack shards nothing unless told to */
 		const int stage =
 		    usual ? layout_usual_zero(stack, space->memory.lora_rank.value > 0, ranks / pp * l.cp) : zero;
