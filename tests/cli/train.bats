@@ -415,6 +415,11 @@ row() {
 		awk -v s="$step" -v g="$gather" 'BEGIN { exit !(s > 1.9 * g && s < 4 * g) }' ||
 			complain "$gpu: a step of $step s, a gather of $gather s"
 	done
+	# another slot is another rate, for both
+	job="train llama3.2-1b --gpu rtx4090 --gpus 4 --seq 128 --batch 1 --layout zero=1 --no-memory -q --get step_s"
+	# shellcheck disable=SC2086 # words
+	awk -v a="$("$RIDGE" $job)" -v b="$("$RIDGE" $job --set gpu.pcie=pcie5-x16)" 'BEGIN { exit !(b < 0.65 * a) }' ||
+		complain "PCIe 5 is no faster"
 	ask train llama3.2-1b --gpu a100-pcie --gpus 4 --seq 2048 --batch 1
 	answered
 	case $out in *"8 GPUs per node"*) ;; *) complain "what is the node?" ;; esac

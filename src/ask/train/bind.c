@@ -123,7 +123,7 @@ run_train_machine_of(struct run *r, const struct train_question *q, struct train
 	if (m->kernels->transfer_note)
 		run_assume(r, "kernels of %s %s", out->gpu->id, m->kernels->transfer_note);
 	out->doubts.transferred = m->kernels->transferred_from != NULL;
-	out->doubts.unmeasured = !filed_kernels(r, out->gpu, KERNELS_COLLECTIVE, NULL);
+	out->doubts.unmeasured = !run_train_links_measured(r, out->gpu);
 	out->doubts.ultra = out->gpu->architecture && strcmp(out->gpu->architecture, "blackwell-ultra") == 0;
 	return true;
 }

@@ -172,14 +172,22 @@ counted_link(struct run *r, const struct gpu *gpu, bool *direct)
 	return (*direct ? datum_or(gpu->n_links, 1) : 1) * one_byte_per_s * run_link_counted(NULL, link);
 }
 
-/* Where nobody measured: rings at the rate that NCCL counts on, with the latencies of its model. */
-static void
-collectives_from_link(struct run *r, const struct gpu *gpu, struct calibration *c)
+bool
+run_train_links_measured(struct run *r, const struct gpu *gpu)
 {
+	return filed_kernels(r, gpu->filed ? gpu->filed : gpu, KERNELS_COLLECTIVE, NULL) != NULL;
+}
+
+/* Where nobody measured: rings at the rate that NCCL counts on, with the latencies of its model. */
+static const struct calibration *
+with_links(struct run *r, const struct gpu *gpu, const struct calibration *kernels)
+{
+	struct calibration *c = ARENA_NEW(r->arena, struct calibration);
 	bool direct;
 	const double counted_byte_per_s = counted_link(r, gpu, &direct);
 	const double hop_s = nccl_hop(ALGORITHM_RING, PROTOCOL_SIMPLE, direct);
 
+	*c = *kernels;
 	for (int i = 0; isfinite(counted_byte_per_s) && i < N_COLLECTIVES; i++) {
 		const double n_rounds = i == COLLECTIVE_ALL_REDUCE ? 2 : 1;
 		c->has_collective[i] = true;
@@ -195,6 +203,7 @@ collectives_from_link(struct run *r, const struct gpu *gpu, struct calibration *
 		    .nvls_ramp_byte = datum_absent(),
 		    .n_peers = datum_absent()};
 	}
+	return c;
 }
 
 /* Products of 16 bits are the same libraries' in all frameworks: the consensus, where it was fitted. */
@@ -213,10 +222,8 @@ collectives(struct run *r, const struct gpu *gpu, struct calibration *c)
 {
 	const struct calibration *links = filed_kernels(r, gpu, KERNELS_COLLECTIVE, NULL);
 
-	if (!links) {
-		collectives_from_link(r, gpu, c);
+	if (!links)
 		return;
-	}
 	memcpy(c->has_collective, links->has_collective, sizeof c->has_collective);
 	memcpy(c->collective, links->collective, sizeof c->collective);
 }
@@ -383,6 +390,8 @@ run_train_machine(
 	    .sharp = system ? system->sharp : generation >= 2,
 	    .mesh = system && system->domain == DOMAIN_XGMI_MESH,
 	    .power_frac = 1};
+	if (out->kernels && !run_train_links_measured(r, gpu))
+		out->kernels = with_links(r, gpu, out->kernels);
 	if (out->kernels && out->kernels->transferred_from)
 		out->power_frac = power_share(r, gpu);
 	*capped = out->power_frac < 1;

@@ -61,6 +61,8 @@ struct train_bound {
 	const char *no_memory;    /* why no rule of memory holds for it, or NULL */
 };
 
+/* Whether collectives inside a node of it, or of a GPU on the same links, were measured. */
+bool run_train_links_measured(struct run *r, const struct gpu *gpu);
 /* The domain, network and generation of a GPU's system (`system` NULL: the usual one); what was assumed is listed. */
 bool run_train_machine(
     struct run *r, const struct gpu *gpu, const struct system *system, struct train_machine *out, bool *capped);
