@@ -375,7 +375,7 @@ row() {
 	# shellcheck disable=SC2086 # words of a command line
 	ask train $nano --global-batch 512
 	answered
-	shows "state-space scan"
+	shows "scan or delta rule"
 	says "state-space layers: kernels and waits were fitted"
 	# shellcheck disable=SC2086
 	[ "$(row peak_byte train $nano --global-batch 512)" = "$(row peak_byte memory $nano --microbatches 16)" ]
@@ -393,17 +393,48 @@ row() {
 	shows "MFU"
 }
 
+@test "gated delta nets are answered by train, memory and plan alike" {
+	local next="qwen3-next-80b-a3b --system gb200-nvl72 --gpus 64 --seq 4096 --stack megatron-bridge"
+	local layout="--layout pp=2,vp=4,ep=32,zero=1 --batch 2"
+	# shellcheck disable=SC2086 # words of a command line
+	ask train $next $layout --global-batch 1024
+	answered
+	shows "scan or delta rule"
+	says "gated delta nets: the rule was measured alone"
+	# shellcheck disable=SC2086
+	[ "$(row peak_byte train $next $layout --global-batch 1024)" = "$(row peak_byte memory $next $layout --microbatches 16)" ]
+	# shellcheck disable=SC2086
+	[ "$(row flop_per_token train $next $layout --global-batch 1024 --flops-convention ridge-causal)" = \
+		"$(row flop_per_token model show qwen3-next-80b-a3b --seq 4096 --flops-convention ridge-causal)" ]
+	# shellcheck disable=SC2086
+	ask plan train $next --global-batch 1024 --all --csv
+	answered
+	case $out in *cp=*) complain "a layout with cp" ;; *ep=32*) ;; *) complain "$out" ;; esac
+	# shellcheck disable=SC2086
+	ask plan train $next --global-batch 1024 --layout cp=2
+	refused
+	says "no step time of 64 GPUs: context parallelism of gated delta nets"
+	# what is suggested has rules too
+	ask memory qwen3.5-35b-a3b --gpu gb200 --gpus 8 --layout ep=8 --batch 8 --seq 4096
+	case $out in *cp=*) complain "$out" ;; *"--recompute full"*) ;; *) complain "$out" ;; esac
+}
+
 @test "what of hybrids is not modeled is refused with the reason" {
 	both nemotron-3-nano --system dgx-h100 --gpus 16 --layout cp=2,ep=8
 	says "context parallelism of state-space layers"
-	both qwen3-next-80b-a3b --system dgx-h100 --gpus 16 --layout ep=8
-	says "delta rule"
+	both kimi-linear-48b-a3b --system dgx-h100 --gpus 16 --layout ep=8
+	says "Kimi delta attention"
+	both qwen3-next-80b-a3b --system dgx-h100 --gpus 16 --layout cp=2,ep=8
+	says "context parallelism of gated delta nets"
 	ask memory nemotron-3-nano --stack megatron-bridge --gpu h100 --gpus 16 --layout ep=8 --lora-rank 16
 	refused
 	says "LoRA on experts"
 	ask train nemotron-3-nano --system gb200-nvl72 --gpus 16 --layout tp=16
 	refused
 	says "groups of the state-space layers"
+	ask memory nemotron-3-nano --system gb200-nvl72 --gpus 16 --layout tp=16
+	refused
+	says "use tp=8"
 }
 
 @test "cards without NVLink exchange over PCIe, as comm says" {

@@ -153,6 +153,14 @@ enum { N_FLOAT_FORMATS = 16 };
 	    .time_frac = SOME(time, 1.5),                                                                              \
 	    .repeated = B(repeated),                                                                                   \
 	    .weight_byte_per_clock = SOME(cap, 8)})
+#define DELTA                                                                                                          \
+	((const struct delta_shape){.n_sequences = D(n_sequences),                                                     \
+	    .seq_length = D(n_rows),                                                                                   \
+	    .n_heads = D(n_chosen),                                                                                    \
+	    .key_dim = 64 * D(n_hidden),                                                                               \
+	    .value_dim = 64 * D(n_width),                                                                              \
+	    .chunk_length = 64,                                                                                        \
+	    .by_channel = B(by_channel)})
 #define SMALL_KERNEL                                                                                                   \
 	((const struct elementwise_shape){.traffic_byte = D(traffic_byte),                                             \
 	    .n_launches = D(n_launches),                                                                               \

@@ -96,6 +96,37 @@ START_TEST(megatron_hybrid_layers)
 }
 END_TEST
 
+/*
+ * Layers of Qwen3-Next, without the experts that both kinds have.  A delta net: 8192 channels of the convolution, 2048
+ * normalized queries and as many keys with their scales, both for 32 heads of 128, values, three decays, a step and 64
+ * products of each head, the output and its scale, normalized, gate, input of the output projection.  Attention:
+ * queries and keys with scales before their norms, 4096, 512 and 512 behind them, its output, the gate, both
+ * multiplied, a log-sum-exp of 16 heads.
+ */
+START_TEST(megatron_delta_layers)
+{
+	struct arena *a = arena_new();
+	const struct stack stack = megatron_core();
+	struct model m = {.workload = *hybrid(a, QWEN3_NEXT_80B)};
+	struct memory_job job = job_of(&m, &stack, 1, 4096);
+	const double delta = 2 * 8192 + 2 * 2 * 2048 + 4 * 32 + 2 * 2 * 4096 + 2 * 4096 + 32 * (4 * 3 + 2 + 2 * 64) +
+	    2 * 4096 + 4 * 32 + 2 * 2 * 4096 + 2 * 4096;
+	const double attention = 2 * (4096 + 512) + 4 * (16 + 2) + 2 * (4096 + 512 + 512) + 2 * 3 * 4096 + 4 * 16;
+
+	ck_assert_ptr_null(memory_lacks_rule(&job));
+	for (int tp = 1; tp <= 2; tp++) {
+		job.layout.tp = tp;
+		job.layout.sp = tp > 1;
+		ck_assert_double_eq(memory_layer_saved(NULL, &job, &m.workload.blocks[0]) -
+		        memory_layer_saved(NULL, &job, &m.workload.blocks[1]),
+		    (delta - attention) / tp);
+	}
+	job.layout.cp = 2;
+	ck_assert_ptr_nonnull(memory_lacks_rule(&job));
+	arena_free(a);
+}
+END_TEST
+
 /* The same layer of DeepSeek-V3 with modules of it computed again. */
 static const struct {
 	double pp, vp, n, again_frac;
@@ -298,6 +329,7 @@ memory_layer_suite(void)
 	LOOP(megatron_layers, layers);
 	LOOP(megatron_hybrid_layers, hybrid_layers);
 	LOOP(megatron_modules, policies);
+	tcase_add_test(c, megatron_delta_layers);
 	tcase_add_test(c, full_recompute_keeps_the_input);
 	LOOP(block_counts_layers_of_a_chunk, chunks);
 	tcase_add_test(c, gpt_layer);

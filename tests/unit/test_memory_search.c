@@ -210,9 +210,16 @@ START_TEST(rules)
 	make_model(&m, &llama3_8b);
 	struct memory_job job = job_of(&m, &stack, 1, 4096);
 	ck_assert(!memory_lacks_rule(&job));
-	m.blocks[0].mixer = MIXER_DELTA;
+	m.blocks[0].mixer = MIXER_KDA;
 	ck_assert(memory_lacks_rule(&job));
+	m.blocks[0].mixer = MIXER_DELTA;
+	m.blocks[0].delta.n_key_heads = number(8);
+	ck_assert(!memory_lacks_rule(&job));
+	job.layout.tp = 16;
+	ck_assert(memory_lacks_rule(&job));
+	job.layout.tp = 1;
 	m.blocks[0].mixer = MIXER_MAMBA;
+	m.blocks[0].mamba.n_groups = number(8);
 	ck_assert(!memory_lacks_rule(&job));
 	job.layout.cp = 2;
 	ck_assert(memory_lacks_rule(&job));

@@ -61,6 +61,53 @@ START_TEST(scan_moves)
 }
 END_TEST
 
+/*
+ * Beside the rule of Qwen3-Next, passes counted by hand: channels of the convolution 8192, keys 2048, for each value
+ * head 4096, values 4096, the projection's outputs 12352, heads 32 in fp32.
+ */
+START_TEST(delta_copies)
+{
+	struct arena *a = arena_new();
+	struct scene s;
+	struct train_job *job = hybrid_scene(&s, a, QWEN3_NEXT_80B, 8);
+	const struct block *block = &job->model->blocks[0];
+	const double byte_per_s = s.c.gemm[DTYPE_BF16].mem_byte_per_s.value / s.stack.elementwise.value;
+	const double forward = 2 * (4 * 8192 + 8 * 2048 + 2 * (2048 + 4096) + 11 * 4096) + 4 * 8 * 32;
+	const double backward = 2 * (7 * 8192 + 6 * 2048 + 2 * (2048 + 4096) + 10 * 4096 + 2 * 12352) + 4 * 8 * 32;
+
+	for (int tp = 1; tp <= 2; tp++) {
+		const struct delta_shape rule = {1, 4096, 32.0 / tp, 128, 128, 64, false};
+		job->layout.tp = tp;
+		NEAR(train_delta(NULL, job, block, false),
+		    delta_rule_time(NULL, &rule, &s.c, false) + 4096 * forward / tp / byte_per_s);
+		NEAR(train_delta(NULL, job, block, true),
+		    delta_rule_time(NULL, &rule, &s.c, true) + 4096 * backward / tp / byte_per_s);
+	}
+	arena_free(a);
+}
+END_TEST
+
+/* A gate doubles the queries' map and goes over attention's 4096 results: five passes forward, seven backward. */
+START_TEST(gate_of_attention)
+{
+	struct arena *a = arena_new();
+	struct scene s;
+	struct train_job *job = hybrid_scene(&s, a, QWEN3_NEXT_80B, 8);
+	const struct block *gated = &job->model->blocks[1];
+	struct block plain = *gated;
+	struct train_terms with, without;
+	const double byte_per_s = s.c.gemm[DTYPE_BF16].mem_byte_per_s.value / s.stack.elementwise.value;
+
+	plain.attention.gate = false;
+	plain.layer = NULL;
+	train_layer(NULL, job, gated, &with);
+	train_layer(NULL, job, &plain, &without);
+	NEAR(with.attention_s - without.attention_s, train_sigma(job) * 4096 * 12 * 2 * 4096 / byte_per_s);
+	ck_assert_double_gt(with.linear_s, without.linear_s);
+	arena_free(a);
+}
+END_TEST
+
 /* Gate, values, maps and steps come out of one product. */
 START_TEST(maps_of_a_scan)
 {
@@ -200,7 +247,7 @@ START_TEST(what_stays_refused)
 	struct train_job *job = hybrid_scene(&s, a, NEMOTRON_3_NANO, 16);
 
 	ck_assert_ptr_null(train_lacks(job->model));
-	ck_assert_ptr_nonnull(train_lacks(hybrid(a, QWEN3_NEXT_80B)));
+	ck_assert_ptr_nonnull(train_lacks(hybrid(a, KIMI_LINEAR_48B)));
 	ck_assert_int_eq(train_impossible(job), TRAIN_ANSWERED);
 	job->layout.dp = 1;
 	job->layout.tp = 16;
@@ -208,6 +255,17 @@ START_TEST(what_stays_refused)
 	job->layout.tp = 8;
 	job->layout.cp = 2;
 	ck_assert_int_eq(train_impossible(job), TRAIN_REFUSES_SCAN_CONTEXT);
+	job->model = hybrid(a, QWEN3_5_397B);
+	ck_assert_ptr_null(train_lacks(job->model));
+	job->layout.tp = 16;
+	job->layout.cp = 1;
+	ck_assert_int_eq(train_impossible(job), TRAIN_ANSWERED);
+	job->layout.tp = 32; /* of 64 value heads, 32 heads that attend and 16 key heads */
+	job->n_gpus = 32;
+	ck_assert_int_eq(train_impossible(job), TRAIN_REFUSES_DELTA_HEADS);
+	job->layout.tp = 8;
+	job->layout.cp = 2;
+	ck_assert_int_eq(train_impossible(job), TRAIN_REFUSES_DELTA_CONTEXT);
 	arena_free(a);
 }
 END_TEST
@@ -261,6 +319,8 @@ train_hybrid_suite(void)
 
 	tcase_add_test(t, scan_multiplies);
 	tcase_add_test(t, scan_moves);
+	tcase_add_test(t, delta_copies);
+	tcase_add_test(t, gate_of_attention);
 	tcase_add_test(t, maps_of_a_scan);
 	tcase_add_test(t, maps_of_a_latent);
 	tcase_add_test(t, latent_travels);

@@ -108,6 +108,31 @@ check_sharding(struct run *r, const struct memory_question *q, const struct memo
 	return true;
 }
 
+/* The most ranks up to those asked for that the recurrences of the model are dealt to. */
+static double
+most_ranks(const struct memory_job *job)
+{
+	struct memory_job fewer = *job;
+
+	while (fewer.layout.tp > 1 && memory_lacks_rule(&fewer))
+		fewer.layout.tp--;
+	return fewer.layout.tp;
+}
+
+/* The layers of a model on this layout: what of the model alone has no rule was refused before. */
+static bool
+check_layers(struct run *r, const struct memory_question *q, const struct memory_job *job)
+{
+	const struct layout *l = &job->layout;
+	const char *why = memory_lacks_rule(job);
+
+	if (!why || (q->no_rule && *q->no_rule))
+		return true;
+	return memory_no_rule(r, q, l->cp > 1 ? q->layout->cp.from : q->layout->tp.from,
+	    arena_printf(r->arena, "%s: %s", job->model->id, why),
+	    l->cp > 1 ? "leave cp out" : arena_printf(r->arena, "use tp=%g", most_ranks(job)));
+}
+
 static bool
 bind_sequences(struct run *r, const struct memory_question *q, struct memory_job *job)
 {
@@ -280,7 +305,8 @@ run_memory_job(struct run *r, const struct memory_question *q, struct memory_job
 	if (!bind_parallel(r, q, job) || !bind_sequences(r, q, job) || !memory_bind_precision(r, q, *gpu, job) ||
 	    !bind_counter(r, in, job))
 		return false;
-	return bind_stages(r, q, job) && check_sharding(r, q, job) && memory_bind_training(r, q, job);
+	return bind_stages(r, q, job) && check_sharding(r, q, job) && check_layers(r, q, job) &&
+	    memory_bind_training(r, q, job);
 }
 
 bool

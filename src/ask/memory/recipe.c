@@ -134,7 +134,7 @@ memory_check_policy(struct run *r, const struct memory_question *q, const struct
 	    !datum_given(job->stack->eager_policy_byte))
 		return memory_refuse(
 		    r, at, "--recompute op needs torchtitan", "use --stack torchtitan, or --recompute full");
-	const char *why = memory_lacks_rule(job);
+	const char *why = job->recompute == RECOMPUTE_OP ? memory_lacks_rule(job) : NULL;
 	return memory_interval(r, &in->recompute, job->recompute_n, job->model->n_layers) &&
 	    (!why || memory_no_rule(r, q, at, why, "use --recompute full"));
 }

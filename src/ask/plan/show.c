@@ -445,7 +445,7 @@ nothing_legal(struct run *r, const struct plan_in *in, const struct plan_questio
 	const char *pins = pins_contradict(r, &space);
 	if (pins)
 		diag_error(r->diag, (struct source){0}, "no layout of %g GPUs: %s", n_gpus, pins);
-	else if (most == LAYOUT_STACK && found->why != TRAIN_ANSWERED)
+	else if (found->n_refused[LAYOUT_STACK] > 0 && found->why != TRAIN_ANSWERED)
 		diag_error(
 		    r->diag, (struct source){0}, "no step time of %g GPUs: %s", n_gpus, train_refusal_text(found->why));
 	else if (most == N_LAYOUT_RULES)

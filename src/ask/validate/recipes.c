@@ -46,13 +46,14 @@ precision(struct arena *a, const struct validate_row *row)
 	return strncmp(text, "fp8", 3) == 0 ? arena_printf(a, "fp8 %s", text + 3) : text;
 }
 
-/* Sequences that are not said are those of the recipe's model: 8192 tokens for Llama 3, 4096 for others. */
+/* Sequences that are not said are those of the recipe's model: 8192 tokens for Llama 3 and Nemotron, whose published
+ * steps say so, 4096 for others. */
 static const char *
 sequence(const struct validate_row *row)
 {
 	const char *text = count(row, "seq");
 
-	return *text ? text : row_has(row, "model", "llama3") ? "8192" : "4096";
+	return *text ? text : row_has(row, "model", "llama3") || row_has(row, "model", "nemotron") ? "8192" : "4096";
 }
 
 /* Modules, or full recomputation of the first layers of a stage. */

@@ -104,6 +104,18 @@ double level_miss(struct sheet *sh, double footprint_byte, double level_byte, do
 /* Seconds that n_kernels empty kernels take, one after the other; `graph`: replayed as one graph. */
 double launch_time(struct sheet *sh, const struct launch_calibration *l, double n_kernels, bool graph);
 
+/* The delta rule over sequences, on heads that each have their own keys; by_channel: a decay for each channel of the
+ * keys (Kimi delta attention), not for each head. */
+struct delta_shape {
+	double n_sequences, seq_length, n_heads, key_dim, value_dim, chunk_length;
+	bool by_channel;
+};
+
+/* Of OP_delta_scan. */
+struct delta_shape delta_shape_of(const struct op *op, bool by_channel);
+/* All kernels of a pass; the forward pass is what a prompt goes through, too. */
+double delta_rule_time(struct sheet *sh, const struct delta_shape *shape, const struct calibration *c, bool backward);
+
 /* Time of the experts of one MoE layer on a calibrated GPU. */
 
 /*

@@ -97,6 +97,17 @@ describe_delta(struct layer *l, const struct workload *w)
 	add_output(l, w, values, whole(d->value_dim));
 }
 
+struct delta_widths
+delta_widths(const struct delta *d, double seq_length, double tp)
+{
+	const double heads = d->n_value_heads.value / tp, values = heads * d->value_dim.value;
+	const double keys = share_of(d->n_key_heads.value, tp) * d->key_dim.value, repeated = heads * d->key_dim.value;
+	const double chunk = fmin(d->chunk.value, seq_length), convolved = 2 * keys + values;
+
+	return (struct delta_widths){keys, repeated, values, heads, convolved, convolved + values + 2 * heads,
+	    values * d->key_dim.value / chunk, heads * chunk};
+}
+
 /* Kimi delta attention: the decay is of each channel and comes through one head's width, as the output gate does unless
  * it has full rank.  Kimi Team, arXiv:2510.26692, section 4. */
 static void

@@ -66,6 +66,14 @@ struct delta {
 	struct datum n_key_heads, n_value_heads, key_dim, value_dim, conv, chunk;
 };
 
+/* Elements of each token around a delta rule on one rank: queries or keys, the same repeated for every value head,
+ * values, value heads, channels of the convolution, the input projection's outputs; the states and the scores of a
+ * chunk, spread over its tokens. */
+struct delta_widths {
+	double keys, repeated, values, heads, convolved, projected, states, scores;
+};
+struct delta_widths delta_widths(const struct delta *d, double seq_length, double tp);
+
 /* Kimi delta attention. */
 struct kda {
 	struct datum n_heads, head_dim, conv, chunk;
@@ -164,6 +172,8 @@ struct workload {
 
 /* The heads that tensor parallelism divides; absent in a block that mixes no tokens. */
 struct datum block_heads(const struct block *block);
+/* Of a recurrence: what is shared by several heads of a tensor-parallel rank, so that tp divides it. */
+struct datum block_groups(const struct block *block);
 /* Whether any layer keeps a recurrent state, and whether any attends. */
 bool workload_recurs(const struct workload *w);
 bool workload_attends(const struct workload *w);

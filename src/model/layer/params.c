@@ -373,6 +373,14 @@ block_heads(const struct block *block)
 	return datum_absent();
 }
 
+struct datum
+block_groups(const struct block *block)
+{
+	return block->mixer == MIXER_MAMBA ? block->mamba.n_groups
+	    : block->mixer == MIXER_DELTA  ? block->delta.n_key_heads
+	                                   : datum_absent();
+}
+
 bool
 workload_recurs(const struct workload *w)
 {

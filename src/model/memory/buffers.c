@@ -274,6 +274,8 @@ gradient_width(const struct memory_job *job, const struct block *block)
 		return block->mlp.width.value;
 	if (block->mixer == MIXER_MAMBA)
 		return mamba_widths(&block->mamba, job->seq.value, 1).projected;
+	if (block->mixer == MIXER_DELTA)
+		return delta_widths(&block->delta, job->seq.value, 1).projected;
 	return core ? core->n.units.value * core->n.size : 0;
 }
 

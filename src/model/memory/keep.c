@@ -209,6 +209,10 @@ keep_attention(struct list *l, const struct layer_op *op)
 	if (job->stack->v_view && !l->own[OF_MIXER])
 		add(l, KEEP_PLAIN, "fused queries and values", queries + width_local(op->k, l->tp), 0);
 	add(l, fp8_attention(job) ? KEEP_OPERAND : KEEP_OUTPUT, "output of attention", heads * op->k.size, 0);
+	if (a->gate)
+		add(l, KEEP_PLAIN, "output gate", heads * op->k.size, 0);
+	if (a->gate && !job_is_quantised(job)) /* quantized, what the output map reads is a copy anyway */
+		add(l, KEEP_PLAIN, "gated output", heads * op->k.size, 0);
 	add(l, KEEP_LOG_SUM_EXP, "log-sum-exp", heads, AGAIN(CORE_ATTN));
 	if (!job->flash || job_is_capped(job))
 		add(l, KEEP_SCORES, "scores", heads * job->seq.value, AGAIN(CORE_ATTN));
@@ -238,6 +242,41 @@ keep_scan(struct list *l)
 	add(l, KEEP_PLAIN, "output of the scan", w.inner, 0);
 	add(l, KEEP_FLOAT, "scales of the gated norm", w.maps / (2 * m->state.value), 0);
 	add(l, KEEP_OPERAND, "input of the output projection", w.inner, 0);
+}
+
+/* Of a gated delta net its steps keep what they read or made: the convolution a copy of its input, the norms of queries
+ * and keys their results, the rule what it reads, decays and the inverse of each chunk's products, the gated norm its
+ * input, its result and the gate; the output projection its input (Megatron-Core v0.16, gated_delta_net.py;
+ * flash-linear-attention, ops/gated_delta_rule/chunk.py). */
+static void
+keep_delta(struct list *l)
+{
+	const struct delta *d = &l->layer->block->delta;
+	const struct delta_widths w = delta_widths(d, l->job->seq.value, l->tp);
+
+	l->part = OF_MIXER;
+	add(l, KEEP_PLAIN, "input of the convolution", w.convolved, 0);
+	add(l, KEEP_PLAIN, "normalized queries and keys", 2 * w.keys, 0);
+	add(l, KEEP_FLOAT, "scales of their norms", 2 * w.keys / d->key_dim.value, 0);
+	if (w.repeated > w.keys)
+		add(l, KEEP_PLAIN, "queries and keys of each value head", 2 * w.repeated, 0);
+	add(l, KEEP_PLAIN, "values", w.values, 0);
+	add(l, KEEP_FLOAT, "decays", 3 * w.heads, 0);
+	add(l, KEEP_PLAIN, "steps", w.heads, 0);
+	add(l, KEEP_PLAIN, "inverses of the chunks", w.scores, 0);
+	add(l, KEEP_PLAIN, "output of the rule", w.values, 0);
+	add(l, KEEP_FLOAT, "scales of the gated norm", w.heads, 0);
+	add(l, KEEP_PLAIN, "normalized output and gate", 2 * w.values, 0);
+	add(l, KEEP_OPERAND, "input of the output projection", w.values, 0);
+}
+
+static void
+keep_recurrence(struct list *l)
+{
+	if (l->layer->block->mixer == MIXER_DELTA)
+		keep_delta(l);
+	else
+		keep_scan(l);
 }
 
 /* --- feed-forward parts ---------------------------------------------------------------------------------- */
@@ -398,7 +437,7 @@ keep_row(struct list *l, const struct layer_op *op)
 	if (op->runs == RUNS_ATTENTION)
 		keep_attention(l, op);
 	else if (op->runs == RUNS_RECURRENCE)
-		keep_scan(l);
+		keep_recurrence(l);
 	else if (op->part == IN_LATENT)
 		keep_latent_map(l, op);
 	else if (op->runs == RUNS_NORM && op->doubled)

@@ -102,6 +102,22 @@ scan_transient(struct sheet *sh, const struct memory_job *job, const struct bloc
 	return transient_byte_per_token;
 }
 
+/* Gradients of the rule's output and of the gate; new keys and values, and states, once more; gradients of queries,
+ * keys, new keys, values and states; the residual's two. */
+static double
+delta_transient(struct sheet *sh, const struct memory_job *job, const struct block *block)
+{
+	const struct delta_widths w = delta_widths(&block->delta, job->seq.value, job->layout.tp);
+
+	TAKE(sh, elem_byte, job_elem_byte(job));
+	TAKE(sh, hidden, job->model->hidden);
+	TAKE(sh, norm_shards, job_norm_shards(job));
+	FROM_STRUCT(sh, w, repeated, values, states);
+	LET(sh, transient_byte_per_token,
+	    elem_byte * (4 * repeated + 5 * values + 2 * states) + 2 * elem_byte * hidden / norm_shards);
+	return transient_byte_per_token;
+}
+
 static double
 mixer_transient(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
@@ -109,6 +125,8 @@ mixer_transient(struct sheet *sh, const struct memory_job *job, const struct blo
 		return attention_transient(sh, job, block);
 	if (block->mixer == MIXER_MAMBA)
 		return scan_transient(sh, job, block);
+	if (block->mixer == MIXER_DELTA)
+		return delta_transient(sh, job, block);
 	LET(sh, transient_byte_per_token, 0);
 	return transient_byte_per_token;
 }

@@ -182,21 +182,21 @@ serving_lacks(const struct memory_job *job)
 	return "only decoders have a KV cache";
 }
 
-/* Tensors that a layer saves were listed for softmax attention with its own queries, keys and values, for latent
- * attention, for Mamba-2, and for MLPs and experts. */
+/* Tensors that a layer saves were listed for softmax attention with its own queries, keys and values, gated or not, for
+ * latent attention, for Mamba-2, for gated delta nets, and for MLPs and experts. */
 static const char *
 layer_lacks(const struct block *block)
 {
 	const struct attention *a = &block->attention;
 
-	if (block->mixer == MIXER_DELTA || block->mixer == MIXER_KDA)
-		return "saved activations of linear attention by a delta rule are not modeled";
+	if (block->mixer == MIXER_KDA)
+		return "saved activations of Kimi delta attention are not modeled";
 	if (a->kind == ATTENTION_CSA)
 		return "saved activations of compressed sparse attention are not modeled";
 	if (a->indexer.dim.value > 0)
 		return "saved activations of sparse attention indexers are not modeled";
-	if (a->gate)
-		return "saved activations of gated attention are not modeled";
+	if (a->gate && attention_is_latent(a))
+		return "saved activations of gated latent attention are not modeled";
 	if (a->kind == ATTENTION_HEADS && a->q_lora.value > 0)
 		return "saved activations of compressed queries are not modeled";
 	if (block->cross)
@@ -204,23 +204,42 @@ layer_lacks(const struct block *block)
 	return NULL;
 }
 
-/* Adapters and the per-operator policy were listed for plain layers alone.  Megatron-Core exchanges heads for tokens
- * around a scan, which needs copies of maps whose groups are fewer than the ranks: not listed. */
+/* Adapters and the per-operator policy were listed for plain layers alone. */
 static const char *
 plain_layers_lack(const struct memory_job *job)
 {
 	for (int i = 0; i < job->model->n_blocks; i++) {
 		const struct block *block = &job->model->blocks[i];
-		const bool heads = block->mixer == MIXER_ATTENTION && block->attention.kind == ATTENTION_HEADS;
+		const bool heads = block->mixer == MIXER_ATTENTION && block->attention.kind == ATTENTION_HEADS &&
+		    !block->attention.gate;
 		if (heads && !block->moe.given && block_parts(block) == 2)
 			continue;
 		if (job_is_lora(job))
-			return "LoRA on experts, latent attention or layers of one part is not modeled";
+			return "LoRA on experts, latent or gated attention, delta nets or layers of one part is not "
+			       "modeled";
 		if (job->recompute == RECOMPUTE_OP)
-			return "--recompute op is not modeled for experts, latent attention or layers of one part";
-		if (block->mixer == MIXER_MAMBA && job->layout.cp > 1)
-			return "context parallelism of state-space layers is not modeled";
+			return "--recompute op is not modeled for experts, latent or gated attention, delta nets or "
+			       "layers of one part";
 	}
+	return NULL;
+}
+
+/* Groups of maps and key heads are dealt to the ranks, never copied.  Megatron-Core exchanges heads for tokens around a
+ * scan, which needs copies of maps whose groups are fewer than the ranks: not listed. */
+static const char *
+recurrence_lacks(const struct memory_job *job, const struct block *block)
+{
+	const struct datum groups = block_groups(block);
+	const bool scans = block->mixer == MIXER_MAMBA;
+
+	if (!datum_given(groups))
+		return NULL;
+	if (job->layout.cp > 1)
+		return scans ? "context parallelism of state-space layers (Mamba-2) is not modeled: use tp"
+		             : "context parallelism of gated delta nets is not modeled: use tp";
+	if (job->layout.tp > 1 && fmod(groups.value, job->layout.tp) != 0)
+		return scans ? "tp is no divisor of the groups of the state-space layers (Mamba-2)"
+		             : "tp is no divisor of the key heads of the gated delta nets";
 	return NULL;
 }
 
@@ -235,6 +254,8 @@ memory_lacks_rule(const struct memory_job *job)
 		return "encoder-decoder models are not modeled in training";
 	for (int i = 0; i < job->model->n_blocks; i++) {
 		const char *why = layer_lacks(&job->model->blocks[i]);
+		if (!why)
+			why = recurrence_lacks(job, &job->model->blocks[i]);
 		if (why)
 			return why;
 	}

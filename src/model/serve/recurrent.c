@@ -1,22 +1,45 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Layers with a recurrent state in a serving step: the kernels between their maps.  A prompt goes through a scan in
- * chunks, GEMMs on the tensor cores (Dao and Gu, arXiv:2405.21060, section 6; Yang et al., arXiv:2406.06484); a
+ * chunks, GEMMs on the tensor cores (Dao and Gu, arXiv:2405.21060, section 6), or the delta rule (kernel/delta.c); a
  * sequence that decodes reads its state and writes it back.
  */
 #include "model/serve/parts.h"
 
+#include "model/kernel/kernel.h"
 #include "model/layer/layer.h"
 
-/* Kernels of a scan: decays, products within chunks, states of chunks, passing them on, outputs (five to seven in
- * mamba_ssm 2.2 ops/triton/ssd_combined.py and flash-linear-attention 0.3 ops/gated_delta_rule/chunk.py). */
+/* Kernels of a scan: decays, products within chunks, states of chunks, passing them on, outputs (mamba_ssm 2.2,
+ * ops/triton/ssd_combined.py). */
 static const double scan_kernels = 6;
+
+static double
+kernels_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, const struct op *op, bool scans)
+{
+	const struct gemm_calibration *wide = &s->kernels->gemm[DTYPE_BF16];
+
+	if (op->kind == OP_delta_scan) {
+		const struct delta_shape shape = delta_shape_of(op, b->mixer == MIXER_KDA);
+		return delta_rule_time(sh, &shape, s->kernels, false);
+	}
+	CALL(sh, work_flop, op_total_flop(sh, op));
+	CALL(sh, traffic_byte, op_total_byte(sh, op));
+	TAKE(sh, kernel_s, s->engine->elementwise_s);
+	TAKE(sh, base_factor, serve_base_factor(s));
+	TAKE(sh, n_kernels, scans ? scan_kernels : 1.0);
+	TAKE(sh, rate_frac, scans ? scan_reached_frac : 1.0);
+	TAKE(sh, peak_flop_per_s, wide->peak_flop_per_s);
+	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
+	LET(sh, kernels_s,
+	    n_kernels * base_factor * kernel_s +
+	        fmax(work_flop / peak_flop_per_s, traffic_byte / mem_byte_per_s) / rate_frac);
+	return kernels_s;
+}
 
 double
 serve_layer_scan(
     struct sheet *sh, const struct serve_setup *s, const struct block *b, double n_sequences, double n_each)
 {
-	const struct gemm_calibration *wide = &s->kernels->gemm[DTYPE_BF16];
 	const bool scans = n_each > 1;
 
 	if (b->mixer == MIXER_NONE) {
@@ -28,17 +51,7 @@ serve_layer_scan(
 	LET(sh, n_local, n_sequences / n_groups);
 	LET(sh, n_full, fmax(1, n_local));
 	const struct op op = recurrence_op(s->model, b, n_full, n_each, serve_shards(s));
-	CALL(sh, work_flop, op_total_flop(sh, &op));
-	CALL(sh, traffic_byte, op_total_byte(sh, &op));
-	TAKE(sh, kernel_s, s->engine->elementwise_s);
-	TAKE(sh, base_factor, serve_base_factor(s));
-	TAKE(sh, n_kernels, scans ? scan_kernels : 1.0);
-	TAKE(sh, rate_frac, scans ? scan_reached_frac : 1.0);
-	TAKE(sh, peak_flop_per_s, wide->peak_flop_per_s);
-	TAKE(sh, mem_byte_per_s, wide->mem_byte_per_s);
-	LET(sh, scan_s,
-	    n_kernels * base_factor * kernel_s +
-	        fmax(work_flop / peak_flop_per_s, traffic_byte / mem_byte_per_s) / rate_frac);
+	CALL(sh, scan_s, kernels_time(sh, s, b, &op, scans));
 	double layer_s;
 	if (scans) /* fewer prompts than ranks: some ranks wait for the others */
 		SET(sh, layer_s, scan_s * n_local / n_full);

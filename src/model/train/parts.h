@@ -45,8 +45,14 @@ double train_context_parallel(struct sheet *sh, const struct train_job *job, con
 double train_expert_parallel(
     struct sheet *sh, const struct train_job *job, const struct block *block, double forward_s, double backward_s);
 
+/* Traffic of the stack's elementwise kernels over the least that they could move. */
+struct datum train_traffic_factor(const struct train_job *job);
+
 /* Convolution, scan and gated norm of a state-space layer. */
 double train_scan(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
+
+/* Convolution, rule and gated norm of a gated delta net. */
+double train_delta(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
 
 double train_experts(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
 double train_routing(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);

@@ -34,8 +34,8 @@ train_lacks(const struct workload *w)
 		return w->kind == MODEL_OPERATORS ? "it is a list of operators" : "it has an encoder and a decoder";
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
-		if (b->mixer == MIXER_DELTA || b->mixer == MIXER_KDA)
-			return "some layers have linear attention by a delta rule";
+		if (b->mixer == MIXER_KDA)
+			return "some layers have Kimi delta attention";
 		if (b->attention.kind == ATTENTION_CSA || b->attention.indexer.dim.value > 0)
 			return "it uses sparse attention";
 		if (b->cross)
@@ -181,10 +181,10 @@ train_impossible(const struct train_job *job)
 		const struct block *b = &w->blocks[i];
 		if (fmod(datum_or(block_heads(b), 0), l->tp) != 0)
 			return TRAIN_REFUSES_HEADS;
-		if (b->mixer == MIXER_MAMBA && fmod(b->mamba.n_groups.value, l->tp) != 0)
-			return TRAIN_REFUSES_SCAN_GROUPS;
-		if (b->mixer == MIXER_MAMBA && l->cp > 1)
-			return TRAIN_REFUSES_SCAN_CONTEXT;
+		if (fmod(datum_or(block_groups(b), 0), l->tp) != 0)
+			return b->mixer == MIXER_MAMBA ? TRAIN_REFUSES_SCAN_GROUPS : TRAIN_REFUSES_DELTA_HEADS;
+		if (datum_given(block_groups(b)) && l->cp > 1)
+			return b->mixer == MIXER_MAMBA ? TRAIN_REFUSES_SCAN_CONTEXT : TRAIN_REFUSES_DELTA_CONTEXT;
 		if (train_routes(b) &&
 		    (fmod(b->moe.n_experts.value, l->ep) != 0 || fmod(job->n_gpus / l->pp, l->ep * l->etp) != 0))
 			return TRAIN_REFUSES_EXPERT_LAYOUT;
@@ -239,6 +239,15 @@ exposed_much(const struct train_job *job, const struct train_terms *t)
 	    0.25 * t->step_s;
 }
 
+static bool
+has_mixer(const struct workload *w, enum mixer_kind kind)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].mixer == kind)
+			return true;
+	return false;
+}
+
 /* Everything that is looked at, in one row each. */
 static unsigned
 warned(const struct train_doubts *d, const struct train_job *job, const struct train_terms *t)
@@ -251,7 +260,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	const double waits = t->sync_s + fmax(0, t->floor_s - t->device_s);
 	const double work_s = job->model->n_layers.value / l->pp * (t->forward_s + t->backward_s);
 	const bool many_nodes = job->n_gpus > job->machine.n_domain;
-	const bool scans = workload_recurs(job->model), fitted = datum_given(s->hybrid_sync_s);
+	const bool scans = has_mixer(job->model, MIXER_MAMBA), fitted = datum_given(s->hybrid_sync_s);
 	const struct {
 		enum train_warning which;
 		bool holds;
@@ -288,6 +297,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	    {TRAIN_WARNS_STACK, !s->listed},
 	    {TRAIN_WARNS_SCAN, scans && fitted},
 	    {TRAIN_WARNS_SCAN_STACK, scans && !fitted},
+	    {TRAIN_WARNS_DELTA, has_mixer(job->model, MIXER_DELTA)},
 	    {TRAIN_WARNS_WAITS, t->n_microbatches < l->pp},
 	};
 	unsigned bits = 0;

@@ -163,7 +163,6 @@ train_waits_alike(const struct train_job *job)
 static double
 hybrid_time(struct sheet *sh, const struct train_job *job, double device_s, struct train_terms *t)
 {
-	GIVEN(sh, device_s);
 	TAKE(sh, sync_s, job->stack->hybrid_sync_s);
 	t->sync_s = sync_s;
 	LET(sh, layer_s, device_s + sync_s);

@@ -123,9 +123,11 @@ bool
 fit_divides_heads(const struct workload *w, double tp)
 {
 	for (int i = 0; i < w->n_blocks; i++) {
-		const struct datum heads = block_heads(&w->blocks[i]);
+		const struct datum heads = block_heads(&w->blocks[i]), groups = block_groups(&w->blocks[i]);
 		if (datum_given(heads) &&
 		    (fmod(heads.value, tp) != 0 || !layout_deals_heads(&w->blocks[i].attention, tp)))
+			return false;
+		if (datum_given(groups) && fmod(groups.value, tp) != 0)
 			return false;
 	}
 	return true;
@@ -574,7 +576,7 @@ make_change(int c, struct memory_job *job, double n_node, int times, char *text,
 	for (int i = 0; i < times; i++)
 		if (!changes[c].make(job, n_node, text, size))
 			return false;
-	return fit_settle(job) && fit_may_train(job);
+	return fit_settle(job) && fit_may_train(job) && !memory_lacks_rule(job);
 }
 
 static void
