@@ -26,6 +26,22 @@ same_as_train() {
 	same_as_train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --stack torchtitan
 	same_as_train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --seq 16384 --stack torchtitan --layout tp=1,cp=1
 	same_as_train nemotron-3-super --system dgx-b200 --gpus 64 --global-batch 256
+	same_as_train qwen3-next-80b-a3b --system dgx-h100 --gpus 64 --global-batch 512
+}
+
+@test "a plan doubts its first row as train does" {
+	local row
+	for job in "qwen3-next-80b-a3b --system dgx-h100 --gpus 64 --global-batch 512" \
+		"llama3-8b --gpu a100-pcie --gpus 8 --global-batch 64" "deepseek-v3 --system dgx-h100 --gpus 512 --global-batch 4096"; do
+		# shellcheck disable=SC2086 # words
+		mapfile -t row < <("$RIDGE" plan train $job --top 1 --get layouts.0.layout,layouts.0.n_micro_sequences,layouts.0.recompute 2>"$tmp/p")
+		# shellcheck disable=SC2086
+		"$RIDGE" train $job --layout "${row[0]}" --batch "${row[1]}" --recompute "${row[2]}" 2>"$tmp/t" >/dev/null
+		sed -n 's/.*warning: //p' "$tmp/p" >"$tmp/planned"
+		sed -n 's/.*warning: //p' "$tmp/t" | grep -v '^risky' >"$tmp/trained" || true
+		[ -s "$tmp/planned" ] || complain "$job: no doubts"
+		cmp "$tmp/planned" "$tmp/trained" || complain "$job: $(cat "$tmp/planned" "$tmp/trained")"
+	done
 }
 
 @test "layers that are recomputed in part stand in a plan where memory is short" {

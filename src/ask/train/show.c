@@ -304,15 +304,21 @@ show_dispatchers(struct run *r, const struct train_answer *a)
 }
 
 void
-show_train_doubts(struct run *r, const struct train_bound *b, const struct train_answer *a)
+show_train_warnings(struct run *r, const struct train_answer *a)
 {
-	show_typical_error(r, b->stack);
 	for (int i = 0; i < N_TRAIN_ASSUMPTIONS; i++)
 		if (a->assumed & 1U << i)
 			run_assume(r, "%s", train_assumption_text((enum train_assumption)i));
 	for (int i = 0; i < N_TRAIN_WARNINGS; i++)
 		if (a->warned & 1U << i && train_warning_told((enum train_warning)i))
 			run_warn(r, "%s", train_warning_text((enum train_warning)i));
+}
+
+void
+show_train_doubts(struct run *r, const struct train_bound *b, const struct train_answer *a)
+{
+	show_typical_error(r, b->stack);
+	show_train_warnings(r, a);
 	if (a->warned & 1U << TRAIN_WARNS_DISPATCHER)
 		show_dispatchers(r, a);
 }

@@ -120,7 +120,9 @@ enum answer show_train_memory(struct run *r, const struct train_question *q, con
 /* Convolutional networks and recommenders: lists of operators. */
 bool train_is_list(struct run *r, const struct train_question *q);
 enum answer answer_train_list(struct run *r, const struct train_question *q);
-/* Warnings of train.def, and what was assumed. */
+/* Assumptions and warnings of train.def. */
+void show_train_warnings(struct run *r, const struct train_answer *a);
+/* The same, with the typical error and the other dispatcher's time. */
 void show_train_doubts(struct run *r, const struct train_bound *b, const struct train_answer *a);
 
 #endif
