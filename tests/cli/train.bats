@@ -429,6 +429,9 @@ row() {
 	ask memory nemotron-3-nano --stack megatron-bridge --gpu h100 --gpus 16 --layout ep=8 --lora-rank 16
 	refused
 	says "LoRA on experts"
+	ask memory qwen3.5-27b --stack megatron-bridge --gpu h100 --gpus 8 --layout tp=8 --lora-rank 16
+	refused
+	says "use full training"
 	ask train nemotron-3-nano --system gb200-nvl72 --gpus 16 --layout tp=16
 	refused
 	says "groups of the state-space layers"

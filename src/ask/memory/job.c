@@ -119,14 +119,16 @@ most_ranks(const struct memory_job *job)
 	return fewer.layout.tp;
 }
 
-/* The layers of a model on this layout: what of the model alone has no rule was refused before. */
+/* What has no rule on this layout, but has one on a single GPU. */
 static bool
 check_layers(struct run *r, const struct memory_question *q, const struct memory_job *job)
 {
 	const struct layout *l = &job->layout;
 	const char *why = memory_lacks_rule(job);
+	struct memory_job alone = *job;
 
-	if (!why || (q->no_rule && *q->no_rule))
+	alone.layout.tp = alone.layout.cp = 1;
+	if (!why || memory_lacks_rule(&alone) || (q->no_rule && *q->no_rule))
 		return true;
 	return memory_no_rule(r, q, l->cp > 1 ? q->layout->cp.from : q->layout->tp.from,
 	    arena_printf(r->arena, "%s: %s", job->model->id, why),
