@@ -99,11 +99,11 @@ row() {
 }
 
 @test "only a memory that has no model is a warning, and the verdict says so" {
-	ask train llama3-8b --gpu h100 --gpus 8 --stack megatron-core --layout zero=3
+	ask train llama3-8b --gpu h100 --gpus 8 --stack nemo --layout zero=3
 	answered
 	shows "memory not modeled"
 	says "does not support ZeRO stage 3"
-	ask memory llama3-8b --gpu h100 --gpus 8 --stack megatron-core --layout zero=3
+	ask memory llama3-8b --gpu h100 --gpus 8 --stack nemo --layout zero=3
 	refused
 	ask train llama3-8b --gpu h100 --gpus 8 --lora-rank 16 --layout tp=2
 	answered

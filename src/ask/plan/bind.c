@@ -406,6 +406,7 @@ plan_bind_variant(
 	*s = *pinned;
 	s->ask = v->train.ask;
 	s->memory = v->train.memory;
+	s->shards = v->in.memory.stack.text != NULL; /* without its name, train takes zero=3 for another framework */
 	s->pipelines = in->choice.schedule.n > 1 && !same_schedule(in, &v->in);
 	s->memory.gpipe = strcmp(v->in.training.schedule.text, "gpipe") == 0;
 	s->n_global_sequences = in->memory.global_batch.value;

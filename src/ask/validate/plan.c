@@ -235,7 +235,8 @@ plan_judge_row(struct plan_judge *j, const struct train_row *t, const struct tra
 	    .n_gpus = t->bound.ask.n_gpus,
 	    .n_global_sequences = t->answer.job.n_global_sequences,
 	    .n_rows = FAMILIES_MOST,
-	    .across = t->bound.memory.layout.tp > open->ask.machine.n_domain};
+	    .across = t->bound.memory.layout.tp > open->ask.machine.n_domain,
+	    .shards = true};
 	const struct layout *own = &t->bound.memory.layout;
 	struct layout_result found;
 

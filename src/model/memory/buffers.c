@@ -176,14 +176,23 @@ gathered_params(struct sheet *sh, const struct memory_job *job, const struct ran
 	return gathered_byte;
 }
 
-/* A sharded pipeline sums fp32 gradients of all its parameters before it divides them, layer by layer from flat copies,
- * of which there are two: one is being filled while the other is sent. */
+/* Gradients of two layers before they are divided, one being filled while the other is sent, where nothing of that was
+ * fitted (Megatron-Core, distributed/fsdp).  A sharded pipeline sums fp32 gradients of all its parameters first and has
+ * flat copies of two layers. */
 static double
 gathered_gradients(struct sheet *sh, const struct memory_job *job, const struct rank_params *params)
 {
-	if (job_zero(job) < 3 || job->layout.pp < 2) {
+	const bool whole = job->layout.pp > 1;
+
+	if (job_zero(job) < 3 || (!whole && !job_is_megatron(job))) {
 		LET(sh, gathered_byte, 0);
 		return gathered_byte;
+	}
+	if (!whole) {
+		CALL(sh, gradient_byte_per_param, gradient_element(sh, job));
+		MOST(sh, unit_param, i, job->model->n_blocks, layer_rank_params(sh, job, i));
+		LET(sh, unit_byte, 2 * gradient_byte_per_param * unit_param);
+		return unit_byte;
 	}
 	TAKE(sh, float_byte_per_param, 4.0);
 	CALL(sh, rank_param, all_params(sh, params));

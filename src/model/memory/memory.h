@@ -109,6 +109,7 @@ struct stack {
 	bool tensor, sequence, pipeline, context, expert; /* parallel forms it has */
 	bool zero_bubble;                                 /* a schedule whose weight gradients fill the bubbles */
 	struct datum max_zero;
+	bool zero_on_request; /* full sharding where it is asked for, not as the framework's way */
 	bool lora, quantised_base;
 
 	enum state_scheme scheme;

@@ -297,6 +297,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	    {TRAIN_WARNS_STACK, !s->listed},
 	    {TRAIN_WARNS_SCAN, scans && fitted},
 	    {TRAIN_WARNS_SCAN_STACK, scans && !fitted},
+	    {TRAIN_WARNS_SHARDED_EXPERTS, moe && l->zero == 3 && d->may_shard},
 	    {TRAIN_WARNS_DELTA, has_mixer(job->model, MIXER_DELTA)},
 	    {TRAIN_WARNS_WAITS, t->n_microbatches < l->pp},
 	};
@@ -358,6 +359,7 @@ train_answer(const struct train_ask *ask, const struct train_doubts *doubts, str
 	train_fill(ask, out);
 	if (out->refusal)
 		return;
+	d.may_shard = ask->stack->zero_on_request;
 	d.dispatcher_open |= ask->dispatcher == DISPATCH_OPEN && ask->stack->time.dispatcher == DISPATCH_PLAIN;
 	train_step(NULL, &out->job, &out->terms);
 	train_judge(&d, out);

@@ -252,6 +252,7 @@ struct train_doubts {
 	bool unmeasured;  /* collectives inside a node that follow from the link */
 	bool ultra;       /* Blackwell Ultra: its experts and attention were hardly measured */
 	bool capped;      /* a variant with less power or clock than the fitted one */
+	bool may_shard;   /* full sharding is a choice of the framework, not its way */
 	bool dispatcher_open, micro_batch_open, precision_open, evaluation;
 	double n_nodes;
 };

@@ -160,7 +160,7 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 			continue;
 		}
 		/* a single replica has nothing to shard: that is the usual layout once more */
-		if (!usual && !space->pins[DEGREE_ZERO].n && ranks / pp * l.cp <= 1)
+		if (!usual && !space->pins[DEGREE_ZERO].n && (ranks / pp * l.cp <= 1 || (zero == 3 && pp > 1)))
 			continue;
 		/* with few replicas the stack shards nothing unless told to */
 		const int stage =
@@ -180,7 +180,15 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 	s->blocks[s->n_blocks++] = (struct layout_block){first, s->n_families - first};
 }
 
-/* The usual stage of ZeRO, and others that were asked for or, where parameters are sharded, the one that keeps them. */
+/* Full sharding where it is a choice is one without a pipeline, whose micro-batches would each gather all parameters. */
+static bool
+is_choice(const struct layout_space *s, int usual, int zero)
+{
+	return usual == 3 ? zero == 2 : zero == 3 && s->shards && s->memory.stack->zero_on_request;
+}
+
+/* The usual stage of ZeRO, and others that were asked for or that are a choice: keeping the parameters where they are
+ * sharded, sharding them where they are not. */
 static void
 add_stages(struct search *s, const struct layout *l)
 {
@@ -191,7 +199,7 @@ add_stages(struct search *s, const struct layout *l)
 
 	add_block(s, *l, usual, true);
 	for (int zero = 0; zero <= (int)datum_or(stack->max_zero, 0); zero++)
-		if (zero != usual && (pin->n ? pinned(s, DEGREE_ZERO, zero) : usual == 3 && zero == 2))
+		if (zero != usual && (pin->n ? pinned(s, DEGREE_ZERO, zero) : is_choice(space, usual, zero)))
 			add_block(s, *l, zero, false);
 }
 

@@ -96,6 +96,7 @@ struct layout_space {
 	struct memory_job memory; /* the same job */
 	bool modeled;             /* there is a rule for its memory, and a card to compare it with */
 	bool across;              /* tensor parallelism may leave the NVLink domain */
+	bool shards;              /* full sharding is tried where the framework does it on request */
 	bool exhaustive;          /* every family, not the n_rows best */
 	bool least;               /* where nothing fits, the least memory is looked for */
 	bool pipelines;           /* none without one: another space has those */
