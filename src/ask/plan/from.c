@@ -325,7 +325,8 @@ add_degrees(struct changes *c)
 	    [DEGREE_CP] = s->memory.stack->context ? c->n_gpus : 1,
 	    [DEGREE_EP] = s->memory.stack->expert ? fmax(1, experts) : 1,
 	    [DEGREE_ETP] = experts > 0 ? l->tp : 1,
-	    [DEGREE_ZERO] = datum_or(s->memory.stack->max_zero, 0)};
+	    [DEGREE_ZERO] =
+	        s->memory.stack->zero_on_request && !s->shards ? 1 : datum_or(s->memory.stack->max_zero, 0)};
 
 	for (int d = 0; d < N_DEGREES; d++) {
 		struct layout now = *l;

@@ -375,6 +375,7 @@ sequence_parallel(struct memory_job *job, double n_node, char *text, size_t size
 	return true;
 }
 
+/* Where full sharding is on request, a layout says it beside the framework's name alone. */
 static bool
 next_zero(struct memory_job *job, double n_node, char *text, size_t size)
 {
@@ -382,7 +383,7 @@ next_zero(struct memory_job *job, double n_node, char *text, size_t size)
 	(void)text;
 	(void)size;
 	if (job->use == STACK_INFER || job->layout.shard < 2 ||
-	    job->layout.zero >= (int)datum_or(job->stack->max_zero, 0))
+	    job->layout.zero >= (job->stack->zero_on_request ? 1 : (int)datum_or(job->stack->max_zero, 0)))
 		return false;
 	job->layout.zero++;
 	return true;
