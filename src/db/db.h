@@ -186,6 +186,7 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(GRAD_DTYPE, "grad_dtype")                                                                                    \
 	X(RECOMPUTE, "recompute")                                                                                      \
 	X(RECOMPUTE_LAYERS, "recompute_layers")                                                                        \
+	X(OFFLOAD_LAYERS, "offload_layers")                                                                            \
 	X(MODULES, "modules")                                                                                          \
 	X(CP_COMM, "cp_comm")                                                                                          \
 	X(DISPATCHER, "dispatcher")                                                                                    \

@@ -79,7 +79,8 @@ static const struct field link_fields[] = {
     TEXT("bridge", link_bridge, "`pairs`: GPUs joined by an optional bridge"),
 };
 SCHEMA(link_schema_, "'link'", struct gpu, link_fields);
-static const struct field c2c_fields[] = {TEXT("kind", c2c, "an entry of hwdb/links")};
+static const struct field c2c_fields[] = {TEXT("kind", c2c, "an entry of hwdb/links"),
+    FIGURE("gpus", Q_COUNT, n_host_gpus, 1, 16, "GPUs that share the host's memory; default 1")};
 SCHEMA(c2c_schema, "'c2c'", struct gpu, c2c_fields);
 
 /* usd_per_hour is a bare number: the key carries the unit. */

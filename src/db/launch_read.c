@@ -153,7 +153,11 @@ put_recompute(struct launch_reading *r)
 {
 	const char *policy = r->facts[LAUNCH_RECOMPUTE], *n = r->facts[LAUNCH_RECOMPUTE_LAYERS];
 
-	if (!policy)
+	if (number(r, LAUNCH_OFFLOAD_LAYERS, 0) > 0) {
+		put(r, "recompute", arena_printf(r->arena, "offload-%s", r->facts[LAUNCH_OFFLOAD_LAYERS]));
+		return;
+	}
+	if (!policy || strcmp(policy, "offload") == 0)
 		return;
 	if (strcmp(policy, "every") == 0 || strcmp(policy, "uniform") == 0 || strcmp(policy, "block") == 0)
 		put(r, "recompute", n ? arena_printf(r->arena, "%s-%s", policy, n) : "full");

@@ -260,6 +260,23 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 		answered
 		[ "$out" = "$step" ] || complain "$1 reads back as $out and not $step"
 	done
+	# activations that wait in the host's memory, beside full sharding
+	job="llama3-70b --system gb200-nvl72 --gpus 64 --batch 1 --global-batch 256 --seq 8192 --layout zero=3"
+	for by in "megatron megatron-core --cpu-offloading-num-layers.20 --use-megatron-fsdp" \
+		"bridge megatron-bridge model.cpu_offloading_num_layers=20 model.cpu_offloading=true"; do
+		# shellcheck disable=SC2086 # words
+		set -- $by
+		# shellcheck disable=SC2086
+		step=$("$RIDGE" train $job --stack "$2" --recompute offload-20 --get step_s,peak_byte)
+		# shellcheck disable=SC2086
+		"$RIDGE" train $job --stack "$2" --recompute offload-20 --emit "$1" >"$tmp/run.sh"
+		for flag in "$3" "$4"; do
+			grep -q -- "$flag" "$tmp/run.sh" || complain "$1 lacks $flag: $(cat "$tmp/run.sh")"
+		done
+		ask train llama3-70b --system gb200-nvl72 --gpus 64 --stack "$2" --from "$tmp/run.sh" --get step_s,peak_byte
+		answered
+		[ "$out" = "$step" ] || complain "$1 reads back as $out and not $step"
+	done
 	# shellcheck disable=SC2086
 	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --recompute every-2 --emit torchtitan
 	answered

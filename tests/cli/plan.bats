@@ -70,6 +70,35 @@ same_as_train() {
 	says "the model has 32 layers"
 }
 
+@test "Megatron shards fully where it is named, and offloads what then does not fit" {
+	job="llama3-70b --system gb200-nvl72 --gpus 64 --global-batch 256 --seq 8192 --dtype fp8"
+	# shellcheck disable=SC2086 # words
+	{
+		same_as_train $job --stack megatron-bridge
+		ask plan train $job --stack megatron-bridge --get layouts.0.layout,layouts.0.n_micro_sequences,layouts.0.recompute
+		case $out in "dp=64,zero=3"$'\n'2$'\n'offload-*) ;; *) complain "the first row is $out" ;; esac
+		# a layout with zero=3 is another framework's where none is named
+		ask plan train $job --all --csv
+		answered
+		case $out in *zero=3*) complain "full sharding without --stack" ;; esac
+		ask train $job --layout zero=3 --stack torchtitan --recompute offload-8
+		refused
+		says "offload-N needs Megatron-Core"
+		ask train $job --layout pp=2 --recompute offload-8
+		refused
+		says "without a pipeline alone"
+		ask memory $job --layout zero=3 --stack megatron-core --recompute offload-80
+		refused
+		says "use at most offload-79"
+	}
+	# the link to the host decides what it costs
+	for gpu in h100 gb200; do
+		"$RIDGE" train llama3-8b --gpu $gpu --gpus 8 --stack megatron-core --layout zero=3 --batch 1 --seq 8192 \
+			--recompute offload-31 --json >"$tmp/$gpu"
+	done
+	grep -q '"offload"' "$tmp/h100" || complain "nothing waits for PCIe: $(cat "$tmp/h100")"
+}
+
 @test "threads do not change a plan" {
 	one=$(table deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --threads 1)
 	five=$(table deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --threads 5)

@@ -304,7 +304,7 @@ agrees() {
 recipe,file,model,task,gpu,gpus,precision,variant,tp,pp,vp,cp,ep,etp,sp,micro_batch,global_batch,seq,recompute_granularity,recompute_modules,recompute_layers,fsdp,offload_layers,offload_modules,grad_fp32,exp_avg_dtype,dispatcher
 llama3_70b_h100,x.py,llama3_70b,pretrain,h100,64,fp8cs,,4,8,5,1,1,,True,1,256,,,,,,,,False,,
 qwen3_30b,x.py,qwen3_30b_a3b,pretrain,gb200,8,bf16,,1,1,1,1,8,,False,4,512,4096,,,,,,,False,,hybridep
-fsdp,x.py,llama3_70b,pretrain,gb200,64,bf16,,1,1,1,1,1,,False,1,256,,,,,True,,,False,,
+fsdp,x.py,llama3_70b,pretrain,gb200,64,bf16,,1,1,1,1,1,,False,1,256,,,,,True,20,,False,,
 
 offloads,x.py,qwen3_30b_a3b,pretrain,gb200,16,bf16,,1,1,1,1,16,,False,4,512,4096,,,,,,expert_fc1,False,,hybridep
 END

@@ -85,7 +85,7 @@ const struct train_job *
 training_make(const struct trainings *t, struct arena *a, unsigned seed)
 {
 	static const enum recompute policies[] = {
-	    RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_EVERY, RECOMPUTE_OP, RECOMPUTE_MODULES};
+	    RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_EVERY, RECOMPUTE_OP, RECOMPUTE_MODULES, RECOMPUTE_OFFLOAD};
 	static const enum dtype types[] = {DTYPE_BF16, DTYPE_BF16, DTYPE_FP8, DTYPE_MXFP8};
 	struct train_job *job = ARENA_NEW(a, struct train_job);
 
@@ -97,6 +97,7 @@ training_make(const struct trainings *t, struct arena *a, unsigned seed)
 	    .machine = {.kernels = t->kernels[seed % t->n_kernels],
 	        .generation = (int)draw_choice(seed, "generation", 4),
 	        .n_domain = power_of_two(seed, "domain", 7),
+	        .host_byte_per_s = 50e9,
 	        .nic_byte_per_s = 25e9,
 	        .network = some_network(a),
 	        .pair_byte_per_s = seed % 16 == 3 ? 6.7e9 : 0,
@@ -116,8 +117,9 @@ training_make(const struct trainings *t, struct arena *a, unsigned seed)
 	    .compiled = seed % 3 == 0,
 	    .dropout = seed % 5 == 0,
 	    .attention = (enum attention_form)draw_choice(seed, "attention", N_ATTENTION_FORMS),
-	    .recompute = policies[draw_choice(seed, "policy", 5)],
+	    .recompute = policies[draw_choice(seed, "policy", 6)],
 	    .recompute_n = 2,
+	    .saved_row_byte = 2e5,
 	    .modules = draw_choice(seed, "modules", 1U << N_MODULES),
 	    .adapters = seed % 9 == 0,
 	    .base_byte = seed % 18 == 0 ? 0.5 : 0,

@@ -436,11 +436,11 @@ static void
 policy_of(unsigned seed, struct memory_job *job)
 {
 	static const enum recompute policies[] = {RECOMPUTE_NONE, RECOMPUTE_FULL, RECOMPUTE_EVERY, RECOMPUTE_UNIFORM,
-	    RECOMPUTE_MODULES, RECOMPUTE_BLOCK, RECOMPUTE_OP};
+	    RECOMPUTE_MODULES, RECOMPUTE_BLOCK, RECOMPUTE_OFFLOAD, RECOMPUTE_OP};
 	/* the per-operator policy is that of dense layers with heads of their own */
 	const bool dense = !has_experts(job->model) && job->model->blocks[0].attention.kind == ATTENTION_HEADS;
 
-	job->recompute = policies[draw_choice(seed, "policy", dense ? 7 : 6)];
+	job->recompute = policies[draw_choice(seed, "policy", dense ? 8 : 7)];
 	job->recompute_n = draw_power(seed, "recompute_n", 3);
 	job->modules = draw_choice(seed, "modules", 1u << N_MODULES);
 	job->flash = draw_bool(seed, "flash");

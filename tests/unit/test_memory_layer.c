@@ -2,6 +2,7 @@
 /* What a layer keeps for the way back, and how much of it a pipeline holds: check vectors of the equations. */
 #include "base/base.h"
 #include "model/memory/memory.h"
+#include "model/memory/parts.h"
 #include "unit/hybrids.h"
 
 #include <check.h>
@@ -194,6 +195,25 @@ START_TEST(block_counts_layers_of_a_chunk)
 }
 END_TEST
 
+/* Of 32 layers 8 wait in the host's memory; 31 leave no room for the one that is fetched beside the one in use. */
+START_TEST(offloaded_layers_keep_nothing)
+{
+	const struct stack stack = megatron_core();
+	struct model m;
+
+	make_model(&m, &llama3_8b);
+	struct memory_job job = job_of(&m, &stack, 1, 8192);
+	ck_assert_double_eq(memory_mean_saved(NULL, &job), 139400);
+	job.recompute = RECOMPUTE_OFFLOAD;
+	job.recompute_n = 8;
+	ck_assert_double_eq_tol(memory_layer_kept(NULL, &job, m.blocks), 0.75 * 139400, 1e-6);
+	ck_assert_double_eq(recompute_returns(NULL, &job, 0), 0);
+	job.recompute_n = 31;
+	ck_assert_double_eq_tol(memory_layer_kept(NULL, &job, m.blocks), 139400 / 32.0, 1e-6);
+	ck_assert_double_eq(recompute_returns(NULL, &job, 0), 8192.0 * 139400);
+}
+END_TEST
+
 START_TEST(gpt_layer)
 {
 	const struct stack stack = megatron_2022();
@@ -332,6 +352,7 @@ memory_layer_suite(void)
 	tcase_add_test(c, megatron_delta_layers);
 	tcase_add_test(c, full_recompute_keeps_the_input);
 	LOOP(block_counts_layers_of_a_chunk, chunks);
+	tcase_add_test(c, offloaded_layers_keep_nothing);
 	tcase_add_test(c, gpt_layer);
 	tcase_add_test(c, general_layers);
 	tcase_add_test(c, in_flight);

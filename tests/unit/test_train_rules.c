@@ -366,6 +366,34 @@ START_TEST(full_recompute_is_a_forward_pass)
 }
 END_TEST
 
+/* Copies of 8 of 32 layers, 100 kB a token: behind the layers over a fast link, all the rest of them over a slow one;
+ * they always read and write the GPU's memory. */
+START_TEST(offload_hides_behind_the_layers)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
+	const struct train_terms none = terms_of(job);
+	const double moved_byte = 8 * 4096 * 1e5;
+	const double copies_s = 2 * moved_byte / s.c.gemm[DTYPE_BF16].mem_byte_per_s.value / 32;
+	double share[N_TRAIN_SHARES];
+
+	job->recompute = RECOMPUTE_OFFLOAD;
+	job->recompute_n = 8;
+	job->saved_row_byte = 1e5;
+	ck_assert_int_eq(train_impossible(job), TRAIN_REFUSES_HOST_LINK);
+	job->machine.host_byte_per_s = 1e15;
+	ck_assert_int_eq(train_impossible(job), TRAIN_ANSWERED);
+	struct train_terms t = terms_of(job);
+	NEAR(t.recompute_s, copies_s);
+	train_shares(job, &t, share);
+	ck_assert_double_eq(share[TRAIN_RECOMPUTE], 0);
+	NEAR(share[TRAIN_OFFLOAD], t.n_microbatches * 32 * copies_s);
+	job->machine.host_byte_per_s = 1e9;
+	t = terms_of(job);
+	NEAR(t.recompute_s, copies_s + 2 * moved_byte / 1e9 / 32 - none.forward_s - none.backward_s);
+}
+END_TEST
+
 START_TEST(one_gpu_talks_to_nobody)
 {
 	struct scene s;
@@ -753,6 +781,7 @@ train_rules_suite(void)
 	tcase_add_test(t, interleaving_halves_the_bubble);
 	tcase_add_test(t, sends_are_hidden_once_the_pipeline_is_full);
 	tcase_add_test(t, full_recompute_is_a_forward_pass);
+	tcase_add_test(t, offload_hides_behind_the_layers);
 	tcase_add_test(t, one_gpu_talks_to_nobody);
 	tcase_add_test(t, adapters_have_no_weight_gradients);
 	tcase_add_test(t, infinite_links_leave_latency);

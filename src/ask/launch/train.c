@@ -145,14 +145,19 @@ set_recompute(struct run *r, const struct memory_job *m, struct fact *f)
 	    [RECOMPUTE_EVERY] = "every",
 	    [RECOMPUTE_BLOCK] = "block",
 	    [RECOMPUTE_UNIFORM] = "uniform",
+	    [RECOMPUTE_OFFLOAD] = "offload",
 	    [RECOMPUTE_OP] = "op",
 	    [RECOMPUTE_MODULES] = "modules"};
 	const bool layers =
 	    m->recompute == RECOMPUTE_EVERY || m->recompute == RECOMPUTE_BLOCK || m->recompute == RECOMPUTE_UNIFORM;
 
-	f[LAUNCH_RECOMPUTE] = fact_word(names[m->recompute], m->recompute == RECOMPUTE_NONE);
+	/* offload: the number of layers says it too */
+	f[LAUNCH_RECOMPUTE] =
+	    fact_word(names[m->recompute], m->recompute == RECOMPUTE_NONE || m->recompute == RECOMPUTE_OFFLOAD);
 	if (layers)
 		f[LAUNCH_RECOMPUTE_LAYERS] = fact_count(r, m->recompute_n, NAN);
+	if (m->recompute == RECOMPUTE_OFFLOAD)
+		f[LAUNCH_OFFLOAD_LAYERS] = fact_count(r, m->recompute_n, NAN);
 	if (m->recompute == RECOMPUTE_MODULES)
 		f[LAUNCH_MODULES] = fact_word(join_bits(r, m->modules, N_MODULES, module_text), false);
 }

@@ -73,7 +73,8 @@ whole_policy(const char *text, enum recompute *policy, double *n, unsigned *modu
 	static const struct {
 		const char *begin;
 		enum recompute policy;
-	} counted[] = {{"every-", RECOMPUTE_EVERY}, {"uniform-", RECOMPUTE_UNIFORM}, {"block-", RECOMPUTE_BLOCK}};
+	} counted[] = {{"every-", RECOMPUTE_EVERY}, {"uniform-", RECOMPUTE_UNIFORM}, {"block-", RECOMPUTE_BLOCK},
+	    {"offload-", RECOMPUTE_OFFLOAD}};
 	*modules = 0;
 	for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
 		*policy = counted[i].policy;
@@ -99,7 +100,7 @@ bool
 memory_recompute(struct run *r, const struct words *list, enum recompute *policy, double *n, unsigned *modules)
 {
 	static const char *const names[] = {
-	    "none", "full", "op", "sqrt", "selective", "every-2", "uniform-2", "block-1",
+	    "none", "full", "op", "sqrt", "selective", "every-2", "uniform-2", "block-1", "offload-1",
 #define MODULE(id, text, title) text,
 	    MODULES(MODULE)
 #undef MODULE
@@ -363,7 +364,8 @@ numbers_policy(struct run *r, const struct memory_question *q, struct memory_num
 	    !memory_interval(r, &q->training->recompute, out->recompute_n, q->numbers->layers))
 		return false;
 	if (out->recompute != RECOMPUTE_MODULES && out->recompute != RECOMPUTE_OP &&
-	    out->recompute != RECOMPUTE_BLOCK && (out->recompute != RECOMPUTE_UNIFORM || out->recompute_n == 0))
+	    out->recompute != RECOMPUTE_BLOCK && out->recompute != RECOMPUTE_OFFLOAD &&
+	    (out->recompute != RECOMPUTE_UNIFORM || out->recompute_n == 0))
 		return true;
 	diag_error(r->diag, q->training->recompute.list[0].from, "%s needs the layers of a model",
 	    q->training->recompute.list[0].text);

@@ -42,12 +42,12 @@ extern const struct option memory_rows[0 MEMORY_OPTIONS(OPTION_COUNT)];
 struct training_in {
 #define TRAINING_JOB_OPTIONS(X)                                                                                        \
 	X(0, recompute, "recompute", "recompute", WORDS, "POLICY",                                                     \
-	    "none|selective|full|op|sqrt|every-2|uniform-2|block-1|core_attn|mla_up_proj|moe_act|layernorm|"           \
+	    "none|selective|full|op|sqrt|every-2|uniform-2|block-1|offload-1|core_attn|mla_up_proj|moe_act|layernorm|" \
 	    "shared_experts|mlp|moe",                                                                                  \
 	    "none",                                                                                                    \
 	    "activation recomputation: none, selective, full, every-N (every Nth layer), block-N (first N layers of "  \
 	    "a stage, or of each of its chunks), uniform-N (one checkpoint per N layers), sqrt, op, or modules of "    \
-	    "a layer")                                                                                                 \
+	    "a layer; offload-N: no recomputation, the activations of the first N layers wait in host memory")         \
 	X(0, states, "states", "states", CHOICE, "HOW", "mixed|fp32|pure", NULL,                                       \
 	    "16-bit parameters with fp32 master weights (mixed), all fp32, or all 16-bit (pure) (default: the "        \
 	    "stack's)")                                                                                                \

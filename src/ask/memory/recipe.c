@@ -130,6 +130,17 @@ memory_check_policy(struct run *r, const struct memory_question *q, const struct
 	if (job->recompute == RECOMPUTE_BLOCK && !megatron)
 		return memory_refuse(r, at, "--recompute block-N needs Megatron-Core",
 		    "use --stack megatron-core, or --recompute every-N");
+	if (job->recompute == RECOMPUTE_OFFLOAD && !megatron)
+		return memory_refuse(r, at, "--recompute offload-N needs Megatron-Core",
+		    "use --stack megatron-core, or --recompute full --offload activations");
+	if (job->recompute == RECOMPUTE_OFFLOAD && job->layout.pp > 1)
+		return memory_refuse(
+		    r, at, "activations are offloaded without a pipeline alone", "use --recompute block-N, or pp=1");
+	if (job->recompute == RECOMPUTE_OFFLOAD && job->recompute_n >= job->model->n_layers.value)
+		return memory_refuse(r, at,
+		    arena_printf(r->arena, "offload-%g: the model has %g layers, of which one stays", job->recompute_n,
+		        job->model->n_layers.value),
+		    arena_printf(r->arena, "use at most offload-%g", job->model->n_layers.value - 1));
 	if (job->recompute == RECOMPUTE_OP && strcmp(job->stack->id, "torchtitan") != 0 &&
 	    !datum_given(job->stack->eager_policy_byte))
 		return memory_refuse(

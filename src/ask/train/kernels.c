@@ -376,6 +376,17 @@ run_domain_gpus(const struct system *system)
 	return datum_or(system->n_domain_gpus, datum_or(system->n_gpus, USUAL_NODE));
 }
 
+/* The link to the host's memory as copies of all its GPUs reach it; 0: unknown. */
+static double
+host_rate(struct run *r, const struct gpu *gpu)
+{
+	struct database *quiet = database_reporting_to(r->database, diag_new(r->arena));
+	const char *said, *id = gpu->c2c ? gpu->c2c : gpu->pcie;
+	const struct link *link = id ? database_link(quiet, id, NULL, (struct source){0}, &said) : NULL;
+
+	return link ? datum_or(link->h2d_byte_per_s, 0) / (gpu->c2c ? datum_or(gpu->n_host_gpus, 1) : 1) : 0;
+}
+
 bool
 run_train_machine(
     struct run *r, const struct gpu *gpu, const struct system *system, struct train_machine *out, bool *capped)
@@ -385,6 +396,7 @@ run_train_machine(
 	*out = (struct train_machine){.kernels = bind_kernels(r, gpu, system, KERNELS_TRAIN, NULL),
 	    .generation = generation,
 	    .n_domain = run_domain_gpus(system),
+	    .host_byte_per_s = host_rate(r, gpu),
 	    .nic_byte_per_s = usual_nic(generation),
 	    .network = bind_networks(r, gpu, system ? system->fabric : NULL),
 	    .sharp = system ? system->sharp : generation >= 2,

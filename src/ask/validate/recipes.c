@@ -56,12 +56,14 @@ sequence(const struct validate_row *row)
 	return *text ? text : row_has(row, "model", "llama3") || row_has(row, "model", "nemotron") ? "8192" : "4096";
 }
 
-/* Modules, or full recomputation of the first layers of a stage. */
+/* Modules, full recomputation of the first layers of a stage, or layers that wait in the host's memory. */
 static const char *
 recomputation(struct run *r, const struct validate_row *row)
 {
-	const double n = row_number(row, "recompute_layers");
+	const double n = row_number(row, "recompute_layers"), n_offloaded = row_number(row, "offload_layers");
 
+	if (n_offloaded >= 1)
+		return arena_printf(r->arena, "offload %.0f", n_offloaded);
 	if (!row_is(row, "recompute_granularity", "full"))
 		return said(row, "recompute_modules");
 	return n > 1 ? arena_printf(r->arena, "block %.0f", n) : "full";
@@ -70,7 +72,7 @@ recomputation(struct run *r, const struct validate_row *row)
 static const char *
 offload(const struct validate_row *row)
 {
-	return row_text(row, "offload_layers") || row_text(row, "offload_modules") ? "act offload (some layers)" : "";
+	return row_text(row, "offload_modules") ? "act offload (some layers)" : "";
 }
 
 /* Without tensor parallelism there is no sequence parallelism to switch off. */

@@ -292,6 +292,14 @@ train_list_case(struct validation *v, struct train_row *t)
 	return step >= 0;
 }
 
+/* Whether the search has layouts that offload activations of some layers. */
+static bool
+offloads_layers(const struct train_bound *b)
+{
+	return b->memory.layout.pp <= 1 && b->stack->rules == RULES_MEGATRON_CORE &&
+	    !workload_has_experts(b->memory.model);
+}
+
 static void
 judge(struct validation *v, const struct validate_row *row, const struct train_row *t, const char *why)
 {
@@ -299,7 +307,7 @@ judge(struct validation *v, const struct validate_row *row, const struct train_r
 
 	if (!why && t->bound.ask.n_gpus == 1)
 		why = "one GPU has one layout";
-	if (!why && published_fact(&t->published, "offload.some"))
+	if (!why && published_fact(&t->published, "offload.some") && !offloads_layers(&t->bound))
 		why = "activations of some layers are offloaded, which no layout of the search has";
 	why = why ? why : bind_open(t, &open);
 	if (why)

@@ -68,6 +68,7 @@ static const struct entry {
     {RECOMPUTE, "uniform #", ".policy=uniform-#"},
     {RECOMPUTE, "every #", ".policy=every-#"},
     {RECOMPUTE, "block #", ".policy=block-#"},
+    {RECOMPUTE, "offload #", ".policy=offload-#"},
 #define MODULE(id, text, title) {RECOMPUTE, text, ".modules+=" text},
     MODULES(MODULE)
 #undef MODULE

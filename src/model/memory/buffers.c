@@ -303,7 +303,8 @@ backward_gradients(struct sheet *sh, const struct memory_job *job, int i, int st
 		TAKE(sh, etp, job->layout.etp);
 		CALL(sh, n_copies, routed_copies(sh, job, block));
 		SET(sh, gradient_byte_per_token, 2 * elem_byte * n_copies * fmax(stream_dim, expert_width / etp));
-	} else if (job->recompute == RECOMPUTE_NONE || job->recompute == RECOMPUTE_MODULES) {
+	} else if (job->recompute == RECOMPUTE_NONE || job->recompute == RECOMPUTE_MODULES ||
+	    job->recompute == RECOMPUTE_OFFLOAD) {
 		TAKE(sh, tensor_width, gradient_width(job, block));
 		TAKE(sh, tp, job->layout.tp);
 		SET(sh, gradient_byte_per_token, elem_byte * tensor_width / tp);

@@ -292,6 +292,7 @@ enum recompute {
 	RECOMPUTE_EVERY,   /* every n-th layer is checkpointed, the others keep everything */
 	RECOMPUTE_BLOCK,   /* the first n layers of every chunk of a stage are (Megatron-Core's method `block`) */
 	RECOMPUTE_UNIFORM, /* one checkpoint per n layers */
+	RECOMPUTE_OFFLOAD, /* nothing: what the first n layers keep waits in the host's memory (cpu_offloading) */
 	RECOMPUTE_OP,      /* every other GEMM and attention are kept */
 	RECOMPUTE_MODULES, /* parts of layers; core_attn alone is "selective" */
 };
@@ -416,6 +417,8 @@ double recompute_interval(
 
 /* Bytes per token that one layer saves for its backward pass: everything, and what the recompute policy keeps. */
 double memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
+/* The same of the mean layer. */
+double memory_mean_saved(struct sheet *sh, const struct memory_job *job);
 double memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
 /* Tokens of one micro-batch on one rank. */
 double memory_tokens(struct sheet *sh, const struct memory_job *job);

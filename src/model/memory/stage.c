@@ -384,12 +384,39 @@ recompute_interval(struct sheet *sh, enum recompute policy, double n, const stru
 	return n_group_layers;
 }
 
+static double
+block_saved(struct sheet *sh, const struct memory_job *job, int i)
+{
+	const struct block *block = &job->model->blocks[i];
+
+	TAKE(sh, n_block_layers, block->count);
+	CALL(sh, layer_byte_per_token, memory_layer_saved(sh, job, block));
+	LET(sh, block_byte_per_token, n_block_layers * layer_byte_per_token);
+	return block_byte_per_token;
+}
+
+double
+memory_mean_saved(struct sheet *sh, const struct memory_job *job)
+{
+	SUM(sh, saved_byte_per_token, i, job->model->n_blocks, block_saved(sh, job, i));
+	TAKE(sh, n_layers, job->model->n_layers);
+	LET(sh, layer_byte_per_token, saved_byte_per_token / n_layers);
+	return layer_byte_per_token;
+}
+
 double
 memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
 	double kept_byte_per_token;
 	if (job->recompute == RECOMPUTE_NONE) {
 		SET_CALL(sh, kept_byte_per_token, memory_layer_saved(sh, job, block));
+		return kept_byte_per_token;
+	}
+	if (job->recompute == RECOMPUTE_OFFLOAD) {
+		TAKE(sh, n_said_layers, job->recompute_n);
+		TAKE(sh, n_layers, job->model->n_layers);
+		CALL(sh, saved_byte_per_token, memory_layer_saved(sh, job, block));
+		SET(sh, kept_byte_per_token, fmax(0, 1 - n_said_layers / n_layers) * saved_byte_per_token);
 		return kept_byte_per_token;
 	}
 	if (job->recompute == RECOMPUTE_OP) {
@@ -411,6 +438,16 @@ memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct b
 	return kept_byte_per_token;
 }
 
+/* Layers that come back together.  Those that wait in the host's memory come back where those that stayed have been
+ * freed: the one in use and the one behind it need room of their own where fewer stayed. */
+static double
+layers_together(const struct memory_job *job)
+{
+	if (job->recompute == RECOMPUTE_OFFLOAD)
+		return fmax(0, 2 - (job->model->n_layers.value - job->recompute_n));
+	return job->recompute == RECOMPUTE_UNIFORM ? job->recompute_n : 1;
+}
+
 /* What one layer's recomputation brings back, for as many layers as are computed again together. */
 static double
 block_returns(struct sheet *sh, const struct memory_job *job, int stage, int i)
@@ -426,7 +463,7 @@ block_returns(struct sheet *sh, const struct memory_job *job, int stage, int i)
 		SET(sh, layer_byte_per_token, fmax(0, saved_byte_per_token - kept_byte_per_token));
 	} else
 		SET_CALL(sh, layer_byte_per_token, memory_layer_saved(sh, job, block));
-	TAKE(sh, n_together, job->recompute == RECOMPUTE_UNIFORM ? job->recompute_n : 1.0);
+	TAKE(sh, n_together, layers_together(job));
 	LET(sh, returns_byte_per_token, present * n_together * layer_byte_per_token);
 	return returns_byte_per_token;
 }

@@ -177,7 +177,7 @@ quantise(struct sheet *sh, const struct train_job *job, const struct products *p
 /* Of a layer, before the factor of the stack. */
 struct kernels {
 	const struct products *products;
-	double forward_s, linear_s, attention_s, elementwise_s, experts_s, routing_s;
+	double forward_s, backward_s, linear_s, attention_s, elementwise_s, experts_s, routing_s;
 };
 
 /* A dense MLP: products and activation.  Megatron-Core's `mlp` is none of a mixture's experts, shared ones included. */
@@ -250,9 +250,33 @@ last_product(struct sheet *sh, const struct train_job *job, const struct block *
 	return last_s;
 }
 
+/* What of a micro-batch is offloaded goes to the host while the forward pass runs and comes back in the backward pass,
+ * both behind all layers (Transformer Engine, cpu_offload.py).  Per layer, what takes longer than they do; the copies
+ * take the memory's bandwidth from kernels. */
+static double
+offload_wait(struct sheet *sh, const struct train_job *job, const struct kernels *k)
+{
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, saved_row_byte, job->saved_row_byte);
+	TAKE(sh, n_said_layers, job->recompute_n);
+	TAKE(sh, n_layers, job->model->n_layers);
+	TAKE(sh, host_byte_per_s, job->machine.host_byte_per_s);
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	TAKE(sh, layer_forward_s, k->forward_s);
+	TAKE(sh, layer_backward_s, k->backward_s);
+	LET(sh, moved_byte, n_said_layers * n_rows * saved_row_byte);
+	LET(sh, moved_s, moved_byte / host_byte_per_s);
+	LET(sh, waits_s,
+	    fmax(0, moved_s - n_layers * layer_forward_s) + fmax(0, moved_s - n_layers * layer_backward_s));
+	LET(sh, exposed_s, (waits_s + 2 * moved_byte / mem_byte_per_s) / n_layers);
+	return exposed_s;
+}
+
 static double
 recompute(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
 {
+	if (job->recompute == RECOMPUTE_OFFLOAD)
+		return offload_wait(sh, job, k);
 	TAKE(sh, layer_forward_s, k->forward_s);
 	double recompute_s;
 	switch (job->recompute) {
@@ -390,8 +414,8 @@ train_layer(struct sheet *sh, const struct train_job *job, const struct block *b
 	LET(sh, forward_s, forward_kernels_s + ep_s / 2);
 	LET(sh, backward_s, backward_kernels_s + ep_s / 2);
 	const bool attends = block->mixer == MIXER_ATTENTION;
-	const struct kernels kernels = {&products, forward_s, linear_forward_s, attends ? mixer_forward_s : 0,
-	    elementwise_forward_s, experts_forward_s, routing_forward_s};
+	const struct kernels kernels = {&products, forward_s, backward_s, linear_forward_s,
+	    attends ? mixer_forward_s : 0, elementwise_forward_s, experts_forward_s, routing_forward_s};
 	CALL(sh, recompute_s, recompute(sh, job, block, &kernels));
 	CALL(sh, tp_s, train_tensor_parallel(sh, job, block));
 	CALL(sh, cp_s, train_context_parallel(sh, job, block, sigma * mixer_forward_s, sigma * mixer_backward_s));

@@ -375,7 +375,8 @@ train_shares(const struct train_job *job, const struct train_terms *t, double sh
 	share[TRAIN_ELEMENTWISE] = n * t->elementwise_s;
 	share[TRAIN_QUANTISE] = n * t->quantise_s;
 	share[TRAIN_LOGITS] = t->n_microbatches * t->logits_s / job->layout.pp;
-	share[TRAIN_RECOMPUTE] = n * t->recompute_s;
+	share[TRAIN_RECOMPUTE] = job->recompute == RECOMPUTE_OFFLOAD ? 0 : n * t->recompute_s;
+	share[TRAIN_OFFLOAD] = n * t->recompute_s - share[TRAIN_RECOMPUTE];
 	share[TRAIN_TP] = n * t->tp_s;
 	share[TRAIN_CP] = n * t->cp_s;
 	share[TRAIN_EP] = n * t->ep_s;

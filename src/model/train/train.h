@@ -30,6 +30,7 @@ struct train_machine {
 	const struct calibration *kernels;
 	int generation;                            /* 0 Volta, 1 Ampere, 2 Hopper, 3 Blackwell */
 	double n_domain;                           /* GPUs that NVLink joins, at most those of a node */
+	double host_byte_per_s;                    /* copies to the host's memory, one direction; 0: unknown */
 	double nic_byte_per_s;                     /* a GPU's share of its node's NICs, one direction, line rate */
 	const struct network_calibration *network; /* by collective: what is reached of it */
 	bool sharp, mesh;       /* NVSwitches that add up; a link from each GPU of a node to each other one */
@@ -57,13 +58,14 @@ struct train_job {
 	enum attention_form attention;
 	enum recompute recompute;
 	double recompute_n;
-	unsigned modules; /* bits of enum module */
-	bool adapters;    /* LoRA: the rest is frozen */
-	double base_byte; /* per frozen weight that is dequantised before each product; 0: none */
-	double imbalance; /* routed tokens of the busiest rank / mean */
-	double head_frac; /* rows of the head that are computed: masked positions of an encoder */
-	double n_mtp;     /* extra prediction layers that are trained */
-	bool dedup;       /* the dispatcher of experts sends a token once to a node */
+	unsigned modules;      /* bits of enum module */
+	double saved_row_byte; /* of a token and layer, whose activations are offloaded */
+	bool adapters;         /* LoRA: the rest is frozen */
+	double base_byte;      /* per frozen weight that is dequantised before each product; 0: none */
+	double imbalance;      /* routed tokens of the busiest rank / mean */
+	double head_frac;      /* rows of the head that are computed: masked positions of an encoder */
+	double n_mtp;          /* extra prediction layers that are trained */
+	bool dedup;            /* the dispatcher of experts sends a token once to a node */
 	enum context_form context;
 	bool zero_bubble;      /* weight gradients fill the pipeline's bubbles */
 	bool balanced_stages;  /* the layout was chosen so that stages are equal */
@@ -211,7 +213,7 @@ struct train_ask {
 	struct datum n_global_sequences, n_sequences, seq_length, packed_length;
 	enum dtype dtype;
 	enum recompute recompute;
-	double recompute_n;
+	double recompute_n, saved_row_byte;
 	unsigned modules;
 	bool compiled, pure, adapters, dropout;
 	enum attention_form attention; /* N_ATTENTION_FORMS: the stack's */

@@ -180,7 +180,8 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 	s->blocks[s->n_blocks++] = (struct layout_block){first, s->n_families - first};
 }
 
-/* Full sharding where it is a choice is one without a pipeline, whose micro-batches would each gather all parameters. */
+/* Full sharding where it is a choice is one without a pipeline, whose micro-batches would each gather all parameters.
+ */
 static bool
 is_choice(const struct layout_space *s, int usual, int zero)
 {
@@ -327,6 +328,7 @@ layout_policies(struct layout_space *s)
 	const struct workload *w = s->memory.model;
 	const bool megatron = s->memory.stack->rules == RULES_MEGATRON_CORE;
 	const unsigned latent = 1u << MODULE_MLA_UP_PROJ | 1u << MODULE_LAYERNORM, act = 1u << MODULE_MOE_ACT;
+	static const double offloads[] = {1.0 / 4, 1.0 / 2, 3.0 / 4};
 	static const double shares[] = {1.0 / 10, 1.0 / 5, 1.0 / 4, 1.0 / 3, 1.0 / 2, 2.0 / 3, 3.0 / 4};
 	bool has_latent = false;
 
@@ -348,6 +350,9 @@ layout_policies(struct layout_space *s)
 		add_policy(s, (struct layout_policy){RECOMPUTE_OP, 1, 0, "op", 0});
 		add_policy(s, (struct layout_policy){RECOMPUTE_EVERY, 2, 0, "every-2", 0});
 	}
+	/* CUDA graphs exclude it, which recipes of mixtures have (transformer_config.py) */
+	for (size_t i = 0; megatron && fit_experts(w) == 0 && i < sizeof offloads / sizeof *offloads; i++)
+		add_policy(s, (struct layout_policy){RECOMPUTE_OFFLOAD, 0, 0, NULL, offloads[i]});
 	for (size_t i = 0; megatron && i < sizeof shares / sizeof *shares; i++)
 		add_policy(s, (struct layout_policy){RECOMPUTE_BLOCK, 0, 0, NULL, shares[i]});
 	add_policy(s, (struct layout_policy){RECOMPUTE_FULL, 1, 0, "full", 0});
@@ -367,13 +372,18 @@ layout_policy_holds(const struct layout_space *s, const struct layout *l, int po
 	const struct layout_policy *p = &s->policies[policy];
 	const double n = layout_policy_n(s, l, policy), n_chunk = recompute_chunk_layers(s->memory.model, l);
 
+	/* unless they are asked for, where published runs and recipes have them: with full sharding */
+	if (p->recompute == RECOMPUTE_OFFLOAD &&
+	    (l->pp > 1 || (!p->text && l->zero < 3) || !(s->ask.machine.host_byte_per_s > 0)))
+		return false;
 	return !(p->chunk_frac > 0) || (n > 0 && fabs(n - p->chunk_frac * n_chunk) < 1e-9);
 }
 
 const char *
 layout_policy_text(struct arena *a, const struct layout_space *s, const struct layout *l, int policy)
 {
-	const char *text = s->policies[policy].text;
+	const struct layout_policy *p = &s->policies[policy];
+	const char *form = p->recompute == RECOMPUTE_OFFLOAD ? "offload-%g" : "block-%g";
 
-	return text ? text : arena_printf(a, "block-%g", layout_policy_n(s, l, policy));
+	return p->text ? p->text : arena_printf(a, form, layout_policy_n(s, l, policy));
 }

@@ -41,6 +41,11 @@ set_policy(const struct layout_space *s, int policy, struct train_job *job)
 	job->recompute = s->policies[policy].recompute;
 	job->recompute_n = layout_policy_n(s, &job->layout, policy);
 	job->modules = s->policies[policy].modules;
+	if (job->recompute == RECOMPUTE_OFFLOAD) {
+		struct memory_job saves = s->memory;
+		saves.layout = job->layout;
+		job->saved_row_byte = memory_mean_saved(NULL, &saves);
+	}
 }
 
 /* --- products that were timed before ------------------------------------------------------------------------ */
