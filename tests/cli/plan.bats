@@ -87,6 +87,9 @@ same_as_train() {
 		ask train $job --layout pp=2 --recompute offload-8
 		refused
 		says "without a pipeline alone"
+		ask plan train $job --layout pp=2 --recompute offload-8
+		refused
+		says "without a pipeline alone"
 		ask memory $job --layout zero=3 --stack megatron-core --recompute offload-80
 		refused
 		says "use at most offload-79"

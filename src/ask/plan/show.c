@@ -432,6 +432,16 @@ pins_contradict(struct run *r, const struct layout_space *s)
 	return NULL;
 }
 
+/* Policies that no pipeline has. */
+static bool
+offloads_alone(const struct layout_space *s)
+{
+	for (int p = 0; p < s->n_policies; p++)
+		if (s->policies[p].recompute != RECOMPUTE_OFFLOAD)
+			return false;
+	return s->n_policies > 0 && !layout_pin_allows(&s->pins[DEGREE_PP], 1);
+}
+
 static enum answer
 nothing_legal(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct layout_result *found)
 {
@@ -443,6 +453,8 @@ nothing_legal(struct run *r, const struct plan_in *in, const struct plan_questio
 			most = i;
 	const struct layout_space space = plan_space(&b->variants[0], n_gpus);
 	const char *pins = pins_contradict(r, &space);
+	if (offloads_alone(&space))
+		pins = "activations are offloaded without a pipeline alone";
 	if (pins)
 		diag_error(r->diag, (struct source){0}, "no layout of %g GPUs: %s", n_gpus, pins);
 	else if (found->n_refused[LAYOUT_STACK] > 0 && found->why != TRAIN_ANSWERED)
