@@ -676,6 +676,7 @@ plan_show_changes(struct run *r, const struct plan_in *in, const struct plan_que
 	if (n + n_numerics + n_pairs == 0)
 		run_warn(r, "no single change and no two %s",
 		    c.base.row.verdict == DOES_NOT_FIT ? "make it fit" : "save time");
+	show_train_warnings(r, &c.base.answer);
 	if (!in->launch.emit.text)
 		return ANSWERED;
 	const struct change *single = best_single(&c);
