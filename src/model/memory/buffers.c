@@ -189,7 +189,8 @@ gathered_gradients(struct sheet *sh, const struct memory_job *job, const struct 
 		return gathered_byte;
 	}
 	if (!whole) {
-		CALL(sh, gradient_byte_per_param, gradient_element(sh, job));
+		TAKE(sh, gradient_byte_per_param,
+		    datum_given(job->gradient_byte) ? job->gradient_byte : job->stack->gradient_byte);
 		MOST(sh, unit_param, i, job->model->n_blocks, layer_rank_params(sh, job, i));
 		LET(sh, unit_byte, 2 * gradient_byte_per_param * unit_param);
 		return unit_byte;

@@ -49,18 +49,16 @@ job_groups(const struct memory_job *job)
 	return job->layout.adp ? job->layout.tp : 1;
 }
 
-/* Bytes of a gradient. */
-double gradient_element(struct sheet *sh, const struct memory_job *job);
-
 /* The stage of ZeRO as it acts: FSDP in a pipeline gives no parameters back between micro-batches and sums whole
  * gradients, whether it is told to shard parameters or not (torchtitan, fsdp_reshard_after_forward: default). */
 static inline int
 job_zero(const struct memory_job *job)
 {
-	const bool fsdp = datum_or(job->stack->max_zero, 0) >= 3 && !datum_given(job->stack->live_byte) &&
-	    !job->stack->zero_on_request;
+	const struct stack *s = job->stack;
 
-	return job->layout.zero == 2 && job->layout.pp > 1 && fsdp ? 3 : job->layout.zero;
+	if (job->layout.zero != 2 || job->layout.pp < 2 || s->zero_on_request)
+		return job->layout.zero;
+	return datum_or(s->max_zero, 0) >= 3 && !datum_given(s->live_byte) ? 3 : 2;
 }
 
 /* Over how many ranks the norms and the residual stream are divided. */

@@ -14,7 +14,7 @@
 bool
 layout_is_fsdp(const struct stack *s)
 {
-	return s->time.listed && datum_or(s->max_zero, 0) >= 3 && !s->zero_on_request;
+	return s->time.listed && !s->zero_on_request && datum_or(s->max_zero, 0) >= 3;
 }
 
 int

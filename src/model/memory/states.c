@@ -106,7 +106,7 @@ linear_element(struct sheet *sh, const struct memory_job *job)
 	return element_byte_per_param;
 }
 
-double
+static double
 gradient_element(struct sheet *sh, const struct memory_job *job)
 {
 	const struct datum given = datum_given(job->gradient_byte) ? job->gradient_byte : job->stack->gradient_byte;

@@ -313,3 +313,33 @@ train_narrow_kernels(struct calibration *c, enum dtype t, const struct gemm_cali
 	}
 	rate->from = peak.from;
 }
+
+/* --- attention with a gate -------------------------------------------------------------------------------- */
+
+/* A gate on attention's result (Qwen3-Next): copied out of the joint projection, its sigmoid times the result; backward
+ * the gradients of both, and the gate's joined to the projection's. */
+static double
+result_gate(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
+{
+	const struct train_core core = train_core(job, block);
+
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, traffic_factor, train_traffic_factor(job));
+	TAKE(sh, n_heads, core.n.units);
+	TAKE(sh, value_dim, core.k.size);
+	TAKE(sh, tp, job->layout.tp);
+	TAKE(sh, n_passes, backward ? 7.0 : 5.0);
+	TAKE(sh, elem_byte, train_elem_byte(job));
+	TAKE(sh, mem_byte_per_s, train_memory(job));
+	LET(sh, gate_s, traffic_factor * n_passes * n_heads * value_dim / tp * elem_byte * n_rows / mem_byte_per_s);
+	return gate_s;
+}
+
+double
+train_gated_attention(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
+{
+	CALL(sh, kernel_s, (backward ? train_attention_backward : train_attention_forward)(sh, job, block));
+	CALL(sh, gate_s, result_gate(sh, job, block, backward));
+	LET(sh, attention_s, kernel_s + gate_s);
+	return attention_s;
+}

@@ -45,6 +45,8 @@ double train_context_parallel(struct sheet *sh, const struct train_job *job, con
 double train_expert_parallel(
     struct sheet *sh, const struct train_job *job, const struct block *block, double forward_s, double backward_s);
 
+/* Attention with a gate on its result. */
+double train_gated_attention(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward);
 /* Traffic of the stack's elementwise kernels over the least that they could move. */
 struct datum train_traffic_factor(const struct train_job *job);
 

@@ -351,7 +351,8 @@ layout_policies(struct layout_space *s)
 		add_policy(s, (struct layout_policy){RECOMPUTE_EVERY, 2, 0, "every-2", 0});
 	}
 	/* CUDA graphs exclude it, which recipes of mixtures have (transformer_config.py) */
-	for (size_t i = 0; megatron && fit_experts(w) == 0 && i < sizeof offloads / sizeof *offloads; i++)
+	const bool offloads_some = megatron && s->shards && fit_experts(w) == 0;
+	for (size_t i = 0; offloads_some && i < sizeof offloads / sizeof *offloads; i++)
 		add_policy(s, (struct layout_policy){RECOMPUTE_OFFLOAD, 0, 0, NULL, offloads[i]});
 	for (size_t i = 0; megatron && i < sizeof shares / sizeof *shares; i++)
 		add_policy(s, (struct layout_policy){RECOMPUTE_BLOCK, 0, 0, NULL, shares[i]});
@@ -366,17 +367,24 @@ layout_policy_n(const struct layout_space *s, const struct layout *l, int policy
 	return p->chunk_frac > 0 ? round(p->chunk_frac * recompute_chunk_layers(s->memory.model, l)) : p->n;
 }
 
+/* Unless it is asked for, where published runs and recipes have it: with full sharding. */
+static bool
+may_offload(const struct layout_space *s, const struct layout *l, const struct layout_policy *p)
+{
+	return l->pp <= 1 && (p->text || l->zero == 3) && s->ask.machine.host_byte_per_s > 0;
+}
+
 bool
 layout_policy_holds(const struct layout_space *s, const struct layout *l, int policy)
 {
 	const struct layout_policy *p = &s->policies[policy];
-	const double n = layout_policy_n(s, l, policy), n_chunk = recompute_chunk_layers(s->memory.model, l);
 
-	/* unless they are asked for, where published runs and recipes have them: with full sharding */
-	if (p->recompute == RECOMPUTE_OFFLOAD &&
-	    (l->pp > 1 || (!p->text && l->zero < 3) || !(s->ask.machine.host_byte_per_s > 0)))
+	if (p->recompute == RECOMPUTE_OFFLOAD && !may_offload(s, l, p))
 		return false;
-	return !(p->chunk_frac > 0) || (n > 0 && fabs(n - p->chunk_frac * n_chunk) < 1e-9);
+	if (!(p->chunk_frac > 0))
+		return true;
+	const double n = p->chunk_frac * recompute_chunk_layers(s->memory.model, l);
+	return n >= 0.5 && fabs(round(n) - n) < 1e-9;
 }
 
 const char *
