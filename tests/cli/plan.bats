@@ -86,10 +86,10 @@ same_as_train() {
 		says "offload-N needs Megatron-Core"
 		ask train $job --layout pp=2 --recompute offload-8
 		refused
-		says "without a pipeline alone"
+		says "excludes pipelines"
 		ask plan train $job --layout pp=2 --recompute offload-8
 		refused
-		says "without a pipeline alone"
+		says "excludes pipelines"
 		ask memory $job --layout zero=3 --stack megatron-core --recompute offload-80
 		refused
 		says "use at most offload-79"

@@ -135,7 +135,7 @@ memory_check_policy(struct run *r, const struct memory_question *q, const struct
 		    "use --stack megatron-core, or --recompute full --offload activations");
 	if (job->recompute == RECOMPUTE_OFFLOAD && job->layout.pp > 1)
 		return memory_refuse(
-		    r, at, "activations are offloaded without a pipeline alone", "use --recompute block-N, or pp=1");
+		    r, at, "--recompute offload-N excludes pipelines", "use --recompute block-N, or pp=1");
 	if (job->recompute == RECOMPUTE_OFFLOAD && job->recompute_n >= job->model->n_layers.value)
 		return memory_refuse(r, at,
 		    arena_printf(r->arena, "offload-%g: the model has %g layers, of which one stays", job->recompute_n,

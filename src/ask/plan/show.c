@@ -454,7 +454,7 @@ nothing_legal(struct run *r, const struct plan_in *in, const struct plan_questio
 	const struct layout_space space = plan_space(&b->variants[0], n_gpus);
 	const char *pins = pins_contradict(r, &space);
 	if (offloads_alone(&space))
-		pins = "activations are offloaded without a pipeline alone";
+		pins = "--recompute offload-N excludes pipelines";
 	if (pins)
 		diag_error(r->diag, (struct source){0}, "no layout of %g GPUs: %s", n_gpus, pins);
 	else if (found->n_refused[LAYOUT_STACK] > 0 && found->why != TRAIN_ANSWERED)
