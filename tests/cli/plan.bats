@@ -94,6 +94,14 @@ same_as_train() {
 		refused
 		says "use at most offload-79"
 	}
+	# what does not fit may with half of its layers on the host, as memory says by itself
+	job="llama3-8b --gpu h100 --gpus 8 --layout zero=3 --stack megatron-bridge --batch 2 --seq 8192"
+	# shellcheck disable=SC2086
+	ask memory $job
+	shows "--recompute offload-16"
+	# shellcheck disable=SC2086
+	ask memory $job --recompute offload-16 --get verdict
+	[ "$out" = fits ] || complain "with it: $out"
 	# the link to the host decides what it costs
 	for gpu in h100 gb200; do
 		"$RIDGE" train llama3-8b --gpu $gpu --gpus 8 --stack megatron-core --layout zero=3 --batch 1 --seq 8192 \

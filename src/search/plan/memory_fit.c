@@ -352,6 +352,24 @@ recompute_full(struct memory_job *job, double n_node, char *text, size_t size)
 	return true;
 }
 
+/* Another quarter of the layers, where plans search it: dense models of Megatron-Core without a pipeline. */
+static bool
+offload_layers(struct memory_job *job, double n_node, char *text, size_t size)
+{
+	const bool none = job->recompute == RECOMPUTE_NONE;
+	const double n_layers = job->model->n_layers.value, n = (none ? 0 : job->recompute_n) + floor(n_layers / 4);
+
+	(void)n_node;
+	if (job->use == STACK_INFER || job->stack->rules != RULES_MEGATRON_CORE || job->layout.pp > 1 ||
+	    fit_experts(job->model) > 0 || n_layers < 4 || n >= n_layers ||
+	    !(none || job->recompute == RECOMPUTE_OFFLOAD))
+		return false;
+	job->recompute = RECOMPUTE_OFFLOAD;
+	job->recompute_n = n;
+	snprintf(text, size, "--recompute offload-%g", n);
+	return true;
+}
+
 static bool
 flash_attention(struct memory_job *job, double n_node, char *text, size_t size)
 {
@@ -559,6 +577,7 @@ static const struct change changes[] = {
     {recompute_modules, false},
     {smaller_cache, false},
     {recompute_full, false},
+    {offload_layers, false},
     {smaller_batch, false},
     {quantise, false},
     {quantise_more, false},
@@ -577,7 +596,8 @@ make_change(int c, struct memory_job *job, double n_node, int times, char *text,
 	for (int i = 0; i < times; i++)
 		if (!changes[c].make(job, n_node, text, size))
 			return false;
-	return fit_settle(job) && fit_may_train(job) && !memory_lacks_rule(job);
+	return fit_settle(job) && fit_may_train(job) && !memory_lacks_rule(job) &&
+	    !(job->recompute == RECOMPUTE_OFFLOAD && job->layout.pp > 1);
 }
 
 static void
