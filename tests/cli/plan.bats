@@ -77,6 +77,11 @@ same_as_train() {
 		same_as_train $job --stack megatron-bridge
 		ask plan train $job --stack megatron-bridge --get layouts.0.layout,layouts.0.n_micro_sequences,layouts.0.recompute
 		case $out in "dp=64,zero=3"$'\n'2$'\n'offload-*) ;; *) complain "the first row is $out" ;; esac
+		# what may be faster is said as train takes it
+		mapfile -t row < <("$RIDGE" plan train $job --stack megatron-bridge \
+			--get near.0.layout,near.0.n_micro_sequences,near.0.recompute,near.0.step_s)
+		[ "${row[3]}" = "$("$RIDGE" train $job --stack megatron-bridge --layout "${row[0]}" --batch "${row[1]}" \
+			--recompute "${row[2]}" --get step_s)" ] || complain "${row[*]}"
 		# a layout with zero=3 is another framework's where none is named
 		ask plan train $job --all --csv
 		answered

@@ -238,6 +238,7 @@ show_near(struct run *r, int i, const struct plan_row *row, const char *note)
 		TELL(sh, layout, plan_layout_text(r, &row->memory));
 		TAKE(sh, n_micro_sequences, row->row.n_sequences);
 		SHOW(sh, n_micro_sequences, n_micro_sequences);
+		TELL(sh, recompute, layout_policy_text(r->arena, &row->space, &row->row.layout, row->row.policy));
 		TAKE(sh, near_step_s, row->row.step_s);
 		SHOW(sh, near_step_s, step_s);
 		TAKE(sh, near_byte, row->row.peak_byte);
