@@ -100,7 +100,8 @@ static const struct field parallel_fields[] = {
     FLAG("expert", expert, "expert parallelism"),
     FLAG("zero_bubble", zero_bubble, "zero-bubble pipeline schedule"),
     FIGURE("zero", Q_COUNT, max_zero, 0, 3, "highest ZeRO stage"),
-    FLAG("zero_on_request", zero_on_request, "full sharding is on request; default: the usual where it is the highest"),
+    FLAG("zero_on_request", zero_on_request,
+        "full sharding only when asked for; default: whenever stage 3 is the highest"),
 };
 SCHEMA(parallel_schema, "'parallel'", struct stack, parallel_fields);
 

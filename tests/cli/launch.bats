@@ -242,41 +242,31 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	[ "$out" != "${read%$'\n'*}" ] || complain "an option does not come before the file"
 }
 
-@test "layers that are recomputed in part are written, and read back" {
-	local job="llama3-70b --system dgx-h100 --gpus 32 --batch 1 --global-batch 256 --seq 8192 --layout tp=8,pp=2,dp=2,zero=1,sp" by
-	for by in "megatron megatron-core --recompute-method --recompute-num-layers" \
-		"bridge megatron-bridge model.recompute_method= model.recompute_num_layers="; do
-		# shellcheck disable=SC2086 # words
-		set -- $by
-		# shellcheck disable=SC2086
-		step=$("$RIDGE" train $job --stack "$2" --recompute block-20 --get step_s,peak_byte)
-		# shellcheck disable=SC2086
-		"$RIDGE" train $job --stack "$2" --recompute block-20 --emit "$1" >"$tmp/run.sh"
-		for flag in "$3" "$4"; do
-			grep -q -- "$flag" "$tmp/run.sh" || complain "$1 lacks $flag"
-		done
-		grep -q -- "${3%=}.block" "$tmp/run.sh" || complain "$1 has another method: $(cat "$tmp/run.sh")"
-		ask train llama3-70b --system dgx-h100 --gpus 32 --stack "$2" --from "$tmp/run.sh" --get step_s,peak_byte
-		answered
-		[ "$out" = "$step" ] || complain "$1 reads back as $out and not $step"
+# round_trip JOB RECOMPUTE FORMAT STACK FLAG...: write a launch, look for its flags, and read it back to the same answer
+round_trip() {
+	local job=$1 recompute=$2 format=$3 stack=$4 step flag
+	shift 4
+	# shellcheck disable=SC2086 # words
+	step=$("$RIDGE" train $job --stack "$stack" --recompute "$recompute" --get step_s,peak_byte)
+	# shellcheck disable=SC2086
+	"$RIDGE" train $job --stack "$stack" --recompute "$recompute" --emit "$format" >"$tmp/run.sh"
+	for flag in "$@"; do
+		grep -q -- "$flag" "$tmp/run.sh" || complain "$format lacks $flag: $(cat "$tmp/run.sh")"
 	done
+	# shellcheck disable=SC2086
+	ask train ${job%% --batch*} --stack "$stack" --from "$tmp/run.sh" --get step_s,peak_byte
+	answered
+	[ "$out" = "$step" ] || complain "$format reads back as $out and not $step"
+}
+
+@test "layers that are recomputed in part are written, and read back" {
+	local job="llama3-70b --system dgx-h100 --gpus 32 --batch 1 --global-batch 256 --seq 8192 --layout tp=8,pp=2,dp=2,zero=1,sp"
+	round_trip "$job" block-20 megatron megatron-core '--recompute-method.block' --recompute-num-layers
+	round_trip "$job" block-20 bridge megatron-bridge 'model.recompute_method.block' model.recompute_num_layers=
 	# activations that wait in the host's memory, beside full sharding
 	job="llama3-70b --system gb200-nvl72 --gpus 64 --batch 1 --global-batch 256 --seq 8192 --layout zero=3"
-	for by in "megatron megatron-core --cpu-offloading-num-layers.20 --use-megatron-fsdp" \
-		"bridge megatron-bridge model.cpu_offloading_num_layers=20 model.cpu_offloading=true"; do
-		# shellcheck disable=SC2086 # words
-		set -- $by
-		# shellcheck disable=SC2086
-		step=$("$RIDGE" train $job --stack "$2" --recompute offload-20 --get step_s,peak_byte)
-		# shellcheck disable=SC2086
-		"$RIDGE" train $job --stack "$2" --recompute offload-20 --emit "$1" >"$tmp/run.sh"
-		for flag in "$3" "$4"; do
-			grep -q -- "$flag" "$tmp/run.sh" || complain "$1 lacks $flag: $(cat "$tmp/run.sh")"
-		done
-		ask train llama3-70b --system gb200-nvl72 --gpus 64 --stack "$2" --from "$tmp/run.sh" --get step_s,peak_byte
-		answered
-		[ "$out" = "$step" ] || complain "$1 reads back as $out and not $step"
-	done
+	round_trip "$job" offload-20 megatron megatron-core --cpu-offloading-num-layers.20 --use-megatron-fsdp
+	round_trip "$job" offload-20 bridge megatron-bridge model.cpu_offloading_num_layers=20 model.cpu_offloading=true
 	# shellcheck disable=SC2086
 	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --recompute every-2 --emit torchtitan
 	answered

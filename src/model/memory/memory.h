@@ -109,7 +109,7 @@ struct stack {
 	bool tensor, sequence, pipeline, context, expert; /* parallel forms it has */
 	bool zero_bubble;                                 /* a schedule whose weight gradients fill the bubbles */
 	struct datum max_zero;
-	bool zero_on_request; /* full sharding where it is asked for, not as the framework's way */
+	bool zero_on_request; /* ZeRO-3 only when asked for (Megatron-FSDP) */
 	bool lora, quantised_base;
 
 	enum state_scheme scheme;

@@ -367,7 +367,7 @@ layout_policy_n(const struct layout_space *s, const struct layout *l, int policy
 	return p->chunk_frac > 0 ? round(p->chunk_frac * recompute_chunk_layers(s->memory.model, l)) : p->n;
 }
 
-/* Unless it is asked for, where published runs and recipes have it: with full sharding. */
+/* Searched only with full sharding, as in published runs and recipes; when asked for, with any ZeRO stage. */
 static bool
 may_offload(const struct layout_space *s, const struct layout *l, const struct layout_policy *p)
 {

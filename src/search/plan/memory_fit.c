@@ -393,7 +393,7 @@ sequence_parallel(struct memory_job *job, double n_node, char *text, size_t size
 	return true;
 }
 
-/* Where full sharding is on request, a layout says it beside the framework's name alone. */
+/* With zero_on_request, the framework's name alone does not mean full sharding: the layout says so. */
 static bool
 next_zero(struct memory_job *job, double n_node, char *text, size_t size)
 {
