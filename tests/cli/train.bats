@@ -180,6 +180,12 @@ row() {
 	ask train llama3-8b --gpu h100 --packed 100000 --seq 4096
 	refused
 	says "at most 4096"
+	# Megatron knows packed samples by their ends in one sequence
+	ask train llama3-8b --gpu h100 --packed 512 --seq 4096 --batch 2 --stack megatron-core --global-batch 8 --no-memory
+	refused
+	says "use --batch 1"
+	ask train llama3-8b --gpu h100 --packed 512 --seq 4096 --batch 2 --stack torchtitan --global-batch 8 --no-memory
+	answered
 }
 
 @test "prediction layers are those of the model" {

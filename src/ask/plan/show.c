@@ -467,7 +467,7 @@ nothing_legal(struct run *r, const struct plan_in *in, const struct plan_questio
 		diag_error(r->diag, (struct source){0}, "no legal layout of %g GPUs: %s (%s)", n_gpus,
 		    layout_rule_text((enum layout_rule)most),
 		    layout_rule_place((enum layout_rule)most, b->variants[0].space.memory.stack));
-	diag_hint(r->diag, "%s", pin_in_the_way(r, in, b));
+	diag_hint(r->diag, "%s", most == LAYOUT_PACKED ? "use --batch 1" : pin_in_the_way(r, in, b));
 	return REFUSED;
 }
 

@@ -168,6 +168,12 @@ bind_packing(struct run *r, const struct train_question *q, struct train_ask *as
 	ask->packed_length = q->train->packed;
 	if (!run_whole(r, "--packed", ask->packed_length, 1))
 		return false;
+	if (!train_may_pack(ask->stack, ask->packed_length, datum_or(ask->n_sequences, 1))) {
+		diag_error(r->diag, ask->n_sequences.from, "packed samples take micro-batches of one sequence in %s",
+		    ask->stack->name);
+		diag_hint(r->diag, "use --batch 1, and %g times the sequence length", ask->n_sequences.value);
+		return false;
+	}
 	if (!(datum_or(ask->packed_length, 0) > ask->seq_length.value))
 		return true;
 	diag_error(r->diag, ask->packed_length.from, "samples of %g tokens exceed the sequence length %g",

@@ -192,10 +192,12 @@ published_policies(struct published *p)
 static void
 set_tuning(struct published *p)
 {
-	const double rank = published_figure(p, "notes.rank");
+	const double rank = published_figure(p, "notes.rank"), seq_length = row_number(p->row, "seq");
 
-	if (published_fact(p, "task.tunes") && p->stack->time.packs && !published_fact(p, "notes.packed"))
-		published_number(p, "packed", fmin(256, row_number(p->row, "seq")));
+	if (published_fact(p, "notes.packed"))
+		published_number(p, "packed", seq_length);
+	else if (published_fact(p, "task.tunes") && p->stack->time.packs)
+		published_number(p, "packed", fmin(256, seq_length));
 	if (!published_fact(p, "task.adapters"))
 		return;
 	published_number(p, "lora_rank", rank > 0 ? rank : 16);

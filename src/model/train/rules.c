@@ -204,6 +204,12 @@ train_impossible(const struct train_job *job)
 	return TRAIN_ANSWERED;
 }
 
+bool
+train_may_pack(const struct stack *stack, struct datum packed_length, double n_sequences)
+{
+	return stack->rules != RULES_MEGATRON_CORE || !(datum_or(packed_length, 0) > 0) || n_sequences <= 1;
+}
+
 /* --- warnings ------------------------------------------------------------------------------------------------- */
 
 /* Conditions on a job, each with its effect on published steps. */

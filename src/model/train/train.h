@@ -280,6 +280,9 @@ void train_ask_memory(struct train_ask *ask, const struct memory_job *job);
 /* Build a->job, or set a->refusal. */
 void train_fill(const struct train_ask *ask, struct train_answer *a);
 /* Why no step of this job can be told, by arithmetic alone. */
+/* Whether micro-batches may hold this many sequences of packed samples: Megatron-Core knows the samples by their ends,
+ * in one sequence (megatron/core/transformer/attention.py; megatron/bridge/training/config.py). */
+bool train_may_pack(const struct stack *stack, struct datum packed_length, double n_sequences);
 enum train_refusal train_impossible(const struct train_job *job);
 /* All of it: fill, predict, judge.  Nothing is recorded; with doubts that follow from the question added to `d`. */
 void train_answer(const struct train_ask *ask, const struct train_doubts *d, struct train_answer *out);

@@ -59,6 +59,7 @@ list_members(struct search *s, struct layout_family *f)
 {
 	const struct layout_space *space = s->space;
 	const struct workload *w = space->memory.model;
+	const struct stack *stack = space->memory.stack;
 	const struct layout *l = &f->layout;
 	const double n = space->n_global_sequences / l->dp, most = layout_most_chunks(w) / l->pp;
 
@@ -67,13 +68,18 @@ list_members(struct search *s, struct layout_family *f)
 
 	f->n_vp = f->n_batches = 0;
 	for (int b = 1; b <= layout_most_batch(space); b++)
-		if (fmod(n, b) == 0 && layout_pin_allows(&space->batches, b) && f->n_batches < MOST_BATCHES)
+		if (fmod(n, b) == 0 && layout_pin_allows(&space->batches, b) && f->n_batches < MOST_BATCHES) {
+			if (!train_may_pack(stack, space->ask.packed_length, b))
+				break;
 			f->batches[f->n_batches++] = (short)b;
+		}
+	if (n >= 1 && f->n_batches == 0 && !train_may_pack(stack, space->ask.packed_length, layout_most_batch(space)))
+		return refuse(s, LAYOUT_PACKED);
 	if (n != floor(n) || f->n_batches == 0)
 		return refuse(s, LAYOUT_BATCH);
 	for (int vp = 1; vp <= most && vp <= MOST_CHUNKS; vp++)
 		if (pinned(s, DEGREE_VP, vp) && (vp == 1 || (l->pp > 1 && !space->memory.gpipe)) &&
-		    (l->pp == 1 || may_be_written || layout_splits_evenly(space->memory.stack, w, l->pp * vp)))
+		    (l->pp == 1 || may_be_written || layout_splits_evenly(stack, w, l->pp * vp)))
 			f->vp[f->n_vp++] = (short)vp;
 	if (f->n_vp == 0)
 		return refuse(s, LAYOUT_STAGES);

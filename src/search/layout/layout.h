@@ -25,6 +25,8 @@
 	    "torchtitan/distributed/parallel_dims.py")                                                                 \
 	X(BATCH, "micro-batch x dp divides the global batch", "megatron/core/num_microbatches_calculator.py:382",      \
 	    "arithmetic")                                                                                              \
+	X(PACKED, "packed samples take micro-batches of one sequence", "megatron/bridge/training/config.py",           \
+	    "ridge-train(1)")                                                                                          \
 	X(STAGES, "pp x vp divides the layers, embedding and loss counted or not",                                     \
 	    "megatron/training/arguments.py:945", "torchtitan/distributed/pipeline_parallel.py:218")                   \
 	X(INTERLEAVED, "with vp, pp divides the micro-batches of a step",                                              \
