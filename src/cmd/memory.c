@@ -427,6 +427,7 @@ static const struct input_needs memory_needs[] = {
     {"lora_targets", "it applies to LoRA: add --lora-rank 16, or leave it out"},
     {"lora_dropout", "it applies to LoRA: add --lora-rank 16, or leave it out"},
     {"grad_dtype", "LoRA gradients have the adapters' dtype; leave it out"},
+    {"moment_dtype", "a LoRA's moments have the adapters' dtype; leave it out"},
     {"kv_dtype", "it applies to inference: add --infer, or leave it out"},
     {"block", "it applies to inference: add --infer, or leave it out"},
     {"batch_tokens", "it applies to inference: add --infer, or leave it out"},

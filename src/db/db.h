@@ -184,6 +184,8 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(SEQ, "seq")                                                                                                  \
 	X(DTYPE, "dtype")                                                                                              \
 	X(GRAD_DTYPE, "grad_dtype")                                                                                    \
+	X(MOMENT_DTYPE, "moment_dtype")                                                                                \
+	X(STATES, "states")                                                                                            \
 	X(RECOMPUTE, "recompute")                                                                                      \
 	X(RECOMPUTE_LAYERS, "recompute_layers")                                                                        \
 	X(OFFLOAD_LAYERS, "offload_layers")                                                                            \
@@ -192,6 +194,7 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(DISPATCHER, "dispatcher")                                                                                    \
 	X(DISPATCHER_BACKEND, "dispatcher_backend")                                                                    \
 	X(FP8_PARAMS, "fp8_params")                                                                                    \
+	X(MXFP8_PARAMS, "mxfp8_params")                                                                                \
 	X(LOSS, "loss")                                                                                                \
 	X(OFFLOAD, "offload")                                                                                          \
 	X(COMPILE, "compile")                                                                                          \

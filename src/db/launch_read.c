@@ -214,9 +214,9 @@ put_training(struct launch_reading *r)
 		enum launch_fact fact;
 		const char *path;
 	} rows[] = {{LAUNCH_GLOBAL_BATCH, "global_batch"}, {LAUNCH_SEQ, "seq"}, {LAUNCH_DTYPE, "dtype"},
-	    {LAUNCH_GRAD_DTYPE, "grad_dtype"}, {LAUNCH_CP_COMM, "cp_comm"}, {LAUNCH_DISPATCHER, "dispatcher"},
-	    {LAUNCH_FP8_PARAMS, "fp8_params"}, {LAUNCH_LOSS, "loss"}, {LAUNCH_OFFLOAD, "offload"},
-	    {LAUNCH_COMPILE, "compile"}};
+	    {LAUNCH_GRAD_DTYPE, "grad_dtype"}, {LAUNCH_MOMENT_DTYPE, "moment_dtype"}, {LAUNCH_STATES, "states"},
+	    {LAUNCH_CP_COMM, "cp_comm"}, {LAUNCH_DISPATCHER, "dispatcher"}, {LAUNCH_FP8_PARAMS, "fp8_params"},
+	    {LAUNCH_LOSS, "loss"}, {LAUNCH_OFFLOAD, "offload"}, {LAUNCH_COMPILE, "compile"}};
 	static const enum launch_fact batches[] = {LAUNCH_MICRO_BATCH, LAUNCH_PIPELINE_BATCH, LAUNCH_LOCAL_BATCH};
 	const char *schedule = r->facts[LAUNCH_SCHEDULE];
 

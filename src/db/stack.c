@@ -109,6 +109,7 @@ static const struct field state_fields[] = {
     CHOICE("scheme", scheme, "mixed|fp32|pure", "16-bit parameters with fp32 master weights, all fp32, or all 16-bit"),
     FIGURE("gradient", Q_SIZE, gradient_byte, 0, 64, "gradient bytes per parameter; default: as the parameters"),
     CHOICE("gradients_held", gradients, "always|accumulating", "when gradients coexist with the loss"),
+    FLAG("mxfp8_parameters", mxfp8_parameters, "with mxfp8 GEMMs, parameters are stored in mxfp8 alone"),
     FLAG("untied_head", unties_head, "untied LM head even where the model ties it"),
 };
 SCHEMA(state_schema, "'states'", struct stack, state_fields);

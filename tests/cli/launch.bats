@@ -101,6 +101,7 @@ local_batch_size = 2
 global_batch_size = 16
 seq_len = 8192
 mixed_precision_param = "bfloat16"
+dtype = "float32"
 
 [activation_checkpoint]
 mode = "selective"
@@ -242,14 +243,14 @@ trtllm-serve serve"*"--ep_size 8"*) ;; *) complain "not what was expected" ;; es
 	[ "$out" != "${read%$'\n'*}" ] || complain "an option does not come before the file"
 }
 
-# round_trip JOB RECOMPUTE FORMAT STACK FLAG...: write a launch, look for its flags, and read it back to the same answer
+# round_trip JOB OPTIONS FORMAT STACK FLAG...: write a launch, look for its flags, and read it back to the same answer
 round_trip() {
-	local job=$1 recompute=$2 format=$3 stack=$4 step flag
+	local job=$1 options=$2 format=$3 stack=$4 step flag
 	shift 4
 	# shellcheck disable=SC2086 # words
-	step=$("$RIDGE" train $job --stack "$stack" --recompute "$recompute" --get step_s,peak_byte)
+	step=$("$RIDGE" train $job --stack "$stack" $options --get step_s,peak_byte)
 	# shellcheck disable=SC2086
-	"$RIDGE" train $job --stack "$stack" --recompute "$recompute" --emit "$format" >"$tmp/run.sh"
+	"$RIDGE" train $job --stack "$stack" $options --emit "$format" >"$tmp/run.sh"
 	for flag in "$@"; do
 		grep -q -- "$flag" "$tmp/run.sh" || complain "$format lacks $flag: $(cat "$tmp/run.sh")"
 	done
@@ -261,16 +262,39 @@ round_trip() {
 
 @test "layers that are recomputed in part are written, and read back" {
 	local job="llama3-70b --system dgx-h100 --gpus 32 --batch 1 --global-batch 256 --seq 8192 --layout tp=8,pp=2,dp=2,zero=1,sp"
-	round_trip "$job" block-20 megatron megatron-core '--recompute-method.block' --recompute-num-layers
-	round_trip "$job" block-20 bridge megatron-bridge 'model.recompute_method.block' model.recompute_num_layers=
+	round_trip "$job" "--recompute block-20" megatron megatron-core '--recompute-method.block' --recompute-num-layers
+	round_trip "$job" "--recompute block-20" bridge megatron-bridge 'model.recompute_method.block' model.recompute_num_layers=
 	# activations that wait in the host's memory, beside full sharding
 	job="llama3-70b --system gb200-nvl72 --gpus 64 --batch 1 --global-batch 256 --seq 8192 --layout zero=3"
-	round_trip "$job" offload-20 megatron megatron-core --cpu-offloading-num-layers.20 --use-megatron-fsdp
-	round_trip "$job" offload-20 bridge megatron-bridge model.cpu_offloading_num_layers=20 model.cpu_offloading=true
+	round_trip "$job" "--recompute offload-20" megatron megatron-core --cpu-offloading-num-layers.20 --use-megatron-fsdp
+	round_trip "$job" "--recompute offload-20" bridge megatron-bridge model.cpu_offloading_num_layers=20 model.cpu_offloading=true
 	# shellcheck disable=SC2086
 	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --recompute every-2 --emit torchtitan
 	answered
 	case $out in *'selective_ac_option = "2"'*) ;; *) complain "every second layer is not written" ;; esac
+}
+
+@test "what the optimizer keeps is written, and read back" {
+	local job="llama3-70b --system gb200-nvl72 --gpus 64 --batch 1 --global-batch 256 --seq 8192 --layout tp=2,pp=4,vp=5,zero=1"
+	round_trip "$job" "--moment-dtype bf16" megatron megatron-core --use-precision-aware-optimizer \
+		'--exp-avg-dtype bf16' '--exp-avg-sq-dtype bf16'
+	round_trip "$job" "--moment-dtype fp8 --dtype fp8" bridge megatron-bridge \
+		optimizer.use_precision_aware_optimizer=true optimizer.exp_avg_sq_dtype=torch.uint8
+	# a recipe may have narrower moments
+	round_trip "$job" "" bridge megatron-bridge optimizer.exp_avg_dtype=torch.float32
+	round_trip "$job" "--dtype mxfp8 --fp8-params" megatron megatron-core --reuse-grad-buf-for-mxfp8-param-ag
+	round_trip "$job" "--dtype mxfp8" bridge megatron-bridge mixed_precision.fp8_param_gather=true \
+		mixed_precision.reuse_grad_buf_for_mxfp8_param_ag=true
+	job="llama3-8b --system dgx-h100 --gpus 8 --seq 8192 --batch 1 --global-batch 64 --layout zero=3"
+	round_trip "$job" "--states pure" torchtitan torchtitan 'dtype = "bfloat16"'
+	round_trip "$job" "--states pure" deepspeed hf-deepspeed bf16_master_weights_and_grads bf16_optimizer_states
+	"$RIDGE" train llama3-8b --system dgx-h100 --gpus 8 --layout zero=1 --batch 1 --global-batch 64 --stack megatron-bridge \
+		--emit bridge >"$tmp/on.sh"
+	sed 's/$/ model.cpu_offloading=false model.cpu_offloading_num_layers=10/' "$tmp/on.sh" >"$tmp/off.sh"
+	ask train llama3-8b --system dgx-h100 --gpus 8 --stack megatron-bridge --from "$tmp/on.sh" --get peak_byte
+	kept=$out
+	ask train llama3-8b --system dgx-h100 --gpus 8 --stack megatron-bridge --from "$tmp/off.sh" --get peak_byte
+	[ "$kept" = "$out" ] || complain "offloading that is off is read as on"
 }
 
 @test "communication that a launch leaves beside nothing is not overlapped" {

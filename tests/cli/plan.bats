@@ -115,6 +115,42 @@ same_as_train() {
 	grep -q '"offload"' "$tmp/h100" || complain "nothing waits for PCIe: $(cat "$tmp/h100")"
 }
 
+@test "narrow moments are compared, and take the distributed optimizer alone" {
+	job="llama3-70b --system gb200-nvl72 --gpus 64 --global-batch 256 --seq 8192 --stack megatron-bridge"
+	# shellcheck disable=SC2086 # words
+	{
+		same_as_train $job --moment-dtype bf16
+		ask plan train $job --moment-dtype fp32,bf16 --all --csv
+		answered
+		grep -q 'zero=3.*--moment-dtype fp32' <<<"$out" || complain "no full sharding"
+		grep -q 'zero=1.*--moment-dtype bf16' <<<"$out" || complain "no narrow moments"
+		grep -q 'zero=3.*--moment-dtype bf16' <<<"$out" && complain "both at once"
+		ask plan train $job --moment-dtype bf16 --layout zero=3
+		refused
+		says "not full sharding (megatron/core/optimizer/optimizer_config.py)"
+		ask train $job --moment-dtype bf16 --layout zero=3
+		refused
+		says "use --layout zero=1"
+		ask train $job --moment-dtype bf16 --layout tp=2 --optimizer lion
+		refused
+		ask plan train $job --packed 512 --all --json
+		[ "$(grep -o '"n_micro_sequences":[^,]*' <<<"$out" | tr -d '\t' | sort -u)" = '"n_micro_sequences":1' ] ||
+			complain "packed samples in larger micro-batches"
+		ask plan train $job --packed 512 --batch 2,4
+		refused
+		says "use --batch 1"
+	}
+	ask train llama3-8b --gpu h100 --gpus 8 --stack torchtitan --moment-dtype bf16
+	refused
+	says "--states pure"
+	# 16-bit moments are what makes it fit, as memory says by itself
+	ask memory llama3-70b --gpu h100 --gpus 16 --stack megatron-core --seq 4096 --layout tp=8,pp=2,zero=1
+	shows "--moment-dtype bf16"
+	ask memory llama3-70b --gpu h100 --gpus 16 --stack megatron-core --seq 4096 --layout tp=8,pp=2,zero=1 \
+		--moment-dtype bf16 --get verdict
+	[ "$out" = fits ] || complain "with it: $out"
+}
+
 @test "threads do not change a plan" {
 	one=$(table deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --threads 1)
 	five=$(table deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --threads 5)

@@ -178,6 +178,37 @@ START_TEST(quantised_weights)
 }
 END_TEST
 
+/* Bytes of one parameter's optimizer state: Adam's own, and behind a precision-aware optimizer. */
+static const struct {
+	enum dtype dtype, moments;
+	bool aware;
+	double expect;
+} states[] = {
+    {DTYPE_BF16, DTYPE_FP32, false, 4 + 2 * 4},
+    {DTYPE_BF16, DTYPE_BF16, true, 2 + 2 * 2},
+    {DTYPE_BF16, DTYPE_FP8, true, 2 + 2 * 1},
+    {DTYPE_MXFP8, DTYPE_BF16, true, 4 + 2 * 2},
+    {DTYPE_FP16, DTYPE_FP16, true, 4 + 2 * 2},
+};
+
+START_TEST(narrow_moments)
+{
+	const struct stack stack = megatron_core();
+	struct memory_use use;
+	struct model m;
+
+	make_model(&m, &llama3_8b);
+	struct memory_job job = job_of(&m, &stack, 1, 4096);
+	memory_at(NULL, &job, 0, MOMENT_BACKWARD, &use);
+	const double params = use.optimizer / 12;
+	job.dtype = states[_i].dtype;
+	job.precision_aware = states[_i].aware;
+	job.moment_dtype = states[_i].moments;
+	memory_at(NULL, &job, 0, MOMENT_BACKWARD, &use);
+	ck_assert_double_eq(use.optimizer, states[_i].expect * params);
+}
+END_TEST
+
 /* --- published budgets of other frameworks --------------------------------------------------------------- */
 
 /* torchtitan, Llama-3-8B on 8 H100 (benchmarks/llama3_h100_202412_torchtitan.md): 77.0 GiB compiled, 82.4 eager
@@ -327,6 +358,7 @@ memory_budgets_suite(void)
 	tcase_add_test(c, ring_transient);
 	tcase_add_test(c, frozen_megatron);
 	LOOP(quantised_weights, elements);
+	LOOP(narrow_moments, states);
 	LOOP(torchtitan, titan);
 	LOOP(torchtune, tune);
 	LOOP(litgpt, lora);

@@ -165,13 +165,20 @@ set_recompute(struct run *r, const struct memory_job *m, struct fact *f)
 static void
 set_precision(const struct memory_job *m, const struct train_job *job, struct fact *f)
 {
+	static const char *const states[] = {[STATES_MIXED] = "mixed", [STATES_FP32] = "fp32", [STATES_PURE] = "pure"};
 	const double byte = datum_or(m->gradient_byte, datum_or(m->stack->gradient_byte, 0));
 
 	f[LAUNCH_DTYPE] = fact_word(dtype_name(job->dtype), false);
 	if (byte > 0)
 		f[LAUNCH_GRAD_DTYPE] = fact_word(byte == 4 ? "fp32" : "bf16", true);
+	f[LAUNCH_MOMENT_DTYPE] =
+	    fact_word(m->precision_aware ? dtype_name(m->moment_dtype) : "fp32", !m->precision_aware);
+	if (!(m->scheme == STATES_PURE && job->dtype == DTYPE_FP16))
+		f[LAUNCH_STATES] = fact_word(states[m->scheme], m->scheme == m->stack->scheme);
 	if (m->quantised_parameters)
 		f[LAUNCH_FP8_PARAMS] = (struct fact){"true", false, true};
+	if (m->quantised_parameters && m->dtype == DTYPE_MXFP8 && m->layout.zero < 2)
+		f[LAUNCH_MXFP8_PARAMS] = (struct fact){"true", false, true};
 	if (m->loss)
 		f[LAUNCH_LOSS] = (struct fact){m->loss->name, true, true};
 	if (job->compiled)
@@ -224,7 +231,7 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 
 /* What no map has a rule for. */
 static void
-say_rest(struct launch *l, const struct memory_job *m, const struct train_job *job)
+say_rest(struct launch *l, const struct memory_job *m, const struct train_job *job, const struct fact *f)
 {
 	const struct {
 		bool given;
@@ -238,7 +245,7 @@ say_rest(struct launch *l, const struct memory_job *m, const struct train_job *j
 	    {m->optimizer != OPTIMIZER_ADAM, "--optimizer"},
 	    {m->optimizer_in_backward, "--optimizer-in-backward"},
 	    {m->quantised_parameters && !launch_maps(l, LAUNCH_FP8_PARAMS), "--fp8-params"},
-	    {m->scheme != m->stack->scheme, "--states"},
+	    {m->scheme != m->stack->scheme && !f[LAUNCH_STATES].text, "--states"},
 	};
 
 	for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
@@ -260,7 +267,7 @@ launch_show(struct run *r, struct word framework, const struct memory_job *memor
 		run_warn(r, "the step is that of %s: add --stack for that of %s", memory->stack->name, l.by->name);
 	set_facts(r, memory, a, facts);
 	launch_say(&l, facts);
-	say_rest(&l, memory, &a->job);
+	say_rest(&l, memory, &a->job, facts);
 	return launch_end(&l, launch_text(&l));
 }
 

@@ -286,6 +286,7 @@ bytes_per_param(struct run *r, const struct memory_question *q, bool infer, stru
 	const enum dtype dtype = dtype_find(run_word(r, "dtype", q->memory->dtype));
 	const bool wide = dtype == DTYPE_FP32 || dtype == DTYPE_TF32;
 	const char *states = q->training->states.text, *gradient = q->training->grad_dtype.text;
+	const char *moment = q->training->moment_dtype.text;
 	const bool pure = states && strcmp(states, "pure") == 0, fp32 = wide || (states && strcmp(states, "fp32") == 0);
 	enum optimizer optimizer;
 
@@ -297,11 +298,12 @@ bytes_per_param(struct run *r, const struct memory_question *q, bool infer, stru
 		return;
 	}
 	memory_optimizer(run_word(r, "optimizer", q->training->optimizer), &optimizer);
-	run_reads(r, &q->training->states, &q->training->grad_dtype, NULL);
+	run_reads(r, &q->training->states, &q->training->grad_dtype, &q->training->moment_dtype, NULL);
 	out->gradient_byte = derived(gradient ? dtype_byte(dtype_find(gradient)) : out->weight_byte.value);
 	out->master_byte = derived(fp32 || pure ? 0 : 4);
 	out->n_moments = optimizer_moments(optimizer);
-	out->moment_byte = derived(optimizer_moment_byte(optimizer, pure && !fp32));
+	out->moment_byte =
+	    derived(moment ? dtype_byte(dtype_find(moment)) : optimizer_moment_byte(optimizer, pure && !fp32));
 }
 
 static bool

@@ -35,7 +35,8 @@ memory_bind_precision(struct run *r, const struct memory_question *q, const stru
 	 * (Megatron-Core, disable_parameter_transpose_cache) */
 	const bool frozen = job->lora_rank.value > 0;
 	job->quantised_parameters = q->training->fp8_params ||
-	    (job->dtype == DTYPE_FP8 && (frozen ? job->stack->fp8_frozen : job->stack->time.gathers_fp8));
+	    (job->dtype == DTYPE_FP8 && (frozen ? job->stack->fp8_frozen : job->stack->time.gathers_fp8)) ||
+	    (job->dtype == DTYPE_MXFP8 && !frozen && job->stack->mxfp8_parameters);
 	if (job->quantised_parameters && frozen)
 		job->weight_copies = 1;
 	if (job->quantised_parameters && (dtype_byte(job->dtype) >= 2 || job->dtype == DTYPE_NVFP4))
@@ -47,6 +48,29 @@ memory_bind_precision(struct run *r, const struct memory_question *q, const stru
 	if (job->quant != QUANT_NONE && job->stack->lora && !job->stack->quantised_base)
 		return memory_refuse(r, q->training->quant.from, "this stack does not support QLoRA",
 		    "use --stack hf-peft, torchtune or litgpt");
+	return true;
+}
+
+/* Moments narrower than fp32 take Megatron-Core's precision-aware optimizer, which is Adam's. */
+static bool
+bind_moments(struct run *r, const struct memory_question *q, struct memory_job *job)
+{
+	const struct word asked = q->training->moment_dtype;
+
+	if (!asked.text || strcmp(asked.text, "fp32") == 0 || job->lora_rank.value > 0)
+		return true;
+	if (job->stack->rules != RULES_MEGATRON_CORE)
+		return memory_refuse(r, asked.from, "--moment-dtype needs Megatron-Core",
+		    "add --stack megatron-core, or use --states pure or --optimizer adam8bit");
+	if (job->optimizer != OPTIMIZER_ADAM)
+		return memory_refuse(r, asked.from, "--moment-dtype needs --optimizer adam", "leave one of them out");
+	if (job->scheme != STATES_MIXED)
+		return memory_refuse(r, asked.from, "--moment-dtype needs --states mixed", "leave one of them out");
+	if (!memory_may_narrow_moments(&job->layout))
+		return memory_refuse(r, asked.from, "--moment-dtype needs the distributed optimizer, not full sharding",
+		    "use --layout zero=1");
+	job->precision_aware = true;
+	job->moment_dtype = dtype_find(asked.text);
 	return true;
 }
 
@@ -65,6 +89,8 @@ bind_states(struct run *r, const struct memory_question *q, struct memory_job *j
 	}
 	memory_optimizer(run_word(r, "optimizer", in->optimizer), &job->optimizer);
 	job->optimizer_in_backward = in->optimizer_in_backward;
+	if (!bind_moments(r, q, job))
+		return false;
 	if (!memory_offload(r, &in->offload, &job->offload))
 		return false;
 	if (job->offload & OFFLOAD_ACTIVATIONS && job->recompute != RECOMPUTE_FULL &&
@@ -266,7 +292,7 @@ memory_reads(struct run *r, const struct memory_question *q, const struct memory
 		return;
 	run_reads(r, &t->fp8_params, &t->offload, &t->loss, NULL);
 	if (!(job->lora_rank.value > 0))
-		run_reads(r, &t->states, &t->grad_dtype, &t->optimizer_in_backward, NULL);
+		run_reads(r, &t->states, &t->grad_dtype, &t->moment_dtype, &t->optimizer_in_backward, NULL);
 	else {
 		run_reads(r, &t->lora_dropout, NULL);
 		if (datum_or(job->stack->adapter_byte, 4) < 4)

@@ -376,6 +376,7 @@ static const struct {
 	}
     OTHERS(dtype, "--dtype", "bf16,fp8,mxfp8,nvfp4", true),
     OTHERS(grad_dtype, "--grad-dtype", "bf16,fp32", true),
+    OTHERS(moment_dtype, "--moment-dtype", "bf16,fp32", true),
     OTHERS(optimizer, "--optimizer", "", true),
     OTHERS(schedule, "--schedule", "zero-bubble", false),
     OTHERS(dispatcher, "--dispatcher", "plain,dedup", false),
@@ -434,6 +435,8 @@ is_other(const struct changes *c, size_t option, const char *value)
 	if (strcmp(options[option].option, "--grad-dtype") == 0)
 		return datum_or(m->gradient_byte, datum_or(m->stack->gradient_byte, 0)) !=
 		    (strcmp(value, "fp32") == 0 ? 4 : 2);
+	if (strcmp(options[option].option, "--moment-dtype") == 0)
+		return strcmp(value, m->precision_aware ? dtype_name(m->moment_dtype) : "fp32") != 0;
 	if (strcmp(options[option].option, "--schedule") == 0)
 		return m->layout.pp > 1 && (strcmp(value, "zero-bubble") != 0 || m->stack->zero_bubble);
 	return true;

@@ -69,6 +69,15 @@ recomputation(struct run *r, const struct validate_row *row)
 	return n > 1 ? arena_printf(r->arena, "block %.0f", n) : "full";
 }
 
+/* The dispatcher, and moments narrower than fp32. */
+static const char *
+notes(struct run *r, const struct validate_row *row)
+{
+	const bool narrow = row_is(row, "exp_avg_dtype", "torch.bfloat16");
+
+	return narrow ? arena_printf(r->arena, "%s, bf16 moments", said(row, "dispatcher")) : said(row, "dispatcher");
+}
+
 static const char *
 offload(const struct validate_row *row)
 {
@@ -94,7 +103,7 @@ converted(struct run *r, const struct validate_row *row)
 	    precision(r->arena, row), count(row, "tp"), count(row, "pp"), count(row, "vp"), count(row, "cp"),
 	    count(row, "ep"), count(row, "etp"), sequence_parallel(row),
 	    row_is(row, "fsdp", "True") ? "Megatron FSDP" : "distributed optimizer", count(row, "micro_batch"),
-	    count(row, "global_batch"), sequence(row), recomputation(r, row), offload(row), said(row, "dispatcher")};
+	    count(row, "global_batch"), sequence(row), recomputation(r, row), offload(row), notes(r, row)};
 	char *out = arena_printf(r->arena, "%s,%s", said(row, "recipe"), FRAMEWORK);
 
 	for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)

@@ -211,6 +211,7 @@ static const struct entry {
     {NOTE, "compiled loss", ".loss=compiled"},
     {NOTE, "fused linear cross entropy|chunked", ".loss=chunked"},
     {NOTE, "fp8 params|fp8 parameters|fp8 param", "fp8_params=true"},
+    {NOTE, "bf16 moments", "moment_dtype=bf16"},
     {NOTE, "packed to #", ".packed=true"},
     {NOTE, "lora r#|lora rank #", ".rank=#"},
     {NOTE, "all layers", ".targets=all"},

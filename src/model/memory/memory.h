@@ -119,6 +119,7 @@ struct stack {
 	struct datum adapter_byte; /* per adapter parameter, as stored */
 	bool adapter_dropout;      /* adapters are trained with dropout unless told otherwise */
 	bool fused_casts;          /* adapters cast their inputs inside their kernels and keep no copy */
+	bool mxfp8_parameters;     /* of mxfp8 products: parameters are stored in mxfp8 alone, in both directions */
 	bool fp8_frozen;           /* of fp8 products: frozen weights are stored in fp8 alone, attention is fp8 too */
 	bool fused_qkv_adapters;   /* one adapter kernel for q, k and v: three copies whatever is adapted */
 	bool casts_for_quantised;  /* k-bit training casts what is not quantized to fp32 */
@@ -326,6 +327,8 @@ struct memory_job {
 	enum optimizer optimizer;
 	bool optimizer_in_backward; /* each gradient is used and freed at once */
 	struct datum gradient_byte; /* per parameter, absent: the stack's */
+	bool precision_aware;       /* Adam keeps its moments in moment_dtype */
+	enum dtype moment_dtype;
 	unsigned offload;
 
 	enum recompute recompute;
@@ -393,6 +396,15 @@ double quant_bits(enum quant q);
 /* Moments that an optimizer keeps per parameter, and bytes of one beside fp32 masters or pure 16-bit parameters. */
 double optimizer_moments(enum optimizer o);
 double optimizer_moment_byte(enum optimizer o, bool pure);
+/* Bytes per parameter of a job's master copy and of each moment.  Where a precision-aware optimizer keeps bf16
+ * parameters, the master is the 16 bits that they lack of fp32 (store_param_remainders of Transformer Engine's
+ * FusedAdam); quantized training keeps it whole (Megatron-Core, optimizer_config.py). */
+double memory_master_byte(const struct memory_job *job);
+/* Whether the layout lets moments be narrower than fp32: a precision-aware optimizer sits behind the distributed one,
+ * and not behind Megatron-FSDP (Megatron-Core, optimizer_config.py; Megatron-Bridge,
+ * scripts/performance/utils/overrides.py). */
+bool memory_may_narrow_moments(const struct layout *l);
+double memory_moment_byte(const struct memory_job *job);
 
 /* --- the parts ------------------------------------------------------------------------------------------- */
 

@@ -121,15 +121,35 @@ gradient_element(struct sheet *sh, const struct memory_job *job)
 	return gradient_byte_per_param;
 }
 
-/* The fp32 master counts as optimizer state: it is sharded with it. */
+double
+memory_master_byte(const struct memory_job *job)
+{
+	const bool remainders = job->precision_aware && job->dtype == DTYPE_BF16;
+
+	return job->scheme != STATES_MIXED || job_elem_byte(job) >= 4 ? 0 : remainders ? 2 : 4;
+}
+
+bool
+memory_may_narrow_moments(const struct layout *l)
+{
+	return l->zero == 1 || (l->zero == 0 && l->dp * l->cp <= 1);
+}
+
+double
+memory_moment_byte(const struct memory_job *job)
+{
+	const bool pure = job->scheme == STATES_PURE && job_elem_byte(job) < 4;
+
+	return job->precision_aware ? dtype_byte(job->moment_dtype) : optimizer_moment_byte(job->optimizer, pure);
+}
+
+/* The master copy counts as optimizer state: it is sharded with it. */
 static double
 optimizer_element(struct sheet *sh, const struct memory_job *job)
 {
-	const bool master = job->scheme == STATES_MIXED && job_elem_byte(job) < 4;
-	const bool pure = job->scheme == STATES_PURE && job_elem_byte(job) < 4;
-	TAKE(sh, master_byte_per_param, master ? 4.0 : 0);
+	TAKE(sh, master_byte_per_param, memory_master_byte(job));
 	TAKE(sh, n_moments, optimizer_moments(job->optimizer));
-	TAKE(sh, moment_byte_per_param, optimizer_moment_byte(job->optimizer, pure));
+	TAKE(sh, moment_byte_per_param, memory_moment_byte(job));
 	LET(sh, optimizer_byte_per_param, master_byte_per_param + n_moments * moment_byte_per_param);
 	return optimizer_byte_per_param;
 }

@@ -127,11 +127,10 @@ derived(double value)
 static double
 optimizer_traffic(const struct memory_job *job)
 {
-	const bool pure = job->scheme == STATES_PURE;
-	const double param_byte = pure ? 2 : 4, copy_byte = job->scheme == STATES_MIXED ? 2 : 0;
+	const double param_byte = job->scheme == STATES_PURE ? 2 : 4, copy_byte = job->scheme == STATES_MIXED ? 2 : 0;
 
 	return 2 * param_byte + param_byte + copy_byte +
-	    2 * optimizer_moments(job->optimizer) * optimizer_moment_byte(job->optimizer, pure);
+	    2 * optimizer_moments(job->optimizer) * memory_moment_byte(job);
 }
 
 void

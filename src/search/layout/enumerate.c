@@ -138,6 +138,10 @@ add_sharded(struct search *s, struct layout l, int zero)
 	if (!pinned(s, DEGREE_DP, l.dp))
 		return;
 	l.zero = zero;
+	if (space->memory.precision_aware && !memory_may_narrow_moments(&l)) {
+		refuse(s, LAYOUT_MOMENTS);
+		return;
+	}
 	l.shard = space->shard > 0 ? space->shard : l.dp * l.cp;
 	if (fmod(l.dp * l.cp, l.shard) == 0)
 		add_family(s, &l);
@@ -191,7 +195,8 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 static bool
 is_choice(const struct layout_space *s, int usual, int zero)
 {
-	return usual == 3 ? zero == 2 : zero == 3 && s->shards && s->memory.stack->zero_on_request;
+	return usual == 3 ? zero == 2
+	                  : zero == 3 && s->shards && s->memory.stack->zero_on_request && !s->memory.precision_aware;
 }
 
 /* The usual stage of ZeRO, and others that were asked for or that are a choice: keeping the parameters where they are

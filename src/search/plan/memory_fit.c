@@ -204,6 +204,8 @@ fit_may_train(const struct memory_job *job)
 {
 	const bool alone = job->stack->rules == RULES_MEGATRON_CORE && job->stack->sequence && !job->layout.sp;
 
+	if (job->precision_aware && !memory_may_narrow_moments(&job->layout))
+		return false;
 	return job->use == STACK_INFER ||
 	    (fmod(job->seq.value, layout_sequence_unit(job->stack, job->model, &job->layout)) == 0 &&
 	        !(alone && job->layout.tp > 1 && fit_experts(job->model) > 0));
@@ -503,8 +505,14 @@ smaller_optimizer(struct memory_job *job, double n_node, char *text, size_t size
 {
 	(void)n_node;
 	if (job->use == STACK_INFER || job->optimizer != OPTIMIZER_ADAM || job->lora_rank.value > 0 ||
-	    job->offload & OFFLOAD_OPTIMIZER)
+	    job->offload & OFFLOAD_OPTIMIZER || job->precision_aware)
 		return false;
+	if (job->stack->rules == RULES_MEGATRON_CORE) {
+		job->precision_aware = job->scheme == STATES_MIXED;
+		job->moment_dtype = DTYPE_BF16;
+		snprintf(text, size, "--moment-dtype bf16");
+		return job->precision_aware;
+	}
 	job->optimizer = OPTIMIZER_ADAM8BIT;
 	snprintf(text, size, "--optimizer adam8bit");
 	return true;
