@@ -87,7 +87,6 @@ static const struct input_needs plan_needs[] = {
     {"checkpoint_time", "it applies to a whole run: add --tokens 1T --gpu-mtbf 50000h"},
     {"restart", "it applies to a whole run: add --tokens 1T --gpu-mtbf 50000h"},
     {"grad_dtype", "it affects only memory: drop it or --no-memory"},
-    {"moment_dtype", "it affects only memory: drop it or --no-memory"},
     {"gpu_mem", "it affects only memory: drop it or --no-memory"},
     {"headroom", "it affects only memory: drop it or --no-memory"},
     {"counter", "it affects only memory: drop it or --no-memory"},

@@ -278,8 +278,8 @@ round_trip() {
 	local job="llama3-70b --system gb200-nvl72 --gpus 64 --batch 1 --global-batch 256 --seq 8192 --layout tp=2,pp=4,vp=5,zero=1"
 	round_trip "$job" "--moment-dtype bf16" megatron megatron-core --use-precision-aware-optimizer \
 		'--exp-avg-dtype bf16' '--exp-avg-sq-dtype bf16'
-	round_trip "$job" "--moment-dtype fp8 --dtype fp8" bridge megatron-bridge \
-		optimizer.use_precision_aware_optimizer=true optimizer.exp_avg_sq_dtype=torch.uint8
+	round_trip "$job" "--moment-dtype fp16 --dtype fp8" bridge megatron-bridge \
+		optimizer.use_precision_aware_optimizer=true optimizer.exp_avg_sq_dtype=torch.float16
 	# a recipe may have narrower moments
 	round_trip "$job" "" bridge megatron-bridge optimizer.exp_avg_dtype=torch.float32
 	round_trip "$job" "--dtype mxfp8 --fp8-params" megatron megatron-core --reuse-grad-buf-for-mxfp8-param-ag

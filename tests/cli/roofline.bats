@@ -337,3 +337,16 @@ estimated() {
 		[[ $out != *"as measured"* ]] || complain "$gpu has the L2 of an H100"
 	done
 }
+
+@test "the delta rule has a kernel, slower where each channel decays by itself" {
+	shape=(--b 1 --s 8192 --h 32 --d 128 --dv 128 --g 32 --chunk 64)
+	whole=$("$RIDGE" roofline delta_scan "${shape[@]}" --gpu h100 --get kernel_s)
+	channels=$("$RIDGE" roofline delta_scan "${shape[@]}" --decays 128 --gpu h100 --get kernel_s)
+	awk -v a="$whole" -v b="$channels" 'BEGIN { exit !(b > 1.5 * a && b < 1.9 * a) }' ||
+		complain "$whole and $channels"
+	ask roofline delta_scan "${shape[@]}" --gpu h100
+	shows "estimated time"
+	ask roofline qwen3-next-80b-a3b --gpu h100 --seq 4096
+	answered
+	case $err in *"delta rule"*) complain "the delta rule counts at its roof" ;; esac
+}

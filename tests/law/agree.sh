@@ -49,7 +49,7 @@ BEGIN {
 		if (maybe(0.1)) say("optimizer", pick("adam8bit sgd lion"))
 		if (maybe(0.1)) say("states", pick("mixed fp32 pure"))
 		if (maybe(0.1)) say("grad_dtype", pick("fp32 bf16"))
-		if (maybe(0.1)) say("moment_dtype", pick("fp32 bf16 fp8"))
+		if (maybe(0.1)) say("moment_dtype", pick("fp32 bf16 fp16"))
 		if (maybe(0.1)) say("attention", pick("flash unfused"))
 		if (maybe(0.05)) say("dropout", pick("on off"))
 		if (maybe(0.1)) say("imbalance", pick("1 1.3"))

@@ -66,7 +66,7 @@ static const struct {
         "--recompute {none|selective|moe_act,layernorm|moe} --stack {megatron-core|torchtitan} --seq 4096"},
     {SOME, "memory llama3-8b --gpu {a100|b200} --dtype {bf16|fp8|fp32} --optimizer {adam|adam8bit|lion|sgd} --batch 2"},
     {SOME,
-        "memory llama3-8b --gpu {h100|b200} --dtype {bf16|fp8|fp32} --moment-dtype {fp32|bf16|fp16|fp8} --stack "
+        "memory llama3-8b --gpu {h100|b200} --dtype {bf16|fp8|fp32} --moment-dtype {fp32|bf16|fp16} --stack "
         "megatron-core"},
     {SOME,
         "memory llama3-8b --gpu h100 --stack "

@@ -186,7 +186,7 @@ static const struct {
 } states[] = {
     {DTYPE_BF16, DTYPE_FP32, false, 4 + 2 * 4},
     {DTYPE_BF16, DTYPE_BF16, true, 2 + 2 * 2},
-    {DTYPE_BF16, DTYPE_FP8, true, 2 + 2 * 1},
+    {DTYPE_BF16, DTYPE_FP16, true, 2 + 2 * 2},
     {DTYPE_MXFP8, DTYPE_BF16, true, 4 + 2 * 2},
     {DTYPE_FP16, DTYPE_FP16, true, 4 + 2 * 2},
 };

@@ -82,7 +82,7 @@ struct training_in {
 	    "adam", "optimizer")                                                                                       \
 	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                            \
 	    "gradient dtype (default: the stack's)")                                                                   \
-	X(0, moment_dtype, "moment-dtype", "moment_dtype", CHOICE, "TYPE", "fp32|bf16|fp16|fp8", NULL,                 \
+	X(0, moment_dtype, "moment-dtype", "moment_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                      \
 	    "dtype of Adam's moments (default: fp32, or the parameters' with --states pure)")                          \
 	X(0, schedule, "schedule", "schedule", CHOICE, "NAME", "1f1b|gpipe", "1f1b", "pipeline schedule")
 #define TRAINING_OPTIONS(X) TRAINING_JOB_OPTIONS(X) TRAINING_CHOICE_OPTIONS(X)

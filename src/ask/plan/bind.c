@@ -74,7 +74,7 @@ static const struct choice {
     LIST(stack, memory.stack, "--stack", NULL),
     LIST(dtype, memory.dtype, "--dtype", DTYPE_CHOICE(T)),
     LIST(grad_dtype, training.grad_dtype, "--grad-dtype", DTYPE_CHOICE(S)),
-    LIST(moment_dtype, training.moment_dtype, "--moment-dtype", "fp32|bf16|fp16|fp8"),
+    LIST(moment_dtype, training.moment_dtype, "--moment-dtype", DTYPE_CHOICE(S)),
     LIST(optimizer, training.optimizer, "--optimizer", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd"),
     LIST(schedule, training.schedule, "--schedule", "1f1b|gpipe|zero-bubble"),
     LIST(dispatcher, train.dispatcher, "--dispatcher", "auto|plain|dedup"),
@@ -358,7 +358,9 @@ reads(struct run *r, const struct plan_in *in, const struct plan_question *b)
 	if (s->modeled)
 		run_reads(r, &m->gpu_mem, &m->headroom, NULL);
 	if (!in->train.no_memory)
-		run_reads(r, &m->counter, &c->grad_dtype, &c->moment_dtype, NULL);
+		run_reads(r, &m->counter, &c->grad_dtype, NULL);
+	if (!s->ask.adapters)
+		run_reads(r, &c->moment_dtype, NULL);
 	if (s->memory.stack->context && n_gpus > 1 && layout_pin_allows(&s->pins[DEGREE_CP], 2))
 		run_reads(r, &in->training.cp_comm, NULL);
 	if (pipelines)

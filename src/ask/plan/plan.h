@@ -38,7 +38,7 @@ struct plan_choice_in {
 	X(0, dtype, "dtype", "dtype", WORDS, "TYPE", DTYPE_CHOICE(T), "bf16", "GEMM dtypes compared")                  \
 	X(0, grad_dtype, "grad-dtype", "grad_dtype", WORDS, "TYPE", DTYPE_CHOICE(S), NULL,                             \
 	    "gradient dtypes compared (default: the stack's)")                                                         \
-	X(0, moment_dtype, "moment-dtype", "moment_dtype", WORDS, "TYPE", "fp32|bf16|fp16|fp8", NULL,                  \
+	X(0, moment_dtype, "moment-dtype", "moment_dtype", WORDS, "TYPE", DTYPE_CHOICE(S), NULL,                       \
 	    "dtypes of Adam's moments compared (default: fp32)")                                                       \
 	X(0, optimizer, "optimizer", "optimizer", WORDS, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",      \
 	    "adam", "optimizers compared")                                                                             \

@@ -136,6 +136,9 @@ errors_of(const struct roof *q, const struct machine *m, const struct op *op, do
 	case KERNEL_GENERATION:
 		attention_errors(q, m, kind, op, time_s, &s);
 		break;
+	case KERNEL_DELTA:
+		s.kind = "delta";
+		break;
 	case KERNEL_STREAM:
 		s.kind = "elementwise";
 		break;

@@ -43,6 +43,7 @@ struct op_in {
 	X(0, p, "p", "p", COUNT, "N", "", NULL, "ssm_scan, ssm_step: head dimension")                                  \
 	X(0, g, "g", "g", COUNT, "N", "", NULL, "ssm_scan, ssm_step: groups; delta_scan, delta_step: key heads")       \
 	X(0, chunk, "chunk", "chunk", COUNT, "N", "", NULL, "ssm_scan, delta_scan: chunk size in tokens")              \
+	X(0, decays, "decays", "decays", COUNT, "N", "", NULL, "delta_scan, delta_step: decays of a head (default 1)") \
 	X(0, state_byte, "state-byte", "state_byte", NUMBER, "N", "", NULL,                                            \
 	    "recurrent operators: bytes per state element (default 4)")                                                \
 	X(0, key_byte, "key-byte", "key_byte", NUMBER, "N", "", NULL,                                                  \

@@ -213,7 +213,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 		run_reads(r, &q->train->mtp, NULL);
 	run_reads(r, &t->optimizer, &t->offload, &q->train->packed, NULL);
 	if (!ask->adapters)
-		run_reads(r, &t->states, NULL);
+		run_reads(r, &t->states, &t->moment_dtype, NULL);
 	ask->attention = !t->attention.text                   ? N_ATTENTION_FORMS
 	    : strcmp(t->attention.text, "unfused") == 0       ? ATTENTION_UNFUSED
 	    : out->stack->time.attention == ATTENTION_UNFUSED ? ATTENTION_FLASH2

@@ -16,11 +16,11 @@
 #include <math.h>
 
 struct delta_shape
-delta_shape_of(const struct op *op, bool by_channel)
+delta_shape_of(const struct op *op)
 {
 	const double *d = op->dim;
 
-	return (struct delta_shape){d[0], d[1], d[2], d[3], d[4], d[6], by_channel};
+	return (struct delta_shape){d[0], d[1], d[2], d[3], d[4], d[6], d[8] > 1};
 }
 
 /* What the kernels of a pass have in common. */

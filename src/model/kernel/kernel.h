@@ -112,7 +112,7 @@ struct delta_shape {
 };
 
 /* Of OP_delta_scan. */
-struct delta_shape delta_shape_of(const struct op *op, bool by_channel);
+struct delta_shape delta_shape_of(const struct op *op);
 /* All kernels of a pass; the forward pass is what a prompt goes through, too. */
 double delta_rule_time(struct sheet *sh, const struct delta_shape *shape, const struct calibration *c, bool backward);
 
@@ -159,7 +159,8 @@ enum kernel_kind {
 	KERNEL_EXPERTS,    /* half of the experts of a layer: up or down */
 	KERNEL_CONTEXT,    /* prefill attention */
 	KERNEL_GENERATION, /* decode attention */
-	KERNEL_STREAM,     /* memory traffic with negligible compute */
+	KERNEL_DELTA,
+	KERNEL_STREAM, /* memory traffic with negligible compute */
 	N_KERNEL_KINDS,
 };
 

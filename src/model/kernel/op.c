@@ -10,7 +10,7 @@
 #include <math.h>
 
 static const char *const names[N_KERNEL_KINDS] = {
-    "none", "product", "batched GEMMs", "experts", "prefill attention", "decode attention", "traffic"};
+    "none", "product", "batched GEMMs", "experts", "prefill attention", "decode attention", "delta rule", "traffic"};
 
 /* The latent attention that was measured: DeepSeek-AI, arXiv:2405.04434. */
 enum { LATENT = 512, LATENT_ROPE = 64, LATENT_KEY = 192, LATENT_VALUE = 128 };
@@ -239,6 +239,17 @@ experts_time(struct sheet *sh, const struct kernel_machine *m, const struct op *
 	return experts_s;
 }
 
+/* --- recurrences ----------------------------------------------------------------------------------------- */
+
+static double
+delta_time(struct sheet *sh, const struct kernel_machine *m, const struct op *op)
+{
+	const struct delta_shape shape = delta_shape_of(op);
+
+	CALL(sh, rule_s, delta_rule_time(sh, &shape, m->fit, false));
+	return rule_s;
+}
+
 /* --- traffic --------------------------------------------------------------------------------------------- */
 
 /* Time of an empty kernel if launches were measured, else the fixed cost of a GEMM. */
@@ -286,6 +297,8 @@ usual_kernel(enum op_kind kind)
 	case OP_attention:
 	case OP_attention_latent:
 		return KERNEL_CONTEXT;
+	case OP_delta_scan:
+		return KERNEL_DELTA;
 	case OP_norm:
 	case OP_norm_unfused:
 	case OP_softmax:
@@ -317,6 +330,8 @@ kernel_of(const struct kernel_machine *m, const struct op *op)
 		return moe_calibrated(m->fit, expert_type(m->dtype)) ? usual : KERNEL_NONE;
 	case KERNEL_CONTEXT:
 		return attention_kernel(m, op);
+	case KERNEL_DELTA:
+		return op->elem_byte == 2 && gemm_calibrated(m->fit, DTYPE_BF16) ? usual : KERNEL_NONE;
 	case KERNEL_STREAM:
 		return shortest(m->fit) > 0 && m->fit->ref_l2_byte.value > 0 ? usual : KERNEL_NONE;
 	default:
@@ -361,6 +376,7 @@ kernel_op_time(struct sheet *sh, const struct kernel_machine *m, const struct op
 	    [KERNEL_EXPERTS] = experts_time,
 	    [KERNEL_CONTEXT] = attention_time,
 	    [KERNEL_GENERATION] = attention_time,
+	    [KERNEL_DELTA] = delta_time,
 	    [KERNEL_STREAM] = stream_time,
 	};
 	const enum kernel_kind kind = kernel_of(m, op);

@@ -175,11 +175,13 @@ delta_op(const struct workload *w, const struct block *b, double batch, double n
 	const double dv = kimi ? d : b->delta.value_dim.value;
 	const double g = kimi ? h : share_of(b->delta.n_key_heads.value, tp);
 	const double chunk = kimi ? b->kda.chunk.value : b->delta.chunk.value, byte = state_elem_byte(w);
+	const double decays = kimi ? d : 1;
 
 	if (n_new > 1)
-		return (struct op){
-		    .kind = OP_delta_scan, .name = "delta rule", .dim = {batch, n_new, h, d, dv, g, chunk, byte}};
-	return (struct op){.kind = OP_delta_step, .name = "delta rule", .dim = {batch, h, d, dv, g, byte}};
+		return (struct op){.kind = OP_delta_scan,
+		    .name = "delta rule",
+		    .dim = {batch, n_new, h, d, dv, g, chunk, byte, decays}};
+	return (struct op){.kind = OP_delta_step, .name = "delta rule", .dim = {batch, h, d, dv, g, byte, decays}};
 }
 
 struct op

@@ -14,12 +14,12 @@
 static const double scan_kernels = 6;
 
 static double
-kernels_time(struct sheet *sh, const struct serve_setup *s, const struct block *b, const struct op *op, bool scans)
+kernels_time(struct sheet *sh, const struct serve_setup *s, const struct op *op, bool scans)
 {
 	const struct gemm_calibration *wide = &s->kernels->gemm[DTYPE_BF16];
 
 	if (op->kind == OP_delta_scan) {
-		const struct delta_shape shape = delta_shape_of(op, b->mixer == MIXER_KDA);
+		const struct delta_shape shape = delta_shape_of(op);
 		return delta_rule_time(sh, &shape, s->kernels, false);
 	}
 	CALL(sh, work_flop, op_total_flop(sh, op));
@@ -51,7 +51,7 @@ serve_layer_scan(
 	LET(sh, n_local, n_sequences / n_groups);
 	LET(sh, n_full, fmax(1, n_local));
 	const struct op op = recurrence_op(s->model, b, n_full, n_each, serve_shards(s));
-	CALL(sh, scan_s, kernels_time(sh, s, b, &op, scans));
+	CALL(sh, scan_s, kernels_time(sh, s, &op, scans));
 	double layer_s;
 	if (scans) /* fewer prompts than ranks: some ranks wait for the others */
 		SET(sh, layer_s, scan_s * n_local / n_full);

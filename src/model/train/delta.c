@@ -35,7 +35,7 @@ double
 train_delta(struct sheet *sh, const struct train_job *job, const struct block *block, bool backward)
 {
 	const struct op op = recurrence_op(job->model, block, job->n_sequences, job->seq_length, job->layout.tp);
-	const struct delta_shape shape = delta_shape_of(&op, false);
+	const struct delta_shape shape = delta_shape_of(&op);
 
 	CALL(sh, rule_s, delta_rule_time(sh, &shape, job->machine.kernels, backward));
 	CALL(sh, n_rows, train_rows(sh, job));
