@@ -39,6 +39,8 @@ static const struct field time_fields[] = {
     FLAG("graphs", graphs, "layers use CUDA graphs"),
     FIGURE("host", Q_NUMBER, host_frac, 0, 10, "host time of a dense layer relative to eager mode"),
     FIGURE("step", Q_TIME, step_s, 0, 10, "host time of a step outside its layers"),
+    FIGURE("host_adam", Q_NUMBER, host_param_per_s, 1e6, 1e12,
+        "parameters per second that the CPUs of a node update, with --offload optimizer"),
     FIGURE("moe_floor", Q_TIME, moe_floor_s, 0, 1, "host time of an expert layer, forward and backward"),
     FIGURE("moe_expert_floor", Q_TIME, moe_expert_floor_s, 0, 1, "... per local expert in block-scaled 8 or 4 bits"),
     FIGURE("hybrid_sync", Q_TIME, hybrid_sync_s, 0, 1, "device stall per expert layer where kinds of layers alternate"),

@@ -375,6 +375,50 @@ row() {
 	awk '{ s[NR] = $1 } END { exit !(s[1] > s[2] && s[2] > 1.5 * s[3]) }' "$tmp/s" || complain "$(cat "$tmp/s")"
 }
 
+@test "what waits in the host's memory takes its time" {
+	local job="llama3-8b --gpu h100 --gpus 8 --stack hf-deepspeed --layout zero=3 --no-memory"
+	# shellcheck disable=SC2086 # words
+	{
+		ask train $job --get step_s.optimizer_s.optimizer_s
+		here=$out
+		ask train $job --offload optimizer --get step_s.optimizer_s.optimizer_s
+		says "offloaded optimizer"
+		# 8.03 billion parameters at 1.1 billion a second, whichever GPU they are of
+		awk -v here="$here" -v there="$out" 'BEGIN { exit !(there > 7 && there < 8 && here < 0.1) }' ||
+			complain "$out instead of $here"
+		slow=$out
+		ask train $job --offload optimizer --set stack.time.host_adam=4e9 --get step_s.optimizer_s.optimizer_s
+		awk -v a="$slow" -v b="$out" 'BEGIN { exit !(a > 3 * b) }' || complain "$out, four times as fast as $slow"
+		# the update is as sure as three hosts make it
+		ask train $job --offload optimizer --json
+		for end in low high; do
+			sed -n '/"step_s":[[:space:]]*{/,/}/s/.*"'$end'":[[:space:]]*\([0-9.]*\).*/\1/p' <<<"$out"
+		done >"$tmp/ends"
+		awk '{ v[NR] = $1 } END { exit !(NR == 2 && v[2] > 3 * v[1]) }' "$tmp/ends" || complain "$(cat "$tmp/ends")"
+	}
+	# weights come in beside the computation, as far as that hides them
+	job="llama3.1-8b --gpu rtx4090 --stack hf-deepspeed --layout zero=3 --seq 2048 --recompute full --no-memory"
+	# shellcheck disable=SC2086
+	ask train $job --batch 1 --offload params
+	shows "offload (exposed)"
+	# shellcheck disable=SC2086
+	ask train $job --batch 8 --offload params
+	case $out in *"offload (exposed)"*) complain "eight sequences do not hide the weights" ;; esac
+	# a Grace is faster than two sockets, and adapters have nothing to update there
+	ask train qwen3-14b --gpu gh200-96gb --stack hf-deepspeed --layout zero=3 --offload optimizer --no-memory \
+		--get step_s.optimizer_s.optimizer_s
+	grace=$out
+	ask train qwen3-14b --gpu h200 --stack hf-deepspeed --layout zero=3 --offload optimizer --no-memory \
+		--get step_s.optimizer_s.optimizer_s
+	awk -v a="$grace" -v b="$out" 'BEGIN { exit !(a < b / 4) }' || complain "Grace $grace, sockets $out"
+	# plan knows it, too: the fewer GPUs share the CPUs, the more of a step it is
+	same=$("$RIDGE" plan train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --seq 4096 --stack megatron-core \
+		--offload optimizer --top 1 --get step_s)
+	without=$("$RIDGE" plan train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --seq 4096 --stack megatron-core \
+		--top 1 --get step_s)
+	awk -v a="$same" -v b="$without" 'BEGIN { exit !(a > b + 5) }' || complain "plan: $same with, $without without"
+}
+
 @test "hybrids: scans, latents and layers of one part are answered by train, memory and plan alike" {
 	local nano="nemotron-3-nano --system gb300-nvl72 --gpus 8 --layout ep=8,zero=1 --batch 4 --seq 8192 --dtype mxfp8 \
 		--stack megatron-bridge"

@@ -226,8 +226,6 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	if (ask->zero_bubble && ask->layout.pp > 1 && !out->stack->zero_bubble)
 		run_warn(r, "stack %s has no zero-bubble schedule", out->stack->id);
 	ask->balanced_stages = q->train->balanced;
-	if (out->memory.offload)
-		run_warn(r, "offload transfer time is not counted");
 	if (!datum_given(ask->n_mtp) && datum_or(ask->model->n_mtp, 0) > 0)
 		run_assume_value(r, "mtp", "%g", ask->model->n_mtp.value);
 	return bind_prediction(r, ask) && bind_packing(r, q, ask);

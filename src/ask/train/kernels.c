@@ -376,6 +376,12 @@ run_domain_gpus(const struct system *system)
 	return datum_or(system->n_domain_gpus, datum_or(system->n_gpus, USUAL_NODE));
 }
 
+/* Parameters that CPUs update per second with Adam.  Two sockets: the mean of 0.4, 1.6 and 1.8 billion, of LLaMA-7B on
+ * eight A800 (gist.github.com/chenyaofo/d4cd6a20), Qwen2.5-3B on two A100 (deepspeedai/DeepSpeed #7474) and Qwen-72B on
+ * 32 A100 (#6834); threads per rank make the difference.  A Grace: a step of Qwen3-14B on GH200 takes 1.5 times what it
+ * takes where the update is hidden (deepspeedai/DeepSpeedExamples, training/DeepSpeed-SuperOffload). */
+static const double SOCKETS_PARAM_PER_S = 1.1e9, GRACE_PARAM_PER_S = 6e9;
+
 /* The link to the host's memory as copies of all its GPUs reach it; 0: unknown. */
 static double
 host_rate(struct run *r, const struct gpu *gpu)
@@ -397,6 +403,10 @@ run_train_machine(
 	    .generation = generation,
 	    .n_domain = run_domain_gpus(system),
 	    .host_byte_per_s = host_rate(r, gpu),
+	    .host_param_per_s = gpu->c2c ? GRACE_PARAM_PER_S : SOCKETS_PARAM_PER_S,
+	    .n_host_gpus = gpu->c2c ? datum_or(gpu->n_host_gpus, 1)
+	        : system            ? datum_or(system->n_gpus, 8)
+	                            : run_domain_gpus(NULL),
 	    .nic_byte_per_s = usual_nic(generation),
 	    .network = bind_networks(r, gpu, system ? system->fabric : NULL),
 	    .sharp = system ? system->sharp : generation >= 2,

@@ -80,7 +80,11 @@ train_interval(struct run *r, const struct train_bound *b, const struct train_an
 	add_class(&e, c, NULL, share[TRAIN_SCAN] / t, 0.15);
 	add_class(&e, c, NULL,
 	    (share[TRAIN_TP] + share[TRAIN_CP] + share[TRAIN_EP] + share[TRAIN_PP] + share[TRAIN_DP]) / t, 0.15);
-	add_class(&e, c, NULL, (share[TRAIN_ELEMENTWISE] + share[TRAIN_QUANTISE] + share[TRAIN_OPTIMIZER]) / t, 0.15);
+	/* updates on the host: three hosts, the fastest five times the slowest */
+	const double hosted_s = a->job.offload & OFFLOAD_OPTIMIZER ? share[TRAIN_OPTIMIZER] : 0;
+	add_class(&e, c, NULL,
+	    (share[TRAIN_ELEMENTWISE] + share[TRAIN_QUANTISE] + share[TRAIN_OPTIMIZER] - hosted_s) / t, 0.15);
+	add_class(&e, c, NULL, hosted_s / t, 0.85);
 	add_class(&e, c, NULL, share[TRAIN_HOST] / t, train_waits_alike(&a->job) ? 0.15 : 0.4);
 	struct interval i = interval_of(a->step_s, &e,
 	    c->transferred_from         ? arena_printf(r->arena, "transferred from %s", c->transferred_from)
@@ -88,7 +92,7 @@ train_interval(struct run *r, const struct train_bound *b, const struct train_an
 	                                : "calibrated kernels, uncalibrated framework");
 	i.low = fmin(i.low, a->low * a->step_s);
 	i.high = fmax(i.high, a->high * a->step_s);
-	if (!b->stack->time.listed || datum_given(b->stack->time.spread)) {
+	if (hosted_s == 0 && (!b->stack->time.listed || datum_given(b->stack->time.spread))) {
 		i.low = fmax(i.low, a->step_s / UNLISTED_MOST);
 		i.high = fmin(i.high, a->step_s * UNLISTED_MOST);
 	}

@@ -272,6 +272,22 @@ offload_wait(struct sheet *sh, const struct train_job *job, const struct kernels
 	return exposed_s;
 }
 
+/* Checkpoints that wait in the host's memory travel beside the layers between them. */
+static double
+checkpoint_wait(struct sheet *sh, const struct train_job *job, const struct kernels *k, double recompute_s)
+{
+	GIVEN(sh, recompute_s);
+	CALL(sh, n_rows, train_rows(sh, job));
+	TAKE(sh, row_byte, 2 * job->model->hidden.value / (job->layout.sp ? job->layout.tp : 1));
+	TAKE(sh, n_between_layers, job->recompute == RECOMPUTE_UNIFORM ? job->recompute_n : 1);
+	TAKE(sh, host_byte_per_s, job->machine.host_byte_per_s);
+	TAKE(sh, layer_forward_s, k->forward_s);
+	TAKE(sh, layer_backward_s, k->backward_s);
+	LET(sh, moved_s, n_rows * row_byte / n_between_layers / host_byte_per_s);
+	LET(sh, wait_s, fmax(0, moved_s - layer_forward_s) + fmax(0, moved_s - layer_backward_s - recompute_s));
+	return wait_s;
+}
+
 static double
 recompute(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
 {
@@ -284,6 +300,10 @@ recompute(struct sheet *sh, const struct train_job *job, const struct block *blo
 	case RECOMPUTE_UNIFORM: {
 		CALL(sh, last_product_s, last_product(sh, job, block, k->products));
 		SET(sh, recompute_s, layer_forward_s - last_product_s);
+		if (job->offload & OFFLOAD_ACTIVATIONS) {
+			CALL(sh, wait_s, checkpoint_wait(sh, job, k, recompute_s));
+			SET(sh, recompute_s, recompute_s + wait_s);
+		}
 		break;
 	}
 	case RECOMPUTE_EVERY:

@@ -91,6 +91,7 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 	    .recompute_n = ask->recompute_n > 0 ? ask->recompute_n : 1,
 	    .modules = ask->modules,
 	    .saved_row_byte = ask->saved_row_byte,
+	    .offload = ask->offload,
 	    .dropout = ask->dropout,
 	    .attention = ask->attention == N_ATTENTION_FORMS ? s->attention : ask->attention,
 	    .adapters = ask->adapters,
@@ -152,6 +153,7 @@ train_ask_memory(struct train_ask *ask, const struct memory_job *job)
 	ask->recompute_n = job->recompute_n;
 	ask->modules = job->modules;
 	ask->saved_row_byte = job->recompute == RECOMPUTE_OFFLOAD ? memory_mean_saved(NULL, job) : 0;
+	ask->offload = job->offload;
 	ask->compiled = job->compiled;
 	ask->pure = job->scheme == STATES_PURE;
 	ask->optimizer_byte = optimizer_traffic(job);
@@ -190,7 +192,7 @@ train_impossible(const struct train_job *job)
 		    (fmod(b->moe.n_experts.value, l->ep) != 0 || fmod(job->n_gpus / l->pp, l->ep * l->etp) != 0))
 			return TRAIN_REFUSES_EXPERT_LAYOUT;
 	}
-	if (job->recompute == RECOMPUTE_OFFLOAD && !(job->machine.host_byte_per_s > 0))
+	if ((job->recompute == RECOMPUTE_OFFLOAD || job->offload) && !(job->machine.host_byte_per_s > 0))
 		return TRAIN_REFUSES_HOST_LINK;
 	if (l->cp > 1 && job->context == CONTEXT_RING && job->seq_length / l->cp < 128)
 		return TRAIN_REFUSES_RING;
@@ -309,6 +311,7 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	    {TRAIN_WARNS_SHARDED_EXPERTS, moe && l->zero == 3 && d->may_shard},
 	    {TRAIN_WARNS_DELTA, has_mixer(job->model, MIXER_DELTA)},
 	    {TRAIN_WARNS_WAITS, t->n_microbatches < l->pp},
+	    {TRAIN_WARNS_HOST_ADAM, job->offload & OFFLOAD_OPTIMIZER && !job->adapters},
 	};
 	unsigned bits = 0;
 

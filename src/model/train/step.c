@@ -221,25 +221,79 @@ kind_layers(struct sheet *sh, const struct train_job *job, int i, struct train_t
 
 /* --- the step -------------------------------------------------------------------------------------------- */
 
+/* Parameters of which a rank has the states, with ZeRO from stage `from_zero` on. */
+static double
+own_params(struct sheet *sh, const struct train_job *job, const struct train_terms *t, int from_zero)
+{
+	const struct layout *l = &job->layout;
+	const double shard = l->zero >= from_zero ? layout_shard_ranks(l) : 1;
+	const double expert_shard = l->zero >= from_zero ? layout_expert_shard_ranks(l, shard) : 1;
+
+	TAKE(sh, rank_param, t->rank_params);
+	TAKE(sh, expert_param, t->expert_params);
+	TAKE(sh, n_shards, shard);
+	TAKE(sh, n_expert_shards, expert_shard);
+	LET(sh, own_param, rank_param / n_shards + expert_param / n_expert_shards);
+	return own_param;
+}
+
+/* Gradients go to the host, its CPUs update the parameters of all GPUs that share them, and the parameters come back.
+ * Clipping waits for the last gradient, so that nothing hides the update (Ren et al., USENIX ATC 2021, section 4). */
+static double
+host_optimizer(struct sheet *sh, const struct train_job *job, double own_param)
+{
+	GIVEN(sh, own_param);
+	TAKE(sh, n_sharing, fmin(job->machine.n_host_gpus, job->n_gpus));
+	TAKE(sh, node_param_per_s, datum_or(job->stack->host_param_per_s, job->machine.host_param_per_s));
+	TAKE(sh, host_byte_per_s, job->machine.host_byte_per_s);
+	TAKE(sh, gradient_byte_per_param, job->stack->reduce_byte);
+	TAKE(sh, copy_byte_per_param, 2.0);
+	LET(sh, update_s, n_sharing * own_param / node_param_per_s);
+	LET(sh, host_s, update_s + (gradient_byte_per_param + copy_byte_per_param) * own_param / host_byte_per_s);
+	return host_s;
+}
+
 /* States of the optimizer pass through memory once; the rest is what a step costs outside layers. */
 static double
 optimizer_time(struct sheet *sh, const struct train_job *job, const struct train_terms *t)
 {
-	const struct layout *l = &job->layout;
-	const double shard = l->zero > 0 ? layout_shard_ranks(l) : 1;
-	const double expert_shard = l->zero > 0 ? layout_expert_shard_ranks(l, shard) : 1;
+	double states_s;
 
-	TAKE(sh, rank_param, job->adapters ? 0 : t->rank_params);
-	TAKE(sh, expert_param, job->adapters ? 0 : t->expert_params);
-	TAKE(sh, n_shards, shard);
-	TAKE(sh, n_expert_shards, expert_shard);
-	TAKE(sh, state_byte_per_param, job->optimizer_byte);
-	TAKE(sh, mem_byte_per_s, train_memory(job));
+	if (job->adapters)
+		SET(sh, states_s, 0);
+	else if (job->offload & OFFLOAD_OPTIMIZER) {
+		CALL(sh, own_param, own_params(sh, job, t, 1));
+		SET_CALL(sh, states_s, host_optimizer(sh, job, own_param));
+	} else {
+		CALL(sh, own_param, own_params(sh, job, t, 1));
+		TAKE(sh, state_byte_per_param, job->optimizer_byte);
+		TAKE(sh, mem_byte_per_s, train_memory(job));
+		SET(sh, states_s, state_byte_per_param * own_param / mem_byte_per_s);
+	}
 	TAKE(sh, step_overhead_s, job->stack->step_s);
-	LET(sh, optimizer_s,
-	    state_byte_per_param * (rank_param / n_shards + expert_param / n_expert_shards) / mem_byte_per_s +
-	        step_overhead_s);
+	LET(sh, optimizer_s, states_s + step_overhead_s);
 	return optimizer_s;
+}
+
+/* Offloaded weights come from the host in each pass of a micro-batch, beside its computation. */
+static double
+weights_wait(
+    struct sheet *sh, const struct train_job *job, const struct train_terms *t, const struct train_window *window)
+{
+	double weights_s;
+
+	if (!(job->offload & OFFLOAD_PARAMS)) {
+		SET(sh, weights_s, 0);
+		return weights_s;
+	}
+	CALL(sh, own_param, own_params(sh, job, t, 3));
+	FROM(sh, window, forward_s, backward_s);
+	FROM(sh, t, n_microbatches);
+	TAKE(sh, host_byte_per_s, job->machine.host_byte_per_s);
+	TAKE(sh, weight_byte_per_param, 2.0);
+	LET(sh, pass_s, weight_byte_per_param * own_param / host_byte_per_s);
+	SET(sh, weights_s, n_microbatches * (fmax(0, pass_s - forward_s) + fmax(0, pass_s - backward_s)));
+	return weights_s;
 }
 
 /*
@@ -321,11 +375,13 @@ assemble(struct sheet *sh, const struct train_job *job, double layers_s, const d
 	t->dp_s = data_parallel_s;
 	CALL(sh, optimizer_s, optimizer_time(sh, job, t));
 	t->optimizer_s = optimizer_s;
+	CALL(sh, weights_s, weights_wait(sh, job, t, &window));
+	t->weights_s = weights_s;
 	TAKE(sh, n_gpus, job->n_gpus);
 	TAKE(sh, straggling, STRAGGLING);
 	LET(sh, straggler, 1 + straggling * log2(fmax(1, n_gpus / 8)));
 	t->straggler = straggler;
-	LET(sh, step_s, (pipeline_s + data_parallel_s + optimizer_s) * straggler);
+	LET(sh, step_s, (pipeline_s + data_parallel_s + optimizer_s + weights_s) * straggler);
 	return t->step_s = step_s;
 }
 
@@ -391,7 +447,8 @@ train_shares(const struct train_job *job, const struct train_terms *t, double sh
 		share[TRAIN_BUBBLE] = 0;
 	share[TRAIN_DP] = t->dp_s;
 	share[TRAIN_OPTIMIZER] = t->optimizer_s;
-	share[TRAIN_STRAGGLERS] = t->step_s - (t->pipeline_s + t->dp_s + t->optimizer_s);
+	share[TRAIN_OFFLOAD] += t->weights_s;
+	share[TRAIN_STRAGGLERS] = t->step_s - (t->pipeline_s + t->dp_s + t->optimizer_s + t->weights_s);
 }
 
 /* --- the run -------------------------------------------------------------------------------------------------- */

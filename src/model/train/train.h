@@ -31,6 +31,7 @@ struct train_machine {
 	int generation;                            /* 0 Volta, 1 Ampere, 2 Hopper, 3 Blackwell */
 	double n_domain;                           /* GPUs that NVLink joins, at most those of a node */
 	double host_byte_per_s;                    /* copies to the host's memory, one direction; 0: unknown */
+	double n_host_gpus, host_param_per_s;      /* GPUs that share CPUs; parameters that those update with Adam */
 	double nic_byte_per_s;                     /* a GPU's share of its node's NICs, one direction, line rate */
 	const struct network_calibration *network; /* by collective: what is reached of it */
 	bool sharp, mesh;       /* NVSwitches that add up; a link from each GPU of a node to each other one */
@@ -60,6 +61,7 @@ struct train_job {
 	double recompute_n;
 	unsigned modules;      /* bits of enum module */
 	double saved_row_byte; /* of a token and layer, whose activations are offloaded */
+	unsigned offload;      /* bits of enum offload: what else waits in the host's memory */
 	bool adapters;         /* LoRA: the rest is frozen */
 	double base_byte;      /* per frozen weight that is dequantised before each product; 0: none */
 	double imbalance;      /* routed tokens of the busiest rank / mean */
@@ -89,6 +91,7 @@ struct train_terms {
 	double n_stage_layers;
 	double bubble_s, pipeline_s; /* of a step */
 	double dp_s, optimizer_s;    /* of a step */
+	double weights_s;            /* of a step: offloaded weights that nothing hides */
 	double rank_params, expert_params;
 	double straggler;
 	double step_s;
@@ -214,7 +217,7 @@ struct train_ask {
 	enum dtype dtype;
 	enum recompute recompute;
 	double recompute_n, saved_row_byte;
-	unsigned modules;
+	unsigned modules, offload;
 	bool compiled, pure, adapters, dropout;
 	enum attention_form attention; /* N_ATTENTION_FORMS: the stack's */
 	enum dispatcher dispatcher;    /* DISPATCH_OPEN: the stack's */
