@@ -167,6 +167,20 @@ put_recompute(struct launch_reading *r)
 		put(r, "recompute", policy);
 }
 
+/* What waits in the host's memory. */
+static void
+put_offload(struct launch_reading *r)
+{
+	const char *states = r->facts[LAUNCH_OFFLOAD], *checkpoints = r->facts[LAUNCH_OFFLOAD_CHECKPOINTS];
+	const bool both = checkpoints && strcmp(checkpoints, "true") == 0;
+
+	if (states || both)
+		put(r, "offload",
+		    !both         ? states
+		        : !states ? "activations"
+		                  : arena_printf(r->arena, "%s,activations", states));
+}
+
 /* DeepSpeed's `auto` is what the trainer was told on its own command line. */
 static void
 miss_auto(struct launch_reading *r)
@@ -216,7 +230,7 @@ put_training(struct launch_reading *r)
 	} rows[] = {{LAUNCH_GLOBAL_BATCH, "global_batch"}, {LAUNCH_SEQ, "seq"}, {LAUNCH_DTYPE, "dtype"},
 	    {LAUNCH_GRAD_DTYPE, "grad_dtype"}, {LAUNCH_MOMENT_DTYPE, "moment_dtype"}, {LAUNCH_STATES, "states"},
 	    {LAUNCH_CP_COMM, "cp_comm"}, {LAUNCH_DISPATCHER, "dispatcher"}, {LAUNCH_FP8_PARAMS, "fp8_params"},
-	    {LAUNCH_LOSS, "loss"}, {LAUNCH_OFFLOAD, "offload"}, {LAUNCH_COMPILE, "compile"}};
+	    {LAUNCH_LOSS, "loss"}, {LAUNCH_COMPILE, "compile"}};
 	static const enum launch_fact batches[] = {LAUNCH_MICRO_BATCH, LAUNCH_PIPELINE_BATCH, LAUNCH_LOCAL_BATCH};
 	const char *schedule = r->facts[LAUNCH_SCHEDULE];
 
@@ -226,6 +240,7 @@ put_training(struct launch_reading *r)
 	put_degrees(r);
 	put_sharding(r);
 	put_recompute(r);
+	put_offload(r);
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		if (r->facts[rows[i].fact])
 			put(r, rows[i].path, r->facts[rows[i].fact]);

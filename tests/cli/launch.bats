@@ -288,6 +288,19 @@ round_trip() {
 	job="llama3-8b --system dgx-h100 --gpus 8 --seq 8192 --batch 1 --global-batch 64 --layout zero=3"
 	round_trip "$job" "--states pure" torchtitan torchtitan 'dtype = "bfloat16"'
 	round_trip "$job" "--states pure" deepspeed hf-deepspeed bf16_master_weights_and_grads bf16_optimizer_states
+	round_trip "$job" "--offload optimizer,params" deepspeed hf-deepspeed offload_optimizer offload_param
+	round_trip "$job" "--offload optimizer,params" torchtitan torchtitan 'enable_cpu_offload = true'
+	# the optimizer of a single replica, too, stands behind the distributed one
+	job="llama3-8b --gpu gb200 --gpus 1 --seq 2048 --batch 1 --global-batch 64"
+	round_trip "$job" "--offload optimizer" megatron megatron-core --optimizer-cpu-offload \
+		--use-precision-aware-optimizer --use-distributed-optimizer
+	round_trip "$job" "--offload optimizer" bridge megatron-bridge optimizer.optimizer_cpu_offload=true \
+		optimizer.optimizer_offload_fraction=1.0 optimizer.use_precision_aware_optimizer=true
+	for way in "zero=3 --offload optimizer" "zero=1 --offload params" "zero=1 --fp8-params --dtype fp8 --offload optimizer"; do
+		# shellcheck disable=SC2086 # words
+		ask train llama3-8b --system dgx-h100 --gpus 8 --stack megatron-core --layout $way
+		refused
+	done
 	"$RIDGE" train llama3-8b --system dgx-h100 --gpus 8 --layout zero=1 --batch 1 --global-batch 64 --stack megatron-bridge \
 		--emit bridge >"$tmp/on.sh"
 	sed 's/$/ model.cpu_offloading=false model.cpu_offloading_num_layers=10/' "$tmp/on.sh" >"$tmp/off.sh"

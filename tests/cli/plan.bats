@@ -128,6 +128,9 @@ same_as_train() {
 		ask plan train $job --moment-dtype bf16 --layout zero=3
 		refused
 		says "not full sharding (megatron/core/optimizer/optimizer_config.py)"
+		ask plan train $job --offload optimizer --all --csv
+		answered
+		case $out in *zero=3*) complain "full sharding with an update on the host" ;; esac
 		ask train $job --moment-dtype bf16 --layout zero=3
 		refused
 		says "use --layout zero=1"

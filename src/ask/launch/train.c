@@ -33,7 +33,7 @@ module_text(int i)
 static const char *
 offload_text(int i)
 {
-	static const char *const names[] = {"optimizer", "params", "activations"};
+	static const char *const names[] = {"optimizer", "params"};
 
 	return names[i];
 }
@@ -225,8 +225,14 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 	if (m->layout.cp > 1)
 		f[LAUNCH_CP_COMM] = fact_word(memory_context_word(m->context), m->context == CONTEXT_RING);
 	set_dispatcher(&a->job, f);
-	if (m->offload)
-		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 3, offload_text), false);
+	if (m->offload & (OFFLOAD_OPTIMIZER | OFFLOAD_PARAMS))
+		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 2, offload_text), false);
+	if (m->offload & OFFLOAD_ACTIVATIONS)
+		f[LAUNCH_OFFLOAD_CHECKPOINTS] = fact_word("true", false);
+	if (memory_is_precision_aware(m)) {
+		f[LAUNCH_PRECISION_AWARE] = (struct fact){"true", false, true};
+		f[LAUNCH_ZERO] = fact_word("1", false); /* for a single replica, too */
+	}
 }
 
 /* What no map has a rule for. */

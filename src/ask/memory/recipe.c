@@ -66,12 +66,35 @@ bind_moments(struct run *r, const struct memory_question *q, struct memory_job *
 		return memory_refuse(r, asked.from, "--moment-dtype needs --optimizer adam", "leave one of them out");
 	if (job->scheme != STATES_MIXED)
 		return memory_refuse(r, asked.from, "--moment-dtype needs --states mixed", "leave one of them out");
-	if (!memory_may_narrow_moments(&job->layout))
-		return memory_refuse(r, asked.from, "--moment-dtype needs the distributed optimizer, not full sharding",
-		    "use --layout zero=1");
 	job->precision_aware = true;
 	job->moment_dtype = dtype_find(asked.text);
+	if (!memory_optimizer_holds(job, &job->layout))
+		return memory_refuse(r, asked.from, "--moment-dtype needs the distributed optimizer, not full sharding",
+		    "use --layout zero=1");
 	return true;
+}
+
+/* Megatron-Core updates parameters on the host and keeps nothing else there (arguments.py: with the precision-aware
+ * optimizer, and with parameters in FP8 only where their scales are delayed ones). */
+static bool
+bind_offload(struct run *r, const struct memory_question *q, struct memory_job *job)
+{
+	const struct words *list = &q->training->offload;
+
+	if (!memory_offload(r, list, &job->offload))
+		return false;
+	if (!job->offload || job->stack->rules != RULES_MEGATRON_CORE)
+		return true;
+	if (job->offload != OFFLOAD_OPTIMIZER)
+		return memory_refuse(r, list->list[0].from, "Megatron-Core offloads the optimizer alone",
+		    "use --offload optimizer, --recompute offload-N for activations, or --stack hf-deepspeed");
+	if (job->quantised_parameters && !(job->lora_rank.value > 0))
+		return memory_refuse(r, list->list[0].from, "parameters in FP8 exclude --offload optimizer",
+		    "use --dtype bf16, or leave --offload out");
+	return memory_optimizer_holds(job, &job->layout) ||
+	    memory_refuse(r, list->list[0].from,
+	        "--offload optimizer needs the distributed optimizer, not full sharding",
+	        "use --layout zero=1, or --stack hf-deepspeed");
 }
 
 static bool
@@ -91,7 +114,7 @@ bind_states(struct run *r, const struct memory_question *q, struct memory_job *j
 	job->optimizer_in_backward = in->optimizer_in_backward;
 	if (!bind_moments(r, q, job))
 		return false;
-	if (!memory_offload(r, &in->offload, &job->offload))
+	if (!bind_offload(r, q, job))
 		return false;
 	if (job->offload & OFFLOAD_ACTIVATIONS && job->recompute != RECOMPUTE_FULL &&
 	    job->recompute != RECOMPUTE_UNIFORM)

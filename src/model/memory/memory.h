@@ -401,10 +401,11 @@ double optimizer_moment_byte(enum optimizer o, bool pure);
  * parameters, the master is the 16 bits that they lack of fp32 (store_param_remainders of Transformer Engine's
  * FusedAdam); quantized training keeps it whole (Megatron-Core, optimizer_config.py). */
 double memory_master_byte(const struct memory_job *job);
-/* Whether the layout lets moments be narrower than fp32: a precision-aware optimizer sits behind the distributed one,
- * and not behind Megatron-FSDP (Megatron-Core, optimizer_config.py; Megatron-Bridge,
- * scripts/performance/utils/overrides.py). */
-bool memory_may_narrow_moments(const struct layout *l);
+/* Whether Adam is Megatron-Core's precision-aware one: for narrow moments, and for updates on the host. */
+bool memory_is_precision_aware(const struct memory_job *job);
+/* Whether a layout lets it be: it sits behind the distributed optimizer, and not behind Megatron-FSDP (Megatron-Core,
+ * optimizer_config.py; Megatron-Bridge, scripts/performance/utils/overrides.py). */
+bool memory_optimizer_holds(const struct memory_job *job, const struct layout *l);
 double memory_moment_byte(const struct memory_job *job);
 
 /* --- the parts ------------------------------------------------------------------------------------------- */

@@ -130,9 +130,15 @@ memory_master_byte(const struct memory_job *job)
 }
 
 bool
-memory_may_narrow_moments(const struct layout *l)
+memory_is_precision_aware(const struct memory_job *job)
 {
-	return l->zero == 1 || (l->zero == 0 && l->dp * l->cp <= 1);
+	return job->precision_aware || (job->offload & OFFLOAD_OPTIMIZER && job_is_megatron(job));
+}
+
+bool
+memory_optimizer_holds(const struct memory_job *job, const struct layout *l)
+{
+	return !memory_is_precision_aware(job) || l->zero == 1 || (l->zero == 0 && l->dp * l->cp <= 1);
 }
 
 double

@@ -138,8 +138,8 @@ add_sharded(struct search *s, struct layout l, int zero)
 	if (!pinned(s, DEGREE_DP, l.dp))
 		return;
 	l.zero = zero;
-	if (space->memory.precision_aware && !memory_may_narrow_moments(&l)) {
-		refuse(s, LAYOUT_MOMENTS);
+	if (!memory_optimizer_holds(&space->memory, &l)) {
+		refuse(s, LAYOUT_OPTIMIZER);
 		return;
 	}
 	l.shard = space->shard > 0 ? space->shard : l.dp * l.cp;
@@ -195,8 +195,9 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 static bool
 is_choice(const struct layout_space *s, int usual, int zero)
 {
-	return usual == 3 ? zero == 2
-	                  : zero == 3 && s->shards && s->memory.stack->zero_on_request && !s->memory.precision_aware;
+	const bool aware = memory_is_precision_aware(&s->memory);
+
+	return usual == 3 ? zero == 2 : zero == 3 && s->shards && s->memory.stack->zero_on_request && !aware;
 }
 
 /* The usual stage of ZeRO, and others that were asked for or that are a choice: keeping the parameters where they are

@@ -36,7 +36,7 @@
 	X(EXPERTS, "ep divides the experts", "megatron/training/arguments.py:1657", "arithmetic")                      \
 	X(EXPERT_RANKS, "ep x etp divides the GPUs of a stage", "megatron/core/parallel_state.py:871",                 \
 	    "torchtitan/distributed/parallel_dims.py")                                                                 \
-	X(MOMENTS, "--moment-dtype needs the distributed optimizer, not full sharding",                                \
+	X(OPTIMIZER, "narrow moments and updates on the host need the distributed optimizer, not full sharding",       \
 	    "megatron/core/optimizer/optimizer_config.py", "ridge-train(1)")                                           \
 	X(STACK, "the time model has no answer for it", "ridge-train(1)", "ridge-train(1)")
 enum layout_rule {

@@ -204,7 +204,7 @@ fit_may_train(const struct memory_job *job)
 {
 	const bool alone = job->stack->rules == RULES_MEGATRON_CORE && job->stack->sequence && !job->layout.sp;
 
-	if (job->precision_aware && !memory_may_narrow_moments(&job->layout))
+	if (!memory_optimizer_holds(job, &job->layout))
 		return false;
 	return job->use == STACK_INFER ||
 	    (fmod(job->seq.value, layout_sequence_unit(job->stack, job->model, &job->layout)) == 0 &&
@@ -522,7 +522,8 @@ static bool
 offload_optimizer(struct memory_job *job, double n_node, char *text, size_t size)
 {
 	(void)n_node;
-	if (job->use == STACK_INFER || job->offload & OFFLOAD_OPTIMIZER)
+	if (job->use == STACK_INFER || job->offload & OFFLOAD_OPTIMIZER ||
+	    (job->stack->rules == RULES_MEGATRON_CORE && job->quantised_parameters && !(job->lora_rank.value > 0)))
 		return false;
 	job->offload |= OFFLOAD_OPTIMIZER;
 	snprintf(text, size, "--offload optimizer%s%s", job->offload & OFFLOAD_PARAMS ? ",params" : "",
