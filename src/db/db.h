@@ -197,6 +197,8 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(MXFP8_PARAMS, "mxfp8_params")                                                                                \
 	X(LOSS, "loss")                                                                                                \
 	X(OFFLOAD, "offload")                                                                                          \
+	X(OFFLOAD_FINE, "offload_fine")                                                                                \
+	X(OFFLOAD_MODULES, "offload_modules")                                                                          \
 	X(OFFLOAD_CHECKPOINTS, "offload_checkpoints")                                                                  \
 	X(PRECISION_AWARE, "precision_aware")                                                                          \
 	X(COMPILE, "compile")                                                                                          \

@@ -167,18 +167,25 @@ put_recompute(struct launch_reading *r)
 		put(r, "recompute", policy);
 }
 
+static bool
+is_on(const struct launch_reading *r, enum launch_fact fact)
+{
+	return r->facts[fact] && strcmp(r->facts[fact], "true") == 0;
+}
+
 /* What waits in the host's memory. */
 static void
 put_offload(struct launch_reading *r)
 {
-	const char *states = r->facts[LAUNCH_OFFLOAD], *checkpoints = r->facts[LAUNCH_OFFLOAD_CHECKPOINTS];
-	const bool both = checkpoints && strcmp(checkpoints, "true") == 0;
+	const char *list[] = {r->facts[LAUNCH_OFFLOAD], is_on(r, LAUNCH_OFFLOAD_CHECKPOINTS) ? "activations" : NULL,
+	    is_on(r, LAUNCH_OFFLOAD_FINE) ? r->facts[LAUNCH_OFFLOAD_MODULES] : NULL};
+	const char *all = NULL;
 
-	if (states || both)
-		put(r, "offload",
-		    !both         ? states
-		        : !states ? "activations"
-		                  : arena_printf(r->arena, "%s,activations", states));
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+		if (list[i])
+			all = all ? arena_printf(r->arena, "%s,%s", all, list[i]) : list[i];
+	if (all)
+		put(r, "offload", all);
 }
 
 /* DeepSpeed's `auto` is what the trainer was told on its own command line. */

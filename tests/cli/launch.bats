@@ -268,6 +268,11 @@ round_trip() {
 	job="llama3-70b --system gb200-nvl72 --gpus 64 --batch 1 --global-batch 256 --seq 8192 --layout zero=3"
 	round_trip "$job" "--recompute offload-20" megatron megatron-core --cpu-offloading-num-layers.20 --use-megatron-fsdp
 	round_trip "$job" "--recompute offload-20" bridge megatron-bridge model.cpu_offloading_num_layers=20 model.cpu_offloading=true
+	job="qwen3-30b-a3b --system dgx-h100 --gpus 16 --batch 1 --global-batch 256 --layout ep=8,zero=1 --recompute moe_act"
+	round_trip "$job" "--offload core_attn,expert_fc1" megatron megatron-core '--offload-modules core_attn expert_fc1' \
+		--fine-grained-activation-offloading
+	round_trip "$job" "--offload expert_fc1,optimizer" bridge megatron-bridge "offload_modules='\[expert_fc1\]'" \
+		model.fine_grained_activation_offloading=true optimizer.optimizer_cpu_offload=true
 	# shellcheck disable=SC2086
 	ask train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --recompute every-2 --emit torchtitan
 	answered

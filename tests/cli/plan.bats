@@ -115,6 +115,52 @@ same_as_train() {
 	grep -q '"offload"' "$tmp/h100" || complain "nothing waits for PCIe: $(cat "$tmp/h100")"
 }
 
+# Megatron-Core's transformer_config.py
+@test "inputs of modules wait in the host's memory, beside recomputed modules alone" {
+	local job="qwen3-30b-a3b --gpu b200 --gpus 8 --stack megatron-core" way
+	without=$("$RIDGE" memory $job --layout ep=8 --get activation_byte)
+	with=$("$RIDGE" memory $job --layout ep=8 --offload expert_fc1 --get activation_byte)
+	# eight copies of 2048 elements a token, of all layers but the one in use and the one on its way
+	awk -v a="$without" -v b="$with" 'BEGIN { x = (a - b) / (8 * 2048 * 2 * 4096 * 46); exit !(x > 0.99 && x < 1.01) }' ||
+		complain "$without, $with"
+	# plan and train agree, and plan recomputes nothing that excludes it
+	# shellcheck disable=SC2086 # words
+	ask plan train $job --offload expert_fc1 --global-batch 512 --all --csv
+	answered
+	case $out in *block-* | *,full,*) complain "whole layers are recomputed: $out" ;; esac
+	planned=$("$RIDGE" plan train $job --offload expert_fc1 --recompute moe_act --layout ep=8 --batch 1 --global-batch 512 \
+		--get layouts.0.step_s)
+	ask train $job --offload expert_fc1 --recompute moe_act --layout ep=8,zero=1 --batch 1 --global-batch 512 --get step_s
+	[ "$planned" = "$out" ] || complain "plan $planned, train $out"
+	for way in "--offload attn_proj" "--offload expert_fc1 --recompute full" "--offload expert_fc1 --recompute offload-8" \
+		"--infer --offload moe_act"; do
+		# shellcheck disable=SC2086 # words
+		ask memory $job --layout ep=8 $way
+		refused
+	done
+	ask memory llama3-8b --gpu h100 --stack megatron-core --offload moe_act
+	refused
+	says "need a mixture of experts"
+	ask memory llama3-8b --gpu h100 --stack torchtitan --offload core_attn
+	refused
+	says "needs Megatron-Core"
+	ask memory --params 7e9 --offload core_attn
+	refused
+	says "name a model"
+	# checkpoints go with full recomputation, in plan too
+	job="llama3-8b --gpu h100 --gpus 16 --stack hf-deepspeed --offload activations --global-batch 64"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan train $job --recompute full --get layouts.0.step_s
+		answered
+		planned=$out
+		ask plan train $job --get layouts.0.step_s
+		[ "$planned" = "$out" ] || complain "open $out, with full recomputation $planned"
+		ask plan train $job --recompute none
+		refused
+	}
+}
+
 @test "narrow moments are compared, and take the distributed optimizer alone" {
 	job="llama3-70b --system gb200-nvl72 --gpus 64 --global-batch 256 --seq 8192 --stack megatron-bridge"
 	# shellcheck disable=SC2086 # words

@@ -307,16 +307,17 @@ qwen3_30b,x.py,qwen3_30b_a3b,pretrain,gb200,8,bf16,,1,1,1,1,8,,False,4,512,4096,
 fsdp,x.py,llama3_70b,pretrain,gb200,64,bf16,,1,1,1,1,1,,False,1,256,,,,,True,20,,False,,
 
 offloads,x.py,qwen3_30b_a3b,pretrain,gb200,16,bf16,,1,1,1,1,16,,False,4,512,4096,,,,,,expert_fc1,False,,hybridep
+unknown,x.py,qwen3_30b_a3b,pretrain,gb200,16,bf16,,1,1,1,1,16,,False,4,512,4096,,,,,,fused_group_mlp,False,,hybridep
 END
 	ask validate "$tmp/recipes.csv"
 	refused
 	says "add --plan"
 	ask validate "$tmp/recipes.csv" --plan --get judged.0.n,judged.1.group,judged.2.group
-	[ "$(echo "$out" | tr '\n' ' ')" = "3 dense experts " ] || complain "other rows were judged"
+	[ "$(echo "$out" | tr '\n' ' ')" = "4 dense experts " ] || complain "other rows were judged"
 	# the same question and layout as by hand
 	ask validate "$tmp/recipes.csv" --plan --worst 9 --csv --table plans
 	for row in '3,llama3_70b_h100,"dp=2,tp=4,pp=8,vp=5,zero=1,sp,batch 1"' '4,qwen3_30b,"dp=8,ep=8,zero=1,batch 4"' \
-		'5,fsdp,"dp=64,zero=3,batch 1"'; do
+		'5,fsdp,"dp=64,zero=3,batch 1"' '7,offloads,"dp=16,ep=16,zero=1,batch 4"'; do
 		case $out in *"$row"*) ;; *) complain "no row $row" ;; esac
 	done
 	best=$(echo "$out" | sed -n 's/^3,llama3_70b_h100,"[^"]*",[a-z]*,"\([^"]*\),batch [0-9]*".*/\1/p')
@@ -325,7 +326,7 @@ END
 	[ "$best" = "$out" ] || complain "$best is the best by validate"
 	# lines keep their numbers, a comment and an empty line among them
 	ask validate "$tmp/recipes.csv" --plan --csv --table skipped
-	case $out in *'offloaded, which no layout of the search has",1,7'*) ;;
+	case $out in *"'fused_group_mlp' is not understood,1,8"*) ;;
 	*) complain "reasons of the others" ;; esac
 }
 

@@ -119,7 +119,7 @@ training_make(const struct trainings *t, struct arena *a, unsigned seed)
 	    .attention = (enum attention_form)draw_choice(seed, "attention", N_ATTENTION_FORMS),
 	    .recompute = policies[draw_choice(seed, "policy", 6)],
 	    .recompute_n = 2,
-	    .saved_row_byte = 2e5,
+	    .away_row_byte = seed % 6 ? 0 : 2e5,
 	    .modules = draw_choice(seed, "modules", 1U << N_MODULES),
 	    .adapters = seed % 9 == 0,
 	    .base_byte = seed % 18 == 0 ? 0.5 : 0,

@@ -214,6 +214,31 @@ START_TEST(offloaded_layers_keep_nothing)
 }
 END_TEST
 
+/* Queries, keys and values of 8192 tokens wait, those of one layer are in use and of one on their way; what is computed
+ * again is not there to wait. */
+START_TEST(offloaded_modules_wait)
+{
+	const struct stack stack = megatron_core();
+	const double qkv_byte = 2 * (4096 + 2 * 1024);
+	struct model m;
+
+	make_model(&m, &llama3_8b);
+	struct memory_job job = job_of(&m, &stack, 1, 8192);
+	job.offload_modules = 1u << AWAY_CORE_ATTN;
+	ck_assert_double_eq_tol(memory_layer_kept(NULL, &job, m.blocks), 139400 - qkv_byte, 1e-6);
+	ck_assert_double_eq_tol(memory_mean_away(NULL, &job), qkv_byte, 1e-6);
+	ck_assert_double_eq_tol(recompute_returns(NULL, &job, 0), 2 * 8192 * qkv_byte, 1e-3);
+	job.offload_modules |= 1u << AWAY_ATTN_PROJ;
+	ck_assert_double_eq_tol(memory_mean_away(NULL, &job), qkv_byte + 2 * 4096, 1e-6);
+	job.recompute = RECOMPUTE_MODULES;
+	job.modules = 1u << MODULE_CORE_ATTN;
+	const double again_byte = 139400 - memory_layer_kept(NULL, &job, m.blocks) - memory_mean_away(NULL, &job);
+	job.offload_modules = 0;
+	ck_assert_double_eq_tol(139400 - memory_layer_kept(NULL, &job, m.blocks), again_byte, 1e-6);
+	ck_assert_double_eq(memory_mean_away(NULL, &job), 0);
+}
+END_TEST
+
 START_TEST(gpt_layer)
 {
 	const struct stack stack = megatron_2022();
@@ -353,6 +378,7 @@ memory_layer_suite(void)
 	tcase_add_test(c, full_recompute_keeps_the_input);
 	LOOP(block_counts_layers_of_a_chunk, chunks);
 	tcase_add_test(c, offloaded_layers_keep_nothing);
+	tcase_add_test(c, offloaded_modules_wait);
 	tcase_add_test(c, gpt_layer);
 	tcase_add_test(c, general_layers);
 	tcase_add_test(c, in_flight);

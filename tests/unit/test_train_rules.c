@@ -366,31 +366,33 @@ START_TEST(full_recompute_is_a_forward_pass)
 }
 END_TEST
 
-/* Copies of 8 of 32 layers, 100 kB a token: behind the layers over a fast link, all the rest of them over a slow one;
+/* Copies of 25 kB of each token and layer: behind the layers over a fast link, all the rest of them over a slow one;
  * they always read and write the GPU's memory. */
 START_TEST(offload_hides_behind_the_layers)
 {
 	struct scene s;
 	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 8);
 	const struct train_terms none = terms_of(job);
-	const double moved_byte = 8 * 4096 * 1e5;
-	const double copies_s = 2 * moved_byte / s.c.gemm[DTYPE_BF16].mem_byte_per_s.value / 32;
+	const double moved_byte = 4096 * 2.5e4;
+	const double copies_s = 2 * moved_byte / s.c.gemm[DTYPE_BF16].mem_byte_per_s.value;
 	double share[N_TRAIN_SHARES];
 
-	job->recompute = RECOMPUTE_OFFLOAD;
-	job->recompute_n = 8;
-	job->saved_row_byte = 1e5;
+	job->away_row_byte = 2.5e4;
 	ck_assert_int_eq(train_impossible(job), TRAIN_REFUSES_HOST_LINK);
 	job->machine.host_byte_per_s = 1e15;
 	ck_assert_int_eq(train_impossible(job), TRAIN_ANSWERED);
 	struct train_terms t = terms_of(job);
-	NEAR(t.recompute_s, copies_s);
+	NEAR(t.offload_s, copies_s);
 	train_shares(job, &t, share);
 	ck_assert_double_eq(share[TRAIN_RECOMPUTE], 0);
 	NEAR(share[TRAIN_OFFLOAD], t.n_microbatches * 32 * copies_s);
 	job->machine.host_byte_per_s = 1e9;
 	t = terms_of(job);
-	NEAR(t.recompute_s, copies_s + 2 * moved_byte / 1e9 / 32 - none.forward_s - none.backward_s);
+	NEAR(t.offload_s, copies_s + 2 * moved_byte / 1e9 - none.forward_s - none.backward_s);
+	job->recompute = RECOMPUTE_FULL; /* more to hide behind */
+	const double before_s = t.offload_s;
+	t = terms_of(job);
+	NEAR(t.offload_s, before_s - t.recompute_s);
 }
 END_TEST
 

@@ -31,6 +31,12 @@ module_text(int i)
 }
 
 static const char *
+offload_module_text(int i)
+{
+	return offload_module_name((enum offload_module)i);
+}
+
+static const char *
 offload_text(int i)
 {
 	static const char *const names[] = {"optimizer", "params"};
@@ -227,6 +233,11 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 	set_dispatcher(&a->job, f);
 	if (m->offload & (OFFLOAD_OPTIMIZER | OFFLOAD_PARAMS))
 		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 2, offload_text), false);
+	if (m->offload_modules) {
+		f[LAUNCH_OFFLOAD_FINE] = (struct fact){"true", false, true};
+		f[LAUNCH_OFFLOAD_MODULES] =
+		    fact_word(join_bits(r, m->offload_modules, N_OFFLOAD_MODULES, offload_module_text), false);
+	}
 	if (m->offload & OFFLOAD_ACTIVATIONS)
 		f[LAUNCH_OFFLOAD_CHECKPOINTS] = fact_word("true", false);
 	if (memory_is_precision_aware(m)) {

@@ -139,18 +139,27 @@ memory_interval(struct run *r, const struct words *list, double n, struct datum 
 /* --- lists ----------------------------------------------------------------------------------------------- */
 
 bool
-memory_offload(struct run *r, const struct words *list, unsigned *out)
+memory_offload(struct run *r, const struct words *list, unsigned *states, unsigned *modules)
 {
-	static const char *const names[] = {"optimizer", "params", "activations"};
+	enum { N_STATES = 3, N = N_STATES + N_OFFLOAD_MODULES };
+	static const char *const names[N] = {"optimizer", "params", "activations",
+#define OFFLOAD_MODULE(id, text, title) text,
+	    OFFLOAD_MODULES(OFFLOAD_MODULE)
+#undef OFFLOAD_MODULE
+	};
 
-	*out = 0;
+	*states = *modules = 0;
 	for (size_t i = 0; i < list->n; i++) {
 		size_t k = 0;
-		while (k < 3 && strcmp(list->list[i].text, names[k]) != 0)
+		while (k < N && strcmp(list->list[i].text, names[k]) != 0)
 			k++;
-		if (k == 3)
-			return unknown(r, list->list[i], "optimizer, params or activations", names, 3);
-		*out |= 1u << k;
+		if (k == N)
+			return unknown(
+			    r, list->list[i], "optimizer, params, activations or a module of a layer", names, N);
+		if (k < N_STATES)
+			*states |= 1u << k;
+		else
+			*modules |= 1u << (k - N_STATES);
 	}
 	return true;
 }
@@ -417,9 +426,12 @@ run_memory_numbers(struct run *r, const struct memory_question *q, struct memory
 	out->flash = q->training->attention.text && strcmp(q->training->attention.text, "flash") == 0;
 	if (infer && !datum_given(out->activations_byte))
 		out->activations_byte = derived(0);
-	unsigned offload;
-	if (!memory_offload(r, &q->training->offload, &offload))
+	unsigned offload, modules;
+	if (!memory_offload(r, &q->training->offload, &offload, &modules))
 		return false;
+	if (modules)
+		return memory_refuse(r, q->training->offload.list[0].from,
+		    "a model given by its size has no modules that could be offloaded", "name a model");
 	if (!infer)
 		run_reads(r, &q->training->offload, NULL);
 	if (!out->units12)

@@ -54,8 +54,10 @@ struct training_in {
 	X(0, fp8_params, "fp8-params", "fp8_params", FLAG, "", "", NULL, "store parameters in FP8")                    \
 	X(0, optimizer_in_backward, "optimizer-in-backward", "optimizer_in_backward", FLAG, "", "", NULL,              \
 	    "fuse the optimizer step into backward; frees each gradient at once")                                      \
-	X(0, offload, "offload", "offload", WORDS, "WHAT", "optimizer|params|activations", NULL,                       \
-	    "states offloaded to host memory")                                                                         \
+	X(0, offload, "offload", "offload", WORDS, "WHAT",                                                             \
+	    "optimizer|params|activations|attn_norm|qkv_linear|core_attn|attn_proj|mlp_norm|expert_fc1|moe_act", NULL, \
+	    "what waits in host memory: optimizer states, params, activations (checkpoints), or the inputs of "        \
+	    "modules of a layer")                                                                                      \
 	X(0, loss, "loss", "loss", WORD, "NAME", "", NULL, "loss implementation, one of the stack's")                  \
 	X(0, compile, "compile", "compile", FLAG, "", "", NULL, "compile model and loss (torch.compile)")              \
 	X(0, attention, "attention", "attention", CHOICE, "HOW", "flash|unfused", NULL,                                \
@@ -180,7 +182,7 @@ bool memory_recompute(struct run *r, const struct words *list, enum recompute *p
 bool memory_interval(struct run *r, const struct words *list, double n, struct datum n_layers);
 /* Whether stack and model have the recomputation policy of this job; false with errors. */
 bool memory_check_policy(struct run *r, const struct memory_question *q, const struct memory_job *job);
-bool memory_offload(struct run *r, const struct words *list, unsigned *out);
+bool memory_offload(struct run *r, const struct words *list, unsigned *states, unsigned *modules);
 bool memory_targets(struct run *r, const struct words *list, unsigned *out);
 /* `3,4*14,2`: layers of each stage. */
 bool memory_stages(struct run *r, const struct words *list, const int **layers, int *n);

@@ -74,19 +74,37 @@ bind_moments(struct run *r, const struct memory_question *q, struct memory_job *
 	return true;
 }
 
-/* Megatron-Core updates parameters on the host and keeps nothing else there (arguments.py: with the precision-aware
- * optimizer, and with parameters in FP8 only where their scales are delayed ones). */
+/* Megatron-Core's rules (transformer_config.py). */
 static bool
-bind_offload(struct run *r, const struct memory_question *q, struct memory_job *job)
+check_offload_modules(struct run *r, struct source at, const struct memory_job *job)
+{
+	const unsigned experts = 1u << AWAY_EXPERT_FC1 | 1u << AWAY_MOE_ACT;
+
+	if (!job->offload_modules)
+		return true;
+	if (job->stack->rules != RULES_MEGATRON_CORE)
+		return memory_refuse(r, at, "offloading by module needs Megatron-Core",
+		    "use --stack megatron-core, or --recompute full --offload activations");
+	if (job->offload_modules & experts && !workload_has_experts(job->model))
+		return memory_refuse(
+		    r, at, "expert_fc1 and moe_act need a mixture of experts", "use for example core_attn,attn_proj");
+	return !(job->offload_modules & 1u << AWAY_ATTN_PROJ) || job->offload_modules & 1u << AWAY_CORE_ATTN ||
+	    memory_refuse(r, at, "attn_proj is offloaded only with core_attn", "use --offload core_attn,attn_proj");
+}
+
+/* Of states, Megatron-Core updates parameters on the host and keeps nothing else there (arguments.py: with the
+ * precision-aware optimizer, and with parameters in FP8 only where their scales are delayed ones). */
+static bool
+check_offload(struct run *r, const struct memory_question *q, const struct memory_job *job)
 {
 	const struct words *list = &q->training->offload;
 
-	if (!memory_offload(r, list, &job->offload))
+	if (list->n > 0 && !check_offload_modules(r, list->list[0].from, job))
 		return false;
 	if (!job->offload || job->stack->rules != RULES_MEGATRON_CORE)
 		return true;
 	if (job->offload != OFFLOAD_OPTIMIZER)
-		return memory_refuse(r, list->list[0].from, "Megatron-Core offloads the optimizer alone",
+		return memory_refuse(r, list->list[0].from, "Megatron-Core offloads neither parameters nor checkpoints",
 		    "use --offload optimizer, --recompute offload-N for activations, or --stack hf-deepspeed");
 	if (job->quantised_parameters && !(job->lora_rank.value > 0))
 		return memory_refuse(r, list->list[0].from, "parameters in FP8 exclude --offload optimizer",
@@ -112,14 +130,8 @@ bind_states(struct run *r, const struct memory_question *q, struct memory_job *j
 	}
 	memory_optimizer(run_word(r, "optimizer", in->optimizer), &job->optimizer);
 	job->optimizer_in_backward = in->optimizer_in_backward;
-	if (!bind_moments(r, q, job))
+	if (!bind_moments(r, q, job) || !check_offload(r, q, job))
 		return false;
-	if (!bind_offload(r, q, job))
-		return false;
-	if (job->offload & OFFLOAD_ACTIVATIONS && job->recompute != RECOMPUTE_FULL &&
-	    job->recompute != RECOMPUTE_UNIFORM)
-		return memory_refuse(r, in->offload.list[0].from, "only activation checkpoints can be offloaded",
-		    "add --recompute full");
 	if (!job->optimizer_in_backward || (job->layout.zero == 0 && job->layout.pp == 1))
 		return true;
 	return memory_no_rule(r, q, (struct source){0},
@@ -194,6 +206,13 @@ memory_check_policy(struct run *r, const struct memory_question *q, const struct
 	    !datum_given(job->stack->eager_policy_byte))
 		return memory_refuse(
 		    r, at, "--recompute op needs torchtitan", "use --stack torchtitan, or --recompute full");
+	if (!memory_policy_offloads(job) && job->offload_modules)
+		return memory_refuse(r, in->offload.list[0].from,
+		    "modules are offloaded only beside recomputed modules",
+		    "leave --recompute out, or name modules: --recompute moe_act");
+	if (!memory_policy_offloads(job))
+		return memory_refuse(r, in->offload.list[0].from, "only activation checkpoints can be offloaded",
+		    "add --recompute full");
 	const char *why = job->recompute == RECOMPUTE_OP ? memory_lacks_rule(job) : NULL;
 	return memory_interval(r, &in->recompute, job->recompute_n, job->model->n_layers) &&
 	    (!why || memory_no_rule(r, q, at, why, "use --recompute full"));
@@ -326,7 +345,8 @@ memory_reads(struct run *r, const struct memory_question *q, const struct memory
 bool
 memory_bind_training(struct run *r, const struct memory_question *q, struct memory_job *job)
 {
-	return bind_adapters(r, q, job) && bind_activations(r, q, job) && bind_states(r, q, job);
+	return memory_offload(r, &q->training->offload, &job->offload, &job->offload_modules) &&
+	    bind_adapters(r, q, job) && bind_activations(r, q, job) && bind_states(r, q, job);
 }
 
 /* --- serving --------------------------------------------------------------------------------------------- */

@@ -134,6 +134,16 @@ count_variants(struct run *r, const struct plan_in *in)
 	return 0;
 }
 
+/* A policy that goes with what is offloaded: the job is bound with it, and each of the search is checked apart. */
+static const char *
+start_policy(const struct plan_in *in)
+{
+	for (size_t i = 0; i < in->training.offload.n; i++)
+		if (strcmp(in->training.offload.list[i].text, "activations") == 0)
+			return "full";
+	return "none";
+}
+
 /* Combination number k: the last list moves fastest.  Returns the options that tell it from others. */
 static const char *
 choose(struct run *r, const struct plan_in *in, size_t k, struct plan_in *out)
@@ -152,7 +162,7 @@ choose(struct run *r, const struct plan_in *in, size_t k, struct plan_in *out)
 		*place_of(out, i) = strcmp(w.text, "auto") == 0 ? (struct word){NULL, {0}} : w;
 	}
 	out->training.recompute = (struct words){1, ARENA_NEW(r->arena, struct word)};
-	out->training.recompute.list[0] = (struct word){"none", {inputs_default, 0, 0, NULL, false}};
+	out->training.recompute.list[0] = (struct word){start_policy(in), {inputs_default, 0, 0, NULL, false}};
 	if (strcmp(out->training.schedule.text, "zero-bubble") == 0) {
 		out->training.schedule.text = "1f1b";
 		out->train.bubbles = true;

@@ -78,12 +78,6 @@ notes(struct run *r, const struct validate_row *row)
 	return narrow ? arena_printf(r->arena, "%s, bf16 moments", said(row, "dispatcher")) : said(row, "dispatcher");
 }
 
-static const char *
-offload(const struct validate_row *row)
-{
-	return row_text(row, "offload_modules") ? "act offload (some layers)" : "";
-}
-
 /* Without tensor parallelism there is no sequence parallelism to switch off. */
 static const char *
 sequence_parallel(const struct validate_row *row)
@@ -103,7 +97,8 @@ converted(struct run *r, const struct validate_row *row)
 	    precision(r->arena, row), count(row, "tp"), count(row, "pp"), count(row, "vp"), count(row, "cp"),
 	    count(row, "ep"), count(row, "etp"), sequence_parallel(row),
 	    row_is(row, "fsdp", "True") ? "Megatron FSDP" : "distributed optimizer", count(row, "micro_batch"),
-	    count(row, "global_batch"), sequence(row), recomputation(r, row), offload(row), notes(r, row)};
+	    count(row, "global_batch"), sequence(row), recomputation(r, row), said(row, "offload_modules"),
+	    notes(r, row)};
 	char *out = arena_printf(r->arena, "%s,%s", said(row, "recipe"), FRAMEWORK);
 
 	for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)

@@ -77,7 +77,10 @@ static const struct entry {
     {RECOMPUTE, "cpu offload of checkpoints|cpu offload|offload|offloaded|unsloth", "offload+=activations"},
     {OFFLOAD, "act offload|activations", "offload+=activations"},
     {OFFLOAD, "act offload (some layers)|act offload (# layers)", ".some=activations"},
-    {OFFLOAD | OPTIMIZER | SHARDING, "optimizer offload", "offload+=optimizer"},
+#define OFFLOAD_MODULE(id, text, title) {OFFLOAD, text, "offload+=" text},
+    OFFLOAD_MODULES(OFFLOAD_MODULE)
+#undef OFFLOAD_MODULE
+        {OFFLOAD | OPTIMIZER | SHARDING, "optimizer offload", "offload+=optimizer"},
     {OFFLOAD, "optimizer", "offload+=optimizer"},
     {OFFLOAD, "params|parameters", "offload+=params"},
     {OFFLOAD | SHARDING, "cpu offload", ".states=true"},

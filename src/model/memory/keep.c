@@ -101,12 +101,12 @@ traits_of(const struct memory_job *job, bool own)
 
 enum { BESIDE = 0, OF_MIXER = 1, OF_FEED = 2, EVERYWHERE = 3 };
 
-/* `modules`: bits; computing one of them again gives it back. */
+/* `modules`: bits; computing one of them again gives it back.  `away`: bits; it is the input of one of these. */
 struct kept {
 	enum keep keep;
 	const char *title;
 	double width;
-	unsigned modules;
+	unsigned modules, away;
 	int part;
 };
 
@@ -127,10 +127,17 @@ static void
 add(struct list *l, enum keep keep, const char *title, double width, unsigned modules)
 {
 	assert(l->n < MOST_KEPT);
-	l->kept[l->n++] = (struct kept){keep, title, width, modules, l->part};
+	l->kept[l->n++] = (struct kept){keep, title, width, modules, 0, l->part};
 }
 
 #define AGAIN(m) (1u << MODULE_##m)
+
+/* What was added last is the input of a module that can wait in the host's memory. */
+static void
+may_wait(struct list *l, enum offload_module m)
+{
+	l->kept[l->n - 1].away = 1u << m;
+}
 
 /* Whether what the layer's first maps of these kinds read is kept for an adapter.  Lists of fused adapters were fitted
  * with the input. */
@@ -158,12 +165,16 @@ keep_entrance(struct list *l, bool feed)
 	l->part = feed ? OF_FEED : OF_MIXER;
 	if (l->own[l->part]) {
 		add(l, KEEP_PLAIN, "input of the norm", stream, 0);
+		may_wait(l, feed ? AWAY_MLP_NORM : AWAY_ATTN_NORM);
 		add(l, KEEP_FLOAT, "scale of the norm", 1 / l->norm_shards, 0);
-		if (first_input_kept(l->job, feed))
+		if (first_input_kept(l->job, feed)) {
 			add(l, experts ? KEEP_PLAIN : KEEP_OPERAND, "normalized stream", stream,
 			    experts || (!feed && attention_is_latent(&block->attention)) ? AGAIN(LAYERNORM)
 			        : feed                                                   ? AGAIN(MLP)
 			                                                                 : 0);
+			if (!feed)
+				may_wait(l, AWAY_QKV_LINEAR);
+		}
 	} else {
 		add(l, KEEP_NORMS, "norms", layer_norms(l->layer)->copies.value / block_parts(block) * stream, 0);
 		if (first_input_kept(l->job, feed))
@@ -204,11 +215,15 @@ keep_attention(struct list *l, const struct layer_op *op)
 		add(l, KEEP_FLOAT, "scales of their norms", heads + n_keys, 0);
 	}
 	add(l, keep, "queries", queries, again);
+	may_wait(l, AWAY_CORE_ATTN);
 	add(l, keep, "keys", keys, again);
+	may_wait(l, AWAY_CORE_ATTN);
 	add(l, keep, "values", values, again);
+	may_wait(l, AWAY_CORE_ATTN);
 	if (job->stack->v_view && !l->own[OF_MIXER])
 		add(l, KEEP_PLAIN, "fused queries and values", queries + width_local(op->k, l->tp), 0);
 	add(l, fp8_attention(job) ? KEEP_OPERAND : KEEP_OUTPUT, "output of attention", heads * op->k.size, 0);
+	may_wait(l, AWAY_ATTN_PROJ);
 	if (a->gate)
 		add(l, KEEP_PLAIN, "output gate", heads * op->k.size, 0);
 	if (a->gate && !job_is_quantised(job)) /* quantized, what the output map reads is a copy anyway */
@@ -302,6 +317,7 @@ keep_dispatch(struct list *l)
 
 	l->part = OF_FEED;
 	add(l, KEEP_DISPATCHED, "dispatched tokens", n_copies * stream, AGAIN(MOE));
+	may_wait(l, AWAY_EXPERT_FC1);
 	add(l, KEEP_FLOAT, "probabilities", n_copies, AGAIN(MOE));
 	if (moe->n_shared.value > 0)
 		add(l, KEEP_COPY, "input of the shared experts", hidden / l->norm_shards, AGAIN(MOE));
@@ -340,8 +356,11 @@ keep_feed(struct list *l, const struct layer_op *op)
 	const bool adapted = job_adapts(job, TARGET_DOWN) && reads_input(job);
 
 	l->part = OF_FEED;
-	if (op->map != MAP_DOWN)
+	if (op->map != MAP_DOWN) {
 		add(l, KEEP_PLAIN, op->title, n * width_local(op->n, shards), again);
+		if (op->routed)
+			may_wait(l, AWAY_MOE_ACT);
+	}
 	if (op->map == MAP_GATE && op->part == IN_MLP && !job->stack->fused_activation)
 		add(l, KEEP_PLAIN, "activated gate", width_local(op->n, shards), again);
 	if (op->map == MAP_DOWN && keeps_input(job, adapted))
@@ -549,15 +568,24 @@ list_start(struct list *l, const struct memory_job *job, const struct block *blo
 	l->n = 0;
 }
 
-/* Of these parts what computing `modules` again gives back, or what is left. */
+/* Where a tensor is between the passes of a layer. */
+enum whereabouts { STAYS, COMES_BACK, WAITS };
+
+static enum whereabouts
+where_is(const struct kept *k, unsigned modules, unsigned away)
+{
+	return k->modules & modules ? COMES_BACK : k->away & away ? WAITS : STAYS;
+}
+
+/* Of these parts what is there, with `modules` computed again and `away` offloaded. */
 static double
-list_sum(struct sheet *sh, struct list *l, int parts, unsigned modules, bool given_back)
+list_sum(struct sheet *sh, struct list *l, int parts, unsigned modules, unsigned away, enum whereabouts where)
 {
 	const struct traits traits = traits_of(l->job, l->own[OF_MIXER]);
 	int n = 0;
 
 	for (int i = 0; i < l->n; i++)
-		if ((parts == EVERYWHERE || l->kept[i].part & parts) && !!(l->kept[i].modules & modules) == given_back)
+		if ((parts == EVERYWHERE || l->kept[i].part & parts) && where_is(&l->kept[i], modules, away) == where)
 			l->kept[n++] = l->kept[i];
 	SUM(sh, kept_byte_per_token, i, n, kept_byte(sh, &l->kept[i], &traits));
 	return kept_byte_per_token;
@@ -565,37 +593,43 @@ list_sum(struct sheet *sh, struct list *l, int parts, unsigned modules, bool giv
 
 static double
 layer_sum(struct sheet *sh, const struct memory_job *job, const struct block *block, int parts, unsigned modules,
-    bool given_back)
+    unsigned away, enum whereabouts where)
 {
 	struct list l;
 
 	list_start(&l, job, block);
 	keep_all(&l);
-	return list_sum(sh, &l, parts, modules, given_back);
+	return list_sum(sh, &l, parts, modules, away, where);
 }
 
 double
 memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
-	return layer_sum(sh, job, block, EVERYWHERE, 0, false);
+	return layer_sum(sh, job, block, EVERYWHERE, 0, 0, STAYS);
 }
 
 double
 feed_forward_saved(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
-	return layer_sum(sh, job, block, OF_FEED, 0, false);
+	return layer_sum(sh, job, block, OF_FEED, 0, 0, STAYS);
 }
 
 double
 modules_removed(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
-	return layer_sum(sh, job, block, EVERYWHERE, job->modules, true);
+	return layer_sum(sh, job, block, EVERYWHERE, job->modules, 0, COMES_BACK);
 }
 
 double
 modules_kept(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
-	return layer_sum(sh, job, block, EVERYWHERE, job->modules, false);
+	return layer_sum(sh, job, block, EVERYWHERE, job->modules, job->offload_modules, STAYS);
+}
+
+double
+modules_away(struct sheet *sh, const struct memory_job *job, const struct block *block)
+{
+	return layer_sum(sh, job, block, EVERYWHERE, job->modules, job->offload_modules, WAITS);
 }
 
 double
@@ -605,5 +639,5 @@ policy_kept(struct sheet *sh, const struct memory_job *job, const struct block *
 
 	list_start(&l, job, block);
 	keep_by_operator(&l);
-	return list_sum(sh, &l, EVERYWHERE, 0, false);
+	return list_sum(sh, &l, EVERYWHERE, 0, 0, STAYS);
 }

@@ -288,6 +288,24 @@ enum target {
 	    N_TARGETS,
 };
 
+/* X(id, text, title): parts of a layer whose input can wait in the host's memory; the names are those of
+ * Megatron-Core's
+ * --offload-modules. */
+#define OFFLOAD_MODULES(X)                                                                                             \
+	X(ATTN_NORM, "attn_norm", "the norm before attention")                                                         \
+	X(QKV_LINEAR, "qkv_linear", "the maps to queries, keys and values")                                            \
+	X(CORE_ATTN, "core_attn", "the attention kernel")                                                              \
+	X(ATTN_PROJ, "attn_proj", "attention's output map")                                                            \
+	X(MLP_NORM, "mlp_norm", "the norm before the feed-forward part")                                               \
+	X(EXPERT_FC1, "expert_fc1", "the experts' first maps")                                                         \
+	X(MOE_ACT, "moe_act", "the activation inside the experts")
+enum offload_module {
+#define OFFLOAD_MODULE(id, text, title) AWAY_##id,
+	OFFLOAD_MODULES(OFFLOAD_MODULE)
+#undef OFFLOAD_MODULE
+	    N_OFFLOAD_MODULES,
+};
+
 enum recompute {
 	RECOMPUTE_NONE,
 	RECOMPUTE_FULL,    /* one checkpoint per layer */
@@ -334,7 +352,8 @@ struct memory_job {
 
 	enum recompute recompute;
 	double recompute_n;
-	unsigned modules; /* bits of enum module */
+	unsigned modules;         /* bits of enum module */
+	unsigned offload_modules; /* bits of enum offload_module */
 	bool flash, dropout, compiled;
 	enum context_form context;
 	struct datum imbalance; /* routed tokens of the busiest rank / mean */
@@ -390,6 +409,7 @@ struct memory_use {
 const char *optimizer_name(enum optimizer o);
 const char *quant_name(enum quant q);
 const char *module_name(enum module m);
+const char *offload_module_name(enum offload_module m);
 const char *target_name(enum target t);
 const char *moment_name(enum moment m);
 const char *verdict_name(enum verdict v);
@@ -405,6 +425,9 @@ double memory_master_byte(const struct memory_job *job);
 bool memory_is_precision_aware(const struct memory_job *job);
 /* Whether a layout lets it be: it sits behind the distributed optimizer, and not behind Megatron-FSDP (Megatron-Core,
  * optimizer_config.py; Megatron-Bridge, scripts/performance/utils/overrides.py). */
+/* Whether what is offloaded of the activations is there with the recompute policy: checkpoints are of full
+ * recomputation, modules of none or of other modules. */
+bool memory_policy_offloads(const struct memory_job *job);
 bool memory_optimizer_holds(const struct memory_job *job, const struct layout *l);
 double memory_moment_byte(const struct memory_job *job);
 
@@ -431,8 +454,9 @@ double recompute_interval(
 
 /* Bytes per token that one layer saves for its backward pass: everything, and what the recompute policy keeps. */
 double memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-/* The same of the mean layer. */
+/* The same of the mean layer, and what of it waits in the host's memory: of layers, modules or checkpoints. */
 double memory_mean_saved(struct sheet *sh, const struct memory_job *job);
+double memory_mean_away(struct sheet *sh, const struct memory_job *job);
 double memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
 /* Tokens of one micro-batch on one rank. */
 double memory_tokens(struct sheet *sh, const struct memory_job *job);

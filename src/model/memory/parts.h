@@ -100,6 +100,8 @@ job_input_byte(const struct memory_job *job)
 double feed_forward_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double modules_removed(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double modules_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
+/* What of it waits in the host's memory instead. */
+double modules_away(struct sheet *sh, const struct memory_job *job, const struct block *block);
 double policy_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);
 /* Parameters of its adapters on one rank. */
 double layer_adapters(struct sheet *sh, const struct memory_job *job, const struct block *block);

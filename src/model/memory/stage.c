@@ -334,6 +334,17 @@ module_name(enum module m)
 }
 
 const char *
+offload_module_name(enum offload_module m)
+{
+	static const char *const names[] = {
+#define OFFLOAD_MODULE(id, text, title) text,
+	    OFFLOAD_MODULES(OFFLOAD_MODULE)
+#undef OFFLOAD_MODULE
+	};
+	return names[m];
+}
+
+const char *
 target_name(enum target t)
 {
 	static const char *const names[] = {
@@ -404,11 +415,53 @@ memory_mean_saved(struct sheet *sh, const struct memory_job *job)
 	return layer_byte_per_token;
 }
 
+static double
+block_away(struct sheet *sh, const struct memory_job *job, int i)
+{
+	TAKE(sh, n_block_layers, job->model->blocks[i].count);
+	CALL(sh, layer_byte_per_token, modules_away(sh, job, &job->model->blocks[i]));
+	LET(sh, block_byte_per_token, n_block_layers * layer_byte_per_token);
+	return block_byte_per_token;
+}
+
+double
+memory_mean_away(struct sheet *sh, const struct memory_job *job)
+{
+	double away_byte_per_token;
+
+	TAKE(sh, n_layers, job->model->n_layers);
+	if (job->recompute == RECOMPUTE_OFFLOAD) {
+		TAKE(sh, n_said_layers, job->recompute_n);
+		CALL(sh, saved_byte_per_token, memory_mean_saved(sh, job));
+		SET(sh, away_byte_per_token, n_said_layers / n_layers * saved_byte_per_token);
+	} else if (job->offload & OFFLOAD_ACTIVATIONS) {
+		TAKE(sh, elem_byte, job_elem_byte(job));
+		TAKE(sh, hidden, job->model->hidden);
+		TAKE(sh, norm_shards, job_norm_shards(job));
+		TAKE(sh, n_between_layers, job->recompute == RECOMPUTE_UNIFORM ? job->recompute_n : 1);
+		SET(sh, away_byte_per_token, elem_byte * hidden / norm_shards / n_between_layers);
+	} else if (job->offload_modules) {
+		SUM(sh, all_byte_per_token, i, job->model->n_blocks, block_away(sh, job, i));
+		SET(sh, away_byte_per_token, all_byte_per_token / n_layers);
+	} else
+		SET(sh, away_byte_per_token, 0);
+	return away_byte_per_token;
+}
+
+bool
+memory_policy_offloads(const struct memory_job *job)
+{
+	const bool checkpoints = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM,
+	           modules = job->recompute == RECOMPUTE_NONE || job->recompute == RECOMPUTE_MODULES;
+
+	return (!(job->offload & OFFLOAD_ACTIVATIONS) || checkpoints) && (!job->offload_modules || modules);
+}
+
 double
 memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct block *block)
 {
 	double kept_byte_per_token;
-	if (job->recompute == RECOMPUTE_NONE) {
+	if (job->recompute == RECOMPUTE_NONE && !job->offload_modules) {
 		SET_CALL(sh, kept_byte_per_token, memory_layer_saved(sh, job, block));
 		return kept_byte_per_token;
 	}
@@ -423,7 +476,7 @@ memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct b
 		SET_CALL(sh, kept_byte_per_token, policy_kept(sh, job, block));
 		return kept_byte_per_token;
 	}
-	if (job->recompute == RECOMPUTE_MODULES) {
+	if (job->recompute == RECOMPUTE_MODULES || job->recompute == RECOMPUTE_NONE) {
 		SET_CALL(sh, kept_byte_per_token, modules_kept(sh, job, block));
 		return kept_byte_per_token;
 	}
@@ -448,6 +501,9 @@ layers_together(const struct memory_job *job)
 	return job->recompute == RECOMPUTE_UNIFORM ? job->recompute_n : 1;
 }
 
+/* Of modules that wait in the host's memory one layer's are in use and the next one's are on their way. */
+static const double AWAY_TOGETHER = 2;
+
 /* What one layer's recomputation brings back, for as many layers as are computed again together. */
 static double
 block_returns(struct sheet *sh, const struct memory_job *job, int stage, int i)
@@ -455,9 +511,11 @@ block_returns(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	const struct block *block = &job->model->blocks[i];
 	TAKE(sh, present, memory_stage_layers(job, stage, i) > 0);
 	double layer_byte_per_token;
-	if (job->recompute == RECOMPUTE_MODULES)
-		SET_CALL(sh, layer_byte_per_token, modules_removed(sh, job, block));
-	else if (job->recompute == RECOMPUTE_OP) {
+	if (job->recompute == RECOMPUTE_MODULES || job->recompute == RECOMPUTE_NONE) {
+		CALL(sh, again_byte_per_token, modules_removed(sh, job, block));
+		CALL(sh, away_byte_per_token, modules_away(sh, job, block));
+		SET(sh, layer_byte_per_token, again_byte_per_token + AWAY_TOGETHER * away_byte_per_token);
+	} else if (job->recompute == RECOMPUTE_OP) {
 		CALL(sh, saved_byte_per_token, memory_layer_saved(sh, job, block));
 		CALL(sh, kept_byte_per_token, policy_kept(sh, job, block));
 		SET(sh, layer_byte_per_token, fmax(0, saved_byte_per_token - kept_byte_per_token));
@@ -478,7 +536,7 @@ stage_returns(struct sheet *sh, const struct memory_job *job, int stage)
 double
 recompute_returns(struct sheet *sh, const struct memory_job *job, int stage)
 {
-	if (job->recompute == RECOMPUTE_NONE) {
+	if (job->recompute == RECOMPUTE_NONE && !job->offload_modules) {
 		LET(sh, returned_byte, 0);
 		return returned_byte;
 	}

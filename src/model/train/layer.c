@@ -251,48 +251,35 @@ last_product(struct sheet *sh, const struct train_job *job, const struct block *
 }
 
 /* What of a micro-batch is offloaded goes to the host while the forward pass runs and comes back in the backward pass,
- * both behind all layers (Transformer Engine, cpu_offload.py).  Per layer, what takes longer than they do; the copies
- * take the memory's bandwidth from kernels. */
+ * both behind the layers (Transformer Engine, cpu_offload.py; Megatron-Core, fine_grained_activation_offload.py).  Of a
+ * layer, what takes longer than it does; the copies take the memory's bandwidth from kernels. */
 static double
-offload_wait(struct sheet *sh, const struct train_job *job, const struct kernels *k)
+offload_wait(struct sheet *sh, const struct train_job *job, const struct kernels *k, double recompute_s)
 {
+	double exposed_s;
+
+	if (!(job->away_row_byte > 0)) {
+		SET(sh, exposed_s, 0);
+		return exposed_s;
+	}
+	GIVEN(sh, recompute_s);
 	CALL(sh, n_rows, train_rows(sh, job));
-	TAKE(sh, saved_row_byte, job->saved_row_byte);
-	TAKE(sh, n_said_layers, job->recompute_n);
-	TAKE(sh, n_layers, job->model->n_layers);
+	TAKE(sh, away_row_byte, job->away_row_byte);
 	TAKE(sh, host_byte_per_s, job->machine.host_byte_per_s);
 	TAKE(sh, mem_byte_per_s, train_memory(job));
 	TAKE(sh, layer_forward_s, k->forward_s);
 	TAKE(sh, layer_backward_s, k->backward_s);
-	LET(sh, moved_byte, n_said_layers * n_rows * saved_row_byte);
+	LET(sh, moved_byte, n_rows * away_row_byte);
 	LET(sh, moved_s, moved_byte / host_byte_per_s);
-	LET(sh, waits_s,
-	    fmax(0, moved_s - n_layers * layer_forward_s) + fmax(0, moved_s - n_layers * layer_backward_s));
-	LET(sh, exposed_s, (waits_s + 2 * moved_byte / mem_byte_per_s) / n_layers);
+	SET(sh, exposed_s,
+	    fmax(0, moved_s - layer_forward_s) + fmax(0, moved_s - layer_backward_s - recompute_s) +
+	        2 * moved_byte / mem_byte_per_s);
 	return exposed_s;
-}
-
-/* Checkpoints that wait in the host's memory travel beside the layers between them. */
-static double
-checkpoint_wait(struct sheet *sh, const struct train_job *job, const struct kernels *k, double recompute_s)
-{
-	GIVEN(sh, recompute_s);
-	CALL(sh, n_rows, train_rows(sh, job));
-	TAKE(sh, row_byte, 2 * job->model->hidden.value / (job->layout.sp ? job->layout.tp : 1));
-	TAKE(sh, n_between_layers, job->recompute == RECOMPUTE_UNIFORM ? job->recompute_n : 1);
-	TAKE(sh, host_byte_per_s, job->machine.host_byte_per_s);
-	TAKE(sh, layer_forward_s, k->forward_s);
-	TAKE(sh, layer_backward_s, k->backward_s);
-	LET(sh, moved_s, n_rows * row_byte / n_between_layers / host_byte_per_s);
-	LET(sh, wait_s, fmax(0, moved_s - layer_forward_s) + fmax(0, moved_s - layer_backward_s - recompute_s));
-	return wait_s;
 }
 
 static double
 recompute(struct sheet *sh, const struct train_job *job, const struct block *block, const struct kernels *k)
 {
-	if (job->recompute == RECOMPUTE_OFFLOAD)
-		return offload_wait(sh, job, k);
 	TAKE(sh, layer_forward_s, k->forward_s);
 	double recompute_s;
 	switch (job->recompute) {
@@ -300,10 +287,6 @@ recompute(struct sheet *sh, const struct train_job *job, const struct block *blo
 	case RECOMPUTE_UNIFORM: {
 		CALL(sh, last_product_s, last_product(sh, job, block, k->products));
 		SET(sh, recompute_s, layer_forward_s - last_product_s);
-		if (job->offload & OFFLOAD_ACTIVATIONS) {
-			CALL(sh, wait_s, checkpoint_wait(sh, job, k, recompute_s));
-			SET(sh, recompute_s, recompute_s + wait_s);
-		}
 		break;
 	}
 	case RECOMPUTE_EVERY:
@@ -404,13 +387,15 @@ train_layer(struct sheet *sh, const struct train_job *job, const struct block *b
 	const struct kernels kernels = {&products, forward_s, backward_s, linear_forward_s,
 	    attends ? mixer_forward_s : 0, elementwise_forward_s, experts_forward_s, routing_forward_s};
 	CALL(sh, recompute_s, recompute(sh, job, block, &kernels));
+	CALL(sh, offload_s, offload_wait(sh, job, &kernels, recompute_s));
 	CALL(sh, tp_s, train_tensor_parallel(sh, job, block));
 	CALL(sh, cp_s, train_context_parallel(sh, job, block, sigma * mixer_forward_s, sigma * mixer_backward_s));
-	LET(sh, device_s, forward_s + backward_s + recompute_s + tp_s + cp_s);
+	LET(sh, device_s, forward_s + backward_s + recompute_s + offload_s + tp_s + cp_s);
 	if (out)
 		*out = (struct train_terms){.forward_s = forward_s,
 		    .backward_s = backward_s,
 		    .recompute_s = recompute_s,
+		    .offload_s = offload_s,
 		    .linear_s = sigma *
 		        (linear_forward_s + linear_dgrad_s + linear_wgrad_s + 3 * adapters_s + 2 * dequantise_s),
 		    .attention_s = attends ? sigma * (mixer_forward_s + mixer_backward_s) : 0,

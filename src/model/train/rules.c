@@ -90,7 +90,7 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 	    .recompute = ask->recompute,
 	    .recompute_n = ask->recompute_n > 0 ? ask->recompute_n : 1,
 	    .modules = ask->modules,
-	    .saved_row_byte = ask->saved_row_byte,
+	    .away_row_byte = ask->away_row_byte,
 	    .offload = ask->offload,
 	    .dropout = ask->dropout,
 	    .attention = ask->attention == N_ATTENTION_FORMS ? s->attention : ask->attention,
@@ -152,7 +152,7 @@ train_ask_memory(struct train_ask *ask, const struct memory_job *job)
 	ask->recompute = job->recompute;
 	ask->recompute_n = job->recompute_n;
 	ask->modules = job->modules;
-	ask->saved_row_byte = job->recompute == RECOMPUTE_OFFLOAD ? memory_mean_saved(NULL, job) : 0;
+	ask->away_row_byte = memory_mean_away(NULL, job);
 	ask->offload = job->offload;
 	ask->compiled = job->compiled;
 	ask->pure = job->scheme == STATES_PURE;
@@ -192,7 +192,7 @@ train_impossible(const struct train_job *job)
 		    (fmod(b->moe.n_experts.value, l->ep) != 0 || fmod(job->n_gpus / l->pp, l->ep * l->etp) != 0))
 			return TRAIN_REFUSES_EXPERT_LAYOUT;
 	}
-	if ((job->recompute == RECOMPUTE_OFFLOAD || job->offload) && !(job->machine.host_byte_per_s > 0))
+	if ((job->away_row_byte > 0 || job->offload) && !(job->machine.host_byte_per_s > 0))
 		return TRAIN_REFUSES_HOST_LINK;
 	if (l->cp > 1 && job->context == CONTEXT_RING && job->seq_length / l->cp < 128)
 		return TRAIN_REFUSES_RING;

@@ -44,6 +44,7 @@ add_terms(struct train_terms *sum, const struct train_terms *t, double share)
 	sum->forward_s += share * t->forward_s;
 	sum->backward_s += share * t->backward_s;
 	sum->recompute_s += share * t->recompute_s;
+	sum->offload_s += share * t->offload_s;
 	sum->linear_s += share * t->linear_s;
 	sum->attention_s += share * t->attention_s;
 	sum->scan_s += share * t->scan_s;
@@ -431,8 +432,8 @@ train_shares(const struct train_job *job, const struct train_terms *t, double sh
 	share[TRAIN_ELEMENTWISE] = n * t->elementwise_s;
 	share[TRAIN_QUANTISE] = n * t->quantise_s;
 	share[TRAIN_LOGITS] = t->n_microbatches * t->logits_s / job->layout.pp;
-	share[TRAIN_RECOMPUTE] = job->recompute == RECOMPUTE_OFFLOAD ? 0 : n * t->recompute_s;
-	share[TRAIN_OFFLOAD] = n * t->recompute_s - share[TRAIN_RECOMPUTE];
+	share[TRAIN_RECOMPUTE] = n * t->recompute_s;
+	share[TRAIN_OFFLOAD] = n * t->offload_s;
 	share[TRAIN_TP] = n * t->tp_s;
 	share[TRAIN_CP] = n * t->cp_s;
 	share[TRAIN_EP] = n * t->ep_s;

@@ -59,15 +59,15 @@ struct train_job {
 	enum attention_form attention;
 	enum recompute recompute;
 	double recompute_n;
-	unsigned modules;      /* bits of enum module */
-	double saved_row_byte; /* of a token and layer, whose activations are offloaded */
-	unsigned offload;      /* bits of enum offload: what else waits in the host's memory */
-	bool adapters;         /* LoRA: the rest is frozen */
-	double base_byte;      /* per frozen weight that is dequantised before each product; 0: none */
-	double imbalance;      /* routed tokens of the busiest rank / mean */
-	double head_frac;      /* rows of the head that are computed: masked positions of an encoder */
-	double n_mtp;          /* extra prediction layers that are trained */
-	bool dedup;            /* the dispatcher of experts sends a token once to a node */
+	unsigned modules;     /* bits of enum module */
+	double away_row_byte; /* activations of a token and layer that wait in the host's memory */
+	unsigned offload;     /* bits of enum offload: states that do */
+	bool adapters;        /* LoRA: the rest is frozen */
+	double base_byte;     /* per frozen weight that is dequantised before each product; 0: none */
+	double imbalance;     /* routed tokens of the busiest rank / mean */
+	double head_frac;     /* rows of the head that are computed: masked positions of an encoder */
+	double n_mtp;         /* extra prediction layers that are trained */
+	bool dedup;           /* the dispatcher of experts sends a token once to a node */
 	enum context_form context;
 	bool zero_bubble;      /* weight gradients fill the pipeline's bubbles */
 	bool balanced_stages;  /* the layout was chosen so that stages are equal */
@@ -79,7 +79,7 @@ struct train_job {
 /* What a step is made of.  Of one layer and micro-batch unless said otherwise. */
 struct train_terms {
 	double n_microbatches, n_rows; /* tokens of a rank and micro-batch */
-	double forward_s, backward_s, recompute_s;
+	double forward_s, backward_s, recompute_s, offload_s;
 	double linear_s, attention_s, scan_s, elementwise_s, quantise_s, expert_s; /* of forward and backward */
 	double attention_forward_s, attention_backward_s;
 	double tp_s, cp_s, ep_s; /* exposed */
@@ -216,7 +216,7 @@ struct train_ask {
 	struct datum n_global_sequences, n_sequences, seq_length, packed_length;
 	enum dtype dtype;
 	enum recompute recompute;
-	double recompute_n, saved_row_byte;
+	double recompute_n, away_row_byte;
 	unsigned modules, offload;
 	bool compiled, pure, adapters, dropout;
 	enum attention_form attention; /* N_ATTENTION_FORMS: the stack's */

@@ -41,11 +41,16 @@ set_policy(const struct layout_space *s, int policy, struct train_job *job)
 	job->recompute = s->policies[policy].recompute;
 	job->recompute_n = layout_policy_n(s, &job->layout, policy);
 	job->modules = s->policies[policy].modules;
-	if (job->recompute == RECOMPUTE_OFFLOAD) {
+	if (job->recompute == RECOMPUTE_OFFLOAD || s->memory.offload_modules ||
+	    s->memory.offload & OFFLOAD_ACTIVATIONS) {
 		struct memory_job saves = s->memory;
 		saves.layout = job->layout;
-		job->saved_row_byte = memory_mean_saved(NULL, &saves);
-	}
+		saves.recompute = job->recompute;
+		saves.recompute_n = job->recompute_n;
+		saves.modules = job->modules;
+		job->away_row_byte = memory_mean_away(NULL, &saves);
+	} else
+		job->away_row_byte = 0;
 }
 
 /* --- products that were timed before ------------------------------------------------------------------------ */
