@@ -58,7 +58,7 @@ BEGIN {
 		if (maybe(0.05)) say("schedule", "gpipe")
 		if (maybe(0.05)) say("cp_comm", "a2a")
 
-		if (maybe(0.05)) say("offload", "optimizer")
+		if (maybe(0.05)) say("offload", pick("optimizer core_attn,attn_proj moe_act"))
 		if (maybe(0.05)) say("compile", "true")
 
 		if (maybe(0.1)) say("stack.states.gradient", pick("2B 4B"))

@@ -64,6 +64,10 @@ static const struct {
     {SOME,
         "memory {mixtral-8x7b|deepseek-v3|qwen3-30b-a3b} --gpu h200 --layout {dp=64,ep=8,zero=1|tp=2,pp=4,dp=16,ep=8} "
         "--recompute {none|selective|moe_act,layernorm|moe} --stack {megatron-core|torchtitan} --seq 4096"},
+    {SOME,
+        "memory {qwen3-30b-a3b|deepseek-v3} --gpu h200 --layout dp=8,tp=2,ep=4,zero=1,sp --stack megatron-core "
+        "--recompute "
+        "{none|moe_act} --offload {core_attn,attn_proj|expert_fc1|moe_act,qkv_linear,mlp_norm}"},
     {SOME, "memory llama3-8b --gpu {a100|b200} --dtype {bf16|fp8|fp32} --optimizer {adam|adam8bit|lion|sgd} --batch 2"},
     {SOME,
         "memory llama3-8b --gpu {h100|b200} --dtype {bf16|fp8|fp32} --moment-dtype {fp32|bf16|fp16} --stack "

@@ -29,7 +29,7 @@ static const char *const templates[] = {
     "^256..2048 --seq ^1024..16384 {--recompute full|--recompute selective|--stack megatron-core --recompute "
     "block-{1|4}||}",
     "train $trained --gpu $fitted --gpus ^8..64 --layout zero=3 --batch ^1..4 --seq ^1024..16384 --stack megatron-core "
-    "--recompute offload-{1|8}",
+    "{--recompute offload-{1|8}|--offload core_attn}",
     "train $moe --gpu {h100|b200} --gpus ^16..64 --layout ep=^2..8,zero=1 --batch 1 --global-batch ^64..512 --seq "
     "^1024..8192 --no-memory",
     "train $hybrid --gpu {h100-sxm5-80gb|b200-sxm} --gpus ^16..64 --layout tp=^1..8,pp=^1..4,zero=1 --batch 1 "

@@ -473,6 +473,7 @@ job_of(struct arena *a, unsigned seed, const struct workload *w, const struct st
 	    .optimizer_in_backward = draw_bool(seed, "optimizer in backward"),
 	    .gradient_byte = draw_bool(seed, "gradient type") ? datum_of(4) : datum_absent(),
 	    .offload = draw_choice(seed, "offload", 8),
+	    .offload_modules = draw_choice(seed, "offload modules", 2) * (seed % (1u << N_OFFLOAD_MODULES)),
 	    .imbalance = datum_of(1 + draw(seed, "imbalance_frac")),
 	    .loss = stack->n_losses ? &stack->losses[seed % (unsigned)stack->n_losses] : &loss,
 	    .lora_rank = datum_absent(),

@@ -514,7 +514,8 @@ block_returns(struct sheet *sh, const struct memory_job *job, int stage, int i)
 	if (job->recompute == RECOMPUTE_MODULES || job->recompute == RECOMPUTE_NONE) {
 		CALL(sh, again_byte_per_token, modules_removed(sh, job, block));
 		CALL(sh, away_byte_per_token, modules_away(sh, job, block));
-		SET(sh, layer_byte_per_token, again_byte_per_token + AWAY_TOGETHER * away_byte_per_token);
+		TAKE(sh, n_there_layers, AWAY_TOGETHER);
+		SET(sh, layer_byte_per_token, again_byte_per_token + n_there_layers * away_byte_per_token);
 	} else if (job->recompute == RECOMPUTE_OP) {
 		CALL(sh, saved_byte_per_token, memory_layer_saved(sh, job, block));
 		CALL(sh, kept_byte_per_token, policy_kept(sh, job, block));
