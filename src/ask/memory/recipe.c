@@ -206,11 +206,11 @@ memory_check_policy(struct run *r, const struct memory_question *q, const struct
 	    !datum_given(job->stack->eager_policy_byte))
 		return memory_refuse(
 		    r, at, "--recompute op needs torchtitan", "use --stack torchtitan, or --recompute full");
-	if (!memory_policy_offloads(job) && job->offload_modules)
+	if (!memory_policy_offloads(job, job->recompute) && job->offload_modules)
 		return memory_refuse(r, in->offload.list[0].from,
 		    "modules are offloaded only beside recomputed modules",
 		    "leave --recompute out, or name modules: --recompute moe_act");
-	if (!memory_policy_offloads(job))
+	if (!memory_policy_offloads(job, job->recompute))
 		return memory_refuse(r, in->offload.list[0].from, "only activation checkpoints can be offloaded",
 		    "add --recompute full");
 	const char *why = job->recompute == RECOMPUTE_OP ? memory_lacks_rule(job) : NULL;

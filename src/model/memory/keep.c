@@ -104,10 +104,10 @@ enum { BESIDE = 0, OF_MIXER = 1, OF_FEED = 2, EVERYWHERE = 3 };
 /* `modules`: bits; computing one of them again gives it back.  `away`: bits; it is the input of one of these. */
 struct kept {
 	enum keep keep;
+	int part;
 	const char *title;
 	double width;
 	unsigned modules, away;
-	int part;
 };
 
 enum { MOST_KEPT = 64 };
@@ -127,7 +127,7 @@ static void
 add(struct list *l, enum keep keep, const char *title, double width, unsigned modules)
 {
 	assert(l->n < MOST_KEPT);
-	l->kept[l->n++] = (struct kept){keep, title, width, modules, 0, l->part};
+	l->kept[l->n++] = (struct kept){keep, l->part, title, width, modules, 0};
 }
 
 #define AGAIN(m) (1u << MODULE_##m)
@@ -582,9 +582,10 @@ static double
 list_sum(struct sheet *sh, struct list *l, int parts, unsigned modules, unsigned away, enum whereabouts where)
 {
 	const struct traits traits = traits_of(l->job, l->own[OF_MIXER]);
-	int n = 0;
+	const bool all = parts == EVERYWHERE && !modules && !away && where == STAYS;
+	int n = all ? l->n : 0;
 
-	for (int i = 0; i < l->n; i++)
+	for (int i = 0; !all && i < l->n; i++)
 		if ((parts == EVERYWHERE || l->kept[i].part & parts) && where_is(&l->kept[i], modules, away) == where)
 			l->kept[n++] = l->kept[i];
 	SUM(sh, kept_byte_per_token, i, n, kept_byte(sh, &l->kept[i], &traits));

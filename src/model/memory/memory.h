@@ -425,9 +425,9 @@ double memory_master_byte(const struct memory_job *job);
 bool memory_is_precision_aware(const struct memory_job *job);
 /* Whether a layout lets it be: it sits behind the distributed optimizer, and not behind Megatron-FSDP (Megatron-Core,
  * optimizer_config.py; Megatron-Bridge, scripts/performance/utils/overrides.py). */
-/* Whether what is offloaded of the activations is there with the recompute policy: checkpoints are of full
+/* Whether what the job offloads of its activations is there with a recompute policy: checkpoints are of full
  * recomputation, modules of none or of other modules. */
-bool memory_policy_offloads(const struct memory_job *job);
+bool memory_policy_offloads(const struct memory_job *job, enum recompute policy);
 bool memory_optimizer_holds(const struct memory_job *job, const struct layout *l);
 double memory_moment_byte(const struct memory_job *job);
 

@@ -449,10 +449,10 @@ memory_mean_away(struct sheet *sh, const struct memory_job *job)
 }
 
 bool
-memory_policy_offloads(const struct memory_job *job)
+memory_policy_offloads(const struct memory_job *job, enum recompute policy)
 {
-	const bool checkpoints = job->recompute == RECOMPUTE_FULL || job->recompute == RECOMPUTE_UNIFORM,
-	           modules = job->recompute == RECOMPUTE_NONE || job->recompute == RECOMPUTE_MODULES;
+	const bool checkpoints = policy == RECOMPUTE_FULL || policy == RECOMPUTE_UNIFORM,
+	           modules = policy == RECOMPUTE_NONE || policy == RECOMPUTE_MODULES;
 
 	return (!(job->offload & OFFLOAD_ACTIVATIONS) || checkpoints) && (!job->offload_modules || modules);
 }

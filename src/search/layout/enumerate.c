@@ -393,9 +393,7 @@ layout_policy_holds(const struct layout_space *s, const struct layout *l, int po
 
 	if (p->recompute == RECOMPUTE_OFFLOAD && !may_offload(s, l, p))
 		return false;
-	const struct memory_job own = {
-	    .recompute = p->recompute, .offload = s->memory.offload, .offload_modules = s->memory.offload_modules};
-	if (!memory_policy_offloads(&own))
+	if (!memory_policy_offloads(&s->memory, p->recompute))
 		return false;
 	if (!(p->chunk_frac > 0))
 		return true;
