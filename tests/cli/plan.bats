@@ -147,6 +147,16 @@ same_as_train() {
 	ask memory --params 7e9 --offload core_attn
 	refused
 	says "name a model"
+	# what makes it fit is one list with what was said, to be pasted in its place
+	job="qwen3-30b-a3b --gpu h100 --gpus 8 --stack megatron-core --layout ep=8 --batch 2"
+	# shellcheck disable=SC2086 # words
+	ask memory $job --offload attn_norm --get fixes.0.change,fixes.0.peak_byte
+	[ "${out%%$'\n'*}" = "--offload optimizer,attn_norm,expert_fc1,moe_act" ] || complain "the first change is $out"
+	said=${out#*$'\n'}
+	# shellcheck disable=SC2086
+	ask memory $job ${out%%$'\n'*} --get peak_byte
+	answered
+	[ "$said" = "$out" ] || complain "said $said, is $out"
 	# checkpoints go with full recomputation, in plan too
 	job="llama3-8b --gpu h100 --gpus 16 --stack hf-deepspeed --offload activations --global-batch 64"
 	# shellcheck disable=SC2086 # words

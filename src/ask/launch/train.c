@@ -36,14 +36,6 @@ offload_module_text(int i)
 	return offload_module_name((enum offload_module)i);
 }
 
-static const char *
-offload_text(int i)
-{
-	static const char *const names[] = {"optimizer", "params"};
-
-	return names[i];
-}
-
 static void
 set_layout(struct run *r, const struct memory_job *m, struct fact *f)
 {
@@ -232,7 +224,7 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 		f[LAUNCH_CP_COMM] = fact_word(memory_context_word(m->context), m->context == CONTEXT_RING);
 	set_dispatcher(&a->job, f);
 	if (m->offload & (OFFLOAD_OPTIMIZER | OFFLOAD_PARAMS))
-		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 2, offload_text), false);
+		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 2, offload_name), false);
 	if (m->offload_modules) {
 		f[LAUNCH_OFFLOAD_FINE] = (struct fact){"true", false, true};
 		f[LAUNCH_OFFLOAD_MODULES] =

@@ -141,14 +141,13 @@ memory_interval(struct run *r, const struct words *list, double n, struct datum 
 bool
 memory_offload(struct run *r, const struct words *list, unsigned *states, unsigned *modules)
 {
-	enum { N_STATES = 3, N = N_STATES + N_OFFLOAD_MODULES };
-	static const char *const names[N] = {"optimizer", "params", "activations",
-#define OFFLOAD_MODULE(id, text, title) text,
-	    OFFLOAD_MODULES(OFFLOAD_MODULE)
-#undef OFFLOAD_MODULE
-	};
+	enum { N = N_OFFLOADS + N_OFFLOAD_MODULES };
+	const char *names[N];
 
 	*states = *modules = 0;
+	for (int k = 0; k < N; k++)
+		names[k] =
+		    k < N_OFFLOADS ? offload_name(k) : offload_module_name((enum offload_module)(k - N_OFFLOADS));
 	for (size_t i = 0; i < list->n; i++) {
 		size_t k = 0;
 		while (k < N && strcmp(list->list[i].text, names[k]) != 0)
@@ -156,10 +155,10 @@ memory_offload(struct run *r, const struct words *list, unsigned *states, unsign
 		if (k == N)
 			return unknown(
 			    r, list->list[i], "optimizer, params, activations or a module of a layer", names, N);
-		if (k < N_STATES)
+		if (k < N_OFFLOADS)
 			*states |= 1u << k;
 		else
-			*modules |= 1u << (k - N_STATES);
+			*modules |= 1u << (k - N_OFFLOADS);
 	}
 	return true;
 }

@@ -318,6 +318,7 @@ enum recompute {
 };
 
 enum offload { OFFLOAD_OPTIMIZER = 1, OFFLOAD_PARAMS = 2, OFFLOAD_ACTIVATIONS = 4 };
+enum { N_OFFLOADS = 3 };
 
 /* The moments at which memory peaks: all activations and the logits; the first layer of the backward pass; the end of
  * the backward pass, when the embedding's gradient appears; the optimizer's step. */
@@ -409,6 +410,7 @@ struct memory_use {
 const char *optimizer_name(enum optimizer o);
 const char *quant_name(enum quant q);
 const char *module_name(enum module m);
+const char *offload_name(int bit); /* of enum offload */
 const char *offload_module_name(enum offload_module m);
 const char *target_name(enum target t);
 const char *moment_name(enum moment m);

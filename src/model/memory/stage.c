@@ -334,6 +334,14 @@ module_name(enum module m)
 }
 
 const char *
+offload_name(int bit)
+{
+	static const char *const names[N_OFFLOADS] = {"optimizer", "params", "activations"};
+
+	return names[bit];
+}
+
+const char *
 offload_module_name(enum offload_module m)
 {
 	static const char *const names[] = {

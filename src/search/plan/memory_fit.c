@@ -518,16 +518,32 @@ smaller_optimizer(struct memory_job *job, double n_node, char *text, size_t size
 	return true;
 }
 
+/* What the experts read, as Megatron-Core offloads it beside pipelines and recomputed modules. */
+static bool
+offload_experts(struct memory_job *job, double n_node, char *text, size_t size)
+{
+	const unsigned act = job->modules & 1u << MODULE_MOE_ACT ? 0 : 1u << AWAY_MOE_ACT;
+
+	(void)n_node;
+	(void)text;
+	(void)size;
+	if (job->use == STACK_INFER || job->stack->rules != RULES_MEGATRON_CORE || fit_experts(job->model) == 0 ||
+	    job->offload_modules & 1u << AWAY_EXPERT_FC1)
+		return false;
+	job->offload_modules |= 1u << AWAY_EXPERT_FC1 | act;
+	return true;
+}
+
 static bool
 offload_optimizer(struct memory_job *job, double n_node, char *text, size_t size)
 {
 	(void)n_node;
+	(void)text;
+	(void)size;
 	if (job->use == STACK_INFER || job->offload & OFFLOAD_OPTIMIZER ||
 	    (job->stack->rules == RULES_MEGATRON_CORE && job->quantised_parameters && !(job->lora_rank.value > 0)))
 		return false;
 	job->offload |= OFFLOAD_OPTIMIZER;
-	snprintf(text, size, "--offload optimizer%s%s", job->offload & OFFLOAD_PARAMS ? ",params" : "",
-	    job->offload & OFFLOAD_ACTIVATIONS ? ",activations" : "");
 	return true;
 }
 
@@ -587,6 +603,7 @@ static const struct change changes[] = {
     {smaller_cache, false},
     {recompute_full, false},
     {offload_layers, false},
+    {offload_experts, false},
     {smaller_batch, false},
     {quantise, false},
     {quantise_more, false},
@@ -606,7 +623,7 @@ make_change(int c, struct memory_job *job, double n_node, int times, char *text,
 		if (!changes[c].make(job, n_node, text, size))
 			return false;
 	return fit_settle(job) && fit_may_train(job) && !memory_lacks_rule(job) &&
-	    !(job->recompute == RECOMPUTE_OFFLOAD && job->layout.pp > 1);
+	    memory_policy_offloads(job, job->recompute) && !(job->recompute == RECOMPUTE_OFFLOAD && job->layout.pp > 1);
 }
 
 static void
@@ -617,17 +634,34 @@ evaluate(struct memory_fix *fix)
 	fix->n_gpus = fit_gpus(&fix->job.layout);
 }
 
+/* One list of all that is offloaded. */
+static void
+offload_text(const struct memory_job *job, char *text, size_t size)
+{
+	const unsigned all = job->offload | job->offload_modules << N_OFFLOADS;
+	size_t n = (size_t)snprintf(text, size, " --offload ");
+
+	for (int k = 0; k < N_OFFLOADS + N_OFFLOAD_MODULES && n < size; k++)
+		if (all >> k & 1)
+			n += (size_t)snprintf(text + n, size - n, "%s%s", all & ((1u << k) - 1) ? "," : "",
+			    k < N_OFFLOADS ? offload_name(k)
+			                   : offload_module_name((enum offload_module)(k - N_OFFLOADS)));
+}
+
 static void
 write_change(const struct memory_job *job, struct memory_fix *fix, bool layout, const char *option)
 {
-	char text[80] = "", gpus[24] = "";
+	char text[80] = "", gpus[24] = "", offload[128] = "";
 
 	if (layout)
 		fit_layout_text(&fix->job, text, sizeof text);
 	if (fix->n_gpus != fit_gpus(&job->layout))
 		snprintf(gpus, sizeof gpus, " --gpus %g", fix->n_gpus);
-	snprintf(fix->change, sizeof fix->change, "%s%s%s%s%s", layout ? "--layout " : "", text,
-	    layout && *option ? " " : "", option, gpus);
+	if (fix->job.offload != job->offload || fix->job.offload_modules != job->offload_modules)
+		offload_text(&fix->job, offload, sizeof offload);
+	const char *first = layout || *option || !*offload ? offload : offload + 1;
+	snprintf(fix->change, sizeof fix->change, "%s%s%s%s%s%s", layout ? "--layout " : "", text,
+	    layout && *option ? " " : "", option, first, gpus);
 }
 
 /* No more than eight times the GPUs that were asked about: beyond that it is another question. */
