@@ -323,6 +323,7 @@ static const struct {
     {"train llama3-8b", "counter", "reserved is the default, others are not known"},
     {"train llama3", "dropout", "off is the default"},
     {"train llama3-8b", "moment_dtype", "fp32 is the default, others need Megatron-Core"},
+    {"plan train llama3-8b", "moment_dtype", "fp32 is the default, others need Megatron-Core"},
     {"train qwen3-30b-a3b", "fp8_params", "the framework stores them so by itself"},
     {"plan", "use", "training is meant"},
     {"plan", "gpu", "it is the system's"},

@@ -12,7 +12,7 @@
 
 /* A change to a job, as options, and its result. */
 struct memory_fix {
-	char change[160];
+	char change[384];
 	struct memory_job job;
 	double need_byte, n_gpus;
 	enum verdict verdict;
