@@ -109,6 +109,7 @@ static const struct input_needs train_needs[] = {
     {"nic_efficiency", "it applies between nodes: add --gpus, or leave it out"},
     {"lora_targets", "it applies to LoRA: add --lora-rank 16, or leave it out"},
     {"lora_dropout", "it applies to LoRA: add --lora-rank 16, or leave it out"},
+    {"moment_dtype", "a LoRA's moments have the adapters' dtype; leave it out"},
     {"mtp", "the model has no multi-token prediction layers; leave it out"},
     {"gpu_mem", "it affects only memory: drop it or --no-memory"},
     {"headroom", "it affects only memory: drop it or --no-memory"},

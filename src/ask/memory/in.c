@@ -429,8 +429,8 @@ run_memory_numbers(struct run *r, const struct memory_question *q, struct memory
 	if (!memory_offload(r, &q->training->offload, &offload, &modules))
 		return false;
 	if (modules)
-		return memory_refuse(r, q->training->offload.list[0].from,
-		    "a model given by its size has no modules that could be offloaded", "name a model");
+		return memory_refuse(r, q->training->offload.list[0].from, "--offload of modules needs a named model",
+		    "name a model, or use --offload optimizer");
 	if (!infer)
 		run_reads(r, &q->training->offload, NULL);
 	if (!out->units12)

@@ -56,7 +56,7 @@ struct training_in {
 	    "fuse the optimizer step into backward; frees each gradient at once")                                      \
 	X(0, offload, "offload", "offload", WORDS, "WHAT",                                                             \
 	    "optimizer|params|activations|attn_norm|qkv_linear|core_attn|attn_proj|mlp_norm|expert_fc1|moe_act", NULL, \
-	    "what waits in host memory: optimizer states, params, activations (checkpoints), or the inputs of "        \
+	    "what to offload to host memory: optimizer states, params, activations (checkpoints), or the inputs of "   \
 	    "modules of a layer")                                                                                      \
 	X(0, loss, "loss", "loss", WORD, "NAME", "", NULL, "loss implementation, one of the stack's")                  \
 	X(0, compile, "compile", "compile", FLAG, "", "", NULL, "compile model and loss (torch.compile)")              \

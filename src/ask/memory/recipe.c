@@ -51,7 +51,7 @@ memory_bind_precision(struct run *r, const struct memory_question *q, const stru
 	return true;
 }
 
-/* Moments narrower than fp32 take Megatron-Core's precision-aware optimizer, which is Adam's. */
+/* Moments narrower than fp32 need Megatron-Core's precision-aware optimizer, which is Adam. */
 static bool
 bind_moments(struct run *r, const struct memory_question *q, struct memory_job *job)
 {

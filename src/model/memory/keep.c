@@ -132,7 +132,7 @@ add(struct list *l, enum keep keep, const char *title, double width, unsigned mo
 
 #define AGAIN(m) (1u << MODULE_##m)
 
-/* What was added last is the input of a module that can wait in the host's memory. */
+/* Mark the tensor added last as the input of a module that can be offloaded. */
 static void
 may_wait(struct list *l, enum offload_module m)
 {

@@ -288,9 +288,7 @@ enum target {
 	    N_TARGETS,
 };
 
-/* X(id, text, title): parts of a layer whose input can wait in the host's memory; the names are those of
- * Megatron-Core's
- * --offload-modules. */
+/* X(id, text, title): modules of a layer whose inputs can be offloaded, by the names of Megatron-Core. */
 #define OFFLOAD_MODULES(X)                                                                                             \
 	X(ATTN_NORM, "attn_norm", "the norm before attention")                                                         \
 	X(QKV_LINEAR, "qkv_linear", "the maps to queries, keys and values")                                            \
@@ -427,11 +425,11 @@ double memory_master_byte(const struct memory_job *job);
 bool memory_is_precision_aware(const struct memory_job *job);
 /* Whether a layout lets it be: it sits behind the distributed optimizer, and not behind Megatron-FSDP (Megatron-Core,
  * optimizer_config.py; Megatron-Bridge, scripts/performance/utils/overrides.py). */
-/* Whether what the job offloads of its activations is there with a recompute policy: checkpoints are of full
- * recomputation, modules of none or of other modules. */
-bool memory_policy_offloads(const struct memory_job *job, enum recompute policy);
 bool memory_optimizer_holds(const struct memory_job *job, const struct layout *l);
 double memory_moment_byte(const struct memory_job *job);
+/* Whether a recompute policy goes with the activations that the job offloads: checkpoints need full recomputation,
+ * modules none or that of modules. */
+bool memory_policy_offloads(const struct memory_job *job, enum recompute policy);
 
 /* --- the parts ------------------------------------------------------------------------------------------- */
 
@@ -456,7 +454,7 @@ double recompute_interval(
 
 /* Bytes per token that one layer saves for its backward pass: everything, and what the recompute policy keeps. */
 double memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);
-/* The same of the mean layer, and what of it waits in the host's memory: of layers, modules or checkpoints. */
+/* The same of the mean layer, and what of it is offloaded: layers, modules or checkpoints. */
 double memory_mean_saved(struct sheet *sh, const struct memory_job *job);
 double memory_mean_away(struct sheet *sh, const struct memory_job *job);
 double memory_layer_kept(struct sheet *sh, const struct memory_job *job, const struct block *block);

@@ -509,7 +509,8 @@ layers_together(const struct memory_job *job)
 	return job->recompute == RECOMPUTE_UNIFORM ? job->recompute_n : 1;
 }
 
-/* Of modules that wait in the host's memory one layer's are in use and the next one's are on their way. */
+/* Layers whose offloaded inputs are on the GPU: one in use, the next on its way (Megatron-Core,
+ * pipeline_parallel/fine_grained_activation_offload.py, bulk_reload). */
 static const double AWAY_TOGETHER = 2;
 
 /* What one layer's recomputation brings back, for as many layers as are computed again together. */

@@ -262,14 +262,15 @@ optimizer_time(struct sheet *sh, const struct train_job *job, const struct train
 
 	if (job->adapters)
 		SET(sh, states_s, 0);
-	else if (job->offload & OFFLOAD_OPTIMIZER) {
+	else {
 		CALL(sh, own_param, own_params(sh, job, t, 1));
-		SET_CALL(sh, states_s, host_optimizer(sh, job, own_param));
-	} else {
-		CALL(sh, own_param, own_params(sh, job, t, 1));
-		TAKE(sh, state_byte_per_param, job->optimizer_byte);
-		TAKE(sh, mem_byte_per_s, train_memory(job));
-		SET(sh, states_s, state_byte_per_param * own_param / mem_byte_per_s);
+		if (job->offload & OFFLOAD_OPTIMIZER)
+			SET_CALL(sh, states_s, host_optimizer(sh, job, own_param));
+		else {
+			TAKE(sh, state_byte_per_param, job->optimizer_byte);
+			TAKE(sh, mem_byte_per_s, train_memory(job));
+			SET(sh, states_s, state_byte_per_param * own_param / mem_byte_per_s);
+		}
 	}
 	TAKE(sh, step_overhead_s, job->stack->step_s);
 	LET(sh, optimizer_s, states_s + step_overhead_s);

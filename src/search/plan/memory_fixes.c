@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Changes that make a job fit: what they are, and which of them do it alone or in pairs. */
+/* Find changes that make a job fit: one, or a pair where none is enough. */
 #include "search/plan/plan.h"
 
 #include <stdio.h>
