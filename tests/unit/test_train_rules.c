@@ -509,6 +509,42 @@ START_TEST(host_of_experts)
 }
 END_TEST
 
+static double
+sync_of(const struct train_job *job)
+{
+	return terms_of(job).sync_s;
+}
+
+/* A captured dispatch waits for no count; layers that are computed again, experts that are, layers that wait in the
+ * host's memory and those that are gathered cannot be captured. */
+START_TEST(dispatch_is_captured)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_B200, EXPERTS_2026, 8);
+
+	job->dtype = DTYPE_MXFP8;
+	job->layout.ep = 8;
+	job->layout.zero = 1;
+	s.stack.moe_floor_s = number(1); /* host-bound: all waits are seen */
+	const double waits = sync_of(job);
+	ck_assert_double_gt(waits, 0);
+	s.stack.captures_experts = true;
+	ck_assert_double_eq(sync_of(job), 0);
+	job->recompute = RECOMPUTE_MODULES;
+	job->modules = 1U << MODULE_CORE_ATTN;
+	ck_assert_double_eq(sync_of(job), 0);
+	job->modules |= 1U << MODULE_MOE;
+	ck_assert_double_gt(sync_of(job), waits);
+	job->recompute = RECOMPUTE_FULL;
+	ck_assert_double_gt(sync_of(job), waits);
+	job->recompute = RECOMPUTE_OFFLOAD;
+	NEAR(sync_of(job), waits);
+	job->recompute = RECOMPUTE_NONE;
+	job->layout.zero = 3;
+	NEAR(sync_of(job), waits);
+}
+END_TEST
+
 /* A forward pass that is run again is launched again and waits for its counts again; a ring is launched in any layer.
  */
 START_TEST(host_of_experts_run_again)
@@ -790,6 +826,7 @@ train_rules_suite(void)
 	tcase_add_test(t, hybrid_shards);
 	tcase_add_test(t, experts_of_a_hybrid_shard);
 	tcase_add_test(t, host_of_experts);
+	tcase_add_test(t, dispatch_is_captured);
 	tcase_add_test(t, host_of_experts_run_again);
 	tcase_add_test(t, activation_again);
 	tcase_add_test(t, dispatchers_agree_for_one_expert);

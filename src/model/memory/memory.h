@@ -37,10 +37,11 @@ struct stack_time {
 	bool gathers_fp8;         /* parameters of per-tensor fp8 products travel in 8 bits */
 	/* traffic of elementwise kernels over that of fused ones; pure: eager, with all states in 16 bits */
 	struct datum elementwise, elementwise_compiled, elementwise_pure;
-	bool expert_eager;             /* activations of experts run as many separate kernels */
-	bool graphs;                   /* CUDA graphs */
-	struct datum host_frac;        /* host floor of a dense layer over that of an eager framework */
-	struct datum step_s;           /* of a step, outside layers: input, norms, reading the loss */
+	bool expert_eager;      /* activations of experts run as many separate kernels */
+	bool graphs;            /* CUDA graphs */
+	bool captures_experts;  /* router and dispatch are in CUDA graphs where Megatron-Core can capture a layer */
+	struct datum host_frac; /* host floor of a dense layer over that of an eager framework */
+	struct datum step_s;    /* of a step, outside layers: input, norms, reading the loss */
 	struct datum host_param_per_s; /* parameters that the CPUs of a node update when the optimizer is offloaded */
 	struct datum moe_floor_s,
 	    moe_expert_floor_s;     /* host floor of an expert layer, and per quantized local expert */

@@ -121,11 +121,25 @@ routes_again(const struct train_job *job)
 	return experts ? 1 : train_again_frac(job);
 }
 
+/*
+ * Whether router and dispatch replay a CUDA graph, so that the device waits for no count.  Megatron-Core captures layer
+ * by layer no layer that is computed again as a whole, none whose experts are, none that waits in the host's memory
+ * (megatron/core/transformer/transformer_config.py), and none whose parameters Megatron-FSDP gathers (pull request
+ * 4232, issue 5646).
+ */
+static bool
+captures_experts(const struct train_job *job)
+{
+	const bool layers = job->recompute == RECOMPUTE_NONE || job->recompute == RECOMPUTE_MODULES;
+
+	return job->stack->captures_experts && layers && routes_again(job) == 0 && job->layout.zero < 2;
+}
+
 static double
 expert_floor(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
 	const struct stack_time *s = job->stack;
-	const bool scaled = train_quantises(job) && job->dtype != DTYPE_FP8;
+	const bool scaled = train_quantises(job) && job->dtype != DTYPE_FP8 && !captures_experts(job);
 
 	TAKE(sh, moe_host_s, datum_or(s->moe_floor_s, 0));
 	TAKE(sh, per_expert_s, scaled ? datum_or(s->moe_expert_floor_s, 0) : 0);
@@ -143,9 +157,10 @@ static double
 expert_sync(struct sheet *sh, const struct train_job *job, const struct block *block)
 {
 	const struct stack_time *s = job->stack;
+	const bool waits = !captures_experts(job);
 
-	TAKE(sh, count_sync_s, datum_or(s->moe_sync_s, 0));
-	TAKE(sh, per_expert_s, train_quantises(job) ? datum_or(s->moe_expert_s, 0) : 0);
+	TAKE(sh, count_sync_s, waits ? datum_or(s->moe_sync_s, 0) : 0);
+	TAKE(sh, per_expert_s, waits && train_quantises(job) ? datum_or(s->moe_expert_s, 0) : 0);
 	TAKE(sh, n_local_experts, train_local_experts(job, block));
 	TAKE(sh, n_forward_passes, 1 + routes_again(job));
 	TAKE(sh, recompute_factor, host_factor(routes_again(job)));
@@ -160,11 +175,14 @@ train_waits_alike(const struct train_job *job)
 }
 
 /* Where kinds of layers alternate, published steps have the same wait in every expert layer, whether a GPU has 8
- * experts or 64 and whatever the release: all of it is exposed beside the short layers around it. */
+ * experts or 64 and whatever the release: all of it is exposed beside the short layers around it.  A forward pass that
+ * is run again waits again. */
 static double
 hybrid_time(struct sheet *sh, const struct train_job *job, double device_s, struct train_terms *t)
 {
-	TAKE(sh, sync_s, job->stack->hybrid_sync_s);
+	TAKE(sh, pass_sync_s, job->stack->hybrid_sync_s);
+	TAKE(sh, recompute_factor, host_factor(routes_again(job)));
+	LET(sh, sync_s, pass_sync_s * recompute_factor);
 	t->sync_s = sync_s;
 	LET(sh, layer_s, device_s + sync_s);
 	return layer_s;
