@@ -58,10 +58,10 @@ START_TEST(megatron_layers)
 END_TEST
 
 /*
- * Layers of one part.  A scan of Nano: norm 2 x 2 x 2688 + 4, input projection 2 x 10304, output of the scan and input
- * of the output projection 2 x 4096 each, 8 scales.  Experts of Super: norm 2 x 2 x 4096 + 4, router 512 x 14, 22
- * copies of 1024 with their weights and two widths of 2688, two of the shared 5376, input of the map out of the latent
- * 1024.
+ * Layers of one part.  A scan of Nano: norm 2 x 2 x 2688 + 4, input projection 2 x 10304, output of the scan, the same
+ * gated and the input of the output projection 2 x 4096 each, 8 scales.  Experts of Super: norm 2 x 2 x 4096 + 4,
+ * router 512 x 14, 22 copies of 1024 with their weights and two widths of 2688, two of the shared 5376, input of the
+ * map out of the latent 1024.
  */
 static const struct {
 	const char *what, *yaml;
@@ -70,9 +70,9 @@ static const struct {
 	enum dtype dtype;
 	double expect;
 } hybrid_layers[] = {
-    {"scan", NEMOTRON_3_NANO, 0, 1, DTYPE_BF16, 10756 + 20608 + 2 * 8192 + 32},
-    {"scan, 4 ranks", NEMOTRON_3_NANO, 0, 4, DTYPE_BF16, (10756 + 20608 + 2 * 8192 + 32) / 4.0},
-    {"scan in fp8", NEMOTRON_3_NANO, 0, 1, DTYPE_FP8, 10756 - 2688 + 20608 + 8192 + 4096 + 32},
+    {"scan", NEMOTRON_3_NANO, 0, 1, DTYPE_BF16, 10756 + 20608 + 3 * 8192 + 32},
+    {"scan, 4 ranks", NEMOTRON_3_NANO, 0, 4, DTYPE_BF16, (10756 + 20608 + 3 * 8192 + 32) / 4.0},
+    {"scan in fp8", NEMOTRON_3_NANO, 0, 1, DTYPE_FP8, 10756 - 2688 + 20608 + 2 * 8192 + 4096 + 32},
     {"attention", NEMOTRON_3_NANO, 1, 1, DTYPE_BF16, 10756 + 2 * (2 * 4096 + 2 * 256) + 4 * 32},
     {"experts in a latent", NEMOTRON_3_SUPER, 2, 1, DTYPE_BF16,
         16388 + 512 * 14 + 22 * (2048 + 4 + 2 * 5376) + 2 * 10752 + 2048},

@@ -61,6 +61,45 @@ START_TEST(scan_moves)
 }
 END_TEST
 
+/* Tokens of two sequences side by side are copied into sequences and back: 10304 outputs of the projection and 4096
+ * gated values, read and written in 16 bits, and the gradient of the former. */
+START_TEST(scan_wants_whole_sequences)
+{
+	struct arena *a = arena_new();
+	struct scene s;
+	struct train_job *job = hybrid_scene(&s, a, NEMOTRON_3_NANO, 8);
+	const struct block *block = &job->model->blocks[SCAN];
+	const double reached = 0.3 * s.c.gemm[DTYPE_BF16].mem_byte_per_s.value;
+
+	s.c.gemm[DTYPE_BF16].peak_flop_per_s.value = INFINITY;
+	for (int first = 0; first < 2; first++) {
+		job->tokens_first = first;
+		job->n_sequences = 1;
+		NEAR(train_scan(NULL, job, block, false), 4096 * 140928 / reached);
+		job->n_sequences = 2;
+		NEAR(train_scan(NULL, job, block, false), 8192.0 * (140928 + first * 4 * 14400) / reached);
+		NEAR(train_scan(NULL, job, block, true), 8192.0 * (400000 + first * 4 * 10304) / reached);
+	}
+	arena_free(a);
+}
+END_TEST
+
+/* Experts of a hybrid that are run again wait again. */
+START_TEST(hybrid_waits_again)
+{
+	struct arena *a = arena_new();
+	struct scene s;
+	struct train_job *job = hybrid_scene(&s, a, NEMOTRON_3_SUPER, 8);
+
+	job->layout.ep = 8;
+	const double once = terms_of(job).sync_s;
+	job->recompute = RECOMPUTE_FULL;
+	NEAR(terms_of(job).sync_s, 4.0 / 3 * once);
+	ck_assert_double_gt(once, 0);
+	arena_free(a);
+}
+END_TEST
+
 /*
  * Beside the rule of Qwen3-Next, passes counted by hand: channels of the convolution 8192, keys 2048, for each value
  * head 4096, values 4096, the projection's outputs 12352, heads 32 in fp32.
@@ -319,6 +358,7 @@ train_hybrid_suite(void)
 
 	tcase_add_test(t, scan_multiplies);
 	tcase_add_test(t, scan_moves);
+	tcase_add_test(t, scan_wants_whole_sequences);
 	tcase_add_test(t, delta_copies);
 	tcase_add_test(t, gate_of_attention);
 	tcase_add_test(t, maps_of_a_scan);
@@ -329,6 +369,7 @@ train_hybrid_suite(void)
 	t = tcase_create("steps");
 	tcase_add_test(t, kinds_take_turns);
 	tcase_add_test(t, experts_wait);
+	tcase_add_test(t, hybrid_waits_again);
 	tcase_add_test(t, prediction_is_a_whole_layer);
 	tcase_add_test(t, what_stays_refused);
 	tcase_add_test(t, flop_of_a_hybrid);

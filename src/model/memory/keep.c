@@ -244,8 +244,9 @@ keep_latent_norm(struct list *l, const struct layer_op *op)
 }
 
 /* Of a state-space layer the fused function keeps the input projection's outputs, from which it computes convolution
- * and states again, the scan's output and the scale of each group's norm; the output projection keeps its input
- * (mamba_ssm, MambaSplitConv1dScanCombinedFn, as Megatron-Core's mamba_mixer.py calls it). */
+ * and states again, and the scan's output before the gate; the norm, which Megatron-Core's mamba_mixer.py calls apart,
+ * its input and the scale of each group; the output projection its input (mamba_ssm, MambaSplitConv1dScanCombinedFn and
+ * layernorm_gated.py). */
 static void
 keep_scan(struct list *l)
 {
@@ -255,6 +256,7 @@ keep_scan(struct list *l)
 	l->part = OF_MIXER;
 	add(l, KEEP_PLAIN, "gate, values, maps and steps", w.projected, 0);
 	add(l, KEEP_PLAIN, "output of the scan", w.inner, 0);
+	add(l, KEEP_PLAIN, "gated output", w.inner, 0);
 	add(l, KEEP_FLOAT, "scales of the gated norm", w.maps / (2 * m->state.value), 0);
 	add(l, KEEP_OPERAND, "input of the output projection", w.inner, 0);
 }

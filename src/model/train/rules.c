@@ -82,6 +82,7 @@ train_fill(const struct train_ask *ask, struct train_answer *a)
 	    .n_sequences = ask->n_sequences.value,
 	    .seq_length = ask->seq_length.value,
 	    .packed_length = datum_or(ask->packed_length, 0),
+	    .tokens_first = ask->stack->rules == RULES_MEGATRON_CORE,
 	    .dtype = ask->dtype,
 	    .compiled = ask->compiled,
 	    .pure = ask->pure,

@@ -11,6 +11,19 @@
 
 #include "model/layer/layer.h"
 
+/* Megatron-Core holds tokens of several sequences side by side, the scan wants each sequence whole: copies of the input
+ * projection's outputs and of the gated result on the way in and out, and of the gradient of the former
+ * (mamba_mixer.py, rearrange(...).contiguous(), which copies nothing of one sequence). */
+static double
+transpose_byte(struct sheet *sh, const struct train_job *job, struct scan_widths w, bool backward)
+{
+	FROM_STRUCT(sh, w, projected, inner);
+	TAKE(sh, pass_byte, 2 * 2.0);
+	TAKE(sh, copies, job->tokens_first && job->n_sequences > 1);
+	EITHER(sh, copied_byte, backward, copies * pass_byte * projected, copies * pass_byte * (projected + inner));
+	return copied_byte;
+}
+
 /*
  * Bytes of each token.  Forward: convolution, cumulated steps, states of the chunks, states passed on, scores, outputs,
  * gated norm.  Backward: all of these again but outputs and norm, then the gradients of norm, states, passing, inputs,
@@ -25,10 +38,11 @@ scan_byte(struct sheet *sh, const struct train_job *job, const struct block *blo
 	FROM_STRUCT(sh, w, inner, maps, heads, states, scores);
 	TAKE(sh, half_byte, 2.0);
 	TAKE(sh, float_byte, 4.0);
+	CALL(sh, copied_byte, transpose_byte(sh, job, w, backward));
 	EITHER(sh, row_byte, backward,
-	    half_byte * (21 * inner + 10.5 * maps + 5 * states + heads) +
+	    copied_byte + half_byte * (21 * inner + 10.5 * maps + 5 * states + heads) +
 	        float_byte * (2 * maps + 6 * states + 6 * scores + 18 * heads),
-	    half_byte * (8 * inner + 4 * maps + 2 * states + heads) +
+	    copied_byte + half_byte * (8 * inner + 4 * maps + 2 * states + heads) +
 	        float_byte * (2 * states + 2 * scores + 6 * heads));
 	return row_byte;
 }

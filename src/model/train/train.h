@@ -54,6 +54,7 @@ struct train_job {
 	double n_global_sequences, n_sequences,
 	    seq_length;               /* of a step, of one micro-batch of one rank, of a sequence */
 	double packed_length;         /* mean length of what is packed into a sequence; 0: nothing */
+	bool tokens_first;            /* tokens of several sequences lie side by side, as Megatron-Core holds them */
 	enum dtype dtype;             /* of the layers' products; attention, router and logits stay at 16 bits */
 	bool compiled, pure, dropout; /* pure: all states in 16 bits */
 	enum attention_form attention;
