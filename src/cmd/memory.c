@@ -424,6 +424,7 @@ static const struct input_needs memory_needs[] = {
     {"schedule", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
     {"stage_layers", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
     {"layout.no_sp", "it applies to tensor parallelism: add --layout tp=2, or leave it out"},
+    {"mtp", "it applies to training a model with multi-token prediction layers; leave it out"},
     {"lora_targets", "it applies to LoRA: add --lora-rank 16, or leave it out"},
     {"lora_dropout", "it applies to LoRA: add --lora-rank 16, or leave it out"},
     {"grad_dtype", "LoRA gradients have the adapters' dtype; leave it out"},

@@ -280,7 +280,9 @@ SCHEMA(encoder_schema, "'encoder'", struct workload_file, encoder_fields);
 #undef PART
 
 static const struct field mtp_fields[] = {
-    LAYER_FIGURE(struct workload_file, "layers", workload.n_mtp, 0, 100, "MTP modules"),
+    LAYER_FIGURE(struct workload_file, "layers", workload.n_mtp, 0, 100, "MTP layers"),
+    LAYER_FIGURE(struct workload_file, "modules", workload.n_mtp_modules, 1, 100,
+        "MTP layers that share no weights (default: all)"),
 };
 SCHEMA(mtp_schema, "'mtp'", struct workload_file, mtp_fields);
 

@@ -88,7 +88,7 @@ make_model(struct model *m, const struct test_shape *s)
 	w->hidden = number(s->hidden);
 	w->vocab = number(s->vocab);
 	w->norms_per_layer = number(2);
-	w->n_positions = w->n_token_types = w->context = w->n_classes = datum_absent();
+	w->n_positions = w->n_token_types = w->context = w->n_classes = w->n_mtp_modules = datum_absent();
 	if (dense.count.value > 0)
 		m->blocks[n++] = dense;
 	if (s->experts > 0)

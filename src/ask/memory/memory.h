@@ -51,6 +51,7 @@ struct training_in {
 	X(0, states, "states", "states", CHOICE, "HOW", "mixed|fp32|pure", NULL,                                       \
 	    "16-bit parameters with fp32 master weights (mixed), all fp32, or all 16-bit (pure) (default: the "        \
 	    "stack's)")                                                                                                \
+	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL, "multi-token prediction layers trained (default: the model's)")  \
 	X(0, fp8_params, "fp8-params", "fp8_params", FLAG, "", "", NULL, "store parameters in FP8")                    \
 	X(0, optimizer_in_backward, "optimizer-in-backward", "optimizer_in_backward", FLAG, "", "", NULL,              \
 	    "fuse the optimizer step into backward; frees each gradient at once")                                      \

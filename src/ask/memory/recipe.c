@@ -342,10 +342,34 @@ memory_reads(struct run *r, const struct memory_question *q, const struct memory
 	}
 }
 
+/* No more prediction layers than the model has. */
+static bool
+bind_prediction(struct run *r, const struct memory_question *q, struct memory_job *job)
+{
+	const struct datum asked = q->training->mtp;
+	const double most = datum_or(job->model->n_mtp, 0);
+
+	if (!run_whole(r, "--mtp", asked, 0))
+		return false;
+	if (datum_or(asked, 0) > most) {
+		diag_error(r->diag, asked.from, "--mtp %g: %s has %g layers of multi-token prediction", asked.value,
+		    job->model->id, most);
+		diag_hint(r->diag, "use at most %g", most);
+		return false;
+	}
+	job->n_mtp = datum_or(asked, most);
+	if (most > 0)
+		run_reads(r, &q->training->mtp, NULL);
+	if (!datum_given(asked) && most > 0)
+		run_assume_value(r, "mtp", "%g", most);
+	return true;
+}
+
 bool
 memory_bind_training(struct run *r, const struct memory_question *q, struct memory_job *job)
 {
-	return memory_offload(r, &q->training->offload, &job->offload, &job->offload_modules) &&
+	return bind_prediction(r, q, job) &&
+	    memory_offload(r, &q->training->offload, &job->offload, &job->offload_modules) &&
 	    bind_adapters(r, q, job) && bind_activations(r, q, job) && bind_states(r, q, job);
 }
 

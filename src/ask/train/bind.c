@@ -182,22 +182,6 @@ bind_packing(struct run *r, const struct train_question *q, struct train_ask *as
 	return false;
 }
 
-/* No more prediction layers than the model has. */
-static bool
-bind_prediction(struct run *r, const struct train_ask *ask)
-{
-	const double most = datum_or(ask->model->n_mtp, 0);
-
-	if (!run_whole(r, "--mtp", ask->n_mtp, 0))
-		return false;
-	if (!(datum_or(ask->n_mtp, 0) > most))
-		return true;
-	diag_error(r->diag, ask->n_mtp.from, "--mtp %g: %s has %g layers of multi-token prediction", ask->n_mtp.value,
-	    ask->model->id, most);
-	diag_hint(r->diag, "use at most %g", most);
-	return false;
-}
-
 /* What time alone depends on. */
 static bool
 bind_schedule(struct run *r, const struct train_question *q, struct train_bound *out)
@@ -209,8 +193,6 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 		run_reads(r, &q->train->dispatcher, NULL);
 	if (ask->layout.pp > 1)
 		run_reads(r, &q->train->bubbles, &q->train->balanced, NULL);
-	if (datum_or(ask->model->n_mtp, 0) > 0)
-		run_reads(r, &q->train->mtp, NULL);
 	run_reads(r, &t->optimizer, &t->offload, &q->train->packed, NULL);
 	if (!ask->adapters)
 		run_reads(r, &t->states, &t->moment_dtype, NULL);
@@ -226,9 +208,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	if (ask->zero_bubble && ask->layout.pp > 1 && !out->stack->zero_bubble)
 		run_warn(r, "stack %s has no zero-bubble schedule", out->stack->id);
 	ask->balanced_stages = q->train->balanced;
-	if (!datum_given(ask->n_mtp) && datum_or(ask->model->n_mtp, 0) > 0)
-		run_assume_value(r, "mtp", "%g", ask->model->n_mtp.value);
-	return bind_prediction(r, ask) && bind_packing(r, q, ask);
+	return bind_packing(r, q, ask);
 }
 
 bool
@@ -236,7 +216,7 @@ run_train_bind(struct run *r, const struct train_question *q, struct train_bound
 {
 	struct train_ask *ask = &out->ask;
 
-	*out = (struct train_bound){.ask = {.n_mtp = q->train->mtp}};
+	*out = (struct train_bound){.ask = {.n_mtp = datum_absent()}};
 	const struct workload *w = run_model(r, q->memory.memory->model);
 	if (!w)
 		return false;

@@ -22,7 +22,6 @@ struct train_in {
 	    "zero-bubble schedule: weight gradients fill the pipeline bubble")                                         \
 	X(0, balanced, "balanced-stages", "balanced_stages", FLAG, "", "", NULL,                                       \
 	    "balance pipeline stages by time, embedding and LM head included")                                         \
-	X(0, mtp, "mtp", "mtp", COUNT, "N", "", NULL, "multi-token prediction layers trained (default: the model's)")  \
 	X(0, node_gpus, "node-gpus", "node_gpus", COUNT, "N", "", NULL, "GPUs per node, when fewer than the system's") \
 	X(0, nic, "nic-bandwidth", "nic_bandwidth", RATE, "RATE", "", NULL,                                            \
 	    "network bandwidth per GPU, one direction (default: the system's)")                                        \

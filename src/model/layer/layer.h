@@ -162,9 +162,10 @@ struct workload {
 	bool softcap;         /* attention scores and logits are bounded by a tanh */
 	int n_encoder_blocks; /* kind MODEL_ENCODER_DECODER: `blocks` are the decoder */
 	struct block *encoder_blocks;
-	struct datum n_encoder_layers, relative_buckets, n_mtp;
-	struct datum source_token; /* of the encoder; absent: as many as the decoder has */
-	struct datum state_byte;   /* of one element of a recurrent state; absent: 4 */
+	struct datum n_encoder_layers, relative_buckets;
+	struct datum n_mtp, n_mtp_modules; /* prediction layers that are trained, and those with weights of their own */
+	struct datum source_token;         /* of the encoder; absent: as many as the decoder has */
+	struct datum state_byte;           /* of one element of a recurrent state; absent: 4 */
 	struct quantisation quantisation;
 	bool has_vision; /* a vision part exists that is not counted */
 	bool parallel;   /* attention and MLP read the same tokens and are added up together */
@@ -188,6 +189,8 @@ block_parts(const struct block *block)
 /* Whether some layer has a mixer or a feed-forward part alone: kinds take turns all along such a model, in an order
  * that its blocks, which count layers of a kind, do not give. */
 bool workload_alternates(const struct workload *w);
+/* Blocks of the last layer: the last that mixes tokens and the last that feeds forward where kinds take turns. */
+void workload_last_layer(const struct workload *w, int *mixer, int *feed);
 /* Whether some layer attends over latents. */
 bool workload_has_latent(const struct workload *w);
 /* ... over compressed tokens and a window (DeepSeek-V4). */

@@ -399,6 +399,18 @@ workload_alternates(const struct workload *w)
 	return false;
 }
 
+void
+workload_last_layer(const struct workload *w, int *mixer, int *feed)
+{
+	*mixer = *feed = w->n_blocks - 1;
+	if (!workload_alternates(w))
+		return;
+	while (*mixer > 0 && w->blocks[*mixer].mixer == MIXER_NONE)
+		--*mixer;
+	while (*feed > 0 && !w->blocks[*feed].mlp.given && !w->blocks[*feed].moe.given)
+		--*feed;
+}
+
 bool
 workload_has_latent(const struct workload *w)
 {

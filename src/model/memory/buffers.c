@@ -12,7 +12,12 @@ logits_memory(struct sheet *sh, const struct memory_job *job)
 	}
 	TAKE(sh, loss_byte, job->loss->logit_byte);
 	TAKE(sh, tanh_byte, job_is_capped(job) && job->loss->logit_byte.value > 0 ? job_elem_byte(job) : 0);
-	LET(sh, logit_byte, loss_byte + tanh_byte);
+	double logit_byte;
+	if (job->n_mtp > 0) {
+		CALL(sh, waiting_byte, prediction_logit_byte(sh, job));
+		SET(sh, logit_byte, loss_byte + tanh_byte + waiting_byte);
+	} else
+		SET(sh, logit_byte, loss_byte + tanh_byte);
 	TAKE(sh, vocabulary, job->model->vocab);
 	TAKE(sh, tp, job->layout.tp);
 	CALL(sh, n_tokens, memory_tokens(sh, job));

@@ -338,6 +338,7 @@ struct memory_job {
 	bool gpipe;                  /* all forward passes before the first backward one */
 	int n_stage_layers;          /* an explicit split: layers of each (virtual) stage; 0: even */
 	const int *stage_layers;
+	double n_mtp; /* prediction layers that are trained */
 
 	enum dtype dtype;          /* of the GEMMs */
 	double weight_copies;      /* quantized copies of each weight: with and without the transposed one */

@@ -95,6 +95,19 @@ job_input_byte(const struct memory_job *job)
 	return job_is_quantised(job) ? dtype_byte(job->dtype) : job_elem_byte(job);
 }
 
+/* Multi-token prediction, on the last stage (see predict.c): copies of a block that it trains; parameters of its
+ * projections and of its norms; activations at the loss; logits of its losses that wait for the backward pass. */
+double predicted_layers(const struct memory_job *job, int stage, int block);
+double prediction_linear(struct sheet *sh, const struct memory_job *job);
+double prediction_other(struct sheet *sh, const struct memory_job *job);
+double prediction_activations(struct sheet *sh, const struct memory_job *job, int stage);
+double prediction_logit_byte(struct sheet *sh, const struct memory_job *job);
+static inline bool
+job_predicts(const struct memory_job *job, int stage)
+{
+	return job->n_mtp > 0 && job_is_last(job, stage);
+}
+
 /* Saved tensors of a layer, bytes per token: of its feed-forward part; what recomputing modules gives back and what it
  * leaves; what the policy by operator keeps. */
 double feed_forward_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);

@@ -168,7 +168,7 @@ static double
 block_linear(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
 	const unsigned parts = IN_LAYER & ~(IN_EXPERT | IN_ROUTER | IN_NORMS);
-	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
+	TAKE(sh, n_layers, memory_stage_layers(job, stage, i) + predicted_layers(job, stage, i));
 	CALL(sh, layer_param, shard_params(sh, job->model, &job->model->blocks[i], parts, job->layout.tp));
 	LET(sh, linear_param, n_layers * layer_param);
 	return linear_param;
@@ -178,6 +178,11 @@ static double
 linear_params(struct sheet *sh, const struct memory_job *job, int stage)
 {
 	SUM(sh, layers_param, i, job->model->n_blocks, block_linear(sh, job, stage, i));
+	if (job_predicts(job, stage)) {
+		CALL(sh, projection_param, prediction_linear(sh, job));
+		LET(sh, linear_param, layers_param + projection_param);
+		return linear_param;
+	}
 	if (job->model->n_encoder_blocks == 0 || stage > 0) {
 		LET(sh, linear_param, layers_param);
 		return linear_param;
@@ -199,7 +204,7 @@ static double
 block_experts(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
 	const double n_shards = job->layout.ep * job->layout.etp;
-	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
+	TAKE(sh, n_layers, memory_stage_layers(job, stage, i) + predicted_layers(job, stage, i));
 	CALL(sh, layer_param, shard_params(sh, job->model, &job->model->blocks[i], IN_EXPERT, n_shards));
 	LET(sh, routed_param, n_layers * layer_param);
 	return routed_param;
@@ -221,7 +226,7 @@ memory_expert_params(struct sheet *sh, const struct memory_job *job, int stage)
 static double
 block_norms(struct sheet *sh, const struct memory_job *job, int stage, int i)
 {
-	TAKE(sh, n_layers, memory_stage_layers(job, stage, i));
+	TAKE(sh, n_layers, memory_stage_layers(job, stage, i) + predicted_layers(job, stage, i));
 	CALL(sh, layer_param, layer_params(sh, job->model, &job->model->blocks[i], IN_NORMS | IN_ROUTER, COUNT_ALL));
 	LET(sh, whole_param, n_layers * layer_param);
 	return whole_param;
@@ -255,7 +260,12 @@ last_stage_params(struct sheet *sh, const struct memory_job *job)
 		SET(sh, copy_param, vocabulary * hidden);
 	} else
 		SET(sh, copy_param, 0);
-	LET(sh, last_param, (head_param + copy_param) / n_shards + final_param);
+	double last_param;
+	if (job->n_mtp > 0) {
+		CALL(sh, shared_param, prediction_other(sh, job));
+		SET(sh, last_param, (head_param + copy_param) / n_shards + final_param + shared_param);
+	} else
+		SET(sh, last_param, (head_param + copy_param) / n_shards + final_param);
 	return last_param;
 }
 
@@ -596,14 +606,10 @@ step_activations(struct sheet *sh, const struct memory_job *job)
 
 /* Megatron-Core: the layer that is computed again is counted at the loss too, so the peak does not hang on whether the
  * logits are gone when it comes back.  At the end of a backward pass one micro-batch less is in flight. */
-double
-activations_memory(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment)
+static double
+layer_activations(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment)
 {
 	double activations_byte;
-	if (moment == MOMENT_STEP) {
-		SET_CALL(sh, activations_byte, step_activations(sh, job));
-		return activations_byte;
-	}
 	CALL(sh, n_in_flight, memory_in_flight(sh, job, stage));
 	CALL(sh, microbatch_byte, stage_activations(sh, job, stage));
 	if (moment == MOMENT_EMBEDDING)
@@ -613,5 +619,18 @@ activations_memory(struct sheet *sh, const struct memory_job *job, int stage, en
 		SET(sh, activations_byte, n_in_flight * microbatch_byte + returned_byte);
 	} else
 		SET(sh, activations_byte, n_in_flight * microbatch_byte);
+	return activations_byte;
+}
+
+double
+activations_memory(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment)
+{
+	if (moment == MOMENT_STEP)
+		return step_activations(sh, job);
+	if (moment != MOMENT_LOSS || !job_predicts(job, stage))
+		return layer_activations(sh, job, stage, moment);
+	CALL(sh, layers_byte, layer_activations(sh, job, stage, moment));
+	CALL(sh, predicted_byte, prediction_activations(sh, job, stage));
+	LET(sh, activations_byte, layers_byte + predicted_byte);
 	return activations_byte;
 }

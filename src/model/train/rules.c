@@ -160,6 +160,7 @@ train_ask_memory(struct train_ask *ask, const struct memory_job *job)
 	ask->optimizer_byte = optimizer_traffic(job);
 	ask->dropout = job->dropout;
 	ask->adapters = job->lora_rank.value > 0;
+	ask->n_mtp = derived(job->n_mtp);
 	ask->imbalance = job->imbalance.value;
 	if (job->quant != QUANT_NONE)
 		ask->base_byte = quant_bits(job->quant) / 8;

@@ -341,20 +341,13 @@ window_of(struct sheet *sh, const struct train_job *job, const struct train_term
 	return (struct train_window){window_forward_s, window_backward_s};
 }
 
-/* A layer of the last kind; where kinds take turns, of the last that mixes tokens and the last that feeds forward. */
 static double
 last_layer(const struct workload *w, const double kind_s[])
 {
-	const int last = w->n_blocks - 1;
-	int mixer = last, feed = last;
+	int mixer, feed;
 
-	if (!workload_alternates(w))
-		return kind_s[last];
-	while (mixer > 0 && w->blocks[mixer].mixer == MIXER_NONE)
-		mixer--;
-	while (feed > 0 && !w->blocks[feed].mlp.given && !w->blocks[feed].moe.given)
-		feed--;
-	return mixer == feed ? kind_s[last] : kind_s[mixer] + kind_s[feed];
+	workload_last_layer(w, &mixer, &feed);
+	return mixer == feed ? kind_s[mixer] : kind_s[mixer] + kind_s[feed];
 }
 
 /* The head, and with multi-token prediction (DeepSeek-AI, arXiv:2412.19437, section 2.2) a whole layer and a head
