@@ -98,6 +98,10 @@ START_TEST(verdicts)
 	ck_assert_int_eq(memory_verdict(&job, 99 / 1.15 + 0.1), RISKY);
 	ck_assert_int_eq(memory_verdict(&job, 99), RISKY);
 	ck_assert_int_eq(memory_verdict(&job, 99.1), DOES_NOT_FIT);
+	/* contexts and libraries are in what a device shows */
+	job.counts_device = true;
+	ck_assert_int_eq(memory_verdict(&job, 99.1), RISKY);
+	ck_assert_int_eq(memory_verdict(&job, 100.1), DOES_NOT_FIT);
 	job.headroom_frac = number(0.2);
 	ck_assert_int_eq(memory_verdict(&job, 80), FITS);
 	ck_assert_int_eq(memory_verdict(&job, 80.1), DOES_NOT_FIT);

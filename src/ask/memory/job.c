@@ -199,6 +199,7 @@ bind_counter(struct run *r, const struct memory_in *in, struct memory_job *job)
 	const int counter = choose_counter(in, job->stack, names);
 
 	job->context_byte = job->stack->counter_byte[counter];
+	job->counts_device = counter == COUNTER_DEVICE;
 	if (datum_given(job->context_byte)) {
 		if (!in->counter.text)
 			run_assume_value(r, "counter", "%s", names[counter]);

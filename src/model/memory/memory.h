@@ -372,6 +372,7 @@ struct memory_job {
 	struct datum block_token, batch_token, utilization;
 
 	struct datum context_byte;             /* what the counter shows beyond live tensors */
+	bool counts_device;                    /* ... everything on the device */
 	struct datum card_byte, headroom_frac; /* headroom absent: the rule of the safety factor */
 
 	struct memory_memo *memo; /* NULL: every stage is worked out each time */

@@ -208,7 +208,7 @@ memory_free(struct sheet *sh, double card_byte, double expected_byte)
 }
 
 /* An engine that takes a share of the card lives in that share; a stated headroom is the user's own rule; otherwise all
- * but the last hundredth can be had. */
+ * that the driver shows can be had, but for a hundredth where contexts are not counted with the job. */
 double
 memory_limit(struct sheet *sh, const struct memory_job *job)
 {
@@ -222,7 +222,7 @@ memory_limit(struct sheet *sh, const struct memory_job *job)
 		TAKE(sh, utilization_frac, job->utilization);
 		SET(sh, limit_byte, utilization_frac * card_byte);
 	} else {
-		TAKE(sh, reachable_frac, reachable_of_card);
+		TAKE(sh, reachable_frac, job->counts_device ? 1 : reachable_of_card);
 		SET(sh, limit_byte, reachable_frac * card_byte);
 	}
 	return limit_byte;
