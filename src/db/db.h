@@ -175,6 +175,9 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(UNEVEN, "uneven")                                                                                            \
 	X(ENDS, "ends")                                                                                                \
 	X(STAGES, "stages")                                                                                            \
+	X(MTP, "mtp")                                                                                                  \
+	X(MTP_REPEATS, "mtp_repeats")                                                                                  \
+	X(NO_MTP, "no_mtp")                                                                                            \
 	X(SCHEDULE, "schedule")                                                                                        \
 	X(MICRO_BATCH, "micro_batch")                                                                                  \
 	X(LOCAL_BATCH, "local_batch")                                                                                  \

@@ -237,7 +237,7 @@ put_training(struct launch_reading *r)
 	} rows[] = {{LAUNCH_GLOBAL_BATCH, "global_batch"}, {LAUNCH_SEQ, "seq"}, {LAUNCH_DTYPE, "dtype"},
 	    {LAUNCH_GRAD_DTYPE, "grad_dtype"}, {LAUNCH_MOMENT_DTYPE, "moment_dtype"}, {LAUNCH_STATES, "states"},
 	    {LAUNCH_CP_COMM, "cp_comm"}, {LAUNCH_DISPATCHER, "dispatcher"}, {LAUNCH_FP8_PARAMS, "fp8_params"},
-	    {LAUNCH_LOSS, "loss"}, {LAUNCH_COMPILE, "compile"}};
+	    {LAUNCH_LOSS, "loss"}, {LAUNCH_COMPILE, "compile"}, {LAUNCH_MTP, "mtp"}};
 	static const enum launch_fact batches[] = {LAUNCH_MICRO_BATCH, LAUNCH_PIPELINE_BATCH, LAUNCH_LOCAL_BATCH};
 	const char *schedule = r->facts[LAUNCH_SCHEDULE];
 

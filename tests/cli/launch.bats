@@ -279,6 +279,18 @@ round_trip() {
 	case $out in *'selective_ac_option = "2"'*) ;; *) complain "every second layer is not written" ;; esac
 }
 
+@test "prediction layers are written, and read back" {
+	local job="deepseek-v3 --system gb200-nvl72 --gpus 256 --dtype mxfp8 --batch 1 --global-batch 4096 --layout pp=4,ep=64,zero=1 --recompute mla_up_proj"
+	round_trip "$job" "" megatron megatron-core '--mtp-num-layers 1'
+	round_trip "$job" "" bridge megatron-bridge model.mtp_num_layers=1
+	job="nemotron-3-super --system gb200-nvl72 --gpus 64 --dtype mxfp8 --batch 1 --global-batch 512 --layout tp=2,ep=64,zero=1,sp"
+	round_trip "$job" "" bridge megatron-bridge model.mtp_num_layers=2 model.mtp_use_repeated_layer=true
+	# shellcheck disable=SC2086 # words
+	ask train $job --stack megatron-bridge --mtp 0 --emit bridge
+	[ "$status" -eq 1 ]
+	says "set model.mtp_num_layers to None"
+}
+
 @test "what the optimizer keeps is written, and read back" {
 	local job="llama3-70b --system gb200-nvl72 --gpus 64 --batch 1 --global-batch 256 --seq 8192 --layout tp=2,pp=4,vp=5,zero=1"
 	round_trip "$job" "--moment-dtype bf16" megatron megatron-core --use-precision-aware-optimizer \

@@ -196,6 +196,18 @@ row() {
 	refused
 	ask train deepseek-v3 --system dgx-h100 --gpus 256 --layout pp=8,ep=16 --mtp 0 --no-memory
 	answered
+	# training and memory have the same ones, and inference has none
+	local job="nemotron-3-super --gpu gb300 --gpus 64 --layout ep=64,zero=1 --batch 1 --global-batch 512 --stack megatron-bridge"
+	for n in 0 1 2; do
+		# shellcheck disable=SC2086 # words
+		[ "$("$RIDGE" train $job --mtp $n --get peak_byte 2>/dev/null)" = "$("$RIDGE" memory $job --mtp $n --get peak_byte 2>/dev/null)" ]
+	done
+	ask memory deepseek-v3 --infer --gpu h200 --layout tp=8 --mtp 1
+	refused
+	says "it applies to training"
+	ask memory llama3-8b --gpu h100 --mtp 1
+	refused
+	says "at most 0"
 }
 
 @test "options of a run that is not asked about" {

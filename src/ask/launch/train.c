@@ -183,6 +183,20 @@ set_precision(const struct memory_job *m, const struct train_job *job, struct fa
 		f[LAUNCH_COMPILE] = fact_word("true", false);
 }
 
+/* Prediction layers, which the framework's own description of the model may leave out or have too many of. */
+static void
+set_prediction(struct run *r, const struct memory_job *m, struct fact *f)
+{
+	const struct workload *w = m->model;
+
+	if (m->n_mtp > 0)
+		f[LAUNCH_MTP] = fact_derived(r, m->n_mtp, NAN);
+	else if (datum_or(w->n_mtp, 0) > 0)
+		f[LAUNCH_NO_MTP] = (struct fact){"true", true, true};
+	if (m->n_mtp > datum_or(w->n_mtp_modules, m->n_mtp))
+		f[LAUNCH_MTP_REPEATS] = (struct fact){"true", true, true};
+}
+
 /* DeepEP knows nodes of eight GPUs, HybridEP racks that NVLink joins. */
 static void
 set_dispatcher(const struct train_job *job, struct fact *f)
@@ -223,6 +237,7 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 	if (m->layout.cp > 1)
 		f[LAUNCH_CP_COMM] = fact_word(memory_context_word(m->context), m->context == CONTEXT_RING);
 	set_dispatcher(&a->job, f);
+	set_prediction(r, m, f);
 	if (m->offload & (OFFLOAD_OPTIMIZER | OFFLOAD_PARAMS))
 		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 2, offload_name), false);
 	if (m->offload_modules) {
