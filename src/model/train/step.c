@@ -356,9 +356,13 @@ static double
 head_time(struct sheet *sh, const struct train_job *job, const double kind_s[])
 {
 	CALL(sh, logits_s, train_logits(sh, job));
-	TAKE(sh, n_mtp_layers, job->n_mtp);
-	TAKE(sh, last_layer_s, last_layer(job->model, kind_s));
-	LET(sh, head_s, logits_s + n_mtp_layers * (logits_s + last_layer_s));
+	double head_s;
+	if (job->n_mtp > 0) {
+		TAKE(sh, n_mtp_layers, job->n_mtp);
+		TAKE(sh, last_layer_s, last_layer(job->model, kind_s));
+		SET(sh, head_s, logits_s + n_mtp_layers * (logits_s + last_layer_s));
+	} else
+		SET(sh, head_s, logits_s);
 	return head_s;
 }
 
