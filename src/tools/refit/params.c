@@ -62,9 +62,12 @@ refit_inherits(struct refit *r, const char *entry, const char *from)
 static const char *
 class_of(struct refit *r, const char *entry)
 {
-	const struct node *zero = tree_at(tree_of(r, ENTRY_STACK, root_of(r, entry)), "parallel.zero");
+	const struct node *root = tree_of(r, ENTRY_STACK, root_of(r, entry));
+	const struct node *zero = tree_at(root, "parallel.zero"), *request = tree_at(root, "parallel.zero_on_request");
+	const bool shards = zero && zero->text && strcmp(zero->text, "3") == 0;
 
-	return zero && zero->text && strcmp(zero->text, "3") == 0 ? "unlisted-fsdp" : "unlisted";
+	return shards && !(request && request->text && strcmp(request->text, "true") == 0) ? "unlisted-fsdp"
+	                                                                                   : "unlisted";
 }
 
 static const struct node *
