@@ -352,8 +352,8 @@ bind_prediction(struct run *r, const struct memory_question *q, struct memory_jo
 	if (!run_whole(r, "--mtp", asked, 0))
 		return false;
 	if (datum_or(asked, 0) > most) {
-		diag_error(r->diag, asked.from, "--mtp %g: %s has %g layers of multi-token prediction", asked.value,
-		    job->model->id, most);
+		diag_error(r->diag, asked.from, "--mtp %g: %s has %g multi-token prediction %s", asked.value,
+		    job->model->id, most, most == 1 ? "layer" : "layers");
 		diag_hint(r->diag, "use at most %g", most);
 		return false;
 	}

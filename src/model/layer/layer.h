@@ -163,7 +163,7 @@ struct workload {
 	int n_encoder_blocks; /* kind MODEL_ENCODER_DECODER: `blocks` are the decoder */
 	struct block *encoder_blocks;
 	struct datum n_encoder_layers, relative_buckets;
-	struct datum n_mtp, n_mtp_modules; /* prediction layers that are trained, and those with weights of their own */
+	struct datum n_mtp, n_mtp_modules; /* prediction layers that are trained, and how many share no weights */
 	struct datum source_token;         /* of the encoder; absent: as many as the decoder has */
 	struct datum state_byte;           /* of one element of a recurrent state; absent: 4 */
 	struct quantisation quantisation;

@@ -124,8 +124,8 @@ routes_again(const struct train_job *job)
 /*
  * Whether router and dispatch replay a CUDA graph, so that the device waits for no count.  Megatron-Core captures layer
  * by layer no layer that is computed again as a whole, none whose experts are, none that waits in the host's memory
- * (megatron/core/transformer/transformer_config.py), and none whose parameters Megatron-FSDP gathers (pull request
- * 4232, issue 5646).
+ * (megatron/core/transformer/transformer_config.py), and none whose parameters Megatron-FSDP gathers
+ * (NVIDIA/Megatron-LM#4232 and #5646).
  */
 static bool
 captures_experts(const struct train_job *job)
