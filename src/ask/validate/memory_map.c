@@ -311,7 +311,7 @@ want(struct published *p, enum wanted *wanted)
 		return "GPU not given";
 	if (*wanted >= WANT_POOL && published_fact(p, "notes.mixed"))
 		p->warning = "figures of different runs (note)";
-	if (row_has(p->row, "model", "-VL-") && *wanted != WANT_WEIGHTS)
+	if (published_sees(p) && *wanted != WANT_WEIGHTS)
 		return "vision encoder not counted";
 	return NULL;
 }

@@ -322,6 +322,12 @@ set_prediction(struct published *p, const struct workload *w)
 		published_number(p, "model.mtp.layers", n);
 }
 
+bool
+published_sees(const struct published *p)
+{
+	return row_has(p->row, "model", "-VL-") || row_has(p->row, "model", "_vl_");
+}
+
 const char *
 published_model(struct published *p)
 {

@@ -307,6 +307,9 @@ judge(struct validation *v, const struct validate_row *row, const struct train_r
 
 	if (!why && t->bound.ask.n_gpus == 1)
 		why = "one GPU has one layout";
+	if (!why && isnan(row_number(row, "mbs")) && isnan(row_number(row, "tp")) && isnan(row_number(row, "pp")) &&
+	    !(t->measured_s > 0))
+		why = "layout not given";
 	if (!why && published_fact(&t->published, "offload.some") && !offloads_layers(&t->bound))
 		why = "activations of some layers are offloaded, which no layout of the search has";
 	why = why ? why : bind_open(t, &open);

@@ -253,6 +253,8 @@ train_row_ask(struct published *p, const struct gpu *gpu)
 		why = set_format(p, gpu);
 	if (why)
 		return why;
+	if (published_sees(p))
+		return "vision encoder not counted";
 	if (!is_spread(p->row))
 		return "layout not given";
 	if (layout_contradicts(p->row))

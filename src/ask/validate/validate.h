@@ -160,6 +160,8 @@ const char *published_find_stack(struct published *p, enum stack_use use);
 const struct stack *published_stack_of(const struct published *p, const char *id);
 /* The model with the row's shape, or a shape of the database's kind; else why there is none. */
 const char *published_model(struct published *p);
+/* Whether images went through the model, for which there is no description. */
+bool published_sees(const struct published *p);
 /* The counter named by the metric if the stack has it, else the usual one of this framework; NULL: the default. */
 const char *published_counter(const struct published *p);
 /* Recomputation, loss, offload and chunks of the pipeline, under the stack's names. */
