@@ -104,7 +104,7 @@ static const struct input_needs train_needs[] = {
     {"zero_bubble", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
     {"balanced_stages", "it applies to pipeline parallelism: add --layout pp=2, or leave it out"},
     {"layout.no_sp", "it applies to tensor parallelism: add --layout tp=2, or leave it out"},
-    {"dispatcher", "it applies where expert parallelism crosses nodes; leave it out"},
+    {"dispatcher", "it applies to expert parallelism: add --layout ep=8, or leave it out"},
     {"nic_bandwidth", "it applies between nodes: add --gpus, or leave it out"},
     {"nic_efficiency", "it applies between nodes: add --gpus, or leave it out"},
     {"lora_targets", "it applies to LoRA: add --lora-rank 16, or leave it out"},

@@ -101,6 +101,7 @@ static const struct field parallel_fields[] = {
     FLAG("pipeline", pipeline, "pipeline parallelism"),
     FLAG("context", context, "context parallelism"),
     FLAG("expert", expert, "expert parallelism"),
+    FLAG("expert_rack", expert_rack, "the dispatcher of a rack does not leave its NVLink domain"),
     FLAG("zero_bubble", zero_bubble, "zero-bubble pipeline schedule"),
     FIGURE("zero", Q_COUNT, max_zero, 0, 3, "highest ZeRO stage"),
     FLAG("zero_on_request", zero_on_request,
@@ -156,6 +157,8 @@ static const struct field buffer_fields[] = {
     FIGURE("quantised", Q_NUMBER, n_quantised_buffers, 0, 100, "dequantized copies of the largest weight matrix"),
     FIGURE("workspace", Q_SIZE, workspace_byte, 0, 1e11, "GEMM workspaces"),
     FIGURE("expert_workspace", Q_SIZE, expert_workspace_byte, 0, 1e11, "GEMM workspaces with grouped expert GEMMs"),
+    FIGURE("graphs", Q_SIZE, graph_byte, 0, 1e12, "static buffers of CUDA graphs that capture expert layers"),
+    FIGURE("graphs_pipeline", Q_SIZE, graph_pipeline_byte, 0, 1e12, "the same with pipeline stages"),
 };
 SCHEMA(buffer_schema, "'buffers'", struct stack, buffer_fields);
 

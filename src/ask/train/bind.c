@@ -189,7 +189,9 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	const struct training_in *t = q->memory.training;
 	struct train_ask *ask = &out->ask;
 
-	if (ask->layout.ep * ask->layout.etp > ask->machine.n_domain)
+	/* inside a domain dispatchers differ in the buffers that they hold */
+	const bool holds = ask->layout.ep > 1 && out->stack->rules == RULES_MEGATRON_CORE && !out->no_memory;
+	if (holds || ask->layout.ep * ask->layout.etp > ask->machine.n_domain)
 		run_reads(r, &q->train->dispatcher, NULL);
 	if (ask->layout.pp > 1)
 		run_reads(r, &q->train->bubbles, &q->train->balanced, NULL);
@@ -203,6 +205,8 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	ask->dispatcher = !q->train->dispatcher.text          ? DISPATCH_OPEN
 	    : strcmp(q->train->dispatcher.text, "dedup") == 0 ? DISPATCH_DEDUP
 	                                                      : DISPATCH_PLAIN;
+	if (ask->dispatcher != DISPATCH_OPEN)
+		out->memory.dedup = ask->dispatcher == DISPATCH_DEDUP;
 	ask->context = memory_context(t, out->stack);
 	ask->zero_bubble = q->train->bubbles;
 	if (ask->zero_bubble && ask->layout.pp > 1 && !out->stack->zero_bubble)

@@ -278,12 +278,53 @@ embedding_gradient(struct sheet *sh, const struct memory_job *job)
 	return gradient_byte;
 }
 
+/* HybridEP holds room for every token of its group, with a probability for each expert, used by dispatch and combine in
+ * turn (DeepEP, csrc/hybrid_ep: max_num_of_tokens_per_rank x ranks, use_shared_buffer). */
+static double
+dispatch_buffers(struct sheet *sh, const struct memory_job *job)
+{
+	const struct block *routed = NULL;
+
+	for (int i = 0; i < job->model->n_blocks && !routed; i++)
+		if (job->model->blocks[i].moe.given)
+			routed = &job->model->blocks[i];
+	double dispatch_byte;
+	if (!routed || !job->dedup || job->layout.ep <= 1) {
+		SET(sh, dispatch_byte, 0);
+		return dispatch_byte;
+	}
+	TAKE(sh, elem_byte, job_elem_byte(job));
+	TAKE(sh, stream_dim, routed->moe.latent.value > 0 ? routed->moe.latent : job->model->hidden);
+	TAKE(sh, n_experts, routed->moe.n_experts);
+	TAKE(sh, probability_byte, 4);
+	TAKE(sh, ep, job->layout.ep);
+	TAKE(sh, tp, job->layout.tp);
+	CALL(sh, n_tokens, memory_tokens(sh, job));
+	SET(sh, dispatch_byte, ep * n_tokens / tp * (elem_byte * stream_dim + probability_byte * n_experts));
+	return dispatch_byte;
+}
+
+/* What graphs read and write stays where it was when they were captured. */
+static double
+graph_buffers(struct sheet *sh, const struct memory_job *job)
+{
+	const struct stack *s = job->stack;
+	const bool captured = workload_has_experts(job->model) &&
+	    stack_captures_experts(&s->time, job->recompute, job->modules, job->layout.zero);
+	const double piped_byte = datum_or(s->graph_pipeline_byte, 0);
+
+	TAKE(sh, graph_byte, !captured ? 0 : job->layout.pp > 1 ? piped_byte : datum_or(s->graph_byte, 0));
+	return graph_byte;
+}
+
 double
 megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum moment moment)
 {
 	CALL(sh, workspace_byte, workspaces(sh, job));
 	CALL(sh, dummy_byte, dummy_gradients(sh, job, stage));
 	CALL(sh, exchange_byte, stage_exchange(sh, job, stage));
+	CALL(sh, dispatch_byte, dispatch_buffers(sh, job));
+	CALL(sh, graph_byte, graph_buffers(sh, job));
 	double moment_byte;
 	if (moment == MOMENT_LOSS)
 		SET_CALL(sh, moment_byte, head_tensors(sh, job));
@@ -291,6 +332,6 @@ megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum
 		SET_CALL(sh, moment_byte, embedding_gradient(sh, job));
 	else
 		SET_CALL(sh, moment_byte, first_backward_layer(sh, job, stage));
-	LET(sh, buffers_byte, workspace_byte + dummy_byte + exchange_byte + moment_byte);
+	LET(sh, buffers_byte, workspace_byte + dummy_byte + exchange_byte + dispatch_byte + graph_byte + moment_byte);
 	return buffers_byte;
 }

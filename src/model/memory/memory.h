@@ -109,7 +109,8 @@ struct stack {
 	struct datum counter_byte[N_COUNTERS]; /* what a counter shows beyond live tensors */
 
 	bool tensor, sequence, pipeline, context, expert; /* parallel forms it has */
-	bool zero_bubble;                                 /* a schedule whose weight gradients fill the bubbles */
+	bool expert_rack; /* where one NVLink domain joins many nodes, the dispatcher stays inside it */
+	bool zero_bubble; /* a schedule whose weight gradients fill the bubbles */
 	struct datum max_zero;
 	bool zero_on_request; /* ZeRO-3 only when asked for (Megatron-FSDP) */
 	bool lora, quantised_base;
@@ -144,6 +145,7 @@ struct stack {
 	bool gathers_frozen_base;         /* FSDP keeps a frozen base gathered to the end of the backward pass */
 	struct datum n_quantised_buffers; /* dequantised copies of the largest map */
 	struct datum workspace_byte, expert_workspace_byte;
+	struct datum graph_byte, graph_pipeline_byte; /* static buffers of CUDA graphs, without and with a pipeline */
 
 	int n_losses;
 	struct loss *losses;
@@ -339,6 +341,7 @@ struct memory_job {
 	int n_stage_layers;          /* an explicit split: layers of each (virtual) stage; 0: even */
 	const int *stage_layers;
 	double n_mtp; /* prediction layers that are trained */
+	bool dedup;   /* the dispatcher of experts sends a token once to a domain */
 
 	enum dtype dtype;          /* of the GEMMs */
 	double weight_copies;      /* quantized copies of each weight: with and without the transposed one */
@@ -454,6 +457,13 @@ double recompute_chunk_layers(const struct workload *w, const struct layout *l);
 /* Layers for each one that is computed again, where some are and others keep everything: EVERY and BLOCK with n. */
 double recompute_interval(
     struct sheet *sh, enum recompute policy, double n, const struct workload *w, const struct layout *l);
+/*
+ * Whether router and dispatch of experts replay a CUDA graph.  Megatron-Core captures layer by layer no layer that is
+ * computed again as a whole, none whose experts are, none that waits in the host's memory
+ * (megatron/core/transformer/transformer_config.py), and none whose parameters Megatron-FSDP gathers
+ * (NVIDIA/Megatron-LM#4232 and #5646).
+ */
+bool stack_captures_experts(const struct stack_time *s, enum recompute policy, unsigned modules, int zero);
 
 /* Bytes per token that one layer saves for its backward pass: everything, and what the recompute policy keeps. */
 double memory_layer_saved(struct sheet *sh, const struct memory_job *job, const struct block *block);

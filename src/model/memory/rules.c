@@ -105,6 +105,14 @@ layout_is_titan(const struct stack *s)
 	return s->id && strstr(s->id, "titan");
 }
 
+bool
+stack_captures_experts(const struct stack_time *s, enum recompute policy, unsigned modules, int zero)
+{
+	const bool whole = policy == RECOMPUTE_NONE || (policy == RECOMPUTE_MODULES && !(modules & 1U << MODULE_MOE));
+
+	return s->captures_experts && whole && zero < 2;
+}
+
 double
 layout_sequence_unit(const struct stack *s, const struct workload *w, const struct layout *l)
 {
