@@ -492,6 +492,23 @@ same_as_train() {
 	says "torch/distributed/pipelining/schedules.py"
 }
 
+@test "experts that HybridEP serves stay in a rack" {
+	question="plan train qwen3-235b-a22b --gpu gb200 --gpus 256 --global-batch 512 --seq 4096 --dtype mxfp8"
+	ask $question --stack megatron-bridge --layout ep=128
+	refused
+	says "experts that HybridEP serves are in one NVLink domain (scripts/performance/perf_plugins.py)"
+	ask $question --stack megatron-bridge --layout ep=64 --get layouts.0.layout
+	answered
+	# other dispatchers, frameworks and machines have networks
+	ask $question --stack megatron-bridge --layout ep=128 --dispatcher plain --get layouts.0.layout
+	answered
+	ask $question --stack megatron-core --dispatcher dedup --layout ep=128 --get layouts.0.layout
+	answered
+	ask plan train qwen3-235b-a22b --gpu h100 --gpus 256 --global-batch 512 --seq 4096 --dtype fp8 --stack megatron-bridge \
+		--layout ep=128 --get layouts.0.layout
+	answered
+}
+
 @test "types that the GPU does not multiply are not offered" {
 	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 128 --seq 8192 --from dp=4,tp=2
 	answered

@@ -197,17 +197,15 @@ set_prediction(struct run *r, const struct memory_job *m, struct fact *f)
 		f[LAUNCH_MTP_REPEATS] = (struct fact){"true", true, true};
 }
 
-/* DeepEP knows nodes of eight GPUs, HybridEP racks that NVLink joins. */
 static void
 set_dispatcher(const struct train_job *job, struct fact *f)
 {
-	const bool rack = job->machine.n_domain > 8;
-
 	if (job->layout.ep <= 1)
 		return;
 	f[LAUNCH_DISPATCHER] = fact_word(job->dedup ? "dedup" : "plain", !job->dedup);
 	if (job->dedup)
-		f[LAUNCH_DISPATCHER_BACKEND] = (struct fact){rack ? "hybridep" : "deepep", false, true};
+		f[LAUNCH_DISPATCHER_BACKEND] =
+		    (struct fact){train_is_rack(&job->machine) ? "hybridep" : "deepep", false, true};
 }
 
 /* What the step assumes to go on beside computation. */

@@ -39,6 +39,13 @@ struct train_machine {
 	double power_frac;      /* power limit over TDP; 1: none */
 };
 
+/* Whether NVLink joins more GPUs than the eight of a node: HybridEP serves racks, DeepEP nodes. */
+static inline bool
+train_is_rack(const struct train_machine *m)
+{
+	return m->n_domain > 8;
+}
+
 /* Time of one product, when the caller remembers shapes; see search/plan/train_cache.h. */
 struct train_memo;
 typedef double train_gemm_fn(struct train_memo *memo, const struct gemm_shape *shape, enum dtype t);

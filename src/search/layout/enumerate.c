@@ -216,6 +216,15 @@ add_stages(struct search *s, const struct layout *l)
 			add_block(s, *l, zero, false);
 }
 
+/* HybridEP joins the experts of one rack. */
+static bool
+leaves_rack(const struct search *s, double ep)
+{
+	const struct train_machine *m = &s->space->ask.machine;
+
+	return s->space->memory.stack->expert_rack && s->job.dedup && train_is_rack(m) && ep > m->n_domain;
+}
+
 static void
 add_experts(struct search *s, struct layout l)
 {
@@ -228,6 +237,10 @@ add_experts(struct search *s, struct layout l)
 		if (ep > 1 && fmod(experts, ep) != 0) {
 			if (s->space->pins[DEGREE_EP].n)
 				refuse(s, LAYOUT_EXPERTS);
+			continue;
+		}
+		if (leaves_rack(s, ep)) {
+			refuse(s, LAYOUT_RACK);
 			continue;
 		}
 		l.ep = ep;

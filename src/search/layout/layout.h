@@ -34,6 +34,8 @@
 	X(SEQUENCE, "2 cp divides the sequence length, and tp where sequences are parallel",                           \
 	    "megatron/training/arguments.py:1336", "torchtitan/distributed/parallel_dims.py")                          \
 	X(EXPERTS, "ep divides the experts", "megatron/training/arguments.py:1657", "arithmetic")                      \
+	X(RACK, "experts that HybridEP serves are in one NVLink domain", "scripts/performance/perf_plugins.py",        \
+	    "ridge-train(1)")                                                                                          \
 	X(EXPERT_RANKS, "ep x etp divides the GPUs of a stage", "megatron/core/parallel_state.py:871",                 \
 	    "torchtitan/distributed/parallel_dims.py")                                                                 \
 	X(OPTIMIZER, "narrow moments and updates on the host need the distributed optimizer, not full sharding",       \
