@@ -169,14 +169,21 @@ first_backward_layer(struct sheet *sh, const struct memory_job *job, int stage)
 
 /* --- buffers --------------------------------------------------------------------------------------------- */
 
+static const struct block *
+first_routed(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].moe.given)
+			return &w->blocks[i];
+	return NULL;
+}
+
 /* Workspaces that live in the allocator: cuBLAS of Transformer Engine and of PyTorch, more of them for grouped
  * products. */
 static double
 workspaces(struct sheet *sh, const struct memory_job *job)
 {
-	bool experts = false;
-	for (int i = 0; i < job->model->n_blocks; i++)
-		experts = experts || job->model->blocks[i].moe.given;
+	const bool experts = first_routed(job->model) != NULL;
 	TAKE(sh, product_byte, datum_or(job->stack->workspace_byte, 0));
 	TAKE(sh, grouped_byte, experts ? datum_or(job->stack->expert_workspace_byte, 0) : 0);
 	LET(sh, workspace_byte, fmax(product_byte, grouped_byte));
@@ -281,15 +288,10 @@ embedding_gradient(struct sheet *sh, const struct memory_job *job)
 /* HybridEP holds room for every token of its group, with a probability for each expert, used by dispatch and combine in
  * turn (DeepEP, csrc/hybrid_ep: max_num_of_tokens_per_rank x ranks, use_shared_buffer). */
 static double
-dispatch_buffers(struct sheet *sh, const struct memory_job *job)
+dispatch_buffers(struct sheet *sh, const struct memory_job *job, const struct block *routed)
 {
-	const struct block *routed = NULL;
-
-	for (int i = 0; i < job->model->n_blocks && !routed; i++)
-		if (job->model->blocks[i].moe.given)
-			routed = &job->model->blocks[i];
 	double dispatch_byte;
-	if (!routed || !job->dedup || job->layout.ep <= 1) {
+	if (!job->dedup || job->layout.ep <= 1) {
 		SET(sh, dispatch_byte, 0);
 		return dispatch_byte;
 	}
@@ -297,24 +299,31 @@ dispatch_buffers(struct sheet *sh, const struct memory_job *job)
 	TAKE(sh, stream_dim, routed->moe.latent.value > 0 ? routed->moe.latent : job->model->hidden);
 	TAKE(sh, n_experts, routed->moe.n_experts);
 	TAKE(sh, probability_byte, 4);
-	TAKE(sh, ep, job->layout.ep);
-	TAKE(sh, tp, job->layout.tp);
+	FROM_STRUCT(sh, job->layout, ep, tp);
 	CALL(sh, n_tokens, memory_tokens(sh, job));
 	SET(sh, dispatch_byte, ep * n_tokens / tp * (elem_byte * stream_dim + probability_byte * n_experts));
 	return dispatch_byte;
 }
 
-/* What graphs read and write stays where it was when they were captured. */
+/* Of experts alone: their dispatcher's, and those of graphs, which read and write where they did when they were
+ * captured. */
 static double
-graph_buffers(struct sheet *sh, const struct memory_job *job)
+routed_buffers(struct sheet *sh, const struct memory_job *job)
 {
 	const struct stack *s = job->stack;
-	const bool captured = workload_has_experts(job->model) &&
-	    stack_captures_experts(&s->time, job->recompute, job->modules, job->layout.zero);
-	const double piped_byte = datum_or(s->graph_pipeline_byte, 0);
+	const struct block *routed = first_routed(job->model);
+	const struct datum graphs = job->layout.pp > 1 ? s->graph_pipeline_byte : s->graph_byte;
 
-	TAKE(sh, graph_byte, !captured ? 0 : job->layout.pp > 1 ? piped_byte : datum_or(s->graph_byte, 0));
-	return graph_byte;
+	double routed_byte;
+	if (!routed) {
+		SET(sh, routed_byte, 0);
+		return routed_byte;
+	}
+	CALL(sh, dispatch_byte, dispatch_buffers(sh, job, routed));
+	TAKE(sh, captured, stack_captures_experts(&s->time, job->recompute, job->modules, job->layout.zero));
+	TAKE(sh, graph_byte, datum_or(graphs, 0));
+	SET(sh, routed_byte, dispatch_byte + captured * graph_byte);
+	return routed_byte;
 }
 
 double
@@ -323,8 +332,7 @@ megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum
 	CALL(sh, workspace_byte, workspaces(sh, job));
 	CALL(sh, dummy_byte, dummy_gradients(sh, job, stage));
 	CALL(sh, exchange_byte, stage_exchange(sh, job, stage));
-	CALL(sh, dispatch_byte, dispatch_buffers(sh, job));
-	CALL(sh, graph_byte, graph_buffers(sh, job));
+	CALL(sh, routed_byte, routed_buffers(sh, job));
 	double moment_byte;
 	if (moment == MOMENT_LOSS)
 		SET_CALL(sh, moment_byte, head_tensors(sh, job));
@@ -332,6 +340,6 @@ megatron_buffers(struct sheet *sh, const struct memory_job *job, int stage, enum
 		SET_CALL(sh, moment_byte, embedding_gradient(sh, job));
 	else
 		SET_CALL(sh, moment_byte, first_backward_layer(sh, job, stage));
-	LET(sh, buffers_byte, workspace_byte + dummy_byte + exchange_byte + dispatch_byte + graph_byte + moment_byte);
+	LET(sh, buffers_byte, workspace_byte + dummy_byte + exchange_byte + routed_byte + moment_byte);
 	return buffers_byte;
 }
