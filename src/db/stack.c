@@ -101,7 +101,7 @@ static const struct field parallel_fields[] = {
     FLAG("pipeline", pipeline, "pipeline parallelism"),
     FLAG("context", context, "context parallelism"),
     FLAG("expert", expert, "expert parallelism"),
-    FLAG("expert_rack", expert_rack, "the dispatcher of a rack does not leave its NVLink domain"),
+    FLAG("hybrid_ep", hybrid_ep, "HybridEP serves experts: buffers for all tokens of a group, and a rack is not left"),
     FLAG("zero_bubble", zero_bubble, "zero-bubble pipeline schedule"),
     FIGURE("zero", Q_COUNT, max_zero, 0, 3, "highest ZeRO stage"),
     FLAG("zero_on_request", zero_on_request,

@@ -189,8 +189,8 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	const struct training_in *t = q->memory.training;
 	struct train_ask *ask = &out->ask;
 
-	/* inside a domain dispatchers differ in the buffers that they hold */
-	const bool holds = ask->layout.ep > 1 && out->stack->rules == RULES_MEGATRON_CORE && !out->no_memory;
+	/* inside a domain dispatchers differ in their buffers */
+	const bool holds = ask->layout.ep > 1 && out->stack->hybrid_ep && !out->no_memory;
 	if (holds || ask->layout.ep * ask->layout.etp > ask->machine.n_domain)
 		run_reads(r, &q->train->dispatcher, NULL);
 	if (ask->layout.pp > 1)

@@ -291,7 +291,7 @@ static double
 dispatch_buffers(struct sheet *sh, const struct memory_job *job, const struct block *routed)
 {
 	double dispatch_byte;
-	if (!job->dedup || job->layout.ep <= 1) {
+	if (!job->dedup || !job->stack->hybrid_ep || job->layout.ep <= 1) {
 		SET(sh, dispatch_byte, 0);
 		return dispatch_byte;
 	}

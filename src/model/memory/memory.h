@@ -109,7 +109,7 @@ struct stack {
 	struct datum counter_byte[N_COUNTERS]; /* what a counter shows beyond live tensors */
 
 	bool tensor, sequence, pipeline, context, expert; /* parallel forms it has */
-	bool expert_rack; /* where one NVLink domain joins many nodes, the dispatcher stays inside it */
+	bool hybrid_ep;   /* HybridEP serves experts: it has buffers for a whole group, and does not leave a rack */
 	bool zero_bubble; /* a schedule whose weight gradients fill the bubbles */
 	struct datum max_zero;
 	bool zero_on_request; /* ZeRO-3 only when asked for (Megatron-FSDP) */

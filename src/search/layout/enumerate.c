@@ -222,7 +222,7 @@ leaves_rack(const struct search *s, double ep)
 {
 	const struct train_machine *m = &s->space->ask.machine;
 
-	return s->space->memory.stack->expert_rack && s->job.dedup && train_is_rack(m) && ep > m->n_domain;
+	return s->space->memory.stack->hybrid_ep && s->job.dedup && train_is_rack(m) && ep > m->n_domain;
 }
 
 static void
