@@ -301,7 +301,8 @@ dispatch_buffers(struct sheet *sh, const struct memory_job *job, const struct bl
 	TAKE(sh, probability_byte, 4);
 	FROM_STRUCT(sh, job->layout, ep, tp);
 	CALL(sh, n_tokens, memory_tokens(sh, job));
-	SET(sh, dispatch_byte, ep * n_tokens / tp * (elem_byte * stream_dim + probability_byte * n_experts));
+	LET(sh, row_byte_per_token, elem_byte * stream_dim + probability_byte * n_experts);
+	SET(sh, dispatch_byte, ep * n_tokens / tp * row_byte_per_token);
 	return dispatch_byte;
 }
 
