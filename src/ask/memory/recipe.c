@@ -368,7 +368,7 @@ bind_prediction(struct run *r, const struct memory_question *q, struct memory_jo
 bool
 memory_bind_training(struct run *r, const struct memory_question *q, struct memory_job *job)
 {
-	job->dedup = job->stack->time.dispatcher == DISPATCH_DEDUP;
+	job->dedup = job->stack->time.dispatcher == DISPATCH_DEDUP && workload_may_dedup(job->model);
 	return bind_prediction(r, q, job) &&
 	    memory_offload(r, &q->training->offload, &job->offload, &job->offload_modules) &&
 	    bind_adapters(r, q, job) && bind_activations(r, q, job) && bind_states(r, q, job);

@@ -285,6 +285,9 @@ embedding_gradient(struct sheet *sh, const struct memory_job *job)
 	return gradient_byte;
 }
 
+/* Of fp32, in which HybridEP sends them (allocate_dispatch_buffers of DeepEP's csrc/hybrid_ep: sizeof(float)). */
+static const double PROBABILITY_BYTE = 4;
+
 /* HybridEP holds room for every token of its group, with a probability for each expert, used by dispatch and combine in
  * turn (DeepEP, csrc/hybrid_ep: max_num_of_tokens_per_rank x ranks, use_shared_buffer). */
 static double
@@ -298,7 +301,7 @@ dispatch_buffers(struct sheet *sh, const struct memory_job *job, const struct bl
 	TAKE(sh, elem_byte, job_elem_byte(job));
 	TAKE(sh, stream_dim, routed->moe.latent.value > 0 ? routed->moe.latent : job->model->hidden);
 	TAKE(sh, n_experts, routed->moe.n_experts);
-	TAKE(sh, probability_byte, 4);
+	TAKE(sh, probability_byte, PROBABILITY_BYTE);
 	FROM_STRUCT(sh, job->layout, ep, tp);
 	CALL(sh, n_tokens, memory_tokens(sh, job));
 	LET(sh, row_byte_per_token, elem_byte * stream_dim + probability_byte * n_experts);

@@ -457,6 +457,8 @@ double recompute_chunk_layers(const struct workload *w, const struct layout *l);
 /* Layers for each one that is computed again, where some are and others keep everything: EVERY and BLOCK with n. */
 double recompute_interval(
     struct sheet *sh, enum recompute policy, double n, const struct workload *w, const struct layout *l);
+/* Whether a dispatcher that knows domains takes rows of the experts' width. */
+bool workload_may_dedup(const struct workload *w);
 /*
  * Whether router and dispatch of experts replay a CUDA graph.  Megatron-Core captures layer by layer no layer that is
  * computed again as a whole, none whose experts are, none that waits in the host's memory

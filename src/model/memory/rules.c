@@ -105,6 +105,21 @@ layout_is_titan(const struct stack *s)
 	return s->id && strstr(s->id, "titan");
 }
 
+/* Between nodes DeepEP sums rows of a multiple of 256 16-bit elements (csrc/kernels/internode.cu: hidden_int4 % 32);
+ * HybridEP's first releases want one of 512. */
+static const double DEDUP_WIDTH = 256;
+
+bool
+workload_may_dedup(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++) {
+		const struct moe *m = &w->blocks[i].moe;
+		if (m->given)
+			return fmod(m->latent.value > 0 ? m->latent.value : w->hidden.value, DEDUP_WIDTH) == 0;
+	}
+	return false;
+}
+
 bool
 stack_captures_experts(const struct stack_time *s, enum recompute policy, unsigned modules, int zero)
 {

@@ -48,21 +48,16 @@ train_lacks(const struct workload *w)
 
 enum { VOLTA = 0, BLACKWELL = 3 };
 
-/* Between nodes DeepEP sums rows of a multiple of 256 16-bit elements (csrc/kernels/internode.cu: hidden_int4 % 32);
- * HybridEP's first releases want one of 512. */
-static const double DEDUP_WIDTH = 256;
-
 /* As told, or as the recipes of the framework have it where GPU and model let them. */
 static bool
 usual_dedup(const struct train_ask *ask)
 {
 	const enum dispatcher d = ask->stack->time.dispatcher;
-	const struct block *routed = train_routed(ask->model);
 	const bool runs = d == DISPATCH_DEDUP || (d == DISPATCH_DEDUP_HOPPER && ask->machine.generation < BLACKWELL);
 
 	if (ask->dispatcher != DISPATCH_OPEN)
 		return ask->dispatcher == DISPATCH_DEDUP;
-	return runs && routed && fmod(train_stream_width(ask->model, routed), DEDUP_WIDTH) == 0;
+	return runs && workload_may_dedup(ask->model);
 }
 
 void
