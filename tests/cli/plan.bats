@@ -10,11 +10,13 @@ table() {
 
 # same_as_train WORD...: each row of the plan, asked of train
 same_as_train() {
-	local i names row got
+	local i names row offload got
 	for i in 0 1 2 3 4 5; do
 		names=layouts.$i.layout,layouts.$i.n_micro_sequences,layouts.$i.recompute,layouts.$i.step_s,layouts.$i.peak_byte
 		mapfile -t row < <("$RIDGE" plan train "$@" --top 6 --get "$names")
-		got=$("$RIDGE" train "$@" --layout "${row[0]}" --batch "${row[1]}" --recompute "${row[2]}" --get step_s,peak_byte)
+		offload=$("$RIDGE" plan train "$@" --top 6 --get "layouts.$i.offload" 2>/dev/null) || offload=
+		got=$("$RIDGE" train "$@" --layout "${row[0]}" --batch "${row[1]}" --recompute "${row[2]}" \
+			${offload:+--offload "$offload"} --get step_s,peak_byte)
 		[ "$got" = "${row[3]}"$'\n'"${row[4]}" ] || complain "${row[*]}: train says $got"
 	done
 }
@@ -141,6 +143,10 @@ same_as_train() {
 	ask memory llama3-8b --gpu h100 --stack megatron-core --offload moe_act
 	refused
 	says "need a mixture of experts"
+	# a norm that is part of a map waits with what the map reads
+	ask memory llama3-8b --gpu h100 --stack megatron-core --offload attn_norm
+	refused
+	says "use qkv_linear"
 	ask memory llama3-8b --gpu h100 --stack torchtitan --offload core_attn
 	refused
 	says "needs Megatron-Core"
@@ -150,8 +156,8 @@ same_as_train() {
 	# what makes it fit is one list with what was said, to be pasted in its place
 	job="qwen3-30b-a3b --gpu h100 --gpus 8 --stack megatron-core --layout ep=8 --batch 2"
 	# shellcheck disable=SC2086 # words
-	ask memory $job --offload attn_norm --get fixes.0.change,fixes.0.peak_byte
-	[ "${out%%$'\n'*}" = "--offload optimizer,attn_norm,expert_fc1,moe_act" ] || complain "the first change is $out"
+	ask memory $job --offload mlp_norm --get fixes.0.change,fixes.0.peak_byte
+	[ "${out%%$'\n'*}" = "--offload optimizer,mlp_norm,expert_fc1,moe_act" ] || complain "the first change is $out"
 	said=${out#*$'\n'}
 	# shellcheck disable=SC2086
 	ask memory $job ${out%%$'\n'*} --get peak_byte
@@ -168,6 +174,50 @@ same_as_train() {
 		[ "$planned" = "$out" ] || complain "open $out, with full recomputation $planned"
 		ask plan train $job --recompute none
 		refused
+	}
+}
+
+@test "modules of attention wait in the host's memory where the host is behind NVLink" {
+	job="llama3.1-405b --gpus 128 --global-batch 768 --seq 8192 --stack megatron-bridge"
+	# shellcheck disable=SC2086 # words
+	{
+		same_as_train $job --gpu gb200
+		# nothing else lets this layout fit but recomputation
+		pin="--layout tp=4,pp=16,vp=8,cp=1 --batch 1"
+		ask plan train $job --gpu gb200 $pin --get layouts.0.recompute,layouts.0.offload,step_s
+		answered
+		[ "${out%$'\n'*}" = $'none\nqkv_linear,core_attn,attn_proj' ] || complain "the row is $out"
+		step=${out##*$'\n'}
+		for other in none full; do
+			ask plan train $job --gpu gb200 $pin --recompute $other --get step_s
+			[ "$status" -ne 0 ] || awk -v a="$step" -v b="$out" 'BEGIN { exit !(a < b) }' || complain "$other: $out s, not $step"
+		done
+		# one list with what else is offloaded, to be pasted in its place
+		ask plan train $job --gpu gb200 $pin --offload optimizer --get train_options,layouts.0.peak_byte
+		answered
+		case $out in *"--offload optimizer,qkv_linear,core_attn,attn_proj"*) ;; *) complain "options $out" ;; esac
+		peak=${out#*$'\n'}
+		ask memory $job --gpu gb200 ${out%%$'\n'*} --get peak_byte
+		[ "$out" = "$peak" ] || complain "planned $peak"
+		# what is asked for is kept; over PCIe and by mixtures it is not searched
+		for job in "$job --gpu gb200 $pin --offload core_attn" "$job --gpu h200" \
+			"qwen3-235b-a22b --gpu gb200 --gpus 64 --global-batch 1024 --stack megatron-bridge"; do
+			ask plan train $job --all --csv
+			shows "layout,"
+			case $out in *qkv_linear*) complain "$job: qkv_linear" ;; esac
+		done
+	}
+	# a framework takes it, and what it takes is read back
+	job="llama3.1-405b --gpu gb200 --gpus 128 --stack megatron-bridge"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan train $job --global-batch 768 --seq 8192 --layout tp=4,pp=16,vp=8,cp=1 --batch 1 --emit bridge
+		answered
+		shows "model.offload_modules='[qkv_linear,core_attn,attn_proj]'"
+		printf '%s\n' "$out" >"$tmp/run.sh"
+		ask train $job --from "$tmp/run.sh" --get step_s
+		answered
+		[ "$out" = "$step" ] || complain "read back $out s, planned $step"
 	}
 }
 

@@ -230,6 +230,12 @@ START_TEST(offloaded_modules_wait)
 	ck_assert_double_eq_tol(recompute_returns(NULL, &job, 0), 2 * 8192 * qkv_byte, 1e-3);
 	job.offload_modules |= 1u << AWAY_ATTN_PROJ;
 	ck_assert_double_eq_tol(memory_mean_away(NULL, &job), qkv_byte + 2 * 4096, 1e-6);
+	/* a norm that is part of a map waits with the map's own input */
+	job.offload_modules = 1u << AWAY_QKV_LINEAR;
+	ck_assert_double_eq_tol(memory_mean_away(NULL, &job), 2 * 2 * 4096, 1e-6);
+	job.offload_modules = 1u << AWAY_ATTN_NORM | 1u << AWAY_MLP_NORM;
+	ck_assert_double_eq(memory_mean_away(NULL, &job), 0);
+	job.offload_modules = 1u << AWAY_CORE_ATTN | 1u << AWAY_ATTN_PROJ;
 	job.recompute = RECOMPUTE_MODULES;
 	job.modules = 1u << MODULE_CORE_ATTN;
 	const double again_byte = 139400 - memory_layer_kept(NULL, &job, m.blocks) - memory_mean_away(NULL, &job);

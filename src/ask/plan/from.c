@@ -96,12 +96,14 @@ policy_of(struct layout_space *s, const struct memory_job *job, const char *text
 {
 	for (int i = 0; i < s->n_policies; i++)
 		if (s->policies[i].recompute == job->recompute && s->policies[i].modules == job->modules &&
+		    !s->policies[i].away &&
 		    (job->recompute == RECOMPUTE_NONE || job->recompute == RECOMPUTE_FULL ||
 		        s->policies[i].n == job->recompute_n))
 			return i;
 	if (s->n_policies == MOST_POLICIES)
 		s->n_policies--;
-	s->policies[s->n_policies] = (struct layout_policy){job->recompute, job->recompute_n, job->modules, text, 0};
+	s->policies[s->n_policies] = (struct layout_policy){
+	    .recompute = job->recompute, .n = job->recompute_n, .modules = job->modules, .text = text};
 	return s->n_policies++;
 }
 
@@ -281,8 +283,7 @@ text_of(const struct changes *c, const struct change *x, const struct layout_row
 	if (x->what == MICRO_BATCH)
 		return arena_printf(a, "micro-batch %g -> %g", c->base.row.n_sequences, x->value);
 	if (x->what == RECOMPUTE)
-		return arena_printf(
-		    a, "--recompute %s", layout_policy_text(a, &c->today->space, &now->layout, now->policy));
+		return plan_policy_text(a, &c->today->space, now);
 	if (x->what == DEGREE_ZERO)
 		return arena_printf(a, "zero %d -> %d", before.zero, after.zero);
 	text = arena_printf(a, "%s %g -> %g", layout_degree_name((enum layout_degree)x->what),

@@ -154,6 +154,8 @@ double plan_value(const struct plan_row *row, enum layout_rank rank);
 enum answer plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b);
 /* `dp=8,tp=4`, and all options with which train says the same. */
 const char *plan_layout_text(struct run *r, const struct memory_job *job);
+/* `--recompute none --offload core_attn`: the policy of a row. */
+const char *plan_policy_text(struct arena *a, const struct layout_space *s, const struct layout_row *row);
 /* One row of the table; `best` is the one it is compared to, or NULL. */
 void plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s,
     const struct plan_row *best);

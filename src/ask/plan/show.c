@@ -15,14 +15,47 @@ plan_layout_text(struct run *r, const struct memory_job *job)
 	return arena_printf(r->arena, "%s", text);
 }
 
+/* What the policy of a row offloads, with all else that its job does; NULL: nothing. */
+static const char *
+offload_text(struct arena *a, const struct layout_space *s, const struct layout_row *row)
+{
+	struct memory_job job;
+	char text[120];
+
+	if (!s->policies[row->policy].away)
+		return NULL;
+	layout_memory_job(s, row, &job);
+	fit_offload_text(&job, text, sizeof text);
+	return arena_printf(a, "%s", text);
+}
+
+const char *
+plan_policy_text(struct arena *a, const struct layout_space *s, const struct layout_row *row)
+{
+	const char *offload = offload_text(a, s, row);
+
+	return arena_printf(a, "--recompute %s%s%s", layout_policy_text(a, s, &row->layout, row->policy),
+	    offload ? " --offload " : "", offload ? offload : "");
+}
+
 static const char *
 options_text(struct run *r, const struct plan_row *row)
 {
 	const char *own = row->variant->options;
 
-	return arena_printf(r->arena, "--layout %s --batch %g --recompute %s%s%s", plan_layout_text(r, &row->memory),
-	    row->row.n_sequences, layout_policy_text(r->arena, &row->space, &row->row.layout, row->row.policy),
-	    *own ? " " : "", own);
+	return arena_printf(r->arena, "--layout %s --batch %g %s%s%s", plan_layout_text(r, &row->memory),
+	    row->row.n_sequences, plan_policy_text(r->arena, &row->space, &row->row), *own ? " " : "", own);
+}
+
+static void
+show_policy(struct run *r, const struct plan_row *row)
+{
+	struct sheet *sh = r->sheet;
+	const char *offload = offload_text(r->arena, &row->space, &row->row);
+
+	TELL(sh, recompute, layout_policy_text(r->arena, &row->space, &row->row.layout, row->row.policy));
+	if (offload)
+		TELL(sh, offload, offload);
 }
 
 /* --- a row ------------------------------------------------------------------------------------------------ */
@@ -31,8 +64,8 @@ options_text(struct run *r, const struct plan_row *row)
 static const char *
 bottleneck(struct run *r, const struct train_answer *a)
 {
-	static const enum train_share parts[] = {TRAIN_RECOMPUTE, TRAIN_TP, TRAIN_CP, TRAIN_EP, TRAIN_PP, TRAIN_BUBBLE,
-	    TRAIN_DP, TRAIN_OPTIMIZER, TRAIN_HOST, TRAIN_LOGITS};
+	static const enum train_share parts[] = {TRAIN_RECOMPUTE, TRAIN_OFFLOAD, TRAIN_TP, TRAIN_CP, TRAIN_EP, TRAIN_PP,
+	    TRAIN_BUBBLE, TRAIN_DP, TRAIN_OPTIMIZER, TRAIN_HOST, TRAIN_LOGITS};
 	double share[N_TRAIN_SHARES];
 	enum train_share most = parts[0];
 
@@ -107,7 +140,7 @@ show_what(struct run *r, const struct plan_question *b, const struct plan_row *s
 	TELL(sh, layout, plan_layout_text(r, &s->memory));
 	TAKE(sh, n_micro_sequences, s->row.n_sequences);
 	SHOW(sh, n_micro_sequences, n_micro_sequences);
-	TELL(sh, recompute, layout_policy_text(r->arena, &s->space, &s->row.layout, s->row.policy));
+	show_policy(r, s);
 	if (b->n_variants > 1)
 		TELL(sh, options, s->variant->options);
 }
@@ -238,7 +271,7 @@ show_near(struct run *r, int i, const struct plan_row *row, const char *note)
 		TELL(sh, layout, plan_layout_text(r, &row->memory));
 		TAKE(sh, n_micro_sequences, row->row.n_sequences);
 		SHOW(sh, n_micro_sequences, n_micro_sequences);
-		TELL(sh, recompute, layout_policy_text(r->arena, &row->space, &row->row.layout, row->row.policy));
+		show_policy(r, row);
 		TAKE(sh, near_step_s, row->row.step_s);
 		SHOW(sh, near_step_s, step_s);
 		TAKE(sh, near_byte, row->row.peak_byte);

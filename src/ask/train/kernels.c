@@ -403,6 +403,7 @@ run_train_machine(
 	    .generation = generation,
 	    .n_domain = run_domain_gpus(system),
 	    .host_byte_per_s = host_rate(r, gpu),
+	    .c2c = gpu->c2c != NULL,
 	    .host_param_per_s = gpu->c2c ? GRACE_PARAM_PER_S : SOCKETS_PARAM_PER_S,
 	    .n_host_gpus = gpu->c2c ? datum_or(gpu->n_host_gpus, 1)
 	        : system            ? datum_or(system->n_gpus, 8)

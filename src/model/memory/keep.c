@@ -154,24 +154,26 @@ first_input_kept(const struct memory_job *job, bool feed)
 /* --- before attention and before the feed-forward part --------------------------------------------------- */
 
 /* A norm that stands alone can be computed again: in front of latent attention and of experts.  The latter's output
- * stays in 16 bits: the router and the dispatcher read it. */
+ * stays in 16 bits: the router and the dispatcher read it.  Any other norm is part of the map behind it
+ * (transformer_layer.py: attn_norm and mlp_norm of an identity offload nothing). */
 static void
 keep_entrance(struct list *l, bool feed)
 {
 	const struct block *block = l->layer->block;
 	const double stream = l->job->model->hidden.value / l->norm_shards;
-	const bool experts = feed && block->moe.given;
+	const bool experts = feed && block->moe.given, latent = !feed && attention_is_latent(&block->attention);
 
 	l->part = feed ? OF_FEED : OF_MIXER;
 	if (l->own[l->part]) {
 		add(l, KEEP_PLAIN, "input of the norm", stream, 0);
-		may_wait(l, feed ? AWAY_MLP_NORM : AWAY_ATTN_NORM);
+		if (experts || latent || !feed)
+			may_wait(l, experts ? AWAY_MLP_NORM : latent ? AWAY_ATTN_NORM : AWAY_QKV_LINEAR);
 		add(l, KEEP_FLOAT, "scale of the norm", 1 / l->norm_shards, 0);
 		if (first_input_kept(l->job, feed)) {
 			add(l, experts ? KEEP_PLAIN : KEEP_OPERAND, "normalized stream", stream,
-			    experts || (!feed && attention_is_latent(&block->attention)) ? AGAIN(LAYERNORM)
-			        : feed                                                   ? AGAIN(MLP)
-			                                                                 : 0);
+			    experts || latent ? AGAIN(LAYERNORM)
+			        : feed        ? AGAIN(MLP)
+			                      : 0);
 			if (!feed)
 				may_wait(l, AWAY_QKV_LINEAR);
 		}

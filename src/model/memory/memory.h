@@ -306,6 +306,8 @@ enum offload_module {
 #undef OFFLOAD_MODULE
 	    N_OFFLOAD_MODULES,
 };
+/* All that attention offloads where its norm is part of a map, as bits. */
+enum { AWAY_OF_ATTENTION = 1u << AWAY_QKV_LINEAR | 1u << AWAY_CORE_ATTN | 1u << AWAY_ATTN_PROJ };
 
 enum recompute {
 	RECOMPUTE_NONE,
@@ -381,7 +383,8 @@ struct memory_job {
 	struct memory_memo *memo; /* NULL: every stage is worked out each time */
 };
 
-/* Sums over the layers of a pipeline stage: they follow from the model, its layout and what is computed again. */
+/* Sums over the layers of a pipeline stage: they follow from the model, its layout, what is computed again and what is
+ * offloaded. */
 enum stage_sum {
 	STAGE_LINEAR,
 	STAGE_EXPERT,
@@ -393,13 +396,13 @@ enum stage_sum {
 	N_STAGE_SUMS,
 };
 
-/* Those of earlier jobs, for searches: jobs that differ in chunks of a stage, micro-batches and recomputation alone.
+/* Those of earlier jobs, for searches: jobs that differ in chunks of a stage, micro-batches and policies alone.
  * Starts as zeros. */
 enum { MEMORY_MEMO_SIZE = 256 };
 struct memory_memo {
 	struct memory_memo_entry {
 		int vp, stage, policy; /* vp is 0 in an empty one */
-		unsigned modules;
+		unsigned modules;      /* computed again, and behind their bits those that are offloaded */
 		double recompute_n, sums[N_STAGE_SUMS]; /* NaN: not worked out yet */
 	} entries[MEMORY_MEMO_SIZE];
 };

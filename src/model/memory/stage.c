@@ -131,13 +131,13 @@ memory_in_flight(struct sheet *sh, const struct memory_job *job, int stage)
 
 /* --- sums that were worked out before --------------------------------------------------------------------- */
 
-/* Of all sums only what is kept and what comes back follow from what is computed again. */
+/* Of all sums only what is kept and what comes back follow from what is computed again or offloaded. */
 static struct memory_memo_entry *
 entry_of(const struct memory_job *job, int stage, enum stage_sum sum)
 {
 	const bool again = sum == STAGE_KEPT || sum == STAGE_RETURNED;
 	const int vp = (int)job->layout.vp, policy = again ? (int)job->recompute + 1 : 0;
-	const unsigned modules = again ? job->modules : 0;
+	const unsigned modules = again ? job->modules | job->offload_modules << N_MODULES : 0;
 	const double n = again ? job->recompute_n : 0;
 	const unsigned place = (unsigned)(stage + 5 * vp + 41 * policy + 7 * (int)n) + 11 * modules;
 	struct memory_memo_entry *e = &job->memo->entries[place % MEMORY_MEMO_SIZE];

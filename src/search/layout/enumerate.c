@@ -347,41 +347,61 @@ add_policy(struct layout_space *s, struct layout_policy p)
 		s->policies[s->n_policies++] = p;
 }
 
+static void
+add_modules(struct layout_space *s, unsigned modules, const char *text)
+{
+	add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_MODULES, .n = 1, .modules = modules, .text = text});
+}
+
+static void
+add_every(struct layout_space *s, double n, const char *text)
+{
+	add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_EVERY, .n = n, .text = text});
+}
+
+/* Activations of a dense model in the host's memory: those of layers, or those of attention in all of them.  CUDA
+ * graphs exclude both, which recipes of mixtures have (transformer_config.py). */
+static void
+add_offloads(struct layout_space *s)
+{
+	static const double layers[] = {1.0 / 4, 1.0 / 2, 3.0 / 4};
+
+	for (size_t i = 0; s->shards && i < sizeof layers / sizeof *layers; i++)
+		add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_OFFLOAD, .chunk_frac = layers[i]});
+	add_policy(s, (struct layout_policy){.n = 1, .text = "none", .away = AWAY_OF_ATTENTION});
+}
+
 void
 layout_policies(struct layout_space *s)
 {
 	const struct workload *w = s->memory.model;
-	const bool megatron = s->memory.stack->rules == RULES_MEGATRON_CORE;
-	const unsigned latent = 1u << MODULE_MLA_UP_PROJ | 1u << MODULE_LAYERNORM, act = 1u << MODULE_MOE_ACT;
-	static const double offloads[] = {1.0 / 4, 1.0 / 2, 3.0 / 4};
+	const bool megatron = s->memory.stack->rules == RULES_MEGATRON_CORE, routes = fit_experts(w) > 0;
+	const unsigned latent = 1u << MODULE_MLA_UP_PROJ, act = 1u << MODULE_MOE_ACT;
 	static const double shares[] = {1.0 / 10, 1.0 / 5, 1.0 / 4, 1.0 / 3, 1.0 / 2, 2.0 / 3, 3.0 / 4};
 	bool has_latent = false;
 
 	for (int i = 0; i < w->n_blocks; i++)
 		has_latent = has_latent || attention_is_latent(&w->blocks[i].attention);
-	add_policy(s, (struct layout_policy){RECOMPUTE_NONE, 1, 0, "none", 0});
+	add_policy(s, (struct layout_policy){.n = 1, .text = "none"});
 	if (!s->memory.flash)
-		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, 1u << MODULE_CORE_ATTN, "selective", 0});
+		add_modules(s, 1u << MODULE_CORE_ATTN, "selective");
 	if (megatron && has_latent)
-		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, 1u << MODULE_MLA_UP_PROJ, "mla_up_proj", 0});
-	if (megatron && fit_experts(w) > 0)
-		add_policy(s, (struct layout_policy){RECOMPUTE_MODULES, 1, act, "moe_act", 0});
-	if (megatron && has_latent && fit_experts(w) > 0)
-		add_policy(
-		    s, (struct layout_policy){RECOMPUTE_MODULES, 1, latent | act, "mla_up_proj,layernorm,moe_act", 0});
+		add_modules(s, latent, "mla_up_proj");
+	if (megatron && routes)
+		add_modules(s, act, "moe_act");
+	if (megatron && has_latent && routes)
+		add_modules(s, latent | 1u << MODULE_LAYERNORM | act, "mla_up_proj,layernorm,moe_act");
 	if (layout_is_titan(s->memory.stack)) {
-		add_policy(s, (struct layout_policy){RECOMPUTE_EVERY, 8, 0, "every-8", 0});
-		add_policy(s, (struct layout_policy){RECOMPUTE_EVERY, 4, 0, "every-4", 0});
-		add_policy(s, (struct layout_policy){RECOMPUTE_OP, 1, 0, "op", 0});
-		add_policy(s, (struct layout_policy){RECOMPUTE_EVERY, 2, 0, "every-2", 0});
+		add_every(s, 8, "every-8");
+		add_every(s, 4, "every-4");
+		add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_OP, .n = 1, .text = "op"});
+		add_every(s, 2, "every-2");
 	}
-	/* CUDA graphs exclude it, which recipes of mixtures have (transformer_config.py) */
-	const bool offloads_some = megatron && s->shards && fit_experts(w) == 0;
-	for (size_t i = 0; offloads_some && i < sizeof offloads / sizeof *offloads; i++)
-		add_policy(s, (struct layout_policy){RECOMPUTE_OFFLOAD, 0, 0, NULL, offloads[i]});
+	if (megatron && !routes)
+		add_offloads(s);
 	for (size_t i = 0; megatron && i < sizeof shares / sizeof *shares; i++)
-		add_policy(s, (struct layout_policy){RECOMPUTE_BLOCK, 0, 0, NULL, shares[i]});
-	add_policy(s, (struct layout_policy){RECOMPUTE_FULL, 1, 0, "full", 0});
+		add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_BLOCK, .chunk_frac = shares[i]});
+	add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_FULL, .n = 1, .text = "full"});
 }
 
 double
@@ -392,11 +412,19 @@ layout_policy_n(const struct layout_space *s, const struct layout *l, int policy
 	return p->chunk_frac > 0 ? round(p->chunk_frac * recompute_chunk_layers(s->memory.model, l)) : p->n;
 }
 
-/* Searched only with full sharding, as in published runs and recipes; when asked for, with any ZeRO stage. */
+/* Layers are searched only with full sharding, as in published runs and recipes; when asked for, with any ZeRO stage.
+ */
 static bool
-may_offload(const struct layout_space *s, const struct layout *l, const struct layout_policy *p)
+may_offload_layers(const struct layout_space *s, const struct layout *l, const struct layout_policy *p)
 {
 	return l->pp <= 1 && (p->text || l->zero == 3) && s->ask.machine.host_byte_per_s > 0;
+}
+
+/* Modules are searched only over NVLink, where recipes offload activations of dense models; over PCIe none does. */
+static bool
+may_offload_modules(const struct layout_space *s)
+{
+	return s->ask.machine.c2c && !s->memory.offload_modules && !(s->memory.offload & OFFLOAD_ACTIVATIONS);
 }
 
 bool
@@ -404,7 +432,9 @@ layout_policy_holds(const struct layout_space *s, const struct layout *l, int po
 {
 	const struct layout_policy *p = &s->policies[policy];
 
-	if (p->recompute == RECOMPUTE_OFFLOAD && !may_offload(s, l, p))
+	if (p->recompute == RECOMPUTE_OFFLOAD && !may_offload_layers(s, l, p))
+		return false;
+	if (p->away && !may_offload_modules(s))
 		return false;
 	if (!memory_policy_offloads(&s->memory, p->recompute))
 		return false;

@@ -90,6 +90,7 @@ struct layout_policy {
 	unsigned modules;
 	const char *text;  /* as --recompute takes it; NULL where chunk_frac says how many layers */
 	double chunk_frac; /* of BLOCK: share of a chunk's layers, for layouts that it leaves whole ones; 0: n layers */
+	unsigned away;     /* modules whose inputs wait in the host's memory, bits of enum offload_module */
 };
 
 /* Products that were timed before, shared by all searches with the same kernels; each thread takes one at a time. */
@@ -121,7 +122,8 @@ struct layout_space {
 
 /* The usual policies of the stack for this model, cheapest in time first. */
 void layout_policies(struct layout_space *s);
-/* The policy of a layout as --recompute takes it; layers of BLOCK that it comes to. */
+/* The policy of a layout as --recompute takes it; layers of BLOCK that it comes to.  What else the job offloads with a
+ * policy that offloads modules is part of the job, see fit_offload_text. */
 const char *layout_policy_text(struct arena *a, const struct layout_space *s, const struct layout *l, int policy);
 double layout_policy_n(const struct layout_space *s, const struct layout *l, int policy);
 /* Whether it is a policy of its own there: some layers of a chunk and not all. */

@@ -22,6 +22,7 @@ layout_memory_job(const struct layout_space *s, const struct layout_row *row, st
 	out->recompute = p->recompute;
 	out->recompute_n = layout_policy_n(s, &row->layout, row->policy);
 	out->modules = p->modules;
+	out->offload_modules |= p->away;
 	fit_settle(out);
 }
 
@@ -41,9 +42,10 @@ set_policy(const struct layout_space *s, int policy, struct train_job *job)
 	job->recompute = s->policies[policy].recompute;
 	job->recompute_n = layout_policy_n(s, &job->layout, policy);
 	job->modules = s->policies[policy].modules;
-	if (job->recompute == RECOMPUTE_OFFLOAD || s->memory.offload_modules ||
-	    s->memory.offload & OFFLOAD_ACTIVATIONS) {
-		struct memory_job saves = s->memory;
+	struct memory_job saves = s->memory;
+
+	saves.offload_modules |= s->policies[policy].away;
+	if (job->recompute == RECOMPUTE_OFFLOAD || saves.offload_modules || saves.offload & OFFLOAD_ACTIVATIONS) {
 		saves.layout = job->layout;
 		saves.recompute = job->recompute;
 		saves.recompute_n = job->recompute_n;

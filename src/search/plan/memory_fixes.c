@@ -3,6 +3,7 @@
 #include "search/plan/plan.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Tokens of a rank of context parallelism: with fewer the exchange is all there is, and no step time is known. */
 enum { LEAST_RANK_TOKENS = 128 };
@@ -211,20 +212,22 @@ smaller_optimizer(struct memory_job *job, double n_node, char *text, size_t size
 	return true;
 }
 
-/* What the experts read, as Megatron-Core offloads it beside pipelines and recomputed modules. */
+/* What experts read, or attention of a dense model, as Megatron-Core offloads it beside pipelines and recomputed
+ * modules. */
 static bool
-offload_experts(struct memory_job *job, double n_node, char *text, size_t size)
+offload_inputs(struct memory_job *job, double n_node, char *text, size_t size)
 {
 	const unsigned act = job->modules & 1u << MODULE_MOE_ACT ? 0 : 1u << AWAY_MOE_ACT;
+	const unsigned inputs = fit_experts(job->model) > 0 ? 1u << AWAY_EXPERT_FC1 | act : AWAY_OF_ATTENTION;
 
 	(void)n_node;
 	(void)text;
 	(void)size;
-	if (job->use == STACK_INFER || job->stack->rules != RULES_MEGATRON_CORE || fit_experts(job->model) == 0 ||
-	    job->offload_modules & 1u << AWAY_EXPERT_FC1)
+	if (job->use == STACK_INFER || job->stack->rules != RULES_MEGATRON_CORE ||
+	    (job->offload_modules & inputs) == inputs)
 		return false;
-	job->offload_modules |= 1u << AWAY_EXPERT_FC1 | act;
-	return true;
+	job->offload_modules |= inputs;
+	return memory_policy_offloads(job, job->recompute);
 }
 
 static bool
@@ -296,7 +299,7 @@ static const struct change changes[] = {
     {smaller_cache, false},
     {recompute_full, false},
     {offload_layers, false},
-    {offload_experts, false},
+    {offload_inputs, false},
     {smaller_batch, false},
     {quantise, false},
     {quantise_more, false},
@@ -327,16 +330,16 @@ evaluate(struct memory_fix *fix)
 	fix->n_gpus = fit_gpus(&fix->job.layout);
 }
 
-/* One list of all that is offloaded. */
-static void
-offload_text(const struct memory_job *job, char *text, size_t size)
+void
+fit_offload_text(const struct memory_job *job, char *buf, size_t size)
 {
 	const unsigned all = job->offload | job->offload_modules << N_OFFLOADS;
-	size_t n = (size_t)snprintf(text, size, " --offload ");
+	size_t n = 0;
 
+	buf[0] = '\0';
 	for (int k = 0; k < N_OFFLOADS + N_OFFLOAD_MODULES && n < size; k++)
 		if (all >> k & 1)
-			n += (size_t)snprintf(text + n, size - n, "%s%s", all & ((1u << k) - 1) ? "," : "",
+			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "," : "",
 			    k < N_OFFLOADS ? offload_name(k)
 			                   : offload_module_name((enum offload_module)(k - N_OFFLOADS)));
 }
@@ -344,14 +347,17 @@ offload_text(const struct memory_job *job, char *text, size_t size)
 static void
 write_change(const struct memory_job *job, struct memory_fix *fix, bool layout, const char *option)
 {
-	char text[80] = "", gpus[24] = "", offload[128] = "";
+	char text[80] = "", gpus[24] = "", offload[128] = " --offload ";
+	const size_t n = strlen(offload);
 
 	if (layout)
 		fit_layout_text(&fix->job, text, sizeof text);
 	if (fix->n_gpus != fit_gpus(&job->layout))
 		snprintf(gpus, sizeof gpus, " --gpus %g", fix->n_gpus);
 	if (fix->job.offload != job->offload || fix->job.offload_modules != job->offload_modules)
-		offload_text(&fix->job, offload, sizeof offload);
+		fit_offload_text(&fix->job, offload + n, sizeof offload - n);
+	else
+		offload[0] = '\0';
 	const char *first = layout || *option || !*offload ? offload : offload + 1;
 	snprintf(fix->change, sizeof fix->change, "%s%s%s%s%s%s", layout ? "--layout " : "", text,
 	    layout && *option ? " " : "", option, first, gpus);

@@ -22,6 +22,8 @@ struct memory_fix {
 double fit_gpus(const struct layout *l);
 /* `tp=8,dp=4,zero=1,sp`: as --layout takes it, with all that its framework would do otherwise where it is left out. */
 void fit_layout_text(const struct memory_job *job, char *buf, size_t size);
+/* `optimizer,core_attn`: all that the job offloads as --offload takes it. */
+void fit_offload_text(const struct memory_job *job, char *buf, size_t size);
 
 /* The largest micro-batch, and the longest sequence in steps of the layout, that fit; 0 when none does. */
 double fit_largest_batch(const struct memory_job *job);
