@@ -260,6 +260,24 @@ same_as_train() {
 	[ "$out" = fits ] || complain "with it: $out"
 }
 
+@test "what no published run has is noted, and differs from others less surely" {
+	job="llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --layout tp=8,pp=2,vp=10"
+	# shellcheck disable=SC2086 # words
+	ask plan train $job --schedule 1f1b,zero-bubble --csv --table layouts
+	answered
+	n=$(grep -c -- "--schedule zero-bubble" <<<"$out")
+	[ "$n" -ge 1 ] && [ "$(grep -c "zero-bubble.*no published run has a zero-bubble schedule" <<<"$out")" = "$n" ] ||
+		complain "no note"
+	[ "$(grep -- "--schedule 1f1b" <<<"$out" | grep -c "no published run")" = 0 ] || complain "a note on 1f1b"
+	# the first row has it, the second has not, the third has
+	# shellcheck disable=SC2086 # words
+	ask plan train $job --schedule 1f1b,zero-bubble --json
+	awk '/"layouts.[12].difference_frac":/ { n = substr($1, 10, 1) }
+		/"low":/ && n { low[n] = $2 + 0 }
+		/"high":/ && n { width[n] = $2 - low[n]; n = 0 }
+		END { exit !(width[2] > 0.08 && width[2] < 0.15 && width[1] > 2 * width[2]) }' <<<"$out" || complain "intervals"
+}
+
 @test "threads do not change a plan" {
 	one=$(table deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --threads 1)
 	five=$(table deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --threads 5)

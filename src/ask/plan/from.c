@@ -600,6 +600,7 @@ show_change(const struct changes *c, const struct change *x, const struct change
 	const bool narrow = dtype_byte(x->row.answer.job.dtype) < 2 || dtype_byte(c->base.answer.job.dtype) < 2;
 	const double half = layout_difference(&x->row.shares, &c->base.shares, narrow);
 	const double low_frac = x->row.low, high_frac = x->row.high;
+	const char *unproven = x->row.shares.unproven;
 
 	TELL(sh, change, x->text);
 	TAKE(sh, changed_s, x->row.row.step_s);
@@ -620,6 +621,7 @@ show_change(const struct changes *c, const struct change *x, const struct change
 	    low < 0 && high > 0 ? "not distinguishable"
 	        : !fits(x)      ? remedy_of(c->r, x, pairs, n_pairs)
 	        : x->numerics   ? "numerics change"
+	        : unproven      ? unproven
 	                        : "");
 }
 

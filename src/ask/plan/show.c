@@ -223,6 +223,8 @@ plan_show_row(struct run *r, const struct plan_in *in, const struct plan_questio
 	}
 	if (compared || b->front == FRONT_TIME_MEMORY)
 		TELL(sh, bottleneck, bottleneck(r, &s->answer));
+	if (s->shares.unproven)
+		TELL(sh, note, s->shares.unproven);
 }
 
 /* --- groups ----------------------------------------------------------------------------------------------- */

@@ -93,6 +93,7 @@ struct interval train_interval(struct run *r, const struct train_bound *b, const
 enum pair_class { PAIR_GEMM, PAIR_ATTENTION, PAIR_COMM, PAIR_ELEMENTWISE, PAIR_HOST, N_PAIR_CLASSES };
 struct layout_shares {
 	double step_s, frac[N_PAIR_CLASSES];
+	const char *unproven; /* what no published run has, as a sentence; NULL: nothing */
 };
 struct layout_shares layout_shares_of(const struct train_job *job, const struct train_terms *t);
 /* Half-width of the 80 % interval of ln(a / b). */
