@@ -5,6 +5,8 @@
 #include "base/sheet.h"
 #include "model/layer/layer.h"
 
+#include <stdint.h>
+
 /* What a training framework of some release costs in time: which kernels it runs, and what it overlaps. */
 
 /* The attention kernel: scores in memory, FlashAttention 1 (Triton), 2, or what a vendor tuned for the GPU. */
@@ -401,8 +403,7 @@ enum stage_sum {
 enum { MEMORY_MEMO_SIZE = 256 };
 struct memory_memo {
 	struct memory_memo_entry {
-		int vp, stage, policy; /* vp is 0 in an empty one */
-		unsigned modules;      /* computed again, and behind their bits those that are offloaded */
+		uint64_t key; /* the stage, vp, and the policy where a sum follows from it; 0: empty */
 		double recompute_n, sums[N_STAGE_SUMS]; /* NaN: not worked out yet */
 	} entries[MEMORY_MEMO_SIZE];
 };

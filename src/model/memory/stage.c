@@ -136,15 +136,15 @@ static struct memory_memo_entry *
 entry_of(const struct memory_job *job, int stage, enum stage_sum sum)
 {
 	const bool again = sum == STAGE_KEPT || sum == STAGE_RETURNED;
-	const int vp = (int)job->layout.vp, policy = again ? (int)job->recompute + 1 : 0;
+	const unsigned vp = (unsigned)(int)job->layout.vp, policy = again ? (unsigned)job->recompute + 1 : 0;
 	const unsigned modules = again ? job->modules | job->offload_modules << N_MODULES : 0;
+	const uint64_t key = (uint64_t)(modules << 8 | policy) << 32 | vp << 16 | (unsigned)stage;
 	const double n = again ? job->recompute_n : 0;
-	const unsigned place = (unsigned)(stage + 5 * vp + 41 * policy + 7 * (int)n) + 11 * modules;
+	const unsigned place = (unsigned)stage + 5 * vp + 41 * policy + 7 * (unsigned)(int)n + 11 * modules;
 	struct memory_memo_entry *e = &job->memo->entries[place % MEMORY_MEMO_SIZE];
 
-	if (e->vp != vp || e->stage != stage || e->policy != policy || e->modules != modules || e->recompute_n != n) {
-		*e = (struct memory_memo_entry){
-		    .vp = vp, .stage = stage, .policy = policy, .modules = modules, .recompute_n = n};
+	if (e->key != key || e->recompute_n != n) {
+		*e = (struct memory_memo_entry){.key = key, .recompute_n = n};
 		for (int i = 0; i < N_STAGE_SUMS; i++)
 			e->sums[i] = NAN;
 	}

@@ -39,17 +39,18 @@ layout_train_ask(const struct layout_space *s, const struct layout_row *row, str
 static void
 set_policy(const struct layout_space *s, int policy, struct train_job *job)
 {
+	const unsigned away = s->memory.offload_modules | s->policies[policy].away;
+
 	job->recompute = s->policies[policy].recompute;
 	job->recompute_n = layout_policy_n(s, &job->layout, policy);
 	job->modules = s->policies[policy].modules;
-	struct memory_job saves = s->memory;
-
-	saves.offload_modules |= s->policies[policy].away;
-	if (job->recompute == RECOMPUTE_OFFLOAD || saves.offload_modules || saves.offload & OFFLOAD_ACTIVATIONS) {
+	if (job->recompute == RECOMPUTE_OFFLOAD || away || s->memory.offload & OFFLOAD_ACTIVATIONS) {
+		struct memory_job saves = s->memory;
 		saves.layout = job->layout;
 		saves.recompute = job->recompute;
 		saves.recompute_n = job->recompute_n;
 		saves.modules = job->modules;
+		saves.offload_modules = away;
 		job->away_row_byte = memory_mean_away(NULL, &saves);
 	} else
 		job->away_row_byte = 0;
