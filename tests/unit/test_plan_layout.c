@@ -60,11 +60,19 @@ END_TEST
 
 START_TEST(pairs_are_symmetric)
 {
-	const struct layout_shares a = {1, {0.6, 0.2, 0.1, 0.05, 0.05}}, b = {2, {0.4, 0.2, 0.3, 0.05, 0.05}};
+	const struct layout_shares a = {1, {0.6, 0.2, 0.1, 0.05, 0.05}, NULL},
+	                           b = {2, {0.4, 0.2, 0.3, 0.05, 0.05}, NULL};
+	struct layout_shares unproven = a;
 
 	ck_assert_double_eq(layout_difference(&a, &b, false), layout_difference(&b, &a, false));
 	ck_assert_double_gt(layout_difference(&a, &b, false), layout_difference(&a, &a, false));
 	ck_assert_double_gt(layout_difference(&a, &b, true), layout_difference(&a, &b, false));
+	/* the error of what no published run has is common to two layouts that have it */
+	unproven.unproven = "no published run has it";
+	ck_assert_double_eq(layout_difference(&unproven, &unproven, false), layout_difference(&a, &a, false));
+	ck_assert_double_eq_tol(
+	    layout_difference(&a, &unproven, false), 1.2816 * sqrt(2 * 0.03 * 0.03 + 0.1 * 0.1), 1e-12);
+	ck_assert_double_eq(layout_difference(&a, &unproven, false), layout_difference(&unproven, &a, false));
 }
 END_TEST
 
