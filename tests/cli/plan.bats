@@ -467,6 +467,18 @@ same_as_train() {
 	least=$("$RIDGE" plan train $plan --pareto time:memory --all --get "layouts.$last.peak_byte")
 	# shellcheck disable=SC2086
 	[ "$least" = "$("$RIDGE" plan train $plan --rank memory --get layouts.0.peak_byte)" ]
+	# what may not fit has the chance that it has elsewhere
+	plan="llama3-70b --system gb200-nvl72 --gpus 64 --global-batch 256"
+	# shellcheck disable=SC2086 # words
+	ask plan train $plan --pareto time:memory --get layouts.0.verdict,layouts.0.chance_frac,layouts.0.layout
+	answered
+	[ "${out%%$'\n'*}" = risky ] || complain "the fastest fits"
+	chance=${out#*$'\n'}
+	chance=${chance%$'\n'*}
+	# shellcheck disable=SC2086
+	[ "$("$RIDGE" plan train $plan --get near.0.note)" = \
+		"faster than the first row, chance to fit $(awk -v a="$chance" 'BEGIN { printf "%.0f", 100 * a }') %" ] ||
+		complain "chance $chance"
 }
 
 @test "fronts over GPUs are drawn" {

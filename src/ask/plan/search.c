@@ -182,6 +182,7 @@ struct ranked {
 	const struct quest *point;
 	const struct layout_row *row;
 	enum layout_rank rank;
+	bool front; /* of time and memory: along it, whatever the chance to fit */
 };
 
 static double
@@ -200,7 +201,7 @@ value_of(const struct ranked *c)
 	case RANK_TIME:
 		break;
 	}
-	return layout_expected_s(c->row);
+	return c->front ? c->row->step_s : layout_expected_s(c->row);
 }
 
 static int
@@ -280,7 +281,8 @@ collect(struct run *r, const struct plan_in *in, const struct plan_question *b, 
 	for (size_t i = 0; i < n; i++) {
 		merge(r, in, &points[i], out);
 		for (size_t k = 0; k < points[i].found.n_rows; k++)
-			list[n_rows++] = (struct ranked){&points[i], &points[i].found.rows[k], b->rank};
+			list[n_rows++] = (struct ranked){
+			    &points[i], &points[i].found.rows[k], b->rank, b->front == FRONT_TIME_MEMORY};
 	}
 	qsort(list, n_rows, sizeof *list, by_value);
 	if (b->by_scale)

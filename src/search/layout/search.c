@@ -460,6 +460,7 @@ collect_front(struct search *s)
 	for (size_t i = 0; i < out->n_points; i++)
 		if (out->points[i].peak_byte < least_byte) {
 			least_byte = out->points[i].peak_byte;
+			evaluate(s, NULL, &out->points[i]);
 			out->rows[out->n_rows++] = out->points[i];
 		}
 }
