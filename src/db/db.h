@@ -170,6 +170,9 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(OVERLAP_GRADIENTS, "overlap_gradients")                                                                      \
 	X(OVERLAP_PARAMETERS, "overlap_parameters")                                                                    \
 	X(OVERLAP_TENSOR, "overlap_tensor")                                                                            \
+	X(CHUNK_LAYERS, "chunk_layers")                                                                                \
+	X(FIRST_LAYERS, "first_layers")                                                                                \
+	X(LAST_LAYERS, "last_layers")                                                                                  \
 	X(FIRST_LESS, "first_less")                                                                                    \
 	X(LAST_LESS, "last_less")                                                                                      \
 	X(UNEVEN, "uneven")                                                                                            \

@@ -107,6 +107,50 @@ put_stages(struct launch_reading *r)
 		put(r, "stage_layers", list);
 }
 
+/* Stages of which the first and the last have layers of their own, and all others as many: each is cut into chunks
+ * alike (Megatron-Core, get_num_layers_to_build). */
+static void
+put_end_stages(struct launch_reading *r, double vp)
+{
+	const double first = number(r, LAUNCH_FIRST_LAYERS, NAN), last = number(r, LAUNCH_LAST_LAYERS, NAN),
+	             pp = number(r, LAUNCH_PP, 1), n_inner = pp - !isnan(first) - !isnan(last);
+	const double n_layers = number(r, LAUNCH_MODEL_LAYERS, NAN),
+	             inner = n_inner > 0 ? (n_layers - fmax(0, first) - fmax(0, last)) / n_inner : 0;
+	const char *list = NULL;
+
+	if (isnan(first) && isnan(last))
+		return;
+	for (double i = 0; i < pp * vp; i++) {
+		const double stage = fmod(i, pp),
+		             n = stage == 0 && !isnan(first) ? first
+		    : stage == pp - 1 && !isnan(last)        ? last
+		                                             : inner;
+		if (!(n >= 0) || fmod(n, vp) != 0) {
+			miss(r, "layers of the first or the last stage: add --stage-layers");
+			return;
+		}
+		list =
+		    list ? arena_printf(r->arena, "%s,%.15g", list, n / vp) : arena_printf(r->arena, "%.15g", n / vp);
+	}
+	put(r, "stage_layers", list);
+}
+
+/* Chunks of a stage: their number, or the layers of one. */
+static double
+chunks_of(struct launch_reading *r)
+{
+	const double counted = r->facts[LAUNCH_ENDS] && strcmp(r->facts[LAUNCH_ENDS], "counted") == 0 ? 2 : 0,
+	             n = (number(r, LAUNCH_MODEL_LAYERS, NAN) + counted) / number(r, LAUNCH_PP, 1) /
+	    number(r, LAUNCH_CHUNK_LAYERS, NAN);
+
+	if (r->facts[LAUNCH_CHUNKS] || !r->facts[LAUNCH_CHUNK_LAYERS])
+		return number(r, LAUNCH_CHUNKS, 1);
+	if (n >= 1 && fmod(n, 1) == 0)
+		return n;
+	miss(r, "layers of a virtual stage: add --layout vp=N");
+	return 1;
+}
+
 /* A degree that is not said is 1. */
 static void
 put_degrees(struct launch_reading *r)
@@ -122,10 +166,11 @@ put_degrees(struct launch_reading *r)
 			put_number(r, degrees[i].path, number(r, degrees[i].fact, 1));
 	if (r->facts[LAUNCH_ETP])
 		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
-	if (r->facts[LAUNCH_CHUNKS])
-		put(r, "layout.vp", r->facts[LAUNCH_CHUNKS]);
-	else if (launch_can_say(r->by, LAUNCH_CHUNKS, ""))
-		put(r, "layout.vp", "1");
+	const bool by_chunks = launch_can_say(r->by, LAUNCH_CHUNKS, "");
+	const double vp = by_chunks ? chunks_of(r) : number(r, LAUNCH_VP, 1);
+	if (by_chunks)
+		put_number(r, "layout.vp", vp);
+	put_end_stages(r, vp);
 	put_stages(r);
 }
 

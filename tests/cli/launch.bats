@@ -387,6 +387,39 @@ round_trip() {
 	case $err in *"not taken over"*) complain "null says nothing" ;; esac
 }
 
+@test "stages by the layers of a chunk, of the first and of the last are read" {
+	# launched OPTION...: a launch with them, in seconds
+	launched() {
+		echo "torchrun pretrain_gpt.py --seq-length 4096 --micro-batch-size 1 --global-batch-size 512 --bf16 \
+			--pipeline-model-parallel-size 4 --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather $*" >"$tmp/run.sh"
+		ask train llama3-70b --system dgx-b200 --gpus 16 --no-memory --from "$tmp/run.sh" --get step_s
+		answered
+	}
+	# same_as OPTION...: what train says of these
+	same_as() {
+		local step=$out
+		ask train llama3-70b --system dgx-b200 --gpus 16 --no-memory --global-batch 512 --batch 1 --get step_s "$@"
+		[ "$out" = "$step" ] || complain "the launch takes $step s"
+	}
+	launched --num-layers 80 --num-layers-per-virtual-pipeline-stage 5
+	same_as --layout dp=4,pp=4,vp=4,zero=1
+	launched --num-layers 80 --decoder-last-pipeline-num-layers 17
+	same_as --layout dp=4,pp=4,zero=1 --stage-layers 21,21,21,17
+	launched --num-layers 80 --decoder-first-pipeline-num-layers 18 --decoder-last-pipeline-num-layers 18 \
+		--num-virtual-stages-per-pipeline-rank 2
+	same_as --layout dp=4,pp=4,vp=2,zero=1 --stage-layers 9,11,11,9,9,11,11,9
+	for option in "--num-layers-per-virtual-pipeline-stage 5" "--decoder-last-pipeline-num-layers 17" \
+		"--num-layers 80 --decoder-last-pipeline-num-layers 16"; do
+		launched "$option"
+		says "not taken over: layers of"
+	done
+	printf 'scripts/training/train.sh --recipe x %s\n' "model.num_layers=80 model.pipeline_model_parallel_size=4 \
+		model.num_layers_in_last_pipeline_stage=17 train.micro_batch_size=1 train.global_batch_size=512 \
+		model.seq_length=4096 dataset.seq_length=4096" >"$tmp/run.sh"
+	ask train llama3-70b --system dgx-b200 --gpus 16 --no-memory --from "$tmp/run.sh" --json
+	shows '"21,21,21,17"'
+}
+
 @test "what cannot be read is refused" {
 	ask train llama3-8b --system dgx-h100 --from "$tmp/none.sh"
 	refused
