@@ -72,6 +72,20 @@ same_as_train() {
 	says "the model has 32 layers"
 }
 
+@test "experts are searched with the modules that recipes recompute" {
+	job="gpt-oss-120b --system dgx-h100 --gpus 64 --global-batch 512 --stack megatron-bridge"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan train $job --layout pp=4,ep=8,tp=1,cp=1 --pareto time:memory --all --csv --table layouts
+		answered
+		for modules in layernorm "layernorm,moe_act" "layernorm,moe"; do
+			case $out in *",$modules,"* | *",\"$modules\","*) ;; *) complain "$modules is not on the front" ;; esac
+		done
+		case $out in *mla_up_proj*) complain "latent attention" ;; esac
+		same_as_train $job
+	}
+}
+
 @test "Megatron shards fully where it is named, and offloads what then does not fit" {
 	job="llama3-70b --system gb200-nvl72 --gpus 64 --global-batch 256 --seq 8192 --dtype fp8"
 	# shellcheck disable=SC2086 # words

@@ -224,8 +224,8 @@ add_policy(struct run *r, const struct plan_variant *v, struct words words, cons
 	struct memory_job job = s->memory;
 
 	if (s->n_policies == MOST_POLICIES)
-		return run_refuse(
-		    r, words.list[0].from, "too many recomputation policies", "at most 16 are searched at once");
+		return run_refuse(r, words.list[0].from, "too many recomputation policies",
+		    arena_printf(r->arena, "at most %d are searched at once", MOST_POLICIES));
 	if (!memory_recompute(r, &words, &p.recompute, &p.n, &p.modules))
 		return false;
 	if (p.recompute == RECOMPUTE_UNIFORM && p.n == 0)

@@ -353,6 +353,36 @@ add_modules(struct layout_space *s, unsigned modules, const char *text)
 	add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_MODULES, .n = 1, .modules = modules, .text = text});
 }
 
+/* Modules of latent attention and of experts that published recipes recompute. */
+static void
+add_subsets(struct layout_space *s, bool latent, bool routes)
+{
+	enum {
+		UP_PROJ = 1u << MODULE_MLA_UP_PROJ,
+		NORM = 1u << MODULE_LAYERNORM,
+		ACT = 1u << MODULE_MOE_ACT,
+		EXPERTS = 1u << MODULE_MOE,
+		DENSE = 1u << MODULE_MLP
+	};
+	static const struct {
+		const char *text;
+		unsigned modules;
+		bool latent, routes; /* what the model has */
+	} subsets[] = {
+	    {"mla_up_proj", UP_PROJ, true, false},
+	    {"layernorm", NORM, false, true},
+	    {"moe_act", ACT, false, true},
+	    {"layernorm,moe_act", NORM | ACT, false, true},
+	    {"mla_up_proj,mlp", UP_PROJ | DENSE, true, true},
+	    {"mla_up_proj,layernorm,moe_act", UP_PROJ | NORM | ACT, true, true},
+	    {"layernorm,moe", NORM | EXPERTS, false, true},
+	};
+
+	for (size_t i = 0; i < sizeof subsets / sizeof *subsets; i++)
+		if ((latent || !subsets[i].latent) && (routes || !subsets[i].routes))
+			add_modules(s, subsets[i].modules, subsets[i].text);
+}
+
 static void
 add_every(struct layout_space *s, double n, const char *text)
 {
@@ -376,7 +406,6 @@ layout_policies(struct layout_space *s)
 {
 	const struct workload *w = s->memory.model;
 	const bool megatron = s->memory.stack->rules == RULES_MEGATRON_CORE, routes = fit_experts(w) > 0;
-	const unsigned latent = 1u << MODULE_MLA_UP_PROJ, act = 1u << MODULE_MOE_ACT;
 	static const double shares[] = {1.0 / 10, 1.0 / 5, 1.0 / 4, 1.0 / 3, 1.0 / 2, 2.0 / 3, 3.0 / 4};
 	bool has_latent = false;
 
@@ -385,12 +414,8 @@ layout_policies(struct layout_space *s)
 	add_policy(s, (struct layout_policy){.n = 1, .text = "none"});
 	if (!s->memory.flash)
 		add_modules(s, 1u << MODULE_CORE_ATTN, "selective");
-	if (megatron && has_latent)
-		add_modules(s, latent, "mla_up_proj");
-	if (megatron && routes)
-		add_modules(s, act, "moe_act");
-	if (megatron && has_latent && routes)
-		add_modules(s, latent | 1u << MODULE_LAYERNORM | act, "mla_up_proj,layernorm,moe_act");
+	if (megatron)
+		add_subsets(s, has_latent, routes);
 	if (layout_is_titan(s->memory.stack)) {
 		add_every(s, 8, "every-8");
 		add_every(s, 4, "every-4");

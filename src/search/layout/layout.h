@@ -65,7 +65,7 @@ enum layout_degree {
 const char *layout_degree_name(enum layout_degree d);
 
 /* What a degree may be: ranges, single values among them; n is 0: anything that is legal. */
-enum { MOST_PIN_RANGES = 16, MOST_POLICIES = 16, MOST_MICRO_BATCH = 16 };
+enum { MOST_PIN_RANGES = 16, MOST_POLICIES = 18, MOST_MICRO_BATCH = 16 };
 struct layout_pin {
 	int n;
 	struct {

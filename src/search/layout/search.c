@@ -441,6 +441,18 @@ by_step(const void *a, const void *b)
 	return x->peak_byte < y->peak_byte ? -1 : x->peak_byte > y->peak_byte;
 }
 
+/* A point of a front knows its peak. */
+static void
+set_chance(const struct search *s, struct layout_row *row)
+{
+	struct memory_job job;
+
+	if (!s->space->modeled || s->space->ran)
+		return;
+	layout_memory_job(s->space, row, &job);
+	row->chance_frac = memory_chance(&job, row->peak_byte);
+}
+
 /* Of the fronts of all families the one of all. */
 static void
 collect_front(struct search *s)
@@ -460,7 +472,7 @@ collect_front(struct search *s)
 	for (size_t i = 0; i < out->n_points; i++)
 		if (out->points[i].peak_byte < least_byte) {
 			least_byte = out->points[i].peak_byte;
-			evaluate(s, NULL, &out->points[i]);
+			set_chance(s, &out->points[i]);
 			out->rows[out->n_rows++] = out->points[i];
 		}
 }
