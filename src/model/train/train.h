@@ -31,7 +31,7 @@ struct train_machine {
 	int generation;                            /* 0 Volta, 1 Ampere, 2 Hopper, 3 Blackwell */
 	double n_domain;                           /* GPUs that NVLink joins, at most those of a node */
 	double host_byte_per_s;                    /* copies to the host's memory, one direction; 0: unknown */
-	bool c2c;                                  /* ... over NVLink */
+	bool c2c;                                  /* that link is NVLink-C2C */
 	double n_host_gpus, host_param_per_s;      /* GPUs that share CPUs; parameters that those update with Adam */
 	double nic_byte_per_s;                     /* a GPU's share of its node's NICs, one direction, line rate */
 	const struct network_calibration *network; /* by collective: what is reached of it */
