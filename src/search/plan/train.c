@@ -15,14 +15,16 @@ struct memo_key {
 };
 
 struct memo_entry {
-	struct memo_key key; /* m is 0 in an empty one */
+	struct memo_key key;
 	double time_s;
 };
 
+/* Entries stand as they came, so that those of a small search are on a few pages. */
 struct train_memo {
 	const struct calibration *kernels;
-	int n;
-	struct memo_entry entries[MEMO_SIZE];
+	unsigned n;                 /* the last entry; the first is none */
+	uint16_t places[MEMO_SIZE]; /* by the hash of a key: an entry, 0: none */
+	struct memo_entry entries[MEMO_SIZE / 2 + 1];
 };
 
 struct train_memo *
@@ -66,19 +68,20 @@ train_memo_gemm(struct train_memo *memo, const struct gemm_shape *shape, enum dt
 	const struct memo_key key = {shape->m, shape->n, shape->k, shape->o_byte, t};
 	size_t i = place_of(&key);
 
-	while (memo->entries[i].key.m > 0) {
-		if (same_key(&memo->entries[i].key, &key))
-			return memo->entries[i].time_s;
-		i = (i + 1) % MEMO_SIZE;
+	for (; memo->places[i] > 0; i = (i + 1) % MEMO_SIZE) {
+		const struct memo_entry *e = &memo->entries[memo->places[i]];
+		if (same_key(&e->key, &key))
+			return e->time_s;
 	}
 	const double time_s = train_product(NULL, shape, memo->kernels, t);
 	/* half full: start again */
-	if (2 * ++memo->n > MEMO_SIZE) {
-		memset(memo->entries, 0, sizeof memo->entries);
+	if (++memo->n > MEMO_SIZE / 2) {
+		memset(memo->places, 0, sizeof memo->places);
 		memo->n = 1;
 		i = place_of(&key);
 	}
-	memo->entries[i] = (struct memo_entry){key, time_s};
+	memo->places[i] = (uint16_t)memo->n;
+	memo->entries[memo->n] = (struct memo_entry){key, time_s};
 	return time_s;
 }
 
