@@ -106,11 +106,10 @@ static void
 map_at_once(void *p, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = ((uintptr_t)p + page - 1) / page * page,
-	                end = ((uintptr_t)p + size) / page * page;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (page - (uintptr_t)p % page) % page;
 
-	if (end > start && size >= CHUNK)
-		madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+	if (size >= CHUNK && size > before + page)
+		madvise((unsigned char *)p + before, (size - before) / page * page, MADV_POPULATE_WRITE);
 #else
 	(void)p;
 	(void)size;
