@@ -107,8 +107,8 @@ put_stages(struct launch_reading *r)
 		put(r, "stage_layers", list);
 }
 
-/* Stages of which the first and the last have layers of their own, and all others as many: each is cut into chunks
- * alike (Megatron-Core, get_num_layers_to_build). */
+/* The first and the last stage with a number of layers of their own; the others share the rest evenly.  Each stage is
+ * cut into equal chunks (Megatron-Core, get_num_layers_to_build). */
 static void
 put_end_stages(struct launch_reading *r, double vp)
 {

@@ -79,10 +79,7 @@ static bool
 check_offload_modules(struct run *r, struct source at, const struct memory_job *job)
 {
 	const unsigned experts = 1u << AWAY_EXPERT_FC1 | 1u << AWAY_MOE_ACT | 1u << AWAY_MLP_NORM;
-	bool latent = false;
 
-	for (int i = 0; i < job->model->n_blocks; i++)
-		latent = latent || attention_is_latent(&job->model->blocks[i].attention);
 	if (!job->offload_modules)
 		return true;
 	if (job->stack->rules != RULES_MEGATRON_CORE)
@@ -91,7 +88,7 @@ check_offload_modules(struct run *r, struct source at, const struct memory_job *
 	if (job->offload_modules & experts && !workload_has_experts(job->model))
 		return memory_refuse(r, at, "mlp_norm, expert_fc1 and moe_act need a mixture of experts",
 		    "use for example qkv_linear,core_attn,attn_proj");
-	if (job->offload_modules & 1u << AWAY_ATTN_NORM && !latent)
+	if (job->offload_modules & 1u << AWAY_ATTN_NORM && !workload_has_latent(job->model))
 		return memory_refuse(r, at,
 		    "attn_norm needs latent attention: elsewhere the norm is part of the QKV map",
 		    "use qkv_linear, which offloads the input of that norm too");

@@ -407,15 +407,12 @@ layout_policies(struct layout_space *s)
 	const struct workload *w = s->memory.model;
 	const bool megatron = s->memory.stack->rules == RULES_MEGATRON_CORE, routes = fit_experts(w) > 0;
 	static const double shares[] = {1.0 / 10, 1.0 / 5, 1.0 / 4, 1.0 / 3, 1.0 / 2, 2.0 / 3, 3.0 / 4};
-	bool has_latent = false;
 
-	for (int i = 0; i < w->n_blocks; i++)
-		has_latent = has_latent || attention_is_latent(&w->blocks[i].attention);
 	add_policy(s, (struct layout_policy){.n = 1, .text = "none"});
 	if (!s->memory.flash)
 		add_modules(s, 1u << MODULE_CORE_ATTN, "selective");
 	if (megatron)
-		add_subsets(s, has_latent, routes);
+		add_subsets(s, workload_has_latent(w), routes);
 	if (layout_is_titan(s->memory.stack)) {
 		add_every(s, 8, "every-8");
 		add_every(s, 4, "every-4");

@@ -17,15 +17,11 @@ struct change {
 static bool
 recompute_modules(struct memory_job *job, double n_node, char *text, size_t size)
 {
-	bool latent = false, experts = false;
+	const bool latent = workload_has_latent(job->model), experts = workload_has_experts(job->model);
 
 	(void)n_node;
 	if (job->stack->rules != RULES_MEGATRON_CORE || job->recompute != RECOMPUTE_NONE)
 		return false;
-	for (int i = 0; i < job->model->n_blocks; i++) {
-		latent = latent || attention_is_latent(&job->model->blocks[i].attention);
-		experts = experts || job->model->blocks[i].moe.given;
-	}
 	if (!latent && !experts)
 		return false;
 	job->recompute = RECOMPUTE_MODULES;
