@@ -73,6 +73,13 @@ unrolled(struct arena *a, const char *text, bool groups)
 	return out;
 }
 
+/* Whether nothing is said, or that there is none. */
+static bool
+is_none(const char *said)
+{
+	return !said || strcmp(said, "null") == 0 || strcmp(said, "None") == 0;
+}
+
 /* The chunks of stages that are written down, and their layers where those between the first and the last differ. */
 static void
 put_stages(struct launch_reading *r)
@@ -97,7 +104,7 @@ put_stages(struct launch_reading *r)
 		list = list ? arena_printf(r->arena, "%s,%d", list, n) : arena_printf(r->arena, "%d", n);
 		p = p[length] ? p + length + 1 : NULL;
 	}
-	if (said && !text && strcmp(said, "null") != 0)
+	if (!text && !is_none(said))
 		miss(r, "stages of the pipeline, unlike Et*3|(t*4|)*2t*3L: add --stage-layers");
 	if (n_stages == 0)
 		return;
@@ -112,27 +119,31 @@ put_stages(struct launch_reading *r)
 static void
 put_end_stages(struct launch_reading *r, double vp)
 {
-	const double first = number(r, LAUNCH_FIRST_LAYERS, NAN), last = number(r, LAUNCH_LAST_LAYERS, NAN),
-	             pp = number(r, LAUNCH_PP, 1), n_inner = pp - !isnan(first) - !isnan(last);
+	static const double MOST_CHUNKS_READ = 4096;
+	const bool has_first = !is_none(r->facts[LAUNCH_FIRST_LAYERS]),
+	           has_last = !is_none(r->facts[LAUNCH_LAST_LAYERS]);
+	const double first = number(r, LAUNCH_FIRST_LAYERS, has_first ? NAN : 0),
+	             last = number(r, LAUNCH_LAST_LAYERS, has_last ? NAN : 0), pp = number(r, LAUNCH_PP, 1),
+	             n_inner = pp - has_first - has_last;
 	const double n_layers = number(r, LAUNCH_MODEL_LAYERS, NAN),
-	             inner = n_inner > 0 ? (n_layers - fmax(0, first) - fmax(0, last)) / n_inner : 0;
-	const char *list = NULL;
+	             inner = n_inner > 0 ? (n_layers - first - last) / n_inner : 0;
+	bool whole = pp * vp >= 1 && pp * vp <= MOST_CHUNKS_READ;
+	const char *list = "";
 
-	if (isnan(first) && isnan(last))
+	if (!has_first && !has_last)
 		return;
-	for (double i = 0; i < pp * vp; i++) {
+	for (double i = 0; whole && i < pp * vp; i++) {
 		const double stage = fmod(i, pp),
-		             n = stage == 0 && !isnan(first) ? first
-		    : stage == pp - 1 && !isnan(last)        ? last
-		                                             : inner;
-		if (!(n >= 0) || fmod(n, vp) != 0) {
-			miss(r, "layers of the first or the last stage: add --stage-layers");
-			return;
-		}
-		list =
-		    list ? arena_printf(r->arena, "%s,%.15g", list, n / vp) : arena_printf(r->arena, "%.15g", n / vp);
+		             n = stage == 0 && has_first ? first
+		    : stage == pp - 1 && has_last        ? last
+		                                         : inner;
+		whole = n >= 0 && fmod(n, vp) == 0;
+		list = arena_printf(r->arena, "%s%s%.15g", list, *list ? "," : "", n / vp);
 	}
-	put(r, "stage_layers", list);
+	if (whole)
+		put(r, "stage_layers", list);
+	else
+		miss(r, "layers of the first or the last stage: add --stage-layers");
 }
 
 /* Chunks of a stage: their number, or the layers of one. */
@@ -168,7 +179,9 @@ put_degrees(struct launch_reading *r)
 		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
 	const bool by_chunks = launch_can_say(r->by, LAUNCH_CHUNKS, "");
 	const double vp = by_chunks ? chunks_of(r) : number(r, LAUNCH_VP, 1);
-	if (by_chunks)
+	if (r->facts[LAUNCH_CHUNKS])
+		put(r, "layout.vp", r->facts[LAUNCH_CHUNKS]);
+	else if (by_chunks)
 		put_number(r, "layout.vp", vp);
 	put_end_stages(r, vp);
 	put_stages(r);

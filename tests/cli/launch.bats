@@ -409,9 +409,17 @@ round_trip() {
 		--num-virtual-stages-per-pipeline-rank 2
 	same_as --layout dp=4,pp=4,vp=2,zero=1 --stage-layers 9,11,11,9,9,11,11,9
 	for option in "--num-layers-per-virtual-pipeline-stage 5" "--decoder-last-pipeline-num-layers 17" \
-		"--num-layers 80 --decoder-last-pipeline-num-layers 16"; do
+		"--num-layers 80 --decoder-last-pipeline-num-layers 16" "--num-layers 80 --decoder-first-pipeline-num-layers many"; do
 		launched "$option"
 		says "not taken over: layers of"
+	done
+	# what is no number is refused in words, and a pipeline without end at once
+	for option in "--num-virtual-stages-per-pipeline-rank x" "--num-virtual-stages-per-pipeline-rank 0" \
+		"--pipeline-model-parallel-size 1000000000"; do
+		echo "torchrun pretrain_gpt.py --num-layers 80 --seq-length 4096 --micro-batch-size 1 --global-batch-size 512 --bf16 \
+			--pipeline-model-parallel-size 4 --decoder-last-pipeline-num-layers 17 $option" >"$tmp/run.sh"
+		ask train llama3-70b --system dgx-b200 --gpus 16 --no-memory --from "$tmp/run.sh"
+		refused
 	done
 	printf 'scripts/training/train.sh --recipe x %s\n' "model.num_layers=80 model.pipeline_model_parallel_size=4 \
 		model.num_layers_in_last_pipeline_stage=17 train.micro_batch_size=1 train.global_batch_size=512 \
