@@ -423,6 +423,11 @@ row() {
 	ask train qwen3-14b --gpu h200 --stack hf-deepspeed --layout zero=3 --offload optimizer --no-memory \
 		--get step_s.optimizer_s.optimizer_s
 	awk -v a="$grace" -v b="$out" 'BEGIN { exit !(a < b / 4) }' || complain "Grace $grace, sockets $out"
+	# PCIe 6 ends at processors of PCIe 5
+	ask train llama3.1-8b --gpu b200 --layout zero=3 --gpus 8 --batch 1 --offload optimizer --no-memory --get step_s.optimizer_s
+	five=$out
+	ask train llama3.1-8b --gpu b300 --layout zero=3 --gpus 8 --batch 1 --offload optimizer --no-memory --get step_s.optimizer_s
+	[ "$five" = "$out" ] || complain "B200 $five, B300 $out"
 	# plan knows it, too: the fewer GPUs share the CPUs, the more of a step it is
 	same=$("$RIDGE" plan train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --seq 4096 --stack megatron-core \
 		--offload optimizer --top 1 --get step_s)

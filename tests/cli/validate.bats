@@ -265,6 +265,10 @@ agrees() {
 	best=$("$RIDGE" plan train qwen3-30b-a3b --gpu b200 --gpus 8 --global-batch 512 --seq 4096 --dtype mxfp8 \
 		--stack megatron-bridge-2025 --get layouts.0.layout,layouts.0.n_micro_sequences | paste -sd ' ' | sed 's/ /,batch /')
 	[ "$out" = "$best"$'\n'"dp=8,ep=8,zero=1,batch 1"$'\n'1 ] || complain "plan says $best"
+	policy=$("$RIDGE" plan train qwen3-30b-a3b --gpu b200 --gpus 8 --global-batch 512 --seq 4096 --dtype mxfp8 \
+		--stack megatron-bridge-2025 --get layouts.0.recompute)
+	ask validate "$tmp/one.csv" --plan --get plans.0.recompute,plans.0.best_recompute
+	[ "$out" = none$'\n'"$policy" ] || complain "policies: $out, not $policy"
 	# the layout that the search found is its own best
 	awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 1 { $at["mbs"] = 4; $at["recompute"] = "none"; $at["sharding"] = "Megatron-FSDP" } { print }' \
 		"$tmp/one.csv" >"$tmp/best.csv"
@@ -295,7 +299,10 @@ agrees() {
 	ask validate tests/corpus/train.csv --plan --worst 100 --csv --table plans
 	answered
 	[ "$(wc -l <"$tmp/out")" -gt 60 ]
-	awk -F, 'NR > 2 && $0 ~ /,batch/ { n = split($0, q, "\""); split(q[n], rest, ","); if (rest[2] < last) exit 1; last = rest[2] }' "$tmp/out"
+	# farthest from the best first
+	sed 's/"[^"]*"/text/g' "$tmp/out" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		NR > 2 { if ($at["best_share_frac"] < last) exit 1; last = $at["best_share_frac"]; n++ } END { exit !(n > 60) }' ||
+		complain "not in order"
 }
 
 @test "tuned recipes have no time, and are judged like runs" {
@@ -322,7 +329,7 @@ END
 		'5,fsdp,"dp=64,zero=3,batch 1"' '7,offloads,"dp=16,ep=16,zero=1,batch 4"'; do
 		case $out in *"$row"*) ;; *) complain "no row $row" ;; esac
 	done
-	best=$(echo "$out" | sed -n 's/^3,llama3_70b_h100,"[^"]*",[a-z]*,"\([^"]*\),batch [0-9]*".*/\1/p')
+	best=$(echo "$out" | sed -n 's/^3,llama3_70b_h100,"[^"]*",[a-z]*,[a-z]*,"\([^"]*\),batch [0-9]*".*/\1/p')
 	ask plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 256 --seq 8192 --dtype fp8 --stack megatron-bridge \
 		--get layouts.0.layout
 	[ "$best" = "$out" ] || complain "$best is the best by validate"

@@ -15,7 +15,7 @@ static const double near_dense_frac = 0.07, near_experts_frac = 0.1;
 
 /* A published layout beside the best of its question. */
 struct judged {
-	const char *name, *layout, *best, *question;
+	const char *name, *layout, *policy, *best, *best_policy, *question;
 	int line, rank; /* rank 0: not among the first families */
 	double share_frac, measured_s;
 	enum verdict verdict;
@@ -114,16 +114,29 @@ broken_rule(const struct layout_space *own)
 struct seen {
 	struct memory_job job;
 	struct train_answer answer;
+	const char *policy; /* of recomputation and offloading; NULL: not known */
 };
 
+/* What it recomputes, as --recompute takes it, and what else it offloads. */
+static const char *
+policy_of(struct arena *a, const char *recompute, const struct memory_job *job)
+{
+	char offload[120];
+
+	fit_offload_text(job, offload, sizeof offload);
+	return *offload ? arena_printf(a, "%s, offload %s", recompute ? recompute : "none", offload) : recompute;
+}
+
 static void
-see(const struct layout_space *s, const struct layout_row *row, const struct train_row *t, struct seen *out)
+see(struct arena *a, const struct layout_space *s, const struct layout_row *row, const struct train_row *t,
+    struct seen *out)
 {
 	struct train_ask ask;
 
 	layout_memory_job(s, row, &out->job);
 	layout_train_ask(s, row, &ask);
 	train_answer(&ask, &t->bound.doubts, &out->answer);
+	out->policy = policy_of(a, layout_policy_text(a, s, &row->layout, row->policy), &out->job);
 }
 
 /* Whether the micro-batch is not known: left out, or at odds with the global batch and the steps that accumulate it. */
@@ -143,25 +156,28 @@ settle(struct arena *a, const struct layout_space *own, const struct train_row *
 {
 	const struct validate_row *row = t->published.row;
 	const bool any_vp = isnan(row_number(row, "vp")) && t->bound.memory.layout.pp > 1;
-	const bool any_batch = leaves_batch_open(row), any_policy = !row_text(row, "recompute");
+	const char *recompute = row_text(row, "recompute");
+	const bool any_batch = leaves_batch_open(row), any_policy = !recompute;
 	struct layout_space s = *own;
 	struct layout_result found = {0};
 
 	s.ran = true;
-	*out = (struct seen){t->bound.memory, t->answer};
+	*out = (struct seen){t->bound.memory, t->answer, policy_of(a, recompute, &t->bound.memory)};
 	if (any_vp)
 		s.pins[DEGREE_VP].n = 0;
 	if (any_batch)
 		s.batches.n = 0;
 	if (!any_policy) {
 		s.n_policies = 1;
-		s.policies[0] = (struct layout_policy){
-		    .recompute = out->job.recompute, .n = out->job.recompute_n, .modules = out->job.modules};
+		s.policies[0] = (struct layout_policy){.recompute = out->job.recompute,
+		    .n = out->job.recompute_n,
+		    .modules = out->job.modules,
+		    .text = recompute};
 	}
 	if (any_vp || any_batch || any_policy)
 		layout_search(a, &s, &found);
 	if (found.n_rows > 0)
-		see(&s, &found.rows[0], t, out);
+		see(a, &s, &found.rows[0], t, out);
 }
 
 /* Whether the interval of the difference has 0 in it. */
@@ -208,11 +224,13 @@ compare(struct plan_judge *j, struct arena *passing, const struct train_row *t, 
 
 	j->list = arena_grow(r->arena, j->list, j->n, j->n + 1, sizeof *j->list);
 	out = &j->list[j->n++];
-	see(s, &found->rows[0], t, &best);
+	see(r->arena, s, &found->rows[0], t, &best);
 	settle(passing, &alone, t, &own);
 	*out = (struct judged){.name = row_text(t->published.row, "case_id"),
 	    .layout = layout_of(r, &own),
+	    .policy = own.policy ? arena_printf(r->arena, "%s", own.policy) : "-",
 	    .best = layout_of(r, &best),
+	    .best_policy = best.policy,
 	    .question = question_of(r->arena, t->published.row, t->measured_s),
 	    .measured_s = fmax(0, t->measured_s),
 	    .line = row_line(t->published.row),
@@ -274,8 +292,10 @@ show_judged(struct sheet *sh, const struct judged *x)
 	SHOW(sh, line, line);
 	TELL(sh, what, x->name ? x->name : "-");
 	TELL(sh, layout, x->layout);
+	TELL(sh, recompute, x->policy);
 	TELL(sh, verdict, verdict_name(x->verdict));
 	TELL(sh, best_layout, x->best);
+	TELL(sh, best_recompute, x->best_policy);
 	TAKE(sh, best_share_frac, x->share_frac);
 	SHOW(sh, best_share_frac, best_share_frac);
 	if (x->rank > 0) {
