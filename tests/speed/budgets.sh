@@ -31,7 +31,7 @@ judge() {
 }
 
 # Millions of instructions of a cold answer: kv and comm in 2 ms, memory and capacity in 3, roofline in 6, train in 7,
-# serve in 7.  Objectives are searched in closed form alone: how many simulations follow depends on the answer, and the
+# serve in 7, the plan of 405B on 16,384 GPUs in 25.  Objectives are searched in closed form alone: how many simulations follow depends on the answer, and the
 # simulator's speed is checked below.
 while IFS='|' read -r most line; do
 	# shellcheck disable=SC2086 # a line is words
@@ -47,6 +47,7 @@ done <<LINES
 36|roofline llama3-70b --gpu h100 --phase decode --batch 8 --seq 4096
 38|serve llama3.1-70b --gpu h100 --layout tp=4 --isl 1000 --osl 200 --rate 2
 47|train llama3-8b --system dgx-h100 --gpus 8 --layout fsdp --stack torchtitan --batch 1 --recompute full
+157|plan train llama3.1-405b --system dgx-h100 --gpus 16384 --global-batch 2048 --seq 8192 --threads 1
 LINES
 
 # lines N COMMAND INPUTS: N like lines, each with another length

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A step from its shared layer is train_step's, bit by bit. */
+/* What plans are ordered by; a step from its shared layer is train_step's, bit by bit. */
+#include "train_scene.h"
+
 #include "ask/train/train.h"
+#include "search/layout/layout.h"
 
 #include <check.h>
-
-#include "train_scene.h"
+#include <string.h>
 
 static const double SHARED[][2] = {{1, 1}, {2, 1}, {4, 2}, {8, 8}, {16, 4}};
 
@@ -76,6 +78,46 @@ START_TEST(pairs_are_symmetric)
 }
 END_TEST
 
+/* Each thing that no published run has, alone; and what published runs do have. */
+START_TEST(what_nobody_has_run)
+{
+	struct scene s;
+	struct train_job *job = scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 512);
+	struct stack_time whole = *job->stack;
+
+	whole.whole_experts = true;
+	job->stack = &whole;
+	ck_assert_ptr_null(train_unproven(job));
+	job->layout.zero = 3;
+	ck_assert_ptr_null(train_unproven(job));
+	job->away_row_byte = 1;
+	ck_assert_ptr_nonnull(strstr(train_unproven(job), "parts of layers"));
+	job->recompute = RECOMPUTE_OFFLOAD;
+	ck_assert_ptr_null(train_unproven(job));
+	job->zero_bubble = true;
+	ck_assert_ptr_nonnull(strstr(train_unproven(job), "zero-bubble"));
+
+	job = scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 512);
+	job->layout.zero = 2;
+	ck_assert_ptr_null(train_unproven(job)); /* a framework that shards them in published runs */
+	job->stack = &whole;
+	ck_assert_ptr_nonnull(strstr(train_unproven(job), "with experts"));
+	job->layout.zero = 1;
+	ck_assert_ptr_null(train_unproven(job));
+}
+END_TEST
+
+START_TEST(rows_count_what_may_go_wrong)
+{
+	const struct layout_row sure = {.step_s = 10, .chance_frac = 1}, risky = {.step_s = 9, .chance_frac = 0.75},
+	                        unproven = {.step_s = 10, .chance_frac = 1, .unproven = true};
+
+	ck_assert_double_eq(layout_expected_s(&sure), 10);
+	ck_assert_double_eq_tol(layout_expected_s(&risky), 12, 1e-12);
+	ck_assert_double_eq_tol(layout_expected_s(&unproven), 11, 1e-12);
+}
+END_TEST
+
 Suite *plan_layout_suite(void);
 
 Suite *
@@ -86,6 +128,8 @@ plan_layout_suite(void)
 
 	tcase_add_test(c, pieces_are_the_step);
 	tcase_add_test(c, pairs_are_symmetric);
+	tcase_add_test(c, what_nobody_has_run);
+	tcase_add_test(c, rows_count_what_may_go_wrong);
 	suite_add_tcase(s, c);
 	return s;
 }

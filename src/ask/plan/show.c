@@ -229,20 +229,29 @@ plan_show_row(struct run *r, const struct plan_in *in, const struct plan_questio
 
 /* --- groups ----------------------------------------------------------------------------------------------- */
 
-/* A letter for all that the first of its group cannot be told from, down the table: by what orders it. */
+enum { MOST_GROUPS = 'z' - 'a' + 1 };
+
+/* Whether the interval of their difference leaves out 0. */
+static bool
+are_told_apart(const struct plan_row *a, const struct plan_row *b)
+{
+	return fabs(log(a->row.step_s / b->row.step_s)) > half_width(a, b);
+}
+
+/* The letter of the best first row that it cannot be told from; otherwise the row is the first of a group itself. */
 static void
 set_groups(struct plan_row *list, size_t n)
 {
-	size_t first = 0;
-	char letter = 'a';
+	const struct plan_row *first[MOST_GROUPS];
+	int n_groups = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const double ratio = layout_expected_s(&list[i].row) / layout_expected_s(&list[first].row);
-		if (fabs(log(ratio)) > half_width(&list[i], &list[first])) {
-			first = i;
-			letter = letter < 'z' ? (char)(letter + 1) : 'z';
-		}
-		list[i].group = letter;
+		int g = 0;
+		while (g < n_groups && are_told_apart(&list[i], first[g]))
+			g++;
+		if (g == n_groups && n_groups < MOST_GROUPS)
+			first[n_groups++] = &list[i];
+		list[i].group = (char)('a' + (g < MOST_GROUPS ? g : MOST_GROUPS - 1));
 	}
 }
 
@@ -283,6 +292,18 @@ show_near(struct run *r, int i, const struct plan_row *row, const char *note)
 	}
 }
 
+/* Why a faster layout is not the first row. */
+static const char *
+why_behind(struct arena *a, const struct plan_row *row)
+{
+	const char *unproven = row->shares.unproven ? arena_printf(a, ", %s", row->shares.unproven) : "";
+
+	if (row->row.unproven && row->row.verdict == FITS)
+		return arena_printf(a, "faster than the first row%s", unproven);
+	return arena_printf(
+	    a, "faster than the first row, chance to fit %.0f %%%s", 100 * row->row.chance_frac, unproven);
+}
+
 /* Of all layouts the fastest that may fit, and the fastest that does not. */
 static void
 show_faster(struct run *r, const struct plan_found *found)
@@ -290,9 +311,7 @@ show_faster(struct run *r, const struct plan_found *found)
 	int n = 0;
 
 	if (found->merged.has_risky)
-		show_near(r, n++, &found->risky,
-		    arena_printf(r->arena, "faster than the first row, chance to fit %.0f %%",
-		        100 * found->risky.row.chance_frac));
+		show_near(r, n++, &found->risky, why_behind(r->arena, &found->risky));
 	if (found->merged.has_near)
 		show_near(r, n, &found->near, "faster than the first row");
 }
@@ -331,9 +350,10 @@ keep_heads(struct plan_row *list, size_t n)
 	size_t n_kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (i == 0 || list[i].group != list[n_kept - 1].group)
+		const size_t group = (size_t)(list[i].group - 'a');
+		if (group == n_kept)
 			list[n_kept++] = list[i];
-		list[n_kept - 1].n_group++;
+		list[group].n_group++;
 	}
 	return n_kept;
 }

@@ -108,24 +108,12 @@ static const double NARROW_GEMM = 0.08;
 /* Error of a layout's prediction besides its classes: an assumption, not a fit.  111 published pairs of one source,
  * release, model, GPU and batch differ by 4.6 % (rms) in ln(measured / predicted), the classes included. */
 static const double OWN = 0.03;
-/* Error of what one layout has and no published run: an assumption. */
-static const double UNPROVEN = 0.10;
 static const double QUANTILE_80 = 1.2816;
-
-static const char *
-unproven(const struct train_job *job)
-{
-	const bool layers = job->recompute == RECOMPUTE_OFFLOAD;
-
-	return job->zero_bubble                 ? "no published run has a zero-bubble schedule"
-	    : job->away_row_byte > 0 && !layers ? "no published run offloads parts of layers"
-	                                        : NULL;
-}
 
 struct layout_shares
 layout_shares_of(const struct train_job *job, const struct train_terms *t)
 {
-	struct layout_shares s = {.step_s = t->step_s, .unproven = unproven(job)};
+	struct layout_shares s = {.step_s = t->step_s, .unproven = train_unproven(job)};
 	double share[N_TRAIN_SHARES];
 
 	train_shares(job, t, share);
@@ -151,7 +139,7 @@ layout_difference(const struct layout_shares *a, const struct layout_shares *b, 
 		variance += d * d;
 	}
 	if (a->unproven != b->unproven)
-		variance += UNPROVEN * UNPROVEN;
+		variance += train_unproven_frac * train_unproven_frac;
 	return QUANTILE_80 * sqrt(variance);
 }
 

@@ -42,6 +42,7 @@ struct stack_time {
 	bool expert_eager;      /* activations of experts run as many separate kernels */
 	bool graphs;            /* CUDA graphs */
 	bool captures_experts;  /* router and dispatch are in CUDA graphs where Megatron-Core can capture a layer */
+	bool whole_experts;     /* its published runs with experts shard the optimizer alone */
 	struct datum host_frac; /* host floor of a dense layer over that of an eager framework */
 	struct datum step_s;    /* of a step, outside layers: input, norms, reading the loss */
 	struct datum host_param_per_s; /* parameters that the CPUs of a node update when the optimizer is offloaded */

@@ -208,6 +208,24 @@ train_may_pack(const struct stack *stack, struct datum packed_length, double n_s
 	return stack->rules != RULES_MEGATRON_CORE || !(datum_or(packed_length, 0) > 0) || n_sequences <= 1;
 }
 
+/* --- evidence ------------------------------------------------------------------------------------------------- */
+
+const double train_unproven_frac = 0.10;
+
+const char *
+train_unproven(const struct train_job *job)
+{
+	const bool layers = job->recompute == RECOMPUTE_OFFLOAD;
+
+	if (job->zero_bubble)
+		return "no published run has a zero-bubble schedule";
+	if (job->away_row_byte > 0 && !layers)
+		return "no published run offloads parts of layers";
+	if (job->layout.zero > 1 && job->stack->whole_experts && workload_has_experts(job->model))
+		return "no published run with experts shards gradients or weights";
+	return NULL;
+}
+
 /* --- warnings ------------------------------------------------------------------------------------------------- */
 
 /* Conditions on a job, each with its effect on published steps. */

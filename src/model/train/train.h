@@ -117,6 +117,11 @@ enum train_share {
 const char *train_share_name(enum train_share s);
 const char *train_share_title(enum train_share s);
 
+/* What the job has and no published run of its framework, as a sentence; NULL: nothing.  How far the time of such a
+ * step may be off beside all else, as a standard deviation: an assumption. */
+const char *train_unproven(const struct train_job *job);
+extern const double train_unproven_frac;
+
 /* --- the parts ------------------------------------------------------------------------------------------- */
 
 /* Products of one layer on one rank, without routed experts; returns how many. */
