@@ -31,8 +31,8 @@ judge() {
 }
 
 # Millions of instructions of a cold answer: kv and comm in 2 ms, memory and capacity in 3, roofline in 6, train in 7,
-# serve in 7, the plan of 405B on 16,384 GPUs in 25.  Objectives are searched in closed form alone: how many simulations follow depends on the answer, and the
-# simulator's speed is checked below.
+# serve in 7, the plan of 405B on 16,384 GPUs in 25.  Objectives are searched in closed form alone: how many simulations
+# follow depends on the answer, and the simulator's speed is checked below.
 while IFS='|' read -r most line; do
 	# shellcheck disable=SC2086 # a line is words
 	n=$(count "$ridge" $line)
