@@ -49,6 +49,16 @@ done <<EOF
 $table
 EOF
 
+# tuned layouts stand as high in plans as README.md says: that are legal, fit, lie near the best and among the first
+judged=$("$RIDGE" validate tests/corpus/recipes.csv --plan --worst 0 -q --csv --table judged |
+	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		{ n[$at["group"]] = sprintf("%.0f of %d", $at["n"] * $at["meets_all_frac"], $at["n"]) }
+		END { print n["dense"] " for dense models and " n["experts"] " with experts" }')
+tr -s ' \n' ' ' <README.md | grep -qF "$judged" || {
+	echo "corpus: recipes.csv: $judged stand first; README.md says something else"
+	status=1
+}
+
 # a step that is missed by more than 30 % came with a warning; REFERENCE: all rows, not the drawn ones alone
 predictions=$(mktemp) || exit 1
 for f in tests/corpus/train.csv tests/corpus/steps-h100.csv ${REFERENCE:+"$REFERENCE/cases/train.csv"}; do
