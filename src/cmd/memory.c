@@ -231,6 +231,7 @@ answer_job(struct run *r, const struct memory_question *q)
 	title_of(r, &job, gpu);
 	memory_reads(r, q, &job);
 	const double expected_byte = show_peak(r, &job, &use);
+	memory_show_host(r, &job);
 	const enum verdict verdict = show_verdict(r, &job, expected_byte);
 	if (r->sheet && job.stack)
 		TELL(r->sheet, typical_error, typical_error(r, "memory", job.stack->id, "model"));

@@ -387,6 +387,41 @@ row() {
 	awk '{ s[NR] = $1 } END { exit !(s[1] > s[2] && s[2] > 1.5 * s[3]) }' "$tmp/s" || complain "$(cat "$tmp/s")"
 }
 
+@test "what is offloaded has to fit in the memory of a node" {
+	job="llama3.1-405b --system dgx-h100 --stack megatron-core --seq 4096 --recompute full"
+	tight="--gpus 64 --layout tp=8,pp=8 --batch 1 --offload optimizer"
+	# shellcheck disable=SC2086 # words
+	{
+		# 12 bytes of the optimizer for each parameter of a first stage: 15 layers of 3.1875e9, and 128256 x 16384 of the embedding
+		ask memory $job $tight --get node_away_byte,host_mem_byte,verdict
+		answered
+		awk 'NR == 1 { away = $1 } NR == 2 { host = $1 } NR == 3 { fits = $0 == "fits" }
+			END { exit !(away / 12 > 49.90e9 && away / 12 < 49.94e9 && host == 2199023255552 && fits) }' \
+			"$tmp/out" || complain "$out"
+		for command in memory train; do
+			ask "$command" $job $tight --set system.host.memory=500GiB
+			[ "$status" -eq 1 ] || complain "status $status"
+			shows "does not fit"
+			says "the memory of a node is too small for what its GPUs offload"
+		done
+		# twice the replicas halve it
+		ask memory $job --gpus 128 --layout tp=8,pp=8,dp=2,zero=1 --batch 1 --offload optimizer --set system.host.memory=500GiB \
+			--get verdict
+		[ "$out" = fits ] || complain "$out"
+		plan="llama3.1-405b --system dgx-h100 --gpus 64 --global-batch 64 --seq 4096 --stack megatron-core --offload optimizer"
+		ask plan train $plan --get layouts.0.verdict
+		[ "$out" = fits ] || complain "$out"
+		ask plan train $plan --set system.host.memory=300GiB --get near.0.note
+		[ "$out" = "least memory of all layouts, offloads more than the memory of a node" ] || complain "$out"
+		# who has not named a system is not judged by a guess
+		ask memory llama3.1-405b --gpu h100 --stack megatron-core --seq 4096 --recompute full $tight --get away_byte,verdict
+		[ "${out#*$'\n'}" = fits ] || complain "$out"
+	}
+	# nothing waits there
+	ask memory llama3-8b --system dgx-h100 --layout dp=8,zero=1
+	hides "offloaded"
+}
+
 @test "what waits in the host's memory takes its time" {
 	local job="llama3-8b --gpu h100 --gpus 8 --stack hf-deepspeed --layout zero=3 --no-memory"
 	# shellcheck disable=SC2086 # words

@@ -175,6 +175,35 @@ START_TEST(zero_stages)
 	job.offload = OFFLOAD_OPTIMIZER | OFFLOAD_PARAMS;
 	memory_at(NULL, &job, 0, MOMENT_STEP, &use);
 	ck_assert_double_eq(use.weights + use.optimizer, 0);
+	ck_assert_double_eq(memory_host(NULL, &job), (stages[_i].weights + stages[_i].optimizer) * 8030261248.0);
+}
+END_TEST
+
+/* Six of eight GPUs stand in one node; a byte less, and it is too small. */
+START_TEST(host_holds_what_is_offloaded)
+{
+	struct stack stack = plain_stack();
+	struct model m;
+
+	stack.scheme = STATES_MIXED;
+	make_model(&m, &llama3_8b);
+	struct memory_job job = job_of(&m, &stack, 1, 4096);
+	job.layout.dp = job.layout.shard = 8;
+	job.layout.zero = 1;
+	job.card_byte = number(80 * GIB);
+	job.n_host_gpus = 6;
+	job.host_byte = number(6 * 1.5 * 8030261248.0 - 1);
+	ck_assert(!memory_uses_host(&job) && !memory_host_is_full(&job));
+	job.offload = OFFLOAD_OPTIMIZER;
+	ck_assert(memory_uses_host(&job) && memory_host_is_full(&job));
+	ck_assert_int_eq(memory_verdict(&job, GIB), DOES_NOT_FIT);
+	job.host_byte.value++;
+	ck_assert(!memory_host_is_full(&job));
+	ck_assert_int_eq(memory_verdict(&job, GIB), FITS);
+	job.n_host_gpus = 72;
+	ck_assert_double_eq(memory_host_node(NULL, &job), 8 * memory_host(NULL, &job));
+	job.host_byte = datum_absent();
+	ck_assert(!memory_host_is_full(&job));
 }
 END_TEST
 
@@ -225,6 +254,7 @@ memory_params_suite(void)
 	tcase_add_test(c, sent_outputs);
 	tcase_add_test(c, adapters_behind_dropout);
 	tcase_add_test(c, bounded_scores);
+	tcase_add_test(c, host_holds_what_is_offloaded);
 	tcase_add_test(c, untied_head);
 	LOOP(zero_stages, stages);
 	LOOP(optimizer_states, optimizers);

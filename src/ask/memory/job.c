@@ -289,6 +289,16 @@ memory_says_use(struct run *r, const struct memory_in *in)
 	return memory_refuse(r, in->use.from, "--use train and --infer exclude each other", "keep one");
 }
 
+/* The memory of a system that was named; nobody's guess stands for it. */
+static void
+bind_host(struct run *r, const struct memory_in *in, struct memory_job *job)
+{
+	const struct system *s = in->system.text ? run_system(r, in->system) : NULL;
+
+	job->host_byte = s ? s->host_mem_byte : datum_absent();
+	job->n_host_gpus = s ? datum_or(s->n_gpus, 1) : 1;
+}
+
 bool
 run_memory_job(struct run *r, const struct memory_question *q, struct memory_job *job, const struct gpu **gpu)
 {
@@ -303,6 +313,7 @@ run_memory_job(struct run *r, const struct memory_question *q, struct memory_job
 	    .gradient_byte = datum_absent()};
 	if (!bind_model(r, q, job) || !bind_adapter_rank(r, q, job) || !run_card(r, in, &job->card_byte, gpu))
 		return false;
+	bind_host(r, in, job);
 	if (job->use == STACK_INFER)
 		return bind_served(r, q, *gpu, job);
 	if (!bind_parallel(r, q, job) || !bind_sequences(r, q, job) || !memory_bind_precision(r, q, *gpu, job) ||
@@ -322,6 +333,27 @@ const char *
 memory_kind(const struct memory_job *job)
 {
 	return job->use == STACK_INFER ? "memory-infer" : "memory-train";
+}
+
+void
+memory_show_host(struct run *r, const struct memory_job *job)
+{
+	struct sheet *sh = r->sheet;
+
+	if (!memory_uses_host(job))
+		return;
+	CALL(sh, node_away_byte, memory_host_node(sh, job));
+	if (!datum_given(job->host_byte)) {
+		CALL(sh, away_byte, memory_host(sh, job));
+		SHOW(sh, away_byte, away_byte);
+		return;
+	}
+	TAKE(sh, host_byte, job->host_byte);
+	SHOW(sh, node_away_byte, node_away_byte);
+	SHOW(sh, host_byte, host_mem_byte);
+	if (memory_host_is_full(job))
+		run_warn(
+		    r, "the memory of a node is too small for what its GPUs offload: use more GPUs, or offload less");
 }
 
 void

@@ -191,6 +191,8 @@ bool memory_stages(struct run *r, const struct words *list, const int **layers, 
 void memory_optimizer(const char *name, enum optimizer *out);
 enum state_scheme memory_scheme(const char *name);
 enum quant memory_quant(const char *name);
+/* What is offloaded, and the memory that a named system has for it. */
+void memory_show_host(struct run *r, const struct memory_job *job);
 /* Changes that would make the job fit, with their verdicts or without. */
 void memory_show_fixes(struct run *r, const struct memory_job *job, double n_node, int most, bool verdicts);
 

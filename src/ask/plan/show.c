@@ -304,6 +304,14 @@ why_behind(struct arena *a, const struct plan_row *row)
 	    a, "faster than the first row, chance to fit %.0f %%%s", 100 * row->row.chance_frac, unproven);
 }
 
+/* It may be the host that has too little. */
+static const char *
+and_host(struct arena *a, const char *note, const struct plan_row *row)
+{
+	return memory_host_is_full(&row->memory) ? arena_printf(a, "%s, offloads more than the memory of a node", note)
+	                                         : note;
+}
+
 /* Of all layouts the fastest that may fit, and the fastest that does not. */
 static void
 show_faster(struct run *r, const struct plan_found *found)
@@ -313,7 +321,7 @@ show_faster(struct run *r, const struct plan_found *found)
 	if (found->merged.has_risky)
 		show_near(r, n++, &found->risky, why_behind(r->arena, &found->risky));
 	if (found->merged.has_near)
-		show_near(r, n, &found->near, "faster than the first row");
+		show_near(r, n, &found->near, and_host(r->arena, "faster than the first row", &found->near));
 }
 
 static void
@@ -565,7 +573,7 @@ nothing_fits(struct run *r, const struct plan_in *in, const struct plan_question
 	TAKE(sh, card_byte, b->variants[0].space.memory.card_byte);
 	SHOW(sh, card_byte, gpu_mem_byte);
 	if (found->merged.has_least)
-		show_near(r, 0, &found->least, "least memory of all layouts");
+		show_near(r, 0, &found->least, and_host(r->arena, "least memory of all layouts", &found->least));
 	show_pins_in_the_way(r, in, b);
 	const double n = gpus_that_do(r, b);
 	if (n > 0) {

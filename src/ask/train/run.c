@@ -299,6 +299,7 @@ show_train_memory(struct run *r, const struct train_question *q, const struct tr
 	memory_reads(r, &q->memory, job);
 	CALL(sh, expected_byte, memory_peak(sh, job, &use));
 	SHOW(sh, expected_byte, peak_byte);
+	memory_show_host(r, job);
 	if (!datum_given(job->card_byte))
 		return ANSWERED;
 	TAKE(sh, card_byte, job->card_byte);

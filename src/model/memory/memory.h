@@ -382,6 +382,8 @@ struct memory_job {
 	struct datum context_byte;             /* what the counter shows beyond live tensors */
 	bool counts_device;                    /* ... everything on the device */
 	struct datum card_byte, headroom_frac; /* headroom absent: the rule of the safety factor */
+	struct datum host_byte;                /* memory of a node; absent: unknown */
+	double n_host_gpus;                    /* that share it */
 
 	struct memory_memo *memo; /* NULL: every stage is worked out each time */
 };
@@ -509,6 +511,15 @@ double memory_safe(struct sheet *sh, double expected_byte, struct datum safety);
 double memory_free(struct sheet *sh, double card_byte, double expected_byte);
 /* The bytes that a peak may reach: a headroom of the card, or all but 1 % of it. */
 double memory_limit(struct sheet *sh, const struct memory_job *job);
+/* Whether training offloads anything. */
+bool memory_uses_host(const struct memory_job *job);
+/* What one GPU of the first stage leaves in the host's memory, and the GPUs of a node, bytes: a floor, because
+ * frameworks keep gradients and staging buffers beside it. */
+double memory_host(struct sheet *sh, const struct memory_job *job);
+double memory_host_node(struct sheet *sh, const struct memory_job *job);
+/* Whether a node is known to have less. */
+bool memory_host_is_full(const struct memory_job *job);
+/* DOES_NOT_FIT: the GPU's memory is too small, or its host's. */
 enum verdict memory_verdict(const struct memory_job *job, double expected_byte);
 /* The chance that what is expected to peak there stays within the limit: 1 with a headroom of its own. */
 double memory_chance(const struct memory_job *job, double expected_byte);

@@ -252,7 +252,7 @@ memory_verdict(const struct memory_job *job, double expected_byte)
 		return pool_verdict(job, expected_byte);
 	const double limit = memory_limit(NULL, job);
 
-	if (expected_byte > limit)
+	if (expected_byte > limit || memory_host_is_full(job))
 		return DOES_NOT_FIT;
 	if (datum_given(job->headroom_frac))
 		return FITS;
