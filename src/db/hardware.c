@@ -80,7 +80,8 @@ static const struct field link_fields[] = {
 };
 SCHEMA(link_schema_, "'link'", struct gpu, link_fields);
 static const struct field c2c_fields[] = {TEXT("kind", c2c, "an entry of hwdb/links"),
-    FIGURE("gpus", Q_COUNT, n_host_gpus, 1, 16, "GPUs that share the host's memory; default 1")};
+    FIGURE("gpus", Q_COUNT, n_host_gpus, 1, 16, "GPUs that share the host's memory; default 1"),
+    FIGURE("memory", Q_SIZE, host_mem_byte, 1e9, 1e13, "memory of the host that they share")};
 SCHEMA(c2c_schema, "'c2c'", struct gpu, c2c_fields);
 
 /* usd_per_hour is a bare number: the key carries the unit. */

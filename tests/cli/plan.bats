@@ -245,7 +245,7 @@ same_as_train() {
 		answered
 		grep -q 'zero=3.*--moment-dtype fp32' <<<"$out" || complain "no full sharding"
 		grep -q 'zero=1.*--moment-dtype bf16' <<<"$out" || complain "no narrow moments"
-		grep -q 'zero=3.*--moment-dtype bf16' <<<"$out" && complain "both at once"
+		grep -q '"[^"]*zero=3[^"]*",[^"]*--moment-dtype bf16' <<<"$out" && complain "both at once"
 		ask plan train $job --moment-dtype bf16 --layout zero=3
 		refused
 		says "not full sharding (megatron/core/optimizer/optimizer_config.py)"

@@ -402,7 +402,7 @@ row() {
 			ask "$command" $job $tight --set system.host.memory=500GiB
 			[ "$status" -eq 1 ] || complain "status $status"
 			shows "does not fit"
-			says "the memory of a node is too small for what its GPUs offload"
+			says "the memory of a host is too small for what its GPUs offload"
 		done
 		# twice the replicas halve it
 		ask memory $job --gpus 128 --layout tp=8,pp=8,dp=2,zero=1 --batch 1 --offload optimizer --set system.host.memory=500GiB \
@@ -412,11 +412,21 @@ row() {
 		ask plan train $plan --get layouts.0.verdict
 		[ "$out" = fits ] || complain "$out"
 		ask plan train $plan --set system.host.memory=300GiB --get near.0.note
-		[ "$out" = "least memory of all layouts, offloads more than the memory of a node" ] || complain "$out"
+		[ "$out" = "least memory of all layouts, offloads more than the memory of a host" ] || complain "$out"
 		# who has not named a system is not judged by a guess
 		ask memory llama3.1-405b --gpu h100 --stack megatron-core --seq 4096 --recompute full $tight --get away_byte,verdict
 		[ "${out#*$'\n'}" = fits ] || complain "$out"
 	}
+	# half of a Grace for each GB200, with a system and without
+	job="llama3-70b --gpus 64 --layout dp=64,zero=3 --recompute offload-60 --seq 8192 --stack megatron-bridge"
+	for where in "--gpu gb200" "--system gb200-nvl72"; do
+		# shellcheck disable=SC2086 # words
+		ask memory $job $where --batch 1 --get verdict
+		[ "$out" = fits ] || complain "$where: $out"
+		# shellcheck disable=SC2086 # words
+		ask memory $job $where --batch 2 --get verdict
+		[ "$out" = "does not fit" ] || complain "$where: $out"
+	done
 	# nothing waits there
 	ask memory llama3-8b --system dgx-h100 --layout dp=8,zero=1
 	hides "offloaded"

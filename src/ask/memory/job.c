@@ -289,14 +289,14 @@ memory_says_use(struct run *r, const struct memory_in *in)
 	return memory_refuse(r, in->use.from, "--use train and --infer exclude each other", "keep one");
 }
 
-/* The memory of a system that was named; nobody's guess stands for it. */
+/* The memory of a system that was named, or of the host on the GPU's module; nobody's guess stands for it. */
 static void
-bind_host(struct run *r, const struct memory_in *in, struct memory_job *job)
+bind_host(struct run *r, const struct memory_in *in, const struct gpu *gpu, struct memory_job *job)
 {
 	const struct system *s = in->system.text ? run_system(r, in->system) : NULL;
 
-	job->host_byte = s ? s->host_mem_byte : datum_absent();
-	job->n_host_gpus = s ? datum_or(s->n_gpus, 1) : 1;
+	job->host_byte = s ? s->host_mem_byte : gpu ? gpu->host_mem_byte : datum_absent();
+	job->n_host_gpus = s ? datum_or(s->n_gpus, 1) : gpu ? datum_or(gpu->n_host_gpus, 1) : 1;
 }
 
 bool
@@ -313,7 +313,7 @@ run_memory_job(struct run *r, const struct memory_question *q, struct memory_job
 	    .gradient_byte = datum_absent()};
 	if (!bind_model(r, q, job) || !bind_adapter_rank(r, q, job) || !run_card(r, in, &job->card_byte, gpu))
 		return false;
-	bind_host(r, in, job);
+	bind_host(r, in, *gpu, job);
 	if (job->use == STACK_INFER)
 		return bind_served(r, q, *gpu, job);
 	if (!bind_parallel(r, q, job) || !bind_sequences(r, q, job) || !memory_bind_precision(r, q, *gpu, job) ||
@@ -353,7 +353,7 @@ memory_show_host(struct run *r, const struct memory_job *job)
 	SHOW(sh, host_byte, host_mem_byte);
 	if (memory_host_is_full(job))
 		run_warn(
-		    r, "the memory of a node is too small for what its GPUs offload: use more GPUs, or offload less");
+		    r, "the memory of a host is too small for what its GPUs offload: use more GPUs, or offload less");
 }
 
 void

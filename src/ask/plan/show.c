@@ -308,7 +308,7 @@ why_behind(struct arena *a, const struct plan_row *row)
 static const char *
 and_host(struct arena *a, const char *note, const struct plan_row *row)
 {
-	return memory_host_is_full(&row->memory) ? arena_printf(a, "%s, offloads more than the memory of a node", note)
+	return memory_host_is_full(&row->memory) ? arena_printf(a, "%s, offloads more than the memory of a host", note)
 	                                         : note;
 }
 

@@ -71,6 +71,7 @@ struct gpu {
 	struct datum sparsity, sparsity_fp4;
 	const char *link_kind, *link_bridge, *pcie, *c2c;
 	struct datum n_host_gpus;              /* behind one c2c host; absent: 1 */
+	struct datum host_mem_byte;            /* of the c2c host */
 	struct datum n_links, link_byte_per_s; /* of one link, one direction */
 	struct datum tdp_watt, msrp_usd;
 	int n_prices;
