@@ -162,7 +162,17 @@ chunks_of(struct launch_reading *r)
 	return 1;
 }
 
-/* A degree that is not said is 1. */
+/* The input that the framework takes where an option is not said; N_LAUNCH_FACTS: none. */
+static enum launch_fact
+stand_in(const struct launch_reading *r, enum launch_fact fact)
+{
+	for (int i = 0; i < r->by->n_rules; i++)
+		if (r->by->rules[i].fact == fact)
+			return r->by->rules[i].stand_in;
+	return N_LAUNCH_FACTS;
+}
+
+/* A degree that is not said is 1, but experts may be divided as all else is. */
 static void
 put_degrees(struct launch_reading *r)
 {
@@ -177,6 +187,8 @@ put_degrees(struct launch_reading *r)
 			put_number(r, degrees[i].path, number(r, degrees[i].fact, 1));
 	if (r->facts[LAUNCH_ETP])
 		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
+	else if (number(r, LAUNCH_EP, 1) > 1 && stand_in(r, LAUNCH_ETP) != N_LAUNCH_FACTS)
+		put_number(r, "layout.etp", number(r, stand_in(r, LAUNCH_ETP), 1));
 	const bool by_chunks = launch_can_say(r->by, LAUNCH_CHUNKS, "");
 	const double vp = by_chunks ? chunks_of(r) : number(r, LAUNCH_VP, 1);
 	if (r->facts[LAUNCH_CHUNKS])

@@ -32,6 +32,7 @@ static const struct field rule_fields[] = {
     FLAG("list", is_list, "several values, separated by commas"),
     FLAG("string", is_string, "a string in a file, even where it is a number"),
     FLAG("file", in_file, "a key of the file that `config` names, not of the command line"),
+    TEXT("absent", absent, "where the option is not said it is that input"),
     TEXT("say", say, "why it cannot be said"),
     FLAG("elsewhere", elsewhere, "it can, but not here: no fault of the answer"),
 };
@@ -103,16 +104,24 @@ check_value(struct binder *b, const struct node *n, const char *value)
 }
 
 static bool
+bind_fact(struct binder *b, const struct node *at, const char *name, enum launch_fact *out)
+{
+	*out = launch_fact_named(name, strlen(name));
+	if (*out != N_LAUNCH_FACTS)
+		return true;
+	const char *near = text_nearest(name, names, N_LAUNCH_FACTS);
+	diag_error(b->diag, at->at, "nothing of a run is called '%s'", name);
+	diag_hint(b->diag, near ? "did you mean '%s'?" : "ridge-hwdb(5) lists what there is%s", near ? near : "");
+	return false;
+}
+
+static bool
 bind_rule(struct binder *b, const struct node *n, struct launcher_rule *rule)
 {
-	rule->fact = launch_fact_named(rule->from, strlen(rule->from));
-	if (rule->fact == N_LAUNCH_FACTS) {
-		const char *near = text_nearest(rule->from, names, N_LAUNCH_FACTS);
-		diag_error(b->diag, tree_get(n, "from")->at, "nothing of a run is called '%s'", rule->from);
-		diag_hint(
-		    b->diag, near ? "did you mean '%s'?" : "ridge-hwdb(5) lists what there is%s", near ? near : "");
+	rule->stand_in = N_LAUNCH_FACTS;
+	if (!bind_fact(b, tree_get(n, "from"), rule->from, &rule->fact) ||
+	    (rule->absent && !bind_fact(b, tree_get(n, "absent"), rule->absent, &rule->stand_in)))
 		return false;
-	}
 	if (rule->key && rule->say) {
 		diag_error(b->diag, tree_get(n, "say")->at, "a rule needs a key, or a reason why there is none");
 		diag_hint(b->diag, "remove one of them");

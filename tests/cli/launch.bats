@@ -619,3 +619,19 @@ round_trip() {
 	answered 1 # its memory does not fit
 	says "micro-batch (auto): add --batch N"
 }
+
+@test "experts of a Megatron-LM command are divided as all else is, where it does not say otherwise" {
+	local line="torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --expert-model-parallel-size 4 --sequence-parallel"
+	line="$line --use-distributed-optimizer --micro-batch-size 1 --global-batch-size 256 --seq-length 4096 --bf16"
+	echo "$line" >"$tmp/unsaid.sh"
+	for etp in 1 2; do
+		echo "$line --expert-tensor-parallel-size $etp" >"$tmp/$etp.sh"
+	done
+	for file in unsaid 1 2; do
+		ask train qwen3-30b-a3b --gpu gb200 --gpus 16 --from "$tmp/$file.sh" --get step_s
+		answered
+		echo "$out" >"$tmp/$file"
+	done
+	cmp -s "$tmp/unsaid" "$tmp/2" || complain "not as with 2"
+	! cmp -s "$tmp/unsaid" "$tmp/1" || complain "as with 1"
+}
