@@ -159,6 +159,11 @@ const char *plan_policy_text(struct arena *a, const struct layout_space *s, cons
 /* One row of the table; `best` is the one it is compared to, or NULL. */
 void plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s,
     const struct plan_row *best);
+/* Row i of the table of layouts that are not in the plan. */
+void plan_show_near(struct run *r, int i, const struct plan_row *row, const char *note);
+/* Where nothing was found: the rule that refuses most, what needs the least memory, pins in the way. */
+enum answer plan_show_nothing(
+    struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_found *found);
 /* One row for each number of GPUs: fewest, cheapest, fastest. */
 enum answer plan_show_scales(
     struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *found);
@@ -171,6 +176,15 @@ const struct plot *plan_plot(struct run *r, const struct plan_question *b, const
 
 /* A layout as settings of the inputs of train: `layout.tp` 8, `layout.pp` 4.  False with errors. */
 bool plan_from_layout(struct run *r, struct word from, struct settings *out);
+/* What runs today: its own variant, whose space has every micro-batch and policy. */
+struct plan_today {
+	struct plan_variant *variant;
+	double n_gpus;
+	struct plan_row row;
+};
+/* What the plan was asked with the settings in place of its pins; false with errors. */
+bool plan_bind_today(struct run *r, const struct plan_in *plan, const struct plan_question *b,
+    const struct settings *said, struct plan_today *out);
 /* Single changes of what the settings say runs today, and the best two. */
 enum answer plan_show_changes(
     struct run *r, const struct plan_in *in, const struct plan_question *b, const struct settings *today);

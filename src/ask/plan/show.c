@@ -273,11 +273,13 @@ show_refused(struct run *r, const struct plan_question *b, const struct layout_r
 			}
 }
 
-static void
-show_near(struct run *r, int i, const struct plan_row *row, const char *note)
+void
+plan_show_near(struct run *r, int i, const struct plan_row *row, const char *note)
 {
 	struct sheet *sh = r->sheet;
 
+	if (memory_host_is_full(&row->memory))
+		note = arena_printf(r->arena, "%s, offloads more than the memory of a host", note);
 	SCOPE_I (sh, "near", i) {
 		TELL(sh, layout, plan_layout_text(r, &row->memory));
 		TAKE(sh, n_micro_sequences, row->row.n_sequences);
@@ -304,14 +306,6 @@ why_behind(struct arena *a, const struct plan_row *row)
 	    a, "faster than the first row, chance to fit %.0f %%%s", 100 * row->row.chance_frac, unproven);
 }
 
-/* It may be the host that has too little. */
-static const char *
-and_host(struct arena *a, const char *note, const struct plan_row *row)
-{
-	return memory_host_is_full(&row->memory) ? arena_printf(a, "%s, offloads more than the memory of a host", note)
-	                                         : note;
-}
-
 /* Of all layouts the fastest that may fit, and the fastest that does not. */
 static void
 show_faster(struct run *r, const struct plan_found *found)
@@ -319,9 +313,9 @@ show_faster(struct run *r, const struct plan_found *found)
 	int n = 0;
 
 	if (found->merged.has_risky)
-		show_near(r, n++, &found->risky, why_behind(r->arena, &found->risky));
+		plan_show_near(r, n++, &found->risky, why_behind(r->arena, &found->risky));
 	if (found->merged.has_near)
-		show_near(r, n, &found->near, and_host(r->arena, "faster than the first row", &found->near));
+		plan_show_near(r, n, &found->near, "faster than the first row");
 }
 
 static void
@@ -419,178 +413,6 @@ emit(struct run *r, const struct plan_in *in, const struct plan_found *found)
 	return REFUSED;
 }
 
-/* --- nothing is legal, or nothing fits --------------------------------------------------------------------------- */
-
-/* The best layout of the first variant with one pin dropped; memory counts as `modeled` says. */
-static bool
-without_pin(
-    struct run *r, const struct plan_in *in, const struct plan_question *b, int d, bool modeled, struct plan_row *out)
-{
-	const struct plan_variant *v = &b->variants[0];
-	const double n_gpus = b->counts[b->n_counts - 1];
-	struct layout_space other = plan_space(v, n_gpus);
-	struct layout_result found;
-
-	other.pins[d].n = 0;
-	other.n_rows = 1;
-	other.exhaustive = false;
-	other.modeled = modeled;
-	layout_search(r->arena, &other, &found);
-	if (found.n_rows == 0)
-		return false;
-	plan_fill(r, in, v, n_gpus, &found.rows[0], out);
-	return true;
-}
-
-/* Which single pin, dropped, leaves something legal. */
-static const char *
-pin_in_the_way(struct run *r, const struct plan_in *in, const struct plan_question *b)
-{
-	struct plan_row row;
-
-	for (int d = 0; d < N_DEGREES; d++)
-		if (b->variants[0].space.pins[d].n > 0 && without_pin(r, in, b, d, false, &row))
-			return arena_printf(r->arena, "leave %s open, for example --layout %s",
-			    layout_degree_name((enum layout_degree)d), plan_layout_text(r, &row.memory));
-	return "use another number of GPUs or another global batch";
-}
-
-/* The one value of a pin; NaN: it is open, or a choice. */
-static double
-pinned_to(const struct layout_space *s, enum layout_degree d)
-{
-	const struct layout_pin *p = &s->pins[d];
-
-	return p->n == 1 && p->ranges[0].low == p->ranges[0].high ? p->ranges[0].low : NAN;
-}
-
-/* Pins that no rule of a framework is about, and that no layout has; NULL: there are none. */
-static const char *
-pins_contradict(struct run *r, const struct layout_space *s)
-{
-	static const enum layout_degree of_gpus[] = {DEGREE_TP, DEGREE_PP, DEGREE_CP, DEGREE_DP};
-	const double tp = pinned_to(s, DEGREE_TP), cp = pinned_to(s, DEGREE_CP), n_domain = s->ask.machine.n_domain;
-	const char *list = "";
-	double product = 1;
-
-	for (size_t i = 0; i < sizeof of_gpus / sizeof *of_gpus; i++) {
-		const double degree = pinned_to(s, of_gpus[i]);
-		if (isnan(degree))
-			continue;
-		list = arena_printf(
-		    r->arena, "%s%s%s=%g", list, *list ? " x " : "", layout_degree_name(of_gpus[i]), degree);
-		product *= degree;
-	}
-	if (tp > 1 && !s->memory.stack->tensor)
-		return arena_printf(r->arena, "%s has no tensor parallelism", s->memory.stack->name);
-	if (cp > 1 && !s->memory.stack->context)
-		return arena_printf(r->arena, "%s has no context parallelism", s->memory.stack->name);
-	if (fmod(s->n_gpus, product) != 0)
-		return arena_printf(
-		    r->arena, "%s does not divide them (%s)", list, layout_rule_place(LAYOUT_WORLD, s->memory.stack));
-	if (tp > n_domain && !s->across)
-		return arena_printf(
-		    r->arena, "tp=%g reaches beyond the %g GPUs of a node, which takes 'across'", tp, n_domain);
-	if (cp > 1 && exp2(round(log2(cp))) != cp)
-		return arena_printf(r->arena, "cp=%g is no power of two", cp);
-	return NULL;
-}
-
-/* Policies that no pipeline has. */
-static bool
-offloads_alone(const struct layout_space *s)
-{
-	for (int p = 0; p < s->n_policies; p++)
-		if (s->policies[p].recompute != RECOMPUTE_OFFLOAD)
-			return false;
-	return s->n_policies > 0 && !layout_pin_allows(&s->pins[DEGREE_PP], 1);
-}
-
-static enum answer
-nothing_legal(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct layout_result *found)
-{
-	const double n_gpus = b->counts[b->n_counts - 1];
-	int most = N_LAYOUT_RULES;
-
-	for (int i = 0; i < N_LAYOUT_RULES; i++)
-		if (found->n_refused[i] > 0 && (most == N_LAYOUT_RULES || found->n_refused[i] > found->n_refused[most]))
-			most = i;
-	const struct layout_space space = plan_space(&b->variants[0], n_gpus);
-	const char *pins = pins_contradict(r, &space);
-	if (offloads_alone(&space))
-		pins = "--recompute offload-N excludes pipelines";
-	if (pins)
-		diag_error(r->diag, (struct source){0}, "no layout of %g GPUs: %s", n_gpus, pins);
-	else if (found->n_refused[LAYOUT_STACK] > 0 && found->why != TRAIN_ANSWERED)
-		diag_error(
-		    r->diag, (struct source){0}, "no step time of %g GPUs: %s", n_gpus, train_refusal_text(found->why));
-	else if (most == N_LAYOUT_RULES)
-		diag_error(r->diag, (struct source){0}, "no layout of %g GPUs matches --layout", n_gpus);
-	else
-		diag_error(r->diag, (struct source){0}, "no legal layout of %g GPUs: %s (%s)", n_gpus,
-		    layout_rule_text((enum layout_rule)most),
-		    layout_rule_place((enum layout_rule)most, b->variants[0].space.memory.stack));
-	diag_hint(r->diag, "%s", most == LAYOUT_PACKED ? "use --batch 1" : pin_in_the_way(r, in, b));
-	return REFUSED;
-}
-
-/* The fewest GPUs, in doublings, on which something fits; 0: none up to sixteen times as many. */
-static double
-gpus_that_do(struct run *r, const struct plan_question *b)
-{
-	for (double times = 2; times <= 16; times *= 2) {
-		struct layout_space more = plan_space(&b->variants[0], times * b->counts[b->n_counts - 1]);
-		struct layout_result found;
-		more.n_rows = 1;
-		more.exhaustive = false;
-		layout_search(r->arena, &more, &found);
-		if (found.n_rows > 0)
-			return more.n_gpus;
-	}
-	return 0;
-}
-
-/* Pins without which something fits on the same GPUs. */
-static void
-show_pins_in_the_way(struct run *r, const struct plan_in *in, const struct plan_question *b)
-{
-	struct plan_row row;
-
-	for (int d = 0; d < N_DEGREES; d++)
-		if (b->variants[0].space.pins[d].n > 0 && without_pin(r, in, b, d, true, &row))
-			run_warn(r, "pin %s prevents a fit: without it %s fits, %.3g s a step",
-			    layout_degree_name((enum layout_degree)d), plan_layout_text(r, &row.memory),
-			    row.row.step_s);
-}
-
-static enum answer
-nothing_fits(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_found *found)
-{
-	struct sheet *sh = r->sheet;
-	const double n_now = b->counts[b->n_counts - 1];
-
-	TELL(sh, verdict, verdict_name(DOES_NOT_FIT));
-	TAKE(sh, card_byte, b->variants[0].space.memory.card_byte);
-	SHOW(sh, card_byte, gpu_mem_byte);
-	if (found->merged.has_least)
-		show_near(r, 0, &found->least, and_host(r->arena, "least memory of all layouts", &found->least));
-	show_pins_in_the_way(r, in, b);
-	const double n = gpus_that_do(r, b);
-	if (n > 0) {
-		TAKE(sh, n_min_gpus, n);
-		SHOW(sh, n_min_gpus, n_min_gpus);
-		run_warn(r, "no layout fits on %g GPUs; some do on %g", n_now, n);
-	} else
-		run_warn(r, "no layout fits on %g GPUs, nor on up to 16 times as many", n_now);
-	return ANSWERED_NO;
-}
-
-static enum answer
-show_nothing(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_found *found)
-{
-	return found->merged.n_searched == 0 ? nothing_legal(r, in, b, &found->merged) : nothing_fits(r, in, b, found);
-}
-
 /* --- the answer -------------------------------------------------------------------------------------------- */
 
 enum answer
@@ -607,7 +429,7 @@ plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b
 	if (found.too_many)
 		return too_many(r, &found);
 	if (found.n == 0)
-		return found.interrupted ? INTERRUPTED : show_nothing(r, in, b, &found);
+		return found.interrupted ? INTERRUPTED : plan_show_nothing(r, in, b, &found);
 	const struct plan_row *all = arena_grow(r->arena, found.rows, found.n, found.n + 1, sizeof *found.rows);
 	const size_t n_all = found.n;
 	const enum answer kind = b->by_scale ? plan_show_scales(r, in, b, &found) : show_families(r, in, b, &found);
