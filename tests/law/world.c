@@ -484,7 +484,9 @@ job_of(struct arena *a, unsigned seed, const struct workload *w, const struct st
 	    .utilization = datum_of(0.9),
 	    .context_byte = draw_datum(seed, "context_byte"),
 	    .card_byte = datum_of(40e9 * draw_power(seed, "card", 3)),
-	    .headroom_frac = draw_maybe(seed, "headroom_frac")};
+	    .headroom_frac = draw_maybe(seed, "headroom_frac"),
+	    .host_byte = draw_maybe(seed, "host_byte"),
+	    .n_host_gpus = draw_power(seed, "GPUs of a host", 7)};
 
 	policy_of(seed, &job);
 	if (seed % 5 == 0)
