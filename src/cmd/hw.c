@@ -84,6 +84,9 @@ show_gpu(struct run *r, const struct gpu *gpu)
 	HW_FIGURE(r, n_links, gpu->n_links);
 	HW_FIGURE(r, per_link_byte_per_s, gpu->link_byte_per_s);
 	HW_WORD(r, pcie, gpu->pcie);
+	HW_WORD(r, host_link, gpu->c2c);
+	HW_FIGURE(r, n_host_gpus, gpu->n_host_gpus);
+	HW_FIGURE(r, host_mem_byte, gpu->host_mem_byte);
 	HW_FIGURE(r, tdp_watt, gpu->tdp_watt);
 	HW_WORD(r, launch, gpu->launch);
 	HW_FIGURE(r, msrp_usd, gpu->msrp_usd);

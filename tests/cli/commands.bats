@@ -232,6 +232,8 @@ load helper
 	ask hw show dgx-h100
 	answered
 	shows "NVSwitch"
+	ask hw show gb200 --get host_link,n_host_gpus,host_mem_byte
+	is $'nvlink-c2c\n2\n480000000000'
 	ask hw show nvlink4 --get per_link_byte_per_s
 	is 25000000000
 	ask hw compare a100 h100 --csv
