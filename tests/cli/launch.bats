@@ -35,9 +35,13 @@ unlisted() {
 		--layout tp=2,pp=8,ep=64,vp=2,zero=1,sp --recompute mla_up_proj,moe_act --dtype fp8 --dispatcher dedup --emit bridge
 	answered
 	for word in model.expert_model_parallel_size=64 model.expert_tensor_parallel_size=1 mixed_precision.fp8=hybrid \
-		"model.recompute_modules='[mla_up_proj,moe_act]'" model.moe_flex_dispatcher_backend=deepep; do
+		"model.recompute_modules='[mla_up_proj,moe_act]'" model.moe_flex_dispatcher_backend=hybridep; do
 		case $out in *" $word"*) ;; *) complain "$word is missing" ;; esac
 	done
+	# HybridEP's buffers are those of releases of 2026
+	ask train deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --stack megatron-core --no-memory \
+		--layout tp=2,pp=8,ep=64,vp=2,zero=1,sp --dispatcher dedup --emit megatron
+	case $out in *" --moe-flex-dispatcher-backend deepep "*) ;; *) complain "megatron-core: not DeepEP" ;; esac
 	sh -n "$tmp/out"
 }
 

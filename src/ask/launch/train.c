@@ -197,15 +197,17 @@ set_prediction(struct run *r, const struct memory_job *m, struct fact *f)
 		f[LAUNCH_MTP_REPEATS] = (struct fact){"true", true, true};
 }
 
+/* In racks, and where memory counts its buffers, tokens go through HybridEP. */
 static void
-set_dispatcher(const struct train_job *job, struct fact *f)
+set_dispatcher(const struct memory_job *m, const struct train_job *job, struct fact *f)
 {
+	const bool hybrid = m->stack->hybrid_ep || train_is_rack(&job->machine);
+
 	if (job->layout.ep <= 1)
 		return;
 	f[LAUNCH_DISPATCHER] = fact_word(job->dedup ? "dedup" : "plain", !job->dedup);
 	if (job->dedup)
-		f[LAUNCH_DISPATCHER_BACKEND] =
-		    (struct fact){train_is_rack(&job->machine) ? "hybridep" : "deepep", false, true};
+		f[LAUNCH_DISPATCHER_BACKEND] = (struct fact){hybrid ? "hybridep" : "deepep", false, true};
 }
 
 /* What the step assumes to go on beside computation. */
@@ -234,7 +236,7 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 	set_precision(m, &a->job, f);
 	if (m->layout.cp > 1)
 		f[LAUNCH_CP_COMM] = fact_word(memory_context_word(m->context), m->context == CONTEXT_RING);
-	set_dispatcher(&a->job, f);
+	set_dispatcher(m, &a->job, f);
 	set_prediction(r, m, f);
 	if (m->offload & (OFFLOAD_OPTIMIZER | OFFLOAD_PARAMS))
 		f[LAUNCH_OFFLOAD] = fact_word(join_bits(r, m->offload, 2, offload_name), false);
