@@ -246,7 +246,7 @@ enum launch_fact launch_fact_named(const char *name, size_t n);
 enum launch_form { LAUNCH_ARGV, LAUNCH_OVERRIDES, LAUNCH_TOML, LAUNCH_JSON };
 
 struct launcher_rule {
-	enum launch_fact fact, stand_in; /* stand_in: what `absent` names; N_LAUNCH_FACTS: nothing */
+	enum launch_fact fact, stand_in; /* stand_in: what `absent` names; N_LAUNCH_FACTS: it is a number, or nothing */
 	const char *from, *is, *key, *also, *value, *absent, *say; /* but for `from`, any may be NULL */
 	bool is_switch, is_list, is_string, in_file, elsewhere;
 };

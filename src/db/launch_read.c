@@ -162,17 +162,19 @@ chunks_of(struct launch_reading *r)
 	return 1;
 }
 
-/* The input that the framework takes where an option is not said; N_LAUNCH_FACTS: none. */
-static enum launch_fact
-stand_in(const struct launch_reading *r, enum launch_fact fact)
+/* What the framework takes where an option is not said: another input, or a value. */
+static void
+take_unsaid(struct launch_reading *r)
 {
-	for (int i = 0; i < r->by->n_rules; i++)
-		if (r->by->rules[i].fact == fact)
-			return r->by->rules[i].stand_in;
-	return N_LAUNCH_FACTS;
+	for (int i = 0; i < r->by->n_rules; i++) {
+		const struct launcher_rule *rule = &r->by->rules[i];
+		if (rule->absent && !r->facts[rule->fact])
+			r->facts[rule->fact] =
+			    rule->stand_in == N_LAUNCH_FACTS ? rule->absent : r->facts[rule->stand_in];
+	}
 }
 
-/* A degree that is not said is 1, but experts may be divided as all else is. */
+/* A degree that is not said is 1.  Without expert parallelism experts are divided as all else is anyway. */
 static void
 put_degrees(struct launch_reading *r)
 {
@@ -185,10 +187,9 @@ put_degrees(struct launch_reading *r)
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
 		if (launch_can_say(r->by, degrees[i].fact, ""))
 			put_number(r, degrees[i].path, number(r, degrees[i].fact, 1));
-	if (r->facts[LAUNCH_ETP])
+	const bool as_usual = number(r, LAUNCH_EP, 1) == 1 && number(r, LAUNCH_ETP, 1) == number(r, LAUNCH_TP, 1);
+	if (r->facts[LAUNCH_ETP] && !as_usual)
 		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
-	else if (number(r, LAUNCH_EP, 1) > 1 && stand_in(r, LAUNCH_ETP) != N_LAUNCH_FACTS)
-		put_number(r, "layout.etp", number(r, stand_in(r, LAUNCH_ETP), 1));
 	const bool by_chunks = launch_can_say(r->by, LAUNCH_CHUNKS, "");
 	const double vp = by_chunks ? chunks_of(r) : number(r, LAUNCH_VP, 1);
 	if (r->facts[LAUNCH_CHUNKS])
@@ -312,6 +313,7 @@ put_training(struct launch_reading *r)
 	const char *schedule = r->facts[LAUNCH_SCHEDULE];
 
 	miss_auto(r);
+	take_unsaid(r);
 	put_overlap(r);
 	put(r, "stack", arena_copy(r->arena, r->by->stacks, strcspn(r->by->stacks, " ")));
 	put_degrees(r);

@@ -639,3 +639,23 @@ round_trip() {
 	cmp -s "$tmp/unsaid" "$tmp/2" || complain "not as with 2"
 	! cmp -s "$tmp/unsaid" "$tmp/1" || complain "as with 1"
 }
+
+@test "a Megatron-LM command without prediction layers trains none" {
+	local job="deepseek-v3 --gpu gb200 --gpus 256 --no-memory" step
+	for n in 0 1; do
+		# shellcheck disable=SC2086 # words
+		ask train $job --layout pp=4,vp=4,ep=64 --global-batch 2048 --seq 4096 --batch 1 --stack megatron-core --mtp $n --get step_s
+		step=$out
+		# shellcheck disable=SC2086
+		ask train $job --layout pp=4,vp=4,ep=64 --global-batch 2048 --seq 4096 --batch 1 --stack megatron-core --mtp $n --emit megatron
+		printf '%s\n' "$out" >"$tmp/$n.sh"
+		# shellcheck disable=SC2086
+		ask train $job --from "$tmp/$n.sh" --get step_s
+		[ "$out" = "$step" ] || complain "$n: $out s, not $step"
+		echo "$out" >>"$tmp/steps"
+	done
+	[ "$(sort -u "$tmp/steps" | wc -l)" = 2 ] || complain "no difference"
+	# a model that has none may be told so
+	ask train llama3-8b --gpu h100 --gpus 8 --layout tp=8 --mtp 0 --get step_s
+	answered
+}

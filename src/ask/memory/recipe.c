@@ -362,7 +362,7 @@ bind_prediction(struct run *r, const struct memory_question *q, struct memory_jo
 		return false;
 	}
 	job->n_mtp = datum_or(asked, most);
-	if (most > 0)
+	if (most > 0 || datum_or(asked, 1) == 0)
 		run_reads(r, &q->training->mtp, NULL);
 	if (!datum_given(asked) && most > 0)
 		run_assume_value(r, "mtp", "%g", most);
