@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What must hold of any training step, and what becomes of questions with gaps. */
+/* What must hold of any training step. */
 #include "train_scene.h"
 
 #include "model/train/parts.h"
-#include "model/train/train.h"
 #include "search/plan/plan.h"
 
 #include <check.h>
-
-/* Bytes of gradients of this many parameters, summed over the nodes by one GPU of each. */
-static double
-train_over_nodes(const struct train_job *job, double n_params)
-{
-	return train_collective(NULL, &job->machine, COLLECTIVE_ALL_REDUCE, job->n_gpus / job->machine.n_domain, 1,
-	    n_params * job->stack->reduce_byte.value);
-}
 
 START_TEST(bubble_of_equal_stages)
 {
@@ -217,27 +208,6 @@ START_TEST(inputs_are_gathered_again)
 }
 END_TEST
 
-/* An all-to-all that overlaps costs what it outlasts the kernels; one that does not, all of it. */
-START_TEST(all_to_all_beside_compute)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 8);
-
-	job->layout.ep = 8;
-	const struct train_terms partly = terms_of(job);
-	s.stack.expert_overlap = EXPERT_OVERLAP_NONE;
-	const struct train_terms none = terms_of(job);
-	NEAR(none.ep_s, 4 * partly.ep_s);
-	s.stack.expert_overlap = EXPERT_OVERLAP_FULL;
-	ck_assert_double_eq(terms_of(job).ep_s, 0);
-	const double kernels_s = none.device_s - none.ep_s;
-	s.c.collective[COLLECTIVE_ALL_TO_ALL].bus_byte_per_s.value /= 100;
-	const double slow_s = terms_of(job).ep_s;
-	s.stack.expert_overlap = EXPERT_OVERLAP_NONE;
-	NEAR(slow_s, terms_of(job).ep_s - kernels_s);
-}
-END_TEST
-
 /* Per-tensor fp8 on Hopper adds up in fp32 in the backward pass; wider types and Blackwell do so anyway. */
 START_TEST(backward_products_of_hopper)
 {
@@ -278,24 +248,6 @@ START_TEST(chunks_hide_gradients)
 	NEAR(train_hide(NULL, comm_s, 2 * comm_s, 0), 0.35 * comm_s);
 	NEAR(train_hide(NULL, comm_s, 2 * comm_s, 0.5), 0.45 * comm_s);
 	NEAR(train_hide(NULL, comm_s, 2 * comm_s, 1), 0.55 * comm_s);
-}
-END_TEST
-
-/* Megatron-Core's `mlp` is the dense MLP alone. */
-START_TEST(mlp_again_is_the_dense_one)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &DEEPSEEK, ON_B200, EXPERTS_GRAPHS, 64);
-	struct train_terms t;
-
-	job->layout.ep = 8;
-	job->recompute = RECOMPUTE_MODULES;
-	job->modules = 1U << MODULE_MLP;
-	train_layer(NULL, job, &s.w.blocks[1], &t);
-	ck_assert_double_eq(t.recompute_s, 0);
-	train_layer(NULL, job, &s.w.blocks[0], &t);
-	ck_assert_double_gt(t.recompute_s, 0.3 * t.forward_s);
-	ck_assert_double_lt(t.recompute_s, 0.8 * t.forward_s);
 }
 END_TEST
 
@@ -437,176 +389,6 @@ START_TEST(infinite_links_leave_latency)
 }
 END_TEST
 
-/* A hybrid shard gathers inside its copy and sums its parts over the copies; one copy is full sharding, and copies of
- * one GPU are plain replicas. */
-START_TEST(hybrid_shards)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &LLAMA_8B, ON_H100, TUNED, 64);
-
-	for (job->layout.zero = 1; job->layout.zero <= 3; job->layout.zero += 2) {
-		job->layout.shard = 0;
-		const struct train_terms all = terms_of(job);
-		job->layout.shard = 64;
-		NEAR(terms_of(job).step_s, all.step_s);
-		job->layout.shard = 8;
-		const struct train_terms node = terms_of(job);
-		ck_assert_double_lt(node.gather_s, all.gather_s);
-		ck_assert_double_gt(node.optimizer_s, all.optimizer_s);
-		/* parts of an eighth are summed over eight nodes, each through a rail of its own, bucket by bucket */
-		job->n_gpus = job->layout.dp = job->layout.shard = 8;
-		const double inside = terms_of(job).scatter_s;
-		job->n_gpus = job->layout.dp = 64;
-		job->layout.shard = 8;
-		const double across = train_over_nodes(job, 8.03e9 / 8);
-		ck_assert_double_ge(node.scatter_s, 0.95 * (inside + across));
-		ck_assert_double_le(node.scatter_s, 1.25 * (inside + across));
-	}
-	job->layout.zero = 0;
-	const double replicated = terms_of(job).scatter_s;
-	job->layout.zero = 1;
-	job->layout.shard = 1;
-	/* the same bytes, in buckets */
-	ck_assert_double_ge(terms_of(job).scatter_s, replicated);
-	ck_assert_double_le(terms_of(job).scatter_s, 1.6 * replicated);
-}
-END_TEST
-
-START_TEST(experts_of_a_hybrid_shard)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_H100, EXPERTS_2026, 64);
-
-	job->layout.zero = 1;
-	job->layout.ep = 8;
-	job->layout.shard = 64;
-	const double all = terms_of(job).step_s;
-	job->layout.shard = 0;
-	NEAR(terms_of(job).step_s, all);
-	/* an expert has 64 / 8 replicas: in a shard of 8 GPUs one, and eight copies to sum over */
-	job->layout.shard = 8;
-	ck_assert_double_gt(terms_of(job).scatter_s, 0);
-	ck_assert_double_eq(layout_expert_shard_ranks(&job->layout, 8), 1);
-	ck_assert_double_eq(layout_expert_shard_ranks(&job->layout, 64), 8);
-}
-END_TEST
-
-START_TEST(host_of_experts)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_B200, EXPERTS_2026, 8);
-
-	job->dtype = DTYPE_MXFP8;
-	job->layout.ep = 8;
-	const struct train_terms sixteen = terms_of(job);
-	job->layout.ep = 4;
-	const struct train_terms more = terms_of(job);
-	NEAR(more.sync_s - sixteen.sync_s, 0.2e-3 * 16);
-	s.stack.moe_sync_s = s.stack.moe_expert_s = number(0);
-	s.stack.moe_floor_s = s.stack.moe_expert_floor_s = number(1e-12);
-	const struct train_terms free = terms_of(job);
-	NEAR(free.layer_s, free.device_s);
-}
-END_TEST
-
-static double
-sync_of(const struct train_job *job)
-{
-	return terms_of(job).sync_s;
-}
-
-/* A captured dispatch waits for no count; layers that are computed again, experts that are, layers that wait in the
- * host's memory and those that are gathered cannot be captured. */
-START_TEST(dispatch_is_captured)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_B200, EXPERTS_2026, 8);
-
-	job->dtype = DTYPE_MXFP8;
-	job->layout.ep = 8;
-	job->layout.zero = 1;
-	s.stack.moe_floor_s = number(1); /* host-bound: all waits are seen */
-	const double waits = sync_of(job);
-	ck_assert_double_gt(waits, 0);
-	s.stack.captures_experts = true;
-	ck_assert_double_eq(sync_of(job), 0);
-	/* and the host launches half of a layer, whatever an eager one takes */
-	NEAR(terms_of(job).floor_s, 0.5 * 1.5e-3);
-	job->recompute = RECOMPUTE_MODULES;
-	job->modules = 1U << MODULE_CORE_ATTN;
-	ck_assert_double_eq(sync_of(job), 0);
-	job->modules |= 1U << MODULE_MOE;
-	ck_assert_double_gt(sync_of(job), waits);
-	job->recompute = RECOMPUTE_FULL;
-	ck_assert_double_gt(sync_of(job), waits);
-	job->recompute = RECOMPUTE_OFFLOAD;
-	NEAR(sync_of(job), waits);
-	job->recompute = RECOMPUTE_NONE;
-	job->layout.zero = 3;
-	NEAR(sync_of(job), waits);
-}
-END_TEST
-
-/* A forward pass that is run again is launched again and waits for its counts again; a ring is launched in any layer.
- */
-START_TEST(host_of_experts_run_again)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_B200, EXPERTS_2026, 8);
-
-	job->dtype = DTYPE_MXFP8;
-	job->layout.ep = 8;
-	s.stack.moe_floor_s = number(1); /* host-bound: all waits are seen */
-	const struct train_terms once = terms_of(job);
-	job->recompute = RECOMPUTE_FULL;
-	const struct train_terms again = terms_of(job);
-	NEAR(again.floor_s, 4.0 / 3 * once.floor_s);
-	NEAR(again.sync_s - once.sync_s, s.stack.moe_sync_s.value + 16 * s.stack.moe_expert_s.value / 3);
-	job->recompute = RECOMPUTE_NONE;
-	job->layout.cp = 2, job->layout.dp = 4;
-	NEAR(terms_of(job).floor_s - once.floor_s, 3 * 2 * 150e-6);
-}
-END_TEST
-
-/* The experts' activation is less than all of them, and a dense layer has none. */
-START_TEST(activation_again)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &DEEPSEEK, ON_B200, EXPERTS_2026, 64);
-	struct train_terms none, activation, all;
-
-	job->layout.ep = 8;
-	train_layer(NULL, job, &s.w.blocks[1], &none);
-	job->recompute = RECOMPUTE_MODULES;
-	job->modules = 1U << MODULE_MOE_ACT;
-	train_layer(NULL, job, &s.w.blocks[1], &activation);
-	job->modules = 1U << MODULE_MOE;
-	train_layer(NULL, job, &s.w.blocks[1], &all);
-	ck_assert_double_eq(none.recompute_s, 0);
-	/* of each routed row twice 2048 elements are read and 2048 written, in 16 bits */
-	ck_assert_double_ge(
-	    activation.recompute_s, 8.0 * 4096 * 3 * 2048 * 2 / s.c.gemm[DTYPE_BF16].mem_byte_per_s.value);
-	ck_assert_double_lt(activation.recompute_s, 0.5 * all.recompute_s);
-	job->modules = 1U << MODULE_MOE_ACT;
-	train_layer(NULL, job, &s.w.blocks[0], &none);
-	ck_assert_double_eq(none.recompute_s, 0);
-}
-END_TEST
-
-START_TEST(dispatchers_agree_for_one_expert)
-{
-	struct scene s;
-	struct train_job *job = scene_of(&s, &QWEN3_30B, ON_H100, EXPERTS_2026, 64);
-
-	job->layout.ep = 64;
-	s.blocks[0].moe.top_k = number(1);
-	const double plain = train_collective(NULL, &job->machine, COLLECTIVE_ALL_TO_ALL, 64, 8, 1e9);
-	ck_assert_double_eq_tol(train_dispatch(NULL, job, &s.blocks[0], 1e9), plain, 0.01 * plain);
-	s.blocks[0].moe.top_k = number(8);
-	ck_assert_double_lt(train_dispatch(NULL, job, &s.blocks[0], 1e9), 0.7 * plain);
-}
-END_TEST
-
 START_TEST(shares_add_up)
 {
 	static const struct test_shape *const shapes[] = {&LLAMA_405B, &QWEN3_30B, &DEEPSEEK, &GPT_OSS};
@@ -675,128 +457,6 @@ START_TEST(more_of_anything_is_not_slower)
 }
 END_TEST
 
-/* --- questions ------------------------------------------------------------------------------------------- */
-
-static struct train_ask
-ask_of(const struct scene *s, struct stack *stack)
-{
-	*stack =
-	    (struct stack){.id = "test", .use = STACK_TRAIN, .max_zero = number(1), .sequence = true, .time = s->stack};
-	return (struct train_ask){.model = &s->w,
-	    .stack = stack,
-	    .machine = s->job.machine,
-	    .n_gpus = s->job.n_gpus,
-	    .layout = s->job.layout,
-	    .n_global_sequences = number(128),
-	    .n_sequences = number(1),
-	    .seq_length = number(4096),
-	    .packed_length = datum_absent(),
-	    .dtype = DTYPE_BF16,
-	    .attention = N_ATTENTION_FORMS,
-	    .dispatcher = DISPATCH_OPEN,
-	    .n_mtp = number(0)};
-}
-
-static struct train_answer
-answer_to(const struct train_ask *ask)
-{
-	const struct train_doubts none = {.n_nodes = 8};
-	struct train_answer a;
-
-	train_answer(ask, &none, &a);
-	return a;
-}
-
-START_TEST(refusals)
-{
-	struct scene s;
-	struct stack stack;
-
-	scene_of(&s, &LLAMA_70B, ON_H100, TUNED, 64);
-	struct train_ask ask = ask_of(&s, &stack);
-	ask.layout.tp = 3;
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_LAYOUT);
-	ask.layout.tp = ask.layout.dp = 8;
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_ANSWERED);
-	ask.n_global_sequences = number(4);
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_SMALL_BATCH);
-	ask.n_global_sequences = number(128);
-	ask.dtype = DTYPE_NVFP4;
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_KERNELS);
-	scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 64);
-	ask = ask_of(&s, &stack);
-	ask.layout.ep = 7;
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_REFUSES_EXPERT_LAYOUT);
-	ask.layout.ep = 8;
-	ck_assert_int_eq(answer_to(&ask).refusal, TRAIN_ANSWERED);
-}
-END_TEST
-
-/* Latent attention or not: the dispatcher is the framework's unless somebody names one. */
-START_TEST(dispatcher_of_the_framework)
-{
-	struct scene s;
-	struct stack stack;
-
-	scene_of(&s, &DEEPSEEK, ON_H100, TUNED, 64);
-	struct train_ask ask = ask_of(&s, &stack);
-	ask.dispatcher = DISPATCH_OPEN;
-	ask.layout.ep = 32;
-	ask.layout.tp = 1;
-	ck_assert(!answer_to(&ask).job.dedup);
-	stack.time.dispatcher = DISPATCH_DEDUP;
-	ck_assert(answer_to(&ask).job.dedup);
-	ask.dispatcher = DISPATCH_PLAIN;
-	ck_assert(!answer_to(&ask).job.dedup);
-	stack.time.dispatcher = DISPATCH_DEDUP_HOPPER;
-	ask.dispatcher = DISPATCH_OPEN;
-	ck_assert(answer_to(&ask).job.dedup);
-	ask.machine.generation = 3;
-	ck_assert(!answer_to(&ask).job.dedup);
-}
-END_TEST
-
-/* DeepEP moves rows of a multiple of 256 elements between nodes: 2880 is none. */
-START_TEST(dispatcher_of_the_width)
-{
-	struct scene s;
-	struct stack stack;
-
-	scene_of(&s, &GPT_OSS, ON_H100, TUNED, 64);
-	struct train_ask ask = ask_of(&s, &stack);
-	ask.layout.ep = 32;
-	ask.layout.tp = 1;
-	stack.time.dispatcher = DISPATCH_DEDUP;
-	ck_assert(!answer_to(&ask).job.dedup);
-	ask.dispatcher = DISPATCH_DEDUP;
-	ck_assert(answer_to(&ask).job.dedup);
-}
-END_TEST
-
-START_TEST(doubts_widen)
-{
-	struct scene s;
-	struct stack stack;
-	struct train_doubts doubts = {.n_nodes = 8};
-	struct train_answer a;
-
-	scene_of(&s, &QWEN3_30B, ON_B200, EXPERTS_2025, 64);
-	struct train_ask ask = ask_of(&s, &stack);
-	ask.layout.ep = ask.layout.tp = 8, ask.layout.dp = 8;
-	s.stack.release = number(202511);
-	stack.time.release = number(202511);
-	stack.time.listed = true;
-	a = answer_to(&ask);
-	ck_assert(a.warned & 1U << TRAIN_WARNS_RELEASE);
-	ck_assert_double_ge(a.band, 1.5);
-	const double plain = a.step_s;
-	doubts.rowwise = true;
-	train_answer(&ask, &doubts, &a);
-	ck_assert_double_eq(a.step_s, 1.4 * plain);
-	ck_assert_double_ge(a.band, 2);
-}
-END_TEST
-
 Suite *train_rules_suite(void);
 
 Suite *
@@ -810,12 +470,10 @@ train_rules_suite(void)
 	tcase_add_test(t, ring_adds_up);
 	tcase_add_test(t, ring_of_hopper);
 	tcase_add_test(t, ends_of_a_pipeline);
-	tcase_add_test(t, mlp_again_is_the_dense_one);
 	tcase_add_test(t, waves_of_old_libraries);
 	tcase_add_test(t, misaligned_heads);
 	tcase_add_test(t, parameters_travel_in_fp8);
 	tcase_add_test(t, inputs_are_gathered_again);
-	tcase_add_test(t, all_to_all_beside_compute);
 	tcase_add_test(t, backward_products_of_hopper);
 	tcase_add_test(t, chunks_hide_gradients);
 	tcase_add_test(t, interleaving_halves_the_bubble);
@@ -825,23 +483,10 @@ train_rules_suite(void)
 	tcase_add_test(t, one_gpu_talks_to_nobody);
 	tcase_add_test(t, adapters_have_no_weight_gradients);
 	tcase_add_test(t, infinite_links_leave_latency);
-	tcase_add_test(t, hybrid_shards);
-	tcase_add_test(t, experts_of_a_hybrid_shard);
-	tcase_add_test(t, host_of_experts);
-	tcase_add_test(t, dispatch_is_captured);
-	tcase_add_test(t, host_of_experts_run_again);
-	tcase_add_test(t, activation_again);
-	tcase_add_test(t, dispatchers_agree_for_one_expert);
 	tcase_add_loop_test(t, shares_add_up, 0, 4);
 	tcase_add_test(t, recorded_is_computed);
 	tcase_add_test(t, remembered_is_computed);
 	tcase_add_test(t, more_of_anything_is_not_slower);
-	suite_add_tcase(s, t);
-	t = tcase_create("questions");
-	tcase_add_test(t, refusals);
-	tcase_add_test(t, dispatcher_of_the_framework);
-	tcase_add_test(t, dispatcher_of_the_width);
-	tcase_add_test(t, doubts_widen);
 	suite_add_tcase(s, t);
 	return s;
 }
