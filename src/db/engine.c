@@ -69,6 +69,8 @@ static const struct field pcie_fields[] = {
     FIGURE("nvlink_wait", Q_TIME, ENGINE(link_wait_s), 0, 1e-2,
         "over NVLink: mean delay of a rank at a collective; all wait for the last"),
     FIGURE("pcie_wait", Q_NUMBER, ENGINE(pcie_wait), 0.1, 10, "over PCIe: factor on collectives for rank skew"),
+    FIGURE(
+        "pcie_pair", Q_TIME, ENGINE(pcie_pair_s), 0, 1, "over PCIe: time of a step of two GPUs beside its collectives"),
     FIGURE("pcie_base", Q_TIME, ENGINE(pcie_s), 0, 1, "over PCIe: latency, two GPUs"),
     FIGURE("pcie_rank", Q_NUMBER, ENGINE(pcie_rank_frac), 0, 10, "... extra share per further GPU"),
     FIGURE("pcie_rate", Q_NUMBER, ENGINE(pcie_frac), 0, 10, "... all-reduce: share of the slot's rate, two GPUs"),

@@ -144,7 +144,7 @@ engine_base(void)
 	e.sampling_link_s = num(5e-6);
 	e.weight_only_frac = num(.9);
 	e.gddr_frac = num(.9);
-	e.link_wait_s = e.pcie_wait = datum_absent();
+	e.link_wait_s = e.pcie_wait = e.pcie_pair_s = datum_absent();
 	e.pcie_s = num(25e-6);
 	e.pcie_rank_frac = num(.15);
 	e.pcie_contention_frac = num(.0283);

@@ -131,6 +131,24 @@ START_TEST(reductions_wait)
 }
 END_TEST
 
+/* Two GPUs over PCIe, and no others. */
+START_TEST(pairs_over_pcie)
+{
+	static const struct {
+		enum vector_gpu gpu;
+		double tp, more_s;
+	} cases[] = {{gpu_l40s, 2, 34e-3}, {gpu_l40s, 4, 0}, {gpu_l40s, 1, 0}, {gpu_h100, 2, 0}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		x.engine = engine_base();
+		scene_set(&x, cases[i].gpu, &llama31_70b, bf16(), TENSOR(cases[i].tp));
+		const double host_s = serve_host(NULL, &x.setup, 0, 64);
+		x.engine.pcie_pair_s = num(34e-3);
+		NEAR(serve_host(NULL, &x.setup, 0, 64) - host_s, cases[i].more_s, 1e-9, "host");
+	}
+}
+END_TEST
+
 START_TEST(uneven_experts)
 {
 	NEAR(serve_imbalance(NULL, 2.28, 8, 128), 2.16242, 1e-5, "Hopper, 8 ranks");
@@ -348,6 +366,7 @@ serve_step_suite(void)
 	tcase_add_test(c, attention_of_a_layer);
 	tcase_add_test(c, reductions);
 	tcase_add_test(c, reductions_wait);
+	tcase_add_test(c, pairs_over_pcie);
 	tcase_add_test(c, uneven_experts);
 	tcase_add_test(c, step_8b_fp8);
 	tcase_add_test(c, step_70b_tp4);

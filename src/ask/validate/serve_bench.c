@@ -92,9 +92,9 @@ tuned(const struct serve_row *q)
 
 /* --- together ------------------------------------------------------------------------------------------------ */
 
-/* Whose tables were made so is seen in their rows.  Release 0.14: 6.0 % off in the mean, with the builder's defaults
- * instead of the table 9.3 (8.2 with constants fitted to those).  0.20: 4.1 % with the rule, 6.2 without.  Releases
- * 0.17, 1.0 and 1.1 are no nearer with the rule, as if they had been told. */
+/* Whose tables were made so is seen in their rows.  Release 0.14: 4.8 % off in the mean, with the builder's defaults
+ * instead of the table 8.5.  0.20: 4.1 % with the rule, 6.2 without.  Releases 0.17, 1.0 and 1.1 are no nearer with the
+ * rule, as if they had been told. */
 bool
 serve_row_limits(const struct serve_row *q, struct serve_limits *out)
 {

@@ -109,6 +109,7 @@ struct engine {
 
 	enum engine_reduce reduce;
 	struct datum link_wait_s; /* mean delay of a rank at a collective over NVLink; absent: none */
+	struct datum pcie_pair_s; /* of a step of two GPUs over PCIe, beside its collectives */
 	struct datum pcie_wait, pcie_s, pcie_rank_frac, pcie_frac, pcie_contention_frac, pcie_gather_frac;
 
 	struct stack memory; /* memory besides weights and KV cache, and the share of GPU memory it takes */

@@ -255,7 +255,9 @@ serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, doub
 	TAKE(sh, prefill_s, n_prompts > 0 ? s->engine->prefill_s.value : 0.0);
 	TAKE(sh, host_factor, s->architecture ? datum_or(s->architecture->host_factor, 1) : 1);
 	TAKE(sh, recurrent_s, workload_recurs(s->model) ? datum_or(s->engine->recurrent_s, 0) : 0.0);
-	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows / n_schedulers + prefill_s + recurrent_s);
+	const bool pair = s->layout.tp == 2 && !s->links.linked && !(s->network.n_near > 0);
+	TAKE(sh, pair_s, pair ? datum_or(s->engine->pcie_pair_s, 0) : 0.0);
+	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows / n_schedulers + prefill_s + recurrent_s + pair_s);
 	return host_s;
 }
 

@@ -148,8 +148,8 @@ shared_belief(const struct refit_param *p)
  * per clock and SM of attention on vector units, half of the peak, 10 us of the CPU for an operation of PyTorch, five
  * small kernels to choose experts, 32 tokens of a cache that eight blocks wait for twice 0.8 us, a tenth of the peak
  * for kernels of an earlier generation, 16 bytes of a decoder's buffers (logits and probabilities in fp32, twice), a
- * twentieth more for a message over PCIe per further GPU, a third of the memory's rate for kernels that quantize.  A
- * value without a guess, such as kernels', starts where it stands. */
+ * twentieth more for a message over PCIe per further GPU, 5 ms for a step of two there, a third of the memory's rate
+ * for kernels that quantize.  A value without a guess, such as kernels', starts where it stands. */
 static double
 engine_belief(const struct refit_param *p)
 {
@@ -162,7 +162,7 @@ engine_belief(const struct refit_param *p)
 	    {".fp8_attention", "", 1.5}, {"_base", "", 1}, {"core_elements", "", 10}, {".fp16", "", 0.5},
 	    {"step.launch", "us", 10}, {"step.first", "ms", 20}, {"step.router", "us", 20}, {".latent_walk", "ns", 6},
 	    {".latent_prompts", "", 0.1}, {".fp8_block", "", 0.1}, {".nvlink_wait", "us", 20}, {".pcie_wait", "", 1.3},
-	    {".pcie_contention", "", 0.05}, {"pool.decoder", "B", 16}, {".moe_peak", "", 1},
+	    {".pcie_contention", "", 0.05}, {".pcie_pair", "ms", 5}, {"pool.decoder", "B", 16}, {".moe_peak", "", 1},
 	    {"step.quantise_rate", "", 0.33}};
 	const size_t n = strlen(p->path);
 
