@@ -92,16 +92,19 @@ START_TEST(what_nobody_has_run)
 	ck_assert_ptr_null(train_unproven(job));
 	job->away_row_byte = 1;
 	ck_assert_ptr_nonnull(strstr(train_unproven(job), "parts of layers"));
+	ck_assert(!train_is_untried(job));
 	job->recompute = RECOMPUTE_OFFLOAD;
 	ck_assert_ptr_null(train_unproven(job));
 	job->zero_bubble = true;
 	ck_assert_ptr_nonnull(strstr(train_unproven(job), "zero-bubble"));
+	ck_assert(train_is_untried(job));
 
 	job = scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 512);
 	job->layout.zero = 2;
 	ck_assert_ptr_null(train_unproven(job)); /* a framework that shards them in published runs */
 	job->stack = &whole;
 	ck_assert_ptr_nonnull(strstr(train_unproven(job), "with experts"));
+	ck_assert(train_is_untried(job));
 	job->layout.zero = 1;
 	ck_assert_ptr_null(train_unproven(job));
 }
@@ -110,11 +113,11 @@ END_TEST
 START_TEST(rows_count_what_may_go_wrong)
 {
 	const struct layout_row sure = {.step_s = 10, .chance_frac = 1}, risky = {.step_s = 9, .chance_frac = 0.75},
-	                        unproven = {.step_s = 10, .chance_frac = 1, .unproven = true};
+	                        untried = {.step_s = 10, .chance_frac = 1, .untried = true};
 
 	ck_assert_double_eq(layout_expected_s(&sure), 10);
 	ck_assert_double_eq_tol(layout_expected_s(&risky), 12, 1e-12);
-	ck_assert_double_eq_tol(layout_expected_s(&unproven), 11, 1e-12);
+	ck_assert_double_eq_tol(layout_expected_s(&untried), 11, 1e-12);
 }
 END_TEST
 

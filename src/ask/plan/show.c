@@ -300,7 +300,7 @@ why_behind(struct arena *a, const struct plan_row *row)
 {
 	const char *unproven = row->shares.unproven ? arena_printf(a, ", %s", row->shares.unproven) : "";
 
-	if (row->row.unproven && row->row.verdict == FITS)
+	if (row->row.untried && row->row.verdict == FITS)
 		return arena_printf(a, "faster than the first row%s", unproven);
 	return arena_printf(
 	    a, "faster than the first row, chance to fit %.0f %%%s", 100 * row->row.chance_frac, unproven);

@@ -9,14 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is expected of tuned layouts: how far their step is from the best one, and among how many families they are. */
-enum { FAMILIES_MOST = 20, FAMILIES_DENSE = 10 };
+/* What is expected of tuned layouts: how far their step is from the best one, and among how many families they are, of
+ * the first ones or of those that cannot be told from the best. */
+enum { FAMILIES_MOST = 20, FAMILIES_DENSE = 10, SAME_MOST = 30, SAME_DENSE = 10, ROWS_KEPT = 60 };
 static const double near_dense_frac = 0.07, near_experts_frac = 0.1;
 
 /* A published layout beside the best of its question. */
 struct judged {
 	const char *name, *layout, *policy, *best, *best_policy, *question;
 	int line, rank; /* rank 0: not among the first families */
+	int n_same;     /* families that cannot be told from the best, as far as they were kept */
 	double share_frac, measured_s;
 	enum verdict verdict;
 	bool same; /* cannot be told from the best */
@@ -47,19 +49,26 @@ same_family(const struct layout *x, const struct layout *y)
 	return x->tp == y->tp && x->pp == y->pp && x->cp == y->cp && x->ep == y->ep;
 }
 
-/* The place of its family, best first; 0: behind those that were kept. */
+/* Whether a row before it is of its family. */
+static bool
+is_repeated(const struct layout_result *found, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (same_family(&found->rows[k].layout, &found->rows[i].layout))
+			return true;
+	return false;
+}
+
+/* The place of its family, best first; 0: behind the first FAMILIES_MOST. */
 static int
 rank_of(const struct layout_result *found, const struct layout *own)
 {
 	int rank = 1;
 
-	for (size_t i = 0; i < found->n_rows; i++) {
-		bool seen = false;
+	for (size_t i = 0; i < found->n_rows && rank <= FAMILIES_MOST; i++) {
 		if (same_family(&found->rows[i].layout, own))
 			return rank;
-		for (size_t k = 0; k < i && !seen; k++)
-			seen = same_family(&found->rows[k].layout, &found->rows[i].layout);
-		rank += !seen;
+		rank += !is_repeated(found, i);
 	}
 	return 0;
 }
@@ -189,6 +198,23 @@ is_same(const struct seen *best, const struct seen *own)
 	return fabs(log(y.step_s / x.step_s)) <= layout_difference(&x, &y, dtype_byte(best->answer.job.dtype) < 2);
 }
 
+/* Families of which a member cannot be told from the first row. */
+static int
+count_same(struct arena *a, const struct layout_space *s, const struct layout_result *found, const struct train_row *t,
+    const struct seen *best)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < found->n_rows; i++) {
+		struct seen other;
+		if (is_repeated(found, i))
+			continue;
+		see(a, s, &found->rows[i], t, &other);
+		n += is_same(best, &other);
+	}
+	return n;
+}
+
 static const char *
 layout_of(struct run *r, const struct seen *x)
 {
@@ -235,6 +261,7 @@ compare(struct plan_judge *j, struct arena *passing, const struct train_row *t, 
 	    .measured_s = fmax(0, t->measured_s),
 	    .line = row_line(t->published.row),
 	    .rank = rank_of(found, &own.job.layout),
+	    .n_same = count_same(passing, s, found, t, &best),
 	    .share_frac = best.answer.step_s / own.answer.step_s,
 	    .verdict = FITS,
 	    .same = is_same(&best, &own),
@@ -252,7 +279,7 @@ plan_judge_row(struct plan_judge *j, const struct train_row *t, const struct tra
 	    .modeled = !open->no_memory && datum_given(open->memory.card_byte),
 	    .n_gpus = t->bound.ask.n_gpus,
 	    .n_global_sequences = t->answer.job.n_global_sequences,
-	    .n_rows = FAMILIES_MOST,
+	    .n_rows = ROWS_KEPT,
 	    .across = t->bound.memory.layout.tp > open->ask.machine.n_domain,
 	    .shards = true};
 	const struct layout *own = &t->bound.memory.layout;
@@ -302,6 +329,8 @@ show_judged(struct sheet *sh, const struct judged *x)
 		TAKE(sh, family_rank, x->rank);
 		SHOW(sh, family_rank, n_family_rank);
 	}
+	TAKE(sh, same_families, x->n_same);
+	SHOW(sh, same_families, n_same_families);
 	TELL(sh, note,
 	    x->illegal         ? x->illegal
 	        : x->same      ? "not distinguishable from the best"
@@ -316,10 +345,12 @@ is_near(const struct judged *x)
 	return fabs(log(x->share_frac)) <= log(1 + (x->experts ? near_experts_frac : near_dense_frac));
 }
 
+/* A wide group says nothing: whatever is in it cannot be told from the best. */
 static bool
 is_first(const struct judged *x)
 {
-	return x->same || (x->rank > 0 && x->rank <= (x->experts ? FAMILIES_MOST : FAMILIES_DENSE));
+	return (x->same && x->n_same <= (x->experts ? SAME_MOST : SAME_DENSE)) ||
+	    (x->rank > 0 && x->rank <= (x->experts ? FAMILIES_MOST : FAMILIES_DENSE));
 }
 
 /* Of all, or of one of the two kinds of model. */

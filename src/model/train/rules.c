@@ -212,17 +212,27 @@ train_may_pack(const struct stack *stack, struct datum packed_length, double n_s
 
 const double train_unproven_frac = 0.10;
 
+static bool
+shards_experts(const struct train_job *job)
+{
+	return job->layout.zero > 1 && job->stack->whole_experts && workload_has_experts(job->model);
+}
+
+bool
+train_is_untried(const struct train_job *job)
+{
+	return job->zero_bubble || shards_experts(job);
+}
+
 const char *
 train_unproven(const struct train_job *job)
 {
-	const bool layers = job->recompute == RECOMPUTE_OFFLOAD;
-
 	if (job->zero_bubble)
 		return "no published run has a zero-bubble schedule";
-	if (job->away_row_byte > 0 && !layers)
-		return "no published run offloads parts of layers";
-	if (job->layout.zero > 1 && job->stack->whole_experts && workload_has_experts(job->model))
+	if (shards_experts(job))
 		return "no published run with experts shards gradients or weights";
+	if (job->away_row_byte > 0 && job->recompute != RECOMPUTE_OFFLOAD)
+		return "no published run offloads parts of layers";
 	return NULL;
 }
 

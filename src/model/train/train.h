@@ -121,6 +121,8 @@ const char *train_share_title(enum train_share s);
  * step may be off beside all else, as a standard deviation: an assumption. */
 const char *train_unproven(const struct train_job *job);
 extern const double train_unproven_frac;
+/* Whether it is a schedule or a sharding; recipes of the framework do offload parts of layers. */
+bool train_is_untried(const struct train_job *job);
 
 /* --- the parts ------------------------------------------------------------------------------------------- */
 

@@ -136,10 +136,10 @@ struct layout_row {
 	double step_s, peak_byte; /* peak_byte NaN: not modeled */
 	enum verdict verdict;
 	double chance_frac; /* that it fits; 1: not modeled */
-	bool unproven;      /* it has what no published run has */
+	bool untried;       /* its schedule or sharding is that of no published run */
 };
 /* What rows are put in order by.  A layout that does not fit has no throughput, so the time of a step over the chance
- * that it does; and with what no published run has, the time that may be its standard deviation later. */
+ * that it does; and with a schedule or sharding of no published run, a standard deviation more. */
 double layout_expected_s(const struct layout_row *row);
 
 struct layout_result {
@@ -173,7 +173,7 @@ enum { MOST_CHUNKS = 64, MOST_BATCHES = MOST_MICRO_BATCH };
 struct member {
 	double step_s, peak_byte; /* the peak of what stays on a front */
 	short vp, n_sequences, policy;
-	bool unproven;
+	bool untried;
 	enum verdict verdict;
 };
 

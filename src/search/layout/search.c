@@ -164,7 +164,7 @@ time_block(void *context, size_t i)
 					const double step_s = train_assemble(&job, &parts[p], &t);
 					family->members[family->n_members++] =
 					    (struct member){step_s, NAN, family->vp[v], (short)n, (short)p,
-					        !space->ran && train_unproven(&job), FITS};
+					        !space->ran && train_is_untried(&job), FITS};
 					family->least_s = fmin(family->least_s, step_s);
 				}
 		}
@@ -233,7 +233,7 @@ row_of(const struct layout_family *f, const struct member *m)
 	    .peak_byte = m->peak_byte,
 	    .verdict = m->verdict,
 	    .chance_frac = 1,
-	    .unproven = m->unproven};
+	    .untried = m->untried};
 
 	row.layout.vp = m->vp;
 	return row;
@@ -242,7 +242,7 @@ row_of(const struct layout_family *f, const struct member *m)
 double
 layout_expected_s(const struct layout_row *row)
 {
-	return row->step_s / row->chance_frac * (row->unproven ? 1 + train_unproven_frac : 1);
+	return row->step_s / row->chance_frac * (row->untried ? 1 + train_unproven_frac : 1);
 }
 
 static void
