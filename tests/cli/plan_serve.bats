@@ -259,3 +259,19 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	done
 	grep -q "USD per month" "$tmp/cost.gp"
 }
+
+@test "the first row has the warnings that serve has" {
+	job="mixtral-8x7b --gpu a100-pcie-80gb --engine trtllm-0.14 --isl 1000 --osl 1000"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan serve $job --rate 3 --slo ttft.p99:5s,tpot:200ms --layout tp=2
+		answered
+		sed -n 's/.*warning: first row: //p' "$tmp/err" | sort >"$tmp/plan"
+		ask plan serve $job --rate 3 --slo ttft.p99:5s,tpot:200ms --layout tp=2 --get layouts.0.layout,layouts.0.n_replicas
+		ask serve $job --layout "${out%$'\n'*}" --rate "$(awk -v n="${out#*$'\n'}" 'BEGIN { print 3 / n }')"
+		answered
+	}
+	sed -n 's/.*warning: //p' "$tmp/err" | sort >"$tmp/serve"
+	[ -s "$tmp/plan" ] || complain "no warning"
+	cmp -s "$tmp/plan" "$tmp/serve" || complain "$(diff "$tmp/plan" "$tmp/serve")"
+}
