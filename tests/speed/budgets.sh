@@ -40,7 +40,7 @@ while IFS='|' read -r most line; do
 	eval "cold_${line%% *}=$n"
 done <<LINES
 3.6|kv llama3-70b --gpu h100 --seq 8192
-5.8|comm allreduce --size 1GiB --system dgx-h100 --ranks 8
+5.9|comm allreduce --size 1GiB --system dgx-h100 --ranks 8
 5.1|memory llama3-70b --gpu h100 --layout tp=8,dp=2 --json
 1400|capacity llama3-70b --gpu h100,h200,b200-sxm --rate 50 --isl 1000 --osl 200 --slo ttft.p99:500ms,tpot:40ms --unconfirmed
 12|capacity llama3-70b --gpu a100,h100 --users 200 --tokens 4Ki
