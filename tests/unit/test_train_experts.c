@@ -67,7 +67,7 @@ START_TEST(hybrid_shards)
 		const struct train_terms node = terms_of(job);
 		ck_assert_double_lt(node.gather_s, all.gather_s);
 		ck_assert_double_gt(node.optimizer_s, all.optimizer_s);
-		/* parts of an eighth are summed over eight nodes, each through a rail of its own, bucket by bucket */
+		/* each GPU sums its eighth over eight nodes, on its own rail and bucket by bucket */
 		job->n_gpus = job->layout.dp = job->layout.shard = 8;
 		const double inside = terms_of(job).scatter_s;
 		job->n_gpus = job->layout.dp = 64;

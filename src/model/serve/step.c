@@ -194,7 +194,10 @@ serve_linear(struct sheet *sh, const struct serve_setup *s, double n_new, struct
 	SUM(sh, products_s, i, w->n_blocks, block_products(sh, s, i, n_new, &kept));
 	SUM(sh, experts_s, i, w->n_blocks, block_experts(sh, s, i, n_new, &kept));
 	SUM(sh, small_s, i, w->n_blocks, block_small(sh, s, i, n_new, &kept));
-	SUM(sh, comm_s, i, w->n_blocks, block_comm(sh, s, i, n_new, &kept));
+	SUM(sh, collectives_s, i, w->n_blocks, block_comm(sh, s, i, n_new, &kept));
+	const bool pair = s->layout.tp == 2 && !s->links.linked && !(s->network.n_near > 0);
+	TAKE(sh, pair_s, pair ? datum_or(s->engine->pcie_pair_s, 0) : 0.0);
+	LET(sh, comm_s, collectives_s + pair_s);
 	CALL(sh, pipeline_s, pipeline_time(sh, s, n_new));
 	CALL(sh, floor_s, launch_floor(sh, s));
 	/* what ranks of a node lose by waiting for each other; a network's own time hides it */
@@ -255,9 +258,7 @@ serve_host(struct sheet *sh, const struct serve_setup *s, double n_prompts, doub
 	TAKE(sh, prefill_s, n_prompts > 0 ? s->engine->prefill_s.value : 0.0);
 	TAKE(sh, host_factor, s->architecture ? datum_or(s->architecture->host_factor, 1) : 1);
 	TAKE(sh, recurrent_s, workload_recurs(s->model) ? datum_or(s->engine->recurrent_s, 0) : 0.0);
-	const bool pair = s->layout.tp == 2 && !s->links.linked && !(s->network.n_near > 0);
-	TAKE(sh, pair_s, pair ? datum_or(s->engine->pcie_pair_s, 0) : 0.0);
-	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows / n_schedulers + prefill_s + recurrent_s + pair_s);
+	LET(sh, host_s, host_factor * base_s + sequence_s * n_rows / n_schedulers + prefill_s + recurrent_s);
 	return host_s;
 }
 
