@@ -274,4 +274,18 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	sed -n 's/.*warning: //p' "$tmp/err" | sort >"$tmp/serve"
 	[ -s "$tmp/plan" ] || complain "no warning"
 	cmp -s "$tmp/plan" "$tmp/serve" || complain "$(diff "$tmp/plan" "$tmp/serve")"
+	# shellcheck disable=SC2086 # words
+	ask capacity $job --rate 3 --slo ttft.p99:5s,tpot:200ms --layout tp=2
+	answered
+	sed -n 's/.*warning: first row: //p' "$tmp/err" | sort >"$tmp/capacity"
+	cmp -s "$tmp/plan" "$tmp/capacity" || complain "$(diff "$tmp/plan" "$tmp/capacity")"
+}
+
+@test "pipeline stages that no published run of the engine has are warned of" {
+	ask plan serve llama3.1-70b --gpu l40s --engine vllm --rate 10 --isl 1000 --osl 200 --layout tp=4,pp=2 --unconfirmed
+	answered
+	says "first row: no published run of this engine on such GPUs has pipeline stages"
+	ask plan serve llama3.1-70b --gpu l40s --engine vllm --rate 10 --isl 1000 --osl 200 --layout tp=8 --unconfirmed
+	answered
+	hides "pipeline stages"
 }

@@ -145,6 +145,8 @@ void capacity_drafts(const struct capacity_search *s, struct plan_load *load);
 
 /* Say where the price of a row comes from, or warn that there is none. */
 void capacity_tell_price(const struct capacity_search *s, const struct plan_candidate *c);
+/* What `ridge serve` warns of for the first row, a setup that meets the SLOs, at this load. */
+void capacity_warn_first(struct run *r, const struct plan_candidate *first, const struct plan_load *load);
 void capacity_plan_show(
     struct run *r, const struct capacity_plan_in *in, const struct plan_candidate *c, const struct plan_load *l);
 

@@ -371,8 +371,24 @@ is_shown(const struct capacity_search *s, size_t i)
 	return true;
 }
 
+void
+capacity_warn_first(struct run *r, const struct plan_candidate *first, const struct plan_load *load)
+{
+	const struct serve_question q = {.setup = first->setup,
+	    .gpu = ((const struct plan_setup *)first->about)->gpu,
+	    .regime = SERVE_ONLINE,
+	    .load = plan_serve_load(load),
+	    .rate_request_per_s = first->usual.rate_request_per_s};
+	struct serve_metrics m;
+
+	serve_answer(&q, &m);
+	const struct serve_judgement j = serve_judge(&q, &m);
+	for (int i = 0; i < j.n; i++)
+		run_warn(r, "first row: %s", j.reasons[i]);
+}
+
 static void
-warn(struct run *r, const struct capacity_search *s)
+warn(struct run *r, const struct capacity_search *s, const struct plan_load *load)
 {
 	bool fits = false;
 
@@ -383,6 +399,8 @@ warn(struct run *r, const struct capacity_search *s)
 		    "no replica of up to %g GPUs holds the model and one request: raise --gpus, or use a "
 		    "smaller dtype",
 		    s->in->gpus.value);
+	if (plan_feasible(&s->list[0]))
+		capacity_warn_first(r, &s->list[0], load);
 	if (datum_given(s->c->users) && s->n_groups > 1)
 		run_warn(r, "closed load: users of faster GPUs send more requests, which may need more replicas");
 	if (s->in->unconfirmed)
@@ -426,6 +444,6 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 				capacity_tell_price(&s, &s.list[i]);
 				capacity_plan_show(r, in, &s.list[i], &load);
 			}
-	warn(r, &s);
+	warn(r, &s, &load);
 	return plan_feasible(&s.list[0]) ? ANSWERED : ANSWERED_NO;
 }

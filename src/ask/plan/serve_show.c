@@ -282,27 +282,10 @@ emit(struct run *r, const struct plan_served *p, const struct plan_served_row *r
 	return launch_serve_show(r, in->launch.emit, &s, 1);
 }
 
-/* What `ridge serve` says of the first row at this load. */
-static void
-warn_as_serve(struct run *r, const struct plan_served *p, const struct plan_candidate *c)
-{
-	const struct serve_question q = {.setup = c->setup,
-	    .gpu = ((const struct plan_setup *)c->about)->gpu,
-	    .regime = SERVE_ONLINE,
-	    .load = plan_serve_load(&p->load),
-	    .rate_request_per_s = c->usual.rate_request_per_s};
-	struct serve_metrics m;
-
-	serve_answer(&q, &m);
-	const struct serve_judgement j = serve_judge(&q, &m);
-	for (int i = 0; i < j.n; i++)
-		run_warn(r, "first row: %s", j.reasons[i]);
-}
-
 static void
 warn(struct run *r, const struct plan_served *p, const struct plan_served_row *rows)
 {
-	warn_as_serve(r, p, rows[0].c);
+	capacity_warn_first(r, rows[0].c, &p->load);
 	if (p->in->plan.unconfirmed || p->in->pareto.text)
 		run_warn(r, "closed form, not confirmed by simulation");
 	else if (!rows[0].c->confirmed)

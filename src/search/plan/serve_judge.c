@@ -112,6 +112,14 @@ short_pipeline(const struct judged *j)
 	    ((is_batched(j) && j->isl + j->osl <= 256) || (j->q->regime == SERVE_STATIC && j->q->n_batch >= 128));
 }
 
+/* llama.cpp and FasterTransformer have published pipelines, TensorRT-LLM those of cards without NVLink. */
+static bool
+unseen_pipeline(const struct judged *j)
+{
+	return j->s->layout.pp > 1 && is_batched(j) &&
+	    (is_engine(j, "vllm") || is_engine(j, "sglang") || (is_engine(j, "trtllm") && has_hbm(j)));
+}
+
 static bool
 old_on_many(const struct judged *j)
 {
@@ -209,6 +217,7 @@ static const struct {
     {SERVE_WARNED, block_scales_on_hopper, "block-scaled experts with data-parallel attention: releases differ"},
     {SERVE_WARNED, llama4_in_fp4, "one expert per token in nvfp4: releases differ by up to 2 times"},
     {SERVE_WARNED, short_pipeline, "pipeline stages with short requests or large batches: bubbles are not modeled"},
+    {SERVE_WARNED, unseen_pipeline, "no published run of this engine on such GPUs has pipeline stages"},
     {SERVE_WARNED, old_on_many, "more than 1000 running sequences on 8 GPUs: slower in this release"},
     {SERVE_WARNED, large_encoder, "encoder of more than 1e9 parameters: published runs do not give input lengths"},
     {SERVE_WARNED, unfused_on_many, "prefill over several GPUs, or on A40: published rates scatter"},
