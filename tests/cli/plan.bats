@@ -405,6 +405,29 @@ same_as_train() {
 	says "has no tensor parallelism"
 }
 
+# near GPUS BATCH MORE...: no layout; the batch that the hint names has one that fits, and so have its GPUs
+near() {
+	local gpus=$1 batch=$2
+	shift 2
+	ask plan train llama3-8b --gpu h100 --seq 8192 "$@" --gpus "$gpus" --global-batch "$batch"
+	refused
+	near_batch=$(sed -n 's/.*nearest: --global-batch \([0-9]*\).*/\1/p' "$tmp/err")
+	near_gpus=$(sed -n 's/.*, or --gpus \([0-9]*\)$/\1/p' "$tmp/err")
+	ask plan train llama3-8b --gpu h100 --seq 8192 "$@" --gpus "$gpus" --global-batch "$near_batch"
+	answered
+	[ -z "$near_gpus" ] || ask plan train llama3-8b --gpu h100 --seq 8192 "$@" --gpus "$near_gpus" --global-batch "$batch"
+	answered
+}
+
+@test "numbers without a layout name the nearest that have one, and those fit" {
+	near 1000 1024
+	[ "$near_batch $near_gpus" = "1000 1024" ] || complain "$near_batch, $near_gpus"
+	near 7 100
+	[ "$near_batch $near_gpus" = "98 8" ] || complain "$near_batch, $near_gpus"
+	near 60 1 --batch 4 --layout tp=2,pp=1,cp=1
+	[ "$near_batch $near_gpus" = "120 " ] || complain "$near_batch, $near_gpus"
+}
+
 @test "a model that fits nowhere names its least memory and the GPUs that do" {
 	ask plan train llama3.1-405b --system dgx-h100 --gpus 16 --global-batch 64
 	[ "$status" -eq 1 ]

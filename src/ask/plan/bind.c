@@ -516,8 +516,8 @@ plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out)
 		return false;
 	/* a node, or of a large domain the eight that batches divide into */
 	const double domain = out->variants[0].space.ask.machine.n_domain;
-	const double node = domain > 8 && fmod(domain, 8) == 0 ? 8 : domain;
-	if (!plan_bind_counts(r, &in->choice.gpus, node, out))
+	out->n_node_gpus = domain > 8 && fmod(domain, 8) == 0 ? 8 : domain;
+	if (!plan_bind_counts(r, &in->choice.gpus, out->n_node_gpus, out))
 		return false;
 	out->by_scale = out->n_counts > 1 || has_target(in);
 	out->rank = rank_of(in);

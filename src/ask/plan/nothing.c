@@ -3,6 +3,7 @@
 #include "ask/plan/plan.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* The best layout of the first variant with one pin dropped; memory counts as `modeled` says. */
 static bool
@@ -25,6 +26,90 @@ without_pin(
 	return true;
 }
 
+/* Whether the first variant has a layout of so many GPUs for so many sequences, which fits if memory is modeled. */
+static bool
+works(struct run *r, const struct plan_question *b, double n_gpus, double n_global_sequences)
+{
+	struct layout_space other = plan_space(&b->variants[0], n_gpus);
+	struct layout_result found;
+
+	other.n_global_sequences = n_global_sequences;
+	other.n_rows = 1;
+	other.exhaustive = false;
+	layout_search(r->arena, &other, &found);
+	return found.n_rows > 0;
+}
+
+struct other_batch {
+	double n, far;
+};
+
+static int
+by_far(const void *a, const void *b)
+{
+	const struct other_batch *x = a, *y = b;
+
+	return (x->far > y->far) - (x->far < y->far);
+}
+
+enum { BATCHES_TRIED = 32, NODES_TRIED = 12 };
+
+/* The global batch nearest to the given one that has a layout: a multiple of the micro-batch and some dp, which
+ * divides the GPUs; 0: none of the nearest. */
+static double
+nearest_batch(struct run *r, const struct plan_question *b, double n_gpus)
+{
+	const struct layout_space *s = &b->variants[0].space;
+	const double given = s->n_global_sequences, micro = s->batches.n > 0 ? s->batches.ranges[0].low : 1;
+	struct other_batch *list = NULL;
+	size_t n = 0;
+
+	for (double dp = 1; dp <= n_gpus; dp++) {
+		const double near = micro * dp * fmax(1, round(given / (micro * dp)));
+		if (fmod(n_gpus, dp) != 0 || near == given)
+			continue;
+		list = arena_grow(r->arena, list, n, n + 1, sizeof *list);
+		list[n++] = (struct other_batch){near, fabs(near - given)};
+	}
+	if (n > 0)
+		qsort(list, n, sizeof *list, by_far);
+	for (size_t i = 0; i < n && i < BATCHES_TRIED; i++)
+		if (works(r, b, n_gpus, list[i].n))
+			return list[i].n;
+	return 0;
+}
+
+/* The number of GPUs, in whole nodes, nearest to the given one that has a layout; 0: none near. */
+static double
+nearest_gpus(struct run *r, const struct plan_question *b, double n_gpus)
+{
+	const double node = b->n_node_gpus, down = node * floor(n_gpus / node);
+	const double batch = b->variants[0].space.n_global_sequences;
+
+	for (int i = 0; i < NODES_TRIED; i++) {
+		const double below = down - i * node, above = down + (i + 1) * node;
+		if (below > 0 && below != n_gpus && works(r, b, below, batch))
+			return below;
+		if (works(r, b, above, batch))
+			return above;
+	}
+	return 0;
+}
+
+static const char *
+other_numbers(struct run *r, const struct plan_question *b)
+{
+	const double n_gpus = b->counts[b->n_counts - 1];
+	const double batch = nearest_batch(r, b, n_gpus), gpus = nearest_gpus(r, b, n_gpus);
+
+	if (batch > 0 && gpus > 0)
+		return arena_printf(r->arena, "nearest: --global-batch %.10g, or --gpus %.10g", batch, gpus);
+	if (batch > 0 || gpus > 0)
+		return arena_printf(
+		    r->arena, "nearest: %s %.10g", batch > 0 ? "--global-batch" : "--gpus", batch > 0 ? batch : gpus);
+	return "use another number of GPUs or another global batch";
+}
+
 /* Which single pin, dropped, leaves something legal. */
 static const char *
 pin_in_the_way(struct run *r, const struct plan_in *in, const struct plan_question *b)
@@ -35,7 +120,7 @@ pin_in_the_way(struct run *r, const struct plan_in *in, const struct plan_questi
 		if (b->variants[0].space.pins[d].n > 0 && without_pin(r, in, b, d, false, &row))
 			return arena_printf(r->arena, "leave %s open, for example --layout %s",
 			    layout_degree_name((enum layout_degree)d), plan_layout_text(r, &row.memory));
-	return "use another number of GPUs or another global batch";
+	return other_numbers(r, b);
 }
 
 /* The one value of a pin; NaN: it is open, or a choice. */

@@ -94,6 +94,7 @@ enum layout_rank { RANK_TIME, RANK_COST, RANK_ENERGY, RANK_MEMORY, RANK_GPUS };
 
 struct plan_question {
 	size_t n_variants, n_counts;
+	double n_node_gpus; /* the steps of a search over numbers of GPUs */
 	struct plan_variant *variants;
 	double *counts; /* of GPUs, ascending */
 	bool by_scale;  /* one row for each count, not for each family */
