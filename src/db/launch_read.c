@@ -540,6 +540,69 @@ read_claims(struct launch_reading *r, const char *text, struct launch_claims *ou
 	claim_operand(r, text, out);
 }
 
+/* Values that are read as numbers; `auto`, `none` and `true` of one say that it is open. */
+static bool
+is_number(enum launch_fact fact)
+{
+	static const enum launch_fact list[] = {LAUNCH_TP, LAUNCH_PP, LAUNCH_VP, LAUNCH_CP, LAUNCH_EP, LAUNCH_ETP,
+	    LAUNCH_CHUNKS, LAUNCH_COPIES, LAUNCH_ADP, LAUNCH_ATTENTION_TP, LAUNCH_MAX_SEQUENCES, LAUNCH_ALL_SEQUENCES,
+	    LAUNCH_STEP_TOKENS, LAUNCH_ALL_STEP_TOKENS, LAUNCH_UTILIZATION, LAUNCH_CACHE_SHARE};
+
+	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+		if (list[i] == fact)
+			return true;
+	return false;
+}
+
+static bool
+is_known(enum launch_fact fact, const char *value)
+{
+	static const char open[] = "auto none None null true false True False";
+	char *end;
+
+	if (strchr(value, '$'))
+		return false;
+	if (!is_number(fact) || text_lists(open, value))
+		return true;
+	strtod(value, &end);
+	return end > value && !*end;
+}
+
+/* Whether all that the options say of the run is known: no variable that the script does not set.  False with errors.
+ */
+static bool
+values_are_known(struct launch_reading *r, struct diag *d, const char *text)
+{
+	bool known = true;
+
+	for (size_t i = 0; i < r->pairs.n; i++) {
+		const struct launch_pair *pair = &r->pairs.list[i];
+		for (int k = 0; pair->value && k < r->by->n_rules; k++) {
+			const struct launcher_rule *rule = &r->by->rules[k];
+			if (rule->fact >= LAUNCH_MODEL_LAYERS || launch_pair_of(&r->pairs, rule) != pair ||
+			    is_known(rule->fact, pair->value))
+				continue;
+			diag_error(d, place_of_key(r, text, pair->key), "%s: the value of '%s' is not known", pair->key,
+			    pair->value);
+			diag_hint(d, "write the value in its place, or set the variable in the file");
+			known = false;
+			break;
+		}
+	}
+	return known;
+}
+
+/* The file that a script writes is read with it. */
+static void
+use_config(struct launch_reading *r)
+{
+	const struct launcher_rule config = {.key = r->by->config};
+	struct launch_pair *pair = r->by->config && r->pairs.wrote_file ? launch_pair_of(&r->pairs, &config) : NULL;
+
+	if (pair)
+		pair->used = true;
+}
+
 bool
 launcher_read(
     struct database *db, struct arena *a, struct diag *d, const char *path, struct source at, struct launch_file *out)
@@ -557,6 +620,9 @@ launcher_read(
 		diag_hint(d, "give a command line, a TOML or a JSON file; hwdb/launchers has the options");
 		return false;
 	}
+	if (!values_are_known(&r, d, text))
+		return false;
+	use_config(&r);
 	for (int f = 0; f < N_LAUNCH_FACTS; f++)
 		if (!r.facts[f])
 			launch_read_fact(&r, (enum launch_fact)f);

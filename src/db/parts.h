@@ -132,7 +132,8 @@ extern const struct schema storage_schema;
 /* `map` NULL: it is not quantized. */
 bool storage_finish(struct binder *b, const struct node *map, const struct storage_file *f, struct quantisation *out);
 
-/* --- launch files: launcher.c, launch_facts.c, launch_read.c ------------------------------------------------- */
+/* --- launch files: launcher.c, launch_script.c, launch_facts.c, launch_read.c
+ * ------------------------------------------------- */
 
 /* One option or key with its value; the value of a switch is NULL. */
 struct launch_pair {
@@ -143,11 +144,21 @@ struct launch_pair {
 struct launch_pairs {
 	size_t n;
 	struct launch_pair *list;
+	bool wrote_file; /* a here-document of keys stands among them */
 };
 
 /* The options of a text.  False with errors. */
 bool launch_pairs_read(
     struct arena *a, struct diag *d, const char *path, struct source at, struct launch_pairs *out, const char **text);
+
+void launch_add(struct arena *a, struct launch_pairs *out, const char *key, const char *value);
+/* The scalars and lists of scalars below a node, with dots between keys. */
+void launch_add_tree(struct arena *a, struct launch_pairs *out, const char *prefix, const struct node *n);
+/* A scalar or a list of TOML without its quotes and brackets: `["a", "b"]` is `a,b`. */
+const char *launch_bare(struct arena *a, const char *s);
+/* The options of command lines and the keys of here-documents.  Variables that the script sets are expanded, others
+ * stay: `$NAME`. */
+void launch_add_script(struct arena *a, struct launch_pairs *out, const char *path, const char *text);
 
 /* A launch file as it is read. */
 struct launch_reading {

@@ -659,3 +659,67 @@ round_trip() {
 	ask train llama3-8b --gpu h100 --gpus 8 --layout tp=8 --mtp 0 --get step_s
 	answered
 }
+
+@test "variables that a script sets are read, lists and strings of options, and defaults" {
+	cat >"$tmp/run.sh" <<-'END'
+		#!/bin/bash
+		# TP=8
+		TP=${TP:-4}
+		export PP="4"; NODES=8
+		MODEL_ARGS=(
+		    --num-layers 80
+		    --hidden-size 8192 --seq-length 8192)
+		PARALLEL="--tensor-model-parallel-size $TP --pipeline-model-parallel-size ${PP} --sequence-parallel"
+		torchrun --nnodes $NODES --nproc-per-node 8 pretrain_gpt.py "${MODEL_ARGS[@]}" $PARALLEL \
+		    --use-distributed-optimizer --micro-batch-size 1 --global-batch-size 128 --bf16
+		echo done
+	END
+	cat >"$tmp/plain.sh" <<-'END'
+		torchrun --nnodes 8 --nproc-per-node 8 pretrain_gpt.py --num-layers 80 --hidden-size 8192 --seq-length 8192 \
+		    --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --sequence-parallel \
+		    --use-distributed-optimizer --micro-batch-size 1 --global-batch-size 128 --bf16
+	END
+	ask memory llama3-70b --system dgx-h100 --recompute full --from "$tmp/plain.sh" --get inputs.gpus,peak_byte
+	answered
+	cp "$tmp/out" "$tmp/plain"
+	ask memory llama3-70b --system dgx-h100 --recompute full --from "$tmp/run.sh" --get inputs.gpus,peak_byte
+	answered
+	hides "not understood"
+	cmp "$tmp/plain" "$tmp/out" || complain "variables read otherwise"
+}
+
+@test "a variable that the script does not set is no value" {
+	cat >"$tmp/run.sh" <<-'END'
+		torchrun pretrain_gpt.py --num-layers 80 --hidden-size 8192 --pipeline-model-parallel-size $PP \
+		  --tensor-model-parallel-size '${TP}' --micro-batch-size $(nproc) --seq-length 8192
+	END
+	ask train llama3-70b --gpu h100 --gpus 64 --global-batch 128 --from "$tmp/run.sh"
+	refused
+	says "run.sh:1:61: error: --pipeline-model-parallel-size: the value of '\$PP' is not known"
+	says "run.sh:2:3: error: --tensor-model-parallel-size: the value of '\${TP}' is not known"
+	says "run.sh:2:40: error: --micro-batch-size: the value of '\$(nproc)' is not known"
+	printf 'vllm serve %s --tensor-parallel-size two\n' meta-llama/Llama-3.1-70B >"$tmp/run.sh"
+	ask serve llama3.1-70b --gpu h100 --isl 10 --osl 10 --from "$tmp/run.sh"
+	refused
+	says "--tensor-parallel-size: the value of 'two' is not known"
+}
+
+@test "here-documents are read however their end is written" {
+	local mark
+	for mark in EOF "'EOF'" '"EOF"' -EOF; do
+		cat >"$tmp/run.sh" <<-END
+			N=8
+			cat > hosts <<X
+			node1 slots=8
+			X
+			cat > extra.yaml <<$mark
+			enable_attention_dp: true
+			EOF
+			trtllm-serve serve deepseek-ai/DeepSeek-V3 --tp_size \$N --ep_size 8 --config extra.yaml
+		END
+		ask serve --model deepseek-v3 --gpu h200 --isl 1000 --osl 100 --rate 1 --from "$tmp/run.sh" --get inputs.layout.adp,inputs.layout.tp
+		answered
+		hides "not understood"
+		is true$'\n'8
+	done
+}

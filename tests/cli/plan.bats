@@ -319,6 +319,18 @@ same_as_train() {
 	awk -F, 'NR > 1 { if (seen[$1]++) exit 1 }' <<<"$out" || complain "a letter twice"
 }
 
+@test "stages of ZeRO beyond the usual one are searched" {
+	local stack
+	for stack in deepspeed litgpt torchtune hf-peft; do
+		ask plan train llama3.1-70b --gpu h100 --gpus 64 --global-batch 128 --seq 8192 --stack "$stack" --get layouts.0.layout
+		answered
+		shows "zero=3"
+	done
+	ask plan train llama3-70b --gpu h100 --gpus 64 --global-batch 128 --seq 8192 --lora-rank 16 --get layouts.0.layout
+	answered
+	shows "zero=3"
+}
+
 @test "threads do not change a plan" {
 	one=$(table deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --threads 1)
 	five=$(table deepseek-v3 --system dgx-h100 --gpus 1024 --global-batch 2048 --threads 5)

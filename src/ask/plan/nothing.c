@@ -26,7 +26,7 @@ without_pin(
 	return true;
 }
 
-/* Whether the first variant has a layout of so many GPUs for so many sequences, which fits if memory is modeled. */
+/* Whether the first variant has a layout at these sizes, one that fits if memory is modeled. */
 static bool
 works(struct run *r, const struct plan_question *b, double n_gpus, double n_global_sequences)
 {

@@ -195,9 +195,11 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 static bool
 is_choice(const struct layout_space *s, int usual, int zero)
 {
-	const bool aware = memory_is_precision_aware(&s->memory);
-
-	return usual == 3 ? zero == 2 : zero == 3 && s->shards && s->memory.stack->zero_on_request && !aware;
+	if (usual == 3)
+		return zero == 2;
+	if (s->memory.stack->zero_on_request)
+		return zero == 3 && s->shards && !memory_is_precision_aware(&s->memory);
+	return zero > usual;
 }
 
 /* The usual stage of ZeRO, and others that were asked for or that are a choice: keeping the parameters where they are
