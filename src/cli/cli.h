@@ -193,6 +193,7 @@ struct run {
 	const char
 	    *document; /* an answer that is a file: printed as it is where people would read text; may stay NULL */
 	bool draws;    /* --plot was asked for, and there is no sweep */
+	bool swept;    /* one answer of several: a line, without tables */
 	const struct plot *plot; /* for --plot; NULL: a sweep is drawn from its rows, one answer is not drawn */
 };
 

@@ -15,6 +15,7 @@ struct question {
 	const struct command *command;
 	struct words files; /* operands as typed */
 	bool draws;         /* a plot of the answer is wanted */
+	bool swept;         /* one answer of several */
 	struct outputs *outputs;
 	const struct foreign_job *foreign; /* the job that the inputs come from is of another command, or NULL */
 };

@@ -118,7 +118,8 @@ question_ask(const struct question *q, const struct node *inputs)
 	    .claims = q->foreign ? &q->foreign->claims : NULL,
 	    .files = q->files,
 	    .outputs = q->outputs,
-	    .draws = q->draws};
+	    .draws = q->draws,
+	    .swept = q->swept};
 	void *in = arena_take(q->arena, q->command->input_size + 1);
 
 	r.sheet = sheet_new();

@@ -99,7 +99,8 @@ run_command(struct program *p, int argc, char **argv)
 	    .command = p->command,
 	    .files = p->args.operands,
 	    .outputs = p->outputs = outputs_new(p->arena),
-	    .draws = p->args.plot && p->args.sweeps.n == 0};
+	    .draws = p->args.plot && p->args.sweeps.n == 0,
+	    .swept = p->args.sweeps.n > 0};
 	if (diag_errors(p->diag) || !program_plot_name(p) || !program_job(p, &job) || !program_launch(p, &job))
 		return REFUSED;
 	arguments_place(p->arena, p->diag, p->command, &p->args);

@@ -289,3 +289,9 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	answered
 	hides "pipeline stages"
 }
+
+@test "attention data parallelism that runs today is read" {
+	ask plan serve deepseek-v3 --gpu h200 --engine sglang --rate 5 --isl 1000 --osl 250 --unconfirmed --from tp=8,ep=8,adp --get today.0.layout
+	answered
+	is "tp=8,ep=8,adp"
+}

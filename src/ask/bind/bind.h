@@ -241,6 +241,8 @@ struct software_ask {
 	bool adapters;
 };
 
+/* What people run such a job with. */
+const char *bind_usual_stack(const struct software_ask *ask);
 /* The framework or engine; a choice is listed under `assumed`.  NULL with errors. */
 const struct stack *bind_software(struct run *r, const struct software_ask *ask);
 /* The engine of this name, or the usual one on this GPU (NULL: any), which is listed.  NULL with errors. */

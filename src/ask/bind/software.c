@@ -28,10 +28,10 @@ above(struct datum degree, double least)
 	return datum_given(degree) && degree.value > least;
 }
 
-/* What people run such a job with, the first row that holds.  Frameworks that shard parameters or gradients and train
+/* The first row that holds.  Frameworks that shard parameters or gradients and train
  * adapters know no model parallelism, but for torchtitan; Megatron-Core has everything but those. */
-static const char *
-usual_stack(const struct software_ask *ask)
+const char *
+bind_usual_stack(const struct software_ask *ask)
 {
 	const struct layout_in *l = ask->layout;
 	const bool zero3 = l->fsdp || above(l->zero, 2), zero2 = zero3 || above(l->zero, 1);
@@ -59,7 +59,7 @@ bind_software(struct run *r, const struct software_ask *ask)
 	struct word name = ask->name;
 
 	if (!name.text) {
-		name = (struct word){usual_stack(ask), {inputs_default, 0, 0, NULL, false}};
+		name = (struct word){bind_usual_stack(ask), {inputs_default, 0, 0, NULL, false}};
 		run_assume_value(r, "stack", "%s", name.text);
 	}
 	const struct stack *s = bind_stack(r, name);
@@ -68,7 +68,7 @@ bind_software(struct run *r, const struct software_ask *ask)
 	diag_error(r->diag, name.from, "%s is for %s", s->id, ask->use == STACK_TRAIN ? "serving" : "training");
 	diag_hint(r->diag,
 	    ask->use == STACK_TRAIN ? "use --infer, or --stack %s" : "leave --infer out, or use --stack %s",
-	    usual_stack(ask));
+	    bind_usual_stack(ask));
 	return NULL;
 }
 

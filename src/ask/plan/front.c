@@ -216,7 +216,9 @@ add_range(struct run *r, struct word w, const char *dots, double node, struct pl
 	}
 	if (sign == '*' && step <= 1)
 		return bad_count(r, w, "the factor does not grow");
-	if (!sign && low > 1)
+	if (!sign && low == 1 && !add_count(r, w, low, out))
+		return false;
+	if (!sign)
 		low = step * ceil(low / step);
 	for (double n = low; n <= high; n = sign == '*' ? n * step : n + step)
 		if (!add_count(r, w, n, out))
@@ -324,64 +326,79 @@ note_of(struct run *r, const struct plan_in *in, const struct plan_row *rows, si
 		}
 	if (target && !meets(in, &rows[i], true))
 		text = arena_printf(r->arena, "%s%smisses in the upper part of its interval", text, *text ? "; " : "");
-	return text;
+	return *text ? text : NULL;
 }
 
-/* At most `most` of n rows that may be left out, evenly; those that are known for something stay. */
-static size_t
-thin_out(struct run *r, const struct plan_in *in, struct plan_row *rows, size_t n, size_t most)
+static bool
+is_known(const struct plan_in *in, const struct plan_row *rows, size_t n, size_t i)
 {
-	bool *keep = ARENA_ARRAY(r->arena, bool, n + 1);
-	size_t n_kept = 0, n_front = 0, seen = 0;
-	struct plan_row *all = ARENA_ARRAY(r->arena, struct plan_row, n + 1);
+	for (size_t t = 0; t < N_TITLES; t++)
+		for (int sure = 0; sure < 2; sure++)
+			if (best_of(in, rows, n, titles[t].rank, sure) == i)
+				return true;
+	return false;
+}
+
+/* At most `most` rows: those that are known for something, and others evenly.  Of a front all may stay, else those that
+ * no other one beats, and without a deadline or a budget, for which there is no use of others, all of a few. */
+static size_t
+thin_out(struct run *r, const struct plan_in *in, enum plan_front front, struct plan_row *rows, size_t n, size_t most)
+{
+	const bool target = datum_given(in->deadline) || datum_given(in->budget);
+	bool *keep = ARENA_ARRAY(r->arena, bool, n + 1), *may = ARENA_ARRAY(r->arena, bool, n + 1);
+	size_t n_kept = 0, n_may = 0, seen = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		keep[i] = n <= most;
-		all[i] = rows[i];
-	}
-	for (size_t t = 0; t < N_TITLES && n > most; t++)
-		for (int sure = 0; sure < 2; sure++) {
-			const size_t best = best_of(in, rows, n, titles[t].rank, sure);
-			if (best < n)
-				keep[best] = true;
-		}
-	for (size_t i = 0; i < n; i++)
+		keep[i] = is_known(in, rows, n, i);
+		may[i] = !keep[i] && (front || (n <= most && !target) || is_front(rows, n, i));
 		n_kept += keep[i];
-	for (size_t i = 0; i < n; i++)
-		n_front += !keep[i] && is_front(all, n, i);
+		n_may += may[i];
+	}
 	const size_t room = most > n_kept ? most - n_kept : 0;
-	for (size_t i = 0; i < n && n_front > 0; i++)
-		if (!keep[i] && is_front(all, n, i)) {
-			keep[i] = (seen + 1) * room / n_front > seen * room / n_front;
+	for (size_t i = 0; i < n; i++)
+		if (may[i]) {
+			keep[i] = (seen + 1) * room / n_may > seen * room / n_may;
 			seen++;
 		}
 	n_kept = 0;
 	for (size_t i = 0; i < n; i++)
 		if (keep[i])
-			rows[n_kept++] = all[i];
+			rows[n_kept++] = rows[i];
 	return n_kept;
 }
 
 /* --- one row for each number of GPUs ----------------------------------------------------------------------- */
 
-/* Nothing meets the deadline or the budget: the fastest or the cheapest there is. */
+/* Whether a row takes no more time than was said, as far as that counts; money apart. */
+static bool
+is_in_time(const struct plan_in *in, const struct plan_row *row)
+{
+	return !((in->sure ? row->high : 1) * row->run_s > datum_or(in->deadline, INFINITY));
+}
+
+/* Nothing meets both the deadline and the budget: the cheapest that is in time, or the fastest there is. */
 static enum answer
 show_missed(struct run *r, const struct plan_in *in, const struct plan_question *b, struct plan_found *found)
 {
 	struct sheet *sh = r->sheet;
-	const enum layout_rank rank = datum_given(in->deadline) ? RANK_TIME : RANK_COST;
-	size_t best = 0;
+	const bool timed = datum_given(in->deadline);
+	size_t n_in_time = 0, best = found->n;
 	char text[80];
 
-	for (size_t i = 1; i < found->n; i++)
-		if (plan_value(&found->rows[i], rank) < plan_value(&found->rows[best], rank))
+	for (size_t i = 0; i < found->n; i++)
+		n_in_time += is_in_time(in, &found->rows[i]);
+	const enum layout_rank rank = n_in_time > 0 ? RANK_COST : RANK_TIME;
+	for (size_t i = 0; i < found->n; i++)
+		if ((n_in_time == 0 || is_in_time(in, &found->rows[i])) &&
+		    (best == found->n || plan_value(&found->rows[i], rank) < plan_value(&found->rows[best], rank)))
 			best = i;
+	const char *known_for = n_in_time == 0 ? "the fastest there is"
+	    : timed                            ? "the cheapest that meets the deadline"
+	                                       : "the cheapest there is";
 	struct plan_row *row = &found->rows[best];
 	const double factor = in->sure ? row->high : 1;
-	SCOPE_I (sh, "layouts", 0) {
-		plan_show_row(r, in, b, row, row);
-		TELL(sh, note, rank == RANK_TIME ? "the fastest there is" : "the cheapest there is");
-	}
+	SCOPE_I (sh, "layouts", 0)
+		plan_show_row(r, in, b, row, row, known_for);
 	if (factor * row->run_s > datum_or(in->deadline, INFINITY)) {
 		TAKE(sh, taken_s, factor * row->run_s);
 		TAKE(sh, deadline_s, in->deadline);
@@ -418,11 +435,9 @@ plan_show_scales(struct run *r, const struct plan_in *in, const struct plan_ques
 			rows[n++] = rows[i];
 	found->n = b->front ? front_of(b, rows, n) : n;
 	if (!in->all)
-		found->n = thin_out(r, in, rows, found->n, (size_t)in->top.value);
+		found->n = thin_out(r, in, b->front, rows, found->n, (size_t)in->top.value);
 	for (size_t i = 0; i < found->n; i++)
-		SCOPE_I (r->sheet, "layouts", i) {
-			plan_show_row(r, in, b, &rows[i], &rows[0]);
-			TELL(r->sheet, note, note_of(r, in, rows, found->n, i));
-		}
+		SCOPE_I (r->sheet, "layouts", i)
+			plan_show_row(r, in, b, &rows[i], &rows[0], note_of(r, in, rows, found->n, i));
 	return ANSWERED;
 }

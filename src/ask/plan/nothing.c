@@ -202,20 +202,22 @@ nothing_legal(struct run *r, const struct plan_in *in, const struct plan_questio
 	return REFUSED;
 }
 
-/* The fewest GPUs, in doublings, on which something fits; 0: none up to sixteen times as many. */
+/* The fewest GPUs on which something fits, in whole nodes between doublings of the given number; 0: none up to sixteen
+ * times as many. */
 static double
 gpus_that_do(struct run *r, const struct plan_question *b)
 {
-	for (double times = 2; times <= 16; times *= 2) {
-		struct layout_space more = plan_space(&b->variants[0], times * b->counts[b->n_counts - 1]);
-		struct layout_result found;
-		more.n_rows = 1;
-		more.exhaustive = false;
-		layout_search(r->arena, &more, &found);
-		if (found.n_rows > 0)
-			return more.n_gpus;
-	}
-	return 0;
+	const double now = b->counts[b->n_counts - 1], batch = b->variants[0].space.n_global_sequences;
+	double most = 0;
+
+	for (double times = 2; times <= 16 && most == 0; times *= 2)
+		if (works(r, b, times * now, batch))
+			most = times * now;
+	const double step = b->n_node_gpus * fmax(1, ceil(most / 2 / b->n_node_gpus / NODES_TRIED));
+	for (double n = step * ceil((most / 2 + 1) / step); n < most; n += step)
+		if (works(r, b, n, batch))
+			return n;
+	return most;
 }
 
 /* Pins without which something fits on the same GPUs. */

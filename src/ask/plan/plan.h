@@ -158,8 +158,9 @@ const char *plan_layout_text(struct run *r, const struct memory_job *job);
 /* `--recompute none --offload core_attn`: the policy of a row. */
 const char *plan_policy_text(struct arena *a, const struct layout_space *s, const struct layout_row *row);
 /* One row of the table; `best` is the one it is compared to, or NULL. */
+/* `known_for`: what a row of several numbers of GPUs is listed for, or NULL. */
 void plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s,
-    const struct plan_row *best);
+    const struct plan_row *best, const char *known_for);
 /* Row i of the table of layouts that are not in the plan. */
 void plan_show_near(struct run *r, int i, const struct plan_row *row, const char *note);
 /* Where nothing was found: the rule that refuses most, what needs the least memory, pins in the way. */

@@ -212,6 +212,8 @@ by_value(const void *a, const void *b)
 
 	if (u != v)
 		return u < v ? -1 : 1;
+	if (layout_expected_s(x->row) != layout_expected_s(y->row))
+		return layout_expected_s(x->row) < layout_expected_s(y->row) ? -1 : 1;
 	if (x->row->step_s != y->row->step_s)
 		return x->row->step_s < y->row->step_s ? -1 : 1;
 	if (x->point != y->point)
@@ -268,6 +270,20 @@ keep_best_of_scale(struct ranked *list, size_t n)
 	return n_kept;
 }
 
+/* The best rows of several numbers of GPUs, by what they take as a whole, failures of GPUs and all: their order among
+ * layouts of one number does not count here. */
+static void
+sort_scales(struct plan_row *rows, size_t n, enum layout_rank rank)
+{
+	for (size_t i = 1; i < n; i++) {
+		const struct plan_row row = rows[i];
+		size_t k = i;
+		for (; k > 0 && plan_value(&rows[k - 1], rank) > plan_value(&row, rank); k--)
+			rows[k] = rows[k - 1];
+		rows[k] = row;
+	}
+}
+
 static void
 collect(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct quest *points, size_t n,
     struct plan_found *out)
@@ -293,6 +309,8 @@ collect(struct run *r, const struct plan_in *in, const struct plan_question *b, 
 	for (; out->n < n_rows; out->n++)
 		plan_fill(r, in, list[out->n].point->variant, list[out->n].point->space.n_gpus, list[out->n].row,
 		    &out->rows[out->n]);
+	if (b->by_scale && !b->front)
+		sort_scales(out->rows, n_rows, b->rank);
 	for (size_t i = 0; i < n_rows; i++) /* listed, or no faster */
 		if (out->rows[i].row.step_s == out->risky.row.step_s ||
 		    (i == 0 && out->rows[i].row.step_s < out->risky.row.step_s))

@@ -38,13 +38,34 @@ plan_policy_text(struct arena *a, const struct layout_space *s, const struct lay
 	    offload ? " --offload " : "", offload ? offload : "");
 }
 
+/* The framework that nobody named, where `ridge train` would take another one for this layout. */
+static const char *
+stack_text(struct run *r, const struct plan_row *row)
+{
+	const struct memory_in *in = &row->variant->in.memory;
+	const struct layout *l = &row->memory.layout;
+	const struct source here = {"plan", 0, 0, NULL, false};
+	const struct layout_in degrees = {.tp = {l->tp, here},
+	    .pp = {l->pp, here},
+	    .cp = {l->cp, here},
+	    .ep = {l->ep, here},
+	    .zero = {l->zero, here}};
+	const struct software_ask ask = {
+	    .use = STACK_TRAIN, .layout = &degrees, .adapters = row->memory.lora_rank.value > 0};
+	const char *id = row->memory.stack->id;
+
+	return in->stack.text || strcmp(bind_usual_stack(&ask), id) == 0 ? ""
+	                                                                 : arena_printf(r->arena, " --stack %s", id);
+}
+
 static const char *
 options_text(struct run *r, const struct plan_row *row)
 {
 	const char *own = row->variant->options;
 
-	return arena_printf(r->arena, "--layout %s --batch %g %s%s%s", plan_layout_text(r, &row->memory),
-	    row->row.n_sequences, plan_policy_text(r->arena, &row->space, &row->row), *own ? " " : "", own);
+	return arena_printf(r->arena, "--layout %s --batch %g %s%s%s%s", plan_layout_text(r, &row->memory),
+	    row->row.n_sequences, plan_policy_text(r->arena, &row->space, &row->row), *own ? " " : "", own,
+	    stack_text(r, row));
 }
 
 static void
@@ -189,7 +210,7 @@ show_run(
 
 void
 plan_show_row(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_row *s,
-    const struct plan_row *best)
+    const struct plan_row *best, const char *known_for)
 {
 	struct sheet *sh = r->sheet;
 	struct train_terms t;
@@ -223,8 +244,12 @@ plan_show_row(struct run *r, const struct plan_in *in, const struct plan_questio
 	}
 	if (compared || b->front == FRONT_TIME_MEMORY)
 		TELL(sh, bottleneck, bottleneck(r, &s->answer));
-	if (s->shares.unproven)
-		TELL(sh, note, s->shares.unproven);
+	const char *unproven = s->shares.unproven;
+	if (unproven || known_for)
+		TELL(sh, note,
+		    unproven && known_for ? arena_printf(r->arena, "%s; %s", known_for, unproven)
+		        : unproven        ? unproven
+		                          : known_for);
 }
 
 /* --- groups ----------------------------------------------------------------------------------------------- */
@@ -290,6 +315,8 @@ plan_show_near(struct run *r, int i, const struct plan_row *row, const char *not
 		TAKE(sh, near_byte, row->row.peak_byte);
 		SHOW(sh, near_byte, peak_byte);
 		TELL(sh, verdict, verdict_name(row->row.verdict));
+		if (*row->variant->options)
+			TELL(sh, options, row->variant->options);
 		TELL(sh, note, note);
 	}
 }
@@ -325,7 +352,10 @@ show_first(struct run *r, const struct plan_row *best, const struct plan_found *
 
 	TELL_HIDDEN(sh, layout, plan_layout_text(r, &best->memory));
 	TAKE(sh, first_step_s, best->row.step_s);
-	HIDE(sh, first_step_s, step_s);
+	if (r->swept)
+		SHOW(sh, first_step_s, step_s);
+	else
+		HIDE(sh, first_step_s, step_s);
 	TELL(sh, train_options, options_text(r, best));
 	TAKE(sh, n_searched, found->merged.n_searched);
 	SHOW(sh, n_searched, n_searched);
@@ -384,7 +414,7 @@ show_families(struct run *r, const struct plan_in *in, const struct plan_questio
 		found->n = keep_evenly(rows, found->n, (size_t)in->top.value);
 	for (size_t i = 0; i < found->n; i++)
 		SCOPE_I (r->sheet, "layouts", i)
-			plan_show_row(r, in, b, &rows[i], &rows[0]);
+			plan_show_row(r, in, b, &rows[i], &rows[0], NULL);
 	if (b->rank != RANK_MEMORY)
 		show_faster(r, found);
 	return ANSWERED;

@@ -192,6 +192,9 @@ double layout_most_chunks(const struct workload *w);
  * layers (Megatron-LM, megatron/training/arguments.py, account_for_embedding_in_pipeline_split and the like), which
  * releases before Megatron-Core 0.11 do not have (its CHANGELOG: uneven virtual stages). */
 bool layout_splits_evenly(const struct stack *s, const struct workload *w, double n_chunks);
+/* Whether the framework takes a string with the layers of each chunk, which need not be as many
+ * (--pipeline-model-parallel-layout). */
+bool layout_splits_freely(const struct stack *s);
 /* The most chunks of a stage with an equal split; 1 where there is none above. */
 double layout_finest_chunks(const struct stack *s, const struct workload *w, double pp);
 /* Whether the rules of torchtitan hold for layouts. */

@@ -90,6 +90,12 @@ layout_splits_evenly(const struct stack *s, const struct workload *w, double n_c
 	return false;
 }
 
+bool
+layout_splits_freely(const struct stack *s)
+{
+	return s->rules == RULES_MEGATRON_CORE && datum_or(s->time.release, WRITTEN_FROM) >= WRITTEN_FROM;
+}
+
 double
 layout_finest_chunks(const struct stack *s, const struct workload *w, double pp)
 {

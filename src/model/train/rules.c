@@ -218,10 +218,23 @@ shards_experts(const struct train_job *job)
 	return job->layout.zero > 1 && job->stack->whole_experts && workload_has_experts(job->model);
 }
 
+/* A mixture's chunks may leave the loss the place of two layers. */
+static bool
+splits_unevenly(const struct train_job *job)
+{
+	const double n = job->layout.pp * job->layout.vp, layers = job->model->n_layers.value;
+	const double most = layout_most_chunks(job->model) + workload_has_experts(job->model);
+
+	for (double items = layers; items <= most; items++)
+		if (fmod(items, n) == 0)
+			return false;
+	return n > 1;
+}
+
 bool
 train_is_untried(const struct train_job *job)
 {
-	return job->zero_bubble || shards_experts(job);
+	return job->zero_bubble || shards_experts(job) || splits_unevenly(job);
 }
 
 const char *
@@ -231,6 +244,8 @@ train_unproven(const struct train_job *job)
 		return "no published run has a zero-bubble schedule";
 	if (shards_experts(job))
 		return "no published run with experts shards gradients or weights";
+	if (splits_unevenly(job))
+		return "no published run has chunks of so unequal layers";
 	if (job->away_row_byte > 0 && job->recompute != RECOMPUTE_OFFLOAD)
 		return "no published run offloads parts of layers";
 	return NULL;

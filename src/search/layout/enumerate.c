@@ -53,20 +53,36 @@ n_policies(const struct layout_space *space, const struct layout *l, int vp)
 	return n;
 }
 
+/* Chunks of a stage, with as many layers in each or, if there is no such number, as few more in some as can be.  Who
+ * names stages and chunks has the latter too. */
+static void
+list_chunks(const struct search *s, struct layout_family *f)
+{
+	const struct layout_space *space = s->space;
+	const struct stack *stack = space->memory.stack;
+	const double pp = f->layout.pp, most = fmin(layout_most_chunks(space->memory.model) / pp, MOST_CHUNKS);
+	const bool free = layout_splits_freely(stack),
+	           named = space->pins[DEGREE_PP].n > 0 && space->pins[DEGREE_VP].n > 0;
+
+	f->n_vp = 0;
+	for (int even = 1; even >= 0 && f->n_vp == 0; even--)
+		for (int vp = 1; vp <= most; vp++)
+			if (pinned(s, DEGREE_VP, vp) && (vp == 1 || (pp > 1 && !space->memory.gpipe)) &&
+			    (pp == 1 || (free && (named || !even)) ||
+			        layout_splits_evenly(stack, space->memory.model, pp * vp)))
+				f->vp[f->n_vp++] = (short)vp;
+}
+
 /* Chunks of a stage and micro-batches of a family. */
 static bool
 list_members(struct search *s, struct layout_family *f)
 {
 	const struct layout_space *space = s->space;
-	const struct workload *w = space->memory.model;
 	const struct stack *stack = space->memory.stack;
 	const struct layout *l = &f->layout;
-	const double n = space->n_global_sequences / l->dp, most = layout_most_chunks(w) / l->pp;
+	const double n = space->n_global_sequences / l->dp;
 
-	/* who names both has a layout string for stages that do not come out even */
-	const bool may_be_written = space->pins[DEGREE_PP].n > 0 && space->pins[DEGREE_VP].n > 0;
-
-	f->n_vp = f->n_batches = 0;
+	f->n_batches = 0;
 	for (int b = 1; b <= layout_most_batch(space); b++)
 		if (fmod(n, b) == 0 && layout_pin_allows(&space->batches, b) && f->n_batches < MOST_BATCHES) {
 			if (!train_may_pack(stack, space->ask.packed_length, b))
@@ -77,10 +93,7 @@ list_members(struct search *s, struct layout_family *f)
 		return refuse(s, LAYOUT_PACKED);
 	if (n != floor(n) || f->n_batches == 0)
 		return refuse(s, LAYOUT_BATCH);
-	for (int vp = 1; vp <= most && vp <= MOST_CHUNKS; vp++)
-		if (pinned(s, DEGREE_VP, vp) && (vp == 1 || (l->pp > 1 && !space->memory.gpipe)) &&
-		    (l->pp == 1 || may_be_written || layout_splits_evenly(stack, w, l->pp * vp)))
-			f->vp[f->n_vp++] = (short)vp;
+	list_chunks(s, f);
 	if (f->n_vp == 0)
 		return refuse(s, LAYOUT_STAGES);
 	f->n_members = 0;
