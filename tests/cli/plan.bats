@@ -27,6 +27,8 @@ same_as_train() {
 	same_as_train llama3-70b --system dgx-h100 --gpus 32 --global-batch 256 --seq 8192
 	same_as_train llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --stack torchtitan
 	same_as_train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --seq 16384 --stack torchtitan --layout tp=1,cp=1
+	same_as_train mixtral-8x7b --system gb200-nvl72 --gpus 16 --global-batch 960 --stack torchtitan
+	same_as_train llama3-8b --system dgx-h100 --gpus 32 --global-batch 960 --optimizer-in-backward
 	same_as_train nemotron-3-super --system dgx-b200 --gpus 64 --global-batch 256
 	same_as_train qwen3-next-80b-a3b --system dgx-h100 --gpus 64 --global-batch 512
 }
@@ -671,6 +673,28 @@ near() {
 	# shellcheck disable=SC2086
 	ask plan train $plan --from tp=7
 	refused
+}
+
+@test "changes keep hybrid sharding, and their text says all that differs" {
+	local job="llama3-8b --system hgx-h100-4gpu --gpus 128 --global-batch 256 --seq 4096 --stack torchtitan" step
+	# shellcheck disable=SC2086 # words
+	{
+		step=$("$RIDGE" plan train $job --from pp=2,vp=2,shard=8 --csv --table changes 2>/dev/null | sed -n 's/^vp 2 -> 8,\([^,]*\).*/\1/p')
+		ask train $job --layout pp=2,vp=8,shard=8 --get step_s
+		answered
+		[ "${step:0:12}" = "${out:0:12}" ] || complain "$step"
+	}
+	job="qwen3-235b-a22b --system dgx-h100 --gpus 512 --global-batch 64 --seq 8192 --stack megatron-core"
+	# shellcheck disable=SC2086 # words
+	{
+		step=$("$RIDGE" plan train $job --from tp=4,pp=8,ep=1,zero=1 --csv --table changes 2>/dev/null |
+			sed -n 's/^ep 1 -> 8 (etp 4 -> 1),\([^,]*\).*/\1/p')
+		ask train $job --layout tp=4,pp=8,zero=1,ep=8 --get step_s
+		[ "${step:0:12}" = "${out:0:12}" ] || complain "$step"
+		ask plan train $job --from tp=4,pp=8,ep=1,zero=1 --csv --table changes
+		hides "zero 1 -> 3"
+		[ "$(grep -c '(dp.*(dp' <<<"$out")" = 0 ] || complain "$out"
+	}
 }
 
 @test "groups, ranks of rows to emit, and files" {

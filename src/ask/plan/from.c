@@ -96,6 +96,30 @@ evaluate(const struct changes *c, const struct plan_variant *v, const struct lay
 
 /* --- single changes ---------------------------------------------------------------------------------------- */
 
+/* Whether chunks have as many layers each, or what runs today has not, or none of these stages can. */
+static bool
+splits(const struct changes *c, const struct layout *l)
+{
+	const struct layout *today = &c->base.row.layout;
+	const struct stack *s = c->today->space.memory.stack;
+	const struct workload *w = c->today->space.memory.model;
+
+	if (l->pp == 1 || layout_splits_evenly(s, w, l->pp * l->vp) || (l->pp == today->pp && l->vp == today->vp))
+		return true;
+	return layout_splits_freely(s) && !layout_splits_evenly(s, w, l->pp) && layout_finest_chunks(s, w, l->pp) == 1;
+}
+
+/* The ranks that share a copy: as many as today, where they divide the replicas; all of them where those shared one. */
+static bool
+shards(const struct changes *c, struct layout *l)
+{
+	const struct layout *today = &c->base.row.layout;
+	const double replicas = l->dp * l->cp;
+
+	l->shard = layout_shard_ranks(today) < today->dp * today->cp ? today->shard : replicas;
+	return fmod(replicas, l->shard) == 0;
+}
+
 /* Put a change into a layout, with what follows from it; false where nothing whole does. */
 static bool
 apply(const struct changes *c, const struct change *x, struct layout_row *row)
@@ -110,46 +134,72 @@ apply(const struct changes *c, const struct change *x, struct layout_row *row)
 	else if (x->what == DEGREE_ZERO)
 		l->zero = (int)x->value;
 	else if (x->what != OPTION) {
+		const bool usual = x->what != DEGREE_ETP && l->etp == layout_usual_etp(w, l);
 		const bool follows = x->what == DEGREE_TP && l->etp == l->tp && l->tp > 1;
 		*degree_of(l, (enum layout_degree)x->what) = x->value;
-		l->etp = follows ? x->value : l->etp;
+		l->etp = usual ? layout_usual_etp(w, l) : follows ? x->value : l->etp;
 		l->dp = c->n_gpus / (l->tp * l->pp * l->cp);
-		l->shard = l->dp * l->cp;
+		if (!shards(c, l))
+			return false;
 		l->sp = !c->today->space.memory.no_sp && layout_usual_sp(c->today->space.memory.stack, l->tp);
 	}
-	if (x->what == DEGREE_PP || x->what == DEGREE_VP)
-		while (l->vp > 1 && x->what == DEGREE_PP &&
-		    (l->pp == 1 || !layout_splits_evenly(c->today->space.memory.stack, w, l->pp * l->vp)))
-			l->vp--;
+	while (x->what == DEGREE_PP && l->vp > 1 && (l->pp == 1 || !splits(c, l)))
+		l->vp--;
+	/* as in the search: Megatron-FSDP beside a pipeline gathers all parameters for each micro-batch */
+	if (c->today->space.memory.stack->zero_on_request && l->zero == 3 && l->pp > 1 &&
+	    (c->base.row.layout.zero < 3 || c->base.row.layout.pp == 1))
+		return false;
 	return l->dp == floor(l->dp) && l->dp >= 1 && (l->etp == 1 || l->etp == l->tp) &&
-	    (l->pp == 1 || layout_splits_evenly(c->today->space.memory.stack, w, l->pp * l->vp)) &&
-	    (x->what == OPTION || is_allowed(c, l));
+	    splits(c, l) && (x->what == OPTION || is_allowed(c, l));
 }
 
-/* `pp 4 -> 2 (dp 2 -> 4)`. */
+/* `pp 4 -> 2`. */
 static const char *
-text_of(const struct changes *c, const struct change *x, const struct layout_row *now)
+name_of(const struct changes *c, const struct change *x, const struct layout_row *now)
 {
 	struct arena *a = c->r->arena;
-	struct layout before = c->base.row.layout, after = now->layout;
-	const char *text, *more = "";
+	struct layout before = c->base.row.layout;
 
+	if (x->what == OPTION)
+		return x->text;
 	if (x->what == MICRO_BATCH)
 		return arena_printf(a, "micro-batch %g -> %g", c->base.row.n_sequences, x->value);
 	if (x->what == RECOMPUTE)
 		return plan_policy_text(a, &c->today->space, now);
 	if (x->what == DEGREE_ZERO)
-		return arena_printf(a, "zero %d -> %d", before.zero, after.zero);
-	text = arena_printf(a, "%s %g -> %g", layout_degree_name((enum layout_degree)x->what),
+		return arena_printf(a, "zero %d -> %g", before.zero, x->value);
+	return arena_printf(a, "%s %g -> %g", layout_degree_name((enum layout_degree)x->what),
 	    *degree_of(&before, (enum layout_degree)x->what), x->value);
+}
+
+/* `pp 4 -> 2 (dp 2 -> 4)`: changes and what follows from them. */
+static const char *
+text_of(const struct changes *c, const struct change *const changes[], size_t n, const struct layout_row *now)
+{
+	struct arena *a = c->r->arena;
+	struct layout before = c->base.row.layout, after = now->layout;
+	const char *text = "", *more = "";
+
+	for (size_t i = 0; i < n; i++)
+		text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", name_of(c, changes[i], now));
 	for (int d = 0; d < DEGREE_ZERO; d++) {
 		const double was = *degree_of(&before, (enum layout_degree)d),
 		             is = *degree_of(&after, (enum layout_degree)d);
-		if (d != x->what && was != is)
+		bool named = was == is;
+		for (size_t i = 0; i < n; i++)
+			named = named || changes[i]->what == d;
+		if (!named)
 			more = arena_printf(a, "%s%s%s %g -> %g", more, *more ? ", " : "",
 			    layout_degree_name((enum layout_degree)d), was, is);
 	}
 	return *more ? arena_printf(a, "%s (%s)", text, more) : text;
+}
+
+/* Whether a layout has what a change is about: another one may take it back. */
+static bool
+has(const struct change *x, struct layout l)
+{
+	return x->what >= DEGREE_ZERO || *degree_of(&l, (enum layout_degree)x->what) == x->value;
 }
 
 static void
@@ -160,7 +210,7 @@ add_change(struct changes *c, struct change x)
 	if (c->n == MOST_CHANGES || !apply(c, &x, &row))
 		return;
 	x.variant = x.variant ? x.variant : c->today;
-	x.text = x.text ? x.text : text_of(c, &x, &row);
+	x.text = x.text ? x.text : text_of(c, (const struct change *const[]){&x}, 1, &row);
 	if (evaluate(c, x.variant, &row, &x.row))
 		c->list[c->n++] = x;
 }
@@ -390,12 +440,13 @@ both(const struct changes *c, const struct change *x, const struct change *y, st
 {
 	struct layout_row row = c->base.row;
 
-	if (x->what == y->what || x->numerics || y->numerics || !apply(c, x, &row) || !apply(c, y, &row))
+	if (x->what == y->what || x->numerics || y->numerics || !apply(c, x, &row) ||
+	    !apply(c, y, &row) || !has(x, row.layout) || !has(y, row.layout))
 		return false;
 	*out = (struct change){.what = OPTION, .variant = x->what == OPTION ? x->variant : y->variant};
 	if (!evaluate(c, out->variant, &row, &out->row))
 		return false;
-	out->text = arena_printf(c->r->arena, "%s, %s", x->text, y->text);
+	out->text = text_of(c, (const struct change *const[]){x, y}, 2, &row);
 	out->halves[0] = x->text;
 	out->halves[1] = y->text;
 	return true;
@@ -441,7 +492,7 @@ remedy_of(struct run *r, const struct change *x, const struct change *pairs, siz
 		for (int k = 0; k < 2; k++)
 			if (pairs[i].halves[k] == x->text)
 				return arena_printf(
-				    r->arena, "fits with %s: %.4g s", pairs[i].halves[1 - k], pairs[i].row.row.step_s);
+				    r->arena, "fits with %s: %.3g s", pairs[i].halves[1 - k], pairs[i].row.row.step_s);
 	return "";
 }
 
@@ -454,7 +505,8 @@ show_change(const struct changes *c, const struct change *x, const struct change
 	const bool narrow = dtype_byte(x->row.answer.job.dtype) < 2 || dtype_byte(c->base.answer.job.dtype) < 2;
 	const double half = layout_difference(&x->row.shares, &c->base.shares, narrow);
 	const double low_frac = x->row.low, high_frac = x->row.high;
-	const char *unproven = x->row.shares.unproven;
+	/* of what runs today too, it is no news */
+	const char *unproven = x->row.shares.unproven == c->base.shares.unproven ? NULL : x->row.shares.unproven;
 
 	TELL(sh, change, x->text);
 	TAKE(sh, changed_s, x->row.row.step_s);

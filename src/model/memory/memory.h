@@ -439,7 +439,8 @@ double optimizer_moment_byte(enum optimizer o, bool pure);
 double memory_master_byte(const struct memory_job *job);
 /* Whether Adam is Megatron-Core's precision-aware one: for narrow moments, and for updates on the host. */
 bool memory_is_precision_aware(const struct memory_job *job);
-/* Whether a layout lets it be: it sits behind the distributed optimizer, and not behind Megatron-FSDP (Megatron-Core,
+/* Whether a layout lets the optimizer be so: updates in the backward pass shard nothing, and have no stages; a
+ * precision-aware one sits behind the distributed optimizer, and not behind Megatron-FSDP (Megatron-Core,
  * optimizer_config.py; Megatron-Bridge, scripts/performance/utils/overrides.py). */
 bool memory_optimizer_holds(const struct memory_job *job, const struct layout *l);
 double memory_moment_byte(const struct memory_job *job);

@@ -138,6 +138,8 @@ memory_is_precision_aware(const struct memory_job *job)
 bool
 memory_optimizer_holds(const struct memory_job *job, const struct layout *l)
 {
+	if (job->optimizer_in_backward && (l->zero > 0 || l->pp > 1))
+		return false;
 	return !memory_is_precision_aware(job) || l->zero == 1 || (l->zero == 0 && l->dp * l->cp <= 1);
 }
 

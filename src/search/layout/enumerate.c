@@ -152,7 +152,7 @@ add_sharded(struct search *s, struct layout l, int zero)
 		return;
 	l.zero = zero;
 	if (!memory_optimizer_holds(&space->memory, &l)) {
-		refuse(s, LAYOUT_OPTIMIZER);
+		refuse(s, space->memory.optimizer_in_backward ? LAYOUT_BACKWARD : LAYOUT_OPTIMIZER);
 		return;
 	}
 	l.shard = space->shard > 0 ? space->shard : l.dp * l.cp;
@@ -208,6 +208,8 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 static bool
 is_choice(const struct layout_space *s, int usual, int zero)
 {
+	if (s->memory.optimizer_in_backward)
+		return zero == 0;
 	if (usual == 3)
 		return zero == 2;
 	if (s->memory.stack->zero_on_request)
@@ -416,6 +418,17 @@ add_offloads(struct layout_space *s)
 	add_policy(s, (struct layout_policy){.n = 1, .text = "none", .away = AWAY_OF_ATTENTION});
 }
 
+/* Where memory counts, only of layers whose saved operators were listed. */
+static void
+add_operators(struct layout_space *s)
+{
+	struct memory_job job = s->memory;
+
+	job.recompute = RECOMPUTE_OP;
+	if (!s->modeled || !memory_lacks_rule(&job))
+		add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_OP, .n = 1, .text = "op"});
+}
+
 void
 layout_policies(struct layout_space *s)
 {
@@ -431,7 +444,7 @@ layout_policies(struct layout_space *s)
 	if (layout_is_titan(s->memory.stack)) {
 		add_every(s, 8, "every-8");
 		add_every(s, 4, "every-4");
-		add_policy(s, (struct layout_policy){.recompute = RECOMPUTE_OP, .n = 1, .text = "op"});
+		add_operators(s);
 		add_every(s, 2, "every-2");
 	}
 	if (megatron && !routes)
