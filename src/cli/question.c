@@ -344,6 +344,29 @@ today_text(struct program *p, const struct launch_file *file, const struct node 
 
 /* --- all of it -------------------------------------------------------------------------------------------- */
 
+/* What the command line says; what cannot be read is said where it is bound. */
+static struct launch_known
+known_of(const struct program *p)
+{
+	struct launch_known out = {NAN, NAN};
+	struct database *quiet = database_reporting_to(p->question.database, diag_new(p->arena));
+	const char *name = p->args.operands.n > 0 ? p->args.operands.list[p->args.operands.n - 1].text : NULL, *said;
+	char *end = NULL;
+
+	for (size_t i = 0; i < p->args.options.n; i++) {
+		const struct setting *o = &p->args.options.list[i];
+		if (strcmp(o->path, "model") == 0)
+			name = o->text;
+		const double n = strcmp(o->path, "gpus") == 0 ? strtod(o->text, &end) : NAN;
+		if (!isnan(n) && *o->text && !*end)
+			out.n_gpus = n;
+	}
+	const struct workload *w = name ? database_model(quiet, name, NULL, (struct source){0}, &said) : NULL;
+	if (w)
+		out.n_layers = datum_or(w->n_layers, NAN);
+	return out;
+}
+
 bool
 program_launch(struct program *p, const struct node **job)
 {
@@ -353,7 +376,7 @@ program_launch(struct program *p, const struct node **job)
 
 	if (!from)
 		return true;
-	if (!launcher_read(p->question.database, p->arena, p->diag, from->text, from->at, &file) ||
+	if (!launcher_read(p->question.database, p->arena, p->diag, from->text, from->at, known_of(p), &file) ||
 	    !is_of_use(p, from, &file))
 		return false;
 	if (file.by->use == LAUNCH_SERVE && command_option_at(p->command, "use"))

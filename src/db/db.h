@@ -164,8 +164,12 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(ETP, "etp")                                                                                                  \
 	X(SP, "sp")                                                                                                    \
 	X(ZERO, "zero")                                                                                                \
+	X(ATTENTION, "attention")                                                                                      \
+	X(DROPOUT, "dropout")                                                                                          \
+	X(FP8_RECIPE, "fp8_recipe")                                                                                    \
 	X(SHARD, "shard")                                                                                              \
 	X(COPIES, "copies")                                                                                            \
+	X(INSTANCES, "instances")                                                                                      \
 	X(STAGE_LAYERS, "stage_layers")                                                                                \
 	X(OVERLAP_GRADIENTS, "overlap_gradients")                                                                      \
 	X(OVERLAP_PARAMETERS, "overlap_parameters")                                                                    \
@@ -315,10 +319,15 @@ struct launch_file {
 	const char *unread, *unmapped; /* options that no rule is about; what rules say and no input takes; or NULL */
 };
 
+/* What is known beside a launch file, or NaN: layers of the model, GPUs of the run. */
+struct launch_known {
+	double n_layers, n_gpus;
+};
+
 /* A command line (`run.sh`), a TOML or a JSON file, of the launcher that has most of its options.  False with errors.
  */
-bool launcher_read(
-    struct database *db, struct arena *a, struct diag *d, const char *path, struct source at, struct launch_file *out);
+bool launcher_read(struct database *db, struct arena *a, struct diag *d, const char *path, struct source at,
+    struct launch_known known, struct launch_file *out);
 
 /* Causes that the measurements of a run support, most urgent first. */
 

@@ -125,7 +125,7 @@ put_end_stages(struct launch_reading *r, double vp)
 	const double first = number(r, LAUNCH_FIRST_LAYERS, has_first ? NAN : 0),
 	             last = number(r, LAUNCH_LAST_LAYERS, has_last ? NAN : 0), pp = number(r, LAUNCH_PP, 1),
 	             n_inner = pp - has_first - has_last;
-	const double n_layers = number(r, LAUNCH_MODEL_LAYERS, NAN),
+	const double n_layers = number(r, LAUNCH_MODEL_LAYERS, r->known.n_layers),
 	             inner = n_inner > 0 ? (n_layers - first - last) / n_inner : 0;
 	bool whole = pp * vp >= 1 && pp * vp <= MOST_CHUNKS_READ;
 	const char *list = "";
@@ -151,7 +151,7 @@ static double
 chunks_of(struct launch_reading *r)
 {
 	const double counted = r->facts[LAUNCH_ENDS] && strcmp(r->facts[LAUNCH_ENDS], "counted") == 0 ? 2 : 0,
-	             n = (number(r, LAUNCH_MODEL_LAYERS, NAN) + counted) / number(r, LAUNCH_PP, 1) /
+	             n = (number(r, LAUNCH_MODEL_LAYERS, r->known.n_layers) + counted) / number(r, LAUNCH_PP, 1) /
 	    number(r, LAUNCH_CHUNK_LAYERS, NAN);
 
 	if (r->facts[LAUNCH_CHUNKS] || !r->facts[LAUNCH_CHUNK_LAYERS])
@@ -213,9 +213,15 @@ put_sharding(struct launch_reading *r)
 		put(r, "layout.sp", "true");
 	else if (launch_can_say(r->by, LAUNCH_SP, "true") && number(r, LAUNCH_TP, 1) > 1)
 		put(r, "layout.no_sp", "true");
+	const double n_copies = number(r, LAUNCH_INSTANCES, 1);
 	if (number(r, LAUNCH_COPIES, 1) > 1 && r->facts[LAUNCH_SHARD])
 		put(r, "layout.shard", r->facts[LAUNCH_SHARD]);
-	else if (number(r, LAUNCH_COPIES, 1) > 1)
+	if (!(n_copies > 1))
+		return;
+	const double n_shards = r->known.n_gpus / (number(r, LAUNCH_TP, 1) * number(r, LAUNCH_PP, 1)) / n_copies;
+	if (n_shards >= 1 && fmod(n_shards, 1) == 0)
+		put_number(r, "layout.shard", n_shards);
+	else
 		miss(r, "copies of the optimizer's states: add --layout shard=N");
 }
 
@@ -299,6 +305,21 @@ put_overlap(struct launch_reading *r)
 		put(r, "stack.time.overlaps_tensor", "false");
 }
 
+/* torchtitan's stages, of which a rank has several: all have as many layers, but for the first and the last
+ * (distributed/pipeline_parallel.py). */
+static void
+put_stage_layers(struct launch_reading *r)
+{
+	const double items = r->known.n_layers + number(r, LAUNCH_FIRST_LESS, 1) +
+	    number(r, LAUNCH_LAST_LESS, 1); /* the framework's defaults */
+	const double vp = ceil(items / number(r, LAUNCH_STAGE_LAYERS, NAN)) / number(r, LAUNCH_PP, 1);
+
+	if (vp >= 1 && fmod(vp, 1) == 0)
+		put_number(r, "layout.vp", vp);
+	else
+		miss(r, "layers of a stage: add --layout vp=N");
+}
+
 static void
 put_training(struct launch_reading *r)
 {
@@ -308,7 +329,8 @@ put_training(struct launch_reading *r)
 	} rows[] = {{LAUNCH_GLOBAL_BATCH, "global_batch"}, {LAUNCH_SEQ, "seq"}, {LAUNCH_DTYPE, "dtype"},
 	    {LAUNCH_GRAD_DTYPE, "grad_dtype"}, {LAUNCH_MOMENT_DTYPE, "moment_dtype"}, {LAUNCH_STATES, "states"},
 	    {LAUNCH_CP_COMM, "cp_comm"}, {LAUNCH_DISPATCHER, "dispatcher"}, {LAUNCH_FP8_PARAMS, "fp8_params"},
-	    {LAUNCH_LOSS, "loss"}, {LAUNCH_COMPILE, "compile"}, {LAUNCH_MTP, "mtp"}};
+	    {LAUNCH_LOSS, "loss"}, {LAUNCH_COMPILE, "compile"}, {LAUNCH_MTP, "mtp"}, {LAUNCH_ATTENTION, "attention"},
+	    {LAUNCH_DROPOUT, "dropout"}};
 	static const enum launch_fact batches[] = {LAUNCH_MICRO_BATCH, LAUNCH_PIPELINE_BATCH, LAUNCH_LOCAL_BATCH};
 	const char *schedule = r->facts[LAUNCH_SCHEDULE];
 
@@ -335,7 +357,7 @@ put_training(struct launch_reading *r)
 	if (schedule && strcmp(schedule, "zero-bubble") == 0)
 		put(r, "zero_bubble", "true");
 	if (r->facts[LAUNCH_STAGE_LAYERS] && schedule && strcmp(schedule, "1f1b") != 0)
-		miss(r, "layers of a stage: add --layout vp=N");
+		put_stage_layers(r);
 }
 
 static void
@@ -444,6 +466,8 @@ put_gpus(struct launch_reading *r)
 	if (!(gpus >= 1))
 		return;
 	put_number(r, "gpus", gpus);
+	if (isnan(r->known.n_gpus))
+		r->known.n_gpus = gpus;
 	k->used = true;
 	if (n)
 		n->used = true;
@@ -545,8 +569,8 @@ static bool
 is_number(enum launch_fact fact)
 {
 	static const enum launch_fact list[] = {LAUNCH_TP, LAUNCH_PP, LAUNCH_VP, LAUNCH_CP, LAUNCH_EP, LAUNCH_ETP,
-	    LAUNCH_CHUNKS, LAUNCH_COPIES, LAUNCH_ADP, LAUNCH_ATTENTION_TP, LAUNCH_MAX_SEQUENCES, LAUNCH_ALL_SEQUENCES,
-	    LAUNCH_STEP_TOKENS, LAUNCH_ALL_STEP_TOKENS, LAUNCH_UTILIZATION, LAUNCH_CACHE_SHARE};
+	    LAUNCH_CHUNKS, LAUNCH_COPIES, LAUNCH_INSTANCES, LAUNCH_ADP, LAUNCH_ATTENTION_TP, LAUNCH_MAX_SEQUENCES,
+	    LAUNCH_ALL_SEQUENCES, LAUNCH_STEP_TOKENS, LAUNCH_ALL_STEP_TOKENS, LAUNCH_UTILIZATION, LAUNCH_CACHE_SHARE};
 
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
 		if (list[i] == fact)
@@ -604,10 +628,10 @@ use_config(struct launch_reading *r)
 }
 
 bool
-launcher_read(
-    struct database *db, struct arena *a, struct diag *d, const char *path, struct source at, struct launch_file *out)
+launcher_read(struct database *db, struct arena *a, struct diag *d, const char *path, struct source at,
+    struct launch_known known, struct launch_file *out)
 {
-	struct launch_reading r = {.arena = a, .at = {path, 0, 0, NULL, false}};
+	struct launch_reading r = {.arena = a, .at = {path, 0, 0, NULL, false}, .known = known};
 	const char *text;
 
 	*out = (struct launch_file){0};
@@ -629,8 +653,8 @@ launcher_read(
 	if (r.by->use == LAUNCH_SERVE)
 		put_serving(&r);
 	else {
-		put_training(&r);
 		put_gpus(&r);
+		put_training(&r);
 	}
 	read_claims(&r, text, &out->claims);
 	for (size_t i = 0; i < r.pairs.n; i++)

@@ -169,6 +169,7 @@ struct launch_reading {
 	const struct node *inputs;
 	struct source at;
 	const char *unmapped;
+	struct launch_known known;
 };
 
 bool launch_is_key(const struct launcher_rule *rule, const char *key);

@@ -54,6 +54,7 @@ set_layout(struct run *r, const struct memory_job *m, struct fact *f)
 	f[LAUNCH_ZERO] = fact_count(r, l->zero, 0);
 	f[LAUNCH_SHARD] = fact_derived(r, fmax(1, n_shards / l->cp), NAN);
 	f[LAUNCH_COPIES] = fact_derived(r, fmax(1, l->dp * l->cp / n_shards), l->zero > 0 ? 1 : NAN);
+	f[LAUNCH_INSTANCES] = fact_derived(r, l->zero > 0 ? fmax(1, l->dp * l->cp / n_shards) : 1, 1);
 }
 
 /* Stages as Megatron-LM writes them (its pipeline_parallel_layer_layout.py): embedding, layers, extra prediction layers
@@ -178,7 +179,12 @@ set_precision(const struct memory_job *m, const struct train_job *job, struct fa
 	if (m->quantised_parameters && m->dtype == DTYPE_MXFP8 && m->layout.zero < 2)
 		f[LAUNCH_MXFP8_PARAMS] = (struct fact){"true", false, true};
 	if (m->loss)
-		f[LAUNCH_LOSS] = (struct fact){m->loss->name, true, true};
+		f[LAUNCH_LOSS] = (struct fact){m->loss->name, m->loss == memory_usual_loss(m), false};
+	f[LAUNCH_ATTENTION] = fact_word(m->flash ? "flash" : "unfused", m->flash);
+	if (m->dropout)
+		f[LAUNCH_DROPOUT] = fact_word("on", false);
+	if (job->dtype == DTYPE_FP8)
+		f[LAUNCH_FP8_RECIPE] = (struct fact){"tensorwise", false, true};
 	if (job->compiled)
 		f[LAUNCH_COMPILE] = fact_word("true", false);
 }

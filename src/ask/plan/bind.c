@@ -38,7 +38,8 @@ has_need(struct run *r, const struct plan_in *in)
 	if (!in->memory.model.text)
 		return run_refuse(r, (struct source){0}, "no model given",
 		    "ridge plan train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128");
-	if (in->training.stage_layers.n > 0)
+	/* what runs today may have them, if they are those that plan would have */
+	if (in->training.stage_layers.n > 0 && !in->from.text)
 		return run_refuse(r, in->training.stage_layers.list[0].from, "plan splits layers evenly over stages",
 		    "use 'ridge train --stage-layers' for a list");
 	if (in->choice.gpus.n == 0 && !has_target(in))
@@ -403,6 +404,7 @@ plan_bind_variant(
 	struct layout_space *s = &v->space;
 
 	v->options = choose(r, in, k, &v->in);
+	v->in.training.stage_layers.n = 0;
 	set_question(v);
 	/* options that the bound copy has are read where it is */
 	const void *own = r->reads ? r->reads->in : NULL;

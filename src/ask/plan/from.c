@@ -149,8 +149,8 @@ apply(const struct changes *c, const struct change *x, struct layout_row *row)
 	if (c->today->space.memory.stack->zero_on_request && l->zero == 3 && l->pp > 1 &&
 	    (c->base.row.layout.zero < 3 || c->base.row.layout.pp == 1))
 		return false;
-	return l->dp == floor(l->dp) && l->dp >= 1 && (l->etp == 1 || l->etp == l->tp) &&
-	    splits(c, l) && (x->what == OPTION || is_allowed(c, l));
+	return l->dp == floor(l->dp) && l->dp >= 1 && (l->etp == 1 || l->etp == l->tp) && splits(c, l) &&
+	    (x->what == OPTION || is_allowed(c, l));
 }
 
 /* `pp 4 -> 2`. */
@@ -440,8 +440,8 @@ both(const struct changes *c, const struct change *x, const struct change *y, st
 {
 	struct layout_row row = c->base.row;
 
-	if (x->what == y->what || x->numerics || y->numerics || !apply(c, x, &row) ||
-	    !apply(c, y, &row) || !has(x, row.layout) || !has(y, row.layout))
+	if (x->what == y->what || x->numerics || y->numerics || !apply(c, x, &row) || !apply(c, y, &row) ||
+	    !has(x, row.layout) || !has(y, row.layout))
 		return false;
 	*out = (struct change){.what = OPTION, .variant = x->what == OPTION ? x->variant : y->variant};
 	if (!evaluate(c, out->variant, &row, &out->row))

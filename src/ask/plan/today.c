@@ -100,6 +100,19 @@ open_space(struct layout_space *s)
 	s->n_threads = 1;
 }
 
+/* Whether the layers of each chunk are those of a layout without a list of them. */
+static bool
+splits_by_itself(const struct memory_job *job)
+{
+	struct memory_job open = *job;
+
+	open.n_stage_layers = 0;
+	for (int i = 0; i < job->n_stage_layers; i++)
+		if (memory_chunk_layers(&open, i) != memory_chunk_layers(job, i))
+			return false;
+	return true;
+}
+
 bool
 plan_bind_today(struct run *r, const struct plan_in *plan, const struct plan_question *b, const struct settings *said,
     struct plan_today *out)
@@ -120,6 +133,11 @@ plan_bind_today(struct run *r, const struct plan_in *plan, const struct plan_que
 	r->reads = reads;
 	if (!ok)
 		return false;
+	if (!splits_by_itself(&bound.memory))
+		return run_refuse(r, in->training.stage_layers.list[0].from, "plan splits layers evenly over stages",
+		    "use 'ridge train --stage-layers' for a list");
+	run_reads(r, &plan->training.stage_layers, NULL);
+	bound.memory.n_stage_layers = bound.ask.n_stage_layers = 0;
 	train_answer(&bound.ask, &bound.doubts, &answer);
 	if (answer.refusal) {
 		diag_error(r->diag, plan->from.from, "no step time: %s", train_refusal_text(answer.refusal));
