@@ -105,6 +105,32 @@ struct shown_option {
 	const char *name, *metavar, *help, *def, *choices;
 };
 
+/* The degrees and words that this command's layouts have; degrees that are words take ranges. */
+static const char *
+layout_help(const struct command *c, char *text, size_t size)
+{
+	const size_t prefix = strlen("layout.");
+	bool ranges = false;
+	size_t n = (size_t)snprintf(text, size, "parallel layout:");
+
+	for (int words = 0; words < 2; words++) {
+		const char *before = words ? ", and the words" : "";
+		for (size_t g = 0; g < c->n_groups; g++)
+			for (size_t i = 0; i < c->groups[g].n; i++) {
+				const struct option *o = &c->groups[g].options[i];
+				if (!text_begins(o->path, "layout.") || o->name || (o->kind == KIND_FLAG) != words ||
+				    n >= size)
+					continue;
+				ranges = ranges || o->kind == KIND_WORD;
+				n += (size_t)snprintf(text + n, size - n, "%s %s", before, o->path + prefix);
+				before = words ? "," : "";
+			}
+	}
+	if (ranges && n < size)
+		snprintf(text + n, size - n, "; pp=2..8 and tp=4/8 are ranges and alternatives");
+	return text;
+}
+
 static void
 each_shown(const struct command *c, bool own, void (*each)(void *to, const struct shown_option *o), void *to)
 {
@@ -118,9 +144,9 @@ each_shown(const struct command *c, bool own, void (*each)(void *to, const struc
 			each(to, &shown);
 		}
 	if (own && command_has_layout(c)) {
-		const struct shown_option layout = {'\0', "layout", "tp=N,pp=N,...",
-		    "parallel layout: dp tp pp vp cp ep etp zero shard, and the words sp, fsdp, across, adp", NULL,
-		    NULL};
+		char text[240];
+		const struct shown_option layout = {
+		    '\0', "layout", "tp=N,pp=N,...", layout_help(c, text, sizeof text), NULL, NULL};
 		each(to, &layout);
 	}
 	for (size_t i = 0; !own && i < n_global_options; i++) {

@@ -270,7 +270,8 @@ layout_word(const char *path)
 	const size_t n = strlen("layout.");
 
 	for (size_t i = 0; text_begins(path, "layout.") && strlen(path + n) > 2 && i < n_aliases; i++)
-		if (text_begins(aliases[i].of, "layout.") && text_begins(aliases[i].name, path + n))
+		if (text_begins(aliases[i].of, "layout.") && text_begins(aliases[i].name, path + n) &&
+		    strcmp(aliases[i].of, path) != 0)
 			return aliases[i].of;
 	return NULL;
 }

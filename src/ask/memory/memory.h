@@ -87,7 +87,7 @@ struct training_in {
 	    "gradient dtype (default: the stack's)")                                                                   \
 	X(0, moment_dtype, "moment-dtype", "moment_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                      \
 	    "dtype of Adam's moments (default: fp32, or the parameters' with --states pure)")                          \
-	X(0, schedule, "schedule", "schedule", CHOICE, "NAME", "1f1b|gpipe", "1f1b", "pipeline schedule")
+	X(0, schedule, "schedule", "schedule", CHOICE, "NAME", "1f1b|gpipe|zero-bubble", "1f1b", "pipeline schedule")
 #define TRAINING_OPTIONS(X) TRAINING_JOB_OPTIONS(X) TRAINING_CHOICE_OPTIONS(X)
 	TRAINING_OPTIONS(OPTION_MEMBER)
 };

@@ -342,9 +342,13 @@ bind_pins(struct run *r, const struct plan_layout_in *in, struct layout_space *s
 			    ok;
 		run_reads(r, &in->degrees[d], NULL);
 	}
+	if (in->fsdp && in->degrees[DEGREE_ZERO].text)
+		return run_refuse(r, in->degrees[DEGREE_ZERO].from, "fsdp is zero=3", "keep one");
+	if (in->fsdp)
+		s->pins[DEGREE_ZERO] = (struct layout_pin){.n = 1, .ranges = {{3, 3}}};
 	s->across = in->across;
 	s->shard = datum_or(in->shard, 0);
-	run_reads(r, &in->across, &in->shard, NULL);
+	run_reads(r, &in->across, &in->shard, &in->sp, &in->fsdp, NULL);
 	return ok && run_whole(r, "shard", in->shard, 1);
 }
 

@@ -21,10 +21,12 @@ struct plan_layout_in {
 	X(0, degrees[DEGREE_ETP], NULL, "layout.etp", WORD, "N", "", NULL, "tensor parallel degree inside experts")    \
 	X(0, degrees[DEGREE_ZERO], NULL, "layout.zero", WORD, "0..3", "", NULL, "ZeRO stage (default: the stack's)")   \
 	X(0, shard, NULL, "layout.shard", COUNT, "N", "", NULL, "GPUs that share one sharded copy (hybrid shard)")     \
+	X(0, sp, NULL, "layout.sp", FLAG, "", "", NULL, "sequence parallelism with tp, as rows have it anyway")        \
+	X(0, fsdp, NULL, "layout.fsdp", FLAG, "", "", NULL, "the same as zero=3")                                      \
 	X(0, across, NULL, "layout.across", FLAG, "", "", NULL, "tensor parallel groups may reach beyond one node")
 	struct word degrees[N_DEGREES];
 	struct datum shard;
-	bool across;
+	bool sp, fsdp, across;
 };
 
 /* Lists of what `ridge train` takes one of. */

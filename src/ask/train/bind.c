@@ -208,7 +208,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	if (ask->dispatcher != DISPATCH_OPEN)
 		out->memory.dedup = ask->dispatcher == DISPATCH_DEDUP;
 	ask->context = memory_context(t, out->stack);
-	ask->zero_bubble = q->train->bubbles;
+	ask->zero_bubble = q->train->bubbles || strcmp(q->memory.training->schedule.text, "zero-bubble") == 0;
 	if (ask->zero_bubble && ask->layout.pp > 1 && !out->stack->zero_bubble)
 		run_warn(r, "stack %s has no zero-bubble schedule", out->stack->id);
 	ask->balanced_stages = q->train->balanced;
