@@ -295,3 +295,101 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	answered
 	is "tp=8,ep=8,adp"
 }
+
+@test "where the simulation moves rows, capacity and plan serve still agree, on a row that was simulated" {
+	local job
+	for job in "llama3.1-70b --gpu h200 --engine vllm --rate 20 --isl 1000 --osl 20 --slo tpot=p99:40ms --isl-cv 1 --osl-cv 1" \
+		"qwen3-30b-a3b --gpu l40s --engine sglang --rate 60 --isl 100 --osl 20 --slo tpot=p99:40ms"; do
+		# shellcheck disable=SC2086 # words
+		{
+			ask capacity $job --dtypes bf16 --get candidates.0.layout,candidates.0.n_gpus,candidates.0.confirmed
+			answered
+			shows yes
+			is "$("$RIDGE" plan serve $job --dtype bf16 --get layouts.0.layout,layouts.0.n_gpus,layouts.0.confirmed)"
+		}
+	done
+}
+
+@test "options of ridge serve mean the row: types of weights alone, drafts and headroom" {
+	local job="llama3.1-70b --isl 1000 --osl 250" options row
+	for options in "--dtype int4" "--dtype fp8 --speculate eagle=3,accept=0.7" "--dtype fp8 --headroom 0.2"; do
+		# shellcheck disable=SC2086 # words
+		{
+			mapfile -t row < <("$RIDGE" plan serve $job --gpu h100 --engine vllm --rate 4 --tpot 50ms --unconfirmed --layout tp=4 $options \
+				--get serve_options,layouts.0.n_replicas,layouts.0.tpot_s)
+			ask serve $job ${row[0]} --rate "$(awk -v n="${row[1]}" 'BEGIN { print 4 / n }')" --get tpot_s
+			answered
+			awk -v a="${row[2]}" -v b="$out" 'BEGIN { exit !(a / b > 0.9999 && a / b < 1.0001) }' || complain "$options: ${row[*]}"
+		}
+	done
+}
+
+@test "what a replica cannot be is refused with the reason" {
+	local layout
+	for layout in tp=3 tp=16 tp=8,adp; do
+		ask plan serve llama3.1-70b --gpu h100 --engine vllm --rate 4 --isl 1000 --osl 250 --layout "$layout" --unconfirmed
+		refused
+		hides "see the warnings"
+	done
+	says "adp"
+	ask plan serve llama4-scout --gpu h200 --engine vllm --dtype fp8 --rate 5 --isl 1000 --osl 250 --unconfirmed --layout tp=4,pp=1,ep=4,adp \
+		--get layouts.0.layout
+	answered
+	is tp=4,ep=4,adp
+	ask capacity bert-large --gpu b200 --engine vllm --rate 5 --isl 500 --osl 100 --unconfirmed
+	refused
+	says "an encoder has no output tokens"
+	ask plan serve llama3.1-8b --gpu h100 --engine vllm --rate 1 --isl 200000 --osl 10 --unconfirmed
+	says "exceeds the model's context length"
+}
+
+# pair WORD...: the first pair of pools: GPUs, TTFT, TPOT, share of the link, what prefills and what decodes
+pair() {
+	ask plan serve "$@" --unconfirmed --pools --get pools.0.n_gpus,pools.0.ttft_s,pools.0.tpot_s,pools.0.link_busy_frac,pools.0.prefill_pool,pools.0.decode_pool
+	answered
+	mapfile -t pair <<<"$out"
+}
+
+@test "a link carries the caches on both sides, those of growth too" {
+	local job="llama3.1-8b --gpu h100 --engine sglang --dtype fp8 --rate 60 --isl 4000 --osl 250 --ttft 500ms --tpot 20ms --kv-link eth-25" few
+	# shellcheck disable=SC2086 # words
+	{
+		pair $job --layout tp=1,pp=1
+		few=${pair[0]}
+		# 131 KiB a token in 16 bits, over one link of each replica, half of whose time is used at most
+		[[ ${pair[4]} =~ ^([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 21 ] || complain "prefill: ${pair[*]}"
+		[[ ${pair[5]} =~ ^([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 21 ] || complain "decode: ${pair[*]}"
+		awk -v f="${pair[3]}" 'BEGIN { exit !(f > 0.4 && f <= 0.5) }' || complain "link: ${pair[*]}"
+		pair $job --layout tp=1,pp=1 --growth 1
+		[ "${pair[0]}" -ge $((2 * few - 2)) ] || complain "growth: ${pair[*]}"
+	}
+}
+
+@test "the cheapest pair is that of whole replicas, and has its figures at the load" {
+	local job="llama3.1-70b --gpu h100 --engine sglang --dtype fp8 --isl 1000 --osl 250 --ttft 500ms --tpot 30ms --kv-link ib-ndr --price 2 --rate 0.1" idle
+	# shellcheck disable=SC2086 # words
+	{
+		pair $job
+		[ "${pair[0]}" = 2 ] || complain "${pair[*]}"
+		job="llama3.1-8b --gpu h100 --engine sglang --dtype fp8 --isl 4000 --osl 250 --kv-link roce-400 --layout tp=1,pp=1"
+		pair $job --ttft 500ms --tpot 20ms --rate 0.1
+		idle=("${pair[@]}")
+		pair $job --ttft 500ms --tpot 20ms --rate 45
+		awk -v a="${idle[1]}" -v b="${pair[1]}" -v c="${idle[2]}" -v d="${pair[2]}" 'BEGIN { exit !(a < b && 2 * c < d) }' ||
+			complain "${idle[*]}, ${pair[*]}"
+		# as simulated
+		ask serve --model llama3.1-8b --gpu h100 --engine sglang --dtype fp8 --simulate --replicas 1 --decode-replicas 1 --kv-link roce-400 \
+			--rate 0.1 --isl 4000 --osl 250 --requests 100 --get latencies.0.mean_s
+		awk -v t="${out%%$'\n'*}" -v a="${idle[1]}" 'BEGIN { exit !(t / a > 0.95 && t / a < 1.05) }' || complain "TTFT ${idle[1]}"
+		# an E2E limit that an idle pair meets is met, if not by the same replicas
+		pair $job --slo ttft:500ms,tpot:20ms,e2e:5s --rate 0.1
+		[ "${pair[0]}" = 2 ] || complain "${pair[*]}"
+		pair $job --slo ttft:500ms,tpot:20ms,e2e:3s --rate 60
+		awk -v t="${pair[1]}" -v s="${pair[2]}" 'BEGIN { exit !(t + 249 * s <= 3) }' || complain "${pair[*]}"
+		# a percentile takes more than a mean
+		pair $job --slo ttft:500ms,tpot:20ms --rate 48
+		idle=("${pair[@]}")
+		pair $job --slo ttft:500ms,tpot=p99:20ms --rate 48
+		[ "${pair[0]}" -gt "${idle[0]}" ] || complain "${pair[*]}"
+	}
+}

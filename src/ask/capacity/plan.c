@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { CANDIDATES_MOST = 4096, CONFIRMED_MOST = 4 };
+enum { CANDIDATES_MOST = 4096, CONFIRMED_MOST = 4, SETTLED_MOST = 8 };
 static const double think_default_s = 30;
 
 bool
@@ -194,6 +194,26 @@ wanted(struct datum asked, double degree)
 	return !datum_given(asked) || asked.value == degree;
 }
 
+/* Why the layouts asked for are none of those that are searched; NULL: they may be. */
+static const char *
+layout_fault(const struct capacity_search *s)
+{
+	const struct layout_in *asked = s->c->layout;
+	const double tp = datum_or(asked->tp, 1), pp = datum_or(asked->pp, 1), most = s->in->gpus.value;
+	struct arena *a = s->run->arena;
+
+	if (tp * pp > most)
+		return arena_printf(a, "tp x pp = %g exceeds the %g GPUs of a replica: raise --gpus", tp * pp, most);
+	if (exp2(round(log2(tp))) != tp || exp2(round(log2(pp))) != pp)
+		return arena_printf(a, "%s is no power of two, and others are not searched",
+		    exp2(round(log2(tp))) != tp ? arena_printf(a, "tp=%g", tp) : arena_printf(a, "pp=%g", pp));
+	if (!capacity_divides(s->model, tp))
+		return arena_printf(a, "tp=%g does not divide the model's heads", tp);
+	if (asked->adp && !(workload_has_experts(s->model) && !(tp == 1 && datum_given(asked->tp))))
+		return "attention data parallelism (adp) is searched with experts and tp alone: leave adp out";
+	return NULL;
+}
+
 static void
 add_layouts(struct capacity_search *s, struct serve_parts *p, const struct plan_setup *about)
 {
@@ -201,6 +221,9 @@ add_layouts(struct capacity_search *s, struct serve_parts *p, const struct plan_
 	const double most = s->in->gpus.value;
 	const bool experts = workload_has_experts(s->model);
 
+	s->fault = layout_fault(s);
+	if (s->fault)
+		return;
 	for (double tp = 1; tp <= most; tp *= 2)
 		for (double pp = 1; tp * pp <= most; pp *= 2) {
 			if (!wanted(asked->tp, tp) || !wanted(asked->pp, pp) || !capacity_divides(s->model, tp) ||
@@ -208,7 +231,7 @@ add_layouts(struct capacity_search *s, struct serve_parts *p, const struct plan_
 				continue;
 			for (int way = 0; way < (experts && tp > 1 ? 3 : 1); way++) {
 				const double ep = way ? tp : 1;
-				if (wanted(asked->ep, ep))
+				if (wanted(asked->ep, ep) && (!asked->adp || way == 2))
 					add_layout(s, p, *about, (struct serve_layout){tp, pp, ep, way == 2});
 			}
 		}
@@ -293,15 +316,25 @@ capacity_candidates(struct capacity_search *s)
 	                   *types = s->in->dtypes.n ? &s->in->dtypes : &usual_type;
 
 	s->list = ARENA_ARRAY(s->run->arena, struct plan_candidate, CANDIDATES_MOST);
-	if (!(s->model = run_model(s->run, s->c->model)) ||
-	    !bind_speculation(s->run, &s->in->speculate, s->model, &s->speculation))
+	if (!(s->model = run_model(s->run, s->c->model)))
+		return false;
+	if (s->model->kind == MODEL_ENCODER)
+		return run_refuse(s->run, s->c->model.from, "an encoder has no output tokens",
+		    "'ridge serve' has the throughput of one replica: leave --osl out there");
+	const double context_token = s->c->isl.value + s->c->osl.value;
+	if (datum_given(s->model->context) && context_token > s->model->context.value)
+		run_warn(s->run, "ISL + OSL of %g tokens exceeds the model's context length %g", context_token,
+		    s->model->context.value);
+	if (!bind_speculation(s->run, &s->in->speculate, s->model, &s->speculation))
 		return false;
 	for (size_t i = 0; i < s->c->gpus->n; i++)
 		if (!add_gpu(s, i, engines, types))
 			return false;
 	if (s->n == 0)
-		return run_refuse(s->run, s->c->gpus->list[0].from, "none of these setups can be evaluated",
-		    "see the warnings; 'ridge capacity' without --engine and --slo prints roofline floors");
+		return run_refuse(s->run, s->c->gpus->list[0].from,
+		    arena_printf(s->run->arena, "none of these setups can be evaluated: %s",
+		        s->fault ? s->fault : "no layout divides the model"),
+		    "'ridge capacity' without --engine and --slo prints roofline floors");
 	return true;
 }
 
@@ -330,6 +363,11 @@ confirm(struct capacity_search *s, const struct plan_load *l)
 		n++;
 	}
 	plan_sort(s->run->arena, s->list, s->n, PLAN_RANK_COST);
+	/* where the simulation moved those, the first row is none that was only computed */
+	for (n = 0; n < SETTLED_MOST && plan_feasible(&s->list[0]) && !s->list[0].confirmed; n++) {
+		plan_confirm(&s->list[0], l, (uint64_t)s->in->seed.value);
+		plan_sort(s->run->arena, s->list, s->n, PLAN_RANK_COST);
+	}
 }
 
 /* How far a setup got. */

@@ -255,6 +255,9 @@ struct plan_served {
 	struct plan_load load;
 	enum plan_rank rank;
 	struct word dtype;
+	/* sized with the limits of the engine, or those given: what pools are made of */
+	size_t n_plain;
+	const struct plan_candidate *plain;
 	struct plan_candidate *today; /* of --from, sized; or NULL */
 	/* of a front: the two measures, and all that was compared */
 	int x, y;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TUNED_MOST = 24, CONFIRMED_MOST = 5, LIMITS_MOST = 12 };
+enum { TUNED_MOST = 8, CONFIRMED_MOST = 5, SETTLED_MOST = 8, LIMITS_MOST = 12 };
 static const double worth_frac = 0.02; /* of a latency, to leave the engine's defaults */
 
 /* --- limits of the scheduler ----------------------------------------------------------------------------- */
@@ -117,6 +117,12 @@ tune(const struct plan_served *p, const struct limits *sequences, const struct l
 				try_limits(p, c, 0, chunks[i]);
 }
 
+static int
+setup_group(const struct plan_candidate *c)
+{
+	return ((const struct plan_setup *)c->about)->group;
+}
+
 /* Given limits: try every pair as a candidate. */
 static void
 spread(struct plan_served *p, const struct limits *sequences, const struct limits *tokens)
@@ -146,10 +152,17 @@ size_all(struct plan_served *p, const struct limits *sequences, const struct lim
 
 	spread(p, sequences, tokens);
 	plan_sort(s->run->arena, s->list, s->n, p->rank);
+	struct plan_candidate *plain = ARENA_ARRAY(s->run->arena, struct plan_candidate, s->n + 1);
+	for (size_t i = 0; i < s->n; i++)
+		plain[i] = s->list[i];
+	p->plain = plain;
+	p->n_plain = s->n;
 	if (!sequences->is_auto && !tokens->is_auto)
 		return;
-	for (size_t i = 0; i < s->n && i < TUNED_MOST; i++)
-		tune(p, sequences, tokens, &s->list[i]);
+	int *n_tuned = ARENA_ARRAY(s->run->arena, int, (size_t)s->n_groups + 1);
+	for (size_t i = 0; i < s->n; i++)
+		if (n_tuned[setup_group(&s->list[i])]++ < TUNED_MOST)
+			tune(p, sequences, tokens, &s->list[i]);
 	plan_sort(s->run->arena, s->list, s->n, p->rank);
 }
 
@@ -198,12 +211,6 @@ plan_serve_groups(struct run *r, const struct plan_served *p, struct plan_served
 
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
-static int
-setup_group(const struct plan_candidate *c)
-{
-	return ((const struct plan_setup *)c->about)->group;
-}
-
 struct plan_served_row *
 plan_serve_rows(struct run *r, const struct plan_served *p, size_t *n)
 {
@@ -233,9 +240,12 @@ confirm(struct run *r, struct plan_served *p)
 	const struct serve_setup **setups = ARENA_ARRAY(r->arena, const struct serve_setup *, s->n + 1);
 	size_t n_tried = 0;
 
-	for (int round = 0; round < CONFIRMED_MOST; round++) {
+	for (int round = 0; round < CONFIRMED_MOST + SETTLED_MOST; round++) {
 		size_t n, next = 0;
 		const struct plan_served_row *rows = plan_serve_rows(r, p, &n);
+		/* where the simulation moved those, the first row is none that was only computed */
+		if (round >= CONFIRMED_MOST && (n == 0 || rows[0].c->confirmed))
+			return;
 		for (; next < n; next++) {
 			bool known = next > 0 && rows[next].group == rows[next - 1].group;
 			for (size_t k = 0; k < n_tried; k++)

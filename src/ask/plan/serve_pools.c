@@ -3,8 +3,9 @@
  * Prefill and decode pools of `ridge plan serve --pools`: each side has its own GPU and layout.
  *
  * The two sides meet in the request rate and in the link that carries the caches, so each is sized by itself: replicas
- * that prefill by TTFT, waiting as a queue with one server and service times that are all alike (M/D/1; its tail after
- * Kingman's heavy-traffic limit), replicas that decode by TPOT.  Pairs are made of the cheapest of each side.
+ * that prefill by TTFT, waiting as a queue with one server whose service times vary as the inputs do (M/G/1; its tail
+ * after Kingman's heavy-traffic limit), replicas that decode by TPOT, of as many sequences as a Poisson number of that
+ * mean reaches.  Pairs are made of the sides that cost least for the load in whole replicas.
  */
 #include "ask/plan/plan.h"
 
@@ -24,15 +25,17 @@ struct pools {
 	bool priced;
 };
 
-enum { SIDE_MOST = 6, HALVINGS = 24 };
+enum { SIDE_MOST = 6, HALVINGS = 24, STEPS_MOST = 128 };
 static const double link_most_frac = 0.5; /* of a link: caches come in bursts */
 
 /* One setup as a pool of one side. */
 struct side {
 	const struct plan_candidate *c;
-	double rate_per_s; /* of a replica */
-	double time_s;     /* TTFT without the transfer; TPOT */
-	double price;      /* of what carries a request per second: USD, or GPUs */
+	double rate_per_s; /* of a replica, at its limits */
+	double alone_s,
+	    service_s;     /* of a request: TTFT without waiting and transfer, and what it keeps a replica busy */
+	double transfer_s; /* of a request's caches, over a link for each GPU of a replica */
+	double cost;       /* of the replicas that the load takes: USD per second, or GPUs */
 };
 
 static const struct plan_setup *
@@ -42,25 +45,50 @@ setup_of(const struct plan_candidate *c)
 }
 
 static double
-price_of(const struct plan_candidate *c, double rate_per_s)
+planned_rate(const struct plan_load *l)
 {
-	return c->n_replica_gpus * (isnan(c->gpu_usd_per_s) ? 1 : c->gpu_usd_per_s) / rate_per_s;
+	return l->rate_request_per_s * (1 + l->growth_frac);
+}
+
+static double
+replicas(const struct plan_load *l, const struct side *s)
+{
+	return fmax(1, ceil(planned_rate(l) / s->rate_per_s - 1e-9)) + l->n_spare;
+}
+
+static double
+cost_of(const struct plan_load *l, const struct side *s)
+{
+	const struct plan_candidate *c = s->c;
+
+	return replicas(l, s) * c->n_replica_gpus * (isnan(c->gpu_usd_per_s) ? 1 : c->gpu_usd_per_s);
 }
 
 /* --- replicas that prefill ------------------------------------------------------------------------------- */
 
-/* TTFT over its limits, at this share of a replica's rate. */
+/* TTFT at this share of a replica's rate. */
 static double
-first_excess(const struct plan_load *l, double alone_s, double service_s, double busy)
+first_s(const struct plan_load *l, const struct side *s, double busy, enum plan_statistic statistic)
+{
+	const double share = plan_share(statistic), varies = l->isl_cv * l->isl_cv, sigma = sqrt(log1p(varies));
+	const double scale_s = s->service_s * (1 + varies) / (2 * (1 - busy));
+
+	if (statistic == PLAN_MEAN)
+		return s->alone_s + busy * scale_s;
+	return s->alone_s * exp(sigma * (num_normal_quantile(share) - sigma / 2)) +
+	    fmax(0, scale_s * log(busy / (1 - share)));
+}
+
+/* TTFT over its limits. */
+static double
+first_excess(const struct plan_load *l, const struct side *s, double busy, double transfer_s)
 {
 	double most = 0;
 
 	for (size_t i = 0; i < l->n_objectives; i++) {
 		const struct plan_objective *o = &l->objectives[i];
-		const double late = 1 - plan_share(o->statistic), scale_s = service_s / (2 * (1 - busy));
-		const double wait_s = o->statistic == PLAN_MEAN ? busy * scale_s : fmax(0, scale_s * log(busy / late));
 		if (o->measure == PLAN_TTFT)
-			most = fmax(most, (alone_s + wait_s) / o->limit_s);
+			most = fmax(most, (first_s(l, s, busy, o->statistic) + transfer_s) / o->limit_s);
 	}
 	return most;
 }
@@ -69,66 +97,112 @@ static bool
 size_prefill(const struct plan_load *l, const struct plan_candidate *c, double transfer_s, struct side *out)
 {
 	const struct serve_load load = plan_serve_load(l);
-	const double full = serve_prefill_rate(NULL, c->setup, &load),
-	             alone_s = serve_first(NULL, c->setup, &load, 1) + serve_front(NULL, c->setup) +
-	    serve_handover(NULL, c->setup) + transfer_s;
+	const double full = serve_prefill_rate(NULL, c->setup, &load);
 	double low = 0.01, high = l->utilisation_frac;
 
-	if (!(full > 0) || first_excess(l, alone_s, 1 / full, low) > 1)
+	*out = (struct side){.c = c,
+	    .alone_s =
+	        serve_first(NULL, c->setup, &load, 1) + serve_front(NULL, c->setup) + serve_handover(NULL, c->setup),
+	    .service_s = 1 / full,
+	    .transfer_s = transfer_s};
+	if (!(full > 0) || first_excess(l, out, low, transfer_s) > 1)
 		return false;
-	if (first_excess(l, alone_s, 1 / full, high) <= 1)
+	if (first_excess(l, out, high, transfer_s) <= 1)
 		low = high;
 	for (int i = 0; i < HALVINGS && low < high; i++) {
 		const double middle = (low + high) / 2;
-		*(first_excess(l, alone_s, 1 / full, middle) <= 1 ? &low : &high) = middle;
+		*(first_excess(l, out, middle, transfer_s) <= 1 ? &low : &high) = middle;
 	}
-	*out = (struct side){c, low * full, alone_s + low / (full * 2 * (1 - low)), price_of(c, low * full)};
+	out->rate_per_s = low * full;
+	out->cost = cost_of(l, out);
 	return true;
 }
 
 /* --- replicas that decode -------------------------------------------------------------------------------- */
 
+/* TPOT of n running sequences; a percentile is that of the same percentile of a Poisson number of them. */
 static double
-token_limit(const struct plan_load *l)
+token_s(const struct plan_load *l, const struct plan_candidate *c, double n, enum plan_statistic statistic)
 {
-	double limit_s = INFINITY;
+	const struct serve_load load = plan_serve_load(l);
+	const double above = statistic == PLAN_MEAN ? 0 : fmax(0, num_normal_quantile(plan_share(statistic))) * sqrt(n);
+
+	return serve_token_time(NULL, &load, serve_decode(NULL, c->setup, &load, n + above));
+}
+
+static double
+token_excess(const struct plan_load *l, const struct plan_candidate *c, double n)
+{
+	double most = 0;
 
 	for (size_t i = 0; i < l->n_objectives; i++)
 		if (l->objectives[i].measure == PLAN_TPOT)
-			limit_s = fmin(limit_s, l->objectives[i].limit_s);
-	return limit_s;
+			most = fmax(most, token_s(l, c, n, l->objectives[i].statistic) / l->objectives[i].limit_s);
+	return most;
+}
+
+/* Requests per second of a replica with n running sequences. */
+static double
+replica_rate(const struct plan_load *l, const struct plan_candidate *c, double n)
+{
+	const struct serve_load load = plan_serve_load(l);
+
+	return serve_decode_rate(NULL, &load, n, serve_decode(NULL, c->setup, &load, n));
+}
+
+static double
+most_running(const struct plan_load *l, const struct plan_candidate *c)
+{
+	const struct serve_load load = plan_serve_load(l);
+
+	return l->utilisation_frac * serve_running(NULL, c->setup, &load);
 }
 
 static bool
-size_decode(const struct plan_load *l, const struct plan_candidate *c, struct side *out)
+size_decode(const struct plan_load *l, const struct plan_candidate *c, double transfer_s, struct side *out)
 {
-	const struct serve_load load = plan_serve_load(l);
-	const double limit_s = token_limit(l);
-	double low = 1, high = l->utilisation_frac * serve_running(NULL, c->setup, &load);
+	double low = 1, high = most_running(l, c);
 
-	if (!(high >= 1) || serve_token_time(NULL, &load, serve_decode(NULL, c->setup, &load, 1)) > limit_s)
+	if (!(high >= 1) || token_excess(l, c, low) > 1)
 		return false;
-	if (serve_token_time(NULL, &load, serve_decode(NULL, c->setup, &load, high)) <= limit_s)
+	if (token_excess(l, c, high) <= 1)
 		low = high;
 	for (int i = 0; i < HALVINGS && low < high; i++) {
-		const double middle = (low + high) / 2,
-		             token_s = serve_token_time(NULL, &load, serve_decode(NULL, c->setup, &load, middle));
-		*(token_s <= limit_s ? &low : &high) = middle;
+		const double middle = (low + high) / 2;
+		*(token_excess(l, c, middle) <= 1 ? &low : &high) = middle;
 	}
-	const double step_s = serve_decode(NULL, c->setup, &load, low),
-	             rate_per_s = serve_decode_rate(NULL, &load, low, step_s);
-	*out = (struct side){c, rate_per_s, serve_token_time(NULL, &load, step_s), price_of(c, rate_per_s)};
+	*out = (struct side){.c = c, .rate_per_s = replica_rate(l, c, low), .transfer_s = transfer_s};
+	out->cost = cost_of(l, out);
 	return true;
+}
+
+/* Sequences that run at this rate of requests. */
+static double
+running(const struct plan_load *l, const struct plan_candidate *c, double rate_per_s)
+{
+	double low = 1, high = fmax(1, most_running(l, c));
+
+	if (replica_rate(l, c, low) >= rate_per_s)
+		return low;
+	for (int i = 0; i < HALVINGS && low < high; i++) {
+		const double middle = (low + high) / 2;
+		*(replica_rate(l, c, middle) < rate_per_s ? &low : &high) = middle;
+	}
+	return high;
 }
 
 /* --- pairs ----------------------------------------------------------------------------------------------- */
 
 static int
-by_price(const void *x, const void *y)
+by_side_cost(const void *x, const void *y)
 {
 	const struct side *a = x, *b = y;
 
-	return a->price != b->price ? (a->price < b->price ? -1 : 1) : (a->c > b->c) - (a->c < b->c);
+	if (a->cost != b->cost)
+		return a->cost < b->cost ? -1 : 1;
+	if (a->rate_per_s != b->rate_per_s)
+		return a->rate_per_s > b->rate_per_s ? -1 : 1;
+	return (a->c > b->c) - (a->c < b->c);
 }
 
 /* Caches go from one to the other: the same engine, and the same type of cache. */
@@ -137,12 +211,6 @@ may_meet(const struct plan_candidate *a, const struct plan_candidate *b)
 {
 	return strcmp(setup_of(a)->engine->id, setup_of(b)->engine->id) == 0 &&
 	    setup_of(a)->formats.kv == setup_of(b)->formats.kv && a->setup->layout.pp == b->setup->layout.pp;
-}
-
-static double
-replicas(const struct plan_load *l, const struct side *s)
-{
-	return fmax(1, ceil(l->rate_request_per_s * (1 + l->growth_frac) / s->rate_per_s - 1e-9)) + l->n_spare;
 }
 
 /* Of whole instances, which pools of one GPU share. */
@@ -168,37 +236,80 @@ has_gpus(const struct pools *p)
 	    (!y->n_most_gpus || y_gpus + (same ? x_gpus : 0) <= *y->n_most_gpus);
 }
 
+/* Sequences of each replica that decodes, and the share of its time that one that prefills works, at this rate. */
+struct pace {
+	double busy, n_running;
+};
+
+static struct pace
+pace_of(const struct plan_load *l, const struct side *prefill, const struct side *decode, const struct pools *p,
+    double rate_per_s)
+{
+	return (struct pace){fmin(0.99, rate_per_s * prefill->service_s / fmax(1, p->n_prefill - l->n_spare)),
+	    running(l, decode->c, rate_per_s / fmax(1, p->n_decode - l->n_spare))};
+}
+
+/* How far the worst of all is over its limit. */
+static double
+pair_excess(const struct plan_load *l, const struct side *prefill, const struct side *decode, const struct pools *p)
+{
+	const struct pace at = pace_of(l, prefill, decode, p, planned_rate(l));
+	double most = fmax(first_excess(l, prefill, at.busy, p->transfer_s), token_excess(l, decode->c, at.n_running));
+
+	for (size_t i = 0; i < l->n_objectives; i++) {
+		const struct plan_objective *o = &l->objectives[i];
+		if (o->measure == PLAN_E2E)
+			most = fmax(most,
+			    (first_s(l, prefill, at.busy, o->statistic) + p->transfer_s +
+			        (l->osl_token - 1) * token_s(l, decode->c, at.n_running, o->statistic)) /
+			        o->limit_s);
+	}
+	return most;
+}
+
+/* More replicas of the side that they help more, until the pair meets its limits.  False: that is too many. */
+static bool
+grow(const struct plan_load *l, const struct side *prefill, const struct side *decode, struct pools *p)
+{
+	double over = pair_excess(l, prefill, decode, p);
+
+	for (int step = 0; over > 1 && step < STEPS_MOST; step++) {
+		struct pools first = *p, second = *p;
+		first.n_prefill += fmax(1, floor(p->n_prefill / 16));
+		second.n_decode += fmax(1, floor(p->n_decode / 16));
+		const double a = pair_excess(l, prefill, decode, &first), b = pair_excess(l, prefill, decode, &second);
+		if (fmin(a, b) > 0.9999 * over)
+			return false;
+		*p = a < b ? first : second;
+		over = fmin(a, b);
+	}
+	return over <= 1;
+}
+
 static bool
 set_pair(const struct plan_served *p, const struct link *link, const struct side *prefill, const struct side *decode,
     struct pools *out)
 {
 	const struct plan_load *l = &p->load;
-	const struct serve_load load = plan_serve_load(l);
-	const double n_decode = replicas(l, decode);
-	const double transfer_s =
-	    serve_transfer(NULL, prefill->c->setup, &load, link->byte_per_s.value, datum_or(link->latency_s, 0));
-	/* more replicas share the caches where a link is slow */
-	const double n_prefill =
-	    fmax(replicas(l, prefill), ceil(transfer_s * l->rate_request_per_s / link_most_frac - 1e-9));
-	const double answer_s = prefill->time_s + (l->osl_token - 1) * decode->time_s;
+	const double sent = planned_rate(l) / link_most_frac;
 
+	/* more replicas share the caches where a link is slow, on either side */
 	*out = (struct pools){.prefill = prefill->c,
 	    .decode = decode->c,
 	    .link = link,
-	    .n_prefill = n_prefill,
-	    .n_decode = n_decode,
-	    .ttft_s = prefill->time_s,
-	    .tpot_s = decode->time_s,
-	    .transfer_s = transfer_s,
-	    .link_frac = transfer_s * l->rate_request_per_s / n_prefill,
-	    .cost = pools_cost(prefill, n_prefill, decode, n_decode),
+	    .n_prefill = fmax(replicas(l, prefill), ceil(prefill->transfer_s * sent - 1e-9)),
+	    .n_decode = fmax(replicas(l, decode), ceil(decode->transfer_s * sent - 1e-9)),
+	    .transfer_s = fmax(prefill->transfer_s, decode->transfer_s),
 	    .priced = !isnan(prefill->c->gpu_usd_per_s) && !isnan(decode->c->gpu_usd_per_s)};
-	if (!has_gpus(out))
+	if (!grow(l, prefill, decode, out))
 		return false;
-	for (size_t i = 0; i < l->n_objectives; i++)
-		if (l->objectives[i].measure == PLAN_E2E && answer_s > l->objectives[i].limit_s)
-			return false;
-	return true;
+	const struct pace now = pace_of(l, prefill, decode, out, l->rate_request_per_s);
+	out->ttft_s = first_s(l, prefill, now.busy, PLAN_MEAN) + out->transfer_s;
+	out->tpot_s = token_s(l, decode->c, now.n_running, PLAN_MEAN);
+	out->link_frac =
+	    l->rate_request_per_s * fmax(prefill->transfer_s / out->n_prefill, decode->transfer_s / out->n_decode);
+	out->cost = pools_cost(prefill, out->n_prefill, decode, out->n_decode);
+	return has_gpus(out);
 }
 
 static double
@@ -228,7 +339,7 @@ cheapest(struct side *list, size_t n)
 {
 	size_t kept = 0;
 
-	qsort(list, n, sizeof *list, by_price);
+	qsort(list, n, sizeof *list, by_side_cost);
 	for (size_t i = 0; i < n; i++) {
 		int alike = 0;
 		for (size_t k = 0; k < kept; k++)
@@ -243,21 +354,20 @@ cheapest(struct side *list, size_t n)
 static struct pools *
 cheapest_pools(struct run *r, const struct plan_served *p, const struct link *link, size_t *n)
 {
-	const struct capacity_search *s = &p->search;
 	const struct serve_load load = plan_serve_load(&p->load);
-	struct side *prefill = ARENA_ARRAY(r->arena, struct side, s->n + 1),
-	            *decode = ARENA_ARRAY(r->arena, struct side, s->n + 1);
+	struct side *prefill = ARENA_ARRAY(r->arena, struct side, p->n_plain + 1),
+	            *decode = ARENA_ARRAY(r->arena, struct side, p->n_plain + 1);
 	size_t n_prefill = 0, n_decode = 0;
 
 	*n = 0;
-	for (size_t i = 0; i < s->n; i++) {
-		const struct plan_candidate *c = &s->list[i];
+	for (size_t i = 0; i < p->n_plain; i++) {
+		const struct plan_candidate *c = &p->plain[i];
 		if (c->bound == PLAN_DOES_NOT_FIT)
 			continue;
 		const double transfer_s =
 		    serve_transfer(NULL, c->setup, &load, link->byte_per_s.value, datum_or(link->latency_s, 0));
 		n_prefill += size_prefill(&p->load, c, transfer_s, &prefill[n_prefill]);
-		n_decode += size_decode(&p->load, c, &decode[n_decode]);
+		n_decode += size_decode(&p->load, c, transfer_s, &decode[n_decode]);
 	}
 	n_prefill = cheapest(prefill, n_prefill);
 	n_decode = cheapest(decode, n_decode);

@@ -23,9 +23,12 @@ options_text(struct run *r, const struct plan_served *p, const struct plan_serve
 {
 	const struct plan_setup *about = setup_of(row);
 	const struct engine *e = row->c->setup->engine, *usual = about->engine;
+	const struct words *speculate = &p->in->plan.speculate;
+	/* a type of weights alone, such as int4, is one of --dtype too */
+	const enum dtype type = p->in->weights_dtype.text ? about->formats.compute : about->type;
 	const char *out = arena_printf(r->arena, "--gpu %s --engine %s%s%s --layout %s", about->gpu->id, usual->id,
-	    about->formats.published ? "" : " --dtype ",
-	    about->formats.published ? "" : dtype_name(about->formats.compute), about->layout);
+	    about->formats.published ? "" : " --dtype ", about->formats.published ? "" : dtype_name(type),
+	    about->layout);
 
 	if (p->in->kv_dtype.text)
 		out = arena_printf(r->arena, "%s --kv-dtype %s", out, p->in->kv_dtype.text);
@@ -36,6 +39,10 @@ options_text(struct run *r, const struct plan_served *p, const struct plan_serve
 		    r->arena, "%s --set engine.scheduler.max_sequences=%.15g", out, e->max_sequences.value);
 	if (e->max_tokens.value != usual->max_tokens.value)
 		out = arena_printf(r->arena, "%s --set engine.scheduler.max_tokens=%.15g", out, e->max_tokens.value);
+	if (datum_given(p->in->headroom))
+		out = arena_printf(r->arena, "%s --headroom %.15g", out, p->in->headroom.value);
+	for (size_t i = 0; i < speculate->n; i++)
+		out = arena_printf(r->arena, "%s%s%s", out, i ? "," : " --speculate ", speculate->list[i].text);
 	return out;
 }
 
