@@ -464,7 +464,7 @@ program_plot(struct program *p, const struct plot *plot, const char *why)
 		diag_error(p->diag, here(), "%.*s", (int)strcspn(why, "\n"), why);
 		diag_hint(p->diag,
 		    p->args.sweeps.n ? "sweep an input that changes the answers, or choose an answer with --get ROW"
-		                     : "add --sweep NAME=1..64*2; only 'ridge roofline' plots without a sweep");
+		                     : "add --sweep NAME=1..64*2: this answer has nothing to draw by itself");
 		return REFUSED;
 	}
 	const char *bytes = plot_draw(p->arena, p->diag, plot, plot_form_of(p->args.plot), &n);

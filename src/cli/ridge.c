@@ -228,7 +228,10 @@ help(FILE *to, int argc, char **argv)
 		return ANSWERED;
 	}
 	const struct command *c = command_called(argc, argv, &n_words);
-	if (c && argc == n_words)
+	/* `ridge plan` has a page for what it plans first, and another for serving */
+	const bool usual =
+	    c && argc == n_words + 1 && strcmp(c->name, "plan") == 0 && strcmp(argv[n_words], "train") == 0;
+	if (c && (argc == n_words || usual))
 		return open_manual(to, c->name);
 	if (argc > 1) {
 		fprintf(stderr, "ridge: error: help takes one topic\n  hint: write 'ridge help %s'\n", argv[0]);

@@ -11,13 +11,16 @@ plan_run(struct run *r, const void *input)
 	struct plan_question b;
 
 	if (strcmp(in->verb.text, "serve") == 0) {
-		diag_error(r->diag, in->verb.from, "'serve' stands behind other words");
+		diag_error(r->diag, in->verb.from, "'serve' has to be the first word after 'plan'");
 		diag_hint(r->diag, "write 'ridge plan serve', then the options");
 		return REFUSED;
 	}
 	if (strcmp(in->verb.text, "train") != 0) {
 		diag_error(r->diag, in->verb.from, "'%s' cannot be planned", in->verb.text);
-		diag_hint(r->diag, "write ridge plan train %s", in->verb.text);
+		if (text_lists("infer inference serving", in->verb.text))
+			diag_hint(r->diag, "write 'ridge plan serve MODEL', then the options");
+		else
+			diag_hint(r->diag, "write ridge plan train %s", in->verb.text);
 		return REFUSED;
 	}
 	return plan_bind(r, in, &b) ? plan_show(r, in, &b) : REFUSED;

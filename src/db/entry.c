@@ -247,7 +247,10 @@ no_such_entry(struct database *db, enum entry_kind k, const char *name, struct s
 	else if (k == ENTRY_LAUNCHER)
 		diag_hint(db->diag, "training: megatron, bridge, torchtitan, deepspeed; serving: vllm, sglang, trtllm");
 	else if (k == ENTRY_GPU || k == ENTRY_SYSTEM || k == ENTRY_LINK)
-		diag_hint(db->diag, "'ridge hw list' shows all; a name with a / is read as a file");
+		diag_hint(db->diag, "'ridge hw list%s' shows all; a name with a / is read as a file",
+		    k == ENTRY_LINK         ? " links"
+		        : k == ENTRY_SYSTEM ? " systems"
+		                            : "");
 	else
 		diag_hint(db->diag, "'ridge model list' shows all; a name with a / is read as a file");
 }

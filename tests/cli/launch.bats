@@ -753,3 +753,19 @@ again() {
 	answered 1
 	says "no option for loss=chunked"
 }
+
+@test "where nothing meets what was asked, nothing is emitted" {
+	ask plan train llama3.1-405b --gpu h100 --gpus 8 --global-batch 64 --emit megatron
+	answered 1
+	is ""
+	says "nothing is emitted"
+	ask plan train llama3-70b --system dgx-h100 --gpus 64,128 --global-batch 1920 --tokens 1T --deadline 1d --emit megatron
+	answered 1
+	is ""
+	ask plan serve llama3.1-70b --gpu h100 --engine vllm --rate 1 --isl 1000 --osl 100 --tpot 1ms --emit vllm --unconfirmed
+	answered 1
+	is ""
+	ask plan serve llama3.1-70b --gpu h100:2 --engine vllm --rate 100 --isl 1000 --osl 100 --emit vllm --unconfirmed
+	answered 1
+	is ""
+}

@@ -449,6 +449,35 @@ same_as_train() {
 	refused
 }
 
+@test "what is given twice, or would be ignored, is refused" {
+	local job="llama3-8b --gpu h100 --gpus 8 --global-batch 64"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan train $job --dtype bf16,fp8,bf16
+		refused
+		says "'bf16' is given twice"
+		ask plan train $job --layout zero=4
+		refused
+		says "no such stage of ZeRO"
+		ask plan train $job --from tp=8 --emit megatron --emit-rank 2
+		refused
+		# a row's own words
+		ask plan train $job --layout dp=4,tp=2,zero=1,sp --get layouts.0.layout
+		answered
+		is dp=4,tp=2,zero=1,sp
+		ask plan train $job --layout fsdp --stack megatron-core --get layouts.0.layout
+		answered
+		shows zero=3
+		ask plan train $job --stack megatron-core,torchtitan --top 1
+		hides "with Megatron-Core"
+	}
+	ask plan infer llama3-70b
+	refused
+	says "ridge plan serve"
+	ask help plan train
+	answered
+}
+
 @test "pins that no layout has say which, and why" {
 	for pin in "tp=7:tp=7 does not divide them (megatron/training/arguments.py:432)" "dp=5:dp=5 does not divide them" \
 		"tp=8,pp=16:tp=8 x pp=16 does not divide them" "tp=16:tp=16 reaches beyond the 8 GPUs of a node" \

@@ -167,6 +167,13 @@ launch_say(struct launch *l, const struct fact facts[N_LAUNCH_FACTS])
 }
 
 void
+launch_nothing(struct run *r)
+{
+	run_warn(r, "nothing is emitted: no row meets what was asked");
+	r->document = "";
+}
+
+void
 launch_lacks(struct launch *l, const char *what)
 {
 	run_warn(l->r, "not emitted: %s", what);

@@ -63,6 +63,9 @@ struct fact {
 	bool plain, derived;
 };
 
+/* No row meets what was asked: standard output stays empty where a command line was asked for. */
+void launch_nothing(struct run *r);
+
 struct fact fact_count(struct run *r, double n, double plain);
 struct fact fact_derived(struct run *r, double n, double plain);
 struct fact fact_word(const char *text, bool plain);

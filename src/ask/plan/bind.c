@@ -346,6 +346,10 @@ bind_pins(struct run *r, const struct plan_layout_in *in, struct layout_space *s
 		return run_refuse(r, in->degrees[DEGREE_ZERO].from, "fsdp is zero=3", "keep one");
 	if (in->fsdp)
 		s->pins[DEGREE_ZERO] = (struct layout_pin){.n = 1, .ranges = {{3, 3}}};
+	for (int i = 0; ok && i < s->pins[DEGREE_ZERO].n; i++)
+		if (s->pins[DEGREE_ZERO].ranges[i].low > 3)
+			return run_refuse(r, in->degrees[DEGREE_ZERO].from, "there is no such stage of ZeRO",
+			    "0 shards nothing, 1 optimizer states, 2 also gradients, 3 also parameters");
 	s->across = in->across;
 	s->shard = datum_or(in->shard, 0);
 	run_reads(r, &in->across, &in->shard, &in->sp, &in->fsdp, NULL);
@@ -481,6 +485,9 @@ is_consistent(struct run *r, const struct plan_in *in, const struct plan_questio
 		return run_refuse(r, (struct source){"--groups", 0, 0, NULL, false},
 		    "groups are those of one number of GPUs",
 		    "give one number of GPUs, and no deadline, budget or front");
+	if (in->from.text && datum_given(in->emit_rank))
+		return run_refuse(
+		    r, in->emit_rank.from, "of what runs today the best change is emitted", "leave --emit-rank out");
 	if (in->from.text && (b->by_scale || b->front || in->groups || in->all || in->rank.text))
 		return run_refuse(r, in->from.from, "changes are ranked by time, on one number of GPUs",
 		    "drop --rank, --pareto, --groups, --all, --deadline and --budget");
@@ -505,13 +512,29 @@ can_rank(struct run *r, const struct plan_in *in, const struct plan_question *b)
 	return true;
 }
 
+/* Whether no list has a value twice. */
+static bool
+are_lists_sets(struct run *r, const struct plan_in *in)
+{
+	for (size_t i = 0; i < N_CHOICES; i++) {
+		const struct words *list = list_of(in, i);
+		for (size_t k = 1; k < list->n; k++)
+			for (size_t m = 0; m < k; m++)
+				if (strcmp(list->list[m].text, list->list[k].text) == 0)
+					return run_refuse(r, list->list[k].from,
+					    arena_printf(r->arena, "'%s' is given twice", list->list[k].text),
+					    "keep one");
+	}
+	return true;
+}
+
 bool
 plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out)
 {
 	struct layout_space pinned = {0};
 
 	*out = (struct plan_question){0};
-	if (!has_need(r, in) || !bind_pins(r, &in->layout, &pinned))
+	if (!has_need(r, in) || !are_lists_sets(r, in) || !bind_pins(r, &in->layout, &pinned))
 		return false;
 	out->n_variants = count_variants(r, in);
 	out->variants = ARENA_ARRAY(r->arena, struct plan_variant, out->n_variants + 1);

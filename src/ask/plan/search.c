@@ -284,6 +284,9 @@ sort_scales(struct plan_row *rows, size_t n, enum layout_rank rank)
 	}
 }
 
+/* What is faster by less is no news. */
+static const double noticed_frac = 0.995;
+
 static void
 collect(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct quest *points, size_t n,
     struct plan_found *out)
@@ -313,9 +316,9 @@ collect(struct run *r, const struct plan_in *in, const struct plan_question *b, 
 		sort_scales(out->rows, n_rows, b->rank);
 	for (size_t i = 0; i < n_rows; i++) /* listed, or no faster */
 		if (out->rows[i].row.step_s == out->risky.row.step_s ||
-		    (i == 0 && out->rows[i].row.step_s < out->risky.row.step_s))
+		    (i == 0 && noticed_frac * out->rows[i].row.step_s < out->risky.row.step_s))
 			out->merged.has_risky = false;
-	if (n_rows > 0 && out->merged.has_near && out->near.row.step_s >= out->rows[0].row.step_s)
+	if (n_rows > 0 && out->merged.has_near && out->near.row.step_s >= noticed_frac * out->rows[0].row.step_s)
 		out->merged.has_near = false;
 }
 

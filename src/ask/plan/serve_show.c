@@ -214,6 +214,12 @@ nothing_meets(struct run *r, const struct plan_served *p)
 			worst = missed;
 		}
 	}
+	if (p->search.n == 0) {
+		run_warn(r,
+		    "no engine takes these limits: a step has at least as many tokens as sequences, and without "
+		    "chunked prefill those of a prompt");
+		return ANSWERED_NO;
+	}
 	if (!near) {
 		run_warn(r,
 		    "no replica of up to %g GPUs holds the model and one request: raise --gpus, or use a "
@@ -273,7 +279,7 @@ emit(struct run *r, const struct plan_served *p, const struct plan_served_row *r
 	if (i >= n) {
 		run_refuse(r, in->emit_rank.from,
 		    arena_printf(r->arena, n == 1 ? "there is %zu row" : "there are %zu rows", n),
-		    arena_printf(r->arena, "write --emit-rank %zu, or raise --top", n));
+		    arena_printf(r->arena, "write --emit-rank %zu", n));
 		return REFUSED;
 	}
 	const struct formats *f = &setup_of(&rows[i])->formats;
@@ -306,12 +312,16 @@ plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_se
 {
 	size_t n_fleets = 0;
 
+	run_reads(r, &p->in->launch.emit, &p->in->emit_rank, NULL);
 	if (p->today)
 		show_today(r, p);
 	if (n == 0 && !p->in->pools) {
 		const enum answer fleets =
 		    p->in->pareto.text ? ANSWERED_NO : plan_serve_show_fleets(r, p, true, &n_fleets);
-		return n_fleets > 0 ? fleets : nothing_meets(r, p);
+		const enum answer out = n_fleets > 0 ? fleets : nothing_meets(r, p);
+		if (p->in->launch.emit.text && !r->document)
+			launch_nothing(r);
+		return out;
 	}
 	for (size_t i = 0; i < n; i++)
 		SCOPE_I (r->sheet, "layouts", i)

@@ -371,8 +371,14 @@ title_of(struct run *r, const struct plan_question *b)
 	const char *gpus =
 	    b->n_counts == 1 ? arena_printf(r->arena, "%g", low) : arena_printf(r->arena, "%g to %g", low, high);
 
-	return arena_printf(r->arena, "%s on %s x %s with %s: %g sequences of %g tokens", v->space.memory.model->name,
-	    gpus, v->train.gpu->name, v->train.stack->name, v->space.n_global_sequences, v->space.memory.seq.value);
+	const char *stack = arena_printf(r->arena, " with %s", v->train.stack->name);
+
+	for (size_t i = 1; i < b->n_variants; i++)
+		if (b->variants[i].train.stack != v->train.stack)
+			stack = "";
+	return arena_printf(r->arena, "%s on %s x %s%s: %g sequence%s of %g tokens", v->space.memory.model->name, gpus,
+	    v->train.gpu->name, stack, v->space.n_global_sequences, v->space.n_global_sequences == 1 ? "" : "s",
+	    v->space.memory.seq.value);
 }
 
 /* The first of each group, with the number of its rows. */
@@ -445,6 +451,16 @@ emit(struct run *r, const struct plan_in *in, const struct plan_found *found)
 
 /* --- the answer -------------------------------------------------------------------------------------------- */
 
+static enum answer
+show_nothing(struct run *r, const struct plan_in *in, const struct plan_question *b, const struct plan_found *found)
+{
+	const enum answer out = plan_show_nothing(r, in, b, found);
+
+	if (in->launch.emit.text)
+		launch_nothing(r);
+	return out;
+}
+
 enum answer
 plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b)
 {
@@ -459,7 +475,7 @@ plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b
 	if (found.too_many)
 		return too_many(r, &found);
 	if (found.n == 0)
-		return found.interrupted ? INTERRUPTED : plan_show_nothing(r, in, b, &found);
+		return found.interrupted ? INTERRUPTED : show_nothing(r, in, b, &found);
 	const struct plan_row *all = arena_grow(r->arena, found.rows, found.n, found.n + 1, sizeof *found.rows);
 	const size_t n_all = found.n;
 	const enum answer kind = b->by_scale ? plan_show_scales(r, in, b, &found) : show_families(r, in, b, &found);
@@ -474,5 +490,9 @@ plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b
 		run_warn(r, "interrupted: what was found until then");
 		return INTERRUPTED;
 	}
-	return in->launch.emit.text && kind == ANSWERED ? emit(r, in, &found) : kind;
+	if (in->launch.emit.text && kind == ANSWERED)
+		return emit(r, in, &found);
+	if (in->launch.emit.text)
+		launch_nothing(r);
+	return kind;
 }
