@@ -635,6 +635,17 @@ near() {
 	says "write --gpus 64..128"
 }
 
+@test "the fastest that does not fit is the same beside a front" {
+	local job="llama3.1-70b --system dgx-h100 --gpus 128 --global-batch 1024 --seq 8192"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan train $job --get near.1.step_s,near.1.layout
+		answered
+		ask plan train $job --pareto time:memory --get near.0.step_s,near.0.layout
+		is "$("$RIDGE" plan train $job --get near.1.step_s,near.1.layout)"
+	}
+}
+
 @test "a front has nothing beside it that is faster and smaller" {
 	plan="llama3-8b --system dgx-h100 --gpus 16 --global-batch 128 --headroom 0.01"
 	# shellcheck disable=SC2086 # words

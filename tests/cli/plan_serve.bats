@@ -393,3 +393,15 @@ pair() {
 		[ "${pair[0]}" -gt "${idle[0]}" ] || complain "${pair[*]}"
 	}
 }
+
+@test "what serves today, in one word, gives the search its engine and type" {
+	local job="llama3.1-70b --gpu h100 --rate 5 --isl 1000 --osl 100 --tpot 60ms --unconfirmed"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan serve $job --from tp=4,engine=vllm,dtype=fp8 --get layouts.0.engine,layouts.0.dtype
+		answered
+		is vllm$'\n'fp8
+		ask plan serve $job --from tp=4,engine=vllm,dtype=fp8 --engine sglang --get layouts.0.engine,layouts.0.dtype
+		is sglang$'\n'fp8
+	}
+}

@@ -401,10 +401,36 @@ today_setup(struct run *r, const struct plan_serve_in *in, const struct plan_loa
 	return true;
 }
 
+/* The question with the engine and the types of what serves today, where it has none of its own; as a launch file's are
+ * taken. */
+static const struct plan_serve_in *
+as_today(struct run *r, const struct plan_serve_in *in)
+{
+	struct run quiet = *r;
+	struct plan_serve_in today, *own = ARENA_NEW(r->arena, struct plan_serve_in);
+
+	quiet.diag = diag_new(r->arena);
+	quiet.reads = NULL;
+	const struct node *tree = in->from.text ? today_inputs(&quiet, in->from) : NULL;
+	if (!tree || !inputs_bind(r->arena, quiet.diag, r->command, tree, &today))
+		return in;
+	*own = *in;
+	if (in->plan.engine.n == 0)
+		own->plan.engine = today.plan.engine;
+	if (in->plan.dtypes.n == 0)
+		own->plan.dtypes = today.plan.dtypes;
+	if (!in->kv_dtype.text)
+		own->kv_dtype = today.kv_dtype;
+	if (r->reads)
+		r->reads->in = own;
+	return own;
+}
+
 bool
-plan_serve_search(struct run *r, const struct plan_serve_in *in, struct plan_served *p)
+plan_serve_search(struct run *r, const struct plan_serve_in *given, struct plan_served *p)
 {
 	struct limits sequences, tokens;
+	const struct plan_serve_in *in = as_today(r, given);
 
 	if (!serve_case(r, in, p))
 		return false;

@@ -282,6 +282,18 @@ set_groups(struct plan_row *list, size_t n)
 
 /* --- beside the table ------------------------------------------------------------------------------------- */
 
+/* Where the rule is in the source of the framework; of several frameworks each has its own. */
+static const char *
+place_of(const struct plan_question *b, enum layout_rule rule)
+{
+	const char *place = layout_rule_place(rule, b->variants[0].space.memory.stack);
+
+	for (size_t i = 1; i < b->n_variants; i++)
+		if (strcmp(place, layout_rule_place(rule, b->variants[i].space.memory.stack)) != 0)
+			return "each framework's own";
+	return place;
+}
+
 static void
 show_refused(struct run *r, const struct plan_question *b, const struct layout_result *found)
 {
@@ -291,8 +303,7 @@ show_refused(struct run *r, const struct plan_question *b, const struct layout_r
 		if (found->n_refused[i] > 0)
 			SCOPE_I (sh, "refused", i) {
 				TELL(sh, rule, layout_rule_text((enum layout_rule)i));
-				TELL(sh, place,
-				    layout_rule_place((enum layout_rule)i, b->variants[0].space.memory.stack));
+				TELL(sh, place, place_of(b, (enum layout_rule)i));
 				TAKE(sh, n_families, found->n_refused[i]);
 				SHOW(sh, n_families, n_layouts);
 			}

@@ -325,7 +325,9 @@ trade_family(struct search *s, struct memory_memo *memo, struct layout_family *f
 		evaluate(s, memo, &row);
 		if (row.verdict == DOES_NOT_FIT) {
 			if (row.peak_byte < f->least.peak_byte)
-				f->least = f->near = row;
+				f->least = row;
+			if (!f->misses || row.step_s < f->near.step_s)
+				f->near = row;
 			f->misses = true;
 		} else if (row.peak_byte < least_byte || n == 0) {
 			least_byte = row.peak_byte;
