@@ -222,13 +222,15 @@ shards_experts(const struct train_job *job)
 static bool
 splits_unevenly(const struct train_job *job)
 {
-	const double n = job->layout.pp * job->layout.vp, layers = job->model->n_layers.value;
-	const double most = layout_most_chunks(job->model) + workload_has_experts(job->model);
+	const int n = (int)(job->layout.pp * job->layout.vp), layers = (int)job->model->n_layers.value;
 
-	for (double items = layers; items <= most; items++)
-		if (fmod(items, n) == 0)
+	if (n <= 1 || layers % n == 0)
+		return false;
+	const int most = (int)layout_most_chunks(job->model) + workload_has_experts(job->model);
+	for (int items = layers + 1; items <= most; items++)
+		if (items % n == 0)
 			return false;
-	return n > 1;
+	return true;
 }
 
 bool

@@ -119,6 +119,17 @@ counts_layers(const struct layout_policy *p)
 	return p->recompute == RECOMPUTE_BLOCK && p->chunk_frac == 0;
 }
 
+/* Which numbers of chunks have a schedule or a sharding of no published run, whatever is recomputed. */
+static void
+list_untried(
+    const struct layout_space *space, const struct layout_family *family, struct train_job *job, bool untried[])
+{
+	for (int v = 0; v < family->n_vp; v++) {
+		job->layout.vp = family->vp[v];
+		untried[v] = !space->ran && train_is_untried(job);
+	}
+}
+
 static void
 time_block(void *context, size_t i)
 {
@@ -141,7 +152,7 @@ time_block(void *context, size_t i)
 	if (memo)
 		train_memo_use(memo, &job);
 	for (int n = 1; n <= layout_most_batch(space); n++) {
-		bool timed[MOST_POLICIES] = {false};
+		bool timed[MOST_POLICIES] = {false}, untried[MOST_CHUNKS];
 		for (size_t f = b->first; f < b->first + b->n; f++) {
 			struct layout_family *family = &s->families[f];
 			bool has = false;
@@ -151,6 +162,7 @@ time_block(void *context, size_t i)
 				continue;
 			job.layout = family->layout;
 			job.n_sequences = n;
+			list_untried(space, family, &job, untried);
 			for (int p = 0; p < space->n_policies; p++)
 				for (int v = 0; v < family->n_vp; v++) {
 					job.layout.vp = family->vp[v];
@@ -162,9 +174,8 @@ time_block(void *context, size_t i)
 						train_part(&job, &parts[p]);
 					timed[p] = true;
 					const double step_s = train_assemble(&job, &parts[p], &t);
-					family->members[family->n_members++] =
-					    (struct member){step_s, NAN, family->vp[v], (short)n, (short)p,
-					        !space->ran && train_is_untried(&job), FITS};
+					family->members[family->n_members++] = (struct member){
+					    step_s, NAN, family->vp[v], (short)n, (short)p, untried[v], FITS};
 					family->least_s = fmin(family->least_s, step_s);
 				}
 		}
