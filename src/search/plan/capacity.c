@@ -348,11 +348,11 @@ lengths(double mean_token, double cv)
 	return (struct sim_lengths){cv > 0 ? SIM_LOG_NORMAL : SIM_CONSTANT, mean_token, cv, NULL, 0};
 }
 
-/* The highest requested percentile. */
+/* The highest requested percentile, at least that of `ridge serve --simulate`: means settle late near a full load. */
 static double
 highest_share(const struct plan_load *l)
 {
-	double share = NAN;
+	double share = 0.99;
 
 	for (size_t i = 0; i < l->n_objectives; i++)
 		share = fmax(share, plan_share(l->objectives[i].statistic));
