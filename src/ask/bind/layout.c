@@ -439,9 +439,16 @@ check_experts(struct run *r, const struct layout_ask *ask, const struct layout *
 static bool
 check_sharding(struct run *r, const struct layout_ask *ask, const struct layout *l)
 {
-	if (!datum_given(ask->in->shard) || l->zero > 0)
+	if (!datum_given(ask->in->shard))
 		return true;
-	return run_refuse(r, ask->in->shard.from, "shard has no effect without ZeRO", "add zero=1, 2 or 3");
+	if (l->zero == 0)
+		return run_refuse(r, ask->in->shard.from, "shard has no effect without ZeRO", "add zero=1, 2 or 3");
+	if (!workload_has_experts(ask->model) || layout_copies_experts(l))
+		return true;
+	diag_error(r->diag, ask->in->shard.from, "ep x etp = %g does not divide shard x tp = %g", l->ep * l->etp,
+	    l->shard * l->tp);
+	diag_hint(r->diag, "a sharded copy holds all experts: raise shard, or lower ep");
+	return false;
 }
 
 /* `sp: false` of a job file says what --no-sp says. */

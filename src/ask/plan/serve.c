@@ -221,7 +221,8 @@ plan_serve_rows(struct run *r, const struct plan_served *p, size_t *n)
 	const size_t most = (size_t)fmax(p->in->top.value, datum_or(p->in->emit_rank, 1));
 
 	*n = 0;
-	run_reads(r, &p->in->top, NULL);
+	if (!p->in->launch.emit.text)
+		run_reads(r, &p->in->top, NULL);
 	for (size_t i = 0; i < s->n && *n < most; i++) {
 		const struct plan_candidate *c = &s->list[i];
 		if (!plan_feasible(c) || (seen[setup_group(c)] && !p->in->plan.every_layout))

@@ -312,7 +312,8 @@ plan_serve_show(struct run *r, const struct plan_served *p, const struct plan_se
 {
 	size_t n_fleets = 0;
 
-	run_reads(r, &p->in->launch.emit, &p->in->emit_rank, NULL);
+	if (p->in->launch.emit.text)
+		run_reads(r, &p->in->launch.emit, &p->in->emit_rank, NULL);
 	if (p->today)
 		show_today(r, p);
 	if (n == 0 && !p->in->pools) {

@@ -186,6 +186,10 @@ double layout_usual_etp(const struct workload *w, const struct layout *l);
 double layout_shard_ranks(const struct layout *l);
 double layout_expert_shard_ranks(const struct layout *l, double n_shards);
 
+/* Whether each group of ranks that shares a copy has whole groups of experts (Megatron-Core, parallel_state.py:
+ * expert_data_parallel_size; torchtitan, parallel_dims.py). */
+bool layout_copies_experts(const struct layout *l);
+
 /* Most pipeline chunks (pp x vp): a layer each; embedding, loss and every extra prediction layer may have one too. */
 double layout_most_chunks(const struct workload *w);
 /* Whether pp x vp chunks share the layers equally: alone, or counted with embedding, loss and extra prediction

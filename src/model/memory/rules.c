@@ -62,6 +62,12 @@ layout_expert_shard_ranks(const struct layout *l, double n_shards)
 	return fmax(1, n_shards * l->tp / (l->ep * l->etp));
 }
 
+bool
+layout_copies_experts(const struct layout *l)
+{
+	return fmod(layout_shard_ranks(l) * l->tp, l->ep * l->etp) == 0;
+}
+
 /* --- pipelines ------------------------------------------------------------------------------------------- */
 
 double

@@ -156,8 +156,13 @@ add_sharded(struct search *s, struct layout l, int zero)
 		return;
 	}
 	l.shard = space->shard > 0 ? space->shard : l.dp * l.cp;
-	if (fmod(l.dp * l.cp, l.shard) == 0)
-		add_family(s, &l);
+	if (fmod(l.dp * l.cp, l.shard) != 0)
+		return;
+	if (workload_has_experts(space->memory.model) && l.shard < l.dp * l.cp && !layout_copies_experts(&l)) {
+		refuse(s, LAYOUT_EXPERT_COPIES);
+		return;
+	}
+	add_family(s, &l);
 }
 
 /* All pipelines of a layer. */

@@ -38,6 +38,8 @@
 	    "ridge-train(1)")                                                                                          \
 	X(EXPERT_RANKS, "ep x etp divides the GPUs of a stage", "megatron/core/parallel_state.py:871",                 \
 	    "torchtitan/distributed/parallel_dims.py")                                                                 \
+	X(EXPERT_COPIES, "ep x etp divides shard x tp", "megatron/core/parallel_state.py",                             \
+	    "torchtitan/distributed/parallel_dims.py")                                                                 \
 	X(BACKWARD, "updates in the backward pass exclude ZeRO and pipelines", "ridge-memory(1)", "ridge-memory(1)")   \
 	X(OPTIMIZER, "narrow moments and updates on the host need the distributed optimizer, not full sharding",       \
 	    "megatron/core/optimizer/optimizer_config.py", "ridge-train(1)")                                           \
