@@ -106,23 +106,14 @@ holds_twice(struct run *r, const struct layout *l, const struct moe *moe)
 	return true;
 }
 
-/* Training frameworks take the embedding and the loss for stages too. */
-static double
-most_stages(const struct stack *s, const struct workload *w)
-{
-	return s && s->use == STACK_TRAIN ? layout_most_chunks(w) : w->n_layers.value;
-}
-
 static bool
-divides_model(
-    struct run *r, const struct layout_in *in, const struct workload *w, const struct stack *s, const struct layout *l)
+divides_model(struct run *r, const struct layout_in *in, const struct workload *w, const struct layout *l)
 {
-	const double most = most_stages(s, w);
 	bool ok = true;
 
-	if (l->pp > most) {
+	if (l->pp > w->n_layers.value) {
 		diag_error(r->diag, in->pp.from, "pp=%g exceeds the model's %g layers", l->pp, w->n_layers.value);
-		diag_hint(r->diag, "use at most pp=%g", most);
+		diag_hint(r->diag, "use at most pp=%g", w->n_layers.value);
 		ok = false;
 	}
 	for (int i = 0; i < w->n_blocks; i++) {
@@ -261,10 +252,9 @@ may_attend_apart(struct run *r, const struct layout_in *in)
 	return false;
 }
 
-/* Without a framework: a served replica, or a layout of which only the degrees count. */
-static bool
-run_layout_of(struct run *r, const struct layout_in *in, struct datum n_gpus, const struct workload *model,
-    const struct stack *stack, struct layout *l)
+bool
+run_layout(
+    struct run *r, const struct layout_in *in, struct datum n_gpus, const struct workload *model, struct layout *l)
 {
 	double zero = in->fsdp ? 3 : 0;
 	bool ok = true;
@@ -294,8 +284,8 @@ run_layout_of(struct run *r, const struct layout_in *in, struct datum n_gpus, co
 	if (!ok)
 		return false;
 	l->zero = (int)zero;
-	if (!may_attend_apart(r, in) || !fits_gpus(r, in, n_gpus, l) ||
-	    (model && !divides_model(r, in, model, stack, l)) || !stays_in_node(r, in, l))
+	if (!may_attend_apart(r, in) || !fits_gpus(r, in, n_gpus, l) || (model && !divides_model(r, in, model, l)) ||
+	    !stays_in_node(r, in, l))
 		return false;
 	if (l->sp && l->tp == 1)
 		run_warn(r, "sequence parallelism has no effect with tp=1");
@@ -317,13 +307,6 @@ run_layout_of(struct run *r, const struct layout_in *in, struct datum n_gpus, co
 		return false;
 	}
 	return true;
-}
-
-bool
-run_layout(
-    struct run *r, const struct layout_in *in, struct datum n_gpus, const struct workload *model, struct layout *l)
-{
-	return run_layout_of(r, in, n_gpus, model, NULL, l);
 }
 
 /* --- what is left open ----------------------------------------------------------------------------------- */
@@ -465,7 +448,7 @@ bind_layout(struct run *r, const struct layout_ask *given, struct layout *out)
 	const struct layout_ask *ask = &all;
 
 	all.no_sp = all.no_sp || says_no_sp(r, all.in);
-	if (!run_layout_of(r, ask->in, ask->n_gpus, ask->model, ask->stack, out))
+	if (!run_layout(r, ask->in, ask->n_gpus, ask->model, out))
 		return false;
 	if (ask->no_sp && ask->in->sp)
 		return run_refuse(r, (struct source){0}, "sp and --no-sp exclude each other", "keep one");

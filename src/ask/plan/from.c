@@ -225,7 +225,7 @@ add_degrees(struct changes *c)
 	const double most[N_DEGREES] = {[DEGREE_TP] = s->memory.stack->tensor
 	        ? fmin(c->n_gpus, s->across ? c->n_gpus : s->ask.machine.n_domain)
 	        : 1,
-	    [DEGREE_PP] = s->memory.stack->pipeline ? fmin(c->n_gpus, chunks) : 1,
+	    [DEGREE_PP] = s->memory.stack->pipeline ? fmin(c->n_gpus, w->n_layers.value) : 1,
 	    [DEGREE_VP] = l->pp > 1 ? chunks / l->pp : 1,
 	    [DEGREE_CP] = s->memory.stack->context ? c->n_gpus : 1,
 	    [DEGREE_EP] = s->memory.stack->expert ? fmax(1, experts) : 1,

@@ -172,7 +172,7 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 	const struct layout_space *space = s->space;
 	const struct stack *stack = space->memory.stack;
 	const size_t first = s->n_families;
-	const double ranks = space->n_gpus / (l.tp * l.cp), most = layout_most_chunks(space->memory.model);
+	const double ranks = space->n_gpus / (l.tp * l.cp), most = space->memory.model->n_layers.value;
 
 	for (double pp = 1; pp <= fmin(ranks, stack->pipeline ? most : 1); pp++) {
 		l.pp = pp;
