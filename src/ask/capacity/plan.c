@@ -34,7 +34,7 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 		return run_refuse(
 		    r, c->model.from, "no model given", "SLO plans need a named model: 'ridge model list'");
 	if (c->gpus->n == 0)
-		return run_refuse(r, c->model.from, "on which GPUs?", "add --gpu a100,h100,h200");
+		return run_refuse(r, c->model.from, "no GPU given", "add for example --gpu a100,h100,h200");
 	if (loads != 1)
 		return run_refuse(r, c->rate.from,
 		    loads ? "--rate, --users and --day-tokens exclude each other" : "no load given",

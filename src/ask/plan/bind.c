@@ -28,7 +28,7 @@ has_run(struct run *r, const struct plan_in *in)
 		return run_refuse(r, datum_given(in->deadline) ? in->deadline.from : in->budget.from,
 		    "no training tokens given", "add for example --tokens 1T");
 	return !by_run ||
-	    run_refuse(r, in->rank.text ? in->rank.from : in->pareto.from, "cost and energy are those of a whole run",
+	    run_refuse(r, in->rank.text ? in->rank.from : in->pareto.from, "cost and energy need the length of the run",
 	        "add for example --tokens 1T");
 }
 
