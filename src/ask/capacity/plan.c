@@ -55,7 +55,7 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 	run_reads(r, &in->pue, &in->host_power, NULL);
 	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
 	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
-	    run_fraction(r, "cached", in->cached) & run_whole(r, "spare", in->spare, 0) &
+	    run_fraction(r, "cached", in->cached) & run_positive(r, "target-load", c->utilisation) & run_whole(r, "spare", in->spare, 0) &
 	    run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "seed", in->seed, 0);
 }
 

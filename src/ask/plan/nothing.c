@@ -120,6 +120,8 @@ pin_in_the_way(struct run *r, const struct plan_in *in, const struct plan_questi
 		if (b->variants[0].space.pins[d].n > 0 && without_pin(r, in, b, d, false, &row))
 			return arena_printf(r->arena, "leave %s open, for example --layout %s",
 			    layout_degree_name((enum layout_degree)d), plan_layout_text(r, &row.memory));
+	if (b->variants[0].space.shard > 0)
+		return "leave shard out, or take a divisor of dp x cp";
 	return other_numbers(r, b);
 }
 
