@@ -288,6 +288,11 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	ask plan serve llama3.1-70b --gpu l40s --engine vllm --rate 10 --isl 1000 --osl 200 --layout tp=8 --unconfirmed
 	answered
 	hides "pipeline stages"
+	# they come behind what was run, for the same money
+	ask plan serve llama3.1-70b --gpu h200 --rate 20 --isl 1000 --osl 250 --slo ttft.p99:1s,tpot:50ms --engine sglang --dtype fp8 --unconfirmed \
+		--every-layout --csv --table layouts
+	[ "$(sed -n 2,9p <<<"$out" | grep -c 'pp=')" -gt 0 ] || complain "no pipeline"
+	[ "$(sed -n 2,3p <<<"$out" | grep -c 'pp=')" = 0 ] || complain "a pipeline first"
 }
 
 @test "attention data parallelism that runs today is read" {

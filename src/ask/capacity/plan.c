@@ -55,8 +55,8 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 	run_reads(r, &in->pue, &in->host_power, NULL);
 	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
 	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
-	    run_fraction(r, "cached", in->cached) & run_positive(r, "target-load", c->utilisation) & run_whole(r, "spare", in->spare, 0) &
-	    run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "seed", in->seed, 0);
+	    run_fraction(r, "cached", in->cached) & run_positive(r, "target-load", c->utilisation) &
+	    run_whole(r, "spare", in->spare, 0) & run_whole(r, "gpus", in->gpus, 1) & run_whole(r, "seed", in->seed, 0);
 }
 
 static bool
@@ -185,7 +185,8 @@ add_layout(struct capacity_search *s, struct serve_parts *p, struct plan_setup a
 	    .n_unit_gpus = about.n_most_gpus ? 1 : kept->rental.n_gpus,
 	    .n_most_gpus = about.n_most_gpus,
 	    .gpu_usd_per_s = kept->rental.gpu_usd_per_s.value,
-	    .gpu_watt = about.gpu->tdp_watt.value};
+	    .gpu_watt = about.gpu->tdp_watt.value,
+	    .untried = serve_is_untried(setup, about.gpu)};
 }
 
 static bool

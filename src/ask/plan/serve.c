@@ -39,7 +39,8 @@ read_limits(struct run *r, const char *option, const struct words *list, struct 
 		out->of[out->n++] = value.value;
 	}
 	if (out->is_auto && out->n > 0)
-		return run_refuse(r, list->list[0].from, "auto tries all values: it takes no others", "leave the other values out");
+		return run_refuse(
+		    r, list->list[0].from, "auto tries all values: it takes no others", "leave the other values out");
 	return true;
 }
 

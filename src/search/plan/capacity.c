@@ -262,6 +262,9 @@ plan_rank_value(const struct plan_candidate *c, enum plan_rank rank)
 	return NAN;
 }
 
+/* Set, as that of training layouts: what has been run comes first unless the other is clearly better. */
+static const double untried_frac = 0.10;
+
 struct ranked {
 	const struct plan_candidate *c;
 	double value;
@@ -320,8 +323,9 @@ plan_sort(struct arena *a, struct plan_candidate *list, size_t n, enum plan_rank
 	mark_front(a, list, n);
 	for (size_t i = 0; i < n; i++) {
 		const double value = plan_rank_value(&list[i], rank);
-		order[i] = (struct ranked){
-		    &list[i], isnan(value) ? list[i].n_gpus : value, !isnan(value), latency && list[i].idle};
+		order[i] = (struct ranked){&list[i],
+		    (isnan(value) ? list[i].n_gpus : value) * (list[i].untried ? 1 + untried_frac : 1), !isnan(value),
+		    latency && list[i].idle};
 	}
 	qsort(order, n, sizeof *order, by_rank);
 	for (size_t i = 0; i < n; i++)

@@ -132,8 +132,9 @@ struct plan_candidate {
 	double n_needed, n_all;  /* replicas; with spares */
 	struct plan_point usual; /* the load of today spread over all of them */
 	double n_gpus, n_rented_gpus, all_usd_per_s, all_watt;
-	bool idle;  /* SLOs leave a replica nearly idle, which makes it pointless */
-	bool front; /* on the Pareto front: no other candidate is both cheaper and faster */
+	bool untried; /* no published run of its engine has its pipeline stages: it counts as if it took a tenth more */
+	bool idle;    /* SLOs leave a replica nearly idle, which makes it pointless */
+	bool front;   /* on the Pareto front: no other candidate is both cheaper and faster */
 	bool confirmed;
 	double n_added;           /* replicas that the simulation asked for */
 	struct plan_point proven; /* simulated: planned load, spares missing */
@@ -270,6 +271,9 @@ struct serve_judgement {
 	const char *reasons[SERVE_MOST_REASONS];
 };
 
+/* Whether no published run of this engine has pipeline stages on such GPUs.  llama.cpp and FasterTransformer have
+ * published pipelines, TensorRT-LLM those of cards without NVLink. */
+bool serve_is_untried(const struct serve_setup *s, const struct gpu *gpu);
 struct serve_judgement serve_judge(const struct serve_question *q, const struct serve_metrics *m);
 
 /* Throughput gain from 10 % more of each resource. */

@@ -41,6 +41,16 @@ is_batched(const struct judged *j)
 	return j->q->regime == SERVE_OFFLINE || j->q->regime == SERVE_CLOSED || j->q->regime == SERVE_ONLINE;
 }
 
+bool
+serve_is_untried(const struct serve_setup *s, const struct gpu *gpu)
+{
+	const char *engine = s->engine->id;
+
+	return s->layout.pp > 1 &&
+	    (text_begins(engine, "vllm") || text_begins(engine, "sglang") ||
+	        (text_begins(engine, "trtllm") && gpu->mem_type && text_begins(gpu->mem_type, "HBM")));
+}
+
 static const struct attention *
 first_attention(const struct judged *j)
 {
@@ -112,12 +122,10 @@ short_pipeline(const struct judged *j)
 	    ((is_batched(j) && j->isl + j->osl <= 256) || (j->q->regime == SERVE_STATIC && j->q->n_batch >= 128));
 }
 
-/* llama.cpp and FasterTransformer have published pipelines, TensorRT-LLM those of cards without NVLink. */
 static bool
 unseen_pipeline(const struct judged *j)
 {
-	return j->s->layout.pp > 1 && is_batched(j) &&
-	    (is_engine(j, "vllm") || is_engine(j, "sglang") || (is_engine(j, "trtllm") && has_hbm(j)));
+	return is_batched(j) && serve_is_untried(j->s, j->q->gpu);
 }
 
 static bool
