@@ -351,14 +351,16 @@ known_of(const struct program *p)
 	struct launch_known out = {NAN, NAN};
 	struct database *quiet = database_reporting_to(p->question.database, diag_new(p->arena));
 	const char *name = p->args.operands.n > 0 ? p->args.operands.list[p->args.operands.n - 1].text : NULL, *said;
-	char *end = NULL;
 
 	for (size_t i = 0; i < p->args.options.n; i++) {
 		const struct setting *o = &p->args.options.list[i];
 		if (strcmp(o->path, "model") == 0)
 			name = o->text;
-		const double n = strcmp(o->path, "gpus") == 0 ? strtod(o->text, &end) : NAN;
-		if (!isnan(n) && *o->text && !*end)
+		if (strcmp(o->path, "gpus") != 0)
+			continue;
+		char *end;
+		const double n = strtod(o->text, &end);
+		if (end > o->text && !*end)
 			out.n_gpus = n;
 	}
 	const struct workload *w = name ? database_model(quiet, name, NULL, (struct source){0}, &said) : NULL;
