@@ -603,8 +603,8 @@ values_are_known(struct launch_reading *r, struct diag *d, const char *text)
 		const struct launch_pair *pair = &r->pairs.list[i];
 		for (int k = 0; pair->value && k < r->by->n_rules; k++) {
 			const struct launcher_rule *rule = &r->by->rules[k];
-			if (rule->fact >= LAUNCH_MODEL_LAYERS || launch_pair_of(&r->pairs, rule) != pair ||
-			    is_known(rule->fact, pair->value))
+			if (rule->fact >= LAUNCH_MODEL_LAYERS || !launch_is_key(rule, pair->key) ||
+			    launch_pair_of(&r->pairs, rule) != pair || is_known(rule->fact, pair->value))
 				continue;
 			diag_error(d, place_of_key(r, text, pair->key), "%s: the value of '%s' is not known", pair->key,
 			    pair->value);
@@ -625,6 +625,21 @@ use_config(struct launch_reading *r)
 
 	if (pair)
 		pair->used = true;
+}
+
+/* The options that no rule is about, as far as people read a list; NULL: none. */
+static const char *
+unread_of(const struct launch_reading *r)
+{
+	enum { NAMED_MOST = 20 };
+	const char *list = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->pairs.n; i++)
+		if (!r->pairs.list[i].used && n++ < NAMED_MOST)
+			list =
+			    arena_printf(r->arena, "%s%s%s", list ? list : "", list ? ", " : "", r->pairs.list[i].key);
+	return n <= NAMED_MOST ? list : arena_printf(r->arena, "%s and %zu more", list, n - NAMED_MOST);
 }
 
 bool
@@ -657,10 +672,7 @@ launcher_read(struct database *db, struct arena *a, struct diag *d, const char *
 		put_training(&r);
 	}
 	read_claims(&r, text, &out->claims);
-	for (size_t i = 0; i < r.pairs.n; i++)
-		if (!r.pairs.list[i].used)
-			out->unread = arena_printf(
-			    a, "%s%s%s", out->unread ? out->unread : "", out->unread ? ", " : "", r.pairs.list[i].key);
+	out->unread = unread_of(&r);
 	out->inputs = r.inputs;
 	out->unmapped = r.unmapped;
 	return true;

@@ -10,7 +10,7 @@
 /* --- variables ------------------------------------------------------------------------------------------- */
 
 /* Variables that double each other end here. */
-enum { EXPANDED_MOST = 1 << 21 };
+enum { EXPANDED_MOST = 1 << 20, VALUE_MOST = 1 << 14, VARIABLES_MOST = 512, UNENDED_MOST = 16 };
 
 struct variable {
 	const char *name, *value; /* NULL: not known */
@@ -20,16 +20,21 @@ struct variable {
 struct expansion {
 	struct arena *arena;
 	char *text;
-	size_t n, n_variables;
+	size_t n, room, n_variables;
+	size_t *n_all; /* bytes of this text and of those inside it */
 	struct variable *variables;
 };
 
 static void
 put(struct expansion *e, const char *text, size_t n)
 {
-	if (e->n + n > EXPANDED_MOST)
+	*e->n_all += n;
+	if (*e->n_all > EXPANDED_MOST)
 		return;
-	e->text = arena_grow(e->arena, e->text, e->n, e->n + n + 1, 1);
+	if (e->n + n >= e->room) {
+		e->room = 2 * (e->n + n) + 64;
+		e->text = arena_grow(e->arena, e->text, e->n, e->room, 1);
+	}
 	memcpy(e->text + e->n, text, n);
 	e->n += n;
 	e->text[e->n] = '\0';
@@ -89,8 +94,12 @@ set_variable(struct expansion *e, const char *word)
 	const char *value = from + (quote != '\0');
 	const size_t length = strcspn(value, quote == '"' ? "\"" : quote ? "'" : " \t\r\n;&|");
 
+	if (e->n_variables == VARIABLES_MOST)
+		return;
 	const bool known = *from != '(' && strncmp(value, "$(", 2) != 0;
 	value = !known ? NULL : quote == '\'' ? arena_copy(e->arena, value, length) : expanded(e, value, length);
+	if (value && strlen(value) > VALUE_MOST)
+		value = NULL;
 	e->variables = arena_grow(e->arena, e->variables, e->n_variables, e->n_variables + 1, sizeof *e->variables);
 	e->variables[e->n_variables++] = (struct variable){arena_copy(e->arena, word, n), value};
 }
@@ -130,7 +139,7 @@ expanded(struct expansion *e, const char *text, size_t n)
 	struct expansion inner = *e;
 
 	inner.text = NULL;
-	inner.n = 0;
+	inner.n = inner.room = 0;
 	add_expanded(&inner, arena_copy(e->arena, text, n));
 	return inner.text ? inner.text : "";
 }
@@ -151,11 +160,18 @@ after_command(const char *s)
 	return s;
 }
 
+/* A text that is read word by word; `word` has room for the longest. */
+struct words_at {
+	struct arena *arena;
+	const char *at;
+	char *word;
+};
+
 /* The next word without its quotes, and whether a command starts with it; NULL at the end. */
 static const char *
-next_word(struct arena *a, const char **at, bool *starts)
+next_word(struct words_at *w, bool *starts)
 {
-	const char *s = *at;
+	const char *s = w->at;
 
 	*starts = false;
 	for (;;) {
@@ -171,7 +187,7 @@ next_word(struct arena *a, const char **at, bool *starts)
 	}
 	if (!*s)
 		return NULL;
-	char *out = arena_take(a, strlen(s) + 1), *to = out, quote = 0;
+	char *to = w->word, quote = 0;
 	for (; *s && (quote || !strchr(" \t\r\n;&|()", *s)); s++)
 		if (*s == quote)
 			quote = 0;
@@ -186,9 +202,8 @@ next_word(struct arena *a, const char **at, bool *starts)
 			s = end - 1;
 		} else
 			*to++ = *s;
-	*to = '\0';
-	*at = s;
-	return out;
+	w->at = s;
+	return arena_copy(w->arena, w->word, (size_t)(to - w->word));
 }
 
 static bool
@@ -202,7 +217,10 @@ static void
 add_words(struct arena *a, struct launch_pairs *out, const char *text)
 {
 	bool starts;
-	const char *at = text, *word = next_word(a, &at, &starts);
+	const size_t most = strlen(text) + 1;
+	struct words_at w = {a, text, arena_take(a, most)};
+	char *values = arena_take(a, most); /* of one option: words and what stands between them */
+	const char *word = next_word(&w, &starts);
 
 	while (word) {
 		const char *equals = strchr(word, '=');
@@ -211,19 +229,25 @@ add_words(struct arena *a, struct launch_pairs *out, const char *text)
 			    strspn(word, "abcdefghijklmnopqrstuvwxyz_.0123456789") >= (size_t)(equals - word))
 				launch_add(
 				    a, out, arena_copy(a, word, (size_t)(equals - word)), launch_bare(a, equals + 1));
-			word = next_word(a, &at, &starts);
+			word = next_word(&w, &starts);
 			continue;
 		}
 		if (equals) {
 			launch_add(a, out, arena_copy(a, word, (size_t)(equals - word)), equals + 1);
-			word = next_word(a, &at, &starts);
+			word = next_word(&w, &starts);
 			continue;
 		}
-		const char *key = word, *value = NULL;
-		while ((word = next_word(a, &at, &starts)) != NULL && !starts && !is_option(word) &&
-		    !(strchr(word, '=') && strchr(word, '.') && !strchr(word, '{')))
-			value = value ? arena_printf(a, "%s,%s", value, word) : word;
-		launch_add(a, out, key, value);
+		const char *key = word;
+		size_t n_values = 0, n_text = 0;
+		while ((word = next_word(&w, &starts)) != NULL && !starts && !is_option(word) &&
+		    !(strchr(word, '=') && strchr(word, '.') && !strchr(word, '{'))) {
+			const size_t n = strlen(word);
+			if (n_values++ > 0)
+				values[n_text++] = ',';
+			memcpy(values + n_text, word, n);
+			n_text += n;
+		}
+		launch_add(a, out, key, n_values > 0 ? arena_copy(a, values, n_text) : NULL);
 	}
 }
 
@@ -266,7 +290,9 @@ is_document(const char *s, struct document *out)
 static const char *
 next_document(const char *text, struct document *out)
 {
-	for (const char *s = strstr(text, "<<"); s; s = strstr(s + 2, "<<"))
+	int n_unended = 0;
+
+	for (const char *s = strstr(text, "<<"); s && n_unended < UNENDED_MOST; s = strstr(s + 2, "<<"), n_unended++)
 		if (is_document(s, out))
 			return s;
 	return NULL;
@@ -290,15 +316,16 @@ static void
 add_commands(struct expansion *e, struct launch_pairs *out, const char *text)
 {
 	e->text = NULL;
-	e->n = 0;
+	e->n = e->room = 0;
 	add_expanded(e, text);
 	add_words(e->arena, out, e->text ? e->text : "");
 }
 
-void
+bool
 launch_add_script(struct arena *a, struct launch_pairs *out, const char *path, const char *text)
 {
-	struct expansion e = {.arena = a};
+	size_t n_all = 0;
+	struct expansion e = {.arena = a, .n_all = &n_all};
 	struct document here;
 
 	while (next_document(text, &here)) {
@@ -307,4 +334,5 @@ launch_add_script(struct arena *a, struct launch_pairs *out, const char *path, c
 		text = here.after;
 	}
 	add_commands(&e, out, text);
+	return n_all <= EXPANDED_MOST;
 }

@@ -158,12 +158,16 @@ database_launcher(struct database *db, struct arena *a, struct diag *d, const ch
 
 /* From TOML, JSON or YAML. */
 
-enum { FILE_MOST = 1 << 20 };
+/* Longer ones are no launch files, and would take long to read. */
+enum { FILE_MOST = 1 << 17 };
 
 void
 launch_add(struct arena *a, struct launch_pairs *out, const char *key, const char *value)
 {
-	out->list = arena_grow(a, out->list, out->n, out->n + 1, sizeof *out->list);
+	if (out->n == out->room) {
+		out->room = 2 * out->room + 64;
+		out->list = arena_grow(a, out->list, out->n, out->room, sizeof *out->list);
+	}
 	out->list[out->n++] = (struct launch_pair){key, value, false};
 }
 
@@ -254,7 +258,10 @@ whole_file(struct arena *a, struct diag *d, const char *path, struct source at)
 	text[n] = '\0';
 	if (!failed && n < FILE_MOST && strlen(text) == n)
 		return text;
-	diag_error(d, at, "%s cannot be read as text", path);
+	if (n == FILE_MOST)
+		diag_error(d, at, "%s is longer than %d KiB", path, FILE_MOST >> 10);
+	else
+		diag_error(d, at, "%s cannot be read as text", path);
 	diag_hint(d, "give a command line, a TOML or a JSON file of a framework");
 	return NULL;
 }
@@ -273,8 +280,11 @@ launch_pairs_read(
 		return true;
 	}
 	if (!text_ends(path, ".json") && !text_ends(path, ".yaml") && !text_ends(path, ".yml") && first != '{') {
-		launch_add_script(a, out, path, *text);
-		return true;
+		if (launch_add_script(a, out, path, *text))
+			return true;
+		diag_error(d, at, "%s: its variables grow without end", path);
+		diag_hint(d, "write the values in their place");
+		return false;
 	}
 	const struct node *n = tree_read_text(a, d, path, *text, strlen(*text));
 	if (n)

@@ -142,7 +142,7 @@ struct launch_pair {
 };
 
 struct launch_pairs {
-	size_t n;
+	size_t n, room;
 	struct launch_pair *list;
 	bool wrote_file; /* a here-document of keys stands among them */
 };
@@ -157,8 +157,8 @@ void launch_add_tree(struct arena *a, struct launch_pairs *out, const char *pref
 /* A scalar or a list of TOML without its quotes and brackets: `["a", "b"]` is `a,b`. */
 const char *launch_bare(struct arena *a, const char *s);
 /* The options of command lines and the keys of here-documents.  Variables that the script sets are expanded, others
- * stay: `$NAME`. */
-void launch_add_script(struct arena *a, struct launch_pairs *out, const char *path, const char *text);
+ * stay: `$NAME`.  False where they grow without end. */
+bool launch_add_script(struct arena *a, struct launch_pairs *out, const char *path, const char *text);
 
 /* A launch file as it is read. */
 struct launch_reading {

@@ -769,3 +769,23 @@ again() {
 	answered 1
 	is ""
 }
+
+@test "launch files that would take long to read are refused, or read soon" {
+	local i
+	{ echo A=x; for ((i = 0; i < 9000; i++)); do echo 'A=$A$A'; done; } >"$tmp/grow.sh"
+	ask serve llama3-8b --gpu h100 --isl 10 --osl 10 --from "$tmp/grow.sh"
+	refused
+	says "its variables grow without end"
+	head -c 140000 /dev/zero | tr '\0' a >"$tmp/long.sh"
+	ask serve llama3-8b --gpu h100 --isl 10 --osl 10 --from "$tmp/long.sh"
+	refused
+	says "longer than 128 KiB"
+	{ printf 'vllm serve meta-llama/Meta-Llama-3-8B --tensor-parallel-size 2'; for ((i = 0; i < 9000; i++)); do printf ' --a%d b' $i; done; } >"$tmp/many.sh"
+	ask serve llama3-8b --gpu h100 --isl 10 --osl 10 --from "$tmp/many.sh" --get inputs.layout.tp
+	answered
+	is 2
+	says "and 8980 more"
+	for ((i = 0; i < 6000; i++)); do echo 'vllm serve x <<B'; done >"$tmp/open.sh"
+	ask serve llama3-8b --gpu h100 --isl 10 --osl 10 --from "$tmp/open.sh"
+	[ "$status" -le 2 ] || complain "status"
+}
