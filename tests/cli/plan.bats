@@ -710,6 +710,16 @@ near() {
 	refused
 }
 
+@test "of policies to compare, what runs today has the first" {
+	local list job="qwen3-30b-a3b --gpu h100 --gpus 64 --global-batch 512"
+	# shellcheck disable=SC2086 # words
+	for list in none,full full,none layernorm,moe_act,none; do
+		ask plan train $job --from tp=1,ep=8 --recompute "$list" --get step_s
+		answered
+		is "$("$RIDGE" train $job --layout tp=1,ep=8 --recompute "${list%,*}" --get step_s 2>/dev/null)"
+	done
+}
+
 @test "changes keep hybrid sharding, and their text says all that differs" {
 	local job="llama3-8b --system hgx-h100-4gpu --gpus 128 --global-batch 256 --seq 4096 --stack torchtitan" step
 	# shellcheck disable=SC2086 # words

@@ -242,6 +242,16 @@ add_policy(struct run *r, const struct plan_variant *v, struct words words, cons
 	return true;
 }
 
+size_t
+plan_policy_words(const struct words *said, size_t i)
+{
+	size_t n = 1;
+
+	while (is_module(said->list[i].text) && i + n < said->n && is_module(said->list[i + n].text))
+		n++;
+	return n;
+}
+
 static bool
 bind_policies(struct run *r, const struct plan_variant *v, const struct words *said, struct layout_space *s)
 {
@@ -252,8 +262,9 @@ bind_policies(struct run *r, const struct plan_variant *v, const struct words *s
 	}
 	for (size_t i = 0, n; i < said->n; i += n) {
 		const char *text = said->list[i].text;
-		for (n = 1; is_module(said->list[i].text) && i + n < said->n && is_module(said->list[i + n].text); n++)
-			text = arena_printf(r->arena, "%s,%s", text, said->list[i + n].text);
+		n = plan_policy_words(said, i);
+		for (size_t k = 1; k < n; k++)
+			text = arena_printf(r->arena, "%s,%s", text, said->list[i + k].text);
 		if (!add_policy(r, v, (struct words){n, &said->list[i]}, text, s))
 			return false;
 	}

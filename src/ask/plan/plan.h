@@ -104,6 +104,8 @@ struct plan_question {
 	enum plan_front front;
 };
 
+/* The words of --recompute from number i on that are one policy: modules next to each other are. */
+size_t plan_policy_words(const struct words *said, size_t i);
 /* What the options come to; false with errors. */
 bool plan_bind(struct run *r, const struct plan_in *in, struct plan_question *out);
 /* Combination number k of the lists, at the degrees pinned; false with errors. */

@@ -128,6 +128,9 @@ plan_bind_today(struct run *r, const struct plan_in *plan, const struct plan_que
 		return false;
 	const struct train_question q = {
 	    {&in->memory, &in->training, &serving, &numbers, &in->layout, NULL}, &in->train};
+	/* of policies to compare, the first */
+	if (in->training.recompute.n > 1)
+		in->training.recompute.n = plan_policy_words(&in->training.recompute, 0);
 	r->reads = NULL; /* the plan's own inputs have been read */
 	const bool ok = run_train_bind(r, &q, &bound);
 	r->reads = reads;
