@@ -297,8 +297,8 @@ set_pair(const struct plan_served *p, const struct link *link, const struct side
 	*out = (struct pools){.prefill = prefill->c,
 	    .decode = decode->c,
 	    .link = link,
-	    .n_prefill = fmax(replicas(l, prefill), ceil(prefill->transfer_s * sent - 1e-9)),
-	    .n_decode = fmax(replicas(l, decode), ceil(decode->transfer_s * sent - 1e-9)),
+	    .n_prefill = fmax(replicas(l, prefill), ceil(prefill->transfer_s * sent - 1e-9) + l->n_spare),
+	    .n_decode = fmax(replicas(l, decode), ceil(decode->transfer_s * sent - 1e-9) + l->n_spare),
 	    .transfer_s = fmax(prefill->transfer_s, decode->transfer_s),
 	    .priced = !isnan(prefill->c->gpu_usd_per_s) && !isnan(decode->c->gpu_usd_per_s)};
 	if (!grow(l, prefill, decode, out))
