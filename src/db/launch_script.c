@@ -244,7 +244,7 @@ add_words(struct arena *a, struct launch_pairs *out, const char *text)
 			const size_t n = strlen(word);
 			if (n_values++ > 0)
 				values[n_text++] = ',';
-			memcpy(values + n_text, word, n);
+			memcpy(values + n_text, word, n + 1);
 			n_text += n;
 		}
 		launch_add(a, out, key, n_values > 0 ? arena_copy(a, values, n_text) : NULL);
