@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A launch file as inputs of a job, and what it claims of its model. */
+/* A launch file as inputs of a job. */
 
 #include "base/base.h"
 #include "db/parts.h"
@@ -20,8 +20,8 @@ put(struct launch_reading *r, const char *path, const char *text)
 	r->inputs = tree_with(r->arena, r->inputs, path, tree_scalar(r->arena, text, at));
 }
 
-static double
-number(const struct launch_reading *r, enum launch_fact f, double otherwise)
+double
+launch_number(const struct launch_reading *r, enum launch_fact f, double otherwise)
 {
 	char *end;
 
@@ -37,8 +37,8 @@ put_number(struct launch_reading *r, const char *path, double value)
 	put(r, path, arena_printf(r->arena, "%.15g", value));
 }
 
-static void
-miss(struct launch_reading *r, const char *what)
+void
+launch_miss(struct launch_reading *r, const char *what)
 {
 	r->unmapped = arena_printf(r->arena, "%s%s%s", r->unmapped ? r->unmapped : "", r->unmapped ? ", " : "", what);
 }
@@ -88,7 +88,7 @@ put_stages(struct launch_reading *r)
 	const char *said = r->facts[LAUNCH_STAGES],
 	           *groups = said && !said[strspn(said, letters)] ? unrolled(r->arena, said, true) : NULL,
 	           *text = groups ? unrolled(r->arena, groups, false) : NULL, *list = NULL;
-	const double pp = number(r, LAUNCH_PP, 1);
+	const double pp = launch_number(r, LAUNCH_PP, 1);
 	int n_stages = 0, most = 0, inner = -1;
 	bool even = true;
 
@@ -105,7 +105,7 @@ put_stages(struct launch_reading *r)
 		p = p[length] ? p + length + 1 : NULL;
 	}
 	if (!text && !is_none(said))
-		miss(r, "stages of the pipeline, unlike Et*3|(t*4|)*2t*3L: add --stage-layers");
+		launch_miss(r, "stages of the pipeline, unlike Et*3|(t*4|)*2t*3L: add --stage-layers");
 	if (n_stages == 0)
 		return;
 	put_number(r, "layout.vp", fmax(1, floor(n_stages / pp)));
@@ -122,10 +122,10 @@ put_end_stages(struct launch_reading *r, double vp)
 	static const double MOST_CHUNKS_READ = 4096;
 	const bool has_first = !is_none(r->facts[LAUNCH_FIRST_LAYERS]),
 	           has_last = !is_none(r->facts[LAUNCH_LAST_LAYERS]);
-	const double first = number(r, LAUNCH_FIRST_LAYERS, has_first ? NAN : 0),
-	             last = number(r, LAUNCH_LAST_LAYERS, has_last ? NAN : 0), pp = number(r, LAUNCH_PP, 1),
-	             n_inner = pp - has_first - has_last;
-	const double n_layers = number(r, LAUNCH_MODEL_LAYERS, r->known.n_layers),
+	const double first = launch_number(r, LAUNCH_FIRST_LAYERS, has_first ? NAN : 0),
+	             last = launch_number(r, LAUNCH_LAST_LAYERS, has_last ? NAN : 0),
+	             pp = launch_number(r, LAUNCH_PP, 1), n_inner = pp - has_first - has_last;
+	const double n_layers = launch_number(r, LAUNCH_MODEL_LAYERS, r->known.n_layers),
 	             inner = n_inner > 0 ? (n_layers - first - last) / n_inner : 0;
 	bool whole = pp * vp >= 1 && pp * vp <= MOST_CHUNKS_READ;
 	const char *list = "";
@@ -143,7 +143,7 @@ put_end_stages(struct launch_reading *r, double vp)
 	if (whole)
 		put(r, "stage_layers", list);
 	else
-		miss(r, "layers of the first or the last stage: add --stage-layers");
+		launch_miss(r, "layers of the first or the last stage: add --stage-layers");
 }
 
 /* Chunks of a stage: their number, or the layers of one. */
@@ -151,14 +151,14 @@ static double
 chunks_of(struct launch_reading *r)
 {
 	const double counted = r->facts[LAUNCH_ENDS] && strcmp(r->facts[LAUNCH_ENDS], "counted") == 0 ? 2 : 0,
-	             n = (number(r, LAUNCH_MODEL_LAYERS, r->known.n_layers) + counted) / number(r, LAUNCH_PP, 1) /
-	    number(r, LAUNCH_CHUNK_LAYERS, NAN);
+	             n = (launch_number(r, LAUNCH_MODEL_LAYERS, r->known.n_layers) + counted) /
+	    launch_number(r, LAUNCH_PP, 1) / launch_number(r, LAUNCH_CHUNK_LAYERS, NAN);
 
 	if (r->facts[LAUNCH_CHUNKS] || !r->facts[LAUNCH_CHUNK_LAYERS])
-		return number(r, LAUNCH_CHUNKS, 1);
+		return launch_number(r, LAUNCH_CHUNKS, 1);
 	if (n >= 1 && fmod(n, 1) == 0)
 		return n;
-	miss(r, "layers of a virtual stage: add --layout vp=N");
+	launch_miss(r, "layers of a virtual stage: add --layout vp=N");
 	return 1;
 }
 
@@ -186,12 +186,13 @@ put_degrees(struct launch_reading *r)
 
 	for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
 		if (launch_can_say(r->by, degrees[i].fact, ""))
-			put_number(r, degrees[i].path, number(r, degrees[i].fact, 1));
-	const bool as_usual = number(r, LAUNCH_EP, 1) == 1 && number(r, LAUNCH_ETP, 1) == number(r, LAUNCH_TP, 1);
+			put_number(r, degrees[i].path, launch_number(r, degrees[i].fact, 1));
+	const bool as_usual =
+	    launch_number(r, LAUNCH_EP, 1) == 1 && launch_number(r, LAUNCH_ETP, 1) == launch_number(r, LAUNCH_TP, 1);
 	if (r->facts[LAUNCH_ETP] && !as_usual)
 		put(r, "layout.etp", r->facts[LAUNCH_ETP]);
 	const bool by_chunks = launch_can_say(r->by, LAUNCH_CHUNKS, "");
-	const double vp = by_chunks ? chunks_of(r) : number(r, LAUNCH_VP, 1);
+	const double vp = by_chunks ? chunks_of(r) : launch_number(r, LAUNCH_VP, 1);
 	if (r->facts[LAUNCH_CHUNKS])
 		put(r, "layout.vp", r->facts[LAUNCH_CHUNKS]);
 	else if (by_chunks)
@@ -211,18 +212,19 @@ put_sharding(struct launch_reading *r)
 		put(r, "layout.zero", "0");
 	if (r->facts[LAUNCH_SP] && strcmp(r->facts[LAUNCH_SP], "true") == 0)
 		put(r, "layout.sp", "true");
-	else if (launch_can_say(r->by, LAUNCH_SP, "true") && number(r, LAUNCH_TP, 1) > 1)
+	else if (launch_can_say(r->by, LAUNCH_SP, "true") && launch_number(r, LAUNCH_TP, 1) > 1)
 		put(r, "layout.no_sp", "true");
-	const double n_copies = number(r, LAUNCH_INSTANCES, 1);
-	if (number(r, LAUNCH_COPIES, 1) > 1 && r->facts[LAUNCH_SHARD])
+	const double n_copies = launch_number(r, LAUNCH_INSTANCES, 1);
+	if (launch_number(r, LAUNCH_COPIES, 1) > 1 && r->facts[LAUNCH_SHARD])
 		put(r, "layout.shard", r->facts[LAUNCH_SHARD]);
 	if (!(n_copies > 1))
 		return;
-	const double n_shards = r->known.n_gpus / (number(r, LAUNCH_TP, 1) * number(r, LAUNCH_PP, 1)) / n_copies;
+	const double n_shards =
+	    r->known.n_gpus / (launch_number(r, LAUNCH_TP, 1) * launch_number(r, LAUNCH_PP, 1)) / n_copies;
 	if (n_shards >= 1 && fmod(n_shards, 1) == 0)
 		put_number(r, "layout.shard", n_shards);
 	else
-		miss(r, "copies of the optimizer's states: add --layout shard=N");
+		launch_miss(r, "copies of the optimizer's states: add --layout shard=N");
 }
 
 static void
@@ -230,7 +232,7 @@ put_recompute(struct launch_reading *r)
 {
 	const char *policy = r->facts[LAUNCH_RECOMPUTE], *n = r->facts[LAUNCH_RECOMPUTE_LAYERS];
 
-	if (number(r, LAUNCH_OFFLOAD_LAYERS, 0) > 0) {
+	if (launch_number(r, LAUNCH_OFFLOAD_LAYERS, 0) > 0) {
 		put(r, "recompute", arena_printf(r->arena, "offload-%s", r->facts[LAUNCH_OFFLOAD_LAYERS]));
 		return;
 	}
@@ -278,7 +280,7 @@ miss_auto(struct launch_reading *r)
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		if (r->facts[rows[i].fact] && strcmp(r->facts[rows[i].fact], "auto") == 0) {
-			miss(r, rows[i].what);
+			launch_miss(r, rows[i].what);
 			r->facts[rows[i].fact] = NULL;
 		}
 }
@@ -301,7 +303,7 @@ put_overlap(struct launch_reading *r)
 {
 	if (r->facts[LAUNCH_ZERO] && is_off(r, LAUNCH_OVERLAP_GRADIENTS))
 		put(r, "stack.time.overlaps_data", "false");
-	if (number(r, LAUNCH_TP, 1) > 1 && is_off(r, LAUNCH_OVERLAP_TENSOR))
+	if (launch_number(r, LAUNCH_TP, 1) > 1 && is_off(r, LAUNCH_OVERLAP_TENSOR))
 		put(r, "stack.time.overlaps_tensor", "false");
 }
 
@@ -310,14 +312,14 @@ put_overlap(struct launch_reading *r)
 static void
 put_stage_layers(struct launch_reading *r)
 {
-	const double items = r->known.n_layers + number(r, LAUNCH_FIRST_LESS, 1) +
-	    number(r, LAUNCH_LAST_LESS, 1); /* the framework's defaults */
-	const double vp = ceil(items / number(r, LAUNCH_STAGE_LAYERS, NAN)) / number(r, LAUNCH_PP, 1);
+	const double items = r->known.n_layers + launch_number(r, LAUNCH_FIRST_LESS, 1) +
+	    launch_number(r, LAUNCH_LAST_LESS, 1); /* the framework's defaults */
+	const double vp = ceil(items / launch_number(r, LAUNCH_STAGE_LAYERS, NAN)) / launch_number(r, LAUNCH_PP, 1);
 
 	if (vp >= 1 && fmod(vp, 1) == 0)
 		put_number(r, "layout.vp", vp);
 	else
-		miss(r, "layers of a stage: add --layout vp=N");
+		launch_miss(r, "layers of a stage: add --layout vp=N");
 }
 
 static void
@@ -363,27 +365,29 @@ put_training(struct launch_reading *r)
 static void
 put_served_layout(struct launch_reading *r)
 {
-	const double n_adp = number(r, LAUNCH_ADP, 1),
-	             tp = r->facts[LAUNCH_TP] ? number(r, LAUNCH_TP, 1) : number(r, LAUNCH_ATTENTION_TP, 1) * n_adp;
+	const double n_adp = launch_number(r, LAUNCH_ADP, 1),
+	             tp = r->facts[LAUNCH_TP] ? launch_number(r, LAUNCH_TP, 1)
+	                                      : launch_number(r, LAUNCH_ATTENTION_TP, 1) * n_adp;
 	const bool adp = r->facts[LAUNCH_ADP] && (n_adp > 1 || strcmp(r->facts[LAUNCH_ADP], "true") == 0);
 
 	put_number(r, "layout.tp", tp);
-	put_number(r, "layout.pp", number(r, LAUNCH_PP, 1));
-	put_number(r, "layout.ep", r->facts[LAUNCH_EXPERTS] ? tp : number(r, LAUNCH_EP, 1));
+	put_number(r, "layout.pp", launch_number(r, LAUNCH_PP, 1));
+	put_number(r, "layout.ep", r->facts[LAUNCH_EXPERTS] ? tp : launch_number(r, LAUNCH_EP, 1));
 	if (adp)
 		put(r, "layout.adp", "true");
 	if (adp && n_adp > 1 && n_adp < tp)
-		miss(r, "attention over groups of ranks: ridge has it over all or none");
+		launch_miss(r, "attention over groups of ranks: ridge has it over all or none");
 }
 
 static void
 put_limits(struct launch_reading *r)
 {
-	const double n_adp = fmax(1, number(r, LAUNCH_ADP, 1)), all = number(r, LAUNCH_ALL_SEQUENCES, NAN),
-	             all_token = number(r, LAUNCH_ALL_STEP_TOKENS, NAN),
-	             share = number(r, LAUNCH_UTILIZATION, number(r, LAUNCH_CACHE_SHARE, NAN));
-	const double n_sequences = number(r, LAUNCH_MAX_SEQUENCES, all / n_adp),
-	             n_token = number(r, LAUNCH_STEP_TOKENS, all_token / n_adp);
+	const double n_adp = fmax(1, launch_number(r, LAUNCH_ADP, 1)),
+	             all = launch_number(r, LAUNCH_ALL_SEQUENCES, NAN),
+	             all_token = launch_number(r, LAUNCH_ALL_STEP_TOKENS, NAN),
+	             share = launch_number(r, LAUNCH_UTILIZATION, launch_number(r, LAUNCH_CACHE_SHARE, NAN));
+	const double n_sequences = launch_number(r, LAUNCH_MAX_SEQUENCES, all / n_adp),
+	             n_token = launch_number(r, LAUNCH_STEP_TOKENS, all_token / n_adp);
 
 	if (!isnan(n_sequences))
 		put_number(r, "engine.scheduler.max_sequences", n_sequences);
@@ -406,11 +410,11 @@ put_serving(struct launch_reading *r)
 	if (r->facts[LAUNCH_KV_DTYPE])
 		put(r, "kv_dtype", r->facts[LAUNCH_KV_DTYPE]);
 	if (r->facts[LAUNCH_DRAFT])
-		miss(r,
+		launch_miss(r,
 		    arena_printf(r->arena, "drafts: add --speculate %s=%g,accept=F", r->facts[LAUNCH_DRAFT],
-		        number(r, LAUNCH_N_DRAFTS, number(r, LAUNCH_DRAFT_ROWS, 2) - 1)));
+		        launch_number(r, LAUNCH_N_DRAFTS, launch_number(r, LAUNCH_DRAFT_ROWS, 2) - 1)));
 	if (r->facts[LAUNCH_ROLE])
-		miss(r, arena_printf(r->arena, "a pool of %s servers: add --kv-link", r->facts[LAUNCH_ROLE]));
+		launch_miss(r, arena_printf(r->arena, "a pool of %s servers: add --kv-link", r->facts[LAUNCH_ROLE]));
 }
 
 /* --- whose options --------------------------------------------------------------------------------------- */
@@ -473,96 +477,7 @@ put_gpus(struct launch_reading *r)
 		n->used = true;
 }
 
-/* --- the model ------------------------------------------------------------------------------------------- */
-
-/* Where a word stands, the last of several; without a line if it is not written like this. */
-static struct source
-place_of(const struct launch_reading *r, const char *text, const char *word)
-{
-	const size_t n = strlen(word);
-	struct source at = r->at;
-	int line = 1, column = 1;
-
-	for (const char *p = text; *p; p++, column++) {
-		if (strncmp(p, word, n) == 0 && (p == text || strchr(" \t\n\"'", p[-1])) &&
-		    strchr(" \t\r\n=:\"'\\", p[n])) {
-			at.line = line;
-			at.column = column;
-		}
-		if (*p == '\n') {
-			line++;
-			column = 0;
-		}
-	}
-	return at;
-}
-
-/* Of `model.flavor` that, or in a TOML file `flavor` alone. */
-static struct source
-place_of_key(const struct launch_reading *r, const char *text, const char *key)
-{
-	const char *dot = strrchr(key, '.');
-	const struct source at = place_of(r, text, key);
-
-	return at.line == 0 && dot ? place_of(r, text, dot + 1) : at;
-}
-
-static void
-claim(struct launch_reading *r, struct launch_claims *out, struct launch_claim c)
-{
-	out->list = arena_grow(r->arena, out->list, out->n, out->n + 1, sizeof *out->list);
-	out->list[out->n++] = c;
-}
-
-/* The word in the place of ${MODEL}: `vllm serve NAME`. */
-static void
-claim_operand(struct launch_reading *r, const char *text, struct launch_claims *out)
-{
-	const char *operand = r->by->launch ? strstr(r->by->launch, " ${MODEL}") : NULL;
-	if (!operand)
-		return;
-	const char *command = arena_copy(r->arena, r->by->launch, (size_t)(operand - r->by->launch));
-	const char *found = strstr(text, command), *word = found ? found + strlen(command) : "";
-	word += strspn(word, " \t\"'");
-	const size_t n = strcspn(word, " \t\r\n\"'\\");
-	if (n == 0 || strchr("-$", *word))
-		return;
-	const char *name = arena_copy(r->arena, word, n);
-	claim(r, out, (struct launch_claim){LAUNCH_MODEL_NAME, command, NAN, name, place_of(r, text, name)});
-}
-
-/* `8B` and `30B-A3B` as a number of parameters; NaN: no such name. */
-static double
-named_size(const char *text)
-{
-	char *end;
-	const double value = strtod(text, &end);
-	const double unit = *end == 'B' || *end == 'b' ? 1e9 : *end == 'M' || *end == 'm' ? 1e6 : NAN;
-
-	return end == text || (end[1] && end[1] != '-') ? NAN : value * unit;
-}
-
-/* A value that is no number, such as ${LAYERS}, claims nothing. */
-static void
-read_claims(struct launch_reading *r, const char *text, struct launch_claims *out)
-{
-	for (int i = 0; i < r->by->n_rules; i++) {
-		const struct launcher_rule *rule = &r->by->rules[i];
-		const bool names = rule->fact == LAUNCH_MODEL_NAME;
-		const struct launch_pair *pair = launch_pair_of(&r->pairs, rule);
-		if (rule->fact < LAUNCH_MODEL_LAYERS || !pair)
-			continue;
-		const char *said = pair->value ? pair->value : "";
-		const double value = rule->fact == LAUNCH_MODEL_PARAMS ? named_size(said) : number(r, rule->fact, NAN);
-		if (names || value > 0)
-			claim(r, out,
-			    (struct launch_claim){
-			        rule->fact, pair->key, value, names ? said : NULL, place_of_key(r, text, pair->key)});
-		else
-			miss(r, arena_printf(r->arena, "%s %s", pair->key, said));
-	}
-	claim_operand(r, text, out);
-}
+/* --- values ---------------------------------------------------------------------------------------------- */
 
 /* Values that are read as numbers; `auto`, `none` and `true` of one say that it is open. */
 static bool
@@ -606,7 +521,7 @@ values_are_known(struct launch_reading *r, struct diag *d, const char *text)
 			if (rule->fact >= LAUNCH_MODEL_LAYERS || !launch_is_key(rule, pair->key) ||
 			    launch_pair_of(&r->pairs, rule) != pair || is_known(rule->fact, pair->value))
 				continue;
-			diag_error(d, place_of_key(r, text, pair->key), "%s: the value of '%s' is not known", pair->key,
+			diag_error(d, launch_place(r, text, pair->key), "%s: the value of '%s' is not known", pair->key,
 			    pair->value);
 			diag_hint(d, "write the value in its place, or set the variable in the file");
 			known = false;
@@ -671,7 +586,7 @@ launcher_read(struct database *db, struct arena *a, struct diag *d, const char *
 		put_gpus(&r);
 		put_training(&r);
 	}
-	read_claims(&r, text, &out->claims);
+	launch_read_claims(&r, text, &out->claims);
 	out->unread = unread_of(&r);
 	out->inputs = r.inputs;
 	out->unmapped = r.unmapped;

@@ -179,6 +179,15 @@ struct launch_pair *launch_pair_of(struct launch_pairs *pairs, const struct laun
 void launch_read_fact(struct launch_reading *r, enum launch_fact fact);
 /* Whether a value of this fact can be said. */
 bool launch_can_say(const struct launcher *by, enum launch_fact fact, const char *is);
+/* A fact as a number; one that is not said, or is none, is `otherwise`. */
+double launch_number(const struct launch_reading *r, enum launch_fact f, double otherwise);
+/* Note what the file says and no input takes. */
+void launch_miss(struct launch_reading *r, const char *what);
+/* Where a key stands, of `model.flavor` in a TOML file `flavor` alone; without a line if it is not written like this.
+ */
+struct source launch_place(const struct launch_reading *r, const char *text, const char *key);
+/* What is said of the model.  A value that is no number, such as ${LAYERS}, claims nothing. */
+void launch_read_claims(struct launch_reading *r, const char *text, struct launch_claims *out);
 
 /* --- the database behind its entries: database.c reads, entry.c finds and binds ----------------------------- */
 

@@ -749,6 +749,10 @@ again() {
 	again megatron llama3-70b --system dgx-h100 --gpus 56 --global-batch 112 --seq 8192
 	again bridge deepseek-v3 --system dgx-h200 --gpus 512 --global-batch 1024 --seq 4096 --dtype fp8 --stack megatron-bridge
 	grep -q "fp8_recipe=tensorwise" "$tmp/run.txt" || complain "no recipe"
+	# no option fuses it
+	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --loss unfused --emit megatron
+	answered
+	hides fusion
 	ask plan train llama3-8b --gpu h100 --gpus 8 --global-batch 64 --stack torchtitan --loss chunked --emit torchtitan
 	answered 1
 	says "no option for loss=chunked"

@@ -403,8 +403,7 @@ today_setup(struct run *r, const struct plan_serve_in *in, const struct plan_loa
 	return true;
 }
 
-/* The question with the engine and the types of what serves today, where it has none of its own; as a launch file's are
- * taken. */
+/* The question; where it names no engine or type, those of what serves today are taken, as a launch file's are. */
 static const struct plan_serve_in *
 as_today(struct run *r, const struct plan_serve_in *in)
 {
