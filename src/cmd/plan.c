@@ -124,7 +124,9 @@ plan_serve_run(struct run *r, const void *input)
 
 	if (!plan_serve_search(r, in, &p))
 		return REFUSED;
-	r->title = datum_given(in->users)
+	r->title = plan_serve_points_asked(in) ? arena_printf(r->arena, "%s by load, %g tokens in, %g out",
+	                                             p.search.model->name, p.load.isl_token, p.load.osl_token)
+	    : datum_given(in->users)
 	    ? arena_printf(r->arena, "%s for %g users, %g tokens in, %g out", p.search.model->name, p.load.n_users,
 	          p.load.isl_token, p.load.osl_token)
 	    : arena_printf(r->arena, "%s for %.4g requests/s of %g tokens in, %g out", p.search.model->name,
@@ -186,6 +188,8 @@ static const struct input_needs plan_serve_needs[] = {
     {"kv_link", "it needs --pools"},
     {"emit_rank", "it needs --emit"},
     {"top", "--emit prints one row: --emit-rank chooses it"},
+    {"unconfirmed", "a front is a closed form: leave it out"},
+    {"seed", "nothing is simulated here: leave it out"},
 };
 
 static const struct example plan_serve_examples[] = {
@@ -196,10 +200,10 @@ static const struct example plan_serve_examples[] = {
      "--rank power",
         "the least power", 0},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --rate 10 --isl 1000 --osl 250 --tpot 60ms --dtype bf16,fp8 "
-     "--unconfirmed --pareto cost:tpot",
+     "--pareto cost:tpot",
         "what a shorter TPOT costs", 0},
-    {"plan serve llama3.1-70b --gpu h200 --engine sglang --dtype fp8 --rate 10 --isl 1000 --osl 250 --unconfirmed "
-     "--pareto tokens-per-gpu:tokens-per-user",
+    {"plan serve llama3.1-70b --gpu h200 --engine sglang --dtype fp8 --isl 1000 --osl 250 --pareto "
+     "tokens-per-gpu:tokens-per-user",
         "throughput of a GPU against speed of a user", 0},
     {"plan serve llama3.1-70b --gpu h100 --engine vllm --dtype fp8 --rate 20 --isl 1000 --osl 250 --tpot 50ms "
      "--unconfirmed --emit vllm",

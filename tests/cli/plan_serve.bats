@@ -4,7 +4,9 @@
 
 load helper
 
-plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
+front=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250)
+points=(plan serve llama3.1-8b --isl 1000 --osl 250 --pareto tokens-per-gpu:tokens-per-user)
+plan=("${front[@]}" --unconfirmed)
 
 @test "equal questions give the best row of capacity" {
 	own=layouts.0.gpu,layouts.0.engine,layouts.0.dtype,layouts.0.layout,layouts.0.n_replicas,layouts.0.n_gpus,layouts.0.ttft_s,layouts.0.tpot_s
@@ -66,12 +68,12 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 			--get "layouts.0.${rank#*:},layouts.1.${rank#*:}")
 		awk "BEGIN { exit !(${value[0]} <= ${value[1]}) }" || complain "$rank: ${value[*]}"
 	done
-	ask "${plan[@]}" --gpu h100,h200 --engine vllm --dtype bf16,fp8 --tpot 60ms --pareto gpus:tpot --csv --table layouts
+	ask "${front[@]}" --gpu h100,h200 --engine vllm --dtype bf16,fp8 --tpot 60ms --pareto gpus:tpot --csv --table layouts
 	answered
-	ask "${plan[@]}" --gpu h100 --pareto cost:speed
+	ask "${front[@]}" --gpu h100 --pareto cost:speed
 	refused
 	says "cost:tpot"
-	ask "${plan[@]}" --gpu h100 --engine vllm --pareto tokens-per-gpu:tokens-per-user --csv --table layouts
+	ask "${points[@]}" --gpu h100 --engine vllm --csv --table layouts
 	answered
 	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) { if ($i ~ /^user_token/) u = i; if ($i ~ /^gpu_output/) g = i } next }
 		NR > 2 && ($u > user || $g < gpu) { exit 1 } { user = $u; gpu = $g }' "$tmp/out" || complain "not a front"
@@ -196,9 +198,17 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 	ask plan serve llama3.1-8b --gpu h100 --rate 5 --isl 100 --osl 100 --kv-link ib-ndr
 	refused
 	says "it needs --pools"
-	ask plan serve llama3.1-8b --gpu h100 --rate 5 --isl 100 --osl 100 --pareto tokens-per-gpu:tokens-per-user --rank tpot
+	ask "${points[@]}" --gpu h100 --rate 5 --rank tpot --target-load 20%
 	refused
-	says "operating points has no rank"
+	for ignored in rate rank target-load; do
+		says "--$ignored: error: has no effect on operating points"
+	done
+	ask "${plan[@]}" --gpu h100,h200 --price a100=1
+	refused
+	says "no price of the GPUs asked about is among them"
+	ask "${front[@]}" --gpu h100 --pareto cost:tpot --seed 3
+	refused
+	says "nothing is simulated here"
 }
 
 @test "what serves today is the setup of serve, and rows say what they save of it" {
@@ -244,9 +254,9 @@ plan=(plan serve llama3.1-8b --rate 20 --isl 1000 --osl 250 --unconfirmed)
 }
 
 @test "fronts and rows are drawn" {
-	for words in "--pareto cost:tpot" "--pareto tokens-per-gpu:tokens-per-user"; do
+	for words in "${front[*]} --pareto cost:tpot" "${points[*]}"; do
 		# shellcheck disable=SC2086 # words
-		ask "${plan[@]}" --gpu h100,h200 --engine vllm --dtype bf16,fp8 $words --plot "$tmp/front.gp"
+		ask $words --gpu h100,h200 --engine vllm --dtype bf16,fp8 --plot "$tmp/front.gp"
 		answered
 		grep -q "'front'" "$tmp/front.gp"
 		grep -q "other setups" "$tmp/front.gp"

@@ -162,15 +162,41 @@ read_price(struct run *r, struct source at, const char *text, struct datum *out)
 	    r, at, "a price must be greater than 0", "write for example --price 2.5, in USD per GPU-hour");
 }
 
-/* Whether a word of --price is of this GPU; false with errors where its name is none. */
-static bool
-is_of(struct run *r, const char *name, size_t n, struct source at, const struct gpu *gpu, bool *of)
+/* The GPU of `h100=2.5`; NULL with errors. */
+static const struct gpu *
+priced_gpu(struct run *r, struct word w)
 {
-	const char *said;
-	const struct gpu *named = database_gpu(r->database, arena_copy(r->arena, name, n), NULL, at, &said);
+	const char *said, *name = arena_copy(r->arena, w.text, strcspn(w.text, "="));
 
-	*of = named && gpu && strcmp(named->id, gpu->id) == 0;
-	return named;
+	return database_gpu(r->database, name, NULL, w.from, &said);
+}
+
+static bool
+are_same(const struct gpu *a, const struct gpu *b)
+{
+	return a && b && strcmp(a->id, b->id) == 0;
+}
+
+bool
+bind_prices_asked(struct run *r, const struct words *prices, const struct words *gpus)
+{
+	const struct gpu *other = NULL;
+	const char *said;
+
+	for (size_t i = 0; i < prices->n; i++) {
+		const struct word w = prices->list[i];
+		if (!strchr(w.text, '='))
+			return true;
+		if (!(other = priced_gpu(r, w)))
+			return false;
+		for (size_t k = 0; k < gpus->n; k++)
+			if (are_same(
+			        other, database_gpu(r->database, gpus->list[k].text, NULL, gpus->list[k].from, &said)))
+				return true;
+	}
+	return !other ||
+	    run_refuse(r, prices->list[0].from, "no price of the GPUs asked about is among them",
+	        arena_printf(r->arena, "add for example %s=2.5", gpus->n ? gpus->list[0].text : "h100"));
 }
 
 bool
@@ -183,8 +209,9 @@ bind_given_price(struct run *r, const struct words *words, const struct gpu *gpu
 		const struct word w = words->list[i];
 		const char *sign = strchr(w.text, '=');
 		struct datum price;
-		bool of = true;
-		if (sign && !is_of(r, w.text, (size_t)(sign - w.text), w.from, gpu, &of))
+		const struct gpu *own = sign ? priced_gpu(r, w) : NULL;
+		const bool of = !sign || are_same(own, gpu);
+		if (sign && !own)
 			return false;
 		if (!read_price(r, w.from, sign ? sign + 1 : w.text, &price))
 			return false;

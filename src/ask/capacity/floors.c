@@ -71,7 +71,7 @@ check_gpu(struct run *r, const struct capacity_in *in)
 	if (in->gpu.n == 0 && (datum_given(in->itl) || (datum_given(in->rate) && !datum_given(in->throughput))))
 		return run_refuse(
 		    r, in->gpu_mem.from, "--gpu-mem gives no speed", "give --gpu, or a measured --throughput");
-	return true;
+	return bind_prices_asked(r, &in->price, &in->gpu);
 }
 
 /* The linear rule only with --kv-rule doc; the exact rule needs the shape of the model. */

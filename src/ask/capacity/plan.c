@@ -53,6 +53,8 @@ check(struct run *r, const struct capacity_plan_in *in, const struct capacity_pl
 	if (in->pue.value < 1)
 		return run_refuse(r, in->pue.from, "--pue must be at least 1", "write for example --pue 1.2");
 	run_reads(r, &in->pue, &in->host_power, NULL);
+	if (!bind_prices_asked(r, c->price.price, c->gpus))
+		return false;
 	return run_positive(r, "rate", c->rate) & run_whole(r, "users", c->users, 1) & run_whole(r, "isl", c->isl, 1) &
 	    run_whole(r, "osl", c->osl, 1) & run_positive(r, "day-tokens", in->day_tokens) &
 	    run_fraction(r, "cached", in->cached) & run_positive(r, "target-load", c->utilisation) &
@@ -107,9 +109,7 @@ capacity_load(struct run *r, const struct capacity_plan_in *in, const struct cap
 		run_read_from(r, read[i].from);
 	bind_served_degrees(r, c->layout);
 	run_reads(r, &in->think, &in->day_tokens, &in->isl_cv, &in->osl_cv, &in->cached, &in->growth, &in->spare,
-	    &in->gpus, &in->every_layout, &in->unconfirmed, NULL);
-	if (!in->unconfirmed)
-		run_reads(r, &in->seed, NULL);
+	    &in->gpus, &in->every_layout, NULL);
 	*l = (struct plan_load){.rate_request_per_s = c->rate.value,
 	    .n_users = c->users.value,
 	    .think_s = datum_or(in->think, think_default_s),
@@ -357,6 +357,7 @@ confirm(struct capacity_search *s, const struct plan_load *l)
 {
 	int n = 0;
 
+	run_reads(s->run, &s->in->seed, NULL);
 	for (size_t i = 0; i < s->n && n < CONFIRMED_MOST; i++) {
 		if (!s->list[i].front)
 			continue;
@@ -475,6 +476,7 @@ capacity_plan(struct run *r, const struct capacity_plan_in *in, const struct cap
 	    : arena_printf(r->arena, "GPUs for %.4g requests/s of %g tokens in, %g out: %s", load.rate_request_per_s,
 	          load.isl_token, load.osl_token, s.model->name);
 	plan_all(r->arena, s.list, s.n, &load);
+	run_reads(r, &in->unconfirmed, NULL);
 	if (!in->unconfirmed)
 		confirm(&s, &load);
 	for (size_t i = 0; i < s.n; i++)

@@ -275,6 +275,10 @@ double plan_serve_half(struct run *r, const struct plan_served *p, const struct 
 void plan_serve_groups(struct run *r, const struct plan_served *p, struct plan_served_row *rows, size_t n);
 /* The rows that are listed: the best of each GPU, engine and dtype, or the front. */
 struct plan_served_row *plan_serve_rows(struct run *r, const struct plan_served *p, size_t *n);
+/* Whether --pareto asks for operating points of one replica, which cover all loads... */
+bool plan_serve_points_asked(const struct plan_serve_in *in);
+/* ...so no input that shapes or ranks a load goes with them.  False with errors. */
+bool plan_serve_points_free(struct run *r);
 /* False with an error: no such pair. */
 bool plan_serve_front(struct run *r, struct plan_served *p, struct plan_served_row **rows, size_t *n);
 /* The front before all setups, or what rows are ranked by over the TPOT. */

@@ -243,6 +243,7 @@ confirm(struct run *r, struct plan_served *p)
 	const struct serve_setup **setups = ARENA_ARRAY(r->arena, const struct serve_setup *, s->n + 1);
 	size_t n_tried = 0;
 
+	run_reads(r, &p->in->plan.seed, NULL);
 	for (int round = 0; round < CONFIRMED_MOST + SETTLED_MOST; round++) {
 		size_t n, next = 0;
 		const struct plan_served_row *rows = plan_serve_rows(r, p, &n);
@@ -427,14 +428,21 @@ as_today(struct run *r, const struct plan_serve_in *in)
 	return own;
 }
 
+/* Operating points are those of every load; setups are sized for one, which no point keeps. */
+static const struct datum any_load = {1, {0}};
+
 bool
 plan_serve_search(struct run *r, const struct plan_serve_in *given, struct plan_served *p)
 {
 	struct limits sequences, tokens;
 	const struct plan_serve_in *in = as_today(r, given);
 
+	if (plan_serve_points_asked(in) && !plan_serve_points_free(r))
+		return false;
 	if (!serve_case(r, in, p))
 		return false;
+	if (plan_serve_points_asked(in))
+		p->about.rate = any_load;
 	if (plan_serve_limited(p) && in->price.n == 0)
 		run_assume(r, "GPUs with a number are paid for one by one, not by the instance");
 	p->search = (struct capacity_search){.run = r, .in = &in->plan, .c = &p->about};
@@ -454,7 +462,10 @@ plan_serve_search(struct run *r, const struct plan_serve_in *given, struct plan_
 			return false;
 	}
 	size_all(p, &sequences, &tokens);
-	if (!in->plan.unconfirmed && !in->pareto.text)
+	if (in->pareto.text)
+		return true;
+	run_reads(r, &in->plan.unconfirmed, NULL);
+	if (!in->plan.unconfirmed)
 		confirm(r, p);
 	return true;
 }
