@@ -121,6 +121,28 @@ plan=("${front[@]}" --unconfirmed)
 	says "--rate 20"
 }
 
+@test "pools are confirmed by the simulation that serve runs" {
+	local at="llama3.1-8b --gpu h100 --engine sglang --dtype fp8 --isl 4000 --osl 250" job pair shape
+	for job in "60 roce-400" "30 eth-25"; do
+		read -r rate link <<<"$job"
+		# shellcheck disable=SC2086 # words
+		mapfile -t pair < <("$RIDGE" plan serve $at --rate "$rate" --kv-link "$link" --layout tp=1,pp=1 --slo ttft:500ms,tpot:20ms --pools \
+			--get pools.0.confirmed,pools.0.prefill_pool,pools.0.decode_pool,pools.0.ttft_s)
+		[ "${pair[0]}" = yes ] || complain "$job: ${pair[*]}"
+		shape="--replicas ${pair[1]%% *} --decode-replicas ${pair[2]%% *}"
+		# shellcheck disable=SC2086 # words
+		ask serve $at --rate "$rate" --kv-link "$link" --layout tp=1 --simulate $shape --routing shortest-queue --requests 10000 \
+			--get latencies.0.mean_s,latencies.1.mean_s
+		answered
+		awk -v ttft="${out%%$'\n'*}" -v tpot="${out##*$'\n'}" -v said="${pair[3]}" \
+			'BEGIN { exit !(ttft <= 0.5 && tpot <= 0.02 && said / ttft > 0.85 && said / ttft < 1.1) }' || complain "$job: $out, ${pair[*]}"
+	done
+	# what the closed form lets pass and the simulation does not, gets more replicas
+	ask plan serve llama3.1-8b --gpu h100 --engine sglang --dtype fp8 --isl 4000 --osl 250 --isl-cv 1 --rate 60 --pools --kv-link roce-400 \
+		--layout tp=1,pp=1 --slo ttft=p99:1s,tpot=p99:20ms --get pools.0.confirmed
+	[[ $out == "yes, with "*" more" ]] || complain "$out"
+}
+
 @test "fleets of the GPUs at hand: never more than there are, cheaper than one kind alone" {
 	stock=(plan serve llama3.1-70b --engine vllm --dtype fp8 --isl 1000 --osl 250 --tpot 50ms --unconfirmed)
 	mapfile -t value < <("$RIDGE" "${stock[@]}" --gpu h100:8,h200:4 --rate 20 \

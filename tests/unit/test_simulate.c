@@ -498,8 +498,8 @@ START_TEST(two_pools)
 	c.decode = c.engine;
 	c.decode.max_sequences = 8;
 	c.n_decode_replicas = 1;
-	c.transfer_s = 1e-3;
-	c.transfer_s_per_token = 1e-5;
+	c.send.fixed_s = 1e-3;
+	c.send.s_per_token = 1e-5;
 	struct simulation *s = run(&c);
 	const struct sim_result *r = simulation_result(s);
 	/* 13 ms of prompt, 4 ms on the link, then two tokens alone: 10.01 ms and 30 us for each 300 tokens of context
@@ -529,10 +529,46 @@ START_TEST(two_pools)
 
 	/* one link: caches move one after the other */
 	c.engine.max_sequences = 8;
-	c.transfer_s = 1;
+	c.send.fixed_s = 1;
 	s = run(&c);
 	r = simulation_result(s);
 	ck_assert_double_gt(r->requests[1].last_s, 2);
+	simulation_free(s);
+
+	/* two replicas send at once, and one takes: its link takes one cache after the other */
+	c.n_replicas = 2;
+	c.routing = SIM_SHORTEST_QUEUE;
+	c.send = (struct sim_transfer){0, 0};
+	c.take = (struct sim_transfer){1, 0};
+	s = run(&c);
+	r = simulation_result(s);
+	ck_assert_double_gt(fmax(r->requests[0].first_s, r->requests[1].first_s), 2);
+	simulation_free(s);
+	/* two that take have a link each */
+	c.n_decode_replicas = 2;
+	s = run(&c);
+	r = simulation_result(s);
+	ck_assert_double_lt(fmax(r->requests[0].first_s, r->requests[1].first_s), 1.1);
+	simulation_free(s);
+}
+END_TEST
+
+/* A replica whose caches wait for its link is not idle: the next prompt goes to another. */
+START_TEST(links_count_as_load)
+{
+	struct sim_config c = toy(1000, 1024);
+	const struct sim_arrival trace[] = {{0, 300, 3, 0}, {1, 300, 3, 0}, {2, 300, 3, 0}};
+
+	c.traffic = (struct sim_traffic){.trace = trace, .n_requests = 3};
+	c.decode = c.engine;
+	c.n_replicas = 3;
+	c.n_decode_replicas = 3;
+	c.routing = SIM_SHORTEST_QUEUE;
+	c.send = (struct sim_transfer){5, 0};
+	struct simulation *s = run(&c);
+	const struct sim_result *r = simulation_result(s);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_double_lt(r->requests[i].first_s - trace[i].arrival_s, 5.1);
 	simulation_free(s);
 }
 END_TEST
@@ -548,8 +584,8 @@ START_TEST(pools_serve_everybody)
 		c.decode = c.engine;
 		c.decode.n_blocks = 120;
 		c.n_decode_replicas = 3;
-		c.transfer_s = 0.02;
-		c.transfer_s_per_token = 1e-4;
+		c.send.fixed_s = 0.02;
+		c.send.s_per_token = 1e-4;
 		c.routing = (enum sim_routing)(i % 3);
 		struct simulation *s = run(&c);
 		const struct sim_result *r = simulation_result(s);
@@ -675,6 +711,7 @@ simulate_suite(void)
 	tcase_add_test(t, backlog);
 	tcase_add_test(t, cached_prompts);
 	tcase_add_test(t, two_pools);
+	tcase_add_test(t, links_count_as_load);
 	tcase_add_test(t, pools_serve_everybody);
 	tcase_add_test(t, objectives);
 	tcase_add_test(t, spreads);

@@ -143,6 +143,8 @@ bool capacity_candidates(struct capacity_search *s);
 /* The load with the drafts of --speculate. */
 void capacity_drafts(const struct capacity_search *s, struct plan_load *load);
 
+/* What requests met when it was simulated: the planned load, without the spares. */
+void capacity_tell_proof(struct run *r, const struct plan_point *p, double n_added);
 /* Say where the price of a row comes from, or warn that there is none. */
 void capacity_tell_price(const struct capacity_search *s, const struct plan_candidate *c);
 /* What `ridge serve` warns of for the first row, a setup that meets the SLOs, at this load. */

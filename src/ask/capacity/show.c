@@ -421,20 +421,19 @@ show_latency(struct run *r, const struct plan_point *p, const struct plan_load *
 	show_percentiles(sh, p, l, PLAN_E2E);
 }
 
-/* Simulated: the planned load, without the spares. */
-static void
-tell_proof(struct run *r, const struct plan_candidate *c)
+void
+capacity_tell_proof(struct run *r, const struct plan_point *p, double n_added)
 {
 	struct sheet *sh = r->sheet;
 
-	TAKE(sh, proven_ttft_s, c->proven.latency_s[PLAN_TTFT][PLAN_MEAN]);
-	TAKE(sh, proven_ttft_p90_s, c->proven.latency_s[PLAN_TTFT][PLAN_P90]);
-	TAKE(sh, proven_ttft_p99_s, c->proven.latency_s[PLAN_TTFT][PLAN_P99]);
-	TAKE(sh, proven_tpot_s, c->proven.latency_s[PLAN_TPOT][PLAN_MEAN]);
-	TAKE(sh, proven_tpot_p99_s, c->proven.latency_s[PLAN_TPOT][PLAN_P99]);
-	TAKE(sh, proven_answer_s, c->proven.latency_s[PLAN_E2E][PLAN_MEAN]);
-	TAKE(sh, proven_answer_p99_s, c->proven.latency_s[PLAN_E2E][PLAN_P99]);
-	TELL(sh, confirmed, c->n_added > 0 ? arena_printf(r->arena, "yes, with %g more", c->n_added) : "yes");
+	TAKE(sh, proven_ttft_s, p->latency_s[PLAN_TTFT][PLAN_MEAN]);
+	TAKE(sh, proven_ttft_p90_s, p->latency_s[PLAN_TTFT][PLAN_P90]);
+	TAKE(sh, proven_ttft_p99_s, p->latency_s[PLAN_TTFT][PLAN_P99]);
+	TAKE(sh, proven_tpot_s, p->latency_s[PLAN_TPOT][PLAN_MEAN]);
+	TAKE(sh, proven_tpot_p99_s, p->latency_s[PLAN_TPOT][PLAN_P99]);
+	TAKE(sh, proven_answer_s, p->latency_s[PLAN_E2E][PLAN_MEAN]);
+	TAKE(sh, proven_answer_p99_s, p->latency_s[PLAN_E2E][PLAN_P99]);
+	TELL(sh, confirmed, n_added > 0 ? arena_printf(r->arena, "yes, with %g more", n_added) : "yes");
 }
 
 void
@@ -483,5 +482,5 @@ capacity_plan_show(
 	if (c->front)
 		TELL(sh, pareto, "*");
 	if (c->confirmed)
-		tell_proof(r, c);
+		capacity_tell_proof(r, &c->proven, c->n_added);
 }

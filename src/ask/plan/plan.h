@@ -327,6 +327,30 @@ double plan_mix_watt(struct sheet *sh, const struct plan_mix *m);
  * one with --emit, and what all GPUs together take where that is too little. */
 enum answer plan_serve_show_fleets(struct run *r, const struct plan_served *p, bool alone, size_t *n_shown);
 
+/* One setup as a pool of one side. */
+struct plan_side {
+	const struct plan_candidate *c;
+	double n; /* replicas that the planned load takes, without spares */
+	double alone_s,
+	    service_s;     /* of a request: TTFT without waiting and transfer, and what it keeps a replica busy */
+	double transfer_s; /* of a request's caches, over a link for each GPU of a replica */
+	double cost;       /* of the replicas, as ranked: USD per second, or GPUs */
+};
+
+/* Replicas that prefill, others that decode, and the link between them. */
+struct plan_pair {
+	const struct plan_side *prefill, *decode;
+	const struct link *link;
+	double n_prefill, n_decode;
+	double ttft_s, tpot_s, transfer_s, link_frac;
+	double cost; /* USD per second; GPUs where no price is known; infinite: the simulation misses an SLO */
+	bool priced, confirmed;
+	double n_added;           /* replicas that the simulation asked for */
+	struct plan_point proven; /* simulated: the planned load, without spares */
+};
+
+/* The cheapest pairs of pools whose caches the link carries, simulated, the first the best. */
+struct plan_pair *plan_serve_pairs(struct run *r, const struct plan_served *p, const struct link *link, size_t *n);
 /* Show pairs of pools below the rows, and print one with --emit. */
 enum answer plan_serve_show_pools(struct run *r, const struct plan_served *p);
 

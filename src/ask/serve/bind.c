@@ -438,8 +438,9 @@ simulate_case_of(struct run *r, const struct serve_in *in, const struct serve_bi
 	const struct link *link = run_link(r, in->kv_link);
 	if (!link)
 		return false;
-	out->transfer_s = datum_or(link->latency_s, 0) + serve_state_byte(NULL, &b->setup) / link->byte_per_s.value;
-	out->transfer_s_per_token = serve_kv_byte(NULL, &b->setup) / link->byte_per_s.value;
+	out->send = simulate_transfer(&b->setup, link->byte_per_s.value, datum_or(link->latency_s, 0));
+	out->take =
+	    b->decode ? simulate_transfer(b->decode, link->byte_per_s.value, datum_or(link->latency_s, 0)) : out->send;
 	return true;
 }
 

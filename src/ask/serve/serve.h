@@ -88,7 +88,7 @@ struct simulate_case {
 	struct datum rate_request_per_s, n_concurrent, n_requests;
 	struct sim_objectives objectives; /* NaN: none */
 	const struct words *slo;
-	double transfer_s, transfer_s_per_token;
+	struct sim_transfer send, take; /* of a cache between two pools */
 };
 
 /* Whether an option of the simulation was given without --simulate: an error. */

@@ -383,7 +383,9 @@ serve_show_pools(
 		TAKE(sh, link_byte_per_s, link->byte_per_s);
 		TAKE(sh, link_latency_s, datum_or(link->latency_s, 0));
 		CALL(sh, n_running, serve_running(sh, decode, &endless));
-		CALL(sh, transfer_s, serve_transfer(sh, q->setup, &q->load, link_byte_per_s, link_latency_s));
+		CALL(sh, send_s, serve_transfer(sh, q->setup, &q->load, link_byte_per_s, link_latency_s));
+		CALL(sh, take_s, serve_transfer(sh, decode, &q->load, link_byte_per_s, link_latency_s));
+		LET(sh, transfer_s, fmax(send_s, take_s));
 		SHOW(sh, transfer_s, transfer_s);
 		CALL(sh, prefill_request_per_s, serve_prefill_rate(sh, q->setup, &q->load));
 		SHOW(sh, prefill_request_per_s, prefill_request_per_s);

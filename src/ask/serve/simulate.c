@@ -269,8 +269,8 @@ bind_config(struct run *r, const struct simulate_in *in, const struct simulate_c
 	*out = (struct sim_config){.n_replicas = (size_t)in->replicas.value,
 	    .routing = routing_of(in->routing.text),
 	    .n_decode_replicas = (size_t)in->decode_replicas.value,
-	    .transfer_s = c->transfer_s,
-	    .transfer_s_per_token = c->transfer_s_per_token,
+	    .send = c->send,
+	    .take = c->take,
 	    .objectives = c->objectives,
 	    .timeline_rows = in->timeline.text ? (size_t)in->timeline_rows.value : 0};
 	if (!bind_traffic(r, in, c, out))

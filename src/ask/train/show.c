@@ -139,7 +139,7 @@ layout_difference(const struct layout_shares *a, const struct layout_shares *b, 
 		variance += d * d;
 	}
 	if (a->unproven != b->unproven)
-		variance += train_unproven_frac * train_unproven_frac;
+		variance += plan_unproven_frac * plan_unproven_frac;
 	return QUANTILE_80 * sqrt(variance);
 }
 

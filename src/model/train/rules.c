@@ -210,8 +210,6 @@ train_may_pack(const struct stack *stack, struct datum packed_length, double n_s
 
 /* --- evidence ------------------------------------------------------------------------------------------------- */
 
-const double train_unproven_frac = 0.10;
-
 static bool
 shards_experts(const struct train_job *job)
 {

@@ -117,10 +117,8 @@ enum train_share {
 const char *train_share_name(enum train_share s);
 const char *train_share_title(enum train_share s);
 
-/* What the job has and no published run of its framework, as a sentence; NULL: nothing.  How far the time of such a
- * step may be off beside all else, as a standard deviation: an assumption. */
+/* What the job has and no published run of its framework, as a sentence; NULL: nothing. */
 const char *train_unproven(const struct train_job *job);
-extern const double train_unproven_frac;
 /* Whether it is a schedule or a sharding; recipes of the framework do offload parts of layers. */
 bool train_is_untried(const struct train_job *job);
 

@@ -253,7 +253,7 @@ row_of(const struct layout_family *f, const struct member *m)
 double
 layout_expected_s(const struct layout_row *row)
 {
-	return row->step_s / row->chance_frac * (row->untried ? 1 + train_unproven_frac : 1);
+	return row->step_s / row->chance_frac * (row->untried ? 1 + plan_unproven_frac : 1);
 }
 
 static void

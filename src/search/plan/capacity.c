@@ -262,9 +262,6 @@ plan_rank_value(const struct plan_candidate *c, enum plan_rank rank)
 	return NAN;
 }
 
-/* Set, as that of training layouts: what has been run comes first unless the other is clearly better. */
-static const double untried_frac = 0.10;
-
 struct ranked {
 	const struct plan_candidate *c;
 	double value;
@@ -313,6 +310,12 @@ mark_front(struct arena *a, struct plan_candidate *list, size_t n)
 	}
 }
 
+double
+plan_handicap(const struct plan_candidate *c)
+{
+	return c->untried ? 1 + plan_unproven_frac : 1;
+}
+
 void
 plan_sort(struct arena *a, struct plan_candidate *list, size_t n, enum plan_rank rank)
 {
@@ -323,9 +326,8 @@ plan_sort(struct arena *a, struct plan_candidate *list, size_t n, enum plan_rank
 	mark_front(a, list, n);
 	for (size_t i = 0; i < n; i++) {
 		const double value = plan_rank_value(&list[i], rank);
-		order[i] = (struct ranked){&list[i],
-		    (isnan(value) ? list[i].n_gpus : value) * (list[i].untried ? 1 + untried_frac : 1), !isnan(value),
-		    latency && list[i].idle};
+		order[i] = (struct ranked){&list[i], (isnan(value) ? list[i].n_gpus : value) * plan_handicap(&list[i]),
+		    !isnan(value), latency && list[i].idle};
 	}
 	qsort(order, n, sizeof *order, by_rank);
 	for (size_t i = 0; i < n; i++)
@@ -344,108 +346,7 @@ plan_all(struct arena *a, struct plan_candidate *list, size_t n, const struct pl
 
 /* --- simulation ------------------------------------------------------------------------------------------ */
 
-enum { REPLICAS_MOST = 4, ROUNDS = 8 };
-
-static struct sim_lengths
-lengths(double mean_token, double cv)
-{
-	return (struct sim_lengths){cv > 0 ? SIM_LOG_NORMAL : SIM_CONSTANT, mean_token, cv, NULL, 0};
-}
-
-/* The highest requested percentile, at least that of `ridge serve --simulate`: means settle late near a full load. */
-static double
-highest_share(const struct plan_load *l)
-{
-	double share = 0.99;
-
-	for (size_t i = 0; i < l->n_objectives; i++)
-		share = fmax(share, plan_share(l->objectives[i].statistic));
-	return share;
-}
-
-/* As many replicas as are simulated. */
-static double
-n_rehearsed(const struct plan_candidate *c)
-{
-	return floor(fmin(c->n_needed, REPLICAS_MOST));
-}
-
-/* A few of the replicas that must do without the spares, at their part of the planned load. */
-static struct simulation *
-rehearse(const struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
-{
-	const double n_replicas = n_rehearsed(c), load = plan_demand(l) * n_replicas / c->n_needed;
-	const bool users = isnan(l->rate_request_per_s);
-	const struct serve_load usual = plan_serve_load(l);
-	struct sim_config config = {.traffic = {.gap_cv = 1,
-	                                .isl = lengths(l->isl_token, l->isl_cv),
-	                                .osl = lengths(l->osl_token, l->osl_cv),
-	                                .cached_frac = l->cached_frac,
-	                                .seed = seed},
-	    .engine = simulate_setup(c->setup, &usual),
-	    .n_replicas = (size_t)n_replicas,
-	    .routing = SIM_SHORTEST_QUEUE,
-	    .objectives = {NAN, NAN, NAN},
-	    .warmup_frac = SIMULATE_WARMUP};
-	const char *fault;
-
-	config.traffic.n_requests = (size_t)simulate_enough(
-	    highest_share(l), fmax(n_replicas * c->most.n_running, users ? load : 0), SIMULATE_WARMUP);
-	if (users) {
-		config.traffic.n_clients = (size_t)fmax(1, round(load));
-		config.traffic.think_s = l->think_s;
-		config.traffic.think_cv = 1;
-		config.traffic.ramp_s = l->think_s + c->most.latency_s[PLAN_E2E][PLAN_MEAN];
-	} else
-		config.traffic.rate_request_per_s = load;
-	return simulate(&config, &fault);
-}
-
-static void
-read_spread(double *out, const struct sim_spread *s)
-{
-	out[PLAN_MEAN] = s->mean;
-	out[PLAN_P50] = s->p50;
-	out[PLAN_P90] = s->p90;
-	out[PLAN_P95] = s->p95;
-	out[PLAN_P99] = s->p99;
-}
-
-static bool
-holds(struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
-{
-	struct simulation *s = rehearse(c, l, seed);
-	enum plan_measure missed;
-
-	if (!s)
-		return false;
-	const struct sim_result *r = simulation_result(s);
-	const double n_replicas = n_rehearsed(c);
-	struct plan_point *p = &c->proven;
-	*p = (struct plan_point){
-	    .n_running = r->mean_running / n_replicas, .rate_request_per_s = r->request_per_s / n_replicas};
-	read_spread(p->latency_s[PLAN_TTFT], &r->ttft);
-	read_spread(p->latency_s[PLAN_TPOT], &r->tpot);
-	read_spread(p->latency_s[PLAN_E2E], &r->e2e);
-	if (l->osl_token == 1)
-		for (int i = 0; i < N_PLAN_STATISTICS; i++)
-			p->latency_s[PLAN_TPOT][i] = 0;
-	const bool open = !isnan(l->rate_request_per_s), growing = open && simulation_backlog(r) > 0.1;
-	simulation_free(s);
-	return !growing && plan_meets(l, p, &missed);
-}
-
-bool
-plan_holds(const struct plan_candidate *c, const struct plan_load *l, double replica_load, uint64_t seed,
-    struct plan_point *out)
-{
-	struct plan_candidate one = *c;
-
-	one.n_needed = fmax(1, plan_demand(l) / replica_load);
-	const bool met = holds(&one, l, seed);
-	*out = one.proven;
-	return met;
-}
+enum { ROUNDS = 8 };
 
 void
 plan_confirm(struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
@@ -453,7 +354,7 @@ plan_confirm(struct plan_candidate *c, const struct plan_load *l, uint64_t seed)
 	if (!isfinite(c->n_needed))
 		return;
 	for (int i = 0; i < ROUNDS; i++) {
-		c->confirmed = holds(c, l, seed);
+		c->confirmed = plan_rehearse(c, l, seed, &c->proven);
 		if (c->confirmed) {
 			count(c, l);
 			return;

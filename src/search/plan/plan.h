@@ -168,6 +168,8 @@ enum plan_rank { PLAN_RANK_COST, PLAN_RANK_POWER, PLAN_RANK_GPUS, PLAN_RANK_TTFT
 /* Of a sized candidate; NaN: no price or power is known, infinite: it does not meet the objectives. */
 double plan_rank_value(const struct plan_candidate *c, enum plan_rank rank);
 bool plan_feasible(const struct plan_candidate *c);
+/* What no published run has must be clearly better to come first: by this factor in what it is ranked by. */
+double plan_handicap(const struct plan_candidate *c);
 /* Sized candidates, the first the best (by GPUs where no price or power is known), the front of cost and latency
  * marked. */
 void plan_sort(struct arena *a, struct plan_candidate *list, size_t n, enum plan_rank rank);
@@ -180,11 +182,21 @@ void plan_all(struct arena *a, struct plan_candidate *list, size_t n, const stru
 /* Simulate a candidate at the planned load without its spares, and add replicas until it meets the objectives. */
 void plan_confirm(struct plan_candidate *c, const struct plan_load *load, uint64_t seed);
 
-/* Whether replicas meet the objectives in a simulation, each at this part of the planned load; what requests meet
- * there.
- */
+/* Whether a sized candidate meets the objectives in a simulation at the planned load, without its spares; what requests
+ * meet there.  False without a simulation, too. */
+bool plan_rehearse(const struct plan_candidate *c, const struct plan_load *load, uint64_t seed, struct plan_point *out);
+/* The same of replicas that each have this part of the planned load. */
 bool plan_holds(const struct plan_candidate *c, const struct plan_load *load, double replica_load, uint64_t seed,
     struct plan_point *out);
+
+/* Replicas that prefill and others that decode, without spares. */
+struct plan_pools {
+	const struct serve_setup *prefill, *decode;
+	double n_prefill, n_decode, n_running; /* n_running: sequences of a replica that decodes */
+	double link_byte_per_s, link_latency_s;
+};
+/* The same of two pools, at a rate of requests. */
+bool plan_pools_hold(const struct plan_pools *p, const struct plan_load *load, uint64_t seed, struct plan_point *out);
 
 /* Fleets of several setups: replicas that differ in GPU or layout, behind one load balancer. */
 
@@ -270,6 +282,10 @@ struct serve_judgement {
 	int n;
 	const char *reasons[SERVE_MOST_REASONS];
 };
+
+/* How far figures of what no published run has may be off beside all else, as a standard deviation, and how much better
+ * it must be to come first: an assumption. */
+extern const double plan_unproven_frac;
 
 /* Whether no published run of this engine has pipeline stages on such GPUs.  llama.cpp and FasterTransformer have
  * published pipelines, TensorRT-LLM those of cards without NVLink. */

@@ -41,6 +41,8 @@ is_batched(const struct judged *j)
 	return j->q->regime == SERVE_OFFLINE || j->q->regime == SERVE_CLOSED || j->q->regime == SERVE_ONLINE;
 }
 
+const double plan_unproven_frac = 0.10;
+
 bool
 serve_is_untried(const struct serve_setup *s, const struct gpu *gpu)
 {

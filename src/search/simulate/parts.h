@@ -77,8 +77,9 @@ struct replica {
 	uint64_t context_token,
 	    prompt_token; /* of those that decode, together: prompts and steps made; prompts alone */
 	int32_t tick, next_end, next_grow;
-	double decoded_s; /* end of the last step that decoded */
-	double link_s;    /* until when its link is in use */
+	double decoded_s;              /* end of the last step that decoded */
+	double link_s;                 /* until when its link is in use */
+	size_t n_moving, coming_token; /* requests whose cache leaves it or is on its way to it; tokens of the latter */
 
 	/* the step or the run of like steps that goes on */
 	bool busy;
@@ -114,7 +115,7 @@ void watch_moment(struct replica *p);
 struct delivery {
 	double time_s;
 	uint32_t id;
-	bool moved; /* its cache has; else it is sent */
+	struct replica *to; /* its cache has moved there; NULL: it is sent */
 };
 
 struct world {

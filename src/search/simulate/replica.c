@@ -31,7 +31,8 @@ replica_holds(const struct replica *p, const struct sim_request *r)
 double
 replica_load(const struct replica *p)
 {
-	return (double)((p->engine->n_blocks - p->free_blocks) * p->engine->block_token + p->waiting_token);
+	return (double)((p->engine->n_blocks - p->free_blocks) * p->engine->block_token + p->waiting_token +
+	    p->coming_token);
 }
 
 /* --- the queue ------------------------------------------------------------------------------------------- */

@@ -103,6 +103,13 @@ simulate_setup(const struct serve_setup *s, const struct serve_load *load)
 	};
 }
 
+struct sim_transfer
+simulate_transfer(const struct serve_setup *s, double link_byte_per_s, double link_latency_s)
+{
+	return (struct sim_transfer){
+	    link_latency_s + serve_state_byte(NULL, s) / link_byte_per_s, serve_kv_byte(NULL, s) / link_byte_per_s};
+}
+
 double
 simulate_enough(double share, double n_at_once, double warmup_frac)
 {
@@ -149,7 +156,7 @@ config_fault(const struct sim_config *c)
 		return "the number of replicas must be between 1 and 65535";
 	if (!(c->warmup_frac >= 0 && c->warmup_frac < 1))
 		return "the warm-up share must be at least 0 and below 1";
-	if (!(c->transfer_s >= 0) || !(c->transfer_s_per_token >= 0))
+	if (!(fmin(c->send.fixed_s, c->send.s_per_token) >= 0) || !(fmin(c->take.fixed_s, c->take.s_per_token) >= 0))
 		return "the transfer time must not be negative";
 	return NULL;
 }

@@ -95,16 +95,21 @@ struct sim_objectives {
 	double ttft_s, tpot_s, e2e_s;
 };
 
+/* How long a request's cache keeps the link of a replica. */
+struct sim_transfer {
+	double fixed_s, s_per_token;
+};
+
 struct sim_config {
 	struct sim_traffic traffic;
 	struct sim_engine engine;
 	size_t n_replicas;
 	enum sim_routing routing;
-	/* A pool that decodes what the others prefilled; 0 replicas: none.  A request's cache moves over its prefill
-	 * replica's link, one request after the other. */
+	/* A pool that decodes what the others prefilled; 0 replicas: none.  A request's cache keeps the link of the
+	 * replica that sends it and that of the one that takes it, one request after the other on each. */
 	struct sim_engine decode;
 	size_t n_decode_replicas;
-	double transfer_s, transfer_s_per_token;
+	struct sim_transfer send, take;
 	struct sim_objectives objectives;
 	/* The first requests, left out of all averages; what comes after the last arrival is then left out of rates and
 	 * occupancy too.  0: the whole run counts, from its empty beginning to its empty end. */
@@ -186,6 +191,8 @@ void traffic_draw(const struct sim_traffic *t, struct sim_request *out);
  * outlive it.  With pipeline stages, a step is the traversal of the slowest of pp parts of the batch, as all parts are
  * under way at once. */
 struct sim_engine simulate_setup(const struct serve_setup *s, const struct serve_load *load);
+/* Each GPU of the setup sends or takes its own part of a request's cache over a link of its own. */
+struct sim_transfer simulate_transfer(const struct serve_setup *s, double link_byte_per_s, double link_latency_s);
 
 /* Simulations begin with an empty replica: this share of the requests is left out of what they say. */
 #define SIMULATE_WARMUP 0.2

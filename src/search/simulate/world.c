@@ -215,7 +215,7 @@ heap_pop(struct world *w)
 static double
 rank_of(const struct replica *p, enum sim_routing routing)
 {
-	return routing == SIM_LEAST_LOADED ? replica_load(p) : (double)(p->n_slots + p->n_waiting);
+	return routing == SIM_LEAST_LOADED ? replica_load(p) : (double)(p->n_slots + p->n_waiting + p->n_moving);
 }
 
 /* The replica of a pool for the next request; among equals the first. */
@@ -274,7 +274,7 @@ send_next(struct world *w, double now_s)
 	if (!is_closed(w) || w->next >= w->n_requests)
 		return;
 	w->requests[w->next].arrival_s = now_s;
-	heap_push(w, (struct delivery){now_s + w->config->engine.front_s, w->next, false});
+	heap_push(w, (struct delivery){now_s + w->config->engine.front_s, w->next, NULL});
 	w->next += w->stride;
 }
 
@@ -321,14 +321,21 @@ world_answered(struct world *w, uint32_t id, double now_s)
 	send_next(w, now_s + traffic_pause(&w->config->traffic, id));
 }
 
-/* The cache moves when the link of its replica is free. */
+/* The cache moves when the links of both replicas are free, as fast as the slower of them. */
 void
 world_prefilled(struct world *w, struct replica *p, uint32_t id, double now_s)
 {
-	const struct sim_config *c = w->config;
+	const struct sim_transfer *send = &w->config->send, *take = &w->config->take;
+	const uint32_t n_token = w->requests[id].isl_token;
+	struct replica *const to = route(w, true);
+	const double begin_s = fmax(now_s, fmax(p->link_s, to->link_s));
 
-	p->link_s = fmax(p->link_s, now_s) + c->transfer_s + c->transfer_s_per_token * w->requests[id].isl_token;
-	heap_push(w, (struct delivery){p->link_s, id, true});
+	p->link_s = begin_s + send->fixed_s + send->s_per_token * n_token;
+	to->link_s = begin_s + take->fixed_s + take->s_per_token * n_token;
+	p->n_moving++;
+	to->n_moving++;
+	to->coming_token += n_token;
+	heap_push(w, (struct delivery){fmax(p->link_s, to->link_s), id, to});
 }
 
 static void
@@ -336,14 +343,17 @@ deliver(struct world *w, const struct delivery *d)
 {
 	struct sim_request *r = &w->requests[d->id];
 
-	if (!d->moved) {
+	if (!d->to) {
 		arrive(w, d->id, d->time_s);
 		return;
 	}
 	struct replica *const from = &w->replicas[r->replica];
 	watch_pass(from, d->time_s);
 	from->free_blocks += replica_blocks(from, r->isl_token);
-	replica_receive(route(w, true), d->id, d->time_s);
+	from->n_moving--;
+	d->to->n_moving--;
+	d->to->coming_token -= r->isl_token;
+	replica_receive(d->to, d->id, d->time_s);
 }
 
 /* --- the clock ------------------------------------------------------------------------------------------- */
