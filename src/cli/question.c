@@ -348,7 +348,7 @@ today_text(struct program *p, const struct launch_file *file, const struct node 
 static struct launch_known
 known_of(const struct program *p)
 {
-	struct launch_known out = {NAN, NAN};
+	struct launch_known out = {NAN, NAN, false};
 	struct database *quiet = database_reporting_to(p->question.database, diag_new(p->arena));
 	const char *name = p->args.operands.n > 0 ? p->args.operands.list[p->args.operands.n - 1].text : NULL, *said;
 
@@ -365,7 +365,7 @@ known_of(const struct program *p)
 	}
 	const struct workload *w = name ? database_model(quiet, name, NULL, (struct source){0}, &said) : NULL;
 	if (w)
-		out.n_layers = datum_or(w->n_layers, NAN);
+		out = (struct launch_known){datum_or(w->n_layers, NAN), out.n_gpus, !workload_has_experts(w)};
 	return out;
 }
 

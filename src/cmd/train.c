@@ -64,6 +64,8 @@ train_run(struct run *r, const void *input)
 	const enum answer fits = show_train_memory(r, &q, &b);
 	const enum answer said = in->launch.emit.text ? launch_show(r, in->launch.emit, &b.memory, &a) : ANSWERED;
 	run_reads(r, &in->launch.emit, NULL);
+	if (in->launch.emit.text && fits == ANSWERED_NO)
+		run_warn(r, "what is emitted does not fit: see 'ridge train' without --emit");
 	return said > fits ? said : fits;
 }
 

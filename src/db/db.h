@@ -155,6 +155,7 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 /* X(id, name): what a run is launched with, as `from:` of hwdb/launchers names it: training, then serving, then what a
  * file says of its model, which is read and never written. */
 #define LAUNCH_FACTS(X)                                                                                                \
+	X(STACK, "stack")                                                                                              \
 	X(TP, "tp")                                                                                                    \
 	X(PP, "pp")                                                                                                    \
 	X(VP, "vp")                                                                                                    \
@@ -171,6 +172,7 @@ struct engine *database_engine(struct database *db, struct arena *a, struct diag
 	X(COPIES, "copies")                                                                                            \
 	X(INSTANCES, "instances")                                                                                      \
 	X(STAGE_LAYERS, "stage_layers")                                                                                \
+	X(ONE_QUEUE, "one_queue")                                                                                      \
 	X(OVERLAP_GRADIENTS, "overlap_gradients")                                                                      \
 	X(OVERLAP_PARAMETERS, "overlap_parameters")                                                                    \
 	X(OVERLAP_TENSOR, "overlap_tensor")                                                                            \
@@ -249,16 +251,20 @@ enum launch_fact launch_fact_named(const char *name, size_t n);
 
 enum launch_form { LAUNCH_ARGV, LAUNCH_OVERRIDES, LAUNCH_TOML, LAUNCH_JSON };
 
+/* Rules that are read and written, or one of it alone. */
+enum launcher_way { LAUNCH_BOTH, LAUNCH_READ, LAUNCH_WRITE };
+
 struct launcher_rule {
 	enum launch_fact fact, stand_in; /* stand_in: what `absent` names; N_LAUNCH_FACTS: it is a number, or nothing */
-	const char *from, *is, *key, *also, *value, *absent, *say; /* but for `from`, any may be NULL */
+	const char *from, *is, *key, *also, *value, *read, *absent, *say; /* but for `from`, any may be NULL */
 	bool is_switch, is_list, is_string, in_file, elsewhere;
+	int only; /* enum launcher_way */
 };
 
 enum launch_use { LAUNCH_TRAIN, LAUNCH_SERVE };
 
 struct launcher {
-	const char *id, *name, *version, *source, *launch, *config, *stacks, *notes;
+	const char *id, *name, *version, *source, *launch, *launch_hybrid, *programs, *config, *stacks, *notes;
 	int form, use; /* enum launch_form, enum launch_use */
 	int n_rules;
 	struct launcher_rule *rules;
@@ -319,11 +325,15 @@ struct launch_file {
 	const char *unread, *unmapped; /* options that no rule is about; what rules say and no input takes; or NULL */
 };
 
-/* What is known beside a launch file, or NaN: layers of the model, GPUs of the run. */
+/* What is known beside a launch file, or NaN: layers of the model, GPUs of the run; whether the model has no experts.
+ */
 struct launch_known {
 	double n_layers, n_gpus;
+	bool dense;
 };
 
+/* Whether a launcher has an option for this value of a fact. */
+bool launch_can_say(const struct launcher *by, enum launch_fact fact, const char *is);
 /* A command line (`run.sh`), a TOML or a JSON file, of the launcher that has most of its options.  False with errors.
  */
 bool launcher_read(struct database *db, struct arena *a, struct diag *d, const char *path, struct source at,

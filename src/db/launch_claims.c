@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Where a word stands, the last of several; without a line if it is not written like this. */
 static struct source
@@ -74,6 +75,29 @@ named_size(const char *text)
 	return end == text || (end[1] && end[1] != '-') ? NAN : value * unit;
 }
 
+/* Names of checkpoints say how they are stored: Llama-3.1-70B-Instruct-FP8, -AWQ-INT4, .w4a16. */
+static void
+note_type(struct launch_reading *r, const char *name)
+{
+	static const struct {
+		const char *word, *type;
+	} rows[] = {{"fp8", "fp8"}, {"nvfp4", "nvfp4"}, {"fp4", "nvfp4"}, {"mxfp4", "mxfp4"}, {"awq", "int4"},
+	    {"gptq", "int4"}, {"int4", "int4"}, {"w4a16", "int4"}, {"int8", "int8"}, {"w8a8", "int8"}};
+	const char *base = strrchr(name, '/');
+
+	for (const char *p = base ? base + 1 : name; *p && !r->facts[LAUNCH_QUANTIZE];) {
+		const size_t n = strcspn(p, "-_.");
+		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+			if (strlen(rows[i].word) == n && strncasecmp(p, rows[i].word, n) == 0) {
+				launch_miss(r,
+				    arena_printf(r->arena, "weights in %s, by the model's name: add --dtype %s",
+				        rows[i].type, rows[i].type));
+				return;
+			}
+		p += n + (p[n] != '\0');
+	}
+}
+
 void
 launch_read_claims(struct launch_reading *r, const char *text, struct launch_claims *out)
 {
@@ -94,4 +118,7 @@ launch_read_claims(struct launch_reading *r, const char *text, struct launch_cla
 			launch_miss(r, arena_printf(r->arena, "%s %s", pair->key, said));
 	}
 	claim_operand(r, text, out);
+	for (size_t i = 0; i < out->n; i++)
+		if (out->list[i].name)
+			note_type(r, out->list[i].name);
 }

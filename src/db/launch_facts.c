@@ -21,6 +21,9 @@ same_key(const char *x, const char *y, size_t n)
 bool
 launch_is_key(const struct launcher_rule *rule, const char *key)
 {
+	/* `--training.seq_len` is seq_len of [training] */
+	if (rule->key && *rule->key != '-' && strncmp(key, "--", 2) == 0 && strchr(key, '.'))
+		key += 2;
 	if (rule->key && same_key(key, rule->key, strlen(rule->key)))
 		return true;
 	for (const char *p = rule->also; p && *p;) {
@@ -43,10 +46,14 @@ launch_pair_of(struct launch_pairs *pairs, const struct launcher_rule *rule)
 	return found;
 }
 
-/* Whether a value is what a rule writes; what stands where it has another fact is that fact's. */
+/* Whether a value is what a rule writes, or another word that it reads as that; what stands where it has another fact
+ * is that fact's, and what a shell replaces may be anything. */
 static bool
-matches(struct launch_reading *r, const char *form, const char *value, const char *inside[N_LAUNCH_FACTS])
+matches(struct launch_reading *r, const struct launcher_rule *rule, const char *form, const char *value,
+    const char *inside[N_LAUNCH_FACTS])
 {
+	if (strncmp(form, "${", 2) == 0 || (rule->read && text_lists(rule->read, value)))
+		return true;
 	while (*form) {
 		if (*form != '@') {
 			if (*form == ' ' || *value == ' ') {
@@ -66,6 +73,38 @@ matches(struct launch_reading *r, const char *form, const char *value, const cha
 	return !*value;
 }
 
+/* A value as JSON: what stands for a fact is a text. */
+static const char *
+quoted_facts(struct arena *a, const char *value)
+{
+	const char *out = "", *at;
+
+	while ((at = strchr(value, '@')) != NULL) {
+		const size_t n = strcspn(at + 1, "@");
+		out = arena_printf(a, "%s%.*s\"%.*s\"", out, (int)(at - value), value, (int)n + 2, at);
+		value = at + n + 2;
+	}
+	return arena_printf(a, "%s%s", out, value);
+}
+
+/* Whether an object has all keys of the one that a rule writes, in any order. */
+static bool
+matches_object(
+    struct launch_reading *r, const struct launcher_rule *rule, const char *value, const char *inside[N_LAUNCH_FACTS])
+{
+	struct diag *quiet = diag_new(r->arena);
+	const char *text = quoted_facts(r->arena, rule->value);
+	const struct node *form = tree_read_text(r->arena, quiet, "form.json", text, strlen(text)),
+	                  *said = tree_read_text(r->arena, quiet, "value.json", value, strlen(value));
+	bool all = form && said && form->kind == NODE_MAP;
+
+	for (size_t i = 0; all && i < form->n; i++) {
+		const struct node *has = tree_get(said, form->keys[i]->text);
+		all = has && has->kind == NODE_SCALAR && matches(r, rule, form->items[i]->text, has->text, inside);
+	}
+	return all;
+}
+
 static const char *
 plain_bool(const char *value)
 {
@@ -83,15 +122,22 @@ rule_text(struct launch_reading *r, const struct launcher_rule *rule, const char
 	const char *value = plain_bool(p->value ? p->value : "true");
 	if (rule->is_switch)
 		return strcmp(value, "false") == 0 ? NULL : rule->is ? rule->is : "";
-	if (rule->value)
-		return matches(r, rule->value, value, inside) ? rule->is ? rule->is : "" : NULL;
+	if (rule->value) {
+		const bool same = *rule->value == '{' ? matches_object(r, rule, value, inside)
+		                                      : matches(r, rule, rule->value, value, inside);
+		return same ? rule->is ? rule->is : "" : NULL;
+	}
 	return !rule->is || strcmp(rule->is, value) == 0 ? value : NULL;
 }
 
+/* Rules that hold together; each that is only read holds by itself. */
 static bool
 is_alike(const struct launcher_rule *x, const struct launcher_rule *y)
 {
-	return x->fact == y->fact && (x->is && y->is ? strcmp(x->is, y->is) == 0 : x->is == y->is);
+	if (x->only == LAUNCH_READ || y->only == LAUNCH_READ)
+		return x == y;
+	return y->only == LAUNCH_BOTH && x->fact == y->fact &&
+	    (x->is && y->is ? strcmp(x->is, y->is) == 0 : x->is == y->is);
 }
 
 void
@@ -105,7 +151,7 @@ launch_read_fact(struct launch_reading *r, enum launch_fact fact)
 		const struct launcher_rule *rule = &r->by->rules[i];
 		const char *text = NULL;
 		int n = 0;
-		if (rule->fact != fact || !rule->key)
+		if (rule->fact != fact || !rule->key || rule->only == LAUNCH_WRITE)
 			continue;
 		for (int k = 0; k < r->by->n_rules; k++) {
 			const struct launcher_rule *other = &r->by->rules[k];
@@ -141,7 +187,7 @@ bool
 launch_can_say(const struct launcher *by, enum launch_fact fact, const char *is)
 {
 	for (int i = 0; i < by->n_rules; i++)
-		if (by->rules[i].fact == fact && by->rules[i].key &&
+		if (by->rules[i].fact == fact && by->rules[i].key && by->rules[i].only != LAUNCH_READ &&
 		    (!by->rules[i].is || strcmp(by->rules[i].is, is) == 0))
 			return true;
 	return false;

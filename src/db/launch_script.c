@@ -14,6 +14,13 @@ enum { EXPANDED_MOST = 1 << 20, VALUE_MOST = 1 << 14, VARIABLES_MOST = 512, UNEN
 
 struct variable {
 	const char *name, *value; /* NULL: not known */
+	bool in_branch;           /* set between if and fi, or case and esac */
+};
+
+/* Branches are not followed: the last value counts. */
+struct branches {
+	int depth;
+	const char *used; /* names of variables that they set and something takes; NULL: none */
 };
 
 /* A text that grows, and the variables that it set so far. */
@@ -22,6 +29,7 @@ struct expansion {
 	char *text;
 	size_t n, room, n_variables;
 	size_t *n_all; /* bytes of this text and of those inside it */
+	struct branches *branches;
 	struct variable *variables;
 };
 
@@ -60,9 +68,18 @@ variable_of(const struct expansion *e, const char *name, size_t n)
 	return NULL;
 }
 
+static void
+note_branch(struct expansion *e, const struct variable *v)
+{
+	struct branches *b = e->branches;
+
+	if (v->in_branch && !(b->used && text_lists(b->used, v->name)))
+		b->used = b->used ? arena_printf(e->arena, "%s %s", b->used, v->name) : v->name;
+}
+
 /* What `$NAME`, `${NAME}` or `${NAME:-otherwise}` comes to, and where the text goes on; NULL: not known. */
 static const char *
-reference(const struct expansion *e, const char *s, const char **end)
+reference(struct expansion *e, const char *s, const char **end)
 {
 	const bool braced = s[1] == '{';
 	const char *name = s + 1 + braced, *to = braced ? strchr(s, '}') : NULL;
@@ -74,6 +91,8 @@ reference(const struct expansion *e, const char *s, const char **end)
 	if (n == 0 || (braced && !to))
 		return NULL;
 	*end = braced ? to + 1 : rest;
+	if (set)
+		note_branch(e, set);
 	if (!braced || rest == to)
 		return set ? set->value : NULL;
 	rest += *rest == ':';
@@ -84,13 +103,14 @@ reference(const struct expansion *e, const char *s, const char **end)
 
 static const char *expanded(struct expansion *e, const char *text, size_t n);
 
-/* `NAME=value` at the start of a word.  What a command gives is not known; the words of a list in parentheses are read
- * where they stand. */
+/* `NAME=value` or `NAME+=value` at the start of a word.  What a command gives is not known; the words of a list in
+ * parentheses are read where they stand. */
 static void
 set_variable(struct expansion *e, const char *word)
 {
 	const size_t n = name_length(word);
-	const char *from = word + n + 1, quote = strchr("\"'", *from) ? *from : '\0';
+	const bool adds = word[n] == '+';
+	const char *from = word + n + 1 + adds, quote = strchr("\"'", *from) ? *from : '\0';
 	const char *value = from + (quote != '\0');
 	const size_t length = strcspn(value, quote == '"' ? "\"" : quote ? "'" : " \t\r\n;&|");
 
@@ -98,22 +118,51 @@ set_variable(struct expansion *e, const char *word)
 		return;
 	const bool known = *from != '(' && strncmp(value, "$(", 2) != 0;
 	value = !known ? NULL : quote == '\'' ? arena_copy(e->arena, value, length) : expanded(e, value, length);
+	const struct variable *before = adds ? variable_of(e, word, n) : NULL;
+	if (before && value)
+		value = before->value ? arena_printf(e->arena, "%s%s", before->value, value) : NULL;
 	if (value && strlen(value) > VALUE_MOST)
 		value = NULL;
+	const bool branched = e->branches->depth > 0 || (before && before->in_branch);
 	e->variables = arena_grow(e->arena, e->variables, e->n_variables, e->n_variables + 1, sizeof *e->variables);
-	e->variables[e->n_variables++] = (struct variable){arena_copy(e->arena, word, n), value};
+	e->variables[e->n_variables++] = (struct variable){arena_copy(e->arena, word, n), value, branched};
+}
+
+static bool
+is_word(const char *text, const char *word)
+{
+	const size_t n = strlen(word);
+
+	return strncmp(text, word, n) == 0 && (!text[n] || strchr(" \t\r\n;", text[n]));
+}
+
+/* Count the branches that a command begins or ends. */
+static void
+follow(struct branches *b, const char *all, const char *text)
+{
+	const char *before = text;
+
+	while (before > all && (before[-1] == ' ' || before[-1] == '\t'))
+		before--;
+	if (before > all && !strchr("\r\n;&|(", before[-1]))
+		return;
+	b->depth += is_word(text, "if") || is_word(text, "case");
+	b->depth -= b->depth > 0 && (is_word(text, "fi") || is_word(text, "esac"));
 }
 
 static void
 add_expanded(struct expansion *e, const char *text)
 {
+	const char *const all = text;
 	char quote = 0;
 	bool starts = true; /* a word */
 
 	while (*text) {
 		const size_t n = starts && !quote ? name_length(text) : 0;
 		const char *end = text + 1, *value = NULL;
-		if (n > 0 && text[n] == '=')
+		if (n > 0)
+			follow(e->branches, all, text);
+		if (n > 0 && (text[n] == '=' || (text[n] == '+' && text[n + 1] == '=')))
 			set_variable(e, text);
 		if (*text == '#' && starts && !quote)
 			end = text + strcspn(text, "\n");
@@ -212,42 +261,79 @@ is_option(const char *word)
 	return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]);
 }
 
-/* `--key value...`, `--key=value`, `key=value`. */
+/* A command in one word, as `bash -c`, `ssh` and `sbatch --wrap` take it, and not the value of a variable. */
+static bool
+is_command(const char *word)
+{
+	const char *option = strstr(word, "--"), *set = word + name_length(word);
+
+	return option && strpbrk(word, " \t\n") && (option == word || isspace((unsigned char)option[-1])) &&
+	    *set != '=' && strncmp(set, "+=", 2) != 0;
+}
+
+static void add_words(struct arena *a, struct launch_pairs *out, const char *text);
+
+/* An option with the words behind it, which may be a command of its own; the word after them. */
+static const char *
+add_option(struct words_at *w, struct launch_pairs *out, const char *key, char *values, bool *starts)
+{
+	struct arena *a = w->arena;
+	const char *equals = strchr(key, '='), *word;
+	size_t n_values = 0, n_text = 0;
+
+	if (equals && is_command(equals + 1))
+		add_words(a, out, equals + 1);
+	else if (equals)
+		launch_add(a, out, arena_copy(a, key, (size_t)(equals - key)), equals + 1);
+	if (equals)
+		return next_word(w, starts);
+	while ((word = next_word(w, starts)) != NULL && !*starts && !is_option(word) && !is_command(word) &&
+	    !(strchr(word, '=') && strchr(word, '.') && !strchr(word, '{'))) {
+		const size_t n = strlen(word);
+		if (n_values++ > 0)
+			values[n_text++] = ',';
+		memcpy(values + n_text, word, n + 1);
+		n_text += n;
+	}
+	if (n_values > 0 || !word || !is_command(word))
+		launch_add(a, out, key, n_values > 0 ? arena_copy(a, values, n_text) : NULL);
+	return word;
+}
+
+/* `key=value`, as overrides are written. */
+static void
+add_override(struct arena *a, struct launch_pairs *out, const char *word)
+{
+	const char *equals = strchr(word, '=');
+
+	if (equals && equals > word &&
+	    strspn(word, "abcdefghijklmnopqrstuvwxyz_.0123456789") >= (size_t)(equals - word))
+		launch_add(a, out, arena_copy(a, word, (size_t)(equals - word)), launch_bare(a, equals + 1));
+}
+
+/* `--key value...`, `--key=value`, `key=value`, and those of commands inside. */
 static void
 add_words(struct arena *a, struct launch_pairs *out, const char *text)
 {
-	bool starts;
+	bool starts, first = true, is_said = false; /* by echo or a test, and not run */
 	const size_t most = strlen(text) + 1;
 	struct words_at w = {a, text, arena_take(a, most)};
 	char *values = arena_take(a, most); /* of one option: words and what stands between them */
 	const char *word = next_word(&w, &starts);
 
 	while (word) {
-		const char *equals = strchr(word, '=');
-		if (!is_option(word)) {
-			if (equals && equals > word &&
-			    strspn(word, "abcdefghijklmnopqrstuvwxyz_.0123456789") >= (size_t)(equals - word))
-				launch_add(
-				    a, out, arena_copy(a, word, (size_t)(equals - word)), launch_bare(a, equals + 1));
-			word = next_word(&w, &starts);
+		if (starts || first)
+			is_said = text_lists("echo printf test [ [[", word);
+		first = text_lists("if elif while until then else do !", word);
+		if (!is_said && is_option(word) && !is_command(word)) {
+			word = add_option(&w, out, word, values, &starts);
 			continue;
 		}
-		if (equals) {
-			launch_add(a, out, arena_copy(a, word, (size_t)(equals - word)), equals + 1);
-			word = next_word(&w, &starts);
-			continue;
-		}
-		const char *key = word;
-		size_t n_values = 0, n_text = 0;
-		while ((word = next_word(&w, &starts)) != NULL && !starts && !is_option(word) &&
-		    !(strchr(word, '=') && strchr(word, '.') && !strchr(word, '{'))) {
-			const size_t n = strlen(word);
-			if (n_values++ > 0)
-				values[n_text++] = ',';
-			memcpy(values + n_text, word, n + 1);
-			n_text += n;
-		}
-		launch_add(a, out, key, n_values > 0 ? arena_copy(a, values, n_text) : NULL);
+		if (!is_said && is_command(word))
+			add_words(a, out, word);
+		else if (!is_said)
+			add_override(a, out, word);
+		word = next_word(&w, &starts);
 	}
 }
 
@@ -325,7 +411,8 @@ bool
 launch_add_script(struct arena *a, struct launch_pairs *out, const char *path, const char *text)
 {
 	size_t n_all = 0;
-	struct expansion e = {.arena = a, .n_all = &n_all};
+	struct branches branches = {0, NULL};
+	struct expansion e = {.arena = a, .n_all = &n_all, .branches = &branches};
 	struct document here;
 
 	while (next_document(text, &here)) {
@@ -334,5 +421,6 @@ launch_add_script(struct arena *a, struct launch_pairs *out, const char *path, c
 		text = here.after;
 	}
 	add_commands(&e, out, text);
+	out->branched = branches.used;
 	return n_all <= EXPANDED_MOST;
 }

@@ -28,6 +28,12 @@ static const struct field rule_fields[] = {
     TEXT("key", key, "the framework's option; absent: it needs none"),
     TEXT("also", also, "other spellings that are read, separated by blanks"),
     TEXT("value", value, "what is written (default: the value itself); @NAME@ stands for what NAME says"),
+    TEXT("read", read, "other values that are read, separated by blanks"),
+    {.key = "only",
+        .kind = FIELD_CHOICE,
+        .offset = AT(only),
+        .choices = "both|read|write",
+        .help = "a spelling that is read and not written, or the reverse (default: both)"},
     FLAG("switch", is_switch, "an option without a value"),
     FLAG("list", is_list, "several values, separated by commas"),
     FLAG("string", is_string, "a string in a file, even where it is a number"),
@@ -61,7 +67,9 @@ static const struct field fields[] = {
         .choices = "train|serve",
         .help = "training (default) or serving"},
     TEXT("launch", launch, "the command line before the options"),
-    TEXT("config", config, "option of the command line that takes a YAML file"),
+    TEXT("launch_hybrid", launch_hybrid, "the same for models with state-space layers, where it differs"),
+    TEXT("programs", programs, "programs and images by which a command line is known, separated by commas"),
+    TEXT("config", config, "option of the command line that takes a YAML file; other spellings behind it"),
     TEXT("stacks", stacks, "stacks or engines whose layouts it runs, separated by blanks"),
     {.key = "map",
         .kind = FIELD_LIST,
@@ -287,6 +295,7 @@ launch_pairs_read(
 		return false;
 	}
 	const struct node *n = tree_read_text(a, d, path, *text, strlen(*text));
+	out->is_tree = true;
 	if (n)
 		launch_add_tree(a, out, "", n);
 	return n != NULL;

@@ -132,8 +132,7 @@ extern const struct schema storage_schema;
 /* `map` NULL: it is not quantized. */
 bool storage_finish(struct binder *b, const struct node *map, const struct storage_file *f, struct quantisation *out);
 
-/* --- launch files: launcher.c, launch_script.c, launch_facts.c, launch_read.c
- * ------------------------------------------------- */
+/* --- launch files: launch_*.c ------------------------------------------------------------------------------ */
 
 /* One option or key with its value; the value of a switch is NULL. */
 struct launch_pair {
@@ -144,7 +143,9 @@ struct launch_pair {
 struct launch_pairs {
 	size_t n, room;
 	struct launch_pair *list;
-	bool wrote_file; /* a here-document of keys stands among them */
+	bool wrote_file;      /* a here-document of keys stands among them */
+	bool is_tree;         /* keys of a JSON or YAML file */
+	const char *branched; /* variables that a branch of a script sets; NULL: none */
 };
 
 /* The options of a text.  False with errors. */
@@ -177,8 +178,13 @@ bool launch_is_key(const struct launcher_rule *rule, const char *key);
 struct launch_pair *launch_pair_of(struct launch_pairs *pairs, const struct launcher_rule *rule);
 /* All rules of one value have to hold; of several values the one with most. */
 void launch_read_fact(struct launch_reading *r, enum launch_fact fact);
-/* Whether a value of this fact can be said. */
-bool launch_can_say(const struct launcher *by, enum launch_fact fact, const char *is);
+/* Give an input a value, in a file name of its own: inputs are tracked by place, and one read must not mark others. */
+void launch_put(struct launch_reading *r, const char *path, const char *text);
+void launch_put_number(struct launch_reading *r, const char *path, double value);
+/* What a run or a server is, once all facts are read; chunks and layers of its stages. */
+void launch_put_training(struct launch_reading *r);
+void launch_put_serving(struct launch_reading *r);
+void launch_put_stages(struct launch_reading *r);
 /* A fact as a number; one that is not said, or is none, is `otherwise`. */
 double launch_number(const struct launch_reading *r, enum launch_fact f, double otherwise);
 /* Note what the file says and no input takes. */

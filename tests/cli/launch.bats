@@ -4,10 +4,11 @@
 
 load helper
 
-# unlisted LAUNCHER LIST: keys of its rules that are not in the framework's own list
+# unlisted LAUNCHER LIST: keys of its rules that are not in the framework's own list; what is only read may be another's, and
+# variables of the environment are no options
 unlisted() {
-	sed -n 's/.*key: \([^,}]*\)[,}].*/\1/p' "$1" | sort -u | while read -r key; do
-		grep -qxe "$key" "$2" || echo "$key"
+	sed -n '/only: read/d; s/.*key: \([^,}]*\)[,}].*/\1/p' "$1" | sort -u | while read -r key; do
+		[[ $key =~ ^[A-Z_]+$ ]] || grep -qxe "$key" "$2" || echo "$key"
 	done
 }
 
@@ -25,7 +26,7 @@ unlisted() {
 	ask train llama3-70b --system dgx-h100 --gpus 64 --global-batch 128 --seq 8192 --stack megatron-core \
 		--layout tp=4,pp=4,vp=5,zero=1,sp --recompute full --emit megatron
 	answered
-	[ "$out" = 'torchrun ${TORCHRUN_ARGS} pretrain_gpt.py ${MODEL_ARGS} ${DATA_ARGS} --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 5 --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --tp-comm-overlap --micro-batch-size 1 --global-batch-size 128 --seq-length 8192 --bf16 --accumulate-allreduce-grads-in-fp32 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 --cross-entropy-loss-fusion' ] ||
+	[ "$out" = 'CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun ${TORCHRUN_ARGS} pretrain_gpt.py ${MODEL_ARGS} ${DATA_ARGS} --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 5 --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --tp-comm-overlap --micro-batch-size 1 --global-batch-size 128 --seq-length 8192 --bf16 --accumulate-allreduce-grads-in-fp32 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 --cross-entropy-loss-fusion' ] ||
 		complain "not what was expected"
 	sh -n "$tmp/out"
 }
@@ -440,7 +441,7 @@ round_trip() {
 	echo 'echo hello' >"$tmp/run.sh"
 	ask train llama3-8b --system dgx-h100 --from "$tmp/run.sh"
 	refused
-	says "no option of a framework that is known"
+	says "no layout option of a framework that is known"
 	printf '{"train_micro_batch_size_per_gpu": ' >"$tmp/ds.json"
 	ask train llama3-8b --system dgx-h100 --from "$tmp/ds.json"
 	refused
@@ -792,4 +793,155 @@ again() {
 	for ((i = 0; i < 6000; i++)); do echo 'vllm serve x <<B'; done >"$tmp/open.sh"
 	ask serve llama3-8b --gpu h100 --isl 10 --osl 10 --from "$tmp/open.sh"
 	[ "$status" -le 2 ] || complain "status"
+}
+
+# read FILE IDS...: what train answers for 64 GPUs of a launch file
+reads() {
+	local file=$1
+	shift
+	ask train llama3-70b --system dgx-h100 --gpus 64 --from "$file" "$@"
+}
+
+@test "variables that grow, commands in quotes and branches are read, and what is said is not" {
+	local options="--tensor-model-parallel-size 8 --pipeline-model-parallel-size 2 --use-distributed-optimizer --micro-batch-size 1 --global-batch-size 64 --seq-length 8192 --bf16 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
+	local first=${options%% --micro*} rest="--micro${options#* --micro}"
+	echo "torchrun pretrain_gpt.py $options" >"$tmp/plain.sh"
+	reads "$tmp/plain.sh" --get step_s,peak_byte
+	answered
+	local plain=$out
+	printf 'ARGS="%s"\nARGS+=" %s"\ntorchrun pretrain_gpt.py $ARGS\n' "$first" "$rest" >"$tmp/grows.sh"
+	printf 'ARGS=( %s )\nARGS+=( %s )\ntorchrun pretrain_gpt.py "${ARGS[@]}"\n' "$first" "$rest" >"$tmp/list.sh"
+	printf 'srun --nodes 8 bash -c "torchrun pretrain_gpt.py %s"\n' "$options" >"$tmp/quoted.sh"
+	printf 'CMD="pretrain_gpt.py %s"\nsbatch --wrap="torchrun $CMD"\n' "$options" >"$tmp/wrap.sh"
+	printf 'echo "usage: --tensor-model-parallel-size N"\ntorchrun pretrain_gpt.py %s\n' "$options" >"$tmp/said.sh"
+	for file in grows list quoted wrap said; do
+		reads "$tmp/$file.sh" --get step_s,peak_byte
+		answered
+		[ "$out" = "$plain" ] || complain "$file: $out instead of $plain"
+	done
+	printf 'TP=4\nif [ "$1" = large ]; then\n\tTP=8\nfi\ntorchrun pretrain_gpt.py --tensor-model-parallel-size $TP %s\n' "${options#* * }" >"$tmp/branch.sh"
+	reads "$tmp/branch.sh" --get step_s,peak_byte
+	[ "$out" = "$plain" ] || complain "branch: $out instead of $plain"
+	says "branches, which set TP"
+	# one micro-batch, where no global batch is said
+	echo "torchrun pretrain_gpt.py ${options/--global-batch-size 64 /}" >"$tmp/plain.sh"
+	reads "$tmp/plain.sh" --get n_global_sequences
+	answered
+	is 4
+	# nothing of the run is in the file
+	echo 'srun bash -c "torchrun pretrain_gpt.py $ARGS"' >"$tmp/empty.sh"
+	reads "$tmp/empty.sh"
+	refused
+	echo "deepspeed train.py --deepspeed ds.json --bf16" >"$tmp/ds.sh"
+	reads "$tmp/ds.sh"
+	refused
+	says "give 'ds.json'"
+}
+
+@test "torchtitan's batch, stages and mesh are read as torchtitan has them" {
+	local at="llama3-8b --system dgx-h100 --gpus 16"
+	cat >"$tmp/run.toml" <<-'END'
+		[training]
+		local_batch_size = 8
+		global_batch_size = -1
+		seq_len = 8192
+		[parallelism]
+		pipeline_parallel_degree = 4
+		pipeline_parallel_microbatch_size = 2
+		pipeline_parallel_schedule = "Interleaved1F1B"
+		data_parallel_shard_degree = -1
+	END
+	# shellcheck disable=SC2086 # words
+	{
+		# 4 ranks of 8 sequences, in micro-batches of 2, two stages on a rank, parameters kept between micro-batches
+		ask train $at --from "$tmp/run.toml" --get step_s,peak_byte
+		local read=$out
+		ask train $at --stack torchtitan --seq 8192 --batch 2 --global-batch 32 --layout pp=4,vp=2,zero=2 --get step_s,peak_byte
+		[ "$out" = "$read" ] || complain "$read instead of $out"
+		for layout in zero=3,cp=2,shard=4 zero=0,tp=2 zero=3,shard=8 zero=2,pp=2,vp=2; do
+			ask train $at --stack torchtitan --seq 8192 --batch 1 --global-batch 64 --layout $layout --get step_s,peak_byte
+			read=$out
+			"$RIDGE" train $at --stack torchtitan --seq 8192 --batch 1 --global-batch 64 --layout $layout --emit torchtitan >"$tmp/run.toml" || true
+			ask train $at --from "$tmp/run.toml" --get step_s,peak_byte
+			[ "$out" = "$read" ] || complain "$layout: $out instead of $read"
+		done
+		# what its mesh does not have
+		ask train $at --stack torchtitan --batch 1 --global-batch 64 --layout zero=3,cp=4,shard=2 --emit torchtitan
+		answered 1
+		says "shards over the ranks of cp too"
+		ask train $at --stack torchtitan --batch 1 --global-batch 64 --layout pp=4,zero=2 --zero-bubble --emit torchtitan
+		answered 1
+		says "add --layout vp=2"
+		echo "torchrun -m torchtitan.train --training.local_batch_size 2 --training.seq-len=8192 --parallelism.tensor_parallel_degree 2" >"$tmp/run.sh"
+		ask train $at --from "$tmp/run.sh" --get step_s
+		read=$out
+		ask train $at --stack torchtitan --seq 8192 --batch 2 --global-batch 16 --layout tp=2,zero=3 --get step_s
+		[ "$out" = "$read" ] || complain "$read instead of $out"
+	}
+}
+
+# served FILE WORDS...: what serve answers for a launch file, 70B on four H200
+served() {
+	printf '%s\n' "$2" >"$tmp/$1"
+	ask serve llama3.1-70b --gpu h200 --isl 1000 --osl 200 --rate 1 --from "$tmp/$1" --get tpot_s
+	answered
+}
+
+@test "engines are known by their programs, images and YAML keys, and take their own spellings" {
+	served run.sh "vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4"
+	local vllm=$out
+	for words in "docker run --gpus all vllm/vllm-openai:latest --model meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4" \
+		"python -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4" \
+		"vllm serve --tensor-parallel-size 4 meta-llama/Llama-3.1-70B-Instruct --max-num-seqs 256"; do
+		served run.sh "$words"
+		[ "$out" = "$vllm" ] || complain "$words: $out"
+	done
+	served run.yaml $'tensor-parallel-size: 4\nmax-num-seqs: 256'
+	[ "$out" = "$vllm" ] || complain "YAML: $out"
+	# copies of a dense model, which vLLM starts behind one port
+	served run.sh "vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4 --data-parallel-size 2"
+	[ "$out" = "$vllm" ] || complain "copies: $out"
+	says "2 copies of a dense model"
+	served run.sh "vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4 --kv-cache-dtype fp8 --quantization fp8"
+	local narrow=$out
+	served run.sh "vllm serve meta-llama/Llama-3.1-70B-Instruct -tp 4 --kv-cache-dtype fp8_e4m3 -q modelopt --max-num-batched-tokens 8192"
+	[ "$out" = "$narrow" ] || complain "$out instead of $narrow"
+	served run.sh "vllm serve RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8 -tp 4"
+	says "add --dtype fp8"
+	served run.sh "vllm serve meta-llama/Llama-3.1-70B -tp 4 --speculative-config '{\"num_speculative_tokens\": 3, \"model\": \"a/b\", \"method\": \"eagle\"}'"
+	says "add --speculate eagle=3"
+	served run.sh "python -m sglang.launch_server --model-path meta-llama/Llama-3.1-70B --tp 4 --speculative-algorithm EAGLE --speculative-draft-model-path a/b --speculative-num-steps 3 --speculative-eagle-topk 1"
+	says "add --speculate eagle=3"
+	served run.sh "trtllm-serve meta-llama/Llama-3.1-70B --tp_size 4 --extra_llm_api_options more.yaml"
+	says "options in more.yaml"
+}
+
+@test "what is launched has what its framework asks beside it" {
+	ask train llama3-8b --system dgx-h100 --gpus 16 --global-batch 16 --layout zero=3,shard=8 --stack hf-deepspeed --emit deepspeed
+	answered
+	grep -q '"mics_shard_size": 8' "$tmp/out"
+	says "deepspeed.zero.MiCS_Init"
+	cp "$tmp/out" "$tmp/run.json"
+	ask train llama3-8b --system dgx-h100 --gpus 16 --global-batch 16 --stack hf-deepspeed --from "$tmp/run.json" --seq 4096 --get step_s
+	local read=$out
+	ask train llama3-8b --system dgx-h100 --gpus 16 --global-batch 16 --batch 1 --seq 4096 --layout zero=3,shard=8 --stack hf-deepspeed --get step_s
+	[ "$out" = "$read" ] || complain "$read instead of $out"
+	ask train llama3-8b --system dgx-h100 --gpus 8 --global-batch 8 --layout zero=1 --stack megatron-bridge --emit bridge
+	answered
+	for word in model.virtual_pipeline_model_parallel_size=null ddp.use_megatron_fsdp=false mixed_precision.fp8=null; do
+		grep -q " $word " "$tmp/out" || complain "no $word"
+	done
+	ask train llama3-8b --system dgx-h100 --gpus 8 --global-batch 8 --layout zero=3 --stack megatron-core --emit megatron
+	grep -q -- "--ckpt-format fsdp_dtensor" "$tmp/out"
+	ask train nemotron-h-56b --system dgx-h100 --gpus 8 --global-batch 8 --layout tp=8,zero=1,sp --stack megatron-core --emit megatron
+	grep -q "pretrain_mamba.py" "$tmp/out"
+	ask train llama3-8b --system dgx-h100 --gpus 8 --global-batch 8 --layout zero=1 --stack megatron-core --recompute every-4 --emit megatron
+	answered 1
+	! grep -q "recompute-num-layers" "$tmp/out"
+	ask serve llama3.1-70b --gpu h100 --engine trtllm --dtype fp8 --layout tp=4 --kv-link ib-ndr --isl 1000 --osl 200 --rate 1 --emit trtllm
+	[ "$(grep -c "disable_overlap_scheduler: true" "$tmp/out")" = 1 ]
+	grep -q "config prefill.yaml" "$tmp/out"
+	grep -q "config decode.yaml" "$tmp/out"
+	ask serve llama3.1-70b --gpu b200 --engine vllm --dtype nvfp4 --isl 1000 --osl 200 --rate 1 --emit vllm
+	says "serve a checkpoint in nvfp4"
 }

@@ -96,6 +96,10 @@ add_option(struct launch *l, const struct launcher_rule *rule, const char *text)
 	}
 	switch ((enum launch_form)l->by->form) {
 	case LAUNCH_ARGV:
+		if (*rule->key != '-') { /* a variable of the environment */
+			l->environment = arena_printf(r->arena, "%s%s=%s ", l->environment, rule->key, value);
+			break;
+		}
 		l->words = rule->is_switch
 		    ? arena_printf(r->arena, "%s %s", words, rule->key)
 		    : arena_printf(r->arena, "%s %s %s", words, rule->key,
@@ -120,6 +124,19 @@ add_option(struct launch *l, const struct launcher_rule *rule, const char *text)
 
 /* --- rules ----------------------------------------------------------------------------------------------- */
 
+/* Whether another rule has this value for the same option. */
+static bool
+is_special(const struct launch *l, const struct launcher_rule *rule, const char *text)
+{
+	for (int i = 0; !rule->is && rule->key && i < l->by->n_rules; i++) {
+		const struct launcher_rule *other = &l->by->rules[i];
+		if (other->fact == rule->fact && other->is && strcmp(other->is, text) == 0 && other->key &&
+		    strcmp(other->key, rule->key) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void
 say_fact(struct launch *l, enum launch_fact fact, const struct fact *f)
 {
@@ -129,11 +146,13 @@ say_fact(struct launch *l, enum launch_fact fact, const struct fact *f)
 
 	for (int i = 0; i < l->by->n_rules; i++) {
 		const struct launcher_rule *rule = &l->by->rules[i];
-		if (rule->fact != fact)
+		if (rule->fact != fact || rule->only == LAUNCH_READ)
 			continue;
 		mapped = true;
 		/* what a framework does by itself a recipe may have changed */
 		if (rule->is ? strcmp(rule->is, f->text) != 0 : f->plain && !over_recipe)
+			continue;
+		if (is_special(l, rule, f->text))
 			continue;
 		said = true;
 		if (rule->key)
@@ -152,7 +171,7 @@ bool
 launch_maps(const struct launch *l, enum launch_fact fact)
 {
 	for (int i = 0; i < l->by->n_rules; i++)
-		if (l->by->rules[i].fact == fact)
+		if (l->by->rules[i].fact == fact && l->by->rules[i].only != LAUNCH_READ)
 			return true;
 	return false;
 }
@@ -244,7 +263,9 @@ const char *
 launch_text(const struct launch *l)
 {
 	struct run *r = l->r;
-	const char *launch = l->by->launch ? l->by->launch : "";
+	const char *launch = l->hybrid && l->by->launch_hybrid ? l->by->launch_hybrid
+	    : l->by->launch                                    ? l->by->launch
+	                                                       : "";
 
 	switch ((enum launch_form)l->by->form) {
 	case LAUNCH_ARGV:
@@ -256,9 +277,9 @@ launch_text(const struct launch *l)
 		return json_text(r, l->tree, 0);
 	}
 	if (l->tree->n == 0)
-		return arena_printf(r->arena, "%s%s", launch, l->words);
-	return arena_printf(r->arena, "cat >engine.yaml <<'END'\n%sEND\n%s%s %s engine.yaml", yaml_text(r, l->tree, 0),
-	    launch, l->words, l->by->config);
+		return arena_printf(r->arena, "%s%s%s", l->environment, launch, l->words);
+	return arena_printf(r->arena, "cat >%s <<'END'\n%sEND\n%s%s %.*s %s", l->file, yaml_text(r, l->tree, 0), launch,
+	    l->words, (int)strcspn(l->by->config, " "), l->by->config, l->file);
 }
 
 /* --- the answer ------------------------------------------------------------------------------------------ */
@@ -281,7 +302,9 @@ launch_begin(struct run *r, struct word name, enum launch_use use, struct launch
 	*out = (struct launch){.r = r,
 	    .by = database_launcher(r->database, r->arena, r->diag, name.text, name.from),
 	    .tree = tree_map(r->arena, (struct source){0}),
-	    .words = ""};
+	    .words = "",
+	    .environment = "",
+	    .file = "engine.yaml"};
 	if (!out->by || (enum launch_use)out->by->use == use)
 		return out->by != NULL;
 	diag_error(r->diag, name.from, "%s is launched for %s, not for %s", out->by->name,

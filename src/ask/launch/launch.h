@@ -77,6 +77,9 @@ struct launch {
 	const struct fact *facts;
 	const struct node *tree; /* of a file */
 	const char *words;       /* of a command line */
+	const char *environment; /* before it */
+	const char *file;        /* name of the file beside it */
+	bool hybrid;             /* the model has state-space layers */
 	bool incomplete;
 };
 

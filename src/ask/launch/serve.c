@@ -104,8 +104,10 @@ add_server(struct launch *l, const struct launch_served *s, const char *role, co
 	set_types(s, facts);
 	set_limits(r, s, facts);
 	set_drafts(r, s->speculation, facts);
-	if (role)
+	if (role) {
 		facts[LAUNCH_ROLE] = fact_word(role, false);
+		l->file = arena_printf(r->arena, "%s.yaml", role);
+	}
 	launch_say(l, facts);
 	*text = arena_printf(r->arena, "%s%s%s", *text, **text ? "\n" : "", launch_text(l));
 	return true;

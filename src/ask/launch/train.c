@@ -227,6 +227,9 @@ set_overlap(const struct train_job *job, struct fact *f)
 		f[LAUNCH_OVERLAP_GRADIENTS] = (struct fact){data ? "true" : "false", !data, true};
 	if (l->dp * l->cp > 1 && l->zero > 0)
 		f[LAUNCH_OVERLAP_PARAMETERS] = (struct fact){data ? "true" : "false", !data, true};
+	/* kernels start in the order of their launch; before Blackwell, and not with parameters that are sharded */
+	if ((l->tp > 1 || l->cp > 1) && l->zero < 2 && job->machine.generation < 3)
+		f[LAUNCH_ONE_QUEUE] = (struct fact){"true", false, true};
 	if (l->tp > 1 && l->sp)
 		f[LAUNCH_OVERLAP_TENSOR] = (struct fact){tensor ? "true" : "false", !tensor, true};
 }
@@ -257,6 +260,35 @@ set_facts(struct run *r, const struct memory_job *m, const struct train_answer *
 		f[LAUNCH_PRECISION_AWARE] = (struct fact){"true", false, true};
 		f[LAUNCH_ZERO] = fact_word("1", false); /* for a single replica, too */
 	}
+}
+
+static bool
+has_mamba(const struct workload *w)
+{
+	for (int i = 0; i < w->n_blocks; i++)
+		if (w->blocks[i].mixer == MIXER_MAMBA)
+			return true;
+	return false;
+}
+
+/* Layouts that the framework's own words for it do not reach. */
+static void
+say_rules(struct launch *l, const struct memory_job *m, const struct train_job *job)
+{
+	const struct layout *at = &m->layout;
+	const double n_shards = at->zero > 0 ? layout_shard_ranks(at) : 1;
+
+	if (launch_maps(l, LAUNCH_SHARD) && at->cp > 1 && fmod(n_shards, at->cp) != 0) {
+		run_warn(l->r, "%s shards over the ranks of cp too: parameters on %g ranks are none of its layouts",
+		    l->by->name, n_shards);
+		l->incomplete = true;
+	}
+	if (launch_maps(l, LAUNCH_STAGE_LAYERS) && job->zero_bubble && at->pp > 1 && at->vp < 2) {
+		run_warn(l->r, "its zero-bubble schedule needs two stages on a rank: add --layout vp=2");
+		l->incomplete = true;
+	}
+	if (l->hybrid && l->by->launch_hybrid && at->pp > 1)
+		launch_lacks(l, "stages of a hybrid, which are part of its layer pattern");
 }
 
 /* What no map has a rule for. */
@@ -296,7 +328,13 @@ launch_show(struct run *r, struct word framework, const struct memory_job *memor
 	if (!launch_is_of(&l, memory->stack->id))
 		run_warn(r, "the step is that of %s: add --stack for that of %s", memory->stack->name, l.by->name);
 	set_facts(r, memory, a, facts);
+	l.hybrid = has_mamba(memory->model);
+	if (facts[LAUNCH_RECOMPUTE].text && !launch_can_say(l.by, LAUNCH_RECOMPUTE, facts[LAUNCH_RECOMPUTE].text))
+		facts[LAUNCH_RECOMPUTE_LAYERS].text = NULL;
+	if (l.hybrid && l.by->launch_hybrid)
+		facts[LAUNCH_ENDS].text = facts[LAUNCH_STAGES].text = NULL;
 	launch_say(&l, facts);
+	say_rules(&l, memory, &a->job);
 	say_rest(&l, memory, &a->job, facts);
 	return launch_end(&l, launch_text(&l));
 }

@@ -494,7 +494,9 @@ plan_show(struct run *r, const struct plan_in *in, const struct plan_question *b
 		r->plot = plan_plot(r, b, all, n_all, &found);
 	show_first(r, &found.rows[0], &found);
 	show_refused(r, b, &found.merged);
-	show_train_warnings(r, &found.rows[0].answer);
+	/* of the row that is printed */
+	const size_t rank = in->launch.emit.text ? (size_t)datum_or(in->emit_rank, 1) - 1 : 0;
+	show_train_warnings(r, &found.rows[rank < found.n ? rank : 0].answer);
 	if (b->variants[0].train.no_memory)
 		run_warn(r, "memory not counted: %s", b->variants[0].train.no_memory);
 	if (found.interrupted) {
