@@ -80,7 +80,7 @@ static const struct example plan_examples[] = {
 
 static const struct input_needs plan_needs[] = {
     {"schedule", "it applies to pipelines; leave it out"},
-    {"dispatcher", "it applies to mixtures of experts; leave it out"},
+    {"dispatcher", "it applies to experts on more GPUs than NVLink joins; leave it out"},
     {"nic_bandwidth", "it applies between nodes; leave it out"},
     {"nic_efficiency", "it applies between nodes; leave it out"},
     {"tokens", "changes are ranked by the time of a step; leave it out"},

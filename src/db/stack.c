@@ -39,6 +39,7 @@ static const struct field time_fields[] = {
     FLAG("graphs", graphs, "layers use CUDA graphs"),
     FLAG("captures_experts", captures_experts, "CUDA graphs of router and dispatch: experts do not wait for the host"),
     FLAG("whole_experts", whole_experts, "published runs with experts shard the optimizer alone"),
+    FLAG("no_zero_2", no_zero_2, "published runs shard the optimizer alone, or parameters too"),
     FIGURE("host", Q_NUMBER, host_frac, 0, 10, "host time of a dense layer relative to eager mode"),
     FIGURE("step", Q_TIME, step_s, 0, 10, "host time of a step outside its layers"),
     FIGURE("host_adam", Q_NUMBER, host_param_per_s, 1e6, 1e12,

@@ -864,3 +864,39 @@ near() {
 	rows=$(table llama3-8b --system aws-g5.48xlarge --gpus 8 --global-batch 64 --seq 4096 --stack torchtitan --layout tp=8 --all)
 	[ "$(grep -c "tp=8" <<<"$rows")" = 1 ] || complain "$rows"
 }
+
+@test "what a plan lists train answers, and what a pin allows is searched" {
+	local at layout words
+	# gathers across nodes that nothing hides: train has no step time
+	ask plan train llama2-13b --system dgx-a100 --gpus 64 --global-batch 256 --seq 2048 --stack deepspeed-2021 --get layout
+	answered
+	is dp=64,zero=2
+	# the options of the first row mean something for it
+	for words in "llama3-8b --system dgx-h100 --gpus 8 --global-batch 64 --seq 4096|--schedule 1f1b,zero-bubble" \
+		"mixtral-8x7b --system dgx-h200 --gpus 16 --global-batch 128 --seq 4096 --stack torchtitan|--dispatcher plain,dedup"; do
+		at=${words%|*}
+		# shellcheck disable=SC2086 # words
+		{
+			ask plan train $at ${words#*|} --get train_options,layouts.0.step_s
+			answered
+			layout=${out%%$'\n'*}
+			ask train $at $layout --get step_s
+			[ "$out" = "$("$RIDGE" plan train $at ${words#*|} --get layouts.0.step_s)" ] || complain "$layout"
+		}
+	done
+	# a replica alone may have its stage of ZeRO said
+	ask plan train llama3-8b --system dgx-h100 --global-batch 64 --gpus 8 --layout tp=8,zero=1 --get layouts.0.layout
+	answered
+	is tp=8,zero=1,sp
+	# a framework that is named is searched with its stage 2, behind what has been run
+	at="bloom-7b1 --system hgx-a100-4gpu --gpus 32 --global-batch 32 --seq 16384 --stack megatron-core"
+	# shellcheck disable=SC2086 # words
+	ask plan train $at --top 12 --csv --table layouts
+	answered
+	grep "dp=8,tp=4,zero=2,sp" "$tmp/out" | grep -q "keeps parameters" || complain "zero=2 is not searched"
+	# no schedule without a pipeline, so nothing to be unproven
+	ask plan train llama2-13b --system dgx-h100 --gpus 16 --global-batch 64 --schedule zero-bubble --csv --table layouts
+	answered
+	! grep "dp=8,tp=2,zero=1,sp" "$tmp/out" | grep -q "zero-bubble schedule" || complain "a schedule without a pipeline"
+	grep -q "no published run has a zero-bubble schedule" "$tmp/out"
+}

@@ -220,6 +220,12 @@ plan=("${front[@]}" --unconfirmed)
 	ask plan serve llama3.1-8b --gpu h100 --rate 5 --isl 100 --osl 100 --kv-link ib-ndr
 	refused
 	says "it needs --pools"
+	ask "${front[@]}" --gpu gb200 --engine vllm --pareto cost:tpot
+	refused
+	says "no price of gb200"
+	ask "${front[@]}" --gpu h100,gb200 --engine vllm --pareto cost:tpot
+	answered
+	says "gb200 in the database: it is not on the front"
 	ask "${points[@]}" --gpu h100 --rate 5 --rank tpot --target-load 20%
 	refused
 	for ignored in rate rank target-load; do

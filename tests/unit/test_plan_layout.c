@@ -95,9 +95,18 @@ START_TEST(what_nobody_has_run)
 	ck_assert(!train_is_untried(job));
 	job->recompute = RECOMPUTE_OFFLOAD;
 	ck_assert_ptr_null(train_unproven(job));
-	job->zero_bubble = true;
+	job->zero_bubble = true; /* of a pipeline, which there is none of yet */
+	ck_assert(!train_is_untried(job));
+	job->layout.pp = 2;
 	ck_assert_ptr_nonnull(strstr(train_unproven(job), "zero-bubble"));
 	ck_assert(train_is_untried(job));
+	job->zero_bubble = false;
+	whole.no_zero_2 = true;
+	ck_assert_ptr_null(train_unproven(job));
+	job->layout.zero = 2;
+	ck_assert_ptr_nonnull(strstr(train_unproven(job), "keeps parameters"));
+	ck_assert(train_is_untried(job));
+	whole.no_zero_2 = false;
 
 	job = scene_of(&s, &QWEN3_30B, ON_H100, TUNED, 512);
 	job->layout.zero = 2;

@@ -137,6 +137,23 @@ plan_serve_points_free(struct run *r)
 	return ok;
 }
 
+/* A setup is on no front of money or power without its price or its TDP; false with errors where none has one. */
+static bool
+say_unknown(struct run *r, const struct plan_served *p, const struct plan_candidate *c, bool all)
+{
+	const char *gpu = ((const struct plan_setup *)c->about)->gpu->id;
+	const bool priced = !isnan(c->gpu_usd_per_s);
+	const char *what = arena_printf(
+	               r->arena, priced ? "no TDP of %s in the database" : "no price of %s in the database", gpu),
+	           *hint = priced ? "add for example --set gpu.tdp=700W"
+	                          : arena_printf(r->arena, "add for example --price %s=3.5, in USD per hour", gpu);
+
+	if (all)
+		return run_refuse(r, p->in->pareto.from, what, hint);
+	run_warn(r, "%s: it is not on the front; %s", what, hint);
+	return true;
+}
+
 /* --- the question ---------------------------------------------------------------------------------------- */
 
 bool
@@ -161,11 +178,18 @@ plan_serve_front(struct run *r, struct plan_served *p, struct plan_served_row **
 	size_t n_spots = 0;
 	p->x = x;
 	p->y = y;
+	const struct plan_candidate *unknown = NULL;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct plan_candidate *c = &s->list[i];
-		if (plan_feasible(c) && !c->idle && isfinite(measure_of(c, x)) && isfinite(measure_of(c, y)))
+		if (!plan_feasible(c) || c->idle)
+			continue;
+		if (isfinite(measure_of(c, x)) && isfinite(measure_of(c, y)))
 			spots[n_spots++] = (struct spot){measure_of(c, x), measure_of(c, y), {c, 'a', NAN, NAN}};
+		else
+			unknown = c;
 	}
+	if (unknown && !say_unknown(r, p, unknown, n_spots == 0))
+		return false;
 	*rows = front_of(r, p, spots, n_spots, n);
 	plan_serve_groups(r, p, *rows, *n);
 	return true;

@@ -58,10 +58,32 @@ stack_text(struct run *r, const struct plan_row *row)
 	                                                                 : arena_printf(r->arena, " --stack %s", id);
 }
 
+/* What tells the row's variant from others, as far as it means something for this layout: `ridge train` refuses the
+ * rest.
+ */
+static const char *
+variant_text(struct run *r, const struct plan_row *row)
+{
+	const struct train_bound *b = &row->variant->train;
+	const bool routes = run_train_routes(&row->memory.layout, b);
+	const char *out = "";
+	size_t n;
+	char **words = text_split(r->arena, row->variant->options, ' ', &n);
+
+	for (size_t i = 0; i + 1 < n; i += 2) {
+		if ((strcmp(words[i], "--schedule") == 0 && row->memory.layout.pp <= 1) ||
+		    (strcmp(words[i], "--dispatcher") == 0 && !routes) ||
+		    (strcmp(words[i], "--grad-dtype") == 0 && b->no_memory))
+			continue;
+		out = arena_printf(r->arena, "%s%s%s %s", out, *out ? " " : "", words[i], words[i + 1]);
+	}
+	return out;
+}
+
 static const char *
 options_text(struct run *r, const struct plan_row *row)
 {
-	const char *own = row->variant->options;
+	const char *own = variant_text(r, row);
 
 	return arena_printf(r->arena, "--layout %s --batch %g %s%s%s%s", plan_layout_text(r, &row->memory),
 	    row->row.n_sequences, plan_policy_text(r->arena, &row->space, &row->row), *own ? " " : "", own,

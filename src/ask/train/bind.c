@@ -182,6 +182,13 @@ bind_packing(struct run *r, const struct train_question *q, struct train_ask *as
 	return false;
 }
 
+bool
+run_train_routes(const struct layout *l, const struct train_bound *b)
+{
+	/* inside a domain dispatchers differ in their buffers */
+	return l->ep * l->etp > b->ask.machine.n_domain || (l->ep > 1 && b->stack->hybrid_ep && !b->no_memory);
+}
+
 /* What time alone depends on. */
 static bool
 bind_schedule(struct run *r, const struct train_question *q, struct train_bound *out)
@@ -189,9 +196,7 @@ bind_schedule(struct run *r, const struct train_question *q, struct train_bound 
 	const struct training_in *t = q->memory.training;
 	struct train_ask *ask = &out->ask;
 
-	/* inside a domain dispatchers differ in their buffers */
-	const bool holds = ask->layout.ep > 1 && out->stack->hybrid_ep && !out->no_memory;
-	if (holds || ask->layout.ep * ask->layout.etp > ask->machine.n_domain)
+	if (run_train_routes(&ask->layout, out))
 		run_reads(r, &q->train->dispatcher, NULL);
 	if (ask->layout.pp > 1)
 		run_reads(r, &q->train->bubbles, &q->train->balanced, NULL);

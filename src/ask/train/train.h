@@ -75,6 +75,8 @@ bool train_is_training(struct run *r, const struct memory_in *in);
 bool run_train_machine_of(struct run *r, const struct train_question *q, struct train_bound *out);
 /* Everything; false with errors. */
 bool run_train_bind(struct run *r, const struct train_question *q, struct train_bound *out);
+/* Whether --dispatcher means something for a layout of the question. */
+bool run_train_routes(const struct layout *l, const struct train_bound *b);
 
 /* What a training step comes to, row by row. */
 

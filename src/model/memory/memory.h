@@ -43,6 +43,7 @@ struct stack_time {
 	bool graphs;            /* CUDA graphs */
 	bool captures_experts;  /* router and dispatch are in CUDA graphs where Megatron-Core can capture a layer */
 	bool whole_experts;     /* its published runs with experts shard the optimizer alone */
+	bool no_zero_2;         /* ... shard the optimizer alone, or parameters too */
 	struct datum host_frac; /* host floor of a dense layer over that of an eager framework */
 	struct datum step_s;    /* of a step, outside layers: input, norms, reading the loss */
 	struct datum host_param_per_s; /* parameters that the CPUs of a node update when the optimizer is offloaded */

@@ -177,6 +177,9 @@ train_impossible(const struct train_job *job)
 		return TRAIN_REFUSES_SMALL_BATCH;
 	if (l->pp * l->vp > layout_most_chunks(w))
 		return TRAIN_REFUSES_STAGES;
+	/* gathers that nothing hides were never measured across nodes */
+	if (!job->stack->dp_overlap && l->zero == 3 && job->n_gpus > job->machine.n_domain)
+		return TRAIN_REFUSES_GATHER;
 	for (int i = 0; i < w->n_blocks; i++) {
 		const struct block *b = &w->blocks[i];
 		if (fmod(datum_or(block_heads(b), 0), l->tp) != 0)
@@ -231,19 +234,33 @@ splits_unevenly(const struct train_job *job)
 	return true;
 }
 
+static bool
+shards_gradients(const struct train_job *job)
+{
+	return job->layout.zero == 2 && job->stack->no_zero_2;
+}
+
+static bool
+fills_bubbles(const struct train_job *job)
+{
+	return job->zero_bubble && job->layout.pp > 1;
+}
+
 bool
 train_is_untried(const struct train_job *job)
 {
-	return job->zero_bubble || shards_experts(job) || splits_unevenly(job);
+	return fills_bubbles(job) || shards_gradients(job) || shards_experts(job) || splits_unevenly(job);
 }
 
 const char *
 train_unproven(const struct train_job *job)
 {
-	if (job->zero_bubble)
+	if (fills_bubbles(job))
 		return "no published run has a zero-bubble schedule";
 	if (shards_experts(job))
 		return "no published run with experts shards gradients or weights";
+	if (shards_gradients(job))
+		return "no published run shards gradients and keeps parameters";
 	if (splits_unevenly(job))
 		return "no published run has chunks of so unequal layers";
 	if (job->away_row_byte > 0 && job->recompute != RECOMPUTE_OFFLOAD)
@@ -361,12 +378,10 @@ warned(const struct train_doubts *d, const struct train_job *job, const struct t
 	return bits;
 }
 
-/* Refuse an MFU above that of the GEMMs alone, and exposed gathers that were never measured. */
+/* Refuse an MFU above that of the GEMMs alone. */
 static enum train_refusal
-unbelievable(const struct train_job *job, const struct train_terms *t)
+unbelievable(const struct train_terms *t)
 {
-	if (!job->stack->dp_overlap && job->layout.zero == 3 && job->n_gpus > job->machine.n_domain)
-		return TRAIN_REFUSES_GATHER;
 	if (!(t->step_s > 0) || !(t->step_s < INFINITY))
 		return TRAIN_REFUSES_UTILISATION;
 	return TRAIN_ANSWERED;
@@ -376,7 +391,7 @@ unbelievable(const struct train_job *job, const struct train_terms *t)
 static void
 train_judge(const struct train_doubts *d, struct train_answer *a)
 {
-	a->refusal = unbelievable(&a->job, &a->terms);
+	a->refusal = unbelievable(&a->terms);
 	a->warned = warned(d, &a->job, &a->terms);
 	a->step_s = a->terms.step_s * (d->rowwise ? ROWWISE_COST : 1);
 	for (int i = 0; i < N_TRAIN_WARNINGS; i++)

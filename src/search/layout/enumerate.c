@@ -188,12 +188,15 @@ add_block(struct search *s, struct layout l, int zero, bool usual)
 			continue;
 		}
 		/* a single replica has nothing to shard: that is the usual layout once more */
-		if (!usual && !space->pins[DEGREE_ZERO].n && (ranks / pp * l.cp <= 1 || (zero == 3 && pp > 1)))
+		if (!usual && !space->pins[DEGREE_ZERO].n &&
+		    (ranks / pp * l.cp <= 1 || (zero > 1 && pp > 1 && stack->zero_on_request)))
 			continue;
 		/* with few replicas the stack shards nothing unless told to */
-		const int stage =
-		    usual ? layout_usual_zero(stack, space->memory.lora_rank.value > 0, ranks / pp * l.cp) : zero;
-		if (usual ? pinned(s, DEGREE_ZERO, stage) : true)
+		const bool told = space->pins[DEGREE_ZERO].n > 0 && pinned(s, DEGREE_ZERO, zero);
+		const int stage = usual && !told
+		    ? layout_usual_zero(stack, space->memory.lora_rank.value > 0, ranks / pp * l.cp)
+		    : zero;
+		if (!usual || pinned(s, DEGREE_ZERO, stage))
 			add_sharded(s, l, stage);
 	}
 	if (s->n_families == first)
@@ -218,7 +221,7 @@ is_choice(const struct layout_space *s, int usual, int zero)
 	if (usual == 3)
 		return zero == 2;
 	if (s->memory.stack->zero_on_request)
-		return zero == 3 && s->shards && !memory_is_precision_aware(&s->memory);
+		return zero >= 2 && s->shards && !memory_is_precision_aware(&s->memory);
 	return zero > usual;
 }
 
