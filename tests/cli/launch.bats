@@ -944,4 +944,17 @@ served() {
 	grep -q "config decode.yaml" "$tmp/out"
 	ask serve llama3.1-70b --gpu b200 --engine vllm --dtype nvfp4 --isl 1000 --osl 200 --rate 1 --emit vllm
 	says "serve a checkpoint in nvfp4"
+	# the stages that are written are longer than even ones, by what they take when they are read back
+	local v3="deepseek-v3 --system dgx-h100 --gpus 1024 --seq 4096 --global-batch 8192 --stack megatron-core --dtype fp8"
+	# shellcheck disable=SC2086 # words
+	{
+		local even
+		even=$("$RIDGE" train $v3 --layout tp=2,pp=8,vp=4,ep=64,zero=1,sp --recompute mla_up_proj,mlp --get step_s)
+		ask train $v3 --layout tp=2,pp=8,vp=4,ep=64,zero=1,sp --recompute mla_up_proj,mlp --emit megatron
+		[[ $(<"$tmp/err") =~ stages\ as\ written\ take\ ([0-9]+)\ % ]] || complain "no word of uneven stages"
+		cp "$tmp/out" "$tmp/run.sh"
+		ask train $v3 --from "$tmp/run.sh" --get step_s
+		awk -v a="$even" -v b="$out" -v said="${BASH_REMATCH[1]}" 'BEGIN { exit !(100 * (b / a - 1) > said - 1 && 100 * (b / a - 1) < said + 1) }' ||
+			complain "$even, $out, ${BASH_REMATCH[1]} %"
+	}
 }

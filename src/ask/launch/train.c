@@ -291,6 +291,27 @@ say_rules(struct launch *l, const struct memory_job *m, const struct train_job *
 		launch_lacks(l, "stages of a hybrid, which are part of its layer pattern");
 }
 
+/* The step is that of layers shared out evenly, which stages that are written down may not be. */
+static void
+say_stages(struct run *r, const struct memory_job *m, const struct train_answer *a)
+{
+	static const double told_frac = 0.02;
+	const int n_chunks = (int)(m->layout.pp * m->layout.vp);
+	int *layers = ARENA_ARRAY(r->arena, int, (size_t)n_chunks);
+	struct train_job job = a->job;
+	struct train_terms t;
+
+	for (int v = 0; v < n_chunks; v++)
+		layers[v] = memory_chunk_layers(m, v);
+	job.n_stage_layers = n_chunks;
+	job.stage_layers = layers;
+	const double step_s = train_step(NULL, &job, &t), more = step_s / a->terms.step_s - 1;
+	if (more > told_frac)
+		run_warn(r,
+		    "stages as written take %.0f %% longer than the step, which has the layers shared out evenly",
+		    100 * more);
+}
+
 /* What no map has a rule for. */
 static void
 say_rest(struct launch *l, const struct memory_job *m, const struct train_job *job, const struct fact *f)
@@ -335,6 +356,8 @@ launch_show(struct run *r, struct word framework, const struct memory_job *memor
 		facts[LAUNCH_ENDS].text = facts[LAUNCH_STAGES].text = NULL;
 	launch_say(&l, facts);
 	say_rules(&l, memory, &a->job);
+	if (facts[LAUNCH_STAGES].text && launch_maps(&l, LAUNCH_STAGES) && memory->n_stage_layers == 0)
+		say_stages(r, memory, a);
 	say_rest(&l, memory, &a->job, facts);
 	return launch_end(&l, launch_text(&l));
 }
