@@ -41,13 +41,6 @@ extern const struct option memory_rows[0 MEMORY_OPTIONS(OPTION_COUNT)];
 /* How it is trained. */
 struct training_in {
 #define TRAINING_JOB_OPTIONS(X)                                                                                        \
-	X(0, recompute, "recompute", "recompute", WORDS, "POLICY",                                                     \
-	    "none|selective|full|op|sqrt|every-2|uniform-2|block-1|offload-1|core_attn|mla_up_proj|moe_act|layernorm|" \
-	    "shared_experts|mlp|moe",                                                                                  \
-	    "none",                                                                                                    \
-	    "activation recomputation: none, selective, full, every-N (every Nth layer), block-N (first N layers of "  \
-	    "a stage, or of each of its chunks), uniform-N (one checkpoint per N layers), sqrt, op, or modules of "    \
-	    "a layer; offload-N: no recomputation, the activations of the first N layers wait in host memory")         \
 	X(0, states, "states", "states", CHOICE, "HOW", "mixed|fp32|pure", NULL,                                       \
 	    "16-bit parameters with fp32 master weights (mixed), all fp32, or all 16-bit (pure) (default: the "        \
 	    "stack's)")                                                                                                \
@@ -81,6 +74,13 @@ struct training_in {
 	    "quantization format of frozen base or served weights")
 /* What a plan may search: it has lists of them. */
 #define TRAINING_CHOICE_OPTIONS(X)                                                                                     \
+	X(0, recompute, "recompute", "recompute", WORDS, "POLICY",                                                     \
+	    "none|selective|full|op|sqrt|every-2|uniform-2|block-1|offload-1|core_attn|mla_up_proj|moe_act|layernorm|" \
+	    "shared_experts|mlp|moe",                                                                                  \
+	    "none",                                                                                                    \
+	    "activation recomputation: none, selective, full, every-N (every Nth layer), block-N (first N layers of "  \
+	    "a stage, or of each of its chunks), uniform-N (one checkpoint per N layers), sqrt, op, or modules of "    \
+	    "a layer; offload-N: no recomputation, the activations of the first N layers wait in host memory")         \
 	X(0, optimizer, "optimizer", "optimizer", CHOICE, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",     \
 	    "adam", "optimizer")                                                                                       \
 	X(0, grad_dtype, "grad-dtype", "grad_dtype", CHOICE, "TYPE", DTYPE_CHOICE(S), NULL,                            \

@@ -382,7 +382,7 @@ reads(struct run *r, const struct plan_in *in, const struct plan_question *b)
 	run_reads(r, &in->verb, &in->top, &in->all, &in->threads, &in->rank, &in->pareto, &in->from, &in->groups,
 	    &in->emit_rank, &in->deadline, &in->budget, &in->sure, &m->model, &m->gpu, &m->system, &m->global_batch,
 	    &m->seq, &m->infer, &m->use, &c->gpus, &c->batch, &c->dtype, &c->stack, &c->optimizer,
-	    &in->training.recompute, NULL);
+	    &in->choice.recompute, NULL);
 	if (s->memory.stack->tensor && n_gpus > 1)
 		run_reads(r, &in->training.no_sp, NULL);
 	if (s->modeled)
@@ -448,7 +448,7 @@ plan_bind_variant(
 	s->n_rows = (size_t)in->top.value;
 	s->exhaustive = in->all;
 	s->n_threads = datum_given(in->threads) ? (size_t)in->threads.value : 0;
-	return bind_policies(r, v, &in->training.recompute, s) && bind_batches(r, &in->choice.batch, s);
+	return bind_policies(r, v, &in->choice.recompute, s) && bind_batches(r, &in->choice.batch, s);
 }
 
 static enum layout_rank

@@ -42,6 +42,12 @@ struct plan_choice_in {
 	    "gradient dtypes compared (default: the stack's)")                                                         \
 	X(0, moment_dtype, "moment-dtype", "moment_dtype", WORDS, "TYPE", DTYPE_CHOICE(S), NULL,                       \
 	    "dtypes of Adam's moments compared (default: fp32)")                                                       \
+	X(0, recompute, "recompute", "recompute", WORDS, "POLICY",                                                     \
+	    "auto|none|selective|full|op|sqrt|every-2|uniform-2|block-1|offload-1|core_attn|mla_up_proj|moe_act|"      \
+	    "layernorm|shared_experts|mlp|moe",                                                                        \
+	    "auto",                                                                                                    \
+	    "activation recomputation compared: auto (all that the stack has), or some of none, selective, full, "     \
+	    "every-N, block-N, uniform-N, sqrt, op, offload-N and modules of a layer, as in ridge train")              \
 	X(0, optimizer, "optimizer", "optimizer", WORDS, "NAME", "adam|adamw|adam8bit|lion|momentum|adagrad|sgd",      \
 	    "adam", "optimizers compared")                                                                             \
 	X(0, schedule, "schedule", "schedule", WORDS, "NAME", "1f1b|gpipe|zero-bubble", "1f1b",                        \
