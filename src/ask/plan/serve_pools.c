@@ -461,7 +461,7 @@ plan_serve_pairs(struct run *r, const struct plan_served *p, const struct link *
 			if (may_meet(prefill[i].c, decode[k].c))
 				n_pairs += set_pair(p, link, &prefill[i], &decode[k], &list[n_pairs]);
 	qsort(list, n_pairs, sizeof *list, by_cost);
-	if (!p->in->plan.unconfirmed)
+	if (!p->in->plan.unconfirmed && !p->in->pareto.text)
 		confirm(p, list, n_pairs);
 	struct plan_pair *rows = ARENA_ARRAY(r->arena, struct plan_pair, n_pairs + 1);
 	for (size_t i = 0; i < n_pairs && *n < (size_t)p->in->top.value; i++)
