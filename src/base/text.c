@@ -44,7 +44,7 @@ text_lists(const char *list, const char *word)
 {
 	const size_t n = strlen(word);
 
-	for (const char *p = list; p && (p = strstr(p, word)); p += n)
+	for (const char *p = list; n > 0 && p && (p = strstr(p, word)); p += n)
 		if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0'))
 			return true;
 	return false;

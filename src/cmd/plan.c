@@ -187,7 +187,7 @@ static const struct option_group serve_groups[] = {
 static const struct input_needs plan_serve_needs[] = {
     {"kv_link", "it needs --pools"},
     {"emit_rank", "it needs --emit"},
-    {"top", "--emit prints one row: --emit-rank chooses it"},
+    {"top", "a front has all its rows, and --emit prints one: --emit-rank chooses it"},
     {"unconfirmed", "a front is a closed form: leave it out"},
     {"seed", "nothing is simulated here: leave it out"},
 };

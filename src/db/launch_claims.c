@@ -55,8 +55,12 @@ claim_operand(struct launch_reading *r, const char *text, struct launch_claims *
 	if (!operand)
 		return;
 	const char *command = arena_copy(r->arena, r->by->launch, (size_t)(operand - r->by->launch));
-	const char *found = strstr(text, command), *word = found ? found + strlen(command) : "";
-	word += strspn(word, " \t\"'");
+	/* TensorRT-LLM's `serve` may be left out */
+	const char *program = arena_copy(r->arena, command, strcspn(command, " "));
+	const bool named = strstr(text, command) || strstr(program, "-serve");
+	const char *found = strstr(text, command) ? strstr(text, command) : named ? strstr(text, program) : NULL;
+	const char *word = found ? found + strlen(strstr(text, command) ? command : program) : "";
+	word += strspn(word, " \t\"'\\\r\n");
 	const size_t n = strcspn(word, " \t\r\n\"'\\");
 	if (n == 0 || strchr("-$", *word))
 		return;

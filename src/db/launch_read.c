@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "db/parts.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,11 +67,13 @@ is_layout(enum launch_fact fact)
 	return is_number(fact) || fact == LAUNCH_ZERO || fact == LAUNCH_MICRO_BATCH || fact == LAUNCH_GLOBAL_BATCH;
 }
 
-/* Keys of an engine's YAML file are its options without dashes. */
+/* Keys of an engine's YAML file, one of its own or one that the script writes, are its options without dashes. */
 static const char *
 dashed(struct arena *a, const struct launcher *by, const struct launch_pairs *pairs, const char *key)
 {
-	return pairs->is_tree && by->form == LAUNCH_ARGV && *key != '-' ? arena_printf(a, "--%s", key) : NULL;
+	return (pairs->is_tree || pairs->wrote_file) && by->form == LAUNCH_ARGV && *key != '-'
+	    ? arena_printf(a, "--%s", key)
+	    : NULL;
 }
 
 static const struct launcher_rule *
@@ -82,24 +85,45 @@ rule_of(const struct launcher *by, const char *key)
 	return NULL;
 }
 
-static bool
+/* Blank what is behind a # at the start of a word, so that places stay. */
+static char *
+without_comments(struct arena *a, const char *text)
+{
+	char *out = arena_take(a, strlen(text) + 1);
+	bool comment = false;
+
+	strcpy(out, text);
+	for (size_t i = 0; out[i]; i++) {
+		comment =
+		    out[i] != '\n' && (comment || (out[i] == '#' && (i == 0 || isspace((unsigned char)text[i - 1]))));
+		if (comment)
+			out[i] = ' ';
+	}
+	return out;
+}
+
+/* What a program says: 2, an image or a path, which may be one beside others: 1. */
+static int
 names_program(const struct launcher *by, const char *text)
 {
+	int most = 0;
+
 	for (const char *p = by->programs; p && *p;) {
 		const size_t n = strcspn(p, ",");
+		const int weight = memchr(p, '/', n) ? 1 : 2;
 		for (const char *at = text; (at = strchr(at, *p)) != NULL; at++)
 			if (strncmp(at, p, n) == 0)
-				return true;
+				most = weight > most ? weight : most;
 		p += n + strspn(p + n, ", ");
 	}
-	return false;
+	return most;
 }
 
 /* Options that a launcher knows, by the thousand where its program is named; 0: it is not this one's. */
 static int
 score(struct arena *a, const struct launcher *by, struct launch_pairs *pairs, const char *text)
 {
-	const bool named = names_program(by, text);
+	const int named = names_program(by, text);
 	bool has_layout = by->form != LAUNCH_ARGV;
 	int n = 0;
 
@@ -110,8 +134,8 @@ score(struct arena *a, const struct launcher *by, struct launch_pairs *pairs, co
 		n += rule != NULL;
 		has_layout = has_layout || (rule && is_layout(rule->fact));
 	}
-	if (named && (n > 0 || by->use == LAUNCH_SERVE))
-		return 1000 + n;
+	if (named && (n > 0 || (by->use == LAUNCH_SERVE && !pairs->is_tree)))
+		return 1000 * named + n;
 	return has_layout ? n : 0;
 }
 
@@ -176,6 +200,17 @@ put_gpus(struct launch_reading *r)
 
 /* --- values ---------------------------------------------------------------------------------------------- */
 
+static const char *
+with_commas(struct arena *a, const char *value)
+{
+	char *out = arena_take(a, strlen(value) + 1);
+
+	strcpy(out, value);
+	for (char *p = out; *p; p++)
+		*p = *p == LAUNCH_BETWEEN ? ',' : *p;
+	return out;
+}
+
 /* 16k is 16,000 and 16K 16 Ki, as vLLM reads numbers. */
 static double
 multiple_of(const char *suffix)
@@ -191,17 +226,27 @@ multiple_of(const char *suffix)
 	return NAN;
 }
 
-/* The value of a number alone: `--tensor-parallel-size 4 MODEL` has two words. */
+/* The first word of a value, but of lists: `--tensor-parallel-size 4 MODEL` has two.  A switch has none. */
 static void
-trim_numbers(struct launch_reading *r)
+trim_values(struct launch_reading *r)
 {
+	static const char between[] = {LAUNCH_BETWEEN, '\0'};
+
 	for (size_t i = 0; i < r->pairs.n; i++) {
 		struct launch_pair *pair = &r->pairs.list[i];
 		const struct launcher_rule *rule = rule_of(r->by, pair->key);
+		if (!pair->value)
+			continue;
+		const size_t length = strcspn(pair->value, between);
+		if (rule && rule->is_switch && !text_lists("true false True False", pair->value))
+			pair->value = NULL;
+		else if (rule && !rule->is_list)
+			pair->value = arena_copy(r->arena, pair->value, length);
+		else if (pair->value[length])
+			pair->value = with_commas(r->arena, pair->value);
 		if (!pair->value || !rule || !is_number(rule->fact))
 			continue;
 		char *end;
-		pair->value = arena_copy(r->arena, pair->value, strcspn(pair->value, ","));
 		const double n = strtod(pair->value, &end) * (end > pair->value ? multiple_of(end) : NAN);
 		if (!isnan(n))
 			pair->value = arena_printf(r->arena, "%.15g", n);
@@ -263,6 +308,34 @@ use_config(struct launch_reading *r)
 		launch_miss(r, arena_printf(r->arena, "options in %s: name them beside it", pair->value));
 }
 
+/* Whether a rule is about the option, with another value: what it says is missing in the answer. */
+static bool
+has_rule(const struct launch_reading *r, const struct launch_pair *pair)
+{
+	const struct launcher_rule *rule = rule_of(r->by, pair->key);
+
+	/* what is written to undo something says nothing */
+	for (int k = 0; pair->value && k < r->by->n_rules; k++) {
+		const struct launcher_rule *other = &r->by->rules[k];
+		if (other->only == LAUNCH_WRITE && other->value && launch_is_key(other, pair->key) &&
+		    strcmp(other->value, pair->value) == 0)
+			return false;
+	}
+	return rule && rule->fact < LAUNCH_MODEL_LAYERS && !(pair->value && strcmp(pair->value, "auto") == 0);
+}
+
+static void
+miss_values(struct launch_reading *r)
+{
+	for (size_t i = 0; i < r->pairs.n; i++) {
+		const struct launch_pair *pair = &r->pairs.list[i];
+		if (!pair->used && has_rule(r, pair))
+			launch_miss(r,
+			    arena_printf(
+			        r->arena, "%s%s%s", pair->key, pair->value ? " " : "", pair->value ? pair->value : ""));
+	}
+}
+
 /* The options that no rule is about, as far as people read a list; NULL: none. */
 static const char *
 unread_of(const struct launch_reading *r)
@@ -272,7 +345,7 @@ unread_of(const struct launch_reading *r)
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->pairs.n; i++)
-		if (!r->pairs.list[i].used && n++ < NAMED_MOST)
+		if (!r->pairs.list[i].used && !has_rule(r, &r->pairs.list[i]) && n++ < NAMED_MOST)
 			list =
 			    arena_printf(r->arena, "%s%s%s", list ? list : "", list ? ", " : "", r->pairs.list[i].key);
 	return n <= NAMED_MOST ? list : arena_printf(r->arena, "%s and %zu more", list, n - NAMED_MOST);
@@ -289,10 +362,12 @@ launcher_read(struct database *db, struct arena *a, struct diag *d, const char *
 	if (!launch_pairs_read(a, d, path, at, &r.pairs, &text))
 		return false;
 	r.inputs = tree_map(a, r.at);
+	if (!text_ends(path, ".json"))
+		text = without_comments(a, text);
 	r.by = out->by = launcher_of(db, a, d, &r.pairs, text);
 	if (!r.by)
 		return refuse(&r, d, at);
-	trim_numbers(&r);
+	trim_values(&r);
 	if (!values_are_known(&r, d, text))
 		return false;
 	use_config(&r);
@@ -309,6 +384,7 @@ launcher_read(struct database *db, struct arena *a, struct diag *d, const char *
 		launch_miss(
 		    &r, arena_printf(a, "branches, which set %s: their last values are taken", r.pairs.branched));
 	launch_read_claims(&r, text, &out->claims);
+	miss_values(&r);
 	out->unread = unread_of(&r);
 	out->inputs = r.inputs;
 	out->unmapped = r.unmapped;

@@ -10,7 +10,7 @@
 /* --- variables ------------------------------------------------------------------------------------------- */
 
 /* Variables that double each other end here. */
-enum { EXPANDED_MOST = 1 << 20, VALUE_MOST = 1 << 14, VARIABLES_MOST = 512, UNENDED_MOST = 16 };
+enum { EXPANDED_MOST = 1 << 20, VALUE_MOST = 1 << 14, VARIABLES_MOST = 512, UNENDED_MOST = 16, NESTED_MOST = 16 };
 
 struct variable {
 	const char *name, *value; /* NULL: not known */
@@ -28,6 +28,7 @@ struct expansion {
 	struct arena *arena;
 	char *text;
 	size_t n, room, n_variables;
+	int depth;     /* of values inside values */
 	size_t *n_all; /* bytes of this text and of those inside it */
 	struct branches *branches;
 	struct variable *variables;
@@ -112,11 +113,14 @@ set_variable(struct expansion *e, const char *word)
 	const bool adds = word[n] == '+';
 	const char *from = word + n + 1 + adds, quote = strchr("\"'", *from) ? *from : '\0';
 	const char *value = from + (quote != '\0');
-	const size_t length = strcspn(value, quote == '"' ? "\"" : quote ? "'" : " \t\r\n;&|");
+	size_t length = strcspn(value, quote == '"' ? "\"" : quote ? "'" : " \t\r\n;&|");
+
+	while (quote == '"' && length > 0 && value[length - 1] == '\\' && value[length])
+		length += 1 + strcspn(value + length + 1, "\"");
 
 	if (e->n_variables == VARIABLES_MOST)
 		return;
-	const bool known = *from != '(' && strncmp(value, "$(", 2) != 0;
+	const bool known = *from != '(' && strncmp(value, "$(", 2) != 0 && e->depth < NESTED_MOST;
 	value = !known ? NULL : quote == '\'' ? arena_copy(e->arena, value, length) : expanded(e, value, length);
 	const struct variable *before = adds ? variable_of(e, word, n) : NULL;
 	if (before && value)
@@ -187,6 +191,7 @@ expanded(struct expansion *e, const char *text, size_t n)
 {
 	struct expansion inner = *e;
 
+	inner.depth++;
 	inner.text = NULL;
 	inner.n = inner.room = 0;
 	add_expanded(&inner, arena_copy(e->arena, text, n));
@@ -265,10 +270,22 @@ is_option(const char *word)
 static bool
 is_command(const char *word)
 {
-	const char *option = strstr(word, "--"), *set = word + name_length(word);
+	const char *set = word + name_length(word);
+	bool blank = false, option = false;
 
-	return option && strpbrk(word, " \t\n") && (option == word || isspace((unsigned char)option[-1])) &&
-	    *set != '=' && strncmp(set, "+=", 2) != 0;
+	if (*set == '=' || strncmp(set, "+=", 2) == 0)
+		return false;
+	for (const char *at = word; *at;) {
+		if (strncmp(at, "$(", 2) == 0) {
+			at = after_command(at + 1);
+			continue;
+		}
+		const bool starts = at == word || isspace((unsigned char)at[-1]);
+		blank = blank || isspace((unsigned char)*at);
+		option = option || (starts && *at == '-' && isalpha((unsigned char)at[1 + (at[1] == '-')]));
+		at++;
+	}
+	return blank && option;
 }
 
 static void add_words(struct arena *a, struct launch_pairs *out, const char *text);
@@ -291,7 +308,7 @@ add_option(struct words_at *w, struct launch_pairs *out, const char *key, char *
 	    !(strchr(word, '=') && strchr(word, '.') && !strchr(word, '{'))) {
 		const size_t n = strlen(word);
 		if (n_values++ > 0)
-			values[n_text++] = ',';
+			values[n_text++] = LAUNCH_BETWEEN;
 		memcpy(values + n_text, word, n + 1);
 		n_text += n;
 	}
@@ -329,7 +346,8 @@ add_words(struct arena *a, struct launch_pairs *out, const char *text)
 			word = add_option(&w, out, word, values, &starts);
 			continue;
 		}
-		if (!is_said && is_command(word))
+		/* not one that is a word by itself, as `$(command --option)` is */
+		if (!is_said && is_command(word) && strcmp(word, text) != 0)
 			add_words(a, out, word);
 		else if (!is_said)
 			add_override(a, out, word);
@@ -392,8 +410,11 @@ add_document(struct expansion *e, struct launch_pairs *out, const char *path, co
 	const char *text = here->quoted ? arena_copy(e->arena, here->text, n) : expanded(e, here->text, n);
 	const struct node *root = tree_read_text(e->arena, diag_new(e->arena), path, text, strlen(text));
 
-	if (!root || root->kind != NODE_MAP)
+	if (!root || root->kind != NODE_MAP) {
+		if (strstr(text, " --"))
+			add_words(e->arena, out, text);
 		return;
+	}
 	launch_add_tree(e->arena, out, "", root);
 	out->wrote_file = true;
 }
@@ -405,6 +426,12 @@ add_commands(struct expansion *e, struct launch_pairs *out, const char *text)
 	e->n = e->room = 0;
 	add_expanded(e, text);
 	add_words(e->arena, out, e->text ? e->text : "");
+}
+
+void
+launch_add_command(struct arena *a, struct launch_pairs *out, const char *text)
+{
+	add_words(a, out, text);
 }
 
 bool

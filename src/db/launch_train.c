@@ -166,7 +166,7 @@ is_off(const struct launch_reading *r, enum launch_fact fact)
 static void
 put_overlap(struct launch_reading *r)
 {
-	if (r->facts[LAUNCH_ZERO] && is_off(r, LAUNCH_OVERLAP_GRADIENTS))
+	if (is_off(r, LAUNCH_OVERLAP_GRADIENTS))
 		launch_put(r, "stack.time.overlaps_data", "false");
 	if (launch_number(r, LAUNCH_TP, 1) > 1 && is_off(r, LAUNCH_OVERLAP_TENSOR))
 		launch_put(r, "stack.time.overlaps_tensor", "false");

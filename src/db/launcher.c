@@ -179,28 +179,52 @@ launch_add(struct arena *a, struct launch_pairs *out, const char *key, const cha
 	out->list[out->n++] = (struct launch_pair){key, value, false};
 }
 
+/* The scalars of a list in one text; `quoted`: as words of a shell. */
+static const char *
+list_text(struct arena *a, const struct node *n, char between, bool quoted)
+{
+	size_t room = 1, used = 0;
+
+	for (size_t i = 0; i < n->n; i++)
+		room += n->items[i]->kind == NODE_SCALAR ? strlen(n->items[i]->text) + 3 : 0;
+	char *out = arena_take(a, room);
+	for (size_t i = 0; i < n->n; i++) {
+		const char *text = n->items[i]->kind == NODE_SCALAR ? n->items[i]->text : NULL;
+		const bool quotes = text && quoted && strpbrk(text, " \t\n") && !strchr(text, '\'');
+		if (text)
+			used += (size_t)snprintf(
+			    out + used, room - used, quotes ? "%.*s'%s'" : "%.*s%s", used > 0, &between, text);
+	}
+	out[used] = '\0';
+	return out;
+}
+
 /* --- files of keys --------------------------------------------------------------------------------------- */
 
 void
 launch_add_tree(struct arena *a, struct launch_pairs *out, const char *prefix, const struct node *n)
 {
-	const char *list = NULL;
-
 	switch (n->kind) {
 	case NODE_SCALAR:
 		launch_add(a, out, prefix, n->text ? n->text : "");
 		break;
 	case NODE_LIST:
+		launch_add(a, out, prefix, list_text(a, n, ',', false));
 		for (size_t i = 0; i < n->n; i++)
-			if (n->items[i]->kind == NODE_SCALAR)
-				list = arena_printf(a, "%s%s%s", list ? list : "", list ? "," : "", n->items[i]->text);
-		launch_add(a, out, prefix, list ? list : "");
+			if (n->items[i]->kind == NODE_MAP)
+				launch_add_tree(a, out, prefix, n->items[i]);
 		break;
 	case NODE_MAP:
-		for (size_t i = 0; i < n->n; i++)
-			launch_add_tree(a, out,
-			    *prefix ? arena_printf(a, "%s.%s", prefix, n->keys[i]->text) : n->keys[i]->text,
-			    n->items[i]);
+		for (size_t i = 0; i < n->n; i++) {
+			const char *key = n->keys[i]->text;
+			const struct node *item = n->items[i];
+			/* of a container */
+			if (text_lists("command args entrypoint", key) && item->kind != NODE_MAP)
+				launch_add_command(
+				    a, out, item->kind == NODE_LIST ? list_text(a, item, ' ', true) : item->text);
+			else
+				launch_add_tree(a, out, *prefix ? arena_printf(a, "%s.%s", prefix, key) : key, item);
+		}
 		break;
 	}
 }

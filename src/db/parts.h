@@ -134,6 +134,9 @@ bool storage_finish(struct binder *b, const struct node *map, const struct stora
 
 /* --- launch files: launch_*.c ------------------------------------------------------------------------------ */
 
+/* Between the words of one option's value. */
+enum { LAUNCH_BETWEEN = 0x1f };
+
 /* One option or key with its value; the value of a switch is NULL. */
 struct launch_pair {
 	const char *key, *value;
@@ -157,6 +160,8 @@ void launch_add(struct arena *a, struct launch_pairs *out, const char *key, cons
 void launch_add_tree(struct arena *a, struct launch_pairs *out, const char *prefix, const struct node *n);
 /* A scalar or a list of TOML without its quotes and brackets: `["a", "b"]` is `a,b`. */
 const char *launch_bare(struct arena *a, const char *s);
+/* The words of one command, as they are. */
+void launch_add_command(struct arena *a, struct launch_pairs *out, const char *text);
 /* The options of command lines and the keys of here-documents.  Variables that the script sets are expanded, others
  * stay: `$NAME`.  False where they grow without end. */
 bool launch_add_script(struct arena *a, struct launch_pairs *out, const char *path, const char *text);

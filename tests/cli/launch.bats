@@ -958,3 +958,43 @@ served() {
 			complain "$even, $out, ${BASH_REMATCH[1]} %"
 	}
 }
+
+@test "commands inside words, empty values, comments and containers" {
+	local options="--tensor-model-parallel-size 2 --sequence-parallel --micro-batch-size 1 --global-batch-size 64 --seq-length 4096 --bf16 --use-distributed-optimizer"
+	echo "torchrun pretrain_gpt.py $options" >"$tmp/plain.sh"
+	ask train llama3-8b --system dgx-h100 --gpus 16 --from "$tmp/plain.sh" --get step_s,peak_byte
+	local plain=$out
+	for words in "torchrun --rdzv_endpoint \$(hostname --ip-address):29500 pretrain_gpt.py $options" \
+		"cd \$(git rev-parse --show-toplevel); torchrun pretrain_gpt.py $options --overlap-param-gather \"\$@\"" \
+		"# compared with vllm serve"$'\n'"torchrun pretrain_gpt.py $options"; do
+		echo "$words" >"$tmp/run.sh"
+		ask train llama3-8b --system dgx-h100 --gpus 16 --from "$tmp/run.sh" --get step_s,peak_byte
+		answered
+		[ "$out" = "$plain" ] || complain "$words: $out instead of $plain"
+	done
+	printf 'torchrun pretrain_gpt.py --context-parallel-size= %s\n' "$options" >"$tmp/run.sh"
+	ask train llama3-8b --system dgx-h100 --gpus 16 --from "$tmp/run.sh"
+	refused
+	says "the value of '' is not known"
+	# a known option with a value that nothing reads is said
+	echo "torchrun pretrain_gpt.py $options --cp-comm-type a2a+p2p" >"$tmp/run.sh"
+	ask train llama3-8b --system dgx-h100 --gpus 16 --from "$tmp/run.sh" --get step_s
+	says "not taken over: --cp-comm-type a2a+p2p"
+	printf 'A=%.0s' {1..20000} >"$tmp/deep.sh"
+	ask train llama3-8b --system dgx-h100 --gpus 16 --from "$tmp/deep.sh"
+	refused
+	served run.sh "vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 4"
+	plain=$out
+	served run.yaml $'spec:\n  containers:\n  - name: a\n    image: vllm/vllm-openai\n    command: ["bash", "-c", "vllm serve meta-llama/Llama-3.1-70B-Instruct -tp 4"]'
+	[ "$out" = "$plain" ] || complain "containers: $out"
+	served run.sh $'cat >c.yaml <<END\ntensor-parallel-size: 4\nEND\nvllm serve meta-llama/Llama-3.1-70B-Instruct --config c.yaml'
+	[ "$out" = "$plain" ] || complain "a file that is written: $out"
+	echo "vllm serve --image x" >"$tmp/run.yaml"
+	echo 'kind: Pod' >>"$tmp/run.yaml"
+	ask serve llama3.1-70b --gpu h200 --isl 1000 --osl 200 --rate 1 --from "$tmp/run.yaml"
+	refused
+	printf 'trtllm-serve "meta-llama/Llama-3.1-70B" --tp_size 4\n' >"$tmp/run.sh"
+	ask serve llama3.1-8b --gpu h200 --isl 1000 --osl 200 --rate 1 --from "$tmp/run.sh"
+	refused
+	says "such as llama3.1-70b"
+}

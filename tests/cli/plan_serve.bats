@@ -137,6 +137,22 @@ plan=("${front[@]}" --unconfirmed)
 		awk -v ttft="${out%%$'\n'*}" -v tpot="${out##*$'\n'}" -v said="${pair[3]}" \
 			'BEGIN { exit !(ttft <= 0.5 && tpot <= 0.02 && said / ttft > 0.85 && said / ttft < 1.1) }' || complain "$job: $out, ${pair[*]}"
 	done
+	# fewer tokens of a prompt take no more replicas, and a loose SLO is no slower
+	local at70="llama3.1-70b --gpu h200 --engine sglang --dtype bf16 --price h200=3.2 --isl 100 --osl 300 --rate 16 --layout tp=2,pp=1 --pools"
+	# shellcheck disable=SC2086 # words
+	{
+		ask plan serve $at70 --slo tpot=500ms --get pools.0.n_gpus,pools.0.tpot_s
+		awk -v n="${out%%$'\n'*}" -v s="${out##*$'\n'}" 'BEGIN { exit !(n == 4 && s < 0.04) }' || complain "500 ms: $out"
+		ask plan serve $at70 --slo tpot=45ms --get pools.0.n_gpus
+		is 4
+	}
+	ask plan serve $at --rate 20 --pools --kv-link sata-ssd
+	refused
+	says "no bandwidth that carries KV caches"
+	ask serve $at --rate 20 --kv-link sata-ssd
+	refused
+	ask serve $at --rate 1 --kv-link ib-ndr --simulate --replicas 1 --decode-replicas 3 --routing shortest-queue --requests 100
+	answered
 	# what the closed form lets pass and the simulation does not, gets more replicas
 	ask plan serve llama3.1-8b --gpu h100 --engine sglang --dtype fp8 --isl 4000 --osl 250 --isl-cv 1 --rate 60 --pools --kv-link roce-400 \
 		--layout tp=1,pp=1 --slo ttft=p99:1s,tpot=p99:20ms --get pools.0.confirmed

@@ -206,6 +206,8 @@ void bind_drafted(const struct speculation *in, struct serve_load *load);
 const char *bind_draft(
     struct run *r, const struct speculation *in, const struct serve_parts *target, struct serve_setup *s);
 
+/* The link of --kv-link, which needs a bandwidth.  NULL with errors. */
+const struct link *bind_kv_link(struct run *r, struct word name);
 /* False with errors. */
 bool bind_load(struct run *r, const struct load_in *in, struct load *out);
 

@@ -379,3 +379,15 @@ run_shape(struct run *r, struct word model, const struct shape_in *in)
 	diag_hint(r->diag, "give a model ('ridge model list'), or --layers, --kv-heads and --head-dim");
 	return NULL;
 }
+
+const struct link *
+bind_kv_link(struct run *r, struct word name)
+{
+	const struct link *link = run_link(r, name);
+
+	if (!link || link->byte_per_s.value > 0)
+		return link;
+	run_refuse(r, name.from, arena_printf(r->arena, "%s has no bandwidth that carries KV caches", link->id),
+	    "write for example --kv-link ib-ndr");
+	return NULL;
+}

@@ -146,34 +146,43 @@ most_running(const struct plan_load *l, const struct plan_candidate *c)
 	return l->utilisation_frac * serve_running(NULL, c->setup, &load);
 }
 
+/* Numbers of sequences that are tried, from 1 to all: their rate does not always grow, where more of them take another
+ * kernel or another graph. */
+static double
+next_running(double n, double most)
+{
+	return n >= most ? INFINITY : fmin(most, fmax(n + 1, floor(1.08 * n)));
+}
+
 static bool
 size_decode(const struct plan_load *l, const struct plan_candidate *c, double transfer_s, struct plan_side *out)
 {
-	double low = 1, high = most_running(l, c);
+	const double most = floor(most_running(l, c));
+	double rate_per_s = 0;
 
-	if (!(high >= 1) || token_excess(l, c, low) > 1)
+	for (double n = 1; n <= most; n = next_running(n, most))
+		if (token_excess(l, c, n) <= 1)
+			rate_per_s = fmax(rate_per_s, replica_rate(l, c, n));
+	if (!(rate_per_s > 0))
 		return false;
-	if (token_excess(l, c, high) <= 1)
-		low = high;
-	for (int i = 0; i < HALVINGS && low < high; i++) {
-		const double middle = (low + high) / 2;
-		*(token_excess(l, c, middle) <= 1 ? &low : &high) = middle;
-	}
 	*out = (struct plan_side){
-	    .c = c, .n = fmax(1, ceil(planned_rate(l) / replica_rate(l, c, low) - 1e-9)), .transfer_s = transfer_s};
+	    .c = c, .n = fmax(1, ceil(planned_rate(l) / rate_per_s - 1e-9)), .transfer_s = transfer_s};
 	out->cost = cost_of(l, out);
 	return true;
 }
 
-/* Sequences that run at this rate of requests. */
+/* The fewest sequences that make this rate of requests. */
 static double
 running(const struct plan_load *l, const struct plan_candidate *c, double rate_per_s)
 {
-	double low = 1, high = fmax(1, most_running(l, c));
+	const double most = fmax(1, floor(most_running(l, c)));
+	double low = 1, high = 1;
 
-	if (replica_rate(l, c, low) >= rate_per_s)
-		return low;
-	for (int i = 0; i < HALVINGS && low < high; i++) {
+	while (high < most && replica_rate(l, c, high) < rate_per_s) {
+		low = high;
+		high = next_running(high, most);
+	}
+	for (int i = 0; i < HALVINGS && high - low > 0.01; i++) {
 		const double middle = (low + high) / 2;
 		*(replica_rate(l, c, middle) < rate_per_s ? &low : &high) = middle;
 	}
@@ -385,6 +394,16 @@ is_best_alike(const struct plan_pair *list, size_t i)
 
 /* --- simulated ------------------------------------------------------------------------------------------- */
 
+/* What was simulated is the load that was given, but for growth and spares. */
+static void
+take_proof(const struct plan_load *l, struct plan_pair *p)
+{
+	if (l->growth_frac > 0 || l->n_spare > 0)
+		return;
+	p->ttft_s = p->proven.latency_s[PLAN_TTFT][PLAN_MEAN];
+	p->tpot_s = p->proven.latency_s[PLAN_TPOT][PLAN_MEAN];
+}
+
 /* Simulate a pair at the planned load without its spares.  Where it misses an SLO it gets more replicas: those that
  * decode for the TPOT, those that prefill for the TTFT, and the other side where that did not help. */
 static void
@@ -399,8 +418,10 @@ confirm_pair(const struct plan_load *l, uint64_t seed, struct plan_pair *p)
 		    datum_or(p->link->latency_s, 0)};
 		enum plan_measure worst = PLAN_TTFT;
 		p->confirmed = plan_pools_hold(&pools, l, seed, &p->proven);
-		if (p->confirmed)
+		if (p->confirmed) {
+			take_proof(l, p);
 			return;
+		}
 		plan_excess(l, &p->proven, &worst);
 		const double ttft_s = p->proven.latency_s[PLAN_TTFT][PLAN_MEAN];
 		decodes = worst == PLAN_TTFT ? decodes != (ttft_s > 0.95 * last_s) : true;

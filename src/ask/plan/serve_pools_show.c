@@ -43,7 +43,8 @@ emit(struct run *r, const struct plan_served *p, const struct plan_pair *list, s
 
 	run_reads(r, &in->launch.emit, &in->emit_rank, NULL);
 	if (i >= n) {
-		run_refuse(r, in->emit_rank.from, arena_printf(r->arena, "there are %zu pairs of pools", n),
+		run_refuse(r, in->emit_rank.from,
+		    arena_printf(r->arena, n == 1 ? "there is %zu pair of pools" : "there are %zu pairs of pools", n),
 		    "name one of them, or leave --pools out");
 		return REFUSED;
 	}
@@ -78,7 +79,7 @@ plan_serve_show_pools(struct run *r, const struct plan_served *p)
 		name.text = "ib-ndr";
 		run_assume_value(r, "kv-link", "ib-ndr");
 	}
-	const struct link *link = run_link(r, name);
+	const struct link *link = bind_kv_link(r, name);
 	if (!link)
 		return REFUSED;
 	const struct plan_pair *list = plan_serve_pairs(r, p, link, &n);

@@ -435,7 +435,7 @@ simulate_case_of(struct run *r, const struct serve_in *in, const struct serve_bi
 		run_reads(r, &in->slo, NULL);
 	if (!in->kv_link.text)
 		return true;
-	const struct link *link = run_link(r, in->kv_link);
+	const struct link *link = bind_kv_link(r, in->kv_link);
 	if (!link)
 		return false;
 	out->send = simulate_transfer(&b->setup, link->byte_per_s.value, datum_or(link->latency_s, 0));

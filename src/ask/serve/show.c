@@ -373,7 +373,7 @@ serve_show_pools(
 
 	if (!in->kv_link.text)
 		return true;
-	const struct link *link = run_link(r, in->kv_link);
+	const struct link *link = bind_kv_link(r, in->kv_link);
 	if (!link)
 		return false;
 	if (!datum_given(in->osl) || q->regime == SERVE_PROMPT || q->regime == SERVE_ENCODE)

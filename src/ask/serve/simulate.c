@@ -262,7 +262,7 @@ bind_config(struct run *r, const struct simulate_in *in, const struct simulate_c
 		run_reads(r, &in->trace_speed, NULL);
 	if (datum_given(c->n_concurrent) && c->load->think_s > 0)
 		run_reads(r, &in->think_cv, NULL);
-	if (in->replicas.value > 1)
+	if (in->replicas.value > 1 || in->decode_replicas.value > 1)
 		run_reads(r, &in->routing, NULL);
 	if (in->timeline.text)
 		run_reads(r, &in->timeline_rows, NULL);

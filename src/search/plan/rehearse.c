@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "search/simulate/simulate.h"
 
-enum { REPLICAS_MOST = 4, POOLS_MOST = 256 };
+enum { REPLICAS_MOST = 4, POOLS_MOST = 64 };
 
 static struct sim_lengths
 lengths(double mean_token, double cv)
@@ -113,7 +113,7 @@ plan_pools_hold(const struct plan_pools *p, const struct plan_load *l, uint64_t 
 	const struct serve_load usual = plan_serve_load(l);
 	const double few = fmin(1, POOLS_MOST / (p->n_prefill + p->n_decode)),
 	             n_prefill = fmax(1, floor(few * p->n_prefill)), share = n_prefill / p->n_prefill,
-	             n_decode = fmax(1, floor(share * p->n_decode + 1e-9));
+	             n_decode = fmax(1, round(share * p->n_decode));
 	struct sim_config config = {.engine = simulate_setup(p->prefill, &usual),
 	    .n_replicas = (size_t)n_prefill,
 	    .decode = simulate_setup(p->decode, &usual),
