@@ -38,7 +38,8 @@ static const struct field rule_fields[] = {
     FLAG("list", is_list, "several values, separated by commas"),
     FLAG("string", is_string, "a string in a file, even where it is a number"),
     FLAG("file", in_file, "a key of the file that `config` names, not of the command line"),
-    TEXT("absent", absent, "what the framework takes where the option is not said: a number, or that of another input"),
+    TEXT("absent", absent,
+        "what the framework takes where no option says it: a number, that of another input, or the rule's own `is`"),
     TEXT("say", say, "why it cannot be said"),
     FLAG("elsewhere", elsewhere, "it can, but not here: no fault of the answer"),
 };
@@ -127,7 +128,8 @@ static bool
 bind_rule(struct binder *b, const struct node *n, struct launcher_rule *rule)
 {
 	rule->stand_in = N_LAUNCH_FACTS;
-	const bool refers = rule->absent && rule->absent[strspn(rule->absent, "0123456789")];
+	const bool number = !rule->absent || !rule->absent[strspn(rule->absent, "0123456789")],
+	           refers = !number && !(rule->is && strcmp(rule->absent, rule->is) == 0);
 	if (!bind_fact(b, tree_get(n, "from"), rule->from, &rule->fact) ||
 	    (refers && !bind_fact(b, tree_get(n, "absent"), rule->absent, &rule->stand_in)))
 		return false;

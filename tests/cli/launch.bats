@@ -856,7 +856,7 @@ reads() {
 		# 4 ranks of 8 sequences, in micro-batches of 2, two stages on a rank, parameters kept between micro-batches
 		ask train $at --from "$tmp/run.toml" --get step_s,peak_byte
 		local read=$out
-		ask train $at --stack torchtitan --seq 8192 --batch 2 --global-batch 32 --layout pp=4,vp=2,zero=2 --get step_s,peak_byte
+		ask train $at --stack torchtitan --seq 8192 --batch 2 --global-batch 32 --layout pp=4,vp=2,zero=2 --recompute every-2 --get step_s,peak_byte
 		[ "$out" = "$read" ] || complain "$read instead of $out"
 		for layout in zero=3,cp=2,shard=4 zero=0,tp=2 zero=3,shard=8 zero=2,pp=2,vp=2; do
 			ask train $at --stack torchtitan --seq 8192 --batch 1 --global-batch 64 --layout $layout --get step_s,peak_byte
@@ -875,7 +875,7 @@ reads() {
 		echo "torchrun -m torchtitan.train --training.local_batch_size 2 --training.seq-len=8192 --parallelism.tensor_parallel_degree 2" >"$tmp/run.sh"
 		ask train $at --from "$tmp/run.sh" --get step_s
 		read=$out
-		ask train $at --stack torchtitan --seq 8192 --batch 2 --global-batch 16 --layout tp=2,zero=3 --get step_s
+		ask train $at --stack torchtitan --seq 8192 --batch 2 --global-batch 16 --layout tp=2,zero=3 --recompute every-2 --get step_s
 		[ "$out" = "$read" ] || complain "$read instead of $out"
 	}
 }
