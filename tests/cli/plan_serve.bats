@@ -137,7 +137,7 @@ plan=("${front[@]}" --unconfirmed)
 		awk -v ttft="${out%%$'\n'*}" -v tpot="${out##*$'\n'}" -v said="${pair[3]}" \
 			'BEGIN { exit !(ttft <= 0.5 && tpot <= 0.02 && said / ttft > 0.85 && said / ttft < 1.1) }' || complain "$job: $out, ${pair[*]}"
 	done
-	# fewer tokens of a prompt take no more replicas, and a loose SLO is no slower
+	# the rate does not grow with the sequences throughout: one replica does, at the TPOT that is simulated
 	local at70="llama3.1-70b --gpu h200 --engine sglang --dtype bf16 --price h200=3.2 --isl 100 --osl 300 --rate 16 --layout tp=2,pp=1 --pools"
 	# shellcheck disable=SC2086 # words
 	{
