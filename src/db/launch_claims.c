@@ -55,11 +55,14 @@ claim_operand(struct launch_reading *r, const char *text, struct launch_claims *
 	if (!operand)
 		return;
 	const char *command = arena_copy(r->arena, r->by->launch, (size_t)(operand - r->by->launch));
-	/* TensorRT-LLM's `serve` may be left out */
-	const char *program = arena_copy(r->arena, command, strcspn(command, " "));
-	const bool named = strstr(text, command) || strstr(program, "-serve");
-	const char *found = strstr(text, command) ? strstr(text, command) : named ? strstr(text, program) : NULL;
-	const char *word = found ? found + strlen(strstr(text, command) ? command : program) : "";
+	const char *found = strstr(text, command);
+	size_t length = strlen(command);
+
+	if (!found && strncmp(command, "trtllm-serve ", 13) == 0) { /* its `serve` may be left out */
+		length = strcspn(command, " ");
+		found = strstr(text, "trtllm-serve");
+	}
+	const char *word = found ? found + length : "";
 	word += strspn(word, " \t\"'\\\r\n");
 	const size_t n = strcspn(word, " \t\r\n\"'\\");
 	if (n == 0 || strchr("-$", *word))

@@ -67,7 +67,7 @@ is_layout(enum launch_fact fact)
 	return is_number(fact) || fact == LAUNCH_ZERO || fact == LAUNCH_MICRO_BATCH || fact == LAUNCH_GLOBAL_BATCH;
 }
 
-/* Keys of an engine's YAML file, one of its own or one that the script writes, are its options without dashes. */
+/* Keys of an engine's YAML file are its options without the dashes. */
 static const char *
 dashed(struct arena *a, const struct launcher *by, const struct launch_pairs *pairs, const char *key)
 {
@@ -308,7 +308,7 @@ use_config(struct launch_reading *r)
 		launch_miss(r, arena_printf(r->arena, "options in %s: name them beside it", pair->value));
 }
 
-/* Whether a rule is about the option, with another value: what it says is missing in the answer. */
+/* Whether the option is known but its value is not: the answer leaves it out. */
 static bool
 has_rule(const struct launch_reading *r, const struct launch_pair *pair)
 {

@@ -288,9 +288,7 @@ is_command(const char *word)
 	return blank && option;
 }
 
-static void add_words(struct arena *a, struct launch_pairs *out, const char *text);
-
-/* An option with the words behind it, which may be a command of its own; the word after them. */
+/* Add an option with its values, and return the word after them.  A value may be a command itself. */
 static const char *
 add_option(struct words_at *w, struct launch_pairs *out, const char *key, char *values, bool *starts)
 {
@@ -299,7 +297,7 @@ add_option(struct words_at *w, struct launch_pairs *out, const char *key, char *
 	size_t n_values = 0, n_text = 0;
 
 	if (equals && is_command(equals + 1))
-		add_words(a, out, equals + 1);
+		launch_add_command(a, out, equals + 1);
 	else if (equals)
 		launch_add(a, out, arena_copy(a, key, (size_t)(equals - key)), equals + 1);
 	if (equals)
@@ -329,8 +327,8 @@ add_override(struct arena *a, struct launch_pairs *out, const char *word)
 }
 
 /* `--key value...`, `--key=value`, `key=value`, and those of commands inside. */
-static void
-add_words(struct arena *a, struct launch_pairs *out, const char *text)
+void
+launch_add_command(struct arena *a, struct launch_pairs *out, const char *text)
 {
 	bool starts, first = true, is_said = false; /* by echo or a test, and not run */
 	const size_t most = strlen(text) + 1;
@@ -348,7 +346,7 @@ add_words(struct arena *a, struct launch_pairs *out, const char *text)
 		}
 		/* not one that is a word by itself, as `$(command --option)` is */
 		if (!is_said && is_command(word) && strcmp(word, text) != 0)
-			add_words(a, out, word);
+			launch_add_command(a, out, word);
 		else if (!is_said)
 			add_override(a, out, word);
 		word = next_word(&w, &starts);
@@ -412,7 +410,7 @@ add_document(struct expansion *e, struct launch_pairs *out, const char *path, co
 
 	if (!root || root->kind != NODE_MAP) {
 		if (strstr(text, " --"))
-			add_words(e->arena, out, text);
+			launch_add_command(e->arena, out, text);
 		return;
 	}
 	launch_add_tree(e->arena, out, "", root);
@@ -425,13 +423,7 @@ add_commands(struct expansion *e, struct launch_pairs *out, const char *text)
 	e->text = NULL;
 	e->n = e->room = 0;
 	add_expanded(e, text);
-	add_words(e->arena, out, e->text ? e->text : "");
-}
-
-void
-launch_add_command(struct arena *a, struct launch_pairs *out, const char *text)
-{
-	add_words(a, out, text);
+	launch_add_command(e->arena, out, e->text ? e->text : "");
 }
 
 bool

@@ -79,8 +79,8 @@ put_written_stages(struct launch_reading *r)
 		launch_put(r, "stage_layers", list);
 }
 
-/* The first and the last stage with a number of layers of their own; the others share the rest evenly.  Each stage is
- * cut into equal chunks (Megatron-Core, get_num_layers_to_build). */
+/* Stages of which the first and the last have their own number of layers, and the others share the rest evenly.  Each
+ * is cut into equal chunks (Megatron-Core, get_num_layers_to_build). */
 static void
 put_end_stages(struct launch_reading *r, double vp)
 {

@@ -183,7 +183,7 @@ bool launch_is_key(const struct launcher_rule *rule, const char *key);
 struct launch_pair *launch_pair_of(struct launch_pairs *pairs, const struct launcher_rule *rule);
 /* All rules of one value have to hold; of several values the one with most. */
 void launch_read_fact(struct launch_reading *r, enum launch_fact fact);
-/* Give an input a value, in a file name of its own: inputs are tracked by place, and one read must not mark others. */
+/* Set an input.  Each gets its own source, for reads are tracked by place. */
 void launch_put(struct launch_reading *r, const char *path, const char *text);
 void launch_put_number(struct launch_reading *r, const char *path, double value);
 /* What a run or a server is, once all facts are read; chunks and layers of its stages. */

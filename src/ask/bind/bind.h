@@ -230,7 +230,7 @@ struct rental {
 /* Price of a replica with n linked GPUs.  --price is per GPU; the database prices whole instances: the smallest that
  * holds the replica is rented, and listed with its date.  False with errors. */
 bool bind_price(struct run *r, const struct price_in *in, const struct gpu *gpu, double n_linked, struct rental *out);
-/* Whether --price has the price of a GPU that is asked about: it may be a list of all.  False with errors. */
+/* Whether --price, which may list other GPUs too, has one that is asked about.  False with errors. */
 bool bind_prices_asked(struct run *r, const struct words *prices, const struct words *gpus);
 /* The price that --price says of this GPU, else of all; absent: neither.  False with errors. */
 bool bind_given_price(struct run *r, const struct words *words, const struct gpu *gpu, struct datum *out);

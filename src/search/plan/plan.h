@@ -168,7 +168,7 @@ enum plan_rank { PLAN_RANK_COST, PLAN_RANK_POWER, PLAN_RANK_GPUS, PLAN_RANK_TTFT
 /* Of a sized candidate; NaN: no price or power is known, infinite: it does not meet the objectives. */
 double plan_rank_value(const struct plan_candidate *c, enum plan_rank rank);
 bool plan_feasible(const struct plan_candidate *c);
-/* What no published run has must be clearly better to come first: by this factor in what it is ranked by. */
+/* The factor by which a setup that no published run has must beat others to rank ahead of them; 1 for all else. */
 double plan_handicap(const struct plan_candidate *c);
 /* Sized candidates, the first the best (by GPUs where no price or power is known), the front of cost and latency
  * marked. */

@@ -191,7 +191,7 @@ void traffic_draw(const struct sim_traffic *t, struct sim_request *out);
  * outlive it.  With pipeline stages, a step is the traversal of the slowest of pp parts of the batch, as all parts are
  * under way at once. */
 struct sim_engine simulate_setup(const struct serve_setup *s, const struct serve_load *load);
-/* Each GPU of the setup sends or takes its own part of a request's cache over a link of its own. */
+/* Each GPU moves its own share of a request's cache over its own link. */
 struct sim_transfer simulate_transfer(const struct serve_setup *s, double link_byte_per_s, double link_latency_s);
 
 /* Simulations begin with an empty replica: this share of the requests is left out of what they say. */
